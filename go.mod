@@ -1,0 +1,11 @@
+module lockstep
+
+go 1.26.0
+
+require (
+	github.com/brutella/can v0.0.2 // indirect
+	github.com/goccy/go-yaml v1.19.2 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/term v0.47.0 // indirect
+	gonum.org/v1/gonum v0.17.0 // indirect
+)

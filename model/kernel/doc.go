@@ -1,0 +1,55 @@
+// Package kernel puts an assembled plant on a grid: it discretises, precomputes
+// every lock state and steps.
+//
+// It owns the numbers of the tick and nothing else: no file, no name, no clock.
+// Prepare may fail and allocates; Step does neither, and every loop in it has a
+// bound that Prepare fixed.
+//
+// # The step
+//
+// A plant is x' = A·x + B·v + Bc·tau with friction torques tau (package model).
+// The friction elements that are stuck form the lock set kappa. For each of the
+// 2^mc lock sets Prepare projects the plant on W_kappa·x' = 0 and discretises
+// the result exactly, so a locked element stays locked, does no work, and
+// nothing is approximated while a mode lasts (form "projected"). The form
+// "held" is the papers' own: one Phi for all lock states, the lock torque held
+// over the step (000 eq. 3 to 9), parts of a step by linear interpolation
+// (000 eq. 14).
+//
+// A tick is walked in pieces, at most one delta long, where delta times the
+// fastest eigenvalue is at most one. A piece ends early at a corner of a source,
+// and at an event: a slip that reaches zero, a lock torque that reaches the
+// capacity. Whether a piece holds an event is seen at its ends; where it lies is
+// found on the Taylor polynomial of the state in that piece (degree fixed by
+// Prepare), whose value is exact to rounding. At the event each element makes at
+// most one transition (002, figures 6 and 7): a slip that reaches zero sticks if
+// the capacity holds it and otherwise passes through, so it never transmits more
+// than its capacity.
+//
+// The scheme "papers" ends the tick at the first event: the rest is owed in the
+// lag buffer and the next steps are stretched until the plant is back on the
+// grid (000 ch. 2.2.4, 3.2.4). The scheme "complete" goes on after the event and
+// falls into the same buffer only when its budget is spent. While lag > 0 the
+// outputs are the prediction for the grid time.
+//
+// # Symbols
+//
+// This table is the only place where they are defined. Matrices are row-major.
+//
+//	symbol  Go        shape    unit        meaning                                source
+//	x       x         n        rad/s, rad  state                                  model
+//	v       -         m        per signal  sources and commands                   model
+//	tau     tau       mc       N·m         friction torques                       model
+//	w       w0 w1 w2  m+mc     -           (v, sliding tau) over a piece:         -
+//	                                       w0 + w1·theta + w2·theta²
+//	theta   theta     -        1           place in a piece, 0 to 1               -
+//	h       h         -        s           period of the grid                     -
+//	delta   delta     -        s           longest piece, h/2^k                   -
+//	Phi     Phi       n×n      -           state transition of one piece          Van Loan 1978
+//	Gamma   G0 G1 G2  n×(m+mc) -           effect of w0, w1, w2 over one piece    003 Omega0, Omega1
+//	kappa   kappa     mc bits  -           which elements are stuck               000 eq. 4 (print inverts it)
+//	T, U    T U       mc×n ..  -           lock torques: tau = T·x + U·w          000 eq. 7, 8 (Xi)
+//	P       P         n×n      -           projection on W_kappa·x = 0            -
+//	eta     eta       -        1           part of the step up to the first event 000 eq. 16
+//	lag     lag       s        s           grid time minus plant time             000 ch. 3.2.4
+package kernel

@@ -1,0 +1,226 @@
+package kernel
+
+import "math"
+
+// States of a friction element, as in the Modelica Standard Library.
+const (
+	Backward int8 = -1 // slips, w_rel < 0
+	Stuck    int8 = 0
+	Forward  int8 = 1 // slips, w_rel > 0
+	Free     int8 = 2 // no capacity, no torque
+)
+
+// maxEvents is the room for the transitions of one tick; more are counted only.
+const maxEvents = 64
+
+// slipZero is the slip below which an element at rest counts as at rest, rad/s:
+// far above the rounding of a projected state, far below anything measurable.
+const slipZero = 1e-9
+
+// Event is one transition of a friction element.
+type Event struct {
+	Time     float64 // plant time, s
+	Friction int     // index into Tables.Frictions
+	From, To int8
+}
+
+// Kernel steps one plant. It is not safe for concurrent use.
+type Kernel struct {
+	t *Tables
+	h float64 // period, s
+
+	x     []float64 // n, state at plant time
+	kappa uint32    // lock set; Stuck elements
+	mode  []int8    // mc
+	tick  int64     // grid time is tick·h
+	lag   float64   // s
+	eta   float64   // 1: no event in the last step
+	fault int       // 1 + index of the state that became non-finite
+
+	events, transitions uint64
+	log                 []Event
+
+	u, uOld []float64 // inputs: of this tick, of the one before
+	in      []float64 // u or uOld: the one that holds in this piece
+	corner  float64   // next corner of a source, s
+	stalled int       // events since the plant time last moved
+
+	// Scratch of one piece.
+	length     float64   // s
+	w0, w1, w2 []float64 // m+mc
+	cap0, cap1 []float64 // mc, kinetic capacity at the ends of the piece
+	capC       []float64 // mc×3, its polynomial in theta
+	c          []float64 // (degree+1)×n Taylor coefficients in theta
+	x1, xd     []float64 // n, end of piece, derivative
+	w          []float64 // m+mc, w at an instant
+	tau        []float64 // mc
+	capNow     []float64 // mc, kinetic capacity at an instant
+	slip, rate []float64 // mc, slip and its derivative per s
+	slip1      []float64 // mc, slip at the end of the piece
+	split      []float64 // mc, shift of redundant lock torques inside their null space
+	poly       []float64 // max(degree, 2)+1
+	before     []int8    // mc, modes before an event
+	fresh      []bool    // mc: broke away and has not left slipZero yet
+	broken     []bool    // mc, inside resolve
+	returned   []bool    // mc, inside resolve
+	save       []float64 // n, state before the tick
+	ahead      []float64 // n, predicted state
+}
+
+// New makes a kernel at rest on its tables, which it never changes.
+func New(t *Tables) *Kernel {
+	n, mc, mw := t.N, t.Mc, t.M+t.Mc
+	vec := func(n int) []float64 { return make([]float64, n) }
+	k := &Kernel{
+		t: t, h: float64(t.PeriodNs) * 1e-9,
+		x: vec(n), mode: make([]int8, mc), log: make([]Event, 0, maxEvents),
+		u: vec(len(t.Inputs)), uOld: vec(len(t.Inputs)),
+		w0: vec(mw), w1: vec(mw), w2: vec(mw),
+		cap0: vec(mc), cap1: vec(mc), capC: vec(3 * mc),
+		c: vec((t.Degree + 1) * n), x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
+		slip: vec(mc), rate: vec(mc), slip1: vec(mc), split: vec(mc), before: make([]int8, mc),
+		poly: vec(max(t.Degree, 2) + 1), fresh: make([]bool, mc), broken: make([]bool, mc), returned: make([]bool, mc),
+		save: vec(n), ahead: vec(n),
+	}
+	k.Reset()
+	return k
+}
+
+// Dims are the lengths of u and y.
+func (k *Kernel) Dims() (m, p int) { return len(k.t.Inputs), len(k.t.Outputs) }
+
+// Events are the transitions of the last Step. The slice is reused.
+func (k *Kernel) Events() []Event { return k.log }
+
+// Reset puts the plant back to time 0 and its initial state.
+func (k *Kernel) Reset() {
+	copy(k.x, k.t.X0)
+	copy(k.u, k.t.Start)
+	copy(k.uOld, k.t.Start)
+	k.tick, k.lag, k.eta, k.fault = 0, 0, 1, 0
+	clear(k.split)
+	clear(k.fresh)
+	k.kappa = 0
+	k.in, k.stalled = k.u, 0
+	k.corner = k.nextCorner(0)
+	for i := range k.mode {
+		k.mode[i] = Free
+	}
+	k.sources(0, min(k.h, k.corner))
+	k.begin(0)
+	k.events, k.transitions = 0, 0
+	k.log = k.log[:0]
+}
+
+// side is the mode an active element has at slip s.
+func side(s float64) int8 {
+	switch {
+	case s > slipZero:
+		return Forward
+	case s < -slipZero:
+		return Backward
+	}
+	return Stuck
+}
+
+// Output writes the outputs at the current grid time, as Step does: at time 0
+// before the first step.
+func (k *Kernel) Output(y []float64) { k.publish(y) }
+
+// Step takes the plant from one grid time to the next: u holds the inputs from
+// now on, in SI, y receives the outputs at the new grid time.
+//
+// It panics where the lengths are not those of Dims. It does not allocate, and
+// what it computes depends on nothing but the calls since Reset.
+func (k *Kernel) Step(y, u []float64) {
+	if len(u) != len(k.u) || len(y) != len(k.t.Outputs) {
+		panic("kernel: wrong length of u or y")
+	}
+	k.log = k.log[:0]
+	k.eta = 1
+	if k.fault == 0 {
+		copy(k.uOld, k.u)
+		copy(k.u, u)
+		copy(k.save, k.x)
+		k.advance()
+		k.check()
+	}
+	k.tick++
+	k.publish(y)
+}
+
+// check stops a plant whose state is no longer finite: it stays where it last
+// made sense and the output "fault" names the state.
+func (k *Kernel) check() {
+	for i, v := range k.x {
+		if !(math.Abs(v) <= math.MaxFloat64) {
+			k.fault = i + 1
+			copy(k.x, k.save)
+			return
+		}
+	}
+}
+
+// publish writes y. While lag > 0 it is the prediction for the grid time.
+func (k *Kernel) publish(y []float64) {
+	t := k.t
+	x := k.x
+	if k.lag > 0 && k.fault == 0 {
+		k.predict()
+		x = k.ahead
+	} else {
+		k.in = k.u
+		k.sources(float64(k.tick)*k.h, 0)
+		k.instant(0)
+		k.torques(x)
+	}
+	p := len(t.C) / t.N
+	mul(y[:p], t.C, x)
+	mulAdd(y[:p], t.D, k.w[:t.M])
+	mulAdd(y[:p], t.Dc, k.tau)
+	mul(k.slip, t.W, x)
+	for i := range k.mode {
+		y[p+3*i] = float64(k.mode[i])
+		y[p+3*i+1] = k.slip[i]
+		y[p+3*i+2] = k.tau[i]
+	}
+	p += 3 * t.Mc
+	y[p], y[p+1] = k.eta, k.lag
+	y[p+2], y[p+3], y[p+4] = float64(k.events), float64(k.transitions), float64(k.fault)
+}
+
+// predict carries the state over the lag with the modes as they are.
+func (k *Kernel) predict() {
+	copy(k.ahead, k.x)
+	k.in = k.u
+	now := float64(k.tick)*k.h - k.lag
+	left := k.lag
+	for range k.t.Split*(2+int(k.t.LagBound/k.h)) + extraPieces {
+		step := min(left, k.t.Delta)
+		k.sources(now, step)
+		k.expand(k.ahead)
+		k.horner(k.ahead, 1)
+		now += step
+		left -= step
+		if left <= 0 {
+			break
+		}
+	}
+	k.instant(1)
+	k.torques(k.ahead)
+}
+
+// torques sets tau for state x from w and capNow, which instant has set.
+func (k *Kernel) torques(x []float64) {
+	m := &k.t.Modes[k.kappa]
+	for i := range k.tau {
+		switch k.mode[i] {
+		case Stuck:
+			k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w) + k.split[i]
+		case Free:
+			k.tau[i] = 0
+		default:
+			k.tau[i] = float64(k.mode[i]) * k.capNow[i]
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"lockstep/model"
+)
+
+// buildModes projects and discretises the plant for every lock set.
+func (t *Tables) buildModes(sys *model.System) error {
+	t.Modes = make([]Mode, 1<<t.Mc)
+	for kappa := range t.Modes {
+		m := &t.Modes[kappa]
+		t.project(m, sys, uint32(kappa))
+		r, err := radius(m.A, t.N)
+		if err != nil {
+			return fmt.Errorf("kernel: plant %q: %w", t.Name, err)
+		}
+		t.Radius = max(t.Radius, r)
+	}
+	h := float64(t.PeriodNs) * 1e-9
+	t.Split, t.Delta = 1, h
+	for t.Form == Projected && t.Radius*t.Delta > 1 {
+		t.Split *= 2
+		t.Delta = h / float64(t.Split)
+		if t.Split > maxSplit {
+			fit := time.Duration(maxSplit / t.Radius * 1e9).Truncate(time.Microsecond)
+			return fmt.Errorf("kernel: plant %q: its fastest mode, %.4g rad/s (%.4g Hz), is too fast for a period of %v; %v would fit",
+				t.Name, t.Radius, t.Radius/(2*math.Pi), time.Duration(t.PeriodNs), fit)
+		}
+	}
+	t.Degree = degree(t.Radius * t.Delta)
+	if t.Form == Held {
+		t.Degree = 1
+		return t.hold()
+	}
+	for kappa := range t.Modes {
+		if err := t.discretise(&t.Modes[kappa]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// degree of the Taylor polynomial whose remainder at radius·delta = r is below
+// rounding; four more cover matrices that are not normal.
+func degree(r float64) int {
+	k, term := 1, r
+	for k < maxDegree-4 && term > 1e-17 {
+		k++
+		term *= r / float64(k)
+	}
+	return k + 4
+}
+
+// project fills the continuous part of a mode:
+//
+//	tau_L = -G⁺·W_L·(A·x + B·v + Bc_S·tau_S)    with G = W_L·Bc_L
+//
+// G is singular where locks are redundant; its pseudo-inverse G⁺ then splits the
+// torque with the smallest norm. The motion does not depend on the split.
+func (t *Tables) project(m *Mode, sys *model.System, kappa uint32) {
+	n, mc, mw := t.N, t.Mc, t.M+t.Mc
+	gInv, rank := pseudoInverse(t.Gram, mc, kappa)
+	m.Redundant = rank < popcount(kappa)
+	lock := product(gInv, sys.W, mc, mc, n) // G⁺·W_L, zero rows for the others
+	in := make([]float64, n*mw)
+	for i := range n {
+		copy(in[i*mw:], sys.B[i*t.M:(i+1)*t.M])
+		for j := range mc {
+			if kappa>>j&1 == 0 {
+				in[i*mw+t.M+j] = sys.Bc[i*mc+j]
+			}
+		}
+	}
+	m.T = negate(product(lock, sys.A, mc, n, n))
+	m.U = negate(product(lock, in, mc, n, mw))
+	m.A = sum(sys.A, product(sys.Bc, m.T, n, mc, n))
+	m.B = sum(in, product(sys.Bc, m.U, n, mc, mw))
+	m.P = sum(identity(n), negate(product(sys.Bc, lock, n, mc, n)))
+}
+
+// discretise fills Phi and Gamma over delta from the exponential of
+//
+//	delta·A  I  0  0
+//	0        0  I  0        Van Loan, IEEE TAC 23(3), 1978
+//	0        0  0  I
+//	0        0  0  0
+//
+// whose first row is Phi, phi1, phi2, phi3; both sides are put on the constraint
+// so that rounding never lets a locked slip drift.
+func (t *Tables) discretise(m *Mode) error {
+	n, mw := t.N, t.M+t.Mc
+	full, err := exponential(m.A, n, t.Delta)
+	if err != nil {
+		return fmt.Errorf("kernel: plant %q: %w", t.Name, err)
+	}
+	hb := scale(m.B, t.Delta)
+	m.Phi = product(m.P, product(full[0], m.P, n, n, n), n, n, n)
+	m.G0 = product(m.P, product(full[1], hb, n, n, mw), n, n, mw)
+	m.G1 = product(m.P, product(full[2], hb, n, n, mw), n, n, mw)
+	m.G2 = scale(product(m.P, product(full[3], hb, n, n, mw), n, n, mw), 2)
+	return nil
+}
+
+// hold replaces every mode by the papers' form over the whole step (000 eq. 7-9):
+// tau_L = -(W_L·Hc_L)⁺·W_L·(Phi·x + Hv·v + Hc_S·tau_S), held.
+func (t *Tables) hold() error {
+	n, mc, mw := t.N, t.Mc, t.M+t.Mc
+	open := &t.Modes[0]
+	full, err := exponential(open.A, n, t.Delta)
+	if err != nil {
+		return fmt.Errorf("kernel: plant %q: %w", t.Name, err)
+	}
+	phi, hIn := full[0], product(full[1], scale(open.B, t.Delta), n, n, mw)
+	hc := make([]float64, n*mc)
+	for i := range n {
+		copy(hc[i*mc:(i+1)*mc], hIn[i*mw+t.M:(i+1)*mw])
+	}
+	gram := product(t.W, hc, mc, n, mc)
+	for kappa := range t.Modes {
+		m := &t.Modes[kappa]
+		gInv, _ := pseudoInverse(gram, mc, uint32(kappa))
+		xi := product(gInv, t.W, mc, mc, n)
+		in := append([]float64(nil), hIn...)
+		for i := range n {
+			for j := range mc {
+				if kappa>>j&1 == 1 {
+					in[i*mw+t.M+j] = 0
+				}
+			}
+		}
+		m.T = negate(product(xi, phi, mc, n, n))
+		m.U = negate(product(xi, in, mc, n, mw))
+		m.Phi = sum(phi, product(hc, m.T, n, mc, n))
+		m.G0 = sum(in, product(hc, m.U, n, mc, mw))
+		m.G1, m.G2 = scale(m.G0, 0.5), scale(m.G0, 0.25) // w at the middle of the piece
+	}
+	return nil
+}
+
+// exponential gives Phi, phi1, phi2 and phi3 of delta·a. gonum's Exp drops the
+// condition error of its solver, so the result is checked: two half steps must
+// make a whole one.
+func exponential(a []float64, n int, delta float64) ([4][]float64, error) {
+	var out, half [4][]float64
+	for pass, d := range []float64{delta, delta / 2} {
+		big := mat.NewDense(4*n, 4*n, nil)
+		for i := range n {
+			for j := range n {
+				big.Set(i, j, a[i*n+j]*d)
+			}
+			for b := range 3 {
+				big.Set(b*n+i, (b+1)*n+i, 1)
+			}
+		}
+		var e mat.Dense
+		e.Exp(big)
+		for b := range 4 {
+			block := mat.DenseCopyOf(e.Slice(0, n, b*n, (b+1)*n)).RawMatrix().Data
+			if pass == 0 {
+				out[b] = block
+			} else {
+				half[b] = block
+			}
+		}
+	}
+	twice := product(half[0], half[0], n, n, n)
+	size := 0.0
+	for i := range twice {
+		size = max(size, math.Abs(out[0][i]), 1)
+	}
+	for i := range twice {
+		if !(math.Abs(twice[i]-out[0][i]) <= 1e-10*size) {
+			return out, fmt.Errorf("the matrix exponential over %g s is not accurate (%g against %g): are the parameters many orders of magnitude apart?",
+				delta, twice[i], out[0][i])
+		}
+	}
+	return out, nil
+}
+
+// pseudoInverse inverts the part of g (mc×mc) that kappa selects, by singular
+// values, and embeds it again; the rest is zero. It returns the rank as well.
+func pseudoInverse(g []float64, mc int, kappa uint32) ([]float64, int) {
+	out := make([]float64, mc*mc)
+	var set []int
+	for i := range mc {
+		if kappa>>i&1 == 1 {
+			set = append(set, i)
+		}
+	}
+	k := len(set)
+	if k == 0 {
+		return out, 0
+	}
+	sub := mat.NewDense(k, k, nil)
+	for i, r := range set {
+		for j, c := range set {
+			sub.Set(i, j, g[r*mc+c])
+		}
+	}
+	var svd mat.SVD
+	if !svd.Factorize(sub, mat.SVDThin) {
+		return out, 0
+	}
+	var u, v mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	s := svd.Values(nil)
+	rank := 0
+	for rank < k && s[rank] > 1e-11*s[0] {
+		rank++
+	}
+	for i, r := range set {
+		for j, c := range set {
+			for q := range rank {
+				out[r*mc+c] += v.At(i, q) * u.At(j, q) / s[q]
+			}
+		}
+	}
+	return out, rank
+}
+
+// radius is the largest absolute eigenvalue of a, n×n, in rad/s.
+func radius(a []float64, n int) (float64, error) {
+	var eig mat.Eigen
+	for _, v := range a {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return 0, fmt.Errorf("its matrices are not finite: an inertia is too small or a stiffness too large")
+		}
+	}
+	if !eig.Factorize(mat.NewDense(n, n, append([]float64(nil), a...)), mat.EigenNone) {
+		return 0, fmt.Errorf("the eigenvalues cannot be computed")
+	}
+	r := 0.0
+	for _, v := range eig.Values(nil) {
+		r = max(r, cmplx.Abs(v))
+	}
+	return r, nil
+}

@@ -1,0 +1,161 @@
+package kernel
+
+import (
+	"bufio"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/model"
+)
+
+// The Powershift gearbox of paper 004, section 5, put together by hand from the
+// numbers of the truth file's own parameters: R, J, b, sources and capacities.
+var (
+	psJ = []float64{1, 0.3, 0.5, 2500}     // kg·m²
+	psB = []float64{0.02, 0.01, 0.01, 0.5} // N·m·s/rad, drag to ground
+	psR = [8][4]float64{                   // radii, m
+		{1, 3, 0, 0}, {1, 2, 0, 0},
+		{0, 1, 4, 0}, {0, 1, 3, 0}, {0, 1, 2, 0},
+		{0, 0, 1, 4}, {0, 0, 1, 2}, {0, 0, 1, 1},
+	}
+	psK = [8][][2]float64{ // tangential force over time, s and N
+		{{0, 900}, {0.5, 900}, {0.56, 0}, {1.7, 0}, {1.9, 450}, {2.0, 900}, {2.5, 900}, {2.56, 0}, {3.5, 0}},
+		{{0, 0}, {0.5, 0}, {0.7, 620}, {0.8, 1200}, {1.7, 1200}, {1.76, 0}, {2.5, 0}, {2.72, 650}, {2.9, 1200}, {3.5, 1200}},
+		{{0, 3500}, {1.7, 3500}, {1.76, 0}, {3.5, 0}},
+		{{0, 0}, {2.5, 0}, {2.74, 1800}, {2.9, 3500}, {3.5, 3500}},
+		{{0, 0}, {1.7, 0}, {1.9, 1700}, {2.0, 3500}, {2.5, 3500}, {2.56, 0}, {3.5, 0}},
+		{{0, 9000}, {2.5, 9000}, {2.56, 0}, {3.5, 0}},
+		{{0, 0}, {2.5, 0}, {2.76, 4500}, {2.95, 9000}, {3.5, 9000}},
+		{{0, 0}, {1.1, 0}, {1.2, 60}, {3.5, 60}},
+	}
+)
+
+// powershift is the plant with the state w1..w4, the signals K1..K8, tau_M and
+// tau_L, and the outputs w1..w4. The K are tangential forces: the slip is the
+// peripheral speed R·w, the friction "torque" the force.
+func powershift() *model.System {
+	const n, m, mc = 4, 10, 8
+	inf := math.Inf(1)
+	s := &model.System{
+		Name: "powershift", X0: []float64{100, -100. / 3, 100. / 12, -100. / 48},
+		A: make([]float64, n*n), B: make([]float64, n*m), Bc: make([]float64, n*mc),
+		W: make([]float64, mc*n), E: make([]float64, n*n),
+		C: identity(n), D: make([]float64, n*m), Dc: make([]float64, n*mc),
+	}
+	for i := range n {
+		port := model.Port{Name: "w" + strconv.Itoa(i+1), Unit: "rad/s", Min: -inf, Max: inf}
+		s.States = append(s.States, port)
+		s.Outputs = append(s.Outputs, port)
+		s.A[i*n+i] = -psB[i] / psJ[i]
+		s.E[i*n+i] = psJ[i]
+	}
+	for c := range mc {
+		name := "clutch" + strconv.Itoa(c+1)
+		var src model.Source
+		for _, row := range psK[c] {
+			src.T, src.V = append(src.T, row[0]), append(src.V, row[1])
+		}
+		s.Signals = append(s.Signals, model.Signal{Name: name + ".K", Source: src})
+		s.Inputs = append(s.Inputs, model.Input{Port: model.Port{Name: name + ".K", Unit: "N", Max: inf}, Signal: c})
+		s.Frictions = append(s.Frictions, model.Friction{Name: name, Signal: c, Gain: 1, Peak: 1})
+		for i := range n {
+			s.W[c*n+i] = psR[c][i]
+			s.Bc[i*mc+c] = -psR[c][i] / psJ[i]
+		}
+	}
+	constant := func(v float64) model.Source { return model.Source{T: []float64{0}, V: []float64{v}} }
+	s.Signals = append(s.Signals, model.Signal{Name: "tau_M", Source: constant(250)}, model.Signal{Name: "tau_L", Source: constant(1500)})
+	s.B[0*m+8] = 1 / psJ[0]
+	s.B[3*m+9] = 1 / psJ[3] // tau_L opposes w4 < 0
+	return s
+}
+
+type truth struct {
+	t float64
+	w [4]float64
+}
+
+func readTruth(t *testing.T) []truth {
+	t.Helper()
+	var out []truth
+	for _, f := range readRows(t, "testdata/H_powershift.csv") {
+		var r truth
+		r.t = f[0]
+		copy(r.w[:], f[1:])
+		out = append(out, r)
+	}
+	if len(out) != 3501 {
+		t.Fatalf("truth file has %d rows, want 3501", len(out))
+	}
+	return out
+}
+
+func readRows(t *testing.T, file string) [][]float64 {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out [][]float64
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		if strings.HasPrefix(sc.Text(), "#") || strings.HasPrefix(sc.Text(), "t") {
+			continue
+		}
+		var row []float64
+		for _, s := range strings.Split(sc.Text(), ",") {
+			v, err := strconv.ParseFloat(s, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row = append(row, v)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func prepare(t testing.TB, sys *model.System, opt Options) *Kernel {
+	t.Helper()
+	tables, err := Prepare(sys, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(tables)
+}
+
+func TestX(t *testing.T) {
+	tr := readTruth(t)
+	for _, ms := range []int{1, 5, 10} {
+		for _, sch := range []Scheme{Papers, Complete} {
+			for _, form := range []Form{Projected, Held} {
+				k := prepare(t, powershift(), Options{Period: time.Duration(ms) * time.Millisecond, Scheme: sch, Form: form})
+				y := make([]float64, len(k.t.Outputs))
+				u := make([]float64, 8)
+				worst := 0.0
+				maxlag := 0.0
+				for i := 1; i*ms <= 3500; i++ {
+					k.Step(y, u)
+					maxlag = max(maxlag, k.lag)
+					for _, e := range k.Events() {
+						if ms == 5 && sch == Papers {
+							t.Log(e, k.t.Frictions[e.Friction])
+						}
+					}
+					for j := range 4 {
+						worst = max(worst, math.Abs(y[j]-tr[i*ms].w[j])/[]float64{150, 60, 25, 8}[j])
+					}
+				}
+				e := 0.0
+				for j := range 4 {
+					e = max(e, math.Abs(y[j]/tr[3500].w[j]-1))
+				}
+				t.Logf("%d ms %s %s: worst %.2e end %.2e maxlag %g lag %g ev %d tr %d split %d deg %d", ms, sch, form, worst, e, maxlag, k.lag, k.events, k.transitions, k.t.Split, k.t.Degree)
+			}
+		}
+	}
+}

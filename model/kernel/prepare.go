@@ -1,0 +1,203 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"lockstep/model"
+)
+
+// Scheme says what a tick does after an event.
+type Scheme string
+
+// Form says how a lock is held over a piece.
+type Form string
+
+const (
+	Papers   Scheme = "papers"   // one eta step per tick, the rest goes into the lag buffer
+	Complete Scheme = "complete" // finish the tick after the event, within EventBudget
+
+	Projected Form = "projected" // one exact transition matrix per lock set
+	Held      Form = "held"      // one transition matrix, lock torque held over the step
+)
+
+// Bounds of the tick. They are what makes its cost known before a run.
+const (
+	maxFrictions = 12  // 2^12 lock sets are precomputed
+	maxSplit     = 256 // pieces of a step, at most: a faster plant wants a finer grid
+	extraPieces  = 32  // pieces of a tick beyond its regular ones: corners and events
+	maxDegree    = 24  // of the Taylor polynomial; 1/24! is below rounding
+)
+
+// Options fix how a plant is put on the grid.
+type Options struct {
+	Period      time.Duration // h; > 0
+	Driven      []bool        // per System.Inputs: driven from outside; otherwise its own source. nil: none
+	Scheme      Scheme        // "" is Complete
+	Form        Form          // "" is Projected
+	EventBudget int           // events completed per tick under Complete; 0 is 16
+	LagBound    time.Duration // lag from which a tick of Papers no longer stops at its first event; 0 is 3 periods
+}
+
+// Tables is a plant on a grid: plain data that never changes, made by Prepare,
+// fit to be sent to another process.
+type Tables struct {
+	Name      string
+	PeriodNs  int64
+	Inputs    []model.Port // of u
+	Outputs   []model.Port // of y
+	Start     []float64    // u at rest: what each input's own source gives at time 0
+	Frictions []string     // names, in the order of the bits of kappa
+
+	Scheme      Scheme
+	Form        Form
+	EventBudget int
+	LagBound    float64 // s
+
+	N, M, Mc  int
+	Delta     float64 // longest piece, s
+	Split     int     // Period / Delta
+	Degree    int     // of the Taylor polynomial of a piece
+	Radius    float64 // largest eigenvalue over all modes, rad/s
+	X0        []float64
+	W         []float64 // mc×n
+	Bc        []float64 // n×mc
+	Gram      []float64 // mc×mc: W·Bc, slip accelerations per friction torque
+	Friction  []model.Friction
+	Signals   []Signal
+	C, D, Dc  []float64 // p×n, p×m, p×mc
+	StateName []string
+	Modes     []Mode // 2^mc, by kappa
+}
+
+// Signal is where one entry of v comes from.
+type Signal struct {
+	Input  int // index in u, or -1
+	Source model.Source
+}
+
+// Mode holds the matrices of one lock set; see the table of symbols.
+type Mode struct {
+	Phi       []float64 // n×n
+	G0        []float64 // n×(m+mc)
+	G1        []float64 // n×(m+mc)
+	G2        []float64 // n×(m+mc)
+	A         []float64 // n×n, the plant on the constraint
+	B         []float64 // n×(m+mc)
+	T         []float64 // mc×n
+	U         []float64 // mc×(m+mc)
+	P         []float64 // n×n
+	Redundant bool      // more locks than directions: the split of the torque is not unique
+}
+
+// Bytes is the memory of the precomputed modes.
+func (t *Tables) Bytes() int {
+	total := 0
+	for i := range t.Modes {
+		m := &t.Modes[i]
+		total += 8 * (len(m.Phi) + 3*len(m.G0) + len(m.A) + len(m.B) + len(m.T) + len(m.U) + len(m.P))
+	}
+	return total
+}
+
+// Prepare discretises sys on a grid of opt.Period and precomputes every lock set.
+//
+// It fails on a period that is not positive, on more friction elements than can
+// be precomputed, and on a plant too fast for the grid (the message names the
+// frequency and a period that fits).
+func Prepare(sys *model.System, opt Options) (*Tables, error) {
+	opt, err := complete(sys, opt)
+	if err != nil {
+		return nil, err
+	}
+	n, m, mc := len(sys.X0), len(sys.Signals), len(sys.Frictions)
+	t := &Tables{
+		Name: sys.Name, PeriodNs: opt.Period.Nanoseconds(),
+		Scheme: opt.Scheme, Form: opt.Form, EventBudget: opt.EventBudget, LagBound: opt.LagBound.Seconds(),
+		N: n, M: m, Mc: mc, X0: sys.X0, W: sys.W, Bc: sys.Bc,
+		Friction: sys.Frictions, C: sys.C, D: sys.D, Dc: sys.Dc,
+		Gram: product(sys.W, sys.Bc, mc, n, mc),
+	}
+	bindSignals(t, sys, opt.Driven)
+	listOutputs(t, sys)
+	for _, s := range sys.States {
+		t.StateName = append(t.StateName, s.Name)
+	}
+	if err := t.buildModes(sys); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func complete(sys *model.System, opt Options) (Options, error) {
+	if opt.Scheme == "" {
+		opt.Scheme = Complete
+	}
+	if opt.Form == "" {
+		opt.Form = Projected
+	}
+	if opt.EventBudget == 0 {
+		opt.EventBudget = 16
+	}
+	if opt.LagBound == 0 {
+		opt.LagBound = 3 * opt.Period
+	}
+	if opt.Driven == nil {
+		opt.Driven = make([]bool, len(sys.Inputs))
+	}
+	switch {
+	case opt.Period <= 0:
+		return opt, fmt.Errorf("kernel: period %v is not positive", opt.Period)
+	case opt.Scheme != Papers && opt.Scheme != Complete:
+		return opt, fmt.Errorf("kernel: scheme %q is neither %q nor %q", opt.Scheme, Papers, Complete)
+	case opt.Form != Projected && opt.Form != Held:
+		return opt, fmt.Errorf("kernel: form %q is neither %q nor %q", opt.Form, Projected, Held)
+	case opt.EventBudget < 1:
+		return opt, fmt.Errorf("kernel: event budget %d is below 1", opt.EventBudget)
+	case opt.LagBound < opt.Period:
+		return opt, fmt.Errorf("kernel: lag bound %v is below the period %v", opt.LagBound, opt.Period)
+	case len(opt.Driven) != len(sys.Inputs):
+		return opt, errors.New("kernel: len(Driven) is not the number of inputs")
+	case len(sys.X0) == 0:
+		return opt, fmt.Errorf("kernel: plant %q has no state: it has no inertia that can move", sys.Name)
+	case len(sys.Frictions) > maxFrictions:
+		return opt, fmt.Errorf("kernel: plant %q has %d friction elements; at most %d can be precomputed", sys.Name, len(sys.Frictions), maxFrictions)
+	}
+	return opt, nil
+}
+
+func bindSignals(t *Tables, sys *model.System, driven []bool) {
+	for _, s := range sys.Signals {
+		t.Signals = append(t.Signals, Signal{Input: -1, Source: s.Source})
+	}
+	for i, in := range sys.Inputs {
+		t.Inputs = append(t.Inputs, in.Port)
+		t.Start = append(t.Start, valueAt(&sys.Signals[in.Signal].Source, 0))
+		if driven[i] {
+			t.Signals[in.Signal].Input = i
+		}
+	}
+}
+
+// listOutputs names y: the plant's own outputs, three per friction element, five
+// of the step itself.
+func listOutputs(t *Tables, sys *model.System) {
+	inf := math.Inf(1)
+	port := func(name, unit string, lo, hi float64) {
+		t.Outputs = append(t.Outputs, model.Port{Name: name, Unit: unit, Min: lo, Max: hi})
+	}
+	t.Outputs = append(t.Outputs, sys.Outputs...)
+	for _, f := range sys.Frictions {
+		t.Frictions = append(t.Frictions, f.Name)
+		port(f.Name+".mode", "1", -1, 2)
+		port(f.Name+".w_rel", "rad/s", -inf, inf)
+		port(f.Name+".tau", "N.m", -inf, inf)
+	}
+	port("eta", "1", 0, 1)
+	port("lag", "s", 0, inf)
+	port("events", "1", 0, inf)
+	port("transitions", "1", 0, inf)
+	port("fault", "1", 0, float64(len(sys.X0)))
+}
