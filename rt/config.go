@@ -1,0 +1,71 @@
+package rt
+
+import (
+	"fmt"
+	"time"
+)
+
+// Policy says what happens when ticks were missed.
+type Policy int
+
+// The policies. Missed ticks are counted under each of them, and simulated time
+// never falls behind the grid: the plant is stepped over every point.
+const (
+	Stop    Policy = iota // the run ends
+	Skip                  // the plant is stepped over the lost points, their frames are not sent
+	CatchUp               // the plant is stepped over the lost points, their frames are sent late
+)
+
+// maxOverrun bounds how many grid points one wake-up may serve: more is a host
+// that was stopped, not one that was late, and the steps would make the next
+// ticks late too.
+const maxOverrun = 1000
+
+// Overrun is the policy for missed ticks. If more than Max grid points are lost
+// at once, the run ends under every policy.
+type Overrun struct {
+	Policy Policy
+	Max    int // 1 to 1000; 0 under Stop
+}
+
+// String returns the policy as a bench file writes it: "stop", "skip 20".
+func (o Overrun) String() string {
+	switch o.Policy {
+	case Stop:
+		return "stop"
+	case Skip:
+		return fmt.Sprintf("skip %d", o.Max)
+	case CatchUp:
+		return fmt.Sprintf("catchup %d", o.Max)
+	}
+	return fmt.Sprintf("policy %d", o.Policy)
+}
+
+func (o Overrun) validate() error {
+	switch {
+	case o.Policy < Stop || o.Policy > CatchUp:
+		return fmt.Errorf("rt: overrun policy %d is unknown: use stop, skip or catchup", o.Policy)
+	case o.Policy != Stop && (o.Max < 1 || o.Max > maxOverrun):
+		return fmt.Errorf("rt: overrun %q: the number of grid points is not between 1 and %d", o, maxOverrun)
+	}
+	return nil
+}
+
+// Watch names outputs of the plant that the loop reads, as indices in y; -1
+// where the plant has none.
+type Watch struct {
+	Events      int // running count of events
+	Transitions int // running count of transitions of friction elements
+	Lag         int // grid time minus plant time, s
+	Fault       int // 0: fine; 1 + index of the state that is no longer finite
+}
+
+// Config is what a run is asked to be.
+type Config struct {
+	Period  time.Duration // of the grid; > 0
+	Ticks   int64         // grid points to serve; 0: until Page.Stop
+	Overrun Overrun
+	Watch   Watch
+	Start   []float64 // m, the inputs before the first frame
+	Warmup  int       // steps before the first tick, only of a plant that can be Reset
+}

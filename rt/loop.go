@@ -1,0 +1,240 @@
+package rt
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+
+	"lockstep/io/can"
+	"lockstep/io/sigmap"
+	"lockstep/sched"
+)
+
+// Plant is what the loop steps: y = outputs at the end of one period in which
+// the inputs were u. If it has a method Reset, the loop can warm it up.
+type Plant interface {
+	Step(y, u []float64)
+	Dims() (m, p int) // len(u), len(y)
+}
+
+// MaxRecv bounds how many frames a tick reads from one bus. A 1 Mbit/s bus of
+// the shortest frames, 47 bits, carries 213 in 10 ms; what is more stays in the
+// kernel's buffer, which counts what it drops.
+const MaxRecv = 256
+
+// Loop is a run: it receives, steps and sends at every point of the grid.
+type Loop struct {
+	U []float64 // m, inputs of the next step
+	Y []float64 // p, outputs of the last step
+
+	cfg    Config
+	plant  Plant
+	buses  []*can.Bus
+	maps   []*sigmap.Map // one per bus
+	ticker sched.Ticker
+	page   *Page
+
+	k       int64       // last grid point served
+	reason  Reason      // why the run is over
+	firstRx []int       // per bus, index in Page.LastRx of its first message
+	base    []can.Stats // per bus, counts at the first tick
+	down    uint64      // can.Stats.Down of all buses at the last tick
+	frames  [MaxRecv]can.Frame
+	frame   can.Frame
+	start   usage
+	mem     runtime.MemStats
+}
+
+// New returns the loop of a plant between buses, with one map per bus; a
+// simulation has none of either. page may be a page of CreatePage, of MapPage or
+// a new one.
+func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Ticker, page *Page) (*Loop, error) {
+	m, q := p.Dims()
+	l := &Loop{
+		U: make([]float64, m), Y: make([]float64, q),
+		cfg: cfg, plant: p, buses: buses, maps: maps, ticker: tk, page: page,
+		base: make([]can.Stats, len(buses)),
+	}
+	if err := l.validate(); err != nil {
+		return nil, err
+	}
+	n := 0
+	for _, mp := range maps {
+		l.firstRx = append(l.firstRx, n)
+		n += len(mp.Rx)
+	}
+	if n > MaxRx {
+		return nil, fmt.Errorf("rt: %d messages are received, the page follows %d", n, MaxRx)
+	}
+	copy(l.U, cfg.Start)
+	return l, nil
+}
+
+func (l *Loop) validate() error {
+	p := len(l.Y)
+	switch {
+	case l.cfg.Period <= 0:
+		return fmt.Errorf("rt: period %v is not positive", l.cfg.Period)
+	case l.ticker.Grid().Period != int64(l.cfg.Period):
+		return fmt.Errorf("rt: the ticker's period is %d ns, the loop's %d ns", l.ticker.Grid().Period, int64(l.cfg.Period))
+	case l.cfg.Ticks < 0:
+		return fmt.Errorf("rt: %d ticks", l.cfg.Ticks)
+	case len(l.cfg.Start) != len(l.U):
+		return fmt.Errorf("rt: %d start values for the plant's %d inputs", len(l.cfg.Start), len(l.U))
+	case p > MaxOutputs:
+		return fmt.Errorf("rt: the plant has %d outputs, the page shows %d", p, MaxOutputs)
+	case len(l.maps) != len(l.buses):
+		return fmt.Errorf("rt: %d signal maps for %d buses", len(l.maps), len(l.buses))
+	}
+	for _, i := range [...]int{l.cfg.Watch.Events, l.cfg.Watch.Transitions, l.cfg.Watch.Lag, l.cfg.Watch.Fault} {
+		if i < -1 || i >= p {
+			return fmt.Errorf("rt: watched output %d of %d: use -1 for none", i, p)
+		}
+	}
+	return l.cfg.Overrun.validate()
+}
+
+// Tick serves n grid points, n-1 of which were missed: it receives, then steps
+// and sends point by point. It allocates nothing and takes a bounded time. The
+// run is over when Page.Reason is not 0.
+func (l *Loop) Tick(n int64) {
+	woke, began := l.ticker.Now(), sched.Now()
+	l.page.Late.Record(woke - l.ticker.Grid().Due(l.k+1))
+	if n = l.admit(n); n > 0 {
+		l.receive()
+		for i := range n {
+			l.step()
+			if l.reason == NonFinite {
+				break
+			}
+			l.send(i == n-1 || l.cfg.Overrun.Policy == CatchUp)
+		}
+	}
+	l.publish()
+	l.page.Work.Record(sched.Now() - began)
+}
+
+// admit counts the missed points and returns how many to serve, 0 if the policy
+// ends the run. Points after the last tick asked for are not missed.
+func (l *Loop) admit(n int64) int64 {
+	if l.cfg.Ticks > 0 {
+		n = min(n, l.cfg.Ticks-l.k)
+	}
+	lost := max(0, n-1)
+	l.page.Missed.Add(uint64(lost))
+	switch {
+	case lost > 0 && l.cfg.Overrun.Policy == Stop:
+		l.end(MissedTick)
+	case lost > int64(l.cfg.Overrun.Max):
+		l.end(MissedLimit)
+	}
+	if l.reason != NotEnded {
+		return 0
+	}
+	return n
+}
+
+// receive decodes what has come in, at most MaxRecv frames per bus, into U. What
+// comes in before grid point k is answered at k.
+func (l *Loop) receive() {
+	for b, bus := range l.buses {
+		n := bus.Recv(l.frames[:])
+		for i := range l.frames[:n] {
+			l.decode(b, &l.frames[i])
+		}
+		l.page.RxFrames.Add(uint64(n))
+		if n == MaxRecv {
+			l.page.RxBound.Add(1)
+		}
+	}
+}
+
+func (l *Loop) decode(b int, f *can.Frame) {
+	i, result := l.maps[b].Decode(l.U, f)
+	switch result {
+	case sigmap.OK:
+		l.page.LastRx[l.firstRx[b]+i].Store(uint64(l.k + 1))
+	case sigmap.Unknown:
+		l.page.RxUnknown.Add(1)
+	case sigmap.Short:
+		l.page.RxShort.Add(1)
+	case sigmap.Range:
+		l.page.RxRange.Add(1)
+	}
+}
+
+// step takes the plant to the next grid point.
+func (l *Loop) step() {
+	l.k++
+	l.plant.Step(l.Y, l.U)
+	w := &l.cfg.Watch
+	if w.Lag >= 0 && l.Y[w.Lag] > l.page.LagMax() {
+		l.page.LagBits.Store(math.Float64bits(l.Y[w.Lag]))
+	}
+	if w.Fault >= 0 && l.Y[w.Fault] != 0 {
+		l.page.FaultState.Store(uint64(max(0, l.Y[w.Fault]-1)))
+		l.end(NonFinite)
+	}
+	if l.k == l.cfg.Ticks {
+		l.end(Done)
+	}
+}
+
+// send encodes the frames that are due at this grid point and hands them to
+// their bus; those of a lost point are only counted.
+func (l *Loop) send(served bool) {
+	for b, m := range l.maps {
+		for i := range m.Tx {
+			switch {
+			case !m.Tx[i].Due(l.k):
+			case !served:
+				l.page.TxLost.Add(1)
+			case !m.Encode(&l.frame, i, l.Y):
+				l.page.TxRefused.Add(1)
+			case l.buses[b].Send(&l.frame):
+				l.page.TxFrames.Add(1)
+			}
+		}
+	}
+}
+
+// publish writes the counters that others keep, and the outputs, to the page.
+func (l *Loop) publish() {
+	var s can.Stats
+	var saturated uint64
+	for b, bus := range l.buses {
+		s.RxOverflow += bus.Stats.RxOverflow - l.base[b].RxOverflow
+		s.BadSize += bus.Stats.BadSize - l.base[b].BadSize
+		s.TxDropped += bus.Stats.TxDropped - l.base[b].TxDropped
+		s.Down += bus.Stats.Down - l.base[b].Down
+		s.Errors += bus.Stats.Errors - l.base[b].Errors
+		saturated += l.maps[b].Saturated
+	}
+	p := l.page
+	p.RxOverflow.Store(s.RxOverflow)
+	p.RxBadSize.Store(s.BadSize)
+	p.TxDropped.Store(s.TxDropped)
+	if s.Down > l.down {
+		p.BusDown.Add(1)
+	}
+	l.down = s.Down
+	p.BusErrors.Store(s.Errors)
+	p.Saturated.Store(saturated)
+	if i := l.cfg.Watch.Events; i >= 0 {
+		p.Events.Store(uint64(l.Y[i]))
+	}
+	if i := l.cfg.Watch.Transitions; i >= 0 {
+		p.Transitions.Store(uint64(l.Y[i]))
+	}
+	p.Ticks.Store(uint64(l.k))
+	p.SimNs.Store(uint64(l.k * int64(l.cfg.Period)))
+	p.publish(l.k, l.Y)
+}
+
+// end ends the run; the first reason stays.
+func (l *Loop) end(r Reason) {
+	if l.reason == NotEnded {
+		l.reason = r
+		l.page.Reason.Store(uint64(r))
+	}
+}

@@ -1,0 +1,211 @@
+package rt
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/sched"
+)
+
+const (
+	pageMagic   = 0x6c6f636b73746570 // "lockstep"
+	pageVersion = 1                  // of the layout of Page; a change of a field changes it
+
+	// MaxOutputs is how many outputs of a plant the page shows: a plant of 20
+	// clutches has 60 for them and some tens of its own.
+	MaxOutputs = 256
+	// MaxRx is how many received messages the page follows, over all buses.
+	MaxRx = 256
+)
+
+// State says where a run is.
+type State uint64
+
+// The states of a run, in order.
+const (
+	Preparing State = iota
+	Running
+	Ended
+)
+
+// Reason says why a run has ended.
+type Reason uint64
+
+// The reasons. Done and Stopped are clean ends, the others break the policy.
+const (
+	NotEnded    Reason = iota
+	Done               // the ticks asked for are served
+	Stopped            // Page.Stop was set
+	MissedTick         // a tick was missed under the policy Stop
+	MissedLimit        // more ticks were missed at once than the policy allows
+	NonFinite          // a state of the plant is no longer a number: Page.FaultState
+	TimerFailed        // the ticker gave an error
+)
+
+// String returns the reason as the end of a sentence.
+func (r Reason) String() string {
+	names := [...]string{"the run has not ended", "done", "stopped", "a tick was missed",
+		"more ticks were missed at once than the policy allows", "a state is no longer finite", "the timer failed"}
+	if r < Reason(len(names)) {
+		return names[r]
+	}
+	return fmt.Sprintf("reason %d", uint64(r))
+}
+
+// Clean says that the run ended as it was asked to.
+func (r Reason) Clean() bool { return r == Done || r == Stopped }
+
+// Page is what the loop tells the world: a fixed layout of 8-byte words in
+// memory that two processes share. The loop writes it, anyone reads it, with
+// atomic loads; only Stop goes the other way. A run without a second process
+// uses new(Page).
+type Page struct {
+	magic, version, size uint64
+
+	Stop atomic.Uint64 // not 0: end after this tick; the only word that others write
+
+	State  atomic.Uint64 // a State
+	Reason atomic.Uint64 // a Reason
+
+	FaultState atomic.Uint64 // index of the state that became non-finite; valid under NonFinite
+
+	Ticks       atomic.Uint64 // grid points served, lost ones included: the index of the last
+	Missed      atomic.Uint64 // grid points whose tick came after the next one was due
+	SimNs       atomic.Uint64 // simulated time: Ticks · period, ns
+	LagBits     atomic.Uint64 // see LagMax
+	Events      atomic.Uint64 // of the plant, running count; see Watch
+	Transitions atomic.Uint64 // transitions of friction elements, running count; see Watch
+
+	RxFrames   atomic.Uint64 // frames read
+	RxUnknown  atomic.Uint64 // of them: not in the map
+	RxShort    atomic.Uint64 // of them: too short for their signals
+	RxRange    atomic.Uint64 // of them: a signal out of range kept its last value
+	RxBadSize  atomic.Uint64 // datagrams that are no frame
+	RxOverflow atomic.Uint64 // frames the kernel dropped because its buffer was full
+	RxBound    atomic.Uint64 // ticks that left frames unread because they had read MaxRecv
+	RxStale    atomic.Uint64 // frames from before the first tick, thrown away
+	TxFrames   atomic.Uint64 // frames sent
+	TxDropped  atomic.Uint64 // frames the bus did not take
+	TxLost     atomic.Uint64 // frames that were due at lost grid points and not sent
+	TxRefused  atomic.Uint64 // frames not sent because a signal was no number
+	Saturated  atomic.Uint64 // signals sent at the border of their range
+	BusDown    atomic.Uint64 // ticks that found a bus down
+	BusErrors  atomic.Uint64 // other errors of reading and writing a bus
+
+	Allocs      atomic.Uint64 // allocations of the process between first and last tick
+	GCCycles    atomic.Uint64 // collections, likewise
+	MinorFaults atomic.Uint64 // page faults, likewise
+	MajorFaults atomic.Uint64
+
+	LastRx [MaxRx]atomic.Uint64 // per message of Map.Rx, bus after bus: the tick that last read it valid; 0: none
+
+	Late sched.Histogram // from the due time of the first unserved grid point to the wake-up, ns
+	Work sched.Histogram // from the wake-up to the return of the last send, ns
+
+	seq   atomic.Uint64 // odd while the outputs are being written
+	yTick uint64
+	p     uint64
+	y     [MaxOutputs]uint64 // float64 bits
+}
+
+const pageSize = int(unsafe.Sizeof(Page{}))
+
+// CreatePage returns a new page and the memfd that holds it, for a child to
+// inherit. Both live until the process ends.
+func CreatePage() (*os.File, *Page, error) {
+	fd, err := unix.MemfdCreate("lockstep-page", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, nil, fmt.Errorf("rt: page: %w", os.NewSyscallError("memfd_create", err))
+	}
+	f := os.NewFile(uintptr(fd), "lockstep-page")
+	if err := f.Truncate(int64(pageSize)); err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("rt: page of %d bytes: %w", pageSize, err)
+	}
+	p, err := mapPage(f)
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	p.magic, p.version, p.size = pageMagic, pageVersion, uint64(pageSize)
+	return f, p, nil
+}
+
+// MapPage maps the page in f, which the process has inherited.
+func MapPage(f *os.File) (*Page, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("rt: page: %w", err)
+	}
+	if info.Size() < int64(unsafe.Offsetof(Page{}.Stop)) {
+		return nil, fmt.Errorf("rt: page %q has %d bytes: it is not a page of lockstep", f.Name(), info.Size())
+	}
+	if info.Size() != int64(pageSize) {
+		return nil, fmt.Errorf("rt: page %q has %d bytes, this version's has %d: start both processes from one binary", f.Name(), info.Size(), pageSize)
+	}
+	p, err := mapPage(f)
+	if err != nil {
+		return nil, err
+	}
+	if p.magic != pageMagic || p.version != pageVersion || p.size != uint64(pageSize) {
+		err = fmt.Errorf("rt: page %q is marked %#x, version %d; wanted %#x, version %d: start both processes from one binary",
+			f.Name(), p.magic, p.version, uint64(pageMagic), pageVersion)
+		_ = unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(p)), pageSize))
+		return nil, err
+	}
+	return p, nil
+}
+
+func mapPage(f *os.File) (*Page, error) {
+	mem, err := unix.Mmap(int(f.Fd()), 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("rt: page of %d bytes: %w", pageSize, os.NewSyscallError("mmap", err))
+	}
+	_ = unix.Madvise(mem, unix.MADV_POPULATE_WRITE) // no page fault later; Linux 5.14
+	return (*Page)(unsafe.Pointer(&mem[0])), nil
+}
+
+// LagMax returns the largest lag so far, s.
+func (p *Page) LagMax() float64 { return math.Float64frombits(p.LagBits.Load()) }
+
+// publish writes the outputs of a tick.
+func (p *Page) publish(tick int64, y []float64) {
+	p.seq.Add(1)
+	atomic.StoreUint64(&p.yTick, uint64(tick))
+	atomic.StoreUint64(&p.p, uint64(len(y)))
+	for i, v := range y[:min(len(y), MaxOutputs)] {
+		atomic.StoreUint64(&p.y[i], math.Float64bits(v))
+	}
+	p.seq.Add(1)
+}
+
+// outputTries bounds how often Outputs starts again: a writer needs about 1 µs
+// per tick, so that the second try succeeds unless the writer was stopped
+// half-way; then none does.
+const outputTries = 16
+
+// Outputs copies the outputs of the last tick to dst, as many as there are and
+// fit, and returns the tick they belong to. ok is false if there is none yet or
+// a writer was stopped half-way; dst is then not meaningful.
+func (p *Page) Outputs(dst []float64) (tick int64, ok bool) {
+	for range outputTries {
+		before := p.seq.Load()
+		if before == 0 || before%2 == 1 {
+			continue
+		}
+		tick = int64(atomic.LoadUint64(&p.yTick))
+		n := min(int(atomic.LoadUint64(&p.p)), MaxOutputs, len(dst))
+		for i := range dst[:n] {
+			dst[i] = math.Float64frombits(atomic.LoadUint64(&p.y[i]))
+		}
+		if p.seq.Load() == before {
+			return tick, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,187 @@
+package rt
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"lockstep/sched"
+)
+
+func TestTwoMappingsOfAPageAreOne(t *testing.T) {
+	f, a, err := CreatePage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := MapPage(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a == b {
+		t.Fatal("the second mapping is the first")
+	}
+	a.Missed.Add(3)
+	a.Late.Record(1000)
+	a.publish(7, []float64{1, math.Inf(1), math.Copysign(0, -1)})
+	b.Stop.Store(1)
+	y := make([]float64, 3)
+	tick, ok := b.Outputs(y)
+	if b.Missed.Load() != 3 || b.Late.N() != 1 || a.Stop.Load() != 1 {
+		t.Errorf("missed %d, %d lateness, stop %d; want 3, 1, 1", b.Missed.Load(), b.Late.N(), a.Stop.Load())
+	}
+	if !ok || tick != 7 || y[0] != 1 || !math.IsInf(y[1], 1) || !math.Signbit(y[2]) {
+		t.Errorf("outputs of tick %d: %v, ok %t; want those of tick 7: 1, +Inf, -0", tick, y, ok)
+	}
+}
+
+func TestMapPageRefusesWhatIsNoPage(t *testing.T) {
+	page := func(change func(p *Page)) *os.File {
+		f, p, err := CreatePage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(p)
+		return f
+	}
+	file := func(size int64) *os.File {
+		f, err := os.Create(filepath.Join(t.TempDir(), "page"))
+		if err == nil {
+			err = f.Truncate(size)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		f    *os.File
+		want string
+	}{
+		{page(func(p *Page) { p.version++ }), "version 2; wanted"},
+		{page(func(p *Page) { p.magic = 0 }), "is marked 0x0"},
+		{page(func(p *Page) { p.size-- }), "is marked"},
+		{file(0), "it is not a page"},
+		{file(int64(pageSize) - 8), "start both processes from one binary"},
+		{file(int64(pageSize)), "is marked 0x0, version 0"},
+		{null, "it is not a page"},
+	} {
+		p, err := MapPage(c.f)
+		if err == nil || p != nil || !strings.HasPrefix(err.Error(), "rt: page") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("MapPage: %v, want %q", err, c.want)
+		}
+		c.f.Close()
+	}
+}
+
+// Shared memory holds no pointers, and 8-byte words only.
+func TestPageIsWordsOnly(t *testing.T) {
+	var check func(name string, typ reflect.Type)
+	check = func(name string, typ reflect.Type) {
+		switch typ.Kind() {
+		case reflect.Uint64:
+		case reflect.Array:
+			check(name+"[]", typ.Elem())
+		case reflect.Struct:
+			for i := range typ.NumField() {
+				if f := typ.Field(i); f.Type.Size() > 0 {
+					check(name+"."+f.Name, f.Type)
+				}
+			}
+		default:
+			t.Errorf("%s is a %v, want a uint64", name, typ)
+		}
+	}
+	check("Page", reflect.TypeFor[Page]())
+	if at := unsafe.Offsetof(Page{}.magic); at != 0 {
+		t.Errorf("the magic word is at byte %d, want 0", at)
+	}
+}
+
+// Every element of the vector is the tick: a reader that mixed two ticks would
+// see it.
+func TestAReaderSeesOutputsOfOneTick(t *testing.T) {
+	_, p, err := CreatePage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ticks = 5000
+	go func() {
+		y := make([]float64, MaxOutputs)
+		for k := int64(1); k <= ticks; k++ {
+			for i := range y {
+				y[i] = float64(k)
+			}
+			p.publish(k, y)
+			for now := sched.Now(); sched.Now()-now < 3000; { // some time to read
+			}
+		}
+	}()
+	y := make([]float64, MaxOutputs)
+	read, last := 0, int64(0)
+	for last < ticks {
+		tick, ok := p.Outputs(y)
+		if !ok {
+			continue
+		}
+		read++
+		if tick < last {
+			t.Fatalf("tick %d after tick %d", tick, last)
+		}
+		last = tick
+		for i, v := range y {
+			if v != float64(tick) {
+				t.Fatalf("tick %d: output %d is of tick %g", tick, i, v)
+			}
+		}
+	}
+	t.Logf("%d reads of %d ticks", read, ticks)
+}
+
+func TestOutputsOfAWriterThatDiedHalfwayAreNotGiven(t *testing.T) {
+	p := new(Page)
+	y := make([]float64, 1)
+	if _, ok := p.Outputs(y); ok {
+		t.Error("a page without a tick has outputs")
+	}
+	p.publish(1, y)
+	if _, ok := p.Outputs(y); !ok {
+		t.Error("a page with a tick has no outputs")
+	}
+	p.seq.Add(1)
+	if _, ok := p.Outputs(y); ok {
+		t.Error("a page whose writer is half-way has outputs")
+	}
+}
+
+func TestPageDoesNotAllocate(t *testing.T) {
+	p := new(Page)
+	y := make([]float64, 40)
+	if n := testing.AllocsPerRun(100, func() { p.publish(1, y); p.Outputs(y) }); n != 0 {
+		t.Errorf("publish and Outputs allocate %v times", n)
+	}
+}
+
+func TestReasonsReadAsSentences(t *testing.T) {
+	for r := NotEnded; r <= TimerFailed; r++ {
+		if strings.HasPrefix(r.String(), "reason") || r.Clean() != (r == Done || r == Stopped) {
+			t.Errorf("reason %d is %q, clean %t", uint64(r), r, r.Clean())
+		}
+	}
+	if got := Reason(99).String(); got != "reason 99" {
+		t.Errorf("reason 99 is %q", got)
+	}
+	for o, want := range map[Overrun]string{{}: "stop", {Skip, 20}: "skip 20", {CatchUp, 3}: "catchup 3", {Policy(9), 0}: "policy 9"} {
+		if o.String() != want {
+			t.Errorf("%#v reads %q, want %q", o, o.String(), want)
+		}
+	}
+}

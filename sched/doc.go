@@ -1,0 +1,8 @@
+// Package sched owns time: the grid, the tickers that walk along it, the
+// set-up of the thread that ticks, and the histogram of how late it was. It
+// does not know what a tick does.
+//
+// Inside this package an instant is an int64 of nanoseconds on CLOCK_MONOTONIC
+// and a duration is an int64 of nanoseconds; instants come from the index of
+// the grid point and are never accumulated.
+package sched

@@ -1,0 +1,88 @@
+package sched
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+)
+
+// The bins of a Histogram: 1 ns wide below 2·perOctave ns, and perOctave of
+// equal width in each octave above, up to limitNs.
+const (
+	subBits   = 6
+	perOctave = 1 << subBits // a bin is at most 1/64 of its value wide
+	limitNs   = 1 << 37      // ns, 137 s: no tick is later than that and still of use
+	bins      = (37 - subBits + 1) * perOctave
+)
+
+// Histogram counts durations in ns, from 0 to 137 s, in bins that are at most
+// 1/64 of the duration wide; what is longer counts in the last bin. It has a
+// fixed size and no pointers, so that it can lie in memory that two processes
+// share: one records, any number may read at the same time. The zero value is
+// empty.
+type Histogram struct {
+	n, max uint64
+	count  [bins]uint64
+}
+
+// bin returns the index of the bin that holds ns.
+func bin(ns uint64) int {
+	ns = min(ns, limitNs-1)
+	e := max(0, bits.Len64(ns)-subBits-1)
+	return e*perOctave + int(ns>>e)
+}
+
+// upper returns the largest duration in bin i, ns.
+func upper(i int) int64 {
+	e := max(0, i/perOctave-1)
+	return int64(i-e*perOctave+1)<<e - 1
+}
+
+// Record counts one duration, ns; a negative one counts as 0. Only one thread
+// may record.
+func (h *Histogram) Record(ns int64) {
+	v := uint64(max(0, ns))
+	if v > h.max {
+		atomic.StoreUint64(&h.max, v)
+	}
+	i := bin(v)
+	atomic.StoreUint64(&h.count[i], h.count[i]+1)
+	atomic.StoreUint64(&h.n, h.n+1) // last: a reader finds at least n in the bins
+}
+
+// N returns how many durations were recorded.
+func (h *Histogram) N() uint64 { return atomic.LoadUint64(&h.n) }
+
+// Max returns the longest duration recorded, ns, exactly; 0 if there is none.
+func (h *Histogram) Max() int64 { return int64(atomic.LoadUint64(&h.max)) }
+
+// Quantile returns a duration, ns, that the share q of the recorded ones does
+// not exceed: the upper end of their bin, at most 1/64 too long and never above
+// Max. q is from 0 to 1; anything else gives Max. It is 0 if nothing was
+// recorded.
+func (h *Histogram) Quantile(q float64) int64 {
+	n := h.N()
+	if n == 0 || !(q >= 0 && q < 1) {
+		return h.Max()
+	}
+	rank := max(1, uint64(math.Ceil(q*float64(n))))
+	var sum uint64
+	for i := range h.count[:bins-1] {
+		sum += atomic.LoadUint64(&h.count[i])
+		if sum >= rank {
+			return min(upper(i), h.Max())
+		}
+	}
+	return h.Max()
+}
+
+// Snapshot copies h to dst while it may be written, so that several figures can
+// be taken from one state.
+func (h *Histogram) Snapshot(dst *Histogram) {
+	dst.n = 0
+	for i := range h.count {
+		dst.count[i] = atomic.LoadUint64(&h.count[i])
+		dst.n += dst.count[i]
+	}
+	dst.max = atomic.LoadUint64(&h.max) // last: not below a duration counted
+}

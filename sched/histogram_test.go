@@ -1,0 +1,132 @@
+package sched
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+func TestBinsLeaveNoGapAndAreNarrow(t *testing.T) {
+	low := int64(0)
+	for i := range bins {
+		high := upper(i)
+		if bin(uint64(low)) != i || bin(uint64(high)) != i {
+			t.Fatalf("bin %d is said to hold %d to %d ns, but these count in bins %d and %d", i, low, high, bin(uint64(low)), bin(uint64(high)))
+		}
+		if width := high - low + 1; width > 1 && width*64 > low {
+			t.Fatalf("bin %d from %d ns is %d ns wide, more than 1/64", i, low, width)
+		}
+		low = high + 1
+	}
+	if low != limitNs || limitNs < 100e9 {
+		t.Errorf("the bins end at %d ns, want %d ns, at least 100 s", low, int64(limitNs))
+	}
+}
+
+// logUniform returns a duration between 1 ns and 100 s, each order of magnitude
+// equally likely.
+func logUniform(r *rand.Rand) int64 { return int64(math.Exp(r.Float64() * math.Log(100e9))) }
+
+func TestQuantilesBoundTheSortedSamplesFromAbove(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 3, 10, 999, 20_000} {
+		var h Histogram
+		samples := make([]int64, n)
+		for i := range samples {
+			samples[i] = logUniform(r)
+			h.Record(samples[i])
+		}
+		slices.Sort(samples)
+		if h.N() != uint64(n) || h.Max() != samples[n-1] {
+			t.Errorf("%d samples up to %d ns: N = %d, Max = %d ns", n, samples[n-1], h.N(), h.Max())
+		}
+		last := int64(0)
+		for _, q := range []float64{0, 0.001, 0.01, 0.5, 0.9, 0.99, 0.999, 0.99999, 1} {
+			exact := samples[max(0, int(math.Ceil(q*float64(n)))-1)]
+			got := h.Quantile(q)
+			if got < exact || got > exact+exact/64 {
+				t.Errorf("%d samples: quantile %g = %d ns, want %d ns to 1/64 more", n, q, got, exact)
+			}
+			if got < last {
+				t.Errorf("%d samples: quantile %g = %d ns, below the one before, %d ns", n, q, got, last)
+			}
+			last = got
+		}
+	}
+}
+
+func TestHistogramTakesWhatNoClockShouldGive(t *testing.T) {
+	var h Histogram
+	if h.N() != 0 || h.Max() != 0 || h.Quantile(0.5) != 0 {
+		t.Errorf("empty: N = %d, Max = %d ns, median %d ns, want 0", h.N(), h.Max(), h.Quantile(0.5))
+	}
+	h.Record(-5)
+	h.Record(math.MinInt64)
+	if h.N() != 2 || h.Max() != 0 || h.Quantile(1) != 0 {
+		t.Errorf("negative durations: N = %d, Max = %d ns, want 2 of 0 ns", h.N(), h.Max())
+	}
+	h.Record(math.MaxInt64)
+	if h.Max() != math.MaxInt64 || h.Quantile(0.99) != math.MaxInt64 {
+		t.Errorf("292 years: Max = %d ns, quantile 0.99 = %d ns", h.Max(), h.Quantile(0.99))
+	}
+	for _, q := range []float64{math.NaN(), -1, 2, math.Inf(1), math.Inf(-1)} {
+		if h.Quantile(q) != h.Max() {
+			t.Errorf("quantile %g = %d ns, want the largest, %d ns", q, h.Quantile(q), h.Max())
+		}
+	}
+}
+
+func TestHistogramIsWordsOnly(t *testing.T) {
+	var h Histogram
+	if size := unsafe.Sizeof(h); size != (2+bins)*8 {
+		t.Errorf("a histogram has %d bytes, want %d: it lies in shared memory", size, (2+bins)*8)
+	}
+}
+
+func TestHistogramIsReadWhileItIsWritten(t *testing.T) {
+	var h Histogram
+	const samples = 100_000
+	done := make(chan bool)
+	go func() {
+		r := rand.New(rand.NewPCG(3, 4))
+		for range samples {
+			h.Record(logUniform(r))
+		}
+		close(done)
+	}()
+	var s Histogram
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		before := h.N()
+		h.Snapshot(&s)
+		p50, p99, top := s.Quantile(0.5), s.Quantile(0.99), s.Max()
+		if s.N() < before || p50 > p99 || p99 > top {
+			t.Fatalf("snapshot of %d (before: %d): p50 %d, p99 %d, max %d ns", s.N(), before, p50, p99, top)
+		}
+		if live := h.Quantile(0.99); live < 0 || live > h.Max() {
+			t.Fatalf("p99 while written: %d ns, max %d ns", live, h.Max())
+		}
+	}
+	if s.N() != samples {
+		t.Errorf("%d samples counted, %d recorded", s.N(), samples)
+	}
+}
+
+func TestHistogramDoesNotAllocate(t *testing.T) {
+	var h, s Histogram
+	ns := int64(1)
+	if n := testing.AllocsPerRun(1000, func() {
+		ns = ns*3 + 1
+		h.Record(ns)
+		h.Snapshot(&s)
+		s.Quantile(0.99)
+	}); n != 0 {
+		t.Errorf("Record, Snapshot and Quantile allocate %v times", n)
+	}
+}

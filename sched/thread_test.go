@@ -1,0 +1,233 @@
+package sched
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// entered is what a child process says about itself after Enter, from the
+// kernel's own files.
+type entered struct {
+	Missing  []Missing
+	CPU      int    // where the thread of the loop may run
+	Own      string // its list of CPUs
+	Others   []string
+	Policy   uint32
+	Priority uint32
+	Flags    uint64
+	Locked   int // kB
+	Faults   int64
+	Major    int64
+}
+
+const childVariable = "SCHED_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		enterAndTell()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// enterAndTell is the child: it enters the highest CPU at priority 7, touches
+// memory that it has never touched, and prints what the kernel says of it.
+func enterAndTell() {
+	fresh := make([]byte, 8<<20)
+	stop := make(chan bool)
+	for range 3 { // some threads to move away
+		go func() {
+			runtime.LockOSThread()
+			<-stop
+		}()
+	}
+	var e entered
+	e.Missing = Thread{CPU: -1, Priority: 7}.Enter()
+	minor, major := Faults()
+	for i := 0; i < len(fresh); i += 4096 {
+		fresh[i] = 1
+	}
+	minor2, major2 := Faults()
+	e.Faults, e.Major = minor2-minor, major2-major
+
+	var set unix.CPUSet
+	_ = unix.SchedGetaffinity(0, &set)
+	e.CPU = highest(&set)
+	if attr, err := unix.SchedGetAttr(0, 0); err == nil {
+		e.Policy, e.Priority, e.Flags = attr.Policy, attr.Priority, attr.Flags
+	}
+	tasks, _ := os.ReadDir("/proc/self/task")
+	for _, task := range tasks {
+		list := fields("/proc/self/task/" + task.Name() + "/status")["Cpus_allowed_list"]
+		if task.Name() == strconv.Itoa(unix.Gettid()) {
+			e.Own = list
+			continue
+		}
+		e.Others = append(e.Others, list)
+	}
+	e.Locked, _ = strconv.Atoi(strings.TrimSuffix(fields("/proc/self/status")["VmLck"], " kB"))
+	_ = json.NewEncoder(os.Stdout).Encode(e)
+	close(stop)
+}
+
+// inChild runs enterAndTell in a process of its own, without any right if plain.
+func inChild(t *testing.T, plain bool) entered {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	cmd.Stderr = os.Stderr
+	if plain && os.Geteuid() == 0 {
+		dir := t.TempDir() // the binary must be readable for nobody
+		for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+			if err := os.Chmod(d, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		data, err := os.ReadFile(exe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Path = filepath.Join(dir, "sched.test")
+		if err := os.WriteFile(cmd.Path, data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("child: %v", err)
+	}
+	var e entered
+	if err := json.Unmarshal(out, &e); err != nil {
+		t.Fatalf("child: %v: %s", err, out)
+	}
+	return e
+}
+
+// says tells whether one of the missing rights is about text.
+func says(missing []Missing, text string) bool {
+	return slices.ContainsFunc(missing, func(m Missing) bool { return strings.Contains(m.What, text) })
+}
+
+// Enter either has what was asked for, as the kernel tells, or says that it is
+// missing, with a command that helps.
+func checkEntered(t *testing.T, e entered) {
+	t.Helper()
+	fifo := e.Policy == unix.SCHED_FIFO && e.Priority == 7 && e.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0
+	if fifo == says(e.Missing, "SCHED_FIFO 7") {
+		t.Errorf("policy %d, priority %d, flags %#x; missing: %v", e.Policy, e.Priority, e.Flags, e.Missing)
+	}
+	if locked := e.Locked > 0; locked == says(e.Missing, "memory") {
+		t.Errorf("%d kB locked; missing: %v", e.Locked, e.Missing)
+	}
+	if own := e.Own == strconv.Itoa(e.CPU); own == says(e.Missing, "cannot have CPU") {
+		t.Errorf("the thread may run on %q; missing: %v", e.Own, e.Missing)
+	}
+	if len(e.Others) < 3 {
+		t.Errorf("the process has only %d other threads, want those of three goroutines", len(e.Others))
+	}
+	for _, list := range e.Others {
+		cpus := parseCPUs(list)
+		if alone := !cpus.IsSet(e.CPU); alone == says(e.Missing, "CPU") {
+			t.Errorf("another thread may run on %q, the loop on %d; missing: %v", list, e.CPU, e.Missing)
+		}
+	}
+	for _, m := range e.Missing {
+		if m.What == "" || m.Help == "" {
+			t.Errorf("missing %q, help %q: want both", m.What, m.Help)
+		}
+	}
+}
+
+func TestEnterHasOrSaysEachRight(t *testing.T) {
+	e := inChild(t, false)
+	t.Logf("missing: %v; %d kB locked", e.Missing, e.Locked)
+	checkEntered(t, e)
+}
+
+func TestEnterWithoutRightsStillHasItsCPU(t *testing.T) {
+	e := inChild(t, true)
+	checkEntered(t, e)
+	if says(e.Missing, "cannot have CPU") {
+		t.Errorf("no right is needed for a CPU; missing: %v", e.Missing)
+	}
+}
+
+func TestFreshMemoryDoesNotFaultAfterEnter(t *testing.T) {
+	if _, _, errno := unix.RawSyscall(unix.SYS_MADVISE, 0, 0, unix.MADV_POPULATE_READ); errno == unix.EINVAL {
+		t.Skip("this kernel has no MADV_POPULATE_READ (Linux 5.14)")
+	}
+	for _, plain := range []bool{false, true} {
+		e := inChild(t, plain)
+		if raceDetector {
+			t.Skip("the race detector's own memory is too large to be brought in")
+		}
+		if e.Faults != 0 || e.Major != 0 {
+			t.Errorf("without rights: %t: 2048 fresh pages gave %d minor and %d major faults, want 0", plain, e.Faults, e.Major)
+		}
+	}
+}
+
+func TestMapsAreReadLineByLine(t *testing.T) {
+	const text = `00400000-00600000 r-xp 00000000 fe:00 1                      /opt/lock step
+c000000000-c000400000 rw-p 00000000 00:00 0 
+c000400000-c004000000 ---p 00000000 00:00 0 
+7f0000000000-7f0020000000 rw-p 00000000 00:00 0 
+7f1000000000-7f1000008000 rw-s 00000000 00:01 5                  /memfd:lockstep-page (deleted)
+7ffd00000000-7ffd00004000 r--p 00000000 00:00 0                          [vvar]
+7ffd00004000-7ffd00006000 r-xp 00000000 00:00 0                          [vdso]
+ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
+broken
+zz-yy rw-p 00000000 00:00 0
+`
+	const none, read, write = 0, unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE
+	want := []struct {
+		name   string
+		size   uint64
+		advice int
+	}{
+		{"/opt/lock step", 2 << 20, read},
+		{"", 4 << 20, write},
+		{"", 60 << 20, none}, // no access
+		{"", 512 << 20, none},
+		{"/memfd:lockstep-page (deleted)", 32 << 10, write},
+		{"[vvar]", 16 << 10, none},
+		{"[vdso]", 8 << 10, none},
+		{"[vsyscall]", 4 << 10, none},
+	}
+	got := parseMaps(text)
+	if len(got) != len(want) {
+		t.Fatalf("%d mappings, want %d", len(got), len(want))
+	}
+	for i, w := range want {
+		m := got[i]
+		if m.name != w.name || m.end-m.start != w.size || m.advice() != w.advice {
+			t.Errorf("mapping %d: %q of %d bytes, advice %d; want %q of %d, %d", i, m.name, m.end-m.start, m.advice(), w.name, w.size, w.advice)
+		}
+	}
+}
+
+func ExampleMissing() {
+	m := missingAlone(0)
+	fmt.Println(m.What)
+	fmt.Println(m.Help)
+	// Output:
+	// CPU 0 is the only one allowed to the process: the loop shares it
+	// allow a second CPU, for example `taskset -c 0-1`
+}
