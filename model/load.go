@@ -1,0 +1,196 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Load reads a plant file; see the package comment for its form. file names it in
+// errors, which read FILE:LINE:COL: model: what is wrong and what would be right.
+//
+// What follows only from the whole network is checked by Assemble.
+func Load(file string, data []byte) (*Plant, error) {
+	l := loader{reader: reader{file: file}, plant: &Plant{File: file}}
+	l.load(data)
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l.plant, nil
+}
+
+const (
+	maxElements = 500
+	maxPorts    = 1000 // inputs, and outputs
+)
+
+// loader fills a plant section by section.
+type loader struct {
+	reader
+	plant    *Plant
+	params   map[string]value
+	inputs   map[string]int // name -> signal
+	elements map[string]declared
+	nodes    map[string]int
+}
+
+// declared is an element as the section outputs sees it. Its torque on node n is
+// sign·coef·tau, with the coef of n in row.
+type declared struct {
+	kind    string
+	measure measureKind // of its torque
+	index   int
+	row     row // nil: no torque to read
+	sign    float64
+}
+
+func (l *loader) load(data []byte) {
+	top := l.parse(data)
+	if l.err != nil {
+		return
+	}
+	if top == nil {
+		l.fail(pos{1, 1}, "the file is empty; a plant file starts with plant: NAME")
+		return
+	}
+	const what = "plant file"
+	fields := l.fields(top, startOf(top), what)
+	l.known(fields, what, "plant", "about", "parameters", "inputs", "elements", "outputs")
+	section := map[string]field{}
+	for _, f := range fields {
+		section[f.key] = f
+	}
+	if l.err != nil {
+		return
+	}
+	name, ok := section["plant"]
+	l.plant.Name = l.text(name, "plant")
+	if !ok {
+		l.fail(startOf(top), "plant file: plant: NAME is missing")
+	} else if !isName(strings.ReplaceAll(l.plant.Name, "-", "_"), false) {
+		l.fail(name.at, "plant: %q is not a name (letters, digits, _ and -)", l.plant.Name)
+	}
+	l.plant.About = strings.TrimSpace(l.text(section["about"], "about"))
+	l.readParameters(section["parameters"])
+	l.readInputs(section["inputs"])
+	l.readElements(section["elements"], startOf(top))
+	l.readOutputs(section["outputs"])
+	for i, s := range l.plant.signals[:len(l.plant.inputs)] {
+		if !s.read {
+			l.fail(s.at, "input %q: nothing reads it; remove it, or name it in an element", l.plant.inputs[i].Name)
+		}
+	}
+}
+
+// optional returns the entries of a section that may be missing or empty.
+func (l *loader) optional(f field, what string) []field {
+	if _, ok := scalarText(f.node); ok && butFound(f.node) == ", nothing found" {
+		return nil
+	}
+	return l.fields(f.node, f.at, what)
+}
+
+func (l *loader) readParameters(f field) {
+	l.params = map[string]value{}
+	for _, f := range l.optional(f, "parameters") {
+		what := fmt.Sprintf("parameter %q", f.key)
+		if !isName(f.key, false) || f.key == "pi" {
+			l.fail(f.keyAt, "%s: not a name for a parameter (letters, digits and _; not pi)", what)
+		}
+		v, err := evaluate(l.text(f, what), l.params)
+		if err == nil && (math.IsNaN(v.v) || math.IsInf(v.v, 0)) {
+			err = fmt.Errorf("%g is not a finite number", v.v)
+		}
+		if err != nil {
+			l.fail(f.at, "%s: %s%s", what, l.explain(err), orderHint(err))
+		}
+		l.params[f.key] = v
+	}
+}
+
+func orderHint(err error) string {
+	if _, ok := nameIn(err); ok {
+		return "; a parameter may use those above it"
+	}
+	return ""
+}
+
+// explain adds the near name to an error about an unknown one.
+func (l *loader) explain(err error) string {
+	name, ok := nameIn(err)
+	if !ok {
+		return err.Error()
+	}
+	known := slices.Sorted(maps.Keys(l.params))
+	for _, in := range l.plant.inputs {
+		known = append(known, in.Name)
+	}
+	return err.Error() + didYouMean(name, known)
+}
+
+func (l *loader) readInputs(f field) {
+	l.inputs = map[string]int{}
+	list := l.optional(f, "inputs")
+	if len(list) > maxPorts {
+		l.fail(list[maxPorts].keyAt, "more than %d inputs", maxPorts)
+		return
+	}
+	for _, f := range list {
+		l.readInput(f)
+	}
+}
+
+func (l *loader) readInput(f field) {
+	what := fmt.Sprintf("input %q", f.key)
+	if !isName(f.key, true) {
+		l.fail(f.keyAt, "%s: not a name (letters, digits and _, joined by .)", what)
+	}
+	if _, taken := l.params[f.key]; taken {
+		l.fail(f.keyAt, "%s: a parameter has the same name", what)
+	}
+	fields := map[string]field{}
+	list := l.fields(f.node, f.at, what)
+	l.known(list, what, "unit", "min", "max", "default")
+	for _, f := range list {
+		fields[f.key] = f
+	}
+	u, ok := fields["unit"]
+	unit, err := Units(l.text(u, what+": unit"))
+	if !ok {
+		l.fail(f.keyAt, "%s: unit is missing; write 1 for a bare number", what)
+	} else if err != nil {
+		l.fail(u.at, "%s: %s", what, strings.TrimPrefix(err.Error(), "model: "))
+	}
+	if l.err != nil {
+		return
+	}
+	want := wanted{unit, l.text(u, what)}
+	port := Port{Name: f.key, Unit: unit.SI, Min: math.Inf(-1), Max: math.Inf(1)}
+	if m, ok := fields["min"]; ok {
+		port.Min = l.quantity(m, what+": min", want)
+	}
+	if m, ok := fields["max"]; ok {
+		port.Max = l.quantity(m, what+": max", want)
+		if !(port.Min <= port.Max) {
+			l.fail(m.at, "%s: max %s is below min %s", what, want.show(port.Max), want.show(port.Min))
+		}
+	}
+	s := signal{name: f.key, at: f.keyAt, unit: unit, source: constant(0)}
+	d, ok := fields["default"]
+	if ok {
+		s.source = l.source(d, what+": default", want)
+	} else {
+		d.at = f.keyAt
+	}
+	for i, v := range s.source.V {
+		if !(v >= port.Min && v <= port.Max) {
+			l.fail(d.at, "%s: default %s at %g s is outside %s to %s", what,
+				want.show(v), s.source.T[i], want.show(port.Min), want.show(port.Max))
+		}
+	}
+	l.inputs[f.key] = len(l.plant.signals)
+	l.plant.inputs = append(l.plant.inputs, port)
+	l.plant.signals = append(l.plant.signals, s)
+}

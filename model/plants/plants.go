@@ -1,0 +1,78 @@
+// Package plants owns the example plants, benches and databases that come with the
+// command, as files. It does not read them.
+package plants
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed *.yaml *.dbc
+var files embed.FS
+
+// Entry is one embedded file.
+type Entry struct {
+	Name  string // as Read takes it
+	Kind  string // "plant", "bench" or "database"
+	About string // the first line of the file, without its comment signs
+}
+
+// Read returns a file: "powershift" and "powershift.yaml" are the same one.
+func Read(name string) ([]byte, error) {
+	for _, try := range []string{name, name + ".yaml"} {
+		if data, err := files.ReadFile(try); err == nil {
+			return data, nil
+		}
+	}
+	var names []string
+	for _, e := range List() {
+		names = append(names, e.Name)
+	}
+	return nil, fmt.Errorf("plants: %q is not embedded; there are %s", name, strings.Join(names, ", "))
+}
+
+// List returns every embedded file: plants first, then benches, then databases.
+func List() []Entry {
+	dir, err := files.ReadDir(".")
+	if err != nil {
+		panic("plants: the embedded directory cannot be read")
+	}
+	kinds := []string{"plant", "bench", "database"}
+	var list []Entry
+	for _, f := range dir {
+		data, err := files.ReadFile(f.Name())
+		if err != nil {
+			panic("plants: an embedded file cannot be read")
+		}
+		list = append(list, entry(f.Name(), string(data)))
+	}
+	slices.SortStableFunc(list, func(a, b Entry) int {
+		return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind)
+	})
+	return list
+}
+
+// entry tells the kind of a file from its ending and its first key.
+func entry(file, text string) Entry {
+	e := Entry{Name: strings.TrimSuffix(file, ".yaml"), Kind: "plant"}
+	switch {
+	case path.Ext(file) == ".dbc":
+		e.Kind = "database"
+	case strings.Contains("\n"+text, "\nbench:"):
+		e.Kind = "bench"
+	}
+	for line := range strings.Lines(text) {
+		if about, ok := strings.CutPrefix(line, "# "); ok {
+			e.About = strings.TrimSpace(about)
+			break
+		}
+		if about, ok := strings.CutPrefix(line, "CM_ \""); ok {
+			e.About = strings.TrimRight(strings.TrimSpace(about), "\";")
+			break
+		}
+	}
+	return e
+}
