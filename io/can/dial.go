@@ -1,0 +1,183 @@
+package can
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a caller tells apart about a host that refuses.
+var (
+	ErrNoCAN       = errors.New("this kernel has no AF_CAN")
+	ErrNoInterface = errors.New("no such CAN interface")
+	ErrDown        = errors.New("the interface is down")
+)
+
+// maxFilters is the kernel's limit per socket: linux/can.h, CAN_RAW_FILTER_MAX.
+const maxFilters = 512
+
+// Dial opens a raw SocketCAN socket on the interface name, such as "vcan0" or
+// "can0". The kernel delivers only what passes one of filters, nothing when
+// there are none. "fd:N" wraps the inherited file descriptor N instead, with
+// the filters it already has.
+//
+// The send queue is the smallest the kernel allows: a frame that has to wait is
+// stale, so it is dropped and counted instead.
+//
+// errors.Is tells ErrNoCAN, ErrNoInterface and ErrDown apart; each comes with
+// the command that helps.
+func Dial(name string, filters []Filter) (*Bus, error) {
+	if text, ok := strings.CutPrefix(name, "fd:"); ok {
+		return dialFD(name, text)
+	}
+	if len(filters) > maxFilters {
+		return nil, fmt.Errorf("can: dial %s: %d filters, the kernel takes %d", name, len(filters), maxFilters)
+	}
+	fd, err := unix.Socket(unix.AF_CAN, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.CAN_RAW)
+	switch err {
+	case nil:
+	case unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT, unix.ESOCKTNOSUPPORT:
+		return nil, fmt.Errorf("can: dial %s: %w: modprobe -a can can_raw", name, ErrNoCAN)
+	default:
+		return nil, fmt.Errorf("can: dial %s: %w", name, os.NewSyscallError("socket", err))
+	}
+	b := open(fd)
+	if err := b.bind(name, filters); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("can: dial %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// bind sets the socket's options and binds it to the interface name. The
+// filters come before the address, so that no other frame slips in.
+func (b *Bus) bind(name string, filters []Filter) error {
+	index, err := b.lookup(name)
+	if err != nil {
+		return err
+	}
+	kernel := make([]unix.CanFilter, len(filters))
+	for i, f := range filters {
+		kernel[i] = unix.CanFilter{Id: f.ID, Mask: f.Mask}
+	}
+	if err := unix.SetsockoptCanRawFilter(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_FILTER, kernel); err != nil {
+		return os.NewSyscallError("setsockopt CAN_RAW_FILTER", err)
+	}
+	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1); err != nil {
+		return os.NewSyscallError("setsockopt SO_RXQ_OVFL", err)
+	}
+	// The kernel raises 1 to its minimum of about 4.5 KiB: some 25 classic frames.
+	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 1); err != nil {
+		return os.NewSyscallError("setsockopt SO_SNDBUF", err)
+	}
+	if b.FD {
+		// An old kernel without CAN FD says no: the bus is classic then.
+		b.FD = unix.SetsockoptInt(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_FD_FRAMES, 1) == nil
+	}
+	return os.NewSyscallError("bind", unix.Bind(b.fd, &unix.SockaddrCAN{Ifindex: index}))
+}
+
+// lookup returns the index of the interface name, which has to be a CAN
+// interface that is up, and notes whether it takes CAN FD frames.
+func (b *Bus) lookup(name string) (index int, err error) {
+	var got [4]*unix.Ifreq
+	for i, request := range [...]uint{unix.SIOCGIFINDEX, unix.SIOCGIFHWADDR, unix.SIOCGIFFLAGS, unix.SIOCGIFMTU} {
+		if got[i], err = unix.NewIfreq(name); err == nil {
+			err = unix.IoctlIfreq(b.fd, request, got[i])
+		}
+		if err == unix.ENODEV || err == unix.EINVAL {
+			return 0, fmt.Errorf("%w: %s", ErrNoInterface, others(name))
+		}
+		if err != nil {
+			return 0, os.NewSyscallError("ioctl", err)
+		}
+	}
+	if got[1].Uint16() != unix.ARPHRD_CAN { // the family of the hardware address
+		return 0, fmt.Errorf("%w: %s is of another kind; %s", ErrNoInterface, name, others(name))
+	}
+	if got[2].Uint16()&unix.IFF_UP == 0 {
+		return 0, fmt.Errorf("%w: ip link set %s up%s", ErrDown, name, bitrate(name))
+	}
+	b.FD = got[3].Uint32() >= sizeFD
+	return int(got[0].Uint32()), nil
+}
+
+// Inherit makes a bus of f: one end of Pair, or a SocketCAN socket that Dial
+// opened, also in another process. On success the bus owns the socket and f is
+// closed.
+func Inherit(f *os.File) (*Bus, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("can: inherit %s: %w", f.Name(), os.NewSyscallError("fcntl", err))
+	}
+	b, err := inherit(fd)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("can: inherit %s: %w", f.Name(), err)
+	}
+	if err := f.Close(); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("can: inherit %s: %w", f.Name(), err)
+	}
+	return b, nil
+}
+
+// dialFD is Dial for "fd:N"; text is N.
+func dialFD(name, text string) (*Bus, error) {
+	fd, err := strconv.Atoi(text)
+	if err != nil || fd < 3 {
+		return nil, fmt.Errorf("can: dial %s: fd:N needs a number from 3 on", name)
+	}
+	b, err := inherit(fd)
+	if err != nil {
+		return nil, fmt.Errorf("can: dial %s: %w", name, err)
+	}
+	unix.CloseOnExec(fd)
+	return b, nil
+}
+
+// inherit makes a bus of a socket that is open already; on an error fd stays
+// the caller's.
+func inherit(fd int) (*Bus, error) {
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return nil, os.NewSyscallError("getsockopt SO_DOMAIN", err)
+	}
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil {
+		return nil, os.NewSyscallError("getsockopt SO_TYPE", err)
+	}
+	b := open(fd)
+	switch {
+	case domain == unix.AF_UNIX && kind == unix.SOCK_SEQPACKET:
+		b.FD = true
+	case domain == unix.AF_CAN && kind == unix.SOCK_RAW:
+		v, err := unix.GetsockoptInt(fd, unix.SOL_CAN_RAW, unix.CAN_RAW_FD_FRAMES)
+		b.FD = err == nil && v != 0
+	default:
+		return nil, fmt.Errorf("fd %d is neither a raw CAN socket nor one end of a pair", fd)
+	}
+	return b, nil
+}
+
+// Pair returns the two ends of an in-process bus: a socket pair that carries
+// the frames SocketCAN carries, one per message. The target's end goes to
+// Inherit or to another process; the unit's end is read and written like a
+// file, and its Close ends a pending Read.
+func Pair() (target, unit *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("can: pair: %w", os.NewSyscallError("socketpair", err))
+	}
+	// Non-blocking, so that os.File waits in the runtime and not in a thread.
+	if err := unix.SetNonblock(fds[1], true); err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, nil, fmt.Errorf("can: pair: %w", os.NewSyscallError("fcntl", err))
+	}
+	return os.NewFile(uintptr(fds[0]), "pair:target"), os.NewFile(uintptr(fds[1]), "pair:unit"), nil
+}

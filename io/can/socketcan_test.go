@@ -1,0 +1,327 @@
+package can
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// exact passes the data frame with this 11-bit identifier.
+func exact(id uint32) Filter { return Filter{ID: id, Mask: MaskSFF | EFF | RTR} }
+
+// dial opens a bus on SocketCAN, or skips and says what is missing.
+func dial(t *testing.T, name string, filters ...Filter) *Bus {
+	t.Helper()
+	b, err := Dial(name, filters)
+	if errors.Is(err, ErrNoCAN) || name == "vcan0" && (errors.Is(err, ErrNoInterface) || errors.Is(err, ErrDown)) {
+		t.Skip("needs vcan0: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// link makes a virtual interface with its own name and MTU, or skips.
+func link(t *testing.T, name, mtu string) {
+	t.Helper()
+	dial(t, "vcan0")
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to add " + name)
+	}
+	ip(t, "link", "add", "dev", name, "type", "vcan")
+	t.Cleanup(func() { exec.Command("ip", "link", "del", name).Run() })
+	ip(t, "link", "set", name, "mtu", mtu)
+}
+
+func ip(t *testing.T, args ...string) {
+	t.Helper()
+	command(t, "ip", args...)
+}
+
+// command runs a program that changes the network, or skips.
+func command(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Skipf("needs a working %s %s: %v: %s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// send sends frames with these identifiers.
+func send(t *testing.T, b *Bus, ids ...uint32) {
+	t.Helper()
+	for _, id := range ids {
+		if !b.Send(&Frame{ID: id}) {
+			t.Fatalf("0x%X is not sent: %+v", id, b.Stats)
+		}
+	}
+}
+
+// drain returns the identifiers of all frames that wait.
+func drain(b *Bus) (ids []uint32) {
+	dst := make([]Frame, 64)
+	for n := b.Recv(dst); n > 0; n = b.Recv(dst) {
+		for _, f := range dst[:n] {
+			ids = append(ids, f.ID)
+		}
+	}
+	return ids
+}
+
+// await returns the identifiers of n frames and of any that come with them. The
+// kernel delivers in a thread of its own when it is busy; so this waits, but not
+// for ever.
+func await(b *Bus, n int) (ids []uint32) {
+	for range 1000 {
+		ids = append(ids, drain(b)...)
+		if len(ids) >= n {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return ids
+}
+
+func TestSocketPassesOnlyWhatItsFiltersName(t *testing.T) {
+	none := dial(t, "vcan0")
+	one := dial(t, "vcan0", exact(0x123))
+	long := dial(t, "vcan0", Filter{ID: 0x123 | EFF, Mask: MaskEFF | EFF | RTR})
+	all := dial(t, "vcan0", Filter{})
+	sender := dial(t, "vcan0")
+	sent := []uint32{0x122, 0x123, 0x124, 0x123 | EFF, 0x123 | RTR, 0x1FFFFFFF | EFF}
+	send(t, sender, sent...)
+	for _, c := range []struct {
+		name string
+		bus  *Bus
+		want []uint32
+	}{
+		{"all", all, sent},
+		{"one", one, []uint32{0x123}},
+		{"extended", long, []uint32{0x123 | EFF}},
+		{"no filter", none, nil},
+		{"the sender itself", sender, nil},
+	} {
+		if got := await(c.bus, len(c.want)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: received %X, want %X", c.name, got, c.want)
+		}
+	}
+}
+
+func TestFramesLoopBackToOtherSocketsOfTheHost(t *testing.T) {
+	a, b := dial(t, "vcan0", Filter{}), dial(t, "vcan0", Filter{})
+	dst := make([]Frame, 2)
+	for _, f := range []Frame{ramp(0x7FF, 8, 0), ramp(0x1FFFFFFF|EFF, 0, 0), ramp(1, 3, 0), ramp(2, 64, FlagFDF|FlagBRS)} {
+		for _, dir := range [][2]*Bus{{a, b}, {b, a}} {
+			if !dir[0].Send(&f) {
+				t.Fatalf("%+v is not sent: %+v", f, dir[0].Stats)
+			}
+			n := dir[1].Recv(dst)
+			for range 1000 {
+				if n > 0 {
+					break
+				}
+				time.Sleep(time.Millisecond)
+				n = dir[1].Recv(dst)
+			}
+			if n != 1 || dst[0] != f {
+				t.Errorf("received %d, %+v, want %+v", n, dst[0], f)
+			}
+		}
+	}
+}
+
+func TestOverflowIsCountedToTheFrame(t *testing.T) {
+	rx, tx := dial(t, "vcan0", exact(0x321), exact(0x322)), dial(t, "vcan0")
+	const frames = 3000
+	for i := range frames {
+		tx.Send(&Frame{ID: 0x321, Len: 8})
+		if i%500 == 0 {
+			time.Sleep(time.Millisecond) // its backlog is short
+		}
+	}
+	time.Sleep(50 * time.Millisecond)
+	held := len(drain(rx))
+	send(t, tx, 0x322) // the count comes with the next frame
+	if got := await(rx, 1); !slices.Equal(got, []uint32{0x322}) {
+		t.Errorf("received %X after the overflow, want 322", got)
+	}
+	if held == 0 || held >= frames {
+		t.Errorf("the queue held %d of %d frames: it did not overflow", held, frames)
+	}
+	if s := rx.Stats; s.RxOverflow == 0 || s.Rx+s.RxOverflow != tx.Stats.Tx {
+		t.Errorf("%d received and %d dropped, want together the %d sent (%d dropped by the sender)",
+			s.Rx, s.RxOverflow, tx.Stats.Tx, tx.Stats.TxDropped)
+	}
+}
+
+func TestFDNeedsAnMTUOf72(t *testing.T) {
+	link(t, "vcan8", "16")
+	ip(t, "link", "set", "vcan8", "up")
+	classic := dial(t, "vcan8", Filter{})
+	if classic.FD {
+		t.Error("a bus with MTU 16 claims to take CAN FD frames")
+	}
+	f := ramp(1, 64, FlagFDF)
+	if classic.Send(&f) || classic.Stats.TxDropped != 1 {
+		t.Errorf("an FD frame on MTU 16: %+v", classic.Stats)
+	}
+	send(t, classic, 1)
+	if !dial(t, "vcan0").FD {
+		t.Error("vcan0 does not take CAN FD frames: set its MTU to 72")
+	}
+}
+
+func TestDialNamesTheInterfacesThereAre(t *testing.T) {
+	dial(t, "vcan0")
+	before := descriptors(t)
+	for _, name := range []string{"vcan77", "", "a-name-longer-than-fifteen"} {
+		_, err := Dial(name, nil)
+		if !errors.Is(err, ErrNoInterface) || !strings.Contains(err.Error(), "this host has ") || !strings.Contains(err.Error(), "vcan0") {
+			t.Errorf("Dial %q gives %v, want %v with a list", name, err, ErrNoInterface)
+		}
+	}
+	_, err := Dial("lo", nil)
+	if !errors.Is(err, ErrNoInterface) || !strings.Contains(err.Error(), "lo is of another kind") {
+		t.Errorf("Dial lo gives %v", err)
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors, %d before", after, before)
+	}
+}
+
+func TestDialRefusesAnInterfaceThatIsDown(t *testing.T) {
+	link(t, "vcan9", "72")
+	_, err := Dial("vcan9", nil)
+	if !errors.Is(err, ErrDown) || !strings.Contains(err.Error(), "ip link set vcan9 up") {
+		t.Errorf("Dial gives %v, want %v and the command", err, ErrDown)
+	}
+}
+
+func TestInterfaceThatGoesDownAndUpIsCountedAndServed(t *testing.T) {
+	link(t, "vcan9", "72")
+	ip(t, "link", "set", "vcan9", "up")
+	a, b := dial(t, "vcan9", Filter{}), dial(t, "vcan9", Filter{})
+	ip(t, "link", "set", "vcan9", "down")
+	if a.Send(&Frame{}) || a.Stats.Down != 1 {
+		t.Errorf("send on a downed interface: %+v", a.Stats)
+	}
+	b.Recv(make([]Frame, 4))
+	if b.Stats.Down != 1 || b.Stats.Errors != 0 {
+		t.Errorf("receive on a downed interface: %+v", b.Stats)
+	}
+	ip(t, "link", "set", "vcan9", "up")
+	send(t, a, 5)
+	got := await(b, 1)
+	if !slices.Equal(got, []uint32{5}) {
+		t.Errorf("received %X after the interface came back, want 5: %+v", got, b.Stats)
+	}
+	ip(t, "link", "del", "vcan9")
+	for range 3 {
+		if a.Send(&Frame{}) || b.Recv(make([]Frame, 4)) != 0 {
+			t.Fatalf("a deleted interface carries frames: sender %+v, receiver %+v", a.Stats, b.Stats)
+		}
+	}
+	if a.Stats.Down != 4 || a.Stats.Errors+b.Stats.Errors != 0 {
+		t.Errorf("deleted interface: sender %+v, receiver %+v", a.Stats, b.Stats)
+	}
+}
+
+// 200 kbit/s are some 1500 frames/s, 160 bytes 10 frames at once; the queue of
+// the interface has room for all 200, the socket's own lets far fewer in.
+func TestSlowInterfaceDropsAtTheSenderAndLosesNothing(t *testing.T) {
+	link(t, "vcan9", "72")
+	ip(t, "link", "set", "vcan9", "up")
+	command(t, "tc", "qdisc", "add", "dev", "vcan9", "root", "tbf", "rate", "200kbit", "burst", "160", "limit", "100000")
+	rx, tx := dial(t, "vcan9", Filter{}), dial(t, "vcan9")
+	for i := range 200 {
+		tx.Send(&Frame{ID: uint32(i), Len: 8})
+	}
+	if s := tx.Stats; s.Tx == 0 || s.Tx > 60 || s.Tx+s.TxDropped != 200 || s.Errors+s.Down != 0 {
+		t.Errorf("sender %+v: want a short queue and the other of 200 frames dropped", s)
+	}
+	if got := await(rx, int(tx.Stats.Tx)); len(got) != int(tx.Stats.Tx) {
+		t.Errorf("received %d frames of %d the kernel took", len(got), tx.Stats.Tx)
+	}
+	sent := false
+	for range 1000 { // the receiver sees a frame before the sender's queue is rid of it
+		if sent = tx.Send(&Frame{ID: 0x7FF}); sent {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if !sent {
+		t.Errorf("nothing is sent after the queue ran empty: %+v", tx.Stats)
+	}
+}
+
+func TestInheritedSocketKeepsFilterAndFD(t *testing.T) {
+	first, tx := dial(t, "vcan0", exact(0x42)), dial(t, "vcan0")
+	f, err := first.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Inherit(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	first.Close()
+	send(t, tx, 0x41, 0x42)
+	if got := await(second, 1); !slices.Equal(got, []uint32{0x42}) || !second.FD {
+		t.Errorf("received %X with FD %v, want 42 with FD", got, second.FD)
+	}
+}
+
+func TestSocketDoesNotAllocate(t *testing.T) {
+	rx, tx := dial(t, "vcan0", exact(0x42)), dial(t, "vcan0")
+	dst := make([]Frame, 64)
+	f := Frame{ID: 0x42, Len: 8}
+	got := testing.AllocsPerRun(100, func() {
+		for range 400 { // more than the queue holds: with overflow reports
+			tx.Send(&f)
+		}
+		for range 10 {
+			rx.Recv(dst)
+		}
+	})
+	if got != 0 || rx.Stats.Rx == 0 || rx.Stats.RxOverflow == 0 {
+		t.Errorf("%g allocations, want 0; %+v", got, rx.Stats)
+	}
+}
+
+// A receiver that polls sees every frame of a flood or counts it.
+func TestFloodOnTheSocketIsReceivedOrCounted(t *testing.T) {
+	rx, tx := dial(t, "vcan0", exact(0x42), exact(0x700)), dial(t, "vcan0")
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		for i := range 20000 {
+			tx.Send(&Frame{ID: 0x42 + uint32(i%4)})
+			if i%500 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}()
+	dst := make([]Frame, 256)
+	for running := true; running; {
+		select {
+		case <-stop:
+			running = false
+		default:
+			time.Sleep(time.Millisecond)
+		}
+		rx.Recv(dst)
+	}
+	time.Sleep(50 * time.Millisecond)
+	drain(rx)
+	send(t, tx, 0x700)
+	await(rx, 1)
+	if s := rx.Stats; s.Rx+s.RxOverflow != 5001 || s.Errors+s.BadSize != 0 || tx.Stats.Tx != 20001 {
+		t.Errorf("%+v: received and dropped are not together 5001 (sender %+v)", s, tx.Stats)
+	}
+}

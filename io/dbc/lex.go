@@ -1,0 +1,164 @@
+package dbc
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// kind is what a token is.
+type kind uint8
+
+const (
+	end    kind = iota // of the file
+	name               // letters, digits and "_", not a digit first
+	number             // decimal, with sign, fraction and exponent
+	text               // between quotes, which are not part of it
+	mark               // any other character
+)
+
+// token is a word of the file.
+type token struct {
+	kind  kind
+	text  string
+	at    int  // offset of its first byte
+	line  int  // from 1
+	first bool // nothing is before it on its line
+}
+
+// lexer splits a file into tokens.
+type lexer struct {
+	src  string
+	pos  int
+	line int
+	last int // line of the last token
+}
+
+// next returns the next token; ok is false if a text has no end.
+func (l *lexer) next() (t token, ok bool) {
+	for l.pos < len(l.src) && l.src[l.pos] <= ' ' {
+		if l.src[l.pos] == '\n' {
+			l.line++
+		}
+		l.pos++
+	}
+	t = token{at: l.pos, line: l.line, first: l.line != l.last}
+	l.last = l.line
+	rest := l.src[l.pos:]
+	switch {
+	case rest == "":
+		return t, true
+	case rest[0] == '"':
+		return l.quoted(t)
+	case nameLen(rest) > 0:
+		t.kind, t.text = name, rest[:nameLen(rest)]
+	case numberLen(rest) > 0:
+		t.kind, t.text = number, rest[:numberLen(rest)]
+	default:
+		_, n := utf8.DecodeRuneInString(rest)
+		t.kind, t.text = mark, rest[:n]
+	}
+	l.pos += len(t.text)
+	return t, true
+}
+
+// quoted reads a text, which may span lines; \" is a quote inside it.
+func (l *lexer) quoted(t token) (token, bool) {
+	for i := l.pos + 1; i < len(l.src); i++ {
+		switch c := l.src[i]; {
+		case c == '\\' && strings.HasPrefix(l.src[i+1:], `"`):
+			i++
+		case c == '\n':
+			l.line++
+		case c == '"':
+			t.kind, t.text = text, l.src[l.pos+1:i]
+			l.pos, l.last = i+1, l.line
+			return t, true
+		}
+	}
+	l.pos = len(l.src)
+	return t, false
+}
+
+// nameLen is the length of the name at the start of s, 0 if there is none.
+func nameLen(s string) int {
+	n := 0
+	for n < len(s) && (s[n] == '_' || letter(s[n]) || n > 0 && digit(s[n])) {
+		n++
+	}
+	return n
+}
+
+// numberLen is the length of the number at the start of s, 0 if there is none.
+func numberLen(s string) int {
+	n := 0
+	if strings.HasPrefix(s, "+") || strings.HasPrefix(s, "-") {
+		n++
+	}
+	whole := digits(s[n:])
+	n += whole
+	if n < len(s) && s[n] == '.' && whole+digits(s[n+1:]) > 0 {
+		n += 1 + digits(s[n+1:])
+	} else if whole == 0 {
+		return 0
+	}
+	if n < len(s) && (s[n] == 'e' || s[n] == 'E') {
+		e := n + 1
+		if e < len(s) && (s[e] == '+' || s[e] == '-') {
+			e++
+		}
+		if d := digits(s[e:]); d > 0 {
+			n = e + d
+		}
+	}
+	return n
+}
+
+func digits(s string) int {
+	n := 0
+	for n < len(s) && digit(s[n]) {
+		n++
+	}
+	return n
+}
+
+func digit(c byte) bool  { return '0' <= c && c <= '9' }
+func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// column is the position of offset at in its line, in characters from 1.
+func (l *lexer) column(at int) int {
+	start := strings.LastIndexByte(l.src[:at], '\n') + 1
+	return utf8.RuneCountInString(l.src[start:at]) + 1
+}
+
+// spell is a token as shown in messages.
+func (t token) spell() string {
+	switch {
+	case t.kind == end:
+		return "the end of the file"
+	case len(t.text) > 40:
+		return fmt.Sprintf("%.40q...", t.text)
+	}
+	return fmt.Sprintf("%q", t.text)
+}
+
+// decode returns the file as UTF-8: as it is if it is valid UTF-8, otherwise it
+// is taken for Windows-1252, the code page the format comes from.
+func decode(data []byte) string {
+	s := strings.TrimPrefix(string(data), "\uFEFF")
+	if utf8.ValidString(s) {
+		return s
+	}
+	// 0x80 to 0x9F; the other bytes are their own code points.
+	const high = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
+	runes := []rune(high)
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		if 0x80 <= c && c <= 0x9F {
+			b.WriteRune(runes[c-0x80])
+		} else {
+			b.WriteRune(rune(c))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,237 @@
+package dbc
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"lockstep/io/can"
+	"lockstep/io/sigmap"
+)
+
+// sample has one of everything that real files hold.
+const sample = `VERSION "1.0"
+
+
+NS_ :
+	NS_DESC_
+	CM_
+	BA_DEF_
+	VAL_
+	SG_MUL_VAL_
+
+BS_:
+
+BU_: TCU Bench
+VAL_TABLE_ OnOff 1 "on" 0 "off" ;
+
+BO_ 272 Pressure: 8 TCU
+ SG_ p1 : 0|12@1+ (0.01,0) [0|40] "bar"  Bench
+ SG_ p2:12|12@1+(1E-2,-.5)[-0.5|+40.] "bar" Bench,Other
+ SG_ counter : 52|4@1+ (1,0) [0|15] ""  Bench
+
+BO_ 2566849795 ETC1: 8 Vector__XXX
+ SG_ mode M : 0|2@1+ (1,0) [0|3] "" Vector__XXX
+ SG_ slip m0 : 8|16@0- (0.125,0) [0|0] "rpm" Vector__XXX
+ SG_ gear m1M : 8|8@1- (1,-125) [-125|125] "" Vector__XXX
+
+BO_ 3221225472 VECTOR__INDEPENDENT_SIG_MSG: 0 Vector__XXX
+ SG_ orphan : 0|8@1+ (1,0) [0|0] "" Vector__XXX
+
+BO_ 1024 Long: 64 Bench
+ SG_ f32 : 480|32@1- (1,0) [0|0] "N.m" TCU
+
+BO_TX_BU_ 272 : TCU,Bench;
+EV_ env: 0 [0|1] "" 0 1 DUMMY_NODE_VECTOR0 Vector__XXX;
+CM_ "a file; with BO_ 1 X: 8 in a comment
+BO_ 2 Y: 8 Z";
+CM_ SG_ 272 p1 "says \"bar\"; really";
+BA_DEF_ BO_ "GenMsgCycleTime" INT 0 65535;
+BA_DEF_DEF_ "GenMsgCycleTime" 0;
+BA_ "Some-Name" BO_ 272 10;
+VAL_ 272 counter 15 "last" 0 "first"
+VAL_ 272 p1 0 "none" ;
+SIG_GROUP_ 272 group 1 : p1 p2;
+SG_MUL_VAL_ 2566849795 slip mode 0-0, 2-3;
+SIG_VALTYPE_ 1024 f32 : 1;
+SIG_VALTYPE_ 3221225472 orphan : 1;
+`
+
+func parse(t *testing.T, text string) *sigmap.Database {
+	t.Helper()
+	db, err := Parse("x.dbc", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func TestParseReadsMessagesAndSignals(t *testing.T) {
+	want := []sigmap.Message{
+		{Name: "Pressure", ID: 0x110, Len: 8, Line: 16, Signals: []sigmap.Signal{
+			{Name: "p1", Start: 0, Len: 12, Factor: 0.01, Max: 40, Unit: "bar", Line: 17},
+			{Name: "p2", Start: 12, Len: 12, Factor: 0.01, Offset: -0.5, Min: -0.5, Max: 40, Unit: "bar", Line: 18},
+			{Name: "counter", Start: 52, Len: 4, Factor: 1, Max: 15, Line: 19},
+		}},
+		{Name: "ETC1", ID: 0x18FF0503 | can.EFF, Len: 8, Line: 21, Signals: []sigmap.Signal{
+			{Name: "mode", Start: 0, Len: 2, Factor: 1, Max: 3, Mux: "M", Line: 22},
+			{Name: "slip", Start: 8, Len: 16, BigEndian: true, Signed: true, Factor: 0.125, Unit: "rpm", Mux: "m0", Line: 23},
+			{Name: "gear", Start: 8, Len: 8, Signed: true, Factor: 1, Offset: -125, Min: -125, Max: 125, Mux: "m1M", Line: 24},
+		}},
+		{Name: "Long", ID: 0x400, Len: 64, Line: 29, Signals: []sigmap.Signal{
+			{Name: "f32", Start: 480, Len: 32, Signed: true, Factor: 1, Unit: "N.m", Float: true, Line: 30},
+		}},
+	}
+	db := parse(t, sample)
+	if db.File != "x.dbc" || !reflect.DeepEqual(db.Messages, want) {
+		t.Errorf("read %+v\nwant %+v", db.Messages, want)
+	}
+}
+
+func TestParseReadsTheSameWithOtherLineEnds(t *testing.T) {
+	want := parse(t, sample)
+	for name, text := range map[string]string{
+		"CR LF":           strings.ReplaceAll(sample, "\n", "\r\n"),
+		"byte order mark": "\uFEFF" + sample,
+		"no end of line":  strings.TrimSpace(sample),
+		"tabs":            strings.ReplaceAll(sample, " SG_", "\tSG_"),
+	} {
+		if got := parse(t, text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: read %+v\nwant %+v", name, got, want)
+		}
+	}
+}
+
+func TestParseReadsSmallFiles(t *testing.T) {
+	for _, text := range []string{
+		"", "\n", `VERSION ""`, "NS_ :\nBS_:\n", "NS_ :\n BS_\n", "BS_: 500,1,1;\nBU_:\n  A B\n  C\n", "NS_ :\n\tCM_\n\tFUTURE_\n\nBS_:\n",
+	} {
+		if db := parse(t, text); len(db.Messages) != 0 {
+			t.Errorf("%q has messages %+v", text, db.Messages)
+		}
+	}
+}
+
+func TestTextIsUTF8OrWindows1252(t *testing.T) {
+	file := func(unit string) string {
+		return "BO_ 1 M: 8 X\n SG_ s : 0|8@1+ (1,0) [0|0] \"" + unit + "\" X\n"
+	}
+	for _, c := range []struct{ name, unit, want string }{
+		{"UTF-8", "N·m", "N·m"},
+		{"middle dot of 1252", "N\xB7m", "N·m"},
+		{"degree of 1252", "\xB0C", "°C"},
+		{"squared of 1252", "m/s\xB2", "m/s²"},
+		{"euro of 1252", "\x80/km", "€/km"},
+		{"per mille of 1252", "\x89", "‰"},
+		{"last of the block", "\x9F", "Ÿ"},
+		{"unassigned", "\x81\x9D", "\u0081\u009D"},
+	} {
+		if got := parse(t, file(c.unit)).Messages[0].Signals[0].Unit; got != c.want {
+			t.Errorf("%s: unit %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A file of one message, on line 1, and one signal, on line 2.
+const message = "BO_ 1 M: 8 X\n"
+
+func signal(rest string) string { return message + " SG_ s " + rest + "\n" }
+
+// Files Parse refuses, and a part of what it says.
+var wrongFiles = []struct{ name, text, want string }{
+	{"not a database", "plant: powershift\n", `x.dbc:1:1: dbc: "plant" where a keyword such as BO_ or SG_ should be`},
+	{"number at the start", "\n\n  5\n", `x.dbc:3:3: dbc: "5" where a keyword`},
+	{"version without a text", "VERSION 1\n", `x.dbc:1:9: dbc: "1" where the version between quotes should be`},
+	{"identifier", "BO_ x M: 8 X", `x.dbc:1:5: dbc: "x" where the identifier should be`},
+	{"identifier of 33 bits", "BO_ 4294967296 M: 8 X", `x.dbc:1:5: dbc: "4294967296" where the identifier`},
+	{"negative identifier", "BO_ -1 M: 8 X", `x.dbc:1:5: dbc: "-1" where the identifier`},
+	{"identifier with a fraction", "BO_ 1.5 M: 8 X", `x.dbc:1:5: dbc: "1.5" where the identifier`},
+	{"message name", "BO_ 1 \"M\": 8 X", `x.dbc:1:7: dbc: "M" where the message's name`},
+	{"colon", "BO_ 1 M 8 X", `x.dbc:1:9: dbc: "8" where ":" should be`},
+	{"length", "BO_ 1 M: X", `x.dbc:1:10: dbc: "X" where the message's length`},
+	{"end in a message", "BO_ 1", `dbc: the end of the file where the message's name should be`},
+	{"signal without a message", " SG_ s : 0|8@1+ (1,0) [0|0] \"\" X", `x.dbc:1:2: dbc: "SG_" where a message (BO_) before`},
+	{"multiplexor", signal(`x0 : 0|8@1+ (1,0) [0|0] "" X`), `x.dbc:2:8: dbc: "x0" where a colon, or the multiplexor's`},
+	{"multiplexor without a value", signal(`m : 0|8@1+ (1,0) [0|0] "" X`), `x.dbc:2:8: dbc: "m" where`},
+	{"multiplexor without a value, extended", signal(`mM : 0|8@1+ (1,0) [0|0] "" X`), `x.dbc:2:8: dbc: "mM" where`},
+	{"start", signal(`: -1|8@1+ (1,0) [0|0] "" X`), `x.dbc:2:10: dbc: "-1" where the start bit`},
+	{"bar", signal(`: 0 8@1+ (1,0) [0|0] "" X`), `x.dbc:2:12: dbc: "8" where "|"`},
+	{"bits", signal(`: 0|e@1+ (1,0) [0|0] "" X`), `dbc: "e" where the length in bits`},
+	{"byte order", signal(`: 0|8@2+ (1,0) [0|0] "" X`), `dbc: "2" where 1 (Intel) or 0 (Motorola)`},
+	{"sign", signal(`: 0|8@1 (1,0) [0|0] "" X`), `dbc: "(" where + (unsigned) or - (signed)`},
+	{"factor", signal(`: 0|8@1+ (a,0) [0|0] "" X`), `dbc: "a" where the factor`},
+	{"factor too large", signal(`: 0|8@1+ (1e999,0) [0|0] "" X`), `dbc: "1e999" where the factor`},
+	{"factor NaN", signal(`: 0|8@1+ (NaN,0) [0|0] "" X`), `dbc: "NaN" where the factor`},
+	{"decimal comma", signal(`: 0|8@1+ (0,5,0) [0|0] "" X`), `dbc: "," where ")"`},
+	{"limits", signal(`: 0|8@1+ (1,0) [0;0] "" X`), `dbc: ";" where "|"`},
+	{"unit", signal(`: 0|8@1+ (1,0) [0|0] bar X`), `dbc: "bar" where the unit between quotes`},
+	{"text without end", signal(`: 0|8@1+ (1,0) [0|0] "bar X`), `x.dbc:2:29: dbc: the end of the file where the closing quote of this text should be`},
+	{"float of nothing", message + `SIG_VALTYPE_ 1 s : 1;`, `x.dbc:2:14: dbc: "1" where the identifier of a message with a signal "s"`},
+	{"float type", signal(`: 0|32@1+ (1,0) [0|0] "" X`) + `SIG_VALTYPE_ 1 s : 7;`, `dbc: "7" where 0, 1 (float) or 2 (double)`},
+	{"long token", "BO_ 1 \"" + strings.Repeat("x", 100) + "\"", strings.Repeat("x", 40) + `"... where`},
+	{"column in characters", "VERSION \"é\" ü", `x.dbc:1:13: dbc: "ü" where a keyword`},
+	{"beyond the message", signal(`: 60|8@1+ (1,0) [0|0] "" X`), `x.dbc:2: sigmap: message "M": signal "s": 60|8 does not fit the message's 8 bytes`},
+	{"length zero", signal(`: 0|0@1+ (1,0) [0|0] "" X`), `x.dbc:2: sigmap: message "M": signal "s": length 0`},
+	{"factor zero", signal(`: 0|8@1+ (0,0) [0|0] "" X`), `x.dbc:2: sigmap: message "M": signal "s": the factor is 0`},
+	{"overlap", signal(`: 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ t : 7|8@1+ (1,0) [0|0] "" X`, `x.dbc:3: sigmap: message "M": signal "t": 7|8 overlaps signal "s"`},
+	{"signal twice", signal(`: 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ s : 8|8@1+ (1,0) [0|0] "" X`, `x.dbc:3: sigmap: message "M": signal "s": the name is taken by line 2`},
+	{"message twice", message + message, `x.dbc:2: sigmap: message "M": the name is taken by line 1`},
+	{"identifier twice", message + "BO_ 1 N: 8 X", `x.dbc:2: sigmap: message "N": identifier 0x1 is taken by message "M"`},
+	{"29 bits without bit 31", "BO_ 419366147 M: 8 X", `x.dbc:1: sigmap: message "M": identifier 0x18FF0503 has more than 11 bits and no mark of an extended one (bit 31)`},
+}
+
+func TestErrorsNameFileLineColumnAndWhatWasFound(t *testing.T) {
+	for _, c := range wrongFiles {
+		t.Run(c.name, func(t *testing.T) {
+			db, err := Parse("x.dbc", []byte(c.text))
+			if db != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Parse gives %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestNumbersAreReadWhole(t *testing.T) {
+	for text, want := range map[string]int{
+		"1": 1, "12.5": 4, ".25": 3, "1.": 2, "-1": 2, "+1": 2, "1e3": 3, "1E-06": 5, "1e+3x": 4,
+		"1e": 1, "1e+": 1, "1+": 1, "1-(": 1, "-": 0, "+(": 0, ".": 0, "-.": 0, "e3": 0, "": 0, "-.5E1|": 5,
+	} {
+		if got := numberLen(text); got != want {
+			t.Errorf("%q begins with a number of %d characters, want %d", text, got, want)
+		}
+	}
+}
+
+// What Parse accepts binds without a panic, and it says so within bounds.
+func FuzzParseNeverPanics(f *testing.F) {
+	f.Add([]byte(sample))
+	f.Add([]byte("BO_ 1 M: 8 X\n SG_ s m0M : 0|8@0- (.25,-1E3) [0|0] \"\xB0\" X"))
+	f.Add([]byte(`CM_ "\"`))
+	f.Add([]byte("NS_ :\n CM_"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		db, err := Parse("x.dbc", data)
+		if err != nil {
+			if db != nil || !strings.HasPrefix(err.Error(), "x.dbc:") || len(err.Error()) > 4*len(data)+300 {
+				t.Errorf("database %v with error %q", db, err)
+			}
+			return
+		}
+		lines := strings.Count(string(data), "\n") + 1
+		for i := range db.Messages {
+			m := &db.Messages[i]
+			if m.Line < 1 || m.Line > lines || m.Len > 64 {
+				t.Errorf("message %+v in %d lines", m, lines)
+			}
+			for j := range m.Signals {
+				if bits, ok := m.Signals[j].Bits(); !ok || bits.Bytes() > m.Len {
+					t.Errorf("signal %+v does not fit %d bytes", m.Signals[j], m.Len)
+				}
+			}
+		}
+		var s sigmap.Spec
+		s.PeriodNs = 1
+		if _, err := sigmap.Bind(db, s, nil, nil); err != nil {
+			t.Errorf("an accepted database does not bind: %v", err)
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package sigmap
+
+import (
+	"math"
+	"testing"
+
+	"lockstep/io/can"
+)
+
+func TestEncodeWritesPayloadsWorkedOutByHand(t *testing.T) {
+	m := bound(t)
+	y := []float64{-100, 50, -25, 4.5, 123.4, -100, -1}
+	for _, c := range []struct {
+		tx   int
+		id   uint32
+		want string
+	}{
+		// Raw -5000, 5000, -5000 and 4500 in 15 bits each, one after the other.
+		{0, 0x200, "786cc4091e9b3202"},
+		{0, 0x200, "786cc4091e9b3212"}, // the counter's next value
+		// Raw 1234, -200 and -1, high byte first.
+		{1, 0x201, "04d2ff38ffff0000"},
+		{1, 0x201, "04d2ff38ffff0100"},
+	} {
+		var f can.Frame
+		f.Data[63] = 1 // what was there before has to go
+		if !m.Encode(&f, c.tx, y) || f != *frame(t, c.id, c.want) {
+			t.Errorf("frame 0x%X % x, want 0x%X %s", f.ID, f.Data[:8], c.id, c.want)
+		}
+	}
+	if m.Saturated != 0 || m.NotSent != 0 {
+		t.Errorf("%d saturated, %d not sent, want none", m.Saturated, m.NotSent)
+	}
+}
+
+func TestEncodeRoundsHalfToEven(t *testing.T) {
+	db := &Database{Messages: []Message{{Name: "M", Len: 1, Signals: []Signal{{Name: "s", Len: 8, Signed: true, Factor: 0.5}}}}}
+	m, err := Bind(db, Spec{PeriodNs: 1, Send: []Link{{"M", "s", "y"}}, Sendings: []Sending{{Message: "M", CycleNs: 1}}}, nil, ports("1", "y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		y    float64
+		want int8
+	}{{0.25, 0}, {0.75, 2}, {1.25, 2}, {1.75, 4}, {-0.25, 0}, {-0.75, -2}, {-1.25, -2}, {0.26, 1}, {-0.26, -1}, {63.5, 127}} {
+		var f can.Frame
+		if !m.Encode(&f, 0, []float64{c.y}) || int8(f.Data[0]) != c.want {
+			t.Errorf("%g is sent as %d halves, want %d", c.y, int8(f.Data[0]), c.want)
+		}
+	}
+}
+
+func TestEncodeHoldsValuesAtTheEndOfTheirRange(t *testing.T) {
+	db := &Database{Messages: []Message{{Name: "M", Len: 8, Signals: []Signal{
+		{Name: "raw", Start: 0, Len: 8, Factor: 1},
+		{Name: "signed", Start: 8, Len: 8, Signed: true, Factor: 1},
+		{Name: "limited", Start: 16, Len: 8, Factor: 0.1, Min: 1, Max: 20.3},
+		{Name: "falling", Start: 24, Len: 8, Factor: -1, Offset: 100, Min: 0, Max: 90},
+	}}}}
+	m, err := Bind(db, Spec{
+		PeriodNs: 1, Sendings: []Sending{{Message: "M", CycleNs: 1}},
+		Send: []Link{{"M", "raw", "y"}, {"M", "signed", "y"}, {"M", "limited", "y"}, {"M", "falling", "y"}},
+	}, nil, ports("1", "y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	saturated := uint64(0)
+	for _, c := range []struct {
+		y         float64
+		want      [4]uint8
+		saturated uint64
+	}{
+		{50, [4]uint8{50, 50, 203, 50}, 1},
+		{20.3, [4]uint8{20, 20, 203, 80}, 0},
+		{1000, [4]uint8{255, 127, 203, 10}, 4},
+		{-1000, [4]uint8{0, 0x80, 10, 100}, 4},
+		{math.Inf(1), [4]uint8{255, 127, 203, 10}, 4},
+		{math.Inf(-1), [4]uint8{0, 0x80, 10, 100}, 4},
+		{math.MaxFloat64, [4]uint8{255, 127, 203, 10}, 4},
+		{255.4, [4]uint8{255, 127, 203, 10}, 3},
+	} {
+		var f can.Frame
+		saturated += c.saturated
+		if !m.Encode(&f, 0, []float64{c.y}) || [4]uint8(f.Data[:4]) != c.want || m.Saturated != saturated {
+			t.Errorf("%g is sent as %d with %d saturated, want %d with %d", c.y, f.Data[:4], m.Saturated, c.want, saturated)
+		}
+	}
+}
+
+func TestNaNIsNotSentAndLeavesNoGapInTheCounter(t *testing.T) {
+	m := bound(t)
+	y := make([]float64, 7)
+	var f can.Frame
+	m.Encode(&f, 0, y)
+	for i := range 4 {
+		y[i] = math.NaN()
+		if m.Encode(&f, 0, y) {
+			t.Errorf("a frame with NaN at %d is sent", i)
+		}
+		if !m.Encode(&f, 1, y) {
+			t.Error("a frame without NaN is not sent")
+		}
+		y[i] = 0
+	}
+	if m.Encode(&f, 0, y); f.Data[7]>>4 != 1 || m.NotSent != 4 || m.Saturated != 0 {
+		t.Errorf("counter %d, %d not sent, want 1 and 4", f.Data[7]>>4, m.NotSent)
+	}
+}
+
+func TestCounterWrapsByItsOwnLength(t *testing.T) {
+	for _, length := range []int{1, 4, 8, 12} {
+		for _, big := range []bool{false, true} {
+			s := Signal{Name: "n", Start: 8, Len: length, BigEndian: big, Signed: true, Factor: 1}
+			if big {
+				s.Start = 15
+			}
+			m, err := Bind(&Database{Messages: []Message{{Name: "M", Len: 4, Signals: []Signal{s}}}},
+				Spec{PeriodNs: 1, Sendings: []Sending{{Message: "M", CycleNs: 1, Counter: "n"}}}, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k := range 3 << length {
+				var f can.Frame
+				m.Encode(&f, 0, nil)
+				if got, want := slow(&s, &f.Data), uint64(k)&(1<<length-1); got != want {
+					t.Fatalf("%d bits, big endian %v: frame %d counts %d, want %d", length, big, k, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestLongMessageIsSentAsFD(t *testing.T) {
+	db := &Database{Messages: []Message{{Name: "M", ID: 1, Len: 12, Signals: []Signal{{Name: "s", Start: 88, Len: 8, Factor: 1}}}}}
+	m, err := Bind(db, Spec{PeriodNs: 1, Send: []Link{{"M", "s", "y"}}, Sendings: []Sending{{Message: "M", CycleNs: 1}}}, nil, ports("1", "y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f can.Frame
+	if m.Encode(&f, 0, []float64{7}); f.Len != 12 || f.Flags != can.FlagFDF || f.Data[11] != 7 {
+		t.Errorf("%+v is no CAN FD frame of 12 bytes with 7 in the last", f)
+	}
+}
+
+func TestEncodeDoesNotAllocate(t *testing.T) {
+	m := bound(t)
+	var f can.Frame
+	y := []float64{1, 2, 3, 4, 5, 6, math.Inf(1)}
+	if n := testing.AllocsPerRun(100, func() {
+		for i := range m.Tx {
+			if m.Tx[i].Due(1) {
+				m.Encode(&f, i, y)
+			}
+		}
+		y[0] = math.NaN()
+		m.Encode(&f, 0, y)
+	}); n != 0 {
+		t.Errorf("%g allocations, want 0", n)
+	}
+}

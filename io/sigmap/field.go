@@ -1,0 +1,108 @@
+package sigmap
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Field is a signal bound to an entry of a vector, compiled to a load of eight
+// bytes, and of a ninth if it straddles them: value = raw·Factor + Offset in the
+// port's unit.
+type Field struct {
+	Index  int     // entry of u if received, of y if sent
+	At     uint8   // first of the eight bytes, 0 to 56
+	Shift  uint8   // bits of the eight bytes below the signal
+	Ninth  uint8   // bits of the signal in the byte after them, 0 to 7
+	Len    uint8   // bits, 1 to 64
+	Big    bool    // the eight bytes are big endian
+	Signed bool    // raw is two's complement
+	Factor float64 // unit of the port per bit
+	Offset float64 // unit of the port
+	Lo, Hi float64 // raw values that are accepted or sent, whole numbers
+}
+
+// place sets where the bits of s are; s lies within 64 bytes.
+func (f *Field) place(s *Signal) {
+	f.Len, f.Big, f.Signed = uint8(s.Len), s.BigEndian, s.Signed
+	at := min(s.Start/8, 56)
+	f.At = uint8(at)
+	if !s.BigEndian {
+		shift := s.Start - 8*at
+		f.Shift = uint8(shift)
+		f.Ninth = uint8(max(0, shift+s.Len-64))
+		return
+	}
+	// Counted from the highest bit of the first byte, the last bit is end.
+	end := 8*(s.Start/8-at) + 7 - s.Start%8 + s.Len - 1
+	f.Shift = uint8(max(0, 63-end))
+	f.Ninth = uint8(max(0, end-63))
+}
+
+// mask has the lowest Len bits set.
+func (f *Field) mask() uint64 { return math.MaxUint64 >> (64 - f.Len) }
+
+// load returns the raw bits of the field.
+func (f *Field) load(data *[64]byte) uint64 {
+	var v uint64
+	if f.Big {
+		v = binary.BigEndian.Uint64(data[f.At:]) >> f.Shift
+		if f.Ninth > 0 {
+			v = v<<f.Ninth | uint64(data[f.At+8]>>(8-f.Ninth))
+		}
+	} else {
+		v = binary.LittleEndian.Uint64(data[f.At:]) >> f.Shift
+		if f.Ninth > 0 {
+			v |= uint64(data[f.At+8]) << (64 - f.Shift)
+		}
+	}
+	return v & f.mask()
+}
+
+// store sets the raw bits of the field, which are zero so far.
+func (f *Field) store(data *[64]byte, raw uint64) {
+	if f.Big {
+		if f.Ninth > 0 {
+			data[f.At+8] |= byte(raw << (8 - f.Ninth))
+			raw >>= f.Ninth
+		}
+		v := binary.BigEndian.Uint64(data[f.At:])
+		binary.BigEndian.PutUint64(data[f.At:], v|raw<<f.Shift)
+		return
+	}
+	v := binary.LittleEndian.Uint64(data[f.At:])
+	binary.LittleEndian.PutUint64(data[f.At:], v|raw<<f.Shift)
+	if f.Ninth > 0 {
+		data[f.At+8] |= byte(raw >> (64 - f.Shift))
+	}
+}
+
+// number is what the raw bits mean as a number, before Factor and Offset.
+func (f *Field) number(raw uint64) float64 {
+	if f.Signed {
+		return float64(int64(raw<<(64-f.Len)) >> (64 - f.Len))
+	}
+	return float64(raw)
+}
+
+// bits is the inverse of number for a whole number within the field's range.
+func (f *Field) bits(r float64) uint64 {
+	if f.Signed {
+		return uint64(int64(r)) & f.mask()
+	}
+	return uint64(r)
+}
+
+// span is the range of raw numbers the field can hold. Above 2^53 the upper end
+// is the largest float64 that fits.
+func (f *Field) span() (lo, hi float64) {
+	n := int(f.Len)
+	if f.Signed {
+		n--
+		lo = -math.Ldexp(1, n)
+	}
+	hi = math.Ldexp(1, n)
+	if n > 53 {
+		return lo, math.Nextafter(hi, 0)
+	}
+	return lo, hi - 1
+}
