@@ -1,0 +1,280 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"lockstep/model/plants"
+	"lockstep/rt"
+)
+
+// Bench is a bench file: which plant runs at which period, on which buses, with
+// which signal at which port. Load fills it; nothing is resolved yet.
+type Bench struct {
+	File     string // the file's name as given; errors start with it
+	Name     string
+	About    string // one sentence for the listing
+	Plant    Word   // an embedded plant, or a file beside this one
+	PeriodNs int64  // grid, ns; 100 µs to 10 s
+	Scheme   string // "papers" (one event per tick, the rest in the lag buffer) or "complete"
+	CPU      int    // of the loop; -1: chosen at the start
+	Priority int    // SCHED_FIFO, 1 to 99
+	Overrun  rt.Overrun
+	Unit     string // virtual control unit to try the bench with; "" none
+	Engine   Word   // output shown as engine speed; "" none
+	Wheel    Word   // output shown as wheel speed; Engine/Wheel is the overall ratio
+	Buses    []Bus
+
+	dir string // where plant and databases are looked for first; "" for an embedded bench
+}
+
+// Bus is one CAN bus of a bench.
+type Bus struct {
+	Name      Word
+	Interface Word // "pair", or the name of a network interface
+	Database  Word // an embedded database, or a file beside the bench file
+	Frames    []Frame
+	Receive   []Link
+	Send      []Link
+}
+
+// Frame is a message the bench sends.
+type Frame struct {
+	Message Word
+	CycleNs int64 // > 0; Prepare checks it against the period
+	PhaseNs int64 // offset of the first one on the grid; >= 0
+	Counter Word  // signal that counts frames; "" none
+}
+
+// Link ties one signal to one port of the plant.
+type Link struct {
+	Message, Signal, Port string
+	Word                  // the line itself, for errors
+}
+
+// Load reads a bench: the file of that name if there is one, the embedded bench
+// otherwise. Errors are "FILE:LINE:COL: bench: ...".
+func Load(name string) (*Bench, error) {
+	file, data, err := ReadAny(name)
+	if err != nil {
+		return nil, err
+	}
+	dir := ""
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		dir = filepath.Dir(name)
+	}
+	return parse(file, dir, data)
+}
+
+// ReadAny reads the file called name if there is one, else the embedded file of
+// that name; file is how errors should call it.
+func ReadAny(name string) (file string, data []byte, err error) {
+	data, err = os.ReadFile(name)
+	if err == nil {
+		return name, data, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EISDIR) {
+		return "", nil, fmt.Errorf("bench: %w", err)
+	}
+	if file, data, err = readEmbedded(name); err != nil {
+		return "", nil, fmt.Errorf("bench: no file %s, and nothing embedded of that name%s; `lockstep plants` lists what is",
+			name, meant(name, embedded()))
+	}
+	return file, data, nil
+}
+
+// readEmbedded reads an embedded file; file is its full name.
+func readEmbedded(name string) (file string, data []byte, err error) {
+	data, err = plants.Read(name)
+	if filepath.Ext(name) == "" {
+		name += ".yaml"
+	}
+	return name, data, err
+}
+
+// embedded lists the names of the embedded files.
+func embedded() []string {
+	var names []string
+	for _, e := range plants.List() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Read returns the plant or database called name: a file beside the bench file,
+// else an embedded one; shown is how errors should call it.
+func (b *Bench) Read(name Word) (shown string, data []byte, err error) {
+	if b.dir != "" {
+		shown = name.Text
+		if !filepath.IsAbs(shown) {
+			shown = filepath.Join(b.dir, shown)
+		}
+		if data, err = os.ReadFile(shown); err == nil {
+			return shown, data, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EISDIR) {
+			return "", nil, b.errorf(name, "%w", err)
+		}
+	}
+	if shown, data, err = readEmbedded(name.Text); err != nil {
+		return "", nil, b.errorf(name, "no file %q beside the bench file, and nothing embedded of that name%s",
+			name.Text, meant(name.Text, embedded()))
+	}
+	return shown, data, nil
+}
+
+// errorf is an error at a word of the file.
+func (b *Bench) errorf(at Word, format string, args ...any) error {
+	return fmt.Errorf("%s:%d:%d: bench: %w", b.File, at.Line, at.Col, fmt.Errorf(format, args...))
+}
+
+func parse(file, dir string, data []byte) (*Bench, error) {
+	r := &reader{file: file}
+	b := &Bench{File: file, dir: dir, Scheme: "papers", CPU: -1, Priority: 80, Overrun: rt.Overrun{Policy: rt.Stop}}
+	n := r.root(data)
+	if n == nil {
+		return nil, r.err
+	}
+	r.object(n, "bench file", []key{
+		{"bench", r.text(&b.Name, "bench")},
+		{"about", r.text(&b.About, "about")},
+		{"plant", r.name(&b.Plant, "plant")},
+		{"period", r.nanoseconds(&b.PeriodNs, "period", 100_000, 10e9)},
+		{"scheme", func(n ast.Node) { b.Scheme = r.choice(n, "scheme", "papers", "complete") }},
+		{"cpu", func(n ast.Node) { r.cpu(n, &b.CPU) }},
+		{"priority", r.integer(&b.Priority, "priority", 1, 99)},
+		{"overrun", func(n ast.Node) { r.overrun(n, &b.Overrun) }},
+		{"unit", r.text(&b.Unit, "unit")},
+		{"show", func(n ast.Node) {
+			r.object(n, "show", []key{{"engine", r.name(&b.Engine, "show: engine")}, {"wheel", r.name(&b.Wheel, "show: wheel")}})
+		}},
+		{"buses", func(n ast.Node) {
+			for _, e := range r.pairs(n, "buses") {
+				b.Buses = append(b.Buses, r.bus(e))
+			}
+		}},
+	})
+	r.missing(b)
+	if r.err != nil {
+		return nil, r.err
+	}
+	return b, nil
+}
+
+// missing reports what a bench file cannot do without.
+func (r *reader) missing(b *Bench) {
+	need := func(ok bool, what string) {
+		if r.err == nil && !ok {
+			r.err = fmt.Errorf("%s:1:1: bench: %s is missing", r.file, what)
+		}
+	}
+	need(b.Name != "", "the name (bench: NAME)")
+	need(b.Plant.Text != "", "the plant (plant: NAME)")
+	need(b.PeriodNs > 0, "the period (period: 5 ms)")
+	need(len(b.Buses) > 0, "a bus (buses: {drive: {interface: vcan0, ...}})")
+}
+
+func (r *reader) choice(n ast.Node, what string, known ...string) string {
+	w := r.word(n, what)
+	for _, k := range known {
+		if w.Text == k {
+			return k
+		}
+	}
+	r.fail(n, "%s: %q is unknown%s; known are %s", what, w.Text, meant(w.Text, known), strings.Join(known, ", "))
+	return ""
+}
+
+func (r *reader) cpu(n ast.Node, dst *int) {
+	if w := r.word(n, "cpu"); w.Text == "auto" {
+		*dst = -1
+		return
+	}
+	r.integer(dst, "cpu (auto, or its number)", 0, 1023)(n)
+}
+
+// overrun reads "stop", "skip N" or "catchup N".
+func (r *reader) overrun(n ast.Node, o *rt.Overrun) {
+	w := r.word(n, "overrun")
+	policy, count, _ := strings.Cut(w.Text, " ")
+	limit, err := strconv.Atoi(count)
+	counted := err == nil && limit >= 1 && limit <= 1000
+	switch {
+	case w.Text == "stop":
+		*o = rt.Overrun{Policy: rt.Stop}
+	case policy == "skip" && counted:
+		*o = rt.Overrun{Policy: rt.Skip, Max: limit}
+	case policy == "catchup" && counted:
+		*o = rt.Overrun{Policy: rt.CatchUp, Max: limit}
+	default:
+		r.fail(n, "overrun: %q is none of: stop, skip N, catchup N (N: grid points at once, 1 to 1000)", w.Text)
+	}
+}
+
+func (r *reader) bus(e *ast.MappingValueNode) Bus {
+	at := e.Key.GetToken().Position
+	b := Bus{Name: Word{e.Key.GetToken().Value, at.Line, at.Column}}
+	what := fmt.Sprintf("bus %q", b.Name.Text)
+	links := func(dst *[]Link, list, form string, receive bool) func(ast.Node) {
+		return func(n ast.Node) {
+			r.list(n, what+": "+list, func(n ast.Node) { *dst = append(*dst, r.link(n, form, receive)) })
+		}
+	}
+	r.object(e.Value, what, []key{
+		{"interface", r.name(&b.Interface, what+": interface")},
+		{"database", r.name(&b.Database, what+": database")},
+		{"frames", func(n ast.Node) {
+			for _, f := range r.pairs(n, what+": frames") {
+				b.Frames = append(b.Frames, r.frame(f))
+			}
+		}},
+		{"receive", links(&b.Receive, "receive", "MESSAGE.SIGNAL -> PORT", true)},
+		{"send", links(&b.Send, "send", "PORT -> MESSAGE.SIGNAL", false)},
+	})
+	switch {
+	case b.Interface.Text == "":
+		r.failAt(at, "%s: the interface is missing (interface: vcan0, or pair)", what)
+	case b.Database.Text == "":
+		r.failAt(at, "%s: the database is missing (database: FILE.dbc)", what)
+	}
+	return b
+}
+
+func (r *reader) frame(e *ast.MappingValueNode) Frame {
+	at := e.Key.GetToken().Position
+	f := Frame{Message: Word{e.Key.GetToken().Value, at.Line, at.Column}}
+	what := "frame " + f.Message.Text
+	r.object(e.Value, what, []key{
+		{"cycle", r.nanoseconds(&f.CycleNs, what+": cycle", 1, 3600e9)},
+		{"phase", r.nanoseconds(&f.PhaseNs, what+": phase", 0, 3600e9)},
+		{"counter", r.name(&f.Counter, what+": counter")},
+	})
+	if f.CycleNs == 0 {
+		r.failAt(at, "%s: the cycle is missing (cycle: 10 ms)", what)
+	}
+	return f
+}
+
+// link reads "MESSAGE.SIGNAL -> PORT", or the other way round for what is sent.
+func (r *reader) link(n ast.Node, form string, receive bool) Link {
+	l := Link{Word: r.word(n, "link")}
+	from, to, ok := strings.Cut(l.Text, "->")
+	wire, port := strings.TrimSpace(from), strings.TrimSpace(to)
+	if !receive {
+		wire, port = port, wire
+	}
+	l.Port = port
+	var dot bool
+	if l.Message, l.Signal, dot = strings.Cut(wire, "."); !ok || !dot || l.Signal == "" || l.Port == "" {
+		r.fail(n, "link %q is not of the form %s", l.Text, form)
+	}
+	return l
+}

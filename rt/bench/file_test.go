@@ -1,0 +1,203 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/model/plants"
+	"lockstep/rt"
+)
+
+// demoText is the embedded demo bench, with one piece of it replaced.
+func demoText(t *testing.T, old, replacement string) string {
+	t.Helper()
+	data, err := plants.Read("powershift-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	if strings.Count(text, old) == 0 {
+		t.Fatalf("the demo bench has no %q to replace", old)
+	}
+	return strings.Replace(text, old, replacement, 1)
+}
+
+// place is the line and column of a piece of text, both from 1.
+func place(t *testing.T, text, piece string) (line, col int) {
+	t.Helper()
+	i := strings.Index(text, piece)
+	if i < 0 {
+		t.Fatalf("%q is not in the file", piece)
+	}
+	return 1 + strings.Count(text[:i], "\n"), i - strings.LastIndex(text[:i], "\n")
+}
+
+func TestEmbeddedBenchIsPrepared(t *testing.T) {
+	b, err := Load("powershift-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (rt.Overrun{Policy: rt.Skip, Max: 20}); b.PeriodNs != 5e6 || b.Overrun != want || b.CPU != -1 || b.Priority != 80 {
+		t.Errorf("period %d ns, overrun %v, cpu %d, priority %d; want 5000000, %v, -1 (auto), 80", b.PeriodNs, b.Overrun, b.CPU, b.Priority, want)
+	}
+	h, err := Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Tables.Modes) != 256 || len(h.Maps) != 1 || len(h.Maps[0].Rx) != 2 || len(h.Maps[0].Tx) != 3 {
+		t.Errorf("%d modes, %d maps; want 256 modes and one map with 2 messages in and 3 out", len(h.Tables.Modes), len(h.Maps))
+	}
+	for name, i := range map[string]int{"lag": h.Loop.Watch.Lag, "events": h.Loop.Watch.Events, "transitions": h.Loop.Watch.Transitions, "fault": h.Loop.Watch.Fault} {
+		if i < 0 || h.Tables.Outputs[i].Name != name {
+			t.Errorf("the loop watches output %d as %s", i, name)
+		}
+	}
+}
+
+func TestBenchFindsPlantAndDatabaseBesideItself(t *testing.T) {
+	dir := t.TempDir()
+	for from, to := range map[string]string{"powershift": "mine.yaml", "powershift.dbc": "mine.dbc"} {
+		data, err := plants.Read(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, to), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := demoText(t, "plant: powershift ", "plant: mine.yaml ")
+	text = strings.Replace(text, "database: powershift.dbc", "database: mine.dbc", 1)
+	file := filepath.Join(dir, "bench.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Prepare(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBadBenchFileIsNamedWithItsPlace replaces one piece of the demo bench. The
+// error must start with the place of at and contain want.
+func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
+	for _, c := range []struct{ name, old, new, at, want string }{
+		{"unknown key", "period: 5 ms", "perod: 5 ms", "perod", `bench file: unknown key "perod" (did you mean period?); known are bench, about, plant, period,`},
+		{"unknown key of a bus", "database:", "databse:", "databse", `bus "drive": unknown key "databse" (did you mean database?); known are interface, database, frames, receive, send`},
+		{"unknown key of a frame", "phase: 5 ms", "fase: 5 ms", "fase", `frame Status: unknown key "fase"`},
+		{"duplicate key", "cpu: auto ", "period: 5 ms\ncpu: auto ", "period: 5 ms\ncpu", `mapping key "period" already defined`},
+		{"no unit of time", "period: 5 ms", "period: 5 bar", "5 bar", "period:"},
+		{"period 0", "period: 5 ms", "period: 0 ms", "0 ms", `period: "0 ms" is not between 100µs and 10s`},
+		{"negative period", "period: 5 ms", "period: -5 ms", "-5 ms", `period: "-5 ms" is not between 100µs and 10s`},
+		{"period too long", "period: 5 ms", "period: 20", "20\n", `period: "20" is not between 100µs and 10s`},
+		{"fraction of a nanosecond", "period: 5 ms", "period: 5000.0005 us", "5000.0005 us", "not a whole number of nanoseconds"},
+		{"unknown scheme", "scheme: papers", "scheme: paper", "paper ", `scheme: "paper" is unknown (did you mean papers?); known are papers, complete`},
+		{"negative cpu", "cpu: auto", "cpu: -1", "-1", "is not a whole number from 0 to 1023"},
+		{"priority too high", "priority: 80", "priority: 100", "100 ", `priority: "100" is not a whole number from 1 to 99`},
+		{"unknown policy", "overrun: skip 20", "overrun: ignore", "ignore", `overrun: "ignore" is none of: stop, skip N, catchup N`},
+		{"policy without a number", "overrun: skip 20", "overrun: skip", "skip ", `overrun: "skip" is none of`},
+		{"policy with 0", "overrun: skip 20", "overrun: catchup 0", "catchup 0", `overrun: "catchup 0" is none of`},
+		{"a list where a value belongs", "period: 5 ms", "period: [5 ms]", "[5 ms]", "period: one value is wanted here, got a list"},
+		{"a value where a mapping belongs", "show: {engine: w1, wheel: w4}", "show: w1", "w1 ", `show: keys with values are wanted here, got "w1"`},
+		{"empty value", "plant: powershift ", "plant: ", "     # an", "plant"},
+		{"link without arrow", "- w1 -> Speeds.w1", "- w1 = Speeds.w1", "w1 = ", `link "w1 = Speeds.w1" is not of the form PORT -> MESSAGE.SIGNAL`},
+		{"link without signal", "- TCU_Pressure_1.pressure_C1 ->", "- TCU_Pressure_1 ->", "TCU_Pressure_1 ->", "is not of the form MESSAGE.SIGNAL -> PORT"},
+		{"no cycle", "{cycle: 5 ms, counter: counter_S}", "{counter: counter_S}", "Speeds: {", "frame Speeds: the cycle is missing"},
+		{"no interface", "    interface: pair ", "    # interface: pair", "drive:", `bus "drive": the interface is missing`},
+		{"broken YAML", "buses:", "buses: [", "[", ""},
+
+		{"unknown plant", "plant: powershift ", "plant: powershit ", "powershit ", `no file "powershit" beside the bench file, and nothing embedded of that name (did you mean powershift?)`},
+		{"unknown database", "database: powershift.dbc", "database: powershift.dbx", "powershift.dbx", "(did you mean powershift.dbc?)"},
+		{"unknown input", "-> clutch3.pressure", "-> clutch3.presure", "TCU_Pressure_1.pressure_C3", `plant powershift has no input "clutch3.presure" (did you mean clutch3.pressure?)`},
+		{"input driven twice", "-> clutch2.pressure", "-> clutch1.pressure", "TCU_Pressure_1.pressure_C2", `input "clutch1.pressure" is driven twice`},
+		{"unknown message", "TCU_Pressure_2.pressure_C5", "TCU_Pressure_3.pressure_C5", "TCU_Pressure_3", "TCU_Pressure_3"},
+		{"unknown signal", "w2 -> Speeds.w2", "w2 -> Speeds.w5", "w2 -> Speeds.w5", "w5"},
+		{"unknown output", "w2 -> Speeds.w2", "w9 -> Speeds.w2", "w9 ->", "w9"},
+		{"unit that does not fit", "w2 -> Speeds.w2", "tau_load -> Speeds.w2", "tau_load -> Speeds", "rad/s"},
+		{"unknown counter", "counter: counter_S", "counter: counter_X", "Speeds: {", "counter_X"},
+		{"cycle off the grid", "{cycle: 5 ms, ", "{cycle: 7 ms, ", "Speeds: {", "cycle 7 ms is not a positive multiple of the period 5 ms"},
+		{"phase beyond the cycle", "phase: 5 ms", "phase: 10 ms", "Status: {", "phase 10 ms is not a multiple of the period 5 ms from 0 to less than the cycle 10 ms"},
+		{"unknown output to show", "wheel: w4", "wheel: w44", "w44", `show: plant powershift has no output "w44" (did you mean w4?)`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := demoText(t, c.old, c.new)
+			line, col := place(t, text, c.at)
+			b, err := parse("b.yaml", "", []byte(text))
+			if err == nil {
+				_, err = Prepare(b)
+			}
+			if err == nil {
+				t.Fatal("no error")
+			}
+			start := "b.yaml:" + itoa(line) + ":" + itoa(col) + ": bench: "
+			if c.name == "empty value" || c.name == "broken YAML" {
+				start = "b.yaml:" + itoa(line) + ":"
+			}
+			if got := err.Error(); !strings.HasPrefix(got, start) || !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
+				t.Errorf("got  %s\nwant %s... %s", got, start, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatABenchFileCannotDoWithoutIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                    "b.yaml:1:1: bench: the file is empty",
+		"# only a comment\n":                  "b.yaml:1:1: bench: the file is empty",
+		"- a\n- b\n":                          "b.yaml:1:1: bench: bench file: keys with values are wanted here, got a list",
+		"about: x\n":                          "b.yaml:1:1: bench: the name (bench: NAME) is missing",
+		"bench: x\nplant: y\n":                "b.yaml:1:1: bench: the period (period: 5 ms) is missing",
+		"bench: x\nplant: y\nperiod: 5 ms\n":  "b.yaml:1:1: bench: a bus",
+		"bench: x\n---\nbench: y\n":           "b.yaml:3:",
+		"bench: x\nperiod: 5 ms\nbuses: {}\n": "b.yaml:1:1: bench: the plant (plant: NAME) is missing",
+	} {
+		_, err := parse("b.yaml", "", []byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s...", text, err, want)
+		}
+	}
+}
+
+func TestInterfaceCanBeReplaced(t *testing.T) {
+	two := demoText(t, "  drive:", "  second:\n    interface: can7\n    database: powershift.dbc\n  drive:")
+	for _, c := range []struct{ text, bus, want string }{
+		{demoText(t, "pair", "pair"), "vcan0", ""},
+		{demoText(t, "pair", "pair"), "drive=vcan0", ""},
+		{demoText(t, "pair", "pair"), "dive=vcan0", "run: -bus dive=vcan0: write -bus BUS=INTERFACE; the bench's buses are drive"},
+		{two, "vcan0", "run: -bus vcan0: the bench has 2 buses; write -bus second=vcan0"},
+		{two, "drive=vcan0", ""},
+		{two, "drive=", "run: -bus drive=: write -bus BUS=INTERFACE; the bench's buses are second, drive"},
+	} {
+		b, err := parse("b.yaml", "", []byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = b.SetBuses([]string{c.bus})
+		last := b.Buses[len(b.Buses)-1].Interface.Text
+		switch {
+		case c.want == "" && (err != nil || last != "vcan0"):
+			t.Errorf("-bus %s: error %v, interface %s; want vcan0", c.bus, err, last)
+		case c.want != "" && (err == nil || err.Error() != c.want):
+			t.Errorf("-bus %s: got %v, want %s", c.bus, err, c.want)
+		}
+	}
+}
+
+func TestSeveralBusesOfABenchAreBound(t *testing.T) {
+	text := demoText(t, "  drive:", "  second:\n    interface: can7\n    database: powershift.dbc\n    frames:\n      Torque: {cycle: 20 ms}\n    send:\n      - tau_load -> Torque.tau_load\n  drive:")
+	b, err := parse("b.yaml", "", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Maps) != 2 || len(h.Maps[0].Tx) != 1 || len(h.Maps[0].Rx) != 0 || h.Maps[0].Tx[0].CycleTicks != 4 || len(h.Maps[1].Rx) != 2 {
+		t.Errorf("got %d maps; want the second bus first, with one message out every 4 ticks", len(h.Maps))
+	}
+}

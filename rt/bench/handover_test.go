@@ -1,0 +1,56 @@
+package bench
+
+import (
+	"reflect"
+	"strconv"
+	"testing"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func TestHandoverArrivesUnchangedAndIsSealed(t *testing.T) {
+	b, err := Load("powershift-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Parent, h.Loop.Ticks = 42, 7
+	f, err := h.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if n, err := f.WriteAt([]byte{0}, 0); err == nil {
+		t.Errorf("%d byte of the sealed hand-over could be written", n)
+	}
+	got, err := loadHandover(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Tables.Modes, h.Tables.Modes) || !reflect.DeepEqual(got.Maps, h.Maps) {
+		t.Error("the modes or the signal map changed on the way")
+	}
+	if !reflect.DeepEqual(got.Loop, h.Loop) || got.Thread != h.Thread || got.Parent != 42 {
+		t.Errorf("got loop %+v, thread %+v, parent %d; want %+v, %+v, 42", got.Loop, got.Thread, got.Parent, h.Loop, h.Thread)
+	}
+	again, err := got.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+}
+
+func TestNearestWordIsFoundAndAStrangeOneIsNot(t *testing.T) {
+	known := []string{"run", "sim", "check", "clutch1.pressure", "clutch2.pressure"}
+	for word, want := range map[string]string{
+		"rum": "run", "Sim": "sim", "chek": "check", "clutch1.presure": "clutch1.pressure",
+		"gearbox": "", "xyzzy": "",
+	} {
+		if got := Nearest(word, known); got != want {
+			t.Errorf("Nearest(%q) is %q, want %q", word, got, want)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// announce says what is about to run.
+func (r *run) announce() {
+	b, out := r.bench, r.options.Out
+	fmt.Fprintf(out, "%s: plant %s every %g ms", b.Name, r.h.Tables.Name, float64(b.PeriodNs)/1e6)
+	for _, bus := range b.Buses {
+		fmt.Fprintf(out, ", bus %s on %s", bus.Name.Text, bus.Interface.Text)
+	}
+	switch {
+	case r.unit != nil:
+		fmt.Fprintf(out, ", virtual control unit %s", b.Unit)
+	case b.Unit != "":
+		fmt.Fprintf(out, " (a virtual unit for it: lockstep ecu %s -bus %s)", b.Unit, b.Buses[0].Interface.Text)
+	}
+	fmt.Fprint(out, "; Ctrl-C ends it\n")
+	for _, m := range r.missing {
+		fmt.Fprintf(out, "best effort: %s\n", m.What)
+	}
+}
+
+// report collects what the page, the processes and the host say at the end.
+func (r *run) report() *Report {
+	r.missing = join(r.missing, r.refused())
+	v := pageReport(r.page, r.h)
+	v.Bench = r.bench.Name
+	v.Overrun = r.bench.Overrun.String()
+	v.BestEffort = len(r.missing) > 0
+	for _, m := range r.missing {
+		v.BestEffortWhy = append(v.BestEffortWhy, m.What)
+		if !slices.Contains(v.BestEffortHelp, m.Help) {
+			v.BestEffortHelp = append(v.BestEffortHelp, m.Help)
+		}
+	}
+	v.Silent = r.silent()
+	v.Ended, v.Clean = r.ended()
+	switch {
+	case r.unitDie >= 0 && r.unitDie < v.SimTime:
+		v.Unit = fmt.Sprintf("%s ended at %.3f s: %s", r.bench.Unit, r.unitDie, r.unit.ending())
+	case r.unit != nil:
+		v.Unit = r.unit.said.last()
+	}
+	return v
+}
+
+// join adds what the target was refused to what the supervisor expected. Both
+// begin with the thing and a colon; the reasons behind it may differ.
+func join(expected, refused []sched.Missing) []sched.Missing {
+	thing := func(m sched.Missing) string {
+		name, _, _ := strings.Cut(m.What, ": ")
+		return name
+	}
+	for _, m := range refused {
+		if !slices.ContainsFunc(expected, func(e sched.Missing) bool { return thing(e) == thing(m) }) {
+			expected = append(expected, m)
+		}
+	}
+	return expected
+}
+
+// ended says why the run is over, and whether that is as it should be.
+func (r *run) ended() (why string, clean bool) {
+	p := r.page
+	reason := rt.Reason(p.Reason.Load())
+	switch {
+	case rt.State(p.State.Load()) != rt.Ended && r.stop != "":
+		return "stopped by " + r.stop + "; the target process did not answer and was killed", false
+	case rt.State(p.State.Load()) != rt.Ended:
+		return fmt.Sprintf("the target process died (%s; last tick %d)", r.target.ending(), p.Ticks.Load()), false
+	case reason == rt.Stopped && r.stop != "":
+		return "stopped by " + r.stop, true
+	case reason.Clean():
+		return reason.String(), true
+	case reason == rt.NonFinite:
+		return fmt.Sprintf("state %s of the plant is no longer finite", r.h.Tables.StateName[p.FaultState.Load()]), false
+	case reason == rt.TimerFailed:
+		return r.target.told.reason(), false
+	}
+	return fmt.Sprintf("%s (%s)", reason, r.bench.Overrun), false
+}
+
+// pageReport is the part of a report that the page and the tables know.
+func pageReport(p *rt.Page, h *Handover) *Report {
+	v := &Report{
+		Plant: h.Tables.Name, StepNs: h.Tables.PeriodNs,
+		Ticks: p.Ticks.Load(), Missed: p.Missed.Load(), Late: spread(&p.Late), Tick: spread(&p.Work),
+		Events: p.Events.Load(), Transitions: p.Transitions.Load(), LagMax: p.LagMax(),
+		RxFrames: p.RxFrames.Load(), TxFrames: p.TxFrames.Load(),
+		RxUnknown: p.RxUnknown.Load(), RxShort: p.RxShort.Load(), RxRange: p.RxRange.Load(),
+		RxOverflow: p.RxOverflow.Load(), RxBadSize: p.RxBadSize.Load(),
+		TxDropped: p.TxDropped.Load(), TxLost: p.TxLost.Load(), TxRefused: p.TxRefused.Load(), Saturated: p.Saturated.Load(),
+		BusDown: p.BusDown.Load(), BusErrors: p.BusErrors.Load(),
+		SimTime: float64(p.SimNs.Load()) / 1e9, BestEffortWhy: []string{},
+	}
+	y := make([]float64, len(h.Tables.Outputs))
+	if _, ok := p.Outputs(y); ok && h.Loop.Watch.Lag >= 0 {
+		v.Lag = y[h.Loop.Watch.Lag]
+	}
+	if rt.State(p.State.Load()) == rt.Ended {
+		v.Usage = &Usage{p.Allocs.Load(), p.GCCycles.Load(), p.MinorFaults.Load(), p.MajorFaults.Load()}
+	}
+	return v
+}
+
+func spread(h *sched.Histogram) Spread {
+	return Spread{P50: h.Quantile(0.5), P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
+}

@@ -1,0 +1,178 @@
+package bench
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"lockstep/io/dbc"
+	"lockstep/io/sigmap"
+	"lockstep/model"
+	"lockstep/model/kernel"
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// Handover is all the target process needs, as plain data: it decodes this,
+// makes a kernel and a loop of it and ticks.
+type Handover struct {
+	Tables *kernel.Tables
+	Maps   []*sigmap.Map // one per bus
+	Loop   rt.Config
+	Thread sched.Thread
+	Parent int // process id of the supervisor
+}
+
+// Prepare makes a Handover of a bench: it reads the plant and the databases,
+// assembles, discretises and binds every signal to its port. Errors carry the
+// place in the file that is wrong.
+func Prepare(b *Bench) (*Handover, error) {
+	sys, err := assemble(b)
+	if err != nil {
+		return nil, err
+	}
+	driven, err := b.driven(sys)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := kernel.Prepare(sys, kernel.Options{
+		Period: time.Duration(b.PeriodNs), Driven: driven, Scheme: kernel.Scheme(b.Scheme),
+	})
+	if err != nil {
+		return nil, b.errorf(b.Plant, "%w", err)
+	}
+	h := &Handover{
+		Tables: tables, Loop: b.loop(tables), Thread: sched.Thread{CPU: b.CPU, Priority: b.Priority},
+	}
+	for _, shown := range []Word{b.Engine, b.Wheel} {
+		if shown.Text != "" && index(tables.Outputs, shown.Text) < 0 {
+			return nil, b.errorf(shown, "show: plant %s has no output %q%s",
+				b.Plant.Text, shown.Text, meant(shown.Text, portNames(tables.Outputs)))
+		}
+	}
+	for i := range b.Buses {
+		m, err := b.bind(&b.Buses[i], tables)
+		if err != nil {
+			return nil, err
+		}
+		h.Maps = append(h.Maps, m)
+	}
+	return h, nil
+}
+
+func assemble(b *Bench) (*model.System, error) {
+	file, data, err := b.Read(b.Plant)
+	if err != nil {
+		return nil, err
+	}
+	plant, err := model.Load(file, data)
+	if err != nil {
+		return nil, err
+	}
+	return plant.Assemble()
+}
+
+// driven tells for each input of the plant whether a bus drives it; no input may
+// be driven twice.
+func (b *Bench) driven(sys *model.System) ([]bool, error) {
+	driven := make([]bool, len(sys.Inputs))
+	names := make([]string, len(sys.Inputs))
+	for i, in := range sys.Inputs {
+		names[i] = in.Name
+	}
+	for _, bus := range b.Buses {
+		for _, l := range bus.Receive {
+			i := slices.Index(names, l.Port)
+			switch {
+			case i < 0:
+				return nil, b.errorf(l.Word, "plant %s has no input %q%s; it has %s",
+					b.Plant.Text, l.Port, meant(l.Port, names), strings.Join(names, ", "))
+			case driven[i]:
+				return nil, b.errorf(l.Word, "input %q is driven twice", l.Port)
+			}
+			driven[i] = true
+		}
+	}
+	return driven, nil
+}
+
+// index is where the port called name is, -1 when there is none.
+func index(ports []model.Port, name string) int {
+	return slices.IndexFunc(ports, func(p model.Port) bool { return p.Name == name })
+}
+
+func portNames(ports []model.Port) []string {
+	names := make([]string, len(ports))
+	for i, p := range ports {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// bind reads the database of a bus and ties its signals to the ports.
+func (b *Bench) bind(bus *Bus, t *kernel.Tables) (*sigmap.Map, error) {
+	file, data, err := b.Read(bus.Database)
+	if err != nil {
+		return nil, err
+	}
+	db, err := dbc.Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	m, err := sigmap.Bind(db, bus.spec(b.PeriodNs), t.Inputs, t.Outputs)
+	if err != nil {
+		return nil, b.errorf(bus.blame(err), "bus %q: %w", bus.Name.Text, err)
+	}
+	return m, nil
+}
+
+func (bus *Bus) spec(periodNs int64) sigmap.Spec {
+	s := sigmap.Spec{PeriodNs: periodNs}
+	for _, l := range bus.Receive {
+		s.Receive = append(s.Receive, sigmap.Link{Message: l.Message, Signal: l.Signal, Port: l.Port})
+	}
+	for _, l := range bus.Send {
+		s.Send = append(s.Send, sigmap.Link{Message: l.Message, Signal: l.Signal, Port: l.Port})
+	}
+	for _, f := range bus.Frames {
+		s.Sendings = append(s.Sendings, sigmap.Sending{
+			Message: f.Message.Text, CycleNs: f.CycleNs, PhaseNs: f.PhaseNs, Counter: f.Counter.Text,
+		})
+	}
+	return s
+}
+
+// blame finds the word of the file that an error of Bind is about.
+func (bus *Bus) blame(err error) Word {
+	var e *sigmap.SpecError
+	if errors.As(err, &e) {
+		switch e.List {
+		case "sendings":
+			return bus.Frames[e.Index].Message
+		case "receive":
+			return bus.Receive[e.Index].Word
+		case "send":
+			return bus.Send[e.Index].Word
+		}
+	}
+	return bus.Database
+}
+
+// loop is the configuration of the loop, the outputs it watches included.
+func (b *Bench) loop(t *kernel.Tables) rt.Config {
+	return rt.Config{
+		Period: time.Duration(b.PeriodNs), Overrun: b.Overrun, Watch: watch(t.Outputs),
+		Start: t.Start, Warmup: warmup,
+	}
+}
+
+// warmup is how many steps touch the plant's code and data before the first tick.
+const warmup = 100
+
+func watch(outputs []model.Port) rt.Watch {
+	return rt.Watch{
+		Events: index(outputs, "events"), Transitions: index(outputs, "transitions"),
+		Lag: index(outputs, "lag"), Fault: index(outputs, "fault"),
+	}
+}

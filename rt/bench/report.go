@@ -1,0 +1,155 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Report is what a run or a simulation says at its end. The JSON keys are a
+// contract (`lockstep run -report FILE.json`): add to them, never rename one.
+// Times are simulated unless said otherwise; counters are the ticking process's
+// own, from its first tick to its last.
+type Report struct {
+	Plant  string `json:"plant"`
+	Bench  string `json:"bench,omitempty"`
+	StepNs int64  `json:"step_ns"` // period of the grid, ns
+
+	Ticks  uint64 `json:"ticks"`  // grid points stepped
+	Missed uint64 `json:"missed"` // grid points nobody was there for in time
+	Late   Spread `json:"late_ns"`
+	Tick   Spread `json:"tick_ns"`
+
+	Events      uint64  `json:"events"`      // parts of a step that ended early
+	Transitions uint64  `json:"transitions"` // changes of a friction element's state
+	LagMax      float64 `json:"lag_max_s"`
+	Lag         float64 `json:"lag_s"` // owed at the last tick
+
+	*Usage // nil: the ticking process died before it could say
+
+	RxFrames   uint64 `json:"rx_frames"`
+	TxFrames   uint64 `json:"tx_frames"`
+	RxUnknown  uint64 `json:"rx_unknown"`  // identifier not in the map
+	RxShort    uint64 `json:"rx_short"`    // fewer bytes than the message has
+	RxRange    uint64 `json:"rx_range"`    // a signal outside its range: it kept its last value
+	RxOverflow uint64 `json:"rx_overflow"` // lost in the receive buffer
+	RxBadSize  uint64 `json:"rx_bad_size"` // of no frame's size
+	TxDropped  uint64 `json:"tx_dropped"`  // not taken by the bus: its send buffer was full, or it was down
+	TxLost     uint64 `json:"tx_lost"`     // due at a missed grid point and not sent
+	TxRefused  uint64 `json:"tx_refused"`  // not sent because a signal was no number
+	Saturated  uint64 `json:"saturated"`   // signals sent at the border of their range
+	BusDown    uint64 `json:"bus_down"`    // calls that found a bus down
+	BusErrors  uint64 `json:"bus_errors"`  // other errors of a bus
+
+	BestEffort     bool     `json:"besteffort"`
+	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
+	BestEffortHelp []string `json:"besteffort_help,omitempty"` // what helps
+
+	Overrun string    `json:"overrun,omitempty"` // the policy
+	SimTime float64   `json:"sim_time_s"`        // ticks · period
+	Ended   string    `json:"ended"`             // why, in words
+	Clean   bool      `json:"clean"`             // no policy was broken and nothing died
+	Silent  []Silence `json:"silent,omitempty"`  // received messages that had stopped
+	Unit    string    `json:"unit,omitempty"`    // what the virtual control unit said last, or how it ended before the run did
+}
+
+// Usage is what the ticking process used between its first and its last tick, by
+// the runtime's and the kernel's own counters.
+type Usage struct {
+	Allocs      uint64 `json:"allocs"`
+	GCCycles    uint64 `json:"gc_cycles"`
+	MinorFaults uint64 `json:"page_faults_minor"`
+	MajorFaults uint64 `json:"page_faults_major"`
+}
+
+// Spread is a distribution in nanoseconds of real time.
+type Spread struct {
+	P50  int64 `json:"p50"`
+	P99  int64 `json:"p99"`
+	P999 int64 `json:"p999"`
+	Max  int64 `json:"max"`
+}
+
+// Silence is a message that was not received any more when the run ended.
+type Silence struct {
+	Message string  `json:"message"`
+	Last    float64 `json:"last_s"` // simulated time of the last one; 0 when none came
+	For     float64 `json:"for_s"`  // from then to the end
+}
+
+// JSON writes the report as one object.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// Text writes the report for people, one aligned line per subject.
+func (r *Report) Text(w io.Writer) {
+	name := r.Bench
+	if name == "" {
+		name = r.Plant
+	}
+	fmt.Fprintf(w, "%s: %s, after %.3f s\n\n", name, r.Ended, r.SimTime)
+	line := func(head, format string, args ...any) {
+		fmt.Fprintf(w, "  %-13s%s\n", head, fmt.Sprintf(format, args...))
+	}
+	line("ticks", "%d of %g ms, missed %d%s", r.Ticks, float64(r.StepNs)/1e6, r.Missed, paren(r.Overrun))
+	if r.Bench != "" {
+		line("lateness", "%s", r.Late)
+	}
+	line("tick time", "%s", r.Tick)
+	if r.Bench != "" {
+		line("frames in", "%d; unknown %d, short %d, out of range %d, lost %d", r.RxFrames, r.RxUnknown, r.RxShort+r.RxBadSize, r.RxRange, r.RxOverflow)
+		line("frames out", "%d; dropped %d, of missed ticks %d", r.TxFrames, r.TxDropped, r.TxLost)
+	}
+	line("transitions", "%d, at %d events", r.Transitions, r.Events)
+	line("lag", "largest %.3f ms, now %.3f ms", r.LagMax*1e3, r.Lag*1e3)
+	if u := r.Usage; u != nil {
+		line("memory", "allocations %d, GC cycles %d, page faults %d minor, %d major", u.Allocs, u.GCCycles, u.MinorFaults, u.MajorFaults)
+	}
+	r.notes(line)
+}
+
+// notes are the lines that are there only when there is something to say.
+func (r *Report) notes(line func(head, format string, args ...any)) {
+	if r.Bench != "" && !r.BestEffort {
+		line("best effort", "no: all rights were there")
+	}
+	for i, why := range r.BestEffortWhy {
+		line([]string{"best effort", ""}[min(i, 1)], "%s", why)
+	}
+	for _, help := range r.BestEffortHelp {
+		line("", "-> %s", help)
+	}
+	if n := r.BusDown + r.BusErrors; n > 0 {
+		line("bus trouble", "%d calls found it down, %d failed otherwise", r.BusDown, r.BusErrors)
+	}
+	if n := r.Saturated + r.TxRefused; n > 0 {
+		line("signals out", "%d held at the border of their range; %d frames not sent for a value that is no number", r.Saturated, r.TxRefused)
+	}
+	if r.Unit != "" {
+		line("control unit", "%s", r.Unit)
+	}
+	for _, s := range r.Silent {
+		if s.Last == 0 {
+			line("silent", "%s never came; the plant kept the values it started with", s.Message)
+			continue
+		}
+		line("silent", "%s after %.3f s; the plant went on with the last valid command for %.3f s", s.Message, s.Last, s.For)
+	}
+}
+
+// String is the spread in microseconds.
+func (s Spread) String() string {
+	us := func(ns int64) string { return fmt.Sprintf("%.1f", float64(ns)/1e3) }
+	return fmt.Sprintf("p50 %-8s p99 %-8s p99.9 %-8s max %s us", us(s.P50), us(s.P99), us(s.P999), us(s.Max))
+}
+
+func paren(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return ""
+	}
+	return " (policy " + s + ")"
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"lockstep/rt/bench"
+)
+
+// command is one word after `lockstep`.
+type command struct {
+	name, usage, about string
+	run                func(list []string) error
+}
+
+// commands lists them in the order of the help.
+func commands() []command {
+	return []command{
+		{"run", runUsage, "run a bench in step with its buses; without a file: the demo", runBench},
+		{"sim", simUsage, "simulate a plant as fast as it goes", runSim},
+		{"check", "check FILE...", "read plants, benches and databases and say what is in them", runCheck},
+		{"plants", "plants [NAME]", "list the embedded files, or print one to start from", runPlants},
+		{"ecu", ecuUsage, "run a virtual control unit on a bus", runECU},
+		{"version", "version", "print the version", runVersion},
+		{"help", "help [COMMAND]", "print this, or the flags of a command", runHelp},
+	}
+}
+
+// find returns the command called name, or an error with the nearest.
+func find(name string) (command, error) {
+	switch name {
+	case "-h", "-help", "--help":
+		name = "help"
+	case "-version", "--version":
+		name = "version"
+	}
+	var known []string
+	for _, c := range commands() {
+		if c.name == name {
+			return c, nil
+		}
+		known = append(known, c.name)
+	}
+	if near := bench.Nearest(name, known); near != "" {
+		return command{}, usageError{fmt.Sprintf("unknown command %q (did you mean %s?)", name, near)}
+	}
+	return command{}, usageError{fmt.Sprintf("unknown command %q; known are %s", name, strings.Join(known, ", "))}
+}
+
+func help(w io.Writer) {
+	fmt.Fprint(w, "lockstep: the target side of a hardware-in-the-loop bench, in step with a CAN bus\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  lockstep %-8s %s\n", c.name, c.about)
+	}
+	fmt.Fprint(w, "\nStart with `lockstep run`. Flags: `lockstep help COMMAND`.\n")
+}
+
+func runHelp(list []string) error {
+	a := newArgs("help", "help [COMMAND]")
+	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
+		return err
+	}
+	if len(a.names) == 0 {
+		help(os.Stdout)
+		return nil
+	}
+	c, err := find(a.names[0])
+	if err != nil {
+		return err
+	}
+	return c.run([]string{"-h"})
+}
+
+func runVersion(list []string) error {
+	a := newArgs("version", "version")
+	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
+		return err
+	}
+	version, revision := "(devel)", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" {
+			version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = " " + s.Value
+			}
+		}
+		revision += " " + info.GoVersion
+	}
+	fmt.Printf("lockstep %s%s\n", version, revision)
+	return nil
+}

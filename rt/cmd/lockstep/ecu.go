@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"lockstep/hil_test/ecu"
+	"lockstep/rt/bench"
+)
+
+const ecuUsage = "ecu NAME -bus NAME"
+
+func runECU(list []string) error {
+	a := newArgs("ecu", ecuUsage)
+	bus := a.String("bus", "", "CAN interface, like vcan0")
+	if err := a.parse(list, 1, 1, os.Stdout); err != nil {
+		return err
+	}
+	units := []string{"powershift"}
+	if a.names[0] != units[0] {
+		return fmt.Errorf("ecu: no control unit %q; there are: %s", a.names[0], strings.Join(units, ", "))
+	}
+	if *bus == "" {
+		return errors.New("ecu: -bus is missing, like -bus vcan0")
+	}
+	line, err := ecu.Open(*bus)
+	if err != nil {
+		return &bench.Exit{Code: 3, Err: err}
+	}
+	signals, stop := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-signals
+		close(stop)
+	}()
+	if err := ecu.Powershift(line, os.Stdout, stop); err != nil {
+		return &bench.Exit{Code: 1, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"lockstep/rt/bench"
+)
+
+// usageError is a wrong command line: exit code 2 and the command's own help.
+type usageError struct{ text string }
+
+func (e usageError) Error() string { return e.text }
+
+// errHelp ends a command whose help was asked for, and printed.
+var errHelp = errors.New("help")
+
+// args are the flags of one command and its names.
+type args struct {
+	*flag.FlagSet
+	usage string // "sim PLANT [-for 25s] ..."
+	names []string
+}
+
+func newArgs(name, usage string) *args {
+	a := &args{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), usage: usage}
+	a.SetOutput(io.Discard)
+	return a
+}
+
+// parse reads flags before, between and after the names; there must be from lo
+// to hi names.
+func (a *args) parse(list []string, lo, hi int, out io.Writer) error {
+	for len(list) > 0 {
+		if err := a.Parse(list); errors.Is(err, flag.ErrHelp) {
+			a.help(out)
+			return errHelp
+		} else if err != nil {
+			return a.explain(err)
+		}
+		if list = a.Args(); len(list) > 0 {
+			a.names = append(a.names, list[0])
+			list = list[1:]
+		}
+	}
+	if n := len(a.names); n < lo || n > hi {
+		return usageError{fmt.Sprintf("%s: %d names given; usage: lockstep %s", a.Name(), n, a.usage)}
+	}
+	return nil
+}
+
+// explain turns an error of package flag into one line with the nearest flag.
+func (a *args) explain(err error) error {
+	text := err.Error()
+	name, unknown := strings.CutPrefix(text, "flag provided but not defined: -")
+	if !unknown {
+		return usageError{a.Name() + ": " + text}
+	}
+	var known []string
+	a.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+	hint := "; its flags are -" + strings.Join(known, ", -")
+	if len(known) == 0 {
+		hint = "; it has none"
+	}
+	if near := bench.Nearest(name, known); near != "" {
+		hint = " (did you mean -" + near + "?)"
+	}
+	return usageError{fmt.Sprintf("%s: unknown flag -%s%s", a.Name(), name, hint)}
+}
+
+func (a *args) help(out io.Writer) {
+	fmt.Fprintf(out, "usage: lockstep %s\n", a.usage)
+	a.SetOutput(out)
+	a.PrintDefaults()
+}
+
+// span is a flag for a time that is more than 0; def 0 means not given.
+func (a *args) span(name string, def time.Duration, text string) *time.Duration {
+	d := def
+	a.Func(name, text, func(s string) (err error) {
+		if d, err = time.ParseDuration(s); err != nil {
+			return errors.New("a time is wanted, like 10s or 500ms")
+		}
+		if d <= 0 {
+			return errors.New("it must be more than 0")
+		}
+		return nil
+	})
+	return &d
+}

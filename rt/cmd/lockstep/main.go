@@ -1,0 +1,54 @@
+// Command lockstep is the target side of a hardware-in-the-loop bench: it
+// simulates a drivetrain in step with a CAN bus.
+//
+// This package owns the command line: names, flags, exit codes. What the
+// commands do lives in rt/bench and hil_test/ecu.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"lockstep/rt/bench"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run executes one command line and returns its exit code.
+func run(list []string) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(os.Stderr, "lockstep: internal error: %v\n", r)
+			code = 1
+		}
+	}()
+	if len(list) == 0 {
+		help(os.Stderr)
+		return 2
+	}
+	if list[0] == bench.TargetCommand {
+		return report(bench.Target())
+	}
+	c, err := find(list[0])
+	if err == nil {
+		err = c.run(list[1:])
+	}
+	return report(err)
+}
+
+// report prints an error, one line each, and returns the exit code it means.
+func report(err error) int {
+	if err == nil || errors.Is(err, errHelp) {
+		return 0
+	}
+	for _, line := range strings.Split(strings.TrimSpace(err.Error()), "\n") {
+		fmt.Fprintf(os.Stderr, "lockstep: %s\n", line)
+	}
+	var e *bench.Exit
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return 2
+}

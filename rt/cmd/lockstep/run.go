@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+
+	"lockstep/rt/bench"
+)
+
+const runUsage = "run [BENCH.yaml] [-for 10s] [-bus NAME] [-besteffort] [-report FILE.json]"
+
+// demo is the bench of `lockstep run` without a name.
+const demo = "powershift-bench"
+
+func runBench(list []string) error {
+	a := newArgs("run", runUsage)
+	o := bench.Options{Out: os.Stdout}
+	length := a.span("for", 0, "how long, like 10s; without it until Ctrl-C")
+	a.Func("bus", "CAN interface to use, like vcan0; BUS=vcan0 where the bench has several (repeatable)", func(s string) error {
+		o.Bus = append(o.Bus, s)
+		return nil
+	})
+	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
+	a.StringVar(&o.Report, "report", "", "write the closing report to this file, as JSON")
+	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
+		return err
+	}
+	o.For = *length
+	name := demo
+	if len(a.names) == 1 {
+		name = a.names[0]
+	}
+	b, err := bench.Load(name)
+	if err != nil {
+		return err
+	}
+	return bench.Run(b, o)
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	out, errors, code := lockstep(t, "run", patientBench(t), "-for=4s", "--report", file)
+	if code != 0 || errors != "" {
+		t.Fatalf("code %d, %s\n%s", code, errors, out)
+	}
+	r := readReport(t, file)
+	if r.Ticks != 800 || r.SimTime != 4 || r.StepNs != 5e6 || r.Missed > r.Ticks {
+		t.Errorf("%d ticks, %d missed, %g s; want 800 ticks of 5 ms", r.Ticks, r.Missed, r.SimTime)
+	}
+	if r.Usage == nil || r.Allocs != 0 || r.GCCycles != 0 || r.MinorFaults != 0 || r.MajorFaults != 0 {
+		t.Errorf("allocations, collections, page faults: %+v; want none", r.Usage)
+	}
+	if !(r.LagMax > 0) || r.Lag != 0 {
+		t.Errorf("largest lag %g s, at the end %g s; want > 0, and back at 0", r.LagMax, r.Lag)
+	}
+	// Single, double and triple swap: 12 clutches come or go, each in at least one transition.
+	if r.Transitions < 12 || r.Events == 0 {
+		t.Errorf("%d transitions at %d events; want three shifts", r.Transitions, r.Events)
+	}
+	if r.RxFrames == 0 || r.TxFrames == 0 || r.RxUnknown+r.RxShort+r.RxRange+r.RxOverflow != 0 {
+		t.Errorf("frames: %+v", r)
+	}
+	if !(r.Late.P50 > 0 && r.Late.P50 <= r.Late.P99 && r.Late.P99 <= r.Late.P999 && r.Late.P999 <= r.Late.Max) {
+		t.Errorf("lateness %+v is no distribution", r.Late)
+	}
+	if r.BestEffort != (len(r.BestEffortWhy) > 0) || !r.Clean || r.Plant != "powershift" {
+		t.Errorf("best effort %v because %q, clean %v, plant %q", r.BestEffort, r.BestEffortWhy, r.Clean, r.Plant)
+	}
+	if r.BestEffort && !strings.Contains(out, "best effort\n") {
+		t.Errorf("the lines of status do not say best effort:\n%s", out)
+	}
+	for _, want := range []string{"2 4 7", "12.00:1", "rpm", "allocations 0", "lateness", "p99.9"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output does not show %q:\n%s", want, out)
+		}
+	}
+	for _, line := range strings.Split(out[:strings.Index(out, "ticks ")], "\n") {
+		if strings.Contains(line, "missed") && len(line) > 100 {
+			t.Errorf("a line of status has %d columns: %s", len(line), line)
+		}
+	}
+}
+
+// TestReportKeysAreTheContract holds the keys that users rely on.
+func TestReportKeysAreTheContract(t *testing.T) {
+	dir := t.TempDir()
+	run, sim := filepath.Join(dir, "run.json"), filepath.Join(dir, "sim.json")
+	if _, errors, code := lockstep(t, "run", patientBench(t), "-for", "100ms", "-report", run); code != 0 {
+		t.Fatalf("run: code %d, %s", code, errors)
+	}
+	if _, errors, code := lockstep(t, "sim", "powershift", "-for", "100ms", "-report", sim); code != 0 {
+		t.Fatalf("sim: code %d, %s", code, errors)
+	}
+	for _, file := range []string{run, sim} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys map[string]any
+		if err := json.Unmarshal(data, &keys); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range strings.Fields("plant step_ns ticks missed late_ns tick_ns events transitions lag_max_s allocs gc_cycles " +
+			"page_faults_minor page_faults_major rx_frames tx_frames rx_unknown tx_dropped besteffort") {
+			if _, ok := keys[key]; !ok {
+				t.Errorf("%s has no key %q", file, key)
+			}
+		}
+		for _, spread := range []string{"late_ns", "tick_ns"} {
+			for _, key := range []string{"p50", "p99", "p999", "max"} {
+				if _, ok := keys[spread].(map[string]any)[key]; !ok {
+					t.Errorf("%s has no key %s.%s", file, spread, key)
+				}
+			}
+		}
+	}
+}
+
+// TestCtrlCEndsTheRunWithItsReport signals the whole process group, as a terminal does.
+func TestCtrlCEndsTheRunWithItsReport(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	s := begin(t, nil, "run", patientBench(t), "-report", file)
+	s.running()
+	if err := syscall.Kill(-s.cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	code := s.end()
+	r := readReport(t, file)
+	if code != 0 || !r.Clean || r.Ticks == 0 || r.Usage == nil || !strings.Contains(s.out.String(), "stopped by interrupt") {
+		t.Errorf("code %d, report %+v, %s\n%s", code, r, s.errors.String(), s.out.String())
+	}
+}
+
+func TestPlantGoesOnWithTheLastCommandWhenTheUnitIsKilled(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	s := begin(t, nil, "run", patientBench(t), "-for", "3s", "-report", file)
+	s.running() // after a second at the latest: the first shift, at 0.5 s, is under way
+	if err := syscall.Kill(s.child("ecu"), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	code := s.end()
+	r := readReport(t, file)
+	if code != 0 || r.Ticks != 600 || r.Allocs != 0 {
+		t.Errorf("code %d, %d ticks, %d allocations; want 0, 600, 0\n%s", code, r.Ticks, r.Allocs, s.errors.String())
+	}
+	if len(r.Silent) != 2 || !(r.Silent[0].For > 0.5) || !strings.Contains(r.Unit, "signal: killed") {
+		t.Errorf("silent %+v, unit %q; want both pressure frames silent and the unit killed", r.Silent, r.Unit)
+	}
+	for _, want := range []string{"the plant went on with the last valid command", "no frame from TCU_Pressure_1 for "} {
+		if !strings.Contains(s.out.String(), want) {
+			t.Errorf("the output does not say %q:\n%s", want, s.out.String())
+		}
+	}
+}
+
+func TestSupervisorSaysWhyTheTargetDied(t *testing.T) {
+	for signal, want := range map[syscall.Signal]string{
+		syscall.SIGKILL: "signal: killed",
+		syscall.SIGABRT: "SIGABRT: abort", // the Go runtime's own way to die, with a stack trace
+	} {
+		file := filepath.Join(t.TempDir(), "r.json")
+		s := begin(t, nil, "run", patientBench(t), "-for", "20s", "-report", file)
+		s.running()
+		if err := syscall.Kill(s.child("target"), signal); err != nil {
+			t.Fatal(err)
+		}
+		code := s.end()
+		r := readReport(t, file)
+		if code != 1 || r.Clean || r.Usage != nil || r.Ticks == 0 {
+			t.Errorf("%v: code %d, report %+v; want 1, without counters the target could not give", signal, code, r)
+		}
+		got := s.errors.String()
+		if !strings.HasPrefix(got, "lockstep: run: the target process died (") || !strings.Contains(got, want) ||
+			!strings.Contains(got, "last tick ") || strings.Count(got, "\n") != 1 {
+			t.Errorf("%v: %q; want one line with %q and the last tick", signal, got, want)
+		}
+	}
+}
+
+func TestChildrenDieWithTheSupervisor(t *testing.T) {
+	s := begin(t, nil, "run", patientBench(t))
+	s.running()
+	pids := []int{s.child("target"), s.child("ecu")}
+	s.cmd.Process.Kill()
+	s.end()
+	for _, pid := range pids {
+		for i := 0; alive(pid); i++ {
+			if i == 500 {
+				t.Fatalf("process %d runs on 10 s after the supervisor was killed", pid)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// alive says that a process is there and no zombie.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "stat"))
+	if err != nil {
+		return false
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(after, "Z")
+}
+
+// TestEveryMissedTickIsCounted stops the target for 200 ms: 40 ticks of 5 ms.
+func TestEveryMissedTickIsCounted(t *testing.T) {
+	for _, policy := range []string{"skip 1000", "catchup 1000"} {
+		s, file := interrupted(t, policy)
+		code := s.end()
+		r := readReport(t, file)
+		if code != 0 || r.Ticks != 400 || r.Missed < 20 || r.Missed >= 400 || r.SimTime != 2 {
+			t.Errorf("%s: code %d, %d ticks, %d missed, %g s; want 0, 400, about 40, 2", policy, code, r.Ticks, r.Missed, r.SimTime)
+		}
+		if lost := r.TxLost > 0; lost != (policy == "skip 1000") {
+			t.Errorf("%s: %d frames of missed ticks not sent", policy, r.TxLost)
+		}
+	}
+}
+
+func TestPolicyThatIsBrokenEndsTheRunWithCode1(t *testing.T) {
+	for policy, why := range map[string]string{"stop": "a tick was missed (stop)", "skip 3": "more ticks were missed at once than the policy allows (skip 3)"} {
+		s, file := interrupted(t, policy)
+		code := s.end()
+		r := readReport(t, file)
+		if code != 1 || r.Clean || r.Missed == 0 || r.Usage == nil || !strings.HasPrefix(s.errors.String(), "lockstep: run: "+why) {
+			t.Errorf("%s: code %d, %d missed, %s; want 1 and %q", policy, code, r.Missed, s.errors.String(), why)
+		}
+	}
+}
+
+// interrupted starts a run of 2 s and stops its target for 200 ms, unless a busy
+// machine has ended it before.
+func interrupted(t *testing.T, policy string) (s *session, report string) {
+	t.Helper()
+	report = filepath.Join(t.TempDir(), "r.json")
+	s = begin(t, nil, "run", patientBench(t, "overrun: skip 20", "overrun: "+policy), "-for", "2s", "-report", report)
+	select {
+	case <-s.seen: // the first line of status comes after a second
+	case <-s.over:
+	}
+	if pid := s.find("target"); pid != 0 {
+		syscall.Kill(pid, syscall.SIGSTOP)
+		time.Sleep(200 * time.Millisecond)
+		syscall.Kill(pid, syscall.SIGCONT)
+	}
+	return s, report
+}
