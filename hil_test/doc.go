@@ -1,0 +1,8 @@
+// Package hiltest holds the tests that span packages: the rules of who imports
+// whom, and the command with a real CAN stack, real control units and witnesses
+// that are not ours. It holds nothing that the product needs.
+//
+// The tests named TestLab... run in the vcan lab (the script vcan): user-mode
+// Linux, whose kernel has SocketCAN. Where it is missing they are skipped with a
+// reason; hil_test/all installs it and takes a skip for a failure.
+package hiltest

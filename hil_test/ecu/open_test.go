@@ -1,0 +1,52 @@
+package ecu
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestOpenNamesTheBusAndTheCommandThatHelps(t *testing.T) {
+	_, err := Open("nocan9")
+	switch {
+	case errors.Is(err, ErrNoCAN): // this kernel has none
+		if !strings.Contains(err.Error(), "modprobe can-raw") {
+			t.Errorf("no helping command: %v", err)
+		}
+	case errors.Is(err, ErrNoInterface):
+		if !strings.Contains(err.Error(), "ip link add dev nocan9 type vcan") {
+			t.Errorf("no helping command: %v", err)
+		}
+	default:
+		t.Fatalf("Open = %v, want ErrNoInterface or ErrNoCAN", err)
+	}
+	if !strings.Contains(err.Error(), "nocan9") {
+		t.Errorf("the bus is not named: %v", err)
+	}
+}
+
+func TestOpenRefusesADescriptorThatIsNone(t *testing.T) {
+	for _, bus := range []string{"fd:", "fd:x", "fd:-1", "fd:99999", "fd:3000000000"} {
+		if _, err := Open(bus); err == nil || !strings.Contains(err.Error(), bus) {
+			t.Errorf("Open(%q) = %v, want an error that names it", bus, err)
+		}
+	}
+}
+
+func TestOpenTakesADescriptor(t *testing.T) {
+	var fds [2]int
+	if err := syscall.Pipe2(fds[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fds[0])
+	bus, err := Open("fd:" + strconv.Itoa(fds[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bus.Close()
+	if _, err := bus.Write([]byte("x")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,39 @@
+package hiltest
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestLabOwnSocketWorksOnARealStack(t *testing.T) {
+	testInLab(t, "../io/can", "")
+}
+
+func TestLabUnitOpensARealBus(t *testing.T) {
+	testInLab(t, "ecu", "Open")
+}
+
+// testInLab runs the tests of a package inside the lab, in its own folder. What
+// is skipped there must pass on the same kernel without CAN.
+func testInLab(t *testing.T, folder, tests string) {
+	t.Helper()
+	requireLab(t, "rmmod")
+	path := filepath.Join(scratch, filepath.Base(folder)+".test")
+	if err := build("test", "-c", "-o", path, "./"+folder); err != nil {
+		t.Fatal(err)
+	}
+	out := lab(t, folder, path, "-test.v", "-test.run="+tests, "-test.timeout=100s")
+	names := skipped(out)
+	if names == nil {
+		return
+	}
+	out = lab(t, folder, "bash", "-c", withoutCAN+`; exec "$@"`, "-",
+		path, "-test.v", "-test.run=^("+strings.Join(names, "|")+")$", "-test.timeout=100s")
+	if again := skipped(out); again != nil {
+		t.Errorf("skipped with CAN and without: %v", again)
+	}
+}
+
+// withoutCAN makes the lab's kernel one that has no CAN.
+const withoutCAN = "ip link del vcan0; ip link del vcan1; rmmod vcan can_gw can_raw can"
