@@ -39,7 +39,7 @@ func TestEmbeddedBenchIsPrepared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (rt.Overrun{Policy: rt.Skip, Max: 20}); b.PeriodNs != 5e6 || b.Overrun != want || b.CPU != -1 || b.Priority != 80 {
+	if want := (rt.Overrun{Policy: rt.Skip, Max: 200}); b.PeriodNs != 5e6 || b.Overrun != want || b.CPU != -1 || b.Priority != 80 {
 		t.Errorf("period %d ns, overrun %v, cpu %d, priority %d; want 5000000, %v, -1 (auto), 80", b.PeriodNs, b.Overrun, b.CPU, b.Priority, want)
 	}
 	h, err := Prepare(b)
@@ -98,9 +98,9 @@ func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 		{"unknown scheme", "scheme: papers", "scheme: paper", "paper ", `scheme: "paper" is unknown (did you mean papers?); known are papers, complete`},
 		{"negative cpu", "cpu: auto", "cpu: -1", "-1", "is not a whole number from 0 to 1023"},
 		{"priority too high", "priority: 80", "priority: 100", "100 ", `priority: "100" is not a whole number from 1 to 99`},
-		{"unknown policy", "overrun: skip 20", "overrun: ignore", "ignore", `overrun: "ignore" is none of: stop, skip N, catchup N`},
-		{"policy without a number", "overrun: skip 20", "overrun: skip", "skip ", `overrun: "skip" is none of`},
-		{"policy with 0", "overrun: skip 20", "overrun: catchup 0", "catchup 0", `overrun: "catchup 0" is none of`},
+		{"unknown policy", "overrun: skip 200", "overrun: ignore", "ignore", `overrun: "ignore" is none of: stop, skip N, catchup N`},
+		{"policy without a number", "overrun: skip 200", "overrun: skip", "skip ", `overrun: "skip" is none of`},
+		{"policy with 0", "overrun: skip 200", "overrun: catchup 0", "catchup 0", `overrun: "catchup 0" is none of`},
 		{"a list where a value belongs", "period: 5 ms", "period: [5 ms]", "[5 ms]", "period: one value is wanted here, got a list"},
 		{"a value where a mapping belongs", "show: {engine: w1, wheel: w4}", "show: w1", "w1 ", `show: keys with values are wanted here, got "w1"`},
 		{"empty value", "plant: powershift ", "plant: ", "     # an", "plant"},

@@ -156,7 +156,7 @@ func patientBench(t *testing.T, replace ...string) string {
 	if code != 0 {
 		t.Fatalf("plants: exit code %d", code)
 	}
-	text = strings.NewReplacer(append(replace, "overrun: skip 20", "overrun: skip 1000")...).Replace(text)
+	text = strings.NewReplacer(append(replace, "overrun: skip 200", "overrun: skip 1000")...).Replace(text)
 	file := filepath.Join(t.TempDir(), "bench.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

@@ -207,7 +207,7 @@ func TestPolicyThatIsBrokenEndsTheRunWithCode1(t *testing.T) {
 func interrupted(t *testing.T, policy string) (s *session, report string) {
 	t.Helper()
 	report = filepath.Join(t.TempDir(), "r.json")
-	s = begin(t, nil, "run", patientBench(t, "overrun: skip 20", "overrun: "+policy), "-for", "2s", "-report", report)
+	s = begin(t, nil, "run", patientBench(t, "overrun: skip 200", "overrun: "+policy), "-for", "2s", "-report", report)
 	select {
 	case <-s.seen: // the first line of status comes after a second
 	case <-s.over:
