@@ -148,8 +148,8 @@ outputs:
 		-3, 3, 100,
 		3, -3, -100,
 	})
-	same(t, "D", sys.D, []float64{1, 0, 0, 0, 0})
-	same(t, "phi_rel0", sys.Signals[0].Source.V, []float64{0.1})
+	same(t, "D", sys.D, []float64{0.1, 0, 0, 0, 0})
+	same(t, "one", sys.Signals[0].Source.V, []float64{1})
 }
 
 // tau > 0 where w_b > w_a, and flange b gets -tau; a brake's b is the flange.
