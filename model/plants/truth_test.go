@@ -30,7 +30,9 @@ func readTruth(t *testing.T, file string) truth {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	all, err := csv.NewReader(f).ReadAll()
+	r := csv.NewReader(f)
+	r.Comment = '#'
+	all, err := r.ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,38 +132,137 @@ func run(t testing.TB, sys *model.System, opt kernel.Options, tr truth) (worst m
 	return worst, events, tables
 }
 
-func TestProbe(t *testing.T) {
-	for _, c := range []struct{ name, file string }{
-		{"coupled-clutches", "/work/shared/refs/msl/CoupledClutches.csv"},
-		{"OneWayClutchDisengaged", "/work/shared/refs/msl/OneWayClutchDisengaged.csv"},
-		{"Backlash", "/work/shared/refs/msl/Backlash.csv"},
-		{"First", "/work/shared/refs/msl/First.csv"},
-		{"ElasticBearing", "/work/shared/refs/msl/ElasticBearing.csv"},
-		{"EddyCurrentBrake", "/work/shared/refs/msl/EddyCurrentBrake.csv"},
-		{"GenerationOfFMUs", "/work/shared/refs/msl/GenerationOfFMUs.csv"},
-		{"hybrid", "/work/shared/refs/papers/D1_hybrid6.csv"},
-		{"automatic4", "/work/shared/refs/papers/F_automatic.csv"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			tr := readTruth(t, c.file)
-			for _, ms := range []int{1, 5, 10} {
-				start := time.Now()
-				sys := load(t, c.name)
-				worst, events, tables := run(t, sys, kernel.Options{Period: time.Duration(ms) * time.Millisecond}, tr)
-				t.Logf("%d ms: split %d degree %d steep %.3g radius %.3g modes %d events %d, %v", ms, tables.Split, tables.Degree, tables.Steepness, tables.Radius, len(tables.Modes), len(events), time.Since(start))
-				var b strings.Builder
+// cases are the plants with an independent solution: largest error of any column over
+// its range allowed at 1 ms and at 5 ms, and of the time of an event.
+var cases = []struct {
+	plant, file string
+	one, five   float64
+	events      []string // "time lock|slip|cross NAME"
+	eventsFile  string
+	late, late5 float64 // s, at 1 ms and at 5 ms
+}{
+	{plant: "coupled-clutches", file: "CoupledClutches.csv", one: 1e-8, five: 1e-6, late: 1e-6, late5: 1e-5, events: []string{
+		"0.70962 lock clutch2", "0.79166 lock clutch1", "0.83111 slip clutch1", "0.90685 lock clutch1", "1.00030 slip clutch1", "1.14397 lock clutch3"}},
+	{plant: "OneWayClutchDisengaged", file: "OneWayClutchDisengaged.csv", one: 1e-8, five: 1e-6, late: 1e-6, late5: 1e-5, events: []string{
+		"0.088861 lock oneWayClutch", "0.254780 slip oneWayClutch", "0.683924 lock oneWayClutch", "0.754780 slip oneWayClutch",
+		"1.183924 lock oneWayClutch", "1.254780 slip oneWayClutch", "1.683924 lock oneWayClutch", "1.754780 slip oneWayClutch"}},
+	{plant: "Backlash", file: "Backlash.csv", one: 1e-5, five: 2e-3},
+	{plant: "First", file: "First.csv", one: 1e-8, five: 2e-6},
+	{plant: "ElasticBearing", file: "ElasticBearing.csv", one: 1e-8, five: 1e-8},
+	{plant: "EddyCurrentBrake", file: "EddyCurrentBrake.csv", one: 1e-7, five: 1e-6},
+	{plant: "GenerationOfFMUs", file: "GenerationOfFMUs.csv", one: 1e-8, five: 1e-6},
+	{plant: "powershift", file: "../../kernel/testdata/H_powershift.csv", one: 1e-6, five: 5e-6,
+		eventsFile: "../../kernel/testdata/H_powershift_events.csv", late: 1e-6, late5: 1e-5},
+	{plant: "hybrid", file: "D1_hybrid6.csv", one: 1e-8, five: 1e-8, eventsFile: "D1_hybrid6_events.csv", late: 1e-7, late5: 1e-6},
+	{plant: "automatic4", file: "F_automatic.csv", one: 2e-5, five: 5e-5, eventsFile: "F_automatic_events.csv", late: 1e-6, late5: 1e-5},
+}
+
+func TestPlantsMatchIndependentSolutions(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.plant, func(t *testing.T) {
+			tr := readTruth(t, "testdata/"+c.file)
+			want := c.events
+			if c.eventsFile != "" {
+				want = readEvents(t, "testdata/"+c.eventsFile)
+			}
+			for _, g := range []struct {
+				ms        int
+				tol, late float64
+			}{{1, c.one, c.late}, {5, c.five, c.late5}} {
+				worst, events, tables := run(t, load(t, c.plant), kernel.Options{Period: time.Duration(g.ms) * time.Millisecond}, tr)
+				compared, most, at := 0, 0.0, ""
 				for _, name := range tr.names[1:] {
-					if e, ok := worst[name]; ok {
-						fmt.Fprintf(&b, "%s %.1e  ", name, e)
+					e, ok := worst[name]
+					if !ok {
+						continue
+					}
+					compared++
+					if !(e <= g.tol) {
+						t.Errorf("%d ms: %s is off by %.2g of its range, more than %.2g", g.ms, name, e, g.tol)
+					}
+					if e > most {
+						most, at = e, name
 					}
 				}
-				t.Log(b.String())
-				if ms == 1 && len(events) < 30 {
-					for _, e := range events {
-						t.Logf("%.12g %s %d->%d", e.Time, tables.Frictions[e.Friction], e.From, e.To)
-					}
+				if compared < 2 {
+					t.Errorf("only %d columns are compared", compared)
 				}
+				late := matchEvents(t, fmt.Sprintf("%d ms", g.ms), want, events, tables.Frictions, g.late)
+				t.Logf("%d ms: %d columns within %.1e of their range (%s), %d events within %.1e s", g.ms, compared, most, at, len(want), late)
 			}
 		})
 	}
+}
+
+// readEvents reads the locks, break-aways and passages through zero of a truth file;
+// events called zero are grazing ones, without a transition.
+func readEvents(t *testing.T, file string) []string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for line := range strings.Lines(string(data)) {
+		f := strings.Split(line, ",")
+		for _, kind := range []string{"unlock", "lock", "slip", "cross"} {
+			name, ok := strings.CutPrefix(strings.TrimSpace(f[1]), kind)
+			if !ok {
+				continue
+			}
+			name = strings.TrimRight(strings.TrimPrefix(name, "_"), "+-")
+			if name != "" && name[0] >= '0' && name[0] <= '9' {
+				name = "clutch" + name
+			}
+			list = append(list, f[0]+" "+strings.Replace(kind, "unlock", "slip", 1)+" "+name)
+			break
+		}
+	}
+	return list
+}
+
+// matchEvents checks that every event of the truth happens, and no other one of its
+// kinds; it returns the largest difference in time, s.
+func matchEvents(t *testing.T, what string, want []string, got []kernel.Event, frictions []string, tol float64) (worst float64) {
+	t.Helper()
+	if want == nil {
+		return 0
+	}
+	var have []string
+	for _, e := range got {
+		switch kind := ""; {
+		case e.Time == 0 || e.From == kernel.Free || e.To == kernel.Free:
+		default:
+			kind = "cross"
+			if e.To == kernel.Stuck {
+				kind = "lock"
+			} else if e.From == kernel.Stuck {
+				kind = "slip"
+			}
+			have = append(have, fmt.Sprintf("%.12g %s %s", e.Time, kind, frictions[e.Friction]))
+		}
+	}
+	if len(have) != len(want) {
+		t.Errorf("%s: %d events, want %d:\n%s", what, len(have), len(want), strings.Join(have, "\n"))
+	}
+	for _, w := range want {
+		at, name, _ := strings.Cut(w, " ")
+		wanted, _ := strconv.ParseFloat(at, 64)
+		best := math.Inf(1)
+		for _, h := range have {
+			if at, n, _ := strings.Cut(h, " "); n == name {
+				is, _ := strconv.ParseFloat(at, 64)
+				best = min(best, math.Abs(is-wanted))
+			}
+		}
+		rounded := tol
+		if digits := len(at) - strings.IndexByte(at, '.') - 1; digits < 7 {
+			rounded = max(tol, 0.6*math.Pow(10, -float64(digits)))
+		}
+		if !(best <= rounded) {
+			t.Errorf("%s: %s is off by %.2g s, more than %.2g s", what, w, best, rounded)
+		}
+		worst = max(worst, best)
+	}
+	return worst
 }
