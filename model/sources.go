@@ -89,16 +89,8 @@ func (l *loader) namedCourse(f field, name, what string, want wanted) (course, b
 		l.scope = inside
 		return c, true
 	}
-	i, ok := l.provided[l.scope.prefix+name]
-	if !ok {
-		i, ok = l.provided[name]
-	}
-	kind := "signal"
-	if !ok {
-		i, ok = l.inputs[name]
-		kind = "input"
-	}
-	if !ok {
+	i, kind := l.signalNamed(name)
+	if i < 0 {
 		return nil, false
 	}
 	s := &l.plant.signals[i]
@@ -107,6 +99,20 @@ func (l *loader) namedCourse(f field, name, what string, want wanted) (course, b
 		l.fail(f.at, "%s: %s %q is in %s; %s is wanted", what, kind, name, s.unit.SI, want.spelled)
 	}
 	return course{{{Source{}, i}}}, true
+}
+
+// signalNamed is the signal of an element in the scope, or an input; -1 if there is
+// none.
+func (l *loader) signalNamed(name string) (i int, kind string) {
+	for _, full := range []string{l.scope.prefix + name, name} {
+		if i, ok := l.provided[full]; ok {
+			return i, "signal"
+		}
+	}
+	if i, ok := l.inputs[name]; ok {
+		return i, "input"
+	}
+	return -1, ""
 }
 
 func (l *loader) sumCourse(f field, what string, want wanted, named bool) course {
@@ -124,14 +130,32 @@ func (l *loader) sumCourse(f field, what string, want wanted, named bool) course
 	return all
 }
 
-// productCourse multiplies out: the first factor has the wanted unit, the others are
-// numbers.
+// productCourse multiplies out. Signals and inputs have their units, the first factor
+// what is left of the wanted one, the others are numbers.
 func (l *loader) productCourse(f field, what string, want wanted, named bool) course {
 	all := course{{}}
 	number, _ := Units("1")
-	for _, n := range l.items(f.node, f.at, what) {
-		c := l.course(field{at: startOf(n), node: n}, what, want, named)
-		want = wanted{number, "1"}
+	items := l.items(f.node, f.at, what)
+	units := make([]wanted, len(items))
+	for i, n := range items {
+		units[i] = wanted{number, "1"}
+		text, _ := scalarText(n)
+		if s, _ := l.signalNamed(text); i > 0 && named && s >= 0 {
+			u := l.plant.signals[s].unit
+			units[i] = wanted{u, u.SI}
+			if u.Dim != number.Dim {
+				for d := range want.Dim {
+					want.Dim[d] -= u.Dim[d]
+				}
+				want.Factor, want.spelled = 1, want.Dim.String()
+			}
+		}
+	}
+	for i, n := range items {
+		if i == 0 {
+			units[0] = want
+		}
+		c := l.course(field{at: startOf(n), node: n}, what, units[i], named)
 		if len(all)*len(c) > maxTerms || len(all[0])+len(c[0]) > maxFactors {
 			l.fail(f.at, "%s: more than %d terms or %d factors when multiplied out", what, maxTerms, maxFactors)
 			return all
