@@ -45,23 +45,27 @@ func (a *assembly) order() error {
 			}
 		}
 		if next == before {
-			return a.loop()
+			return a.loop(reads)
 		}
 	}
 	return nil
 }
 
-// loop names the laws that wait for each other.
-func (a *assembly) loop() error {
-	var names []string
-	at := pos{1, 1}
-	for i, s := range a.signals {
-		if a.place[i] < 0 {
-			names = append(names, s.name)
-			at = s.at
-		}
+// loop names laws that wait for each other: following what the first one left reads
+// comes round.
+func (a *assembly) loop(reads [][]int) error {
+	i := slices.Index(a.place, -1)
+	var path []int
+	for !slices.Contains(path, i) {
+		path = append(path, i)
+		i = reads[i][slices.IndexFunc(reads[i], func(j int) bool { return a.place[j] < 0 })]
 	}
-	return a.errorf(at, "%s depend on each other without a state between; give one of them a lag", strings.Join(names, ", "))
+	var names []string
+	for _, j := range path[slices.Index(path, i):] {
+		names = append(names, a.signals[j].name)
+	}
+	return a.errorf(a.signals[i].at, "%s depend on each other without a state between; give one of them a lag",
+		strings.Join(names, ", "))
 }
 
 // ports fills names, signals and friction laws.

@@ -181,8 +181,17 @@ func TestBadFilesAreNamedByPlace(t *testing.T) {
 
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(train))
-	if data, err := os.ReadFile("plants/powershift.yaml"); err == nil {
+	f.Add([]byte(lorry))
+	for _, name := range []string{"powershift", "automatic4", "hybrid", "coupled-clutches", "testdata/Backlash", "testdata/GenerationOfFMUs"} {
+		data, err := os.ReadFile("plants/" + name + ".yaml")
+		if err != nil {
+			f.Fatal(err)
+		}
 		f.Add(data)
+	}
+	for _, c := range lorryCases {
+		text, _ := marked(strings.Replace(lorry, c.old, c.new, 1))
+		f.Add([]byte(text))
 	}
 	for _, c := range badCases {
 		text, _ := marked(strings.Replace(train, c.old, c.new, 1))
