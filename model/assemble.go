@@ -15,10 +15,11 @@ import (
 //	N₁ᵀ·J·N₁·u₁' = N₁ᵀ·(f - J·N₃·u₃')      0 = N₂ᵀ·f
 //
 // The second is solved for u₂ (massless.go). States are u₁ and what the elements
-// declare: twists of springs, u₃, lags, temperatures, angles that something reads.
+// declare and something reads: twists of springs, u₃, lags, temperatures, angles.
 //
 // An error names the element and the place in the file.
 func (p *Plant) Assemble() (*System, error) {
+	p = p.pruned()
 	b, err := p.reduce()
 	if err != nil {
 		return nil, err

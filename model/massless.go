@@ -109,29 +109,35 @@ func (a *assembly) gauss(rows [][]float64) (solved, rest [][]float64) {
 	}
 	for i, r := range left {
 		if !used[i] {
-			for j := range a.open {
-				r[first+j] = 0
-			}
+			clear(r[first : first+a.open])
 			clean(r, 1e-2*largest(rows[i]))
 			rest = append(rest, r)
 		}
 	}
-	for j, r := range solved {
-		if r != nil {
-			s := a.zero()
-			addTo(s, -1, r)
-			s[first+j] = 0
-			for q := range a.open {
-				if s[first+q] != 0 && solved[q] == nil {
-					solved[j] = nil // it depends on one that nothing gives
-				}
-			}
-			if solved[j] != nil {
-				solved[j] = s
-			}
+	return a.explicit(solved), rest
+}
+
+// explicit turns pivot rows into solutions; one that depends on a speed that nothing
+// gives is none.
+func (a *assembly) explicit(pivots [][]float64) [][]float64 {
+	first := a.ofMassless()
+	solved := make([][]float64, a.open)
+	for j, r := range pivots {
+		if r == nil {
+			continue
+		}
+		s := a.zero()
+		addTo(s, -1, r)
+		s[first+j] = 0
+		known := true
+		for q := range a.open {
+			known = known && (s[first+q] == 0 || pivots[q] != nil)
+		}
+		if known {
+			solved[j] = s
 		}
 	}
-	return solved, rest
+	return solved
 }
 
 // settle moves massless nodes between springs to where the springs are in balance at

@@ -299,17 +299,18 @@ func (l *loader) tableSource(f field, beside []field, what string, want wanted) 
 	return s
 }
 
+var shapeKeys = map[string][]string{
+	"step":      {"height", "offset", "startTime"},
+	"ramp":      {"height", "duration", "offset", "startTime"},
+	"sine":      {"amplitude", "f", "phase", "offset", "startTime"},
+	"pulse":     {"amplitude", "width", "period", "nperiod", "offset", "startTime"},
+	"trapezoid": {"amplitude", "rising", "width", "falling", "period", "nperiod", "offset", "startTime"},
+}
+
 // shape reads the sources that have parameters: named and meant as in Modelica.Blocks.
 func (l *loader) shape(f field, what string, want wanted) Source {
-	keys := map[string][]string{
-		"step":      {"height", "offset", "startTime"},
-		"ramp":      {"height", "duration", "offset", "startTime"},
-		"sine":      {"amplitude", "f", "phase", "offset", "startTime"},
-		"pulse":     {"amplitude", "width", "period", "nperiod", "offset", "startTime"},
-		"trapezoid": {"amplitude", "rising", "width", "falling", "period", "nperiod", "offset", "startTime"},
-	}[f.key]
 	fields := l.fields(f.node, f.at, what)
-	l.known(fields, what, keys...)
+	l.known(fields, what, shapeKeys[f.key]...)
 	get := func(key, unit string, missing float64) float64 {
 		w := want
 		if unit != "" {
