@@ -216,3 +216,19 @@ func TestAutomatic4DrivesItsScenarios(t *testing.T) {
 		b.is("fault", 0, 0)
 	}
 }
+
+// A clutch beside the converter locks it up: both sides turn as one and the oil
+// carries nothing.
+func TestLockUpClutchBridgesTheConverter(t *testing.T) {
+	b := newBench(t, plantOf(`
+pump: {type: inertia, J: 0.2, w_start: 100}
+turbine: {type: inertia, J: 0.1, w_start: 80}
+c: {type: torque_converter, impeller: pump, turbine: turbine, lambda: [[0, 0.004], [0.8, 0.003], [1, 0]], ratio: [[0, 2], [0.8, 1]]}
+lockup: {type: clutch, a: turbine, b: pump, mu: 1, cgeo: 1, fn: {ramp: {height: 50, duration: 0.2, startTime: 0.1}}}
+push: {type: torque, flange: pump, tau: 3}`, "P: {signal: c.tau_pump}\nwp: {speed: pump}\nwt: {speed: turbine}\ntau: {torque: lockup}\na: {acceleration: turbine}"), 5*ms).to(1, nil)
+	b.is("lockup.mode", 0, 0)
+	b.is("wt", b.get("wp"), 1e-9)
+	b.is("P", 0, 1e-6)
+	b.is("a", 10, 1e-6)
+	b.is("tau", 1, 1e-6)
+}

@@ -133,10 +133,12 @@ func run(t testing.TB, sys *model.System, opt kernel.Options, tr truth) (worst m
 }
 
 // cases are the plants with an independent solution: largest error of any column over
-// its range allowed at 1 ms and at 5 ms, and of the time of an event.
+// its range allowed at 1, 5 and 10 ms, and of the time of an event. The issue asks for 1e-4 and 1e-3
+// of the hybrid, 2e-4 of the automatic; what is reached is in the log.
 var cases = []struct {
 	plant, file string
 	one, five   float64
+	ten         float64 // at 10 ms; 0: not run
 	events      []string // "time lock|slip|cross NAME"
 	eventsFile  string
 	late, late5 float64 // s, at 1 ms and at 5 ms
@@ -153,8 +155,8 @@ var cases = []struct {
 	{plant: "GenerationOfFMUs", file: "GenerationOfFMUs.csv", one: 1e-8, five: 1e-6},
 	{plant: "powershift", file: "../../kernel/testdata/H_powershift.csv", one: 1e-6, five: 5e-6,
 		eventsFile: "../../kernel/testdata/H_powershift_events.csv", late: 1e-6, late5: 1e-5},
-	{plant: "hybrid", file: "D1_hybrid6.csv", one: 1e-8, five: 1e-8, eventsFile: "D1_hybrid6_events.csv", late: 1e-7, late5: 1e-6},
-	{plant: "automatic4", file: "F_automatic.csv", one: 2e-5, five: 5e-5, eventsFile: "F_automatic_events.csv", late: 1e-6, late5: 1e-5},
+	{plant: "hybrid", file: "D1_hybrid6.csv", one: 1e-8, five: 1e-8, ten: 1e-8, eventsFile: "D1_hybrid6_events.csv", late: 1e-7, late5: 1e-6},
+	{plant: "automatic4", file: "F_automatic.csv", one: 2e-5, five: 2e-5, ten: 2e-5, eventsFile: "F_automatic_events.csv", late: 1e-6, late5: 1e-5},
 }
 
 func TestPlantsMatchIndependentSolutions(t *testing.T) {
@@ -168,7 +170,10 @@ func TestPlantsMatchIndependentSolutions(t *testing.T) {
 			for _, g := range []struct {
 				ms        int
 				tol, late float64
-			}{{1, c.one, c.late}, {5, c.five, c.late5}} {
+			}{{1, c.one, c.late}, {5, c.five, c.late5}, {10, c.ten, c.late5}} {
+				if g.tol == 0 {
+					continue
+				}
 				worst, events, tables := run(t, load(t, c.plant), kernel.Options{Period: time.Duration(g.ms) * time.Millisecond}, tr)
 				compared, most, at := 0, 0.0, ""
 				for _, name := range tr.names[1:] {
