@@ -30,6 +30,10 @@ func readActuator(e *element) declared {
 	l.look(t)
 	valve := signalOf(e.addLaw(e.name+".p_map", "Pa", &l))
 	e.guardPoints(signalOf(current), t.bends())
+	for _, p := range t.Z {
+		s := &e.plant.signals[e.provided[e.name]]
+		s.most = max(s.most, math.Abs(p))
+	}
 	e.named["p_map"] = reading{valve, "Pa"}
 	if lag > 0 {
 		i := e.addState(state{name: "p_valve", unit: "Pa", start: t.Z[0]})

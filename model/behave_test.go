@@ -148,6 +148,17 @@ back: {type: linear_speed_dependent_torque, flange: body, tau_nominal: -4, w_nom
 	b.is("P", -2*want*want, 1e-9)
 }
 
+// A steep feedback through a sensor takes short pieces, and is then as exact.
+func TestSteepFeedbackIsStable(t *testing.T) {
+	b := newBench(t, plantOf(`
+body: {type: inertia, J: 0.5, w_start: 1}
+w: {type: speed_sensor, flange: body}
+back: {type: torque, flange: body, tau: {product: [-200 N.m.s/rad, w]}}`, "w: {speed: body}"), 10*ms)
+	b.to(0.05, func(at float64) { b.is("w", math.Exp(-400*at), 1e-4) })
+	b.to(1, nil)
+	b.is("w", 0, 1e-12)
+}
+
 // (J + m·r²)·w' = tau; the wheel turns r times slower than the road moves.
 func TestRollingWheelJoinsMassAndInertia(t *testing.T) {
 	b := newBench(t, plantOf(`

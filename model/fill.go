@@ -206,7 +206,12 @@ func (a *assembly) accel(j int, o output) ([]float64, error) {
 
 // programs writes the laws and guards.
 func (a *assembly) programs(sys *System) {
-	for i, s := range a.signals {
+	from := make([]int, a.m) // signal of the System -> of the file
+	for i, j := range a.place {
+		from[j] = i
+	}
+	for j, i := range from {
+		s := a.signals[i]
 		if s.law == nil {
 			continue
 		}
@@ -214,16 +219,37 @@ func (a *assembly) programs(sys *System) {
 		for _, k := range s.law.stiff {
 			g := 0.0
 			for q, r := range p.Args[k.rate].Row {
-				g += r * sys.B[q*a.m+a.place[i]]
+				g += r * sys.B[q*a.m+j]
 			}
-			if g != 0 { // as fast as the oscillation that the spring makes
-				p.Slopes[k.rate] = max(p.Slopes[k.rate], math.Sqrt(k.c/math.Abs(g)))
+			if g != 0 { // twice as fast as the oscillation that the spring makes
+				p.Slopes[k.rate] = max(p.Slopes[k.rate], 2*math.Sqrt(k.c/math.Abs(g)))
 			}
 		}
-		sys.Signals[a.place[i]].Law = p
+		follow(sys, p)
+		sys.Signals[j].Law = p
 	}
 	for _, g := range a.guards {
 		sys.Guards = append(sys.Guards, *a.program(&g.law))
+	}
+}
+
+// follow tells of a law how steeply it follows the state through the laws it reads, by
+// arguments that no operation uses.
+func follow(sys *System, p *Program) {
+	for i := range p.Args {
+		for k, j := range p.Args[i].Signal {
+			read := sys.Signals[j].Law
+			s := p.Slopes[i] * math.Abs(p.Args[i].Coef[k])
+			if read == nil || s == 0 {
+				continue
+			}
+			for q, f := range read.Args {
+				if read.Slopes[q] > 0 && largest(f.Row) > 0 {
+					p.Args = append(p.Args, Functional{Row: f.Row})
+					p.Slopes = append(p.Slopes, s*read.Slopes[q])
+				}
+			}
+		}
 	}
 }
 

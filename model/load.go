@@ -200,6 +200,11 @@ func (l *loader) readInput(f field) {
 			l.fail(d.at, "%s: delay %g s is outside 0 to %g s", what, delay, maxDelay)
 		}
 	}
+	for _, v := range [2]float64{port.Min, port.Max} {
+		if !math.IsInf(v, 0) {
+			s.most = max(s.most, math.Abs(v))
+		}
+	}
 	l.inputs[f.key] = len(l.plant.signals)
 	l.plant.inputs = append(l.plant.inputs, Input{Port: port, Signal: len(l.plant.signals), Delay: delay})
 	l.plant.signals = append(l.plant.signals, s)

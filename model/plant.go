@@ -98,6 +98,7 @@ type signal struct {
 	source Source
 	law    *law
 	unit   Unit
+	most   float64 // largest absolute value to be expected; 0: unknown
 	at     pos
 	read   bool // something depends on it
 }

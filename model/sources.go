@@ -224,12 +224,12 @@ func (l *loader) mixed(c course, s signal) *law {
 	for i, term := range c {
 		var pure []factor
 		n := 0
-		for _, f := range term {
+		for k, f := range term {
 			if f.signal < 0 {
 				pure = append(pure, f)
 				continue
 			}
-			m.arg(signalOf(f.signal), 0)
+			m.arg(signalOf(f.signal), l.others(term, k))
 			if n++; n > 1 {
 				m.do(Mul)
 			}
@@ -247,6 +247,36 @@ func (l *loader) mixed(c course, s signal) *law {
 		}
 	}
 	return &m
+}
+
+// others bounds the product of all factors of a term but the k-th.
+func (l *loader) others(term []factor, k int) float64 {
+	p := 1.0
+	for i, f := range term {
+		if i == k {
+			continue
+		}
+		if f.signal >= 0 {
+			p *= l.plant.signals[f.signal].largest()
+			continue
+		}
+		low, high := sourceRange(f.leaf)
+		p *= max(math.Abs(low), math.Abs(high))
+	}
+	return p
+}
+
+// largest is the largest absolute value of a signal as far as it is known, else 1.
+func (s *signal) largest() float64 {
+	m := s.most
+	if s.law == nil && len(s.source.Sum) == 0 {
+		low, high := sourceRange(s.source)
+		m = max(m, math.Abs(low), math.Abs(high))
+	}
+	if m > 0 && !math.IsInf(m, 0) {
+		return m
+	}
+	return 1
 }
 
 // tableSource reads table: [[t, v], ...] with held, period and startTime beside it.
