@@ -191,7 +191,8 @@ func (e *element) value(f field, unit string) float64 {
 	return e.quantity(f, e.what()+": "+f.key, wanted{u, unit})
 }
 
-// need reads a required parameter > 0; share one >= 0; with a default each.
+// need reads a required parameter > 0; atLeastZero one >= 0 with a default, above0 one
+// > 0 with a default.
 func (e *element) need(key, unit, meaning string) float64 {
 	x, f := e.number(key, unit, meaning)
 	e.positive(x, f, meaning+" "+key, unit)
@@ -229,7 +230,7 @@ func (e *element) drive(f field, unit string) int {
 	return e.signal(f, e.what()+": "+f.key, e.name+"."+f.key, wanted{u, unit})
 }
 
-// command reads a value over time that must be there; input one with a default.
+// command reads a value over time that must be there.
 func (e *element) command(key, unit, meaning string) int {
 	f, ok := e.fields[key]
 	if !ok {

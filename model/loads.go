@@ -62,28 +62,25 @@ func readEddy(e *element) declared {
 	start, _ := e.option("T_start", "K", ref)
 	loss := e.atLeastZero("G", "W/K", 0)
 	ambient, _ := e.option("T_ambient", "K", start)
-	full := constant(1)
-	excitation := 0
+	var field int
 	if e.has("excitation") {
-		excitation = e.command("excitation", "1", "field, 0 to 1")
+		field = e.command("excitation", "1", "field, 0 to 1")
 	} else {
-		e.plant.signals = append(e.plant.signals, signal{name: e.name + ".excitation", at: e.at, source: full, read: true})
-		excitation = len(e.plant.signals) - 1
+		field = e.fixedSignal("excitation", 1)
 	}
 	if e.err != nil {
 		return declared{}
 	}
 	T := e.addState(state{name: "T", unit: "K", start: start})
 	var l law
-	speed := l.arg(e.between.speeds(1), 2*tau/w)
+	l.arg(e.between.speeds(1), 2*tau/w)
 	l.push(w)
 	l.arg(stateOf(T).plus(one(-ref)), 0)
 	l.times(alpha).push(1).do(Add, Mul, Div) // x
 	// 2·x/(1 + x²) = sin(2·atan(x))
 	l.do(Atan).times(2).do(Sin).times(tau)
-	field := l.arg(signalOf(excitation), 0)
-	l.again(field).do(Mul, Mul)
-	_ = speed
+	i := l.arg(signalOf(field), 0)
+	l.again(i).do(Mul, Mul)
 	brake := e.addLaw(e.name+".tau", "N.m", &l)
 	var p law
 	p.arg(signalOf(brake), 0)

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -62,7 +63,7 @@ func (p *Plant) reduce() (*basis, error) {
 				"remove it or correct a ratio", t.name, held)
 		}
 	}
-	return p.freeNodes(pivots)
+	return p.basisOf(pivots), nil
 }
 
 func (p *Plant) errorf(at pos, format string, args ...any) error {
@@ -137,27 +138,21 @@ func (p *Plant) held(pivots [][]float64) string {
 	return strings.Join(names, ", ")
 }
 
-func (p *Plant) freeNodes(pivots [][]float64) (*basis, error) {
-	b := &basis{}
-	for _, want := range []func(n *node) bool{
-		func(n *node) bool { return n.J > 0 },
-		func(n *node) bool { return n.J == 0 && n.driven == 0 },
-		func(n *node) bool { return n.driven > 0 },
-	} {
-		for i := range p.nodes {
-			if n := &p.nodes[i]; pivots[i] == nil && n.owner != "fixed" && want(n) {
-				b.nodes = append(b.nodes, i)
-			}
-		}
-	}
-	for _, i := range b.nodes {
-		switch n := &p.nodes[i]; {
+// basisOf sorts the independent nodes and expresses the others in them.
+func (p *Plant) basisOf(pivots [][]float64) *basis {
+	var massive, massless, driven []int
+	for i, n := range p.nodes {
+		switch {
+		case pivots[i] != nil || n.owner == "fixed":
 		case n.J > 0:
-			b.free++
+			massive = append(massive, i)
 		case n.driven == 0:
-			b.open++
+			massless = append(massless, i)
+		default:
+			driven = append(driven, i)
 		}
 	}
+	b := &basis{nodes: slices.Concat(massive, massless, driven), free: len(massive), open: len(massless)}
 	for i := range p.nodes {
 		row := make([]float64, len(b.nodes))
 		for j, f := range b.nodes {
@@ -170,7 +165,7 @@ func (p *Plant) freeNodes(pivots [][]float64) (*basis, error) {
 		}
 		b.rows = append(b.rows, row)
 	}
-	return b, nil
+	return b
 }
 
 // form expresses a row of node speeds in the independent ones.

@@ -153,6 +153,7 @@ var cases = []struct {
 	{plant: "ElasticBearing", file: "ElasticBearing.csv", one: 1e-8, five: 1e-8},
 	{plant: "EddyCurrentBrake", file: "EddyCurrentBrake.csv", one: 1e-7, five: 1e-6},
 	{plant: "GenerationOfFMUs", file: "GenerationOfFMUs.csv", one: 1e-8, five: 1e-6},
+	{plant: "GenerationOfFMUsTranslational", file: "GenerationOfFMUs.csv", one: 1e-8, five: 1e-6},
 	{plant: "powershift", file: "../../kernel/testdata/H_powershift.csv", one: 1e-6, five: 5e-6,
 		eventsFile: "../../kernel/testdata/H_powershift_events.csv", late: 1e-6, late5: 1e-5},
 	{plant: "hybrid", file: "D1_hybrid6.csv", one: 1e-8, five: 1e-8, ten: 1e-8, eventsFile: "D1_hybrid6_events.csv", late: 1e-7, late5: 1e-6},
