@@ -117,8 +117,9 @@
 //	linear_, quadratic_speed_dependent_force        f_nominal, v_nominal
 //	eddy_current_torque  flange, tau_nominal, w_nominal; excitation = 1, alpha20 = 0,
 //	                TRef = 293.15 K, C, T_start, G = 0, T_ambient; signals NAME.lossPower, .T
-//	engine          flange, full_load with drag and throttle, or map with throttle; lag = 0,
-//	                idle_speed with idle_gain and idle_torque, limit_speed; limit_range
+//	engine          flange, full_load with drag and throttle, or map with throttle; on = 1,
+//	                lag = 0, tau_start, idle_speed with idle_gain and idle_torque,
+//	                limit_speed; limit_range
 //	torque_converter  impeller, turbine, lambda or K, ratio; w_max; signals NAME.tau_pump,
 //	                .tau_turbine; a lock-up clutch is a clutch beside it
 //	vehicle         flange, m, R; A, Cd, rho = 1.2, Cr, g, inclination, wind, v_start; a mass

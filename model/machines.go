@@ -8,7 +8,7 @@ import (
 func machineKinds() []kind {
 	r := rotational
 	return []kind{
-		{name: "engine", flanges: []flange{{"flange", r, false}}, keys: []string{"map", "full_load", "drag", "throttle", "lag", "tau_start",
+		{name: "engine", flanges: []flange{{"flange", r, false}}, keys: []string{"map", "full_load", "drag", "throttle", "on", "lag", "tau_start",
 			"idle_speed", "idle_gain", "idle_torque", "limit_speed", "limit_range"}, read: readEngine},
 		{name: "torque_converter", flanges: []flange{{"impeller", r, false}, {"turbine", r, false}},
 			keys: []string{"lambda", "K", "ratio", "w_max"}, read: readConverter},
@@ -37,23 +37,23 @@ func readEngine(e *element) declared {
 		slope = full.steepest2()
 	}
 	speed := l.arg(w, slope)
-	switch {
-	case isMap:
-		l.arg(signalOf(throttle), 0)
-		l.look2(full)
-	case throttle >= 0 && len(drag.X) > 0: // drag + throttle·(full - drag)
-		l.look(full).again(speed).look(drag).do(Sub)
-		l.arg(signalOf(throttle), 0)
-		l.do(Mul).again(speed).look(drag).do(Add)
-	case throttle >= 0:
-		l.look(full)
-		l.arg(signalOf(throttle), 0)
-		l.do(Mul)
-	default:
-		l.look(full)
-	}
+	fire(&l, speed, throttle, full, drag)
 	e.idle(&l, speed)
-	e.limiter(&l, speed, drag)
+	drags := func() { // pushes what the engine takes without fuel
+		switch {
+		case isMap:
+			l.again(speed).push(0).look2(full)
+		case len(drag.X) > 0:
+			l.again(speed).look(drag)
+		default:
+			l.push(0)
+		}
+	}
+	e.limiter(&l, speed, drags)
+	if e.has("on") {
+		on := signalOf(e.command("on", "1", "1: it runs, 0: it gets no fuel"))
+		fade(&l, drags, func() { l.arg(on, 0) })
+	}
 	burn := e.addLaw(e.name+".tau_burn", "N.m", &l)
 	points := append(full.X, drag.X...)
 	if !isMap {
@@ -70,6 +70,25 @@ func readEngine(e *element) declared {
 	e.act(at, tau)
 	e.named["tau_burn"] = reading{signalOf(burn), "N.m"}
 	return declared{rel: at, tau: tau, unit: "N.m"}
+}
+
+// fire replaces the speed on top by the torque at the given throttle.
+func fire(l *law, speed, throttle int, full, drag Table) {
+	switch {
+	case len(full.Y) > 0:
+		l.arg(signalOf(throttle), 0)
+		l.look2(full)
+	case throttle >= 0 && len(drag.X) > 0: // drag + throttle·(full - drag)
+		l.look(full).again(speed).look(drag).do(Sub)
+		l.arg(signalOf(throttle), 0)
+		l.do(Mul).again(speed).look(drag).do(Add)
+	case throttle >= 0:
+		l.look(full)
+		l.arg(signalOf(throttle), 0)
+		l.do(Mul)
+	default:
+		l.look(full)
+	}
 }
 
 // engineTables reads the torques of an engine.
@@ -115,24 +134,27 @@ func (e *element) idle(l *law, speed int) {
 }
 
 // limiter fades the torque to the drag from limit_speed on, over limit_range.
-func (e *element) limiter(l *law, speed int, drag Table) {
+func (e *element) limiter(l *law, speed int, drags func()) {
 	if !e.has("limit_speed") {
 		return
 	}
 	limit := e.need("limit_speed", "rad/s", "speed at which fuel is cut")
 	span := e.above0("limit_range", "rad/s", 10)
-	// tau·f + drag·(1 - f) with f = min(1, max(0, (limit + span - w)/span))
-	fade := func() { l.push(limit + span).again(speed).do(Sub).times(1 / span).push(0).do(Max).push(1).do(Min) }
 	l.slopes[speed] += e.largest(l) / span
-	if len(drag.X) == 0 {
-		fade()
-		l.do(Mul)
-	} else {
-		l.again(speed).look(drag).do(Sub)
-		fade()
-		l.do(Mul).again(speed).look(drag).do(Add)
-	}
+	fade(l, drags, func() {
+		l.push(limit + span).again(speed).do(Sub).times(1 / span).push(0).do(Max).push(1).do(Min)
+	})
 	e.guardPoints(l.args[speed], []float64{limit, limit + span})
+}
+
+// fade replaces the top by drag + part·(top - drag).
+func fade(l *law, drags, part func()) {
+	drags()
+	l.do(Sub)
+	part()
+	l.do(Mul)
+	drags()
+	l.do(Add)
 }
 
 // largest is the largest entry of the tables of a law.

@@ -166,8 +166,15 @@ outputs: {p: {signal: valve}, V: {state: valve.V}}
 	b.is("p", 10e5, 1e-6)
 }
 
-// The reverse gear, a downshift under load and standing on a slope with the engine
-// stopped: nothing breaks and nothing chatters.
+// gear sets the pressures of C1 to C5 and RC, bar.
+func (b *bench) gear(pressures ...float64) {
+	for i, name := range []string{"C1", "C2", "C3", "C4", "C5", "RC"} {
+		b.set(name+".pressure", pressures[i]*1e5)
+	}
+}
+
+// The reverse gear, standing on a slope with the engine stopped and started again,
+// first gear uphill and engine braking downhill: nothing breaks and nothing chatters.
 func TestAutomatic4DrivesItsScenarios(t *testing.T) {
 	data, err := os.ReadFile("plants/automatic4.yaml")
 	if err != nil {
@@ -175,12 +182,7 @@ func TestAutomatic4DrivesItsScenarios(t *testing.T) {
 	}
 	for _, period := range []time.Duration{1, 5, 10} {
 		b := newBench(t, string(data), period*ms)
-		gear := func(c1, c2, c3, c4, c5, rc float64) {
-			for i, name := range []string{"C1", "C2", "C3", "C4", "C5", "RC"} {
-				b.set(name+".pressure", []float64{c1, c2, c3, c4, c5, rc}[i]*1e5)
-			}
-		}
-		gear(8, 0, 10, 0, 0, 20) // reverse
+		b.gear(8, 0, 10, 0, 0, 20) // reverse
 		b.set("throttle", 0.3)
 		b.to(3, nil)
 		if v := b.get("v"); !(v < -1) {
@@ -196,17 +198,31 @@ func TestAutomatic4DrivesItsScenarios(t *testing.T) {
 		b.to(8, nil)
 		b.is("v", 0, 1e-9)
 		b.is("car.mode", 0, 0)
-		gear(8, 0, 10, 0, 15, 0) // first, with engine braking through C3
+		b.set("ignition", 0)
+		b.to(16, nil)
+		if w := b.get("w_engine"); !(math.Abs(w) < 1) {
+			t.Errorf("%d ms: the engine turns with %g rad/s 8 s after it was switched off", period, w)
+		}
+		b.is("v", 0, 1e-9)
+		b.set("ignition", 1)
+		b.set("starter.torque", 60)
+		b.to(16.4, nil)
+		b.set("starter.torque", 0)
+		b.to(18, nil)
+		if w := b.get("w_engine"); !(w > 60 && w < 90) {
+			t.Errorf("%d ms: the engine idles with %g rad/s after the start", period, w)
+		}
+		b.gear(8, 0, 10, 0, 15, 0) // first, with engine braking through C3
 		b.set("brake.pressure", 0)
 		b.set("throttle", 1)
-		b.to(12, nil)
+		b.to(22, nil)
 		first := b.get("v")
 		if !(first > 3) {
 			t.Errorf("%d ms: first gear climbs 15 %% with %g m/s", period, first)
 		}
 		b.set("throttle", 0)
 		b.set("grade", -0.2)
-		b.to(20, nil)
+		b.to(30, nil)
 		if e, w := b.get("w_engine"), b.get("w_turbine"); !(w > e) {
 			t.Errorf("%d ms: downhill in first the turbine turns with %g, the engine with %g rad/s", period, w, e)
 		}
