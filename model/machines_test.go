@@ -248,3 +248,37 @@ push: {type: torque, flange: pump, tau: 3}`, "P: {signal: c.tau_pump}\nwp: {spee
 	b.is("a", 10, 1e-6)
 	b.is("tau", 1, 1e-6)
 }
+
+// Up and down through the gears under load, braking with the engine in each: every
+// gear reaches its ratio, and the slips that end do not start again by themselves.
+func TestAutomatic4ShiftsUpAndDown(t *testing.T) {
+	data, err := os.ReadFile("plants/automatic4.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gears := map[int][]float64{1: {8, 0, 8, 0, 18, 0}, 2: {8, 0, 0, 9, 18, 0}, 3: {8, 0, 9, 9, 0, 0}, 4: {0, 6, 9, 9, 0, 0}}
+	ratio := map[int]float64{1: 2.86, 2: 1.62, 3: 1, 4: 0.71999424}
+	for _, period := range []time.Duration{1, 5, 10} {
+		b := newBench(t, string(data), period*ms)
+		at := 0.0
+		for _, g := range []int{1, 2, 3, 4, 3, 2, 1} {
+			b.gear(gears[g]...)
+			b.set("throttle", 0.8)
+			b.to(at+3, nil)
+			if got := b.get("w_turbine") / b.get("w_out"); !scalar.EqualWithinRel(got, ratio[g], 1e-6) {
+				t.Errorf("%d ms: gear %d has ratio %g under load, want %g", period, g, got, ratio[g])
+			}
+			b.set("throttle", 0)
+			b.to(at+5, nil)
+			if got := b.get("w_turbine") / b.get("w_out"); !scalar.EqualWithinRel(got, ratio[g], 1e-6) || !(b.get("T_engine") < 0) || !(b.get("a") < 0) {
+				t.Errorf("%d ms: gear %d brakes with ratio %g, engine torque %g N·m, %g m/s2", period, g, got, b.get("T_engine"), b.get("a"))
+			}
+			at += 5
+		}
+		t.Logf("%d ms: %g transitions in %g s", period, b.get("transitions"), at)
+		if n := b.get("transitions"); n > 80 {
+			t.Errorf("%d ms: %g transitions", period, n)
+		}
+		b.is("fault", 0, 0)
+	}
+}
