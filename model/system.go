@@ -62,6 +62,8 @@ type Friction struct {
 	Peak   float64 // static over kinetic friction; >= 1
 	OneWay bool
 	Floor  float64 // N·m, >= 0: least static capacity of a freewheel
+
+	Translational bool // the slip is in m/s, the torque a force, N
 }
 
 // Source is a value known in advance as a function of time: its table plus its

@@ -63,7 +63,7 @@ type piece struct {
 	slip       []float64 // mc, at its start
 	slip1      []float64 // mc, at its end
 	fresh      []bool    // mc: broke away and has not left slipZero yet
-	split      []float64 // mc, torque of idle elements
+	split      []float64 // mc, torque of idle elements: see idleTorque
 	lawAt      []float64 // laws×2, their values at the middle and the end
 	size       []float64 // laws, largest value so far
 }
@@ -272,7 +272,7 @@ func (k *Kernel) torques(x []float64) {
 	for i := range k.tau {
 		switch k.mode[i] {
 		case Stuck:
-			k.tau[i] = k.split[i]
+			k.tau[i] = k.idleTorque(i)
 			if !k.idle(i) {
 				k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
 			}

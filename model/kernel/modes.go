@@ -39,7 +39,7 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 		return fmt.Errorf("kernel: plant %q: %w", t.Name, err)
 	}
 	if t.Form == Held {
-		t.Degree = 1
+		t.Degree = 3
 		return t.hold(sys)
 	}
 	for kappa := range t.Modes {
@@ -85,26 +85,49 @@ func (t *Tables) choosePieces() error {
 }
 
 // steepness is how fast the laws can follow the motion they cause, rad/s: the
-// largest eigenvalue of the gains from law to law through the plant.
+// larger of the gains from law to law through the plant and, where they go by way
+// of a deflection, of their root.
 func (t *Tables) steepness() (float64, error) {
-	count, mw := t.M-t.FirstLaw, t.M+t.Mc
+	count, n := t.M-t.FirstLaw, t.N
 	if count == 0 {
 		return 0, nil
 	}
-	gain := make([]float64, count*count)
+	rows := make([]float64, count*n) // how much each law changes with each state
 	for j := range count {
-		law := t.Signals[t.FirstLaw+j].Law
+		law, row := t.Signals[t.FirstLaw+j].Law, rows[j*n:(j+1)*n]
 		for a := range law.Args {
-			for l := range count {
-				g := 0.0
-				for i, r := range law.Args[a].Row {
-					g += r * t.Open.B[i*mw+t.FirstLaw+l]
+			arg := &law.Args[a]
+			for i, r := range arg.Row {
+				row[i] += law.Slopes[a] * math.Abs(r)
+			}
+			for c, signal := range arg.Signal {
+				if l := signal - t.FirstLaw; l >= 0 {
+					axpy(row, law.Slopes[a]*math.Abs(arg.Coef[c]), rows[l*n:(l+1)*n])
 				}
-				gain[j*count+l] += law.Slopes[a] * math.Abs(g)
 			}
 		}
 	}
-	return radius(gain, count)
+	acts := make([]float64, n*count) // how much each law drives each state
+	for l := range count {
+		for i := range n {
+			acts[i*count+l] = math.Abs(t.Open.B[i*(t.M+t.Mc)+t.FirstLaw+l])
+			for f := range t.Friction {
+				if t.Friction[f].Signal == t.FirstLaw+l {
+					acts[i*count+l] += t.Friction[f].Gain * math.Abs(t.Bc[i*t.Mc+f])
+				}
+			}
+		}
+	}
+	direct, err := radius(product(rows, acts, count, n, count), count)
+	if err != nil {
+		return 0, err
+	}
+	moves := make([]float64, n*n)
+	for i, v := range t.Open.A {
+		moves[i] = math.Abs(v)
+	}
+	indirect, err := radius(product(rows, product(moves, acts, n, n, count), count, n, count), count)
+	return max(direct, math.Sqrt(indirect)), err
 }
 
 // degree of the Taylor polynomial whose remainder at radius·delta = r is below

@@ -27,7 +27,7 @@ const (
 const (
 	maxFrictions = 64  // bits of kappa
 	maxSplit     = 256 // pieces of a step, at most: a faster plant wants a finer grid
-	extraEvents  = 32  // events a tick looks for beyond its budget: those that move nothing
+	extraEvents  = 64  // events a tick looks for beyond its budget: those that move nothing
 	maxDegree    = 24  // of the Taylor polynomial; 1/24! is below rounding
 )
 
@@ -189,10 +189,6 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 			t.FirstLaw = min(t.FirstLaw, j)
 		}
 	}
-	for _, f := range sys.Frictions {
-		s := &t.Signals[f.Signal].Source
-		*s = crossing(*s, f.Offset)
-	}
 	h, longest := float64(t.PeriodNs)*1e-9, 0.0
 	for i, in := range sys.Inputs {
 		t.Inputs = append(t.Inputs, in.Port)
@@ -201,7 +197,13 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 		if driven[i] {
 			t.Signals[in.Signal].Input = i
 			longest = max(longest, in.Delay)
+		} else {
+			t.Signals[in.Signal].Source = delayed(sys.Signals[in.Signal].Source, in.Delay)
 		}
+	}
+	for _, f := range sys.Frictions {
+		s := &t.Signals[f.Signal].Source
+		*s = crossing(*s, f.Offset)
 	}
 	t.History = int(longest/h) + t.periods() + 2
 }
@@ -217,6 +219,11 @@ func listOutputs(t *Tables, sys *model.System) {
 	for _, f := range sys.Frictions {
 		t.Frictions = append(t.Frictions, f.Name)
 		port(f.Name+".mode", "1", -1, 2)
+		if f.Translational {
+			port(f.Name+".v_rel", "m/s", -inf, inf)
+			port(f.Name+".f", "N", -inf, inf)
+			continue
+		}
 		port(f.Name+".w_rel", "rad/s", -inf, inf)
 		port(f.Name+".tau", "N.m", -inf, inf)
 	}

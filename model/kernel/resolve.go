@@ -19,11 +19,8 @@ func (k *Kernel) resolve(force int) {
 			k.pivot(rest, 0, force)
 			return
 		}
-		for _, part := range shares {
-			k.pivot(rest, part, force)
-			if k.rejoin() {
-				return
-			}
+		if k.share(rest, force) {
+			return
 		}
 		// What moves drops to its kinetic torque; what that carries back joins
 		// the rest, which is looked at again.
@@ -37,10 +34,38 @@ func (k *Kernel) resolve(force int) {
 	}
 }
 
-// shares are the parts of the static capacities within which a split of
-// redundant lock torques is looked for, so that it keeps a reserve where there
-// is one.
-var shares = [...]float64{0.5, 0.8, 0.95, 0.99, 0.999, 0.9999, 1}
+// shareLevels are the reserves tried for a split: level j leaves 2^-(j+1) of the
+// static capacities, the last one nothing.
+const shareLevels = 20
+
+// share looks for the split of the torque of redundant locks that holds them all
+// with the largest reserve. Where there is none it reports false and leaves what
+// cannot be held slipping.
+func (k *Kernel) share(rest uint64, force int) bool {
+	at := func(level int) bool {
+		part := 1.0
+		if level < shareLevels-1 {
+			part -= math.Ldexp(1, -level-1)
+		}
+		k.pivot(rest, part, force)
+		return k.rejoin()
+	}
+	if at(0) {
+		return true
+	}
+	if !at(shareLevels - 1) {
+		return false
+	}
+	lo, hi := 1, shareLevels-1
+	for lo < hi {
+		if mid := (lo + hi) / 2; at(mid) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return at(hi)
+}
 
 // stuck is the set of all stuck elements: kappa, and the idle ones that add
 // nothing to it.
@@ -55,8 +80,17 @@ func (k *Kernel) stuck() uint64 {
 }
 
 // idle reports whether element i is stuck outside kappa: the locks in kappa hold
-// it still, and it gives the constant torque split[i].
+// it still, and it gives idleTorque.
 func (k *Kernel) idle(i int) bool { return k.mode[i] == Stuck && k.kappa>>i&1 == 0 }
+
+// idleTorque is what element i gives while it idles: the part split[i] of its
+// capacity; of a freewheel, which has no lower bound, split[i] itself, N·m.
+func (k *Kernel) idleTorque(i int) float64 {
+	if k.t.Friction[i].OneWay {
+		return k.split[i]
+	}
+	return k.split[i] * k.capNow[i]
+}
 
 // pivotTries bounds the search of pivot, per friction element.
 const pivotTries = 8
@@ -110,7 +144,7 @@ func (k *Kernel) limits(rest uint64, part float64) {
 		}
 		k.give[i] = k.direction(i) * k.drag[i]
 		if k.idle(i) {
-			k.give[i] = k.split[i]
+			k.give[i] = k.idleTorque(i)
 		}
 	}
 }
@@ -163,10 +197,14 @@ func (k *Kernel) direction(i int) float64 {
 // slide sets the part of w that belongs to element i over the piece.
 func (k *Kernel) slide(i int) {
 	d, at := k.direction(i), k.t.M+i
-	k.w0[at], k.w1[at], k.w2[at] = d*k.capC[3*i], d*k.capC[3*i+1], d*k.capC[3*i+2]
 	if k.idle(i) {
-		k.w0[at] = k.split[i]
+		d = k.split[i]
+		if k.t.Friction[i].OneWay {
+			k.w0[at], k.w1[at], k.w2[at] = d, 0, 0
+			return
+		}
 	}
+	k.w0[at], k.w1[at], k.w2[at] = d*k.capC[3*i], d*k.capC[3*i+1], d*k.capC[3*i+2]
 }
 
 // overloaded is the stuck element whose torque exceeds its limit by the largest
@@ -217,9 +255,7 @@ func (k *Kernel) restick(i int) {
 // although the others carry its slip the other way or it gives less than its
 // limit; -1 for none.
 func (k *Kernel) wrongWay() int {
-	m := k.use()
-	mul(k.xd, m.A, k.x)
-	mulAdd(k.xd, m.B, k.w)
+	k.rates(k.w)
 	for i, b := range k.broken {
 		if !b || !k.movable(i) {
 			continue
@@ -247,7 +283,13 @@ func (k *Kernel) rejoin() bool {
 			held = false
 			continue
 		}
-		k.mode[i], k.split[i] = Stuck, k.give[i]
+		k.mode[i], k.split[i] = Stuck, 0
+		switch {
+		case k.t.Friction[i].OneWay:
+			k.split[i] = k.give[i]
+		case k.capNow[i] > 0:
+			k.split[i] = k.give[i] / k.capNow[i]
+		}
 		k.broken[i], k.fresh[i] = false, false
 	}
 	k.torques(k.x)

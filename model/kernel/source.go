@@ -41,6 +41,28 @@ func crossing(s model.Source, v float64) model.Source {
 	return out
 }
 
+// delayed is s later by a dead time.
+func delayed(s model.Source, d float64) model.Source {
+	if d == 0 {
+		return s
+	}
+	s.Start += d
+	s.T = slices.Clone(s.T)
+	if s.Period == 0 {
+		for i := range s.T {
+			s.T[i] += d
+		}
+	}
+	sum := make([][]model.Source, len(s.Sum))
+	for i, factors := range s.Sum {
+		for _, f := range factors {
+			sum[i] = append(sum[i], delayed(f, d))
+		}
+	}
+	s.Sum = sum
+	return s
+}
+
 // corners is the largest number of corners, of sources and of commands with a
 // dead time, within the time that one tick can span.
 func (t *Tables) corners() int {
@@ -178,8 +200,7 @@ func (k *Kernel) corner(local float64) float64 {
 		}
 	}
 	next := k.nextSource - k.grid()
-	for i := range k.t.Inputs {
-		d := k.t.Delay[i]
+	for _, d := range k.t.Delay {
 		next = min(next, (math.Floor((local+k.gap-d)/k.h)+1)*k.h+d)
 	}
 	return next
@@ -263,15 +284,21 @@ func (k *Kernel) instant(theta float64) {
 
 // expand sets the Taylor coefficients of the state over the piece, from x:
 // x(theta) = sum c_j·theta^j, c_(j+1) = length/(j+1)·(A·c_j + B·w_j).
-// In the held form it is the papers' straight line (000 eq. 14).
+// In the held form it is the papers' straight line (000 eq. 14) with w at the
+// middle of what has passed of the piece.
 func (k *Kernel) expand(x []float64) {
 	n, m := k.t.N, k.use()
 	copy(k.c[:n], x)
 	if k.t.Form == Held {
-		k.whole(k.c[n:2*n], x)
 		part := k.length / k.t.Delta
+		mul(k.c[n:2*n], m.Phi, x)
+		mulAdd(k.c[n:2*n], m.G0, k.w0)
+		mul(k.c[2*n:3*n], m.G1, k.w1)
+		mul(k.c[3*n:], m.G2, k.w2)
 		for i := range n {
 			k.c[n+i] = part * (k.c[n+i] - x[i])
+			k.c[2*n+i] *= part
+			k.c[3*n+i] *= part
 		}
 		return
 	}
@@ -287,6 +314,22 @@ func (k *Kernel) expand(x []float64) {
 			mulAdd(next, m.B, k.w2)
 		}
 		scaleIn(next, k.length/float64(j+1))
+	}
+}
+
+// rates sets xd to the derivative of the state under w: in the held form what a
+// step makes of it, as its lock torques do.
+func (k *Kernel) rates(w []float64) {
+	m := k.use()
+	if k.t.Form == Projected {
+		mul(k.xd, m.A, k.x)
+		mulAdd(k.xd, m.B, w)
+		return
+	}
+	mul(k.xd, m.Phi, k.x)
+	mulAdd(k.xd, m.G0, w)
+	for i, v := range k.x {
+		k.xd[i] = (k.xd[i] - v) / k.t.Delta
 	}
 }
 

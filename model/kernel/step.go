@@ -12,7 +12,7 @@ const cornerGap = 1e-12
 // pieces is the largest number of pieces a tick can take: what the period and the
 // longest lag need, and one more for each place where a piece can be cut.
 func (t *Tables) pieces() int {
-	return t.periods()*(t.Split+1) + t.Corners + t.events()
+	return t.periods()*(t.Split+1) + t.Corners + 2*t.events()
 }
 
 // periods is how many periods a tick can span, at most.
@@ -42,7 +42,7 @@ func (k *Kernel) advance() {
 		if k.failed() {
 			return
 		}
-		local += theta * length
+		local += theta * k.length
 		if cause == none {
 			continue
 		}
@@ -159,45 +159,84 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 			k.expand(k.x)
 		}
 		theta, cause = k.first()
-	}
-	if cause != none && look && k.stalled <= 2*(k.t.Mc+len(k.side)+1) {
-		k.horner(k.x, theta)
-		return theta, cause
-	}
-	copy(k.x, k.x1)
-	if cause != none {
-		k.cross(local + k.length)
-	}
-	k.stalled = 0
-	return 1, none
-}
-
-// cross is the way out where events pile up at one instant: the piece was taken
-// without them, what slipped through zero slips the other way, and guards that
-// were passed are passed.
-func (k *Kernel) cross(local float64) {
-	copy(k.before, k.mode)
-	mul(k.slip, k.t.W, k.x)
-	for i, s := range k.slip {
-		if k.direction(i)*s < 0 && !k.t.Friction[i].OneWay {
-			k.mode[i] = -k.mode[i]
+		if cause != none && k.t.FirstLaw < k.t.M {
+			theta, cause = k.shorten(local, theta, cause)
 		}
 	}
-	k.count(local)
-	k.instant(1)
+	switch {
+	case cause == none:
+		copy(k.x, k.x1)
+		theta = 1
+	case look && k.stalled <= 2*(k.t.Mc+len(k.side)+1):
+		k.horner(k.x, theta)
+		return theta, cause
+	case look:
+		theta = stride
+		k.horner(k.x, theta)
+		k.cross(local+theta*k.length, theta)
+	default:
+		copy(k.x, k.x1)
+		theta = 1
+		k.cross(local+k.length, 1)
+	}
+	k.stalled = 0
+	return theta, none
+}
+
+// shorten walks the piece again up to just behind the event found at theta: the
+// laws then do not see what lies behind it, where they may have a corner.
+func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
+	length := theta * k.length * (1 + 1e-6)
+	if !(length > k.gap && length < k.length) {
+		return theta, cause
+	}
+	k.sources(k.x, local, length)
+	k.couple()
+	k.horner(k.x1, 1)
+	if !k.suspect() {
+		return 1, none
+	}
+	return k.first()
+}
+
+// stride is the part of a piece that is taken without looking where events pile
+// up at one instant.
+const stride = 1. / 4096
+
+// cross follows a piece that was taken without looking: a slip that passed
+// through zero is put there, momentum kept, and what is then at rest is settled;
+// guards that were passed are passed.
+func (k *Kernel) cross(local, theta float64) {
+	copy(k.before, k.mode)
+	mul(k.slip, k.t.W, k.x)
+	k.instant(theta)
 	for g := range k.side {
 		if k.side[g]*k.run(&k.t.Guards[g], k.x, k.w[:k.t.M]) < 0 {
 			k.side[g] = -k.side[g]
 		}
 	}
+	passed := false
+	for i, s := range k.slip {
+		if k.direction(i)*s < 0 {
+			k.set(i, Stuck)
+			passed = true
+		}
+	}
+	if !passed {
+		return
+	}
+	k.land()
+	k.resolve(none)
+	k.land()
+	if k.count(local) {
+		k.events++
+	}
 }
 
 // suspect reports whether the piece from x to x1 can hold an event.
 func (k *Kernel) suspect() bool {
-	m := k.use()
 	mul(k.slip1, k.t.W, k.x1)
-	mul(k.xd, m.A, k.x)
-	mulAdd(k.xd, m.B, k.w0)
+	k.rates(k.w0)
 	k.instant(1)
 	for i, mode := range k.mode {
 		switch mode {
@@ -225,11 +264,11 @@ func (k *Kernel) suspect() bool {
 // parabola through both ends and the slope. 0: on none.
 func (k *Kernel) yields(i int) float64 {
 	m, f := k.use(), &k.t.Friction[i]
-	tau0, tau1, slope := k.tau[i], k.split[i], 0.0
-	if !k.idle(i) {
-		tau1 = dotRow(m.T, i, k.x1) + dotRow(m.U, i, k.w)
-		slope = k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
+	if k.idle(i) {
+		return 0
 	}
+	tau0, tau1 := k.tau[i], dotRow(m.T, i, k.x1)+dotRow(m.U, i, k.w)
+	slope := k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
 	static := f.Peak * k.capNow[i]
 	if f.OneWay {
 		if tau1 > max(static, f.Floor)*(1+overload) {
@@ -321,10 +360,6 @@ func (k *Kernel) torquePoly(i int, side float64) {
 			k.poly[j] = f.Peak * (1 + overload/2) * k.capC[3*i+j]
 		}
 	}
-	if k.idle(i) {
-		k.poly[0] -= side * k.split[i]
-		return
-	}
 	for j := range k.t.Degree + 1 {
 		k.poly[j] -= side * dotRow(m.T, i, k.c[j*n:(j+1)*n])
 	}
@@ -348,9 +383,7 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 	copy(k.before, k.mode)
 	mul(k.slip, k.t.W, k.x)
 	k.instant(theta)
-	m := k.use()
-	mul(k.xd, m.A, k.x)
-	mulAdd(k.xd, m.B, k.w)
+	k.rates(k.w)
 	force := none
 	if k.mode[cause] == Stuck {
 		force = cause
