@@ -8,15 +8,18 @@ import (
 
 // Assemble eliminates the rigid gears and builds the matrices of System.
 //
-// With w = N·x₁ (N from the gears), twists x₂ of the springs and G their relative
-// speeds:
+// With w = N·u (N from the gears), u = (u₁ of the nodes with inertia, u₂ of massless
+// ones, u₃ prescribed), J the inertias, f the sum of all torques along the nodes,
+// linear in the speeds, the other states, the signals and the friction torques:
 //
-//	M = Nᵀ·diag(J)·N      x₂' = G·N·x₁
-//	M·x₁' = -Nᵀ·Gᵀ·(diag(c)·x₂ + diag(d)·G·N·x₁) + Nᵀ·F·v - Wᵀ·tau
-//	E = diag(M, diag(c))  Bc = -M⁻¹·Wᵀ
+//	N₁ᵀ·J·N₁·u₁' = N₁ᵀ·(f - J·N₃·u₃')      0 = N₂ᵀ·f
+//
+// The second is solved for u₂ (massless.go). States are u₁ and what the elements
+// declare and something reads: twists of springs, u₃, lags, temperatures, angles.
 //
 // An error names the element and the place in the file.
 func (p *Plant) Assemble() (*System, error) {
+	p = p.pruned()
 	b, err := p.reduce()
 	if err != nil {
 		return nil, err
@@ -25,186 +28,260 @@ func (p *Plant) Assemble() (*System, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := assembly{Plant: p, basis: b}
-	if err := a.forms(); err != nil {
+	a := newAssembly(p, b)
+	if err := a.check(); err != nil {
 		return nil, err
 	}
-	inverse, mass, err := a.mass()
-	if err != nil {
+	if err := a.eliminate(); err != nil {
+		return nil, err
+	}
+	if err := a.settle(x0); err != nil {
+		return nil, err
+	}
+	if err := a.motion(); err != nil {
+		return nil, err
+	}
+	if err := a.order(); err != nil {
 		return nil, err
 	}
 	sys := a.ports()
-	sys.X0 = append(x0, sys.X0...)
-	a.fill(sys, inverse, mass)
-	a.measure(sys)
+	sys.X0 = x0
+	if err := a.fill(sys); err != nil {
+		return nil, err
+	}
 	return sys, a.finite(sys)
 }
 
-// assembly holds what the steps of Assemble share.
+// assembly holds what the steps of Assemble share. A linear form of everything the
+// plant has is a vector of these parts, one after the other: states, signals,
+// friction torques, speeds of massless nodes, and the number 1.
 type assembly struct {
 	*Plant
 	*basis
-	links     [][]float64 // relative speed of each link in the free speeds
-	frictions [][]float64
-	twist     []int // state of each link's twist; -1 without spring
-	n         int   // states
+	n, m, mc int
+	signals  []signal    // of the plant, with one more for constants where they are needed
+	constant int         // that one; -1: none
+	along    [][]float64 // per effort, its row over the columns of N
+	values   [][]float64 // per effort, what it exerts
+	massless [][]float64 // u₂ as forms without u₂
+	statics  [][]float64 // forms of the twists that massless nodes keep at zero
+	rates    [][]float64 // x'
+	inertia  *mat.Dense  // Nᵀ·J·N
+	place    []int       // signal of the file -> signal of the System
 }
 
-// forms expresses what acts in the free speeds, and counts the states.
-func (a *assembly) forms() error {
-	a.n = len(a.free)
-	for _, k := range a.Plant.links {
-		f := a.form(k.rel)
-		if largest(f) == 0 {
-			return a.errorf(k.at, "element %q: its ends turn together rigidly, it does nothing; remove it", k.name)
-		}
-		a.links = append(a.links, f)
-		state := -1
-		if k.c > 0 {
-			state = a.n
-			a.n++
-		}
-		a.twist = append(a.twist, state)
+func newAssembly(p *Plant, b *basis) *assembly {
+	a := &assembly{Plant: p, basis: b, n: b.free + len(p.states), mc: len(p.frictions), constant: -1}
+	a.signals = append(a.signals, p.signals...)
+	var forms []form
+	for _, o := range p.outputs {
+		forms = append(forms, o.form)
 	}
-	for _, k := range a.Plant.frictions {
+	for _, e := range p.efforts {
+		forms = append(forms, e.value)
+	}
+	for _, s := range p.states {
+		forms = append(forms, s.der)
+	}
+	for _, f := range forms {
+		for _, m := range f {
+			if m.kind == ofOne && a.constant < 0 {
+				a.constant = len(a.signals)
+				a.signals = append(a.signals, signal{name: "one", source: constant(1)})
+			}
+		}
+	}
+	a.m = len(a.signals)
+	for _, e := range p.efforts {
+		a.along = append(a.along, a.form(e.row))
+	}
+	return a
+}
+
+// Begins of the parts of a form.
+func (a *assembly) ofSignals() int  { return a.n }
+func (a *assembly) ofTorques() int  { return a.n + a.m }
+func (a *assembly) ofMassless() int { return a.n + a.m + a.mc }
+func (a *assembly) ofOne() int      { return a.n + a.m + a.mc + a.open }
+
+func (a *assembly) zero() []float64 { return make([]float64, a.ofOne()+1) }
+
+// state is the state that is the speed of column j of N; for a massless node it is
+// its place in the third part.
+func (a *assembly) column(j int) int {
+	switch {
+	case j < a.free:
+		return j
+	case j < a.free+a.open:
+		return a.ofMassless() + j - a.free
+	}
+	return a.free + a.Plant.nodes[a.basis.nodes[j]].driven - 1
+}
+
+// raw is f with massless speeds as unknowns.
+func (a *assembly) raw(f form) []float64 {
+	out := a.zero()
+	size := a.zero()
+	add := func(i int, v float64) {
+		out[i] += v
+		size[i] = max(size[i], math.Abs(v))
+	}
+	for _, m := range f {
+		switch m.kind {
+		case ofOne:
+			add(a.ofOne(), m.coef)
+		case ofSpeed:
+			for j, c := range a.rows[m.index] {
+				add(a.column(j), m.coef*c)
+			}
+		case ofState:
+			add(a.free+m.index, m.coef)
+		case ofSignal:
+			add(a.ofSignals()+m.index, m.coef)
+		case ofFriction:
+			add(a.ofTorques()+m.index, m.coef)
+		}
+	}
+	for i, v := range out {
+		if math.Abs(v) <= 1e-13*size[i] {
+			out[i] = 0 // rounding
+		}
+	}
+	return out
+}
+
+// resolve is f without massless speeds.
+func (a *assembly) resolve(f form) []float64 { return a.substitute(a.raw(f)) }
+
+func (a *assembly) substitute(v []float64) []float64 {
+	for j := range a.massless {
+		c := v[a.ofMassless()+j]
+		v[a.ofMassless()+j] = 0
+		addTo(v, c, a.massless[j])
+	}
+	return v
+}
+
+// addTo is dst += c·v.
+func addTo(dst []float64, c float64, v []float64) {
+	if c == 0 {
+		return
+	}
+	for i, x := range v {
+		dst[i] += c * x
+	}
+}
+
+// check refuses what does nothing, and friction where it cannot be.
+func (a *assembly) check() error {
+	for i, e := range a.efforts {
+		if len(e.row) > 0 && largest(a.along[i]) == 0 && !a.isFriction(e.element) {
+			return a.errorf(e.at, "element %q: its ends turn together rigidly, it does nothing; remove it", e.element)
+		}
+	}
+	for _, k := range a.frictions {
 		f := a.form(k.rel)
 		if largest(f) == 0 {
-			return a.errorf(k.at, "element %q: its sides turn together rigidly, it can never slip; remove it", k.name)
+			return a.errorf(k.at, "element %q: its sides turn together rigidly, it can never slip; remove it", k.Name)
 		}
-		a.frictions = append(a.frictions, f)
+		for j := a.free; j < a.free+a.open; j++ {
+			if n := a.Plant.nodes[a.basis.nodes[j]]; f[j] != 0 {
+				return a.errorf(k.at, "element %q: it rubs on node %q, which is massless and follows from no gear; "+
+					"give that an inertia, or a gear to a node that has one", k.Name, n.name)
+			}
+		}
+		moves := false
+		for _, c := range f[:a.free] {
+			moves = moves || c != 0
+		}
+		if !moves {
+			return a.errorf(k.at, "element %q: the speeds of both its sides are prescribed; remove it", k.Name)
+		}
 	}
 	return nil
 }
 
-// mass returns M⁻¹ and M. Rows and columns are scaled by powers of two, so that
-// inertias of very different size do not look singular.
-func (a *assembly) mass() (inverse, mass *mat.Dense, err error) {
-	k := len(a.free)
-	mass, inverse = mat.NewDense(k, k, nil), mat.NewDense(k, k, nil)
-	for q, n := range a.nodes {
+func (a *assembly) isFriction(element string) bool {
+	for _, k := range a.frictions {
+		if k.Name == element {
+			return true
+		}
+	}
+	return false
+}
+
+// motion computes the rates of all states.
+func (a *assembly) motion() error {
+	k := len(a.basis.nodes)
+	a.inertia = mat.NewDense(k, k, nil)
+	for q, n := range a.Plant.nodes {
 		for i, u := range a.rows[q] {
 			for j, v := range a.rows[q] {
-				mass.Set(i, j, mass.At(i, j)+n.J*(u*v))
+				a.inertia.Set(i, j, a.inertia.At(i, j)+n.J*(u*v))
 			}
 		}
 	}
+	inverse, err := a.inverse()
+	if err != nil {
+		return err
+	}
+	for _, e := range a.efforts {
+		a.values = append(a.values, a.resolve(e.value))
+	}
+	force := make([][]float64, a.free)
+	for j := range force {
+		force[j] = a.force(j)
+		for d := a.free + a.open; d < k; d++ {
+			addTo(force[j], -a.inertia.At(j, d), a.resolve(a.driveOf(d)))
+		}
+	}
+	for i := range a.free {
+		r := a.zero()
+		for j := range a.free {
+			addTo(r, inverse.At(i, j), force[j])
+		}
+		a.rates = append(a.rates, r)
+	}
+	for _, s := range a.states {
+		a.rates = append(a.rates, a.resolve(s.der))
+	}
+	return nil
+}
+
+// driveOf is the rate of prescribed column d.
+func (a *assembly) driveOf(d int) form {
+	return a.states[a.Plant.nodes[a.basis.nodes[d]].driven-1].der
+}
+
+// force is the sum of all torques along column j of N.
+func (a *assembly) force(j int) []float64 {
+	f := a.zero()
+	for i := range a.efforts {
+		addTo(f, a.along[i][j], a.values[i])
+	}
+	return f
+}
+
+// inverse of the inertias of the free nodes. Rows and columns are scaled by powers of
+// two, so that inertias of very different size do not look singular.
+func (a *assembly) inverse() (*mat.Dense, error) {
+	k := a.free
+	if k == 0 {
+		return nil, a.errorf(pos{1, 1}, "every inertia is driven by a speed source; nothing is left to simulate")
+	}
+	out := mat.NewDense(k, k, nil)
 	scale := make([]float64, k)
 	for i := range k {
-		_, e := math.Frexp(mass.At(i, i))
+		_, e := math.Frexp(a.inertia.At(i, i))
 		scale[i] = math.Ldexp(1, -e/2)
 	}
 	scaling := func(i, j int, v float64) float64 { return scale[i] * v * scale[j] }
-	inverse.Apply(scaling, mass)
-	if err := inverse.Inverse(inverse); err != nil {
-		return nil, nil, a.errorf(pos{1, 1}, "inertias and gear ratios differ too much in size to be solved together")
+	out.Apply(scaling, a.inertia.Slice(0, k, 0, k))
+	if err := out.Inverse(out); err != nil {
+		return nil, a.errorf(pos{1, 1}, "inertias and gear ratios differ too much in size to be solved together")
 	}
-	inverse.Apply(scaling, inverse)
-	return inverse, mass, nil
-}
-
-// ports fills names, signals, friction laws and the start of the twists.
-func (a *assembly) ports() *System {
-	inf := math.Inf(1)
-	sys := &System{Name: a.Name}
-	for _, f := range a.free {
-		sys.States = append(sys.States, Port{a.nodes[f].name + ".w", "rad/s", -inf, inf})
-	}
-	for _, k := range a.Plant.links {
-		if k.c > 0 {
-			sys.States = append(sys.States, Port{k.name + ".twist", "rad", -inf, inf})
-			sys.X0 = append(sys.X0, k.phi0-k.rest)
-		}
-	}
-	for _, s := range a.signals {
-		sys.Signals = append(sys.Signals, Signal{s.name, s.source})
-	}
-	for i, port := range a.inputs {
-		sys.Inputs = append(sys.Inputs, Input{port, i})
-	}
-	for _, k := range a.Plant.frictions {
-		sys.Frictions = append(sys.Frictions, Friction{k.name, k.signal, k.gain, k.offset, k.peak})
-	}
-	for _, o := range a.outputs {
-		sys.Outputs = append(sys.Outputs, o.Port)
-	}
-	return sys
-}
-
-// fill computes A, B, Bc, W and E.
-func (a *assembly) fill(sys *System, inverse, mass *mat.Dense) {
-	n, m, mc, k := a.n, len(a.signals), len(a.frictions), len(a.free)
-	sys.A, sys.E = make([]float64, n*n), make([]float64, n*n)
-	sys.B, sys.Bc, sys.W = make([]float64, n*m), make([]float64, n*mc), make([]float64, mc*n)
-	for i := range k {
-		for j := range k {
-			sys.E[i*n+j] = mass.At(i, j)
-		}
-	}
-	// column adds scale·M⁻¹·f to column j of dst.
-	column := func(dst []float64, cols, j int, scale float64, f []float64) {
-		for r := range k {
-			sum := 0.0
-			for i, v := range f {
-				sum += inverse.At(r, i) * v
-			}
-			dst[r*cols+j] += scale * sum
-		}
-	}
-	for i, l := range a.Plant.links {
-		for j, g := range a.links[i] {
-			if l.d*g != 0 {
-				column(sys.A, n, j, -l.d*g, a.links[i])
-			}
-		}
-		if s := a.twist[i]; s >= 0 {
-			column(sys.A, n, s, -l.c, a.links[i])
-			copy(sys.A[s*n:], a.links[i])
-			sys.E[s*n+s] = l.c
-		}
-	}
-	for _, t := range a.torques {
-		column(sys.B, m, t.signal, 1, a.form(t.row))
-	}
-	for i, f := range a.frictions {
-		column(sys.Bc, mc, i, -1, f)
-		copy(sys.W[i*n:], f)
-	}
-}
-
-// measure computes C, D and Dc.
-func (a *assembly) measure(sys *System) {
-	n, m, mc, p := a.n, len(a.signals), len(a.frictions), len(a.outputs)
-	sys.C, sys.D, sys.Dc = make([]float64, p*n), make([]float64, p*m), make([]float64, p*mc)
-	for i, o := range a.outputs {
-		c := sys.C[i*n : (i+1)*n]
-		speeds := func(scale float64, f []float64) {
-			for j, v := range f {
-				c[j] += scale * v
-			}
-		}
-		for _, t := range o.terms {
-			switch t.kind {
-			case ofSpeed:
-				speeds(t.coef, a.rows[t.index])
-			case ofLinkRel:
-				speeds(t.coef, a.links[t.index])
-			case ofFrictionRel:
-				speeds(t.coef, a.frictions[t.index])
-			case ofLinkTwist:
-				c[a.twist[t.index]] += t.coef
-			case ofLinkTorque:
-				l := a.Plant.links[t.index]
-				speeds(t.coef*l.d, a.links[t.index])
-				if s := a.twist[t.index]; s >= 0 {
-					c[s] += t.coef * l.c
-				}
-			case ofFriction:
-				sys.Dc[i*mc+t.index] += t.coef
-			case ofSignal:
-				sys.D[i*m+t.index] += t.coef
-			}
-		}
-	}
+	out.Apply(scaling, out)
+	return out, nil
 }
 
 // finite refuses matrices that overflowed.

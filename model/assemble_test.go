@@ -148,8 +148,8 @@ outputs:
 		-3, 3, 100,
 		3, -3, -100,
 	})
-	same(t, "D", sys.D, []float64{1, 0, 0, 0, 0})
-	same(t, "phi_rel0", sys.Signals[0].Source.V, []float64{0.1})
+	same(t, "D", sys.D, []float64{0.1, 0, 0, 0, 0})
+	same(t, "one", sys.Signals[0].Source.V, []float64{1})
 }
 
 // tau > 0 where w_b > w_a, and flange b gets -tau; a brake's b is the flange.
@@ -305,5 +305,27 @@ func TestAssembleIsTheSameEveryTime(t *testing.T) {
 		if again := assembled(t, train); !reflect.DeepEqual(again, first) {
 			t.Fatal("two assemblies of one file differ")
 		}
+	}
+}
+
+// What nothing reads is no state and no law: sensors, temperatures, actuators that are
+// only there for later.
+func TestOnlyWhatIsReadBecomesAState(t *testing.T) {
+	sys := assembled(t, `
+plant: idle
+elements:
+  a: {type: inertia, J: 1}
+  angle: {type: angle_sensor, flange: a}
+  w: {type: speed_sensor, flange: a}
+  valve: {type: hydraulic_actuator, current: 1, pressure_map: [[0, 0], [1, 1 bar], [2, 4 bar]], lag: 0.1}
+  b: {type: brake, flange: a, mu: 1, cgeo: 1, fn: 3}
+outputs:
+  w_a: {speed: a}
+`)
+	if got := names(sys.States); got != "a.w[rad/s]" {
+		t.Errorf("states are %s", got)
+	}
+	if len(sys.Signals) != 1 || len(sys.Guards) != 0 {
+		t.Errorf("signals are %v, guards %v", sys.Signals, sys.Guards)
 	}
 }

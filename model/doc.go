@@ -12,7 +12,8 @@
 //	plant: NAME
 //	about: one line
 //	parameters: {J_wheel: 1.2 kg.m2, i1: 75/50}             # each may use those above
-//	inputs:     {NAME: {unit: bar, min: 0, max: 40, default: VALUE}}
+//	inputs:     {NAME: {unit: bar, min: 0, max: 40, default: VALUE, delay: 5 ms}}
+//	assemblies: {NAME: {parameters, signals, flanges, elements}}
 //	elements:   {NAME: {type: TYPE, ...}}
 //	outputs:    {NAME: {speed: NODE}}
 //
@@ -20,33 +21,84 @@
 // numbers with or without a unit, parameters and pi, + - * / and parentheses. Without
 // any unit it is SI; inside an input it is in the input's unit. A "/" or "." right after
 // a unit, without a blank, belongs to it when a unit follows: "5 m/s", but "5 m / s"
-// divides by a parameter s.
+// divides by a parameter s. Temperatures are in K.
 //
 // Quote what YAML reads otherwise: unit: "%". A file has at most 256 KiB and 500 elements.
 //
-// A value over time (the default of an input, tau, fn, pressure) is a number, a table
-// {table: [[t, v], ...]}, linear between its rows, constant outside, two rows of equal
-// time being a jump; in elements also the name of an input.
+// # Nodes
 //
-// An inertia is the node of its own name, and so is fixed. Any other name given as a
-// flange is a massless node, such as a gear wheel running loose on a shaft; gears must
-// determine its speed. Elements and parameters are named after Mechanics.Rotational of
-// the Modelica Standard Library where it has them:
+// An inertia, a mass, a vehicle is the node of its own name, and so is fixed. Any other
+// name given as a flange is a massless node, such as a gear wheel running loose on a
+// shaft: gears must determine its speed, or springs and dampers; friction acts only
+// where gears do. A node turns or moves, as its owner and the elements on it say; an
+// element that joins the two is refused. Redundant gears are dropped if they agree.
 //
-//	inertia        J; w_start = 0
-//	fixed
-//	damper         a, b, d                          tau = d·w_rel
-//	spring         a, b, c; phi_rel0 = 0,           tau = c·(phi_rel - phi_rel0)
-//	               phi_rel_start = phi_rel0
-//	spring_damper  as both
-//	ideal_gear     a, b, ratio; support             w_a = ratio·w_b, relative to support
-//	clutch         a, b, mu, cgeo; peak = 1         |tau| <= mu·cgeo·fn
-//	               with fn, or area, pressure; p0 = 0
-//	brake          flange, as clutch; support       w_rel = w_flange - w_support
-//	torque         flange, tau; support             tau accelerates flange
+// # Values over time
 //
-// With w_rel = w_b - w_a and phi_rel likewise, tau > 0 in the direction of w_rel: flange
-// b (flange of a brake) gets -tau, flange a (support) +tau. A support left out is ground.
+// The default of an input, tau, fn, pressure and the like are a number, or one of
+//
+//	{table: [[t, v], ...]}           linear between its rows, constant outside, two rows
+//	                                 of equal time being a jump; with held: true a
+//	                                 staircase; period: T repeats it, from startTime on
+//	{step: {height, offset, startTime}}
+//	{ramp: {height, duration, offset, startTime}}
+//	{sine: {amplitude, f, phase, offset, startTime}}
+//	{pulse: {amplitude, width (% of the period), period, nperiod, offset, startTime}}
+//	{trapezoid: {amplitude, rising, width, falling, period, nperiod, offset, startTime}}
+//	{sum: [VALUE, ...]}, {product: [VALUE, ...]}
+//
+// meant as in Modelica.Blocks.Sources; offset, startTime and phase are 0, nperiod -1 (for
+// ever) if they are left out. In elements it is also the name of an input, or of an
+// element that has a signal. Of a product the first factor has the unit that the others
+// leave over: {product: [-2 N.m.s/rad, w]} with a speed_sensor w.
+//
+// # Elements
+//
+// Elements and parameters are named after Mechanics.Rotational and .Translational of the
+// Modelica Standard Library where it has them; of a parameter "= x" is the default. With
+// w_rel = w_b - w_a and phi_rel likewise, tau > 0 in the direction of w_rel: flange b
+// (flange of an element with a support) gets -tau, flange a (support) +tau. Of sources
+// and loads tau accelerates the flange. A support left out is ground.
+//
+// What stores or stretches:
+//
+//	inertia         J; w_start = 0, phi_start
+//	mass            m; v_start = 0, s_start
+//	fixed           phi0, s0
+//	damper          a, b, d                          tau = d·w_rel
+//	spring          a, b, c; phi_rel0 = 0, phi_rel_start (from the angles where they are
+//	                given, otherwise phi_rel0)       tau = c·(phi_rel - phi_rel0)
+//	spring_damper   as both; on moving nodes all three with s_rel0, s_rel_start
+//	elasto_backlash a, b, c, d, backlash; as spring  total gap backlash, b in the library
+//	elasto_backlash2  the same, with a jump at the contact
+//	elasto_gap      a, b, c, d; s_rel0 = 0           pushes while s_rel < s_rel0
+//
+// Gears:
+//
+//	ideal_gear          a, b, ratio; support         w_a = ratio·w_b, relative to support
+//	ideal_planetary     sun, carrier, ring, ratio; planets = single
+//	                    (1 + ratio)·w_carrier = w_sun + ratio·w_ring; planets: double for
+//	                    (1 - ratio)·w_carrier = w_sun - ratio·w_ring
+//	ravigneaux          sun_small, sun_large, carrier, ring, ratio_small, ratio_large
+//	differential        drive, left, right; ratio = 1    w_drive = ratio·(w_left + w_right)/2
+//	ideal_rolling_wheel a, b, radius; support_r, support_t   w_a·radius = v_b
+//	ideal_gear_r2t      a, b, ratio; the same            w_a = ratio·v_b
+//
+// Friction:
+//
+//	clutch          a, b, mu or mu_pos, cgeo; peak = 1     |tau| <= mu·cgeo·fn
+//	                with fn, or fn_max, f_normalized, or area, pressure; p0 = 0
+//	brake           flange, as clutch; support             w_rel = w_flange - w_support
+//	one_way_clutch  as clutch: a freewheel with a clutch beside it, w_rel >= 0; peak = 1.0001
+//	freewheel       a, b                                   w_rel >= 0
+//	bearing_friction  flange, tau_pos; peak = 1; support; or tau_Coulomb, tau_Stribeck = 0,
+//	                fexp, tau_prop = 0; peak = 1.001:
+//	                tau_Coulomb + tau_Stribeck·exp(-fexp·|w|) + tau_prop·|w|
+//	support_friction  the same on a moving node: f_pos, f_Coulomb, ...
+//
+// mu_pos and tau_pos are rows [slip, value] from slip 0 on, extended by their last two.
+// A one_way_clutch without normal force still holds 1e-4·mu·cgeo·fn_max forward, where
+// fn_max is given.
 //
 // The normal force of a clutch follows from its pressure as in section 5 of Morselli,
 // Zanasi, Ferracin, Modeling and Simulation of Static and Coulomb Friction in a Class of
@@ -55,11 +107,66 @@
 // that while it is stuck; the paper's tangential force is K = capacity/r_c at the radius
 // r_c of the wheel beside the clutch.
 //
-// Outputs are
+// Sources and loads:
 //
-//	{speed: NODE}                         rad/s
-//	{w_rel: ELEMENT}, {phi_rel: SPRING}   rad/s, rad
-//	{torque: ELEMENT}                     tau of a spring, damper, clutch, brake or torque; N.m
-//	{torque: [ELEMENT, ...], onto: NODE}    what they exert on that node together; N.m
-//	{signal: INPUT}                       the input itself, in SI
+//	torque, force   flange, tau (f); support
+//	speed           flange, w_ref (v_ref); exact = false, f_crit = 50 Hz; support
+//	position        flange, phi_ref (s_ref); the same
+//	linear_speed_dependent_torque     flange, tau_nominal, w_nominal; support
+//	quadratic_speed_dependent_torque  the same      tau = tau_nominal·(w/w_nominal)²·sign(w)
+//	linear_, quadratic_speed_dependent_force        f_nominal, v_nominal
+//	eddy_current_torque  flange, tau_nominal, w_nominal; excitation = 1, alpha20 = 0,
+//	                TRef = 293.15 K, C, T_start, G = 0, T_ambient; signals NAME.lossPower, .T
+//	engine          flange, full_load with drag and throttle, or map with throttle; on = 1,
+//	                lag = 0, tau_start, idle_speed with idle_gain and idle_torque,
+//	                limit_speed; limit_range
+//	torque_converter  impeller, turbine, lambda or K, ratio; w_max; signals NAME.tau_pump,
+//	                .tau_turbine; a lock-up clutch is a clutch beside it
+//	vehicle         flange, m, R; A, Cd, rho = 1.2, Cr, g, inclination, wind, v_start; a mass
+//	                on wheels, and a node; NAME is its rolling friction; signals NAME.f_air,
+//	                .f_slope
+//
+// A speed source with exact: true is followed to rounding, and needs a source that does
+// not jump; otherwise a low-pass of f_crit makes it smooth, as in the library. The
+// engine's full_load and drag are rows [speed, torque], throttle blends between them;
+// map is {w: [...], throttle: [...], tau: [[...], ...]}, a row per speed. lambda, K and
+// ratio are rows over nu = w_turbine/w_impeller: tau_pump = lambda·w_impeller², lambda =
+// 1/K²; tables that end at 1 or before are mirrored there.
+//
+// Signals:
+//
+//	hydraulic_actuator  current, pressure_map; lag = 0; fill_volume with fill_pressure,
+//	                kiss_pressure, stiffness, flow (at 1 bar), flow_range; its signal is the
+//	                pressure at the piston. Its dead time is the delay of the input.
+//	speed_sensor, angle_sensor, position_sensor   flange; support
+//
+// # Assemblies
+//
+// An assembly is a group of elements that is used like an element type, as often as
+// needed:
+//
+//	assemblies:
+//	  wheel_end:
+//	    parameters: {J: 1.2 kg.m2, mu:}     # with a default, or without one
+//	    signals: [p]                        # values over time that a use hands in
+//	    flanges: [axle]                     # names of nodes outside
+//	    elements: {rim: {type: inertia, J: J}, ...}
+//	elements:
+//	  left: {type: wheel_end, axle: shaft_l, p: brake.pressure, mu: 0.4}
+//
+// Its elements and nodes are then called left.rim. It sees its own parameters and those
+// of the file.
+//
+// # Outputs
+//
+//	{speed: NODE}, {acceleration: NODE}, {angle: NODE}, {position: NODE}
+//	{w_rel: ELEMENT}, {phi_rel: ELEMENT}    v_rel and s_rel where it moves
+//	{torque: ELEMENT}                       its own tau; force where it moves
+//	{torque: [ELEMENT, ...], onto: NODE}    what they exert on that node together
+//	{power: ELEMENT}                        tau·w_rel; not of friction
+//	{signal: NAME}                          an input, or the signal of an element, in SI
+//	{state: NAME}                           a state of an element, such as valve.p_valve
+//
+// each with factor: NUMBER, min and max beside it. An angle is a state only where it is
+// read. The torque of a speed source is what it takes to drive its nodes.
 package model

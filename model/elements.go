@@ -8,109 +8,165 @@ import (
 	"strings"
 )
 
-// kind is an element type: its keys, and how its entry becomes part of the plant.
+// kind is an element type: the nodes it touches, its keys, and how its entry becomes
+// part of the plant.
 type kind struct {
-	name string
-	keys []string
-	read func(e *element) declared
+	name    string
+	owns    bool   // it is a node itself, of domain itself
+	itself  domain // of the node it owns
+	flanges []flange
+	keys    []string
+	gives   string // unit of the signal of its own name, "" where it has none
+	read    func(e *element) declared
+}
+
+// flange is a key that names a node.
+type flange struct {
+	key      string
+	domain   domain // anyDomain: that of the other flanges of the element
+	optional bool   // left out, it is ground
+}
+
+// ends are the flanges of an element between two nodes; onSupport of one on a node
+// and a support that may be left out.
+func ends(d domain) []flange { return []flange{{"a", d, false}, {"b", d, false}} }
+
+func onSupport(d domain) []flange {
+	return []flange{{"flange", d, false}, {"support", d, true}}
 }
 
 func kinds() []kind {
-	grip := []string{"mu", "cgeo", "peak", "fn", "area", "pressure", "p0"}
-	return []kind{
-		{"inertia", []string{"J", "w_start"}, readInertia},
-		{"fixed", nil, readFixed},
-		{"damper", []string{"a", "b", "d"}, readLink},
-		{"spring", []string{"a", "b", "c", "phi_rel0", "phi_rel_start"}, readLink},
-		{"spring_damper", []string{"a", "b", "c", "d", "phi_rel0", "phi_rel_start"}, readLink},
-		{"ideal_gear", []string{"a", "b", "ratio", "support"}, readGear},
-		{"clutch", append([]string{"a", "b"}, grip...), readFriction},
-		{"brake", append([]string{"flange", "support"}, grip...), readFriction},
-		{"torque", []string{"flange", "support", "tau"}, readTorque},
+	var all []kind
+	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds()} {
+		all = append(all, list...)
 	}
+	return all
 }
+
+// allKinds is in the order of the package comment.
+var allKinds = kinds()
 
 // element is one entry of the section elements while it is read.
 type element struct {
 	*loader
-	name   string
-	kind   string
-	at     pos
-	fields map[string]field
+	name    string // with the names of the sub-assemblies around it: left.brake
+	kind    *kind
+	at      pos
+	fields  map[string]field
+	within  *scope
+	nodes   map[string]int // by flange key
+	domain  domain         // of its flanges
+	between row            // w_b - w_a, or w_flange - w_support
+	named   map[string]reading
 }
 
-func (e *element) what() string { return fmt.Sprintf("element %q", e.name) }
+func (e *element) what() string {
+	if e.within.assembly != "" {
+		return fmt.Sprintf("element %q of assembly %q", e.name, e.within.assembly)
+	}
+	return fmt.Sprintf("element %q", e.name)
+}
 
 func (l *loader) readElements(f field, start pos) {
-	l.elements, l.nodes = map[string]declared{}, map[string]int{}
+	l.elements, l.nodes, l.provided = map[string]declared{}, map[string]int{}, map[string]int{}
 	if f.key == "" {
 		l.fail(start, "plant file: elements: is missing; there is nothing to simulate")
 		return
 	}
-	list := l.fields(f.node, f.at, "elements")
-	if len(list) > maxElements {
-		l.fail(list[maxElements].keyAt, "more than %d elements", maxElements)
+	l.expand(l.fields(f.node, f.at, "elements"), l.scope)
+	if l.connect(); l.err != nil {
 		return
 	}
-	var all []*element
-	var read []func(*element) declared
-	for _, f := range list {
-		e, fn := l.readKind(f)
+	top := l.scope
+	for _, e := range l.list {
+		l.scope = e.within
+		d := e.kind.read(e)
+		d.kind, d.named = e.kind.name, e.named
+		l.elements[e.name] = d
 		if l.err != nil {
 			return
 		}
-		all, read = append(all, e), append(read, fn)
 	}
-	for i, e := range all {
-		d := read[i](e)
-		d.kind = e.kind
-		l.elements[e.name] = d
-	}
+	l.scope = top
 	l.checkNodes()
 }
 
+// expand reads the elements of the file, or of an assembly in it, to l.list.
+func (l *loader) expand(list []field, s *scope) {
+	for _, f := range list {
+		if len(l.list) >= maxElements {
+			l.fail(f.keyAt, "more than %d elements", maxElements)
+		}
+		if l.err != nil {
+			return
+		}
+		e := &element{loader: l, name: s.prefix + f.key, at: f.keyAt, fields: map[string]field{}, within: s,
+			nodes: map[string]int{}, named: map[string]reading{}}
+		if !isName(f.key, false) {
+			l.fail(e.at, "%s: not a name for an element (letters, digits and _)", e.what())
+		}
+		entries := l.fields(f.node, f.at, e.what())
+		for _, f := range entries {
+			e.fields[f.key] = f
+		}
+		l.readKind(e, entries)
+	}
+}
+
 // readKind reads an element's type and keys, and makes its node if it is one.
-func (l *loader) readKind(f field) (*element, func(*element) declared) {
-	e := &element{loader: l, name: f.key, at: f.keyAt, fields: map[string]field{}}
-	if !isName(e.name, false) {
-		l.fail(e.at, "%s: not a name for an element (letters, digits and _)", e.what())
-	}
-	entries := l.fields(f.node, f.at, e.what())
-	for _, f := range entries {
-		e.fields[f.key] = f
-	}
+func (l *loader) readKind(e *element, entries []field) {
 	var names []string
-	for _, k := range kinds() {
+	for _, k := range allKinds {
 		names = append(names, k.name)
 	}
+	for _, name := range slices.Sorted(maps.Keys(l.assemblies)) {
+		names = append(names, name)
+	}
 	t, ok := e.fields["type"]
-	e.kind = l.text(t, e.what()+": type")
-	i := indexOf(names, e.kind)
+	name := l.text(t, e.what()+": type")
+	i := indexOf(names, name)
+	hint := didYouMean(name, names)
+	if hint == "" {
+		hint = "; known: " + strings.Join(names, ", ")
+	}
 	switch {
 	case !ok:
-		l.fail(e.at, "%s: type is missing; known: %s", e.what(), strings.Join(names, ", "))
+		l.fail(e.at, "%s: type is missing; such as %s, ...", e.what(), strings.Join(names[:8], ", "))
 	case i < 0:
-		l.fail(t.at, "%s: unknown type %q%s; known: %s", e.what(), e.kind,
-			didYouMean(e.kind, names), strings.Join(names, ", "))
+		l.fail(t.at, "%s: unknown type %q%s", e.what(), name, hint)
 	}
 	if l.err != nil {
-		return e, nil
+		return
 	}
-	k := kinds()[i]
-	l.known(entries, fmt.Sprintf("%s: %s", e.what(), e.kind), append([]string{"type"}, k.keys...)...)
-	l.elements[e.name] = declared{kind: e.kind}
-	if e.kind == "inertia" || e.kind == "fixed" {
+	if i >= len(allKinds) {
+		l.use(e, l.assemblies[name], t.at, entries)
+		return
+	}
+	k := &allKinds[i]
+	keys := []string{"type"}
+	for _, f := range k.flanges {
+		keys = append(keys, f.key)
+	}
+	l.known(entries, fmt.Sprintf("%s: %s", e.what(), k.name), append(keys, k.keys...)...)
+	e.kind = k
+	l.elements[e.name] = declared{kind: k.name}
+	l.list = append(l.list, e)
+	if k.owns {
 		l.nodes[e.name] = len(l.plant.nodes)
-		l.plant.nodes = append(l.plant.nodes, node{name: e.name, at: e.at, owner: e.kind})
+		l.plant.nodes = append(l.plant.nodes, node{name: e.name, at: e.at, owner: k.name, domain: k.itself, by: e.name})
 	}
-	return e, k.read
+	if k.gives != "" {
+		u, _ := Units(k.gives)
+		l.provided[e.name] = len(l.plant.signals)
+		l.plant.signals = append(l.plant.signals, signal{name: e.name, unit: u, at: e.at, read: true})
+	}
 }
 
 // number reads a required parameter.
 func (e *element) number(key, unit, meaning string) (float64, field) {
 	f, ok := e.fields[key]
 	if !ok {
-		e.fail(e.at, "%s: %s needs %s (%s, %s)", e.what(), e.kind, key, meaning, unit)
+		e.fail(e.at, "%s: %s needs %s (%s, %s)", e.what(), e.kind.name, key, meaning, unit)
 		return math.NaN(), f
 	}
 	return e.value(f, unit), f
@@ -125,9 +181,34 @@ func (e *element) option(key, unit string, missing float64) (float64, field) {
 	return e.value(f, unit), f
 }
 
+func (e *element) has(key string) bool {
+	_, ok := e.fields[key]
+	return ok
+}
+
 func (e *element) value(f field, unit string) float64 {
 	u, _ := Units(unit)
 	return e.quantity(f, e.what()+": "+f.key, wanted{u, unit})
+}
+
+// need reads a required parameter > 0; atLeastZero one >= 0 with a default, above0 one
+// > 0 with a default.
+func (e *element) need(key, unit, meaning string) float64 {
+	x, f := e.number(key, unit, meaning)
+	e.positive(x, f, meaning+" "+key, unit)
+	return x
+}
+
+func (e *element) atLeastZero(key, unit string, missing float64) float64 {
+	x, f := e.option(key, unit, missing)
+	e.notNegative(x, f, key, unit)
+	return x
+}
+
+func (e *element) above0(key, unit string, missing float64) float64 {
+	x, f := e.option(key, unit, missing)
+	e.positive(x, f, key, unit)
+	return x
 }
 
 // positive fails unless x > 0; notNegative unless x >= 0.
@@ -143,195 +224,26 @@ func (e *element) notNegative(x float64, f field, name, unit string) {
 	}
 }
 
-// node reads a flange: the index of its node. An unknown name makes a massless
-// node. optional flanges return ground = -1 when missing.
-func (e *element) node(key string, optional bool) int {
-	f, ok := e.fields[key]
-	if !ok {
-		if !optional {
-			e.fail(e.at, "%s: %s needs %s (the name of a node)", e.what(), e.kind, key)
-		}
-		return ground
-	}
-	name := e.text(f, e.what()+": "+key)
-	d, isElement := e.elements[name]
-	i, isNode := e.nodes[name]
-	switch {
-	case !isNode && isElement:
-		e.fail(f.at, "%s: %s: %q is of type %s, not a node; nodes are inertias, fixed, and names of your own",
-			e.what(), key, name, d.kind)
-	case !isNode && !isName(name, false):
-		e.fail(f.at, "%s: %s: %q is not a name for a node (letters, digits and _)", e.what(), key, name)
-	case !isNode:
-		i = len(e.plant.nodes)
-		e.nodes[name] = i
-		e.plant.nodes = append(e.plant.nodes, node{name: name, at: f.at})
-	}
-	if e.err != nil {
-		return ground
-	}
-	n := &e.plant.nodes[i]
-	n.users = append(n.users, e.name)
-	return i
-}
-
-const ground = -1
-
-// difference is w[plus] - w[minus]; ground does not move.
-func difference(plus, minus int) row {
-	var r row
-	if plus != ground {
-		r = append(r, term{plus, 1})
-	}
-	if minus != ground {
-		r = append(r, term{minus, -1})
-	}
-	return r
-}
-
-// checkNodes refuses massless nodes that only one element touches: most are typing
-// errors.
-func (l *loader) checkNodes() {
-	mass := false
-	for _, n := range l.plant.nodes {
-		mass = mass || n.owner == "inertia"
-		if n.owner != "" || len(n.users) != 1 {
-			continue
-		}
-		names := slices.Sorted(maps.Keys(l.nodes))
-		l.fail(n.at, "element %q: node %q is connected to nothing else%s; name an inertia, or give it a gear",
-			n.users[0], n.name, didYouMean(n.name, names))
-	}
-	if !mass && l.err == nil {
-		l.fail(pos{1, 1}, "the plant has no inertia; nothing can move")
-	}
-}
-
-func readInertia(e *element) declared {
-	n := &e.plant.nodes[e.nodes[e.name]]
-	J, f := e.number("J", "kg.m2", "moment of inertia")
-	e.positive(J, f, "inertia J", "kg.m2")
-	n.J = J
-	n.start, _ = e.option("w_start", "rad/s", 0)
-	_, n.given = e.fields["w_start"]
-	return declared{}
-}
-
-func readFixed(*element) declared { return declared{} }
-
-func readLink(e *element) declared {
-	k := link{name: e.name, at: e.at, rel: e.between()}
-	if e.kind != "damper" {
-		var f field
-		k.c, f = e.number("c", "N.m/rad", "stiffness")
-		e.positive(k.c, f, "stiffness c", "N.m/rad")
-		k.rest, _ = e.option("phi_rel0", "rad", 0)
-		k.phi0, _ = e.option("phi_rel_start", "rad", k.rest)
-	}
-	if e.kind != "spring" {
-		var f field
-		k.d, f = e.number("d", "N.m.s/rad", "damping")
-		e.notNegative(k.d, f, "damping d", "N.m.s/rad")
-	}
-	e.plant.links = append(e.plant.links, k)
-	return declared{measure: ofLinkTorque, index: len(e.plant.links) - 1, row: k.rel, sign: -1}
-}
-
-// between reads flanges a and b: w_b - w_a.
-func (e *element) between() row {
-	a, b := e.node("a", false), e.node("b", false)
-	if a == b && e.err == nil {
-		e.fail(e.fields["b"].at, "%s: a and b are the same node %q", e.what(), e.plant.nodes[a].name)
-	}
-	return difference(b, a)
-}
-
-// onSupport reads flange and support: w_flange - w_support.
-func (e *element) onSupport() row {
-	flange, support := e.node("flange", false), e.node("support", true)
-	if flange == support && e.err == nil {
-		e.fail(e.fields["support"].at, "%s: flange and support are the same node %q", e.what(), e.plant.nodes[flange].name)
-	}
-	return difference(flange, support)
-}
-
-// readGear is w_a - w_support = ratio·(w_b - w_support).
-func readGear(e *element) declared {
-	rel := e.between()
-	support := e.node("support", true)
-	ratio, f := e.number("ratio", "1", "speed of a over speed of b")
-	if !(ratio != 0) || math.IsNaN(ratio) {
-		e.fail(f.at, "%s: ratio %g is zero; it is the speed of a over the speed of b", e.what(), ratio)
-	}
-	if e.err != nil {
-		return declared{}
-	}
-	t := tie{name: e.name, at: e.at, row: row{{rel[1].node, 1}, {rel[0].node, -ratio}}}
-	if support != ground {
-		t.row = append(t.row, term{support, ratio - 1})
-	}
-	e.plant.ties = append(e.plant.ties, t)
-	return declared{}
-}
-
-// readFriction reads the normal force fn of a clutch or brake directly, or as
-// area·max(0, pressure - p0); its torque is at most mu·cgeo·fn.
-func readFriction(e *element) declared {
-	k := friction{name: e.name, at: e.at}
-	if e.kind == "brake" {
-		k.rel = e.onSupport()
-	} else {
-		k.rel = e.between()
-	}
-	mu, f := e.number("mu", "1", "coefficient of friction")
-	e.notNegative(mu, f, "mu", "1")
-	cgeo, f := e.number("cgeo", "m", "friction surfaces times mean radius")
-	e.notNegative(cgeo, f, "cgeo", "m")
-	k.peak, f = e.option("peak", "1", 1)
-	if !(k.peak >= 1) {
-		e.fail(f.at, "%s: peak %g is below 1; it is static over sliding friction", e.what(), k.peak)
-	}
-	k.gain = mu * cgeo
-	force, direct := e.fields["fn"]
-	pressure, hydraulic := e.fields["pressure"]
-	switch {
-	case direct == hydraulic:
-		e.fail(e.at, "%s: %s needs either fn (normal force, N) or area and pressure", e.what(), e.kind)
-	case direct:
-		for _, key := range []string{"area", "p0"} {
-			if f, ok := e.fields[key]; ok {
-				e.fail(f.keyAt, "%s: %s goes with pressure, not with fn", e.what(), key)
-			}
-		}
-		k.signal = e.drive(force, "N")
-	default:
-		area, f := e.number("area", "m2", "piston area")
-		e.notNegative(area, f, "area", "m2")
-		k.gain *= area
-		k.offset, f = e.option("p0", "Pa", 0)
-		e.notNegative(k.offset, f, "p0", "Pa")
-		k.signal = e.drive(pressure, "Pa")
-	}
-	if e.err == nil && math.IsInf(k.gain, 0) {
-		e.fail(e.at, "%s: mu·cgeo·area is not a finite number", e.what())
-	}
-	e.plant.frictions = append(e.plant.frictions, k)
-	return declared{measure: ofFriction, index: len(e.plant.frictions) - 1, row: k.rel, sign: -1}
-}
-
+// drive reads a value over time: an index into Plant.signals.
 func (e *element) drive(f field, unit string) int {
 	u, _ := Units(unit)
 	return e.signal(f, e.what()+": "+f.key, e.name+"."+f.key, wanted{u, unit})
 }
 
-func readTorque(e *element) declared {
-	k := torque{name: e.name, row: e.onSupport()}
-	f, ok := e.fields["tau"]
+// command reads a value over time that must be there.
+func (e *element) command(key, unit, meaning string) int {
+	f, ok := e.fields[key]
 	if !ok {
-		e.fail(e.at, "%s: torque needs tau (N.m, or the name of an input)", e.what())
-		return declared{}
+		e.fail(e.at, "%s: %s needs %s (%s, %s, or the name of an input)", e.what(), e.kind.name, key, meaning, unit)
+		return 0
 	}
-	k.signal = e.drive(f, "N.m")
-	e.plant.torques = append(e.plant.torques, k)
-	return declared{measure: ofSignal, index: k.signal, row: k.row, sign: 1}
+	return e.drive(f, unit)
+}
+
+// per chooses the spelling of a unit by the element's domain.
+func (e *element) per(rot, trans string) string {
+	if e.domain == translational {
+		return trans
+	}
+	return rot
 }

@@ -24,26 +24,43 @@ func Load(file string, data []byte) (*Plant, error) {
 const (
 	maxElements = 500
 	maxPorts    = 1000 // inputs, and outputs
+	maxDelay    = 1.0  // s, dead time of an input
 )
 
 // loader fills a plant section by section.
 type loader struct {
 	reader
-	plant    *Plant
-	params   map[string]value
-	inputs   map[string]int // name -> signal
-	elements map[string]declared
-	nodes    map[string]int
+	plant      *Plant
+	scope      *scope // of what is being read
+	globals    map[string]value
+	inputs     map[string]int // name -> signal
+	assemblies map[string]*definition
+	used       map[string]bool // names of the sub-assemblies in the plant
+	list       []*element
+	elements   map[string]declared
+	nodes      map[string]int
+	provided   map[string]int // signals of elements, by the element's name
+	angles     map[int]int    // node -> the state that is its angle
 }
 
-// declared is an element as the section outputs sees it. Its torque on node n is
-// sign·coef·tau, with the coef of n in row.
+// declared is an element as the section outputs sees it.
 type declared struct {
-	kind    string
-	measure measureKind // of its torque
-	index   int
-	row     row // nil: no torque to read
-	sign    float64
+	kind     string
+	rel      row  // w_b - w_a; nil: it has none
+	tau      form // its own torque or force; nil: none
+	unit     string
+	angle    string // unit of phi_rel where a state of it exists
+	twist    int    // that state, phi_rel - rest
+	rest     float64
+	friction bool
+	reaction bool // tau is what drives a prescribed node: nothing but an output can read it
+	named    map[string]reading
+}
+
+// reading is a quantity that outputs can read by name.
+type reading struct {
+	form form
+	unit string
 }
 
 func (l *loader) load(data []byte) {
@@ -57,7 +74,7 @@ func (l *loader) load(data []byte) {
 	}
 	const what = "plant file"
 	fields := l.fields(top, startOf(top), what)
-	l.known(fields, what, "plant", "about", "parameters", "inputs", "elements", "outputs")
+	l.known(fields, what, "plant", "about", "parameters", "inputs", "assemblies", "elements", "outputs")
 	section := map[string]field{}
 	for _, f := range fields {
 		section[f.key] = f
@@ -75,10 +92,12 @@ func (l *loader) load(data []byte) {
 	l.plant.About = strings.TrimSpace(l.text(section["about"], "about"))
 	l.readParameters(section["parameters"])
 	l.readInputs(section["inputs"])
+	l.readAssemblies(section["assemblies"])
 	l.readElements(section["elements"], startOf(top))
 	l.readOutputs(section["outputs"])
-	for i, s := range l.plant.signals[:len(l.plant.inputs)] {
-		if !s.read {
+	for i := range l.plant.inputs {
+		s := l.plant.signals[i]
+		if !s.read && l.err == nil {
 			l.fail(s.at, "input %q: nothing reads it; remove it, or name it in an element", l.plant.inputs[i].Name)
 		}
 	}
@@ -93,20 +112,14 @@ func (l *loader) optional(f field, what string) []field {
 }
 
 func (l *loader) readParameters(f field) {
-	l.params = map[string]value{}
+	l.globals = map[string]value{}
+	l.scope = &scope{params: l.globals}
 	for _, f := range l.optional(f, "parameters") {
 		what := fmt.Sprintf("parameter %q", f.key)
 		if !isName(f.key, false) || f.key == "pi" {
 			l.fail(f.keyAt, "%s: not a name for a parameter (letters, digits and _; not pi)", what)
 		}
-		v, err := evaluate(l.text(f, what), l.params)
-		if err == nil && (math.IsNaN(v.v) || math.IsInf(v.v, 0)) {
-			err = fmt.Errorf("%g is not a finite number", v.v)
-		}
-		if err != nil {
-			l.fail(f.at, "%s: %s%s", what, l.explain(err), orderHint(err))
-		}
-		l.params[f.key] = v
+		l.globals[f.key] = l.parameter(f, what, l.globals)
 	}
 }
 
@@ -123,10 +136,11 @@ func (l *loader) explain(err error) string {
 	if !ok {
 		return err.Error()
 	}
-	known := slices.Sorted(maps.Keys(l.params))
+	known := slices.Sorted(maps.Keys(l.scope.params))
 	for _, in := range l.plant.inputs {
 		known = append(known, in.Name)
 	}
+	known = append(known, slices.Sorted(maps.Keys(l.provided))...)
 	return err.Error() + didYouMean(name, known)
 }
 
@@ -147,12 +161,12 @@ func (l *loader) readInput(f field) {
 	if !isName(f.key, true) {
 		l.fail(f.keyAt, "%s: not a name (letters, digits and _, joined by .)", what)
 	}
-	if _, taken := l.params[f.key]; taken {
+	if _, taken := l.globals[f.key]; taken {
 		l.fail(f.keyAt, "%s: a parameter has the same name", what)
 	}
 	fields := map[string]field{}
 	list := l.fields(f.node, f.at, what)
-	l.known(list, what, "unit", "min", "max", "default")
+	l.known(list, what, "unit", "min", "max", "default", "delay")
 	for _, f := range list {
 		fields[f.key] = f
 	}
@@ -178,19 +192,42 @@ func (l *loader) readInput(f field) {
 		}
 	}
 	s := signal{name: f.key, at: f.keyAt, unit: unit, source: constant(0)}
-	d, ok := fields["default"]
-	if ok {
-		s.source = l.source(d, what+": default", want)
-	} else {
-		d.at = f.keyAt
+	l.readDefault(&s, fields["default"], f.keyAt, port, want)
+	delay := 0.0
+	if d, ok := fields["delay"]; ok {
+		second, _ := Units("s")
+		if delay = l.quantity(d, what+": delay", wanted{second, "s"}); !(delay >= 0 && delay <= maxDelay) {
+			l.fail(d.at, "%s: delay %g s is outside 0 to %g s", what, delay, maxDelay)
+		}
 	}
-	for i, v := range s.source.V {
-		if !(v >= port.Min && v <= port.Max) {
-			l.fail(d.at, "%s: default %s at %g s is outside %s to %s", what,
-				want.show(v), s.source.T[i], want.show(port.Min), want.show(port.Max))
+	for _, v := range [2]float64{port.Min, port.Max} {
+		if !math.IsInf(v, 0) {
+			s.most = max(s.most, math.Abs(v))
 		}
 	}
 	l.inputs[f.key] = len(l.plant.signals)
-	l.plant.inputs = append(l.plant.inputs, port)
+	l.plant.inputs = append(l.plant.inputs, Input{Port: port, Signal: len(l.plant.signals), Delay: delay})
 	l.plant.signals = append(l.plant.signals, s)
+}
+
+// readDefault reads what an input is while nobody drives it.
+func (l *loader) readDefault(s *signal, d field, at pos, port Port, want wanted) {
+	what := fmt.Sprintf("input %q", port.Name)
+	if d.key != "" {
+		s.source = l.course(d, what+": default", want, false).source()
+		at = d.at
+	}
+	if l.err != nil || len(s.source.Sum) > 0 {
+		return
+	}
+	for i, v := range s.source.V {
+		if !(v >= port.Min && v <= port.Max) {
+			l.fail(at, "%s: default %s at %g s is outside %s to %s", what,
+				want.show(v), s.source.T[i], want.show(port.Min), want.show(port.Max))
+		}
+	}
+	if low, high := sourceRange(s.source); !(low >= port.Min && high <= port.Max) {
+		l.fail(at, "%s: default reaches %s to %s, outside %s to %s", what,
+			want.show(low), want.show(high), want.show(port.Min), want.show(port.Max))
+	}
 }

@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// outputKeys say what an output is.
+var outputKeys = []string{"speed", "w_rel", "phi_rel", "torque", "signal", "angle", "position", "acceleration",
+	"v_rel", "s_rel", "force", "power", "state"}
+
 func (l *loader) readOutputs(f field) {
 	list := l.optional(f, "outputs")
 	if len(list) > maxPorts {
@@ -37,21 +41,21 @@ func (l *loader) reserved(name string) bool {
 	if slices.Contains([]string{"eta", "lag", "events", "transitions", "fault"}, name) {
 		return true
 	}
-	element, rest, _ := strings.Cut(name, ".")
-	return l.elements[element].measure == ofFriction && slices.Contains([]string{"mode", "w_rel", "tau"}, rest)
+	i := strings.LastIndexByte(name, '.')
+	return i >= 0 && l.elements[name[:i]].friction && slices.Contains([]string{"mode", "w_rel", "tau"}, name[i+1:])
 }
 
-// readOutput reads {speed: node}, {w_rel: element}, {phi_rel: spring},
-// {torque: element or list, onto: node}, {signal: input}.
+// readOutput reads one of outputKeys, with onto beside torque and force, and factor,
+// min and max beside any.
 func (l *loader) readOutput(f field, what string) {
-	keys := []string{"speed", "w_rel", "phi_rel", "torque", "signal"}
 	fields := l.fields(f.node, f.at, what)
-	l.known(fields, what, append(keys, "onto")...)
-	var main, on field
+	l.known(fields, what, append(outputKeys, "onto", "factor", "min", "max")...)
+	var main field
+	beside := map[string]field{}
 	for _, g := range fields {
 		switch {
-		case g.key == "onto":
-			on = g
+		case indexOf(outputKeys, g.key) < 0:
+			beside[g.key] = g
 		case main.key != "":
 			l.fail(g.keyAt, "%s: %s and %s in one output; make two", what, main.key, g.key)
 		default:
@@ -59,81 +63,204 @@ func (l *loader) readOutput(f field, what string) {
 		}
 	}
 	if main.key == "" {
-		l.fail(f.at, "%s: one of %s is wanted", what, strings.Join(keys, ", "))
+		l.fail(f.at, "%s: one of %s is wanted", what, strings.Join(outputKeys, ", "))
 	}
-	if on.key != "" && main.key != "torque" {
+	if on := beside["onto"]; on.key != "" && main.key != "torque" && main.key != "force" {
 		l.fail(on.keyAt, "%s: onto goes with torque", what)
 	}
 	if l.err != nil {
 		return
 	}
 	o := output{Port: Port{Name: f.key, Min: math.Inf(-1), Max: math.Inf(1)}, at: f.keyAt}
-	what += ": " + main.key
-	switch main.key {
-	case "speed":
-		o.Unit = "rad/s"
-		o.terms = []measure{{ofSpeed, l.nodeNamed(main, what), 1}}
-	case "w_rel":
-		o.Unit = "rad/s"
-		d := l.elementNamed(main, what)
-		kind := ofLinkRel
-		if d.measure == ofFriction {
-			kind = ofFrictionRel
-		} else if d.measure != ofLinkTorque {
-			l.fail(main.at, "%s: type %s has no relative speed; name a spring, damper, clutch or brake", what, d.kind)
-		}
-		o.terms = []measure{{kind, d.index, 1}}
-	case "phi_rel":
-		o.Unit = "rad"
-		o.terms = l.twist(main, what)
-	case "signal":
-		o.Unit, o.terms = l.readSignal(main, what)
-	default:
-		o.Unit = "N.m"
-		o.terms = l.readTorques(main, on, what)
-	}
+	r := l.reading(main, beside["onto"], what+": "+main.key)
+	o.Unit, o.form = r.unit, r.form
+	l.outputRange(&o, beside, what)
 	l.plant.outputs = append(l.plant.outputs, o)
 }
 
-// twist is phi_rel of a spring: the state, plus the angle without torque, which
-// takes a constant signal.
-func (l *loader) twist(f field, what string) []measure {
+func (l *loader) outputRange(o *output, beside map[string]field, what string) {
+	if g, ok := beside["factor"]; ok {
+		number, _ := Units("1")
+		o.form = o.form.scaled(l.quantity(g, what+": factor", wanted{number, "1"}))
+	}
+	u, _ := Units(o.Unit)
+	if g, ok := beside["min"]; ok {
+		o.Min = l.quantity(g, what+": min", wanted{u, o.Unit})
+	}
+	if g, ok := beside["max"]; ok {
+		o.Max = l.quantity(g, what+": max", wanted{u, o.Unit})
+		if !(o.Min <= o.Max) {
+			l.fail(g.at, "%s: max %s is below min %s", what, withUnit(o.Max, o.Unit), withUnit(o.Min, o.Unit))
+		}
+	}
+}
+
+// reading is what an output reads.
+func (l *loader) reading(f, on field, what string) reading {
+	switch f.key {
+	case "speed", "acceleration", "angle", "position":
+		return l.motion(f, what)
+	case "w_rel", "v_rel":
+		d := l.elementNamed(f, what)
+		if len(d.rel) == 0 && l.err == nil {
+			l.fail(f.at, "%s: type %s has no relative speed; name a spring, damper, clutch or brake", what, d.kind)
+		}
+		if l.err != nil {
+			return reading{}
+		}
+		l.matches(f, what, d.rel[0].node)
+		return reading{d.rel.speeds(1), l.plant.nodes[d.rel[0].node].speedUnit()}
+	case "phi_rel", "s_rel":
+		return l.twist(f, what)
+	case "signal":
+		return l.readSignal(f, what)
+	case "state":
+		name := l.text(f, what)
+		for i, s := range l.plant.states {
+			if s.name == name {
+				return reading{stateOf(i), s.unit}
+			}
+		}
+		var names []string
+		for _, s := range l.plant.states {
+			names = append(names, s.name)
+		}
+		l.fail(f.at, "%s: %q is not a state%s", what, name, didYouMean(name, names))
+		return reading{}
+	case "power":
+		return l.power(f, what)
+	}
+	return l.readTorques(f, on, what)
+}
+
+// matches checks that a key for turning, or one for moving, fits the node.
+func (l *loader) matches(f field, what string, n int) {
+	for _, k := range [][2]string{{"angle", "position"}, {"w_rel", "v_rel"}, {"phi_rel", "s_rel"}, {"torque", "force"}} {
+		d := l.plant.nodes[n].domain
+		switch {
+		case f.key == k[0] && d == translational:
+			l.fail(f.keyAt, "%s: it moves and does not turn; %s is wanted", what, k[1])
+		case f.key == k[1] && d != translational:
+			l.fail(f.keyAt, "%s: it turns and does not move; %s is wanted", what, k[0])
+		}
+	}
+}
+
+// motion is speed, acceleration, angle or position of a node.
+func (l *loader) motion(f field, what string) reading {
+	i := l.nodeNamed(f, what)
+	if l.err != nil {
+		return reading{}
+	}
+	n := &l.plant.nodes[i]
+	l.matches(f, what, i)
+	switch f.key {
+	case "speed":
+		return reading{form{{ofSpeed, i, 1}}, n.speedUnit()}
+	case "acceleration":
+		return reading{form{{ofAccel, i, 1}}, n.speedUnit() + "2"}
+	}
+	return reading{stateOf(l.angle(i)), n.angleUnit()}
+}
+
+// angle is the state that integrates the speed of node n.
+func (l *loader) angle(n int) int {
+	if i, ok := l.angles[n]; ok {
+		return i
+	}
+	node := &l.plant.nodes[n]
+	name := ".phi"
+	if node.domain == translational {
+		name = ".s"
+	}
+	l.plant.states = append(l.plant.states, state{name: node.name + name, unit: node.angleUnit(), at: node.at,
+		der: form{{ofSpeed, n, 1}}, along: row{{n, 1}}})
+	if l.angles == nil {
+		l.angles = map[int]int{}
+	}
+	l.angles[n] = len(l.plant.states) - 1
+	return l.angles[n]
+}
+
+// twist is phi_rel of an element: of a spring a state, of a clutch or damper an angle
+// that is integrated because it is read.
+func (l *loader) twist(f field, what string) reading {
+	name := l.text(f, what)
 	d := l.elementNamed(f, what)
-	if l.err == nil && (d.measure != ofLinkTorque || d.kind == "damper") {
+	if l.err == nil && len(d.rel) == 0 {
 		l.fail(f.at, "%s: type %s has no angle; name a spring or spring_damper", what, d.kind)
 	}
 	if l.err != nil {
-		return nil
+		return reading{}
 	}
-	terms := []measure{{ofLinkTwist, d.index, 1}}
-	if k := l.plant.links[d.index]; k.rest != 0 {
-		l.plant.signals = append(l.plant.signals, signal{
-			name: k.name + ".phi_rel0", at: k.at, source: constant(k.rest), read: true,
-		})
-		terms = append(terms, measure{ofSignal, len(l.plant.signals) - 1, 1})
+	l.matches(f, what, d.rel[0].node)
+	if d.angle == "" {
+		d.angle = l.plant.nodes[d.rel[0].node].angleUnit()
+		l.plant.states = append(l.plant.states, state{name: name + ".phi_rel", unit: d.angle, at: f.at,
+			der: d.rel.speeds(1), along: d.rel})
+		d.twist = len(l.plant.states) - 1
+		l.elements[name] = d
 	}
-	return terms
+	r := stateOf(d.twist)
+	if d.rest != 0 {
+		r = r.plus(one(d.rest))
+	}
+	return reading{r, d.angle}
 }
 
-func (l *loader) readSignal(f field, what string) (unit string, terms []measure) {
+// readSignal is an input, the signal of an element, or a quantity that an element
+// names.
+func (l *loader) readSignal(f field, what string) reading {
 	name := l.text(f, what)
-	i, ok := l.inputs[name]
-	if !ok {
-		l.fail(f.at, "%s: %q is not an input%s", what, name, didYouMean(name, slices.Sorted(maps.Keys(l.inputs))))
-		return "", nil
+	if i, ok := l.inputs[name]; ok {
+		l.plant.signals[i].read = true
+		return reading{signalOf(i), l.plant.signals[i].unit.SI}
 	}
-	l.plant.signals[i].read = true
-	return l.plant.signals[i].unit.SI, []measure{{ofSignal, i, 1}}
+	if i, ok := l.provided[name]; ok {
+		return reading{signalOf(i), l.plant.signals[i].unit.SI}
+	}
+	known := append(slices.Sorted(maps.Keys(l.inputs)), slices.Sorted(maps.Keys(l.provided))...)
+	for _, e := range l.list {
+		for _, key := range slices.Sorted(maps.Keys(e.named)) {
+			if e.name+"."+key == name {
+				return e.named[key]
+			}
+			known = append(known, e.name+"."+key)
+		}
+	}
+	l.fail(f.at, "%s: %q is not an input%s", what, name, didYouMean(name, known))
+	return reading{}
+}
+
+// power is what an element takes out of the plant: torque times relative speed, as a
+// law.
+func (l *loader) power(f field, what string) reading {
+	d := l.elementNamed(f, what)
+	switch {
+	case l.err != nil:
+		return reading{}
+	case d.tau == nil || len(d.rel) == 0:
+		l.fail(f.at, "%s: type %s has no power to read", what, d.kind)
+	case d.friction || d.reaction:
+		l.fail(f.at, "%s: the torque of type %s is known only after the step; multiply its torque and w_rel", what, d.kind)
+	}
+	var p law
+	p.arg(d.tau, 0)
+	p.arg(d.rel.speeds(1), 0)
+	p.do(Mul)
+	u, _ := Units("W")
+	l.plant.signals = append(l.plant.signals, signal{name: l.text(f, what) + ".power", law: &p, unit: u, at: f.at, read: true})
+	return reading{signalOf(len(l.plant.signals) - 1), "W"}
 }
 
 // readTorques reads torque: an element or a list of them. With onto: NODE it is what
 // they exert on that node; without, the sum of their own tau.
-func (l *loader) readTorques(f, on field, what string) []measure {
+func (l *loader) readTorques(f, on field, what string) reading {
 	list := []field{f}
 	if _, single := scalarText(f.node); !single {
 		list = nil
 		for _, n := range l.items(f.node, f.at, what) {
-			list = append(list, field{at: startOf(n), node: n})
+			list = append(list, field{key: f.key, keyAt: f.keyAt, at: startOf(n), node: n})
 		}
 		if len(list) == 0 {
 			l.fail(f.at, "%s: the list is empty; name elements", what)
@@ -143,32 +270,61 @@ func (l *loader) readTorques(f, on field, what string) []measure {
 	if on.key != "" {
 		at = l.nodeNamed(on, what+": onto")
 	}
-	var terms []measure
-	for _, f := range list {
-		d := l.elementNamed(f, what)
-		if d.row == nil {
-			l.fail(f.at, "%s: type %s has no torque to read; name a torque, spring, damper, clutch or brake", what, d.kind)
-			return nil
-		}
-		m := measure{d.measure, d.index, 1}
-		if on.key != "" {
-			i := slices.IndexFunc(d.row, func(t term) bool { return t.node == at })
-			if i < 0 {
-				l.fail(f.at, "%s: element %q does not touch node %q", what, l.text(f, what), l.text(on, what))
-				return nil
-			}
-			m.coef = d.sign * d.row[i].coef
-		}
-		terms = append(terms, m)
+	r := reading{form{}, "N.m"}
+	if f.key == "force" {
+		r.unit = "N"
 	}
-	return terms
+	for _, g := range list {
+		d := l.elementNamed(g, what)
+		if l.err != nil {
+			return r
+		}
+		if on.key != "" {
+			r.form = r.form.plus(l.exerted(g, at, d, what, l.text(on, what)))
+			continue
+		}
+		if d.tau == nil {
+			l.fail(g.at, "%s: type %s has no torque to read; name a torque, spring, damper, clutch or brake", what, d.kind)
+			return r
+		}
+		l.matches(g, what, d.rel[0].node)
+		r.form = r.form.plus(d.tau)
+	}
+	return r
+}
+
+// exerted is what an element exerts on node at.
+func (l *loader) exerted(f field, at int, d declared, what, node string) form {
+	name := l.text(f, what)
+	var sum form
+	acts, touches := false, false
+	for _, a := range l.plant.efforts {
+		if a.element != name {
+			continue
+		}
+		acts = true
+		if c := a.row.coef(at); c != 0 {
+			touches = true
+			sum = sum.plus(a.value.scaled(c))
+		}
+	}
+	switch {
+	case l.err != nil:
+	case !acts:
+		l.fail(f.at, "%s: type %s has no torque to read; name a torque, spring, damper, clutch or brake", what, d.kind)
+	case !touches:
+		l.fail(f.at, "%s: element %q does not touch node %q", what, name, node)
+	default:
+		l.matches(f, what, at)
+	}
+	return sum
 }
 
 func (l *loader) nodeNamed(f field, what string) int {
 	name := l.text(f, what)
 	i, ok := l.nodes[name]
 	if !ok {
-		l.fail(f.at, "%s: %q is not a node%s", what, name, didYouMean(name, slices.Sorted(maps.Keys(l.nodes))))
+		l.fail(f.at, "%s: %q is not a node%s", what, name, didYouMean(name, l.nodeNames()))
 	}
 	return i
 }

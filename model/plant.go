@@ -9,23 +9,44 @@ type Plant struct {
 
 	nodes     []node
 	ties      []tie
-	links     []link
+	states    []state
+	efforts   []effort
 	frictions []friction
-	torques   []torque
 	signals   []signal // the inputs first, in their order
-	inputs    []Port
+	guards    []guard
+	inputs    []Input // Signal is an index into signals
 	outputs   []output
 }
 
-// node is a speed, rad/s. Without inertia, it follows from the gears.
+// domain is what a node does: it turns or it moves. A speed of either kind is a
+// coordinate of the same network.
+type domain int
+
+const (
+	anyDomain domain = iota
+	rotational
+	translational
+)
+
+func (d domain) String() string {
+	return [...]string{"of any kind", "rotational", "translational"}[d]
+}
+
+// node is a speed, rad/s or m/s. Without inertia, it follows from the gears, or from
+// the springs and dampers at it.
 type node struct {
-	name  string
-	at    pos     // where it is declared, or first used
-	owner string  // the kind that owns it: "inertia", "fixed"; "" massless
-	J     float64 // kg·m²; > 0 for an inertia, else 0
-	start float64 // initial speed, rad/s
-	given bool    // start was written
-	users []string
+	name   string
+	at     pos     // where it is declared, or first used
+	owner  string  // the kind that owns it: "inertia", "fixed", ...; "" massless
+	domain domain  // anyDomain counts as rotational
+	by     string  // the element that fixed the domain
+	J      float64 // kg·m² or kg; > 0 for an inertia or mass, else 0
+	start  float64 // initial speed
+	given  bool    // start was written
+	phi0   float64 // initial angle or position
+	placed bool    // phi0 was written
+	driven int     // 1 + the state that is its speed; 0: it is not prescribed
+	users  []string
 }
 
 // row is a linear form of the speeds: Σ coef·w[node].
@@ -43,50 +64,61 @@ type tie struct {
 	row  row
 }
 
-// link is a spring, a damper or both: tau = c·twist + d·rel, with twist' = rel.
-type link struct {
-	name string
-	at   pos
-	rel  row     // w_b - w_a
-	c    float64 // N·m/rad; 0: no spring and no state
-	d    float64 // N·m·s/rad
-	rest float64 // phi_rel without torque, rad
-	phi0 float64 // initial phi_rel, rad
+// state is a quantity with der as its rate: the twist of a spring, an angle, a
+// temperature, a lag.
+type state struct {
+	name  string
+	unit  string // SI
+	at    pos
+	der   form
+	start float64
+	speed row     // start is the speed along these nodes where one of them is given
+	along row     // the angles (positions) of these nodes are added to start where they are known
+	c     float64 // the stored energy is ½·c·x²
 }
 
-// friction is a clutch or brake: |tau| <= gain·max(0, v[signal] - offset).
+// effort is a torque or force: value acts along row, on node n with its coefficient.
+type effort struct {
+	element string
+	at      pos
+	row     row
+	value   form
+}
+
+// friction is a friction element: |tau| <= gain·max(0, v[signal] - offset).
 type friction struct {
-	name   string
-	at     pos
-	rel    row // w_b - w_a
-	signal int // index into Plant.signals
-	gain   float64
-	offset float64
-	peak   float64
+	Friction
+	at  pos
+	rel row // w_b - w_a
 }
 
-// torque is a source: +v[signal] acts along row.
-type torque struct {
-	name   string
-	row    row
-	signal int
-}
-
-// signal is a value over time, in SI.
+// signal is a value over time, in SI: a source, or a law of the plant.
 type signal struct {
 	name   string
 	source Source
+	law    *law
 	unit   Unit
+	most   float64 // largest absolute value to be expected; 0: unknown
 	at     pos
 	read   bool // something depends on it
 }
 
-// output is a port: the sum of what its terms measure.
+// guard is a place where a law has a corner.
+type guard struct {
+	name string
+	at   pos
+	law  law
+}
+
+// output is a port: a linear form of what the plant has.
 type output struct {
 	Port
-	at    pos
-	terms []measure
+	at   pos
+	form form
 }
+
+// form is a sum of quantities.
+type form []measure
 
 // measure is coef times one quantity of the plant; index is into the list that
 // kind says.
@@ -99,11 +131,59 @@ type measure struct {
 type measureKind int
 
 const (
-	ofSpeed       measureKind = iota // nodes
-	ofLinkRel                        // links: w_rel
-	ofLinkTwist                      // links: phi_rel - rest
-	ofLinkTorque                     // links
-	ofFrictionRel                    // frictions: w_rel
-	ofFriction                       // frictions: tau
-	ofSignal                         // signals
+	ofOne      measureKind = iota // the number 1
+	ofSpeed                       // nodes
+	ofAccel                       // nodes: the rate of their speed; in outputs only
+	ofDrive                       // nodes: what drives a prescribed one; in outputs only
+	ofState                       // states
+	ofSignal                      // signals
+	ofFriction                    // frictions: tau; in outputs and efforts only
 )
+
+// speeds is the row as a form, times scale.
+func (r row) speeds(scale float64) form {
+	var f form
+	for _, t := range r {
+		f = append(f, measure{ofSpeed, t.node, scale * t.coef})
+	}
+	return f
+}
+
+// scaled is f times the number k.
+func (f form) scaled(k float64) form {
+	out := make(form, len(f))
+	for i, m := range f {
+		out[i] = measure{m.kind, m.index, k * m.coef}
+	}
+	return out
+}
+
+// plus is f + g.
+func (f form) plus(g form) form { return append(append(form(nil), f...), g...) }
+
+func one(v float64) form    { return form{{ofOne, 0, v}} }
+func stateOf(i int) form    { return form{{ofState, i, 1}} }
+func signalOf(i int) form   { return form{{ofSignal, i, 1}} }
+func frictionOf(i int) form { return form{{ofFriction, i, 1}} }
+func (r row) coef(n int) (c float64) {
+	for _, t := range r {
+		if t.node == n {
+			c += t.coef
+		}
+	}
+	return c
+}
+
+// difference is w[plus] - w[minus]; ground does not move.
+func difference(plus, minus int) row {
+	var r row
+	if plus != ground {
+		r = append(r, term{plus, 1})
+	}
+	if minus != ground {
+		r = append(r, term{minus, -1})
+	}
+	return r
+}
+
+const ground = -1

@@ -3,20 +3,25 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
-// basis is the null-space basis of the rigid connections: w = N·x, with N
-// (nodes × len(free)) the identity on the free nodes.
+// basis is the null-space basis of the rigid connections: w = N·u, with u the speeds
+// of the independent nodes: those with inertia, then the massless ones, then those
+// that a source prescribes. N is the identity on them.
 type basis struct {
-	free []int       // nodes whose speeds are states, in file order
-	rows [][]float64 // per node: its row of N
+	nodes []int       // of the columns
+	free  int         // the first are nodes with inertia: their speeds are states
+	open  int         // the next are massless: springs and dampers determine them
+	rows  [][]float64 // per node: its row of N
 }
 
 // reduce eliminates the ties one after the other (Gauss-Jordan), so that a tie that
-// contradicts those before it can be named. What is eliminated is, in this order of
-// preference, a massless node, an inertia without an initial speed, an inertia with
-// one; the last of its kind in the file. So the free nodes are inertias.
+// contradicts those before it can be named; one that follows from them is dropped.
+// What is eliminated is, in this order of preference, a massless node, an inertia
+// without an initial speed, an inertia with one; the last of its kind in the file. So
+// no inertia depends on a massless node.
 func (p *Plant) reduce() (*basis, error) {
 	n := len(p.nodes)
 	pivots := make([][]float64, n) // dependent node: 0 = row·w, with 1 at the node; else nil
@@ -35,8 +40,11 @@ func (p *Plant) reduce() (*basis, error) {
 		}
 		clean(r, scale)
 		q := p.pivot(r)
+		if q < 0 && largest(r) > 0 {
+			return nil, p.errorf(t.at, "element %q: the speed it gives contradicts the gears and the other speed sources", t.name)
+		}
 		if q < 0 {
-			return nil, p.errorf(t.at, "element %q: its speeds already follow from the other gears; remove it", t.name)
+			continue
 		}
 		f := r[q]
 		for i := range r {
@@ -55,7 +63,7 @@ func (p *Plant) reduce() (*basis, error) {
 				"remove it or correct a ratio", t.name, held)
 		}
 	}
-	return p.freeNodes(pivots)
+	return p.basisOf(pivots), nil
 }
 
 func (p *Plant) errorf(at pos, format string, args ...any) error {
@@ -95,11 +103,14 @@ func (p *Plant) pivot(r []float64) int {
 	best, rank := -1, 3
 	for i, v := range r {
 		k := 0
-		if p.nodes[i].owner == "inertia" {
+		if p.nodes[i].J > 0 {
 			k = 1
 			if p.nodes[i].given {
 				k = 2
 			}
+		}
+		if p.nodes[i].driven > 0 {
+			continue
 		}
 		if v != 0 && k <= rank {
 			best, rank = i, k
@@ -127,21 +138,24 @@ func (p *Plant) held(pivots [][]float64) string {
 	return strings.Join(names, ", ")
 }
 
-func (p *Plant) freeNodes(pivots [][]float64) (*basis, error) {
-	b := &basis{}
+// basisOf sorts the independent nodes and expresses the others in them.
+func (p *Plant) basisOf(pivots [][]float64) *basis {
+	var massive, massless, driven []int
 	for i, n := range p.nodes {
-		if pivots[i] != nil || n.owner == "fixed" {
-			continue
+		switch {
+		case pivots[i] != nil || n.owner == "fixed":
+		case n.J > 0:
+			massive = append(massive, i)
+		case n.driven == 0:
+			massless = append(massless, i)
+		default:
+			driven = append(driven, i)
 		}
-		if n.owner == "" {
-			return nil, p.errorf(n.at, "node %q is massless and nothing determines its speed (it touches %s); "+
-				"give it an inertia, or a gear to a node that has one", n.name, strings.Join(n.users, ", "))
-		}
-		b.free = append(b.free, i)
 	}
+	b := &basis{nodes: slices.Concat(massive, massless, driven), free: len(massive), open: len(massless)}
 	for i := range p.nodes {
-		row := make([]float64, len(b.free))
-		for j, f := range b.free {
+		row := make([]float64, len(b.nodes))
+		for j, f := range b.nodes {
 			switch r := pivots[i]; {
 			case i == f:
 				row[j] = 1
@@ -151,33 +165,12 @@ func (p *Plant) freeNodes(pivots [][]float64) (*basis, error) {
 		}
 		b.rows = append(b.rows, row)
 	}
-	return b, nil
+	return b
 }
 
-// start returns the initial speeds of the free nodes, after checking that those
-// given for others agree with the gears.
-func (p *Plant) start(b *basis) ([]float64, error) {
-	x := make([]float64, len(b.free))
-	for j, f := range b.free {
-		x[j] = p.nodes[f].start
-	}
-	for i, n := range p.nodes {
-		w, size := 0.0, math.Abs(n.start)
-		for j, c := range b.rows[i] {
-			w += c * x[j]
-			size = max(size, math.Abs(c*x[j]))
-		}
-		if n.given && !(math.Abs(w-n.start) <= 1e-9*size) {
-			return nil, p.errorf(n.at, "element %q: w_start %.9g rad/s contradicts the gears, which make it %.9g rad/s",
-				n.name, n.start, w)
-		}
-	}
-	return x, nil
-}
-
-// form expresses a row of node speeds in the free speeds.
+// form expresses a row of node speeds in the independent ones.
 func (b *basis) form(r row) []float64 {
-	f := make([]float64, len(b.free))
+	f := make([]float64, len(b.nodes))
 	scale := 0.0
 	for _, t := range r {
 		for j, c := range b.rows[t.node] {

@@ -7,14 +7,14 @@ type Port struct {
 	Min, Max float64 // accepted range in Unit; ±Inf where there is none
 }
 
-// System is an assembled plant: one linear form for everything the file can say.
+// System is an assembled plant: one form for everything the file can say.
 //
 //	x' = A·x + B·v + Bc·tau        s = W·x        y = C·x + D·v + Dc·tau
 //
-// x are the independent speeds, then the deflections something reads; v the
-// signals (sources and inputs); tau the friction torques, tau > 0 where the slip
-// s = w_b - w_a is positive. Matrices are row-major; the shape is the comment.
-// It is plain data and never changes after Assemble.
+// x are the independent speeds, then the deflections and other states something
+// reads; v the signals (sources, inputs, laws); tau the friction torques, tau > 0
+// where the slip s = w_b - w_a is positive. Matrices are row-major; the shape is
+// the comment. It is plain data and never changes after Assemble.
 type System struct {
 	Name      string
 	States    []Port     // n
@@ -24,7 +24,8 @@ type System struct {
 	Bc        []float64  // n×mc
 	W         []float64  // mc×n
 	E         []float64  // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J
-	Signals   []Signal   // m
+	Signals   []Signal   // m; the laws come last
+	Guards    []Program  // places where a law has a corner: it is passed where the value crosses 0
 	Inputs    []Input    // which signals can be driven from outside
 	Frictions []Friction // mc
 	Outputs   []Port     // p
@@ -33,35 +34,117 @@ type System struct {
 	Dc        []float64  // p×mc
 }
 
-// Signal is one entry of v: what it is as long as nobody drives it.
+// Signal is one entry of v: a law of the state, or else what it is as long as
+// nobody drives it.
 type Signal struct {
 	Name   string
 	Source Source
+	Law    *Program
 }
 
 // Input is a signal that a bus or a file of inputs may drive.
 type Input struct {
 	Port
-	Signal int // index into System.Signals
+	Signal int     // index into System.Signals
+	Delay  float64 // s, >= 0: dead time between a command and its effect
 }
 
-// Friction is a friction element: clutch or brake.
+// Friction is a friction element: clutch, brake, bearing, freewheel.
 //
 // Its torque is bounded by ±capacity while it slips and by ±Peak·capacity while
-// it is stuck, with capacity = Gain·max(0, v[Signal] - Offset).
+// it is stuck, with capacity = Gain·max(0, v[Signal] - Offset). A freewheel
+// (OneWay) never slips backward: stuck, its torque has no lower bound.
 type Friction struct {
 	Name   string
 	Signal int     // index into System.Signals
 	Gain   float64 // N·m per unit of the signal; >= 0
 	Offset float64 // unit of the signal: below it nothing is transmitted
 	Peak   float64 // static over kinetic friction; >= 1
+	OneWay bool
+	Floor  float64 // N·m, >= 0: least static capacity of a freewheel
+
+	Translational bool // the slip is in m/s, the torque a force, N
 }
 
-// Source is a value known in advance as a function of time.
+// Source is a value known in advance as a function of time: its table plus its
+// sine, or, where Sum is given, a sum of products of such.
 //
-// A table is linear between its rows and constant outside them; two rows of
-// equal time are a jump. One row is a constant.
+// A table is linear between its rows, or held with Held, and constant outside
+// them; two rows of equal time are a jump; one row is a constant; no row is 0.
+// With Period > 0 it repeats from Start on, its times counted from there.
 type Source struct {
-	T []float64 // s, not decreasing
-	V []float64 // unit of the signal, len(T)
+	T      []float64 // s, not decreasing
+	V      []float64 // unit of the signal, len(T)
+	Held   bool
+	Start  float64 // s: begin of the periodic table, and of the sine
+	Period float64 // s; 0: the table does not repeat
+
+	Amplitude float64 // sine from Start on: Amplitude·sin(2π·Frequency·(t-Start) + Phase)
+	Frequency float64 // Hz
+	Phase     float64 // rad
+
+	Sum [][]Source // leaves only: the value is the sum over the products of the inner lists
+}
+
+// Program computes a value from linear functionals of the state and the signals,
+// by a short list of operations on a stack of at most MaxStack values.
+type Program struct {
+	Args   []Functional
+	Slopes []float64 // len(Args): largest |d value / d arg| to be expected
+	Ops    []Op
+	Tables []Table
+}
+
+// MaxStack is the depth of the stack of a Program.
+const MaxStack = 16
+
+// Functional is Row·x + sum of Coef[k]·v[Signal[k]] + Const. A signal it reads
+// stands before the law that reads it.
+type Functional struct {
+	Row    []float64 // n
+	Signal []int
+	Coef   []float64
+	Const  float64
+}
+
+// Op is one operation; Index and Value are its operands where it has any.
+type Op struct {
+	Code  Code
+	Index int
+	Value float64
+}
+
+// Code is the kind of an operation. In the comments a is the value below b, the
+// top of the stack.
+type Code uint8
+
+const (
+	Push  Code = iota // Value
+	Arg               // value of Args[Index]
+	Side              // +1 or -1: the side of System.Guards[Index] on which this piece lies
+	Add               // a + b
+	Sub               // a - b
+	Mul               // a·b
+	Div               // a/b; 0 where b is 0
+	Neg               // -b
+	Abs               // |b|
+	Sign              // -1, 0, 1
+	Min               // min(a, b)
+	Max               // max(a, b)
+	Sqrt              // sqrt(max(0, b))
+	Exp               // exp(b)
+	Atan              // atan(b)
+	Sin               // sin(b)
+	Cos               // cos(b)
+	Look              // Tables[Index] at b
+	Look2             // Tables[Index] at row a, column b
+	If                // a where the side of Guards[Index] is +1, otherwise b
+)
+
+// Table is a function of one or two variables, linear (bilinear) between its
+// points, extended by its last two points with Extend and constant otherwise.
+type Table struct {
+	X, Y   []float64 // increasing; Y is empty for one variable
+	Z      []float64 // len(X), or len(X)×len(Y)
+	Extend bool
 }

@@ -262,7 +262,7 @@ func unitAtom(name string) (Unit, bool) {
 	return unitDerived(name)
 }
 
-// unitDerived holds force, pressure, energy, power, current and temperature.
+// unitDerived holds force, pressure, energy, power, current, voltage and temperature.
 func unitDerived(name string) (Unit, bool) {
 	for _, d := range [...]struct {
 		si  string
@@ -273,6 +273,7 @@ func unitDerived(name string) (Unit, bool) {
 		{"J", Dim{2, 1, -2}},
 		{"W", Dim{2, 1, -3}},
 		{"A", Dim{0, 0, 0, 1}},
+		{"V", Dim{2, 1, -3, -1}},
 		{"K", Dim{0, 0, 0, 0, 1}},
 	} {
 		prefix, ok := strings.CutSuffix(name, d.si)

@@ -30,9 +30,10 @@ type Kernel struct {
 	h float64 // period, s
 
 	x     []float64 // n, state at plant time
-	kappa uint32    // lock set; Stuck elements
+	kappa uint64    // lock set: Stuck elements, of redundant ones as many as there are directions
 	mode  []int8    // mc
-	tick  int64     // grid time is tick·h
+	side  []float64 // guards, +1 or -1
+	tick  int64     // grid time at the start of the step is tick·h
 	lag   float64   // s
 	eta   float64   // 1: no event in the last step
 	fault int       // 1 + index of the state that became non-finite
@@ -40,47 +41,73 @@ type Kernel struct {
 	events, transitions uint64
 	log                 []Event
 
-	u, uOld []float64 // inputs: of this tick, of the one before
-	in      []float64 // u or uOld: the one that holds in this piece
-	corner  float64   // next corner of a source, s
-	stalled int       // events since the plant time last moved
+	history    []float64 // History×inputs: the commands of the last ticks
+	latest     int64     // tick of the last command
+	nextSource float64   // next corner of a source, s
+	gap        float64   // two instants closer than this are one, s
+	stalled    int       // events since the plant time last moved
 
-	// Scratch of one piece.
+	piece
+	scratch
+	factor
+	built    Mode // of lock set builtFor, where they are not precomputed
+	builtFor uint64
+}
+
+// piece is what is known about the part of the step being walked.
+type piece struct {
 	length     float64   // s
 	w0, w1, w2 []float64 // m+mc
-	cap0, cap1 []float64 // mc, kinetic capacity at the ends of the piece
-	capC       []float64 // mc×3, its polynomial in theta
-	c          []float64 // (degree+1)×n Taylor coefficients in theta
-	x1, xd     []float64 // n, end of piece, derivative
-	w          []float64 // m+mc, w at an instant
-	tau        []float64 // mc
-	capNow     []float64 // mc, kinetic capacity at an instant
-	slip, rate []float64 // mc, slip and its derivative per s
-	slip1      []float64 // mc, slip at the end of the piece
-	split      []float64 // mc, shift of redundant lock torques inside their null space
-	poly       []float64 // max(degree, 2)+1
-	before     []int8    // mc, modes before an event
+	capC       []float64 // mc×3, kinetic capacity as a polynomial in theta
+	c          []float64 // (degree+1)×n Taylor coefficients of x in theta
+	slip       []float64 // mc, at its start
+	slip1      []float64 // mc, at its end
 	fresh      []bool    // mc: broke away and has not left slipZero yet
-	broken     []bool    // mc, inside resolve
-	returned   []bool    // mc, inside resolve
-	save       []float64 // n, state before the tick
-	ahead      []float64 // n, predicted state
+	split      []float64 // mc, torque of idle elements: see idleTorque
+	lawAt      []float64 // laws×2, their values at the middle and the end
+	size       []float64 // laws, largest value so far
+}
+
+// scratch is room that holds nothing between calls.
+type scratch struct {
+	x1, xd []float64   // n
+	w      []float64   // m+mc, w at an instant
+	tau    []float64   // mc
+	capNow []float64   // mc, kinetic capacity at an instant
+	poly   []float64   // max(degree, 2)+1
+	before []int8      // mc, modes before an event
+	broken []bool      // mc, inside resolve: broke away at this instant
+	limit  []float64   // mc, what an element can carry while stuck, N·m
+	drag   []float64   // mc, what it transmits when it breaks, N·m
+	give   []float64   // mc, torque of an element outside kappa, N·m
+	save   []float64   // n, state before the tick
+	ahead  []float64   // n, predicted state
+	stack  [16]float64 // model.MaxStack
 }
 
 // New makes a kernel at rest on its tables, which it never changes.
 func New(t *Tables) *Kernel {
-	n, mc, mw := t.N, t.Mc, t.M+t.Mc
+	n, mc, mw, laws := t.N, t.Mc, t.M+t.Mc, t.M-t.FirstLaw
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
 		t: t, h: float64(t.PeriodNs) * 1e-9,
-		x: vec(n), mode: make([]int8, mc), log: make([]Event, 0, maxEvents),
-		u: vec(len(t.Inputs)), uOld: vec(len(t.Inputs)),
-		w0: vec(mw), w1: vec(mw), w2: vec(mw),
-		cap0: vec(mc), cap1: vec(mc), capC: vec(3 * mc),
-		c: vec((t.Degree + 1) * n), x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
-		slip: vec(mc), rate: vec(mc), slip1: vec(mc), split: vec(mc), before: make([]int8, mc),
-		poly: vec(max(t.Degree, 2) + 1), fresh: make([]bool, mc), broken: make([]bool, mc), returned: make([]bool, mc),
-		save: vec(n), ahead: vec(n),
+		x: vec(n), mode: make([]int8, mc), side: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
+		history: vec(t.History * len(t.Inputs)),
+		piece: piece{
+			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n),
+			slip: vec(mc), slip1: vec(mc), fresh: make([]bool, mc), split: vec(mc), lawAt: vec(2 * laws), size: vec(laws),
+		},
+		scratch: scratch{
+			x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
+			poly: vec(max(t.Degree, 2) + 1), before: make([]int8, mc), broken: make([]bool, mc),
+			limit: vec(mc), drag: vec(mc), give: vec(mc),
+			save: vec(n), ahead: vec(n),
+		},
+	}
+	k.factor = factor{taken: make([]int, mc), l: vec(mc * mc)}
+	if t.Modes == nil {
+		k.rhs = vec(mc * (2*n + mw))
+		k.built = Mode{A: vec(n * n), B: vec(n * mw), T: vec(mc * n), U: vec(mc * mw), P: vec(n * n)}
 	}
 	k.Reset()
 	return k
@@ -95,29 +122,39 @@ func (k *Kernel) Events() []Event { return k.log }
 // Reset puts the plant back to time 0 and its initial state.
 func (k *Kernel) Reset() {
 	copy(k.x, k.t.X0)
-	copy(k.u, k.t.Start)
-	copy(k.uOld, k.t.Start)
-	k.tick, k.lag, k.eta, k.fault = 0, 0, 1, 0
+	k.tick, k.latest, k.lag, k.eta, k.fault, k.stalled = 0, -1, 0, 1, 0, 0
+	for i := range k.t.History {
+		copy(k.past(int64(i)), k.t.Start)
+	}
 	clear(k.split)
 	clear(k.fresh)
-	k.kappa = 0
-	k.in, k.stalled = k.u, 0
-	k.corner = k.nextCorner(0)
+	clear(k.lawAt)
+	clear(k.size)
+	k.kappa, k.builtFor, k.nextSource, k.gap = 0, 0, 0, cornerGap
 	for i := range k.mode {
 		k.mode[i] = Free
 	}
-	k.sources(0, min(k.h, k.corner))
+	for i := range k.side {
+		k.side[i] = 1
+	}
+	k.sources(k.x, 0, min(k.t.Delta, k.corner(0)))
+	for i := range k.side {
+		if k.run(&k.t.Guards[i], k.x, k.w0[:k.t.M]) < 0 {
+			k.side[i] = -1
+		}
+	}
+	k.sources(k.x, 0, k.length)
 	k.begin(0)
 	k.events, k.transitions = 0, 0
 	k.log = k.log[:0]
 }
 
-// side is the mode an active element has at slip s.
-func side(s float64) int8 {
+// rest is the mode element i takes at slip s when it becomes active.
+func (k *Kernel) rest(i int, s float64) int8 {
 	switch {
 	case s > slipZero:
 		return Forward
-	case s < -slipZero:
+	case s < -slipZero && !k.t.Friction[i].OneWay:
 		return Backward
 	}
 	return Stuck
@@ -133,47 +170,59 @@ func (k *Kernel) Output(y []float64) { k.publish(y) }
 // It panics where the lengths are not those of Dims. It does not allocate, and
 // what it computes depends on nothing but the calls since Reset.
 func (k *Kernel) Step(y, u []float64) {
-	if len(u) != len(k.u) || len(y) != len(k.t.Outputs) {
+	if len(u) != len(k.t.Inputs) || len(y) != len(k.t.Outputs) {
 		panic("kernel: wrong length of u or y")
 	}
 	k.log = k.log[:0]
 	k.eta = 1
 	if k.fault == 0 {
-		copy(k.uOld, k.u)
-		copy(k.u, u)
+		copy(k.past(k.tick), u)
+		k.latest = k.tick
+		k.gap = cornerGap + 1e-15*k.grid()
 		copy(k.save, k.x)
 		k.advance()
-		k.check()
+	}
+	if k.fault != 0 {
+		copy(k.past(k.tick), k.past(k.tick-1))
+		clear(k.split)
+		k.lag = 0
 	}
 	k.tick++
 	k.publish(y)
 }
 
-// check stops a plant whose state is no longer finite: it stays where it last
-// made sense and the output "fault" names the state.
-func (k *Kernel) check() {
+// past is where the inputs given at a tick are kept: for as many ticks as the lag
+// and the longest dead time span. Before the first they are those of Tables.Start.
+func (k *Kernel) past(tick int64) []float64 {
+	m, ring := len(k.t.Inputs), int64(k.t.History)
+	at := int((tick+ring)%ring) * m
+	return k.history[at : at+m]
+}
+
+// failed stops a plant whose state is no longer finite: it stays where the tick
+// began and the output "fault" names the first such state.
+func (k *Kernel) failed() bool {
 	for i, v := range k.x {
 		if !(math.Abs(v) <= math.MaxFloat64) {
 			k.fault = i + 1
 			copy(k.x, k.save)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // publish writes y. While lag > 0 it is the prediction for the grid time.
 func (k *Kernel) publish(y []float64) {
 	t := k.t
 	x := k.x
-	if k.lag > 0 && k.fault == 0 {
+	if k.lag > 0 {
 		k.predict()
 		x = k.ahead
-	} else {
-		k.in = k.u
-		k.sources(float64(k.tick)*k.h, 0)
-		k.instant(0)
-		k.torques(x)
 	}
+	k.sources(x, 0, 0)
+	k.instant(0)
+	k.torques(x)
 	p := len(t.C) / t.N
 	mul(y[:p], t.C, x)
 	mulAdd(y[:p], t.D, k.w[:t.M])
@@ -189,34 +238,44 @@ func (k *Kernel) publish(y []float64) {
 	y[p+2], y[p+3], y[p+4] = float64(k.events), float64(k.transitions), float64(k.fault)
 }
 
-// predict carries the state over the lag with the modes as they are.
+// predict carries the state over the lag with the modes as they are, except that
+// no slip passes through zero: where one would, the state is put at slip zero,
+// momentum kept, as if the element had locked on the way.
 func (k *Kernel) predict() {
 	copy(k.ahead, k.x)
-	k.in = k.u
-	now := float64(k.tick)*k.h - k.lag
-	left := k.lag
-	for range k.t.Split*(2+int(k.t.LagBound/k.h)) + extraPieces {
-		step := min(left, k.t.Delta)
-		k.sources(now, step)
+	local, next := -k.lag, k.nextSource
+	for range k.t.pieces() {
+		length := min(-local, k.t.Delta, max(k.corner(local)-local, k.gap))
+		k.sources(k.ahead, local, length)
 		k.expand(k.ahead)
 		k.horner(k.ahead, 1)
-		now += step
-		left -= step
-		if left <= 0 {
+		modes := k.kappa
+		mul(k.slip, k.t.W, k.ahead)
+		for i, s := range k.slip {
+			if k.direction(i)*s < 0 {
+				k.kappa |= 1 << i
+			}
+		}
+		copy(k.x1, k.ahead)
+		mul(k.ahead, k.use().P, k.x1)
+		k.kappa = modes
+		if local += length; local >= -k.gap {
 			break
 		}
 	}
-	k.instant(1)
-	k.torques(k.ahead)
+	k.nextSource = next
 }
 
 // torques sets tau for state x from w and capNow, which instant has set.
 func (k *Kernel) torques(x []float64) {
-	m := &k.t.Modes[k.kappa]
+	m := k.use()
 	for i := range k.tau {
 		switch k.mode[i] {
 		case Stuck:
-			k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w) + k.split[i]
+			k.tau[i] = k.idleTorque(i)
+			if !k.idle(i) {
+				k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
+			}
 		case Free:
 			k.tau[i] = 0
 		default:

@@ -42,7 +42,7 @@ func identity(n int) []float64 {
 	return out
 }
 
-func popcount(kappa uint32) int { return bits.OnesCount32(kappa) }
+func popcount(kappa uint64) int { return bits.OnesCount64(kappa) }
 
 // mul sets dst = a·x, a row-major len(dst)×len(x). dst and x must not overlap.
 func mul(dst, a, x []float64) {
@@ -78,4 +78,19 @@ func dotRow(a []float64, i int, x []float64) float64 {
 		s += v * x[j]
 	}
 	return s
+}
+
+// axpy adds a·x to dst.
+func axpy(dst []float64, a float64, x []float64) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] += a * x[i]
+	}
+}
+
+// scaleIn multiplies dst by a.
+func scaleIn(dst []float64, a float64) {
+	for i := range dst {
+		dst[i] *= a
+	}
 }

@@ -25,9 +25,9 @@ const (
 
 // Bounds of the tick. They are what makes its cost known before a run.
 const (
-	maxFrictions = 12  // 2^12 lock sets are precomputed
+	maxFrictions = 64  // bits of kappa
 	maxSplit     = 256 // pieces of a step, at most: a faster plant wants a finer grid
-	extraPieces  = 32  // pieces of a tick beyond its regular ones: corners and events
+	extraEvents  = 64  // events a tick looks for beyond its budget: those that move nothing
 	maxDegree    = 24  // of the Taylor polynomial; 1/24! is below rounding
 )
 
@@ -38,6 +38,7 @@ type Options struct {
 	Scheme      Scheme        // "" is Complete
 	Form        Form          // "" is Projected
 	EventBudget int           // events completed per tick under Complete; 0 is 16
+	Memory      int           // bytes that precomputed lock sets may take; 0 is 64 MiB. Beyond it they are factorised in the tick
 	LagBound    time.Duration // lag from which a tick of Papers no longer stops at its first event; 0 is 3 periods
 }
 
@@ -57,39 +58,48 @@ type Tables struct {
 	LagBound    float64 // s
 
 	N, M, Mc  int
+	FirstLaw  int       // the signals from here on are laws
+	History   int       // ticks of commands kept
+	Delay     []float64 // s, dead time of each input
+	Steepness float64   // how fast a law can follow the motion it causes, rad/s
+	Guards    []model.Program
 	Delta     float64 // longest piece, s
 	Split     int     // Period / Delta
+	Corners   int     // of sources in the time one tick can span, at most
 	Degree    int     // of the Taylor polynomial of a piece
 	Radius    float64 // largest eigenvalue over all modes, rad/s
 	X0        []float64
 	W         []float64 // mc×n
 	Bc        []float64 // n×mc
 	Gram      []float64 // mc×mc: W·Bc, slip accelerations per friction torque
+	WA, WB    []float64 // mc×n, mc×(m+mc): W·A, W·(B, Bc)
 	Friction  []model.Friction
 	Signals   []Signal
 	C, D, Dc  []float64 // p×n, p×m, p×mc
 	StateName []string
-	Modes     []Mode // 2^mc, by kappa
+	Open      Mode   // no lock; without Phi and Gamma
+	Modes     []Mode // 2^mc, by kappa; nil where they do not fit
 }
 
 // Signal is where one entry of v comes from.
 type Signal struct {
 	Input  int // index in u, or -1
 	Source model.Source
+	Law    *model.Program
 }
 
 // Mode holds the matrices of one lock set; see the table of symbols.
 type Mode struct {
-	Phi       []float64 // n×n
-	G0        []float64 // n×(m+mc)
-	G1        []float64 // n×(m+mc)
-	G2        []float64 // n×(m+mc)
-	A         []float64 // n×n, the plant on the constraint
-	B         []float64 // n×(m+mc)
-	T         []float64 // mc×n
-	U         []float64 // mc×(m+mc)
-	P         []float64 // n×n
-	Redundant bool      // more locks than directions: the split of the torque is not unique
+	Phi  []float64 // n×n
+	G0   []float64 // n×(m+mc)
+	G1   []float64 // n×(m+mc)
+	G2   []float64 // n×(m+mc)
+	A    []float64 // n×n, the plant on the constraint
+	B    []float64 // n×(m+mc)
+	T    []float64 // mc×n
+	U    []float64 // mc×(m+mc)
+	P    []float64 // n×n
+	Rank int       // directions the locks take; less than their number where the split of the torque is not unique
 }
 
 // Bytes is the memory of the precomputed modes.
@@ -104,8 +114,7 @@ func (t *Tables) Bytes() int {
 
 // Prepare discretises sys on a grid of opt.Period and precomputes every lock set.
 //
-// It fails on a period that is not positive, on more friction elements than can
-// be precomputed, and on a plant too fast for the grid (the message names the
+// It fails on a period that is not positive, on more than 64 friction elements, and on a plant too fast for the grid (the message names the
 // frequency and a period that fits).
 func Prepare(sys *model.System, opt Options) (*Tables, error) {
 	opt, err := complete(sys, opt)
@@ -121,11 +130,12 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 		Gram: product(sys.W, sys.Bc, mc, n, mc),
 	}
 	bindSignals(t, sys, opt.Driven)
+	t.Corners = t.corners()
 	listOutputs(t, sys)
 	for _, s := range sys.States {
 		t.StateName = append(t.StateName, s.Name)
 	}
-	if err := t.buildModes(sys); err != nil {
+	if err := t.buildModes(sys, opt.Memory); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -140,6 +150,9 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	}
 	if opt.EventBudget == 0 {
 		opt.EventBudget = 16
+	}
+	if opt.Memory == 0 {
+		opt.Memory = 64 << 20
 	}
 	if opt.LagBound == 0 {
 		opt.LagBound = 3 * opt.Period
@@ -163,22 +176,36 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	case len(sys.X0) == 0:
 		return opt, fmt.Errorf("kernel: plant %q has no state: it has no inertia that can move", sys.Name)
 	case len(sys.Frictions) > maxFrictions:
-		return opt, fmt.Errorf("kernel: plant %q has %d friction elements; at most %d can be precomputed", sys.Name, len(sys.Frictions), maxFrictions)
+		return opt, fmt.Errorf("kernel: plant %q has %d friction elements; at most %d are possible", sys.Name, len(sys.Frictions), maxFrictions)
 	}
 	return opt, nil
 }
 
 func bindSignals(t *Tables, sys *model.System, driven []bool) {
-	for _, s := range sys.Signals {
-		t.Signals = append(t.Signals, Signal{Input: -1, Source: s.Source})
-	}
-	for i, in := range sys.Inputs {
-		t.Inputs = append(t.Inputs, in.Port)
-		t.Start = append(t.Start, valueAt(&sys.Signals[in.Signal].Source, 0))
-		if driven[i] {
-			t.Signals[in.Signal].Input = i
+	t.FirstLaw, t.Guards = len(sys.Signals), sys.Guards
+	for j, s := range sys.Signals {
+		t.Signals = append(t.Signals, Signal{Input: -1, Source: s.Source, Law: s.Law})
+		if s.Law != nil {
+			t.FirstLaw = min(t.FirstLaw, j)
 		}
 	}
+	h, longest := float64(t.PeriodNs)*1e-9, 0.0
+	for i, in := range sys.Inputs {
+		t.Inputs = append(t.Inputs, in.Port)
+		t.Start = append(t.Start, sourceAt(&sys.Signals[in.Signal].Source, 0, 0))
+		t.Delay = append(t.Delay, in.Delay)
+		if driven[i] {
+			t.Signals[in.Signal].Input = i
+			longest = max(longest, in.Delay)
+		} else {
+			t.Signals[in.Signal].Source = delayed(sys.Signals[in.Signal].Source, in.Delay)
+		}
+	}
+	for _, f := range sys.Frictions {
+		s := &t.Signals[f.Signal].Source
+		*s = crossing(*s, f.Offset)
+	}
+	t.History = int(longest/h) + t.periods() + 2
 }
 
 // listOutputs names y: the plant's own outputs, three per friction element, five
@@ -192,6 +219,11 @@ func listOutputs(t *Tables, sys *model.System) {
 	for _, f := range sys.Frictions {
 		t.Frictions = append(t.Frictions, f.Name)
 		port(f.Name+".mode", "1", -1, 2)
+		if f.Translational {
+			port(f.Name+".v_rel", "m/s", -inf, inf)
+			port(f.Name+".f", "N", -inf, inf)
+			continue
+		}
 		port(f.Name+".w_rel", "rad/s", -inf, inf)
 		port(f.Name+".tau", "N.m", -inf, inf)
 	}

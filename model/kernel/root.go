@@ -1,32 +1,80 @@
 package kernel
 
-// rootSamples are the places at which a polynomial is looked at for its first
-// change of sign. A piece is at most one radian of the fastest mode, so nothing
-// turns twice between two of them.
+import "math"
+
+// rootSamples are the places at which a curve is looked at for its first change
+// of sign. A piece is at most one radian of the fastest mode, so nothing turns
+// twice between two of them.
 const rootSamples = 16
 
-// firstRoot is the first place in (0, 1] at which the polynomial p, positive at
-// the start, becomes negative. A polynomial that starts negative has it at 0.
-func firstRoot(p []float64) (float64, bool) {
-	a, fa := 0.0, p[0]
-	if fa < 0 {
+// thePoly stands for the polynomial in poly; a curve from 0 on is a guard.
+const thePoly = -1
+
+// curve is the value of a curve at theta of the expanded piece, positive while
+// there is no event.
+func (k *Kernel) curve(c int, theta float64) float64 {
+	if c != thePoly {
+		k.horner(k.xd, theta)
+		k.instant(theta)
+		return k.side[c] * k.run(&k.t.Guards[c], k.xd, k.w[:k.t.M])
+	}
+	s := 0.0
+	for j := len(k.poly) - 1; j >= 0; j-- {
+		s = s*theta + k.poly[j]
+	}
+	return s
+}
+
+// firstRoot is the first place in [0, 1] at which a curve, positive at the start,
+// becomes negative. A polynomial that starts negative has it at 0; a guard that
+// was just passed may. Between two samples it may turn: where the samples have a
+// low point, the curve's own is looked at.
+func (k *Kernel) firstRoot(c int) (float64, bool) {
+	const step = 1. / rootSamples
+	a, fa, before := 0.0, k.curve(c, 0), math.Inf(1) // before: the value a step before a
+	if fa < 0 && c == thePoly {
 		return 0, true
 	}
+	fa = max(fa, 0)
 	for j := 1; j <= rootSamples; j++ {
-		b := float64(j) / rootSamples
-		fb := eval(p, b)
-		if fb < 0 || j == rootSamples && fb == 0 {
-			return refine(p, a, b, fa, fb), true
+		b := float64(j) * step
+		fb := k.curve(c, b)
+		if before >= fa && fa <= fb && j > 1 {
+			low := k.lowest(c, a-step, b)
+			if fl := k.curve(c, low); fl < 0 {
+				return k.refine(c, a-step, low, before, fl), true
+			}
 		}
-		a, fa = b, fb
+		if fb < 0 || c == thePoly && j == rootSamples && fb == 0 {
+			return k.refine(c, a, b, fa, fb), true
+		}
+		a, fa, before = b, fb, fa
 	}
 	return 1, false
 }
 
-// refine narrows [a, b] with p(a) >= 0 >= p(b) to rounding, by the Illinois
-// secant with a bisection every third time, and returns the end where p is not
-// positive.
-func refine(p []float64, a, b, fa, fb float64) float64 {
+// lowest is where a curve is lowest in [a, b], where it turns once, or a place
+// where it is negative.
+func (k *Kernel) lowest(c int, a, b float64) float64 {
+	for range 32 { // (2/3)^32 is 2e-6 of a step: the value is then good to 1e-12
+		l, r := a+(b-a)/3, b-(b-a)/3
+		fl, fr := k.curve(c, l), k.curve(c, r)
+		switch {
+		case fl < 0:
+			return l
+		case fl < fr:
+			b = r
+		default:
+			a = l
+		}
+	}
+	return a
+}
+
+// refine narrows [a, b] with curve(a) >= 0 >= curve(b) to rounding, by the
+// Illinois secant with a bisection every third time, and returns the end where
+// the curve is not positive.
+func (k *Kernel) refine(c int, a, b, fa, fb float64) float64 {
 	kept := 0 // which end stayed in the last step: -1 a, 1 b
 	for i := range 90 {
 		m := a + (b-a)/2
@@ -38,7 +86,7 @@ func refine(p []float64, a, b, fa, fb float64) float64 {
 		if m <= a || m >= b {
 			break
 		}
-		if fm := eval(p, m); fm >= 0 {
+		if fm := k.curve(c, m); fm >= 0 {
 			a, fa = m, fm
 			if kept == 1 {
 				fb /= 2
@@ -53,12 +101,4 @@ func refine(p []float64, a, b, fa, fb float64) float64 {
 		}
 	}
 	return b
-}
-
-func eval(p []float64, theta float64) float64 {
-	s := 0.0
-	for j := len(p) - 1; j >= 0; j-- {
-		s = s*theta + p[j]
-	}
-	return s
 }

@@ -2,17 +2,18 @@ package kernel
 
 import (
 	"math"
+	"slices"
 
 	"lockstep/model"
 )
 
-// segment is the row of a table that holds at time t: T[i] <= t < T[i+1]; -1
+// segment is the row of table T that holds at time t: T[i] <= t < T[i+1]; -1
 // before the first.
-func segment(s *model.Source, t float64) int {
-	lo, hi := 0, len(s.T) // number of rows with T <= t
+func segment(T []float64, t float64) int {
+	lo, hi := 0, len(T) // number of rows with T <= t
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		if s.T[mid] <= t {
+		if T[mid] <= t {
 			lo = mid + 1
 		} else {
 			hi = mid
@@ -21,78 +22,254 @@ func segment(s *model.Source, t float64) int {
 	return lo - 1
 }
 
-// line is the straight piece of s around time t: value at t and slope per s.
-func line(s *model.Source, t float64) (v, slope float64) {
-	i := segment(s, t)
-	switch {
-	case i < 0:
-		return s.V[0], 0
-	case i >= len(s.T)-1:
-		return s.V[len(s.V)-1], 0
+// crossing is s with a row more wherever its table passes through v between two
+// rows, so that max(0, s - v) is straight between rows as well. Other sources are
+// returned as they are.
+func crossing(s model.Source, v float64) model.Source {
+	if s.Held || s.Amplitude != 0 || len(s.Sum) > 0 {
+		return s
 	}
-	slope = (s.V[i+1] - s.V[i]) / (s.T[i+1] - s.T[i])
-	return s.V[i] + slope*(t-s.T[i]), slope
+	out := s
+	out.T, out.V = nil, nil
+	for i := range s.T {
+		if i > 0 && (s.V[i-1]-v)*(s.V[i]-v) < 0 && s.T[i] > s.T[i-1] {
+			part := (v - s.V[i-1]) / (s.V[i] - s.V[i-1])
+			out.T, out.V = append(out.T, s.T[i-1]+part*(s.T[i]-s.T[i-1])), append(out.V, v)
+		}
+		out.T, out.V = append(out.T, s.T[i]), append(out.V, s.V[i])
+	}
+	return out
 }
 
-func valueAt(s *model.Source, t float64) float64 {
-	v, _ := line(s, t)
+// delayed is s later by a dead time.
+func delayed(s model.Source, d float64) model.Source {
+	if d == 0 {
+		return s
+	}
+	s.Start += d
+	s.T = slices.Clone(s.T)
+	if s.Period == 0 {
+		for i := range s.T {
+			s.T[i] += d
+		}
+	}
+	sum := make([][]model.Source, len(s.Sum))
+	for i, factors := range s.Sum {
+		for _, f := range factors {
+			sum[i] = append(sum[i], delayed(f, d))
+		}
+	}
+	s.Sum = sum
+	return s
+}
+
+// corners is the largest number of corners, of sources and of commands with a
+// dead time, within the time that one tick can span.
+func (t *Tables) corners() int {
+	span := float64(t.periods()) * float64(t.PeriodNs) * 1e-9
+	most := 0
+	var once []float64
+	leaf := func(s *model.Source) {
+		if s.Period > 0 {
+			most += (len(s.T) + 1) * (int(span/s.Period) + 2)
+		} else {
+			once = append(once, s.T...)
+		}
+		if s.Amplitude != 0 || s.Period > 0 {
+			once = append(once, s.Start)
+		}
+	}
+	for i := range t.Signals {
+		s := &t.Signals[i]
+		switch {
+		case s.Input >= 0:
+			if t.Delay[s.Input] > 0 {
+				most += t.periods()
+			}
+		case len(s.Source.Sum) == 0:
+			leaf(&s.Source)
+		}
+		for _, factors := range s.Source.Sum {
+			for j := range factors {
+				leaf(&factors[j])
+			}
+		}
+	}
+	slices.Sort(once)
+	cluster, first := 0, 0
+	for i := range once {
+		for once[i]-once[first] > span {
+			first++
+		}
+		cluster = max(cluster, i-first+1)
+	}
+	return most + cluster
+}
+
+// sourceAt is the value of s at time t, on the smooth part of it that holds
+// around time mid.
+func sourceAt(s *model.Source, t, mid float64) float64 {
+	if len(s.Sum) == 0 {
+		return leafAt(s, t, mid)
+	}
+	total := 0.0
+	for _, factors := range s.Sum {
+		p := 1.0
+		for i := range factors {
+			p *= leafAt(&factors[i], t, mid)
+		}
+		total += p
+	}
+	return total
+}
+
+func leafAt(s *model.Source, t, mid float64) float64 {
+	v := tableAt(s, t, mid)
+	if s.Amplitude != 0 && mid >= s.Start {
+		v += s.Amplitude * math.Sin(2*math.Pi*s.Frequency*(t-s.Start)+s.Phase)
+	}
 	return v
 }
 
-// nextCorner is the first corner of any source after time t.
-func (k *Kernel) nextCorner(t float64) float64 {
-	next := math.Inf(1)
-	for j := range k.t.Signals {
-		sig := &k.t.Signals[j]
-		if sig.Input >= 0 {
-			continue
+func tableAt(s *model.Source, t, mid float64) float64 {
+	if len(s.T) == 0 {
+		return 0
+	}
+	if s.Period > 0 {
+		if mid < s.Start {
+			return s.V[0]
 		}
-		if i := segment(&sig.Source, t+cornerGap) + 1; i < len(sig.Source.T) {
-			next = min(next, sig.Source.T[i])
+		shift := s.Start + s.Period*math.Floor((mid-s.Start)/s.Period)
+		t, mid = t-shift, mid-shift
+	}
+	i := segment(s.T, mid)
+	switch {
+	case i < 0:
+		return s.V[0]
+	case i >= len(s.T)-1:
+		return s.V[len(s.V)-1]
+	case s.Held:
+		return s.V[i]
+	}
+	return s.V[i] + (s.V[i+1]-s.V[i])*((t-s.T[i])/(s.T[i+1]-s.T[i]))
+}
+
+// cornerAfter is the first corner of s after time t, +Inf where there is none.
+func cornerAfter(s *model.Source, t float64) float64 {
+	if len(s.Sum) == 0 {
+		return leafCorner(s, t)
+	}
+	next := math.Inf(1)
+	for _, factors := range s.Sum {
+		for i := range factors {
+			next = min(next, leafCorner(&factors[i], t))
 		}
 	}
 	return next
 }
 
-// cornerGap is the time below which two instants are one, s.
-const cornerGap = 1e-12
+func leafCorner(s *model.Source, t float64) float64 {
+	next := math.Inf(1)
+	if (s.Amplitude != 0 || s.Period > 0) && t < s.Start {
+		next = s.Start
+	}
+	if len(s.T) == 0 || s.Period > 0 && t < s.Start {
+		return next
+	}
+	shift := 0.0
+	if s.Period > 0 {
+		shift = s.Start + s.Period*math.Floor((t-s.Start)/s.Period)
+		next = min(next, shift+s.Period)
+	}
+	if i := segment(s.T, t-shift) + 1; i < len(s.T) {
+		next = min(next, shift+s.T[i])
+	}
+	return next
+}
 
-// sources sets w over the piece that begins at time t and lasts length:
-// commands held, tables as the straight line they are around the middle of the
-// piece (exact, since pieces end at corners), the torque of slipping elements
-// from the clipped capacity at its two ends and its middle.
-func (k *Kernel) sources(t, length float64) {
+// corner is the first corner of any source, or change of a command, after the
+// local time of this tick, as a local time.
+func (k *Kernel) corner(local float64) float64 {
+	now := k.grid() + local
+	if now+k.gap >= k.nextSource {
+		k.nextSource = math.Inf(1)
+		for j := range k.t.Signals[:k.t.FirstLaw] {
+			if sig := &k.t.Signals[j]; sig.Input < 0 {
+				k.nextSource = min(k.nextSource, cornerAfter(&sig.Source, now+k.gap))
+			}
+		}
+	}
+	next := k.nextSource - k.grid()
+	for _, d := range k.t.Delay {
+		next = min(next, (math.Floor((local+k.gap-d)/k.h)+1)*k.h+d)
+	}
+	return next
+}
+
+// grid is the grid time at the start of this tick, s.
+func (k *Kernel) grid() float64 { return float64(k.tick) * k.h }
+
+// command is input i at a local time: commands hold from the tick of their
+// arrival, after their dead time, until the next.
+func (k *Kernel) command(i int, local float64) float64 {
+	at := min(k.tick+int64(math.Floor((local-k.t.Delay[i])/k.h)), k.latest)
+	if at < 0 {
+		return k.t.Start[i]
+	}
+	return k.past(max(at, k.latest-int64(k.t.History)+1))[i]
+}
+
+// sources sets w over the piece that begins at a local time and lasts length:
+// commands held, sources as the parabola through their values at the start, the
+// middle and the end (exact for tables, since pieces end at corners), laws held
+// at their value at the start until couple refines them, the torque of slipping
+// elements from the clipped capacity.
+func (k *Kernel) sources(x []float64, local, length float64) {
 	k.length = length
-	m := k.t.M
-	for j := range k.t.Signals {
+	mid := local + length/2
+	for j := range k.t.Signals[:k.t.FirstLaw] {
 		sig := &k.t.Signals[j]
 		if sig.Input >= 0 {
-			k.w0[j], k.w1[j], k.w2[j] = k.in[sig.Input], 0, 0
+			k.w0[j], k.w1[j], k.w2[j] = k.command(sig.Input, mid), 0, 0
 			continue
 		}
-		v, slope := line(&sig.Source, t+length/2)
-		k.w0[j], k.w1[j], k.w2[j] = v-slope*length/2, slope*length, 0
+		t, tm := k.grid()+local, k.grid()+mid
+		k.w0[j] = sourceAt(&sig.Source, t, tm)
+		k.w1[j], k.w2[j] = parabola(k.w0[j], sourceAt(&sig.Source, tm, tm), sourceAt(&sig.Source, t+length, tm))
 	}
-	for i := range k.t.Friction {
-		f := &k.t.Friction[i]
-		v, slope := k.w0[f.Signal], k.w1[f.Signal]
-		a := f.Gain * max(0, v-f.Offset)
-		b := f.Gain * max(0, v+slope/2-f.Offset)
-		c := f.Gain * max(0, v+slope-f.Offset)
-		k.cap0[i], k.cap1[i] = a, c
-		k.capC[3*i], k.capC[3*i+1], k.capC[3*i+2] = a, -3*a+4*b-c, 2*a-4*b+2*c
-		dir := 0.0
-		if k.mode[i] == Forward || k.mode[i] == Backward {
-			dir = float64(k.mode[i])
+	if k.t.FirstLaw < k.t.M {
+		k.laws(k.w0[:k.t.M], x)
+		for j := k.t.FirstLaw; j < k.t.M; j++ {
+			k.w1[j], k.w2[j] = 0, 0
 		}
-		k.w0[m+i], k.w1[m+i], k.w2[m+i] = dir*k.capC[3*i], dir*k.capC[3*i+1], dir*k.capC[3*i+2]
+	}
+	for i := range k.mode {
+		k.capacity(i)
+		k.slide(i)
 	}
 }
 
-// capMiddle is the kinetic capacity in the middle of the piece: an element is
-// active in a piece when it is positive there.
-func (k *Kernel) capMiddle(i int) float64 {
-	return k.capC[3*i] + k.capC[3*i+1]/2 + k.capC[3*i+2]/4
+// capacity sets the kinetic capacity of element i over the piece.
+func (k *Kernel) capacity(i int) {
+	f := &k.t.Friction[i]
+	j := f.Signal
+	v, v1, v2 := k.w0[j], k.w1[j], k.w2[j]
+	a := f.Gain * max(0, v-f.Offset)
+	b := f.Gain * max(0, v+v1/2+v2/4-f.Offset)
+	c := f.Gain * max(0, v+v1+v2-f.Offset)
+	k.capC[3*i] = a
+	k.capC[3*i+1], k.capC[3*i+2] = parabola(a, b, c)
+}
+
+// cap1 is the kinetic capacity of element i at the end of the piece.
+func (k *Kernel) cap1(i int) float64 {
+	return k.capC[3*i] + k.capC[3*i+1] + k.capC[3*i+2]
+}
+
+// active reports whether element i has a capacity in the middle of the piece. A
+// freewheel always has: it can lock.
+func (k *Kernel) active(i int) bool {
+	return k.t.Friction[i].OneWay || k.capC[3*i]+k.capC[3*i+1]/2+k.capC[3*i+2]/4 > 0
 }
 
 // instant sets w and capNow at place theta of the piece.
@@ -107,15 +284,21 @@ func (k *Kernel) instant(theta float64) {
 
 // expand sets the Taylor coefficients of the state over the piece, from x:
 // x(theta) = sum c_j·theta^j, c_(j+1) = length/(j+1)·(A·c_j + B·w_j).
-// In the held form it is the papers' straight line (000 eq. 14).
+// In the held form it is the papers' straight line (000 eq. 14) with w at the
+// middle of what has passed of the piece.
 func (k *Kernel) expand(x []float64) {
-	n, m := k.t.N, &k.t.Modes[k.kappa]
+	n, m := k.t.N, k.use()
 	copy(k.c[:n], x)
 	if k.t.Form == Held {
-		k.whole(k.c[n:2*n], x)
 		part := k.length / k.t.Delta
+		mul(k.c[n:2*n], m.Phi, x)
+		mulAdd(k.c[n:2*n], m.G0, k.w0)
+		mul(k.c[2*n:3*n], m.G1, k.w1)
+		mul(k.c[3*n:], m.G2, k.w2)
 		for i := range n {
 			k.c[n+i] = part * (k.c[n+i] - x[i])
+			k.c[2*n+i] *= part
+			k.c[3*n+i] *= part
 		}
 		return
 	}
@@ -130,16 +313,29 @@ func (k *Kernel) expand(x []float64) {
 		case 2:
 			mulAdd(next, m.B, k.w2)
 		}
-		f := k.length / float64(j+1)
-		for i := range next {
-			next[i] *= f
-		}
+		scaleIn(next, k.length/float64(j+1))
+	}
+}
+
+// rates sets xd to the derivative of the state under w: in the held form what a
+// step makes of it, as its lock torques do.
+func (k *Kernel) rates(w []float64) {
+	m := k.use()
+	if k.t.Form == Projected {
+		mul(k.xd, m.A, k.x)
+		mulAdd(k.xd, m.B, w)
+		return
+	}
+	mul(k.xd, m.Phi, k.x)
+	mulAdd(k.xd, m.G0, w)
+	for i, v := range k.x {
+		k.xd[i] = (k.xd[i] - v) / k.t.Delta
 	}
 }
 
 // whole sets dst to the state after one piece of length delta, from x.
 func (k *Kernel) whole(dst, x []float64) {
-	m := &k.t.Modes[k.kappa]
+	m := k.use()
 	mul(dst, m.Phi, x)
 	mulAdd(dst, m.G0, k.w0)
 	mulAdd(dst, m.G1, k.w1)

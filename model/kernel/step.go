@@ -6,62 +6,68 @@ import "math"
 // the rounding of a lock torque.
 const overload = 1e-9
 
-// pieces is the largest number of pieces a tick can take.
+// cornerGap is the time below which two instants are one near time 0, s.
+const cornerGap = 1e-12
+
+// pieces is the largest number of pieces a tick can take: what the period and the
+// longest lag need, and one more for each place where a piece can be cut.
 func (t *Tables) pieces() int {
-	stretched := 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9))
-	return t.Split*stretched + extraPieces
+	return t.periods()*(t.Split+1) + t.Corners + 2*t.events()
 }
 
+// periods is how many periods a tick can span, at most.
+func (t *Tables) periods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9)) }
+
+// events is how many events a tick looks for. The rest of the period is then
+// taken without, so that it always reaches its end.
+func (t *Tables) events() int { return t.EventBudget + extraEvents }
+
 // advance takes the plant towards the grid time of this tick: over the period
-// and what the lag still owes. What it does not reach stays in the lag.
+// and what the lag still owes. What it does not reach stays in the lag. Times in
+// it are local, counted from the grid time at the start of the tick.
 func (k *Kernel) advance() {
-	owed := k.lag
-	total := k.h + owed
-	start := float64(k.tick)*k.h - owed
-	done, found := 0.0, 0
+	local, found, looks := -k.lag, 0, k.t.events()
 	for range k.t.pieces() {
-		left := total - done
-		if left <= cornerGap {
+		left := k.h - local
+		if left <= k.gap {
 			break
 		}
-		now := start + done
-		if k.corner <= now+cornerGap {
-			k.corner = k.nextCorner(now)
-		}
-		length := min(left, k.corner-now)
-		k.in = k.u
-		if done < owed-cornerGap { // the commands of this tick hold from its start
-			k.in = k.uOld
-			length = min(length, owed-done)
-		}
-		if length > k.t.Delta-cornerGap {
+		length := min(left, max(k.corner(local)-local, k.gap))
+		if length > k.t.Delta-k.gap {
 			length = k.t.Delta
 		}
-		k.sources(now, length)
-		k.begin(now)
-		theta, cause := k.walk()
-		done += theta * length
-		if cause < 0 {
+		k.sources(k.x, local, length)
+		k.begin(local)
+		theta, cause := k.walk(local, looks > 0)
+		if k.failed() {
+			return
+		}
+		local += theta * k.length
+		if cause == none {
 			continue
 		}
-		if k.event(start+done, theta, cause) && total-done > cornerGap {
+		looks--
+		if k.event(local, theta, cause) && k.h-local > k.gap {
 			if found++; found == 1 {
-				k.eta = done / total
+				k.eta = (local + k.lag) / (k.h + k.lag)
 			}
-			if k.stop(found, done, total) {
+			if k.stop(found, local) {
 				break
 			}
 		}
 	}
-	if k.lag = total - done; k.lag <= cornerGap {
+	if k.lag = k.h - local; k.lag <= k.gap {
 		k.lag = 0
 	}
 }
 
 // stop reports whether the tick ends at its found-th event.
-func (k *Kernel) stop(found int, done, total float64) bool {
+func (k *Kernel) stop(found int, local float64) bool {
+	if k.h-local > k.t.LagBound {
+		return false
+	}
 	if k.t.Scheme == Papers {
-		return done > cornerGap && total-done <= k.t.LagBound
+		return local+k.lag > k.gap
 	}
 	return found >= k.t.EventBudget
 }
@@ -69,30 +75,32 @@ func (k *Kernel) stop(found int, done, total float64) bool {
 // begin brings the modes in line with the capacities at the start of a piece:
 // elements without capacity are free, others become active, and a lock that is
 // overloaded (a command fell) breaks.
-func (k *Kernel) begin(now float64) {
+func (k *Kernel) begin(local float64) {
 	mul(k.slip, k.t.W, k.x)
 	copy(k.before, k.mode)
-	gained := false
+	again := false
 	for i, s := range k.slip {
-		active := k.capMiddle(i) > 0
+		active := k.active(i)
 		switch {
 		case !active && k.mode[i] != Free:
+			again = again || k.mode[i] == Stuck
 			k.set(i, Free)
 		case active && k.mode[i] == Free:
-			k.set(i, side(s))
-			gained = gained || k.mode[i] == Stuck
+			k.set(i, k.rest(i, s))
+			again = again || k.mode[i] == Stuck
 		}
 		if math.Abs(s) > 10*slipZero {
 			k.fresh[i] = false
 		}
 	}
 	k.instant(0)
+	k.limits(0, 0)
 	k.load()
-	if gained || k.overloaded(-1) >= 0 {
-		k.resolve(-1)
+	if again || k.overloaded(none, true, overload) >= 0 {
+		k.resolve(none)
 		k.land()
 	}
-	if k.count(now) {
+	if k.count(local) {
 		k.events++
 	}
 	for i := range k.mode {
@@ -100,11 +108,9 @@ func (k *Kernel) begin(now float64) {
 	}
 }
 
-// set moves element i to mode to and keeps kappa in step; a split found for the
-// former lock set is void.
+// set moves element i to mode to and keeps kappa in step.
 func (k *Kernel) set(i int, to int8) {
 	k.mode[i] = to
-	clear(k.split)
 	if to == Stuck {
 		k.kappa |= 1 << i
 	} else {
@@ -114,74 +120,129 @@ func (k *Kernel) set(i int, to int8) {
 
 // count records the transitions since before was taken and reports whether there
 // were any.
-func (k *Kernel) count(now float64) bool {
+func (k *Kernel) count(local float64) bool {
 	any := false
 	for i, to := range k.mode {
 		if from := k.before[i]; from != to {
 			any = true
 			k.transitions++
 			if len(k.log) < cap(k.log) {
-				k.log = append(k.log, Event{Time: now, Friction: i, From: from, To: to})
+				k.log = append(k.log, Event{Time: k.grid() + local, Friction: i, From: from, To: to})
 			}
 		}
 	}
 	return any
 }
 
-// walk takes the state to the end of the piece, or to the first event in it. It
-// returns the place and the element that caused it, -1 for none.
-func (k *Kernel) walk() (theta float64, cause int) {
+// Causes of an event: a friction element from 0 on, guard g as -2-g.
+const none = -1
+
+// walk takes the state to the end of the piece, or to the first event in it if it
+// is to look for one. It returns the place and the cause.
+func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	mul(k.slip, k.t.W, k.x)
-	expanded := k.length != k.t.Delta
-	if expanded {
+	expanded := true
+	switch {
+	case k.t.FirstLaw < k.t.M:
+		k.couple()
+		k.horner(k.x1, 1)
+	case k.length != k.t.Delta || k.t.Modes == nil:
 		k.expand(k.x)
 		k.horner(k.x1, 1)
-	} else {
+	default:
 		k.whole(k.x1, k.x)
+		expanded = false
 	}
-	theta, cause = 1, -1
+	theta, cause = 1, none
 	if k.suspect() {
 		if !expanded {
 			k.expand(k.x)
 		}
 		theta, cause = k.first()
+		if cause != none && k.t.FirstLaw < k.t.M {
+			theta, cause = k.shorten(local, theta, cause)
+		}
 	}
-	if cause >= 0 && k.stalled <= 2*k.t.Mc+2 {
+	switch {
+	case cause == none:
+		copy(k.x, k.x1)
+		theta = 1
+	case look && k.stalled <= 2*(k.t.Mc+len(k.side)+1):
 		k.horner(k.x, theta)
 		return theta, cause
-	}
-	copy(k.x, k.x1)
-	if cause >= 0 {
-		k.cross()
+	case look:
+		theta = stride
+		k.horner(k.x, theta)
+		k.cross(local+theta*k.length, theta)
+	default:
+		copy(k.x, k.x1)
+		theta = 1
+		k.cross(local+k.length, 1)
 	}
 	k.stalled = 0
-	return 1, -1
+	return theta, none
 }
 
-// cross is the way out where events pile up at one instant: the piece was taken
-// without them, and what slipped through zero slips the other way.
-func (k *Kernel) cross() {
+// shorten walks the piece again up to just behind the event found at theta: the
+// laws then do not see what lies behind it, where they may have a corner.
+func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
+	length := theta * k.length * (1 + 1e-6)
+	if !(length > k.gap && length < k.length) {
+		return theta, cause
+	}
+	k.sources(k.x, local, length)
+	k.couple()
+	k.horner(k.x1, 1)
+	if !k.suspect() {
+		return 1, none
+	}
+	return k.first()
+}
+
+// stride is the part of a piece that is taken without looking where events pile
+// up at one instant.
+const stride = 1. / 4096
+
+// cross follows a piece that was taken without looking: a slip that passed
+// through zero is put there, momentum kept, and what is then at rest is settled;
+// guards that were passed are passed.
+func (k *Kernel) cross(local, theta float64) {
+	copy(k.before, k.mode)
 	mul(k.slip, k.t.W, k.x)
-	for i, s := range k.slip {
-		if d := k.mode[i]; (d == Forward || d == Backward) && float64(d)*s < 0 {
-			k.mode[i] = -d
-			k.transitions++
+	k.instant(theta)
+	for g := range k.side {
+		if k.side[g]*k.run(&k.t.Guards[g], k.x, k.w[:k.t.M]) < 0 {
+			k.side[g] = -k.side[g]
 		}
+	}
+	passed := false
+	for i, s := range k.slip {
+		if k.direction(i)*s < 0 {
+			k.set(i, Stuck)
+			passed = true
+		}
+	}
+	if !passed {
+		return
+	}
+	k.land()
+	k.resolve(none)
+	k.land()
+	if k.count(local) {
+		k.events++
 	}
 }
 
 // suspect reports whether the piece from x to x1 can hold an event.
 func (k *Kernel) suspect() bool {
-	m := &k.t.Modes[k.kappa]
 	mul(k.slip1, k.t.W, k.x1)
-	mul(k.xd, m.A, k.x)
-	mulAdd(k.xd, m.B, k.w0)
+	k.rates(k.w0)
 	k.instant(1)
 	for i, mode := range k.mode {
 		switch mode {
 		case Free:
 		case Stuck:
-			if k.excess(i, k.x1) > 0 {
+			if k.yields(i) != 0 {
 				return true
 			}
 		default:
@@ -190,57 +251,85 @@ func (k *Kernel) suspect() bool {
 			}
 		}
 	}
+	for g := range k.side {
+		if k.side[g]*k.run(&k.t.Guards[g], k.x1, k.w[:k.t.M]) < 0 {
+			return true
+		}
+	}
 	return false
 }
 
-// excess is by how much the lock torque of stuck element i in state x, with the
-// inputs that instant has set, exceeds its static capacity, N·m.
-func (k *Kernel) excess(i int, x []float64) float64 {
-	m := &k.t.Modes[k.kappa]
-	tau := dotRow(m.T, i, x) + dotRow(m.U, i, k.w) + k.split[i]
-	k.tau[i] = tau
-	static := k.t.Friction[i].Peak * k.capNow[i]
-	return math.Abs(tau) - static*(1+overload)
+// yields is the side, +1 or -1, on which the lock torque of stuck element i can
+// exceed its static capacity: at the end of the piece, or in between by the
+// parabola through both ends and the slope. 0: on none.
+func (k *Kernel) yields(i int) float64 {
+	m, f := k.use(), &k.t.Friction[i]
+	if k.idle(i) {
+		return 0
+	}
+	tau0, tau1 := k.tau[i], dotRow(m.T, i, k.x1)+dotRow(m.U, i, k.w)
+	slope := k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
+	static := f.Peak * k.capNow[i]
+	if f.OneWay {
+		if tau1 > max(static, f.Floor)*(1+overload) {
+			return 1
+		}
+		return 0
+	}
+	if math.Abs(tau1) > static*(1+overload) {
+		return math.Copysign(1, tau1)
+	}
+	for _, side := range [2]float64{1, -1} {
+		if sags(f.Peak*k.capC[3*i]-side*tau0, static-side*tau1, f.Peak*k.capC[3*i+1]-side*slope) {
+			return side
+		}
+	}
+	return 0
+}
+
+// sags reports whether a curve over the piece that starts at a with slope r and
+// ends at b, both positive, can reach zero in between: the parabola through them
+// does, within what a sine of at most one radian departs from it.
+func sags(a, b, r float64) bool {
+	c := b - a - r
+	return r < 0 && c > 0 && a-r*r/(4*c) <= 0.05*(c-r)
 }
 
 // dips reports whether the slip of slipping element i can reach zero: at the end
-// of the piece, or in between by the parabola through both ends and the slope.
+// of the piece, or in between by the parabola through both ends and the slope. A
+// slip that just left zero can come back on any curve.
 func (k *Kernel) dips(i int) bool {
-	d := float64(k.mode[i])
+	d := k.direction(i)
 	s0, s1 := d*k.slip[i], d*k.slip1[i]
-	if k.fresh[i] {
-		s0, s1 = s0+slipZero, s1+slipZero
-	}
-	if s1 <= 0 {
-		return true
-	}
-	r := d * dotRow(k.t.W, i, k.xd) * k.length
-	c := s1 - s0 - r
-	return r < 0 && c > 0 && s0-r*r/(4*c) <= 0.05*math.Abs(c)
+	return k.fresh[i] || s1 <= 0 || sags(s0, s1, d*dotRow(k.t.W, i, k.xd)*k.length)
 }
 
-// first finds the first event of the expanded piece: place and element, or 1
-// and -1.
+// first finds the first event of the expanded piece: place and cause.
 func (k *Kernel) first() (theta float64, cause int) {
-	theta, cause = 1, -1
+	theta, cause = 1, none
 	for i, mode := range k.mode {
 		switch mode {
 		case Free:
 			continue
 		case Stuck:
-			k.instant(1)
-			if k.excess(i, k.x1) <= 0 {
+			side := k.yields(i)
+			if side == 0 {
 				continue
 			}
-			k.torquePoly(i)
+			k.torquePoly(i, side)
 		default:
 			if !k.dips(i) {
 				continue
 			}
 			k.slipPoly(i)
 		}
-		if at, ok := firstRoot(k.poly); ok && (cause < 0 || at < theta) {
+		if at, ok := k.firstRoot(thePoly); ok && (cause == none || at < theta) {
 			theta, cause = at, i
+		}
+	}
+	for g := range k.side {
+		if at, ok := k.firstRoot(g); ok && (cause == none || at < theta) {
+			theta, cause = at, -2-g
 		}
 	}
 	return theta, cause
@@ -260,44 +349,55 @@ func (k *Kernel) slipPoly(i int) {
 }
 
 // torquePoly sets poly to the reserve of stuck element i over the piece: static
-// capacity minus lock torque, on the side that is exceeded at the end.
-func (k *Kernel) torquePoly(i int) {
-	m, n := &k.t.Modes[k.kappa], k.t.N
-	side := math.Copysign(1, k.tau[i])
-	peak := k.t.Friction[i].Peak * (1 + overload/2)
+// capacity minus lock torque, on one side.
+func (k *Kernel) torquePoly(i int, side float64) {
+	m, n, f := k.use(), k.t.N, &k.t.Friction[i]
 	clear(k.poly)
+	if f.Peak*k.capNow[i] < f.Floor {
+		k.poly[0] = f.Floor * (1 + overload/2)
+	} else {
+		for j := range 3 {
+			k.poly[j] = f.Peak * (1 + overload/2) * k.capC[3*i+j]
+		}
+	}
 	for j := range k.t.Degree + 1 {
-		k.poly[j] = -side * dotRow(m.T, i, k.c[j*n:(j+1)*n])
+		k.poly[j] -= side * dotRow(m.T, i, k.c[j*n:(j+1)*n])
 	}
 	for j, w := range [3][]float64{k.w0, k.w1, k.w2} {
-		k.poly[j] += peak*k.capC[3*i+j] - side*dotRow(m.U, i, w)
+		k.poly[j] -= side * dotRow(m.U, i, w)
 	}
-	k.poly[0] -= side * k.split[i]
 }
 
-// event lets the element that caused it and those at rest with it make their one
-// transition. It reports whether any made one.
-func (k *Kernel) event(now, theta float64, cause int) bool {
+// event lets what caused it and the elements at rest with it make their one
+// transition. It reports whether a friction element made one.
+func (k *Kernel) event(local, theta float64, cause int) bool {
 	if theta*k.length > slipZero {
 		k.stalled = 0
 	}
 	k.stalled++
+	if cause < none {
+		k.side[-2-cause] = -k.side[-2-cause]
+		k.events++
+		return false
+	}
 	copy(k.before, k.mode)
 	mul(k.slip, k.t.W, k.x)
 	k.instant(theta)
-	force := -1
+	k.rates(k.w)
+	force := none
 	if k.mode[cause] == Stuck {
 		force = cause
 	}
 	for i, s := range k.slip {
-		slips := k.mode[i] == Forward || k.mode[i] == Backward
-		if slips && (i == cause || math.Abs(s) <= slipZero && !k.fresh[i]) {
+		d := k.direction(i)
+		leaves := k.fresh[i] && d*dotRow(k.t.W, i, k.xd) >= 0
+		if d != 0 && (i == cause || math.Abs(s) <= 2*slipZero && !leaves) {
 			k.set(i, Stuck)
 		}
 	}
 	k.resolve(force)
 	k.land()
-	changed := k.count(now)
+	changed := k.count(local)
 	if changed {
 		k.events++
 	}

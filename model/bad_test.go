@@ -1,0 +1,156 @@
+package model
+
+import (
+	"strings"
+	"testing"
+)
+
+// lorry is a small sound plant of the elements that the train lacks.
+const lorry = `plant: lorry
+parameters: {J: 1}
+inputs:
+  pedal: {unit: "%", min: 0, max: 100}
+  i: {unit: mA, min: 0, max: 1000, delay: 5 ms}
+assemblies:
+  end:
+    parameters: {d: 1 N.m.s/rad, J:}
+    flanges: [axle]
+    signals: [p]
+    elements:
+      rim: {type: inertia, J: J}
+      drag: {type: damper, a: axle, b: rim, d: d}
+      hold: {type: brake, flange: rim, mu: 0.4, cgeo: 1, area: 10 cm2, pressure: p}
+elements:
+  crank: {type: inertia, J: 0.2, w_start: 800 rpm}
+  engine: {type: engine, flange: crank, throttle: pedal, full_load: [[0 rpm, 100], [6000 rpm, 150]], drag: [[0, -20], [600, -20]], idle_speed: 750 rpm, idle_gain: 2, idle_torque: 50}
+  converter: {type: torque_converter, impeller: crank, turbine: turbine, lambda: [[0, 0.003], [0.8, 0.002]], ratio: [[0, 2], [0.9, 1]]}
+  turbine: {type: inertia, J: 0.1}
+  valve: {type: hydraulic_actuator, current: i, pressure_map: [[0 mA, 0 bar], [1000 mA, 20 bar]], lag: 20 ms}
+  oneway: {type: one_way_clutch, a: turbine, b: ring, mu_pos: [[0, 0.1], [100, 0.12]], cgeo: 1 m, area: 10 cm2, pressure: valve}
+  ring: {type: inertia, J: J}
+  set: {type: ideal_planetary, sun: turbine, carrier: out, ring: ring, ratio: 2}
+  out: {type: inertia, J: 0.1}
+  left: {type: end, axle: out, p: 3 bar, J: 0.5}
+  play: {type: elasto_backlash, a: out, b: axle, c: 1e4, d: 10, backlash: 1 deg}
+  axle: {type: inertia, J: 1}
+  car: {type: vehicle, flange: axle, m: 2 t, R: 0.4 m, A: 4 m2, Cd: 0.5, Cr: 0.01, inclination: 2 %}
+  trailer: {type: mass, m: 1 t}
+  hitch: {type: elasto_gap, a: car, b: trailer, c: 1e5, d: 1e3}
+  rub: {type: support_friction, flange: trailer, f_pos: [[0, 100], [10, 150]]}
+  fan: {type: quadratic_speed_dependent_torque, flange: crank, tau_nominal: -3, w_nominal: 300}
+  test: {type: inertia, J: 1}
+  push: {type: torque, flange: test, tau: {sum: [1, {sine: {amplitude: 2 N.m, f: 3 Hz}}]}}
+outputs:
+  v: {speed: car, min: -10 km/h}
+  rim: {speed: left.rim}
+  p: {signal: valve}
+`
+
+func TestLorryIsSound(t *testing.T) {
+	if err := loadAssemble(lorry); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var lorryCases = []struct {
+	name, old, new string
+	want           string
+}{
+	{"spring between turning and moving", "hitch: {type: elasto_gap, a: car, b: trailer, c: 1e5, d: 1e3}", "«hitch»: {type: spring, a: axle, b: trailer, c: 1e5}", `element "hitch": node "axle" is rotational by element "axle"; spring wants a translational one`},
+	{"gear on a mass", "  fan:", "  «bad»: {type: ideal_gear, a: trailer, b: crank, ratio: 2}\n  fan:", `element "bad": node "trailer" is translational by element "trailer"; ideal_gear wants a rotational one`},
+	{"force on an inertia", "  fan:", "  «bad»: {type: force, flange: crank, f: 1}\n  fan:", `element "bad": node "crank" is rotational by element "crank"; force wants a translational one`},
+	{"brake on a mass", "  fan:", "  «bad»: {type: brake, flange: trailer, mu: 1, cgeo: 1, fn: 1}\n  fan:", `element "bad": node "trailer" is translational by element "trailer"; brake wants a rotational one`},
+	{"angle of a mass", "{signal: valve}", "{«angle»: trailer}", `output "p": angle: it moves and does not turn; position is wanted`},
+	{"position of an inertia", "{signal: valve}", "{«position»: crank}", `output "p": position: it turns and does not move; angle is wanted`},
+	{"rotational parameter", "  fan:", "  bad: {type: spring, a: car, b: trailer, c: 1, «phi_rel0»: 1}\n  fan:", `element "bad": it is translational; s_rel0 and s_rel_start are wanted`},
+	{"negative mass", "m: 1 t", "m: «-1 t»", `element "trailer": mass m -1000 kg is not positive`},
+	{"NaN mass", "m: 1 t", "m: «.nan»", `element "trailer": m: .nan is not a finite number`},
+	{"infinite stiffness", "c: 1e5, d: 1e3", "c: «.inf», d: 1e3", `element "hitch": c: .inf is not a finite number`},
+	{"unit of a mass", "m: 1 t", "m: «1 bar»", `element "trailer": m: "1 bar": unit bar does not fit, kg is wanted`},
+	{"negative tooth ratio", "ratio: 2}", "ratio: «-2»}", `element "set": ratio -2 is not positive`},
+	{"unknown planets", "ratio: 2}", "ratio: 2, planets: «triple»}", `element "set": planets: "triple" is neither single nor double`},
+	{"friction table not increasing", "[100, 0.12]", "«[»0, 0.12]", `element "oneway": mu_pos: 0 rad/s comes after 0 rad/s; the first column must increase`},
+	{"friction table without standstill", "mu_pos: [[0, 0.1]", "mu_pos: «[»[1, 0.1]", `element "oneway": mu_pos: the first row is at slip 1; 0 is wanted`},
+	{"friction table below zero", "mu_pos: [[0, 0.1], [100, 0.12]]", "mu_pos: «[»[0, 0.1], [100, -0.12]]", `element "oneway": mu_pos: value -0.12 in row 2 is negative`},
+	{"mu twice", "mu_pos: [[0, 0.1], [100, 0.12]]", "mu_pos: [[0, 0.1]], «mu»: 0.1", `element "oneway": mu and mu_pos; one of them is wanted`},
+	{"row too long", "[100, 0.12]", "«[»100, 0.12, 3]", `element "oneway": mu_pos: row of 3 values; 2 are wanted`},
+	{"engine without table", "full_load: [[0 rpm, 100], [6000 rpm, 150]]", "lag: 0.1", `17:3: model: element "engine": engine needs either map or full_load`},
+	{"engine with two tables", "drag: [[0, -20], [600, -20]]", "map: {w: [0, 1], throttle: [0, 1], tau: [[0, 0], [1, 1]]}", `17:3: model: element "engine": engine needs either map or full_load`},
+	{"engine map of the wrong size", "full_load: [[0 rpm, 100], [6000 rpm, 150]], drag: [[0, -20], [600, -20]]", "map: {w: [0, 1], throttle: [0, 1], tau: [[0, 0], «[»1]]}", `element "engine": map: tau: row of 1 values; one for each of the 2 values of throttle is wanted`},
+	{"engine map going back", "full_load: [[0 rpm, 100], [6000 rpm, 150]], drag: [[0, -20], [600, -20]]", "map: {w: [0 rpm, «-1 rpm»], throttle: [0, 1], tau: [[0, 0], [1, 1]]}", `element "engine": map: w: -0.104719755 rad/s comes after 0 rad/s; it must increase`},
+	{"idle gain alone", "idle_speed: 750 rpm, idle_gain: 2, idle_torque: 50", "«idle_gain»: 2", `element "engine": idle_gain goes with idle_speed`},
+	{"negative lag", "lag: 20 ms", "lag: «-20 ms»", `element "valve": lag -0.02 s is negative`},
+	{"converter without table", "lambda: [[0, 0.003], [0.8, 0.002]], ", "", `18:3: model: element "converter": torque_converter needs either lambda (N.m.s2) or K (rad/s over the root of N.m)`},
+	{"converter of one row", "lambda: [[0, 0.003], [0.8, 0.002]]", "lambda: [[0, 0.003]]", `18:3: model: element "converter": lambda or K: one row; at least two are wanted`},
+	{"fill data without a volume", "lag: 20 ms", "«flow»: 1", `element "valve": flow goes with fill_volume`},
+	{"kiss below fill", "lag: 20 ms", "fill_volume: 1 cm3, fill_pressure: 2 bar, kiss_pressure: «1 bar», stiffness: 1e11, flow: 1e-4", `element "valve": kiss_pressure 100000 Pa is below fill_pressure 200000 Pa`},
+	{"actuator without current", "current: i, ", "", `20:3: model: element "valve": hydraulic_actuator needs current (of the solenoid, A, or the name of an input)`},
+	{"delay too long", "delay: 5 ms", "delay: «5 s»", `input "i": delay 5 s is outside 0 to 1 s`},
+	{"delay negative", "delay: 5 ms", "delay: «-5 ms»", `input "i": delay -0.005 s is outside 0 to 1 s`},
+	{"sine without frequency", "{sine: {amplitude: 2 N.m, f: 3 Hz}}", "{sine: «{»amplitude: 2 N.m}}", `element "push": tau: sum: sine: f is missing`},
+	{"sine of a wrong unit", "amplitude: 2 N.m", "amplitude: «2 bar»", `element "push": tau: sum: sine: amplitude: "2 bar": unit bar does not fit, N.m is wanted`},
+	{"frequency in seconds", "f: 3 Hz", "f: «3 s»", `element "push": tau: sum: sine: f: "3 s": unit s does not fit, Hz is wanted`},
+	{"unknown source parameter", "f: 3 Hz", "«freq»: 3 Hz", `element "push": tau: sum: sine: unknown key "freq"; known: amplitude, f, phase, offset, startTime`},
+	{"two sources in one", "{sine: {amplitude: 2 N.m, f: 3 Hz}}", "{sine: {amplitude: 2 N.m, f: 3 Hz}, «step»: {height: 1}}", `element "push": tau: sum: sine and step in one value; write a sum`},
+	{"pulse longer than its period", "{sine: {amplitude: 2 N.m, f: 3 Hz}}", "{trapezoid: «{»amplitude: 1, rising: 1, width: 1, falling: 1, period: 2}}", `element "push": tau: sum: trapezoid: a period of 2 s does not hold its pulse of 3 s`},
+	{"half a pulse", "{sine: {amplitude: 2 N.m, f: 3 Hz}}", "{pulse: «{»amplitude: 1, width: 50, period: 1, nperiod: 1.5}}", `element "push": tau: sum: pulse: nperiod 1.5 is not a whole number up to 1000; -1 is for ever`},
+	{"ramp backwards", "{sine: {amplitude: 2 N.m, f: 3 Hz}}", "{ramp: «{»height: 1, duration: -1 s}}", `element "push": tau: sum: ramp: duration -1 s is negative`},
+	{"period too short", "{sine: {amplitude: 2 N.m, f: 3 Hz}}", "{table: [[0, 1], [2, 1]], period: «1 s»}", `element "push": tau: sum: table: period 1 s does not hold the table, 0 s to 2 s`},
+	{"held maybe", "{sine: {amplitude: 2 N.m, f: 3 Hz}}", "{table: [[0, 1], [2, 1]], held: «perhaps»}", `element "push": tau: sum: table: held: "perhaps" is neither true nor false`},
+	{"held sine", "{sine: {amplitude: 2 N.m, f: 3 Hz}}", "{sine: {amplitude: 2 N.m, f: 3 Hz}, «held»: true}", `element "push": tau: sum: sine: held goes with table`},
+	{"empty sum", "{sum: [1, {sine: {amplitude: 2 N.m, f: 3 Hz}}]}", "{sum: «[»]}", `element "push": tau: sum: empty; values to add are wanted`},
+	{"second factor with a unit", "{sum: [1, {sine: {amplitude: 2 N.m, f: 3 Hz}}]}", "{product: [1, «2 N.m»]}", `element "push": tau: product: "2 N.m": unit N.m does not fit, 1 is wanted`},
+	{"signal of another unit", "{sum: [1, {sine: {amplitude: 2 N.m, f: 3 Hz}}]}", "«valve»", `element "push": tau: signal "valve" is in Pa; N.m is wanted`},
+	{"sine outside the range", "pedal: {unit: \"%\", min: 0, max: 100}", "pedal: {unit: \"%\", min: 0, max: 100, default: «{»sine: {amplitude: 60, f: 1, offset: 50}}}", `input "pedal": default reaches -10 % to 110 %, outside 0 % to 100 %`},
+	{"assembly unknown flange key", "left: {type: end, axle: out,", "left: {type: end, «axel»: out,", `element "left": assembly "end": unknown key "axel", did you mean "axle"?; known: type, axle, p, d, J`},
+	{"assembly without flange", "  left: {type: end, axle: out, ", "  «left»: {type: end, ", `element "left": assembly "end" needs axle (the name of a node)`},
+	{"assembly without parameter", "  left: {type: end, axle: out, p: 3 bar, J: 0.5}", "  «left»: {type: end, axle: out, p: 3 bar}", `element "left": assembly "end" needs parameter J`},
+	{"assembly without signal", "  left: {type: end, axle: out, p: 3 bar, J: 0.5}", "  «left»: {type: end, axle: out, J: 0.5}", `element "left": assembly "end" needs p (a value over time)`},
+	{"assembly parameter of another unit", "J: 0.5}", "J: 0.5, d: «3 bar»}", `element "left": d: unit bar does not fit, the assembly has N.m.s/rad`},
+	{"assembly signal of another unit", "p: 3 bar, J", "p: «3 m», J", `element "left": p: "3 m": unit m does not fit, Pa is wanted`},
+	{"error inside an assembly", "drag: {type: damper, a: axle, b: rim, d: d}", "drag: {type: damper, a: axle, b: rim, d: «dd»}", `element "left.drag" of assembly "end": d: "dd": "dd" is not a known parameter, did you mean "d"?`},
+	{"bad value through a parameter", "p: 3 bar, J: 0.5}", "p: 3 bar, J: -1}", `12:31: model: element "left.rim" of assembly "end": inertia J -1 kg.m2 is not positive`},
+	{"assembly in itself", "      drag: {", "      again: {type: «end», axle: axle, p: p}\n      drag: {", `element "left.again" of assembly "end": assembly "end" contains itself`},
+	{"assembly named like a type", "  end:", "  «mass»:", `assembly "mass": an element type has the same name`},
+	{"assembly without elements", "    elements:\n      rim: {type: inertia, J: J}\n      drag: {type: damper, a: axle, b: rim, d: d}\n      hold: {type: brake, flange: rim, mu: 0.4, cgeo: 1, area: 10 cm2, pressure: p}\n", "", `7:3: model: assembly "end": it has no elements`},
+	{"a name taken in an assembly", "signals: [p]", "signals: [«d»]", `assembly "end": "d" is taken, or not a name (letters, digits and _)`},
+	{"a sub-assembly as node", "a: out, b: axle, c: 1e4", "a: «left», b: axle, c: 1e4", `element "play": a: "left" is a sub-assembly, not a node; a node in it is left.NAME`},
+	{"an unknown node in a sub-assembly", "a: out, b: axle, c: 1e4", "a: «left.rimm», b: axle, c: 1e4", `element "play": a: "left.rimm" is not a node, did you mean "left.rim"?`},
+	{"a signal nobody gives", "pressure: valve}", "pressure: «value»}", `element "oneway": pressure: "value": "value" is not a known parameter, did you mean "valve"?`},
+	{"laws in a circle", "current: i, pressure_map: [[0 mA, 0 bar], [1000 mA, 20 bar]], lag: 20 ms", "current: {sum: [i, {product: [1e-6 A/Pa, valve]}]}, pressure_map: [[0 mA, 0 bar], [1000 mA, 20 bar]]", `20:3: model: valve, valve.p_map, valve.current depend on each other without a state between; give one of them a lag`},
+	{"speed source that jumps", "  fan:", "  drive: {type: speed, flange: test, w_ref: {step: {height: 1}}, exact: «true»}\n  fan:", `element "drive": exact: the source jumps, which takes an infinite torque; use f_crit`},
+	{"speed source of an input", "  fan:", "  drive: {type: speed, flange: test, w_ref: {product: [1 rad/s, pedal]}, exact: «true»}\n  fan:", `element "drive": exact wants a source that is known in advance; "drive.w_ref" is not, use f_crit`},
+	{"speed source of a position", "  fan:", "  drive: {type: speed, flange: test, «v_ref»: 1}\n  fan:", `element "drive": it is rotational; w_ref is wanted`},
+	{"two speed sources on one node", "  fan:", "  drive: {type: speed, flange: test, w_ref: 1}\n  «drive2»: {type: speed, flange: test, w_ref: 1}\n  fan:", `element "drive2": the speed it gives contradicts the gears and the other speed sources`},
+	{"exact perhaps", "  fan:", "  drive: {type: speed, flange: test, w_ref: 1, exact: «maybe»}\n  fan:", `element "drive": exact: "maybe" is neither true nor false`},
+	{"clutch between driven nodes", "  fan:", "  drive: {type: speed, flange: test, w_ref: 1}\n  «grip»: {type: brake, flange: test, mu: 1, cgeo: 1, fn: 1}\n  fan:", `element "grip": the speeds of both its sides are prescribed; remove it`},
+	{"power of a clutch", "{signal: valve}", "{power: «oneway»}", `output "p": power: the torque of type one_way_clutch is known only after the step; multiply its torque and w_rel`},
+	{"unknown state", "{signal: valve}", "{state: «valve.p_valf»}", `output "p": state: "valve.p_valf" is not a state, did you mean "valve.p_valve"?`},
+	{"unknown signal", "{signal: valve}", "{signal: «valv»}", `output "p": signal: "valv" is not an input, did you mean "valve"?`},
+	{"torque of a mass", "{signal: valve}", "{«torque»: hitch}", `output "p": torque: it moves and does not turn; force is wanted`},
+	{"output range upside down", "min: -10 km/h", "min: 10, max: «1»", `output "v": max 1 m/s is below min 10 m/s`},
+	{"massless node on springs with a torque", "  fan:", "  s1: {type: spring, a: test, b: «n», c: 1}\n  t1: {type: torque, flange: n, tau: 1}\n  fan:", `node "n" is massless, hangs on springs alone, and a torque acts on it; give it an inertia, or a damper`},
+	{"massless nodes that nothing holds", "  fan:", "  f1: {type: torque, flange: «n1», tau: 1}\n  g1: {type: ideal_gear, a: n1, b: n2, ratio: 2}\n  g2: {type: ideal_gear, a: n2, b: n3, ratio: 2}\n  f2: {type: torque, flange: n3, tau: 1}\n  fan:", `node "n1" is massless and nothing determines its speed (it touches f1, g1); give it an inertia, or a gear to a node that has one`},
+}
+
+func TestBadElementsAreNamedByPlace(t *testing.T) {
+	for _, c := range lorryCases {
+		t.Run(c.name, func(t *testing.T) {
+			if !strings.Contains(lorry, c.old) {
+				t.Fatalf("the lorry has no %q", c.old)
+			}
+			text, at := marked(strings.Replace(lorry, c.old, c.new, 1))
+			err := loadAssemble(text)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			want := "t.yaml:" + c.want // with its place where nothing is marked
+			if at != "" {
+				want = "t.yaml:" + at + ": model: " + c.want
+			}
+			if err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,186 @@
+package kernel
+
+import (
+	"math"
+
+	"lockstep/model"
+)
+
+// coupling bounds the iterations that bring the laws of a piece in line with the
+// motion they cause. Pieces are so short that each gains about a digit.
+const coupling = 12
+
+// laws sets the law signals of v for state x; the signals before them are set.
+func (k *Kernel) laws(v, x []float64) {
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		v[j] = k.run(k.t.Signals[j].Law, x, v)
+	}
+}
+
+// couple brings the laws over the piece in line with the motion they cause. Each
+// law signal is the parabola through its values at the start, the middle and the
+// end of the piece, and the state follows exactly from these: collocation at the
+// three Lobatto points, of order four where the laws are smooth. It leaves the
+// piece expanded.
+func (k *Kernel) couple() {
+	k.expand(k.x)
+	first, m := k.t.FirstLaw, k.t.M
+	for range coupling {
+		settled := true
+		for p, theta := range [2]float64{0.5, 1} {
+			k.horner(k.x1, theta)
+			k.instant(theta)
+			k.laws(k.w[:m], k.x1)
+			for j := first; j < m; j++ {
+				q := j - first
+				k.size[q] = max(k.size[q], math.Abs(k.w[j]))
+				settled = settled && math.Abs(k.w[j]-k.lawAt[2*q+p]) <= 1e-13*k.size[q]
+				k.lawAt[2*q+p] = k.w[j]
+			}
+		}
+		for j := first; j < m; j++ {
+			q := j - first
+			k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawAt[2*q], k.lawAt[2*q+1])
+		}
+		for i := range k.mode {
+			k.capacity(i)
+			k.slide(i)
+		}
+		k.expand(k.x)
+		if settled {
+			return
+		}
+	}
+}
+
+// parabola gives the coefficients of a + w1·theta + w2·theta² through a, b and c
+// at 0, 1/2 and 1; they are exactly 0 for a constant.
+func parabola(a, b, c float64) (w1, w2 float64) {
+	w2 = 2*(a-b) + 2*(c-b)
+	return c - a - w2, w2
+}
+
+// run is the value of program p in state x with the signals v.
+func (k *Kernel) run(p *model.Program, x, v []float64) float64 {
+	s, top := &k.stack, -1
+	for _, op := range p.Ops {
+		switch op.Code {
+		case model.Push:
+			top++
+			s[top] = op.Value
+		case model.Arg:
+			top++
+			s[top] = functional(&p.Args[op.Index], x, v)
+		case model.Side:
+			top++
+			s[top] = k.side[op.Index]
+		case model.Look:
+			s[top] = look(&p.Tables[op.Index], s[top])
+		case model.Look2:
+			top--
+			s[top] = look2(&p.Tables[op.Index], s[top], s[top+1])
+		case model.If:
+			if top--; k.side[op.Index] < 0 {
+				s[top] = s[top+1]
+			}
+		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max:
+			top--
+			s[top] = binary(op.Code, s[top], s[top+1])
+		default:
+			s[top] = unary(op.Code, s[top])
+		}
+	}
+	return s[0]
+}
+
+// functional is the value of f in state x with the signals v.
+func functional(f *model.Functional, x, v []float64) float64 {
+	s := f.Const
+	for i, r := range f.Row {
+		s += r * x[i]
+	}
+	for i, j := range f.Signal {
+		s += f.Coef[i] * v[j]
+	}
+	return s
+}
+
+func binary(c model.Code, a, b float64) float64 {
+	switch c {
+	case model.Add:
+		return a + b
+	case model.Sub:
+		return a - b
+	case model.Mul:
+		return a * b
+	case model.Min:
+		return min(a, b)
+	case model.Max:
+		return max(a, b)
+	}
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+func unary(c model.Code, b float64) float64 {
+	switch c {
+	case model.Neg:
+		return -b
+	case model.Abs:
+		return math.Abs(b)
+	case model.Sign:
+		if b == 0 {
+			return 0
+		}
+		return math.Copysign(1, b)
+	case model.Sqrt:
+		return math.Sqrt(max(0, b))
+	case model.Exp:
+		return math.Exp(b)
+	case model.Atan:
+		return math.Atan(b)
+	case model.Sin:
+		return math.Sin(b)
+	}
+	return math.Cos(b)
+}
+
+// look is table t at v.
+func look(t *model.Table, v float64) float64 {
+	if len(t.X) == 1 {
+		return t.Z[0]
+	}
+	i, f := interval(t.X, v, t.Extend)
+	return t.Z[i] + f*(t.Z[i+1]-t.Z[i])
+}
+
+// look2 is table t at row v and column w; both have at least two points.
+func look2(t *model.Table, v, w float64) float64 {
+	i, f := interval(t.X, v, t.Extend)
+	j, g := interval(t.Y, w, t.Extend)
+	c := len(t.Y)
+	a := t.Z[i*c+j] + g*(t.Z[i*c+j+1]-t.Z[i*c+j])
+	b := t.Z[(i+1)*c+j] + g*(t.Z[(i+1)*c+j+1]-t.Z[(i+1)*c+j])
+	return a + f*(b-a)
+}
+
+// interval is the index i of the interval of x in which v lies, and v's place in
+// it, held inside [0, 1] unless the table is extended.
+func interval(x []float64, v float64, extend bool) (int, float64) {
+	lo, hi := 0, len(x)-1
+	for hi-lo > 1 {
+		mid := int(uint(lo+hi) >> 1)
+		if x[mid] <= v {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	f := (v - x[lo]) / (x[lo+1] - x[lo])
+	if !extend {
+		f = min(max(f, 0), 1)
+	}
+	return lo, f
+}

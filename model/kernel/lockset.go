@@ -1,0 +1,149 @@
+package kernel
+
+import (
+	"math"
+	"math/bits"
+)
+
+// use makes the matrices of the present lock set current: from the table where
+// the lock sets are precomputed, otherwise by factorising it in place.
+func (k *Kernel) use() *Mode {
+	switch {
+	case k.t.Modes != nil:
+		return &k.t.Modes[k.kappa]
+	case k.kappa == 0:
+		return &k.t.Open
+	case k.builtFor != k.kappa:
+		k.factorise()
+		k.builtFor = k.kappa
+	}
+	return &k.built
+}
+
+// factor is the room for a Cholesky factorisation S = L·Lᵀ of
+// S = W_L·M⁻¹·W_Lᵀ on a set of locks.
+type factor struct {
+	rank  int
+	taken []int     // the independent locks, in the order they were taken
+	l     []float64 // mc×mc, lower triangle
+	rhs   []float64 // mc×(2n+m+mc)
+}
+
+// take adds lock e to the factorisation, if it is independent of those in it.
+func (f *factor) take(gram []float64, mc, e int) bool {
+	q := f.rank
+	row := f.l[q*mc : q*mc+q+1]
+	d := -gram[e*mc+e]
+	left := d
+	for j, g := range f.taken[:q] {
+		s := -gram[e*mc+g]
+		for p := range j {
+			s -= row[p] * f.l[j*mc+p]
+		}
+		row[j] = s / f.l[j*mc+j]
+		left -= row[j] * row[j]
+	}
+	if !(left > 1e-11*d) {
+		return false
+	}
+	row[q] = math.Sqrt(left)
+	f.taken[q] = e
+	f.rank++
+	return true
+}
+
+// redundant reports whether set has more locks than directions.
+func (k *Kernel) redundant(set uint64) bool {
+	k.rank = 0
+	for rest := set; rest != 0; rest &= rest - 1 {
+		if !k.take(k.t.Gram, k.t.Mc, bits.TrailingZeros64(rest)) {
+			return true
+		}
+	}
+	return false
+}
+
+// movable reports whether element i, outside kappa, can slip while kappa holds:
+// its slip's mobility W_i·P·M⁻¹·W_iᵀ is not zero.
+func (k *Kernel) movable(i int) bool {
+	m, n, mc := k.use(), k.t.N, k.t.Mc
+	g := 0.0
+	for r := range n {
+		w := k.t.W[i*n+r]
+		if w == 0 {
+			continue
+		}
+		for c, p := range m.P[r*n : (r+1)*n] {
+			g += w * p * k.t.Bc[c*mc+i]
+		}
+	}
+	return g < 1e-10*k.t.Gram[i*mc+i] // both negative
+}
+
+// factorise fills built for lock set kappa without allocating:
+//
+//	(T, U, S⁻¹·W) = S⁻¹·(W·A, W·B, W)    A_kappa = A + Bc·T, and so on.
+//
+// Locks that depend on those before them carry no torque. The cost is bounded by
+// mc²·(2n+m+mc).
+func (k *Kernel) factorise() {
+	t, kappa := k.t, k.kappa
+	k.redundant(0)
+	for rest := kappa; rest != 0; rest &= rest - 1 {
+		k.take(t.Gram, t.Mc, bits.TrailingZeros64(rest))
+	}
+	k.solve()
+	m, n, mw := &k.built, t.N, t.M+t.Mc
+	copy(m.A, t.Open.A)
+	copy(m.B, t.Open.B)
+	copy(m.P, t.Open.P)
+	clear(m.T)
+	clear(m.U)
+	for i := range n {
+		for rest := kappa; rest != 0; rest &= rest - 1 {
+			m.B[i*mw+t.M+bits.TrailingZeros64(rest)] = 0
+		}
+	}
+	width := 2*n + mw
+	for q, e := range k.taken[:k.rank] {
+		x := k.rhs[q*width : (q+1)*width]
+		copy(m.T[e*n:(e+1)*n], x[:n])
+		copy(m.U[e*mw:(e+1)*mw], x[n:n+mw])
+		for i := range n {
+			if b := t.Bc[i*t.Mc+e]; b != 0 {
+				axpy(m.A[i*n:(i+1)*n], b, x[:n])
+				axpy(m.B[i*mw:(i+1)*mw], b, x[n:n+mw])
+				axpy(m.P[i*n:(i+1)*n], b, x[n+mw:])
+			}
+		}
+	}
+}
+
+// solve sets rhs to S⁻¹·(W·A, W·B, W) on the locks taken, with the columns of B
+// that belong to locks of kappa left out.
+func (k *Kernel) solve() {
+	t, f := k.t, &k.factor
+	n, mw, mc := t.N, t.M+t.Mc, t.Mc
+	width := 2*n + mw
+	row := func(q int) []float64 { return f.rhs[q*width : (q+1)*width] }
+	for q, e := range f.taken[:f.rank] {
+		r := row(q)
+		copy(r[:n], t.WA[e*n:(e+1)*n])
+		copy(r[n:n+mw], t.WB[e*mw:(e+1)*mw])
+		for rest := k.kappa; rest != 0; rest &= rest - 1 {
+			r[n+t.M+bits.TrailingZeros64(rest)] = 0
+		}
+		copy(r[n+mw:], t.W[e*n:(e+1)*n])
+		for j := range q {
+			axpy(r, -f.l[q*mc+j], row(j))
+		}
+		scaleIn(r, 1/f.l[q*mc+q])
+	}
+	for q := f.rank - 1; q >= 0; q-- {
+		r := row(q)
+		for j := q + 1; j < f.rank; j++ {
+			axpy(r, -f.l[j*mc+q], row(j))
+		}
+		scaleIn(r, 1/f.l[q*mc+q])
+	}
+}

@@ -1,0 +1,171 @@
+package model
+
+import "strings"
+
+// pruned is the plant without the states, laws and guards that nothing reads: what
+// acts on it, what its outputs and friction elements read, and what these depend on,
+// stays.
+func (p *Plant) pruned() *Plant {
+	u := usage{Plant: p, states: make([]bool, len(p.states)), signals: make([]bool, len(p.signals))}
+	for _, in := range p.inputs {
+		u.signal(in.Signal)
+	}
+	for _, e := range p.efforts {
+		u.form(e.value)
+	}
+	for _, k := range p.frictions {
+		u.signal(k.Signal)
+	}
+	for _, o := range p.outputs {
+		u.form(o.form)
+	}
+	for _, n := range p.nodes {
+		if n.driven > 0 {
+			u.state(n.driven - 1)
+		}
+	}
+	return u.keep()
+}
+
+// usage marks what is needed.
+type usage struct {
+	*Plant
+	states, signals []bool
+}
+
+func (u *usage) form(f form) {
+	for _, m := range f {
+		switch m.kind {
+		case ofState:
+			u.state(m.index)
+		case ofSignal:
+			u.signal(m.index)
+		}
+	}
+}
+
+func (u *usage) state(i int) {
+	if !u.states[i] {
+		u.states[i] = true
+		u.form(u.Plant.states[i].der)
+	}
+}
+
+func (u *usage) signal(i int) {
+	if u.signals[i] {
+		return
+	}
+	u.signals[i] = true
+	if l := u.Plant.signals[i].law; l != nil {
+		for _, f := range l.args {
+			u.form(f)
+		}
+	}
+}
+
+// guard tells whether a guard belongs to an element with a law that is needed.
+func (u *usage) guard(g guard) bool {
+	for i, s := range u.Plant.signals {
+		if u.signals[i] && s.law != nil && (s.name == g.name || strings.HasPrefix(s.name, g.name+".")) {
+			return true
+		}
+	}
+	return false
+}
+
+// keep copies the plant with what is marked, everything renumbered.
+func (u *usage) keep() *Plant {
+	p := *u.Plant
+	at := map[measureKind][]int{ofState: number(u.states), ofSignal: number(u.signals)}
+	move := func(f form) form {
+		out := make(form, len(f))
+		for i, m := range f {
+			if list, ok := at[m.kind]; ok {
+				m.index = list[m.index]
+			}
+			out[i] = m
+		}
+		return out
+	}
+	keeps := make([]bool, len(p.guards))
+	p.guards = nil
+	for i, g := range u.guards {
+		if keeps[i] = u.guard(g); keeps[i] {
+			p.guards = append(p.guards, guard{g.name, g.at, g.law.moved(move, nil)})
+		}
+	}
+	guards := number(keeps)
+	p.states, p.signals = nil, nil
+	for i, s := range u.Plant.states {
+		if u.states[i] {
+			s.der = move(s.der)
+			p.states = append(p.states, s)
+		}
+	}
+	for i, s := range u.Plant.signals {
+		if !u.signals[i] {
+			continue
+		}
+		if s.law != nil {
+			l := s.law.moved(move, guards)
+			s.law = &l
+		}
+		p.signals = append(p.signals, s)
+	}
+	p.nodes = append([]node(nil), p.nodes...)
+	for i := range p.nodes {
+		if d := p.nodes[i].driven; d > 0 {
+			p.nodes[i].driven = at[ofState][d-1] + 1
+		}
+	}
+	p.renumber(move, at[ofSignal])
+	return &p
+}
+
+// renumber moves what efforts, friction elements, inputs and outputs read.
+func (p *Plant) renumber(move func(form) form, signals []int) {
+	p.efforts = append([]effort(nil), p.efforts...)
+	for i := range p.efforts {
+		p.efforts[i].value = move(p.efforts[i].value)
+	}
+	p.frictions = append([]friction(nil), p.frictions...)
+	for i := range p.frictions {
+		p.frictions[i].Signal = signals[p.frictions[i].Signal]
+	}
+	p.inputs = append([]Input(nil), p.inputs...)
+	for i := range p.inputs {
+		p.inputs[i].Signal = signals[p.inputs[i].Signal]
+	}
+	p.outputs = append([]output(nil), p.outputs...)
+	for i := range p.outputs {
+		p.outputs[i].form = move(p.outputs[i].form)
+	}
+}
+
+// moved is the law with its arguments and guards renumbered.
+func (l law) moved(move func(form) form, guards []int) law {
+	args := l.args
+	l.args = nil
+	for _, f := range args {
+		l.args = append(l.args, move(f))
+	}
+	l.ops = append([]Op(nil), l.ops...)
+	for i, op := range l.ops {
+		if op.Code == If || op.Code == Side {
+			l.ops[i].Index = guards[op.Index]
+		}
+	}
+	return l
+}
+
+// number counts the marked ones: their new places.
+func number(marked []bool) []int {
+	at, n := make([]int, len(marked)), 0
+	for i, m := range marked {
+		at[i] = n
+		if m {
+			n++
+		}
+	}
+	return at
+}

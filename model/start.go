@@ -1,0 +1,83 @@
+package model
+
+import "math"
+
+// start returns the initial state, after checking that the speeds given for
+// dependent nodes agree with the gears.
+func (p *Plant) start(b *basis) ([]float64, error) {
+	x := make([]float64, b.free, b.free+len(p.states))
+	u := make([]float64, len(b.nodes))
+	for j, n := range b.nodes {
+		u[j] = p.nodes[n].start
+		if d := p.nodes[n].driven; d > 0 {
+			u[j] = p.driveStart(d - 1)
+		}
+		if j < b.free {
+			x[j] = u[j]
+		}
+	}
+	for i, n := range p.nodes {
+		w, size, known := 0.0, math.Abs(n.start), true
+		for j, c := range b.rows[i] {
+			w += c * u[j]
+			size = max(size, math.Abs(c*u[j]))
+			known = known && (c == 0 || j < b.free || j >= b.free+b.open)
+		}
+		if n.given && known && !(math.Abs(w-n.start) <= 1e-9*size) {
+			key := "w_start"
+			if n.domain == translational {
+				key = "v_start"
+			}
+			return nil, p.errorf(n.at, "element %q: %s %.9g %s contradicts the gears, which make it %.9g %s",
+				n.name, key, n.start, n.speedUnit(), w, n.speedUnit())
+		}
+	}
+	places, placed := p.places(b)
+	for i, s := range p.states {
+		v, any := s.start, false
+		for _, t := range s.along {
+			v += t.coef * places[t.node]
+			any = any || placed[t.node]
+		}
+		if s.along != nil && !any {
+			v = 0
+		}
+		if s.speed != nil {
+			v = p.driveStart(i)
+		}
+		x = append(x, v)
+	}
+	return x, nil
+}
+
+// driveStart is the initial speed of a prescribed node: a filtered one begins where
+// the flange does, if that is given.
+func (p *Plant) driveStart(i int) float64 {
+	s := &p.states[i]
+	v, given := 0.0, false
+	for _, t := range s.speed {
+		v += t.coef * p.nodes[t.node].start
+		given = given || p.nodes[t.node].given
+	}
+	if given {
+		return v
+	}
+	return s.start
+}
+
+// places are the initial angles (positions) of the nodes: as written, or through the
+// gears from those that are.
+func (p *Plant) places(b *basis) (at []float64, placed []bool) {
+	for i, n := range p.nodes {
+		v, any := n.phi0, n.placed
+		for j, c := range b.rows[i] {
+			from := &p.nodes[b.nodes[j]]
+			if !n.placed && b.nodes[j] != i && c != 0 {
+				v += c * from.phi0
+				any = any || from.placed
+			}
+		}
+		at, placed = append(at, v), append(placed, any)
+	}
+	return at, placed
+}
