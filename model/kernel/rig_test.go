@@ -72,22 +72,7 @@ func (r rig) system() *model.System {
 			s.A[i*n+i] -= r.Drag[i] / j
 		}
 	}
-	for k, sp := range r.Springs {
-		at := nb + k
-		s.E[at*n+at] = sp.C
-		for body, sign := range map[int]float64{sp.A: -1, sp.B: 1} {
-			if body < 0 {
-				continue
-			}
-			s.A[at*n+body] = sign
-			s.A[body*n+at] = -sign * sp.C / r.J[body]
-			for other, sign2 := range map[int]float64{sp.A: -1, sp.B: 1} {
-				if other >= 0 {
-					s.A[body*n+other] -= sign * sign2 * sp.D / r.J[body]
-				}
-			}
-		}
-	}
+	r.addSprings(s)
 	signal := func(name, unit string, src model.Source) {
 		s.Inputs = append(s.Inputs, model.Input{Port: model.Port{Name: name, Unit: unit, Min: -inf, Max: inf}, Signal: len(s.Signals)})
 		s.Signals = append(s.Signals, model.Signal{Name: name, Source: src})
@@ -110,6 +95,27 @@ func (r rig) system() *model.System {
 		s.B[q.Body*m+mc+k] = 1 / r.J[q.Body]
 	}
 	return s
+}
+
+// addSprings adds the deflections of the springs and the torques they give.
+func (r rig) addSprings(s *model.System) {
+	n, nb := len(s.X0), len(r.J)
+	for k, sp := range r.Springs {
+		at := nb + k
+		s.E[at*n+at] = sp.C
+		for body, sign := range map[int]float64{sp.A: -1, sp.B: 1} {
+			if body < 0 {
+				continue
+			}
+			s.A[at*n+body] = sign
+			s.A[body*n+at] = -sign * sp.C / r.J[body]
+			for other, sign2 := range map[int]float64{sp.A: -1, sp.B: 1} {
+				if other >= 0 {
+					s.A[body*n+other] -= sign * sign2 * sp.D / r.J[body]
+				}
+			}
+		}
+	}
 }
 
 // run is a kernel with room for its outputs.
