@@ -18,19 +18,31 @@
 //
 // A tick is walked in pieces, at most one delta long, where delta times the
 // fastest eigenvalue is at most one. A piece ends early at a corner of a source,
-// and at an event: a slip that reaches zero, a lock torque that reaches the
-// capacity. Whether a piece holds an event is seen at its ends; where it lies is
-// found on the Taylor polynomial of the state in that piece (degree fixed by
-// Prepare), whose value is exact to rounding. At the event each element makes at
-// most one transition (002, figures 6 and 7): a slip that reaches zero sticks if
-// the capacity holds it and otherwise passes through, so it never transmits more
-// than its capacity.
+// at a command, and at an event: a slip that reaches zero, a lock torque that
+// reaches the capacity. Whether a piece can hold an event is seen at its ends and
+// slopes; where it lies is found on the Taylor polynomial of the state in that
+// piece (degree fixed by Prepare), whose value is exact to rounding. At the event
+// each element makes at most one transition (002, figures 6 and 7): a slip that
+// reaches zero sticks if the capacity holds it and otherwise passes through, so
+// it never transmits more than its capacity.
+//
+// Which elements at rest stick and which slip is a linear complementarity problem
+// per instant, solved by pivoting on the precomputed lock sets. Where more
+// elements stick than there are directions, the strongest independent ones carry
+// the load and are kappa; the others idle: each gives a constant part of its
+// capacity, chosen so that the split keeps the largest reserve. As long as there
+// is an admissible split nothing breaks.
+//
+// A tick looks for a bounded number of events. The rest of its time is taken
+// without: a slip that passes zero in such a piece is put there at its end,
+// momentum kept. So a tick always reaches its end, and the lag its bound.
 //
 // The scheme "papers" ends the tick at the first event: the rest is owed in the
 // lag buffer and the next steps are stretched until the plant is back on the
 // grid (000 ch. 2.2.4, 3.2.4). The scheme "complete" goes on after the event and
 // falls into the same buffer only when its budget is spent. While lag > 0 the
-// outputs are the prediction for the grid time.
+// outputs are the prediction for the grid time, with the modes as they are: a
+// lock that will break in that time is not foreseen.
 //
 // # Symbols
 //
@@ -47,7 +59,7 @@
 //	delta   delta     -        s           longest piece, h/2^k                   -
 //	Phi     Phi       n×n      -           state transition of one piece          Van Loan 1978
 //	Gamma   G0 G1 G2  n×(m+mc) -           effect of w0, w1, w2 over one piece    003 Omega0, Omega1
-//	kappa   kappa     mc bits  -           which elements are stuck               000 eq. 4 (print inverts it)
+//	kappa   kappa     mc bits  -           which elements are stuck and carry     000 eq. 4 (print inverts it)
 //	T, U    T U       mc×n ..  -           lock torques: tau = T·x + U·w          000 eq. 7, 8 (Xi)
 //	P       P         n×n      -           projection on W_kappa·x = 0            -
 //	eta     eta       -        1           part of the step up to the first event 000 eq. 16

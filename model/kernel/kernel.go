@@ -30,7 +30,7 @@ type Kernel struct {
 	h float64 // period, s
 
 	x     []float64 // n, state at plant time
-	kappa uint32    // lock set; Stuck elements
+	kappa uint32    // lock set: Stuck elements, of redundant ones as many as there are directions
 	mode  []int8    // mc
 	tick  int64     // grid time is tick·h
 	lag   float64   // s
@@ -40,8 +40,8 @@ type Kernel struct {
 	events, transitions uint64
 	log                 []Event
 
-	u, uOld []float64 // inputs: of this tick, of the one before
-	in      []float64 // u or uOld: the one that holds in this piece
+	held    []float64 // ring of the inputs of the last ticks, see past
+	in      []float64 // the inputs that hold in this piece, in held
 	corner  float64   // next corner of a source, s
 	stalled int       // events since the plant time last moved
 
@@ -55,14 +55,16 @@ type Kernel struct {
 	w          []float64 // m+mc, w at an instant
 	tau        []float64 // mc
 	capNow     []float64 // mc, kinetic capacity at an instant
-	slip, rate []float64 // mc, slip and its derivative per s
+	slip       []float64 // mc, in rad/s
 	slip1      []float64 // mc, slip at the end of the piece
-	split      []float64 // mc, shift of redundant lock torques inside their null space
+	split      []float64 // mc, torque of idle elements as a part of the capacity
 	poly       []float64 // max(degree, 2)+1
 	before     []int8    // mc, modes before an event
 	fresh      []bool    // mc: broke away and has not left slipZero yet
-	broken     []bool    // mc, inside resolve
-	returned   []bool    // mc, inside resolve
+	broken     []bool    // mc, inside resolve: broke away at this instant
+	limit      []float64 // mc, what an element can carry while stuck, N·m
+	drag       []float64 // mc, what it transmits when it breaks, N·m
+	give       []float64 // mc, torque of an element outside kappa, N·m
 	save       []float64 // n, state before the tick
 	ahead      []float64 // n, predicted state
 }
@@ -74,12 +76,12 @@ func New(t *Tables) *Kernel {
 	k := &Kernel{
 		t: t, h: float64(t.PeriodNs) * 1e-9,
 		x: vec(n), mode: make([]int8, mc), log: make([]Event, 0, maxEvents),
-		u: vec(len(t.Inputs)), uOld: vec(len(t.Inputs)),
-		w0: vec(mw), w1: vec(mw), w2: vec(mw),
+		held: vec((t.periods() + 1) * len(t.Inputs)),
+		w0:   vec(mw), w1: vec(mw), w2: vec(mw),
 		cap0: vec(mc), cap1: vec(mc), capC: vec(3 * mc),
 		c: vec((t.Degree + 1) * n), x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
-		slip: vec(mc), rate: vec(mc), slip1: vec(mc), split: vec(mc), before: make([]int8, mc),
-		poly: vec(max(t.Degree, 2) + 1), fresh: make([]bool, mc), broken: make([]bool, mc), returned: make([]bool, mc),
+		slip: vec(mc), slip1: vec(mc), split: vec(mc), before: make([]int8, mc),
+		poly: vec(max(t.Degree, 2) + 1), fresh: make([]bool, mc), broken: make([]bool, mc), limit: vec(mc), drag: vec(mc), give: vec(mc),
 		save: vec(n), ahead: vec(n),
 	}
 	k.Reset()
@@ -95,13 +97,14 @@ func (k *Kernel) Events() []Event { return k.log }
 // Reset puts the plant back to time 0 and its initial state.
 func (k *Kernel) Reset() {
 	copy(k.x, k.t.X0)
-	copy(k.u, k.t.Start)
-	copy(k.uOld, k.t.Start)
+	for i := range k.t.periods() + 1 {
+		copy(k.past(int64(i)), k.t.Start)
+	}
 	k.tick, k.lag, k.eta, k.fault = 0, 0, 1, 0
 	clear(k.split)
 	clear(k.fresh)
 	k.kappa = 0
-	k.in, k.stalled = k.u, 0
+	k.in, k.stalled = k.past(0), 0
 	k.corner = k.nextCorner(0)
 	for i := range k.mode {
 		k.mode[i] = Free
@@ -110,6 +113,14 @@ func (k *Kernel) Reset() {
 	k.begin(0)
 	k.events, k.transitions = 0, 0
 	k.log = k.log[:0]
+}
+
+// past is where the inputs given at a tick are kept: for as many ticks as the
+// lag can span. Before the first they are those of Tables.Start.
+func (k *Kernel) past(tick int64) []float64 {
+	m, ring := len(k.t.Inputs), int64(k.t.periods()+1)
+	at := int((tick+ring)%ring) * m
+	return k.held[at : at+m]
 }
 
 // side is the mode an active element has at slip s.
@@ -133,43 +144,47 @@ func (k *Kernel) Output(y []float64) { k.publish(y) }
 // It panics where the lengths are not those of Dims. It does not allocate, and
 // what it computes depends on nothing but the calls since Reset.
 func (k *Kernel) Step(y, u []float64) {
-	if len(u) != len(k.u) || len(y) != len(k.t.Outputs) {
+	if len(u) != len(k.t.Inputs) || len(y) != len(k.t.Outputs) {
 		panic("kernel: wrong length of u or y")
 	}
 	k.log = k.log[:0]
 	k.eta = 1
 	if k.fault == 0 {
-		copy(k.uOld, k.u)
-		copy(k.u, u)
+		copy(k.past(k.tick), u)
 		copy(k.save, k.x)
 		k.advance()
-		k.check()
+	}
+	if k.fault != 0 {
+		copy(k.past(k.tick), k.past(k.tick-1))
+		clear(k.split)
+		k.lag = 0
 	}
 	k.tick++
 	k.publish(y)
 }
 
-// check stops a plant whose state is no longer finite: it stays where it last
-// made sense and the output "fault" names the state.
-func (k *Kernel) check() {
+// failed stops a plant whose state is no longer finite: it stays where the tick
+// began and the output "fault" names the first such state.
+func (k *Kernel) failed() bool {
 	for i, v := range k.x {
 		if !(math.Abs(v) <= math.MaxFloat64) {
 			k.fault = i + 1
 			copy(k.x, k.save)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // publish writes y. While lag > 0 it is the prediction for the grid time.
 func (k *Kernel) publish(y []float64) {
 	t := k.t
 	x := k.x
-	if k.lag > 0 && k.fault == 0 {
+	if k.lag > 0 {
 		k.predict()
 		x = k.ahead
 	} else {
-		k.in = k.u
+		k.in = k.past(k.tick - 1)
 		k.sources(float64(k.tick)*k.h, 0)
 		k.instant(0)
 		k.torques(x)
@@ -189,20 +204,31 @@ func (k *Kernel) publish(y []float64) {
 	y[p+2], y[p+3], y[p+4] = float64(k.events), float64(k.transitions), float64(k.fault)
 }
 
-// predict carries the state over the lag with the modes as they are.
+// predict carries the state over the lag with the modes as they are, except that
+// no slip passes through zero: where one would, the state is put at slip zero,
+// momentum kept, as if the element had locked on the way.
 func (k *Kernel) predict() {
 	copy(k.ahead, k.x)
-	k.in = k.u
-	now := float64(k.tick)*k.h - k.lag
-	left := k.lag
-	for range k.t.Split*(2+int(k.t.LagBound/k.h)) + extraPieces {
-		step := min(left, k.t.Delta)
+	left, corner := k.lag, k.corner
+	for range k.t.pieces() {
+		now := float64(k.tick)*k.h - left
+		if corner <= now+cornerGap {
+			corner = k.nextCorner(now)
+		}
+		step := min(left, k.t.Delta, corner-now, k.commands(left))
 		k.sources(now, step)
 		k.expand(k.ahead)
 		k.horner(k.ahead, 1)
-		now += step
-		left -= step
-		if left <= 0 {
+		kappa := k.kappa
+		mul(k.slip, k.t.W, k.ahead)
+		for i, s := range k.slip {
+			if k.direction(i)*s < 0 {
+				kappa |= 1 << i
+			}
+		}
+		copy(k.x1, k.ahead)
+		mul(k.ahead, k.t.Modes[kappa].P, k.x1)
+		if left -= step; left <= cornerGap {
 			break
 		}
 	}
@@ -216,7 +242,10 @@ func (k *Kernel) torques(x []float64) {
 	for i := range k.tau {
 		switch k.mode[i] {
 		case Stuck:
-			k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w) + k.split[i]
+			k.tau[i] = k.split[i] * k.capNow[i]
+			if !k.idle(i) {
+				k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
+			}
 		case Free:
 			k.tau[i] = 0
 		default:

@@ -13,6 +13,13 @@ import (
 
 // buildModes projects and discretises the plant for every lock set.
 func (t *Tables) buildModes(sys *model.System) error {
+	for _, part := range [][]float64{sys.A, sys.B, sys.Bc, sys.W, sys.X0, sys.C, sys.D, sys.Dc} {
+		for _, v := range part {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("kernel: plant %q: its matrices are not finite: an inertia is too small or a stiffness too large", t.Name)
+			}
+		}
+	}
 	t.Modes = make([]Mode, 1<<t.Mc)
 	for kappa := range t.Modes {
 		m := &t.Modes[kappa]
@@ -29,18 +36,19 @@ func (t *Tables) buildModes(sys *model.System) error {
 		t.Split *= 2
 		t.Delta = h / float64(t.Split)
 		if t.Split > maxSplit {
-			fit := time.Duration(maxSplit / t.Radius * 1e9).Truncate(time.Microsecond)
+			fit := time.Duration(0.999 * maxSplit / t.Radius * 1e9)
+			fit = fit.Truncate(max(1, fit/1000))
 			return fmt.Errorf("kernel: plant %q: its fastest mode, %.4g rad/s (%.4g Hz), is too fast for a period of %v; %v would fit",
 				t.Name, t.Radius, t.Radius/(2*math.Pi), time.Duration(t.PeriodNs), fit)
 		}
 	}
 	t.Degree = degree(t.Radius * t.Delta)
 	if t.Form == Held {
-		t.Degree = 1
-		return t.hold()
+		t.Degree = 3
+		return t.hold(sys)
 	}
 	for kappa := range t.Modes {
-		if err := t.discretise(&t.Modes[kappa]); err != nil {
+		if err := t.discretise(&t.Modes[kappa], sys.E); err != nil {
 			return err
 		}
 	}
@@ -67,7 +75,7 @@ func degree(r float64) int {
 func (t *Tables) project(m *Mode, sys *model.System, kappa uint32) {
 	n, mc, mw := t.N, t.Mc, t.M+t.Mc
 	gInv, rank := pseudoInverse(t.Gram, mc, kappa)
-	m.Redundant = rank < popcount(kappa)
+	m.Rank = rank
 	lock := product(gInv, sys.W, mc, mc, n) // G⁺·W_L, zero rows for the others
 	in := make([]float64, n*mw)
 	for i := range n {
@@ -80,9 +88,10 @@ func (t *Tables) project(m *Mode, sys *model.System, kappa uint32) {
 	}
 	m.T = negate(product(lock, sys.A, mc, n, n))
 	m.U = negate(product(lock, in, mc, n, mw))
-	m.A = sum(sys.A, product(sys.Bc, m.T, n, mc, n))
-	m.B = sum(in, product(sys.Bc, m.U, n, mc, mw))
 	m.P = sum(identity(n), negate(product(sys.Bc, lock, n, mc, n)))
+	m.P = product(m.P, m.P, n, n, n) // the second takes out the rounding of the first
+	m.A = product(m.P, sys.A, n, n, n)
+	m.B = product(m.P, in, n, n, mw)
 }
 
 // discretise fills Phi and Gamma over delta from the exponential of
@@ -94,9 +103,9 @@ func (t *Tables) project(m *Mode, sys *model.System, kappa uint32) {
 //
 // whose first row is Phi, phi1, phi2, phi3; both sides are put on the constraint
 // so that rounding never lets a locked slip drift.
-func (t *Tables) discretise(m *Mode) error {
+func (t *Tables) discretise(m *Mode, e []float64) error {
 	n, mw := t.N, t.M+t.Mc
-	full, err := exponential(m.A, n, t.Delta)
+	full, err := exponential(m.A, e, n, t.Delta)
 	if err != nil {
 		return fmt.Errorf("kernel: plant %q: %w", t.Name, err)
 	}
@@ -110,10 +119,10 @@ func (t *Tables) discretise(m *Mode) error {
 
 // hold replaces every mode by the papers' form over the whole step (000 eq. 7-9):
 // tau_L = -(W_L·Hc_L)⁺·W_L·(Phi·x + Hv·v + Hc_S·tau_S), held.
-func (t *Tables) hold() error {
+func (t *Tables) hold(sys *model.System) error {
 	n, mc, mw := t.N, t.Mc, t.M+t.Mc
 	open := &t.Modes[0]
-	full, err := exponential(open.A, n, t.Delta)
+	full, err := exponential(open.A, sys.E, n, t.Delta)
 	if err != nil {
 		return fmt.Errorf("kernel: plant %q: %w", t.Name, err)
 	}
@@ -137,32 +146,43 @@ func (t *Tables) hold() error {
 		}
 		m.T = negate(product(xi, phi, mc, n, n))
 		m.U = negate(product(xi, in, mc, n, mw))
-		m.Phi = sum(phi, product(hc, m.T, n, mc, n))
-		m.G0 = sum(in, product(hc, m.U, n, mc, mw))
+		m.Phi = product(m.P, sum(phi, product(hc, m.T, n, mc, n)), n, n, n) // P takes out rounding only
+		m.G0 = product(m.P, sum(in, product(hc, m.U, n, mc, mw)), n, n, mw)
 		m.G1, m.G2 = scale(m.G0, 0.5), scale(m.G0, 0.25) // w at the middle of the piece
 	}
 	return nil
 }
 
-// exponential gives Phi, phi1, phi2 and phi3 of delta·a. gonum's Exp drops the
-// condition error of its solver, so the result is checked: two half steps must
-// make a whole one.
-func exponential(a []float64, n int, delta float64) ([4][]float64, error) {
+// exponential gives Phi, phi1, phi2 and phi3 of delta·a. It is taken of states
+// measured by the energy e they store, so that a stiff spring costs no digits.
+// gonum's Exp drops the condition error of its solver, so the result is checked:
+// two half steps must make a whole one.
+func exponential(a, e []float64, n int, delta float64) ([4][]float64, error) {
 	var out, half [4][]float64
+	size := make([]float64, n) // powers of two: scaling is exact
+	for i := range size {
+		size[i] = 1
+		if stored := e[i*n+i]; stored > 0 {
+			size[i] = math.Exp2(math.Round(math.Log2(stored) / 2))
+		}
+	}
 	for pass, d := range []float64{delta, delta / 2} {
 		big := mat.NewDense(4*n, 4*n, nil)
 		for i := range n {
 			for j := range n {
-				big.Set(i, j, a[i*n+j]*d)
+				big.Set(i, j, a[i*n+j]*d*size[i]/size[j])
 			}
 			for b := range 3 {
 				big.Set(b*n+i, (b+1)*n+i, 1)
 			}
 		}
-		var e mat.Dense
-		e.Exp(big)
+		var whole mat.Dense
+		whole.Exp(big)
 		for b := range 4 {
-			block := mat.DenseCopyOf(e.Slice(0, n, b*n, (b+1)*n)).RawMatrix().Data
+			block := mat.DenseCopyOf(whole.Slice(0, n, b*n, (b+1)*n)).RawMatrix().Data
+			for i := range block {
+				block[i] *= size[i%n] / size[i/n]
+			}
 			if pass == 0 {
 				out[b] = block
 			} else {
@@ -171,12 +191,12 @@ func exponential(a []float64, n int, delta float64) ([4][]float64, error) {
 		}
 	}
 	twice := product(half[0], half[0], n, n, n)
-	size := 0.0
+	most := 0.0
 	for i := range twice {
-		size = max(size, math.Abs(out[0][i]), 1)
+		most = max(most, math.Abs(out[0][i]), 1)
 	}
 	for i := range twice {
-		if !(math.Abs(twice[i]-out[0][i]) <= 1e-10*size) {
+		if !(math.Abs(twice[i]-out[0][i]) <= 1e-10*most) {
 			return out, fmt.Errorf("the matrix exponential over %g s is not accurate (%g against %g): are the parameters many orders of magnitude apart?",
 				delta, twice[i], out[0][i])
 		}
@@ -199,9 +219,15 @@ func pseudoInverse(g []float64, mc int, kappa uint32) ([]float64, int) {
 		return out, 0
 	}
 	sub := mat.NewDense(k, k, nil)
+	size := func(i int) float64 { // makes light and heavy bodies weigh the same
+		if s := math.Sqrt(math.Abs(g[i*mc+i])); s > 0 {
+			return s
+		}
+		return 1
+	}
 	for i, r := range set {
 		for j, c := range set {
-			sub.Set(i, j, g[r*mc+c])
+			sub.Set(i, j, g[r*mc+c]/(size(r)*size(c)))
 		}
 	}
 	var svd mat.SVD
@@ -219,7 +245,7 @@ func pseudoInverse(g []float64, mc int, kappa uint32) ([]float64, int) {
 	for i, r := range set {
 		for j, c := range set {
 			for q := range rank {
-				out[r*mc+c] += v.At(i, q) * u.At(j, q) / s[q]
+				out[r*mc+c] += v.At(i, q) * u.At(j, q) / (s[q] * size(r) * size(c))
 			}
 		}
 	}
@@ -229,11 +255,6 @@ func pseudoInverse(g []float64, mc int, kappa uint32) ([]float64, int) {
 // radius is the largest absolute eigenvalue of a, n×n, in rad/s.
 func radius(a []float64, n int) (float64, error) {
 	var eig mat.Eigen
-	for _, v := range a {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return 0, fmt.Errorf("its matrices are not finite: an inertia is too small or a stiffness too large")
-		}
-	}
 	if !eig.Factorize(mat.NewDense(n, n, append([]float64(nil), a...)), mat.EigenNone) {
 		return 0, fmt.Errorf("the eigenvalues cannot be computed")
 	}

@@ -74,6 +74,51 @@ func powershift() *model.System {
 	return s
 }
 
+// withAngles is sys with the angles of the given bodies as further states and
+// outputs, so that the work of constant torques on them is exact.
+func withAngles(sys *model.System, bodies ...int) *model.System {
+	n, m, mc := len(sys.X0), len(sys.Signals), len(sys.Frictions)
+	wide := n + len(bodies)
+	s := *sys
+	s.X0 = append(append([]float64(nil), sys.X0...), make([]float64, len(bodies))...)
+	s.A, s.E = make([]float64, wide*wide), make([]float64, wide*wide)
+	s.B, s.Bc, s.W = make([]float64, wide*m), make([]float64, wide*mc), make([]float64, mc*wide)
+	s.C, s.D, s.Dc = identity(wide), make([]float64, wide*m), make([]float64, wide*mc)
+	copy(s.B, sys.B)
+	copy(s.Bc, sys.Bc)
+	for i := range n {
+		copy(s.A[i*wide:], sys.A[i*n:(i+1)*n])
+		copy(s.E[i*wide:], sys.E[i*n:(i+1)*n])
+	}
+	for i := range mc {
+		copy(s.W[i*wide:], sys.W[i*n:(i+1)*n])
+	}
+	s.States = append([]model.Port(nil), sys.States...)
+	for k, body := range bodies {
+		s.A[(n+k)*wide+body] = 1
+		s.States = append(s.States, model.Port{Name: "theta" + strconv.Itoa(body+1), Unit: "rad", Min: math.Inf(-1), Max: math.Inf(1)})
+	}
+	s.Outputs = s.States
+	return &s
+}
+
+// frictionless takes the viscous drag out of a powershift.
+func frictionless(s *model.System) *model.System {
+	for i := range psB {
+		s.A[i*len(s.X0)+i] = 0
+	}
+	return s
+}
+
+// energy is what is stored in state x, J.
+func energy(s *model.System, x []float64) float64 {
+	e := 0.0
+	for i := range x {
+		e += x[i] * dotRow(s.E, i, x) / 2
+	}
+	return e
+}
+
 type truth struct {
 	t float64
 	w [4]float64
@@ -104,7 +149,7 @@ func readRows(t *testing.T, file string) [][]float64 {
 	var out [][]float64
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		if strings.HasPrefix(sc.Text(), "#") || strings.HasPrefix(sc.Text(), "t") {
-			continue
+			continue // comment, names of the columns
 		}
 		var row []float64
 		for _, s := range strings.Split(sc.Text(), ",") {
@@ -119,6 +164,14 @@ func readRows(t *testing.T, file string) [][]float64 {
 	return out
 }
 
+// bothSchemes and bothForms are what most facts hold for.
+var (
+	bothSchemes = []Scheme{Papers, Complete}
+	bothForms   = []Form{Projected, Held}
+)
+
+func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+
 func prepare(t testing.TB, sys *model.System, opt Options) *Kernel {
 	t.Helper()
 	tables, err := Prepare(sys, opt)
@@ -126,36 +179,4 @@ func prepare(t testing.TB, sys *model.System, opt Options) *Kernel {
 		t.Fatal(err)
 	}
 	return New(tables)
-}
-
-func TestX(t *testing.T) {
-	tr := readTruth(t)
-	for _, ms := range []int{1, 5, 10} {
-		for _, sch := range []Scheme{Papers, Complete} {
-			for _, form := range []Form{Projected, Held} {
-				k := prepare(t, powershift(), Options{Period: time.Duration(ms) * time.Millisecond, Scheme: sch, Form: form})
-				y := make([]float64, len(k.t.Outputs))
-				u := make([]float64, 8)
-				worst := 0.0
-				maxlag := 0.0
-				for i := 1; i*ms <= 3500; i++ {
-					k.Step(y, u)
-					maxlag = max(maxlag, k.lag)
-					for _, e := range k.Events() {
-						if ms == 5 && sch == Papers {
-							t.Log(e, k.t.Frictions[e.Friction])
-						}
-					}
-					for j := range 4 {
-						worst = max(worst, math.Abs(y[j]-tr[i*ms].w[j])/[]float64{150, 60, 25, 8}[j])
-					}
-				}
-				e := 0.0
-				for j := range 4 {
-					e = max(e, math.Abs(y[j]/tr[3500].w[j]-1))
-				}
-				t.Logf("%d ms %s %s: worst %.2e end %.2e maxlag %g lag %g ev %d tr %d split %d deg %d", ms, sch, form, worst, e, maxlag, k.lag, k.events, k.transitions, k.t.Split, k.t.Degree)
-			}
-		}
-	}
 }

@@ -27,7 +27,7 @@ const (
 const (
 	maxFrictions = 12  // 2^12 lock sets are precomputed
 	maxSplit     = 256 // pieces of a step, at most: a faster plant wants a finer grid
-	extraPieces  = 32  // pieces of a tick beyond its regular ones: corners and events
+	extraEvents  = 64  // events a tick looks for beyond its budget: those that move nothing
 	maxDegree    = 24  // of the Taylor polynomial; 1/24! is below rounding
 )
 
@@ -59,6 +59,7 @@ type Tables struct {
 	N, M, Mc  int
 	Delta     float64 // longest piece, s
 	Split     int     // Period / Delta
+	Corners   int     // of sources in the time one tick can span, at most
 	Degree    int     // of the Taylor polynomial of a piece
 	Radius    float64 // largest eigenvalue over all modes, rad/s
 	X0        []float64
@@ -80,16 +81,16 @@ type Signal struct {
 
 // Mode holds the matrices of one lock set; see the table of symbols.
 type Mode struct {
-	Phi       []float64 // n×n
-	G0        []float64 // n×(m+mc)
-	G1        []float64 // n×(m+mc)
-	G2        []float64 // n×(m+mc)
-	A         []float64 // n×n, the plant on the constraint
-	B         []float64 // n×(m+mc)
-	T         []float64 // mc×n
-	U         []float64 // mc×(m+mc)
-	P         []float64 // n×n
-	Redundant bool      // more locks than directions: the split of the torque is not unique
+	Phi  []float64 // n×n
+	G0   []float64 // n×(m+mc)
+	G1   []float64 // n×(m+mc)
+	G2   []float64 // n×(m+mc)
+	A    []float64 // n×n, the plant on the constraint
+	B    []float64 // n×(m+mc)
+	T    []float64 // mc×n
+	U    []float64 // mc×(m+mc)
+	P    []float64 // n×n
+	Rank int       // directions the locks take; less than their number where the split of the torque is not unique
 }
 
 // Bytes is the memory of the precomputed modes.
@@ -121,6 +122,7 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 		Gram: product(sys.W, sys.Bc, mc, n, mc),
 	}
 	bindSignals(t, sys, opt.Driven)
+	t.Corners = t.corners()
 	listOutputs(t, sys)
 	for _, s := range sys.States {
 		t.StateName = append(t.StateName, s.Name)
@@ -171,6 +173,10 @@ func complete(sys *model.System, opt Options) (Options, error) {
 func bindSignals(t *Tables, sys *model.System, driven []bool) {
 	for _, s := range sys.Signals {
 		t.Signals = append(t.Signals, Signal{Input: -1, Source: s.Source})
+	}
+	for _, f := range sys.Frictions {
+		s := &t.Signals[f.Signal].Source
+		*s = crossing(*s, f.Offset)
 	}
 	for i, in := range sys.Inputs {
 		t.Inputs = append(t.Inputs, in.Port)

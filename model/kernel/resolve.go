@@ -1,40 +1,170 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // resolve settles the modes of all elements at rest, given the state, the inputs
-// and the capacities of this instant: starting from all of them locked, the one
-// most overloaded breaks away, until what is locked holds (004 eq. 18, steps 3
-// to 5). One that breaks and would be carried back by the others locks again.
-// force names an element that the caller saw reach its capacity, or -1.
+// and the capacities of this instant: starting from all of them locked, what is
+// overloaded breaks away until what is locked holds (004 eq. 18, steps 3 to 5).
+// Where there are more locks than directions, nothing breaks as long as there is
+// a split of the torque within the capacities. force names an element that the
+// caller saw reach its capacity, or -1.
 func (k *Kernel) resolve(force int) {
 	clear(k.broken)
-	clear(k.returned)
-	clear(k.split)
-	for range 2*k.t.Mc + 1 {
-		k.load()
-		i := k.overloaded(force)
-		force = -1
-		if i >= 0 && k.t.Modes[k.kappa].Redundant {
-			i = k.share(i)
-		}
-		if i >= 0 {
-			k.breakAway(i)
-			continue
-		}
-		if i = k.wrongWay(); i < 0 {
+	for range k.t.Mc {
+		rest := k.stuck()
+		if k.t.Modes[rest].Rank == popcount(rest) {
+			k.pivot(rest, 0, force)
 			return
 		}
-		k.set(i, Stuck)
-		k.broken[i], k.returned[i], k.fresh[i] = false, true, false
+		if k.share(rest, force) {
+			return
+		}
+		// What moves drops to its kinetic torque; what that carries back joins
+		// the rest, which is looked at again.
+		force = -1
+		k.limits(0, 0)
+		k.load()
+		for i := k.wrongWay(); i >= 0; i = k.wrongWay() {
+			k.restick(i)
+			k.load()
+		}
 	}
 }
 
-// load sets the torque of the slipping elements in w and tau of the stuck ones.
-func (k *Kernel) load() {
-	for i := range k.mode {
-		k.w[k.t.M+i] = k.direction(i) * k.capNow[i]
+// shareLevels are the reserves tried for a split: level j leaves 2^-(j+1) of the
+// static capacities, the last one nothing.
+const shareLevels = 20
+
+// share looks for the split of the torque of redundant locks that holds them all
+// with the largest reserve. Where there is none it reports false and leaves what
+// cannot be held slipping.
+func (k *Kernel) share(rest uint32, force int) bool {
+	at := func(level int) bool {
+		part := 1.0
+		if level < shareLevels-1 {
+			part -= math.Ldexp(1, -level-1)
+		}
+		k.pivot(rest, part, force)
+		return k.rejoin()
 	}
+	if at(0) {
+		return true
+	}
+	if !at(shareLevels - 1) {
+		return false
+	}
+	lo, hi := 1, shareLevels-1
+	for lo < hi {
+		if mid := (lo + hi) / 2; at(mid) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return at(hi)
+}
+
+// stuck is the set of all stuck elements: kappa, and the idle ones that add
+// nothing to it.
+func (k *Kernel) stuck() uint32 {
+	set := uint32(0)
+	for i, mode := range k.mode {
+		if mode == Stuck {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// idle reports whether element i is stuck outside kappa: the locks in kappa hold
+// it still, and it gives the part split[i] of its capacity.
+func (k *Kernel) idle(i int) bool { return k.mode[i] == Stuck && k.kappa>>i&1 == 0 }
+
+// pivotTries bounds the search of pivot, per friction element.
+const pivotTries = 8
+
+// pivot looks for the modes of the elements in rest: each either sticks, with a
+// torque within its limit, or slips in the direction it broke. For part 0 the
+// limit is the static capacity and what slips drops to the kinetic one. For
+// part > 0 both are that part of the static capacity, a linear complementarity
+// problem; of redundant locks an independent set starts as stuck, the others
+// idle. The most overloaded breaks first and what is carried the wrong way sticks
+// again; where that goes in circles the lowest index is changed first, which comes
+// to an end (Murty, Linear Algebra Appl. 7, 1974).
+func (k *Kernel) pivot(rest uint32, part float64, force int) {
+	mc := k.t.Mc
+	k.limits(rest, part)
+	for i := range mc {
+		if rest>>i&1 == 1 {
+			k.restick(i)
+		}
+	}
+	if part > 0 {
+		k.load()
+		k.independent(rest)
+	}
+	for try := range pivotTries * mc {
+		least := try >= 2*mc
+		k.load()
+		i, j := k.overloaded(force, least, overload/4), k.wrongWay()
+		force = -1
+		switch {
+		case i < 0 && j < 0:
+			return
+		case i < 0 || least && j >= 0 && j < i:
+			k.restick(j)
+		default:
+			k.breakAway(i)
+		}
+	}
+	k.load()
+}
+
+// limits sets what each element can carry at this instant: limit while stuck,
+// drag where it breaks, give where it slips or idles; see pivot for rest and part.
+func (k *Kernel) limits(rest uint32, part float64) {
+	for i := range k.limit {
+		k.limit[i], k.drag[i] = k.t.Friction[i].Peak*k.capNow[i], k.capNow[i]
+		if part > 0 && rest>>i&1 == 1 {
+			k.limit[i] *= part
+			k.drag[i] = k.limit[i]
+		}
+		k.give[i] = k.direction(i) * k.drag[i]
+		if k.idle(i) {
+			k.give[i] = k.split[i] * k.capNow[i]
+		}
+	}
+}
+
+// independent leaves a largest set of independent elements of rest stuck, the
+// strongest first; the others give what they have in the split of smallest norm,
+// within their limits.
+func (k *Kernel) independent(rest uint32) {
+	modes, stuck := k.t.Modes, uint32(0)
+	for rest != 0 {
+		i := bits.TrailingZeros32(rest)
+		for j := range k.limit {
+			if rest>>j&1 == 1 && k.limit[j] > k.limit[i] {
+				i = j
+			}
+		}
+		rest &^= 1 << i
+		if modes[stuck|1<<i].Rank > modes[stuck].Rank {
+			stuck |= 1 << i
+			continue
+		}
+		tau := k.tau[i]
+		k.breakAway(i)
+		k.give[i] = min(max(tau, -k.limit[i]), k.limit[i])
+	}
+}
+
+// load sets the torque of the elements outside kappa in w and tau of all.
+func (k *Kernel) load() {
+	copy(k.w[k.t.M:], k.give)
 	k.torques(k.x)
 }
 
@@ -49,19 +179,22 @@ func (k *Kernel) direction(i int) float64 {
 // slide sets the part of w that belongs to element i over the piece.
 func (k *Kernel) slide(i int) {
 	d, at := k.direction(i), k.t.M+i
+	if k.idle(i) {
+		d = k.split[i]
+	}
 	k.w0[at], k.w1[at], k.w2[at] = d*k.capC[3*i], d*k.capC[3*i+1], d*k.capC[3*i+2]
 }
 
-// overloaded is the stuck element whose torque exceeds its static capacity by
-// the largest ratio, or -1.
-func (k *Kernel) overloaded(force int) int {
-	worst, ratio := -1, 1+overload
+// overloaded is the stuck element whose torque exceeds its limit by the largest
+// ratio, or the first that does, by more than excess; -1 for none. Inside an
+// event the excess is smaller than the one that makes an event.
+func (k *Kernel) overloaded(force int, least bool, excess float64) int {
+	worst, ratio := -1, 1+excess
 	for i, tau := range k.tau {
 		if k.mode[i] != Stuck {
 			continue
 		}
-		static := k.t.Friction[i].Peak * k.capNow[i]
-		r := math.Abs(tau) / static
+		r := math.Abs(tau) / k.limit[i]
 		if tau == 0 {
 			r = 0
 		}
@@ -70,6 +203,9 @@ func (k *Kernel) overloaded(force int) int {
 		}
 		if r > ratio {
 			worst, ratio = i, r
+			if least {
+				break
+			}
 		}
 	}
 	return worst
@@ -83,107 +219,57 @@ func (k *Kernel) breakAway(i int) {
 	}
 	k.set(i, to)
 	k.broken[i], k.fresh[i] = true, true
+	k.give[i] = float64(to) * k.drag[i]
 }
 
-// wrongWay is an element that broke away in this instant although the others
-// carry its slip the other way, or -1. Each may return once.
+// restick takes back that element i broke.
+func (k *Kernel) restick(i int) {
+	k.set(i, Stuck)
+	k.broken[i], k.fresh[i] = false, false
+	k.give[i] = 0
+}
+
+// wrongWay is the first element that broke away in this instant and can move,
+// although the others carry its slip the other way or it gives less than its
+// limit; -1 for none.
 func (k *Kernel) wrongWay() int {
-	m := &k.t.Modes[k.kappa]
-	mul(k.xd, m.A, k.x)
-	mulAdd(k.xd, m.B, k.w)
+	k.rates(k.w)
 	for i, b := range k.broken {
-		if !b || k.returned[i] {
+		if !b || k.t.Modes[k.kappa].Rank == k.t.Modes[k.kappa|1<<i].Rank {
 			continue
 		}
+		if math.Abs(k.give[i]) < k.drag[i] {
+			return i
+		}
 		a := k.direction(i) * dotRow(k.t.W, i, k.xd)
-		if a < -1e-9*k.capNow[i]*math.Abs(k.t.Gram[i*k.t.Mc+i]) {
+		if a < -1e-9*k.limit[i]*math.Abs(k.t.Gram[i*k.t.Mc+i]) {
 			return i
 		}
 	}
 	return -1
 }
 
-// Bounds of the search for a split of redundant lock torques.
-const shareSweeps = 200
-
-// shares are the parts of the capacities that are tried, so that the split found
-// keeps a reserve where there is one.
-var shares = [4]float64{0.5, 0.8, 0.95, 1}
-
-// share looks for lock torques within the capacities that hold all stuck
-// elements, where there are more locks than directions and the split is not
-// unique: projected Gauss-Seidel on G·tau = -a, |tau| <= K. If there is one,
-// nothing breaks: it shifts the split and returns -1. Otherwise it returns the
-// element to break first.
-func (k *Kernel) share(worst int) int {
-	open, mc := &k.t.Modes[0], k.t.Mc
-	mul(k.xd, open.A, k.x)
-	mulAdd(k.xd, open.B, k.w) // entries of w of stuck elements are 0
-	mul(k.rate, k.t.W, k.xd)
-	size := 0.0
-	for i, r := range k.rate {
-		k.slip1[i] = k.tau[i] // start from the split of smallest norm
-		if k.mode[i] == Stuck {
-			size = max(size, math.Abs(r))
-		}
-	}
-	for _, part := range shares {
-		for range shareSweeps {
-			if k.sweep(part) <= 1e-10*size {
-				for i := range mc {
-					if k.mode[i] == Stuck {
-						k.split[i] += k.slip1[i] - k.tau[i]
-					}
-				}
-				k.torques(k.x)
-				return -1
-			}
-		}
-	}
-	most := 0.0
-	for i := range mc {
-		if k.mode[i] != Stuck {
+// rejoin makes what broke but cannot move, as long as kappa holds, stuck again
+// and idle, with the part of its capacity that it gives. It reports whether
+// nothing that broke moves.
+func (k *Kernel) rejoin() bool {
+	held := true
+	for i, b := range k.broken {
+		if !b {
 			continue
 		}
-		a := math.Abs(k.residual(i)) / math.Abs(k.t.Gram[i*mc+i])
-		if a > most {
-			worst, most = i, a
-			k.tau[i] = k.slip1[i]
-		}
-	}
-	return worst
-}
-
-// sweep is one pass of projected Gauss-Seidel over the stuck elements with the
-// given part of their capacities. It returns the largest acceleration left
-// before the pass, rad/s².
-func (k *Kernel) sweep(part float64) float64 {
-	mc, left := k.t.Mc, 0.0
-	for i := range mc {
-		if k.mode[i] != Stuck {
+		if k.t.Modes[k.kappa|1<<i].Rank > k.t.Modes[k.kappa].Rank {
+			held = false
 			continue
 		}
-		limit := part * k.t.Friction[i].Peak * k.capNow[i]
-		a := k.residual(i)
-		k.slip1[i] = min(max(k.slip1[i]-a/k.t.Gram[i*mc+i], -limit), limit)
-	}
-	for i := range mc {
-		if k.mode[i] == Stuck {
-			left = max(left, math.Abs(k.residual(i)))
+		k.mode[i], k.split[i] = Stuck, 0
+		if k.capNow[i] > 0 {
+			k.split[i] = k.give[i] / k.capNow[i]
 		}
+		k.broken[i], k.fresh[i] = false, false
 	}
-	return left
-}
-
-// residual is the slip acceleration of element i under the torques being tried.
-func (k *Kernel) residual(i int) float64 {
-	mc, a := k.t.Mc, k.rate[i]
-	for j := range mc {
-		if k.mode[j] == Stuck {
-			a += k.t.Gram[i*mc+j] * k.slip1[j]
-		}
-	}
-	return a
+	k.torques(k.x)
+	return held
 }
 
 // land puts the state on the constraint of the lock set: the slip left by

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 
 	"lockstep/model"
 )
@@ -39,6 +40,40 @@ func valueAt(s *model.Source, t float64) float64 {
 	return v
 }
 
+// crossing is s with a row more wherever it passes through v between two rows, so
+// that max(0, s - v) is straight between rows as well.
+func crossing(s model.Source, v float64) model.Source {
+	var out model.Source
+	for i := range s.T {
+		if i > 0 && (s.V[i-1]-v)*(s.V[i]-v) < 0 && s.T[i] > s.T[i-1] {
+			part := (v - s.V[i-1]) / (s.V[i] - s.V[i-1])
+			out.T, out.V = append(out.T, s.T[i-1]+part*(s.T[i]-s.T[i-1])), append(out.V, v)
+		}
+		out.T, out.V = append(out.T, s.T[i]), append(out.V, s.V[i])
+	}
+	return out
+}
+
+// corners is the largest number of corners of all sources within the time that
+// one tick can span.
+func (t *Tables) corners() int {
+	var at []float64
+	for _, s := range t.Signals {
+		if s.Input < 0 {
+			at = append(at, s.Source.T...)
+		}
+	}
+	slices.Sort(at)
+	most, first := 0, 0
+	for i := range at {
+		for at[i]-at[first] > float64(t.periods())*float64(t.PeriodNs)*1e-9 {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
+
 // nextCorner is the first corner of any source after time t.
 func (k *Kernel) nextCorner(t float64) float64 {
 	next := math.Inf(1)
@@ -63,7 +98,6 @@ const cornerGap = 1e-12
 // from the clipped capacity at its two ends and its middle.
 func (k *Kernel) sources(t, length float64) {
 	k.length = length
-	m := k.t.M
 	for j := range k.t.Signals {
 		sig := &k.t.Signals[j]
 		if sig.Input >= 0 {
@@ -81,11 +115,7 @@ func (k *Kernel) sources(t, length float64) {
 		c := f.Gain * max(0, v+slope-f.Offset)
 		k.cap0[i], k.cap1[i] = a, c
 		k.capC[3*i], k.capC[3*i+1], k.capC[3*i+2] = a, -3*a+4*b-c, 2*a-4*b+2*c
-		dir := 0.0
-		if k.mode[i] == Forward || k.mode[i] == Backward {
-			dir = float64(k.mode[i])
-		}
-		k.w0[m+i], k.w1[m+i], k.w2[m+i] = dir*k.capC[3*i], dir*k.capC[3*i+1], dir*k.capC[3*i+2]
+		k.slide(i)
 	}
 }
 
@@ -107,15 +137,21 @@ func (k *Kernel) instant(theta float64) {
 
 // expand sets the Taylor coefficients of the state over the piece, from x:
 // x(theta) = sum c_j·theta^j, c_(j+1) = length/(j+1)·(A·c_j + B·w_j).
-// In the held form it is the papers' straight line (000 eq. 14).
+// In the held form it is the papers' straight line (000 eq. 14) with w at the
+// middle of what has passed of the piece.
 func (k *Kernel) expand(x []float64) {
 	n, m := k.t.N, &k.t.Modes[k.kappa]
 	copy(k.c[:n], x)
 	if k.t.Form == Held {
-		k.whole(k.c[n:2*n], x)
 		part := k.length / k.t.Delta
+		mul(k.c[n:2*n], m.Phi, x)
+		mulAdd(k.c[n:2*n], m.G0, k.w0)
+		mul(k.c[2*n:3*n], m.G1, k.w1)
+		mul(k.c[3*n:], m.G2, k.w2)
 		for i := range n {
 			k.c[n+i] = part * (k.c[n+i] - x[i])
+			k.c[2*n+i] *= part
+			k.c[3*n+i] *= part
 		}
 		return
 	}
@@ -134,6 +170,22 @@ func (k *Kernel) expand(x []float64) {
 		for i := range next {
 			next[i] *= f
 		}
+	}
+}
+
+// rates sets xd to the derivative of the state under w: in the held form what a
+// step makes of it, as its lock torques do.
+func (k *Kernel) rates(w []float64) {
+	m := &k.t.Modes[k.kappa]
+	if k.t.Form == Projected {
+		mul(k.xd, m.A, k.x)
+		mulAdd(k.xd, m.B, w)
+		return
+	}
+	mul(k.xd, m.Phi, k.x)
+	mulAdd(k.xd, m.G0, w)
+	for i, v := range k.x {
+		k.xd[i] = (k.xd[i] - v) / k.t.Delta
 	}
 }
 

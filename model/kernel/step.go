@@ -6,11 +6,18 @@ import "math"
 // the rounding of a lock torque.
 const overload = 1e-9
 
-// pieces is the largest number of pieces a tick can take.
+// pieces is the largest number of pieces a tick can take: what the period and the
+// longest lag need, and one more for each place where a piece can be cut.
 func (t *Tables) pieces() int {
-	stretched := 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9))
-	return t.Split*stretched + extraPieces
+	return t.periods()*(t.Split+1) + t.Corners + 2*t.events()
 }
+
+// periods is how many periods a tick can span, at most.
+func (t *Tables) periods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9)) }
+
+// events is how many events a tick looks for. The rest of the period is then
+// taken without, so that it always reaches its end.
+func (t *Tables) events() int { return t.EventBudget + extraEvents }
 
 // advance takes the plant towards the grid time of this tick: over the period
 // and what the lag still owes. What it does not reach stays in the lag.
@@ -18,7 +25,7 @@ func (k *Kernel) advance() {
 	owed := k.lag
 	total := k.h + owed
 	start := float64(k.tick)*k.h - owed
-	done, found := 0.0, 0
+	done, found, looks := 0.0, 0, k.t.events()
 	for range k.t.pieces() {
 		left := total - done
 		if left <= cornerGap {
@@ -28,22 +35,21 @@ func (k *Kernel) advance() {
 		if k.corner <= now+cornerGap {
 			k.corner = k.nextCorner(now)
 		}
-		length := min(left, k.corner-now)
-		k.in = k.u
-		if done < owed-cornerGap { // the commands of this tick hold from its start
-			k.in = k.uOld
-			length = min(length, owed-done)
-		}
+		length := min(left, k.corner-now, k.commands(owed-done))
 		if length > k.t.Delta-cornerGap {
 			length = k.t.Delta
 		}
 		k.sources(now, length)
 		k.begin(now)
-		theta, cause := k.walk()
+		theta, cause := k.walk(now, looks > 0)
+		if k.failed() {
+			return
+		}
 		done += theta * length
 		if cause < 0 {
 			continue
 		}
+		looks--
 		if k.event(start+done, theta, cause) && total-done > cornerGap {
 			if found++; found == 1 {
 				k.eta = done / total
@@ -58,10 +64,24 @@ func (k *Kernel) advance() {
 	}
 }
 
+// commands sets the inputs that held at the given time before this tick, s (0 or
+// less: after it), and returns how long they hold from there.
+func (k *Kernel) commands(owed float64) float64 {
+	back := 0
+	if owed > cornerGap {
+		back = min(int(math.Ceil((owed-cornerGap)/k.h)), k.t.periods())
+	}
+	k.in = k.past(k.tick - int64(back))
+	return owed - float64(back-1)*k.h
+}
+
 // stop reports whether the tick ends at its found-th event.
 func (k *Kernel) stop(found int, done, total float64) bool {
+	if total-done > k.t.LagBound {
+		return false
+	}
 	if k.t.Scheme == Papers {
-		return done > cornerGap && total-done <= k.t.LagBound
+		return done > cornerGap
 	}
 	return found >= k.t.EventBudget
 }
@@ -72,23 +92,25 @@ func (k *Kernel) stop(found int, done, total float64) bool {
 func (k *Kernel) begin(now float64) {
 	mul(k.slip, k.t.W, k.x)
 	copy(k.before, k.mode)
-	gained := false
+	again := false
 	for i, s := range k.slip {
 		active := k.capMiddle(i) > 0
 		switch {
 		case !active && k.mode[i] != Free:
+			again = again || k.mode[i] == Stuck
 			k.set(i, Free)
 		case active && k.mode[i] == Free:
 			k.set(i, side(s))
-			gained = gained || k.mode[i] == Stuck
+			again = again || k.mode[i] == Stuck
 		}
 		if math.Abs(s) > 10*slipZero {
 			k.fresh[i] = false
 		}
 	}
 	k.instant(0)
+	k.limits(0, 0)
 	k.load()
-	if gained || k.overloaded(-1) >= 0 {
+	if again || k.overloaded(-1, true, overload) >= 0 {
 		k.resolve(-1)
 		k.land()
 	}
@@ -100,11 +122,9 @@ func (k *Kernel) begin(now float64) {
 	}
 }
 
-// set moves element i to mode to and keeps kappa in step; a split found for the
-// former lock set is void.
+// set moves element i to mode to and keeps kappa in step.
 func (k *Kernel) set(i int, to int8) {
 	k.mode[i] = to
-	clear(k.split)
 	if to == Stuck {
 		k.kappa |= 1 << i
 	} else {
@@ -128,9 +148,10 @@ func (k *Kernel) count(now float64) bool {
 	return any
 }
 
-// walk takes the state to the end of the piece, or to the first event in it. It
-// returns the place and the element that caused it, -1 for none.
-func (k *Kernel) walk() (theta float64, cause int) {
+// walk takes the state to the end of the piece, or to the first event in it if it
+// is to look for one. It returns the place and the element that caused it, -1 for
+// none.
+func (k *Kernel) walk(now float64, look bool) (theta float64, cause int) {
 	mul(k.slip, k.t.W, k.x)
 	expanded := k.length != k.t.Delta
 	if expanded {
@@ -146,42 +167,64 @@ func (k *Kernel) walk() (theta float64, cause int) {
 		}
 		theta, cause = k.first()
 	}
-	if cause >= 0 && k.stalled <= 2*k.t.Mc+2 {
+	switch {
+	case cause < 0:
+		copy(k.x, k.x1)
+		theta = 1
+	case look && k.stalled <= 2*k.t.Mc+2:
 		k.horner(k.x, theta)
 		return theta, cause
-	}
-	copy(k.x, k.x1)
-	if cause >= 0 {
-		k.cross()
+	case look:
+		theta = stride
+		k.horner(k.x, theta)
+		k.cross(now+theta*k.length, theta)
+	default:
+		copy(k.x, k.x1)
+		theta = 1
+		k.cross(now+k.length, 1)
 	}
 	k.stalled = 0
-	return 1, -1
+	return theta, -1
 }
 
-// cross is the way out where events pile up at one instant: the piece was taken
-// without them, and what slipped through zero slips the other way.
-func (k *Kernel) cross() {
+// stride is the part of a piece that is taken without looking where events pile
+// up at one instant.
+const stride = 1. / 4096
+
+// cross follows a piece that was taken without looking: a slip that passed
+// through zero is put there, momentum kept, and what is then at rest is settled.
+func (k *Kernel) cross(now, theta float64) {
+	copy(k.before, k.mode)
 	mul(k.slip, k.t.W, k.x)
+	passed := false
 	for i, s := range k.slip {
-		if d := k.mode[i]; (d == Forward || d == Backward) && float64(d)*s < 0 {
-			k.mode[i] = -d
-			k.transitions++
+		if k.direction(i)*s < 0 {
+			k.set(i, Stuck)
+			passed = true
 		}
+	}
+	if !passed {
+		return
+	}
+	k.land()
+	k.instant(theta)
+	k.resolve(-1)
+	k.land()
+	if k.count(now) {
+		k.events++
 	}
 }
 
 // suspect reports whether the piece from x to x1 can hold an event.
 func (k *Kernel) suspect() bool {
-	m := &k.t.Modes[k.kappa]
 	mul(k.slip1, k.t.W, k.x1)
-	mul(k.xd, m.A, k.x)
-	mulAdd(k.xd, m.B, k.w0)
+	k.rates(k.w0)
 	k.instant(1)
 	for i, mode := range k.mode {
 		switch mode {
 		case Free:
 		case Stuck:
-			if k.excess(i, k.x1) > 0 {
+			if k.yields(i) != 0 {
 				return true
 			}
 		default:
@@ -193,30 +236,42 @@ func (k *Kernel) suspect() bool {
 	return false
 }
 
-// excess is by how much the lock torque of stuck element i in state x, with the
-// inputs that instant has set, exceeds its static capacity, N·m.
-func (k *Kernel) excess(i int, x []float64) float64 {
-	m := &k.t.Modes[k.kappa]
-	tau := dotRow(m.T, i, x) + dotRow(m.U, i, k.w) + k.split[i]
-	k.tau[i] = tau
-	static := k.t.Friction[i].Peak * k.capNow[i]
-	return math.Abs(tau) - static*(1+overload)
+// yields is the side, +1 or -1, on which the lock torque of stuck element i can
+// exceed its static capacity: at the end of the piece, or in between by the
+// parabola through both ends and the slope. 0: on none.
+func (k *Kernel) yields(i int) float64 {
+	m, peak := &k.t.Modes[k.kappa], k.t.Friction[i].Peak
+	if k.idle(i) {
+		return 0
+	}
+	tau0, tau1 := k.tau[i], dotRow(m.T, i, k.x1)+dotRow(m.U, i, k.w)
+	slope := k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
+	if math.Abs(tau1) > peak*k.capNow[i]*(1+overload) {
+		return math.Copysign(1, tau1)
+	}
+	for _, side := range [2]float64{1, -1} {
+		if sags(peak*k.cap0[i]-side*tau0, peak*k.cap1[i]-side*tau1, peak*k.capC[3*i+1]-side*slope) {
+			return side
+		}
+	}
+	return 0
+}
+
+// sags reports whether a curve over the piece that starts at a with slope r and
+// ends at b, both positive, can reach zero in between: the parabola through them
+// does, within what a sine of at most one radian departs from it.
+func sags(a, b, r float64) bool {
+	c := b - a - r
+	return r < 0 && c > 0 && a-r*r/(4*c) <= 0.05*(c-r)
 }
 
 // dips reports whether the slip of slipping element i can reach zero: at the end
-// of the piece, or in between by the parabola through both ends and the slope.
+// of the piece, or in between by the parabola through both ends and the slope. A
+// slip that just left zero can come back on any curve.
 func (k *Kernel) dips(i int) bool {
-	d := float64(k.mode[i])
+	d := k.direction(i)
 	s0, s1 := d*k.slip[i], d*k.slip1[i]
-	if k.fresh[i] {
-		s0, s1 = s0+slipZero, s1+slipZero
-	}
-	if s1 <= 0 {
-		return true
-	}
-	r := d * dotRow(k.t.W, i, k.xd) * k.length
-	c := s1 - s0 - r
-	return r < 0 && c > 0 && s0-r*r/(4*c) <= 0.05*math.Abs(c)
+	return k.fresh[i] || s1 <= 0 || sags(s0, s1, d*dotRow(k.t.W, i, k.xd)*k.length)
 }
 
 // first finds the first event of the expanded piece: place and element, or 1
@@ -228,11 +283,11 @@ func (k *Kernel) first() (theta float64, cause int) {
 		case Free:
 			continue
 		case Stuck:
-			k.instant(1)
-			if k.excess(i, k.x1) <= 0 {
+			side := k.yields(i)
+			if side == 0 {
 				continue
 			}
-			k.torquePoly(i)
+			k.torquePoly(i, side)
 		default:
 			if !k.dips(i) {
 				continue
@@ -260,19 +315,20 @@ func (k *Kernel) slipPoly(i int) {
 }
 
 // torquePoly sets poly to the reserve of stuck element i over the piece: static
-// capacity minus lock torque, on the side that is exceeded at the end.
-func (k *Kernel) torquePoly(i int) {
+// capacity minus lock torque, on one side.
+func (k *Kernel) torquePoly(i int, side float64) {
 	m, n := &k.t.Modes[k.kappa], k.t.N
-	side := math.Copysign(1, k.tau[i])
 	peak := k.t.Friction[i].Peak * (1 + overload/2)
 	clear(k.poly)
+	for j := range 3 {
+		k.poly[j] = peak * k.capC[3*i+j]
+	}
 	for j := range k.t.Degree + 1 {
-		k.poly[j] = -side * dotRow(m.T, i, k.c[j*n:(j+1)*n])
+		k.poly[j] -= side * dotRow(m.T, i, k.c[j*n:(j+1)*n])
 	}
 	for j, w := range [3][]float64{k.w0, k.w1, k.w2} {
-		k.poly[j] += peak*k.capC[3*i+j] - side*dotRow(m.U, i, w)
+		k.poly[j] -= side * dotRow(m.U, i, w)
 	}
-	k.poly[0] -= side * k.split[i]
 }
 
 // event lets the element that caused it and those at rest with it make their one
@@ -285,13 +341,15 @@ func (k *Kernel) event(now, theta float64, cause int) bool {
 	copy(k.before, k.mode)
 	mul(k.slip, k.t.W, k.x)
 	k.instant(theta)
+	k.rates(k.w)
 	force := -1
 	if k.mode[cause] == Stuck {
 		force = cause
 	}
 	for i, s := range k.slip {
-		slips := k.mode[i] == Forward || k.mode[i] == Backward
-		if slips && (i == cause || math.Abs(s) <= slipZero && !k.fresh[i]) {
+		d := k.direction(i)
+		leaves := k.fresh[i] && d*dotRow(k.t.W, i, k.xd) >= 0
+		if d != 0 && (i == cause || math.Abs(s) <= 2*slipZero && !leaves) {
 			k.set(i, Stuck)
 		}
 	}

@@ -1,0 +1,101 @@
+package kernel
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/model"
+)
+
+func TestPrepareRefusesWhatCannotBeStepped(t *testing.T) {
+	fine := Options{Period: ms(5)}
+	many := rig{J: []float64{1}}
+	for range 13 {
+		many.Frictions = append(many.Frictions, contact{W: []float64{1}, K: always(1)})
+	}
+	nan := powershift()
+	nan.A[0] = math.NaN()
+	inf := powershift()
+	inf.X0[2] = math.Inf(1)
+	for name, c := range map[string]struct {
+		sys  *model.System
+		opt  Options
+		want string
+	}{
+		"no period":         {powershift(), Options{}, "kernel: period 0s is not positive"},
+		"negative period":   {powershift(), Options{Period: -time.Millisecond}, "kernel: period -1ms is not positive"},
+		"unknown scheme":    {powershift(), Options{Period: ms(5), Scheme: "paper"}, `kernel: scheme "paper" is neither "papers" nor "complete"`},
+		"unknown form":      {powershift(), Options{Period: ms(5), Form: "exact"}, `kernel: form "exact" is neither "projected" nor "held"`},
+		"negative budget":   {powershift(), Options{Period: ms(5), EventBudget: -1}, "kernel: event budget -1 is below 1"},
+		"short lag bound":   {powershift(), Options{Period: ms(5), LagBound: ms(4)}, "kernel: lag bound 4ms is below the period 5ms"},
+		"driven too short":  {powershift(), Options{Period: ms(5), Driven: []bool{true}}, "kernel: len(Driven) is not the number of inputs"},
+		"no state":          {rig{}.system(), fine, `kernel: plant "rig" has no state: it has no inertia that can move`},
+		"too many elements": {many.system(), fine, `kernel: plant "rig" has 13 friction elements; at most 12 can be precomputed`},
+		"NaN in the plant":  {nan, fine, `kernel: plant "powershift": its matrices are not finite`},
+		"Inf at the start":  {inf, fine, `kernel: plant "powershift": its matrices are not finite`},
+	} {
+		_, err := Prepare(c.sys, c.opt)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// A body on a spring of 1e6 rad/s: 256 pieces of 1 µs reach 256 µs.
+func TestPlantTooFastForTheGridNamesAPeriodThatFits(t *testing.T) {
+	for _, omega := range []float64{1e6, 3e9} {
+		sys := oscillator(omega, 1, 0).system()
+		_, err := Prepare(sys, Options{Period: ms(5)})
+		if err == nil {
+			t.Fatal("a plant of 1e6 rad/s is stepped at 5 ms")
+		}
+		m := regexp.MustCompile(`fastest mode, \S+ rad/s \(\S+ Hz\), is too fast for a period of 5ms; (\S+) would fit`).FindStringSubmatch(err.Error())
+		if m == nil {
+			t.Fatalf("error %q names no period that fits", err)
+		}
+		fit, err := time.ParseDuration(m[1])
+		if err != nil || fit <= 0 || fit.Seconds() < 200/omega {
+			t.Errorf("%g rad/s: period %s, %v", omega, m[1], err)
+		}
+		if _, err := Prepare(sys, Options{Period: fit}); err != nil {
+			t.Errorf("%g rad/s: the period that should fit does not: %v", omega, err)
+		}
+	}
+}
+
+func TestTablesNameInputsOutputsAndStart(t *testing.T) {
+	tables, err := Prepare(powershift(), Options{Period: ms(5)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, o := range tables.Outputs {
+		names = append(names, o.Name)
+	}
+	all := strings.Join(names, " ")
+	if !strings.HasPrefix(all, "w1 w2 w3 w4 clutch1.mode clutch1.w_rel clutch1.tau clutch2.mode ") || !strings.HasSuffix(all, " clutch8.tau eta lag events transitions fault") {
+		t.Errorf("outputs %s", all)
+	}
+	if m, p := New(tables).Dims(); m != 8 || p != 4+3*8+5 || len(tables.Start) != 8 || tables.Start[0] != 900 || tables.Start[1] != 0 {
+		t.Errorf("%d inputs, %d outputs, start %v", m, p, tables.Start)
+	}
+	if tables.PeriodNs != 5e6 || tables.Frictions[7] != "clutch8" || tables.Bytes() < 256*8*(3*16+4*4*18) {
+		t.Errorf("period %d ns, frictions %v, %d bytes", tables.PeriodNs, tables.Frictions, tables.Bytes())
+	}
+}
+
+// The system is not ours: Prepare must leave it as it was.
+func TestPrepareDoesNotChangeTheSystem(t *testing.T) {
+	r := brake(8, table(0, 4, 1, -6), always(0))
+	r.Frictions[0].Offset = 1.5
+	sys := r.system()
+	if _, err := Prepare(sys, Options{Period: ms(5), Driven: []bool{true, false}}); err != nil {
+		t.Fatal(err)
+	}
+	if s := sys.Signals[0].Source; len(s.T) != 2 || s.V[1] != -6 {
+		t.Errorf("the source is now %v", s)
+	}
+}
