@@ -200,7 +200,7 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"sim powershift -out /nosuch/o.csv", "sim: open /nosuch/o.csv: no such file or directory"},
 		{"sim powershift.dbc", "powershift.dbc:4:1: model: not YAML"},
 		{"check nosuch", "bench: no file nosuch, and nothing embedded of that name"},
-		{"plants powershif", `plants: "powershif" is not embedded; there are powershift, powershift-bench, powershift.dbc (did you mean powershift?)`},
+		{"plants powershif", `plants: "powershif" is not embedded; there are automatic4, coupled-clutches, hybrid, powershift, powershift-bench, powershift.dbc (did you mean powershift?)`},
 		{"ecu powershift", "ecu: -bus is missing, like -bus vcan0"},
 		{"ecu gearbox -bus vcan0", `ecu: no control unit "gearbox"; there are: powershift`},
 		{"help nosuch", `unknown command "nosuch"`},
