@@ -98,10 +98,12 @@ type Program struct {
 // MaxStack is the depth of the stack of a Program.
 const MaxStack = 16
 
-// Functional is Row·x + sum of Coef[k]·v[Signal[k]] + Const. A signal it reads
-// stands before the law that reads it.
+// Functional is Row·x + sum of Coef[k]·v[Signal[k]] + Tau·tau + Const. A signal
+// it reads stands before the law that reads it. With Tau it reads the friction
+// torques, and so any torque of the plant: a gear's, an inertia's.
 type Functional struct {
 	Row    []float64 // n
+	Tau    []float64 // mc, or nil
 	Signal []int
 	Coef   []float64
 	Const  float64

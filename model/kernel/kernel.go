@@ -62,6 +62,7 @@ type piece struct {
 	c          []float64 // (degree+1)×n Taylor coefficients of x in theta
 	slip       []float64 // mc, at its start
 	slip1      []float64 // mc, at its end
+	tau0       []float64 // mc, friction torques at its start, N·m
 	fresh      []bool    // mc: broke away and has not left slipZero yet
 	split      []float64 // mc, torque of idle elements: see idleTorque
 	lawAt      []float64 // laws×2, their values at the middle and the end
@@ -95,7 +96,7 @@ func New(t *Tables) *Kernel {
 		history: vec(t.History * len(t.Inputs)),
 		piece: piece{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n),
-			slip: vec(mc), slip1: vec(mc), fresh: make([]bool, mc), split: vec(mc), lawAt: vec(2 * laws), size: vec(laws),
+			slip: vec(mc), slip1: vec(mc), tau0: vec(mc), fresh: make([]bool, mc), split: vec(mc), lawAt: vec(2 * laws), size: vec(laws),
 		},
 		scratch: scratch{
 			x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),

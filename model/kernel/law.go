@@ -10,6 +10,13 @@ import (
 // motion they cause. Pieces are so short that each gains about a digit.
 const coupling = 12
 
+// torqued sets tau for state x where a law reads it, from w and capNow.
+func (k *Kernel) torqued(x []float64) {
+	if k.t.ReadsTau {
+		k.torques(x)
+	}
+}
+
 // laws sets the law signals of v for state x; the signals before them are set.
 func (k *Kernel) laws(v, x []float64) {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
@@ -30,6 +37,7 @@ func (k *Kernel) couple() {
 		for p, theta := range [2]float64{0.5, 1} {
 			k.horner(k.x1, theta)
 			k.instant(theta)
+			k.torqued(k.x1)
 			k.laws(k.w[:m], k.x1)
 			for j := first; j < m; j++ {
 				q := j - first
@@ -60,7 +68,8 @@ func parabola(a, b, c float64) (w1, w2 float64) {
 	return c - a - w2, w2
 }
 
-// run is the value of program p in state x with the signals v.
+// run is the value of program p in state x with the signals v and the torques
+// tau, where torqued has set them.
 func (k *Kernel) run(p *model.Program, x, v []float64) float64 {
 	s, top := &k.stack, -1
 	for _, op := range p.Ops {
@@ -70,7 +79,7 @@ func (k *Kernel) run(p *model.Program, x, v []float64) float64 {
 			s[top] = op.Value
 		case model.Arg:
 			top++
-			s[top] = functional(&p.Args[op.Index], x, v)
+			s[top] = functional(&p.Args[op.Index], x, v, k.tau)
 		case model.Side:
 			top++
 			s[top] = k.side[op.Index]
@@ -93,14 +102,17 @@ func (k *Kernel) run(p *model.Program, x, v []float64) float64 {
 	return s[0]
 }
 
-// functional is the value of f in state x with the signals v.
-func functional(f *model.Functional, x, v []float64) float64 {
+// functional is the value of f in state x with the signals v and the torques tau.
+func functional(f *model.Functional, x, v, tau []float64) float64 {
 	s := f.Const
 	for i, r := range f.Row {
 		s += r * x[i]
 	}
 	for i, j := range f.Signal {
 		s += f.Coef[i] * v[j]
+	}
+	for i, c := range f.Tau {
+		s += c * tau[i]
 	}
 	return s
 }

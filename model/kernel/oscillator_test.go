@@ -135,12 +135,12 @@ func TestLockTorqueThatPeaksInsideAStepBreaksTheLock(t *testing.T) {
 	}
 }
 
-// A torque with corners at odd places, and one with a hundred corners in every
+// A torque with corners at odd places, and one with five hundred corners in every
 // step: the speed is its integral, and the tick reaches its end.
 func TestSourceWithCornersOffTheGridIsExact(t *testing.T) {
 	var dense model.Source
-	for i := range 4000 {
-		dense.T = append(dense.T, float64(i)*0.0500001e-3)
+	for i := range 20000 {
+		dense.T = append(dense.T, float64(i)*0.0100001e-3)
 		dense.V = append(dense.V, float64(i%2*2-1)+0.5)
 	}
 	sources := []model.Source{

@@ -63,6 +63,7 @@ type Tables struct {
 	Delay     []float64 // s, dead time of each input
 	Steepness float64   // how fast a law can follow the motion it causes, rad/s
 	Guards    []model.Program
+	ReadsTau  bool    // a law or a guard reads the friction torques
 	Delta     float64 // longest piece, s
 	Split     int     // Period / Delta
 	Corners   int     // of sources in the time one tick can span, at most
@@ -189,6 +190,11 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 			t.FirstLaw = min(t.FirstLaw, j)
 		}
 	}
+	for _, p := range t.programs() {
+		for _, a := range p.Args {
+			t.ReadsTau = t.ReadsTau || a.Tau != nil
+		}
+	}
 	h, longest := float64(t.PeriodNs)*1e-9, 0.0
 	for i, in := range sys.Inputs {
 		t.Inputs = append(t.Inputs, in.Port)
@@ -206,6 +212,18 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 		*s = crossing(*s, f.Offset)
 	}
 	t.History = int(longest/h) + t.periods() + 2
+}
+
+// programs are those of the laws and of the guards.
+func (t *Tables) programs() []*model.Program {
+	var list []*model.Program
+	for _, s := range t.Signals[t.FirstLaw:] {
+		list = append(list, s.Law)
+	}
+	for i := range t.Guards {
+		list = append(list, &t.Guards[i])
+	}
+	return list
 }
 
 // listOutputs names y: the plant's own outputs, three per friction element, five

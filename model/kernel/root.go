@@ -16,6 +16,7 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 	if c != thePoly {
 		k.horner(k.xd, theta)
 		k.instant(theta)
+		k.torqued(k.xd)
 		return k.side[c] * k.run(&k.t.Guards[c], k.xd, k.w[:k.t.M])
 	}
 	s := 0.0
@@ -31,24 +32,28 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 // low point, the curve's own is looked at.
 func (k *Kernel) firstRoot(c int) (float64, bool) {
 	const step = 1. / rootSamples
-	a, fa, before := 0.0, k.curve(c, 0), math.Inf(1) // before: the value a step before a
+	a, fa := 0.0, k.curve(c, 0)
 	if fa < 0 && c == thePoly {
 		return 0, true
 	}
 	fa = max(fa, 0)
+	left, before := a, fa // the sample before a; at the start, where the curve falls
+	if c != thePoly || k.poly[1] >= 0 {
+		before = math.Inf(-1)
+	}
 	for j := 1; j <= rootSamples; j++ {
 		b := float64(j) * step
 		fb := k.curve(c, b)
-		if before >= fa && fa <= fb && j > 1 {
-			low := k.lowest(c, a-step, b)
+		if before >= fa && fa <= fb {
+			low := k.lowest(c, left, b)
 			if fl := k.curve(c, low); fl < 0 {
-				return k.refine(c, a-step, low, before, fl), true
+				return k.refine(c, left, low, before, fl), true
 			}
 		}
 		if fb < 0 || c == thePoly && j == rootSamples && fb == 0 {
 			return k.refine(c, a, b, fa, fb), true
 		}
-		a, fa, before = b, fb, fa
+		left, before, a, fa = a, fa, b, fb
 	}
 	return 1, false
 }

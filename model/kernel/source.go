@@ -237,15 +237,31 @@ func (k *Kernel) sources(x []float64, local, length float64) {
 		k.w0[j] = sourceAt(&sig.Source, t, tm)
 		k.w1[j], k.w2[j] = parabola(k.w0[j], sourceAt(&sig.Source, tm, tm), sourceAt(&sig.Source, t+length, tm))
 	}
-	if k.t.FirstLaw < k.t.M {
-		k.laws(k.w0[:k.t.M], x)
-		for j := k.t.FirstLaw; j < k.t.M; j++ {
+	k.begun(x)
+}
+
+// begun sets the laws and capacities that hold at the start of the piece, for
+// state x. Laws that read torques and torques that follow laws settle in a bounded
+// number of rounds: each loses what a gear loses of its torque.
+func (k *Kernel) begun(x []float64) {
+	first, m := k.t.FirstLaw, k.t.M
+	rounds := 1
+	if k.t.ReadsTau {
+		rounds = coupling
+	}
+	for range rounds {
+		k.laws(k.w0[:m], x)
+		for j := first; j < m; j++ {
 			k.w1[j], k.w2[j] = 0, 0
 		}
-	}
-	for i := range k.mode {
-		k.capacity(i)
-		k.slide(i)
+		for i := range k.mode {
+			k.capacity(i)
+			k.slide(i)
+		}
+		if k.t.ReadsTau {
+			k.instant(0)
+			k.torques(x)
+		}
 	}
 }
 

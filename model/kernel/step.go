@@ -103,6 +103,7 @@ func (k *Kernel) begin(local float64) {
 	if k.count(local) {
 		k.events++
 	}
+	copy(k.tau0, k.tau)
 	for i := range k.mode {
 		k.slide(i)
 	}
@@ -210,6 +211,7 @@ func (k *Kernel) cross(local, theta float64) {
 	copy(k.before, k.mode)
 	mul(k.slip, k.t.W, k.x)
 	k.instant(theta)
+	k.torqued(k.x)
 	for g := range k.side {
 		if k.side[g]*k.run(&k.t.Guards[g], k.x, k.w[:k.t.M]) < 0 {
 			k.side[g] = -k.side[g]
@@ -251,6 +253,7 @@ func (k *Kernel) suspect() bool {
 			}
 		}
 	}
+	k.torqued(k.x1)
 	for g := range k.side {
 		if k.side[g]*k.run(&k.t.Guards[g], k.x1, k.w[:k.t.M]) < 0 {
 			return true
@@ -267,7 +270,7 @@ func (k *Kernel) yields(i int) float64 {
 	if k.idle(i) {
 		return 0
 	}
-	tau0, tau1 := k.tau[i], dotRow(m.T, i, k.x1)+dotRow(m.U, i, k.w)
+	tau0, tau1 := k.tau0[i], dotRow(m.T, i, k.x1)+dotRow(m.U, i, k.w)
 	slope := k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
 	static := f.Peak * k.capNow[i]
 	if f.OneWay {
