@@ -13,7 +13,7 @@ type Policy int
 const (
 	Stop    Policy = iota // the run ends
 	Skip                  // the plant is stepped over the lost points, their frames are not sent
-	CatchUp               // the plant is stepped over the lost points, their frames are sent late
+	CatchUp               // the plant is stepped over the lost points, their frames are sent late, as far as the bus takes them
 )
 
 // maxOverrun bounds how many grid points one wake-up may serve: more is a host
@@ -23,6 +23,11 @@ const maxOverrun = 1000
 
 // Overrun is the policy for missed ticks. If more than Max grid points are lost
 // at once, the run ends under every policy.
+//
+// CatchUp sends all late frames at one wake-up, faster than a bus carries them:
+// the send buffer of package can is the kernel's smallest and takes about 25
+// frames, what is more is dropped and counted in Page.TxDropped. A gap of 3 s
+// loses most of its frames; what CatchUp can bridge is a gap of a few ticks.
 type Overrun struct {
 	Policy Policy
 	Max    int // 1 to 1000; 0 under Stop

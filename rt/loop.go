@@ -97,10 +97,13 @@ func (l *Loop) validate() error {
 // Tick serves n grid points, n-1 of which were missed: it receives, then steps
 // and sends point by point. It allocates nothing and takes a bounded time. The
 // run is over when Page.Reason is not 0.
+//
+// Lost points are made up for after the receive, so that under Skip and CatchUp
+// a command that arrived during the gap drives the lost points too: when in the
+// gap it came is not known.
 func (l *Loop) Tick(n int64) {
 	woke, began := l.ticker.Now(), sched.Now()
-	l.page.Late.Record(woke - l.ticker.Grid().Due(l.k+1))
-	if n = l.admit(n); n > 0 {
+	if n = l.admit(woke, n); n > 0 {
 		l.receive()
 		for i := range n {
 			l.step()
@@ -114,11 +117,15 @@ func (l *Loop) Tick(n int64) {
 	l.page.Work.Record(sched.Now() - began)
 }
 
-// admit counts the missed points and returns how many to serve, 0 if the policy
-// ends the run. Points after the last tick asked for are not missed.
-func (l *Loop) admit(n int64) int64 {
+// admit counts the missed points and the lateness of each point passed, at most
+// maxOverrun+1 of them, and returns how many to serve, 0 if the policy ends the
+// run. Points after the last tick asked for are not missed.
+func (l *Loop) admit(woke, n int64) int64 {
 	if l.cfg.Ticks > 0 {
 		n = min(n, l.cfg.Ticks-l.k)
+	}
+	for i := range min(n, maxOverrun+1) {
+		l.page.Late.Record(woke - l.ticker.Grid().Due(l.k+1+i))
 	}
 	lost := max(0, n-1)
 	l.page.Missed.Add(uint64(lost))
@@ -154,12 +161,13 @@ func (l *Loop) decode(b int, f *can.Frame) {
 	switch result {
 	case sigmap.OK:
 		l.page.LastRx[l.firstRx[b]+i].Store(uint64(l.k + 1))
+	case sigmap.Range: // the unit is there, and its other signals hold
+		l.page.LastRx[l.firstRx[b]+i].Store(uint64(l.k + 1))
+		l.page.RxRange.Add(1)
 	case sigmap.Unknown:
 		l.page.RxUnknown.Add(1)
 	case sigmap.Short:
 		l.page.RxShort.Add(1)
-	case sigmap.Range:
-		l.page.RxRange.Add(1)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 const (
 	pageMagic   = 0x6c6f636b73746570 // "lockstep"
-	pageVersion = 1                  // of the layout of Page; a change of a field changes it
+	pageVersion = 2                  // of the layout of Page; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant the page shows: a plant of 20
 	// clutches has 60 for them and some tens of its own.
@@ -74,6 +74,7 @@ type Page struct {
 
 	FaultState atomic.Uint64 // index of the state that became non-finite; valid under NonFinite
 
+	StartNs     atomic.Uint64 // grid point 0, ns on CLOCK_MONOTONIC; 0: the grid is not placed yet
 	Ticks       atomic.Uint64 // grid points served, lost ones included: the index of the last
 	Missed      atomic.Uint64 // grid points whose tick came after the next one was due
 	SimNs       atomic.Uint64 // simulated time: Ticks · period, ns
@@ -83,7 +84,7 @@ type Page struct {
 
 	RxFrames   atomic.Uint64 // frames read
 	RxUnknown  atomic.Uint64 // of them: not in the map
-	RxShort    atomic.Uint64 // of them: too short for their signals
+	RxShort    atomic.Uint64 // of them: shorter than the message
 	RxRange    atomic.Uint64 // of them: a signal out of range kept its last value
 	RxBadSize  atomic.Uint64 // datagrams that are no frame
 	RxOverflow atomic.Uint64 // frames the kernel dropped because its buffer was full
@@ -95,16 +96,16 @@ type Page struct {
 	TxRefused  atomic.Uint64 // frames not sent because a signal was no number
 	Saturated  atomic.Uint64 // signals sent at the border of their range
 	BusDown    atomic.Uint64 // ticks that found a bus down
-	BusErrors  atomic.Uint64 // other errors of reading and writing a bus
+	BusErrors  atomic.Uint64 // calls that failed to read or write a bus for another reason
 
 	Allocs      atomic.Uint64 // allocations of the process between first and last tick
 	GCCycles    atomic.Uint64 // collections, likewise
 	MinorFaults atomic.Uint64 // page faults, likewise
 	MajorFaults atomic.Uint64
 
-	LastRx [MaxRx]atomic.Uint64 // per message of Map.Rx, bus after bus: the tick that last read it valid; 0: none
+	LastRx [MaxRx]atomic.Uint64 // per message of Map.Rx, bus after bus: the tick that last read one of full length; 0: none
 
-	Late sched.Histogram // from the due time of the first unserved grid point to the wake-up, ns
+	Late sched.Histogram // of each grid point passed: from its due time to the wake-up, ns; one entry per tick, missed ones included
 	Work sched.Histogram // from the wake-up to the return of the last send, ns
 
 	seq   atomic.Uint64 // odd while the outputs are being written

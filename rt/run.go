@@ -34,6 +34,7 @@ func (l *Loop) Run() error {
 	l.page.State.Store(uint64(Running))
 	l.start = l.usage()
 	err := l.ticker.Start()
+	l.page.StartNs.Store(uint64(l.ticker.Grid().Start))
 	for err == nil && l.reason == NotEnded {
 		var n int64
 		if n, err = l.ticker.Wait(); err == nil {
@@ -86,6 +87,7 @@ func (l *Loop) drain() {
 				break
 			}
 		}
+		bus.Settle()
 		l.base[b] = bus.Stats
 	}
 }
@@ -101,7 +103,8 @@ func (l *Loop) usage() usage {
 	return u
 }
 
-// finish stores the difference to the first tick and ends the run.
+// finish stores the difference to the first tick, and the frames that the kernel
+// dropped after the last one it delivered, and ends the run.
 func (l *Loop) finish() {
 	minor, major := sched.Faults() // first: reading the runtime's counters may touch new pages
 	runtime.ReadMemStats(&l.mem)
@@ -110,6 +113,12 @@ func (l *Loop) finish() {
 	p.GCCycles.Store(uint64(l.mem.NumGC) - l.start.gcCycles)
 	p.MinorFaults.Store(uint64(minor - l.start.minorFaults))
 	p.MajorFaults.Store(uint64(major - l.start.majorFaults))
+	overflow := uint64(0)
+	for b, bus := range l.buses {
+		bus.Settle()
+		overflow += bus.Stats.RxOverflow - l.base[b].RxOverflow
+	}
+	p.RxOverflow.Store(overflow)
 	l.end(TimerFailed) // unless there is a reason already
 	p.State.Store(uint64(Ended))
 }

@@ -75,14 +75,3 @@ func (h *Histogram) Quantile(q float64) int64 {
 	}
 	return h.Max()
 }
-
-// Snapshot copies h to dst while it may be written, so that several figures can
-// be taken from one state.
-func (h *Histogram) Snapshot(dst *Histogram) {
-	dst.n = 0
-	for i := range h.count {
-		dst.count[i] = atomic.LoadUint64(&h.count[i])
-		dst.n += dst.count[i]
-	}
-	dst.max = atomic.LoadUint64(&h.max) // last: not below a duration counted
-}

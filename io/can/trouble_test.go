@@ -137,6 +137,46 @@ func TestOverflowCountWraps(t *testing.T) {
 	}
 }
 
+// A UDP socket counts drops as a CAN socket does, and is there on every host.
+func TestDropsAfterTheLastFrameAreCounted(t *testing.T) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := open(fd)
+	t.Cleanup(func() { b.Close() })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	for option, value := range map[int]int{unix.SO_RCVBUF: 1, unix.SO_RXQ_OVFL: 1} {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Frame{ID: 5}
+	for range 500 {
+		if err := unix.Sendto(fd, message(f), 0, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dst := make([]Frame, 512)
+	b.Recv(dst)
+	told := b.Stats.RxOverflow
+	for range 2 { // the second time there is nothing new
+		b.Settle()
+		if s := b.Stats; s.Rx+s.RxOverflow != 500 || s.RxOverflow <= told {
+			t.Errorf("received %d, lost %d, of that %d told with a frame; want 500 together, some of them told by Settle", s.Rx, s.RxOverflow, told)
+		}
+	}
+	if n := testing.AllocsPerRun(10, b.Settle); n != 0 {
+		t.Errorf("Settle allocates %v times", n)
+	}
+}
+
 func TestClosedBusCountsErrors(t *testing.T) {
 	b, _ := pair(t)
 	if err := b.Close(); err != nil {

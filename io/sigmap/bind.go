@@ -264,12 +264,7 @@ func (b *binder) received(msg *Message) *Rx {
 			return &b.m.Rx[i]
 		}
 	}
-	var all Bits
-	for i := range msg.Signals {
-		bits, _ := msg.Signals[i].Bits()
-		all.join(&bits)
-	}
-	b.m.Rx = append(b.m.Rx, Rx{Name: msg.Name, ID: msg.ID, Len: all.Bytes()})
+	b.m.Rx = append(b.m.Rx, Rx{Name: msg.Name, ID: msg.ID, Len: msg.Len})
 	return &b.m.Rx[len(b.m.Rx)-1]
 }
 

@@ -30,7 +30,7 @@ func TestDecodeReadsAPayloadWorkedOutByHand(t *testing.T) {
 
 func TestShortAndUnknownFramesChangeNothing(t *testing.T) {
 	m := bound(t)
-	short := frame(t, 0x110, "ffffffffffff") // six bytes, the counter is in the seventh
+	short := frame(t, 0x110, "ffffffffffffff") // seven bytes of eight; the signals would be in them
 	for _, c := range []struct {
 		name string
 		f    *can.Frame
@@ -39,7 +39,7 @@ func TestShortAndUnknownFramesChangeNothing(t *testing.T) {
 	}{
 		{"short", short, 0, Short},
 		{"empty", &can.Frame{ID: 0x110}, 0, Short},
-		{"just long enough", frame(t, 0x110, "00000000000000"), 0, OK},
+		{"just long enough", frame(t, 0x110, "0000000000000000"), 0, OK},
 		{"longer than the message", &can.Frame{ID: 0x110, Len: 64, Flags: can.FlagFDF}, 0, OK},
 		{"unknown", frame(t, 0x111, "ffffffffffffffff"), -1, Unknown},
 		{"what is sent", frame(t, 0x200, "ffffffffffffffff"), -1, Unknown},

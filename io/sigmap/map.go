@@ -14,14 +14,13 @@ type Map struct {
 	Tx []Tx // in the order of Spec.Sendings
 
 	Saturated uint64 // sent signals that were held at the end of their range
-	NotSent   uint64 // frames not handed out because a value was NaN
 }
 
 // Rx is a received message.
 type Rx struct {
 	Name   string
 	ID     uint32 // with can.EFF if it is extended
-	Len    int    // bytes the message's signals need
+	Len    int    // bytes of the message by the database; a frame with fewer is Short
 	Fields []Field
 }
 
@@ -44,7 +43,7 @@ type Result uint8
 const (
 	OK      Result = iota
 	Unknown        // not one of Map.Rx, or no data frame
-	Short          // shorter than its signals need: nothing decoded
+	Short          // shorter than the message: nothing decoded, even if the bound signals are in it
 	Range          // some signal is out of its range and keeps its last value; the others are decoded
 )
 
@@ -106,8 +105,8 @@ func (m *Map) find(id uint32) int {
 func (t *Tx) Due(tick int64) bool { return tick%t.CycleTicks == t.PhaseTicks }
 
 // Encode makes f the frame of m.Tx[i] with the values of y, rounded half to even
-// and held within the signal's range, and advances the counter. It returns false,
-// counts it and leaves the counter alone if a value is NaN. It does not allocate.
+// and held within the signal's range, and advances the counter. It returns false
+// and leaves the counter alone if a value is NaN. It does not allocate.
 func (m *Map) Encode(f *can.Frame, i int, y []float64) bool {
 	t := &m.Tx[i]
 	*f = can.Frame{ID: t.ID, Len: uint8(t.Len)}
@@ -119,7 +118,6 @@ func (m *Map) Encode(f *can.Frame, i int, y []float64) bool {
 		r := math.RoundToEven((y[d.Index] - d.Offset) / d.Factor)
 		switch {
 		case r != r:
-			m.NotSent++
 			return false
 		case r < d.Lo:
 			r = d.Lo
