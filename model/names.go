@@ -3,29 +3,38 @@ package model
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 func indexOf(list []string, s string) int { return slices.Index(list, s) }
 
 // didYouMean is ", did you mean ..." for the nearest of the names, if one is near.
 func didYouMean(name string, names []string) string {
-	best, at := 1+len(name)/3, -1
-	for i, n := range names {
-		if len(name) > 100 || len(n) > 100 || n == name {
-			continue
-		}
-		if d := distance(name, n); d < best || d == best && at < 0 {
-			best, at = d, i
-		}
+	if n := Nearest(name, names); n != "" {
+		return fmt.Sprintf(", did you mean %q?", n)
 	}
-	if at < 0 {
-		return ""
-	}
-	return fmt.Sprintf(", did you mean %q?", names[at])
+	return ""
 }
 
-// distance is the number of edits from a to b (Levenshtein), in bytes.
-func distance(a, b string) int {
+// Nearest returns the known name that name was probably meant to be, or "" when
+// none is near: at most a third of its letters, and always two, may be wrong.
+func Nearest(name string, known []string) string {
+	best, found := 1+max(2, len(name)/3), ""
+	for _, k := range known {
+		if len(name) > 100 || len(k) > 100 || k == name {
+			continue
+		}
+		if d := Distance(name, k); d < best && d < max(len(name), len(k)) {
+			best, found = d, k
+		}
+	}
+	return found
+}
+
+// Distance is the number of letters, of any case, to insert, delete or replace to
+// make b of a, in bytes (Levenshtein, Soviet Physics Doklady 10(8), 1966).
+func Distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
 	d := make([]int, len(b)+1)
 	for j := range d {
 		d[j] = j

@@ -109,17 +109,21 @@ func (b *binder) sending(s Sending, period int64) error {
 	return nil
 }
 
+// ends finds the two ends of a link; kind of the ports is for messages.
+func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *Message, sig *Signal, index int, err error) {
+	if msg, err = b.message(l.Message); err != nil {
+		return nil, nil, 0, err
+	}
+	if sig, err = b.signal(msg, l.Signal); err != nil {
+		return nil, nil, 0, err
+	}
+	index, err = find(l.Port, kind, ports)
+	return msg, sig, index, err
+}
+
 // receive adds a received signal.
 func (b *binder) receive(l Link, inputs []model.Port) error {
-	msg, err := b.message(l.Message)
-	if err != nil {
-		return err
-	}
-	sig, err := b.signal(msg, l.Signal)
-	if err != nil {
-		return err
-	}
-	index, err := find(l.Port, "input", inputs)
+	msg, sig, index, err := b.ends(l, "input", inputs)
 	if err != nil {
 		return err
 	}
@@ -131,11 +135,10 @@ func (b *binder) receive(l Link, inputs []model.Port) error {
 	}
 	b.driven[index] = msg.Name + "." + sig.Name
 	port := &inputs[index]
-	f, err := b.field(sig, port)
+	f, err := b.field(sig, index, port)
 	if err != nil {
 		return err
 	}
-	f.Index = index
 	f.limit(port.Min, port.Max)
 	if !(f.Lo <= f.Hi) {
 		return fmt.Errorf("no value of the signal, [%g|%g] %q, is within the port's %g to %g %q",
@@ -148,15 +151,7 @@ func (b *binder) receive(l Link, inputs []model.Port) error {
 
 // send adds a sent signal.
 func (b *binder) send(l Link, outputs []model.Port) error {
-	msg, err := b.message(l.Message)
-	if err != nil {
-		return err
-	}
-	sig, err := b.signal(msg, l.Signal)
-	if err != nil {
-		return err
-	}
-	index, err := find(l.Port, "output", outputs)
+	msg, sig, index, err := b.ends(l, "output", outputs)
 	if err != nil {
 		return err
 	}
@@ -168,22 +163,22 @@ func (b *binder) send(l Link, outputs []model.Port) error {
 		return fmt.Errorf("the signal carries %s already", what)
 	}
 	b.used[sig] = "port " + l.Port
-	f, err := b.field(sig, &outputs[index])
+	f, err := b.field(sig, index, &outputs[index])
 	if err != nil {
 		return err
 	}
-	f.Index = index
 	t.Fields = append(t.Fields, f)
 	return nil
 }
 
-// field compiles a signal to the unit of port, with the range of the database.
-func (b *binder) field(sig *Signal, port *model.Port) (Field, error) {
+// field compiles a signal to the unit of port, which is the index-th of its
+// kind, with the range of the database.
+func (b *binder) field(sig *Signal, index int, port *model.Port) (Field, error) {
 	unit, err := model.Convert(sig.Unit, port.Unit)
 	if err != nil {
 		return Field{}, fmt.Errorf("signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
 	}
-	f := Field{Factor: sig.Factor * unit, Offset: sig.Offset * unit}
+	f := Field{Index: index, Factor: sig.Factor * unit, Offset: sig.Offset * unit}
 	f.place(sig)
 	f.Lo, f.Hi = f.span()
 	if sig.Min < sig.Max {

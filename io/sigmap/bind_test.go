@@ -189,12 +189,4 @@ func TestNearestPutsTheLikeliestFirst(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"Flaw", "lawn", 2}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance from %q to %q is %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
 }

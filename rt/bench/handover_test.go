@@ -42,15 +42,3 @@ func TestHandoverArrivesUnchangedAndIsSealed(t *testing.T) {
 	}
 	again.Close()
 }
-
-func TestNearestWordIsFoundAndAStrangeOneIsNot(t *testing.T) {
-	known := []string{"run", "sim", "check", "clutch1.pressure", "clutch2.pressure"}
-	for word, want := range map[string]string{
-		"rum": "run", "Sim": "sim", "chek": "check", "clutch1.presure": "clutch1.pressure",
-		"gearbox": "", "xyzzy": "",
-	} {
-		if got := Nearest(word, known); got != want {
-			t.Errorf("Nearest(%q) is %q, want %q", word, got, want)
-		}
-	}
-}

@@ -175,6 +175,14 @@ func (r *reader) nanoseconds(dst *int64, what string, lo, hi float64) func(ast.N
 	}
 }
 
+// meant is " (did you mean x?)", or nothing when no known word is near.
+func meant(word string, known []string) string {
+	if n := model.Nearest(word, known); n != "" {
+		return " (did you mean " + n + "?)"
+	}
+	return ""
+}
+
 // short is a node's own text, cut to one short line, for errors.
 func short(n ast.Node) string {
 	switch n.(type) {

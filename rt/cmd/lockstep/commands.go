@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"lockstep/rt/bench"
+	"lockstep/model"
 )
 
 // command is one word after `lockstep`.
@@ -44,7 +44,7 @@ func find(name string) (command, error) {
 		}
 		known = append(known, c.name)
 	}
-	if near := bench.Nearest(name, known); near != "" {
+	if near := model.Nearest(name, known); near != "" {
 		return command{}, usageError{fmt.Sprintf("unknown command %q (did you mean %s?)", name, near)}
 	}
 	return command{}, usageError{fmt.Sprintf("unknown command %q; known are %s", name, strings.Join(known, ", "))}

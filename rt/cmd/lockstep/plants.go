@@ -5,8 +5,8 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"lockstep/model"
 	"lockstep/model/plants"
-	"lockstep/rt/bench"
 )
 
 func runPlants(list []string) error {
@@ -27,7 +27,7 @@ func runPlants(list []string) error {
 		for _, e := range plants.List() {
 			names = append(names, e.Name)
 		}
-		if near := bench.Nearest(a.names[0], names); near != "" {
+		if near := model.Nearest(a.names[0], names); near != "" {
 			return fmt.Errorf("%w (did you mean %s?)", err, near)
 		}
 		return err
