@@ -29,6 +29,9 @@ type Kernel struct {
 	t *Tables
 	h float64 // period, s
 
+	slips              sparse // W
+	outX, outV, outTau sparse // C, D, Dc
+
 	x     []float64 // n, state at plant time
 	kappa uint64    // lock set: Stuck elements, of redundant ones as many as there are directions
 	mode  []int8    // mc
@@ -110,6 +113,9 @@ func New(t *Tables) *Kernel {
 		k.rhs = vec(mc * (2*n + mw))
 		k.built = Mode{A: vec(n * n), B: vec(n * mw), T: vec(mc * n), U: vec(mc * mw), P: vec(n * n)}
 	}
+	p := len(t.C) / n
+	k.slips, k.outX = sparseOf(t.W, mc, n), sparseOf(t.C, p, n)
+	k.outV, k.outTau = sparseOf(t.D, p, t.M), sparseOf(t.Dc, p, mc)
 	k.Reset()
 	return k
 }
@@ -176,9 +182,7 @@ func (k *Kernel) Step(y, u []float64) {
 	}
 	k.log = k.log[:0]
 	k.eta = 1
-	if k.fault == 0 {
-		copy(k.past(k.tick), u)
-		k.latest = k.tick
+	if k.fault == 0 && k.accept(u) {
 		k.gap = cornerGap + 1e-15*k.grid()
 		copy(k.save, k.x)
 		k.advance()
@@ -190,6 +194,21 @@ func (k *Kernel) Step(y, u []float64) {
 	}
 	k.tick++
 	k.publish(y)
+}
+
+// accept takes the inputs of a tick. One that is driven and not finite stops the
+// plant: the fault names a state that it acts on, and the last inputs remain.
+func (k *Kernel) accept(u []float64) bool {
+	for j := range k.t.Signals {
+		i := k.t.Signals[j].Input
+		if i >= 0 && !(math.Abs(u[i]) <= math.MaxFloat64) {
+			k.fault = 1 + k.t.drives(j)
+			return false
+		}
+	}
+	copy(k.past(k.tick), u)
+	k.latest = k.tick
+	return true
 }
 
 // past is where the inputs given at a tick are kept: for as many ticks as the lag
@@ -221,14 +240,13 @@ func (k *Kernel) publish(y []float64) {
 		k.predict()
 		x = k.ahead
 	}
-	k.sources(x, 0, 0)
-	k.instant(0)
+	k.now(x)
 	k.torques(x)
 	p := len(t.C) / t.N
-	mul(y[:p], t.C, x)
-	mulAdd(y[:p], t.D, k.w[:t.M])
-	mulAdd(y[:p], t.Dc, k.tau)
-	mul(k.slip, t.W, x)
+	k.outX.mul(y[:p], x)
+	k.outV.mulAdd(y[:p], k.w)
+	k.outTau.mulAdd(y[:p], k.tau)
+	k.slips.mul(k.slip, x)
 	for i := range k.mode {
 		y[p+3*i] = float64(k.mode[i])
 		y[p+3*i+1] = k.slip[i]
@@ -251,7 +269,7 @@ func (k *Kernel) predict() {
 		k.expand(k.ahead)
 		k.horner(k.ahead, 1)
 		modes := k.kappa
-		mul(k.slip, k.t.W, k.ahead)
+		k.slips.mul(k.slip, k.ahead)
 		for i, s := range k.slip {
 			if k.direction(i)*s < 0 {
 				k.kappa |= 1 << i

@@ -47,6 +47,11 @@ func popcount(kappa uint64) int { return bits.OnesCount64(kappa) }
 // mul sets dst = a·x, a row-major len(dst)×len(x). dst and x must not overlap.
 func mul(dst, a, x []float64) {
 	n := len(x)
+	for len(dst) >= 4 {
+		s0, s1, s2, s3 := fourRows(a, x)
+		dst[0], dst[1], dst[2], dst[3] = s0, s1, s2, s3
+		dst, a = dst[4:], a[4*n:]
+	}
 	for i := range dst {
 		row := a[i*n : i*n+n : i*n+n]
 		s := 0.0
@@ -60,6 +65,14 @@ func mul(dst, a, x []float64) {
 // mulAdd adds a·x to dst.
 func mulAdd(dst, a, x []float64) {
 	n := len(x)
+	for len(dst) >= 4 {
+		s0, s1, s2, s3 := fourRows(a, x)
+		dst[0] += s0
+		dst[1] += s1
+		dst[2] += s2
+		dst[3] += s3
+		dst, a = dst[4:], a[4*n:]
+	}
 	for i := range dst {
 		row := a[i*n : i*n+n : i*n+n]
 		s := 0.0
@@ -68,6 +81,69 @@ func mulAdd(dst, a, x []float64) {
 		}
 		dst[i] += s
 	}
+}
+
+// fourRows multiplies the first four rows of a with x; together they keep four
+// sums going where one would wait for its own last addition.
+func fourRows(a, x []float64) (s0, s1, s2, s3 float64) {
+	n := len(x)
+	a0, a1, a2, a3 := a[:n], a[n:2*n], a[2*n:3*n], a[3*n:4*n]
+	a0, a1, a2, a3 = a0[:len(x)], a1[:len(x)], a2[:len(x)], a3[:len(x)]
+	for j, v := range x {
+		s0 += a0[j] * v
+		s1 += a1[j] * v
+		s2 += a2[j] * v
+		s3 += a3[j] * v
+	}
+	return s0, s1, s2, s3
+}
+
+// sparse holds the entries of a matrix that are not zero, row by row.
+type sparse struct {
+	end []int // per row: index behind its last entry
+	col []int
+	val []float64
+}
+
+// sparseOf leaves out the zeros of a, row-major with n columns.
+func sparseOf(a []float64, rows, n int) (s sparse) {
+	for i := range rows {
+		for j, v := range a[i*n : (i+1)*n] {
+			if v != 0 {
+				s.col, s.val = append(s.col, j), append(s.val, v)
+			}
+		}
+		s.end = append(s.end, len(s.col))
+	}
+	return s
+}
+
+// mul sets dst = s·x.
+func (s *sparse) mul(dst, x []float64) {
+	clear(dst)
+	s.mulAdd(dst, x)
+}
+
+// mulAdd adds s·x to dst.
+func (s *sparse) mulAdd(dst, x []float64) {
+	p := 0
+	for i, end := range s.end {
+		sum := dst[i]
+		for ; p < end; p++ {
+			sum += s.val[p] * x[s.col[p]]
+		}
+		dst[i] = sum
+	}
+}
+
+// zero reports whether all of x is zero.
+func zero(x []float64) bool {
+	for _, v := range x {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // dotRow is row i of a (row-major, len(x) columns) times x.

@@ -214,6 +214,22 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 	t.History = int(longest/h) + t.periods() + 2
 }
 
+// drives is the first state that signal j acts on, directly or as the capacity of
+// a friction element; 0 where it acts through a law.
+func (t *Tables) drives(j int) int {
+	for i := range t.N {
+		if t.Open.B[i*(t.M+t.Mc)+j] != 0 {
+			return i
+		}
+		for f := range t.Friction {
+			if t.Friction[f].Signal == j && t.Bc[i*t.Mc+f] != 0 {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
 // programs are those of the laws and of the guards.
 func (t *Tables) programs() []*model.Program {
 	var list []*model.Program

@@ -19,20 +19,25 @@ func (k *Kernel) resolve(force int) {
 			k.pivot(rest, 0, force)
 			return
 		}
-		if k.share(rest, force) {
-			return
-		}
+		settled := k.share(rest, force)
 		// What moves drops to its kinetic torque; what that carries back joins
 		// the rest, which is looked at again.
 		force = none
 		k.limits(0, 0)
 		k.load()
-		for i := k.wrongWay(); i >= 0; i = k.wrongWay() {
+		for i := k.wrongWay(all); i >= 0; i = k.wrongWay(all) {
+			settled = false
 			k.restick(i)
 			k.load()
 		}
+		if settled {
+			return
+		}
 	}
 }
+
+// all is every element.
+const all = ^uint64(0)
 
 // shareLevels are the reserves tried for a split: level j leaves 2^-(j+1) of the
 // static capacities, the last one nothing.
@@ -48,7 +53,7 @@ func (k *Kernel) share(rest uint64, force int) bool {
 			part -= math.Ldexp(1, -level-1)
 		}
 		k.pivot(rest, part, force)
-		return k.rejoin()
+		return k.rejoin(rest)
 	}
 	if at(0) {
 		return true
@@ -115,10 +120,14 @@ func (k *Kernel) pivot(rest uint64, part float64, force int) {
 		k.load()
 		k.independent(rest)
 	}
+	among := rest
+	if part == 0 {
+		among = all
+	}
 	for try := range pivotTries * mc {
 		least := try >= 2*mc
 		k.load()
-		i, j := k.overloaded(force, least, overload/4), k.wrongWay()
+		i, j := k.overloaded(force, least, overload/4), k.wrongWay(among)
 		force = none
 		switch {
 		case i < 0 && j < 0:
@@ -251,13 +260,13 @@ func (k *Kernel) restick(i int) {
 	k.give[i] = 0
 }
 
-// wrongWay is the first element that broke away in this instant and can move,
-// although the others carry its slip the other way or it gives less than its
-// limit; -1 for none.
-func (k *Kernel) wrongWay() int {
+// wrongWay is the first element among a set that broke away in this instant and
+// can move, although the others carry its slip the other way or it gives less
+// than its limit; -1 for none.
+func (k *Kernel) wrongWay(among uint64) int {
 	k.rates(k.w)
 	for i, b := range k.broken {
-		if !b || !k.movable(i) {
+		if !b || among>>i&1 == 0 || !k.movable(i) {
 			continue
 		}
 		if k.give[i] < k.drag[i] && (k.give[i] > -k.drag[i] || k.t.Friction[i].OneWay) {
@@ -271,12 +280,12 @@ func (k *Kernel) wrongWay() int {
 	return -1
 }
 
-// rejoin makes what broke but cannot move, as long as kappa holds, stuck again
-// and idle, with the torque it gives. It reports whether nothing that broke moves.
-func (k *Kernel) rejoin() bool {
+// rejoin makes what broke of rest but cannot move, as long as kappa holds, stuck
+// again and idle, with the torque it gives. It reports whether all of rest holds.
+func (k *Kernel) rejoin(rest uint64) bool {
 	held := true
 	for i, b := range k.broken {
-		if !b {
+		if !b || rest>>i&1 == 0 {
 			continue
 		}
 		if k.movable(i) {

@@ -200,7 +200,10 @@ func (k *Kernel) corner(local float64) float64 {
 		}
 	}
 	next := k.nextSource - k.grid()
-	for _, d := range k.t.Delay {
+	for i, d := range k.t.Delay {
+		if i > 0 && d == k.t.Delay[i-1] {
+			continue
+		}
 		next = min(next, (math.Floor((local+k.gap-d)/k.h)+1)*k.h+d)
 	}
 	return next
@@ -235,6 +238,10 @@ func (k *Kernel) sources(x []float64, local, length float64) {
 		}
 		t, tm := k.grid()+local, k.grid()+mid
 		k.w0[j] = sourceAt(&sig.Source, t, tm)
+		if sig.Source.Amplitude == 0 && len(sig.Source.Sum) == 0 { // straight between corners
+			k.w1[j], k.w2[j] = sourceAt(&sig.Source, t+length, tm)-k.w0[j], 0
+			continue
+		}
 		k.w1[j], k.w2[j] = parabola(k.w0[j], sourceAt(&sig.Source, tm, tm), sourceAt(&sig.Source, t+length, tm))
 	}
 	k.begun(x)
@@ -265,6 +272,32 @@ func (k *Kernel) begun(x []float64) {
 	}
 }
 
+// now sets w and capNow to their values at the grid time, for state x.
+func (k *Kernel) now(x []float64) {
+	if k.t.ReadsTau {
+		k.sources(x, 0, 0)
+		k.instant(0)
+		return
+	}
+	m := k.t.M
+	for j := range k.t.Signals[:k.t.FirstLaw] {
+		if sig := &k.t.Signals[j]; sig.Input >= 0 {
+			k.w[j] = k.command(sig.Input, 0)
+		} else {
+			k.w[j] = sourceAt(&sig.Source, k.grid(), k.grid()+k.gap) // behind a jump
+		}
+	}
+	k.laws(k.w[:m], x)
+	for i := range k.capNow {
+		f := &k.t.Friction[i]
+		k.capNow[i] = f.Gain * max(0, k.w[f.Signal]-f.Offset)
+		k.w[m+i] = k.direction(i) * k.capNow[i]
+		if k.idle(i) {
+			k.w[m+i] = k.idleTorque(i)
+		}
+	}
+}
+
 // capacity sets the kinetic capacity of element i over the piece.
 func (k *Kernel) capacity(i int) {
 	f := &k.t.Friction[i]
@@ -290,6 +323,13 @@ func (k *Kernel) active(i int) bool {
 
 // instant sets w and capNow at place theta of the piece.
 func (k *Kernel) instant(theta float64) {
+	if theta == 0 {
+		copy(k.w, k.w0)
+		for i := range k.capNow {
+			k.capNow[i] = max(0, k.capC[3*i])
+		}
+		return
+	}
 	for j := range k.w {
 		k.w[j] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
 	}
@@ -354,8 +394,12 @@ func (k *Kernel) whole(dst, x []float64) {
 	m := k.use()
 	mul(dst, m.Phi, x)
 	mulAdd(dst, m.G0, k.w0)
-	mulAdd(dst, m.G1, k.w1)
-	mulAdd(dst, m.G2, k.w2)
+	if !zero(k.w1) { // commands are held
+		mulAdd(dst, m.G1, k.w1)
+	}
+	if !zero(k.w2) { // tables are straight
+		mulAdd(dst, m.G2, k.w2)
+	}
 }
 
 // horner sets dst to the state at theta of the expanded piece.

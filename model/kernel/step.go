@@ -76,7 +76,7 @@ func (k *Kernel) stop(found int, local float64) bool {
 // elements without capacity are free, others become active, and a lock that is
 // overloaded (a command fell) breaks.
 func (k *Kernel) begin(local float64) {
-	mul(k.slip, k.t.W, k.x)
+	k.slips.mul(k.slip, k.x)
 	copy(k.before, k.mode)
 	again := false
 	for i, s := range k.slip {
@@ -141,7 +141,7 @@ const none = -1
 // walk takes the state to the end of the piece, or to the first event in it if it
 // is to look for one. It returns the place and the cause.
 func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
-	mul(k.slip, k.t.W, k.x)
+	k.slips.mul(k.slip, k.x)
 	expanded := true
 	switch {
 	case k.t.FirstLaw < k.t.M:
@@ -209,7 +209,7 @@ const stride = 1. / 4096
 // guards that were passed are passed.
 func (k *Kernel) cross(local, theta float64) {
 	copy(k.before, k.mode)
-	mul(k.slip, k.t.W, k.x)
+	k.slips.mul(k.slip, k.x)
 	k.instant(theta)
 	k.torqued(k.x)
 	for g := range k.side {
@@ -237,7 +237,7 @@ func (k *Kernel) cross(local, theta float64) {
 
 // suspect reports whether the piece from x to x1 can hold an event.
 func (k *Kernel) suspect() bool {
-	mul(k.slip1, k.t.W, k.x1)
+	k.slips.mul(k.slip1, k.x1)
 	k.rates(k.w0)
 	k.instant(1)
 	for i, mode := range k.mode {
@@ -384,7 +384,7 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 		return false
 	}
 	copy(k.before, k.mode)
-	mul(k.slip, k.t.W, k.x)
+	k.slips.mul(k.slip, k.x)
 	k.instant(theta)
 	k.rates(k.w)
 	force := none
