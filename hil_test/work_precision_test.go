@@ -199,5 +199,5 @@ func TestWorkPrecisionPicksTheDefault(t *testing.T) {
 			t.Errorf("%s: a step of the default costs %.2f times that of the papers' setting, more than %.2g", c.plant, ratio, c.cost)
 		}
 	}
-	t.Log("The default is complete, projected: the most accurate at every period. Projecting takes out the error of the held torque, completing that of the lag, and neither costs more than the sub-steps of a plant with laws.")
+	t.Log("The default is complete, projected: the most accurate at every period. Projecting takes out the error of the held torque, completing that of the prediction while the plant lags. Neither costs anything on a linear plant; with laws (automatic4) the projected form takes sub-steps, the held one does not.")
 }
