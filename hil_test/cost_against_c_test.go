@@ -16,7 +16,7 @@ import (
 // shared, and the least of many runs of both still moves by some ten per cent.
 const (
 	costBound = 2.5 // Go over C
-	costNoise = 1.6
+	costNoise = 1.3
 )
 
 // costC is what testdata/cost_kernel.c gives in its order.
