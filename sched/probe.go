@@ -47,9 +47,9 @@ func probe(root string, t Thread) (missing []Missing, fifo bool) {
 	allowed := parseCPUs(status["Cpus_allowed_list"])
 	switch {
 	case t.CPU >= 0 && !allowed.IsSet(t.CPU):
-		missing = append(missing, missingCPU(t.CPU, fmt.Sprintf("the process may use %q", status["Cpus_allowed_list"])))
+		missing = append(missing, missingCPU(t.CPU, fmt.Sprintf("the process may use %q", status["Cpus_allowed_list"]), online(root)))
 	case allowed.Count() == 1:
-		missing = append(missing, missingAlone(highest(&allowed)))
+		missing = append(missing, missingAlone(highest(&allowed), online(root)))
 	}
 
 	fifo = caps&(1<<unix.CAP_SYS_NICE) != 0 || limits["Max realtime priority"] >= uint64(t.Priority)

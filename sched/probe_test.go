@@ -99,3 +99,33 @@ func TestProbeAnswersAsEnterDoes(t *testing.T) {
 		}
 	}
 }
+
+func TestHelpForACPUCanBeFollowedOnThisHost(t *testing.T) {
+	for _, c := range []struct{ cpu, cpus, online, want, not string }{
+		{"alone", "0", "0", "this host has no second CPU", "taskset"},
+		{"alone", "1", "0-1", "`taskset -c 0-1`", ""},
+		{"alone", "1", "", "AllowedCPUs=", "taskset"},
+		{"3", "0-1", "0-7", "`taskset -c 0-7`", ""},
+		{"3", "0-1", "0-1", "choose a CPU that this host has: 0-1", "taskset"},
+		{"3", "0", "0", "choose a CPU that this host has: 0", "taskset"},
+	} {
+		root := host(t, "000001ffffffffff", c.cpus, "0", "unlimited", "1")
+		if c.online != "" {
+			dir := filepath.Join(root, "sys/devices/system/cpu")
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "online"), []byte(c.online+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := Thread{CPU: -1, Priority: 1}
+		if c.cpu == "3" {
+			at.CPU = 3
+		}
+		got, _ := probe(root, at)
+		if len(got) != 1 || !strings.Contains(got[0].Help, c.want) || c.not != "" && strings.Contains(got[0].Help, c.not) {
+			t.Errorf("CPU %s of %s allowed, %q online: %+v; want %q and not %q", c.cpu, c.cpus, c.online, got, c.want, c.not)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,29 +51,29 @@ func (t Thread) Enter() []Missing {
 func (t Thread) enterCPU() []Missing {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
-		return []Missing{missingCPU(t.CPU, err.Error())}
+		return []Missing{missingCPU(t.CPU, err.Error(), online("/"))}
 	}
 	cpu := t.CPU
 	if cpu < 0 {
 		cpu = highest(&allowed)
 	}
 	if !allowed.IsSet(cpu) {
-		return []Missing{missingCPU(cpu, "it is not among those allowed to the process")}
+		return []Missing{missingCPU(cpu, "it is not among those allowed to the process", online("/"))}
 	}
 	var missing []Missing
 	if allowed.Count() > 1 {
 		others := allowed
 		others.Clear(cpu)
 		if err := confine(&others); err != nil {
-			missing = append(missing, missingCPU(cpu, "other threads stay on it: "+err.Error()))
+			missing = append(missing, missingCPU(cpu, "other threads stay on it: "+err.Error(), online("/")))
 		}
 	} else {
-		missing = append(missing, missingAlone(cpu))
+		missing = append(missing, missingAlone(cpu, online("/")))
 	}
 	var own unix.CPUSet
 	own.Set(cpu)
 	if err := unix.SchedSetaffinity(0, &own); err != nil {
-		missing = append(missing, missingCPU(cpu, err.Error()))
+		missing = append(missing, missingCPU(cpu, err.Error(), online("/")))
 	}
 	return missing
 }
@@ -130,18 +131,39 @@ func executable() string {
 	return path
 }
 
-func missingCPU(cpu int, why string) Missing {
-	return Missing{
-		What: fmt.Sprintf("the loop cannot have CPU %d: %s", cpu, why),
-		Help: fmt.Sprintf("start under `taskset -c 0-%d`, or with AllowedCPUs= that contain it", max(cpu, 1)),
-	}
+// online lists the CPUs of the host below root as the kernel does, "0-3"; "" if it
+// does not say.
+func online(root string) string {
+	text, _ := os.ReadFile(filepath.Join(root, "sys/devices/system/cpu/online"))
+	return strings.TrimSpace(string(text))
 }
 
-func missingAlone(cpu int) Missing {
-	return Missing{
-		What: fmt.Sprintf("CPU %d is the only one allowed to the process: the loop shares it", cpu),
-		Help: "allow a second CPU, for example `taskset -c 0-1`",
+func missingCPU(cpu int, why, online string) Missing {
+	m := Missing{
+		What: fmt.Sprintf("the loop cannot have CPU %d: %s", cpu, why),
+		Help: fmt.Sprintf("start under `taskset -c %s`, or with AllowedCPUs= that contain it", online),
 	}
+	switch there := parseCPUs(online); {
+	case online == "":
+		m.Help = "start with AllowedCPUs= that contain it, or choose another one"
+	case !there.IsSet(cpu):
+		m.Help = "choose a CPU that this host has: " + online
+	}
+	return m
+}
+
+func missingAlone(cpu int, online string) Missing {
+	m := Missing{
+		What: fmt.Sprintf("CPU %d is the only one allowed to the process: the loop shares it", cpu),
+		Help: fmt.Sprintf("allow a second CPU: start under `taskset -c %s`, or with AllowedCPUs= of two", online),
+	}
+	switch there := parseCPUs(online); {
+	case online == "":
+		m.Help = "allow a second CPU: start with AllowedCPUs= of two"
+	case there.Count() == 1:
+		m.Help = "this host has no second CPU: give it one, or live with best effort"
+	}
+	return m
 }
 
 func missingFIFO(priority int, why string) Missing {

@@ -224,10 +224,10 @@ zz-yy rw-p 00000000 00:00 0
 }
 
 func ExampleMissing() {
-	m := missingAlone(0)
+	m := missingAlone(0, "0-3")
 	fmt.Println(m.What)
 	fmt.Println(m.Help)
 	// Output:
 	// CPU 0 is the only one allowed to the process: the loop shares it
-	// allow a second CPU, for example `taskset -c 0-1`
+	// allow a second CPU: start under `taskset -c 0-3`, or with AllowedCPUs= of two
 }
