@@ -75,9 +75,12 @@ func (t *Tables) choosePieces() error {
 		t.Delta = h / float64(t.Split)
 		if t.Split > maxSplit {
 			fit := time.Duration(0.999 * maxSplit / fastest * 1e9)
-			fit = fit.Truncate(max(1, fit/1000))
-			return fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz), is too fast for a period of %v; %v would fit",
-				fastest, fastest/(2*math.Pi), time.Duration(t.PeriodNs), fit)
+			hint := ""
+			if fit = fit.Truncate(max(1, fit/1000)); fit > 0 {
+				hint = fmt.Sprintf("; %v would fit", fit)
+			}
+			return fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz), is too fast for a period of %v%s",
+				fastest, fastest/(2*math.Pi), time.Duration(t.PeriodNs), hint)
 		}
 	}
 	t.Degree = degree(t.Radius * t.Delta)
