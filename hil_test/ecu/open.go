@@ -27,6 +27,9 @@ func Open(bus string) (io.ReadWriteCloser, error) {
 	if number, ok := strings.CutPrefix(bus, "fd:"); ok {
 		return inherit(bus, number)
 	}
+	if !plain(bus) {
+		return nil, fmt.Errorf("ecu: bus %q: %w%s", bus, ErrNoInterface, others())
+	}
 	// brutella/can goes on with descriptor -1 where there is no AF_CAN.
 	fd, err := syscall.Socket(can.AF_CAN, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 1) // CAN_RAW
 	if err != nil {
@@ -46,6 +49,13 @@ func Open(bus string) (io.ReadWriteCloser, error) {
 		return nil, fmt.Errorf("ecu: bus %s: %w: %w%s", bus, ErrNoInterface, err, others())
 	}
 	return line, nil
+}
+
+// plain tells whether a bus can stand in a command as it is: up to 15 letters,
+// digits, ".", "_" and "-".
+func plain(bus string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	return bus != "" && len(bus) <= 15 && bus[0] != '-' && strings.Trim(bus, allowed) == ""
 }
 
 // others names the CAN interfaces there are.

@@ -50,3 +50,12 @@ func TestOpenTakesADescriptor(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestOpenRefusesNamesThatAreCommands(t *testing.T) {
+	for _, bus := range []string{"vcan0;reboot", "vcan$(id)", "", "-h", "vcan012345678901", "vcan\x1b[2J"} {
+		_, err := Open(bus)
+		if !errors.Is(err, ErrNoInterface) || strings.Contains(err.Error(), "ip link") || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("Open %q gives %v", bus, err)
+		}
+	}
+}

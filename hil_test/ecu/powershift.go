@@ -17,6 +17,9 @@ import (
 	"github.com/brutella/can"
 )
 
+// Names lists the control units there are.
+func Names() []string { return []string{"powershift"} }
+
 const (
 	cycle   = 10 * time.Millisecond // of the pressure frames
 	silence = time.Second           // without Speeds after which the unit falls asleep

@@ -34,6 +34,9 @@ func Dial(name string, filters []Filter) (*Bus, error) {
 	if text, ok := strings.CutPrefix(name, "fd:"); ok {
 		return dialFD(name, text)
 	}
+	if !LegalName(name) {
+		return nil, fmt.Errorf("can: dial %q: %w: %s", name, ErrNoInterface, others("vcan0"))
+	}
 	if len(filters) > maxFilters {
 		return nil, fmt.Errorf("can: dial %s: %d filters, the kernel takes %d", name, len(filters), maxFilters)
 	}

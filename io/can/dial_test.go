@@ -43,6 +43,26 @@ func TestDialSaysWhetherTheKernelHasCAN(t *testing.T) {
 	}
 }
 
+// What a help text proposes may be pasted into a shell.
+func TestNamesThatAreCommandsStayOutOfTheHelp(t *testing.T) {
+	for _, name := range []string{"vcan0;reboot", "vcan$(id)", "vcan0 up", "", ".", "..", "-h", "vcan012345678901", "vcan\x1b[2J"} {
+		if LegalName(name) {
+			t.Errorf("%q passes for the name of an interface", name)
+		}
+		if got := others(name); strings.Contains(got, "ip link") && !strings.Contains(got, "add dev vcan0 type vcan && ip link set vcan0 up") {
+			t.Errorf("help for %q: %q", name, got)
+		}
+		if _, err := Dial(name, nil); !errors.Is(err, ErrNoInterface) || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("Dial %q gives %v", name, err)
+		}
+	}
+	for _, name := range []string{"vcan0", "can0", "slcan_1", "can.A-2"} {
+		if !LegalName(name) {
+			t.Errorf("%q is refused", name)
+		}
+	}
+}
+
 func TestDialRefusesMoreFiltersThanTheKernelTakes(t *testing.T) {
 	_, err := Dial("vcan0", make([]Filter, 513))
 	if err == nil || !strings.Contains(err.Error(), "513 filters, the kernel takes 512") {
