@@ -38,7 +38,11 @@ func ReadStimulus(file string, inputs []model.Port) (*Stimulus, error) {
 }
 
 func parseStimulus(file string, from io.Reader, inputs []model.Port) (*Stimulus, error) {
-	c := csv.NewReader(from)
+	text := bufio.NewReader(&limited{r: from, left: maxCSV})
+	if begin, err := text.Peek(len(mark)); err == nil && string(begin) == mark {
+		_, _ = text.Discard(len(mark))
+	}
+	c := csv.NewReader(text)
 	c.Comment, c.TrimLeadingSpace, c.ReuseRecord = '#', true, true
 	head, err := c.Read()
 	if err != nil {

@@ -1,17 +1,22 @@
 package bench
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/goccy/go-yaml/ast"
 
+	"lockstep/hil_test/ecu"
+	"lockstep/io/can"
 	"lockstep/model/plants"
 	"lockstep/rt"
 )
@@ -28,9 +33,9 @@ type Bench struct {
 	CPU      int    // of the loop; -1: chosen at the start
 	Priority int    // SCHED_FIFO, 1 to 99
 	Overrun  rt.Overrun
-	Unit     string // virtual control unit to try the bench with; "" none
-	Engine   Word   // output shown as engine speed; "" none
-	Wheel    Word   // output shown as wheel speed; Engine/Wheel is the overall ratio
+	Unit     Word // virtual control unit to try the bench with; "" none
+	Engine   Word // output shown as engine speed; "" none
+	Wheel    Word // output shown as wheel speed; Engine/Wheel is the overall ratio
 	Buses    []Bus
 
 	dir string // where plant and databases are looked for first; "" for an embedded bench
@@ -77,18 +82,67 @@ func Load(name string) (*Bench, error) {
 // ReadAny reads the file called name if there is one, else the embedded file of
 // that name; file is how errors should call it.
 func ReadAny(name string) (file string, data []byte, err error) {
-	data, err = os.ReadFile(name)
+	data, err = readFile(name)
 	if err == nil {
 		return name, data, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EISDIR) {
+	folder := errors.Is(err, syscall.EISDIR)
+	if !errors.Is(err, fs.ErrNotExist) && !folder {
 		return "", nil, fmt.Errorf("bench: %w", err)
 	}
 	if file, data, err = readEmbedded(name); err != nil {
+		if folder {
+			return "", nil, fmt.Errorf("bench: %s is a directory", name)
+		}
 		return "", nil, fmt.Errorf("bench: no file %s, and nothing embedded of that name%s; `lockstep plants` lists what is",
 			name, meant(name, embedded()))
 	}
 	return file, data, nil
+}
+
+// What is read at most, bytes: of a plant, bench or database, and of a file of
+// inputs, which has ten million rows then.
+const (
+	maxText = 16 << 20
+	maxCSV  = 1 << 30
+)
+
+// readFile reads a text file without its byte order mark.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(&limited{r: f, left: maxText})
+	if err != nil {
+		var path *fs.PathError
+		if !errors.As(err, &path) {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		return nil, err
+	}
+	return bytes.TrimPrefix(data, []byte(mark)), nil
+}
+
+// mark is the byte order mark that some editors put before UTF-8.
+const mark = "\uFEFF"
+
+// limited reads up to left bytes; more is an error.
+type limited struct {
+	r    io.Reader
+	left int64
+}
+
+var errTooLarge = errors.New("too large: no file of this kind has so many bytes")
+
+func (b *limited) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooLarge
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // readEmbedded reads an embedded file; file is its full name.
@@ -117,7 +171,7 @@ func (b *Bench) Read(name Word) (shown string, data []byte, err error) {
 		if !filepath.IsAbs(shown) {
 			shown = filepath.Join(b.dir, shown)
 		}
-		if data, err = os.ReadFile(shown); err == nil {
+		if data, err = readFile(shown); err == nil {
 			return shown, data, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EISDIR) {
@@ -144,7 +198,7 @@ func parse(file, dir string, data []byte) (*Bench, error) {
 		return nil, r.err
 	}
 	r.object(n, "bench file", []key{
-		{"bench", r.text(&b.Name, "bench")},
+		{"bench", func(n ast.Node) { b.Name = r.title(n, "bench") }},
 		{"about", r.text(&b.About, "about")},
 		{"plant", r.name(&b.Plant, "plant")},
 		{"period", r.nanoseconds(&b.PeriodNs, "period", 100_000, 10e9)},
@@ -152,7 +206,7 @@ func parse(file, dir string, data []byte) (*Bench, error) {
 		{"cpu", func(n ast.Node) { r.cpu(n, &b.CPU) }},
 		{"priority", r.integer(&b.Priority, "priority", 1, 99)},
 		{"overrun", func(n ast.Node) { r.overrun(n, &b.Overrun) }},
-		{"unit", r.text(&b.Unit, "unit")},
+		{"unit", func(n ast.Node) { b.Unit = r.unit(n) }},
 		{"show", func(n ast.Node) {
 			r.object(n, "show", []key{{"engine", r.name(&b.Engine, "show: engine")}, {"wheel", r.name(&b.Wheel, "show: wheel")}})
 		}},
@@ -193,6 +247,42 @@ func (r *reader) choice(n ast.Node, what string, known ...string) string {
 	return ""
 }
 
+// title is a name that lines of status and reports begin with.
+func (r *reader) title(n ast.Node, what string) string {
+	const room = 64 // letters
+	w := r.word(n, what)
+	if len([]rune(w.Text)) > room {
+		r.fail(n, "%s: the name has %d letters; at most %d fit", what, len([]rune(w.Text)), room)
+	}
+	return w.Text
+}
+
+func (r *reader) unit(n ast.Node) Word {
+	w := r.word(n, "unit")
+	if !slices.Contains(ecu.Names(), w.Text) {
+		r.fail(n, "unit: no control unit %q%s; there are %s", w.Text, meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
+	}
+	return w
+}
+
+func (r *reader) wire(n ast.Node, what string) Word {
+	w := r.word(n, what+": interface")
+	if r.err == nil && !wire(w.Text) {
+		r.fail(n, "%s: %q cannot be the name of a CAN interface: %s", what, w.Text, wires)
+	}
+	return w
+}
+
+// wires says what wire accepts.
+const wires = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or pair"
+
+// wire tells whether name can be the interface of a bus: one that is safe to show
+// in a command, or an inherited descriptor, "fd:3".
+func wire(name string) bool {
+	name, _ = strings.CutPrefix(name, "fd:")
+	return can.LegalName(name)
+}
+
 func (r *reader) cpu(n ast.Node, dst *int) {
 	if w := r.word(n, "cpu"); w.Text == "auto" {
 		*dst = -1
@@ -222,6 +312,9 @@ func (r *reader) overrun(n ast.Node, o *rt.Overrun) {
 func (r *reader) bus(e *ast.MappingValueNode) Bus {
 	at := e.Key.GetToken().Position
 	b := Bus{Name: Word{e.Key.GetToken().Value, at.Line, at.Column}}
+	if b.Name.Text = r.title(e.Key, "bus"); r.err != nil {
+		return b
+	}
 	what := fmt.Sprintf("bus %q", b.Name.Text)
 	links := func(dst *[]Link, list, form string, receive bool) func(ast.Node) {
 		return func(n ast.Node) {
@@ -229,7 +322,7 @@ func (r *reader) bus(e *ast.MappingValueNode) Bus {
 		}
 	}
 	r.object(e.Value, what, []key{
-		{"interface", r.name(&b.Interface, what+": interface")},
+		{"interface", func(n ast.Node) { b.Interface = r.wire(n, what) }},
 		{"database", r.name(&b.Database, what+": database")},
 		{"frames", func(n ast.Node) {
 			for _, f := range r.pairs(n, what+": frames") {

@@ -107,9 +107,19 @@ func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 		{"link without arrow", "- w1 -> Speeds.w1", "- w1 = Speeds.w1", "w1 = ", `link "w1 = Speeds.w1" is not of the form PORT -> MESSAGE.SIGNAL`},
 		{"link without signal", "- TCU_Pressure_1.pressure_C1 ->", "- TCU_Pressure_1 ->", "TCU_Pressure_1 ->", "is not of the form MESSAGE.SIGNAL -> PORT"},
 		{"no cycle", "{cycle: 5 ms, counter: counter_S}", "{counter: counter_S}", "Speeds: {", "frame Speeds: the cycle is missing"},
+		{"unknown unit", "unit: powershift", "unit: nonsense", "nonsense", `unit: no control unit "nonsense"; there are powershift`},
+		{"unit that is nearly one", "unit: powershift", "unit: powershit", "powershit", `no control unit "powershit" (did you mean powershift?)`},
+		{"escape sequences", "bench: powershift-bench", `bench: "\x1b[31mred"`, `"\x1b`, `bench: "\x1b[31mred" has characters that cannot be printed`},
+		{"long name", "bench: powershift-bench", "bench: " + strings.Repeat("x", 65), "xxx", "bench: the name has 65 letters; at most 64 fit"},
+		{"long name of a bus", "  drive:", "  " + strings.Repeat("x", 65) + ":", "xxx", "bus: the name has 65 letters"},
+		{"interface that is a command", "interface: pair ", "interface: vcan0;reboot ", "vcan0;", `bus "drive": "vcan0;reboot" cannot be the name of a CAN interface`},
+		{"long interface", "interface: pair ", "interface: vcan012345678901 ", "vcan0123", `"vcan012345678901" cannot be the name`},
+		{"period below 100 us", "period: 5 ms", "period: 99.999 us", "99.999", "is not between 100µs and 10s"},
 		{"no interface", "    interface: pair ", "    # interface: pair", "drive:", `bus "drive": the interface is missing`},
 		{"broken YAML", "buses:", "buses: [", "[", ""},
 
+		{"pair without a unit", "unit: powershift ", "# unit: powershift ", "pair  ", `bus "drive": nobody is at the other end of this pair: name a virtual control unit (unit: powershift)`},
+		{"second pair", "  drive:", "  drive:\n    interface: pair\n    database: powershift.dbc\n  second:", "pair  ", `bus "second": nobody is at the other end of this pair, the control unit is on bus "drive"`},
 		{"unknown plant", "plant: powershift ", "plant: powershit ", "powershit ", `no file "powershit" beside the bench file, and nothing embedded of that name (did you mean powershift?)`},
 		{"unknown database", "database: powershift.dbc", "database: powershift.dbx", "powershift.dbx", "(did you mean powershift.dbc?)"},
 		{"unknown input", "-> clutch3.pressure", "-> clutch3.presure", "TCU_Pressure_1.pressure_C3", `plant powershift has no input "clutch3.presure" (did you mean clutch3.pressure?)`},
@@ -170,6 +180,8 @@ func TestInterfaceCanBeReplaced(t *testing.T) {
 		{demoText(t, "pair", "pair"), "dive=vcan0", "run: -bus dive=vcan0: write -bus BUS=INTERFACE; the bench's buses are drive"},
 		{two, "vcan0", "run: -bus vcan0: the bench has 2 buses; write -bus second=vcan0"},
 		{two, "drive=vcan0", ""},
+		{demoText(t, "pair", "pair"), "vcan0;reboot", `run: -bus: "vcan0;reboot" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair`},
+		{demoText(t, "pair", "pair"), "\x1b[2J", `run: -bus: "\x1b[2J" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair`},
 		{two, "drive=", "run: -bus drive=: write -bus BUS=INTERFACE; the bench's buses are second, drive"},
 	} {
 		b, err := parse("b.yaml", "", []byte(c.text))
@@ -199,5 +211,79 @@ func TestSeveralBusesOfABenchAreBound(t *testing.T) {
 	}
 	if len(h.Maps) != 2 || len(h.Maps[0].Tx) != 1 || len(h.Maps[0].Rx) != 0 || h.Maps[0].Tx[0].CycleTicks != 4 || len(h.Maps[1].Rx) != 2 {
 		t.Errorf("got %d maps; want the second bus first, with one message out every 4 ticks", len(h.Maps))
+	}
+}
+
+func TestPeriodOf100MicrosecondsIsTaken(t *testing.T) {
+	for text, want := range map[string]int64{"100 us": 100_000, "0.1 ms": 100_000, "0.0001": 100_000, "10 s": 10e9} {
+		if b, err := parse("b.yaml", "", []byte(demoText(t, "period: 5 ms", "period: "+text))); err != nil || b.PeriodNs != want {
+			t.Errorf("period %s: %v", text, err)
+		}
+	}
+}
+
+func TestByteOrderMarkIsNoText(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"b.yaml": demoText(t, "5 ms", "5 ms"), "powershift.dbc": "", "in.csv": "time[s],tau[N.m]\n0,1\n"} {
+		if text == "" {
+			data, err := plants.Read(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(data)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("\xef\xbb\xbf"+text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := Load(filepath.Join(dir, "b.yaml"))
+	if err == nil {
+		_, err = Prepare(b)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if _, err := ReadStimulus(filepath.Join(dir, "in.csv"), twoInputs()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsNoFileIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	for name, want := range map[string]string{
+		"/dev/zero": "bench: /dev/zero: too large",
+		dir:         "bench: " + dir + " is a directory",
+	} {
+		if _, err := Load(name); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	for piece, want := range map[string]string{
+		"database: /dev/zero": "/dev/zero: too large",
+		"database: " + dir:    `no file "` + dir + `" beside the bench file`,
+	} {
+		b, err := parse("b.yaml", dir, []byte(demoText(t, "database: powershift.dbc", piece)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Prepare(b); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "b.yaml:") {
+			t.Errorf("%s: %v, want %s", piece, err, want)
+		}
+	}
+	if _, err := parseStimulus("in.csv", &limited{r: strings.NewReader("time[s],tau[N.m]\n0,1\n"), left: 18}, twoInputs()); err == nil || !strings.Contains(err.Error(), "too large") {
+		t.Errorf("a file of inputs that is too large: %v", err)
+	}
+}
+
+func TestMessagesOfSeveralBusesNameTheirBus(t *testing.T) {
+	r, _ := demoRun(t)
+	r.page.Ticks.Store(1000)
+	if got := r.silent(); len(got) != 2 || got[0].Message != "TCU_Pressure_1" || got[0].Bus != "drive" {
+		t.Errorf("one bus: %+v", got)
+	}
+	r.h.Maps = append(r.h.Maps, r.h.Maps[0])
+	r.bench.Buses = append(r.bench.Buses, Bus{Name: Word{Text: "second"}})
+	if got := r.silent(); len(got) != 4 || got[0].Message != "TCU_Pressure_1 on drive" || got[2].line() != "no valid frame from TCU_Pressure_1 on second yet" {
+		t.Errorf("two buses: %+v", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"lockstep/rt"
 	"lockstep/sched"
@@ -18,9 +19,9 @@ func (r *run) announce() {
 	}
 	switch {
 	case r.unit != nil:
-		fmt.Fprintf(out, ", virtual control unit %s", b.Unit)
-	case b.Unit != "":
-		fmt.Fprintf(out, " (a virtual unit for it: lockstep ecu %s -bus %s)", b.Unit, b.Buses[0].Interface.Text)
+		fmt.Fprintf(out, ", virtual control unit %s", b.Unit.Text)
+	case b.Unit.Text != "":
+		fmt.Fprintf(out, " (a virtual unit for it: lockstep ecu %s -bus %s)", b.Unit.Text, b.Buses[0].Interface.Text)
 	}
 	fmt.Fprint(out, "; Ctrl-C ends it\n")
 	for _, m := range r.missing {
@@ -43,13 +44,49 @@ func (r *run) report() *Report {
 	}
 	v.Silent = r.silent()
 	v.Ended, v.Clean = r.ended()
+	if rt.State(r.page.State.Load()) != rt.Ended {
+		still, points := r.behind(r.target.when)
+		v.Still, v.Unserved = still.Seconds(), uint64(points)
+	}
+	r.reportUnit(v)
+	return v
+}
+
+// reportUnit adds how the virtual control unit fared. A run whose unit was never
+// there has tested nothing.
+func (r *run) reportUnit(v *Report) {
+	name := r.bench.Unit.Text
 	switch {
+	case r.unit == nil:
+	case r.unitDie >= 0 && v.RxFrames == 0:
+		v.Unit = fmt.Sprintf("%s ended before its first frame, at %.3f s: %s", name, r.unitDie, r.unit.ending())
+		if v.Clean {
+			v.Clean, v.Ended = false, "control unit "+v.Unit
+		}
 	case r.unitDie >= 0 && r.unitDie < v.SimTime:
-		v.Unit = fmt.Sprintf("%s ended at %.3f s: %s", r.bench.Unit, r.unitDie, r.unit.ending())
-	case r.unit != nil:
+		v.Unit = fmt.Sprintf("%s ended at %.3f s: %s", name, r.unitDie, r.unit.ending())
+	case r.unit.shot:
+		v.Unit = name + " did not answer and was killed"
+	default:
 		v.Unit = r.unit.said.last()
 	}
-	return v
+}
+
+// behind tells for an instant, ns on CLOCK_MONOTONIC, how long a tick has been due
+// that has not come, and how many grid points have passed since the last one.
+// The clock decides: a target that stands still cannot count what it misses.
+func (r *run) behind(now int64) (still time.Duration, points int64) {
+	start, ticks := int64(r.page.StartNs.Load()), int64(r.page.Ticks.Load())
+	grid := sched.Grid{Start: start, Period: r.h.Tables.PeriodNs}
+	last := r.h.Loop.Ticks
+	if start == 0 || now <= grid.Due(ticks+1) || last > 0 && ticks >= last {
+		return 0, 0
+	}
+	points = (now-start)/grid.Period - ticks
+	if last > 0 {
+		points = min(points, last-ticks)
+	}
+	return time.Duration(now - grid.Due(ticks+1)), points
 }
 
 // join adds what the target was refused to what the supervisor expected. Both
@@ -72,12 +109,18 @@ func (r *run) ended() (why string, clean bool) {
 	p := r.page
 	reason := rt.Reason(p.Reason.Load())
 	switch {
-	case rt.State(p.State.Load()) != rt.Ended && r.stop != "":
-		return "stopped by " + r.stop + "; the target process did not answer and was killed", false
+	case rt.State(p.State.Load()) != rt.Ended && r.target.shot:
+		why := r.overdue
+		if r.stop != "" {
+			why = "stopped by " + r.stop
+		}
+		return why + "; the target process did not answer and was killed", false
 	case rt.State(p.State.Load()) != rt.Ended:
 		return fmt.Sprintf("the target process died (%s; last tick %d)", r.target.ending(), p.Ticks.Load()), false
 	case reason == rt.Stopped && r.stop != "":
 		return "stopped by " + r.stop, true
+	case reason == rt.Stopped && r.overdue != "":
+		return r.overdue, false
 	case reason.Clean():
 		return reason.String(), true
 	case reason == rt.NonFinite:
@@ -96,7 +139,7 @@ func pageReport(p *rt.Page, h *Handover) *Report {
 		Events: p.Events.Load(), Transitions: p.Transitions.Load(), LagMax: p.LagMax(),
 		RxFrames: p.RxFrames.Load(), TxFrames: p.TxFrames.Load(),
 		RxUnknown: p.RxUnknown.Load(), RxShort: p.RxShort.Load(), RxRange: p.RxRange.Load(),
-		RxOverflow: p.RxOverflow.Load(), RxBadSize: p.RxBadSize.Load(),
+		RxOverflow: p.RxOverflow.Load(), RxBadSize: p.RxBadSize.Load(), RxBound: p.RxBound.Load(), RxStale: p.RxStale.Load(),
 		TxDropped: p.TxDropped.Load(), TxLost: p.TxLost.Load(), TxRefused: p.TxRefused.Load(), Saturated: p.Saturated.Load(),
 		BusDown: p.BusDown.Load(), BusErrors: p.BusErrors.Load(),
 		SimTime: float64(p.SimNs.Load()) / 1e9, BestEffortWhy: []string{},

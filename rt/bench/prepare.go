@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"lockstep/hil_test/ecu"
 	"lockstep/io/dbc"
 	"lockstep/io/sigmap"
 	"lockstep/model"
@@ -34,6 +35,9 @@ func Prepare(b *Bench) (*Handover, error) {
 	}
 	driven, err := b.driven(sys)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.checkPairs(); err != nil {
 		return nil, err
 	}
 	tables, err := kernel.Prepare(sys, kernel.Options{
@@ -95,6 +99,26 @@ func (b *Bench) driven(sys *model.System) ([]bool, error) {
 		}
 	}
 	return driven, nil
+}
+
+// checkPairs refuses a bus in this process that has nobody at its other end: there
+// is one virtual control unit, and it has one bus.
+func (b *Bench) checkPairs() error {
+	taken := ""
+	for _, bus := range b.Buses {
+		switch {
+		case bus.Interface.Text != pair:
+		case b.Unit.Text == "":
+			return b.errorf(bus.Interface, "bus %q: nobody is at the other end of this pair: name a virtual control unit (unit: %s) or an interface (interface: vcan0)",
+				bus.Name.Text, ecu.Names()[0])
+		case taken != "":
+			return b.errorf(bus.Interface, "bus %q: nobody is at the other end of this pair, the control unit is on bus %q: name an interface, here or with -bus %s=vcan0",
+				bus.Name.Text, taken, bus.Name.Text)
+		default:
+			taken = bus.Name.Text
+		}
+	}
+	return nil
 }
 
 // index is where the port called name is, -1 when there is none.

@@ -3,12 +3,16 @@ package bench
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"lockstep/sched"
 )
 
 // Exit is an error that ends a command with its own exit code: 1 the run broke
@@ -28,14 +32,19 @@ type process struct {
 	told capture       // its standard error
 	done chan struct{} // closed when it has ended
 	err  error         // how it ended; valid after done
-	when time.Time     // likewise
+	when int64         // likewise, ns on CLOCK_MONOTONIC
+	shot bool          // the supervisor killed it before it ended
 }
 
 // spawn starts this binary with args; files become descriptors 3, 4, ... The
 // child is its own process group, so that Ctrl-C reaches the supervisor alone,
 // and dies with the calling thread: call it from a locked one.
 func spawn(env []string, files []*os.File, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command("/proc/self/exe", args...), done: make(chan struct{})}
+	exe, err := program("/")
+	if err != nil {
+		return nil, err
+	}
+	p := &process{cmd: exec.Command(exe, args...), done: make(chan struct{})}
 	p.cmd.Args[0] = "lockstep"
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.ExtraFiles = files
@@ -46,15 +55,25 @@ func spawn(env []string, files []*os.File, args ...string) (*process, error) {
 	}
 	go func() {
 		p.err = p.cmd.Wait()
-		p.when = time.Now()
+		p.when = sched.Now()
 		close(p.done)
 	}()
 	return p, nil
 }
 
+// program is the file of this binary, which stays what it is when another one is
+// put in its place; root is "/" but for tests.
+func program(root string) (string, error) {
+	exe := filepath.Join(root, "proc/self/exe")
+	if _, err := os.Lstat(exe); err != nil {
+		return "", fmt.Errorf("%w: mount -t proc proc /proc", err)
+	}
+	return exe, nil
+}
+
 // kill ends the process at once and waits for its end.
 func (p *process) kill() {
-	p.cmd.Process.Kill()
+	p.shot = p.shot || p.cmd.Process.Kill() == nil
 	<-p.done
 }
 
@@ -86,17 +105,27 @@ func (p *process) ending() string {
 	return e.Error()
 }
 
-// capture keeps the beginning of what a process writes.
+// capture keeps the beginning of what a process writes, and the end.
 type capture struct {
 	mu   sync.Mutex
-	text []byte
+	text []byte // the first room bytes
+	tail []byte // the last ones
 }
 
+// What a capture keeps, bytes.
+const (
+	room     = 64 << 10
+	tailRoom = 4 << 10
+)
+
 func (c *capture) Write(b []byte) (int, error) {
-	const room = 64 << 10
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.text = append(c.text, b[:min(len(b), room-len(c.text))]...)
+	c.tail = append(c.tail, b[max(0, len(b)-tailRoom):]...)
+	if extra := len(c.tail) - tailRoom; extra > 0 {
+		c.tail = append(c.tail[:0], c.tail[extra:]...)
+	}
 	return len(b), nil
 }
 
@@ -119,6 +148,8 @@ func (c *capture) reason() string {
 
 // last is the last line.
 func (c *capture) last() string {
-	text := strings.TrimSpace(string(c.bytes()))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := strings.TrimSpace(string(c.tail))
 	return text[strings.LastIndex(text, "\n")+1:]
 }

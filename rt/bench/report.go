@@ -16,12 +16,17 @@ type Report struct {
 	Bench  string `json:"bench,omitempty"`
 	StepNs int64  `json:"step_ns"` // period of the grid, ns
 
-	Ticks  uint64 `json:"ticks"`  // grid points stepped
-	Missed uint64 `json:"missed"` // grid points nobody was there for in time
-	Late   Spread `json:"late_ns"`
-	Tick   Spread `json:"tick_ns"`
+	Ticks  uint64 `json:"ticks"`   // grid points stepped
+	Missed uint64 `json:"missed"`  // grid points nobody was there for in time
+	Late   Spread `json:"late_ns"` // of every tick, missed ones included
 
-	Events      uint64  `json:"events"`      // parts of a step that ended early
+	// Of a target that had to be killed or died: what the clock passed without it.
+	Unserved uint64  `json:"unserved"` // grid points since its last tick, in neither Ticks nor Missed
+	Still    float64 `json:"still_s"`  // how long no tick came although one was due, real time
+
+	Tick Spread `json:"tick_ns"`
+
+	Events      uint64  `json:"events"`      // instants at which elements changed their state, or a law its branch
 	Transitions uint64  `json:"transitions"` // changes of a friction element's state
 	LagMax      float64 `json:"lag_max_s"`
 	Lag         float64 `json:"lag_s"` // owed at the last tick
@@ -31,16 +36,18 @@ type Report struct {
 	RxFrames   uint64 `json:"rx_frames"`
 	TxFrames   uint64 `json:"tx_frames"`
 	RxUnknown  uint64 `json:"rx_unknown"`  // identifier not in the map
-	RxShort    uint64 `json:"rx_short"`    // fewer bytes than the message has
+	RxShort    uint64 `json:"rx_short"`    // fewer bytes than the message has in the database
 	RxRange    uint64 `json:"rx_range"`    // a signal outside its range: it kept its last value
 	RxOverflow uint64 `json:"rx_overflow"` // lost in the receive buffer
 	RxBadSize  uint64 `json:"rx_bad_size"` // of no frame's size
-	TxDropped  uint64 `json:"tx_dropped"`  // not taken by the bus: its send buffer was full, or it was down
+	RxBound    uint64 `json:"rx_bound"`    // ticks that left frames for the next one: they had read as many as a tick may
+	RxStale    uint64 `json:"rx_stale"`    // from before the first tick, thrown away and not in rx_frames
+	TxDropped  uint64 `json:"tx_dropped"`  // not taken by the bus: its send buffer, of about 25 frames, was full, or it was down
 	TxLost     uint64 `json:"tx_lost"`     // due at a missed grid point and not sent
 	TxRefused  uint64 `json:"tx_refused"`  // not sent because a signal was no number
 	Saturated  uint64 `json:"saturated"`   // signals sent at the border of their range
-	BusDown    uint64 `json:"bus_down"`    // calls that found a bus down
-	BusErrors  uint64 `json:"bus_errors"`  // other errors of a bus
+	BusDown    uint64 `json:"bus_down"`    // ticks that found a bus down
+	BusErrors  uint64 `json:"bus_errors"`  // calls to a bus that failed for another reason
 
 	BestEffort     bool     `json:"besteffort"`
 	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
@@ -49,8 +56,8 @@ type Report struct {
 	Overrun string    `json:"overrun,omitempty"` // the policy
 	SimTime float64   `json:"sim_time_s"`        // ticks · period
 	Ended   string    `json:"ended"`             // why, in words
-	Clean   bool      `json:"clean"`             // no policy was broken and nothing died
-	Silent  []Silence `json:"silent,omitempty"`  // received messages that had stopped
+	Clean   bool      `json:"clean"`             // no policy was broken, and the target and the unit were there
+	Silent  []Silence `json:"silent,omitempty"`  // received messages that had stopped, or came too short
 	Unit    string    `json:"unit,omitempty"`    // what the virtual control unit said last, or how it ended before the run did
 }
 
@@ -71,11 +78,13 @@ type Spread struct {
 	Max  int64 `json:"max"`
 }
 
-// Silence is a message that was not received any more when the run ended.
+// Silence is a message that did not come any more, in its full length, when the
+// run ended.
 type Silence struct {
-	Message string  `json:"message"`
-	Last    float64 `json:"last_s"` // simulated time of the last one; 0 when none came
-	For     float64 `json:"for_s"`  // from then to the end
+	Bus     string  `json:"bus"`
+	Message string  `json:"message"` // "Speeds"; "Speeds on drive" where there are several buses
+	Last    float64 `json:"last_s"`  // simulated time of the last one; 0 when none came
+	For     float64 `json:"for_s"`   // from then to the end
 }
 
 // JSON writes the report as one object.
@@ -98,6 +107,9 @@ func (r *Report) Text(w io.Writer) {
 	line("ticks", "%d of %g ms, missed %d%s", r.Ticks, float64(r.StepNs)/1e6, r.Missed, paren(r.Overrun))
 	if r.Bench != "" {
 		line("lateness", "%s", r.Late)
+	}
+	if r.Unserved > 0 {
+		line("stood still", "%.3f s before the end; %d grid points were not served", r.Still, r.Unserved)
 	}
 	line("tick time", "%s", r.Tick)
 	if r.Bench != "" {
@@ -124,7 +136,13 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 		line("", "-> %s", help)
 	}
 	if n := r.BusDown + r.BusErrors; n > 0 {
-		line("bus trouble", "%d calls found it down, %d failed otherwise", r.BusDown, r.BusErrors)
+		line("bus trouble", "%d ticks found it down, %d calls failed otherwise", r.BusDown, r.BusErrors)
+	}
+	if n := r.RxBound + r.RxStale; n > 0 {
+		line("backlog in", "%d ticks left frames for the next one; %d frames from before the first tick were thrown away", r.RxBound, r.RxStale)
+	}
+	if r.TxDropped > 0 && r.Missed > 0 && strings.HasPrefix(r.Overrun, "catchup") {
+		line("", "-> late frames of more than about 25 at once do not fit the send buffer; what is dropped is counted above")
 	}
 	if n := r.Saturated + r.TxRefused; n > 0 {
 		line("signals out", "%d held at the border of their range; %d frames not sent for a value that is no number", r.Saturated, r.TxRefused)
@@ -134,7 +152,7 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	}
 	for _, s := range r.Silent {
 		if s.Last == 0 {
-			line("silent", "%s never came; the plant kept the values it started with", s.Message)
+			line("silent", "no valid frame of %s ever came; the plant kept the values it started with", s.Message)
 			continue
 		}
 		line("silent", "%s after %.3f s; the plant went on with the last valid command for %.3f s", s.Message, s.Last, s.For)

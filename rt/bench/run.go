@@ -40,7 +40,9 @@ type run struct {
 	target  *process
 	unit    *process
 	missing []sched.Missing // what the host refuses
-	stop    string          // why the supervisor ended the run; "" it did not
+	stop    string          // the signal that ended the run; "" none
+	overdue string          // why the supervisor ended the run by itself; "" it did not
+	begun   int64           // when the target was started, ns on CLOCK_MONOTONIC
 	unitDie float64         // simulated time at which the unit ended before the run, s; < 0: it did not
 }
 
@@ -57,6 +59,9 @@ func Run(b *Bench, o Options) error {
 	if report != nil {
 		defer report.Close()
 	}
+	// A reader that has gone, as of `lockstep run | head -1`, does not end a run: the
+	// write fails, and the display stops. Without this it would kill the process.
+	signal.Ignore(syscall.SIGPIPE)
 	// The children die with the thread that started them; see spawn.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -113,6 +118,8 @@ func (b *Bench) SetBuses(list []string) error {
 			return fmt.Errorf("run: -bus %s: the bench has %d buses; write -bus %s=%s", text, len(b.Buses), name, iface)
 		case i < 0 || iface == "":
 			return fmt.Errorf("run: -bus %s: write -bus BUS=INTERFACE; the bench's buses are %s", text, strings.Join(b.busNames(), ", "))
+		case !wire(iface):
+			return fmt.Errorf("run: -bus: %q cannot be the name of a CAN interface: %s", iface, wires)
 		}
 		b.Buses[i].Interface.Text = iface
 	}
@@ -150,7 +157,7 @@ func (r *run) open() error {
 	return nil
 }
 
-// dial opens one bus. The control unit gets the other end of the first pair.
+// dial opens one bus. The control unit gets the other end of a pair.
 func (r *run) dial(name string, filters []can.Filter) (*os.File, error) {
 	if name != pair {
 		bus, err := can.Dial(name, filters)
@@ -164,11 +171,8 @@ func (r *run) dial(name string, filters []can.Filter) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.unitEnd == nil && r.bench.Unit != "" {
-		r.unitEnd = unit
-		return target, nil
-	}
-	return target, unit.Close()
+	r.unitEnd = unit // there is one pair at most: Prepare sees to it
+	return target, nil
 }
 
 // rights asks what the host refuses. A bus with a name is somebody's unit under
@@ -190,9 +194,9 @@ func (r *run) rights() error {
 // start starts the control unit, where it is virtual, and the target.
 func (r *run) start() (err error) {
 	if r.unitEnd != nil {
-		r.unit, err = spawn(nil, []*os.File{r.unitEnd}, "ecu", r.bench.Unit, "-bus", "fd:3")
+		r.unit, err = spawn(nil, []*os.File{r.unitEnd}, "ecu", r.bench.Unit.Text, "-bus", "fd:3")
 		if err != nil {
-			return fmt.Errorf("run: control unit %s: %w", r.bench.Unit, err)
+			return fmt.Errorf("run: control unit %s: %w", r.bench.Unit.Text, err)
 		}
 	}
 	// The runtime's settings come before its first instruction: no collection in
@@ -201,6 +205,7 @@ func (r *run) start() (err error) {
 	if r.target, err = spawn(env, r.files, TargetCommand); err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}
+	r.begun = sched.Now()
 	r.closeFiles() // so that each end of a bus has one owner
 	return nil
 }
@@ -225,8 +230,30 @@ func (r *run) close() {
 	}
 }
 
-// watch shows the run until the target has ended. The first signal asks it to
-// end, the second one, or two seconds of no answer, kill it.
+// What the supervisor waits for, real time.
+const (
+	starting = 30 * time.Second // from the start of the target to its first grid point
+	grace    = 2 * time.Second  // from the last grid point to the end, and from asking for the end to it
+)
+
+// late says that the target should have ended by itself, or begun, and how it
+// fell short; "" is no reason to worry.
+func (r *run) late(now int64) string {
+	start, last := int64(r.page.StartNs.Load()), r.h.Loop.Ticks
+	grid := sched.Grid{Start: start, Period: r.h.Tables.PeriodNs}
+	switch {
+	case start == 0 && now > r.begun+int64(starting):
+		return fmt.Sprintf("no tick within %v", starting)
+	case start != 0 && last > 0 && now > grid.Due(last)+int64(grace):
+		_, points := r.behind(now)
+		return fmt.Sprintf("%v after its end %d grid points were not served", grace, points)
+	}
+	return ""
+}
+
+// watch shows the run until the target has ended. The first signal, or a target
+// that should have ended, asks it to end, the second one, or two seconds of no
+// answer, kill it.
 func (r *run) watch(signals <-chan os.Signal) {
 	show := newStatus(r)
 	defer show.end()
@@ -237,18 +264,26 @@ func (r *run) watch(signals <-chan os.Signal) {
 		unitDone = r.unit.done
 	}
 	var patience <-chan time.Time
+	end := func() {
+		r.page.Stop.Store(1)
+		patience = time.After(grace + 2*time.Duration(r.h.Tables.PeriodNs))
+	}
 	for {
 		select {
 		case <-clock.C:
 			show.draw()
+			if r.stop == "" && r.overdue == "" {
+				if r.overdue = r.late(sched.Now()); r.overdue != "" {
+					end()
+				}
+			}
 		case s := <-signals:
 			if r.stop != "" {
 				r.target.kill()
 				return
 			}
 			r.stop = strings.ToLower(s.String())
-			r.page.Stop.Store(1)
-			patience = time.After(2*time.Second + 2*time.Duration(r.h.Tables.PeriodNs))
+			end()
 		case <-patience:
 			r.target.kill()
 			return
@@ -262,7 +297,7 @@ func (r *run) watch(signals <-chan os.Signal) {
 
 // finish reports, and tells how the run ended.
 func (r *run) finish(file *os.File) error {
-	if r.unit != nil && !r.unit.within(time.Second) {
+	if r.unit != nil && !r.unit.within(grace) {
 		r.unit.kill()
 	}
 	report := r.report()

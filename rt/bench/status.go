@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -17,6 +18,9 @@ import (
 // quiet is how long a received message may stay away before the display and the
 // report say so.
 const quiet = 500 * time.Millisecond
+
+// standstill is how late a tick may be before the display says so.
+const standstill = 100 * time.Millisecond
 
 // status draws the line that shows a run: on a terminal one line, redrawn five
 // times per second, otherwise a line per second.
@@ -31,7 +35,8 @@ type status struct {
 	mode   []int    // their modes, indices in y
 	engine int      // index in y; -1 none
 	wheel  int
-	widest int // of the clutches so far, so that the columns stay
+	widest int  // of the clutches so far, so that the columns stay
+	gone   bool // the reader has: nothing more is drawn
 }
 
 func newStatus(r *run) *status {
@@ -75,70 +80,123 @@ func cut(names []string, n int) []string {
 }
 
 func (s *status) draw() {
-	line := s.line()
-	if !s.terminal {
-		fmt.Fprintln(s.out, line)
+	if s.gone {
 		return
 	}
-	if width, _, err := term.GetSize(int(s.out.Fd())); err == nil && width > 1 && len(line) >= width {
-		line = line[:width-1]
+	width := columns
+	if w, _, err := term.GetSize(int(s.out.Fd())); err == nil && w > 1 {
+		width = min(width, w-1)
 	}
-	fmt.Fprintf(s.out, "\r%s\x1b[K", line)
+	form := "%s\n"
+	if s.terminal {
+		form = "\r%s\x1b[K"
+	}
+	_, err := fmt.Fprintf(s.out, form, s.line(width))
+	s.gone = err != nil // nobody reads it any more
 }
 
 // end takes the line away from a terminal.
 func (s *status) end() {
-	if s.terminal {
+	if s.terminal && !s.gone {
 		fmt.Fprint(s.out, "\r\x1b[K")
 	}
 }
 
-// line is at most 100 columns wide; what a silent unit leaves no room for is out.
-func (s *status) line() string {
+// columns is how wide a line may be: a terminal of 80 would wrap a longer one.
+const columns = 79
+
+// line is the state of the run in at most width columns: what does not fit is left
+// out, part by part from the right.
+func (s *status) line(width int) string {
+	line := ""
+	for i, part := range s.parts() {
+		if i > 0 {
+			part = " " + part
+		}
+		if utf8.RuneCountInString(line+part) > width {
+			break
+		}
+		line += part
+	}
+	return line
+}
+
+// parts are the parts of the line, the most important first.
+func (s *status) parts() []string {
 	p := s.r.page
-	if rt.State(p.State.Load()) == rt.Preparing {
-		return "preparing"
-	}
 	s.y = s.y[:cap(s.y)]
-	if _, ok := p.Outputs(s.y); !ok {
-		return "waiting for the first tick"
+	_, ticking := p.Outputs(s.y)
+	seconds := float64(p.SimNs.Load()) / 1e9
+	first := fmt.Sprintf("%5.1f s", seconds)
+	if seconds >= 1e4 {
+		first = fmt.Sprintf("%.0f s", seconds)
 	}
-	silent := s.r.silent()
-	part := []string{fmt.Sprintf("%6.1f s", float64(p.SimNs.Load())/1e9)}
-	if len(s.mode) > 0 {
-		part = append(part, s.engaged())
+	switch {
+	case rt.State(p.State.Load()) == rt.Preparing:
+		first, ticking = "preparing", false
+	case !ticking:
+		first = "waiting for the first tick"
 	}
-	part = append(part, s.ratio()...)
-	if len(silent) == 0 {
-		part = append(part, s.speed("engine", s.engine)...)
-		part = append(part, s.speed("wheel", s.wheel)...)
-	}
-	part = append(part, fmt.Sprintf("missed %d", p.Missed.Load()))
-	if len(silent) > 0 {
-		part = append(part, silent[0].line())
-	} else {
-		part = append(part, lateness(&p.Late))
-	}
+	list := []string{first}
 	if len(s.r.missing) > 0 {
-		part = append(part, "best effort")
+		list = append(list, "best effort")
 	}
-	return strings.Join(part, "  ")
+	trouble := s.trouble()
+	if trouble != "" {
+		list = append(list, trouble)
+	}
+	if !ticking {
+		return list
+	}
+	missed := fmt.Sprintf("missed %d", p.Missed.Load())
+	if trouble != "" {
+		list = append(list, missed)
+	}
+	list = append(list, s.engaged()...)
+	list = append(list, s.ratio()...)
+	list = append(list, s.speeds()...)
+	if trouble == "" {
+		list = append(list, missed, lateness(&p.Late))
+	}
+	return list
+}
+
+// trouble is what is wrong right now, in at most 56 columns; "" is nothing.
+func (s *status) trouble() string {
+	still, _ := s.r.behind(sched.Now())
+	if still > standstill {
+		return fmt.Sprintf("stands still for %.1f s", still.Seconds())
+	}
+	if silent := s.r.silent(); len(silent) > 0 {
+		return silent[0].line()
+	}
+	return ""
 }
 
 // engaged lists the clutches that are stuck, padded to the widest list so far.
-func (s *status) engaged() string {
-	var names []string
+func (s *status) engaged() []string {
+	const most = 20 // columns
+	if len(s.mode) == 0 {
+		return nil
+	}
+	list, more := "", 0
 	for i, at := range s.mode {
-		if s.y[at] == float64(kernel.Stuck) {
-			names = append(names, s.clutch[i])
+		switch name := s.clutch[i]; {
+		case s.y[at] != float64(kernel.Stuck):
+		case more > 0 || len(list)+1+len(name) > most:
+			more++
+		default:
+			list = strings.TrimSpace(list + " " + name)
 		}
 	}
-	list := strings.Join(names, " ")
+	if more > 0 {
+		list += fmt.Sprintf(" +%d", more)
+	}
 	if list == "" {
 		list = "-"
 	}
-	s.widest = max(s.widest, len(list))
-	return fmt.Sprintf("%-*s", s.widest, list)
+	s.widest = max(s.widest, len(list)+2)
+	return []string{fmt.Sprintf("%-*s", s.widest, "["+list+"]")}
 }
 
 // ratio is the overall ratio, engine over wheel; blank while the wheel stands.
@@ -152,27 +210,49 @@ func (s *status) ratio() []string {
 	return []string{"  -  :1"}
 }
 
-// speed is output i, in rpm where it is an angular speed; i = -1: none.
-func (s *status) speed(name string, i int) []string {
-	if i < 0 {
+// speeds are the engine's and the wheel's, in rpm where they are angular speeds.
+func (s *status) speeds() []string {
+	var text []string
+	last := ""
+	for _, c := range []struct {
+		name  string
+		i     int
+		width int
+	}{{"whl", s.wheel, 3}, {"eng", s.engine, 4}} {
+		if c.i < 0 {
+			continue
+		}
+		v, unit := s.y[c.i], s.r.h.Tables.Outputs[c.i].Unit
+		if unit == "rad/s" {
+			v, unit = v*30/math.Pi, "rpm"
+		}
+		one := fmt.Sprintf("%s %*.0f", c.name, c.width, v)
+		if unit != last { // one unit for both, after the second
+			one += " " + unit
+		}
+		last = unit
+		text = append([]string{one}, text...)
+	}
+	if text == nil {
 		return nil
 	}
-	v, unit := s.y[i], s.r.h.Tables.Outputs[i].Unit
-	if unit == "rad/s" {
-		v, unit = v*30/math.Pi, "rpm"
-	}
-	return []string{fmt.Sprintf("%s %4.0f %s", name, v, unit)}
+	return []string{strings.Join(text, " ")}
 }
 
-// silent lists the received messages that have been away for longer than quiet.
+// silent lists the received messages that have been away, or too short, for longer
+// than quiet.
 func (r *run) silent() (list []Silence) {
 	tick, period := int64(r.page.Ticks.Load()), r.h.Tables.PeriodNs
 	i := 0
-	for _, m := range r.h.Maps {
+	for b, m := range r.h.Maps {
 		for _, rx := range m.Rx {
 			last := int64(r.page.LastRx[i].Load())
 			if i++; (tick-last)*period >= int64(quiet) {
-				list = append(list, Silence{rx.Name, float64(last*period) / 1e9, float64((tick-last)*period) / 1e9})
+				bus, name := r.bench.Buses[b].Name.Text, rx.Name
+				if len(r.h.Maps) > 1 {
+					name += " on " + bus
+				}
+				list = append(list, Silence{bus, name, float64(last*period) / 1e9, float64((tick-last)*period) / 1e9})
 			}
 		}
 	}
@@ -181,17 +261,28 @@ func (r *run) silent() (list []Silence) {
 
 // line is the silence as the status line says it.
 func (s Silence) line() string {
-	if s.Last == 0 {
-		return fmt.Sprintf("no frame from %s yet", s.Message)
+	const most = 24 // letters of the name
+	name := []rune(s.Message)
+	if len(name) > most {
+		name = append(name[:most-3:most-3], []rune("...")...)
 	}
-	return fmt.Sprintf("no frame from %s for %.1f s", s.Message, s.For)
+	if s.Last == 0 {
+		return fmt.Sprintf("no valid frame from %s yet", string(name))
+	}
+	if s.For >= 100 {
+		return fmt.Sprintf("no valid frame from %s for %.0f s", string(name), s.For)
+	}
+	return fmt.Sprintf("no valid frame from %s for %.1f s", string(name), s.For)
 }
 
-// lateness is the 99th percentile and the largest, in one unit.
+// lateness is the 99th percentile.
 func lateness(h *sched.Histogram) string {
-	p99, most := float64(h.Quantile(0.99)), float64(h.Max())
-	if most >= 10e6 {
-		return fmt.Sprintf("late %.1f/%.1f ms", p99/1e6, most/1e6)
+	p99 := float64(h.Quantile(0.99))
+	switch {
+	case p99 >= 100e6:
+		return fmt.Sprintf("late %.0fms", p99/1e6)
+	case p99 >= 1e6:
+		return fmt.Sprintf("late %.1fms", p99/1e6)
 	}
-	return fmt.Sprintf("late %.0f/%.0f us", p99/1e3, most/1e3)
+	return fmt.Sprintf("late %.0fus", p99/1e3)
 }

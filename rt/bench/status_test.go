@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -42,33 +45,176 @@ func demoRun(t *testing.T) (*run, *rt.Loop) {
 	return r, loop
 }
 
-func TestLineOfStatusShowsTheGearboxWithin100Columns(t *testing.T) {
+func TestLineOfStatusShowsTheGearboxWithin80Columns(t *testing.T) {
 	r, loop := demoRun(t)
 	s := newStatus(r)
-	if got := s.line(); got != "waiting for the first tick" {
-		t.Errorf("before the first tick: %q", got)
+	check := func(want ...string) {
+		t.Helper()
+		got := s.line(columns)
+		for _, w := range want {
+			if !strings.Contains(got, w) || len(got) > 79 {
+				t.Errorf("%q has %d columns; want at most 79, and %q", got, len(got), w)
+			}
+		}
 	}
+	check("waiting for the first tick")
 	for range 40 {
 		loop.Tick(1)
 	}
-	for _, want := range []string{"0.2 s  1 3 6  48.00:1  engine ", " rpm  wheel ", "missed 0", "late 0/0 us"} {
-		if got := s.line(); !strings.Contains(got, want) || len(got) > 100 {
-			t.Errorf("%q has %d columns; want at most 100, and %q", got, len(got), want)
+	check("0.2 s [1 3 6] 48.00:1 eng ", " whl ", " rpm missed 0 late 0us")
+	r.missing = []sched.Missing{{What: "x"}}
+	// The widest line of a usual run: 999.9 s, three digits of missed ticks, 99.9 ms late.
+	r.page.SimNs.Store(999_900_000_000)
+	r.page.Missed.Store(100)
+	for range 40 {
+		r.page.Late.Record(99_000_000)
+	}
+	check("999.9 s best effort [1 3 6] 48.00:1 eng ", " whl ", " rpm missed 100 late 99.0ms")
+	r.page.SimNs.Store(1e18) // a billion seconds
+	for width := range 120 {
+		whole := strings.Join(s.parts(), " ")
+		if got := s.line(width); len(got) > width || !strings.HasPrefix(whole+" ", got+" ") && got != "" {
+			t.Errorf("in %d columns: %q, want whole parts of %q", width, got, whole)
 		}
 	}
-	r.missing = []sched.Missing{{What: "x"}}
 	for range 6 {
 		loop.Tick(20)
 	}
-	want := "missed 114  no frame from TCU_Pressure_1 yet  best effort"
-	if got := s.line(); !strings.HasSuffix(got, want) || len(got) > 100 {
-		t.Errorf("%q has %d columns; want at most 100, and %q at the end", got, len(got), want)
-	}
+	check(" s best effort no valid frame from TCU_Pressure_1 yet missed 214 [1 3 6]")
 	r.page.LastRx[0].Store(20)
 	r.page.LastRx[1].Store(20)
-	want = "missed 114  no frame from TCU_Pressure_1 for 0.7 s  best effort"
-	if got := s.line(); !strings.HasSuffix(got, want) || len(got) > 100 {
-		t.Errorf("%q has %d columns; want at most 100, and %q at the end", got, len(got), want)
+	check(" s best effort no valid frame from TCU_Pressure_1 for 0.7 s missed 214")
+	r.h.Maps[0].Rx[0].Name = strings.Repeat("x", 100)
+	r.page.Ticks.Store(2e7) // 27 hours
+	r.page.SimNs.Store(2e7 * 5e6)
+	check("100000 s best effort no valid frame from " + strings.Repeat("x", 21) + "... for 100000 s")
+}
+
+func TestLineOfStatusSaysThatTheTargetStandsStill(t *testing.T) {
+	r, loop := demoRun(t)
+	s := newStatus(r)
+	for range 40 {
+		loop.Tick(1)
+	}
+	tick40 := func(ago time.Duration) { r.page.StartNs.Store(uint64(sched.Now() - 41*5e6 - int64(ago))) }
+	tick40(50 * time.Millisecond)
+	if got := s.line(columns); strings.Contains(got, "still") {
+		t.Errorf("50 ms late: %q", got)
+	}
+	tick40(3210 * time.Millisecond)
+	if got := s.line(columns); !strings.Contains(got, "0.2 s stands still for 3.2 s missed 0 [1 3 6]") {
+		t.Errorf("3.21 s late: %q", got)
+	}
+	now := sched.Now()
+	r.page.StartNs.Store(uint64(now - 1e9))
+	if still, points := r.behind(now); still != 1e9-41*5e6 || points != 160 {
+		t.Errorf("40 of 200 grid points: still for %v, %d not served; want 795 ms, 160", still, points)
+	}
+	r.h.Loop.Ticks = 60
+	if _, points := r.behind(now); points != 20 {
+		t.Errorf("40 of 60 ticks: %d not served, want 20", points)
+	}
+	if got := r.late(now); got != "" {
+		t.Errorf("0.7 s after its end the run is given up: %s", got)
+	}
+	if got := r.late(now + 2e9); !strings.Contains(got, "20 grid points were not served") {
+		t.Errorf("2.7 s after its end: %q", got)
+	}
+	r.h.Loop.Ticks = 40
+	if still, points := r.behind(now); still != 0 || points != 0 {
+		t.Errorf("all ticks served: still for %v, %d points", still, points)
+	}
+	r.page.StartNs.Store(0)
+	r.begun = now - 31e9
+	if got := r.late(now); got != "no tick within 30s" {
+		t.Errorf("31 s without a first tick: %q", got)
+	}
+}
+
+func TestLongListOfClutchesLeavesRoom(t *testing.T) {
+	r, loop := demoRun(t)
+	s := newStatus(r)
+	loop.Tick(1)
+	s.parts()
+	for _, at := range s.mode {
+		s.y[at] = float64(kernel.Stuck)
+	}
+	s.clutch = []string{"C1front", "C2front", "C3front", "B1", "B2", "B3", "F1", "F2"}
+	if got := s.engaged(); len(got) != 1 || got[0] != "[C1front C2front +6]" {
+		t.Errorf("all engaged: %q", got)
+	}
+}
+
+func TestReaderThatHasGoneEndsTheDisplayOnly(t *testing.T) {
+	r, _ := demoRun(t)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close()
+	read.Close()
+	r.options.Out = write
+	s := newStatus(r)
+	s.draw() // EPIPE
+	s.draw()
+	if !s.gone {
+		t.Error("it goes on drawing")
+	}
+}
+
+func TestUnitThatWasNotThereIsNamed(t *testing.T) {
+	r, _ := demoRun(t)
+	dead := exec.Command("/bin/sh", "-c", "exit 7")
+	r.unit = &process{cmd: dead, err: dead.Run()}
+	r.unit.told.Write([]byte("lockstep: ecu: bus fd:3: no such thing\n"))
+	r.unit.said.Write([]byte("powershift: 12 cycles sent\n"))
+	for _, c := range []struct {
+		died  float64
+		shot  bool
+		rx    uint64
+		want  string
+		clean bool
+	}{
+		{0.01, false, 0, "powershift ended before its first frame, at 0.010 s: exit status 7: ecu: bus fd:3: no such thing", false},
+		{0.5, false, 9, "powershift ended at 0.500 s: exit status 7", true},
+		{-1, true, 9, "powershift did not answer and was killed", true},
+		{-1, false, 9, "powershift: 12 cycles sent", true},
+	} {
+		v := &Report{Clean: true, Ended: "done", SimTime: 1, RxFrames: c.rx}
+		r.unitDie, r.unit.shot = c.died, c.shot
+		r.reportUnit(v)
+		if !strings.HasPrefix(v.Unit, c.want) || v.Clean != c.clean || v.Clean != (v.Ended == "done") {
+			t.Errorf("unit %q, clean %t, ended %q; want %q, clean %t", v.Unit, v.Clean, v.Ended, c.want, c.clean)
+		}
+	}
+}
+
+func TestProcessesNeedProc(t *testing.T) {
+	root := t.TempDir()
+	if _, err := program(root); err == nil || !strings.Contains(err.Error(), "mount -t proc proc /proc") {
+		t.Errorf("without /proc: %v, want the command that helps", err)
+	}
+	if exe, err := program("/"); err != nil || exe != "/proc/self/exe" {
+		t.Errorf("%s, %v", exe, err)
+	}
+}
+
+func TestCaptureKeepsTheBeginningAndTheEnd(t *testing.T) {
+	var c capture
+	for i := range 20_000 {
+		fmt.Fprintf(&c, "line %d\n", i)
+	}
+	if got := c.last(); got != "line 19999" {
+		t.Errorf("the last line is %q", got)
+	}
+	if got := c.reason(); got != "line 0" || len(c.bytes()) != room || len(c.tail) > tailRoom {
+		t.Errorf("the first line is %q, of %d and %d bytes", got, len(c.bytes()), len(c.tail))
+	}
+	c = capture{}
+	c.Write(bytes.Repeat([]byte("x"), 2*room))
+	c.Write([]byte("\nlast\n"))
+	if got := c.last(); got != "last" || len(c.bytes()) != room {
+		t.Errorf("the last line is %q, %d bytes of the beginning", got, len(c.bytes()))
 	}
 }
 
@@ -91,7 +237,7 @@ func TestReportSaysWhatHappened(t *testing.T) {
 		Plant: "powershift", Bench: "demo", StepNs: 5e6, Ticks: 600, Missed: 2, Overrun: "skip 20", SimTime: 3, Ended: "done", Clean: true,
 		Late: Spread{40_000, 90_500, 1_200_000, 6_000_000}, Usage: &Usage{}, LagMax: 0.0036, RxFrames: 120, TxFrames: 1198, TxLost: 4, BusDown: 3,
 		BestEffort: true, BestEffortWhy: []string{"no priority", "no memory"}, BestEffortHelp: []string{"setcap"},
-		Silent: []Silence{{"TCU_Pressure_1", 0.6, 2.4}, {"TCU_Pressure_2", 0, 3}}, Unit: "powershift ended at 0.600 s: signal: killed",
+		Silent: []Silence{{"drive", "TCU_Pressure_1", 0.6, 2.4}, {"drive", "TCU_Pressure_2", 0, 3}}, RxStale: 4, RxBound: 2, Unserved: 80, Still: 0.4, Unit: "powershift ended at 0.600 s: signal: killed",
 	}
 	var text strings.Builder
 	r.Text(&text)
@@ -104,14 +250,21 @@ func TestReportSaysWhatHappened(t *testing.T) {
 		"lag          largest 3.600 ms, now 0.000 ms\n",
 		"memory       allocations 0, GC cycles 0, page faults 0 minor, 0 major\n",
 		"best effort  no priority\n               no memory\n               -> setcap\n",
-		"bus trouble  3 calls found it down, 0 failed otherwise\n",
+		"bus trouble  3 ticks found it down, 0 calls failed otherwise\n",
+		"backlog in   2 ticks left frames for the next one; 4 frames from before the first tick were thrown away\n",
+		"stood still  0.400 s before the end; 80 grid points were not served\n",
 		"control unit powershift ended at 0.600 s: signal: killed\n",
 		"silent       TCU_Pressure_1 after 0.600 s; the plant went on with the last valid command for 2.400 s\n",
-		"silent       TCU_Pressure_2 never came; the plant kept the values it started with\n",
+		"silent       no valid frame of TCU_Pressure_2 ever came; the plant kept the values it started with\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the report does not say %q:\n%s", want, &text)
 		}
+	}
+	r.Overrun, r.TxDropped = "catchup 20", 7
+	text.Reset()
+	if r.Text(&text); !strings.Contains(text.String(), "do not fit the send buffer") {
+		t.Errorf("frames dropped after a catch-up are not explained:\n%s", &text)
 	}
 	r.Usage = nil
 	text.Reset()

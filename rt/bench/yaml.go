@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -128,10 +130,18 @@ func (r *reader) word(n ast.Node, what string) Word {
 	}
 	p := n.GetToken().Position
 	w := Word{Text: strings.Join(strings.Fields(text), " "), Line: p.Line, Col: p.Column}
-	if w.Text == "" {
+	switch {
+	case w.Text == "":
 		r.fail(n, "%s is empty", what)
+	case !printable(w.Text):
+		r.fail(n, "%s: %.60q has characters that cannot be printed", what, w.Text)
 	}
 	return w
+}
+
+// printable tells whether s can be shown as it is: it has no escape sequences.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
 func (r *reader) text(dst *string, what string) func(ast.Node) {
@@ -166,7 +176,7 @@ func (r *reader) nanoseconds(dst *int64, what string, lo, hi float64) func(ast.N
 		switch {
 		case err != nil:
 			r.fail(n, "%s: %s", what, strings.TrimPrefix(err.Error(), "model: "))
-		case !(s*1e9 >= lo && s*1e9 <= hi):
+		case !(ns >= lo && ns <= hi):
 			r.fail(n, "%s: %q is not between %v and %v", what, w.Text, time.Duration(lo), time.Duration(hi))
 		case !(math.Abs(s*1e9-ns) < 1e-3):
 			r.fail(n, "%s: %q is not a whole number of nanoseconds", what, w.Text)

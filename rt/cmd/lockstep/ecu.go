@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -20,13 +21,15 @@ func runECU(list []string) error {
 	if err := a.parse(list, 1, 1, os.Stdout); err != nil {
 		return err
 	}
-	units := []string{"powershift"}
-	if a.names[0] != units[0] {
-		return fmt.Errorf("ecu: no control unit %q; there are: %s", a.names[0], strings.Join(units, ", "))
+	if !slices.Contains(ecu.Names(), a.names[0]) {
+		return fmt.Errorf("ecu: no control unit %q; there are: %s", a.names[0], strings.Join(ecu.Names(), ", "))
 	}
 	if *bus == "" {
 		return errors.New("ecu: -bus is missing, like -bus vcan0")
 	}
+	// The name in ps, of the first thread, which prctl would reach only from there.
+	// Without /proc it stays that of the program.
+	_ = os.WriteFile("/proc/self/comm", []byte("lockstep-ecu"), 0)
 	line, err := ecu.Open(*bus)
 	if err != nil {
 		return &bench.Exit{Code: 3, Err: err}

@@ -5,6 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,11 +81,17 @@ func (a *args) help(out io.Writer) {
 	a.PrintDefaults()
 }
 
+// aTime matches what time.ParseDuration reads unless it is too long.
+const aTime = `^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
+
 // span is a flag for a time that is more than 0; def 0 means not given.
 func (a *args) span(name string, def time.Duration, text string) *time.Duration {
 	d := def
 	a.Func(name, text, func(s string) (err error) {
 		if d, err = time.ParseDuration(s); err != nil {
+			if ok, _ := regexp.MatchString(aTime, s); ok {
+				return fmt.Errorf("it is too long; at most %.0fh are counted", math.Floor(time.Duration(math.MaxInt64).Hours()))
+			}
 			return errors.New("a time is wanted, like 10s or 500ms")
 		}
 		if d <= 0 {
@@ -91,4 +100,15 @@ func (a *args) span(name string, def time.Duration, text string) *time.Duration 
 		return nil
 	})
 	return &d
+}
+
+// choice is a flag whose value is one of words.
+func (a *args) choice(dst *string, name, text string, words ...string) {
+	a.Func(name, text, func(s string) error {
+		if !slices.Contains(words, s) {
+			return errors.New("it must be " + strings.Join(words, " or "))
+		}
+		*dst = s
+		return nil
+	})
 }

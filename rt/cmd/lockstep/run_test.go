@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -39,8 +40,10 @@ func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
 	if r.BestEffort != (len(r.BestEffortWhy) > 0) || !r.Clean || r.Plant != "powershift" {
 		t.Errorf("best effort %v because %q, clean %v, plant %q", r.BestEffort, r.BestEffortWhy, r.Clean, r.Plant)
 	}
-	if r.BestEffort && !strings.Contains(out, "best effort\n") {
-		t.Errorf("the lines of status do not say best effort:\n%s", out)
+	for _, line := range strings.Split(out, "\n") {
+		if strings.Contains(line, "48.00:1") && r.BestEffort != strings.Contains(line, " s best effort [") {
+			t.Errorf("a line of status, best effort %t: %s", r.BestEffort, line)
+		}
 	}
 	for _, want := range []string{"2 4 7", "12.00:1", "rpm", "allocations 0", "lateness", "p99.9"} {
 		if !strings.Contains(out, want) {
@@ -48,7 +51,7 @@ func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
 		}
 	}
 	for _, line := range strings.Split(out[:strings.Index(out, "ticks ")], "\n") {
-		if strings.Contains(line, "missed") && len(line) > 100 {
+		if strings.Contains(line, "missed") && len(line) > 79 {
 			t.Errorf("a line of status has %d columns: %s", len(line), line)
 		}
 	}
@@ -119,7 +122,7 @@ func TestPlantGoesOnWithTheLastCommandWhenTheUnitIsKilled(t *testing.T) {
 	if len(r.Silent) != 2 || !(r.Silent[0].For > 0.5) || !strings.Contains(r.Unit, "signal: killed") {
 		t.Errorf("silent %+v, unit %q; want both pressure frames silent and the unit killed", r.Silent, r.Unit)
 	}
-	for _, want := range []string{"the plant went on with the last valid command", "no frame from TCU_Pressure_1 for "} {
+	for _, want := range []string{"the plant went on with the last valid command", "no valid frame from TCU_Pressure_1 for "} {
 		if !strings.Contains(s.out.String(), want) {
 			t.Errorf("the output does not say %q:\n%s", want, s.out.String())
 		}
@@ -174,6 +177,71 @@ func alive(pid int) bool {
 	}
 	_, after, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(after, "Z")
+}
+
+// TestTargetThatStandsStillIsSeenAndEnded stops the target and never continues it.
+func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	s := begin(t, nil, "run", patientBench(t), "-for", "2s", "-report", file)
+	s.running()
+	if err := syscall.Kill(s.child("target"), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now()
+	code := s.end()
+	r := readReport(t, file)
+	if took := time.Since(before); code != 1 || r.Clean || took > 15*time.Second {
+		t.Errorf("code %d, clean %t, ended %v after the target stood still; want 1, false, about 5 s", code, r.Clean, took)
+	}
+	if r.Unserved == 0 || r.Ticks+r.Unserved != 400 || !(r.Still > 2) {
+		t.Errorf("%d ticks, %d not served, stood still for %g s; want 400 together, more than 2 s", r.Ticks, r.Unserved, r.Still)
+	}
+	for _, want := range []string{"stands still for 2.", "stood still  ", "2s after its end ", "did not answer and was killed"} {
+		if !strings.Contains(s.out.String(), want) {
+			t.Errorf("the output does not say %q:\n%s", want, s.out.String())
+		}
+	}
+}
+
+// TestControlUnitThatStandsStillIsNamed stops the unit until the end.
+func TestControlUnitThatStandsStillIsNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	s := begin(t, nil, "run", patientBench(t), "-for", "2s", "-report", file)
+	s.running()
+	pid := s.child("ecu")
+	if name, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "comm")); err != nil || string(name) != "lockstep-ecu\n" {
+		t.Errorf("the unit is called %q, %v; want lockstep-ecu", name, err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	code := s.end()
+	if r := readReport(t, file); code != 0 || r.Unit != "powershift did not answer and was killed" {
+		t.Errorf("code %d, unit %q; want 0 and that it did not answer", code, r.Unit)
+	}
+}
+
+// TestClosedOutputDoesNotEndTheRun reads one line, as `lockstep run | head -1`.
+func TestClosedOutputDoesNotEndTheRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "run", patientBench(t), "-for", "1500ms", "-report", file)
+	cmd.Stdout, cmd.Stderr = write, write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	if n, err := read.Read(make([]byte, 1)); n != 1 {
+		t.Error(err)
+	}
+	read.Close()
+	err = cmd.Wait()
+	if r := readReport(t, file); err != nil || r.Ticks != 300 || !r.Clean {
+		t.Errorf("%v after %d ticks, %q; want 300 and the report", err, r.Ticks, r.Ended)
+	}
 }
 
 // TestEveryMissedTickIsCounted stops the target for 200 ms: 40 ticks of 5 ms.
