@@ -1,5 +1,5 @@
-// Package plants owns the example plants, benches and databases that come with the
-// command, as files. It does not read them.
+// Package plants owns the example plants, their scenarios (files of inputs), benches
+// and databases that come with the command, as files. It does not read them.
 package plants
 
 import (
@@ -10,19 +10,20 @@ import (
 	"strings"
 )
 
-//go:embed *.yaml *.dbc
+//go:embed *.yaml *.dbc *.csv
 var files embed.FS
 
 // Entry is one embedded file.
 type Entry struct {
 	Name  string // as Read takes it
-	Kind  string // "plant", "bench" or "database"
+	Kind  string // "plant", "scenario", "bench" or "database"
 	About string // the first line of the file, without its comment signs
 }
 
-// Read returns a file: "powershift" and "powershift.yaml" are the same one.
+// Read returns a file: "powershift" and "powershift.yaml" are the same one, and so
+// for a scenario without its ".csv".
 func Read(name string) ([]byte, error) {
-	for _, try := range []string{name, name + ".yaml"} {
+	for _, try := range []string{name, name + ".yaml", name + ".csv"} {
 		if data, err := files.ReadFile(try); err == nil {
 			return data, nil
 		}
@@ -34,13 +35,13 @@ func Read(name string) ([]byte, error) {
 	return nil, fmt.Errorf("plants: %q is not embedded; there are %s", name, strings.Join(names, ", "))
 }
 
-// List returns every embedded file: plants first, then benches, then databases.
+// List returns every embedded file: plants, then scenarios, benches and databases.
 func List() []Entry {
 	dir, err := files.ReadDir(".")
 	if err != nil {
 		panic("plants: the embedded directory cannot be read")
 	}
-	kinds := []string{"plant", "bench", "database"}
+	kinds := []string{"plant", "scenario", "bench", "database"}
 	var list []Entry
 	for _, f := range dir {
 		data, err := files.ReadFile(f.Name())
@@ -57,8 +58,10 @@ func List() []Entry {
 
 // entry tells the kind of a file from its ending and its first key.
 func entry(file, text string) Entry {
-	e := Entry{Name: strings.TrimSuffix(file, ".yaml"), Kind: "plant"}
+	e := Entry{Name: strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".csv"), Kind: "plant"}
 	switch {
+	case path.Ext(file) == ".csv":
+		e.Kind = "scenario"
 	case path.Ext(file) == ".dbc":
 		e.Kind = "database"
 	case strings.Contains("\n"+text, "\nbench:"):
