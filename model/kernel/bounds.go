@@ -1,0 +1,39 @@
+package kernel
+
+import "lockstep/model"
+
+// Bounds are what the loops of a tick are bounded by.
+type Bounds struct {
+	Pieces   int // of a tick that owes the largest lag
+	Events   int // a tick looks for; the rest of it is taken without looking
+	Corners  int // of sources and delayed commands in a tick
+	Coupling int // iterations that bring the laws of a piece in line with the motion
+	Pivots   int // of the friction elements at rest, per event
+}
+
+// Bounds returns them.
+func (t *Tables) Bounds() Bounds {
+	b := Bounds{Pieces: t.pieces(), Events: t.events(), Corners: t.Corners}
+	if t.FirstLaw < t.M {
+		b.Coupling = coupling
+	}
+	const splits = 8 // that share tries: two, five to halve 18 levels, the one found
+	b.Pivots = pivotTries * t.Mc * max(1, splits*t.Mc)
+	return b
+}
+
+// Workspace is the memory, bytes, in which a lock set is factorised in place.
+func (t *Tables) Workspace() int {
+	n, mc, mw := t.N, t.Mc, t.M+t.Mc
+	return 8 * (2*n*n + n*mw + mc*(n+mw) + mc*mc + mc*(2*n+mw))
+}
+
+// Fastest is the largest frequency that a piece must follow, rad/s: over all
+// lock sets where they are precomputed, and twice the steepness of the laws.
+func (t *Tables) Fastest() float64 { return max(t.Radius, 2*t.Steepness) }
+
+// MaxSplit is the largest number of pieces that Prepare accepts for a period.
+const MaxSplit = maxSplit
+
+// SourceAt is the value of s at time t, s; where it jumps, after the jump.
+func SourceAt(s *model.Source, t float64) float64 { return sourceAt(s, t, t) }

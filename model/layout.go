@@ -1,0 +1,38 @@
+package model
+
+// Layout says what Assemble makes of the nodes of a plant.
+type Layout struct {
+	Bodies   []string // nodes with inertia
+	Free     int      // degrees of freedom: the first states, the independent speeds
+	Geared   []string // massless nodes whose speed follows from gears
+	Balanced []string // massless nodes whose speed follows from springs and dampers
+	Driven   []string // sources that prescribe a speed; the node they drive is geared to it
+}
+
+// Layout returns it; it fails where Assemble fails to reduce the gears.
+func (p *Plant) Layout() (*Layout, error) {
+	p = p.pruned()
+	b, err := p.reduce()
+	if err != nil {
+		return nil, err
+	}
+	l := &Layout{Free: b.free}
+	independent := map[int]bool{}
+	for _, n := range b.nodes {
+		independent[n] = true
+	}
+	for i, n := range p.nodes {
+		switch {
+		case n.owner == "fixed":
+		case n.driven > 0:
+			l.Driven = append(l.Driven, n.name)
+		case n.J > 0:
+			l.Bodies = append(l.Bodies, n.name)
+		case independent[i]:
+			l.Balanced = append(l.Balanced, n.name)
+		default:
+			l.Geared = append(l.Geared, n.name)
+		}
+	}
+	return l, nil
+}

@@ -1,0 +1,38 @@
+package model
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestLayoutNamesWhatBecameOfTheNodes(t *testing.T) {
+	p, err := Load("t.yaml", []byte(`plant: t
+elements:
+  ground: {type: fixed}
+  body: {type: inertia, J: 1}
+  other: {type: inertia, J: 1}
+  same: {type: inertia, J: 2}
+  rigid: {type: ideal_gear, a: other, b: same, ratio: 2}
+  pair: {type: ideal_gear, a: body, b: wheel, ratio: -3}
+  grip: {type: clutch, a: wheel, b: other, mu: 1, cgeo: 1, fn: 1}
+  left: {type: spring_damper, a: body, b: middle, c: 100, d: 1}
+  right: {type: damper, a: middle, b: other, d: 1}
+  drive: {type: speed, flange: motor, w_ref: 3}
+  shaft: {type: damper, a: motor, b: body, d: 1}
+outputs: {w: {speed: body}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Layout{
+		Bodies: []string{"body", "other", "same"}, Free: 2,
+		Geared: []string{"wheel", "motor"}, Balanced: []string{"middle"}, Driven: []string{"drive"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
