@@ -1,10 +1,9 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"math/bits"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,66 +15,45 @@ import (
 	"lockstep/model/kernel"
 )
 
-// Check reads the plant, bench or database called name, a file or embedded, and
-// writes what was understood.
-func Check(w io.Writer, name string) error {
+// Checking reads plants, benches and databases and writes what was understood.
+type Checking struct {
+	Step     time.Duration // period of a plant; a bench has its own
+	Scheme   string        // of a plant: "papers" or "complete"; "" is the kernel's default
+	Form     string        // of a plant: "projected" or "held"; "" is the kernel's default
+	Matrices bool          // write the matrices of a plant, too
+	Out      io.Writer
+	Warn     func(text string) // is told what is possible but unwise, one line each
+}
+
+// File checks the plant, bench or database called name, a file or embedded.
+func (c *Checking) File(name string) error {
 	file, data, err := ReadAny(name)
-	switch {
-	case err != nil:
-		return err
-	case filepath.Ext(file) == ".dbc":
-		return checkDatabase(w, file, data)
-	case strings.Contains("\n"+string(data), "\nbench:"):
-		return checkBench(w, name)
-	}
-	sys, err := LoadPlant(name)
 	if err != nil {
 		return err
 	}
-	t, err := kernel.Prepare(sys, kernel.Options{Period: 5 * time.Millisecond})
+	switch kind(file, data) {
+	case "database":
+		return c.database(file, data)
+	case "scenario":
+		return fmt.Errorf("check: %s: a file of inputs is checked with its plant: lockstep sim PLANT -in %s", name, name)
+	case "bench":
+		return c.bench(name)
+	}
+	plant, err := model.Load(file, data)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s: plant %s\n", file, sys.Name)
-	checkPlant(w, sys, t)
-	return nil
+	p, err := understand(file, plant, kernel.Options{
+		Period: c.Step, Scheme: kernel.Scheme(c.Scheme), Form: kernel.Form(c.Form),
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Out, "%s: plant %s, a step of %v, scheme %s, form %s\n", file, plant.Name, c.Step, p.tables.Scheme, p.tables.Form)
+	return c.plant(p)
 }
 
-func checkPlant(w io.Writer, sys *model.System, t *kernel.Tables) {
-	redundant := 0
-	for i := range t.Modes {
-		if t.Modes[i].Rank < bits.OnesCount(uint(i)) {
-			redundant++
-		}
-	}
-	inputs := make([]model.Port, len(sys.Inputs))
-	for i, in := range sys.Inputs {
-		inputs[i] = in.Port
-	}
-	line := func(head string, n int, text string) { fmt.Fprintf(w, "  %-10s%3d  %s\n", head, n, text) }
-	line("states", len(sys.States), ports(sys.States))
-	line("inputs", len(inputs), ports(inputs))
-	line("outputs", len(sys.Outputs), ports(sys.Outputs))
-	line("friction", len(t.Frictions), strings.Join(t.Frictions, ", "))
-	line("modes", len(t.Modes), fmt.Sprintf("lock sets precomputed, %.2f MB; in %d of them the locks are statically indeterminate",
-		float64(t.Bytes())/1e6, redundant))
-	line("pieces", t.Split, fmt.Sprintf("per step of %v; the fastest mode has %.3g rad/s", time.Duration(t.PeriodNs), t.Radius))
-}
-
-// ports lists names with units and ranges.
-func ports(list []model.Port) string {
-	var text []string
-	for _, p := range list {
-		s := fmt.Sprintf("%s[%s]", p.Name, p.Unit)
-		if p.Min > -1e300 || p.Max < 1e300 {
-			s += fmt.Sprintf(" %g..%g", p.Min, p.Max)
-		}
-		text = append(text, s)
-	}
-	return strings.Join(text, ", ")
-}
-
-func checkDatabase(w io.Writer, file string, data []byte) error {
+func (c *Checking) database(file string, data []byte) error {
 	db, err := dbc.Parse(file, data)
 	if err != nil {
 		return err
@@ -83,19 +61,19 @@ func checkDatabase(w io.Writer, file string, data []byte) error {
 	if err := db.Check(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s: database\n", file)
+	fmt.Fprintf(c.Out, "%s: database\n", file)
 	for _, m := range db.Messages {
-		fmt.Fprintf(w, "  %s %s, %d bytes: ", identifier(m.ID), m.Name, m.Len)
+		fmt.Fprintf(c.Out, "  %s %s, %d bytes: ", identifier(m.ID), m.Name, m.Len)
 		var names []string
 		for _, s := range m.Signals {
 			names = append(names, fmt.Sprintf("%s[%s]", s.Name, unit(s.Unit)))
 		}
-		fmt.Fprintln(w, strings.Join(names, ", "))
+		fmt.Fprintln(c.Out, strings.Join(names, ", "))
 	}
 	return nil
 }
 
-func checkBench(w io.Writer, name string) error {
+func (c *Checking) bench(name string) error {
 	b, err := Load(name)
 	if err != nil {
 		return err
@@ -104,20 +82,46 @@ func checkBench(w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	sys, err := assemble(b)
+	file, data, err := b.Read(b.Plant)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s: bench %s, plant %s, a tick every %g ms, scheme %s, overrun %s\n",
+	plant, err := model.Load(file, data)
+	if err != nil {
+		return err
+	}
+	p := &understood{file: b.File, tables: h.Tables}
+	if err := p.assemble(plant); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Out, "%s: bench %s, plant %s, a tick every %g ms, scheme %s, overrun %s\n",
 		b.File, b.Name, b.Plant.Text, float64(b.PeriodNs)/1e6, b.Scheme, b.Overrun)
-	checkPlant(w, sys, h.Tables)
+	if err := c.plant(p); err != nil {
+		return err
+	}
+	for i, in := range p.sys.Inputs {
+		if s := &h.Tables.Signals[in.Signal]; s.Input < 0 {
+			fmt.Fprintf(c.Out, "not driven: %s %s\n", h.Tables.Inputs[i].Name, course(&s.Source, in.Unit))
+		}
+	}
 	for i, bus := range b.Buses {
-		fmt.Fprintf(w, "bus %s on %s, database %s\n", bus.Name.Text, bus.Interface.Text, bus.Database.Text)
-		if err := b.checkBus(w, &bus, h.Tables, h.Maps[i]); err != nil {
+		fmt.Fprintf(c.Out, "bus %s on %s, database %s\n", bus.Name.Text, bus.Interface.Text, bus.Database.Text)
+		if err := b.checkBus(c.Out, &bus, h.Tables, h.Maps[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// course says what an input that nobody drives does.
+func course(s *model.Source, unit string) string {
+	switch {
+	case len(s.Sum) > 0 || s.Amplitude != 0 || s.Period > 0:
+		return "follows its own course"
+	case len(s.T) > 1:
+		return "follows its own table"
+	}
+	return fmt.Sprintf("stays at %.6g %s", kernel.SourceAt(s, 0), unit)
 }
 
 // checkBus writes the signal map of a bus and what the bench puts on it.
@@ -147,10 +151,7 @@ func (b *Bench) checkBus(w io.Writer, bus *Bus, t *kernel.Tables, m *sigmap.Map)
 	for _, l := range bus.Send {
 		row("<-", l, t.Outputs)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	return b.checkLoad(w, m)
+	return errors.Join(table.Flush(), b.checkLoad(w, m))
 }
 
 // checkLoad writes what the bench puts on a bus, with the most stuff bits there

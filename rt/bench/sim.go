@@ -1,15 +1,22 @@
 package bench
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"math"
+	"io/fs"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/plants"
 	"lockstep/rt"
 	"lockstep/sched"
 )
@@ -18,14 +25,17 @@ import (
 // of a run with a virtual clock and no bus.
 type Simulation struct {
 	Plant  string        // an embedded plant or a file
-	For    time.Duration // 0: to the end of the plant's tables, 10 s if it has none
+	For    time.Duration // 0: to the last row of In, otherwise as long as the plant's own tables last
 	Step   time.Duration // period of the grid; > 0
-	Scheme string        // "papers" or "complete"
-	In     string        // CSV file of inputs; "" none
+	Scheme string        // "papers" or "complete"; "" is the kernel's default
+	Form   string        // "projected" or "held"; "" is the kernel's default
+	In     string        // CSV file of inputs, or an embedded scenario; "" none
 	Out    string        // CSV file of all ports; "" none, "-" standard output
 	Events string        // CSV file of the transitions; "" none
 	Every  int           // rows of Out: one in so many grid points; >= 1
 	Report string        // JSON file; "" none
+
+	Progress *os.File // a terminal that shows how far it is; nil: none
 }
 
 // simulation is a Simulation at work.
@@ -40,27 +50,33 @@ type simulation struct {
 	driven   []bool
 
 	out, events *table
+	report      *os.File
+	stop        chan os.Signal
+	stopped     os.Signal // what ended it; nil: nothing did
+	progress    progress
 }
 
 // Run simulates and writes the files; the report is for the caller to show. An
-// *Exit carries exit code 1 when the plant's state became non-finite.
+// *Exit carries exit code 1 when the plant's state became non-finite. SIGINT and
+// SIGTERM end it early, with the files complete; a second one kills.
 func (s Simulation) Run() (*Report, error) {
-	w := &simulation{Simulation: s, page: new(rt.Page)}
+	w := &simulation{Simulation: s, page: new(rt.Page), stop: make(chan os.Signal, 1)}
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
+	signal.Notify(w.stop, syscall.SIGINT, syscall.SIGTERM)
+	runtime.Gosched() // what the runtime starts for signals allocates: before the count
 	report := w.run()
+	signal.Stop(w.stop) // from here on they kill
 	var err error
 	for _, t := range []*table{w.out, w.events} {
 		err = errors.Join(err, t.close())
 	}
+	if w.report != nil {
+		err = errors.Join(err, report.JSON(w.report), w.report.Close())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
-	}
-	if s.Report != "" {
-		if err := writeReport(s.Report, report); err != nil {
-			return nil, err
-		}
 	}
 	if !report.Clean {
 		return report, &Exit{1, fmt.Errorf("sim: %s, after %.6g s", report.Ended, report.SimTime)}
@@ -68,38 +84,22 @@ func (s Simulation) Run() (*Report, error) {
 	return report, nil
 }
 
-func writeReport(file string, report *Report) error {
-	f, err := os.Create(file)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	if err := errors.Join(report.JSON(f), f.Close()); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
-}
-
-// prepare does all that may fail before the first step.
+// prepare does all that may fail before the first step; the files are the last.
 func (w *simulation) prepare() (err error) {
-	if w.sys, err = LoadPlant(w.Plant); err != nil {
+	if w.sys, err = loadPlant(w.Plant); err != nil {
 		return err
 	}
 	w.driven = make([]bool, len(w.sys.Inputs))
 	if w.In != "" {
-		ports := make([]model.Port, len(w.sys.Inputs))
-		for i, in := range w.sys.Inputs {
-			ports[i] = in.Port
-		}
-		if w.stimulus, err = ReadStimulus(w.In, ports); err != nil {
+		if err := w.scenario(); err != nil {
 			return err
 		}
-		for _, i := range w.stimulus.Port {
-			w.driven[i] = true
-		}
 	}
-	w.tables, err = kernel.Prepare(w.sys, kernel.Options{Period: w.Step, Driven: w.driven, Scheme: kernel.Scheme(w.Scheme)})
+	w.tables, err = kernel.Prepare(w.sys, kernel.Options{
+		Period: w.Step, Driven: w.driven, Scheme: kernel.Scheme(w.Scheme), Form: kernel.Form(w.Form),
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", w.Plant, err)
 	}
 	w.kernel = kernel.New(w.tables)
 	ticks := int64(w.length() / w.Step)
@@ -110,15 +110,81 @@ func (w *simulation) prepare() (err error) {
 	if w.loop, err = rt.New(config, w.kernel, nil, nil, sched.NewVirtual(w.Step), w.page); err != nil {
 		return err
 	}
+	w.progress = progress{to: w.Progress, length: time.Duration(ticks) * w.Step}
+	if err := w.apart(); err != nil {
+		return err
+	}
 	return w.create()
 }
 
-// LoadPlant reads and assembles a plant: the file of that name if there is one,
+// scenario reads the file of inputs, or the embedded one of that name.
+func (w *simulation) scenario() (err error) {
+	ports := make([]model.Port, len(w.sys.Inputs))
+	for i, in := range w.sys.Inputs {
+		ports[i] = in.Port
+	}
+	if w.stimulus, err = ReadStimulus(w.In, ports); errors.Is(err, fs.ErrNotExist) {
+		name := strings.TrimSuffix(w.In, ".csv") + ".csv"
+		data, missing := plants.Read(name)
+		if missing != nil {
+			return fmt.Errorf("%w%s", err, meant(w.In, embedded()))
+		}
+		w.stimulus, err = parseStimulus(name, bytes.NewReader(data), ports)
+	}
+	if err != nil {
+		return err
+	}
+	for _, i := range w.stimulus.Port {
+		w.driven[i] = true
+	}
+	return nil
+}
+
+// apart refuses to write two things to one file, or over one that is read.
+func (w *simulation) apart() error {
+	type use struct{ flag, file string }
+	reads := []use{{"the plant", w.Plant}, {"-in", w.In}}
+	writes := []use{{"-out", w.Out}, {"-events", w.Events}, {"-report", w.Report}}
+	for i, a := range writes {
+		for _, b := range slices.Concat(reads, writes[:i]) {
+			if a.file != "" && same(a.file, b.file) {
+				return fmt.Errorf("sim: %s and %s are the same file, %s", b.flag, a.flag, a.file)
+			}
+		}
+	}
+	return nil
+}
+
+// same reports whether two names are of one file; devices, such as /dev/null, may
+// be shared.
+func same(a, b string) bool {
+	if a == "-" || b == "-" || b == "" {
+		return a == b
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return os.SameFile(x, y) && x.Mode().IsRegular()
+	}
+	a, errX = filepath.Abs(a)
+	b, errY = filepath.Abs(b)
+	return errX == nil && errY == nil && a == b
+}
+
+// loadPlant reads and assembles a plant: the file of that name if there is one,
 // the embedded plant otherwise.
-func LoadPlant(name string) (*model.System, error) {
+func loadPlant(name string) (*model.System, error) {
 	file, data, err := ReadAny(name)
 	if err != nil {
 		return nil, err
+	}
+	switch kind(file, data) {
+	case "bench":
+		return nil, fmt.Errorf("sim: %s is a bench; `lockstep run %s` runs it, sim takes its plant", file, name)
+	case "scenario":
+		return nil, fmt.Errorf("sim: %s is a file of inputs: lockstep sim PLANT -in %s", name, name)
+	case "database":
+		return nil, fmt.Errorf("sim: %s is a database; sim takes a plant", file)
 	}
 	plant, err := model.Load(file, data)
 	if err != nil {
@@ -127,46 +193,57 @@ func LoadPlant(name string) (*model.System, error) {
 	return plant.Assemble()
 }
 
-// length is how long to simulate: as asked, to the last row of the plant's
-// tables, or 10 s.
+// kind tells what a file that ReadAny has read is: a "bench", a "scenario" (a file
+// of inputs), a "database" or else a "plant".
+func kind(file string, data []byte) string {
+	switch {
+	case filepath.Ext(file) == ".dbc":
+		return "database"
+	case filepath.Ext(file) == ".csv" || bytes.Contains(data, []byte("\ntime[s],")):
+		return "scenario"
+	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nbench:")):
+		return "bench"
+	}
+	return "plant"
+}
+
+// length is how long to simulate: as asked, to the last row of the inputs, or as
+// long as the plant has something to do by itself.
 func (w *simulation) length() time.Duration {
 	if w.For > 0 {
 		return w.For
 	}
-	last := 0.0
-	for _, s := range w.sys.Signals {
-		if n := len(s.Source.T); n > 0 {
-			last = max(last, s.Source.T[n-1])
+	if w.stimulus != nil {
+		if last := time.Duration(w.stimulus.Ns[len(w.stimulus.Ns)-1]); last >= w.Step {
+			return last
 		}
 	}
-	if w.stimulus != nil {
-		last = max(last, float64(w.stimulus.Ns[len(w.stimulus.Ns)-1])/1e9)
-	}
-	if d := time.Duration(math.Round(last * 1e9)); d >= w.Step {
-		return d
-	}
-	return 10 * time.Second
+	return ownLength(w.sys, w.driven, w.Step)
 }
 
 // run steps from grid point to grid point and writes the rows.
 func (w *simulation) run() *Report {
 	var before, after runtime.MemStats
-	minor, major := sched.Faults()
-	runtime.ReadMemStats(&before)
 	w.kernel.Output(w.loop.Y)
 	row := w.stimulus.Apply(w.loop.U, 0, -1)
 	w.row(0)
+	w.progress.start()
+	runtime.ReadMemStats(&before)
+	runtime.ReadMemStats(&before) // the first may count what it needs itself
+	minor, major := sched.Faults()
 	period := int64(w.Step)
-	for k := int64(1); rt.Reason(w.page.Reason.Load()) == rt.NotEnded; k++ {
+	for k := int64(1); rt.Reason(w.page.Reason.Load()) == rt.NotEnded && !w.signalled(); k++ {
 		w.loop.Tick(1)
 		row = w.stimulus.Apply(w.loop.U, k*period, row)
 		if k%int64(w.Every) == 0 {
 			w.row(k * period)
 		}
 		w.list()
+		w.progress.show(k * period)
 	}
-	runtime.ReadMemStats(&after)
 	minorEnd, majorEnd := sched.Faults()
+	runtime.ReadMemStats(&after)
+	w.progress.end()
 	v := pageReport(w.page, &Handover{Tables: w.tables, Loop: rt.Config{Watch: watch(w.tables.Outputs)}})
 	v.Usage = &Usage{
 		Allocs: after.Mallocs - before.Mallocs, GCCycles: uint64(after.NumGC - before.NumGC),
@@ -174,10 +251,23 @@ func (w *simulation) run() *Report {
 	}
 	reason := rt.Reason(w.page.Reason.Load())
 	v.Ended, v.Clean = reason.String(), reason.Clean()
+	if w.stopped != nil {
+		v.Ended, v.Clean = "stopped by "+strings.ToLower(w.stopped.String()), true
+	}
 	if reason == rt.NonFinite {
 		v.Ended = fmt.Sprintf("state %s of the plant is no longer finite", w.tables.StateName[w.page.FaultState.Load()])
 	}
 	return v
+}
+
+// signalled reports whether a signal asked for the end.
+func (w *simulation) signalled() bool {
+	select {
+	case w.stopped = <-w.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // row writes the ports at a grid time: the outputs there, the inputs from there on.
@@ -226,26 +316,8 @@ func modeName(mode int8) string {
 	return "free"
 }
 
-// valueAt is a source's value at t seconds: linear between its rows, after a jump
-// where two rows have the same time.
-func valueAt(s *model.Source, t float64) float64 {
-	n := len(s.T)
-	if n == 0 {
-		return 0
-	}
-	i := 0
-	for i < n && s.T[i] <= t {
-		i++
-	}
-	switch i {
-	case 0:
-		return s.V[0]
-	case n:
-		return s.V[n-1]
-	}
-	part := (t - s.T[i-1]) / (s.T[i] - s.T[i-1])
-	return s.V[i-1] + part*(s.V[i]-s.V[i-1])
-}
+// valueAt is a source's value at t seconds, after a jump there.
+func valueAt(s *model.Source, t float64) float64 { return kernel.SourceAt(s, t) }
 
 // create opens the output files and writes their headers.
 func (w *simulation) create() (err error) {
@@ -262,7 +334,14 @@ func (w *simulation) create() (err error) {
 		}
 	}
 	if w.Events != "" {
-		w.events, err = newTable(w.Events, []string{"time[s]", "element", "from", "to"})
+		if w.events, err = newTable(w.Events, []string{"time[s]", "element", "from", "to"}); err != nil {
+			return err
+		}
 	}
-	return err
+	if w.Report != "" {
+		if w.report, err = os.Create(w.Report); err != nil {
+			return fmt.Errorf("sim: report: %w", err)
+		}
+	}
+	return nil
 }

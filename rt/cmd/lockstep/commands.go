@@ -21,7 +21,7 @@ func commands() []command {
 	return []command{
 		{"run", runUsage, "run a bench in step with its buses; without a file: the demo", runBench},
 		{"sim", simUsage, "simulate a plant as fast as it goes", runSim},
-		{"check", "check FILE...", "read plants, benches and databases and say what is in them", runCheck},
+		{"check", checkUsage, "read plants, benches and databases and say what is in them", runCheck},
 		{"plants", "plants [NAME]", "list the embedded files, or print one to start from", runPlants},
 		{"ecu", ecuUsage, "run a virtual control unit on a bus", runECU},
 		{"version", "version", "print the version", runVersion},

@@ -1,33 +1,38 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"time"
+
+	"golang.org/x/term"
 
 	"lockstep/rt/bench"
 )
 
-const simUsage = "sim PLANT [-for 25s] [-step 5ms] [-in inputs.csv] [-out out.csv] [-events FILE.csv] [-every N] [-report FILE.json]"
+const simUsage = "sim PLANT [-for 25s] [-step 5ms] [-in inputs.csv] [-out out.csv] [-events FILE.csv] [-every N] [-scheme NAME] [-form NAME] [-report FILE.json]"
 
 func runSim(list []string) error {
 	a := newArgs("sim", simUsage)
 	var s bench.Simulation
-	length := a.span("for", 0, "how long, like 25s; without it to the end of the plant's tables, 10s if it has none")
+	length := a.span("for", 0, "how long, like 25s; without it to the last row of -in, otherwise to that of the plant's tables (10s more if they still change there), 10s if there are none")
 	step := a.span("step", 5*time.Millisecond, "period of the grid (default 5ms)")
-	a.StringVar(&s.In, "in", "", "inputs: a CSV file with the columns time[s] and name[unit], held between rows")
+	a.StringVar(&s.In, "in", "", "inputs: a CSV file with the columns time[s] and name[unit], held between rows; or the name of an embedded scenario")
 	a.StringVar(&s.Out, "out", "", "write every port at every grid point to this CSV file; - is the standard output")
 	a.StringVar(&s.Events, "events", "", "write every change of a friction element's state to this CSV file")
 	a.IntVar(&s.Every, "every", 1, "write every N-th grid point only")
-	a.StringVar(&s.Scheme, "scheme", "papers", "after an event in a step: papers (the rest goes into the lag buffer) or complete (the step is finished)")
+	a.choice(&s.Scheme, "scheme", "after an event in a step: complete (the step is finished, the default) or papers (the rest goes into the lag buffer)", "complete", "papers")
+	a.choice(&s.Form, "form", "what holds a lock: projected (exact, the default) or held (the papers' torque held over the step)", "projected", "held")
 	a.StringVar(&s.Report, "report", "", "write the report to this file, as JSON")
 	if err := a.parse(list, 1, 1, os.Stdout); err != nil {
 		return err
 	}
 	if s.Every < 1 {
-		return errors.New("sim: -every must be at least 1")
+		return usageError{"sim: -every must be at least 1"}
 	}
 	s.Plant, s.For, s.Step = a.names[0], *length, *step
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		s.Progress = os.Stderr
+	}
 	report, err := s.Run()
 	if report != nil && s.Out != "-" && s.Events != "-" {
 		report.Text(os.Stdout)

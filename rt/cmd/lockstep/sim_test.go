@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/csv"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 )
@@ -129,5 +131,175 @@ func TestWrongPlantIsNamedWithItsPlace(t *testing.T) {
 	_, errors, code := lockstep(t, "sim", file)
 	if code != 2 || !strings.HasPrefix(errors, "lockstep: "+file+":") || !strings.Contains(errors, "-0.3 kg") || !strings.Contains(errors, "shaft2") {
 		t.Errorf("code %d, %s; want the file, the line, the element and the value", code, errors)
+	}
+}
+
+func TestScenariosRunWithTheirPlant(t *testing.T) {
+	gears := map[string]float64{"downshifts": 2.86, "reverse": 2.86, "engine-braking": 2.86, "start-stop": 2.86} // each ends in gear 1
+	out, _, _ := lockstep(t, "plants")
+	for name, ratio := range gears {
+		name = "automatic4-" + name
+		if !strings.Contains(out, name+" ") {
+			t.Errorf("plants does not list %s", name)
+		}
+		text, errors, code := lockstep(t, "sim", "automatic4", "-in", name, "-out", "-", "-every", "10")
+		if code != 0 || errors != "" {
+			t.Fatalf("%s: code %d, %s", name, code, errors)
+		}
+		head, rows := columns(t, text)
+		last := rows[len(rows)-1]
+		at := func(name string) float64 { return last[slices.Index(head, name)] }
+		if got := at("w_turbine[rad/s]") / at("w_out[rad/s]"); !scalar.EqualWithinRel(got, ratio, 1e-6) {
+			t.Errorf("%s ends with ratio %g, want %g", name, got, ratio)
+		}
+		if n := at("transitions[1]"); !(n > 5 && n < 40) || at("fault[1]") != 0 {
+			t.Errorf("%s: %g transitions, fault %g", name, n, at("fault[1]"))
+		}
+		if want := at("time[s]"); want < 15 || rows[0][0] != 0 {
+			t.Errorf("%s ends at %g s", name, want)
+		}
+	}
+}
+
+func TestSimRefusesToWriteOverWhatItReads(t *testing.T) {
+	dir := t.TempDir()
+	plant, in, link := filepath.Join(dir, "p.yaml"), filepath.Join(dir, "in.csv"), filepath.Join(dir, "link")
+	text, _, _ := lockstep(t, "plants", "powershift")
+	input := "time[s],clutch1.pressure[bar]\n0,18\n"
+	for file, text := range map[string]string{plant: text, in: input} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(in, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"-out " + plant, "the plant and -out"},
+		{"-in " + in + " -events " + in, "-in and -events"},
+		{"-in " + in + " -report " + link, "-in and -report"},
+		{"-out " + dir + "/a -events " + dir + "/./a", "-out and -events"},
+	} {
+		_, errors, code := lockstep(t, append([]string{"sim", plant}, strings.Fields(c.args)...)...)
+		if code != 2 || !strings.HasPrefix(errors, "lockstep: sim: "+c.want+" are the same file, ") || strings.Count(errors, "\n") != 1 {
+			t.Errorf("sim %s: code %d, %s", c.args, code, errors)
+		}
+	}
+	if got, _ := os.ReadFile(in); string(got) != input {
+		t.Errorf("the inputs were overwritten: %q", got)
+	}
+	if _, err := os.Stat(dir + "/a"); err == nil {
+		t.Error("a file was made although the command was refused")
+	}
+}
+
+// A report that cannot be written is known before the run, not after it.
+func TestSimOpensItsFilesBeforeTheFirstStep(t *testing.T) {
+	began := time.Now()
+	_, errors, code := lockstep(t, "sim", "powershift", "-for", "100000s", "-report", "/nosuch/r.json")
+	if code != 2 || errors != "lockstep: sim: report: open /nosuch/r.json: no such file or directory\n" {
+		t.Errorf("code %d, %s", code, errors)
+	}
+	if d := time.Since(began); d > 20*time.Second {
+		t.Errorf("after %v", d)
+	}
+}
+
+func TestInterruptedSimLeavesCompleteFiles(t *testing.T) {
+	dir := t.TempDir()
+	out, report := filepath.Join(dir, "o.csv"), filepath.Join(dir, "r.json")
+	s := begin(t, nil, "sim", "powershift", "-for", "100000s", "-step", "1ms", "-every", "100", "-out", out, "-report", report)
+	for range 1000 {
+		if info, err := os.Stat(out); err == nil && info.Size() > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := s.end(); code != 0 || s.errors.String() != "" || !strings.Contains(s.out.String(), "powershift: stopped by interrupt, after ") {
+		t.Fatalf("code %d, %s\n%s", code, s.errors.String(), s.out.String())
+	}
+	r := readReport(t, report)
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows := columns(t, string(text))
+	if last := rows[len(rows)-1][0]; !(last > 0 && last <= r.SimTime && last > r.SimTime-0.1001) || !r.Clean || !strings.HasSuffix(string(text), "\n") {
+		t.Errorf("the last row is at %g s, the report ends at %g s, clean %v", last, r.SimTime, r.Clean)
+	}
+}
+
+// The rows written between the ticks count as well; they do not allocate either.
+func TestSimDoesNotAllocate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	if _, errors, code := lockstep(t, "sim", "automatic4", "-for", "2s", "-out", "/dev/null", "-events", "/dev/null", "-report", file); code != 0 {
+		t.Fatal(errors)
+	}
+	if r := readReport(t, file); r.Usage == nil || r.Allocs != 0 || r.GCCycles != 0 {
+		t.Errorf("usage %+v, want no allocation", r.Usage)
+	}
+}
+
+func TestSchemesAndFormsAreSettings(t *testing.T) {
+	dir := t.TempDir()
+	lag := func(args ...string) float64 {
+		file := filepath.Join(dir, "r.json")
+		if _, errors, code := lockstep(t, append([]string{"sim", "powershift", "-step", "1ms", "-report", file}, args...)...); code != 0 {
+			t.Fatalf("%v: code %d, %s", args, code, errors)
+		}
+		return readReport(t, file).LagMax
+	}
+	if l := lag(); l != 0 {
+		t.Errorf("the lag is %g s; the default finishes every step", l)
+	}
+	if l := lag("-scheme", "papers"); !(l > 0 && l < 2e-3) {
+		t.Errorf("the lag of the papers' scheme is %g s", l)
+	}
+	if l := lag("-scheme", "complete", "-form", "held"); l != 0 {
+		t.Errorf("the lag is %g s in the held form", l)
+	}
+}
+
+// What an input that nobody drives does stands in its column, whatever it is made
+// of, at the time it is commanded.
+func TestUndrivenInputsStandInTheirColumns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p.yaml")
+	text := `plant: p
+inputs:
+  tau: {unit: N.m, delay: 10 ms, default: {sum: [1, {sine: {amplitude: 2, f: 1, phase: pi/2}}, {step: {height: 3, startTime: 0.02}}]}}
+  held: {unit: N.m, default: {table: [[0, 1], [0.015, 5], [0.1, 5]], held: true}}
+elements:
+  body: {type: inertia, J: 1}
+  push: {type: torque, flange: body, tau: tau}
+  pull: {type: torque, flange: body, tau: held}
+outputs: {w: {speed: body}}
+`
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, errors, code := lockstep(t, "sim", file, "-step", "5ms", "-for", "0.1s", "-out", "-")
+	if code != 0 {
+		t.Fatal(errors)
+	}
+	head, rows := columns(t, out)
+	for k, row := range rows {
+		at := float64(k) * 5e-3
+		want := 1 + 2*math.Cos(2*math.Pi*at)
+		if k >= 4 {
+			want += 3
+		}
+		held := 1.0
+		if k >= 3 {
+			held = 5
+		}
+		if got := row[slices.Index(head, "tau[N.m]")]; !scalar.EqualWithinAbs(got, want, 1e-12) {
+			t.Errorf("tau is %g at %g s, want %g", got, at, want)
+		}
+		if got := row[slices.Index(head, "held[N.m]")]; got != held {
+			t.Errorf("held is %g at %g s, want %g", got, at, held)
+		}
 	}
 }

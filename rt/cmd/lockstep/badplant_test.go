@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// soundPlant has a place for every wrong line below.
+const soundPlant = `plant: sound
+parameters: {J: 1}
+inputs:
+  p: {unit: bar, min: 0, max: 40}
+assemblies:
+  end:
+    flanges: [axle]
+    elements:
+      drag: {type: damper, a: axle, b: rim, d: 1}
+      rim: {type: inertia, J: 1}
+elements:
+  body: {type: inertia, J: 1 kg.m2}
+  other: {type: inertia, J: 2}
+  gear: {type: ideal_gear, a: body, b: wheel, ratio: 2}
+  grip: {type: clutch, a: wheel, b: other, mu: 0.1, cgeo: 1, area: 10 cm2, pressure: p}
+  push: {type: torque, flange: body, tau: {table: [[0, 1], [1, 2]]}}
+  left: {type: end, axle: other}
+outputs:
+  w: {speed: body}
+`
+
+func TestWrongPlantsEndWithOneLineThatNamesThePlaceAndWhatWouldBeRight(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "bad.yaml")
+	for _, c := range []struct{ name, old, bad, want string }{
+		{"sound", "", "", ""},
+		{"no number", "J: 1 kg.m2", "J: .nan", `12:28: model: element "body": J: .nan is not a finite number`},
+		{"infinite", "J: 1 kg.m2", "J: 1e999", `12:28: model: element "body": J: "1e999": 1e999 is not a finite number`},
+		{"zero inertia", "J: 1 kg.m2", "J: 0", `12:28: model: element "body": inertia J 0 kg.m2 is not positive`},
+		{"negative inertia", "J: 1 kg.m2", "J: -2 kg.m2", `12:28: model: element "body": inertia J -2 kg.m2 is not positive`},
+		{"ratio of zero", "ratio: 2", "ratio: 0", `14:54: model: element "gear": ratio 0`},
+		{"unit that does not fit", "1 kg.m2", "3 bar", `12:28: model: element "body": J: "3 bar": unit bar does not fit, kg.m2 is wanted`},
+		{"table going back", "[1, 2]]", "[-1, 2]]", `16:60: model: element "push": tau`},
+		{"assembly in itself", "      rim:", "      again: {type: end, axle: axle}\n      rim:", `10:21: model: element "left.again" of assembly "end": assembly "end" contains itself`},
+		{"input nobody reads", "pressure: p", "pressure: 3 bar", `4:3: model: input "p": nothing reads it`},
+		{"output twice", "  w: {speed: body}", "  w: {speed: body}\n  w: {speed: other}", `20:3: model: `},
+		{"input twice", "  p: {unit", "  p: {unit: bar}\n  p: {unit", `5:3: model: `},
+		{"unknown element type", "type: ideal_gear", "type: ideal_geer", `14:16: model: element "gear": `},
+		{"unknown node", "flange: body", "flange: bodi", `16:32: model: `},
+		{"unknown parameter", "d: 1}", "d: dd}", `9:48: model: element "left.drag" of assembly "end": d: "dd": "dd" is not a known parameter`},
+		{"nothing holds the node", "a: body, b: wheel", "a: wheel2, b: wheel", `14:31: model: element "gear": node "wheel2" is connected to nothing else`},
+		{"not YAML", "elements:\n  body", "elements: [\n  body", `model: not YAML: `},
+		{"loop in the YAML", "  w: {speed: body}", "  w: &a [*a]", `model: `},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !strings.Contains(soundPlant, c.old) {
+				t.Fatalf("the sound plant has no %q", c.old)
+			}
+			if err := os.WriteFile(file, []byte(strings.Replace(soundPlant, c.old, c.bad, 1)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range []string{"sim", "check"} {
+				out, errors, code := lockstep(t, command, file)
+				if c.want == "" {
+					if code != 0 || errors != "" {
+						t.Errorf("%s: code %d, %s", command, code, errors)
+					}
+					continue
+				}
+				line, ok := strings.CutPrefix(errors, "lockstep: "+file+":")
+				if code != 2 || out != "" || !ok || strings.Count(errors, "\n") != 1 || !strings.Contains(line, c.want) {
+					t.Errorf("%s: code %d, out %q\ngot  %swant ...%s", command, code, out, errors, c.want)
+				}
+			}
+		})
+	}
+}
