@@ -275,6 +275,20 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}
 }
 
+func TestInputsThatNoBusDrivesAreNamed(t *testing.T) {
+	b, err := parse("b.yaml", "", []byte(demoText(t, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.undriven) != 1 || h.undriven[0] != "clutch8.pressure follows its own table" {
+		t.Errorf("not driven: %q, want clutch8.pressure with its own table", h.undriven)
+	}
+}
+
 func TestMessagesOfSeveralBusesNameTheirBus(t *testing.T) {
 	r, _ := demoRun(t)
 	r.page.Ticks.Store(1000)

@@ -24,6 +24,9 @@ func (r *run) announce() {
 		fmt.Fprintf(out, " (a virtual unit for it: lockstep ecu %s -bus %s)", b.Unit.Text, b.Buses[0].Interface.Text)
 	}
 	fmt.Fprint(out, "; Ctrl-C ends it\n")
+	if len(r.h.undriven) > 0 {
+		fmt.Fprintf(out, "not driven: %s\n", strings.Join(r.h.undriven, ", "))
+	}
 	for _, m := range r.missing {
 		fmt.Fprintf(out, "best effort: %s\n", m.What)
 	}

@@ -23,6 +23,8 @@ type Handover struct {
 	Loop   rt.Config
 	Thread sched.Thread
 	Parent int // process id of the supervisor
+
+	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
 }
 
 // Prepare makes a Handover of a bench: it reads the plant and the databases,
@@ -48,6 +50,11 @@ func Prepare(b *Bench) (*Handover, error) {
 	}
 	h := &Handover{
 		Tables: tables, Loop: b.loop(tables), Thread: sched.Thread{CPU: b.CPU, Priority: b.Priority},
+	}
+	for i, in := range sys.Inputs {
+		if !driven[i] {
+			h.undriven = append(h.undriven, in.Name+" "+course(&sys.Signals[in.Signal].Source, in.Unit))
+		}
 	}
 	for _, shown := range []Word{b.Engine, b.Wheel} {
 		if shown.Text != "" && index(tables.Outputs, shown.Text) < 0 {

@@ -287,3 +287,23 @@ func interrupted(t *testing.T, policy string) (s *session, report string) {
 	}
 	return s, report
 }
+
+// TestUnknownUnitOfABenchIsRefused by check and by run.
+func TestUnknownUnitOfABenchIsRefused(t *testing.T) {
+	file := patientBench(t, "unit: powershift", "unit: nonsense")
+	for _, command := range []string{"check", "run"} {
+		out, errors, code := lockstep(t, command, file)
+		if code != 2 || out != "" || !strings.Contains(errors, `bench: unit: no control unit "nonsense"; there are powershift`) {
+			t.Errorf("%s: code %d, %q, %q", command, code, out, errors)
+		}
+	}
+}
+
+// TestInputsThatNoBusDrivesAreAnnounced takes one of the eight pressures away.
+func TestInputsThatNoBusDrivesAreAnnounced(t *testing.T) {
+	file := patientBench(t, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "")
+	out, errors, code := lockstep(t, "run", file, "-for", "100ms")
+	if code != 0 || !strings.Contains(out, "\nnot driven: clutch8.pressure follows its own table") {
+		t.Errorf("code %d, %s\n%s", code, errors, out)
+	}
+}
