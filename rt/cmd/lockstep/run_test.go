@@ -77,7 +77,7 @@ func TestReportKeysAreTheContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, key := range strings.Fields("plant step_ns ticks missed late_ns tick_ns events transitions lag_max_s allocs gc_cycles " +
-			"page_faults_minor page_faults_major rx_frames tx_frames rx_unknown tx_dropped besteffort") {
+			"page_faults_minor page_faults_major rx_frames tx_frames rx_unknown tx_dropped besteffort unserved still_s rx_bound rx_stale") {
 			if _, ok := keys[key]; !ok {
 				t.Errorf("%s has no key %q", file, key)
 			}
