@@ -42,8 +42,8 @@
 // lag buffer and the next steps are stretched until the plant is back on the
 // grid (000 ch. 2.2.4, 3.2.4). The scheme "complete" goes on after the event and
 // falls into the same buffer only when its budget is spent. While lag > 0 the
-// outputs are the prediction for the grid time, with the modes as they are: a
-// lock that will break in that time is not foreseen.
+// outputs are the prediction for the grid time: the plant goes there as "complete"
+// would, is looked at, and comes back.
 //
 // # Laws
 //

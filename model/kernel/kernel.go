@@ -74,19 +74,19 @@ type piece struct {
 
 // scratch is room that holds nothing between calls.
 type scratch struct {
-	x1, xd []float64   // n
-	w      []float64   // m+mc, w at an instant
-	tau    []float64   // mc
-	capNow []float64   // mc, kinetic capacity at an instant
-	poly   []float64   // max(degree, 2)+1
-	before []int8      // mc, modes before an event
-	broken []bool      // mc, inside resolve: broke away at this instant
-	limit  []float64   // mc, what an element can carry while stuck, N·m
-	drag   []float64   // mc, what it transmits when it breaks, N·m
-	give   []float64   // mc, torque of an element outside kappa, N·m
-	save   []float64   // n, state before the tick
-	ahead  []float64   // n, predicted state
-	stack  [16]float64 // model.MaxStack
+	x1, xd  []float64   // n
+	w       []float64   // m+mc, w at an instant
+	tau     []float64   // mc
+	capNow  []float64   // mc, kinetic capacity at an instant
+	poly    []float64   // max(degree, 2)+1
+	before  []int8      // mc, modes before an event
+	broken  []bool      // mc, inside resolve: broke away at this instant
+	limit   []float64   // mc, what an element can carry while stuck, N·m
+	drag    []float64   // mc, what it transmits when it breaks, N·m
+	give    []float64   // mc, torque of an element outside kappa, N·m
+	save    []float64   // n, state before the tick
+	present moment      // kept while the plant goes ahead
+	stack   [16]float64 // model.MaxStack
 }
 
 // New makes a kernel at rest on its tables, which it never changes.
@@ -105,7 +105,8 @@ func New(t *Tables) *Kernel {
 			x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
 			poly: vec(max(t.Degree, 2) + 1), before: make([]int8, mc), broken: make([]bool, mc),
 			limit: vec(mc), drag: vec(mc), give: vec(mc),
-			save: vec(n), ahead: vec(n),
+			save:    vec(n),
+			present: moment{x: vec(n), split: vec(mc), mode: make([]int8, mc), fresh: make([]bool, mc), side: vec(len(t.Guards))},
 		},
 	}
 	k.factor = factor{taken: make([]int, mc), l: vec(mc * mc)}
@@ -181,7 +182,6 @@ func (k *Kernel) Step(y, u []float64) {
 		panic("kernel: wrong length of u or y")
 	}
 	k.log = k.log[:0]
-	k.eta = 1
 	if k.fault == 0 && k.accept(u) {
 		k.gap = cornerGap + 1e-15*k.grid()
 		copy(k.save, k.x)
@@ -232,57 +232,63 @@ func (k *Kernel) failed() bool {
 	return false
 }
 
-// publish writes y. While lag > 0 it is the prediction for the grid time.
+// publish writes y. While lag > 0 it is the prediction for the grid time: the
+// plant goes there and back.
 func (k *Kernel) publish(y []float64) {
-	t := k.t
-	x := k.x
-	if k.lag > 0 {
-		k.predict()
-		x = k.ahead
+	eta, lag, events, transitions := k.eta, k.lag, k.events, k.transitions
+	if lag > 0 {
+		k.present.take(k)
+		k.travel(-lag, 0, Complete)
 	}
-	k.now(x)
-	k.torques(x)
+	t := k.t
+	k.now(k.x)
+	k.torques(k.x)
 	p := len(t.C) / t.N
-	k.outX.mul(y[:p], x)
+	k.outX.mul(y[:p], k.x)
 	k.outV.mulAdd(y[:p], k.w)
 	k.outTau.mulAdd(y[:p], k.tau)
-	k.slips.mul(k.slip, x)
+	k.slips.mul(k.slip, k.x)
 	for i := range k.mode {
 		y[p+3*i] = float64(k.mode[i])
 		y[p+3*i+1] = k.slip[i]
 		y[p+3*i+2] = k.tau[i]
 	}
 	p += 3 * t.Mc
-	y[p], y[p+1] = k.eta, k.lag
-	y[p+2], y[p+3], y[p+4] = float64(k.events), float64(k.transitions), float64(k.fault)
+	y[p], y[p+1] = eta, lag
+	y[p+2], y[p+3], y[p+4] = float64(events), float64(transitions), float64(k.fault)
+	if lag > 0 {
+		k.present.restore(k)
+		k.eta, k.events, k.transitions = eta, events, transitions
+	}
 }
 
-// predict carries the state over the lag with the modes as they are, except that
-// no slip passes through zero: where one would, the state is put at slip zero,
-// momentum kept, as if the element had locked on the way.
-func (k *Kernel) predict() {
-	copy(k.ahead, k.x)
-	local, next := -k.lag, k.nextSource
-	for range k.t.pieces() {
-		length := min(-local, k.t.Delta, max(k.corner(local)-local, k.gap))
-		k.sources(k.ahead, local, length)
-		k.expand(k.ahead)
-		k.horner(k.ahead, 1)
-		modes := k.kappa
-		k.slips.mul(k.slip, k.ahead)
-		for i, s := range k.slip {
-			if k.direction(i)*s < 0 {
-				k.kappa |= 1 << i
-			}
-		}
-		copy(k.x1, k.ahead)
-		mul(k.ahead, k.use().P, k.x1)
-		k.kappa = modes
-		if local += length; local >= -k.gap {
-			break
-		}
-	}
-	k.nextSource = next
+// moment is what the motion from a plant time on depends on.
+type moment struct {
+	x, split, side []float64
+	mode           []int8
+	fresh          []bool
+	kappa          uint64
+	nextSource     float64
+	stalled, fault int
+	logged         int
+}
+
+func (m *moment) take(k *Kernel) {
+	copy(m.x, k.x)
+	copy(m.split, k.split)
+	copy(m.side, k.side)
+	copy(m.mode, k.mode)
+	copy(m.fresh, k.fresh)
+	m.kappa, m.nextSource, m.stalled, m.fault, m.logged = k.kappa, k.nextSource, k.stalled, k.fault, len(k.log)
+}
+
+func (m *moment) restore(k *Kernel) {
+	copy(k.x, m.x)
+	copy(k.split, m.split)
+	copy(k.side, m.side)
+	copy(k.mode, m.mode)
+	copy(k.fresh, m.fresh)
+	k.kappa, k.nextSource, k.stalled, k.fault, k.log = m.kappa, m.nextSource, m.stalled, m.fault, k.log[:m.logged]
 }
 
 // torques sets tau for state x from w and capNow, which instant has set.

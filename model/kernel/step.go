@@ -23,12 +23,21 @@ func (t *Tables) periods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*
 func (t *Tables) events() int { return t.EventBudget + extraEvents }
 
 // advance takes the plant towards the grid time of this tick: over the period
-// and what the lag still owes. What it does not reach stays in the lag. Times in
-// it are local, counted from the grid time at the start of the tick.
+// and what the lag still owes. What it does not reach stays in the lag.
 func (k *Kernel) advance() {
-	local, found, looks := -k.lag, 0, k.t.events()
+	k.eta = 1
+	reached := k.travel(-k.lag, k.h, k.t.Scheme)
+	if k.lag = k.h - reached; k.lag <= k.gap {
+		k.lag = 0
+	}
+}
+
+// travel takes the plant from one time towards another, both local: counted from
+// the grid time at the start of the tick. It returns how far it came.
+func (k *Kernel) travel(from, to float64, scheme Scheme) float64 {
+	local, found, looks := from, 0, k.t.events()
 	for range k.t.pieces() {
-		left := k.h - local
+		left := to - local
 		if left <= k.gap {
 			break
 		}
@@ -40,34 +49,33 @@ func (k *Kernel) advance() {
 		k.begin(local)
 		theta, cause := k.walk(local, looks > 0)
 		if k.failed() {
-			return
+			return local
 		}
 		local += theta * k.length
 		if cause == none {
 			continue
 		}
 		looks--
-		if k.event(local, theta, cause) && k.h-local > k.gap {
+		if k.event(local, theta, cause) && to-local > k.gap {
 			if found++; found == 1 {
-				k.eta = (local + k.lag) / (k.h + k.lag)
+				k.eta = (local - from) / (to - from)
 			}
-			if k.stop(found, local) {
+			if k.stop(scheme, found, local-from, to-local) {
 				break
 			}
 		}
 	}
-	if k.lag = k.h - local; k.lag <= k.gap {
-		k.lag = 0
-	}
+	return local
 }
 
-// stop reports whether the tick ends at its found-th event.
-func (k *Kernel) stop(found int, local float64) bool {
-	if k.h-local > k.t.LagBound {
+// stop reports whether a tick ends at its found-th event, with so much of its
+// time done and left.
+func (k *Kernel) stop(scheme Scheme, found int, done, left float64) bool {
+	if left > k.t.LagBound {
 		return false
 	}
-	if k.t.Scheme == Papers {
-		return local+k.lag > k.gap
+	if scheme == Papers {
+		return done > k.gap
 	}
 	return found >= k.t.EventBudget
 }

@@ -207,20 +207,24 @@ func TestWhileTheLagIsOwedTheOutputsAreThePrediction(t *testing.T) {
 	}
 }
 
-// A clutch of 9 kN on a shaft of 0.5 kg·m² would pass zero slip by 360 rad/s in
-// a step: the prediction stops it there.
-func TestPredictionDoesNotPassThroughZeroSlip(t *testing.T) {
+// Body 0 locks after 2.5 ms and the plant stops there; body 1 locks after 3.3 ms,
+// which only the prediction has seen.
+func TestPredictionWalksThroughTheEventsOfTheLag(t *testing.T) {
 	r := rig{
 		J: []float64{1, 0.001}, X0: []float64{10, 10.01},
 		Frictions: []contact{{W: []float64{1, 0}, K: always(4000)}, {W: []float64{0, 1}, K: always(3)}},
 	}
 	k := start(t, r.system(), Options{Period: ms(5), Scheme: Papers})
-	k.step() // locks body 0 after 2.5 ms, body 1 after 3.3 ms
-	if !(k.lagOut() > 2e-3) || k.modeOf(0) != Stuck || k.modeOf(1) != Forward {
-		t.Fatalf("lag %g s, modes %v: want the first lock only", k.lagOut(), k.mode)
+	k.step()
+	if !(k.lagOut() > 2e-3) || k.mode[0] != Stuck || k.mode[1] != Forward || k.transOut() != 1 || len(k.Events()) != 1 {
+		t.Fatalf("lag %g s, modes %v, %g transitions: want the first lock only", k.lagOut(), k.mode, k.transOut())
 	}
-	if !scalar.EqualWithinAbs(k.y[1], 0, 1e-12) {
-		t.Errorf("body 1 is predicted at %g rad/s, want 0", k.y[1])
+	if k.modeOf(1) != Stuck || !scalar.EqualWithinAbs(k.y[1], 0, 1e-12) {
+		t.Errorf("body 1 is predicted in mode %d at %g rad/s, want stuck at 0", k.modeOf(1), k.y[1])
+	}
+	k.step()
+	if k.mode[1] != Stuck || k.transOut() != 2 || len(k.Events()) != 1 {
+		t.Errorf("a tick later: modes %v, %g transitions: want the second lock, once", k.mode, k.transOut())
 	}
 }
 
