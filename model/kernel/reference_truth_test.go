@@ -1,0 +1,100 @@
+package kernel_test
+
+import (
+	"encoding/csv"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"lockstep/model"
+	"lockstep/model/plants"
+)
+
+// The reference itself against the truth file of CoupledClutches, an independent
+// solution at tolerance 1e-11: speeds within 1e-8 rad/s of a range of 10, and of
+// the transitions the four of a lock or break-away that the Modelica Association
+// publishes to 1e-5 s.
+func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
+	data, err := plants.Read("coupled-clutches")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys := assemble(t, "coupled-clutches", data)
+	f, err := os.Open("../plants/testdata/CoupledClutches.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.Comment = '#'
+	all, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := map[int64][]float64{} // by time in µs, the last of equal ones
+	for _, line := range all[1:] {
+		row := make([]float64, len(line))
+		for i, s := range line {
+			if row[i], err = strconv.ParseFloat(s, 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		truth[int64(math.Round(row[0]*1e6))] = row
+	}
+	ref := newReference(sys, nil, 1.5)
+	worst, compared := 0.0, 0
+	for i := int64(1); i <= 1500; i++ {
+		ref.advance(t, float64(i)*1e-3, nil)
+		row, ok := truth[i*1000]
+		if !ok {
+			continue
+		}
+		compared++
+		w := row[2]
+		for c := range 4 {
+			worst = max(worst, math.Abs(ref.x[c]-w))
+			if c < 3 {
+				w += row[4+2*c]
+			}
+		}
+	}
+	if !(worst <= 1e-8) || compared < 1000 {
+		t.Errorf("largest error %g rad/s at %d instants; at most 1e-8 at 1000 or more", worst, compared)
+	}
+	t.Logf("largest error %.2g rad/s at %d instants, %d steps, knife at %g", worst, compared, ref.steps, ref.knife)
+	want := []refEvent{{0.79166, 0, -1, 0}, {0.83111, 0, 0, -1}, {0.90685, 0, -1, 0}, {1.00030, 0, 0, -1}, {1.25, 0, -1, 2},
+		{0.70962, 1, -1, 0}, {1.14397, 2, -1, 0}}
+	for _, w := range want {
+		found := false
+		for _, e := range ref.events {
+			found = found || e.friction == w.friction && e.from == w.from && e.to == w.to && math.Abs(e.t-w.t) <= 1e-5
+		}
+		if !found {
+			t.Errorf("no transition of clutch %d from %d to %d at %g s in %v", w.friction+1, w.from, w.to, w.t, ref.events)
+		}
+	}
+}
+
+// assemble makes a System whose outputs are its states.
+func assemble(t rapid.TB, name string, text []byte) *model.System {
+	t.Helper()
+	p, err := model.Load(name+".yaml", text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	sys, err := p.Assemble()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	bare := *sys
+	n := len(sys.X0)
+	bare.Outputs, bare.C = sys.States, make([]float64, n*n)
+	for i := range n {
+		bare.C[i*n+i] = 1
+	}
+	bare.D, bare.Dc = make([]float64, n*len(sys.Signals)), make([]float64, n*len(sys.Frictions))
+	return &bare
+}
