@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -228,6 +229,7 @@ func (w *simulation) run() *Report {
 	row := w.stimulus.Apply(w.loop.U, 0, -1)
 	w.row(0)
 	w.progress.start()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // waits for a collection that is under way
 	runtime.ReadMemStats(&before)
 	runtime.ReadMemStats(&before) // the first may count what it needs itself
 	minor, major := sched.Faults()
@@ -336,6 +338,11 @@ func (w *simulation) create() (err error) {
 	if w.Events != "" {
 		if w.events, err = newTable(w.Events, []string{"time[s]", "element", "from", "to"}); err != nil {
 			return err
+		}
+	}
+	for _, t := range []*table{w.out, w.events} {
+		if t != nil {
+			t.field = make([]byte, 0, 256) // so that no field grows in the run
 		}
 	}
 	if w.Report != "" {
