@@ -75,3 +75,24 @@ func TestWrongPlantsEndWithOneLineThatNamesThePlaceAndWhatWouldBeRight(t *testin
 		})
 	}
 }
+
+func TestThePlantOfTheReadmeWorks(t *testing.T) {
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "\n    plant: shaft\n")
+	block, _, ok := strings.Cut(rest, "\n\n")
+	if !ok {
+		t.Fatal("the README has no plant called shaft")
+	}
+	file := filepath.Join(t.TempDir(), "shaft.yaml")
+	text := "plant: shaft\n" + strings.ReplaceAll("\n"+block, "\n    ", "\n")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, errors, code := lockstep(t, "sim", file)
+	if code != 0 || errors != "" || !strings.Contains(out, "shaft: done, after 5.000 s") || !strings.Contains(out, "transitions  2, at 2 events") {
+		t.Errorf("code %d, %s%s\n%s", code, errors, out, text)
+	}
+}
