@@ -327,6 +327,9 @@ const maxSets = 4000
 // other, by their Gram matrix, mc×mc: those of the fewest elements first. all is
 // false where the bound ended the search.
 func dependent(gram []float64, mc int) (sets []uint64, all bool) {
+	if independent(gram, mc, 1<<mc-1) {
+		return nil, true
+	}
 	level := []uint64{0} // the independent sets of one size
 	for seen := 0; len(level) > 0; {
 		var next []uint64

@@ -69,17 +69,24 @@ func (c *Checking) dearest(p *understood) error {
 // exercises are the plant with what drives it now, and with its commands at
 // their worst. A bench leaves inputs that no bus drives as they are.
 func (p *understood) exercises() ([]*exercise, error) {
-	driven := p.tables
-	if !slices.ContainsFunc(driven.Signals, func(s kernel.Signal) bool { return s.Input >= 0 }) && len(driven.Inputs) > 0 {
-		all := slices.Repeat([]bool{true}, len(driven.Inputs))
-		var err error
-		if driven, err = kernel.Prepare(p.sys, kernel.Options{Period: p.period(), Driven: all, Scheme: driven.Scheme, Form: driven.Form}); err != nil {
+	own, driven := p.tables, p.tables
+	again := func(which []bool) (*kernel.Tables, error) {
+		t, err := kernel.Prepare(p.sys, kernel.Options{Period: p.period(), Driven: which, Scheme: own.Scheme, Form: own.Form})
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.file, err)
 		}
+		return t, nil
 	}
-	own, err := kernel.Prepare(p.sys, kernel.Options{Period: p.period(), Scheme: driven.Scheme, Form: driven.Form})
+	var err error
+	switch isDriven := func(s kernel.Signal) bool { return s.Input >= 0 }; {
+	case len(own.Inputs) == 0:
+	case slices.ContainsFunc(own.Signals, isDriven):
+		own, err = again(nil)
+	default:
+		driven, err = again(slices.Repeat([]bool{true}, len(own.Inputs)))
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.file, err)
+		return nil, err
 	}
 	length := int(ownLength(p.sys, nil, p.period()) / p.period())
 	list := []*exercise{{name: "own sources", tables: own, ticks: min(max(length, leastTicks), passTicks)}}
