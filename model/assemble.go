@@ -41,6 +41,9 @@ func (p *Plant) Assemble() (*System, error) {
 	if err := a.motion(); err != nil {
 		return nil, err
 	}
+	if err := a.lose(); err != nil {
+		return nil, err
+	}
 	if err := a.order(); err != nil {
 		return nil, err
 	}
@@ -67,6 +70,9 @@ type assembly struct {
 	statics  [][]float64 // forms of the twists that massless nodes keep at zero
 	rates    [][]float64 // x'
 	inertia  *mat.Dense  // Nᵀ·J·N
+	loose    *loosening  // nil until a torque of a gear is read
+	loads    [][]float64 // of each loss, as a form
+	shares   []float64   // of each loss
 	place    []int       // signal of the file -> signal of the System
 }
 

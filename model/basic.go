@@ -11,6 +11,9 @@ func basicKinds() []kind {
 		{name: "torque", flanges: onSupport(rotational), keys: []string{"tau"}, read: readTorque},
 		{name: "force", flanges: onSupport(translational), keys: []string{"f"}, read: readTorque},
 		{name: "speed_sensor", flanges: onSupport(anyDomain), gives: "1", read: readSpeedSensor},
+		{name: "torque_sensor", flanges: ends(rotational), gives: "N.m", read: readTorqueSensor},
+		{name: "force_sensor", flanges: ends(translational), gives: "N", read: readTorqueSensor},
+		{name: "power_sensor", flanges: ends(anyDomain), gives: "W", read: readTorqueSensor},
 		{name: "angle_sensor", flanges: onSupport(rotational), gives: "rad", read: readAngleSensor},
 		{name: "position_sensor", flanges: onSupport(translational), gives: "m", read: readAngleSensor},
 	}
@@ -32,7 +35,12 @@ func readInertia(e *element) declared {
 	n.given = e.has(start)
 	n.phi0, _ = e.option(place, n.angleUnit(), 0)
 	n.placed = e.has(place)
-	return declared{}
+	own := e.loader.nodes[e.name]
+	unit := "N.m"
+	if e.kind.itself == translational {
+		unit = "N"
+	}
+	return declared{rel: row{{own, 1}}, tau: form{{ofAccel, own, n.J}}, unit: unit}
 }
 
 func (n *node) speedUnit() string {
@@ -131,4 +139,18 @@ func readAngleSensor(e *element) declared {
 	s.law = &law{}
 	s.law.arg(stateOf(i), 1)
 	return declared{rel: e.between, twist: i, angle: e.per("rad", "m")}
+}
+
+// readTorqueSensor joins its flanges rigidly. What it measures goes from a to b.
+func readTorqueSensor(e *element) declared {
+	e.tie(term{e.node("a"), 1}, term{e.node("b"), -1})
+	tau := form{{ofTie, len(e.plant.ties) - 1, -1}}
+	s := &e.plant.signals[e.provided[e.name]]
+	if e.kind.name == "power_sensor" {
+		s.law = product(tau, row{{e.node("a"), 1}}.speeds(1))
+		return declared{}
+	}
+	s.law = &law{}
+	s.law.arg(tau, 1)
+	return declared{}
 }

@@ -15,7 +15,10 @@ func (a *assembly) order() error {
 			continue
 		}
 		for _, f := range s.law.args {
-			v := a.resolve(f)
+			v, err := a.measured(f, s.at, s.name)
+			if err != nil {
+				return err
+			}
 			for j := range a.m {
 				if v[a.ofSignals()+j] != 0 && a.signals[j].law != nil && !slices.Contains(reads[i], j) {
 					reads[i] = append(reads[i], j)
@@ -127,14 +130,16 @@ func (a *assembly) fill(sys *System) error {
 	}
 	sys.C, sys.D, sys.Dc = make([]float64, p*n), make([]float64, p*m), make([]float64, p*mc)
 	for i, o := range a.outputs {
-		r, err := a.measured(o)
+		r, err := a.measured(o.form, o.at, fmt.Sprintf("output %q", o.Name))
 		if err != nil {
 			return err
 		}
 		a.split(r, sys.C[i*n:(i+1)*n], sys.D[i*m:(i+1)*m], sys.Dc[i*mc:(i+1)*mc])
 	}
-	a.programs(sys)
-	return nil
+	if err := a.converges(sys); err != nil {
+		return err
+	}
+	return a.programs(sys)
 }
 
 // split puts the parts of a form to rows of three matrices.
@@ -149,63 +154,8 @@ func (a *assembly) split(f, x, v, tau []float64) {
 	copy(tau, f[a.ofTorques():a.ofTorques()+a.mc])
 }
 
-// measured is what an output reads.
-func (a *assembly) measured(o output) ([]float64, error) {
-	sum := a.zero()
-	for _, m := range o.form {
-		switch m.kind {
-		case ofAccel:
-			for j, c := range a.rows[m.index] {
-				if c == 0 {
-					continue
-				}
-				r, err := a.accel(j, o)
-				if err != nil {
-					return nil, err
-				}
-				addTo(sum, m.coef*c, r)
-			}
-		case ofDrive:
-			j := slices.Index(a.basis.nodes, m.index)
-			for k := range a.basis.nodes {
-				if v := a.inertia.At(j, k); v != 0 {
-					r, err := a.accel(k, o)
-					if err != nil {
-						return nil, err
-					}
-					addTo(sum, m.coef*v, r)
-				}
-			}
-			addTo(sum, -m.coef, a.force(j))
-		default:
-			addTo(sum, 1, a.resolve(form{m}))
-		}
-	}
-	return sum, nil
-}
-
-// accel is the rate of column j of N.
-func (a *assembly) accel(j int, o output) ([]float64, error) {
-	c := a.column(j)
-	if c < a.n {
-		return a.rates[c], nil
-	}
-	out := a.zero()
-	for i, v := range a.massless[j-a.free] {
-		switch {
-		case v == 0:
-		case i < a.n:
-			addTo(out, v, a.rates[i])
-		case i < a.ofOne():
-			return nil, a.errorf(o.at, "output %q: the node is massless and its speed follows a torque at once; "+
-				"its acceleration is not defined", o.Name)
-		}
-	}
-	return out, nil
-}
-
 // programs writes the laws and guards.
-func (a *assembly) programs(sys *System) {
+func (a *assembly) programs(sys *System) error {
 	from := make([]int, a.m) // signal of the System -> of the file
 	for i, j := range a.place {
 		from[j] = i
@@ -215,7 +165,13 @@ func (a *assembly) programs(sys *System) {
 		if s.law == nil {
 			continue
 		}
-		p := a.program(s.law)
+		p, err := a.program(s.law, s.at, s.name)
+		if err != nil {
+			return err
+		}
+		if k := s.law.loss; k > 0 {
+			p.Slopes[0] = a.losses[k-1].steepest(a.shares[k-1])
+		}
 		for _, k := range s.law.stiff {
 			g := 0.0
 			for q, r := range p.Args[k.rate].Row {
@@ -229,8 +185,13 @@ func (a *assembly) programs(sys *System) {
 		sys.Signals[j].Law = p
 	}
 	for _, g := range a.guards {
-		sys.Guards = append(sys.Guards, *a.program(&g.law))
+		p, err := a.program(&g.law, g.at, g.name)
+		if err != nil {
+			return err
+		}
+		sys.Guards = append(sys.Guards, *p)
 	}
+	return nil
 }
 
 // follow tells of a law how steeply it follows the state through the laws it reads, by
@@ -253,22 +214,28 @@ func follow(sys *System, p *Program) {
 	}
 }
 
-func (a *assembly) program(l *law) *Program {
+func (a *assembly) program(l *law, at pos, what string) (*Program, error) {
 	p := &Program{Slopes: slices.Clone(l.slopes), Ops: slices.Clone(l.ops), Tables: l.tables}
 	for _, f := range l.args {
-		v := a.resolve(f)
+		v, err := a.measured(f, at, what)
+		if err != nil {
+			return nil, err
+		}
 		t := Functional{Row: v[:a.n:a.n], Const: v[a.ofOne()]}
 		for j := range a.m {
 			if c := v[a.ofSignals()+j]; c != 0 {
 				t.Signal, t.Coef = append(t.Signal, a.place[j]), append(t.Coef, c)
 			}
 		}
+		if tau := v[a.ofTorques():a.ofMassless()]; largest(tau) > 0 {
+			t.Tau = tau
+		}
 		p.Args = append(p.Args, t)
 	}
 	if depth := stackDepth(p.Ops); depth > MaxStack {
 		panic(fmt.Sprintf("model: a law needs %d places on the stack, more than %d", depth, MaxStack))
 	}
-	return p
+	return p, nil
 }
 
 // stackDepth is how many values a list of operations holds at most.

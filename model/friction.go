@@ -9,7 +9,7 @@ func frictionKinds() []kind {
 	}
 	return []kind{
 		{name: "clutch", flanges: ends(rotational), keys: grip, read: readClutch},
-		{name: "brake", flanges: onSupport(rotational), keys: grip, read: readClutch},
+		{name: "brake", flanges: onSupport(anyDomain), keys: grip, read: readClutch},
 		{name: "one_way_clutch", flanges: ends(rotational), keys: grip, read: readClutch},
 		{name: "freewheel", flanges: ends(rotational), read: readFreewheel},
 		{name: "bearing_friction", flanges: onSupport(rotational), keys: stribeck("tau"), read: readBearing},
@@ -20,6 +20,7 @@ func frictionKinds() []kind {
 // rub makes a friction element whose capacity is gain·max(0, v[signal] - offset).
 func (e *element) rub(k Friction) declared {
 	k.Name = e.name
+	k.Translational = len(e.between) > 0 && e.plant.nodes[e.between[0].node].domain == translational
 	e.plant.frictions = append(e.plant.frictions, friction{Friction: k, at: e.at, rel: e.between})
 	tau := frictionOf(len(e.plant.frictions) - 1)
 	e.act(e.between, tau.scaled(-1))
@@ -42,8 +43,14 @@ func (e *element) peak(missing float64) float64 {
 func readClutch(e *element) declared {
 	k := Friction{Gain: 1}
 	mu := e.friction()
-	cgeo, f := e.number("cgeo", "m", "friction surfaces times mean radius")
-	e.notNegative(cgeo, f, "cgeo", "m")
+	cgeo := 1.0
+	if e.domain == translational {
+		cgeo = e.atLeastZero("cgeo", "1", 1)
+	} else {
+		var f field
+		cgeo, f = e.number("cgeo", "m", "friction surfaces times mean radius")
+		e.notNegative(cgeo, f, "cgeo", "m")
+	}
 	oneWay := e.kind.name == "one_way_clutch"
 	k.Peak, k.OneWay = e.peak(1), oneWay
 	if oneWay && !e.has("peak") {

@@ -7,6 +7,7 @@ func gearKinds() []kind {
 	gear := append(ends(r), flange{"support", r, true})
 	return []kind{
 		{name: "ideal_gear", flanges: gear, keys: []string{"ratio"}, read: readGear},
+		{name: "lossy_gear", flanges: gear, keys: []string{"ratio", "lossTable"}, read: readLossyGear},
 		{name: "ideal_planetary", flanges: []flange{{"sun", r, false}, {"carrier", r, false}, {"ring", r, false}},
 			keys: []string{"ratio", "planets"}, read: readPlanetary},
 		{name: "ravigneaux", flanges: []flange{{"sun_small", r, false}, {"sun_large", r, false}, {"carrier", r, false}, {"ring", r, false}},
@@ -33,12 +34,16 @@ func (e *element) tie(terms ...term) {
 
 // readGear is w_a - w_support = ratio·(w_b - w_support).
 func readGear(e *element) declared {
+	e.gear()
+	return declared{}
+}
+
+func (e *element) gear() {
 	ratio, f := e.number("ratio", "1", "speed of a over speed of b")
 	if !(ratio != 0) || math.IsNaN(ratio) {
 		e.fail(f.at, "%s: ratio %g is zero; it is the speed of a over the speed of b", e.what(), ratio)
 	}
 	e.tie(term{e.node("a"), 1}, term{e.node("b"), -ratio}, term{e.node("support"), ratio - 1})
-	return declared{}
 }
 
 // teeth reads the ratio of two numbers of teeth, which is positive.

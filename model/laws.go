@@ -9,6 +9,7 @@ type law struct {
 	ops    []Op
 	tables []Table
 	stiff  []stiffness
+	loss   int // 1 + the loss whose load is args[0]; 0: it is no law of a lossy gear
 }
 
 // stiffness says that the law has a spring of stiffness c in it, on the argument
@@ -62,6 +63,12 @@ func (l *law) withTable(c Code, t Table) *law {
 // choose leaves a where guard g is positive, otherwise b, the top.
 func (l *law) choose(g int) *law {
 	l.ops = append(l.ops, Op{Code: If, Index: g})
+	return l
+}
+
+// side pushes the side of guard g, +1 or -1.
+func (l *law) side(g int) *law {
+	l.ops = append(l.ops, Op{Code: Side, Index: g})
 	return l
 }
 

@@ -53,7 +53,6 @@ type declared struct {
 	twist    int    // that state, phi_rel - rest
 	rest     float64
 	friction bool
-	reaction bool // tau is what drives a prescribed node: nothing but an output can read it
 	named    map[string]reading
 }
 

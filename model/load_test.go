@@ -145,7 +145,7 @@ var badCases = []struct {
 
 	{"output of an unknown node", "speed: wheel", "speed: «weel»", `output "w": speed: "weel" is not a node, did you mean "wheel"?`},
 	{"output of an unknown element", "[grip, shaft]", "[«gripp», shaft]", `output "tau": torque: "gripp" is not an element, did you mean "grip"?`},
-	{"output of a gear's torque", "[grip, shaft]", "[«pair», shaft]", `output "tau": torque: type ideal_gear has no torque to read; name a torque, spring, damper, clutch or brake`},
+	{"output of a gear's torque", "[grip, shaft]", "[«pair», shaft]", `output "tau": torque: element "pair" does not touch node "wheel"`},
 	{"output on another node", "[grip, shaft], onto: wheel", "[grip, «shaft»], onto: loose", `output "tau": torque: element "shaft" does not touch node "loose"`},
 	{"output of two things", "{speed: wheel}", "{speed: wheel, «torque»: grip}", `output "w": speed and torque in one output; make two`},
 	{"output of nothing", "{speed: wheel}", "«{»}", `output "w": one of speed, w_rel, phi_rel, torque, signal, angle, position, acceleration, v_rel, s_rel, force, power, state is wanted`},

@@ -43,7 +43,7 @@ func readSpeed(e *element) declared {
 	} else {
 		e.followFiltered(n, ref, crit)
 	}
-	return declared{rel: e.between, tau: form{{ofDrive, own, 1}}, unit: e.per("N.m", "N"), reaction: true}
+	return declared{rel: e.between, tau: form{{ofDrive, own, 1}}, unit: e.per("N.m", "N")}
 }
 
 // flag reads true or false.

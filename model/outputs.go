@@ -42,7 +42,7 @@ func (l *loader) reserved(name string) bool {
 		return true
 	}
 	i := strings.LastIndexByte(name, '.')
-	return i >= 0 && l.elements[name[:i]].friction && slices.Contains([]string{"mode", "w_rel", "tau"}, name[i+1:])
+	return i >= 0 && l.elements[name[:i]].friction && slices.Contains([]string{"mode", "w_rel", "tau", "v_rel", "f"}, name[i+1:])
 }
 
 // readOutput reads one of outputKeys, with onto beside torque and force, and factor,
@@ -230,94 +230,6 @@ func (l *loader) readSignal(f field, what string) reading {
 	}
 	l.fail(f.at, "%s: %q is not an input%s", what, name, didYouMean(name, known))
 	return reading{}
-}
-
-// power is what an element takes out of the plant: torque times relative speed, as a
-// law.
-func (l *loader) power(f field, what string) reading {
-	d := l.elementNamed(f, what)
-	switch {
-	case l.err != nil:
-		return reading{}
-	case d.tau == nil || len(d.rel) == 0:
-		l.fail(f.at, "%s: type %s has no power to read", what, d.kind)
-	case d.friction || d.reaction:
-		l.fail(f.at, "%s: the torque of type %s is known only after the step; multiply its torque and w_rel", what, d.kind)
-	}
-	var p law
-	p.arg(d.tau, 0)
-	p.arg(d.rel.speeds(1), 0)
-	p.do(Mul)
-	u, _ := Units("W")
-	l.plant.signals = append(l.plant.signals, signal{name: l.text(f, what) + ".power", law: &p, unit: u, at: f.at, read: true})
-	return reading{signalOf(len(l.plant.signals) - 1), "W"}
-}
-
-// readTorques reads torque: an element or a list of them. With onto: NODE it is what
-// they exert on that node; without, the sum of their own tau.
-func (l *loader) readTorques(f, on field, what string) reading {
-	list := []field{f}
-	if _, single := scalarText(f.node); !single {
-		list = nil
-		for _, n := range l.items(f.node, f.at, what) {
-			list = append(list, field{key: f.key, keyAt: f.keyAt, at: startOf(n), node: n})
-		}
-		if len(list) == 0 {
-			l.fail(f.at, "%s: the list is empty; name elements", what)
-		}
-	}
-	at := ground
-	if on.key != "" {
-		at = l.nodeNamed(on, what+": onto")
-	}
-	r := reading{form{}, "N.m"}
-	if f.key == "force" {
-		r.unit = "N"
-	}
-	for _, g := range list {
-		d := l.elementNamed(g, what)
-		if l.err != nil {
-			return r
-		}
-		if on.key != "" {
-			r.form = r.form.plus(l.exerted(g, at, d, what, l.text(on, what)))
-			continue
-		}
-		if d.tau == nil {
-			l.fail(g.at, "%s: type %s has no torque to read; name a torque, spring, damper, clutch or brake", what, d.kind)
-			return r
-		}
-		l.matches(g, what, d.rel[0].node)
-		r.form = r.form.plus(d.tau)
-	}
-	return r
-}
-
-// exerted is what an element exerts on node at.
-func (l *loader) exerted(f field, at int, d declared, what, node string) form {
-	name := l.text(f, what)
-	var sum form
-	acts, touches := false, false
-	for _, a := range l.plant.efforts {
-		if a.element != name {
-			continue
-		}
-		acts = true
-		if c := a.row.coef(at); c != 0 {
-			touches = true
-			sum = sum.plus(a.value.scaled(c))
-		}
-	}
-	switch {
-	case l.err != nil:
-	case !acts:
-		l.fail(f.at, "%s: type %s has no torque to read; name a torque, spring, damper, clutch or brake", what, d.kind)
-	case !touches:
-		l.fail(f.at, "%s: element %q does not touch node %q", what, name, node)
-	default:
-		l.matches(f, what, at)
-	}
-	return sum
 }
 
 func (l *loader) nodeNamed(f field, what string) int {

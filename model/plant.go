@@ -14,6 +14,7 @@ type Plant struct {
 	frictions []friction
 	signals   []signal // the inputs first, in their order
 	guards    []guard
+	losses    []loss
 	inputs    []Input // Signal is an index into signals
 	outputs   []output
 }
@@ -57,7 +58,7 @@ type term struct {
 	coef float64
 }
 
-// tie is a rigid connection: row = 0.
+// tie is a rigid connection: row = 0. It exerts a multiplier along row.
 type tie struct {
 	name string
 	at   pos
@@ -133,11 +134,14 @@ type measureKind int
 const (
 	ofOne      measureKind = iota // the number 1
 	ofSpeed                       // nodes
-	ofAccel                       // nodes: the rate of their speed; in outputs only
-	ofDrive                       // nodes: what drives a prescribed one; in outputs only
+	ofAccel                       // nodes: the rate of their speed; in outputs and laws only
+	ofDrive                       // nodes: what drives a prescribed one; in outputs and laws only
+	ofTie                         // ties: the multiplier; in outputs and laws only
+	ofLoad                        // losses: the torque into flange a without the gear's own friction; in laws only
+	ofShare                       // losses: how much of its friction torque flange a gives; a number, in laws only
 	ofState                       // states
 	ofSignal                      // signals
-	ofFriction                    // frictions: tau; in outputs and efforts only
+	ofFriction                    // frictions: tau; not in rates
 )
 
 // speeds is the row as a form, times scale.

@@ -90,11 +90,14 @@ func (u *usage) keep() *Plant {
 	keeps := make([]bool, len(p.guards))
 	p.guards = nil
 	for i, g := range u.guards {
-		if keeps[i] = u.guard(g); keeps[i] {
-			p.guards = append(p.guards, guard{g.name, g.at, g.law.moved(move, nil)})
-		}
+		keeps[i] = u.guard(g)
 	}
 	guards := number(keeps)
+	for i, g := range u.guards {
+		if keeps[i] {
+			p.guards = append(p.guards, guard{g.name, g.at, g.law.moved(move, guards)})
+		}
+	}
 	p.states, p.signals = nil, nil
 	for i, s := range u.Plant.states {
 		if u.states[i] {
