@@ -110,6 +110,9 @@ func (k *Kernel) begin(local float64) {
 	}
 	if k.count(local) {
 		k.events++
+		if k.t.ReadsTau { // laws began with the torques of the modes before
+			k.begun(k.x)
+		}
 	}
 	copy(k.tau0, k.tau)
 	for i := range k.mode {
