@@ -21,7 +21,7 @@
 // numbers with or without a unit, parameters and pi, + - * / and parentheses. Without
 // any unit it is SI; inside an input it is in the input's unit. A "/" or "." right after
 // a unit, without a blank, belongs to it when a unit follows: "5 m/s", but "5 m / s"
-// divides by a parameter s. Temperatures are in K.
+// divides by a parameter s. A temperature is in K, or alone in degC: "20 degC".
 //
 // Quote what YAML reads otherwise: unit: "%". A file has at most 256 KiB and 500 elements.
 //
@@ -76,6 +76,7 @@
 // Gears:
 //
 //	ideal_gear          a, b, ratio; support         w_a = ratio·w_b, relative to support
+//	lossy_gear          the same; lossTable = [[0, 1, 1, 0, 0]]
 //	ideal_planetary     sun, carrier, ring, ratio; planets = single
 //	                    (1 + ratio)·w_carrier = w_sun + ratio·w_ring; planets: double for
 //	                    (1 - ratio)·w_carrier = w_sun - ratio·w_ring
@@ -84,11 +85,25 @@
 //	ideal_rolling_wheel a, b, radius; support_r, support_t   w_a·radius = v_b
 //	ideal_gear_r2t      a, b, ratio; the same            w_a = ratio·v_b
 //
+// The lossTable of a lossy_gear has rows [|w_a|, eta_mf1, eta_mf2, tau_bf1, tau_bf2]:
+// the efficiency while flange a drives, while flange b does, and the bearing friction
+// in both cases, on the side of a. It is a friction element between flange a and the
+// support; its torque is the loss, with the torque tau_a into flange a while w_a > 0
+//
+//	tau = max((1 - eta_mf1)·tau_a + tau_bf1, (1 - 1/eta_mf2)·tau_a + tau_bf2)
+//	0 = tau_b + ratio·(tau_a - tau)
+//
+// and it sticks at w_a = 0. With eta_mf2 = 0 flange b cannot drive: a worm gear. The
+// table goes on like its last two rows until an efficiency has halved or reached 1, or
+// a torque has reached 0. Gears with small efficiencies are refused where too much
+// comes back to them through other friction elements.
+//
 // Friction:
 //
 //	clutch          a, b, mu or mu_pos, cgeo; peak = 1     |tau| <= mu·cgeo·fn
 //	                with fn, or fn_max, f_normalized, or area, pressure; p0 = 0
-//	brake           flange, as clutch; support             w_rel = w_flange - w_support
+//	brake           flange, as clutch; support             w_rel = w_flange - w_support;
+//	                on a moving node cgeo is a number, = 1
 //	one_way_clutch  as clutch: a freewheel with a clutch beside it, w_rel >= 0; peak = 1.0001
 //	freewheel       a, b                                   w_rel >= 0
 //	bearing_friction  flange, tau_pos; peak = 1; support; or tau_Coulomb, tau_Stribeck = 0,
@@ -139,6 +154,8 @@
 //	                kiss_pressure, stiffness, flow (at 1 bar), flow_range; its signal is the
 //	                pressure at the piston. Its dead time is the delay of the input.
 //	speed_sensor, angle_sensor, position_sensor   flange; support
+//	torque_sensor, force_sensor, power_sensor     a, b: what goes from a to b, which they
+//	                join rigidly
 //
 // # Assemblies
 //
@@ -161,12 +178,15 @@
 //
 //	{speed: NODE}, {acceleration: NODE}, {angle: NODE}, {position: NODE}
 //	{w_rel: ELEMENT}, {phi_rel: ELEMENT}    v_rel and s_rel where it moves
-//	{torque: ELEMENT}                       its own tau; force where it moves
-//	{torque: [ELEMENT, ...], onto: NODE}    what they exert on that node together
-//	{power: ELEMENT}                        tau·w_rel; not of friction
+//	{torque: ELEMENT}                       its own tau; force where it moves; of an inertia
+//	                                        what accelerates it
+//	{torque: [ELEMENT, ...], onto: NODE}    what they exert on that node together, gears too
+//	{power: ELEMENT}                        tau·w_rel
 //	{signal: NAME}                          an input, or the signal of an element, in SI
 //	{state: NAME}                           a state of an element, such as valve.p_valve
 //
 // each with factor: NUMBER, min and max beside it. An angle is a state only where it is
-// read. The torque of a speed source is what it takes to drive its nodes.
+// read. The torque of a speed source is what it takes to drive its nodes. What gears
+// exert follows from the balance J·w' = F + Cᵀ·lambda of the nodes, where their rows are
+// C·w = 0; in a closed loop of gears it is not determined, and refused.
 package model

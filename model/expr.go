@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,7 +11,8 @@ import (
 // Quantity evaluates text to a finite value in siUnit.
 //
 // The text is a number, a number with a unit ("120 rpm"), a parameter, pi, or
-// arithmetic between these with + - * / and parentheses ("75/50", "2*J_wheel").
+// arithmetic between these with + - * / and parentheses ("75/50", "2*J_wheel"). A
+// temperature can be in degC, alone.
 // A number without a unit is in siUnit. Parameters given here carry no unit.
 func Quantity(text, siUnit string, params map[string]float64) (float64, error) {
 	want, err := Units(siUnit)
@@ -37,7 +39,10 @@ type value struct {
 	dim  Dim
 	bare bool   // no unit was written anywhere: fits every dimension
 	unit string // as written, while the expression has exactly one unit
+	degC bool   // a temperature in degC: nothing but its sign can be calculated with
 }
+
+const zeroCelsius = 273.15 // K
 
 // in checks that v fits the wanted unit and returns it in SI; a bare number counts
 // in the wanted unit itself.
@@ -121,6 +126,9 @@ func (e *expr) sum(depth int) (value, error) {
 		if w, err = e.product(depth); err != nil {
 			break
 		}
+		if v.degC || w.degC {
+			return v, errCelsius
+		}
 		if v.bare != w.bare || v.dim != w.dim {
 			return v, fmt.Errorf("units %s and %s cannot be added", v.spelled(), w.spelled())
 		}
@@ -150,6 +158,9 @@ func (e *expr) product(depth int) (value, error) {
 
 // times is v·w, or v/w.
 func (v value) times(w value, divide bool) (value, error) {
+	if v.degC || w.degC {
+		return v, errCelsius
+	}
 	sign := 1
 	if divide {
 		if w.v == 0 {
@@ -188,6 +199,9 @@ func (e *expr) sign(depth int) (value, error) {
 	case '-':
 		v, err := e.sign(depth + 1)
 		v.v = -v.v
+		if v.degC {
+			v.v += 2 * zeroCelsius
+		}
 		return v, err
 	case '(':
 		v, err := e.sum(depth + 1)
@@ -229,6 +243,10 @@ func (e *expr) atom() (value, error) {
 		return value{v: x, bare: true}, nil
 	}
 	text := e.rest[:n]
+	if text == "degC" || text == "°C" {
+		e.skip(n)
+		return value{v: x + zeroCelsius, dim: Dim{4: 1}, unit: text, degC: true}, nil
+	}
 	u, err := Units(text)
 	if err != nil {
 		return value{}, fmt.Errorf("%q is not a known unit (products are written with *)", text)
@@ -236,6 +254,8 @@ func (e *expr) atom() (value, error) {
 	e.skip(n)
 	return value{v: x * u.Factor, dim: u.Dim, unit: text}, nil
 }
+
+var errCelsius = errors.New("a temperature in degC cannot be calculated with; write it in K")
 
 // unknownName is a name in an expression that is no parameter.
 type unknownName struct{ name string }

@@ -282,3 +282,23 @@ func TestAutomatic4ShiftsUpAndDown(t *testing.T) {
 		b.is("fault", 0, 0)
 	}
 }
+
+// An assembly counts a bare temperature in the unit of its default.
+func TestAssemblyTakesDegreesCelsius(t *testing.T) {
+	b := newBench(t, `plant: t
+assemblies:
+  retarder:
+    parameters: {T: 20 degC}
+    flanges: [shaft]
+    elements: {rotor: {type: eddy_current_torque, flange: shaft, tau_nominal: 1, w_nominal: 1, C: 1, T_start: T, TRef: 20 degC}}
+elements:
+  a: {type: inertia, J: 1}
+  one: {type: retarder, shaft: a}
+  two: {type: retarder, shaft: a, T: 30}
+  three: {type: retarder, shaft: a, T: 300 K}
+outputs: {T1: {state: one.rotor.T}, T2: {state: two.rotor.T}, T3: {state: three.rotor.T}}
+`, ms)
+	b.is("T1", 293.15, 1e-12)
+	b.is("T2", 303.15, 1e-12)
+	b.is("T3", 300, 1e-12)
+}

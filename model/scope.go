@@ -164,7 +164,10 @@ func (l *loader) bind(e *element, d *definition, s *scope) {
 					l.fail(given.at, "%s: %s: unit %s does not fit, the assembly has %s", e.what(), p.key, v.spelled(), base.spelled())
 				}
 				if v.bare && !base.bare {
-					v.v, v.dim, v.bare, v.unit = v.v*base.factor(), base.dim, false, base.unit
+					v.v, v.dim, v.bare, v.unit, v.degC = v.v*base.factor(), base.dim, false, base.unit, base.degC
+					if v.degC {
+						v.v += zeroCelsius
+					}
 				}
 			}
 			s.params[p.key] = v

@@ -134,6 +134,9 @@ func TestQuantityEvaluates(t *testing.T) {
 		{"1 m - 20 cm", "m", 0.8},
 		{"90 deg", "rad", math.Pi / 2},
 		{"5 ms", "s", 0.005},
+		{"20 degC", "K", 293.15},
+		{"-40 °C", "K", 233.15},
+		{"(20degC)", "K", 293.15},
 	} {
 		got, err := Quantity(c.text, c.unit, params)
 		if err != nil || !scalar.EqualWithinRel(got, c.want, 1e-15) {
@@ -147,6 +150,9 @@ func TestQuantityRefuses(t *testing.T) {
 		{"", "m", "a value is missing"},
 		{"1 +", "m", "a value is missing at the end"},
 		{"(1", "m", "a closing parenthesis is missing"},
+		{"20 degC + 3 K", "K", "a temperature in degC cannot be calculated with; write it in K"},
+		{"2*20 degC", "K", "a temperature in degC cannot be calculated with; write it in K"},
+		{"20 degC", "m", "unit degC does not fit, m is wanted"},
 		{"1)", "m", `unexpected ")"`},
 		{"1 2", "m", `unexpected "2"`},
 		{"3 m", "s", "unit m does not fit, s is wanted"},
