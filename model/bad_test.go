@@ -37,6 +37,8 @@ elements:
   trailer: {type: mass, m: 1 t}
   hitch: {type: elasto_gap, a: car, b: trailer, c: 1e5, d: 1e3}
   rub: {type: support_friction, flange: trailer, f_pos: [[0, 100], [10, 150]]}
+  worm: {type: lossy_gear, a: crank, b: wheel, ratio: 20, lossTable: [[0, 0.9, 0.8, 0.1, 0.2], [100, 0.8, 0.7, 1, 2]]}
+  wheel: {type: inertia, J: 1}
   fan: {type: quadratic_speed_dependent_torque, flange: crank, tau_nominal: -3, w_nominal: 300}
   test: {type: inertia, J: 1}
   push: {type: torque, flange: test, tau: {sum: [1, {sine: {amplitude: 2 N.m, f: 3 Hz}}]}}
@@ -44,6 +46,7 @@ outputs:
   v: {speed: car, min: -10 km/h}
   rim: {speed: left.rim}
   p: {signal: valve}
+  worm: {torque: [worm, engine], onto: crank}
 `
 
 func TestLorryIsSound(t *testing.T) {
@@ -132,7 +135,7 @@ var lorryCases = []struct {
 	{"efficiency above one", "  fan:", "  bad: {type: lossy_gear, a: crank, b: more, ratio: 2, lossTable: «[»[0, 0.9, 1.1, 0, 0]]}\n  more: {type: inertia, J: 1}\n  fan:", `element "bad": lossTable: eta_mf2 1.1 in row 1 is outside 0 to 1`},
 	{"negative bearing torque", "  fan:", "  bad: {type: lossy_gear, a: crank, b: more, ratio: 2, lossTable: «[»[0, 0.9, 0.9, -1, 0]]}\n  more: {type: inertia, J: 1}\n  fan:", `element "bad": lossTable: tau_bf -1, 0 N.m in row 1 is negative`},
 	{"bearing torques of a gear without mesh losses", "  fan:", "  bad: {type: lossy_gear, a: crank, b: more, ratio: 2, lossTable: «[»[0, 1, 1, 1, 2]]}\n  more: {type: inertia, J: 1}\n  fan:", `element "bad": lossTable: tau_bf1 1 and tau_bf2 2 N.m in row 1 differ, but no efficiency does; without mesh losses the bearings take the same either way`},
-	{"worm without an inertia", "  fan:", "  free: {type: torque, flange: worm, tau: 1}\n  «bad»: {type: lossy_gear, a: worm, b: more, ratio: 2, lossTable: [[0, 0.4, 0, 0, 0]]}\n  more: {type: inertia, J: 1}\n  fan:", `element "bad": eta_mf2 is 0, but there is no inertia on its flange a to hold still`},
+	{"worm without an inertia", "  fan:", "  free: {type: torque, flange: light, tau: 1}\n  «bad»: {type: lossy_gear, a: light, b: more, ratio: 2, lossTable: [[0, 0.4, 0, 0, 0]]}\n  more: {type: inertia, J: 1}\n  fan:", `element "bad": eta_mf2 is 0, but there is no inertia on its flange a to hold still`},
 	{"lossy gear between strong friction", "  fan:", "  small: {type: inertia, J: 0.01}\n  grip: {type: clutch, a: crank, b: small, mu: 1, cgeo: 1, fn: 1}\n  «bad»: {type: lossy_gear, a: small, b: more, ratio: 1, lossTable: [[0, 0.9, 0.01, 0, 0]]}\n  more: {type: inertia, J: 10}\n  fan:", `element "bad": its losses depend too much on what other friction elements do (1.8 of a change comes back, 0.75 is bearable); larger efficiencies are wanted, or a spring between`},
 	{"unknown state", "{signal: valve}", "{state: «valve.p_valf»}", `output "p": state: "valve.p_valf" is not a state, did you mean "valve.p_valve"?`},
 	{"unknown signal", "{signal: valve}", "{signal: «valv»}", `output "p": signal: "valv" is not an input, did you mean "valve"?`},
