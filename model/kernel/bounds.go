@@ -17,8 +17,7 @@ func (t *Tables) Bounds() Bounds {
 	if t.FirstLaw < t.M {
 		b.Coupling = coupling
 	}
-	const splits = 8 // that share tries: two, five to halve 18 levels, the one found
-	b.Pivots = pivotTries * t.Mc * max(1, splits*t.Mc)
+	b.Pivots = balanceTries * t.Mc * (t.Mc + 1)
 	return b
 }
 

@@ -28,11 +28,10 @@
 // it never transmits more than its capacity.
 //
 // Which elements at rest stick and which slip is a linear complementarity problem
-// per instant, solved by pivoting on the precomputed lock sets. Where more
-// elements stick than there are directions, the strongest independent ones carry
-// the load and are kappa; the others idle: each gives a constant part of its
-// capacity, chosen so that the split keeps the largest reserve. As long as there
-// is an admissible split nothing breaks.
+// per instant, solved by pivoting on their slip accelerations alone. Where more
+// elements stick than there are directions, independent ones with the largest
+// reserve carry the load and are kappa; the others idle: each gives a constant
+// part of its capacity. As long as there is an admissible split nothing breaks.
 //
 // A tick looks for a bounded number of events. The rest of its time is taken
 // without: a slip that passes zero in such a piece is put there at its end,

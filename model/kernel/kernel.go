@@ -66,6 +66,7 @@ type piece struct {
 	slip       []float64 // mc, at its start
 	slip1      []float64 // mc, at its end
 	tau0       []float64 // mc, friction torques at its start, N·m
+	noise      float64   // N·m: torques closer than this are equal
 	fresh      []bool    // mc: broke away and has not left slipZero yet
 	split      []float64 // mc, torque of idle elements: see idleTorque
 	lawAt      []float64 // laws×2, their values at the middle and the end
@@ -84,6 +85,9 @@ type scratch struct {
 	limit   []float64   // mc, what an element can carry while stuck, N·m
 	drag    []float64   // mc, what it transmits when it breaks, N·m
 	give    []float64   // mc, torque of an element outside kappa, N·m
+	rate    []float64   // mc, slip accelerations without the elements at rest, rad/s²
+	trial   []float64   // mc, torques tried by balance, N·m
+	place   []int8      // mc, the bound at which they stand
 	save    []float64   // n, state before the tick
 	present moment      // kept while the plant goes ahead
 	stack   [16]float64 // model.MaxStack
@@ -104,14 +108,13 @@ func New(t *Tables) *Kernel {
 		scratch: scratch{
 			x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
 			poly: vec(max(t.Degree, 2) + 1), before: make([]int8, mc), broken: make([]bool, mc),
-			limit: vec(mc), drag: vec(mc), give: vec(mc),
+			limit: vec(mc), drag: vec(mc), give: vec(mc), rate: vec(mc), trial: vec(mc), place: make([]int8, mc),
 			save:    vec(n),
 			present: moment{x: vec(n), split: vec(mc), mode: make([]int8, mc), fresh: make([]bool, mc), side: vec(len(t.Guards))},
 		},
 	}
-	k.factor = factor{taken: make([]int, mc), l: vec(mc * mc)}
+	k.factor = factor{taken: make([]int, mc), l: vec(mc * mc), rhs: vec(mc * (2*n + mw))}
 	if t.Modes == nil {
-		k.rhs = vec(mc * (2*n + mw))
 		k.built = Mode{A: vec(n * n), B: vec(n * mw), T: vec(mc * n), U: vec(mc * mw), P: vec(n * n)}
 	}
 	p := len(t.C) / n
@@ -130,7 +133,7 @@ func (k *Kernel) Events() []Event { return k.log }
 // Reset puts the plant back to time 0 and its initial state.
 func (k *Kernel) Reset() {
 	copy(k.x, k.t.X0)
-	k.tick, k.latest, k.lag, k.eta, k.fault, k.stalled = 0, -1, 0, 1, 0, 0
+	k.tick, k.latest, k.lag, k.eta, k.fault, k.stalled, k.noise = 0, -1, 0, 1, 0, 0, 0
 	for i := range k.t.History {
 		copy(k.past(int64(i)), k.t.Start)
 	}

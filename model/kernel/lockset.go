@@ -52,17 +52,6 @@ func (f *factor) take(gram []float64, mc, e int) bool {
 	return true
 }
 
-// redundant reports whether set has more locks than directions.
-func (k *Kernel) redundant(set uint64) bool {
-	k.rank = 0
-	for rest := set; rest != 0; rest &= rest - 1 {
-		if !k.take(k.t.Gram, k.t.Mc, bits.TrailingZeros64(rest)) {
-			return true
-		}
-	}
-	return false
-}
-
 // movable reports whether element i, outside kappa, can slip while kappa holds:
 // its slip's mobility W_i·P·M⁻¹·W_iᵀ is not zero.
 func (k *Kernel) movable(i int) bool {
@@ -88,7 +77,7 @@ func (k *Kernel) movable(i int) bool {
 // mc²·(2n+m+mc).
 func (k *Kernel) factorise() {
 	t, kappa := k.t, k.kappa
-	k.redundant(0)
+	k.rank = 0
 	for rest := kappa; rest != 0; rest &= rest - 1 {
 		k.take(t.Gram, t.Mc, bits.TrailingZeros64(rest))
 	}

@@ -257,7 +257,7 @@ func TestModesAtRestAreSettledInOneInstant(t *testing.T) {
 
 func checkSettled(t *testing.T, seed int, k *run) {
 	t.Helper()
-	k.limits(0, 0)
+	k.limits()
 	k.load()
 	m := &k.t.Modes[k.kappa]
 	mul(k.xd, m.A, k.x)

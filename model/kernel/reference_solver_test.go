@@ -223,8 +223,9 @@ func (r *reference) due(t float64, x []float64) bool {
 func (r *reference) settleEvents(t rapid.TB, x []float64) {
 	before := slices.Clone(r.mode)
 	for round := 0; r.due(r.t, x); round++ {
-		if round > 20 {
-			t.Fatalf("reference: no end of events at %.12g s, modes %v", r.t, r.mode)
+		if round > 20 { // it goes in circles: what follows proves nothing
+			r.knife = min(r.knife, r.t)
+			break
 		}
 		r.happen(x)
 	}

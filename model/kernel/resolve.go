@@ -6,70 +6,28 @@ import (
 )
 
 // resolve settles the modes of all elements at rest, given the state, the inputs
-// and the capacities of this instant: starting from all of them locked, what is
-// overloaded breaks away until what is locked holds (004 eq. 18, steps 3 to 5).
-// Where there are more locks than directions, nothing breaks as long as there is
-// a split of the torque within the capacities. force names an element that the
-// caller saw reach its capacity, or none.
-func (k *Kernel) resolve(force int) {
+// and the capacities of this instant: which stick, which slip and which way
+// (004 eq. 18). Nothing breaks as long as there is a split of the lock torques
+// within the capacities. What breaks drops from its static to its kinetic torque,
+// and the rest is settled again; what that carries back joins the rest.
+func (k *Kernel) resolve() {
+	rest := k.stuck()
 	clear(k.broken)
-	for range k.t.Mc {
-		rest := k.stuck()
-		if !k.redundant(rest) {
-			k.pivot(rest, 0, force)
-			return
-		}
-		settled := k.share(rest, force)
-		// What moves drops to its kinetic torque; what that carries back joins
-		// the rest, which is looked at again.
-		force = none
-		k.limits(0, 0)
+	for range k.t.Mc + 1 {
+		k.limits()
+		k.balance(rest)
+		again := k.settle(rest)
+		k.limits()
 		k.load()
-		for i := k.wrongWay(all); i >= 0; i = k.wrongWay(all) {
-			settled = false
-			k.restick(i)
-			k.load()
+		for i := k.wrongWay(); i >= 0; i = k.wrongWay() {
+			k.set(i, Stuck)
+			k.broken[i], k.fresh[i], again = false, false, true
 		}
-		if settled {
+		if !again {
 			return
 		}
+		rest = k.stuck()
 	}
-}
-
-// all is every element.
-const all = ^uint64(0)
-
-// shareLevels are the reserves tried for a split: level j leaves 2^-(j+1) of the
-// static capacities, the last one nothing.
-const shareLevels = 20
-
-// share looks for the split of the torque of redundant locks that holds them all
-// with the largest reserve. Where there is none it reports false and leaves what
-// cannot be held slipping.
-func (k *Kernel) share(rest uint64, force int) bool {
-	at := func(level int) bool {
-		part := 1.0
-		if level < shareLevels-1 {
-			part -= math.Ldexp(1, -level-1)
-		}
-		k.pivot(rest, part, force)
-		return k.rejoin(rest)
-	}
-	if at(0) {
-		return true
-	}
-	if !at(shareLevels - 1) {
-		return false
-	}
-	lo, hi := 1, shareLevels-1
-	for lo < hi {
-		if mid := (lo + hi) / 2; at(mid) {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
-	}
-	return at(hi)
 }
 
 // stuck is the set of all stuck elements: kappa, and the idle ones that add
@@ -89,94 +47,24 @@ func (k *Kernel) stuck() uint64 {
 func (k *Kernel) idle(i int) bool { return k.mode[i] == Stuck && k.kappa>>i&1 == 0 }
 
 // idleTorque is what element i gives while it idles: the part split[i] of its
-// capacity; of a freewheel, which has no lower bound, split[i] itself, N·m.
+// capacity. A freewheel is not bound below: a negative split[i] is N·m.
 func (k *Kernel) idleTorque(i int) float64 {
-	if k.t.Friction[i].OneWay {
+	if k.split[i] < 0 && k.t.Friction[i].OneWay {
 		return k.split[i]
 	}
 	return k.split[i] * k.capNow[i]
 }
 
-// pivotTries bounds the search of pivot, per friction element.
-const pivotTries = 8
-
-// pivot looks for the modes of the elements in rest: each either sticks, with a
-// torque within its limit, or slips in the direction it broke. For part 0 the
-// limit is the static capacity and what slips drops to the kinetic one. For
-// part > 0 both are that part of the static capacity, a linear complementarity
-// problem; of redundant locks an independent set starts as stuck, the others
-// idle. The most overloaded breaks first and what is carried
-// the wrong way sticks again; where that goes in circles the lowest index is
-// changed first, which comes to an end (Murty, Linear Algebra Appl. 7, 1974).
-func (k *Kernel) pivot(rest uint64, part float64, force int) {
-	mc := k.t.Mc
-	k.limits(rest, part)
-	for i := range mc {
-		if rest>>i&1 == 1 {
-			k.restick(i)
-		}
-	}
-	if part > 0 {
-		k.load()
-		k.independent(rest)
-	}
-	among := rest
-	if part == 0 {
-		among = all
-	}
-	for try := range pivotTries * mc {
-		least := try >= 2*mc
-		k.load()
-		i, j := k.overloaded(force, least, overload/4), k.wrongWay(among)
-		force = none
-		switch {
-		case i < 0 && j < 0:
-			return
-		case i < 0 || least && j >= 0 && j < i:
-			k.restick(j)
-		default:
-			k.breakAway(i)
-		}
-	}
-	k.load()
-}
-
 // limits sets what each element can carry at this instant: limit while stuck,
-// drag where it breaks, give where it slips or idles; see pivot for rest and part.
-func (k *Kernel) limits(rest uint64, part float64) {
+// drag where it slips, give where it slips or idles.
+func (k *Kernel) limits() {
 	for i := range k.limit {
 		f := &k.t.Friction[i]
 		k.limit[i], k.drag[i] = max(f.Peak*k.capNow[i], f.Floor), k.capNow[i]
-		if part > 0 && rest>>i&1 == 1 {
-			k.limit[i] *= part
-			k.drag[i] = k.limit[i]
-		}
 		k.give[i] = k.direction(i) * k.drag[i]
 		if k.idle(i) {
 			k.give[i] = k.idleTorque(i)
 		}
-	}
-}
-
-// independent leaves a largest set of independent elements of rest stuck, the
-// strongest first; the others give what they have in the split of smallest norm,
-// within their limits.
-func (k *Kernel) independent(rest uint64) {
-	k.redundant(0)
-	for rest != 0 {
-		i := bits.TrailingZeros64(rest)
-		for j := range k.limit {
-			if rest>>j&1 == 1 && k.limit[j] > k.limit[i] {
-				i = j
-			}
-		}
-		rest &^= 1 << i
-		if k.take(k.t.Gram, k.t.Mc, i) {
-			continue
-		}
-		tau := k.tau[i]
-		k.breakAway(i)
-		k.give[i] = min(max(tau, k.least(i)), k.limit[i])
 	}
 }
 
@@ -187,6 +75,208 @@ func (k *Kernel) least(i int) float64 {
 		return math.Inf(-1)
 	}
 	return -k.limit[i]
+}
+
+// softness is the part of its own mobility by which a lock yields in balance. It
+// makes redundant locks share their load in one way and is far below overload.
+const softness = 1e-13
+
+// balanceTries bounds the exchanges of balance, per friction element.
+const balanceTries = 4
+
+// balance finds the torques of the elements at rest: the complementarity problem
+//
+//	a = b + G·tau,    low <= tau <= limit,    a = 0 inside, a >= 0 at limit, a <= 0 at low
+//
+// with a their slip accelerations, b those without their torques, G = W·Bc. It
+// exchanges what violates this between the inside and the bounds: all of it while
+// that helps, then the element of the lowest index alone, which comes to an end
+// (Júdice and Pires, Computers Ops Res. 21, 1994). trial holds the torques, place
+// the bound: 1, -1 or 0 inside.
+func (k *Kernel) balance(rest uint64) {
+	for r := rest; r != 0; r &= r - 1 {
+		i := bits.TrailingZeros64(r)
+		k.give[i], k.place[i] = 0, 0
+	}
+	copy(k.w[k.t.M:], k.give)
+	mul(k.xd, k.t.Open.A, k.x)
+	mulAdd(k.xd, k.t.Open.B, k.w)
+	k.slips.mul(k.rate, k.xd)
+	fewest, patience := k.t.Mc+1, 3
+	for range balanceTries * k.t.Mc {
+		k.inside(rest)
+		violated := k.violated(rest)
+		count := bits.OnesCount64(violated)
+		switch {
+		case count == 0:
+			return
+		case count < fewest:
+			fewest, patience = count, 3
+		case patience > 0:
+			patience--
+		default:
+			violated &= -violated // the lowest index alone
+		}
+		for ; violated != 0; violated &= violated - 1 {
+			k.exchange(bits.TrailingZeros64(violated))
+		}
+	}
+	k.inside(rest)
+}
+
+// inside sets trial: the bound of what stands there, and for the others the
+// torques that take their slip acceleration away.
+func (k *Kernel) inside(rest uint64) {
+	mc, f := k.t.Mc, &k.factor
+	f.rank = 0
+	for r := rest; r != 0; r &= r - 1 {
+		i := bits.TrailingZeros64(r)
+		switch k.place[i] {
+		case 1:
+			k.trial[i] = k.limit[i]
+		case -1:
+			k.trial[i] = k.least(i)
+		default:
+			f.taken[f.rank] = i
+			f.rank++
+			k.trial[i] = 0
+		}
+	}
+	for q, i := range f.taken[:f.rank] { // Cholesky of -G + softness, and the right side
+		for p, j := range f.taken[:q+1] {
+			s := -k.t.Gram[i*mc+j]
+			if p == q {
+				s *= 1 + softness
+			}
+			for c := range p {
+				s -= f.l[q*mc+c] * f.l[p*mc+c]
+			}
+			if p < q {
+				f.l[q*mc+p] = s / f.l[p*mc+p]
+			} else {
+				f.l[q*mc+q] = math.Sqrt(max(s, -k.t.Gram[i*mc+i]*softness/2))
+			}
+		}
+		s := k.rate[i]
+		for r := rest; r != 0; r &= r - 1 {
+			j := bits.TrailingZeros64(r)
+			if k.place[j] != 0 {
+				s += k.t.Gram[i*mc+j] * k.trial[j]
+			}
+		}
+		for p := range q {
+			s -= f.l[q*mc+p] * f.rhs[p]
+		}
+		f.rhs[q] = s / f.l[q*mc+q]
+	}
+	for q := f.rank - 1; q >= 0; q-- {
+		s := f.rhs[q]
+		for p := q + 1; p < f.rank; p++ {
+			s -= f.l[p*mc+q] * k.trial[f.taken[p]]
+		}
+		k.trial[f.taken[q]] = s / f.l[q*mc+q]
+	}
+}
+
+// violated is the set of elements that do not stand where trial wants them.
+func (k *Kernel) violated(rest uint64) uint64 {
+	set := uint64(0)
+	for r := rest; r != 0; r &= r - 1 {
+		i := bits.TrailingZeros64(r)
+		bad := false
+		if k.place[i] == 0 {
+			slack := overload/4*k.limit[i] + k.noise
+			bad = k.trial[i] > k.limit[i]+slack || k.trial[i] < k.least(i)-slack
+		} else {
+			a, size := k.moves(rest, i)
+			bad = float64(k.place[i])*a < -1e-11*size
+		}
+		if bad {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// moves is the slip acceleration of element i under trial, and the size of the
+// terms it is made of, rad/s².
+func (k *Kernel) moves(rest uint64, i int) (a, size float64) {
+	mc := k.t.Mc
+	a = k.rate[i] + softness*k.t.Gram[i*mc+i]*k.trial[i]
+	size = math.Abs(k.rate[i])
+	for r := rest; r != 0; r &= r - 1 {
+		j := bits.TrailingZeros64(r)
+		g := k.t.Gram[i*mc+j] * k.trial[j]
+		a += g
+		size += math.Abs(g)
+	}
+	return a, size
+}
+
+// exchange puts element i on the bound it exceeds, or back inside.
+func (k *Kernel) exchange(i int) {
+	switch {
+	case k.place[i] != 0:
+		k.place[i] = 0
+	case k.trial[i] > 0:
+		k.place[i] = 1
+	default:
+		k.place[i] = -1
+	}
+}
+
+// settle sets the modes of the elements at rest as balance found them: of those
+// inside, independent ones with the largest reserve are kappa and the others
+// idle; of those at a bound, what the locks hold still idles and the others slip.
+// It reports whether one of these drops to a smaller torque by it.
+func (k *Kernel) settle(rest uint64) bool {
+	k.kappa, k.rank = 0, 0
+	for r := rest; r != 0; r &= r - 1 {
+		k.mode[bits.TrailingZeros64(r)] = Stuck
+	}
+	for left := rest; left != 0; {
+		best, most := -1, math.Inf(-1)
+		for r := left; r != 0; r &= r - 1 {
+			i := bits.TrailingZeros64(r)
+			if reserve := min(k.limit[i]-k.trial[i], k.trial[i]-k.least(i)); k.place[i] == 0 && reserve > most {
+				best, most = i, reserve
+			}
+		}
+		if best < 0 {
+			break
+		}
+		left &^= 1 << best
+		if k.take(k.t.Gram, k.t.Mc, best) {
+			k.kappa |= 1 << best
+		}
+	}
+	drops := false
+	for r := rest; r != 0; r &= r - 1 {
+		i := bits.TrailingZeros64(r)
+		if k.kappa>>i&1 == 1 {
+			continue
+		}
+		if k.place[i] != 0 && k.movable(i) {
+			k.mode[i] = k.place[i]
+			k.broken[i], k.fresh[i] = true, true
+			drops = drops || k.drag[i] < k.limit[i]
+			continue
+		}
+		k.idleAt(i, k.trial[i])
+	}
+	return drops
+}
+
+// idleAt lets element i idle with torque tau.
+func (k *Kernel) idleAt(i int, tau float64) {
+	switch {
+	case tau < 0 && k.t.Friction[i].OneWay:
+		k.split[i] = tau
+	case k.capNow[i] > 0:
+		k.split[i] = tau / k.capNow[i]
+	default:
+		k.split[i] = 0
+	}
 }
 
 // load sets the torque of the elements outside kappa in w and tau of all.
@@ -208,7 +298,7 @@ func (k *Kernel) slide(i int) {
 	d, at := k.direction(i), k.t.M+i
 	if k.idle(i) {
 		d = k.split[i]
-		if k.t.Friction[i].OneWay {
+		if d < 0 && k.t.Friction[i].OneWay {
 			k.w0[at], k.w1[at], k.w2[at] = d, 0, 0
 			return
 		}
@@ -216,93 +306,32 @@ func (k *Kernel) slide(i int) {
 	k.w0[at], k.w1[at], k.w2[at] = d*k.capC[3*i], d*k.capC[3*i+1], d*k.capC[3*i+2]
 }
 
-// overloaded is the stuck element whose torque exceeds its limit by the largest
-// ratio, or the first that does, by more than excess; -1 for none. Inside an
-// event the excess is smaller than the one that makes an event.
-func (k *Kernel) overloaded(force int, least bool, excess float64) int {
-	worst, ratio := -1, 1+excess
+// overloaded reports whether the torque of a lock exceeds its limit.
+func (k *Kernel) overloaded() bool {
 	for i, tau := range k.tau {
-		if k.mode[i] != Stuck {
-			continue
-		}
-		r := math.Abs(tau) / k.limit[i]
-		if tau == 0 || tau < k.limit[i] && k.t.Friction[i].OneWay {
-			r = 0
-		}
-		if i == force && r >= 1-overload {
-			r = max(r, 1+2*overload)
-		}
-		if r > ratio {
-			worst, ratio = i, r
-			if least {
-				break
-			}
+		excess := max(tau-k.limit[i], k.least(i)-tau)
+		if k.mode[i] == Stuck && excess > overload*k.limit[i]+4*k.noise {
+			return true
 		}
 	}
-	return worst
+	return false
 }
 
-// breakAway lets stuck element i slip in the direction of its torque.
-func (k *Kernel) breakAway(i int) {
-	to := Forward
-	if k.tau[i] < 0 {
-		to = Backward
-	}
-	k.set(i, to)
-	k.broken[i], k.fresh[i] = true, true
-	k.give[i] = float64(to) * k.drag[i]
-}
-
-// restick takes back that element i broke.
-func (k *Kernel) restick(i int) {
-	k.set(i, Stuck)
-	k.broken[i], k.fresh[i] = false, false
-	k.give[i] = 0
-}
-
-// wrongWay is the first element among a set that broke away in this instant and
-// can move, although the others carry its slip the other way or it gives less
-// than its limit; -1 for none.
-func (k *Kernel) wrongWay(among uint64) int {
+// wrongWay is the first element that broke away in this instant although the
+// others carry its slip the other way, now that what broke has dropped to its
+// kinetic torque; -1 for none.
+func (k *Kernel) wrongWay() int {
 	k.rates(k.w)
 	for i, b := range k.broken {
-		if !b || among>>i&1 == 0 || !k.movable(i) {
+		if !b {
 			continue
 		}
-		if k.give[i] < k.drag[i] && (k.give[i] > -k.drag[i] || k.t.Friction[i].OneWay) {
-			return i
-		}
 		a := k.direction(i) * dotRow(k.t.W, i, k.xd)
-		if a < -1e-9*k.limit[i]*math.Abs(k.t.Gram[i*k.t.Mc+i]) {
+		if a < -(1e-9*k.limit[i]+10*k.noise)*math.Abs(k.t.Gram[i*k.t.Mc+i]) {
 			return i
 		}
 	}
 	return -1
-}
-
-// rejoin makes what broke of rest but cannot move, as long as kappa holds, stuck
-// again and idle, with the torque it gives. It reports whether all of rest holds.
-func (k *Kernel) rejoin(rest uint64) bool {
-	held := true
-	for i, b := range k.broken {
-		if !b || rest>>i&1 == 0 {
-			continue
-		}
-		if k.movable(i) {
-			held = false
-			continue
-		}
-		k.mode[i], k.split[i] = Stuck, 0
-		switch {
-		case k.t.Friction[i].OneWay:
-			k.split[i] = k.give[i]
-		case k.capNow[i] > 0:
-			k.split[i] = k.give[i] / k.capNow[i]
-		}
-		k.broken[i], k.fresh[i] = false, false
-	}
-	k.torques(k.x)
-	return held
 }
 
 // land puts the state on the constraint of the lock set: the slip left by

@@ -6,6 +6,10 @@ import "math"
 // the rounding of a lock torque.
 const overload = 1e-9
 
+// torqueNoise is the part of the largest friction torque that is rounding in the
+// others: a freewheel without load carries that much.
+const torqueNoise = 1e-13
+
 // cornerGap is the time below which two instants are one near time 0, s.
 const cornerGap = 1e-12
 
@@ -102,10 +106,10 @@ func (k *Kernel) begin(local float64) {
 		}
 	}
 	k.instant(0)
-	k.limits(0, 0)
+	k.limits()
 	k.load()
-	if again || k.overloaded(none, true, overload) >= 0 {
-		k.resolve(none)
+	if again || k.overloaded() {
+		k.resolve()
 		k.land()
 	}
 	if k.count(local) {
@@ -114,7 +118,11 @@ func (k *Kernel) begin(local float64) {
 			k.begun(k.x)
 		}
 	}
-	copy(k.tau0, k.tau)
+	k.noise = 0
+	for i, tau := range k.tau {
+		k.tau0[i] = tau
+		k.noise = max(k.noise, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
+	}
 	for i := range k.mode {
 		k.slide(i)
 	}
@@ -239,7 +247,7 @@ func (k *Kernel) cross(local, theta float64) {
 		return
 	}
 	k.land()
-	k.resolve(none)
+	k.resolve()
 	k.land()
 	if k.count(local) {
 		k.events++
@@ -285,12 +293,12 @@ func (k *Kernel) yields(i int) float64 {
 	slope := k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
 	static := f.Peak * k.capNow[i]
 	if f.OneWay {
-		if tau1 > max(static, f.Floor)*(1+overload) {
+		if tau1 > max(static, f.Floor)*(1+overload)+4*k.noise {
 			return 1
 		}
 		return 0
 	}
-	if math.Abs(tau1) > static*(1+overload) {
+	if math.Abs(tau1) > static*(1+overload)+4*k.noise {
 		return math.Copysign(1, tau1)
 	}
 	for _, side := range [2]float64{1, -1} {
@@ -374,6 +382,7 @@ func (k *Kernel) torquePoly(i int, side float64) {
 			k.poly[j] = f.Peak * (1 + overload/2) * k.capC[3*i+j]
 		}
 	}
+	k.poly[0] += 2 * k.noise
 	for j := range k.t.Degree + 1 {
 		k.poly[j] -= side * dotRow(m.T, i, k.c[j*n:(j+1)*n])
 	}
@@ -398,10 +407,6 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 	k.slips.mul(k.slip, k.x)
 	k.instant(theta)
 	k.rates(k.w)
-	force := none
-	if k.mode[cause] == Stuck {
-		force = cause
-	}
 	for i, s := range k.slip {
 		d := k.direction(i)
 		leaves := k.fresh[i] && d*dotRow(k.t.W, i, k.xd) >= 0
@@ -409,7 +414,7 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 			k.set(i, Stuck)
 		}
 	}
-	k.resolve(force)
+	k.resolve()
 	k.land()
 	changed := k.count(local)
 	if changed {
