@@ -266,8 +266,8 @@ func TestRandomPlantsAgreeWithTheReference(t *testing.T) {
 }
 
 // With friction elements by the dozen, decided by Lemke's method in the reference.
-// Static friction is the kinetic one: the motion is unique. A run is cut only
-// where the reference itself goes in circles.
+// Static friction is the kinetic one: the motion is unique, no run is cut; a plant
+// on which the reference itself goes in circles is drawn again.
 func TestLargeRandomPlantsAgreeWithTheReference(t *testing.T) {
 	steady(t)
 	var all tally
@@ -276,8 +276,8 @@ func TestLargeRandomPlantsAgreeWithTheReference(t *testing.T) {
 		s.play(rt, &all)
 	})
 	t.Log(all)
-	if all.cut*10 > all.runs {
-		t.Errorf("the reference went in circles in %d of %d runs; at most a tenth tests enough", all.cut, all.runs)
+	if all.cut > 0 {
+		t.Errorf("%d runs were cut", all.cut)
 	}
 }
 

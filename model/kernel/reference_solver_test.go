@@ -223,9 +223,8 @@ func (r *reference) due(t float64, x []float64) bool {
 func (r *reference) settleEvents(t rapid.TB, x []float64) {
 	before := slices.Clone(r.mode)
 	for round := 0; r.due(r.t, x); round++ {
-		if round > 20 { // it goes in circles: what follows proves nothing
-			r.knife = min(r.knife, r.t)
-			break
+		if round > 20 {
+			t.Skipf("the reference goes in circles at %.12g s, modes %v: it proves nothing", r.t, r.mode)
 		}
 		r.happen(x)
 	}
