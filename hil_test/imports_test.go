@@ -48,7 +48,7 @@ var theirs = map[string][]string{
 }
 
 // forTests are packages that every test may import.
-var forTests = []string{"gonum.org/v1/gonum/floats/scalar", "golang.org/x/sys/unix"}
+var forTests = []string{"gonum.org/v1/gonum/floats/scalar", "golang.org/x/sys/unix", "pgregory.net/rapid"}
 
 // source is a Go file of the repository.
 type source struct {
