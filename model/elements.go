@@ -119,9 +119,7 @@ func (l *loader) readKind(e *element, entries []field) {
 	for _, k := range allKinds {
 		names = append(names, k.name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(l.assemblies)) {
-		names = append(names, name)
-	}
+	names = append(names, slices.Sorted(maps.Keys(l.assemblies))...)
 	t, ok := e.fields["type"]
 	name := l.text(t, e.what()+": type")
 	i := indexOf(names, name)

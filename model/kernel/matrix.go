@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"math/bits"
-
-	"gonum.org/v1/gonum/mat"
-)
+import "gonum.org/v1/gonum/mat"
 
 // product is a·b for row-major a (r×k) and b (k×c), before the run only.
 func product(a, b []float64, r, k, c int) []float64 {
@@ -41,8 +37,6 @@ func identity(n int) []float64 {
 	}
 	return out
 }
-
-func popcount(kappa uint64) int { return bits.OnesCount64(kappa) }
 
 // mul sets dst = a·x, a row-major len(dst)×len(x). dst and x must not overlap.
 func mul(dst, a, x []float64) {

@@ -310,11 +310,6 @@ func (k *Kernel) capacity(i int) {
 	k.capC[3*i+1], k.capC[3*i+2] = parabola(a, b, c)
 }
 
-// cap1 is the kinetic capacity of element i at the end of the piece.
-func (k *Kernel) cap1(i int) float64 {
-	return k.capC[3*i] + k.capC[3*i+1] + k.capC[3*i+2]
-}
-
 // active reports whether element i has a capacity in the middle of the piece. A
 // freewheel always has: it can lock.
 func (k *Kernel) active(i int) bool {
