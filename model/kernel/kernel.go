@@ -36,6 +36,7 @@ type Kernel struct {
 	kappa uint64    // lock set: Stuck elements, of redundant ones as many as there are directions
 	mode  []int8    // mc
 	side  []float64 // guards, +1 or -1
+	reach []float64 // guards, largest value so far
 	tick  int64     // grid time at the start of the step is tick·h
 	lag   float64   // s
 	eta   float64   // 1: no event in the last step
@@ -99,7 +100,7 @@ func New(t *Tables) *Kernel {
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
 		t: t, h: float64(t.PeriodNs) * 1e-9,
-		x: vec(n), mode: make([]int8, mc), side: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
+		x: vec(n), mode: make([]int8, mc), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
 		history: vec(t.History * len(t.Inputs)),
 		piece: piece{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n),
@@ -141,6 +142,7 @@ func (k *Kernel) Reset() {
 	clear(k.fresh)
 	clear(k.lawAt)
 	clear(k.size)
+	clear(k.reach)
 	k.kappa, k.builtFor, k.nextSource, k.gap = 0, 0, 0, cornerGap
 	for i := range k.mode {
 		k.mode[i] = Free

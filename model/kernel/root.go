@@ -17,7 +17,7 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 		k.horner(k.xd, theta)
 		k.instant(theta)
 		k.torqued(k.xd)
-		return k.side[c] * k.run(&k.t.Guards[c], k.xd, k.w[:k.t.M])
+		return k.side[c]*k.run(&k.t.Guards[c], k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
 	}
 	s := 0.0
 	for j := len(k.poly) - 1; j >= 0; j-- {
@@ -28,8 +28,8 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 
 // firstRoot is the first place in [0, 1] at which a curve, positive at the start,
 // becomes negative. A polynomial that starts negative has it at 0; a guard that
-// was just passed may. Between two samples it may turn: where the samples have a
-// low point, the curve's own is looked at.
+// was just passed may. Between two samples a polynomial may turn: where the
+// samples have a low point, its own is looked at.
 func (k *Kernel) firstRoot(c int) (float64, bool) {
 	const step = 1. / rootSamples
 	a, fa := 0.0, k.curve(c, 0)

@@ -57,6 +57,9 @@ func (k *Kernel) travel(from, to float64, scheme Scheme) float64 {
 		}
 		local += theta * k.length
 		if cause == none {
+			if k.length < length { // it was shortened for an event that is not in it
+				looks--
+			}
 			continue
 		}
 		looks--
@@ -179,7 +182,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 			k.expand(k.x)
 		}
 		theta, cause = k.first()
-		if cause != none && k.t.FirstLaw < k.t.M {
+		if cause != none && look && !k.piled() && k.t.FirstLaw < k.t.M {
 			theta, cause = k.shorten(local, theta, cause)
 		}
 	}
@@ -187,7 +190,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	case cause == none:
 		copy(k.x, k.x1)
 		theta = 1
-	case look && k.stalled <= 2*(k.t.Mc+len(k.side)+1):
+	case look && !k.piled():
 		k.horner(k.x, theta)
 		return theta, cause
 	case look:
@@ -199,9 +202,14 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		theta = 1
 		k.cross(local+k.length, 1)
 	}
-	k.stalled = 0
+	if k.stalled++; theta*k.length > slipZero {
+		k.stalled = 0
+	}
 	return theta, none
 }
+
+// piled reports whether events pile up at one instant.
+func (k *Kernel) piled() bool { return k.stalled > 2*(k.t.Mc+len(k.side)+1) }
 
 // shorten walks the piece again up to just behind the event found at theta: the
 // laws then do not see what lies behind it, where they may have a corner.
@@ -232,7 +240,7 @@ func (k *Kernel) cross(local, theta float64) {
 	k.instant(theta)
 	k.torqued(k.x)
 	for g := range k.side {
-		if k.side[g]*k.run(&k.t.Guards[g], k.x, k.w[:k.t.M]) < 0 {
+		if k.passed(g, k.x) {
 			k.side[g] = -k.side[g]
 		}
 	}
@@ -274,11 +282,23 @@ func (k *Kernel) suspect() bool {
 	}
 	k.torqued(k.x1)
 	for g := range k.side {
-		if k.side[g]*k.run(&k.t.Guards[g], k.x1, k.w[:k.t.M]) < 0 {
+		if k.passed(g, k.x1) {
 			return true
 		}
 	}
 	return false
+}
+
+// guardZero is the part of the largest value of a guard so far, and of one, that
+// counts as zero: a torque of rounding has no side.
+const guardZero = 1e-12
+
+// passed reports whether guard g stands on the other side in state x, with w and
+// tau as they are.
+func (k *Kernel) passed(g int, x []float64) bool {
+	v := k.run(&k.t.Guards[g], x, k.w[:k.t.M])
+	k.reach[g] = max(k.reach[g], math.Abs(v))
+	return k.side[g]*v < -guardZero*(1+k.reach[g])
 }
 
 // yields is the side, +1 or -1, on which the lock torque of stuck element i can
