@@ -24,6 +24,10 @@ const (
 	marginTau  = 1e-12
 )
 
+// selfLocking is how much more than flange b can ask for a gear holds that b cannot
+// drive: without it, a worm at rest has nothing in reserve but rounding.
+const selfLocking = 2
+
 // lossTable is over |w_a|: efficiencies with flange a and with flange b driving, and
 // the bearing friction, N·m on the side of a, in both cases.
 type lossTable struct {
@@ -43,7 +47,7 @@ func (t lossTable) all() []Table { return []Table{t.eta1, t.eta2, t.tau1, t.tau2
 //	max(((1 - eta1)·load0 + tau1)/(1 - (1 - eta1)·share),
 //	    (eta2·tau2 - (1 - eta2)·load0)/(eta2 + (1 - eta2)·share))
 //
-// with -load0 backward. Stuck, the sign of its own torque is the side.
+// with -load0 backward, the second times selfLocking where eta2 reaches 0. Stuck, the sign of its own torque is the side.
 func readLossyGear(e *element) declared {
 	e.gear()
 	t := e.lossTable()
@@ -133,6 +137,9 @@ func (e *element) losing(l *law, k, g int, t lossTable) (driving, braking func()
 		at(t.eta2)
 		rest(t.eta2)
 		l.again(share).do(Mul, Add, Div)
+		if slices.Min(t.eta2.Z) == 0 {
+			l.times(selfLocking)
+		}
 	}
 	return driving, braking
 }

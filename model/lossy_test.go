@@ -146,6 +146,30 @@ func TestLossyGearHoldsAndBreaksAway(t *testing.T) {
 	}
 }
 
+// A load that swings on a rope, bearing friction in the worm, nobody at the motor: it
+// stands still, and no tick owes the grid anything.
+func TestWormGearHoldsASwingingLoadOnEveryGrid(t *testing.T) {
+	for _, step := range []time.Duration{ms, 10 * ms} {
+		b := newBench(t, plantOf(`
+motor: {type: inertia, J: 0.01}
+worm: {type: lossy_gear, a: motor, b: drum, ratio: 50, lossTable: [[0, 0.5, 0, 0.2, 0.2], [300, 0.6, 0, 0.3, 0.3]]}
+drum: {type: inertia, J: 0.5}
+rope: {type: spring_damper, a: drum, b: load, c: 5000, d: 10}
+load: {type: inertia, J: 5}
+push: {type: torque, flange: load, tau: {sine: {amplitude: 300, f: 1}}}`,
+			"w: {speed: motor}\nw_load: {speed: load}"), step)
+		moved := 0.0
+		b.to(2, func(float64) {
+			b.is("w", 0, 1e-9)
+			b.is("lag", 0, 1e-12)
+			moved = max(moved, math.Abs(b.get("w_load")))
+		})
+		if !(moved > 0.1) {
+			t.Errorf("%v: the load moves with %g rad/s at most", step, moved)
+		}
+	}
+}
+
 // A worm gear with eta_mf2 = 0: no load on b moves it, a torque on a does.
 func TestWormGearLocksItself(t *testing.T) {
 	b := newBench(t, plantOf(`
