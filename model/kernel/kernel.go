@@ -48,8 +48,10 @@ type Kernel struct {
 	history    []float64 // History×inputs: the commands of the last ticks
 	latest     int64     // tick of the last command
 	nextSource float64   // next corner of a source, s
-	gap        float64   // two instants closer than this are one, s
-	stalled    int       // events since the plant time last moved
+	shown      []float64 // m, sources as published at the grid time of tick shownAt
+	shownAt    int64
+	gap        float64 // two instants closer than this are one, s
+	stalled    int     // events since the plant time last moved
 
 	piece
 	scratch
@@ -101,7 +103,7 @@ func New(t *Tables) *Kernel {
 	k := &Kernel{
 		t: t, h: float64(t.PeriodNs) * 1e-9,
 		x: vec(n), mode: make([]int8, mc), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
-		history: vec(t.History * len(t.Inputs)),
+		history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
 		piece: piece{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n),
 			slip: vec(mc), slip1: vec(mc), tau0: vec(mc), fresh: make([]bool, mc), split: vec(mc), lawAt: vec(2 * laws), size: vec(laws),
@@ -143,6 +145,7 @@ func (k *Kernel) Reset() {
 	clear(k.lawAt)
 	clear(k.size)
 	clear(k.reach)
+	k.shownAt = -1
 	k.kappa, k.builtFor, k.nextSource, k.gap = 0, 0, 0, cornerGap
 	for i := range k.mode {
 		k.mode[i] = Free

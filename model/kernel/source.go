@@ -237,7 +237,11 @@ func (k *Kernel) sources(x []float64, local, length float64) {
 			continue
 		}
 		t, tm := k.grid()+local, k.grid()+mid
-		k.w0[j] = sourceAt(&sig.Source, t, tm)
+		if local == 0 && k.shownAt == k.tick && length > 0 {
+			k.w0[j] = k.shown[j]
+		} else {
+			k.w0[j] = sourceAt(&sig.Source, t, tm)
+		}
 		if sig.Source.Amplitude == 0 && len(sig.Source.Sum) == 0 { // straight between corners
 			k.w1[j], k.w2[j] = sourceAt(&sig.Source, t+length, tm)-k.w0[j], 0
 			continue
@@ -280,11 +284,13 @@ func (k *Kernel) now(x []float64) {
 		return
 	}
 	m := k.t.M
+	k.shownAt = k.tick
 	for j := range k.t.Signals[:k.t.FirstLaw] {
 		if sig := &k.t.Signals[j]; sig.Input >= 0 {
 			k.w[j] = k.command(sig.Input, 0)
 		} else {
-			k.w[j] = sourceAt(&sig.Source, k.grid(), k.grid()+k.gap) // behind a jump
+			k.shown[j] = sourceAt(&sig.Source, k.grid(), k.grid()+k.gap) // behind a jump
+			k.w[j] = k.shown[j]
 		}
 	}
 	k.laws(k.w[:m], x)
