@@ -19,7 +19,7 @@ k: {type: `+kind+`, a: ground, b: a, c: 500, d: 5, backlash: 0.1}`, "w: {speed: 
 		b.to(5, func(at float64) {
 			w, phi, tau := b.get("w"), b.get("phi"), b.get("tau")
 			deep := max(0, math.Abs(phi)-0.05)
-			if tau*phi < -1e-9 || deep == 0 && math.Abs(tau) > 1e-9 {
+			if !(tau*phi >= -1e-9) || deep == 0 && !(math.Abs(tau) <= 1e-9) {
 				t.Fatalf("%s: torque %g N·m at %g rad, %g s", kind, tau, phi, at)
 			}
 			if e := w*w + 250*deep*deep; !(e <= before+1e-9) {
