@@ -29,7 +29,7 @@ func (p *refPlant) holds(t float64, x []float64, scale float64) bool {
 			}
 		}
 		_, slip := p.share(t, x, set, func(i int) float64 { return scale * p.static(i) })
-		return slices.ContainsFunc(slip, func(s float64) bool { return math.Abs(s) > overScale }) == false
+		return !slices.ContainsFunc(slip, func(s float64) bool { return !(math.Abs(s) <= overScale) })
 	}
 	p.rate(t, x)
 	size := 0.0
@@ -131,7 +131,7 @@ func (p *refPlant) enumerate(t float64, x []float64, rest []int) (unique bool) {
 	p.lock()
 	for _, a := range found[1:] {
 		for i, v := range a.f {
-			if math.Abs(v-found[0].f[i]) > 1e-6*(norm(a.f)+norm(found[0].f)) {
+			if !(math.Abs(v-found[0].f[i]) <= 1e-6*(norm(a.f)+norm(found[0].f))) {
 				return false
 			}
 		}

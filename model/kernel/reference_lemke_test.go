@@ -64,7 +64,7 @@ func (l *tableau) less(a int, da float64, b int, db float64) bool {
 			j = 2*l.n + 1
 		}
 		va, vb := ra[j]/da, rb[j]/db
-		if math.Abs(va-vb) > 1e-13*(1+math.Abs(va)) {
+		if !(math.Abs(va-vb) <= 1e-13*(1+math.Abs(va))) {
 			return va < vb
 		}
 	}

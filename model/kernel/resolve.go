@@ -11,7 +11,7 @@ import (
 // within the capacities. What breaks drops from its static to its kinetic torque,
 // and the rest is settled again; what that carries back joins the rest.
 func (k *Kernel) resolve() {
-	rest := k.stuck()
+	rest, returned := k.stuck(), uint64(0) // each returns once at most
 	clear(k.broken)
 	for range k.t.Mc + 1 {
 		k.limits()
@@ -19,8 +19,9 @@ func (k *Kernel) resolve() {
 		again := k.settle(rest)
 		k.limits()
 		k.load()
-		for i := k.wrongWay(); i >= 0; i = k.wrongWay() {
+		for i := k.wrongWay(returned); i >= 0; i = k.wrongWay(returned) {
 			k.set(i, Stuck)
+			returned |= 1 << i
 			k.broken[i], k.fresh[i], again = false, false, true
 		}
 		if !again {
@@ -319,11 +320,14 @@ func (k *Kernel) overloaded() bool {
 
 // wrongWay is the first element that broke away in this instant although the
 // others carry its slip the other way, now that what broke has dropped to its
-// kinetic torque; -1 for none.
-func (k *Kernel) wrongWay() int {
-	k.rates(k.w)
+// kinetic torque, and that has not returned before; -1 for none. What counts is the
+// acceleration of this instant, as in balance, in either form.
+func (k *Kernel) wrongWay(returned uint64) int {
+	m := k.use()
+	mul(k.xd, m.A, k.x)
+	mulAdd(k.xd, m.B, k.w)
 	for i, b := range k.broken {
-		if !b {
+		if !b || returned>>i&1 == 1 {
 			continue
 		}
 		a := k.direction(i) * dotRow(k.t.W, i, k.xd)
