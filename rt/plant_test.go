@@ -156,7 +156,7 @@ func (b *bench) turn(wakeUps int) {
 		if b.page.Reason.Load() != 0 {
 			return
 		}
-		n, _ := b.ticker.Wait()
+		n := b.ticker.Wait()
 		b.Tick(n)
 	}
 }

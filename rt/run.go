@@ -3,8 +3,11 @@ package rt
 import (
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
+
+	"golang.org/x/sys/unix"
 
 	"lockstep/sched"
 )
@@ -13,6 +16,7 @@ import (
 type usage struct {
 	allocs, gcCycles         uint64
 	minorFaults, majorFaults int64
+	thread                   sched.Usage // of the loop's own
 }
 
 // maxDrain bounds how often the drain reads MaxRecv stale frames from a bus:
@@ -31,24 +35,39 @@ func (l *Loop) Run() error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // waits for a collection that is under way
 	l.warmUp()
 	l.drain()
+	l.page.Process.Store(uint64(os.Getpid()))
+	l.page.Thread.Store(uint64(unix.Gettid()))
+	for i, b := range l.buses {
+		l.page.BusFD[i].Store(uint64(b.Fd()))
+	}
 	l.page.State.Store(uint64(Running))
 	l.start = l.usage()
 	err := l.ticker.Start()
-	l.page.StartNs.Store(uint64(l.ticker.Grid().Start))
-	for err == nil && l.reason == NotEnded {
-		var n int64
-		if n, err = l.ticker.Wait(); err == nil {
-			l.Tick(n)
-		}
-		if l.page.Stop.Load() != 0 {
-			l.end(Stopped)
-		}
+	l.grid = l.ticker.Grid()
+	l.page.StartNs.Store(uint64(l.grid.Start))
+	if err == nil && !l.loop() {
+		err = l.ticker.Err()
 	}
 	l.finish()
 	if err != nil {
 		return fmt.Errorf("rt: tick %d: %w", l.k+1, err)
 	}
 	return nil
+}
+
+// loop ticks until the run, and what follows it, is over; false: the ticker
+// failed.
+//
+//go:nosplit
+func (l *Loop) loop() bool {
+	for l.reason == NotEnded || l.left > 0 {
+		n := l.ticker.Wait()
+		if n == 0 {
+			return false
+		}
+		l.Tick(n)
+	}
+	return true
 }
 
 // warmUp touches the code and the data of the plant and the stack of the loop.
@@ -100,12 +119,16 @@ func (l *Loop) usage() usage {
 	runtime.ReadMemStats(&l.mem)
 	u.allocs, u.gcCycles = l.mem.Mallocs, uint64(l.mem.NumGC)
 	u.minorFaults, u.majorFaults = sched.Faults()
+	u.thread.Read()
+	l.times.before = u.thread
 	return u
 }
 
 // finish stores the difference to the first tick, and the frames that the kernel
 // dropped after the last one it delivered, and ends the run.
 func (l *Loop) finish() {
+	var thread sched.Usage
+	thread.Read()
 	minor, major := sched.Faults() // first: reading the runtime's counters may touch new pages
 	runtime.ReadMemStats(&l.mem)
 	p := l.page
@@ -113,6 +136,8 @@ func (l *Loop) finish() {
 	p.GCCycles.Store(uint64(l.mem.NumGC) - l.start.gcCycles)
 	p.MinorFaults.Store(uint64(minor - l.start.minorFaults))
 	p.MajorFaults.Store(uint64(major - l.start.majorFaults))
+	p.Voluntary.Store(uint64(thread.Voluntary - l.start.thread.Voluntary))
+	p.Involuntary.Store(uint64(thread.Involuntary - l.start.thread.Involuntary))
 	overflow := uint64(0)
 	for b, bus := range l.buses {
 		bus.Settle()

@@ -13,8 +13,11 @@ import (
 
 // Thread is what the thread of the loop asks of the host.
 type Thread struct {
-	CPU      int // where it runs, and nothing else of the process; -1: the highest allowed
-	Priority int // of SCHED_FIFO, 1 to 99; 0: none
+	CPU       int   // where it runs, and nothing else of the process; -1: the highest allowed
+	Priority  int   // of SCHED_FIFO, 1 to 99; 0: none
+	Deadline  bool  // SCHED_DEADLINE instead, and SCHED_FIFO where it is refused
+	RuntimeNs int64 // of SCHED_DEADLINE: CPU time in each period, ns; 1024 to PeriodNs
+	PeriodNs  int64 // of SCHED_DEADLINE: period and deadline, ns: the period of the grid
 }
 
 // Missing is something the host does not grant, and the command that helps.

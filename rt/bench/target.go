@@ -113,7 +113,7 @@ func (h *Handover) assemble(page *rt.Page) (*rt.Loop, error) {
 		}
 		buses = append(buses, bus)
 	}
-	ticker, err := sched.NewTimerfd(time.Duration(h.Tables.PeriodNs))
+	ticker, err := sched.NewTimer(sched.Timerfd, time.Duration(h.Tables.PeriodNs), 0)
 	if err != nil {
 		return nil, err
 	}

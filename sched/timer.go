@@ -1,0 +1,187 @@
+package sched
+
+import (
+	"fmt"
+	"os"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The system calls in which a Timer sleeps, by name.
+const (
+	Timerfd   = "timerfd"   // timerfd_create(2): the kernel counts the grid points
+	Nanosleep = "nanosleep" // clock_nanosleep(2): a hard timer for a real-time thread on PREEMPT_RT
+)
+
+// MaxSpin bounds how long before a grid point a Timer may wake up, together with
+// a quarter of the period: a spinning thread keeps its CPU from all others.
+const MaxSpin = time.Millisecond
+
+// byClock in place of the descriptor of a timerfd: sleep in clock_nanosleep.
+const byClock = -2
+
+// quickest is less than any reading of the clock takes, ns: it bounds how often
+// a spin of given length reads it.
+const quickest = 10
+
+// Timer is the Ticker of a run in real time. It sleeps until the absolute
+// instants of the grid, so that it does not drift, in one of two system calls:
+// reading a timerfd, whose expirations the kernel counts, or clock_nanosleep,
+// after which the clock tells how many points have passed. Either way no grid
+// point passes uncounted, however late the thread gets to run.
+//
+// The system calls are raw: the Go runtime takes the thread for one that
+// computes, so it keeps its processor of the runtime while it sleeps and needs
+// nobody to get one at the wake-up. After 10 ms the runtime would preempt such a
+// goroutine at its next function call; Wait and what it calls cannot be
+// preempted (nosplit), and neither may be the loop around it. The price is that
+// the runtime cannot stop the world, nor finish a garbage collection, before the
+// loop ends or makes an ordinary call.
+type Timer struct {
+	fd     int // the timerfd, or byClock
+	grid   Grid
+	spin   int64  // how long before a grid point it wakes up, ns
+	woken  int64  // the last grid point that it has woken up for
+	passed int64  // the last grid point that Wait has counted
+	count  uint64 // what the kernel writes at a read: expirations since the last one
+	spec   unix.ItimerSpec
+	until  unix.Timespec
+	errno  unix.Errno // why Wait failed
+}
+
+// NewTimer returns a ticker of the given period, > 0, that sleeps in the named
+// system call. It wakes up spin before each grid point and then reads the clock
+// until the point has come, so that the way out of the sleep is not seen; 0: not
+// at all, at most a quarter of the period and MaxSpin. Close it.
+func NewTimer(sleep string, period, spin time.Duration) (*Timer, error) {
+	switch {
+	case period <= 0:
+		return nil, fmt.Errorf("sched: period %v is not positive", period)
+	case spin < 0 || spin > min(period/4, MaxSpin):
+		return nil, fmt.Errorf("sched: spin %v: with a period of %v use 0 to %v", spin, period, min(period/4, MaxSpin))
+	case sleep != Timerfd && sleep != Nanosleep:
+		return nil, fmt.Errorf("sched: timer %q: use %s or %s", sleep, Timerfd, Nanosleep)
+	}
+	t := &Timer{fd: byClock, grid: Grid{Period: int64(period)}, spin: int64(spin)}
+	if sleep == Timerfd {
+		fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
+		if err != nil {
+			return nil, fmt.Errorf("sched: timer: %w", os.NewSyscallError("timerfd_create", err))
+		}
+		t.fd = fd
+	}
+	return t, nil
+}
+
+// Start places the grid: point 1 is due one period from now. Wait comes after it.
+func (t *Timer) Start() error {
+	t.woken, t.passed = 0, 0
+	t.grid.Start = Now()
+	if t.fd == byClock {
+		return nil
+	}
+	t.spec.Interval = unix.NsecToTimespec(t.grid.Period)
+	t.spec.Value = unix.NsecToTimespec(t.grid.Due(1) - t.spin)
+	if err := unix.TimerfdSettime(t.fd, unix.TFD_TIMER_ABSTIME, &t.spec, nil); err != nil {
+		return fmt.Errorf("sched: timer of %v: %w", time.Duration(t.grid.Period), os.NewSyscallError("timerfd_settime", err))
+	}
+	return nil
+}
+
+// Wait sleeps until the next grid point and returns how many have passed since
+// the last Wait, >= 1; 0 if the timer failed. A signal neither ends nor shifts it.
+//
+//go:nosplit
+func (t *Timer) Wait() int64 {
+	if (t.woken <= t.passed || Now() >= t.grid.Due(t.woken+1)-t.spin) && !t.sleep() {
+		return 0
+	}
+	last := max(t.woken, t.passed+1)
+	if t.spin > 0 {
+		// Woken late it may be before the last of several points: that one is
+		// left to the next Wait, which sleeps only if a further one was due.
+		if now := t.reach(t.grid.Due(t.passed + 1)); last > t.passed+1 && now < t.grid.Due(last) {
+			last--
+		}
+	}
+	n := last - t.passed
+	t.passed = last
+	return n
+}
+
+// sleep sleeps until the wake-up for the next grid point and notes the last one
+// that a wake-up was due for meanwhile; false: the timer failed.
+//
+//go:nosplit
+func (t *Timer) sleep() bool {
+	var errno unix.Errno
+	for {
+		if t.fd == byClock {
+			t.until = unix.NsecToTimespec(t.grid.Due(t.woken+1) - t.spin)
+			_, _, errno = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+				uintptr(unsafe.Pointer(&t.until)), 0, 0, 0)
+		} else {
+			_, _, errno = unix.RawSyscall(unix.SYS_READ, uintptr(t.fd), uintptr(unsafe.Pointer(&t.count)), unsafe.Sizeof(t.count))
+		}
+		if errno != unix.EINTR { // the instant is absolute: asking again shifts nothing
+			break
+		}
+	}
+	switch {
+	case errno != 0:
+		t.errno = errno
+		return false
+	case t.fd == byClock:
+		t.woken = max(t.woken+1, (Now()+t.spin-t.grid.Start)/t.grid.Period)
+	default:
+		t.woken += int64(t.count)
+	}
+	return true
+}
+
+// reach reads the clock until due, at most spin away, and returns the instant.
+//
+//go:nosplit
+func (t *Timer) reach(due int64) int64 {
+	now := Now()
+	for range t.spin / quickest {
+		if now >= due {
+			break
+		}
+		now = Now()
+	}
+	return now
+}
+
+// Err says why Wait returned 0; nil as long as it did not.
+func (t *Timer) Err() error {
+	switch {
+	case t.errno == 0:
+		return nil
+	case t.fd == byClock:
+		return fmt.Errorf("sched: timer: %w", os.NewSyscallError("clock_nanosleep", t.errno))
+	}
+	return fmt.Errorf("sched: timer: %w", os.NewSyscallError("read", t.errno))
+}
+
+// Now returns the instant, ns on CLOCK_MONOTONIC.
+//
+//go:nosplit
+func (t *Timer) Now() int64 { return Now() }
+
+// Grid returns the grid that Start has placed.
+//
+//go:nosplit
+func (t *Timer) Grid() Grid { return t.grid }
+
+// Close releases the timer: Wait fails from now on.
+func (t *Timer) Close() error {
+	fd := t.fd
+	t.fd = -1
+	if fd == byClock {
+		return nil
+	}
+	return os.NewSyscallError("close", unix.Close(fd))
+}

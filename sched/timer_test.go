@@ -1,0 +1,264 @@
+package sched
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// kinds are the timers, all of which keep the same promises.
+var kinds = []struct {
+	sleep string
+	spin  time.Duration
+}{
+	{Timerfd, 0}, {Nanosleep, 0}, {Timerfd, 100 * time.Microsecond}, {Nanosleep, 100 * time.Microsecond},
+}
+
+// withTimer runs f with each kind of timer, started, of the given period.
+func withTimer(t *testing.T, period time.Duration, f func(t *testing.T, tk *Timer)) {
+	for _, k := range kinds {
+		t.Run(fmt.Sprintf("%s spin %v", k.sleep, k.spin), func(t *testing.T) {
+			tk, err := NewTimer(k.sleep, period, k.spin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tk.Close()
+			if err := tk.Start(); err != nil {
+				t.Fatal(err)
+			}
+			f(t, tk)
+		})
+	}
+}
+
+// point waits once and checks what it says against the clock: point k, the last
+// one counted so far, has passed when Wait returns, and no point that had passed
+// when Wait began is left out. With a spin a timer that is late has counted the
+// points whose wake-up had come, so that the last one may be left to the next
+// Wait.
+func point(t *testing.T, tk *Timer, k int64) int64 {
+	t.Helper()
+	g := tk.Grid()
+	before := tk.Now()
+	n := tk.Wait()
+	after := tk.Now()
+	if n < 1 || tk.Err() != nil {
+		t.Fatalf("Wait = %d, %v", n, tk.Err())
+	}
+	if k += n; g.Due(k) > after || g.Due(k+1) <= before {
+		t.Fatalf("Wait = %d: point %d is due %d ns after the start, Wait lasted from %d to %d ns",
+			n, k, g.Due(k)-g.Start, before-g.Start, after-g.Start)
+	}
+	return n
+}
+
+// The number of points that Wait has returned is the number of points that have
+// passed: never more than the clock says, never less than it said before Wait.
+func TestTimerCountsEveryPointOnce(t *testing.T) {
+	const period = time.Millisecond
+	withTimer(t, period, func(t *testing.T, tk *Timer) {
+		var k, most int64
+		for range 60 {
+			if rand.IntN(3) == 0 { // late on purpose, by no whole number of periods
+				time.Sleep(time.Duration(rand.Int64N(int64(8 * period))))
+			}
+			n := point(t, tk, k)
+			k += n
+			most = max(most, n)
+		}
+		if most < 2 {
+			t.Errorf("slept through several periods, but Wait never returned more than %d", most)
+		}
+	})
+}
+
+// After several hundred points the sum is still what the clock says, and the
+// instants are those of the grid: the error of any one does not add up.
+func TestTimerDoesNotDrift(t *testing.T) {
+	const points = 300
+	withTimer(t, time.Millisecond, func(t *testing.T, tk *Timer) {
+		var k int64
+		for k < points {
+			k += point(t, tk, k)
+		}
+		if g := tk.Grid(); g.Due(k)-g.Start != k*1e6 {
+			t.Errorf("point %d is due %d ns after the start", k, g.Due(k)-g.Start)
+		}
+	})
+}
+
+// interrupt sends a signal that the runtime ignores (SIGURG) to the thread of the
+// caller every 300 us, until the returned function is called, which says how many.
+func interrupt(t *testing.T) (stop func() int) {
+	t.Helper()
+	runtime.LockOSThread()
+	self, end, sent := unix.Gettid(), make(chan bool), make(chan int)
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-end:
+				sent <- n
+				return
+			case <-time.After(300 * time.Microsecond):
+				_ = unix.Tgkill(unix.Getpid(), self, unix.SIGURG)
+			}
+		}
+	}()
+	return func() int {
+		runtime.UnlockOSThread()
+		close(end)
+		return <-sent
+	}
+}
+
+func TestASignalNeitherEndsNorShiftsAWait(t *testing.T) {
+	const period = 10 * time.Millisecond
+	withTimer(t, period, func(t *testing.T, tk *Timer) {
+		stop := interrupt(t)
+		var k int64
+		for k < 15 {
+			k += point(t, tk, k)
+		}
+		if n := stop(); n < 15 {
+			t.Errorf("only %d signals were sent in %d points of %v", n, k, period)
+		}
+	})
+}
+
+func TestTimerStartsAnewAtEachStart(t *testing.T) {
+	withTimer(t, 2*time.Millisecond, func(t *testing.T, tk *Timer) {
+		for range 3 {
+			if err := tk.Start(); err != nil {
+				t.Fatal(err)
+			}
+			point(t, tk, 0)
+			time.Sleep(5 * time.Millisecond) // points that the next Start forgets
+		}
+	})
+}
+
+// A timer that wakes up late between the wake-up and the instant of a point does
+// not wait for it: that point is the next Wait's, together with those that have
+// passed until then.
+func TestSpinDoesNotHoldALatePointBack(t *testing.T) {
+	const period = 20 * time.Millisecond
+	for _, sleep := range []string{Timerfd, Nanosleep} {
+		tk, err := NewTimer(sleep, period, MaxSpin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tk.Close()
+		for _, pause := range []time.Duration{0, period * 5 / 2} {
+			if !lateBeforePoint2(t, tk) {
+				t.Errorf("%s: 20 times Wait, called %v before point 2, ended after it", sleep, MaxSpin*3/4)
+			}
+			time.Sleep(pause)
+			point(t, tk, 1)
+		}
+	}
+}
+
+// lateBeforePoint2 calls the first Wait after the wake-up for point 2, which then
+// returns 1 before that point; false: the host is late whenever it is tried.
+func lateBeforePoint2(t *testing.T, tk *Timer) bool {
+	t.Helper()
+	for range 20 {
+		if err := tk.Start(); err != nil {
+			t.Fatal(err)
+		}
+		due := tk.Grid().Due(2)
+		for Now() < due-int64(MaxSpin)*3/4 {
+		}
+		if n, after := tk.Wait(), Now(); after < due {
+			if n != 1 {
+				t.Errorf("Wait before point 2 = %d", n)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+func TestNewTimerRefuses(t *testing.T) {
+	for _, c := range []struct {
+		sleep        string
+		period, spin time.Duration
+		want         string
+	}{
+		{Timerfd, 0, 0, "period 0s"},
+		{Nanosleep, -time.Second, 0, "period -1s"},
+		{Timerfd, time.Millisecond, 251 * time.Microsecond, "use 0 to 250µs"},
+		{Timerfd, time.Second, 1001 * time.Microsecond, "use 0 to 1ms"},
+		{Nanosleep, time.Second, -1, "spin -1ns"},
+		{"", time.Second, 0, `timer "": use timerfd or nanosleep`},
+	} {
+		tk, err := NewTimer(c.sleep, c.period, c.spin)
+		if err == nil {
+			tk.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("NewTimer(%q, %v, %v): %v, want: %s", c.sleep, c.period, c.spin, err, c.want)
+		}
+	}
+}
+
+func TestWaitAfterCloseFailsAndErrSaysHow(t *testing.T) {
+	withTimer(t, time.Millisecond, func(t *testing.T, tk *Timer) {
+		point(t, tk, 0)
+		if err := tk.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := tk.Wait(); n != 0 || tk.Err() == nil || !strings.Contains(tk.Err().Error(), "read: bad file descriptor") {
+			t.Errorf("Wait on a closed timer = %d, %v", n, tk.Err())
+		}
+	})
+}
+
+func TestTickersDoNotAllocate(t *testing.T) {
+	v := NewVirtual(time.Millisecond)
+	for k := int64(1); k < 1000; k += 10 {
+		v.Miss(k, 3)
+	}
+	tickers := []Ticker{v}
+	for _, k := range kinds {
+		tk, err := NewTimer(k.sleep, 400*time.Microsecond, k.spin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tk.Close()
+		tickers = append(tickers, tk)
+	}
+	for _, c := range tickers {
+		if n := testing.AllocsPerRun(5, func() { _ = c.Start() }); n != 0 {
+			t.Errorf("%T.Start allocates %v times", c, n)
+		}
+		if n := testing.AllocsPerRun(100, func() {
+			_ = c.Wait()
+			_ = c.Now() - c.Grid().Due(1)
+		}); n != 0 {
+			t.Errorf("%T.Wait allocates %v times", c, n)
+		}
+	}
+	var u Usage
+	if n := testing.AllocsPerRun(100, func() { Now(); Faults(); u.Read() }); n != 0 {
+		t.Errorf("Now, Faults and Usage.Read allocate %v times", n)
+	}
+}
+
+func BenchmarkNow(b *testing.B) {
+	for b.Loop() {
+		Now()
+	}
+}
+
+func BenchmarkUsage(b *testing.B) {
+	var u Usage
+	for b.Loop() {
+		u.Read()
+	}
+}
