@@ -23,6 +23,10 @@ type Plant interface {
 const MaxRecv = 256
 
 // Loop is a run: it receives, steps and sends at every point of the grid.
+//
+// Every function that a tick calls is //go:nosplit: it has no check of the stack,
+// so that the Go scheduler finds no place to take its processor away. See the
+// comment in package kernel on what that asks of the code.
 type Loop struct {
 	U []float64 // m, inputs of the next step
 	Y []float64 // p, outputs of the last step
@@ -33,14 +37,22 @@ type Loop struct {
 	maps   []*sigmap.Map // one per bus
 	ticker sched.Ticker
 	page   *Page
+	grid   sched.Grid // of ticker
 
-	k       int64       // last grid point served
+	k       int64       // last grid point stepped to
+	owed    int64       // grid points passed since, not stepped over yet
 	reason  Reason      // why the run is over
+	left    int64       // grid points for which the safe values are still sent after that
+	safe    bool        // the bus carries the safe values
+	urgent  bool        // all frames go out at the next served point, due or not
 	firstRx []int       // per bus, index in Page.LastRx of its first message
+	firstTx []int       // per bus, index in Page.TxCount of its first message
 	base    []can.Stats // per bus, counts at the first tick
 	down    uint64      // can.Stats.Down of all buses at the last tick
 	frames  [MaxRecv]can.Frame
 	frame   can.Frame
+	watch   supervision
+	times   times
 	start   usage
 	mem     runtime.MemStats
 }
@@ -52,20 +64,28 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	m, q := p.Dims()
 	l := &Loop{
 		U: make([]float64, m), Y: make([]float64, q),
-		cfg: cfg, plant: p, buses: buses, maps: maps, ticker: tk, page: page,
+		cfg: cfg, plant: p, buses: buses, maps: maps, ticker: tk, page: page, grid: tk.Grid(),
 		base: make([]can.Stats, len(buses)),
 	}
 	if err := l.validate(); err != nil {
 		return nil, err
 	}
-	n := 0
+	rx, tx := 0, 0
 	for _, mp := range maps {
-		l.firstRx = append(l.firstRx, n)
-		n += len(mp.Rx)
+		l.firstRx, l.firstTx = append(l.firstRx, rx), append(l.firstTx, tx)
+		rx += len(mp.Rx)
+		tx += len(mp.Tx)
 	}
-	if n > MaxRx {
-		return nil, fmt.Errorf("rt: %d messages are received, the page follows %d", n, MaxRx)
+	switch {
+	case rx > MaxRx:
+		return nil, fmt.Errorf("rt: %d messages are received, the page follows %d", rx, MaxRx)
+	case tx > MaxTx:
+		return nil, fmt.Errorf("rt: %d messages are sent, the page follows %d", tx, MaxTx)
 	}
+	if l.cfg.Budget == 0 {
+		l.cfg.Budget = cfg.Period / 2
+	}
+	l.times.real = len(buses) > 0
 	copy(l.U, cfg.Start)
 	return l, nil
 }
@@ -83,6 +103,12 @@ func (l *Loop) validate() error {
 		return fmt.Errorf("rt: %d start values for the plant's %d inputs", len(l.cfg.Start), len(l.U))
 	case p > MaxOutputs:
 		return fmt.Errorf("rt: the plant has %d outputs, the page shows %d", p, MaxOutputs)
+	case l.cfg.Budget < 0:
+		return fmt.Errorf("rt: budget %v of a tick is negative", l.cfg.Budget)
+	case l.cfg.Safe.Values != nil && (len(l.cfg.Safe.Values) != p || l.cfg.Safe.Ticks < 1):
+		return fmt.Errorf("rt: %d safe values for the plant's %d outputs, for %d grid points", len(l.cfg.Safe.Values), p, l.cfg.Safe.Ticks)
+	case len(l.buses) > MaxBuses:
+		return fmt.Errorf("rt: %d buses, the page follows %d", len(l.buses), MaxBuses)
 	case len(l.maps) != len(l.buses):
 		return fmt.Errorf("rt: %d signal maps for %d buses", len(l.maps), len(l.buses))
 	}
@@ -101,48 +127,83 @@ func (l *Loop) validate() error {
 // Lost points are made up for after the receive, so that under Skip and CatchUp
 // a command that arrived during the gap drives the lost points too: when in the
 // gap it came is not known.
+//
+//go:nosplit
 func (l *Loop) Tick(n int64) {
-	woke, began := l.ticker.Now(), sched.Now()
-	if n = l.admit(woke, n); n > 0 {
-		l.receive()
-		for i := range n {
-			l.step()
-			if l.reason == NonFinite {
-				break
-			}
-			l.send(i == n-1 || l.cfg.Overrun.Policy == CatchUp)
-		}
+	woke := l.ticker.Now()
+	l.times.begin()
+	if l.reason != NotEnded {
+		l.farewell(n)
+		return
 	}
+	first := l.k + l.owed + 1
+	n = l.admit(woke, n)
+	l.receive()
+	l.times.mark(Receive)
+	if l.reason == NotEnded {
+		l.serve(n)
+	}
+	l.supervise()
 	l.publish()
-	l.page.Work.Record(sched.Now() - began)
+	l.account(woke, first, n)
 }
 
 // admit counts the missed points and the lateness of each point passed, at most
-// maxOverrun+1 of them, and returns how many to serve, 0 if the policy ends the
-// run. Points after the last tick asked for are not missed.
+// maxOverrun+1 of them, and returns how many of them belong to the run: points
+// after the last tick asked for are not missed.
+//
+//go:nosplit
 func (l *Loop) admit(woke, n int64) int64 {
+	before := l.k + l.owed
 	if l.cfg.Ticks > 0 {
-		n = min(n, l.cfg.Ticks-l.k)
+		n = min(n, l.cfg.Ticks-before)
 	}
 	for i := range min(n, maxOverrun+1) {
-		l.page.Late.Record(woke - l.ticker.Grid().Due(l.k+1+i))
+		l.page.Late.Record(woke - l.grid.Due(before+1+i))
 	}
 	lost := max(0, n-1)
-	l.page.Missed.Add(uint64(lost))
+	l.page.Missed.Store(l.page.Missed.Load() + uint64(lost))
 	switch {
-	case lost > 0 && l.cfg.Overrun.Policy == Stop:
+	case lost == 0:
+	case l.cfg.Overrun.Policy == Stop:
 		l.end(MissedTick)
+	case l.cfg.Overrun.Policy == Safe:
+		l.goSafe(MissedTick)
 	case lost > int64(l.cfg.Overrun.Max):
-		l.end(MissedLimit)
-	}
-	if l.reason != NotEnded {
-		return 0
+		l.goSafe(MissedLimit)
 	}
 	return n
 }
 
+// serve steps the plant over the n points passed, and those still owed, and sends
+// the frames due at the last one; those of the lost ones as the policy says. A
+// wake-up steps over maxOverrun points at most.
+//
+//go:nosplit
+func (l *Loop) serve(n int64) {
+	l.owed += n
+	now := l.k + l.owed
+	for range maxOverrun + 1 {
+		if l.owed == 0 || l.reason != NotEnded {
+			break
+		}
+		l.owed--
+		l.step()
+		l.times.mark(Step)
+		if l.owed > 0 && l.reason == NotEnded {
+			l.send(l.k, l.cfg.Overrun.Policy == CatchUp && !l.safe)
+			l.times.mark(Send)
+		}
+	}
+	l.send(now, true)
+	l.times.mark(Send)
+	l.page.Behind.Store(uint64(l.owed))
+}
+
 // receive decodes what has come in, at most MaxRecv frames per bus, into U. What
 // comes in before grid point k is answered at k.
+//
+//go:nosplit
 func (l *Loop) receive() {
 	for b, bus := range l.buses {
 		n := bus.Recv(l.frames[:])
@@ -156,6 +217,7 @@ func (l *Loop) receive() {
 	}
 }
 
+//go:nosplit
 func (l *Loop) decode(b int, f *can.Frame) {
 	i, result := l.maps[b].Decode(l.U, f)
 	switch result {
@@ -172,6 +234,8 @@ func (l *Loop) decode(b int, f *can.Frame) {
 }
 
 // step takes the plant to the next grid point.
+//
+//go:nosplit
 func (l *Loop) step() {
 	l.k++
 	l.plant.Step(l.Y, l.U)
@@ -188,25 +252,47 @@ func (l *Loop) step() {
 	}
 }
 
-// send encodes the frames that are due at this grid point and hands them to
-// their bus; those of a lost point are only counted.
-func (l *Loop) send(served bool) {
+// send encodes the frames that are due at grid point k and hands them to their
+// bus; those of a lost point are only counted. In the safe state, and when the
+// plant has broken, they carry the safe values; where there are none the bus falls
+// silent.
+//
+//go:nosplit
+func (l *Loop) send(k int64, served bool) {
+	y := l.Y
+	if l.safe || l.reason == NonFinite {
+		y = l.cfg.Safe.Values
+	}
+	if y == nil || l.reason == NonFinite && l.left == 0 {
+		return
+	}
 	for b, m := range l.maps {
+		first := l.firstTx[b]
 		for i := range m.Tx {
 			switch {
-			case !m.Tx[i].Due(l.k):
+			case !m.Tx[i].Due(k) && !(l.urgent && served):
+				continue
 			case !served:
-				l.page.TxLost.Add(1)
-			case !m.Encode(&l.frame, i, l.Y):
-				l.page.TxRefused.Add(1)
+				l.page.TxLost.Store(l.page.TxLost.Load() + 1)
+				l.times.late.Unsent.add(first + i)
+				continue
+			case !m.Encode(&l.frame, i, y):
+				l.page.TxRefused.Store(l.page.TxRefused.Load() + 1)
 			case l.buses[b].Send(&l.frame):
-				l.page.TxFrames.Add(1)
+				l.page.TxFrames.Store(l.page.TxFrames.Load() + 1)
+				l.times.late.Sent.add(first + i)
 			}
+			l.page.TxCount[first+i].Store(m.Tx[i].Count)
 		}
+	}
+	if served {
+		l.urgent = false
 	}
 }
 
 // publish writes the counters that others keep, and the outputs, to the page.
+//
+//go:nosplit
 func (l *Loop) publish() {
 	var s can.Stats
 	var saturated uint64
@@ -237,12 +323,4 @@ func (l *Loop) publish() {
 	p.Ticks.Store(uint64(l.k))
 	p.SimNs.Store(uint64(l.k * int64(l.cfg.Period)))
 	p.publish(l.k, l.Y)
-}
-
-// end ends the run; the first reason stays.
-func (l *Loop) end(r Reason) {
-	if l.reason == NotEnded {
-		l.reason = r
-		l.page.Reason.Store(uint64(r))
-	}
 }

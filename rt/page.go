@@ -14,13 +14,15 @@ import (
 
 const (
 	pageMagic   = 0x6c6f636b73746570 // "lockstep"
-	pageVersion = 2                  // of the layout of Page; a change of a field changes it
+	pageVersion = 3                  // of the layout of Page; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant the page shows: a plant of 20
 	// clutches has 60 for them and some tens of its own.
 	MaxOutputs = 256
 	// MaxRx is how many received messages the page follows, over all buses.
 	MaxRx = 256
+	// MaxBuses is how many buses a run can have.
+	MaxBuses = 16
 )
 
 // State says where a run is.
@@ -36,21 +38,26 @@ const (
 // Reason says why a run has ended.
 type Reason uint64
 
-// The reasons. Done and Stopped are clean ends, the others break the policy.
+// The reasons. Done, Stopped and Shutdown are clean ends, the others break the
+// policy.
 const (
-	NotEnded    Reason = iota
-	Done               // the ticks asked for are served
-	Stopped            // Page.Stop was set
-	MissedTick         // a tick was missed under the policy Stop
-	MissedLimit        // more ticks were missed at once than the policy allows
-	NonFinite          // a state of the plant is no longer a number: Page.FaultState
-	TimerFailed        // the ticker gave an error
+	NotEnded       Reason = iota
+	Done                  // the ticks asked for are served
+	Stopped               // Page.Stop was StopPlanned
+	Shutdown              // Page.Stop was StopShutdown
+	MissedTick            // a tick was missed under the policy Stop or Safe
+	MissedLimit           // more ticks were missed at once than the policy allows
+	NonFinite             // a state of the plant is no longer a number: Page.FaultState
+	TimerFailed           // the ticker gave an error
+	SupervisorGone        // the supervisor has ended
+	BusLost               // a bus was down or off
 )
 
 // String returns the reason as the end of a sentence.
 func (r Reason) String() string {
-	names := [...]string{"the run has not ended", "done", "stopped", "a tick was missed",
-		"more ticks were missed at once than the policy allows", "a state is no longer finite", "the timer failed"}
+	names := [...]string{"the run has not ended", "done", "stopped", "stopped: the host shuts down", "a tick was missed",
+		"more ticks were missed at once than the policy allows", "a state is no longer finite", "the timer failed",
+		"the supervisor has ended", "a bus was down or off"}
 	if r < Reason(len(names)) {
 		return names[r]
 	}
@@ -58,25 +65,42 @@ func (r Reason) String() string {
 }
 
 // Clean says that the run ended as it was asked to.
-func (r Reason) Clean() bool { return r == Done || r == Stopped }
+func (r Reason) Clean() bool { return r == Done || r == Stopped || r == Shutdown }
+
+// What Page.Stop asks for.
+const (
+	StopPlanned  = 1
+	StopShutdown = 2
+)
 
 // Page is what the loop tells the world: a fixed layout of 8-byte words in
 // memory that two processes share. The loop writes it, anyone reads it, with
-// atomic loads; only Stop goes the other way. A run without a second process
-// uses new(Page).
+// atomic loads; only the first three words go the other way. A run without a
+// second process uses new(Page).
 type Page struct {
 	magic, version, size uint64
 
-	Stop atomic.Uint64 // not 0: end after this tick; the only word that others write
+	Stop       atomic.Uint64 // not 0: end after this tick; StopPlanned or StopShutdown
+	Supervisor atomic.Uint64 // process id of the supervisor; 0: there is none
+	BusOff     atomic.Uint64 // not 0: a controller has said that it is off the bus
 
 	State  atomic.Uint64 // a State
-	Reason atomic.Uint64 // a Reason
+	Reason atomic.Uint64 // a Reason; the safe values may follow it for some ticks
+
+	SafeReason atomic.Uint64 // the Reason for the safe state; 0: the run is not in it
+	SafeTick   atomic.Uint64 // the grid point at which it began
+
+	Process atomic.Uint64           // process id of the target
+	Thread  atomic.Uint64           // thread id of the loop
+	CPU     atomic.Uint64           // 1 + the CPU it has asked for; 0: none
+	BusFD   [MaxBuses]atomic.Uint64 // descriptors of the buses in the target
 
 	FaultState atomic.Uint64 // index of the state that became non-finite; valid under NonFinite
 
 	StartNs     atomic.Uint64 // grid point 0, ns on CLOCK_MONOTONIC; 0: the grid is not placed yet
 	Ticks       atomic.Uint64 // grid points served, lost ones included: the index of the last
 	Missed      atomic.Uint64 // grid points whose tick came after the next one was due
+	Behind      atomic.Uint64 // grid points passed that the plant has not been stepped over yet; 0 but after a long stop in the safe state
 	SimNs       atomic.Uint64 // simulated time: Ticks · period, ns
 	LagBits     atomic.Uint64 // see LagMax
 	Events      atomic.Uint64 // of the plant, running count; see Watch
@@ -102,11 +126,17 @@ type Page struct {
 	GCCycles    atomic.Uint64 // collections, likewise
 	MinorFaults atomic.Uint64 // page faults, likewise
 	MajorFaults atomic.Uint64
+	Voluntary   atomic.Uint64 // switches of the loop's thread, likewise: it slept
+	Involuntary atomic.Uint64 // and: something else was given its CPU
+
+	TxCount [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: the next value of its counter
 
 	LastRx [MaxRx]atomic.Uint64 // per message of Map.Rx, bus after bus: the tick that last read one of full length; 0: none
 
 	Late sched.Histogram // of each grid point passed: from its due time to the wake-up, ns; one entry per tick, missed ones included
 	Work sched.Histogram // from the wake-up to the return of the last send, ns
+
+	ledger ledger // see ReadLate
 
 	seq   atomic.Uint64 // odd while the outputs are being written
 	yTick uint64
@@ -172,9 +202,13 @@ func mapPage(f *os.File) (*Page, error) {
 }
 
 // LagMax returns the largest lag so far, s.
+//
+//go:nosplit
 func (p *Page) LagMax() float64 { return math.Float64frombits(p.LagBits.Load()) }
 
 // publish writes the outputs of a tick.
+//
+//go:nosplit
 func (p *Page) publish(tick int64, y []float64) {
 	p.seq.Add(1)
 	atomic.StoreUint64(&p.yTick, uint64(tick))

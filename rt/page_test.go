@@ -66,7 +66,7 @@ func TestMapPageRefusesWhatIsNoPage(t *testing.T) {
 		f    *os.File
 		want string
 	}{
-		{page(func(p *Page) { p.version++ }), "version 3; wanted"},
+		{page(func(p *Page) { p.version++ }), "version 4; wanted"},
 		{page(func(p *Page) { p.magic = 0 }), "is marked 0x0"},
 		{page(func(p *Page) { p.size-- }), "is marked"},
 		{file(0), "it is not a page"},
@@ -171,15 +171,15 @@ func TestPageDoesNotAllocate(t *testing.T) {
 }
 
 func TestReasonsReadAsSentences(t *testing.T) {
-	for r := NotEnded; r <= TimerFailed; r++ {
-		if strings.HasPrefix(r.String(), "reason") || r.Clean() != (r == Done || r == Stopped) {
+	for r := NotEnded; r <= BusLost; r++ {
+		if strings.HasPrefix(r.String(), "reason") || r.Clean() != (r == Done || r == Stopped || r == Shutdown) {
 			t.Errorf("reason %d is %q, clean %t", uint64(r), r, r.Clean())
 		}
 	}
 	if got := Reason(99).String(); got != "reason 99" {
 		t.Errorf("reason 99 is %q", got)
 	}
-	for o, want := range map[Overrun]string{{}: "stop", {Skip, 20}: "skip 20", {CatchUp, 3}: "catchup 3", {Policy(9), 0}: "policy 9"} {
+	for o, want := range map[Overrun]string{{}: "stop", {Policy: Safe}: "safe", {Skip, 20}: "skip 20", {CatchUp, 3}: "catchup 3", {Policy(9), 0}: "policy 9"} {
 		if o.String() != want {
 			t.Errorf("%#v reads %q, want %q", o, o.String(), want)
 		}

@@ -32,12 +32,16 @@ type integrator struct {
 	lag     float64 // s, what it reports
 	failsAt float64 // the step at which its state is lost, 0: never
 	resets  int
+	during  func(step int) // what happens in a step; nil: nothing
 }
 
 func (p *integrator) Dims() (m, q int) { return 1, outputs }
 
 func (p *integrator) Step(y, u []float64) {
 	p.steps++
+	if p.during != nil {
+		p.during(int(p.steps))
+	}
 	if p.steps == p.failsAt {
 		p.x = math.NaN()
 	}
@@ -149,11 +153,11 @@ func pair(t testing.TB) (target, unit *can.Bus) {
 	return buses[0], buses[1]
 }
 
-// turn waits for the ticker and ticks, until the run is over or the given number
-// of wake-ups.
+// turn waits for the ticker and ticks, until the run and what follows it is over
+// or the given number of wake-ups.
 func (b *bench) turn(wakeUps int) {
 	for range wakeUps {
-		if b.page.Reason.Load() != 0 {
+		if b.page.Reason.Load() != 0 && b.left <= 0 {
 			return
 		}
 		n := b.ticker.Wait()
