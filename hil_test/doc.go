@@ -2,7 +2,9 @@
 // whom, and the command with a real CAN stack, real control units and witnesses
 // that are not ours. It holds nothing that the product needs.
 //
-// The tests named TestLab... run in the vcan lab (the script vcan): user-mode
-// Linux, whose kernel has SocketCAN. Where it is missing they are skipped with a
-// reason; hil_test/all installs it and takes a skip for a failure.
+// The tests named TestLab... run in a lab. The script vcan is user-mode Linux,
+// whose kernel has SocketCAN; the script preempt_rt is QEMU with a PREEMPT_RT
+// kernel and two emulated CAN cards, for the tests named TestLabPreemptRT... Where
+// a lab is missing they are skipped with a reason; hil_test/all installs it and
+// takes a skip for a failure.
 package hiltest

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,7 +17,7 @@ import (
 
 // Variables that the tests outside of the lab hand to themselves inside.
 const (
-	insideVar  = "LOCKSTEP_LAB"        // set inside
+	insideVar  = "LOCKSTEP_LAB"        // the lab
 	commandVar = "LOCKSTEP_LAB_BINARY" // path of the lockstep command
 	senderVar  = "LOCKSTEP_LAB_SENDER" // set: be the sender of sender_test.go
 )
@@ -66,17 +67,34 @@ func announce() {
 	fmt.Fprintf(terminal, "%sThese, and the socket tests of io/can where the kernel has no CAN, need hil_test/all.\n", strings.Join(unavailable, ""))
 }
 
-// inLab reports whether the test runs inside the lab. Outside it runs the same
-// test inside, takes over its result, and reports false: the test then returns.
-// It skips where the lab or one of the programs the test needs is missing.
+// machine is a lab: a script beside this file that runs a command in it.
+type machine struct {
+	script string
+	limit  time.Duration // of a boot and what is done in it, real time
+	needs  []string      // programs; nil: the script itself tells, with -install
+}
+
+var (
+	vcanLab = machine{"vcan", 120 * time.Second, []string{"linux.uml", "ip", "insmod"}}
+	rtLab   = machine{"preempt_rt", 300 * time.Second, nil}
+)
+
+// inLab reports whether the test runs inside the vcan lab. Outside it runs the
+// same test inside, takes over its result, and reports false: the test then
+// returns. It skips where the lab or one of the programs the test needs is missing.
 func inLab(t *testing.T, needs ...string) bool {
 	t.Helper()
-	if os.Getenv(insideVar) != "" {
+	return inside(t, vcanLab, needs...)
+}
+
+func inside(t *testing.T, m machine, needs ...string) bool {
+	t.Helper()
+	if os.Getenv(insideVar) == m.script {
 		return true
 	}
-	requireLab(t, needs...)
+	m.require(t, needs...)
 	t.Setenv(commandVar, command(t))
-	out := lab(t, ".", os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=100s")
+	out := m.run(t, ".", os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout="+(m.limit-20*time.Second).String())
 	if names := skipped(out); names != nil {
 		t.Fatalf("skipped in the lab, where nothing may be: %v", names)
 	}
@@ -85,14 +103,19 @@ func inLab(t *testing.T, needs ...string) bool {
 
 func requireLab(t *testing.T, needs ...string) {
 	t.Helper()
+	vcanLab.require(t, needs...)
+}
+
+func (m machine) require(t *testing.T, needs ...string) {
+	t.Helper()
 	if testing.Short() {
-		skip(t, "boots the vcan lab: not with -short")
+		skip(t, "boots the "+m.script+" lab: not with -short")
 	}
 	packages := map[string]string{
 		"linux.uml": "user-mode-linux", "candump": "can-utils", "cansend": "can-utils",
 		"ip": "iproute2", "insmod": "kmod", "rmmod": "kmod",
 	}
-	for _, program := range append([]string{"linux.uml", "ip", "insmod"}, needs...) {
+	for _, program := range append(slices.Clone(m.needs), needs...) {
 		if program == "python3-can" {
 			if err := exec.Command("/usr/bin/python3", "-c", "import can").Run(); err != nil {
 				skip(t, "python3-can is missing: apt-get install python3-can")
@@ -103,21 +126,27 @@ func requireLab(t *testing.T, needs ...string) {
 			skip(t, program+" is missing: apt-get install "+packages[program])
 		}
 	}
+	if m.needs != nil {
+		return
+	}
+	if out, err := exec.Command("./"+m.script, "-install").CombinedOutput(); err != nil {
+		skip(t, strings.TrimSpace(string(out)))
+	}
 }
 
-// lab runs a command inside the lab, in a folder, and returns what it printed.
+// run runs a command inside the lab, in a folder, and returns what it printed.
 // The test fails if the command fails.
-func lab(t *testing.T, folder string, command ...string) string {
+func (m machine) run(t *testing.T, folder string, command ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), m.limit+30*time.Second)
 	defer cancel()
-	script, err := filepath.Abs("vcan")
+	script, err := filepath.Abs(m.script)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(ctx, script, command...)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), insideVar+"=1", "LAB_TIMEOUT=120")
+	cmd.Env = append(os.Environ(), insideVar+"="+m.script, fmt.Sprintf("LAB_TIMEOUT=%.0f", m.limit.Seconds()))
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // ends the lab, too
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()

@@ -25,12 +25,12 @@ func testInLab(t *testing.T, folder, tests string) {
 	}
 	// Its tests count as passed; see results.py.
 	t.Logf("in the lab run the tests of lockstep/%s", filepath.Join("hil_test", folder))
-	out := lab(t, folder, path, "-test.v", "-test.run="+tests, "-test.timeout=100s")
+	out := vcanLab.run(t, folder, path, "-test.v", "-test.run="+tests, "-test.timeout=100s")
 	names := skipped(out)
 	if names == nil {
 		return
 	}
-	out = lab(t, folder, "bash", "-c", withoutCAN+`; exec "$@"`, "-",
+	out = vcanLab.run(t, folder, "bash", "-c", withoutCAN+`; exec "$@"`, "-",
 		path, "-test.v", "-test.run=^("+strings.Join(names, "|")+")$", "-test.timeout=100s")
 	if again := skipped(out); again != nil {
 		t.Errorf("skipped with CAN and without: %v", again)

@@ -1,0 +1,83 @@
+package hiltest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// labs are all of them; each script keeps the same promises.
+var labs = []machine{vcanLab, rtLab}
+
+// direct runs a lab's script and returns what it leaves behind.
+func (m machine) direct(t *testing.T, environment []string, command ...string) (code int, out, err string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command("./"+m.script, command...)
+	cmd.Env = append(os.Environ(), environment...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+}
+
+func TestLabScriptPassesOnOutputStatusFolderAndEnvironment(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range labs {
+		t.Run(m.script, func(t *testing.T) {
+			m.require(t)
+			code, stdout, stderr := m.direct(t, []string{"LAB_TEST=a 'b' $c"},
+				"bash", "-c", `pwd; echo "$LAB_TEST"; echo "$1"; cat; echo trouble >&2; exit 7`, "-", `an "argument" $x`)
+			if want := here + "\na 'b' $c\nan \"argument\" $x\n"; code != 7 || stdout != want || stderr != "trouble\n" {
+				t.Errorf("exit %d, stdout %q, stderr %q; want 7, %q and %q", code, stdout, stderr, want, "trouble\n")
+			}
+		})
+	}
+}
+
+func TestLabScriptHasTwoBusesForCANFD(t *testing.T) {
+	requireLab(t, "candump", "cansend")
+	_, stdout, _ := vcanLab.direct(t, nil, "bash", "-c", `
+		candump -L -T 1000 vcan0 vcan1 & sleep 0.3
+		cansend vcan0 123#1122; cansend vcan1 00000123##11122334455; wait`)
+	for _, want := range []string{"vcan0 123#1122\n", "vcan1 00000123##5"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("candump did not see %q:\n%s", want, stdout)
+		}
+	}
+}
+
+func TestLabScriptEndsWhatTakesTooLongAndCleansUp(t *testing.T) {
+	for _, m := range labs {
+		t.Run(m.script, func(t *testing.T) {
+			m.require(t)
+			dir := t.TempDir()
+			code, _, stderr := m.direct(t, []string{"LAB_TIMEOUT=4", "TMPDIR=" + dir}, "sleep", "1000")
+			if code != 124 || !strings.Contains(stderr, "stopped after 4 s (LAB_TIMEOUT)") {
+				t.Errorf("exit %d, stderr %q; want 124 and the reason", code, stderr)
+			}
+			if left, _ := filepath.Glob(dir + "/*"); left != nil {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestScriptSaysWhatIsMissing(t *testing.T) {
+	for m, want := range map[string]string{
+		"vcan":       "vcan: linux.uml is missing: apt-get install user-mode-linux\n",
+		"preempt_rt": "preempt_rt: qemu-system-x86_64 is missing: apt-get install qemu-system-x86\n",
+	} {
+		code, _, stderr := machine{script: m}.direct(t, []string{"PATH=/nowhere"}, "true")
+		if code != 3 || stderr != want {
+			t.Errorf("exit %d, stderr %q; want 3 and %q", code, stderr, want)
+		}
+	}
+}
