@@ -4,52 +4,60 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// Probe asks for what Enter takes, and for a real-time kernel, and keeps
-// nothing: it returns what the host would refuse to a child of this process.
+// Probe asks for what Enter, HoldLatency and RaiseTimers take, and for a real-time
+// kernel, and keeps nothing: it returns what the host would refuse to a child of
+// this process.
 func Probe(t Thread) []Missing {
+	t = t.Choose()
 	missing, fifo := probe("/", t)
-	if fifo && t.Priority > 0 {
-		if err := t.tryFIFO(); err != nil {
-			missing = append(missing, missingFIFO(t.Priority, err.Error()))
+	if !fifo { // said already, with the limit
+		t.Priority = 0
+	}
+	missing = append(missing, onThread(t.try)...)
+	f, m := HoldLatency()
+	if m != nil {
+		missing = append(missing, *m)
+	} else if f != nil {
+		f.Close()
+	}
+	if t.Sleep != Nanosleep {
+		restore, m := RaiseTimers(t.CPU, min(t.Priority+1, 99))
+		if restore(); m != nil {
+			missing = append(missing, *m)
 		}
 	}
 	return missing
 }
 
-// tryFIFO asks the kernel for the priority with a thread that ends right after,
-// because limits and capabilities do not say everything: a control group may
-// have no real-time share.
-func (t Thread) tryFIFO() error {
-	answer := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		err := t.enterFIFO(0)
-		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Flags: unix.SCHED_FLAG_RESET_ON_FORK}, 0)
-		answer <- err
-	}()
-	return <-answer
+// try asks the kernel for the CPU and the policy with the calling thread, because
+// limits and capabilities do not say everything: a control group may be without
+// the CPU, or have no real-time share.
+func (t Thread) try() (missing []Missing) {
+	if err := moveTo(t.CPU); err != nil {
+		missing = append(missing, missingCPU(t.CPU, reason(err), online("/")))
+	}
+	return append(missing, t.enterPolicy()...)
 }
 
 // probe reads the rights from the files below root, "/" on the host itself;
 // fifo says that nothing in them speaks against the priority.
 func probe(root string, t Thread) (missing []Missing, fifo bool) {
-	status := fields(filepath.Join(root, "proc/self/status"))
+	status := fields(filepath.Join(root, "proc/thread-self/status"))
 	caps, _ := strconv.ParseUint(status["CapEff"], 16, 64)
 	limits := readLimits(filepath.Join(root, "proc/self/limits"))
 
 	allowed := parseCPUs(status["Cpus_allowed_list"])
-	switch {
-	case t.CPU >= 0 && !allowed.IsSet(t.CPU):
-		missing = append(missing, missingCPU(t.CPU, fmt.Sprintf("the process may use %q", status["Cpus_allowed_list"]), online(root)))
-	case allowed.Count() == 1:
-		missing = append(missing, missingAlone(highest(&allowed), online(root)))
+	if t.CPU >= 0 {
+		allowed.Clear(t.CPU)
+	}
+	if allowed.Count() == 0 {
+		missing = append(missing, missingAlone(t.CPU, online(root)))
 	}
 
 	fifo = caps&(1<<unix.CAP_SYS_NICE) != 0 || limits["Max realtime priority"] >= uint64(t.Priority)
@@ -61,13 +69,19 @@ func probe(root string, t Thread) (missing []Missing, fifo bool) {
 	if limit := limits["Max locked memory"]; caps&(1<<unix.CAP_IPC_LOCK) == 0 && limit < max(size, 1)<<10 {
 		missing = append(missing, missingMemory(fmt.Sprintf("the limit is %d kB", limit>>10)))
 	}
-	if text, err := os.ReadFile(filepath.Join(root, "sys/kernel/realtime")); err != nil || strings.TrimSpace(string(text)) != "1" {
+	if !realtime(root) {
 		missing = append(missing, Missing{
 			What: "the kernel is not PREEMPT_RT",
 			Help: "boot a PREEMPT_RT kernel (Debian: apt-get install linux-image-rt-amd64)",
 		})
 	}
 	return missing, fifo
+}
+
+// capable tells whether the calling thread has a capability, capabilities(7).
+func capable(bit int) bool {
+	caps, err := strconv.ParseUint(fields("/proc/thread-self/status")["CapEff"], 16, 64)
+	return err == nil && caps&(1<<bit) != 0
 }
 
 // fields reads a file of lines "Name: value" as /proc/PID/status is; a file that
@@ -101,24 +115,4 @@ func readLimits(path string) map[string]uint64 {
 		}
 	}
 	return limits
-}
-
-// parseCPUs reads a list of CPUs as the kernel writes it: "0-2,5".
-func parseCPUs(list string) unix.CPUSet {
-	var set unix.CPUSet
-	for _, part := range strings.Split(list, ",") {
-		lo, hi, span := strings.Cut(strings.TrimSpace(part), "-")
-		first, err := strconv.Atoi(lo)
-		last := first
-		if err == nil && span {
-			last, err = strconv.Atoi(hi)
-		}
-		if err != nil {
-			continue
-		}
-		for cpu := first; cpu <= min(last, len(set)*64-1); cpu++ {
-			set.Set(cpu)
-		}
-	}
-	return set
 }

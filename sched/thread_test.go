@@ -19,6 +19,7 @@ import (
 // entered is what a child process says about itself after Enter, from the
 // kernel's own files.
 type entered struct {
+	At       Thread // as chosen
 	Missing  []Missing
 	CPU      int    // where the thread of the loop may run
 	Own      string // its list of CPUs
@@ -26,24 +27,30 @@ type entered struct {
 	Policy   uint32
 	Priority uint32
 	Flags    uint64
+	Deadline []uint64 // runtime, deadline, period, ns
+	Blocked  string   // signals, hexadecimal
+	Slack    string   // of timers, ns
 	Locked   int // kB
 	Faults   int64
 	Major    int64
 }
 
+// fifo7 asks for what most tests ask for.
+var fifo7 = Thread{CPU: -1, Priority: 7}
+
 const childVariable = "SCHED_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
-		enterAndTell()
+	if at := os.Getenv(childVariable); at != "" {
+		enterAndTell(at)
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// enterAndTell is the child: it enters the highest CPU at priority 7, touches
-// memory that it has never touched, and prints what the kernel says of it.
-func enterAndTell() {
+// enterAndTell is the child: it enters what the text says, touches memory that it
+// has never touched, and prints what the kernel says of it.
+func enterAndTell(at string) {
 	fresh := make([]byte, 8<<20)
 	stop := make(chan bool)
 	for range 3 { // some threads to move away
@@ -53,7 +60,11 @@ func enterAndTell() {
 		}()
 	}
 	var e entered
-	e.Missing = Thread{CPU: -1, Priority: 7}.Enter()
+	if err := json.Unmarshal([]byte(at), &e.At); err != nil {
+		panic(err)
+	}
+	e.At = e.At.Choose()
+	e.Missing = e.At.Enter()
 	minor, major := Faults()
 	for i := 0; i < len(fresh); i += 4096 {
 		fresh[i] = 1
@@ -66,7 +77,10 @@ func enterAndTell() {
 	e.CPU = highest(&set)
 	if attr, err := unix.SchedGetAttr(0, 0); err == nil {
 		e.Policy, e.Priority, e.Flags = attr.Policy, attr.Priority, attr.Flags
+		e.Deadline = []uint64{attr.Runtime, attr.Deadline, attr.Period}
 	}
+	e.Blocked = fields("/proc/thread-self/status")["SigBlk"]
+	e.Slack = timerSlack()
 	tasks, _ := os.ReadDir("/proc/self/task")
 	for _, task := range tasks {
 		list := fields("/proc/self/task/" + task.Name() + "/status")["Cpus_allowed_list"]
@@ -81,8 +95,14 @@ func enterAndTell() {
 	close(stop)
 }
 
+// timerSlack returns the timer slack of the calling thread, ns, prctl(2).
+func timerSlack() string {
+	ns, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0)
+	return fmt.Sprint(ns, err)
+}
+
 // inChild runs enterAndTell in a process of its own, without any right if plain.
-func inChild(t *testing.T, plain bool) entered {
+func inChild(t *testing.T, at Thread, plain bool) entered {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -90,7 +110,11 @@ func inChild(t *testing.T, plain bool) entered {
 	}
 	cmd := exec.Command(exe)
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), childVariable+"=1")
+	text, err := json.Marshal(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
 	if plain && os.Geteuid() == 0 {
 		dir := t.TempDir() // the binary must be readable for nobody
@@ -130,7 +154,7 @@ func says(missing []Missing, text string) bool {
 func checkEntered(t *testing.T, e entered) {
 	t.Helper()
 	fifo := e.Policy == unix.SCHED_FIFO && e.Priority == 7 && e.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0
-	if fifo == says(e.Missing, "SCHED_FIFO 7") {
+	if fifo == says(e.Missing, "SCHED_FIFO 7") && e.Policy != unix.SCHED_DEADLINE {
 		t.Errorf("policy %d, priority %d, flags %#x; missing: %v", e.Policy, e.Priority, e.Flags, e.Missing)
 	}
 	if locked := e.Locked > 0; locked == says(e.Missing, "memory") {
@@ -156,13 +180,13 @@ func checkEntered(t *testing.T, e entered) {
 }
 
 func TestEnterHasOrSaysEachRight(t *testing.T) {
-	e := inChild(t, false)
+	e := inChild(t, fifo7, false)
 	t.Logf("missing: %v; %d kB locked", e.Missing, e.Locked)
 	checkEntered(t, e)
 }
 
 func TestEnterWithoutRightsStillHasItsCPU(t *testing.T) {
-	e := inChild(t, true)
+	e := inChild(t, fifo7, true)
 	checkEntered(t, e)
 	if says(e.Missing, "cannot have CPU") {
 		t.Errorf("no right is needed for a CPU; missing: %v", e.Missing)
@@ -174,7 +198,7 @@ func TestFreshMemoryDoesNotFaultAfterEnter(t *testing.T) {
 		t.Skip("this kernel has no MADV_POPULATE_READ (Linux 5.14)")
 	}
 	for _, plain := range []bool{false, true} {
-		e := inChild(t, plain)
+		e := inChild(t, fifo7, plain)
 		if raceDetector {
 			t.Skip("the race detector's own memory is too large to be brought in")
 		}

@@ -1,0 +1,135 @@
+package sched
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxWalks bounds how often confine walks over the threads of a process that
+// keeps starting new ones on the loop's CPU.
+const maxWalks = 10
+
+// Confine keeps every thread of process pid but thread except (0: none is) off
+// CPU cpu; threads that end meanwhile do not matter. Threads that are started
+// later inherit it from those that start them, unless these are the exception. A
+// thread that may run on no other CPU gets those of the caller; it is an error
+// if there is none.
+func Confine(pid, cpu, except int) error {
+	var others unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &others); err != nil {
+		return fmt.Errorf("sched: %w", os.NewSyscallError("sched_getaffinity", err))
+	}
+	others.Clear(cpu)
+	if err := confine(pid, cpu, except, &others); err != nil {
+		return fmt.Errorf("sched: process %d on CPU %d: %w", pid, cpu, err)
+	}
+	return nil
+}
+
+// confine walks over the threads until none had to be moved: a thread that was
+// being started during one walk is caught by the next.
+func confine(pid, cpu, except int, others *unix.CPUSet) error {
+	for range maxWalks {
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			return err
+		}
+		moved := false
+		for _, task := range tasks {
+			tid, err := strconv.Atoi(task.Name())
+			if err != nil || tid == except {
+				continue
+			}
+			one, err := keepOff(tid, cpu, others)
+			if err != nil && err != unix.ESRCH {
+				return fmt.Errorf("thread %d: %w", tid, err)
+			}
+			moved = moved || one
+		}
+		if !moved {
+			return nil
+		}
+	}
+	return fmt.Errorf("after %d walks there are still new threads on it", maxWalks)
+}
+
+// keepOff takes cpu from the CPUs of thread tid; moved: it was among them.
+func keepOff(tid, cpu int, others *unix.CPUSet) (moved bool, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(tid, &set); err != nil || !set.IsSet(cpu) {
+		return false, err
+	}
+	if set.Clear(cpu); set.Count() == 0 {
+		set = *others
+	}
+	if set.Count() == 0 {
+		return false, fmt.Errorf("there is no other CPU for it: allow the process a second one")
+	}
+	return true, unix.SchedSetaffinity(tid, &set)
+}
+
+// choose returns the CPU for a loop on the host below root: the highest isolated
+// one that try gets, else the highest allowed.
+func choose(root string, allowed *unix.CPUSet, try func(cpu int) error) int {
+	isolated, there := parseCPUs(listed(root, "isolated")), parseCPUs(online(root))
+	for cpu := highest(&isolated); cpu >= 0; cpu = highest(&isolated) {
+		if there.IsSet(cpu) && try(cpu) == nil {
+			return cpu
+		}
+		isolated.Clear(cpu)
+	}
+	return highest(allowed)
+}
+
+// moveTo makes cpu the only one of the calling thread.
+func moveTo(cpu int) error {
+	var own unix.CPUSet
+	own.Set(cpu)
+	return unix.SchedSetaffinity(0, &own)
+}
+
+// highest returns the highest CPU in set, -1 if it is empty.
+func highest(set *unix.CPUSet) int {
+	for cpu := len(set)*64 - 1; cpu >= 0; cpu-- {
+		if set.IsSet(cpu) {
+			return cpu
+		}
+	}
+	return -1
+}
+
+// online lists the CPUs of the host below root as the kernel does, "0-3"; "" if it
+// does not say.
+func online(root string) string { return listed(root, "online") }
+
+// listed returns one of the kernel's lists of CPUs of the host below root; "" if
+// it is empty or not there.
+func listed(root, name string) string {
+	text, _ := os.ReadFile(filepath.Join(root, "sys/devices/system/cpu", name))
+	return strings.TrimSpace(string(text))
+}
+
+// parseCPUs reads a list of CPUs as the kernel writes it: "0-2,5".
+func parseCPUs(list string) unix.CPUSet {
+	var set unix.CPUSet
+	for _, part := range strings.Split(list, ",") {
+		lo, hi, span := strings.Cut(strings.TrimSpace(part), "-")
+		first, err := strconv.Atoi(lo)
+		last := first
+		if err == nil && span {
+			last, err = strconv.Atoi(hi)
+		}
+		if err != nil {
+			continue
+		}
+		for cpu := first; cpu <= min(last, len(set)*64-1); cpu++ {
+			set.Set(cpu)
+		}
+	}
+	return set
+}
