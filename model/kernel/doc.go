@@ -52,6 +52,22 @@
 // then at most half as long as the time in which a law can follow that motion.
 // Where a law has a corner the plant has a guard: the piece ends there too.
 //
+// # The tick keeps its processor
+//
+// Every function that Step reaches is marked //go:nosplit: the scheduler of Go
+// preempts a goroutine where a function may grow the stack, and at any instruction
+// of one that is not marked so. A function added to the tick gets the mark, calls
+// nothing of the runtime but memmove and memclr, nothing of package math that is
+// no instruction (elementary.go has the others), appends nothing, stores no
+// pointer. hil_test/tick_code_test.go disassembles the command and names the
+// chain of calls that breaks this.
+//
+// The linker allows such a chain about 800 bytes of stack and refuses to link a
+// longer one; the calls through joint start it anew (joint.go). All of a tick must
+// fit in 16 KB, which the same test adds up, without recursion: the loop grows its
+// stack to 64 KB before the first tick. A build without inlining (-gcflags=-l)
+// takes more than the linker allows.
+//
 // # Symbols
 //
 // This table is the only place where they are defined. Matrices are row-major.

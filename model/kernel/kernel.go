@@ -26,8 +26,9 @@ type Event struct {
 
 // Kernel steps one plant. It is not safe for concurrent use.
 type Kernel struct {
-	t *Tables
-	h float64 // period, s
+	t     *Tables
+	h     float64 // period, s
+	joint joint
 
 	slips              sparse // W
 	outX, outV, outTau sparse // C, D, Dc
@@ -101,7 +102,7 @@ func New(t *Tables) *Kernel {
 	n, mc, mw, laws := t.N, t.Mc, t.M+t.Mc, t.M-t.FirstLaw
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
-		t: t, h: float64(t.PeriodNs) * 1e-9,
+		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t.Form),
 		x: vec(n), mode: make([]int8, mc), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
 		history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
 		piece: piece{
@@ -166,6 +167,8 @@ func (k *Kernel) Reset() {
 }
 
 // rest is the mode element i takes at slip s when it becomes active.
+//
+//go:nosplit
 func (k *Kernel) rest(i int, s float64) int8 {
 	switch {
 	case s > slipZero:
@@ -185,6 +188,8 @@ func (k *Kernel) Output(y []float64) { k.publish(y) }
 //
 // It panics where the lengths are not those of Dims. It does not allocate, and
 // what it computes depends on nothing but the calls since Reset.
+//
+//go:nosplit
 func (k *Kernel) Step(y, u []float64) {
 	if len(u) != len(k.t.Inputs) || len(y) != len(k.t.Outputs) {
 		panic("kernel: wrong length of u or y")
@@ -206,6 +211,8 @@ func (k *Kernel) Step(y, u []float64) {
 
 // accept takes the inputs of a tick. One that is driven and not finite stops the
 // plant: the fault names a state that it acts on, and the last inputs remain.
+//
+//go:nosplit
 func (k *Kernel) accept(u []float64) bool {
 	for j := range k.t.Signals {
 		i := k.t.Signals[j].Input
@@ -221,6 +228,8 @@ func (k *Kernel) accept(u []float64) bool {
 
 // past is where the inputs given at a tick are kept: for as many ticks as the lag
 // and the longest dead time span. Before the first they are those of Tables.Start.
+//
+//go:nosplit
 func (k *Kernel) past(tick int64) []float64 {
 	m, ring := len(k.t.Inputs), int64(k.t.History)
 	at := int((tick+ring)%ring) * m
@@ -229,6 +238,8 @@ func (k *Kernel) past(tick int64) []float64 {
 
 // failed stops a plant whose state is no longer finite: it stays where the tick
 // began and the output "fault" names the first such state.
+//
+//go:nosplit
 func (k *Kernel) failed() bool {
 	for i, v := range k.x {
 		if !(math.Abs(v) <= math.MaxFloat64) {
@@ -242,16 +253,30 @@ func (k *Kernel) failed() bool {
 
 // publish writes y. While lag > 0 it is the prediction for the grid time: the
 // plant goes there and back.
+//
+//go:nosplit
 func (k *Kernel) publish(y []float64) {
-	eta, lag, events, transitions := k.eta, k.lag, k.events, k.transitions
-	if lag > 0 {
+	step := y[len(y)-5:]
+	step[0], step[1], step[2], step[3] = k.eta, k.lag, float64(k.events), float64(k.transitions)
+	if k.lag > 0 {
 		k.present.take(k)
-		k.travel(-lag, 0, Complete)
+		k.travel(-k.lag, 0, Complete)
 	}
-	t := k.t
+	step[4] = float64(k.fault)
+	k.show(y)
+	if k.lag > 0 {
+		k.present.restore(k)
+	}
+}
+
+// show writes the plant's own outputs and those of the friction elements as they
+// are at the grid time.
+//
+//go:nosplit
+func (k *Kernel) show(y []float64) {
 	k.now(k.x)
 	k.torques(k.x)
-	p := len(t.C) / t.N
+	p := len(k.t.C) / k.t.N
 	k.outX.mul(y[:p], k.x)
 	k.outV.mulAdd(y[:p], k.w)
 	k.outTau.mulAdd(y[:p], k.tau)
@@ -260,13 +285,6 @@ func (k *Kernel) publish(y []float64) {
 		y[p+3*i] = float64(k.mode[i])
 		y[p+3*i+1] = k.slip[i]
 		y[p+3*i+2] = k.tau[i]
-	}
-	p += 3 * t.Mc
-	y[p], y[p+1] = eta, lag
-	y[p+2], y[p+3], y[p+4] = float64(events), float64(transitions), float64(k.fault)
-	if lag > 0 {
-		k.present.restore(k)
-		k.eta, k.events, k.transitions = eta, events, transitions
 	}
 }
 
@@ -279,8 +297,12 @@ type moment struct {
 	nextSource     float64
 	stalled, fault int
 	logged         int
+
+	eta                 float64 // of the step, not of the way ahead
+	events, transitions uint64
 }
 
+//go:nosplit
 func (m *moment) take(k *Kernel) {
 	copy(m.x, k.x)
 	copy(m.split, k.split)
@@ -288,18 +310,24 @@ func (m *moment) take(k *Kernel) {
 	copy(m.mode, k.mode)
 	copy(m.fresh, k.fresh)
 	m.kappa, m.nextSource, m.stalled, m.fault, m.logged = k.kappa, k.nextSource, k.stalled, k.fault, len(k.log)
+	m.eta, m.events, m.transitions = k.eta, k.events, k.transitions
 }
 
+//go:nosplit
 func (m *moment) restore(k *Kernel) {
 	copy(k.x, m.x)
 	copy(k.split, m.split)
 	copy(k.side, m.side)
 	copy(k.mode, m.mode)
 	copy(k.fresh, m.fresh)
-	k.kappa, k.nextSource, k.stalled, k.fault, k.log = m.kappa, m.nextSource, m.stalled, m.fault, k.log[:m.logged]
+	k.kappa, k.nextSource, k.stalled, k.fault = m.kappa, m.nextSource, m.stalled, m.fault
+	k.eta, k.events, k.transitions = m.eta, m.events, m.transitions
+	k.log = k.log[:m.logged]
 }
 
 // torques sets tau for state x from w and capNow, which instant has set.
+//
+//go:nosplit
 func (k *Kernel) torques(x []float64) {
 	m := k.use()
 	for i := range k.tau {

@@ -11,6 +11,8 @@ import (
 const coupling = 12
 
 // torqued sets tau for state x where a law reads it, from w and capNow.
+//
+//go:nosplit
 func (k *Kernel) torqued(x []float64) {
 	if k.t.ReadsTau {
 		k.torques(x)
@@ -18,6 +20,8 @@ func (k *Kernel) torqued(x []float64) {
 }
 
 // laws sets the law signals of v for state x; the signals before them are set.
+//
+//go:nosplit
 func (k *Kernel) laws(v, x []float64) {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		v[j] = k.run(k.t.Signals[j].Law, x, v)
@@ -29,40 +33,50 @@ func (k *Kernel) laws(v, x []float64) {
 // end of the piece, and the state follows exactly from these: collocation at the
 // three Lobatto points, of order four where the laws are smooth. It leaves the
 // piece expanded.
+//
+//go:nosplit
 func (k *Kernel) couple() {
-	k.expand(k.x)
-	first, m := k.t.FirstLaw, k.t.M
+	k.joint.expand(k, k.x)
 	for range coupling {
-		settled := true
-		for p, theta := range [2]float64{0.5, 1} {
-			k.horner(k.x1, theta)
-			k.instant(theta)
-			k.torqued(k.x1)
-			k.laws(k.w[:m], k.x1)
-			for j := first; j < m; j++ {
-				q := j - first
-				k.size[q] = max(k.size[q], math.Abs(k.w[j]))
-				settled = settled && math.Abs(k.w[j]-k.lawAt[2*q+p]) <= 1e-13*k.size[q]
-				k.lawAt[2*q+p] = k.w[j]
-			}
-		}
-		for j := first; j < m; j++ {
-			q := j - first
+		middle, end := k.follow(0, 0.5), k.follow(1, 1)
+		for j := k.t.FirstLaw; j < k.t.M; j++ {
+			q := j - k.t.FirstLaw
 			k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawAt[2*q], k.lawAt[2*q+1])
 		}
 		for i := range k.mode {
 			k.capacity(i)
 			k.slide(i)
 		}
-		k.expand(k.x)
-		if settled {
+		k.joint.expand(k, k.x)
+		if middle && end {
 			return
 		}
 	}
 }
 
+// follow sets the laws of point p of couple, at theta of the piece, from the motion
+// as it is expanded, and reports whether they are settled.
+//
+//go:nosplit
+func (k *Kernel) follow(p int, theta float64) bool {
+	k.horner(k.x1, theta)
+	k.instant(theta)
+	k.torqued(k.x1)
+	k.laws(k.w[:k.t.M], k.x1)
+	settled := true
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q := j - k.t.FirstLaw
+		k.size[q] = max(k.size[q], math.Abs(k.w[j]))
+		settled = settled && math.Abs(k.w[j]-k.lawAt[2*q+p]) <= 1e-13*k.size[q]
+		k.lawAt[2*q+p] = k.w[j]
+	}
+	return settled
+}
+
 // parabola gives the coefficients of a + w1·theta + w2·theta² through a, b and c
 // at 0, 1/2 and 1; they are exactly 0 for a constant.
+//
+//go:nosplit
 func parabola(a, b, c float64) (w1, w2 float64) {
 	w2 = 2*(a-b) + 2*(c-b)
 	return c - a - w2, w2
@@ -70,6 +84,8 @@ func parabola(a, b, c float64) (w1, w2 float64) {
 
 // run is the value of program p in state x with the signals v and the torques
 // tau, where torqued has set them.
+//
+//go:nosplit
 func (k *Kernel) run(p *model.Program, x, v []float64) float64 {
 	s, top := &k.stack, -1
 	for _, op := range p.Ops {
@@ -103,6 +119,8 @@ func (k *Kernel) run(p *model.Program, x, v []float64) float64 {
 }
 
 // functional is the value of f in state x with the signals v and the torques tau.
+//
+//go:nosplit
 func functional(f *model.Functional, x, v, tau []float64) float64 {
 	s := f.Const
 	for i, r := range f.Row {
@@ -117,6 +135,7 @@ func functional(f *model.Functional, x, v, tau []float64) float64 {
 	return s
 }
 
+//go:nosplit
 func binary(c model.Code, a, b float64) float64 {
 	switch c {
 	case model.Add:
@@ -136,6 +155,7 @@ func binary(c model.Code, a, b float64) float64 {
 	return a / b
 }
 
+//go:nosplit
 func unary(c model.Code, b float64) float64 {
 	switch c {
 	case model.Neg:
@@ -150,16 +170,18 @@ func unary(c model.Code, b float64) float64 {
 	case model.Sqrt:
 		return math.Sqrt(max(0, b))
 	case model.Exp:
-		return math.Exp(b)
+		return exp(b)
 	case model.Atan:
-		return math.Atan(b)
+		return atan(b)
 	case model.Sin:
-		return math.Sin(b)
+		return sin(b)
 	}
-	return math.Cos(b)
+	return cos(b)
 }
 
 // look is table t at v.
+//
+//go:nosplit
 func look(t *model.Table, v float64) float64 {
 	if len(t.X) == 1 {
 		return t.Z[0]
@@ -169,6 +191,8 @@ func look(t *model.Table, v float64) float64 {
 }
 
 // look2 is table t at row v and column w; both have at least two points.
+//
+//go:nosplit
 func look2(t *model.Table, v, w float64) float64 {
 	i, f := interval(t.X, v, t.Extend)
 	j, g := interval(t.Y, w, t.Extend)
@@ -180,6 +204,8 @@ func look2(t *model.Table, v, w float64) float64 {
 
 // interval is the index i of the interval of x in which v lies, and v's place in
 // it, held inside [0, 1] unless the table is extended.
+//
+//go:nosplit
 func interval(x []float64, v float64, extend bool) (int, float64) {
 	lo, hi := 0, len(x)-1
 	for hi-lo > 1 {

@@ -7,6 +7,8 @@ import (
 
 // use makes the matrices of the present lock set current: from the table where
 // the lock sets are precomputed, otherwise by factorising it in place.
+//
+//go:nosplit
 func (k *Kernel) use() *Mode {
 	switch {
 	case k.t.Modes != nil:
@@ -14,7 +16,7 @@ func (k *Kernel) use() *Mode {
 	case k.kappa == 0:
 		return &k.t.Open
 	case k.builtFor != k.kappa:
-		k.factorise()
+		k.joint.factorise(k)
 		k.builtFor = k.kappa
 	}
 	return &k.built
@@ -30,6 +32,8 @@ type factor struct {
 }
 
 // take adds lock e to the factorisation, if it is independent of those in it.
+//
+//go:nosplit
 func (f *factor) take(gram []float64, mc, e int) bool {
 	q := f.rank
 	row := f.l[q*mc : q*mc+q+1]
@@ -54,6 +58,8 @@ func (f *factor) take(gram []float64, mc, e int) bool {
 
 // movable reports whether element i, outside kappa, can slip while kappa holds:
 // its slip's mobility W_i·P·M⁻¹·W_iᵀ is not zero.
+//
+//go:nosplit
 func (k *Kernel) movable(i int) bool {
 	m, n, mc := k.use(), k.t.N, k.t.Mc
 	g := 0.0
@@ -75,6 +81,8 @@ func (k *Kernel) movable(i int) bool {
 //
 // Locks that depend on those before them carry no torque. The cost is bounded by
 // mc²·(2n+m+mc).
+//
+//go:nosplit
 func (k *Kernel) factorise() {
 	t, kappa := k.t, k.kappa
 	k.rank = 0
@@ -110,6 +118,8 @@ func (k *Kernel) factorise() {
 
 // solve sets rhs to S⁻¹·(W·A, W·B, W) on the locks taken, with the columns of B
 // that belong to locks of kappa left out.
+//
+//go:nosplit
 func (k *Kernel) solve() {
 	t, f := k.t, &k.factor
 	n, mw, mc := t.N, t.M+t.Mc, t.Mc

@@ -39,6 +39,8 @@ func identity(n int) []float64 {
 }
 
 // mul sets dst = a·x, a row-major len(dst)×len(x). dst and x must not overlap.
+//
+//go:nosplit
 func mul(dst, a, x []float64) {
 	n := len(x)
 	for len(dst) >= 4 {
@@ -57,6 +59,8 @@ func mul(dst, a, x []float64) {
 }
 
 // mulAdd adds a·x to dst.
+//
+//go:nosplit
 func mulAdd(dst, a, x []float64) {
 	n := len(x)
 	for len(dst) >= 4 {
@@ -79,6 +83,8 @@ func mulAdd(dst, a, x []float64) {
 
 // fourRows multiplies the first four rows of a with x; together they keep four
 // sums going where one would wait for its own last addition.
+//
+//go:nosplit
 func fourRows(a, x []float64) (s0, s1, s2, s3 float64) {
 	n := len(x)
 	a0, a1, a2, a3 := a[:n], a[n:2*n], a[2*n:3*n], a[3*n:4*n]
@@ -113,12 +119,16 @@ func sparseOf(a []float64, rows, n int) (s sparse) {
 }
 
 // mul sets dst = s·x.
+//
+//go:nosplit
 func (s *sparse) mul(dst, x []float64) {
 	clear(dst)
 	s.mulAdd(dst, x)
 }
 
 // mulAdd adds s·x to dst.
+//
+//go:nosplit
 func (s *sparse) mulAdd(dst, x []float64) {
 	p := 0
 	for i, end := range s.end {
@@ -131,6 +141,8 @@ func (s *sparse) mulAdd(dst, x []float64) {
 }
 
 // zero reports whether all of x is zero.
+//
+//go:nosplit
 func zero(x []float64) bool {
 	for _, v := range x {
 		if v != 0 {
@@ -141,6 +153,8 @@ func zero(x []float64) bool {
 }
 
 // dotRow is row i of a (row-major, len(x) columns) times x.
+//
+//go:nosplit
 func dotRow(a []float64, i int, x []float64) float64 {
 	n := len(x)
 	s := 0.0
@@ -151,6 +165,8 @@ func dotRow(a []float64, i int, x []float64) float64 {
 }
 
 // axpy adds a·x to dst.
+//
+//go:nosplit
 func axpy(dst []float64, a float64, x []float64) {
 	x = x[:len(dst)]
 	for i := range dst {
@@ -159,6 +175,8 @@ func axpy(dst []float64, a float64, x []float64) {
 }
 
 // scaleIn multiplies dst by a.
+//
+//go:nosplit
 func scaleIn(dst []float64, a float64) {
 	for i := range dst {
 		dst[i] *= a

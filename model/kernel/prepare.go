@@ -216,6 +216,8 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 
 // drives is the first state that signal j acts on, directly or as the capacity of
 // a friction element; 0 where it acts through a law.
+//
+//go:nosplit
 func (t *Tables) drives(j int) int {
 	for i := range t.N {
 		if t.Open.B[i*(t.M+t.Mc)+j] != 0 {

@@ -10,6 +10,8 @@ import (
 // (004 eq. 18). Nothing breaks as long as there is a split of the lock torques
 // within the capacities. What breaks drops from its static to its kinetic torque,
 // and the rest is settled again; what that carries back joins the rest.
+//
+//go:nosplit
 func (k *Kernel) resolve() {
 	rest, returned := k.stuck(), uint64(0) // each returns once at most
 	clear(k.broken)
@@ -33,6 +35,8 @@ func (k *Kernel) resolve() {
 
 // stuck is the set of all stuck elements: kappa, and the idle ones that add
 // nothing to it.
+//
+//go:nosplit
 func (k *Kernel) stuck() uint64 {
 	set := uint64(0)
 	for i, mode := range k.mode {
@@ -45,10 +49,14 @@ func (k *Kernel) stuck() uint64 {
 
 // idle reports whether element i is stuck outside kappa: the locks in kappa hold
 // it still, and it gives idleTorque.
+//
+//go:nosplit
 func (k *Kernel) idle(i int) bool { return k.mode[i] == Stuck && k.kappa>>i&1 == 0 }
 
 // idleTorque is what element i gives while it idles: the part split[i] of its
 // capacity. A freewheel is not bound below: a negative split[i] is N·m.
+//
+//go:nosplit
 func (k *Kernel) idleTorque(i int) float64 {
 	if k.split[i] < 0 && k.t.Friction[i].OneWay {
 		return k.split[i]
@@ -58,6 +66,8 @@ func (k *Kernel) idleTorque(i int) float64 {
 
 // limits sets what each element can carry at this instant: limit while stuck,
 // drag where it slips, give where it slips or idles.
+//
+//go:nosplit
 func (k *Kernel) limits() {
 	for i := range k.limit {
 		f := &k.t.Friction[i]
@@ -71,6 +81,8 @@ func (k *Kernel) limits() {
 
 // least is the smallest torque of stuck element i: minus its limit, but nothing
 // holds a freewheel back.
+//
+//go:nosplit
 func (k *Kernel) least(i int) float64 {
 	if k.t.Friction[i].OneWay {
 		return math.Inf(-1)
@@ -94,6 +106,8 @@ const balanceTries = 4
 // that helps, then the element of the lowest index alone, which comes to an end
 // (Júdice and Pires, Computers Ops Res. 21, 1994). trial holds the torques, place
 // the bound: 1, -1 or 0 inside.
+//
+//go:nosplit
 func (k *Kernel) balance(rest uint64) {
 	for r := rest; r != 0; r &= r - 1 {
 		i := bits.TrailingZeros64(r)
@@ -127,6 +141,8 @@ func (k *Kernel) balance(rest uint64) {
 
 // inside sets trial: the bound of what stands there, and for the others the
 // torques that take their slip acceleration away.
+//
+//go:nosplit
 func (k *Kernel) inside(rest uint64) {
 	mc, f := k.t.Mc, &k.factor
 	f.rank = 0
@@ -180,6 +196,8 @@ func (k *Kernel) inside(rest uint64) {
 }
 
 // violated is the set of elements that do not stand where trial wants them.
+//
+//go:nosplit
 func (k *Kernel) violated(rest uint64) uint64 {
 	set := uint64(0)
 	for r := rest; r != 0; r &= r - 1 {
@@ -201,6 +219,8 @@ func (k *Kernel) violated(rest uint64) uint64 {
 
 // moves is the slip acceleration of element i under trial, and the size of the
 // terms it is made of, rad/s².
+//
+//go:nosplit
 func (k *Kernel) moves(rest uint64, i int) (a, size float64) {
 	mc := k.t.Mc
 	a = k.rate[i] + softness*k.t.Gram[i*mc+i]*k.trial[i]
@@ -215,6 +235,8 @@ func (k *Kernel) moves(rest uint64, i int) (a, size float64) {
 }
 
 // exchange puts element i on the bound it exceeds, or back inside.
+//
+//go:nosplit
 func (k *Kernel) exchange(i int) {
 	switch {
 	case k.place[i] != 0:
@@ -230,6 +252,8 @@ func (k *Kernel) exchange(i int) {
 // inside, independent ones with the largest reserve are kappa and the others
 // idle; of those at a bound, what the locks hold still idles and the others slip.
 // It reports whether one of these drops to a smaller torque by it.
+//
+//go:nosplit
 func (k *Kernel) settle(rest uint64) bool {
 	k.kappa, k.rank = 0, 0
 	for r := rest; r != 0; r &= r - 1 {
@@ -269,6 +293,8 @@ func (k *Kernel) settle(rest uint64) bool {
 }
 
 // idleAt lets element i idle with torque tau.
+//
+//go:nosplit
 func (k *Kernel) idleAt(i int, tau float64) {
 	switch {
 	case tau < 0 && k.t.Friction[i].OneWay:
@@ -281,12 +307,16 @@ func (k *Kernel) idleAt(i int, tau float64) {
 }
 
 // load sets the torque of the elements outside kappa in w and tau of all.
+//
+//go:nosplit
 func (k *Kernel) load() {
 	copy(k.w[k.t.M:], k.give)
 	k.torques(k.x)
 }
 
 // direction is the sign of the torque of a slipping element, 0 for the others.
+//
+//go:nosplit
 func (k *Kernel) direction(i int) float64 {
 	if k.mode[i] == Forward || k.mode[i] == Backward {
 		return float64(k.mode[i])
@@ -295,6 +325,8 @@ func (k *Kernel) direction(i int) float64 {
 }
 
 // slide sets the part of w that belongs to element i over the piece.
+//
+//go:nosplit
 func (k *Kernel) slide(i int) {
 	d, at := k.direction(i), k.t.M+i
 	if k.idle(i) {
@@ -308,6 +340,8 @@ func (k *Kernel) slide(i int) {
 }
 
 // overloaded reports whether the torque of a lock exceeds its limit.
+//
+//go:nosplit
 func (k *Kernel) overloaded() bool {
 	for i, tau := range k.tau {
 		excess := max(tau-k.limit[i], k.least(i)-tau)
@@ -322,6 +356,8 @@ func (k *Kernel) overloaded() bool {
 // others carry its slip the other way, now that what broke has dropped to its
 // kinetic torque, and that has not returned before; -1 for none. What counts is the
 // acceleration of this instant, as in balance, in either form.
+//
+//go:nosplit
 func (k *Kernel) wrongWay(returned uint64) int {
 	m := k.use()
 	mul(k.xd, m.A, k.x)
@@ -340,6 +376,8 @@ func (k *Kernel) wrongWay(returned uint64) int {
 
 // land puts the state on the constraint of the lock set: the slip left by
 // rounding is taken out, momentum kept.
+//
+//go:nosplit
 func (k *Kernel) land() {
 	if k.kappa == 0 {
 		return

@@ -12,6 +12,8 @@ const thePoly = -1
 
 // curve is the value of a curve at theta of the expanded piece, positive while
 // there is no event.
+//
+//go:nosplit
 func (k *Kernel) curve(c int, theta float64) float64 {
 	if c != thePoly {
 		k.horner(k.xd, theta)
@@ -30,6 +32,8 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 // becomes negative. A polynomial that starts negative has it at 0; a guard that
 // was just passed may. Between two samples a polynomial may turn: where the
 // samples have a low point, its own is looked at.
+//
+//go:nosplit
 func (k *Kernel) firstRoot(c int) (float64, bool) {
 	const step = 1. / rootSamples
 	a, fa := 0.0, k.curve(c, 0)
@@ -60,6 +64,8 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 
 // lowest is where a curve is lowest in [a, b], where it turns once, or a place
 // where it is negative.
+//
+//go:nosplit
 func (k *Kernel) lowest(c int, a, b float64) float64 {
 	for range 32 { // (2/3)^32 is 2e-6 of a step: the value is then good to 1e-12
 		l, r := a+(b-a)/3, b-(b-a)/3
@@ -79,6 +85,8 @@ func (k *Kernel) lowest(c int, a, b float64) float64 {
 // refine narrows [a, b] with curve(a) >= 0 >= curve(b) to rounding, by the
 // Illinois secant with a bisection every third time, and returns the end where
 // the curve is not positive.
+//
+//go:nosplit
 func (k *Kernel) refine(c int, a, b, fa, fb float64) float64 {
 	kept := 0 // which end stayed in the last step: -1 a, 1 b
 	for i := range 90 {

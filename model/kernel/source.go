@@ -9,6 +9,8 @@ import (
 
 // segment is the row of table T that holds at time t: T[i] <= t < T[i+1]; -1
 // before the first.
+//
+//go:nosplit
 func segment(T []float64, t float64) int {
 	lo, hi := 0, len(T) // number of rows with T <= t
 	for lo < hi {
@@ -108,6 +110,8 @@ func (t *Tables) corners() int {
 
 // sourceAt is the value of s at time t, on the smooth part of it that holds
 // around time mid.
+//
+//go:nosplit
 func sourceAt(s *model.Source, t, mid float64) float64 {
 	if len(s.Sum) == 0 {
 		return leafAt(s, t, mid)
@@ -123,14 +127,16 @@ func sourceAt(s *model.Source, t, mid float64) float64 {
 	return total
 }
 
+//go:nosplit
 func leafAt(s *model.Source, t, mid float64) float64 {
 	v := tableAt(s, t, mid)
 	if s.Amplitude != 0 && mid >= s.Start {
-		v += s.Amplitude * math.Sin(2*math.Pi*s.Frequency*(t-s.Start)+s.Phase)
+		v += s.Amplitude * sin(2*math.Pi*s.Frequency*(t-s.Start)+s.Phase)
 	}
 	return v
 }
 
+//go:nosplit
 func tableAt(s *model.Source, t, mid float64) float64 {
 	if len(s.T) == 0 {
 		return 0
@@ -139,7 +145,7 @@ func tableAt(s *model.Source, t, mid float64) float64 {
 		if mid < s.Start {
 			return s.V[0]
 		}
-		shift := s.Start + s.Period*math.Floor((mid-s.Start)/s.Period)
+		shift := s.Start + s.Period*floor((mid-s.Start)/s.Period)
 		t, mid = t-shift, mid-shift
 	}
 	i := segment(s.T, mid)
@@ -155,6 +161,8 @@ func tableAt(s *model.Source, t, mid float64) float64 {
 }
 
 // cornerAfter is the first corner of s after time t, +Inf where there is none.
+//
+//go:nosplit
 func cornerAfter(s *model.Source, t float64) float64 {
 	if len(s.Sum) == 0 {
 		return leafCorner(s, t)
@@ -168,6 +176,7 @@ func cornerAfter(s *model.Source, t float64) float64 {
 	return next
 }
 
+//go:nosplit
 func leafCorner(s *model.Source, t float64) float64 {
 	next := math.Inf(1)
 	if (s.Amplitude != 0 || s.Period > 0) && t < s.Start {
@@ -178,7 +187,7 @@ func leafCorner(s *model.Source, t float64) float64 {
 	}
 	shift := 0.0
 	if s.Period > 0 {
-		shift = s.Start + s.Period*math.Floor((t-s.Start)/s.Period)
+		shift = s.Start + s.Period*floor((t-s.Start)/s.Period)
 		next = min(next, shift+s.Period)
 	}
 	if i := segment(s.T, t-shift) + 1; i < len(s.T) {
@@ -189,6 +198,8 @@ func leafCorner(s *model.Source, t float64) float64 {
 
 // corner is the first corner of any source, or change of a command, after the
 // local time of this tick, as a local time.
+//
+//go:nosplit
 func (k *Kernel) corner(local float64) float64 {
 	now := k.grid() + local
 	if now+k.gap >= k.nextSource {
@@ -204,18 +215,22 @@ func (k *Kernel) corner(local float64) float64 {
 		if i > 0 && d == k.t.Delay[i-1] {
 			continue
 		}
-		next = min(next, (math.Floor((local+k.gap-d)/k.h)+1)*k.h+d)
+		next = min(next, (floor((local+k.gap-d)/k.h)+1)*k.h+d)
 	}
 	return next
 }
 
 // grid is the grid time at the start of this tick, s.
+//
+//go:nosplit
 func (k *Kernel) grid() float64 { return float64(k.tick) * k.h }
 
 // command is input i at a local time: commands hold from the tick of their
 // arrival, after their dead time, until the next.
+//
+//go:nosplit
 func (k *Kernel) command(i int, local float64) float64 {
-	at := min(k.tick+int64(math.Floor((local-k.t.Delay[i])/k.h)), k.latest)
+	at := min(k.tick+int64(floor((local-k.t.Delay[i])/k.h)), k.latest)
 	if at < 0 {
 		return k.t.Start[i]
 	}
@@ -227,6 +242,8 @@ func (k *Kernel) command(i int, local float64) float64 {
 // middle and the end (exact for tables, since pieces end at corners), laws held
 // at their value at the start until couple refines them, the torque of slipping
 // elements from the clipped capacity.
+//
+//go:nosplit
 func (k *Kernel) sources(x []float64, local, length float64) {
 	k.length = length
 	mid := local + length/2
@@ -254,6 +271,8 @@ func (k *Kernel) sources(x []float64, local, length float64) {
 // begun sets the laws and capacities that hold at the start of the piece, for
 // state x. Laws that read torques and torques that follow laws settle in a bounded
 // number of rounds: each loses what a gear loses of its torque.
+//
+//go:nosplit
 func (k *Kernel) begun(x []float64) {
 	first, m := k.t.FirstLaw, k.t.M
 	rounds := 1
@@ -277,9 +296,11 @@ func (k *Kernel) begun(x []float64) {
 }
 
 // now sets w and capNow to their values at the grid time, for state x.
+//
+//go:nosplit
 func (k *Kernel) now(x []float64) {
 	if k.t.ReadsTau {
-		k.sources(x, 0, 0)
+		k.joint.sources(k, x, 0, 0)
 		k.instant(0)
 		return
 	}
@@ -305,6 +326,8 @@ func (k *Kernel) now(x []float64) {
 }
 
 // capacity sets the kinetic capacity of element i over the piece.
+//
+//go:nosplit
 func (k *Kernel) capacity(i int) {
 	f := &k.t.Friction[i]
 	j := f.Signal
@@ -318,11 +341,15 @@ func (k *Kernel) capacity(i int) {
 
 // active reports whether element i has a capacity in the middle of the piece. A
 // freewheel always has: it can lock.
+//
+//go:nosplit
 func (k *Kernel) active(i int) bool {
 	return k.t.Friction[i].OneWay || k.capC[3*i]+k.capC[3*i+1]/2+k.capC[3*i+2]/4 > 0
 }
 
 // instant sets w and capNow at place theta of the piece.
+//
+//go:nosplit
 func (k *Kernel) instant(theta float64) {
 	if theta == 0 {
 		copy(k.w, k.w0)
@@ -341,24 +368,11 @@ func (k *Kernel) instant(theta float64) {
 
 // expand sets the Taylor coefficients of the state over the piece, from x:
 // x(theta) = sum c_j·theta^j, c_(j+1) = length/(j+1)·(A·c_j + B·w_j).
-// In the held form it is the papers' straight line (000 eq. 14) with w at the
-// middle of what has passed of the piece.
+//
+//go:nosplit
 func (k *Kernel) expand(x []float64) {
 	n, m := k.t.N, k.use()
 	copy(k.c[:n], x)
-	if k.t.Form == Held {
-		part := k.length / k.t.Delta
-		mul(k.c[n:2*n], m.Phi, x)
-		mulAdd(k.c[n:2*n], m.G0, k.w0)
-		mul(k.c[2*n:3*n], m.G1, k.w1)
-		mul(k.c[3*n:], m.G2, k.w2)
-		for i := range n {
-			k.c[n+i] = part * (k.c[n+i] - x[i])
-			k.c[2*n+i] *= part
-			k.c[3*n+i] *= part
-		}
-		return
-	}
 	for j := range k.t.Degree {
 		next := k.c[(j+1)*n : (j+2)*n]
 		mul(next, m.A, k.c[j*n:(j+1)*n])
@@ -374,8 +388,28 @@ func (k *Kernel) expand(x []float64) {
 	}
 }
 
+// line is expand in the held form: the papers' straight line (000 eq. 14) with w
+// at the middle of what has passed of the piece.
+//
+//go:nosplit
+func (k *Kernel) line(x []float64) {
+	n, m, part := k.t.N, k.use(), k.length/k.t.Delta
+	copy(k.c[:n], x)
+	mul(k.c[n:2*n], m.Phi, x)
+	mulAdd(k.c[n:2*n], m.G0, k.w0)
+	mul(k.c[2*n:3*n], m.G1, k.w1)
+	mul(k.c[3*n:], m.G2, k.w2)
+	for i := range n {
+		k.c[n+i] = part * (k.c[n+i] - x[i])
+		k.c[2*n+i] *= part
+		k.c[3*n+i] *= part
+	}
+}
+
 // rates sets xd to the derivative of the state under w: in the held form what a
 // step makes of it, as its lock torques do.
+//
+//go:nosplit
 func (k *Kernel) rates(w []float64) {
 	m := k.use()
 	if k.t.Form == Projected {
@@ -391,6 +425,8 @@ func (k *Kernel) rates(w []float64) {
 }
 
 // whole sets dst to the state after one piece of length delta, from x.
+//
+//go:nosplit
 func (k *Kernel) whole(dst, x []float64) {
 	m := k.use()
 	mul(dst, m.Phi, x)
@@ -404,6 +440,8 @@ func (k *Kernel) whole(dst, x []float64) {
 }
 
 // horner sets dst to the state at theta of the expanded piece.
+//
+//go:nosplit
 func (k *Kernel) horner(dst []float64, theta float64) {
 	n := k.t.N
 	for i := range dst {

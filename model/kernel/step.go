@@ -15,19 +15,27 @@ const cornerGap = 1e-12
 
 // pieces is the largest number of pieces a tick can take: what the period and the
 // longest lag need, and one more for each place where a piece can be cut.
+//
+//go:nosplit
 func (t *Tables) pieces() int {
 	return t.periods()*(t.Split+1) + t.Corners + 2*t.events()
 }
 
 // periods is how many periods a tick can span, at most.
+//
+//go:nosplit
 func (t *Tables) periods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9)) }
 
 // events is how many events a tick looks for. The rest of the period is then
 // taken without, so that it always reaches its end.
+//
+//go:nosplit
 func (t *Tables) events() int { return t.EventBudget + extraEvents }
 
 // advance takes the plant towards the grid time of this tick: over the period
 // and what the lag still owes. What it does not reach stays in the lag.
+//
+//go:nosplit
 func (k *Kernel) advance() {
 	k.eta = 1
 	reached := k.travel(-k.lag, k.h, k.t.Scheme)
@@ -38,6 +46,8 @@ func (k *Kernel) advance() {
 
 // travel takes the plant from one time towards another, both local: counted from
 // the grid time at the start of the tick. It returns how far it came.
+//
+//go:nosplit
 func (k *Kernel) travel(from, to float64, scheme Scheme) float64 {
 	local, found, looks := from, 0, k.t.events()
 	for range k.t.pieces() {
@@ -49,9 +59,9 @@ func (k *Kernel) travel(from, to float64, scheme Scheme) float64 {
 		if length > k.t.Delta-k.gap {
 			length = k.t.Delta
 		}
-		k.sources(k.x, local, length)
-		k.begin(local)
-		theta, cause := k.walk(local, looks > 0)
+		k.joint.sources(k, k.x, local, length)
+		k.joint.begin(k, local)
+		theta, cause := k.joint.walk(k, local, looks > 0)
 		if k.failed() {
 			return local
 		}
@@ -77,6 +87,8 @@ func (k *Kernel) travel(from, to float64, scheme Scheme) float64 {
 
 // stop reports whether a tick ends at its found-th event, with so much of its
 // time done and left.
+//
+//go:nosplit
 func (k *Kernel) stop(scheme Scheme, found int, done, left float64) bool {
 	if left > k.t.LagBound {
 		return false
@@ -90,6 +102,8 @@ func (k *Kernel) stop(scheme Scheme, found int, done, left float64) bool {
 // begin brings the modes in line with the capacities at the start of a piece:
 // elements without capacity are free, others become active, and a lock that is
 // overloaded (a command fell) breaks.
+//
+//go:nosplit
 func (k *Kernel) begin(local float64) {
 	k.slips.mul(k.slip, k.x)
 	copy(k.before, k.mode)
@@ -112,7 +126,7 @@ func (k *Kernel) begin(local float64) {
 	k.limits()
 	k.load()
 	if again || k.overloaded() {
-		k.resolve()
+		k.joint.resolve(k)
 		k.land()
 	}
 	if k.count(local) {
@@ -132,6 +146,8 @@ func (k *Kernel) begin(local float64) {
 }
 
 // set moves element i to mode to and keeps kappa in step.
+//
+//go:nosplit
 func (k *Kernel) set(i int, to int8) {
 	k.mode[i] = to
 	if to == Stuck {
@@ -143,14 +159,17 @@ func (k *Kernel) set(i int, to int8) {
 
 // count records the transitions since before was taken and reports whether there
 // were any.
+//
+//go:nosplit
 func (k *Kernel) count(local float64) bool {
 	any := false
 	for i, to := range k.mode {
 		if from := k.before[i]; from != to {
 			any = true
 			k.transitions++
-			if len(k.log) < cap(k.log) {
-				k.log = append(k.log, Event{Time: k.grid() + local, Friction: i, From: from, To: to})
+			if n := len(k.log); n < cap(k.log) {
+				k.log = k.log[:n+1]
+				k.log[n] = Event{Time: k.grid() + local, Friction: i, From: from, To: to}
 			}
 		}
 	}
@@ -162,6 +181,8 @@ const none = -1
 
 // walk takes the state to the end of the piece, or to the first event in it if it
 // is to look for one. It returns the place and the cause.
+//
+//go:nosplit
 func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	k.slips.mul(k.slip, k.x)
 	expanded := true
@@ -170,7 +191,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		k.couple()
 		k.horner(k.x1, 1)
 	case k.length != k.t.Delta || k.t.Modes == nil:
-		k.expand(k.x)
+		k.joint.expand(k, k.x)
 		k.horner(k.x1, 1)
 	default:
 		k.whole(k.x1, k.x)
@@ -179,7 +200,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	theta, cause = 1, none
 	if k.suspect() {
 		if !expanded {
-			k.expand(k.x)
+			k.joint.expand(k, k.x)
 		}
 		theta, cause = k.first()
 		if cause != none && look && !k.piled() && k.t.FirstLaw < k.t.M {
@@ -209,16 +230,20 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 }
 
 // piled reports whether events pile up at one instant.
+//
+//go:nosplit
 func (k *Kernel) piled() bool { return k.stalled > 2*(k.t.Mc+len(k.side)+1) }
 
 // shorten walks the piece again up to just behind the event found at theta: the
 // laws then do not see what lies behind it, where they may have a corner.
+//
+//go:nosplit
 func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
 	length := theta * k.length * (1 + 1e-6)
 	if !(length > k.gap && length < k.length) {
 		return theta, cause
 	}
-	k.sources(k.x, local, length)
+	k.joint.sources(k, k.x, local, length)
 	k.couple()
 	k.horner(k.x1, 1)
 	if !k.suspect() {
@@ -234,6 +259,8 @@ const stride = 1. / 4096
 // cross follows a piece that was taken without looking: a slip that passed
 // through zero is put there, momentum kept, and what is then at rest is settled;
 // guards that were passed are passed.
+//
+//go:nosplit
 func (k *Kernel) cross(local, theta float64) {
 	copy(k.before, k.mode)
 	k.slips.mul(k.slip, k.x)
@@ -255,7 +282,7 @@ func (k *Kernel) cross(local, theta float64) {
 		return
 	}
 	k.land()
-	k.resolve()
+	k.joint.resolve(k)
 	k.land()
 	if k.count(local) {
 		k.events++
@@ -263,6 +290,8 @@ func (k *Kernel) cross(local, theta float64) {
 }
 
 // suspect reports whether the piece from x to x1 can hold an event.
+//
+//go:nosplit
 func (k *Kernel) suspect() bool {
 	k.slips.mul(k.slip1, k.x1)
 	k.rates(k.w0)
@@ -295,6 +324,8 @@ const guardZero = 1e-12
 
 // passed reports whether guard g stands on the other side in state x, with w and
 // tau as they are.
+//
+//go:nosplit
 func (k *Kernel) passed(g int, x []float64) bool {
 	v := k.run(&k.t.Guards[g], x, k.w[:k.t.M])
 	k.reach[g] = max(k.reach[g], math.Abs(v))
@@ -304,6 +335,8 @@ func (k *Kernel) passed(g int, x []float64) bool {
 // yields is the side, +1 or -1, on which the lock torque of stuck element i can
 // exceed its static capacity: at the end of the piece, or in between by the
 // parabola through both ends and the slope. 0: on none.
+//
+//go:nosplit
 func (k *Kernel) yields(i int) float64 {
 	m, f := k.use(), &k.t.Friction[i]
 	if k.idle(i) {
@@ -332,6 +365,8 @@ func (k *Kernel) yields(i int) float64 {
 // sags reports whether a curve over the piece that starts at a with slope r and
 // ends at b, both positive, can reach zero in between: the parabola through them
 // does, within what a sine of at most one radian departs from it.
+//
+//go:nosplit
 func sags(a, b, r float64) bool {
 	c := b - a - r
 	return r < 0 && c > 0 && a-r*r/(4*c) <= 0.05*(c-r)
@@ -340,6 +375,8 @@ func sags(a, b, r float64) bool {
 // dips reports whether the slip of slipping element i can reach zero: at the end
 // of the piece, or in between by the parabola through both ends and the slope. A
 // slip that just left zero can come back on any curve.
+//
+//go:nosplit
 func (k *Kernel) dips(i int) bool {
 	d := k.direction(i)
 	s0, s1 := d*k.slip[i], d*k.slip1[i]
@@ -347,6 +384,8 @@ func (k *Kernel) dips(i int) bool {
 }
 
 // first finds the first event of the expanded piece: place and cause.
+//
+//go:nosplit
 func (k *Kernel) first() (theta float64, cause int) {
 	theta, cause = 1, none
 	for i, mode := range k.mode {
@@ -365,12 +404,12 @@ func (k *Kernel) first() (theta float64, cause int) {
 			}
 			k.slipPoly(i)
 		}
-		if at, ok := k.firstRoot(thePoly); ok && (cause == none || at < theta) {
+		if at, ok := k.joint.root(k, thePoly); ok && (cause == none || at < theta) {
 			theta, cause = at, i
 		}
 	}
 	for g := range k.side {
-		if at, ok := k.firstRoot(g); ok && (cause == none || at < theta) {
+		if at, ok := k.joint.root(k, g); ok && (cause == none || at < theta) {
 			theta, cause = at, -2-g
 		}
 	}
@@ -379,6 +418,8 @@ func (k *Kernel) first() (theta float64, cause int) {
 
 // slipPoly sets poly to the slip of element i over the piece, positive on its
 // own side.
+//
+//go:nosplit
 func (k *Kernel) slipPoly(i int) {
 	n, d := k.t.N, float64(k.mode[i])
 	clear(k.poly)
@@ -392,6 +433,8 @@ func (k *Kernel) slipPoly(i int) {
 
 // torquePoly sets poly to the reserve of stuck element i over the piece: static
 // capacity minus lock torque, on one side.
+//
+//go:nosplit
 func (k *Kernel) torquePoly(i int, side float64) {
 	m, n, f := k.use(), k.t.N, &k.t.Friction[i]
 	clear(k.poly)
@@ -413,6 +456,8 @@ func (k *Kernel) torquePoly(i int, side float64) {
 
 // event lets what caused it and the elements at rest with it make their one
 // transition. It reports whether a friction element made one.
+//
+//go:nosplit
 func (k *Kernel) event(local, theta float64, cause int) bool {
 	if theta*k.length > slipZero {
 		k.stalled = 0
@@ -434,7 +479,7 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 			k.set(i, Stuck)
 		}
 	}
-	k.resolve()
+	k.joint.resolve(k)
 	k.land()
 	changed := k.count(local)
 	if changed {

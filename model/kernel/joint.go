@@ -1,0 +1,27 @@
+package kernel
+
+// joint holds the parts of a tick that are called through a value: what takes a
+// piece of a step through its phases, and two that few pieces need. The linker
+// adds up the stack along a chain of direct calls of functions that may not grow
+// it, allows about 800 bytes, and begins anew at such a call; see doc.go for what
+// the whole may take. They are set once, by New, and never in an inner loop.
+type joint struct {
+	sources   func(k *Kernel, x []float64, local, length float64)
+	begin     func(k *Kernel, local float64)
+	walk      func(k *Kernel, local float64, look bool) (theta float64, cause int)
+	expand    func(k *Kernel, x []float64)
+	resolve   func(k *Kernel)
+	root      func(k *Kernel, curve int) (theta float64, ok bool)
+	factorise func(k *Kernel)
+}
+
+func joints(f Form) joint {
+	j := joint{
+		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, expand: (*Kernel).expand,
+		resolve: (*Kernel).resolve, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise,
+	}
+	if f == Held {
+		j.expand = (*Kernel).line
+	}
+	return j
+}
