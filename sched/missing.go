@@ -75,10 +75,10 @@ func (t Thread) missingDeadline(err error, capable bool) Missing {
 	}
 	switch {
 	case errors.Is(err, unix.EPERM) && capable:
-		m.What += fmt.Sprintf(", CPU %d shares its root domain with others", t.CPU)
+		m.What += fmt.Sprintf(": CPU %d shares its root domain with others", t.CPU)
 		m.Help = fmt.Sprintf("boot with isolcpus=domain,%d and no other CPU in it, or give the process an exclusive cpuset: cpuset.cpus.partition = root with CPU %d alone", t.CPU, t.CPU)
 	case errors.Is(err, unix.EBUSY):
-		m.What += ", the deadlines admitted already leave too little of the CPU"
+		m.What += ": the deadlines admitted already leave too little of the CPU"
 		m.Help = "ask for less runtime, or raise the share: sysctl kernel.sched_rt_runtime_us of kernel.sched_rt_period_us"
 	case errors.Is(err, unix.EINVAL):
 		m.Help = "runtime from 1.024us to the period, period within sysctl kernel.sched_deadline_period_min_us and kernel.sched_deadline_period_max_us"

@@ -3,6 +3,7 @@ package sched
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,7 @@ type entered struct {
 	Deadline []uint64 // runtime, deadline, period, ns
 	Blocked  string   // signals, hexadecimal
 	Slack    string   // of timers, ns
-	Locked   int // kB
+	Locked   int      // kB
 	Faults   int64
 	Major    int64
 }
@@ -41,11 +42,14 @@ var fifo7 = Thread{CPU: -1, Priority: 7}
 const childVariable = "SCHED_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if at := os.Getenv(childVariable); at != "" {
+	switch at := os.Getenv(childVariable); at {
+	case "":
+		os.Exit(m.Run())
+	case "threads":
+		haveThreads()
+	default:
 		enterAndTell(at)
-		return
 	}
-	os.Exit(m.Run())
 }
 
 // enterAndTell is the child: it enters what the text says, touches memory that it
@@ -93,6 +97,22 @@ func enterAndTell(at string) {
 	e.Locked, _ = strconv.Atoi(strings.TrimSuffix(fields("/proc/self/status")["VmLck"], " kB"))
 	_ = json.NewEncoder(os.Stdout).Encode(e)
 	close(stop)
+}
+
+// haveThreads is a child with three threads more than the runtime's, until its
+// standard input ends.
+func haveThreads() {
+	ready, stop := make(chan bool), make(chan bool)
+	for range 3 {
+		go func() {
+			runtime.LockOSThread()
+			ready <- true
+			<-stop
+		}()
+		<-ready
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
 // timerSlack returns the timer slack of the calling thread, ns, prctl(2).
@@ -168,9 +188,18 @@ func checkEntered(t *testing.T, e entered) {
 	}
 	for _, list := range e.Others {
 		cpus := parseCPUs(list)
-		if alone := !cpus.IsSet(e.CPU); alone == says(e.Missing, "CPU") {
+		if alone := !cpus.IsSet(e.CPU); alone == says(e.Missing, "the loop") {
 			t.Errorf("another thread may run on %q, the loop on %d; missing: %v", list, e.CPU, e.Missing)
 		}
+	}
+	if e.CPU != e.At.CPU && !says(e.Missing, "cannot have CPU") {
+		t.Errorf("the thread runs on CPU %d, chosen was %d", e.CPU, e.At.CPU)
+	}
+	if mask, err := strconv.ParseUint(e.Blocked, 16, 64); err != nil || mask != 1<<(unix.SIGURG-1) {
+		t.Errorf("the thread blocks signals %q, want SIGURG alone", e.Blocked)
+	}
+	if e.Slack != "1 <nil>" && e.Slack != "0 <nil>" { // 0: a real-time thread has none (Linux 6.10)
+		t.Errorf("timer slack of the thread: %s ns, want 1 or 0", e.Slack)
 	}
 	for _, m := range e.Missing {
 		if m.What == "" || m.Help == "" {
@@ -190,6 +219,54 @@ func TestEnterWithoutRightsStillHasItsCPU(t *testing.T) {
 	checkEntered(t, e)
 	if says(e.Missing, "cannot have CPU") {
 		t.Errorf("no right is needed for a CPU; missing: %v", e.Missing)
+	}
+}
+
+// A deadline is granted, as sched_getattr(2) tells, or its absence is said, and the
+// thread has SCHED_FIFO instead.
+func TestDeadlineIsGrantedOrSaid(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		at    Thread
+		plain bool
+		help  string // where it is refused
+	}{
+		{"5 ms in 10 ms", Thread{CPU: -1, Priority: 7, Deadline: true, RuntimeNs: 5e6, PeriodNs: 1e7}, false, ""},
+		{"without rights", Thread{CPU: -1, Priority: 7, Deadline: true, RuntimeNs: 5e6, PeriodNs: 1e7}, true, "cap_sys_nice"},
+		{"more than the period", Thread{CPU: -1, Priority: 7, Deadline: true, RuntimeNs: 2e7, PeriodNs: 1e7}, false, "runtime from 1.024us"},
+	} {
+		e := inChild(t, c.at, c.plain)
+		checkEntered(t, e)
+		granted := e.Policy == unix.SCHED_DEADLINE && e.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0 &&
+			slices.Equal(e.Deadline, []uint64{uint64(c.at.RuntimeNs), uint64(c.at.PeriodNs), uint64(c.at.PeriodNs)})
+		t.Logf("%s: granted %t; missing: %v", c.name, granted, e.Missing)
+		if granted == says(e.Missing, "SCHED_DEADLINE") {
+			t.Errorf("%s: policy %d with %v ns; missing: %v", c.name, e.Policy, e.Deadline, e.Missing)
+		}
+		if c.help == "" {
+			continue
+		}
+		if granted || !slices.ContainsFunc(e.Missing, func(m Missing) bool { return strings.Contains(m.Help, c.help) }) {
+			t.Errorf("%s: granted %t, missing: %v; want help: %s", c.name, granted, e.Missing, c.help)
+		}
+	}
+}
+
+func TestMissingDeadlineSaysWhatTheKernelMeans(t *testing.T) {
+	at := Thread{CPU: 3, Deadline: true, RuntimeNs: 1e6, PeriodNs: 5e6}
+	for _, c := range []struct {
+		err        error
+		capable    bool
+		what, help string
+	}{
+		{unix.EPERM, true, "CPU 3 shares its root domain", "isolcpus=domain,3"},
+		{unix.EPERM, false, "operation not permitted", "cap_sys_nice"},
+		{unix.EBUSY, true, "admitted already", "sched_rt_runtime_us"},
+		{unix.EINVAL, true, "1ms in 5ms", "period_min_us"},
+	} {
+		if m := at.missingDeadline(c.err, c.capable); !strings.Contains(m.What, c.what) || !strings.Contains(m.Help, c.help) {
+			t.Errorf("%v, capable %t: %+v, want %q, %q", c.err, c.capable, m, c.what, c.help)
+		}
 	}
 }
 

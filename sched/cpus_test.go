@@ -1,0 +1,196 @@
+package sched
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// tree writes files below a new root.
+func tree(t *testing.T, files map[string]string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestChooseTakesAnIsolatedCPUFirst(t *testing.T) {
+	for _, c := range []struct {
+		name, isolated, online, allowed, refused string
+		want                                     int
+	}{
+		{"none isolated", "", "0-3", "0-3", "", 3},
+		{"none isolated, bound by taskset", "", "0-3", "0-1", "", 1},
+		{"one isolated", "2", "0-3", "0-1,3", "", 2},
+		{"several isolated", "1-2", "0-3", "0,3", "", 2},
+		{"the highest isolated is offline", "1,3", "0-2", "0,2", "", 1},
+		{"the highest isolated is refused", "1-2", "0-3", "0,3", "2", 1},
+		{"all isolated are refused", "1-2", "0-3", "0,3", "1-2", 3},
+	} {
+		root := tree(t, map[string]string{
+			"sys/devices/system/cpu/isolated": c.isolated + "\n",
+			"sys/devices/system/cpu/online":   c.online + "\n",
+		})
+		allowed, refused := parseCPUs(c.allowed), parseCPUs(c.refused)
+		got := choose(root, &allowed, func(cpu int) error {
+			if refused.IsSet(cpu) {
+				return errors.New("refused")
+			}
+			return nil
+		})
+		if got != c.want {
+			t.Errorf("%s: CPU %d, want %d", c.name, got, c.want)
+		}
+	}
+	allowed := parseCPUs("0-1")
+	if got := choose(t.TempDir(), &allowed, moveTo); got != 1 {
+		t.Errorf("a host without lists of CPUs: CPU %d, want the highest allowed, 1", got)
+	}
+}
+
+func TestChooseKeepsTheCPUThatIsGiven(t *testing.T) {
+	if got := (Thread{CPU: 700}).Choose().CPU; got != 700 {
+		t.Errorf("Choose makes CPU 700 %d", got)
+	}
+	first := Thread{CPU: -1}.Choose()
+	if again := first.Choose(); first.CPU < 0 || again != first {
+		t.Errorf("Choose gives CPU %d, and chosen again %d", first.CPU, again.CPU)
+	}
+}
+
+// threads starts a process whose threads, other than the runtime's, number three,
+// and returns its id.
+func threads(t *testing.T) (pid int) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), childVariable+"=threads")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close() // it ends
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("child: %v", err)
+		}
+	})
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("child: %q, %v", line, err)
+	}
+	return cmd.Process.Pid
+}
+
+// cpusOf returns the CPUs of each thread of a process, by its id.
+func cpusOf(t *testing.T, pid int) map[int]unix.CPUSet {
+	t.Helper()
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[int]unix.CPUSet{}
+	for _, task := range tasks {
+		list := fields(fmt.Sprintf("/proc/%d/task/%s/status", pid, task.Name()))["Cpus_allowed_list"]
+		if tid, err := strconv.Atoi(task.Name()); err == nil && list != "" {
+			of[tid] = parseCPUs(list)
+		}
+	}
+	return of
+}
+
+func TestConfineKeepsAllThreadsButOneOffTheCPU(t *testing.T) {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		t.Fatal(err)
+	}
+	if allowed.Count() < 2 {
+		t.Skip("the test has one CPU")
+	}
+	cpu, pid := highest(&allowed), threads(t)
+	before := cpusOf(t, pid)
+	if len(before) < 4 {
+		t.Fatalf("the child has %d threads, want 4 or more", len(before))
+	}
+	var only unix.CPUSet
+	only.Set(cpu)
+	except := 0
+	for tid := range before {
+		if tid == pid { // as the thread of a loop: only there
+			continue
+		}
+		if except == 0 {
+			except = tid
+		}
+		if err := unix.SchedSetaffinity(tid, &only); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Confine(pid, cpu, except); err != nil {
+		t.Fatal(err)
+	}
+	allowed.Clear(cpu)
+	for tid, got := range cpusOf(t, pid) {
+		want := allowed
+		if tid == except {
+			want = only
+		}
+		if got != want {
+			t.Errorf("thread %d of %d, all but %d off CPU %d, may run on %v, want %v", tid, pid, except, cpu, got[0], want[0])
+		}
+	}
+	if err := Confine(pid, cpu, except); err != nil {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
+func TestConfineSaysWhyItCannot(t *testing.T) {
+	var allowed, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		t.Fatal(err)
+	}
+	one.Set(highest(&allowed))
+	pid := threads(t)
+	for tid := range cpusOf(t, pid) {
+		if err := unix.SchedSetaffinity(tid, &one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := onThread(func() error { // a caller that has one CPU
+		if err := unix.SchedSetaffinity(0, &one); err != nil {
+			return err
+		}
+		return Confine(pid, highest(&one), 0)
+	})
+	if err == nil || !strings.Contains(err.Error(), "no other CPU") {
+		t.Errorf("Confine of a caller with one CPU: %v", err)
+	}
+	if err := Confine(1<<22+1, 0, 0); err == nil { // above the largest process id
+		t.Error("Confine of no process succeeds")
+	}
+}

@@ -1,0 +1,174 @@
+package sched
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestHoldLatencyHoldsZeroUntilItIsClosed(t *testing.T) {
+	const device = "/dev/cpu_dma_latency"
+	read := func() []byte {
+		f, err := os.Open(device)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		us := make([]byte, 4)
+		if _, err := f.Read(us); err != nil {
+			t.Fatal(err)
+		}
+		return us
+	}
+	f, m := HoldLatency()
+	switch {
+	case m != nil:
+		t.Skipf("%s: %s", m.What, m.Help)
+	case f == nil:
+		t.Skip("the host has no " + device)
+	}
+	if us := read(); !bytes.Equal(us, make([]byte, 4)) {
+		t.Errorf("while it is held, %s reads % x, want 0", device, us)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHoldLatencyWithoutDeviceOrRight(t *testing.T) {
+	if f, m := holdLatency(t.TempDir()); f != nil || m != nil {
+		t.Errorf("no device: %v, %v; want nothing held and nothing missing", f, m)
+	}
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "dev/cpu_dma_latency"), 0o755); err != nil { // not even root writes to a folder
+		t.Fatal(err)
+	}
+	f, m := holdLatency(root)
+	if f != nil || m == nil || !strings.Contains(m.What, "sleep states") || !strings.Contains(m.Help, "cpu_dma_latency") {
+		t.Errorf("a device that refuses: %v, %+v", f, m)
+	}
+}
+
+// realtimeHost is a PREEMPT_RT host whose threads are given by id and name; kernel
+// threads are children of 2.
+func realtimeHost(t *testing.T, parent int, names map[int]string) (root string) {
+	files := map[string]string{"sys/kernel/realtime": "1\n"}
+	for pid, name := range names {
+		files[fmt.Sprintf("proc/%d/comm", pid)] = name + "\n"
+		files[fmt.Sprintf("proc/%d/stat", pid)] = fmt.Sprintf("%d (%s) S %d 0 0 0 -1 69238848", pid, name, parent)
+	}
+	return tree(t, files)
+}
+
+// The fixture names a real thread, this test's own, as the one of the timers.
+func TestRaiseTimersRaisesAndRestores(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	self := unix.Gettid()
+	policy := func() string {
+		attr, err := unix.SchedGetAttr(self, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("policy %d priority %d", attr.Policy, attr.Priority)
+	}
+	root := realtimeHost(t, 2, map[int]string{self: "ktimers/3", 4: "ktimers/0"})
+	before := policy()
+	restore, m := raiseTimers(root, 3, 11)
+	if m != nil {
+		if want := fmt.Sprintf("chrt -f -p 11 %d", self); policy() != before || !strings.Contains(m.Help, want) {
+			t.Errorf("%s; %+v, want %q", policy(), m, want)
+		}
+		t.Skip(m.What)
+	}
+	if got := policy(); got != "policy 1 priority 11" {
+		t.Errorf("raised: %s, want SCHED_FIFO 11", got)
+	}
+	again, m := raiseTimers(root, 3, 10)
+	if again(); m != nil || policy() != "policy 1 priority 11" {
+		t.Errorf("less than it has: %s, %v", policy(), m)
+	}
+	restore()
+	if got := policy(); got != before {
+		t.Errorf("restored: %s, want %s", got, before)
+	}
+}
+
+func TestRaiseTimersSaysHowWhereItCannot(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		root   string
+		what   string
+		help   []string
+		raised bool
+	}{
+		{"not PREEMPT_RT", t.TempDir(), "", nil, true},
+		{"no thread for timers alone", realtimeHost(t, 2, map[int]string{30: "ksoftirqd/3"}), "no ktimers/3", []string{"timer: nanosleep", "chrt -f -p 81 30"}, false},
+		{"a container", realtimeHost(t, 2, nil), "not to be seen", []string{"on the host", "chrt -f -p 81"}, false},
+		{"a program of that name", realtimeHost(t, 1, map[int]string{30: "ktimers/3"}), "not to be seen", []string{"chrt"}, false},
+		{"the thread has ended", realtimeHost(t, 2, map[int]string{1<<22 + 1: "ktimers/3"}), "expire in ktimers/3 below SCHED_FIFO 81: no such process", []string{"chrt -f -p 81 4194305"}, false},
+	} {
+		restore, m := raiseTimers(c.root, 3, 81)
+		restore() // never nil
+		if raised := m == nil; raised != c.raised {
+			t.Errorf("%s: %v", c.name, m)
+		}
+		if m == nil {
+			continue
+		}
+		if !strings.Contains(m.What, c.what) || slices.ContainsFunc(c.help, func(h string) bool { return !strings.Contains(m.Help, h) }) {
+			t.Errorf("%s: %+v, want %q, %q", c.name, m, c.what, c.help)
+		}
+	}
+}
+
+// A fresh page is a minor fault of the thread that touches it, a sleep a
+// voluntary switch of it, and of no other.
+func TestUsageCountsTheCallingThread(t *testing.T) {
+	const pages = 100
+	touched, slept := make(chan Usage), make(chan Usage)
+	count := func(f func()) (u Usage) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var a Usage
+		a.Read()
+		f()
+		u.Read()
+		return Usage{u.Minor - a.Minor, u.Major - a.Major, u.Voluntary - a.Voluntary, u.Involuntary - a.Involuntary}
+	}
+	go func() {
+		touched <- count(func() {
+			mem, err := unix.Mmap(-1, 0, pages*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = unix.Madvise(mem, unix.MADV_NOHUGEPAGE)
+			for i := 0; i < len(mem); i += os.Getpagesize() {
+				mem[i] = 1
+			}
+			_ = unix.Munmap(mem)
+		})
+	}()
+	go func() {
+		slept <- count(func() {
+			for range 20 {
+				_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &unix.Timespec{Nsec: 1e5}, nil)
+			}
+		})
+	}()
+	a, b := <-touched, <-slept
+	if a.Minor < pages || b.Minor >= pages {
+		t.Errorf("%d fresh pages: %d minor faults, %d of another thread", pages, a.Minor, b.Minor)
+	}
+	if b.Voluntary < 20 || a.Voluntary >= 20 {
+		t.Errorf("20 sleeps: %d voluntary switches, %d of another thread", b.Voluntary, a.Voluntary)
+	}
+}
