@@ -68,6 +68,8 @@ func open(fd int) *Bus {
 // Recv moves received frames into dst and returns how many: 0 when there are
 // none, when the bus is down and when the other end is closed. It does not
 // block or allocate, and reads at most len(dst) messages, good or bad.
+//
+//go:nosplit
 func (b *Bus) Recv(dst []Frame) int {
 	n := 0
 	for left := len(dst); left > 0; left -= batch {
@@ -95,6 +97,8 @@ func (b *Bus) Recv(dst []Frame) int {
 }
 
 // receive fills the first messages of b.msgs, at most want, and returns how many.
+//
+//go:nosplit
 func (b *Bus) receive(want int) int {
 	for i := range want {
 		h := &b.msgs[i].Hdr
@@ -113,6 +117,8 @@ func (b *Bus) receive(want int) int {
 }
 
 // take copies message i into dst and tells whether it is a frame.
+//
+//go:nosplit
 func (b *Bus) take(dst *Frame, i int) bool {
 	m := &b.msgs[i]
 	if m.Hdr.Controllen > 0 {
@@ -134,6 +140,8 @@ func (b *Bus) take(dst *Frame, i int) bool {
 }
 
 // overflow reads the kernel's drop count, cumulative modulo 2^32, off message i.
+//
+//go:nosplit
 func (b *Bus) overflow(i int) {
 	p := unsafe.Pointer(&b.control[i])
 	h := (*unix.Cmsghdr)(p)
@@ -163,6 +171,8 @@ func (b *Bus) Settle() {
 
 // closed tells whether the other end of a pair is gone. An empty message alone
 // does not: it reads like the end of the stream.
+//
+//go:nosplit
 func (b *Bus) closed() bool {
 	b.poll.Revents = 0
 	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&b.poll)), 1,
@@ -173,6 +183,8 @@ func (b *Bus) closed() bool {
 // Send hands f to the kernel. It does not block or allocate; false means that
 // the frame is dropped and counted: the queue is full, the interface is down,
 // the other end is closed, or f is no frame this bus can carry.
+//
+//go:nosplit
 func (b *Bus) Send(f *Frame) bool {
 	if f.Len > 64 {
 		b.Stats.TxDropped++
@@ -201,6 +213,8 @@ func (b *Bus) Send(f *Frame) bool {
 }
 
 // fail counts a call that failed.
+//
+//go:nosplit
 func (b *Bus) fail(errno unix.Errno) {
 	switch errno {
 	case unix.ENETDOWN, unix.ENODEV, unix.ENXIO, unix.EPIPE, unix.ECONNRESET, unix.ENOTCONN:

@@ -51,6 +51,8 @@ const (
 
 // FD tells whether f travels as a CAN FD frame: it says so or is too long for
 // a classic one.
+//
+//go:nosplit
 func (f *Frame) FD() bool { return f.Flags&FlagFDF != 0 || f.Len > 8 }
 
 // Filter lets a frame pass if its ID and ID agree in the bits of Mask. Mask

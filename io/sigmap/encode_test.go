@@ -2,6 +2,7 @@ package sigmap
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"lockstep/io/can"
@@ -156,5 +157,25 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 		m.Encode(&f, 0, y)
 	}); n != 0 {
 		t.Errorf("%g allocations, want 0", n)
+	}
+}
+
+func TestWholeRoundsAsRoundToEvenDoes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	check := func(v float64) {
+		got, want := whole(v), math.RoundToEven(v)
+		if math.Float64bits(got) != math.Float64bits(want) && !(got != got && want != want) {
+			t.Errorf("whole(%v) = %v, want %v", v, got, want)
+		}
+	}
+	for _, v := range []float64{0, 0.5, 1.5, 2.5, 0.49999999999999994, 1<<51 + 0.5, 1<<52 - 0.5, 1 << 52, 1<<53 - 1, 1 << 60, math.MaxFloat64, 5e-324, math.Inf(1), math.NaN()} {
+		check(v)
+		check(-v)
+	}
+	for range 100000 {
+		v := math.Ldexp(2*r.Float64()-1, r.IntN(64))
+		check(v)
+		check(math.Trunc(v) + 0.5)
+		check(math.Float64frombits(r.Uint64()))
 	}
 }

@@ -39,9 +39,13 @@ func (f *Field) place(s *Signal) {
 }
 
 // mask has the lowest Len bits set.
+//
+//go:nosplit
 func (f *Field) mask() uint64 { return math.MaxUint64 >> (64 - f.Len) }
 
 // load returns the raw bits of the field.
+//
+//go:nosplit
 func (f *Field) load(data *[64]byte) uint64 {
 	var v uint64
 	if f.Big {
@@ -59,6 +63,8 @@ func (f *Field) load(data *[64]byte) uint64 {
 }
 
 // store sets the raw bits of the field, which are zero so far.
+//
+//go:nosplit
 func (f *Field) store(data *[64]byte, raw uint64) {
 	if f.Big {
 		if f.Ninth > 0 {
@@ -77,6 +83,8 @@ func (f *Field) store(data *[64]byte, raw uint64) {
 }
 
 // number is what the raw bits mean as a number, before Factor and Offset.
+//
+//go:nosplit
 func (f *Field) number(raw uint64) float64 {
 	if f.Signed {
 		return float64(int64(raw<<(64-f.Len)) >> (64 - f.Len))
@@ -85,6 +93,8 @@ func (f *Field) number(raw uint64) float64 {
 }
 
 // bits is the inverse of number for a whole number within the field's range.
+//
+//go:nosplit
 func (f *Field) bits(r float64) uint64 {
 	if f.Signed {
 		return uint64(int64(r)) & f.mask()

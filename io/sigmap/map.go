@@ -62,6 +62,8 @@ func (m *Map) Filters() []can.Filter {
 
 // Decode writes the values of a received frame into u and returns the index of
 // its message in m.Rx, -1 if it is Unknown. It does not allocate.
+//
+//go:nosplit
 func (m *Map) Decode(u []float64, f *can.Frame) (int, Result) {
 	i := m.find(f.ID)
 	if i < 0 {
@@ -85,6 +87,8 @@ func (m *Map) Decode(u []float64, f *can.Frame) (int, Result) {
 }
 
 // find returns the index of the message with this ID, -1 if there is none.
+//
+//go:nosplit
 func (m *Map) find(id uint32) int {
 	lo, hi := 0, len(m.Rx)
 	for lo < hi {
@@ -102,11 +106,15 @@ func (m *Map) find(id uint32) int {
 }
 
 // Due tells whether t is to be sent at a tick.
+//
+//go:nosplit
 func (t *Tx) Due(tick int64) bool { return tick%t.CycleTicks == t.PhaseTicks }
 
 // Encode makes f the frame of m.Tx[i] with the values of y, rounded half to even
 // and held within the signal's range, and advances the counter. It returns false
 // and leaves the counter alone if a value is NaN. It does not allocate.
+//
+//go:nosplit
 func (m *Map) Encode(f *can.Frame, i int, y []float64) bool {
 	t := &m.Tx[i]
 	*f = can.Frame{ID: t.ID, Len: uint8(t.Len)}
@@ -115,7 +123,7 @@ func (m *Map) Encode(f *can.Frame, i int, y []float64) bool {
 	}
 	for j := range t.Fields {
 		d := &t.Fields[j]
-		r := math.RoundToEven((y[d.Index] - d.Offset) / d.Factor)
+		r := whole((y[d.Index] - d.Offset) / d.Factor)
 		switch {
 		case r != r:
 			return false
@@ -136,6 +144,17 @@ func (m *Map) Encode(f *can.Frame, i int, y []float64) bool {
 		}
 	}
 	return true
+}
+
+// whole is v rounded to a whole number, half to even. math.RoundToEven is a call
+// that may grow the stack on a processor without SSE 4.1.
+//
+//go:nosplit
+func whole(v float64) float64 {
+	if !(math.Abs(v) < 1<<52) { // whole already, or NaN
+		return v
+	}
+	return math.Copysign(math.Abs(v)+1<<52-1<<52, v) // the sum has no bits below 1
 }
 
 // sortRx puts Rx in the order find relies on.
