@@ -109,10 +109,9 @@ func (b *Bus) lookup(name string) (index int, err error) {
 	return int(got[0].Uint32()), nil
 }
 
-// Inherit makes a bus of f: one end of Pair, or a SocketCAN socket that Dial
-// opened, also in another process. On success the bus owns the socket and f is
-// closed.
-func Inherit(f *os.File) (*Bus, error) {
+// Share makes a second bus of the socket in f, which stays as it is. Both have one
+// receive queue: one of them receives, the other only sends.
+func Share(f *os.File) (*Bus, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("can: inherit %s: %w", f.Name(), os.NewSyscallError("fcntl", err))
@@ -122,8 +121,19 @@ func Inherit(f *os.File) (*Bus, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("can: inherit %s: %w", f.Name(), err)
 	}
+	return b, nil
+}
+
+// Inherit makes a bus of f: one end of Pair, or a SocketCAN socket that Dial
+// opened, also in another process. On success the bus owns the socket and f is
+// closed.
+func Inherit(f *os.File) (*Bus, error) {
+	b, err := Share(f)
+	if err != nil {
+		return nil, err
+	}
 	if err := f.Close(); err != nil {
-		unix.Close(fd)
+		b.Close()
 		return nil, fmt.Errorf("can: inherit %s: %w", f.Name(), err)
 	}
 	return b, nil

@@ -66,6 +66,34 @@ func (c *Checking) dearest(p *understood) error {
 	return nil
 }
 
+// measure finds the dearest tick of a bench's plant on this host, and under what it
+// was found.
+func measure(b *Bench, t *kernel.Tables) (dearest time.Duration, where string, err error) {
+	file, data, err := b.Read(b.Plant)
+	if err != nil {
+		return 0, "", err
+	}
+	plant, err := model.Load(file, data)
+	if err != nil {
+		return 0, "", err
+	}
+	p := &understood{file: b.File, tables: t}
+	if err := p.assemble(plant); err != nil {
+		return 0, "", err
+	}
+	list, err := p.exercises()
+	if err != nil {
+		return 0, "", err
+	}
+	for _, e := range list {
+		e.run()
+		if top := time.Duration(slices.Max(e.cost)); top > dearest {
+			dearest, where = top, e.name
+		}
+	}
+	return dearest, where, nil
+}
+
 // exercises are the plant with what drives it now, and with its commands at
 // their worst. A bench leaves inputs that no bus drives as they are.
 func (p *understood) exercises() ([]*exercise, error) {

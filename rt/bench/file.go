@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -19,6 +20,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/model/plants"
 	"lockstep/rt"
+	"lockstep/sched"
 )
 
 // Bench is a bench file: which plant runs at which period, on which buses, with
@@ -30,9 +32,16 @@ type Bench struct {
 	Plant    Word   // an embedded plant, or a file beside this one
 	PeriodNs int64  // grid, ns; 100 µs to 10 s
 	Scheme   string // "papers" (one event per tick, the rest in the lag buffer) or "complete"
+	Timer    string // sched.Timerfd or sched.Nanosleep
+	SpinNs   int64  // how long before a grid point the loop wakes up and spins, ns; 0: it does not
 	CPU      int    // of the loop; -1: chosen at the start
 	Priority int    // SCHED_FIFO, 1 to 99
+	Deadline bool   // SCHED_DEADLINE instead
 	Overrun  rt.Overrun
+	BudgetNs int64 // by when a tick's frames are out, ns after it was due; 0: half the period, and not checked before the start
+	WatchNs  int64 // for how long no tick may come before the target is ended, ns
+	Safe     SafeState
+	End      Ends
 	Unit     Word // virtual control unit to try the bench with; "" none
 	Engine   Word // output shown as engine speed; "" none
 	Wheel    Word // output shown as wheel speed; Engine/Wheel is the overall ratio
@@ -192,7 +201,8 @@ func (b *Bench) errorf(at Word, format string, args ...any) error {
 
 func parse(file, dir string, data []byte) (*Bench, error) {
 	r := &reader{file: file}
-	b := &Bench{File: file, dir: dir, Scheme: "papers", CPU: -1, Priority: 80, Overrun: rt.Overrun{Policy: rt.Stop}}
+	b := &Bench{File: file, dir: dir, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
+	var end ast.Node
 	n := r.root(data)
 	if n == nil {
 		return nil, r.err
@@ -203,9 +213,16 @@ func parse(file, dir string, data []byte) (*Bench, error) {
 		{"plant", r.name(&b.Plant, "plant")},
 		{"period", r.nanoseconds(&b.PeriodNs, "period", 100_000, 10e9)},
 		{"scheme", func(n ast.Node) { b.Scheme = r.choice(n, "scheme", "papers", "complete") }},
+		{"timer", func(n ast.Node) { b.Timer = r.choice(n, "timer", sched.Timerfd, sched.Nanosleep) }},
+		{"spin", r.nanoseconds(&b.SpinNs, "spin", 0, 1e6)},
 		{"cpu", func(n ast.Node) { r.cpu(n, &b.CPU) }},
 		{"priority", r.integer(&b.Priority, "priority", 1, 99)},
+		{"scheduler", func(n ast.Node) { b.Deadline = r.choice(n, "scheduler", "fifo", "deadline") == "deadline" }},
 		{"overrun", func(n ast.Node) { r.overrun(n, &b.Overrun) }},
+		{"tick_budget", r.nanoseconds(&b.BudgetNs, "tick_budget", 1e3, 10e9)},
+		{"watchdog", r.nanoseconds(&b.WatchNs, "watchdog", 10e6, 3600e9)},
+		{"safe", func(n ast.Node) { r.safeState(n, &b.Safe) }},
+		{"end", func(n ast.Node) { end = n }},
 		{"unit", func(n ast.Node) { b.Unit = r.unit(n) }},
 		{"show", func(n ast.Node) {
 			r.object(n, "show", []key{{"engine", r.name(&b.Engine, "show: engine")}, {"wheel", r.name(&b.Wheel, "show: wheel")}})
@@ -216,7 +233,9 @@ func parse(file, dir string, data []byte) (*Bench, error) {
 			}
 		}},
 	})
+	r.ends(end, b)
 	r.missing(b)
+	r.times(b)
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -291,7 +310,23 @@ func (r *reader) cpu(n ast.Node, dst *int) {
 	r.integer(dst, "cpu (auto, or its number)", 0, 1023)(n)
 }
 
-// overrun reads "stop", "skip N" or "catchup N".
+// times checks the times of a bench against its period, and sets those it does not
+// name.
+func (r *reader) times(b *Bench) {
+	period := time.Duration(b.PeriodNs)
+	switch {
+	case r.err != nil:
+	case b.BudgetNs > b.PeriodNs:
+		r.err = fmt.Errorf("%s:1:1: bench: tick_budget: %v is longer than the period, %v", r.file, time.Duration(b.BudgetNs), period)
+	case b.SpinNs > b.PeriodNs/4:
+		r.err = fmt.Errorf("%s:1:1: bench: spin: %v is longer than a quarter of the period, %v", r.file, time.Duration(b.SpinNs), period)
+	}
+	if b.WatchNs == 0 { // the policy may bear so many points at once
+		b.WatchNs = int64(2*time.Second) + int64(b.Overrun.Max+1)*b.PeriodNs
+	}
+}
+
+// overrun reads "stop", "safe", "skip N" or "catchup N".
 func (r *reader) overrun(n ast.Node, o *rt.Overrun) {
 	w := r.word(n, "overrun")
 	policy, count, _ := strings.Cut(w.Text, " ")
@@ -300,12 +335,14 @@ func (r *reader) overrun(n ast.Node, o *rt.Overrun) {
 	switch {
 	case w.Text == "stop":
 		*o = rt.Overrun{Policy: rt.Stop}
+	case w.Text == "safe":
+		*o = rt.Overrun{Policy: rt.Safe}
 	case policy == "skip" && counted:
 		*o = rt.Overrun{Policy: rt.Skip, Max: limit}
 	case policy == "catchup" && counted:
 		*o = rt.Overrun{Policy: rt.CatchUp, Max: limit}
 	default:
-		r.fail(n, "overrun: %q is none of: stop, skip N, catchup N (N: grid points at once, 1 to 1000)", w.Text)
+		r.fail(n, "overrun: %q is none of: stop, safe, skip N, catchup N (N: grid points at once, 1 to 1000)", w.Text)
 	}
 }
 

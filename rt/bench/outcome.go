@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,10 @@ func (r *run) announce() {
 
 // report collects what the page, the processes and the host say at the end.
 func (r *run) report() *Report {
-	r.missing = join(r.missing, r.refused())
+	if r.target.cmd != nil { // what was refused was told to who started it
+		r.missing = join(r.missing, r.refused())
+	}
+	r.ledger.collect(r.page)
 	v := pageReport(r.page, r.h)
 	v.Bench = r.bench.Name
 	v.Overrun = r.bench.Overrun.String()
@@ -46,6 +50,12 @@ func (r *run) report() *Report {
 		}
 	}
 	v.Silent = r.silent()
+	v.Safe, v.SafeSince = r.safe()
+	v.LateTicks, v.BudgetNs = r.page.LateTicks(), cmp.Or(r.bench.BudgetNs, r.bench.PeriodNs/2)
+	for i := range r.ledger.entries {
+		v.Ledger = append(v.Ledger, r.ledger.entries[i].report(r.h))
+	}
+	v.SafeFrames, v.SafeAfter = r.guard.frames, r.guard.first.Seconds()
 	v.Ended, v.Clean = r.ended()
 	if rt.State(r.page.State.Load()) != rt.Ended {
 		still, points := r.behind(r.target.when)
@@ -53,6 +63,20 @@ func (r *run) report() *Report {
 	}
 	r.reportUnit(v)
 	return v
+}
+
+// safe says why the run went to the safe state, and when, simulated time; "" it did
+// not.
+func (r *run) safe() (why string, since float64) {
+	reason := rt.Reason(r.page.SafeReason.Load())
+	if reason == rt.NotEnded {
+		return "", 0
+	}
+	why = reason.String()
+	if reason == rt.MissedTick || reason == rt.MissedLimit {
+		why += " (" + r.bench.Overrun.String() + ")"
+	}
+	return why, float64(int64(r.page.SafeTick.Load())*r.h.Tables.PeriodNs) / 1e9
 }
 
 // reportUnit adds how the virtual control unit fared. A run whose unit was never
@@ -111,7 +135,10 @@ func join(expected, refused []sched.Missing) []sched.Missing {
 func (r *run) ended() (why string, clean bool) {
 	p := r.page
 	reason := rt.Reason(p.Reason.Load())
+	unsafe, since := r.safe()
 	switch {
+	case rt.State(p.State.Load()) != rt.Ended && r.guard.hung != "":
+		return r.guard.hung + "; the target process was killed", false
 	case rt.State(p.State.Load()) != rt.Ended && r.target.shot:
 		why := r.overdue
 		if r.stop != "" {
@@ -120,7 +147,9 @@ func (r *run) ended() (why string, clean bool) {
 		return why + "; the target process did not answer and was killed", false
 	case rt.State(p.State.Load()) != rt.Ended:
 		return fmt.Sprintf("the target process died (%s; last tick %d)", r.target.ending(), p.Ticks.Load()), false
-	case reason == rt.Stopped && r.stop != "":
+	case reason.Clean() && unsafe != "":
+		return fmt.Sprintf("%s; in the safe state since %.3f s", unsafe, since), false
+	case (reason == rt.Stopped || reason == rt.Shutdown) && r.stop != "":
 		return "stopped by " + r.stop, true
 	case reason == rt.Stopped && r.overdue != "":
 		return r.overdue, false
@@ -153,6 +182,9 @@ func pageReport(p *rt.Page, h *Handover) *Report {
 	}
 	if rt.State(p.State.Load()) == rt.Ended {
 		v.Usage = &Usage{p.Allocs.Load(), p.GCCycles.Load(), p.MinorFaults.Load(), p.MajorFaults.Load()}
+		if n := float64(max(1, v.Ticks)); p.Voluntary.Load()+p.Involuntary.Load() > 0 {
+			v.Switches = &Switches{float64(p.Voluntary.Load()) / n, float64(p.Involuntary.Load()) / n}
+		}
 	}
 	return v
 }

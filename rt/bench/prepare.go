@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -21,8 +22,9 @@ type Handover struct {
 	Tables *kernel.Tables
 	Maps   []*sigmap.Map // one per bus
 	Loop   rt.Config
+	Timer  Timer
 	Thread sched.Thread
-	Parent int // process id of the supervisor
+	Bench  *Bench // for a supervisor that takes over
 
 	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
 }
@@ -49,7 +51,7 @@ func Prepare(b *Bench) (*Handover, error) {
 		return nil, b.errorf(b.Plant, "%w", err)
 	}
 	h := &Handover{
-		Tables: tables, Loop: b.loop(tables), Thread: sched.Thread{CPU: b.CPU, Priority: b.Priority},
+		Tables: tables, Loop: b.loop(tables), Timer: Timer{b.Timer, b.SpinNs}, Thread: b.thread(), Bench: b,
 	}
 	for i, in := range sys.Inputs {
 		if !driven[i] {
@@ -69,7 +71,24 @@ func Prepare(b *Bench) (*Handover, error) {
 		}
 		h.Maps = append(h.Maps, m)
 	}
+	if h.Loop.Safe, err = b.farewell(tables, h.Maps); err != nil {
+		return nil, err
+	}
 	return h, nil
+}
+
+// Timer is how the loop waits for its grid points.
+type Timer struct {
+	Sleep  string // sched.Timerfd or sched.Nanosleep
+	SpinNs int64  // ns
+}
+
+// thread is what the loop's thread asks of the host.
+func (b *Bench) thread() sched.Thread {
+	return sched.Thread{
+		CPU: b.CPU, Priority: b.Priority,
+		Deadline: b.Deadline, RuntimeNs: cmp.Or(b.BudgetNs, b.PeriodNs/2), PeriodNs: b.PeriodNs,
+	}.Choose()
 }
 
 func assemble(b *Bench) (*model.System, error) {
@@ -193,8 +212,8 @@ func (bus *Bus) blame(err error) Word {
 // loop is the configuration of the loop, the outputs it watches included.
 func (b *Bench) loop(t *kernel.Tables) rt.Config {
 	return rt.Config{
-		Period: time.Duration(b.PeriodNs), Overrun: b.Overrun, Watch: watch(t.Outputs),
-		Start: t.Start, Warmup: warmup,
+		Period: time.Duration(b.PeriodNs), Overrun: b.Overrun, Budget: time.Duration(b.BudgetNs), Watch: watch(t.Outputs),
+		Start: t.Start, Warmup: warmup, Supervisor: b.End.Supervisor, Bus: b.End.Bus,
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"lockstep/sched"
 )
 
@@ -25,9 +27,12 @@ type Exit struct {
 func (e *Exit) Error() string { return e.Err.Error() }
 func (e *Exit) Unwrap() error { return e.Err }
 
-// process is a child of the supervisor: this binary, executed again.
+// process is this binary, executed again: a child of the supervisor, or a target
+// that it has adopted.
 type process struct {
-	cmd  *exec.Cmd
+	cmd  *exec.Cmd // nil: adopted
+	pid  int
+	fd   int           // of the process, readable when it has ended; < 0: the kernel has none (before 5.4)
 	said capture       // its standard output
 	told capture       // its standard error
 	done chan struct{} // closed when it has ended
@@ -37,22 +42,23 @@ type process struct {
 }
 
 // spawn starts this binary with args; files become descriptors 3, 4, ... The
-// child is its own process group, so that Ctrl-C reaches the supervisor alone,
-// and dies with the calling thread: call it from a locked one.
+// child is its own process group, so that Ctrl-C reaches the supervisor alone. It
+// outlives the supervisor if it wants to.
 func spawn(env []string, files []*os.File, args ...string) (*process, error) {
 	exe, err := program("/")
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(exe, args...), done: make(chan struct{})}
+	p := &process{cmd: exec.Command(exe, args...), fd: -1, done: make(chan struct{})}
 	p.cmd.Args[0] = "lockstep"
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.ExtraFiles = files
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.told
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, PidFD: &p.fd}
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
+	p.pid = p.cmd.Process.Pid
 	go func() {
 		p.err = p.cmd.Wait()
 		p.when = sched.Now()
@@ -71,10 +77,45 @@ func program(root string) (string, error) {
 	return exe, nil
 }
 
+// adopt makes a process of one that somebody else has started.
+func adopt(pid int) (*process, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("pidfd_open", err)
+	}
+	p := &process{pid: pid, fd: fd, done: make(chan struct{})}
+	go func() {
+		for !p.ended(time.Hour) {
+		}
+		p.when = sched.Now()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// signal sends a signal, unless the process has been waited for.
+func (p *process) signal(s syscall.Signal) bool {
+	if p.cmd != nil {
+		return p.cmd.Process.Signal(s) == nil
+	}
+	return unix.PidfdSendSignal(p.fd, s, nil, 0) == nil
+}
+
 // kill ends the process at once and waits for its end.
 func (p *process) kill() {
-	p.shot = p.shot || p.cmd.Process.Kill() == nil
+	p.shot = p.signal(syscall.SIGKILL) || p.shot
 	<-p.done
+}
+
+// ended waits for the end of the process, d at most. It sees the end at once and
+// not when its last words have been read.
+func (p *process) ended(d time.Duration) bool {
+	if p.fd < 0 {
+		return p.within(d)
+	}
+	poll := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(poll, int(d.Milliseconds()))
+	return err == nil && n == 1
 }
 
 // within tells whether the process has ended within d.
@@ -90,6 +131,9 @@ func (p *process) within(d time.Duration) bool {
 // ending says in words how the process ended.
 func (p *process) ending() string {
 	var e *exec.ExitError
+	if p.cmd == nil {
+		return "how is not known to who attached"
+	}
 	if !errors.As(p.err, &e) {
 		if p.err != nil {
 			return p.err.Error()

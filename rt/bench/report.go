@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +27,15 @@ type Report struct {
 	Still    float64 `json:"still_s"`  // how long no tick came although one was due, real time
 
 	Tick Spread `json:"tick_ns"`
+
+	LateTicks  uint64     `json:"late_ticks"`             // entries of the overrun ledger: wake-ups that found points lost, and ticks over their budget
+	BudgetNs   int64      `json:"tick_budget_ns"`         // a tick whose frames are out later than this after it was due is late
+	Ledger     []LateTick `json:"ledger,omitempty"`       // the first thousand of them
+	Switches   *Switches  `json:"switches,omitempty"`     // of the loop's thread
+	Safe       string     `json:"safe,omitempty"`         // why the bus carried the safe values, or none, before the end
+	SafeSince  float64    `json:"safe_since_s"`           // simulated time at which that began
+	SafeFrames int        `json:"safe_frames,omitempty"`  // sent by the supervisor in a dead target's place
+	SafeAfter  float64    `json:"safe_after_s,omitempty"` // from the target's end to the first of them, real time
 
 	Events      uint64  `json:"events"`      // instants at which elements changed their state, or a law its branch
 	Transitions uint64  `json:"transitions"` // changes of a friction element's state
@@ -70,6 +81,13 @@ type Usage struct {
 	MajorFaults uint64 `json:"page_faults_major"`
 }
 
+// Switches are the context switches of the loop's thread per tick: it slept, or
+// something else was given its CPU.
+type Switches struct {
+	Voluntary   float64 `json:"voluntary_per_tick"`
+	Involuntary float64 `json:"involuntary_per_tick"`
+}
+
 // Spread is a distribution in nanoseconds of real time.
 type Spread struct {
 	P50  int64 `json:"p50"`
@@ -113,6 +131,9 @@ func (r *Report) Text(w io.Writer) {
 	}
 	line("tick time", "%s", r.Tick)
 	if r.Bench != "" {
+		line("late ticks", "%d, over the budget of %g ms or after lost points%s", r.LateTicks, float64(r.BudgetNs)/1e6, r.worst())
+	}
+	if r.Bench != "" {
 		line("frames in", "%d; unknown %d, short %d, out of range %d, lost %d", r.RxFrames, r.RxUnknown, r.RxShort+r.RxBadSize, r.RxRange, r.RxOverflow)
 		line("frames out", "%d; dropped %d, of missed ticks %d", r.TxFrames, r.TxDropped, r.TxLost)
 	}
@@ -121,7 +142,19 @@ func (r *Report) Text(w io.Writer) {
 	if u := r.Usage; u != nil {
 		line("memory", "allocations %d, GC cycles %d, page faults %d minor, %d major", u.Allocs, u.GCCycles, u.MinorFaults, u.MajorFaults)
 	}
+	if s := r.Switches; s != nil {
+		line("switches", "per tick %.2f voluntary, %.4f involuntary", s.Voluntary, s.Involuntary)
+	}
 	r.notes(line)
+}
+
+// worst is the latest of the late ticks.
+func (r *Report) worst() string {
+	if len(r.Ledger) == 0 {
+		return ""
+	}
+	worst := slices.MaxFunc(r.Ledger, func(a, b LateTick) int { return cmp.Compare(a.LateNs, b.LateNs) })
+	return "\n" + strings.Repeat(" ", 15) + "worst: " + worst.String()
 }
 
 // notes are the lines that are there only when there is something to say.
@@ -134,6 +167,12 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	}
 	for _, help := range r.BestEffortHelp {
 		line("", "-> %s", help)
+	}
+	if r.Safe != "" {
+		line("safe state", "since %.3f s: %s", r.SafeSince, r.Safe)
+	}
+	if r.SafeFrames > 0 {
+		line("safe state", "%d frames sent by the supervisor, the first %.3f ms after the target's end", r.SafeFrames, r.SafeAfter*1e3)
 	}
 	if n := r.BusDown + r.BusErrors; n > 0 {
 		line("bus trouble", "%d ticks found it down, %d calls failed otherwise", r.BusDown, r.BusErrors)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -39,7 +38,12 @@ type run struct {
 	unitEnd *os.File   // what the virtual control unit inherits; nil: none is started
 	target  *process
 	unit    *process
+	guard   *guard
+	notify  *notifier
+	ledger  ledger
+	errors  []*can.Errors   // of the buses with a name
 	missing []sched.Missing // what the host refuses
+	restore func()          // undoes what was changed on the host
 	stop    string          // the signal that ended the run; "" none
 	overdue string          // why the supervisor ended the run by itself; "" it did not
 	begun   int64           // when the target was started, ns on CLOCK_MONOTONIC
@@ -50,7 +54,7 @@ type run struct {
 // reports. An *Exit carries the exit code of a run that broke its policy (1) or a
 // host that refuses (3).
 func Run(b *Bench, o Options) error {
-	r := &run{bench: b, options: o, unitDie: -1}
+	r := &run{bench: b, options: o, unitDie: -1, restore: func() {}}
 	defer r.close()
 	report, err := r.prepare()
 	if err != nil {
@@ -59,21 +63,22 @@ func Run(b *Bench, o Options) error {
 	if report != nil {
 		defer report.Close()
 	}
-	// A reader that has gone, as of `lockstep run | head -1`, does not end a run: the
-	// write fails, and the display stops. Without this it would kill the process.
-	signal.Ignore(syscall.SIGPIPE)
-	// The children die with the thread that started them; see spawn.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
+	signals := attend()
 	if err := r.start(); err != nil {
 		return &Exit{3, err}
 	}
 	r.announce()
 	r.watch(signals)
-	return r.finish(report)
+	return r.finish(report, signals)
+}
+
+// attend takes the signals that end a run. A reader that has gone, as of `lockstep
+// run | head -1`, does not: the write fails, and the display stops.
+func attend() chan os.Signal {
+	signal.Ignore(syscall.SIGPIPE)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	return signals
 }
 
 // prepare does all that may fail before the start.
@@ -84,7 +89,7 @@ func (r *run) prepare() (report *os.File, err error) {
 	if r.h, err = Prepare(r.bench); err != nil {
 		return nil, err
 	}
-	r.h.Parent = os.Getpid()
+	r.ledger.cpu = r.h.Thread.CPU
 	if r.options.For > 0 {
 		if r.h.Loop.Ticks = int64(r.options.For) / r.h.Tables.PeriodNs; r.h.Loop.Ticks == 0 {
 			return nil, fmt.Errorf("run: %v is shorter than the period, %v", r.options.For, time.Duration(r.h.Tables.PeriodNs))
@@ -96,12 +101,18 @@ func (r *run) prepare() (report *os.File, err error) {
 	if err := r.rights(); err != nil {
 		return nil, err
 	}
-	if r.options.Report != "" {
-		if report, err = os.Create(r.options.Report); err != nil {
-			return nil, fmt.Errorf("run: report: %w", err)
-		}
+	return r.createReport()
+}
+
+func (r *run) createReport() (*os.File, error) {
+	if r.options.Report == "" {
+		return nil, nil
 	}
-	return report, nil
+	f, err := os.Create(r.options.Report)
+	if err != nil {
+		return nil, fmt.Errorf("run: report: %w", err)
+	}
+	return f, nil
 }
 
 // SetBuses replaces interfaces: "vcan0" where the bench has one bus, else
@@ -134,7 +145,8 @@ func (b *Bench) busNames() []string {
 	return names
 }
 
-// open makes what the target inherits: the hand-over, the page, the bus sockets.
+// open makes what the target inherits: the hand-over, the page, the bus sockets;
+// and the supervisor's own ends of the buses.
 func (r *run) open() error {
 	handover, err := r.h.Save()
 	if err != nil {
@@ -147,14 +159,55 @@ func (r *run) open() error {
 	}
 	r.page = page
 	r.files = append(r.files, file)
+	if r.notify, err = newNotifier(page); err != nil {
+		return err
+	}
+	r.guard = &guard{r: r, done: make(chan struct{})}
 	for i, bus := range r.bench.Buses {
 		f, err := r.dial(bus.Interface.Text, r.h.Maps[i].Filters())
 		if err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
 		r.files = append(r.files, f)
+		if err := r.keep(f, bus.Interface.Text); err != nil {
+			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
+		}
 	}
 	return nil
+}
+
+// keep gives the guard its own end of a bus, and listens to what the controller
+// says of itself.
+func (r *run) keep(f *os.File, iface string) error {
+	own, err := can.Share(f)
+	if err != nil {
+		return err
+	}
+	r.guard.buses = append(r.guard.buses, own)
+	if iface == pair {
+		return nil
+	}
+	e, err := can.ListenErrors(iface)
+	if err != nil {
+		return err
+	}
+	r.errors = append(r.errors, e)
+	go r.listen(e)
+	return nil
+}
+
+// listen notes when a controller goes off its bus, and when it is back.
+func (r *run) listen(e *can.Errors) {
+	for {
+		switch state, err := e.Next(); {
+		case err != nil:
+			return // closed, or the interface is gone: the loop sees it, too
+		case state == can.BusOff:
+			r.page.BusOff.Store(1)
+		case state == can.Restarted:
+			r.page.BusOff.Store(0)
+		}
+	}
 }
 
 // dial opens one bus. The control unit gets the other end of a pair.
@@ -179,6 +232,11 @@ func (r *run) dial(name string, filters []can.Filter) (*os.File, error) {
 // test: without the rights the run is refused there, unless best effort will do.
 func (r *run) rights() error {
 	r.missing = sched.Probe(r.h.Thread)
+	budget, err := r.overBudget()
+	if err != nil {
+		return err
+	}
+	r.missing = append(r.missing, budget...)
 	named := slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair })
 	if !named || r.options.BestEffort || len(r.missing) == 0 {
 		return nil
@@ -191,128 +249,49 @@ func (r *run) rights() error {
 	return &Exit{3, errors.Join(list...)}
 }
 
-// start starts the control unit, where it is virtual, and the target.
-func (r *run) start() (err error) {
-	if r.unitEnd != nil {
-		r.unit, err = spawn(nil, []*os.File{r.unitEnd}, "ecu", r.bench.Unit.Text, "-bus", "fd:3")
-		if err != nil {
-			return fmt.Errorf("run: control unit %s: %w", r.bench.Unit.Text, err)
-		}
+// overBudget measures the dearest tick on this host against the bench's budget for
+// one, where it names one.
+func (r *run) overBudget() ([]sched.Missing, error) {
+	budget := time.Duration(r.bench.BudgetNs)
+	if budget == 0 {
+		return nil, nil
 	}
-	// The runtime's settings come before its first instruction: no collection in
-	// the whole life of the target, and a second processor for the runtime's own.
-	env := []string{"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=2"}
-	if r.target, err = spawn(env, r.files, TargetCommand); err != nil {
-		return fmt.Errorf("run: target process: %w", err)
+	dearest, where, err := measure(r.bench, r.h.Tables)
+	if err != nil || dearest <= budget {
+		return nil, err
 	}
-	r.begun = sched.Now()
-	r.closeFiles() // so that each end of a bus has one owner
-	return nil
+	return []sched.Missing{{
+		What: fmt.Sprintf("the dearest tick takes %v of its tick_budget of %v (%s)", dearest, budget, where),
+		Help: "raise tick_budget, lengthen the period, or use a faster CPU; `lockstep check` measures it",
+	}}, nil
 }
 
-func (r *run) closeFiles() {
-	for _, f := range r.files {
-		f.Close()
-	}
-	if r.unitEnd != nil {
-		r.unitEnd.Close()
-	}
-	r.files, r.unitEnd = nil, nil
-}
-
-// close ends what is still there.
-func (r *run) close() {
-	r.closeFiles()
-	for _, p := range []*process{r.target, r.unit} {
-		if p != nil {
-			p.kill()
-		}
-	}
-}
-
-// What the supervisor waits for, real time.
-const (
-	starting = 30 * time.Second // from the start of the target to its first grid point
-	grace    = 2 * time.Second  // from the last grid point to the end, and from asking for the end to it
-)
-
-// late says that the target should have ended by itself, or begun, and how it
-// fell short; "" is no reason to worry.
-func (r *run) late(now int64) string {
-	start, last := int64(r.page.StartNs.Load()), r.h.Loop.Ticks
-	grid := sched.Grid{Start: start, Period: r.h.Tables.PeriodNs}
-	switch {
-	case start == 0 && now > r.begun+int64(starting):
-		return fmt.Sprintf("no tick within %v", starting)
-	case start != 0 && last > 0 && now > grid.Due(last)+int64(grace):
-		_, points := r.behind(now)
-		return fmt.Sprintf("%v after its end %d grid points were not served", grace, points)
-	}
-	return ""
-}
-
-// watch shows the run until the target has ended. The first signal, or a target
-// that should have ended, asks it to end, the second one, or two seconds of no
-// answer, kill it.
-func (r *run) watch(signals <-chan os.Signal) {
-	show := newStatus(r)
-	defer show.end()
-	clock := time.NewTicker(show.every)
-	defer clock.Stop()
-	var unitDone chan struct{}
-	if r.unit != nil {
-		unitDone = r.unit.done
-	}
-	var patience <-chan time.Time
-	end := func() {
-		r.page.Stop.Store(1)
-		patience = time.After(grace + 2*time.Duration(r.h.Tables.PeriodNs))
-	}
-	for {
-		select {
-		case <-clock.C:
-			show.draw()
-			if r.stop == "" && r.overdue == "" {
-				if r.overdue = r.late(sched.Now()); r.overdue != "" {
-					end()
-				}
-			}
-		case s := <-signals:
-			if r.stop != "" {
-				r.target.kill()
-				return
-			}
-			r.stop = strings.ToLower(s.String())
-			end()
-		case <-patience:
-			r.target.kill()
-			return
-		case <-unitDone:
-			r.unitDie, unitDone = float64(r.page.SimNs.Load())/1e9, nil
-		case <-r.target.done:
-			return
-		}
-	}
-}
-
-// finish reports, and tells how the run ended.
-func (r *run) finish(file *os.File) error {
+// finish reports, and tells how the run ended. What is for machines is written
+// first: nobody may be reading the terminal.
+func (r *run) finish(file *os.File, signals chan os.Signal) error {
+	<-r.guard.done
+	r.guard.close() // so that the control unit sees the end of its bus
 	if r.unit != nil && !r.unit.within(grace) {
 		r.unit.kill()
 	}
 	report := r.report()
-	fmt.Fprintln(r.options.Out)
-	report.Text(r.options.Out)
+	r.notify.stopping(report.Ended)
 	var err error
 	if file != nil {
 		if err = errors.Join(report.JSON(file), file.Sync()); err != nil {
 			err = fmt.Errorf("run: report: %w", err)
 		}
 	}
+	signal.Stop(signals) // from here on they kill
+	fmt.Fprintln(r.options.Out)
+	report.Text(r.options.Out)
 	if !report.Clean {
 		return &Exit{1, errors.Join(fmt.Errorf("run: %s, after %.3f s", report.Ended, report.SimTime), err)}
 	}
-	return err
+	if err != nil {
+		return &Exit{1, err}
+	}
+	return nil
 }
 
 // refused decodes what the target said the host refused it.

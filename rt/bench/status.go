@@ -37,6 +37,10 @@ type status struct {
 	wheel  int
 	widest int  // of the clutches so far, so that the columns stay
 	gone   bool // the reader has: nothing more is drawn
+
+	last time.Time     // when it was last asked for
+	todo chan struct{} // asks for a line
+	done chan struct{} // closed when no more is drawn
 }
 
 func newStatus(r *run) *status {
@@ -52,7 +56,28 @@ func newStatus(r *run) *status {
 	if s.terminal = term.IsTerminal(int(s.out.Fd())); s.terminal {
 		s.every = 200 * time.Millisecond
 	}
+	s.last = time.Now()
+	s.todo, s.done = make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(s.done)
+		for range s.todo {
+			s.draw()
+		}
+	}()
 	return s
+}
+
+// look asks for a line when it is time for one. A terminal that does not take it
+// holds up nobody but itself.
+func (s *status) look(now time.Time) {
+	if now.Sub(s.last) < s.every-look/2 {
+		return
+	}
+	s.last = now
+	select {
+	case s.todo <- struct{}{}:
+	default: // it still draws the last one
+	}
 }
 
 // shorten drops what all names begin with: "clutch1", "clutch2" are "1", "2".
@@ -97,6 +122,12 @@ func (s *status) draw() {
 
 // end takes the line away from a terminal.
 func (s *status) end() {
+	close(s.todo)
+	select {
+	case <-s.done:
+	case <-time.After(look): // the terminal is stopped
+		return
+	}
 	if s.terminal && !s.gone {
 		fmt.Fprint(s.out, "\r\x1b[K")
 	}
@@ -149,6 +180,9 @@ func (s *status) parts() []string {
 		return list
 	}
 	missed := fmt.Sprintf("missed %d", p.Missed.Load())
+	if late := p.LateTicks(); late > 0 {
+		missed += fmt.Sprintf(" late %d", late)
+	}
 	if trouble != "" {
 		list = append(list, missed)
 	}
@@ -163,6 +197,9 @@ func (s *status) parts() []string {
 
 // trouble is what is wrong right now, in at most 56 columns; "" is nothing.
 func (s *status) trouble() string {
+	if why := rt.Reason(s.r.page.SafeReason.Load()); why != rt.NotEnded {
+		return fmt.Sprintf("SAFE since %.3f s", float64(int64(s.r.page.SafeTick.Load())*s.r.h.Tables.PeriodNs)/1e9)
+	}
 	still, _ := s.r.behind(sched.Now())
 	if still > standstill {
 		return fmt.Sprintf("stands still for %.1f s", still.Seconds())
@@ -275,14 +312,14 @@ func (s Silence) line() string {
 	return fmt.Sprintf("no valid frame from %s for %.1f s", string(name), s.For)
 }
 
-// lateness is the 99th percentile.
+// lateness is its 99th percentile, of all ticks.
 func lateness(h *sched.Histogram) string {
 	p99 := float64(h.Quantile(0.99))
 	switch {
 	case p99 >= 100e6:
-		return fmt.Sprintf("late %.0fms", p99/1e6)
+		return fmt.Sprintf("p99 %.0fms", p99/1e6)
 	case p99 >= 1e6:
-		return fmt.Sprintf("late %.1fms", p99/1e6)
+		return fmt.Sprintf("p99 %.1fms", p99/1e6)
 	}
-	return fmt.Sprintf("late %.0fus", p99/1e3)
+	return fmt.Sprintf("p99 %.0fus", p99/1e3)
 }

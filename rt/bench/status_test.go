@@ -61,7 +61,7 @@ func TestLineOfStatusShowsTheGearboxWithin80Columns(t *testing.T) {
 	for range 40 {
 		loop.Tick(1)
 	}
-	check("0.2 s [1 3 6] 48.00:1 eng ", " whl ", " rpm missed 0 late 0us")
+	check("0.2 s [1 3 6] 48.00:1 eng ", " whl ", " rpm missed 0 p99 0us")
 	r.missing = []sched.Missing{{What: "x"}}
 	// The widest line of a usual run: 999.9 s, three digits of missed ticks, 99.9 ms late.
 	r.page.SimNs.Store(999_900_000_000)
@@ -69,7 +69,7 @@ func TestLineOfStatusShowsTheGearboxWithin80Columns(t *testing.T) {
 	for range 40 {
 		r.page.Late.Record(99_000_000)
 	}
-	check("999.9 s best effort [1 3 6] 48.00:1 eng ", " whl ", " rpm missed 100 late 99.0ms")
+	check("999.9 s best effort [1 3 6] 48.00:1 eng ", " whl ", " rpm missed 100 p99 99.0ms")
 	r.page.SimNs.Store(1e18) // a billion seconds
 	for width := range 120 {
 		whole := strings.Join(s.parts(), " ")

@@ -23,11 +23,15 @@ import (
 const TargetCommand = "target"
 
 // The descriptors the target inherits; the buses follow.
+// They stay open: who attaches reads them.
 const (
 	handoverFD = 3
 	pageFD     = 4
 	firstBusFD = 5
 )
+
+// targetName is how ps and chrt show the target; 15 letters at most.
+const targetName = "lockstep-target"
 
 // Target is the process that ticks: it takes what it inherited and ticks until
 // the run is over. An *Exit carries exit code 1 when the end was not a clean one.
@@ -45,23 +49,17 @@ func Target() error {
 }
 
 func target() (rt.Reason, error) {
-	// The thread that asks for the signal must live as long as the process.
 	runtime.LockOSThread()
-	name := append([]byte("lockstep-target"), 0) // as ps and chrt show it; 15 letters at most
+	name := append([]byte(targetName), 0)
 	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("bench: target: %w", os.NewSyscallError("prctl(PR_SET_NAME)", err))
 	}
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("bench: target: %w", os.NewSyscallError("prctl(PR_SET_PDEATHSIG)", err))
-	}
-	// The terminal and the service manager speak to the supervisor.
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	// The terminal and the service manager speak to the supervisor, and it may end
+	// before the target has said its last word.
+	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	h, err := loadHandover(os.NewFile(handoverFD, "handover"))
 	if err != nil {
 		return 0, fmt.Errorf("%w (`lockstep %s` is started by `lockstep run` only)", err, TargetCommand)
-	}
-	if os.Getppid() != h.Parent {
-		return 0, fmt.Errorf("bench: target: the supervisor, process %d, has ended", h.Parent)
 	}
 	page, err := rt.MapPage(os.NewFile(pageFD, "page"))
 	if err != nil {
@@ -71,12 +69,33 @@ func target() (rt.Reason, error) {
 	if err != nil {
 		return 0, err
 	}
+	terminated(page)
 	spareThreads()
-	if err := json.NewEncoder(os.Stdout).Encode(h.Thread.Enter()); err != nil {
+	latency, missing := sched.HoldLatency()
+	if latency != nil {
+		defer latency.Close()
+	}
+	refused := h.Thread.Enter()
+	if missing != nil {
+		refused = append(refused, *missing)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(refused); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return 0, fmt.Errorf("bench: target: %w", err)
 	}
 	err = loop.Run()
 	return rt.Reason(page.Reason.Load()), err
+}
+
+// terminated lets SIGTERM end the run as a shutdown: the supervisor may be gone,
+// and the service manager asks all processes of a service. What waits here does not
+// run before the signal comes.
+func terminated(page *rt.Page) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	go func() {
+		<-signals
+		page.Stop.Store(rt.StopShutdown)
+	}()
 }
 
 // spareThreads makes the runtime start more threads than a run can need and park
@@ -113,7 +132,7 @@ func (h *Handover) assemble(page *rt.Page) (*rt.Loop, error) {
 		}
 		buses = append(buses, bus)
 	}
-	ticker, err := sched.NewTimer(sched.Timerfd, time.Duration(h.Tables.PeriodNs), 0)
+	ticker, err := sched.NewTimer(h.Timer.Sleep, time.Duration(h.Tables.PeriodNs), time.Duration(h.Timer.SpinNs))
 	if err != nil {
 		return nil, err
 	}

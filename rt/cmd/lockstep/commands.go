@@ -20,10 +20,13 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", runUsage, "run a bench in step with its buses; without a file: the demo", runBench},
+		{"attach", attachUsage, "take over a run whose supervisor has ended", runAttach},
 		{"sim", simUsage, "simulate a plant as fast as it goes", runSim},
 		{"check", checkUsage, "read plants, benches and databases and say what is in them", runCheck},
 		{"plants", "plants [NAME]", "list the embedded files, or print one to start from", runPlants},
 		{"ecu", ecuUsage, "run a virtual control unit on a bus", runECU},
+		{"doctor", doctorUsage, "say whether this host is fit for a real-time run, and what to change", runDoctor},
+		{"latency", latencyUsage, "measure how late this host wakes a loop up, beside cyclictest", runLatency},
 		{"version", "version", "print the version", runVersion},
 		{"help", "help [COMMAND]", "print this, or the flags of a command", runHelp},
 	}

@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// Attach takes the place of a supervisor that has ended while its target went on:
+// it shows the run, watches over it and reports at its end. which is the name of
+// the bench or the target's process id; "" will do where there is one target.
+func Attach(which string, o Options) error {
+	pid, err := orphan(which)
+	if err != nil {
+		return err
+	}
+	r := &run{options: o, unitDie: -1, restore: func() {}}
+	defer r.close()
+	if err := r.takeOver(pid); err != nil {
+		return &Exit{3, fmt.Errorf("attach: process %d: %w", pid, err)}
+	}
+	report, err := r.createReport()
+	if err != nil {
+		return err
+	}
+	if report != nil {
+		defer report.Close()
+	}
+	signals := attend()
+	r.page.Supervisor.Store(uint64(os.Getpid()))
+	r.confine()
+	go r.guard.watch()
+	fmt.Fprintf(o.Out, "%s: attached to the target, process %d; Ctrl-C ends the run\n", r.bench.Name, pid)
+	r.watch(signals)
+	return r.finish(report, signals)
+}
+
+// orphan finds the target without a supervisor that is meant.
+func orphan(which string) (int, error) {
+	found, names, kept := 0, []string{}, []string{}
+	files, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, file := range files {
+		if name, _ := os.ReadFile(file); strings.TrimSpace(string(name)) != targetName {
+			continue
+		}
+		text := filepath.Base(filepath.Dir(file))
+		pid, _ := strconv.Atoi(text)
+		h, page, err := inherited(pid)
+		switch {
+		case err != nil && which == text:
+			return 0, &Exit{3, fmt.Errorf("attach: process %d: %w", pid, err)}
+		case err != nil || which != "" && which != text && which != h.Bench.Name:
+		case rt.State(page.State.Load()) == rt.Ended:
+		case alive(int(page.Supervisor.Load())):
+			kept = append(kept, fmt.Sprintf("%s, process %d, has a supervisor, process %d", h.Bench.Name, pid, page.Supervisor.Load()))
+		default:
+			found = pid
+			names = append(names, fmt.Sprintf("%s (%d)", h.Bench.Name, pid))
+		}
+	}
+	switch {
+	case len(names) == 1:
+		return found, nil
+	case len(names) > 1:
+		return 0, fmt.Errorf("attach: there are %s: say which, by name or process id", strings.Join(names, ", "))
+	case len(kept) > 0:
+		return 0, &Exit{3, fmt.Errorf("attach: %s", strings.Join(kept, "; "))}
+	}
+	return 0, &Exit{3, errors.New("attach: there is no target without a supervisor")}
+}
+
+// alive says that a process has not ended, or cannot be asked.
+func alive(pid int) bool {
+	if pid == 0 {
+		return false
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return !errors.Is(err, unix.ESRCH)
+	}
+	defer unix.Close(fd)
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return err != nil || n == 0
+}
+
+// inherited opens what a target was given: its hand-over and its page.
+func inherited(pid int) (*Handover, *rt.Page, error) {
+	open := func(fd, mode int) (*os.File, error) {
+		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), mode, 0)
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w: use sudo", err)
+		}
+		return f, err
+	}
+	f, err := open(handoverFD, os.O_RDONLY)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	h, err := loadHandover(f)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: attach with the binary that started it", err)
+	}
+	g, err := open(pageFD, os.O_RDWR)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer g.Close()
+	page, err := rt.MapPage(g)
+	return h, page, err
+}
+
+// takeOver makes r the supervisor of a target that somebody else has started.
+func (r *run) takeOver(pid int) (err error) {
+	if r.h, r.page, err = inherited(pid); err != nil {
+		return err
+	}
+	r.bench, r.begun, r.ledger.cpu = r.h.Bench, sched.Now(), r.h.Thread.CPU
+	if r.target, err = adopt(pid); err != nil {
+		return err
+	}
+	if r.notify, err = newNotifier(r.page); err != nil {
+		return err
+	}
+	r.guard = &guard{r: r, done: make(chan struct{})}
+	for i, bus := range r.bench.Buses {
+		fd, err := unix.PidfdGetfd(r.target.fd, int(r.page.BusFD[i].Load()), 0)
+		if err != nil {
+			return fmt.Errorf("bus %s: %w: use sudo", bus.Name.Text, os.NewSyscallError("pidfd_getfd", err))
+		}
+		f := os.NewFile(uintptr(fd), "bus "+bus.Name.Text)
+		err = r.keep(f, bus.Interface.Text)
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
+		}
+	}
+	return nil
+}

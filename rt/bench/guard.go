@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/can"
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// guard is the part of the supervisor that watches over the target and waits for
+// nothing else: no terminal, no file. When the target has died it puts the safe
+// values on the buses in its place, within two ticks; when no tick comes any more
+// it ends the target first.
+type guard struct {
+	r     *run
+	buses []*can.Bus // of the supervisor's own; they only send
+
+	done   chan struct{} // closed when the target has ended and the buses are as they shall be
+	hung   string        // why it ended the target; "" it did not
+	frames int           // safe frames sent in the target's place
+	first  time.Duration // from the target's end to the first of them
+}
+
+// patrol is how often the guard looks at the tick counter.
+const patrol = 20 * time.Millisecond
+
+// watch runs until the target has ended. Its thread has a real-time priority
+// below the loop's where the host grants it: the bus must not wait for whatever
+// else this host is doing.
+func (g *guard) watch() {
+	defer close(g.done)
+	runtime.LockOSThread() // and never unlocked: the thread ends with its priority
+	priority := uint32(max(1, g.r.h.Thread.Priority-1))
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{ // best effort: rights has said what is missing
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: priority, Flags: unix.SCHED_FLAG_RESET_ON_FORK}, 0)
+	for !g.r.target.ended(patrol) {
+		if g.hung != "" {
+			continue
+		}
+		if still, _ := g.r.behind(sched.Now()); still > time.Duration(g.r.h.Bench.WatchNs) {
+			g.hung = fmt.Sprintf("no tick for %.1f s (watchdog)", still.Seconds())
+			g.r.target.signal(unix.SIGKILL)
+		}
+	}
+	if g.deserted() && g.r.h.Bench.End.TargetGone {
+		g.speak(sched.Now())
+	}
+}
+
+// deserted says that the target has ended without having said what is on the bus.
+func (g *guard) deserted() bool {
+	p := g.r.page
+	return p.StartNs.Load() != 0 && (rt.State(p.State.Load()) != rt.Ended || rt.Reason(p.Reason.Load()) == rt.TimerFailed)
+}
+
+// speak sends the safe values: every frame at once, then in their cycles. The
+// counters go on from where the target was.
+func (g *guard) speak(now int64) {
+	h, p := g.r.h, g.r.page
+	grid := sched.Grid{Start: int64(p.StartNs.Load()), Period: h.Tables.PeriodNs}
+	at := 0
+	for _, m := range h.Maps {
+		for i := range m.Tx {
+			m.Tx[i].Count = p.TxCount[at].Load()
+			at++
+		}
+	}
+	first := (now - grid.Start) / grid.Period
+	for k := first; k <= first+h.Loop.Safe.Ticks; k++ {
+		if k > first {
+			time.Sleep(time.Duration(grid.Due(k) - sched.Now()))
+		}
+		var f can.Frame
+		for b, m := range h.Maps {
+			for i := range m.Tx {
+				if (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, h.Loop.Safe.Values) && g.buses[b].Send(&f) {
+					g.frames++
+				}
+			}
+		}
+		if k == first {
+			g.first = time.Duration(sched.Now() - now)
+		}
+	}
+}
+
+// close gives up the guard's buses.
+func (g *guard) close() {
+	for _, b := range g.buses {
+		b.Close()
+	}
+	g.buses = nil
+}

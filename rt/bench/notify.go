@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"lockstep/rt"
+)
+
+// readyAfter is how many ticks in a row without a miss make a run ready.
+const readyAfter = 100
+
+// notifier tells a service manager how the run is doing, by the protocol of
+// sd_notify(3): READY after some clean ticks, WATCHDOG as long as ticks come.
+type notifier struct {
+	to    *net.UnixConn // nil: there is no service manager
+	every time.Duration // of WATCHDOG; 0: it is not wanted
+	page  *rt.Page
+
+	ready  bool
+	missed uint64 // at the first of the clean ticks
+	clean  uint64 // that tick
+	ticks  uint64 // at the last WATCHDOG
+	last   time.Time
+}
+
+// newNotifier takes the socket from the environment, where the manager puts it.
+func newNotifier(page *rt.Page) (*notifier, error) {
+	n := &notifier{page: page}
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return n, nil
+	}
+	to, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return nil, fmt.Errorf("run: NOTIFY_SOCKET: %w", err)
+	}
+	n.to = to
+	if us, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64); err == nil && us > 0 {
+		n.every = time.Duration(us) * time.Microsecond / 3
+	}
+	return n, nil
+}
+
+// look says what is to be said now; it is called several times per second.
+func (n *notifier) look(now time.Time) {
+	if n.to == nil {
+		return
+	}
+	ticks, missed := n.page.Ticks.Load(), n.page.Missed.Load()
+	if missed != n.missed {
+		n.missed, n.clean = missed, ticks
+	}
+	if !n.ready && ticks >= n.clean+readyAfter {
+		n.ready = true
+		n.say(fmt.Sprintf("READY=1\nSTATUS=ticking, %d missed so far", missed))
+	}
+	if n.every > 0 && ticks != n.ticks && now.Sub(n.last) >= n.every {
+		n.ticks, n.last = ticks, now
+		n.say("WATCHDOG=1")
+	}
+}
+
+// stopping says that the run is over, and why.
+func (n *notifier) stopping(why string) { n.say("STOPPING=1\nSTATUS=" + why) }
+
+// say sends a message; a manager that does not listen is no reason to end a run.
+func (n *notifier) say(text string) {
+	if n.to != nil {
+		_, _ = n.to.Write([]byte(text))
+	}
+}
+
+func (n *notifier) close() {
+	if n.to != nil {
+		n.to.Close()
+	}
+}

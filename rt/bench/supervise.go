@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// start starts the control unit, where it is virtual, and the target.
+func (r *run) start() (err error) {
+	if r.h.Timer.Sleep == sched.Timerfd {
+		restore, m := sched.RaiseTimers(r.h.Thread.CPU, min(99, r.h.Thread.Priority+1))
+		r.restore = restore
+		if m != nil {
+			r.missing = append(r.missing, *m)
+		}
+	}
+	if r.unitEnd != nil {
+		r.unit, err = spawn(nil, []*os.File{r.unitEnd}, "ecu", r.bench.Unit.Text, "-bus", "fd:3")
+		if err != nil {
+			return fmt.Errorf("run: control unit %s: %w", r.bench.Unit.Text, err)
+		}
+	}
+	r.page.Supervisor.Store(uint64(os.Getpid()))
+	// The runtime's settings come before its first instruction: no collection in
+	// the whole life of the target, and a second processor for the runtime's own.
+	env := []string{"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=2"}
+	if r.target, err = spawn(env, r.files, TargetCommand); err != nil {
+		return fmt.Errorf("run: target process: %w", err)
+	}
+	r.begun = sched.Now()
+	r.closeFiles() // so that each end of a bus has one owner
+	r.confine()
+	go r.guard.watch()
+	return nil
+}
+
+// confine keeps all threads but the loop's off the loop's CPU. Threads come and go
+// while a process starts, so it is done again when the loop ticks. Where it cannot
+// be done the target says so, for its own.
+func (r *run) confine() {
+	cpu := r.h.Thread.CPU
+	_ = sched.Confine(os.Getpid(), cpu, 0)
+	if r.unit != nil {
+		_ = sched.Confine(r.unit.pid, cpu, 0)
+	}
+	if thread := int(r.page.Thread.Load()); thread != 0 {
+		_ = sched.Confine(r.target.pid, cpu, thread)
+	}
+}
+
+func (r *run) closeFiles() {
+	for _, f := range r.files {
+		f.Close()
+	}
+	if r.unitEnd != nil {
+		r.unitEnd.Close()
+	}
+	r.files, r.unitEnd = nil, nil
+}
+
+// close ends what is still there, and leaves the host as it was.
+func (r *run) close() {
+	r.closeFiles()
+	for _, p := range []*process{r.target, r.unit} {
+		if p != nil {
+			p.kill()
+		}
+	}
+	if r.guard != nil {
+		r.guard.close()
+	}
+	for _, e := range r.errors {
+		e.Close()
+	}
+	if r.notify != nil {
+		r.notify.close()
+	}
+	r.restore()
+}
+
+// What the supervisor waits for, real time.
+const (
+	starting = 30 * time.Second // from the start of the target to its first grid point
+	grace    = 2 * time.Second  // from the last grid point to the end, and from asking for the end to it
+)
+
+// late says that the target should have ended by itself, or begun, and how it
+// fell short; "" is no reason to worry.
+func (r *run) late(now int64) string {
+	start, last := int64(r.page.StartNs.Load()), r.h.Loop.Ticks
+	grid := sched.Grid{Start: start, Period: r.h.Tables.PeriodNs}
+	switch {
+	case start == 0 && now > r.begun+int64(starting):
+		return fmt.Sprintf("no tick within %v", starting)
+	case start != 0 && last > 0 && now > grid.Due(last+r.h.Loop.Safe.Ticks)+int64(grace):
+		_, points := r.behind(now)
+		return fmt.Sprintf("%v after its end %d grid points were not served", grace, points)
+	}
+	return ""
+}
+
+// look is how often the supervisor looks at the page.
+const look = 100 * time.Millisecond
+
+// watch follows the run until the target has ended. The first signal, or a target
+// that should have ended, asks it to end, the second one, or two seconds of no
+// answer, kill it. It never waits for the terminal.
+func (r *run) watch(signals <-chan os.Signal) {
+	show := newStatus(r)
+	defer show.end()
+	clock := time.NewTicker(look)
+	defer clock.Stop()
+	var unitDone chan struct{}
+	if r.unit != nil {
+		unitDone = r.unit.done
+	}
+	var patience <-chan time.Time
+	end := func(how uint64) {
+		r.page.Stop.Store(how)
+		patience = time.After(grace + time.Duration((2+r.h.Loop.Safe.Ticks)*r.h.Tables.PeriodNs))
+	}
+	confined := false
+	for {
+		select {
+		case now := <-clock.C:
+			show.look(now)
+			r.notify.look(now)
+			r.ledger.collect(r.page)
+			if !confined && r.page.Ticks.Load() > 0 {
+				r.confine()
+				confined = true
+			}
+			if r.stop == "" && r.overdue == "" {
+				if r.overdue = r.late(sched.Now()); r.overdue != "" {
+					end(rt.StopPlanned)
+				}
+			}
+		case s := <-signals:
+			if r.stop != "" {
+				r.target.kill()
+				return
+			}
+			r.stop = strings.ToLower(s.String())
+			end(map[bool]uint64{true: rt.StopShutdown, false: rt.StopPlanned}[s == syscall.SIGTERM])
+		case <-patience:
+			r.target.kill()
+			return
+		case <-unitDone:
+			r.unitDie, unitDone = float64(r.page.SimNs.Load())/1e9, nil
+		case <-r.target.done:
+			return
+		}
+	}
+}
