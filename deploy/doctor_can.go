@@ -1,0 +1,94 @@
+package deploy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// minTxQueue is the shortest transmit queue of a CAN card, frames, that holds
+// what a tick sends: a bus of 8 Mbit/s takes about a hundred frames in 5 ms, and
+// the kernel's default of 10 drops the rest.
+const minTxQueue = 100
+
+// typeCAN is ARPHRD_CAN of linux/if_arp.h.
+const typeCAN = "280"
+
+func (h *host) canInterfaces() []string {
+	return slices.DeleteFunc(h.names("sys/class/net"), func(name string) bool {
+		return h.text("sys/class/net/"+name+"/type") != typeCAN
+	})
+}
+
+// checkCAN checks the interfaces that were asked for and mentions the others.
+func (h *host) checkCAN() (list []Check) {
+	for _, name := range h.ask.Buses {
+		list = append(list, h.checkInterface(name, Must)...)
+	}
+	for _, name := range h.canInterfaces() {
+		if !slices.Contains(h.ask.Buses, name) {
+			list = append(list, h.checkInterface(name, Info)...)
+		}
+	}
+	if len(list) == 0 {
+		c := Check{Name: "can", Level: Info, Wanted: "a CAN interface, where a bench names one", Why: "the unit under test is at its other end"}
+		list = append(list, c.ok("no interface"))
+	}
+	return list
+}
+
+func (h *host) checkInterface(name string, level Level) []Check {
+	c := Check{
+		Name: "can " + name, Level: level,
+		Wanted: "up, and on the bus",
+		Why:    "the unit under test is at its other end",
+	}
+	dir := "sys/class/net/" + name
+	kind, err := h.read(dir + "/type")
+	switch {
+	case name == "" || strings.Contains(name, "/") || err != nil && strings.HasPrefix(name, "vcan"):
+		return []Check{c.wrong("there is none", fmt.Sprintf("sudo ip link add dev %s type vcan && sudo ip link set %s up", name, name), Now)}
+	case err != nil:
+		return []Check{c.wrong("there is none", "plug the card in and load its driver: ip -br link; sudo dmesg | grep -i can", Now)}
+	case kind != typeCAN:
+		return []Check{c.wrong("it is no CAN interface (type "+kind+")", "ip -br link show type can", Restart)}
+	}
+	flags, err := strconv.ParseUint(h.text(dir+"/flags"), 0, 32)
+	card := h.exists(dir + "/device")
+	up := "sudo ip link set " + name + " up"
+	if card {
+		up += " type can bitrate 500000"
+	}
+	const isUp = 1 // IFF_UP
+	switch {
+	case err != nil:
+		return []Check{c.hidden("its flags cannot be read")}
+	case flags&isUp == 0:
+		c = c.wrong("down", up, Now)
+	case h.text(dir+"/carrier") == "0":
+		c = c.wrong("up, but not on the bus: bus off", "mend the wiring, the bitrate or the termination, then sudo ip link set "+name+" type can restart", Now)
+	default:
+		c = c.ok("up")
+	}
+	if !card {
+		return []Check{c}
+	}
+	return []Check{c, h.checkQueue(name)}
+}
+
+func (h *host) checkQueue(name string) Check {
+	c := Check{
+		Name: "queue " + name, Level: Should,
+		Wanted: fmt.Sprintf("txqueuelen %d or more", minTxQueue),
+		Why:    "what a tick sends beyond it is dropped before the bus",
+	}
+	length, err := strconv.Atoi(h.text("sys/class/net/" + name + "/tx_queue_len"))
+	switch {
+	case err != nil:
+		return c.hidden("its length cannot be read")
+	case length < minTxQueue:
+		return c.wrong(fmt.Sprintf("txqueuelen %d", length), fmt.Sprintf("sudo ip link set %s txqueuelen %d", name, minTxQueue), Now)
+	}
+	return c.ok(fmt.Sprintf("txqueuelen %d", length))
+}

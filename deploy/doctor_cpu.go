@@ -1,0 +1,166 @@
+package deploy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+func (h *host) checkCPU() Check {
+	c := Check{
+		Name: "cpu", Level: Must,
+		Wanted: "one for the loop and another one for everything else, within reach of this process",
+		Why:    "another thread of the process on the CPU of the loop, and the two wait for each other",
+	}
+	found := fmt.Sprintf("CPU %d of %s", h.cpu, formatCPUs(h.online))
+	switch {
+	case len(h.online) == 0:
+		return c.hidden("the list of CPUs cannot be read")
+	case !slices.Contains(h.online, h.cpu):
+		return c.wrong(fmt.Sprintf("no CPU %d among %s", h.cpu, formatCPUs(h.online)), "choose one of these: lockstep doctor -cpu N", Restart)
+	case len(h.online) == 1:
+		return c.wrong("the host has one CPU", "a host with two, or -besteffort", Hardware)
+	case slices.Contains(h.reachable, h.cpu) && len(h.reachable) > 1:
+		return c.ok(found)
+	}
+	return c.wrong(fmt.Sprintf("the control group of this process has CPUs %s", formatCPUs(h.reachable)), h.widen(), Restart)
+}
+
+// widen is how the control group of the process gets the CPUs of the host.
+func (h *host) widen() string {
+	if h.container != "" {
+		return "start the container with --cpuset-cpus=" + formatCPUs(h.online)
+	}
+	return "start with AllowedCPUs=" + formatCPUs(h.online) + " in the unit and its slice, e.g. sudo systemd-run --scope -p AllowedCPUs=" + formatCPUs(h.online) + " ..."
+}
+
+func (h *host) checkIsolation() Check {
+	c := Check{
+		Name: "isolation", Level: Must,
+		Wanted: fmt.Sprintf("CPU %d kept free by isolcpus=domain or an isolated cpuset partition", h.cpu),
+		Why:    "what other work does in the kernel with preemption or interrupts off, no priority of the loop cuts short",
+	}
+	options := fmt.Sprintf("isolcpus=managed_irq,domain,%d irqaffinity=%s rcu_nocbs=%d", h.cpu, h.rest(), h.cpu)
+	switch {
+	case len(h.online) == 0:
+		return c.hidden("the list of CPUs cannot be read")
+	case len(h.online) == 1:
+		return c.wrong("the host has one CPU", "a host with two, or -besteffort", Hardware)
+	case slices.Contains(h.isolated, h.cpu):
+		return c.ok("isolated: " + formatCPUs(h.isolated))
+	}
+	found := fmt.Sprintf("the scheduler places other work on CPU %d", h.cpu)
+	if len(h.isolated) > 0 {
+		found += "; isolated: " + formatCPUs(h.isolated)
+	}
+	for _, p := range h.partitions() {
+		if strings.Contains(p.state, "invalid") && slices.Contains(p.cpus, h.cpu) {
+			found = fmt.Sprintf("the partition of control group %s is %s", p.group, p.state)
+		}
+	}
+	return c.wrong(found, h.bootCommand(options), Boot)
+}
+
+// bootCommand says where options go on the kernel's command line.
+func (h *host) bootCommand(options string) string {
+	switch {
+	case h.exists("boot/firmware/cmdline.txt"):
+		return "append to the line in /boot/firmware/cmdline.txt: " + options
+	case h.exists("etc/default/grub"):
+		return "in /etc/default/grub, add to GRUB_CMDLINE_LINUX, then sudo update-grub: " + options
+	}
+	return "add to the kernel's command line: " + options
+}
+
+func (h *host) checkGovernor() Check {
+	c := Check{
+		Name: "governor", Level: Must,
+		Wanted: "performance",
+		Why:    "a loop that sleeps most of the time gets the lowest frequency: ticks take several times what was measured, and each change stalls",
+	}
+	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq", h.cpu)
+	governor, err := h.read(dir + "/scaling_governor")
+	switch {
+	case refused(err):
+		return c.hidden("/" + dir + "/scaling_governor cannot be read")
+	case err != nil:
+		return c.ok("no frequency scaling")
+	case governor == "performance":
+		return c.ok(governor)
+	}
+	if there := h.text(dir + "/scaling_available_governors"); there != "" && !slices.Contains(strings.Fields(there), "performance") {
+		return c.wrong(governor+"; there are "+there, "boot a kernel with CONFIG_CPU_FREQ_GOV_PERFORMANCE=y, or with cpufreq.off=1", Kernel)
+	}
+	return c.wrong(governor, "echo performance | sudo tee /"+dir+"/scaling_governor", Now)
+}
+
+// maxWake is the longest an idle state may take to leave, us: what a PREEMPT_RT
+// box needs to wake a thread up is a few times that.
+const maxWake = 10
+
+// checkIdle looks for idle states that are slow to leave. The run holds
+// /dev/cpu_dma_latency at 0 where it may, and they are not entered meanwhile.
+func (h *host) checkIdle() Check {
+	c := Check{
+		Name: "idle states", Level: Should,
+		Wanted: fmt.Sprintf("none that takes more than %d us to leave, or /dev/cpu_dma_latency ours to write", maxWake),
+		Why:    "the loop wakes up later by what its CPU takes to leave its idle state",
+	}
+	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpuidle", h.cpu)
+	slow, first := "", -1
+	for _, state := range h.names(dir) {
+		index, err := strconv.Atoi(strings.TrimPrefix(state, "state"))
+		if err != nil {
+			continue
+		}
+		latency, err := strconv.Atoi(h.text(path.Join(dir, state, "latency")))
+		if err != nil || latency <= maxWake || h.text(path.Join(dir, state, "disable")) == "1" {
+			continue
+		}
+		slow += fmt.Sprintf(", %s %d us", h.text(path.Join(dir, state, "name")), latency)
+		if first < 0 || index < first {
+			first = index
+		}
+	}
+	const hold = "dev/cpu_dma_latency"
+	switch slow = strings.TrimPrefix(slow, ", "); {
+	case h.exists(hold) && !h.mayWrite(hold):
+		c.Level = Must // run refuses, too
+		uid, _, _ := strings.Cut(h.status["Uid"], "\t")
+		return c.wrong("/"+hold+" is not ours to write", "sudo chown "+uid+" /"+hold+", or start as root", Now)
+	case slow == "" && !h.exists(dir):
+		return c.ok("no idle driver")
+	case slow == "":
+		return c.ok("none slower than " + strconv.Itoa(maxWake) + " us")
+	case h.exists(hold):
+		return c.ok(slow + "; kept out during a run")
+	}
+	return c.wrong(slow, fmt.Sprintf("for i in /%s/state*; do [ ${i##*state} -lt %d ] || echo 1 | sudo tee $i/disable; done", dir, first), Now)
+}
+
+// mayWrite asks without opening the file.
+func (h *host) mayWrite(name string) bool {
+	const write = 2 // W_OK
+	return syscall.Access(h.path(name), write) == nil
+}
+
+func (h *host) checkSMT() Check {
+	c := Check{
+		Name: "smt", Level: Should,
+		Wanted: "the core of the loop to itself",
+		Why:    "what runs on the other thread of the core takes its caches and execution units: a tick takes up to twice as long",
+	}
+	siblings, err := parseCPUs(h.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", h.cpu)))
+	if err != nil {
+		return c.unsure("the siblings of the CPU cannot be read: "+err.Error(), "lscpu -e")
+	}
+	others := slices.DeleteFunc(both(siblings, h.online), func(cpu int) bool { return cpu == h.cpu })
+	if len(others) == 0 {
+		return c.ok("the core of the loop is its own")
+	}
+	return c.wrong(fmt.Sprintf("CPU %d shares its core with CPU %s", h.cpu, formatCPUs(others)),
+		fmt.Sprintf("echo 0 | sudo tee /sys/devices/system/cpu/cpu%d/online", others[0]), Now)
+}

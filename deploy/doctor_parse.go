@@ -1,0 +1,239 @@
+package deploy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxCPUs is the most the kernel can be built for (NR_CPUS).
+const maxCPUs = 8192
+
+// parseCPUs reads a list of CPUs as the kernel writes it, "0-2,5", sorted and
+// without repetition. Empty and "(null)", which some kernels print for it, is none.
+func parseCPUs(text string) ([]int, error) {
+	text = strings.TrimSpace(text)
+	if text == "" || text == "(null)" {
+		return nil, nil
+	}
+	var list []int
+	for part := range strings.SplitSeq(text, ",") {
+		lo, hi, span := strings.Cut(part, "-")
+		first, err := strconv.ParseUint(lo, 10, 31)
+		last := first
+		if err == nil && span {
+			last, err = strconv.ParseUint(hi, 10, 31)
+		}
+		if err != nil || last < first || last >= maxCPUs {
+			return nil, fmt.Errorf("deploy: %q is no list of CPUs below %d", text, maxCPUs)
+		}
+		for cpu := first; cpu <= last; cpu++ {
+			list = append(list, int(cpu))
+		}
+		if len(list) > 2*maxCPUs {
+			return nil, fmt.Errorf("deploy: a list of CPUs names some more than once")
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+// parseMask reads a set of CPUs as the kernel writes it in hexadecimal, words of
+// 32 with commas between them, the highest first.
+func parseMask(text string) ([]int, error) {
+	digits := strings.ReplaceAll(strings.TrimSpace(text), ",", "")
+	if digits == "" || len(digits) > maxCPUs/4 {
+		return nil, fmt.Errorf("deploy: %q is no mask of at most %d CPUs", text, maxCPUs)
+	}
+	var list []int
+	for i := range len(digits) {
+		value, err := strconv.ParseUint(digits[len(digits)-1-i:len(digits)-i], 16, 4)
+		if err != nil {
+			return nil, fmt.Errorf("deploy: %q is no mask of CPUs", text)
+		}
+		for bit := range 4 {
+			if value&(1<<bit) != 0 {
+				list = append(list, 4*i+bit)
+			}
+		}
+	}
+	return list, nil
+}
+
+// formatCPUs writes sorted CPUs as the kernel does: "0-2,5".
+func formatCPUs(list []int) string {
+	var text strings.Builder
+	for i := 0; i < len(list); {
+		j := i
+		for j+1 < len(list) && list[j+1] == list[j]+1 {
+			j++
+		}
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(strconv.Itoa(list[i]))
+		if j > i {
+			text.WriteString("-" + strconv.Itoa(list[j]))
+		}
+		i = j + 1
+	}
+	return text.String()
+}
+
+// both are the elements of a that b has, too.
+func both(a, b []int) []int {
+	return slices.DeleteFunc(slices.Clone(a), func(c int) bool { return !slices.Contains(b, c) })
+}
+
+// fields reads lines "Name: value", as /proc/PID/status and /proc/cpuinfo have
+// them; of a repeated name the last counts.
+func fields(text string) map[string]string {
+	values := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(line, ":")
+		values[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return values
+}
+
+// readLimits returns the soft limits of a text as /proc/PID/limits has it, in
+// columns of 26 and 21 characters; "unlimited" is the largest uint64.
+func readLimits(text string) map[string]uint64 {
+	limits := map[string]uint64{}
+	for line := range strings.Lines(text) {
+		if len(line) < 47 {
+			continue
+		}
+		soft := strings.TrimSpace(line[26:47])
+		value, err := strconv.ParseUint(soft, 10, 64)
+		if soft == "unlimited" {
+			value, err = math.MaxUint64, nil
+		}
+		if err == nil {
+			limits[strings.TrimSpace(line[:26])] = value
+		}
+	}
+	return limits
+}
+
+// thread is one of the host, proc_pid_stat(5).
+type thread struct {
+	pid      int
+	name     string
+	policy   int // see the constants below
+	priority int // real-time, 1 to 99; 0 of the other policies
+	cpus     []int
+}
+
+// Policies of sched(7).
+const (
+	schedFIFO     = 1
+	schedRR       = 2
+	schedDeadline = 6
+)
+
+// parseStat reads a line as /proc/PID/stat has it. The name may hold spaces and
+// parentheses: it ends at the last one.
+func parseStat(text string) (thread, error) {
+	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return thread{}, fmt.Errorf("deploy: a stat line without a name: %.80q", text)
+	}
+	t := thread{name: text[open+1 : end]}
+	rest := strings.Fields(text[end+1:]) // from the third field on
+	if len(rest) < 39 {
+		return thread{}, fmt.Errorf("deploy: a stat line of %d fields, wanted 41: %.80q", len(rest)+2, text)
+	}
+	var err error
+	for _, f := range []struct {
+		dst  *int
+		text string
+	}{{&t.pid, strings.TrimSpace(text[:open])}, {&t.priority, rest[40-3]}, {&t.policy, rest[41-3]}} {
+		if *f.dst, err = strconv.Atoi(f.text); err != nil {
+			return thread{}, fmt.Errorf("deploy: %q in the stat line of %q is no number", f.text, t.name)
+		}
+	}
+	return t, nil
+}
+
+// scheduling says how a thread is scheduled: "FIFO 50".
+func (t thread) scheduling() string {
+	switch t.policy {
+	case schedFIFO:
+		return fmt.Sprintf("FIFO %d", t.priority)
+	case schedRR:
+		return fmt.Sprintf("RR %d", t.priority)
+	case schedDeadline:
+		return "DEADLINE"
+	}
+	return "no real-time priority"
+}
+
+// rank orders threads as the scheduler does: DEADLINE, 100, above FIFO and RR, 1
+// to 99, above the rest, 0.
+func (t thread) rank() int {
+	switch t.policy {
+	case schedFIFO, schedRR:
+		return t.priority
+	case schedDeadline:
+		return 100
+	}
+	return 0
+}
+
+// interrupt is a line of /proc/interrupts.
+type interrupt struct {
+	number  string         // "27"
+	counts  map[int]uint64 // by CPU, since the boot
+	actions string         // who asked for it: "can0", "eth0-rx-0, eth0-tx-0"
+
+	mask []int // CPUs that may take it
+	cpus []int // CPUs that do
+}
+
+// parseInterrupts reads a text as /proc/interrupts has it; it leaves out the
+// kernel's own, which have letters for a number and stay where they are.
+func parseInterrupts(text string) (list []interrupt) {
+	var cpus []int
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		if cpus == nil { // the first line: the CPUs that are online
+			for _, name := range f {
+				cpu, err := strconv.ParseUint(strings.TrimPrefix(name, "CPU"), 10, 31)
+				if err != nil {
+					return nil
+				}
+				cpus = append(cpus, int(cpu))
+			}
+			continue
+		}
+		number, colon := strings.CutSuffix(f[0], ":")
+		if _, err := strconv.ParseUint(number, 10, 31); err != nil || !colon || len(f) < 1+len(cpus) {
+			continue
+		}
+		i := interrupt{number: number, counts: map[int]uint64{}}
+		for k, cpu := range cpus {
+			i.counts[cpu], _ = strconv.ParseUint(f[1+k], 10, 64)
+		}
+		i.actions = actionsOf(f[1+len(cpus):])
+		list = append(list, i)
+	}
+	return list
+}
+
+// actionsOf cuts the chip, its own number and the kind of signal off what follows
+// the counts: "PCI-MSI 524288-edge eth0", "GICv2 30 Level arch_timer".
+func actionsOf(f []string) string {
+	if len(f) > 0 {
+		f = f[1:]
+	}
+	for len(f) > 0 && (f[0][0] >= '0' && f[0][0] <= '9' || f[0] == "Level" || f[0] == "Edge") {
+		f = f[1:]
+	}
+	return strings.Join(f, " ")
+}

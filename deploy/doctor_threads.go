@@ -1,0 +1,138 @@
+package deploy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// findThreads returns the threads with a real-time policy and the kernel's own
+// ones that are judged by name. A thread that ends meanwhile is left out.
+func (h *host) findThreads() (list []thread) {
+	for _, pid := range h.names("proc") {
+		if _, err := strconv.ParseUint(pid, 10, 31); err != nil {
+			continue
+		}
+		for _, tid := range h.names(path.Join("proc", pid, "task")) {
+			dir := path.Join("proc", pid, "task", tid)
+			t, err := parseStat(h.text(path.Join(dir, "stat")))
+			h.irqbalance = h.irqbalance || t.name == "irqbalance"
+			if err != nil || t.rank() == 0 && !strings.HasPrefix(t.name, "ksoftirqd/") {
+				continue
+			}
+			if t.cpus, err = parseCPUs(fields(h.text(path.Join(dir, "status")))["Cpus_allowed_list"]); err == nil {
+				list = append(list, t)
+			}
+		}
+	}
+	return list
+}
+
+// named returns the thread of a name, nil if there is none.
+func (h *host) named(name string) *thread {
+	i := slices.IndexFunc(h.threads, func(t thread) bool { return t.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &h.threads[i]
+}
+
+// raised is the priority for what must come before the loop.
+func (h *host) raised() int { return min(h.ask.Priority+1, 99) }
+
+// chrt is the command that raises a thread. The kernel numbers its threads anew
+// with each boot: the name goes into the command.
+func (h *host) chrt(name string) string {
+	return fmt.Sprintf("sudo chrt -f -p %d $(pgrep -x '%s')", h.raised(), name)
+}
+
+// checkKtimers looks at the thread in which a timerfd expires on PREEMPT_RT:
+// everything real-time above it on that CPU delays the loop, whatever the loop's
+// own priority. A sleeping FIFO thread is woken by the interrupt itself.
+func (h *host) checkKtimers() Check {
+	name := fmt.Sprintf("ktimers/%d", h.cpu)
+	c := Check{
+		Name: "ktimers", Level: Must,
+		Wanted: fmt.Sprintf("%s above FIFO %d, or nanosleep as the timer", name, h.ask.Priority),
+		Why:    "on PREEMPT_RT a timerfd expires in this thread: every real-time thread above it holds the loop up",
+	}
+	t := h.named(name)
+	nice, _ := h.capable(capSysNice)
+	switch {
+	case h.ask.Timer != "timerfd":
+		return c.ok("not needed by " + h.ask.Timer)
+	case !h.realtime:
+		return c.ok("not in this kernel: the interrupt wakes the loop up")
+	case !h.kthreads:
+		return c.hidden("the kernel's threads cannot be seen from here")
+	case t == nil:
+		// PREEMPT_RT without the thread (5.x, mainline 6.12): ksoftirqd does it,
+		// with all the network's work, and is not to be raised above a loop.
+		return c.wrong("no "+name+": timers expire in ksoftirqd", "choose nanosleep as the timer of the bench", Restart)
+	case t.rank() > h.ask.Priority:
+		return c.ok(t.scheduling())
+	case nice:
+		return c.ok(t.scheduling() + "; a run raises it, cap_sys_nice allows it")
+	}
+	return c.wrong(t.scheduling(), h.chrt(name), Now)
+}
+
+func (h *host) checkKsoftirqd() Check {
+	name := fmt.Sprintf("ksoftirqd/%d", h.cpu)
+	c := Check{
+		Name: "ksoftirqd", Level: Should,
+		Wanted: fmt.Sprintf("%s below FIFO %d", name, h.ask.Priority),
+		Why:    "it does the work that the network puts off, as much as there is: above the loop a flood of frames holds it up",
+	}
+	t := h.named(name)
+	switch {
+	case t == nil && !h.kthreads:
+		return c.hidden("the kernel's threads cannot be seen from here")
+	case t == nil:
+		return c.unsure("there is no "+name, "ps -eLo cls,rtprio,comm | grep ksoftirqd")
+	case t.rank() >= h.ask.Priority:
+		return c.wrong(t.scheduling(), fmt.Sprintf("sudo chrt -o -p 0 $(pgrep -x '%s')", name), Now)
+	}
+	return c.ok(t.scheduling())
+}
+
+// ours are threads that belong above a loop: the kernel's own for moving threads
+// and for cooling, and those that other checks judge.
+func (h *host) ours(t thread) bool {
+	kind, _, _ := strings.Cut(t.name, "/")
+	return slices.Contains([]string{"migration", "watchdog", "idle_inject", "ktimers", "ksoftirqd"}, kind) || h.ofCAN(t)
+}
+
+func (h *host) checkRivals() Check {
+	c := Check{
+		Name: "rivals", Level: Should,
+		Wanted: fmt.Sprintf("no thread of FIFO %d or more may run on CPU %d", h.ask.Priority, h.cpu),
+		Why:    "it holds the loop up for as long as it runs",
+	}
+	var found []string
+	var first thread
+	for _, t := range h.threads {
+		if t.rank() >= h.ask.Priority && slices.Contains(t.cpus, h.cpu) && !h.ours(t) {
+			found = append(found, fmt.Sprintf("%s %d %s", t.name, t.pid, t.scheduling()))
+			first = t
+		}
+	}
+	switch {
+	case len(found) == 0 && !h.kthreads:
+		return c.hidden("the threads outside of the container cannot be seen from here")
+	case len(found) == 0:
+		return c.ok("none")
+	}
+	return c.wrong(few(found), fmt.Sprintf("sudo taskset -p -c %s %d, and so for each", h.rest(), first.pid), Now)
+}
+
+// few joins a list and cuts it where a reader would stop.
+func few(list []string) string {
+	const most = 4
+	if len(list) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	}
+	return strings.Join(list, ", ")
+}
