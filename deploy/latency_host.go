@@ -1,0 +1,63 @@
+package deploy
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// LatencyHost is where the figures come from.
+type LatencyHost struct {
+	Kernel     string `json:"kernel"` // release and version
+	Realtime   bool   `json:"realtime"`
+	Processor  string `json:"processor"`
+	CPUs       string `json:"cpus"`       // online: "0-3"
+	Hypervisor string `json:"hypervisor"` // empty: none seen
+}
+
+func (h *host) facts() LatencyHost {
+	processor := fields(h.text("proc/cpuinfo"))["model name"]
+	if processor == "" { // other architectures name it otherwise, or not
+		processor = runtime.GOARCH
+	}
+	return LatencyHost{
+		Kernel:     strings.TrimSpace(h.release + " " + h.text("proc/sys/kernel/version")),
+		Realtime:   h.realtime,
+		Processor:  processor,
+		CPUs:       formatCPUs(h.online),
+		Hypervisor: h.hypervisor,
+	}
+}
+
+// objections says why latencies measured on the CPU of the loop are not those of
+// a tuned real-time host, as far as its files tell. `lockstep doctor` says more.
+func (h *host) objections() (list []string) {
+	if !h.realtime {
+		list = append(list, "the kernel is not PREEMPT_RT")
+	}
+	governor := h.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", h.cpu))
+	if governor != "" && governor != "performance" { // without the file the frequency is not the kernel's to change
+		list = append(list, fmt.Sprintf("the frequency governor of CPU %d is %s, not performance", h.cpu, governor))
+	}
+	if !slices.Contains(h.isolated, h.cpu) {
+		list = append(list, fmt.Sprintf("CPU %d is not isolated: isolcpus= or a cpuset partition keeps other work off it", h.cpu))
+	}
+	if h.hypervisor != "" {
+		list = append(list, "the host is a virtual machine: "+h.hypervisor)
+	}
+	return list
+}
+
+// stolen returns how long the hypervisor has kept a CPU from running, in ticks of
+// 10 ms, proc_stat(5); 0 where the kernel does not say.
+func (h *host) stolen(cpu int) int64 {
+	for line := range strings.Lines(h.text("proc/stat")) {
+		if f := strings.Fields(line); len(f) > 8 && f[0] == fmt.Sprintf("cpu%d", cpu) {
+			n, _ := strconv.ParseInt(f[8], 10, 64)
+			return n
+		}
+	}
+	return 0
+}
