@@ -101,6 +101,31 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	}
 }
 
+// On PREEMPT_RT the thread of the timers has the priority asked for until restore,
+// as the kernel tells; elsewhere there is nothing to raise.
+func TestRaiseTimersOnThisHost(t *testing.T) {
+	cpu := Thread{CPU: -1}.Choose().CPU
+	pid := kernelThread("/", fmt.Sprintf("ktimers/%d", cpu))
+	priority := func() int {
+		if pid == 0 {
+			return 0
+		}
+		attr, err := unix.SchedGetAttr(pid, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return realtimePriority(attr)
+	}
+	before := priority()
+	restore, m := RaiseTimers(cpu, before+40)
+	raised := priority()
+	restore()
+	t.Logf("ktimers/%d is thread %d: priority %d, then %d; missing: %v", cpu, pid, before, raised, m)
+	if want := realtime("/") && m == nil; want != (raised == before+40) || priority() != before {
+		t.Errorf("PREEMPT_RT %t, missing %v: priority %d, then %d, restored %d", realtime("/"), m, before, raised, priority())
+	}
+}
+
 func TestRaiseTimersSaysHowWhereItCannot(t *testing.T) {
 	for _, c := range []struct {
 		name   string
