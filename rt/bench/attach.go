@@ -124,7 +124,7 @@ func (r *run) takeOver(pid int) (err error) {
 	if r.h, r.page, err = inherited(pid); err != nil {
 		return err
 	}
-	r.bench, r.begun, r.ledger.cpu = r.h.Bench, sched.Now(), r.h.Thread.CPU
+	r.bench, r.missing, r.begun, r.ledger.cpu = r.h.Bench, r.h.Missing, sched.Now(), r.h.Thread.CPU
 	if r.target, err = adopt(pid); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/sched"
 )
 
 // Checking reads plants, benches and databases and writes what was understood.
@@ -73,6 +75,14 @@ func (c *Checking) database(file string, data []byte) error {
 	return nil
 }
 
+// threadText says how the loop's thread is scheduled.
+func threadText(t sched.Thread) string {
+	if t.Deadline {
+		return fmt.Sprintf("SCHED_DEADLINE %v of %v on CPU %d", time.Duration(t.RuntimeNs), time.Duration(t.PeriodNs), t.CPU)
+	}
+	return fmt.Sprintf("SCHED_FIFO %d on CPU %d", t.Priority, t.CPU)
+}
+
 func (c *Checking) bench(name string) error {
 	b, err := Load(name)
 	if err != nil {
@@ -96,6 +106,10 @@ func (c *Checking) bench(name string) error {
 	}
 	fmt.Fprintf(c.Out, "%s: bench %s, plant %s, a tick every %g ms, scheme %s, overrun %s\n",
 		b.File, b.Name, b.Plant.Text, float64(b.PeriodNs)/1e6, b.Scheme, b.Overrun)
+	fmt.Fprintf(c.Out, "  timer        %s, %s\n", b.Timer, threadText(h.Thread))
+	fmt.Fprintf(c.Out, "  budget       a tick is late from %v on; the watchdog ends the target after %v without one\n",
+		time.Duration(cmp.Or(b.BudgetNs, b.PeriodNs/2)), time.Duration(b.WatchNs))
+	fmt.Fprintf(c.Out, "  ends         %s\n", strings.ReplaceAll(b.list(), "\n", "\n               "))
 	if err := c.plant(p); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type guard struct {
 	done   chan struct{} // closed when the target has ended and the buses are as they shall be
 	hung   string        // why it ended the target; "" it did not
 	frames int           // safe frames sent in the target's place
-	first  time.Duration // from the target's end to the first of them
+	first  time.Duration // from the last grid point that the target served to the first of them
 }
 
 // patrol is how often the guard looks at the tick counter.
@@ -84,7 +84,7 @@ func (g *guard) speak(now int64) {
 			}
 		}
 		if k == first {
-			g.first = time.Duration(sched.Now() - now)
+			g.first = time.Duration(sched.Now() - grid.Due(int64(p.Ticks.Load())))
 		}
 	}
 }

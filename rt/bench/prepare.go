@@ -24,7 +24,10 @@ type Handover struct {
 	Loop   rt.Config
 	Timer  Timer
 	Thread sched.Thread
-	Bench  *Bench // for a supervisor that takes over
+
+	// For a supervisor that takes over.
+	Bench   *Bench
+	Missing []sched.Missing // what the host refuses
 
 	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
 }

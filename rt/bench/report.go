@@ -35,7 +35,7 @@ type Report struct {
 	Safe       string     `json:"safe,omitempty"`         // why the bus carried the safe values, or none, before the end
 	SafeSince  float64    `json:"safe_since_s"`           // simulated time at which that began
 	SafeFrames int        `json:"safe_frames,omitempty"`  // sent by the supervisor in a dead target's place
-	SafeAfter  float64    `json:"safe_after_s,omitempty"` // from the target's end to the first of them, real time
+	SafeAfter  float64    `json:"safe_after_s,omitempty"` // from the last grid point that the target served to the first of them
 
 	Events      uint64  `json:"events"`      // instants at which elements changed their state, or a law its branch
 	Transitions uint64  `json:"transitions"` // changes of a friction element's state
@@ -172,7 +172,7 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 		line("safe state", "since %.3f s: %s", r.SafeSince, r.Safe)
 	}
 	if r.SafeFrames > 0 {
-		line("safe state", "%d frames sent by the supervisor, the first %.3f ms after the target's end", r.SafeFrames, r.SafeAfter*1e3)
+		line("safe state", "%d frames sent by the supervisor, the first %.3f ms after the target's last grid point", r.SafeFrames, r.SafeAfter*1e3)
 	}
 	if n := r.BusDown + r.BusErrors; n > 0 {
 		line("bus trouble", "%d ticks found it down, %d calls failed otherwise", r.BusDown, r.BusErrors)

@@ -101,6 +101,9 @@ func (r *run) prepare() (report *os.File, err error) {
 	if err := r.rights(); err != nil {
 		return nil, err
 	}
+	if err := r.seal(); err != nil {
+		return nil, &Exit{3, err}
+	}
 	return r.createReport()
 }
 
@@ -145,14 +148,19 @@ func (b *Bench) busNames() []string {
 	return names
 }
 
-// open makes what the target inherits: the hand-over, the page, the bus sockets;
-// and the supervisor's own ends of the buses.
-func (r *run) open() error {
+// seal makes the hand-over, the first of what the target inherits.
+func (r *run) seal() error {
+	r.h.Missing = r.missing
 	handover, err := r.h.Save()
-	if err != nil {
-		return err
+	if err == nil {
+		r.files = append([]*os.File{handover}, r.files...)
 	}
-	r.files = append(r.files, handover)
+	return err
+}
+
+// open makes what the target inherits besides the hand-over: the page, the bus
+// sockets; and the supervisor's own ends of the buses.
+func (r *run) open() error {
 	file, page, err := rt.CreatePage()
 	if err != nil {
 		return err
@@ -184,7 +192,7 @@ func (r *run) keep(f *os.File, iface string) error {
 		return err
 	}
 	r.guard.buses = append(r.guard.buses, own)
-	if iface == pair {
+	if iface == pair || strings.HasPrefix(iface, "fd:") {
 		return nil
 	}
 	e, err := can.ListenErrors(iface)

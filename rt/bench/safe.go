@@ -46,7 +46,11 @@ type Ends struct {
 const orphaned = int64(time.Second)
 
 func (r *reader) safeState(n ast.Node, s *SafeState) {
-	s.At = Word{"safe", n.GetToken().Position.Line, n.GetToken().Position.Column}
+	for i, e := range r.pairs(n, "safe") {
+		if p := e.Key.GetToken().Position; i == 0 {
+			s.At = Word{"safe", p.Line, p.Column}
+		}
+	}
 	r.object(n, "safe", []key{
 		{"values", func(n ast.Node) {
 			for _, e := range r.pairs(n, "safe: values") {
@@ -58,7 +62,8 @@ func (r *reader) safeState(n ast.Node, s *SafeState) {
 		{"time", r.nanoseconds(&s.TimeNs, "safe: time", 1e6, 60e9)},
 	})
 	if r.err == nil && s.TimeNs == 0 {
-		r.fail(n, "safe: the time is missing for which the values are sent after an end (time: 100 ms)")
+		r.err = fmt.Errorf("%s:%d:%d: bench: safe: the time is missing for which the values are sent after an end (time: 100 ms)",
+			r.file, s.At.Line, s.At.Col)
 	}
 }
 
@@ -177,10 +182,23 @@ func (b *Bench) checkSafe(bus *Bus, m *sigmap.Map, t *kernel.Tables, values []fl
 	return nil
 }
 
-// String says what the bench does at its ends, for announcements and checks.
-func (b *Bench) ends() string {
+// list says in words what follows at each end, in lines.
+func (b *Bench) list() string {
+	words := map[bool]string{true: "safe", false: "silence"}
+	e := &b.End
+	text := fmt.Sprintf("planned %s, shutdown %s, policy %s, non_finite %s, target_gone %s,\nsupervisor_gone %s, bus_off %s",
+		words[e.Planned], words[e.Shutdown], words[e.Policy], words[e.NonFinite], words[e.TargetGone], lossText(e.Supervisor), lossText(e.Bus))
 	if b.Safe.At.Text == "" {
-		return "silence"
+		return text + "\nno safe values: the safe state is silence"
 	}
-	return fmt.Sprintf("safe values for %v", time.Duration(b.Safe.TimeNs))
+	return text + fmt.Sprintf("\nsafe values for %v after an end", time.Duration(b.Safe.TimeNs))
+}
+
+// lossText is a loss as a bench file writes it.
+func lossText(l rt.Loss) string {
+	text := map[rt.Action]string{rt.GoOn: "continue", rt.GoSafe: "safe", rt.GoEnd: "stop"}[l.Action]
+	if l.AfterNs > 0 {
+		text += fmt.Sprintf(" after %v", time.Duration(l.AfterNs))
+	}
+	return text
 }

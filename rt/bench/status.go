@@ -180,9 +180,6 @@ func (s *status) parts() []string {
 		return list
 	}
 	missed := fmt.Sprintf("missed %d", p.Missed.Load())
-	if late := p.LateTicks(); late > 0 {
-		missed += fmt.Sprintf(" late %d", late)
-	}
 	if trouble != "" {
 		list = append(list, missed)
 	}
@@ -190,6 +187,9 @@ func (s *status) parts() []string {
 	list = append(list, s.ratio()...)
 	list = append(list, s.speeds()...)
 	if trouble == "" {
+		if late := p.LateTicks(); late > 0 {
+			missed += fmt.Sprintf(" late %d", late)
+		}
 		list = append(list, missed, lateness(&p.Late))
 	}
 	return list

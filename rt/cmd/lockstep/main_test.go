@@ -180,7 +180,7 @@ func readReport(t *testing.T, file string) (r bench.Report) {
 func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"rum", `unknown command "rum" (did you mean run?)`},
-		{"soak", `unknown command "soak"; known are run, sim, check, plants, ecu, version, help`},
+		{"xyzzy", `unknown command "xyzzy"; known are run, attach, sim, check, plants, ecu, `},
 		{"run -fro 3s", "run: unknown flag -fro (did you mean -for?)"},
 		{"run -xyzzy", "run: unknown flag -xyzzy; its flags are -besteffort, -bus, -for, -report"},
 		{"run a b", "run: 2 names given; usage: lockstep run [BENCH.yaml]"},
