@@ -26,6 +26,8 @@ type Histogram struct {
 }
 
 // bin returns the index of the bin that holds ns.
+//
+//go:nosplit
 func bin(ns uint64) int {
 	ns = min(ns, limitNs-1)
 	e := max(0, bits.Len64(ns)-subBits-1)
@@ -40,6 +42,8 @@ func upper(i int) int64 {
 
 // Record counts one duration, ns; a negative one counts as 0. Only one thread
 // may record.
+//
+//go:nosplit
 func (h *Histogram) Record(ns int64) {
 	v := uint64(max(0, ns))
 	if v > h.max {
