@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 )
 
@@ -94,9 +95,18 @@ type Ask struct {
 	Buses    []string // CAN interfaces that must be there and up
 }
 
+// interfaceName is what the kernel takes for one, and a command line bears.
+var interfaceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`)
+
 // Doctor reads the files of a host below root, "/" for the running one, and
-// judges them. It fails only where root is no host; it changes nothing.
+// judges them. It fails where root is no host or a bus has no possible name; it
+// changes nothing.
 func Doctor(root string, ask Ask) (Diagnosis, error) {
+	for _, name := range ask.Buses {
+		if !interfaceName.MatchString(name) {
+			return Diagnosis{}, fmt.Errorf("deploy: %q cannot be the name of a CAN interface: 1 to 15 letters, digits, \".\", \"_\" and \"-\", like can0", name)
+		}
+	}
 	if _, err := os.Stat(filepath.Join(root, "proc", "version")); err != nil {
 		return Diagnosis{}, fmt.Errorf("deploy: %s is not the root of a host: %w", root, err)
 	}

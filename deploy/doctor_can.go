@@ -47,7 +47,7 @@ func (h *host) checkInterface(name string, level Level) []Check {
 	dir := "sys/class/net/" + name
 	kind, err := h.read(dir + "/type")
 	switch {
-	case name == "" || strings.Contains(name, "/") || err != nil && strings.HasPrefix(name, "vcan"):
+	case err != nil && strings.HasPrefix(name, "vcan"):
 		return []Check{c.wrong("there is none", fmt.Sprintf("sudo ip link add dev %s type vcan && sudo ip link set %s up", name, name), Now)}
 	case err != nil:
 		return []Check{c.wrong("there is none", "plug the card in and load its driver: ip -br link; sudo dmesg | grep -i can", Now)}
@@ -74,12 +74,15 @@ func (h *host) checkInterface(name string, level Level) []Check {
 	if !card {
 		return []Check{c}
 	}
-	return []Check{c, h.checkQueue(name)}
+	return []Check{c, h.checkQueue(name, level)}
 }
 
-func (h *host) checkQueue(name string) Check {
+func (h *host) checkQueue(name string, level Level) Check {
+	if level == Must {
+		level = Should
+	}
 	c := Check{
-		Name: "queue " + name, Level: Should,
+		Name: "queue " + name, Level: level,
 		Wanted: fmt.Sprintf("txqueuelen %d or more", minTxQueue),
 		Why:    "what a tick sends beyond it is dropped before the bus",
 	}

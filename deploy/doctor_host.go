@@ -34,7 +34,7 @@ type host struct {
 	threads []thread          // with a real-time policy, or the kernel's own of a CPU
 
 	interrupts []interrupt
-	canIRQs    map[string]string // interrupt of a CAN card: its interface
+	canIRQs    map[string][]string // interrupt of a CAN card: its interfaces
 }
 
 func newHost(root string, ask Ask) *host {
@@ -140,23 +140,25 @@ type partition struct {
 	cpus  []int
 }
 
-// partitions finds the partitions of control groups v2, down to the third
-// level: a partition sits below the root or below another one.
-func (h *host) partitions() (list []partition) {
+// partitions finds the partitions of control groups v2 below a group, three
+// levels deep: a partition sits below the root or below another one.
+func (h *host) partitions() []partition { return h.partitionsOf("", 3) }
+
+func (h *host) partitionsOf(group string, depth int) (list []partition) {
 	const top = "sys/fs/cgroup"
-	for _, pattern := range []string{"*", "*/*", "*/*/*"} {
-		found, _ := filepath.Glob(h.path(path.Join(top, pattern, "cpuset.cpus.partition")))
-		for _, file := range found {
-			group, err := filepath.Rel(h.path(top), filepath.Dir(file))
-			if err != nil {
-				continue
-			}
-			p := partition{group: filepath.ToSlash(group), state: h.text(path.Join(top, filepath.ToSlash(group), "cpuset.cpus.partition"))}
-			if p.state == "" || p.state == "member" {
-				continue
-			}
+	entries, _ := os.ReadDir(h.path(path.Join(top, group)))
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		p := partition{group: path.Join(group, e.Name())}
+		p.state = h.text(path.Join(top, p.group, "cpuset.cpus.partition"))
+		if p.state != "" && p.state != "member" {
 			p.cpus, _ = parseCPUs(h.text(path.Join(top, p.group, "cpuset.cpus")))
 			list = append(list, p)
+		}
+		if depth > 1 {
+			list = append(list, h.partitionsOf(p.group, depth-1)...)
 		}
 	}
 	return list

@@ -37,7 +37,7 @@ func (h *host) managed(i interrupt) bool {
 // requests that were made on this CPU, and the loop makes none.
 func (h *host) disturbs(i interrupt) bool {
 	own := slices.Equal(i.mask, []int{h.cpu}) && i.counts[h.cpu] == 0 && h.keepsManaged()
-	return slices.Contains(i.cpus, h.cpu) && h.canIRQs[i.number] == "" && !own
+	return slices.Contains(i.cpus, h.cpu) && len(h.canIRQs[i.number]) == 0 && !own
 }
 
 // keepsManaged reports whether the kernel was started to keep managed interrupts
@@ -67,14 +67,18 @@ func (h *host) checkInterrupts() Check {
 	if len(h.interrupts) == 0 {
 		return c.hidden("/proc/interrupts cannot be read or is empty")
 	}
-	var found, numbers []string
-	managed := true
+	var found, movable []string
 	for _, i := range h.interrupts {
-		if h.disturbs(i) {
-			found = append(found, fmt.Sprintf("%s %s (%d so far)", i.number, i.actions, i.counts[h.cpu]))
-			numbers = append(numbers, i.number)
-			managed = managed && h.managed(i)
+		if !h.disturbs(i) {
+			continue
 		}
+		text := fmt.Sprintf("%s %s (%d so far", i.number, i.actions, i.counts[h.cpu])
+		if h.managed(i) {
+			text += ", managed"
+		} else {
+			movable = append(movable, i.number)
+		}
+		found = append(found, text+")")
 	}
 	preset, err := parseMask(h.text("proc/irq/default_smp_affinity"))
 	fresh := err == nil && slices.Contains(preset, h.cpu)
@@ -83,12 +87,12 @@ func (h *host) checkInterrupts() Check {
 		return c.ok(fmt.Sprintf("none of %d", len(h.interrupts)))
 	case len(h.online) < 2:
 		return c.wrong(few(found), "a host with two CPUs", Hardware)
-	case len(found) > 0 && managed:
-		return c.wrong(few(found)+"; managed by the kernel", h.bootCommand(fmt.Sprintf("isolcpus=managed_irq,domain,%d", h.cpu)), Boot)
 	case len(found) == 0:
 		return c.wrong("none, but new ones may be (default_smp_affinity)", h.bootCommand("irqaffinity="+h.rest()), Boot)
+	case len(movable) == 0:
+		return c.wrong(few(found), h.bootCommand(fmt.Sprintf("isolcpus=managed_irq,domain,%d", h.cpu)), Boot)
 	}
-	command := fmt.Sprintf("for i in %s; do echo %s | sudo tee /proc/irq/$i/smp_affinity_list; done", strings.Join(numbers, " "), h.rest())
+	command := fmt.Sprintf("for i in %s; do echo %s | sudo tee /proc/irq/$i/smp_affinity_list; done", strings.Join(movable, " "), h.rest())
 	if h.irqbalance && !slices.Contains(h.isolated, h.cpu) {
 		command = fmt.Sprintf("IRQBALANCE_BANNED_CPULIST=%d in /etc/default/irqbalance, sudo systemctl restart irqbalance; ", h.cpu) + command
 	}
@@ -99,8 +103,8 @@ func (h *host) checkInterrupts() Check {
 // the interface, the device or themselves, so the device tells: the first one
 // with an interrupt from the interface's own upwards (a USB adapter's is the one
 // of its host controller).
-func (h *host) findCANIRQs() map[string]string {
-	irqs := map[string]string{}
+func (h *host) findCANIRQs() map[string][]string {
+	irqs := map[string][]string{}
 	top, err := filepath.EvalSymlinks(h.path("sys/devices"))
 	if err != nil {
 		return irqs
@@ -116,14 +120,14 @@ func (h *host) findCANIRQs() map[string]string {
 			device, _ := filepath.Rel(h.path(""), dir)
 			for _, number := range append(h.names(path.Join(device, "msi_irqs")), h.text(path.Join(device, "irq"))) {
 				if number != "" && number != "0" {
-					irqs[number], found = name, true
+					irqs[number], found = append(irqs[number], name), true
 				}
 			}
 		}
 		for _, i := range h.interrupts {
 			for action := range strings.SplitSeq(i.actions, ", ") {
 				if slices.Contains(called, action) {
-					irqs[i.number] = name
+					irqs[i.number] = append(irqs[i.number], name)
 				}
 			}
 		}
@@ -134,7 +138,7 @@ func (h *host) findCANIRQs() map[string]string {
 // ofCAN reports whether a thread handles the interrupt of a CAN card.
 func (h *host) ofCAN(t thread) bool {
 	number, _, _ := strings.Cut(strings.TrimPrefix(t.name, "irq/"), "-")
-	return strings.HasPrefix(t.name, "irq/") && h.canIRQs[number] != ""
+	return strings.HasPrefix(t.name, "irq/") && len(h.canIRQs[number]) > 0
 }
 
 func (h *host) checkCANInterrupts() Check {
@@ -143,13 +147,12 @@ func (h *host) checkCANInterrupts() Check {
 		Wanted: fmt.Sprintf("their threads on other CPUs than %d, or above FIFO %d", h.cpu, h.ask.Priority),
 		Why:    "a frame waits in the card until its thread has run: below the loop on its CPU, it misses the tick it came for",
 	}
-	served := map[string]bool{}
-	for _, name := range h.canIRQs {
-		served[name] = true
+	var served, without []string
+	for _, names := range h.canIRQs {
+		served = append(served, names...)
 	}
-	var without []string
 	for _, name := range h.canInterfaces() {
-		if h.exists("sys/class/net/"+name+"/device") && !served[name] {
+		if h.exists("sys/class/net/"+name+"/device") && !slices.Contains(served, name) {
 			without = append(without, name)
 		}
 	}

@@ -193,8 +193,8 @@ type interrupt struct {
 	cpus []int // CPUs that do
 }
 
-// parseInterrupts reads a text as /proc/interrupts has it; it leaves out the
-// kernel's own, which have letters for a number and stay where they are.
+// parseInterrupts reads a text as /proc/interrupts has it; it leaves out those
+// that every CPU has for itself, such as its timer's.
 func parseInterrupts(text string) (list []interrupt) {
 	var cpus []int
 	for line := range strings.Lines(text) {
@@ -216,14 +216,28 @@ func parseInterrupts(text string) (list []interrupt) {
 		if _, err := strconv.ParseUint(number, 10, 31); err != nil || !colon || len(f) < 1+len(cpus) {
 			continue
 		}
+		signal := f[1+len(cpus):]
+		if perCPU(signal) {
+			continue
+		}
 		i := interrupt{number: number, counts: map[int]uint64{}}
 		for k, cpu := range cpus {
 			i.counts[cpu], _ = strconv.ParseUint(f[1+k], 10, 64)
 		}
-		i.actions = actionsOf(f[1+len(cpus):])
+		i.actions = actionsOf(signal)
 		list = append(list, i)
 	}
 	return list
+}
+
+// perCPU tells by the chip and its own number: the first 32 of ARM's are private
+// to a CPU, all of RISC-V's are. On x86 they have letters for a number.
+func perCPU(f []string) bool {
+	if len(f) < 2 {
+		return false
+	}
+	number, err := strconv.ParseUint(f[1], 10, 31)
+	return strings.HasPrefix(f[0], "GIC") && err == nil && number < 32 || f[0] == "RISC-V" && f[1] == "INTC"
 }
 
 // actionsOf cuts the chip, its own number and the kind of signal off what follows

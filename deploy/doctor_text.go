@@ -23,7 +23,7 @@ func (d Diagnosis) JSON(w io.Writer) error {
 func (d Diagnosis) Text(w io.Writer) error {
 	var b strings.Builder
 	h := d.Host
-	fmt.Fprintf(&b, "%s: Linux %s, CPUs %s; for a loop on CPU %d at FIFO %d, timer %s\n\n", h.Name, h.Kernel, h.CPUs, h.CPU, h.Priority, h.Timer)
+	fmt.Fprintf(&b, "%s: Linux %s, CPUs %s\nfor a loop on CPU %d at SCHED_FIFO %d that sleeps with %s\n\n", h.Name, h.Kernel, h.CPUs, h.CPU, h.Priority, h.Timer)
 	for _, c := range d.Checks {
 		line(&b, fmt.Sprintf("  %-8s%s", c.mark(), c.Name), c.Found)
 		if c.Verdict == OK {

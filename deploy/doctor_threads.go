@@ -111,12 +111,11 @@ func (h *host) checkRivals() Check {
 		Wanted: fmt.Sprintf("no thread of FIFO %d or more may run on CPU %d", h.ask.Priority, h.cpu),
 		Why:    "it holds the loop up for as long as it runs",
 	}
-	var found []string
-	var first thread
+	var found, pids []string
 	for _, t := range h.threads {
 		if t.rank() >= h.ask.Priority && slices.Contains(t.cpus, h.cpu) && !h.ours(t) {
 			found = append(found, fmt.Sprintf("%s %d %s", t.name, t.pid, t.scheduling()))
-			first = t
+			pids = append(pids, strconv.Itoa(t.pid))
 		}
 	}
 	switch {
@@ -125,7 +124,7 @@ func (h *host) checkRivals() Check {
 	case len(found) == 0:
 		return c.ok("none")
 	}
-	return c.wrong(few(found), fmt.Sprintf("sudo taskset -p -c %s %d, and so for each", h.rest(), first.pid), Now)
+	return c.wrong(few(found), fmt.Sprintf("for i in %s; do sudo taskset -p -c %s $i; done", strings.Join(pids, " "), h.rest()), Now)
 }
 
 // few joins a list and cuts it where a reader would stop.

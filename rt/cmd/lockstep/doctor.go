@@ -28,6 +28,9 @@ func runDoctor(list []string) error {
 	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
 		return err
 	}
+	if ask.CPU < -1 {
+		return usageError{fmt.Sprintf("doctor: -cpu %d: it must be 0 or more", ask.CPU)}
+	}
 	if ask.Priority < 1 || ask.Priority > 99 {
 		return usageError{fmt.Sprintf("doctor: -priority %d: it must be 1 to 99", ask.Priority)}
 	}
