@@ -310,6 +310,7 @@ func (l *Loop) publish() {
 	p.TxDropped.Store(s.TxDropped)
 	if s.Down > l.down {
 		p.BusDown.Add(1)
+		l.lost(l.cfg.Bus.Action, BusLost)
 	}
 	l.down = s.Down
 	p.BusErrors.Store(s.Errors)

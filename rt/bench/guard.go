@@ -29,15 +29,14 @@ type guard struct {
 // patrol is how often the guard looks at the tick counter.
 const patrol = 20 * time.Millisecond
 
-// watch runs until the target has ended. Its thread has a real-time priority
-// below the loop's where the host grants it: the bus must not wait for whatever
-// else this host is doing.
+// watch runs until the target has ended. Its thread is the nicest to itself that the
+// host grants, -20: the bus must not wait for whatever else this host is doing. It
+// has no real-time priority: this process collects garbage, and a real-time thread
+// that waits for the collector on its CPU would never let it run.
 func (g *guard) watch() {
 	defer close(g.done)
 	runtime.LockOSThread() // and never unlocked: the thread ends with its priority
-	priority := uint32(max(1, g.r.h.Thread.Priority-1))
-	_ = unix.SchedSetAttr(0, &unix.SchedAttr{ // best effort: rights has said what is missing
-		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: priority, Flags: unix.SCHED_FLAG_RESET_ON_FORK}, 0)
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
 	for !g.r.target.ended(patrol) {
 		if g.hung != "" {
 			continue
