@@ -35,7 +35,7 @@ const patrol = 20 * time.Millisecond
 // that waits for the collector on its CPU would never let it run.
 func (g *guard) watch() {
 	defer close(g.done)
-	runtime.LockOSThread() // and never unlocked: the thread ends with its priority
+	runtime.LockOSThread()                                      // and never unlocked: the thread ends with its priority
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
 	for !g.r.target.ended(patrol) {
 		if g.hung != "" {
