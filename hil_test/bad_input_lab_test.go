@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// garbage starts a sender on vcan0.
-func garbage(t *testing.T, rate, seconds string, ids ...string) *process {
+// garbage starts a sender.
+func garbage(t *testing.T, bus, rate, seconds string, ids ...string) *process {
 	t.Helper()
 	t.Setenv(senderVar, "1")
-	p := start(t, os.Args[0], append([]string{"vcan0", rate, seconds}, ids...)...)
+	p := start(t, os.Args[0], append([]string{bus, rate, seconds}, ids...)...)
 	os.Unsetenv(senderVar)
 	return p
 }
@@ -114,9 +114,9 @@ func TestLabTwentyThousandFramesASecondDoNotStopTheLoop(t *testing.T) {
 	}
 	b := run(t, time.Minute)
 	b.await("missed", 20*time.Second) // the first status line
-	unknown := garbage(t, "20000", "3", "7ff", "123", "1abcdef", "112")
+	unknown := garbage(t, "vcan0", "20000", "3", "7ff", "123", "1abcdef", "112")
 	n := taken(t, unknown)
-	known := garbage(t, "20000", "3", "110", "111")
+	known := garbage(t, "vcan0", "20000", "3", "110", "111")
 	m := taken(t, known)
 	r := b.stop()
 	if n == 0 || m == 0 {
@@ -135,10 +135,10 @@ func TestLabGarbageBesideAUnitLeavesTheDriveAlone(t *testing.T) {
 	if !inLab(t, "candump") {
 		return
 	}
-	dump := candump(t)
-	tcu := unit(t)
+	dump := candump(t, "vcan0")
+	tcu := unit(t, "vcan0")
 	b := run(t, time.Minute)
-	noise := garbage(t, "2000", "4", "7ff", "1abcdef")
+	noise := garbage(t, "vcan0", "2000", "4", "7ff", "1abcdef")
 	tcu.await("gear 2-4-7 engaged", 40*time.Second)
 	taken(t, noise)
 	r := b.stop()
@@ -155,8 +155,8 @@ func TestLabUnitKilledMidShiftDoesNotStopTheBench(t *testing.T) {
 	if !inLab(t, "candump") {
 		return
 	}
-	dump := candump(t)
-	tcu := unit(t)
+	dump := candump(t, "vcan0")
+	tcu := unit(t, "vcan0")
 	b := run(t, time.Minute)
 	tcu.await("shift 2-3-6 -> 1-5-6", 20*time.Second)
 	time.Sleep(50 * time.Millisecond) // the double swap takes 0.4 s
