@@ -68,8 +68,8 @@ func Powershift(bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{}) err
 			err = s.tick(time.Now())
 		}
 	}
-	fmt.Fprintf(log, "powershift: %d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed\n",
-		s.cycles, s.missed, s.dropped, s.heard, s.short+framed.malformed.Load())
+	fmt.Fprintf(log, "powershift: %d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters\n",
+		s.cycles, s.missed, s.dropped, s.heard, s.short+framed.malformed.Load(), s.lost)
 	return ending(err)
 }
 
@@ -119,6 +119,8 @@ type session struct {
 	w     [4]float64
 	fresh bool  // w came after the latest tick
 	count uint8 // rolling counter, of both frames
+	speed rolling
+	state rolling
 
 	contradicted int // consecutive Status frames that deny the gear
 	cycles       uint64
@@ -126,12 +128,14 @@ type session struct {
 	dropped      uint64 // frames the bus did not take
 	heard        uint64 // Speeds and Status frames
 	short        uint64 // of these the ones without eight bytes
+	lost         uint64 // Speeds and Status frames that their counters say are missing, modulo 16
 }
 
 // hear takes a frame from the bus.
 func (s *session) hear(f *can.Frame, now time.Time) {
 	s.heard++
 	if state, ok := decodeStatus(f); ok {
+		s.lost += s.state.missing(f)
 		s.compare(state)
 		return
 	}
@@ -140,6 +144,10 @@ func (s *session) hear(f *can.Frame, now time.Time) {
 		s.short++
 		return
 	}
+	if !s.awake && f.Data[7]>>4 == 0 {
+		s.speed, s.state = rolling{}, rolling{} // another bench begins
+	}
+	s.lost += s.speed.missing(f)
 	s.w, s.fresh, s.last = w, true, now
 	if !s.awake {
 		s.awake, s.start, s.ticks = true, now, now

@@ -183,6 +183,47 @@ func TestMalformedFramesAreCountedAndLeftOut(t *testing.T) {
 	}
 }
 
+func TestFramesMissingByTheirCountersAreCounted(t *testing.T) {
+	b := connect(t)
+	for _, counter := range []uint8{0, 1, 2, 5, 6, 15, 0, 1} { // 2 missing, then 8
+		f := speeds(turning(first, 2))
+		f.Data[7] |= counter << 4
+		b.send(f)
+	}
+	for _, counter := range []uint8{7, 8, 10} { // 1: the first one may have any
+		b.send(can.Frame{ID: idStatus, Length: 8, Data: [8]uint8{7: counter << 4}})
+	}
+	b.read(50 * time.Millisecond)
+	close(b.stop)
+	if err := b.result(); err != nil {
+		t.Error(err)
+	}
+	if want := "11 frames heard, 0 malformed, 11 lost by their counters\n"; !strings.Contains(b.log.String(), want) {
+		t.Errorf("closing line does not say %q:\n%s", want, &b.log)
+	}
+}
+
+func TestUnitOnTheMoveTakesANewBenchForOne(t *testing.T) {
+	s := session{unit: unit{log: io.Discard}}
+	for i, counter := range []uint8{3, 4, 0, 1, 4} { // asleep before the third: a new one; then 2 missing
+		f := speeds(turning(first, 2))
+		f.Data[7] |= counter << 4
+		if i == 2 {
+			s.awake = false
+		}
+		s.hear(&f, time.Now())
+	}
+	if s.lost != 2 {
+		t.Errorf("%d frames lost, want 2", s.lost)
+	}
+	f := speeds(turning(first, 2))
+	f.Data[7] |= 7 << 4
+	s.awake = false // and the same bench goes on after a silence: 5, 6
+	if s.hear(&f, time.Now()); s.lost != 4 {
+		t.Errorf("%d frames lost, want 4", s.lost)
+	}
+}
+
 func TestGarbageOnTheBusDoesNotStopTheUnit(t *testing.T) {
 	b := connect(t)
 	garbage := can.Frame{ID: 0x7FF, Length: 8}

@@ -62,3 +62,20 @@ func decodeStatus(f *can.Frame) (state [8]int8, ok bool) {
 	}
 	return state, true
 }
+
+// rolling follows the rolling counter of a Speeds or a Status frame, bits 60 to 63.
+type rolling struct {
+	begun bool
+	next  uint8
+}
+
+// missing takes the next frame, of eight bytes, and returns how many frames its
+// counter says are missing before it, modulo 16.
+func (r *rolling) missing(f *can.Frame) (n uint64) {
+	counter := f.Data[7] >> 4
+	if r.begun {
+		n = uint64((counter - r.next) & 15)
+	}
+	r.begun, r.next = true, counter+1
+	return n
+}
