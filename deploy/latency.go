@@ -140,6 +140,10 @@ func (l *Latency) Check() error {
 	if l.Priority < 1 || l.Priority > 99 {
 		return fmt.Errorf("latency: priority %d of SCHED_FIFO: use 1 to 99", l.Priority)
 	}
+	online := newHost("/", Ask{}).online // empty where the host does not say
+	if l.CPU >= 0 && len(online) > 0 && !slices.Contains(online, l.CPU) {
+		return fmt.Errorf("latency: CPU %d: use one that this host has: %s", l.CPU, formatCPUs(online))
+	}
 	if need := time.Duration(math.Ceil(2*least*l.units())) * l.Period; l.For < need {
 		return fmt.Errorf("latency: %v is too short for turns of %d ticks of %v: use at least %v", l.For, least, l.Period, need)
 	}
@@ -270,7 +274,11 @@ func (s *session) turn(m method, round int, loaded bool) {
 	}
 	if r != nil {
 		for _, missing := range r.Missing {
-			s.reason(missing.What + ": " + missing.Help)
+			text := missing.What + ": " + missing.Help
+			if m.child == "" {
+				text = m.name + ": " + text
+			}
+			s.reason(text)
 		}
 	}
 	list := s.records[loaded]

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"lockstep/sched"
 )
@@ -45,12 +46,14 @@ func (r *LatencyReport) machine() string {
 
 // Text writes the report for a terminal of 79 columns.
 func (r *LatencyReport) Text(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n  host  %s\n  load  %s\n  spin  %v before the grid point, where a name says so\n",
-		r.title(), r.machine(), r.Load, time.Duration(r.Spin))
+	fmt.Fprintf(w, "%s\n\n", r.title())
+	fold(w, "  host  ", r.machine())
+	fold(w, "  load  ", r.Load)
+	fold(w, "  spin  ", time.Duration(r.Spin).String()+" before the grid point, where a name says so")
 	if !r.Representative {
 		fmt.Fprint(w, "\nNOT REPRESENTATIVE of a tuned real-time host:\n")
 		for _, reason := range r.Reasons {
-			fmt.Fprintf(w, "  %s\n", reason)
+			fold(w, "  - ", reason)
 		}
 	}
 	for _, p := range r.panels() {
@@ -63,13 +66,31 @@ func (r *LatencyReport) Text(w io.Writer) {
 		}
 	}
 	fmt.Fprint(w, `
-missed: grid points without a wake-up of their own; over 1: wake-ups more than a
-period late; ratio to C: of p50 and p99 to those of the C program above in the
+missed: grid points without a wake-up of their own; over 1: wake-ups a period
+late or more; ratio to C: of p50 and p99 to those of the C program above in the
 list, the median over the rounds
 `)
 	for _, p := range r.panels() {
 		p.chart(w)
 	}
+}
+
+// fold writes a text after head in lines of at most 79 characters, unless a word
+// is longer.
+func fold(w io.Writer, head, text string) {
+	const width = 79
+	line := head
+	for i, word := range strings.Fields(text) {
+		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			fmt.Fprintln(w, line)
+			line = strings.Repeat(" ", len(head)-1)
+		}
+		if i > 0 {
+			line += " "
+		}
+		line += word
+	}
+	fmt.Fprintln(w, line)
 }
 
 // row is a line of the table, 79 columns.
@@ -89,15 +110,15 @@ func (f *Figures) row(name string) string {
 }
 
 // bars is the number of classes of a histogram in the terminal.
-const bars = 72
+const bars = 70
 
 // chart draws the histograms of all methods above each other: a column per class,
 // its height the logarithm of the count, and a bar for all that is off the chart.
 func (p panel) chart(w io.Writer) {
 	width := p.classWidth()
-	fmt.Fprintf(w, "\n%s: wake-ups per class of %d us, the height is the logarithm of their number\n\n  ", p.title, width)
-	for c := 0; c < bars; c += 8 {
-		fmt.Fprintf(w, "%-8d", c*width)
+	fmt.Fprintf(w, "\n%s: wake-ups per class of %d us, height logarithmic\n\n  ", p.title, width)
+	for c := 0; c < bars; c += 10 {
+		fmt.Fprintf(w, "%-10d", c*width)
 	}
 	fmt.Fprint(w, "us| off\n")
 	all, most := p.all(), p.mostPerClass(width)
@@ -117,7 +138,7 @@ func (p panel) chart(w io.Writer) {
 			upper, lower = upper+u, lower+l
 		}
 		u, l := bar(off, most)
-		fmt.Fprintf(w, "\n  %s  | %s\n  %s  | %s\n", upper, u, lower, l)
+		fmt.Fprintf(w, "\n  %s  |%s\n  %s  |%s\n", upper, strings.TrimRight(" "+u, " "), lower, strings.TrimRight(" "+l, " "))
 	}
 }
 

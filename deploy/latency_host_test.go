@@ -1,0 +1,86 @@
+package deploy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hostOf makes a host of files and what is in them.
+func hostOf(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestFiguresOfATunedHostAreRepresentative(t *testing.T) {
+	tuned := map[string]string{
+		"proc/sys/kernel/osrelease":                            "6.12.43+deb13-rt-amd64\n",
+		"sys/kernel/realtime":                                  "1\n",
+		"sys/devices/system/cpu/online":                        "0-3\n",
+		"sys/devices/system/cpu/isolated":                      "2-3\n",
+		"sys/devices/system/cpu/cpu3/cpufreq/scaling_governor": "performance\n",
+		"proc/cpuinfo":                                         "processor\t: 0\nmodel name\t: Some CPU @ 2.4 GHz\nflags\t\t: fpu vme tsc\n",
+		"sys/class/dmi/id/product_name":                        "OptiPlex 7090\n",
+		"sys/class/dmi/id/sys_vendor":                          "Dell Inc.\n",
+	}
+	h := newHost(hostOf(t, tuned), Ask{CPU: 3, Priority: 80})
+	if list := h.objections(); len(list) != 0 {
+		t.Errorf("a tuned host: %q", list)
+	}
+	if f := h.facts(); f.Processor != "Some CPU @ 2.4 GHz" || f.CPUs != "0-3" || !f.Realtime || f.Hypervisor != "" || f.Kernel != "6.12.43+deb13-rt-amd64" {
+		t.Errorf("a tuned host: %+v", f)
+	}
+	for _, c := range []struct {
+		file, text, reason string
+		cpu                int
+	}{
+		{"sys/kernel/realtime", "0\n", "not PREEMPT_RT", 3},
+		{"sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "schedutil\n", "governor of CPU 3 is schedutil", 3},
+		{"sys/devices/system/cpu/isolated", "\n", "CPU 3 is not isolated", 3},
+		{"sys/kernel/realtime", "1\n", "CPU 1 is not isolated", 1},
+		{"proc/cpuinfo", "model name\t: x\nflags\t\t: fpu hypervisor tsc\n", "virtual machine", 3},
+		{"sys/class/dmi/id/product_name", "VirtualBox\n", "virtual machine: VirtualBox", 3},
+		{"sys/hypervisor/type", "xen\n", "virtual machine: xen", 3},
+	} {
+		files := map[string]string{}
+		for name, text := range tuned {
+			files[name] = text
+		}
+		files[c.file] = c.text
+		list := newHost(hostOf(t, files), Ask{CPU: c.cpu}).objections()
+		if len(list) != 1 || !strings.Contains(list[0], c.reason) {
+			t.Errorf("%s %q, CPU %d: %q, want one that says %q", c.file, c.text, c.cpu, list, c.reason)
+		}
+	}
+}
+
+func TestAHostWithoutFrequencyControlHasNoGovernorToObjectTo(t *testing.T) {
+	h := newHost(hostOf(t, map[string]string{"sys/kernel/realtime": "1", "sys/devices/system/cpu/isolated": "1"}), Ask{CPU: 1})
+	if list := h.objections(); len(list) != 0 {
+		t.Errorf("%q", list)
+	}
+}
+
+func TestStolenTimeIsOfTheMeasuredCPU(t *testing.T) {
+	const stat = "cpu  10 0 20 30 0 0 0 99 0 0\ncpu0 5 0 10 15 0 0 0 92 0 0\ncpu1 5 0 10 15 0 0 0 7 0 0\ncpu10 1 1 1 1 1 1 1 5 0 0\nintr 1\n"
+	h := newHost(hostOf(t, map[string]string{"proc/stat": stat}), Ask{})
+	for cpu, want := range map[int]int64{0: 92, 1: 7, 10: 5, 2: 0} {
+		if got := h.stolen(cpu); got != want {
+			t.Errorf("CPU %d: %d ticks stolen, want %d", cpu, got, want)
+		}
+	}
+	if got := newHost(t.TempDir(), Ask{}).stolen(0); got != 0 {
+		t.Errorf("without /proc: %d ticks", got)
+	}
+}
