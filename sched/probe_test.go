@@ -1,10 +1,13 @@
 package sched
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // host writes the files that probe reads of a host below a new root.
@@ -81,6 +84,19 @@ func TestProbeOfAHostWithoutFilesMissesEverything(t *testing.T) {
 	}
 }
 
+// ofThreads says of each thread of this process what Probe must not change.
+func ofThreads(t *testing.T) map[int]string {
+	of := map[int]string{}
+	for tid, cpus := range cpusOf(t, os.Getpid()) {
+		attr, err := unix.SchedGetAttr(tid, 0)
+		if err != nil {
+			continue // it has ended
+		}
+		of[tid] = fmt.Sprintf("CPUs %x, policy %d, priority %d, locked %s", cpus[0], attr.Policy, attr.Priority, fields("/proc/self/status")["VmLck"])
+	}
+	return of
+}
+
 // Probe and Enter agree about this host, and Probe changes nothing.
 func TestProbeAnswersAsEnterDoes(t *testing.T) {
 	for _, at := range []Thread{
@@ -89,11 +105,13 @@ func TestProbeAnswersAsEnterDoes(t *testing.T) {
 		{CPU: -1, Priority: 7, Deadline: true, RuntimeNs: 1e6, PeriodNs: 5e6},
 		{CPU: -1, Priority: 7, Deadline: true, RuntimeNs: 6e6, PeriodNs: 5e6},
 	} {
-		before := fields("/proc/self/status")
+		before := ofThreads(t)
 		got := Probe(at)
-		after := fields("/proc/self/status")
-		if before["VmLck"] != after["VmLck"] || before["Cpus_allowed_list"] != after["Cpus_allowed_list"] {
-			t.Errorf("Probe changed VmLck from %s to %s, CPUs from %s to %s", before["VmLck"], after["VmLck"], before["Cpus_allowed_list"], after["Cpus_allowed_list"])
+		after := ofThreads(t)
+		for tid, now := range after {
+			if was, ok := before[tid]; ok && now != was {
+				t.Errorf("Probe changed thread %d from %s to %s", tid, was, now)
+			}
 		}
 		e := inChild(t, at, false)
 		for _, what := range []string{"SCHED_FIFO", "SCHED_DEADLINE", "memory", "cannot have CPU", "only one"} {

@@ -109,19 +109,26 @@ func (t Thread) enterPolicy() (missing []Missing) {
 	return missing
 }
 
-// onThread runs f on a thread that nothing else runs on, takes CPU and policy from
-// it again, and returns what f does: a way to ask the kernel and keep nothing.
+// onThread runs f on a thread that nothing else runs on meanwhile, gives it its
+// policy and its CPUs back, and returns what f does: a way to ask the kernel and
+// keep nothing. The thread lives on: a child process may be told of its death.
 func onThread[T any](f func() T) T {
 	answer := make(chan T)
 	go func() {
-		// Never unlocked: the thread ends with the goroutine; the main one, which
-		// the runtime keeps, sleeps for ever.
 		runtime.LockOSThread()
-		var before unix.CPUSet
-		_ = unix.SchedGetaffinity(0, &before)
+		defer runtime.UnlockOSThread()
+		var cpus unix.CPUSet
+		_ = unix.SchedGetaffinity(0, &cpus)
+		policy, err := unix.SchedGetAttr(0, 0)
+		if err != nil {
+			policy = new(unix.SchedAttr)
+		}
 		a := f()
-		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Flags: unix.SCHED_FLAG_RESET_ON_FORK}, 0)
-		_ = unix.SchedSetaffinity(0, &before)
+		if err := unix.SchedSetAttr(0, policy, 0); err != nil { // no right to take the flag away
+			policy.Flags |= unix.SCHED_FLAG_RESET_ON_FORK
+			_ = unix.SchedSetAttr(0, policy, 0)
+		}
+		_ = unix.SchedSetaffinity(0, &cpus)
 		answer <- a
 	}()
 	return <-answer
