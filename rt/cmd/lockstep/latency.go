@@ -42,6 +42,11 @@ func runLatency(list []string) error {
 	if err := l.Check(); err != nil {
 		return usageError{err.Error()}
 	}
+	files, err := latencyFiles(*report, *svg)
+	if err != nil {
+		return err
+	}
+	defer files.close()
 	clear := func() {}
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		const line = "\r\x1b[K" // back to its start, and empty
@@ -59,26 +64,61 @@ func runLatency(list []string) error {
 		return &bench.Exit{Code: 1, Err: err}
 	}
 	r.Text(os.Stdout)
-	return writeLatency(r, *report, *svg)
+	return files.write(r)
 }
 
-// writeLatency writes the files of a report; "" is none.
-func writeLatency(r *deploy.LatencyReport, report, svg string) error {
+// outputs are the files of a measurement, opened before it, so that a name that
+// cannot be written does not cost the minutes it takes.
+type outputs struct{ report, svg *os.File } // nil: not asked for
+
+func latencyFiles(report, svg string) (o outputs, err error) {
 	for _, f := range []struct {
-		name, what string
-		make       func() ([]byte, error)
-	}{{report, "report", r.JSON}, {svg, "histograms", r.SVG}} {
+		name, flag string
+		to         **os.File
+	}{{report, "-report", &o.report}, {svg, "-svg", &o.svg}} {
 		if f.name == "" {
 			continue
 		}
-		text, err := f.make()
+		if *f.to, err = os.OpenFile(f.name, os.O_WRONLY|os.O_CREATE, 0o644); err != nil {
+			o.close()
+			return o, usageError{fmt.Sprintf("latency: %s: %v (\"\" writes none)", f.flag, err)}
+		}
+	}
+	return o, nil
+}
+
+// close closes the files and removes those into which nothing was written.
+func (o outputs) close() {
+	for _, f := range []*os.File{o.report, o.svg} {
+		if f == nil {
+			continue
+		}
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+			_ = os.Remove(f.Name())
+		}
+		f.Close()
+	}
+}
+
+// write writes the files of a report.
+func (o outputs) write(r *deploy.LatencyReport) error {
+	for _, out := range []struct {
+		file *os.File
+		what string
+		make func() ([]byte, error)
+	}{{o.report, "report", r.JSON}, {o.svg, "histograms", r.SVG}} {
+		if out.file == nil {
+			continue
+		}
+		text, err := out.make()
 		if err == nil {
-			err = os.WriteFile(f.name, text, 0o644)
+			_ = out.file.Truncate(0) // not of a pipe
+			_, err = out.file.Write(text)
 		}
 		if err != nil {
-			return &bench.Exit{Code: 1, Err: fmt.Errorf("latency: %s: %w", f.what, err)}
+			return &bench.Exit{Code: 1, Err: fmt.Errorf("latency: %s: %w", out.what, err)}
 		}
-		fmt.Printf("\n%s in %s\n", f.what, f.name)
+		fmt.Printf("\n%s in %s\n", out.what, out.file.Name())
 	}
 	return nil
 }
