@@ -3,6 +3,7 @@ package sched
 import (
 	"os"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -124,9 +125,16 @@ func onThread[T any](f func() T) T {
 			policy = new(unix.SchedAttr)
 		}
 		a := f()
+		taken, err := unix.SchedGetAttr(0, 0)
+		deadline := err == nil && taken.Policy == unix.SCHED_DEADLINE
 		if err := unix.SchedSetAttr(0, policy, 0); err != nil { // no right to take the flag away
 			policy.Flags |= unix.SCHED_FLAG_RESET_ON_FORK
 			_ = unix.SchedSetAttr(0, policy, 0)
+		}
+		if deadline {
+			// The kernel takes the share back within a period, from the CPU that the
+			// thread is on by then: elsewhere it would stay admitted for ever.
+			time.Sleep(time.Duration(taken.Period))
 		}
 		_ = unix.SchedSetaffinity(0, &cpus)
 		answer <- a
