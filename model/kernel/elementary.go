@@ -90,7 +90,7 @@ func nearCos(hi, lo float64) float64 {
 }
 
 // fourOverPi holds the binary digits of 4/pi, its whole part first; no float64
-// needs those behind. The length spares the checks of the indices in quadrant.
+// needs those behind. The length spares the checks of the indices in quadrantFar.
 var fourOverPi = [31 + 4]uint64{
 	0x0000000000000001, 0x45f306dc9c882a53, 0xf84eafa3ea69bb81, 0xb6c52b3278872083,
 	0xfca2c757bd778ac3, 0x6e48dc74849ba5c0, 0x0c925dd413a32439, 0xfc3bd63962534e7d,
@@ -100,11 +100,25 @@ var fourOverPi = [31 + 4]uint64{
 }
 
 // quadrant reduces x, |x| > pi/4: x = q·pi/2 + hi + lo with |hi + lo| <= pi/4, to
-// 2^-62 of hi + lo (Payne and Hanek, SIGNUM Newsletter 18, 1983). It is NaN where
-// x is not finite.
+// 2^-58 of hi + lo. It is NaN where x is not finite.
 //
 //go:nosplit
 func quadrant(x float64) (q int, hi, lo float64) {
+	if math.Abs(x) < 1<<20 { // pi/2 in two parts: n times the first, of 33 bits, is exact
+		n := axb(x, 2/math.Pi, 0x1.8p52) - 0x1.8p52
+		r, w := x-float64(n*1.57079632673412561417e+00), float64(n*6.07710050650619224932e-11)
+		if hi = r - w; math.Abs(hi) > 0x1p-8 { // else too much has cancelled
+			return int(n), hi, (r - hi) - w
+		}
+	}
+	return quadrantFar(x)
+}
+
+// quadrantFar is quadrant for every x, to 2^-62 of hi + lo (Payne and Hanek, SIGNUM
+// Newsletter 18, 1983).
+//
+//go:nosplit
+func quadrantFar(x float64) (q int, hi, lo float64) {
 	b := math.Float64bits(x)
 	e := int(b>>52&0x7ff) - 1023 - 52 // |x| = m·2^e
 	if e > 1023-52 {

@@ -215,7 +215,7 @@ func (k *Kernel) corner(local float64) float64 {
 		if i > 0 && d == k.t.Delay[i-1] {
 			continue
 		}
-		next = min(next, (floor((local+k.gap-d)/k.h)+1)*k.h+d)
+		next = min(next, float64(ticks((local+k.gap-d)/k.h)+1)*k.h+d)
 	}
 	return next
 }
@@ -225,12 +225,23 @@ func (k *Kernel) corner(local float64) float64 {
 //go:nosplit
 func (k *Kernel) grid() float64 { return float64(k.tick) * k.h }
 
+// ticks is the largest whole number that is not above x; |x| is below History.
+//
+//go:nosplit
+func ticks(x float64) int64 {
+	n := int64(x)
+	if float64(n) > x {
+		n--
+	}
+	return n
+}
+
 // command is input i at a local time: commands hold from the tick of their
 // arrival, after their dead time, until the next.
 //
 //go:nosplit
 func (k *Kernel) command(i int, local float64) float64 {
-	at := min(k.tick+int64(floor((local-k.t.Delay[i])/k.h)), k.latest)
+	at := min(k.tick+ticks((local-k.t.Delay[i])/k.h), k.latest)
 	if at < 0 {
 		return k.t.Start[i]
 	}
