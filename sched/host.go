@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -120,8 +121,10 @@ func kernelThread(root, name string) int {
 	return 0
 }
 
-// realtime tells whether the kernel is PREEMPT_RT.
+// realtime tells whether the kernel is PREEMPT_RT: by the file of the RT patches, or
+// by the version that a kernel since 6.12, which has RT without them, gives itself.
 func realtime(root string) bool {
 	text, err := os.ReadFile(filepath.Join(root, "sys/kernel/realtime"))
-	return err == nil && strings.TrimSpace(string(text)) == "1"
+	version, _ := os.ReadFile(filepath.Join(root, "proc/version"))
+	return err == nil && strings.TrimSpace(string(text)) == "1" || slices.Contains(strings.Fields(string(version)), "PREEMPT_RT")
 }

@@ -21,7 +21,10 @@ func host(t *testing.T, caps, cpus, rtprio, memlock, realtime string) string {
 			pad("Max locked memory", 26) + pad(memlock, 21) + pad(memlock, 21) + "bytes     \n" +
 			pad("Max realtime priority", 26) + pad(rtprio, 21) + pad("99", 21) + "\n",
 	}
-	if realtime != "" {
+	switch {
+	case strings.HasPrefix(realtime, "Linux"):
+		files["proc/version"] = realtime + "\n"
+	case realtime != "":
 		files["sys/kernel/realtime"] = realtime + "\n"
 	}
 	for name, text := range files {
@@ -54,6 +57,8 @@ func TestProbeSaysWhatEachHostLacks(t *testing.T) {
 		{"only CAP_IPC_LOCK", lock, "0-3", "0", "8388608", "1", []string{"no real-time priority"}},
 		{"the CPU is isolated", all, "0-2", "0", "unlimited", "1", nil}, // the kernel grants it or not
 		{"one CPU", all, "3", "0", "unlimited", "1", []string{"CPU 3 is the only one"}},
+		{"a mainline real-time kernel", all, "0-3", "0", "unlimited", "Linux version 6.12.9 (gcc) #1 SMP PREEMPT_RT Debian 6.12.9-1", nil},
+		{"a preemptible kernel", all, "0-3", "0", "unlimited", "Linux version 6.12.9 (gcc) #1 SMP PREEMPT_DYNAMIC Debian 6.12.9-1", []string{"the kernel is not PREEMPT_RT"}},
 		{"real-time patch switched off", all, "0-3,5", "0", "unlimited", "0", []string{"the kernel is not PREEMPT_RT"}},
 	} {
 		got, fifo := probe(host(t, c.caps, c.cpus, c.rtprio, c.memlock, c.realtime), at)

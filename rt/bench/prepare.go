@@ -89,7 +89,7 @@ type Timer struct {
 // thread is what the loop's thread asks of the host.
 func (b *Bench) thread() sched.Thread {
 	return sched.Thread{
-		CPU: b.CPU, Priority: b.Priority,
+		CPU: b.CPU, Priority: b.Priority, Sleep: b.Timer,
 		Deadline: b.Deadline, RuntimeNs: cmp.Or(b.BudgetNs, b.PeriodNs/2), PeriodNs: b.PeriodNs,
 	}.Choose()
 }

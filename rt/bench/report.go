@@ -69,6 +69,7 @@ type Report struct {
 	Ended   string    `json:"ended"`             // why, in words
 	Clean   bool      `json:"clean"`             // no policy was broken, and the target and the unit were there
 	Silent  []Silence `json:"silent,omitempty"`  // received messages that had stopped, or came too short
+	Soak    *Verdict  `json:"soak,omitempty"`    // of a soak
 	Unit    string    `json:"unit,omitempty"`    // what the virtual control unit said last, or how it ended before the run did
 }
 

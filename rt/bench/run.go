@@ -23,6 +23,8 @@ type Options struct {
 	BestEffort bool          // run without the rights a named bus asks for
 	Report     string        // file for the report as JSON; "" none
 	Out        *os.File      // status line and closing report
+	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
+	Soak       *Soak         // nil: the run is none
 }
 
 // pair is the interface of a bus that lives between two processes of the run.
@@ -41,6 +43,7 @@ type run struct {
 	guard   *guard
 	notify  *notifier
 	ledger  ledger
+	soak    *soak           // nil: the run is none
 	errors  []*can.Errors   // of the buses with a name
 	missing []sched.Missing // what the host refuses
 	restore func()          // undoes what was changed on the host
@@ -55,6 +58,9 @@ type run struct {
 // host that refuses (3).
 func Run(b *Bench, o Options) error {
 	r := &run{bench: b, options: o, unitDie: -1, restore: func() {}}
+	if o.Soak != nil {
+		r.soak = &soak{r: r}
+	}
 	defer r.close()
 	report, err := r.prepare()
 	if err != nil {
@@ -64,6 +70,10 @@ func Run(b *Bench, o Options) error {
 		defer report.Close()
 	}
 	signals := attend()
+	defer r.soak.end()
+	if err := r.soak.begin(); err != nil {
+		return &Exit{3, err}
+	}
 	if err := r.start(); err != nil {
 		return &Exit{3, err}
 	}
@@ -278,11 +288,15 @@ func (r *run) overBudget() ([]sched.Missing, error) {
 // first: nobody may be reading the terminal.
 func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	<-r.guard.done
+	r.soak.end()
 	r.guard.close() // so that the control unit sees the end of its bus
 	if r.unit != nil && !r.unit.within(grace) {
 		r.unit.kill()
 	}
 	report := r.report()
+	if r.soak != nil {
+		report.Soak = r.soak.judge(report)
+	}
 	r.notify.stopping(report.Ended)
 	var err error
 	if file != nil {
@@ -293,6 +307,10 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	signal.Stop(signals) // from here on they kill
 	fmt.Fprintln(r.options.Out)
 	report.Text(r.options.Out)
+	if report.Soak != nil {
+		report.Soak.Text(r.options.Out)
+		err = errors.Join(report.Soak.failed(), err)
+	}
 	if !report.Clean {
 		return &Exit{1, errors.Join(fmt.Errorf("run: %s, after %.3f s", report.Ended, report.SimTime), err)}
 	}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -46,7 +47,7 @@ type status struct {
 func newStatus(r *run) *status {
 	t := r.h.Tables
 	s := &status{
-		r: r, out: r.options.Out, every: time.Second,
+		r: r, out: r.options.Out, every: cmp.Or(r.options.Every, time.Second),
 		y: make([]float64, len(t.Outputs)), clutch: shorten(t.Frictions),
 		engine: index(t.Outputs, r.bench.Engine.Text), wheel: index(t.Outputs, r.bench.Wheel.Text),
 	}

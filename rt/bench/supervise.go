@@ -21,9 +21,8 @@ func (r *run) start() (err error) {
 		}
 	}
 	if r.unitEnd != nil {
-		r.unit, err = spawn(nil, []*os.File{r.unitEnd}, "ecu", r.bench.Unit.Text, "-bus", "fd:3")
-		if err != nil {
-			return fmt.Errorf("run: control unit %s: %w", r.bench.Unit.Text, err)
+		if err := r.startUnit("fd:3", r.unitEnd); err != nil {
+			return err
 		}
 	}
 	r.page.Supervisor.Store(uint64(os.Getpid()))
@@ -37,6 +36,20 @@ func (r *run) start() (err error) {
 	r.closeFiles() // so that each end of a bus has one owner
 	r.confine()
 	go r.guard.watch()
+	return nil
+}
+
+// startUnit starts the virtual control unit on a bus; it inherits files.
+func (r *run) startUnit(bus string, files ...*os.File) (err error) {
+	start := func() { r.unit, err = spawn(nil, files, "ecu", r.bench.Unit.Text, "-bus", bus) }
+	if r.soak != nil {
+		preferred(start)
+	} else {
+		start()
+	}
+	if err != nil {
+		return fmt.Errorf("run: control unit %s: %w", r.bench.Unit.Text, err)
+	}
 	return nil
 }
 
@@ -132,6 +145,7 @@ func (r *run) watch(signals <-chan os.Signal) {
 			show.look(now)
 			r.notify.look(now)
 			r.ledger.collect(r.page)
+			r.soak.look(now)
 			if !confined && r.page.Ticks.Load() > 0 {
 				r.confine()
 				confined = true

@@ -27,6 +27,7 @@ func commands() []command {
 		{"ecu", ecuUsage, "run a virtual control unit on a bus", runECU},
 		{"doctor", doctorUsage, "say whether this host is fit for a real-time run, and what to change", runDoctor},
 		{"latency", latencyUsage, "measure how late this host wakes a loop up, beside cyclictest", runLatency},
+		{"soak", soakUsage, "run a bench with its control unit under a load, and judge it", runSoak},
 		{"version", "version", "print the version", runVersion},
 		{"help", "help [COMMAND]", "print this, or the flags of a command", runHelp},
 	}

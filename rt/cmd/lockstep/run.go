@@ -15,10 +15,7 @@ func runBench(list []string) error {
 	a := newArgs("run", runUsage)
 	o := bench.Options{Out: os.Stdout}
 	length := a.span("for", 0, "how long, like 10s; without it until Ctrl-C")
-	a.Func("bus", "CAN interface to use, like vcan0; BUS=vcan0 where the bench has several (repeatable)", func(s string) error {
-		o.Bus = append(o.Bus, s)
-		return nil
-	})
+	a.busFlag(&o.Bus)
 	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
 	a.StringVar(&o.Report, "report", "", "write the closing report to this file, as JSON")
 	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
@@ -34,4 +31,12 @@ func runBench(list []string) error {
 		return err
 	}
 	return bench.Run(b, o)
+}
+
+// busFlag is -bus of a bench, which may be given several times.
+func (a *args) busFlag(dst *[]string) {
+	a.Func("bus", "CAN interface to use, like vcan0; BUS=vcan0 where the bench has several (repeatable)", func(s string) error {
+		*dst = append(*dst, s)
+		return nil
+	})
 }

@@ -1,0 +1,244 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/sigmap"
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// Soak makes a long proof of a run: with its virtual control unit, on a named bus
+// too, under a load, and with a verdict at the end.
+type Soak struct {
+	// Load starts the load on these CPUs and says what it is; stop ends it and says if
+	// it had ended before. nil: there is none.
+	Load    func(cpus []int) (what string, stop func() error, err error)
+	UnitBus string // interface of the unit where it is not the bench's first bus; ""
+}
+
+// soak is what a soak sees of its run while it lasts. The methods that the run
+// calls do nothing for nil: a run that is none.
+type soak struct {
+	r    *run
+	load string // what it is
+	stop func() error
+	over error // what stopping the load said
+
+	entries uint64 // of the overrun ledger, read or overwritten before
+	gone    uint64 // of them overwritten
+	lost    int64  // grid points lost, by the entries
+	most    int64  // of them at once
+	unsent  int64  // frames due at these
+	ahead   int64  // looks that found more ticks than the clock allows
+	level   int64  // the latest tick that was seen with no lag; 0: none was
+
+	y           []float64
+	first, last [2]footprint // after the first tenth, and the latest: of the supervisor, of the target
+	samples     int
+	next        time.Time
+	trouble     error // with the latest
+}
+
+// Shortest is the shortest soak: what grows is looked for from its first tenth on.
+const Shortest = 10 * time.Second
+
+// begin starts the load, then the unit.
+func (s *soak) begin() (err error) {
+	if s == nil {
+		return nil
+	}
+	s.y = make([]float64, len(s.r.h.Tables.Outputs))
+	s.load = "none"
+	if start := s.r.options.Soak.Load; start != nil {
+		cpus := besides(s.r.h.Thread.CPU)
+		if s.load, s.stop, err = start(cpus); err != nil {
+			return fmt.Errorf("soak: %w", err)
+		}
+		s.load = fmt.Sprintf("%s on CPU %s", s.load, strings.Trim(fmt.Sprint(cpus), "[]"))
+	}
+	fmt.Fprintf(s.r.options.Out, "soak of %v; load: %s\n", s.r.options.For, s.load)
+	return s.startUnit()
+}
+
+// besides lists the CPUs of this process but one; where there is no other, that one.
+func besides(cpu int) (list []int) {
+	var set unix.CPUSet
+	_ = unix.SchedGetaffinity(0, &set) // cannot fail for the thread itself
+	for i := range 8 * int(unsafe.Sizeof(set)) {
+		if i != cpu && set.IsSet(i) {
+			list = append(list, i)
+		}
+	}
+	if list == nil {
+		return []int{cpu}
+	}
+	return list
+}
+
+// startUnit starts the unit on a bus with a name; that of a pair is the run's own.
+func (s *soak) startUnit() error {
+	r := s.r
+	if r.unitEnd != nil || r.bench.Unit.Text == "" {
+		return nil
+	}
+	bus := r.bench.Buses[0].Interface.Text
+	if r.options.Soak.UnitBus != "" {
+		bus = r.options.Soak.UnitBus
+	}
+	if err := r.startUnit(bus); err != nil {
+		return err
+	}
+	for range starting / look { // it speaks when it listens
+		if len(r.unit.said.bytes()) > 0 {
+			return nil
+		}
+		if r.unit.within(look) {
+			return fmt.Errorf("soak: control unit %s: %s", r.bench.Unit.Text, r.unit.ending())
+		}
+	}
+	return fmt.Errorf("soak: control unit %s does not listen to %s within %v", r.bench.Unit.Text, bus, starting)
+}
+
+// preferred calls f on a thread with the highest share of its CPU that the host
+// grants: a real unit does not wait for the load of this host. What f starts
+// inherits it.
+func preferred(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()                                      // and never unlocked: the thread ends with its priority
+		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
+		f()
+	}()
+	<-done
+}
+
+// look is called several times per second while the run lasts.
+func (s *soak) look(now time.Time) {
+	if s == nil {
+		return
+	}
+	p, h := s.r.page, s.r.h
+	s.read()
+	ticks, start := int64(p.Ticks.Load()), int64(p.StartNs.Load())
+	if start == 0 {
+		return
+	}
+	if ticks > (sched.Now()-start)/h.Tables.PeriodNs {
+		s.ahead++
+	}
+	if tick, ok := p.Outputs(s.y); ok && (h.Loop.Watch.Lag < 0 || s.y[h.Loop.Watch.Lag] == 0) {
+		s.level = tick
+	}
+	length := s.r.options.For
+	if ticks*h.Tables.PeriodNs >= int64(length/10) && now.After(s.next) {
+		s.next = now.Add(min(time.Minute, length/20))
+		s.sample()
+	}
+}
+
+// read reads the new entries of the overrun ledger.
+func (s *soak) read() {
+	var e rt.Late
+	for p := s.r.page; s.entries < p.LateTicks(); s.entries++ {
+		if !p.ReadLate(s.entries, &e) {
+			s.gone++
+			continue
+		}
+		s.lost += e.Lost
+		s.most = max(s.most, e.Lost)
+		s.unsent += s.r.h.due(e.Tick, e.Tick+e.Lost-1)
+	}
+}
+
+// due is how many frames are due from grid point first to last, by their cycles
+// and phases.
+func (h *Handover) due(first, last int64) (n int64) {
+	for _, m := range h.Maps {
+		for i := range m.Tx {
+			n += occurrences(&m.Tx[i], last) - occurrences(&m.Tx[i], first-1)
+		}
+	}
+	return n
+}
+
+// occurrences is how often t is due from grid point 1 to k.
+func occurrences(t *sigmap.Tx, k int64) int64 {
+	first := t.PhaseTicks
+	if first == 0 {
+		first = t.CycleTicks
+	}
+	if k < first {
+		return 0
+	}
+	return (k-first)/t.CycleTicks + 1
+}
+
+// sample measures the two processes. The supervisor first gives back what it does
+// not need: what is left is what it keeps.
+func (s *soak) sample() {
+	debug.FreeOSMemory()
+	s.trouble = nil
+	for i, pid := range [...]int{os.Getpid(), s.r.target.pid} {
+		f, err := measureProcess("/", pid)
+		if err != nil {
+			s.trouble = err
+			return
+		}
+		s.last[i] = f
+	}
+	if s.samples++; s.samples == 1 {
+		s.first = s.last
+	}
+}
+
+// footprint is what a process holds.
+type footprint struct {
+	KB      int64 // resident memory, kB
+	Threads int64
+	Files   int64 // open descriptors
+}
+
+// measureProcess reads the footprint of a process from /proc below root.
+func measureProcess(root string, pid int) (f footprint, err error) {
+	dir := filepath.Join(root, "proc", strconv.Itoa(pid))
+	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
+		return f, err
+	}
+	for key, dst := range map[string]*int64{"VmRSS": &f.KB, "Threads": &f.Threads} {
+		_, rest, _ := strings.Cut(string(status), "\n"+key+":")
+		if _, err := fmt.Sscan(rest, dst); err != nil {
+			return f, fmt.Errorf("%s/status has no %s", dir, key)
+		}
+	}
+	files, err := os.ReadDir(filepath.Join(dir, "fd"))
+	f.Files = int64(len(files))
+	return f, err
+}
+
+// end ends the load, and asks the unit to end, which on a bus with a name sees no
+// end of it.
+func (s *soak) end() {
+	if s == nil {
+		return
+	}
+	if s.stop != nil {
+		s.over, s.stop = s.stop(), nil
+	}
+	s.read()
+	if s.r.unit != nil {
+		s.r.unit.signal(unix.SIGINT)
+	}
+}

@@ -1,0 +1,181 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"lockstep/rt"
+)
+
+// Verdict is what a soak says at its end.
+type Verdict struct {
+	Pass    bool     `json:"pass"` // every demand held
+	Load    string   `json:"load"` // what else the host had to do
+	Demands []Demand `json:"demands"`
+}
+
+// Demand is one line of a verdict.
+type Demand struct {
+	What string `json:"what"`
+	Want string `json:"demanded"`
+	Seen string `json:"seen"`
+	Held bool   `json:"held"`
+}
+
+// demand adds a line; want and seen are what it says, held is whether they agree.
+func (d *Verdict) demand(held bool, what, want, seen string, args ...any) {
+	d.Demands = append(d.Demands, Demand{what, want, fmt.Sprintf(seen, args...), held})
+}
+
+// Text writes the verdict for people.
+func (d *Verdict) Text(w io.Writer) {
+	word := "PASSED"
+	if !d.Pass {
+		word = "FAILED"
+	}
+	fmt.Fprintf(w, "\n  soak %s; load: %s\n\n", word, d.Load)
+	for _, l := range d.Demands {
+		word := "ok"
+		if !l.Held {
+			word = "FAILED"
+		}
+		fmt.Fprintf(w, "  %-7s%-20sdemanded %s\n%-29sseen     %s\n", word, l.What, l.Want, "", l.Seen)
+	}
+}
+
+// failed names the demands that did not hold; nil: all did.
+func (d *Verdict) failed() error {
+	var list []error
+	for _, l := range d.Demands {
+		if !l.Held {
+			list = append(list, fmt.Errorf("soak: %s: demanded %s; seen %s", l.What, l.Want, l.Seen))
+		}
+	}
+	return errors.Join(list...)
+}
+
+// judge holds the report and what the soak has seen itself against what a run must
+// keep.
+func (s *soak) judge(v *Report) *Verdict {
+	d := &Verdict{Load: s.load}
+	s.judgeTicks(d, v)
+	s.judgeFrames(d, v)
+	s.judgeUnit(d, v)
+	s.judgeProcesses(d, v)
+	if s.over != nil {
+		d.demand(false, "load", "to the end", "%v", s.over)
+	}
+	d.Pass = d.failed() == nil
+	return d
+}
+
+// calm is before how much simulated time at the latest the plant has been seen back
+// on the grid, at the end. It is never off it for more than some steps at a time.
+const calm = 10 * time.Second
+
+func (s *soak) judgeTicks(d *Verdict, v *Report) {
+	h, policy := s.r.h, s.r.bench.Overrun
+	d.demand(v.Clean, "end", "clean", "%s", v.Ended)
+	wall := max(0, s.r.target.when-int64(s.r.page.StartNs.Load()))
+	ahead := ""
+	if s.ahead > 0 {
+		ahead = fmt.Sprintf(", ahead of the clock when looked at %d times", s.ahead)
+	}
+	d.demand(int64(v.Ticks) == h.Loop.Ticks && wall >= int64(v.Ticks)*v.StepNs && s.ahead == 0, "ticks",
+		fmt.Sprintf("%d, %v / %g ms", h.Loop.Ticks, s.r.options.For, float64(v.StepNs)/1e6),
+		"%d in %.3f s%s", v.Ticks, float64(wall)/1e9, ahead)
+	share := 100 * float64(v.Missed) / float64(max(1, v.Ticks))
+	missed := fmt.Sprintf("%d, %.3f %%, at most %d at once", v.Missed, share, s.most)
+	if policy.Max == 0 {
+		d.demand(v.Missed == 0, "missed ticks", "0 (policy "+policy.String()+")", "%s", missed)
+	} else {
+		d.demand(s.most <= int64(policy.Max) && v.Unserved == 0, "missed ticks",
+			fmt.Sprintf("at most %d at once (policy %v)", policy.Max, policy), "%s", missed)
+	}
+	d.demand(s.entries == v.LateTicks && s.gone == 0 && s.lost == int64(v.Missed), "ledger", "every late tick, every missed point",
+		"%d of %d late ticks, %d of %d points", s.entries-s.gone, v.LateTicks, s.lost, v.Missed)
+	if v.Lag == 0 {
+		s.level = int64(v.Ticks)
+	}
+	since := time.Duration((int64(v.Ticks) - s.level) * v.StepNs)
+	d.demand(s.level > 0 && since <= calm, "lag", "back at 0", "largest %.3f ms; 0 at tick %d of %d", v.LagMax*1e3, s.level, v.Ticks)
+	u := v.Usage
+	if u == nil {
+		d.demand(false, "memory", "the target's counts", "none: it died before it could say")
+		return
+	}
+	d.demand(u.Allocs == 0 && u.GCCycles == 0, "allocations", "0, and 0 GC cycles", "%d, %d", u.Allocs, u.GCCycles)
+	d.demand(u.MinorFaults == 0 && u.MajorFaults == 0, "page faults", "0", "%d minor, %d major", u.MinorFaults, u.MajorFaults)
+}
+
+// judgeFrames holds what the loop counts against what is due by the cycles and
+// phases of the frames. Those of missed ticks are sent under CatchUp only, and not
+// by a run that has ended at them.
+func (s *soak) judgeFrames(d *Verdict, v *Report) {
+	due := s.r.h.due(1, int64(v.Ticks))
+	lost := s.unsent
+	if policy := s.r.bench.Overrun.Policy; policy == rt.CatchUp || policy == rt.Stop {
+		lost = 0
+	}
+	extra := int64(v.TxFrames+v.TxDropped+v.TxRefused+v.TxLost) - due
+	d.demand(extra >= 0 && extra <= s.farewell(v) && int64(v.TxLost) == lost, "frames out",
+		fmt.Sprintf("%d due, %d of them at missed ticks", due, lost),
+		"%d sent, %d dropped, %d refused, %d of missed ticks", v.TxFrames, v.TxDropped, v.TxRefused, v.TxLost)
+	d.demand(v.TxDropped == 0 && v.TxRefused == 0 && v.BusDown == 0 && v.BusErrors == 0, "bus", "takes every frame",
+		"dropped %d, refused %d, down for %d ticks, %d errors", v.TxDropped, v.TxRefused, v.BusDown, v.BusErrors)
+	bad := v.RxUnknown + v.RxShort + v.RxBadSize + v.RxRange
+	d.demand((v.RxFrames > 0 || s.r.unit == nil) && bad == 0 && v.RxOverflow == 0, "frames in", "none lost, none that is wrong",
+		"%d; lost %d, unknown %d, short %d, out of range %d", v.RxFrames, v.RxOverflow, v.RxUnknown, v.RxShort+v.RxBadSize, v.RxRange)
+}
+
+// farewell is how many frames the loop may send after the last tick, with the safe
+// values; how many exactly depends on how late it is by then.
+func (s *soak) farewell(v *Report) int64 {
+	if safe := &s.r.h.Loop.Safe; safe.Values != nil && s.r.bench.End.Planned {
+		n := s.r.h.due(int64(v.Ticks)+1, int64(v.Ticks)+safe.Ticks)
+		for _, m := range s.r.h.Maps {
+			n += int64(len(m.Tx)) // the first of them whether due or not
+		}
+		return n
+	}
+	return 0
+}
+
+// judgeUnit takes the word of the virtual control unit.
+func (s *soak) judgeUnit(d *Verdict, v *Report) {
+	if s.r.unit == nil {
+		return
+	}
+	var cycles, missed, dropped, heard, malformed, lost int64
+	_, said, _ := strings.Cut(v.Unit, ": ")
+	_, err := fmt.Sscanf(said, "%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters",
+		&cycles, &missed, &dropped, &heard, &malformed, &lost)
+	// What it sends while the loop does not read may not fit the bus.
+	ok := err == nil && heard > 0 && malformed == 0 && lost == 0 && (dropped == 0 || v.Missed > 0)
+	d.demand(ok, "control unit", "no frame lost or malformed, no gap in their counters", "%s", v.Unit)
+}
+
+// What a process may hold more at the end than after the first tenth: the
+// supervisor's ledger has a thousand entries at most, its runtime starts threads
+// as it needs them; the target has all it needs from the start.
+var (
+	spareSupervisor = footprint{KB: 4096, Threads: 4}
+	spareTarget     = footprint{KB: 64}
+)
+
+func (s *soak) judgeProcesses(d *Verdict, v *Report) {
+	if s.trouble != nil || s.samples < 2 {
+		d.demand(false, "processes", "two looks at them", "%d: %v", s.samples, s.trouble)
+		return
+	}
+	for i, name := range [...]string{"supervisor", "target"} {
+		a, b := s.first[i], s.last[i]
+		most := [...]footprint{spareSupervisor, spareTarget}[i]
+		d.demand(b.KB <= a.KB+most.KB, name+" memory", fmt.Sprintf("at most %d kB, %d more than after the first tenth", a.KB+most.KB, most.KB), "%d kB", b.KB)
+		d.demand(b.Files == a.Files, name+" files", fmt.Sprintf("%d open, as after the first tenth", a.Files), "%d", b.Files)
+		d.demand(b.Threads <= a.Threads+most.Threads, name+" threads", fmt.Sprintf("at most %d", a.Threads+most.Threads), "%d", b.Threads)
+	}
+}
