@@ -1,15 +1,15 @@
 package kernel
 
-// joint holds the parts of a tick that are called through a value: what takes a
-// piece of a step through its phases, and two that few pieces need. The linker
-// adds up the stack along a chain of direct calls of functions that may not grow
-// it, allows about 800 bytes, and begins anew at such a call; see doc.go for what
-// the whole may take. They are set once, by New, and never in an inner loop.
+// joint holds the parts of a tick that are called through a value: the phases of a
+// piece, and three parts that few pieces need. The linker adds up the stack along a
+// chain of direct calls of functions that may not grow it, allows about 800 bytes,
+// and begins anew at such a call; see doc.go for what the whole may take. They are
+// set once, by New, and none is called in an inner loop.
 type joint struct {
 	sources   func(k *Kernel, x []float64, local, length float64)
 	begin     func(k *Kernel, local float64)
 	walk      func(k *Kernel, local float64, look bool) (theta float64, cause int)
-	expand    func(k *Kernel, x []float64)
+	expand    func(k *Kernel, x []float64) // by the form
 	resolve   func(k *Kernel)
 	root      func(k *Kernel, curve int) (theta float64, ok bool)
 	factorise func(k *Kernel)
