@@ -14,7 +14,7 @@ import (
 
 const (
 	pageMagic   = 0x6c6f636b73746570 // "lockstep"
-	pageVersion = 3                  // of the layout of Page; a change of a field changes it
+	pageVersion = 4                  // of the layout of Page; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant the page shows: a plant of 20
 	// clutches has 60 for them and some tens of its own.
@@ -94,6 +94,9 @@ type Page struct {
 	Thread  atomic.Uint64           // thread id of the loop
 	CPU     atomic.Uint64           // 1 + the CPU it has asked for; 0: none
 	BusFD   [MaxBuses]atomic.Uint64 // descriptors of the buses in the target
+
+	Life atomic.Uint64    // of the loop's thread; see Bequeath and Died
+	will [3]atomic.Uint64 // struct robust_list_head: next, offset, pending; in addresses of the target
 
 	FaultState atomic.Uint64 // index of the state that became non-finite; valid under NonFinite
 

@@ -37,7 +37,7 @@ func (g *guard) watch() {
 	defer close(g.done)
 	runtime.LockOSThread()                                      // and never unlocked: the thread ends with its priority
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
-	for !g.r.target.ended(patrol) {
+	for !g.over() {
 		if g.hung != "" {
 			continue
 		}
@@ -49,6 +49,16 @@ func (g *guard) watch() {
 	if g.deserted() && g.r.h.Bench.End.TargetGone {
 		g.speak(sched.Now())
 	}
+}
+
+// over waits a little, and tells whether the loop has ended: its thread says so
+// before its process does.
+func (g *guard) over() bool {
+	died, known := g.r.page.Died(patrol)
+	if !known {
+		return g.r.target.ended(patrol)
+	}
+	return died || g.r.target.ended(0)
 }
 
 // deserted says that the target has ended without having said what is on the bus.

@@ -69,6 +69,9 @@ func target() (rt.Reason, error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := page.Bequeath(); err != nil {
+		return 0, err
+	}
 	terminated(page)
 	spareThreads()
 	latency, missing := sched.HoldLatency()

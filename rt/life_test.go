@@ -1,0 +1,66 @@
+package rt
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestTheEndOfAKilledProcessIsToldToAnotherOne runs this test again as the process.
+func TestTheEndOfAKilledProcessIsToldToAnotherOne(t *testing.T) {
+	if os.Getenv("LOCKSTEP_MORTAL") != "" {
+		runtime.LockOSThread()
+		p, err := MapPage(os.NewFile(3, "page"))
+		if err == nil {
+			err = p.Bequeath()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.State.Store(uint64(Running))
+		time.Sleep(time.Hour)
+	}
+	f, p, err := CreatePage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if died, known := p.Died(time.Hour); died || known {
+		t.Fatalf("died %t, known %t, before there was a thread", died, known)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestTheEndOfAKilledProcessIsToldToAnotherOne$")
+	cmd.Env = append(os.Environ(), "LOCKSTEP_MORTAL=1")
+	cmd.ExtraFiles = []*os.File{f}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3000 {
+		if p.State.Load() == uint64(Running) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if died, known := p.Died(0); died || !known {
+		t.Fatalf("died %t, known %t, of a process that lives", died, known)
+	}
+	told := make(chan bool, 1)
+	go func() {
+		for range 30 {
+			if died, _ := p.Died(time.Second); died {
+				told <- true
+				return
+			}
+		}
+		told <- false
+	}()
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if !<-told {
+		t.Error("the end of the process was not told")
+	}
+	_ = cmd.Wait() // it was killed
+}
