@@ -81,29 +81,32 @@ func status(t *testing.T, folder, field string) string {
 // target is the process that a bench's supervisor has started.
 func (b *bench) target() int {
 	b.t.Helper()
-	children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", b.cmd.Process.Pid))
-	for _, file := range children {
-		text, _ := os.ReadFile(file)
-		for _, field := range strings.Fields(string(text)) {
-			pid, _ := strconv.Atoi(field)
-			if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(name) == "lockstep-target\n" {
-				return pid
-			}
+	for _, pid := range processes("lockstep-target") {
+		if status(b.t, fmt.Sprintf("/proc/%d", pid), "PPid") == strconv.Itoa(b.cmd.Process.Pid) {
+			return pid
 		}
 	}
-	b.t.Fatalf("%s: no child is called lockstep-target", b.name)
+	b.t.Fatalf("%s: no child is called lockstep-target\n%s%s", b.name, &b.out, &b.err)
 	return 0
+}
+
+// processes are those of a name.
+func processes(name string) (list []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, file := range files {
+		if text, _ := os.ReadFile(file); strings.TrimSpace(string(text)) == name {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			list = append(list, pid)
+		}
+	}
+	return list
 }
 
 // kernelThread is the priority and the policy of a thread of the kernel.
 func kernelThread(t *testing.T, name string) thread {
 	t.Helper()
-	files, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, file := range files {
-		if text, _ := os.ReadFile(file); strings.TrimSpace(string(text)) == name {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			return threads(t, pid)[0]
-		}
+	for _, pid := range processes(name) {
+		return threads(t, pid)[0]
 	}
 	t.Fatalf("the kernel has no thread %s", name)
 	return thread{}
