@@ -44,7 +44,7 @@ type Loop struct {
 	reason  Reason      // why the run is over
 	left    int64       // grid points for which the safe values are still sent after that
 	safe    bool        // the bus carries the safe values
-	urgent  bool        // all frames go out at the next served point, due or not
+	urgent  bool        // all frames go out with the safe values at the next served point, due or not
 	firstRx []int       // per bus, index in Page.LastRx of its first message
 	firstTx []int       // per bus, index in Page.TxCount of its first message
 	base    []can.Stats // per bus, counts at the first tick
@@ -133,7 +133,9 @@ func (l *Loop) Tick(n int64) {
 	woke := l.ticker.Now()
 	l.times.begin()
 	if l.reason != NotEnded {
+		l.receive() // nobody needs it, but what stays unread is dropped and counted as lost
 		l.farewell(n)
+		l.publish()
 		return
 	}
 	first := l.k + l.owed + 1
@@ -259,9 +261,9 @@ func (l *Loop) step() {
 //
 //go:nosplit
 func (l *Loop) send(k int64, served bool) {
-	y := l.Y
+	y, urgent := l.Y, false
 	if l.safe || l.reason == NonFinite {
-		y = l.cfg.Safe.Values
+		y, urgent = l.cfg.Safe.Values, l.urgent && served
 	}
 	if y == nil || l.reason == NonFinite && l.left == 0 {
 		return
@@ -270,7 +272,7 @@ func (l *Loop) send(k int64, served bool) {
 		first := l.firstTx[b]
 		for i := range m.Tx {
 			switch {
-			case !m.Tx[i].Due(k) && !(l.urgent && served):
+			case !m.Tx[i].Due(k) && !urgent:
 				continue
 			case !served:
 				l.page.TxLost.Store(l.page.TxLost.Load() + 1)
@@ -285,7 +287,7 @@ func (l *Loop) send(k int64, served bool) {
 			l.page.TxCount[first+i].Store(m.Tx[i].Count)
 		}
 	}
-	if served {
+	if urgent {
 		l.urgent = false
 	}
 }

@@ -115,6 +115,42 @@ func TestSafeValuesFollowTheEndsTheyAreDeclaredFor(t *testing.T) {
 	}
 }
 
+// The frames of the last tick are the plant's, in their cycles: what goes out at once,
+// due or not, are the safe values.
+func TestTheLastTickIsThePlantsAndTheSafeValuesFollowAtOnce(t *testing.T) {
+	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Safe = 10, farewell(Done) })
+	b.turn(100)
+	got := b.received()
+	if want := append(span(1, 10), 77, 77, 77, 77, 77, 77); !slices.Equal(got.steps, want) {
+		t.Errorf("State says steps %v, want %v", got.steps, want)
+	}
+	if want := []int{1, 5, 9, 77, 77}; !slices.Equal(got.slow, want) { // at 11, at once, and at 13
+		t.Errorf("Slow says %v, want %v", got.slow, want)
+	}
+}
+
+// What the unit says and what the bus does not take after the end is counted as
+// before it.
+func TestCountersGoOnAfterTheEnd(t *testing.T) {
+	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Safe = 10, farewell(Done) })
+	b.turn(11)
+	b.command(t, 1)
+	b.turn(1)
+	if n := b.page.RxFrames.Load(); n != 1 {
+		t.Errorf("%d frames received after the end, want 1", n)
+	}
+	if err := b.unit.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.turn(100)
+	if n := b.page.TxDropped.Load(); n < 4 { // State at the ticks 13 to 16
+		t.Errorf("%d frames dropped on a closed bus after the end, want 4 and more", n)
+	}
+	if b.page.BusDown.Load() == 0 {
+		t.Error("no tick has found the bus down")
+	}
+}
+
 // A host that was stopped for 25 s: no wake-up steps over more than it may.
 func TestALongStopIsMadeUpForInBoundedSteps(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 10}, func(cfg *Config, _ *integrator) { cfg.Start = []float64{1} })
