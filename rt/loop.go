@@ -144,6 +144,8 @@ func (l *Loop) Tick(n int64) {
 	l.times.mark(Receive)
 	if l.reason == NotEnded {
 		l.serve(n)
+	} else {
+		l.forgo(n)
 	}
 	l.supervise()
 	l.publish()
@@ -200,6 +202,21 @@ func (l *Loop) serve(n int64) {
 	l.send(now, true)
 	l.times.mark(Send)
 	l.page.Behind.Store(uint64(l.owed))
+}
+
+// forgo passes n points of a run that has ended because n-1 of them were lost: the
+// plant sends nothing at any of them, and what follows the end goes out at once.
+//
+//go:nosplit
+func (l *Loop) forgo(n int64) {
+	for i := range min(n-1, maxOverrun) {
+		l.send(l.k+l.owed+1+i, false)
+	}
+	if l.left > 0 {
+		l.owed += n - 1
+		l.farewell(1)
+	}
+	l.times.mark(Send)
 }
 
 // receive decodes what has come in, at most MaxRecv frames per bus, into U. What

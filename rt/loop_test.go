@@ -88,7 +88,7 @@ func TestEachPolicyDoesWhatItSays(t *testing.T) {
 		slow   []int
 		txLost uint64
 	}{
-		{Overrun{Stop, 0}, MissedTick, 9, span(1, 9), []int{1, 5, 9}, 0},
+		{Overrun{Stop, 0}, MissedTick, 9, span(1, 9), []int{1, 5, 9}, 3},
 		{Overrun{Safe, 0}, Done, 30, span(1, 9), []int{1, 5, 9}, 0},
 		{Overrun{Skip, 2}, Done, 30, span(1, 9), []int{1, 5, 9}, 0},
 		{Overrun{Skip, 3}, Done, 30, without(10, 12), []int{1, 5, 9, 13, 17, 21, 25, 29}, 3},

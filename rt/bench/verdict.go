@@ -112,13 +112,16 @@ func (s *soak) judgeTicks(d *Verdict, v *Report) {
 }
 
 // judgeFrames holds what the loop counts against what is due by the cycles and
-// phases of the frames. Those of missed ticks are sent under CatchUp only, and not
-// by a run that has ended at them.
+// phases of the frames. Those of missed ticks are sent under CatchUp only; a run
+// that has ended at them has not stepped over them.
 func (s *soak) judgeFrames(d *Verdict, v *Report) {
 	due := s.r.h.due(1, int64(v.Ticks))
 	lost := s.unsent
-	if policy := s.r.bench.Overrun.Policy; policy == rt.CatchUp || policy == rt.Stop {
+	switch s.r.bench.Overrun.Policy {
+	case rt.CatchUp:
 		lost = 0
+	case rt.Stop:
+		due += lost
 	}
 	extra := int64(v.TxFrames+v.TxDropped+v.TxRefused+v.TxLost) - due
 	d.demand(extra >= 0 && extra <= s.farewell(v) && int64(v.TxLost) == lost, "frames out",
