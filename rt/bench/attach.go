@@ -39,7 +39,7 @@ func Attach(which string, o Options) error {
 	r.page.Supervisor.Store(uint64(os.Getpid()))
 	r.confine()
 	go r.guard.watch()
-	fmt.Fprintf(o.Out, "%s: attached to the target, process %d; Ctrl-C ends the run\n", r.bench.Name, pid)
+	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.bench.Name, pid)
 	r.watch(signals)
 	return r.finish(report, signals)
 }

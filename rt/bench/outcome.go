@@ -11,9 +11,9 @@ import (
 	"lockstep/sched"
 )
 
-// announce says what is about to run.
-func (r *run) announce() {
-	b, out := r.bench, r.options.Out
+// announcement says what is about to run.
+func (r *run) announcement() string {
+	b, out := r.bench, &strings.Builder{}
 	fmt.Fprintf(out, "%s: plant %s every %g ms", b.Name, r.h.Tables.Name, float64(b.PeriodNs)/1e6)
 	for _, bus := range b.Buses {
 		fmt.Fprintf(out, ", bus %s on %s", bus.Name.Text, bus.Interface.Text)
@@ -31,6 +31,7 @@ func (r *run) announce() {
 	for _, m := range r.missing {
 		fmt.Fprintf(out, "best effort: %s\n", m.What)
 	}
+	return out.String()
 }
 
 // report collects what the page, the processes and the host say at the end.

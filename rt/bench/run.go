@@ -50,6 +50,7 @@ type run struct {
 	stop    string          // the signal that ended the run; "" none
 	overdue string          // why the supervisor ended the run by itself; "" it did not
 	begun   int64           // when the target was started, ns on CLOCK_MONOTONIC
+	head    string          // what the display begins with
 	unitDie float64         // simulated time at which the unit ended before the run, s; < 0: it did not
 }
 
@@ -77,7 +78,7 @@ func Run(b *Bench, o Options) error {
 	if err := r.start(); err != nil {
 		return &Exit{3, err}
 	}
-	r.announce()
+	r.head = r.soak.announcement() + r.announcement()
 	r.watch(signals)
 	return r.finish(report, signals)
 }
@@ -279,8 +280,8 @@ func (r *run) overBudget() ([]sched.Missing, error) {
 		return nil, err
 	}
 	return []sched.Missing{{
-		What: fmt.Sprintf("the dearest tick takes %v of its tick_budget of %v (%s)", dearest, budget, where),
-		Help: "raise tick_budget, lengthen the period, or use a faster CPU; `lockstep check` measures it",
+		What: fmt.Sprintf("the dearest tick takes %v, longer than the tick_budget of %v (%s)", dearest.Round(100*time.Nanosecond), budget, where),
+		Help: "raise tick_budget, make the plant smaller or use a faster CPU; `lockstep check` measures it",
 	}}, nil
 }
 
@@ -300,7 +301,7 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	r.notify.stopping(report.Ended)
 	var err error
 	if file != nil {
-		if err = errors.Join(report.JSON(file), file.Sync()); err != nil {
+		if err = save(report, file); err != nil {
 			err = fmt.Errorf("run: report: %w", err)
 		}
 	}
@@ -316,6 +317,17 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	}
 	if err != nil {
 		return &Exit{1, err}
+	}
+	return nil
+}
+
+// save writes the report so that a host that loses its power now has it.
+func save(report *Report, file *os.File) error {
+	if err := report.JSON(file); err != nil {
+		return err
+	}
+	if err := file.Sync(); !errors.Is(err, syscall.EINVAL) { // a pipe and a device have nothing to sync
+		return err
 	}
 	return nil
 }

@@ -61,6 +61,8 @@ func newStatus(r *run) *status {
 	s.todo, s.done = make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(s.done)
+		_, err := s.out.WriteString(r.head)
+		s.gone = err != nil
 		for range s.todo {
 			s.draw()
 		}
