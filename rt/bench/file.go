@@ -202,7 +202,7 @@ func (b *Bench) errorf(at Word, format string, args ...any) error {
 func parse(file, dir string, data []byte) (*Bench, error) {
 	r := &reader{file: file}
 	b := &Bench{File: file, dir: dir, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
-	var end ast.Node
+	var end, spin, budget ast.Node
 	n := r.root(data)
 	if n == nil {
 		return nil, r.err
@@ -214,12 +214,12 @@ func parse(file, dir string, data []byte) (*Bench, error) {
 		{"period", r.nanoseconds(&b.PeriodNs, "period", 100_000, 10e9)},
 		{"scheme", func(n ast.Node) { b.Scheme = r.choice(n, "scheme", "papers", "complete") }},
 		{"timer", func(n ast.Node) { b.Timer = r.choice(n, "timer", sched.Timerfd, sched.Nanosleep) }},
-		{"spin", r.nanoseconds(&b.SpinNs, "spin", 0, 1e6)},
+		{"spin", func(n ast.Node) { spin = n; r.nanoseconds(&b.SpinNs, "spin", 0, 1e6)(n) }},
 		{"cpu", func(n ast.Node) { r.cpu(n, &b.CPU) }},
 		{"priority", r.integer(&b.Priority, "priority", 1, 99)},
 		{"scheduler", func(n ast.Node) { b.Deadline = r.choice(n, "scheduler", "fifo", "deadline") == "deadline" }},
 		{"overrun", func(n ast.Node) { r.overrun(n, &b.Overrun) }},
-		{"tick_budget", r.nanoseconds(&b.BudgetNs, "tick_budget", 1e3, 10e9)},
+		{"tick_budget", func(n ast.Node) { budget = n; r.nanoseconds(&b.BudgetNs, "tick_budget", 1e3, 10e9)(n) }},
 		{"watchdog", r.nanoseconds(&b.WatchNs, "watchdog", 10e6, 3600e9)},
 		{"safe", func(n ast.Node) { r.safeState(n, &b.Safe) }},
 		{"end", func(n ast.Node) { end = n }},
@@ -235,7 +235,7 @@ func parse(file, dir string, data []byte) (*Bench, error) {
 	})
 	r.ends(end, b)
 	r.missing(b)
-	r.times(b)
+	r.times(b, spin, budget)
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -312,14 +312,13 @@ func (r *reader) cpu(n ast.Node, dst *int) {
 
 // times checks the times of a bench against its period, and sets those it does not
 // name.
-func (r *reader) times(b *Bench) {
+func (r *reader) times(b *Bench, spin, budget ast.Node) {
 	period := time.Duration(b.PeriodNs)
-	switch {
-	case r.err != nil:
-	case b.BudgetNs > b.PeriodNs:
-		r.err = fmt.Errorf("%s:1:1: bench: tick_budget: %v is longer than the period, %v", r.file, time.Duration(b.BudgetNs), period)
-	case b.SpinNs > b.PeriodNs/4:
-		r.err = fmt.Errorf("%s:1:1: bench: spin: %v is longer than a quarter of the period, %v", r.file, time.Duration(b.SpinNs), period)
+	if r.err == nil && b.BudgetNs > b.PeriodNs {
+		r.fail(budget, "tick_budget: %v is longer than the period, %v", time.Duration(b.BudgetNs), period)
+	}
+	if r.err == nil && b.SpinNs > b.PeriodNs/4 {
+		r.fail(spin, "spin: %v is longer than a quarter of the period, %v", time.Duration(b.SpinNs), period)
 	}
 	if b.WatchNs == 0 { // the policy may bear so many points at once
 		b.WatchNs = int64(2*time.Second) + int64(b.Overrun.Max+1)*b.PeriodNs

@@ -124,6 +124,9 @@ func (r *reader) word(n ast.Node, what string) Word {
 		text = n.Value
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		text = n.GetToken().Value
+	case *ast.NanNode, *ast.InfinityNode:
+		r.fail(n, "%s: %s is not a finite number", what, n.GetToken().Value)
+		return Word{}
 	default:
 		r.fail(n, "%s: one value is wanted here, got %s", what, short(n))
 		return Word{}
@@ -175,7 +178,7 @@ func (r *reader) nanoseconds(dst *int64, what string, lo, hi float64) func(ast.N
 		ns := math.RoundToEven(s * 1e9)
 		switch {
 		case err != nil:
-			r.fail(n, "%s: %s", what, strings.TrimPrefix(err.Error(), "model: "))
+			r.fail(n, "%s: %q: %s", what, w.Text, strings.TrimPrefix(err.Error(), "model: "))
 		case !(ns >= lo && ns <= hi):
 			r.fail(n, "%s: %q is not between %v and %v", what, w.Text, time.Duration(lo), time.Duration(hi))
 		case !(math.Abs(s*1e9-ns) < 1e-3):
