@@ -66,10 +66,16 @@ func run(t *testing.T, d time.Duration) *bench {
 // edit replaces a piece of a bench file.
 type edit struct{ from, to string }
 
-// runOn starts the demo bench, edited, with more arguments. The demo bench gives up
+// runOn starts the demo bench, edited, with more arguments.
+func runOn(t *testing.T, bus string, d time.Duration, edits []edit, args ...string) *bench {
+	t.Helper()
+	return startBench(t, d, edits, append([]string{"run", "-bus", bus}, args...)...)
+}
+
+// startBench starts a command on the demo bench, edited. The demo bench gives up
 // after 200 ticks missed at once; the lab's processors may well be away for longer,
 // so it gets a longer patience.
-func runOn(t *testing.T, bus string, d time.Duration, edits []edit, args ...string) *bench {
+func startBench(t *testing.T, d time.Duration, edits []edit, args ...string) *bench {
 	t.Helper()
 	dir := t.TempDir()
 	plants := start(t, command(t), "plants", "powershift-bench")
@@ -88,7 +94,7 @@ func runOn(t *testing.T, bus string, d time.Duration, edits []edit, args ...stri
 		t.Fatal(err)
 	}
 	b := &bench{file: filepath.Join(dir, "report.json"), d: d}
-	b.process = start(t, command(t), append([]string{"run", file, "-bus", bus, "-for", d.String(), "-report", b.file}, args...)...)
+	b.process = start(t, command(t), append(args, file, "-for", d.String(), "-report", b.file)...)
 	return b
 }
 

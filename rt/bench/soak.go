@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,8 +68,15 @@ func (s *soak) begin() (err error) {
 		}
 		s.load = fmt.Sprintf("%s on CPU %s", s.load, strings.Trim(fmt.Sprint(cpus), "[]"))
 	}
-	fmt.Fprintf(s.r.options.Out, "soak of %v; load: %s\n", s.r.options.For, s.load)
 	return s.startUnit()
+}
+
+// announcement says what the run is besides.
+func (s *soak) announcement() string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("soak of %v; load: %s\n", s.r.options.For, s.load)
 }
 
 // besides lists the CPUs of this process but one; where there is no other, that one.
@@ -186,18 +194,19 @@ func occurrences(t *sigmap.Tx, k int64) int64 {
 }
 
 // sample measures the two processes. The supervisor first gives back what it does
-// not need: what is left is what it keeps.
+// not need: what is left is what it keeps. A target that ends just then holds
+// nothing any more.
 func (s *soak) sample() {
 	debug.FreeOSMemory()
-	s.trouble = nil
-	for i, pid := range [...]int{os.Getpid(), s.r.target.pid} {
-		f, err := measureProcess("/", pid)
-		if err != nil {
-			s.trouble = err
-			return
-		}
-		s.last[i] = f
+	supervisor, err := measureProcess("/", os.Getpid())
+	target, failed := measureProcess("/", s.r.target.pid)
+	if rt.State(s.r.page.State.Load()) == rt.Ended || s.r.target.ended(0) {
+		return
 	}
+	if s.trouble = cmp.Or(err, failed); s.trouble != nil {
+		return
+	}
+	s.last = [2]footprint{supervisor, target}
 	if s.samples++; s.samples == 1 {
 		s.first = s.last
 	}
@@ -217,15 +226,18 @@ func measureProcess(root string, pid int) (f footprint, err error) {
 	if err != nil {
 		return f, err
 	}
-	for key, dst := range map[string]*int64{"VmRSS": &f.KB, "Threads": &f.Threads} {
+	for key, dst := range map[string]*int64{"VmRSS": &f.KB, "Threads": &f.Threads, "FDSize": &f.Files} {
 		_, rest, _ := strings.Cut(string(status), "\n"+key+":")
 		if _, err := fmt.Sscan(rest, dst); err != nil {
 			return f, fmt.Errorf("%s/status has no %s", dir, key)
 		}
 	}
-	files, err := os.ReadDir(filepath.Join(dir, "fd"))
-	f.Files = int64(len(files))
-	return f, err
+	// The folder of a process with capabilities of its own is closed to others. Then
+	// FDSize, the room for descriptors, grows with them by powers of two.
+	if files, err := os.ReadDir(filepath.Join(dir, "fd")); err == nil {
+		f.Files = int64(len(files))
+	}
+	return f, nil
 }
 
 // end ends the load, and asks the unit to end, which on a bus with a name sees no

@@ -142,7 +142,8 @@ func TestUnderCatchUpTheFramesOfMissedTicksAreSent(t *testing.T) {
 // 10 Status, and the first of each whether due or not.
 func TestSafeFramesAfterTheEndAreNotTakenForTooMany(t *testing.T) {
 	s, v := soaked(t)
-	s.r.bench.End.Planned = true
+	s.r.page.Reason.Store(uint64(rt.Done))
+	s.r.h.Loop.Safe.On = 1 << rt.Done
 	v.TxFrames += 43
 	if got := broken(s.judge(v)); got != nil {
 		t.Errorf("broken %v", got)
@@ -175,9 +176,8 @@ func TestDueFramesAreThoseTheLoopSends(t *testing.T) {
 func TestSoakLooksAtLagClockAndProcesses(t *testing.T) {
 	r, _ := demoRun(t)
 	r.options.For, r.options.Soak = 10*time.Second, &Soak{}
-	r.options.Out = os.Stderr
 	r.bench.Unit.Text = ""
-	r.target = &process{pid: os.Getpid()}
+	r.target = &process{pid: os.Getpid(), fd: -1, done: make(chan struct{})}
 	s := &soak{r: r}
 	if err := s.begin(); err != nil || s.load != "none" {
 		t.Fatalf("%v, load %q", err, s.load)
@@ -204,6 +204,10 @@ func TestSoakLooksAtLagClockAndProcesses(t *testing.T) {
 	if f := s.first[1]; f.KB < 1000 || f.Threads < 2 || f.Files < 3 {
 		t.Errorf("this process holds %+v", f)
 	}
+	r.page.State.Store(uint64(rt.Ended))
+	if s.look(now.Add(2 * time.Second)); s.samples != 2 || s.trouble != nil {
+		t.Errorf("%d samples, %v after the target has ended, want 2 as before", s.samples, s.trouble)
+	}
 	r.page.Ticks.Store(1 << 30)
 	if s.look(now); s.ahead != 1 {
 		t.Errorf("%d times ahead of the clock, want 1", s.ahead)
@@ -224,11 +228,17 @@ func TestFootprintIsReadFromProc(t *testing.T) {
 	}
 	write("fd/0", "")
 	write("fd/17", "")
-	write("status", "Name:\tx\nVmHWM:\t   999 kB\nVmRSS:\t   320 kB\nThreads:\t4\n")
+	write("status", "Name:\tx\nVmHWM:\t   999 kB\nVmRSS:\t   320 kB\nThreads:\t4\nFDSize:\t64\n")
 	if f, err := measureProcess(root, 7); err != nil || f != (footprint{320, 4, 2}) {
 		t.Errorf("%+v, %v", f, err)
 	}
-	write("status", "Name:\tx\nThreads:\t4\n") // of a process that has ended
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := measureProcess(root, 7); err != nil || f != (footprint{320, 4, 64}) {
+		t.Errorf("without the list of descriptors: %+v, %v", f, err)
+	}
+	write("status", "Name:\tx\nThreads:\t4\nFDSize:\t64\n") // of a process that has ended
 	if _, err := measureProcess(root, 7); err == nil || !strings.Contains(err.Error(), "7/status has no VmRSS") {
 		t.Errorf("without memory: %v", err)
 	}

@@ -124,7 +124,7 @@ func (s *soak) judgeFrames(d *Verdict, v *Report) {
 		due += lost
 	}
 	extra := int64(v.TxFrames+v.TxDropped+v.TxRefused+v.TxLost) - due
-	d.demand(extra >= 0 && extra <= s.farewell(v) && int64(v.TxLost) == lost, "frames out",
+	d.demand(extra >= 0 && extra <= s.farewell() && int64(v.TxLost) == lost, "frames out",
 		fmt.Sprintf("%d due, %d of them at missed ticks", due, lost),
 		"%d sent, %d dropped, %d refused, %d of missed ticks", v.TxFrames, v.TxDropped, v.TxRefused, v.TxLost)
 	d.demand(v.TxDropped == 0 && v.TxRefused == 0 && v.BusDown == 0 && v.BusErrors == 0, "bus", "takes every frame",
@@ -134,17 +134,19 @@ func (s *soak) judgeFrames(d *Verdict, v *Report) {
 		"%d; lost %d, unknown %d, short %d, out of range %d", v.RxFrames, v.RxOverflow, v.RxUnknown, v.RxShort+v.RxBadSize, v.RxRange)
 }
 
-// farewell is how many frames the loop may send after the last tick, with the safe
-// values; how many exactly depends on how late it is by then.
-func (s *soak) farewell(v *Report) int64 {
-	if safe := &s.r.h.Loop.Safe; safe.Values != nil && s.r.bench.End.Planned {
-		n := s.r.h.due(int64(v.Ticks)+1, int64(v.Ticks)+safe.Ticks)
-		for _, m := range s.r.h.Maps {
-			n += int64(len(m.Tx)) // the first of them whether due or not
-		}
-		return n
+// farewell is how many frames at most the loop sends after the last tick, with the
+// safe values: each at once, then in its cycle. How many depends on how late it is.
+func (s *soak) farewell() (n int64) {
+	safe := &s.r.h.Loop.Safe
+	if safe.Values == nil || safe.On>>s.r.page.Reason.Load()&1 == 0 {
+		return 0
 	}
-	return 0
+	for _, m := range s.r.h.Maps {
+		for i := range m.Tx {
+			n += 1 + (safe.Ticks+m.Tx[i].CycleTicks-1)/m.Tx[i].CycleTicks
+		}
+	}
+	return n
 }
 
 // judgeUnit takes the word of the virtual control unit.
