@@ -144,9 +144,8 @@ type meter struct {
 //
 //go:nosplit
 func (m *meter) note(now, due, n int64) {
-	first := m.passed
 	m.passed += n
-	if first < m.warmup {
+	if m.passed <= m.warmup { // a stall that outlasts the warm-up counts
 		return
 	}
 	late := max(0, now-due)

@@ -110,9 +110,9 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		long long late = now() - (start + (k + 1) * period);
-		if (k >= warmup)
-			record(late, points, period);
 		k += points;
+		if (k > warmup) // a stall that outlasts the warm-up counts
+			record(late, points, period);
 	}
 	print();
 	return 0;
