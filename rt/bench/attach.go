@@ -36,7 +36,9 @@ func Attach(which string, o Options) error {
 		defer report.Close()
 	}
 	signals := attend()
-	r.page.Supervisor.Store(uint64(os.Getpid()))
+	if err := r.succeed(); err != nil {
+		return &Exit{3, fmt.Errorf("attach: %s, process %d: %w", r.bench.Name, pid, err)}
+	}
 	r.confine()
 	go r.guard.watch()
 	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.bench.Name, pid)
@@ -119,10 +121,24 @@ func inherited(pid int) (*Handover, *rt.Page, error) {
 	return h, page, err
 }
 
-// takeOver makes r the supervisor of a target that somebody else has started.
+// succeed puts this process in the place of the supervisor that has ended. Of two
+// that try, one does.
+func (r *run) succeed() error {
+	old := r.page.Supervisor.Load()
+	if alive(int(old)) || !r.page.Supervisor.CompareAndSwap(old, uint64(os.Getpid())) {
+		return fmt.Errorf("it has a supervisor, process %d", r.page.Supervisor.Load())
+	}
+	return nil
+}
+
+// takeOver prepares r to be the supervisor of a target that somebody else has
+// started. Until succeed nothing of the run has changed.
 func (r *run) takeOver(pid int) (err error) {
 	if r.h, r.page, err = inherited(pid); err != nil {
 		return err
+	}
+	if rt.State(r.page.State.Load()) == rt.Preparing {
+		return errors.New("it has not begun to tick yet: try again")
 	}
 	r.bench, r.missing, r.begun, r.ledger.cpu = r.h.Bench, r.h.Missing, sched.Now(), r.h.Thread.CPU
 	if r.target, err = adopt(pid); err != nil {

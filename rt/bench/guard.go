@@ -41,7 +41,7 @@ func (g *guard) watch() {
 		if g.hung != "" {
 			continue
 		}
-		if still, _ := g.r.behind(sched.Now()); still > time.Duration(g.r.h.Bench.WatchNs) {
+		if still, _ := g.r.behind(sched.Now()); still > g.patience() {
 			g.hung = fmt.Sprintf("no tick for %.1f s (watchdog)", still.Seconds())
 			g.r.target.signal(unix.SIGKILL)
 		}
@@ -49,6 +49,16 @@ func (g *guard) watch() {
 	if g.deserted() && g.r.h.Bench.End.TargetGone {
 		g.speak(sched.Now())
 	}
+}
+
+// patience is how long no tick may come. None does while the safe values follow the
+// end of a run.
+func (g *guard) patience() time.Duration {
+	d := g.r.h.Bench.WatchNs
+	if rt.Reason(g.r.page.Reason.Load()) != rt.NotEnded {
+		d += g.r.h.Loop.Safe.Ticks * g.r.h.Tables.PeriodNs
+	}
+	return time.Duration(d)
 }
 
 // over waits a little, and tells whether the loop has ended: its thread says so

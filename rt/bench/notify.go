@@ -36,7 +36,7 @@ func newNotifier(page *rt.Page) (*notifier, error) {
 	}
 	to, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
-		return nil, fmt.Errorf("run: NOTIFY_SOCKET: %w", err)
+		return nil, fmt.Errorf("run: NOTIFY_SOCKET: %w: unset it where no service manager is", err)
 	}
 	n.to = to
 	if us, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64); err == nil && us > 0 {
@@ -55,10 +55,10 @@ func (n *notifier) look(now time.Time) {
 		n.missed, n.clean = missed, ticks
 	}
 	if !n.ready && ticks >= n.clean+readyAfter {
-		n.ready = true
-		n.say(fmt.Sprintf("READY=1\nSTATUS=ticking, %d missed so far", missed))
+		n.ready = n.say(fmt.Sprintf("READY=1\nSTATUS=ticking, %d missed so far", missed))
 	}
-	if n.every > 0 && ticks != n.ticks && now.Sub(n.last) >= n.every {
+	over := rt.Reason(n.page.Reason.Load()) != rt.NotEnded // no tick follows, but the safe values may
+	if n.every > 0 && (ticks != n.ticks || over) && now.Sub(n.last) >= n.every {
 		n.ticks, n.last = ticks, now
 		n.say("WATCHDOG=1")
 	}
@@ -67,11 +67,15 @@ func (n *notifier) look(now time.Time) {
 // stopping says that the run is over, and why.
 func (n *notifier) stopping(why string) { n.say("STOPPING=1\nSTATUS=" + why) }
 
-// say sends a message; a manager that does not listen is no reason to end a run.
-func (n *notifier) say(text string) {
-	if n.to != nil {
-		_, _ = n.to.Write([]byte(text))
+// say sends a message and tells whether it has gone. A manager that does not listen
+// is no reason to end a run, nor to wait.
+func (n *notifier) say(text string) bool {
+	if n.to == nil {
+		return false
 	}
+	_ = n.to.SetWriteDeadline(time.Now().Add(look / 10)) // cannot fail for an open socket
+	_, err := n.to.Write([]byte(text))
+	return err == nil
 }
 
 func (n *notifier) close() {

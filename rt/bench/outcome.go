@@ -159,9 +159,11 @@ func (r *run) ended() (why string, clean bool) {
 	case reason == rt.NonFinite:
 		return fmt.Sprintf("state %s of the plant is no longer finite", r.h.Tables.StateName[p.FaultState.Load()]), false
 	case reason == rt.TimerFailed:
-		return r.target.told.reason(), false
+		return cmp.Or(r.target.told.reason(), reason.String()), false
+	case reason == rt.MissedTick:
+		return fmt.Sprintf("%s (%s)", reason, r.bench.Overrun), false
 	}
-	return fmt.Sprintf("%s (%s)", reason, r.bench.Overrun), false
+	return reason.String(), false
 }
 
 // pageReport is the part of a report that the page and the tables know.

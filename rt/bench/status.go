@@ -198,10 +198,13 @@ func (s *status) parts() []string {
 	return list
 }
 
-// trouble is what is wrong right now, in at most 56 columns; "" is nothing.
+// trouble is what is wrong right now, in at most 60 columns; "" is nothing.
 func (s *status) trouble() string {
 	if why := rt.Reason(s.r.page.SafeReason.Load()); why != rt.NotEnded {
 		return fmt.Sprintf("SAFE since %.3f s", float64(int64(s.r.page.SafeTick.Load())*s.r.h.Tables.PeriodNs)/1e9)
+	}
+	if why := rt.Reason(s.r.page.Reason.Load()); why != rt.NotEnded {
+		return "over: " + why.String() // the safe values follow
 	}
 	still, _ := s.r.behind(sched.Now())
 	if still > standstill {

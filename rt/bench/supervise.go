@@ -77,11 +77,12 @@ func (r *run) closeFiles() {
 	r.files, r.unitEnd = nil, nil
 }
 
-// close ends what is still there, and leaves the host as it was.
+// close ends what this supervisor has started and is still there, and leaves the host
+// as it was. A target that it has failed to take over goes on.
 func (r *run) close() {
 	r.closeFiles()
 	for _, p := range []*process{r.target, r.unit} {
-		if p != nil {
+		if p != nil && p.cmd != nil {
 			p.kill()
 		}
 	}
@@ -121,9 +122,16 @@ func (r *run) late(now int64) string {
 // look is how often the supervisor looks at the page.
 const look = 100 * time.Millisecond
 
+// again is how long after the first signal another one is the same wish: timeout(1)
+// and a terminal that is closed say it twice.
+const again = 500 * time.Millisecond
+
+// insists tells whether a signal that comes now is a second wish.
+func (r *run) insists(now time.Time) bool { return r.stop != "" && now.Sub(r.asked) >= again }
+
 // watch follows the run until the target has ended. The first signal, or a target
-// that should have ended, asks it to end, the second one, or two seconds of no
-// answer, kill it. It never waits for the terminal.
+// that should have ended, asks it to end, another one, or two seconds of no answer,
+// kill it. It never waits for the terminal.
 func (r *run) watch(signals <-chan os.Signal) {
 	show := newStatus(r)
 	defer show.end()
@@ -156,11 +164,14 @@ func (r *run) watch(signals <-chan os.Signal) {
 				}
 			}
 		case s := <-signals:
-			if r.stop != "" {
+			if r.insists(time.Now()) {
 				r.target.kill()
 				return
 			}
-			r.stop = strings.ToLower(s.String())
+			if r.stop != "" {
+				continue
+			}
+			r.stop, r.asked = strings.ToLower(s.String()), time.Now()
 			end(map[bool]uint64{true: rt.StopShutdown, false: rt.StopPlanned}[s == syscall.SIGTERM])
 		case <-patience:
 			r.target.kill()

@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/rt"
+)
+
+// sleeper is a process that somebody else has started, taken over.
+func sleeper(t *testing.T) *process {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	p, err := adopt(cmd.Process.Pid)
+	if err != nil {
+		t.Skip("this kernel has no pidfd: ", err)
+	}
+	return p
+}
+
+func TestFailedAttachLeavesTheTargetAlone(t *testing.T) {
+	r := &run{target: sleeper(t), restore: func() {}}
+	r.close()
+	if r.target.ended(200 * time.Millisecond) {
+		t.Error("the target has ended")
+	}
+}
+
+func TestOfTwoThatAttachOneSucceeds(t *testing.T) {
+	r := &run{page: new(rt.Page)}
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	r.page.Supervisor.Store(uint64(gone.Process.Pid))
+	if err := r.succeed(); err != nil || r.page.Supervisor.Load() != uint64(os.Getpid()) {
+		t.Errorf("the first: %v, the supervisor is %d, want %d", err, r.page.Supervisor.Load(), os.Getpid())
+	}
+	if err := r.succeed(); err == nil || !strings.Contains(err.Error(), "it has a supervisor") {
+		t.Errorf("the second: %v, want that it has a supervisor", err)
+	}
+}
+
+// After the end of a run no tick comes, but the safe values go out.
+func TestWatchdogWaitsOutTheSafeValuesAfterAnEnd(t *testing.T) {
+	r, _ := demoRun(t)
+	r.bench.WatchNs, r.h.Loop.Safe.Ticks = 300e6, 1000
+	g := &guard{r: r}
+	if d := g.patience(); d != 300*time.Millisecond {
+		t.Errorf("while it ticks: %v, want 300 ms", d)
+	}
+	r.page.Reason.Store(uint64(rt.Stopped))
+	if d := g.patience(); d != 5300*time.Millisecond {
+		t.Errorf("after the end, with safe values for 5 s: %v, want 5.3 s", d)
+	}
+	s := newStatus(r)
+	defer s.end()
+	if got := s.trouble(); got != "over: stopped" {
+		t.Errorf("the display says %q, want over: stopped", got)
+	}
+}
+
+func TestSecondSignalIsAWishOfItsOwnLaterOnly(t *testing.T) {
+	r, now := &run{}, time.Now()
+	if r.insists(now) {
+		t.Error("the first signal is taken for a second one")
+	}
+	r.stop, r.asked = "terminated", now
+	if r.insists(now.Add(again - 1)) {
+		t.Errorf("the same signal within %v kills the target", again)
+	}
+	if !r.insists(now.Add(again)) {
+		t.Errorf("another signal after %v does not kill the target", again)
+	}
+}
+
+// A message is waited for by nobody: it would hold up Ctrl-C and the end of the run.
+func TestManagerThatDoesNotReadHoldsNothingUp(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "notify")
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	t.Setenv("NOTIFY_SOCKET", name)
+	n, err := newNotifier(new(rt.Page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.close()
+	full := false
+	for i := 0; i < 10_000 && !full; i++ { // the queue of a socket has 10 places, or what the host says
+		full = !n.say("WATCHDOG=1")
+	}
+	if !full {
+		t.Fatal("10,000 messages that nobody reads have gone")
+	}
+	n.page.Ticks.Store(readyAfter)
+	if n.look(time.Now()); n.ready {
+		t.Error("READY is taken for said although it has not gone")
+	}
+	text := make([]byte, 100)
+	if _, err := manager.Read(text); err != nil {
+		t.Fatal(err)
+	}
+	if n.look(time.Now()); !n.ready {
+		t.Error("READY is not said when there is room again")
+	}
+}
+
+func TestOnlyMissedTicksAreReportedWithTheirPolicy(t *testing.T) {
+	r, _ := demoRun(t)
+	r.target, r.guard = &process{}, &guard{}
+	r.page.State.Store(uint64(rt.Ended))
+	for reason, want := range map[rt.Reason]string{
+		rt.MissedTick: "a tick was missed (skip 200)", rt.BusLost: "a bus was down or off",
+		rt.SupervisorGone: "the supervisor has ended", rt.TimerFailed: "the timer failed",
+	} {
+		r.page.Reason.Store(uint64(reason))
+		if why, clean := r.ended(); why != want || clean {
+			t.Errorf("%q, clean %t; want %q", why, clean, want)
+		}
+	}
+}
