@@ -17,10 +17,9 @@
 //	standard output of the target: what the host refused it, as JSON, before the first tick
 //
 // The target ends by itself after Config.Ticks, at the supervisor's word
-// (Page.Stop), when its policy says so, and with the supervisor: it asks the
-// kernel for SIGKILL at its parent's death (PR_SET_PDEATHSIG), which costs
-// nothing per tick. The request is made by the target itself, since an exec of a binary
-// with file capabilities clears one made earlier, and the supervisor starts the
-// target from a goroutine locked to its thread, since the kernel counts the death
-// of that thread as the parent's.
+// (Page.Stop), at SIGTERM and when its policy says so. It outlives the supervisor: at
+// each tick it asks the kernel whether that process has ended (Page.Supervisor), and
+// then does what the bench says; Attach puts another one in its place. The supervisor
+// waits for the end of the loop's thread, of which the kernel itself tells on the page
+// (Page.Died).
 package bench
