@@ -26,12 +26,13 @@ type Bus struct {
 
 	fd    int
 	drops uint32 // what SO_RXQ_OVFL last said
+	stamp Stamp  // of the message that take has read
 
 	// What the kernel reads and writes; the addresses are set once, by open.
 	tx      Frame
 	rx      [batch]Frame
 	iov     [batch]unix.Iovec
-	control [batch][3]uint64 // one cmsg with a uint32: unix.CmsgSpace(4) bytes
+	control [batch][11]uint64 // cmsgs: a uint32 in 24 bytes, three timespecs in 64
 	msgs    [batch]unix.Mmsghdr
 	poll    unix.PollFd
 	now     unix.Timespec // zero: poll does not wait
@@ -65,12 +66,25 @@ func open(fd int) *Bus {
 	return b
 }
 
+// Stamp is when a frame came in, ns since 1970; 0 where nobody has noted it, as on
+// a pair.
+type Stamp struct {
+	Soft int64 // by the kernel, on CLOCK_REALTIME
+	Hard int64 // by the controller, on a clock of its own that only began as that one
+}
+
 // Recv moves received frames into dst and returns how many: 0 when there are
 // none, when the bus is down and when the other end is closed. It does not
 // block or allocate, and reads at most len(dst) messages, good or bad.
 //
 //go:nosplit
-func (b *Bus) Recv(dst []Frame) int {
+func (b *Bus) Recv(dst []Frame) int { return b.RecvAt(dst, nil) }
+
+// RecvAt is Recv that also tells when the frames came in: at is nil, or as long as
+// dst.
+//
+//go:nosplit
+func (b *Bus) RecvAt(dst []Frame, at []Stamp) int {
 	n := 0
 	for left := len(dst); left > 0; left -= batch {
 		want := min(left, batch)
@@ -81,6 +95,9 @@ func (b *Bus) Recv(dst []Frame) int {
 				continue
 			}
 			if b.take(&dst[n], i) {
+				if n < len(at) {
+					at[n] = b.stamp
+				}
 				n++
 			}
 		}
@@ -121,9 +138,8 @@ func (b *Bus) receive(want int) int {
 //go:nosplit
 func (b *Bus) take(dst *Frame, i int) bool {
 	m := &b.msgs[i]
-	if m.Hdr.Controllen > 0 {
-		b.overflow(i)
-	}
+	b.stamp = Stamp{}
+	b.told(i)
 	f := &b.rx[i]
 	classic := m.Len == sizeClassic && f.Len <= 8
 	fd := m.Len == sizeFD && f.Len <= 64
@@ -139,18 +155,36 @@ func (b *Bus) take(dst *Frame, i int) bool {
 	return true
 }
 
-// overflow reads the kernel's drop count, cumulative modulo 2^32, off message i.
+// told reads what the kernel tells about message i: its drop count, cumulative
+// modulo 2^32, and when the message came in.
 //
 //go:nosplit
-func (b *Bus) overflow(i int) {
-	p := unsafe.Pointer(&b.control[i])
-	h := (*unix.Cmsghdr)(p)
-	if h.Level != unix.SOL_SOCKET || h.Type != unix.SO_RXQ_OVFL {
-		return
+func (b *Bus) told(i int) {
+	left := uint64(b.msgs[i].Hdr.Controllen)
+	at := unsafe.Pointer(&b.control[i])
+	for range 2 { // as many as bind asks for
+		h := (*unix.Cmsghdr)(at)
+		size := uint64(h.Len)
+		if left < unix.SizeofCmsghdr || size < unix.SizeofCmsghdr || size > left || h.Level != unix.SOL_SOCKET {
+			return
+		}
+		data := unsafe.Add(at, unix.SizeofCmsghdr) // a multiple of 8 on every architecture with 64 bits
+		switch {
+		case h.Type == unix.SO_RXQ_OVFL && size >= unix.SizeofCmsghdr+4:
+			drops := *(*uint32)(data)
+			b.Stats.RxOverflow += uint64(drops - b.drops)
+			b.drops = drops
+		case h.Type == unix.SO_TIMESTAMPING && size >= unix.SizeofCmsghdr+3*uint64(unsafe.Sizeof(unix.Timespec{})):
+			t := (*[3]unix.Timespec)(data)
+			b.stamp.Soft = int64(t[0].Sec)*1e9 + int64(t[0].Nsec)
+			b.stamp.Hard = int64(t[2].Sec)*1e9 + int64(t[2].Nsec)
+		}
+		size = (size + 7) &^ 7
+		if size >= left {
+			return
+		}
+		left, at = left-size, unsafe.Add(at, size)
 	}
-	drops := *(*uint32)(unsafe.Add(p, unix.CmsgLen(0)))
-	b.Stats.RxOverflow += uint64(drops - b.drops)
-	b.drops = drops
 }
 
 // Settle counts what the kernel has dropped since the last frame it delivered:

@@ -73,6 +73,12 @@ func (b *Bus) bind(name string, filters []Filter) error {
 	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1); err != nil {
 		return os.NewSyscallError("setsockopt SO_RXQ_OVFL", err)
 	}
+	// Where the driver has no clock of its own, and on vcan, only the software's comes.
+	stamps := unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE |
+		unix.SOF_TIMESTAMPING_RX_HARDWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE
+	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamps); err != nil {
+		return os.NewSyscallError("setsockopt SO_TIMESTAMPING", err)
+	}
 	// The kernel raises 1 to its minimum of about 4.5 KiB: some 25 classic frames.
 	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 1); err != nil {
 		return os.NewSyscallError("setsockopt SO_SNDBUF", err)

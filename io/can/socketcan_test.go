@@ -325,3 +325,29 @@ func TestFloodOnTheSocketIsReceivedOrCounted(t *testing.T) {
 		t.Errorf("%+v: received and dropped are not together 5001 (sender %+v)", s, tx.Stats)
 	}
 }
+
+func TestFramesTellWhenTheyCameIn(t *testing.T) {
+	rx, tx := dial(t, "vcan0", exact(0x321)), dial(t, "vcan0")
+	dst, at := make([]Frame, 64), make([]Stamp, 64)
+	var last int64
+	for i := range 20 {
+		before := time.Now().UnixNano()
+		send(t, tx, 0x321, 0x321)
+		n := 0
+		for tries := 0; n < 2 && tries < 1000; tries++ {
+			if n += rx.RecvAt(dst[n:], at[n:]); n < 2 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		after := time.Now().UnixNano()
+		if n != 2 {
+			t.Fatalf("%d frames, want 2", n)
+		}
+		for _, s := range at[:n] {
+			if s.Soft < before || s.Soft > after || s.Soft < last || s.Hard != 0 {
+				t.Errorf("frame pair %d came in at %+v, sent and read between %d and %d; the one before at %d", i, s, before, after, last)
+			}
+			last = s.Soft
+		}
+	}
+}

@@ -125,12 +125,13 @@ func TestFrameThatCannotBeIsNotSent(t *testing.T) {
 func TestOverflowCountWraps(t *testing.T) {
 	b, _ := pair(t)
 	for _, drops := range []uint32{5, 5, 1<<32 - 2, 3} {
-		b.control[0] = [3]uint64{}
+		b.control[0] = [11]uint64{}
 		h := (*unix.Cmsghdr)(unsafe.Pointer(&b.control[0]))
 		h.Level, h.Type = unix.SOL_SOCKET, unix.SO_RXQ_OVFL
 		h.SetLen(unix.CmsgLen(4))
 		*(*uint32)(unsafe.Add(unsafe.Pointer(&b.control[0]), unix.CmsgLen(0))) = drops
-		b.overflow(0)
+		b.msgs[0].Hdr.SetControllen(unix.CmsgSpace(4))
+		b.told(0)
 	}
 	if want := uint64(1<<32 + 3); b.Stats.RxOverflow != want {
 		t.Errorf("overflow %d, want %d", b.Stats.RxOverflow, want)
