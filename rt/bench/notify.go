@@ -23,6 +23,7 @@ type notifier struct {
 	ready  bool
 	missed uint64 // at the first of the clean ticks
 	clean  uint64 // that tick
+	gap    bool   // ticks were missed since the look before
 	ticks  uint64 // at the last WATCHDOG
 	last   time.Time
 }
@@ -51,10 +52,13 @@ func (n *notifier) look(now time.Time) {
 		return
 	}
 	ticks, missed := n.page.Ticks.Load(), n.page.Missed.Load()
-	if missed != n.missed {
-		n.missed, n.clean = missed, ticks
+	switch {
+	case missed != n.missed:
+		n.missed, n.gap = missed, true // the points of this gap may be ticks only after this look
+	case n.gap:
+		n.clean, n.gap = ticks, false
 	}
-	if !n.ready && ticks >= n.clean+readyAfter {
+	if !n.ready && !n.gap && ticks >= n.clean+readyAfter {
 		n.ready = n.say(fmt.Sprintf("READY=1\nSTATUS=ticking, %d missed so far", missed))
 	}
 	over := rt.Reason(n.page.Reason.Load()) != rt.NotEnded // no tick follows, but the safe values may
