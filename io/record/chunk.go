@@ -1,0 +1,187 @@
+package record
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+const magic = "lockrec1"
+
+// marker begins every chunk; its first and last bytes are no text.
+var marker = [4]byte{0x9e, 'L', 'C', 0xe9}
+
+// Kinds of chunks.
+const (
+	headerChunk = 1
+	dataChunk   = 2
+	endChunk    = 3
+)
+
+const (
+	headSize  = 24
+	maxHeader = 64 << 20 // bytes of a header: plants and databases are in it
+	maxData   = 1 << 20  // bytes of a data chunk
+	fill      = 64 << 10 // bytes at which a data chunk is full
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// chunk is a chunk without its number.
+type chunk struct {
+	kind    byte
+	packing byte   // 1: stored is deflated
+	stored  []byte // payload in the file
+	full    int    // length of the payload unpacked
+}
+
+// appendTo appends the chunk as it lies in the file.
+func (c *chunk) appendTo(b []byte, number uint32) []byte {
+	at := len(b)
+	b = append(b, marker[:]...)
+	b = binary.LittleEndian.AppendUint32(b, number)
+	b = append(b, c.kind, c.packing, 0, 0)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(c.stored)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(c.full))
+	sum := crc32.Update(crc32.Checksum(b[at:], castagnoli), castagnoli, c.stored)
+	b = binary.LittleEndian.AppendUint32(b, sum)
+	return append(b, c.stored...)
+}
+
+// packer deflates payloads; its memory is used again.
+type packer struct {
+	w   *flate.Writer
+	out bytes.Buffer
+}
+
+// pack makes a chunk of a payload. What it returns holds until the next call.
+func (p *packer) pack(kind byte, payload []byte) chunk {
+	p.out.Reset()
+	if p.w == nil {
+		p.w, _ = flate.NewWriter(nil, flate.BestSpeed) // the level is legal
+	}
+	p.w.Reset(&p.out)
+	_, _ = p.w.Write(payload) // a Buffer takes everything
+	_ = p.w.Close()
+	if p.out.Len() >= len(payload) {
+		p.out.Reset()
+		_, _ = p.out.Write(payload)
+		return chunk{kind: kind, stored: p.out.Bytes(), full: len(payload)}
+	}
+	return chunk{kind: kind, packing: 1, stored: p.out.Bytes(), full: len(payload)}
+}
+
+// Why a chunk cannot be read.
+var (
+	errEnd    = errors.New("the file ends here") // at the end of a chunk
+	errCut    = errors.New("the file ends within a chunk")
+	errMarker = errors.New("no chunk begins here")
+	errHead   = errors.New("the head of the chunk is damaged")
+	errSum    = errors.New("the CRC-32C of the chunk does not fit")
+)
+
+// unpacker reads chunks; its memory is used again.
+type unpacker struct {
+	head   [headSize]byte
+	stored bytes.Buffer
+	full   bytes.Buffer
+	inflow io.ReadCloser
+}
+
+// found is a chunk of a file.
+type found struct {
+	kind    byte
+	number  uint32
+	payload []byte // until the next call
+	next    int64  // offset of the byte after it
+}
+
+// read reads the chunk at an offset.
+func (u *unpacker) read(r io.ReaderAt, at int64) (f found, err error) {
+	n, err := r.ReadAt(u.head[:], at)
+	switch {
+	case n == 0 && err == io.EOF:
+		return f, errEnd
+	case err == io.EOF && n < headSize:
+		return f, errCut
+	case err != nil && n < headSize:
+		return f, err
+	}
+	if [4]byte(u.head[:4]) != marker {
+		return f, errMarker
+	}
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(u.head[i:]) }
+	stored, full := int64(word(12)), int64(word(16))
+	f = found{kind: u.head[8], number: word(4), next: at + headSize + stored}
+	limit := int64(maxData)
+	if f.kind == headerChunk {
+		limit = maxHeader
+	}
+	if f.kind < headerChunk || f.kind > endChunk || u.head[9] > 1 || stored > limit || full > limit {
+		return f, errHead
+	}
+	u.stored.Reset()
+	if _, err := u.stored.ReadFrom(io.NewSectionReader(r, at+headSize, stored)); err != nil {
+		return f, err
+	}
+	if int64(u.stored.Len()) < stored {
+		return f, errCut
+	}
+	sum := crc32.Update(crc32.Checksum(u.head[:20], castagnoli), castagnoli, u.stored.Bytes())
+	if sum != word(20) {
+		return f, errSum
+	}
+	f.payload, err = u.unpack(u.head[9], full)
+	return f, err
+}
+
+// unpack is the payload of what was read last.
+func (u *unpacker) unpack(packing byte, full int64) ([]byte, error) {
+	out := &u.stored
+	if packing == 1 {
+		if u.inflow == nil {
+			u.inflow = flate.NewReader(nil)
+		}
+		if err := u.inflow.(flate.Resetter).Reset(&u.stored, nil); err != nil {
+			return nil, err
+		}
+		u.full.Reset()
+		if _, err := u.full.ReadFrom(io.LimitReader(u.inflow, full+1)); err != nil {
+			return nil, fmt.Errorf("the chunk cannot be unpacked: %w", err)
+		}
+		out = &u.full
+	}
+	if int64(out.Len()) != full {
+		return nil, errHead
+	}
+	return out.Bytes(), nil
+}
+
+// search is the offset of the next chunk that can be read, after at, and its number;
+// -1 if there is none.
+func (u *unpacker) search(r io.ReaderAt, at int64) (offset int64, number uint32) {
+	window := make([]byte, fill)
+	for {
+		n, err := r.ReadAt(window, at)
+		from := 0
+		for {
+			i := bytes.Index(window[from:n], marker[:])
+			if i < 0 {
+				break
+			}
+			from += i
+			if f, err := u.read(r, at+int64(from)); err == nil {
+				return at + int64(from), f.number
+			}
+			from++
+		}
+		if err != nil || n < len(marker) {
+			return -1, 0
+		}
+		at += int64(n - len(marker) + 1) // a marker may lie across the border
+	}
+}
