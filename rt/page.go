@@ -82,7 +82,7 @@ type Page struct {
 
 	Stop       atomic.Uint64 // not 0: end after this tick; StopPlanned or StopShutdown
 	Supervisor atomic.Uint64 // process id of the supervisor; 0: there is none
-	BusOff     atomic.Uint64 // not 0: a controller has said that it is off the bus
+	BusOff     atomic.Uint64 // bit i: the controller of bus i has said that it is off the bus
 
 	State  atomic.Uint64 // a State
 	Reason atomic.Uint64 // a Reason; the safe values may follow it for some ticks

@@ -57,6 +57,7 @@ func (r *run) report() *Report {
 		v.Ledger = append(v.Ledger, r.ledger.entries[i].report(r.h))
 	}
 	v.SafeFrames, v.SafeAfter = r.guard.frames, r.guard.first.Seconds()
+	v.BusOffs = r.offs.Load()
 	v.Ended, v.Clean = r.ended()
 	if rt.State(r.page.State.Load()) != rt.Ended {
 		still, points := r.behind(r.target.when)

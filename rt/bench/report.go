@@ -59,6 +59,7 @@ type Report struct {
 	Saturated  uint64 `json:"saturated"`   // signals sent at the border of their range
 	BusDown    uint64 `json:"bus_down"`    // ticks that found a bus down
 	BusErrors  uint64 `json:"bus_errors"`  // calls to a bus that failed for another reason
+	BusOffs    uint64 `json:"bus_offs"`    // how often a controller has said that it goes off its bus, while there was a supervisor
 
 	BestEffort     bool     `json:"besteffort"`
 	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
@@ -175,8 +176,8 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	if r.SafeFrames > 0 {
 		line("safe state", "%d frames sent by the supervisor, the first %.3f ms after the target's last grid point", r.SafeFrames, r.SafeAfter*1e3)
 	}
-	if n := r.BusDown + r.BusErrors; n > 0 {
-		line("bus trouble", "%d ticks found it down, %d calls failed otherwise", r.BusDown, r.BusErrors)
+	if n := r.BusDown + r.BusErrors + r.BusOffs; n > 0 {
+		line("bus trouble", "%d ticks found it down, %d calls failed otherwise, %d times a controller went off", r.BusDown, r.BusErrors, r.BusOffs)
 	}
 	if n := r.RxBound + r.RxStale; n > 0 {
 		line("backlog in", "%d ticks left frames for the next one; %d frames from before the first tick were thrown away", r.RxBound, r.RxStale)

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,6 +46,7 @@ type run struct {
 	ledger  ledger
 	soak    *soak           // nil: the run is none
 	errors  []*can.Errors   // of the buses with a name
+	offs    atomic.Uint64   // how often one of their controllers went off its bus
 	missing []sched.Missing // what the host refuses
 	restore func()          // undoes what was changed on the host
 	stop    string          // the signal that ended the run; "" none
@@ -212,21 +214,29 @@ func (r *run) keep(f *os.File, iface string) error {
 		return err
 	}
 	r.errors = append(r.errors, e)
-	go r.listen(e)
+	go r.listen(e, len(r.guard.buses)-1)
 	return nil
 }
 
-// listen notes when a controller goes off its bus, and when it is back.
-func (r *run) listen(e *can.Errors) {
+// listen notes when the controller of a bus goes off it, and when it is back.
+func (r *run) listen(e *can.Errors, bus int) {
 	for {
-		switch state, err := e.Next(); {
-		case err != nil:
+		state, err := e.Next()
+		if err != nil {
 			return // closed, or the interface is gone: the loop sees it, too
-		case state == can.BusOff:
-			r.page.BusOff.Store(1)
-		case state == can.Restarted:
-			r.page.BusOff.Store(0)
 		}
+		r.heard(bus, state)
+	}
+}
+
+// heard notes what a controller has said.
+func (r *run) heard(bus int, state can.State) {
+	switch state {
+	case can.BusOff:
+		r.offs.Add(1)
+		r.page.BusOff.Or(1 << bus)
+	case can.Restarted:
+		r.page.BusOff.And(^uint64(1 << bus))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"os"
 	"strings"
 	"time"
@@ -140,14 +141,18 @@ func (s *status) end() {
 const columns = 79
 
 // line is the state of the run in at most width columns: what does not fit is left
-// out, part by part from the right.
+// out, part by part from the right; of the first ones, which must be told, it is cut.
 func (s *status) line(width int) string {
 	line := ""
-	for i, part := range s.parts() {
+	list, must := s.parts()
+	for i, part := range list {
 		if i > 0 {
 			part = " " + part
 		}
 		if utf8.RuneCountInString(line+part) > width {
+			if i < must {
+				line = string([]rune(line + part)[:width])
+			}
 			break
 		}
 		line += part
@@ -155,8 +160,9 @@ func (s *status) line(width int) string {
 	return line
 }
 
-// parts are the parts of the line, the most important first.
-func (s *status) parts() []string {
+// parts are the parts of the line, the most important first; the first must of them
+// are how far the run is, if at best effort, what it has missed and what is wrong.
+func (s *status) parts() (list []string, must int) {
 	p := s.r.page
 	s.y = s.y[:cap(s.y)]
 	_, ticking := p.Outputs(s.y)
@@ -171,31 +177,28 @@ func (s *status) parts() []string {
 	case !ticking:
 		first = "waiting for the first tick"
 	}
-	list := []string{first}
+	list = []string{first}
 	if len(s.r.missing) > 0 {
 		list = append(list, "best effort")
 	}
 	trouble := s.trouble()
+	if ticking {
+		missed := fmt.Sprintf("missed %d", p.Missed.Load())
+		if late := p.LateTicks(); late > 0 && trouble == "" {
+			missed += fmt.Sprintf(" late %d", late)
+		}
+		list = append(list, missed)
+	}
 	if trouble != "" {
 		list = append(list, trouble)
 	}
-	if !ticking {
-		return list
-	}
-	missed := fmt.Sprintf("missed %d", p.Missed.Load())
-	if trouble != "" {
-		list = append(list, missed)
+	if must = len(list); !ticking {
+		return list, must
 	}
 	list = append(list, s.engaged()...)
 	list = append(list, s.ratio()...)
 	list = append(list, s.speeds()...)
-	if trouble == "" {
-		if late := p.LateTicks(); late > 0 {
-			missed += fmt.Sprintf(" late %d", late)
-		}
-		list = append(list, missed, lateness(&p.Late))
-	}
-	return list
+	return append(list, lateness(&p.Late)), must
 }
 
 // trouble is what is wrong right now, in at most 60 columns; "" is nothing.
@@ -205,6 +208,9 @@ func (s *status) trouble() string {
 	}
 	if why := rt.Reason(s.r.page.Reason.Load()); why != rt.NotEnded {
 		return "over: " + why.String() // the safe values follow
+	}
+	if off := s.r.page.BusOff.Load(); off != 0 {
+		return fmt.Sprintf("bus %.24s is off", s.r.bench.Buses[bits.TrailingZeros64(off)].Name.Text)
 	}
 	still, _ := s.r.behind(sched.Now())
 	if still > standstill {

@@ -61,7 +61,7 @@ func TestLineOfStatusShowsTheGearboxWithin80Columns(t *testing.T) {
 	for range 40 {
 		loop.Tick(1)
 	}
-	check("0.2 s [1 3 6] 48.00:1 eng ", " whl ", " rpm missed 0 p99 0us")
+	check("0.2 s missed 0 [1 3 6] 48.00:1 eng ", " whl ", " rpm p99 0us")
 	r.missing = []sched.Missing{{What: "x"}}
 	// The widest line of a usual run: 999.9 s, three digits of missed ticks, 99.9 ms late.
 	r.page.SimNs.Store(999_900_000_000)
@@ -69,25 +69,33 @@ func TestLineOfStatusShowsTheGearboxWithin80Columns(t *testing.T) {
 	for range 40 {
 		r.page.Late.Record(99_000_000)
 	}
-	check("999.9 s best effort [1 3 6] 48.00:1 eng ", " whl ", " rpm missed 100 p99 99.0ms")
+	check("999.9 s best effort missed 100 [1 3 6] 48.00:1 eng ", " whl ", " rpm p99 99.0ms")
 	r.page.SimNs.Store(1e18) // a billion seconds
 	for width := range 120 {
-		whole := strings.Join(s.parts(), " ")
-		if got := s.line(width); len(got) > width || !strings.HasPrefix(whole+" ", got+" ") && got != "" {
+		list, must := s.parts()
+		whole, least := strings.Join(list, " "), strings.Join(list[:must], " ")
+		got := s.line(width)
+		if len(got) > width || !strings.HasPrefix(whole, got) || len(got) < min(width, len(least)) {
+			t.Errorf("in %d columns: %q, want the beginning of %q, as much of %q as fits", width, got, whole, least)
+		}
+		if len(got) >= len(least) && !strings.HasPrefix(whole+" ", got+" ") {
 			t.Errorf("in %d columns: %q, want whole parts of %q", width, got, whole)
 		}
 	}
 	for range 6 {
 		loop.Tick(20)
 	}
-	check(" s best effort no valid frame from TCU_Pressure_1 yet missed 214 [1 3 6]")
+	check(" s best effort missed 214 no valid frame from TCU_Pressure_1 yet [1 3 6]")
 	r.page.LastRx[0].Store(20)
 	r.page.LastRx[1].Store(20)
-	check(" s best effort no valid frame from TCU_Pressure_1 for 0.7 s missed 214")
+	check(" s best effort missed 214 no valid frame from TCU_Pressure_1 for 0.7 s")
+	r.heard(0, can.BusOff)
+	check(" s best effort missed 214 bus drive is off [1 3 6]")
+	r.heard(0, can.Restarted)
 	r.h.Maps[0].Rx[0].Name = strings.Repeat("x", 100)
 	r.page.Ticks.Store(2e7) // 27 hours
 	r.page.SimNs.Store(2e7 * 5e6)
-	check("100000 s best effort no valid frame from " + strings.Repeat("x", 21) + "... for 100000 s")
+	check("100000 s best effort missed 214 no valid frame from " + strings.Repeat("x", 21) + "...")
 }
 
 func TestLineOfStatusSaysThatTheTargetStandsStill(t *testing.T) {
@@ -102,7 +110,7 @@ func TestLineOfStatusSaysThatTheTargetStandsStill(t *testing.T) {
 		t.Errorf("50 ms late: %q", got)
 	}
 	tick40(3210 * time.Millisecond)
-	if got := s.line(columns); !strings.Contains(got, "0.2 s stands still for 3.2 s missed 0 [1 3 6]") {
+	if got := s.line(columns); !strings.Contains(got, "0.2 s missed 0 stands still for 3.2 s [1 3 6]") {
 		t.Errorf("3.21 s late: %q", got)
 	}
 	now := sched.Now()
@@ -235,7 +243,7 @@ func TestNamesAreShortenedToWhatTellsThemApart(t *testing.T) {
 func TestReportSaysWhatHappened(t *testing.T) {
 	r := &Report{
 		Plant: "powershift", Bench: "demo", StepNs: 5e6, Ticks: 600, Missed: 2, Overrun: "skip 20", SimTime: 3, Ended: "done", Clean: true,
-		Late: Spread{40_000, 90_500, 1_200_000, 6_000_000}, Usage: &Usage{}, LagMax: 0.0036, RxFrames: 120, TxFrames: 1198, TxLost: 4, BusDown: 3,
+		Late: Spread{40_000, 90_500, 1_200_000, 6_000_000}, Usage: &Usage{}, LagMax: 0.0036, RxFrames: 120, TxFrames: 1198, TxLost: 4, BusDown: 3, BusOffs: 2,
 		BestEffort: true, BestEffortWhy: []string{"no priority", "no memory"}, BestEffortHelp: []string{"setcap"},
 		Silent: []Silence{{"drive", "TCU_Pressure_1", 0.6, 2.4}, {"drive", "TCU_Pressure_2", 0, 3}}, RxStale: 4, RxBound: 2, Unserved: 80, Still: 0.4, Unit: "powershift ended at 0.600 s: signal: killed",
 	}
@@ -250,7 +258,7 @@ func TestReportSaysWhatHappened(t *testing.T) {
 		"lag          largest 3.600 ms, now 0.000 ms\n",
 		"memory       allocations 0, GC cycles 0, page faults 0 minor, 0 major\n",
 		"best effort  no priority\n               no memory\n               -> setcap\n",
-		"bus trouble  3 ticks found it down, 0 calls failed otherwise\n",
+		"bus trouble  3 ticks found it down, 0 calls failed otherwise, 2 times a controller went off\n",
 		"backlog in   2 ticks left frames for the next one; 4 frames from before the first tick were thrown away\n",
 		"stood still  0.400 s before the end; 80 grid points were not served\n",
 		"control unit powershift ended at 0.600 s: signal: killed\n",

@@ -41,7 +41,7 @@ func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
 		t.Errorf("best effort %v because %q, clean %v, plant %q", r.BestEffort, r.BestEffortWhy, r.Clean, r.Plant)
 	}
 	for _, line := range strings.Split(out, "\n") {
-		if strings.Contains(line, "48.00:1") && r.BestEffort != strings.Contains(line, " s best effort [") {
+		if strings.Contains(line, "48.00:1") && r.BestEffort != strings.Contains(line, " s best effort ") {
 			t.Errorf("a line of status, best effort %t: %s", r.BestEffort, line)
 		}
 	}
