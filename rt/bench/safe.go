@@ -136,7 +136,7 @@ func (b *Bench) farewell(t *kernel.Tables, maps []*sigmap.Map) (rt.Farewell, err
 		}
 		x, err := model.Quantity(v.Value.Text, t.Outputs[i].Unit, nil)
 		if err != nil {
-			return f, b.errorf(v.Value, "safe: %s: %q: %s", v.Port.Text, v.Value.Text, strings.TrimPrefix(err.Error(), "model: "))
+			return f, b.errorf(v.Value, "safe: %s: %s", v.Port.Text, wrong(v.Value, err))
 		}
 		f.Values[i] = x
 	}

@@ -178,7 +178,7 @@ func (r *reader) nanoseconds(dst *int64, what string, lo, hi float64) func(ast.N
 		ns := math.RoundToEven(s * 1e9)
 		switch {
 		case err != nil:
-			r.fail(n, "%s: %q: %s", what, w.Text, strings.TrimPrefix(err.Error(), "model: "))
+			r.fail(n, "%s: %s", what, wrong(w, err))
 		case !(ns >= lo && ns <= hi):
 			r.fail(n, "%s: %q is not between %v and %v", what, w.Text, time.Duration(lo), time.Duration(hi))
 		case !(math.Abs(s*1e9-ns) < 1e-3):
@@ -186,6 +186,12 @@ func (r *reader) nanoseconds(dst *int64, what string, lo, hi float64) func(ast.N
 		}
 		*dst = int64(ns)
 	}
+}
+
+// wrong is what model says of a quantity, with its text once.
+func wrong(w Word, err error) string {
+	text := fmt.Sprintf("%q: ", w.Text)
+	return text + strings.TrimPrefix(strings.TrimPrefix(err.Error(), "model: "), text)
 }
 
 // meant is " (did you mean x?)", or nothing when no known word is near.
