@@ -1,0 +1,169 @@
+package faults
+
+import (
+	"slices"
+	"time"
+
+	"lockstep/rt/bench"
+)
+
+// late runs a bench for 2 s under a policy, and its target stands still for 200 ms
+// after the first 100 ticks.
+func late(a *trial, policy string, change ...string) *session {
+	s := a.run(plan{change: append(change, "overrun: skip 200", "overrun: "+policy), args: []string{"-for", "2s"}})
+	s.bus.ticking(100)
+	a.halt(a.target(), 200*time.Millisecond)
+	return s
+}
+
+// entry is the ledger's about the 200 ms. All sent messages are in list.
+func (a *trial) entry(r bench.Report, list func(bench.LateTick) []string) {
+	a.Helper()
+	if len(r.Ledger) == 0 || r.LateTicks == 0 {
+		a.Fatalf("the ledger is empty, %d late ticks", r.LateTicks)
+	}
+	e := slices.MaxFunc(r.Ledger, func(a, b bench.LateTick) int { return int(a.LateNs - b.LateNs) })
+	a.Logf("ledger: %s; late %q, unsent %q", e.String(), e.Late, e.Unsent)
+	a.must(e.Lost >= 35 && e.LateNs >= 175e6 && e.Phase == "the wake-up", "%d points lost, %d ns late, most in %s; want 40, 200 ms, the wake-up", e.Lost, e.LateNs, e.Phase)
+	a.must(e.Tick > 0 && float64(e.Tick)*tick.Seconds() == e.Time, "the entry is of tick %d at %g s", e.Tick, e.Time)
+	got := slices.Sorted(slices.Values(list(e)))
+	a.must(slices.Equal(got, []string{"Speeds", "Status", "Torque"}), "frames %q, want all three", got)
+	a.must(r.Missed >= uint64(e.Lost), "%d missed, %d lost at once", r.Missed, e.Lost)
+}
+
+func unsent(e bench.LateTick) []string   { return e.Unsent }
+func sentLate(e bench.LateTick) []string { return e.Late }
+
+// onTime checks that the first and the last of n ticks are as far apart on the bus
+// as on the clock: 200 ms less, or more, is simulated time that does not follow it.
+func (a *trial) onTime(all []frame, n int) {
+	a.Helper()
+	list := of(all, speeds)
+	got, want := list[len(list)-1].at.Sub(list[0].at), time.Duration(n-1)*tick
+	a.inTime((got-want).Abs() < 60*time.Millisecond, "%d ticks took %v on the bus, want %v", n, got, want)
+}
+
+func lateStop(a *trial) {
+	s := late(a, "stop")
+	s.ends(1, "run: a tick was missed (stop), after ")
+	all, r := s.bus.end(), s.read()
+	s.bus.farewell(all)
+	s.bus.counted(all, r)
+	a.entry(r, unsent)
+	a.inTime(s.fell(all) > 175*time.Millisecond, "it stopped by itself, %v before", s.fell(all))
+}
+
+// fell is the time without a frame before the first safe one.
+func (s *session) fell(all []frame) time.Duration {
+	before, safe := s.bus.parted(all)
+	if len(before) == 0 || len(safe) == 0 {
+		s.Fatalf("%d frames of the plant, %d safe ones", len(before), len(safe))
+	}
+	return safe[0].at.Sub(before[len(before)-1].at)
+}
+
+func lateStopSilence(a *trial) {
+	s := late(a, "stop", "policy: safe", "policy: silence")
+	s.ends(1, "run: a tick was missed (stop), after ")
+	all, r := s.bus.end(), s.read()
+	_, safe := s.bus.parted(all)
+	a.must(len(safe) == 0, "%d safe frames, want silence", len(safe))
+	longest, _ := pause(all)
+	a.must(longest < 175*time.Millisecond, "a frame came %v after the one before", longest)
+	a.entry(r, unsent)
+}
+
+func lateSafe(a *trial) {
+	s := late(a, "safe")
+	s.ends(1, "run: a tick was missed (safe); in the safe state since ")
+	all, r := s.bus.end(), s.read()
+	a.must(r.Ticks == 400 && r.SimTime == 2, "%d ticks, %g s; want 400, 2 s", r.Ticks, r.SimTime)
+	a.must(r.Safe == "a tick was missed (safe)" && r.SafeSince > 0 && !r.Clean, "safe state %q since %g s", r.Safe, r.SafeSince)
+	fell := s.fell(all)
+	a.inTime(fell > 175*time.Millisecond, "it was late by itself, %v before", fell)
+	_, safe := s.bus.parted(all)
+	a.inTime(len(of(safe, speeds)) > 200, "%d safe frames until the end, want all of the 260 ticks", len(of(safe, speeds)))
+	s.bus.counted(all, r)
+	a.entry(r, unsent)
+	a.onTime(all, 400)
+}
+
+func lateSkip(a *trial) {
+	s := late(a, "skip 1000")
+	s.ends(0, "")
+	all, r := s.bus.end(), s.read()
+	_, safe := s.bus.parted(all)
+	a.must(len(safe) == 0 && r.Safe == "" && r.Clean, "%d safe frames, %q", len(safe), r.Safe)
+	a.must(r.Ticks == 400 && r.SimTime == 2, "%d ticks, %g s; want 400, 2 s", r.Ticks, r.SimTime)
+	a.must(len(all) == int(r.TxFrames) && r.TxFrames+r.TxLost+r.TxDropped == 800, "%d frames came, %d were sent, %d lost, %d dropped; want 800 in all",
+		len(all), r.TxFrames, r.TxLost, r.TxDropped)
+	a.must(r.TxLost >= 70, "%d frames lost, want about 80", r.TxLost)
+	longest, after := pause(all)
+	a.must(longest > 175*time.Millisecond && after >= 100, "the longest gap is %v, before frame %d; want 200 ms", longest, after)
+	s.bus.counted(all, r)
+	a.entry(r, unsent)
+	a.onTime(all, 400)
+}
+
+func lateSkipExceeded(a *trial) {
+	s := late(a, "skip 10")
+	s.ends(1, "run: more ticks were missed at once than the policy allows (skip 10); in the safe state since ")
+	all, r := s.bus.end(), s.read()
+	a.must(r.Ticks == 400 && r.SimTime == 2, "%d ticks, %g s; want 400, 2 s", r.Ticks, r.SimTime)
+	a.inTime(s.fell(all) > 175*time.Millisecond, "it was late by itself, %v before", s.fell(all))
+	a.entry(r, unsent)
+	a.onTime(all, 400)
+}
+
+func lateCatchUp(a *trial) {
+	s := late(a, "catchup 1000")
+	s.ends(0, "")
+	all, r := s.bus.end(), s.read()
+	a.must(r.Ticks == 400 && r.SimTime == 2 && r.Clean, "%d ticks, %g s; want 400, 2 s", r.Ticks, r.SimTime)
+	a.must(r.TxLost == 0 && len(all) == int(r.TxFrames) && r.TxFrames+r.TxDropped == 800, "%d frames came, %d were sent, %d lost, %d dropped; want 800 in all",
+		len(all), r.TxFrames, r.TxLost, r.TxDropped)
+	longest, after := pause(all)
+	a.must(longest > 175*time.Millisecond, "the longest gap is %v; want 200 ms", longest)
+	burst := 0
+	list := of(all, speeds)
+	for burst < len(list)-after && list[after+burst].at.Sub(list[after].at) < 5*time.Millisecond {
+		burst++
+	}
+	a.inTime(burst >= 10, "%d frames at once after the gap, want those of 40 ticks", burst)
+	s.bus.counted(all, r)
+	a.entry(r, sentLate)
+	a.onTime(all, 400)
+}
+
+func watchdog(a *trial) {
+	s := a.run(plan{change: []string{"# watchdog: 3 s", "watchdog: 300 ms"}})
+	s.bus.ticking(50)
+	a.signal(a.target(), 19)
+	s.ends(1, "run: no tick for 0.3 s (watchdog); the target process was killed, after ")
+	all, r := s.bus.end(), s.read()
+	s.bus.farewell(all)
+	s.bus.counted(all, r)
+	_, safe := s.bus.parted(all)
+	a.must(r.SafeFrames == len(safe), "the report says %d safe frames, %d came", r.SafeFrames, len(safe))
+	fell := s.fell(all)
+	a.must(fell > 280*time.Millisecond, "safe values %v after the last frame: before the watchdog's time", fell)
+	a.inTime(fell < 380*time.Millisecond, "safe values %v after the last frame", fell)
+	a.must(r.Unserved > 50 && r.Still > 0.29, "%d grid points not served in %g s; want 60 in 0.3 s", r.Unserved, r.Still)
+}
+
+func supervisorStandsStill(a *trial) {
+	s := a.run(plan{change: []string{"# watchdog: 3 s", "watchdog: 300 ms"}})
+	s.bus.ticking(50)
+	from := s.bus.ticks()
+	a.halt(s.cmd.Process.Pid, time.Second)
+	during := s.bus.ticks() - from
+	s.bus.ticking(50)
+	s.ctrlC()
+	s.ends(0, "")
+	all, r := s.bus.end(), s.read()
+	_, safe := s.bus.parted(all)
+	a.must(len(safe) == 0 && r.Clean, "%d safe frames, %s", len(safe), r.Ended)
+	a.must(during > 100, "%d ticks in the second without a supervisor", during)
+	a.inTime(during >= 190, "%d ticks in the second without a supervisor", during)
+	s.bus.counted(all, r)
+}

@@ -1,0 +1,162 @@
+package faults
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// orphan starts a run and kills its supervisor; killed is when.
+func orphan(a *trial, gone string) (s *session, target int, killed time.Time) {
+	s = a.run(plan{change: []string{"supervisor_gone: stop after 1 s", "supervisor_gone: " + gone}})
+	s.bus.ticking(50)
+	target = a.target()
+	killed = time.Now()
+	a.kill(s)
+	return s, target, killed
+}
+
+// until checks that the plant spoke on for 300 ms and not longer, then the safe
+// values.
+func (s *session) until(all []frame, killed time.Time) {
+	s.Helper()
+	_, safe := s.bus.parted(all)
+	if len(safe) == 0 {
+		s.Fatalf("%d frames, none of them safe", len(all))
+	}
+	d := safe[0].at.Sub(killed)
+	s.must(d > 295*time.Millisecond, "safe values %v after the end of the supervisor, want 300 ms", d)
+	s.inTime(d < 340*time.Millisecond, "safe values %v after the end of the supervisor, want 300 ms", d)
+}
+
+// kill kills a supervisor.
+func (a *trial) kill(s *session) {
+	a.Helper()
+	a.signal(s.cmd.Process.Pid, syscall.SIGKILL)
+	<-s.over
+}
+
+// says waits until the output has a text.
+func (s *session) says(want string) {
+	s.Helper()
+	for until := time.Now().Add(patience); !strings.Contains(s.out.String(), want); time.Sleep(5 * time.Millisecond) {
+		select {
+		case <-s.over:
+			s.Fatalf("it ended: %s", s.errors.String())
+		default:
+		}
+		if time.Now().After(until) {
+			s.Fatalf("the output does not say %q within %v:\n%s", want, patience, s.out.String())
+		}
+	}
+}
+
+func goneContinue(a *trial) {
+	s, target, _ := orphan(a, "continue")
+	defer syscall.Kill(target, syscall.SIGKILL)
+	s.bus.ticking(250) // longer than the 1 s after which others stop
+	for range 2 {
+		b := a.attach(a.mark)
+		b.says(a.mark + ": attached to the target, process " + strconv.Itoa(target) + "; Ctrl-C ends the run\n")
+		b.says(" missed ")
+		a.kill(b)
+		s.bus.ticking(20)
+	}
+	b := a.attach(strconv.Itoa(target))
+	b.says("attached")
+	b.ctrlC()
+	b.ends(0, "")
+	all, r := s.bus.end(), b.read()
+	_, safe := s.bus.parted(all)
+	a.must(len(safe) == 0, "%d safe frames; want the plant to the end", len(safe))
+	a.must(r.Clean && r.Ended == "stopped by interrupt" && r.Bench == a.mark, "clean %t, %q, bench %s", r.Clean, r.Ended, r.Bench)
+	a.must(r.Ticks >= uint64(len(of(all, speeds))) && r.TxFrames == uint64(len(all)) && r.Usage != nil && r.Allocs == 0,
+		"the report says %d ticks, %d frames, %+v; %d came", r.Ticks, r.TxFrames, r.Usage, len(all))
+	s.bus.counted(all, r)
+}
+
+func goneSafe(a *trial) {
+	s, target, killed := orphan(a, "safe after 300 ms")
+	defer syscall.Kill(target, syscall.SIGKILL)
+	s.bus.ticking(150)
+	b := a.attach(strconv.Itoa(target))
+	b.says("SAFE since ")
+	b.ctrlC()
+	b.ends(1, "run: the supervisor has ended; in the safe state since ")
+	all, r := s.bus.end(), b.read()
+	s.until(all, killed)
+	a.must(r.Safe == "the supervisor has ended" && r.Usage != nil, "safe state: %q", r.Safe)
+	s.bus.counted(all, r)
+}
+
+func goneStop(a *trial) {
+	s, _, killed := orphan(a, "stop after 300 ms")
+	all := s.bus.end()
+	s.bus.farewell(all)
+	s.until(all, killed)
+}
+
+func attachSupervised(a *trial) {
+	s := a.run(plan{})
+	s.bus.ticking(20)
+	for _, which := range []string{a.mark, strconv.Itoa(a.target())} {
+		a.attach(which).ends(3, "attach: "+a.mark+", process "+strconv.Itoa(a.target())+", has a supervisor, process "+strconv.Itoa(s.cmd.Process.Pid))
+	}
+	s.bus.ticking(20)
+	s.ctrlC()
+	s.ended(false, "stopped by interrupt")
+}
+
+func attachEnded(a *trial) {
+	s := a.run(plan{args: []string{"-for", "100ms"}})
+	s.bus.ticking(1)
+	target := a.processes("target")
+	s.ends(0, "")
+	a.attach(a.mark).ends(3, "attach: ")
+	for _, pid := range target {
+		a.attach(strconv.Itoa(pid)).ends(3, "attach: ")
+	}
+}
+
+func attachedTargetDies(a *trial) {
+	s, target, _ := orphan(a, "continue")
+	b := a.attach(strconv.Itoa(target))
+	b.says("attached")
+	s.bus.ticking(20)
+	a.signal(target, syscall.SIGKILL)
+	b.ends(1, "the target process died (")
+	all, r := s.bus.end(), b.read()
+	s.bus.farewell(all)
+	s.bus.counted(all, r)
+	_, safe := s.bus.parted(all)
+	a.must(r.SafeFrames == len(safe), "the report says %d safe frames, %d came", r.SafeFrames, len(safe))
+	fell := s.fell(all)
+	a.inTime(fell <= 2*tick, "the first safe value came %v after the last frame; want 10 ms", fell)
+}
+
+func attachTwice(a *trial) {
+	s, target, _ := orphan(a, "continue")
+	defer syscall.Kill(target, syscall.SIGKILL)
+	one, two := a.attach(a.mark), a.attach(a.mark)
+	select {
+	case <-one.over:
+		one, two = two, one
+	case <-two.over:
+	case <-time.After(patience):
+		a.Fatal("both attached")
+	}
+	two.ends(3, "has a supervisor, process "+strconv.Itoa(one.cmd.Process.Pid))
+	one.says("attached")
+	s.bus.ticking(20)
+	one.ctrlC()
+	one.ends(0, "")
+	s.bus.counted(s.bus.end(), one.read())
+}
+
+func orphanShutdown(a *trial) {
+	s, target, _ := orphan(a, "continue")
+	s.bus.ticking(20)
+	a.signal(target, syscall.SIGTERM)
+	s.bus.farewell(s.bus.end())
+}
