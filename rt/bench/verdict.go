@@ -173,7 +173,11 @@ var (
 
 func (s *soak) judgeProcesses(d *Verdict, v *Report) {
 	if s.trouble != nil || s.samples < 2 {
-		d.demand(false, "processes", "two looks at them", "%d: %v", s.samples, s.trouble)
+		why := ""
+		if s.trouble != nil {
+			why = ": " + s.trouble.Error()
+		}
+		d.demand(false, "processes", "two looks at them after the first tenth", "%d%s", s.samples, why)
 		return
 	}
 	for i, name := range [...]string{"supervisor", "target"} {
