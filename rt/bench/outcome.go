@@ -155,6 +155,8 @@ func (r *run) ended() (why string, clean bool) {
 		return "stopped by " + r.stop, true
 	case reason == rt.Stopped && r.overdue != "":
 		return r.overdue, false
+	case reason == rt.Shutdown:
+		return "stopped by SIGTERM to the target process", true
 	case reason.Clean():
 		return reason.String(), true
 	case reason == rt.NonFinite:

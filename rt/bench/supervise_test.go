@@ -118,16 +118,17 @@ func TestManagerThatDoesNotReadHoldsNothingUp(t *testing.T) {
 	}
 }
 
-func TestOnlyMissedTicksAreReportedWithTheirPolicy(t *testing.T) {
+func TestEachEndIsToldForWhatItIs(t *testing.T) {
 	r, _ := demoRun(t)
 	r.target, r.guard = &process{}, &guard{}
 	r.page.State.Store(uint64(rt.Ended))
 	for reason, want := range map[rt.Reason]string{
 		rt.MissedTick: "a tick was missed (skip 200)", rt.BusLost: "a bus was down or off",
 		rt.SupervisorGone: "the supervisor has ended", rt.TimerFailed: "the timer failed",
+		rt.Shutdown: "stopped by SIGTERM to the target process", rt.Done: "done",
 	} {
 		r.page.Reason.Store(uint64(reason))
-		if why, clean := r.ended(); why != want || clean {
+		if why, clean := r.ended(); why != want || clean != reason.Clean() {
 			t.Errorf("%q, clean %t; want %q", why, clean, want)
 		}
 	}
