@@ -13,7 +13,7 @@ type State int
 
 // The states, as far as they are told apart: linux/can/error.h.
 const (
-	Restarted State = iota // back on the bus: CAN_ERR_RESTARTED
+	Restarted State = iota // back on the bus: CAN_ERR_RESTARTED; or its interface went down, which starts it anew
 	BusOff                 // off the bus: CAN_ERR_BUSOFF
 )
 
@@ -47,7 +47,7 @@ func (e *Errors) Next() (State, error) {
 		n, err := e.f.Read(frame[:])
 		if err != nil {
 			if e, ok := err.(*os.PathError); ok && e.Err == unix.ENETDOWN {
-				continue // told once; the socket hears again when the interface is up
+				return Restarted, nil // told once; the socket hears again when the interface is up
 			}
 			return 0, fmt.Errorf("can: %s: %w", e.f.Name(), err)
 		}

@@ -42,6 +42,32 @@ func TestAControllerThatLeavesItsBusIsHeard(t *testing.T) {
 	}
 }
 
+// A controller that is off its bus is often brought back by hand, and says nothing.
+func TestAnInterfaceThatGoesDownIsAControllerThatStartsAnew(t *testing.T) {
+	link(t, "vcan9", "72")
+	ip(t, "link", "set", "vcan9", "up")
+	e, err := ListenErrors("vcan9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	writer := dial(t, "vcan9")
+	send(t, writer, unix.CAN_ERR_FLAG|unix.CAN_ERR_BUSOFF)
+	if got, err := e.Next(); got != BusOff || err != nil {
+		t.Fatalf("state %v, %v; want %v", got, err, BusOff)
+	}
+	ip(t, "link", "set", "vcan9", "down")
+	if got, err := e.Next(); got != Restarted || err != nil {
+		t.Errorf("interface down: state %v, %v; want %v", got, err, Restarted)
+	}
+	ip(t, "link", "set", "vcan9", "up")
+	writer.Recv(make([]Frame, 1)) // takes the news that it was down
+	send(t, writer, unix.CAN_ERR_FLAG|unix.CAN_ERR_BUSOFF)
+	if got, err := e.Next(); got != BusOff || err != nil {
+		t.Errorf("up again: state %v, %v; want %v", got, err, BusOff)
+	}
+}
+
 func TestErrorsOfAnInterfaceThatIsNotThereAreRefused(t *testing.T) {
 	if e, err := ListenErrors("vcan9"); e != nil || err == nil {
 		t.Errorf("%v, %v; want an error", e, err)
