@@ -32,6 +32,8 @@ type lexer struct {
 	pos  int
 	line int
 	last int // line of the last token
+	seen int // column of this offset
+	col  int // is this
 }
 
 // next returns the next token; ok is false if a text has no end.
@@ -89,6 +91,16 @@ func nameLen(s string) int {
 	return n
 }
 
+// wordLen is the length of what is at the start of s where a name should be, of
+// the characters that files put in names.
+func wordLen(s string) int {
+	n := 0
+	for n < len(s) && (s[n] == '_' || s[n] == '-' || s[n] == '.' || s[n] >= utf8.RuneSelf || letter(s[n]) || digit(s[n])) {
+		n++
+	}
+	return n
+}
+
 // numberLen is the length of the number at the start of s, 0 if there is none.
 func numberLen(s string) int {
 	n := 0
@@ -125,10 +137,19 @@ func digits(s string) int {
 func digit(c byte) bool  { return '0' <= c && c <= '9' }
 func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// column is the position of offset at in its line, in characters from 1.
+// column is the position of offset at in its line, in characters from 1. It counts
+// on from the last one asked for, so that many in a long line cost little.
 func (l *lexer) column(at int) int {
-	start := strings.LastIndexByte(l.src[:at], '\n') + 1
-	return utf8.RuneCountInString(l.src[start:at]) + 1
+	if at < l.seen {
+		l.seen, l.col = strings.LastIndexByte(l.src[:at], '\n')+1, 1
+	}
+	between := l.src[l.seen:at]
+	if i := strings.LastIndexByte(between, '\n'); i >= 0 || l.col == 0 {
+		between, l.col = between[i+1:], 1
+	}
+	l.col += utf8.RuneCountInString(between)
+	l.seen = at
+	return l.col
 }
 
 // spell is a token as shown in messages.

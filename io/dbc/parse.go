@@ -1,31 +1,39 @@
 // Package dbc owns the reading of CAN databases in the DBC format: text in,
 // messages and signals out.
 //
-// It does not bind signals to anything (package sigmap), and skips what nobody
-// uses yet: comments, attributes, value tables, groups, environment variables.
+// It does not bind signals to anything (package sigmap). It skips nodes, signal
+// groups, environment variables and all attributes but those of Message and
+// Signal.
+//
+// The parser is our own. Of 203 public files go.einride.tech/can/pkg/dbc v0.17.0
+// reads 167 (no m0M, no Windows-1252, no identifier of 29 bits without its mark)
+// and of the others nothing, and it skips SG_MUL_VAL_; this one reads all of
+// them, and says line by line what is wrong with them.
 package dbc
 
 import (
-	"fmt"
-	"strconv"
+	"cmp"
+	"slices"
 	"strings"
 
 	"lockstep/io/sigmap"
 )
 
-// The message Vector's tools keep signals without a frame in.
-const (
-	independent   = "VECTOR__INDEPENDENT_SIG_MSG"
-	independentID = 0xC0000000
-)
+// Leniency is something in a file that should not be there, and what was made of
+// it.
+type Leniency struct {
+	Line, Col int // from 1; 0 for a column that does not matter
+	Text      string
+}
 
-// Parse reads a DBC file, UTF-8 or Windows-1252. The messages and signals it
-// returns have passed Database.Check. An error begins with file and line and
-// names what was found; file is used for nothing else.
+// Parse reads a DBC file, UTF-8 or Windows-1252, that keeps to the format. The
+// messages and signals it returns have passed Database.Check. An error begins
+// with file and line and names what was found; file is used for nothing else.
 func Parse(file string, data []byte) (*sigmap.Database, error) {
-	p := &parser{lexer: lexer{src: decode(data), line: 1}, db: &sigmap.Database{File: file}}
-	if err := p.file(); err != nil {
-		return nil, err
+	p := newParser(file, data)
+	p.file()
+	if p.bad != nil {
+		return nil, p.failure(p.bad)
 	}
 	if err := p.db.Check(); err != nil {
 		return nil, err
@@ -33,14 +41,49 @@ func Parse(file string, data []byte) (*sigmap.Database, error) {
 	return p.db, nil
 }
 
-// parser reads statements; tok is the token it looks at. After an error tok is
-// the end and err stays what it is.
+// ParseLenient reads a DBC file as Parse does, and goes on where that fails: what
+// has no sensible meaning is left out, everything else stays, and each of these
+// places is in the list, by line. What it returns has passed Database.Check. Only
+// a file without a single statement of the format is an error.
+func ParseLenient(file string, data []byte) (*sigmap.Database, []Leniency, error) {
+	p := newParser(file, data)
+	p.lenient = true
+	p.file()
+	if p.known == 0 && len(p.list) > 0 {
+		return nil, nil, p.failure(&p.list[0])
+	}
+	for _, f := range p.db.Mend() {
+		p.list = append(p.list, Leniency{Line: f.Line, Text: f.Text})
+	}
+	slices.SortStableFunc(p.list, func(a, b Leniency) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	return p.db, slices.Compact(p.list), nil
+}
+
+// parser reads statements; tok is the token it looks at. After a failure tok is
+// the end and bad stays what it is.
 type parser struct {
 	lexer
-	tok  token
-	err  error
+	tok     token
+	bad     *Leniency // why the statement, or if not lenient the file, cannot be read
+	lenient bool
+	list    []Leniency
+	known   int // statements that are of the format
+
 	db   *sigmap.Database
 	skip bool // the signals that follow belong to no frame
+	refs
+	attributes
+}
+
+func newParser(file string, data []byte) *parser {
+	return &parser{
+		lexer:      lexer{src: decode(data), line: 1},
+		db:         &sigmap.Database{File: file},
+		refs:       newRefs(),
+		attributes: newAttributes(),
+	}
 }
 
 // keyword tells whether s begins a statement.
@@ -58,232 +101,110 @@ func keyword(s string) bool {
 }
 
 // file reads all statements.
-func (p *parser) file() error {
+func (p *parser) file() {
 	p.advance()
-	for p.tok.kind != end {
-		word := p.tok
-		if word.kind != name || !keyword(word.text) {
-			p.fail(word, "a keyword such as BO_ or SG_")
-			break
-		}
-		p.advance()
-		switch word.text {
-		case "VERSION":
-			p.take(text, "the version between quotes")
-		case "NS_":
-			p.symbols()
-		case "BO_":
-			p.message(word)
-		case "SG_":
-			p.signal(word)
-		case "SIG_VALTYPE_":
-			p.valueType()
-		default:
+	start := token{line: 1} // of the statement
+	for p.tok.kind != end || p.bad != nil {
+		if p.bad == nil {
+			start = p.tok
 			p.statement()
 		}
-	}
-	return p.err
-}
-
-// symbols skips the list of keywords that may be used: one on a line, while a
-// statement goes on after its keyword.
-func (p *parser) symbols() {
-	p.expect(":")
-	for p.tok.kind == name {
-		ahead := p.lexer
-		if t, ok := ahead.next(); ok && t.kind != end && !t.first {
+		if p.bad == nil {
+			continue
+		}
+		if !p.lenient {
 			return
 		}
-		p.advance()
+		p.bad.Text += "; " + leftOut
+		p.list = append(p.list, *p.bad)
+		p.bad = nil
+		start = p.resync(start)
 	}
+	p.selectors()
+	p.apply()
 }
 
-// message reads BO_ id name: length transmitter.
-func (p *parser) message(word token) {
-	id := p.integer("the identifier", 32)
-	m := sigmap.Message{Line: word.line, ID: uint32(id)} // bit 31 is can.EFF
-	m.Name = p.take(name, "the message's name").text
-	p.expect(":")
-	m.Len = int(p.integer("the message's length in bytes", 31))
-	p.restOfLine()
-	if p.skip = m.Name == independent; !p.skip && p.err == nil {
-		p.db.Messages = append(p.db.Messages, m)
-	}
-}
+const leftOut = "left out"
 
-// signal reads SG_ name mux: start|length@order sign (factor,offset) [min|max]
-// unit receivers.
-func (p *parser) signal(word token) {
-	if p.skip {
-		p.restOfLine()
-		return
-	}
-	if len(p.db.Messages) == 0 {
-		p.fail(word, "a message (BO_) before the first signal")
-		return
-	}
-	s := sigmap.Signal{Line: word.line}
-	s.Name = p.take(name, "the signal's name").text
-	if p.tok.kind == name {
-		s.Mux = p.mux()
-	}
-	p.expect(":")
-	s.Start = int(p.integer("the start bit", 31))
-	p.expect("|")
-	s.Len = int(p.integer("the length in bits", 31))
-	p.expect("@")
-	s.BigEndian = p.choice("1", "0", "1 (Intel) or 0 (Motorola)")
-	s.Signed = p.choice("+", "-", "+ (unsigned) or - (signed)")
-	p.expect("(")
-	s.Factor = p.decimal("the factor")
-	p.expect(",")
-	s.Offset = p.decimal("the offset")
-	p.expect(")")
-	p.expect("[")
-	s.Min = p.decimal("the minimum")
-	p.expect("|")
-	s.Max = p.decimal("the maximum")
-	p.expect("]")
-	s.Unit = strings.TrimSpace(p.take(text, "the unit between quotes").text)
-	p.restOfLine()
-	if p.err == nil {
-		m := &p.db.Messages[len(p.db.Messages)-1]
-		m.Signals = append(m.Signals, s)
-	}
-}
-
-// mux reads a multiplexor mark: M, m0, m0M.
-func (p *parser) mux() string {
-	t := p.tok
-	value, _ := strings.CutPrefix(strings.TrimSuffix(t.text, "M"), "m")
-	if t.text != "M" && (t.text[0] != 'm' || value == "" || digits(value) != len(value)) {
-		p.fail(t, "a colon, or the multiplexor's M, m0, m0M")
-		return ""
-	}
-	p.advance()
-	return t.text
-}
-
-// valueType reads SIG_VALTYPE_ id signal : type; with 1 and 2 for floats.
-func (p *parser) valueType() {
-	at := p.tok
-	id := uint32(p.integer("the identifier", 32))
-	sig := p.take(name, "the signal's name").text
-	if p.tok.text == ":" {
-		p.advance()
-	}
-	float := p.integer("0, 1 (float) or 2 (double)", 2) != 0
-	p.expect(";")
-	if p.err != nil || id == independentID {
-		return
-	}
-	for i := range p.db.Messages {
-		m := &p.db.Messages[i]
-		for j := range m.Signals {
-			if s := &m.Signals[j]; m.ID == id && s.Name == sig {
-				s.Float = float
-				return
-			}
-		}
-	}
-	p.fail(at, fmt.Sprintf("the identifier of a message with a signal %q", sig))
-}
-
-// statement skips to the end of a statement: its semicolon, or the next keyword
-// at the start of a line.
+// statement reads a statement.
 func (p *parser) statement() {
-	for p.tok.kind != end {
-		t := p.tok
-		if t.first && t.kind == name && keyword(t.text) {
-			return
-		}
-		p.advance()
-		if t.kind == mark && t.text == ";" {
-			return
-		}
-	}
-}
-
-// restOfLine skips the names a line ends with.
-func (p *parser) restOfLine() {
-	for p.tok.kind != end && !p.tok.first {
-		p.advance()
-	}
-}
-
-// advance looks at the next token.
-func (p *parser) advance() {
-	if p.err != nil {
+	word := p.tok
+	if p.comment() {
 		return
 	}
-	t, ok := p.next()
-	p.tok = t
-	if !ok {
-		p.fail(t, "the closing quote of this text")
-	}
-}
-
-// fail notes the error that found stands where want should be.
-func (p *parser) fail(found token, want string) {
-	if p.err != nil {
+	if word.kind != name || !keyword(word.text) {
+		p.fail(word, "a keyword such as BO_ or SG_")
 		return
 	}
-	p.err = fmt.Errorf("%s:%d:%d: dbc: %s where %s should be",
-		p.db.File, found.line, p.column(found.at), found.spell(), want)
-	p.tok = token{}
-}
-
-// take returns the token if it is of kind k, and advances.
-func (p *parser) take(k kind, want string) token {
-	t := p.tok
-	if t.kind != k {
-		p.fail(t, want)
-		return token{}
-	}
+	p.known++
 	p.advance()
-	return t
-}
-
-// expect takes the mark s.
-func (p *parser) expect(s string) {
-	if p.tok.kind != mark || p.tok.text != s {
-		p.fail(p.tok, strconv.Quote(s))
-		return
+	switch word.text {
+	case "VERSION":
+		p.take(text, "the version between quotes")
+	case "NS_":
+		p.symbols()
+	case "BO_":
+		p.message(word)
+	case "SG_":
+		p.signal(word)
+	case "BO_TX_BU_":
+		p.senders()
+	case "CM_":
+		p.note()
+	case "VAL_":
+		p.values()
+	case "VAL_TABLE_":
+		p.identifier("the table's name")
+		p.table()
+		p.semicolon()
+	case "SIG_VALTYPE_":
+		p.valueType()
+	case "SG_MUL_VAL_":
+		p.selected()
+	case "BA_DEF_":
+		p.define()
+	case "BA_DEF_DEF_":
+		p.preset()
+	case "BA_":
+		p.set()
+	default:
+		p.rest()
 	}
-	p.advance()
 }
 
-// choice takes no or yes and tells which.
-func (p *parser) choice(no, yes, want string) bool {
+// comment takes a line that begins with //, which the format has not.
+func (p *parser) comment() bool {
 	t := p.tok
-	if t.text != no && t.text != yes || t.kind == text {
-		p.fail(t, want)
+	if t.text != "/" || t.kind != mark || !strings.HasPrefix(p.src[t.at:], "//") {
 		return false
 	}
+	rest, _, _ := strings.Cut(p.src[t.at:], "\n") // a quote in it means nothing
+	p.pos = t.at + len(rest)
+	p.forgive(t, "the format has no comments with //", "skipped")
 	p.advance()
-	return t.text == yes
+	return true
 }
 
-// integer takes a whole number of so many bits, not negative.
-func (p *parser) integer(want string, bits int) uint64 {
-	t := p.tok
-	v, err := strconv.ParseUint(t.text, 10, bits)
-	if t.kind != number || err != nil {
-		p.fail(t, want)
-		return 0
+// resync goes to the first line after that of start that begins a statement, and
+// returns its begin.
+func (p *parser) resync(start token) token {
+	at := start.at
+	p.line, p.last = start.line, 0
+	for {
+		rest, _, more := strings.Cut(p.src[at:], "\n")
+		at += len(rest)
+		if !more {
+			break
+		}
+		at++
+		p.line++
+		word := strings.TrimLeft(p.src[at:min(at+80, len(p.src))], " \t\r")
+		if keyword(word[:nameLen(word)]) || strings.HasPrefix(word, "//") {
+			break
+		}
 	}
+	p.pos = at
+	begin := token{at: at, line: p.line}
 	p.advance()
-	return v
-}
-
-// decimal takes a finite number.
-func (p *parser) decimal(want string) float64 {
-	t := p.tok
-	v, err := strconv.ParseFloat(t.text, 64)
-	if t.kind != number || err != nil {
-		p.fail(t, want)
-		return 0
-	}
-	p.advance()
-	return v
+	return begin
 }

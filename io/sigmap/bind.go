@@ -162,6 +162,12 @@ func (b *binder) send(l Link, outputs []model.Port) error {
 	if what, ok := b.used[sig]; ok {
 		return fmt.Errorf("the signal carries %s already", what)
 	}
+	for i := range msg.Signals {
+		other := &msg.Signals[i]
+		if what, ok := b.used[other]; ok && sig.overlaps(other) {
+			return fmt.Errorf("the signal (%s) overlaps %q (%s), which carries %s", b.where(sig), other.Name, b.where(other), what)
+		}
+	}
 	b.used[sig] = "port " + l.Port
 	f, err := b.field(sig, index, &outputs[index])
 	if err != nil {
@@ -230,8 +236,8 @@ func (b *binder) signal(msg *Message, name string) (*Signal, error) {
 		switch {
 		case s.Name != name:
 			names = append(names, s.Name)
-		case s.Mux != "":
-			return nil, fmt.Errorf("multiplexed signals (%q, %s) cannot be bound", s.Mux, b.where(s))
+		case s.Multiplexor || s.Under != "":
+			return nil, fmt.Errorf("multiplexed signals (%s) cannot be bound", b.where(s))
 		case s.Float:
 			return nil, fmt.Errorf("floating-point signals (%s) cannot be bound", b.where(s))
 		default:

@@ -51,8 +51,12 @@ var wrongSpecs = []struct {
 		[]string{"signal Speeds.w1, port c1", "is sent too"}},
 	{"no cycle", func(_ *Database, s *Spec, _, _ []model.Port) { s.Sendings = s.Sendings[:1] },
 		[]string{"signal Torque.engine, port tau1", "no cycle"}},
-	{"multiplexed", func(db *Database, _ *Spec, _, _ []model.Port) { db.Messages[0].Signals[0].Mux = "m0" },
-		[]string{"signal Pressure.p1, port c1", `"m0", gearbox.dbc:`, "multiplexed"}},
+	{"multiplexed", func(db *Database, _ *Spec, _, _ []model.Port) { db.Messages[0].Signals[0].Multiplexor = true },
+		[]string{"signal Pressure.p1, port c1", `multiplexed signals (gearbox.dbc:`}},
+	{"two on the same bits", func(db *Database, _ *Spec, _, _ []model.Port) {
+		s := db.Messages[2].Signals
+		s[1].Start, s[1].Shares = s[0].Start, true
+	}, []string{"signal Speeds.w2, port w2", `overlaps "w1" (gearbox.dbc:`, "which carries port w1"}},
 	{"float", func(db *Database, _ *Spec, _, _ []model.Port) {
 		db.Messages[1].Signals[0] = Signal{Name: "gear", Len: 64, Float: true, Factor: 1, Line: 21}
 		db.Messages[1].Len = 8
@@ -135,7 +139,6 @@ func TestCheckNamesWhatCannotBe(t *testing.T) {
 		{"beyond any message", []Message{message(other(func(s *Signal) { s.Start = 1 << 30 })...)}, "does not fit"},
 		{"overlap", []Message{message(other(func(s *Signal) { s.Start = 7 })...)}, `x.dbc:3: sigmap: message "M": signal "b": 7|8 overlaps signal "a"`},
 		{"overlap of byte orders", []Message{message(other(func(s *Signal) { s.Start, s.Len, s.BigEndian = 0, 2, true })...)}, `0|2 overlaps signal "a"`},
-		{"overlap with a multiplexed one", []Message{message(other(func(s *Signal) { s.Start, s.Mux = 7, "m1" })...)}, `7|8 overlaps signal "a"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := (&Database{File: "x.dbc", Messages: c.messages}).Check()
@@ -143,27 +146,6 @@ func TestCheckNamesWhatCannotBe(t *testing.T) {
 				t.Errorf("Check gives %v, want %q", err, c.want)
 			}
 		})
-	}
-}
-
-func TestMultiplexedSignalsShareBitsOnlyBetweenValues(t *testing.T) {
-	at := func(name, mux string, start int) Signal {
-		return Signal{Name: name, Mux: mux, Start: start, Len: 8, Factor: 1}
-	}
-	for _, c := range []struct {
-		name    string
-		signals []Signal
-		want    string
-	}{
-		{"two values", []Signal{at("s", "M", 0), at("a", "m0", 8), at("b", "m1", 8), at("c", "m1", 16)}, ""},
-		{"same value", []Signal{at("s", "M", 0), at("a", "m0", 8), at("b", "m1", 8), at("c", "m1", 12)}, `signal "c": 12|8 overlaps signal "b"`},
-		{"the multiplexor", []Signal{at("a", "m0", 0), at("s", "M", 4)}, `signal "s": 4|8 overlaps signal "a"`},
-		{"plain after multiplexed", []Signal{at("a", "m0", 8), at("b", "", 8)}, `signal "b": 8|8 overlaps signal "a"`},
-	} {
-		err := (&Database{Messages: []Message{{Name: "M", Len: 8, Signals: c.signals}}}).Check()
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: Check gives %v, want %q", c.name, err, c.want)
-		}
 	}
 }
 

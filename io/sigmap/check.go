@@ -9,7 +9,8 @@ import (
 
 // Check returns the first thing in db that cannot be: a name or identifier
 // given twice, an identifier or a length CAN does not have, a signal that is
-// empty, beyond its message or over another one, a factor of zero.
+// empty, beyond its message, over another one of the same frames (unless it
+// Shares) or under a multiplexor that is none, a factor of zero.
 func (db *Database) Check() error {
 	names, ids := map[string]int{}, map[uint32]string{}
 	for i := range db.Messages {
@@ -20,9 +21,9 @@ func (db *Database) Check() error {
 		switch {
 		case err != nil:
 		case twice:
-			err = fmt.Errorf("the name is taken by line %d", line)
+			err = errTaken(line)
 		case taken:
-			err = fmt.Errorf("identifier 0x%X is taken by message %q", m.ID&can.MaskEFF, other)
+			err = errTakenID(m.ID, other)
 		}
 		if err != nil {
 			return fmt.Errorf("%ssigmap: message %q: %w", db.at(m.Line), m.Name, err)
@@ -35,60 +36,76 @@ func (db *Database) Check() error {
 	return nil
 }
 
+func errTaken(line int) error { return fmt.Errorf("the name is taken by line %d", line) }
+
+func errTakenID(id uint32, by string) error {
+	return fmt.Errorf("identifier 0x%X is taken by message %q", id&can.MaskEFF, by)
+}
+
 // check is Check for the message without its signals.
 func (m *Message) check() error {
 	switch id := m.ID &^ can.EFF; {
-	case m.ID&can.EFF == 0 && id > can.MaskSFF:
+	case m.unmarked():
 		return fmt.Errorf("identifier 0x%X has more than 11 bits and no mark of an extended one (bit 31)", id)
 	case id > can.MaskEFF:
 		return fmt.Errorf("identifier 0x%X has more than 29 bits", id)
+	case m.J1939 && m.Len > 8:
+		return fmt.Errorf("J1939 sends %d bytes in several frames", m.Len)
+	case m.Len != frameLen(m.Len):
+		return fmt.Errorf("no CAN frame has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", m.Len)
 	}
-	switch m.Len {
-	case 0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64:
-		return nil
+	return nil
+}
+
+// unmarked tells whether ID must be an extended one and does not say so.
+func (m *Message) unmarked() bool { return can.MaskSFF < m.ID && m.ID <= can.MaskEFF }
+
+// frameLen is the least length of a frame that holds n bytes, -1 if none does.
+func frameLen(n int) int {
+	if 0 <= n && n <= 8 {
+		return n
 	}
-	return fmt.Errorf("no CAN frame has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", m.Len)
+	for _, l := range []int{12, 16, 20, 24, 32, 48, 64} {
+		if 0 <= n && n <= l {
+			return l
+		}
+	}
+	return -1
 }
 
 // checkSignals is Check for the signals of m; at is the one with the error.
 func (m *Message) checkSignals() (at *Signal, err error) {
 	lines := map[string]int{}
-	var plain, muxed Bits        // taken by the plain signals, and by all others
-	groups := map[string]*Bits{} // taken by the signals of one multiplexor value
 	for i := range m.Signals {
 		s := &m.Signals[i]
 		if line, twice := lines[s.Name]; twice {
-			return s, fmt.Errorf("the name is taken by line %d", line)
+			return s, errTaken(line)
 		}
 		lines[s.Name] = s.Line
-		if err := s.check(); err != nil {
+		if err := s.check(m.Len); err != nil {
 			return s, err
 		}
-		bits, ok := s.Bits()
-		if !ok || bits.Bytes() > m.Len {
-			return s, fmt.Errorf("%d|%d does not fit the message's %d bytes", s.Start, s.Len, m.Len)
+	}
+	f := newFinder(m)
+	for i := range m.Signals {
+		s := &m.Signals[i]
+		if err := f.checkMux(s); err != nil {
+			return s, err
 		}
-		own, taken := &plain, plain
-		if s.plain() {
-			taken.join(&muxed)
-		} else {
-			if own = groups[s.Mux]; own == nil {
-				own = &Bits{}
-				groups[s.Mux] = own
-			}
-			taken.join(own)
-			muxed.join(&bits)
+		f.enter(s)
+		if by := f.collision(i); by != nil && !s.Shares {
+			return s, errOverlap(s, by)
 		}
-		if bits.overlaps(&taken) {
-			return s, fmt.Errorf("%d|%d overlaps signal %q", s.Start, s.Len, m.under(i, &bits))
-		}
-		own.join(&bits)
 	}
 	return nil, nil
 }
 
-// check is Check for what s is by itself.
-func (s *Signal) check() error {
+func errOverlap(s, by *Signal) error {
+	return fmt.Errorf("%d|%d overlaps signal %q", s.Start, s.Len, by.Name)
+}
+
+// check is Check for what s is by itself, in a message of so many bytes.
+func (s *Signal) check(bytes int) error {
 	for _, v := range []float64{s.Factor, s.Offset, s.Min, s.Max} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("(%g,%g) [%g|%g] is not finite", s.Factor, s.Offset, s.Min, s.Max)
@@ -99,25 +116,13 @@ func (s *Signal) check() error {
 		return fmt.Errorf("length %d is not 1 to 64 bits", s.Len)
 	case s.Factor == 0:
 		return fmt.Errorf("the factor is 0")
-	case s.Float && s.Len != 32 && s.Len != 64:
+	case s.oddFloat():
 		return fmt.Errorf("a float of %d bits, not 32 or 64", s.Len)
+	}
+	if bits, ok := s.Bits(); !ok || bits.Bytes() > bytes {
+		return fmt.Errorf("%d|%d does not fit the message's %d bytes", s.Start, s.Len, bytes)
 	}
 	return nil
 }
 
-// under names the first signal before i that shares bits with it and can be in
-// the same frame.
-func (m *Message) under(i int, bits *Bits) string {
-	at := &m.Signals[i]
-	for j := range m.Signals[:i] {
-		s := &m.Signals[j]
-		together := s.plain() || at.plain() || s.Mux == at.Mux
-		if b, _ := s.Bits(); together && b.overlaps(bits) {
-			return s.Name
-		}
-	}
-	return ""
-}
-
-// plain tells whether s is in every frame of its message.
-func (s *Signal) plain() bool { return s.Mux == "" || s.Mux == "M" }
+func (s *Signal) oddFloat() bool { return s.Float && s.Len != 32 && s.Len != 64 }

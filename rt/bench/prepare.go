@@ -169,7 +169,7 @@ func (b *Bench) bind(bus *Bus, t *kernel.Tables) (*sigmap.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := dbc.Parse(file, data)
+	db, _, err := dbc.ParseLenient(file, data) // check says where it is lenient
 	if err != nil {
 		return nil, err
 	}
