@@ -179,7 +179,9 @@ func (w *Writer) lose(n *uint64, tick int64, why error) {
 	if w.lost.sum() == 0 {
 		w.lost.tick = tick
 	}
-	w.lost.why = why
+	if w.lost.why = errors.Unwrap(why); w.lost.why == nil {
+		w.lost.why = why
+	}
 	*n++
 }
 
