@@ -152,7 +152,7 @@ const pageSize = int(unsafe.Sizeof(Page{}))
 // CreatePage returns a new page and the memfd that holds it, for a child to
 // inherit. Both live until the process ends.
 func CreatePage() (*os.File, *Page, error) {
-	fd, err := unix.MemfdCreate("lockstep-page", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("lockstep-page", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, nil, fmt.Errorf("rt: page: %w", os.NewSyscallError("memfd_create", err))
 	}
@@ -160,6 +160,11 @@ func CreatePage() (*os.File, *Page, error) {
 	if err := f.Truncate(int64(pageSize)); err != nil {
 		f.Close()
 		return nil, nil, fmt.Errorf("rt: page of %d bytes: %w", pageSize, err)
+	}
+	// A page that somebody cuts short is SIGBUS in both processes.
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW); err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("rt: page: %w", os.NewSyscallError("fcntl(F_ADD_SEALS)", err))
 	}
 	p, err := mapPage(f)
 	if err != nil {

@@ -25,6 +25,9 @@ func TestTwoMappingsOfAPageAreOne(t *testing.T) {
 	if a == b {
 		t.Fatal("the second mapping is the first")
 	}
+	if err := f.Truncate(0); err == nil {
+		t.Fatal("the page can be cut short while it is mapped")
+	}
 	a.Missed.Add(3)
 	a.Late.Record(1000)
 	a.publish(7, []float64{1, math.Inf(1), math.Copysign(0, -1)})
