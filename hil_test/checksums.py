@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+"""checksums.py computes checksums with python3-crccheck, which knows nothing of
+lockstep. It reads one JSON object per line and prints one number for each:
+
+    {"crc": "Crc8Rohc", "data": HEX}
+    {"profile": "e2e-1b", "ids": [291], "counter": 3, "offset": 0, "data": HEX}
+
+The second is a frame whose checksum begins at a byte offset, whatever is there.
+With the argument "catalogue" it lists the CRCs of 8 and 16 bits instead.
+"""
+
+import json
+import sys
+
+from crccheck import crc
+
+
+class Profile1(crc.Crc8Base):
+    """As AUTOSAR uses SAE J1850: its library's XOR at both ends cancels itself."""
+
+    _width, _poly, _initvalue, _xor_output = 8, 0x1D, 0, 0
+
+
+def catalogue():
+    for kind in crc.ALLCRCCLASSES:
+        if kind._width in (8, 16) and kind._reflect_input == kind._reflect_output:
+            yield {
+                "name": kind.__name__,
+                "width": kind._width,
+                "poly": kind._poly,
+                "init": kind._initvalue,
+                "xor": kind._xor_output,
+                "reflect": bool(kind._reflect_input),
+            }
+
+
+def protected(frame):
+    data, at, profile = bytes.fromhex(frame["data"]), frame["offset"], frame["profile"]
+    ids, counter = frame["ids"], frame["counter"]
+    size = 2 if profile == "e2e-5" else 1
+    data = data[:at] + data[at + size :]
+    low, high = ids[0] & 255, ids[0] >> 8
+    if profile == "e2e-5":
+        return crc.Crc16Ibm3740.calc(data + bytes((low, high)))
+    if profile in ("e2e-2", "e2e-22"):
+        return crc.Crc8Autosar.calc(data + bytes((ids[counter],)))
+    head = {
+        "e2e-1a": (low, high),
+        "e2e-11a": (low, high),
+        "e2e-1b": (high,) if counter % 2 else (low,),
+        "e2e-1low": (low,),
+        "e2e-1c": (low, 0),
+        "e2e-11c": (low, 0),
+    }[profile]
+    return Profile1.calc(bytes(head) + data)
+
+
+def main():
+    if sys.argv[1:] == ["catalogue"]:
+        json.dump(list(catalogue()), sys.stdout)
+        return
+    for line in sys.stdin:
+        frame = json.loads(line)
+        if "crc" in frame:
+            print(getattr(crc, frame["crc"]).calc(bytes.fromhex(frame["data"])))
+        else:
+            print(protected(frame))
+
+
+main()

@@ -1,0 +1,134 @@
+package sigmap
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// Split is a number of up to 16 bits in one piece or in two, the lower bits in the
+// first.
+type Split struct {
+	Part [2]Piece
+	N    uint8 // pieces, 0 to 2
+}
+
+// Piece is a Field that lies within its eight bytes, without a port.
+type Piece struct {
+	At    uint8 // first of eight bytes, 0 to 56
+	Shift uint8 // bits of the eight bytes below the piece
+	Len   uint8 // bits, 1 to 16
+	Big   bool  // the eight bytes are big endian
+}
+
+// load returns the number. Inlined it would enlarge the frames of its callers, and
+// the chain of the tick with them; so would store.
+//
+//go:nosplit
+//go:noinline
+func (s *Split) load(data *[64]byte) (v uint32) {
+	for i := s.N; i > 0; i-- {
+		f := &s.Part[(i-1)&1]
+		word := binary.LittleEndian.Uint64(data[f.At:])
+		if f.Big {
+			word = bits.ReverseBytes64(word)
+		}
+		v = v<<f.Len | uint32(word>>f.Shift)&(1<<f.Len-1)
+	}
+	return v
+}
+
+// store sets the lowest bits of v, whatever was there.
+//
+//go:nosplit
+//go:noinline
+func (s *Split) store(data *[64]byte, v uint32) {
+	for i := range s.N {
+		f := &s.Part[i&1]
+		word := binary.LittleEndian.Uint64(data[f.At:])
+		if f.Big {
+			word = bits.ReverseBytes64(word)
+		}
+		word ^= (word>>f.Shift ^ uint64(v)) & (1<<f.Len - 1) << f.Shift
+		if f.Big {
+			word = bits.ReverseBytes64(word)
+		}
+		binary.LittleEndian.PutUint64(data[f.At:], word)
+		v >>= f.Len
+	}
+}
+
+// mask has as many bits set as the number has.
+//
+//go:nosplit
+func (s *Split) mask() uint32 { return uint32(1<<(s.Part[0].Len+s.Part[1].Len) - 1) }
+
+// position finds what a place means and the bits it takes: the name of a signal of
+// m, or a position as in a DBC, "start|length", which is Intel unless "@0" follows.
+func (m *Message) position(place string) (s *Signal, at Bits, err error) {
+	if s, err = m.field(place); err != nil {
+		return nil, at, err
+	}
+	at, ok := s.Bits()
+	if !ok || at.Bytes() > m.Len {
+		return nil, at, fmt.Errorf("%s (%d|%d) does not fit the message's %d bytes", place, s.Start, s.Len, m.Len)
+	}
+	return s, at, nil
+}
+
+// field is position without the bits.
+func (m *Message) field(place string) (*Signal, error) {
+	if at, length, ok := strings.Cut(place, "|"); ok {
+		length, order, given := strings.Cut(length, "@")
+		start, err1 := strconv.Atoi(at)
+		size, err2 := strconv.Atoi(length)
+		if err := errors.Join(err1, err2); err != nil || given && order != "0" && order != "1" {
+			return nil, fmt.Errorf("%q is no position: want start|length, start|length@1 (Intel) or start|length@0 (Motorola)", place)
+		}
+		return &Signal{Name: place, Start: start, Len: size, BigEndian: order == "0"}, nil
+	}
+	var names []string
+	for i := range m.Signals {
+		s := &m.Signals[i]
+		if s.Name == place {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	return nil, fmt.Errorf("the message has no signal %q; %s", place, nearest(place, names))
+}
+
+// split compiles a number that is in one or two places of m and returns the bits it
+// takes.
+func (m *Message) split(places []string) (s Split, taken Bits, err error) {
+	if len(places) > len(s.Part) {
+		return s, taken, fmt.Errorf("%d places: a number is in one or two, its lower bits in the first", len(places))
+	}
+	total := 0
+	for i, place := range places {
+		sig, at, err := m.position(place)
+		switch {
+		case err != nil:
+			return s, taken, err
+		case sig.Float:
+			return s, taken, fmt.Errorf("signal %s is a floating-point number", place)
+		case sig.Under != "":
+			return s, taken, fmt.Errorf("signal %s is not in every frame: it is multiplexed by %s", place, sig.Under)
+		case at.overlaps(&taken):
+			return s, taken, fmt.Errorf("%s and %s share bits", places[0], place)
+		}
+		total += sig.Len
+		taken.join(&at)
+		var f Field
+		f.place(sig)
+		s.Part[i] = Piece{f.At, f.Shift, f.Len, f.Big}
+		s.N++
+	}
+	if total > 16 {
+		return s, taken, fmt.Errorf("%s: %d bits; 1 to 16 are possible", strings.Join(places, " and "), total)
+	}
+	return s, taken, nil
+}
