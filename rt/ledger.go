@@ -142,7 +142,8 @@ func (t *times) mark(p Phase) {
 
 // account measures the tick, at n grid points from first on, and enters it into
 // the ledger if it was late: the frames were out more than the budget after the
-// first point was due, or points were lost.
+// first point was due, or points were lost. What was late because the tick before
+// had not ended in time is that one's; the rest of the lateness is the wake-up's.
 //
 //go:nosplit
 func (l *Loop) account(woke, first, n int64) {
@@ -153,24 +154,24 @@ func (l *Loop) account(woke, first, n int64) {
 	if t.real {
 		t.usage.Read()
 	}
-	if n > 1 || t.real && e.LateNs+ended-t.began > int64(l.cfg.Budget) {
-		l.enter(woke, first, n)
-	}
-	t.ended = ended + woke - t.began // on the clock of the grid
-	t.before = t.usage
-}
-
-// enter enters the tick into the ledger. What was late because the tick before
-// had not ended in time is that one's; the rest of the lateness is the wake-up's.
-//
-//go:nosplit
-func (l *Loop) enter(woke, first, n int64) {
-	t, e := &l.times, &l.times.late
 	e.Tick, e.Lost, e.At = first, n-1, woke
 	if t.ended != 0 {
 		e.Spent[Before] = min(max(0, t.ended-(woke-e.LateNs)), e.LateNs)
 	}
 	e.Spent[WakeUp] = e.LateNs - e.Spent[Before]
+	l.page.ring.timing(e)
+	if n > 1 || t.real && e.LateNs+ended-t.began > int64(l.cfg.Budget) {
+		l.enter()
+	}
+	t.ended = ended + woke - t.began // on the clock of the grid
+	t.before = t.usage
+}
+
+// enter enters the tick into the ledger.
+//
+//go:nosplit
+func (l *Loop) enter() {
+	t, e := &l.times, &l.times.late
 	e.Minor, e.Major = t.usage.Minor-t.before.Minor, t.usage.Major-t.before.Major
 	e.Yields, e.Thrown = t.usage.Voluntary-t.before.Voluntary, t.usage.Involuntary-t.before.Involuntary
 	l.page.ledger.add(e)

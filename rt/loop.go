@@ -50,7 +50,10 @@ type Loop struct {
 	base    []can.Stats // per bus, counts at the first tick
 	down    uint64      // can.Stats.Down of all buses at the last tick
 	frames  [MaxRecv]can.Frame
+	stamps  [MaxRecv]can.Stamp
 	frame   can.Frame
+	note    note     // of the ring, a frame's
+	answers exchange // frames received and not answered yet
 	watch   supervision
 	times   times
 	start   usage
@@ -225,9 +228,9 @@ func (l *Loop) forgo(n int64) {
 //go:nosplit
 func (l *Loop) receive() {
 	for b, bus := range l.buses {
-		n := bus.Recv(l.frames[:])
+		n := bus.RecvAt(l.frames[:], l.stamps[:])
 		for i := range l.frames[:n] {
-			l.decode(b, &l.frames[i])
+			l.decode(b, i)
 		}
 		l.page.RxFrames.Add(uint64(n))
 		if n == MaxRecv {
@@ -237,10 +240,15 @@ func (l *Loop) receive() {
 }
 
 //go:nosplit
-func (l *Loop) decode(b int, f *can.Frame) {
+func (l *Loop) decode(b, at int) {
+	f := &l.frames[at]
 	i, result := l.maps[b].Decode(l.U, f)
+	l.note.set(l.k+l.owed+1, b, i)
+	l.note.fate, l.note.safe, l.note.stamp = Received, false, l.stamps[at]
+	l.page.ring.frame(&l.note, f)
 	switch result {
 	case sigmap.OK:
+		l.answers.add(l.stamps[at].Soft)
 		l.page.LastRx[l.firstRx[b]+i].Store(uint64(l.k + 1))
 	case sigmap.Range: // the unit is there, and its other signals hold
 		l.page.LastRx[l.firstRx[b]+i].Store(uint64(l.k + 1))
@@ -258,6 +266,7 @@ func (l *Loop) decode(b int, f *can.Frame) {
 func (l *Loop) step() {
 	l.k++
 	l.plant.Step(l.Y, l.U)
+	l.page.ring.step(l.k, l.U, l.Y)
 	w := &l.cfg.Watch
 	if w.Lag >= 0 && l.Y[w.Lag] > l.page.LagMax() {
 		l.page.LagBits.Store(math.Float64bits(l.Y[w.Lag]))
@@ -288,24 +297,36 @@ func (l *Loop) send(k int64, served bool) {
 	for b, m := range l.maps {
 		first := l.firstTx[b]
 		for i := range m.Tx {
-			switch {
-			case !m.Tx[i].Due(k) && !urgent:
+			if !m.Tx[i].Due(k) && !urgent {
 				continue
+			}
+			l.note.set(k, b, i)
+			l.note.fate, l.note.safe = Dropped, l.safe || l.reason == NonFinite
+			switch {
 			case !served:
+				l.note.fate = Unsent
 				l.page.TxLost.Store(l.page.TxLost.Load() + 1)
 				l.times.late.Unsent.add(first + i)
+				l.frame.ID, l.frame.Len = m.Tx[i].ID, 0
+				l.page.ring.frame(&l.note, &l.frame)
 				continue
 			case !m.Encode(&l.frame, i, y):
+				l.note.fate = Refused
 				l.page.TxRefused.Store(l.page.TxRefused.Load() + 1)
 			case l.buses[b].Send(&l.frame):
+				l.note.fate = Sent
 				l.page.TxFrames.Store(l.page.TxFrames.Load() + 1)
 				l.times.late.Sent.add(first + i)
 			}
 			l.page.TxCount[first+i].Store(m.Tx[i].Count)
+			l.page.ring.frame(&l.note, &l.frame)
 		}
 	}
 	if urgent {
 		l.urgent = false
+	}
+	if served {
+		l.answers.answer(&l.page.Response)
 	}
 }
 

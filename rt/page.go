@@ -14,7 +14,7 @@ import (
 
 const (
 	pageMagic   = 0x6c6f636b73746570 // "lockstep"
-	pageVersion = 4                  // of the layout of Page; a change of a field changes it
+	pageVersion = 5                  // of the layout of Page; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant the page shows: a plant of 20
 	// clutches has 60 for them and some tens of its own.
@@ -139,7 +139,10 @@ type Page struct {
 	Late sched.Histogram // of each grid point passed: from its due time to the wake-up, ns; one entry per tick, missed ones included
 	Work sched.Histogram // from the wake-up to the return of the last send, ns
 
+	Response sched.Histogram // from the arrival of a frame that was decoded, by the kernel's stamp, until the frames of its tick were out, ns
+
 	ledger ledger // see ReadLate
+	ring   ring   // see Next
 
 	seq   atomic.Uint64 // odd while the outputs are being written
 	yTick uint64

@@ -34,6 +34,15 @@ type Ticker interface {
 	Grid() Grid
 }
 
+// Realtime returns the instant on CLOCK_REALTIME, ns since 1970, as Now does.
+//
+//go:nosplit
+func Realtime() int64 {
+	var ts unix.Timespec
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_REALTIME, uintptr(unsafe.Pointer(&ts)), 0) // cannot fail for this clock
+	return int64(ts.Sec)*1e9 + int64(ts.Nsec)
+}
+
 // Now returns the instant, ns on CLOCK_MONOTONIC. It asks the kernel by a raw
 // system call: the wrapper of the library would hand this thread's processor of
 // the Go runtime over.
