@@ -50,7 +50,6 @@ type run struct {
 	missing []sched.Missing // what the host refuses
 	restore func()          // undoes what was changed on the host
 	stop    string          // the signal that ended the run; "" none
-	asked   time.Time       // when that signal came
 	overdue string          // why the supervisor ended the run by itself; "" it did not
 	begun   int64           // when the target was started, ns on CLOCK_MONOTONIC
 	head    string          // what the display begins with

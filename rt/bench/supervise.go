@@ -126,9 +126,6 @@ const look = 100 * time.Millisecond
 // and a terminal that is closed say it twice.
 const again = 500 * time.Millisecond
 
-// insists tells whether a signal that comes now is a second wish.
-func (r *run) insists(now time.Time) bool { return r.stop != "" && now.Sub(r.asked) >= again }
-
 // watch follows the run until the target has ended. The first signal, or a target
 // that should have ended, asks it to end, another one, or two seconds of no answer,
 // kill it. It never waits for the terminal.
@@ -141,7 +138,8 @@ func (r *run) watch(signals <-chan os.Signal) {
 	if r.unit != nil {
 		unitDone = r.unit.done
 	}
-	var patience <-chan time.Time
+	var patience, ripe <-chan time.Time
+	insists := false // another signal is a second wish
 	end := func(how uint64) {
 		r.page.Stop.Store(how)
 		patience = time.After(grace + time.Duration((2+r.h.Loop.Safe.Ticks)*r.h.Tables.PeriodNs))
@@ -164,15 +162,20 @@ func (r *run) watch(signals <-chan os.Signal) {
 				}
 			}
 		case s := <-signals:
-			if r.insists(time.Now()) {
+			if insists {
 				r.target.kill()
 				return
 			}
 			if r.stop != "" {
 				continue
 			}
-			r.stop, r.asked = strings.ToLower(s.String()), time.Now()
+			r.stop, ripe = strings.ToLower(s.String()), time.After(again)
 			end(map[bool]uint64{true: rt.StopShutdown, false: rt.StopPlanned}[s == syscall.SIGTERM])
+		case <-ripe:
+			for len(signals) > 0 { // on a busy host the same wish may still lie there
+				<-signals
+			}
+			insists = true
 		case <-patience:
 			r.target.kill()
 			return

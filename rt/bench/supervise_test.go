@@ -6,11 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"lockstep/io/can"
 	"lockstep/rt"
+	"lockstep/sched"
 )
 
 // sleeper is a process that somebody else has started, taken over.
@@ -70,18 +72,54 @@ func TestWatchdogWaitsOutTheSafeValuesAfterAnEnd(t *testing.T) {
 	}
 }
 
-func TestSecondSignalIsAWishOfItsOwnLaterOnly(t *testing.T) {
-	r, now := &run{}, time.Now()
-	if r.insists(now) {
-		t.Error("the first signal is taken for a second one")
+// watched is a run that is watched, of a target that does not listen.
+func watched(t *testing.T, signals chan os.Signal) (r *run, over chan struct{}) {
+	t.Helper()
+	r, _ = demoRun(t)
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
-	r.stop, r.asked = "terminated", now
-	if r.insists(now.Add(again - 1)) {
-		t.Errorf("the same signal within %v kills the target", again)
+	t.Cleanup(func() { null.Close() })
+	r.options.Out, r.begun, r.target = null, sched.Now(), sleeper(t)
+	r.h.Loop.Safe.Ticks = 12_000 // a minute of safe values, so long it would not be killed for its silence
+	if r.notify, err = newNotifier(r.page); err != nil {
+		t.Fatal(err)
 	}
-	if !r.insists(now.Add(again)) {
-		t.Errorf("another signal after %v does not kill the target", again)
+	over = make(chan struct{})
+	go func() { defer close(over); r.watch(signals) }()
+	return r, over
+}
+
+func TestASignalThatIsToldTwiceIsOneWish(t *testing.T) {
+	signals := make(chan os.Signal, 4)
+	signals <- syscall.SIGTERM
+	signals <- syscall.SIGTERM
+	r, over := watched(t, signals)
+	for r.page.Stop.Load() == 0 || len(signals) > 0 {
+		time.Sleep(time.Millisecond)
 	}
+	r.target.signal(syscall.SIGTERM) // it ends by itself
+	if <-over; r.target.shot || r.stop != "terminated" {
+		t.Errorf("stopped by %q, killed: %t; want by terminated, not killed", r.stop, r.target.shot)
+	}
+}
+
+func TestASecondSignalKillsATargetThatDoesNotListen(t *testing.T) {
+	signals := make(chan os.Signal, 4)
+	r, over := watched(t, signals)
+	for range 1000 {
+		select {
+		case signals <- syscall.SIGINT:
+		case <-over:
+			if !r.target.shot || r.page.Stop.Load() != rt.StopPlanned {
+				t.Errorf("killed: %t, asked to stop: %d; want both", r.target.shot, r.page.Stop.Load())
+			}
+			return
+		}
+		time.Sleep(again / 10)
+	}
+	t.Error("1000 signals have not ended it")
 }
 
 // A message is waited for by nobody: it would hold up Ctrl-C and the end of the run.
