@@ -79,7 +79,7 @@ func startBench(t *testing.T, d time.Duration, edits []edit, args ...string) *be
 	t.Helper()
 	dir := t.TempDir()
 	plants := start(t, command(t), "plants", "powershift-bench")
-	if code := plants.wait(10 * time.Second); code != 0 {
+	if code := plants.wait(time.Minute); code != 0 {
 		t.Fatalf("lockstep plants powershift-bench: exit %d\n%s", code, &plants.err)
 	}
 	text := plants.out.String()

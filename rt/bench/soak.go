@@ -118,15 +118,19 @@ func (s *soak) startUnit() error {
 	return fmt.Errorf("soak: control unit %s does not listen to %s within %v", r.bench.Unit.Text, bus, starting)
 }
 
-// preferred calls f on a thread with the highest share of its CPU that the host
-// grants: a real unit does not wait for the load of this host. What f starts
-// inherits it.
+// preferred calls f on a thread with the least real-time priority or, where the host
+// does not grant that, the highest share of its CPU: a real unit does not wait for the
+// load of this host. What f starts inherits it, in all its threads: one of them never
+// waits for another of less priority.
 func preferred(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread()                                      // and never unlocked: the thread ends with its priority
-		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
+		runtime.LockOSThread() // and never unlocked: the thread ends with its priority
+		fifo := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+		if unix.SchedSetAttr(0, &fifo, 0) != nil {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
+		}
 		f()
 	}()
 	<-done
