@@ -133,12 +133,28 @@ func (p *Protection) seal(data *[64]byte) {
 func (p *Protection) value(data *[64]byte) uint32 {
 	p.sum = p.Init
 	p.before(data)
-	for i := range p.Covered {
-		at := p.Order[i&63] & 63
-		p.take(data[at] & p.Mask[at])
-	}
+	p.cover(data)
 	p.after(data)
 	return p.end()
+}
+
+// cover takes the data.
+//
+//go:nosplit
+func (p *Protection) cover(data *[64]byte) {
+	if p.Algorithm != CRC || p.Reflect {
+		for i := range p.Covered {
+			at := p.Order[i&63] & 63
+			p.take(data[at] & p.Mask[at])
+		}
+		return
+	}
+	s, top := p.sum, p.Width-8 // as take does it, twice as fast
+	for i := range p.Covered {
+		at := p.Order[i&63] & 63
+		s = uint32(p.Table[byte(s>>top)^data[at]&p.Mask[at]]) ^ s<<8
+	}
+	p.sum = s
 }
 
 // before takes what comes before the data.
@@ -201,7 +217,7 @@ func (p *Protection) take(b byte) {
 	case p.Algorithm == CRC && p.Reflect:
 		p.sum = uint32(p.Table[byte(p.sum)^b]) ^ p.sum>>8
 	case p.Algorithm == CRC:
-		p.sum = (uint32(p.Table[byte(p.sum>>(p.Width-8))^b]) ^ p.sum<<8) & (1<<p.Width - 1)
+		p.sum = uint32(p.Table[byte(p.sum>>(p.Width-8))^b]) ^ p.sum<<8 // end drops what is above Width
 	case p.Algorithm == XOR:
 		p.sum ^= uint32(b)
 	default:

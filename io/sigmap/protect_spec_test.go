@@ -169,6 +169,22 @@ func TestProtectionSurvivesGobAndDoesNotAllocate(t *testing.T) {
 	}
 }
 
+func TestSealKeepsTheCounter(t *testing.T) {
+	p := counted(t, "e2e-2", ProtectionSpec{})
+	var data [64]byte
+	p.Protect(&data, 8, 0x100)
+	judge := p
+	want, next := data, p.Next
+	data[0], data[5] = 0, 1
+	p.Seal(&data, 8, 0x100)
+	if data[0] == want[0] || data[1] != want[1] || p.Next != next {
+		t.Errorf("% x, next %d; before % x, next %d", data[:8], p.Next, want[:8], next)
+	}
+	if got := judge.Check(&data, 8, 0x100).Frame; got != FrameInitial {
+		t.Errorf("the sealed frame: %v", got)
+	}
+}
+
 func TestEveryProfileIsNamedInTheDescription(t *testing.T) {
 	var names []string
 	for _, f := range profiles() {
