@@ -14,17 +14,34 @@ func TestLabUnitOpensARealBus(t *testing.T) {
 	testInLab(t, "ecu", "Open")
 }
 
+// The scheduler's own tests have all rights there, an isolated CPU and a kernel that
+// is PREEMPT_RT: nothing is skipped.
+func TestLabPreemptRTKernelKeepsWhatTheSchedulerPromises(t *testing.T) {
+	rtLab.require(t)
+	out := rtLab.run(t, "../sched", packageTests(t, "../sched"), "-test.v", "-test.timeout=200s")
+	if names := skipped(out); names != nil {
+		t.Errorf("skipped in the lab, where nothing may be: %v", names)
+	}
+}
+
+// packageTests builds the tests of a package that are to run in a lab.
+func packageTests(t *testing.T, folder string) string {
+	t.Helper()
+	path := filepath.Join(scratch, filepath.Base(folder)+".test")
+	if err := build("test", "-c", "-o", path, "./"+folder); err != nil {
+		t.Fatal(err)
+	}
+	// They count as passed; see results.py.
+	t.Logf("in the lab run the tests of lockstep/%s", filepath.Join("hil_test", folder))
+	return path
+}
+
 // testInLab runs the tests of a package inside the lab, in its own folder. What
 // is skipped there must pass on the same kernel without CAN.
 func testInLab(t *testing.T, folder, tests string) {
 	t.Helper()
 	requireLab(t, "rmmod")
-	path := filepath.Join(scratch, filepath.Base(folder)+".test")
-	if err := build("test", "-c", "-o", path, "./"+folder); err != nil {
-		t.Fatal(err)
-	}
-	// Its tests count as passed; see results.py.
-	t.Logf("in the lab run the tests of lockstep/%s", filepath.Join("hil_test", folder))
+	path := packageTests(t, folder)
 	out := vcanLab.run(t, folder, path, "-test.v", "-test.run="+tests, "-test.timeout=100s")
 	names := skipped(out)
 	if names == nil {
