@@ -65,11 +65,13 @@ func (c *codec) appendTick(b []byte, t *Tick) []byte {
 }
 
 func (c *codec) appendFrame(b []byte, f *Frame) []byte {
-	sent := byte(0)
-	if f.Sent {
-		sent = 1
+	bits := byte(0)
+	for i, set := range [...]bool{f.Sent, f.Lost, f.Safe} {
+		if set {
+			bits |= 1 << i
+		}
 	}
-	b = append(b, byte(FrameEntry), sent, f.Bus)
+	b = append(b, byte(FrameEntry), bits, f.Bus)
 	b = c.appendWhen(b, f.Tick, f.Time)
 	b = binary.LittleEndian.AppendUint32(b, f.ID)
 	b = append(b, f.Len, f.Flags)
@@ -135,7 +137,8 @@ func (c *codec) decodeTick(t *Tick, in *input) {
 
 func (c *codec) decodeFrame(f *Frame, in *input) {
 	*f = Frame{}
-	f.Sent, f.Bus = in.byte() == 1, in.byte()
+	bits := in.byte()
+	f.Sent, f.Lost, f.Safe, f.Bus = bits&1 != 0, bits&2 != 0, bits&4 != 0, in.byte()
 	f.Tick, f.Time = c.decodeWhen(in)
 	for i := range 4 {
 		f.ID |= uint32(in.byte()) << (8 * i)

@@ -28,7 +28,7 @@
 //	        uvarint  flags
 //	        values   inputs, then outputs: a byte n = 0 to 8 and n bytes
 //	        varints  phases, each less that of the tick before, ns
-//	frame   byte     1 sent, 0 received
+//	frame   byte     bits: 1 sent, 0 received; 2 not taken by the bus; 4 with the safe values
 //	        byte     bus
 //	        varint   tick, less the index of the last tick record
 //	        varint   time, less that of the frame or event before, ns

@@ -47,6 +47,8 @@ const (
 type Frame struct {
 	Bus  uint8 // index into Header.Buses
 	Sent bool  // by the target; else received
+	Lost bool  // made to be sent, but the bus did not take it: it never was on one
+	Safe bool  // it carries the safe values of the bench, not the plant's
 	Tick int64 // received: the tick that read it; sent: the tick that sent it
 	Time int64 // when the kernel saw it, ns since 1970 UTC; 0 unknown
 	can.Frame

@@ -48,7 +48,17 @@ func NewExporter(format string, to Target, h *Header) (Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record: %s: %w", format, err)
 	}
-	return x, nil
+	return onBus{x}, nil
+}
+
+// onBus leaves out the frames that no bus has taken.
+type onBus struct{ Exporter }
+
+func (x onBus) Write(e *Entry) error {
+	if e.Kind == FrameEntry && e.Frame.Lost {
+		return nil
+	}
+	return x.Exporter.Write(e)
 }
 
 // Export writes the rest of a record.
