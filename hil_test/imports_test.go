@@ -22,6 +22,7 @@ var ours = map[string][]string{
 	"model/plants":    {},
 	"io/can":          {},
 	"io/dbc":          {"io/can", "io/sigmap"},
+	"io/dbc/dbctest":  {"io/can", "io/sigmap"},
 	"io/sigmap":       {"io/can", "model"},
 	"io/record":       {"io/can"},
 	"sched":           {},

@@ -113,7 +113,7 @@ BA_DEF_DEF_ "CANFD_BRS" "1";
 BA_DEF_DEF_ "GenSigStartValue" 7;
 BA_DEF_DEF_ "ProtocolType" "J1939";
 BA_ "GenMsgCycleTime" BO_ 2 0;
-BA_ "CANFD_BRS" BO_ 2 0;
+BA_ "CANFD_BRS" BO_ 2 "0";
 BA_ "GenSigStartValue" SG_ 2 s 8;
 `)
 	m, n, e := &db.Messages[0], &db.Messages[1], &db.Messages[2]

@@ -1,0 +1,164 @@
+// Package dbctest owns databases made for tests: random ones, and their text in
+// the DBC format.
+package dbctest
+
+import (
+	"fmt"
+
+	"lockstep/io/can"
+	"lockstep/io/sigmap"
+)
+
+// Generate returns a database that keeps to the format, of 1 to 4 messages with
+// everything package dbc reads. draw(n) chooses one of 0 to n-1.
+func Generate(draw func(n int) int) *sigmap.Database {
+	g := generator{draw: draw, names: map[string]bool{}, ids: map[uint32]bool{}}
+	db := &sigmap.Database{BusType: pick(draw, "", "CAN", "CAN FD")}
+	for range 1 + draw(4) {
+		db.Messages = append(db.Messages, g.message())
+	}
+	return db
+}
+
+// generator is Generate at work.
+type generator struct {
+	draw  func(n int) int
+	names map[string]bool // taken
+	ids   map[uint32]bool // taken
+	m     *sigmap.Message // the one that gets signals
+}
+
+func pick[T any](draw func(n int) int, list ...T) T { return list[draw(len(list))] }
+
+// name makes a name nobody has.
+func (g *generator) name(prefix string) string {
+	name := prefix + pick(g.draw, "", "_", "Drehzahl", "x1", "_Temp_Oel")
+	for i := 2; g.names[name]; i++ {
+		name = fmt.Sprintf("%s_%d", prefix, i)
+	}
+	g.names[name] = true
+	return name
+}
+
+func (g *generator) message() sigmap.Message {
+	draw := g.draw
+	m := sigmap.Message{Name: g.name("M"), Len: pick(draw, 8, 8, 8, 3, 1, 64, 12, 0)}
+	m.ID = uint32(draw(0x800))
+	if draw(2) == 0 {
+		m.ID = uint32(draw(1<<29)) | can.EFF
+	}
+	for base, i := m.ID, uint32(1); g.ids[m.ID]; i++ {
+		m.ID = base ^ i
+	}
+	g.ids[m.ID] = true
+	m.Sender = pick(draw, "", "Getriebe", "Motor")
+	if m.Sender != "" && draw(3) == 0 {
+		m.OtherSenders = []string{"Bench"}
+	}
+	m.Comment = text(draw)
+	m.SendType = pick(draw, "Cyclic", "OnChange", "IfActive")
+	m.CycleNs = int64(draw(3)) * int64(draw(100)) * 1e6
+	m.FD = m.Len > 8 || draw(4) == 0
+	m.BRS = m.FD && draw(2) == 0
+	m.J1939 = !m.FD && m.ID > can.MaskSFF && draw(2) == 0
+	g.m = &m
+	var taken [512]bool
+	for i := 8 * m.Len; i < len(taken); i++ {
+		taken[i] = true
+	}
+	for range draw(8) {
+		g.add(sigmap.Signal{}, &taken)
+	}
+	if draw(2) == 0 {
+		g.mux("", nil, taken, 2)
+	}
+	return m
+}
+
+// mux adds a multiplexor and signals under it, which share what is not taken; it
+// goes down so many levels.
+func (g *generator) mux(under string, ranges [][2]uint64, taken [512]bool, levels int) {
+	s := g.add(sigmap.Signal{Multiplexor: true, Len: 2 + g.draw(5), Under: under, Ranges: ranges}, &taken)
+	if s == "" {
+		return
+	}
+	next := uint64(0)
+	for i := range 1 + g.draw(3) {
+		branch := taken
+		list := [][2]uint64{{next, next}}
+		next++
+		if g.draw(3) == 0 && levels > 1 { // a range, or two
+			list[0][1] = next
+			list = append(list, [2]uint64{next + 2, next + 2})[:1+g.draw(2)]
+			next += 3
+		}
+		for range 1 + g.draw(3) {
+			g.add(sigmap.Signal{Under: s, Ranges: list}, &branch)
+		}
+		if i == 0 && levels > 1 && g.draw(2) == 0 {
+			g.mux(s, list, branch, levels-1)
+		}
+	}
+}
+
+// add completes s and adds it where nothing is taken; it returns its name, "" if
+// it found no place.
+func (g *generator) add(s sigmap.Signal, taken *[512]bool) string {
+	draw := g.draw
+	s.BigEndian = draw(2) == 0
+	if s.Len == 0 {
+		s.Len = pick(draw, 1+draw(64), 1+draw(16), 8, 16, 32, 64)
+		s.Signed = draw(2) == 0
+		s.Float = (s.Len == 32 || s.Len == 64) && draw(3) == 0
+	}
+	bits, ok := []int(nil), false
+	for range 4 {
+		s.Start = draw(8*g.m.Len + 1)
+		if bits, ok = place(&s, taken); ok {
+			break
+		}
+	}
+	if !ok {
+		return ""
+	}
+	for _, b := range bits {
+		taken[b] = true
+	}
+	s.Name = g.name("S")
+	s.Factor = pick(draw, 1, 0.1, 0.25, -0.5, 1e-6, 1234.5, 0.0001220703125)
+	s.Offset = pick(draw, 0, -40, 0.5, 1e6, -273.15)
+	if draw(2) == 0 {
+		s.Min, s.Max = float64(-draw(100)), float64(1+draw(1000))/8
+	}
+	s.Unit = pick(draw, "", "rpm", "°C", "N·m", "%", "m/s²", "1/min")
+	s.Comment = text(draw)
+	s.Receivers = pick(draw, nil, []string{"Motor"}, []string{"Motor", "Bench"})
+	for i := range draw(3) {
+		s.Values = append(s.Values, sigmap.Value{Raw: int64(i), Text: pick(draw, "", "ein", "ungültig", "a b; c")})
+	}
+	s.Initial, s.HasInitial = float64(draw(2)), true
+	s.SPN = draw(3) * draw(1000)
+	g.m.Signals = append(g.m.Signals, s)
+	return s.Name
+}
+
+// place returns the bits of s, counted as in a DBC, if none is taken.
+func place(s *sigmap.Signal, taken *[512]bool) (bits []int, ok bool) {
+	at := s.Start
+	for range s.Len {
+		if at < 0 || at > 511 || taken[at] {
+			return nil, false
+		}
+		bits = append(bits, at)
+		if !s.BigEndian {
+			at++
+		} else if at--; at%8 == 7 || at < 0 { // was the lowest of its byte
+			at += 16
+		}
+	}
+	return bits, true
+}
+
+func text(draw func(n int) int) string {
+	return pick(draw, "", "", "Öldruck am Ausgang", `a "quoted" word`, "two\nlines; BO_ 1 X: 8 Y")
+}
