@@ -1,17 +1,20 @@
 package record
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"lockstep/io/can"
 )
@@ -137,7 +140,7 @@ func TestSeriesIsBoundedAndReadsAsOneRun(t *testing.T) {
 		case turn == 1 && (len(files) != 3 || len(all) >= 6000 || len(all) < 500 || r.Header.Part < 2):
 			t.Errorf("%d files, %d entries from part %d; want the end of the run in 3 files", len(files), len(all), r.Header.Part)
 		}
-		if want := "frame {0 false 2999"; !strings.HasPrefix(all[len(all)-1], want) {
+		if want := " 2999 0 {951 8 "; !strings.HasPrefix(all[len(all)-1], "frame ") || !strings.Contains(all[len(all)-1], want) {
 			t.Errorf("the last entry is %q, want %q", all[len(all)-1], want)
 		}
 		if err := r.Close(); err != nil {
@@ -231,77 +234,125 @@ func TestKilledWriterLeavesWhatItFlushed(t *testing.T) {
 	}
 }
 
-// trajectory is a plant's day in a hundred values: 20 inputs of which a few move, 40
-// smooth outputs, 40 that are constant or switch.
-func trajectory(t *Tick, k int64) {
-	s := float64(k) * 0.005
-	t.Index = k
-	for i := range t.U {
-		t.U[i] = 0
-		if i < 5 {
-			t.U[i] = math.Floor(100*(1+math.Sin(s*float64(i+1)/3))) * 0.05 // bar, from a bus
+// killVar makes the test binary a writer that is killed: the file to write.
+const killVar = "LOCKSTEP_RECORD_KILL"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(killVar); path != "" {
+		w, err := Create(path, header(1, 40, 0), Options{})
+		for k := int64(0); err == nil; k += 100 {
+			if err = errors.Join(write(w, k, k+100), w.Flush()); err == nil {
+				fmt.Println(k + 100)
+			}
 		}
+		fmt.Println(err)
+		os.Exit(1)
 	}
-	for i := range t.Y {
-		switch {
-		case i < 40:
-			t.Y[i] = 100*math.Exp(-s/float64(i+1)) + 10*math.Sin(s*float64(i+3)/7)
-		case i < 60:
-			t.Y[i] = float64(int(s) / (i - 39) % 3)
-		default:
-			t.Y[i] = float64(i)
+	os.Exit(m.Run())
+}
+
+func TestKill9LeavesEverythingUpToTheLastFlush(t *testing.T) {
+	for range 5 {
+		path := filepath.Join(t.TempDir(), "run.rec")
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), killVar+"="+path)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for i := range t.Phases {
-		t.Phases[i] = 2000 + k*int64(i+7919)%977 + k*k*31%(1+int64(i)*100)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		flushed, lines := int64(0), bufio.NewScanner(out)
+		for lines.Scan() {
+			if _, err := fmt.Sscan(lines.Text(), &flushed); err != nil {
+				t.Fatalf("the writer says %q", lines.Text())
+			}
+			if flushed == 2000 {
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = cmd.Wait()
+		r, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks := int64(0)
+		for {
+			e, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == TickEntry {
+				if e.Tick.Index != ticks {
+					t.Fatalf("tick %d where %d should be", e.Tick.Index, ticks)
+				}
+				ticks++
+			}
+		}
+		if r.Close(); ticks < flushed || flushed < 2000 || r.Torn() == "" {
+			t.Errorf("%d ticks, %d were flushed, torn %q", ticks, flushed, r.Torn())
+		}
 	}
 }
 
-func TestTickTakesAFewBytesPerMovingValue(t *testing.T) {
-	const ticks, values, perSecond = 20_000, 100, 200
-	var out bytes.Buffer
-	w, err := New(&out, header(20, 80, 5))
+func TestFullDeviceIsRefusedAtOnceAndStays(t *testing.T) {
+	if _, err := Create("/dev/full", header(1, 1, 0), Options{}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("%v, want no space left on device", err)
+	}
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMemoryDoesNotGrowWithTheLengthOfTheRun(t *testing.T) {
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	path := filepath.Join(t.TempDir(), "run.rec")
+	w, err := Create(path, header(1, 40, 0), Options{MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tick := Tick{U: make([]float64, 20), Y: make([]float64, 80), Phases: make([]int64, 5)}
-	empty := out.Len()
-	begin := time.Now()
-	for k := range int64(ticks) {
-		trajectory(&tick, k)
-		if err := w.Tick(&tick); err != nil {
-			t.Fatal(err)
-		}
-		if k%perSecond == 0 {
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
-			}
-		}
+	const slack = 1 << 20 // what other tests and the runtime still move
+	if err := write(w, 0, 1000); err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	if err := write(w, 1000, 30_000); err != nil {
+		t.Fatal(err)
+	}
+	if grown := heap() - before; grown > slack {
+		t.Errorf("the writer holds %d bytes more after 9 MB", grown)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	spent := time.Since(begin)
-	size := float64(out.Len()-empty) / ticks
-	t.Logf("%.0f bytes per tick of %d values and 5 phases (%d bytes as they are), %.1f MB per hour at 5 ms, %.1f us per tick",
-		size, values, 8*(values+5), size*3600*perSecond/1e6, float64(spent.Microseconds())/ticks)
-	if !(size < 8*(values+5)/2) {
-		t.Errorf("%.0f bytes per tick: less than half of the %d as they are was the point", size, 8*(values+5))
+	r, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-func BenchmarkTick(b *testing.B) {
-	for _, values := range []int{10, 100} {
-		b.Run(fmt.Sprint(values), func(b *testing.B) {
-			var out bytes.Buffer
-			w, _ := New(&out, header(values/5, values*4/5, 5))
-			tick := Tick{U: make([]float64, values/5), Y: make([]float64, values*4/5), Phases: make([]int64, 5)}
-			for k := range int64(b.N) {
-				trajectory(&tick, k)
-				_ = w.Tick(&tick)
-			}
-			_ = w.Flush()
-			b.ReportMetric(float64(out.Len())/float64(b.N), "B/tick")
-		})
+	defer r.Close()
+	count := 0
+	for ; ; count++ {
+		if _, err := r.Next(); err != nil {
+			break
+		}
+		if count == 1000 {
+			before = heap()
+		}
 	}
+	if grown := heap() - before; count != 60_000 || grown > slack {
+		t.Errorf("the reader holds %d bytes more after %d of 60000 entries", grown, count)
+	}
+	runtime.KeepAlive(w)
+	runtime.KeepAlive(r)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -282,5 +283,37 @@ func checkMDFFrame(t *testing.T, h *Header, f *Frame, bus map[string]mdfGroup, a
 	}
 	if got != want {
 		t.Fatalf("%s %d: %s, want %s", name, i, got, want)
+	}
+}
+
+// TestMDF4HasTheBlocksOfTheStandard holds the layout: identifier, length and number of
+// links of every block of a small file, in the order of the file, ASAM MDF 4.1.
+func TestMDF4HasTheBlocksOfTheStandard(t *testing.T) {
+	h := header(1, 0, 0)
+	h.Run = "r"
+	_, file := exported(t, "mdf4", &h, []Entry{
+		{Kind: TickEntry, Tick: Tick{Index: 1, U: []float64{2}}},
+		{Kind: EventEntry, Event: Event{Kind: Note, Text: "x"}},
+	})
+	if got, want := fmt.Sprintf("%x", file[:64]), fmt.Sprintf("%x", "MDF     4.10    lockstep")+"00000000"+"9a01"+strings.Repeat("00", 34); got != want {
+		t.Errorf("identification\n%s, want\n%s", got, want)
+	}
+	m := mdfFile{t, file}
+	count := map[string]int{}
+	for at := int64(64); at < int64(len(file)); {
+		size := m.word(at + 8)
+		count[fmt.Sprintf("%s %d bytes %d links", file[at+2:at+4], size, m.word(at+16))]++
+		at += (size + 7) / 8 * 8
+	}
+	for name := range count {
+		if strings.HasPrefix(name, "TX ") || strings.HasPrefix(name, "MD ") { // as long as their texts
+			delete(count, name)
+		}
+	}
+	// three channels of ticks; three groups of frames with time, a structure and 10, 6 and 10 parts
+	want := map[string]int{"HD 104 bytes 6 links": 1, "FH 56 bytes 2 links": 1, "DG 64 bytes 4 links": 4, "CG 104 bytes 6 links": 4,
+		"CN 160 bytes 8 links": 3 + 12 + 8 + 12, "SI 56 bytes 3 links": 3, "DT 42 bytes 0 links": 1, "DL 56 bytes 2 links": 1, "EV 96 bytes 5 links": 1}
+	if !maps.Equal(count, want) {
+		t.Errorf("blocks\n%v, want\n%v", count, want)
 	}
 }
