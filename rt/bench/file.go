@@ -47,7 +47,9 @@ type Bench struct {
 	Wheel    Word // output shown as wheel speed; Engine/Wheel is the overall ratio
 	Buses    []Bus
 
-	dir string // where plant and databases are looked for first; "" for an embedded bench
+	text  []byte            // the file itself
+	files map[string][]byte // what a record has kept of the files it names; nil: they are read
+	dir   string            // where plant and databases are looked for first; "" for an embedded bench
 }
 
 // Bus is one CAN bus of a bench.
@@ -175,6 +177,9 @@ func embedded() []string {
 // Read returns the plant or database called name: a file beside the bench file,
 // else an embedded one; shown is how errors should call it.
 func (b *Bench) Read(name Word) (shown string, data []byte, err error) {
+	if data, ok := b.files[name.Text]; ok {
+		return name.Text, data, nil
+	}
 	if b.dir != "" {
 		shown = name.Text
 		if !filepath.IsAbs(shown) {
@@ -201,7 +206,7 @@ func (b *Bench) errorf(at Word, format string, args ...any) error {
 
 func parse(file, dir string, data []byte) (*Bench, error) {
 	r := &reader{file: file}
-	b := &Bench{File: file, dir: dir, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
+	b := &Bench{File: file, text: data, dir: dir, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
 	var end, spin, budget ast.Node
 	n := r.root(data)
 	if n == nil {

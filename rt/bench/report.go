@@ -65,13 +65,15 @@ type Report struct {
 	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
 	BestEffortHelp []string `json:"besteffort_help,omitempty"` // what helps
 
-	Overrun string    `json:"overrun,omitempty"` // the policy
-	SimTime float64   `json:"sim_time_s"`        // ticks · period
-	Ended   string    `json:"ended"`             // why, in words
-	Clean   bool      `json:"clean"`             // no policy was broken, and the target and the unit were there
-	Silent  []Silence `json:"silent,omitempty"`  // received messages that had stopped, or came too short
-	Soak    *Verdict  `json:"soak,omitempty"`    // of a soak
-	Unit    string    `json:"unit,omitempty"`    // what the virtual control unit said last, or how it ended before the run did
+	Overrun string    `json:"overrun,omitempty"`        // the policy
+	SimTime float64   `json:"sim_time_s"`               // ticks · period
+	Ended   string    `json:"ended"`                    // why, in words
+	Clean   bool      `json:"clean"`                    // no policy was broken, and the target and the unit were there
+	Silent  []Silence `json:"silent,omitempty"`         // received messages that had stopped, or came too short
+	Soak    *Verdict  `json:"soak,omitempty"`           // of a soak
+	Record  string    `json:"record,omitempty"`         // file of the record
+	Trouble string    `json:"record_trouble,omitempty"` // what is missing in it, and why
+	Unit    string    `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
 }
 
 // Usage is what the ticking process used between its first and its last tick, by
@@ -187,6 +189,13 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	}
 	if n := r.Saturated + r.TxRefused; n > 0 {
 		line("signals out", "%d held at the border of their range; %d frames not sent for a value that is no number", r.Saturated, r.TxRefused)
+	}
+	if r.Record != "" {
+		trouble := ""
+		if r.Trouble != "" {
+			trouble = "; INCOMPLETE: " + r.Trouble
+		}
+		line("record", "%s%s", r.Record, trouble)
 	}
 	if r.Unit != "" {
 		line("control unit", "%s", r.Unit)

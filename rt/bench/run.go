@@ -23,6 +23,7 @@ type Options struct {
 	Bus        []string      // "vcan0", or "drive=vcan0" where there are several: interfaces to use instead
 	BestEffort bool          // run without the rights a named bus asks for
 	Report     string        // file for the report as JSON; "" none
+	Record     string        // file for the record; "" none
 	Out        *os.File      // status line and closing report
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
 	Soak       *Soak         // nil: the run is none
@@ -43,6 +44,7 @@ type run struct {
 	unit    *process
 	guard   *guard
 	notify  *notifier
+	record  *recorder // nil: the run is not recorded
 	ledger  ledger
 	soak    *soak           // nil: the run is none
 	errors  []*can.Errors   // of the buses with a name
@@ -116,6 +118,9 @@ func (r *run) prepare() (report *os.File, err error) {
 	}
 	if err := r.seal(); err != nil {
 		return nil, &Exit{3, err}
+	}
+	if err := r.startRecord(); err != nil {
+		return nil, err
 	}
 	return r.createReport()
 }
@@ -304,7 +309,9 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	if r.unit != nil && !r.unit.within(grace) {
 		r.unit.kill()
 	}
+	trouble := r.record.finish()
 	report := r.report()
+	report.Record, report.Trouble = r.options.Record, trouble
 	if r.soak != nil {
 		report.Soak = r.soak.judge(report)
 	}
@@ -321,6 +328,9 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	if report.Soak != nil {
 		report.Soak.Text(r.options.Out)
 		err = errors.Join(report.Soak.failed(), err)
+	}
+	if trouble != "" {
+		err = errors.Join(fmt.Errorf("run: record %s is incomplete: %s", r.options.Record, trouble), err)
 	}
 	if !report.Clean {
 		return &Exit{1, errors.Join(fmt.Errorf("run: %s, after %.3f s", report.Ended, report.SimTime), err)}

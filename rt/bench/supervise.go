@@ -36,6 +36,9 @@ func (r *run) start() (err error) {
 	r.closeFiles() // so that each end of a bus has one owner
 	r.confine()
 	go r.guard.watch()
+	if r.record != nil {
+		go r.record.run()
+	}
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"lockstep/rt/bench"
 )
 
-const runUsage = "run [BENCH.yaml] [-for 10s] [-bus NAME] [-besteffort] [-report FILE.json]"
+const runUsage = "run [BENCH.yaml] [-for 10s] [-bus NAME] [-besteffort] [-record FILE] [-report FILE.json]"
 
 // demo is the bench of `lockstep run` without a name.
 const demo = "powershift-bench"
@@ -18,6 +18,7 @@ func runBench(list []string) error {
 	a.busFlag(&o.Bus)
 	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
 	a.StringVar(&o.Report, "report", "", "write the closing report to this file, as JSON")
+	a.StringVar(&o.Record, "record", "", "write the record to this file: lockstep replay runs it again, lockstep export writes other formats")
 	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
 		return err
 	}

@@ -1,0 +1,358 @@
+package bench
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/record"
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// recorder writes the record of a run from the page's ring, in a goroutine of its own:
+// a disk that is slow or full holds up nobody.
+type recorder struct {
+	path  string
+	r     *run
+	w     *record.Writer // nil: the target has not begun
+	err   error          // the first trouble with the disk
+	times int            // how often there was trouble
+
+	wake   []rt.Entry // what belongs to one wake-up, until its timing has come
+	used   int        // of wake
+	lost   uint64     // entries lost in the ring so far
+	late   uint64     // entries of the ledger written
+	busOff uint64     // times that a controller went off its bus, so far
+	tick   record.Tick
+	offset int64 // CLOCK_REALTIME less CLOCK_MONOTONIC at the start, ns
+
+	stop, done chan struct{}
+}
+
+// flushing is how often a record reaches the kernel, syncing how often the disk: what
+// a death of the process, and a loss of power, can cost.
+const (
+	flushing = 200 * time.Millisecond
+	syncing  = 5 * time.Second
+)
+
+// startRecord begins to listen; the file is there at once.
+func (r *run) startRecord() error {
+	if r.options.Record == "" {
+		return nil
+	}
+	f, err := os.Create(r.options.Record) // so that a wrong name is told before the run
+	if err != nil {
+		return fmt.Errorf("run: record: %w", err)
+	}
+	f.Close()
+	r.record = &recorder{path: r.options.Record, r: r, stop: make(chan struct{}), done: make(chan struct{})}
+	r.page.Listen()
+	return nil
+}
+
+// run records until the run is over.
+func (c *recorder) run() {
+	defer close(c.done)
+	clock := time.NewTicker(flushing)
+	defer clock.Stop()
+	synced := time.Now()
+	for over := false; !over; {
+		select {
+		case <-c.stop:
+			over = true
+		case <-clock.C:
+		}
+		if c.w == nil && !c.begin() {
+			continue
+		}
+		c.drain()
+		c.note(c.w.Flush())
+		if now := time.Now(); now.Sub(synced) > syncing {
+			c.note(c.w.Sync())
+			synced = now
+		}
+	}
+	if c.w != nil {
+		c.wakeUp(&rt.Entry{}) // what the bus carried after the last tick
+		c.put(c.w.Event(&record.Event{Tick: int64(c.r.page.Ticks.Load()), Text: rt.Reason(c.r.page.Reason.Load()).String()}))
+		c.note(c.w.Close())
+	}
+}
+
+// finish ends the record and says what is wrong with it; "" nothing.
+func (c *recorder) finish() string {
+	if c == nil {
+		return ""
+	}
+	close(c.stop)
+	<-c.done
+	if c.err != nil {
+		return fmt.Sprintf("%v (%d times)", c.err, c.times)
+	}
+	if c.lost > 0 {
+		return fmt.Sprintf("%d entries found no room in the ring", c.lost)
+	}
+	return ""
+}
+
+// note keeps trouble with the disk; the writer holds what it can and tries again.
+func (c *recorder) note(err error) {
+	if err == nil {
+		return
+	}
+	if c.err == nil {
+		c.err = err
+	}
+	c.times++
+}
+
+// put is note for what is written record by record, of which the writer counts what
+// it loses.
+func (c *recorder) put(err error) {
+	if err != nil && c.err == nil {
+		c.note(err)
+	}
+}
+
+// begin writes the header once the grid is placed.
+func (c *recorder) begin() bool {
+	start := int64(c.r.page.StartNs.Load())
+	if start == 0 {
+		return false
+	}
+	c.offset = sched.Realtime() - sched.Now()
+	h, err := c.r.header(start, c.offset)
+	if err == nil {
+		c.w, err = record.Create(c.path, *h, record.Options{})
+	}
+	if err != nil {
+		c.note(err)
+		return false
+	}
+	c.tick = record.Tick{
+		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
+	}
+	return true
+}
+
+// drain writes what the ring holds.
+func (c *recorder) drain() {
+	for {
+		if c.used == len(c.wake) {
+			c.wake = append(c.wake, rt.Entry{})
+		}
+		e := &c.wake[c.used]
+		if !c.r.page.Next(e) {
+			break
+		}
+		if c.used++; e.Kind == rt.KindTiming {
+			c.wakeUp(e)
+			c.used = 0
+		}
+	}
+	if n := c.r.page.Overflow(); n != c.lost {
+		c.put(c.w.Lost(c.tick.Index, n-c.lost, "the ring was full"))
+		c.lost = n
+	}
+	c.events()
+}
+
+// wakeUp writes what happened at one wake-up of the loop; t is its timing.
+func (c *recorder) wakeUp(t *rt.Entry) {
+	steps, safe := int64(0), false
+	for i := range c.wake[:c.used] {
+		e := &c.wake[i]
+		if e.Kind == rt.KindStep {
+			steps++
+		}
+		safe = safe || e.Kind == rt.KindFrame && e.Safe
+	}
+	for i := range c.wake[:c.used] {
+		switch e := &c.wake[i]; e.Kind {
+		case rt.KindStep:
+			steps--
+			c.tick.Index, c.tick.Flags = e.Tick, 0
+			copy(c.tick.U, e.U)
+			copy(c.tick.Y, e.Y)
+			clear(c.tick.Phases)
+			if safe {
+				c.tick.Flags |= record.Safe
+			}
+			if steps > 0 {
+				c.tick.Flags |= record.Missed
+			} else {
+				copy(c.tick.Phases, t.Spent[:])
+				if t.Lost > 0 || c.overdue(t) {
+					c.tick.Flags |= record.Late
+				}
+			}
+			c.put(c.w.Tick(&c.tick))
+		case rt.KindFrame:
+			if e.Fate == rt.Unsent || e.Fate == rt.Refused {
+				continue // there never was a frame
+			}
+			c.put(c.w.Frame(&record.Frame{Bus: uint8(e.Bus), Sent: e.Fate != rt.Received, Lost: e.Fate == rt.Dropped, Safe: e.Safe,
+				Tick: e.Tick, Time: e.Stamp.Soft, Frame: e.Frame}))
+		}
+	}
+}
+
+// overdue says that the frames of a tick were out later than its budget allows.
+func (c *recorder) overdue(t *rt.Entry) bool {
+	out := t.At
+	for _, ns := range t.Spent[rt.Receive:] {
+		out += ns
+	}
+	b := c.r.bench
+	due := int64(c.r.page.StartNs.Load()) + t.Tick*b.PeriodNs
+	return out-due > cmp.Or(b.BudgetNs, b.PeriodNs/2)
+}
+
+// events writes what the ledger and the buses have to tell.
+func (c *recorder) events() {
+	p := c.r.page
+	for ; c.late < p.LateTicks(); c.late++ {
+		e := lateTick{}
+		if !p.ReadLate(c.late, &e.Late) {
+			continue
+		}
+		v := e.report(c.r.h)
+		c.put(c.w.Event(&record.Event{Kind: record.Overrun, Tick: e.Tick, Time: e.At + c.offset, Count: uint64(e.Lost), Text: v.String()}))
+	}
+	if n := p.BusOff.Load(); n != c.busOff {
+		c.busOff = n
+		text := "a controller is back on its bus"
+		if n != 0 {
+			text = "a controller is off its bus"
+		}
+		c.put(c.w.Event(&record.Event{Kind: record.BusState, Tick: int64(p.Ticks.Load()), Time: sched.Realtime(), Text: text}))
+	}
+}
+
+// header is what the record needs to run again without any other file.
+func (r *run) header(start, offset int64) (*record.Header, error) {
+	b, t := r.bench, r.h.Tables
+	h := &record.Header{
+		Version: build(), Host: host(), GOARCH: runtime.GOARCH, BestEffort: len(r.missing) > 0,
+		Period: t.PeriodNs, Start: start + offset, Mono: start,
+		Phases: []string{"the tick before", "wake-up", "receive", "step", "send"},
+		Hashes: map[string]string{"tables": digest(t)},
+	}
+	for _, p := range t.Inputs {
+		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit})
+	}
+	for _, p := range t.Outputs {
+		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit})
+	}
+	h.Files = append(h.Files, record.File{Role: "bench", Name: b.File, Text: b.text})
+	files := []struct {
+		role string
+		name Word
+	}{{"plant", b.Plant}}
+	for i, bus := range b.Buses {
+		rb := record.Bus{Name: bus.Name.Text, Interface: bus.Interface.Text}
+		for _, m := range r.h.Maps[i].Rx {
+			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID})
+		}
+		for _, m := range r.h.Maps[i].Tx {
+			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID, Sent: true})
+		}
+		h.Buses = append(h.Buses, rb)
+		files = append(files, struct {
+			role string
+			name Word
+		}{"dbc", bus.Database})
+	}
+	for _, f := range files {
+		_, data, err := b.Read(f.name)
+		if err != nil {
+			return nil, err
+		}
+		h.Files = append(h.Files, record.File{Role: f.role, Name: f.name.Text, Text: data})
+	}
+	return h, nil
+}
+
+// digest is the SHA-256 of plain data, hexadecimal: equal data, equal digest, in every
+// process. What is no exported field does not count.
+func digest(data any) string {
+	h := sha256.New()
+	put := func(v uint64) {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], v)
+		h.Write(b[:])
+	}
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if put(uint64(v.Kind())); !v.IsNil() {
+				walk(v.Elem())
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if v.Type().Field(i).IsExported() {
+					walk(v.Field(i))
+				}
+			}
+		case reflect.Slice, reflect.Array:
+			put(uint64(v.Len()))
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+		case reflect.String:
+			put(uint64(v.Len()))
+			h.Write([]byte(v.String()))
+		case reflect.Float64:
+			put(math.Float64bits(v.Float()))
+		case reflect.Bool:
+			put(map[bool]uint64{true: 1}[v.Bool()])
+		case reflect.Int, reflect.Int8, reflect.Int64:
+			put(uint64(v.Int()))
+		case reflect.Uint8, reflect.Uint64:
+			put(v.Uint())
+		default:
+			panic("bench: digest of a " + v.Kind().String()) // a test makes one of every plant
+		}
+	}
+	walk(reflect.ValueOf(data))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// build is the version of this program and of its compiler.
+func build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return runtime.Version()
+	}
+	revision := ""
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			revision = " " + s.Value
+		}
+	}
+	return info.Main.Version + revision + " " + info.GoVersion
+}
+
+// host is the name of this host and its kernel.
+func host() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	text := func(b []byte) string { return strings.TrimRight(string(b), "\x00") }
+	return text(u.Nodename[:]) + ", " + text(u.Sysname[:]) + " " + text(u.Release[:]) + " " + text(u.Version[:]) + ", " + text(u.Machine[:])
+}
