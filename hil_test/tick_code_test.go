@@ -21,24 +21,33 @@ const tickRoot = "lockstep/rt.(*Loop).loop"
 const tickStack = 16 << 10
 
 // tickJumps lists the functions of a tick that call through a value, and all that
-// can be behind it. Those of the kernel are the joints of model/kernel/joint.go.
+// can be behind it. Those of the kernel and of
+// package sigmap are the joints of model/kernel/joint.go and rt/joint.go.
 var tickJumps = map[string][]string{
-	tickRoot:                   {"lockstep/sched.(*Timer).Wait", "lockstep/sched.(*Virtual).Wait"},
-	"lockstep/rt.(*Loop).Tick": {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now"},
-	"lockstep/rt.(*Loop).step": {kernelCode + "Step"},
-	kernelCode + "travel":      {kernelCode + "sources", kernelCode + "begin", kernelCode + "walk"},
-	kernelCode + "begin":       {kernelCode + "resolve"},
-	kernelCode + "event":       {kernelCode + "resolve"},
-	kernelCode + "cross":       {kernelCode + "resolve"},
-	kernelCode + "walk":        {kernelCode + "expand", kernelCode + "line"},
-	kernelCode + "couple":      {kernelCode + "expand", kernelCode + "line"},
-	kernelCode + "shorten":     {kernelCode + "sources"},
-	kernelCode + "now":         {kernelCode + "sources"},
-	kernelCode + "first":       {kernelCode + "firstRoot"},
-	kernelCode + "use":         {kernelCode + "factorise"},
+	tickRoot:                     {"lockstep/sched.(*Timer).Wait", "lockstep/sched.(*Virtual).Wait"},
+	"lockstep/rt.(*Loop).Tick":   {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now"},
+	"lockstep/rt.(*Loop).step":   {kernelCode + "Step"},
+	"lockstep/rt.(*Loop).decode": {sigmapCode + "Decode"},
+	"lockstep/rt.(*Loop).judge":  {sigmapCode + "Tick"},
+	"lockstep/rt.(*Loop).send":   {sigmapCode + "Due", "lockstep/rt.(*Loop).emit"},
+	"lockstep/rt.(*Loop).resend": {sigmapCode + "Due", "lockstep/rt.(*Loop).emit"},
+	"lockstep/rt.(*Loop).emit":   {sigmapCode + "Encode"},
+	kernelCode + "travel":        {kernelCode + "sources", kernelCode + "begin", kernelCode + "walk"},
+	kernelCode + "begin":         {kernelCode + "resolve"},
+	kernelCode + "event":         {kernelCode + "resolve"},
+	kernelCode + "cross":         {kernelCode + "resolve"},
+	kernelCode + "walk":          {kernelCode + "expand", kernelCode + "line"},
+	kernelCode + "couple":        {kernelCode + "expand", kernelCode + "line"},
+	kernelCode + "shorten":       {kernelCode + "sources"},
+	kernelCode + "now":           {kernelCode + "sources"},
+	kernelCode + "first":         {kernelCode + "firstRoot"},
+	kernelCode + "use":           {kernelCode + "factorise"},
 }
 
-const kernelCode = "lockstep/model/kernel.(*Kernel)."
+const (
+	kernelCode = "lockstep/model/kernel.(*Kernel)."
+	sigmapCode = "lockstep/io/sigmap.(*Map)."
+)
 
 // tickMayCall is what a tick may call outside of what is disassembled: assembly
 // that moves memory, and the ways out of a broken program.

@@ -52,8 +52,11 @@ type Loop struct {
 	frames  [MaxRecv]can.Frame
 	stamps  [MaxRecv]can.Stamp
 	frame   can.Frame
-	note    note     // of the ring, a frame's
-	answers exchange // frames received and not answered yet
+	note    note        // of the ring, a frame's
+	answers exchange    // frames received and not answered yet
+	coming  []arrival   // per received message, bus after bus
+	going   []departure // per sent message, bus after bus
+	joint   joint
 	watch   supervision
 	times   times
 	start   usage
@@ -88,6 +91,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	if l.cfg.Budget == 0 {
 		l.cfg.Budget = cfg.Period / 2
 	}
+	l.coming, l.going, l.joint = make([]arrival, rx), make([]departure, tx), joints()
 	l.times.real = len(buses) > 0
 	copy(l.U, cfg.Start)
 	return l, nil
@@ -195,6 +199,9 @@ func (l *Loop) serve(n int64) {
 			break
 		}
 		l.owed--
+		if l.owed == 0 {
+			l.judge(l.k + 1)
+		}
 		l.step()
 		l.times.mark(Step)
 		if l.owed > 0 && l.reason == NotEnded {
@@ -222,44 +229,6 @@ func (l *Loop) forgo(n int64) {
 	l.times.mark(Send)
 }
 
-// receive decodes what has come in, at most MaxRecv frames per bus, into U. What
-// comes in before grid point k is answered at k.
-//
-//go:nosplit
-func (l *Loop) receive() {
-	for b, bus := range l.buses {
-		n := bus.RecvAt(l.frames[:], l.stamps[:])
-		for i := range l.frames[:n] {
-			l.decode(b, i)
-		}
-		l.page.RxFrames.Add(uint64(n))
-		if n == MaxRecv {
-			l.page.RxBound.Add(1)
-		}
-	}
-}
-
-//go:nosplit
-func (l *Loop) decode(b, at int) {
-	f := &l.frames[at]
-	i, result := l.maps[b].Decode(l.U, f)
-	l.note.set(l.k+l.owed+1, b, i)
-	l.note.fate, l.note.safe, l.note.stamp = Received, false, l.stamps[at]
-	l.page.ring.frame(&l.note, f)
-	switch result {
-	case sigmap.OK:
-		l.answers.add(l.stamps[at].Soft)
-		l.page.LastRx[l.firstRx[b]+i].Store(uint64(l.k + 1))
-	case sigmap.Range: // the unit is there, and its other signals hold
-		l.page.LastRx[l.firstRx[b]+i].Store(uint64(l.k + 1))
-		l.page.RxRange.Add(1)
-	case sigmap.Unknown:
-		l.page.RxUnknown.Add(1)
-	case sigmap.Short:
-		l.page.RxShort.Add(1)
-	}
-}
-
 // step takes the plant to the next grid point.
 //
 //go:nosplit
@@ -277,56 +246,6 @@ func (l *Loop) step() {
 	}
 	if l.k == l.cfg.Ticks {
 		l.end(Done)
-	}
-}
-
-// send encodes the frames that are due at grid point k and hands them to their
-// bus; those of a lost point are only counted. In the safe state, and when the
-// plant has broken, they carry the safe values; where there are none the bus falls
-// silent.
-//
-//go:nosplit
-func (l *Loop) send(k int64, served bool) {
-	y, urgent := l.Y, false
-	if l.safe || l.reason == NonFinite {
-		y, urgent = l.cfg.Safe.Values, l.urgent && served
-	}
-	if y == nil || l.reason == NonFinite && l.left == 0 {
-		return
-	}
-	for b, m := range l.maps {
-		first := l.firstTx[b]
-		for i := range m.Tx {
-			if !m.Tx[i].Due(k) && !urgent {
-				continue
-			}
-			l.note.set(k, b, i)
-			l.note.fate, l.note.safe = Dropped, l.safe || l.reason == NonFinite
-			switch {
-			case !served:
-				l.note.fate = Unsent
-				l.page.TxLost.Store(l.page.TxLost.Load() + 1)
-				l.times.late.Unsent.add(first + i)
-				l.frame.ID, l.frame.Len = m.Tx[i].ID, 0
-				l.page.ring.frame(&l.note, &l.frame)
-				continue
-			case !m.Encode(&l.frame, i, y):
-				l.note.fate = Refused
-				l.page.TxRefused.Store(l.page.TxRefused.Load() + 1)
-			case l.buses[b].Send(&l.frame):
-				l.note.fate = Sent
-				l.page.TxFrames.Store(l.page.TxFrames.Load() + 1)
-				l.times.late.Sent.add(first + i)
-			}
-			l.page.TxCount[first+i].Store(m.Tx[i].Count)
-			l.page.ring.frame(&l.note, &l.frame)
-		}
-	}
-	if urgent {
-		l.urgent = false
-	}
-	if served {
-		l.answers.answer(&l.page.Response)
 	}
 }
 
@@ -363,5 +282,6 @@ func (l *Loop) publish() {
 	}
 	p.Ticks.Store(uint64(l.k))
 	p.SimNs.Store(uint64(l.k * int64(l.cfg.Period)))
+	l.publishMessages()
 	p.publish(l.k, l.Y)
 }

@@ -261,8 +261,12 @@ func TestABusThatDoesNotTakeFramesIsCounted(t *testing.T) {
 	b := newBench(t, Overrun{})
 	b.turn(1000) // nobody reads the other end
 	p := b.page
-	if due := uint64(1000 + 250); p.TxDropped.Load() == 0 || p.TxFrames.Load()+p.TxDropped.Load() != due {
-		t.Errorf("%d frames sent and %d dropped, want some dropped and %d in all", p.TxFrames.Load(), p.TxDropped.Load(), due)
+	if due := uint64(1000 + 250); p.TxDropped.Load() == 0 || p.TxFrames.Load()+p.TxDropped.Load()-p.TxAgain.Load() != due {
+		t.Errorf("%d frames sent, %d dropped, %d of them tried again; want some dropped and %d in all",
+			p.TxFrames.Load(), p.TxDropped.Load(), p.TxAgain.Load(), due)
+	}
+	if n := p.TxDrops[0].Load() + p.TxDrops[1].Load(); n != p.TxDropped.Load() || p.TxDrops[1].Load() == 0 || p.TxAgain.Load() == 0 {
+		t.Errorf("%d frames dropped, %d and %d by message, %d tried again", p.TxDropped.Load(), p.TxDrops[0].Load(), p.TxDrops[1].Load(), p.TxAgain.Load())
 	}
 	if p.BusDown.Load() != 0 {
 		t.Errorf("%d ticks found the bus down: it is only full", p.BusDown.Load())

@@ -14,7 +14,7 @@ import (
 
 const (
 	pageMagic   = 0x6c6f636b73746570 // "lockstep"
-	pageVersion = 5                  // of the layout of Page; a change of a field changes it
+	pageVersion = 6                  // of the layout of Page; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant the page shows: a plant of 20
 	// clutches has 60 for them and some tens of its own.
@@ -51,13 +51,15 @@ const (
 	TimerFailed           // the ticker gave an error
 	SupervisorGone        // the supervisor has ended
 	BusLost               // a bus was down or off
+	MessageLate           // a received message was late whose reaction is the safe state
+	MessageWrong          // the protection of one said so for too long
 )
 
 // String returns the reason as the end of a sentence.
 func (r Reason) String() string {
 	names := [...]string{"the run has not ended", "done", "stopped", "stopped: the host shuts down", "a tick was missed",
 		"more ticks were missed at once than the policy allows", "a state is no longer finite", "the timer failed",
-		"the supervisor has ended", "a bus was down or off"}
+		"the supervisor has ended", "a bus was down or off", "a received message was late", "the protection of a received message failed"}
 	if r < Reason(len(names)) {
 		return names[r]
 	}
@@ -113,12 +115,15 @@ type Page struct {
 	RxUnknown  atomic.Uint64 // of them: not in the map
 	RxShort    atomic.Uint64 // of them: shorter than the message
 	RxRange    atomic.Uint64 // of them: a signal out of range kept its last value
+	RxInvalid  atomic.Uint64 // of them: a signal that said it has no value kept its last one
+	RxBad      atomic.Uint64 // of them: not decoded for their protection
 	RxBadSize  atomic.Uint64 // datagrams that are no frame
 	RxOverflow atomic.Uint64 // frames the kernel dropped because its buffer was full
 	RxBound    atomic.Uint64 // ticks that left frames unread because they had read MaxRecv
 	RxStale    atomic.Uint64 // frames from before the first tick, thrown away
 	TxFrames   atomic.Uint64 // frames sent
 	TxDropped  atomic.Uint64 // frames the bus did not take
+	TxAgain    atomic.Uint64 // frames tried again at the next tick, with its values, because the bus did not take them
 	TxLost     atomic.Uint64 // frames that were due at lost grid points and not sent
 	TxRefused  atomic.Uint64 // frames not sent because a signal was no number
 	Saturated  atomic.Uint64 // signals sent at the border of their range
@@ -132,9 +137,12 @@ type Page struct {
 	Voluntary   atomic.Uint64 // switches of the loop's thread, likewise: it slept
 	Involuntary atomic.Uint64 // and: something else was given its CPU
 
-	TxCount [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: the next value of its counter
+	TxCount [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: what its counters say next, sigmap.Tx.Counts
+	TxDrops [MaxTx]atomic.Uint64 // likewise: frames the bus did not take
 
 	LastRx [MaxRx]atomic.Uint64 // per message of Map.Rx, bus after bus: the tick that last read one of full length; 0: none
+
+	Rx [MaxRx]RxWords // likewise
 
 	Late sched.Histogram // of each grid point passed: from its due time to the wake-up, ns; one entry per tick, missed ones included
 	Work sched.Histogram // from the wake-up to the return of the last send, ns

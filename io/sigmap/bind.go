@@ -1,42 +1,12 @@
 package sigmap
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"lockstep/model"
 )
-
-// Spec says which signals go where: the map of a bench file, for one bus.
-type Spec struct {
-	Receive  []Link
-	Send     []Link
-	Sendings []Sending
-	PeriodNs int64 // the grid, > 0
-}
-
-// Link joins a signal and a port.
-type Link struct{ Message, Signal, Port string }
-
-// Sending says when a message is sent: at the ticks where the time is PhaseNs
-// more than a multiple of CycleNs.
-type Sending struct {
-	Message string
-	CycleNs int64  // a multiple of the period, > 0
-	PhaseNs int64  // a multiple of the period, 0 <= phase < cycle
-	Counter string // signal that counts the frames, "" for none
-}
-
-// SpecError is an error of Bind about one entry of the Spec.
-type SpecError struct {
-	List  string // "receive", "send" or "sendings"
-	Index int    // in that list
-	Err   error
-}
-
-func (e *SpecError) Error() string { return "sigmap: " + e.Err.Error() }
-func (e *SpecError) Unwrap() error { return e.Err }
 
 // Bind finds the signals and ports of spec and compiles the way between them,
 // converting units. An error names message, signal, port and units; where it is
@@ -48,65 +18,52 @@ func Bind(db *Database, spec Spec, inputs, outputs []model.Port) (*Map, error) {
 	if !(spec.PeriodNs > 0) {
 		return nil, fmt.Errorf("sigmap: period %d ns is not positive", spec.PeriodNs)
 	}
-	b := &binder{db: db, m: &Map{}, used: map[*Signal]string{}, driven: map[int]string{}}
-	for i, s := range spec.Sendings {
-		if err := b.sending(s, spec.PeriodNs); err != nil {
-			return nil, &SpecError{"sendings", i, fmt.Errorf("message %s: %w", s.Message, err)}
+	b := &binder{db: db, spec: &spec, m: &Map{PeriodNs: spec.PeriodNs}, inputs: inputs, outputs: outputs, driven: map[int]*Message{}}
+	for i := range spec.Sendings {
+		if err := b.sending(&spec.Sendings[i]); err != nil {
+			return nil, specError(InSendings, i, spec.Sendings[i].Message, err)
 		}
 	}
 	for i, l := range spec.Receive {
-		if err := b.receive(l, inputs); err != nil {
-			return nil, &SpecError{"receive", i, fmt.Errorf("signal %s.%s, port %s: %w", l.Message, l.Signal, l.Port, err)}
+		if err := b.receive(l); err != nil {
+			return nil, linkError(InReceive, i, l, err)
 		}
 	}
 	for i, l := range spec.Send {
-		if err := b.send(l, outputs); err != nil {
-			return nil, &SpecError{"send", i, fmt.Errorf("signal %s.%s, port %s: %w", l.Message, l.Signal, l.Port, err)}
+		if err := b.send(l); err != nil {
+			return nil, linkError(InSend, i, l, err)
 		}
 	}
+	for i := range spec.Sendings {
+		if err := b.fill(i); err != nil {
+			return nil, specError(InSendings, i, spec.Sendings[i].Message, err)
+		}
+	}
+	for i := range spec.Receptions {
+		if err := b.reception(&spec.Receptions[i]); err != nil {
+			return nil, specError(InReceptions, i, spec.Receptions[i].Message, err)
+		}
+	}
+	for i := range b.m.Rx {
+		b.expect(&b.m.Rx[i])
+	}
+	b.phases()
 	b.m.sortRx()
 	return b.m, nil
 }
 
-// binder is Bind at work.
-type binder struct {
-	db     *Database
-	m      *Map
-	used   map[*Signal]string // what a sent signal carries
-	driven map[int]string     // the signal that drives an input
+func linkError(list string, index int, l Link, err error) error {
+	return &SpecError{List: list, Index: index, Err: fmt.Errorf("signal %s.%s, port %s: %w", l.Message, l.Signal, l.Port, err)}
 }
 
-// sending adds a sent message.
-func (b *binder) sending(s Sending, period int64) error {
-	msg, err := b.message(s.Message)
-	switch {
-	case err != nil:
-		return err
-	case b.sent(msg.Name) != nil:
-		return errors.New("given twice")
-	case !(s.CycleNs > 0) || s.CycleNs%period != 0:
-		return fmt.Errorf("cycle %g ms is not a positive multiple of the period %g ms", ms(s.CycleNs), ms(period))
-	case s.PhaseNs < 0 || s.PhaseNs >= s.CycleNs || s.PhaseNs%period != 0:
-		return fmt.Errorf("phase %g ms is not a multiple of the period %g ms from 0 to less than the cycle %g ms",
-			ms(s.PhaseNs), ms(period), ms(s.CycleNs))
-	}
-	t := Tx{
-		Name: msg.Name, ID: msg.ID, Len: msg.Len,
-		CycleTicks: s.CycleNs / period, PhaseTicks: s.PhaseNs / period,
-	}
-	if s.Counter != "" {
-		sig, err := b.signal(msg, s.Counter)
-		if err != nil {
-			return fmt.Errorf("counter: %w", err)
-		}
-		b.used[sig] = "the counter"
-		t.HasCounter = true
-		t.Counter.place(sig)
-		t.Counter.Signed = false
-		_, t.Counter.Hi = t.Counter.span()
-	}
-	b.m.Tx = append(b.m.Tx, t)
-	return nil
+// binder is Bind at work.
+type binder struct {
+	db              *Database
+	spec            *Spec
+	m               *Map
+	inputs, outputs []model.Port
+	driven          map[int]*Message // what drives an input
+	frames          []*layout        // of m.Tx
 }
 
 // ends finds the two ends of a link; kind of the ports is for messages.
@@ -119,62 +76,6 @@ func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *Message, si
 	}
 	index, err = find(l.Port, kind, ports)
 	return msg, sig, index, err
-}
-
-// receive adds a received signal.
-func (b *binder) receive(l Link, inputs []model.Port) error {
-	msg, sig, index, err := b.ends(l, "input", inputs)
-	if err != nil {
-		return err
-	}
-	if b.sent(msg.Name) != nil {
-		return errors.New("the message is sent too")
-	}
-	if other, ok := b.driven[index]; ok {
-		return fmt.Errorf("the port is driven by %s already", other)
-	}
-	b.driven[index] = msg.Name + "." + sig.Name
-	port := &inputs[index]
-	f, err := b.field(sig, index, port)
-	if err != nil {
-		return err
-	}
-	f.limit(port.Min, port.Max)
-	if !(f.Lo <= f.Hi) {
-		return fmt.Errorf("no value of the signal, [%g|%g] %q, is within the port's %g to %g %q",
-			sig.Min, sig.Max, sig.Unit, port.Min, port.Max, port.Unit)
-	}
-	rx := b.received(msg)
-	rx.Fields = append(rx.Fields, f)
-	return nil
-}
-
-// send adds a sent signal.
-func (b *binder) send(l Link, outputs []model.Port) error {
-	msg, sig, index, err := b.ends(l, "output", outputs)
-	if err != nil {
-		return err
-	}
-	t := b.sent(msg.Name)
-	if t == nil {
-		return errors.New("the message has no cycle: say when it is sent")
-	}
-	if what, ok := b.used[sig]; ok {
-		return fmt.Errorf("the signal carries %s already", what)
-	}
-	for i := range msg.Signals {
-		other := &msg.Signals[i]
-		if what, ok := b.used[other]; ok && sig.overlaps(other) {
-			return fmt.Errorf("the signal (%s) overlaps %q (%s), which carries %s", b.where(sig), other.Name, b.where(other), what)
-		}
-	}
-	b.used[sig] = "port " + l.Port
-	f, err := b.field(sig, index, &outputs[index])
-	if err != nil {
-		return err
-	}
-	t.Fields = append(t.Fields, f)
-	return nil
 }
 
 // field compiles a signal to the unit of port, which is the index-th of its
@@ -208,6 +109,14 @@ func (f *Field) limit(lo, hi float64) {
 	if f.Factor < 0 {
 		lo, hi = hi, lo
 	}
+	if f.Float { // a float32 has 24 bits of what the limit is written in
+		part := 1e-15
+		if f.Len == 32 {
+			part = 1e-7
+		}
+		f.Lo, f.Hi = math.Max(f.Lo, lo-part*math.Abs(lo)), math.Min(f.Hi, hi+part*math.Abs(hi))
+		return
+	}
 	f.Lo = math.Max(f.Lo, math.Ceil(lo-slack(lo)))
 	f.Hi = math.Min(f.Hi, math.Floor(hi+slack(hi)))
 }
@@ -228,45 +137,23 @@ func (b *binder) message(name string) (*Message, error) {
 	return nil, fmt.Errorf("%s has no message %q; %s", b.db.File, name, nearest(name, names))
 }
 
-// signal finds a signal of msg that can be bound.
+// signal finds a signal of msg.
 func (b *binder) signal(msg *Message, name string) (*Signal, error) {
 	var names []string
 	for i := range msg.Signals {
 		s := &msg.Signals[i]
-		switch {
-		case s.Name != name:
-			names = append(names, s.Name)
-		case s.Multiplexor || s.Under != "":
-			return nil, fmt.Errorf("multiplexed signals (%s) cannot be bound", b.where(s))
-		case s.Float:
-			return nil, fmt.Errorf("floating-point signals (%s) cannot be bound", b.where(s))
-		default:
+		if s.Name == name {
 			return s, nil
 		}
+		names = append(names, s.Name)
 	}
 	return nil, fmt.Errorf("message %s (%s:%d) has no signal %q; %s",
 		msg.Name, b.db.File, msg.Line, name, nearest(name, names))
 }
 
-// sent returns the sent message of this name, nil if there is none.
-func (b *binder) sent(name string) *Tx {
-	for i := range b.m.Tx {
-		if b.m.Tx[i].Name == name {
-			return &b.m.Tx[i]
-		}
-	}
-	return nil
-}
-
-// received returns the entry of msg, a new one at first.
-func (b *binder) received(msg *Message) *Rx {
-	for i := range b.m.Rx {
-		if b.m.Rx[i].Name == msg.Name {
-			return &b.m.Rx[i]
-		}
-	}
-	b.m.Rx = append(b.m.Rx, Rx{Name: msg.Name, ID: msg.ID, Len: msg.Len})
-	return &b.m.Rx[len(b.m.Rx)-1]
+// sent returns the index of the sent message of this name, -1 if there is none.
+func (b *binder) sent(name string) int {
+	return slices.IndexFunc(b.m.Tx, func(t Tx) bool { return t.Name == name })
 }
 
 // where is the line of s in the database.

@@ -51,16 +51,16 @@ var wrongSpecs = []struct {
 		[]string{"signal Speeds.w1, port c1", "is sent too"}},
 	{"no cycle", func(_ *Database, s *Spec, _, _ []model.Port) { s.Sendings = s.Sendings[:1] },
 		[]string{"signal Torque.engine, port tau1", "no cycle"}},
-	{"multiplexed", func(db *Database, _ *Spec, _, _ []model.Port) { db.Messages[0].Signals[0].Multiplexor = true },
-		[]string{"signal Pressure.p1, port c1", `multiplexed signals (gearbox.dbc:`}},
+	{"multiplexor sent", func(db *Database, _ *Spec, _, _ []model.Port) { db.Messages[2].Signals[0].Multiplexor = true },
+		[]string{"signal Speeds.w1, port w1", "(gearbox.dbc:", "give it a constant value"}},
+	{"not selected", func(db *Database, _ *Spec, _, _ []model.Port) {
+		s := db.Messages[3].Signals
+		s[3].Multiplexor, s[0].Under, s[0].Ranges = true, "counter_T", [][2]uint64{{3, 3}}
+	}, []string{"message Torque", "counter_T", "says which others are"}},
 	{"two on the same bits", func(db *Database, _ *Spec, _, _ []model.Port) {
 		s := db.Messages[2].Signals
 		s[1].Start, s[1].Shares = s[0].Start, true
 	}, []string{"signal Speeds.w2, port w2", `overlaps "w1" (gearbox.dbc:`, "which carries port w1"}},
-	{"float", func(db *Database, _ *Spec, _, _ []model.Port) {
-		db.Messages[1].Signals[0] = Signal{Name: "gear", Len: 64, Float: true, Factor: 1, Line: 21}
-		db.Messages[1].Len = 8
-	}, []string{"signal Gear.gear, port gear", "floating-point", "gearbox.dbc:21"}},
 	{"sent message unknown", func(_ *Database, s *Spec, _, _ []model.Port) { s.Sendings[0].Message = "speed" },
 		[]string{"message speed", `no message "speed"`, "nearest: Speeds"}},
 	{"sent message twice", func(_ *Database, s *Spec, _, _ []model.Port) { s.Sendings[1] = s.Sendings[0] },

@@ -9,21 +9,58 @@ import (
 // bytes, and of a ninth if it straddles them: value = raw·Factor + Offset in the
 // port's unit.
 type Field struct {
-	Index  int     // entry of u if received, of y if sent
+	Index  int     // entry of u if received, of y if sent; -1: Course says it
+	Course int     // 1 + entry of Tx.Courses; 0: none
 	At     uint8   // first of the eight bytes, 0 to 56
 	Shift  uint8   // bits of the eight bytes below the signal
 	Ninth  uint8   // bits of the signal in the byte after them, 0 to 7
 	Len    uint8   // bits, 1 to 64
 	Big    bool    // the eight bytes are big endian
 	Signed bool    // raw is two's complement
+	Float  bool    // raw is an IEEE 754 number of 32 or 64 bits
 	Factor float64 // unit of the port per bit
 	Offset float64 // unit of the port
-	Lo, Hi float64 // raw values that are accepted or sent, whole numbers
+	Lo, Hi float64 // raw values that are accepted or sent, whole numbers unless Float
+
+	When    []Selector  // received: it is in the frames in which all of these hold
+	Invalid [][2]uint64 // received: raw values that say that there is no value, lowest and highest
+
+	Sent uint64 // raw bits that went out last; see Map.Due
+}
+
+// Selector is a multiplexor, and the raw values of it that select.
+type Selector struct {
+	At     Field
+	Ranges [][2]uint64 // lowest and highest
+}
+
+// present tells whether the field is in a frame.
+//
+//go:nosplit
+func (f *Field) present(data *[64]byte) bool {
+	for i := range f.When {
+		if s := &f.When[i]; !within(s.Ranges, s.At.load(data)) {
+			return false
+		}
+	}
+	return true
+}
+
+// within tells whether a raw value is in one of the ranges.
+//
+//go:nosplit
+func within(ranges [][2]uint64, raw uint64) bool {
+	for i := range ranges {
+		if ranges[i][0] <= raw && raw <= ranges[i][1] {
+			return true
+		}
+	}
+	return false
 }
 
 // place sets where the bits of s are; s lies within 64 bytes.
 func (f *Field) place(s *Signal) {
-	f.Len, f.Big, f.Signed = uint8(s.Len), s.BigEndian, s.Signed
+	f.Len, f.Big, f.Signed, f.Float = uint8(s.Len), s.BigEndian, s.Signed, s.Float
 	at := min(s.Start/8, 56)
 	f.At = uint8(at)
 	if !s.BigEndian {
@@ -86,25 +123,45 @@ func (f *Field) store(data *[64]byte, raw uint64) {
 //
 //go:nosplit
 func (f *Field) number(raw uint64) float64 {
-	if f.Signed {
+	switch {
+	case f.Float && f.Len == 32:
+		return float64(math.Float32frombits(uint32(raw)))
+	case f.Float:
+		return math.Float64frombits(raw)
+	case f.Signed:
 		return float64(int64(raw<<(64-f.Len)) >> (64 - f.Len))
 	}
 	return float64(raw)
 }
 
-// bits is the inverse of number for a whole number within the field's range.
+// bits is the inverse of number for a number within the field's range, whole
+// unless the field is Float.
 //
 //go:nosplit
 func (f *Field) bits(r float64) uint64 {
-	if f.Signed {
+	switch {
+	case f.Float && f.Len == 32:
+		return uint64(math.Float32bits(float32(r)))
+	case f.Float:
+		return math.Float64bits(r)
+	case f.Signed:
 		return uint64(int64(r)) & f.mask()
 	}
 	return uint64(r)
 }
 
 // span is the range of raw numbers the field can hold. Above 2^53 the upper end
-// is the largest float64 that fits.
+// is the largest float64 that fits. A Float holds less where its factor would make
+// more of it than a float64 is.
 func (f *Field) span() (lo, hi float64) {
+	if f.Float {
+		hi = math.MaxFloat32
+		if f.Len == 64 {
+			hi = math.MaxFloat64
+		}
+		hi = min(hi, math.MaxFloat64/4/max(1, math.Abs(f.Factor)))
+		return -hi, hi
+	}
 	n := int(f.Len)
 	if f.Signed {
 		n--

@@ -1,7 +1,5 @@
 package sigmap
 
-import "math"
-
 // Raw returns the bits of s, which has passed Check, in a frame.
 func (s *Signal) Raw(data *[64]byte) uint64 {
 	var f Field
@@ -11,17 +9,8 @@ func (s *Signal) Raw(data *[64]byte) uint64 {
 
 // Value is what raw bits mean, in Unit.
 func (s *Signal) Value(raw uint64) float64 {
-	v := 0.0
-	switch {
-	case s.Float && s.Len == 32:
-		v = float64(math.Float32frombits(uint32(raw)))
-	case s.Float:
-		v = math.Float64frombits(raw)
-	default:
-		f := Field{Len: uint8(s.Len), Signed: s.Signed}
-		v = f.number(raw)
-	}
-	return v*s.Factor + s.Offset
+	f := Field{Len: uint8(s.Len), Signed: s.Signed, Float: s.Float}
+	return f.number(raw)*s.Factor + s.Offset
 }
 
 // Present tells whether signal s of m, which has passed Check, is in a frame with

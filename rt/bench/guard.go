@@ -85,7 +85,7 @@ func (g *guard) speak(now int64) {
 	at := 0
 	for _, m := range h.Maps {
 		for i := range m.Tx {
-			m.Tx[i].Count = p.TxCount[at].Load()
+			m.Tx[i].SetCounts(p.TxCount[at].Load())
 			at++
 		}
 	}
@@ -96,6 +96,7 @@ func (g *guard) speak(now int64) {
 		}
 		var f can.Frame
 		for b, m := range h.Maps {
+			m.Now = k
 			for i := range m.Tx {
 				if (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, h.Loop.Safe.Values) && g.buses[b].Send(&f) {
 					g.frames++

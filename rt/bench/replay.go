@@ -151,6 +151,11 @@ func (r *replay) tick(t *record.Tick) error {
 	if t.Index != r.last+1 {
 		return fmt.Errorf("identical up to tick %d; the next in the record is %d", r.last, t.Index)
 	}
+	if t.Flags&record.Missed == 0 { // as the loop does it
+		for _, m := range r.h.Maps {
+			m.Tick(r.u, t.Index)
+		}
+	}
 	for i, v := range t.U {
 		if math.Float64bits(v) != math.Float64bits(r.u[i]) {
 			return fmt.Errorf("the first difference is at tick %d: input %s is %v, the frames received say %v",
@@ -189,6 +194,7 @@ func (r *replay) sent(f *record.Frame) error {
 		y = r.h.Loop.Safe.Values
 	}
 	var got can.Frame
+	m.Now = f.Tick
 	if !m.Encode(&got, i, y) || got != f.Frame {
 		return fmt.Errorf("the first difference is at tick %d: frame %s was % X, is % X",
 			f.Tick, m.Tx[i].Name, f.Data[:f.Len], got.Data[:got.Len])

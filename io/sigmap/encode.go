@@ -1,0 +1,173 @@
+package sigmap
+
+import (
+	"math"
+
+	"lockstep/io/can"
+)
+
+// Tx is a sent message.
+type Tx struct {
+	Name       string
+	ID         uint32 // with can.EFF if it is extended
+	Len        int    // bytes
+	Flags      uint8  // of the frame
+	Send       SendType
+	CycleTicks int64    // > 0; 1 if only sent on change
+	PhaseTicks int64    // 0 <= phase < cycle
+	GapTicks   int64    // least distance of frames that a change brings about, > 0
+	Base       [64]byte // what the frame carries where nothing else is put
+	Fields     []Field
+	Courses    []Course
+	HasCounter bool
+	Counter    Field  // Index, Factor, Offset unused
+	Count      uint64 // the next counter value
+	Protect    []Protection
+
+	Asked int64 // 1 + the tick of the last Due; 0: none yet
+}
+
+// maxGroups is how many counters a frame can have: Counts has room for so many.
+const maxGroups = 4
+
+// Counts is what all counters of t say next, in one word: who puts it into another Tx
+// of the same kind goes on counting.
+//
+//go:nosplit
+func (t *Tx) Counts() uint64 {
+	if len(t.Protect) == 0 {
+		return t.Count
+	}
+	c, at := uint64(0), 0
+	if t.HasCounter {
+		c, at = t.Count&0xFFFF, 16
+	}
+	for i := range t.Protect {
+		c |= uint64(t.Protect[i].Next) << at
+		at += 16
+	}
+	return c
+}
+
+// SetCounts is the inverse of Counts.
+func (t *Tx) SetCounts(c uint64) {
+	if len(t.Protect) == 0 {
+		t.Count = c
+		return
+	}
+	if t.HasCounter {
+		t.Count = c & 0xFFFF
+		c >>= 16
+	}
+	for i := range t.Protect {
+		t.Protect[i].Next = uint32(c & 0xFFFF)
+		c >>= 16
+	}
+}
+
+// Due tells whether t is to be sent at a tick because of its cycle.
+//
+//go:nosplit
+func (t *Tx) Due(tick int64) bool {
+	return t.Send != OnChange && tick%t.CycleTicks == t.PhaseTicks
+}
+
+// Due tells whether m.Tx[i] is to be sent at a tick, where the outputs are y: in its
+// cycle, or because a raw value differs from the one that went out last. Ticks must
+// rise.
+//
+//go:nosplit
+func (m *Map) Due(i int, tick int64, y []float64) bool {
+	t := &m.Tx[i]
+	due := t.Due(tick)
+	if !due && t.Send != Cyclic && (t.Asked == 0 || tick+1-t.Asked >= t.GapTicks) {
+		m.Now = tick
+		due = t.Asked == 0 || m.changed(t, y)
+	}
+	if due {
+		t.Asked = tick + 1
+	}
+	return due
+}
+
+//go:nosplit
+func (m *Map) changed(t *Tx, y []float64) bool {
+	for j := range t.Fields {
+		d := &t.Fields[j]
+		if r := m.raw(t, d, y); r != r || d.bits(r) != d.Sent {
+			return true
+		}
+	}
+	return false
+}
+
+// raw is the value that d carries now, rounded half to even unless it is a Float, and
+// held within its range; m.held says whether it had to be.
+//
+//go:nosplit
+func (m *Map) raw(t *Tx, d *Field, y []float64) float64 {
+	r := 0.0
+	if d.Course > 0 {
+		r = t.Courses[d.Course-1].value(m.Now * m.PeriodNs)
+	} else {
+		r = y[d.Index]
+	}
+	r = (r - d.Offset) / d.Factor
+	if !d.Float {
+		r = whole(r)
+	}
+	m.held = r < d.Lo || r > d.Hi
+	switch {
+	case r < d.Lo:
+		return d.Lo
+	case r > d.Hi:
+		return d.Hi
+	}
+	return r
+}
+
+// Encode makes f the frame of m.Tx[i] with the values of y, rounded half to even
+// and held within the signal's range, at tick m.Now, advances the counters and
+// protects it. It returns false and leaves the counters alone if a value is NaN. It
+// does not allocate.
+//
+//go:nosplit
+func (m *Map) Encode(f *can.Frame, i int, y []float64) bool {
+	t := &m.Tx[i]
+	f.ID, f.Len, f.Flags, f.Res0, f.Res1 = t.ID, uint8(t.Len), t.Flags, 0, 0
+	f.Data = t.Base
+	for j := range t.Fields {
+		d := &t.Fields[j]
+		r := m.raw(t, d, y)
+		if r != r {
+			return false
+		}
+		if m.held {
+			m.Saturated++
+		}
+		d.Sent = d.bits(r)
+		d.store(&f.Data, d.Sent)
+	}
+	if t.HasCounter {
+		t.Counter.store(&f.Data, t.Count)
+		t.Count++
+		if float64(t.Count) > t.Counter.Hi {
+			t.Count = 0
+		}
+	}
+	for j := range t.Protect {
+		t.Protect[j].Protect(&f.Data, t.Len, t.ID&can.MaskEFF)
+	}
+	return true
+}
+
+// whole is v rounded to a whole number, half to even. math.RoundToEven is a call
+// that may grow the stack on a processor without SSE 4.1.
+//
+//go:nosplit
+func whole(v float64) float64 {
+	if !(math.Abs(v) < 1<<52) { // whole already, or NaN
+		return v
+	}
+	return math.Copysign(math.Abs(v)+1<<52-1<<52, v) // the sum has no bits below 1
+}
