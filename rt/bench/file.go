@@ -52,30 +52,6 @@ type Bench struct {
 	dir   string            // where plant and databases are looked for first; "" for an embedded bench
 }
 
-// Bus is one CAN bus of a bench.
-type Bus struct {
-	Name      Word
-	Interface Word // "pair", or the name of a network interface
-	Database  Word // an embedded database, or a file beside the bench file
-	Frames    []Frame
-	Receive   []Link
-	Send      []Link
-}
-
-// Frame is a message the bench sends.
-type Frame struct {
-	Message Word
-	CycleNs int64 // > 0; Prepare checks it against the period
-	PhaseNs int64 // offset of the first one on the grid; >= 0
-	Counter Word  // signal that counts frames; "" none
-}
-
-// Link ties one signal to one port of the plant.
-type Link struct {
-	Message, Signal, Port string
-	Word                  // the line itself, for errors
-}
-
 // Load reads a bench: the file of that name if there is one, the embedded bench
 // otherwise. Errors are "FILE:LINE:COL: bench: ...".
 func Load(name string) (*Bench, error) {
@@ -348,67 +324,4 @@ func (r *reader) overrun(n ast.Node, o *rt.Overrun) {
 	default:
 		r.fail(n, "overrun: %q is none of: stop, safe, skip N, catchup N (N: grid points at once, 1 to 1000)", w.Text)
 	}
-}
-
-func (r *reader) bus(e *ast.MappingValueNode) Bus {
-	at := e.Key.GetToken().Position
-	b := Bus{Name: Word{e.Key.GetToken().Value, at.Line, at.Column}}
-	if b.Name.Text = r.title(e.Key, "bus"); r.err != nil {
-		return b
-	}
-	what := fmt.Sprintf("bus %q", b.Name.Text)
-	links := func(dst *[]Link, list, form string, receive bool) func(ast.Node) {
-		return func(n ast.Node) {
-			r.list(n, what+": "+list, func(n ast.Node) { *dst = append(*dst, r.link(n, form, receive)) })
-		}
-	}
-	r.object(e.Value, what, []key{
-		{"interface", func(n ast.Node) { b.Interface = r.wire(n, what) }},
-		{"database", r.name(&b.Database, what+": database")},
-		{"frames", func(n ast.Node) {
-			for _, f := range r.pairs(n, what+": frames") {
-				b.Frames = append(b.Frames, r.frame(f))
-			}
-		}},
-		{"receive", links(&b.Receive, "receive", "MESSAGE.SIGNAL -> PORT", true)},
-		{"send", links(&b.Send, "send", "PORT -> MESSAGE.SIGNAL", false)},
-	})
-	switch {
-	case b.Interface.Text == "":
-		r.failAt(at, "%s: the interface is missing (interface: vcan0, or pair)", what)
-	case b.Database.Text == "":
-		r.failAt(at, "%s: the database is missing (database: FILE.dbc)", what)
-	}
-	return b
-}
-
-func (r *reader) frame(e *ast.MappingValueNode) Frame {
-	at := e.Key.GetToken().Position
-	f := Frame{Message: Word{e.Key.GetToken().Value, at.Line, at.Column}}
-	what := "frame " + f.Message.Text
-	r.object(e.Value, what, []key{
-		{"cycle", r.nanoseconds(&f.CycleNs, what+": cycle", 1, 3600e9)},
-		{"phase", r.nanoseconds(&f.PhaseNs, what+": phase", 0, 3600e9)},
-		{"counter", r.name(&f.Counter, what+": counter")},
-	})
-	if f.CycleNs == 0 {
-		r.failAt(at, "%s: the cycle is missing (cycle: 10 ms)", what)
-	}
-	return f
-}
-
-// link reads "MESSAGE.SIGNAL -> PORT", or the other way round for what is sent.
-func (r *reader) link(n ast.Node, form string, receive bool) Link {
-	l := Link{Word: r.word(n, "link")}
-	from, to, ok := strings.Cut(l.Text, "->")
-	wire, port := strings.TrimSpace(from), strings.TrimSpace(to)
-	if !receive {
-		wire, port = port, wire
-	}
-	l.Port = port
-	var dot bool
-	if l.Message, l.Signal, dot = strings.Cut(wire, "."); !ok || !dot || l.Signal == "" || l.Port == "" {
-		r.fail(n, "link %q is not of the form %s", l.Text, form)
-	}
-	return l
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -173,43 +172,11 @@ func (b *Bench) bind(bus *Bus, t *kernel.Tables) (*sigmap.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := sigmap.Bind(db, bus.spec(b.PeriodNs), t.Inputs, t.Outputs)
+	m, err := sigmap.Bind(db, bus.spec(db, b.PeriodNs), t.Inputs, t.Outputs)
 	if err != nil {
 		return nil, b.errorf(bus.blame(err), "bus %q: %w", bus.Name.Text, err)
 	}
 	return m, nil
-}
-
-func (bus *Bus) spec(periodNs int64) sigmap.Spec {
-	s := sigmap.Spec{PeriodNs: periodNs}
-	for _, l := range bus.Receive {
-		s.Receive = append(s.Receive, sigmap.Link{Message: l.Message, Signal: l.Signal, Port: l.Port})
-	}
-	for _, l := range bus.Send {
-		s.Send = append(s.Send, sigmap.Link{Message: l.Message, Signal: l.Signal, Port: l.Port})
-	}
-	for _, f := range bus.Frames {
-		s.Sendings = append(s.Sendings, sigmap.Sending{
-			Message: f.Message.Text, CycleNs: f.CycleNs, PhaseNs: f.PhaseNs, Counter: f.Counter.Text,
-		})
-	}
-	return s
-}
-
-// blame finds the word of the file that an error of Bind is about.
-func (bus *Bus) blame(err error) Word {
-	var e *sigmap.SpecError
-	if errors.As(err, &e) {
-		switch e.List {
-		case "sendings":
-			return bus.Frames[e.Index].Message
-		case "receive":
-			return bus.Receive[e.Index].Word
-		case "send":
-			return bus.Send[e.Index].Word
-		}
-	}
-	return bus.Database
 }
 
 // loop is the configuration of the loop, the outputs it watches included.

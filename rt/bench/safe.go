@@ -161,12 +161,18 @@ func (b *Bench) farewell(t *kernel.Tables, maps []*sigmap.Map) (rt.Farewell, err
 func (b *Bench) checkSafe(bus *Bus, m *sigmap.Map, t *kernel.Tables, values []float64) error {
 	for i := range m.Tx {
 		tx := &m.Tx[i]
+		if !slices.ContainsFunc(tx.Fields, func(f sigmap.Field) bool { return f.Course == 0 }) {
+			continue // nothing in it is the plant's
+		}
 		if cycle := tx.CycleTicks * b.PeriodNs; cycle > b.Safe.TimeNs {
 			return b.errorf(b.Safe.At, "safe: the time, %v, is shorter than the cycle of frame %s, %v",
 				time.Duration(b.Safe.TimeNs), tx.Name, time.Duration(cycle))
 		}
 		for j := range tx.Fields {
 			f := &tx.Fields[j]
+			if f.Course > 0 {
+				continue
+			}
 			name := t.Outputs[f.Index].Name
 			at := slices.IndexFunc(b.Safe.Values, func(v SafeValue) bool { return v.Port.Text == name })
 			if at < 0 {

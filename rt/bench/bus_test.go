@@ -1,0 +1,306 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/io/can"
+	"lockstep/io/dbc"
+	"lockstep/io/sigmap"
+	"lockstep/model/kernel"
+	"lockstep/model/plants"
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// guardedText is the demo bench with protected frames both ways and a restbus.
+func guardedText(t *testing.T) string {
+	t.Helper()
+	text := demoText(t, "Torque: {cycle: 10 ms, counter: counter_T}",
+		"Torque: {cycle: 10 ms, protect: {profile: e2e-2, data_ids: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], counter: counter_T, checksum: 56|8}}")
+	text = strings.Replace(text, "database: powershift.dbc", "database: guarded.dbc\n    bitrate: 250 kbit/s", 1)
+	return text + `    messages:
+      TCU_Pressure_1:
+        cycle: 10 ms
+        timeout: 40 ms
+        dlc: 8
+        protect: [{profile: crc8, poly: 0x1D, init: 0xFF, xor_out: 0xFF, counter: counter_P1, checksum: "56|8"}]
+        on_timeout: {substitute: {clutch1.pressure: 3 bar}}
+        on_error: safe
+        invalid: {pressure_C4: [0xFFF, 4000-4094]}
+    restbus:
+      Motor: {values: {speed: {table: [[0 s, 100], [0.1 s, 200]], period: 0.1 s}, torque: {sine: {mean: 10, amplitude: 5, frequency: 2 Hz}}, mode: running}}
+      Klemmen: {send: on_change, min_gap: 10 ms, values: {key: {table: [[0, 0], [0.05, 0], [0.05, 1]]}}}
+      Slow: {cycle: 20 ms}
+`
+}
+
+// guardedDatabase is that of the demo bench with a restbus.
+func guardedDatabase(t *testing.T) string {
+	t.Helper()
+	data, err := plants.Read("powershift.dbc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(string(data), "CM_ \"The", `BO_ 1024 Motor: 8 Motor
+ SG_ speed : 0|16@1+ (1,0) [0|8000] "rpm" TCU
+ SG_ torque : 16|16@1- (0.1,0) [0|0] "N.m" TCU
+ SG_ mode : 32|4@1+ (1,0) [0|15] "" TCU
+
+BO_ 1025 Klemmen: 1 Motor
+ SG_ key : 0|1@1+ (1,0) [0|1] "" TCU
+
+BO_ 1026 Slow: 2 Motor
+
+CM_ "The`, 1) + "VAL_ 1024 mode 0 \"off\" 3 \"running\" ;\nBA_ \"GenMsgCycleTime\" BO_ 1024 10;\n"
+}
+
+func guardedBench(t *testing.T, text string) (*Bench, error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "guarded.dbc"), []byte(guardedDatabase(t)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return parse("b.yaml", dir, []byte(text))
+}
+
+// guardedRun is that bench in virtual time, with the other end of its bus.
+func guardedRun(t *testing.T, text string) (*run, *rt.Loop, *can.Bus) {
+	t.Helper()
+	b, err := guardedBench(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{bench: b, page: new(rt.Page), unitDie: -1, options: Options{Out: os.Stdout}}
+	if r.h, err = Prepare(b); err != nil {
+		t.Fatal(err)
+	}
+	var ends [2]*can.Bus
+	theirs, ours, err := can.Pair()
+	for i, f := range []*os.File{theirs, ours} {
+		if err == nil {
+			ends[i], err = can.Inherit(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ends[i].Close() })
+	}
+	loop, err := rt.New(r.h.Loop, kernel.New(r.h.Tables), ends[1:], r.h.Maps, sched.NewVirtual(5*time.Millisecond), r.page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.page.State.Store(uint64(rt.Running))
+	return r, loop, ends[0]
+}
+
+// unitMap is the other side of the guarded bench: it sends the pressures.
+func unitMap(t *testing.T, r *run) *sigmap.Map {
+	t.Helper()
+	bus := r.bench.Buses[0]
+	_, data, err := r.bench.Read(bus.Database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := dbc.Parse("guarded.dbc", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := sigmap.Bind(db, sigmap.Spec{PeriodNs: 5e6, Sendings: []sigmap.Sending{
+		{Message: "TCU_Pressure_1", CycleNs: 10e6, Protect: specs(bus.Messages[0].Protect), Values: []sigmap.Constant{{Signal: "pressure_C1", Text: "20"}}},
+		{Message: "TCU_Pressure_2", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C5", Text: "10"}}},
+	}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
+	r, loop, unit := guardedRun(t, guardedText(t))
+	say := unitMap(t, r)
+	check, err := sigmap.NewProtection(r.bench.Buses[0].Frames[1].Protect[0].Spec, &sigmap.Message{Name: "Torque", Len: 8, Signals: []sigmap.Signal{
+		{Name: "counter_T", Start: 51, Len: 4, BigEndian: true, Factor: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[uint32][]int64{}
+	frames := make([]can.Frame, 64)
+	for k := int64(1); k <= 400; k++ {
+		for i := range say.Tx {
+			var f can.Frame
+			if say.Due(i, k, nil) && (!say.Encode(&f, i, nil) || !unit.Send(&f)) {
+				t.Fatal("the unit cannot send")
+			}
+		}
+		loop.Tick(1)
+		for _, f := range frames[:unit.Recv(frames)] {
+			at[f.ID] = append(at[f.ID], k)
+			switch f.ID {
+			case 513:
+				if s := check.Check(&f.Data, 8, 513); s.Frame != sigmap.FrameOK && len(at[f.ID]) > 1 {
+					t.Fatalf("tick %d: Torque is %v", k, s.Frame)
+				}
+			case 1024:
+				want := 100 + 100*(k*5%100)/100
+				if got := int64(f.Data[0]) | int64(f.Data[1])<<8; got != want || f.Data[4] != 3 {
+					t.Fatalf("tick %d: speed %d, mode %d, want %d, 3", k, got, f.Data[4], want)
+				}
+			case 1025:
+				if want := k >= 10; f.Data[0] == 1 != want {
+					t.Fatalf("tick %d: key %d", k, f.Data[0])
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		id           uint32
+		cycle, phase int64
+	}{{512, 1, 0}, {513, 2, 0}, {514, 2, 1}, {1024, 2, 0}, {1026, 4, 1}} {
+		tx := r.h.Maps[0].Tx
+		for i := range tx {
+			if tx[i].ID == c.id && (tx[i].CycleTicks != c.cycle || tx[i].PhaseTicks != c.phase) {
+				t.Errorf("%s has cycle %d, phase %d; want %d, %d", tx[i].Name, tx[i].CycleTicks, tx[i].PhaseTicks, c.cycle, c.phase)
+			}
+		}
+		want := []int64(nil)
+		for k := int64(1); k <= 400; k++ {
+			if k%c.cycle == c.phase {
+				want = append(want, k)
+			}
+		}
+		if fmt.Sprint(at[c.id]) != fmt.Sprint(want) {
+			t.Errorf("%d came at %v, want %v", c.id, at[c.id], want)
+		}
+	}
+	if fmt.Sprint(at[1025]) != "[1 10]" {
+		t.Errorf("the frame sent on change came at %v, want at 1 and 10", at[1025])
+	}
+	w := &r.page.Rx[0]
+	if w.Frames.Load() != 200 || w.OK.Load() != 200 || w.CycleMin.Load() != 10e6 || w.CycleMax.Load() != 10e6 || w.Timeouts.Load() != 0 || w.AgeMax.Load() != 5e6 {
+		t.Errorf("%d frames, %d good, cycle %d to %d ns, %d timeouts, age %d ns", w.Frames.Load(), w.OK.Load(), w.CycleMin.Load(), w.CycleMax.Load(), w.Timeouts.Load(), w.AgeMax.Load())
+	}
+	if s := w.Load(); s != (rt.RxStatus{Frame: sigmap.FrameOK, Window: sigmap.WindowValid, Protected: true}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestRecordOfAProtectedBenchRunsAgainBitForBit(t *testing.T) {
+	r, loop, unit := guardedRun(t, strings.Replace(guardedText(t), "on_error: safe", "on_error: {substitute: {clutch2.pressure: 1 bar}}", 1))
+	say := unitMap(t, r)
+	r.options.Record = filepath.Join(t.TempDir(), "record")
+	if err := r.startRecord(); err != nil {
+		t.Fatal(err)
+	}
+	frames := make([]can.Frame, 64)
+	r.page.StartNs.Store(1)
+	if !r.record.begin() {
+		t.Fatal(r.record.err)
+	}
+	for k := int64(1); k <= 900; k++ {
+		for i := range say.Tx {
+			var f can.Frame
+			if !say.Due(i, k, nil) || i == 0 && k/100%2 == 1 { // away for half a second each second
+				continue
+			}
+			say.Encode(&f, i, nil)
+			if k%30 == 0 {
+				f.Data[0] ^= 1
+			}
+			if k%50 == 0 {
+				f.Data[7] ^= 0x40
+			}
+			unit.Send(&f)
+		}
+		n := int64(1)
+		if k%70 == 0 {
+			n = 30 // lost points
+		}
+		loop.Tick(n)
+		unit.Recv(frames)
+		r.record.drain()
+	}
+	w := &r.page.Rx[0]
+	if w.Timeouts.Load() < 4 || w.Errors.Load() == 0 || r.page.SafeReason.Load() != 0 {
+		t.Errorf("%d timeouts, %d errors, %v: this proves little", w.Timeouts.Load(), w.Errors.Load(), rt.Reason(r.page.SafeReason.Load()))
+	}
+	r.record.wakeUp(&rt.Entry{})
+	if err := r.record.w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	same, err := Replay{Record: r.options.Record}.Run()
+	if err != nil || !strings.HasPrefix(same, "identical: ") {
+		t.Errorf("%q, %v", same, err)
+	}
+}
+
+func TestFailingProtectionTakesTheBusToTheSafeState(t *testing.T) {
+	r, loop, unit := guardedRun(t, guardedText(t))
+	say := unitMap(t, r)
+	for k := int64(1); k <= 100 && r.page.SafeReason.Load() == 0; k++ {
+		var f can.Frame
+		say.Encode(&f, 0, nil)
+		if k > 20 {
+			f.Data[0] ^= 1
+		}
+		unit.Send(&f)
+		loop.Tick(1)
+	}
+	if why := rt.Reason(r.page.SafeReason.Load()); why != rt.MessageWrong || r.page.SafeTick.Load() != 23 {
+		t.Errorf("%v at tick %d, want the third wrong frame at 23", why, r.page.SafeTick.Load())
+	}
+	if got := loop.U[0]; got != 20e5 {
+		t.Errorf("clutch1.pressure is %g Pa, want 20 bar", got)
+	}
+}
+
+func TestMistakesInProtectionAndMessagesAreNamedWithTheirPlace(t *testing.T) {
+	for _, c := range []struct{ old, new, at, want string }{
+		{"profile: e2e-2", "profile: e2e-3", "e2e-3", `protection: profile "e2e-3"; nearest`},
+		{"profile: e2e-2, ", "", "{data_ids", "frame Torque: protect: the profile is missing"},
+		{"[0, 1, 2, ", "[0, 1, 256, ", "e2e-2", "data id 0x100: 0 to 0xFF are possible"},
+		{"poly: 0x1D", "poly: x1D", "x1D", `protect: poly: "x1D" is not a whole number from 0 to 4294967295`},
+		{"poly: 0x1D", "polly: 0x1D", "polly", `unknown key "polly" (did you mean poly?)`},
+		{"counter_P1, check", "counter_P9, check", "crc8", `no signal "counter_P9"`},
+		{"cycle: 10 ms\n        timeout", "cycle: 10 bar\n        timeout", "10 bar", "message TCU_Pressure_1: cycle:"},
+		{"dlc: 8", "dlc: 65", "65\n", `dlc: "65" is not a whole number from 1 to 64`},
+		{"dlc: 8", "dlc: 5", "crc8", "needs 8 bytes, a frame has 5"},
+		{"{clutch1.pressure: 3 bar}", "{clutch9.pressure: 3 bar}", "clutch9", `no input "clutch9.pressure"`},
+		{"{clutch1.pressure: 3 bar}", "{clutch8.pressure: 3 bar}", "clutch8.pressure: 3", "the message does not drive port clutch8.pressure"},
+		{"{clutch1.pressure: 3 bar}", "{clutch1.pressure: 3 rpm}", "clutch1.pressure: 3", "on_timeout:"},
+		{"on_error: safe", "on_error: sage", "sage\n", `"sage" is unknown (did you mean safe?); known are hold, safe`},
+		{"[0xFFF, 4000-4094]", "[4096]", "pressure_C4: [", "raw values of 12 bits are 0 to 4095"},
+		{"mode: running", "mode: run", "mode: run", `"run" is no number in "" and none of its texts; nearest: off, running`},
+		{"[0.1 s, 200]", "[0.1 s]", "[0.1 s]", "a row is [time, value], got 1 numbers"},
+		{"period: 0.1 s}", "period: 0.05 s}", "{table: [[0 s", "the period, 0.05 s, is shorter than the course, 0.1 s"},
+		{"[0.1 s, 200]", "[0.1 s, 9000]", "speed: {table", "point 2 of its course, 9000 rpm, is beyond what it can carry"},
+		{"frequency: 2 Hz", "frequency: 0 Hz", "{mean", "sine: a frequency of 0 Hz"},
+		{"Slow: {cycle: 20 ms}", "Slow: {}", "Slow: {}", "cycle 0 ms is not a positive multiple"},
+		{"Slow: {cycle: 20 ms}", "Slow: {cycle: 20 ms, min_gap: 5 ms}", "Slow: {cycle", "a least gap is of frames sent on change"},
+		{"send: on_change, min_gap", "send: on_change, cycle: 5 ms, min_gap", "Klemmen: {", "has no cycle or phase"},
+		{"send: on_change", "send: sometimes", "sometimes", "known are cyclic, on_change, both"},
+		{"250 kbit/s", "250 baud", "250 baud", `bitrate: "250 baud" is not from 1 kbit/s to 1000 kbit/s`},
+		{"      TCU_Pressure_1:\n", "      TCU_Pressure_3:\n", "TCU_Pressure_3:", `no message "TCU_Pressure_3"`},
+		{"      Motor: {", "      Speeds: {", "Speeds: {values", "given twice"},
+	} {
+		text := guardedText(t)
+		if strings.Count(text, c.old) == 0 {
+			t.Errorf("the bench has no %q", c.old)
+			continue
+		}
+		text = strings.Replace(text, c.old, c.new, 1)
+		line, col := place(t, text, c.at)
+		b, err := guardedBench(t, text)
+		if err == nil {
+			_, err = Prepare(b)
+		}
+		start := fmt.Sprintf("b.yaml:%d:%d: bench: ", line, col)
+		if err == nil || !strings.HasPrefix(err.Error(), start) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q:\ngot  %v\nwant %s... %s", c.new, err, start, c.want)
+		}
+	}
+}
