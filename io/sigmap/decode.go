@@ -235,7 +235,8 @@ const (
 // made up for later are left out.
 //
 // A cycle has passed without a frame when the frame is more than half a cycle late. A
-// message is late when no valid frame has come for its timeout, and from the start.
+// message is late when no valid frame has come for its timeout, counted from the start
+// at first; what is declared for that goes before what is declared for its window.
 //
 //go:nosplit
 func (m *Map) Tick(u []float64, k int64) (d Demand) {

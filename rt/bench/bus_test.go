@@ -258,6 +258,64 @@ func TestFailingProtectionTakesTheBusToTheSafeState(t *testing.T) {
 	}
 }
 
+func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
+	r, loop, unit := guardedRun(t, guardedText(t))
+	say := unitMap(t, r)
+	s := newStatus(r)
+	defer s.end()
+	step := func(change func(f *can.Frame)) {
+		for i := range say.Tx {
+			var f can.Frame
+			say.Encode(&f, i, nil)
+			if i == 0 {
+				change(&f)
+			}
+			unit.Send(&f)
+		}
+		loop.Tick(1)
+		loop.Tick(1)
+	}
+	for range 30 {
+		step(func(*can.Frame) {})
+	}
+	if got := s.trouble(); got != "" {
+		t.Errorf("without trouble: %q", got)
+	}
+	for range 2 {
+		step(func(f *can.Frame) { f.Data[0] ^= 1 })
+	}
+	if got := s.trouble(); got != "TCU_Pressure_1: wrong checksum 2" {
+		t.Errorf("two wrong frames: %q", got)
+	}
+	for range 9 {
+		loop.Tick(1)
+	}
+	for range 8 {
+		step(func(f *can.Frame) { *f = can.Frame{ID: 0x123} })
+	}
+	v := received(r.page, r.h)
+	want := Received{
+		Bus: "drive", Message: "TCU_Pressure_1", ID: 0x110, Protected: true, Frames: 32, OK: 30, Errors: 2, NoNew: v[0].NoNew,
+		State: "NONEWDATA", Window: "INVALID", Timeouts: 1, Late: true, AgeMax: v[0].AgeMax, Cycle: v[0].Cycle,
+	}
+	if fmt.Sprint(v[0]) != fmt.Sprint(want) || v[0].AgeMax != 30*5e6 || v[0].NoNew < 9 {
+		t.Errorf("got  %+v\nwant %+v", v[0], want)
+	}
+	if c := *v[0].Cycle; c != (Cycle{10e6, 10e6, 10e6, 0}) {
+		t.Errorf("cycle %+v", c)
+	}
+	if c := *v[1].Cycle; c.Min != 10e6 || c.Max != 55e6 || c.Jitter == 0 {
+		t.Errorf("cycle of the other %+v", c)
+	}
+	line := "TCU_Pressure_1: 32 frames every 10.000 / 10.000 / 10.000 ms, jitter 0.000 ms, age at most 150.000 ms, INVALID; wrong checksum 2, timeouts 1"
+	if got := v[0].String(); got != line {
+		t.Errorf("got  %s\nwant %s", got, line)
+	}
+	if got := s.trouble(); got != "TCU_Pressure_1: wrong checksum 2" {
+		t.Errorf("late: %q", got)
+	}
+}
+
 func TestMistakesInProtectionAndMessagesAreNamedWithTheirPlace(t *testing.T) {
 	for _, c := range []struct{ old, new, at, want string }{
 		{"profile: e2e-2", "profile: e2e-3", "e2e-3", `protection: profile "e2e-3"; nearest`},

@@ -51,6 +51,7 @@ func (r *run) report() *Report {
 		}
 	}
 	v.Silent = r.silent()
+	v.Messages, v.Dropped = received(r.page, r.h), drops(r.page, r.h)
 	v.Safe, v.SafeSince = r.safe()
 	v.LateTicks, v.BudgetNs = r.page.LateTicks(), cmp.Or(r.bench.BudgetNs, r.bench.PeriodNs/2)
 	for i := range r.ledger.entries {
@@ -177,6 +178,7 @@ func pageReport(p *rt.Page, h *Handover) *Report {
 		Events: p.Events.Load(), Transitions: p.Transitions.Load(), LagMax: p.LagMax(),
 		RxFrames: p.RxFrames.Load(), TxFrames: p.TxFrames.Load(),
 		RxUnknown: p.RxUnknown.Load(), RxShort: p.RxShort.Load(), RxRange: p.RxRange.Load(),
+		RxInvalid: p.RxInvalid.Load(), RxBad: p.RxBad.Load(), TxAgain: p.TxAgain.Load(),
 		RxOverflow: p.RxOverflow.Load(), RxBadSize: p.RxBadSize.Load(), RxBound: p.RxBound.Load(), RxStale: p.RxStale.Load(),
 		TxDropped: p.TxDropped.Load(), TxLost: p.TxLost.Load(), TxRefused: p.TxRefused.Load(), Saturated: p.Saturated.Load(),
 		BusDown: p.BusDown.Load(), BusErrors: p.BusErrors.Load(),

@@ -49,11 +49,14 @@ type Report struct {
 	RxUnknown  uint64 `json:"rx_unknown"`  // identifier not in the map
 	RxShort    uint64 `json:"rx_short"`    // fewer bytes than the message has in the database
 	RxRange    uint64 `json:"rx_range"`    // a signal outside its range: it kept its last value
+	RxInvalid  uint64 `json:"rx_invalid"`  // a signal that said it has no value: it kept its last one
+	RxBad      uint64 `json:"rx_bad"`      // not decoded: their protection was not as it should be
 	RxOverflow uint64 `json:"rx_overflow"` // lost in the receive buffer
 	RxBadSize  uint64 `json:"rx_bad_size"` // of no frame's size
 	RxBound    uint64 `json:"rx_bound"`    // ticks that left frames for the next one: they had read as many as a tick may
 	RxStale    uint64 `json:"rx_stale"`    // from before the first tick, thrown away and not in rx_frames
 	TxDropped  uint64 `json:"tx_dropped"`  // not taken by the bus: its send buffer, of about 25 frames, was full, or it was down
+	TxAgain    uint64 `json:"tx_again"`    // tried again at the next tick, with newer values, after that
 	TxLost     uint64 `json:"tx_lost"`     // due at a missed grid point and not sent
 	TxRefused  uint64 `json:"tx_refused"`  // not sent because a signal was no number
 	Saturated  uint64 `json:"saturated"`   // signals sent at the border of their range
@@ -65,15 +68,17 @@ type Report struct {
 	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
 	BestEffortHelp []string `json:"besteffort_help,omitempty"` // what helps
 
-	Overrun string    `json:"overrun,omitempty"`        // the policy
-	SimTime float64   `json:"sim_time_s"`               // ticks · period
-	Ended   string    `json:"ended"`                    // why, in words
-	Clean   bool      `json:"clean"`                    // no policy was broken, and the target and the unit were there
-	Silent  []Silence `json:"silent,omitempty"`         // received messages that had stopped, or came too short
-	Soak    *Verdict  `json:"soak,omitempty"`           // of a soak
-	Record  string    `json:"record,omitempty"`         // file of the record
-	Trouble string    `json:"record_trouble,omitempty"` // what is missing in it, and why
-	Unit    string    `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
+	Overrun  string     `json:"overrun,omitempty"`        // the policy
+	SimTime  float64    `json:"sim_time_s"`               // ticks · period
+	Ended    string     `json:"ended"`                    // why, in words
+	Clean    bool       `json:"clean"`                    // no policy was broken, and the target and the unit were there
+	Silent   []Silence  `json:"silent,omitempty"`         // received messages that had stopped, or came too short
+	Messages []Received `json:"messages,omitempty"`       // received
+	Dropped  []Dropped  `json:"dropped,omitempty"`        // tx_dropped by message
+	Soak     *Verdict   `json:"soak,omitempty"`           // of a soak
+	Record   string     `json:"record,omitempty"`         // file of the record
+	Trouble  string     `json:"record_trouble,omitempty"` // what is missing in it, and why
+	Unit     string     `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
 }
 
 // Usage is what the ticking process used between its first and its last tick, by
@@ -139,7 +144,13 @@ func (r *Report) Text(w io.Writer) {
 	}
 	if r.Bench != "" {
 		line("frames in", "%d; unknown %d, short %d, out of range %d, lost %d", r.RxFrames, r.RxUnknown, r.RxShort+r.RxBadSize, r.RxRange, r.RxOverflow)
+		for i := range r.Messages {
+			line("", "%s", &r.Messages[i])
+		}
 		line("frames out", "%d; dropped %d, of missed ticks %d", r.TxFrames, r.TxDropped, r.TxLost)
+		for _, d := range r.Dropped {
+			line("", "%s: %d not taken by the bus; the newest values are sent at the next tick, once", d.Message, d.Frames)
+		}
 	}
 	line("transitions", "%d, at %d events", r.Transitions, r.Events)
 	line("lag", "largest %.3f ms, now %.3f ms", r.LagMax*1e3, r.Lag*1e3)

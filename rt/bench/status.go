@@ -219,7 +219,7 @@ func (s *status) trouble() string {
 	if silent := s.r.silent(); len(silent) > 0 {
 		return silent[0].line()
 	}
-	return ""
+	return s.r.messageTrouble()
 }
 
 // engaged lists the clutches that are stuck, padded to the widest list so far.
@@ -310,18 +310,14 @@ func (r *run) silent() (list []Silence) {
 
 // line is the silence as the status line says it.
 func (s Silence) line() string {
-	const most = 24 // letters of the name
-	name := []rune(s.Message)
-	if len(name) > most {
-		name = append(name[:most-3:most-3], []rune("...")...)
-	}
+	name := cutName(s.Message)
 	if s.Last == 0 {
-		return fmt.Sprintf("no valid frame from %s yet", string(name))
+		return fmt.Sprintf("no valid frame from %s yet", name)
 	}
 	if s.For >= 100 {
-		return fmt.Sprintf("no valid frame from %s for %.0f s", string(name), s.For)
+		return fmt.Sprintf("no valid frame from %s for %.0f s", name, s.For)
 	}
-	return fmt.Sprintf("no valid frame from %s for %.1f s", string(name), s.For)
+	return fmt.Sprintf("no valid frame from %s for %.1f s", name, s.For)
 }
 
 // lateness is its 99th percentile, of all ticks.
