@@ -60,10 +60,10 @@ func (t *Tx) Bits() int {
 }
 
 // BitsFD is what a CAN FD frame takes at most, in bits at the nominal rate and, from
-// its BRS bit to the end of its checksum, at the data rate, by ISO 11898-1:2015: after
-// the start and the identifier with stuff bits (one after five, the last of which begins
-// the next five), dynamic stuff bits of the data, the stuff count and the checksum of 17
-// or 21 bits with their fixed stuff bits, then 12 of the end and the gap.
+// its BRS bit to the end of its checksum, at the data rate, by ISO 11898-1:2015: the
+// head and the data with a stuff bit after the first five and then after each four
+// more, none at their end; the stuff count and the checksum of 17 or 21 bits with fixed
+// stuff bits; 13 of the end and the gap.
 func (t *Tx) BitsFD() (slow, fast int) {
 	head := 17 // SOF, 11 of the identifier, RRS, IDE, FDF, res, BRS
 	if t.ID&can.EFF != 0 {
@@ -73,8 +73,8 @@ func (t *Tx) BitsFD() (slow, fast int) {
 	if t.Len > 16 {
 		crc, fixed = 21, 7
 	}
-	slow = head + (head-1)/4 + 12
+	slow = head + (head-1)/4 + 13
 	data := 1 + 4 + 8*t.Len // ESI, DLC
-	fast = data + data/4 + 4 + crc + fixed
+	fast = data + (head+data-2)/4 - (head-1)/4 + 4 + crc + fixed
 	return slow, fast
 }

@@ -2,16 +2,12 @@ package bench
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"lockstep/io/can"
-	"lockstep/io/dbc"
-	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/sched"
@@ -100,7 +96,7 @@ func (c *Checking) bench(name string) error {
 		}
 	}
 	for i, bus := range b.Buses {
-		fmt.Fprintf(c.Out, "bus %s on %s, database %s\n", bus.Name.Text, bus.Interface.Text, bus.Database.Text)
+		fmt.Fprintf(c.Out, "bus %s on %s, database %s%s\n", bus.Name.Text, bus.Interface.Text, bus.Database.Text, bus.rates())
 		if err := c.lenient(b, &bus); err != nil {
 			return err
 		}
@@ -120,57 +116,6 @@ func course(s *model.Source, unit string) string {
 		return "follows its own table"
 	}
 	return fmt.Sprintf("stays at %.6g %s", kernel.SourceAt(s, 0), unit)
-}
-
-// checkBus writes the signal map of a bus and what the bench puts on it.
-func (b *Bench) checkBus(w io.Writer, bus *Bus, t *kernel.Tables, m *sigmap.Map) error {
-	file, data, err := b.Read(bus.Database)
-	if err != nil {
-		return err
-	}
-	db, _, err := dbc.ParseLenient(file, data)
-	if err != nil {
-		return err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(arrow string, l Link, ports []model.Port) {
-		for _, msg := range db.Messages {
-			for _, s := range msg.Signals {
-				if msg.Name == l.Message && s.Name == l.Signal {
-					fmt.Fprintf(table, "  %s\t%s.%s\t%d bit, %g per bit\t[%s]\t%s\t%s[%s]\n", identifier(msg.ID), msg.Name, s.Name,
-						s.Len, s.Factor, unit(s.Unit), arrow, l.Port, ports[index(ports, l.Port)].Unit)
-				}
-			}
-		}
-	}
-	for _, l := range bus.Receive {
-		row("->", l, t.Inputs)
-	}
-	for _, l := range bus.Send {
-		row("<-", l, t.Outputs)
-	}
-	return errors.Join(table.Flush(), b.checkLoad(w, m))
-}
-
-// checkLoad writes what the bench puts on a bus, with the most stuff bits there
-// can be: (g + 8s + 13 + (g+8s-1)/4) bits per frame of s bytes, g = 34 or 54
-// (Davis et al., Real-Time Systems 35, 2007, eq. 1).
-func (b *Bench) checkLoad(w io.Writer, m *sigmap.Map) error {
-	const rate = 500e3 // bit/s, the usual one
-	frames, bits := 0.0, 0.0
-	for _, t := range m.Tx {
-		perSecond := 1e9 / float64(t.CycleTicks*b.PeriodNs)
-		g := 34
-		if t.ID&can.EFF != 0 {
-			g = 54
-		}
-		frames += perSecond
-		bits += perSecond * float64(g+8*t.Len+13+(g+8*t.Len-1)/4)
-		fmt.Fprintf(w, "  %s %s, %d bytes every %g ms, phase %g ms\n", identifier(t.ID), t.Name, t.Len,
-			float64(t.CycleTicks*b.PeriodNs)/1e6, float64(t.PhaseTicks*b.PeriodNs)/1e6)
-	}
-	_, err := fmt.Fprintf(w, "  sent: %.0f frames/s, at most %.1f kbit/s, %.1f %% of 500 kbit/s\n", frames, bits/1e3, bits/rate*100)
-	return err
 }
 
 // unit is a database's unit as the plants write it: "1" for a bare number.

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 
@@ -173,6 +172,3 @@ func (r *reader) number(n ast.Node, text, unit, what string) float64 {
 	}
 	return v
 }
-
-// protection is a group in words, for listings.
-func protection(p *sigmap.Protection) string { return fmt.Sprint(p.Profile) }

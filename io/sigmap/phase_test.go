@@ -1,0 +1,158 @@
+package sigmap
+
+import (
+	"fmt"
+	"testing"
+
+	"lockstep/io/can"
+)
+
+// stuffed is how many bits n bits become where each run of five is followed by one of
+// the other kind, which begins the next run: the worst there is.
+func stuffed(n int) int {
+	bits, run, last := 0, 0, -1
+	next := 0
+	for i := range n {
+		b := next
+		if i > 0 && run == 0 {
+			b = last
+		}
+		if b == last {
+			run++
+		} else {
+			run = 1
+		}
+		last, next = b, b
+		bits++
+		if run == 5 && i < n-1 { // after the last bit comes what is not stuffed
+			bits++
+			last, next, run = 1-last, 1-last, 1
+		}
+	}
+	return bits
+}
+
+func TestBitsOfAFrameAreThoseOfTheWorstStuffing(t *testing.T) {
+	for length := range 65 {
+		if frameLen(length) != length {
+			continue
+		}
+		for _, id := range []uint32{1, can.EFF | 1} {
+			classic := Tx{ID: id, Len: length}
+			head, crc := map[bool]int{false: 19, true: 39}[id&can.EFF != 0], 15
+			if want := stuffed(head+8*length+crc) + 13; length <= 8 && classic.Bits() != want {
+				t.Errorf("%d bytes, 0x%X: %d bits, want %d", length, id, classic.Bits(), want)
+			}
+			fd := Tx{ID: id, Len: length, Flags: can.FlagFDF}
+			head, crc = map[bool]int{false: 22, true: 41}[id&can.EFF != 0], 17
+			if length > 16 {
+				crc = 21
+			}
+			fixed := (4+crc)/4 + 1
+			if want := stuffed(head+8*length) + 4 + crc + fixed + 13; fd.Bits() != want {
+				t.Errorf("FD, %d bytes, 0x%X: %d bits, want %d", length, id, fd.Bits(), want)
+			}
+		}
+	}
+}
+
+func TestChosenPhasesSpreadTheFramesAndAreAlwaysTheSame(t *testing.T) {
+	db := &Database{}
+	var s Spec
+	s.PeriodNs = 1e6
+	for i, cycle := range []int64{10, 10, 10, 10, 10, 20, 20, 20, 20, 5, 100, 100, 1} {
+		m := Message{Name: fmt.Sprint("M", i), ID: uint32(i + 1), Len: 8}
+		db.Messages = append(db.Messages, m)
+		s.Sendings = append(s.Sendings, Sending{Message: m.Name, CycleNs: cycle * 1e6, PhaseNs: FreePhase})
+	}
+	s.Sendings[1].PhaseNs = 3e6
+	var first []int64
+	for range 3 {
+		m, err := Bind(db, s, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var phases []int64
+		most := 0
+		for k := range int64(200) {
+			n := 0
+			for i := range m.Tx {
+				if m.Tx[i].Due(k) {
+					n++
+				}
+			}
+			most = max(most, n)
+		}
+		for i := range m.Tx {
+			phases = append(phases, m.Tx[i].PhaseTicks)
+		}
+		// One in every tick; of the others 2 + 5 + 2 + 0.2 in ten ticks: one at each.
+		if most != 2 || m.Tx[1].PhaseTicks != 3 {
+			t.Errorf("phases %v: up to %d frames in a tick, want 2", phases, most)
+		}
+		if first == nil {
+			first = phases
+		}
+		if fmt.Sprint(phases) != fmt.Sprint(first) {
+			t.Errorf("phases %v, then %v", first, phases)
+		}
+	}
+}
+
+func TestCourseIsLinearBetweenPointsJumpsAndRepeats(t *testing.T) {
+	c := Course{At: []int64{10, 20, 20, 40}, Value: []float64{1, 3, 5, 6}, Period: 50}
+	for at, want := range map[int64]float64{0: 1, 10: 1, 15: 2, 19: 2.8, 20: 5, 30: 5.5, 40: 6, 49: 6, 50: 1, 65: 2, 80: 5.5} {
+		if got := c.value(at); got != want {
+			t.Errorf("at %d it is %g, want %g", at, got, want)
+		}
+	}
+	for _, wrong := range []Course{{}, {At: []int64{0, 1}, Value: []float64{1}}, {At: []int64{2, 1}, Value: []float64{1, 2}}, {At: []int64{-1}, Value: []float64{1}}} {
+		if wrong.Check() == nil {
+			t.Errorf("%v is taken", wrong)
+		}
+	}
+}
+
+func TestFrameSentOnChangeKeepsItsGap(t *testing.T) {
+	db := &Database{Messages: []Message{{Name: "M", Len: 2, Signals: []Signal{{Name: "a", Len: 8, Factor: 0.5}}}}}
+	out := ports("1", "y")
+	for _, c := range []struct {
+		send SendType
+		want string
+	}{{OnChange, "[1 5 9 12 15 30]"}, {Both, "[1 5 7 11 14 17 27 30 37]"}, {Cyclic, "[7 17 27 37]"}} {
+		s := Spec{PeriodNs: 1, Sendings: []Sending{{Message: "M", Send: c.send, CycleNs: 10, PhaseNs: 7, GapNs: 3}}, Send: []Link{{"M", "a", "y"}}}
+		if c.send == OnChange {
+			s.Sendings[0].CycleNs, s.Sendings[0].PhaseNs = 0, 0
+		}
+		if c.send == Cyclic {
+			s.Sendings[0].GapNs = 0
+		}
+		m, err := Bind(db, s, nil, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var at []int64
+		var f can.Frame
+		for k := int64(1); k <= 40; k++ {
+			y := 0.0
+			switch {
+			case k >= 30:
+				y = 100
+			case k >= 9 && k < 15: // a change in each tick
+				y = float64(k)
+			case k >= 5:
+				y = 10 // and 10.1 is the same raw value
+			}
+			if k == 7 {
+				y = 10.1
+			}
+			if m.Due(0, k, []float64{y}) {
+				m.Encode(&f, 0, []float64{y})
+				at = append(at, k)
+			}
+		}
+		if fmt.Sprint(at) != c.want {
+			t.Errorf("%v: sent at %v, want %v", c.send, at, c.want)
+		}
+	}
+}

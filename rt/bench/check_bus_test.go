@@ -1,0 +1,49 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCheckWritesTheCompleteInterface(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"b.yaml": guardedText(t), "guarded.dbc": guardedDatabase(t)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, _, err := checkedFile(t, filepath.Join(dir, "b.yaml"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{
+		"bus drive on pair, database guarded.dbc, 250 kbit/s",
+		"110 TCU_Pressure_1 received, 8 bytes every 10 ms, late after 40 ms: clutch1.pressure is 300000 Pa, protected by crc8, while INVALID: safe",
+		"TCU_Pressure_1.pressure_C1 0|12@1+ (0.01,0) [0|40] [bar] -> clutch1.pressure[Pa]",
+		"TCU_Pressure_1.counter_P1 52|4@1+ (1,0) [0|15] [1] counter of crc8",
+		"111 TCU_Pressure_2 received, 8 bytes or more every 10 ms, late after 30 ms: hold",
+		"200 Speeds, 8 bytes every 5 ms, phase 0 ms",
+		"Speeds.counter_S 60|4@1+ (1,0) [0|15] [1] counts the frames",
+		"201 Torque, 8 bytes every 10 ms, phase 0 ms (chosen), protected by e2e-2",
+		"Torque.tau_load 23|16@0- (0.5,0) [-16384|16383.5] [N.m] <- tau_load[N.m]",
+		"Torque.counter_T 51|4@0+ (1,0) [0|15] [1] counter of e2e-2",
+		"202 Status, 8 bytes every 10 ms, phase 5 ms",
+		"400 Motor, 8 bytes every 10 ms, phase 0 ms (chosen), restbus",
+		"Motor.speed 0|16@1+ (1,0) [0|8000] [rpm] <- a course over time",
+		"Motor.mode 32|4@1+ (1,0) [0|15] [1] = running",
+		"401 Klemmen, 1 bytes, on change, at most every 10 ms, restbus",
+		"402 Slow, 2 bytes every 20 ms, phase 5 ms (chosen), restbus",
+		// 135 bits with 8 bytes, 75 with 2: 200·135 + 3·100·135 + 50·75 bit/s; a change: 100·65 bit/s.
+		"sent: 550 frames/s, at most 71.2 kbit/s, 28.5 % of 250 kbit/s; with a change whenever one may be sent 2.6 % more",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+}
