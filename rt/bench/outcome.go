@@ -53,6 +53,7 @@ func (r *run) report() *Report {
 	v.Silent = r.silent()
 	v.Safe, v.SafeSince = r.safe()
 	v.LateTicks, v.BudgetNs = r.page.LateTicks(), cmp.Or(r.bench.BudgetNs, r.bench.PeriodNs/2)
+	v.LedgerLost = r.ledger.lost
 	for i := range r.ledger.entries {
 		v.Ledger = append(v.Ledger, r.ledger.entries[i].report(r.h))
 	}

@@ -31,6 +31,7 @@ type Report struct {
 	LateTicks  uint64     `json:"late_ticks"`             // entries of the overrun ledger: wake-ups that found points lost, and ticks over their budget
 	BudgetNs   int64      `json:"tick_budget_ns"`         // a tick whose frames are out later than this after it was due is late
 	Ledger     []LateTick `json:"ledger,omitempty"`       // the first thousand of them
+	LedgerLost uint64     `json:"ledger_lost,omitempty"`  // of them overwritten before the supervisor had read them
 	Switches   *Switches  `json:"switches,omitempty"`     // of the loop's thread
 	Safe       string     `json:"safe,omitempty"`         // why the bus carried the safe values, or none, before the end
 	SafeSince  float64    `json:"safe_since_s"`           // simulated time at which that began
