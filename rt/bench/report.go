@@ -72,6 +72,7 @@ type Report struct {
 	Clean   bool      `json:"clean"`                    // no policy was broken, and the target and the unit were there
 	Silent  []Silence `json:"silent,omitempty"`         // received messages that had stopped, or came too short
 	Soak    *Verdict  `json:"soak,omitempty"`           // of a soak
+	Played  []string  `json:"played,omitempty"`         // what became of the logs that stood in for buses
 	Record  string    `json:"record,omitempty"`         // file of the record
 	Trouble string    `json:"record_trouble,omitempty"` // what is missing in it, and why
 	Unit    string    `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
@@ -190,6 +191,9 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	}
 	if n := r.Saturated + r.TxRefused; n > 0 {
 		line("signals out", "%d held at the border of their range; %d frames not sent for a value that is no number", r.Saturated, r.TxRefused)
+	}
+	for _, played := range r.Played {
+		line("played", "%s", played)
 	}
 	if r.Record != "" {
 		trouble := ""

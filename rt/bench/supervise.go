@@ -36,6 +36,9 @@ func (r *run) start() (err error) {
 	r.closeFiles() // so that each end of a bus has one owner
 	r.confine()
 	go r.guard.watch()
+	for _, p := range r.players {
+		go p.play(r.page)
+	}
 	if r.record != nil {
 		go r.record.run()
 	}
@@ -88,6 +91,9 @@ func (r *run) close() {
 		if p != nil && p.cmd != nil {
 			p.kill()
 		}
+	}
+	for _, p := range r.players {
+		p.from.Close()
 	}
 	if r.guard != nil {
 		r.guard.close()

@@ -225,3 +225,37 @@ func TestARecordIsExportedToEachFormat(t *testing.T) {
 		}
 	}
 }
+
+// A log stands in for the bus: what it says the unit sent drives the plant again.
+func TestALogDrivesThePlant(t *testing.T) {
+	dir := t.TempDir()
+	first, log, again, report := filepath.Join(dir, "a.rec"), filepath.Join(dir, "a.log"), filepath.Join(dir, "b.rec"), filepath.Join(dir, "r.json")
+	if _, errors, code := lockstep(t, "run", patientBench(t), "-for", "3s", "-record", first); code != 0 {
+		t.Fatal(errors)
+	}
+	if _, errors, code := lockstep(t, "export", first, "-o", log); code != 0 {
+		t.Fatal(errors)
+	}
+	commands := 0
+	for _, e := range entries(t, first) {
+		if e.Kind == record.FrameEntry && !e.Frame.Sent {
+			commands++
+		}
+	}
+	for _, file := range []string{log, first} {
+		out, errors, code := lockstep(t, "run", patientBench(t), "-bus", "file:"+file, "-for", "4s", "-record", again, "-report", report)
+		r := readReport(t, report)
+		if code != 0 || r.RxFrames != uint64(commands) || r.RxUnknown != 0 || r.Transitions < 12 || !strings.Contains(out, file+" was played to its end") {
+			t.Errorf("%s: code %d, %s, %d frames in of %d, %d transitions; want all, and the three shifts\n%s",
+				file, code, errors, r.RxFrames, commands, r.Transitions, out)
+		}
+		if out, errors, code := replayed(t, again); code != 0 || !strings.HasPrefix(out, "identical: 800 ticks") {
+			t.Errorf("%s: code %d, %q, %s", file, code, out, errors)
+		}
+	}
+	for bus, want := range map[string]string{"file:": "cannot be the name", "file:" + filepath.Join(dir, "none"): "no such file", "file:" + report: ""} {
+		if out, errors, code := lockstep(t, "run", "-bus", bus, "-for", "1s"); code == 0 || out != "" || !strings.Contains(errors, want) || strings.Count(errors, "\n") != 1 {
+			t.Errorf("-bus %s: code %d, %q, %q", bus, code, out, errors)
+		}
+	}
+}
