@@ -48,6 +48,8 @@ type run struct {
 	ledger  ledger
 	soak    *soak           // nil: the run is none
 	players []*player       // of the buses that are logs
+	placed  bool            // the loop's thread was seen on its CPU alone
+	strayed atomic.Bool     // and later it was not
 	errors  []*can.Errors   // of the buses with a name
 	offs    atomic.Uint64   // how often one of their controllers went off its bus
 	missing []sched.Missing // what the host refuses
@@ -68,6 +70,9 @@ func Run(b *Bench, o Options) error {
 		r.soak = &soak{r: r}
 	}
 	defer r.close()
+	if err := sched.Ordinary(); err != nil {
+		return &Exit{3, fmt.Errorf("run: %w", err)}
+	}
 	report, err := r.prepare()
 	if err != nil {
 		return err
