@@ -81,7 +81,7 @@ func targetKilled(t *testing.T, signal syscall.Signal) {
 	}
 	t.Logf("%s\n%d Speeds of the plant in %d ticks, %d missed, %d frames dropped; then %d safe ones, in between %d cycles of the unit",
 		said, plant, r.Ticks, r.Missed, r.TxDropped, safe, between)
-	if most := 10 + (int(r.Ticks)-plant+1)/2; between > most {
+	if most := 8 + (int(r.Ticks)-plant+1)/2; between > most {
 		t.Errorf("%d cycles of the unit between the plant's last Speeds and the first safe ones, want at most %d", between, most)
 	}
 	if byID["200"].count("200"); byID["200"].lost > int(r.TxDropped) {

@@ -331,7 +331,9 @@ func cpuOffline(t *testing.T) {
 	case <-b.done:
 	case <-time.After(3 * time.Second):
 		r := b.stop()
-		t.Logf("the run went on: best effort %v\n%s", r.BestEffort, &b.out)
+		if !r.BestEffort || !strings.Contains(b.out.String(), "the loop lost CPU "+isolated) {
+			t.Errorf("the run went on, best effort %t, and does not say that the loop lost its CPU:\n%s", r.BestEffort, &b.out)
+		}
 		return
 	}
 	said := strings.TrimSpace(b.err.String())

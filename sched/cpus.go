@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxWalks bounds how often confine walks over the threads of a process that
-// keeps starting new ones on the loop's CPU.
+// maxWalks bounds how often walk walks over the threads of a process that keeps
+// starting new ones.
 const maxWalks = 10
 
 // Confine keeps every thread of process pid but thread except (0: none is) off
@@ -31,31 +31,53 @@ func Confine(pid, cpu, except int) error {
 	return nil
 }
 
-// confine walks over the threads until none had to be moved: a thread that was
-// being started during one walk is caught by the next.
 func confine(pid, cpu, except int, others *unix.CPUSet) error {
+	return walk(pid, except, func(tid int) (bool, error) { return keepOff(tid, cpu, others) })
+}
+
+// Ordinary gives every thread of this process, and what it starts from then on, the
+// ordinary policy, SCHED_OTHER: for a supervisor that was started under another one
+// (chrt, CPUSchedulingPolicy= in a unit file). A whole process of Go with a real-time
+// priority takes its CPU away from everything, its own collector included.
+func Ordinary() error {
+	err := walk(os.Getpid(), 0, func(tid int) (bool, error) {
+		attr, err := unix.SchedGetAttr(tid, 0)
+		if err != nil || attr.Policy != unix.SCHED_FIFO && attr.Policy != unix.SCHED_RR && attr.Policy != unix.SCHED_DEADLINE {
+			return false, err
+		}
+		return true, unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
+	})
+	if err != nil {
+		return fmt.Errorf("sched: ordinary policy: %w", err)
+	}
+	return nil
+}
+
+// walk calls change for each thread of a process but one, again and again until none
+// was changed: a thread that was being started during one walk is caught by the next.
+func walk(pid, except int, change func(tid int) (bool, error)) error {
 	for range maxWalks {
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if err != nil {
 			return err
 		}
-		moved := false
+		changed := false
 		for _, task := range tasks {
 			tid, err := strconv.Atoi(task.Name())
 			if err != nil || tid == except {
 				continue
 			}
-			one, err := keepOff(tid, cpu, others)
+			one, err := change(tid)
 			if err != nil && err != unix.ESRCH {
 				return fmt.Errorf("thread %d: %w", tid, err)
 			}
-			moved = moved || one
+			changed = changed || one
 		}
-		if !moved {
+		if !changed {
 			return nil
 		}
 	}
-	return fmt.Errorf("after %d walks there are still new threads on it", maxWalks)
+	return fmt.Errorf("after %d walks there are still new threads", maxWalks)
 }
 
 // keepOff takes cpu from the CPUs of thread tid; moved: it was among them.

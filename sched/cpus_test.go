@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -192,5 +193,37 @@ func TestConfineSaysWhyItCannot(t *testing.T) {
 	}
 	if err := Confine(1<<22+1, 0, 0); err == nil { // above the largest process id
 		t.Error("Confine of no process succeeds")
+	}
+}
+
+// A supervisor that was started under chrt, or a thread of it.
+func TestOrdinaryTakesEveryThreadOutOfTheRealTimeClasses(t *testing.T) {
+	ready, leave, ended := make(chan error), make(chan bool), make(chan uint32)
+	for _, policy := range []uint32{unix.SCHED_FIFO, unix.SCHED_RR} {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready <- unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy, Priority: 1}, 0)
+			<-leave
+			attr, err := unix.SchedGetAttr(0, 0)
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- attr.Policy
+		}()
+	}
+	for range 2 {
+		if err := <-ready; err != nil {
+			t.Logf("this host grants no real-time policy: %v", err) // then there is nothing to take
+		}
+	}
+	if err := Ordinary(); err != nil {
+		t.Error(err)
+	}
+	close(leave)
+	for range 2 {
+		if got := <-ended; got != unix.SCHED_NORMAL {
+			t.Errorf("a thread has policy %d, want %d", got, unix.SCHED_NORMAL)
+		}
 	}
 }

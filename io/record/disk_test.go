@@ -35,7 +35,38 @@ func (d *disk) Write(b []byte) (int, error) {
 	return n, syscall.ENOSPC
 }
 
-// run writes noisy ticks from a to b, each with a frame, and returns what was refused.
+func TestChunkThatWaitsForRoomIsWhatItWas(t *testing.T) {
+	d := &disk{left: 1 << 20}
+	w, err := New(d, header(0, 0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.left = 10
+	var want []string
+	for i := range 20 { // small chunks, which deflating does not make smaller
+		e := Event{Tick: int64(i), Text: fmt.Sprint(i)}
+		if i == 10 {
+			d.left = 1 << 20
+		}
+		err = errors.Join(err, w.Event(&e), w.Flush())
+		want = append(want, same(&e))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("%v, want ENOSPC", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader("r", bytes.NewReader(d.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readAll(r); err != nil || r.Torn() != "" || !slices.Equal(got, want) {
+		t.Errorf("%v, torn %q\ngot  %v\nwant %v", err, r.Torn(), got, want)
+	}
+}
+
+// write writes noisy ticks from a to b, each with a frame, and returns what was refused.
 func write(w *Writer, a, b int64) (err error) {
 	t := Tick{U: make([]float64, 1), Y: make([]float64, 40)}
 	for k := a; k < b; k++ {
@@ -116,6 +147,10 @@ func TestSeriesIsBoundedAndReadsAsOneRun(t *testing.T) {
 		}
 		if err := write(w, 0, 3000); err != nil {
 			t.Fatal(err)
+		}
+		open, _ := filepath.Glob("/proc/self/fd/*")
+		if n := slices.IndexFunc(open, func(fd string) bool { name, _ := os.Readlink(fd); return name == part(path, w.series.last-1) }); n >= 0 {
+			t.Error("the file before the last is still open")
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)

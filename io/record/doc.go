@@ -44,10 +44,11 @@
 // can be read alone.
 //
 // A value is the 64 bits of a float64 as an integer b. Along a smooth signal b runs
-// nearly straight, so what is written is the difference d = b - (2 b' - b”) to the
-// straight line through the two ticks before, modulo 2^64, in zigzag form and
-// without its upper zero bytes. A value that stays costs one byte, and every bit
-// comes back: of NaN, of -0, of everything. The chunk is then deflated.
+// nearly straight, so what is written is the difference d = b - (2 b1 - b2) to the
+// straight line through b1 of the tick before and b2 of the one before that, modulo
+// 2^64, in zigzag form and without its upper zero bytes. A value that stays costs one
+// byte, and every bit comes back: of NaN, of -0, of everything. The chunk is then
+// deflated.
 //
 // # What survives
 //

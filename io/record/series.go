@@ -50,10 +50,20 @@ func (s *series) next() (*os.File, error) {
 		os.Remove(path)
 		return nil, err
 	}
+	enter(filepath.Dir(path))
 	s.file = f
 	s.last++
 	s.trouble = s.prune()
 	return f, nil
+}
+
+// enter makes a new name in a folder survive a loss of power. File systems that cannot
+// do it on demand do it by themselves, so there is no error.
+func enter(folder string) {
+	if d, err := os.Open(folder); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
 }
 
 // close closes the file; sync makes sure that it is on the disk before.

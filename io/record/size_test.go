@@ -67,6 +67,17 @@ func TestTickTakesAFewBytesPerMovingValue(t *testing.T) {
 	}
 }
 
+func TestValueThatStaysOrRunsStraightTakesOneByte(t *testing.T) {
+	h := header(1, 2, 1)
+	c := newCodec(&h)
+	for k := range 4 {
+		b := c.appendTick(nil, &Tick{Index: int64(k), U: []float64{-3.7}, Y: []float64{math.NaN(), 1 + float64(k)/8}, Phases: []int64{9}})
+		if want := 7; k >= 2 && len(b) > want { // kind, index, flags, three values, a phase
+			t.Errorf("tick %d takes %d bytes, want %d", k, len(b), want)
+		}
+	}
+}
+
 func BenchmarkTick(b *testing.B) {
 	for _, values := range []int{10, 100} {
 		b.Run(fmt.Sprint(values), func(b *testing.B) {

@@ -274,11 +274,14 @@ func (r *reader) wire(n ast.Node, what string) Word {
 }
 
 // wires says what wire accepts.
-const wires = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or pair"
+const wires = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or pair, or file:LOG"
 
 // wire tells whether name can be the interface of a bus: one that is safe to show
 // in a command, or an inherited descriptor, "fd:3".
 func wire(name string) bool {
+	if log, ok := strings.CutPrefix(name, fromFile); ok {
+		return log != "" && printable(log)
+	}
 	name, _ = strings.CutPrefix(name, "fd:")
 	return can.LegalName(name)
 }

@@ -19,6 +19,7 @@ const ledgerRoom = 1000
 type ledger struct {
 	cpu     int // of the loop
 	next    uint64
+	lost    uint64 // entries that were overwritten before they were read
 	entries []lateTick
 	irqs    map[string]uint64 // interrupts of the loop's CPU when it last looked
 }
@@ -43,7 +44,10 @@ func (l *ledger) collect(p *rt.Page) {
 	l.irqs = now
 	for ; l.next < p.LateTicks(); l.next++ {
 		e := lateTick{irqs: since}
-		if len(l.entries) < ledgerRoom && p.ReadLate(l.next, &e.Late) {
+		switch {
+		case !p.ReadLate(l.next, &e.Late):
+			l.lost++
+		case len(l.entries) < ledgerRoom:
 			l.entries = append(l.entries, e)
 		}
 	}

@@ -40,6 +40,12 @@ func (r *run) report() *Report {
 		r.missing = join(r.missing, r.refused())
 	}
 	r.ledger.collect(r.page)
+	if r.strayed.Load() {
+		r.missing = append(r.missing, sched.Missing{
+			What: fmt.Sprintf("the loop lost CPU %d while it ran: it was taken offline, or somebody moved the loop", r.h.Thread.CPU),
+			Help: fmt.Sprintf("leave it online: echo 1 > /sys/devices/system/cpu/cpu%d/online", r.h.Thread.CPU),
+		})
+	}
 	v := pageReport(r.page, r.h)
 	v.Bench = r.bench.Name
 	v.Overrun = r.bench.Overrun.String()
@@ -54,6 +60,7 @@ func (r *run) report() *Report {
 	v.Messages, v.Dropped = received(r.page, r.h), drops(r.page, r.h)
 	v.Safe, v.SafeSince = r.safe()
 	v.LateTicks, v.BudgetNs = r.page.LateTicks(), cmp.Or(r.bench.BudgetNs, r.bench.PeriodNs/2)
+	v.LedgerLost = r.ledger.lost
 	for i := range r.ledger.entries {
 		v.Ledger = append(v.Ledger, r.ledger.entries[i].report(r.h))
 	}

@@ -184,6 +184,9 @@ func (r *replay) sent(f *record.Frame) error {
 	if int(f.Bus) >= len(r.h.Maps) {
 		return fmt.Errorf("tick %d: a frame on bus %d of %d", f.Tick, f.Bus, len(r.h.Maps))
 	}
+	if f.Tick != r.last && !f.Safe {
+		return fmt.Errorf("identical up to tick %d; the next in the record, as its frames say, is %d", r.last, f.Tick)
+	}
 	m := r.h.Maps[f.Bus]
 	i := slices.IndexFunc(m.Tx, func(t sigmap.Tx) bool { return t.ID == f.ID })
 	if i < 0 {

@@ -31,6 +31,7 @@ type Report struct {
 	LateTicks  uint64     `json:"late_ticks"`             // entries of the overrun ledger: wake-ups that found points lost, and ticks over their budget
 	BudgetNs   int64      `json:"tick_budget_ns"`         // a tick whose frames are out later than this after it was due is late
 	Ledger     []LateTick `json:"ledger,omitempty"`       // the first thousand of them
+	LedgerLost uint64     `json:"ledger_lost,omitempty"`  // of them overwritten before the supervisor had read them
 	Switches   *Switches  `json:"switches,omitempty"`     // of the loop's thread
 	Safe       string     `json:"safe,omitempty"`         // why the bus carried the safe values, or none, before the end
 	SafeSince  float64    `json:"safe_since_s"`           // simulated time at which that began
@@ -78,6 +79,7 @@ type Report struct {
 	Soak     *Verdict   `json:"soak,omitempty"`           // of a soak
 	Record   string     `json:"record,omitempty"`         // file of the record
 	Trouble  string     `json:"record_trouble,omitempty"` // what is missing in it, and why
+	Played   []string   `json:"played,omitempty"`         // what became of the logs that stood in for buses
 	Unit     string     `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
 }
 
@@ -200,6 +202,9 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	}
 	if n := r.Saturated + r.TxRefused; n > 0 {
 		line("signals out", "%d held at the border of their range; %d frames not sent for a value that is no number", r.Saturated, r.TxRefused)
+	}
+	for _, played := range r.Played {
+		line("played", "%s", played)
 	}
 	if r.Record != "" {
 		trouble := ""

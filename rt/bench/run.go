@@ -47,6 +47,9 @@ type run struct {
 	record  *recorder // nil: the run is not recorded
 	ledger  ledger
 	soak    *soak           // nil: the run is none
+	players []*player       // of the buses that are logs
+	placed  bool            // the loop's thread was seen on its CPU alone
+	strayed atomic.Bool     // and later it was not
 	errors  []*can.Errors   // of the buses with a name
 	offs    atomic.Uint64   // how often one of their controllers went off its bus
 	missing []sched.Missing // what the host refuses
@@ -67,6 +70,9 @@ func Run(b *Bench, o Options) error {
 		r.soak = &soak{r: r}
 	}
 	defer r.close()
+	if err := sched.Ordinary(); err != nil {
+		return &Exit{3, fmt.Errorf("run: %w", err)}
+	}
 	report, err := r.prepare()
 	if err != nil {
 		return err
@@ -141,6 +147,9 @@ func (r *run) createReport() (*os.File, error) {
 func (b *Bench) SetBuses(list []string) error {
 	for _, text := range list {
 		name, iface, several := strings.Cut(text, "=")
+		if strings.HasPrefix(text, fromFile) {
+			several = false // the "=" is of the file's name
+		}
 		if !several {
 			name, iface = b.Buses[0].Name.Text, text
 		}
@@ -210,7 +219,7 @@ func (r *run) keep(f *os.File, iface string) error {
 		return err
 	}
 	r.guard.buses = append(r.guard.buses, own)
-	if iface == pair || strings.HasPrefix(iface, "fd:") {
+	if iface == pair || strings.HasPrefix(iface, "fd:") || strings.HasPrefix(iface, fromFile) {
 		return nil
 	}
 	e, err := can.ListenErrors(iface)
@@ -246,6 +255,13 @@ func (r *run) heard(bus int, state can.State) {
 
 // dial opens one bus. The control unit gets the other end of a pair.
 func (r *run) dial(name string, filters []can.Filter) (*os.File, error) {
+	if strings.HasPrefix(name, fromFile) {
+		p, target, err := openPlayer(name, filters)
+		if err == nil {
+			r.players = append(r.players, p)
+		}
+		return target, err
+	}
 	if name != pair {
 		bus, err := can.Dial(name, filters)
 		if err != nil {
@@ -271,7 +287,7 @@ func (r *run) rights() error {
 		return err
 	}
 	r.missing = append(r.missing, budget...)
-	named := slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair })
+	named := slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair && !strings.HasPrefix(b.Interface.Text, fromFile) })
 	if !named || r.options.BestEffort || len(r.missing) == 0 {
 		return nil
 	}
@@ -309,9 +325,15 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	if r.unit != nil && !r.unit.within(grace) {
 		r.unit.kill()
 	}
+	for _, p := range r.players {
+		p.finish()
+	}
 	trouble := r.record.finish()
 	report := r.report()
 	report.Record, report.Trouble = r.options.Record, trouble
+	for _, p := range r.players {
+		report.Played = append(report.Played, p.says())
+	}
 	if r.soak != nil {
 		report.Soak = r.soak.judge(report)
 	}

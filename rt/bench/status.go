@@ -212,6 +212,9 @@ func (s *status) trouble() string {
 	if off := s.r.page.BusOff.Load(); off != 0 {
 		return fmt.Sprintf("bus %.24s is off", s.r.bench.Buses[bits.TrailingZeros64(off)].Name.Text)
 	}
+	if s.r.strayed.Load() {
+		return fmt.Sprintf("the loop lost CPU %d", s.r.h.Thread.CPU)
+	}
 	still, _ := s.r.behind(sched.Now())
 	if still > standstill {
 		return fmt.Sprintf("stands still for %.1f s", still.Seconds())

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"lockstep/rt"
 	"lockstep/sched"
 )
@@ -36,6 +38,9 @@ func (r *run) start() (err error) {
 	r.closeFiles() // so that each end of a bus has one owner
 	r.confine()
 	go r.guard.watch()
+	for _, p := range r.players {
+		go p.play(r.page)
+	}
 	if r.record != nil {
 		go r.record.run()
 	}
@@ -89,6 +94,9 @@ func (r *run) close() {
 			p.kill()
 		}
 	}
+	for _, p := range r.players {
+		p.from.Close()
+	}
 	if r.guard != nil {
 		r.guard.close()
 	}
@@ -106,6 +114,20 @@ const (
 	starting = 30 * time.Second // from the start of the target to its first grid point
 	grace    = 2 * time.Second  // from the last grid point to the end, and from asking for the end to it
 )
+
+// place looks whether the loop's thread is still on its CPU: the kernel moves it away
+// when that is taken offline.
+func (r *run) place() {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(int(r.page.Thread.Load()), &set) != nil {
+		return // it has ended
+	}
+	if set.Count() == 1 && set.IsSet(r.h.Thread.CPU) {
+		r.placed = true
+	} else if r.placed {
+		r.strayed.Store(true)
+	}
+}
 
 // late says that the target should have ended by itself, or begun, and how it
 // fell short; "" is no reason to worry.
@@ -158,6 +180,9 @@ func (r *run) watch(signals <-chan os.Signal) {
 			if !confined && r.page.Ticks.Load() > 0 {
 				r.confine()
 				confined = true
+			}
+			if confined {
+				r.place()
 			}
 			if r.stop == "" && r.overdue == "" {
 				if r.overdue = r.late(sched.Now()); r.overdue != "" {

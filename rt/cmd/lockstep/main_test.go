@@ -180,9 +180,9 @@ func readReport(t *testing.T, file string) (r bench.Report) {
 func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"rum", `unknown command "rum" (did you mean run?)`},
-		{"xyzzy", `unknown command "xyzzy"; known are run, attach, sim, check, plants, ecu, `},
+		{"xyzzy", `unknown command "xyzzy"; known are run, attach, sim, replay, export, check, plants, ecu, `},
 		{"run -fro 3s", "run: unknown flag -fro (did you mean -for?)"},
-		{"run -xyzzy", "run: unknown flag -xyzzy; its flags are -besteffort, -bus, -for, -report"},
+		{"run -xyzzy", "run: unknown flag -xyzzy; its flags are -besteffort, -bus, -for, -record, -report"},
 		{"run a b", "run: 2 names given; usage: lockstep run [BENCH.yaml]"},
 		{"run -for -3s", `run: invalid value "-3s" for flag -for: it must be more than 0`},
 		{"run -for NaN", `run: invalid value "NaN" for flag -for: a time is wanted, like 10s or 500ms`},

@@ -1,0 +1,136 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"lockstep/io/can"
+	"lockstep/io/record"
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// fromFile begins an interface that is a log: "file:drive.log".
+const fromFile = "file:"
+
+// player puts the frames of a log on a bus between two processes, each when it was
+// due in the log: its first one at the first grid point. Only what the bench receives
+// is played; what the target sends is read and thrown away.
+type player struct {
+	name    string
+	from    *record.Source
+	bus     *can.Bus
+	filters []can.Filter
+
+	stop chan struct{} // closed when the run is over
+	done chan struct{} // closed when nothing is played any more; what follows is valid then
+
+	ended   bool   // the log was played to its end
+	dropped uint64 // frames that found no room
+	trouble error  // what ended it early
+}
+
+// openPlayer opens the log of an interface; the target gets the other end of the bus.
+func openPlayer(iface string, filters []can.Filter) (*player, *os.File, error) {
+	path := strings.TrimPrefix(iface, fromFile)
+	from, err := record.OpenSource(path, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	target, unit, err := can.Pair()
+	if err != nil {
+		from.Close()
+		return nil, nil, err
+	}
+	bus, err := can.Inherit(unit)
+	if err != nil {
+		from.Close()
+		target.Close()
+		return nil, nil, err
+	}
+	return &player{name: path, from: from, bus: bus, filters: filters, stop: make(chan struct{}), done: make(chan struct{})}, target, nil
+}
+
+// play plays until the log or the run has ended.
+func (p *player) play(page *rt.Page) {
+	defer close(p.done)
+	for page.StartNs.Load() == 0 {
+		if !p.idle(sched.Now() + int64(5*time.Millisecond)) {
+			return
+		}
+	}
+	start := int64(page.StartNs.Load())
+	for {
+		f, err := p.from.Next()
+		if err != nil {
+			p.ended = errors.Is(err, io.EOF)
+			if !p.ended {
+				p.trouble = err
+			}
+			break
+		}
+		if !p.wanted(&f.Frame) {
+			continue
+		}
+		if !p.idle(start + f.Time) {
+			return
+		}
+		if !p.bus.Send(&f.Frame) {
+			p.dropped++
+		}
+	}
+	for p.idle(sched.Now() + int64(time.Second)) {
+	}
+}
+
+// idle reads what the target sends until an instant; false: the run is over.
+func (p *player) idle(until int64) bool {
+	var waste [32]can.Frame
+	for {
+		p.bus.Recv(waste[:])
+		left := time.Duration(until - sched.Now())
+		if left <= 0 {
+			return true
+		}
+		select {
+		case <-p.stop:
+			return false
+		case <-time.After(min(left, 5*time.Millisecond)):
+		}
+	}
+}
+
+// wanted says that the bench receives such a frame, as the kernel's filters would.
+func (p *player) wanted(f *can.Frame) bool {
+	return slices.ContainsFunc(p.filters, func(w can.Filter) bool { return f.ID&w.Mask == w.ID&w.Mask })
+}
+
+// says is what the report has to say of the log.
+func (p *player) says() string {
+	text := p.name + " was played to its end"
+	switch {
+	case p.trouble != nil:
+		text = fmt.Sprintf("%s ended early: %v", p.name, p.trouble)
+	case !p.ended:
+		text = p.name + " had not come to its end"
+	}
+	if n := p.from.Disorder; n > 0 {
+		text += fmt.Sprintf("; %d frames were out of order", n)
+	}
+	if p.dropped > 0 {
+		text += fmt.Sprintf("; %d frames found no room", p.dropped)
+	}
+	return text
+}
+
+// finish ends it.
+func (p *player) finish() {
+	close(p.stop)
+	<-p.done
+	p.bus.Close()
+}

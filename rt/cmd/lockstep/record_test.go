@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockstep/io/record"
+)
+
+// replayed replays a record and returns what it says.
+func replayed(t *testing.T, file string) (out, errors string, code int) {
+	t.Helper()
+	return lockstep(t, "replay", file)
+}
+
+func TestAReplayIsIdenticalBitForBit(t *testing.T) {
+	dir := t.TempDir()
+	file, report := filepath.Join(dir, "run.rec"), filepath.Join(dir, "r.json")
+	if _, errors, code := lockstep(t, "run", patientBench(t), "-for", "3s", "-record", file, "-report", report); code != 0 {
+		t.Fatalf("code %d, %s", code, errors)
+	}
+	r := readReport(t, report)
+	if r.Allocs != 0 || r.Record != file || r.Trouble != "" {
+		t.Errorf("%d allocations, record %q, %q", r.Allocs, r.Record, r.Trouble)
+	}
+	csv := filepath.Join(dir, "out.csv")
+	out, errors, code := lockstep(t, "replay", file, "-out", csv)
+	want := "identical: 600 ticks, " + itoa(int(r.RxFrames+r.TxFrames+r.TxDropped)) + " frames\n"
+	if code != 0 || out != want {
+		t.Errorf("code %d, %q, %s; want %q", code, out, errors, want)
+	}
+	data, err := os.ReadFile(csv)
+	if lines := bytes.Count(data, []byte("\n")); err != nil || lines != 601 || !bytes.HasPrefix(data, []byte("time[s],w1[rad/s],")) {
+		t.Errorf("%v, %d lines; want a header and one for each tick", err, lines)
+	}
+}
+
+// Lost points, safe values and the end of the target are in the record, too.
+func TestAReplayFollowsMissedTicksAndTheSafeState(t *testing.T) {
+	for _, policy := range []string{"skip 1000", "catchup 1000", "safe"} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "run.rec")
+		s := begin(t, nil, "run", patientBench(t, "overrun: skip 200", "overrun: "+policy), "-for", "2s", "-record", file)
+		s.running()
+		pid := s.child("target")
+		syscall.Kill(pid, syscall.SIGSTOP)
+		time.Sleep(100 * time.Millisecond)
+		syscall.Kill(pid, syscall.SIGCONT)
+		s.end()
+		out, errors, code := replayed(t, file)
+		if code != 0 || !strings.HasPrefix(out, "identical: 400 ticks, ") {
+			t.Errorf("%s: code %d, %q, %s", policy, code, out, errors)
+		}
+		missed, safe, overruns := 0, 0, 0
+		for _, e := range entries(t, file) {
+			switch {
+			case e.Kind == record.TickEntry && e.Tick.Flags&record.Missed != 0:
+				missed++
+			case e.Kind == record.FrameEntry && e.Frame.Sent && e.Frame.Safe:
+				safe++
+			case e.Kind == record.EventEntry && e.Event.Kind == record.Overrun && e.Event.Count > 0:
+				overruns++
+			}
+		}
+		if missed < 5 || overruns == 0 || (safe > 0) != (policy == "safe") {
+			t.Errorf("%s: %d ticks missed, %d overruns, %d safe frames in the record", policy, missed, overruns, safe)
+		}
+	}
+}
+
+// entries reads a record whole.
+func entries(t *testing.T, file string) (list []record.Entry) {
+	t.Helper()
+	r, err := record.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next()
+		if err != nil {
+			return list
+		}
+		list = append(list, *e)
+	}
+}
+
+// A byte of a frame that went out is changed, then one of an output.
+func TestAReplaySaysWhereTheFirstDifferenceIs(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "run.rec")
+	if _, errors, code := lockstep(t, "run", patientBench(t), "-for", "500ms", "-record", file); code != 0 {
+		t.Fatal(errors)
+	}
+	for want, change := range map[string]func(e *record.Entry) bool{
+		"the first difference is at tick 40: frame Speeds was ": func(e *record.Entry) bool {
+			hit := e.Kind == record.FrameEntry && e.Frame.Sent && e.Frame.Tick == 40 && e.Frame.ID == 0x200
+			e.Frame.Data[0] ^= 1
+			return hit
+		},
+		"the first difference is at tick 41: output w1 was ": func(e *record.Entry) bool {
+			hit := e.Kind == record.TickEntry && e.Tick.Index == 41
+			if hit {
+				e.Tick.Y[0] *= 1 + 1e-15
+			}
+			return hit
+		},
+		"identical up to tick 41": func(e *record.Entry) bool { // a tick is missing
+			hit := e.Kind == record.TickEntry && e.Tick.Index == 42
+			if hit {
+				e.Tick.Index = 0 // not written
+			}
+			return hit
+		},
+	} {
+		forged := filepath.Join(dir, "forged.rec")
+		forge(t, file, forged, change)
+		out, errors, code := replayed(t, forged)
+		if code != 1 || out != "" || !strings.Contains(errors, want) || strings.Count(errors, "\n") != 1 {
+			t.Errorf("code %d, %q, %q; want %q", code, out, errors, want)
+		}
+	}
+}
+
+// forge copies a record and changes one entry.
+func forge(t *testing.T, from, to string, change func(e *record.Entry) bool) {
+	t.Helper()
+	r, err := record.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	w, err := record.Create(to, r.Header, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := false
+	for {
+		e, err := r.Next()
+		if err != nil {
+			break
+		}
+		before := *e
+		if changed || !change(e) {
+			e.Frame = before.Frame
+		} else {
+			changed = true
+		}
+		switch {
+		case e.Kind == record.TickEntry && e.Tick.Index != 0:
+			err = w.Tick(&e.Tick)
+		case e.Kind == record.FrameEntry:
+			err = w.Frame(&e.Frame)
+		case e.Kind == record.EventEntry:
+			err = w.Event(&e.Event)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil || !changed {
+		t.Fatalf("%v, changed %t", err, changed)
+	}
+}
+
+// What was written before the supervisor was killed can be read and replayed.
+func TestARecordOutlivesItsSupervisor(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.rec")
+	s := begin(t, nil, "run", patientBench(t), "-record", file)
+	s.running()
+	time.Sleep(500 * time.Millisecond)
+	s.cmd.Process.Kill()
+	s.end()
+	_, errors, code := replayed(t, file)
+	if code != 1 || !strings.Contains(errors, "identical up to tick ") {
+		t.Errorf("code %d, %s; want that it is identical up to a tick, and what is missing", code, errors)
+	}
+	ticks := 0
+	for _, e := range entries(t, file) {
+		if e.Kind == record.TickEntry {
+			ticks++
+		}
+	}
+	if ticks < 200 {
+		t.Errorf("%d ticks in the record of more than 1.5 s", ticks)
+	}
+}
+
+func TestARecordThatCannotBeWrittenIsOneLineAndTheRunGoesOn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	out, errors, code := lockstep(t, "run", patientBench(t), "-for", "1s", "-record", "/dev/full", "-report", file)
+	r := readReport(t, file)
+	if code != 1 || r.Ticks != 200 || r.Trouble == "" || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, "record /dev/full is incomplete: ") {
+		t.Errorf("code %d, %d ticks, %q, %q\n%s", code, r.Ticks, r.Trouble, errors, out)
+	}
+	_, errors, code = lockstep(t, "run", patientBench(t), "-for", "1s", "-record", "/nowhere/run.rec")
+	if code != 2 || !strings.Contains(errors, "run: record: open /nowhere/run.rec: no such file or directory") {
+		t.Errorf("code %d, %q", code, errors)
+	}
+}
+
+func TestARecordIsExportedToEachFormat(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "run.rec")
+	if _, errors, code := lockstep(t, "run", patientBench(t), "-for", "500ms", "-record", file); code != 0 {
+		t.Fatal(errors)
+	}
+	for name, magic := range map[string]string{"a.log": "(", "a.asc": "date ", "a.blf": "LOGG", "a.mf4": "MDF ", "a.csv": "time[s]"} {
+		to := filepath.Join(dir, name)
+		if _, errors, code := lockstep(t, "export", file, "-o", to); code != 0 {
+			t.Errorf("%s: code %d, %s", name, code, errors)
+		}
+		if data, _ := os.ReadFile(to); !strings.HasPrefix(string(data), magic) || len(data) < 1000 {
+			t.Errorf("%s begins with %.10q", name, data)
+		}
+	}
+	for _, c := range [][]string{{"export", file}, {"export", file, "-o", filepath.Join(dir, "x.txt")}, {"export", file, "-o", "x", "-format", "trc"}, {"export", "nothing.rec", "-o", filepath.Join(dir, "b.log")}, {"replay", "nothing.rec"}, {"replay", patientBench(t)}} {
+		if out, errors, code := lockstep(t, c...); code != 2 || out != "" || strings.Count(errors, "\n") != 1 {
+			t.Errorf("%v: code %d, %q, %q", c, code, out, errors)
+		}
+	}
+}
+
+// A log stands in for the bus: what it says the unit sent drives the plant again.
+func TestALogDrivesThePlant(t *testing.T) {
+	dir := t.TempDir()
+	first, log, again, report := filepath.Join(dir, "a.rec"), filepath.Join(dir, "a.log"), filepath.Join(dir, "b.rec"), filepath.Join(dir, "r.json")
+	if _, errors, code := lockstep(t, "run", patientBench(t), "-for", "3s", "-record", first); code != 0 {
+		t.Fatal(errors)
+	}
+	if _, errors, code := lockstep(t, "export", first, "-o", log); code != 0 {
+		t.Fatal(errors)
+	}
+	commands := 0
+	for _, e := range entries(t, first) {
+		if e.Kind == record.FrameEntry && !e.Frame.Sent {
+			commands++
+		}
+	}
+	for _, file := range []string{log, first} {
+		out, errors, code := lockstep(t, "run", patientBench(t), "-bus", "file:"+file, "-for", "4s", "-record", again, "-report", report)
+		r := readReport(t, report)
+		if code != 0 || r.RxFrames != uint64(commands) || r.RxUnknown != 0 || r.Transitions < 12 || !strings.Contains(out, file+" was played to its end") {
+			t.Errorf("%s: code %d, %s, %d frames in of %d, %d transitions; want all, and the three shifts\n%s",
+				file, code, errors, r.RxFrames, commands, r.Transitions, out)
+		}
+		if out, errors, code := replayed(t, again); code != 0 || !strings.HasPrefix(out, "identical: 800 ticks") {
+			t.Errorf("%s: code %d, %q, %s", file, code, out, errors)
+		}
+	}
+	for bus, want := range map[string]string{"file:": "cannot be the name", "file:" + filepath.Join(dir, "none"): "no such file", "file:" + report: ""} {
+		if out, errors, code := lockstep(t, "run", "-bus", bus, "-for", "1s"); code == 0 || out != "" || !strings.Contains(errors, want) || strings.Count(errors, "\n") != 1 {
+			t.Errorf("-bus %s: code %d, %q, %q", bus, code, out, errors)
+		}
+	}
+}
