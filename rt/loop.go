@@ -194,12 +194,12 @@ func (l *Loop) admit(woke, n int64) int64 {
 func (l *Loop) serve(n int64) {
 	l.owed += n
 	now := l.k + l.owed
-	for range maxOverrun + 1 {
+	for i := range maxOverrun + 1 {
 		if l.owed == 0 || l.reason != NotEnded {
 			break
 		}
 		l.owed--
-		if l.owed == 0 {
+		if l.owed == 0 || i == maxOverrun { // the last of this wake-up
 			l.judge(l.k + 1)
 		}
 		l.step()

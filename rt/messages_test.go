@@ -83,9 +83,9 @@ func TestFrameTheBusDidNotTakeIsReplacedByTheNewerOnceAndFirst(t *testing.T) {
 	b.turn(1)
 	fill()
 	b.turn(1) // 2: State is not taken
-	n := b.unit.Recv(frames[:])
+	b.unit.Recv(frames[:])
 	b.turn(1) // 3: it is tried again
-	n = b.unit.Recv(frames[:])
+	n := b.unit.Recv(frames[:])
 	if n != 1 || frames[0].ID != 0x200 || frames[0].Data[4] != 3 {
 		t.Fatalf("%d frames, the first 0x%X of step %d; want State of step 3", n, frames[0].ID, frames[0].Data[4])
 	}

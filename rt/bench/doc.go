@@ -9,6 +9,43 @@
 // the same binary executed again. The target decodes the Handover, enters its
 // thread and ticks; it parses nothing and opens nothing.
 //
+// A bus of a bench file, with all that can be said of it; what is given in brackets is
+// what holds where the file says nothing:
+//
+//	buses:
+//	  drive:
+//	    interface: can0              # or pair: in this process
+//	    database: gearbox.dbc
+//	    bitrate: 500 kbit/s          # for the load that check prints; data_bitrate: 2 Mbit/s of CAN FD
+//	    frames:                      # that the bench sends
+//	      Getriebe_11:
+//	        send: cyclic             # on_change: at the tick at which a raw value changes; both
+//	        cycle: 10 ms             # a multiple of the period
+//	        phase: 5 ms              # [chosen so that no tick carries more than it must; check says it]
+//	        min_gap: 20 ms           # on change at most so often
+//	        counter: COUNTER         # a signal that counts the frames, without more
+//	        protect: {profile: e2e-2, data_ids: [0x3F, 0x69, ...], counter: COUNTER, checksum: CHECKSUM}
+//	                                 # or a list of groups; the keys are the fields of sigmap.ProtectionSpec
+//	        values:                  # of signals that no port drives [the start value, or 0; J1939: not available]
+//	          GE_Fahrstufe: D        # a number, with or without a unit, or a text of the signal's values
+//	          GE_Temperatur: {table: [[0 s, 20], [60 s, 90]], period: 120 s}
+//	          GE_Moment: {sine: {mean: 100, amplitude: 20, frequency: 0.5 Hz}}
+//	    restbus: {Motor_14: {values: ...}}    # more frames; [cycle: the database's]
+//	    send: [gear.speed -> Getriebe_11.GE_Drehzahl]
+//	    receive: [TCU_1.pressure_C1 -> clutch1.pressure]
+//	    messages:                    # what is expected of those received
+//	      TCU_1:
+//	        cycle: 10 ms             # [the database's]
+//	        timeout: 30 ms           # without a valid frame; 0 s: none [three cycles]
+//	        dlc: 8                   # exactly [at least the message's]
+//	        protect: ...             # as above; what is ERROR, REPEATED or WRONGSEQUENCE is not decoded
+//	        on_timeout: {substitute: {clutch1.pressure: 0 bar}}      # or safe [hold]
+//	        on_error: safe           # likewise, while the window of the protection is INVALID
+//	        invalid: {pressure_C1: [0xFFF, 4000-4094, SNA]}          # raw values that are none [J1939's]
+//
+// A frame that the bus does not take is sent once more at the next tick, before the
+// others, with the values of that tick.
+//
 // What the processes share:
 //
 //	descriptor 3   the Handover, encoding/gob in a sealed memfd

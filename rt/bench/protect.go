@@ -67,21 +67,25 @@ func (r *reader) group(n ast.Node, what string) (p Protect) {
 		key1("include_id", func(n ast.Node, what string) { s.IncludeID = r.choice(n, what, "none", "bytes", "nibbles") }),
 		flag("include_length", &s.IncludeLength),
 		count("max_delta", &s.MaxDelta), optional("max_no_new", &s.MaxNoNew), count("sync_counter", &s.SyncCounter),
-		key1("window", func(n ast.Node, what string) {
-			w := &sigmap.WindowSpec{}
-			s.Window = w
-			what = "window"
-			r.object(n, what, []key{
-				count("window_size", &w.WindowSize), count("min_ok_state_init", &w.MinOkStateInit), count("max_error_state_init", &w.MaxErrorStateInit),
-				count("min_ok_state_valid", &w.MinOkStateValid), count("max_error_state_valid", &w.MaxErrorStateValid),
-				count("min_ok_state_invalid", &w.MinOkStateInvalid), count("max_error_state_invalid", &w.MaxErrorStateInvalid),
-			})
-		}),
+		key1("window", func(n ast.Node, what string) { s.Window = r.window(n, what) }),
 	})
 	if p.At.Text == "" {
 		r.fail(n, "%s: the profile is missing (profile: e2e-2)", what)
 	}
 	return p
+}
+
+func (r *reader) window(n ast.Node, what string) *sigmap.WindowSpec {
+	w := &sigmap.WindowSpec{}
+	count := func(name string, dst *int) key {
+		return key{name, func(n ast.Node) { *dst = int(r.unsigned(n, what+": "+name, 64)) }}
+	}
+	r.object(n, what, []key{
+		count("window_size", &w.WindowSize), count("min_ok_state_init", &w.MinOkStateInit), count("max_error_state_init", &w.MaxErrorStateInit),
+		count("min_ok_state_valid", &w.MinOkStateValid), count("max_error_state_valid", &w.MaxErrorStateValid),
+		count("min_ok_state_invalid", &w.MinOkStateInvalid), count("max_error_state_invalid", &w.MaxErrorStateInvalid),
+	})
+	return w
 }
 
 // words reads one value or a list of them.

@@ -179,6 +179,9 @@ func (s *soak) read() {
 func (h *Handover) due(first, last int64) (n int64) {
 	for _, m := range h.Maps {
 		for i := range m.Tx {
+			if m.Tx[i].Send == sigmap.OnChange {
+				continue
+			}
 			n += occurrences(&m.Tx[i], last) - occurrences(&m.Tx[i], first-1)
 		}
 	}
