@@ -132,3 +132,18 @@ func (m *Message) split(places []string) (s Split, taken Bits, err error) {
 	}
 	return s, taken, nil
 }
+
+// Carries says what bits of s are to the protection: its "counter", its "checksum", the
+// "data id"; "" nothing.
+func (p *Protection) Carries(s *Signal) string {
+	at, _ := s.Bits()
+	for _, part := range []struct {
+		name string
+		at   Bits
+	}{{"counter", p.Counter.bits()}, {"checksum", p.Checksum.bits()}, {"data id", p.Nibble.bits()}} {
+		if part.at.overlaps(&at) {
+			return part.name
+		}
+	}
+	return ""
+}

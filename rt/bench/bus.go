@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -246,12 +247,9 @@ func (f *Frame) sending(db *sigmap.Database) sigmap.Sending {
 		Message: f.Message.Text, Send: f.Send, CycleNs: f.CycleNs, PhaseNs: f.PhaseNs, GapNs: f.GapNs,
 		Counter: f.Counter.Text, Protect: specs(f.Protect),
 	}
-	if f.CycleNs == 0 && f.Send != sigmap.OnChange {
-		for i := range db.Messages {
-			if db.Messages[i].Name == f.Message.Text {
-				s.CycleNs = db.Messages[i].CycleNs
-			}
-		}
+	i := slices.IndexFunc(db.Messages, func(m sigmap.Message) bool { return m.Name == f.Message.Text })
+	if f.CycleNs == 0 && f.Send != sigmap.OnChange && i >= 0 {
+		s.CycleNs = db.Messages[i].CycleNs
 	}
 	for _, v := range f.Values {
 		s.Values = append(s.Values, sigmap.Constant{Signal: v.Signal.Text, Text: v.Text, Course: v.Course})

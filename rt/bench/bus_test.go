@@ -307,7 +307,7 @@ func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
 	if c := *v[1].Cycle; c.Min != 10e6 || c.Max != 55e6 || c.Jitter == 0 {
 		t.Errorf("cycle of the other %+v", c)
 	}
-	line := "TCU_Pressure_1: 32 frames every 10.000 / 10.000 / 10.000 ms, jitter 0.000 ms, age at most 150.000 ms, INVALID; wrong checksum 2, timeouts 1"
+	line := "TCU_Pressure_1: 32 frames every 10.000 ms (10.000 to 10.000), jitter 0.000 ms, age at most 150.000 ms, INVALID; wrong checksum 2, timeouts 1"
 	if got := v[0].String(); got != line {
 		t.Errorf("got  %s\nwant %s", got, line)
 	}

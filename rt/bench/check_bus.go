@@ -59,7 +59,7 @@ func (b *Bench) checkBus(w io.Writer, bus *Bus, t *kernel.Tables, m *sigmap.Map)
 	for i := range m.Tx {
 		v := &interfaceTable{b, bus, db, t, tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
 		fmt.Fprintf(w, "  %s %s, %s\n", identifier(m.Tx[i].ID), m.Tx[i].Name, v.aboutSent(&m.Tx[i], &bus.Frames[i]))
-		v.sent(&bus.Frames[i])
+		v.sent(&m.Tx[i], &bus.Frames[i])
 		err = errors.Join(err, v.out.Flush())
 	}
 	return errors.Join(err, b.checkLoad(w, bus, m))
@@ -148,12 +148,7 @@ func (v *interfaceTable) received(rx *sigmap.Rx) {
 	msg := v.message(rx.Name)
 	for i := range msg.Signals {
 		s := &msg.Signals[i]
-		what := "not used"
-		for _, m := range v.bus.Messages {
-			if m.Message.Text == rx.Name {
-				what = v.carried(s, m.Protect, what)
-			}
-		}
+		what := carried(s, rx.Protect, "not used")
 		for _, l := range v.bus.Receive {
 			if l.Message == msg.Name && l.Signal == s.Name {
 				what = fmt.Sprintf("-> %s", port(v.t.Inputs, l.Port))
@@ -163,11 +158,11 @@ func (v *interfaceTable) received(rx *sigmap.Rx) {
 	}
 }
 
-func (v *interfaceTable) sent(f *Frame) {
-	msg := v.message(f.Message.Text)
+func (v *interfaceTable) sent(tx *sigmap.Tx, f *Frame) {
+	msg := v.message(tx.Name)
 	for i := range msg.Signals {
 		s := &msg.Signals[i]
-		v.row(msg, s, v.source(msg, s, f))
+		v.row(msg, s, carried(s, tx.Protect, v.source(msg, s, f)))
 	}
 }
 
@@ -186,27 +181,22 @@ func (v *interfaceTable) source(msg *sigmap.Message, s *sigmap.Signal, f *Frame)
 			return "= " + c.Text
 		}
 	}
-	rest := "= 0"
 	switch {
 	case f.Counter.Text == s.Name:
-		rest = "counts the frames"
+		return "counts the frames"
 	case s.HasInitial:
-		rest = fmt.Sprintf("= raw %g, its start value", s.Initial)
+		return fmt.Sprintf("= raw %g, its start value", s.Initial)
 	case msg.J1939:
-		rest = "= not available"
+		return "= not available"
 	}
-	return v.carried(s, f.Protect, rest)
+	return "= 0"
 }
 
 // carried says that a signal is part of a protection, else the other text.
-func (v *interfaceTable) carried(s *sigmap.Signal, list []Protect, other string) string {
+func carried(s *sigmap.Signal, list []sigmap.Protection, other string) string {
 	for i := range list {
-		p := &list[i].Spec
-		switch {
-		case slices.Contains(p.Counter, s.Name):
-			return "counter of " + p.Profile
-		case slices.Contains(p.Checksum, s.Name):
-			return "checksum of " + p.Profile
+		if part := list[i].Carries(s); part != "" {
+			return part + " of " + list[i].Profile
 		}
 	}
 	return other

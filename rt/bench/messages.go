@@ -116,7 +116,7 @@ func (v *Received) String() string {
 	text := fmt.Sprintf("%s: %d frames", v.Message, v.Frames)
 	if c := v.Cycle; c != nil {
 		ms := func(ns int64) string { return fmt.Sprintf("%.3f", float64(ns)/1e6) }
-		text += fmt.Sprintf(" every %s / %s / %s ms, jitter %s ms, age at most %s ms", ms(c.Min), ms(c.Mean), ms(c.Max), ms(c.Jitter), ms(v.AgeMax))
+		text += fmt.Sprintf(" every %s ms (%s to %s), jitter %s ms, age at most %s ms", ms(c.Mean), ms(c.Min), ms(c.Max), ms(c.Jitter), ms(v.AgeMax))
 	}
 	if v.Protected {
 		text += ", " + v.Window
