@@ -106,6 +106,22 @@ func TestFrameTheBusDidNotTakeIsReplacedByTheNewerOnceAndFirst(t *testing.T) {
 	}
 }
 
+func TestFrameSentOnChangeIsTriedUntilTheBusTakesIt(t *testing.T) {
+	b := newBench(t, Overrun{})
+	tx := b.maps[0].Tx
+	tx[0].CycleTicks, tx[0].PhaseTicks = 1000, 999
+	tx[1].Send, tx[1].CycleTicks, tx[1].PhaseTicks, tx[1].GapTicks = sigmap.OnChange, 1, 0, 100
+	for b.buses[0].Send(&can.Frame{ID: 0x7FF}) {
+	}
+	b.turn(5)
+	var frames [1024]can.Frame
+	b.unit.Recv(frames[:])
+	b.turn(4)
+	if n := b.unit.Recv(frames[:]); n != 1 || frames[0].ID != 0x201 || frames[0].Data[0] != 6 || b.page.TxDrops[1].Load() != 5 {
+		t.Errorf("%d frames, the first 0x%X of step %d, %d dropped; want Slow of step 6 after 5", n, frames[0].ID, frames[0].Data[0], b.page.TxDrops[1].Load())
+	}
+}
+
 func TestTickWithProtectionDoesNotAllocate(t *testing.T) {
 	msg := sigmap.Message{Name: "Command", Len: 4, Signals: []sigmap.Signal{{Name: "sum", Start: 24, Len: 8, Factor: 1}, {Name: "n", Start: 16, Len: 4, Factor: 1}}}
 	spec := sigmap.ProtectionSpec{Profile: "crc8", Poly: 0x2F, Counter: []string{"n"}, Checksum: []string{"sum"}}

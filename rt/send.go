@@ -1,5 +1,7 @@
 package rt
 
+import "lockstep/io/sigmap"
+
 // departure is what is known of a sent message.
 type departure struct {
 	again bool  // the bus did not take the last one that was due
@@ -59,8 +61,8 @@ func (l *Loop) skip(b int, k int64) {
 	}
 }
 
-// resend tries the frames again, once and before all others, that the bus did not take
-// when they were due: with the values of now.
+// resend tries the frames again, before all others, that the bus did not take when they
+// were due: with the values of now, and once; one that has no cycle until it is taken.
 //
 //go:nosplit
 func (l *Loop) resend(b int, k int64, y []float64) {
@@ -70,12 +72,12 @@ func (l *Loop) resend(b int, k int64, y []float64) {
 			continue
 		}
 		d.again, d.tried = false, k
-		if !l.joint.due(l.maps[b], i, k, y) {
+		due := l.joint.due(l.maps[b], i, k, y) // then it is the one of now
+		if !due {
 			l.page.TxAgain.Store(l.page.TxAgain.Load() + 1)
-			l.joint.emit(l, b, i, k, y)
-		} else { // it replaces the one of now
-			d.again = !l.joint.emit(l, b, i, k, y)
 		}
+		taken := l.joint.emit(l, b, i, k, y)
+		d.again = !taken && (due || l.maps[b].Tx[i].Send == sigmap.OnChange)
 	}
 }
 

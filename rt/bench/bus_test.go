@@ -362,3 +362,44 @@ func TestMistakesInProtectionAndMessagesAreNamedWithTheirPlace(t *testing.T) {
 		}
 	}
 }
+
+func TestTargetIsHandedTheProtectionAndTheCourses(t *testing.T) {
+	r, _, _ := guardedRun(t, guardedText(t))
+	f, err := r.h.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	h, err := loadHandover(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := unitMap(t, r)
+	here, there := r.h.Maps[0], h.Maps[0]
+	y := make([]float64, len(r.h.Tables.Outputs))
+	u, v := make([]float64, len(r.h.Tables.Inputs)), make([]float64, len(r.h.Tables.Inputs))
+	for k := int64(1); k <= 200; k++ {
+		var in, a, b can.Frame
+		if k%3 != 0 && k < 100 {
+			say.Encode(&in, 0, nil)
+			here.Decode(u, &in)
+			there.Decode(v, &in)
+		}
+		if d, e := here.Tick(u, k), there.Tick(v, k); d != e || fmt.Sprint(u) != fmt.Sprint(v) {
+			t.Fatalf("tick %d: %v and %d here, %v and %d there", k, u, d, v, e)
+		}
+		for i := range here.Tx {
+			due := here.Due(i, k, y)
+			if due != there.Due(i, k, y) {
+				t.Fatalf("tick %d: %s is due on one side", k, here.Tx[i].Name)
+			}
+			here.Now, there.Now = k, k
+			if !here.Encode(&a, i, y) || !there.Encode(&b, i, y) || a != b {
+				t.Fatalf("tick %d: % x here, % x there", k, a.Data[:8], b.Data[:8])
+			}
+		}
+	}
+	if u[0] != 3e5 || here.Rx[0].Counts != there.Rx[0].Counts || here.Rx[0].Counts.Timeouts != 1 {
+		t.Errorf("clutch1.pressure %g Pa; counted %+v here, %+v there", u[0], here.Rx[0].Counts, there.Rx[0].Counts)
+	}
+}
