@@ -314,6 +314,15 @@ func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
 	if got := s.trouble(); got != "TCU_Pressure_1: wrong checksum 2" {
 		t.Errorf("late: %q", got)
 	}
+	for range 100 {
+		loop.Tick(1)
+	}
+	if got := s.trouble(); got != "no valid frame from TCU_Pressure_1 for 0.7 s" {
+		t.Errorf("silent: %q", got)
+	}
+	if v := r.silent(); len(v) != 2 || !v[0].Substituted || v[1].Substituted {
+		t.Errorf("silent: %+v", v)
+	}
 }
 
 func TestMistakesInProtectionAndMessagesAreNamedWithTheirPlace(t *testing.T) {

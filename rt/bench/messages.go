@@ -116,7 +116,10 @@ func (v *Received) String() string {
 	text := fmt.Sprintf("%s: %d frames", v.Message, v.Frames)
 	if c := v.Cycle; c != nil {
 		ms := func(ns int64) string { return fmt.Sprintf("%.3f", float64(ns)/1e6) }
-		text += fmt.Sprintf(" every %s ms (%s to %s), jitter %s ms, age at most %s ms", ms(c.Mean), ms(c.Min), ms(c.Max), ms(c.Jitter), ms(v.AgeMax))
+		text += fmt.Sprintf(" every %s ms (%s to %s), jitter %s ms", ms(c.Mean), ms(c.Min), ms(c.Max), ms(c.Jitter))
+		if v.AgeMax > 0 {
+			text += fmt.Sprintf(", age at most %s ms", ms(v.AgeMax))
+		}
 	}
 	if v.Protected {
 		text += ", " + v.Window
@@ -128,8 +131,8 @@ func (v *Received) String() string {
 }
 
 // messageTrouble is what is wrong with a received message right now, in at most 60 columns;
-// "" nothing.
-func (r *run) messageTrouble() string {
+// "" nothing. With now only of one whose last frame was bad.
+func (r *run) messageTrouble(now bool) string {
 	at := 0
 	for _, m := range r.h.Maps {
 		for i := range m.Rx {
@@ -137,7 +140,7 @@ func (r *run) messageTrouble() string {
 			at++
 			s := w.Load()
 			bad := s.Protected && (s.Frame == sigmap.FrameError || s.Frame == sigmap.FrameRepeated || s.Frame == sigmap.FrameWrongSequence)
-			if !bad && !s.Late && !(s.Protected && s.Window == sigmap.WindowInvalid) {
+			if !bad && (now || !s.Late && !(s.Protected && s.Window == sigmap.WindowInvalid)) {
 				continue
 			}
 			v := receivedMessage(w, &m.Rx[i])

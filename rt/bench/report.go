@@ -114,6 +114,8 @@ type Silence struct {
 	Message string  `json:"message"` // "Speeds"; "Speeds on drive" where there are several buses
 	Last    float64 `json:"last_s"`  // simulated time of the last one; 0 when none came
 	For     float64 `json:"for_s"`   // from then to the end
+
+	Substituted bool `json:"substituted,omitempty"` // inputs had taken the values declared for that
 }
 
 // JSON writes the report as one object.
@@ -217,6 +219,10 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 		line("control unit", "%s", r.Unit)
 	}
 	for _, s := range r.Silent {
+		if s.Substituted {
+			line("silent", "%s for %.3f s; the plant went on with the values declared for that", s.Message, s.For)
+			continue
+		}
 		if s.Last == 0 {
 			line("silent", "no valid frame of %s ever came; the plant kept the values it started with", s.Message)
 			continue

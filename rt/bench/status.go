@@ -219,10 +219,13 @@ func (s *status) trouble() string {
 	if still > standstill {
 		return fmt.Sprintf("stands still for %.1f s", still.Seconds())
 	}
+	if text := s.r.messageTrouble(true); text != "" {
+		return text
+	}
 	if silent := s.r.silent(); len(silent) > 0 {
 		return silent[0].line()
 	}
-	return s.r.messageTrouble()
+	return s.r.messageTrouble(false)
 }
 
 // engaged lists the clutches that are stuck, padded to the widest list so far.
@@ -304,7 +307,10 @@ func (r *run) silent() (list []Silence) {
 				if len(r.h.Maps) > 1 {
 					name += " on " + bus
 				}
-				list = append(list, Silence{bus, name, float64(last*period) / 1e9, float64((tick-last)*period) / 1e9})
+				list = append(list, Silence{
+					Bus: bus, Message: name, Last: float64(last*period) / 1e9, For: float64((tick-last)*period) / 1e9,
+					Substituted: len(rx.OnTimeout.Values) > 0 && r.page.Rx[i-1].Load().Late,
+				})
 			}
 		}
 	}
