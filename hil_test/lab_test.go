@@ -116,9 +116,9 @@ func (m machine) require(t *testing.T, needs ...string) {
 		"ip": "iproute2", "insmod": "kmod", "rmmod": "kmod",
 	}
 	for _, program := range append(slices.Clone(m.needs), needs...) {
-		if program == "python3-can" {
-			if err := exec.Command("/usr/bin/python3", "-c", "import can").Run(); err != nil {
-				skip(t, "python3-can is missing: apt-get install python3-can")
+		if module, ok := strings.CutPrefix(program, "python3-"); ok {
+			if err := exec.Command("/usr/bin/python3", "-c", "import "+module).Run(); err != nil {
+				skip(t, program+" is missing: apt-get install "+program)
 			}
 			continue
 		}

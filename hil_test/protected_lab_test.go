@@ -1,0 +1,110 @@
+package hiltest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const protectedDatabase = `VERSION ""
+BU_: Bench TCU
+BO_ 272 TCU: 8 TCU
+ SG_ CRC : 0|8@1+ (1,0) [0|255] "" Bench
+ SG_ CTR : 8|4@1+ (1,0) [0|15] "" Bench
+ SG_ pressure_C1 : 16|16@1+ (0.01,0) [0|40] "bar" Bench
+BO_ 512 Wheels: 8 Bench
+ SG_ CRC : 0|8@1+ (1,0) [0|255] "" TCU
+ SG_ CTR : 8|4@1+ (1,0) [0|15] "" TCU
+ SG_ w1 : 16|16@1- (0.02,0) [0|0] "rad/s" TCU
+ SG_ w4 : 39|16@0- (0.001,0) [0|0] "rad/s" TCU
+BO_ 768 Motion: 24 Bench
+ SG_ CRC : 0|16@1+ (1,0) [0|65535] "" TCU
+ SG_ CTR : 16|8@1+ (1,0) [0|255] "" TCU
+ SG_ tau : 32|32@1- (1,0) [0|0] "N.m" TCU
+ SG_ speed : 64|64@1- (1,0) [0|0] "rad/s" TCU
+BA_DEF_ BO_ "VFrameFormat" ENUM "StandardCAN","ExtendedCAN","reserved","J1939PG","reserved4","r5","r6","r7","r8","r9","r10","r11","r12","r13","StandardCAN_FD","ExtendedCAN_FD";
+BA_DEF_DEF_ "VFrameFormat" "StandardCAN";
+BA_ "VFrameFormat" BO_ 768 14;
+SIG_VALTYPE_ 768 tau : 1;
+SIG_VALTYPE_ 768 speed : 2;
+`
+
+const protectedBench = `bench: protected
+plant: powershift
+period: 5 ms
+overrun: skip 900
+buses:
+  drive:
+    interface: vcan0
+    database: protected.dbc
+    frames:
+      Wheels: {cycle: 5 ms, protect: {profile: e2e-2, counter: CTR, checksum: CRC,
+               data_ids: [7, 42, 99, 1, 200, 17, 33, 64, 5, 91, 120, 250, 3, 77, 18, 155]}}
+      Motion: {cycle: 10 ms, protect: {profile: e2e-5, counter: CTR, checksum: CRC, data_id: 0x1234}}
+    messages:
+      TCU: {cycle: 10 ms, timeout: 2 s, protect: {profile: e2e-2, counter: CTR, checksum: CRC,
+            data_ids: [7, 42, 99, 1, 200, 17, 33, 64, 5, 91, 120, 250, 3, 77, 18, 155]}}
+    send: [w1 -> Wheels.w1, w4 -> Wheels.w4, tau_output -> Motion.tau, w1 -> Motion.speed]
+    receive: [TCU.pressure_C1 -> clutch1.pressure]
+`
+
+// The other side is an independent program: it finds every counter and checksum of
+// the bench right, classic and FD, and the bench finds each of its faults.
+func TestLabProtectionIsVerifiedByTheOtherSide(t *testing.T) {
+	if !inLab(t, "python3-can", "python3-crccheck") {
+		return
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"protected.dbc": protectedDatabase, "protected.yaml": protectedBench} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unit := start(t, "/usr/bin/python3", "protected.py", "vcan0")
+	unit.await("ready", 30*time.Second)
+	file := filepath.Join(dir, "report.json")
+	b := &bench{file: file, d: 10 * time.Second}
+	b.process = start(t, command(t), "run", filepath.Join(dir, "protected.yaml"), "-for", b.d.String(), "-besteffort", "-report", file)
+	r := b.report()
+	if code := unit.wait(60 * time.Second); code != 0 {
+		t.Fatalf("%s: exit %d\n%s", unit.name, code, &unit.err)
+	}
+	var saw struct{ Seen, Sent map[string]uint64 }
+	_, text, _ := strings.Cut(unit.out.String(), "ready\n")
+	if err := json.Unmarshal([]byte(text), &saw); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	t.Logf("%s", text)
+	// The first frame ends the unit's waiting and is not judged; a frame that the bus
+	// refused is lost after its counter has advanced.
+	if n := saw.Seen["wheels"] + saw.Seen["motion"]; n+1 != r.TxFrames || saw.Seen["wrong"] != 0 || saw.Seen["flags"] != 0 || saw.Seen["jumps"] > r.TxDropped {
+		t.Errorf("the unit has seen %v; the bench sent %d frames, %d dropped", saw.Seen, r.TxFrames, r.TxDropped)
+	}
+	var full struct {
+		Messages []struct {
+			Frames   uint64 `json:"frames"`
+			OK       uint64 `json:"ok"`
+			SomeLost uint64 `json:"ok_somelost"`
+			Repeated uint64 `json:"repeated"`
+			Errors   uint64 `json:"error"`
+			Sequence uint64 `json:"wrongsequence"`
+		} `json:"messages"`
+	}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &full)
+	}
+	if err != nil || len(full.Messages) != 1 {
+		t.Fatalf("%v, %d messages", err, len(full.Messages))
+	}
+	// What follows a frame with a wrong checksum has one lost before it: so do the
+	// frames after 50 and 51, after 400, and the one that skips a number.
+	m, s := full.Messages[0], saw.Sent
+	if m.Frames != 600 || m.Errors != s["wrong"] || m.Repeated != s["repeated"] || m.SomeLost != 2+s["lost"] || m.Sequence != 0 ||
+		m.OK+m.SomeLost+m.Errors+m.Repeated != m.Frames {
+		t.Errorf("the bench has counted %+v; the unit sent %v", m, s)
+	}
+}
