@@ -112,7 +112,7 @@ func (m machine) require(t *testing.T, needs ...string) {
 		skip(t, "boots the "+m.script+" lab: not with -short")
 	}
 	packages := map[string]string{
-		"linux.uml": "user-mode-linux", "candump": "can-utils", "cansend": "can-utils", "canplayer": "can-utils",
+		"linux.uml": "user-mode-linux", "candump": "can-utils", "cangw": "can-utils", "cansend": "can-utils", "canplayer": "can-utils",
 		"ip": "iproute2", "insmod": "kmod", "rmmod": "kmod",
 	}
 	for _, program := range append(slices.Clone(m.needs), needs...) {

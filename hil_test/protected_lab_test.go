@@ -51,24 +51,33 @@ buses:
     receive: [TCU.pressure_C1 -> clutch1.pressure]
 `
 
-// The other side is an independent program: it finds every counter and checksum of
-// the bench right, classic and FD, and the bench finds each of its faults.
-func TestLabProtectionIsVerifiedByTheOtherSide(t *testing.T) {
-	if !inLab(t, "python3-can", "python3-crccheck") {
-		return
-	}
+// guarded is what the report says of a protected message.
+type guarded struct {
+	Frames   uint64 `json:"frames"`
+	OK       uint64 `json:"ok"`
+	SomeLost uint64 `json:"ok_somelost"`
+	Repeated uint64 `json:"repeated"`
+	Errors   uint64 `json:"error"`
+	Sequence uint64 `json:"wrongsequence"`
+	Window   string `json:"window"`
+}
+
+// runProtected runs the bench on vcan0 for 10 s with protected.py on a bus, and
+// returns what both have counted.
+func runProtected(t *testing.T, bus string) (r report, tcu guarded, seen, sent map[string]uint64) {
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"protected.dbc": protectedDatabase, "protected.yaml": protectedBench} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	unit := start(t, "/usr/bin/python3", "protected.py", "vcan0")
+	unit := start(t, "/usr/bin/python3", "protected.py", bus)
 	unit.await("ready", 30*time.Second)
 	file := filepath.Join(dir, "report.json")
 	b := &bench{file: file, d: 10 * time.Second}
 	b.process = start(t, command(t), "run", filepath.Join(dir, "protected.yaml"), "-for", b.d.String(), "-besteffort", "-report", file)
-	r := b.report()
+	r = b.report()
 	if code := unit.wait(60 * time.Second); code != 0 {
 		t.Fatalf("%s: exit %d\n%s", unit.name, code, &unit.err)
 	}
@@ -78,21 +87,7 @@ func TestLabProtectionIsVerifiedByTheOtherSide(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	t.Logf("%s", text)
-	// The first frame ends the unit's waiting and is not judged; a frame that the bus
-	// refused is lost after its counter has advanced.
-	if n := saw.Seen["wheels"] + saw.Seen["motion"]; n+1 != r.TxFrames || saw.Seen["wrong"] != 0 || saw.Seen["flags"] != 0 || saw.Seen["jumps"] > r.TxDropped {
-		t.Errorf("the unit has seen %v; the bench sent %d frames, %d dropped", saw.Seen, r.TxFrames, r.TxDropped)
-	}
-	var full struct {
-		Messages []struct {
-			Frames   uint64 `json:"frames"`
-			OK       uint64 `json:"ok"`
-			SomeLost uint64 `json:"ok_somelost"`
-			Repeated uint64 `json:"repeated"`
-			Errors   uint64 `json:"error"`
-			Sequence uint64 `json:"wrongsequence"`
-		} `json:"messages"`
-	}
+	var full struct{ Messages []guarded }
 	data, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(data, &full)
@@ -100,11 +95,49 @@ func TestLabProtectionIsVerifiedByTheOtherSide(t *testing.T) {
 	if err != nil || len(full.Messages) != 1 {
 		t.Fatalf("%v, %d messages", err, len(full.Messages))
 	}
+	return r, full.Messages[0], saw.Seen, saw.Sent
+}
+
+// The other side is an independent program: it finds every counter and checksum of
+// the bench right, classic and FD, and the bench finds each of its faults.
+func TestLabProtectionIsVerifiedByTheOtherSide(t *testing.T) {
+	if !inLab(t, "python3-can", "python3-crccheck") {
+		return
+	}
+	r, m, seen, sent := runProtected(t, "vcan0")
+	// The first frame ends the unit's waiting and is not judged; a frame that the bus
+	// refused is lost after its counter has advanced.
+	if n := seen["wheels"] + seen["motion"]; n+1 != r.TxFrames || seen["wrong"] != 0 || seen["flags"] != 0 || seen["jumps"] > r.TxDropped {
+		t.Errorf("the unit has seen %v; the bench sent %d frames, %d dropped", seen, r.TxFrames, r.TxDropped)
+	}
 	// What follows a frame with a wrong checksum has one lost before it: so do the
 	// frames after 50 and 51, after 400, and the one that skips a number.
-	m, s := full.Messages[0], saw.Sent
-	if m.Frames != 600 || m.Errors != s["wrong"] || m.Repeated != s["repeated"] || m.SomeLost != 2+s["lost"] || m.Sequence != 0 ||
-		m.OK+m.SomeLost+m.Errors+m.Repeated != m.Frames {
-		t.Errorf("the bench has counted %+v; the unit sent %v", m, s)
+	if m.Frames != 600 || m.Errors != sent["wrong"] || m.Repeated != sent["repeated"] || m.SomeLost != 2+sent["lost"] || m.Sequence != 0 ||
+		m.OK+m.SomeLost+m.Errors+m.Repeated != m.Frames || m.Window != "VALID" {
+		t.Errorf("the bench has counted %+v; the unit sent %v", m, sent)
+	}
+}
+
+// The kernel's gateway carries the frames from one bus to the other and flips a bit in
+// those of the unit: none of them is taken.
+func TestLabFramesThatAGatewayCorruptsAreErrors(t *testing.T) {
+	if !inLab(t, "python3-can", "python3-crccheck", "cangw") {
+		return
+	}
+	for _, rule := range [][]string{
+		{"-A", "-s", "vcan0", "-d", "vcan1", "-e", "-f", "200:7FF"},
+		{"-A", "-s", "vcan1", "-d", "vcan0", "-e", "-f", "110:7FF", "-m", "XOR:D:0.0.0000010000000000"},
+	} {
+		gateway := start(t, "cangw", rule...)
+		if code := gateway.wait(10 * time.Second); code != 0 {
+			t.Fatalf("cangw %v: exit %d, %s", rule, code, &gateway.err)
+		}
+	}
+	r, m, _, sent := runProtected(t, "vcan1")
+	if m.Frames != 600 || m.Errors != 600 || m.OK+m.SomeLost+m.Repeated+m.Sequence != 0 || m.Window == "VALID" {
+		t.Errorf("the bench has counted %+v of %v, want 600 errors", m, sent)
+	}
+	if n := r.Ticks; n != 2000 {
+		t.Errorf("%d ticks, want 2000", n)
 	}
 }

@@ -35,6 +35,7 @@ type report struct {
 	RxOverflow  uint64  `json:"rx_overflow"`
 	TxFrames    uint64  `json:"tx_frames"`
 	TxDropped   uint64  `json:"tx_dropped"`
+	TxAgain     uint64  `json:"tx_again"`
 	TxLost      uint64  `json:"tx_lost"`
 	BestEffort  bool    `json:"besteffort"`
 	Ended       string  `json:"ended"`

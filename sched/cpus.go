@@ -6,13 +6,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // maxWalks bounds how often walk walks over the threads of a process that keeps
 // starting new ones.
-const maxWalks = 10
+const maxWalks = 20
 
 // Confine keeps every thread of process pid but thread except (0: none is) off
 // CPU cpu; threads that end meanwhile do not matter. Threads that are started
@@ -54,8 +55,10 @@ func Ordinary() error {
 }
 
 // walk calls change for each thread of a process but one, again and again until none
-// was changed: a thread that was being started during one walk is caught by the next.
+// was changed, twice: a thread that was being started during one walk is caught by the
+// next, or by one a little later where the host is so busy that starting it takes long.
 func walk(pid, except int, change func(tid int) (bool, error)) error {
+	quiet := 0
 	for range maxWalks {
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if err != nil {
@@ -73,9 +76,13 @@ func walk(pid, except int, change func(tid int) (bool, error)) error {
 			}
 			changed = changed || one
 		}
-		if !changed {
+		if quiet++; changed {
+			quiet = 0
+		}
+		if quiet == 2 {
 			return nil
 		}
+		time.Sleep(time.Millisecond)
 	}
 	return fmt.Errorf("after %d walks there are still new threads", maxWalks)
 }
