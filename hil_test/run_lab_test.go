@@ -20,6 +20,7 @@ type report struct {
 	Ticks       uint64  `json:"ticks"`
 	LateNs      spread  `json:"late_ns"`
 	TickNs      spread  `json:"tick_ns"`
+	Response    spread  `json:"response_ns"`
 	Missed      uint64  `json:"missed"`
 	Transitions uint64  `json:"transitions"`
 	LagMax      float64 `json:"lag_max_s"`
@@ -48,6 +49,7 @@ type report struct {
 
 // spread is how a time is distributed, as the report says it, ns.
 type spread struct {
+	P50 int64 `json:"p50"`
 	Max int64 `json:"max"`
 }
 
@@ -244,6 +246,10 @@ func TestLabBenchAndUnitDriveOnVcan(t *testing.T) {
 	checkFrames(t, byID, r)
 	checkUnit(t, byID, order, r, tcu.out.String()+tcu.err.String())
 	checkTestimony(t, byID, saw)
+	// A frame waits for the next tick at most, if that is in time.
+	if most := r.StepNs + r.LateNs.Max + r.TickNs.Max; !(r.Response.P50 > 0 && r.Response.P50 <= most) {
+		t.Errorf("bus to bus half of the frames take %d ns, want more than 0 and at most the period, the latest wake-up and the longest tick, %d ns", r.Response.P50, most)
+	}
 	if r.Allocs != 0 || r.GCCycles != 0 {
 		t.Errorf("the ticking process made %d allocations and %d collections, want none", r.Allocs, r.GCCycles)
 	}

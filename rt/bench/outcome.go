@@ -191,6 +191,10 @@ func pageReport(p *rt.Page, h *Handover) *Report {
 		BusDown: p.BusDown.Load(), BusErrors: p.BusErrors.Load(),
 		SimTime: float64(p.SimNs.Load()) / 1e9, BestEffortWhy: []string{},
 	}
+	if p.Response.N() > 0 {
+		s := spread(&p.Response)
+		v.Response = &s
+	}
 	y := make([]float64, len(h.Tables.Outputs))
 	if _, ok := p.Outputs(y); ok && h.Loop.Watch.Lag >= 0 {
 		v.Lag = y[h.Loop.Watch.Lag]

@@ -28,6 +28,8 @@ type Report struct {
 
 	Tick Spread `json:"tick_ns"`
 
+	Response *Spread `json:"response_ns,omitempty"` // bus to bus: from the arrival of a valid frame, by the kernel's stamp, until the frames of its tick were out; nil: no frame had a stamp
+
 	LateTicks  uint64     `json:"late_ticks"`             // entries of the overrun ledger: wake-ups that found points lost, and ticks over their budget
 	BudgetNs   int64      `json:"tick_budget_ns"`         // a tick whose frames are out later than this after it was due is late
 	Ledger     []LateTick `json:"ledger,omitempty"`       // the first thousand of them
@@ -143,6 +145,9 @@ func (r *Report) Text(w io.Writer) {
 		line("stood still", "%.3f s before the end; %d grid points were not served", r.Still, r.Unserved)
 	}
 	line("tick time", "%s", r.Tick)
+	if r.Response != nil {
+		line("bus to bus", "%s", *r.Response)
+	}
 	if r.Bench != "" {
 		line("late ticks", "%d, over the budget of %g ms or after lost points%s", r.LateTicks, float64(r.BudgetNs)/1e6, r.worst())
 	}

@@ -163,6 +163,7 @@ func TestReaderThatHasGoneEndsTheDisplayOnly(t *testing.T) {
 	read.Close()
 	r.options.Out = write
 	s := newStatus(r)
+	s.end()  // its goroutine draws no more
 	s.draw() // EPIPE
 	s.draw()
 	if !s.gone {
