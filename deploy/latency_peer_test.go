@@ -66,7 +66,7 @@ func TestWhatIsNotCyclictestsReportIsAnError(t *testing.T) {
 // each grid point passed by a wake-up or missed.
 func TestTheCProgramCountsEveryPoint(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
-		t.Skip("no C compiler")
+		t.Skip("no C compiler (cc): apt-get install gcc libc6-dev")
 	}
 	program, err := compile(t.Context(), t.TempDir())
 	if err != nil {

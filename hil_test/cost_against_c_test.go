@@ -37,7 +37,7 @@ func newCostDuel(t testing.TB, feed string) *costDuel {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
-		t.Skip("no gcc: there is no C kernel to compare with")
+		t.Skip("gcc is missing, and with it the C kernel to compare with: apt-get install gcc libc6-dev")
 	}
 	d := &costDuel{binary: filepath.Join(t.TempDir(), "cost_kernel"), feed: feed}
 	if out, err := exec.Command(gcc, "-std=c99", "-O2", "-o", d.binary, "testdata/cost_kernel.c", "-lm").CombinedOutput(); err != nil {
