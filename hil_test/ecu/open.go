@@ -13,7 +13,7 @@ import (
 	"github.com/brutella/can"
 )
 
-// What the host may lack; the errors of Open and Powershift wrap them.
+// What the host may lack; the errors of Open and Run wrap them.
 var (
 	ErrNoCAN       = errors.New("this kernel has no CAN sockets (AF_CAN)")
 	ErrNoInterface = errors.New("no such CAN interface")

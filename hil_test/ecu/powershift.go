@@ -1,7 +1,3 @@
-// Package ecu owns the virtual control units: programs that sit on the other
-// side of the bus and behave as the real unit would. It is the second, independent
-// implementation of what is on the wire, built on github.com/brutella/can with its
-// own packing of the frames; it imports nothing of the target and is no part of it.
 package ecu
 
 import (
@@ -9,16 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/brutella/can"
 )
-
-// Names lists the control units there are.
-func Names() []string { return []string{"powershift"} }
 
 const (
 	cycle   = 10 * time.Millisecond // of the pressure frames
@@ -26,92 +17,14 @@ const (
 	doubt   = 20                    // Status frames that contradict the unit before it says so
 )
 
-// Powershift is the transmission control unit of the powershift gearbox. It
+// session is the transmission control unit of the powershift gearbox on one bus. It
 // sleeps until it hears a Speeds frame (0x200); from then on it sends the two
 // pressure frames (0x110, 0x111) every 10 ms and shifts by time and speed. Its
 // clock starts with that frame. After a second without Speeds it stops sending
 // and sleeps again: the next drive starts anew.
-//
-// A read from bus must return one frame, a write must take one. Frames that are
-// not 16 bytes long are counted and left out. Powershift returns nil when stop or
-// the bus is closed, and an error when the bus fails; it closes bus in any case.
-// A reader that the bus does not wake on Close ends with the next frame.
-func Powershift(bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{}) error {
-	framed := &whole{ReadWriteCloser: bus}
-	s := session{line: can.NewReadWriteCloser(framed), unit: unit{log: log}}
-	done := make(chan struct{})
-	defer bus.Close()
-	defer close(done)
-
-	frames, failed := make(chan can.Frame), make(chan error, 1)
-	go func() { failed <- receive(s.line, frames, done) }()
-	go func() { // ends a write that waits for room
-		select {
-		case <-stop:
-			bus.Close()
-		case <-done:
-		}
-	}()
-
-	fmt.Fprintln(log, "powershift: waiting for Speeds (0x200)")
-	ticker := time.NewTicker(cycle)
-	defer ticker.Stop()
-	var err error
-	for err == nil {
-		select {
-		case <-stop:
-			err = io.EOF
-		case err = <-failed:
-		case f := <-frames:
-			s.hear(&f, time.Now())
-		case <-ticker.C:
-			err = s.tick(time.Now())
-		}
-	}
-	fmt.Fprintf(log, "powershift: %d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters\n",
-		s.cycles, s.missed, s.dropped, s.heard, s.short+framed.malformed.Load(), s.lost)
-	return ending(err)
-}
-
-// receive hands on the frames that concern the unit until the bus ends; it
-// always returns an error.
-//
-// It takes the place of can.Bus.ConnectAndPublish, which never returns when a
-// reader keeps saying io.EOF.
-func receive(line can.Reader, frames chan<- can.Frame, done <-chan struct{}) error {
-	for {
-		var f can.Frame
-		if err := line.ReadFrame(&f); err != nil {
-			return err
-		}
-		if f.ID != idSpeeds && f.ID != idStatus {
-			continue
-		}
-		select {
-		case frames <- f:
-		case <-done:
-			return io.EOF
-		}
-	}
-}
-
-// ending turns the error that ended a session into Powershift's own.
-func ending(err error) error {
-	for _, closed := range []error{io.EOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
-		if errors.Is(err, closed) {
-			return nil
-		}
-	}
-	if errors.Is(err, syscall.ENETDOWN) {
-		return fmt.Errorf("ecu: %w while the unit was running: %w", ErrDown, err)
-	}
-	return fmt.Errorf("ecu: %w", err)
-}
-
-// session is one unit on one bus.
 type session struct {
 	unit  unit
-	line  can.ReadWriteCloser
+	line  can.Writer
 	awake bool
 	start time.Time // of the drive
 	last  time.Time // latest Speeds frame
@@ -129,6 +42,16 @@ type session struct {
 	heard        uint64 // Speeds and Status frames
 	short        uint64 // of these the ones without eight bytes
 	lost         uint64 // Speeds and Status frames that their counters say are missing, modulo 16
+}
+
+func newPowershift(line can.Writer, log io.Writer) law {
+	return &session{line: line, unit: unit{log: log}}
+}
+
+// closing sums up what was sent and heard.
+func (s *session) closing(malformed uint64) string {
+	return fmt.Sprintf("%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters",
+		s.cycles, s.missed, s.dropped, s.heard, s.short+malformed, s.lost)
 }
 
 // hear takes a frame from the bus.
@@ -201,21 +124,4 @@ func (s *session) send(f can.Frame) error {
 		return nil
 	}
 	return err
-}
-
-// whole lets only reads of 16 bytes pass, the size of a classic CAN frame:
-// can.ReadFrame takes a short one for the end of the bus.
-type whole struct {
-	io.ReadWriteCloser
-	malformed atomic.Uint64
-}
-
-func (r *whole) Read(b []byte) (int, error) {
-	for {
-		n, err := r.ReadWriteCloser.Read(b)
-		if err != nil || n == 16 {
-			return n, err
-		}
-		r.malformed.Add(1)
-	}
 }

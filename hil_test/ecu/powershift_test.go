@@ -41,7 +41,7 @@ type bench struct {
 	fd   int // of the unit's side
 	log  journal
 	stop chan struct{}
-	end  chan error // Powershift's result
+	end  chan error // Run's result
 }
 
 // connect starts a unit on one end of a socket pair, opened as "fd:N".
@@ -57,7 +57,7 @@ func connect(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { b.end <- Powershift(bus, &b.log, b.stop) }()
+	go func() { b.end <- Run("powershift", bus, &b.log, b.stop) }()
 	return b
 }
 
@@ -330,8 +330,8 @@ func TestFailureOfTheBusIsReturned(t *testing.T) {
 	} {
 		l := &line{packets: make(chan []byte), failure: c.failure}
 		close(l.packets)
-		if err := Powershift(l, io.Discard, nil); !errors.Is(err, c.want) || (c.want == nil) != (err == nil) {
-			t.Errorf("read fails with %v: Powershift = %v, want %v", c.failure, err, c.want)
+		if err := Run("powershift", l, io.Discard, nil); !errors.Is(err, c.want) || (c.want == nil) != (err == nil) {
+			t.Errorf("read fails with %v: Run = %v, want %v", c.failure, err, c.want)
 		}
 	}
 }
@@ -340,7 +340,7 @@ func TestFullQueueCostsFramesButNotTheUnit(t *testing.T) {
 	l := &line{packets: make(chan []byte), failure: io.EOF, full: syscall.ENOBUFS, writes: make(chan struct{})}
 	var log journal
 	end := make(chan error, 1)
-	go func() { end <- Powershift(l, &log, nil) }()
+	go func() { end <- Run("powershift", l, &log, nil) }()
 	packet, _ := can.Marshal(speeds(turning(first, 2)))
 	l.packets <- packet
 	for range 6 {

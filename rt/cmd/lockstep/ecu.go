@@ -43,7 +43,7 @@ func runECU(list []string) error {
 		<-signals
 		close(stop)
 	}()
-	if err := ecu.Powershift(line, os.Stdout, stop); err != nil {
+	if err := ecu.Run(a.names[0], line, os.Stdout, stop); err != nil {
 		return &bench.Exit{Code: 1, Err: err}
 	}
 	return nil
