@@ -9,6 +9,7 @@ import (
 // bytes, and of a ninth if it straddles them: value = raw·Factor + Offset in the
 // port's unit.
 type Field struct {
+	Name   string  // of the signal; the tick does not read it
 	Index  int     // entry of u if received, of y if sent; -1: Course says it
 	Course int     // 1 + entry of Tx.Courses; 0: none
 	At     uint8   // first of the eight bytes, 0 to 56
