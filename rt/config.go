@@ -106,6 +106,7 @@ type Config struct {
 	Watch   Watch
 	Start   []float64 // m, the inputs before the first frame
 	Warmup  int       // steps before the first tick, only of a plant that can be Reset
+	Virtual bool      // the ticker's time is not the clock's: what a tick's parts take is not measured, and none is late
 	Safe    Farewell
 
 	Supervisor Loss // when the process that Page.Supervisor names has ended

@@ -92,7 +92,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 		l.cfg.Budget = cfg.Period / 2
 	}
 	l.coming, l.going, l.joint = make([]arrival, rx), make([]departure, tx), joints()
-	l.times.real = len(buses) > 0
+	l.times.real = len(buses) > 0 && !cfg.Virtual
 	copy(l.U, cfg.Start)
 	return l, nil
 }

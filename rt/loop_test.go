@@ -372,3 +372,13 @@ func BenchmarkTick(b *testing.B) {
 		be.unit.Recv(frames)
 	}
 }
+
+func TestNoTickOfAVirtualRunIsLate(t *testing.T) {
+	for _, virtual := range []bool{false, true} {
+		b := newBench(t, Overrun{}, func(c *Config, _ *integrator) { c.Budget, c.Virtual = 1, virtual })
+		b.turn(20)
+		if late := b.page.LateTicks(); (late == 0) != virtual {
+			t.Errorf("virtual %t: %d late ticks of 20, each over a budget of 1 ns", virtual, late)
+		}
+	}
+}

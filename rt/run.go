@@ -60,7 +60,7 @@ func (l *Loop) Run() error {
 //
 //go:nosplit
 func (l *Loop) loop() bool {
-	for l.reason == NotEnded || l.left > 0 {
+	for !l.Over() {
 		n := l.ticker.Wait()
 		if n == 0 {
 			return false
@@ -69,6 +69,11 @@ func (l *Loop) loop() bool {
 	}
 	return true
 }
+
+// Over says that the run has ended, and what is sent after its end is out.
+//
+//go:nosplit
+func (l *Loop) Over() bool { return l.reason != NotEnded && l.left <= 0 }
 
 // warmUp touches the code and the data of the plant and the stack of the loop.
 func (l *Loop) warmUp() {
