@@ -81,7 +81,10 @@ func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *Message, si
 // field compiles a signal to the unit of port, which is the index-th of its
 // kind, with the range of the database.
 func (b *binder) field(sig *Signal, index int, port *model.Port) (Field, error) {
-	unit, err := model.Convert(sig.Unit, port.Unit)
+	unit, err := 1.0, error(nil)
+	if index >= 0 { // else no port is there: any unit will do, "degC" too
+		unit, err = model.Convert(sig.Unit, port.Unit)
+	}
 	if err != nil {
 		return Field{}, fmt.Errorf("signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
 	}
