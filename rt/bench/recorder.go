@@ -36,7 +36,8 @@ type recorder struct {
 	late   uint64     // entries of the ledger written
 	busOff uint64     // times that a controller went off its bus, so far
 	tick   record.Tick
-	offset int64 // CLOCK_REALTIME less CLOCK_MONOTONIC at the start, ns
+	offset int64     // CLOCK_REALTIME less the clock of the grid at the start, ns
+	synced time.Time // when the disk was last told to keep what it has
 
 	stop, done chan struct{}
 }
@@ -58,7 +59,7 @@ func (r *run) startRecord() error {
 		return fmt.Errorf("run: record: %w", err)
 	}
 	f.Close()
-	r.record = &recorder{path: r.options.Record, r: r, stop: make(chan struct{}), done: make(chan struct{})}
+	r.record = &recorder{path: r.options.Record, r: r, synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	r.page.Listen()
 	return nil
 }
@@ -68,28 +69,38 @@ func (c *recorder) run() {
 	defer close(c.done)
 	clock := time.NewTicker(flushing)
 	defer clock.Stop()
-	synced := time.Now()
 	for over := false; !over; {
 		select {
 		case <-c.stop:
 			over = true
 		case <-clock.C:
 		}
-		if c.w == nil && !c.begin() {
-			continue
-		}
-		c.drain()
-		c.note(c.w.Flush())
-		if now := time.Now(); now.Sub(synced) > syncing {
-			c.note(c.w.Sync())
-			synced = now
-		}
+		c.turn(time.Now())
 	}
-	if c.w != nil {
-		c.wakeUp(&rt.Entry{}) // what the bus carried after the last tick
-		c.put(c.w.Event(&record.Event{Tick: int64(c.r.page.Ticks.Load()), Text: rt.Reason(c.r.page.Reason.Load()).String()}))
-		c.note(c.w.Close())
+	c.conclude()
+}
+
+// turn writes what has happened since the last one.
+func (c *recorder) turn(now time.Time) {
+	if c.w == nil && !c.begin() {
+		return
 	}
+	c.drain()
+	c.note(c.w.Flush())
+	if now.Sub(c.synced) > syncing {
+		c.note(c.w.Sync())
+		c.synced = now
+	}
+}
+
+// conclude writes how the run ended, and closes the file.
+func (c *recorder) conclude() {
+	if c.w == nil {
+		return
+	}
+	c.wakeUp(&rt.Entry{}) // what the bus carried after the last tick
+	c.put(c.w.Event(&record.Event{Tick: int64(c.r.page.Ticks.Load()), Text: rt.Reason(c.r.page.Reason.Load()).String()}))
+	c.note(c.w.Close())
 }
 
 // finish ends the record and says what is wrong with it; "" nothing.
@@ -99,6 +110,11 @@ func (c *recorder) finish() string {
 	}
 	close(c.stop)
 	<-c.done
+	return c.trouble()
+}
+
+// trouble says what is wrong with the record; "" nothing.
+func (c *recorder) trouble() string {
 	if c.err != nil {
 		return fmt.Sprintf("%v (%d times)", c.err, c.times)
 	}
@@ -129,11 +145,14 @@ func (c *recorder) put(err error) {
 
 // begin writes the header once the grid is placed.
 func (c *recorder) begin() bool {
-	start := int64(c.r.page.StartNs.Load())
-	if start == 0 {
+	start, now := int64(c.r.page.StartNs.Load()), sched.Now()
+	switch {
+	case c.r.h.Loop.Virtual: // point 0 is at 0 ns, which is the present
+		now = 0
+	case start == 0:
 		return false
 	}
-	c.offset = sched.Realtime() - sched.Now()
+	c.offset = sched.Realtime() - now
 	h, err := c.r.header(start, c.offset)
 	if err == nil {
 		c.w, err = record.Create(c.path, *h, record.Options{})
@@ -203,6 +222,9 @@ func (c *recorder) wakeUp(t *rt.Entry) {
 		case rt.KindFrame:
 			if e.Fate == rt.Unsent || e.Fate == rt.Refused {
 				continue // there never was a frame
+			}
+			if c.r.h.Loop.Virtual { // the clock's time says nothing: that of its grid point holds
+				e.Stamp.Soft = 0
 			}
 			c.put(c.w.Frame(&record.Frame{Bus: uint8(e.Bus), Sent: e.Fate != rt.Received, Lost: e.Fate == rt.Dropped, Safe: e.Safe,
 				Tick: e.Tick, Time: e.Stamp.Soft, Frame: e.Frame}))
