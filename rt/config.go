@@ -3,6 +3,8 @@ package rt
 import (
 	"fmt"
 	"time"
+
+	"lockstep/rt/fault"
 )
 
 // Policy says what happens when ticks were missed.
@@ -108,6 +110,7 @@ type Config struct {
 	Warmup  int       // steps before the first tick, only of a plant that can be Reset
 	Virtual bool      // the ticker's time is not the clock's: what a tick's parts take is not measured, and none is late
 	Safe    Farewell
+	Faults  fault.Plan // what disturbs values and frames on purpose
 
 	Supervisor Loss // when the process that Page.Supervisor names has ended
 	Bus        Loss // when a bus is down or off; AfterNs is 0

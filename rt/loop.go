@@ -241,7 +241,7 @@ func (l *Loop) step() {
 		l.page.LagBits.Store(math.Float64bits(l.Y[w.Lag]))
 	}
 	if w.Fault >= 0 && l.Y[w.Fault] != 0 {
-		l.page.FaultState.Store(uint64(max(0, l.Y[w.Fault]-1)))
+		l.page.BrokenState.Store(uint64(max(0, l.Y[w.Fault]-1)))
 		l.end(NonFinite)
 	}
 	if l.k == l.cfg.Ticks {

@@ -177,8 +177,8 @@ func TestANonFiniteStateEndsTheRunAndSendsNothing(t *testing.T) {
 		}
 		b.turn(100)
 		p := b.page
-		if r := Reason(p.Reason.Load()); r != NonFinite || p.FaultState.Load() != 4 {
-			t.Errorf("%v: %v, state %d; want %v, state 4", o, r, p.FaultState.Load(), NonFinite)
+		if r := Reason(p.Reason.Load()); r != NonFinite || p.BrokenState.Load() != 4 {
+			t.Errorf("%v: %v, state %d; want %v, state 4", o, r, p.BrokenState.Load(), NonFinite)
 		}
 		want := span(1, 7)
 		if o.Policy == Skip {

@@ -14,7 +14,7 @@ import (
 
 const (
 	pageMagic   = 0x6c6f636b73746570 // "lockstep"
-	pageVersion = 6                  // of the layout of Page; a change of a field changes it
+	pageVersion = 7                  // of the layout of Page; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant the page shows: a plant of 20
 	// clutches has 60 for them and some tens of its own.
@@ -47,7 +47,7 @@ const (
 	Shutdown              // Page.Stop was StopShutdown
 	MissedTick            // a tick was missed under the policy Stop or Safe
 	MissedLimit           // more ticks were missed at once than the policy allows
-	NonFinite             // a state of the plant is no longer a number: Page.FaultState
+	NonFinite             // a state of the plant is no longer a number: Page.BrokenState
 	TimerFailed           // the ticker gave an error
 	SupervisorGone        // the supervisor has ended
 	BusLost               // a bus was down or off
@@ -100,7 +100,7 @@ type Page struct {
 	Life atomic.Uint64    // of the loop's thread; see Bequeath and Died
 	will [3]atomic.Uint64 // struct robust_list_head: next, offset, pending; in addresses of the target
 
-	FaultState atomic.Uint64 // index of the state that became non-finite; valid under NonFinite
+	BrokenState atomic.Uint64 // index of the state that became non-finite; valid under NonFinite
 
 	StartNs     atomic.Uint64 // grid point 0, ns on CLOCK_MONOTONIC; 0: the grid is not placed yet
 	Ticks       atomic.Uint64 // grid points served, lost ones included: the index of the last
@@ -151,6 +151,7 @@ type Page struct {
 
 	ledger ledger // see ReadLate
 	ring   ring   // see Next
+	mail   mail   // see Post
 
 	seq   atomic.Uint64 // odd while the outputs are being written
 	yTick uint64

@@ -168,7 +168,7 @@ func (r *run) ended() (why string, clean bool) {
 	case reason.Clean():
 		return reason.String(), true
 	case reason == rt.NonFinite:
-		return fmt.Sprintf("state %s of the plant is no longer finite", r.h.Tables.StateName[p.FaultState.Load()]), false
+		return fmt.Sprintf("state %s of the plant is no longer finite", r.h.Tables.StateName[p.BrokenState.Load()]), false
 	case reason == rt.TimerFailed:
 		return cmp.Or(r.target.told.reason(), reason.String()), false
 	case reason == rt.MissedTick:

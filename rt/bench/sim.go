@@ -257,7 +257,7 @@ func (w *simulation) run() *Report {
 		v.Ended, v.Clean = "stopped by "+strings.ToLower(w.stopped.String()), true
 	}
 	if reason == rt.NonFinite {
-		v.Ended = fmt.Sprintf("state %s of the plant is no longer finite", w.tables.StateName[w.page.FaultState.Load()])
+		v.Ended = fmt.Sprintf("state %s of the plant is no longer finite", w.tables.StateName[w.page.BrokenState.Load()])
 	}
 	return v
 }
