@@ -155,6 +155,12 @@ func (b *binder) reception(s *Reception) error {
 	if err := b.reaction(&rx.OnError, &s.OnError, "on_error", msg); err != nil {
 		return err
 	}
+	switch {
+	case s.OnTimeout.Action != Hold && (s.TimeoutNs == 0 || s.TimeoutNs == DefaultTimeout && cmp.Or(s.CycleNs, msg.CycleNs) == 0):
+		return errors.New("on_timeout: the message has no timeout: give one, or a cycle")
+	case s.OnError.Action != Hold && len(s.Protect) == 0:
+		return errors.New("on_error: the message has no protection that could be wrong")
+	}
 	for i := range s.Invalid {
 		if err := b.invalid(rx, msg, &s.Invalid[i]); err != nil {
 			return &partError{"invalid", i, fmt.Errorf("invalid: signal %s: %w", s.Invalid[i].Signal, err)}
@@ -185,6 +191,9 @@ func (b *binder) fits(rx *Rx, msg *Message) error {
 // reaction compiles what follows when msg is not to be relied upon.
 func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *Message) error {
 	r.Action = s.Action
+	if s.Action == Substitute && len(s.Values) == 0 {
+		return fmt.Errorf("%s: substitute names no port", part)
+	}
 	for i, v := range s.Values {
 		index, err := find(v.Port, "input", b.inputs)
 		if err == nil && b.driven[index] != msg {

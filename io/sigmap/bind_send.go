@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"lockstep/io/can"
 	"lockstep/model"
@@ -316,10 +317,10 @@ func (s *Signal) Parse(text string) (uint64, error) {
 		}
 		texts = append(texts, v.Text)
 	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		v, err = s.quantity(text)
+	if raw, ok := s.count(text); ok {
+		return raw, nil
 	}
+	v, err := s.number(text)
 	if err != nil {
 		if len(texts) > 0 {
 			return 0, fmt.Errorf("%q is no number in %q and none of its texts; %s", text, s.Unit, nearest(text, texts))
@@ -342,8 +343,42 @@ func (s *Signal) Parse(text string) (uint64, error) {
 	return f.bits(raw), nil
 }
 
-// quantity is a text with a unit, or arithmetic, in the signal's unit.
-func (s *Signal) quantity(text string) (float64, error) {
+// count is a whole number where the raw value is the value: a float64 does not hold all
+// of those beyond 2^53. ok is false for all else, and beyond the signal's range.
+func (s *Signal) count(text string) (raw uint64, ok bool) {
+	if s.Float || s.Factor != 1 || s.Offset != 0 {
+		return 0, false
+	}
+	var f Field
+	f.place(s)
+	digits, base := text, 10
+	if hex, is := strings.CutPrefix(text, "0x"); is {
+		digits, base = hex, 16
+	}
+	if s.Signed {
+		n, err := strconv.ParseInt(digits, base, 64)
+		raw = uint64(n) & f.mask()
+		ok = err == nil && int64(raw<<(64-s.Len))>>(64-s.Len) == n
+	} else {
+		n, err := strconv.ParseUint(digits, base, 64)
+		raw, ok = n, err == nil && n <= f.mask()
+	}
+	v := f.number(raw)
+	return raw, ok && (!(s.Min < s.Max) || s.Min <= v && v <= s.Max)
+}
+
+// number is a text as a number in the signal's unit: a bare one, decimal or 0x, one with
+// just that unit, which need not be a known one, or with another that fits, or arithmetic.
+func (s *Signal) number(text string) (float64, error) {
+	text = strings.TrimSuffix(text, " "+s.Unit)
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v, nil
+	}
+	if hex, is := strings.CutPrefix(text, "0x"); is {
+		if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
+			return float64(n), nil
+		}
+	}
 	v, err := model.Quantity(text, s.Unit, nil)
 	if err != nil {
 		return 0, err

@@ -36,6 +36,9 @@ func rich() *Database {
 			mux, deep, under(octet("a", 16), "page", 1, 1), under(octet("b", 16), "page", 2, 7), under(octet("c", 24), "sub", 4, 9), octet("always", 56),
 		}},
 		{Name: "Plain", ID: 3, Len: 8, CycleNs: 20e6, Signals: []Signal{mode, level, octet("x", 16), octet("y", 24)}},
+		{Name: "Heat", ID: 4, Len: 8, Signals: []Signal{{Name: "warm", Len: 8, Factor: 1, Offset: -40, Min: -40, Max: 215, Unit: "degC"}}},
+		{Name: "Odd", ID: 5, Len: 8, Signals: []Signal{{Name: "all", Len: 64, Factor: 1}}},
+		{Name: "Signed", ID: 6, Len: 8, Signals: []Signal{{Name: "all", Len: 64, Signed: true, Factor: 1}}},
 		{Name: "Truck", ID: 0x18F00503 | can.EFF, Len: 8, J1939: true, Signals: []Signal{
 			octet("gear", 0), {Name: "speed", Start: 8, Len: 16, Factor: 0.125}, {Name: "lock", Start: 24, Len: 2, Factor: 1},
 			{Name: "kind", Start: 26, Len: 2, Factor: 1, Values: []Value{{Raw: 3, Text: "limit"}, {Raw: 2, Text: "torque"}}},
@@ -180,6 +183,13 @@ func TestSignalsWithoutAPortCarryConstantsOrStartValues(t *testing.T) {
 	}{
 		{"Plain", nil, [4]byte{5, 7, 0, 0}},
 		{"Plain", []Constant{{Signal: "mode", Text: "drive on"}, {Signal: "level", Text: "1e5 Pa"}, {Signal: "x", Text: "0x1p3"}}, [4]byte{3, 82, 8, 0}},
+		{"Plain", []Constant{{Signal: "mode", Text: "0xE"}, {Signal: "level", Text: "-30 bar"}, {Signal: "x", Text: "010"}}, [4]byte{14, 20, 10, 0}},
+		{"Odd", []Constant{{Signal: "all", Text: "9007199254740993"}}, [4]byte{1, 0, 0, 0}},
+		{"Odd", []Constant{{Signal: "all", Text: "18446744073709551615"}}, [4]byte{255, 255, 255, 255}},
+		{"Signed", []Constant{{Signal: "all", Text: "-9007199254740993"}}, [4]byte{255, 255, 255, 255}},
+		{"Heat", []Constant{{Signal: "warm", Text: "0x14"}}, [4]byte{60, 0, 0, 0}},
+		{"Heat", []Constant{{Signal: "warm", Text: "20 degC"}}, [4]byte{60, 0, 0, 0}},
+		{"Heat", []Constant{{Signal: "warm", Course: &Course{At: []int64{0}, Value: []float64{30}}}}, [4]byte{70, 0, 0, 0}},
 		{"Truck", nil, [4]byte{255, 255, 255, 255}},
 		{"Truck", []Constant{{Signal: "speed", Text: "1000"}, {Signal: "lock", Text: "1"}}, [4]byte{255, 0x40, 0x1F, 0xFD}},
 	} {
@@ -246,13 +256,17 @@ func TestWhatIsDeclaredOfReceivedMessagesIsChecked(t *testing.T) {
 		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"256"}}}}, "raw values of 8 bits are 0 to 255"},
 		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"9-3"}}}}, "the lower first"},
 		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"none"}}}}, `"none" is no raw value (255)`},
-		{Reception{Message: "Plain", OnTimeout: ReactionSpec{Substitute, []PortValue{{"u1", "3"}}}}, "on_timeout: the message does not drive port u1"},
+		{Reception{Message: "Plain", TimeoutNs: 1e9, OnTimeout: ReactionSpec{Substitute, []PortValue{{"u1", "3"}}}}, "on_timeout: the message does not drive port u1"},
 		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u9", "3"}}}}, `no input "u9"`},
 		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "300"}}}}, "takes 0 to 200 1, not 300"},
 		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "3 bar"}}}}, "on_error: "},
 		{Reception{Message: "Plain", Protect: []ProtectionSpec{{Profile: "e2e-3"}}}, `profile "e2e-3"`},
 		{Reception{Message: "Plain", DLC: 3, Protect: []ProtectionSpec{{Profile: "crc8", Poly: 0x1D, Checksum: []string{"56|8"}}}}, "needs 8 bytes"},
 		{Reception{Message: "Truck", CycleNs: -1}, "cycle"},
+		{Reception{Message: "Truck", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
+		{Reception{Message: "Plain", OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
+		{Reception{Message: "Plain", OnError: ReactionSpec{Action: SafeState}}, "on_error: the message has no protection"},
+		{Reception{Message: "Plain", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: Substitute}}, "on_timeout: substitute names no port"},
 	} {
 		in := ports("1", "u0", "u1")
 		in[0].Min, in[0].Max = 0, 200
