@@ -1,5 +1,14 @@
 package sigmap
 
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"lockstep/model"
+)
+
 // Raw returns the bits of s, which has passed Check, in a frame.
 func (s *Signal) Raw(data *[64]byte) uint64 {
 	var f Field
@@ -34,4 +43,85 @@ func (m *Message) Signal(name string) *Signal {
 		}
 	}
 	return nil
+}
+
+// Parse returns the raw bits of a text: one of Values, or a number or quantity.
+func (s *Signal) Parse(text string) (uint64, error) {
+	var f Field
+	f.place(s)
+	var texts []string
+	for _, v := range s.Values {
+		if v.Text == text {
+			return uint64(v.Raw) & f.mask(), nil
+		}
+		texts = append(texts, v.Text)
+	}
+	if raw, ok := s.count(text); ok {
+		return raw, nil
+	}
+	v, err := s.number(text)
+	if err != nil {
+		if len(texts) > 0 {
+			return 0, fmt.Errorf("%q is no number in %q and none of its texts; %s", text, s.Unit, nearest(text, texts))
+		}
+		return 0, fmt.Errorf("%q is no number in %q", text, s.Unit)
+	}
+	f.Factor, f.Offset = s.Factor, s.Offset
+	f.Lo, f.Hi = f.span()
+	if s.Min < s.Max {
+		f.limit(s.Min, s.Max)
+	}
+	raw := (v - s.Offset) / s.Factor
+	if !s.Float {
+		raw = whole(raw)
+	}
+	if !(raw >= f.Lo && raw <= f.Hi) {
+		return 0, fmt.Errorf("%s is beyond its range, %g to %g %s", text,
+			math.Min(f.Lo*s.Factor, f.Hi*s.Factor)+s.Offset, math.Max(f.Lo*s.Factor, f.Hi*s.Factor)+s.Offset, s.Unit)
+	}
+	return f.bits(raw), nil
+}
+
+// count is a whole number where the raw value is the value: a float64 does not hold all
+// of those beyond 2^53. ok is false for all else, and beyond the signal's range.
+func (s *Signal) count(text string) (raw uint64, ok bool) {
+	if s.Float || s.Factor != 1 || s.Offset != 0 {
+		return 0, false
+	}
+	var f Field
+	f.place(s)
+	digits, base := text, 10
+	if hex, is := strings.CutPrefix(text, "0x"); is {
+		digits, base = hex, 16
+	}
+	if s.Signed {
+		n, err := strconv.ParseInt(digits, base, 64)
+		raw = uint64(n) & f.mask()
+		ok = err == nil && int64(raw<<(64-s.Len))>>(64-s.Len) == n
+	} else {
+		n, err := strconv.ParseUint(digits, base, 64)
+		raw, ok = n, err == nil && n <= f.mask()
+	}
+	v := f.number(raw)
+	return raw, ok && (!(s.Min < s.Max) || s.Min <= v && v <= s.Max)
+}
+
+// number is a text as a number in the signal's unit: a bare one, decimal or 0x, one with
+// just that unit, which need not be a known one, or with another that fits, or arithmetic.
+func (s *Signal) number(text string) (float64, error) {
+	text = strings.TrimSuffix(text, " "+s.Unit)
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v, nil
+	}
+	if hex, is := strings.CutPrefix(text, "0x"); is {
+		if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
+			return float64(n), nil
+		}
+	}
+	v, err := model.Quantity(text, s.Unit, nil)
+	if err != nil {
+		return 0, err
+	}
+	unit, err := model.Units(s.Unit)
+	return v / unit.Factor, err
 }
