@@ -16,6 +16,9 @@ func (r *reader) protect(n ast.Node, what string) (list []Protect) {
 		return []Protect{r.group(n, what)}
 	}
 	r.list(n, what, func(n ast.Node) { list = append(list, r.group(n, what)) })
+	if len(list) == 0 {
+		r.fail(n, "%s: the list is empty", what)
+	}
 	return list
 }
 
@@ -40,7 +43,12 @@ func (r *reader) group(n ast.Node, what string) (p Protect) {
 		return key1(name, func(n ast.Node, what string) { *dst = r.choice(n, what, "true", "false") == "true" })
 	}
 	numbers := func(name string) key {
-		return key1(name, func(n ast.Node, what string) { s.DataIDs = r.numbers(n, what) })
+		return key1(name, func(n ast.Node, what string) {
+			if s.DataIDs != nil {
+				r.fail(n, "%s: data_id is given, too: one of data_id and data_ids is meant", what)
+			}
+			s.DataIDs = r.numbers(n, what)
+		})
 	}
 	r.object(n, what, []key{
 		{"profile", func(n ast.Node) { p.At = r.word(n, what+": profile"); s.Profile = p.At.Text }},
@@ -124,7 +132,7 @@ func (r *reader) values(n ast.Node, dst *[]Value, what string) {
 		what := what + ": " + v.Signal.Text
 		switch e.Value.(type) {
 		case *ast.MappingNode, *ast.MappingValueNode:
-			v.Course = r.course(e.Value, what)
+			v.Course = r.course(e.Value, what, r.bare)
 		default:
 			v.Text = r.word(e.Value, what).Text
 		}
@@ -132,8 +140,11 @@ func (r *reader) values(n ast.Node, dst *[]Value, what string) {
 	}
 }
 
-func (r *reader) course(n ast.Node, what string) *sigmap.Course {
+// course reads what follows a value over time; value reads a number of it.
+func (r *reader) course(n ast.Node, what string, value func(n ast.Node, text, what string) float64) *sigmap.Course {
 	c := &sigmap.Course{}
+	var period int64
+	var sine *sigmap.Course
 	r.object(n, what, []key{
 		{"table", func(n ast.Node) {
 			r.list(n, what+": table", func(n ast.Node) {
@@ -143,29 +154,53 @@ func (r *reader) course(n ast.Node, what string) *sigmap.Course {
 					return
 				}
 				c.At = append(c.At, int64(math.RoundToEven(r.number(n, row[0], "s", what+": table")*1e9)))
-				c.Value = append(c.Value, r.number(n, row[1], "1", what+": table"))
+				c.Value = append(c.Value, value(n, row[1], what+": table"))
 			})
 		}},
-		{"period", r.nanoseconds(&c.Period, what+": period", 1e3, 1e15)},
-		{"sine", func(n ast.Node) {
-			mean, amplitude, frequency := 0.0, 0.0, 0.0
-			number := func(name, unit string, dst *float64) key {
-				return key{name, func(n ast.Node) { *dst = r.number(n, r.word(n, what).Text, unit, what+": sine: "+name) }}
-			}
-			r.object(n, what+": sine", []key{number("mean", "1", &mean), number("amplitude", "1", &amplitude), number("frequency", "Hz", &frequency)})
-			if !(frequency >= 1e-5 && frequency <= 1e5) {
-				r.fail(n, "%s: sine: a frequency of %g Hz is not between 1e-5 Hz and 1e5 Hz", what, frequency)
-				return
-			}
-			*c = *sigmap.Sine(mean, amplitude, frequency)
-		}},
+		{"period", r.nanoseconds(&period, what+": period", 1e3, 1e15)},
+		{"sine", func(n ast.Node) { sine = r.sine(n, what+": sine", value) }},
 	})
+	switch c.Period = period; {
+	case sine == nil:
+	case len(c.At) > 0:
+		r.fail(n, "%s: a table or a sine, not both", what)
+	case period > 0:
+		r.fail(n, "%s: a sine has no period: its frequency says it", what)
+	default:
+		c = sine
+	}
 	if r.err == nil {
 		if err := c.Check(); err != nil {
 			r.fail(n, "%s: %v", what, err)
 		}
 	}
 	return c
+}
+
+// sine reads {mean: M, amplitude: A, frequency: F}.
+func (r *reader) sine(n ast.Node, what string, value func(n ast.Node, text, what string) float64) *sigmap.Course {
+	mean, amplitude, frequency := 0.0, 0.0, 0.0
+	number := func(name string, dst *float64) key {
+		return key{name, func(n ast.Node) { *dst = value(n, r.word(n, what).Text, what+": "+name) }}
+	}
+	r.object(n, what, []key{number("mean", &mean), number("amplitude", &amplitude), {"frequency", func(n ast.Node) {
+		frequency = r.number(n, r.word(n, what).Text, "Hz", what+": frequency")
+	}}})
+	if !(frequency >= 1e-5 && frequency <= 1e5) {
+		r.fail(n, "%s: a frequency of %g Hz is not between 1e-5 Hz and 1e5 Hz", what, frequency)
+		return nil
+	}
+	return sigmap.Sine(mean, amplitude, frequency)
+}
+
+// bare is a number without a unit: which one a signal has stands in its database, which
+// is not read yet.
+func (r *reader) bare(n ast.Node, text, what string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if r.err == nil && (err != nil || math.IsNaN(v) || math.IsInf(v, 0)) {
+		r.fail(n, "%s: %q is not a bare number, in the signal's unit", what, text)
+	}
+	return v
 }
 
 // number is a quantity in a unit.
