@@ -100,7 +100,7 @@ func (c *Checking) bench(name string) error {
 		if err := c.lenient(b, &bus); err != nil {
 			return err
 		}
-		if err := b.checkBus(c.Out, &bus, h.Tables, h.Maps[i]); err != nil {
+		if err := c.checkBus(b, &bus, h.Tables, h.Maps[i]); err != nil {
 			return err
 		}
 	}

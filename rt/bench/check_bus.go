@@ -3,7 +3,6 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -41,7 +40,8 @@ type interfaceTable struct {
 }
 
 // checkBus writes the complete interface of a bus, and what the bench puts on it.
-func (b *Bench) checkBus(w io.Writer, bus *Bus, t *kernel.Tables, m *sigmap.Map) error {
+func (c *Checking) checkBus(b *Bench, bus *Bus, t *kernel.Tables, m *sigmap.Map) error {
+	w := c.Out
 	file, data, err := b.Read(bus.Database)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (b *Bench) checkBus(w io.Writer, bus *Bus, t *kernel.Tables, m *sigmap.Map)
 		v.sent(&m.Tx[i], &bus.Frames[i])
 		err = errors.Join(err, v.out.Flush())
 	}
-	return errors.Join(err, b.checkLoad(w, bus, m))
+	return errors.Join(err, c.load(b, bus, m))
 }
 
 // message is what the database says of a message.
@@ -212,8 +212,8 @@ func port(list []model.Port, name string) string {
 	return text
 }
 
-// checkLoad writes what the bench puts on a bus at most.
-func (b *Bench) checkLoad(w io.Writer, bus *Bus, m *sigmap.Map) error {
+// load writes what the bench puts on a bus at most, and warns where that is too much.
+func (c *Checking) load(b *Bench, bus *Bus, m *sigmap.Map) error {
 	rate := bus.BitRate
 	if rate == 0 {
 		rate = usualRate
@@ -246,6 +246,10 @@ func (b *Bench) checkLoad(w io.Writer, bus *Bus, m *sigmap.Map) error {
 	if bus.DataRate > 0 {
 		text += fmt.Sprintf("; data of CAN FD at %g kbit/s", data/1e3)
 	}
-	_, err := fmt.Fprintf(w, "  sent: %.0f frames/s, at most %.1f kbit/s, %.1f %% of %g kbit/s%s\n", frames, bits/1e3, share*100, rate/1e3, text)
+	if share > 1 {
+		c.warn("%s:%d:%d: bus %q: what the bench sends is up to %.1f %% of %g kbit/s: frames will be dropped",
+			b.File, bus.Name.Line, bus.Name.Col, bus.Name.Text, share*100, rate/1e3)
+	}
+	_, err := fmt.Fprintf(c.Out, "  sent: %.0f frames/s, at most %.1f kbit/s, %.1f %% of %g kbit/s%s\n", frames, bits/1e3, share*100, rate/1e3, text)
 	return err
 }

@@ -47,3 +47,23 @@ func TestCheckWritesTheCompleteInterface(t *testing.T) {
 		t.Log(out)
 	}
 }
+
+func TestCheckWarnsOfABusThatCannotCarryWhatIsSent(t *testing.T) {
+	for _, c := range []struct{ rate, want string }{
+		{"250 kbit/s", ""},
+		{"72 kbit/s", ""},
+		{"71 kbit/s", "what the bench sends is up to 100.4 % of 71 kbit/s: frames will be dropped"},
+	} {
+		dir := t.TempDir()
+		text := strings.Replace(guardedText(t), "250 kbit/s", c.rate, 1)
+		for name, text := range map[string]string{"b.yaml": text, "guarded.dbc": guardedDatabase(t)} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, warned, err := checkedFile(t, filepath.Join(dir, "b.yaml"), false)
+		if err != nil || !strings.Contains(warned, c.want) || (warned == "") != (c.want == "") {
+			t.Errorf("%s: warned %q, %v; want %q", c.rate, warned, err, c.want)
+		}
+	}
+}
