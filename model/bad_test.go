@@ -81,6 +81,8 @@ var lorryCases = []struct {
 	{"engine with two tables", "drag: [[0, -20], [600, -20]]", "map: {w: [0, 1], throttle: [0, 1], tau: [[0, 0], [1, 1]]}", `17:3: model: element "engine": engine needs either map or full_load`},
 	{"engine map of the wrong size", "full_load: [[0 rpm, 100], [6000 rpm, 150]], drag: [[0, -20], [600, -20]]", "map: {w: [0, 1], throttle: [0, 1], tau: [[0, 0], «[»1]]}", `element "engine": map: tau: row of 1 values; one for each of the 2 values of throttle is wanted`},
 	{"engine map going back", "full_load: [[0 rpm, 100], [6000 rpm, 150]], drag: [[0, -20], [600, -20]]", "map: {w: [0 rpm, «-1 rpm»], throttle: [0, 1], tau: [[0, 0], [1, 1]]}", `element "engine": map: w: -0.104719755 rad/s comes after 0 rad/s; it must increase`},
+	{"override without a mode", "idle_speed: 750 rpm, idle_gain: 2, idle_torque: 50", "«override»: 1", `element "engine": override and override_mode go together`},
+	{"share of nothing", "{signal: valve}", "{signal: valve, per: «0 bar»}", `output "p": per is 0 Pa; the output is a share of it`},
 	{"idle gain alone", "idle_speed: 750 rpm, idle_gain: 2, idle_torque: 50", "«idle_gain»: 2", `element "engine": idle_gain goes with idle_speed`},
 	{"negative lag", "lag: 20 ms", "lag: «-20 ms»", `element "valve": lag -0.02 s is negative`},
 	{"converter without table", "lambda: [[0, 0.003], [0.8, 0.002]], ", "", `18:3: model: element "converter": torque_converter needs either lambda (N.m.s2) or K (rad/s over the root of N.m)`},

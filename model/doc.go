@@ -133,6 +133,8 @@
 //	eddy_current_torque  flange, tau_nominal, w_nominal; excitation = 1, alpha20 = 0,
 //	                TRef = 293.15 K, C, T_start, G = 0, T_ambient; signals NAME.lossPower, .T
 //	engine          flange, full_load with drag and throttle, or map with throttle; on = 1,
+//	                override with override_mode (0 and 1: off, 2: instead of the throttle,
+//	                3: at most, as TSC1 of SAE J1939),
 //	                lag = 0, tau_start, idle_speed with idle_gain and idle_torque,
 //	                limit_speed; limit_range
 //	torque_converter  impeller, turbine, lambda or K, ratio; w_max; signals NAME.tau_pump,
@@ -185,7 +187,8 @@
 //	{signal: NAME}                          an input, or the signal of an element, in SI
 //	{state: NAME}                           a state of an element, such as valve.p_valve
 //
-// each with factor: NUMBER, min and max beside it. An angle is a state only where it is
+// each with factor: NUMBER, per: QUANTITY (it is a share of that, without a unit), min and
+// max beside it. An angle is a state only where it is
 // read. The torque of a speed source is what it takes to drive its nodes. What gears
 // exert follows from the balance J·w' = F + Cᵀ·lambda of the nodes, where their rows are
 // C·w = 0; in a closed loop of gears it is not determined, and refused.

@@ -8,7 +8,7 @@ import (
 func machineKinds() []kind {
 	r := rotational
 	return []kind{
-		{name: "engine", flanges: []flange{{"flange", r, false}}, keys: []string{"map", "full_load", "drag", "throttle", "on", "lag", "tau_start",
+		{name: "engine", flanges: []flange{{"flange", r, false}}, keys: []string{"map", "full_load", "drag", "throttle", "override", "override_mode", "on", "lag", "tau_start",
 			"idle_speed", "idle_gain", "idle_torque", "limit_speed", "limit_range"}, read: readEngine},
 		{name: "torque_converter", flanges: []flange{{"impeller", r, false}, {"turbine", r, false}},
 			keys: []string{"lambda", "K", "ratio", "w_max"}, read: readConverter},
@@ -25,7 +25,7 @@ func readEngine(e *element) declared {
 	w := at.speeds(1)
 	throttle := -1
 	if e.has("throttle") {
-		throttle = e.command("throttle", "1", "0 to 1")
+		throttle = e.overridden(e.command("throttle", "1", "0 to 1"))
 	}
 	full, drag, isMap := e.engineTables(throttle)
 	if e.err != nil {
@@ -70,6 +70,31 @@ func readEngine(e *element) declared {
 	e.act(at, tau)
 	e.named["tau_burn"] = reading{signalOf(burn), "N.m"}
 	return declared{rel: at, tau: tau, unit: "N.m"}
+}
+
+// overridden is what another controller leaves of the driver's demand, 0 to 1. Its
+// mode is that of SAE J1939's TSC1, SPN 695: 2 asks for a torque, 3 is a limit; 0 is
+// off, and 1, a speed, this engine does not control.
+func (e *element) overridden(throttle int) int {
+	for _, key := range []string{"override", "override_mode"} {
+		if f, ok := e.fields[key]; ok && !(e.has("override") && e.has("override_mode")) {
+			e.fail(f.keyAt, "%s: override and override_mode go together", e.what())
+			return throttle
+		}
+	}
+	if !e.has("override") {
+		return throttle
+	}
+	const far = 10 // more than any demand
+	var l law
+	l.arg(signalOf(throttle), 0)
+	asked := l.arg(signalOf(e.command("override", "1", "demand asked for, 0 to 1")), 0)
+	l.push(2)
+	mode := l.arg(signalOf(e.command("override_mode", "1", "0: off, 2: asked for, 3: at most")), 0)
+	l.do(Sub).push(0).do(Max).times(far).do(Add, Min)                       // asked in mode 2 and 3 is the most
+	l.again(asked).again(mode).push(2).do(Sub, Abs).times(far).do(Sub, Max) // and in mode 2 the least
+	l.push(0).do(Max).push(1).do(Min)
+	return e.addLaw(e.name+".demand", "1", &l)
 }
 
 // fire replaces the speed on top by the torque at the given throttle.

@@ -302,3 +302,35 @@ outputs: {T1: {state: one.rotor.T}, T2: {state: two.rotor.T}, T3: {state: three.
 	b.is("T2", 303.15, 1e-12)
 	b.is("T3", 300, 1e-12)
 }
+
+// What is left of the driver's demand, by mode and request: SAE J1939-71, SPN 695.
+func TestEngineIsOverridden(t *testing.T) {
+	b := newBench(t, `
+plant: t
+inputs:
+  pedal: {unit: 1}
+  request: {unit: "%", min: -125, max: 125}
+  mode: {unit: 1, min: 0, max: 3}
+elements:
+  crank: {type: inertia, J: 1e9, w_start: 100}
+  engine: {type: engine, flange: crank, throttle: pedal, override: request, override_mode: mode,
+    full_load: [[0, 1000]], drag: [[0, -100]]}
+outputs:
+  tau: {torque: engine}
+  share: {torque: engine, per: 2 kN.m}
+`[1:], 10*ms)
+	for _, c := range []struct{ pedal, request, mode, want float64 }{
+		{0.6, 0.2, 0, 0.6}, {0.6, -1.25, 0, 0.6}, // off
+		{0.6, 0.2, 1, 0.6},                     // a speed, which it does not control
+		{0.6, 0.2, 2, 0.2}, {0.1, 0.9, 2, 0.9}, // instead of the pedal
+		{0.6, 0.2, 3, 0.2}, {0.1, 0.9, 3, 0.1}, // at most
+		{0.6, -0.3, 3, 0}, {0.6, 1.25, 2, 1}, {1, 1.25, 3, 1},
+	} {
+		b.set("pedal", c.pedal)
+		b.set("request", c.request)
+		b.set("mode", c.mode)
+		b.to(float64(b.ticks+2)*0.01, nil)
+		b.is("tau", 1100*c.want-100, 1e-9)
+		b.is("share", (1100*c.want-100)/2000, 1e-12)
+	}
+}

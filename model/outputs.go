@@ -46,10 +46,10 @@ func (l *loader) reserved(name string) bool {
 }
 
 // readOutput reads one of outputKeys, with onto beside torque and force, and factor,
-// min and max beside any.
+// per, min and max beside any.
 func (l *loader) readOutput(f field, what string) {
 	fields := l.fields(f.node, f.at, what)
-	l.known(fields, what, append(outputKeys, "onto", "factor", "min", "max")...)
+	l.known(fields, what, append(outputKeys, "onto", "factor", "per", "min", "max")...)
 	var main field
 	beside := map[string]field{}
 	for _, g := range fields {
@@ -84,6 +84,14 @@ func (l *loader) outputRange(o *output, beside map[string]field, what string) {
 		o.form = o.form.scaled(l.quantity(g, what+": factor", wanted{number, "1"}))
 	}
 	u, _ := Units(o.Unit)
+	if g, ok := beside["per"]; ok {
+		whole := l.quantity(g, what+": per", wanted{u, o.Unit})
+		if !(whole != 0) {
+			l.fail(g.at, "%s: per is 0 %s; the output is a share of it", what, o.Unit)
+		}
+		o.form, o.Unit = o.form.scaled(1/whole), "1"
+		u, _ = Units(o.Unit)
+	}
 	if g, ok := beside["min"]; ok {
 		o.Min = l.quantity(g, what+": min", wanted{u, o.Unit})
 	}

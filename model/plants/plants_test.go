@@ -47,7 +47,7 @@ func TestListNamesKindAndContent(t *testing.T) {
 		}
 	}
 	for name, kind := range map[string]string{
-		"powershift": "plant", "automatic4": "plant", "hybrid": "plant", "coupled-clutches": "plant", "powershift-bench": "bench", "powershift.dbc": "database",
+		"powershift": "plant", "automatic4": "plant", "hybrid": "plant", "coupled-clutches": "plant", "truck": "plant", "powershift-bench": "bench", "powershift.dbc": "database",
 	} {
 		if kinds[name] != kind {
 			t.Errorf("%s is a %q, want %q", name, kinds[name], kind)
