@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// order places the signals: sources first, then laws, each after those it reads.
+// order places the signals: sources first, then affine ones, then laws, each after
+// those it reads.
 func (a *assembly) order() error {
 	reads := make([][]int, a.m)
 	for i, s := range a.signals {
@@ -30,7 +31,13 @@ func (a *assembly) order() error {
 	next := 0
 	for i, s := range a.signals {
 		a.place[i] = -1
-		if s.law == nil {
+		if s.law == nil && s.affine == nil {
+			a.place[i] = next
+			next++
+		}
+	}
+	for i, s := range a.signals {
+		if s.affine != nil {
 			a.place[i] = next
 			next++
 		}
@@ -88,7 +95,7 @@ func (a *assembly) ports() *System {
 	}
 	sys.Signals = make([]Signal, a.m)
 	for i, s := range a.signals {
-		sys.Signals[a.place[i]] = Signal{Name: s.name, Source: s.source}
+		sys.Signals[a.place[i]] = Signal{Name: s.name, Source: s.source, Affine: s.affine}
 	}
 	for _, in := range a.inputs {
 		in.Signal = a.place[in.Signal]
@@ -136,10 +143,26 @@ func (a *assembly) fill(sys *System) error {
 		}
 		a.split(r, sys.C[i*n:(i+1)*n], sys.D[i*m:(i+1)*m], sys.Dc[i*mc:(i+1)*mc])
 	}
+	if err := a.regions(sys); err != nil {
+		return err
+	}
 	if err := a.converges(sys); err != nil {
 		return err
 	}
 	return a.programs(sys)
+}
+
+// regions fills the switches. What they depend on must be known before the torques.
+func (a *assembly) regions(sys *System) error {
+	for _, s := range a.switches {
+		z := a.resolve(s.form)
+		if largest(z[a.n:a.ofOne()]) > 0 {
+			return a.errorf(s.at, "element %q: its deflection or slip follows from the torques on a massless node; give that node an inertia", s.Name)
+		}
+		s.Row, s.Const = z[:a.n:a.n], s.Const+z[a.ofOne()]
+		sys.Switches = append(sys.Switches, s.Switch)
+	}
+	return nil
 }
 
 // split puts the parts of a form to rows of three matrices.
@@ -201,6 +224,10 @@ func follow(sys *System, p *Program) {
 		for k, j := range p.Args[i].Signal {
 			read := sys.Signals[j].Law
 			s := p.Slopes[i] * math.Abs(p.Args[i].Coef[k])
+			if b := sys.Signals[j].Affine; b != nil && s > 0 {
+				p.Args = append(p.Args, Functional{Row: sys.Switches[b.Switch].Row})
+				p.Slopes = append(p.Slopes, s*largest(b.Slope))
+			}
 			if read == nil || s == 0 {
 				continue
 			}

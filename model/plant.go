@@ -13,6 +13,7 @@ type Plant struct {
 	efforts   []effort
 	frictions []friction
 	signals   []signal // the inputs first, in their order
+	switches  []region
 	guards    []guard
 	losses    []loss
 	inputs    []Input // Signal is an index into signals
@@ -98,6 +99,7 @@ type signal struct {
 	name   string
 	source Source
 	law    *law
+	affine *Affine
 	unit   Unit
 	most   float64 // largest absolute value to be expected; 0: unknown
 	at     pos
@@ -109,6 +111,13 @@ type guard struct {
 	name string
 	at   pos
 	law  law
+}
+
+// region is a Switch in the making: z as a form of speeds and states.
+type region struct {
+	Switch
+	at   pos
+	form form
 }
 
 // output is a port: a linear form of what the plant has.

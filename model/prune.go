@@ -6,7 +6,8 @@ import "strings"
 // acts on it, what its outputs and friction elements read, and what these depend on,
 // stays.
 func (p *Plant) pruned() *Plant {
-	u := usage{Plant: p, states: make([]bool, len(p.states)), signals: make([]bool, len(p.signals))}
+	u := usage{Plant: p, states: make([]bool, len(p.states)), signals: make([]bool, len(p.signals)),
+		switches: make([]bool, len(p.switches))}
 	for _, in := range p.inputs {
 		u.signal(in.Signal)
 	}
@@ -30,7 +31,7 @@ func (p *Plant) pruned() *Plant {
 // usage marks what is needed.
 type usage struct {
 	*Plant
-	states, signals []bool
+	states, signals, switches []bool
 }
 
 func (u *usage) form(f form) {
@@ -60,6 +61,10 @@ func (u *usage) signal(i int) {
 		for _, f := range l.args {
 			u.form(f)
 		}
+	}
+	if a := u.Plant.signals[i].affine; a != nil {
+		u.switches[a.Switch] = true
+		u.form(u.Plant.switches[a.Switch].form)
 	}
 }
 
@@ -98,7 +103,14 @@ func (u *usage) keep() *Plant {
 			p.guards = append(p.guards, guard{g.name, g.at, g.law.moved(move, guards)})
 		}
 	}
-	p.states, p.signals = nil, nil
+	switches := number(u.switches)
+	p.states, p.signals, p.switches = nil, nil, nil
+	for i, s := range u.Plant.switches {
+		if u.switches[i] {
+			s.form = move(s.form)
+			p.switches = append(p.switches, s)
+		}
+	}
 	for i, s := range u.Plant.states {
 		if u.states[i] {
 			s.der = move(s.der)
@@ -112,6 +124,11 @@ func (u *usage) keep() *Plant {
 		if s.law != nil {
 			l := s.law.moved(move, guards)
 			s.law = &l
+		}
+		if s.affine != nil {
+			a := *s.affine
+			a.Switch = switches[a.Switch]
+			s.affine = &a
 		}
 		p.signals = append(p.signals, s)
 	}

@@ -24,7 +24,8 @@ type System struct {
 	Bc        []float64  // n×mc
 	W         []float64  // mc×n
 	E         []float64  // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J
-	Signals   []Signal   // m; the laws come last
+	Signals   []Signal   // m; affine ones come after the sources, the laws last
+	Switches  []Switch   // deflections and speeds whose region the affine signals depend on
 	Guards    []Program  // places where a law has a corner: it is passed where the value crosses 0
 	Inputs    []Input    // which signals can be driven from outside
 	Frictions []Friction // mc
@@ -34,12 +35,29 @@ type System struct {
 	Dc        []float64  // p×mc
 }
 
-// Signal is one entry of v: a law of the state, or else what it is as long as
-// nobody drives it.
+// Signal is one entry of v: a law of the state, affine in a switch, or else what it
+// is as long as nobody drives it.
 type Signal struct {
 	Name   string
 	Source Source
 	Law    *Program
+	Affine *Affine
+}
+
+// Switch is z = Row·x + Const and the regions it can be in: region i lies between
+// Borders[i-1] and Borders[i], the first and the last have no end.
+type Switch struct {
+	Name    string    // of the element
+	Row     []float64 // n
+	Const   float64
+	Borders []float64 // increasing
+}
+
+// Affine is a signal that is Slope[i]·z + Offset[i] while Switches[Switch] is in
+// region i (000 eq. 28, 34). It need not be continuous.
+type Affine struct {
+	Switch        int
+	Slope, Offset []float64 // len(Borders) + 1
 }
 
 // Input is a signal that a bus or a file of inputs may drive.

@@ -1,7 +1,7 @@
 package kernel
 
 // joint holds the parts of a tick that are called through a value: the phases of a
-// piece, and three parts that few pieces need. The linker adds up the stack along a
+// piece, and four parts that few pieces need. The linker adds up the stack along a
 // chain of direct calls of functions that may not grow it, allows about 800 bytes,
 // and begins anew at such a call; see doc.go for what the whole may take. They are
 // set once, by New, and none is called in an inner loop.
@@ -13,12 +13,13 @@ type joint struct {
 	resolve   func(k *Kernel)
 	root      func(k *Kernel, curve int) (theta float64, ok bool)
 	factorise func(k *Kernel)
+	rebend    func(k *Kernel)
 }
 
 func joints(f Form) joint {
 	j := joint{
 		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, expand: (*Kernel).expand,
-		resolve: (*Kernel).resolve, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise,
+		resolve: (*Kernel).resolve, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend,
 	}
 	if f == Held {
 		j.expand = (*Kernel).line

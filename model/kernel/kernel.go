@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"strconv"
+)
 
 // States of a friction element, as in the Modelica Standard Library.
 const (
@@ -17,11 +20,33 @@ const maxEvents = 64
 // far above the rounding of a projected state, far below anything measurable.
 const slipZero = 1e-9
 
-// Event is one transition of a friction element.
+// Event is one transition of a friction element, or a switch that leaves a region.
 type Event struct {
 	Time     float64 // plant time, s
-	Friction int     // index into Tables.Frictions
-	From, To int8
+	Friction int     // index into Tables.Frictions; len(Frictions) + i is Tables.Switches[i]
+	From, To int8    // modes; regions of a switch
+}
+
+// Names are those of an event: the element, and what it was and became. The region of
+// a switch is its number, counted from 0.
+func (t *Tables) Names(e Event) (element, from, to string) {
+	if s := e.Friction - t.Mc; s >= 0 {
+		return t.Switches[s].Name, strconv.Itoa(int(e.From)), strconv.Itoa(int(e.To))
+	}
+	return t.Frictions[e.Friction], modeName(e.From), modeName(e.To)
+}
+
+// modeName is the name of a friction element's state, as in the database.
+func modeName(mode int8) string {
+	switch mode {
+	case Backward:
+		return "backward"
+	case Stuck:
+		return "stuck"
+	case Forward:
+		return "forward"
+	}
+	return "free"
 }
 
 // Kernel steps one plant. It is not safe for concurrent use.
@@ -33,15 +58,17 @@ type Kernel struct {
 	slips              sparse // W
 	outX, outV, outTau sparse // C, D, Dc
 
-	x     []float64 // n, state at plant time
-	kappa uint64    // lock set: Stuck elements, of redundant ones as many as there are directions
-	mode  []int8    // mc
-	side  []float64 // guards, +1 or -1
-	reach []float64 // guards, largest value so far
-	tick  int64     // grid time at the start of the step is tick·h
-	lag   float64   // s
-	eta   float64   // 1: no event in the last step
-	fault int       // 1 + index of the state that became non-finite
+	x      []float64 // n, state at plant time
+	kappa  uint64    // lock set: Stuck elements, of redundant ones as many as there are directions
+	mode   []int8    // mc
+	region []int     // switches
+	base   int       // their combination; where Modes are precomputed, its open mode among them
+	side   []float64 // guards, +1 or -1
+	reach  []float64 // guards, largest value so far
+	tick   int64     // grid time at the start of the step is tick·h
+	lag    float64   // s
+	eta    float64   // 1: no event in the last step
+	fault  int       // 1 + index of the state that became non-finite
 
 	events, transitions uint64
 	log                 []Event
@@ -57,8 +84,14 @@ type Kernel struct {
 	piece
 	scratch
 	factor
-	built    Mode // of lock set builtFor, where they are not precomputed
-	builtFor uint64
+
+	// Where the modes are not precomputed:
+	built     Mode // of lock set builtFor in the regions builtBase
+	builtFor  uint64
+	builtBase int
+	bent      Mode      // the open mode of the regions bentFor
+	bentWA    []float64 // mc×n, W·bent.A
+	bentFor   int
 }
 
 // piece is what is known about the part of the step being walked.
@@ -103,7 +136,7 @@ func New(t *Tables) *Kernel {
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
 		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t.Form),
-		x: vec(n), mode: make([]int8, mc), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
+		x: vec(n), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
 		history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
 		piece: piece{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n),
@@ -114,12 +147,16 @@ func New(t *Tables) *Kernel {
 			poly: vec(max(t.Degree, 2) + 1), before: make([]int8, mc), broken: make([]bool, mc),
 			limit: vec(mc), drag: vec(mc), give: vec(mc), rate: vec(mc), trial: vec(mc), place: make([]int8, mc),
 			save:    vec(n),
-			present: moment{x: vec(n), split: vec(mc), mode: make([]int8, mc), fresh: make([]bool, mc), side: vec(len(t.Guards))},
+			present: moment{x: vec(n), split: vec(mc), mode: make([]int8, mc), fresh: make([]bool, mc), side: vec(len(t.Guards)), region: make([]int, len(t.Switches))},
 		},
 	}
 	k.factor = factor{taken: make([]int, mc), l: vec(mc * mc), rhs: vec(mc * (2*n + mw))}
 	if t.Modes == nil {
 		k.built = Mode{A: vec(n * n), B: vec(n * mw), T: vec(mc * n), U: vec(mc * mw), P: vec(n * n)}
+		k.bent, k.bentWA, k.bentFor = t.Open, t.WA, 0
+		if len(t.Switches) > 0 {
+			k.bent.A, k.bentWA, k.bentFor = vec(n*n), vec(mc*n), -1
+		}
 	}
 	p := len(t.C) / n
 	k.slips, k.outX = sparseOf(t.W, mc, n), sparseOf(t.C, p, n)
@@ -148,6 +185,7 @@ func (k *Kernel) Reset() {
 	clear(k.reach)
 	k.shownAt = -1
 	k.kappa, k.builtFor, k.nextSource, k.gap = 0, 0, 0, cornerGap
+	k.locate(k.x)
 	for i := range k.mode {
 		k.mode[i] = Free
 	}
@@ -280,11 +318,15 @@ func (k *Kernel) show(y []float64) {
 	k.outX.mul(y[:p], k.x)
 	k.outV.mulAdd(y[:p], k.w)
 	k.outTau.mulAdd(y[:p], k.tau)
+	k.showSlopes(y[:p])
 	k.slips.mul(k.slip, k.x)
 	for i := range k.mode {
 		y[p+3*i] = float64(k.mode[i])
 		y[p+3*i+1] = k.slip[i]
 		y[p+3*i+2] = k.tau[i]
+	}
+	for s, r := range k.region {
+		y[p+3*k.t.Mc+s] = float64(r)
 	}
 }
 
@@ -293,6 +335,7 @@ type moment struct {
 	x, split, side []float64
 	mode           []int8
 	fresh          []bool
+	region         []int
 	kappa          uint64
 	nextSource     float64
 	stalled, fault int
@@ -309,6 +352,7 @@ func (m *moment) take(k *Kernel) {
 	copy(m.side, k.side)
 	copy(m.mode, k.mode)
 	copy(m.fresh, k.fresh)
+	copy(m.region, k.region)
 	m.kappa, m.nextSource, m.stalled, m.fault, m.logged = k.kappa, k.nextSource, k.stalled, k.fault, len(k.log)
 	m.eta, m.events, m.transitions = k.eta, k.events, k.transitions
 }
@@ -320,6 +364,8 @@ func (m *moment) restore(k *Kernel) {
 	copy(k.side, m.side)
 	copy(k.mode, m.mode)
 	copy(k.fresh, m.fresh)
+	copy(k.region, m.region)
+	k.combine()
 	k.kappa, k.nextSource, k.stalled, k.fault = m.kappa, m.nextSource, m.stalled, m.fault
 	k.eta, k.events, k.transitions = m.eta, m.events, m.transitions
 	k.log = k.log[:m.logged]

@@ -96,6 +96,9 @@ func (k *Kernel) run(p *model.Program, x, v []float64) float64 {
 		case model.Arg:
 			top++
 			s[top] = functional(&p.Args[op.Index], x, v, k.tau)
+			if k.t.FirstAffine < k.t.FirstLaw {
+				s[top] += k.sloped(&p.Args[op.Index], x)
+			}
 		case model.Side:
 			top++
 			s[top] = k.side[op.Index]

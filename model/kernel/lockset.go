@@ -12,12 +12,12 @@ import (
 func (k *Kernel) use() *Mode {
 	switch {
 	case k.t.Modes != nil:
-		return &k.t.Modes[k.kappa]
+		return &k.t.Modes[k.base|int(k.kappa)]
 	case k.kappa == 0:
-		return &k.t.Open
-	case k.builtFor != k.kappa:
+		return k.open()
+	case k.builtFor != k.kappa || k.builtBase != k.base:
 		k.joint.factorise(k)
-		k.builtFor = k.kappa
+		k.builtFor, k.builtBase = k.kappa, k.base
 	}
 	return &k.built
 }
@@ -91,7 +91,7 @@ func (k *Kernel) factorise() {
 	}
 	k.solve()
 	m, n, mw := &k.built, t.N, t.M+t.Mc
-	copy(m.A, t.Open.A)
+	copy(m.A, k.open().A)
 	copy(m.B, t.Open.B)
 	copy(m.P, t.Open.P)
 	clear(m.T)
@@ -127,7 +127,7 @@ func (k *Kernel) solve() {
 	row := func(q int) []float64 { return f.rhs[q*width : (q+1)*width] }
 	for q, e := range f.taken[:f.rank] {
 		r := row(q)
-		copy(r[:n], t.WA[e*n:(e+1)*n])
+		copy(r[:n], k.bentWA[e*n:(e+1)*n])
 		copy(r[n:n+mw], t.WB[e*mw:(e+1)*mw])
 		for rest := k.kappa; rest != 0; rest &= rest - 1 {
 			r[n+t.M+bits.TrailingZeros64(rest)] = 0

@@ -27,13 +27,18 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 	t.WB = product(t.W, t.Open.B, t.Mc, t.N, t.M+t.Mc)
 	n, mw := t.N, t.M+t.Mc
 	one := 8 * (3*n*n + 4*n*mw + t.Mc*(n+mw))
-	if t.Mc < 31 && one<<t.Mc <= budget {
-		t.Modes = make([]Mode, 1<<t.Mc)
+	if t.Mc < 31 && t.Combinations <= budget/(one<<t.Mc) {
+		t.Modes = make([]Mode, t.Combinations<<t.Mc)
 	} else if t.Form == Held {
-		return fmt.Errorf("kernel: plant %q: form %q needs every lock set precomputed; 2^%d of them do not fit %d bytes", t.Name, Held, t.Mc, budget)
+		return fmt.Errorf("kernel: plant %q: form %q needs every lock set precomputed; 2^%d of them in %d combinations of regions do not fit %d bytes",
+			t.Name, Held, t.Mc, t.Combinations, budget)
 	}
-	for kappa := range t.Modes {
-		t.project(&t.Modes[kappa], sys, uint64(kappa))
+	bent := *sys
+	for i := range t.Modes {
+		if kappa := i & (1<<t.Mc - 1); kappa == 0 {
+			bent.A = t.bent(sys.A, i>>t.Mc)
+		}
+		t.project(&t.Modes[i], &bent, uint64(i&(1<<t.Mc-1)))
 	}
 	if err := t.choosePieces(); err != nil {
 		return fmt.Errorf("kernel: plant %q: %w", t.Name, err)
@@ -42,8 +47,9 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 		t.Degree = 3
 		return t.hold(sys)
 	}
-	for kappa := range t.Modes {
-		if err := t.discretise(&t.Modes[kappa], sys.E); err != nil {
+	stored := t.stored(sys.E)
+	for i := range t.Modes {
+		if err := t.discretise(&t.Modes[i], stored); err != nil {
 			return err
 		}
 	}
@@ -53,9 +59,12 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 // choosePieces fixes the longest piece: at most one radian of the fastest mode,
 // and half of the time in which a law can follow the motion it causes.
 func (t *Tables) choosePieces() error {
-	var err error
-	if t.Radius, err = radius(t.Open.A, t.N); err != nil {
-		return err
+	for c := range t.fastCombinations() {
+		r, err := radius(t.bent(t.Open.A, c), t.N)
+		if err != nil {
+			return err
+		}
+		t.Radius = max(t.Radius, r)
 	}
 	for i := range t.Modes {
 		r, err := radius(t.Modes[i].A, t.N)
@@ -64,6 +73,7 @@ func (t *Tables) choosePieces() error {
 		}
 		t.Radius = max(t.Radius, r)
 	}
+	var err error
 	if t.Steepness, err = t.steepness(); err != nil {
 		return err
 	}
@@ -126,7 +136,7 @@ func (t *Tables) steepness() (float64, error) {
 		return 0, err
 	}
 	moves := make([]float64, n*n)
-	for i, v := range t.Open.A {
+	for i, v := range t.bent(t.Open.A, t.steepest()) {
 		moves[i] = math.Abs(v)
 	}
 	indirect, err := radius(product(rows, product(moves, acts, n, n, count), count, n, count), count)
@@ -198,9 +208,20 @@ func (t *Tables) discretise(m *Mode, e []float64) error {
 // hold replaces every mode by the papers' form over the whole step (000 eq. 7-9):
 // tau_L = -(W_L·Hc_L)⁺·W_L·(Phi·x + Hv·v + Hc_S·tau_S), held.
 func (t *Tables) hold(sys *model.System) error {
+	mc := t.Mc
+	for c := range t.Combinations {
+		if err := t.holdIn(c<<mc, t.stored(sys.E)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdIn does so for the lock sets from base on.
+func (t *Tables) holdIn(base int, stored []float64) error {
 	n, mc, mw := t.N, t.Mc, t.M+t.Mc
-	open := &t.Open
-	full, err := exponential(open.A, sys.E, n, t.Delta)
+	open := t.Modes[base]
+	full, err := exponential(open.A, stored, n, t.Delta)
 	if err != nil {
 		return fmt.Errorf("kernel: plant %q: %w", t.Name, err)
 	}
@@ -210,8 +231,8 @@ func (t *Tables) hold(sys *model.System) error {
 		copy(hc[i*mc:(i+1)*mc], hIn[i*mw+t.M:(i+1)*mw])
 	}
 	gram := product(t.W, hc, mc, n, mc)
-	for kappa := range t.Modes {
-		m := &t.Modes[kappa]
+	for kappa := range 1 << mc {
+		m := &t.Modes[base|kappa]
 		gInv, _ := pseudoInverse(gram, mc, uint64(kappa))
 		xi := product(gInv, t.W, mc, mc, n)
 		in := append([]float64(nil), hIn...)

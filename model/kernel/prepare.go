@@ -57,29 +57,32 @@ type Tables struct {
 	EventBudget int
 	LagBound    float64 // s
 
-	N, M, Mc  int
-	FirstLaw  int       // the signals from here on are laws
-	History   int       // ticks of commands kept
-	Delay     []float64 // s, dead time of each input
-	Steepness float64   // how fast a law can follow the motion it causes, rad/s
-	Guards    []model.Program
-	ReadsTau  bool    // a law or a guard reads the friction torques
-	Delta     float64 // longest piece, s
-	Split     int     // Period / Delta
-	Corners   int     // of sources in the time one tick can span, at most
-	Degree    int     // of the Taylor polynomial of a piece
-	Radius    float64 // largest eigenvalue over all modes, rad/s
-	X0        []float64
-	W         []float64 // mc×n
-	Bc        []float64 // n×mc
-	Gram      []float64 // mc×mc: W·Bc, slip accelerations per friction torque
-	WA, WB    []float64 // mc×n, mc×(m+mc): W·A, W·(B, Bc)
-	Friction  []model.Friction
-	Signals   []Signal
-	C, D, Dc  []float64 // p×n, p×m, p×mc
-	StateName []string
-	Open      Mode   // no lock; without Phi and Gamma
-	Modes     []Mode // 2^mc, by kappa; nil where they do not fit
+	N, M, Mc     int
+	FirstAffine  int // the signals from here on are affine in a switch
+	FirstLaw     int // and from here on laws
+	Switches     []Switch
+	Combinations int       // of the classes of all switches
+	History      int       // ticks of commands kept
+	Delay        []float64 // s, dead time of each input
+	Steepness    float64   // how fast a law can follow the motion it causes, rad/s
+	Guards       []model.Program
+	ReadsTau     bool    // a law or a guard reads the friction torques
+	Delta        float64 // longest piece, s
+	Split        int     // Period / Delta
+	Corners      int     // of sources in the time one tick can span, at most
+	Degree       int     // of the Taylor polynomial of a piece
+	Radius       float64 // largest eigenvalue over all modes, rad/s
+	X0           []float64
+	W            []float64 // mc×n
+	Bc           []float64 // n×mc
+	Gram         []float64 // mc×mc: W·Bc, slip accelerations per friction torque
+	WA, WB       []float64 // mc×n, mc×(m+mc): W·A, W·(B, Bc)
+	Friction     []model.Friction
+	Signals      []Signal
+	C, D, Dc     []float64 // p×n, p×m, p×mc
+	StateName    []string
+	Open         Mode   // no lock, affine signals without their slopes; without Phi and Gamma
+	Modes        []Mode // Combinations·2^mc, the lock sets of each by kappa; nil where they do not fit
 }
 
 // Signal is where one entry of v comes from.
@@ -87,6 +90,7 @@ type Signal struct {
 	Input  int // index in u, or -1
 	Source model.Source
 	Law    *model.Program
+	Affine *model.Affine
 }
 
 // Mode holds the matrices of one lock set; see the table of symbols.
@@ -131,6 +135,9 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 		Gram: product(sys.W, sys.Bc, mc, n, mc),
 	}
 	bindSignals(t, sys, opt.Driven)
+	if err := bindSwitches(t, sys); err != nil {
+		return nil, err
+	}
 	t.Corners = t.corners()
 	listOutputs(t, sys)
 	for _, s := range sys.States {
@@ -185,10 +192,14 @@ func complete(sys *model.System, opt Options) (Options, error) {
 func bindSignals(t *Tables, sys *model.System, driven []bool) {
 	t.FirstLaw, t.Guards = len(sys.Signals), sys.Guards
 	for j, s := range sys.Signals {
-		t.Signals = append(t.Signals, Signal{Input: -1, Source: s.Source, Law: s.Law})
+		t.Signals = append(t.Signals, Signal{Input: -1, Source: s.Source, Law: s.Law, Affine: s.Affine})
 		if s.Law != nil {
 			t.FirstLaw = min(t.FirstLaw, j)
 		}
+	}
+	t.FirstAffine = t.FirstLaw
+	for t.FirstAffine > 0 && t.Signals[t.FirstAffine-1].Affine != nil {
+		t.FirstAffine--
 	}
 	for _, p := range t.programs() {
 		for _, a := range p.Args {
@@ -244,8 +255,8 @@ func (t *Tables) programs() []*model.Program {
 	return list
 }
 
-// listOutputs names y: the plant's own outputs, three per friction element, five
-// of the step itself.
+// listOutputs names y: the plant's own outputs, three per friction element, the
+// region of each switch counted from 0, five of the step itself.
 func listOutputs(t *Tables, sys *model.System) {
 	inf := math.Inf(1)
 	port := func(name, unit string, lo, hi float64) {
@@ -262,6 +273,9 @@ func listOutputs(t *Tables, sys *model.System) {
 		}
 		port(f.Name+".w_rel", "rad/s", -inf, inf)
 		port(f.Name+".tau", "N.m", -inf, inf)
+	}
+	for _, s := range sys.Switches {
+		port(s.Name+".region", "1", 0, float64(len(s.Borders)))
 	}
 	port("eta", "1", 0, 1)
 	port("lag", "s", 0, inf)

@@ -114,8 +114,9 @@ func (k *Kernel) balance(rest uint64) {
 		k.give[i], k.place[i] = 0, 0
 	}
 	copy(k.w[k.t.M:], k.give)
-	mul(k.xd, k.t.Open.A, k.x)
-	mulAdd(k.xd, k.t.Open.B, k.w)
+	m := k.open()
+	mul(k.xd, m.A, k.x)
+	mulAdd(k.xd, m.B, k.w)
 	k.slips.mul(k.rate, k.xd)
 	fewest, patience := k.t.Mc+1, 3
 	for range balanceTries * k.t.Mc {

@@ -204,7 +204,7 @@ func (k *Kernel) corner(local float64) float64 {
 	now := k.grid() + local
 	if now+k.gap >= k.nextSource {
 		k.nextSource = math.Inf(1)
-		for j := range k.t.Signals[:k.t.FirstLaw] {
+		for j := range k.t.Signals[:k.t.FirstAffine] {
 			if sig := &k.t.Signals[j]; sig.Input < 0 {
 				k.nextSource = min(k.nextSource, cornerAfter(&sig.Source, now+k.gap))
 			}
@@ -258,7 +258,11 @@ func (k *Kernel) command(i int, local float64) float64 {
 func (k *Kernel) sources(x []float64, local, length float64) {
 	k.length = length
 	mid := local + length/2
-	for j := range k.t.Signals[:k.t.FirstLaw] {
+	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
+		k.w1[j], k.w2[j] = 0, 0
+	}
+	k.bends(k.w0)
+	for j := range k.t.Signals[:k.t.FirstAffine] {
 		sig := &k.t.Signals[j]
 		if sig.Input >= 0 {
 			k.w0[j], k.w1[j], k.w2[j] = k.command(sig.Input, mid), 0, 0
@@ -317,7 +321,8 @@ func (k *Kernel) now(x []float64) {
 	}
 	m := k.t.M
 	k.shownAt = k.tick
-	for j := range k.t.Signals[:k.t.FirstLaw] {
+	k.bends(k.w)
+	for j := range k.t.Signals[:k.t.FirstAffine] {
 		if sig := &k.t.Signals[j]; sig.Input >= 0 {
 			k.w[j] = k.command(sig.Input, 0)
 		} else {

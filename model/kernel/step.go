@@ -167,16 +167,14 @@ func (k *Kernel) count(local float64) bool {
 		if from := k.before[i]; from != to {
 			any = true
 			k.transitions++
-			if n := len(k.log); n < cap(k.log) {
-				k.log = k.log[:n+1]
-				k.log[n] = Event{Time: k.grid() + local, Friction: i, From: from, To: to}
-			}
+			k.record(Event{Time: k.grid() + local, Friction: i, From: from, To: to})
 		}
 	}
 	return any
 }
 
-// Causes of an event: a friction element from 0 on, guard g as -2-g.
+// Causes of an event: a friction element from 0 on, switch s as mc+s, guard g as
+// -2-g.
 const none = -1
 
 // walk takes the state to the end of the piece, or to the first event in it if it
@@ -232,7 +230,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 // piled reports whether events pile up at one instant.
 //
 //go:nosplit
-func (k *Kernel) piled() bool { return k.stalled > 2*(k.t.Mc+len(k.side)+1) }
+func (k *Kernel) piled() bool { return k.stalled > 2*(k.t.Mc+len(k.side)+len(k.region)+1) }
 
 // shorten walks the piece again up to just behind the event found at theta: the
 // laws then do not see what lies behind it, where they may have a corner.
@@ -271,6 +269,7 @@ func (k *Kernel) cross(local, theta float64) {
 			k.side[g] = -k.side[g]
 		}
 	}
+	k.locate(k.x)
 	passed := false
 	for i, s := range k.slip {
 		if k.direction(i)*s < 0 {
@@ -290,7 +289,7 @@ func (k *Kernel) cross(local, theta float64) {
 }
 
 // event lets what caused it and the elements at rest with it make their one
-// transition. It reports whether a friction element made one.
+// transition. It reports whether a friction element or a switch made one.
 //
 //go:nosplit
 func (k *Kernel) event(local, theta float64, cause int) bool {
@@ -302,6 +301,10 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 		k.side[-2-cause] = -k.side[-2-cause]
 		k.events++
 		return false
+	}
+	if cause >= k.t.Mc {
+		k.pass(cause-k.t.Mc, local)
+		return true
 	}
 	copy(k.before, k.mode)
 	k.slips.mul(k.slip, k.x)

@@ -22,6 +22,11 @@ func (k *Kernel) suspect() bool {
 			}
 		}
 	}
+	for s := range k.region {
+		if k.leaves(s, 1) || k.leaves(s, -1) {
+			return true
+		}
+	}
 	k.torqued(k.x1)
 	for g := range k.side {
 		if k.passed(g, k.x1) {
@@ -119,6 +124,17 @@ func (k *Kernel) first() (theta float64, cause int) {
 		}
 		if at, ok := k.joint.root(k, thePoly); ok && (cause == none || at < theta) {
 			theta, cause = at, i
+		}
+	}
+	for s := range k.region {
+		for _, side := range [2]float64{1, -1} {
+			if !k.leaves(s, side) {
+				continue
+			}
+			k.levelPoly(s, side)
+			if at, ok := k.joint.root(k, thePoly); ok && (cause == none || at < theta) {
+				theta, cause = at, k.t.Mc+s
+			}
 		}
 	}
 	for g := range k.side {

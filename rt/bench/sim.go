@@ -298,24 +298,12 @@ func (w *simulation) list() {
 	}
 	for _, e := range w.kernel.Events() {
 		w.events.number(e.Time)
-		for _, text := range []string{w.tables.Frictions[e.Friction], modeName(e.From), modeName(e.To)} {
+		element, from, to := w.tables.Names(e)
+		for _, text := range []string{element, from, to} {
 			w.events.text(text)
 		}
 		w.events.end()
 	}
-}
-
-// modeName is the name of a friction element's state, as in the database.
-func modeName(mode int8) string {
-	switch mode {
-	case kernel.Backward:
-		return "backward"
-	case kernel.Stuck:
-		return "stuck"
-	case kernel.Forward:
-		return "forward"
-	}
-	return "free"
 }
 
 // valueAt is a source's value at t seconds, after a jump there.

@@ -1,0 +1,317 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+
+	"lockstep/model"
+)
+
+// Switch is a switch of the plant and what its region selects: the slopes of the
+// affine signals on it become part of A, their offsets are their values over a piece
+// (000 eq. 32, 36). Regions with the same slopes share their matrices: the two sides
+// of a symmetric spring, and a class is such a group.
+type Switch struct {
+	model.Switch
+	Signals []int // affine in z
+	Class   []int // of each region
+	Stride  int   // what a class counts in the number of a combination
+}
+
+// bindSwitches lists the switches, their classes and the combinations of these.
+func bindSwitches(t *Tables, sys *model.System) error {
+	t.Combinations = 1
+	for s := range sys.Switches {
+		sw := Switch{Switch: sys.Switches[s], Stride: t.Combinations}
+		for j := range t.Signals {
+			if a := t.Signals[j].Affine; a != nil && a.Switch == s {
+				sw.Signals = append(sw.Signals, j)
+			}
+		}
+		classes := 0
+		for r := range len(sw.Borders) + 1 {
+			class := classes
+			for q, c := range sw.Class {
+				if t.sameSlopes(&sw, q, r) {
+					class = c
+				}
+			}
+			classes = max(classes, class+1)
+			sw.Class = append(sw.Class, class)
+		}
+		t.Switches = append(t.Switches, sw)
+		if t.Combinations > math.MaxInt/classes {
+			return fmt.Errorf("kernel: plant %q: its %d springs and dampers with regions make more combinations than can be counted", t.Name, len(sys.Switches))
+		}
+		t.Combinations *= classes
+	}
+	return nil
+}
+
+func (t *Tables) sameSlopes(sw *Switch, q, r int) bool {
+	for _, j := range sw.Signals {
+		if s := t.Signals[j].Affine.Slope; s[q] != s[r] {
+			return false
+		}
+	}
+	return true
+}
+
+// bent is a, n×n, with the slopes of a combination of classes in it.
+func (t *Tables) bent(a []float64, combination int) []float64 {
+	out := append([]float64(nil), a...)
+	for s := range t.Switches {
+		sw := &t.Switches[s]
+		classes := 0
+		for _, c := range sw.Class {
+			classes = max(classes, c+1)
+		}
+		class := combination / sw.Stride % classes
+		for r, c := range sw.Class {
+			if c == class {
+				t.bend(out, t.Open.B, t.N, sw, r)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// looked is how many combinations Prepare looks at for the fastest.
+const looked = 4096
+
+// fastCombinations are those that may be the fastest: all, or where they are too
+// many that with the largest slope of every switch, since a stiffer spring never
+// makes a plant slower.
+func (t *Tables) fastCombinations() []int {
+	if t.Combinations > looked {
+		return []int{t.steepest()}
+	}
+	all := make([]int, t.Combinations)
+	for c := range all {
+		all[c] = c
+	}
+	return all
+}
+
+// steepest is the combination with the largest slopes.
+func (t *Tables) steepest() int {
+	combination := 0
+	for s := range t.Switches {
+		sw, class, most := &t.Switches[s], 0, -1.0
+		for r, c := range sw.Class {
+			size := 0.0
+			for _, j := range sw.Signals {
+				size += math.Abs(t.Signals[j].Affine.Slope[r])
+			}
+			if size > most {
+				class, most = c, size
+			}
+		}
+		combination += class * sw.Stride
+	}
+	return combination
+}
+
+// stored is the energy e, n×n, with springs at their steepest: the size of the states.
+func (t *Tables) stored(e []float64) []float64 {
+	out := append([]float64(nil), e...)
+	for s := range t.Switches {
+		for i, r := range t.Switches[s].Row {
+			most := 0.0
+			for _, j := range t.Switches[s].Signals {
+				for _, c := range t.Signals[j].Affine.Slope {
+					most = max(most, math.Abs(c))
+				}
+			}
+			if out[i*t.N+i] == 0 { // no mass of its own
+				out[i*t.N+i] = most * r * r
+			}
+		}
+	}
+	return out
+}
+
+// bend adds the slopes of region r to out, rows×n, on which the signals act by in,
+// rows×(m+mc).
+//
+//go:nosplit
+func (t *Tables) bend(out, in []float64, rows int, sw *Switch, r int) {
+	n, mw := t.N, t.M+t.Mc
+	for _, j := range sw.Signals {
+		slope := t.Signals[j].Affine.Slope[r]
+		for i := range rows {
+			if g := slope * in[i*mw+j]; g != 0 {
+				axpy(out[i*n:(i+1)*n], g, sw.Row)
+			}
+		}
+	}
+}
+
+// open is the plant with the slopes of the present regions and no lock.
+//
+//go:nosplit
+func (k *Kernel) open() *Mode {
+	if k.t.Modes != nil {
+		return &k.t.Modes[k.base]
+	}
+	if k.bentFor != k.base {
+		k.joint.rebend(k)
+	}
+	return &k.bent
+}
+
+// rebend fills bent and bentWA for the present regions. The cost is bounded by the
+// affine signals times n·(n+mc).
+//
+//go:nosplit
+func (k *Kernel) rebend() {
+	copy(k.bent.A, k.t.Open.A)
+	copy(k.bentWA, k.t.WA)
+	for s := range k.t.Switches {
+		sw := &k.t.Switches[s]
+		k.t.bend(k.bent.A, k.t.Open.B, k.t.N, sw, k.region[s])
+		k.t.bend(k.bentWA, k.t.WB, k.t.Mc, sw, k.region[s])
+	}
+	k.bentFor = k.base
+}
+
+// level is z of a switch in state x.
+//
+//go:nosplit
+func (sw *Switch) level(x []float64) float64 { return sw.Const + dotRow(sw.Row, 0, x) }
+
+// locate puts every switch in the region of state x.
+//
+//go:nosplit
+func (k *Kernel) locate(x []float64) {
+	for s := range k.region {
+		sw, r := &k.t.Switches[s], 0
+		z := sw.level(x)
+		for r < len(sw.Borders) && z >= sw.Borders[r] {
+			r++
+		}
+		k.region[s] = r
+	}
+	k.combine()
+}
+
+// combine makes the matrices of the present regions current.
+//
+//go:nosplit
+func (k *Kernel) combine() {
+	combination := 0
+	for s, r := range k.region {
+		combination += k.t.Switches[s].Class[r] * k.t.Switches[s].Stride
+	}
+	if k.base = combination; k.t.Modes != nil {
+		k.base <<= k.t.Mc
+	}
+}
+
+// bends sets the offsets of the affine signals in v.
+//
+//go:nosplit
+func (k *Kernel) bends(v []float64) {
+	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
+		a := k.t.Signals[j].Affine
+		v[j] = a.Offset[k.region[a.Switch]]
+	}
+}
+
+// sloped is what affine signals add to functional f in state x beyond their offsets.
+//
+//go:nosplit
+func (k *Kernel) sloped(f *model.Functional, x []float64) float64 {
+	sum := 0.0
+	for i, j := range f.Signal {
+		if j >= k.t.FirstAffine && j < k.t.FirstLaw {
+			a := k.t.Signals[j].Affine
+			sum += f.Coef[i] * a.Slope[k.region[a.Switch]] * k.t.Switches[a.Switch].level(x)
+		}
+	}
+	return sum
+}
+
+// showSlopes adds to y what affine signals are beyond their offsets.
+//
+//go:nosplit
+func (k *Kernel) showSlopes(y []float64) {
+	m := k.t.M
+	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
+		a := k.t.Signals[j].Affine
+		f := a.Slope[k.region[a.Switch]] * k.t.Switches[a.Switch].level(k.x)
+		for i := range y {
+			y[i] += k.t.D[i*m+j] * f
+		}
+	}
+}
+
+// leaves reports whether switch s can leave its region upwards (side 1) or downwards
+// (-1) in the piece: at its end, or in between.
+//
+//go:nosplit
+func (k *Kernel) leaves(s int, side float64) bool {
+	sw := &k.t.Switches[s]
+	border, ok := k.border(s, side)
+	if !ok {
+		return false
+	}
+	a, b := side*(border-sw.level(k.x)), side*(border-sw.level(k.x1))
+	return b < 0 || sags(a, b, -side*k.length*dotRow(sw.Row, 0, k.xd))
+}
+
+// border is the end of the present region of switch s on a side.
+//
+//go:nosplit
+func (k *Kernel) border(s int, side float64) (float64, bool) {
+	borders, r := k.t.Switches[s].Borders, k.region[s]
+	if side < 0 {
+		r--
+	}
+	if r < 0 || r >= len(borders) {
+		return 0, false
+	}
+	return borders[r], true
+}
+
+// levelPoly sets poly to the way of switch s to its border over the piece. One that
+// was just passed is not left by rounding.
+//
+//go:nosplit
+func (k *Kernel) levelPoly(s int, side float64) {
+	n, sw := k.t.N, &k.t.Switches[s]
+	border, _ := k.border(s, side)
+	clear(k.poly)
+	for j := range k.t.Degree + 1 {
+		k.poly[j] = -side * dotRow(sw.Row, 0, k.c[j*n:(j+1)*n])
+	}
+	k.poly[0] = max(0, k.poly[0]+side*(border-sw.Const))
+}
+
+// pass takes switch s over the nearer border of its region.
+//
+//go:nosplit
+func (k *Kernel) pass(s int, local float64) {
+	z := k.t.Switches[s].level(k.x)
+	up, isUp := k.border(s, 1)
+	down, isDown := k.border(s, -1)
+	to := k.region[s] + 1
+	if !isUp || isDown && math.Abs(z-down) < math.Abs(up-z) {
+		to -= 2
+	}
+	k.record(Event{Time: k.grid() + local, Friction: k.t.Mc + s, From: int8(k.region[s]), To: int8(to)})
+	k.region[s] = to
+	k.combine()
+	k.events++
+}
+
+// record adds an event to the log while there is room.
+//
+//go:nosplit
+func (k *Kernel) record(e Event) {
+	if n := len(k.log); n < cap(k.log) {
+		k.log = k.log[:n+1]
+		k.log[n] = e
+	}
+}
