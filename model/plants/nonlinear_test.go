@@ -1,0 +1,173 @@
+package plants_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/model/kernel"
+)
+
+// nonlinear are the cases of springs with regions, clearances and tyres: the largest
+// error of any column over its range, and of an event, s, for each period. The truth
+// files give 13 digits.
+var nonlinear = []struct {
+	plant, file string
+	grids       []grid
+}{
+	{"A1_linear", "A1_linear", []grid{{time.Millisecond, 1e-12, 0}, {100 * time.Millisecond, 1e-12, 0}}},
+	{"oscillator", "A2_pwa_spring_T2_continuous", []grid{{time.Millisecond, 1e-11, 1e-10}, {100 * time.Millisecond, 1e-11, 1e-10}}},
+	{"A4_pwa_spring_T6", "A4_pwa_spring_T6", []grid{{time.Millisecond, 1e-11, 1e-10}, {100 * time.Millisecond, 1e-11, 1e-10}}},
+	{"A7_static_friction_T9", "A7_static_friction_T9", []grid{{time.Millisecond, 1e-10, 1e-10}, {100 * time.Millisecond, 1e-10, 1e-10}}},
+	{"A9_energy_T6_undamped", "A9_energy_T6_undamped", []grid{{time.Millisecond, 1e-10, 1e-10}, {100 * time.Millisecond, 1e-10, 1e-10}}},
+	{"hybrid-spring", "D2_spring_case1", []grid{{time.Millisecond, 1e-9, 1e-9}, {5 * time.Millisecond, 1e-9, 1e-9}}},
+}
+
+type grid struct {
+	period    time.Duration
+	tol, late float64
+}
+
+func TestNonlinearPlantsMatchIndependentSolutions(t *testing.T) {
+	for _, c := range nonlinear {
+		t.Run(c.plant, func(t *testing.T) {
+			tr, want := readTruth(t, "testdata/"+c.file+".csv"), readNonlinear(t, "testdata/"+c.file+"_events.csv")
+			for _, g := range c.grids {
+				worst, events, tables := run(t, load(t, c.plant), kernel.Options{Period: g.period}, tr)
+				compared, most, at := 0, 0.0, ""
+				for _, name := range tr.names[1:] {
+					e, ok := worst[name]
+					if !ok {
+						continue
+					}
+					compared++
+					if !(e <= g.tol) {
+						t.Errorf("%v: %s is off by %.2g of its range, more than %.2g", g.period, name, e, g.tol)
+					}
+					if e > most {
+						most, at = e, name
+					}
+				}
+				if compared < 2 {
+					t.Errorf("only %d columns are compared", compared)
+				}
+				late := inOrder(t, g, want, happened(tables, events))
+				t.Logf("%v: %d columns within %.1e of their range (%s), %d events in order within %.1e s", g.period, compared, most, at, len(want), late)
+			}
+		})
+	}
+}
+
+// happening is an event by the name that both sides give it.
+type happening struct {
+	time float64
+	name string
+}
+
+// readNonlinear reads the events of a truth file. Regions are counted from the middle.
+func readNonlinear(t *testing.T, file string) (list []happening) {
+	t.Helper()
+	f, err := os.Open(file)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows[1:] {
+		at, err := strconv.ParseFloat(r[0], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := r[1]
+		switch {
+		case strings.HasPrefix(name, "start"):
+			continue
+		case strings.HasPrefix(name, "x"):
+			name = "region" + r[4]
+		case strings.HasPrefix(name, "region"):
+			name = strings.Replace(name, "-", "", 1)
+		}
+		list = append(list, happening{at, name})
+	}
+	return list
+}
+
+// happened names the events of a run; a clutch that becomes active or free is none.
+func happened(tables *kernel.Tables, events []kernel.Event) (list []happening) {
+	for _, e := range events {
+		name := ""
+		switch s := e.Friction - len(tables.Frictions); {
+		case s >= 0:
+			middle := len(tables.Switches[s].Borders) / 2
+			name = fmt.Sprintf("region%.0f", math.Abs(float64(int(e.To)-middle)))
+		case e.From == kernel.Free || e.To == kernel.Free:
+			continue
+		case e.To != kernel.Stuck:
+			name = "v_sign"
+		case tables.Frictions[e.Friction] == "friction":
+			name = "stick"
+		default:
+			name = "lock_" + tables.Frictions[e.Friction]
+		}
+		list = append(list, happening{e.Time, name})
+	}
+	return list
+}
+
+// inOrder checks that the events are those of the truth, one by one.
+func inOrder(t *testing.T, g grid, want, have []happening) (worst float64) {
+	t.Helper()
+	for i, w := range want {
+		if i >= len(have) || have[i].name != w.name || !(math.Abs(have[i].time-w.time) <= g.late) {
+			t.Errorf("%v: event %d is %v, want %v within %g s", g.period, i, have[min(i, len(have)):min(i+1, len(have))], w, g.late)
+			return math.NaN()
+		}
+		worst = max(worst, math.Abs(have[i].time-w.time))
+	}
+	if len(have) != len(want) {
+		t.Errorf("%v: %d events, want %d: %v", g.period, len(have), len(want), have[len(want):])
+	}
+	return worst
+}
+
+// A thousand swings without damping: what the
+// spring and the mass store does not change.
+func TestUndampedSpringWithRegionsKeepsItsEnergy(t *testing.T) {
+	const ticks = 22026 // 1000 swings of 2.2026 s
+	tables, err := kernel.Prepare(load(t, "A9_energy_T6_undamped"), kernel.Options{Period: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := kernel.New(tables)
+	y := make([]float64, len(tables.Outputs))
+	energy := func() float64 {
+		x, v := math.Abs(y[0]), y[1]
+		return 0.5*v*v + 0.5*x*x + 0.5*19*max(0, x-0.15)*max(0, x-0.15)
+	}
+	k.Output(y)
+	first, drift, crossings := energy(), 0.0, 0
+	for range ticks {
+		k.Step(y, nil)
+		crossings += len(k.Events())
+		e := math.Abs(energy()/first - 1)
+		if !(e <= 1e-11) {
+			t.Fatalf("after %d crossings the energy is off by %.2g", crossings, e)
+		}
+		drift = max(drift, e)
+	}
+	if crossings < 3990 || crossings > 4010 {
+		t.Errorf("%d crossings in about a thousand swings of four", crossings)
+	}
+	t.Logf("energy within %.1e after %d crossings", drift, crossings)
+}
