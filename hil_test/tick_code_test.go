@@ -42,6 +42,7 @@ var tickJumps = map[string][]string{
 	kernelCode + "now":           {kernelCode + "sources"},
 	kernelCode + "first":         {kernelCode + "firstRoot"},
 	kernelCode + "use":           {kernelCode + "factorise"},
+	kernelCode + "open":          {kernelCode + "rebend"},
 }
 
 const (

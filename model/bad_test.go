@@ -41,6 +41,9 @@ elements:
   wheel: {type: inertia, J: 1}
   fan: {type: quadratic_speed_dependent_torque, flange: crank, tau_nominal: -3, w_nominal: 300}
   test: {type: inertia, J: 1}
+  bent: {type: affine_spring, a: test, b: wheel, c: [0.05, 1, 2], borders: [0.05, 0.1], offsets: [0, -0.0475, -0.1475], hysteresis: [0, 1, 2]}
+  oil: {type: affine_damper, a: test, b: wheel, d: [1, 2], borders: [3], symmetric: false}
+  rub2: {type: deflection_damper, a: test, b: wheel, d_delta: 1}
   push: {type: torque, flange: test, tau: {sum: [1, {sine: {amplitude: 2 N.m, f: 3 Hz}}]}}
 outputs:
   v: {speed: car, min: -10 km/h}
@@ -139,6 +142,22 @@ var lorryCases = []struct {
 	{"bearing torques of a gear without mesh losses", "  fan:", "  bad: {type: lossy_gear, a: crank, b: more, ratio: 2, lossTable: «[»[0, 1, 1, 1, 2]]}\n  more: {type: inertia, J: 1}\n  fan:", `element "bad": lossTable: tau_bf1 1 and tau_bf2 2 N.m in row 1 differ, but no efficiency does; without mesh losses the bearings take the same either way`},
 	{"worm without an inertia", "  fan:", "  free: {type: torque, flange: light, tau: 1}\n  «bad»: {type: lossy_gear, a: light, b: more, ratio: 2, lossTable: [[0, 0.4, 0, 0, 0]]}\n  more: {type: inertia, J: 1}\n  fan:", `element "bad": eta_mf2 is 0, but there is no inertia on its flange a to hold still`},
 	{"lossy gear between strong friction", "  fan:", "  small: {type: inertia, J: 0.01}\n  grip: {type: clutch, a: crank, b: small, mu: 1, cgeo: 1, fn: 1}\n  «bad»: {type: lossy_gear, a: small, b: more, ratio: 1, lossTable: [[0, 0.9, 0.01, 0, 0]]}\n  more: {type: inertia, J: 10}\n  fan:", `element "bad": its losses depend too much on what other friction elements do (1.8 of a change comes back, 0.75 is bearable); larger efficiencies are wanted, or a spring between`},
+	{"spring without borders", "  bent: {type: affine_spring, a: test, b: wheel, c: [0.05, 1, 2], borders: [0.05, 0.1], offsets: [0, -0.0475, -0.1475]", "  «bent»: {type: affine_spring, a: test, b: wheel, c: [0.05, 1, 2]", `element "bent": affine_spring needs borders (of phi_rel, rad)`},
+	{"borders that do not increase", "borders: [0.05, 0.1]", "borders: «[0.1, 0.05]»", `element "bent": borders: 0.05 rad comes after 0.1 rad; they must increase`},
+	{"border twice", "borders: [0.05, 0.1]", "borders: «[0.1, 0.1]»", `element "bent": borders: 0.1 rad comes after 0.1 rad; they must increase`},
+	{"negative border", "borders: [0.05, 0.1]", "borders: «[-0.05, 0.1]»", `element "bent": borders: -0.05 rad is not positive; they are those of |phi_rel|, or write symmetric: false`},
+	{"border that is no number", "borders: [0.05, 0.1]", "borders: [«x», 0.1]", `element "bent": borders: "x": "x" is not a known parameter`},
+	{"border in N", "borders: [0.05, 0.1]", "borders: [«0.05 N», 0.1]", `element "bent": borders: "0.05 N": unit N does not fit, rad is wanted`},
+	{"one slope too few", "c: [0.05, 1, 2]", "c: «[0.05, 1]»", `element "bent": c has 2 values; 2 borders make 3 regions`},
+	{"offset that jumps (table 2 of the thesis)", "offsets: [0, -0.0475, -0.1475]", "offsets: «[0, -0.047, -0.147]»", `element "bent": offsets: -0.047 N.m jumps by 0.0005 N.m at the border 0.05 rad; -0.0475 N.m is continuous, and what is computed where offsets is left out`},
+	{"offset at zero", "offsets: [0, -0.0475, -0.1475]", "offsets: «[1, 0.9525, 0.8525]»", `element "bent": offsets: 1 N.m at phi_rel = 0 is a jump; friction beside the spring gives one`},
+	{"one offset too many", "offsets: [0, -0.0475, -0.1475]", "offsets: «[0, 1, 2, 3]»", `element "bent": offsets has 4 values; 2 borders make 3 regions`},
+	{"negative hysteresis", "hysteresis: [0, 1, 2]", "hysteresis: «-1»", `element "bent": width of the loop hysteresis -1 N.m is negative`},
+	{"hysteresis of other regions", "hysteresis: [0, 1, 2]", "hysteresis: «[1, 2]»", `element "bent": hysteresis has 2 values; one is wanted, or one for each region`},
+	{"damper without slopes", "  oil: {type: affine_damper, a: test, b: wheel, d: [1, 2]", "  «oil»: {type: affine_damper, a: test, b: wheel", `element "oil": affine_damper needs d (a list, one for each region, N.m.s/rad)`},
+	{"spring whose ends are rigid", "a: test, b: wheel, c: [0.05", "a: wheel, b: «wheel», c: [0.05", `element "bent": a and b are the same node "wheel"`},
+	{"damper on a massless node", "  oil: {type: affine_damper, a: test", "  more: {type: damper, a: bare, b: test, d: 1}\n  «oil»: {type: affine_damper, a: bare", `element "oil": its deflection or slip follows from the torques on a massless node; give that node an inertia`},
+	{"negative damping of the deflection", "d_delta: 1", "d_delta: «-1»", `element "rub2": d_delta -1 N.m.s/rad2 is negative`},
 	{"unknown state", "{signal: valve}", "{state: «valve.p_valf»}", `output "p": state: "valve.p_valf" is not a state, did you mean "valve.p_valve"?`},
 	{"unknown signal", "{signal: valve}", "{signal: «valv»}", `output "p": signal: "valv" is not an input, did you mean "valve"?`},
 	{"torque of a mass", "{signal: valve}", "{«torque»: hitch}", `output "p": torque: it moves and does not turn; force is wanted`},

@@ -72,6 +72,21 @@
 //	elasto_backlash a, b, c, d, backlash; as spring  total gap backlash, b in the library
 //	elasto_backlash2  the same, with a jump at the contact
 //	elasto_gap      a, b, c, d; s_rel0 = 0           pushes while s_rel < s_rel0
+//	affine_spring   a, b, c, borders; symmetric = true, offsets, hysteresis; as spring
+//	affine_damper   a, b, d, borders; symmetric = true, offsets
+//	deflection_damper  a, b, d_delta; d = 0, phi_range = 1; as spring
+//	                tau = (d + d_delta·|phi_rel - phi_rel0|)·w_rel
+//
+// An affine_spring is tau = c[i]·x + offsets[i] with x = phi_rel - phi_rel0 in region i, an
+// affine_damper tau = d[i]·w_rel + offsets[i] (Reiter, Nonlinear elements in drivetrain
+// simulation, eq. 28 and 34). Between the borders lies one region more than there are
+// borders; they are those of |x| with both sides alike, or with symmetric: false from the
+// left to the right. Offsets are computed: tau is continuous, and 0 at x = 0; given ones
+// must be continuous, the first of symmetric ones 0. hysteresis is the width of the loop
+// between loading and unloading, one for all regions or one for each: friction of half of
+// it, and the spring is then a friction element too, NAME.tau being that part of its
+// torque. Each has an output NAME.region, counted from 0. A deflection_damper is a law;
+// phi_range (s_range) is the deflection up to which the step is made short enough for it.
 //
 // Gears:
 //

@@ -21,10 +21,26 @@ func (t *Tables) Bounds() Bounds {
 	return b
 }
 
-// Workspace is the memory, bytes, in which a lock set is factorised in place.
+// Workspace is the memory, bytes, in which slopes are added and a lock set is
+// factorised in place.
 func (t *Tables) Workspace() int {
 	n, mc, mw := t.N, t.Mc, t.M+t.Mc
-	return 8 * (2*n*n + n*mw + mc*(n+mw) + mc*mc + mc*(2*n+mw))
+	bent := 0
+	if len(t.Switches) > 0 {
+		bent = n*n + mc*n
+	}
+	return 8 * (2*n*n + n*mw + mc*(n+mw) + mc*mc + mc*(2*n+mw) + bent)
+}
+
+// OpenAt is A, n×n, of the plant without locks and laws, with the slopes of the
+// regions in which state x lies.
+func (t *Tables) OpenAt(x []float64) []float64 {
+	a := append([]float64(nil), t.Open.A...)
+	for s := range t.Switches {
+		sw := &t.Switches[s]
+		t.bend(a, t.Open.B, t.N, sw, sw.regionAt(x))
+	}
+	return a
 }
 
 // Fastest is the largest frequency that a piece must follow, rad/s: over all

@@ -44,6 +44,18 @@
 // outputs are the prediction for the grid time: the plant goes there as "complete"
 // would, is looked at, and comes back.
 //
+// # Regions
+//
+// A switch of the plant (a spring or damper that is affine in regions) selects the
+// slopes in A and the offsets in v. The combination of regions r beside the lock set
+// kappa selects the mode: A_r = A + sum of slope·B_j·row, exact while no border is
+// passed; a border is an event like the others, found on the polynomial of the level.
+// The torque is continuous there, so nothing else happens. Regions of equal slopes,
+// such as both sides of a symmetric spring, share their matrices. Modes are
+// precomputed for every combination and lock set where they fit; otherwise the slopes
+// are added and the locks factorised in the tick, at a bounded cost and in the same
+// digits.
+//
 // # Laws
 //
 // Some signals are laws of the state (an engine map, a converter, a backlash).
@@ -84,6 +96,7 @@
 //	Phi     Phi       n×n      -           state transition of one piece          Van Loan 1978
 //	Gamma   G0 G1 G2  n×(m+mc) -           effect of w0, w1, w2 over one piece    003 Omega0, Omega1
 //	kappa   kappa     mc bits  -           which elements are stuck and carry     000 eq. 4 (print inverts it)
+//	r       region    switches -           regions; base is their combination     000 eq. 36
 //	T, U    T U       mc×n ..  -           lock torques: tau = T·x + U·w          000 eq. 7, 8 (Xi)
 //	P       P         n×n      -           projection on W_kappa·x = 0            -
 //	eta     eta       -        1           part of the step up to the first event 000 eq. 16

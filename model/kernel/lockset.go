@@ -84,14 +84,14 @@ func (k *Kernel) movable(i int) bool {
 //
 //go:nosplit
 func (k *Kernel) factorise() {
-	t, kappa := k.t, k.kappa
+	t, kappa, open := k.t, k.kappa, k.open()
 	k.rank = 0
 	for rest := kappa; rest != 0; rest &= rest - 1 {
 		k.take(t.Gram, t.Mc, bits.TrailingZeros64(rest))
 	}
 	k.solve()
 	m, n, mw := &k.built, t.N, t.M+t.Mc
-	copy(m.A, k.open().A)
+	copy(m.A, open.A)
 	copy(m.B, t.Open.B)
 	copy(m.P, t.Open.P)
 	clear(m.T)

@@ -186,14 +186,20 @@ func (sw *Switch) level(x []float64) float64 { return sw.Const + dotRow(sw.Row, 
 //go:nosplit
 func (k *Kernel) locate(x []float64) {
 	for s := range k.region {
-		sw, r := &k.t.Switches[s], 0
-		z := sw.level(x)
-		for r < len(sw.Borders) && z >= sw.Borders[r] {
-			r++
-		}
-		k.region[s] = r
+		k.region[s] = k.t.Switches[s].regionAt(x)
 	}
 	k.combine()
+}
+
+// regionAt is the region of state x.
+//
+//go:nosplit
+func (sw *Switch) regionAt(x []float64) int {
+	r, z := 0, sw.level(x)
+	for r < len(sw.Borders) && z >= sw.Borders[r] {
+		r++
+	}
+	return r
 }
 
 // combine makes the matrices of the present regions current.

@@ -66,7 +66,7 @@ func (c *Checking) plant(p *understood) error {
 	p.redundant(w)
 	p.laws(w)
 	p.modes(w)
-	rates, err := eigenvalues(p.sys.A, len(p.sys.States))
+	rates, err := eigenvalues(p.tables.OpenAt(p.sys.X0), len(p.sys.States))
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.file, err)
 	}
@@ -165,6 +165,14 @@ func (p *understood) laws(w io.Writer) {
 	if n := len(p.sys.Guards); n > 0 {
 		list(w, "guards", n, []string{"corners of laws: a piece ends there"})
 	}
+	if t := p.tables; len(t.Switches) > 0 {
+		var regions []string
+		for i := range t.Switches {
+			regions = append(regions, fmt.Sprintf("%s in %d", t.Switches[i].Name, len(t.Switches[i].Class)))
+		}
+		regions[0] = "combinations of slopes: " + regions[0]
+		list(w, "regions", t.Combinations, upTo(regions, 20))
+	}
 }
 
 // upTo is at most n items and how many more there are.
@@ -179,13 +187,17 @@ func upTo(items []string, n int) []string {
 func (p *understood) modes(w io.Writer) {
 	t := p.tables
 	if t.Modes == nil {
-		list(w, "modes", -1, []string{fmt.Sprintf("2^%d lock sets do not fit in memory: each is factorised in place, in the tick, in %.2f MB",
-			t.Mc, float64(t.Workspace())/1e6)})
+		sets := fmt.Sprintf("2^%d lock sets", t.Mc)
+		if t.Combinations > 1 {
+			sets = fmt.Sprintf("%d combinations of regions times %s", t.Combinations, sets)
+		}
+		list(w, "modes", -1, []string{fmt.Sprintf("%s do not fit in memory: each is factorised in place, in the tick, in %.2f MB",
+			sets, float64(t.Workspace())/1e6)})
 		return
 	}
 	redundant := 0
 	for i := range t.Modes {
-		if t.Modes[i].Rank < bits.OnesCount(uint(i)) {
+		if kappa := uint(i) & (1<<t.Mc - 1); t.Modes[i].Rank < bits.OnesCount(kappa) {
 			redundant++
 		}
 	}
