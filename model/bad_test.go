@@ -43,6 +43,7 @@ elements:
   test: {type: inertia, J: 1}
   bent: {type: affine_spring, a: test, b: wheel, c: [0.05, 1, 2], borders: [0.05, 0.1], offsets: [0, -0.0475, -0.1475], hysteresis: [0, 1, 2]}
   oil: {type: affine_damper, a: test, b: wheel, d: [1, 2], borders: [3], symmetric: false}
+  stops: {type: clearance, a: test, b: wheel, phi_min: -1 deg, phi_max: 2 deg, restitution: 0.5}
   rub2: {type: deflection_damper, a: test, b: wheel, d_delta: 1}
   push: {type: torque, flange: test, tau: {sum: [1, {sine: {amplitude: 2 N.m, f: 3 Hz}}]}}
 outputs:
@@ -158,6 +159,13 @@ var lorryCases = []struct {
 	{"spring whose ends are rigid", "a: test, b: wheel, c: [0.05", "a: wheel, b: «wheel», c: [0.05", `element "bent": a and b are the same node "wheel"`},
 	{"damper on a massless node", "  oil: {type: affine_damper, a: test", "  more: {type: damper, a: bare, b: test, d: 1}\n  «oil»: {type: affine_damper, a: bare", `element "oil": its deflection or slip follows from the torques on a massless node; give that node an inertia`},
 	{"negative damping of the deflection", "d_delta: 1", "d_delta: «-1»", `element "rub2": d_delta -1 N.m.s/rad2 is negative`},
+	{"clearance without ends", "  stops: {type: clearance, a: test, b: wheel, phi_min: -1 deg, phi_max: 2 deg", "  «stops»: {type: clearance, a: test, b: wheel", `element "stops": clearance needs phi_min or phi_max (the ends of its play, rad)`},
+	{"clearance without play", "phi_max: 2 deg", "phi_max: «-1 deg»", `element "stops": phi_max -0.0174532925 rad is not above phi_min -0.0174532925 rad; there is no play`},
+	{"restitution above 1", "restitution: 0.5", "restitution: «1.1»", `element "stops": restitution 1.1 is not between 0 (plastic) and 1 (elastic)`},
+	{"restitution below 0", "restitution: 0.5", "restitution: «-0.1»", `element "stops": restitution -0.1 is not between 0 (plastic) and 1 (elastic)`},
+	{"clearance that moves where it turns", "phi_max: 2 deg", "«s_max»: 2", `element "stops": it is rotational; phi_max is wanted`},
+	{"gap closed at the start", "  stops: {", "  «stops»: {phi_rel_start: -1 deg, ", `element "stops.min": at the start it is closed; start it inside its play`},
+	{"gap overlapping at the start", "  stops: {", "  «stops»: {phi_rel_start: 0.1 rad, ", `element "stops.max": at the start it is overlapping by 0.065093415 rad; start it inside its play`},
 	{"unknown state", "{signal: valve}", "{state: «valve.p_valf»}", `output "p": state: "valve.p_valf" is not a state, did you mean "valve.p_valve"?`},
 	{"unknown signal", "{signal: valve}", "{signal: «valv»}", `output "p": signal: "valv" is not an input, did you mean "valve"?`},
 	{"torque of a mass", "{signal: valve}", "{«torque»: hitch}", `output "p": torque: it moves and does not turn; force is wanted`},

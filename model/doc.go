@@ -72,6 +72,8 @@
 //	elasto_backlash a, b, c, d, backlash; as spring  total gap backlash, b in the library
 //	elasto_backlash2  the same, with a jump at the contact
 //	elasto_gap      a, b, c, d; s_rel0 = 0           pushes while s_rel < s_rel0
+//	clearance       a, b, phi_min, phi_max; restitution = 0, phi_rel_start; on moving nodes
+//	                s_min, s_max, s_rel_start        phi_min <= phi_rel <= phi_max
 //	affine_spring   a, b, c, borders; symmetric = true, offsets, hysteresis; as spring
 //	affine_damper   a, b, d, borders; symmetric = true, offsets
 //	deflection_damper  a, b, d_delta; d = 0, phi_range = 1; as spring
@@ -87,6 +89,13 @@
 // it, and the spring is then a friction element too, NAME.tau being that part of its
 // torque. Each has an output NAME.region, counted from 0. A deflection_damper is a law;
 // phi_range (s_range) is the deflection up to which the step is made short enough for it.
+//
+// A clearance is play with rigid stops at one end or both: friction elements NAME.min and
+// NAME.max whose mode is 2 while they are apart and 0 in contact, with a torque that only
+// pushes. A stop is hit with an impact: w_rel turns to -restitution·w_rel (0: plastic, 1:
+// elastic), by an impulse on the inertias at its two ends and what is geared to them
+// (Reiter, eq. 107 and 108). It goes on through contacts and freewheels that are closed;
+// friction and springs transmit none. The plant must start between the stops.
 //
 // Gears:
 //

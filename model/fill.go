@@ -146,6 +146,9 @@ func (a *assembly) fill(sys *System) error {
 	if err := a.regions(sys); err != nil {
 		return err
 	}
+	if err := a.gaps(sys); err != nil {
+		return err
+	}
 	if err := a.converges(sys); err != nil {
 		return err
 	}

@@ -76,6 +76,7 @@ type state struct {
 	start float64
 	speed row     // start is the speed along these nodes where one of them is given
 	along row     // the angles (positions) of these nodes are added to start where they are known
+	stays bool    // where none of them is known, start holds; otherwise the state is 0 then
 	c     float64 // the stored energy is ½·c·x²
 }
 

@@ -16,6 +16,9 @@ func (p *Plant) pruned() *Plant {
 	}
 	for _, k := range p.frictions {
 		u.signal(k.Signal)
+		if k.Gap != nil {
+			u.state(k.Gap.State)
+		}
 	}
 	for _, o := range p.outputs {
 		u.form(o.form)
@@ -151,6 +154,11 @@ func (p *Plant) renumber(move func(form) form, signals []int) {
 	p.frictions = append([]friction(nil), p.frictions...)
 	for i := range p.frictions {
 		p.frictions[i].Signal = signals[p.frictions[i].Signal]
+		if g := p.frictions[i].Gap; g != nil {
+			moved := *g
+			moved.State = move(stateOf(g.State))[0].index
+			p.frictions[i].Gap = &moved
+		}
 	}
 	p.inputs = append([]Input(nil), p.inputs...)
 	for i := range p.inputs {

@@ -39,7 +39,7 @@ func (p *Plant) start(b *basis) ([]float64, error) {
 			v += t.coef * places[t.node]
 			any = any || placed[t.node]
 		}
-		if s.along != nil && !any {
+		if s.along != nil && !any && !s.stays {
 			v = 0
 		}
 		if s.speed != nil {

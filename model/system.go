@@ -82,6 +82,17 @@ type Friction struct {
 	Floor  float64 // N·m, >= 0: least static capacity of a freewheel
 
 	Translational bool // the slip is in m/s, the torque a force, N
+
+	Gap *Gap // a OneWay without capacity that exists only while the gap is closed; nil for others
+}
+
+// Gap is one side of a clearance: Sign·(x[State] - Limit) >= 0, with the slip as its
+// rate. It closes with an impact after which the slip is -Restitution times what it was.
+type Gap struct {
+	State       int
+	Sign        float64 // 1 or -1
+	Limit       float64 // unit of the state
+	Restitution float64 // 0 to 1
 }
 
 // Source is a value known in advance as a function of time: its table plus its

@@ -56,6 +56,17 @@
 // are added and the locks factorised in the tick, at a bounded cost and in the same
 // digits.
 //
+// # Gaps
+//
+// One side of a clearance is a friction element that exists while the gap is closed: a
+// freewheel without friction, so contact, its force and its end are those of a lock.
+// While the gap is open it has no torque, and its closing is an event: the impact turns
+// the slip by an impulse Bc_i·p, and p that of the free plant, W_i·x+ = -e·W_i·x. Closed
+// gaps and freewheels take it on one after the other; locks break under it. A rebound
+// too slow or too short to be seen, and those of a tick beyond a bound, end in contact.
+// A closed gap is exactly 0; the root that it has there is divided out of the polynomial
+// on which the next one is sought.
+//
 // # Laws
 //
 // Some signals are laws of the state (an engine map, a converter, a backlash).

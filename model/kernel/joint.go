@@ -1,7 +1,7 @@
 package kernel
 
 // joint holds the parts of a tick that are called through a value: the phases of a
-// piece, and four parts that few pieces need. The linker adds up the stack along a
+// piece, and five parts that few pieces need. The linker adds up the stack along a
 // chain of direct calls of functions that may not grow it, allows about 800 bytes,
 // and begins anew at such a call; see doc.go for what the whole may take. They are
 // set once, by New, and none is called in an inner loop.
@@ -14,12 +14,13 @@ type joint struct {
 	root      func(k *Kernel, curve int) (theta float64, ok bool)
 	factorise func(k *Kernel)
 	rebend    func(k *Kernel)
+	strike    func(k *Kernel, i int, local float64) bool
 }
 
 func joints(f Form) joint {
 	j := joint{
 		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, expand: (*Kernel).expand,
-		resolve: (*Kernel).resolve, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend,
+		resolve: (*Kernel).resolve, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike,
 	}
 	if f == Held {
 		j.expand = (*Kernel).line

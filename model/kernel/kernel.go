@@ -24,7 +24,7 @@ const slipZero = 1e-9
 type Event struct {
 	Time     float64 // plant time, s
 	Friction int     // index into Tables.Frictions; len(Frictions) + i is Tables.Switches[i]
-	From, To int8    // modes; regions of a switch
+	From, To int8    // modes, Struck is one as well; regions of a switch
 }
 
 // Names are those of an event: the element, and what it was and became. The region of
@@ -45,6 +45,8 @@ func modeName(mode int8) string {
 		return "stuck"
 	case Forward:
 		return "forward"
+	case Struck:
+		return "struck"
 	}
 	return "free"
 }
@@ -80,6 +82,7 @@ type Kernel struct {
 	shownAt    int64
 	gap        float64 // two instants closer than this are one, s
 	stalled    int     // events since the plant time last moved
+	struck     int     // impacts of this tick
 
 	piece
 	scratch
@@ -232,7 +235,7 @@ func (k *Kernel) Step(y, u []float64) {
 	if len(u) != len(k.t.Inputs) || len(y) != len(k.t.Outputs) {
 		panic("kernel: wrong length of u or y")
 	}
-	k.log = k.log[:0]
+	k.log, k.struck = k.log[:0], 0
 	if k.fault == 0 && k.accept(u) {
 		k.gap = cornerGap + 1e-15*k.grid()
 		copy(k.save, k.x)

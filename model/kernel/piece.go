@@ -15,11 +15,15 @@ func (k *Kernel) capacity(i int) {
 }
 
 // active reports whether element i has a capacity in the middle of the piece. A
-// freewheel always has: it can lock.
+// freewheel always has: it can lock. A gap has while it is in contact.
 //
 //go:nosplit
 func (k *Kernel) active(i int) bool {
-	return k.t.Friction[i].OneWay || k.capC[3*i]+k.capC[3*i+1]/2+k.capC[3*i+2]/4 > 0
+	f := &k.t.Friction[i]
+	if f.Gap != nil {
+		return k.mode[i] == Stuck
+	}
+	return f.OneWay || k.capC[3*i]+k.capC[3*i+1]/2+k.capC[3*i+2]/4 > 0
 }
 
 // instant sets w and capNow at place theta of the piece.

@@ -78,6 +78,7 @@ type Tables struct {
 	Gram         []float64 // mc×mc: W·Bc, slip accelerations per friction torque
 	WA, WB       []float64 // mc×n, mc×(m+mc): W·A, W·(B, Bc)
 	Friction     []model.Friction
+	Gapped       []int // those that are gaps
 	Signals      []Signal
 	C, D, Dc     []float64 // p×n, p×m, p×mc
 	StateName    []string
@@ -133,6 +134,11 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 		N: n, M: m, Mc: mc, X0: sys.X0, W: sys.W, Bc: sys.Bc,
 		Friction: sys.Frictions, C: sys.C, D: sys.D, Dc: sys.Dc,
 		Gram: product(sys.W, sys.Bc, mc, n, mc),
+	}
+	for i, f := range sys.Frictions {
+		if f.Gap != nil {
+			t.Gapped = append(t.Gapped, i)
+		}
 	}
 	bindSignals(t, sys, opt.Driven)
 	if err := bindSwitches(t, sys); err != nil {

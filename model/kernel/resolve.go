@@ -376,10 +376,11 @@ func (k *Kernel) wrongWay(returned uint64) int {
 }
 
 // land puts the state on the constraint of the lock set: the slip left by
-// rounding is taken out, momentum kept.
+// rounding is taken out, momentum kept. Gaps that have parted are open from here on.
 //
 //go:nosplit
 func (k *Kernel) land() {
+	k.part()
 	if k.kappa == 0 {
 		return
 	}

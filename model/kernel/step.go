@@ -122,6 +122,11 @@ func (k *Kernel) begin(local float64) {
 			k.fresh[i] = false
 		}
 	}
+	for _, i := range k.t.Gapped {
+		if k.mode[i] == Stuck {
+			k.shut(i)
+		}
+	}
 	k.instant(0)
 	k.limits()
 	k.load()
@@ -270,7 +275,7 @@ func (k *Kernel) cross(local, theta float64) {
 		}
 	}
 	k.locate(k.x)
-	passed := false
+	passed := k.overlap()
 	for i, s := range k.slip {
 		if k.direction(i)*s < 0 {
 			k.set(i, Stuck)
@@ -306,9 +311,12 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 		k.pass(cause-k.t.Mc, local)
 		return true
 	}
+	k.instant(theta)
+	if k.t.Friction[cause].Gap != nil && k.mode[cause] == Free {
+		return k.joint.strike(k, cause, local)
+	}
 	copy(k.before, k.mode)
 	k.slips.mul(k.slip, k.x)
-	k.instant(theta)
 	k.rates(k.w)
 	for i, s := range k.slip {
 		d := k.direction(i)

@@ -22,6 +22,11 @@ func (k *Kernel) suspect() bool {
 			}
 		}
 	}
+	for _, i := range k.t.Gapped {
+		if k.mode[i] == Free && k.closes(i) {
+			return true
+		}
+	}
 	for s := range k.region {
 		if k.leaves(s, 1) || k.leaves(s, -1) {
 			return true
@@ -64,7 +69,7 @@ func (k *Kernel) yields(i int) float64 {
 	slope := k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
 	static := f.Peak * k.capNow[i]
 	if f.OneWay {
-		if tau1 > max(static, f.Floor)*(1+overload)+4*k.noise {
+		if tau1 > max(static, f.Floor)*(1+overload)+4*k.noise || f.Gap != nil && sags(-tau0, -tau1, -slope) {
 			return 1
 		}
 		return 0
@@ -109,7 +114,10 @@ func (k *Kernel) first() (theta float64, cause int) {
 	for i, mode := range k.mode {
 		switch mode {
 		case Free:
-			continue
+			if k.t.Friction[i].Gap == nil || !k.closes(i) {
+				continue
+			}
+			k.openingPoly(i)
 		case Stuck:
 			side := k.yields(i)
 			if side == 0 {

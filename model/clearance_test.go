@@ -1,0 +1,210 @@
+package model_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/model/kernel"
+)
+
+// A mass between two elastic stops goes to and fro: a triangle over time.
+func TestElasticMassBetweenTwoStopsGoesToAndFro(t *testing.T) {
+	for _, turns := range []bool{false, true} {
+		text := plantOf(`
+body: {type: mass, m: 2, v_start: 3}
+ground: {type: fixed}
+play: {type: clearance, a: ground, b: body, s_min: -0.1, s_max: 0.4, restitution: 1}`, "v: {speed: body}\nx: {s_rel: play}")
+		if turns {
+			text = strings.NewReplacer("mass, m", "inertia, J", "v_start", "w_start", "s_m", "phi_m", "s_rel", "phi_rel").Replace(text)
+		}
+		b := newBench(t, text, 7*ms)
+		b.to(10, func(at float64) {
+			way := math.Mod(0.1+3*at, 1)
+			x, v := way-0.1, 3.0
+			if way > 0.5 {
+				x, v = 0.9-way, -3
+			}
+			if math.Abs(way-0.5) > 1e-9 && way > 1e-9 {
+				b.is("v", v, 1e-13)
+			}
+			b.is("x", x, 1e-11)
+		})
+	}
+}
+
+// A ball on a floor, e = 0.9: it comes to rest after a known time, with infinitely many
+// rebounds that the tick cuts off, and lies there.
+func TestBouncingBallComesToRest(t *testing.T) {
+	const g, e, drop = 9.81, 0.9, 1.0
+	v := math.Sqrt(2 * g * drop)
+	rest := v/g + 2*v/g*e/(1-e)
+	text := plantOf(fmt.Sprintf(`
+ball: {type: mass, m: 0.5, s_start: %g}
+floor: {type: fixed}
+weight: {type: force, flange: ball, f: %.17g}
+bounce: {type: clearance, a: floor, b: ball, s_min: 0, restitution: %g}`, drop, -0.5*g, e), "v: {speed: ball}\nx: {s_rel: bounce}\nf: {force: bounce}")
+	for _, c := range []struct {
+		period time.Duration
+		tol    float64 // a tick of 0.1 s ends the pile early
+	}{{ms, 1e-6}, {10 * ms, 1e-3}, {100 * ms, 0.1}} {
+		b := newBench(t, text, c.period)
+		struck, landed := 0, math.NaN()
+		for b.get("f") == 0 && b.ticks < 20000 {
+			b.k.Step(b.y, b.u)
+			b.ticks++
+			for _, ev := range b.k.Events() {
+				switch ev.To {
+				case kernel.Struck:
+					struck++
+				case kernel.Stuck:
+					landed = ev.Time
+				}
+			}
+			if x := b.get("x"); !(x >= -1e-12) {
+				t.Fatalf("x = %g m at tick %d", x, b.ticks)
+			}
+		}
+		if !(math.Abs(landed-rest) < c.tol) || struck < 60 {
+			t.Errorf("%v: it lands at %.9g s after %d impacts, want %.9g s", c.period, landed, struck, rest)
+		}
+		b.to(float64(b.ticks)*float64(b.tables.PeriodNs)*1e-9+1, nil)
+		b.is("f", -0.5*g, 1e-12)
+		b.is("v", 0, 1e-15)
+	}
+}
+
+// Equal masses that hit each other elastically hand the speed on: only the last moves.
+func TestElasticMassesHandTheSpeedOn(t *testing.T) {
+	elements, outputs := "", ""
+	for i := range 6 {
+		elements += fmt.Sprintf("m%d: {type: mass, m: 1.5, s_start: %g, v_start: %d}\n", i, 0.1*float64(i), max(0, 2-2*i))
+		outputs += fmt.Sprintf("v%d: {speed: m%d}\n", i, i)
+		if i > 0 {
+			elements += fmt.Sprintf("g%d: {type: clearance, a: m%d, b: m%d, s_min: 0.05, restitution: 1}\n", i, i-1, i)
+		}
+	}
+	b := newBench(t, plantOf(elements, outputs), 10*ms)
+	b.to(0.2, func(at float64) {
+		for i := range 6 {
+			want := 0.0
+			if float64(i) == min(5, math.Floor(at/0.025+1e-9)) {
+				want = 2
+			}
+			if math.Abs(math.Mod(at/0.025+0.5, 1)-0.5) > 1e-6 {
+				b.is(fmt.Sprintf("v%d", i), want, 1e-13)
+			}
+		}
+	})
+}
+
+// A closed contact hands a blow on: the body behind the one that is hit leaves.
+func TestBlowGoesThroughAClosedContact(t *testing.T) {
+	b := newBench(t, plantOf(`
+hammer: {type: mass, m: 1, s_start: -1, v_start: 1}
+first: {type: mass, m: 1, s_start: 0}
+second: {type: mass, m: 1, s_start: 0.01}
+press: {type: force, flange: first, f: {table: [[0, 0.5], [0.9, 0.5], [0.9, 0], [1, 0]]}}
+hold: {type: brake, flange: second, mu: 1, fn: {table: [[0, 10], [0.95, 10], [0.95, 0], [1, 0]]}}
+blow: {type: clearance, a: hammer, b: first, s_min: 0, restitution: 1}
+touch: {type: clearance, a: first, b: second, s_min: 0, restitution: 0}`, "v0: {speed: hammer}\nv1: {speed: first}\nv2: {speed: second}\ng: {s_rel: touch}\nf: {force: touch}"), ms)
+	b.to(0.5, nil)
+	b.is("f", -0.5, 1e-12)
+	b.is("g", 0, 1e-15)
+	b.to(1.5, nil)
+	sum := b.get("v0") + b.get("v1") + b.get("v2")
+	b.is("v1", b.get("v2"), 1e-12) // plastic: they go on together
+	if !(math.Abs(sum-1) < 1e-12) || !(b.get("v2") > 0.4) {
+		t.Errorf("speeds %g, %g, %g m/s: %g of the momentum 1 is left", b.get("v0"), b.get("v1"), b.get("v2"), sum)
+	}
+}
+
+// A brake transmits no blow: the body that is hit slips against it at once.
+func TestStuckBrakeSlipsUnderABlow(t *testing.T) {
+	b := newBench(t, plantOf(`
+hammer: {type: mass, m: 1, s_start: -1, v_start: 2}
+anvil: {type: mass, m: 3}
+hold: {type: brake, flange: anvil, mu: 1, fn: 30}
+blow: {type: clearance, a: hammer, b: anvil, s_min: 0, restitution: 0.5}`, "v0: {speed: hammer}\nv1: {speed: anvil}"), 10*ms)
+	b.to(0.6, func(at float64) {
+		v0, v1 := 2.0, 0.0
+		if at > 0.5+1e-9 { // 2·(1 - 0.5·3)/4 and 2·1.5/4, then 10 m/s² against it
+			v0, v1 = -0.25, max(0, 0.75-10*(at-0.5))
+		}
+		if math.Abs(at-0.5) > 1e-9 {
+			b.is("v0", v0, 1e-12)
+			b.is("v1", v1, 1e-11)
+		}
+	})
+	b.is("hold.mode", 0, 0)
+}
+
+// Random rows of masses with springs, stops on both sides and friction between them:
+// nothing overlaps, the impulse is kept and energy never appears.
+func TestRandomRowsOfClearancesKeepMomentumAndNeverOverlap(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 2))
+	impacts := 0
+	for seed := range 40 {
+		n := 2 + rnd.IntN(4)
+		elements, outputs := "", ""
+		var mass, stiff []float64
+		for i := range n {
+			mass = append(mass, math.Exp(3*rnd.Float64()-1.5))
+			elements += fmt.Sprintf("m%d: {type: mass, m: %.17g, s_start: %g, v_start: %.17g}\n", i, mass[i], 0.5*float64(i), 4*rnd.Float64()-2)
+			outputs += fmt.Sprintf("v%d: {speed: m%d}\n", i, i)
+			if i == 0 {
+				continue
+			}
+			stiff = append(stiff, 100*rnd.Float64())
+			e := []float64{0, 1, rnd.Float64()}[rnd.IntN(3)]
+			elements += fmt.Sprintf("k%d: {type: spring, a: m%d, b: m%d, c: %.17g, s_rel0: 0.5}\n", i, i-1, i, stiff[i-1])
+			elements += fmt.Sprintf("g%d: {type: clearance, a: m%d, b: m%d, s_min: 0.4, s_max: 0.7, restitution: %.17g}\n", i, i-1, i, e)
+			outputs += fmt.Sprintf("s%d: {s_rel: g%d}\n", i, i)
+		}
+		b := newBench(t, plantOf(elements, outputs), 5*ms)
+		sums := func() (p, energy float64) {
+			for i, m := range mass {
+				v := b.get(fmt.Sprintf("v%d", i))
+				p += m * v
+				energy += m * v * v / 2
+				if i > 0 {
+					x := b.get(fmt.Sprintf("s%d", i)) - 0.5
+					energy += stiff[i-1] * x * x / 2
+				}
+			}
+			return p, energy
+		}
+		p0, before := sums()
+		size := 0.0
+		for i, m := range mass {
+			size += m * math.Abs(b.get(fmt.Sprintf("v%d", i)))
+		}
+		b.to(5, func(at float64) {
+			p, energy := sums()
+			if !(math.Abs(p-p0) <= 1e-12*size) {
+				t.Fatalf("plant %d: the momentum went from %.15g to %.15g at %g s", seed, p0, p, at)
+			}
+			if !(energy <= before*(1+1e-10)) {
+				t.Fatalf("plant %d: energy rose from %.12g to %.12g J at %g s", seed, before, energy, at)
+			}
+			before = energy
+			for i := 1; i < n; i++ {
+				if s := b.get(fmt.Sprintf("s%d", i)); !(s >= 0.4-1e-12 && s <= 0.7+1e-12) {
+					t.Fatalf("plant %d: s%d = %.15g m at %g s", seed, i, s, at)
+				}
+			}
+			for _, e := range b.k.Events() {
+				if e.To == kernel.Struck {
+					impacts++
+				}
+			}
+		})
+	}
+	if impacts < 500 {
+		t.Errorf("only %d impacts", impacts)
+	}
+	t.Logf("%d impacts", impacts)
+}
