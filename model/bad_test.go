@@ -44,6 +44,8 @@ elements:
   bent: {type: affine_spring, a: test, b: wheel, c: [0.05, 1, 2], borders: [0.05, 0.1], offsets: [0, -0.0475, -0.1475], hysteresis: [0, 1, 2]}
   oil: {type: affine_damper, a: test, b: wheel, d: [1, 2], borders: [3], symmetric: false}
   stops: {type: clearance, a: test, b: wheel, phi_min: -1 deg, phi_max: 2 deg, restitution: 0.5}
+  tyre: {type: tyre, a: wheel, b: trailer, radius: 0.3, fn: 4000, B: 10, C: 1.9, D: [[2000, 1.1], [4000, 0.9]], E: 0.97, relaxation: 0.3}
+  tread: {type: tyre, a: test, b: wheel, fn: 4000, mu: 1}
   rub2: {type: deflection_damper, a: test, b: wheel, d_delta: 1}
   push: {type: torque, flange: test, tau: {sum: [1, {sine: {amplitude: 2 N.m, f: 3 Hz}}]}}
 outputs:
@@ -166,6 +168,18 @@ var lorryCases = []struct {
 	{"clearance that moves where it turns", "phi_max: 2 deg", "«s_max»: 2", `element "stops": it is rotational; phi_max is wanted`},
 	{"gap closed at the start", "  stops: {", "  «stops»: {phi_rel_start: -1 deg, ", `element "stops.min": at the start it is closed; start it inside its play`},
 	{"gap overlapping at the start", "  stops: {", "  «stops»: {phi_rel_start: 0.1 rad, ", `element "stops.max": at the start it is overlapping by 0.065093415 rad; start it inside its play`},
+	{"tyre without load", "  tyre: {type: tyre, a: wheel, b: trailer, radius: 0.3, fn: 4000,", "  «tyre»: {type: tyre, a: wheel, b: trailer, radius: 0.3,", `element "tyre": tyre needs fn (normal force, its load, N, or the name of an input)`},
+	{"tyre that is lifted", "radius: 0.3, fn: 4000", "radius: 0.3, fn: «0»", `element "tyre": fn 0 N is never positive; a tyre without load transmits nothing`},
+	{"tyre with both laws", "fn: 4000, B: 10", "fn: 4000, mu: 1, «B»: 10", `element "tyre": B and mu: a tyre is Coulomb friction (mu, peak) or the magic formula (B, C, D, E)`},
+	{"tyre without a stiffness factor", "  tyre: {type: tyre, a: wheel, b: trailer, radius: 0.3, fn: 4000, B: 10,", "  «tyre»: {type: tyre, a: wheel, b: trailer, radius: 0.3, fn: 4000,", `element "tyre": tyre needs B (of the magic formula), or mu`},
+	{"tyre without a peak", "D: [[2000, 1.1], [4000, 0.9]]", "D: «0»", `element "tyre": D 0 is not positive`},
+	{"tyre of loads that fall", "D: [[2000, 1.1], [4000, 0.9]]", "D: [[4000, 1.1], «[2000, 0.9]»]", `element "tyre": D: 2000 N comes after 4000 N; the first column must increase`},
+	{"tyre without a radius", "  tyre: {type: tyre, a: wheel, b: trailer, radius: 0.3,", "  «tyre»: {type: tyre, a: wheel, b: trailer,", `element "tyre": tyre needs radius (effective, of the wheel, m)`},
+	{"tyre of a turning vehicle with a radius", "b: wheel, fn: 4000, mu: 1", "b: wheel, «radius»: 1, fn: 4000, mu: 1", `element "tread": radius goes with a vehicle that moves; "wheel" turns with the wheel`},
+	{"tyre with a negative friction", "fn: 4000, mu: 1", "fn: 4000, mu: «-1»", `element "tread": coefficient of friction mu -1 is not positive`},
+	{"damping without relaxation", "E: 0.97, relaxation: 0.3", "E: 0.97, «damping»: 0.01", `element "tyre": damping goes with relaxation`},
+	{"v_low with relaxation", "relaxation: 0.3", "relaxation: 0.3, «v_low»: 1", `element "tyre": v_low goes without relaxation`},
+	{"negative relaxation", "relaxation: 0.3", "relaxation: «-0.3»", `element "tyre": relaxation -0.3 m is negative`},
 	{"unknown state", "{signal: valve}", "{state: «valve.p_valf»}", `output "p": state: "valve.p_valf" is not a state, did you mean "valve.p_valve"?`},
 	{"unknown signal", "{signal: valve}", "{signal: «valv»}", `output "p": signal: "valv" is not an input, did you mean "valve"?`},
 	{"torque of a mass", "{signal: valve}", "{«torque»: hitch}", `output "p": torque: it moves and does not turn; force is wanted`},

@@ -146,6 +146,29 @@
 // that while it is stuck; the paper's tangential force is K = capacity/r_c at the radius
 // r_c of the wheel beside the clutch.
 //
+// The tyre:
+//
+//	tyre            a (wheel), b (vehicle), radius, fn; friction = 1; and either
+//	                mu; peak = 1                     |f| <= mu·fn·friction
+//	                or B, C, D, E; S_h = 0, S_v = 0; v_low = 1, or relaxation with
+//	                damping = 20 ms, v_range = 50; signal NAME.slip
+//
+// It slips with v_s = radius·w_a - v_b, v_rel of it; its force drives the vehicle and brakes
+// the wheel. A vehicle that turns with the wheel has no radius, and all of it is in rad
+// and N.m. With mu it is a friction element, a clutch to the road (Reiter, ch. 5). With the
+// magic formula (eq. 135 to 138; Pacejka)
+//
+//	f = friction·fn·D·sin(C·atan(B·kappa - E·(B·kappa - atan(B·kappa)))) + S_v
+//	kappa = v_s/max(|v_b|, v_low) + S_h
+//
+// where B, C, D and E are numbers or tables of rows [fn, value]; friction and fn are values
+// over time. Near standstill the slip needs a relaxation length (m, 0.1 to 0.7 of cars):
+//
+//	relaxation·k' = v_s - u·k,  u = max(|v_b|, |v_s|),  kappa = k + min(damping, relaxation/u)·k' + S_h
+//
+// is a spring and a damper to the road at rest and the formula's own slip at speed, up to
+// v_range; it keeps |kappa| below 1 while the wheel spins.
+//
 // Sources and loads:
 //
 //	torque, force   flange, tau (f); support

@@ -37,7 +37,7 @@ func onSupport(d domain) []flange {
 
 func kinds() []kind {
 	var all []kind
-	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds(), regionKinds()} {
+	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds(), regionKinds(), tyreKinds()} {
 		all = append(all, list...)
 	}
 	return all

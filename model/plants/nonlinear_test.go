@@ -30,6 +30,8 @@ var nonlinear = []struct {
 	{"B3_collision", "B3_collision", []grid{{time.Millisecond, 1e-10, 1e-9}, {100 * time.Millisecond, 1e-10, 1e-9}}},
 	{"two-masses", "B7_collision", []grid{{time.Millisecond, 1e-10, 1e-9}, {100 * time.Millisecond, 1e-10, 1e-9}}},
 	{"hybrid-clearance", "D3_clearance_case1", []grid{{time.Millisecond, 1e-9, 1e-9}, {5 * time.Millisecond, 1e-9, 1e-9}}},
+	{"hybrid-tyre", "D4_tyre1_high_speed_start_pacejka", []grid{{time.Millisecond, 1e-6, 1e-7}, {5 * time.Millisecond, 1e-6, 1e-7}}},
+	{"D4_tyre1_high_speed_start_clutch", "D4_tyre1_high_speed_start_clutch", []grid{{time.Millisecond, 1e-6, 1e-7}, {5 * time.Millisecond, 1e-6, 1e-7}}},
 	{"hybrid-spring", "D2_spring_case1", []grid{{time.Millisecond, 1e-9, 1e-9}, {5 * time.Millisecond, 1e-9, 1e-9}}},
 }
 
@@ -135,8 +137,9 @@ func happened(tables *kernel.Tables, events []kernel.Event, want []happening) (l
 				name = "stick"
 			}
 		default:
-			if name = "slip_" + tables.Frictions[e.Friction]; e.To == kernel.Stuck {
-				name = "lock_" + tables.Frictions[e.Friction]
+			clutch := strings.Replace(tables.Frictions[e.Friction], "tyre", "Cw", 1) // as the truth calls it
+			if name = "slip_" + clutch; e.To == kernel.Stuck {
+				name = "lock_" + clutch
 			}
 		}
 		if listed[name] {

@@ -1,0 +1,222 @@
+package model
+
+import "math"
+
+func tyreKinds() []kind {
+	return []kind{{name: "tyre", flanges: []flange{{"a", rotational, false}, {"b", anyDomain, false}},
+		keys: []string{"radius", "fn", "friction", "mu", "peak", "B", "C", "D", "E", "S_h", "S_v", "relaxation", "damping", "v_low", "v_range"}, read: readTyre}}
+}
+
+// tyre is what readTyre makes of a wheel (flange a) that rolls on the road under a
+// vehicle (flange b): slip speed v_s = radius·w_a - v_b.
+type tyre struct {
+	*element
+	load, road int // signals; road -1: the friction of the road is 1
+	vs, v      form
+	force      string // unit
+}
+
+// readTyre reads a tyre: Coulomb friction (mu), or the magic formula (000 eq. 135 to
+// 138).
+func readTyre(e *element) declared {
+	radius := 1.0
+	switch f, given := e.fields["radius"]; {
+	case e.domain == translational:
+		radius = e.need("radius", "m", "effective, of the wheel")
+	case given:
+		e.fail(f.keyAt, "%s: radius goes with a vehicle that moves; %q turns with the wheel", e.what(), e.plant.nodes[e.node("b")].name)
+	}
+	e.between = row{{e.node("b"), -1}, {e.node("a"), radius}}
+	t := tyre{element: e, load: e.command("fn", "N", "normal force, its load"), road: -1,
+		vs: e.between.speeds(1), v: row{{e.node("b"), 1}}.speeds(1), force: e.per("N.m", "N")}
+	if e.err != nil {
+		return declared{}
+	}
+	if s := &e.plant.signals[t.load]; s.law == nil && t.load >= len(e.plant.inputs) && len(s.source.Sum) == 0 {
+		if _, most := sourceRange(s.source); !(most > 0) {
+			e.fail(e.fields["fn"].at, "%s: fn %s is never positive; a tyre without load transmits nothing", e.what(), withUnit(most, "N"))
+		}
+	}
+	if e.has("friction") {
+		t.road = e.command("friction", "1", "of the road")
+	}
+	magic := []string{"B", "C", "D", "E", "S_h", "S_v", "relaxation", "damping", "v_low", "v_range"}
+	if !e.has("mu") {
+		magic = []string{"peak"}
+	}
+	for _, key := range magic {
+		if f, ok := e.fields[key]; ok {
+			e.fail(f.keyAt, "%s: %s and mu: a tyre is Coulomb friction (mu, peak) or the magic formula (B, C, D, E)", e.what(), key)
+		}
+	}
+	if e.has("mu") {
+		return t.coulomb()
+	}
+	f := t.magic(t.slip())
+	e.act(e.between, f.scaled(-1))
+	return declared{rel: e.between, tau: f, unit: t.force}
+}
+
+// coulomb is |force| <= mu·fn·friction.
+func (t *tyre) coulomb() declared {
+	mu := t.need("mu", "1", "coefficient of friction")
+	k := Friction{Gain: mu, Signal: t.load, Peak: t.peak(1)}
+	if t.road >= 0 {
+		var l law
+		l.arg(signalOf(t.load), 0)
+		l.push(0).do(Max)
+		l.arg(signalOf(t.road), 0)
+		l.do(Mul)
+		k.Signal = t.addLaw(t.name+".grip", "N", &l)
+	}
+	return t.rub(k)
+}
+
+// slip is the signal of the slip kappa that the formula takes:
+//
+//	kappa = v_s/max(|v|, v_low), or with a relaxation length
+//	relaxation·k' = v_s - u·k,  u = max(|v|, |v_s|),  kappa = k + min(damping, relaxation/u)·k'
+//
+// At standstill k is the deflection of a spring over the relaxation length and damping
+// its damper; at speed both laws are the same.
+func (t *tyre) slip() int {
+	length, unit := t.atLeastZero("relaxation", t.per("rad", "m"), 0), t.per("rad/s", "m/s")
+	shift, _ := t.option("S_h", "1", 0)
+	var l law
+	if length == 0 {
+		low := t.above0("v_low", unit, 1)
+		for _, key := range []string{"damping", "v_range"} {
+			if f, ok := t.fields[key]; ok {
+				t.fail(f.keyAt, "%s: %s goes with relaxation", t.what(), key)
+			}
+		}
+		l.arg(t.vs, 1/low)
+		v := l.arg(t.v, 0)
+		l.do(Abs).push(low).do(Max, Div).push(shift).do(Add)
+		var g law
+		g.arg(l.args[v], 0)
+		g.do(Abs).push(low).do(Sub)
+		t.addGuard(&g)
+		return t.addLaw(t.name+".slip", "1", &l)
+	}
+	if f, ok := t.fields["v_low"]; ok {
+		t.fail(f.keyAt, "%s: v_low goes without relaxation", t.what())
+	}
+	lag, fast := t.atLeastZero("damping", "s", 20e-3), t.above0("v_range", unit, 50)
+	k := t.addState(state{name: "k", unit: "1"})
+	var rate law
+	rate.arg(t.vs, 1/length)
+	t.rolls(&rate)
+	rate.arg(stateOf(k), fast/length)
+	rate.do(Mul, Sub).times(1 / length)
+	r := signalOf(t.addLaw(t.name+".slip_rate", "1/s", &rate))
+	t.plant.states[k].der = r
+	l.arg(r, lag)
+	l.times(lag)
+	t.rolls(&l)
+	l.times(lag/length).push(1).do(Max, Div)
+	l.arg(stateOf(k), 1)
+	l.do(Add).push(shift).do(Add)
+	var faster, led law // |v_s| passes |v|; the damper ends
+	faster.arg(t.v, 0)
+	faster.do(Abs)
+	faster.arg(t.vs, 0)
+	faster.do(Abs, Sub)
+	t.addGuard(&faster)
+	if lag > 0 {
+		t.rolls(&led)
+		led.push(length / lag).do(Sub)
+		t.addGuard(&led)
+	}
+	return t.addLaw(t.name+".slip", "1", &l)
+}
+
+// rolls pushes u.
+func (t *tyre) rolls(l *law) {
+	l.arg(t.v, 0)
+	l.do(Abs)
+	l.arg(t.vs, 0)
+	l.do(Abs, Max)
+}
+
+// magic is the force at a slip:
+//
+//	friction·fn·D·sin(C·atan(B·kappa - E·(B·kappa - atan(B·kappa)))) + S_v
+//
+// with B, C, D and E numbers or tables over fn.
+func (t *tyre) magic(slip int) form {
+	var l law
+	shape := map[string]Table{}
+	steep := 1.0
+	for _, key := range []string{"B", "C", "D", "E"} {
+		m := t.loadTable(key)
+		most := 0.0
+		for _, z := range m.Z {
+			most = max(most, math.Abs(z))
+		}
+		if key != "E" {
+			steep *= most
+		}
+		shape[key] = m
+	}
+	shift, _ := t.option("S_v", t.force, 0)
+	if t.err != nil {
+		return nil
+	}
+	load := &t.plant.signals[t.load]
+	k := l.arg(signalOf(slip), steep*load.largest())
+	fn := l.arg(signalOf(t.load), 0)
+	l.ops = nil
+	coefficient := func(key string) {
+		if m := shape[key]; len(m.X) > 1 {
+			l.again(fn).look(m)
+		} else {
+			l.push(m.Z[0])
+		}
+	}
+	stretched := func() { // B·kappa
+		coefficient("B")
+		l.again(k).do(Mul)
+	}
+	stretched()
+	coefficient("E")
+	stretched()
+	stretched()
+	l.do(Atan, Sub, Mul, Sub, Atan)
+	coefficient("C")
+	l.do(Mul, Sin)
+	coefficient("D")
+	l.do(Mul).again(fn).push(0).do(Max, Mul)
+	if t.road >= 0 {
+		l.slopes[k] *= t.plant.signals[t.road].largest()
+		l.arg(signalOf(t.road), 0)
+		l.do(Mul)
+	}
+	l.push(shift).do(Add)
+	t.named["slip"] = reading{signalOf(slip), "1"}
+	return signalOf(t.addLaw(t.name+"."+t.per("tau", "f"), t.force, &l))
+}
+
+// loadTable reads a coefficient: a number, or rows of load and number.
+func (t *tyre) loadTable(key string) Table {
+	f, ok := t.fields[key]
+	if !ok {
+		t.fail(t.at, "%s: tyre needs %s (of the magic formula), or mu", t.what(), key)
+		return Table{}
+	}
+	if _, single := scalarText(f.node); single {
+		v := t.value(f, "1")
+		if key == "B" || key == "D" {
+			t.positive(v, f, key, "1")
+		}
+		return Table{X: []float64{0}, Z: []float64{v}}
+	}
+	m := t.table(f, "N", "1")
+	for _, z := range m.Z {
+		if key == "B" || key == "D" {
+			t.positive(z, f, key, "1")
+		}
+	}
+	t.guardPoints(signalOf(t.load), m.bends())
+	return m
+}

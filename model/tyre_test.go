@@ -1,0 +1,166 @@
+package model_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+)
+
+// magicFormula is 000 eq. 135.
+func magicFormula(b, c, d, e, kappa float64) float64 {
+	return d * math.Sin(c*math.Atan(b*kappa-e*(b*kappa-math.Atan(b*kappa))))
+}
+
+// What the tyre gives at rest over its slip: at once, forwards and backwards, with
+// shifts, under other loads and on ice.
+func TestTyreFollowsTheMagicFormula(t *testing.T) {
+	for _, c := range []struct {
+		keys       string
+		v, w       float64 // m/s, rad/s
+		b, d, load float64
+		sh, sv     float64
+		road       float64
+	}{
+		{"fn: 4000, B: 10, D: 1", 20, 68, 10, 1, 4000, 0, 0, 1},
+		{"fn: 4000, B: 10, D: 1", 20, 40, 10, 1, 4000, 0, 0, 1},
+		{"fn: 4000, B: 10, D: 1", -20, -68, 10, 1, 4000, 0, 0, 1},
+		{"fn: 4000, B: 10, D: 1, S_h: 0.02, S_v: -50", 20, 68, 10, 1, 4000, 0.02, -50, 1},
+		{"fn: 3000, B: [[2000, 12], [4000, 8]], D: [[2000, 1.1], [4000, 0.9]]", 20, 70, 10, 1, 3000, 0, 0, 1},
+		{"fn: 6000, B: [[2000, 12], [4000, 8]], D: [[2000, 1.1], [4000, 0.9]]", 20, 70, 8, 0.9, 6000, 0, 0, 1},
+		{"fn: 4000, B: 10, D: 1, friction: 0.1", 20, 68, 10, 1, 4000, 0, 0, 0.1},
+		{"fn: -10, B: 10, D: 1, friction: {table: [[0, 1], [1, 1]]}", 20, 68, 10, 1, 0, 0, 0, 1},
+		{"fn: 4000, B: 10, D: 1, v_low: 50", 20, 68, 10, 1, 4000, 0, 0, 1},
+	} {
+		if c.load == 0 {
+			c.keys = "fn: {table: [[0, -10], [1, 5]]}" + c.keys[len("fn: -10"):]
+		}
+		b := newBench(t, plantOf(fmt.Sprintf(`
+wheel: {type: inertia, J: 1, w_start: %g}
+car: {type: mass, m: 400, v_start: %g}
+tyre: {type: tyre, a: wheel, b: car, radius: 0.3, C: 1.9, E: 0.97, %s}`, c.w, c.v, c.keys),
+			"f: {force: tyre}\nk: {signal: tyre.slip}\na: {acceleration: car}\nalpha: {acceleration: wheel}\nvs: {v_rel: tyre}"), ms)
+		low := 1.0
+		if strings.Contains(c.keys, "v_low: 50") {
+			low = 50
+		}
+		kappa := (0.3*c.w-c.v)/max(math.Abs(c.v), low) + c.sh
+		f := c.road*c.load*magicFormula(c.b, 1.9, c.d, 0.97, kappa) + c.sv
+		b.is("vs", 0.3*c.w-c.v, 1e-12)
+		b.is("k", kappa, 1e-12)
+		b.is("f", f, 1e-11)
+		b.is("a", f/400, 1e-11)
+		b.is("alpha", -0.3*f, 1e-11)
+	}
+}
+
+// quarter is a wheel with a brake and a drive under a quarter of a car, with a relaxation
+// length.
+func quarter(v, w float64, brake, drive string) string {
+	return plantOf(fmt.Sprintf(`
+wheel: {type: inertia, J: 1.2, w_start: %g}
+car: {type: mass, m: 400, v_start: %g}
+tyre: {type: tyre, a: wheel, b: car, radius: 0.3, fn: 4000, B: 10, C: 1.9, D: 1, E: 0.97, relaxation: 0.3}
+brake: {type: brake, flange: wheel, mu: 1, cgeo: 1, fn: %s}
+drive: {type: torque, flange: wheel, tau: %s}`, w, v, brake, drive),
+		"v: {speed: car}\nw: {speed: wheel}\nf: {force: tyre}\nk: {signal: tyre.slip}\ns: {position: car}")
+}
+
+// Braked with a locked wheel from 20 m/s to standstill, at 10 ms: the force stays within
+// the friction, the car comes to rest and stays where it is.
+func TestLockedWheelBringsTheCarToRestWithoutRinging(t *testing.T) {
+	b := newBench(t, quarter(20, 20/0.3, "{table: [[0, 0], [0.5, 0], [0.6, 5000]]}", "0"), 10*ms)
+	b.to(3, func(at float64) {
+		if f := b.get("f"); !(math.Abs(f) <= 4000*(1+1e-9)) {
+			t.Fatalf("%g N at %g s", f, at)
+		}
+	})
+	b.is("brake.mode", 0, 0)
+	rest, most := b.to(8, nil).get("s"), 0.0
+	b.to(12, func(at float64) { most = max(most, math.Abs(b.get("v"))) })
+	if !(most < 1e-6) || !(math.Abs(b.get("s")-rest) < 1e-6) {
+		t.Errorf("it still moves at %g m/s, by %g m in 4 s", most, b.get("s")-rest)
+	}
+}
+
+// Launched from rest with more torque than the road takes, at 10 ms: the wheel spins, the
+// car pulls away with what sliding leaves, and grips when the torque is gone.
+func TestSpinningWheelLaunchesTheCarAndGripsAgain(t *testing.T) {
+	b := newBench(t, quarter(0, 0, "0", "{table: [[0, 0], [0.5, 0], [0.5, 2000], [1.5, 2000], [1.5, 0]]}"), 10*ms)
+	spin := 0.0
+	b.to(1.5, func(at float64) {
+		spin = max(spin, 0.3*b.get("w")-b.get("v"))
+		if f := b.get("f"); !(math.Abs(f) <= 4000*(1+1e-9)) {
+			t.Fatalf("%g N at %g s", f, at)
+		}
+	})
+	if v := b.get("v"); !(spin > 20) || !(v > 6 && v < 10) {
+		t.Errorf("slip speed up to %g m/s, car at %g m/s", spin, v)
+	}
+	b.to(6, nil)
+	b.is("v", 0.3*b.get("w"), 1e-6)
+	b.is("f", 0, 1e-3)
+}
+
+// The same at 10 ms and 1 ms.
+func TestRelaxedTyreIsTheSameOnEveryGrid(t *testing.T) {
+	text := quarter(15, 50, "{table: [[0, 0], [0.3, 0], [0.5, 900], [1.5, 900], [1.6, 0]]}", "{table: [[0, 0], [2, 0], [2.2, 800], [4, 800]]}")
+	fine, coarse := newBench(t, text, ms), newBench(t, text, 10*ms)
+	coarse.to(4, func(at float64) {
+		fine.to(at, nil)
+		for name, span := range map[string]float64{"v": 15, "w": 60, "f": 8000} {
+			if !scalar.EqualWithinAbs(coarse.get(name), fine.get(name), 1e-4*span) {
+				t.Fatalf("at %g s %s is %.9g at 10 ms and %.9g at 1 ms", at, name, coarse.get(name), fine.get(name))
+			}
+		}
+	})
+}
+
+// Two driven wheels behind a differential, one of them on ice from 1 s to 2 s: it spins,
+// and both get the same torque all the time.
+func TestIceUnderOneWheelLetsItSpin(t *testing.T) {
+	b := newBench(t, plantOf(`
+drive: {type: inertia, J: 0.2, w_start: 50}
+axle: {type: differential, drive: drive, left: left, right: right}
+left: {type: inertia, J: 1, w_start: 50}
+right: {type: inertia, J: 1, w_start: 50}
+car: {type: mass, m: 800, v_start: 15}
+tyre_l: {type: tyre, a: left, b: car, radius: 0.3, fn: 4000, friction: {table: [[0, 1], [1, 1], [1, 0.1], [2, 0.1], [2, 1]]}, B: 10, C: 1.9, D: 1, E: 0.97, relaxation: 0.3}
+tyre_r: {type: tyre, a: right, b: car, radius: 0.3, fn: 4000, B: 10, C: 1.9, D: 1, E: 0.97, relaxation: 0.3}
+engine: {type: torque, flange: drive, tau: 600}`, "v: {speed: car}\nl: {speed: left}\nr: {speed: right}\nfl: {force: tyre_l}\nfr: {force: tyre_r}\nal: {acceleration: left}\nar: {acceleration: right}"), 5*ms)
+	same := func(at float64) { b.is("al", b.get("ar")-0.3*(b.get("fl")-b.get("fr")), 1e-9) }
+	b.to(0.9, same)
+	dry := b.get("fl")
+	if !(dry > 900) || !(math.Abs(dry-b.get("fr")) < 1) {
+		t.Errorf("%g and %g N on a dry road", dry, b.get("fr"))
+	}
+	b.to(1.9, same)
+	if fl, v := b.get("fl"), b.get("v"); !(fl < 401 && fl > 200) || !(0.3*b.get("l") > v+3) || !(0.3*b.get("r") < v+1) {
+		t.Errorf("on ice %g N, wheels at %g and %g rad/s under %g m/s", fl, b.get("l"), b.get("r"), v)
+	}
+	b.to(4, nil)
+	if fl, fr := b.get("fl"), b.get("fr"); !(math.Abs(fl-fr) < 5) || !(fl > 900) {
+		t.Errorf("%g and %g N behind the ice", fl, fr)
+	}
+}
+
+// Coulomb's tyre on a moving car: mu·fn·friction while it slips.
+func TestCoulombTyreIsAClutchToTheRoad(t *testing.T) {
+	b := newBench(t, plantOf(`
+wheel: {type: inertia, J: 2, w_start: 0}
+car: {type: mass, m: 500, v_start: 10}
+tyre: {type: tyre, a: wheel, b: car, radius: 0.5, fn: 2000, friction: {table: [[0, 0.5], [5, 0.5]]}, mu: 0.8}`, "v: {speed: car}\nw: {speed: wheel}\nf: {force: tyre}"), 5*ms)
+	locked := 10 / (800/500.0 + 0.5*800*0.5/2) // slip speed over its rate
+	b.to(0.2, func(at float64) {
+		slips := min(at, locked)
+		b.is("v", 10-1.6*slips, 1e-10)
+		b.is("w", 200*slips, 1e-10)
+		if at < locked {
+			b.is("f", -800, 1e-10)
+		}
+	})
+	b.is("tyre.mode", 0, 0)
+	b.is("f", 0, 1e-9)
+}
