@@ -21,31 +21,39 @@ var nonlinear = []struct {
 	plant, file string
 	grids       []grid
 }{
-	{"A1_linear", "A1_linear", []grid{{time.Millisecond, 1e-12, 0}, {100 * time.Millisecond, 1e-12, 0}}},
-	{"oscillator", "A2_pwa_spring_T2_continuous", []grid{{time.Millisecond, 1e-11, 1e-10}, {100 * time.Millisecond, 1e-11, 1e-10}}},
-	{"A4_pwa_spring_T6", "A4_pwa_spring_T6", []grid{{time.Millisecond, 1e-11, 1e-10}, {100 * time.Millisecond, 1e-11, 1e-10}}},
-	{"A7_static_friction_T9", "A7_static_friction_T9", []grid{{time.Millisecond, 1e-10, 1e-10}, {100 * time.Millisecond, 1e-10, 1e-10}}},
-	{"A9_energy_T6_undamped", "A9_energy_T6_undamped", []grid{{time.Millisecond, 1e-10, 1e-10}, {100 * time.Millisecond, 1e-10, 1e-10}}},
-	{"B1_collision", "B1_collision", []grid{{time.Millisecond, 1e-10, 1e-9}, {100 * time.Millisecond, 1e-10, 1e-9}}},
-	{"B3_collision", "B3_collision", []grid{{time.Millisecond, 1e-10, 1e-9}, {100 * time.Millisecond, 1e-10, 1e-9}}},
-	{"two-masses", "B7_collision", []grid{{time.Millisecond, 1e-10, 1e-9}, {100 * time.Millisecond, 1e-10, 1e-9}}},
-	{"hybrid-clearance", "D3_clearance_case1", []grid{{time.Millisecond, 1e-9, 1e-9}, {5 * time.Millisecond, 1e-9, 1e-9}}},
-	{"hybrid-tyre", "D4_tyre1_high_speed_start_pacejka", []grid{{time.Millisecond, 1e-6, 1e-7}, {5 * time.Millisecond, 1e-6, 1e-7}}},
-	{"D4_tyre1_high_speed_start_clutch", "D4_tyre1_high_speed_start_clutch", []grid{{time.Millisecond, 1e-6, 1e-7}, {5 * time.Millisecond, 1e-6, 1e-7}}},
-	{"hybrid-spring", "D2_spring_case1", []grid{{time.Millisecond, 1e-9, 1e-9}, {5 * time.Millisecond, 1e-9, 1e-9}}},
+	{"A1_linear", "A1_linear", []grid{{period: time.Millisecond, tol: 1e-12, late: 0}, {period: 100 * time.Millisecond, tol: 1e-12, late: 0}}},
+	{"oscillator", "A2_pwa_spring_T2_continuous", []grid{{period: time.Millisecond, tol: 1e-11, late: 1e-10}, {period: 100 * time.Millisecond, tol: 1e-11, late: 1e-10}}},
+	{"A4_pwa_spring_T6", "A4_pwa_spring_T6", []grid{{period: time.Millisecond, tol: 1e-11, late: 1e-10}, {period: 100 * time.Millisecond, tol: 1e-11, late: 1e-10}}},
+	{"A7_static_friction_T9", "A7_static_friction_T9", []grid{{period: time.Millisecond, tol: 1e-10, late: 1e-10}, {period: 100 * time.Millisecond, tol: 1e-10, late: 1e-10}}},
+	{"A9_energy_T6_undamped", "A9_energy_T6_undamped", []grid{{period: time.Millisecond, tol: 1e-10, late: 1e-10}, {period: 100 * time.Millisecond, tol: 1e-10, late: 1e-10}}},
+	{"B1_collision", "B1_collision", []grid{{period: time.Millisecond, tol: 1e-10, late: 1e-9}, {period: 100 * time.Millisecond, tol: 1e-10, late: 1e-9}}},
+	{"B3_collision", "B3_collision", []grid{{period: time.Millisecond, tol: 1e-10, late: 1e-9}, {period: 100 * time.Millisecond, tol: 1e-10, late: 1e-9}}},
+	{"two-masses", "B7_collision", []grid{{period: time.Millisecond, tol: 1e-10, late: 1e-9}, {period: 100 * time.Millisecond, tol: 1e-10, late: 1e-9}}},
+	{"hybrid-clearance", "D3_clearance_case1", []grid{{period: time.Millisecond, tol: 1e-9, late: 1e-9}, {period: 5 * time.Millisecond, tol: 1e-9, late: 1e-9}}},
+	{"hybrid-tyre", "D4_tyre1_high_speed_start_pacejka", []grid{{period: time.Millisecond, tol: 1e-6, late: 1e-7}, {period: 5 * time.Millisecond, tol: 1e-6, late: 1e-7}}},
+	{"D4_tyre1_high_speed_start_clutch", "D4_tyre1_high_speed_start_clutch", []grid{{period: time.Millisecond, tol: 1e-6, late: 1e-7}, {period: 5 * time.Millisecond, tol: 1e-6, late: 1e-7}}},
+	{"hybrid-spring", "D2_spring_case1", []grid{{period: time.Millisecond, tol: 1e-9, late: 1e-9}, {period: 5 * time.Millisecond, tol: 1e-9, late: 1e-9}}},
 }
 
 type grid struct {
 	period    time.Duration
 	tol, late float64
+	opt       kernel.Options // complete, the papers' scheme, or every mode built in the tick
+}
+
+func (g grid) String() string {
+	return fmt.Sprintf("%v %s memory %d", g.period, g.opt.Scheme, g.opt.Memory)
 }
 
 func TestNonlinearPlantsMatchIndependentSolutions(t *testing.T) {
 	for _, c := range nonlinear {
 		t.Run(c.plant, func(t *testing.T) {
 			tr, want := readTruth(t, "testdata/"+c.file+".csv"), readNonlinear(t, "testdata/"+c.file+"_events.csv")
-			for _, g := range c.grids {
-				worst, events, tables := run(t, load(t, c.plant), kernel.Options{Period: g.period}, tr)
+			for i := range 3 * len(c.grids) {
+				g := c.grids[i/3]
+				g.opt = []kernel.Options{{}, {Scheme: kernel.Papers}, {Memory: 1}}[i%3]
+				g.opt.Period = g.period
+				worst, events, tables := run(t, load(t, c.plant), g.opt, tr)
 				compared, most, at := 0, 0.0, ""
 				for _, name := range tr.names[1:] {
 					e, ok := worst[name]
@@ -54,7 +62,7 @@ func TestNonlinearPlantsMatchIndependentSolutions(t *testing.T) {
 					}
 					compared++
 					if !(e <= g.tol) {
-						t.Errorf("%v: %s is off by %.2g of its range, more than %.2g", g.period, name, e, g.tol)
+						t.Errorf("%v: %s is off by %.2g of its range, more than %.2g", g, name, e, g.tol)
 					}
 					if e > most {
 						most, at = e, name
@@ -64,7 +72,7 @@ func TestNonlinearPlantsMatchIndependentSolutions(t *testing.T) {
 					t.Errorf("only %d columns are compared", compared)
 				}
 				late := inOrder(t, g, want, happened(tables, events, want))
-				t.Logf("%v: %d columns within %.1e of their range (%s), %d events in order within %.1e s", g.period, compared, most, at, len(want), late)
+				t.Logf("%v: %d columns within %.1e of their range (%s), %d events in order within %.1e s", g, compared, most, at, len(want), late)
 			}
 		})
 	}
@@ -158,13 +166,13 @@ func inOrder(t *testing.T, g grid, want, have []happening) (worst float64) {
 			have = slices.Delete(have, i, i+1)
 		}
 		if i >= len(have) || have[i].name != w.name || !(math.Abs(have[i].time-w.time) <= g.late) {
-			t.Errorf("%v: event %d is %v, want %v within %g s", g.period, i, have[min(i, len(have)):min(i+1, len(have))], w, g.late)
+			t.Errorf("%v: event %d is %v, want %v within %g s", g, i, have[min(i, len(have)):min(i+1, len(have))], w, g.late)
 			return math.NaN()
 		}
 		worst = max(worst, math.Abs(have[i].time-w.time))
 	}
 	if len(have) != len(want) {
-		t.Errorf("%v: %d events, want %d: %v", g.period, len(have), len(want), have[len(want):])
+		t.Errorf("%v: %d events, want %d: %v", g, len(have), len(want), have[len(want):])
 	}
 	return worst
 }
