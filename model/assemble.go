@@ -44,6 +44,9 @@ func (p *Plant) Assemble() (*System, error) {
 	if err := a.lose(); err != nil {
 		return nil, err
 	}
+	if err := a.push(); err != nil {
+		return nil, err
+	}
 	if err := a.order(); err != nil {
 		return nil, err
 	}
@@ -73,6 +76,7 @@ type assembly struct {
 	loose    *loosening  // nil until a torque of a gear is read
 	loads    [][]float64 // of each loss, as a form
 	shares   []float64   // of each loss
+	pushed   [][]float64 // of each push, as a form
 	place    []int       // signal of the file -> signal of the System
 }
 

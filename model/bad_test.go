@@ -164,6 +164,7 @@ var lorryCases = []struct {
 	{"clearance without ends", "  stops: {type: clearance, a: test, b: wheel, phi_min: -1 deg, phi_max: 2 deg", "  «stops»: {type: clearance, a: test, b: wheel", `element "stops": clearance needs phi_min or phi_max (the ends of its play, rad)`},
 	{"clearance without play", "phi_max: 2 deg", "phi_max: «-1 deg»", `element "stops": phi_max -0.0174532925 rad is not above phi_min -0.0174532925 rad; there is no play`},
 	{"restitution above 1", "restitution: 0.5", "restitution: «1.1»", `element "stops": restitution 1.1 is not between 0 (plastic) and 1 (elastic)`},
+	{"k_s below 1", "restitution: 0.5", "k_s: «0.9»", `element "stops": k_s 0.9 is below 1; it is what the body that pushes gets of the force in the contact`},
 	{"restitution below 0", "restitution: 0.5", "restitution: «-0.1»", `element "stops": restitution -0.1 is not between 0 (plastic) and 1 (elastic)`},
 	{"clearance that moves where it turns", "phi_max: 2 deg", "«s_max»: 2", `element "stops": it is rotational; phi_max is wanted`},
 	{"gap closed at the start", "  stops: {", "  «stops»: {phi_rel_start: -1 deg, ", `element "stops.min": at the start it is closed; start it inside its play`},

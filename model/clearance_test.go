@@ -208,3 +208,61 @@ func TestRandomRowsOfClearancesKeepMomentumAndNeverOverlap(t *testing.T) {
 	}
 	t.Logf("%d impacts", impacts)
 }
+
+// With k_s the body that pushes gets k_s times what the pushed one gets: F = (m1 +
+// k_s·m2)·a, in both directions and at either stop.
+func TestUnequalContactForcesTakeFromTheBodyThatPushes(t *testing.T) {
+	for _, c := range []struct {
+		stops      string
+		force, end float64 // on body one; gap at which they touch
+	}{{"s_min: 0.1", 6, 0.1}, {"s_max: 0.5", -6, 0.5}} {
+		for _, ks := range []float64{1, 1.5, 10} {
+			b := newBench(t, plantOf(fmt.Sprintf(`
+one: {type: mass, m: 2}
+two: {type: mass, m: 3, s_start: 0.3}
+push: {type: force, flange: one, f: %g}
+gap: {type: clearance, a: one, b: two, %s, k_s: %g}`, c.force, c.stops, ks), "a1: {acceleration: one}\na2: {acceleration: two}\nf: {force: gap}\ns: {s_rel: gap}\nv: {speed: two}"), 5*ms)
+			b.to(2, nil)
+			a := c.force / (2 + ks*3)
+			b.is("s", c.end, 1e-15)
+			b.is("a1", a, 1e-12)
+			b.is("a2", a, 1e-12)
+			b.is("f", -3*a, 1e-12)
+		}
+	}
+}
+
+// Test case 4 of the thesis (ch. 4): in contact the energy falls by (k_s - 1)·N·|v|.
+func TestContactWithLossesFallsAsItSays(t *testing.T) {
+	b := newBench(t, plantOf(`
+ground: {type: fixed}
+one: {type: mass, m: 10, s_start: -0.5}
+two: {type: mass, m: 10}
+k1: {type: spring, a: ground, b: one, c: 20}
+k2: {type: spring, a: ground, b: two, c: 40}
+gap: {type: clearance, a: one, b: two, s_min: 0, restitution: 0, k_s: 10}`,
+		"x1: {s_rel: k1}\nx2: {s_rel: k2}\nv1: {speed: one}\nv2: {speed: two}\nf: {force: gap}\ns: {s_rel: gap}"), ms)
+	energy := func() float64 {
+		x1, x2, v1, v2 := b.get("x1"), b.get("x2"), b.get("v1"), b.get("v2")
+		return 10*x1*x1 + 20*x2*x2 + 5*v1*v1 + 5*v2*v2
+	}
+	power := func() float64 { return -9 * b.get("f") * math.Abs(b.get("v1")) }
+	before, rate, speed, met := energy(), power(), 0.0, 0
+	b.to(20, func(at float64) {
+		e, p := energy(), power()
+		both := p > 0 && rate > 0 && b.get("v1")*speed > 0
+		if lost := before - e; both && !(math.Abs(lost-(p+rate)/2*1e-3) <= 1e-8) || !(lost >= -1e-12) {
+			t.Fatalf("at %g s %g J are lost in 1 ms, %g W are said to be", at, lost, p)
+		}
+		if both {
+			met++
+		}
+		if s := b.get("s"); !(s >= -1e-12) {
+			t.Fatalf("overlap of %g m at %g s", -s, at)
+		}
+		before, rate, speed = e, p, b.get("v1")
+	})
+	if met < 500 || b.get("events") > 500 {
+		t.Errorf("in contact for %d ms, %g events", met, b.get("events"))
+	}
+}

@@ -72,8 +72,8 @@
 //	elasto_backlash a, b, c, d, backlash; as spring  total gap backlash, b in the library
 //	elasto_backlash2  the same, with a jump at the contact
 //	elasto_gap      a, b, c, d; s_rel0 = 0           pushes while s_rel < s_rel0
-//	clearance       a, b, phi_min, phi_max; restitution = 0, phi_rel_start; on moving nodes
-//	                s_min, s_max, s_rel_start        phi_min <= phi_rel <= phi_max
+//	clearance       a, b, phi_min, phi_max; restitution = 0, phi_rel_start, k_s = 1; on moving
+//	                nodes s_min, s_max, s_rel_start  phi_min <= phi_rel <= phi_max
 //	affine_spring   a, b, c, borders; symmetric = true, offsets, hysteresis; as spring
 //	affine_damper   a, b, d, borders; symmetric = true, offsets
 //	deflection_damper  a, b, d_delta; d = 0, phi_range = 1; as spring
@@ -95,7 +95,10 @@
 // pushes. A stop is hit with an impact: w_rel turns to -restitution·w_rel (0: plastic, 1:
 // elastic), by an impulse on the inertias at its two ends and what is geared to them
 // (Reiter, eq. 107 and 108). It goes on through contacts and freewheels that are closed;
-// friction and springs transmit none. The plant must start between the stops.
+// friction and springs transmit none. The plant must start between the stops. k_s is the
+// extra loss of the thesis (eq. 128): in contact the body that pushes the other along gets
+// k_s times the force that the other gets. Action is not reaction then, and momentum is
+// not kept: what is not 1 is not physical.
 //
 // Gears:
 //

@@ -6,7 +6,7 @@ func gapKinds() []kind {
 		{name: "elasto_backlash", flanges: ends(anyDomain), keys: rot, read: readBacklash},
 		{name: "elasto_backlash2", flanges: ends(anyDomain), keys: rot, read: readBacklash},
 		{name: "clearance", flanges: ends(anyDomain), read: readClearance,
-			keys: []string{"phi_min", "phi_max", "phi_rel_start", "s_min", "s_max", "s_rel_start", "restitution"}},
+			keys: []string{"phi_min", "phi_max", "phi_rel_start", "s_min", "s_max", "s_rel_start", "restitution", "k_s"}},
 		{name: "elasto_gap", flanges: ends(translational), keys: []string{"c", "d", "s_rel0", "s_rel_start"}, read: readGap},
 	}
 }

@@ -16,6 +16,7 @@ type Plant struct {
 	switches  []region
 	guards    []guard
 	losses    []loss
+	pushes    []push
 	inputs    []Input // Signal is an index into signals
 	outputs   []output
 }
@@ -149,6 +150,7 @@ const (
 	ofTie                         // ties: the multiplier; in outputs and laws only
 	ofLoad                        // losses: the torque into flange a without the gear's own friction; in laws only
 	ofShare                       // losses: how much of its friction torque flange a gives; a number, in laws only
+	ofPush                        // pushes: the loss of a contact; in laws only
 	ofState                       // states
 	ofSignal                      // signals
 	ofFriction                    // frictions: tau; not in rates

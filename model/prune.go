@@ -141,6 +141,10 @@ func (u *usage) keep() *Plant {
 			p.nodes[i].driven = at[ofState][d-1] + 1
 		}
 	}
+	p.pushes = append([]push(nil), p.pushes...)
+	for i := range p.pushes {
+		p.pushes[i].own = at[ofSignal][p.pushes[i].own]
+	}
 	p.renumber(move, at[ofSignal])
 	return &p
 }

@@ -154,6 +154,8 @@ func (a *assembly) measured(f form, at pos, what string) ([]float64, error) {
 			continue
 		case ofLoad:
 			part = a.loads[m.index]
+		case ofPush:
+			part = a.pushed[m.index]
 		case ofShare:
 			part = a.zero()
 			part[a.ofOne()] = a.shares[m.index]
