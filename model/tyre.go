@@ -13,6 +13,7 @@ type tyre struct {
 	*element
 	load, road int // signals; road -1: the friction of the road is 1
 	vs, v      form
+	k          int    // state of the relaxation length
 	force      string // unit
 }
 
@@ -52,7 +53,7 @@ func readTyre(e *element) declared {
 	if e.has("mu") {
 		return t.coulomb()
 	}
-	f := t.magic(t.slip())
+	f := t.magic()
 	e.act(e.between, f.scaled(-1))
 	return declared{rel: e.between, tau: f, unit: t.force}
 }
@@ -72,71 +73,69 @@ func (t *tyre) coulomb() declared {
 	return t.rub(k)
 }
 
-// slip is the signal of the slip kappa that the formula takes:
+// slip prepares l for the slip kappa and returns what pushes it; steep is the largest
+// |d value / d kappa| of l.
 //
-//	kappa = v_s/max(|v|, v_low), or with a relaxation length
-//	relaxation·k' = v_s - u·k,  u = max(|v|, |v_s|),  kappa = k + min(damping, relaxation/u)·k'
+//	kappa = v_s/max(|v|, v_low) + S_h, or with a relaxation length
+//	relaxation·k' = v_s - u·k,  u = max(|v|, |v_s|),  kappa = k + min(damping, relaxation/u)·k' + S_h
 //
 // At standstill k is the deflection of a spring over the relaxation length and damping
 // its damper; at speed both laws are the same.
-func (t *tyre) slip() int {
-	length, unit := t.atLeastZero("relaxation", t.per("rad", "m"), 0), t.per("rad/s", "m/s")
+func (t *tyre) slip(l *law, steep float64) (kappa func()) {
+	unit := t.per("rad/s", "m/s")
 	shift, _ := t.option("S_h", "1", 0)
-	var l law
+	low := t.above0("v_low", unit, 1)
+	length := t.atLeastZero("relaxation", t.per("rad", "m"), 0)
+	lag := t.atLeastZero("damping", "s", 20e-3)
 	if length == 0 {
-		low := t.above0("v_low", unit, 1)
-		for _, key := range []string{"damping", "v_range"} {
-			if f, ok := t.fields[key]; ok {
-				t.fail(f.keyAt, "%s: %s goes with relaxation", t.what(), key)
-			}
-		}
-		l.arg(t.vs, 1/low)
-		v := l.arg(t.v, 0)
-		l.do(Abs).push(low).do(Max, Div).push(shift).do(Add)
-		var g law
-		g.arg(l.args[v], 0)
-		g.do(Abs).push(low).do(Sub)
-		t.addGuard(&g)
-		return t.addLaw(t.name+".slip", "1", &l)
+		vs, v := l.arg(t.vs, steep/low), l.arg(t.v, 0)
+		l.ops = nil
+		return func() { l.again(vs).again(v).do(Abs).push(low).do(Max, Div).push(shift).do(Add) }
 	}
-	if f, ok := t.fields["v_low"]; ok {
-		t.fail(f.keyAt, "%s: v_low goes without relaxation", t.what())
+	vs, v, k := l.arg(t.vs, steep*lag/length), l.arg(t.v, 0), l.arg(stateOf(t.k), steep)
+	l.ops = nil
+	u := func() *law { return l.again(v).do(Abs).again(vs).do(Abs, Max) }
+	return func() {
+		l.again(vs)
+		u().again(k).do(Mul, Sub).times(lag / length)
+		u().times(lag/length).push(1).do(Max, Div).again(k).do(Add).push(shift).do(Add)
 	}
-	lag, fast := t.atLeastZero("damping", "s", 20e-3), t.above0("v_range", unit, 50)
-	k := t.addState(state{name: "k", unit: "1"})
-	var rate law
-	rate.arg(t.vs, 1/length)
-	t.rolls(&rate)
-	rate.arg(stateOf(k), fast/length)
-	rate.do(Mul, Sub).times(1 / length)
-	r := signalOf(t.addLaw(t.name+".slip_rate", "1/s", &rate))
-	t.plant.states[k].der = r
-	l.arg(r, lag)
-	l.times(lag)
-	t.rolls(&l)
-	l.times(lag/length).push(1).do(Max, Div)
-	l.arg(stateOf(k), 1)
-	l.do(Add).push(shift).do(Add)
-	var faster, led law // |v_s| passes |v|; the damper ends
-	faster.arg(t.v, 0)
-	faster.do(Abs)
-	faster.arg(t.vs, 0)
-	faster.do(Abs, Sub)
-	t.addGuard(&faster)
-	if lag > 0 {
-		t.rolls(&led)
-		led.push(length / lag).do(Sub)
-		t.addGuard(&led)
-	}
-	return t.addLaw(t.name+".slip", "1", &l)
 }
 
-// rolls pushes u.
-func (t *tyre) rolls(l *law) {
-	l.arg(t.v, 0)
-	l.do(Abs)
-	l.arg(t.vs, 0)
-	l.do(Abs, Max)
+// roll checks what slip reads, makes its state and guards its corners.
+func (t *tyre) roll() {
+	relaxed := t.has("relaxation")
+	for key, with := range map[string]bool{"damping": true, "v_range": true, "v_low": false} {
+		if f, ok := t.fields[key]; ok && with != relaxed {
+			t.fail(f.keyAt, "%s: %s goes %s relaxation", t.what(), key, map[bool]string{true: "with", false: "without"}[with])
+		}
+	}
+	speed := func() (l law) {
+		l.arg(t.v, 0)
+		l.do(Abs)
+		return l
+	}
+	length := t.atLeastZero("relaxation", t.per("rad", "m"), 0)
+	if length == 0 {
+		g := speed()
+		t.addGuard(g.push(t.above0("v_low", t.per("rad/s", "m/s"), 1)).do(Sub))
+		return
+	}
+	fast := t.above0("v_range", t.per("rad/s", "m/s"), 50)
+	t.k = t.addState(state{name: "k", unit: "1"})
+	rate, faster := speed(), speed() // |v_s| passes |v|
+	vs := rate.arg(t.vs, 1/length)
+	rate.do(Abs, Max)
+	rate.arg(stateOf(t.k), fast/length)
+	rate.do(Mul, Neg).again(vs).do(Add).times(1 / length)
+	t.plant.states[t.k].der = signalOf(t.addLaw(t.name+".slip_rate", "1/s", &rate))
+	faster.arg(t.vs, 0)
+	t.addGuard(faster.do(Abs, Sub))
+	if lag := t.atLeastZero("damping", "s", 20e-3); lag > 0 {
+		led := speed() // the damper ends
+		led.arg(t.vs, 0)
+		t.addGuard(led.do(Abs, Max).push(length / lag).do(Sub))
+	}
 }
 
 // magic is the force at a slip:
@@ -144,8 +143,9 @@ func (t *tyre) rolls(l *law) {
 //	friction·fn·D·sin(C·atan(B·kappa - E·(B·kappa - atan(B·kappa)))) + S_v
 //
 // with B, C, D and E numbers or tables over fn.
-func (t *tyre) magic(slip int) form {
-	var l law
+func (t *tyre) magic() form {
+	var l, show law
+	t.roll()
 	shape := map[string]Table{}
 	steep := 1.0
 	for _, key := range []string{"B", "C", "D", "E"} {
@@ -163,8 +163,13 @@ func (t *tyre) magic(slip int) form {
 	if t.err != nil {
 		return nil
 	}
-	load := &t.plant.signals[t.load]
-	k := l.arg(signalOf(slip), steep*load.largest())
+	steep *= t.plant.signals[t.load].largest()
+	if t.road >= 0 {
+		steep *= t.plant.signals[t.road].largest()
+	}
+	t.slip(&show, 1)()
+	t.named["slip"] = reading{signalOf(t.addLaw(t.name+".slip", "1", &show)), "1"}
+	kappa := t.slip(&l, steep)
 	fn := l.arg(signalOf(t.load), 0)
 	l.ops = nil
 	coefficient := func(key string) {
@@ -176,7 +181,8 @@ func (t *tyre) magic(slip int) form {
 	}
 	stretched := func() { // B·kappa
 		coefficient("B")
-		l.again(k).do(Mul)
+		kappa()
+		l.do(Mul)
 	}
 	stretched()
 	coefficient("E")
@@ -188,12 +194,10 @@ func (t *tyre) magic(slip int) form {
 	coefficient("D")
 	l.do(Mul).again(fn).push(0).do(Max, Mul)
 	if t.road >= 0 {
-		l.slopes[k] *= t.plant.signals[t.road].largest()
 		l.arg(signalOf(t.road), 0)
 		l.do(Mul)
 	}
 	l.push(shift).do(Add)
-	t.named["slip"] = reading{signalOf(slip), "1"}
 	return signalOf(t.addLaw(t.name+"."+t.per("tau", "f"), t.force, &l))
 }
 

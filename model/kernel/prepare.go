@@ -37,7 +37,7 @@ type Options struct {
 	Driven      []bool        // per System.Inputs: driven from outside; otherwise its own source. nil: none
 	Scheme      Scheme        // "" is Complete
 	Form        Form          // "" is Projected
-	EventBudget int           // events completed per tick under Complete; 0 is 16
+	EventBudget int           // events completed per tick under Complete; 0 is 16, with gaps 64
 	Memory      int           // bytes that precomputed lock sets may take; 0 is 64 MiB. Beyond it they are factorised in the tick
 	LagBound    time.Duration // lag from which a tick of Papers no longer stops at its first event; 0 is 3 periods
 }
@@ -164,6 +164,11 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	}
 	if opt.EventBudget == 0 {
 		opt.EventBudget = 16
+		for _, f := range sys.Frictions {
+			if f.Gap != nil {
+				opt.EventBudget = 64 // rebounds come in piles
+			}
+		}
 	}
 	if opt.Memory == 0 {
 		opt.Memory = 64 << 20
