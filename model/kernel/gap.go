@@ -100,6 +100,7 @@ func (k *Kernel) strike(i int, local float64) bool {
 		k.bounce(j)
 		j = k.closing()
 	}
+	k.relocate(local)
 	k.regrip()
 	k.joint.resolve(k)
 	k.land()

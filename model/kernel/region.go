@@ -191,6 +191,22 @@ func (k *Kernel) locate(x []float64) {
 	k.combine()
 }
 
+// relocate does so after a jump of the speeds, or a piece in which nobody looked, and
+// tells w the offsets that hold now.
+//
+//go:nosplit
+func (k *Kernel) relocate(local float64) {
+	for s, from := range k.region {
+		if to := k.t.Switches[s].regionAt(k.x); to != from {
+			k.record(Event{Time: k.grid() + local, Friction: k.t.Mc + s, From: int8(from), To: int8(to)})
+			k.region[s] = to
+			k.events++
+		}
+	}
+	k.combine()
+	k.bends(k.w)
+}
+
 // regionAt is the region of state x.
 //
 //go:nosplit

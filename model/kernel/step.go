@@ -274,7 +274,7 @@ func (k *Kernel) cross(local, theta float64) {
 			k.side[g] = -k.side[g]
 		}
 	}
-	k.locate(k.x)
+	k.relocate(local)
 	passed := k.overlap()
 	for i, s := range k.slip {
 		if k.direction(i)*s < 0 {
