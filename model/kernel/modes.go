@@ -89,8 +89,8 @@ func (t *Tables) choosePieces() error {
 			if fit = fit.Truncate(max(1, fit/1000)); fit > 0 {
 				hint = fmt.Sprintf("; %v would fit", fit)
 			}
-			return fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz), is too fast for a period of %v%s",
-				fastest, fastest/(2*math.Pi), time.Duration(t.PeriodNs), hint)
+			return fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
+				fastest, fastest/(2*math.Pi), t.culprit(), time.Duration(t.PeriodNs), hint)
 		}
 	}
 	t.Degree = degree(t.Radius * t.Delta)

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"lockstep/model"
 )
@@ -28,22 +29,21 @@ func bindSwitches(t *Tables, sys *model.System) error {
 				sw.Signals = append(sw.Signals, j)
 			}
 		}
-		classes := 0
-		for r := range len(sw.Borders) + 1 {
-			class := classes
+		sw.Class = []int{0}
+		for r := 1; r <= len(sw.Borders); r++ {
+			class := sw.classes()
 			for q, c := range sw.Class {
 				if t.sameSlopes(&sw, q, r) {
 					class = c
 				}
 			}
-			classes = max(classes, class+1)
 			sw.Class = append(sw.Class, class)
 		}
 		t.Switches = append(t.Switches, sw)
-		if t.Combinations > math.MaxInt/classes {
+		if t.Combinations > math.MaxInt/sw.classes() {
 			return fmt.Errorf("kernel: plant %q: its %d springs and dampers with regions make more combinations than can be counted", t.Name, len(sys.Switches))
 		}
-		t.Combinations *= classes
+		t.Combinations *= sw.classes()
 	}
 	return nil
 }
@@ -62,11 +62,7 @@ func (t *Tables) bent(a []float64, combination int) []float64 {
 	out := append([]float64(nil), a...)
 	for s := range t.Switches {
 		sw := &t.Switches[s]
-		classes := 0
-		for _, c := range sw.Class {
-			classes = max(classes, c+1)
-		}
-		class := combination / sw.Stride % classes
+		class := combination / sw.Stride % sw.classes()
 		for r, c := range sw.Class {
 			if c == class {
 				t.bend(out, t.Open.B, t.N, sw, r)
@@ -93,6 +89,31 @@ func (t *Tables) fastCombinations() []int {
 	}
 	return all
 }
+
+// culprit names the element with regions without whose slopes the plant would be half
+// as fast, if there is one.
+func (t *Tables) culprit() string {
+	steepest := t.steepest()
+	all, err := radius(t.bent(t.Open.A, steepest), t.N)
+	for s := range t.Switches {
+		sw := &t.Switches[s]
+		for r, c := range sw.Class {
+			if c != steepest/sw.Stride%sw.classes() {
+				continue
+			}
+			a := t.bent(t.Open.A, steepest)
+			t.bend(a, scale(t.Open.B, -1), t.N, sw, r)
+			if without, fails := radius(a, t.N); err == nil && fails == nil && without < all/2 {
+				return fmt.Sprintf(" of %q in its region %d", sw.Name, r)
+			}
+			break
+		}
+	}
+	return ""
+}
+
+// classes is how many there are.
+func (sw *Switch) classes() int { return 1 + slices.Max(sw.Class) }
 
 // steepest is the combination with the largest slopes.
 func (t *Tables) steepest() int {

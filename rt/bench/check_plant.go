@@ -197,7 +197,7 @@ func (p *understood) modes(w io.Writer) {
 	}
 	redundant := 0
 	for i := range t.Modes {
-		if kappa := uint(i) & (1<<t.Mc - 1); t.Modes[i].Rank < bits.OnesCount(kappa) {
+		if kappa := uint64(i) & (1<<t.Mc - 1); t.Modes[i].Rank < bits.OnesCount64(kappa) && !p.opposite(kappa) {
 			redundant++
 		}
 	}
@@ -315,7 +315,12 @@ func fit(s float64) time.Duration {
 func (p *understood) redundant(w io.Writer) {
 	sets, all := dependent(p.tables.Gram, p.tables.Mc)
 	var text []string
+	apart := 0
 	for _, set := range sets {
+		if p.opposite(set) {
+			apart++
+			continue
+		}
 		var names []string
 		for rest := set; rest != 0; rest &= rest - 1 {
 			names = append(names, p.tables.Frictions[bits.TrailingZeros64(rest)])
@@ -329,7 +334,22 @@ func (p *understood) redundant(w io.Writer) {
 	if !all {
 		text = append(text, "not all sets were looked at")
 	}
-	list(w, "redundant", len(sets), text)
+	list(w, "redundant", len(sets)-apart, text)
+}
+
+// opposite reports whether a set holds both stops of a clearance, which never close
+// together.
+func (p *understood) opposite(set uint64) bool {
+	ends := map[int]bool{}
+	for rest := set; rest != 0; rest &= rest - 1 {
+		if g := p.tables.Friction[bits.TrailingZeros64(rest)].Gap; g != nil {
+			if ends[g.State] {
+				return true
+			}
+			ends[g.State] = true
+		}
+	}
+	return false
 }
 
 // maxSets bounds the search of dependent.

@@ -156,3 +156,44 @@ func TestOwnLengthIsThatOfTheTables(t *testing.T) {
 		}
 	}
 }
+
+// A spring with four regions on each side of a clutch: what the combinations take is
+// said, and that a clearance never closes at both ends.
+func TestCheckStatesWhatRegionsTake(t *testing.T) {
+	const plant = `
+plant: t
+elements:
+  a: {type: inertia, J: 1}
+  b: {type: inertia, J: 1}
+  k: {type: affine_spring, a: a, b: b, c: [1, 2, 3, 4], borders: [0.1, 0.2, 0.3]}
+  d: {type: affine_damper, a: a, b: b, d: [1, 2], borders: [1]}
+  c: {type: clutch, a: a, b: b, mu: 1, cgeo: 1, fn: 1}
+  g: {type: clearance, a: a, b: b, phi_min: -1, phi_max: 1}
+outputs:
+  w: {speed: a}
+`
+	out, _ := checked(t, plant, Checking{Step: 5 * time.Millisecond})
+	for _, want := range []string{
+		"regions      8  combinations of slopes: k in 7, d in 3\n",
+		"modes       64  lock sets precomputed, 0.11 MB",
+		"statically indeterminate in 16 of them",
+		"smallest statically indeterminate sets: {c, g.min}, {c, g.max}\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	p, err := model.Load("t.yaml", []byte(plant))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := understand("t.yaml", p, kernel.Options{Period: 5 * time.Millisecond, Memory: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	u.modes(&b)
+	if want := "8 combinations of regions times 2^3 lock sets do not fit in memory"; !strings.Contains(b.String(), want) {
+		t.Errorf("%q is missing in %q", want, b.String())
+	}
+}
