@@ -23,7 +23,7 @@ type System struct {
 	B         []float64  // n×m
 	Bc        []float64  // n×mc
 	W         []float64  // mc×n
-	E         []float64  // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J
+	E         []float64  // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J, and what affine signals store
 	Signals   []Signal   // m; affine ones come after the sources, the laws last
 	Switches  []Switch   // deflections and speeds whose region the affine signals depend on
 	Guards    []Program  // places where a law has a corner: it is passed where the value crosses 0
