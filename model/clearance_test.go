@@ -142,6 +142,39 @@ blow: {type: clearance, a: hammer, b: anvil, s_min: 0, restitution: 0.5}`, "v0: 
 	b.is("hold.mode", 0, 0)
 }
 
+// A blow on a geared shaft turns what is geared to it, and one against a freewheel that
+// is closed drags the shaft behind it along; one that opens it does not.
+func TestBlowTurnsWhatIsGearedAndWhatAFreewheelHolds(t *testing.T) {
+	for _, start := range []float64{-4, 4} { // of the hammer, rad/s
+		b := newBench(t, plantOf(fmt.Sprintf(`
+hammer: {type: inertia, J: 1, w_start: %g, phi_start: %g}
+anvil: {type: inertia, J: 2, phi_start: 0}
+gear: {type: ideal_gear, a: fast, b: anvil, ratio: 3}
+fast: {type: inertia, J: 0.5}
+hold: {type: freewheel, a: behind, b: anvil}
+behind: {type: inertia, J: 4}
+blow: {type: clearance, a: anvil, b: hammer, %s, restitution: 0.25}`, start, -start/4,
+			map[bool]string{true: "phi_max: 0", false: "phi_min: 0"}[start > 0]),
+			"h: {speed: hammer}\na: {speed: anvil}\nf: {speed: fast}\nb: {speed: behind}"), 10*ms)
+		b.to(0.5, nil)
+		heavy := 2 + 0.5*9 // anvil with what is geared to it
+		if start < 0 {
+			heavy += 4 // the freewheel is closed that way
+		}
+		// Restitution is that of hammer and anvil as they part; the freewheel then takes its share.
+		p := 1.25 * start / (1 + 1/(2+0.5*9))
+		anvil := p / heavy
+		b.is("a", anvil, 1e-12)
+		b.is("f", 3*anvil, 1e-12)
+		b.is("h", start-p, 1e-12)
+		if start < 0 {
+			b.is("b", anvil, 1e-12)
+		} else {
+			b.is("b", 0, 1e-12)
+		}
+	}
+}
+
 // Random rows of masses with springs, stops on both sides and friction between them:
 // nothing overlaps, the impulse is kept and energy never appears.
 func TestRandomRowsOfClearancesKeepMomentumAndNeverOverlap(t *testing.T) {

@@ -195,7 +195,7 @@ func (t *tyre) magic() form {
 	l.do(Mul).again(fn).push(0).do(Max, Mul)
 	if t.road >= 0 {
 		l.arg(signalOf(t.road), 0)
-		l.do(Mul)
+		l.push(0).do(Max, Mul)
 	}
 	l.push(shift).do(Add)
 	return signalOf(t.addLaw(t.name+"."+t.per("tau", "f"), t.force, &l))
