@@ -95,17 +95,7 @@ func (u *usage) keep() *Plant {
 		}
 		return out
 	}
-	keeps := make([]bool, len(p.guards))
-	p.guards = nil
-	for i, g := range u.guards {
-		keeps[i] = u.guard(g)
-	}
-	guards := number(keeps)
-	for i, g := range u.guards {
-		if keeps[i] {
-			p.guards = append(p.guards, guard{g.name, g.at, g.law.moved(move, guards)})
-		}
-	}
+	guards := u.keepGuards(&p, move)
 	switches := number(u.switches)
 	p.states, p.signals, p.switches = nil, nil, nil
 	for i, s := range u.Plant.switches {
@@ -147,6 +137,22 @@ func (u *usage) keep() *Plant {
 	}
 	p.renumber(move, at[ofSignal])
 	return &p
+}
+
+// keepGuards copies the guards that are needed and returns their new places.
+func (u *usage) keepGuards(p *Plant, move func(form) form) []int {
+	keeps := make([]bool, len(u.guards))
+	for i, g := range u.guards {
+		keeps[i] = u.guard(g)
+	}
+	guards := number(keeps)
+	p.guards = nil
+	for i, g := range u.guards {
+		if keeps[i] {
+			p.guards = append(p.guards, guard{g.name, g.at, g.law.moved(move, guards)})
+		}
+	}
+	return guards
 }
 
 // renumber moves what efforts, friction elements, inputs and outputs read.

@@ -89,7 +89,7 @@ func (r *regions) read(slope, slopeUnit string) {
 		r.fail(r.at, "%s: %s needs %s (a list, one for each region, %s)", r.what(), r.kind.name, slope, slopeUnit)
 	}
 	r.slopes = r.numbers(f, slopeUnit)
-	r.matches(f, len(r.slopes))
+	r.counts(f, len(r.slopes))
 	if r.err != nil {
 		r.borders, r.slopes, r.offsets = nil, []float64{0}, []float64{0}
 		return
@@ -103,8 +103,8 @@ func (r *regions) read(slope, slopeUnit string) {
 	}
 }
 
-// matches fails unless n values go with the borders.
-func (r *regions) matches(f field, n int) {
+// counts fails unless n values go with the borders.
+func (r *regions) counts(f field, n int) {
 	if n != len(r.borders)+1 && r.err == nil {
 		r.fail(f.at, "%s: %s has %d values; %d borders make %d regions", r.what(), f.key, n, len(r.borders), len(r.borders)+1)
 	}
@@ -118,7 +118,7 @@ func (r *regions) join() {
 	var wanted []float64
 	if given {
 		wanted = r.numbers(f, r.torque)
-		if r.matches(f, len(wanted)); r.err == nil {
+		if r.counts(f, len(wanted)); r.err == nil {
 			first = wanted[0]
 		}
 		if r.symmetric && first != 0 {

@@ -56,11 +56,12 @@ func (k *Kernel) openingPoly(i int) {
 	if k.poly[0] > 0 {
 		return
 	}
-	copy(k.poly, k.poly[1:])
+	roots := 1
 	if k.fresh[i] {
-		copy(k.poly, k.poly[1:])
+		roots = 2
 	}
-	k.poly[len(k.poly)-1] = 0
+	copy(k.poly, k.poly[roots:])
+	clear(k.poly[len(k.poly)-roots:])
 	k.poly[0] = max(0, k.poly[0])
 }
 
