@@ -181,7 +181,7 @@ func (b *Bench) errorf(at Word, format string, args ...any) error {
 }
 
 func parse(file, dir string, data []byte) (*Bench, error) {
-	r := &reader{file: file}
+	r := &reader{origin: origin{file: file}}
 	b := &Bench{File: file, text: data, dir: dir, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
 	var end, spin, budget ast.Node
 	n := r.root(data)

@@ -12,6 +12,7 @@ import (
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt"
+	"lockstep/rt/fault"
 	"lockstep/sched"
 )
 
@@ -27,8 +28,12 @@ type Handover struct {
 	// For a supervisor that takes over.
 	Bench   *Bench
 	Missing []sched.Missing // what the host refuses
+	Named   []NamedFault    // the faults of Loop.Faults, by slot
 
 	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
+
+	faults    *faultBook         // nil: no command yet; see book
+	databases []*sigmap.Database // those that were asked for, by bus; see database
 }
 
 // Prepare makes a Handover of a bench: it reads the plant and the databases,
@@ -184,7 +189,16 @@ func (b *Bench) loop(t *kernel.Tables) rt.Config {
 	return rt.Config{
 		Period: time.Duration(b.PeriodNs), Overrun: b.Overrun, Budget: time.Duration(b.BudgetNs), Watch: watch(t.Outputs),
 		Start: t.Start, Warmup: warmup, Supervisor: b.End.Supervisor, Bus: b.End.Bus,
+		Faults: fault.Plan{Ranges: spans(t.Inputs)},
 	}
+}
+
+// spans are what the inputs can be.
+func spans(inputs []model.Port) (list [][2]float64) {
+	for _, p := range inputs {
+		list = append(list, [2]float64{p.Min, p.Max})
+	}
+	return list
 }
 
 // warmup is how many steps touch the plant's code and data before the first tick.

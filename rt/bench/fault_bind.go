@@ -1,0 +1,288 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockstep/io/dbc"
+	"lockstep/io/sigmap"
+	"lockstep/model"
+	"lockstep/rt/fault"
+)
+
+// Fault resolves a fault: names to indices, quantities to numbers in the unit of the
+// port, times to ticks, rounded up to the grid. Errors carry the place of the word.
+func (h *Handover) Fault(s FaultSpec) (f fault.Fault, err error) {
+	t, err := h.target(&s)
+	if err != nil {
+		return f, err
+	}
+	i := slices.IndexFunc(faultKinds(), func(k faultKind) bool { return k.word == s.Kind.Text && slices.Contains(k.of, t.of) })
+	if i < 0 {
+		words := kindWords(t.key())
+		return f, s.errorf(s.Kind, "fault: %s does not fit %s%s; its kinds are %s",
+			s.Kind.Text, t.name, meant(s.Kind.Text, words), strings.Join(words, ", "))
+	}
+	kind := faultKinds()[i]
+	f = t.Fault
+	f.Kind, f.Seed = kind.kind, 1
+	if err := h.argument(&f, &s, t, kind.takes); err != nil {
+		return f, s.errorf(s.Value, "fault: %s of %s: %w", s.Kind.Text, t.name, err)
+	}
+	if s.Seed.Text != "" {
+		if f.Seed, err = strconv.ParseUint(s.Seed.Text, 0, 64); err != nil {
+			return f, s.errorf(s.Seed, "fault: seed: %q is not a whole number from 0 on", s.Seed.Text)
+		}
+	}
+	if f.Start, err = h.trigger(&s); err != nil {
+		return f, err
+	}
+	if s.For.Text != "" {
+		if err := h.last(&f, &s); err != nil {
+			return f, s.errorf(s.For, "fault: for: %w", err)
+		}
+	}
+	return f, nil
+}
+
+// aim is what a fault is of.
+type aim struct {
+	fault.Fault                // Where and indices
+	of          fault.Where    // Where, or element
+	name        string         // for messages
+	unit        string         // in which its values are written
+	perSI       float64        // the unit that package fault wants, per SI
+	lo, hi      float64        // what it can be, in that unit
+	sig         *sigmap.Signal // nil: of an input by its port
+	msg         *sigmap.Message
+}
+
+// key is the key that asks for such a target.
+func (t *aim) key() string {
+	return map[fault.Where]string{
+		fault.Input: "input", fault.Signal: "signal", fault.SentFrame: "frame", fault.ReceivedFrame: "frame", fault.Bus: "bus", element: "element",
+	}[t.of]
+}
+
+func (h *Handover) target(s *FaultSpec) (t *aim, err error) {
+	switch s.Target.Text {
+	case "input":
+		t, err = h.inputTarget(s.On.Text)
+	case "element":
+		t, err = h.elementTarget(s.On.Text)
+	case "signal":
+		t, err = h.signalTarget(s.On.Text)
+	case "frame":
+		t, err = h.frameTarget(s.On.Text)
+	default:
+		names := h.Bench.busNames()
+		i := slices.Index(names, s.On.Text)
+		if i < 0 {
+			err = unknown("bus", s.On.Text, names)
+		}
+		t = &aim{Fault: fault.Fault{Where: fault.Bus, Bus: i}, of: fault.Bus}
+	}
+	if err != nil {
+		return nil, s.errorf(s.On, "fault: %w", err)
+	}
+	t.name = s.Target.Text + " " + s.On.Text
+	return t, nil
+}
+
+// unknown says that there is no such thing, which is nearest, or which there are.
+func unknown(what, name string, names []string) error {
+	if near := meant(name, names); near != "" || len(names) == 0 {
+		return fmt.Errorf("there is no %s %q%s", what, name, near)
+	}
+	const most = 12
+	list := strings.Join(names[:min(most, len(names))], ", ")
+	if len(names) > most {
+		list += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return fmt.Errorf("there is no %s %q; there are %s", what, name, list)
+}
+
+func (h *Handover) inputTarget(name string) (*aim, error) {
+	i := index(h.Tables.Inputs, name)
+	if i < 0 {
+		return nil, unknown("input", name, portNames(h.Tables.Inputs))
+	}
+	p := &h.Tables.Inputs[i]
+	return &aim{Fault: fault.Fault{Where: fault.Input, Input: i}, of: fault.Input, unit: p.Unit, perSI: 1, lo: p.Min, hi: p.Max}, nil
+}
+
+// elementTarget is the input that a friction element's capacity follows.
+func (h *Handover) elementTarget(name string) (*aim, error) {
+	i := slices.Index(h.Tables.Frictions, name)
+	if i < 0 {
+		return nil, unknown("friction element", name, h.Tables.Frictions)
+	}
+	in := h.Tables.Signals[h.Tables.Friction[i].Signal].Input
+	if in < 0 {
+		return nil, fmt.Errorf("the capacity of %s follows no input: name what it depends on (input: ...)", name)
+	}
+	t, err := h.inputTarget(h.Tables.Inputs[in].Name)
+	if err == nil {
+		t.of = element
+	}
+	return t, err
+}
+
+// message is where a bus has a message of this name: "Speeds", or "Speeds on drive".
+type message struct {
+	bus  int
+	sent bool
+	at   int // in Map.Tx or Map.Rx
+	msg  *sigmap.Message
+}
+
+// message finds a message that the bench sends or receives.
+func (h *Handover) message(name string) (m message, err error) {
+	name, bus, named := strings.Cut(name, " on ")
+	var found []message
+	var names []string
+	for b, mp := range h.Maps {
+		if named && h.Bench.Buses[b].Name.Text != bus {
+			continue
+		}
+		for i := range mp.Tx {
+			if names = append(names, mp.Tx[i].Name); mp.Tx[i].Name == name {
+				found = append(found, message{bus: b, sent: true, at: i})
+			}
+		}
+		for i := range mp.Rx {
+			if names = append(names, mp.Rx[i].Name); mp.Rx[i].Name == name {
+				found = append(found, message{bus: b, at: i})
+			}
+		}
+	}
+	switch {
+	case named && !slices.Contains(h.Bench.busNames(), bus):
+		return m, unknown("bus", bus, h.Bench.busNames())
+	case len(found) == 0:
+		return m, unknown("message that the bench sends or receives called", name, names)
+	case len(found) > 1:
+		return m, fmt.Errorf("several buses have a message %s: write %s on %s", name, name, h.Bench.Buses[found[0].bus].Name.Text)
+	}
+	m = found[0]
+	db, err := h.database(m.bus)
+	if err != nil {
+		return m, err
+	}
+	i := slices.IndexFunc(db.Messages, func(e sigmap.Message) bool { return e.Name == name })
+	m.msg = &db.Messages[i]
+	return m, nil
+}
+
+// database is that of a bus, read once.
+func (h *Handover) database(bus int) (*sigmap.Database, error) {
+	if h.databases == nil {
+		h.databases = make([]*sigmap.Database, len(h.Maps))
+	}
+	if h.databases[bus] == nil {
+		file, data, err := h.Bench.Read(h.Bench.Buses[bus].Database)
+		if err != nil {
+			return nil, err
+		}
+		if h.databases[bus], _, err = dbc.ParseLenient(file, data); err != nil {
+			return nil, err
+		}
+	}
+	return h.databases[bus], nil
+}
+
+// signal finds MESSAGE.SIGNAL, or MESSAGE.SIGNAL on BUS.
+func (h *Handover) signal(name string) (m message, sig *sigmap.Signal, err error) {
+	text, rest, on := strings.Cut(name, " on ")
+	first, second, dot := strings.Cut(text, ".")
+	if !dot || first == "" || second == "" {
+		return m, nil, fmt.Errorf("%q is not of the form MESSAGE.SIGNAL", name)
+	}
+	if on {
+		first += " on " + rest
+	}
+	if m, err = h.message(first); err != nil {
+		return m, nil, err
+	}
+	if sig = m.msg.Signal(second); sig == nil {
+		var names []string
+		for i := range m.msg.Signals {
+			names = append(names, m.msg.Signals[i].Name)
+		}
+		return m, nil, unknown("signal of "+m.msg.Name+" called", second, names)
+	}
+	return m, sig, nil
+}
+
+// driven is the port that a link ties a signal to; "" none does.
+func (h *Handover) port(m message, sig *sigmap.Signal) string {
+	bus := &h.Bench.Buses[m.bus]
+	for _, l := range map[bool][]Link{true: bus.Send, false: bus.Receive}[m.sent] {
+		if l.Message == m.msg.Name && l.Signal == sig.Name {
+			return l.Port
+		}
+	}
+	return ""
+}
+
+func (h *Handover) signalTarget(name string) (*aim, error) {
+	m, sig, err := h.signal(name)
+	if err != nil {
+		return nil, err
+	}
+	port := h.port(m, sig)
+	if !m.sent {
+		if port == "" {
+			return nil, fmt.Errorf("signal %s is received, and drives no input of the plant", name)
+		}
+		t, err := h.inputTarget(port)
+		if err == nil {
+			t.sig, t.unit = sig, unit(sig.Unit)
+		}
+		return t, err
+	}
+	tx := &h.Maps[m.bus].Tx[m.at]
+	i := slices.IndexFunc(tx.Fields, func(f sigmap.Field) bool { return f.Name == sig.Name })
+	if i < 0 {
+		return nil, fmt.Errorf("signal %s carries a constant, a counter or a checksum: no port and no value of the bench drives it (values: {%s: ...})", name, sig.Name)
+	}
+	f := &tx.Fields[i]
+	t := &aim{
+		Fault: fault.Fault{Where: fault.Signal, Bus: m.bus, Message: m.at, Field: i},
+		of:    fault.Signal, sig: sig, msg: m.msg, unit: unit(sig.Unit), perSI: 1,
+	}
+	if f.Index < 0 {
+		t.perSI = 1 / factorOf(sig.Unit)
+	}
+	half := 0.5 // of a bit: it is rounded
+	if f.Float {
+		half = 0
+	}
+	a, b := (f.Lo-half)*f.Factor+f.Offset, (f.Hi+half)*f.Factor+f.Offset
+	t.lo, t.hi = math.Min(a, b), math.Max(a, b)
+	return t, nil
+}
+
+// factorOf is a unit in SI; 1 of one that is unknown, in which numbers are bare.
+func factorOf(unit string) float64 {
+	u, err := model.Units(unit)
+	if err != nil {
+		return 1
+	}
+	return u.Factor
+}
+
+func (h *Handover) frameTarget(name string) (*aim, error) {
+	m, err := h.message(name)
+	if err != nil {
+		return nil, err
+	}
+	t := &aim{Fault: fault.Fault{Where: fault.ReceivedFrame, Bus: m.bus, Message: m.at}, of: fault.ReceivedFrame, msg: m.msg}
+	if m.sent {
+		t.Where, t.of = fault.SentFrame, fault.SentFrame
+	}
+	return t, nil
+}
