@@ -299,3 +299,11 @@ func splitWords(line string) (words []string, err error) {
 	}
 	return words, nil
 }
+
+// quoteWord is a word as splitWords, and the shell, read it.
+func quoteWord(w string) string {
+	if w != "" && !strings.ContainsAny(w, " \t\r\n'\"\\{}$`*?<>|&;()#~!") {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}

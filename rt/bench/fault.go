@@ -231,9 +231,7 @@ func (s *FaultSpec) String() string {
 		}
 	}
 	for i, w := range words {
-		if strings.ContainsAny(w, " '\"\\{}$`*?<>|&;()#~!") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
+		words[i] = quoteWord(w)
 	}
 	return strings.Join(words, " ")
 }
