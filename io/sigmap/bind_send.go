@@ -223,7 +223,9 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 			return err
 		}
 		f.take(sig, "a constant")
-		f.put(t, sig, raw)
+		if !b.reach(t, sig, raw) {
+			f.put(t, sig, raw)
+		}
 		return nil
 	}
 	if sig.Multiplexor {
@@ -246,6 +248,25 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 	field.Course = len(t.Courses)
 	t.Fields = append(t.Fields, field)
 	return nil
+}
+
+// reach makes a constant a field with a course of one point, so that what changes
+// values while running finds it; false: the number is no exact one, or says which
+// signals are in the frame, and the bits stay in every frame as they are.
+func (b *binder) reach(t *Tx, sig *Signal, raw uint64) bool {
+	d := Field{Name: sig.Name, Index: -1, Course: len(t.Courses) + 1, Factor: sig.Factor, Offset: sig.Offset}
+	d.place(sig)
+	d.Lo, d.Hi = d.span()
+	v := d.number(raw)*d.Factor + d.Offset
+	if sig.Multiplexor || math.IsNaN(v) || math.IsInf(v, 0) {
+		return false
+	}
+	t.Courses, t.Fields = append(t.Courses, Course{At: []int64{0}, Value: []float64{v}}), append(t.Fields, d)
+	if got, ok := (&Map{}).raw(t, &d, nil); ok && got == raw&d.mask() {
+		return true
+	}
+	t.Courses, t.Fields = t.Courses[:len(t.Courses)-1], t.Fields[:len(t.Fields)-1]
+	return false
 }
 
 // put makes raw bits part of what the frame always carries.

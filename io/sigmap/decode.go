@@ -86,7 +86,7 @@ const (
 //
 //go:nosplit
 func (m *Map) Decode(u []float64, f *can.Frame) (int, Result) {
-	i := m.find(f.ID)
+	i := m.Find(f.ID)
 	if i < 0 {
 		return -1, Unknown
 	}

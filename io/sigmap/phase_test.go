@@ -102,7 +102,7 @@ func TestChosenPhasesSpreadTheFramesAndAreAlwaysTheSame(t *testing.T) {
 func TestCourseIsLinearBetweenPointsJumpsAndRepeats(t *testing.T) {
 	c := Course{At: []int64{10, 20, 20, 40}, Value: []float64{1, 3, 5, 6}, Period: 50}
 	for at, want := range map[int64]float64{0: 1, 10: 1, 15: 2, 19: 2.8, 20: 5, 30: 5.5, 40: 6, 49: 6, 50: 1, 65: 2, 80: 5.5} {
-		if got := c.value(at); got != want {
+		if got := c.Eval(at); got != want {
 			t.Errorf("at %d it is %g, want %g", at, got, want)
 		}
 	}
