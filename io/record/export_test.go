@@ -232,7 +232,7 @@ func TestSourceGivesTheFramesARecordReceivedInTheOrderOfTime(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for channel, want := range map[string][]int64{"": {0, 150, 250, 300}, "vcan0": {0, 250, 300}, "vcan9": nil} {
+	for channel, want := range map[string][]int64{"": {0, 150, 250, 300}, "vcan0": {0, 250, 300}, "vcan1": {150}, "vcan9": nil} {
 		s, err := OpenSource(path, channel)
 		if err != nil {
 			t.Fatal(err)
@@ -251,5 +251,22 @@ func TestSourceGivesTheFramesARecordReceivedInTheOrderOfTime(t *testing.T) {
 			t.Errorf("channel %q: times %v ms, %d in disorder; want %v", channel, got, s.Disorder, want)
 		}
 		s.Close()
+	}
+}
+
+func TestBusesInLogsHaveNamesThatInterfacesCanHave(t *testing.T) {
+	for _, c := range []struct{ interfaces, want string }{
+		{"vcan0 vcan1", "vcan0 vcan1"}, {"pair", "pair"}, {"pair pair", "can0 can1"}, {"file:a.log vcan0", "can0 vcan0"}, {"", "can0"},
+	} {
+		h, names := Header{}, []string{}
+		for _, name := range strings.Fields(c.interfaces) {
+			h.Buses = append(h.Buses, Bus{Interface: name})
+		}
+		for i := range max(1, len(h.Buses)) {
+			names = append(names, h.bus(uint8(i)))
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%q: %s, want %s", c.interfaces, got, c.want)
+		}
 	}
 }

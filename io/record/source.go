@@ -21,8 +21,8 @@ type Source struct {
 	closer  io.Closer
 	held    []Logged // in the order of time
 	err     error    // what the log said last
-	begun   bool
-	start   int64 // time of the first frame
+	seen    int   // frames so far, of any channel
+	start   int64 // time of the first frame, of any channel
 	last    int64 // of the one given last
 }
 
@@ -32,8 +32,8 @@ const window = 256
 
 // OpenSource opens a log of candump -L, an ASC log or a record. Only the frames of the
 // channel are given, of an interface such as can0 or in ASC of a number such as 1; with
-// "" those of all. Times count from the first frame. Error frames are left out. Close
-// it.
+// "" those of all. Times count from the first frame of any channel, so that two sources of
+// one log keep step. Error frames are left out. Close it.
 func OpenSource(path, channel string) (*Source, error) {
 	s := &Source{channel: channel}
 	is, err := isRecord(path)
@@ -101,9 +101,6 @@ func (s *Source) Next() (Logged, error) {
 	}
 	f := s.held[0]
 	s.held = slices.Delete(s.held, 0, 1)
-	if !s.begun {
-		s.begun, s.start = true, f.Time
-	}
 	f.Time -= s.start
 	if f.Time < s.last {
 		s.Disorder++
@@ -120,7 +117,13 @@ func (s *Source) fill() {
 		s.err = err
 		return
 	}
-	if f.ID&can.ERR != 0 || s.channel != "" && f.Channel != s.channel {
+	if f.ID&can.ERR != 0 {
+		return
+	}
+	if s.seen++; s.seen <= window && (s.seen == 1 || f.Time < s.start) {
+		s.start = f.Time
+	}
+	if s.channel != "" && f.Channel != s.channel {
 		return
 	}
 	i := len(s.held)

@@ -274,7 +274,7 @@ func (r *reader) wire(n ast.Node, what string) Word {
 }
 
 // wires says what wire accepts.
-const wires = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or pair, or file:LOG"
+const wires = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL"
 
 // wire tells whether name can be the interface of a bus: one that is safe to show
 // in a command, or an inherited descriptor, "fd:3".

@@ -15,8 +15,21 @@ import (
 	"lockstep/sched"
 )
 
-// fromFile begins an interface that is a log: "file:drive.log".
+// fromFile begins an interface that is a log, "file:drive.log", or one channel of a log,
+// "file:drive.log@can1".
 const fromFile = "file:"
+
+// logChannel is the file and the channel, "" for all, of such an interface. A file whose
+// own name has an "@" is found first.
+func logChannel(iface string) (path, channel string) {
+	path = strings.TrimPrefix(iface, fromFile)
+	if i := strings.LastIndexByte(path, '@'); i > 0 {
+		if _, err := os.Stat(path); err != nil {
+			return path[:i], path[i+1:]
+		}
+	}
+	return path, ""
+}
 
 // player puts the frames of a log on a bus between two processes, each when it was
 // due in the log: its first one at the first grid point. Only what the bench receives
@@ -30,6 +43,7 @@ type player struct {
 	stop chan struct{} // closed when the run is over
 	done chan struct{} // closed when nothing is played any more; what follows is valid then
 
+	played  uint64 // frames
 	ended   bool   // the log was played to its end
 	dropped uint64 // frames that found no room
 	trouble error  // what ended it early
@@ -37,8 +51,8 @@ type player struct {
 
 // openPlayer opens the log of an interface; the target gets the other end of the bus.
 func openPlayer(iface string, filters []can.Filter) (*player, *os.File, error) {
-	path := strings.TrimPrefix(iface, fromFile)
-	from, err := record.OpenSource(path, "")
+	path, channel := logChannel(iface)
+	from, err := record.OpenSource(path, channel)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +67,7 @@ func openPlayer(iface string, filters []can.Filter) (*player, *os.File, error) {
 		target.Close()
 		return nil, nil, err
 	}
-	return &player{name: path, from: from, bus: bus, filters: filters, stop: make(chan struct{}), done: make(chan struct{})}, target, nil
+	return &player{name: strings.TrimPrefix(iface, fromFile), from: from, bus: bus, filters: filters, stop: make(chan struct{}), done: make(chan struct{})}, target, nil
 }
 
 // play plays until the log or the run has ended.
@@ -80,7 +94,9 @@ func (p *player) play(page *rt.Page) {
 		if !p.idle(start + f.Time) {
 			return
 		}
-		if !p.bus.Send(&f.Frame) {
+		if p.bus.Send(&f.Frame) {
+			p.played++
+		} else {
 			p.dropped++
 		}
 	}
@@ -118,6 +134,9 @@ func (p *player) says() string {
 		text = fmt.Sprintf("%s ended early: %v", p.name, p.trouble)
 	case !p.ended:
 		text = p.name + " had not come to its end"
+	}
+	if p.played == 0 && p.dropped == 0 {
+		text += "; it held no frame that the bench receives"
 	}
 	if n := p.from.Disorder; n > 0 {
 		text += fmt.Sprintf("; %d frames were out of order", n)

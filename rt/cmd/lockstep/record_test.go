@@ -242,7 +242,7 @@ func TestALogDrivesThePlant(t *testing.T) {
 			commands++
 		}
 	}
-	for _, file := range []string{log, first} {
+	for _, file := range []string{log, first, log + "@pair"} {
 		out, errors, code := lockstep(t, "run", patientBench(t), "-bus", "file:"+file, "-for", "4s", "-record", again, "-report", report)
 		r := readReport(t, report)
 		if code != 0 || r.RxFrames != uint64(commands) || r.RxUnknown != 0 || r.Transitions < 12 || !strings.Contains(out, file+" was played to its end") {
@@ -252,6 +252,10 @@ func TestALogDrivesThePlant(t *testing.T) {
 		if out, errors, code := replayed(t, again); code != 0 || !strings.HasPrefix(out, "identical: 800 ticks") {
 			t.Errorf("%s: code %d, %q, %s", file, code, out, errors)
 		}
+	}
+	out, errors, code := lockstep(t, "run", patientBench(t), "-bus", "file:"+log+"@can7", "-for", "1s", "-report", report)
+	if r := readReport(t, report); r.RxFrames != 0 || !strings.Contains(out, log+"@can7 was played to its end; it held no frame that the bench receives") {
+		t.Errorf("a channel that is not there: code %d, %s, %d frames in\n%s", code, errors, r.RxFrames, out)
 	}
 	for bus, want := range map[string]string{"file:": "cannot be the name", "file:" + filepath.Join(dir, "none"): "no such file", "file:" + report: ""} {
 		if out, errors, code := lockstep(t, "run", "-bus", bus, "-for", "1s"); code == 0 || out != "" || !strings.Contains(errors, want) || strings.Count(errors, "\n") != 1 {
