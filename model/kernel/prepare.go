@@ -57,29 +57,30 @@ type Tables struct {
 	EventBudget int
 	LagBound    float64 // s
 
-	N, M, Mc  int
-	FirstLaw  int       // the signals from here on are laws
-	History   int       // ticks of commands kept
-	Delay     []float64 // s, dead time of each input
-	Steepness float64   // how fast a law can follow the motion it causes, rad/s
-	Guards    []model.Program
-	ReadsTau  bool    // a law or a guard reads the friction torques
-	Delta     float64 // longest piece, s
-	Split     int     // Period / Delta
-	Corners   int     // of sources in the time one tick can span, at most
-	Degree    int     // of the Taylor polynomial of a piece
-	Radius    float64 // largest eigenvalue over all modes, rad/s
-	X0        []float64
-	W         []float64 // mc×n
-	Bc        []float64 // n×mc
-	Gram      []float64 // mc×mc: W·Bc, slip accelerations per friction torque
-	WA, WB    []float64 // mc×n, mc×(m+mc): W·A, W·(B, Bc)
-	Friction  []model.Friction
-	Signals   []Signal
-	C, D, Dc  []float64 // p×n, p×m, p×mc
-	StateName []string
-	Open      Mode   // no lock; without Phi and Gamma
-	Modes     []Mode // 2^mc, by kappa; nil where they do not fit
+	N, M, Mc    int
+	FirstLaw    int       // the signals from here on are laws
+	History     int       // ticks of commands kept
+	Delay       []float64 // s, dead time of each input
+	InputSignal []int     // the signal of each input
+	Steepness   float64   // how fast a law can follow the motion it causes, rad/s
+	Guards      []model.Program
+	ReadsTau    bool    // a law or a guard reads the friction torques
+	Delta       float64 // longest piece, s
+	Split       int     // Period / Delta
+	Corners     int     // of sources in the time one tick can span, at most
+	Degree      int     // of the Taylor polynomial of a piece
+	Radius      float64 // largest eigenvalue over all modes, rad/s
+	X0          []float64
+	W           []float64 // mc×n
+	Bc          []float64 // n×mc
+	Gram        []float64 // mc×mc: W·Bc, slip accelerations per friction torque
+	WA, WB      []float64 // mc×n, mc×(m+mc): W·A, W·(B, Bc)
+	Friction    []model.Friction
+	Signals     []Signal
+	C, D, Dc    []float64 // p×n, p×m, p×mc
+	StateName   []string
+	Open        Mode   // no lock; without Phi and Gamma
+	Modes       []Mode // 2^mc, by kappa; nil where they do not fit
 }
 
 // Signal is where one entry of v comes from.
@@ -200,9 +201,10 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 		t.Inputs = append(t.Inputs, in.Port)
 		t.Start = append(t.Start, sourceAt(&sys.Signals[in.Signal].Source, 0, 0))
 		t.Delay = append(t.Delay, in.Delay)
+		t.InputSignal = append(t.InputSignal, in.Signal)
+		longest = max(longest, in.Delay)
 		if driven[i] {
 			t.Signals[in.Signal].Input = i
-			longest = max(longest, in.Delay)
 		} else {
 			t.Signals[in.Signal].Source = delayed(sys.Signals[in.Signal].Source, in.Delay)
 		}
