@@ -261,6 +261,7 @@ func (l *Loop) publish() {
 		s.TxDropped += bus.Stats.TxDropped - l.base[b].TxDropped
 		s.Down += bus.Stats.Down - l.base[b].Down
 		s.Errors += bus.Stats.Errors - l.base[b].Errors
+		s.Offs += bus.Stats.Offs // before the first tick, too
 		saturated += l.maps[b].Saturated
 	}
 	p := l.page
@@ -273,6 +274,7 @@ func (l *Loop) publish() {
 	}
 	l.down = s.Down
 	p.BusErrors.Store(s.Errors)
+	p.BusOffs.Store(s.Offs)
 	p.Saturated.Store(saturated)
 	if i := l.cfg.Watch.Events; i >= 0 {
 		p.Events.Store(uint64(l.Y[i]))

@@ -77,14 +77,16 @@ const (
 
 // Page is what the loop tells the world: a fixed layout of 8-byte words in
 // memory that two processes share. The loop writes it, anyone reads it, with
-// atomic loads; only the first three words go the other way. A run without a
+// atomic loads; only Stop and Supervisor go the other way. A run without a
 // second process uses new(Page).
 type Page struct {
 	magic, version, size uint64
 
 	Stop       atomic.Uint64 // not 0: end after this tick; StopPlanned or StopShutdown
 	Supervisor atomic.Uint64 // process id of the supervisor; 0: there is none
-	BusOff     atomic.Uint64 // bit i: the controller of bus i has said that it is off the bus
+
+	BusOff  atomic.Uint64 // bit i: the controller of bus i has said that it is off the bus
+	BusOffs atomic.Uint64 // how often one has, over all buses
 
 	State  atomic.Uint64 // a State
 	Reason atomic.Uint64 // a Reason; the safe values may follow it for some ticks

@@ -83,11 +83,32 @@ func (b *Bus) bind(name string, filters []Filter) error {
 	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 1); err != nil {
 		return os.NewSyscallError("setsockopt SO_SNDBUF", err)
 	}
+	if err := b.hear(unix.CAN_ERR_BUSOFF | unix.CAN_ERR_RESTARTED); err != nil {
+		return err
+	}
 	if b.FD {
 		// An old kernel without CAN FD says no: the bus is classic then.
 		b.FD = unix.SetsockoptInt(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_FD_FRAMES, 1) == nil
 	}
 	return os.NewSyscallError("bind", unix.Bind(b.fd, &unix.SockaddrCAN{Ifindex: index}))
+}
+
+// Bound tells whether the socket is bound to an interface that is still there, up or
+// not. One that is removed takes the binding with it.
+func (b *Bus) Bound() bool {
+	at, err := unix.Getsockname(b.fd)
+	can, ok := at.(*unix.SockaddrCAN)
+	return err == nil && ok && can.Ifindex != 0
+}
+
+// Rebind binds a socket that is no longer Bound to the interface that is called name
+// now. All who share the socket are back on the bus with it, and none of them waits
+// for it. Its errors are those of Dial.
+func (b *Bus) Rebind(name string, filters []Filter) error {
+	if err := b.bind(name, filters); err != nil {
+		return fmt.Errorf("can: bind %s again: %w", name, err)
+	}
+	return nil
 }
 
 // lookup returns the index of the interface name, which has to be a CAN

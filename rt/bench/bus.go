@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"lockstep/io/sigmap"
+	"lockstep/model"
 )
 
 // Bus is one CAN bus of a bench.
@@ -23,6 +24,7 @@ type Bus struct {
 	Receive   []Link
 	Send      []Link
 	Messages  []Message
+	RestartNs int64 // how long after a controller went off the bus the supervisor restarts it, ns; 0: it waits
 }
 
 // Frame is a message the bench sends.
@@ -114,6 +116,7 @@ func (r *reader) bus(e *ast.MappingValueNode) Bus {
 		}},
 		{"restbus", frames(&rest, "restbus", true)},
 		{"bitrate", r.rate(&b.BitRate, what+": bitrate", 1e3, 1e6)},
+		{"recover", func(n ast.Node) { b.RestartNs = r.recovery(n, what+": recover") }},
 		{"data_bitrate", r.rate(&b.DataRate, what+": data_bitrate", 1e3, 20e6)},
 	})
 	b.Frames = append(b.Frames, rest...)
@@ -124,6 +127,20 @@ func (r *reader) bus(e *ast.MappingValueNode) Bus {
 		r.failAt(at, "%s: the database is missing (database: FILE.dbc)", what)
 	}
 	return b
+}
+
+// recovery reads "wait" or "restart after 200 ms".
+func (r *reader) recovery(n ast.Node, what string) int64 {
+	w := r.word(n, what)
+	after, restart := strings.CutPrefix(w.Text, "restart after ")
+	if w.Text == "wait" {
+		return 0
+	}
+	seconds, err := model.Quantity(after, "s", nil)
+	if !restart || err != nil || !(seconds >= 0.01 && seconds <= 3600) {
+		r.fail(n, "%s: %q is none of: wait, restart after T (T: 10 ms to 3600 s)", what, w.Text)
+	}
+	return int64(seconds * 1e9)
 }
 
 // keyWord is the key of an entry.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"lockstep/io/can"
 	"lockstep/io/dbc"
@@ -26,6 +27,9 @@ func (bus *Bus) rates() string {
 	}
 	if bus.DataRate > 0 {
 		text += fmt.Sprintf(", CAN FD data at %g kbit/s", bus.DataRate/1e3)
+	}
+	if bus.RestartNs > 0 {
+		text += fmt.Sprintf(", restarted %v after bus-off", time.Duration(bus.RestartNs))
 	}
 	return text
 }

@@ -28,6 +28,9 @@ func (r *run) announcement() string {
 	if len(r.h.undriven) > 0 {
 		fmt.Fprintf(out, "not driven: %s\n", strings.Join(r.h.undriven, ", "))
 	}
+	for _, note := range r.states.notes() {
+		fmt.Fprintln(out, note)
+	}
 	for _, m := range r.missing {
 		fmt.Fprintf(out, "best effort: %s\n", m.What)
 	}
@@ -65,7 +68,7 @@ func (r *run) report() *Report {
 		v.Ledger = append(v.Ledger, r.ledger.entries[i].report(r.h))
 	}
 	v.SafeFrames, v.SafeAfter = r.guard.frames, r.guard.first.Seconds()
-	v.BusOffs = r.offs.Load()
+	v.Buses = r.states.report()
 	v.Ended, v.Clean = r.ended()
 	if rt.State(r.page.State.Load()) != rt.Ended {
 		still, points := r.behind(r.target.when)
@@ -188,7 +191,7 @@ func pageReport(p *rt.Page, h *Handover) *Report {
 		RxInvalid: p.RxInvalid.Load(), RxBad: p.RxBad.Load(), TxAgain: p.TxAgain.Load(),
 		RxOverflow: p.RxOverflow.Load(), RxBadSize: p.RxBadSize.Load(), RxBound: p.RxBound.Load(), RxStale: p.RxStale.Load(),
 		TxDropped: p.TxDropped.Load(), TxLost: p.TxLost.Load(), TxRefused: p.TxRefused.Load(), Saturated: p.Saturated.Load(),
-		BusDown: p.BusDown.Load(), BusErrors: p.BusErrors.Load(),
+		BusDown: p.BusDown.Load(), BusErrors: p.BusErrors.Load(), BusOffs: p.BusOffs.Load(),
 		SimTime: float64(p.SimNs.Load()) / 1e9, BestEffortWhy: []string{},
 	}
 	if p.Response.N() > 0 {

@@ -34,7 +34,6 @@ type recorder struct {
 	used   int        // of wake
 	lost   uint64     // entries lost in the ring so far
 	late   uint64     // entries of the ledger written
-	busOff uint64     // times that a controller went off its bus, so far
 	tick   record.Tick
 	offset int64     // CLOCK_REALTIME less the clock of the grid at the start, ns
 	synced time.Time // when the disk was last told to keep what it has
@@ -254,13 +253,8 @@ func (c *recorder) events() {
 		v := e.report(c.r.h)
 		c.put(c.w.Event(&record.Event{Kind: record.Overrun, Tick: e.Tick, Time: e.At + c.offset, Count: uint64(e.Lost), Text: v.String()}))
 	}
-	if n := p.BusOff.Load(); n != c.busOff {
-		c.busOff = n
-		text := "a controller is back on its bus"
-		if n != 0 {
-			text = "a controller is off its bus"
-		}
-		c.put(c.w.Event(&record.Event{Kind: record.BusState, Tick: int64(p.Ticks.Load()), Time: sched.Realtime(), Text: text}))
+	for _, e := range c.r.states.events() {
+		c.put(c.w.Event(&e))
 	}
 }
 

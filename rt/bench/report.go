@@ -65,7 +65,9 @@ type Report struct {
 	Saturated  uint64 `json:"saturated"`   // signals sent at the border of their range
 	BusDown    uint64 `json:"bus_down"`    // ticks that found a bus down
 	BusErrors  uint64 `json:"bus_errors"`  // calls to a bus that failed for another reason
-	BusOffs    uint64 `json:"bus_offs"`    // how often a controller has said that it goes off its bus, while there was a supervisor
+	BusOffs    uint64 `json:"bus_offs"`    // how often a controller has said that it goes off its bus
+
+	Buses []BusState `json:"buses,omitempty"` // those that are interfaces of this host
 
 	BestEffort     bool     `json:"besteffort"`
 	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
@@ -79,6 +81,7 @@ type Report struct {
 	Messages []Received `json:"messages,omitempty"`       // received
 	Dropped  []Dropped  `json:"dropped,omitempty"`        // tx_dropped by message
 	Soak     *Verdict   `json:"soak,omitempty"`           // of a soak
+	Trial    *Trial     `json:"scenario,omitempty"`       // what became of the scenario
 	Record   string     `json:"record,omitempty"`         // file of the record
 	Trouble  string     `json:"record_trouble,omitempty"` // what is missing in it, and why
 	Played   []string   `json:"played,omitempty"`         // what became of the logs that stood in for buses
@@ -200,6 +203,11 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	}
 	if n := r.BusDown + r.BusErrors + r.BusOffs; n > 0 {
 		line("bus trouble", "%d ticks found it down, %d calls failed otherwise, %d times a controller went off", r.BusDown, r.BusErrors, r.BusOffs)
+	}
+	for i := range r.Buses {
+		for j, text := range r.Buses[i].lines() {
+			line([]string{"bus", ""}[min(j, 1)], "%s", text)
+		}
 	}
 	if n := r.RxBound + r.RxStale; n > 0 {
 		line("backlog in", "%d ticks left frames for the next one; %d frames from before the first tick were thrown away", r.RxBound, r.RxStale)

@@ -45,13 +45,13 @@ type run struct {
 	guard   *guard
 	notify  *notifier
 	record  *recorder // nil: the run is not recorded
+	control *control  // nil: lockstep ctl cannot reach the run
 	ledger  ledger
 	soak    *soak           // nil: the run is none
 	players []*player       // of the buses that are logs
 	placed  bool            // the loop's thread was seen on its CPU alone
 	strayed atomic.Bool     // and later it was not
-	errors  []*can.Errors   // of the buses with a name
-	offs    atomic.Uint64   // how often one of their controllers went off its bus
+	states  *busStates      // of the buses that are interfaces
 	missing []sched.Missing // what the host refuses
 	restore func()          // undoes what was changed on the host
 	stop    string          // the signal that ended the run; "" none
@@ -88,7 +88,7 @@ func Run(b *Bench, o Options) error {
 	if err := r.start(); err != nil {
 		return &Exit{3, err}
 	}
-	r.head = r.soak.announcement() + r.announcement()
+	r.head = r.soak.announcement() + r.announcement() + r.openControl(ControlDir(), signals)
 	r.watch(signals)
 	return r.finish(report, signals)
 }
@@ -198,59 +198,33 @@ func (r *run) open() error {
 		return err
 	}
 	r.guard = &guard{r: r, done: make(chan struct{})}
+	if r.states, err = newBusStates(r); err != nil {
+		return err
+	}
 	for i, bus := range r.bench.Buses {
 		f, err := r.dial(bus.Interface.Text, r.h.Maps[i].Filters())
 		if err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
 		r.files = append(r.files, f)
-		if err := r.keep(f, bus.Interface.Text); err != nil {
+		if err := r.keep(i, f); err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
 	}
-	return nil
+	return r.states.refuse()
 }
 
-// keep gives the guard its own end of a bus, and listens to what the controller
-// says of itself.
-func (r *run) keep(f *os.File, iface string) error {
+// keep gives the guard its own end of a bus, and follows how it stands.
+func (r *run) keep(bus int, f *os.File) error {
 	own, err := can.Share(f)
 	if err != nil {
 		return err
 	}
 	r.guard.buses = append(r.guard.buses, own)
-	if iface == pair || strings.HasPrefix(iface, "fd:") || strings.HasPrefix(iface, fromFile) {
+	if !named(r.bench.Buses[bus].Interface.Text) {
 		return nil
 	}
-	e, err := can.ListenErrors(iface)
-	if err != nil {
-		return err
-	}
-	r.errors = append(r.errors, e)
-	go r.listen(e, len(r.guard.buses)-1)
-	return nil
-}
-
-// listen notes when the controller of a bus goes off it, and when it is back.
-func (r *run) listen(e *can.Errors, bus int) {
-	for {
-		state, err := e.Next()
-		if err != nil {
-			return // closed, or the interface is gone: the loop sees it, too
-		}
-		r.heard(bus, state)
-	}
-}
-
-// heard notes what a controller has said.
-func (r *run) heard(bus int, state can.State) {
-	switch state {
-	case can.BusOff:
-		r.offs.Add(1)
-		r.page.BusOff.Or(1 << bus)
-	case can.Restarted:
-		r.page.BusOff.And(^uint64(1 << bus))
-	}
+	return r.states.add(bus, own)
 }
 
 // dial opens one bus. The control unit gets the other end of a pair.
@@ -286,7 +260,7 @@ func (r *run) rights() error {
 	if err != nil {
 		return err
 	}
-	r.missing = append(r.missing, budget...)
+	r.missing = append(append(r.missing, budget...), r.states.missing()...)
 	named := slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair && !strings.HasPrefix(b.Interface.Text, fromFile) })
 	if !named || r.options.BestEffort || len(r.missing) == 0 {
 		return nil
@@ -319,6 +293,7 @@ func (r *run) overBudget() ([]sched.Missing, error) {
 // finish reports, and tells how the run ended. What is for machines is written
 // first: nobody may be reading the terminal.
 func (r *run) finish(file *os.File, signals chan os.Signal) error {
+	r.control.close()
 	<-r.guard.done
 	r.soak.end()
 	r.guard.close() // so that the control unit sees the end of its bus
@@ -328,6 +303,7 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	for _, p := range r.players {
 		p.finish()
 	}
+	r.states.finish()
 	trouble := r.record.finish()
 	report := r.report()
 	report.Record, report.Trouble = r.options.Record, trouble

@@ -209,6 +209,9 @@ func (s *status) trouble() string {
 	if why := rt.Reason(s.r.page.Reason.Load()); why != rt.NotEnded {
 		return "over: " + why.String() // the safe values follow
 	}
+	if text := s.r.states.trouble(); text != "" {
+		return text
+	}
 	if off := s.r.page.BusOff.Load(); off != 0 {
 		return fmt.Sprintf("bus %.24s is off", s.r.bench.Buses[bits.TrailingZeros64(off)].Name.Text)
 	}

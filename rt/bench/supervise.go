@@ -38,6 +38,7 @@ func (r *run) start() (err error) {
 	r.closeFiles() // so that each end of a bus has one owner
 	r.confine()
 	go r.guard.watch()
+	r.states.follow()
 	for _, p := range r.players {
 		go p.play(r.page)
 	}
@@ -89,6 +90,7 @@ func (r *run) closeFiles() {
 // as it was. A target that it has failed to take over goes on.
 func (r *run) close() {
 	r.closeFiles()
+	r.control.close()
 	for _, p := range []*process{r.target, r.unit} {
 		if p != nil && p.cmd != nil {
 			p.kill()
@@ -100,9 +102,7 @@ func (r *run) close() {
 	if r.guard != nil {
 		r.guard.close()
 	}
-	for _, e := range r.errors {
-		e.Close()
-	}
+	r.states.finish()
 	if r.notify != nil {
 		r.notify.close()
 	}
