@@ -214,7 +214,7 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"check nosuch", "bench: no file nosuch, and nothing embedded of that name"},
 		{"plants powershif", `plants: "powershif" is not embedded; there are automatic4, coupled-clutches, hybrid, powershift, automatic4-downshifts, automatic4-engine-braking, automatic4-reverse, automatic4-start-stop, powershift-bench, powershift.dbc (did you mean powershift?)`},
 		{"ecu powershift", "ecu: -bus is missing, like -bus vcan0"},
-		{"ecu gearbox -bus vcan0", `ecu: no control unit "gearbox"; there are: powershift`},
+		{"ecu gearbox -bus vcan0", `ecu: no control unit "gearbox"; there are: powershift, truck`},
 		{"help nosuch", `unknown command "nosuch"`},
 	} {
 		out, errors, code := lockstep(t, strings.Fields(c.line)...)
