@@ -137,8 +137,8 @@ func (l *Loop) validate() error {
 //
 //go:nosplit
 func (l *Loop) Tick(n int64) {
+	l.times.begin() // first: what passes between these two readings of the clock counts
 	woke := l.ticker.Now()
-	l.times.begin()
 	if l.reason != NotEnded {
 		l.receive() // nobody needs it, but what stays unread is dropped and counted as lost
 		l.farewell(n)
