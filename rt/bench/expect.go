@@ -15,7 +15,7 @@ import (
 
 // Expectation is something that a scenario demands, resolved.
 type Expectation struct {
-	Name Word
+	Name Word   // [what is wanted]
 	Want string // in words
 
 	value  *windowed
@@ -120,18 +120,17 @@ func (s *Scenario) expectation(w *expectSpec, h *Handover) (e Expectation, err e
 		err = w.errorf(w.at, "expect: one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT} is wanted")
 	case w.value.Text != "":
 		e.value, e.Want, err = s.windowed(w, h)
-		e.Name = w.value
 	case w.message.Text+w.what.Text != "":
 		e.count, e.Want, err = s.counted(w, h)
-		e.Name = w.message
 	default:
 		e.answer, e.Want, err = s.answered(w, h)
-		if e.Name = w.answer; w.frame.Text != "" {
-			e.Name = w.frame
-		}
 	}
+	e.Name = Word{e.Want, w.at.Line, w.at.Col}
 	if w.name.Text != "" {
 		e.Name = w.name
+	}
+	if err == nil && slices.ContainsFunc(s.Expect, func(o Expectation) bool { return o.Name.Text == e.Name.Text }) {
+		err = w.errorf(e.Name, "expect: two are called %q: give one another name (name: ...)", e.Name.Text)
 	}
 	return e, err
 }

@@ -24,9 +24,10 @@ import (
 // recorder writes the record of a run from the page's ring, in a goroutine of its own:
 // a disk that is slow or full holds up nobody.
 type recorder struct {
-	path  string
+	path  string // "" there is no record, only a judge
 	r     *run
-	w     *record.Writer // nil: the target has not begun
+	judge *Judge         // of the scenario; nil: there is none
+	w     *record.Writer // nil: the target has not begun, or there is no record
 	err   error          // the first trouble with the disk
 	times int            // how often there was trouble
 
@@ -37,6 +38,9 @@ type recorder struct {
 	tick   record.Tick
 	offset int64     // CLOCK_REALTIME less the clock of the grid at the start, ns
 	synced time.Time // when the disk was last told to keep what it has
+	begun  bool      // the grid is placed
+
+	findings []Finding // of the judge, at the end
 
 	stop, done chan struct{}
 }
@@ -50,15 +54,20 @@ const (
 
 // startRecord begins to listen; the file is there at once.
 func (r *run) startRecord() error {
-	if r.options.Record == "" {
+	if r.options.Record == "" && r.trial == nil {
 		return nil
 	}
-	f, err := os.Create(r.options.Record) // so that a wrong name is told before the run
-	if err != nil {
-		return fmt.Errorf("run: record: %w", err)
+	if r.options.Record != "" {
+		f, err := os.Create(r.options.Record) // so that a wrong name is told before the run
+		if err != nil {
+			return fmt.Errorf("run: record: %w", err)
+		}
+		f.Close()
 	}
-	f.Close()
 	r.record = &recorder{path: r.options.Record, r: r, synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	if r.trial != nil {
+		r.record.judge = NewJudge(r.trial, r.h, r.page)
+	}
 	r.page.Listen()
 	return nil
 }
@@ -81,10 +90,13 @@ func (c *recorder) run() {
 
 // turn writes what has happened since the last one.
 func (c *recorder) turn(now time.Time) {
-	if c.w == nil && !c.begin() {
+	if !c.begun && !c.begin() {
 		return
 	}
 	c.drain()
+	if c.w == nil {
+		return
+	}
 	c.note(c.w.Flush())
 	if now.Sub(c.synced) > syncing {
 		c.note(c.w.Sync())
@@ -92,12 +104,18 @@ func (c *recorder) turn(now time.Time) {
 	}
 }
 
-// conclude writes how the run ended, and closes the file.
+// conclude judges, writes how the run ended, and closes the file.
 func (c *recorder) conclude() {
+	if c.judge != nil {
+		c.findings = c.judge.End(c.r.page.Overflow())
+	}
 	if c.w == nil {
 		return
 	}
 	c.wakeUp(&rt.Entry{}) // what the bus carried after the last tick
+	for i := range c.findings {
+		c.put(c.w.Event(&record.Event{Kind: record.Verdict, Tick: c.judge.last, Text: c.findings[i].line()}))
+	}
 	c.put(c.w.Event(&record.Event{Tick: int64(c.r.page.Ticks.Load()), Text: rt.Reason(c.r.page.Reason.Load()).String()}))
 	c.note(c.w.Close())
 }
@@ -152,6 +170,12 @@ func (c *recorder) begin() bool {
 		return false
 	}
 	c.offset = sched.Realtime() - now
+	if c.judge != nil && !c.r.h.Loop.Virtual {
+		c.judge.Begin(start + c.offset)
+	}
+	if c.begun = c.path == ""; c.begun {
+		return true
+	}
 	h, err := c.r.header(start, c.offset)
 	if err == nil {
 		c.w, err = record.Create(c.path, *h, record.Options{})
@@ -160,6 +184,7 @@ func (c *recorder) begin() bool {
 		c.note(err)
 		return false
 	}
+	c.begun = true
 	c.tick = record.Tick{
 		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
 	}
@@ -176,20 +201,30 @@ func (c *recorder) drain() {
 		if !c.r.page.Next(e) {
 			break
 		}
+		if c.judge != nil {
+			c.judge.Entry(e)
+		}
 		if c.used++; e.Kind == rt.KindTiming {
 			c.wakeUp(e)
 			c.used = 0
 		}
 	}
 	if n := c.r.page.Overflow(); n != c.lost {
-		c.put(c.w.Lost(c.tick.Index, n-c.lost, "the ring was full"))
+		if c.w != nil {
+			c.put(c.w.Lost(c.tick.Index, n-c.lost, "the ring was full"))
+		}
 		c.lost = n
 	}
-	c.events()
+	if c.w != nil {
+		c.events()
+	}
 }
 
 // wakeUp writes what happened at one wake-up of the loop; t is its timing.
 func (c *recorder) wakeUp(t *rt.Entry) {
+	if c.w == nil {
+		return
+	}
 	steps, safe := int64(0), false
 	for i := range c.wake[:c.used] {
 		e := &c.wake[i]

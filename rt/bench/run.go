@@ -24,6 +24,8 @@ type Options struct {
 	BestEffort bool          // run without the rights a named bus asks for
 	Report     string        // file for the report as JSON; "" none
 	Record     string        // file for the record; "" none
+	Scenario   string        // what happens and what is expected, a file or embedded; "" nothing
+	JUnit      string        // file for the verdict on it as JUnit XML; "" none
 	Out        *os.File      // status line and closing report
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
 	Soak       *Soak         // nil: the run is none
@@ -45,6 +47,8 @@ type run struct {
 	guard   *guard
 	notify  *notifier
 	record  *recorder // nil: the run is not recorded
+	trial   *Scenario // nil: there is none
+	junit   *os.File  // nil: none is wanted
 	control *control  // nil: lockstep ctl cannot reach the run
 	ledger  ledger
 	soak    *soak           // nil: the run is none
@@ -115,6 +119,9 @@ func (r *run) prepare() (report *os.File, err error) {
 		if r.h.Loop.Ticks = int64(r.options.For) / r.h.Tables.PeriodNs; r.h.Loop.Ticks == 0 {
 			return nil, fmt.Errorf("run: %v is shorter than the period, %v", r.options.For, time.Duration(r.h.Tables.PeriodNs))
 		}
+	}
+	if err := r.startScenario(); err != nil {
+		return nil, err
 	}
 	if err := r.open(); err != nil {
 		return nil, &Exit{3, err}
@@ -314,10 +321,10 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 		report.Soak = r.soak.judge(report)
 	}
 	r.notify.stopping(report.Ended)
-	var err error
+	err := r.tried(report)
 	if file != nil {
-		if err = save(report, file); err != nil {
-			err = fmt.Errorf("run: report: %w", err)
+		if e := save(report, file); e != nil {
+			err = errors.Join(err, fmt.Errorf("run: report: %w", e))
 		}
 	}
 	signal.Stop(signals) // from here on they kill
@@ -326,6 +333,10 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	if report.Soak != nil {
 		report.Soak.Text(r.options.Out)
 		err = errors.Join(report.Soak.failed(), err)
+	}
+	if report.Trial != nil {
+		report.Trial.Text(r.options.Out)
+		err = errors.Join(report.Trial.failed(), err)
 	}
 	if trouble != "" {
 		err = errors.Join(fmt.Errorf("run: record %s is incomplete: %s", r.options.Record, trouble), err)

@@ -217,6 +217,22 @@ func (h *Handover) Take(s *Scenario) {
 	h.Loop.Ticks, h.Named = s.Ticks, s.named()
 }
 
+// LoadScenario reads and takes the scenario called name, a file or embedded.
+func (h *Handover) LoadScenario(name string) (*Scenario, error) {
+	file, data, err := ReadAny(name)
+	if err != nil {
+		return nil, err
+	}
+	if k := kind(file, data); k != "scenario" {
+		return nil, fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)
+	}
+	s, err := LoadScenario(file, data, h)
+	if err == nil {
+		h.Take(s)
+	}
+	return s, err
+}
+
 // names are those of the faults.
 func (s *Scenario) names() (list []string) {
 	for i := range s.Faults {
@@ -260,7 +276,11 @@ func (s *Scenario) Text(h *Handover) string {
 		fmt.Fprintf(out, "  fault     %s; %s, %s\n", s.named()[i], start, last)
 	}
 	for i := range s.Expect {
-		fmt.Fprintf(out, "  expected  %s: %s\n", s.Expect[i].Name.Text, s.Expect[i].Want)
+		name := s.Expect[i].Name.Text + ": "
+		if s.Expect[i].Name.Text == s.Expect[i].Want {
+			name = ""
+		}
+		fmt.Fprintf(out, "  expected  %s%s\n", name, s.Expect[i].Want)
 	}
 	return out.String()
 }

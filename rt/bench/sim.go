@@ -182,8 +182,10 @@ func loadPlant(name string) (*model.System, error) {
 	switch kind(file, data) {
 	case "bench":
 		return nil, fmt.Errorf("sim: %s is a bench; `lockstep run %s` runs it, sim takes its plant", file, name)
-	case "scenario":
+	case "inputs":
 		return nil, fmt.Errorf("sim: %s is a file of inputs: lockstep sim PLANT -in %s", name, name)
+	case "scenario":
+		return nil, fmt.Errorf("sim: %s is a scenario: lockstep sim BENCH -scenario %s", name, name)
 	case "database":
 		return nil, fmt.Errorf("sim: %s is a database; sim takes a plant", file)
 	}
@@ -194,16 +196,18 @@ func loadPlant(name string) (*model.System, error) {
 	return plant.Assemble()
 }
 
-// kind tells what a file that ReadAny has read is: a "bench", a "scenario" (a file
-// of inputs), a "database" or else a "plant".
+// kind tells what a file that ReadAny has read is: a "bench", a "scenario", a file of
+// "inputs", a "database" or else a "plant".
 func kind(file string, data []byte) string {
 	switch {
 	case filepath.Ext(file) == ".dbc":
 		return "database"
 	case filepath.Ext(file) == ".csv" || bytes.Contains(data, []byte("\ntime[s],")):
-		return "scenario"
+		return "inputs"
 	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nbench:")):
 		return "bench"
+	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nscenario:")):
+		return "scenario"
 	}
 	return "plant"
 }
