@@ -24,7 +24,6 @@ func (f NamedFault) String() string { return f.Name + ": " + f.Spec }
 // same slots as who gave the commands.
 type faultBook struct {
 	slot [fault.Max]NamedFault // Name "": the slot is free
-	set  []int                 // inputs that `set` drives; never changed in place
 }
 
 // find returns the slot of the fault called name; -1: there is none.
@@ -49,19 +48,6 @@ func (b *faultBook) put(f NamedFault) (slot int, err error) {
 func (b *faultBook) names() (list []string) {
 	for _, f := range b.slot {
 		if f.Name != "" {
-			list = append(list, f.Name)
-		}
-	}
-	return list
-}
-
-// setNames lists what `set` has set and `release` releases.
-func (b *faultBook) setNames(inputs []string) (list []string) {
-	for _, i := range b.set {
-		list = append(list, inputs[i])
-	}
-	for _, f := range b.slot {
-		if f.set {
 			list = append(list, f.Name)
 		}
 	}
@@ -193,9 +179,6 @@ func (h *Handover) set(book *faultBook, name, value string) (c fault.Command, er
 	if per := factorOf(t.unit); !(c.Value >= t.lo && c.Value <= t.hi) {
 		return c, fmt.Errorf("%s is outside the range of the input, %.9g to %.9g %s", value, t.lo/per, t.hi/per, t.unit)
 	}
-	if !slices.Contains(book.set, i) {
-		book.set = append(slices.Clone(book.set), i)
-	}
 	return c, nil
 }
 
@@ -211,12 +194,8 @@ func setSpec(signal, value string) FaultSpec {
 // signal that is sent and that no port drives.
 func (h *Handover) settable(name string) (int, error) {
 	if i := index(h.Tables.Inputs, name); i >= 0 {
-		for _, bus := range h.Bench.Buses {
-			for _, l := range bus.Receive {
-				if l.Port == name {
-					return 0, fmt.Errorf("%s.%s drives it: use a fault, like fault 'input=%s' 'stuck=...'", l.Message, l.Signal, name)
-				}
-			}
+		if by := h.drivenBy(name); by != "" {
+			return 0, fmt.Errorf("%s drives it: use a fault, like fault 'input=%s' 'stuck=...'", by, name)
 		}
 		return i, nil
 	}
@@ -236,29 +215,43 @@ func (h *Handover) settable(name string) (int, error) {
 }
 
 func (h *Handover) releaseCommand(book *faultBook, words []string) (list []fault.Command, err error) {
-	inputs := portNames(h.Tables.Inputs)
-	all := book.setNames(inputs)
 	if len(words) == 1 && words[0] == "all" {
-		words = all
+		words = h.released(book)
 	}
 	if len(words) == 0 {
 		return nil, errors.New("release: name what was set, or all")
 	}
 	for _, name := range words {
-		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("release: %s was not set%s", name, meant(name, all))
-		}
-		all = slices.DeleteFunc(all, func(n string) bool { return n == name }) // once
-		if i := slices.Index(inputs, name); i >= 0 {
-			book.set = slices.DeleteFunc(slices.Clone(book.set), func(n int) bool { return n == i })
-			list = append(list, fault.Command{Op: fault.Release, Input: i})
-			continue
-		}
+		i, err := h.settable(name)
 		slot := book.find(name)
-		book.slot[slot] = NamedFault{}
-		list = append(list, fault.Command{Op: fault.Clear, Slot: slot})
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("release: %s: %w", name, err)
+		case i >= 0:
+			list = append(list, fault.Command{Op: fault.Release, Input: i})
+		case slot < 0 || !book.slot[slot].set:
+			return nil, fmt.Errorf("release: %s was not set", name)
+		default:
+			book.slot[slot] = NamedFault{}
+			list = append(list, fault.Command{Op: fault.Clear, Slot: slot})
+		}
 	}
 	return list, nil
+}
+
+// released is what `release all` releases.
+func (h *Handover) released(book *faultBook) (names []string) {
+	for _, p := range h.Tables.Inputs {
+		if h.drivenBy(p.Name) == "" {
+			names = append(names, p.Name)
+		}
+	}
+	for _, f := range book.slot {
+		if f.set {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 // splitWords takes a line apart as the shell does: blanks part words, '...' is as it is,

@@ -43,10 +43,11 @@ type player struct {
 	stop chan struct{} // closed when the run is over
 	done chan struct{} // closed when nothing is played any more; what follows is valid then
 
-	played  uint64 // frames
-	ended   bool   // the log was played to its end
-	dropped uint64 // frames that found no room
-	trouble error  // what ended it early
+	ahead   *record.Logged // the frame to be played next; nil: it is not known yet
+	played  uint64         // frames
+	ended   bool           // the log was played to its end
+	dropped uint64         // frames that found no room
+	trouble error          // what ended it early
 }
 
 // openPlayer opens the log of an interface; the target gets the other end of the bus.
@@ -79,29 +80,51 @@ func (p *player) play(page *rt.Page) {
 		}
 	}
 	start := int64(page.StartNs.Load())
-	for {
-		f, err := p.from.Next()
-		if err != nil {
-			p.ended = errors.Is(err, io.EOF)
-			if !p.ended {
-				p.trouble = err
-			}
-			break
-		}
-		if !p.wanted(&f.Frame) {
-			continue
-		}
-		if !p.idle(start + f.Time) {
+	for p.next() {
+		if !p.idle(start + p.ahead.Time) {
 			return
 		}
-		if p.bus.Send(&f.Frame) {
-			p.played++
-		} else {
-			p.dropped++
-		}
+		p.put()
 	}
 	for p.idle(sched.Now() + int64(time.Second)) {
 	}
+}
+
+// until plays what is due until an instant, ns from the first grid point on, without a
+// clock.
+func (p *player) until(now int64) {
+	var waste [32]can.Frame
+	for p.bus.Recv(waste[:]) > 0 {
+	}
+	for p.next() && p.ahead.Time <= now {
+		p.put()
+	}
+}
+
+// next looks for the next frame that the bench receives; false: there is none.
+func (p *player) next() bool {
+	for p.ahead == nil && !p.ended && p.trouble == nil {
+		f, err := p.from.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			p.ended = true
+		case err != nil:
+			p.trouble = err
+		case p.wanted(&f.Frame):
+			p.ahead = &f
+		}
+	}
+	return p.ahead != nil
+}
+
+// put sends that frame.
+func (p *player) put() {
+	if p.bus.Send(&p.ahead.Frame) {
+		p.played++
+	} else {
+		p.dropped++
+	}
+	p.ahead = nil
 }
 
 // idle reads what the target sends until an instant; false: the run is over.
