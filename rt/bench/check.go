@@ -21,6 +21,7 @@ type Checking struct {
 	Matrices bool          // write the matrices of a plant, too
 	Out      io.Writer
 	Strict   bool              // a database that does not keep to the format is an error
+	Scenario string            // of a bench: a scenario for it; "" none
 	Warn     func(text string) // is told what is possible but unwise, one line each
 }
 
@@ -30,7 +31,11 @@ func (c *Checking) File(name string) error {
 	if err != nil {
 		return err
 	}
-	switch kind(file, data) {
+	what := kind(file, data)
+	if c.Scenario != "" && what != "bench" {
+		return fmt.Errorf("check: %s is a %s; -scenario is of a bench", name, what)
+	}
+	switch what {
 	case "database":
 		return c.database(file, data)
 	case "scenario":
@@ -71,6 +76,14 @@ func (c *Checking) bench(name string) error {
 	if err != nil {
 		return err
 	}
+	scenario := ""
+	if c.Scenario != "" {
+		s, err := h.LoadScenario(c.Scenario)
+		if err != nil {
+			return err
+		}
+		scenario = s.Text(h)
+	}
 	file, data, err := b.Read(b.Plant)
 	if err != nil {
 		return err
@@ -106,6 +119,7 @@ func (c *Checking) bench(name string) error {
 			return err
 		}
 	}
+	fmt.Fprint(c.Out, scenario)
 	return nil
 }
 
