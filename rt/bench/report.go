@@ -69,6 +69,8 @@ type Report struct {
 
 	Buses []BusState `json:"buses,omitempty"` // those that are interfaces of this host
 
+	Virtual bool `json:"virtual,omitempty"` // of a bench in virtual time: nothing is late, and there is nothing to measure
+
 	BestEffort     bool     `json:"besteffort"`
 	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
 	BestEffortHelp []string `json:"besteffort_help,omitempty"` // what helps
@@ -141,7 +143,8 @@ func (r *Report) Text(w io.Writer) {
 		fmt.Fprintf(w, "  %-13s%s\n", head, fmt.Sprintf(format, args...))
 	}
 	line("ticks", "%d of %g ms, missed %d%s", r.Ticks, float64(r.StepNs)/1e6, r.Missed, paren(r.Overrun))
-	if r.Bench != "" {
+	real := r.Bench != "" && !r.Virtual
+	if real {
 		line("lateness", "%s", r.Late)
 	}
 	if r.Unserved > 0 {
@@ -151,7 +154,7 @@ func (r *Report) Text(w io.Writer) {
 	if r.Response != nil {
 		line("bus to bus", "%s", *r.Response)
 	}
-	if r.Bench != "" {
+	if real {
 		line("late ticks", "%d, over the budget of %g ms or after lost points%s", r.LateTicks, float64(r.BudgetNs)/1e6, r.worst())
 	}
 	if r.Bench != "" {
@@ -186,7 +189,9 @@ func (r *Report) worst() string {
 
 // notes are the lines that are there only when there is something to say.
 func (r *Report) notes(line func(head, format string, args ...any)) {
-	if r.Bench != "" && !r.BestEffort {
+	if r.Virtual {
+		line("virtual time", "the bench's loop and its control unit in one process, as fast as they go")
+	} else if r.Bench != "" && !r.BestEffort {
 		line("best effort", "no: all rights were there")
 	}
 	for i, why := range r.BestEffortWhy {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,12 +23,12 @@ import (
 	"lockstep/sched"
 )
 
-// Simulation is a plant on its own, as fast as it goes, in one process: the loop
-// of a run with a virtual clock and no bus.
+// Simulation is a plant on its own, or a bench with its virtual control unit, as fast
+// as it goes, in one process: the loop of a run with a virtual clock.
 type Simulation struct {
-	Plant  string        // an embedded plant or a file
+	Plant  string        // an embedded plant or bench, or a file
 	For    time.Duration // 0: to the last row of In, otherwise as long as the plant's own tables last
-	Step   time.Duration // period of the grid; > 0
+	Step   time.Duration // period of the grid; 0: 5 ms, or the bench's
 	Scheme string        // "papers" or "complete"; "" is the kernel's default
 	Form   string        // "projected" or "held"; "" is the kernel's default
 	In     string        // CSV file of inputs, or an embedded scenario; "" none
@@ -35,6 +36,11 @@ type Simulation struct {
 	Events string        // CSV file of the transitions; "" none
 	Every  int           // rows of Out: one in so many grid points; >= 1
 	Report string        // JSON file; "" none
+
+	// Of a bench.
+	Scenario string // file; "" none
+	JUnit    string // file for its verdict; "" none
+	Record   string // file; "" none
 
 	Progress *os.File // a terminal that shows how far it is; nil: none
 }
@@ -58,16 +64,30 @@ type simulation struct {
 }
 
 // Run simulates and writes the files; the report is for the caller to show. An
-// *Exit carries exit code 1 when the plant's state became non-finite. SIGINT and
-// SIGTERM end it early, with the files complete; a second one kills.
+// *Exit carries exit code 1 when the plant's state became non-finite, or the bench
+// broke its policy. SIGINT and SIGTERM end it early, with the files complete; a second
+// one kills. A bench runs with its buses and its control unit: see virtualBench.
 func (s Simulation) Run() (*Report, error) {
 	w := &simulation{Simulation: s, page: new(rt.Page), stop: make(chan os.Signal, 1)}
+	if file, data, err := ReadAny(s.Plant); err == nil && kind(file, data) == "bench" {
+		return runVirtual(w)
+	}
+	w.Step = cmp.Or(w.Step, 5*time.Millisecond)
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
+	w.attend()
+	return w.finish(w.run())
+}
+
+// attend takes the signals that end the simulation.
+func (w *simulation) attend() {
 	signal.Notify(w.stop, syscall.SIGINT, syscall.SIGTERM)
 	runtime.Gosched() // what the runtime starts for signals allocates: before the count
-	report := w.run()
+}
+
+// finish completes the files.
+func (w *simulation) finish(report *Report) (*Report, error) {
 	signal.Stop(w.stop) // from here on they kill
 	var err error
 	for _, t := range []*table{w.out, w.events} {
@@ -87,6 +107,11 @@ func (s Simulation) Run() (*Report, error) {
 
 // prepare does all that may fail before the first step; the files are the last.
 func (w *simulation) prepare() (err error) {
+	for _, f := range [][2]string{{"-scenario", w.Scenario}, {"-junit", w.JUnit}, {"-record", w.Record}} {
+		if f[1] != "" {
+			return fmt.Errorf("sim: %s %s is for a bench; %s is a plant", f[0], f[1], w.Plant)
+		}
+	}
 	if w.sys, err = loadPlant(w.Plant); err != nil {
 		return err
 	}
@@ -144,8 +169,8 @@ func (w *simulation) scenario() (err error) {
 // apart refuses to write two things to one file, or over one that is read.
 func (w *simulation) apart() error {
 	type use struct{ flag, file string }
-	reads := []use{{"the plant", w.Plant}, {"-in", w.In}}
-	writes := []use{{"-out", w.Out}, {"-events", w.Events}, {"-report", w.Report}}
+	reads := []use{{"the plant", w.Plant}, {"-in", w.In}, {"-scenario", w.Scenario}}
+	writes := []use{{"-out", w.Out}, {"-events", w.Events}, {"-report", w.Report}, {"-record", w.Record}, {"-junit", w.JUnit}}
 	for i, a := range writes {
 		for _, b := range slices.Concat(reads, writes[:i]) {
 			if a.file != "" && same(a.file, b.file) {
@@ -180,8 +205,6 @@ func loadPlant(name string) (*model.System, error) {
 		return nil, err
 	}
 	switch kind(file, data) {
-	case "bench":
-		return nil, fmt.Errorf("sim: %s is a bench; `lockstep run %s` runs it, sim takes its plant", file, name)
 	case "inputs":
 		return nil, fmt.Errorf("sim: %s is a file of inputs: lockstep sim PLANT -in %s", name, name)
 	case "scenario":
