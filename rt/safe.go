@@ -60,6 +60,8 @@ func (l *Loop) farewell(n int64) {
 func (l *Loop) supervise() {
 	switch l.page.Stop.Load() {
 	case 0:
+	case StopSafe:
+		l.goSafe(AddressLost)
 	case StopShutdown:
 		l.end(Shutdown)
 	default:

@@ -42,6 +42,8 @@ func Attach(which string, o Options) error {
 	r.confine()
 	go r.guard.watch()
 	r.states.follow()
+	r.claims, _ = newClaims(r) // a bus that is gone has nobody to claim against
+	r.claims.follow()
 	r.adoptFaults()
 	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.bench.Name, pid) + r.openControl(ControlDir(), signals)
 	r.watch(signals)

@@ -20,11 +20,13 @@ type Bus struct {
 	Database  Word    // an embedded database, or a file beside the bench file
 	BitRate   float64 // bit/s; 0: the file does not say
 	DataRate  float64 // of the data phase of CAN FD, bit/s; 0: the file does not say
+	Units     []Unit
 	Frames    []Frame // those of the restbus last
 	Receive   []Link
 	Send      []Link
 	Messages  []Message
-	RestartNs int64 // how long after a controller went off the bus the supervisor restarts it, ns; 0: it waits
+	J1939     *J1939 // nil: no address is claimed
+	RestartNs int64  // how long after a controller went off the bus the supervisor restarts it, ns; 0: it waits
 }
 
 // Frame is a message the bench sends.
@@ -106,6 +108,7 @@ func (r *reader) bus(e *ast.MappingValueNode) Bus {
 	r.object(e.Value, what, []key{
 		{"interface", func(n ast.Node) { b.Interface = r.wire(n, what) }},
 		{"database", r.name(&b.Database, what+": database")},
+		{"units", func(n ast.Node) { r.units(n, &b.Units, what+": units") }},
 		{"frames", frames(&b.Frames, "frames", false)},
 		{"receive", links(&b.Receive, "receive", "MESSAGE.SIGNAL -> PORT", true)},
 		{"send", links(&b.Send, "send", "PORT -> MESSAGE.SIGNAL", false)},
@@ -116,6 +119,7 @@ func (r *reader) bus(e *ast.MappingValueNode) Bus {
 		}},
 		{"restbus", frames(&rest, "restbus", true)},
 		{"bitrate", r.rate(&b.BitRate, what+": bitrate", 1e3, 1e6)},
+		{"j1939", func(n ast.Node) { b.J1939 = r.j1939(n, what+": j1939") }},
 		{"recover", func(n ast.Node) { b.RestartNs = r.recovery(n, what+": recover") }},
 		{"data_bitrate", r.rate(&b.DataRate, what+": data_bitrate", 1e3, 20e6)},
 	})

@@ -69,6 +69,7 @@ func (r *run) report() *Report {
 	}
 	v.SafeFrames, v.SafeAfter = r.guard.frames, r.guard.first.Seconds()
 	v.Buses = r.states.report()
+	v.Addresses = r.claims.says()
 	v.Ended, v.Clean = r.ended()
 	if rt.State(r.page.State.Load()) != rt.Ended {
 		still, points := r.behind(r.target.when)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"lockstep/hil_test/ecu"
-	"lockstep/io/dbc"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/model/kernel"
@@ -169,11 +168,7 @@ func portNames(ports []model.Port) []string {
 
 // bind reads the database of a bus and ties its signals to the ports.
 func (b *Bench) bind(bus *Bus, t *kernel.Tables) (*sigmap.Map, error) {
-	file, data, err := b.Read(bus.Database)
-	if err != nil {
-		return nil, err
-	}
-	db, _, err := dbc.ParseLenient(file, data) // check says where it is lenient
+	db, err := b.database(bus)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +176,7 @@ func (b *Bench) bind(bus *Bus, t *kernel.Tables) (*sigmap.Map, error) {
 	if err != nil {
 		return nil, b.errorf(bus.blame(err), "bus %q: %w", bus.Name.Text, err)
 	}
-	return m, nil
+	return m, b.addresses(bus, m)
 }
 
 // loop is the configuration of the loop, the outputs it watches included.

@@ -288,7 +288,7 @@ func (c *recorder) events() {
 		v := e.report(c.r.h)
 		c.put(c.w.Event(&record.Event{Kind: record.Overrun, Tick: e.Tick, Time: e.At + c.offset, Count: uint64(e.Lost), Text: v.String()}))
 	}
-	for _, e := range c.r.states.events() {
+	for _, e := range append(c.r.states.events(), c.r.claims.events()...) {
 		c.put(c.w.Event(&e))
 	}
 }

@@ -75,19 +75,20 @@ type Report struct {
 	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
 	BestEffortHelp []string `json:"besteffort_help,omitempty"` // what helps
 
-	Overrun  string     `json:"overrun,omitempty"`        // the policy
-	SimTime  float64    `json:"sim_time_s"`               // ticks · period
-	Ended    string     `json:"ended"`                    // why, in words
-	Clean    bool       `json:"clean"`                    // no policy was broken, and the target and the unit were there
-	Silent   []Silence  `json:"silent,omitempty"`         // received messages that had stopped, or came too short
-	Messages []Received `json:"messages,omitempty"`       // received
-	Dropped  []Dropped  `json:"dropped,omitempty"`        // tx_dropped by message
-	Soak     *Verdict   `json:"soak,omitempty"`           // of a soak
-	Trial    *Trial     `json:"scenario,omitempty"`       // what became of the scenario
-	Record   string     `json:"record,omitempty"`         // file of the record
-	Trouble  string     `json:"record_trouble,omitempty"` // what is missing in it, and why
-	Played   []string   `json:"played,omitempty"`         // what became of the logs that stood in for buses
-	Unit     string     `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
+	Overrun   string     `json:"overrun,omitempty"`        // the policy
+	SimTime   float64    `json:"sim_time_s"`               // ticks · period
+	Ended     string     `json:"ended"`                    // why, in words
+	Clean     bool       `json:"clean"`                    // no policy was broken, and the target and the unit were there
+	Silent    []Silence  `json:"silent,omitempty"`         // received messages that had stopped, or came too short
+	Messages  []Received `json:"messages,omitempty"`       // received
+	Dropped   []Dropped  `json:"dropped,omitempty"`        // tx_dropped by message
+	Soak      *Verdict   `json:"soak,omitempty"`           // of a soak
+	Trial     *Trial     `json:"scenario,omitempty"`       // what became of the scenario
+	Record    string     `json:"record,omitempty"`         // file of the record
+	Trouble   string     `json:"record_trouble,omitempty"` // what is missing in it, and why
+	Addresses []string   `json:"addresses,omitempty"`      // of J1939: how each stands, and who has it
+	Played    []string   `json:"played,omitempty"`         // what became of the logs that stood in for buses
+	Unit      string     `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
 }
 
 // Usage is what the ticking process used between its first and its last tick, by
@@ -222,6 +223,9 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	}
 	if n := r.Saturated + r.TxRefused; n > 0 {
 		line("signals out", "%d held at the border of their range; %d frames not sent for a value that is no number", r.Saturated, r.TxRefused)
+	}
+	for i, address := range r.Addresses {
+		line([]string{"addresses", ""}[min(i, 1)], "%s", address)
 	}
 	for _, played := range r.Played {
 		line("played", "%s", played)

@@ -52,6 +52,7 @@ type run struct {
 	control *control  // nil: lockstep ctl cannot reach the run
 	ledger  ledger
 	soak    *soak           // nil: the run is none
+	claims  *claims         // of addresses
 	players []*player       // of the buses that are logs
 	placed  bool            // the loop's thread was seen on its CPU alone
 	strayed atomic.Bool     // and later it was not
@@ -131,6 +132,12 @@ func (r *run) prepare() (report *os.File, err error) {
 	}
 	if err := r.seal(); err != nil {
 		return nil, &Exit{3, err}
+	}
+	if r.claims, err = newClaims(r); err == nil {
+		err = r.claims.settle()
+	}
+	if err != nil {
+		return nil, &Exit{3, fmt.Errorf("run: %w", err)}
 	}
 	if err := r.startRecord(); err != nil {
 		return nil, err
@@ -311,6 +318,7 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 		p.finish()
 	}
 	r.states.finish()
+	r.claims.finish()
 	trouble := r.record.finish()
 	report := r.report()
 	report.Record, report.Trouble = r.options.Record, trouble
