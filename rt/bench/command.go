@@ -269,7 +269,7 @@ func splitWords(line string) (words []string, err error) {
 			escaped = false
 		case c == '\\' && open != '\'':
 			in, escaped = true, true
-		case c == open:
+		case open != 0 && c == open:
 			open = 0
 		case open == 0 && (c == '\'' || c == '"'):
 			in, open = true, c

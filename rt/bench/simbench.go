@@ -197,6 +197,8 @@ func (v *virtualBench) run() error {
 	v.row(0)
 	v.progress.start()
 	v.page.State.Store(uint64(rt.Running))
+	defer v.progress.end()
+	defer v.page.State.Store(uint64(rt.Ended))
 	turn := max(1, int64(flushing/v.Step)) // the ring holds far more
 	for k := int64(1); !v.loop.Over(); k++ {
 		due := time.Duration(k) * v.Step
@@ -214,13 +216,11 @@ func (v *virtualBench) run() error {
 			}
 			v.list()
 		}
-		if k%turn == 0 {
+		if v.r.record != nil && k%turn == 0 {
 			v.r.record.turn(time.Now())
 		}
 		v.progress.show(int64(due))
 	}
-	v.page.State.Store(uint64(rt.Ended))
-	v.progress.end()
 	return nil
 }
 
