@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"lockstep/io/can"
-	"lockstep/io/dbc"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/model/kernel"
@@ -46,11 +45,7 @@ type interfaceTable struct {
 // checkBus writes the complete interface of a bus, and what the bench puts on it.
 func (c *Checking) checkBus(b *Bench, bus *Bus, t *kernel.Tables, m *sigmap.Map) error {
 	w := c.Out
-	file, data, err := b.Read(bus.Database)
-	if err != nil {
-		return err
-	}
-	db, _, err := dbc.ParseLenient(file, data)
+	db, err := b.database(bus)
 	if err != nil {
 		return err
 	}

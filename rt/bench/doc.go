@@ -17,6 +17,8 @@
 //	    interface: can0              # or pair: in this process
 //	    database: gearbox.dbc
 //	    bitrate: 500 kbit/s          # for the load that check prints; data_bitrate: 2 Mbit/s of CAN FD
+//	    units: {Unit_MinutInver: rpm, Getriebe_11.GE_MMom_Soll: N.m}
+//	                                 # what units of the database mean, and those of signals without a right one
 //	    frames:                      # that the bench sends
 //	      Getriebe_11:
 //	        send: cyclic             # on_change: at the tick at which a raw value changes; both

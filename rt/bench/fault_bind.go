@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/io/dbc"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/rt/fault"
@@ -183,13 +182,11 @@ func (h *Handover) database(bus int) (*sigmap.Database, error) {
 		h.databases = make([]*sigmap.Database, len(h.Maps))
 	}
 	if h.databases[bus] == nil {
-		file, data, err := h.Bench.Read(h.Bench.Buses[bus].Database)
+		db, err := h.Bench.database(&h.Bench.Buses[bus])
 		if err != nil {
 			return nil, err
 		}
-		if h.databases[bus], _, err = dbc.ParseLenient(file, data); err != nil {
-			return nil, err
-		}
+		h.databases[bus] = db
 	}
 	return h.databases[bus], nil
 }
