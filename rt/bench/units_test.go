@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -30,8 +31,8 @@ func TestABenchSaysWhatTheUnitsOfItsDatabaseMean(t *testing.T) {
 		{"{Unit_RadianPerSecon: rad/s, Torque.tau_engine: N.m}", ""},
 		{"{Unit_RadianPerSecon: rpm, Torque.tau_engine: kN.m, Speeds.w1: rad/s}", ""},
 		{"{Unit_RadianPerSecon: rad/s, Torque.tau_engine: bar}", `signal in "bar" (`},
-		{"{Unit_RadianPerSec: rad/s}", `b.yaml:45:13: bench: bus "drive": units: ` + filepath.Join(dir, "own.dbc") + ` has no unit and no signal MESSAGE.SIGNAL "Unit_RadianPerSec" (did you mean Unit_RadianPerSecon?)`},
-		{"{Unit_RadianPerSecon: rads}", `b.yaml:45:34: bench: bus "drive": units: unit "rads": "rads" is not a known unit`},
+		{"{Unit_RadianPerSec: rad/s}", `bench: bus "drive": units: ` + filepath.Join(dir, "own.dbc") + ` has no unit and no signal MESSAGE.SIGNAL "Unit_RadianPerSec" (did you mean Unit_RadianPerSecon?)`},
+		{"{Unit_RadianPerSecon: rads}", `bench: bus "drive": units: unit "rads": "rads" is not a known unit`},
 		{"{Unit_RadianPerSecon: }", `is wanted here, got nothing`},
 	} {
 		bench := demoText(t, "database: powershift.dbc", "database: own.dbc")
@@ -48,6 +49,11 @@ func TestABenchSaysWhatTheUnitsOfItsDatabaseMean(t *testing.T) {
 			t.Errorf("%s: %v", c.units, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s:\ngot  %v\nwant %s", c.units, err, c.want)
+		case strings.HasPrefix(c.want, "bench: bus"):
+			at := map[bool]string{true: "Unit_RadianPerSec:", false: "rads}"}[strings.Contains(c.want, "MESSAGE.SIGNAL")]
+			if line, col := place(t, bench, at); !strings.HasPrefix(err.Error(), fmt.Sprintf("b.yaml:%d:%d: bench: ", line, col)) {
+				t.Errorf("%v is not at %d:%d", err, line, col)
+			}
 		case c.want == "" && strings.Contains(c.units, "rpm"):
 			w1, w2, tau := h.Maps[0].Tx[0].Fields[0].Factor, h.Maps[0].Tx[0].Fields[1].Factor, h.Maps[0].Tx[1].Fields[0].Factor
 			if w1 != 0.02 || !scalar.EqualWithinRel(w2, 0.01*math.Pi/30, 1e-12) || !scalar.EqualWithinRel(tau, 100, 1e-12) {
