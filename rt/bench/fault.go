@@ -93,8 +93,11 @@ func faultKinds() []faultKind {
 	}
 }
 
-// faultTargets are the keys that say what a fault is of.
-var faultTargets = []string{"input", "signal", "frame", "bus", "element"}
+// faultTargets are the keys that say what a fault is of, faultPlaces what each can be.
+var (
+	faultTargets = []string{"input", "signal", "frame", "bus", "element"}
+	faultPlaces  = [][]fault.Where{ofValues, ofValues, ofFrames, {fault.Bus}, ofElements}
+)
 
 // fault reads one fault.
 func (r *reader) fault(n ast.Node) FaultSpec {
@@ -131,7 +134,7 @@ func (r *reader) fault(n ast.Node) FaultSpec {
 	case s.Target.Text == "":
 		r.fail(n, "fault: what it is of is missing: one of %s", strings.Join(faultTargets, ", "))
 	case s.Kind.Text == "":
-		r.fail(n, "fault: of %s %s: its kind is missing: one of %s", s.Target.Text, s.On.Text, strings.Join(kindWords(s.Target.Text), ", "))
+		r.fail(n, "fault: of %s %s: its kind is missing: one of %s", s.Target.Text, s.On.Text, strings.Join(kindWords(faultPlaces[slices.Index(faultTargets, s.Target.Text)]...), ", "))
 	}
 	if s.Name.Text == "" {
 		s.Name = Word{s.On.Text + " " + s.Kind.Text, s.Target.Line, s.Target.Col}
@@ -163,11 +166,8 @@ func (r *reader) argument(n ast.Node, s *FaultSpec, takes taking) {
 	}
 }
 
-// kindWords are the kinds that a target can have.
-func kindWords(target string) (words []string) {
-	of := map[string][]fault.Where{
-		"input": ofValues, "signal": ofValues, "frame": ofFrames, "bus": {fault.Bus}, "element": ofElements,
-	}[target]
+// kindWords are the kinds that such targets can have.
+func kindWords(of ...fault.Where) (words []string) {
 	for _, k := range faultKinds() {
 		if slices.ContainsFunc(k.of, func(w fault.Where) bool { return slices.Contains(of, w) }) {
 			words = append(words, k.word)

@@ -21,7 +21,7 @@ func (h *Handover) Fault(s FaultSpec) (f fault.Fault, err error) {
 	}
 	i := slices.IndexFunc(faultKinds(), func(k faultKind) bool { return k.word == s.Kind.Text && slices.Contains(k.of, t.of) })
 	if i < 0 {
-		words := kindWords(t.key())
+		words := kindWords(t.of)
 		return f, s.errorf(s.Kind, "fault: %s does not fit %s%s; its kinds are %s",
 			s.Kind.Text, t.name, meant(s.Kind.Text, words), strings.Join(words, ", "))
 	}
@@ -57,13 +57,6 @@ type aim struct {
 	lo, hi      float64        // what it can be, in that unit
 	sig         *sigmap.Signal // nil: of an input by its port
 	msg         *sigmap.Message
-}
-
-// key is the key that asks for such a target.
-func (t *aim) key() string {
-	return map[fault.Where]string{
-		fault.Input: "input", fault.Signal: "signal", fault.SentFrame: "frame", fault.ReceivedFrame: "frame", fault.Bus: "bus", element: "element",
-	}[t.of]
 }
 
 func (h *Handover) target(s *FaultSpec) (t *aim, err error) {
@@ -119,7 +112,7 @@ func (h *Handover) elementTarget(name string) (*aim, error) {
 	if i < 0 {
 		return nil, unknown("friction element", name, h.Tables.Frictions)
 	}
-	in := h.Tables.Signals[h.Tables.Friction[i].Signal].Input
+	in := slices.Index(h.Tables.InputSignal, h.Tables.Friction[i].Signal)
 	if in < 0 {
 		return nil, fmt.Errorf("the capacity of %s follows no input: name what it depends on (input: ...)", name)
 	}

@@ -150,7 +150,11 @@ func (t *aim) quantity(text, per string) (float64, error) {
 	if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v * factorOf(t.unit) * t.perSI, nil // in whatever unit the database has
 	}
-	v, err := bare(text, "("+t.unit+")"+per)
+	unit := t.unit
+	if per != "" {
+		unit = "(" + unit + ")" + per
+	}
+	v, err := bare(text, unit)
 	return v * t.perSI, err
 }
 
