@@ -46,7 +46,8 @@ type Sending struct {
 }
 
 // Constant is what a signal carries that no port drives. Without one it carries the
-// database's start value, or 0; in a J1939 message, "not available": all ones.
+// database's start value, or raw 0, which is its Offset; in a J1939 message, "not
+// available": all ones.
 type Constant struct {
 	Signal string
 	Text   string  // a text of the signal's values, or a quantity

@@ -53,6 +53,7 @@ func guardedDatabase(t *testing.T) string {
 
 BO_ 1025 Klemmen: 1 Motor
  SG_ key : 0|1@1+ (1,0) [0|1] "" TCU
+ SG_ level : 1|7@1+ (1,-40) [0|0] "" TCU
 
 BO_ 1026 Slow: 2 Motor
 

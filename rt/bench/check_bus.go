@@ -187,6 +187,8 @@ func (v *interfaceTable) source(msg *sigmap.Message, s *sigmap.Signal, f *Frame)
 		return fmt.Sprintf("= raw %g, its start value", s.Initial)
 	case msg.J1939:
 		return "= not available"
+	case s.Offset != 0:
+		return fmt.Sprintf("= raw 0, which is %g", s.Offset)
 	}
 	return "= 0"
 }

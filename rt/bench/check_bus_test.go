@@ -35,6 +35,7 @@ func TestCheckWritesTheCompleteInterface(t *testing.T) {
 		"Motor.speed 0|16@1+ (1,0) [0|8000] [rpm] <- a course over time",
 		"Motor.mode 32|4@1+ (1,0) [0|15] [1] = running",
 		"401 Klemmen, 1 bytes, on change, at most every 10 ms, restbus",
+		"Klemmen.level 1|7@1+ (1,-40) - [1] = raw 0, which is -40",
 		"402 Slow, 2 bytes every 20 ms, phase 5 ms (chosen), restbus",
 		// 135 bits with 8 bytes, 75 with 2: 200·135 + 3·100·135 + 50·75 bit/s; a change: 100·65 bit/s.
 		"sent: 550 frames/s, at most 71.2 kbit/s, 28.5 % of 250 kbit/s; with a change whenever one may be sent 2.6 % more",
