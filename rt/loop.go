@@ -7,6 +7,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
+	"lockstep/rt/fault"
 	"lockstep/sched"
 )
 
@@ -61,6 +62,8 @@ type Loop struct {
 	times   times
 	start   usage
 	mem     runtime.MemStats
+
+	disturbance
 }
 
 // New returns the loop of a plant between buses, with one map per bus; a
@@ -90,6 +93,11 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	}
 	if l.cfg.Budget == 0 {
 		l.cfg.Budget = cfg.Period / 2
+	}
+	driver, _ := p.(fault.Driver)
+	var err error
+	if l.faults, err = fault.New(cfg.Faults, fault.System{PeriodNs: int64(cfg.Period), M: m, P: q, Maps: maps, Plant: driver}); err != nil {
+		return nil, err
 	}
 	l.coming, l.going, l.joint = make([]arrival, rx), make([]departure, tx), joints()
 	l.times.real = len(buses) > 0 && !cfg.Virtual
@@ -146,7 +154,9 @@ func (l *Loop) Tick(n int64) {
 		return
 	}
 	first := l.k + l.owed + 1
-	n = l.admit(woke, n)
+	if n = l.admit(woke, n); l.reason == NotEnded {
+		l.joint.begin(l, l.k+1)
+	}
 	l.receive()
 	l.times.mark(Receive)
 	if l.reason == NotEnded {
@@ -198,6 +208,9 @@ func (l *Loop) serve(n int64) {
 		if l.owed == 0 || l.reason != NotEnded {
 			break
 		}
+		if l.begun != l.k+1 {
+			l.joint.begin(l, l.k+1)
+		}
 		l.owed--
 		if l.owed == 0 || i == maxOverrun { // the last of this wake-up
 			l.judge(l.k + 1)
@@ -234,8 +247,10 @@ func (l *Loop) forgo(n int64) {
 //go:nosplit
 func (l *Loop) step() {
 	l.k++
-	l.plant.Step(l.Y, l.U)
-	l.page.ring.step(l.k, l.U, l.Y)
+	u := l.joint.inputs(l.faults, l.k, l.U)
+	l.plant.Step(l.Y, u)
+	l.joint.signals(l.faults, l.k, l.Y)
+	l.page.ring.step(l.k, u, l.Y)
 	w := &l.cfg.Watch
 	if w.Lag >= 0 && l.Y[w.Lag] > l.page.LagMax() {
 		l.page.LagBits.Store(math.Float64bits(l.Y[w.Lag]))
@@ -285,5 +300,6 @@ func (l *Loop) publish() {
 	p.Ticks.Store(uint64(l.k))
 	p.SimNs.Store(uint64(l.k * int64(l.cfg.Period)))
 	l.publishMessages()
+	l.publishFaults()
 	p.publish(l.k, l.Y)
 }

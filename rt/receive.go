@@ -80,10 +80,11 @@ func (a *arrival) add(at int64, valid bool) {
 //
 //go:nosplit
 func (l *Loop) receive() {
+	l.now = l.k + l.owed + 1
 	for b, bus := range l.buses {
 		n := bus.RecvAt(l.frames[:], l.stamps[:])
 		for i := range l.frames[:n] {
-			l.decode(b, i)
+			l.take(b, i, false, l.reason == NotEnded && l.joint.arrived(l.faults, b, &l.frames[i], l.stamps[i]))
 		}
 		l.page.RxFrames.Add(uint64(n))
 		if n == MaxRecv {
@@ -92,13 +93,24 @@ func (l *Loop) receive() {
 	}
 }
 
+// take decodes a frame that came in, unless a fault withholds it; late says that one has
+// done so until now.
+//
 //go:nosplit
-func (l *Loop) decode(b, at int) {
+func (l *Loop) take(b, at int, late, withheld bool) {
 	f := &l.frames[at]
-	i, result := l.joint.decode(l.maps[b], l.U, f)
-	l.note.set(l.k+l.owed+1, b, i)
-	l.note.fate, l.note.safe, l.note.stamp = Received, false, l.stamps[at]
+	i, result := -1, sigmap.Unknown
+	if withheld {
+		i = l.maps[b].Find(f.ID)
+	} else {
+		i, result = l.joint.decode(l.maps[b], l.U, f)
+	}
+	l.note.set(l.now, b, i)
+	l.note.fate, l.note.safe, l.note.stamp, l.note.copy, l.note.withheld = Received, false, l.stamps[at], late, withheld
 	l.page.ring.frame(&l.note, f)
+	if withheld {
+		return
+	}
 	if i < 0 {
 		l.page.RxUnknown.Add(1)
 		return
@@ -124,7 +136,7 @@ func (l *Loop) decode(b, at int) {
 func (l *Loop) arrive(i int, stamp *can.Stamp, valid bool) {
 	a, at := &l.coming[i], stamp.Soft
 	if a.stamped = at != 0; !a.stamped {
-		at = (l.k + l.owed + 1) * int64(l.cfg.Period)
+		at = l.now * int64(l.cfg.Period)
 	}
 	a.add(at, valid)
 	if valid {
