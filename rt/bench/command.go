@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockstep/model/kernel"
 	"lockstep/rt/fault"
 )
 
@@ -90,11 +91,32 @@ func (h *Handover) Command(line string) ([]fault.Command, error) {
 	if err == nil && len(list) > fault.Max {
 		err = fmt.Errorf("%s: %d changes; %d are possible at once", words[0], len(list), fault.Max)
 	}
+	if err == nil {
+		err = h.possible(list)
+	}
 	if err != nil {
 		return nil, err
 	}
 	*h.faults = book
 	return list, nil
+}
+
+// possible refuses what the loop would: it cannot say so.
+func (h *Handover) possible(list []fault.Command) error {
+	if h.engine == nil {
+		m, p := len(h.Tables.Inputs), len(h.Tables.Outputs)
+		system := fault.System{PeriodNs: h.Tables.PeriodNs, M: m, P: p, Maps: h.Maps, Plant: kernel.New(h.Tables)}
+		var err error
+		if h.engine, err = fault.New(fault.Plan{Ranges: h.Loop.Faults.Ranges}, system); err != nil {
+			return err
+		}
+	}
+	for i := range list {
+		if err := h.engine.Check(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (h *Handover) faultCommand(book *faultBook, words []string) ([]fault.Command, error) {

@@ -302,7 +302,8 @@ func (c *control) change(line string, a *Answer) error {
 func (c *control) await() (tick int64, err error) {
 	period := time.Duration(c.r.h.Tables.PeriodNs)
 	for end := time.Now().Add(uptake + 2*period); time.Now().Before(end); time.Sleep(min(period/4, 5*time.Millisecond)) {
-		if batch, tick := c.r.page.Taken(); batch == c.batch {
+		// The tick itself must be over, too: until then the page tells of what was before.
+		if batch, tick := c.r.page.Taken(); batch == c.batch && int64(c.r.page.Ticks.Load()) >= tick {
 			return tick, nil
 		}
 		if rt.State(c.r.page.State.Load()) == rt.Ended {

@@ -32,6 +32,7 @@ type Handover struct {
 	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
 
 	faults    *faultBook         // nil: no command yet; see book
+	engine    *fault.Set         // what knows which commands are possible; nil: not asked yet
 	databases []*sigmap.Database // those that were asked for, by bus; see database
 }
 
