@@ -10,7 +10,10 @@ import (
 	"io"
 )
 
-const magic = "lockrec1"
+const (
+	magic    = "lockrec2"
+	oldMagic = "lockrec1" // its frames have no marks of a fault and no time of the controller
+)
 
 // marker begins every chunk; its first and last bytes are no text.
 var marker = [4]byte{0x9e, 'L', 'C', 0xe9}

@@ -49,8 +49,14 @@ type Frame struct {
 	Sent bool  // by the target; else received
 	Lost bool  // made to be sent, but the bus did not take it: it never was on one
 	Safe bool  // it carries the safe values of the bench, not the plant's
+
+	// Of faults on purpose. A frame that is held back is withheld first and a copy later.
+	Withheld bool // sent: made, but never on a bus; received: it was on the bus, but did not reach the plant
+	Copy     bool // sent: made before, and sent again or only now; received: it was on the bus before, and reaches the plant only now
+
 	Tick int64 // received: the tick that read it; sent: the tick that sent it
 	Time int64 // when the kernel saw it, ns since 1970 UTC; 0 unknown
+	Hard int64 // received: when the controller saw it, ns on a clock of its own; 0 unknown
 	can.Frame
 }
 

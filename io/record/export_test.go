@@ -270,3 +270,22 @@ func TestBusesInLogsHaveNamesThatInterfacesCanHave(t *testing.T) {
 		}
 	}
 }
+
+// What a fault keeps from the bus was not on it; what it keeps from the plant was.
+func TestLogsHoldWhatWasOnTheBus(t *testing.T) {
+	h := header(1, 1, 0)
+	list := []Entry{}
+	for id, f := range map[uint32]Frame{
+		0x101: {Sent: true}, 0x102: {Sent: true, Lost: true}, 0x103: {Sent: true, Withheld: true}, 0x104: {Sent: true, Copy: true},
+		0x105: {Sent: true, Withheld: true, Copy: true}, 0x106: {}, 0x107: {Withheld: true}, 0x108: {Copy: true}, 0x109: {Withheld: true, Copy: true},
+	} {
+		f.Frame = can.Frame{ID: id, Len: 1}
+		list = append(list, Entry{Kind: FrameEntry, Frame: f})
+	}
+	_, file := exported(t, "candump", &h, list)
+	for id, want := range map[uint32]bool{0x101: true, 0x102: false, 0x103: false, 0x104: true, 0x105: false, 0x106: true, 0x107: true, 0x108: false, 0x109: false} {
+		if got := strings.Contains(string(file), fmt.Sprintf(" %X#", id)); got != want {
+			t.Errorf("frame %X is in the log: %t, want %t", id, got, want)
+		}
+	}
+}

@@ -126,6 +126,7 @@ func draw(t *rapid.T, m, p, phases int) (all written) {
 				Phases: rapid.SliceOfN(rapid.Int64(), phases, phases).Draw(t, "phases")})
 		case 3:
 			f := &Frame{Bus: rapid.Uint8().Draw(t, "bus"), Sent: rapid.Bool().Draw(t, "sent"), Lost: rapid.Bool().Draw(t, "lost"), Safe: rapid.Bool().Draw(t, "safe"),
+				Withheld: rapid.Bool().Draw(t, "withheld"), Copy: rapid.Bool().Draw(t, "copy"), Hard: rapid.SampledFrom([]int64{0, 0, 1, -7, math.MaxInt64}).Draw(t, "hard"),
 				Tick: rapid.Int64().Draw(t, "tick"), Time: rapid.Int64().Draw(t, "time"),
 				Frame: can.Frame{ID: rapid.Uint32().Draw(t, "id"), Flags: rapid.Uint8().Draw(t, "flags")}}
 			data := rapid.SliceOfN(rapid.Byte(), 0, 64).Draw(t, "data")
@@ -329,13 +330,34 @@ func TestOtherFilesAreRefusedWithOneLine(t *testing.T) {
 	}{
 		"empty":   {nil, "no record"},
 		"text":    {[]byte("period: 5 ms\nplant: x\n"), "no record"},
-		"version": {append([]byte("lockrec2"), file[8:]...), `form "lockrec2"`},
+		"version": {append([]byte("lockrec3"), file[8:]...), `form "lockrec3"`},
 		"header":  {flip(file, 60), "the header cannot be read"},
 	} {
 		_, err := NewReader("r", bytes.NewReader(c.file))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
 		}
+	}
+}
+
+// A record of the form before has neither marks of faults nor times of the controller.
+func TestRecordOfTheFormBeforeReads(t *testing.T) {
+	h := header(1, 1, 0)
+	all := written{
+		&Frame{Bus: 1, Sent: true, Lost: true, Tick: 1, Time: 5, Frame: can.Frame{ID: 0x123, Len: 2, Data: [64]byte{7, 8}}},
+		&Tick{Index: 1, U: []float64{1}, Y: []float64{2}, Phases: []int64{}},
+		&Frame{Safe: true, Tick: 1, Time: 6, Frame: can.Frame{ID: 0x124, Len: 1, Data: [64]byte{9}}},
+	}
+	file := record(t, h, all)
+	if string(file[:8]) != magic {
+		t.Fatalf("the file begins with %q", file[:8])
+	}
+	r, err := NewReader("old", bytes.NewReader(append([]byte(oldMagic), file[8:]...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readAll(r); err != nil || !slices.Equal(got, texts(all)) {
+		t.Errorf("read %q, %v; want %q", got, err, texts(all))
 	}
 }
 

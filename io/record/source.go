@@ -21,9 +21,9 @@ type Source struct {
 	closer  io.Closer
 	held    []Logged // in the order of time
 	err     error    // what the log said last
-	seen    int   // frames so far, of any channel
-	start   int64 // time of the first frame, of any channel
-	last    int64 // of the one given last
+	seen    int      // frames so far, of any channel
+	start   int64    // time of the first frame, of any channel
+	last    int64    // of the one given last
 }
 
 // window is how many frames a frame may stand too late in a log: recorders that have a
@@ -84,7 +84,7 @@ func received(r *Reader) func() (Logged, error) {
 			if err != nil {
 				return Logged{}, err
 			}
-			if f := &e.Frame; e.Kind == FrameEntry && !f.Sent {
+			if f := &e.Frame; e.Kind == FrameEntry && !f.Sent && !f.Copy {
 				return Logged{Time: r.Header.time(f.Time, f.Tick), Channel: r.Header.bus(f.Bus), Frame: f.Frame}, nil
 			}
 		}
