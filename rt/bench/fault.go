@@ -182,6 +182,9 @@ func at(n ast.Node, text string) Word {
 	return Word{text, p.Line, p.Column}
 }
 
+// maxWord bounds a word of a command, bytes.
+const maxWord = 500
+
 // ParseFault reads a fault from the words of a command, KEY=VALUE each, or a KEY alone
 // where it takes no value. Errors name the word by its number, from 1.
 func ParseFault(words []string) (FaultSpec, error) {
@@ -190,7 +193,7 @@ func ParseFault(words []string) (FaultSpec, error) {
 	for i, w := range words {
 		key, value, given := strings.Cut(w, "=")
 		switch {
-		case !printable(w) || key == "":
+		case !printable(w) || key == "" || len(w) > maxWord:
 			return FaultSpec{}, r.errorf(Word{Line: i + 1}, "%.60q is not KEY=VALUE", w)
 		case !given:
 			value = "true"

@@ -275,7 +275,7 @@ func FuzzFaultWords(f *testing.F) {
 			got, err = h.Fault(s)
 		}
 		if err != nil {
-			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 2000 {
+			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 10*maxWord {
 				t.Fatalf("%q: an error of more than a line: %v", text, err)
 			}
 			return

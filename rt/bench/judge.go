@@ -71,6 +71,8 @@ func (j *Judge) Entry(e *rt.Entry) {
 		j.Tick(e)
 	case rt.KindFrame:
 		j.Frame(e)
+	case rt.KindFault:
+		j.Fault(e)
 	}
 }
 
@@ -138,8 +140,12 @@ func hold(list *[2]fault.Condition, e *rt.Entry) bool {
 	return true
 }
 
-// Frame takes a frame.
+// Frame takes a frame; those that a fault keeps from the bus, or from the bench, are
+// none.
 func (j *Judge) Frame(e *rt.Entry) {
+	if e.Withheld {
+		return
+	}
 	for i := range j.cases {
 		c := &j.cases[i]
 		if n := c.count; n != nil && n.sent && e.Fate == rt.Sent && e.Bus == n.bus && e.Message == n.at {
@@ -168,10 +174,10 @@ func (j *Judge) answered(c *judged, e *rt.Entry) {
 }
 
 // Fault takes a change of a fault's state.
-func (j *Judge) Fault(tick int64, slot int, state fault.State) {
+func (j *Judge) Fault(e *rt.Entry) {
 	for i := range j.cases {
-		if c := &j.cases[i]; c.answer != nil && c.answer.slot == slot && state == fault.Active && c.cause < 0 {
-			c.cause = tick
+		if c := &j.cases[i]; c.answer != nil && c.answer.slot == e.Slot && e.State == fault.Active && c.cause < 0 {
+			c.cause = e.Tick
 		}
 	}
 }
