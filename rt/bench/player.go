@@ -47,6 +47,7 @@ type player struct {
 	played  uint64         // frames
 	ended   bool           // the log was played to its end
 	dropped uint64         // frames that found no room
+	late    int64  // the most that one came late, ns: the player has no real-time rights
 	trouble error          // what ended it early
 }
 
@@ -160,6 +161,8 @@ func (p *player) says() string {
 	}
 	if p.played == 0 && p.dropped == 0 {
 		text += "; it held no frame that the bench receives"
+	} else {
+		text += fmt.Sprintf("; its frames came at most %.3f ms late", float64(p.late)/1e6)
 	}
 	if n := p.from.Disorder; n > 0 {
 		text += fmt.Sprintf("; %d frames were out of order", n)
