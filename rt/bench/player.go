@@ -47,7 +47,7 @@ type player struct {
 	played  uint64         // frames
 	ended   bool           // the log was played to its end
 	dropped uint64         // frames that found no room
-	late    int64  // the most that one came late, ns: the player has no real-time rights
+	late    int64          // the most that one came late, ns: the player has no real-time rights
 	trouble error          // what ended it early
 }
 
