@@ -34,9 +34,7 @@ type control struct {
 	changing sync.Mutex // one change at a time
 	batch    uint64     // the last one posted
 	book     atomic.Pointer[faultBook]
-
-	mu   sync.Mutex
-	said map[uint64]string // lines by batch that the record has not had yet; nil: there is none
+	record   *chronicle // nil: nobody records, and nobody judges
 }
 
 // The bounds of a control socket.
@@ -87,7 +85,7 @@ func (r *run) openControl(dir string, signals chan<- os.Signal) (why string) {
 	c.batch, _ = r.page.Taken() // a supervisor before this one may have posted
 	c.publish()
 	if r.record != nil {
-		c.said = map[uint64]string{}
+		c.record = r.record.names
 	}
 	r.control = c
 	go c.serve()
@@ -276,9 +274,9 @@ func (c *control) change(line string, a *Answer) error {
 	if err != nil {
 		return err
 	}
-	c.note(c.batch+1, line) // before the loop can have taken it
+	c.record.note(c.batch+1, line) // before the loop can have taken it
 	if !p.Post(c.batch+1, list) {
-		c.Line(c.batch + 1)
+		c.record.forget(c.batch + 1)
 		*c.r.h.book() = before
 		return errors.New("the loop has not taken the last change yet")
 	}
@@ -317,22 +315,4 @@ func (c *control) await() (tick int64, err error) {
 func (c *control) publish() {
 	book := *c.r.h.book()
 	c.book.Store(&book)
-}
-
-// note keeps a line for the record.
-func (c *control) note(batch uint64, line string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.said != nil {
-		c.said[batch] = line
-	}
-}
-
-// Line gives the line of a batch away, once; "" there is none.
-func (c *control) Line(batch uint64) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	line := c.said[batch]
-	delete(c.said, batch)
-	return line
 }

@@ -102,6 +102,9 @@ func (c *controlled) must(words ...string) *Answer {
 
 func TestARunIsAskedAndChanged(t *testing.T) {
 	c := newControlled(t)
+	for c.must("status").Tick == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	a := c.must("status")
 	if a.Bench != "open bench" || a.Process != os.Getpid() || a.State != "running" || len(a.Outputs) != len(c.r.h.Tables.Outputs) {
 		t.Errorf("status: %+v", a)

@@ -26,6 +26,7 @@ import (
 type recorder struct {
 	path  string // "" there is no record, only a judge
 	r     *run
+	names *chronicle
 	judge *Judge         // of the scenario; nil: there is none
 	w     *record.Writer // nil: the target has not begun, or there is no record
 	err   error          // the first trouble with the disk
@@ -64,7 +65,7 @@ func (r *run) startRecord() error {
 		}
 		f.Close()
 	}
-	r.record = &recorder{path: r.options.Record, r: r, synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	r.record = &recorder{path: r.options.Record, r: r, names: newChronicle(r.h), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	if r.trial != nil {
 		r.record.judge = NewJudge(r.trial, r.h, r.page)
 	}
@@ -235,6 +236,8 @@ func (c *recorder) wakeUp(t *rt.Entry) {
 	}
 	for i := range c.wake[:c.used] {
 		switch e := &c.wake[i]; e.Kind {
+		case rt.KindFault, rt.KindCommand:
+			c.tell(e)
 		case rt.KindStep:
 			steps--
 			c.tick.Index, c.tick.Flags = e.Tick, 0

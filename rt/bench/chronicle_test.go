@@ -1,0 +1,44 @@
+package bench
+
+import (
+	"testing"
+
+	"lockstep/rt/fault"
+)
+
+// The lines are noted when they are posted, the record asks when the loop has taken
+// them: a slot that has been given to another one since is called what it was.
+func TestARecordCallsASlotWhatItWasCalledThen(t *testing.T) {
+	h := openBench(t)
+	h.Named = []NamedFault{{Name: "first", Spec: "frame=Speeds drop"}}
+	c := newChronicle(h)
+	for i, line := range []string{"fault name=a frame=Status drop", "clear a", "fault name=b frame=Torque drop", "fault name=b bus=drive bus_off"} {
+		if _, err := h.Command(line); err != nil {
+			t.Fatal(err)
+		}
+		c.note(uint64(i+1), line)
+	}
+	check := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check(c.fault(0, fault.Armed), "first: frame=Speeds drop")
+	check(c.command(1), "fault name=a frame=Status drop")
+	check(c.fault(1, fault.Armed), "a: frame=Status drop")
+	check(c.fault(1, fault.Active), "a: frame=Status drop")
+	check(c.command(2), "clear a")
+	check(c.fault(1, fault.Free), "a: frame=Status drop")
+	check(c.command(3), "fault name=b frame=Torque drop")
+	check(c.fault(1, fault.Active), "b: frame=Torque drop")
+	check(c.command(4), "fault name=b bus=drive bus_off")
+	check(c.fault(1, fault.Free), "b: frame=Torque drop")
+	check(c.fault(1, fault.Armed), "b: bus=drive bus_off")
+	if len(c.lines) != 0 {
+		t.Errorf("%d lines are kept", len(c.lines))
+	}
+	var none *chronicle // a run without a record
+	none.note(1, "x")
+	none.forget(1)
+}
