@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockstep/io/can"
+	"lockstep/rt"
 	"lockstep/sched"
 )
 
@@ -379,8 +380,12 @@ func (s *busStates) note(w *line, at int64) {
 // tick, or comes after the last one, is not of the run.
 func (s *busStates) account(w *line, now int64) {
 	start, period := int64(s.r.page.StartNs.Load()), s.r.h.Tables.PeriodNs
+	until := now
+	if rt.State(s.r.page.State.Load()) == rt.Ended {
+		until = min(now, start+int64(s.r.page.Ticks.Load())*period)
+	}
 	if start != 0 {
-		w.spent[w.stands] += max(0, min(now, start+int64(s.r.page.Ticks.Load())*period)-max(w.since, start))
+		w.spent[w.stands] += max(0, until-max(w.since, start))
 	}
 	w.since = now
 }

@@ -310,6 +310,7 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	r.control.close()
 	<-r.guard.done
 	r.soak.end()
+	r.states.finish()
 	r.guard.close() // so that the control unit sees the end of its bus
 	if r.unit != nil && !r.unit.within(grace) {
 		r.unit.kill()
@@ -317,7 +318,6 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	for _, p := range r.players {
 		p.finish()
 	}
-	r.states.finish()
 	r.claims.finish()
 	trouble := r.record.finish()
 	report := r.report()

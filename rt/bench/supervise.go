@@ -100,10 +100,10 @@ func (r *run) close() {
 	for _, p := range r.players {
 		p.from.Close()
 	}
+	r.states.finish()
 	if r.guard != nil {
 		r.guard.close()
 	}
-	r.states.finish()
 	r.claims.close()
 	if r.notify != nil {
 		r.notify.close()

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/io/can"
 	"lockstep/rt"
 	"lockstep/sched"
 )
