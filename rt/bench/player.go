@@ -85,6 +85,7 @@ func (p *player) play(page *rt.Page) {
 		if !p.idle(start + p.ahead.Time) {
 			return
 		}
+		p.late = max(p.late, sched.Now()-start-p.ahead.Time)
 		p.put()
 	}
 	for p.idle(sched.Now() + int64(time.Second)) {
