@@ -78,6 +78,7 @@ func Prepare(b *Bench) (*Handover, error) {
 		}
 		h.Maps = append(h.Maps, m)
 	}
+	h.Loop.Faults.Ranges = inputRanges(tables, h.Maps)
 	if h.Loop.Safe, err = b.farewell(tables, h.Maps); err != nil {
 		return nil, err
 	}
@@ -205,4 +206,22 @@ func watch(outputs []model.Port) rt.Watch {
 		Events: index(outputs, "events"), Transitions: index(outputs, "transitions"),
 		Lag: index(outputs, "lag"), Fault: index(outputs, "fault"),
 	}
+}
+
+// inputRanges are those of the inputs: of the port, and of the signal where one drives it.
+func inputRanges(t *kernel.Tables, maps []*sigmap.Map) [][2]float64 {
+	list := make([][2]float64, len(t.Inputs))
+	for i, p := range t.Inputs {
+		list[i] = [2]float64{p.Min, p.Max}
+	}
+	for _, m := range maps {
+		for _, rx := range m.Rx {
+			for _, f := range rx.Fields {
+				a, b := f.Lo*f.Factor+f.Offset, f.Hi*f.Factor+f.Offset
+				r := &list[f.Index]
+				r[0], r[1] = max(r[0], min(a, b)), min(r[1], max(a, b))
+			}
+		}
+	}
+	return list
 }
