@@ -100,6 +100,9 @@ func (l *Loop) emit(b, i int, k int64, y []float64) bool {
 	again, made := int64(0), l.joint.encode(m, &l.frame, i, y)
 	l.page.TxCount[at].Store(m.Tx[i].Counts())
 	if !made {
+		if l.acts {
+			l.faults.Refused(b, i)
+		}
 		l.note.fate = Refused
 		l.page.TxRefused.Store(l.page.TxRefused.Load() + 1)
 		l.page.ring.frame(&l.note, &l.frame)

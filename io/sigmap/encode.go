@@ -50,6 +50,8 @@ func (t *Tx) Counts() uint64 {
 }
 
 // SetCounts is the inverse of Counts.
+//
+//go:nosplit
 func (t *Tx) SetCounts(c uint64) {
 	if len(t.Protect) == 0 {
 		t.Count = c

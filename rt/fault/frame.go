@@ -20,7 +20,8 @@ type message struct {
 
 // frameOut is what becomes of the frame at hand.
 type frameOut struct {
-	counts uint64    // what its counters were,
+	found  uint64    // what its counters were before Before,
+	counts uint64    // and after it
 	sums   [4]uint32 // its right checksums
 	wrong  bool      // it has others
 	again  int64     // it is sent so many times beyond the first
@@ -73,10 +74,11 @@ func (s *Set) Arrived(b int, f *can.Frame, at can.Stamp) (withheld bool) {
 //
 //go:nosplit
 func (s *Set) Late(b int, f *can.Frame, at *can.Stamp) bool {
-	h := s.pop(ReceivedFrame, b, s.tick)
-	if h == nil {
+	x := s.due(ReceivedFrame, b, s.tick)
+	if x == nil {
 		return false
 	}
+	h := s.pop(x)
 	*f, *at = h.frame, h.stamp
 	return true
 }
@@ -86,6 +88,7 @@ func (s *Set) Late(b int, f *can.Frame, at *can.Stamp) bool {
 //go:nosplit
 func (s *Set) Before(b, i int) {
 	t, m := &s.Maps[b].Tx[i], &s.sent[s.first[b]+i]
+	s.frame.found = t.Counts()
 	l := &s.on[SentFrame]
 	for j := range l.n {
 		x := &s.slots[l.at[j]]
@@ -95,6 +98,11 @@ func (s *Set) Before(b, i int) {
 	}
 	s.frame.counts = t.Counts()
 }
+
+// Refused takes Before back: Encode has made no frame.
+//
+//go:nosplit
+func (s *Set) Refused(b, i int) { s.Maps[b].Tx[i].SetCounts(s.frame.found) }
 
 // Sent does to the frame that Encode has just made of message i of a bus what is to be
 // done to it at tick k. It is sent 1 + again times; or it is withheld, for ever or until
@@ -120,8 +128,11 @@ func (s *Set) Sent(f *can.Frame, b, i int, k int64) (again int64, withheld bool)
 	if !o.wrong {
 		m.sums = o.sums
 	}
-	if o.keep || o.keeper == 0 {
-		return o.again, o.keep
+	switch {
+	case o.keep:
+		return 0, true
+	case o.keeper == 0:
+		return o.again, false
 	}
 	if h := s.hold(&s.slots[o.keeper-1], f); h != nil {
 		h.message, h.due, h.again = i, k+o.delay, o.again
@@ -146,13 +157,19 @@ func (s *Set) countSignals(b, i int) {
 //
 //go:nosplit
 func (s *Set) Held(f *can.Frame, b int, k int64) (i int, again int64, ok bool) {
-	h := s.pop(SentFrame, b, k)
-	if h == nil {
+	x := s.due(SentFrame, b, k)
+	if x == nil {
 		return 0, 0, false
 	}
+	h := s.pop(x)
 	*f = h.frame
 	return h.message, h.again, true
 }
+
+// Waits says that Held has something to give back.
+//
+//go:nosplit
+func (s *Set) Waits(b int, k int64) bool { return s.due(SentFrame, b, k) != nil }
 
 // isOn says that the fault works on the next frame of message i of a bus.
 //
@@ -230,24 +247,29 @@ func (s *Set) hold(x *slot, f *can.Frame) *heldFrame {
 	return h
 }
 
-// pop takes the first frame that is due at tick k; nil: there is none.
+// due is the first fault that holds a frame that is due at tick k; nil: none does.
 //
 //go:nosplit
-func (s *Set) pop(w Where, b int, k int64) *heldFrame {
+func (s *Set) due(w Where, b int, k int64) *slot {
 	if s.waiting == 0 {
 		return nil
 	}
 	for i := range s.slots[:s.used] {
 		x := &s.slots[i]
-		if x.n == 0 || x.Where != w || x.Bus != b {
-			continue
-		}
-		if h := &x.held[x.first%MaxHeld]; h.due <= k {
-			x.first++
-			x.n--
-			s.waiting--
-			return h
+		if x.n > 0 && x.Where == w && x.Bus == b && x.held[x.first%MaxHeld].due <= k {
+			return x
 		}
 	}
 	return nil
+}
+
+// pop takes the oldest frame that x holds.
+//
+//go:nosplit
+func (s *Set) pop(x *slot) *heldFrame {
+	h := &x.held[x.first%MaxHeld]
+	x.first++
+	x.n--
+	s.waiting--
+	return h
 }
