@@ -195,8 +195,11 @@ func (r *reader) stimulus(n ast.Node, p *model.Port) sigmap.Course {
 	default:
 		c.Value = []float64{r.number(n, r.word(n, what).Text, p.Unit, what)}
 	}
-	for _, v := range c.Value {
-		if r.err == nil && !(v >= p.Min && v <= p.Max) {
+	if r.err != nil {
+		return *c
+	}
+	for _, v := range []float64{slices.Min(c.Value), slices.Max(c.Value)} {
+		if !(v >= p.Min && v <= p.Max) {
 			r.fail(n, "%s: %.9g %s is beyond the range of the input, %.9g to %.9g %s", what, v, p.Unit, p.Min, p.Max, p.Unit)
 		}
 	}
