@@ -112,6 +112,7 @@ func (c *Checking) bench(name string) error {
 	}
 	for i, bus := range b.Buses {
 		fmt.Fprintf(c.Out, "bus %s on %s, database %s%s\n", bus.Name.Text, bus.Interface.Text, bus.Database.Text, bus.rates())
+		fmt.Fprint(c.Out, bus.J1939.check())
 		if err := c.lenient(b, &bus); err != nil {
 			return err
 		}

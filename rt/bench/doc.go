@@ -45,6 +45,11 @@
 //	        on_error: safe           # likewise, while the window of the protection is INVALID
 //	        invalid: {pressure_C1: [0xFFF, 4000-4094, SNA]}          # raw values that are none [J1939's]
 //
+//	    j1939:                       # of a bus with a name: the source addresses of what is sent are
+//	      lost: stop                 # claimed before the first tick and defended; [stop], safe or continue when
+//	      addresses:                 # another node takes one; without j1939 nothing is claimed
+//	        0x00: {function: engine, identity: 1}    # the fields of j1939.Fields; [0]
+//
 // A frame that the bus does not take is sent once more at the next tick, before the
 // others, with the values of that tick.
 //
