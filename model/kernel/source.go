@@ -269,6 +269,9 @@ func (k *Kernel) Drive(i int, on bool) {
 	}
 }
 
+// Driven says that input i follows u.
+func (k *Kernel) Driven(i int) bool { return k.input[k.t.InputSignal[i]] >= 0 }
+
 // Own is what the source of input i gives in the middle of the next step.
 //
 //go:nosplit

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -101,7 +102,7 @@ func (r *Report) JUnit(w io.Writer) error {
 	t := r.Trial
 	s := junitSuite{Name: t.Scenario, Time: r.SimTime, Out: r.Ended}
 	add := func(name string, seconds float64, held bool, text string) {
-		c := junitCase{Class: r.Bench + "." + t.Scenario, Name: name, Time: seconds}
+		c := junitCase{Class: cmp.Or(r.Bench, r.Plant) + "." + t.Scenario, Name: name, Time: seconds}
 		if s.Tests++; held {
 			c.Out = text
 		} else {

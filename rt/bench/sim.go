@@ -37,10 +37,9 @@ type Simulation struct {
 	Every  int           // rows of Out: one in so many grid points; >= 1
 	Report string        // JSON file; "" none
 
-	// Of a bench.
-	Scenario string // file; "" none
+	Scenario string // file or embedded; "" none
 	JUnit    string // file for its verdict; "" none
-	Record   string // file; "" none
+	Record   string // file, of a bench; "" none
 
 	Progress *os.File // a terminal that shows how far it is; nil: none
 }
@@ -63,16 +62,19 @@ type simulation struct {
 	progress    progress
 }
 
+// plantStep is the period of a plant that nobody names one for.
+const plantStep = 5 * time.Millisecond
+
 // Run simulates and writes the files; the report is for the caller to show. An
 // *Exit carries exit code 1 when the plant's state became non-finite, or the bench
 // broke its policy. SIGINT and SIGTERM end it early, with the files complete; a second
 // one kills. A bench runs with its buses and its control unit: see virtualBench.
 func (s Simulation) Run() (*Report, error) {
 	w := &simulation{Simulation: s, page: new(rt.Page), stop: make(chan os.Signal, 1)}
-	if file, data, err := ReadAny(s.Plant); err == nil && kind(file, data) == "bench" {
+	if file, data, err := ReadAny(s.Plant); err == nil && (kind(file, data) == "bench" || kind(file, data) == "plant" && s.Scenario != "") {
 		return runVirtual(w)
 	}
-	w.Step = cmp.Or(w.Step, 5*time.Millisecond)
+	w.Step = cmp.Or(w.Step, plantStep)
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
@@ -107,10 +109,11 @@ func (w *simulation) finish(report *Report) (*Report, error) {
 
 // prepare does all that may fail before the first step; the files are the last.
 func (w *simulation) prepare() (err error) {
-	for _, f := range [][2]string{{"-scenario", w.Scenario}, {"-junit", w.JUnit}, {"-record", w.Record}} {
-		if f[1] != "" {
-			return fmt.Errorf("sim: %s %s is for a bench; %s is a plant", f[0], f[1], w.Plant)
-		}
+	switch {
+	case w.Record != "":
+		return fmt.Errorf("sim: -record %s is for a bench; %s is a plant", w.Record, w.Plant)
+	case w.JUnit != "":
+		return fmt.Errorf("sim: -junit %s is for the verdict of a scenario: name one (-scenario FILE)", w.JUnit)
 	}
 	if w.sys, err = loadPlant(w.Plant); err != nil {
 		return err
@@ -254,7 +257,7 @@ func (w *simulation) run() *Report {
 	var before, after runtime.MemStats
 	w.kernel.Output(w.loop.Y)
 	row := w.stimulus.Apply(w.loop.U, 0, -1)
-	w.row(0)
+	w.row(0, w.loop.U) // the inputs from there on
 	w.progress.start()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // waits for a collection that is under way
 	runtime.ReadMemStats(&before)
@@ -265,7 +268,7 @@ func (w *simulation) run() *Report {
 		w.loop.Tick(1)
 		row = w.stimulus.Apply(w.loop.U, k*period, row)
 		if k%int64(w.Every) == 0 {
-			w.row(k * period)
+			w.row(k*period, w.loop.U)
 		}
 		w.list()
 		w.progress.show(k * period)
@@ -299,8 +302,9 @@ func (w *simulation) signalled() bool {
 	}
 }
 
-// row writes the ports at a grid time: the outputs there, the inputs from there on.
-func (w *simulation) row(ns int64) {
+// row writes the ports at a grid time: the outputs there, and of the inputs u those that
+// something drives; the others have their own sources.
+func (w *simulation) row(ns int64, u []float64) {
 	if w.out == nil {
 		return
 	}
@@ -309,8 +313,8 @@ func (w *simulation) row(ns int64) {
 		w.out.number(v)
 	}
 	for i, in := range w.sys.Inputs {
-		if w.driven[i] {
-			w.out.number(w.loop.U[i])
+		if w.kernel.Driven(i) {
+			w.out.number(u[i])
 		} else {
 			w.out.number(valueAt(&w.sys.Signals[in.Signal].Source, float64(ns)/1e9))
 		}

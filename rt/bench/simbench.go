@@ -1,9 +1,11 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +27,7 @@ import (
 // Before grid point k the unit does what is due until then; what it sends is read at k.
 // What the loop sends at k the unit hears at k, before it does what is due at k. A log
 // that stands in for a bus is played likewise. A bus with nobody at its other end
-// carries nothing in.
+// carries nothing in. A plant with a scenario is a bench without buses.
 type virtualBench struct {
 	*simulation
 	r     *run
@@ -61,10 +63,7 @@ func runVirtual(w *simulation) (*Report, error) {
 
 // prepare does all that may fail before the first tick; the files are the last.
 func (v *virtualBench) prepare() (err error) {
-	if err := v.refuse(); err != nil {
-		return err
-	}
-	b, err := Load(v.Plant)
+	b, err := v.bench()
 	if err != nil {
 		return err
 	}
@@ -98,16 +97,50 @@ func (v *virtualBench) prepare() (err error) {
 	return v.create()
 }
 
-// refuse says what a bench does not take from the flags of a plant.
-func (v *virtualBench) refuse() error {
-	for _, f := range []struct{ flag, text, instead string }{
-		{"-in", v.In, "its inputs come from its buses and from a scenario's stimuli (-scenario FILE)"},
-		{"-scheme", v.Scheme, "its file says it (scheme: papers)"},
-		{"-form", v.Form, "it has its own"},
-		{"-step", stepText(v.Step), "its file says it (period: 5 ms)"},
-	} {
+// bench is what runs: the bench, or one without a bus around a plant.
+func (v *virtualBench) bench() (*Bench, error) {
+	file, data, err := ReadAny(v.Plant)
+	if err != nil {
+		return nil, err
+	}
+	if kind(file, data) == "bench" {
+		if err := v.refuse("a plant", "a bench", []setting{
+			{"-in", v.In, "its inputs come from its buses and from a scenario's stimuli (-scenario FILE)"},
+			{"-scheme", v.Scheme, "its file says it (scheme: papers)"},
+			{"-form", v.Form, "it has its own"},
+			{"-step", stepText(v.Step), "its file says it (period: 5 ms)"},
+		}); err != nil {
+			return nil, err
+		}
+		return Load(v.Plant)
+	}
+	if err := v.refuse("a plant without a scenario", "a plant with one", []setting{
+		{"-in", v.In, "its inputs follow the scenario's stimuli"},
+		{"-form", v.Form, "its form is projected"},
+	}); err != nil {
+		return nil, err
+	}
+	if v.Record != "" {
+		return nil, fmt.Errorf("sim: -record %s is for a bench; %s is a plant", v.Record, v.Plant)
+	}
+	b := &Bench{
+		File: file, Name: v.Plant, Plant: Word{Text: v.Plant, Line: 1, Col: 1}, Scheme: v.Scheme, Timer: sched.Timerfd, CPU: -1, Priority: 80,
+		PeriodNs: int64(cmp.Or(v.Step, plantStep)),
+	}
+	if _, err := os.Stat(v.Plant); err == nil {
+		b.dir, b.Plant.Text = filepath.Dir(v.Plant), filepath.Base(v.Plant)
+	}
+	return b, nil
+}
+
+// setting is a flag that does not fit, and what holds instead.
+type setting struct{ flag, text, instead string }
+
+// refuse says which of the flags, for one thing, does not fit the other.
+func (v *virtualBench) refuse(one, other string, list []setting) error {
+	for _, f := range list {
 		if f.text != "" {
-			return fmt.Errorf("sim: %s %s is for a plant; %s is a bench, and %s", f.flag, f.text, v.Plant, f.instead)
+			return fmt.Errorf("sim: %s %s is for %s; %s is %s, and %s", f.flag, f.text, one, v.Plant, other, f.instead)
 		}
 	}
 	return nil
@@ -129,17 +162,9 @@ func (v *virtualBench) script() error {
 	if h.Loop.Ticks == 0 && v.For == 0 { // nobody says
 		h.Loop.Ticks = int64(defaultLength / v.Step)
 	}
-	var err error
-	if v.sys, err = assemble(v.r.bench); err != nil {
-		return err
-	}
-	if v.driven, err = v.r.bench.driven(v.sys); err != nil {
-		return err
-	}
-	for _, s := range h.Loop.Faults.Stimuli {
-		v.driven[s.Input] = true
-	}
-	return nil
+	sys, err := assemble(v.r.bench)
+	v.sys = sys
+	return err
 }
 
 // connect makes the buses, and puts the unit at the end of its own.
@@ -166,7 +191,7 @@ func (v *virtualBench) connect() error {
 			return err
 		}
 	}
-	if b.Unit.Text == "" || v.ends[v.bus] == nil {
+	if b.Unit.Text == "" || v.ends[v.bus] == nil { // or a log is there
 		return nil
 	}
 	var err error
@@ -194,7 +219,7 @@ func (v *virtualBench) join(target, end *os.File) error {
 // run ticks until the run is over.
 func (v *virtualBench) run() error {
 	v.kernel.Output(v.loop.Y)
-	v.row(0)
+	v.row(0, v.loop.U)
 	v.progress.start()
 	v.page.State.Store(uint64(rt.Running))
 	defer v.progress.end()
@@ -212,7 +237,7 @@ func (v *virtualBench) run() error {
 		v.hear(due)
 		if ticks := int64(v.page.Ticks.Load()); ticks == k {
 			if k%int64(v.Every) == 0 {
-				v.row(int64(due))
+				v.row(int64(due), v.loop.Last()) // of the step that ends there
 			}
 			v.list()
 		}
@@ -281,7 +306,9 @@ func (v *virtualBench) report(err error) *Report {
 	r := v.r
 	report := pageReport(v.page, r.h)
 	report.Usage = nil // the loop was not alone in its process
-	report.Bench, report.Virtual, report.Overrun = r.bench.Name, true, r.bench.Overrun.String()
+	if len(r.bench.Buses) > 0 {
+		report.Bench, report.Virtual, report.Overrun = r.bench.Name, true, r.bench.Overrun.String()
+	}
 	report.Silent, report.Messages, report.Dropped = r.silent(), received(r.page, r.h), drops(r.page, r.h)
 	report.Safe, report.SafeSince = r.safe()
 	if v.stopped != nil {
@@ -293,7 +320,7 @@ func (v *virtualBench) report(err error) *Report {
 		report.Ended, report.Clean = fmt.Sprintf("control unit: %v", err), false
 	case v.unit != nil:
 		report.Unit = v.unit.Close()
-	case len(r.players) == 0:
+	case len(r.players) == 0 && len(r.bench.Buses) > 0:
 		report.Unit = "none: nothing came in"
 	}
 	for _, p := range r.players {

@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/record"
 )
@@ -172,5 +175,53 @@ func TestTheSafeValuesFollowTheEndOfAVirtualBench(t *testing.T) {
 	// 100 ms: all three at once, then in their cycles of 5, 10 and 10 ms.
 	if safe < 3+20+9+9 || safe > 3+20+10+10 {
 		t.Errorf("%d frames with the safe values, want about 41", safe)
+	}
+}
+
+// The stimuli are those of a driver; the fault steps on the brake for a second.
+func TestAScenarioDrivesAPlantWithoutABench(t *testing.T) {
+	dir := t.TempDir()
+	scenario, out := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "o.csv")
+	text := "scenario: half throttle\nfor: 3 s\nstimuli:\n  throttle: {table: [[0 s, 0], [2 s, 50 %]]}\nfaults:\n" +
+		"  - {input: brake.pressure, stuck: 2 bar, at: 1 s, for: 500 ms}\nexpect:\n  - {value: throttle, within: 1 %, of: 50 %, from: 2 s}\n"
+	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Simulation{Plant: "automatic4", Scenario: scenario, Out: out, Step: 10 * time.Millisecond, Every: 1}.Run()
+	if err != nil || r.Ticks != 300 || r.Bench != "" || r.Virtual || r.Trial == nil || !r.Trial.Findings[0].Held {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(strings.TrimSpace(string(data)), "\n")
+	throttle, brake := -1, -1
+	for i, name := range strings.Split(rows[0], ",") {
+		switch name {
+		case "throttle[1]":
+			throttle = i
+		case "brake.pressure[Pa]":
+			brake = i
+		}
+	}
+	if len(rows) != 302 || throttle < 0 || brake < 0 {
+		t.Fatalf("%d rows, %s", len(rows), rows[0])
+	}
+	at := func(k, column int) float64 {
+		v, err := strconv.ParseFloat(strings.Split(rows[1+k], ",")[column], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for k := 1; k <= 300; k++ { // of the step that ends at k
+		wanted, pressed := min(float64(k)/200*0.5, 0.5), 0.0
+		if k >= 100 && k < 150 {
+			pressed = 2e5
+		}
+		if !scalar.EqualWithinAbs(at(k, throttle), wanted, 1e-9) || !scalar.EqualWithinAbs(at(k, brake), pressed, 1e-6) {
+			t.Fatalf("tick %d: throttle %g, brake %g Pa; want %g and %g", k, at(k, throttle), at(k, brake), wanted, pressed)
+		}
 	}
 }

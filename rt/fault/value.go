@@ -32,6 +32,9 @@ func (s *Set) Inputs(k int64, u []float64) []float64 {
 	return s.u
 }
 
+// Last are the inputs of the last step, as Inputs made them.
+func (s *Set) Last() []float64 { return s.u }
+
 // Signals works on the fields of the messages sent at tick k, where the outputs are y.
 //
 //go:nosplit

@@ -15,8 +15,8 @@ func runSim(list []string) error {
 	var s bench.Simulation
 	length := a.span("for", 0, "how long, like 25s; without it that of the scenario, or to the last row of -in, otherwise to that of the plant's tables (10s more if they still change there), 10s if there are none")
 	step := a.span("step", 0, "period of the grid of a plant (default 5ms); a bench has its own")
-	a.StringVar(&s.Scenario, "scenario", "", "of a bench: what happens and what is expected, a file")
-	a.StringVar(&s.JUnit, "junit", "", "of a bench: write the verdict of the scenario to this file, as JUnit XML")
+	a.StringVar(&s.Scenario, "scenario", "", "what happens and what is expected: a file, or the name of an embedded scenario")
+	a.StringVar(&s.JUnit, "junit", "", "write the verdict of the scenario to this file, as JUnit XML")
 	a.StringVar(&s.Record, "record", "", "of a bench: write the record to this file, as run does")
 	a.StringVar(&s.In, "in", "", "inputs: a CSV file with the columns time[s] and name[unit], held between rows; or the name of an embedded scenario")
 	a.StringVar(&s.Out, "out", "", "write every port at every grid point to this CSV file; - is the standard output")
