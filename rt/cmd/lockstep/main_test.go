@@ -220,7 +220,7 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"check automatic4-reverse", "check: automatic4-reverse: a file of inputs is checked with its plant: lockstep sim PLANT -in automatic4-reverse"},
 		{"check powershift -scheme x", `check: invalid value "x" for flag -scheme`},
 		{"check nosuch", "bench: no file nosuch, and nothing embedded of that name"},
-		{"plants powershif", `plants: "powershif" is not embedded; there are automatic4, coupled-clutches, hybrid, powershift, automatic4-downshifts, automatic4-engine-braking, automatic4-reverse, automatic4-start-stop, powershift-bench, powershift.dbc (did you mean powershift?)`},
+		{"plants powershif", `plants: "powershif" is not embedded; there are automatic4, coupled-clutches, hybrid, powershift, truck, automatic4-downshifts, automatic4-engine-braking, automatic4-reverse, automatic4-start-stop, powershift-bench, truck-bench, powershift-clutch-sticks, powershift-off-the-bus, truck-ice-and-broken-shaft, j1939.dbc, powershift.dbc (did you mean powershift?)`},
 		{"ecu powershift", "ecu: -bus is missing, like -bus vcan0"},
 		{"ecu gearbox -bus vcan0", `ecu: no control unit "gearbox"; there are: powershift, truck`},
 		{"help nosuch", `unknown command "nosuch"`},
