@@ -46,6 +46,7 @@ type busStates struct {
 // line is one of these buses.
 type line struct {
 	bus      *Bus
+	index    int // of it
 	filters  []can.Filter
 	shared   *can.Bus // the socket of the target
 	listener *can.Bus // of error frames; nil while there is no interface
@@ -120,7 +121,7 @@ func newBusStates(r *run) (*busStates, error) {
 // add takes in a bus; shared is the supervisor's hold of the target's socket.
 func (s *busStates) add(bus int, shared *can.Bus) error {
 	b := &s.r.bench.Buses[bus]
-	w := &line{bus: b, filters: s.r.h.Maps[bus].Filters(), shared: shared, since: sched.Now(), spent: map[string]int64{}}
+	w := &line{bus: b, index: bus, filters: s.r.h.Maps[bus].Filters(), shared: shared, since: sched.Now(), spent: map[string]int64{}}
 	s.lines = append(s.lines, w)
 	link, err := s.links.Ask(b.Interface.Text)
 	if err != nil {
@@ -352,6 +353,8 @@ func (s *busStates) recover(w *line) {
 		w.told = ""
 		s.tell(w, "restarted by the supervisor")
 	case errors.Is(err, unix.EBUSY): // it is back already, or its driver does it by itself
+	case errors.Is(err, unix.EOPNOTSUPP): // some drivers cannot, and vcan has none
+		s.tell(w, fmt.Sprintf("%v: sudo ip link set %s down && sudo ip link set %s up", err, name, name))
 	default:
 		s.tell(w, fmt.Sprintf("%v: sudo ip link set %s type can restart", err, name))
 	}
@@ -425,6 +428,17 @@ func (s *busStates) trouble() string {
 		return fmt.Sprintf("bus %.24s is %s", w.bus.Name.Text, text)
 	}
 	return ""
+}
+
+// follows are the buses that it follows, as bits.
+func (s *busStates) follows() (set uint64) {
+	if s == nil {
+		return 0
+	}
+	for _, w := range s.lines {
+		set |= 1 << w.index
+	}
+	return set
 }
 
 // named says that an interface is one of this host.

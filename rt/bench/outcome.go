@@ -198,6 +198,9 @@ func pageReport(p *rt.Page, h *Handover) *Report {
 	if p.Response.N() > 0 {
 		s := spread(&p.Response)
 		v.Response = &s
+		for _, c := range p.Response.Classes(8) {
+			v.Responses = append(v.Responses, Class{c.Upper, int64(c.N)})
+		}
 	}
 	y := make([]float64, len(h.Tables.Outputs))
 	if _, ok := p.Outputs(y); ok && h.Loop.Watch.Lag >= 0 {

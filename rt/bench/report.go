@@ -28,7 +28,8 @@ type Report struct {
 
 	Tick Spread `json:"tick_ns"`
 
-	Response *Spread `json:"response_ns,omitempty"` // bus to bus: from the arrival of a valid frame, by the kernel's stamp, until the frames of its tick were out; nil: no frame had a stamp
+	Response  *Spread `json:"response_ns,omitempty"`        // bus to bus: from the arrival of a valid frame, by the kernel's stamp, until the frames of its tick were out; nil: no frame had a stamp
+	Responses []Class `json:"response_histogram,omitempty"` // the same, eight classes per octave; those that are empty are left out
 
 	LateTicks  uint64     `json:"late_ticks"`             // entries of the overrun ledger: wake-ups that found points lost, and ticks over their budget
 	BudgetNs   int64      `json:"tick_budget_ns"`         // a tick whose frames are out later than this after it was due is late
@@ -154,6 +155,9 @@ func (r *Report) Text(w io.Writer) {
 	line("tick time", "%s", r.Tick)
 	if r.Response != nil {
 		line("bus to bus", "%s", *r.Response)
+		for _, row := range histogram(r.Responses) {
+			line("", "%s", row)
+		}
 	}
 	if real {
 		line("late ticks", "%d, over the budget of %g ms or after lost points%s", r.LateTicks, float64(r.BudgetNs)/1e6, r.worst())

@@ -212,7 +212,7 @@ func (s *status) trouble() string {
 	if text := s.r.states.trouble(); text != "" {
 		return text
 	}
-	if off := s.r.page.BusOff.Load(); off != 0 {
+	if off := s.r.page.BusOff.Load() &^ s.r.states.follows(); off != 0 {
 		return fmt.Sprintf("bus %.24s is off", s.r.bench.Buses[bits.TrailingZeros64(off)].Name.Text)
 	}
 	if s.r.strayed.Load() {
