@@ -38,6 +38,8 @@ func TestUnitsConvertToSI(t *testing.T) {
 		{"km/h", 1 / 3.6, "m/s", "m/s"},
 		{"bar", 1e5, "kg/m/s2", "Pa"},
 		{"kPa", 1e3, "kg/m/s2", "Pa"},
+		{"psi", 6894.757293168361, "kg/m/s2", "Pa"},
+		{"mph", 0.44704, "m/s", "m/s"},
 		{"MPa", 1e6, "kg/m/s2", "Pa"},
 		{"kN", 1e3, "kg.m/s2", "N"},
 		{"N.m", 1, "kg.m2/s2", "N.m"},
