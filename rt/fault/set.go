@@ -71,8 +71,8 @@ type slot struct {
 	share  float64 // of a Leak: what it comes nearer in a tick
 	random uint64
 
-	past   [MaxDelay]float64 // of a Delay: values of the last ticks, by tick
-	filled bool
+	past  [MaxDelay]float64 // of a Delay: values of the last ticks, by tick,
+	since int64             // from this one on; 0: there is none yet
 
 	held  [MaxHeld]heldFrame // a queue
 	first int                // of it
@@ -144,7 +144,7 @@ func (s *Set) Do(c *Command) {
 		s.waiting -= x.n
 		x.Fault = c.Fault
 		s.used = max(s.used, c.Slot+1)
-		x.count, x.n, x.filled, x.fresh, x.random = 0, 0, false, true, c.Fault.Seed
+		x.count, x.n, x.since, x.fresh, x.random = 0, 0, 0, true, c.Fault.Seed
 		s.change(c.Slot, Armed)
 	case Clear:
 		x := &s.slots[c.Slot]

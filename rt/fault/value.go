@@ -119,15 +119,13 @@ func (s *Set) disturbed(x *slot, v, lo, hi float64) float64 {
 //
 //go:nosplit
 func (x *slot) delayed(k int64, v float64) float64 {
-	if !x.filled {
-		x.filled = true
-		for i := range x.past {
-			x.past[i] = v
-		}
+	if x.since == 0 {
+		x.since = k
 	}
-	late := v
-	if x.N > 0 {
-		late = x.past[(k-x.N)%MaxDelay] // of k-MaxDelay if N is that
+	at := max(k-x.N, x.since)
+	late := x.past[at%MaxDelay] // of k-MaxDelay if N is that
+	if at == k {
+		late = v
 	}
 	x.past[k%MaxDelay] = v
 	return late
