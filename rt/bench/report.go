@@ -192,8 +192,8 @@ func (r *Report) worst() string {
 	return "\n" + strings.Repeat(" ", 15) + "worst: " + worst.String()
 }
 
-// notes are the lines that are there only when there is something to say.
-func (r *Report) notes(line func(head, format string, args ...any)) {
+// rights are the lines about what the host has granted.
+func (r *Report) rights(line func(head, format string, args ...any)) {
 	if r.Virtual {
 		line("virtual time", "the bench's loop and its control unit in one process, as fast as they go")
 	} else if r.Bench != "" && !r.BestEffort {
@@ -205,6 +205,11 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	for _, help := range r.BestEffortHelp {
 		line("", "-> %s", help)
 	}
+}
+
+// notes are the lines that are there only when there is something to say.
+func (r *Report) notes(line func(head, format string, args ...any)) {
+	r.rights(line)
 	if r.Safe != "" {
 		line("safe state", "since %.3f s: %s", r.SafeSince, r.Safe)
 	}
