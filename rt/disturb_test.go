@@ -1,0 +1,469 @@
+package rt
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/io/can"
+	"lockstep/io/sigmap"
+	"lockstep/model"
+	"lockstep/rt/fault"
+	"lockstep/sched"
+)
+
+// guarded has the command of database, and at every tick Guarded: x in byte 0 to 3, the
+// steps in 4 and 5, a counter in the lower half of 6, in 7 the CRC-8 0x1D of the others.
+func guarded(t testing.TB) *sigmap.Map {
+	t.Helper()
+	db := &sigmap.Database{File: "disturb_test.dbc", Messages: []sigmap.Message{
+		{Name: "Command", ID: 0x110, Len: 4, Signals: []sigmap.Signal{{Name: "u", Len: 16, Signed: true, Factor: 0.01, Min: -100, Max: 100, Unit: "m/s"}}},
+		{Name: "Guarded", ID: 0x300, Len: 8, Signals: []sigmap.Signal{
+			{Name: "x", Len: 32, Signed: true, Factor: 1e-6, Min: -1000, Max: 1000, Unit: "m"},
+			{Name: "steps", Start: 32, Len: 16, Factor: 1, Unit: "1"},
+			{Name: "n", Start: 48, Len: 4, Factor: 1}, {Name: "crc", Start: 56, Len: 8, Factor: 1},
+		}},
+	}}
+	port := func(name, unit string) model.Port {
+		return model.Port{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)}
+	}
+	m, err := sigmap.Bind(db, sigmap.Spec{
+		Receive: []sigmap.Link{{Message: "Command", Signal: "u", Port: "u"}},
+		Send:    []sigmap.Link{{Message: "Guarded", Signal: "x", Port: "x"}, {Message: "Guarded", Signal: "steps", Port: "steps"}},
+		Sendings: []sigmap.Sending{{Message: "Guarded", CycleNs: int64(period), Protect: []sigmap.ProtectionSpec{
+			{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF, Counter: []string{"n"}, Checksum: []string{"crc"}},
+		}}},
+		PeriodNs: int64(period),
+	}, []model.Port{port("u", "m/s")}, []model.Port{port("x", "m"), port("steps", "1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func newGuarded(t testing.TB, o Overrun, faults []fault.Fault, change ...func(*Config, *integrator)) *bench {
+	t.Helper()
+	b := &bench{plant: &integrator{h: period.Seconds()}, ticker: sched.NewVirtual(period), page: new(Page)}
+	target, unit := pair(t)
+	b.unit = unit
+	cfg := Config{Period: period, Overrun: o, Start: []float64{0}, Watch: unwatched(), Faults: fault.Plan{Faults: faults}}
+	for _, c := range change {
+		c(&cfg, b.plant)
+	}
+	var err error
+	if b.Loop, err = New(cfg, b.plant, []*can.Bus{target}, []*sigmap.Map{guarded(t)}, b.ticker, b.page); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// unitSide is what a control unit makes of the Guarded frames, with code of its own.
+type unitSide struct {
+	frames, wrong, short, repeated, lost int
+
+	tick  []int // at which each frame came
+	steps []int // in it
+	sums  []byte
+	right []byte // the checksums that they should have
+	last  int    // counter of the last right one, -1: none yet
+}
+
+// crc8 is the checksum of the first seven bytes, bit by bit.
+func crc8(data []byte) byte {
+	crc := byte(0xFF)
+	for _, d := range data[:7] {
+		for bit := 7; bit >= 0; bit-- {
+			top := crc>>7 ^ d>>bit&1
+			crc <<= 1
+			if top == 1 {
+				crc ^= 0x1D
+			}
+		}
+	}
+	return ^crc
+}
+
+func (s *unitSide) hear(tick int, f *can.Frame) {
+	s.frames++
+	s.tick = append(s.tick, tick)
+	s.steps = append(s.steps, int(binary.LittleEndian.Uint16(f.Data[4:])))
+	s.sums, s.right = append(s.sums, f.Data[7]), append(s.right, crc8(f.Data[:]))
+	if f.Len != 8 {
+		s.short++
+		return
+	}
+	if f.Data[7] != crc8(f.Data[:]) {
+		s.wrong++
+		return
+	}
+	n := int(f.Data[6] & 15)
+	if s.last >= 0 {
+		switch step := (n - s.last + 16) % 16; step {
+		case 0:
+			s.repeated++
+		default:
+			s.lost += step - 1
+		}
+	}
+	s.last = n
+}
+
+// drive runs n wake-ups.
+func (b *bench) drive(n int) *unitSide {
+	s := &unitSide{last: -1}
+	frames := make([]can.Frame, 256)
+	for range n {
+		b.turn(1)
+		for _, f := range frames[:b.unit.Recv(frames)] {
+			if f.ID == 0x300 {
+				s.hear(int(b.page.Ticks.Load()), &f)
+			}
+		}
+	}
+	return s
+}
+
+// Five frames are disturbed, those of ticks 20 to 24 of 60.
+func TestTheOtherSideSeesEachFrameFaultAsOftenAsAsked(t *testing.T) {
+	for _, c := range []struct {
+		kind fault.Kind
+		n    int64
+		want [5]int // frames, wrong, short, repeated, lost
+		more func(s *unitSide) bool
+	}{
+		{fault.None, 0, [5]int{60, 0, 0, 0, 0}, nil},
+		{fault.Drop, 0, [5]int{55, 0, 0, 0, 5}, func(s *unitSide) bool { return s.steps[18] == 19 && s.steps[19] == 25 }},
+		{fault.FreezeCounter, 0, [5]int{60, 0, 0, 5, 0}, nil}, // and then on from there
+		{fault.ChecksumValue, 0x5A, [5]int{60, 5, 0, 0, 5}, func(s *unitSide) bool { return string(s.sums[19:24]) == "ZZZZZ" }},
+		{fault.ChecksumFrozen, 0, [5]int{60, 5, 0, 0, 5}, func(s *unitSide) bool {
+			return s.sums[18] == s.right[18] && string(s.sums[19:24]) == string(slices.Repeat(s.right[18:19], 5))
+		}},
+		{fault.ChecksumRandom, 0, [5]int{60, 5, 0, 0, 5}, nil},
+		{fault.ChecksumOffset, 255, [5]int{60, 5, 0, 0, 5}, func(s *unitSide) bool { return s.sums[19] == s.right[19]-1 && s.sums[23] == s.right[23]-1 }},
+		{fault.WrongLength, 5, [5]int{60, 0, 5, 0, 5}, nil},
+		{fault.WrongLength, 0, [5]int{60, 0, 5, 0, 5}, nil},
+		// Five are missing and come three ticks later in their order, each before the younger frame of its tick.
+		{fault.DelayFrame, 3, [5]int{60, 0, 0, 0, -1}, func(s *unitSide) bool {
+			return slices.Equal(s.steps[18:28], []int{19, 20, 21, 22, 25, 23, 26, 24, 27, 28}) && slices.Equal(s.tick[18:28], []int{19, 23, 24, 25, 25, 26, 26, 27, 27, 28})
+		}},
+		{fault.Duplicate, 0, [5]int{65, 0, 0, 5, 0}, func(s *unitSide) bool { return s.tick[19] == 20 && s.tick[20] == 20 }},
+		{fault.Burst, 3, [5]int{75, 0, 0, 15, 0}, func(s *unitSide) bool { return s.tick[22] == 20 && s.steps[22] == 20 }},
+	} {
+		var faults []fault.Fault
+		if c.kind != fault.None {
+			faults = []fault.Fault{{Kind: c.kind, Where: fault.SentFrame, N: c.n, Last: 5, Frames: true, Start: fault.Trigger{Tick: 20}}}
+		}
+		b := newGuarded(t, Overrun{}, faults)
+		s := b.drive(60)
+		got := [5]int{s.frames, s.wrong, s.short, s.repeated, s.lost}
+		if c.want[4] < 0 { // out of order: the distance of counters says little
+			got[4] = c.want[4]
+		}
+		if got != c.want {
+			t.Errorf("kind %d, %d: frames, wrong, short, repeated, lost are %v, want %v", c.kind, c.n, got, c.want)
+		}
+		if c.more != nil && !c.more(s) {
+			t.Errorf("kind %d, %d: steps %v at ticks %v, checksums % X, right % X", c.kind, c.n, s.steps[17:30], s.tick[17:30], s.sums[17:30], s.right[17:30])
+		}
+		if state, n := b.page.FaultState(0); c.kind != fault.None && (state != fault.Over || n != 5) {
+			t.Errorf("kind %d: %v after %d frames, want over after 5", c.kind, state, n)
+		}
+	}
+}
+
+func TestRandomChecksumIsNeverTheRightOneAndTakesAllOthers(t *testing.T) {
+	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.ChecksumRandom, Where: fault.SentFrame, Seed: 3}})
+	s := b.drive(10_000)
+	seen := map[byte]int{}
+	for i := range s.sums {
+		seen[s.sums[i]-s.right[i]]++
+	}
+	if s.wrong != 10_000 || len(seen) != 255 || seen[0] != 0 {
+		t.Errorf("%d of 10000 are wrong, by %d amounts, %d by 0", s.wrong, len(seen), seen[0])
+	}
+}
+
+func TestNothingPassesABusThatIsOff(t *testing.T) {
+	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.BusOff, Where: fault.Bus, Start: fault.Trigger{Tick: 11}, Last: 10}})
+	var frames [64]can.Frame
+	for k := 1; k <= 30; k++ {
+		b.command(t, float64(k))
+		b.turn(1)
+		off := k > 10 && k <= 20
+		want := float64(k)
+		if off {
+			want = 10
+		}
+		if n := b.unit.Recv(frames[:]); n != map[bool]int{false: 1, true: 0}[off] || b.U[0] != want {
+			t.Errorf("tick %d: %d frames out, the command is %v, want %v", k, n, b.U[0], want)
+		}
+	}
+	if n := frames[0].Data[6] & 15; n != 29%16 {
+		t.Errorf("the counter of the last frame is %d, want %d: it went on", n, 29%16)
+	}
+	if p := b.page; p.TxFrames.Load() != 20 || p.RxFrames.Load() != 30 || p.Rx[0].Frames.Load() != 20 {
+		t.Errorf("%d sent, %d read, %d decoded; want 20, 30, 20", p.TxFrames.Load(), p.RxFrames.Load(), p.Rx[0].Frames.Load())
+	}
+}
+
+func TestReceivedFramesAreWithheldOrComeLater(t *testing.T) {
+	from := fault.Trigger{Tick: 10}
+	for _, c := range []struct {
+		f    fault.Fault
+		want func(k int) float64
+	}{
+		{fault.Fault{Kind: fault.Drop, Start: from, Last: 3, Frames: true}, func(k int) float64 {
+			if k >= 10 && k < 13 {
+				return 9
+			}
+			return float64(k)
+		}},
+		{fault.Fault{Kind: fault.DelayFrame, N: 4, Start: from, Last: 10}, func(k int) float64 {
+			switch {
+			case k >= 10 && k < 14:
+				return 9
+			case k >= 14 && k < 20:
+				return float64(k - 4)
+			}
+			return float64(k) // after 20 the late one comes first, then the one of now
+		}},
+	} {
+		c.f.Where = fault.ReceivedFrame
+		b := newGuarded(t, Overrun{}, []fault.Fault{c.f})
+		for k := 1; k <= 30; k++ {
+			b.command(t, float64(k))
+			b.turn(1)
+			if want := c.want(k); b.U[0] != want {
+				t.Errorf("kind %d, tick %d: the command is %v, want %v", c.f.Kind, k, b.U[0], want)
+			}
+		}
+		if got, want := b.page.Rx[0].Frames.Load(), uint64(30); c.f.Kind == fault.DelayFrame && got != want {
+			t.Errorf("%d frames are decoded, want %d", got, want)
+		}
+	}
+}
+
+// Ticks 10 to 14 are lost; the fault is at 12 and 13.
+func TestFaultsActByTickAtLostPoints(t *testing.T) {
+	stuck := fault.Fault{Kind: fault.Stuck, A: 70, Start: fault.Trigger{Tick: 12}, Last: 2}
+	for _, o := range []Overrun{{Skip, 9}, {CatchUp, 9}} {
+		b := newGuarded(t, o, []fault.Fault{stuck}, func(c *Config, _ *integrator) { c.Start = []float64{2} })
+		b.ticker.Miss(10, 5)
+		b.drive(15)
+		if want := (2*18 + 70*2) * period.Seconds(); !scalar.EqualWithinAbs(b.plant.x, want, near) || b.page.Ticks.Load() != 20 {
+			t.Errorf("%v: x = %g m after %d ticks, want %g m after 20", o, b.plant.x, b.page.Ticks.Load(), want)
+		}
+		if s, n := b.page.FaultState(0); s != fault.Over || n != 2 {
+			t.Errorf("%v: %v after %d ticks", o, s, n)
+		}
+	}
+	drop := fault.Fault{Kind: fault.Drop, Where: fault.SentFrame, Start: fault.Trigger{Tick: 12}, Last: 2}
+	b := newGuarded(t, Overrun{CatchUp, 9}, []fault.Fault{drop})
+	b.ticker.Miss(10, 5)
+	if got, want := b.drive(15).steps, append(span(1, 11), span(14, 20)...); !slices.Equal(got, want) {
+		t.Errorf("sent late: %v, want %v", got, want)
+	}
+}
+
+func TestSafeValuesGoOutAsDeclaredAndTheirFramesAreStillDisturbed(t *testing.T) {
+	at := fault.Trigger{Tick: 5}
+	b := newGuarded(t, Overrun{Safe, 0}, []fault.Fault{
+		{Kind: fault.Stuck, A: 500, Where: fault.Signal, Field: 1, Start: at},
+		{Kind: fault.Drop, Where: fault.SentFrame, Start: fault.Trigger{Tick: 20}, Last: 4, Frames: true},
+	}, func(c *Config, _ *integrator) { c.Safe, c.Ticks = farewell(Done), 30 })
+	b.ticker.Miss(11, 1) // 11 is lost
+	s := b.drive(100)
+	var want []int
+	want = append(append(append(want, span(1, 4)...), slices.Repeat([]int{500}, 6)...), slices.Repeat([]int{77}, 19-4+6)...)
+	if !slices.Equal(s.steps, want) || s.lost != 4 {
+		t.Errorf("steps %v, %d lost; want %v, 4 lost", s.steps, s.lost, want)
+	}
+}
+
+func TestNothingIsDisturbedAfterTheEnd(t *testing.T) {
+	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.BusOff, Where: fault.Bus, Start: fault.Trigger{Tick: 4}},
+		{Kind: fault.DelayFrame, N: 2, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}}}, func(c *Config, _ *integrator) { c.Safe, c.Ticks = farewell(Done), 10 })
+	if got, want := b.drive(50).steps, append(span(1, 2), slices.Repeat([]int{77}, 6)...); !slices.Equal(got, want) {
+		t.Errorf("steps %v, want %v", got, want)
+	}
+}
+
+func TestTheRingTellsFaultsBeforeTheFramesAndTheStepOfTheirTick(t *testing.T) {
+	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.Duplicate, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}, Last: 1}})
+	b.page.Listen()
+	b.turn(1)
+	if !b.page.Post(7, []fault.Command{{Op: fault.Put, Slot: 1, Fault: fault.Fault{Kind: fault.Drop, Where: fault.ReceivedFrame, Last: 1}}}) {
+		t.Fatal("the page takes no commands")
+	}
+	if b.page.Post(8, nil) {
+		t.Error("the page takes a batch before the last one is taken")
+	}
+	b.command(t, 5)
+	b.turn(2)
+	if batch, tick := b.page.Taken(); batch != 7 || tick != 2 {
+		t.Errorf("batch %d was taken at tick %d, want 7 at 2", batch, tick)
+	}
+	type told struct {
+		kind           Kind
+		tick           int64
+		a, b           int // slot and state, or batch, or fate
+		withheld, copy bool
+	}
+	want := []told{
+		{KindFault, 1, 0, int(fault.Armed), false, false}, {KindStep, 1, 0, 0, false, false}, {KindFrame, 1, int(Sent), 0, false, false},
+		{KindCommand, 2, 7, 0, false, false}, {KindFault, 2, 1, int(fault.Armed), false, false}, {KindFault, 2, 1, int(fault.Active), false, false},
+		{KindFrame, 2, int(Received), 0, true, false}, {KindStep, 2, 0, 0, false, false}, {KindFrame, 2, int(Sent), 0, false, false},
+		{KindFault, 3, 0, int(fault.Active), false, false}, {KindFault, 3, 1, int(fault.Over), false, false}, {KindStep, 3, 0, 0, false, false},
+		{KindFrame, 3, int(Sent), 0, false, false}, {KindFrame, 3, int(Sent), 0, false, true},
+	}
+	var got []told
+	for e := (Entry{}); b.page.Next(&e); {
+		switch e.Kind {
+		case KindStep:
+			got = append(got, told{kind: e.Kind, tick: e.Tick})
+		case KindFrame:
+			got = append(got, told{e.Kind, e.Tick, int(e.Fate), 0, e.Withheld, e.Copy})
+		case KindFault:
+			got = append(got, told{kind: e.Kind, tick: e.Tick, a: e.Slot, b: int(e.State)})
+			if e.State == fault.Over && e.Count != 1 {
+				t.Errorf("it is over after %d frames, want 1", e.Count)
+			}
+		case KindCommand:
+			got = append(got, told{kind: e.Kind, tick: e.Tick, a: int(e.Batch)})
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// Each batch makes two faults on one input that cancel each other: a step that saw one
+// of them alone would be seen. For the race detector, too.
+func TestABatchOfCommandsTakesEffectAtOneTick(t *testing.T) {
+	b := newGuarded(t, Overrun{Skip, 50}, nil)
+	b.page.Listen()
+	timer, err := sched.NewTimer(sched.Timerfd, time.Millisecond, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.cfg.Period, b.Loop.ticker, b.grid = time.Millisecond, timer, timer.Grid()
+	const batches = 200
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer b.page.Stop.Store(StopPlanned)
+		for n := uint64(1); n <= batches; n++ {
+			a := float64(n)
+			list := []fault.Command{{Slot: 0, Fault: fault.Fault{Kind: fault.Offset, A: a}}, {Slot: 40, Fault: fault.Fault{Kind: fault.Offset, A: -a}}}
+			for end := time.Now().Add(time.Minute); !b.page.Post(n, list); time.Sleep(100 * time.Microsecond) {
+				if time.Now().After(end) {
+					t.Errorf("batch %d is not taken", n-1)
+					return
+				}
+			}
+			b.page.FaultState(40)
+		}
+	})
+	taken, steps := map[uint64]bool{}, 0
+	over := make(chan error)
+	go func() { over <- b.Run() }()
+	read := func() {
+		for e := (Entry{}); b.page.Next(&e); {
+			switch e.Kind {
+			case KindCommand:
+				taken[e.Batch] = true
+			case KindStep:
+				if steps++; e.U[0] != 0 {
+					t.Errorf("tick %d: the input is %v, want 0", e.Tick, e.U[0])
+				}
+			}
+		}
+	}
+	for running := true; running; {
+		select {
+		case err := <-over:
+			if running = false; err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(time.Millisecond):
+		}
+		read()
+	}
+	wg.Wait()
+	if batch, tick := b.page.Taken(); len(taken) < batches-1 || batch < batches-1 || tick == 0 || steps == 0 {
+		t.Errorf("%d batches, the last %d at tick %d, in %d steps", len(taken), batch, tick, steps)
+	}
+}
+
+// all is a fault of every kind and place of the guarded bench, without end.
+func all() (list []fault.Fault) {
+	for k := fault.Stuck; k <= fault.Short; k++ {
+		list = append(list, fault.Fault{Kind: k, Where: fault.Signal, A: 0.5, B: 0.1, N: 1})
+		if k != fault.Short { // it has no range
+			list = append(list, fault.Fault{Kind: k, Where: fault.Input, A: 0.5, B: 0.1, N: 1})
+		}
+	}
+	for k, n := range map[fault.Kind]int64{fault.FreezeCounter: 0, fault.ChecksumRandom: 0, fault.ChecksumFrozen: 0, fault.ChecksumOffset: 1,
+		fault.ChecksumValue: 1, fault.WrongLength: 7, fault.Duplicate: 0, fault.Burst: 2, fault.DelayFrame: 5} {
+		list = append(list, fault.Fault{Kind: k, Where: fault.SentFrame, N: n})
+	}
+	return append(list, fault.Fault{Kind: fault.DelayFrame, Where: fault.ReceivedFrame, N: 3})
+}
+
+func TestTickWithFaultsDoesNotAllocate(t *testing.T) {
+	b := newGuarded(t, Overrun{}, all())
+	b.page.Listen()
+	var frames [256]can.Frame
+	list := []fault.Command{{Slot: 50, Fault: fault.Fault{Kind: fault.Noise, A: 1, Last: 3}}, {Op: fault.Clear, Slot: 51}}
+	batch := uint64(0)
+	if n := testing.AllocsPerRun(300, func() {
+		batch++
+		b.command(t, 3)
+		b.page.Post(batch, list)
+		b.turn(1)
+		b.unit.Recv(frames[:])
+		b.page.Listen()
+	}); n != 0 {
+		t.Errorf("%g allocations a tick", n)
+	}
+	active := 0
+	for slot := range fault.Max {
+		if s, n := b.page.FaultState(slot); s == fault.Active && n > 100 {
+			active++
+		}
+	}
+	if n, _ := b.page.Taken(); active != len(all()) || n != batch {
+		t.Errorf("%d of %d faults are active, %d of %d batches taken: this proves little", active, len(all()), n, batch)
+	}
+}
+
+// BenchmarkFaults compares a tick without faults to one with as many as fit: armed, with
+// two conditions each that do not hold, and active.
+func BenchmarkFaults(b *testing.B) {
+	never := fault.Trigger{When: [2]fault.Condition{{Set: true, Above: true, Limit: -1e9}, {Set: true, Output: true, Above: true, Limit: 1e9}}}
+	for _, c := range []struct {
+		name string
+		f    *fault.Fault
+	}{{"none", nil}, {"armed", &fault.Fault{Kind: fault.Offset, Start: never}}, {"active", &fault.Fault{Kind: fault.Offset}},
+		{"noise", &fault.Fault{Kind: fault.Noise}}, {"frames", &fault.Fault{Kind: fault.ChecksumRandom, Where: fault.SentFrame}}} {
+		b.Run(c.name, func(b *testing.B) {
+			var list []fault.Fault
+			for range fault.Max {
+				if c.f != nil {
+					list = append(list, *c.f)
+				}
+			}
+			be := newGuarded(b, Overrun{}, list)
+			var frames [64]can.Frame
+			for b.Loop() {
+				be.command(b, 1)
+				be.Tick(1)
+				be.unit.Recv(frames[:])
+			}
+		})
+	}
+}
