@@ -85,7 +85,7 @@ func (b *binder) field(sig *Signal, index int, port *model.Port) (Field, error) 
 	if err != nil {
 		return Field{}, fmt.Errorf("signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
 	}
-	f := Field{Index: index, Factor: sig.Factor * unit, Offset: sig.Offset*unit + zero}
+	f := Field{Name: sig.Name, Index: index, Factor: sig.Factor * unit, Offset: sig.Offset*unit + zero}
 	f.place(sig)
 	f.Lo, f.Hi = f.span()
 	if sig.Min < sig.Max {
