@@ -46,7 +46,7 @@ func fileName(bench string) string {
 }
 
 // listenControl opens the control socket of a bench: NAME.sock, or NAME-PID.sock beside
-// another run of that name. What a supervisor that was killed has left is replaced.
+// another run of that name. What supervisors that were killed have left is removed.
 func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 	lock, err := ownDir(dir)
 	if err != nil {
@@ -57,24 +57,33 @@ func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", dir, os.NewSyscallError("flock", err))
 	}
+	taken := map[string]bool{}
+	files, _ := filepath.Glob(filepath.Join(dir, "*"+socketEnd))
+	for _, file := range files {
+		conn, _, err := dialControl(file)
+		if err == nil {
+			conn.Close()
+		}
+		taken[file] = !errors.Is(err, unix.ECONNREFUSED) || os.Remove(file) != nil
+	}
 	name := fileName(bench)
 	for _, name := range []string{name, fmt.Sprintf("%s-%d", name, os.Getpid())} {
 		path := filepath.Join(dir, name+socketEnd)
 		if len(path) > maxPath {
 			return nil, "", fmt.Errorf("%s: the path of a socket has %d bytes at most", path, maxPath)
 		}
-		if conn, _, err := dialControl(path); err == nil {
-			conn.Close()
-			continue // somebody answers there
-		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, "", err
+		if taken[path] {
+			continue
 		}
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-		if err == nil {
-			err = os.Chmod(path, 0o600)
+		if err != nil {
+			return nil, "", err
 		}
-		return l, path, err
+		if err := os.Chmod(path, 0o600); err != nil {
+			l.Close()
+			return nil, "", err
+		}
+		return l, path, nil
 	}
 	return nil, "", fmt.Errorf("%s: there is a run of this process", dir)
 }
