@@ -55,6 +55,7 @@ type aim struct {
 	unit        string         // in which its values are written
 	perSI       float64        // the unit that package fault wants, per SI
 	lo, hi      float64        // what it can be, in that unit
+	slack       float64        // and how far beyond that is still taken
 	sig         *sigmap.Signal // nil: of an input by its port
 	msg         *sigmap.Message
 }
@@ -247,12 +248,11 @@ func (h *Handover) signalTarget(name string) (*aim, error) {
 	if f.Index < 0 {
 		t.perSI = 1 / factorOf(sig.Unit)
 	}
-	half := 0.5 // of a bit: it is rounded
-	if f.Float {
-		half = 0
-	}
-	a, b := (f.Lo-half)*f.Factor+f.Offset, (f.Hi+half)*f.Factor+f.Offset
+	a, b := f.Lo*f.Factor+f.Offset, f.Hi*f.Factor+f.Offset
 	t.lo, t.hi = math.Min(a, b), math.Max(a, b)
+	if !f.Float {
+		t.slack = math.Abs(f.Factor) / 2 // half a bit: it is rounded
+	}
 	return t, nil
 }
 

@@ -138,7 +138,7 @@ func (t *aim) level(text string) (float64, error) {
 		}
 	}
 	v, err := t.quantity(text, "")
-	if err == nil && t.of == fault.Signal && !(v >= t.lo && v <= t.hi) {
+	if err == nil && t.of == fault.Signal && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
 		per := factorOf(t.unit) * t.perSI
 		err = fmt.Errorf("%s is beyond what the signal carries, %.9g to %.9g %s", text, t.lo/per, t.hi/per, t.unit)
 	}
@@ -300,26 +300,30 @@ type value struct {
 }
 
 func (h *Handover) value(name string) (v value, err error) {
-	port, outputs, inputs := name, h.Tables.Outputs, h.Tables.Inputs
 	v.name = name
-	if m, sig, err := h.signal(name); err == nil {
-		if port = h.port(m, sig); port == "" {
-			return v, fmt.Errorf("signal %s is bound to no port", name)
-		}
-		v.unit = unit(sig.Unit)
+	outputs, inputs := h.Tables.Outputs, h.Tables.Inputs
+	if v.index = index(outputs, name); v.index >= 0 {
+		v.output, v.unit = true, outputs[v.index].Unit
+		return v, nil
 	}
-	v.index = index(outputs, port)
-	if v.output = v.index >= 0; v.output {
-		outputs = outputs[v.index:]
-	} else if v.index = index(inputs, port); v.index >= 0 {
-		outputs = inputs[v.index:]
-	} else {
+	if v.index = index(inputs, name); v.index >= 0 {
+		v.unit = inputs[v.index].Unit
+		return v, nil
+	}
+	m, sig, err := h.signal(name)
+	if err != nil && m.msg == nil { // nor is there such a message
 		return v, unknown("input, output or bound signal", name, append(portNames(outputs), portNames(inputs)...))
 	}
-	if v.unit == "" {
-		v.unit = outputs[0].Unit
+	if err != nil {
+		return v, err
 	}
-	return v, nil
+	port := h.port(m, sig)
+	if port == "" {
+		return v, fmt.Errorf("signal %s is bound to no port", name)
+	}
+	v, err = h.value(port)
+	v.name, v.unit = name, unit(sig.Unit)
+	return v, err
 }
 
 // quantity reads a number in the unit of the value, as SI.
