@@ -110,7 +110,7 @@ func TestBindNamesWhatIsWrong(t *testing.T) {
 func TestFieldsKnowTheNamesOfTheirSignals(t *testing.T) {
 	course := &Course{At: []int64{0, 1e9}, Value: []float64{0, 10}}
 	m := bindRich(t, Spec{
-		Send: []Link{{"Plain", "x", "y0"}},
+		Send:     []Link{{"Plain", "x", "y0"}},
 		Sendings: []Sending{{Message: "Plain", CycleNs: period, Values: []Constant{{Signal: "y", Course: course}}}},
 	})
 	var names []string
