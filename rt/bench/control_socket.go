@@ -239,6 +239,12 @@ func choose(list []socket, which string) (*socket, error) {
 			found = append(found, s)
 		}
 	}
+	foreign := func(s *socket) bool { return s.err != nil }
+	if !slices.ContainsFunc(found, func(s *socket) bool { return !foreign(s) }) {
+		found = found[:min(1, len(found))]
+	} else {
+		found = slices.DeleteFunc(found, foreign) // who has one of his own means that
+	}
 	switch {
 	case len(found) == 1 && found[0].err != nil:
 		return nil, &Exit{3, fmt.Errorf("ctl: %s is another user's run: use sudo, or ask as that user", found[0].name)}

@@ -339,13 +339,27 @@ func TestAskSaysWhichBenchesRun(t *testing.T) {
 	}{
 		{nil, "left", `ctl: no bench "left" runs; none does`, 3},
 		{sockets(dir), "middle", fmt.Sprintf(`ctl: no bench "middle" runs; there are left (process %d), right (process %d)`, os.Getpid(), os.Getpid()), 3},
-		{foreign, "theirs", "ctl: theirs is another user's run: use sudo, or ask as that user", 3},
+		{append(foreign, foreign[2]), "theirs", "ctl: theirs is another user's run: use sudo, or ask as that user", 3},
 	} {
 		_, err := ask(c.list, c.which, []string{"status"})
 		var exit *Exit
 		if err == nil || err.Error() != c.want || !errors.As(err, &exit) || exit.Code != c.code {
 			t.Errorf("%s: %v; want %s", c.which, err, c.want)
 		}
+	}
+}
+
+func TestAskMeansTheRunThatItMayAsk(t *testing.T) {
+	dir := t.TempDir()
+	l, _, err := listenControl(dir, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	theirs := socket{name: "demo", err: &fs.PathError{Err: fs.ErrPermission}}
+	s, err := choose(append([]socket{theirs}, sockets(dir)...), "demo")
+	if err != nil || s.pid != os.Getpid() {
+		t.Errorf("%v, %v", s, err)
 	}
 }
 
