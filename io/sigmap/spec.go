@@ -59,6 +59,7 @@ type Reception struct {
 	Message   string
 	CycleNs   int64 // 0: the database's, if it has one
 	TimeoutNs int64 // without a valid frame; DefaultTimeout: three cycles, or none without a cycle; 0: none
+	FirstNs   int64 // the timeout of the first frame, from the start on, while the sender boots; 0: TimeoutNs
 	DLC       int   // bytes a frame must have, exactly; 0: at least those of the message
 	Protect   []ProtectionSpec
 	OnTimeout ReactionSpec // once the timeout has passed, until the next valid frame

@@ -26,6 +26,7 @@ type Bus struct {
 	Send      []Link
 	Messages  []Message
 	J1939     *J1939 // nil: no address is claimed
+	lenient   int    // places of the database that do not keep to the format; known once it is read
 	RestartNs int64  // how long after a controller went off the bus the supervisor restarts it, ns; 0: it waits
 }
 
@@ -60,6 +61,7 @@ type Message struct {
 	Message   Word
 	CycleNs   int64 // 0: as the database says
 	TimeoutNs int64 // sigmap.DefaultTimeout: three cycles; 0: none
+	FirstNs   int64 // timeout of the first frame, from the start on; 0: as the others
 	DLC       int   // bytes; 0: at least those of the message
 	Protect   []Protect
 	OnTimeout Reaction
@@ -215,6 +217,7 @@ func (r *reader) message(e *ast.MappingValueNode) Message {
 	r.object(e.Value, what, []key{
 		{"cycle", r.nanoseconds(&m.CycleNs, what+": cycle", 1, 3600e9)},
 		{"timeout", r.nanoseconds(&m.TimeoutNs, what+": timeout", 0, 3600e9)},
+		{"first_timeout", r.nanoseconds(&m.FirstNs, what+": first_timeout", 1, 3600e9)},
 		{"dlc", r.integer(&m.DLC, what+": dlc", 1, 64)},
 		{"protect", func(n ast.Node) { m.Protect = r.protect(n, what+": protect") }},
 		{"on_timeout", func(n ast.Node) { r.reaction(n, &m.OnTimeout, what+": on_timeout") }},
@@ -280,7 +283,7 @@ func (f *Frame) sending(db *sigmap.Database) sigmap.Sending {
 
 func (m *Message) reception() sigmap.Reception {
 	r := sigmap.Reception{
-		Message: m.Message.Text, CycleNs: m.CycleNs, TimeoutNs: m.TimeoutNs, DLC: m.DLC, Protect: specs(m.Protect),
+		Message: m.Message.Text, CycleNs: m.CycleNs, TimeoutNs: m.TimeoutNs, FirstNs: m.FirstNs, DLC: m.DLC, Protect: specs(m.Protect),
 		OnTimeout: m.OnTimeout.spec(), OnError: m.OnError.spec(),
 	}
 	for _, v := range m.Invalid {

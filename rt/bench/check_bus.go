@@ -83,7 +83,11 @@ func (v *interfaceTable) aboutReceived(rx *sigmap.Rx) string {
 		text += " every " + v.ms(rx.CycleTicks)
 	}
 	if rx.TimeoutTicks > 0 {
-		text += fmt.Sprintf(", late after %s: %s", v.ms(rx.TimeoutTicks), v.reaction(&rx.OnTimeout))
+		first := ""
+		if rx.FirstTicks != rx.TimeoutTicks {
+			first = fmt.Sprintf(" (at first %s)", v.ms(rx.FirstTicks))
+		}
+		text += fmt.Sprintf(", late after %s%s: %s", v.ms(rx.TimeoutTicks), first, v.reaction(&rx.OnTimeout))
 	}
 	for i := range rx.Protect {
 		text += ", protected by " + rx.Protect[i].Profile

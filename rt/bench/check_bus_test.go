@@ -9,7 +9,8 @@ import (
 
 func TestCheckWritesTheCompleteInterface(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"b.yaml": guardedText(t), "guarded.dbc": guardedDatabase(t)} {
+	text := strings.Replace(guardedText(t), "timeout: 40 ms", "timeout: 40 ms\n        first_timeout: 1 s", 1)
+	for name, text := range map[string]string{"b.yaml": text, "guarded.dbc": guardedDatabase(t)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -21,7 +22,7 @@ func TestCheckWritesTheCompleteInterface(t *testing.T) {
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
 		"bus drive on pair, database guarded.dbc, 250 kbit/s",
-		"110 TCU_Pressure_1 received, 8 bytes every 10 ms, late after 40 ms: clutch1.pressure is 300000 Pa, protected by crc8, while INVALID: safe",
+		"110 TCU_Pressure_1 received, 8 bytes every 10 ms, late after 40 ms (at first 1000 ms): clutch1.pressure is 300000 Pa, protected by crc8, while INVALID: safe",
 		"TCU_Pressure_1.pressure_C1 0|12@1+ (0.01,0) [0|40] [bar] -> clutch1.pressure[Pa]",
 		"TCU_Pressure_1.counter_P1 52|4@1+ (1,0) [0|15] [1] counter of crc8",
 		"111 TCU_Pressure_2 received, 8 bytes or more every 10 ms, late after 30 ms: hold",

@@ -39,6 +39,7 @@
 //	      TCU_1:
 //	        cycle: 10 ms             # [the database's]
 //	        timeout: 30 ms           # without a valid frame; 0 s: none [three cycles]
+//	        first_timeout: 2 s       # of the first frame, from the start on, while the unit boots [timeout]
 //	        dlc: 8                   # exactly [at least the message's]
 //	        protect: ...             # as above; what is ERROR, REPEATED or WRONGSEQUENCE is not decoded
 //	        on_timeout: {substitute: {clutch1.pressure: 0 bar}}      # or safe [hold]

@@ -87,7 +87,7 @@ func TestBenchFindsPlantAndDatabaseBesideItself(t *testing.T) {
 func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 	for _, c := range []struct{ name, old, new, at, want string }{
 		{"unknown key", "period: 5 ms", "perod: 5 ms", "perod", `bench file: unknown key "perod" (did you mean period?); known are bench, about, plant, period,`},
-		{"unknown key of a bus", "database:", "databse:", "databse", `bus "drive": unknown key "databse" (did you mean database?); known are interface, database, frames, receive, send`},
+		{"unknown key of a bus", "database:", "databse:", "databse", `bus "drive": unknown key "databse" (did you mean database?); known are interface, database, units, frames, receive, send`},
 		{"unknown key of a frame", "phase: 5 ms", "fase: 5 ms", "fase", `frame Status: unknown key "fase"`},
 		{"duplicate key", "cpu: auto ", "period: 5 ms\ncpu: auto ", "period: 5 ms\ncpu", `mapping key "period" already defined`},
 		{"no unit of time", "period: 5 ms", "period: 5 bar", "5 bar", "period:"},
