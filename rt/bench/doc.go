@@ -61,6 +61,10 @@
 //	descriptor 5.. one bus socket each, opened and bound by the supervisor
 //	standard output of the target: what the host refused it, as JSON, before the first tick
 //
+// Who sits outside speaks to the supervisor, at the socket that control.go opens: see
+// Handover.Command for the lines that change a run, and Answer for what comes back. A
+// change crosses the page (Page.Post) and takes effect at one tick.
+//
 // The target ends by itself after Config.Ticks, at the supervisor's word
 // (Page.Stop), at SIGTERM and when its policy says so. It outlives the supervisor: at
 // each tick it asks the kernel whether that process has ended (Page.Supervisor), and
