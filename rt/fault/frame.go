@@ -24,6 +24,7 @@ type frameOut struct {
 	counts uint64    // and after it
 	sums   [4]uint32 // its right checksums
 	wrong  bool      // it has others
+	length int64     // 1 + its length; 0: its own
 	again  int64     // it is sent so many times beyond the first
 	delay  int64     // it is held so many ticks,
 	keeper int       // 1 + slot that holds it; 0: none does
@@ -111,7 +112,7 @@ func (s *Set) Refused(b, i int) { s.Maps[b].Tx[i].SetCounts(s.frame.found) }
 //go:nosplit
 func (s *Set) Sent(f *can.Frame, b, i int, k int64) (again int64, withheld bool) {
 	o, m := &s.frame, &s.sent[s.first[b]+i]
-	o.wrong, o.again, o.delay, o.keeper, o.keep = false, 0, 0, 0, s.Off(b)
+	o.wrong, o.length, o.again, o.delay, o.keeper, o.keep = false, 0, 0, 0, 0, s.Off(b)
 	t := &s.Maps[b].Tx[i]
 	for j := range t.Protect {
 		o.sums[j&3] = t.Protect[j].Sum(&f.Data)
@@ -123,6 +124,9 @@ func (s *Set) Sent(f *can.Frame, b, i int, k int64) (again int64, withheld bool)
 			x.count++
 			s.spoil(int(l.at[j]), f)
 		}
+	}
+	if o.length > 0 { // at last: checksums are where they are
+		cut(f, o.length-1)
 	}
 	m.any, m.counts = true, o.counts
 	if !o.wrong {
@@ -190,10 +194,7 @@ func (s *Set) spoil(slot int, f *can.Frame) {
 	case Drop:
 		o.keep = true
 	case WrongLength:
-		for j := int(x.N); j < int(f.Len); j++ {
-			f.Data[j&63] = 0
-		}
-		f.Len = uint8(x.N)
+		o.length = 1 + x.N
 	case DelayFrame:
 		o.delay += x.N
 		o.keeper = 1 + slot
@@ -205,6 +206,16 @@ func (s *Set) spoil(slot int, f *can.Frame) {
 		o.wrong = true
 		s.falsify(x, f)
 	}
+}
+
+// cut makes f n bytes long.
+//
+//go:nosplit
+func cut(f *can.Frame, n int64) {
+	for j := int(n); j < int(f.Len); j++ {
+		f.Data[j&63] = 0
+	}
+	f.Len = uint8(n)
 }
 
 // falsify puts other checksums into a frame.

@@ -1,0 +1,235 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/io/record"
+	"lockstep/rt"
+)
+
+// disturbances are faults of every kind on the truck bench, whose CCVS1 protectedTruck
+// protects; # stands for a number from 1 to 9.
+var disturbances = []string{
+	"signal: EEC1.EngSpeed, stuck: #00 rpm", "signal: EEC1.EngSpeed, hold: true", "signal: ShaftSpeeds.input_shaft, offset: #0 rpm",
+	"signal: ShaftSpeeds.output_shaft, gain: 1.#", "signal: EEC1.EngSpeed, noise: #0 rpm", "signal: HRW.FrontAxleLeftWheelSpeed, ramp: # km/h/s",
+	"signal: CCVS1.WheelBasedVehicleSpeed, drift: # km/h/s", "signal: EEC1.EngSpeed, floor: #00 rpm", "signal: EEC1.EngSpeed, ceiling: #00 rpm",
+	"signal: EEC1.EngSpeed, leak: {share: #0 %, time: #0 ms}", "signal: ShaftSpeeds.input_shaft, delay: #0 ms", "signal: CCVS1.WheelBasedVehicleSpeed, open: true",
+	"signal: EBC2.FrontAxleSpeed, short: ground", "signal: TC1.TransRqestedGear, stuck: #", "input: C1.pressure, short: supply", "input: C2.pressure, open: true",
+	"input: C3.pressure, noise: 0.# bar", "input: throttle, gain: 0.#", "input: throttle, delay: #0 ms", "input: mu_left, stuck: 0.#", "input: brake, offset: 0.01",
+	"input: C1.pressure, leak: {share: #0 %, time: #0 ms}", "element: C5, does_not_close: true", "element: C1, does_not_open: # bar",
+	"frame: CCVS1, drop: true", "frame: CCVS1, freeze_counter: true", "frame: CCVS1, checksum: {value: 0x#}", "frame: CCVS1, checksum: frozen",
+	"frame: CCVS1, checksum: random", "frame: CCVS1, checksum: {offset: #}", "frame: CCVS1, length: 4", "frame: CCVS1, delay: #0 ms", "frame: ShaftSpeeds, delay: 3 ticks",
+	"frame: EEC1, duplicate: true", "frame: HRW, burst: #", "frame: ClutchPressures, drop: true", "frame: TSC1, delay: #0 ms", "frame: ClutchPressures, delay: 2 ticks",
+	"bus: drive, bus_off: true",
+}
+
+// randomScenario is one of some of them, at random times and under random conditions.
+func randomScenario(seed uint64) string {
+	r := rand.New(rand.NewPCG(seed, 0))
+	text := "scenario: random\nstimuli: {grade: {sine: {mean: 0, amplitude: 0.02, frequency: 0.5 Hz}}}\nfaults:\n"
+	for i := range 30 {
+		f := strings.ReplaceAll(disturbances[r.IntN(len(disturbances))], "#", fmt.Sprint(1+r.IntN(9)))
+		start := []string{fmt.Sprintf("at: tick %d", r.IntN(250)), fmt.Sprintf("at: %d0 ms, when: w_engine > %d00 rpm", r.IntN(250), 5+r.IntN(15)),
+			fmt.Sprintf("when: v > 0.%d m/s and w_engine < %d00 rpm", r.IntN(9), 8+r.IntN(20)), "seed: 9"}[r.IntN(4)]
+		last := []string{fmt.Sprintf(", for: %d ticks", 1+r.IntN(60)), fmt.Sprintf(", for: %d0 ms", 1+r.IntN(60)), ""}[r.IntN(3)]
+		if strings.HasPrefix(f, "frame") || strings.HasPrefix(f, "signal") && r.IntN(2) == 0 {
+			last = fmt.Sprintf(", for: %d frames", 1+r.IntN(20))
+		}
+		if strings.HasPrefix(f, "bus") {
+			last = ", for: 9 ticks"
+		}
+		text += fmt.Sprintf("  - {name: f%d, %s, %s%s}\n", i, f, start, last)
+	}
+	return text
+}
+
+// protectedTruck is the truck bench with a counter and a checksum in CCVS1, under an
+// overrun policy.
+func protectedTruck(t *testing.T, policy string) string {
+	t.Helper()
+	_, data, err := ReadAny("truck-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for _, r := range [][2]string{
+		{"overrun: skip 100", "overrun: " + policy},
+		{"CCVS1: {cycle: 100 ms,", "CCVS1: {cycle: 20 ms, protect: {profile: crc8, poly: 0x1D, counter: 32|4, checksum: 56|8},"},
+	} {
+		if !strings.Contains(text, r[0]) {
+			t.Fatalf("the truck bench has no %q", r[0])
+		}
+		text = strings.Replace(text, r[0], r[1], 1)
+	}
+	file := filepath.Join(t.TempDir(), "truck.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// disturbedRun runs a scenario in virtual time, with commands from the first tick on and
+// with lost grid points, and returns the record.
+func disturbedRun(t *testing.T, bench, scenario string, commands ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	script, file := filepath.Join(dir, "scenario.yaml"), filepath.Join(dir, "run.rec")
+	if err := os.WriteFile(script, []byte(scenario), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	v := &virtualBench{simulation: &simulation{Simulation: Simulation{Plant: bench, For: 3 * time.Second, Every: 1, Record: file, Scenario: script}, page: new(rt.Page)}}
+	defer v.close()
+	if err := v.prepare(); err != nil {
+		t.Fatalf("%v in\n%s", err, scenario)
+	}
+	for i, line := range commands {
+		list, err := v.r.h.Command(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.r.record.names.note(uint64(i+1), line)
+		if !v.page.Post(uint64(i+1), list) {
+			t.Fatal("the page takes no more")
+		}
+	}
+	for _, k := range []int64{40, 90, 91, 170} {
+		v.clock.Miss(k, 1+k%6)
+	}
+	if _, err := v.conclude(v.run()); err != nil {
+		t.Fatalf("%v in\n%s", err, scenario)
+	}
+	return file
+}
+
+func TestRunsWithRandomFaultsReplayBitForBit(t *testing.T) {
+	bench := map[bool]string{false: protectedTruck(t, "skip 100"), true: protectedTruck(t, "catchup 100")}
+	kinds, marks := map[string]int{}, [3]int{}
+	for seed := range uint64(12) {
+		scenario := randomScenario(seed)
+		file := disturbedRun(t, bench[seed%2 == 1], scenario, "fault name=live 'input=C4.pressure' 'offset=0.3 bar' 'for=50 ticks'")
+		same, err := Replay{Record: file}.Run()
+		if err != nil {
+			t.Fatalf("seed %d: %v in\n%s", seed, err, scenario)
+		}
+		if !strings.HasPrefix(same, "identical: 300 ticks, ") {
+			t.Errorf("seed %d: %s", seed, same)
+		}
+		for _, e := range recorded(t, file) {
+			switch {
+			case e.Kind == record.EventEntry && (e.Event.Kind == record.Fault || e.Event.Kind == record.Parameter):
+				kinds[strings.SplitN(e.Event.Text, " ", 2)[0]]++
+			case e.Kind == record.FrameEntry:
+				for i, set := range []bool{e.Frame.Sent && e.Frame.Withheld, e.Frame.Copy, !e.Frame.Sent && e.Frame.Withheld} {
+					if set {
+						marks[i]++
+					}
+				}
+			}
+		}
+	}
+	if kinds["armed:"] < 12*31 || kinds["active:"] < 200 || kinds["over:"] < 100 || kinds["fault"] != 12 || slices.Min(marks[:]) < 20 {
+		t.Errorf("%v, frames %v: this proves little", kinds, marks)
+	}
+}
+
+// What a record says of faults is held against what the faults do.
+func TestReplayFindsWhatTheFaultsOfARecordDidNotDo(t *testing.T) {
+	scenario := `scenario: some
+faults:
+  - {name: drop, frame: EEC1, drop: true, at: tick 20, for: 3 frames}
+  - {name: twice, frame: EEC1, duplicate: true, at: tick 30, for: 2 frames}
+  - {name: late, frame: ShaftSpeeds, delay: 2 ticks, at: tick 60, for: 4 frames}
+  - {name: deaf, frame: ClutchPressures, drop: true, at: tick 100, for: 2 frames}
+  - {name: slow, frame: ClutchPressures, delay: 2 ticks, at: tick 110, for: 2 frames}
+`
+	command := "fault name=live input=throttle stuck=0.9"
+	file := disturbedRun(t, protectedTruck(t, "skip 100"), scenario, command)
+	entries := recorded(t, file)
+	header := func() record.Header {
+		r, err := record.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		return r.Header
+	}()
+	first := func(is func(e *record.Entry) bool) func(list []record.Entry) int {
+		return func(list []record.Entry) int {
+			return slices.IndexFunc(list, func(e record.Entry) bool { return is(&e) })
+		}
+	}
+	frame := func(sent, withheld, again bool) func(list []record.Entry) int {
+		return first(func(e *record.Entry) bool {
+			f := &e.Frame
+			return e.Kind == record.FrameEntry && f.Sent == sent && f.Withheld == withheld && f.Copy == again
+		})
+	}
+	event := func(text string) func(list []record.Entry) int {
+		return first(func(e *record.Entry) bool {
+			return e.Kind == record.EventEntry && strings.HasPrefix(e.Event.Text, text)
+		})
+	}
+	drop := func(list []record.Entry, i int) []record.Entry { return slices.Delete(list, i, i+1) }
+	for name, c := range map[string]struct {
+		find   func(list []record.Entry) int
+		change func(list []record.Entry, i int) []record.Entry
+		want   string
+	}{
+		"nothing":      {event("armed"), func(list []record.Entry, _ int) []record.Entry { return list }, ""},
+		"not withheld": {frame(true, true, false), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Withheld = false; return list }, "tick 20"},
+		"no copy":      {frame(true, false, true), drop, "tick 30"},
+		"another copy": {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { return slices.Insert(list, i, list[i]) }, "tick 30"},
+		"other copy":   {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Data[3] ^= 1; return list }, "tick 30"},
+		"heard":        {frame(false, true, false), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Withheld = false; return list }, "tick 10"},
+		"not late":     {frame(false, false, true), drop, "tick 112"},
+		"no state":     {event("active: drop"), drop, "tick 20"},
+		"other state":  {event("active: drop"), func(list []record.Entry, i int) []record.Entry { list[i].Event.Text = "over: drop"; return list }, "tick 20"},
+		"other count":  {event("over: drop"), func(list []record.Entry, i int) []record.Entry { list[i].Event.Count++; return list }, "after 4"},
+		"a state more": {event("over: twice"), func(list []record.Entry, i int) []record.Entry { return slices.Insert(list, i, list[i]) }, "the record has"},
+		"no command":   {event(command), drop, "armed: live"},
+		"other command": {event(command), func(list []record.Entry, i int) []record.Entry {
+			list[i].Event.Text = strings.Replace(command, "0.9", "0.8", 1)
+			return list
+		}, "tick 1"},
+		"bad command": {event(command), func(list []record.Entry, i int) []record.Entry { list[i].Event.Text = "fault x"; return list }, "tick 1"},
+	} {
+		list := slices.Clone(entries)
+		i := c.find(list)
+		if i < 0 {
+			t.Errorf("%s: the record has no such entry", name)
+			continue
+		}
+		changed := filepath.Join(t.TempDir(), "changed.rec")
+		w, err := record.Create(changed, header, record.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range c.change(list, i) {
+			switch e.Kind {
+			case record.TickEntry:
+				err = w.Tick(&e.Tick)
+			case record.FrameEntry:
+				err = w.Frame(&e.Frame)
+			case record.EventEntry:
+				err = w.Event(&e.Event)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Replay{Record: changed}.Run()
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
