@@ -29,8 +29,7 @@ type windowed struct {
 	lo, hi   float64 // SI
 	open     bool    // the limits themselves are outside
 	from, to int64   // ticks, both judged; to 0: the end of the run
-	shown    string  // unit for people
-	per      float64 // SI per unit shown
+	shown    gauge   // to people
 }
 
 // answered demands something within a time after its cause.
@@ -153,7 +152,7 @@ func (s *Scenario) windowed(w *expectSpec, h *Handover) (e *windowed, want strin
 	if e.value, err = h.value(w.value.Text); err != nil {
 		return nil, "", w.errorf(w.value, "expect: %w", err)
 	}
-	e.shown, e.per = e.unit, factorOf(e.unit)
+	e.shown = e.gauge
 	switch {
 	case w.within.Text != "" && w.of.Text != "" && w.above.Text+w.below.Text == "":
 		want, err = e.around(w)
@@ -192,10 +191,10 @@ func (e *windowed) around(w *expectSpec) (want string, err error) {
 		}
 		tolerance *= math.Abs(middle) / 100
 	} else {
-		tolerance, err = e.quantity(w.within.Text)
+		tolerance, err = e.difference(w.within.Text, "")
 	}
 	if err == nil && !(tolerance > 0 && !math.IsInf(tolerance, 0)) {
-		err = fmt.Errorf("%s of %s is no tolerance: it must be more than 0; beside 0 name it in %s", w.within.Text, w.of.Text, e.unit)
+		err = fmt.Errorf("%s of %s is no tolerance: it must be more than 0; beside 0 name it in %s", w.within.Text, w.of.Text, e.gauge.name)
 	}
 	if err != nil {
 		return "", w.errorf(w.within, "expect: within: %w", err)
@@ -226,10 +225,10 @@ func (e *windowed) beyond(w *expectSpec) (want string, err error) {
 
 // limit reads a limit; its unit is what people are shown.
 func (e *windowed) limit(w Word) (float64, error) {
-	v, err := e.quantity(w.Text)
+	v, err := e.read(w.Text)
 	if _, unit, ok := strings.Cut(w.Text, " "); ok && err == nil {
-		if u, err := model.Units(unit); err == nil {
-			e.shown, e.per = unit, u.Factor
+		if _, err := model.Convert(unit, e.unit); err == nil || unit == "degC" {
+			e.shown = gaugeOf(unit)
 		}
 	}
 	return v, err
@@ -237,9 +236,9 @@ func (e *windowed) limit(w Word) (float64, error) {
 
 // show is a value for people.
 func (e *windowed) show(v float64) string {
-	text := fmt.Sprintf("%.6g", v/e.per)
-	if e.shown != "1" {
-		text += " " + e.shown
+	text := fmt.Sprintf("%.6g", e.shown.number(v))
+	if e.shown.name != "1" {
+		text += " " + e.shown.name
 	}
 	return text
 }

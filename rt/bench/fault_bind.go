@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"lockstep/io/sigmap"
-	"lockstep/model"
 	"lockstep/rt/fault"
 )
 
@@ -52,9 +51,9 @@ type aim struct {
 	fault.Fault                // Where and indices
 	of          fault.Where    // Where, or element
 	name        string         // for messages
-	unit        string         // in which its values are written
-	perSI       float64        // the unit that package fault wants, per SI
-	lo, hi      float64        // what it can be, in that unit
+	gauge                      // in which its values are written
+	own         bool           // which package fault wants, too; else SI
+	lo, hi      float64        // what it can be, as package fault wants it
 	slack       float64        // and how far beyond that is still taken
 	sig         *sigmap.Signal // nil: of an input by its port
 	msg         *sigmap.Message
@@ -104,7 +103,7 @@ func (h *Handover) inputTarget(name string) (*aim, error) {
 		return nil, unknown("input", name, portNames(h.Tables.Inputs))
 	}
 	p := &h.Tables.Inputs[i]
-	return &aim{Fault: fault.Fault{Where: fault.Input, Input: i}, of: fault.Input, unit: p.Unit, perSI: 1, lo: p.Min, hi: p.Max}, nil
+	return &aim{Fault: fault.Fault{Where: fault.Input, Input: i}, of: fault.Input, gauge: gaugeOf(p.Unit), lo: p.Min, hi: p.Max}, nil
 }
 
 // elementTarget is the input that a friction element's capacity follows.
@@ -208,7 +207,7 @@ func (h *Handover) signal(name string) (m message, sig *sigmap.Signal, err error
 	return m, sig, nil
 }
 
-// driven is the port that a link ties a signal to; "" none does.
+// port is the one that a link ties a signal to; "" none does.
 func (h *Handover) port(m message, sig *sigmap.Signal) string {
 	bus := &h.Bench.Buses[m.bus]
 	for _, l := range map[bool][]Link{true: bus.Send, false: bus.Receive}[m.sent] {
@@ -231,7 +230,7 @@ func (h *Handover) signalTarget(name string) (*aim, error) {
 		}
 		t, err := h.inputTarget(port)
 		if err == nil {
-			t.sig, t.unit = sig, unit(sig.Unit)
+			t.sig, t.gauge = sig, gaugeOf(sig.Unit)
 		}
 		return t, err
 	}
@@ -243,10 +242,7 @@ func (h *Handover) signalTarget(name string) (*aim, error) {
 	f := &tx.Fields[i]
 	t := &aim{
 		Fault: fault.Fault{Where: fault.Signal, Bus: m.bus, Message: m.at, Field: i},
-		of:    fault.Signal, sig: sig, msg: m.msg, unit: unit(sig.Unit), perSI: 1,
-	}
-	if f.Index < 0 {
-		t.perSI = 1 / factorOf(sig.Unit)
+		of:    fault.Signal, sig: sig, msg: m.msg, gauge: gaugeOf(sig.Unit), own: f.Index < 0,
 	}
 	a, b := f.Lo*f.Factor+f.Offset, f.Hi*f.Factor+f.Offset
 	t.lo, t.hi = math.Min(a, b), math.Max(a, b)
@@ -254,15 +250,6 @@ func (h *Handover) signalTarget(name string) (*aim, error) {
 		t.slack = math.Abs(f.Factor) / 2 // half a bit: it is rounded
 	}
 	return t, nil
-}
-
-// factorOf is a unit in SI; 1 of one that is unknown, in which numbers are bare.
-func factorOf(unit string) float64 {
-	u, err := model.Units(unit)
-	if err != nil {
-		return 1
-	}
-	return u.Factor
 }
 
 func (h *Handover) frameTarget(name string) (*aim, error) {

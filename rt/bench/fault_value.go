@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"lockstep/io/sigmap"
-	"lockstep/model"
 	"lockstep/rt/fault"
 )
 
@@ -31,13 +30,13 @@ func (h *Handover) argument(f *fault.Fault, s *FaultSpec, t *aim, takes taking) 
 			err = fmt.Errorf("the input has no largest value: name one (%s: 20 bar)", s.Kind.Text)
 		}
 	case takesDifference:
-		f.A, err = t.quantity(text, "")
+		f.A, err = t.change(text, "")
 	case takesSpread:
-		if f.A, err = t.quantity(text, ""); err == nil && !(f.A > 0) {
+		if f.A, err = t.change(text, ""); err == nil && !(f.A > 0) {
 			err = fmt.Errorf("the deviation %s is not positive", text)
 		}
 	case takesRate:
-		f.A, err = t.quantity(text, "/s")
+		f.A, err = t.change(text, "/s")
 	case takesFactor:
 		f.A, err = bare(text, "1")
 	case takesLeak:
@@ -133,36 +132,34 @@ func (t *aim) level(text string) (float64, error) {
 	if t.sig != nil {
 		for _, v := range t.sig.Values {
 			if v.Text == text {
-				return t.sig.Value(uint64(v.Raw)&(math.MaxUint64>>(64-t.sig.Len))) * factorOf(t.sig.Unit) * t.perSI, nil
+				return t.wanted(t.si(t.sig.Value(uint64(v.Raw) & (math.MaxUint64 >> (64 - t.sig.Len))))), nil
 			}
 		}
 	}
-	v, err := t.quantity(text, "")
-	if err == nil && t.of == fault.Signal && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
-		per := factorOf(t.unit) * t.perSI
-		err = fmt.Errorf("%s is beyond what the signal carries, %.9g to %.9g %s", text, t.lo/per, t.hi/per, t.unit)
+	v, err := t.read(text)
+	if v = t.wanted(v); err == nil && t.of == fault.Signal && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
+		lo, hi := t.lo, t.hi
+		if !t.own {
+			lo, hi = t.number(lo), t.number(hi)
+		}
+		err = fmt.Errorf("%s is beyond what the signal carries, %.9g to %.9g %s", text, lo, hi, t.gauge.name)
 	}
 	return v, err
 }
 
-// quantity reads a number in the target's unit, or in it per something.
-func (t *aim) quantity(text, per string) (float64, error) {
-	if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
-		return v * factorOf(t.unit) * t.perSI, nil // in whatever unit the database has
+// wanted is a value as package fault wants it.
+func (t *aim) wanted(si float64) float64 {
+	if t.own {
+		return t.number(si)
 	}
-	unit := t.unit
-	if per != "" {
-		unit = "(" + unit + ")" + per
-	}
-	v, err := bare(text, unit)
-	return v * t.perSI, err
+	return si
 }
 
-// bare reads a quantity as SI.
-func bare(text, unit string) (float64, error) {
-	v, err := model.Quantity(text, unit, nil)
-	if err != nil {
-		err = errors.New(wrong(Word{Text: text}, err))
+// change reads a difference of values, or one per something, as package fault wants it.
+func (t *aim) change(text, per string) (float64, error) {
+	v, err := t.difference(text, per)
+	if t.own {
+		v /= t.factor
 	}
 	return v, err
 }
@@ -282,8 +279,8 @@ func (h *Handover) conditions(text string) (list [2]fault.Condition, err error) 
 			return list, err
 		}
 		c := fault.Condition{Set: true, Output: v.output, Above: p[at] == '>', Index: v.index}
-		if c.Limit, err = v.quantity(limit); err != nil {
-			return list, fmt.Errorf("%s: %w", v.name, err)
+		if c.Limit, err = v.read(limit); err != nil {
+			return list, fmt.Errorf("%s: %w", v.port, err)
 		}
 		list[i] = c
 	}
@@ -293,21 +290,21 @@ func (h *Handover) conditions(text string) (list [2]fault.Condition, err error) 
 // value is an input or output of the plant, named as a port or by the signal that is
 // bound to it.
 type value struct {
-	name   string
-	unit   string // in which its values are written
+	port   string // as it was named
+	gauge         // in which its values are written
 	output bool   // entry of y; else of u
 	index  int
 }
 
 func (h *Handover) value(name string) (v value, err error) {
-	v.name = name
+	v.port = name
 	outputs, inputs := h.Tables.Outputs, h.Tables.Inputs
 	if v.index = index(outputs, name); v.index >= 0 {
-		v.output, v.unit = true, outputs[v.index].Unit
+		v.output, v.gauge = true, gaugeOf(outputs[v.index].Unit)
 		return v, nil
 	}
 	if v.index = index(inputs, name); v.index >= 0 {
-		v.unit = inputs[v.index].Unit
+		v.gauge = gaugeOf(inputs[v.index].Unit)
 		return v, nil
 	}
 	m, sig, err := h.signal(name)
@@ -322,9 +319,6 @@ func (h *Handover) value(name string) (v value, err error) {
 		return v, fmt.Errorf("signal %s is bound to no port", name)
 	}
 	v, err = h.value(port)
-	v.name, v.unit = name, unit(sig.Unit)
+	v.port, v.gauge = name, gaugeOf(sig.Unit)
 	return v, err
 }
-
-// quantity reads a number in the unit of the value, as SI.
-func (v *value) quantity(text string) (float64, error) { return bare(text, v.unit) }
