@@ -38,12 +38,13 @@ var schedule = map[string]struct{ cycle, phase int64 }{
 // proofRun is a run of a bench of package proof against both units.
 type proofRun struct {
 	*testing.T
-	name   string        // of the bench
-	bus    string        // of the bench
-	units  string        // bus of the units
-	d      time.Duration // how long
-	args   []string      // more for lockstep run
-	record string        // file
+	name   string               // of the bench
+	bus    string               // of the bench
+	units  string               // bus of the units
+	d      time.Duration        // how long
+	args   []string             // more for lockstep run
+	record string               // file
+	step   func(t *record.Tick) // called for each tick of the record, if set
 }
 
 // evidence is what all sides say of a run.
@@ -66,14 +67,21 @@ type witnessed struct {
 // wire is what the record says.
 type wire struct {
 	ticks   int64
-	missed  map[int64]bool                     // grid points that were lost
-	ledger  []record.Event                     // its entries
-	sent    map[string]int                     // frames that the bus took, by message
-	dropped map[string]int                     // frames that it did not take
-	most    int                                // frames received at one tick
-	events  []record.Event                     // all others
-	step    func(k int64, t *record.Tick)      // called for each tick, if set
-	frame   func(name string, f *record.Frame) // and for each frame
+	missed  map[int64]bool // grid points that were lost
+	ledger  []record.Event // its entries
+	sent    map[string]int // frames that the bus took, by message
+	dropped map[string]int // frames that it did not take
+	most    int            // frames received at one tick
+	events  []record.Event // all others
+
+	// Of faults on purpose.
+	withheld map[string]int // frames made and kept from the bus, or received and kept from the plant
+	off      map[string]int // of them while the bench was off the bus
+	copies   map[string]int // sent once more, or only now; or decoded only now
+	old      int            // copies of Shafts that come after frames of a later grid point
+	newest   int64          // the last one of which a frame went out
+	motion   map[int64]bool // grid points at which Motion was on the bus
+	step     func(t *record.Tick)
 }
 
 // run runs the bench; the units send for as long as it certainly listens.
@@ -111,6 +119,7 @@ func (r *proofRun) run() *evidence {
 	e.in = full.Messages
 	testify(python, 2*r.d+time.Minute, &e.python)
 	testify(brutella, time.Minute, &e.brutella)
+	e.wire.step = r.step
 	e.wire.read(r.T, r.record)
 	return e
 }
@@ -136,7 +145,8 @@ func (w *wire) read(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	w.missed, w.sent, w.dropped = map[int64]bool{}, map[string]int{}, map[string]int{}
+	w.missed, w.motion = map[int64]bool{}, map[int64]bool{}
+	w.sent, w.dropped, w.withheld, w.off, w.copies = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	names := map[uint32]string{}
 	for _, m := range r.Header.Buses[0].Messages {
 		names[m.ID] = m.Name
@@ -160,7 +170,7 @@ func (w *wire) read(t *testing.T, path string) {
 				w.missed[w.ticks] = true
 			}
 			if w.step != nil {
-				w.step(w.ticks, &e.Tick)
+				w.step(&e.Tick)
 			}
 		case record.FrameEntry:
 			f := &e.Frame
@@ -186,13 +196,25 @@ func (w *wire) read(t *testing.T, path string) {
 }
 
 func (w *wire) count(name string, f *record.Frame) {
-	if f.Sent && f.Lost {
+	switch {
+	case f.Withheld:
+		w.withheld[name]++
+		if f.Tick >= offFirst && f.Tick <= offLast {
+			w.off[name]++
+		}
+	case f.Copy:
+		w.copies[name]++
+		if name == "Shafts" && int64(f.Data[6])|int64(f.Data[7])<<8 < w.newest {
+			w.old++
+		}
+	case f.Sent && f.Lost:
 		w.dropped[name]++
-	} else if f.Sent {
+	case f.Sent:
 		w.sent[name]++
-	}
-	if w.frame != nil {
-		w.frame(name, f)
+		w.newest = f.Tick
+		if strings.HasPrefix(name, "Motion") {
+			w.motion[f.Tick] = true
+		}
 	}
 }
 
