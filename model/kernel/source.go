@@ -249,7 +249,8 @@ func (k *Kernel) command(i int, local float64) float64 {
 }
 
 // Drive has input i, which nothing drives by the tables, follow u from the next step
-// on, or its own source again. Until its dead time is over it stays as it is now.
+// on, or its own source again. Until the dead time of the first u is over it stays as it
+// is now.
 //
 //go:nosplit
 func (k *Kernel) Drive(i int, on bool) {
