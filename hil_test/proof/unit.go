@@ -238,13 +238,13 @@ func (l *law) step(wheel float64) {
 	}
 }
 
-// frame is TCU_1 with the n-th counter.
-func (l *law) frame(n int) can.Frame {
+// TCU1 is TCU_1 with the n-th counter and the pressures of clutches 4, 5, 7 and 8, bar.
+func TCU1(n int, bar [4]float64) can.Frame {
 	f := can.Frame{ID: idTCU, Length: 8}
 	f.Data[1] = byte(n & 15)
 	word := uint64(0)
-	for i, bar := range l.bar {
-		word |= uint64(bar*100) << (12 * i)
+	for i, p := range bar {
+		word |= uint64(p*100) << (12 * i)
 	}
 	for i := range 6 {
 		f.Data[2+i] = byte(word >> (8 * i))
@@ -298,7 +298,7 @@ func Run(args []string, out io.Writer) error {
 	for due := time.Now(); sent < int(seconds/cycle.Seconds()); due = due.Add(cycle) {
 		time.Sleep(time.Until(due))
 		l.step(float64(wheel.Load()) / 1000)
-		for f := l.frame(sent); bus.WriteFrame(f) != nil; time.Sleep(time.Millisecond) {
+		for f := TCU1(sent, l.bar); bus.WriteFrame(f) != nil; time.Sleep(time.Millisecond) {
 			refused++ // the buffer is full
 		}
 		sent++

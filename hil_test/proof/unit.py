@@ -12,6 +12,7 @@ CAN FD, every 10 ms for SECONDS. It prints one JSON object when the bus has been
 import json
 import os
 import socket
+import struct
 import sys
 import time
 
@@ -174,12 +175,13 @@ class Witness:
         return [(grid, (d - least) * 1e3) for grid, d in delays if d - least > 0.002]
 
 
-def frame(n, fd):
+def frame(n, fd, clutch6=0.0):
     """TCU_2, or TCU_2C, with the n-th counter: clutch 2 engaged, 24 bar, the others open."""
     if fd:
         d = bytearray(24)
         d[2], d[13] = n & 255, n & 15
         d[4:6] = (2400).to_bytes(2, "big")  # 35|12@0: the lower nibble of byte 4, byte 5
+        struct.pack_into("<f", d, 16, clutch6)
         d[0:2] = crc.Crc16Ibm3740.calc(d[2:12] + b"\x11\x01").to_bytes(2, "little")
         d[12] = crc.Crc8SaeJ1850.calc(d[13:24])
     else:
@@ -190,15 +192,16 @@ def frame(n, fd):
     return can.Message(arbitration_id=0x111 if fd else 0x112, data=d, is_fd=fd, is_extended_id=False)
 
 
-def send(channel, fd, frames):
-    """Sends the frames, one every 10 ms; late ones at once. Returns how often the bus was full."""
+def send(channel, fd, frames, count):
+    """Sends the frames again and again, count in all, one every 10 ms; late ones at once.
+    Returns how often the bus was full."""
     bus, refused, due = can.Bus(channel, bustype="socketcan", fd=fd), 0, time.monotonic()
-    for m in frames:
+    for n in range(count):
         time.sleep(max(0, due - time.monotonic()))
         due += CYCLE
         while True:
             try:
-                bus.send(m)
+                bus.send(frames[n % len(frames)])
                 break
             except can.CanOperationError:
                 refused += 1
@@ -209,13 +212,13 @@ def send(channel, fd, frames):
 def sender(channel, fd, count):
     """Starts a process of its own: who listens may be slow. Returns the descriptor that makes
     it begin, and the one on which it says how often the bus was full, in a line."""
-    frames = [frame(n, fd) for n in range(count)]
+    frames = [frame(n, fd) for n in range(256 if fd else 15)]  # then their counters begin anew
     go, told = os.pipe(), os.pipe()
     if os.fork() > 0:
         os.nice(10)
         return go[1], told[0]
     os.read(go[0], 1)
-    os.write(told[1], b"%d\n" % send(channel, fd, frames))
+    os.write(told[1], b"%d\n" % send(channel, fd, frames, count))
     os._exit(0)
 
 
