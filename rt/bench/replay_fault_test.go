@@ -139,6 +139,38 @@ func TestRunsWithRandomFaultsReplayBitForBit(t *testing.T) {
 	}
 }
 
+// rewritten is a record with the header of another one, and other entries.
+func rewritten(t *testing.T, from string, list []record.Entry) string {
+	t.Helper()
+	r, err := record.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	file := filepath.Join(t.TempDir(), "rewritten.rec")
+	w, err := record.Create(file, r.Header, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		switch e.Kind {
+		case record.TickEntry:
+			err = w.Tick(&e.Tick)
+		case record.FrameEntry:
+			err = w.Frame(&e.Frame)
+		case record.EventEntry:
+			err = w.Event(&e.Event)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // What a record says of faults is held against what the faults do.
 func TestReplayFindsWhatTheFaultsOfARecordDidNotDo(t *testing.T) {
 	scenario := `scenario: some
@@ -152,14 +184,6 @@ faults:
 	command := "fault name=live input=throttle stuck=0.9"
 	file := disturbedRun(t, protectedTruck(t, "skip 100"), scenario, command)
 	entries := recorded(t, file)
-	header := func() record.Header {
-		r, err := record.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		return r.Header
-	}()
 	first := func(is func(e *record.Entry) bool) func(list []record.Entry) int {
 		return func(list []record.Entry) int {
 			return slices.IndexFunc(list, func(e record.Entry) bool { return is(&e) })
@@ -206,28 +230,7 @@ faults:
 			t.Errorf("%s: the record has no such entry", name)
 			continue
 		}
-		changed := filepath.Join(t.TempDir(), "changed.rec")
-		w, err := record.Create(changed, header, record.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range c.change(list, i) {
-			switch e.Kind {
-			case record.TickEntry:
-				err = w.Tick(&e.Tick)
-			case record.FrameEntry:
-				err = w.Frame(&e.Frame)
-			case record.EventEntry:
-				err = w.Event(&e.Event)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		_, err = Replay{Record: changed}.Run()
+		_, err := Replay{Record: rewritten(t, file, c.change(list, i))}.Run()
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}

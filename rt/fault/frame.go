@@ -62,7 +62,9 @@ func (s *Set) Arrived(b int, f *can.Frame, at can.Stamp) (withheld bool) {
 		if x.Kind == DelayFrame {
 			if h := s.hold(x, f); h != nil {
 				h.due, h.stamp = s.tick+x.N, at
-				h.stamp.Soft += x.N * s.PeriodNs // 0 where there is none, see Late
+				if at.Soft != 0 { // the kernel has stamped it
+					h.stamp.Soft += x.N * s.PeriodNs
+				}
 			}
 		}
 		return true
