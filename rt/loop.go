@@ -56,6 +56,7 @@ type Loop struct {
 	note    note        // of the ring, a frame's
 	answers exchange    // frames received and not answered yet
 	coming  []arrival   // per received message, bus after bus
+	wire    []wireClock // per bus
 	going   []departure // per sent message, bus after bus
 	joint   joint
 	watch   supervision
@@ -99,6 +100,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	if l.faults, err = fault.New(cfg.Faults, fault.System{PeriodNs: int64(cfg.Period), M: m, P: q, Maps: maps, Plant: driver}); err != nil {
 		return nil, err
 	}
+	l.wire = make([]wireClock, len(buses))
 	l.coming, l.going, l.joint = make([]arrival, rx), make([]departure, tx), joints()
 	l.times.real = len(buses) > 0 && !cfg.Virtual
 	copy(l.U, cfg.Start)

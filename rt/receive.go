@@ -4,7 +4,6 @@ import (
 	"math"
 	"sync/atomic"
 
-	"lockstep/io/can"
 	"lockstep/io/sigmap"
 	"lockstep/sched"
 )
@@ -127,14 +126,14 @@ func (l *Loop) take(b, at int, late, withheld bool) {
 	case sigmap.Short:
 		l.page.RxShort.Add(1)
 	}
-	l.arrive(l.firstRx[b]+i, &l.stamps[at], result != sigmap.Bad && result != sigmap.Short)
+	l.arrive(l.firstRx[b]+i, l.wire[b].at(&l.stamps[at]), result != sigmap.Bad && result != sigmap.Short)
 }
 
-// arrive notes when a frame of a message came.
+// arrive notes that a frame of a message came, and when; 0: nobody stamped it.
 //
 //go:nosplit
-func (l *Loop) arrive(i int, stamp *can.Stamp, valid bool) {
-	a, at := &l.coming[i], stamp.Soft
+func (l *Loop) arrive(i int, at int64, valid bool) {
+	a := &l.coming[i]
 	if a.stamped = at != 0; !a.stamped {
 		at = l.now * int64(l.cfg.Period)
 	}
