@@ -49,7 +49,8 @@ import (
 // 600) and under conditions (when: two at most, joined by "and"), at once without; it
 // lasts for a time, some ticks or some frames (for: 200 ms, 40 ticks, 5 frames), until it
 // is cleared without; seed: 7 [1] begins what is random. Times that are not on the grid
-// are rounded up to it, the end of a window down.
+// are rounded up to it, the end of a window down. A number without a unit is in that of
+// the signal, or SI of a port.
 //
 // What a window judges are the values at its ticks, from: and to: included; what an
 // answer is measured from is the tick of its cause.
