@@ -15,7 +15,7 @@ import (
 )
 
 // openBench is the demo with two pressures that no bus drives, and a lag that no port does.
-func openBench(t *testing.T) *Handover {
+func openBench(t testing.TB) *Handover {
 	t.Helper()
 	b, err := Load(openFile(t))
 	if err != nil {
@@ -28,7 +28,7 @@ func openBench(t *testing.T) *Handover {
 	return h
 }
 
-func openFile(t *testing.T) string {
+func openFile(t testing.TB) string {
 	return benchFile(t, "bench: powershift-bench", "bench: open bench",
 		"      - TCU_Pressure_2.pressure_C7 -> clutch7.pressure\n", "", "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "",
 		"      - lag -> Status.lag\n", "", "phase: 5 ms, counter: counter_A}", "phase: 5 ms, counter: counter_A, values: {lag: 0}}")
@@ -186,4 +186,36 @@ func TestThereIsRoomForAsManyFaultsAsThereAreSlots(t *testing.T) {
 	if list, err := h.Command("clear all"); err != nil || len(list) != fault.Max {
 		t.Errorf("%d commands, %v", len(list), err)
 	}
+}
+
+func FuzzCommandLinesAreTakenWholeOrNotAtAll(f *testing.F) {
+	for _, c := range session {
+		f.Add(c.line)
+	}
+	for _, line := range []string{"set clutch7.pressure=1e999", "fault name=a input=clutch1.pressure 'leak={share: 30 %, time: 1 s}'", "fault {", "clear ''", `release "`} {
+		f.Add(line)
+	}
+	base := openBench(f)
+	f.Fuzz(func(t *testing.T, line string) {
+		h := newChronicle(base).h // with a book of its own
+		if _, err := h.Command("fault name=a frame=Speeds drop"); err != nil {
+			t.Fatal(err)
+		}
+		before := *h.book()
+		list, err := h.Command(line)
+		if err != nil {
+			if list != nil || strings.Contains(err.Error(), "\n") || !reflect.DeepEqual(before, *h.book()) {
+				t.Errorf("%q: %v with %d commands; the book must stay as it was", line, err, len(list))
+			}
+			return
+		}
+		if len(list) == 0 || len(list) > fault.Max {
+			t.Errorf("%q: %d commands", line, len(list))
+		}
+		for i := range list {
+			if err := h.possible(list[i : i+1]); err != nil {
+				t.Errorf("%q: the loop would refuse it: %v", line, err)
+			}
+		}
+	})
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 )
 
 // benchFile writes the demo bench, changed, and returns its name.
-func benchFile(t *testing.T, replace ...string) string {
+func benchFile(t testing.TB, replace ...string) string {
 	t.Helper()
 	_, data, err := ReadAny("powershift-bench")
 	if err != nil {
@@ -96,6 +97,44 @@ func TestABenchInVirtualTimeIsTheSameTwice(t *testing.T) {
 	}
 }
 
+// Faults that are random, an answer of the unit to each of them, and all of it again.
+func TestAScenarioInVirtualTimeIsTheSameTwiceAndReplays(t *testing.T) {
+	dir := t.TempDir()
+	noisy := filepath.Join(dir, "noisy.yaml")
+	text := "scenario: noisy\nfor: 4 s\nfaults:\n  - {input: clutch2.pressure, noise: 0.5 bar, at: 500 ms, seed: 3}\n" +
+		"  - {signal: Speeds.w1, noise: 5 rpm, when: w1 > 900 rpm, for: 100 frames}\n  - {frame: Speeds, delay: 15 ms, at: 2 s, for: 300 ms}\n" +
+		"  - {bus: drive, bus_off: true, at: 3 s, for: 100 ms}\n"
+	if err := os.WriteFile(noisy, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ bench, scenario string }{
+		{"powershift-bench", noisy}, {"powershift-bench", "powershift-clutch-sticks"},
+	} {
+		var lists [2][]record.Entry
+		for i, name := range []string{"a", "b"} {
+			file := filepath.Join(dir, name+".rec")
+			r, err := Simulation{Plant: c.bench, Scenario: c.scenario, Every: 1, Record: file}.Run()
+			if err != nil {
+				t.Fatalf("%s, %s: %v", c.bench, c.scenario, err)
+			}
+			same, err := Replay{Record: file}.Run()
+			if err != nil || !strings.HasPrefix(same, fmt.Sprintf("identical: %d ticks, ", r.Ticks)) {
+				t.Errorf("%s, %s: %q, %v", c.bench, c.scenario, same, err)
+			}
+			lists[i] = recorded(t, file)
+		}
+		faults := 0
+		for _, e := range lists[0] {
+			if e.Kind == record.EventEntry && e.Event.Kind == record.Fault {
+				faults++
+			}
+		}
+		if !reflect.DeepEqual(lists[0], lists[1]) || faults < 4 {
+			t.Errorf("%s, %s: the records differ, or tell of no faults: %d changes", c.bench, c.scenario, faults)
+		}
+	}
+}
+
 func TestABenchWithoutAUnitSaysThatNothingCameIn(t *testing.T) {
 	file := benchFile(t, "unit: powershift ", "#unit: powershift ", "interface: pair ", "interface: can0 ")
 	r, err := Simulation{Plant: file, For: time.Second, Every: 1}.Run()
@@ -156,6 +195,21 @@ func TestABrokenExpectationEndsAVirtualBenchWithCode1(t *testing.T) {
 	}
 	if err != nil || keys["virtual"] != true || keys["scenario"] == nil || keys["ticks"] != 200.0 {
 		t.Errorf("%v\n%s", err, data)
+	}
+}
+
+func TestTheTruckInVirtualTimeIsTheSameTwice(t *testing.T) {
+	var lists [2][]record.Entry
+	for i := range lists {
+		file := filepath.Join(t.TempDir(), "a.rec")
+		r, err := Simulation{Plant: "truck-bench", For: 2 * time.Second, Every: 1, Record: file}.Run()
+		if err != nil || r.RxFrames < 300 {
+			t.Fatalf("%v, %+v", err, r)
+		}
+		lists[i] = recorded(t, file)
+	}
+	if !reflect.DeepEqual(lists[0], lists[1]) {
+		t.Error("the records differ")
 	}
 }
 
