@@ -24,6 +24,7 @@ type busFate struct {
 	Bus       string             `json:"bus"`
 	State     string             `json:"state"`
 	Seconds   map[string]float64 `json:"seconds"`
+	TxErrors  *int               `json:"tx_errors"`
 	Frames    int                `json:"error_frames"`
 	Unread    int                `json:"error_frames_unread"`
 	Warnings  int                `json:"warnings"`

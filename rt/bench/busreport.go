@@ -106,27 +106,27 @@ func (v *BusState) lines() (list []string) {
 // counts says what was in the error frames.
 func (v *BusState) counts() string {
 	var parts []string
-	part := func(n uint64, what string) {
+	part := func(what string, n uint64) {
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+			parts = append(parts, fmt.Sprintf("%s %d", what, n))
 		}
 	}
-	part(v.Warnings, "times error-warning")
-	part(v.Passives, "times error-passive")
-	part(v.Offs, "times bus-off")
-	part(v.Restarts, "restarts")
-	lost := "arbitrations lost"
+	part("error-warning", v.Warnings)
+	part("error-passive", v.Passives)
+	part("bus-off", v.Offs)
+	part("restarted", v.Restarts)
+	lost := "arbitration lost"
 	if v.LostBit > 0 {
-		lost += fmt.Sprintf(" (the last in bit %d)", v.LostBit)
+		lost += fmt.Sprintf(" (last in bit %d)", v.LostBit)
 	}
-	part(v.Arbitration, lost)
-	part(v.NoAck, "frames nobody acknowledged")
-	part(v.BusErrors, "bus errors")
-	part(v.TxTimeout, "timeouts in sending")
-	part(v.RxOverflow, "times the controller's receive buffer was full")
-	part(v.TxOverflow, "times its send buffer")
-	part(v.Transceiver, "errors of the transceiver")
-	part(v.Unread, "error frames not read: they came too fast")
+	part(lost, v.Arbitration)
+	part("not acknowledged", v.NoAck)
+	part("bus errors", v.BusErrors)
+	part("timeouts in sending", v.TxTimeout)
+	part("receive buffer of the controller full", v.RxOverflow)
+	part("its send buffer full", v.TxOverflow)
+	part("errors of the transceiver", v.Transceiver)
+	part("came too fast and were not read", v.Unread)
 	return fmt.Sprintf("%d error frames: %s", v.ErrorFrames, strings.Join(parts, ", "))
 }
 

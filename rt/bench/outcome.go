@@ -28,6 +28,11 @@ func (r *run) announcement() string {
 	if len(r.h.undriven) > 0 {
 		fmt.Fprintf(out, "not driven: %s\n", strings.Join(r.h.undriven, ", "))
 	}
+	for _, bus := range b.Buses {
+		if bus.lenient > 0 {
+			fmt.Fprintf(out, "database %s does not keep to the format in %d places: lockstep check says where\n", bus.Database.Text, bus.lenient)
+		}
+	}
 	for _, note := range r.states.notes() {
 		fmt.Fprintln(out, note)
 	}

@@ -34,10 +34,11 @@ func (b *Bench) database(bus *Bus) (*sigmap.Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, _, err := dbc.ParseLenient(file, data)
+	db, list, err := dbc.ParseLenient(file, data)
 	if err != nil {
 		return nil, err
 	}
+	bus.lenient = len(list)
 	units, signals := map[string][]*sigmap.Signal{}, map[string]*sigmap.Signal{}
 	var known []string
 	for i := range db.Messages {
