@@ -75,21 +75,29 @@ func protectedTruck(t *testing.T, policy string) string {
 	return file
 }
 
-// disturbedRun runs a scenario in virtual time, with commands from the first tick on and
-// with lost grid points, and returns the record.
-func disturbedRun(t *testing.T, bench, scenario string, commands ...string) string {
+// troubled is a run in virtual time.
+type troubled struct {
+	bench, scenario string
+	commands        []string // from the first tick on
+	length          time.Duration
+	misses          [][2]int64 // lost grid points: at, how many
+	broken          bool       // its policy is
+}
+
+// run returns the record.
+func (c troubled) run(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	script, file := filepath.Join(dir, "scenario.yaml"), filepath.Join(dir, "run.rec")
-	if err := os.WriteFile(script, []byte(scenario), 0o644); err != nil {
+	if err := os.WriteFile(script, []byte(c.scenario), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	v := &virtualBench{simulation: &simulation{Simulation: Simulation{Plant: bench, For: 3 * time.Second, Every: 1, Record: file, Scenario: script}, page: new(rt.Page)}}
+	v := &virtualBench{simulation: &simulation{Simulation: Simulation{Plant: c.bench, For: c.length, Every: 1, Record: file, Scenario: script}, page: new(rt.Page)}}
 	defer v.close()
 	if err := v.prepare(); err != nil {
-		t.Fatalf("%v in\n%s", err, scenario)
+		t.Fatalf("%v in\n%s", err, c.scenario)
 	}
-	for i, line := range commands {
+	for i, line := range c.commands {
 		list, err := v.r.h.Command(line)
 		if err != nil {
 			t.Fatal(err)
@@ -99,11 +107,11 @@ func disturbedRun(t *testing.T, bench, scenario string, commands ...string) stri
 			t.Fatal("the page takes no more")
 		}
 	}
-	for _, k := range []int64{40, 90, 91, 170} {
-		v.clock.Miss(k, 1+k%6)
+	for _, m := range c.misses {
+		v.clock.Miss(m[0], m[1])
 	}
-	if _, err := v.conclude(v.run()); err != nil {
-		t.Fatalf("%v in\n%s", err, scenario)
+	if _, err := v.conclude(v.run()); (err != nil) != c.broken {
+		t.Fatalf("%v in\n%s", err, c.scenario)
 	}
 	return file
 }
@@ -113,7 +121,8 @@ func TestRunsWithRandomFaultsReplayBitForBit(t *testing.T) {
 	kinds, marks := map[string]int{}, [3]int{}
 	for seed := range uint64(12) {
 		scenario := randomScenario(seed)
-		file := disturbedRun(t, bench[seed%2 == 1], scenario, "fault name=live 'input=C4.pressure' 'offset=0.3 bar' 'for=50 ticks'")
+		file := troubled{bench: bench[seed%2 == 1], scenario: scenario, commands: []string{"fault name=live 'input=C4.pressure' 'offset=0.3 bar' 'for=50 ticks'"},
+			length: 3 * time.Second, misses: [][2]int64{{40, 5}, {90, 1}, {91, 2}, {170, 3}}}.run(t)
 		same, err := Replay{Record: file}.Run()
 		if err != nil {
 			t.Fatalf("seed %d: %v in\n%s", seed, err, scenario)
@@ -136,6 +145,40 @@ func TestRunsWithRandomFaultsReplayBitForBit(t *testing.T) {
 	}
 	if kinds["armed:"] < 12*31 || kinds["active:"] < 200 || kinds["over:"] < 100 || kinds["fault"] != 12 || slices.Min(marks[:]) < 20 {
 		t.Errorf("%v, frames %v: this proves little", kinds, marks)
+	}
+}
+
+// The safe state begins with a stop so long that the plant is behind for several
+// wake-ups; safe values follow the end.
+func TestRunsWithFaultsInTheSafeStateAndAfterTheEndReplay(t *testing.T) {
+	data, err := os.ReadFile(protectedTruck(t, "skip 2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "bench.yaml")
+	text := strings.Replace(string(data), "planned: silence", "planned: safe", 1)
+	if err := os.WriteFile(file, []byte(strings.Replace(text, "time: 200 ms", "time: 2 s", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(2) {
+		seed += 100
+		scenario := randomScenario(seed) + "  - {name: deaf, frame: TSC1, drop: true}\n  - {name: slow, frame: CCVS1, delay: 90 ms}\n  - {name: off, bus: drive, bus_off: true, at: 17.95 s}\n"
+		record := troubled{bench: file, scenario: scenario, length: 18 * time.Second, misses: [][2]int64{{100, 1400}}, broken: true}.run(t)
+		same, err := Replay{Record: record}.Run()
+		if err != nil || !strings.HasPrefix(same, "identical: 1800 ticks, ") {
+			t.Errorf("seed %d: %q, %v in\n%s", seed, same, err, scenario)
+		}
+		safe, after := 0, 0
+		for _, e := range recorded(t, record) {
+			if f := &e.Frame; e.Frame.Safe {
+				if safe++; f.Tick > 1800 && f.Sent && !f.Withheld {
+					after++
+				}
+			}
+		}
+		if safe < 200 || after < 200 {
+			t.Errorf("seed %d: %d frames with the safe values, %d after the end: this proves little", seed, safe, after)
+		}
 	}
 }
 
@@ -171,9 +214,8 @@ func rewritten(t *testing.T, from string, list []record.Entry) string {
 	return file
 }
 
-// What a record says of faults is held against what the faults do.
-func TestReplayFindsWhatTheFaultsOfARecordDidNotDo(t *testing.T) {
-	scenario := `scenario: some
+// someFaults withhold, repeat and hold back frames, both ways.
+const someFaults = `scenario: some
 faults:
   - {name: drop, frame: EEC1, drop: true, at: tick 20, for: 3 frames}
   - {name: twice, frame: EEC1, duplicate: true, at: tick 30, for: 2 frames}
@@ -181,8 +223,11 @@ faults:
   - {name: deaf, frame: ClutchPressures, drop: true, at: tick 100, for: 2 frames}
   - {name: slow, frame: ClutchPressures, delay: 2 ticks, at: tick 110, for: 2 frames}
 `
+
+// What a record says of faults is held against what the faults do.
+func TestReplayFindsWhatTheFaultsOfARecordDidNotDo(t *testing.T) {
 	command := "fault name=live input=throttle stuck=0.9"
-	file := disturbedRun(t, protectedTruck(t, "skip 100"), scenario, command)
+	file := troubled{bench: protectedTruck(t, "skip 100"), scenario: someFaults, commands: []string{command}, length: 3 * time.Second}.run(t)
 	entries := recorded(t, file)
 	first := func(is func(e *record.Entry) bool) func(list []record.Entry) int {
 		return func(list []record.Entry) int {
