@@ -31,7 +31,7 @@ type Simulation struct {
 	Step   time.Duration // period of the grid; 0: 5 ms, or the bench's
 	Scheme string        // "papers" or "complete"; "" is the kernel's default
 	Form   string        // "projected" or "held"; "" is the kernel's default
-	In     string        // CSV file of inputs, or an embedded scenario; "" none
+	In     string        // CSV file of inputs, or embedded ones; "" none
 	Out    string        // CSV file of all ports; "" none, "-" standard output
 	Events string        // CSV file of the transitions; "" none
 	Every  int           // rows of Out: one in so many grid points; >= 1
@@ -120,7 +120,7 @@ func (w *simulation) prepare() (err error) {
 	}
 	w.driven = make([]bool, len(w.sys.Inputs))
 	if w.In != "" {
-		if err := w.scenario(); err != nil {
+		if err := w.inputs(); err != nil {
 			return err
 		}
 	}
@@ -146,8 +146,8 @@ func (w *simulation) prepare() (err error) {
 	return w.create()
 }
 
-// scenario reads the file of inputs, or the embedded one of that name.
-func (w *simulation) scenario() (err error) {
+// inputs reads the file of inputs, or the embedded one of that name.
+func (w *simulation) inputs() (err error) {
 	ports := make([]model.Port, len(w.sys.Inputs))
 	for i, in := range w.sys.Inputs {
 		ports[i] = in.Port

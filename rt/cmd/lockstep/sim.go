@@ -18,7 +18,7 @@ func runSim(list []string) error {
 	a.StringVar(&s.Scenario, "scenario", "", "what happens and what is expected: a file, or the name of an embedded scenario")
 	a.StringVar(&s.JUnit, "junit", "", "write the verdict of the scenario to this file, as JUnit XML")
 	a.StringVar(&s.Record, "record", "", "of a bench: write the record to this file, as run does")
-	a.StringVar(&s.In, "in", "", "inputs: a CSV file with the columns time[s] and name[unit], held between rows; or the name of an embedded scenario")
+	a.StringVar(&s.In, "in", "", "inputs: a CSV file with the columns time[s] and name[unit], held between rows; or the name of embedded ones")
 	a.StringVar(&s.Out, "out", "", "write every port at every grid point to this CSV file; - is the standard output")
 	a.StringVar(&s.Events, "events", "", "write every change of a friction element's state to this CSV file")
 	a.IntVar(&s.Every, "every", 1, "write every N-th grid point only")
