@@ -32,6 +32,7 @@
 //	          GE_Fahrstufe: D        # a number, with or without a unit, or a text of the signal's values
 //	          GE_Temperatur: {table: [[0 s, 20], [60 s, 90]], period: 120 s}
 //	          GE_Moment: {sine: {mean: 100, amplitude: 20, frequency: 0.5 Hz}}
+//	          GE_Drehzahl: {formula: 800 + 50*sin(pi*t), period: 2 s}     # t in s, by 1024 lines a period
 //	    restbus: {Motor_14: {values: ...}}    # more frames; [cycle: the database's]
 //	    send: [gear.speed -> Getriebe_11.GE_Drehzahl]
 //	    receive: [TCU_1.pressure_C1 -> clutch1.pressure]
