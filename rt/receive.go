@@ -9,8 +9,8 @@ import (
 )
 
 // RxWords is what the page says of a received message. The counts are those of
-// sigmap.Counts. Times between frames are by the kernel's stamps, or in whole ticks
-// where there are none.
+// sigmap.Counts. Times between frames are by the stamps of the controller or else
+// of the kernel, or in whole ticks where there are none.
 type RxWords struct {
 	Frames, OK, SomeLost, Repeated, Sequence, Errors, Length, Range, Invalid, NoNew, Timeouts atomic.Uint64
 
