@@ -17,6 +17,8 @@
 //	    interface: can0              # or pair: in this process
 //	    database: gearbox.dbc
 //	    bitrate: 500 kbit/s          # for the load that check prints; data_bitrate: 2 Mbit/s of CAN FD
+//	    recover: restart after 200 ms  # a controller that is off its bus, by the supervisor; or wait [wait: for its
+//	                                 # driver (ip link ... restart-ms 100) or for somebody]
 //	    units: {Unit_MinutInver: rpm, Getriebe_11.GE_MMom_Soll: N.m}
 //	                                 # what units of the database mean, and those of signals without a right one
 //	    frames:                      # that the bench sends
@@ -54,6 +56,15 @@
 //
 // A frame that the bus does not take is sent once more at the next tick, before the
 // others, with the values of that tick.
+//
+// How a bus stands that is an interface of this host, the supervisor knows by the error
+// frames of its controller, on a socket of its own, and by asking the kernel: error-active,
+// error-warning, error-passive, bus-off, down, gone. It shows it, and the report and the
+// record have each change with its time; of error frames it reads 1280 per second and bus,
+// and counts the rest. An interface that is made again is bound again, under the target's
+// own socket. The target hears on that socket when its controller goes off the bus, and when
+// it is back, and does what the bench says (end: bus_off), with a supervisor or without; the
+// plant keeps its time whatever the bus does.
 //
 // What the processes share:
 //
