@@ -139,6 +139,53 @@ func TestLabALostAddressHasItsDeclaredEnd(t *testing.T) {
 	}
 }
 
+// The addresses are claimed anew when the interface was down, and by a supervisor that takes
+// over. The kernel's gateway shows the claims on vcan1, where candump stays.
+func TestLabAddressesAreClaimedAnewAfterAnInterruption(t *testing.T) {
+	if !inLab(t, "candump", "cangw") {
+		return
+	}
+	text := strings.Replace(ran(t, "plants", "truck-bench"), "supervisor_gone: stop after 1 s", "supervisor_gone: continue", 1)
+	file := filepath.Join(t.TempDir(), "bench.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cangw", "-A", "-s", "vcan0", "-d", "vcan1", "-e", "-f", "18EE0000:1FFF0000").CombinedOutput(); err != nil {
+		t.Fatalf("cangw: %v\n%s", err, out)
+	}
+	witness := start(t, "stdbuf", "-oL", "candump", "-L", "vcan1")
+	claims := func(n int) {
+		t.Helper()
+		for end := time.Now().Add(patience); strings.Count(witness.out.String(), "18EEFF") < n; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("no %d claims:\n%s", n, &witness.out)
+			}
+		}
+	}
+	b := start(t, command(t), "run", file, "-bus", "vcan0", "-besteffort")
+	claims(4)
+	b.await(" missed ", patience)
+	for _, state := range []string{"down", "up"} {
+		if out, err := exec.Command("ip", "link", "set", "vcan0", state).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		time.Sleep(time.Second) // for the bench to see it
+	}
+	claims(8)
+	b.signal(syscall.SIGKILL)
+	b.wait(patience)
+	next := start(t, command(t), "attach")
+	claims(12)
+	next.await(" missed ", patience)
+	next.signal(syscall.SIGINT)
+	if code := next.wait(patience); code != 0 || strings.Count(next.out.String(), " held, ") != 4 {
+		t.Errorf("attach: exit %d\n%s%s", code, &next.out, &next.err)
+	}
+	if text := witness.out.String(); strings.Count(text, "18EEFF") != 12 || strings.Count(text, "18EEFF80#0400000000FF0000") != 3 {
+		t.Errorf("claims:\n%s", text)
+	}
+}
+
 // groups counts lines that begin with the same words.
 func groups(text string, words int) map[string]int {
 	count := map[string]int{}
