@@ -143,7 +143,7 @@ func (b *binder) reception(s *Reception) error {
 	}
 	rx.FirstTicks = s.FirstNs / b.spec.PeriodNs
 	for i, spec := range s.Protect {
-		p, err := NewProtection(spec, msg)
+		p, err := newProtection(spec, msg)
 		if err != nil {
 			return &partError{"protect", i, err}
 		}

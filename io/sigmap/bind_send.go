@@ -112,7 +112,7 @@ func (f *layout) take(s *Signal, what string) {
 
 // protect adds a protection.
 func (f *layout) protect(t *Tx, spec ProtectionSpec) error {
-	p, err := NewProtection(spec, f.msg)
+	p, err := newProtection(spec, f.msg)
 	if err != nil {
 		return err
 	}

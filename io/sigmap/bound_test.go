@@ -274,6 +274,8 @@ func TestWhatIsDeclaredOfReceivedMessagesIsChecked(t *testing.T) {
 		_, err := Bind(rich(), Spec{PeriodNs: period, Receive: []Link{{"Plain", "x", "u0"}}, Receptions: []Reception{c.r}}, in, []model.Port{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.r, err, c.want)
+		} else if strings.Count(err.Error(), "message "+c.r.Message+":") != 1 {
+			t.Errorf("the message is not named once: %v", err)
 		}
 	}
 }
