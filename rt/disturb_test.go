@@ -2,7 +2,6 @@ package rt
 
 import (
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/rt/fault"
-	"lockstep/sched"
 )
 
 // Five frames are disturbed, those of ticks 20 to 24 of 60.
@@ -58,6 +56,33 @@ func TestTheOtherSideSeesEachFrameFaultAsOftenAsAsked(t *testing.T) {
 		if state, n := b.page.FaultState(0); c.kind != fault.None && (state != fault.Over || n != 5) {
 			t.Errorf("kind %d: %v after %d frames, want over after 5", c.kind, state, n)
 		}
+	}
+}
+
+// A delayed frame is sent as often as it would have been; one that is cut has nothing
+// beyond its end, not even a wrong checksum.
+func TestFrameFaultsOnOneMessageAddUp(t *testing.T) {
+	on := func(k fault.Kind, n int64) fault.Fault {
+		return fault.Fault{Kind: k, N: n, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}, Last: 1, Frames: true}
+	}
+	b := newGuarded(t, Overrun{}, []fault.Fault{on(fault.DelayFrame, 2), on(fault.Duplicate, 0), on(fault.Burst, 1)})
+	s := b.drive(8)
+	if !slices.Equal(s.steps, []int{1, 2, 4, 3, 3, 3, 5, 6, 7, 8}) || !slices.Equal(s.tick[3:7], []int{5, 5, 5, 5}) {
+		t.Errorf("steps %v at ticks %v", s.steps, s.tick)
+	}
+	b = newGuarded(t, Overrun{}, []fault.Fault{on(fault.WrongLength, 4), on(fault.ChecksumOffset, 1), on(fault.Drop, 0), on(fault.Burst, 9)})
+	b.page.Listen()
+	if s = b.drive(4); s.frames != 3 || s.lost != 1 {
+		t.Errorf("%d frames, %d lost; want 3, 1", s.frames, s.lost)
+	}
+	var made []can.Frame
+	for e := (Entry{}); b.page.Next(&e); {
+		if e.Kind == KindFrame && e.Withheld {
+			made = append(made, e.Frame)
+		}
+	}
+	if len(made) != 1 || made[0].Len != 4 || made[0].Data[7] != 0 {
+		t.Errorf("withheld: %v, want one of 4 bytes", made)
 	}
 }
 
@@ -150,8 +175,27 @@ func TestFaultsActByTickAtLostPoints(t *testing.T) {
 			t.Errorf("%v: %v after %d ticks", o, s, n)
 		}
 	}
+	slow := fault.Fault{Kind: fault.DelayFrame, N: 4, Where: fault.ReceivedFrame}
+	b := newGuarded(t, Overrun{Skip, 9}, []fault.Fault{slow})
+	b.ticker.Miss(10, 5)
+	b.page.Listen()
+	for k := 1; k <= 15; k++ {
+		if k == 8 {
+			b.command(t, 2) // read at 8, decoded at 12
+		}
+		b.turn(1)
+	}
+	var came []int64
+	for e := (Entry{}); b.page.Next(&e); {
+		if e.Kind == KindFrame && e.Fate == Received {
+			came = append(came, e.Tick)
+		}
+	}
+	if want := 2 * 9 * period.Seconds(); !scalar.EqualWithinAbs(b.plant.x, want, near) || !slices.Equal(came, []int64{8, 12}) {
+		t.Errorf("x = %g m after %d ticks, want %g m after 20; the frame came at %v", b.plant.x, b.page.Ticks.Load(), want, came)
+	}
 	drop := fault.Fault{Kind: fault.Drop, Where: fault.SentFrame, Start: fault.Trigger{Tick: 12}, Last: 2}
-	b := newGuarded(t, Overrun{CatchUp, 9}, []fault.Fault{drop})
+	b = newGuarded(t, Overrun{CatchUp, 9}, []fault.Fault{drop})
 	b.ticker.Miss(10, 5)
 	if got, want := b.drive(15).steps, append(span(1, 11), span(14, 20)...); !slices.Equal(got, want) {
 		t.Errorf("sent late: %v, want %v", got, want)
@@ -176,114 +220,16 @@ func TestSafeValuesGoOutAsDeclaredAndTheirFramesAreStillDisturbed(t *testing.T) 
 func TestNothingIsDisturbedAfterTheEnd(t *testing.T) {
 	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.BusOff, Where: fault.Bus, Start: fault.Trigger{Tick: 4}},
 		{Kind: fault.DelayFrame, N: 2, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}}}, func(c *Config, _ *integrator) { c.Safe, c.Ticks = farewell(Done), 10 })
-	if got, want := b.drive(50).steps, append(span(1, 2), slices.Repeat([]int{77}, 6)...); !slices.Equal(got, want) {
+	for range 10 {
+		b.turn(1)
+	}
+	b.command(t, 1)
+	s := b.drive(50)
+	if n := b.page.Rx[0].Frames.Load(); n != 1 {
+		t.Errorf("%d frames are decoded after the end, want 1", n)
+	}
+	if got, want := s.steps, append(span(1, 2), slices.Repeat([]int{77}, 6)...); !slices.Equal(got, want) {
 		t.Errorf("steps %v, want %v", got, want)
-	}
-}
-
-func TestTheRingTellsFaultsBeforeTheFramesAndTheStepOfTheirTick(t *testing.T) {
-	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.Duplicate, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}, Last: 1}})
-	b.page.Listen()
-	b.turn(1)
-	if !b.page.Post(7, []fault.Command{{Op: fault.Put, Slot: 1, Fault: fault.Fault{Kind: fault.Drop, Where: fault.ReceivedFrame, Last: 1}}}) {
-		t.Fatal("the page takes no commands")
-	}
-	if b.page.Post(8, nil) {
-		t.Error("the page takes a batch before the last one is taken")
-	}
-	b.command(t, 5)
-	b.turn(2)
-	if batch, tick := b.page.Taken(); batch != 7 || tick != 2 {
-		t.Errorf("batch %d was taken at tick %d, want 7 at 2", batch, tick)
-	}
-	type told struct {
-		kind           Kind
-		tick           int64
-		a, b           int // slot and state, or batch, or fate
-		withheld, copy bool
-	}
-	want := []told{
-		{KindFault, 1, 0, int(fault.Armed), false, false}, {KindStep, 1, 0, 0, false, false}, {KindFrame, 1, int(Sent), 0, false, false},
-		{KindCommand, 2, 7, 0, false, false}, {KindFault, 2, 1, int(fault.Armed), false, false}, {KindFault, 2, 1, int(fault.Active), false, false},
-		{KindFrame, 2, int(Received), 0, true, false}, {KindStep, 2, 0, 0, false, false}, {KindFrame, 2, int(Sent), 0, false, false},
-		{KindFault, 3, 0, int(fault.Active), false, false}, {KindFault, 3, 1, int(fault.Over), false, false}, {KindStep, 3, 0, 0, false, false},
-		{KindFrame, 3, int(Sent), 0, false, false}, {KindFrame, 3, int(Sent), 0, false, true},
-	}
-	var got []told
-	for e := (Entry{}); b.page.Next(&e); {
-		switch e.Kind {
-		case KindStep:
-			got = append(got, told{kind: e.Kind, tick: e.Tick})
-		case KindFrame:
-			got = append(got, told{e.Kind, e.Tick, int(e.Fate), 0, e.Withheld, e.Copy})
-		case KindFault:
-			got = append(got, told{kind: e.Kind, tick: e.Tick, a: e.Slot, b: int(e.State)})
-			if e.State == fault.Over && e.Count != 1 {
-				t.Errorf("it is over after %d frames, want 1", e.Count)
-			}
-		case KindCommand:
-			got = append(got, told{kind: e.Kind, tick: e.Tick, a: int(e.Batch)})
-		}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
-}
-
-// Each batch makes two faults on one input that cancel each other: a step that saw one
-// of them alone would be seen. For the race detector, too.
-func TestABatchOfCommandsTakesEffectAtOneTick(t *testing.T) {
-	b := newGuarded(t, Overrun{Skip, 50}, nil)
-	b.page.Listen()
-	timer, err := sched.NewTimer(sched.Timerfd, time.Millisecond, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.cfg.Period, b.Loop.ticker, b.grid = time.Millisecond, timer, timer.Grid()
-	const batches = 200
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		defer b.page.Stop.Store(StopPlanned)
-		for n := uint64(1); n <= batches; n++ {
-			a := float64(n)
-			list := []fault.Command{{Slot: 0, Fault: fault.Fault{Kind: fault.Offset, A: a}}, {Slot: 40, Fault: fault.Fault{Kind: fault.Offset, A: -a}}}
-			for end := time.Now().Add(time.Minute); !b.page.Post(n, list); time.Sleep(100 * time.Microsecond) {
-				if time.Now().After(end) {
-					t.Errorf("batch %d is not taken", n-1)
-					return
-				}
-			}
-			b.page.FaultState(40)
-		}
-	})
-	taken, steps := map[uint64]bool{}, 0
-	over := make(chan error)
-	go func() { over <- b.Run() }()
-	read := func() {
-		for e := (Entry{}); b.page.Next(&e); {
-			switch e.Kind {
-			case KindCommand:
-				taken[e.Batch] = true
-			case KindStep:
-				if steps++; e.U[0] != 0 {
-					t.Errorf("tick %d: the input is %v, want 0", e.Tick, e.U[0])
-				}
-			}
-		}
-	}
-	for running := true; running; {
-		select {
-		case err := <-over:
-			if running = false; err != nil {
-				t.Fatal(err)
-			}
-		case <-time.After(time.Millisecond):
-		}
-		read()
-	}
-	wg.Wait()
-	if batch, tick := b.page.Taken(); len(taken) < batches-1 || batch < batches-1 || tick == 0 || steps == 0 {
-		t.Errorf("%d batches, the last %d at tick %d, in %d steps", len(taken), batch, tick, steps)
 	}
 }
 

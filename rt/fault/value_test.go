@@ -263,6 +263,17 @@ func TestForcedSignalIsHeldWithinItsBitsNotWithinItsRange(t *testing.T) {
 	}
 }
 
+// What is open stays open, whatever is added to nothing; what is shorted or stuck is not.
+func TestOpenSignalHasNoValueToDisturb(t *testing.T) {
+	for kind, want := range map[Kind]byte{Offset: 0xFF, Gain: 0xFF, Hold: 0xFF, Floor: 0xFF, Stuck: 140, Short: 20} {
+		r := newRig(t, Plan{Faults: []Fault{{Kind: Open, Where: Signal, Message: 1}, {Kind: kind, A: 2, Where: Signal, Message: 1}}})
+		r.tick(1, 5)
+		if _, f := r.sent(t, 1); f.Data[0] != want {
+			t.Errorf("open, then kind %d: raw %d, want %d", kind, f.Data[0], want)
+		}
+	}
+}
+
 func TestConstantOfTheBenchCanBeDisturbed(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{{Kind: Drift, A: 100, Where: Signal, Message: 1, Field: 1}}})
 	for k := int64(1); k <= 20; k++ {
