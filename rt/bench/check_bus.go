@@ -165,7 +165,11 @@ func (v *interfaceTable) sent(tx *sigmap.Tx, f *Frame) {
 	msg := v.message(tx.Name)
 	for i := range msg.Signals {
 		s := &msg.Signals[i]
-		v.row(msg, s, carried(s, tx.Protect, v.source(msg, s, f)))
+		what := "not sent:" // the row says when it would be
+		if msg.Present(s, &tx.Base) {
+			what = carried(s, tx.Protect, v.source(msg, s, f))
+		}
+		v.row(msg, s, what)
 	}
 }
 
