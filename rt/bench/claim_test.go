@@ -174,6 +174,27 @@ func TestALostAddressIsWhatTheRuleSays(t *testing.T) {
 	}
 }
 
+// Of what has no cycle and drives nothing nobody says that it is silent.
+func TestAClaimIsNotMissed(t *testing.T) {
+	b, err := Load("truck-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{bench: b, h: h, page: new(rt.Page)}
+	r.page.Ticks.Store(1000)
+	var names []string
+	for _, s := range r.silent() {
+		names = append(names, s.Message)
+	}
+	if got := strings.Join(names, " "); got != "TSC1 ETC1 ETC2 ClutchPressures" {
+		t.Errorf("silent: %s", got)
+	}
+}
+
 // A bus without a name has no other node.
 func TestAPairNeedsNoClaims(t *testing.T) {
 	b, err := Load("truck-bench")
