@@ -79,8 +79,8 @@ const (
 
 // Page is what the loop tells the world: a fixed layout of 8-byte words in
 // memory that two processes share. The loop writes it, anyone reads it, with
-// atomic loads; only Stop and Supervisor go the other way. A run without a
-// second process uses new(Page).
+// atomic loads; only Stop, Supervisor and what Post hands over go the other way. A run
+// without a second process uses new(Page).
 type Page struct {
 	magic, version, size uint64
 

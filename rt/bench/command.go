@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockstep/io/record"
 	"lockstep/model/kernel"
 	"lockstep/rt/fault"
 )
@@ -76,6 +77,9 @@ func (h *Handover) book() *faultBook {
 // each line that a run has taken must be translated once, in their order; one that is
 // refused changes nothing.
 func (h *Handover) Command(line string) ([]fault.Command, error) {
+	if len(line) > record.MaxText {
+		return nil, fmt.Errorf("a change of %d bytes; a record has room for %d: make two of it", len(line), record.MaxText)
+	}
 	words, err := splitWords(line)
 	if err != nil {
 		return nil, err
