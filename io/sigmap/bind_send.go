@@ -81,7 +81,14 @@ func (b *binder) times(s *Sending, t *Tx) error {
 	if s.GapNs > 0 && s.Send == Cyclic {
 		return errors.New("a least gap is of frames sent on change; this one is sent in its cycle")
 	}
-	t.GapTicks = max(1, s.GapNs/period)
+	if s.Repeats > 0 && s.Send == Cyclic {
+		return errors.New("repetitions are of frames sent on change; this one is sent in its cycle")
+	}
+	if s.Repeats < 0 || s.EveryNs < 0 || s.EveryNs%period != 0 {
+		return fmt.Errorf("%d repetitions every %g ms: not a number, and a multiple of the period %g ms", s.Repeats, ms(s.EveryNs), ms(period))
+	}
+	t.GapTicks, t.Repeats = max(1, s.GapNs/period), int64(s.Repeats)
+	t.EveryTicks = max(t.GapTicks, s.EveryNs/period)
 	if s.Send == OnChange {
 		if s.CycleNs != 0 || s.PhaseNs > 0 {
 			return errors.New("it is sent on change, and has no cycle or phase")

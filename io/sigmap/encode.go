@@ -16,6 +16,8 @@ type Tx struct {
 	CycleTicks int64    // > 0; 1 if only sent on change
 	PhaseTicks int64    // 0 <= phase < cycle
 	GapTicks   int64    // least distance of frames that a change brings about, > 0
+	Repeats    int64    // frames that follow one that a change brought about
+	EveryTicks int64    // from one of them to the next, >= GapTicks
 	Base       [64]byte // what the frame carries where nothing else is put
 	Fields     []Field
 	Courses    []Course
@@ -25,6 +27,7 @@ type Tx struct {
 	Protect    []Protection
 
 	Asked int64 // 1 + the tick of the last Due; 0: none yet
+	Left  int64 // of Repeats
 }
 
 // maxGroups is how many counters a frame can have: Counts has room for so many.
@@ -75,16 +78,24 @@ func (t *Tx) Due(tick int64) bool {
 }
 
 // Due tells whether m.Tx[i] is to be sent at a tick, where the outputs are y: in its
-// cycle, or because a raw value differs from the one that went out last. Ticks must
-// rise.
+// cycle, because a raw value differs from the one that went out last, or once more
+// because one did. Ticks must rise.
 //
 //go:nosplit
 func (m *Map) Due(i int, tick int64, y []float64) bool {
 	t := &m.Tx[i]
-	due := t.Due(tick)
-	if !due && t.Send != Cyclic && (t.Asked == 0 || tick+1-t.Asked >= t.GapTicks) {
-		m.Now = tick
-		due = t.Asked == 0 || m.changed(t, y)
+	due, since := t.Due(tick), tick+1-t.Asked
+	m.Now = tick
+	switch {
+	case t.Send == Cyclic:
+	case t.Asked == 0:
+		due = true
+	case !due && since < t.GapTicks:
+	case (!due || t.Repeats > 0) && m.changed(t, y):
+		due, t.Left = true, t.Repeats
+	case !due && t.Left > 0 && since >= t.EveryTicks:
+		due = true
+		t.Left--
 	}
 	if due {
 		t.Asked = tick + 1

@@ -40,6 +40,8 @@ type Sending struct {
 	CycleNs int64  // a multiple of the period, > 0; not used OnChange
 	PhaseNs int64  // a multiple of the period, 0 <= phase < cycle; or FreePhase
 	GapNs   int64  // least time from one frame to the next that a change brings about, a multiple of the period
+	Repeats int    // frames that follow one that a change brought about; another change begins anew
+	EveryNs int64  // time from one of them to the next, a multiple of the period; 0: GapNs
 	Counter string // signal that counts the frames, "" for none
 	Values  []Constant
 	Protect []ProtectionSpec // in this order

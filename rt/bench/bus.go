@@ -35,9 +35,11 @@ type Frame struct {
 	Message Word
 	Rest    bool // of the restbus
 	Send    sigmap.SendType
+	Sent    bool  // the file says Send; else the database does
 	CycleNs int64 // > 0; Prepare checks it against the period; 0: on change only, or of a restbus, as the database says
 	PhaseNs int64 // offset of the first one on the grid; sigmap.FreePhase: the file does not say
-	GapNs   int64 // least time between two frames that follow a change
+	GapNs   int64 // least time between two frames that follow a change; 0: the database's
+	Repeats int   // frames that follow one that a change brought about; -1: the database's
 	Counter Word  // signal that counts frames; "" none
 	Values  []Value
 	Protect []Protect
@@ -156,13 +158,14 @@ func keyWord(e *ast.MappingValueNode) Word {
 }
 
 func (r *reader) frame(e *ast.MappingValueNode, rest bool) Frame {
-	f := Frame{Message: keyWord(e), Rest: rest, PhaseNs: sigmap.FreePhase}
+	f := Frame{Message: keyWord(e), Rest: rest, PhaseNs: sigmap.FreePhase, Repeats: -1}
 	what := "frame " + f.Message.Text
 	r.object(e.Value, what, []key{
 		{"cycle", r.nanoseconds(&f.CycleNs, what+": cycle", 1, 3600e9)},
 		{"phase", r.nanoseconds(&f.PhaseNs, what+": phase", 0, 3600e9)},
 		{"counter", r.name(&f.Counter, what+": counter")},
 		{"send", func(n ast.Node) {
+			f.Sent = true
 			switch r.choice(n, what+": send", "cyclic", "on_change", "both") {
 			case "on_change":
 				f.Send = sigmap.OnChange
@@ -170,6 +173,7 @@ func (r *reader) frame(e *ast.MappingValueNode, rest bool) Frame {
 				f.Send = sigmap.Both
 			}
 		}},
+		{"repeat", r.integer(&f.Repeats, what+": repeat", 0, 1000)},
 		{"min_gap", r.nanoseconds(&f.GapNs, what+": min_gap", 0, 3600e9)},
 		{"values", func(n ast.Node) { r.values(n, &f.Values, what+": values") }},
 		{"protect", func(n ast.Node) { f.Protect = r.protect(n, what+": protect") }},
@@ -258,7 +262,7 @@ func (bus *Bus) spec(db *sigmap.Database, periodNs int64) sigmap.Spec {
 		s.Send = append(s.Send, sigmap.Link{Message: l.Message, Signal: l.Signal, Port: l.Port})
 	}
 	for i := range bus.Frames {
-		s.Sendings = append(s.Sendings, bus.Frames[i].sending(db))
+		s.Sendings = append(s.Sendings, bus.Frames[i].sending(db, periodNs))
 	}
 	for i := range bus.Messages {
 		s.Receptions = append(s.Receptions, bus.Messages[i].reception())
@@ -266,19 +270,57 @@ func (bus *Bus) spec(db *sigmap.Database, periodNs int64) sigmap.Spec {
 	return s
 }
 
-func (f *Frame) sending(db *sigmap.Database) sigmap.Sending {
+func (f *Frame) sending(db *sigmap.Database, periodNs int64) sigmap.Sending {
 	s := sigmap.Sending{
 		Message: f.Message.Text, Send: f.Send, CycleNs: f.CycleNs, PhaseNs: f.PhaseNs, GapNs: f.GapNs,
-		Counter: f.Counter.Text, Protect: specs(f.Protect),
+		Repeats: max(0, f.Repeats), Counter: f.Counter.Text, Protect: specs(f.Protect),
 	}
-	i := slices.IndexFunc(db.Messages, func(m sigmap.Message) bool { return m.Name == f.Message.Text })
-	if f.CycleNs == 0 && f.Send != sigmap.OnChange && i >= 0 {
-		s.CycleNs = db.Messages[i].CycleNs
+	if i := slices.IndexFunc(db.Messages, func(m sigmap.Message) bool { return m.Name == f.Message.Text }); i >= 0 {
+		f.defaults(&s, &db.Messages[i], periodNs)
 	}
 	for _, v := range f.Values {
 		s.Values = append(s.Values, sigmap.Constant{Signal: v.Signal.Text, Text: v.Text, Course: v.Course})
 	}
 	return s
+}
+
+// defaults gives a frame what the file leaves to the database. Its times need not fit
+// the grid: they are made longer.
+func (f *Frame) defaults(s *sigmap.Sending, msg *sigmap.Message, periodNs int64) {
+	grid := func(ns int64) int64 { return (ns + periodNs - 1) / periodNs * periodNs }
+	if !f.Sent {
+		s.Send = sendType(msg.SendType)
+		if s.Send != sigmap.Cyclic && s.CycleNs == 0 && msg.CycleNs == 0 {
+			s.Send = sigmap.OnChange
+		} else if s.Send == sigmap.OnChange && (s.CycleNs > 0 || s.PhaseNs > 0) {
+			s.Send = sigmap.Cyclic // as the file has it, which gives the cycle
+		}
+	}
+	if s.CycleNs == 0 && s.Send != sigmap.OnChange {
+		s.CycleNs = msg.CycleNs
+	}
+	if s.Send == sigmap.Cyclic {
+		return
+	}
+	if s.GapNs == 0 {
+		s.GapNs = grid(msg.DelayNs)
+	}
+	if f.Repeats < 0 {
+		s.Repeats = msg.Repeats
+	}
+	s.EveryNs = grid(msg.FastNs)
+}
+
+// sendType is what a database's GenMsgSendType means, in the words of various tools;
+// those that depend on whether a signal is active are sent in their cycle.
+func sendType(text string) sigmap.SendType {
+	switch strings.ToLower(text) {
+	case "onchange", "onwrite", "spontaneous", "spontan", "event":
+		return sigmap.OnChange
+	case "cyclicandonchange", "cyclicandspontaneous", "cyclicandspontan", "cyclicandonwrite", "cyclicandevent":
+		return sigmap.Both
+	}
+	return sigmap.Cyclic
 }
 
 func (m *Message) reception() sigmap.Reception {

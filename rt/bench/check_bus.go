@@ -126,6 +126,9 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *Frame) string {
 	}
 	if tx.Send != sigmap.Cyclic {
 		text += fmt.Sprintf(", on change, at most every %s", v.ms(tx.GapTicks))
+		if tx.Repeats > 0 {
+			text += fmt.Sprintf(", and %d times more every %s", tx.Repeats, v.ms(tx.EveryTicks))
+		}
 	}
 	for i := range tx.Protect {
 		text += ", protected by " + tx.Protect[i].Profile

@@ -24,9 +24,11 @@
 //	    frames:                      # that the bench sends
 //	      Getriebe_11:
 //	        send: cyclic             # on_change: at the tick at which a raw value changes; both
+//	                                 # [GenMsgSendType of the database; where a cycle is given at least in that]
 //	        cycle: 10 ms             # a multiple of the period
 //	        phase: 5 ms              # [chosen so that no tick carries more than it must; check says it]
-//	        min_gap: 20 ms           # on change at most so often
+//	        min_gap: 20 ms           # on change at most so often [the database's GenMsgDelayTime]
+//	        repeat: 3                # so many times more after a change [GenMsgNrOfRepetition], every GenMsgCycleTimeFast
 //	        counter: COUNTER         # a signal that counts the frames, without more
 //	        protect: {profile: e2e-2, data_ids: [0x3F, 0x69, ...], counter: COUNTER, checksum: CHECKSUM}
 //	                                 # or a list of groups; the keys are the fields of sigmap.ProtectionSpec
