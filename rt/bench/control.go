@@ -29,6 +29,7 @@ type control struct {
 	listener *net.UnixListener
 	path     string
 	stop     chan<- os.Signal
+	stopping atomic.Bool   // it was asked for
 	room     chan struct{} // one for each client that fits
 
 	changing sync.Mutex // one change at a time
@@ -82,7 +83,6 @@ func (r *run) openControl(dir string, signals chan<- os.Signal) (why string) {
 	if c.listener, c.path, err = listenControl(dir, r.bench.Name); err != nil {
 		return fmt.Sprintf("lockstep ctl cannot reach this run: %v\n", err)
 	}
-	c.batch, _ = r.page.Taken() // a supervisor before this one may have posted
 	c.publish()
 	if r.record != nil {
 		c.record = r.record.names
@@ -208,9 +208,8 @@ func (c *control) tell(what string, a *Answer) {
 	a.Bench, a.Process, a.Tick = c.r.bench.Name, os.Getpid(), int64(p.Ticks.Load())
 	switch what {
 	case "stop":
-		select {
-		case c.stop <- asked("ctl"):
-		default: // it has been asked for often enough
+		if !c.stopping.Swap(true) { // a second wish would be one to kill
+			c.stop <- asked("ctl")
 		}
 	case "faults":
 		a.Faults = []FaultState{}
@@ -274,13 +273,15 @@ func (c *control) change(line string, a *Answer) error {
 	if err != nil {
 		return err
 	}
-	c.record.note(c.batch+1, line) // before the loop can have taken it
-	if !p.Post(c.batch+1, list) {
-		c.record.forget(c.batch + 1)
+	taken, _ := p.Taken() // a supervisor before this one may have posted
+	batch := max(c.batch, taken) + 1
+	c.record.note(batch, line) // before the loop can have taken it
+	if !p.Post(batch, list) {
+		c.record.forget(batch)
 		*c.r.h.book() = before
 		return errors.New("the loop has not taken the last change yet")
 	}
-	c.batch++
+	c.batch = batch
 	c.publish()
 	if a.Tick, err = c.await(); err != nil {
 		return err

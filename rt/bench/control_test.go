@@ -136,6 +136,9 @@ func TestARunIsAskedAndChanged(t *testing.T) {
 	if c.must("stop"); (<-c.stop).String() != "ctl" {
 		t.Error("the supervisor is not asked to stop")
 	}
+	if c.must("stop"); len(c.stop) != 0 {
+		t.Error("asked twice, which would kill the target")
+	}
 	c.end()
 	if _, err := c.ask("fault", "frame=Speeds", "drop"); err == nil || err.Error() != "ctl: open_bench: the run is over" {
 		t.Errorf("after the end: %v", err)
