@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"lockstep/io/can"
+	"lockstep/io/sigmap"
 )
 
 // reason says why a command is refused.
@@ -20,6 +21,7 @@ const (
 	badKind
 	badNumber
 	badTicks
+	badHeld
 	badRange
 	badChecksum
 	badCounter
@@ -34,7 +36,7 @@ var reasons = [...]string{
 	fine: "fine", badOp: "there is no such command", badSlot: "there is no such slot",
 	badPlace: "there is no such bus, message, signal or input", badInput: "the input is taken by nobody, and the plant keeps it",
 	badDrive: "a bus drives the input", badKind: "there is no such fault on this", badNumber: "a number is not finite, or below 0 where none can be",
-	badTicks: "a delay is 0 to MaxDelay ticks", badRange: "the input has no range", badChecksum: "the message has no checksum",
+	badTicks: "a delay is at most MaxDelay ticks, and of a frame at least 1", badHeld: "more than MaxHeld frames would be held back at once", badRange: "the input has no range", badChecksum: "the message has no checksum",
 	badCounter: "the message has no counter", badOffset: "the offset leaves a checksum as it is", badLength: "a frame cannot have this length, or has it",
 	badBurst: "a burst is 1 to MaxBurst frames", badLast: "it cannot last like this", badTrigger: "its trigger is on what is not there",
 }
@@ -111,7 +113,7 @@ func (s *Set) refuseFault(f *Fault) reason {
 		if f.Kind != DelayFrame {
 			return badKind
 		}
-		return ticks(f.N)
+		return held(f.N, s.Maps[f.Bus].Rx[f.Message].CycleTicks)
 	}
 	if f.Kind != BusOff {
 		return badKind
@@ -154,8 +156,8 @@ func (s *Set) refuseValue(f *Fault) reason {
 	switch {
 	case f.Kind < Stuck || f.Kind > Short:
 		return badKind
-	case f.Kind == Delay:
-		return ticks(f.N)
+	case f.Kind == Delay && (f.N < 0 || f.N > MaxDelay):
+		return badTicks
 	case f.Kind == Short && f.N != 0 && f.N != 1:
 		return badNumber
 	case f.Kind == Short && f.Where == Input:
@@ -195,7 +197,10 @@ func (s *Set) refuseFrame(f *Fault) reason {
 			return badLength
 		}
 	case DelayFrame:
-		return ticks(f.N)
+		if t.Send == sigmap.OnChange {
+			return held(f.N, 0)
+		}
+		return held(f.N, t.CycleTicks)
 	case Burst:
 		if f.N < 1 || f.N > MaxBurst {
 			return badBurst
@@ -217,10 +222,16 @@ func Length(n int64, fd bool) bool {
 	return n >= 0 && n <= 8
 }
 
+// held looks whether frames can be delayed by n ticks that come once in a cycle of
+// ticks; 0: nobody knows how often.
+//
 //go:nosplit
-func ticks(n int64) reason {
-	if n < 0 || n > MaxDelay {
+func held(n, cycle int64) reason {
+	switch {
+	case n < 1 || n > MaxDelay:
 		return badTicks
+	case cycle > 0 && n > MaxHeld*cycle:
+		return badHeld
 	}
 	return fine
 }
