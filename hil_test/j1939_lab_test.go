@@ -197,6 +197,18 @@ func groups(text string, words int) map[string]int {
 	return count
 }
 
+// byTshark counts the frames of a log by group, source, destination (none of a group for
+// all) and priority, as tshark has them.
+func byTshark(t *testing.T, log string) map[string]int {
+	t.Helper()
+	out, err := exec.Command("tshark", "-r", log, "-d", "can.subdissector,j1939", "-T", "fields", "-E", "separator=,",
+		"-e", "j1939.pgn", "-e", "j1939.src_addr", "-e", "j1939.dst_addr", "-e", "j1939.priority").Output()
+	if err != nil {
+		t.Fatalf("tshark: %v", err)
+	}
+	return groups(string(out), 1)
+}
+
 // The truck bench and its unit on vcan0: the kernel's J1939 stack knows our nodes by their
 // NAMEs and gives our groups to those they are for; tshark finds group, addresses and
 // priority of every frame that we have counted.
@@ -223,12 +235,7 @@ func TestLabTruckIsUnderstoodByJ1939ToolsAndTshark(t *testing.T) {
 		p.wait(patience)
 	}
 
-	out, err := exec.Command("tshark", "-r", log, "-d", "can.subdissector,j1939", "-T", "fields", "-E", "separator=,",
-		"-e", "j1939.pgn", "-e", "j1939.src_addr", "-e", "j1939.dst_addr", "-e", "j1939.priority").Output()
-	if err != nil {
-		t.Fatalf("tshark: %v", err)
-	}
-	seen := groups(string(out), 1)
+	seen := byTshark(t, log)
 	t.Logf("tshark: %v; the bench sent %d frames and took in %d", seen, r.TxFrames, r.RxFrames)
 	ours := map[string]bool{}
 	total := 0
