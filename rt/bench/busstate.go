@@ -37,7 +37,7 @@ type busStates struct {
 	stop  chan struct{}
 	done  chan struct{} // nil: nobody follows
 
-	mu      sync.Mutex // of what follows, and of what is in the lines
+	mu      sync.Mutex // of what follows, and of what is in the lines, which only follow's goroutine changes
 	lines   []*line
 	changes []BusChange // at most maxChanges
 	seen    int         // of changes, by the recorder
@@ -133,59 +133,6 @@ func (s *busStates) add(bus int, shared *can.Bus) error {
 	w.take(link)
 	w.stands = w.stand()
 	return nil
-}
-
-// refuse says why a run cannot begin on the buses as they are.
-func (s *busStates) refuse() error {
-	for _, w := range s.lines {
-		if name := w.bus.Interface.Text; w.errors.State == can.Off {
-			return fmt.Errorf("bus %s: %s is bus-off: mend the wiring, the bit rate or the termination, then ip link set %s down && ip link set %s up%s restart-ms 100",
-				w.bus.Name.Text, name, name, name, w.bus.upRate())
-		}
-	}
-	return nil
-}
-
-// upRate is what the command that takes the bus's interface up needs besides.
-func (bus *Bus) upRate() string {
-	if bus.BitRate == 0 {
-		return " type can bitrate 500000"
-	}
-	return fmt.Sprintf(" type can bitrate %.0f", bus.BitRate)
-}
-
-// notes are what is odd about the buses before the first tick, one line each.
-func (s *busStates) notes() (list []string) {
-	for _, w := range s.lines {
-		name := w.bus.Name.Text
-		if w.errors.State > can.Active {
-			list = append(list, fmt.Sprintf("bus %s: %s is %s: is another node there, and at the same bit rate?", name, w.bus.Interface.Text, w.detail()))
-		}
-		if w.bus.BitRate > 0 && w.link.BitRate > 0 && int(w.bus.BitRate) != w.link.BitRate {
-			list = append(list, fmt.Sprintf("bus %s: %s runs at %g kbit/s, the bench file says %g kbit/s: ip link set %s down && ip link set %s up%s",
-				name, w.bus.Interface.Text, float64(w.link.BitRate)/1e3, w.bus.BitRate/1e3, w.bus.Interface.Text, w.bus.Interface.Text, w.bus.upRate()))
-		}
-	}
-	return list
-}
-
-// missing is what the host refuses of what the buses' rules need.
-func (s *busStates) missing() (list []sched.Missing) {
-	var data [2]unix.CapUserData
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_NET_ADMIN) != 0 {
-		return nil
-	}
-	for _, w := range s.lines {
-		if w.bus.RestartNs > 0 && w.link.Card {
-			list = append(list, sched.Missing{
-				What: fmt.Sprintf("no right to restart %s (recover of bus %s): that needs CAP_NET_ADMIN", w.bus.Interface.Text, w.bus.Name.Text),
-				Help: fmt.Sprintf("add cap_net_admin to the capabilities of the command, or leave it to the driver: recover: wait, and ip link set %s up%s restart-ms %d",
-					w.bus.Interface.Text, w.bus.upRate(), w.bus.RestartNs/1e6),
-			})
-		}
-	}
-	return list
 }
 
 // follow follows the buses until finish.
@@ -318,7 +265,9 @@ func (s *busStates) ask(w *line) {
 	if !w.link.Gone {
 		name = w.link.Name // it may have been called otherwise meanwhile
 	}
-	link, err := s.links.Ask(name)
+	var link can.Link
+	var err error
+	s.apart(func() { link, err = s.links.Ask(name) })
 	switch {
 	case err == nil:
 		s.take(w, link)
@@ -329,10 +278,11 @@ func (s *busStates) ask(w *line) {
 		return
 	}
 	w.deaf()
-	err = w.shared.Rebind(name, w.filters)
-	if err == nil {
-		w.listener, err = can.DialErrors(name)
-	}
+	s.apart(func() {
+		if err = w.shared.Rebind(name, w.filters); err == nil {
+			w.listener, err = can.DialErrors(name)
+		}
+	})
 	text := "bound to the new interface"
 	if err != nil {
 		text = err.Error()
@@ -348,7 +298,9 @@ func (s *busStates) recover(w *line) {
 	}
 	w.tried = now
 	name := w.bus.Interface.Text
-	switch err := s.links.Restart(w.link); {
+	var err error
+	s.apart(func() { err = s.links.Restart(w.link) })
+	switch {
 	case err == nil:
 		w.told = ""
 		s.tell(w, "restarted by the supervisor")
@@ -358,6 +310,14 @@ func (s *busStates) recover(w *line) {
 	default:
 		s.tell(w, fmt.Sprintf("%v: sudo ip link set %s type can restart", err, name))
 	}
+}
+
+// apart does what may take as long as the kernel's lock of all interfaces is held; who
+// shows or records how the buses stand does not wait for it.
+func (s *busStates) apart(do func()) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	do()
 }
 
 // tell notes what was done about a bus, once.
