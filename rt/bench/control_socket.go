@@ -46,7 +46,9 @@ func fileName(bench string) string {
 }
 
 // listenControl opens the control socket of a bench: NAME.sock, or NAME-PID.sock beside
-// another run of that name. What supervisors that were killed have left is removed.
+// another run of that name. What a supervisor that was killed has left is replaced; what
+// those of other names have left stays: in a directory that two kernels share, as a
+// user-mode Linux does with its host, a socket of the other one looks like that.
 func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 	lock, err := ownDir(dir)
 	if err != nil {
@@ -57,22 +59,23 @@ func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", dir, os.NewSyscallError("flock", err))
 	}
-	taken := map[string]bool{}
-	files, _ := filepath.Glob(filepath.Join(dir, "*"+socketEnd))
-	for _, file := range files {
-		conn, _, err := dialControl(file)
-		if err == nil {
-			conn.Close()
-		}
-		taken[file] = !errors.Is(err, unix.ECONNREFUSED) || os.Remove(file) != nil
-	}
 	name := fileName(bench)
 	for _, name := range []string{name, fmt.Sprintf("%s-%d", name, os.Getpid())} {
 		path := filepath.Join(dir, name+socketEnd)
 		if len(path) > maxPath {
 			return nil, "", fmt.Errorf("%s: the path of a socket has %d bytes at most", path, maxPath)
 		}
-		if taken[path] {
+		conn, _, err := dialControl(path)
+		switch {
+		case errors.Is(err, unix.ECONNREFUSED): // nobody listens there any more
+			if err := os.Remove(path); err != nil {
+				return nil, "", err
+			}
+		case errors.Is(err, fs.ErrNotExist):
+		default:
+			if err == nil {
+				conn.Close()
+			}
 			continue
 		}
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

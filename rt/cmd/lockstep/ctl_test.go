@@ -28,7 +28,8 @@ func ctl(t *testing.T, words ...string) (a bench.Answer) {
 	t.Helper()
 	out, errors, code := lockstep(t, append([]string{"ctl", "-json"}, words...)...)
 	if code != 0 || errors != "" {
-		t.Fatalf("ctl %q: code %d, %s", words, code, errors)
+		left, _ := filepath.Glob("/run/lockstep/*")
+		t.Fatalf("ctl %q: code %d, %s; sockets %q", words, code, errors, left)
 	}
 	if err := json.Unmarshal([]byte(out), &a); err != nil || strings.Count(out, "\n") != 1 {
 		t.Fatalf("ctl %q: %v in %q", words, err, out)

@@ -61,7 +61,13 @@ func begin(t *testing.T, files []*os.File, args ...string) *session {
 		s.err = s.cmd.Wait()
 		close(s.over)
 	}()
-	t.Cleanup(func() { s.cmd.Process.Kill(); <-s.over })
+	t.Cleanup(func() {
+		s.cmd.Process.Kill()
+		<-s.over
+		if t.Failed() {
+			t.Logf("lockstep %q:\n%s%s", args, &s.out, &s.errors)
+		}
+	})
 	return s
 }
 
