@@ -295,8 +295,11 @@ func Run(args []string, out io.Writer) error {
 	for end := time.Now().Add(time.Minute); heard.Load() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
 	sent, refused, l := 0, 0, law{}
-	for due := time.Now(); sent < int(seconds/cycle.Seconds()); due = due.Add(cycle) {
-		time.Sleep(time.Until(due))
+	end := time.Now().Add(time.Duration(seconds * 1e9))
+	for due := time.Now(); due.Before(end); due = due.Add(cycle) {
+		if time.Sleep(time.Until(due)); time.Now().After(end) {
+			break // what is late is not sent any more
+		}
 		l.step(float64(wheel.Load()) / 1000)
 		for f := TCU1(sent, l.bar); bus.WriteFrame(f) != nil; time.Sleep(time.Millisecond) {
 			refused++ // the buffer is full

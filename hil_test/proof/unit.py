@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""unit.py BUS fd|classic SECONDS is a control unit and a witness on python3-can with
+"""unit.py BUS fd|classic SECONDS | LOG is a control unit and a witness on python3-can with
 the checksums of python3-crccheck: it shares no code with lockstep.
 
 It judges every frame of the bus by the description below, which is that of gearbox.dbc
 and of the bench put into words a second time. Each frame of the bench carries the grid
 point it belongs to, so that this side can tell which one is missing, out of its phase,
 late or old. From the bench's first frame on it sends TCU_2, or TCU_2C on a bus without
-CAN FD, every 10 ms for SECONDS. It prints one JSON object when the bus has been silent.
+CAN FD, every 10 ms for SECONDS. It prints one JSON object when the bus has been silent,
+or at once about the frames of a log.
 """
 
 import json
@@ -193,32 +194,35 @@ def frame(n, fd, clutch6=0.0):
 
 
 def send(channel, fd, frames, count):
-    """Sends the frames again and again, count in all, one every 10 ms; late ones at once.
-    Returns how often the bus was full."""
+    """Sends the frames again and again, count in all, one every 10 ms; late ones at once, but
+    none when the time of all is over. Returns how many it sent, and how often the bus was full."""
     bus, refused, due = can.Bus(channel, bustype="socketcan", fd=fd), 0, time.monotonic()
+    end = due + count * CYCLE
     for n in range(count):
         time.sleep(max(0, due - time.monotonic()))
         due += CYCLE
         while True:
+            if time.monotonic() > end:
+                return n, refused
             try:
                 bus.send(frames[n % len(frames)])
                 break
             except can.CanOperationError:
                 refused += 1
                 time.sleep(0.001)
-    return refused
+    return count, refused
 
 
 def sender(channel, fd, count):
     """Starts a process of its own: who listens may be slow. Returns the descriptor that makes
-    it begin, and the one on which it says how often the bus was full, in a line."""
+    it begin, and the one on which it says what send returns, in a line."""
     frames = [frame(n, fd) for n in range(256 if fd else 15)]  # then their counters begin anew
     go, told = os.pipe(), os.pipe()
     if os.fork() > 0:
         os.nice(10)
         return go[1], told[0]
     os.read(go[0], 1)
-    os.write(told[1], b"%d\n" % send(channel, fd, frames, count))
+    os.write(told[1], b"%d %d\n" % send(channel, fd, frames, count))
     os._exit(0)
 
 
@@ -235,19 +239,26 @@ def listen(bus, begin):
 
 
 def main():
+    if len(sys.argv) == 2:
+        report(can.LogReader(sys.argv[1]), 0, 0)
+        return
     channel, fd, count = sys.argv[1], sys.argv[2] == "fd", int(float(sys.argv[3]) / CYCLE)
     go, told = sender(channel, fd, count)
     bus = can.Bus(channel, bustype="socketcan", fd=fd)
     bus.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 400 << 20)  # an emulator may be slower than the bus
     print("ready", flush=True)
     messages = listen(bus, lambda: os.write(go, b"!"))
-    refused = int(os.read(told, 100))
+    sent, refused = map(int, os.read(told, 100).split())
+    report(messages, sent, refused)
+
+
+def report(messages, sent, refused):
     witness = Witness()
     for m in messages:
         witness.see(m)
     json.dump({
         "frames": {f.name: f.report() for f in witness.frames.values() if f.out["frames"]},
-        "unknown": witness.unknown, "errors": witness.errors, "sent": count, "refused": refused,
+        "unknown": witness.unknown, "errors": witness.errors, "sent": sent, "refused": refused,
         "late": witness.late(), "probe": witness.probe,
     }, sys.stdout)
 
