@@ -366,30 +366,6 @@ func (s *busStates) keep(w *line, at int64, text string) {
 	s.changes = append(s.changes, c)
 }
 
-// trouble is what is wrong with the buses right now, in at most 60 columns; "" is
-// nothing.
-func (s *busStates) trouble() string {
-	if s == nil {
-		return ""
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, w := range s.lines {
-		text := w.stands
-		switch text {
-		case busUp, can.Active.String():
-			continue
-		case can.Off.String():
-			text = "off"
-		}
-		if e := &w.errors; e.Counted && e.State < can.Off && w.link.Up {
-			text += fmt.Sprintf(" (%d/%d)", e.Tx, e.Rx)
-		}
-		return fmt.Sprintf("bus %.24s is %s", w.bus.Name.Text, text)
-	}
-	return ""
-}
-
 // follows are the buses that it follows, as bits.
 func (s *busStates) follows() (set uint64) {
 	if s == nil {

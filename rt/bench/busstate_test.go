@@ -196,3 +196,29 @@ func TestRecoveryIsDeclaredPerBus(t *testing.T) {
 		}
 	}
 }
+
+func TestARunSaysThatADatabaseDoesNotKeepToItsFormat(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "model", "plants", "powershift.dbc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for odd, want := range map[string]string{
+		"": "", "\nBA_ \"Nonsense\" 5;\nBA_ \"More\" 6;\n": "database mine.dbc does not keep to the format in 2 places: lockstep check says where\n",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "mine.dbc"), append(data, odd...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := demoRun(t)
+		text := strings.Replace(string(r.bench.text), "powershift.dbc", "mine.dbc", 1)
+		if r.bench, err = parse("bench.yaml", dir, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if r.h, err = Prepare(r.bench); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.announcement(); strings.Contains(got, "database mine.dbc") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%q: the run says\n%s\nwant %q", odd, got, want)
+		}
+	}
+}
