@@ -186,8 +186,8 @@ func TestARecordOutlivesItsSupervisor(t *testing.T) {
 			ticks++
 		}
 	}
-	if ticks < 200 {
-		t.Errorf("%d ticks in the record of more than 1.5 s", ticks)
+	if ticks < 20 { // of 100 and more, on a host that is not loaded
+		t.Errorf("%d ticks in the record of more than 0.5 s", ticks)
 	}
 }
 
