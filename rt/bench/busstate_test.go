@@ -217,6 +217,7 @@ func TestARunSaysThatADatabaseDoesNotKeepToItsFormat(t *testing.T) {
 		if r.h, err = Prepare(r.bench); err != nil {
 			t.Fatal(err)
 		}
+		r.states = &busStates{r: r}
 		if got := r.announcement(); strings.Contains(got, "database mine.dbc") != (want != "") || !strings.Contains(got, want) {
 			t.Errorf("%q: the run says\n%s\nwant %q", odd, got, want)
 		}
