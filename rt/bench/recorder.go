@@ -200,6 +200,9 @@ func (c *recorder) drain() {
 			c.wakeUp(e)
 			c.used = 0
 		}
+		if c.w != nil && c.r.page.LateTicks() > c.late+100 { // of a ledger of 512, while a long ring is read
+			c.events()
+		}
 	}
 	if n := c.r.page.Overflow(); n != c.lost {
 		if c.w != nil {
@@ -273,14 +276,19 @@ func (c *recorder) overdue(t *rt.Entry) bool {
 
 // events writes what the ledger and the buses have to tell.
 func (c *recorder) events() {
-	p := c.r.page
+	p, lost := c.r.page, uint64(0)
 	for ; c.late < p.LateTicks(); c.late++ {
 		e := lateTick{}
 		if !p.ReadLate(c.late, &e.Late) {
+			lost++
 			continue
 		}
 		v := e.report(c.r.h)
 		c.put(c.w.Event(&record.Event{Kind: record.Overrun, Tick: e.Tick, Time: e.At + c.offset, Count: uint64(e.Lost), Text: v.String()}))
+	}
+	if lost > 0 {
+		c.put(c.w.Event(&record.Event{Kind: record.Note, Tick: c.tick.Index, Time: sched.Realtime(), Count: lost,
+			Text: fmt.Sprintf("%d entries of the ledger were overwritten before they were read", lost)}))
 	}
 	for _, e := range append(c.r.states.events(), c.r.claims.events()...) {
 		c.put(c.w.Event(&e))
