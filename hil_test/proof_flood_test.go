@@ -43,11 +43,12 @@ type soloRun struct {
 
 // solo runs the bench for 12 s without units, with a sender of what nobody reads beside
 // it for some seconds in the middle.
-func solo(t *testing.T, name, bus, sender string, flood bool, args ...string) (r *soloRun, n uint64, from, to int64) {
-	t.Helper()
+func (p *proofRun) solo(flood bool) (r *soloRun, n uint64, from, to int64) {
+	p.Helper()
+	t := p.T
 	dir := t.TempDir()
-	scenario, rec, file := filepath.Join(dir, "shifting.yaml"), filepath.Join(dir, "run.rec"), filepath.Join(dir, name+".yaml")
-	text, err := os.ReadFile("proof/" + name + ".yaml")
+	scenario, rec, file := filepath.Join(dir, "shifting.yaml"), filepath.Join(dir, "run.rec"), filepath.Join(dir, p.name+".yaml")
+	text, err := os.ReadFile("proof/" + p.name + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,12 +64,12 @@ func solo(t *testing.T, name, bus, sender string, flood bool, args ...string) (r
 		}
 	}
 	b := &bench{file: filepath.Join(dir, "report.json"), d: 12 * time.Second}
-	b.process = start(t, command(t), append([]string{"run", file, "-bus", bus, "-for", b.d.String(),
-		"-scenario", scenario, "-report", b.file, "-record", rec}, args...)...)
+	b.process = start(t, command(t), append([]string{"run", file, "-bus", p.bus, "-for", b.d.String(),
+		"-scenario", scenario, "-report", b.file, "-record", rec}, p.args...)...)
 	if flood {
 		b.await("missed", time.Minute) // the first status line
 		from = time.Now().UnixNano()
-		n = taken(t, garbage(t, sender, "10000", "3", "7ff", "123", "1abcdef", "113"))
+		n = taken(t, garbage(t, p.units, "10000", "3", "7ff", "123", "1abcdef", "113"))
 		to = time.Now().UnixNano()
 	}
 	r = &soloRun{report: b.report()}
@@ -129,9 +130,10 @@ func (r *soloRun) median(from, to int64, within bool) float64 {
 // flooded: a flood of unknown identifiers, as fast as the lab can, beside a run. The
 // kernel's filter keeps it away: no tick reads one frame of it, every input, output and
 // frame has the bits that it has without, and the work of a tick stays.
-func flooded(t *testing.T, name, bus, sender string, args ...string) {
-	calm, _, _, _ := solo(t, name, bus, sender, false, args...)
-	r, n, from, to := solo(t, name, bus, sender, true, args...)
+func flooded(p *proofRun) {
+	t := p.T
+	calm, _, _, _ := p.solo(false)
+	r, n, from, to := p.solo(true)
 	if len(calm.y) != 2400 || len(r.y) != 2400 {
 		t.Fatalf("%d and %d ticks, want 2400 of each", len(calm.y), len(r.y))
 	}

@@ -16,7 +16,9 @@ func TestLabProofOnVcan(t *testing.T) {
 	}
 	t.Run("EveryFrameIsRightOrInTheLedger", func(t *testing.T) { everyFrame(t, d) })
 	t.Run("EveryKindOfFaultIsSeenAsOftenAsAsked", everyFault)
-	t.Run("FloodChangesNeitherOutputsNorWork", func(t *testing.T) { flooded(t, "fd", "vcan0", "vcan0", "-besteffort") })
+	t.Run("FloodChangesNeitherOutputsNorWork", func(t *testing.T) {
+		flooded(&proofRun{T: t, name: "fd", bus: "vcan0", units: "vcan0", args: []string{"-besteffort"}})
+	})
 	t.Run("WrongFramesAreToldInALineEach", wrongFrames)
 	t.Run("CablePulledIsToldAndTheRunGoesOn", cablePulled)
 	t.Run("MissingInterfaceIsRefused", func(t *testing.T) {
@@ -34,7 +36,7 @@ func TestLabProofOnTwoCards(t *testing.T) {
 		return
 	}
 	t.Run("EveryFrameIsRightOrInTheLedger", func(t *testing.T) { everyFrameOnCards(t, d) })
-	t.Run("FloodChangesNeitherOutputsNorWork", func(t *testing.T) { flooded(t, "classic", "can0", "can1") })
+	t.Run("FloodChangesNeitherOutputsNorWork", func(t *testing.T) { flooded(&proofRun{T: t, name: "classic", bus: "can0", units: "can1"}) })
 }
 
 // everyFrame: both units find every frame of the bench right, the bench every one of
