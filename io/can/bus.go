@@ -26,6 +26,7 @@ type Bus struct {
 	Off   bool // the controller has said that it is off the bus, and not yet that it is back
 
 	listens bool // to error frames, and to nothing else: DialErrors
+	inverts bool // its filters say what it does not receive: DialOthers
 
 	fd    int
 	drops uint32 // what SO_RXQ_OVFL last said

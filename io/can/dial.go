@@ -34,6 +34,12 @@ func Dial(name string, filters []Filter) (*Bus, error) {
 	if text, ok := strings.CutPrefix(name, "fd:"); ok {
 		return dialFD(name, text)
 	}
+	return connect(name, filters, false)
+}
+
+// connect is Dial for an interface; invert: only what passes none of the filters is
+// delivered.
+func connect(name string, filters []Filter, invert bool) (*Bus, error) {
 	if !LegalName(name) {
 		return nil, fmt.Errorf("can: dial %q: %w: %s", name, ErrNoInterface, others("vcan0"))
 	}
@@ -49,6 +55,7 @@ func Dial(name string, filters []Filter) (*Bus, error) {
 		return nil, fmt.Errorf("can: dial %s: %w", name, os.NewSyscallError("socket", err))
 	}
 	b := open(fd)
+	b.inverts = invert
 	if err := b.bind(name, filters); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("can: dial %s: %w", name, err)
@@ -66,6 +73,17 @@ func (b *Bus) bind(name string, filters []Filter) error {
 	kernel := make([]unix.CanFilter, len(filters))
 	for i, f := range filters {
 		kernel[i] = unix.CanFilter{Id: f.ID, Mask: f.Mask}
+		if b.inverts {
+			kernel[i].Id |= unix.CAN_INV_FILTER
+		}
+	}
+	if b.inverts { // a frame has to pass all of the inverted filters, not one
+		if err := unix.SetsockoptInt(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_JOIN_FILTERS, 1); err != nil {
+			return os.NewSyscallError("setsockopt CAN_RAW_JOIN_FILTERS", err)
+		}
+		if len(kernel) == 0 {
+			kernel = make([]unix.CanFilter, 1) // all pass
+		}
 	}
 	if err := unix.SetsockoptCanRawFilter(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_FILTER, kernel); err != nil {
 		return os.NewSyscallError("setsockopt CAN_RAW_FILTER", err)
