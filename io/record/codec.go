@@ -67,7 +67,7 @@ func (c *codec) appendTick(b []byte, t *Tick) []byte {
 
 func (c *codec) appendFrame(b []byte, f *Frame) []byte {
 	bits := byte(0)
-	for i, set := range [...]bool{f.Sent, f.Lost, f.Safe, f.Withheld, f.Copy, f.Hard != 0} {
+	for i, set := range [...]bool{f.Sent, f.Lost, f.Safe, f.Withheld, f.Copy, f.Hard != 0, f.Other} {
 		if set {
 			bits |= 1 << i
 		}
@@ -144,7 +144,7 @@ func (c *codec) decodeFrame(f *Frame, in *input) {
 	*f = Frame{}
 	bits := in.byte()
 	f.Sent, f.Lost, f.Safe, f.Bus = bits&1 != 0, bits&2 != 0, bits&4 != 0, in.byte()
-	f.Withheld, f.Copy = bits&8 != 0, bits&16 != 0
+	f.Withheld, f.Copy, f.Other = bits&8 != 0, bits&16 != 0, bits&64 != 0
 	f.Tick, f.Time = c.decodeWhen(in)
 	if bits&32 != 0 {
 		c.hard += in.varint()

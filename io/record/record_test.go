@@ -186,7 +186,7 @@ func sample(t testing.TB) (file []byte, all written) {
 	for k := range int64(12) {
 		v := float64(k)
 		all = append(all, &Tick{Index: k, U: []float64{v / 3}, Y: []float64{math.Sin(v), math.NaN()}, Phases: []int64{k * 1000}},
-			&Frame{Bus: 1, Tick: k, Time: 1_700_000_000_123_456_789 + k*5e6, Frame: can.Frame{ID: 0x123, Len: 3, Data: [64]byte{1, 2, byte(k)}}})
+			&Frame{Bus: 1, Other: k%3 == 1, Tick: k, Time: 1_700_000_000_123_456_789 + k*5e6, Frame: can.Frame{ID: 0x123, Len: 3, Data: [64]byte{1, 2, byte(k)}}})
 		if k%4 == 3 {
 			all = append(all, &Event{Kind: Fault, Tick: k, Text: "clutch1 stays closed"}, nil)
 		}
@@ -340,8 +340,9 @@ func TestOtherFilesAreRefusedWithOneLine(t *testing.T) {
 	}
 }
 
-// A record of the form before has neither marks of faults nor times of the controller.
-func TestRecordOfTheFormBeforeReads(t *testing.T) {
+// A record of a form before has no frames that the target did not read, the oldest
+// neither marks of faults nor times of the controller.
+func TestRecordOfAFormBeforeReads(t *testing.T) {
 	h := header(1, 1, 0)
 	all := written{
 		&Frame{Bus: 1, Sent: true, Lost: true, Tick: 1, Time: 5, Frame: can.Frame{ID: 0x123, Len: 2, Data: [64]byte{7, 8}}},
@@ -352,12 +353,14 @@ func TestRecordOfTheFormBeforeReads(t *testing.T) {
 	if string(file[:8]) != magic {
 		t.Fatalf("the file begins with %q", file[:8])
 	}
-	r, err := NewReader("old", bytes.NewReader(append([]byte(oldMagic), file[8:]...)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := readAll(r); err != nil || !slices.Equal(got, texts(all)) {
-		t.Errorf("read %q, %v; want %q", got, err, texts(all))
+	for _, form := range forms[:2] {
+		r, err := NewReader("old", bytes.NewReader(append([]byte(form), file[8:]...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readAll(r); err != nil || !slices.Equal(got, texts(all)) {
+			t.Errorf("%s: read %q, %v; want %q", form, got, err, texts(all))
+		}
 	}
 }
 
