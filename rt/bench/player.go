@@ -159,6 +159,8 @@ func (p *player) says() string {
 		text = fmt.Sprintf("%s ended early: %v", p.name, p.trouble)
 	case !p.ended:
 		text = p.name + " had not come to its end"
+	case p.from.Torn() != "":
+		text = fmt.Sprintf("%s was played as far as it goes: %s", p.name, p.from.Torn())
 	}
 	if p.played == 0 && p.dropped == 0 {
 		text += "; it held no frame that the bench receives"
@@ -167,6 +169,9 @@ func (p *player) says() string {
 	}
 	if n := p.from.Disorder; n > 0 {
 		text += fmt.Sprintf("; %d frames were out of order", n)
+	}
+	if n := p.from.Gaps; n > 0 {
+		text += fmt.Sprintf("; something is missing in it at %d places", n)
 	}
 	if p.dropped > 0 {
 		text += fmt.Sprintf("; %d frames found no room", p.dropped)

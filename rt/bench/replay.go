@@ -140,6 +140,8 @@ func (r *replay) entry(e *record.Entry) error {
 	switch {
 	case e.Kind == record.TickEntry:
 		return r.tick(&e.Tick)
+	case e.Kind == record.FrameEntry && e.Frame.Other:
+		return nil // it never reached the plant
 	case e.Kind == record.FrameEntry && e.Frame.Sent:
 		return r.sent(&e.Frame)
 	case e.Kind == record.FrameEntry && int(e.Frame.Bus) < len(r.h.Maps):
