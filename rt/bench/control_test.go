@@ -117,8 +117,8 @@ func TestARunIsAskedAndChanged(t *testing.T) {
 	}
 	before := c.must("status").Tick
 	a = c.must("fault", "name=a", "frame=Speeds", "drop", "for=3 frames")
-	if a.Tick <= before || len(a.Slots) != 1 || a.Slots[0] != 0 || len(a.Faults) != 1 || a.Faults[0].State != "active" {
-		t.Errorf("fault: %+v; want slot 0, active, after tick %d", a, before)
+	if a.Tick <= before || len(a.Slots) != 1 || a.Slots[0] != 0 || len(a.Faults) != 1 || a.Faults[0].State != "active" && a.Faults[0].State != "over" {
+		t.Errorf("fault: %+v; want slot 0, begun, after tick %d", a, before) // it may be over when the answer comes
 	}
 	a = c.must("set", "clutch7.pressure=3 bar", "Status.lag=0.001")
 	if at := c.must("release", "all").Tick; !(at > a.Tick) {
