@@ -17,7 +17,7 @@ func TestLabProofOnVcan(t *testing.T) {
 	t.Run("EveryFrameIsRightOrInTheLedger", func(t *testing.T) { everyFrame(t, d) })
 	t.Run("EveryKindOfFaultIsSeenAsOftenAsAsked", everyFault)
 	t.Run("FloodChangesNeitherOutputsNorWork", func(t *testing.T) {
-		flooded(&proofRun{T: t, name: "fd", bus: "vcan0", units: "vcan0", args: []string{"-besteffort"}})
+		flooded(&proofRun{T: t, name: "fd", bus: "vcan0", units: "vcan0", args: []string{"-besteffort"}, flood: "10000"})
 	})
 	t.Run("WrongFramesAreToldInALineEach", wrongFrames)
 	t.Run("CablePulledIsToldAndTheRunGoesOn", cablePulled)
@@ -36,7 +36,9 @@ func TestLabProofOnTwoCards(t *testing.T) {
 		return
 	}
 	t.Run("EveryFrameIsRightOrInTheLedger", func(t *testing.T) { everyFrameOnCards(t, d) })
-	t.Run("FloodChangesNeitherOutputsNorWork", func(t *testing.T) { flooded(&proofRun{T: t, name: "classic", bus: "can0", units: "can1"}) })
+	t.Run("FloodChangesNeitherOutputsNorWork", func(t *testing.T) {
+		flooded(&proofRun{T: t, name: "classic", bus: "can0", units: "can1", flood: "2000"})
+	})
 }
 
 // everyFrame: both units find every frame of the bench right, the bench every one of

@@ -45,6 +45,7 @@ type proofRun struct {
 	args   []string             // more for lockstep run
 	record string               // file
 	step   func(t *record.Tick) // called for each tick of the record, if set
+	flood  string               // frames per second of a flood that are tried
 }
 
 // evidence is what all sides say of a run.

@@ -193,16 +193,14 @@ def frame(n, fd, clutch6=0.0):
     return can.Message(arbitration_id=0x111 if fd else 0x112, data=d, is_fd=fd, is_extended_id=False)
 
 
-def send(channel, fd, frames, count):
-    """Sends the frames again and again, count in all, one every 10 ms; late ones at once, but
-    none when the time of all is over. Returns how many it sent, and how often the bus was full."""
-    bus, refused, due = can.Bus(channel, bustype="socketcan", fd=fd), 0, time.monotonic()
-    end = due + count * CYCLE
+def send(bus, frames, count, begin):
+    """Sends the frames again and again, count in all, one every 10 ms from begin on; late ones
+    at once, but none when the time of all is over. Returns how many, and how often the bus was full."""
+    refused = 0
     for n in range(count):
-        time.sleep(max(0, due - time.monotonic()))
-        due += CYCLE
+        time.sleep(max(0, begin + n * CYCLE - time.time()))
         while True:
-            if time.monotonic() > end:
+            if time.time() > begin + count * CYCLE:
                 return n, refused
             try:
                 bus.send(frames[n % len(frames)])
@@ -214,42 +212,30 @@ def send(channel, fd, frames, count):
 
 
 def sender(channel, fd, count):
-    """Starts a process of its own: who listens may be slow. Returns the descriptor that makes
-    it begin, and the one on which it says what send returns, in a line."""
+    """Starts a process of its own: who listens may be slow. Returns the descriptor that takes
+    when to begin, and the one on which it says what send returns, in a line."""
     frames = [frame(n, fd) for n in range(256 if fd else 15)]  # then their counters begin anew
     go, told = os.pipe(), os.pipe()
     if os.fork() > 0:
         os.nice(10)
         return go[1], told[0]
-    os.read(go[0], 1)
-    os.write(told[1], b"%d %d\n" % send(channel, fd, frames, count))
+    bus = can.Bus(channel, bustype="socketcan", fd=fd, receive_own_messages=False)
+    os.write(told[1], b"ready")
+    begin = float(os.read(go[0], 100))
+    os.write(told[1], b"%d %d\n" % send(bus, frames, count, begin))
     os._exit(0)
 
 
 def listen(bus, begin):
-    """Returns all messages up to a silence of 4 s; calls begin at the first one of the bench."""
+    """Returns all messages up to a silence of 4 s; calls begin with the time of the bench's first."""
     messages, m, begun = [], bus.recv(60), False
     while m is not None:
         messages.append(m)
         if not begun and m.arbitration_id != 0x110:  # the other unit may be first
             begun = True
-            begin()
+            begin(m.timestamp)
         m = bus.recv(4 if begun else 60)
     return messages
-
-
-def main():
-    if len(sys.argv) == 2:
-        report(can.LogReader(sys.argv[1]), 0, 0)
-        return
-    channel, fd, count = sys.argv[1], sys.argv[2] == "fd", int(float(sys.argv[3]) / CYCLE)
-    go, told = sender(channel, fd, count)
-    bus = can.Bus(channel, bustype="socketcan", fd=fd)
-    bus.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 400 << 20)  # an emulator may be slower than the bus
-    print("ready", flush=True)
-    messages = listen(bus, lambda: os.write(go, b"!"))
-    sent, refused = map(int, os.read(told, 100).split())
-    report(messages, sent, refused)
 
 
 def report(messages, sent, refused):
@@ -261,6 +247,21 @@ def report(messages, sent, refused):
         "unknown": witness.unknown, "errors": witness.errors, "sent": sent, "refused": refused,
         "late": witness.late(), "probe": witness.probe,
     }, sys.stdout)
+
+
+def main():
+    if len(sys.argv) == 2:
+        report(can.LogReader(sys.argv[1]), 0, 0)
+        return
+    channel, fd, count = sys.argv[1], sys.argv[2] == "fd", int(float(sys.argv[3]) / CYCLE)
+    go, told = sender(channel, fd, count)
+    os.read(told, 5)  # "ready"
+    bus = can.Bus(channel, bustype="socketcan", fd=fd)
+    bus.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 400 << 20)  # an emulator may be slower than the bus
+    print("ready", flush=True)
+    messages = listen(bus, lambda at: os.write(go, b"%.6f" % at))
+    sent, refused = map(int, os.read(told, 100).split())
+    report(messages, sent, refused)
 
 
 if __name__ == "__main__":
