@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -17,6 +18,7 @@ type Judge struct {
 	page   *rt.Page
 	rx     []int // per bus, index in Page.Rx of its first message
 	last   int64 // tick
+	length int64 // of the run as it is asked for, ticks; 0: nobody has said
 	cases  []judged
 }
 
@@ -44,7 +46,7 @@ type Finding struct {
 
 // NewJudge returns the judge of a run that p is the page of.
 func NewJudge(s *Scenario, h *Handover, p *rt.Page) *Judge {
-	j := &Judge{period: h.Tables.PeriodNs, page: p}
+	j := &Judge{period: h.Tables.PeriodNs, page: p, length: s.Ticks}
 	n := 0
 	for _, m := range h.Maps {
 		j.rx = append(j.rx, n)
@@ -215,7 +217,7 @@ func (j *Judge) unjudged() string {
 
 func (j *Judge) endWindow(c *judged, f *Finding) {
 	w := c.value
-	f.Held = c.outside == 0 && w.to <= j.last && c.ticks > 0
+	f.Held = c.outside == 0 && cmp.Or(w.to, j.length) <= j.last && c.ticks > 0
 	if c.outside == 0 && !f.Held {
 		f.Seen = j.unjudged()
 		return
@@ -263,4 +265,8 @@ func (j *Judge) endCount(c *judged, f *Finding) {
 	}
 	f.Held = c.seen >= n.lo && c.seen <= n.hi
 	f.Seen = fmt.Sprint(c.seen)
+	// What is still to come in the time that was asked for can only make it more.
+	if j.last < j.length && c.seen <= n.hi && !(f.Held && n.hi == math.MaxUint64) {
+		f.Held, f.Seen = false, fmt.Sprintf("%s, at %d", j.unjudged(), c.seen)
+	}
 }

@@ -270,3 +270,34 @@ func TestAJudgeTakesNoMemoryAsTheRunGoes(t *testing.T) {
 		t.Errorf("%v allocations per tick", n)
 	}
 }
+
+func TestRunThatEndsBeforeItsTimeLeavesOpenWhatGoesToItsEnd(t *testing.T) {
+	for _, c := range []struct {
+		expect string
+		ticks  int64 // of 30
+		w1     float64
+		held   bool
+		seen   string
+	}{
+		{"value: w1, below: 5, from: 20 ms", 30, 1, true, "worst 1 rad/s"},
+		{"value: w1, below: 5, from: 20 ms", 29, 1, false, "not judged: the run ended at 0.145 s"},
+		{"value: w1, below: 5", 10, 1, false, "not judged"},
+		{"value: w1, below: 5", 10, 6, false, "worst 6 rad/s at 0.005 s, outside at 10 of 10 ticks"},
+		{"value: w1, below: 5, to: 50 ms", 10, 1, true, "worst 1 rad/s"},
+		{"count: {message: Speeds, of: frames}, is: 10", 10, 1, false, "not judged: the run ended at 0.05 s, at 10"},
+		{"count: {message: Speeds, of: frames}, is: 9", 10, 1, false, "10"},
+		{"count: {message: Speeds, of: frames}, at_most: 20", 10, 1, false, "not judged"},
+		{"count: {message: Speeds, of: frames}, at_most: 20", 30, 1, false, "30"},
+		{"count: {message: Speeds, of: frames}, at_least: 10", 10, 1, true, "10"},
+		{"count: {message: Speeds, of: frames}, at_least: 20", 10, 1, false, "not judged"},
+		{"count: {message: Speeds, of: frames}, is: 30", 30, 1, true, "30"},
+	} {
+		r := begin(t, c.expect)
+		r.j.length = 30
+		for k := int64(1); k <= c.ticks; k++ {
+			r.step(k, c.w1, 0)
+			r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Tick: k, Fate: rt.Sent})
+		}
+		r.verdict(c.held, c.seen)
+	}
+}
