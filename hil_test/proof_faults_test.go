@@ -1,7 +1,6 @@
 package hiltest
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -299,7 +298,7 @@ func (r *proofRun) faults() (e *evidence, u [][]float64) {
 	r.step = func(t *record.Tick) { u = append(u, append([]float64{}, t.U...)) }
 	e = r.run()
 	if len(u) != 4801 {
-		r.Fatal(fmt.Sprintf("%d ticks in the record", len(u)-1))
+		r.Fatalf("%d ticks in the record", len(u)-1)
 	}
 	return e, u
 }
