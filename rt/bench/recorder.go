@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
@@ -28,6 +29,7 @@ type recorder struct {
 	lost   uint64     // entries lost in the ring so far
 	late   uint64     // entries of the ledger written
 	tick   record.Tick
+	start  int64     // grid point 0, ns since 1970
 	offset int64     // CLOCK_REALTIME less the clock of the grid at the start, ns
 	synced time.Time // when the disk was last told to keep what it has
 	begun  bool      // the grid is placed
@@ -55,6 +57,9 @@ func (r *run) startRecord() error {
 			return fmt.Errorf("run: record: %w", err)
 		}
 		f.Close()
+		if r.others, err = newOthers(r); err != nil {
+			return &Exit{3, err}
+		}
 	}
 	r.record = &recorder{path: r.options.Record, r: r, names: newChronicle(r.h), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	if r.trial != nil {
@@ -105,6 +110,8 @@ func (c *recorder) conclude() {
 		return
 	}
 	c.wakeUp(&rt.Entry{}) // what the bus carried after the last tick
+	c.beside(math.MaxInt64)
+	c.unheard()
 	for i := range c.findings {
 		c.put(c.w.Event(&record.Event{Kind: record.Verdict, Tick: c.judge.last, Text: c.findings[i].line()}))
 	}
@@ -162,6 +169,7 @@ func (c *recorder) begin() bool {
 		return false
 	}
 	c.offset = sched.Realtime() - now
+	c.start = start + c.offset
 	if c.judge != nil && !c.r.h.Loop.Virtual {
 		c.judge.Begin(start + c.offset)
 	}
@@ -196,6 +204,9 @@ func (c *recorder) drain() {
 		if c.judge != nil {
 			c.judge.Entry(e)
 		}
+		if e.Kind == rt.KindFrame && e.Fate == rt.Sent && !e.Withheld {
+			c.r.others.sends(e.Bus, &e.Frame)
+		}
 		if c.used++; e.Kind == rt.KindTiming {
 			c.wakeUp(e)
 			c.used = 0
@@ -204,6 +215,8 @@ func (c *recorder) drain() {
 			c.events()
 		}
 	}
+	c.beside(sched.Realtime() - int64(settling)) // of a loop that stands still
+	c.unheard()
 	if n := c.r.page.Overflow(); n != c.lost {
 		if c.w != nil {
 			c.put(c.w.Lost(c.tick.Index, n-c.lost, "the ring was full"))
@@ -257,10 +270,12 @@ func (c *recorder) wakeUp(t *rt.Entry) {
 			if c.r.h.Loop.Virtual { // the clock's time says nothing: that of its grid point holds
 				e.Stamp = can.Stamp{}
 			}
+			c.beside(e.Stamp.Soft)
 			c.put(c.w.Frame(&record.Frame{Bus: uint8(e.Bus), Sent: e.Fate != rt.Received, Lost: e.Fate == rt.Dropped, Safe: e.Safe,
 				Withheld: e.Withheld, Copy: e.Copy, Tick: e.Tick, Time: e.Stamp.Soft, Hard: e.Stamp.Hard, Frame: e.Frame}))
 		}
 	}
+	c.beside(t.At + c.offset)
 }
 
 // overdue says that the frames of a tick were out later than its budget allows.

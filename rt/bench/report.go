@@ -76,20 +76,21 @@ type Report struct {
 	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
 	BestEffortHelp []string `json:"besteffort_help,omitempty"` // what helps
 
-	Overrun   string     `json:"overrun,omitempty"`        // the policy
-	SimTime   float64    `json:"sim_time_s"`               // ticks · period
-	Ended     string     `json:"ended"`                    // why, in words
-	Clean     bool       `json:"clean"`                    // no policy was broken, and the target and the unit were there
-	Silent    []Silence  `json:"silent,omitempty"`         // received messages that had stopped, or came too short
-	Messages  []Received `json:"messages,omitempty"`       // received
-	Dropped   []Dropped  `json:"dropped,omitempty"`        // tx_dropped by message
-	Soak      *Verdict   `json:"soak,omitempty"`           // of a soak
-	Trial     *Trial     `json:"scenario,omitempty"`       // what became of the scenario
-	Record    string     `json:"record,omitempty"`         // file of the record
-	Trouble   string     `json:"record_trouble,omitempty"` // what is missing in it, and why
-	Addresses []string   `json:"addresses,omitempty"`      // of J1939: how each stands, and who has it
-	Played    []string   `json:"played,omitempty"`         // what became of the logs that stood in for buses
-	Unit      string     `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
+	Overrun   string      `json:"overrun,omitempty"`        // the policy
+	SimTime   float64     `json:"sim_time_s"`               // ticks · period
+	Ended     string      `json:"ended"`                    // why, in words
+	Clean     bool        `json:"clean"`                    // no policy was broken, and the target and the unit were there
+	Silent    []Silence   `json:"silent,omitempty"`         // received messages that had stopped, or came too short
+	Messages  []Received  `json:"messages,omitempty"`       // received
+	Dropped   []Dropped   `json:"dropped,omitempty"`        // tx_dropped by message
+	Soak      *Verdict    `json:"soak,omitempty"`           // of a soak
+	Trial     *Trial      `json:"scenario,omitempty"`       // what became of the scenario
+	Record    string      `json:"record,omitempty"`         // file of the record
+	Trouble   string      `json:"record_trouble,omitempty"` // what is missing in it, and why
+	Others    []Overheard `json:"record_others,omitempty"`  // what the record has besides, by bus
+	Addresses []string    `json:"addresses,omitempty"`      // of J1939: how each stands, and who has it
+	Played    []string    `json:"played,omitempty"`         // what became of the logs that stood in for buses
+	Unit      string      `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
 }
 
 // Usage is what the ticking process used between its first and its last tick, by
@@ -245,6 +246,9 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 			trouble = "; INCOMPLETE: " + r.Trouble
 		}
 		line("record", "%s%s", r.Record, trouble)
+		for _, v := range r.Others {
+			line("", "%s", v)
+		}
 	}
 	if r.Unit != "" {
 		line("control unit", "%s", r.Unit)

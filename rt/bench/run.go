@@ -47,6 +47,7 @@ type run struct {
 	guard   *guard
 	notify  *notifier
 	record  *recorder // nil: the run is not recorded
+	others  *others   // nil: there is nothing to hear beside the loop, or no record
 	trial   *Scenario // nil: there is none
 	junit   *os.File  // nil: none is wanted
 	control *control  // nil: lockstep ctl cannot reach the run
@@ -320,8 +321,9 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	}
 	r.claims.finish()
 	trouble := r.record.finish()
+	r.others.close()
 	report := r.report()
-	report.Record, report.Trouble = r.options.Record, trouble
+	report.Record, report.Trouble, report.Others = r.options.Record, trouble, r.others.report()
 	for _, p := range r.players {
 		report.Played = append(report.Played, p.says())
 	}

@@ -43,6 +43,7 @@ func (r *run) start() (err error) {
 	for _, p := range r.players {
 		go p.play(r.page)
 	}
+	r.others.follow()
 	if r.record != nil {
 		go r.record.run()
 	}
@@ -104,6 +105,7 @@ func (r *run) close() {
 	if r.guard != nil {
 		r.guard.close()
 	}
+	r.others.close()
 	r.claims.close()
 	if r.notify != nil {
 		r.notify.close()
