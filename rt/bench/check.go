@@ -132,7 +132,7 @@ func course(s *model.Source, unit string) string {
 	case len(s.T) > 1:
 		return "follows its own table"
 	}
-	return fmt.Sprintf("stays at %.6g %s", kernel.SourceAt(s, 0), unit)
+	return "stays at " + withUnit(fmt.Sprintf("%.6g", kernel.SourceAt(s, 0)), unit)
 }
 
 // unit is a database's unit as the plants write it: "1" for a bare number.

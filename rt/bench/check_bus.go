@@ -105,7 +105,7 @@ func (v *interfaceTable) reaction(r *sigmap.Reaction) string {
 	var list []string
 	for _, s := range r.Values {
 		p := &v.t.Inputs[s.Index]
-		list = append(list, fmt.Sprintf("%s is %g %s", p.Name, s.Value, p.Unit))
+		list = append(list, p.Name+" is "+withUnit(fmt.Sprintf("%g", s.Value), p.Unit))
 	}
 	return strings.Join(list, ", ")
 }

@@ -203,7 +203,7 @@ func (h *Handover) set(book *faultBook, name, value string) (c fault.Command, er
 		return c, err
 	}
 	if per := factorOf(t.unit); !(c.Value >= t.lo && c.Value <= t.hi) {
-		return c, fmt.Errorf("%s is outside the range of the input, %.9g to %.9g %s", value, t.lo/per, t.hi/per, t.unit)
+		return c, fmt.Errorf("%s is outside the range of the input, %s", value, withUnit(fmt.Sprintf("%.9g to %.9g", t.lo/per, t.hi/per), t.unit))
 	}
 	return c, nil
 }

@@ -194,7 +194,7 @@ func (e *windowed) around(w *expectSpec) (want string, err error) {
 		tolerance, err = e.difference(w.within.Text, "")
 	}
 	if err == nil && !(tolerance > 0 && !math.IsInf(tolerance, 0)) {
-		err = fmt.Errorf("%s of %s is no tolerance: it must be more than 0; beside 0 name it in %s", w.within.Text, w.of.Text, e.gauge.name)
+		err = fmt.Errorf("%s of %s is no tolerance: it must be more than 0; beside 0 write it like %s", w.within.Text, w.of.Text, withUnit("0.1", e.gauge.name))
 	}
 	if err != nil {
 		return "", w.errorf(w.within, "expect: within: %w", err)
@@ -236,11 +236,7 @@ func (e *windowed) limit(w Word) (float64, error) {
 
 // show is a value for people.
 func (e *windowed) show(v float64) string {
-	text := fmt.Sprintf("%.6g", e.shown.number(v))
-	if e.shown.name != "1" {
-		text += " " + e.shown.name
-	}
-	return text
+	return withUnit(fmt.Sprintf("%.6g", e.shown.number(v)), e.shown.name)
 }
 
 // window sets the ticks that are judged.

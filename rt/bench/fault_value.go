@@ -142,7 +142,7 @@ func (t *aim) level(text string) (float64, error) {
 		if !t.own {
 			lo, hi = t.number(lo), t.number(hi)
 		}
-		err = fmt.Errorf("%s is beyond what the signal carries, %.9g to %.9g %s", text, lo, hi, t.gauge.name)
+		err = fmt.Errorf("%s is beyond what the signal carries, %s", text, withUnit(fmt.Sprintf("%.9g to %.9g", lo, hi), t.gauge.name))
 	}
 	return v, err
 }

@@ -58,6 +58,14 @@ func (m *gauge) difference(text, per string) (float64, error) {
 	return bare(text, m.unit)
 }
 
+// withUnit is the text of a number with its unit; one without a dimension stands alone.
+func withUnit(number, unit string) string {
+	if unit == "" || unit == "1" {
+		return number
+	}
+	return number + " " + unit
+}
+
 func bareNumber(text string) (float64, bool) {
 	v, err := strconv.ParseFloat(text, 64)
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)

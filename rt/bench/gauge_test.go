@@ -1,6 +1,10 @@
 package bench
 
-import "testing"
+import (
+	"testing"
+
+	"lockstep/model"
+)
 
 func TestBareNumbersCountInTheUnitOfASignal(t *testing.T) {
 	for _, c := range []struct {
@@ -25,6 +29,14 @@ func TestBareNumbersCountInTheUnitOfASignal(t *testing.T) {
 		}
 		if c.per == "" && err == nil && !near(g.si(g.number(got)), got) {
 			t.Errorf("%v in %q and back is %v", got, c.unit, g.si(g.number(got)))
+		}
+	}
+}
+
+func TestNumbersWithoutDimensionAreShownAlone(t *testing.T) {
+	for unit, want := range map[string]string{"1": "stays at 0.2", "": "stays at 0.2", "Pa": "stays at 0.2 Pa"} {
+		if got := course(&model.Source{T: []float64{0}, V: []float64{0.2}}, unit); got != want {
+			t.Errorf("in %q: %q, want %q", unit, got, want)
 		}
 	}
 }

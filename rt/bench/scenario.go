@@ -201,7 +201,8 @@ func (r *reader) stimulus(n ast.Node, p *model.Port) sigmap.Course {
 	}
 	for _, v := range []float64{slices.Min(c.Value), slices.Max(c.Value)} {
 		if !(v >= p.Min && v <= p.Max) {
-			r.fail(n, "%s: %.9g %s is beyond the range of the input, %.9g to %.9g %s", what, v, p.Unit, p.Min, p.Max, p.Unit)
+			r.fail(n, "%s: %s is beyond the range of the input, %s", what,
+				withUnit(fmt.Sprintf("%.9g", v), p.Unit), withUnit(fmt.Sprintf("%.9g to %.9g", p.Min, p.Max), p.Unit))
 		}
 	}
 	return *c
@@ -256,10 +257,11 @@ func (s *Scenario) Text(h *Handover) string {
 	for _, c := range s.Plan.Stimuli {
 		p := &h.Tables.Inputs[c.Input]
 		lo, hi := slices.Min(c.Course.Value), slices.Max(c.Course.Value)
-		text := fmt.Sprintf("%.6g %s", lo, p.Unit)
+		text := fmt.Sprintf("%.6g", lo)
 		if len(c.Course.Value) > 1 {
-			text = fmt.Sprintf("%d points from %.6g to %.6g %s", len(c.Course.Value), lo, hi, p.Unit)
+			text = fmt.Sprintf("%d points from %.6g to %.6g", len(c.Course.Value), lo, hi)
 		}
+		text = withUnit(text, p.Unit)
 		if c.Course.Period > 0 {
 			text += fmt.Sprintf(", every %g s", float64(c.Course.Period)/1e9)
 		}

@@ -40,7 +40,8 @@ func TestMistakesInAScenarioAreNamedWithTheirPlace(t *testing.T) {
 		{"expect: [{value: w1, below: 5 bar}]", "5 bar", "expect: below: \"5 bar\": unit bar does not fit, rad/s is wanted"},
 		{"expect: [{value: w1}]", "w1", "expect: w1: within: 2 % and of: X are wanted, or above: X, or below: X"},
 		{"expect: [{value: w1, within: 2 %}]", "w1", "within: 2 % and of: X are wanted"},
-		{"expect: [{value: w1, within: 2 %, of: 0}]", "2 %", "2 % of 0 is no tolerance"},
+		{"expect: [{value: w1, within: 2 %, of: 0}]", "2 %", "2 % of 0 is no tolerance: it must be more than 0; beside 0 write it like 0.1 rad/s"},
+		{"expect: [{value: clutch1.mode, within: 2 %, of: 0}]", "2 %", "beside 0 write it like 0.1\x00"},
 		{"expect: [{value: w1, within: -1 rpm, of: 0}]", "-1 rpm", "no tolerance"},
 		{"expect: [{value: w1, within: nan %, of: 1}]", "nan %", "no tolerance"},
 		{"expect: [{value: w1, above: 3, below: 2}]", "2}", "expect: above 3 and below 2: nothing is"},
@@ -71,7 +72,7 @@ func TestMistakesInAScenarioAreNamedWithTheirPlace(t *testing.T) {
 		line := 1 + strings.Count(head, "\n")
 		_, err := LoadScenario("s.yaml", []byte(text), h)
 		want := "s.yaml:" + itoa(line) + ":" + itoa(col) + ": bench: "
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error()+"\x00", c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s\n got  %v\n want %s... %s", c.lines, err, want, c.want)
 		}
 	}
