@@ -96,7 +96,9 @@ func (h *Handover) Command(line string) ([]fault.Command, error) {
 		err = fmt.Errorf("%s: %d changes; %d are possible at once", words[0], len(list), fault.Max)
 	}
 	if err == nil {
-		err = h.possible(list)
+		if err = h.possible(list); err != nil {
+			err = fmt.Errorf("%s: %w", words[0], err)
+		}
 	}
 	if err != nil {
 		return nil, err

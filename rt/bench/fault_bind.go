@@ -43,6 +43,9 @@ func (h *Handover) Fault(s FaultSpec) (f fault.Fault, err error) {
 			return f, s.errorf(s.For, "fault: for: %w", err)
 		}
 	}
+	if err := h.possible([]fault.Command{{Fault: f}}); err != nil {
+		return f, s.errorf(s.Value, "fault: %s of %s: %w", s.Kind.Text, t.name, err)
+	}
 	return f, nil
 }
 
@@ -237,7 +240,10 @@ func (h *Handover) signalTarget(name string) (*aim, error) {
 	tx := &h.Maps[m.bus].Tx[m.at]
 	i := slices.IndexFunc(tx.Fields, func(f sigmap.Field) bool { return f.Name == sig.Name })
 	if i < 0 {
-		return nil, fmt.Errorf("signal %s carries a constant, a counter or a checksum: no port and no value of the bench drives it (values: {%s: ...})", name, sig.Name)
+		if part := h.guards(m, sig); part != "" {
+			return nil, fmt.Errorf("signal %s is %s: what disturbs it is of the frame (frame: %s, with freeze_counter or checksum)", name, part, m.msg.Name)
+		}
+		return nil, fmt.Errorf("signal %s: no port and no value of the bench drives it (values: {%s: ...})", name, sig.Name)
 	}
 	f := &tx.Fields[i]
 	t := &aim{
@@ -250,6 +256,17 @@ func (h *Handover) signalTarget(name string) (*aim, error) {
 		t.slack = math.Abs(f.Factor) / 2 // half a bit: it is rounded
 	}
 	return t, nil
+}
+
+// guards says what a signal is of the frame that carries it, a counter or a checksum; ""
+// neither.
+func (h *Handover) guards(m message, sig *sigmap.Signal) string {
+	for _, f := range h.Bench.Buses[m.bus].Frames {
+		if f.Message.Text == m.msg.Name && f.Counter.Text == sig.Name {
+			return "the counter"
+		}
+	}
+	return carried(sig, h.Maps[m.bus].Tx[m.at].Protect, "")
 }
 
 func (h *Handover) frameTarget(name string) (*aim, error) {

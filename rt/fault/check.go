@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -36,9 +37,10 @@ var reasons = [...]string{
 	fine: "fine", badOp: "there is no such command", badSlot: "there is no such slot",
 	badPlace: "there is no such bus, message, signal or input", badInput: "the input is taken by nobody, and the plant keeps it",
 	badDrive: "a bus drives the input", badKind: "there is no such fault on this", badNumber: "a number is not finite, or below 0 where none can be",
-	badTicks: "a delay is at most MaxDelay ticks, and of a frame at least 1", badHeld: "more than MaxHeld frames would be held back at once", badRange: "the input has no range", badChecksum: "the message has no checksum",
+	badTicks: fmt.Sprintf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay), badHeld: fmt.Sprintf("more than %d frames would be held back at once", MaxHeld),
+	badRange: "the input has no range: name a value (stuck)", badChecksum: "the message has no checksum",
 	badCounter: "the message has no counter", badOffset: "the offset leaves a checksum as it is", badLength: "a frame cannot have this length, or has it",
-	badBurst: "a burst is 1 to MaxBurst frames", badLast: "it cannot last like this", badTrigger: "its trigger is on what is not there",
+	badBurst: fmt.Sprintf("a burst is 1 to %d frames", MaxBurst), badLast: "it cannot last like this", badTrigger: "its trigger is on what is not there",
 }
 
 func (r reason) String() string { return reasons[r] }
@@ -46,7 +48,7 @@ func (r reason) String() string { return reasons[r] }
 // Check says why a command cannot be: Do leaves everything as it is.
 func (s *Set) Check(c *Command) error {
 	if why := s.refuse(c); why != fine {
-		return fmt.Errorf("fault: %s", why)
+		return errors.New(why.String())
 	}
 	return nil
 }
