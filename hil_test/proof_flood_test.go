@@ -101,7 +101,7 @@ func (r *soloRun) read(t *testing.T, path string) {
 			r.dropped = min(r.dropped, e.Frame.Tick)
 		case e.Kind == record.FrameEntry && e.Frame.Sent:
 			frames[e.Frame.Tick] += string(e.Frame.Data[:e.Frame.Len])
-		case e.Kind == record.FrameEntry && !e.Frame.Sent:
+		case e.Kind == record.FrameEntry && !e.Frame.Sent && !e.Frame.Other:
 			count[e.Frame.Tick]++
 			r.most = max(r.most, count[e.Frame.Tick])
 		}
