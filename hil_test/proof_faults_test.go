@@ -93,7 +93,10 @@ func onProbe() []distortion {
 func (e *evidence) checkProbeFaults(t *testing.T) {
 	t.Helper()
 	const noise, last = 2800, 20
-	saw := map[int64]int64{}
+	saw, gone := map[int64]int64{}, map[int64]bool{}
+	for _, k := range e.python.Gone {
+		gone[k] = true
+	}
 	noisy := 0
 	for _, p := range e.python.Probe {
 		saw[p[0]] = p[1]
@@ -107,7 +110,7 @@ func (e *evidence) checkProbeFaults(t *testing.T) {
 	}
 	served := func(first int64) (list []int64) {
 		for k := first; k < first+last; k++ {
-			if !e.wire.missed[k] && e.wire.motion[k] {
+			if e.wire.motion[k] && !gone[k] {
 				list = append(list, k)
 			}
 		}
@@ -199,7 +202,8 @@ func checkInputs(t *testing.T, u [][]float64) {
 }
 
 // checkFrameFaults holds what a side has seen of the bench's frames against what was
-// asked: so many of each, and nothing else. A frame that never was there is not seen.
+// asked: so many of each, and nothing else; where the bus or a card has lost frames, no
+// more, and half of them at least.
 func (e *evidence) checkFrameFaults(t *testing.T, who string, seen map[string]*proof.Seen, want map[string]proof.Seen) {
 	t.Helper()
 	for name, w := range want {
@@ -217,7 +221,10 @@ func (e *evidence) checkFrameFaults(t *testing.T, who string, seen map[string]*p
 			w.Old = e.wire.old
 		}
 		w.Frames, w.Grids = e.wire.sent[name]+e.wire.copies[name], s.Grids
-		if *s != w {
+		gaps := e.wire.dropped[name] + w.Frames - s.Frames // not taken by the bus, or lost by a card
+		most := func(got, want, more int) bool { return got <= want+more && got >= want-min(gaps, want/2) }
+		near := most(s.Wrong, w.Wrong, 0) && most(s.Length, w.Length, 0) && most(s.Repeated, w.Repeated, gaps/14) && s.Lost <= w.Lost+gaps
+		if gaps < 0 || gaps == 0 && *s != w || !near || s.Flags+s.Split != 0 {
 			t.Errorf("%s: %s has seen %+v, want %+v", name, who, *s, w)
 			continue
 		}
@@ -268,7 +275,7 @@ func (e *evidence) checkReceivedFaults(t *testing.T, two string) {
 	}{{"TCU_1", e.brutella.Sent, 2, 0}, {two, e.python.Sent, 3, 3}} {
 		w, copies, off := e.wire.withheld[c.name], e.wire.copies[c.name], e.wire.off[c.name]
 		m := e.in[i]
-		if w-off != c.withheld || copies != c.copies || int(m.Frames) != c.sent-w+copies {
+		if w-off != c.withheld || copies != c.copies || int(m.Frames) > c.sent-w+copies || int(m.Frames) < c.sent-w+copies && e.here == 0 {
 			t.Errorf("%s: of %d the bench has counted %d; %d were withheld, %d of them off the bus, %d came late", c.name, c.sent, m.Frames, w, off, copies)
 		}
 		if m.Errors != 0 || m.OK+m.SomeLost+m.Repeated+m.Sequence != m.Frames {
@@ -303,7 +310,21 @@ func (r *proofRun) faults() (e *evidence, u [][]float64) {
 	return e, u
 }
 
-// everyFault is the proof in the lab.
+// everyFaultOnCards is everyFault with classic frames, on cards that may lose some.
+func everyFaultOnCards(t *testing.T) {
+	before := cards(t)
+	r := &proofRun{T: t, name: "classic", bus: "can0", units: "can1"}
+	e, u := r.faults()
+	e.here = cards(t)["can0 rx_over_errors"] - before["can0 rx_over_errors"]
+	e.checkFrameFaults(t, "python-can", e.python.Frames, asked(false))
+	e.checkFrameFaults(t, "brutella/can", e.brutella.Frames, asked(false))
+	e.checkProbeFaults(t)
+	e.checkReceivedFaults(t, "TCU_2C")
+	checkInputs(t, u)
+	replayed(t, r.record)
+}
+
+// everyFault: each fault is seen as often as it was asked for, and nothing else is.
 func everyFault(t *testing.T) {
 	r := &proofRun{T: t, name: "fd", bus: "vcan0", units: "vcan0", args: []string{"-besteffort"}}
 	e, u := r.faults()

@@ -1,6 +1,7 @@
 package hiltest
 
 import (
+	"os"
 	"testing"
 	"time"
 )
@@ -36,6 +37,9 @@ func TestLabProofOnTwoCards(t *testing.T) {
 		return
 	}
 	t.Run("EveryFrameIsRightOrInTheLedger", func(t *testing.T) { everyFrameOnCards(t, d) })
+	if os.Getenv(proofVar) != "" { // the long form
+		t.Run("EveryKindOfFaultIsSeenAsOftenAsAsked", everyFaultOnCards)
+	}
 	t.Run("FloodChangesNeitherOutputsNorWork", func(t *testing.T) {
 		flooded(&proofRun{T: t, name: "classic", bus: "can0", units: "can1", flood: "2000"})
 	})

@@ -64,6 +64,7 @@ type witnessed struct {
 	proof.Testimony
 	Late  [][2]float64 // grid points of Wheels, and how much later than the earliest they came, ms; above 2 ms
 	Probe [][2]int64   // grid points of Motion at which the probe is not its course, and its raw value
+	Gone  []int64      // grid points of Motion that it has not seen, from its first to its last
 }
 
 // wire is what the record says.
@@ -73,7 +74,6 @@ type wire struct {
 	ledger  []record.Event // its entries
 	sent    map[string]int // frames that the bus took, by message
 	dropped map[string]int // frames that it did not take
-	most    int            // frames received at one tick
 	events  []record.Event // all others
 
 	// Of faults on purpose.
@@ -94,11 +94,7 @@ func (r *proofRun) run() *evidence {
 	if err := os.WriteFile("/proc/sys/net/core/rmem_default", []byte("16777216"), 0); err != nil {
 		r.Fatal(err)
 	}
-	kind := "classic"
-	if r.name == "fd" {
-		kind = "fd"
-	}
-	python := start(r.T, "/usr/bin/python3", "proof/unit.py", r.units, kind, fmt.Sprint(seconds))
+	python := start(r.T, "/usr/bin/python3", "proof/unit.py", r.units, r.name, fmt.Sprint(seconds))
 	r.Setenv(unitVar, "1")
 	brutella := start(r.T, os.Args[0], r.units, fmt.Sprint(seconds))
 	os.Unsetenv(unitVar)
@@ -153,7 +149,6 @@ func (w *wire) read(t *testing.T, path string) {
 	for _, m := range r.Header.Buses[0].Messages {
 		names[m.ID] = m.Name
 	}
-	at, in := int64(-1), 0
 	for {
 		e, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -175,18 +170,7 @@ func (w *wire) read(t *testing.T, path string) {
 				w.step(&e.Tick)
 			}
 		case record.FrameEntry:
-			f := &e.Frame
-			if f.Other {
-				continue
-			}
-			if !f.Sent {
-				if f.Tick != at {
-					at, in = f.Tick, 0
-				}
-				in++
-				w.most = max(w.most, in)
-			}
-			w.count(names[f.ID], f)
+			w.count(names[e.Frame.ID], &e.Frame)
 		case record.EventEntry:
 			if e.Event.Kind == record.Overrun {
 				w.ledger = append(w.ledger, e.Event)

@@ -167,6 +167,11 @@ class Witness:
         if raw != (-5000 + 5 * k if k <= 2000 else 15000 - 5 * k):
             self.probe.append((grid, raw))
 
+    def gone(self):
+        """Grid points of Motion that were not seen, from the first to the last."""
+        grids = next((f.grids for f in self.frames.values() if f.name.startswith("Motion") and f.grids), {0})
+        return sorted(set(range(min(grids), max(grids))) - grids)
+
     def late(self):
         """Grid points of Wheels that came more than 2 ms later than the earliest, in ms."""
         if not self.stamps:
@@ -245,7 +250,7 @@ def report(messages, sent, refused):
     json.dump({
         "frames": {f.name: f.report() for f in witness.frames.values() if f.out["frames"]},
         "unknown": witness.unknown, "errors": witness.errors, "sent": sent, "refused": refused,
-        "late": witness.late(), "probe": witness.probe,
+        "late": witness.late(), "probe": witness.probe, "gone": witness.gone(),
     }, sys.stdout)
 
 
