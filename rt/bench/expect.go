@@ -349,6 +349,9 @@ func (s *Scenario) counted(w *expectSpec, h *Handover) (e *counted, want string,
 	if err := w.only("a count", w.within, w.of, w.above, w.below, w.from, w.to, w.after, w.fault, w.when); err != nil {
 		return nil, "", err
 	}
+	if w.message.Text == "" || w.what.Text == "" {
+		return nil, "", w.errorf(w.at, "expect: count: {message: M, of: WHAT} is wanted, with of one of %s", strings.Join(countNames, ", "))
+	}
 	e = &counted{of: w.what.Text, hi: math.MaxUint64}
 	if e.message, err = h.message(w.message.Text); err != nil {
 		return nil, "", w.errorf(w.message, "expect: count: %w", err)

@@ -56,6 +56,8 @@ func TestMistakesInAScenarioAreNamedWithTheirPlace(t *testing.T) {
 		{"expect: [{answer: {frame: Speeds}, after: 1 s, within: 50 ms}]", "Speeds", "message Speeds is sent by the bench: it is no answer"},
 		{"expect: [{answer: {frame: TCU_Presure_1}, after: 1 s, within: 50 ms}]", "TCU_Presure_1", "(did you mean TCU_Pressure_1?)"},
 		{"expect: [{count: {message: TCU_Pressure_1, of: error}, is: 5}]", "error", `there is no count "error" (did you mean errors?)`},
+		{"expect: [{count: {message: Speeds}, is: 5}]", "{count", "count: {message: M, of: WHAT} is wanted, with of one of frames, errors"},
+		{"expect: [{count: {of: frames}, is: 5}]", "{count", "count: {message: M, of: WHAT} is wanted"},
 		{"expect: [{count: {message: Speeds, of: errors}, is: 5}]", "errors", "the bench sends Speeds: only its frames are counted"},
 		{"expect: [{count: {message: Speeds, of: frames}}]", "Speeds", "count: is: 5 is wanted, or at_least: 5, or at_most: 5"},
 		{"expect: [{count: {message: Speeds, of: frames}, is: -5}]", "-5", `"-5" is not a whole number`},
