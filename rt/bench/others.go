@@ -62,8 +62,12 @@ type overheard struct {
 	at   int64 // when it came in, as well as is known, ns since 1970
 }
 
-// newOthers begins to listen on the buses of a run; nil: there is none to listen on.
+// newOthers begins to listen on the buses of a run; nil: there is none to listen on, as in
+// virtual time, where each is a pair.
 func newOthers(r *run) (*others, error) {
+	if r.h.Loop.Virtual {
+		return nil, nil
+	}
 	o := &others{page: r.page, stop: make(chan struct{})}
 	for i := range r.bench.Buses {
 		bus := &r.bench.Buses[i]
