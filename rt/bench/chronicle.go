@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"sync"
 
 	"lockstep/io/record"
@@ -22,7 +23,7 @@ type chronicle struct {
 // newChronicle begins with the faults of the scenario.
 func newChronicle(h *Handover) *chronicle {
 	own := *h
-	own.faults, own.engine, own.databases = nil, nil, nil
+	own.faults, own.engine, own.databases = nil, nil, slices.Clone(h.databases)
 	return &chronicle{h: &own, lines: map[uint64]string{}}
 }
 

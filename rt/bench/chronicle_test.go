@@ -1,8 +1,12 @@
 package bench
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"lockstep/rt"
 	"lockstep/rt/fault"
 )
 
@@ -41,4 +45,37 @@ func TestARecordCallsASlotWhatItWasCalledThen(t *testing.T) {
 	var none *chronicle // a run without a record
 	none.note(1, "x")
 	none.forget(1)
+}
+
+// An engineer goes on editing while a bench runs.
+func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
+	h := faultBench(t)
+	f, err := h.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	attached, err := loadHandover(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.Bench.dir, "guarded.dbc"), []byte("VERSION \"another\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const line = "fault name=a signal=Speeds.w1 stuck=3"
+	for who, h := range map[string]*Handover{"the supervisor": h, "its record": newChronicle(h).h, "who attaches": attached, "its record, too": newChronicle(attached).h} {
+		if list, err := h.Command(line); err != nil || len(list) != 1 {
+			t.Errorf("%s: %s: %+v (%v)", who, line, list, err)
+		}
+	}
+	r := &run{h: h, bench: h.Bench, page: new(rt.Page)}
+	header, err := r.header(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range header.Files {
+		if strings.Contains(string(f.Text), "another") {
+			t.Errorf("the record has %s as it is now", f.Name)
+		}
+	}
 }

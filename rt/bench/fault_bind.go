@@ -175,7 +175,7 @@ func (h *Handover) message(name string) (m message, err error) {
 // database is that of a bus, read once.
 func (h *Handover) database(bus int) (*sigmap.Database, error) {
 	if h.databases == nil {
-		h.databases = make([]*sigmap.Database, len(h.Maps))
+		h.databases = make([]*sigmap.Database, len(h.Bench.Buses))
 	}
 	if h.databases[bus] == nil {
 		db, err := h.Bench.database(&h.Bench.Buses[bus])

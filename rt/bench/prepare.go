@@ -33,7 +33,7 @@ type Handover struct {
 
 	faults    *faultBook         // nil: no command yet; see book
 	engine    *fault.Set         // what knows which commands are possible; nil: not asked yet
-	databases []*sigmap.Database // those that were asked for, by bus; see database
+	databases []*sigmap.Database // by bus; nil: not read yet, see database
 }
 
 // Prepare makes a Handover of a bench: it reads the plant and the databases,
@@ -72,7 +72,11 @@ func Prepare(b *Bench) (*Handover, error) {
 		}
 	}
 	for i := range b.Buses {
-		m, err := b.bind(&b.Buses[i], tables)
+		db, err := h.database(i)
+		if err != nil {
+			return nil, err
+		}
+		m, err := b.bind(&b.Buses[i], db, tables)
 		if err != nil {
 			return nil, err
 		}
@@ -169,11 +173,7 @@ func portNames(ports []model.Port) []string {
 }
 
 // bind reads the database of a bus and ties its signals to the ports.
-func (b *Bench) bind(bus *Bus, t *kernel.Tables) (*sigmap.Map, error) {
-	db, err := b.database(bus)
-	if err != nil {
-		return nil, err
-	}
+func (b *Bench) bind(bus *Bus, db *sigmap.Database, t *kernel.Tables) (*sigmap.Map, error) {
 	m, err := sigmap.Bind(db, bus.spec(db, b.PeriodNs), t.Inputs, t.Outputs)
 	if err != nil {
 		return nil, b.errorf(bus.blame(err), "bus %q: %w", bus.Name.Text, err)

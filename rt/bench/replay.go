@@ -63,7 +63,7 @@ func (p Replay) Run() (same string, err error) {
 func (r *replay) prepare() error {
 	h := &r.in.Header
 	var b *Bench
-	files := map[string][]byte{}
+	files := map[string]kept{}
 	var scenario *record.File
 	for _, f := range h.Files {
 		switch f.Role {
@@ -75,13 +75,13 @@ func (r *replay) prepare() error {
 		case "scenario":
 			scenario = &f
 		default:
-			files[f.Name] = f.Text
+			files[f.Name] = kept{f.Name, f.Text}
 		}
 	}
 	if b == nil {
 		return errors.New("there is no bench in it")
 	}
-	b.files = files
+	b.Files = files
 	for i := range b.Buses { // as they were, whatever -bus was
 		if i < len(h.Buses) {
 			b.Buses[i].Interface.Text = h.Buses[i].Interface
