@@ -185,10 +185,22 @@ func (o *others) losses() []uint64 {
 	defer o.mu.Unlock()
 	list := make([]uint64, len(o.wire))
 	for i, w := range o.wire {
-		w.on.Settle()
 		list[i] = w.lost + w.on.Stats.RxOverflow - w.early
 	}
 	return list
+}
+
+// settle takes the last frames, and counts what was lost after them.
+func (o *others) settle() {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.read()
+	for _, w := range o.wire {
+		w.on.Settle()
+	}
 }
 
 // sends notes a frame that the target has sent on a bus: it comes back.

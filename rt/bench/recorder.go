@@ -110,6 +110,7 @@ func (c *recorder) conclude() {
 		return
 	}
 	c.wakeUp(&rt.Entry{}) // what the bus carried after the last tick
+	c.r.others.settle()
 	c.beside(math.MaxInt64)
 	c.unheard()
 	for i := range c.findings {
