@@ -116,7 +116,7 @@ func (b *Bus) bind(name string, filters []Filter) error {
 func (b *Bus) Bound() bool {
 	at, err := unix.Getsockname(b.fd)
 	can, ok := at.(*unix.SockaddrCAN)
-	return err == nil && ok && can.Ifindex != 0
+	return err != nil || !ok || can.Ifindex != 0 // one that is closed is nobody's to bind
 }
 
 // Rebind binds a socket that is no longer Bound to the interface that is called name
