@@ -60,8 +60,8 @@ func (s *Set) Arrived(b int, f *can.Frame, at can.Stamp) (withheld bool) {
 		}
 		x.count++
 		if x.Kind == DelayFrame {
-			if h := s.hold(x, f); h != nil {
-				h.due, h.stamp = s.tick+x.N, at
+			if h := s.hold(x, f, s.tick+x.N); h != nil {
+				h.stamp = at
 				if at.Soft != 0 { // the kernel has stamped it
 					h.stamp.Soft += x.N * s.PeriodNs
 				}
@@ -140,8 +140,8 @@ func (s *Set) Sent(f *can.Frame, b, i int, k int64) (again int64, withheld bool)
 	case o.keeper == 0:
 		return o.again, false
 	}
-	if h := s.hold(&s.slots[o.keeper-1], f); h != nil {
-		h.message, h.due, h.again = i, k+o.delay, o.again
+	if h := s.hold(&s.slots[o.keeper-1], f, k+o.delay); h != nil {
+		h.message, h.again = i, o.again
 	}
 	return 0, true
 }
@@ -246,17 +246,22 @@ func (s *Set) falsify(x *slot, f *can.Frame) {
 	}
 }
 
-// hold keeps a frame back; nil: there is no room, and it is dropped.
+// hold keeps a frame back until it is due; nil: there is no room, and it is dropped.
+// Those that are due later, because another fault has delayed them, too, stay behind it.
 //
 //go:nosplit
-func (s *Set) hold(x *slot, f *can.Frame) *heldFrame {
+func (s *Set) hold(x *slot, f *can.Frame, due int64) *heldFrame {
 	if x.n >= MaxHeld {
 		return nil
 	}
-	h := &x.held[(x.first+x.n)%MaxHeld]
+	at := x.first + x.n
+	for ; at > x.first && x.held[(at-1)%MaxHeld].due > due; at-- {
+		x.held[at%MaxHeld] = x.held[(at-1)%MaxHeld]
+	}
+	h := &x.held[at%MaxHeld]
 	x.n++
 	s.waiting++
-	h.frame, h.stamp, h.message, h.again = *f, can.Stamp{}, 0, 0
+	h.frame, h.stamp, h.due, h.message, h.again = *f, can.Stamp{}, due, 0, 0
 	return h
 }
 
@@ -276,7 +281,7 @@ func (s *Set) due(w Where, b int, k int64) *slot {
 	return nil
 }
 
-// pop takes the oldest frame that x holds.
+// pop takes the frame that x holds and that is due first.
 //
 //go:nosplit
 func (s *Set) pop(x *slot) *heldFrame {

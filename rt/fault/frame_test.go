@@ -48,6 +48,31 @@ func TestDelayHoldsSoManyFramesAndDropsTheRest(t *testing.T) {
 	}
 }
 
+func TestFramesOfTwoDelaysComeWhenEachIsDue(t *testing.T) {
+	r := newRig(t, Plan{Faults: []Fault{
+		{Kind: DelayFrame, Where: SentFrame, Message: 1, N: 20, Last: 1, Frames: true}, {Kind: DelayFrame, Where: SentFrame, Message: 1, N: 2},
+	}})
+	var out [][2]int64
+	for k := int64(1); k <= 40; k++ {
+		r.tick(k, 0)
+		f := can.Frame{}
+		for {
+			if _, _, ok := r.Held(&f, 0, k); !ok {
+				break
+			}
+			out = append(out, [2]int64{int64(f.Data[0]), k})
+		}
+		if k <= 3 {
+			r.Before(0, 1)
+			f = can.Frame{ID: 0x201, Len: 2, Data: [64]byte{byte(k)}}
+			r.Sent(&f, 0, 1, k)
+		}
+	}
+	if want := [][2]int64{{2, 4}, {3, 5}, {1, 23}}; !slices.Equal(out, want) {
+		t.Errorf("frames at ticks %v, want %v", out, want)
+	}
+}
+
 // A new fault in the slot of one that still holds frames lets go of them.
 func TestNewFaultInASlotForgetsTheFramesHeldThere(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{{Kind: DelayFrame, Where: SentFrame, N: 5}}})
