@@ -60,7 +60,7 @@ type Frame struct {
 	Copy     bool // sent: made before, and sent again or only now; received: it was on the bus before, and reaches the plant only now
 
 	Tick int64 // received: the tick that read it; sent: the tick that sent it; Other: one of about that time
-	Time int64 // when the kernel saw it, ns since 1970 UTC; 0 unknown
+	Time int64 // when the kernel saw it, sent: when it was handed to the kernel; ns since 1970 UTC; 0 unknown
 	Hard int64 // received: when the controller saw it, ns on a clock of its own; 0 unknown
 	can.Frame
 }

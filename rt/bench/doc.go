@@ -68,6 +68,12 @@
 // it is back, and does what the bench says (end: bus_off), with a supervisor or without; the
 // plant keeps its time whatever the bus does.
 //
+// Where a run is recorded, the supervisor hears on such a bus, on one more socket, what the
+// filters of the target's keep away: all of it is in the record, marked, from grid point 0
+// until the target has ended. Of the frames that come back from this host it leaves out
+// those that the target has said it sent; the same identifier from another node or another
+// program is there. What it cannot take in time is counted, in the record and in the report.
+//
 // What the processes share:
 //
 //	descriptor 3   the Handover, encoding/gob in a sealed memfd
