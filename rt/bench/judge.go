@@ -33,6 +33,7 @@ type judged struct {
 	at      int64 // its tick; of an answer, the one that brought it
 
 	cause int64 // of an answer, tick; -1: it has not come
+	gone  bool  // and will not: the fault was cleared before
 	ns    int64 // from its cause to it; -1: it has not come
 	stamp bool  // by the kernel's stamp
 	seen  uint64
@@ -175,10 +176,16 @@ func (j *Judge) answered(c *judged, e *rt.Entry) {
 	}
 }
 
-// Fault takes a change of a fault's state.
+// Fault takes a change of a fault's state. A slot that was cleared while the run went on
+// is another fault's from then on.
 func (j *Judge) Fault(e *rt.Entry) {
 	for i := range j.cases {
-		if c := &j.cases[i]; c.answer != nil && c.answer.slot == e.Slot && e.State == fault.Active && c.cause < 0 {
+		c := &j.cases[i]
+		switch {
+		case c.answer == nil || c.answer.slot != e.Slot || c.cause >= 0:
+		case e.State == fault.Free:
+			c.gone = true
+		case e.State == fault.Active && !c.gone:
 			c.cause = e.Tick
 		}
 	}

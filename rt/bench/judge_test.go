@@ -301,3 +301,13 @@ func TestRunThatEndsBeforeItsTimeLeavesOpenWhatGoesToItsEnd(t *testing.T) {
 		r.verdict(c.held, c.seen)
 	}
 }
+
+func TestFaultThatTakesTheSlotOfAnotherIsNotItsCause(t *testing.T) {
+	r := begin(t, "answer: w1 > 3, after: {fault: f}, within: 50 ms")
+	for k, s := range []fault.State{fault.Armed, fault.Free, fault.Armed, fault.Active} {
+		r.j.Entry(&rt.Entry{Kind: rt.KindFault, Tick: int64(k + 1), State: s})
+		r.step(int64(k+1), 5, 0)
+	}
+	r.steps(5, 30, constant(5))
+	r.verdict(false, "not judged: fault f never became active")
+}
