@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 )
 
 // Trial is what became of a scenario in a run.
@@ -79,14 +81,14 @@ type (
 		Failures int         `xml:"failures,attr"`
 		Errors   int         `xml:"errors,attr"`
 		Skipped  int         `xml:"skipped,attr"`
-		Time     float64     `xml:"time,attr"` // s
+		Time     string      `xml:"time,attr"` // see junitTime
 		Cases    []junitCase `xml:"testcase"`
 		Out      string      `xml:"system-out"`
 	}
 	junitCase struct {
 		Class   string        `xml:"classname,attr"`
 		Name    string        `xml:"name,attr"`
-		Time    float64       `xml:"time,attr"` // s
+		Time    string        `xml:"time,attr"` // see junitTime
 		Failure *junitFailure `xml:"failure"`
 		Out     string        `xml:"system-out,omitempty"`
 	}
@@ -96,13 +98,17 @@ type (
 	}
 )
 
+// junitTime is a time, s, as the schemas of JUnit XML take it: without an exponent, to
+// the ms.
+func junitTime(s float64) string { return strconv.FormatFloat(math.Round(s*1e3)/1e3, 'f', -1, 64) }
+
 // JUnit writes the verdict on a run as JUnit XML: a case for each expectation, and one
 // more for a run that broke its policy. Times are simulated.
 func (r *Report) JUnit(w io.Writer) error {
 	t := r.Trial
-	s := junitSuite{Name: t.Scenario, Time: r.SimTime, Out: r.Ended}
+	s := junitSuite{Name: t.Scenario, Time: junitTime(r.SimTime), Out: r.Ended}
 	add := func(name string, seconds float64, held bool, text string) {
-		c := junitCase{Class: cmp.Or(r.Bench, r.Plant) + "." + t.Scenario, Name: name, Time: seconds}
+		c := junitCase{Class: cmp.Or(r.Bench, r.Plant) + "." + t.Scenario, Name: name, Time: junitTime(seconds)}
 		if s.Tests++; held {
 			c.Out = text
 		} else {

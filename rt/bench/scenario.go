@@ -268,12 +268,14 @@ func (s *Scenario) Text(h *Handover) string {
 		fmt.Fprintf(out, "  stimulus  %s: %s\n", p.Name, text)
 	}
 	for i, f := range s.Plan.Faults {
-		start := "at once"
-		if f.Start.Tick > 0 {
+		start, when := "at once", s.Faults[i].When.Text
+		switch {
+		case f.Start.Tick > 0 && when != "":
+			start = fmt.Sprintf("from tick %d on, when %s", f.Start.Tick, when)
+		case f.Start.Tick > 0:
 			start = fmt.Sprintf("from tick %d on", f.Start.Tick)
-		}
-		if s.Faults[i].When.Text != "" {
-			start += ", when " + s.Faults[i].When.Text
+		case when != "":
+			start = "when " + when
 		}
 		last := "until cleared"
 		if f.Last > 0 {

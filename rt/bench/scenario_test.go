@@ -155,7 +155,7 @@ expect:
 	const want = `s.yaml: scenario all, for 4 s, 800 ticks
   stimulus  clutch8.pressure: 2 points from 0 to 2e+06 Pa, every 4 s
   fault     sticks: element=clutch1 'does_not_open=18 bar' 'at=1 s' 'for=500 ms'; from tick 200 on, for 100 ticks
-  fault     Speeds drop: frame=Speeds drop 'when=w1 > 1500 rpm' 'for=5 frames'; at once, when w1 > 1500 rpm, for 5 frames
+  fault     Speeds drop: frame=Speeds drop 'when=w1 > 1500 rpm' 'for=5 frames'; when w1 > 1500 rpm, for 5 frames
   expected  slow: w1 within 2 % of 1500 rpm from 3 s to 4 s
   expected  clutch1.pressure < 1 bar within 50 ms after fault sticks
   expected  errors of TCU_Pressure_1: at most 5
@@ -227,6 +227,21 @@ func TestARunThatBrokeItsPolicyIsACaseOfItsOwn(t *testing.T) {
 	}
 	if got := out.String(); !strings.Contains(got, `tests="3" failures="2"`) || !strings.Contains(got, `<failure message="a tick was missed (stop)"`) {
 		t.Errorf("%s", got)
+	}
+}
+
+func TestJUnitHasTimesAsItsSchemasTakeThem(t *testing.T) {
+	r := triedReport()
+	r.SimTime = 259200.005
+	for s, want := range map[float64]string{0.000_05: "0", 0.0125: "0.013", 1.005: "1.005", 4: "4", 2.5e7: "25000000"} {
+		r.Trial.Findings[0].Time = s
+		var out bytes.Buffer
+		if err := r.JUnit(&out); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.Contains(got, `name="slow" time="`+want+`"`) || !strings.Contains(got, `skipped="0" time="259200.005"`) {
+			t.Errorf("%v s, want %q:\n%s", s, want, got)
+		}
 	}
 }
 
