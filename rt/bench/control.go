@@ -35,7 +35,7 @@ type control struct {
 	changing sync.Mutex // one change at a time
 	batch    uint64     // the last one posted
 	book     atomic.Pointer[faultBook]
-	record   *chronicle // nil: nobody records, and nobody judges
+	record   *chronicle // nil: nobody records
 }
 
 // The bounds of a control socket.
@@ -84,7 +84,7 @@ func (r *run) openControl(dir string, signals chan<- os.Signal) (why string) {
 		return fmt.Sprintf("lockstep ctl cannot reach this run: %v\n", err)
 	}
 	c.publish()
-	if r.record != nil {
+	if r.record != nil && r.record.path != "" { // else nobody would ask for the lines
 		c.record = r.record.names
 	}
 	r.control = c

@@ -376,3 +376,17 @@ func TestWhoAttachesKnowsTheSlots(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestLinesAreKeptForWhoRecordsAlone(t *testing.T) {
+	h := openBench(t)
+	for path, keeps := range map[string]bool{"": false, "drive.rec": true} { // "": a judge reads the ring
+		r := &run{bench: h.Bench, h: h, page: new(rt.Page), record: &recorder{path: path, names: newChronicle(h)}}
+		if why := r.openControl(t.TempDir(), nil); why != "" {
+			t.Fatal(why)
+		}
+		if got := r.control.record != nil; got != keeps {
+			t.Errorf("record %q: lines are kept: %t", path, got)
+		}
+		r.control.close()
+	}
+}

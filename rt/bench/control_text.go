@@ -19,7 +19,7 @@ func (a *Answer) Text(to io.Writer, request string) error {
 			fmt.Fprintf(w, "  %s\t%.6g\n", name, a.Outputs[name])
 		}
 	case "faults":
-		fmt.Fprintf(w, "%s: %s; %d faults\n", a.Bench, when, len(a.Faults))
+		fmt.Fprintf(w, "%s: %s; faults: %d\n", a.Bench, when, len(a.Faults))
 		for _, f := range a.Faults {
 			fmt.Fprintf(w, "  %d\t%s\t%s\t%d\t%s\n", f.Slot, f.Name, f.State, f.Count, f.Spec)
 		}
