@@ -70,7 +70,8 @@ func TestOthersSayWhichFramesAreOfThisHost(t *testing.T) {
 
 // A frame on two sockets is one frame: its stamps are equal.
 func TestStampsOfAFrameAreThoseOfEverySocket(t *testing.T) {
-	a, b, sender := dialOthers(t), dialOthers(t), dial(t, "vcan0")
+	sender := dial(t, "vcan0")
+	a, b := dialOthers(t), dialOthers(t)
 	for range 50 {
 		send(t, sender, 0x55)
 		x, y := listen(a, 1), listen(b, 1)
