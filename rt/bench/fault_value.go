@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -53,14 +52,7 @@ func (h *Handover) argument(f *fault.Fault, s *FaultSpec, t *aim, takes taking) 
 	default:
 		err = h.frameArgument(f, s, t, takes)
 	}
-	if err == nil && f.Kind == fault.FreezeCounter && !counts(&h.Maps[f.Bus].Tx[f.Message]) {
-		err = errors.New("the frame has no counter")
-	}
 	return err
-}
-
-func counts(tx *sigmap.Tx) bool {
-	return tx.HasCounter || slices.ContainsFunc(tx.Protect, func(p sigmap.Protection) bool { return p.Counter.N > 0 })
 }
 
 // frameArgument is argument for what frames only take.
@@ -69,7 +61,7 @@ func (h *Handover) frameArgument(f *fault.Fault, s *FaultSpec, t *aim, takes tak
 	tx := &h.Maps[f.Bus].Tx[f.Message]
 	switch takes {
 	case takesSize:
-		if f.N, err = whole(text, 0, 64); err == nil && (f.N > 8 && !t.msg.FD || !length(f.N)) {
+		if f.N, err = whole(text, 0, 64); err == nil && !fault.Length(f.N, t.msg.FD) {
 			err = fmt.Errorf("no frame of this kind has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", f.N)
 		}
 		if err == nil && f.N == int64(tx.Len) {
@@ -97,11 +89,6 @@ func (h *Handover) frameArgument(f *fault.Fault, s *FaultSpec, t *aim, takes tak
 		}
 	}
 	return err
-}
-
-// length tells whether a frame can have n bytes.
-func length(n int64) bool {
-	return n <= 8 || slices.Contains([]int64{12, 16, 20, 24, 32, 48, 64}, n)
 }
 
 // checksumBits is the width of the narrowest checksum of a frame; 0: there is none.

@@ -38,8 +38,8 @@ var reasons = [...]string{
 	badPlace: "there is no such bus, message, signal or input", badInput: "the input is taken by nobody, and the plant keeps it",
 	badDrive: "a bus drives the input", badKind: "there is no such fault on this", badNumber: "a number is not finite, or below 0 where none can be",
 	badTicks: fmt.Sprintf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay), badHeld: fmt.Sprintf("more than %d frames would be held back at once", MaxHeld),
-	badRange: "the input has no range: name a value (stuck)", badChecksum: "the message has no checksum",
-	badCounter: "the message has no counter", badOffset: "the offset leaves a checksum as it is", badLength: "a frame cannot have this length, or has it",
+	badRange: "the input has no range: name a value (stuck)", badChecksum: "the frame has no checksum",
+	badCounter: "the frame has no counter", badOffset: "the offset leaves a checksum as it is", badLength: "a frame cannot have this length, or has it",
 	badBurst: fmt.Sprintf("a burst is 1 to %d frames", MaxBurst), badLast: "it cannot last like this", badTrigger: "its trigger is on what is not there",
 }
 
