@@ -32,7 +32,8 @@ type controlled struct {
 	over chan struct{} // closed when the loop has ended
 }
 
-func newControlled(t *testing.T) *controlled {
+// newControlled starts one, after what begin has done to the run.
+func newControlled(t *testing.T, begin ...func(*run)) *controlled {
 	t.Helper()
 	h := openBench(t)
 	dir, err := os.MkdirTemp("", "ctl") // short: a socket's path is
@@ -41,6 +42,9 @@ func newControlled(t *testing.T) *controlled {
 	}
 	c := &controlled{t: t, dir: dir, stop: make(chan os.Signal, 4), over: make(chan struct{})}
 	c.r = &run{bench: h.Bench, h: h, page: new(rt.Page)}
+	for _, f := range begin {
+		f(c.r)
+	}
 	if why := c.r.openControl(dir, c.stop); why != "" {
 		t.Fatal(why)
 	}
