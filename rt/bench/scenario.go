@@ -52,8 +52,17 @@ import (
 // are rounded up to it, the end of a window down. A number without a unit is in that of
 // the signal, or SI of a port.
 //
-// What a window judges are the values at its ticks, from: and to: included; what an
-// answer is measured from is the tick of its cause.
+// A fault on a signal waits while the bus carries the safe values; all others go on in the
+// safe state (see package fault). A fault that lasts for frames of a message that is sent
+// on change lasts until there were so many.
+//
+// What a window judges are the values at its ticks, from: and to: included, to the end of
+// the run without to:. An answer is timed from the tick of its cause to the tick at which
+// the condition holds, or to the stamp that the kernel has put on the frame; of a frame
+// without a stamp to the tick that reads it. A run that ends before its time leaves
+// unjudged what was still open, and that is as good as broken. The verdict is of the
+// supervisor that began the run: who attaches to it goes on with the faults, and judges
+// nothing.
 type Scenario struct {
 	File   string
 	Name   string
