@@ -58,7 +58,7 @@ func (h *host) checkInterface(name string, level Level) []Check {
 	card := h.exists(dir + "/device")
 	up := "sudo ip link set " + name + " up"
 	if card {
-		up += " type can bitrate 500000"
+		up += " type can bitrate 500000 restart-ms 100"
 	}
 	const isUp = 1 // IFF_UP
 	switch {

@@ -75,7 +75,7 @@ func TestLabUnusableBusIsRefusedWithTheCommandThatHelps(t *testing.T) {
 	for _, command := range both {
 		refused(t, []string{"vcan0", "ip link add"}, command("vcan0")...)
 	}
-	shell(t, "rmmod vcan can_gw can_raw can")
+	shell(t, "rmmod vcan can_gw can_j1939 can_raw can")
 	for _, command := range both {
 		refused(t, []string{"vcan0", "AF_CAN", "modprobe"}, command("vcan0")...)
 	}

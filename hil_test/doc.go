@@ -7,4 +7,7 @@
 // kernel and two emulated CAN cards, for the tests named TestLabPreemptRT... Where
 // a lab is missing they are skipped with a reason; hil_test/all installs it and
 // takes a skip for a failure.
+//
+// The tests named TestProof... and TestLabProof... run one realistic network, that of
+// the folder proof: in virtual time, and in both labs against two independent units.
 package hiltest

@@ -20,6 +20,7 @@ const (
 	insideVar  = "LOCKSTEP_LAB"        // the lab
 	commandVar = "LOCKSTEP_LAB_BINARY" // path of the lockstep command
 	senderVar  = "LOCKSTEP_LAB_SENDER" // set: be the sender of sender_test.go
+	unitVar    = "LOCKSTEP_LAB_UNIT"   // set: be the unit of package proof
 )
 
 // scratch is a folder for what is built once for all tests.
@@ -28,6 +29,9 @@ var scratch string
 func TestMain(m *testing.M) {
 	if os.Getenv(senderVar) != "" {
 		os.Exit(sender(os.Args[1:]))
+	}
+	if os.Getenv(unitVar) != "" {
+		os.Exit(proofUnit(os.Args[1:]))
 	}
 	var err error
 	if scratch, err = os.MkdirTemp("", "lockstep"); err != nil {
@@ -113,6 +117,7 @@ func (m machine) require(t *testing.T, needs ...string) {
 	}
 	packages := map[string]string{
 		"linux.uml": "user-mode-linux", "candump": "can-utils", "cangw": "can-utils", "cansend": "can-utils", "canplayer": "can-utils",
+		"j1939acd": "can-utils", "j1939spy": "can-utils", "testj1939": "can-utils", "tshark": "tshark",
 		"ip": "iproute2", "insmod": "kmod", "rmmod": "kmod",
 	}
 	for _, program := range append(slices.Clone(m.needs), needs...) {

@@ -5,11 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // isolated is the lab's CPU for the loop; everything else lives on CPU 0.
@@ -36,6 +39,8 @@ func TestLabPreemptRT(t *testing.T) {
 		{"FloodIsCountedAndDoesNotStopTheRun", flood},
 		{"ClockStepChangesNothing", clockStep},
 		{"CardDownAndUpIsCountedAndTheRunGoesOn", cardDownAndUp},
+		{"CardThatIsReadTooLateSaysSo", overrun},
+		{"BusOffThatIsNoneIsCorrectedByTheKernel", errorsWritten},
 		{"TargetKilledLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGKILL) }},
 		{"TargetCrashedLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGSEGV) }},
 		{"SupervisorKilledTargetGoesOnAndIsAttachedTo", supervisorKilledGoesOn},
@@ -272,6 +277,9 @@ func flood(t *testing.T) {
 	// what nobody reads.
 	got := int(r.RxFrames + r.RxOverflow)
 	overruns := now["can0 rx_over_errors"] - before["can0 rx_over_errors"]
+	if f := b.fate(); f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" { // the driver makes an error frame of each
+		t.Errorf("%d times the card's buffer was full by the error frames, %d by its driver; %d not read; at the end %s", f.Overflows, overruns, f.Unread, f.State)
+	}
 	if got == 0 || got > int(m) || overruns == 0 && got != int(m) {
 		t.Errorf("of %d frames for the bench it read %d and counted %d as lost; its card had %d overruns", m, r.RxFrames, r.RxOverflow, overruns)
 	}
@@ -304,7 +312,7 @@ func cardDownAndUp(t *testing.T) {
 	dump := candump(t, "can1")
 	b := runRT(t)
 	link(t, "down")
-	time.Sleep(500 * time.Millisecond)
+	b.await("bus drive is down", 30*time.Second)
 	quiet := strings.Count(dump.out.String(), " 200#")
 	link(t, "up", "type", "can", "bitrate", "500000")
 	await(t, "50 Speeds after the card was up again", 30*time.Second, func() bool {
@@ -312,6 +320,49 @@ func cardDownAndUp(t *testing.T) {
 	})
 	if r := b.stop(); r.TxDropped == 0 || r.BusDown == 0 {
 		t.Errorf("the report counts %d frames that could not be sent, and the bus down %d times; want some of each", r.TxDropped, r.BusDown)
+	}
+	f := b.fate()
+	if got, want := f.states(), []string{"down", "error-active"}; !slices.Equal(got, want) || !(f.Seconds["down"] > 0.2) || f.TxErrors == nil || *f.TxErrors != 0 {
+		t.Errorf("the bus was %q for %v, want %q; errors in sending %v", got, f.Seconds, want, f.TxErrors)
+	}
+}
+
+// overrun keeps the thread that empties the card from its CPU while frames come.
+func overrun(t *testing.T) {
+	before := cards(t)["can0 rx_over_errors"]
+	b := runRT(t)
+	shell(t, "chrt -o -p 0 $(pgrep '^irq/[0-9]+-can0$')")
+	defer shell(t, "chrt -f -p 50 $(pgrep '^irq/[0-9]+-can0$')")
+	// Who ends the hog needs another CPU than that.
+	hog := start(t, "taskset", "-c", isolated, "timeout", "1", "taskset", "-c", "0", "chrt", "-f", "2", "sh", "-c", "while :; do :; done")
+	t.Setenv(senderVar, "1")
+	sender := start(t, "taskset", "-c", "0", "chrt", "-f", "3", os.Args[0], "can1", "1000", "1", "7ff")
+	os.Unsetenv(senderVar)
+	taken(t, sender)
+	hog.wait(30 * time.Second)
+	b.stop()
+	f, overruns := b.fate(), cards(t)["can0 rx_over_errors"]-before
+	if overruns == 0 || f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" {
+		t.Errorf("%d times the card's buffer was full by its error frames, %d by its driver; %d not read; at the end %s; want some, and as many", f.Overflows, overruns, f.Unread, f.State)
+	}
+}
+
+// errorsWritten writes to the card what says that a controller is off the bus: the
+// driver's echo of it is heard as if it was one, and the kernel, asked, knows better.
+// The supervisor tries to restart it meanwhile, which this driver refuses: it is on.
+func errorsWritten(t *testing.T) {
+	b := runRT(t, edit{"    database: ", "    recover: restart after 10 ms\n    database: "})
+	errorFrames(t, "can0", 1, unix.CAN_ERR_BUSOFF)
+	time.Sleep(3 * time.Second)
+	b.stop()
+	f := b.fate()
+	if f.Offs != 1 || f.State != "error-active" || !slices.Equal(f.states(), []string{"bus-off", "error-active"}) {
+		t.Errorf("off %d times, %q, at the end %s; want once, and to be back", f.Offs, f.states(), f.State)
+	}
+	for _, c := range f.Changes {
+		if strings.Contains(c.Text, "restart") {
+			t.Errorf("%s", c.Text)
+		}
 	}
 }
 

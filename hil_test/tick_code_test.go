@@ -24,31 +24,36 @@ const tickStack = 16 << 10
 // can be behind it. Those of the kernel and of
 // package sigmap are the joints of model/kernel/joint.go and rt/joint.go.
 var tickJumps = map[string][]string{
-	tickRoot:                     {"lockstep/sched.(*Timer).Wait", "lockstep/sched.(*Virtual).Wait"},
-	"lockstep/rt.(*Loop).Tick":   {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now"},
-	"lockstep/rt.(*Loop).step":   {kernelCode + "Step"},
-	"lockstep/rt.(*Loop).decode": {sigmapCode + "Decode"},
-	"lockstep/rt.(*Loop).judge":  {sigmapCode + "Tick"},
-	"lockstep/rt.(*Loop).send":   {sigmapCode + "Due", "lockstep/rt.(*Loop).emit"},
-	"lockstep/rt.(*Loop).resend": {sigmapCode + "Due", "lockstep/rt.(*Loop).emit"},
-	"lockstep/rt.(*Loop).emit":   {sigmapCode + "Encode"},
-	kernelCode + "travel":        {kernelCode + "sources", kernelCode + "begin", kernelCode + "walk"},
-	kernelCode + "begin":         {kernelCode + "resolve"},
-	kernelCode + "event":         {kernelCode + "resolve", kernelCode + "strike"},
-	kernelCode + "strike":        {kernelCode + "resolve"},
-	kernelCode + "cross":         {kernelCode + "resolve"},
-	kernelCode + "walk":          {kernelCode + "expand", kernelCode + "line"},
-	kernelCode + "couple":        {kernelCode + "expand", kernelCode + "line"},
-	kernelCode + "shorten":       {kernelCode + "sources"},
-	kernelCode + "now":           {kernelCode + "sources"},
-	kernelCode + "first":         {kernelCode + "firstRoot"},
-	kernelCode + "use":           {kernelCode + "factorise"},
-	kernelCode + "open":          {kernelCode + "rebend"},
+	tickRoot:                      {"lockstep/sched.(*Timer).Wait", "lockstep/sched.(*Virtual).Wait"},
+	"lockstep/rt.(*Loop).Tick":    {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now", "lockstep/rt.(*Loop).begin"},
+	"lockstep/rt.(*Loop).serve":   {"lockstep/rt.(*Loop).begin"},
+	"lockstep/rt.(*Loop).step":    {kernelCode + "Step", faultCode + "Inputs", faultCode + "Signals"},
+	"lockstep/rt.(*Loop).receive": {faultCode + "Arrived"},
+	"lockstep/rt.(*Loop).take":    {sigmapCode + "Decode"},
+	"lockstep/rt.(*Loop).judge":   {sigmapCode + "Tick"},
+	"lockstep/rt.(*Loop).send":    {sigmapCode + "Due", "lockstep/rt.(*Loop).emit", "lockstep/rt.(*Loop).give"},
+	"lockstep/rt.(*Loop).resend":  {sigmapCode + "Due", "lockstep/rt.(*Loop).emit"},
+	"lockstep/rt.(*Loop).emit":    {sigmapCode + "Encode", faultCode + "Before", faultCode + "Sent"},
+	faultCode + "arrange":         {kernelCode + "Drive"},
+	faultCode + "Inputs":          {kernelCode + "Own"},
+	kernelCode + "travel":         {kernelCode + "sources", kernelCode + "begin", kernelCode + "walk"},
+	kernelCode + "begin":          {kernelCode + "resolve"},
+	kernelCode + "event":          {kernelCode + "resolve", kernelCode + "strike"},
+	kernelCode + "strike":         {kernelCode + "resolve"},
+	kernelCode + "cross":          {kernelCode + "resolve"},
+	kernelCode + "walk":           {kernelCode + "expand", kernelCode + "line"},
+	kernelCode + "couple":         {kernelCode + "expand", kernelCode + "line"},
+	kernelCode + "shorten":        {kernelCode + "sources"},
+	kernelCode + "now":            {kernelCode + "sources"},
+	kernelCode + "first":          {kernelCode + "firstRoot"},
+	kernelCode + "use":            {kernelCode + "factorise"},
+	kernelCode + "open":           {kernelCode + "rebend"},
 }
 
 const (
 	kernelCode = "lockstep/model/kernel.(*Kernel)."
 	sigmapCode = "lockstep/io/sigmap.(*Map)."
+	faultCode  = "lockstep/rt/fault.(*Set)."
 )
 
 // tickMayCall is what a tick may call outside of what is disassembled: assembly

@@ -11,8 +11,9 @@ import (
 // Quantity evaluates text to a finite value in siUnit.
 //
 // The text is a number, a number with a unit ("120 rpm"), a parameter, pi, or
-// arithmetic between these with + - * / and parentheses ("75/50", "2*J_wheel"). A
-// temperature can be in degC, alone.
+// arithmetic between these with + - * / and parentheses ("75/50", "2*J_wheel"), and
+// sin, cos, exp, sqrt and abs of numbers without a unit. A temperature can be in degC,
+// alone.
 // A number without a unit is in siUnit. Parameters given here carry no unit.
 func Quantity(text, siUnit string, params map[string]float64) (float64, error) {
 	want, err := Units(siUnit)
@@ -210,16 +211,39 @@ func (e *expr) sign(depth int) (value, error) {
 		}
 		return v, err
 	}
-	return e.atom()
+	return e.atom(depth)
 }
 
-// atom is a number with or without a unit, a parameter, or pi.
-func (e *expr) atom() (value, error) {
+// functions are those of numbers; angles are in rad.
+var functions = map[string]func(float64) float64{
+	"sin": math.Sin, "cos": math.Cos, "exp": math.Exp, "sqrt": math.Sqrt, "abs": math.Abs,
+}
+
+// call is a function of what follows in parentheses.
+func (e *expr) call(name string, depth int) (value, error) {
+	v, err := e.sign(depth)
+	switch {
+	case err != nil:
+	case !v.bare:
+		err = fmt.Errorf("%s of %s: a number without a unit is wanted", name, v.spelled())
+	default:
+		if v.v = functions[name](v.v); math.IsNaN(v.v) || math.IsInf(v.v, 0) {
+			err = fmt.Errorf("%s has no finite value there", name)
+		}
+	}
+	return v, err
+}
+
+// atom is a number with or without a unit, a parameter, pi, or a function.
+func (e *expr) atom(depth int) (value, error) {
 	if n := nameLen(e.rest); n > 0 {
 		name := e.rest[:n]
 		e.skip(n)
 		if v, ok := e.params[name]; ok {
 			return v, nil
+		}
+		if functions[name] != nil && strings.HasPrefix(e.rest, "(") {
+			return e.call(name, depth)
 		}
 		if name == "pi" {
 			return value{v: math.Pi, bare: true}, nil

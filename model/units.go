@@ -252,6 +252,8 @@ func unitAtom(name string) (Unit, bool) {
 		return u(1e3, "m", 1)
 	case "kmh", "kph":
 		return u(1/3.6, "m/s", 1, 0, -1)
+	case "mph":
+		return u(0.44704, "m/s", 1, 0, -1)
 	case "kg":
 		return u(1, "kg", 0, 1)
 	case "g":
@@ -294,6 +296,8 @@ func unitDerived(name string) (Unit, bool) {
 		return Unit{Factor: 1e5, Dim: Dim{-1, 1, -2}, SI: "Pa"}, true
 	case "mbar":
 		return Unit{Factor: 1e2, Dim: Dim{-1, 1, -2}, SI: "Pa"}, true
+	case "psi": // 0.45359237 kg at 9.80665 m/s² on (25.4 mm)²
+		return Unit{Factor: 0.45359237 * 9.80665 / (0.0254 * 0.0254), Dim: Dim{-1, 1, -2}, SI: "Pa"}, true
 	case "Nm":
 		return Unit{Factor: 1, Dim: Dim{2, 1, -2}, SI: "N.m"}, true
 	}

@@ -7,6 +7,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
+	"lockstep/rt/fault"
 	"lockstep/sched"
 )
 
@@ -55,12 +56,15 @@ type Loop struct {
 	note    note        // of the ring, a frame's
 	answers exchange    // frames received and not answered yet
 	coming  []arrival   // per received message, bus after bus
+	wire    []wireClock // per bus
 	going   []departure // per sent message, bus after bus
 	joint   joint
 	watch   supervision
 	times   times
 	start   usage
 	mem     runtime.MemStats
+
+	disturbance
 }
 
 // New returns the loop of a plant between buses, with one map per bus; a
@@ -91,6 +95,12 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	if l.cfg.Budget == 0 {
 		l.cfg.Budget = cfg.Period / 2
 	}
+	driver, _ := p.(fault.Driver)
+	var err error
+	if l.faults, err = fault.New(cfg.Faults, fault.System{PeriodNs: int64(cfg.Period), M: m, P: q, Maps: maps, Plant: driver}); err != nil {
+		return nil, err
+	}
+	l.wire = make([]wireClock, len(buses))
 	l.coming, l.going, l.joint = make([]arrival, rx), make([]departure, tx), joints()
 	l.times.real = len(buses) > 0 && !cfg.Virtual
 	copy(l.U, cfg.Start)
@@ -137,8 +147,8 @@ func (l *Loop) validate() error {
 //
 //go:nosplit
 func (l *Loop) Tick(n int64) {
+	l.times.begin() // first: what passes between these two readings of the clock counts
 	woke := l.ticker.Now()
-	l.times.begin()
 	if l.reason != NotEnded {
 		l.receive() // nobody needs it, but what stays unread is dropped and counted as lost
 		l.farewell(n)
@@ -146,7 +156,9 @@ func (l *Loop) Tick(n int64) {
 		return
 	}
 	first := l.k + l.owed + 1
-	n = l.admit(woke, n)
+	if n = l.admit(woke, n); l.reason == NotEnded {
+		l.joint.begin(l, l.k+1)
+	}
 	l.receive()
 	l.times.mark(Receive)
 	if l.reason == NotEnded {
@@ -198,6 +210,9 @@ func (l *Loop) serve(n int64) {
 		if l.owed == 0 || l.reason != NotEnded {
 			break
 		}
+		if l.begun != l.k+1 {
+			l.joint.begin(l, l.k+1)
+		}
 		l.owed--
 		if l.owed == 0 || i == maxOverrun { // the last of this wake-up
 			l.judge(l.k + 1)
@@ -234,8 +249,10 @@ func (l *Loop) forgo(n int64) {
 //go:nosplit
 func (l *Loop) step() {
 	l.k++
-	l.plant.Step(l.Y, l.U)
-	l.page.ring.step(l.k, l.U, l.Y)
+	u := l.joint.inputs(l.faults, l.k, l.U)
+	l.plant.Step(l.Y, u)
+	l.joint.signals(l.faults, l.k, l.Y)
+	l.page.ring.step(l.k, u, l.Y)
 	w := &l.cfg.Watch
 	if w.Lag >= 0 && l.Y[w.Lag] > l.page.LagMax() {
 		l.page.LagBits.Store(math.Float64bits(l.Y[w.Lag]))
@@ -261,6 +278,7 @@ func (l *Loop) publish() {
 		s.TxDropped += bus.Stats.TxDropped - l.base[b].TxDropped
 		s.Down += bus.Stats.Down - l.base[b].Down
 		s.Errors += bus.Stats.Errors - l.base[b].Errors
+		s.Offs += bus.Stats.Offs // before the first tick, too
 		saturated += l.maps[b].Saturated
 	}
 	p := l.page
@@ -273,6 +291,7 @@ func (l *Loop) publish() {
 	}
 	l.down = s.Down
 	p.BusErrors.Store(s.Errors)
+	p.BusOffs.Store(s.Offs)
 	p.Saturated.Store(saturated)
 	if i := l.cfg.Watch.Events; i >= 0 {
 		p.Events.Store(uint64(l.Y[i]))
@@ -283,5 +302,6 @@ func (l *Loop) publish() {
 	p.Ticks.Store(uint64(l.k))
 	p.SimNs.Store(uint64(l.k * int64(l.cfg.Period)))
 	l.publishMessages()
+	l.publishFaults()
 	p.publish(l.k, l.Y)
 }

@@ -2,6 +2,7 @@ package rt
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"lockstep/rt/fault"
 )
@@ -9,7 +10,7 @@ import (
 // mail is how commands and what has become of the faults cross the page. Each word has
 // one writer: who commands writes posted and what is before it, the loop the rest.
 type mail struct {
-	list   [fault.Max]fault.Command
+	list   [fault.Max]commandWords // fault.Command
 	n      uint64
 	batch  uint64
 	posted atomic.Uint64 // batches so far
@@ -18,6 +19,8 @@ type mail struct {
 	done  [2]struct{ batch, tick atomic.Uint64 } // of the batch taken last, at taken%2
 	state [fault.Max]faultWords                  // by slot
 }
+
+type commandWords [unsafe.Sizeof(fault.Command{}) / 8]uint64
 
 type faultWords struct{ state, count atomic.Uint64 }
 
@@ -31,7 +34,10 @@ func (p *Page) Post(batch uint64, list []fault.Command) bool {
 	if m.taken.Load() != n || len(list) > len(m.list) {
 		return false
 	}
-	m.batch, m.n = batch, uint64(copy(m.list[:], list))
+	for i := range list {
+		m.list[i] = *(*commandWords)(unsafe.Pointer(&list[i]))
+	}
+	m.batch, m.n = batch, uint64(len(list))
 	m.posted.Store(n + 1)
 	return true
 }

@@ -53,13 +53,14 @@ const (
 	BusLost               // a bus was down or off
 	MessageLate           // a received message was late whose reaction is the safe state
 	MessageWrong          // the protection of one said so for too long
+	AddressLost           // Page.Stop was StopSafe: another node has taken an address
 )
 
 // String returns the reason as the end of a sentence.
 func (r Reason) String() string {
 	names := [...]string{"the run has not ended", "done", "stopped", "stopped: the host shuts down", "a tick was missed",
 		"more ticks were missed at once than the policy allows", "a state is no longer finite", "the timer failed",
-		"the supervisor has ended", "a bus was down or off", "a received message was late", "the protection of a received message failed"}
+		"the supervisor has ended", "a bus was down or off", "a received message was late", "the protection of a received message failed", "an address on a bus was lost"}
 	if r < Reason(len(names)) {
 		return names[r]
 	}
@@ -73,18 +74,21 @@ func (r Reason) Clean() bool { return r == Done || r == Stopped || r == Shutdown
 const (
 	StopPlanned  = 1
 	StopShutdown = 2
+	StopSafe     = 3 // the safe state, and no end
 )
 
 // Page is what the loop tells the world: a fixed layout of 8-byte words in
 // memory that two processes share. The loop writes it, anyone reads it, with
-// atomic loads; only the first three words go the other way. A run without a
-// second process uses new(Page).
+// atomic loads; only Stop, Supervisor and what Post hands over go the other way. A run
+// without a second process uses new(Page).
 type Page struct {
 	magic, version, size uint64
 
-	Stop       atomic.Uint64 // not 0: end after this tick; StopPlanned or StopShutdown
+	Stop       atomic.Uint64 // not 0: end after this tick, StopPlanned or StopShutdown; or StopSafe
 	Supervisor atomic.Uint64 // process id of the supervisor; 0: there is none
-	BusOff     atomic.Uint64 // bit i: the controller of bus i has said that it is off the bus
+
+	BusOff  atomic.Uint64 // bit i: the controller of bus i has said that it is off the bus
+	BusOffs atomic.Uint64 // how often one has, over all buses
 
 	State  atomic.Uint64 // a State
 	Reason atomic.Uint64 // a Reason; the safe values may follow it for some ticks

@@ -4,14 +4,13 @@ import (
 	"math"
 	"sync/atomic"
 
-	"lockstep/io/can"
 	"lockstep/io/sigmap"
 	"lockstep/sched"
 )
 
 // RxWords is what the page says of a received message. The counts are those of
-// sigmap.Counts. Times between frames are by the kernel's stamps, or in whole ticks
-// where there are none.
+// sigmap.Counts. Times between frames are by the stamps of the controller or else
+// of the kernel, or in whole ticks where there are none.
 type RxWords struct {
 	Frames, OK, SomeLost, Repeated, Sequence, Errors, Length, Range, Invalid, NoNew, Timeouts atomic.Uint64
 
@@ -80,10 +79,11 @@ func (a *arrival) add(at int64, valid bool) {
 //
 //go:nosplit
 func (l *Loop) receive() {
+	l.now = l.k + l.owed + 1
 	for b, bus := range l.buses {
 		n := bus.RecvAt(l.frames[:], l.stamps[:])
 		for i := range l.frames[:n] {
-			l.decode(b, i)
+			l.take(b, i, false, l.reason == NotEnded && l.joint.arrived(l.faults, b, &l.frames[i], l.stamps[i]))
 		}
 		l.page.RxFrames.Add(uint64(n))
 		if n == MaxRecv {
@@ -92,13 +92,24 @@ func (l *Loop) receive() {
 	}
 }
 
+// take decodes a frame that came in, unless a fault withholds it; late says that one has
+// done so until now.
+//
 //go:nosplit
-func (l *Loop) decode(b, at int) {
+func (l *Loop) take(b, at int, late, withheld bool) {
 	f := &l.frames[at]
-	i, result := l.joint.decode(l.maps[b], l.U, f)
-	l.note.set(l.k+l.owed+1, b, i)
-	l.note.fate, l.note.safe, l.note.stamp = Received, false, l.stamps[at]
+	i, result := -1, sigmap.Unknown
+	if withheld {
+		i = l.maps[b].Find(f.ID)
+	} else {
+		i, result = l.joint.decode(l.maps[b], l.U, f)
+	}
+	l.note.set(l.now, b, i)
+	l.note.fate, l.note.safe, l.note.stamp, l.note.copy, l.note.withheld = Received, false, l.stamps[at], late, withheld
 	l.page.ring.frame(&l.note, f)
+	if withheld {
+		return
+	}
 	if i < 0 {
 		l.page.RxUnknown.Add(1)
 		return
@@ -115,16 +126,16 @@ func (l *Loop) decode(b, at int) {
 	case sigmap.Short:
 		l.page.RxShort.Add(1)
 	}
-	l.arrive(l.firstRx[b]+i, &l.stamps[at], result != sigmap.Bad && result != sigmap.Short)
+	l.arrive(l.firstRx[b]+i, l.wire[b].at(&l.stamps[at]), result != sigmap.Bad && result != sigmap.Short)
 }
 
-// arrive notes when a frame of a message came.
+// arrive notes that a frame of a message came, and when; 0: nobody stamped it.
 //
 //go:nosplit
-func (l *Loop) arrive(i int, stamp *can.Stamp, valid bool) {
-	a, at := &l.coming[i], stamp.Soft
+func (l *Loop) arrive(i int, at int64, valid bool) {
+	a := &l.coming[i]
 	if a.stamped = at != 0; !a.stamped {
-		at = (l.k + l.owed + 1) * int64(l.cfg.Period)
+		at = l.now * int64(l.cfg.Period)
 	}
 	a.add(at, valid)
 	if valid {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"lockstep/io/can"
+	"lockstep/rt/fault"
 	"lockstep/sched"
 )
 
@@ -28,9 +29,11 @@ type Kind uint8
 
 // The kinds.
 const (
-	KindStep   Kind = iota + 1 // one step of the plant: Tick, Inputs, Outputs
-	KindFrame                  // a frame: Tick, Bus, Fate, Message, Stamp, Frame
-	KindTiming                 // a tick's timing: Tick, At, Spent, Lost
+	KindStep    Kind = iota + 1 // one step of the plant: Tick, Inputs, Outputs
+	KindFrame                   // a frame: Tick, Bus, Fate, Message, Stamp, Frame
+	KindTiming                  // a tick's timing: Tick, At, Spent, Lost
+	KindFault                   // a fault changes its state: Tick, Slot, State, Count; before the frames and the step of its tick
+	KindCommand                 // commands take effect: Tick, Batch; before all else of their tick
 )
 
 // Fate is what became of a frame.
@@ -48,18 +51,24 @@ const (
 // Entry is one entry of the ring, decoded. Its slices are used again by the next
 // one.
 type Entry struct {
-	Kind    Kind
-	Tick    int64
-	Safe    bool          // of a frame: it carries the safe values
-	Bus     int           // of a frame
-	Fate    Fate          // of a frame
-	Message int           // of a frame: index in Map.Rx or Map.Tx, -1 unknown
-	Stamp   can.Stamp     // of a frame: when it came in, or went out
-	At      int64         // of a timing: the wake-up, ns on CLOCK_MONOTONIC
-	Lost    int64         // of a timing: grid points lost before this one
-	Spent   [phases]int64 // of a timing, ns
-	Frame   can.Frame     // of a frame; without data where it is Unsent or Refused
-	U, Y    []float64     // of a step
+	Kind     Kind
+	Tick     int64
+	Safe     bool          // of a frame: it carries the safe values
+	Slot     int           // of a fault
+	State    fault.State   // of a fault
+	Count    uint64        // of a fault: ticks, or frames, that it has disturbed so far
+	Batch    uint64        // of commands, see Page.Post
+	Bus      int           // of a frame
+	Copy     bool          // of a frame: it was made, or read, before, and goes out, or comes in, again or only now
+	Fate     Fate          // of a frame
+	Withheld bool          // of a frame: a fault keeps it from the bus, although it is Sent; or from the plant
+	Message  int           // of a frame: index in Map.Rx or Map.Tx, -1 unknown
+	Stamp    can.Stamp     // of a frame: when it came in, or went out
+	At       int64         // of a timing: the wake-up, ns on CLOCK_MONOTONIC
+	Lost     int64         // of a timing: grid points lost before this one
+	Spent    [phases]int64 // of a timing, ns
+	Frame    can.Frame     // of a frame; without data where it is Unsent or Refused
+	U, Y     []float64     // of a step
 }
 
 // put starts an entry of n words besides its first; false: there is no room, or
@@ -109,11 +118,15 @@ type note struct {
 	bus, message int // message -1: unknown
 	fate         Fate
 	safe         bool
+	copy         bool
+	withheld     bool
 	stamp        can.Stamp // of a frame received
 }
 
 //go:nosplit
-func (e *note) set(tick int64, bus, message int) { e.tick, e.bus, e.message = tick, bus, message }
+func (e *note) set(tick int64, bus, message int) {
+	e.tick, e.bus, e.message, e.copy, e.withheld = tick, bus, message, false, false
+}
 
 // frame enters a frame with what e says of it. A frame received has its stamp; one
 // to be sent has the present instant, on the same clock.
@@ -124,6 +137,12 @@ func (r *ring) frame(e *note, f *can.Frame) {
 	flags := uint64(e.bus)<<24 | uint64(e.fate)<<16 | uint64(uint16(e.message))
 	if e.safe {
 		flags |= 1 << 31
+	}
+	if e.withheld {
+		flags |= 1 << 30
+	}
+	if e.copy {
+		flags |= 1 << 29
 	}
 	at, ok := r.put(KindFrame, int(frameWords+n), flags)
 	if !ok {
@@ -167,6 +186,30 @@ func (r *ring) timing(e *Late) {
 	r.head.Store(at)
 }
 
+// fault enters a change of a fault's state.
+//
+//go:nosplit
+func (r *ring) fault(tick int64, c *fault.Change) {
+	r.pair(KindFault, uint64(c.Slot)<<8|uint64(c.State), uint64(tick), c.Count)
+}
+
+// command enters that a batch of commands takes effect.
+//
+//go:nosplit
+func (r *ring) command(tick int64, batch uint64) { r.pair(KindCommand, 0, uint64(tick), batch) }
+
+// pair enters two words.
+//
+//go:nosplit
+func (r *ring) pair(k Kind, flags, a, b uint64) {
+	at, ok := r.put(k, 2, flags)
+	if !ok {
+		return
+	}
+	r.words[at%ringWords], r.words[(at+1)%ringWords] = a, b
+	r.head.Store(at + 2)
+}
+
 // Listen makes the loop enter what happens from now on; what an earlier reader has
 // left is thrown away.
 func (p *Page) Listen() {
@@ -203,7 +246,8 @@ func (p *Page) Next(e *Entry) bool {
 			}
 		}
 	case KindFrame:
-		e.Safe, e.Bus, e.Fate, e.Message = first>>31&1 == 1, int(first>>24&127), Fate(first>>16), int(int16(first))
+		e.Safe, e.Withheld, e.Copy = first>>31&1 == 1, first>>30&1 == 1, first>>29&1 == 1
+		e.Bus, e.Fate, e.Message = int(first>>24&31), Fate(first>>16), int(int16(first))
 		e.Stamp.Soft, e.Stamp.Hard = int64(word()), int64(word())
 		head := word()
 		e.Frame.ID, e.Frame.Len, e.Frame.Flags = uint32(head>>32), uint8(head>>8), uint8(head)
@@ -217,6 +261,10 @@ func (p *Page) Next(e *Entry) bool {
 		for i := range e.Spent {
 			e.Spent[i] = int64(word())
 		}
+	case KindFault:
+		e.Slot, e.State, e.Count = int(first>>8&0xFF), fault.State(first), word()
+	case KindCommand:
+		e.Batch = word()
 	}
 	e.U, e.Y = u, y
 	r.tail.Store(end)

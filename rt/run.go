@@ -70,6 +70,10 @@ func (l *Loop) loop() bool {
 	return true
 }
 
+// Last are the inputs of the last step, with what faults, stimuli and commands made of
+// them.
+func (l *Loop) Last() []float64 { return l.faults.Last() }
+
 // Over says that the run has ended, and what is sent after its end is out.
 //
 //go:nosplit

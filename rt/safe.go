@@ -60,6 +60,8 @@ func (l *Loop) farewell(n int64) {
 func (l *Loop) supervise() {
 	switch l.page.Stop.Load() {
 	case 0:
+	case StopSafe:
+		l.goSafe(AddressLost)
 	case StopShutdown:
 		l.end(Shutdown)
 	default:
@@ -68,7 +70,13 @@ func (l *Loop) supervise() {
 	if l.supervisorGone() {
 		l.lost(l.cfg.Supervisor.Action, SupervisorGone)
 	}
-	if l.page.BusOff.Load() != 0 {
+	off := uint64(0)
+	for b, bus := range l.buses {
+		if bus.Off {
+			off |= 1 << b
+		}
+	}
+	if l.page.BusOff.Store(off); off != 0 {
 		l.lost(l.cfg.Bus.Action, BusLost)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/io/can"
 )
 
 // farewell is what the bus carries in the safe state: x = -7 m, 77 steps.
@@ -71,7 +73,7 @@ func TestSafeValuesFollowTheEndsTheyAreDeclaredFor(t *testing.T) {
 		Shutdown:   func(b *bench) { b.page.Stop.Store(StopShutdown) },
 		MissedTick: func(b *bench) { b.ticker.Miss(9, 2) },
 		NonFinite:  func(b *bench) { b.plant.failsAt = 9 },
-		BusLost:    func(b *bench) { b.page.BusOff.Store(1) },
+		BusLost:    func(b *bench) { b.unit.Send(&can.Frame{ID: can.ERR | 0x40, Len: 8}) }, // CAN_ERR_BUSOFF
 	}
 	for reason, cause := range ends {
 		for _, declared := range []bool{true, false} {

@@ -22,10 +22,15 @@ func (l *Loop) send(k int64, served bool) {
 	if y == nil || l.reason == NonFinite && l.left == 0 {
 		return
 	}
+	l.acts = k == l.k // the frames of a point that the plant has not reached are as they should be
 	for b, m := range l.maps {
 		if !served {
 			l.skip(b, k)
 			continue
+		}
+		m.Forced = l.acts && !l.safe && l.reason != NonFinite
+		if l.acts {
+			l.joint.give(l, b, k)
 		}
 		l.resend(b, k, y)
 		for i := range m.Tx {
@@ -89,10 +94,37 @@ func (l *Loop) emit(b, i int, k int64, y []float64) bool {
 	l.note.set(k, b, i)
 	l.note.fate, l.note.safe = Sent, l.safe || l.reason == NonFinite
 	m.Now = k
-	switch {
-	case !l.joint.encode(m, &l.frame, i, y):
+	if l.acts {
+		l.joint.before(l.faults, b, i)
+	}
+	again, made := int64(0), l.joint.encode(m, &l.frame, i, y)
+	l.page.TxCount[at].Store(m.Tx[i].Counts())
+	if !made {
+		if l.acts {
+			l.faults.Refused(b, i)
+		}
 		l.note.fate = Refused
 		l.page.TxRefused.Store(l.page.TxRefused.Load() + 1)
+		l.page.ring.frame(&l.note, &l.frame)
+		return true
+	}
+	if l.acts {
+		again, l.note.withheld = l.joint.sent(l.faults, &l.frame, b, i, k)
+	}
+	taken := l.transmit(b, i)
+	l.repeat(b, i, again)
+	return taken
+}
+
+// transmit hands a frame of message i to its bus, unless a fault withholds it; false:
+// the bus does not take it.
+//
+//go:nosplit
+func (l *Loop) transmit(b, i int) bool {
+	at := l.firstTx[b] + i
+	l.note.fate = Sent
+	switch {
+	case l.note.withheld:
 	case l.buses[b].Send(&l.frame):
 		l.page.TxFrames.Store(l.page.TxFrames.Load() + 1)
 		l.times.late.Sent.add(at)
@@ -100,7 +132,6 @@ func (l *Loop) emit(b, i int, k int64, y []float64) bool {
 		l.note.fate = Dropped
 		l.page.TxDrops[at].Store(l.page.TxDrops[at].Load() + 1)
 	}
-	l.page.TxCount[at].Store(m.Tx[i].Counts())
 	l.page.ring.frame(&l.note, &l.frame)
 	return l.note.fate != Dropped
 }

@@ -79,3 +79,26 @@ func (h *Histogram) Quantile(q float64) int64 {
 	}
 	return h.Max()
 }
+
+// Class is a part of a histogram.
+type Class struct {
+	Upper int64  // the longest duration that belongs to it, ns
+	N     uint64 // of the durations recorded
+}
+
+// Classes returns the classes in which anything was recorded, the shortest durations
+// first, per of equal width in each octave; per is a power of two up to 64. What is
+// longer than the last class counts in it.
+func (h *Histogram) Classes(per int) (list []Class) {
+	size := perOctave / per
+	for i := 0; i < bins; i += size {
+		c := Class{Upper: upper(i + size - 1)}
+		for j := range size {
+			c.N += atomic.LoadUint64(&h.count[i+j])
+		}
+		if c.N > 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}

@@ -122,3 +122,34 @@ func TestHistogramDoesNotAllocate(t *testing.T) {
 		t.Errorf("Record and Quantile allocate %v times", n)
 	}
 }
+
+func TestClassesHoldEveryDurationOnce(t *testing.T) {
+	var h Histogram
+	for ns := int64(0); ns < 1<<38; ns = ns*9/8 + 1 {
+		h.Record(ns)
+	}
+	for _, per := range []int{1, 2, 8, perOctave} {
+		var sum uint64
+		last := int64(-1)
+		for _, c := range h.Classes(per) {
+			if c.N == 0 || c.Upper <= last {
+				t.Errorf("%d per octave: %d durations up to %d ns, after a class up to %d ns", per, c.N, c.Upper, last)
+			}
+			if last >= 1<<subBits && c.Upper-last > (last+1)/int64(per) && c.Upper > 2*last+1 {
+				t.Errorf("%d per octave: a class from %d to %d ns", per, last, c.Upper)
+			}
+			sum, last = sum+c.N, c.Upper
+		}
+		if sum != h.N() || last != limitNs-1 {
+			t.Errorf("%d per octave: %d durations up to %d ns, want %d up to %d", per, sum, last, h.N(), limitNs-1)
+		}
+	}
+	var one Histogram
+	one.Record(1500)
+	if got := one.Classes(1); len(got) != 1 || got[0] != (Class{2047, 1}) {
+		t.Errorf("1500 ns is in %v, want up to 2047", got)
+	}
+	if got := one.Classes(8); len(got) != 1 || got[0] != (Class{1535, 1}) {
+		t.Errorf("1500 ns is in %v, want up to 1535", got)
+	}
+}

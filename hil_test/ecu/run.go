@@ -42,6 +42,7 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
+		{"truck", cycle, truckHears(), "ShaftSpeeds (0CFF0180)", newTruck},
 	}
 }
 

@@ -23,6 +23,10 @@ const batch = 32
 type Bus struct {
 	Stats Stats
 	FD    bool // takes CAN FD frames: the interface's MTU is 72
+	Off   bool // the controller has said that it is off the bus, and not yet that it is back
+
+	listens bool // to error frames, and to nothing else: DialErrors
+	inverts bool // its filters say what it does not receive: DialOthers
 
 	fd    int
 	drops uint32 // what SO_RXQ_OVFL last said
@@ -49,6 +53,7 @@ type Stats struct {
 	BadSize    uint64 // messages that are no frame: wrong size, or length beyond the size
 	Down       uint64 // calls that found the interface down or the other end closed
 	Errors     uint64 // calls that failed for any other reason
+	Offs       uint64 // how often the controller went off the bus
 }
 
 // open makes a Bus of a socket; it owns fd.
@@ -147,12 +152,32 @@ func (b *Bus) take(dst *Frame, i int) bool {
 		b.Stats.BadSize++
 		return false
 	}
+	if f.ID&ERR != 0 && !b.listens {
+		b.says(f.ID)
+		return false
+	}
 	*dst = Frame{ID: f.ID, Len: f.Len}
 	if fd { // kernels before 6.1 leave FDF to the size
 		dst.Flags = f.Flags&(FlagBRS|FlagESI) | FlagFDF
 	}
 	copy(dst.Data[:f.Len], f.Data[:])
 	return true
+}
+
+// says takes in an error frame: nothing of it is the plant's. It comes in order with
+// the frames, and its absence costs nothing.
+//
+//go:nosplit
+func (b *Bus) says(id uint32) {
+	switch {
+	case id&unix.CAN_ERR_BUSOFF != 0:
+		if !b.Off {
+			b.Stats.Offs++
+		}
+		b.Off = true
+	case id&unix.CAN_ERR_RESTARTED != 0:
+		b.Off = false
+	}
 }
 
 // told reads what the kernel tells about message i: its drop count, cumulative
@@ -253,6 +278,7 @@ func (b *Bus) fail(errno unix.Errno) {
 	switch errno {
 	case unix.ENETDOWN, unix.ENODEV, unix.ENXIO, unix.EPIPE, unix.ECONNRESET, unix.ENOTCONN:
 		b.Stats.Down++
+		b.Off = false // a controller whose interface comes up starts anew
 	default:
 		b.Stats.Errors++
 	}

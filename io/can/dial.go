@@ -34,6 +34,12 @@ func Dial(name string, filters []Filter) (*Bus, error) {
 	if text, ok := strings.CutPrefix(name, "fd:"); ok {
 		return dialFD(name, text)
 	}
+	return connect(name, filters, false)
+}
+
+// connect is Dial for an interface; invert: only what passes none of the filters is
+// delivered.
+func connect(name string, filters []Filter, invert bool) (*Bus, error) {
 	if !LegalName(name) {
 		return nil, fmt.Errorf("can: dial %q: %w: %s", name, ErrNoInterface, others("vcan0"))
 	}
@@ -49,6 +55,7 @@ func Dial(name string, filters []Filter) (*Bus, error) {
 		return nil, fmt.Errorf("can: dial %s: %w", name, os.NewSyscallError("socket", err))
 	}
 	b := open(fd)
+	b.inverts = invert
 	if err := b.bind(name, filters); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("can: dial %s: %w", name, err)
@@ -66,6 +73,17 @@ func (b *Bus) bind(name string, filters []Filter) error {
 	kernel := make([]unix.CanFilter, len(filters))
 	for i, f := range filters {
 		kernel[i] = unix.CanFilter{Id: f.ID, Mask: f.Mask}
+		if b.inverts {
+			kernel[i].Id |= unix.CAN_INV_FILTER
+		}
+	}
+	if b.inverts { // a frame has to pass all of the inverted filters, not one
+		if err := unix.SetsockoptInt(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_JOIN_FILTERS, 1); err != nil {
+			return os.NewSyscallError("setsockopt CAN_RAW_JOIN_FILTERS", err)
+		}
+		if len(kernel) == 0 {
+			kernel = make([]unix.CanFilter, 1) // all pass
+		}
 	}
 	if err := unix.SetsockoptCanRawFilter(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_FILTER, kernel); err != nil {
 		return os.NewSyscallError("setsockopt CAN_RAW_FILTER", err)
@@ -83,11 +101,32 @@ func (b *Bus) bind(name string, filters []Filter) error {
 	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 1); err != nil {
 		return os.NewSyscallError("setsockopt SO_SNDBUF", err)
 	}
+	if err := b.hear(unix.CAN_ERR_BUSOFF | unix.CAN_ERR_RESTARTED); err != nil {
+		return err
+	}
 	if b.FD {
 		// An old kernel without CAN FD says no: the bus is classic then.
 		b.FD = unix.SetsockoptInt(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_FD_FRAMES, 1) == nil
 	}
 	return os.NewSyscallError("bind", unix.Bind(b.fd, &unix.SockaddrCAN{Ifindex: index}))
+}
+
+// Bound tells whether the socket is bound to an interface that is still there, up or
+// not. One that is removed takes the binding with it.
+func (b *Bus) Bound() bool {
+	at, err := unix.Getsockname(b.fd)
+	can, ok := at.(*unix.SockaddrCAN)
+	return err != nil || !ok || can.Ifindex != 0 // one that is closed is nobody's to bind
+}
+
+// Rebind binds a socket that is no longer Bound to the interface that is called name
+// now. All who share the socket are back on the bus with it, and none of them waits
+// for it. Its errors are those of Dial.
+func (b *Bus) Rebind(name string, filters []Filter) error {
+	if err := b.bind(name, filters); err != nil {
+		return fmt.Errorf("can: bind %s again: %w", name, err)
+	}
+	return nil
 }
 
 // lookup returns the index of the interface name, which has to be a CAN

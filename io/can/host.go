@@ -43,7 +43,7 @@ func bitrate(name string) string {
 	if strings.HasPrefix(name, "vcan") || strings.HasPrefix(name, "vxcan") {
 		return ""
 	}
-	return " type can bitrate 500000"
+	return " type can bitrate 500000 restart-ms 100"
 }
 
 // interfaces lists the CAN interfaces under dir, which is laid out like

@@ -1,8 +1,11 @@
 package dbc
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -163,13 +166,33 @@ func (t token) spell() string {
 	return fmt.Sprintf("%q", t.text)
 }
 
-// decode returns the file as UTF-8: as it is if it is valid UTF-8, otherwise it
-// is taken for Windows-1252, the code page the format comes from.
+// decode returns the file as UTF-8 with line feeds at the ends of its lines: it may be
+// UTF-8, or UTF-16 with its mark; otherwise it is taken for Windows-1252, the code page
+// the format comes from.
 func decode(data []byte) string {
 	s := strings.TrimPrefix(string(data), "\uFEFF")
-	if utf8.ValidString(s) {
-		return s
+	switch {
+	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}):
+		s = wide(data[2:], binary.LittleEndian)
+	case bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
+		s = wide(data[2:], binary.BigEndian)
+	case !utf8.ValidString(s):
+		s = windows(s)
 	}
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
+}
+
+// wide decodes UTF-16.
+func wide(data []byte, order binary.ByteOrder) string {
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = order.Uint16(data[2*i:])
+	}
+	return string(utf16.Decode(units))
+}
+
+// windows decodes Windows-1252.
+func windows(s string) string {
 	// 0x80 to 0x9F; the other bytes are their own code points.
 	const high = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
 	runes := []rune(high)

@@ -1,6 +1,7 @@
 package dbc
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -114,9 +115,13 @@ func (p *parser) layout(s *sigmap.Signal) {
 	s.Offset = p.decimal("the offset")
 	p.expect(")")
 	p.expect("[")
+	limits := p.tok
 	s.Min = p.decimal("the minimum")
 	p.expect("|")
 	s.Max = p.decimal("the maximum")
+	if s.Min > s.Max {
+		p.forgive(limits, fmt.Sprintf("the minimum %g is above the maximum %g", s.Min, s.Max), "taken as no limits")
+	}
 	p.expect("]")
 	s.Unit = strings.TrimSpace(p.quoted("the unit between quotes"))
 }

@@ -26,12 +26,18 @@ type Leniency struct {
 	Text      string
 }
 
+// nothing is what is wrong with a file that is empty.
+var nothing = Leniency{1, 1, "there is not a single statement such as BO_ or SG_"}
+
 // Parse reads a DBC file, UTF-8 or Windows-1252, that keeps to the format. The
 // messages and signals it returns have passed Database.Check. An error begins
 // with file and line and names what was found; file is used for nothing else.
 func Parse(file string, data []byte) (*sigmap.Database, error) {
 	p := newParser(file, data)
 	p.file()
+	if p.bad == nil && p.known == 0 {
+		p.bad = &nothing
+	}
 	if p.bad != nil {
 		return nil, p.failure(p.bad)
 	}
@@ -49,8 +55,8 @@ func ParseLenient(file string, data []byte) (*sigmap.Database, []Leniency, error
 	p := newParser(file, data)
 	p.lenient = true
 	p.file()
-	if p.known == 0 && len(p.list) > 0 {
-		return nil, nil, p.failure(&p.list[0])
+	if p.known == 0 {
+		return nil, nil, p.failure(&append(p.list, nothing)[0])
 	}
 	for _, f := range p.db.Mend() {
 		p.list = append(p.list, Leniency{Line: f.Line, Text: f.Text})

@@ -1,9 +1,11 @@
 package dbc
 
 import (
+	"encoding/binary"
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
@@ -97,7 +99,10 @@ func TestParseReadsTheSameWithOtherLineEnds(t *testing.T) {
 	want := parse(t, sample)
 	for name, text := range map[string]string{
 		"CR LF":           strings.ReplaceAll(sample, "\n", "\r\n"),
+		"CR":              strings.ReplaceAll(sample, "\n", "\r"),
 		"byte order mark": "\uFEFF" + sample,
+		"UTF-16":          wideText(sample, binary.LittleEndian),
+		"UTF-16 BE":       wideText(sample, binary.BigEndian),
 		"no end of line":  strings.TrimSpace(sample),
 		"tabs":            strings.ReplaceAll(sample, " SG_", "\tSG_"),
 	} {
@@ -107,9 +112,18 @@ func TestParseReadsTheSameWithOtherLineEnds(t *testing.T) {
 	}
 }
 
+// wideText is UTF-16 with its mark.
+func wideText(text string, order binary.AppendByteOrder) string {
+	b := order.AppendUint16(nil, 0xFEFF)
+	for _, u := range utf16.Encode([]rune(text)) {
+		b = order.AppendUint16(b, u)
+	}
+	return string(b)
+}
+
 func TestParseReadsSmallFiles(t *testing.T) {
 	for _, text := range []string{
-		"", "\n", `VERSION ""`, "NS_ :\nBS_:\n", "NS_ :\n BS_\n", "BS_: 500,1,1;\nBU_:\n  A B\n  C\n", "NS_ :\n\tCM_\n\tFUTURE_\n\nBS_:\n",
+		`VERSION ""`, "NS_ :\nBS_:\n", "NS_ :\n BS_\n", "BS_: 500,1,1;\nBU_:\n  A B\n  C\n", "NS_ :\n\tCM_\n\tFUTURE_\n\nBS_:\n",
 	} {
 		if db := parse(t, text); len(db.Messages) != 0 {
 			t.Errorf("%q has messages %+v", text, db.Messages)
@@ -169,6 +183,9 @@ var wrongFiles = []struct{ name, text, want string }{
 	{"factor NaN", signal(`: 0|8@1+ (NaN,0) [0|0] "" X`), `dbc: "NaN" where the factor`},
 	{"decimal comma", signal(`: 0|8@1+ (0,5,0) [0|0] "" X`), `dbc: "," where ")"`},
 	{"limits", signal(`: 0|8@1+ (1,0) [0;0] "" X`), `dbc: ";" where "|"`},
+	{"nothing", "", `x.dbc:1:1: dbc: there is not a single statement`},
+	{"blank", " \r\n\n", `x.dbc:1:1: dbc: there is not a single statement`},
+	{"limits the wrong way round", signal(`: 0|8@1+ (1,0) [9|-1] "" X`), `x.dbc:2:24: dbc: the minimum 9 is above the maximum -1`},
 	{"unit", signal(`: 0|8@1+ (1,0) [0|0] bar X`), `dbc: "bar" where the unit between quotes`},
 	{"text without end", signal(`: 0|8@1+ (1,0) [0|0] "bar X`), `x.dbc:2:29: dbc: the end of the file where the closing quote of this text should be`},
 	{"float of nothing", message + `SIG_VALTYPE_ 1 s : 1;`, `x.dbc:2:16: dbc: message "M" has no signal "s"`},

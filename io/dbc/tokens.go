@@ -113,8 +113,7 @@ func (p *parser) identifier(want string) string {
 
 // quoted takes a text.
 func (p *parser) quoted(want string) string {
-	s := strings.ReplaceAll(p.take(text, want).text, `\"`, `"`)
-	return strings.ReplaceAll(s, "\r\n", "\n")
+	return strings.ReplaceAll(p.take(text, want).text, `\"`, `"`)
 }
 
 // choice takes no or yes and tells which.

@@ -10,7 +10,13 @@ import (
 	"io"
 )
 
-const magic = "lockrec1"
+const (
+	magic    = "lockrec4" // there was no 3, which is one bit beside 2: no damage makes one form of another
+	oldMagic = "lockrec1" // the oldest form that is read
+)
+
+// forms are those that are read.
+var forms = []string{oldMagic, "lockrec2", magic}
 
 // marker begins every chunk; its first and last bytes are no text.
 var marker = [4]byte{0x9e, 'L', 'C', 0xe9}

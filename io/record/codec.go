@@ -11,6 +11,7 @@ import (
 type codec struct {
 	index  int64    // of the last tick
 	time   int64    // of the last frame or event
+	hard   int64    // of the last frame that had one
 	last   []uint64 // bits of the values of the last tick, inputs then outputs
 	before []uint64 // of the tick before that
 	phases []int64  // of the last tick
@@ -23,7 +24,7 @@ func newCodec(h *Header) codec {
 
 // reset starts a chunk.
 func (c *codec) reset() {
-	c.index, c.time = 0, 0
+	c.index, c.time, c.hard = 0, 0, 0
 	clear(c.last)
 	clear(c.before)
 	clear(c.phases)
@@ -66,13 +67,17 @@ func (c *codec) appendTick(b []byte, t *Tick) []byte {
 
 func (c *codec) appendFrame(b []byte, f *Frame) []byte {
 	bits := byte(0)
-	for i, set := range [...]bool{f.Sent, f.Lost, f.Safe} {
+	for i, set := range [...]bool{f.Sent, f.Lost, f.Safe, f.Withheld, f.Copy, f.Hard != 0, f.Other} {
 		if set {
 			bits |= 1 << i
 		}
 	}
 	b = append(b, byte(FrameEntry), bits, f.Bus)
 	b = c.appendWhen(b, f.Tick, f.Time)
+	if f.Hard != 0 {
+		b = binary.AppendVarint(b, f.Hard-c.hard)
+		c.hard = f.Hard
+	}
 	b = binary.LittleEndian.AppendUint32(b, f.ID)
 	b = append(b, f.Len, f.Flags)
 	return append(b, f.Data[:f.Len]...)
@@ -139,7 +144,12 @@ func (c *codec) decodeFrame(f *Frame, in *input) {
 	*f = Frame{}
 	bits := in.byte()
 	f.Sent, f.Lost, f.Safe, f.Bus = bits&1 != 0, bits&2 != 0, bits&4 != 0, in.byte()
+	f.Withheld, f.Copy, f.Other = bits&8 != 0, bits&16 != 0, bits&64 != 0
 	f.Tick, f.Time = c.decodeWhen(in)
+	if bits&32 != 0 {
+		c.hard += in.varint()
+		f.Hard = c.hard
+	}
 	for i := range 4 {
 		f.ID |= uint32(in.byte()) << (8 * i)
 	}

@@ -175,7 +175,7 @@ func TestSeriesIsBoundedAndReadsAsOneRun(t *testing.T) {
 		case turn == 1 && (len(files) != 3 || len(all) >= 6000 || len(all) < 500 || r.Header.Part < 2):
 			t.Errorf("%d files, %d entries from part %d; want the end of the run in 3 files", len(files), len(all), r.Header.Part)
 		}
-		if want := " 2999 0 {951 8 "; !strings.HasPrefix(all[len(all)-1], "frame ") || !strings.Contains(all[len(all)-1], want) {
+		if want := " 2999 0 0 {951 8 "; !strings.HasPrefix(all[len(all)-1], "frame ") || !strings.Contains(all[len(all)-1], want) {
 			t.Errorf("the last entry is %q, want %q", all[len(all)-1], want)
 		}
 		if err := r.Close(); err != nil {

@@ -10,7 +10,7 @@
 // little endian; a varint is that of encoding/binary, signed ones are in its
 // zigzag form.
 //
-//	file    magic "lockrec1", then chunks: one header, data chunks, one end
+//	file    magic "lockrec4", then chunks: one header, data chunks, one end
 //	chunk    0  4  marker 9e 4c 43 e9
 //	         4  4  number of the chunk in its file, from 0
 //	         8  1  kind: 1 header, 2 data, 3 end
@@ -28,10 +28,14 @@
 //	        uvarint  flags
 //	        values   inputs, then outputs: a byte n = 0 to 8 and n bytes
 //	        varints  phases, each less that of the tick before, ns
-//	frame   byte     bits: 1 sent, 0 received; 2 not taken by the bus; 4 with the safe values
+//	frame   byte     bits: 1 sent, 0 received; 2 not taken by the bus; 4 with the safe
+//	                 values; 8 withheld, 16 a copy: see Frame; 32 a time of the controller
+//	                 is there; 64 other
 //	        byte     bus
 //	        varint   tick, less the index of the last tick record
 //	        varint   time, less that of the frame or event before, ns
+//	        varint   time of the controller, less that of the frame before that has one,
+//	                 ns; only if it is there
 //	        4 1 1    identifier with the bits of can.Frame, length, flags of can.Frame
 //	        length   data
 //	event   byte     kind
@@ -39,6 +43,9 @@
 //	        varint   time, as of a frame
 //	        uvarint  count
 //	        uvarint  length of the text, then the text
+//
+// A file of the form "lockrec2" has no bit 64, one of the form "lockrec1" none of the
+// bits 8, 16 and 32 either; they are the same otherwise, and Reader takes all three.
 //
 // What is said "less that before" starts from 0 in every chunk, so that each chunk
 // can be read alone.

@@ -49,8 +49,19 @@ type Frame struct {
 	Sent bool  // by the target; else received
 	Lost bool  // made to be sent, but the bus did not take it: it never was on one
 	Safe bool  // it carries the safe values of the bench, not the plant's
-	Tick int64 // received: the tick that read it; sent: the tick that sent it
-	Time int64 // when the kernel saw it, ns since 1970 UTC; 0 unknown
+
+	// Other: it was on the bus beside what the target received and sent: the bench has no
+	// use for its identifier, or another sender uses one of the bench's. It never reached
+	// the plant, and Sent, Lost, Safe, Withheld and Copy are not set.
+	Other bool
+
+	// Of faults on purpose. A frame that is held back is withheld first and a copy later.
+	Withheld bool // sent: made, but never on a bus; received: it was on the bus, but did not reach the plant
+	Copy     bool // sent: made before, and sent again or only now; received: it was on the bus before, and reaches the plant only now
+
+	Tick int64 // received: the tick that read it; sent: the tick that sent it; Other: one of about that time
+	Time int64 // when the kernel saw it, sent: when it was handed to the kernel; ns since 1970 UTC; 0 unknown
+	Hard int64 // received: when the controller saw it, ns on a clock of its own; 0 unknown
 	can.Frame
 }
 
@@ -79,11 +90,12 @@ const (
 	Lost                // Count records never came to be in the file
 	Damage              // Count chunks of the file cannot be read: made by Reader
 	Verdict             // an expectation, held or broken
+	Unheard             // Count frames that would have been Other were not heard, or not kept: nothing that reached the plant
 )
 
 // String is the kind in one word.
 func (k EventKind) String() string {
-	names := [...]string{"note", "fault", "overrun", "bus", "parameter", "lost", "damage", "verdict"}
+	names := [...]string{"note", "fault", "overrun", "bus", "parameter", "lost", "damage", "verdict", "not heard"}
 	if int(k) < len(names) {
 		return names[k]
 	}

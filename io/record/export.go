@@ -51,11 +51,12 @@ func NewExporter(format string, to Target, h *Header) (Exporter, error) {
 	return onBus{x}, nil
 }
 
-// onBus leaves out the frames that no bus has taken.
+// onBus leaves out the frames that no bus has taken, and those received that come a
+// second time: it writes what was on the bus.
 type onBus struct{ Exporter }
 
 func (x onBus) Write(e *Entry) error {
-	if e.Kind == FrameEntry && e.Frame.Lost {
+	if f := &e.Frame; e.Kind == FrameEntry && (f.Lost || f.Sent && f.Withheld || !f.Sent && f.Copy) {
 		return nil
 	}
 	return x.Exporter.Write(e)

@@ -221,18 +221,18 @@ func TestSourceGivesTheFramesARecordReceivedInTheOrderOfTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []struct {
-		time int64
-		sent bool
-		bus  uint8
-	}{{100, false, 0}, {300, true, 0}, {400, false, 0}, {250, false, 1}, {350, false, 0}} {
-		if err := w.Frame(&Frame{Time: x.time * 1e6, Sent: x.sent, Bus: x.bus, Frame: can.Frame{ID: uint32(x.time), Len: 1}}); err != nil {
+		time        int64
+		sent, other bool
+		bus         uint8
+	}{{100, false, false, 0}, {300, true, false, 0}, {400, false, false, 0}, {250, false, true, 1}, {350, false, true, 0}} {
+		if err := w.Frame(&Frame{Time: x.time * 1e6, Sent: x.sent, Other: x.other, Bus: x.bus, Frame: can.Frame{ID: uint32(x.time), Len: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for channel, want := range map[string][]int64{"": {0, 150, 250, 300}, "vcan0": {0, 250, 300}, "vcan9": nil} {
+	for channel, want := range map[string][]int64{"": {0, 150, 250, 300}, "vcan0": {0, 250, 300}, "vcan1": {150}, "vcan9": nil} {
 		s, err := OpenSource(path, channel)
 		if err != nil {
 			t.Fatal(err)
@@ -251,5 +251,65 @@ func TestSourceGivesTheFramesARecordReceivedInTheOrderOfTime(t *testing.T) {
 			t.Errorf("channel %q: times %v ms, %d in disorder; want %v", channel, got, s.Disorder, want)
 		}
 		s.Close()
+	}
+}
+
+func TestSourceSaysWhatIsMissingInARecord(t *testing.T) {
+	file := record(t, header(1, 1, 0), written{
+		&Frame{Time: 1, Frame: can.Frame{ID: 1}}, nil, &Event{Kind: Unheard, Count: 7}, &Event{Kind: Note}, nil, &Frame{Time: 2, Frame: can.Frame{ID: 2}}, nil})
+	for cut, want := range map[int]string{0: "", 1: "ends within a chunk"} {
+		path := filepath.Join(t.TempDir(), "run.rec")
+		if err := os.WriteFile(path, file[:len(file)-cut], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s, err := OpenSource(path, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err = s.Next(); err == nil; _, err = s.Next() {
+			n++
+		}
+		if torn := s.Torn(); n != 2 || !errors.Is(err, io.EOF) || s.Gaps != 1 || (torn == "") != (want == "") || !strings.Contains(torn, want) {
+			t.Errorf("cut by %d: %d frames, %v, %d gaps, torn %q; want 2 frames, 1 gap, %q", cut, n, err, s.Gaps, torn, want)
+		}
+		s.Close()
+	}
+}
+
+func TestBusesInLogsHaveNamesThatInterfacesCanHave(t *testing.T) {
+	for _, c := range []struct{ interfaces, want string }{
+		{"vcan0 vcan1", "vcan0 vcan1"}, {"pair", "pair"}, {"pair pair", "can0 can1"}, {"file:a.log vcan0", "can0 vcan0"}, {"", "can0"},
+	} {
+		h, names := Header{}, []string{}
+		for _, name := range strings.Fields(c.interfaces) {
+			h.Buses = append(h.Buses, Bus{Interface: name})
+		}
+		for i := range max(1, len(h.Buses)) {
+			names = append(names, h.bus(uint8(i)))
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%q: %s, want %s", c.interfaces, got, c.want)
+		}
+	}
+}
+
+// What a fault keeps from the bus was not on it; what it keeps from the plant was.
+func TestLogsHoldWhatWasOnTheBus(t *testing.T) {
+	h := header(1, 1, 0)
+	list := []Entry{}
+	for id, f := range map[uint32]Frame{
+		0x101: {Sent: true}, 0x102: {Sent: true, Lost: true}, 0x103: {Sent: true, Withheld: true}, 0x104: {Sent: true, Copy: true},
+		0x105: {Sent: true, Withheld: true, Copy: true}, 0x106: {}, 0x107: {Withheld: true}, 0x108: {Copy: true}, 0x109: {Withheld: true, Copy: true},
+		0x10A: {Other: true},
+	} {
+		f.Frame = can.Frame{ID: id, Len: 1}
+		list = append(list, Entry{Kind: FrameEntry, Frame: f})
+	}
+	_, file := exported(t, "candump", &h, list)
+	for id, want := range map[uint32]bool{0x101: true, 0x102: false, 0x103: false, 0x104: true, 0x105: false, 0x106: true, 0x107: true, 0x108: false, 0x109: false, 0x10A: true} {
+		if got := strings.Contains(string(file), fmt.Sprintf(" %X#", id)); got != want {
+			t.Errorf("frame %X is in the log: %t, want %t", id, got, want)
+		}
 	}
 }

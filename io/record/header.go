@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"lockstep/io/can"
 )
 
 // Header is what a record says before the first tick: enough to run it again
@@ -70,11 +72,20 @@ func (h *Header) time(at, tick int64) int64 {
 	return h.At(tick)
 }
 
-// bus is the name of bus i for logs.
+// bus is the name of bus i for logs: its interface, if that can be one and is no other
+// bus's, too.
 func (h *Header) bus(i uint8) string {
+	named := func(name string) (n int) {
+		for _, b := range h.Buses {
+			if b.Interface == name {
+				n++
+			}
+		}
+		return n
+	}
 	if int(i) < len(h.Buses) {
-		if b := h.Buses[i]; b.Interface != "" {
-			return b.Interface
+		if name := h.Buses[i].Interface; can.LegalName(name) && named(name) == 1 {
+			return name
 		}
 	}
 	return fmt.Sprintf("can%d", i)

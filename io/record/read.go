@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -136,12 +137,12 @@ func (r *Reader) adopt(h Header) {
 // begin reads magic and header of a file.
 func (r *Reader) begin() (h Header, err error) {
 	var m [len(magic)]byte
-	if n, err := r.file.ReadAt(m[:], 0); n < len(m) || string(m[:]) != magic {
+	if n, err := r.file.ReadAt(m[:], 0); n < len(m) || !slices.Contains(forms, string(m[:])) {
 		if err != nil && err != io.EOF {
 			return h, fmt.Errorf("record: %w", err)
 		}
 		if string(m[:len(magic)-1]) == magic[:len(magic)-1] {
-			return h, fmt.Errorf("record: %s: form %q of a record, this program reads form %q", r.name, m, magic)
+			return h, fmt.Errorf("record: %s: form %q of a record, this program reads %q", r.name, m, forms)
 		}
 		return h, fmt.Errorf("record: %s: no record: it does not begin with %q", r.name, magic)
 	}

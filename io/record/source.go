@@ -11,19 +11,21 @@ import (
 	"lockstep/io/can"
 )
 
-// Source gives the frames of a log, or those a record received, in the order of time.
+// Source gives the frames of a log, or those of others in a record, in the order of time.
 // It holds a few of them in memory, whatever the length of the log.
 type Source struct {
 	Disorder int // frames that came further than window too late: moved to the time of the one before
+	Gaps     int // places in a record where something is lost or damaged
 
 	channel string
 	next    func() (Logged, error)
 	closer  io.Closer
-	held    []Logged // in the order of time
-	err     error    // what the log said last
-	begun   bool
-	start   int64 // time of the first frame
-	last    int64 // of the one given last
+	torn    func() string // nil: it is no record
+	held    []Logged      // in the order of time
+	err     error         // what the log said last
+	seen    int           // frames so far, of any channel
+	start   int64         // time of the first frame, of any channel
+	last    int64         // of the one given last
 }
 
 // window is how many frames a frame may stand too late in a log: recorders that have a
@@ -32,8 +34,8 @@ const window = 256
 
 // OpenSource opens a log of candump -L, an ASC log or a record. Only the frames of the
 // channel are given, of an interface such as can0 or in ASC of a number such as 1; with
-// "" those of all. Times count from the first frame. Error frames are left out. Close
-// it.
+// "" those of all. Times count from the first frame of any channel, so that two sources of
+// one log keep step. Error frames are left out. Close it.
 func OpenSource(path, channel string) (*Source, error) {
 	s := &Source{channel: channel}
 	is, err := isRecord(path)
@@ -45,7 +47,7 @@ func OpenSource(path, channel string) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.next, s.closer = received(r), r
+		s.next, s.closer, s.torn = s.received(r), r, r.Torn
 		return s, nil
 	}
 	l, err := OpenLog(path)
@@ -76,16 +78,20 @@ func isRecord(path string) (bool, error) {
 	return bytes.HasPrefix([]byte(magic), head[:n]) && n == len(head), nil
 }
 
-// received reads the received frames of a record; channels are the interfaces.
-func received(r *Reader) func() (Logged, error) {
+// received reads the frames of a record that others have sent; channels are the
+// interfaces.
+func (s *Source) received(r *Reader) func() (Logged, error) {
 	return func() (Logged, error) {
 		for {
 			e, err := r.Next()
 			if err != nil {
 				return Logged{}, err
 			}
-			if f := &e.Frame; e.Kind == FrameEntry && !f.Sent {
+			switch f := &e.Frame; {
+			case e.Kind == FrameEntry && !f.Sent && !f.Copy:
 				return Logged{Time: r.Header.time(f.Time, f.Tick), Channel: r.Header.bus(f.Bus), Frame: f.Frame}, nil
+			case e.Kind == EventEntry && (e.Event.Kind == Lost || e.Event.Kind == Unheard || e.Event.Kind == Damage):
+				s.Gaps++
 			}
 		}
 	}
@@ -101,9 +107,6 @@ func (s *Source) Next() (Logged, error) {
 	}
 	f := s.held[0]
 	s.held = slices.Delete(s.held, 0, 1)
-	if !s.begun {
-		s.begun, s.start = true, f.Time
-	}
 	f.Time -= s.start
 	if f.Time < s.last {
 		s.Disorder++
@@ -120,7 +123,13 @@ func (s *Source) fill() {
 		s.err = err
 		return
 	}
-	if f.ID&can.ERR != 0 || s.channel != "" && f.Channel != s.channel {
+	if f.ID&can.ERR != 0 {
+		return
+	}
+	if s.seen++; s.seen <= window && (s.seen == 1 || f.Time < s.start) {
+		s.start = f.Time
+	}
+	if s.channel != "" && f.Channel != s.channel {
 		return
 	}
 	i := len(s.held)
@@ -128,6 +137,15 @@ func (s *Source) fill() {
 		i--
 	}
 	s.held = slices.Insert(s.held, i, f)
+}
+
+// Torn says, after io.EOF, what is missing at the end of a record; empty if nothing is,
+// and of a log, of which nobody can say.
+func (s *Source) Torn() string {
+	if s.torn == nil {
+		return ""
+	}
+	return s.torn()
 }
 
 // Close closes the log.

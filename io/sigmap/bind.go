@@ -81,18 +81,15 @@ func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *Message, si
 // field compiles a signal to the unit of port, which is the index-th of its
 // kind, with the range of the database.
 func (b *binder) field(sig *Signal, index int, port *model.Port) (Field, error) {
-	unit, err := 1.0, error(nil)
-	if index >= 0 { // else no port is there: any unit will do, "degC" too
-		unit, err = model.Convert(sig.Unit, port.Unit)
-	}
+	unit, zero, err := scale(sig.Unit, port.Unit)
 	if err != nil {
 		return Field{}, fmt.Errorf("signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
 	}
-	f := Field{Name: sig.Name, Index: index, Factor: sig.Factor * unit, Offset: sig.Offset * unit}
+	f := Field{Name: sig.Name, Index: index, Factor: sig.Factor * unit, Offset: sig.Offset*unit + zero}
 	f.place(sig)
 	f.Lo, f.Hi = f.span()
 	if sig.Min < sig.Max {
-		f.limit(sig.Min*unit, sig.Max*unit)
+		f.limit(sig.Min*unit+zero, sig.Max*unit+zero)
 	}
 	if !(f.Lo <= f.Hi) {
 		return f, fmt.Errorf("%d bits (%s) hold no value of the signal's range [%g|%g] %q",
@@ -104,6 +101,19 @@ func (b *binder) field(sig *Signal, index int, port *model.Port) (Field, error) 
 			sig.Factor, sig.Offset, sig.Unit, b.where(sig), port.Unit)
 	}
 	return f, nil
+}
+
+// scale is what makes a value in one unit one in another: value·factor + zero. Units
+// that are equal need not be known.
+func scale(from, to string) (factor, zero float64, err error) {
+	switch {
+	case from == to:
+		return 1, 0, nil
+	case to == "K" && (from == "degC" || from == "°C"):
+		return 1, 273.15, nil
+	}
+	factor, err = model.Convert(from, to)
+	return factor, 0, err
 }
 
 // limit narrows the raw range to values from lo to hi, in the port's unit.

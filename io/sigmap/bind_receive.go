@@ -123,8 +123,10 @@ func (b *binder) reception(s *Reception) error {
 	switch {
 	case err != nil:
 		return err
-	case s.CycleNs < 0 || s.TimeoutNs < DefaultTimeout:
-		return fmt.Errorf("cycle %g ms, timeout %g ms", ms(s.CycleNs), ms(s.TimeoutNs))
+	case s.CycleNs < 0 || s.TimeoutNs < DefaultTimeout || s.FirstNs < 0:
+		return fmt.Errorf("cycle %g ms, timeout %g ms, first %g ms", ms(s.CycleNs), ms(s.TimeoutNs), ms(s.FirstNs))
+	case s.FirstNs > 0 && s.TimeoutNs == 0:
+		return errors.New("a timeout of the first frame where there is none of the others")
 	case s.DLC != 0 && s.DLC != frameLen(s.DLC):
 		return fmt.Errorf("no CAN frame has %d bytes", s.DLC)
 	}
@@ -139,8 +141,9 @@ func (b *binder) reception(s *Reception) error {
 	if s.TimeoutNs > 0 {
 		rx.TimeoutTicks = max(1, s.TimeoutNs/b.spec.PeriodNs)
 	}
+	rx.FirstTicks = s.FirstNs / b.spec.PeriodNs
 	for i, spec := range s.Protect {
-		p, err := NewProtection(spec, msg)
+		p, err := newProtection(spec, msg)
 		if err != nil {
 			return &partError{"protect", i, err}
 		}
@@ -288,5 +291,6 @@ func (b *binder) expect(rx *Rx) {
 	if rx.TimeoutTicks == DefaultTimeout {
 		rx.TimeoutTicks = 3 * rx.CycleTicks
 	}
+	rx.FirstTicks = max(rx.FirstTicks, rx.TimeoutTicks)
 	rx.NextNo = rx.CycleTicks + rx.CycleTicks/2 + 1
 }

@@ -81,7 +81,14 @@ func (b *binder) times(s *Sending, t *Tx) error {
 	if s.GapNs > 0 && s.Send == Cyclic {
 		return errors.New("a least gap is of frames sent on change; this one is sent in its cycle")
 	}
-	t.GapTicks = max(1, s.GapNs/period)
+	if s.Repeats > 0 && s.Send == Cyclic {
+		return errors.New("repetitions are of frames sent on change; this one is sent in its cycle")
+	}
+	if s.Repeats < 0 || s.EveryNs < 0 || s.EveryNs%period != 0 {
+		return fmt.Errorf("%d repetitions every %g ms: not a number, and a multiple of the period %g ms", s.Repeats, ms(s.EveryNs), ms(period))
+	}
+	t.GapTicks, t.Repeats = max(1, s.GapNs/period), int64(s.Repeats)
+	t.EveryTicks = max(t.GapTicks, s.EveryNs/period)
 	if s.Send == OnChange {
 		if s.CycleNs != 0 || s.PhaseNs > 0 {
 			return errors.New("it is sent on change, and has no cycle or phase")
@@ -112,7 +119,7 @@ func (f *layout) take(s *Signal, what string) {
 
 // protect adds a protection.
 func (f *layout) protect(t *Tx, spec ProtectionSpec) error {
-	p, err := NewProtection(spec, f.msg)
+	p, err := newProtection(spec, f.msg)
 	if err != nil {
 		return err
 	}
@@ -223,7 +230,9 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 			return err
 		}
 		f.take(sig, "a constant")
-		f.put(t, sig, raw)
+		if !b.reach(t, sig, raw) {
+			f.put(t, sig, raw)
+		}
 		return nil
 	}
 	if sig.Multiplexor {
@@ -246,6 +255,25 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 	field.Course = len(t.Courses)
 	t.Fields = append(t.Fields, field)
 	return nil
+}
+
+// reach makes a constant a field with a course of one point, so that what changes
+// values while running finds it; false: the number is no exact one, or says which
+// signals are in the frame, and the bits stay in every frame as they are.
+func (b *binder) reach(t *Tx, sig *Signal, raw uint64) bool {
+	d := Field{Name: sig.Name, Index: -1, Course: len(t.Courses) + 1, Factor: sig.Factor, Offset: sig.Offset}
+	d.place(sig)
+	d.Lo, d.Hi = d.span()
+	v := d.number(raw)*d.Factor + d.Offset
+	if sig.Multiplexor || math.IsNaN(v) || math.IsInf(v, 0) {
+		return false
+	}
+	t.Courses, t.Fields = append(t.Courses, Course{At: []int64{0}, Value: []float64{v}}), append(t.Fields, d)
+	if got, ok := (&Map{}).raw(t, &d, nil); ok && got == raw&d.mask() {
+		return true
+	}
+	t.Courses, t.Fields = t.Courses[:len(t.Courses)-1], t.Fields[:len(t.Fields)-1]
+	return false
 }
 
 // put makes raw bits part of what the frame always carries.

@@ -2,6 +2,7 @@ package sigmap
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +104,21 @@ func TestBindNamesWhatIsWrong(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestFieldsKnowTheNamesOfTheirSignals(t *testing.T) {
+	course := &Course{At: []int64{0, 1e9}, Value: []float64{0, 10}}
+	m := bindRich(t, Spec{
+		Send:     []Link{{"Plain", "x", "y0"}},
+		Sendings: []Sending{{Message: "Plain", CycleNs: period, Values: []Constant{{Signal: "y", Course: course}}}},
+	})
+	var names []string
+	for i := range m.Tx[0].Fields {
+		names = append(names, m.Tx[0].Fields[i].Name)
+	}
+	if !slices.Equal(names, []string{"x", "y"}) {
+		t.Errorf("fields %q", names)
 	}
 }
 

@@ -263,6 +263,7 @@ func TestWhatIsDeclaredOfReceivedMessagesIsChecked(t *testing.T) {
 		{Reception{Message: "Plain", Protect: []ProtectionSpec{{Profile: "e2e-3"}}}, `profile "e2e-3"`},
 		{Reception{Message: "Plain", DLC: 3, Protect: []ProtectionSpec{{Profile: "crc8", Poly: 0x1D, Checksum: []string{"56|8"}}}}, "needs 8 bytes"},
 		{Reception{Message: "Truck", CycleNs: -1}, "cycle"},
+		{Reception{Message: "Truck", FirstNs: 1e9}, "a timeout of the first frame where there is none"},
 		{Reception{Message: "Truck", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
 		{Reception{Message: "Plain", OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
 		{Reception{Message: "Plain", OnError: ReactionSpec{Action: SafeState}}, "on_error: the message has no protection"},
@@ -273,6 +274,8 @@ func TestWhatIsDeclaredOfReceivedMessagesIsChecked(t *testing.T) {
 		_, err := Bind(rich(), Spec{PeriodNs: period, Receive: []Link{{"Plain", "x", "u0"}}, Receptions: []Reception{c.r}}, in, []model.Port{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.r, err, c.want)
+		} else if strings.Count(err.Error(), "message "+c.r.Message+":") != 1 {
+			t.Errorf("the message is not named once: %v", err)
 		}
 	}
 }

@@ -52,10 +52,10 @@ func (c *Course) Check() error {
 	return nil
 }
 
-// value is c at a time, ns.
+// Eval is c at a time, ns.
 //
 //go:nosplit
-func (c *Course) value(at int64) float64 {
+func (c *Course) Eval(at int64) float64 {
 	if c.Period > 0 {
 		at %= c.Period
 	}

@@ -12,6 +12,7 @@ type Rx struct {
 
 	CycleTicks   int64 // expected; 0: nothing is
 	TimeoutTicks int64 // without a valid frame; 0: none
+	FirstTicks   int64 // the same until the first one has come, from the start on
 	Protect      []Protection
 	OnTimeout    Reaction
 	OnError      Reaction
@@ -86,7 +87,7 @@ const (
 //
 //go:nosplit
 func (m *Map) Decode(u []float64, f *can.Frame) (int, Result) {
-	i := m.find(f.ID)
+	i := m.Find(f.ID)
 	if i < 0 {
 		return -1, Unknown
 	}
@@ -235,8 +236,8 @@ const (
 // made up for later are left out.
 //
 // A cycle has passed without a frame when the frame is more than half a cycle late. A
-// message is late when no valid frame has come for its timeout, counted from the start
-// at first; what is declared for that goes before what is declared for its window.
+// message is late when no valid frame has come for its timeout, which is another one
+// until the first has come, counted from the start; what is declared for that goes before what is declared for its window.
 //
 //go:nosplit
 func (m *Map) Tick(u []float64, k int64) (d Demand) {
@@ -272,7 +273,11 @@ func (r *Rx) pass(k int64) {
 		r.miss()
 	}
 	r.came, r.fresh = false, false
-	if r.TimeoutTicks > 0 && !r.Late && k-r.Last > r.TimeoutTicks {
+	limit := r.TimeoutTicks
+	if r.Last == 0 {
+		limit = r.FirstTicks
+	}
+	if limit > 0 && !r.Late && k-r.Last > limit {
 		r.Late, r.Changed = true, true
 		r.Counts.Timeouts++
 	}

@@ -99,6 +99,35 @@ func TestPortsRangeHoldsInItsOwnUnit(t *testing.T) {
 	}
 }
 
+func TestReceivedValuesAreInTheUnitOfThePort(t *testing.T) {
+	for _, c := range []struct {
+		signal, port string
+		want         float64 // of 100
+	}{
+		{"bar", "Pa", 1e7}, {"kPa", "Pa", 1e5}, {"psi", "Pa", 689475.7293168}, {"mbar", "Pa", 1e4},
+		{"rpm", "rad/s", 10.471975511966}, {"1/min", "rad/s", 10.471975511966}, {"deg/s", "rad/s", 1.7453292519943},
+		{"km/h", "m/s", 27.777777777778}, {"mph", "m/s", 44.704}, {"%", "1", 1}, {"Nm", "N.m", 100},
+		{"degC", "K", 373.15}, {"°C", "K", 373.15}, {"K", "K", 100}, {"furlong", "furlong", 100},
+	} {
+		db := &Database{Messages: []Message{{Name: "M", ID: 1, Len: 8, Signals: []Signal{
+			{Name: "s", Len: 16, Factor: 0.5, Offset: -50, Min: -50, Max: 30000, Unit: c.signal},
+		}}}}
+		port := model.Port{Name: "u", Unit: c.port, Min: math.Inf(-1), Max: math.Inf(1)}
+		m, err := Bind(db, Spec{PeriodNs: period, Receive: []Link{{"M", "s", "u"}}}, []model.Port{port}, nil)
+		if err != nil {
+			t.Errorf("%s: %v", c.signal, err)
+			continue
+		}
+		u := []float64{0}
+		if _, r := m.Decode(u, &can.Frame{ID: 1, Len: 8, Data: [64]byte{0x2C, 1}}); r != OK || !scalar.EqualWithinRel(u[0], c.want, 1e-12) {
+			t.Errorf("100 %s is %v %s, want %v", c.signal, u[0], c.port, c.want)
+		}
+		if _, r := m.Decode(u, &can.Frame{ID: 1, Len: 8, Data: [64]byte{0xFF, 0xFF}}); r != Range {
+			t.Errorf("32717.5 %s of at most 30000: %d", c.signal, r)
+		}
+	}
+}
+
 func TestLimitsWrittenInDecimalsAreMet(t *testing.T) {
 	for _, factor := range []float64{0.1, 0.01, 0.3, 0.7, 1.0 / 3, 1e-6, 0.001953125, -0.1} {
 		for n := 1; n < 250; n++ {

@@ -16,6 +16,8 @@ type Tx struct {
 	CycleTicks int64    // > 0; 1 if only sent on change
 	PhaseTicks int64    // 0 <= phase < cycle
 	GapTicks   int64    // least distance of frames that a change brings about, > 0
+	Repeats    int64    // frames that follow one that a change brought about
+	EveryTicks int64    // from one of them to the next, >= GapTicks
 	Base       [64]byte // what the frame carries where nothing else is put
 	Fields     []Field
 	Courses    []Course
@@ -25,6 +27,7 @@ type Tx struct {
 	Protect    []Protection
 
 	Asked int64 // 1 + the tick of the last Due; 0: none yet
+	Left  int64 // of Repeats
 }
 
 // maxGroups is how many counters a frame can have: Counts has room for so many.
@@ -50,6 +53,8 @@ func (t *Tx) Counts() uint64 {
 }
 
 // SetCounts is the inverse of Counts.
+//
+//go:nosplit
 func (t *Tx) SetCounts(c uint64) {
 	if len(t.Protect) == 0 {
 		t.Count = c
@@ -73,16 +78,24 @@ func (t *Tx) Due(tick int64) bool {
 }
 
 // Due tells whether m.Tx[i] is to be sent at a tick, where the outputs are y: in its
-// cycle, or because a raw value differs from the one that went out last. Ticks must
-// rise.
+// cycle, because a raw value differs from the one that went out last, or once more
+// because one did. Ticks must rise.
 //
 //go:nosplit
 func (m *Map) Due(i int, tick int64, y []float64) bool {
 	t := &m.Tx[i]
-	due := t.Due(tick)
-	if !due && t.Send != Cyclic && (t.Asked == 0 || tick+1-t.Asked >= t.GapTicks) {
-		m.Now = tick
-		due = t.Asked == 0 || m.changed(t, y)
+	due, since := t.Due(tick), tick+1-t.Asked
+	m.Now = tick
+	switch {
+	case t.Send == Cyclic:
+	case t.Asked == 0:
+		due = true
+	case !due && since < t.GapTicks:
+	case (!due || t.Repeats > 0) && m.changed(t, y):
+		due, t.Left = true, t.Repeats
+	case !due && t.Left > 0 && since >= t.EveryTicks:
+		due = true
+		t.Left--
 	}
 	if due {
 		t.Asked = tick + 1
@@ -94,36 +107,55 @@ func (m *Map) Due(i int, tick int64, y []float64) bool {
 func (m *Map) changed(t *Tx, y []float64) bool {
 	for j := range t.Fields {
 		d := &t.Fields[j]
-		if r := m.raw(t, d, y); r != r || d.bits(r) != d.Sent {
+		if raw, ok := m.raw(t, d, y); !ok || raw != d.Sent {
 			return true
 		}
 	}
 	return false
 }
 
-// raw is the value that d carries now, rounded half to even unless it is a Float, and
-// held within its range; m.held says whether it had to be.
+// Value is what d carries at tick m.Now where nothing is forced, as its Factor and
+// Offset have it.
 //
 //go:nosplit
-func (m *Map) raw(t *Tx, d *Field, y []float64) float64 {
-	r := 0.0
+func (m *Map) Value(t *Tx, d *Field, y []float64) float64 {
 	if d.Course > 0 {
-		r = t.Courses[d.Course-1].value(m.Now * m.PeriodNs)
-	} else {
-		r = y[d.Index]
+		return t.Courses[d.Course-1].Eval(m.Now * m.PeriodNs)
 	}
-	r = (r - d.Offset) / d.Factor
+	return y[d.Index]
+}
+
+// raw is what d carries now, rounded half to even unless it is a Float, and held within
+// its range; m.held says whether it had to be. false: it is NaN.
+//
+//go:nosplit
+func (m *Map) raw(t *Tx, d *Field, y []float64) (raw uint64, ok bool) {
+	force, v, lo, hi := NoForce, 0.0, d.Lo, d.Hi
+	if m.Forced {
+		force = d.Force
+	}
+	m.held = false
+	switch force {
+	case ForceOnes:
+		return d.mask(), true
+	case ForceValue:
+		v = d.Value
+		lo, hi = d.span()
+	default:
+		v = m.Value(t, d, y)
+	}
+	r := (v - d.Offset) / d.Factor
 	if !d.Float {
 		r = whole(r)
 	}
-	m.held = r < d.Lo || r > d.Hi
+	m.held = r < lo || r > hi
 	switch {
-	case r < d.Lo:
-		return d.Lo
-	case r > d.Hi:
-		return d.Hi
+	case r < lo:
+		r = lo
+	case r > hi:
+		r = hi
 	}
-	return r
+	return d.bits(r), r == r
 }
 
 // Encode makes f the frame of m.Tx[i] with the values of y, rounded half to even
@@ -138,14 +170,14 @@ func (m *Map) Encode(f *can.Frame, i int, y []float64) bool {
 	f.Data = t.Base
 	for j := range t.Fields {
 		d := &t.Fields[j]
-		r := m.raw(t, d, y)
-		if r != r {
+		raw, ok := m.raw(t, d, y)
+		if !ok {
 			return false
 		}
 		if m.held {
 			m.Saturated++
 		}
-		d.Sent = d.bits(r)
+		d.Sent = raw
 		d.store(&f.Data, d.Sent)
 	}
 	if t.HasCounter {

@@ -27,7 +27,20 @@ type Field struct {
 	Invalid [][2]uint64 // received: raw values that say that there is no value, lowest and highest
 
 	Sent uint64 // raw bits that went out last; see Map.Due
+
+	Force Force   // sent, while Map.Forced: what stands for the value
+	Value float64 // of ForceValue, as Factor and Offset have it
 }
+
+// Force says what stands for the value of a sent field.
+type Force uint8
+
+// What stands for a value.
+const (
+	NoForce    Force = iota
+	ForceValue       // Field.Value, held within what the bits can carry
+	ForceOnes        // all bits are ones: as a rule there is no value then
+)
 
 // Selector is a multiplexor, and the raw values of it that select.
 type Selector struct {
@@ -154,6 +167,8 @@ func (f *Field) bits(r float64) uint64 {
 // span is the range of raw numbers the field can hold. Above 2^53 the upper end
 // is the largest float64 that fits. A Float holds less where its factor would make
 // more of it than a float64 is.
+//
+//go:nosplit
 func (f *Field) span() (lo, hi float64) {
 	if f.Float {
 		hi = math.MaxFloat32
@@ -163,14 +178,16 @@ func (f *Field) span() (lo, hi float64) {
 		hi = min(hi, math.MaxFloat64/4/max(1, math.Abs(f.Factor)))
 		return -hi, hi
 	}
-	n := int(f.Len)
+	n := f.Len
 	if f.Signed {
 		n--
-		lo = -math.Ldexp(1, n)
+		lo = -float64(uint64(1) << n)
 	}
-	hi = math.Ldexp(1, n)
+	if hi = 1; n > 0 {
+		hi = 2 * float64(uint64(1)<<(n-1))
+	}
 	if n > 53 {
-		return lo, math.Nextafter(hi, 0)
+		return lo, hi * (1 - 0x1p-53)
 	}
 	return lo, hi - 1
 }

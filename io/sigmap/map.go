@@ -16,6 +16,7 @@ type Map struct {
 
 	PeriodNs  int64  // of a tick
 	Now       int64  // the tick for which Encode works
+	Forced    bool   // Encode and Due obey Field.Force
 	Saturated uint64 // sent signals that were held at the end of their range
 
 	held bool // the value at work is one of them
@@ -34,10 +35,10 @@ func (m *Map) Filters() []can.Filter {
 	return list
 }
 
-// find returns the index of the message with this ID, -1 if there is none.
+// Find returns the index in Rx of the message with this ID, -1 if there is none.
 //
 //go:nosplit
-func (m *Map) find(id uint32) int {
+func (m *Map) Find(id uint32) int {
 	lo, hi := 0, len(m.Rx)
 	for lo < hi {
 		mid := (lo + hi) / 2
@@ -53,7 +54,7 @@ func (m *Map) find(id uint32) int {
 	return -1
 }
 
-// sortRx puts Rx in the order find relies on.
+// sortRx puts Rx in the order Find relies on.
 func (m *Map) sortRx() {
 	sort.Slice(m.Rx, func(i, j int) bool { return m.Rx[i].ID < m.Rx[j].ID })
 }

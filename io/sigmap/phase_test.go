@@ -102,13 +102,58 @@ func TestChosenPhasesSpreadTheFramesAndAreAlwaysTheSame(t *testing.T) {
 func TestCourseIsLinearBetweenPointsJumpsAndRepeats(t *testing.T) {
 	c := Course{At: []int64{10, 20, 20, 40}, Value: []float64{1, 3, 5, 6}, Period: 50}
 	for at, want := range map[int64]float64{0: 1, 10: 1, 15: 2, 19: 2.8, 20: 5, 30: 5.5, 40: 6, 49: 6, 50: 1, 65: 2, 80: 5.5} {
-		if got := c.value(at); got != want {
+		if got := c.Eval(at); got != want {
 			t.Errorf("at %d it is %g, want %g", at, got, want)
 		}
 	}
 	for _, wrong := range []Course{{}, {At: []int64{0, 1}, Value: []float64{1}}, {At: []int64{2, 1}, Value: []float64{1, 2}}, {At: []int64{-1}, Value: []float64{1}}} {
 		if wrong.Check() == nil {
 			t.Errorf("%v is taken", wrong)
+		}
+	}
+}
+
+func TestFrameSentOnChangeIsRepeated(t *testing.T) {
+	db := &Database{Messages: []Message{{Name: "M", Len: 2, Signals: []Signal{{Name: "a", Len: 8, Factor: 1}}}}}
+	for _, c := range []struct {
+		s    Sending
+		want string
+	}{
+		{Sending{Send: OnChange, Repeats: 2}, "[1 5 6 7 20 21 22 23]"},
+		{Sending{Send: OnChange, Repeats: 2, EveryNs: 4}, "[1 5 9 13 20 21 25 29]"}, // changed again at 21
+		{Sending{Send: OnChange, Repeats: 2, GapNs: 2}, "[1 5 7 9 20 22 24 26]"},    // its second value waits for the gap
+		{Sending{Send: Both, CycleNs: 10, PhaseNs: 5, Repeats: 1}, "[1 5 6 15 20 21 22 25 35]"},
+	} {
+		c.s.Message = "M"
+		m, err := Bind(db, Spec{PeriodNs: 1, Sendings: []Sending{c.s}, Send: []Link{{"M", "a", "y"}}}, nil, ports("1", "y"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var at []int64
+		var f can.Frame
+		for k := int64(1); k <= 40; k++ {
+			y := []float64{0}
+			switch {
+			case k >= 21:
+				y[0] = 3
+			case k >= 20:
+				y[0] = 2
+			case k >= 5:
+				y[0] = 1
+			}
+			if m.Due(0, k, y) {
+				m.Encode(&f, 0, y)
+				at = append(at, k)
+			}
+		}
+		if fmt.Sprint(at) != c.want {
+			t.Errorf("%+v: sent at %v, want %v", c.s, at, c.want)
+		}
+	}
+	for _, wrong := range []Sending{{CycleNs: 10, Repeats: 1}, {Send: OnChange, Repeats: -1}, {Send: OnChange, Repeats: 1, EveryNs: -5}} {
+		wrong.Message = "M"
+		if _, err := Bind(db, Spec{PeriodNs: 1, Sendings: []Sending{wrong}}, nil, nil); err == nil {
+			t.Errorf("%+v is taken", wrong)
 		}
 	}
 }

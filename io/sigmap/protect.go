@@ -116,6 +116,24 @@ func (p *Protection) Seal(data *[64]byte, n int, id uint32) {
 	p.seal(data)
 }
 
+// Sum is the checksum in a frame, SetSum puts another one there.
+//
+//go:nosplit
+func (p *Protection) Sum(data *[64]byte) uint32 { return p.Checksum.load(data) }
+
+//go:nosplit
+func (p *Protection) SetSum(data *[64]byte, sum uint32) { p.Checksum.store(data, sum) }
+
+// SumMask has as many bits set as the checksum has; 0: there is none.
+//
+//go:nosplit
+func (p *Protection) SumMask() uint32 {
+	if p.Algorithm == NoChecksum {
+		return 0
+	}
+	return p.Checksum.mask()
+}
+
 //go:nosplit
 func (p *Protection) seal(data *[64]byte) {
 	if p.Nibble.N > 0 {

@@ -101,6 +101,15 @@ func profiles() []profile {
 
 // NewProtection compiles a specification for message m.
 func NewProtection(spec ProtectionSpec, m *Message) (Protection, error) {
+	p, err := newProtection(spec, m)
+	if err != nil {
+		err = fmt.Errorf("sigmap: message %s: %w", m.Name, err)
+	}
+	return p, err
+}
+
+// newProtection is NewProtection whose errors do not say of which message they are.
+func newProtection(spec ProtectionSpec, m *Message) (Protection, error) {
 	c := protector{spec: spec, m: m, p: Protection{Profile: spec.Profile}}
 	list := profiles()
 	i := slices.IndexFunc(list, func(f profile) bool { return f.name == spec.Profile })
@@ -109,12 +118,12 @@ func NewProtection(spec ProtectionSpec, m *Message) (Protection, error) {
 		for _, f := range list {
 			names = append(names, f.name)
 		}
-		return Protection{}, fmt.Errorf("sigmap: message %s: protection: profile %q; %s", m.Name, spec.Profile, nearest(spec.Profile, names))
+		return Protection{}, fmt.Errorf("protection: profile %q; %s", spec.Profile, nearest(spec.Profile, names))
 	}
 	c.f = list[i]
 	for _, step := range []func() error{c.keys, c.span, c.places, c.counter, c.ids, c.checksum, c.order, c.sequence, c.window} {
 		if err := step(); err != nil {
-			return Protection{}, fmt.Errorf("sigmap: message %s: protection %s: %w", m.Name, spec.Profile, err)
+			return Protection{}, fmt.Errorf("protection %s: %w", spec.Profile, err)
 		}
 	}
 	return c.p, nil

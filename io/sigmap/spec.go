@@ -40,13 +40,16 @@ type Sending struct {
 	CycleNs int64  // a multiple of the period, > 0; not used OnChange
 	PhaseNs int64  // a multiple of the period, 0 <= phase < cycle; or FreePhase
 	GapNs   int64  // least time from one frame to the next that a change brings about, a multiple of the period
+	Repeats int    // frames that follow one that a change brought about; another change begins anew
+	EveryNs int64  // time from one of them to the next, a multiple of the period; 0: GapNs
 	Counter string // signal that counts the frames, "" for none
 	Values  []Constant
 	Protect []ProtectionSpec // in this order
 }
 
 // Constant is what a signal carries that no port drives. Without one it carries the
-// database's start value, or 0; in a J1939 message, "not available": all ones.
+// database's start value, or raw 0, which is its Offset; in a J1939 message, "not
+// available": all ones.
 type Constant struct {
 	Signal string
 	Text   string  // a text of the signal's values, or a quantity
@@ -58,6 +61,7 @@ type Reception struct {
 	Message   string
 	CycleNs   int64 // 0: the database's, if it has one
 	TimeoutNs int64 // without a valid frame; DefaultTimeout: three cycles, or none without a cycle; 0: none
+	FirstNs   int64 // the timeout of the first frame, from the start on, while the sender boots; 0: TimeoutNs
 	DLC       int   // bytes a frame must have, exactly; 0: at least those of the message
 	Protect   []ProtectionSpec
 	OnTimeout ReactionSpec // once the timeout has passed, until the next valid frame

@@ -103,6 +103,25 @@ func TestMessageThatNeverComesIsLateFromTheStart(t *testing.T) {
 	}
 }
 
+// A control unit boots: what is declared for its silence waits for that, once.
+func TestFirstFrameHasATimeoutOfItsOwn(t *testing.T) {
+	r := Reception{Message: "Plain", TimeoutNs: 4 * period, FirstNs: 50 * period, OnTimeout: ReactionSpec{Action: SafeState}}
+	f := &can.Frame{ID: 3, Len: 8}
+	for _, first := range []int64{0, 30} {
+		in := bindRich(t, Spec{Receive: []Link{{"Plain", "x", "u0"}}, Receptions: []Reception{r}})
+		u := make([]float64, 4)
+		for k := int64(1); k <= 60; k++ {
+			if k == first {
+				in.Decode(u, f)
+			}
+			late := first == 0 && k > 50 || first > 0 && k > first+4
+			if d := in.Tick(u, k); in.Rx[0].Late != late || (d == SafeByTimeout) != late {
+				t.Fatalf("first at %d, tick %d: late %v, demand %d", first, k, in.Rx[0].Late, d)
+			}
+		}
+	}
+}
+
 func TestInvalidWindowIsTakenForByWhatIsDeclared(t *testing.T) {
 	for _, c := range []struct {
 		action Action

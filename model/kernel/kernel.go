@@ -61,6 +61,7 @@ type Kernel struct {
 	outX, outV, outTau sparse // C, D, Dc
 
 	x      []float64 // n, state at plant time
+	input  []int     // signals: the entry of u that it follows, or -1; see Drive
 	kappa  uint64    // lock set: Stuck elements, of redundant ones as many as there are directions
 	mode   []int8    // mc
 	region []int     // switches
@@ -139,7 +140,7 @@ func New(t *Tables) *Kernel {
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
 		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t.Form),
-		x: vec(n), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
+		x: vec(n), input: make([]int, t.M), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
 		history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
 		piece: piece{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n),
@@ -176,6 +177,9 @@ func (k *Kernel) Events() []Event { return k.log }
 
 // Reset puts the plant back to time 0 and its initial state.
 func (k *Kernel) Reset() {
+	for j := range k.input {
+		k.input[j] = k.t.Signals[j].Input
+	}
 	copy(k.x, k.t.X0)
 	k.tick, k.latest, k.lag, k.eta, k.fault, k.stalled, k.noise = 0, -1, 0, 1, 0, 0, 0
 	for i := range k.t.History {
@@ -256,7 +260,7 @@ func (k *Kernel) Step(y, u []float64) {
 //go:nosplit
 func (k *Kernel) accept(u []float64) bool {
 	for j := range k.t.Signals {
-		i := k.t.Signals[j].Input
+		i := k.input[j]
 		if i >= 0 && !(math.Abs(u[i]) <= math.MaxFloat64) {
 			k.fault = 1 + k.t.drives(j)
 			return false

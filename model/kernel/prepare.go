@@ -64,6 +64,7 @@ type Tables struct {
 	Combinations int       // of the classes of all switches
 	History      int       // ticks of commands kept
 	Delay        []float64 // s, dead time of each input
+	InputSignal  []int     // the signal of each input
 	Steepness    float64   // how fast a law can follow the motion it causes, rad/s
 	Guards       []model.Program
 	ReadsTau     bool    // a law or a guard reads the friction torques
@@ -222,9 +223,10 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 		t.Inputs = append(t.Inputs, in.Port)
 		t.Start = append(t.Start, sourceAt(&sys.Signals[in.Signal].Source, 0, 0))
 		t.Delay = append(t.Delay, in.Delay)
+		t.InputSignal = append(t.InputSignal, in.Signal)
+		longest = max(longest, in.Delay)
 		if driven[i] {
 			t.Signals[in.Signal].Input = i
-			longest = max(longest, in.Delay)
 		} else {
 			t.Signals[in.Signal].Source = delayed(sys.Signals[in.Signal].Source, in.Delay)
 		}

@@ -81,14 +81,14 @@ func (t *Tables) corners() int {
 			once = append(once, s.Start)
 		}
 	}
+	for _, d := range t.Delay {
+		if d > 0 {
+			most += t.periods()
+		}
+	}
 	for i := range t.Signals {
 		s := &t.Signals[i]
-		switch {
-		case s.Input >= 0:
-			if t.Delay[s.Input] > 0 {
-				most += t.periods()
-			}
-		case len(s.Source.Sum) == 0:
+		if s.Input < 0 && len(s.Source.Sum) == 0 {
 			leaf(&s.Source)
 		}
 		for _, factors := range s.Source.Sum {
@@ -205,7 +205,7 @@ func (k *Kernel) corner(local float64) float64 {
 	if now+k.gap >= k.nextSource {
 		k.nextSource = math.Inf(1)
 		for j := range k.t.Signals[:k.t.FirstAffine] {
-			if sig := &k.t.Signals[j]; sig.Input < 0 {
+			if sig := &k.t.Signals[j]; k.input[j] < 0 {
 				k.nextSource = min(k.nextSource, cornerAfter(&sig.Source, now+k.gap))
 			}
 		}
@@ -248,6 +248,39 @@ func (k *Kernel) command(i int, local float64) float64 {
 	return k.past(max(at, k.latest-int64(k.t.History)+1))[i]
 }
 
+// Drive has input i, which nothing drives by the tables, follow u from the next step
+// on, or its own source again. Until the dead time of the first u is over it stays as it
+// is now.
+//
+//go:nosplit
+func (k *Kernel) Drive(i int, on bool) {
+	j := k.t.InputSignal[i]
+	if k.t.Signals[j].Input >= 0 {
+		return
+	}
+	k.shownAt, k.nextSource = -1, 0
+	if !on {
+		k.input[j] = -1
+		return
+	}
+	k.input[j] = i
+	now := sourceAt(&k.t.Signals[j].Source, k.grid(), k.grid()+k.gap)
+	for tick := range int64(k.t.History) {
+		k.past(tick)[i] = now
+	}
+}
+
+// Driven says that input i follows u.
+func (k *Kernel) Driven(i int) bool { return k.input[k.t.InputSignal[i]] >= 0 }
+
+// Own is what the source of input i gives in the middle of the next step.
+//
+//go:nosplit
+func (k *Kernel) Own(i int) float64 {
+	at := k.grid() + k.h/2 + k.t.Delay[i] // the source is later by the dead time
+	return sourceAt(&k.t.Signals[k.t.InputSignal[i]].Source, at, at)
+}
+
 // sources sets w over the piece that begins at a local time and lasts length:
 // commands held, sources as the parabola through their values at the start, the
 // middle and the end (exact for tables, since pieces end at corners), laws held
@@ -264,8 +297,8 @@ func (k *Kernel) sources(x []float64, local, length float64) {
 	k.bends(k.w0)
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		sig := &k.t.Signals[j]
-		if sig.Input >= 0 {
-			k.w0[j], k.w1[j], k.w2[j] = k.command(sig.Input, mid), 0, 0
+		if i := k.input[j]; i >= 0 {
+			k.w0[j], k.w1[j], k.w2[j] = k.command(i, mid), 0, 0
 			continue
 		}
 		t, tm := k.grid()+local, k.grid()+mid
@@ -323,10 +356,10 @@ func (k *Kernel) now(x []float64) {
 	k.shownAt = k.tick
 	k.bends(k.w)
 	for j := range k.t.Signals[:k.t.FirstAffine] {
-		if sig := &k.t.Signals[j]; sig.Input >= 0 {
-			k.w[j] = k.command(sig.Input, 0)
+		if i := k.input[j]; i >= 0 {
+			k.w[j] = k.command(i, 0)
 		} else {
-			k.shown[j] = sourceAt(&sig.Source, k.grid(), k.grid()+k.gap) // behind a jump
+			k.shown[j] = sourceAt(&k.t.Signals[j].Source, k.grid(), k.grid()+k.gap) // behind a jump
 			k.w[j] = k.shown[j]
 		}
 	}

@@ -1,4 +1,4 @@
-// Package plants owns the example plants, their scenarios (files of inputs), benches
+// Package plants owns the example plants, files of inputs for them, benches, scenarios
 // and databases that come with the command, as files. It does not read them.
 package plants
 
@@ -16,12 +16,12 @@ var files embed.FS
 // Entry is one embedded file.
 type Entry struct {
 	Name  string // as Read takes it
-	Kind  string // "plant", "scenario", "bench" or "database"
+	Kind  string // "plant", "inputs", "bench", "scenario" or "database"
 	About string // the first line of the file, without its comment signs
 }
 
 // Read returns a file: "powershift" and "powershift.yaml" are the same one, and so
-// for a scenario without its ".csv".
+// for inputs without their ".csv".
 func Read(name string) ([]byte, error) {
 	for _, try := range []string{name, name + ".yaml", name + ".csv"} {
 		if data, err := files.ReadFile(try); err == nil {
@@ -35,13 +35,13 @@ func Read(name string) ([]byte, error) {
 	return nil, fmt.Errorf("plants: %q is not embedded; there are %s", name, strings.Join(names, ", "))
 }
 
-// List returns every embedded file: plants, then scenarios, benches and databases.
+// List returns every embedded file: plants, then inputs, benches, scenarios and databases.
 func List() []Entry {
 	dir, err := files.ReadDir(".")
 	if err != nil {
 		panic("plants: the embedded directory cannot be read")
 	}
-	kinds := []string{"plant", "scenario", "bench", "database"}
+	kinds := []string{"plant", "inputs", "bench", "scenario", "database"}
 	var list []Entry
 	for _, f := range dir {
 		data, err := files.ReadFile(f.Name())
@@ -61,11 +61,13 @@ func entry(file, text string) Entry {
 	e := Entry{Name: strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".csv"), Kind: "plant"}
 	switch {
 	case path.Ext(file) == ".csv":
-		e.Kind = "scenario"
+		e.Kind = "inputs"
 	case path.Ext(file) == ".dbc":
 		e.Kind = "database"
 	case strings.Contains("\n"+text, "\nbench:"):
 		e.Kind = "bench"
+	case strings.Contains("\n"+text, "\nscenario:"):
+		e.Kind = "scenario"
 	}
 	for line := range strings.Lines(text) {
 		if about, ok := strings.CutPrefix(line, "# "); ok {

@@ -41,7 +41,11 @@ func Attach(which string, o Options) error {
 	}
 	r.confine()
 	go r.guard.watch()
-	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.bench.Name, pid)
+	r.states.follow()
+	r.claims, _ = newClaims(r) // a bus that is gone has nobody to claim against
+	r.claims.follow()
+	r.adoptFaults()
+	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.bench.Name, pid) + r.openControl(ControlDir(), signals)
 	r.watch(signals)
 	return r.finish(report, signals)
 }
@@ -148,13 +152,16 @@ func (r *run) takeOver(pid int) (err error) {
 		return err
 	}
 	r.guard = &guard{r: r, done: make(chan struct{})}
+	if r.states, err = newBusStates(r); err != nil {
+		return err
+	}
 	for i, bus := range r.bench.Buses {
 		fd, err := unix.PidfdGetfd(r.target.fd, int(r.page.BusFD[i].Load()), 0)
 		if err != nil {
 			return fmt.Errorf("bus %s: %w: use sudo", bus.Name.Text, os.NewSyscallError("pidfd_getfd", err))
 		}
 		f := os.NewFile(uintptr(fd), "bus "+bus.Name.Text)
-		err = r.keep(f, bus.Interface.Text)
+		err = r.keep(i, f)
 		f.Close()
 		if err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"lockstep/io/sigmap"
+	"lockstep/model"
 )
 
 // Bus is one CAN bus of a bench.
@@ -19,10 +20,14 @@ type Bus struct {
 	Database  Word    // an embedded database, or a file beside the bench file
 	BitRate   float64 // bit/s; 0: the file does not say
 	DataRate  float64 // of the data phase of CAN FD, bit/s; 0: the file does not say
+	Units     []Unit
 	Frames    []Frame // those of the restbus last
 	Receive   []Link
 	Send      []Link
 	Messages  []Message
+	J1939     *J1939 // nil: no address is claimed
+	lenient   int    // places of the database that do not keep to the format; known once it is read
+	RestartNs int64  // how long after a controller went off the bus the supervisor restarts it, ns; 0: it waits
 }
 
 // Frame is a message the bench sends.
@@ -30,9 +35,11 @@ type Frame struct {
 	Message Word
 	Rest    bool // of the restbus
 	Send    sigmap.SendType
+	Sent    bool  // the file says Send; else the database does
 	CycleNs int64 // > 0; Prepare checks it against the period; 0: on change only, or of a restbus, as the database says
 	PhaseNs int64 // offset of the first one on the grid; sigmap.FreePhase: the file does not say
-	GapNs   int64 // least time between two frames that follow a change
+	GapNs   int64 // least time between two frames that follow a change; 0: the database's
+	Repeats int   // frames that follow one that a change brought about; -1: the database's
 	Counter Word  // signal that counts frames; "" none
 	Values  []Value
 	Protect []Protect
@@ -56,6 +63,7 @@ type Message struct {
 	Message   Word
 	CycleNs   int64 // 0: as the database says
 	TimeoutNs int64 // sigmap.DefaultTimeout: three cycles; 0: none
+	FirstNs   int64 // timeout of the first frame, from the start on; 0: as the others
 	DLC       int   // bytes; 0: at least those of the message
 	Protect   []Protect
 	OnTimeout Reaction
@@ -104,6 +112,7 @@ func (r *reader) bus(e *ast.MappingValueNode) Bus {
 	r.object(e.Value, what, []key{
 		{"interface", func(n ast.Node) { b.Interface = r.wire(n, what) }},
 		{"database", r.name(&b.Database, what+": database")},
+		{"units", func(n ast.Node) { r.units(n, &b.Units, what+": units") }},
 		{"frames", frames(&b.Frames, "frames", false)},
 		{"receive", links(&b.Receive, "receive", "MESSAGE.SIGNAL -> PORT", true)},
 		{"send", links(&b.Send, "send", "PORT -> MESSAGE.SIGNAL", false)},
@@ -114,6 +123,8 @@ func (r *reader) bus(e *ast.MappingValueNode) Bus {
 		}},
 		{"restbus", frames(&rest, "restbus", true)},
 		{"bitrate", r.rate(&b.BitRate, what+": bitrate", 1e3, 1e6)},
+		{"j1939", func(n ast.Node) { b.J1939 = r.j1939(n, what+": j1939") }},
+		{"recover", func(n ast.Node) { b.RestartNs = r.recovery(n, what+": recover") }},
 		{"data_bitrate", r.rate(&b.DataRate, what+": data_bitrate", 1e3, 20e6)},
 	})
 	b.Frames = append(b.Frames, rest...)
@@ -126,6 +137,20 @@ func (r *reader) bus(e *ast.MappingValueNode) Bus {
 	return b
 }
 
+// recovery reads "wait" or "restart after 200 ms".
+func (r *reader) recovery(n ast.Node, what string) int64 {
+	w := r.word(n, what)
+	after, restart := strings.CutPrefix(w.Text, "restart after ")
+	if w.Text == "wait" {
+		return 0
+	}
+	seconds, err := model.Quantity(after, "s", nil)
+	if !restart || err != nil || !(seconds >= 0.01 && seconds <= 3600) {
+		r.fail(n, "%s: %q is none of: wait, restart after T (T: 10 ms to 3600 s)", what, w.Text)
+	}
+	return int64(seconds * 1e9)
+}
+
 // keyWord is the key of an entry.
 func keyWord(e *ast.MappingValueNode) Word {
 	at := e.Key.GetToken().Position
@@ -133,13 +158,14 @@ func keyWord(e *ast.MappingValueNode) Word {
 }
 
 func (r *reader) frame(e *ast.MappingValueNode, rest bool) Frame {
-	f := Frame{Message: keyWord(e), Rest: rest, PhaseNs: sigmap.FreePhase}
+	f := Frame{Message: keyWord(e), Rest: rest, PhaseNs: sigmap.FreePhase, Repeats: -1}
 	what := "frame " + f.Message.Text
 	r.object(e.Value, what, []key{
 		{"cycle", r.nanoseconds(&f.CycleNs, what+": cycle", 1, 3600e9)},
 		{"phase", r.nanoseconds(&f.PhaseNs, what+": phase", 0, 3600e9)},
 		{"counter", r.name(&f.Counter, what+": counter")},
 		{"send", func(n ast.Node) {
+			f.Sent = true
 			switch r.choice(n, what+": send", "cyclic", "on_change", "both") {
 			case "on_change":
 				f.Send = sigmap.OnChange
@@ -147,6 +173,7 @@ func (r *reader) frame(e *ast.MappingValueNode, rest bool) Frame {
 				f.Send = sigmap.Both
 			}
 		}},
+		{"repeat", r.integer(&f.Repeats, what+": repeat", 0, 1000)},
 		{"min_gap", r.nanoseconds(&f.GapNs, what+": min_gap", 0, 3600e9)},
 		{"values", func(n ast.Node) { r.values(n, &f.Values, what+": values") }},
 		{"protect", func(n ast.Node) { f.Protect = r.protect(n, what+": protect") }},
@@ -194,6 +221,7 @@ func (r *reader) message(e *ast.MappingValueNode) Message {
 	r.object(e.Value, what, []key{
 		{"cycle", r.nanoseconds(&m.CycleNs, what+": cycle", 1, 3600e9)},
 		{"timeout", r.nanoseconds(&m.TimeoutNs, what+": timeout", 0, 3600e9)},
+		{"first_timeout", r.nanoseconds(&m.FirstNs, what+": first_timeout", 1, 3600e9)},
 		{"dlc", r.integer(&m.DLC, what+": dlc", 1, 64)},
 		{"protect", func(n ast.Node) { m.Protect = r.protect(n, what+": protect") }},
 		{"on_timeout", func(n ast.Node) { r.reaction(n, &m.OnTimeout, what+": on_timeout") }},
@@ -234,7 +262,7 @@ func (bus *Bus) spec(db *sigmap.Database, periodNs int64) sigmap.Spec {
 		s.Send = append(s.Send, sigmap.Link{Message: l.Message, Signal: l.Signal, Port: l.Port})
 	}
 	for i := range bus.Frames {
-		s.Sendings = append(s.Sendings, bus.Frames[i].sending(db))
+		s.Sendings = append(s.Sendings, bus.Frames[i].sending(db, periodNs))
 	}
 	for i := range bus.Messages {
 		s.Receptions = append(s.Receptions, bus.Messages[i].reception())
@@ -242,14 +270,13 @@ func (bus *Bus) spec(db *sigmap.Database, periodNs int64) sigmap.Spec {
 	return s
 }
 
-func (f *Frame) sending(db *sigmap.Database) sigmap.Sending {
+func (f *Frame) sending(db *sigmap.Database, periodNs int64) sigmap.Sending {
 	s := sigmap.Sending{
 		Message: f.Message.Text, Send: f.Send, CycleNs: f.CycleNs, PhaseNs: f.PhaseNs, GapNs: f.GapNs,
-		Counter: f.Counter.Text, Protect: specs(f.Protect),
+		Repeats: max(0, f.Repeats), Counter: f.Counter.Text, Protect: specs(f.Protect),
 	}
-	i := slices.IndexFunc(db.Messages, func(m sigmap.Message) bool { return m.Name == f.Message.Text })
-	if f.CycleNs == 0 && f.Send != sigmap.OnChange && i >= 0 {
-		s.CycleNs = db.Messages[i].CycleNs
+	if i := slices.IndexFunc(db.Messages, func(m sigmap.Message) bool { return m.Name == f.Message.Text }); i >= 0 {
+		f.defaults(&s, &db.Messages[i], periodNs)
 	}
 	for _, v := range f.Values {
 		s.Values = append(s.Values, sigmap.Constant{Signal: v.Signal.Text, Text: v.Text, Course: v.Course})
@@ -257,9 +284,48 @@ func (f *Frame) sending(db *sigmap.Database) sigmap.Sending {
 	return s
 }
 
+// defaults gives a frame what the file leaves to the database. Its times need not fit
+// the grid: they are made longer.
+func (f *Frame) defaults(s *sigmap.Sending, msg *sigmap.Message, periodNs int64) {
+	grid := func(ns int64) int64 { return (ns + periodNs - 1) / periodNs * periodNs }
+	if !f.Sent {
+		s.Send = sendType(msg.SendType)
+		if s.Send != sigmap.Cyclic && s.CycleNs == 0 && msg.CycleNs == 0 {
+			s.Send = sigmap.OnChange
+		} else if s.Send == sigmap.OnChange && (s.CycleNs > 0 || s.PhaseNs > 0) {
+			s.Send = sigmap.Cyclic // as the file has it, which gives the cycle
+		}
+	}
+	if s.CycleNs == 0 && s.Send != sigmap.OnChange {
+		s.CycleNs = msg.CycleNs
+	}
+	if s.Send == sigmap.Cyclic {
+		return
+	}
+	if s.GapNs == 0 {
+		s.GapNs = grid(msg.DelayNs)
+	}
+	if f.Repeats < 0 {
+		s.Repeats = msg.Repeats
+	}
+	s.EveryNs = grid(msg.FastNs)
+}
+
+// sendType is what a database's GenMsgSendType means, in the words of various tools;
+// those that depend on whether a signal is active are sent in their cycle.
+func sendType(text string) sigmap.SendType {
+	switch strings.ToLower(text) {
+	case "onchange", "onwrite", "spontaneous", "spontan", "event":
+		return sigmap.OnChange
+	case "cyclicandonchange", "cyclicandspontaneous", "cyclicandspontan", "cyclicandonwrite", "cyclicandevent":
+		return sigmap.Both
+	}
+	return sigmap.Cyclic
+}
+
 func (m *Message) reception() sigmap.Reception {
 	r := sigmap.Reception{
-		Message: m.Message.Text, CycleNs: m.CycleNs, TimeoutNs: m.TimeoutNs, DLC: m.DLC, Protect: specs(m.Protect),
+		Message: m.Message.Text, CycleNs: m.CycleNs, TimeoutNs: m.TimeoutNs, FirstNs: m.FirstNs, DLC: m.DLC, Protect: specs(m.Protect),
 		OnTimeout: m.OnTimeout.spec(), OnError: m.OnError.spec(),
 	}
 	for _, v := range m.Invalid {

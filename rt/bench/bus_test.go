@@ -17,6 +17,35 @@ import (
 	"lockstep/sched"
 )
 
+func TestDatabaseSaysHowAFrameIsSentWhereTheFileDoesNot(t *testing.T) {
+	msg := sigmap.Message{Name: "M", SendType: "OnChange", CycleNs: 100e6, DelayNs: 7e6, FastNs: 21e6, Repeats: 3}
+	for _, c := range []struct {
+		f    Frame
+		kind string
+		want sigmap.Sending
+	}{
+		{Frame{Repeats: -1}, "OnChange", sigmap.Sending{Send: sigmap.OnChange, GapNs: 10e6, Repeats: 3, EveryNs: 25e6}},
+		{Frame{Repeats: 0, GapNs: 20e6}, "spontan", sigmap.Sending{Send: sigmap.OnChange, GapNs: 20e6, EveryNs: 25e6}},
+		{Frame{Repeats: -1, CycleNs: 50e6}, "OnChange", sigmap.Sending{CycleNs: 50e6}},
+		{Frame{Repeats: -1, CycleNs: 50e6}, "CyclicAndSpontaneous", sigmap.Sending{Send: sigmap.Both, CycleNs: 50e6, GapNs: 10e6, Repeats: 3, EveryNs: 25e6}},
+		{Frame{Repeats: -1}, "Cyclic", sigmap.Sending{CycleNs: 100e6}},
+		{Frame{Repeats: -1}, "CyclicIfActive", sigmap.Sending{CycleNs: 100e6}},
+		{Frame{Repeats: -1}, "", sigmap.Sending{CycleNs: 100e6}},
+		{Frame{Repeats: 1, Sent: true}, "OnChange", sigmap.Sending{CycleNs: 100e6, Repeats: 1}}, // send: cyclic; Bind refuses the rest
+		{Frame{Repeats: 2, Sent: true, Send: sigmap.Both}, "Cyclic", sigmap.Sending{Send: sigmap.Both, CycleNs: 100e6, GapNs: 10e6, Repeats: 2, EveryNs: 25e6}},
+	} {
+		c.f.Message.Text, c.want.Message, msg.SendType = "M", "M", c.kind
+		got := c.f.sending(&sigmap.Database{Messages: []sigmap.Message{msg}}, 5e6)
+		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
+			t.Errorf("%q: %+v, want %+v", c.kind, got, c.want)
+		}
+	}
+	msg.CycleNs, msg.SendType = 0, "CyclicAndOnChange"
+	if got := (&Frame{Message: Word{Text: "M"}}).sending(&sigmap.Database{Messages: []sigmap.Message{msg}}, 5e6); got.Send != sigmap.OnChange {
+		t.Errorf("both without a cycle is sent %v, want on change", got.Send)
+	}
+}
+
 // guardedText is the demo bench with protected frames both ways and a restbus.
 func guardedText(t *testing.T) string {
 	t.Helper()
@@ -53,6 +82,7 @@ func guardedDatabase(t *testing.T) string {
 
 BO_ 1025 Klemmen: 1 Motor
  SG_ key : 0|1@1+ (1,0) [0|1] "" TCU
+ SG_ level : 1|7@1+ (1,-40) [0|0] "" TCU
 
 BO_ 1026 Slow: 2 Motor
 

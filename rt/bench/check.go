@@ -21,6 +21,7 @@ type Checking struct {
 	Matrices bool          // write the matrices of a plant, too
 	Out      io.Writer
 	Strict   bool              // a database that does not keep to the format is an error
+	Scenario string            // of a bench: a scenario for it; "" none
 	Warn     func(text string) // is told what is possible but unwise, one line each
 }
 
@@ -30,10 +31,16 @@ func (c *Checking) File(name string) error {
 	if err != nil {
 		return err
 	}
-	switch kind(file, data) {
+	what := kind(file, data)
+	if c.Scenario != "" && what != "bench" {
+		return fmt.Errorf("check: %s is a %s; -scenario is of a bench", name, what)
+	}
+	switch what {
 	case "database":
 		return c.database(file, data)
 	case "scenario":
+		return fmt.Errorf("check: %s: a scenario is checked with its bench: lockstep check BENCH -scenario %s", name, name)
+	case "inputs":
 		return fmt.Errorf("check: %s: a file of inputs is checked with its plant: lockstep sim PLANT -in %s", name, name)
 	case "bench":
 		return c.bench(name)
@@ -69,6 +76,14 @@ func (c *Checking) bench(name string) error {
 	if err != nil {
 		return err
 	}
+	scenario := ""
+	if c.Scenario != "" {
+		s, err := h.LoadScenario(c.Scenario)
+		if err != nil {
+			return err
+		}
+		scenario = s.Text(h)
+	}
 	file, data, err := b.Read(b.Plant)
 	if err != nil {
 		return err
@@ -97,6 +112,7 @@ func (c *Checking) bench(name string) error {
 	}
 	for i, bus := range b.Buses {
 		fmt.Fprintf(c.Out, "bus %s on %s, database %s%s\n", bus.Name.Text, bus.Interface.Text, bus.Database.Text, bus.rates())
+		fmt.Fprint(c.Out, bus.J1939.check())
 		if err := c.lenient(b, &bus); err != nil {
 			return err
 		}
@@ -104,6 +120,7 @@ func (c *Checking) bench(name string) error {
 			return err
 		}
 	}
+	fmt.Fprint(c.Out, scenario)
 	return nil
 }
 
@@ -115,7 +132,7 @@ func course(s *model.Source, unit string) string {
 	case len(s.T) > 1:
 		return "follows its own table"
 	}
-	return fmt.Sprintf("stays at %.6g %s", kernel.SourceAt(s, 0), unit)
+	return "stays at " + withUnit(fmt.Sprintf("%.6g", kernel.SourceAt(s, 0)), unit)
 }
 
 // unit is a database's unit as the plants write it: "1" for a bare number.

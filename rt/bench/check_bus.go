@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"lockstep/io/can"
-	"lockstep/io/dbc"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/model/kernel"
@@ -27,6 +27,9 @@ func (bus *Bus) rates() string {
 	if bus.DataRate > 0 {
 		text += fmt.Sprintf(", CAN FD data at %g kbit/s", bus.DataRate/1e3)
 	}
+	if bus.RestartNs > 0 {
+		text += fmt.Sprintf(", restarted %v after bus-off", time.Duration(bus.RestartNs))
+	}
 	return text
 }
 
@@ -42,11 +45,7 @@ type interfaceTable struct {
 // checkBus writes the complete interface of a bus, and what the bench puts on it.
 func (c *Checking) checkBus(b *Bench, bus *Bus, t *kernel.Tables, m *sigmap.Map) error {
 	w := c.Out
-	file, data, err := b.Read(bus.Database)
-	if err != nil {
-		return err
-	}
-	db, _, err := dbc.ParseLenient(file, data)
+	db, err := b.database(bus)
 	if err != nil {
 		return err
 	}
@@ -84,7 +83,11 @@ func (v *interfaceTable) aboutReceived(rx *sigmap.Rx) string {
 		text += " every " + v.ms(rx.CycleTicks)
 	}
 	if rx.TimeoutTicks > 0 {
-		text += fmt.Sprintf(", late after %s: %s", v.ms(rx.TimeoutTicks), v.reaction(&rx.OnTimeout))
+		first := ""
+		if rx.FirstTicks != rx.TimeoutTicks {
+			first = fmt.Sprintf(" (at first %s)", v.ms(rx.FirstTicks))
+		}
+		text += fmt.Sprintf(", late after %s%s: %s", v.ms(rx.TimeoutTicks), first, v.reaction(&rx.OnTimeout))
 	}
 	for i := range rx.Protect {
 		text += ", protected by " + rx.Protect[i].Profile
@@ -102,7 +105,7 @@ func (v *interfaceTable) reaction(r *sigmap.Reaction) string {
 	var list []string
 	for _, s := range r.Values {
 		p := &v.t.Inputs[s.Index]
-		list = append(list, fmt.Sprintf("%s is %g %s", p.Name, s.Value, p.Unit))
+		list = append(list, p.Name+" is "+withUnit(fmt.Sprintf("%g", s.Value), p.Unit))
 	}
 	return strings.Join(list, ", ")
 }
@@ -123,6 +126,9 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *Frame) string {
 	}
 	if tx.Send != sigmap.Cyclic {
 		text += fmt.Sprintf(", on change, at most every %s", v.ms(tx.GapTicks))
+		if tx.Repeats > 0 {
+			text += fmt.Sprintf(", and %d times more every %s", tx.Repeats, v.ms(tx.EveryTicks))
+		}
 	}
 	for i := range tx.Protect {
 		text += ", protected by " + tx.Protect[i].Profile
@@ -162,7 +168,11 @@ func (v *interfaceTable) sent(tx *sigmap.Tx, f *Frame) {
 	msg := v.message(tx.Name)
 	for i := range msg.Signals {
 		s := &msg.Signals[i]
-		v.row(msg, s, carried(s, tx.Protect, v.source(msg, s, f)))
+		what := "not sent:" // the row says when it would be
+		if msg.Present(s, &tx.Base) {
+			what = carried(s, tx.Protect, v.source(msg, s, f))
+		}
+		v.row(msg, s, what)
 	}
 }
 
@@ -188,6 +198,8 @@ func (v *interfaceTable) source(msg *sigmap.Message, s *sigmap.Signal, f *Frame)
 		return fmt.Sprintf("= raw %g, its start value", s.Initial)
 	case msg.J1939:
 		return "= not available"
+	case s.Offset != 0:
+		return fmt.Sprintf("= raw 0, which is %g", s.Offset)
 	}
 	return "= 0"
 }

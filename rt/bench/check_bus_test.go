@@ -9,7 +9,15 @@ import (
 
 func TestCheckWritesTheCompleteInterface(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"b.yaml": guardedText(t), "guarded.dbc": guardedDatabase(t)} {
+	text := strings.Replace(guardedText(t), "timeout: 40 ms", "timeout: 40 ms\n        first_timeout: 1 s", 1)
+	text += "      Pages: {cycle: 20 ms, values: {page: 1}}\n"
+	database := strings.Replace(guardedDatabase(t), "BO_ 1026", `BO_ 1027 Pages: 8 Motor
+ SG_ page M : 0|8@1+ (1,0) [0|0] "" TCU
+ SG_ a m0 : 8|8@1+ (1,0) [0|0] "" TCU
+ SG_ b m1 : 8|8@1+ (1,0) [0|0] "" TCU
+
+BO_ 1026`, 1)
+	for name, text := range map[string]string{"b.yaml": text, "guarded.dbc": database} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -21,7 +29,7 @@ func TestCheckWritesTheCompleteInterface(t *testing.T) {
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
 		"bus drive on pair, database guarded.dbc, 250 kbit/s",
-		"110 TCU_Pressure_1 received, 8 bytes every 10 ms, late after 40 ms: clutch1.pressure is 300000 Pa, protected by crc8, while INVALID: safe",
+		"110 TCU_Pressure_1 received, 8 bytes every 10 ms, late after 40 ms (at first 1000 ms): clutch1.pressure is 300000 Pa, protected by crc8, while INVALID: safe",
 		"TCU_Pressure_1.pressure_C1 0|12@1+ (0.01,0) [0|40] [bar] -> clutch1.pressure[Pa]",
 		"TCU_Pressure_1.counter_P1 52|4@1+ (1,0) [0|15] [1] counter of crc8",
 		"111 TCU_Pressure_2 received, 8 bytes or more every 10 ms, late after 30 ms: hold",
@@ -35,9 +43,14 @@ func TestCheckWritesTheCompleteInterface(t *testing.T) {
 		"Motor.speed 0|16@1+ (1,0) [0|8000] [rpm] <- a course over time",
 		"Motor.mode 32|4@1+ (1,0) [0|15] [1] = running",
 		"401 Klemmen, 1 bytes, on change, at most every 10 ms, restbus",
+		"Klemmen.level 1|7@1+ (1,-40) - [1] = raw 0, which is -40",
+		"403 Pages, 8 bytes every 20 ms",
+		"Pages.page 0|8@1+ (1,0) - [1] = 1 multiplexor",
+		"Pages.a 8|8@1+ (1,0) - [1] not sent: if page=0",
+		"Pages.b 8|8@1+ (1,0) - [1] = 0 if page=1",
 		"402 Slow, 2 bytes every 20 ms, phase 5 ms (chosen), restbus",
-		// 135 bits with 8 bytes, 75 with 2: 200·135 + 3·100·135 + 50·75 bit/s; a change: 100·65 bit/s.
-		"sent: 550 frames/s, at most 71.2 kbit/s, 28.5 % of 250 kbit/s; with a change whenever one may be sent 2.6 % more",
+		// 135 bits with 8 bytes, 75 with 2: (200 + 3·100 + 50)·135 + 50·75 bit/s; a change: 100·65 bit/s.
+		"sent: 600 frames/s, at most 78.0 kbit/s, 31.2 % of 250 kbit/s; with a change whenever one may be sent 2.6 % more",
 	} {
 		if !strings.Contains(words, want) {
 			t.Errorf("%q is missing", want)

@@ -128,7 +128,7 @@ func (s *Stimulus) value(c column, text string) error {
 		return s.row(v, text)
 	}
 	if !(v >= c.min && v <= c.max) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s %s is outside the range of the input, %.9g to %.9g %s", text, c.unit, c.min/c.factor, c.max/c.factor, c.unit)
+		return fmt.Errorf("%s is outside the range of the input, %s", withUnit(text, c.unit), withUnit(fmt.Sprintf("%.9g to %.9g", c.min/c.factor, c.max/c.factor), c.unit))
 	}
 	s.Value = append(s.Value, v)
 	return nil

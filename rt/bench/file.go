@@ -47,9 +47,18 @@ type Bench struct {
 	Wheel    Word // output shown as wheel speed; Engine/Wheel is the overall ratio
 	Buses    []Bus
 
-	text  []byte            // the file itself
-	files map[string][]byte // what a record has kept of the files it names; nil: they are read
-	dir   string            // where plant and databases are looked for first; "" for an embedded bench
+	// Files holds what was read of the files it names: who attaches to a run, and who
+	// replays one, has them as they were when it began.
+	Files map[string]kept
+
+	text []byte // the file itself
+	dir  string // where plant and databases are looked for first; "" for an embedded bench
+}
+
+// kept is a file as it was when it was read.
+type kept struct {
+	Shown string // how errors call it
+	Data  []byte
 }
 
 // Load reads a bench: the file of that name if there is one, the embedded bench
@@ -153,9 +162,17 @@ func embedded() []string {
 // Read returns the plant or database called name: a file beside the bench file,
 // else an embedded one; shown is how errors should call it.
 func (b *Bench) Read(name Word) (shown string, data []byte, err error) {
-	if data, ok := b.files[name.Text]; ok {
-		return name.Text, data, nil
+	if f, ok := b.Files[name.Text]; ok {
+		return f.Shown, f.Data, nil
 	}
+	defer func() {
+		if b.Files == nil {
+			b.Files = map[string]kept{}
+		}
+		if err == nil {
+			b.Files[name.Text] = kept{shown, data}
+		}
+	}()
 	if b.dir != "" {
 		shown = name.Text
 		if !filepath.IsAbs(shown) {
@@ -181,7 +198,7 @@ func (b *Bench) errorf(at Word, format string, args ...any) error {
 }
 
 func parse(file, dir string, data []byte) (*Bench, error) {
-	r := &reader{file: file}
+	r := &reader{origin: origin{file: file}}
 	b := &Bench{File: file, text: data, dir: dir, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
 	var end, spin, budget ast.Node
 	n := r.root(data)
@@ -274,7 +291,7 @@ func (r *reader) wire(n ast.Node, what string) Word {
 }
 
 // wires says what wire accepts.
-const wires = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or pair, or file:LOG"
+const wires = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL"
 
 // wire tells whether name can be the interface of a bus: one that is safe to show
 // in a command, or an inherited descriptor, "fd:3".

@@ -87,7 +87,7 @@ func TestBenchFindsPlantAndDatabaseBesideItself(t *testing.T) {
 func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 	for _, c := range []struct{ name, old, new, at, want string }{
 		{"unknown key", "period: 5 ms", "perod: 5 ms", "perod", `bench file: unknown key "perod" (did you mean period?); known are bench, about, plant, period,`},
-		{"unknown key of a bus", "database:", "databse:", "databse", `bus "drive": unknown key "databse" (did you mean database?); known are interface, database, frames, receive, send`},
+		{"unknown key of a bus", "database:", "databse:", "databse", `bus "drive": unknown key "databse" (did you mean database?); known are interface, database, units, frames, receive, send`},
 		{"unknown key of a frame", "phase: 5 ms", "fase: 5 ms", "fase", `frame Status: unknown key "fase"`},
 		{"duplicate key", "cpu: auto ", "period: 5 ms\ncpu: auto ", "period: 5 ms\ncpu", `mapping key "period" already defined`},
 		{"no unit of time", "period: 5 ms", "period: 5 bar", "5 bar", "period:"},
@@ -199,8 +199,8 @@ func TestInterfaceCanBeReplaced(t *testing.T) {
 		{demoText(t, "pair", "pair"), "dive=vcan0", "run: -bus dive=vcan0: write -bus BUS=INTERFACE; the bench's buses are drive"},
 		{two, "vcan0", "run: -bus vcan0: the bench has 2 buses; write -bus second=vcan0"},
 		{two, "drive=vcan0", ""},
-		{demoText(t, "pair", "pair"), "vcan0;reboot", `run: -bus: "vcan0;reboot" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair, or file:LOG`},
-		{demoText(t, "pair", "pair"), "\x1b[2J", `run: -bus: "\x1b[2J" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair, or file:LOG`},
+		{demoText(t, "pair", "pair"), "vcan0;reboot", `run: -bus: "vcan0;reboot" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL`},
+		{demoText(t, "pair", "pair"), "\x1b[2J", `run: -bus: "\x1b[2J" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL`},
 		{two, "drive=", "run: -bus drive=: write -bus BUS=INTERFACE; the bench's buses are second, drive"},
 	} {
 		b, err := parse("b.yaml", "", []byte(c.text))

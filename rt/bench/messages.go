@@ -93,7 +93,7 @@ func (v *Received) wrong() []string {
 		what string
 		n    uint64
 	}{
-		{"wrong checksum", v.Errors}, {"wrong sequence", v.Sequence}, {"repeated", v.Repeated}, {"wrong length", v.wrongLength()},
+		{"wrong checksum", v.wrongSum()}, {"wrong sequence", v.Sequence}, {"repeated", v.Repeated}, {"wrong length", v.Length},
 		{"timeouts", v.Timeouts}, {"some lost", v.SomeLost}, {"out of range", v.Range}, {"no value", v.Invalid},
 	} {
 		if c.n > 0 {
@@ -103,13 +103,8 @@ func (v *Received) wrong() []string {
 	return list
 }
 
-// wrongLength is counted as an error, too, where the message is protected.
-func (v *Received) wrongLength() uint64 {
-	if v.Protected {
-		return 0
-	}
-	return v.Length
-}
+// wrongSum are the errors of a protected message but those of a wrong length.
+func (v *Received) wrongSum() uint64 { return v.Errors - min(v.Errors, v.Length) }
 
 // String is a line of the report.
 func (v *Received) String() string {

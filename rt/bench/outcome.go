@@ -28,6 +28,14 @@ func (r *run) announcement() string {
 	if len(r.h.undriven) > 0 {
 		fmt.Fprintf(out, "not driven: %s\n", strings.Join(r.h.undriven, ", "))
 	}
+	for _, bus := range b.Buses {
+		if bus.lenient > 0 {
+			fmt.Fprintf(out, "database %s does not keep to the format in %d places: lockstep check says where\n", bus.Database.Text, bus.lenient)
+		}
+	}
+	for _, note := range r.states.notes() {
+		fmt.Fprintln(out, note)
+	}
 	for _, m := range r.missing {
 		fmt.Fprintf(out, "best effort: %s\n", m.What)
 	}
@@ -65,7 +73,8 @@ func (r *run) report() *Report {
 		v.Ledger = append(v.Ledger, r.ledger.entries[i].report(r.h))
 	}
 	v.SafeFrames, v.SafeAfter = r.guard.frames, r.guard.first.Seconds()
-	v.BusOffs = r.offs.Load()
+	v.Buses = r.states.report()
+	v.Addresses = r.claims.says()
 	v.Ended, v.Clean = r.ended()
 	if rt.State(r.page.State.Load()) != rt.Ended {
 		still, points := r.behind(r.target.when)
@@ -188,12 +197,15 @@ func pageReport(p *rt.Page, h *Handover) *Report {
 		RxInvalid: p.RxInvalid.Load(), RxBad: p.RxBad.Load(), TxAgain: p.TxAgain.Load(),
 		RxOverflow: p.RxOverflow.Load(), RxBadSize: p.RxBadSize.Load(), RxBound: p.RxBound.Load(), RxStale: p.RxStale.Load(),
 		TxDropped: p.TxDropped.Load(), TxLost: p.TxLost.Load(), TxRefused: p.TxRefused.Load(), Saturated: p.Saturated.Load(),
-		BusDown: p.BusDown.Load(), BusErrors: p.BusErrors.Load(),
+		BusDown: p.BusDown.Load(), BusErrors: p.BusErrors.Load(), BusOffs: p.BusOffs.Load(),
 		SimTime: float64(p.SimNs.Load()) / 1e9, BestEffortWhy: []string{},
 	}
 	if p.Response.N() > 0 {
 		s := spread(&p.Response)
 		v.Response = &s
+		for _, c := range p.Response.Classes(8) {
+			v.Responses = append(v.Responses, Class{c.Upper, int64(c.N)})
+		}
 	}
 	y := make([]float64, len(h.Tables.Outputs))
 	if _, ok := p.Outputs(y); ok && h.Loop.Watch.Lag >= 0 {

@@ -15,8 +15,21 @@ import (
 	"lockstep/sched"
 )
 
-// fromFile begins an interface that is a log: "file:drive.log".
+// fromFile begins an interface that is a log, "file:drive.log", or one channel of a log,
+// "file:drive.log@can1".
 const fromFile = "file:"
+
+// logChannel is the file and the channel, "" for all, of such an interface. A file whose
+// own name has an "@" is found first.
+func logChannel(iface string) (path, channel string) {
+	path = strings.TrimPrefix(iface, fromFile)
+	if i := strings.LastIndexByte(path, '@'); i > 0 {
+		if _, err := os.Stat(path); err != nil {
+			return path[:i], path[i+1:]
+		}
+	}
+	return path, ""
+}
 
 // player puts the frames of a log on a bus between two processes, each when it was
 // due in the log: its first one at the first grid point. Only what the bench receives
@@ -30,15 +43,18 @@ type player struct {
 	stop chan struct{} // closed when the run is over
 	done chan struct{} // closed when nothing is played any more; what follows is valid then
 
-	ended   bool   // the log was played to its end
-	dropped uint64 // frames that found no room
-	trouble error  // what ended it early
+	ahead   *record.Logged // the frame to be played next; nil: it is not known yet
+	played  uint64         // frames
+	ended   bool           // the log was played to its end
+	dropped uint64         // frames that found no room
+	late    int64          // the most that one came late, ns: the player has no real-time rights
+	trouble error          // what ended it early
 }
 
 // openPlayer opens the log of an interface; the target gets the other end of the bus.
 func openPlayer(iface string, filters []can.Filter) (*player, *os.File, error) {
-	path := strings.TrimPrefix(iface, fromFile)
-	from, err := record.OpenSource(path, "")
+	path, channel := logChannel(iface)
+	from, err := record.OpenSource(path, channel)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +69,7 @@ func openPlayer(iface string, filters []can.Filter) (*player, *os.File, error) {
 		target.Close()
 		return nil, nil, err
 	}
-	return &player{name: path, from: from, bus: bus, filters: filters, stop: make(chan struct{}), done: make(chan struct{})}, target, nil
+	return &player{name: strings.TrimPrefix(iface, fromFile), from: from, bus: bus, filters: filters, stop: make(chan struct{}), done: make(chan struct{})}, target, nil
 }
 
 // play plays until the log or the run has ended.
@@ -65,27 +81,52 @@ func (p *player) play(page *rt.Page) {
 		}
 	}
 	start := int64(page.StartNs.Load())
-	for {
-		f, err := p.from.Next()
-		if err != nil {
-			p.ended = errors.Is(err, io.EOF)
-			if !p.ended {
-				p.trouble = err
-			}
-			break
-		}
-		if !p.wanted(&f.Frame) {
-			continue
-		}
-		if !p.idle(start + f.Time) {
+	for p.next() {
+		if !p.idle(start + p.ahead.Time) {
 			return
 		}
-		if !p.bus.Send(&f.Frame) {
-			p.dropped++
-		}
+		p.late = max(p.late, sched.Now()-start-p.ahead.Time)
+		p.put()
 	}
 	for p.idle(sched.Now() + int64(time.Second)) {
 	}
+}
+
+// until plays what is due until an instant, ns from the first grid point on, without a
+// clock.
+func (p *player) until(now int64) {
+	var waste [32]can.Frame
+	for p.bus.Recv(waste[:]) > 0 {
+	}
+	for p.next() && p.ahead.Time <= now {
+		p.put()
+	}
+}
+
+// next looks for the next frame that the bench receives; false: there is none.
+func (p *player) next() bool {
+	for p.ahead == nil && !p.ended && p.trouble == nil {
+		f, err := p.from.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			p.ended = true
+		case err != nil:
+			p.trouble = err
+		case p.wanted(&f.Frame):
+			p.ahead = &f
+		}
+	}
+	return p.ahead != nil
+}
+
+// put sends that frame.
+func (p *player) put() {
+	if p.bus.Send(&p.ahead.Frame) {
+		p.played++
+	} else {
+		p.dropped++
+	}
+	p.ahead = nil
 }
 
 // idle reads what the target sends until an instant; false: the run is over.
@@ -118,9 +159,19 @@ func (p *player) says() string {
 		text = fmt.Sprintf("%s ended early: %v", p.name, p.trouble)
 	case !p.ended:
 		text = p.name + " had not come to its end"
+	case p.from.Torn() != "":
+		text = fmt.Sprintf("%s was played as far as it goes: %s", p.name, p.from.Torn())
+	}
+	if p.played == 0 && p.dropped == 0 {
+		text += "; it held no frame that the bench receives"
+	} else {
+		text += fmt.Sprintf("; its frames came at most %.3f ms late", float64(p.late)/1e6)
 	}
 	if n := p.from.Disorder; n > 0 {
 		text += fmt.Sprintf("; %d frames were out of order", n)
+	}
+	if n := p.from.Gaps; n > 0 {
+		text += fmt.Sprintf("; something is missing in it at %d places", n)
 	}
 	if p.dropped > 0 {
 		text += fmt.Sprintf("; %d frames found no room", p.dropped)

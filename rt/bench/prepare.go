@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"lockstep/hil_test/ecu"
-	"lockstep/io/dbc"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt"
+	"lockstep/rt/fault"
 	"lockstep/sched"
 )
 
@@ -27,8 +27,13 @@ type Handover struct {
 	// For a supervisor that takes over.
 	Bench   *Bench
 	Missing []sched.Missing // what the host refuses
+	Named   []NamedFault    // the faults of Loop.Faults, by slot
 
 	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
+
+	faults    *faultBook         // nil: no command yet; see book
+	engine    *fault.Set         // what knows which commands are possible; nil: not asked yet
+	databases []*sigmap.Database // by bus; nil: not read yet, see database
 }
 
 // Prepare makes a Handover of a bench: it reads the plant and the databases,
@@ -67,12 +72,17 @@ func Prepare(b *Bench) (*Handover, error) {
 		}
 	}
 	for i := range b.Buses {
-		m, err := b.bind(&b.Buses[i], tables)
+		db, err := h.database(i)
+		if err != nil {
+			return nil, err
+		}
+		m, err := b.bind(&b.Buses[i], db, tables)
 		if err != nil {
 			return nil, err
 		}
 		h.Maps = append(h.Maps, m)
 	}
+	h.Loop.Faults.Ranges = inputRanges(tables, h.Maps)
 	if h.Loop.Safe, err = b.farewell(tables, h.Maps); err != nil {
 		return nil, err
 	}
@@ -163,20 +173,12 @@ func portNames(ports []model.Port) []string {
 }
 
 // bind reads the database of a bus and ties its signals to the ports.
-func (b *Bench) bind(bus *Bus, t *kernel.Tables) (*sigmap.Map, error) {
-	file, data, err := b.Read(bus.Database)
-	if err != nil {
-		return nil, err
-	}
-	db, _, err := dbc.ParseLenient(file, data) // check says where it is lenient
-	if err != nil {
-		return nil, err
-	}
+func (b *Bench) bind(bus *Bus, db *sigmap.Database, t *kernel.Tables) (*sigmap.Map, error) {
 	m, err := sigmap.Bind(db, bus.spec(db, b.PeriodNs), t.Inputs, t.Outputs)
 	if err != nil {
 		return nil, b.errorf(bus.blame(err), "bus %q: %w", bus.Name.Text, err)
 	}
-	return m, nil
+	return m, b.addresses(bus, m)
 }
 
 // loop is the configuration of the loop, the outputs it watches included.
@@ -184,7 +186,16 @@ func (b *Bench) loop(t *kernel.Tables) rt.Config {
 	return rt.Config{
 		Period: time.Duration(b.PeriodNs), Overrun: b.Overrun, Budget: time.Duration(b.BudgetNs), Watch: watch(t.Outputs),
 		Start: t.Start, Warmup: warmup, Supervisor: b.End.Supervisor, Bus: b.End.Bus,
+		Faults: fault.Plan{Ranges: spans(t.Inputs)},
 	}
+}
+
+// spans are what the inputs can be.
+func spans(inputs []model.Port) (list [][2]float64) {
+	for _, p := range inputs {
+		list = append(list, [2]float64{p.Min, p.Max})
+	}
+	return list
 }
 
 // warmup is how many steps touch the plant's code and data before the first tick.
@@ -195,4 +206,22 @@ func watch(outputs []model.Port) rt.Watch {
 		Events: index(outputs, "events"), Transitions: index(outputs, "transitions"),
 		Lag: index(outputs, "lag"), Fault: index(outputs, "fault"),
 	}
+}
+
+// inputRanges are those of the inputs: of the port, and of the signal where one drives it.
+func inputRanges(t *kernel.Tables, maps []*sigmap.Map) [][2]float64 {
+	list := make([][2]float64, len(t.Inputs))
+	for i, p := range t.Inputs {
+		list[i] = [2]float64{p.Min, p.Max}
+	}
+	for _, m := range maps {
+		for _, rx := range m.Rx {
+			for _, f := range rx.Fields {
+				a, b := f.Lo*f.Factor+f.Offset, f.Hi*f.Factor+f.Offset
+				r := &list[f.Index]
+				r[0], r[1] = max(r[0], min(a, b)), min(r[1], max(a, b))
+			}
+		}
+	}
+	return list
 }

@@ -125,7 +125,7 @@ func (r *reader) numbers(n ast.Node, what string) (list []uint32) {
 }
 
 // values reads what the signals of a frame carry: SIGNAL: value, {table: [[t, v], ...],
-// period: T} or {sine: {mean: M, amplitude: A, frequency: F}}.
+// period: T}, {sine: {mean: M, amplitude: A, frequency: F}} or {formula: F(t), period: T}.
 func (r *reader) values(n ast.Node, dst *[]Value, what string) {
 	for _, e := range r.pairs(n, what) {
 		v := Value{Signal: keyWord(e)}
@@ -145,6 +145,7 @@ func (r *reader) course(n ast.Node, what string, value func(n ast.Node, text, wh
 	c := &sigmap.Course{}
 	var period int64
 	var sine *sigmap.Course
+	var formula ast.Node
 	r.object(n, what, []key{
 		{"table", func(n ast.Node) {
 			r.list(n, what+": table", func(n ast.Node) {
@@ -159,11 +160,14 @@ func (r *reader) course(n ast.Node, what string, value func(n ast.Node, text, wh
 		}},
 		{"period", r.nanoseconds(&period, what+": period", 1e3, 1e15)},
 		{"sine", func(n ast.Node) { sine = r.sine(n, what+": sine", value) }},
+		{"formula", func(n ast.Node) { formula = n }},
 	})
 	switch c.Period = period; {
+	case len(c.At) > 0 && (sine != nil || formula != nil) || sine != nil && formula != nil:
+		r.fail(n, "%s: one of a table, a sine and a formula, not two", what)
+	case formula != nil:
+		c = r.formula(formula, what+": formula", period)
 	case sine == nil:
-	case len(c.At) > 0:
-		r.fail(n, "%s: a table or a sine, not both", what)
 	case period > 0:
 		r.fail(n, "%s: a sine has no period: its frequency says it", what)
 	default:
@@ -173,6 +177,26 @@ func (r *reader) course(n ast.Node, what string, value func(n ast.Node, text, wh
 		if err := c.Check(); err != nil {
 			r.fail(n, "%s: %v", what, err)
 		}
+	}
+	return c
+}
+
+// formula reads an expression of the time t in seconds, in the unit of what it is for, as
+// 1024 lines a period.
+func (r *reader) formula(n ast.Node, what string, period int64) *sigmap.Course {
+	const lines = 1024
+	c := &sigmap.Course{Period: period}
+	if period == 0 {
+		r.fail(n, "%s: its period is missing (period: 2 s)", what)
+	}
+	text := r.word(n, what).Text
+	for i := range lines + 1 {
+		at := int64(math.RoundToEven(float64(period) * float64(i) / lines))
+		v, err := model.Quantity(text, "1", map[string]float64{"t": float64(at) / 1e9})
+		if err != nil && r.err == nil {
+			r.fail(n, "%s: at t = %g s: %s", what, float64(at)/1e9, wrong(Word{Text: text}, err))
+		}
+		c.At, c.Value = append(c.At, at), append(c.Value, v)
 	}
 	return c
 }

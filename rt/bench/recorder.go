@@ -2,20 +2,12 @@ package bench
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"os"
-	"reflect"
-	"runtime"
-	"runtime/debug"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"lockstep/io/can"
 	"lockstep/io/record"
 	"lockstep/rt"
 	"lockstep/sched"
@@ -24,9 +16,11 @@ import (
 // recorder writes the record of a run from the page's ring, in a goroutine of its own:
 // a disk that is slow or full holds up nobody.
 type recorder struct {
-	path  string
+	path  string // "" there is no record, only a judge
 	r     *run
-	w     *record.Writer // nil: the target has not begun
+	names *chronicle
+	judge *Judge         // of the scenario; nil: there is none
+	w     *record.Writer // nil: the target has not begun, or there is no record
 	err   error          // the first trouble with the disk
 	times int            // how often there was trouble
 
@@ -34,10 +28,13 @@ type recorder struct {
 	used   int        // of wake
 	lost   uint64     // entries lost in the ring so far
 	late   uint64     // entries of the ledger written
-	busOff uint64     // times that a controller went off its bus, so far
 	tick   record.Tick
+	start  int64     // grid point 0, ns since 1970
 	offset int64     // CLOCK_REALTIME less the clock of the grid at the start, ns
 	synced time.Time // when the disk was last told to keep what it has
+	begun  bool      // the grid is placed
+
+	findings []Finding // of the judge, at the end
 
 	stop, done chan struct{}
 }
@@ -51,15 +48,23 @@ const (
 
 // startRecord begins to listen; the file is there at once.
 func (r *run) startRecord() error {
-	if r.options.Record == "" {
+	if r.options.Record == "" && r.trial == nil {
 		return nil
 	}
-	f, err := os.Create(r.options.Record) // so that a wrong name is told before the run
-	if err != nil {
-		return fmt.Errorf("run: record: %w", err)
+	if r.options.Record != "" {
+		f, err := os.Create(r.options.Record) // so that a wrong name is told before the run
+		if err != nil {
+			return fmt.Errorf("run: record: %w", err)
+		}
+		f.Close()
+		if r.others, err = newOthers(r); err != nil {
+			return &Exit{3, err}
+		}
 	}
-	f.Close()
-	r.record = &recorder{path: r.options.Record, r: r, synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	r.record = &recorder{path: r.options.Record, r: r, names: newChronicle(r.h), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	if r.trial != nil {
+		r.record.judge = NewJudge(r.trial, r.h, r.page)
+	}
 	r.page.Listen()
 	return nil
 }
@@ -82,10 +87,13 @@ func (c *recorder) run() {
 
 // turn writes what has happened since the last one.
 func (c *recorder) turn(now time.Time) {
-	if c.w == nil && !c.begin() {
+	if !c.begun && !c.begin() {
 		return
 	}
 	c.drain()
+	if c.w == nil {
+		return
+	}
 	c.note(c.w.Flush())
 	if now.Sub(c.synced) > syncing {
 		c.note(c.w.Sync())
@@ -93,12 +101,21 @@ func (c *recorder) turn(now time.Time) {
 	}
 }
 
-// conclude writes how the run ended, and closes the file.
+// conclude judges, writes how the run ended, and closes the file.
 func (c *recorder) conclude() {
+	if c.judge != nil {
+		c.findings = c.judge.End(c.r.page.Overflow())
+	}
 	if c.w == nil {
 		return
 	}
 	c.wakeUp(&rt.Entry{}) // what the bus carried after the last tick
+	c.r.others.settle()
+	c.beside(math.MaxInt64)
+	c.unheard()
+	for i := range c.findings {
+		c.put(c.w.Event(&record.Event{Kind: record.Verdict, Tick: c.judge.last, Text: c.findings[i].line()}))
+	}
 	c.put(c.w.Event(&record.Event{Tick: int64(c.r.page.Ticks.Load()), Text: rt.Reason(c.r.page.Reason.Load()).String()}))
 	c.note(c.w.Close())
 }
@@ -153,6 +170,13 @@ func (c *recorder) begin() bool {
 		return false
 	}
 	c.offset = sched.Realtime() - now
+	c.start = start + c.offset
+	if c.judge != nil && !c.r.h.Loop.Virtual {
+		c.judge.Begin(start + c.offset)
+	}
+	if c.begun = c.path == ""; c.begun {
+		return true
+	}
 	h, err := c.r.header(start, c.offset)
 	if err == nil {
 		c.w, err = record.Create(c.path, *h, record.Options{})
@@ -161,6 +185,7 @@ func (c *recorder) begin() bool {
 		c.note(err)
 		return false
 	}
+	c.begun = true
 	c.tick = record.Tick{
 		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
 	}
@@ -177,20 +202,38 @@ func (c *recorder) drain() {
 		if !c.r.page.Next(e) {
 			break
 		}
+		if c.judge != nil {
+			c.judge.Entry(e)
+		}
+		if e.Kind == rt.KindFrame && e.Fate == rt.Sent && !e.Withheld {
+			c.r.others.sends(e.Bus, &e.Frame)
+		}
 		if c.used++; e.Kind == rt.KindTiming {
 			c.wakeUp(e)
 			c.used = 0
 		}
+		if c.w != nil && c.r.page.LateTicks() > c.late+100 { // of a ledger of 512, while a long ring is read
+			c.events()
+		}
 	}
+	c.beside(sched.Realtime() - int64(settling)) // of a loop that stands still
+	c.unheard()
 	if n := c.r.page.Overflow(); n != c.lost {
-		c.put(c.w.Lost(c.tick.Index, n-c.lost, "the ring was full"))
+		if c.w != nil {
+			c.put(c.w.Lost(c.tick.Index, n-c.lost, "the ring was full"))
+		}
 		c.lost = n
 	}
-	c.events()
+	if c.w != nil {
+		c.events()
+	}
 }
 
 // wakeUp writes what happened at one wake-up of the loop; t is its timing.
 func (c *recorder) wakeUp(t *rt.Entry) {
+	if c.w == nil {
+		return
+	}
 	steps, safe := int64(0), false
 	for i := range c.wake[:c.used] {
 		e := &c.wake[i]
@@ -201,6 +244,8 @@ func (c *recorder) wakeUp(t *rt.Entry) {
 	}
 	for i := range c.wake[:c.used] {
 		switch e := &c.wake[i]; e.Kind {
+		case rt.KindFault, rt.KindCommand:
+			c.tell(e)
 		case rt.KindStep:
 			steps--
 			c.tick.Index, c.tick.Flags = e.Tick, 0
@@ -224,12 +269,14 @@ func (c *recorder) wakeUp(t *rt.Entry) {
 				continue // there never was a frame
 			}
 			if c.r.h.Loop.Virtual { // the clock's time says nothing: that of its grid point holds
-				e.Stamp.Soft = 0
+				e.Stamp = can.Stamp{}
 			}
+			c.beside(e.Stamp.Soft)
 			c.put(c.w.Frame(&record.Frame{Bus: uint8(e.Bus), Sent: e.Fate != rt.Received, Lost: e.Fate == rt.Dropped, Safe: e.Safe,
-				Tick: e.Tick, Time: e.Stamp.Soft, Frame: e.Frame}))
+				Withheld: e.Withheld, Copy: e.Copy, Tick: e.Tick, Time: e.Stamp.Soft, Hard: e.Stamp.Hard, Frame: e.Frame}))
 		}
 	}
+	c.beside(t.At + c.offset)
 }
 
 // overdue says that the frames of a tick were out later than its budget allows.
@@ -245,136 +292,21 @@ func (c *recorder) overdue(t *rt.Entry) bool {
 
 // events writes what the ledger and the buses have to tell.
 func (c *recorder) events() {
-	p := c.r.page
+	p, lost := c.r.page, uint64(0)
 	for ; c.late < p.LateTicks(); c.late++ {
 		e := lateTick{}
 		if !p.ReadLate(c.late, &e.Late) {
+			lost++
 			continue
 		}
 		v := e.report(c.r.h)
 		c.put(c.w.Event(&record.Event{Kind: record.Overrun, Tick: e.Tick, Time: e.At + c.offset, Count: uint64(e.Lost), Text: v.String()}))
 	}
-	if n := p.BusOff.Load(); n != c.busOff {
-		c.busOff = n
-		text := "a controller is back on its bus"
-		if n != 0 {
-			text = "a controller is off its bus"
-		}
-		c.put(c.w.Event(&record.Event{Kind: record.BusState, Tick: int64(p.Ticks.Load()), Time: sched.Realtime(), Text: text}))
+	if lost > 0 {
+		c.put(c.w.Event(&record.Event{Kind: record.Note, Tick: c.tick.Index, Time: sched.Realtime(), Count: lost,
+			Text: fmt.Sprintf("%d entries of the ledger were overwritten before they were read", lost)}))
 	}
-}
-
-// header is what the record needs to run again without any other file.
-func (r *run) header(start, offset int64) (*record.Header, error) {
-	b, t := r.bench, r.h.Tables
-	h := &record.Header{
-		Version: build(), Host: host(), GOARCH: runtime.GOARCH, BestEffort: len(r.missing) > 0,
-		Period: t.PeriodNs, Start: start + offset, Mono: start,
-		Phases: []string{"the tick before", "wake-up", "receive", "step", "send"},
-		Hashes: map[string]string{"tables": digest(t)},
+	for _, e := range append(c.r.states.events(), c.r.claims.events()...) {
+		c.put(c.w.Event(&e))
 	}
-	for _, p := range t.Inputs {
-		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit})
-	}
-	for _, p := range t.Outputs {
-		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit})
-	}
-	h.Files = append(h.Files, record.File{Role: "bench", Name: b.File, Text: b.text})
-	files := []struct {
-		role string
-		name Word
-	}{{"plant", b.Plant}}
-	for i, bus := range b.Buses {
-		rb := record.Bus{Name: bus.Name.Text, Interface: bus.Interface.Text}
-		for _, m := range r.h.Maps[i].Rx {
-			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID})
-		}
-		for _, m := range r.h.Maps[i].Tx {
-			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID, Sent: true})
-		}
-		h.Buses = append(h.Buses, rb)
-		files = append(files, struct {
-			role string
-			name Word
-		}{"dbc", bus.Database})
-	}
-	for _, f := range files {
-		_, data, err := b.Read(f.name)
-		if err != nil {
-			return nil, err
-		}
-		h.Files = append(h.Files, record.File{Role: f.role, Name: f.name.Text, Text: data})
-	}
-	return h, nil
-}
-
-// digest is the SHA-256 of plain data, hexadecimal: equal data, equal digest, in every
-// process. What is no exported field does not count.
-func digest(data any) string {
-	h := sha256.New()
-	put := func(v uint64) {
-		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], v)
-		h.Write(b[:])
-	}
-	var walk func(v reflect.Value)
-	walk = func(v reflect.Value) {
-		switch v.Kind() {
-		case reflect.Pointer:
-			if put(uint64(v.Kind())); !v.IsNil() {
-				walk(v.Elem())
-			}
-		case reflect.Struct:
-			for i := range v.NumField() {
-				if v.Type().Field(i).IsExported() {
-					walk(v.Field(i))
-				}
-			}
-		case reflect.Slice, reflect.Array:
-			put(uint64(v.Len()))
-			for i := range v.Len() {
-				walk(v.Index(i))
-			}
-		case reflect.String:
-			put(uint64(v.Len()))
-			h.Write([]byte(v.String()))
-		case reflect.Float64:
-			put(math.Float64bits(v.Float()))
-		case reflect.Bool:
-			put(map[bool]uint64{true: 1}[v.Bool()])
-		case reflect.Int, reflect.Int8, reflect.Int64:
-			put(uint64(v.Int()))
-		case reflect.Uint8, reflect.Uint64:
-			put(v.Uint())
-		default:
-			panic("bench: digest of a " + v.Kind().String()) // a test makes one of every plant
-		}
-	}
-	walk(reflect.ValueOf(data))
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// build is the version of this program and of its compiler.
-func build() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return runtime.Version()
-	}
-	revision := ""
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			revision = " " + s.Value
-		}
-	}
-	return info.Main.Version + revision + " " + info.GoVersion
-}
-
-// host is the name of this host and its kernel.
-func host() string {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return ""
-	}
-	text := func(b []byte) string { return strings.TrimRight(string(b), "\x00") }
-	return text(u.Nodename[:]) + ", " + text(u.Sysname[:]) + " " + text(u.Release[:]) + " " + text(u.Version[:]) + ", " + text(u.Machine[:])
 }

@@ -31,6 +31,8 @@ type replay struct {
 	ticks  int64
 	frames int64
 	last   int64 // tick stepped to
+
+	disturbed
 }
 
 // Run replays and returns how much was identical, bit for bit. An *Exit with code 1
@@ -61,21 +63,25 @@ func (p Replay) Run() (same string, err error) {
 func (r *replay) prepare() error {
 	h := &r.in.Header
 	var b *Bench
-	files := map[string][]byte{}
+	files := map[string]kept{}
+	var scenario *record.File
 	for _, f := range h.Files {
-		if f.Role == "bench" {
+		switch f.Role {
+		case "bench":
 			var err error
 			if b, err = parse(f.Name, "", f.Text); err != nil {
 				return err
 			}
-			continue
+		case "scenario":
+			scenario = &f
+		default:
+			files[f.Name] = kept{f.Name, f.Text}
 		}
-		files[f.Name] = f.Text
 	}
 	if b == nil {
 		return errors.New("there is no bench in it")
 	}
-	b.files = files
+	b.Files = files
 	for i := range b.Buses { // as they were, whatever -bus was
 		if i < len(h.Buses) {
 			b.Buses[i].Interface.Text = h.Buses[i].Interface
@@ -95,7 +101,7 @@ func (r *replay) prepare() error {
 	m, p := r.kernel.Dims()
 	r.u, r.y = make([]float64, m), make([]float64, p)
 	copy(r.u, r.h.Tables.Start)
-	return nil
+	return r.disturb(scenario)
 }
 
 func (r *replay) create(file string) (err error) {
@@ -134,11 +140,16 @@ func (r *replay) entry(e *record.Entry) error {
 	switch {
 	case e.Kind == record.TickEntry:
 		return r.tick(&e.Tick)
+	case e.Kind == record.FrameEntry && e.Frame.Other:
+		return nil // it never reached the plant
 	case e.Kind == record.FrameEntry && e.Frame.Sent:
 		return r.sent(&e.Frame)
 	case e.Kind == record.FrameEntry && int(e.Frame.Bus) < len(r.h.Maps):
-		r.h.Maps[e.Frame.Bus].Decode(r.u, &e.Frame.Frame)
-		r.frames++
+		return r.received(&e.Frame)
+	case e.Kind == record.EventEntry && e.Event.Kind == record.Parameter:
+		return r.command(&e.Event)
+	case e.Kind == record.EventEntry && e.Event.Kind == record.Fault:
+		return r.changed(&e.Event)
 	case e.Kind == record.EventEntry && (e.Event.Kind == record.Lost || e.Event.Kind == record.Damage):
 		return fmt.Errorf("identical up to tick %d, %d frames; then the record has a gap: %s, %d: %s",
 			r.last, r.frames, e.Event.Kind, e.Event.Count, e.Event.Text)
@@ -151,18 +162,23 @@ func (r *replay) tick(t *record.Tick) error {
 	if t.Index != r.last+1 {
 		return fmt.Errorf("identical up to tick %d; the next in the record is %d", r.last, t.Index)
 	}
+	if err := r.begun(t.Index); err != nil {
+		return err
+	}
 	if t.Flags&record.Missed == 0 { // as the loop does it
 		for _, m := range r.h.Maps {
 			m.Tick(r.u, t.Index)
 		}
 	}
+	u := r.set.Inputs(t.Index, r.u)
 	for i, v := range t.U {
-		if math.Float64bits(v) != math.Float64bits(r.u[i]) {
+		if math.Float64bits(v) != math.Float64bits(u[i]) {
 			return fmt.Errorf("the first difference is at tick %d: input %s is %v, the frames received say %v",
-				t.Index, r.in.Header.Inputs[i].Name, v, r.u[i])
+				t.Index, r.in.Header.Inputs[i].Name, v, u[i])
 		}
 	}
-	r.kernel.Step(r.y, r.u)
+	r.kernel.Step(r.y, u)
+	r.set.Signals(t.Index, r.y)
 	r.last, r.ticks = t.Index, r.ticks+1
 	for i, v := range t.Y {
 		if math.Float64bits(v) != math.Float64bits(r.y[i]) {
@@ -171,7 +187,7 @@ func (r *replay) tick(t *record.Tick) error {
 	}
 	if r.out != nil {
 		r.out.number(float64(t.Index*r.in.Header.Period) / 1e9)
-		for _, v := range slices.Concat(r.y, r.u) {
+		for _, v := range slices.Concat(r.y, u) {
 			r.out.number(v)
 		}
 		r.out.end()
@@ -187,7 +203,10 @@ func (r *replay) sent(f *record.Frame) error {
 	if f.Tick != r.last && !f.Safe {
 		return fmt.Errorf("identical up to tick %d; the next in the record, as its frames say, is %d", r.last, f.Tick)
 	}
-	m := r.h.Maps[f.Bus]
+	b, m, acts := int(f.Bus), r.h.Maps[f.Bus], f.Tick == r.last // as the loop does it
+	if err := r.inOrder(f, acts); err != nil || f.Copy {
+		return err
+	}
 	i := slices.IndexFunc(m.Tx, func(t sigmap.Tx) bool { return t.ID == f.ID })
 	if i < 0 {
 		return fmt.Errorf("tick %d: frame 0x%X was sent, the bench has none such", f.Tick, f.ID&can.MaskEFF)
@@ -197,10 +216,17 @@ func (r *replay) sent(f *record.Frame) error {
 		y = r.h.Loop.Safe.Values
 	}
 	var got can.Frame
-	m.Now = f.Tick
-	if !m.Encode(&got, i, y) || got != f.Frame {
-		return fmt.Errorf("the first difference is at tick %d: frame %s was % X, is % X",
-			f.Tick, m.Tx[i].Name, f.Data[:f.Len], got.Data[:got.Len])
+	m.Now, m.Forced = f.Tick, acts && !f.Safe
+	if acts {
+		r.set.Before(b, i)
+	}
+	made, withheld := m.Encode(&got, i, y), false
+	if made && acts {
+		r.again, withheld = r.set.Sent(&got, b, i, f.Tick)
+		r.frame = got
+	}
+	if !made || got != f.Frame || withheld != f.Withheld {
+		return differs(f, m.Tx[i].Name, &got, withheld)
 	}
 	r.frames++
 	return nil

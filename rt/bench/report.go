@@ -28,7 +28,8 @@ type Report struct {
 
 	Tick Spread `json:"tick_ns"`
 
-	Response *Spread `json:"response_ns,omitempty"` // bus to bus: from the arrival of a valid frame, by the kernel's stamp, until the frames of its tick were out; nil: no frame had a stamp
+	Response  *Spread `json:"response_ns,omitempty"`        // bus to bus: from the arrival of a valid frame, by the kernel's stamp, until the frames of its tick were out; nil: no frame had a stamp
+	Responses []Class `json:"response_histogram,omitempty"` // the same, eight classes per octave; those that are empty are left out
 
 	LateTicks  uint64     `json:"late_ticks"`             // entries of the overrun ledger: wake-ups that found points lost, and ticks over their budget
 	BudgetNs   int64      `json:"tick_budget_ns"`         // a tick whose frames are out later than this after it was due is late
@@ -65,24 +66,31 @@ type Report struct {
 	Saturated  uint64 `json:"saturated"`   // signals sent at the border of their range
 	BusDown    uint64 `json:"bus_down"`    // ticks that found a bus down
 	BusErrors  uint64 `json:"bus_errors"`  // calls to a bus that failed for another reason
-	BusOffs    uint64 `json:"bus_offs"`    // how often a controller has said that it goes off its bus, while there was a supervisor
+	BusOffs    uint64 `json:"bus_offs"`    // how often a controller has said that it goes off its bus
+
+	Buses []BusState `json:"buses,omitempty"` // those that are interfaces of this host
+
+	Virtual bool `json:"virtual,omitempty"` // of a bench in virtual time: nothing is late, and there is nothing to measure
 
 	BestEffort     bool     `json:"besteffort"`
 	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
 	BestEffortHelp []string `json:"besteffort_help,omitempty"` // what helps
 
-	Overrun  string     `json:"overrun,omitempty"`        // the policy
-	SimTime  float64    `json:"sim_time_s"`               // ticks · period
-	Ended    string     `json:"ended"`                    // why, in words
-	Clean    bool       `json:"clean"`                    // no policy was broken, and the target and the unit were there
-	Silent   []Silence  `json:"silent,omitempty"`         // received messages that had stopped, or came too short
-	Messages []Received `json:"messages,omitempty"`       // received
-	Dropped  []Dropped  `json:"dropped,omitempty"`        // tx_dropped by message
-	Soak     *Verdict   `json:"soak,omitempty"`           // of a soak
-	Record   string     `json:"record,omitempty"`         // file of the record
-	Trouble  string     `json:"record_trouble,omitempty"` // what is missing in it, and why
-	Played   []string   `json:"played,omitempty"`         // what became of the logs that stood in for buses
-	Unit     string     `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
+	Overrun   string      `json:"overrun,omitempty"`        // the policy
+	SimTime   float64     `json:"sim_time_s"`               // ticks · period
+	Ended     string      `json:"ended"`                    // why, in words
+	Clean     bool        `json:"clean"`                    // no policy was broken, and the target and the unit were there
+	Silent    []Silence   `json:"silent,omitempty"`         // received messages that had stopped, or came too short
+	Messages  []Received  `json:"messages,omitempty"`       // received
+	Dropped   []Dropped   `json:"dropped,omitempty"`        // tx_dropped by message
+	Soak      *Verdict    `json:"soak,omitempty"`           // of a soak
+	Trial     *Trial      `json:"scenario,omitempty"`       // what became of the scenario
+	Record    string      `json:"record,omitempty"`         // file of the record
+	Trouble   string      `json:"record_trouble,omitempty"` // what is missing in it, and why
+	Others    []Overheard `json:"record_others,omitempty"`  // what the record has besides, by bus
+	Addresses []string    `json:"addresses,omitempty"`      // of J1939: how each stands, and who has it
+	Played    []string    `json:"played,omitempty"`         // what became of the logs that stood in for buses
+	Unit      string      `json:"unit,omitempty"`           // what the virtual control unit said last, or how it ended before the run did
 }
 
 // Usage is what the ticking process used between its first and its last tick, by
@@ -138,7 +146,8 @@ func (r *Report) Text(w io.Writer) {
 		fmt.Fprintf(w, "  %-13s%s\n", head, fmt.Sprintf(format, args...))
 	}
 	line("ticks", "%d of %g ms, missed %d%s", r.Ticks, float64(r.StepNs)/1e6, r.Missed, paren(r.Overrun))
-	if r.Bench != "" {
+	real := r.Bench != "" && !r.Virtual
+	if real {
 		line("lateness", "%s", r.Late)
 	}
 	if r.Unserved > 0 {
@@ -147,8 +156,11 @@ func (r *Report) Text(w io.Writer) {
 	line("tick time", "%s", r.Tick)
 	if r.Response != nil {
 		line("bus to bus", "%s", *r.Response)
+		for _, row := range histogram(r.Responses) {
+			line("", "%s", row)
+		}
 	}
-	if r.Bench != "" {
+	if real {
 		line("late ticks", "%d, over the budget of %g ms or after lost points%s", r.LateTicks, float64(r.BudgetNs)/1e6, r.worst())
 	}
 	if r.Bench != "" {
@@ -181,9 +193,11 @@ func (r *Report) worst() string {
 	return "\n" + strings.Repeat(" ", 15) + "worst: " + worst.String()
 }
 
-// notes are the lines that are there only when there is something to say.
-func (r *Report) notes(line func(head, format string, args ...any)) {
-	if r.Bench != "" && !r.BestEffort {
+// rights are the lines about what the host has granted.
+func (r *Report) rights(line func(head, format string, args ...any)) {
+	if r.Virtual {
+		line("virtual time", "the bench's loop and its control unit in one process, as fast as they go")
+	} else if r.Bench != "" && !r.BestEffort {
 		line("best effort", "no: all rights were there")
 	}
 	for i, why := range r.BestEffortWhy {
@@ -192,6 +206,11 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	for _, help := range r.BestEffortHelp {
 		line("", "-> %s", help)
 	}
+}
+
+// notes are the lines that are there only when there is something to say.
+func (r *Report) notes(line func(head, format string, args ...any)) {
+	r.rights(line)
 	if r.Safe != "" {
 		line("safe state", "since %.3f s: %s", r.SafeSince, r.Safe)
 	}
@@ -200,6 +219,11 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	}
 	if n := r.BusDown + r.BusErrors + r.BusOffs; n > 0 {
 		line("bus trouble", "%d ticks found it down, %d calls failed otherwise, %d times a controller went off", r.BusDown, r.BusErrors, r.BusOffs)
+	}
+	for i := range r.Buses {
+		for j, text := range r.Buses[i].lines() {
+			line([]string{"bus", ""}[min(j, 1)], "%s", text)
+		}
 	}
 	if n := r.RxBound + r.RxStale; n > 0 {
 		line("backlog in", "%d ticks left frames for the next one; %d frames from before the first tick were thrown away", r.RxBound, r.RxStale)
@@ -210,6 +234,9 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 	if n := r.Saturated + r.TxRefused; n > 0 {
 		line("signals out", "%d held at the border of their range; %d frames not sent for a value that is no number", r.Saturated, r.TxRefused)
 	}
+	for i, address := range r.Addresses {
+		line([]string{"addresses", ""}[min(i, 1)], "%s", address)
+	}
 	for _, played := range r.Played {
 		line("played", "%s", played)
 	}
@@ -219,6 +246,9 @@ func (r *Report) notes(line func(head, format string, args ...any)) {
 			trouble = "; INCOMPLETE: " + r.Trouble
 		}
 		line("record", "%s%s", r.Record, trouble)
+		for _, v := range r.Others {
+			line("", "%s", v)
+		}
 	}
 	if r.Unit != "" {
 		line("control unit", "%s", r.Unit)

@@ -24,6 +24,8 @@ type Options struct {
 	BestEffort bool          // run without the rights a named bus asks for
 	Report     string        // file for the report as JSON; "" none
 	Record     string        // file for the record; "" none
+	Scenario   string        // what happens and what is expected, a file or embedded; "" nothing
+	JUnit      string        // file for the verdict on it as JUnit XML; "" none
 	Out        *os.File      // status line and closing report
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
 	Soak       *Soak         // nil: the run is none
@@ -45,13 +47,17 @@ type run struct {
 	guard   *guard
 	notify  *notifier
 	record  *recorder // nil: the run is not recorded
+	others  *others   // nil: there is nothing to hear beside the loop, or no record
+	trial   *Scenario // nil: there is none
+	junit   *os.File  // nil: none is wanted
+	control *control  // nil: lockstep ctl cannot reach the run
 	ledger  ledger
 	soak    *soak           // nil: the run is none
+	claims  *claims         // of addresses
 	players []*player       // of the buses that are logs
 	placed  bool            // the loop's thread was seen on its CPU alone
 	strayed atomic.Bool     // and later it was not
-	errors  []*can.Errors   // of the buses with a name
-	offs    atomic.Uint64   // how often one of their controllers went off its bus
+	states  *busStates      // of the buses that are interfaces
 	missing []sched.Missing // what the host refuses
 	restore func()          // undoes what was changed on the host
 	stop    string          // the signal that ended the run; "" none
@@ -88,7 +94,7 @@ func Run(b *Bench, o Options) error {
 	if err := r.start(); err != nil {
 		return &Exit{3, err}
 	}
-	r.head = r.soak.announcement() + r.announcement()
+	r.head = r.soak.announcement() + r.announcement() + r.openControl(ControlDir(), signals)
 	r.watch(signals)
 	return r.finish(report, signals)
 }
@@ -116,6 +122,9 @@ func (r *run) prepare() (report *os.File, err error) {
 			return nil, fmt.Errorf("run: %v is shorter than the period, %v", r.options.For, time.Duration(r.h.Tables.PeriodNs))
 		}
 	}
+	if err := r.startScenario(); err != nil {
+		return nil, err
+	}
 	if err := r.open(); err != nil {
 		return nil, &Exit{3, err}
 	}
@@ -124,6 +133,12 @@ func (r *run) prepare() (report *os.File, err error) {
 	}
 	if err := r.seal(); err != nil {
 		return nil, &Exit{3, err}
+	}
+	if r.claims, err = newClaims(r); err == nil {
+		err = r.claims.settle()
+	}
+	if err != nil {
+		return nil, &Exit{3, fmt.Errorf("run: %w", err)}
 	}
 	if err := r.startRecord(); err != nil {
 		return nil, err
@@ -198,59 +213,33 @@ func (r *run) open() error {
 		return err
 	}
 	r.guard = &guard{r: r, done: make(chan struct{})}
+	if r.states, err = newBusStates(r); err != nil {
+		return err
+	}
 	for i, bus := range r.bench.Buses {
 		f, err := r.dial(bus.Interface.Text, r.h.Maps[i].Filters())
 		if err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
 		r.files = append(r.files, f)
-		if err := r.keep(f, bus.Interface.Text); err != nil {
+		if err := r.keep(i, f); err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
 	}
-	return nil
+	return r.states.refuse()
 }
 
-// keep gives the guard its own end of a bus, and listens to what the controller
-// says of itself.
-func (r *run) keep(f *os.File, iface string) error {
+// keep gives the guard its own end of a bus, and follows how it stands.
+func (r *run) keep(bus int, f *os.File) error {
 	own, err := can.Share(f)
 	if err != nil {
 		return err
 	}
 	r.guard.buses = append(r.guard.buses, own)
-	if iface == pair || strings.HasPrefix(iface, "fd:") || strings.HasPrefix(iface, fromFile) {
+	if !named(r.bench.Buses[bus].Interface.Text) {
 		return nil
 	}
-	e, err := can.ListenErrors(iface)
-	if err != nil {
-		return err
-	}
-	r.errors = append(r.errors, e)
-	go r.listen(e, len(r.guard.buses)-1)
-	return nil
-}
-
-// listen notes when the controller of a bus goes off it, and when it is back.
-func (r *run) listen(e *can.Errors, bus int) {
-	for {
-		state, err := e.Next()
-		if err != nil {
-			return // closed, or the interface is gone: the loop sees it, too
-		}
-		r.heard(bus, state)
-	}
-}
-
-// heard notes what a controller has said.
-func (r *run) heard(bus int, state can.State) {
-	switch state {
-	case can.BusOff:
-		r.offs.Add(1)
-		r.page.BusOff.Or(1 << bus)
-	case can.Restarted:
-		r.page.BusOff.And(^uint64(1 << bus))
-	}
+	return r.states.add(bus, own)
 }
 
 // dial opens one bus. The control unit gets the other end of a pair.
@@ -286,7 +275,7 @@ func (r *run) rights() error {
 	if err != nil {
 		return err
 	}
-	r.missing = append(r.missing, budget...)
+	r.missing = append(append(r.missing, budget...), r.states.missing()...)
 	named := slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair && !strings.HasPrefix(b.Interface.Text, fromFile) })
 	if !named || r.options.BestEffort || len(r.missing) == 0 {
 		return nil
@@ -319,8 +308,10 @@ func (r *run) overBudget() ([]sched.Missing, error) {
 // finish reports, and tells how the run ended. What is for machines is written
 // first: nobody may be reading the terminal.
 func (r *run) finish(file *os.File, signals chan os.Signal) error {
+	r.control.close()
 	<-r.guard.done
 	r.soak.end()
+	r.states.finish()
 	r.guard.close() // so that the control unit sees the end of its bus
 	if r.unit != nil && !r.unit.within(grace) {
 		r.unit.kill()
@@ -328,9 +319,11 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	for _, p := range r.players {
 		p.finish()
 	}
+	r.claims.finish()
 	trouble := r.record.finish()
+	r.others.close()
 	report := r.report()
-	report.Record, report.Trouble = r.options.Record, trouble
+	report.Record, report.Trouble, report.Others = r.options.Record, trouble, r.others.report()
 	for _, p := range r.players {
 		report.Played = append(report.Played, p.says())
 	}
@@ -338,10 +331,10 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 		report.Soak = r.soak.judge(report)
 	}
 	r.notify.stopping(report.Ended)
-	var err error
+	err := r.tried(report)
 	if file != nil {
-		if err = save(report, file); err != nil {
-			err = fmt.Errorf("run: report: %w", err)
+		if e := save(report, file); e != nil {
+			err = errors.Join(err, fmt.Errorf("run: report: %w", e))
 		}
 	}
 	signal.Stop(signals) // from here on they kill
@@ -350,6 +343,10 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	if report.Soak != nil {
 		report.Soak.Text(r.options.Out)
 		err = errors.Join(report.Soak.failed(), err)
+	}
+	if report.Trial != nil {
+		report.Trial.Text(r.options.Out)
+		err = errors.Join(report.Trial.failed(), err)
 	}
 	if trouble != "" {
 		err = errors.Join(fmt.Errorf("run: record %s is incomplete: %s", r.options.Record, trouble), err)

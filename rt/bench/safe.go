@@ -176,8 +176,8 @@ func (b *Bench) checkSafe(bus *Bus, m *sigmap.Map, t *kernel.Tables, values []fl
 			name := t.Outputs[f.Index].Name
 			at := slices.IndexFunc(b.Safe.Values, func(v SafeValue) bool { return v.Port.Text == name })
 			if at < 0 {
-				return b.errorf(b.Safe.At, "safe: no value for %s, which bus %s sends in frame %s (%s: 0 %s)",
-					name, bus.Name.Text, tx.Name, name, t.Outputs[f.Index].Unit)
+				return b.errorf(b.Safe.At, "safe: no value for %s, which bus %s sends in frame %s (%s: %s)",
+					name, bus.Name.Text, tx.Name, name, withUnit("0", t.Outputs[f.Index].Unit))
 			}
 			if raw := (values[f.Index] - f.Offset) / f.Factor; !(raw >= f.Lo-0.5 && raw <= f.Hi+0.5) {
 				return b.errorf(b.Safe.Values[at].Value, "safe: %s: %s is beyond what its signal in frame %s can carry",

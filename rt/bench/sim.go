@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,19 +23,23 @@ import (
 	"lockstep/sched"
 )
 
-// Simulation is a plant on its own, as fast as it goes, in one process: the loop
-// of a run with a virtual clock and no bus.
+// Simulation is a plant on its own, or a bench with its virtual control unit, as fast
+// as it goes, in one process: the loop of a run with a virtual clock.
 type Simulation struct {
-	Plant  string        // an embedded plant or a file
+	Plant  string        // an embedded plant or bench, or a file
 	For    time.Duration // 0: to the last row of In, otherwise as long as the plant's own tables last
-	Step   time.Duration // period of the grid; > 0
+	Step   time.Duration // period of the grid; 0: 5 ms, or the bench's
 	Scheme string        // "papers" or "complete"; "" is the kernel's default
 	Form   string        // "projected" or "held"; "" is the kernel's default
-	In     string        // CSV file of inputs, or an embedded scenario; "" none
+	In     string        // CSV file of inputs, or embedded ones; "" none
 	Out    string        // CSV file of all ports; "" none, "-" standard output
 	Events string        // CSV file of the transitions; "" none
 	Every  int           // rows of Out: one in so many grid points; >= 1
 	Report string        // JSON file; "" none
+
+	Scenario string // file or embedded; "" none
+	JUnit    string // file for its verdict; "" none
+	Record   string // file, of a bench; "" none
 
 	Progress *os.File // a terminal that shows how far it is; nil: none
 }
@@ -57,17 +62,34 @@ type simulation struct {
 	progress    progress
 }
 
+// plantStep is the period of a plant that nobody names one for.
+const plantStep = 5 * time.Millisecond
+
 // Run simulates and writes the files; the report is for the caller to show. An
-// *Exit carries exit code 1 when the plant's state became non-finite. SIGINT and
-// SIGTERM end it early, with the files complete; a second one kills.
+// *Exit carries exit code 1 when the plant's state became non-finite, or the bench
+// broke its policy. SIGINT and SIGTERM end it early, with the files complete; a second
+// one kills. A bench runs with its buses and its control unit: see virtualBench.
 func (s Simulation) Run() (*Report, error) {
 	w := &simulation{Simulation: s, page: new(rt.Page), stop: make(chan os.Signal, 1)}
+	if file, data, err := ReadAny(s.Plant); err == nil && (kind(file, data) == "bench" || kind(file, data) == "plant" && s.Scenario != "") {
+		return runVirtual(w)
+	}
+	w.Step = cmp.Or(w.Step, plantStep)
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
+	w.attend()
+	return w.finish(w.run())
+}
+
+// attend takes the signals that end the simulation.
+func (w *simulation) attend() {
 	signal.Notify(w.stop, syscall.SIGINT, syscall.SIGTERM)
 	runtime.Gosched() // what the runtime starts for signals allocates: before the count
-	report := w.run()
+}
+
+// finish completes the files.
+func (w *simulation) finish(report *Report) (*Report, error) {
 	signal.Stop(w.stop) // from here on they kill
 	var err error
 	for _, t := range []*table{w.out, w.events} {
@@ -87,12 +109,18 @@ func (s Simulation) Run() (*Report, error) {
 
 // prepare does all that may fail before the first step; the files are the last.
 func (w *simulation) prepare() (err error) {
+	switch {
+	case w.Record != "":
+		return fmt.Errorf("sim: -record %s is for a bench; %s is a plant", w.Record, w.Plant)
+	case w.JUnit != "":
+		return fmt.Errorf("sim: -junit %s is for the verdict of a scenario: name one (-scenario FILE)", w.JUnit)
+	}
 	if w.sys, err = loadPlant(w.Plant); err != nil {
 		return err
 	}
 	w.driven = make([]bool, len(w.sys.Inputs))
 	if w.In != "" {
-		if err := w.scenario(); err != nil {
+		if err := w.inputs(); err != nil {
 			return err
 		}
 	}
@@ -118,8 +146,8 @@ func (w *simulation) prepare() (err error) {
 	return w.create()
 }
 
-// scenario reads the file of inputs, or the embedded one of that name.
-func (w *simulation) scenario() (err error) {
+// inputs reads the file of inputs, or the embedded one of that name.
+func (w *simulation) inputs() (err error) {
 	ports := make([]model.Port, len(w.sys.Inputs))
 	for i, in := range w.sys.Inputs {
 		ports[i] = in.Port
@@ -144,8 +172,8 @@ func (w *simulation) scenario() (err error) {
 // apart refuses to write two things to one file, or over one that is read.
 func (w *simulation) apart() error {
 	type use struct{ flag, file string }
-	reads := []use{{"the plant", w.Plant}, {"-in", w.In}}
-	writes := []use{{"-out", w.Out}, {"-events", w.Events}, {"-report", w.Report}}
+	reads := []use{{"the plant", w.Plant}, {"-in", w.In}, {"-scenario", w.Scenario}}
+	writes := []use{{"-out", w.Out}, {"-events", w.Events}, {"-report", w.Report}, {"-record", w.Record}, {"-junit", w.JUnit}}
 	for i, a := range writes {
 		for _, b := range slices.Concat(reads, writes[:i]) {
 			if a.file != "" && same(a.file, b.file) {
@@ -180,10 +208,10 @@ func loadPlant(name string) (*model.System, error) {
 		return nil, err
 	}
 	switch kind(file, data) {
-	case "bench":
-		return nil, fmt.Errorf("sim: %s is a bench; `lockstep run %s` runs it, sim takes its plant", file, name)
-	case "scenario":
+	case "inputs":
 		return nil, fmt.Errorf("sim: %s is a file of inputs: lockstep sim PLANT -in %s", name, name)
+	case "scenario":
+		return nil, fmt.Errorf("sim: %s is a scenario: lockstep sim BENCH -scenario %s", name, name)
 	case "database":
 		return nil, fmt.Errorf("sim: %s is a database; sim takes a plant", file)
 	}
@@ -194,16 +222,18 @@ func loadPlant(name string) (*model.System, error) {
 	return plant.Assemble()
 }
 
-// kind tells what a file that ReadAny has read is: a "bench", a "scenario" (a file
-// of inputs), a "database" or else a "plant".
+// kind tells what a file that ReadAny has read is: a "bench", a "scenario", a file of
+// "inputs", a "database" or else a "plant".
 func kind(file string, data []byte) string {
 	switch {
 	case filepath.Ext(file) == ".dbc":
 		return "database"
 	case filepath.Ext(file) == ".csv" || bytes.Contains(data, []byte("\ntime[s],")):
-		return "scenario"
+		return "inputs"
 	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nbench:")):
 		return "bench"
+	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nscenario:")):
+		return "scenario"
 	}
 	return "plant"
 }
@@ -227,7 +257,7 @@ func (w *simulation) run() *Report {
 	var before, after runtime.MemStats
 	w.kernel.Output(w.loop.Y)
 	row := w.stimulus.Apply(w.loop.U, 0, -1)
-	w.row(0)
+	w.row(0, w.loop.U) // the inputs from there on
 	w.progress.start()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // waits for a collection that is under way
 	runtime.ReadMemStats(&before)
@@ -238,7 +268,7 @@ func (w *simulation) run() *Report {
 		w.loop.Tick(1)
 		row = w.stimulus.Apply(w.loop.U, k*period, row)
 		if k%int64(w.Every) == 0 {
-			w.row(k * period)
+			w.row(k*period, w.loop.U)
 		}
 		w.list()
 		w.progress.show(k * period)
@@ -272,8 +302,9 @@ func (w *simulation) signalled() bool {
 	}
 }
 
-// row writes the ports at a grid time: the outputs there, the inputs from there on.
-func (w *simulation) row(ns int64) {
+// row writes the ports at a grid time: the outputs there, and of the inputs u those that
+// something drives; the others have their own sources.
+func (w *simulation) row(ns int64, u []float64) {
 	if w.out == nil {
 		return
 	}
@@ -282,8 +313,8 @@ func (w *simulation) row(ns int64) {
 		w.out.number(v)
 	}
 	for i, in := range w.sys.Inputs {
-		if w.driven[i] {
-			w.out.number(w.loop.U[i])
+		if w.kernel.Driven(i) {
+			w.out.number(u[i])
 		} else {
 			w.out.number(valueAt(&w.sys.Signals[in.Signal].Source, float64(ns)/1e9))
 		}

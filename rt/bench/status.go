@@ -209,7 +209,10 @@ func (s *status) trouble() string {
 	if why := rt.Reason(s.r.page.Reason.Load()); why != rt.NotEnded {
 		return "over: " + why.String() // the safe values follow
 	}
-	if off := s.r.page.BusOff.Load(); off != 0 {
+	if text := s.r.states.trouble(); text != "" {
+		return text
+	}
+	if off := s.r.page.BusOff.Load() &^ s.r.states.follows(); off != 0 {
 		return fmt.Sprintf("bus %.24s is off", s.r.bench.Buses[bits.TrailingZeros64(off)].Name.Text)
 	}
 	if s.r.strayed.Load() {
@@ -295,14 +298,15 @@ func (s *status) speeds() []string {
 }
 
 // silent lists the received messages that have been away, or too short, for longer
-// than quiet.
+// than quiet; one that drives nothing and has no cycle is not waited for.
 func (r *run) silent() (list []Silence) {
 	tick, period := int64(r.page.Ticks.Load()), r.h.Tables.PeriodNs
 	i := 0
 	for b, m := range r.h.Maps {
 		for _, rx := range m.Rx {
 			last := int64(r.page.LastRx[i].Load())
-			if i++; (tick-last)*period >= int64(quiet) {
+			awaited := len(rx.Fields) > 0 || rx.CycleTicks > 0 || rx.TimeoutTicks > 0
+			if i++; awaited && (tick-last)*period >= int64(quiet) {
 				bus, name := r.bench.Buses[b].Name.Text, rx.Name
 				if len(r.h.Maps) > 1 {
 					name += " on " + bus

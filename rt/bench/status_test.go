@@ -89,9 +89,9 @@ func TestLineOfStatusShowsTheGearboxWithin80Columns(t *testing.T) {
 	r.page.LastRx[0].Store(20)
 	r.page.LastRx[1].Store(20)
 	check(" s best effort missed 214 no valid frame from TCU_Pressure_1 for 0.7 s")
-	r.heard(0, can.BusOff)
+	r.page.BusOff.Store(1)
 	check(" s best effort missed 214 bus drive is off [1 3 6]")
-	r.heard(0, can.Restarted)
+	r.page.BusOff.Store(0)
 	r.h.Maps[0].Rx[0].Name = strings.Repeat("x", 100)
 	r.page.Ticks.Store(2e7) // 27 hours
 	r.page.SimNs.Store(2e7 * 5e6)

@@ -38,9 +38,12 @@ func (r *run) start() (err error) {
 	r.closeFiles() // so that each end of a bus has one owner
 	r.confine()
 	go r.guard.watch()
+	r.states.follow()
+	r.claims.follow()
 	for _, p := range r.players {
 		go p.play(r.page)
 	}
+	r.others.follow()
 	if r.record != nil {
 		go r.record.run()
 	}
@@ -89,6 +92,7 @@ func (r *run) closeFiles() {
 // as it was. A target that it has failed to take over goes on.
 func (r *run) close() {
 	r.closeFiles()
+	r.control.close()
 	for _, p := range []*process{r.target, r.unit} {
 		if p != nil && p.cmd != nil {
 			p.kill()
@@ -97,12 +101,12 @@ func (r *run) close() {
 	for _, p := range r.players {
 		p.from.Close()
 	}
+	r.states.finish()
 	if r.guard != nil {
 		r.guard.close()
 	}
-	for _, e := range r.errors {
-		e.Close()
-	}
+	r.others.close()
+	r.claims.close()
 	if r.notify != nil {
 		r.notify.close()
 	}
@@ -129,12 +133,16 @@ func (r *run) place() {
 	}
 }
 
-// late says that the target should have ended by itself, or begun, and how it
-// fell short; "" is no reason to worry.
+// late says that the target should have ended by itself, or begun, and how it fell
+// short, or that it has lost an address that it cannot do without; "" is no reason to
+// worry.
 func (r *run) late(now int64) string {
 	start, last := int64(r.page.StartNs.Load()), r.h.Loop.Ticks
 	grid := sched.Grid{Start: start, Period: r.h.Tables.PeriodNs}
+	lost := r.claims.ends()
 	switch {
+	case lost != "":
+		return lost
 	case start == 0 && now > r.begun+int64(starting):
 		return fmt.Sprintf("no tick within %v", starting)
 	case start != 0 && last > 0 && now > grid.Due(last+r.h.Loop.Safe.Ticks)+int64(grace):

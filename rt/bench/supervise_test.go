@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/io/can"
 	"lockstep/rt"
 	"lockstep/sched"
 )
@@ -169,22 +168,5 @@ func TestEachEndIsToldForWhatItIs(t *testing.T) {
 		if why, clean := r.ended(); why != want || clean != reason.Clean() {
 			t.Errorf("%q, clean %t; want %q", why, clean, want)
 		}
-	}
-}
-
-// The loop asks whether any bus is off: one that is back says nothing of the others.
-func TestBusesGoOffAndComeBackOneByOne(t *testing.T) {
-	r := &run{page: new(rt.Page)}
-	for _, c := range []struct {
-		bus  int
-		says can.State
-		want uint64
-	}{{1, can.BusOff, 2}, {0, can.BusOff, 3}, {1, can.Restarted, 1}, {1, can.Restarted, 1}, {0, can.Restarted, 0}} {
-		if r.heard(c.bus, c.says); r.page.BusOff.Load() != c.want {
-			t.Errorf("bus %d says %d: off are %b, want %b", c.bus, c.says, r.page.BusOff.Load(), c.want)
-		}
-	}
-	if n := r.offs.Load(); n != 2 {
-		t.Errorf("%d times off, want 2", n)
 	}
 }

@@ -24,10 +24,25 @@ type Word struct {
 	Line, Col int
 }
 
+// origin is where text comes from: a file, or the words of a command, one per line.
+type origin struct {
+	file    string // or the name of the command
+	command bool
+}
+
+// errorf is an error at a word.
+func (o origin) errorf(at Word, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if o.command {
+		return fmt.Errorf("%s: word %d: %w", o.file, at.Line, err)
+	}
+	return fmt.Errorf("%s:%d:%d: bench: %w", o.file, at.Line, at.Col, err)
+}
+
 // reader walks a YAML tree; it keeps the first error, with its place.
 type reader struct {
-	file string
-	err  error
+	origin
+	err error
 }
 
 // key is one known key of a mapping and what reads its value.
@@ -61,7 +76,7 @@ func (r *reader) root(data []byte) ast.Node {
 
 func (r *reader) failAt(p *token.Position, format string, args ...any) {
 	if r.err == nil {
-		r.err = fmt.Errorf("%s:%d:%d: bench: %s", r.file, p.Line, p.Column, fmt.Sprintf(format, args...))
+		r.err = r.errorf(Word{Line: p.Line, Col: p.Column}, format, args...)
 	}
 }
 

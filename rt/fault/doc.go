@@ -19,6 +19,9 @@
 // apply, and frame faults go on; after the end of the run, and for a grid point that
 // the plant has not reached, nothing is disturbed.
 //
-// What a tick does for faults is linear in their number, Max at most, in the frames
-// they hold back, MaxHeld each, and in the conditions; without any it is a comparison.
+// What a tick does for faults is linear in the number of slots in use, Max at most, and
+// in the frames that are given back at it, MaxHeld per fault at most. Max faults make the
+// tick of a plant with one state, which receives a frame and sends one, 1.1 times as long
+// while they are armed and 1.3 to 2 times, 1 to 5 us, while all of them disturb
+// (BenchmarkFaults in package rt); without any it is as long as ever.
 package fault

@@ -6,7 +6,7 @@ import "lockstep/io/sigmap"
 const (
 	Max      = 64   // faults at once: slots
 	MaxDelay = 1000 // ticks that a value or a frame can be delayed
-	MaxHeld  = 64   // frames that a fault can hold back at once; one more is dropped
+	MaxHeld  = 64   // frames that a fault can hold back at once; one more, of a message without a cycle, is dropped
 	MaxBurst = 64   // times that a frame can be sent again at its tick
 )
 
@@ -40,7 +40,7 @@ const (
 	ChecksumRandom // they are random, and never the right ones
 	ChecksumOffset // they are the right ones + N, N not 0, modulo their width
 	WrongLength    // it has N bytes: it is cut, or zeros follow
-	DelayFrame     // sent, or decoded, N ticks later as it was made
+	DelayFrame     // sent, or decoded, N ticks later as it was made; N at least 1
 	Duplicate      // sent twice
 	Burst          // sent N more times
 
@@ -138,7 +138,7 @@ type Op uint8
 
 // The operations.
 const (
-	Put     Op = iota // arm Fault in Slot, in the place of what is there
+	Put     Op = iota // arm Fault in Slot, in the place of what is there and of what it holds back
 	Clear             // free Slot
 	Drive             // Input, which no bus drives, is Value from this tick on
 	Release           // Input follows its own source or stimulus again

@@ -76,23 +76,35 @@ func TestWrongPlantsEndWithOneLineThatNamesThePlaceAndWhatWouldBeRight(t *testin
 	}
 }
 
-func TestThePlantOfTheReadmeWorks(t *testing.T) {
-	readme, err := os.ReadFile("../../../README.md")
+// readme writes a file of the README, which begins with the line head, into a folder.
+func readme(t *testing.T, head string) (file string) {
+	t.Helper()
+	text, err := os.ReadFile("../../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(readme), "\n    plant: shaft\n")
+	_, rest, _ := strings.Cut(string(text), "\n    "+head+"\n")
 	block, _, ok := strings.Cut(rest, "\n\n")
 	if !ok {
-		t.Fatal("the README has no plant called shaft")
+		t.Fatalf("the README has no %s", head)
 	}
-	file := filepath.Join(t.TempDir(), "shaft.yaml")
-	text := "plant: shaft\n" + strings.ReplaceAll("\n"+block, "\n    ", "\n")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+	file = filepath.Join(t.TempDir(), "readme.yaml")
+	if err := os.WriteFile(file, []byte(head+strings.ReplaceAll("\n"+block, "\n    ", "\n")+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, errors, code := lockstep(t, "sim", file)
+	return file
+}
+
+func TestThePlantOfTheReadmeWorks(t *testing.T) {
+	out, errors, code := lockstep(t, "sim", readme(t, "plant: shaft"))
 	if code != 0 || errors != "" || !strings.Contains(out, "shaft: done, after 5.000 s") || !strings.Contains(out, "transitions  2, at 2 events") {
-		t.Errorf("code %d, %s%s\n%s", code, errors, out, text)
+		t.Errorf("code %d, %s%s", code, errors, out)
+	}
+}
+
+func TestTheScenarioOfTheReadmeWorks(t *testing.T) {
+	out, errors, code := lockstep(t, "sim", "truck-bench", "-scenario", readme(t, "scenario: ice-uphill"))
+	if code != 0 || errors != "" || !strings.Contains(out, "scenario ice-uphill: 4 of 4 expectations held") {
+		t.Errorf("code %d, %s%s", code, errors, out)
 	}
 }

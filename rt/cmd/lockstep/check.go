@@ -9,7 +9,7 @@ import (
 	"lockstep/rt/bench"
 )
 
-const checkUsage = "check FILE... [-step 5ms] [-scheme NAME] [-form NAME] [-matrices] [-strict]"
+const checkUsage = "check FILE... [-step 5ms] [-scheme NAME] [-form NAME] [-scenario FILE] [-matrices] [-strict]"
 
 func runCheck(list []string) error {
 	a := newArgs("check", checkUsage)
@@ -19,6 +19,7 @@ func runCheck(list []string) error {
 	a.choice(&c.Form, "form", "of a plant: projected (the default) or held, as in sim", "projected", "held")
 	a.BoolVar(&c.Matrices, "matrices", false, "print the matrices of a plant with the names of rows and columns")
 	a.BoolVar(&c.Strict, "strict", false, "refuse a database that does not keep to the format, instead of warning line by line")
+	a.StringVar(&c.Scenario, "scenario", "", "of a bench: say what is understood of this scenario, too")
 	if err := a.parse(list, 1, 1000, os.Stdout); err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ func commands() []command {
 	return []command{
 		{"run", runUsage, "run a bench in step with its buses; without a file: the demo", runBench},
 		{"attach", attachUsage, "take over a run whose supervisor has ended", runAttach},
-		{"sim", simUsage, "simulate a plant as fast as it goes", runSim},
+		{"ctl", ctlUsage, "ask a bench that runs, put faults into it, set its inputs, stop it", runCtl},
+		{"sim", simUsage, "simulate a plant, or a bench with its control unit, as fast as it goes", runSim},
 		{"replay", replayUsage, "run a record again and compare every bit", runReplay},
 		{"export", exportUsage, "write a record as candump log, ASC, BLF, MDF4 or CSV", runExport},
 		{"check", checkUsage, "read plants, benches and databases and say what is in them", runCheck},

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/model/plants"
 	"lockstep/rt/bench"
 )
 
@@ -60,7 +61,13 @@ func begin(t *testing.T, files []*os.File, args ...string) *session {
 		s.err = s.cmd.Wait()
 		close(s.over)
 	}()
-	t.Cleanup(func() { s.cmd.Process.Kill(); <-s.over })
+	t.Cleanup(func() {
+		s.cmd.Process.Kill()
+		<-s.over
+		if t.Failed() {
+			t.Logf("lockstep %q:\n%s%s", args, &s.out, &s.errors)
+		}
+	})
 	return s
 }
 
@@ -178,11 +185,15 @@ func readReport(t *testing.T, file string) (r bench.Report) {
 }
 
 func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
+	var embedded []string
+	for _, e := range plants.List() {
+		embedded = append(embedded, e.Name)
+	}
 	for _, c := range []struct{ line, want string }{
 		{"rum", `unknown command "rum" (did you mean run?)`},
-		{"xyzzy", `unknown command "xyzzy"; known are run, attach, sim, replay, export, check, plants, ecu, `},
+		{"xyzzy", `unknown command "xyzzy"; known are run, attach, ctl, sim, replay, export, check, plants, ecu, `},
 		{"run -fro 3s", "run: unknown flag -fro (did you mean -for?)"},
-		{"run -xyzzy", "run: unknown flag -xyzzy; its flags are -besteffort, -bus, -for, -record, -report"},
+		{"run -xyzzy", "run: unknown flag -xyzzy; its flags are -besteffort, -bus, -for, -junit, -record, -report, -scenario"},
 		{"run a b", "run: 2 names given; usage: lockstep run [BENCH.yaml]"},
 		{"run -for -3s", `run: invalid value "-3s" for flag -for: it must be more than 0`},
 		{"run -for NaN", `run: invalid value "NaN" for flag -for: a time is wanted, like 10s or 500ms`},
@@ -194,13 +205,21 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"run -bus x=y", "run: -bus x=y: write -bus BUS=INTERFACE; the bench's buses are drive"},
 		{"run nosuch.yaml", "bench: no file nosuch.yaml, and nothing embedded of that name"},
 		{"run -report /nosuch/r.json", "run: report: open /nosuch/r.json: no such file or directory"},
-		{"sim", "sim: 0 names given; usage: lockstep sim PLANT"},
+		{"sim", "sim: 0 names given; usage: lockstep sim PLANT|BENCH"},
 		{"sim powershit", "bench: no file powershit, and nothing embedded of that name (did you mean powershift?)"},
 		{"sim powershift -step 0s", `sim: invalid value "0s" for flag -step: it must be more than 0`},
 		{"sim powershift -step 1h -for 1s", ""},
 		{"sim powershift -every 0", "sim: -every must be at least 1"},
 		{"sim powershift -scheme best", `sim: invalid value "best" for flag -scheme: it must be complete or papers`},
-		{"sim powershift-bench", "sim: powershift-bench.yaml is a bench; `lockstep run powershift-bench` runs it, sim takes its plant"},
+		{"sim powershift-bench -step 1ms", "sim: -step 1ms is for a plant; powershift-bench is a bench, and its file says it (period: 5 ms)"},
+		{"sim powershift-bench -in automatic4-reverse", "sim: -in automatic4-reverse is for a plant; powershift-bench is a bench, and its inputs come from its buses and from a scenario's stimuli"},
+		{"sim powershift-bench -scheme papers", "sim: -scheme papers is for a plant; powershift-bench is a bench, and its file says it (scheme: papers)"},
+		{"sim powershift-bench -for 1ms", "sim: 1ms is shorter than the period, 5ms"},
+		{"sim powershift-bench -record /dev/shm/lockstep.o -report /dev/shm/lockstep.o", "sim: -report and -record are the same file, /dev/shm/lockstep.o"},
+		{"sim powershift-bench -scenario nosuch", "bench: no file nosuch, and nothing embedded of that name"},
+		{"sim powershift-bench -record /nosuch/r.rec", "run: record: open /nosuch/r.rec: no such file or directory"},
+		{"sim powershift -record r.rec", "sim: -record r.rec is for a bench; powershift is a plant"},
+		{"ctl", "ctl: 0 names given; usage: lockstep ctl BENCH|PROCESS status | faults"},
 		{"sim automatic4-downshifts", "sim: automatic4-downshifts is a file of inputs: lockstep sim PLANT -in automatic4-downshifts"},
 		{"sim automatic4 -in automatic4-downshift", "bench: inputs: open automatic4-downshift: no such file or directory (did you mean automatic4-downshifts?)"},
 		{"sim powershift -in automatic4-reverse", "automatic4-reverse.csv:5:9: bench: the plant has no input \"throttle\""},
@@ -212,9 +231,9 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"check automatic4-reverse", "check: automatic4-reverse: a file of inputs is checked with its plant: lockstep sim PLANT -in automatic4-reverse"},
 		{"check powershift -scheme x", `check: invalid value "x" for flag -scheme`},
 		{"check nosuch", "bench: no file nosuch, and nothing embedded of that name"},
-		{"plants powershif", `plants: "powershif" is not embedded; there are automatic4, coupled-clutches, hybrid, powershift, automatic4-downshifts, automatic4-engine-braking, automatic4-reverse, automatic4-start-stop, powershift-bench, powershift.dbc (did you mean powershift?)`},
+		{"plants powershif", `plants: "powershif" is not embedded; there are ` + strings.Join(embedded, ", ") + ` (did you mean powershift?)`},
 		{"ecu powershift", "ecu: -bus is missing, like -bus vcan0"},
-		{"ecu gearbox -bus vcan0", `ecu: no control unit "gearbox"; there are: powershift`},
+		{"ecu gearbox -bus vcan0", `ecu: no control unit "gearbox"; there are: powershift, truck`},
 		{"help nosuch", `unknown command "nosuch"`},
 	} {
 		out, errors, code := lockstep(t, strings.Fields(c.line)...)

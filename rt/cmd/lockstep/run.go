@@ -6,7 +6,7 @@ import (
 	"lockstep/rt/bench"
 )
 
-const runUsage = "run [BENCH.yaml] [-for 10s] [-bus NAME] [-besteffort] [-record FILE] [-report FILE.json]"
+const runUsage = "run [BENCH.yaml] [-for 10s] [-bus NAME] [-besteffort] [-scenario FILE] [-junit FILE.xml] [-record FILE] [-report FILE.json]"
 
 // demo is the bench of `lockstep run` without a name.
 const demo = "powershift-bench"
@@ -19,8 +19,12 @@ func runBench(list []string) error {
 	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
 	a.StringVar(&o.Report, "report", "", "write the closing report to this file, as JSON")
 	a.StringVar(&o.Record, "record", "", "write the record to this file: lockstep replay runs it again, lockstep export writes other formats")
+	a.scenarioFlags(&o.Scenario, &o.JUnit)
 	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
 		return err
+	}
+	if o.JUnit != "" && o.Scenario == "" {
+		return usageError{"run: -junit is the verdict on a scenario: name one with -scenario"}
 	}
 	o.For = *length
 	name := demo
@@ -32,6 +36,12 @@ func runBench(list []string) error {
 		return err
 	}
 	return bench.Run(b, o)
+}
+
+// scenarioFlags are -scenario and -junit of what runs a bench.
+func (a *args) scenarioFlags(scenario, junit *string) {
+	a.StringVar(scenario, "scenario", "", "faults, stimuli and expectations: a file, or the name of an embedded scenario; its verdict is part of the exit code")
+	a.StringVar(junit, "junit", "", "write the verdict on the scenario to this file, as JUnit XML")
 }
 
 // busFlag is -bus of a bench, which may be given several times.

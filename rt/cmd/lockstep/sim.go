@@ -2,21 +2,23 @@ package main
 
 import (
 	"os"
-	"time"
 
 	"golang.org/x/term"
 
 	"lockstep/rt/bench"
 )
 
-const simUsage = "sim PLANT [-for 25s] [-step 5ms] [-in inputs.csv] [-out out.csv] [-events FILE.csv] [-every N] [-scheme NAME] [-form NAME] [-report FILE.json]"
+const simUsage = "sim PLANT|BENCH [-for 25s] [-scenario FILE] [-junit FILE.xml] [-record FILE] [-step 5ms] [-in inputs.csv] [-out out.csv] [-events FILE.csv] [-every N] [-scheme NAME] [-form NAME] [-report FILE.json]"
 
 func runSim(list []string) error {
 	a := newArgs("sim", simUsage)
 	var s bench.Simulation
-	length := a.span("for", 0, "how long, like 25s; without it to the last row of -in, otherwise to that of the plant's tables (10s more if they still change there), 10s if there are none")
-	step := a.span("step", 5*time.Millisecond, "period of the grid (default 5ms)")
-	a.StringVar(&s.In, "in", "", "inputs: a CSV file with the columns time[s] and name[unit], held between rows; or the name of an embedded scenario")
+	length := a.span("for", 0, "how long, like 25s; without it that of the scenario, or to the last row of -in, otherwise to that of the plant's tables (10s more if they still change there), 10s if there are none")
+	step := a.span("step", 0, "period of the grid of a plant (default 5ms); a bench has its own")
+	a.StringVar(&s.Scenario, "scenario", "", "what happens and what is expected: a file, or the name of an embedded scenario")
+	a.StringVar(&s.JUnit, "junit", "", "write the verdict of the scenario to this file, as JUnit XML")
+	a.StringVar(&s.Record, "record", "", "of a bench: write the record to this file, as run does")
+	a.StringVar(&s.In, "in", "", "inputs: a CSV file with the columns time[s] and name[unit], held between rows; or the name of embedded ones")
 	a.StringVar(&s.Out, "out", "", "write every port at every grid point to this CSV file; - is the standard output")
 	a.StringVar(&s.Events, "events", "", "write every change of a friction element's state to this CSV file")
 	a.IntVar(&s.Every, "every", 1, "write every N-th grid point only")
@@ -36,6 +38,9 @@ func runSim(list []string) error {
 	report, err := s.Run()
 	if report != nil && s.Out != "-" && s.Events != "-" {
 		report.Text(os.Stdout)
+		if report.Trial != nil {
+			report.Trial.Text(os.Stdout)
+		}
 	}
 	return err
 }

@@ -1,0 +1,303 @@
+package hiltest
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/record"
+)
+
+// busFate is what the tests need of a bus in `lockstep run -report`.
+type busFate struct {
+	Bus       string             `json:"bus"`
+	State     string             `json:"state"`
+	Seconds   map[string]float64 `json:"seconds"`
+	TxErrors  *int               `json:"tx_errors"`
+	Frames    int                `json:"error_frames"`
+	Unread    int                `json:"error_frames_unread"`
+	Warnings  int                `json:"warnings"`
+	Passives  int                `json:"passives"`
+	Offs      int                `json:"offs"`
+	NoAck     int                `json:"no_acknowledgement"`
+	BusErrors int                `json:"bus_errors"`
+	Overflows int                `json:"controller_rx_overflows"`
+	Changes   []struct {
+		At    float64 `json:"at_s"`
+		State string  `json:"state"`
+		Text  string  `json:"text"`
+	} `json:"changes"`
+}
+
+// fate is how the one bus of a bench fared, by its report.
+func (b *bench) fate() busFate {
+	b.t.Helper()
+	var all struct {
+		Buses   []busFate `json:"buses"`
+		SimTime float64   `json:"sim_time_s"`
+	}
+	if err := json.Unmarshal([]byte(content(b.t, b.file)), &all); err != nil || len(all.Buses) != 1 {
+		b.t.Fatalf("%v: the report tells of %d buses, want 1", err, len(all.Buses))
+	}
+	sum := 0.0
+	for _, s := range all.Buses[0].Seconds {
+		sum += s
+	}
+	if !(math.Abs(sum-all.SimTime) < 1e-6) {
+		b.t.Errorf("the states took %v s, the run %v s", sum, all.SimTime)
+	}
+	return all.Buses[0]
+}
+
+// states are those that the bus went through.
+func (f *busFate) states() (list []string) {
+	for _, c := range f.Changes {
+		if len(list) == 0 || list[len(list)-1] != c.State {
+			list = append(list, c.State)
+		}
+	}
+	return list
+}
+
+// busEvents are the texts that a record has of its buses.
+func busEvents(t *testing.T, path string) (list []string) {
+	t.Helper()
+	r, err := record.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == record.EventEntry && e.Event.Kind == record.BusState {
+			list = append(list, e.Event.Text)
+		}
+	}
+}
+
+// The driver is Linux's own; what the card says is ours.
+func TestLabStatesOfAControllerAreTold(t *testing.T) {
+	if !inLab(t, "ip", "insmod") {
+		return
+	}
+	card := newAdapter(t)
+	shell(t, "ip link set "+card.bus+" up type can bitrate 500000")
+	statesAreTold(t, card)
+	passiveAtTheStart(t, card)
+	offAtTheStart(t, card)
+	downAtTheStart(t, card)
+}
+
+func statesAreTold(t *testing.T, card *adapter) {
+	log := filepath.Join(t.TempDir(), "run.rec")
+	b := runOn(t, card.bus, 12*time.Second, []edit{{"    database: ", "    recover: restart after 300 ms\n    database: "}}, "-besteffort", "-record", log)
+	b.await("missed", 30*time.Second)
+	for _, s := range []struct{ says, line string }{
+		{"sw000100", "bus drive is error-warning (100/0)"}, {"sp000130", "bus drive is error-passive (130/0)"}, {"sa000010", ""},
+		{"e1a", ""}, {"e3bcs", ""}, {"sb000256", "bus drive is off"},
+	} {
+		card.says(s.says)
+		if pause(); s.line != "" {
+			b.await(s.line, 30*time.Second)
+		}
+	}
+	b.await("bus drive is off", 30*time.Second)
+	time.Sleep(time.Second)
+	shell(t, "ip link set "+card.bus+" down && sleep 0.5 && ip link set "+card.bus+" up")
+	b.report()
+	f := b.fate()
+	want := []string{"error-warning", "error-passive", "error-active", "bus-off", "down", "error-active"}
+	if got := f.states(); !slices.Equal(got, want) {
+		t.Errorf("the bus was %q, want %q", got, want)
+	}
+	if f.Warnings != 1 || f.Passives != 1 || f.Offs != 1 || f.NoAck != 1 || f.BusErrors < 1 || f.Unread != 0 || f.State != "error-active" {
+		t.Errorf("%+v", f)
+	}
+	var texts []string
+	for _, c := range f.Changes {
+		texts = append(texts, c.Text)
+	}
+	all := strings.Join(texts, "\n")
+	for _, text := range []string{
+		"bus drive (can0): error-passive, 130 errors in sending, 0 in receiving\n", "bus drive (can0): bus-off\n",
+		"can: restart can0: operation not supported: sudo ip link set can0 down && sudo ip link set can0 up\n", // slcan cannot
+	} {
+		if !strings.Contains(all+"\n", text) {
+			t.Errorf("the report does not say %q:\n%s", text, all)
+		}
+	}
+	if got := busEvents(t, log); !slices.Equal(got, texts) {
+		t.Errorf("the record says %q, the report %q", got, texts)
+	}
+	t.Logf("%s", &b.out)
+}
+
+func passiveAtTheStart(t *testing.T, card *adapter) {
+	card.says("sp000130")
+	pause()
+	b := runOn(t, card.bus, time.Second, nil, "-besteffort")
+	b.report()
+	if want := "bus drive: can0 is error-passive: is another node there, and at the same bit rate?\n"; !strings.Contains(b.out.String(), want) {
+		t.Errorf("a bus that is error-passive at the start:\n%s", &b.out)
+	}
+	if f := b.fate(); f.State != "error-passive" || len(f.Changes) != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func offAtTheStart(t *testing.T, card *adapter) {
+	card.says("sb000256")
+	pause()
+	b := runOn(t, card.bus, time.Second, nil, "-besteffort")
+	code := b.wait(30 * time.Second)
+	if want := "lockstep: bus drive: can0 is bus-off: mend the wiring, the bit rate or the termination, then ip link set can0 down && ip link set can0 up type can bitrate 500000 restart-ms 100\n"; code != 3 || b.err.String() != want {
+		t.Errorf("exit %d, %q; want 3, %q", code, &b.err, want)
+	}
+}
+
+func downAtTheStart(t *testing.T, card *adapter) {
+	shell(t, "ip link set "+card.bus+" down")
+	b := runOn(t, card.bus, time.Second, nil, "-besteffort")
+	code := b.wait(30 * time.Second)
+	if want := "ip link set can0 up type can bitrate 500000 restart-ms 100\n"; code != 3 || !strings.HasSuffix(b.err.String(), want) || strings.Count(b.err.String(), "\n") != 1 {
+		t.Errorf("exit %d, %q; want 3, and one line with %q", code, &b.err, want)
+	}
+}
+
+// The plant keeps its time without an interface, and speaks on the one that is made
+// in its place, through the socket it has.
+func TestLabAnInterfaceThatIsMadeAgainIsTheBusAgain(t *testing.T) {
+	if !inLab(t, "ip", "candump") {
+		return
+	}
+	log := filepath.Join(t.TempDir(), "run.rec")
+	b := runOn(t, "vcan1", 10*time.Second, nil, "-besteffort", "-record", log)
+	b.await("missed", 30*time.Second)
+	shell(t, "ip link set vcan1 down")
+	b.await("bus drive is down", 30*time.Second)
+	shell(t, "ip link set vcan1 up")
+	pause()
+	shell(t, "ip link del vcan1")
+	b.await("bus drive is gone", 30*time.Second)
+	shell(t, "ip link add dev vcan1 type vcan && ip link set vcan1 mtu 72 up")
+	dump := candump(t, "vcan1")
+	tcu := unit(t, "vcan1")
+	r := b.report()
+	tcu.signal(syscall.SIGTERM)
+	f := b.fate()
+	if got, want := f.states(), []string{"down", "up", "down", "gone", "down", "up"}; !slices.Equal(got, want) {
+		t.Errorf("the bus was %q, want %q", got, want)
+	}
+	byID, _ := dumped(t, dump)
+	if byID["200"] == nil || len(byID["200"].data) < 50 {
+		t.Fatalf("on the new interface there are %d Speeds", len(byID["200"].data))
+	}
+	if r.RxFrames == 0 || r.BusDown == 0 {
+		t.Errorf("received %d frames, %d ticks without a bus; want some of each", r.RxFrames, r.BusDown)
+	}
+	events := busEvents(t, log)
+	if !slices.Contains(events, "bus drive (vcan1): bound to the new interface") || !slices.Contains(events, "bus drive (vcan1): gone") {
+		t.Errorf("the record says %q", events)
+	}
+	t.Logf("%s", &b.out)
+}
+
+// errorFrames writes n error frames of these classes to a bus, and sleeps after every thirtieth.
+func errorFrames(t *testing.T, bus string, n int, classes uint32) (sent int) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_CAN, unix.SOCK_RAW, unix.CAN_RAW)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	iface, err := net.InterfaceByName(bus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrCAN{Ifindex: iface.Index}); err != nil {
+		t.Fatal(err)
+	}
+	frame := append(binary.NativeEndian.AppendUint32(nil, unix.CAN_ERR_FLAG|classes), 8)
+	frame = append(frame, make([]byte, 16-len(frame))...)
+	for i := range n {
+		if _, err := unix.Write(fd, frame); err == nil {
+			sent++
+		}
+		if i%30 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return sent
+}
+
+// What is told of a flood of error frames is bounded, and how many were not read is
+// known; the target has none of them.
+func TestLabAFloodOfErrorFramesIsCounted(t *testing.T) {
+	if !inLab(t, "ip") {
+		return
+	}
+	b := runOn(t, "vcan0", 15*time.Second, nil, "-besteffort")
+	b.await("missed", 30*time.Second)
+	// No acknowledgement, and a bus error: what a wire that is torn off makes.
+	sent := errorFrames(t, "vcan0", 10_000, unix.CAN_ERR_ACK|unix.CAN_ERR_BUSERROR)
+	select {
+	case <-b.done:
+		t.Fatal("the run was over before the flood was")
+	default:
+	}
+	r := b.report()
+	f := b.fate()
+	t.Logf("%d error frames written, %d read, %d not", sent, f.Frames, f.Unread)
+	if f.Frames+f.Unread != sent || f.Frames < 100 || f.Unread == 0 || f.NoAck != f.Frames {
+		t.Errorf("%d error frames read and %d not, %d of them without acknowledgement; %d were written", f.Frames, f.Unread, f.NoAck, sent)
+	}
+	if r.RxFrames+r.RxOverflow != 0 {
+		t.Errorf("the target received %d frames, and lost %d, on a bus without any", r.RxFrames, r.RxOverflow)
+	}
+	if most := 1280 * 15; f.Frames > most {
+		t.Errorf("%d error frames were read in 15 s, more than the bound of %d", f.Frames, most)
+	}
+}
+
+// Whether the supervisor is there or not, a bus that is off is the target's business.
+func TestLabBusOffIsHeardWithoutASupervisor(t *testing.T) {
+	if !inLab(t, "candump", "cansend") {
+		return
+	}
+	dump := candump(t, "vcan0")
+	b := runOn(t, "vcan0", time.Hour, []edit{{"bus_off: continue", "bus_off: stop"}, {"supervisor_gone: stop after 1 s", "supervisor_gone: continue"}}, "-besteffort")
+	b.await("missed", 30*time.Second)
+	target := child(b.cmd.Process.Pid, "lockstep-target")
+	if target == 0 {
+		t.Fatal("there is no target")
+	}
+	b.signal(syscall.SIGKILL)
+	b.wait(10 * time.Second)
+	pause()
+	before := strings.Count(dump.out.String(), " 200#")
+	await(t, "the target goes on", 30*time.Second, func() bool { return strings.Count(dump.out.String(), " 200#") > before })
+	off := start(t, "cansend", "vcan0", "20000040#0000000000000000")
+	if code := off.wait(10 * time.Second); code != 0 {
+		t.Fatalf("cansend: exit %d, %s", code, &off.err)
+	}
+	ended(t, target)
+	byID, _ := dumped(t, dump)
+	checkFall(t, byID["200"])
+}

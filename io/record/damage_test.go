@@ -1,0 +1,137 @@
+package record
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRecordCutAtAnyByteYieldsItsBeginningAndSaysSo(t *testing.T) {
+	file, all := sample(t)
+	want := texts(all)
+	most := 0
+	for n := range file {
+		r, err := NewReader("r", bytes.NewReader(file[:n]))
+		if err != nil {
+			if most > 0 {
+				t.Fatalf("cut at %d: %v", n, err)
+			}
+			continue
+		}
+		got, err := readAll(r)
+		if err != nil || len(got) > len(want) || !slices.Equal(got, want[:len(got)]) {
+			t.Fatalf("cut at %d: %d entries, %v", n, len(got), err)
+		}
+		if len(got) < most {
+			t.Fatalf("cut at %d: %d entries, a shorter file had %d", n, len(got), most)
+		}
+		most = len(got)
+		if !strings.Contains(r.Torn(), "at byte ") {
+			t.Fatalf("cut at %d: torn %q", n, r.Torn())
+		}
+		// A loss of power may leave the length of the file and zeros for what was in it.
+		zeroed := append(slices.Clone(file[:n]), make([]byte, 4096)...)
+		if bytes.HasPrefix(zeroed, file) {
+			continue // the last byte of the file is 0
+		}
+		r, err = NewReader("r", bytes.NewReader(zeroed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if zeros, err := readAll(r); err != nil || !slices.Equal(zeros, got) || !strings.Contains(r.Torn(), "cut off at byte ") {
+			t.Fatalf("cut at %d, then zeros: %d entries, %v, torn %q; want the same %d", n, len(zeros), err, r.Torn(), len(got))
+		}
+	}
+	if most != len(want) {
+		t.Errorf("%d entries before the last byte, want all %d", most, len(want))
+	}
+}
+
+func TestEveryFlippedBitIsDetected(t *testing.T) {
+	file, all := sample(t)
+	want := texts(all)
+	for i := range len(file) * 8 {
+		bad := slices.Clone(file)
+		bad[i/8] ^= 1 << (i % 8)
+		r, err := NewReader("r", bytes.NewReader(bad))
+		if err != nil {
+			continue // of magic or header
+		}
+		got, err := readAll(r)
+		damage := slices.DeleteFunc(slices.Clone(got), func(s string) bool { return !strings.Contains(s, "damage") })
+		if err == nil && r.Torn() == "" && len(damage) == 0 {
+			t.Fatalf("bit %d: nothing is said", i)
+		}
+		rest := slices.DeleteFunc(got, func(s string) bool { return strings.Contains(s, "damage") })
+		at := 0
+		for _, s := range rest { // what is left is in order, and nothing is invented
+			j := slices.Index(want[at:], s)
+			if j < 0 {
+				t.Fatalf("bit %d: %s was never written", i, s)
+			}
+			at += j + 1
+		}
+	}
+}
+
+func TestDamageWithinARecordLosesItsChunkOnly(t *testing.T) {
+	file, all := sample(t)
+	for _, bad := range [][]byte{
+		flip(file, chunks(file)[2]+headSize+5),                                        // in the second data chunk
+		flip(file, chunks(file)[2]+12),                                                // in its length
+		append(slices.Clone(file[:chunks(file)[2]]), file[chunks(file)[3]:]...),       // gone
+		slices.Concat(file[:chunks(file)[2]], []byte("junk"), file[chunks(file)[2]:]), // in between
+	} {
+		r, err := NewReader("r", bytes.NewReader(bad))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readAll(r)
+		if err != nil || r.Torn() != "" {
+			t.Fatalf("%v, torn %q", err, r.Torn())
+		}
+		want := texts(all)
+		i := slices.IndexFunc(got, func(s string) bool { return strings.Contains(s, "Kind:damage") })
+		if i != 9 || !slices.Equal(got[:9], want[:9]) || !slices.Equal(got[10:], want[len(want)-len(got)+10:]) {
+			t.Errorf("entry %d of %d is the damage, want entry 9 and the rest as written", i, len(got))
+		}
+	}
+}
+
+func flip(file []byte, i int) []byte {
+	b := slices.Clone(file)
+	b[i] ^= 0x10
+	return b
+}
+
+// chunks are the offsets of the chunks.
+func chunks(file []byte) (at []int) {
+	var u unpacker
+	for i := int64(len(magic)); ; {
+		f, err := u.read(bytes.NewReader(file), i)
+		if err != nil {
+			return at
+		}
+		at = append(at, int(i))
+		i = f.next
+	}
+}
+
+func TestOtherFilesAreRefusedWithOneLine(t *testing.T) {
+	file, _ := sample(t)
+	for name, c := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"empty":   {nil, "no record"},
+		"text":    {[]byte("period: 5 ms\nplant: x\n"), "no record"},
+		"version": {append([]byte("lockrec3"), file[8:]...), `form "lockrec3"`},
+		"header":  {flip(file, 60), "the header cannot be read"},
+	} {
+		_, err := NewReader("r", bytes.NewReader(c.file))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v; want %q", name, err, c.want)
+		}
+	}
+}

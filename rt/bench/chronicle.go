@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"slices"
+	"sync"
+
+	"lockstep/io/record"
+	"lockstep/rt"
+	"lockstep/rt/fault"
+)
+
+// chronicle knows what a record calls the batches and slots that the ring tells of by
+// their numbers. It is asked in the order of the ring, and so calls a slot what it was
+// called then, whatever has become of it since.
+type chronicle struct {
+	h      *Handover // with a book of its own
+	before faultBook // the book before the last command
+
+	mu    sync.Mutex
+	lines map[uint64]string // by batch, those that have not been asked for
+}
+
+// newChronicle begins with the faults of the scenario.
+func newChronicle(h *Handover) *chronicle {
+	own := *h
+	own.faults, own.engine, own.databases = nil, nil, slices.Clone(h.databases)
+	return &chronicle{h: &own, lines: map[uint64]string{}}
+}
+
+// note keeps the line of a batch, before the loop can have it; without a record nobody
+// asks for it.
+func (c *chronicle) note(batch uint64, line string) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines[batch] = line
+}
+
+// forget takes back what was noted of a batch that the loop will not have.
+func (c *chronicle) forget(batch uint64) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.lines, batch)
+}
+
+// command is the line of a batch that has taken effect, to be asked for once.
+func (c *chronicle) command(batch uint64) string {
+	c.mu.Lock()
+	line := c.lines[batch]
+	c.mu.Unlock()
+	c.forget(batch)
+	c.before = *c.h.book()
+	_, _ = c.h.Command(line) // it was understood once
+	return line
+}
+
+// fault is the fault of a slot that has come to a state: "NAME: SPEC".
+func (c *chronicle) fault(slot int, to fault.State) string {
+	book := c.h.book()
+	if to == fault.Free { // the command that did that has emptied it
+		book = &c.before
+	}
+	return book.slot[slot].String()
+}
+
+// tell writes what has become of a fault, or that a command has taken effect.
+func (c *recorder) tell(e *rt.Entry) {
+	w := record.Event{Tick: e.Tick}
+	if e.Kind == rt.KindCommand {
+		w.Kind, w.Text = record.Parameter, c.names.command(e.Batch)
+	} else {
+		w.Kind, w.Count, w.Text = record.Fault, e.Count, e.State.String()+": "+c.names.fault(e.Slot, e.State)
+	}
+	c.put(c.w.Event(&w))
+}

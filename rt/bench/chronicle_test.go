@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/rt"
+	"lockstep/rt/fault"
+)
+
+// The lines are noted when they are posted, the record asks when the loop has taken
+// them: a slot that has been given to another one since is called what it was.
+func TestARecordCallsASlotWhatItWasCalledThen(t *testing.T) {
+	h := openBench(t)
+	h.Named = []NamedFault{{Name: "first", Spec: "frame=Speeds drop"}}
+	c := newChronicle(h)
+	for i, line := range []string{"fault name=a frame=Status drop", "clear a", "fault name=b frame=Torque drop", "fault name=b bus=drive bus_off"} {
+		if _, err := h.Command(line); err != nil {
+			t.Fatal(err)
+		}
+		c.note(uint64(i+1), line)
+	}
+	check := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check(c.fault(0, fault.Armed), "first: frame=Speeds drop")
+	check(c.command(1), "fault name=a frame=Status drop")
+	check(c.fault(1, fault.Armed), "a: frame=Status drop")
+	check(c.fault(1, fault.Active), "a: frame=Status drop")
+	check(c.command(2), "clear a")
+	check(c.fault(1, fault.Free), "a: frame=Status drop")
+	check(c.command(3), "fault name=b frame=Torque drop")
+	check(c.fault(1, fault.Active), "b: frame=Torque drop")
+	check(c.command(4), "fault name=b bus=drive bus_off")
+	check(c.fault(1, fault.Free), "b: frame=Torque drop")
+	check(c.fault(1, fault.Armed), "b: bus=drive bus_off")
+	if len(c.lines) != 0 {
+		t.Errorf("%d lines are kept", len(c.lines))
+	}
+	var none *chronicle // a run without a record
+	none.note(1, "x")
+	none.forget(1)
+}
+
+// An engineer goes on editing while a bench runs.
+func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
+	h := faultBench(t)
+	f, err := h.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	attached, err := loadHandover(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.Bench.dir, "guarded.dbc"), []byte("VERSION \"another\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const line = "fault name=a signal=Speeds.w1 stuck=3"
+	for who, h := range map[string]*Handover{"the supervisor": h, "its record": newChronicle(h).h, "who attaches": attached, "its record, too": newChronicle(attached).h} {
+		if list, err := h.Command(line); err != nil || len(list) != 1 {
+			t.Errorf("%s: %s: %+v (%v)", who, line, list, err)
+		}
+	}
+	r := &run{h: h, bench: h.Bench, page: new(rt.Page)}
+	header, err := r.header(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range header.Files {
+		if strings.Contains(string(f.Text), "another") {
+			t.Errorf("the record has %s as it is now", f.Name)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package bench
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/rt"
+	"lockstep/rt/fault"
+	"lockstep/sched"
+)
+
+// control is the supervisor's ear for `lockstep ctl`: a socket in the file system that
+// only its own user can open. A request is a line of words as the shell quotes them, the
+// answer one line of JSON, see Answer. What changes the run goes through the page and
+// takes effect at one tick; one change waits for the one before it.
+type control struct {
+	r        *run
+	listener *net.UnixListener
+	path     string
+	stop     chan<- os.Signal
+	stopping atomic.Bool   // it was asked for
+	room     chan struct{} // one for each client that fits
+
+	changing sync.Mutex // one change at a time
+	batch    uint64     // the last one posted
+	book     atomic.Pointer[faultBook]
+	record   *chronicle // nil: nobody records
+}
+
+// The bounds of a control socket.
+const (
+	maxClients = 32              // at once
+	maxLine    = 64 << 10        // of a request, bytes
+	listening  = time.Minute     // that a client may say nothing
+	answering  = 5 * time.Second // that it may take to read an answer
+	uptake     = 2 * time.Second // that the loop may take beyond two periods to take a change
+)
+
+// Answer is what a request gets.
+type Answer struct {
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"` // why not
+
+	Bench   string  `json:"bench,omitempty"`
+	Process int     `json:"process,omitempty"` // of the supervisor
+	Tick    int64   `json:"tick"`              // from which on a change has effect; of others the present one
+	Time    float64 `json:"time_s"`            // the same, simulated time
+
+	Slots  []int        `json:"slots,omitempty"`  // of the faults that the request has put or cleared
+	Faults []FaultState `json:"faults,omitempty"` // of `faults`, and the one of `fault`
+
+	State     string             `json:"state,omitempty"` // of `status`: "running", or what is wrong
+	Missed    uint64             `json:"missed,omitempty"`
+	LateTicks uint64             `json:"late_ticks,omitempty"`
+	Outputs   map[string]float64 `json:"outputs,omitempty"` // of the plant, SI; one that is not finite is left out
+}
+
+// FaultState is a fault as `faults` tells it.
+type FaultState struct {
+	Slot  int    `json:"slot"`
+	Name  string `json:"name"`
+	Spec  string `json:"spec"`
+	State string `json:"state"`
+	Count uint64 `json:"count"` // ticks that it has disturbed so far, or frames
+}
+
+// openControl lets `lockstep ctl` in. A run does without where it cannot; why is a line
+// that says so.
+func (r *run) openControl(dir string, signals chan<- os.Signal) (why string) {
+	c := &control{r: r, stop: signals, room: make(chan struct{}, maxClients)}
+	var err error
+	if c.listener, c.path, err = listenControl(dir, r.bench.Name); err != nil {
+		return fmt.Sprintf("lockstep ctl cannot reach this run: %v\n", err)
+	}
+	c.publish()
+	if r.record != nil && r.record.path != "" { // else nobody would ask for the lines
+		c.record = r.record.names
+	}
+	r.control = c
+	go c.serve()
+	return ""
+}
+
+// adoptFaults completes the book of a run that was another supervisor's: the live
+// changes of that one are known by their slots only.
+func (r *run) adoptFaults() {
+	book := r.h.book()
+	for slot := range book.slot {
+		f := &book.slot[slot]
+		switch state, _ := r.page.FaultState(slot); {
+		case state == fault.Free:
+			*f = NamedFault{}
+		case f.Name == "":
+			*f = NamedFault{Name: fmt.Sprintf("slot%d", slot), Spec: "from before lockstep attach"}
+		}
+	}
+}
+
+// close ends it; the socket's file goes, too.
+func (c *control) close() {
+	if c != nil {
+		c.listener.Close()
+	}
+}
+
+// serve lets clients in until the run is over.
+func (c *control) serve() {
+	for {
+		conn, err := c.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // no descriptor is left, for now
+			time.Sleep(look)
+			continue
+		}
+		select {
+		case c.room <- struct{}{}:
+			go func() {
+				c.client(conn)
+				<-c.room
+			}()
+		default:
+			reply(conn, &Answer{Error: fmt.Sprintf("%d clients are there already", maxClients)})
+			conn.Close()
+		}
+	}
+}
+
+// client answers one client until it leaves, says nothing for too long or too much at
+// once.
+func (c *control) client(conn *net.UnixConn) {
+	defer conn.Close()
+	lines := bufio.NewReaderSize(conn, maxLine)
+	for {
+		_ = conn.SetReadDeadline(time.Now().Add(listening))
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			reply(conn, &Answer{Error: fmt.Sprintf("the request is longer than %d bytes", maxLine)})
+			return
+		case err != nil && !(errors.Is(err, io.EOF) && len(line) > 0):
+			return
+		}
+		if !reply(conn, c.answer(strings.TrimSpace(string(line)))) || err != nil {
+			return
+		}
+	}
+}
+
+// reply writes an answer; false: the client does not take it.
+func reply(conn *net.UnixConn, a *Answer) bool {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	_ = conn.SetWriteDeadline(time.Now().Add(answering))
+	_, err = conn.Write(append(text, '\n'))
+	return err == nil
+}
+
+// requests lists what a request can begin with.
+var requests = []string{"status", "faults", "fault", "clear", "set", "release", "stop"}
+
+// answer does what a line asks for.
+func (c *control) answer(line string) *Answer {
+	a, err := &Answer{}, error(nil)
+	words, err := splitWords(line)
+	switch {
+	case !printable(line):
+		err = errors.New("the request has characters that cannot be printed")
+	case err != nil:
+	case len(words) == 0 || !slices.Contains(requests, words[0]):
+		word := ""
+		if len(words) > 0 {
+			word = words[0]
+		}
+		err = fmt.Errorf("unknown request %.60q%s; known are %s", word, meant(word, requests), strings.Join(requests, ", "))
+	case words[0] != "status" && words[0] != "faults" && words[0] != "stop":
+		err = c.change(line, a)
+	case len(words) > 1:
+		err = fmt.Errorf("%s takes no further words", words[0])
+	default:
+		c.tell(words[0], a)
+	}
+	if err != nil {
+		return &Answer{Error: err.Error()}
+	}
+	a.OK = true
+	a.Time = float64(a.Tick*c.r.h.Tables.PeriodNs) / 1e9
+	return a
+}
+
+// tell answers what changes no value.
+func (c *control) tell(what string, a *Answer) {
+	p := c.r.page
+	a.Bench, a.Process, a.Tick = c.r.bench.Name, os.Getpid(), int64(p.Ticks.Load())
+	switch what {
+	case "stop":
+		if !c.stopping.Swap(true) { // a second wish would be one to kill
+			c.stop <- asked("ctl")
+		}
+	case "faults":
+		a.Faults = []FaultState{}
+		for slot, f := range c.book.Load().slot {
+			if f.Name != "" {
+				a.Faults = append(a.Faults, c.fault(slot, f))
+			}
+		}
+	case "status":
+		c.status(a)
+	}
+}
+
+// asked is the wish of a client, in the place of a signal.
+type asked string
+
+func (asked) Signal()          {}
+func (a asked) String() string { return string(a) }
+
+func (c *control) fault(slot int, f NamedFault) FaultState {
+	state, count := c.r.page.FaultState(slot)
+	return FaultState{Slot: slot, Name: f.Name, Spec: f.Spec, State: state.String(), Count: count}
+}
+
+func (c *control) status(a *Answer) {
+	p, outputs := c.r.page, c.r.h.Tables.Outputs
+	a.State, a.Missed, a.LateTicks = "running", p.Missed.Load(), p.LateTicks()
+	still, _ := c.r.behind(sched.Now())
+	switch {
+	case rt.State(p.State.Load()) == rt.Preparing:
+		a.State = "preparing"
+	case rt.Reason(p.Reason.Load()) != rt.NotEnded:
+		a.State = "over: " + rt.Reason(p.Reason.Load()).String()
+	case rt.Reason(p.SafeReason.Load()) != rt.NotEnded:
+		a.State = "safe: " + rt.Reason(p.SafeReason.Load()).String()
+	case still > standstill:
+		a.State = fmt.Sprintf("stands still for %.1f s", still.Seconds())
+	}
+	y := make([]float64, len(outputs))
+	if _, ok := p.Outputs(y); !ok {
+		return
+	}
+	a.Outputs = map[string]float64{}
+	for i, o := range outputs {
+		if !math.IsNaN(y[i]) && !math.IsInf(y[i], 0) { // JSON has none
+			a.Outputs[o.Name+"["+o.Unit+"]"] = y[i]
+		}
+	}
+}
+
+// change hands a change to the loop and waits until it has effect.
+func (c *control) change(line string, a *Answer) error {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	p := c.r.page
+	if rt.Reason(p.Reason.Load()) != rt.NotEnded {
+		return errors.New("the run is over")
+	}
+	before := *c.r.h.book()
+	list, err := c.r.h.Command(line)
+	if err != nil {
+		return err
+	}
+	taken, _ := p.Taken() // a supervisor before this one may have posted
+	batch := max(c.batch, taken) + 1
+	c.record.note(batch, line) // before the loop can have taken it
+	if !p.Post(batch, list) {
+		c.record.forget(batch)
+		*c.r.h.book() = before
+		return errors.New("the loop has not taken the last change yet")
+	}
+	c.batch = batch
+	c.publish()
+	if a.Tick, err = c.await(); err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].Op == fault.Put || list[i].Op == fault.Clear {
+			a.Slots = append(a.Slots, list[i].Slot)
+		}
+		if list[i].Op == fault.Put {
+			a.Faults = append(a.Faults, c.fault(list[i].Slot, c.book.Load().slot[list[i].Slot]))
+		}
+	}
+	return nil
+}
+
+// await returns the tick from which on the last change has effect.
+func (c *control) await() (tick int64, err error) {
+	period := time.Duration(c.r.h.Tables.PeriodNs)
+	for end := time.Now().Add(uptake + 2*period); time.Now().Before(end); time.Sleep(min(period/4, 5*time.Millisecond)) {
+		// The tick itself must be over, too: until then the page tells of what was before.
+		if batch, tick := c.r.page.Taken(); batch == c.batch && int64(c.r.page.Ticks.Load()) >= tick {
+			return tick, nil
+		}
+		if rt.State(c.r.page.State.Load()) == rt.Ended {
+			return 0, errors.New("the run ended before the change had effect")
+		}
+	}
+	return 0, fmt.Errorf("the loop has not taken the change within %v; it has effect when the loop goes on", uptake+2*period)
+}
+
+// publish makes the book known to who only reads it.
+func (c *control) publish() {
+	book := *c.r.h.book()
+	c.book.Store(&book)
+}

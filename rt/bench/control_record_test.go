@@ -1,0 +1,59 @@
+package bench
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Clients, the recorder with its judge and the loop meet at the page; the race detector
+// looks on.
+func TestManyWhoChangeARecordedRunAtOnceReplay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "changed.rec")
+	c := newControlled(t, func(r *run) {
+		r.h.Loop.Virtual, r.options.Record = true, file
+		var err error
+		if r.trial, err = LoadScenario("s.yaml", []byte("scenario: s\nexpect: [{count: {message: Speeds, of: frames}, at_least: 1}, {value: w1, below: 9000 rpm}]\n"), r.h); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.startRecord(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	go c.r.record.run()
+	var clients sync.WaitGroup
+	for i := range 4 {
+		clients.Add(1)
+		go func() {
+			defer clients.Done()
+			for n := range 15 {
+				name := fmt.Sprintf("f%d", i)
+				for _, words := range [][]string{
+					{"fault", "name=" + name, "frame=Speeds", "drop", "for=2 frames"},
+					{"fault", "name=" + name, "signal=Speeds.w1", "noise=3", fmt.Sprintf("seed=%d", n)},
+					{"set", fmt.Sprintf("clutch7.pressure=%d bar", n), fmt.Sprintf("Status.lag=0.00%d", i)}, {"faults"}, {"status"}, {"clear", name},
+				} {
+					if _, err := c.ask(words...); err != nil {
+						t.Errorf("%q: %v", words, err)
+						return
+					}
+				}
+			}
+		}()
+	}
+	clients.Wait()
+	c.end()
+	if why := c.r.record.finish(); why != "" {
+		t.Error(why)
+	}
+	for _, f := range c.r.record.findings {
+		if !f.Held {
+			t.Errorf("%+v", f)
+		}
+	}
+	if same, err := (Replay{Record: file}).Run(); err != nil || !strings.HasPrefix(same, "identical: ") {
+		t.Errorf("%s (%v)", same, err)
+	}
+}

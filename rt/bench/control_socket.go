@@ -1,0 +1,266 @@
+package bench
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ControlDir is where the control sockets of this user's runs are.
+func ControlDir() string {
+	if os.Getuid() == 0 {
+		return "/run/lockstep"
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		return filepath.Join(dir, "lockstep")
+	}
+	return fmt.Sprintf("/tmp/lockstep-%d", os.Getuid())
+}
+
+// socketEnd ends the name of a control socket.
+const socketEnd = ".sock"
+
+// maxPath is the longest path of a socket: struct sockaddr_un, less its last byte.
+const maxPath = 107
+
+// fileName is a bench's name as part of a file's.
+func fileName(bench string) string {
+	plain := func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
+			return c
+		}
+		return '_'
+	}
+	return strings.TrimLeft(strings.Map(plain, bench), ".")
+}
+
+// listenControl opens the control socket of a bench: NAME.sock, or NAME-PID.sock beside
+// another run of that name. What a supervisor that was killed has left is replaced; what
+// those of other names have left stays: in a directory that two kernels share, as a
+// user-mode Linux does with its host, a socket of the other one looks like that.
+func listenControl(dir, bench string) (*net.UnixListener, string, error) {
+	lock, err := ownDir(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	defer lock.Close()
+	// One run at a time looks which sockets there are; the lock goes with its file.
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", dir, os.NewSyscallError("flock", err))
+	}
+	name := fileName(bench)
+	for _, name := range []string{name, fmt.Sprintf("%s-%d", name, os.Getpid())} {
+		path := filepath.Join(dir, name+socketEnd)
+		if len(path) > maxPath {
+			return nil, "", fmt.Errorf("%s: the path of a socket has %d bytes at most", path, maxPath)
+		}
+		conn, _, err := dialControl(path)
+		switch {
+		case errors.Is(err, unix.ECONNREFUSED): // nobody listens there any more
+			if err := os.Remove(path); err != nil {
+				return nil, "", err
+			}
+		case errors.Is(err, fs.ErrNotExist):
+		default:
+			if err == nil {
+				conn.Close()
+			}
+			continue
+		}
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			return nil, "", err
+		}
+		if err := os.Chmod(path, 0o600); err != nil {
+			l.Close()
+			return nil, "", err
+		}
+		return l, path, nil
+	}
+	return nil, "", fmt.Errorf("%s: there is a run of this process", dir)
+}
+
+// ownDir makes the directory, and opens it if nobody else can put something there.
+func ownDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	var s unix.Stat_t
+	if err = unix.Fstat(int(f.Fd()), &s); err == nil && (int(s.Uid) != os.Getuid() || s.Mode&0o022 != 0) {
+		err = fmt.Errorf("%s is not this user's alone: rm -r %s", dir, dir)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// dialControl opens a control socket; pid is the process that listens there.
+func dialControl(path string) (conn *net.UnixConn, pid int, err error) {
+	if conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
+		return nil, 0, err
+	}
+	raw, err := conn.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			if c, e := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); e == nil {
+				pid = int(c.Pid)
+			}
+		})
+	}
+	if err != nil {
+		conn.Close()
+		return nil, 0, err
+	}
+	return conn, pid, nil
+}
+
+// socket is a control socket at which somebody answers, or may not be asked.
+type socket struct {
+	name string // of the bench, or NAME-PID
+	conn *net.UnixConn
+	pid  int
+	err  error // why it cannot be asked
+}
+
+// is says that the socket is meant.
+func (s *socket) is(which string) bool {
+	pid := strconv.Itoa(s.pid)
+	return which == pid || s.name == fileName(which) || s.name == fileName(which)+"-"+pid
+}
+
+func (s *socket) String() string { return fmt.Sprintf("%s (process %d)", s.name, s.pid) }
+
+// sockets finds the control sockets of this user and, as far as it may look, of others.
+func sockets(dirs ...string) (list []socket) {
+	for _, dir := range dirs {
+		files, _ := filepath.Glob(filepath.Join(dir, "*"+socketEnd))
+		for _, file := range files {
+			s := socket{name: strings.TrimSuffix(filepath.Base(file), socketEnd)}
+			if s.conn, s.pid, s.err = dialControl(file); s.err == nil || errors.Is(s.err, fs.ErrPermission) {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+// controlDirs are all directories with control sockets that this user may see.
+func controlDirs() []string {
+	dirs := []string{ControlDir()}
+	for _, pattern := range []string{"/run/lockstep", "/run/user/*/lockstep", "/tmp/lockstep-*"} {
+		more, _ := filepath.Glob(pattern)
+		for _, dir := range more {
+			if !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return dirs
+}
+
+// Ask sends a request to the supervisor of the bench called which, a name or a process
+// id, and returns its answer. An *Exit carries exit code 3 where there is no such run or
+// it belongs to somebody else, 1 where it gives no answer; what it refuses has code 2.
+//
+// which may be the bench's file, too.
+func Ask(which string, words []string) (*Answer, error) {
+	if info, err := os.Stat(which); err == nil && info.Mode().IsRegular() {
+		b, err := Load(which)
+		if err != nil {
+			return nil, err
+		}
+		which = b.Name
+	}
+	return ask(sockets(controlDirs()...), which, words)
+}
+
+func ask(list []socket, which string, words []string) (*Answer, error) {
+	defer func() {
+		for _, s := range list {
+			if s.conn != nil {
+				s.conn.Close()
+			}
+		}
+	}()
+	s, err := choose(list, which)
+	if err != nil {
+		return nil, err
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quoteWord(w)
+	}
+	_ = s.conn.SetDeadline(time.Now().Add(patient))
+	if _, err = s.conn.Write([]byte(strings.Join(quoted, " ") + "\n")); err != nil {
+		return nil, &Exit{1, fmt.Errorf("ctl: %s gives no answer: %w", s, err)}
+	}
+	text, err := bufio.NewReader(s.conn).ReadBytes('\n')
+	a := &Answer{}
+	if err == nil {
+		err = json.Unmarshal(text, a)
+	}
+	if err != nil {
+		return nil, &Exit{1, fmt.Errorf("ctl: %s gives no answer: %w", s, err)}
+	}
+	if !a.OK {
+		return nil, fmt.Errorf("ctl: %s: %s", s.name, a.Error)
+	}
+	return a, nil
+}
+
+// patient is how long an answer may take: a change waits for one or two before it, and
+// for the longest period.
+const patient = 40 * time.Second
+
+// choose finds the run that is meant.
+func choose(list []socket, which string) (*socket, error) {
+	var found []*socket
+	var names []string
+	for i := range list {
+		s := &list[i]
+		if s.err == nil {
+			names = append(names, s.String())
+		}
+		if s.is(which) {
+			found = append(found, s)
+		}
+	}
+	foreign := func(s *socket) bool { return s.err != nil }
+	if !slices.ContainsFunc(found, func(s *socket) bool { return !foreign(s) }) {
+		found = found[:min(1, len(found))]
+	} else {
+		found = slices.DeleteFunc(found, foreign) // who has one of his own means that
+	}
+	switch {
+	case len(found) == 1 && found[0].err != nil:
+		return nil, &Exit{3, fmt.Errorf("ctl: %s is another user's run: use sudo, or ask as that user", found[0].name)}
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		var several []string
+		for _, s := range found {
+			several = append(several, s.String())
+		}
+		return nil, fmt.Errorf("ctl: %s runs several times: name the process: %s", which, strings.Join(several, ", "))
+	case len(names) == 0:
+		return nil, &Exit{3, fmt.Errorf("ctl: no bench %q runs; none does", which)}
+	}
+	return nil, &Exit{3, fmt.Errorf("ctl: no bench %q runs; there are %s", which, strings.Join(names, ", "))}
+}

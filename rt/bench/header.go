@@ -1,0 +1,134 @@
+package bench
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/record"
+)
+
+// header is what the record needs to run again without any other file.
+func (r *run) header(start, offset int64) (*record.Header, error) {
+	b, t := r.bench, r.h.Tables
+	h := &record.Header{
+		Version: build(), Host: host(), GOARCH: runtime.GOARCH, BestEffort: len(r.missing) > 0,
+		Period: t.PeriodNs, Start: start + offset, Mono: start,
+		Phases: []string{"the tick before", "wake-up", "receive", "step", "send"},
+		Hashes: map[string]string{"tables": digest(t)},
+	}
+	for _, p := range t.Inputs {
+		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit})
+	}
+	for _, p := range t.Outputs {
+		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit})
+	}
+	h.Files = append(h.Files, record.File{Role: "bench", Name: b.File, Text: b.text})
+	if s := r.trial; s != nil {
+		h.Files = append(h.Files, record.File{Role: "scenario", Name: s.File, Text: s.text})
+	}
+	files := []struct {
+		role string
+		name Word
+	}{{"plant", b.Plant}}
+	for i, bus := range b.Buses {
+		rb := record.Bus{Name: bus.Name.Text, Interface: bus.Interface.Text}
+		for _, m := range r.h.Maps[i].Rx {
+			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID})
+		}
+		for _, m := range r.h.Maps[i].Tx {
+			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID, Sent: true})
+		}
+		h.Buses = append(h.Buses, rb)
+		files = append(files, struct {
+			role string
+			name Word
+		}{"dbc", bus.Database})
+	}
+	for _, f := range files {
+		_, data, err := b.Read(f.name)
+		if err != nil {
+			return nil, err
+		}
+		h.Files = append(h.Files, record.File{Role: f.role, Name: f.name.Text, Text: data})
+	}
+	return h, nil
+}
+
+// digest is the SHA-256 of plain data, hexadecimal: equal data, equal digest, in every
+// process. What is no exported field does not count.
+func digest(data any) string {
+	h := sha256.New()
+	put := func(v uint64) {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], v)
+		h.Write(b[:])
+	}
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if put(uint64(v.Kind())); !v.IsNil() {
+				walk(v.Elem())
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if v.Type().Field(i).IsExported() {
+					walk(v.Field(i))
+				}
+			}
+		case reflect.Slice, reflect.Array:
+			put(uint64(v.Len()))
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+		case reflect.String:
+			put(uint64(v.Len()))
+			h.Write([]byte(v.String()))
+		case reflect.Float64:
+			put(math.Float64bits(v.Float()))
+		case reflect.Bool:
+			put(map[bool]uint64{true: 1}[v.Bool()])
+		case reflect.Int, reflect.Int8, reflect.Int64:
+			put(uint64(v.Int()))
+		case reflect.Uint8, reflect.Uint64:
+			put(v.Uint())
+		default:
+			panic("bench: digest of a " + v.Kind().String()) // a test makes one of every plant
+		}
+	}
+	walk(reflect.ValueOf(data))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// build is the version of this program and of its compiler.
+func build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return runtime.Version()
+	}
+	revision := ""
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			revision = " " + s.Value
+		}
+	}
+	return info.Main.Version + revision + " " + info.GoVersion
+}
+
+// host is the name of this host and its kernel.
+func host() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	text := func(b []byte) string { return strings.TrimRight(string(b), "\x00") }
+	return text(u.Nodename[:]) + ", " + text(u.Sysname[:]) + " " + text(u.Release[:]) + " " + text(u.Version[:]) + ", " + text(u.Machine[:])
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockstep/io/record"
+	"lockstep/rt/bench"
+)
+
+// openBench is the demo bench under a name of its own, with two pressures that no bus
+// drives.
+func openBench(t *testing.T) (file, name string) {
+	t.Helper()
+	name = fmt.Sprintf("ctl-%d-%s", os.Getpid(), t.Name())
+	return patientBench(t, "bench: powershift-bench", "bench: "+name,
+		"      - TCU_Pressure_2.pressure_C7 -> clutch7.pressure\n", "", "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", ""), name
+}
+
+// ctl asks a run and returns its answer.
+func ctl(t *testing.T, words ...string) (a bench.Answer) {
+	t.Helper()
+	out, errors, code := lockstep(t, append([]string{"ctl", "-json"}, words...)...)
+	if code != 0 || errors != "" {
+		left, _ := filepath.Glob("/run/lockstep/*")
+		t.Fatalf("ctl %q: code %d, %s; sockets %q", words, code, errors, left)
+	}
+	if err := json.Unmarshal([]byte(out), &a); err != nil || strings.Count(out, "\n") != 1 {
+		t.Fatalf("ctl %q: %v in %q", words, err, out)
+	}
+	return a
+}
+
+func TestARunIsChangedFromOutsideAndReplaysBitForBit(t *testing.T) {
+	dir := t.TempDir()
+	file, name := openBench(t)
+	rec, report := filepath.Join(dir, "run.rec"), filepath.Join(dir, "r.json")
+	s := begin(t, nil, "run", file, "-record", rec, "-report", report)
+	s.running()
+	if a := ctl(t, name, "status"); a.Bench != name || a.Process != s.cmd.Process.Pid || a.State != "running" || a.Tick == 0 {
+		t.Errorf("status: %+v", a)
+	}
+	drop := ctl(t, file, "fault", "name=lost speeds", "frame=Speeds", "drop", "for=5 frames") // by the file's name, too
+	leak := ctl(t, name, "fault", "name=leak", "input=clutch1.pressure", "leak={share: 30 %, time: 200 ms}")
+	set := ctl(t, name, "set", "clutch7.pressure=3 bar", "clutch8.pressure=4 bar")
+	for faults := ctl(t, name, "faults").Faults; len(faults) != 2 || faults[0].State != "over"; faults = ctl(t, name, "faults").Faults {
+		if len(faults) != 2 || faults[0].Name != "lost speeds" || faults[1].State != "active" {
+			t.Fatalf("faults: %+v", faults)
+		}
+	}
+	clear := ctl(t, name, "clear", "leak")
+	released := ctl(t, name, "release", "clutch7.pressure")
+	if out, _, code := lockstep(t, "ctl", name, "faults"); code != 0 || !strings.Contains(out, "0  lost speeds  over  5  frame=Speeds drop 'for=5 frames'\n") {
+		t.Errorf("code %d, %q", code, out)
+	}
+	ctl(t, name, "stop")
+	if code := s.end(); code != 0 || !strings.Contains(s.out.String(), "stopped by ctl") {
+		t.Errorf("code %d, %s\n%s", code, s.errors.String(), s.out.String())
+	}
+	out, errors, code := replayed(t, rec)
+	if code != 0 || !strings.HasPrefix(out, "identical: ") {
+		t.Errorf("replay: code %d, %q, %s", code, out, errors)
+	}
+	if r := readReport(t, report); r.Allocs != 0 || r.GCCycles != 0 {
+		t.Errorf("the target: %d allocations, %d collections", r.Allocs, r.GCCycles)
+	}
+	if _, errors, code := lockstep(t, "ctl", name, "status"); code != 3 || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, "no bench ") {
+		t.Errorf("after the end: code %d, %q", code, errors)
+	}
+	checkSession(t, rec, map[int64]string{
+		drop.Tick:     "fault 'name=lost speeds' frame=Speeds drop 'for=5 frames'",
+		leak.Tick:     "fault name=leak input=clutch1.pressure 'leak={share: 30 %, time: 200 ms}'",
+		set.Tick:      "set 'clutch7.pressure=3 bar' 'clutch8.pressure=4 bar'",
+		clear.Tick:    "clear leak",
+		released.Tick: "release clutch7.pressure",
+	})
+}
+
+// checkSession looks in a record for the lines at their ticks, and for the two pressures
+// at the one tick of `set`, and at no other.
+func checkSession(t *testing.T, file string, lines map[int64]string) {
+	t.Helper()
+	r, err := record.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	column := map[string]int{}
+	for i, s := range r.Header.Inputs {
+		column[s.Name] = i
+	}
+	seven, eight := column["clutch7.pressure"], column["clutch8.pressure"]
+	var first7, first8 int64
+	commands, last := 0, int64(0)
+	for {
+		e, err := r.Next()
+		if err != nil {
+			break
+		}
+		switch e.Kind {
+		case record.TickEntry:
+			if e.Tick.U[seven] == 3e5 && first7 == 0 {
+				first7 = e.Tick.Index
+			}
+			if e.Tick.U[eight] == 4e5 && first8 == 0 {
+				first8 = e.Tick.Index
+			}
+			last = e.Tick.Index
+		case record.EventEntry:
+			if e.Event.Kind != record.Parameter {
+				continue
+			}
+			if commands++; lines[e.Event.Tick] != e.Event.Text || last >= e.Event.Tick {
+				t.Errorf("tick %d, after tick %d: %q, want %q before it", e.Event.Tick, last, e.Event.Text, lines[e.Event.Tick])
+			}
+		}
+	}
+	if commands != len(lines) || first7 != first8 || !strings.HasPrefix(lines[first7], "set ") {
+		t.Errorf("%d commands, want %d; 3 bar from tick %d, 4 bar from tick %d on, want both from that of set", commands, len(lines), first7, first8)
+	}
+}
+
+func TestARunThatIsTakenOverIsAskedAgain(t *testing.T) {
+	file, name := openBench(t)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "supervisor_gone: stop after 1 s", "supervisor_gone: continue", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := begin(t, nil, "run", file)
+	s.running()
+	ctl(t, name, "fault", "name=early", "frame=Speeds", "drop")
+	pid := s.child("target")
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	s.cmd.Process.Kill()
+	s.end()
+	if _, errors, code := lockstep(t, "ctl", name, "status"); code != 3 { // its socket is there, and nobody listens
+		t.Errorf("without a supervisor: code %d, %s", code, errors)
+	}
+	again := begin(t, nil, "attach", name)
+	again.running()
+	if a := ctl(t, name, "faults"); len(a.Faults) != 1 || a.Faults[0].State != "active" || a.Process != again.cmd.Process.Pid {
+		t.Errorf("%+v", a)
+	}
+	ctl(t, name, "fault", "name=late", "frame=Status", "drop")
+	if a := ctl(t, name, "clear", "all"); len(a.Slots) != 2 {
+		t.Errorf("%+v, want both cleared", a)
+	}
+	ctl(t, name, "stop")
+	if code := again.end(); code != 0 {
+		t.Errorf("code %d, %s", code, again.errors.String())
+	}
+}
+
+func TestWrongRequestsEndWithOneLine(t *testing.T) {
+	file, name := openBench(t)
+	s := begin(t, nil, "run", file)
+	s.running()
+	for line, want := range map[string]string{
+		name + " statsu":                          `unknown request "statsu" (did you mean status?)`,
+		name + " set clutch7.pressure=3rpm":       "set: clutch7.pressure: ",
+		name + " set clutch1.pressure=3bar":       "drives it: use a fault",
+		name + " clear nothing":                   `there is no fault called "nothing"`,
+		name + " fault frame=Sped drop":           `(did you mean `,
+		name + " fault frame=Speeds drop for=-1s": "for",
+		name:                     "1 names given; usage: lockstep ctl",
+		name + " status -jsno":   "unknown flag -jsno (did you mean -json?)",
+		"nobody-runs-me status":  `no bench "nobody-runs-me" runs`,
+		"nobody-runs-me st\x1bx": `no bench "nobody-runs-me" runs`,
+	} {
+		out, errors, code := lockstep(t, append([]string{"ctl"}, strings.Fields(line)...)...)
+		known := map[bool]int{true: 3, false: 2}[strings.HasPrefix(line, "nobody")]
+		if code != known || out != "" || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, want) {
+			t.Errorf("ctl %s: code %d, %q, %q; want %d and %s", line, code, out, errors, known, want)
+		}
+	}
+	start := time.Now()
+	ctl(t, name, "stop")
+	if code := s.end(); code != 0 {
+		t.Errorf("after %v: code %d, %s", time.Since(start), code, s.errors.String())
+	}
+}

@@ -1,0 +1,258 @@
+package fault
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/io/sigmap"
+)
+
+// history runs ticks 1 to n, where the commands of at come at their ticks, and lists the
+// changes: "TICK SLOT STATE COUNT".
+func (r *rig) history(n int64, v func(k int64) float64, at map[int64][]Command) (list []string) {
+	for k := int64(1); k <= n; k++ {
+		for _, c := range at[k] {
+			r.Do(&c)
+		}
+		r.Begin(k, r.y)
+		for c := (Change{}); r.Change(&c); {
+			list = append(list, fmt.Sprint(k, " ", c.Slot, " ", c.State, " ", c.Count))
+		}
+		r.Inputs(k, []float64{v(k), 0})
+		r.y[0] = v(k)
+		r.Signals(k, r.y)
+	}
+	return list
+}
+
+func straight(k int64) float64 { return float64(k) }
+
+// The input and output of tick k are k.
+func TestFaultStartsAtTheTickAfterItsConditionsHold(t *testing.T) {
+	y := Condition{Set: true, Output: true, Above: true, Limit: 20}
+	u := Condition{Set: true, Above: true, Limit: 30.5}
+	for _, c := range []struct {
+		start Trigger
+		want  string
+	}{
+		{Trigger{}, "1 0 active 0"},
+		{Trigger{Tick: 5}, "5 0 active 0"},
+		{Trigger{When: [2]Condition{y}}, "22 0 active 0"},     // y of 21 is above 20
+		{Trigger{When: [2]Condition{{}, u}}, "32 0 active 0"}, // u of 31 is above 30.5
+		{Trigger{When: [2]Condition{y, u}}, "32 0 active 0"},
+		{Trigger{Tick: 40, When: [2]Condition{y, u}}, "40 0 active 0"},
+		{Trigger{When: [2]Condition{{Set: true, Output: true, Limit: 1000}}}, "2 0 active 0"}, // there is nothing before tick 1
+		{Trigger{When: [2]Condition{{Set: true, Limit: 0}}}, ""},
+	} {
+		r := newRig(t, Plan{Faults: []Fault{{Kind: Stuck, Start: c.start, Where: Signal}}})
+		list := r.history(50, straight, nil)
+		if list[0] != "1 0 armed 0" || strings.Join(list[1:], "; ") != c.want {
+			t.Errorf("%+v: %q, want %q", c.start, list, c.want)
+		}
+	}
+}
+
+func TestChangesAreToldAtTheirTickWithWhatWasDisturbed(t *testing.T) {
+	stuck := Fault{Kind: Stuck, Start: Trigger{Tick: 10}, Last: 5}
+	r := newRig(t, Plan{Faults: []Fault{stuck}})
+	list := r.history(100, straight, map[int64][]Command{
+		30: {{Op: Put, Slot: 2, Fault: Fault{Kind: Gain}}, {Op: Put, Slot: 0, Fault: stuck}},
+		40: {{Op: Clear, Slot: 2}, {Op: Clear, Slot: 0}, {Op: Clear, Slot: 5}},
+		50: {{Op: Put, Slot: 2, Fault: Fault{Kind: Gain}}},
+		60: {{Op: Put, Slot: 2, Fault: Fault{Kind: Gain, Last: 1}}},
+	})
+	want := []string{"1 0 armed 0", "10 0 active 0", "15 0 over 5",
+		"30 2 armed 0", "30 0 armed 0", "30 0 active 0", "30 2 active 0", "35 0 over 5",
+		"40 2 cleared 10", "40 0 cleared 5", "50 2 armed 0", "50 2 active 0",
+		"60 2 cleared 10", "60 2 armed 0", "60 2 active 0", "61 2 over 1"}
+	if !slices.Equal(list, want) {
+		t.Errorf("got  %q\nwant %q", list, want)
+	}
+}
+
+func TestAllSlotsCanChangeAtOneTick(t *testing.T) {
+	r := newRig(t, Plan{})
+	var put []Command
+	for i := range Max {
+		put = append(put, Command{Op: Put, Slot: i, Fault: Fault{Kind: Offset, A: 1}})
+	}
+	list := r.history(3, straight, map[int64][]Command{1: put, 2: put})
+	if len(list) != Max*(2+3) {
+		t.Errorf("%d changes, want %d: armed and active, then cleared, armed and active", len(list), Max*5)
+	}
+	if u := r.tick(4, 0); u[driven] != Max {
+		t.Errorf("the input is %v, want %d", u[driven], Max)
+	}
+}
+
+// Input 1's own source is 100 + tick.
+func TestInputThatNothingDrivesIsTakenFromItsSourceOnlyWhileAFaultIsOnIt(t *testing.T) {
+	r := newRig(t, Plan{Faults: []Fault{
+		{Kind: Offset, A: 0.5, Input: source, Start: Trigger{Tick: 5}, Last: 10},
+		{Kind: Gain, A: 2, Input: source, Start: Trigger{Tick: 10}, Last: 10},
+	}})
+	for k := int64(1); k <= 30; k++ {
+		got, want := r.tick(k, 0)[source], 100+float64(k)
+		switch {
+		case k < 5 || k >= 20:
+			want = -1 // what is handed in: the plant does not read it
+		case k < 10:
+			want += 0.5
+		case k < 15:
+			want = 2 * (want + 0.5)
+		default:
+			want = 2 * want
+		}
+		if got != want {
+			t.Errorf("tick %d: %v, want %v", k, got, want)
+		}
+	}
+	if want := []int64{5, -20}; !slices.Equal(r.plant.log, want) {
+		t.Errorf("the plant was told at %v, want %v", r.plant.log, want)
+	}
+}
+
+func TestLiveValueGoesBeforeTheStimulusAndTheStimulusBeforeTheSource(t *testing.T) {
+	course := sigmap.Course{At: []int64{0, 1e9}, Value: []float64{0, 100}} // 0.5 per tick
+	for _, with := range []bool{false, true} {
+		var p Plan
+		if with {
+			p.Stimuli = []Stimulus{{Input: source, Course: course}}
+		}
+		r := newRig(t, p)
+		for k := int64(1); k <= 12; k++ {
+			var list []Command
+			switch k {
+			case 4:
+				list = []Command{{Op: Drive, Input: source, Value: 7}, {Op: Drive, Input: source, Value: 9}}
+			case 8:
+				list = []Command{{Op: Release, Input: source}}
+			}
+			got, want := r.tick(k, 0, list...)[source], -1.0
+			if with {
+				want = 0.5 * float64(k)
+			}
+			if k >= 4 && k < 8 {
+				want = 9
+			}
+			if !scalar.EqualWithinRel(got, want, 1e-14) {
+				t.Errorf("stimulus %t, tick %d: %v, want %v", with, k, got, want)
+			}
+		}
+		want := []int64{4, -8}
+		if with {
+			want = []int64{1}
+		}
+		if !slices.Equal(r.plant.log, want) {
+			t.Errorf("stimulus %t: the plant was told at %v, want %v", with, r.plant.log, want)
+		}
+	}
+}
+
+func TestDelayLooksBackAsFarAsItWasArmed(t *testing.T) {
+	for _, n := range []int64{0, 1, 999, MaxDelay} {
+		r := newRig(t, Plan{Faults: []Fault{{Kind: Delay, N: n, Start: Trigger{Tick: 1500}}}})
+		for k := int64(1); k < 4000; k++ {
+			want := float64(k)
+			if k >= 1500 {
+				want -= float64(n)
+			}
+			if got := r.tick(k, float64(k))[driven]; got != want {
+				t.Fatalf("%d ticks late, tick %d: %v, want %v", n, k, got, want)
+			}
+		}
+	}
+	r := newRig(t, Plan{})
+	for k := int64(1); k < 60; k++ {
+		var list []Command
+		if k == 20 {
+			list = []Command{{Op: Put, Fault: Fault{Kind: Delay, N: 10}}}
+		}
+		want := float64(k)
+		if k >= 20 {
+			want = max(20, want-10)
+		}
+		if got := r.tick(k, float64(k), list...)[driven]; got != want {
+			t.Errorf("armed at 20, tick %d: %v, want %v", k, got, want)
+		}
+	}
+}
+
+func TestWhatCannotBeIsRefusedAndChangesNothing(t *testing.T) {
+	put := func(f Fault) Command { return Command{Op: Put, Fault: f} }
+	for want, list := range map[string][]Command{
+		"no such slot":    {{Op: Put, Slot: Max, Fault: Fault{Kind: Stuck}}, {Op: Clear, Slot: -1}},
+		"no such command": {{Op: 99}},
+		"no such bus": {put(Fault{Kind: Stuck, Input: 2}), put(Fault{Kind: Stuck, Input: -1}), put(Fault{Kind: Stuck, Where: Signal, Bus: 1}),
+			put(Fault{Kind: Stuck, Where: Signal, Message: 2}), put(Fault{Kind: Stuck, Where: Signal, Field: 1}), put(Fault{Kind: Stuck, Where: Signal, Field: -1}),
+			put(Fault{Kind: Drop, Where: SentFrame, Message: -1}), put(Fault{Kind: Drop, Where: ReceivedFrame, Message: 1}),
+			put(Fault{Kind: BusOff, Where: Bus, Bus: -1}), put(Fault{Kind: BusOff, Where: wheres}), {Op: Drive, Input: 9}},
+		"no such fault on this": {put(Fault{}), put(Fault{Kind: Drop}), put(Fault{Kind: kinds}), put(Fault{Kind: Stuck, Where: SentFrame}), put(Fault{Kind: Stuck, Where: Bus}),
+			put(Fault{Kind: BusOff, Where: SentFrame}), put(Fault{Kind: WrongLength, Where: ReceivedFrame})},
+		"a bus drives":        {{Op: Drive, Input: driven}, {Op: Release, Input: driven}},
+		"no range":            {put(Fault{Kind: Short, Input: source, N: 1})},
+		"not finite":          {put(Fault{Kind: Short, N: 2})},
+		"more than 64 frames": {put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxHeld + 1})},
+		"at most 1000 ticks":  {put(Fault{Kind: DelayFrame, Where: SentFrame}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame}), put(Fault{Kind: Delay, N: MaxDelay + 1}), put(Fault{Kind: Delay, N: -1}), put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxDelay + 1}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame, N: -1})},
+		"no checksum":         {put(Fault{Kind: ChecksumValue, Where: SentFrame})},
+		"no counter":          {put(Fault{Kind: FreezeCounter, Where: SentFrame})},
+		"this length":         {put(Fault{Kind: WrongLength, Where: SentFrame, N: 8}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 9}), put(Fault{Kind: WrongLength, Where: SentFrame, N: -1}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 12})},
+		"a burst":             {put(Fault{Kind: Burst, Where: SentFrame}), put(Fault{Kind: Burst, Where: SentFrame, N: MaxBurst + 1})},
+		"last like":           {put(Fault{Kind: Stuck, Last: -1}), put(Fault{Kind: Stuck, Frames: true}), put(Fault{Kind: BusOff, Where: Bus, Frames: true})},
+		"trigger":             {put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Output: true, Index: 1}}}}), put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Index: -1}}}})},
+	} {
+		for _, c := range list {
+			r := newRig(t, Plan{Ranges: [][2]float64{{0, 1}}})
+			if err := r.Check(&c); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v, want %q", c, err, want)
+			}
+			if got := r.history(2, straight, map[int64][]Command{1: {c}}); len(got) != 0 || r.Used() != 0 {
+				t.Errorf("%+v changes %q", c, got)
+			}
+		}
+	}
+}
+
+func TestPlanThatCannotBeIsRefused(t *testing.T) {
+	course := sigmap.Course{At: []int64{0}, Value: []float64{1}}
+	for want, p := range map[string]Plan{
+		"65 faults":               {Faults: make([]Fault, Max+1)},
+		"fault 2: there is no":    {Faults: []Fault{{Kind: Stuck}, {}}},
+		"stimulus 1: a bus":       {Stimuli: []Stimulus{{Input: driven, Course: course}}},
+		"stimulus 2: input 1 has": {Stimuli: []Stimulus{{Input: source, Course: course}, {Input: source, Course: course}}},
+		"a course has 1 to":       {Stimuli: []Stimulus{{Input: source}}},
+	} {
+		_, err := New(p, System{PeriodNs: hNs, M: 2, P: 1, Maps: []*sigmap.Map{testMap(t)}, Plant: &plant{on: make([]bool, 2)}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	_, err := New(Plan{Faults: []Fault{{Kind: Stuck, Input: source}}}, System{PeriodNs: hNs, M: 2, P: 1, Maps: []*sigmap.Map{testMap(t)}})
+	if err == nil || !strings.Contains(err.Error(), "the plant keeps it") {
+		t.Errorf("a plant that keeps its inputs: %v", err)
+	}
+}
+
+func TestSetDoesNotAllocate(t *testing.T) {
+	r := newRig(t, Plan{})
+	put := Command{Op: Put, Fault: Fault{Kind: Delay, N: 7}}
+	k := int64(0)
+	if n := testing.AllocsPerRun(200, func() {
+		k++
+		put.Slot = int(k % Max)
+		put.Fault.Kind, put.Fault.Where = Kind(1+k%int64(Short)), Where(k%2)
+		put.Fault.N = k % 2
+		r.Do(&put)
+		r.Begin(k, r.y)
+		for c := (Change{}); r.Change(&c); {
+		}
+		r.Inputs(k, []float64{1, 2}[:])
+		r.Signals(k, r.y)
+	}); n != 0 {
+		t.Errorf("%v allocations a tick", n)
+	}
+}

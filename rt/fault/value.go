@@ -1,0 +1,178 @@
+package fault
+
+import "lockstep/io/sigmap"
+
+// Inputs are the inputs of the step that ends at tick k, where u are those that frames
+// have brought; they hold until the next call.
+//
+//go:nosplit
+func (s *Set) Inputs(k int64, u []float64) []float64 {
+	copy(s.u, u)
+	for i := range s.stim {
+		s.u[s.stim[i].Input] = s.stim[i].Course.Eval(k * s.PeriodNs)
+	}
+	for i, on := range s.set {
+		if on {
+			s.u[i] = s.value[i]
+		}
+	}
+	l := &s.on[Input]
+	for i := range l.n {
+		x := &s.slots[l.at[i]]
+		at := x.Input
+		if !s.bus[at] && !s.set[at] && s.course[at] == 0 && s.seen[at] != k {
+			s.seen[at], s.u[at] = k, s.Plant.Own(at)
+		}
+		lo, hi := 0.0, 0.0
+		if at < len(s.ranges) {
+			lo, hi = s.ranges[at][0], s.ranges[at][1]
+		}
+		s.u[at] = s.disturbed(x, s.u[at], lo, hi)
+	}
+	return s.u
+}
+
+// Last are the inputs of the last step, as Inputs made them.
+func (s *Set) Last() []float64 { return s.u }
+
+// Signals works on the fields of the messages sent at tick k, where the outputs are y.
+//
+//go:nosplit
+func (s *Set) Signals(k int64, y []float64) {
+	l := &s.on[Signal]
+	for i := range l.n {
+		x := &s.slots[l.at[i]]
+		s.Maps[x.Bus].Tx[x.Message].Fields[x.Field].Force = sigmap.NoForce
+	}
+	for i := range l.n {
+		x := &s.slots[l.at[i]]
+		m := s.Maps[x.Bus]
+		t := &m.Tx[x.Message]
+		d := &t.Fields[x.Field]
+		m.Now = k
+		if d.Force == sigmap.NoForce {
+			d.Value = m.Value(t, d, y)
+		}
+		lo, hi := float64(d.Lo*d.Factor)+d.Offset, float64(d.Hi*d.Factor)+d.Offset
+		v := s.disturbed(x, d.Value, min(lo, hi), max(lo, hi))
+		switch {
+		case x.state != Active:
+		case x.Kind == Open:
+			d.Force = sigmap.ForceOnes
+		case d.Force != sigmap.ForceOnes || x.Kind == Stuck || x.Kind == Short:
+			d.Force, d.Value = sigmap.ForceValue, v
+		}
+	}
+}
+
+// disturbed is what a fault makes of the value v at this tick, in a range from lo to hi.
+//
+//go:nosplit
+func (s *Set) disturbed(x *slot, v, lo, hi float64) float64 {
+	if x.Kind == Delay {
+		late := x.delayed(s.tick, v)
+		if x.state != Active {
+			return v
+		}
+		return late
+	}
+	if x.fresh {
+		x.fresh, x.value = false, v
+		if x.Kind == Leak {
+			x.share = 1 - decay(s.h/x.B)
+		}
+	} else if x.Kind == Leak {
+		x.value += float64((float64((1-x.A)*v) - x.value) * x.share)
+	}
+	since := float64(s.tick-x.began) * s.h
+	switch x.Kind {
+	case Stuck:
+		return x.A
+	case Hold, Leak:
+		return x.value
+	case Offset:
+		return v + x.A
+	case Gain:
+		return v * x.A
+	case Noise:
+		return v + float64(x.A*x.normal())
+	case Ramp:
+		return x.value + float64(x.A*since)
+	case Drift:
+		return v + float64(x.A*since)
+	case Floor:
+		return max(v, x.A)
+	case Ceiling:
+		return min(v, x.A)
+	case Open:
+		return min(max(0, lo), hi)
+	case Short:
+		if x.N == 0 {
+			return lo
+		}
+		return hi
+	}
+	return v
+}
+
+// delayed takes in the value of tick k and returns that of N ticks before.
+//
+//go:nosplit
+func (x *slot) delayed(k int64, v float64) float64 {
+	if x.since == 0 {
+		x.since = k
+	}
+	at := max(k-x.N, x.since)
+	late := x.past[at%MaxDelay] // of k-MaxDelay if N is that
+	if at == k {
+		late = v
+	}
+	x.past[k%MaxDelay] = v
+	return late
+}
+
+// normal is a random number of mean 0 and deviation 1: the sum of 12 uniform ones,
+// which have the variance 1/12, less its mean.
+//
+//go:nosplit
+func (x *slot) normal() float64 {
+	sum := -6.0
+	for range 12 {
+		sum += float64(x.draw()>>11) * 0x1p-53
+	}
+	return sum
+}
+
+// draw is the next of a sequence of random bits: SplitMix64 (Steele, Lea, Flood,
+// OOPSLA 2014).
+//
+//go:nosplit
+func (x *slot) draw() uint64 {
+	x.random += 0x9e3779b97f4a7c15
+	z := x.random
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// decay is e^-x for x >= 0 to 1e-15: the Taylor polynomial of x/2^n <= 1/8, squared n
+// times. Package math's may grow the stack.
+//
+//go:nosplit
+func decay(x float64) float64 {
+	if !(x < 64) { // less than the rounding of 1; also 1/0
+		return 0
+	}
+	n := 0
+	for ; x > 0.125; n++ {
+		x /= 2
+	}
+	e := 1.0
+	for i := 12; i > 0; i-- {
+		e = 1 - float64(x*e)/float64(i)
+	}
+	for range n {
+		e *= e
+	}
+	return e
+}

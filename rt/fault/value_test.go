@@ -1,0 +1,354 @@
+package fault
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/io/can"
+	"lockstep/io/sigmap"
+	"lockstep/model"
+)
+
+const (
+	h      = 0.005 // period, s
+	hNs    = 5_000_000
+	driven = 0 // input that a bus drives, rad/s
+	source = 1 // input that nothing drives, 0 to 10 bar
+)
+
+// plant notes which inputs are driven; input i's own source is 100·i + its tick.
+type plant struct {
+	on   []bool
+	tick int64
+	log  []int64 // the ticks at which something changed, negative when given back
+}
+
+func (p *plant) Drive(i int, on bool) {
+	p.on[i] = on
+	if !on {
+		p.log = append(p.log, -p.tick)
+		return
+	}
+	p.log = append(p.log, p.tick)
+}
+
+func (p *plant) Own(i int) float64 { return float64(100*i) + float64(p.tick) }
+
+// testMap receives input 0 in Command and sends output 0 as a float64 in Exact, as 8 bits
+// of -10 to 10 rad/s in Coarse, which also has a constant of 21 degrees in 8 bits.
+func testMap(t testing.TB) *sigmap.Map {
+	t.Helper()
+	db := &sigmap.Database{File: "fault_test.dbc", Messages: []sigmap.Message{
+		{Name: "Command", ID: 0x100, Len: 8, Signals: []sigmap.Signal{{Name: "u", Len: 64, Float: true, Factor: 1, Unit: "rad/s"}}},
+		{Name: "Exact", ID: 0x200, Len: 8, Signals: []sigmap.Signal{{Name: "y", Len: 64, Float: true, Factor: 1, Unit: "rad/s"}}},
+		{Name: "Coarse", ID: 0x201, Len: 2, Signals: []sigmap.Signal{
+			{Name: "y", Len: 8, Factor: 0.1, Offset: -12, Min: -10, Max: 10, Unit: "rad/s"},
+			{Name: "T", Start: 8, Len: 8, Factor: 0.5, Offset: -40, Unit: "degC"},
+		}},
+	}}
+	m, err := sigmap.Bind(db, sigmap.Spec{
+		PeriodNs: hNs,
+		Receive:  []sigmap.Link{{Message: "Command", Signal: "u", Port: "u"}},
+		Send:     []sigmap.Link{{Message: "Exact", Signal: "y", Port: "y"}, {Message: "Coarse", Signal: "y", Port: "y"}},
+		Sendings: []sigmap.Sending{{Message: "Exact", CycleNs: hNs}, {Message: "Coarse", Send: sigmap.OnChange, Values: []sigmap.Constant{{Signal: "T", Text: "21"}}}},
+	}, ports("u", "rad/s"), ports("y", "rad/s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func ports(name, unit string) []model.Port {
+	return []model.Port{{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)}}
+}
+
+// rig is a Set with a plant of two inputs and one output.
+type rig struct {
+	*Set
+	plant plant
+	m     *sigmap.Map
+	y     []float64
+}
+
+func newRig(t testing.TB, p Plan) *rig {
+	t.Helper()
+	r := &rig{plant: plant{on: make([]bool, 2)}, m: testMap(t), y: []float64{0}}
+	if p.Ranges == nil {
+		p.Ranges = [][2]float64{{-30, 40}, {0, 10}}
+	}
+	var err error
+	r.Set, err = New(p, System{PeriodNs: hNs, M: 2, P: 1, Maps: []*sigmap.Map{r.m}, Plant: &r.plant})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// tick makes tick k, at which the inputs from the bus and the output are v, and returns
+// the input of the step.
+func (r *rig) tick(k int64, v float64, commands ...Command) (u []float64) {
+	r.plant.tick = k
+	for i := range commands {
+		r.Do(&commands[i])
+	}
+	r.Begin(k, r.y)
+	for c := (Change{}); r.Change(&c); {
+	}
+	u = slices.Clone(r.Inputs(k, []float64{v, -1}))
+	r.y[0] = v
+	r.Signals(k, r.y)
+	return u
+}
+
+// sent is the number in frame i of the map.
+func (r *rig) sent(t testing.TB, i int) (float64, can.Frame) {
+	t.Helper()
+	var f can.Frame
+	r.m.Forced = true
+	if !r.m.Encode(&f, i, r.y) {
+		return math.NaN(), f
+	}
+	if i == 0 {
+		return math.Float64frombits(binary.LittleEndian.Uint64(f.Data[:])), f
+	}
+	return float64(f.Data[0])*0.1 - 12, f
+}
+
+// truth is the value without a fault at tick k.
+func truth(k int64) float64 { return 3 + math.Sin(float64(k)/7) + 0.01*float64(k) }
+
+// begins and lasts are those of the faults of the tests.
+const (
+	begins = 11
+	lasts  = 30
+)
+
+// formulas say what each kind makes of truth at tick k of a fault from begins on, beside
+// the engine. Those that have a range have -30 to 40 as an input, and as a signal the
+// largest numbers that its bits hold.
+func formulas() map[Kind]struct {
+	Fault
+	want func(k int64, signal bool) float64
+} {
+	type row = struct {
+		Fault
+		want func(k int64, signal bool) float64
+	}
+	since := func(k int64) float64 { return float64(k-begins) * h }
+	bound := func(signal bool, v float64) float64 {
+		if signal {
+			return math.Copysign(math.MaxFloat64/4, v)
+		}
+		return v
+	}
+	leak := func(k int64, _ bool) float64 { // v' = ((1-A)·truth - v)/B with truth held over each tick
+		v := truth(begins)
+		for i := int64(begins + 1); i <= k; i++ {
+			target := 0.7 * truth(i)
+			v = target + (v-target)*math.Exp(-h/0.04)
+		}
+		return v
+	}
+	return map[Kind]row{
+		Stuck:   {Fault{A: 7}, func(int64, bool) float64 { return 7 }},
+		Hold:    {Fault{}, func(int64, bool) float64 { return truth(begins) }},
+		Offset:  {Fault{A: -2}, func(k int64, _ bool) float64 { return truth(k) - 2 }},
+		Gain:    {Fault{A: 1.5}, func(k int64, _ bool) float64 { return 1.5 * truth(k) }},
+		Ramp:    {Fault{A: 4}, func(k int64, _ bool) float64 { return truth(begins) + 4*since(k) }},
+		Drift:   {Fault{A: -4}, func(k int64, _ bool) float64 { return truth(k) - 4*since(k) }},
+		Floor:   {Fault{A: 3.2}, func(k int64, _ bool) float64 { return math.Max(truth(k), 3.2) }},
+		Ceiling: {Fault{A: 3.2}, func(k int64, _ bool) float64 { return math.Min(truth(k), 3.2) }},
+		Leak:    {Fault{A: 0.3, B: 0.04}, leak},
+		Delay:   {Fault{N: 4}, func(k int64, _ bool) float64 { return truth(k - 4) }},
+		Short:   {Fault{N: 0}, func(_ int64, s bool) float64 { return bound(s, -30) }},
+	}
+}
+
+func TestValueFaultsFollowTheirFormulasFromTheirTickOnAndEnd(t *testing.T) {
+	for kind, c := range formulas() {
+		for _, where := range []Where{Input, Signal} {
+			f := c.Fault
+			f.Kind, f.Where, f.Start.Tick, f.Last = kind, where, begins, lasts
+			r := newRig(t, Plan{Faults: []Fault{f}})
+			for k := int64(1); k < begins+lasts+20; k++ {
+				got := r.tick(k, truth(k))[driven]
+				if where == Signal {
+					got, _ = r.sent(t, 0)
+				}
+				want := truth(k)
+				if k >= begins && k < begins+lasts {
+					want = c.want(k, where == Signal)
+				}
+				if !scalar.EqualWithinRel(got, want, 1e-13) {
+					t.Fatalf("kind %d on %d, tick %d: %v, want %v", kind, where, k, got, want)
+				}
+			}
+			if s, n := r.State(0); s != Over || n != lasts {
+				t.Errorf("kind %d on %d: %v after %d ticks, want over after %d", kind, where, s, n, lasts)
+			}
+		}
+	}
+}
+
+// The sum of twelve uniform numbers of 53 bits from SplitMix64, computed anew.
+func TestNoiseIsNormalSeededAndTheSameEachTime(t *testing.T) {
+	const n, a = 20_000, 0.25
+	r := newRig(t, Plan{Faults: []Fault{{Kind: Noise, A: a, Seed: 42}}})
+	state, sum, square := uint64(42), 0.0, 0.0
+	for k := int64(1); k <= n; k++ {
+		got := (r.tick(k, 1)[driven] - 1) / a
+		want := 0.0
+		for range 12 {
+			state += 0x9e3779b97f4a7c15
+			z := state
+			z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+			z = (z ^ z>>27) * 0x94d049bb133111eb
+			want += float64((z^z>>31)>>11) / (1 << 53)
+		}
+		if !scalar.EqualWithinAbs(got, want-6, 1e-12) || !(math.Abs(got) <= 6) {
+			t.Fatalf("tick %d: %v, want %v", k, got, want-6)
+		}
+		sum, square = sum+got, square+got*got
+	}
+	mean, deviation := sum/n, math.Sqrt(square/n)
+	if !(math.Abs(mean) < 5/math.Sqrt(n)) || !scalar.EqualWithinAbs(deviation, 1, 5/math.Sqrt(2*n)) { // five standard errors
+		t.Errorf("mean %v, deviation %v", mean, deviation)
+	}
+}
+
+func TestDecayIsTheExponential(t *testing.T) {
+	for _, x := range []float64{0, 1e-18, 1e-9, 0.1, 0.125, 0.1251, 0.7, 1, 5, 20, 63.9, 64, 1e300, math.Inf(1)} {
+		if got := decay(x); !scalar.EqualWithinAbsOrRel(got, math.Exp(-x), 1e-27, 1e-13) {
+			t.Errorf("decay(%g) = %v, want %v", x, got, math.Exp(-x))
+		}
+	}
+}
+
+func TestOpenSignalIsAllOnesAndOpenInputHasNoCurrent(t *testing.T) {
+	r := newRig(t, Plan{Faults: []Fault{{Kind: Open, Where: Signal, Message: 1}, {Kind: Open, Where: Input, Input: source}},
+		Ranges: [][2]float64{{-1, 1}, {2, 10}}})
+	u := r.tick(1, 5)
+	if _, f := r.sent(t, 1); f.Data[0] != 0xFF || f.Data[1] != 122 {
+		t.Errorf("the frame is % X, want FF 7A", f.Data[:2])
+	}
+	if u[source] != 2 {
+		t.Errorf("the input is %v, want 2, the nearest to 0 in its range", u[source])
+	}
+	r.m.Forced = false
+	var f can.Frame
+	if !r.m.Encode(&f, 1, r.y) || f.Data[0] != 170 {
+		t.Errorf("without faults the frame is % X, want raw 170 = (5+12)/0.1", f.Data[:2])
+	}
+}
+
+// The declared range is -10 to 10 rad/s, the bits hold -12 to 13.5.
+func TestForcedSignalIsHeldWithinItsBitsNotWithinItsRange(t *testing.T) {
+	for _, c := range []struct {
+		f    Fault
+		want byte
+	}{
+		{Fault{Kind: Stuck, A: 13.5}, 255}, {Fault{Kind: Stuck, A: 99}, 255}, {Fault{Kind: Stuck, A: -99}, 0}, {Fault{Kind: Stuck, A: -11.26}, 7},
+		{Fault{Kind: Short, N: 0}, 20}, {Fault{Kind: Short, N: 1}, 220}, {Fault{Kind: Offset, A: 8}, 250},
+	} {
+		c.f.Where, c.f.Message = Signal, 1
+		r := newRig(t, Plan{Faults: []Fault{c.f}})
+		r.tick(1, 5)
+		if _, f := r.sent(t, 1); f.Data[0] != c.want {
+			t.Errorf("%+v: raw %d, want %d", c.f, f.Data[0], c.want)
+		}
+	}
+}
+
+// What is open stays open, whatever is added to nothing; what is shorted or stuck is not.
+func TestOpenSignalHasNoValueToDisturb(t *testing.T) {
+	for kind, want := range map[Kind]byte{Offset: 0xFF, Gain: 0xFF, Hold: 0xFF, Floor: 0xFF, Stuck: 140, Short: 20} {
+		r := newRig(t, Plan{Faults: []Fault{{Kind: Open, Where: Signal, Message: 1}, {Kind: kind, A: 2, Where: Signal, Message: 1}}})
+		r.tick(1, 5)
+		if _, f := r.sent(t, 1); f.Data[0] != want {
+			t.Errorf("open, then kind %d: raw %d, want %d", kind, f.Data[0], want)
+		}
+	}
+}
+
+func TestConstantOfTheBenchCanBeDisturbed(t *testing.T) {
+	r := newRig(t, Plan{Faults: []Fault{{Kind: Drift, A: 100, Where: Signal, Message: 1, Field: 1}}})
+	for k := int64(1); k <= 20; k++ {
+		r.tick(k, 0)
+		_, f := r.sent(t, 1)
+		if want := byte(math.RoundToEven((21 + 100*h*float64(k-1) + 40) / 0.5)); f.Data[1] != want {
+			t.Fatalf("tick %d: raw %d, want %d", k, f.Data[1], want)
+		}
+	}
+}
+
+func TestFrameSentOnChangeSeesTheDisturbedValue(t *testing.T) {
+	r := newRig(t, Plan{Faults: []Fault{{Kind: Stuck, A: 2, Where: Signal, Message: 1, Start: Trigger{Tick: 10}, Last: 10}}})
+	var due []int64
+	for k := int64(1); k <= 30; k++ {
+		r.tick(k, 1)
+		r.m.Forced = true
+		if r.m.Due(1, k, r.y) {
+			due = append(due, k)
+			r.sent(t, 1)
+		}
+	}
+	if want := []int64{1, 10, 20}; !slices.Equal(due, want) {
+		t.Errorf("sent at %v, want %v", due, want)
+	}
+}
+
+func TestFaultsOnOneTargetWorkInTheOrderOfTheirSlots(t *testing.T) {
+	offset, gain := Fault{Kind: Offset, A: 1}, Fault{Kind: Gain, A: 3}
+	for _, c := range []struct {
+		list []Fault
+		want float64
+	}{{[]Fault{offset, gain}, 9}, {[]Fault{gain, offset}, 7}, {[]Fault{offset, gain, {Kind: Stuck, A: 5}}, 5}, {[]Fault{{Kind: Stuck, A: 5}, offset, gain}, 18}} {
+		for _, where := range []Where{Input, Signal} {
+			list := slices.Clone(c.list)
+			for i := range list {
+				list[i].Where = where
+			}
+			r := newRig(t, Plan{Faults: list})
+			got := r.tick(1, 2)[driven]
+			if where == Signal {
+				got, _ = r.sent(t, 0)
+			}
+			if got != c.want {
+				t.Errorf("%+v: %v, want %v", list, got, c.want)
+			}
+		}
+	}
+}
+
+func TestNaNFulfilsNoConditionAndIsNoNumberOfAFault(t *testing.T) {
+	nan := math.NaN()
+	for _, above := range []bool{false, true} {
+		r := newRig(t, Plan{Faults: []Fault{{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Output: true, Above: above}}}}}})
+		for k := int64(1); k < 9; k++ {
+			r.tick(k, nan)
+		}
+		if s, _ := r.State(0); s != Armed {
+			t.Errorf("above %t: %v", above, s)
+		}
+	}
+	r := newRig(t, Plan{Faults: []Fault{{Kind: Floor, A: 1, Where: Signal}, {Kind: Floor, A: 1}}})
+	if u := r.tick(1, nan); u[driven] == u[driven] {
+		t.Errorf("a floor under NaN is %v", u[driven])
+	}
+	if got, _ := r.sent(t, 0); got == got {
+		t.Errorf("a frame was made of NaN: %v", got)
+	}
+	for _, f := range []Fault{{Kind: Stuck, A: nan}, {Kind: Gain, A: math.Inf(1)}, {Kind: Leak, B: nan}, {Kind: Leak, B: -1},
+		{Kind: Stuck, Start: Trigger{When: [2]Condition{{}, {Set: true, Limit: nan}}}}} {
+		if err := r.Check(&Command{Op: Put, Slot: 1, Fault: f}); err == nil {
+			t.Errorf("%+v is accepted", f)
+		}
+	}
+	if err := r.Check(&Command{Op: Drive, Input: source, Value: nan}); err == nil {
+		t.Error("an input can be set to NaN")
+	}
+}
