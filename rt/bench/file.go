@@ -68,6 +68,9 @@ func Load(name string) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kind(file, data) == "scenario" {
+		return nil, fmt.Errorf("bench: %s is a scenario: name the bench, and this with -scenario %s", name, name)
+	}
 	dir := ""
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		dir = filepath.Dir(name)

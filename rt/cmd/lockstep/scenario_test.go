@@ -115,6 +115,7 @@ func TestMistakesWithScenariosAreOneLine(t *testing.T) {
 		{[]string{"check", "powershift", "-scenario", late}, "check: powershift is a plant; -scenario is of a bench"},
 		{[]string{"check", "powershift-clutch-sticks"}, "a scenario is checked with its bench: lockstep check BENCH -scenario powershift-clutch-sticks"},
 		{[]string{"sim", "powershift", "-in", "powershift-clutch-sticks"}, ""},
+		{[]string{"run", "powershift-clutch-sticks"}, "powershift-clutch-sticks is a scenario: name the bench, and this with -scenario powershift-clutch-sticks"},
 		{[]string{"sim", "powershift-clutch-sticks"}, "is a scenario: lockstep sim BENCH -scenario powershift-clutch-sticks"},
 	} {
 		out, errors, code := lockstep(t, c.args...)
