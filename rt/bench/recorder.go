@@ -183,7 +183,8 @@ func (c *recorder) begin() bool {
 	}
 	if err != nil {
 		c.note(err)
-		return false
+		c.begun = c.judge != nil // a verdict does not wait for a disk
+		return c.begun
 	}
 	c.begun = true
 	c.tick = record.Tick{

@@ -198,6 +198,13 @@ func TestABrokenExpectationEndsAVirtualBenchWithCode1(t *testing.T) {
 	}
 }
 
+func TestAVerdictDoesNotWaitForADiskThatIsFull(t *testing.T) {
+	report, err := Simulation{Plant: "powershift-bench", For: 4 * time.Second, Scenario: "powershift-clutch-sticks", Record: "/dev/full", Every: 1}.Run()
+	if err == nil || !strings.Contains(err.Error(), "/dev/full is incomplete: ") || report == nil || report.Trial == nil || !report.Trial.Pass {
+		t.Errorf("%+v (%v); want a verdict that held", report, err)
+	}
+}
+
 func TestTheTruckInVirtualTimeIsTheSameTwice(t *testing.T) {
 	var lists [2][]record.Entry
 	for i := range lists {
