@@ -298,3 +298,29 @@ k2: {type: affine_spring, a: b, b: a, c: [1, 2, 1e9], borders: [0.02, 0.05]}`, "
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
+
+// Springs that make more combinations than Prepare looks at, and no modes: the fastest
+// is still found, whichever side of the spring is the stiff one.
+func TestFastestOfVeryManyCombinationsIsFound(t *testing.T) {
+	for _, c := range []string{"[1, 10, 100, 1e3, 1e4, 1e6]", "[1e6, 1e4, 1e3, 100, 10, 1]"} {
+		elements := "g: {type: fixed}\n"
+		for i := range 5 {
+			elements += fmt.Sprintf("m%d: {type: mass, m: 1}\nk%d: {type: affine_spring, a: g, b: m%d, symmetric: false, c: %s, borders: [0.1, 0.2, 0.3, 0.4, 0.5]}\n", i, i, i, c)
+		}
+		p, err := model.Load("t.yaml", []byte(plantOf(elements, "v: {speed: m0}")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sys, err := p.Assemble()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables, err := kernel.Prepare(sys, kernel.Options{Period: 5 * ms, Memory: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := tables.Fastest(); tables.Modes != nil || !(math.Abs(f-1000) <= 1e-6) {
+			t.Errorf("c: %s: the fastest mode of %d combinations is said to be %g rad/s, 1000 is right", c, tables.Combinations, f)
+		}
+	}
+}

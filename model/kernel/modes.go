@@ -59,7 +59,7 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 // choosePieces fixes the longest piece: at most one radian of the fastest mode,
 // and half of the time in which a law can follow the motion it causes.
 func (t *Tables) choosePieces() error {
-	for c := range t.fastCombinations() {
+	for _, c := range t.fastCombinations() {
 		r, err := radius(t.bent(t.Open.A, c), t.N)
 		if err != nil {
 			return err
