@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -270,6 +271,18 @@ func (h *Handover) conditions(text string) (list [2]fault.Condition, err error) 
 	return list, nil
 }
 
+// known refuses an input that moves by itself: the loop has the values that it gives to
+// the plant, not those that the plant has of its own.
+func (h *Handover) known(input int) error {
+	name := h.Tables.Inputs[input].Name
+	does := course(&h.Tables.Signals[h.Tables.InputSignal[input]].Source, "")
+	if !strings.HasPrefix(does, "follows") || h.drivenBy(name) != "" ||
+		slices.ContainsFunc(h.Loop.Faults.Stimuli, func(s fault.Stimulus) bool { return s.Input == input }) {
+		return nil
+	}
+	return fmt.Errorf("input %s %s, which is not seen outside of the plant: give it a course (stimuli: {%s: ...}) or name an output", name, does, name)
+}
+
 // value is an input or output of the plant, named as a port or by the signal that is
 // bound to it.
 type value struct {
@@ -288,7 +301,7 @@ func (h *Handover) value(name string) (v value, err error) {
 	}
 	if v.index = index(inputs, name); v.index >= 0 {
 		v.gauge = gaugeOf(inputs[v.index].Unit)
-		return v, nil
+		return v, h.known(v.index)
 	}
 	m, sig, err := h.signal(name)
 	if err != nil && m.msg == nil { // nor is there such a message

@@ -56,6 +56,10 @@ import (
 // safe state (see package fault). A fault that lasts for frames of a message that is sent
 // on change lasts until there were so many.
 //
+// Conditions and expectations are of outputs, of signals bound to a port, and of inputs
+// that a bus drives, that have a course here or stay as they are: what an input does by a
+// table of its own is not seen outside of the plant.
+//
 // What a window judges are the values at its ticks, from: and to: included, to the end of
 // the run without to:. An answer is timed from the tick of its cause to the tick at which
 // the condition holds, or to the stamp that the kernel has put on the frame; of a frame
@@ -107,6 +111,7 @@ func LoadScenario(file string, data []byte, h *Handover) (*Scenario, error) {
 	if err := s.length(length, h, r.origin); err != nil {
 		return nil, err
 	}
+	h.Loop.Faults.Stimuli = s.Plan.Stimuli // which inputs are known
 	if err := s.arm(h); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ func TestMistakesInAScenarioAreNamedWithTheirPlace(t *testing.T) {
 		{"expect: [{value: w1, below: 5, from: 2 s, to: 1 s}]", "1 s}", "no tick lies in the window from 2 s to 1 s"},
 		{"expect: [{value: w1, below: 5, from: 1 ms, to: 4 ms}]", "4 ms", "no tick lies in the window"},
 		{"expect: [{value: w9, below: 5}]", "w9", `there is no input, output or bound signal "w9" (did you mean w1?)`},
+		{"expect: [{value: clutch8.pressure, below: 5 bar}]", "clutch8", "expect: input clutch8.pressure follows its own table, which is not seen outside of the plant: give it a course (stimuli: {clutch8.pressure: ...})"},
+		{"faults: [{bus: drive, bus_off: true, when: clutch8.pressure > 5 bar}]", "clutch8", "when: input clutch8.pressure follows its own table, which is not seen"},
 		{"expect: [{value: w1, below: 5 bar}]", "5 bar", "expect: below: \"5 bar\": unit bar does not fit, rad/s is wanted"},
 		{"expect: [{value: w1}]", "w1", "expect: w1: within: 2 % and of: X are wanted, or above: X, or below: X"},
 		{"expect: [{value: w1, within: 2 %}]", "w1", "within: 2 % and of: X are wanted"},
@@ -80,6 +82,14 @@ func TestMistakesInAScenarioAreNamedWithTheirPlace(t *testing.T) {
 	}
 	if _, err := LoadScenario("s.yaml", []byte("about: nothing\n"), h); err == nil || err.Error() != "s.yaml:1:1: bench: the name is missing (scenario: NAME)" {
 		t.Errorf("a scenario without a name: %v", err)
+	}
+}
+
+func TestInputWithACourseIsJudged(t *testing.T) {
+	h := faultBench(t)
+	const text = "scenario: test\nstimuli: {clutch8.pressure: 3 bar}\nexpect: [{value: clutch8.pressure, below: 5 bar}, {answer: clutch1.pressure > 1 bar, after: {when: clutch8.pressure > 1 bar}, within: 1 s}]\n"
+	if s, err := LoadScenario("s.yaml", []byte(text), h); err != nil || len(s.Expect) != 2 {
+		t.Errorf("%+v (%v)", s, err)
 	}
 }
 
