@@ -139,6 +139,9 @@ func (h *Handover) put(book *faultBook, spec FaultSpec) (c fault.Command, err er
 	if c.Fault, err = h.Fault(spec); err != nil {
 		return c, err
 	}
+	if n := h.Loop.Ticks; n > 0 && c.Fault.Start.Tick > n {
+		return c, spec.errorf(spec.At, "fault: at: %s is after the end of the run, at tick %d: it would never start", spec.At.Text, n)
+	}
 	c.Slot, err = book.put(NamedFault{Name: spec.Name.Text, Spec: spec.String()})
 	return c, err
 }

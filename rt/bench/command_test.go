@@ -220,3 +220,14 @@ func FuzzCommandLinesAreTakenWholeOrNotAtAll(f *testing.F) {
 		}
 	})
 }
+
+func TestFaultAfterTheEndOfTheRunIsRefusedLiveToo(t *testing.T) {
+	h := openBench(t)
+	h.Loop.Ticks = 400
+	if _, err := h.Command("fault frame=Speeds drop 'at=tick 401'"); err == nil || !strings.Contains(err.Error(), "at: tick 401 is after the end of the run, at tick 400: it would never start") {
+		t.Errorf("%v", err)
+	}
+	if list, err := h.Command("fault frame=Speeds drop 'at=2 s'"); err != nil || len(list) != 1 {
+		t.Errorf("%+v (%v)", list, err)
+	}
+}
