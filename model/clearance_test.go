@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/model"
 	"lockstep/model/kernel"
 )
 
@@ -365,4 +366,23 @@ func TestRandomRowsOfEverythingKeepMomentumAndLoseEnergy(t *testing.T) {
 		t.Errorf("%g events, %d contacts", events, contacts)
 	}
 	t.Logf("%g events, %d contacts", events, contacts)
+}
+
+// The form of the papers is for friction: a contact chatters in it.
+func TestFormHeldIsRefusedWithAClearance(t *testing.T) {
+	p, err := model.Load("t.yaml", []byte(plantOf(`
+body: {type: mass, m: 1}
+floor: {type: fixed}
+play: {type: clearance, a: floor, b: body, s_min: -1}`, "v: {speed: body}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys, err := p.Assemble()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `kernel: plant "t": element "play.min": form "held" holds the force of a contact over a step, in which it chatters; take form "projected"`
+	if _, err = kernel.Prepare(sys, kernel.Options{Period: ms, Form: kernel.Held}); err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
 }

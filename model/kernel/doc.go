@@ -15,7 +15,7 @@
 // do not fit in memory are factorised in the tick, at a bounded cost. The form
 // "held" is the papers' own: one Phi for all lock states, the lock torque held
 // over the step (000 eq. 3 to 9), parts of a step by linear interpolation
-// (000 eq. 14).
+// (000 eq. 14); it is refused with a clearance, whose contact chatters in it.
 //
 // A tick is walked in pieces, at most one delta long, where delta times the
 // fastest eigenvalue is at most one. A piece ends early at a corner of a source,

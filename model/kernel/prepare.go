@@ -180,6 +180,13 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	if opt.Driven == nil {
 		opt.Driven = make([]bool, len(sys.Inputs))
 	}
+	if opt.Form == Held {
+		for _, f := range sys.Frictions {
+			if f.Gap != nil { // the part of a step behind an impact is no part of the whole
+				return opt, fmt.Errorf("kernel: plant %q: element %q: form %q holds the force of a contact over a step, in which it chatters; take form %q", sys.Name, f.Name, Held, Projected)
+			}
+		}
+	}
 	switch {
 	case opt.Period <= 0:
 		return opt, fmt.Errorf("kernel: period %v is not positive", opt.Period)
