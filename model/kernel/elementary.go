@@ -115,9 +115,11 @@ func quadrant(x float64) (q int, hi, lo float64) {
 }
 
 // quadrantFar is quadrant for every x, to 2^-62 of hi + lo (Payne and Hanek, SIGNUM
-// Newsletter 18, 1983).
+// Newsletter 18, 1983). It shares nothing, and the race detector's calls would not fit the
+// stack here, at the end of the longest chain of a step.
 //
 //go:nosplit
+//go:norace
 func quadrantFar(x float64) (q int, hi, lo float64) {
 	b := math.Float64bits(x)
 	e := int(b>>52&0x7ff) - 1023 - 52 // |x| = m·2^e
