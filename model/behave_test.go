@@ -3,6 +3,7 @@ package model_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,11 @@ type bench struct {
 
 func newBench(t *testing.T, text string, period time.Duration) *bench {
 	t.Helper()
+	return newBenchOf(t, text, kernel.Options{Period: period})
+}
+
+func newBenchOf(t *testing.T, text string, opt kernel.Options) *bench {
+	t.Helper()
 	p, err := model.Load("t.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -32,11 +38,8 @@ func newBench(t *testing.T, text string, period time.Duration) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	driven := make([]bool, len(sys.Inputs))
-	for i := range driven {
-		driven[i] = true
-	}
-	tables, err := kernel.Prepare(sys, kernel.Options{Period: period, Driven: driven})
+	opt.Driven = slices.Repeat([]bool{true}, len(sys.Inputs))
+	tables, err := kernel.Prepare(sys, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,10 @@ func (k *Kernel) closes(i int) bool {
 	return min(a, a+r/3, b-s/3, b) <= 0.02*(math.Abs(r)+math.Abs(s)+math.Abs(bend))
 }
 
+// overlapZero is the overlap of a closed gap over a piece that is rounding, and the part
+// of its motion that is, m or rad.
+const overlapZero = 1e-13
+
 // openingPoly sets poly to the opening of gap i over the piece. Of a gap that is
 // closed at the start the root there is divided out; of one that has just parted,
 // without a speed, twice.
@@ -62,7 +66,13 @@ func (k *Kernel) openingPoly(i int) {
 	}
 	copy(k.poly, k.poly[roots:])
 	clear(k.poly[len(k.poly)-roots:])
-	k.poly[0] = max(0, k.poly[0])
+	size := 0.0
+	for _, c := range k.poly {
+		size += math.Abs(c)
+	}
+	if k.poly[0] > -overlapZero*(1+size) { // otherwise it closes again at once
+		k.poly[0] = max(0, k.poly[0])
+	}
 }
 
 // part makes the gaps open again whose contact the torques do not hold.
@@ -97,12 +107,22 @@ func (k *Kernel) strike(i int, local float64) bool {
 		k.record(Event{Time: k.grid() + local, Friction: i, From: k.mode[i], To: Struck})
 		k.struck++
 	}
-	for j, tries := i, 4*k.t.Mc; j >= 0 && tries > 0; tries-- {
+	j := i
+	for tries := maxStruck + 4*k.t.Mc; j >= 0 && tries > 0; tries-- {
 		k.bounce(j)
 		j = k.closing()
 	}
-	k.relocate(local)
 	k.regrip()
+	for range k.t.Mc { // the rest of a pile is plastic
+		if j < 0 {
+			break
+		}
+		k.set(j, Stuck)
+		k.land()
+		k.slips.mul(k.slip, k.x)
+		j = k.closing()
+	}
+	k.relocate(local)
 	k.joint.resolve(k)
 	k.land()
 	k.count(local)
@@ -116,7 +136,7 @@ func (k *Kernel) strike(i int, local float64) bool {
 func (k *Kernel) bounce(i int) {
 	f, mc, e := &k.t.Friction[i], k.t.Mc, 0.0
 	if f.Gap != nil {
-		if e = f.Gap.Restitution; k.struck > maxStruck || k.rests(i, -e*k.slip[i]) {
+		if e = f.Gap.Restitution; k.struck > maxStruck || 2*k.stalled > k.pile() || k.rests(i, -e*k.slip[i]) {
 			e = 0
 		}
 		k.fresh[i] = false

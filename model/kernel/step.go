@@ -235,7 +235,13 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 // piled reports whether events pile up at one instant.
 //
 //go:nosplit
-func (k *Kernel) piled() bool { return k.stalled > 2*(k.t.Mc+len(k.side)+len(k.region)+1) }
+func (k *Kernel) piled() bool { return k.stalled > k.pile() }
+
+// pile is how many events at one instant are none: from half of it on impacts are
+// plastic, which ends most.
+//
+//go:nosplit
+func (k *Kernel) pile() int { return 2 * (k.t.Mc + len(k.side) + len(k.region) + 1) }
 
 // shorten walks the piece again up to just behind the event found at theta: the
 // laws then do not see what lies behind it, where they may have a corner.

@@ -1,0 +1,104 @@
+package model_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"lockstep/model/kernel"
+)
+
+// A light ball that lies on an anvil is hit by a hammer: a pile of blows at one instant.
+// Whatever the restitutions, the hammer does not go through the ball into the anvil, and
+// the step has no part in what comes out.
+func TestPileOfBlowsAtOneInstantLetsNothingThrough(t *testing.T) {
+	for _, e := range [][2]float64{{0, 0}, {0, 0.3}, {0.3, 0}, {0.3, 0.3}, {0.9, 0}, {0.9, 0.3}, {1, 0.3}} {
+		for _, light := range []float64{1e-3, 0.1, 1} {
+			last := math.NaN()
+			for _, period := range []time.Duration{ms, 10 * ms} {
+				b := newBench(t, plantOf(fmt.Sprintf(`
+hammer: {type: mass, m: 10, s_start: -1, v_start: 2}
+ball: {type: mass, m: %g, s_start: 0}
+anvil: {type: mass, m: 10, s_start: 0.01}
+press: {type: force, flange: ball, f: {table: [[0, 0.5], [0.45, 0.5], [0.45, 0], [1, 0]]}}
+hold: {type: brake, flange: anvil, mu: 1, fn: {table: [[0, 10], [0.45, 10], [0.45, 0], [1, 0]]}}
+blow: {type: clearance, a: hammer, b: ball, s_min: 0, restitution: %g}
+touch: {type: clearance, a: ball, b: anvil, s_min: 0, restitution: %g}`, light, e[0], e[1]),
+					"v0: {speed: hammer}\nv1: {speed: ball}\nv2: {speed: anvil}\nx0: {position: hammer}\nx2: {position: anvil}\nblow: {s_rel: blow}\ntouch: {s_rel: touch}"), period)
+				b.to(0.49, nil)
+				if !(b.get("touch") < 1e-9 && math.Abs(b.get("v2")) < 1e-9) {
+					t.Fatalf("e %g, %g kg: the ball does not lie on the anvil: %g m", e, light, b.get("touch"))
+				}
+				before := 40.0
+				b.to(1.5, func(at float64) {
+					v0, v1, v2 := b.get("v0"), b.get("v1"), b.get("v2")
+					energy, p := 10*v0*v0+light*v1*v1+10*v2*v2, 10*v0+light*v1+10*v2
+					way := b.get("x2") - b.get("x0")
+					if !(way >= -1e-9) || !(math.Abs(way-b.get("blow")-b.get("touch")) <= 1e-9) {
+						t.Fatalf("e %g, %g kg, %v: %g m from hammer to anvil at %g s, gaps of %g and %g m", e, light, period, way, at, b.get("blow"), b.get("touch"))
+					}
+					if !(energy <= before*(1+1e-12)) || !(math.Abs(p-20) <= 1e-9) {
+						t.Fatalf("e %g, %g kg, %v: energy %.15g, before %.15g, momentum %.15g at %g s", e, light, period, energy, before, p, at)
+					}
+					before = energy
+				})
+				if v := b.get("v2") - b.get("v0"); !(v >= -1e-9) {
+					t.Errorf("e %g, %g kg, %v: the hammer gains %g m/s on the anvil", e, light, period, -v)
+				}
+				if v := b.get("v2"); math.Abs(v-last) > 1e-3 {
+					t.Errorf("e %g, %g kg: the anvil goes at %g m/s at 10 ms, %g m/s at 1 ms", e, light, v, last)
+				} else {
+					last = v
+				}
+			}
+		}
+	}
+}
+
+// What the gaps say is where the bodies are, whatever the masses and however many
+// blows a tick has.
+func TestGapsOfVeryUnequalMassesAreWhereTheBodiesAre(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 9))
+	for seed := range 60 {
+		n := 3 + rnd.IntN(3)
+		elements, outputs, m := "", "", make([]float64, n)
+		for i := range n {
+			m[i] = math.Pow(10, float64(rnd.IntN(5)-2))
+			elements += fmt.Sprintf("m%d: {type: mass, m: %g, s_start: %g, v_start: %.17g}\n", i, m[i], 0.5*float64(i), 4*rnd.Float64()-2)
+			outputs += fmt.Sprintf("v%d: {speed: m%d}\nx%d: {position: m%d}\n", i, i, i, i)
+			if i > 0 {
+				e := []float64{0, 1, rnd.Float64()}[rnd.IntN(3)]
+				elements += fmt.Sprintf("k%d: {type: spring, a: m%d, b: m%d, c: %.17g, s_rel0: 0.3}\n", i, i-1, i, 100*rnd.Float64())
+				elements += fmt.Sprintf("g%d: {type: clearance, a: m%d, b: m%d, s_min: 0.45, s_max: 0.55, restitution: %.17g}\n", i, i-1, i, e)
+				outputs += fmt.Sprintf("s%d: {s_rel: g%d}\n", i, i)
+			}
+		}
+		period := []time.Duration{ms, 5 * ms, 10 * ms}[seed%3]
+		scheme := []kernel.Scheme{kernel.Complete, kernel.Papers}[seed/3%2]
+		b := newBenchOf(t, plantOf(elements, outputs), kernel.Options{Period: period, Scheme: scheme})
+		p, size := 0.0, 0.0
+		for i := range n {
+			p += m[i] * b.get(fmt.Sprintf("v%d", i))
+			size += m[i] * 4
+		}
+		worst := 0.0
+		b.to(3, func(at float64) {
+			now := 0.0
+			for i := range n {
+				now += m[i] * b.get(fmt.Sprintf("v%d", i))
+				if i > 0 {
+					s := b.get(fmt.Sprintf("s%d", i))
+					worst = max(worst, math.Abs(b.get(fmt.Sprintf("x%d", i))-b.get(fmt.Sprintf("x%d", i-1))-s), 0.45-s, s-0.55)
+				}
+			}
+			if b.get("lag") == 0 && !(math.Abs(now-p) <= 1e-11*size) {
+				t.Fatalf("plant %d, %v: momentum %g of %g at %g s", seed, period, now, p, at)
+			}
+		})
+		if !(worst <= 1e-9) {
+			t.Errorf("plant %d, %v, %s: a gap is %g m off", seed, period, scheme, worst)
+		}
+	}
+}
