@@ -1,0 +1,28 @@
+// Command study compares ways to step a mass on a spring with regions, those of 000
+// chapter 3 and the kernel's, and leaves tables and plots:
+//
+//	go run ./hil_test/study -o DIR
+//
+// README.md says what to conclude.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	dir := flag.String("o", "", "folder for the tables and plots")
+	flag.Parse()
+	if *dir == "" || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "study: usage: study -o DIR")
+		os.Exit(2)
+	}
+	r := do(whole)
+	if err := r.write(*dir); err != nil {
+		fmt.Fprintln(os.Stderr, "study:", err)
+		os.Exit(1)
+	}
+	os.Stdout.Write(r.markdown())
+}

@@ -1,0 +1,191 @@
+package main
+
+// method is one way to take the mass from tick to tick.
+type method struct {
+	name   string
+	source string // place in 000
+	order  int    // of its error in the step by theory; 0: it does not converge; exact: rounding alone
+	colour string // in the plots
+	start  func(p *problem, h float64) runner
+}
+
+// runner has a problem on a grid of h.
+type runner struct {
+	// step goes on from z by one tick; took is the time it took, s, which is not h
+	// where steps are adjusted.
+	step  func(z vec) (next vec, took float64)
+	reset func() // back to the start
+}
+
+// Names that tests and tables refer to.
+const (
+	nLinear  = "linear system"
+	nEuler   = "Euler"
+	nPower2  = "matrix exponential, N = 2"
+	nPower   = "matrix exponential, N = 10"
+	nPower99 = "matrix exponential, N = 100"
+	nTaylor  = "Taylor, order 2"
+	nMisp    = "Taylor, as printed"
+	nFree    = "external force"
+	nInner   = "external force, inner stiffness"
+	nPrinted = "coordinates, as printed"
+	nShifted = "coordinates, shifted back"
+	nFixed   = "switching, fixed steps"
+	nAdjust  = "switching, adjusted steps, N = 10"
+	nDelta   = "switching, adjusted steps, linear delta"
+	nExact   = "switching, adjusted steps, exact parts"
+	nOurs    = "lockstep"
+)
+
+const exact = -1
+
+// methods in the order of the tables. The linear system is no solution: it is what the
+// cost of the others is compared with.
+var methods = []method{
+	{nLinear, "eq. 25", 0, "#bbbbbb", plain(linearStep)},
+	{nEuler, "eq. 43", 1, "#e69f00", plain(euler)},
+	{nPower2, "eq. 47", 1, "#8c510a", plain(power(2))},
+	{nPower, "eq. 47", 1, "#d55e00", plain(power(10))},
+	{nPower99, "eq. 47", 1, "#7f0000", plain(power(100))},
+	{nTaylor, "eq. 53, 56", 2, "#f0c000", plain(taylor(1))},
+	{nMisp, "eq. 57", 1, "#b0a060", plain(taylor(-1))},
+	{nFree, "eq. 67", 1, "#cc79a7", plain(external(false))},
+	{nInner, "eq. 72", 1, "#882255", plain(external(true))},
+	{nPrinted, "eq. 78", 0, "#999999", plain(coordinates(false))},
+	{nShifted, "eq. 78, 83", 1, "#555555", plain(coordinates(true))},
+	{nFixed, "eq. 82", 2, "#56b4e9", plain(fixed)},
+	{nAdjust, "eq. 90, 47", 2, "#0072b2", adjusted(byPower)},
+	{nDelta, "eq. 90, 141", 2, "#332288", adjusted(byDelta)},
+	{nExact, "eq. 90, 66", 4, "#000000", adjusted(byExact)},
+	{nOurs, "the kernel", exact, "#009e73", ours},
+}
+
+// named is the method of that name.
+func named(name string) *method { return &methods[index(name)] }
+
+// index of the method of that name.
+func index(name string) int {
+	for i := range methods {
+		if methods[i].name == name {
+			return i
+		}
+	}
+	panic("study: no method is called " + name)
+}
+
+// plain is a method without a memory, all of whose steps are h long.
+func plain(prepare func(p *problem, h float64) func(vec) vec) func(*problem, float64) runner {
+	return func(p *problem, h float64) runner {
+		next := prepare(p, h)
+		return runner{func(z vec) (vec, float64) { return next(z), h }, func() {}}
+	}
+}
+
+// pieces are all regions, the middle one at len(p.borders).
+func pieces(p *problem) []affine {
+	var list []affine
+	for r := -len(p.borders); r <= len(p.borders); r++ {
+		list = append(list, p.piece(r))
+	}
+	return list
+}
+
+// find gives the region's affine system, as the nonlinear function of every method.
+func find(p *problem) func(x float64) *affine {
+	all, middle := pieces(p), len(p.borders)
+	return func(x float64) *affine { return &all[middle+p.region(x)] }
+}
+
+func linearStep(p *problem, h float64) func(vec) vec {
+	return transition(affine{p.m, p.d, p.inner, 0}, h).times
+}
+
+// euler: x+ = x + h·f(x).
+func euler(p *problem, h float64) func(vec) vec {
+	at := find(p)
+	return func(z vec) vec {
+		f := at(z[0]).rate(z)
+		return vec{z[0] + h*f[0], z[1] + h*f[1]}
+	}
+}
+
+// power: x+ = x + w, where (w 1) = (I + Z/N)^N·(0 1) and Z = h·(J f; 0 0).
+func power(n int) func(*problem, float64) func(vec) vec {
+	return func(p *problem, h float64) func(vec) vec {
+		at := find(p)
+		return func(z vec) vec { return powered(at(z[0]), n, h, z) }
+	}
+}
+
+func powered(a *affine, n int, h float64, z vec) (next vec) {
+	f, hk := a.rate(z), h/float64(n)
+	j0, j1 := a.c/a.m, a.d/a.m
+	var w vec
+	for range n {
+		w = vec{w[0] + hk*(w[1]+f[0]), w[1] + hk*(-j0*w[0]-j1*w[1]+f[1])}
+	}
+	return vec{z[0] + w[0], z[1] + w[1]}
+}
+
+// taylor: x+ = x + h·f + h²/2·J·f. In the second term eq. 57 prints the force of the
+// spring with the wrong sign, -1.
+func taylor(sign float64) func(*problem, float64) func(vec) vec {
+	return func(p *problem, h float64) func(vec) vec {
+		at := find(p)
+		return func(z vec) vec {
+			a := at(z[0])
+			f := a.rate(z)
+			pull := -sign*(a.c*z[0]+a.o)/a.m - a.d/a.m*z[1]
+			second := vec{pull, -a.c/a.m*f[0] - a.d/a.m*pull}
+			return vec{z[0] + h*f[0] + h*h/2*second[0], z[1] + h*f[1] + h*h/2*second[1]}
+		}
+	}
+}
+
+// external: a linear system, of which what its spring lacks is an input held over the
+// step. Without inner stiffness its spring lacks everything.
+func external(stiff bool) func(*problem, float64) func(vec) vec {
+	return func(p *problem, h float64) func(vec) vec {
+		inner := 0.0
+		if stiff {
+			inner = p.inner
+		}
+		at, phi := find(p), transition(affine{p.m, p.d, inner, 0}, h)
+		l := affine{p.m, p.d, inner, -1}.at(h, vec{}) // what 1 N does in a step
+		return func(z vec) vec {
+			a := at(z[0])
+			zeta := -(a.c*z[0] + a.o - inner*z[0])
+			next := phi.times(z)
+			return vec{next[0] + l[0]*zeta, next[1] + l[1]*zeta}
+		}
+	}
+}
+
+// coordinates: a linear system, taken where its spring has the force of the true one.
+// Eq. 78 leaves the mass there; back takes the shift off again.
+func coordinates(back bool) func(*problem, float64) func(vec) vec {
+	return func(p *problem, h float64) func(vec) vec {
+		at, phi := find(p), transition(affine{p.m, p.d, p.inner, 0}, h)
+		return func(z vec) vec {
+			a := at(z[0])
+			shift := (a.c*z[0]+a.o)/p.inner - z[0]
+			next := phi.times(vec{z[0] + shift, z[1]})
+			if back {
+				next[0] -= shift
+			}
+			return next
+		}
+	}
+}
+
+// matrix is 2×2.
+type matrix [4]float64
+
+func (m *matrix) times(z vec) vec { return vec{m[0]*z[0] + m[1]*z[1], m[2]*z[0] + m[3]*z[1]} }
+
+// transition is e^(A·h).
+func transition(a affine, h float64) *matrix {
+	a.o = 0
+	x, v := a.at(h, vec{1, 0}), a.at(h, vec{0, 1})
+	return &matrix{x[0], v[0], x[1], v[1]}
+}

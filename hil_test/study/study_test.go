@@ -1,0 +1,323 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/xml"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+)
+
+// found is the study in short, done once.
+var found = sync.OnceValue(func() *result { return do(short) })
+
+// readFile are the numbers of a truth file by column; what is no number is NaN.
+func readFile(t *testing.T, name string) map[string][]float64 {
+	t.Helper()
+	f, err := os.Open("../../model/plants/testdata/" + name + ".csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]float64{}
+	for _, row := range rows[1:] {
+		for j, text := range row {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				v = math.NaN()
+			}
+			out[rows[0][j]] = append(out[rows[0][j]], v)
+		}
+	}
+	return out
+}
+
+// The files have 13 digits and were made by other code.
+func TestTruthIsThatOfTheFiles(t *testing.T) {
+	for _, c := range []struct {
+		p    *problem
+		file string
+		tol  float64
+	}{
+		{&linear, "A1_linear", 1e-12},
+		{&table2, "A2_pwa_spring_T2_continuous", 1e-12},
+		{&table6, "A4_pwa_spring_T6", 1e-12},
+		{&lasting, "A9_energy_T6_undamped", 1e-11}, // the file itself ends with its energy off by 6e-14
+	} {
+		s := solve(c.p, 30)
+		want := readFile(t, c.file)
+		if len(want["t"]) != 301 {
+			t.Errorf("%s: %d rows, want 301", c.file, len(want["t"]))
+		}
+		for i, at := range want["t"] {
+			z := s.at(at)
+			if !scalar.EqualWithinAbs(z[0], want["x"][i], c.tol) || !scalar.EqualWithinAbs(z[1], want["v"][i], c.tol) || !scalar.EqualWithinAbs(c.p.energy(z), want["E_mech"][i], c.tol) {
+				t.Fatalf("%s: at %g s %v m, m/s and %g J, want %v, %v and %v", c.file, at, z, c.p.energy(z), want["x"][i], want["v"][i], want["E_mech"][i])
+			}
+		}
+		if len(c.p.borders) == 0 {
+			continue
+		}
+		events := readFile(t, c.file+"_events")["t"]
+		if len(s.list)-1 != len(events) {
+			t.Fatalf("%s: %d borders are passed, want %d", c.file, len(s.list)-1, len(events))
+		}
+		for i, at := range events {
+			if got := s.list[i+1].t; !scalar.EqualWithinAbs(got, at, c.tol) {
+				t.Errorf("%s: border %d at %.13g s, want %.13g", c.file, i, got, at)
+			}
+		}
+	}
+}
+
+func TestErrorsGoWithTheStepAsTheoryHasIt(t *testing.T) {
+	for _, a := range found().accuracy {
+		switch {
+		case a.m.name == nLinear: // no solution
+		case a.m.order == exact:
+			for i, e := range a.own {
+				if !(e <= 1e-10) || !(a.published[i] <= 1e-10) {
+					t.Errorf("%s, %s: error %.2g at steps of %g s, want 1e-10 at most", a.p.name, a.m.name, e, short.steps[i])
+				}
+			}
+		case a.m.order == 0:
+			for i, e := range a.own {
+				if !(e >= 0.1) {
+					t.Errorf("%s, %s: error %.2g at steps of %g s: it converges", a.p.name, a.m.name, e, short.steps[i])
+				}
+			}
+		default:
+			tol := 0.15 // in which part of a step a border lies is chance
+			if a.m.order > 2 {
+				tol = 0.6 // few steps lie between rounding and those with two borders
+			}
+			if !scalar.EqualWithinAbs(a.order, float64(a.m.order), tol) {
+				t.Errorf("%s, %s: the error goes with the step to the power %.2f, want %d: %.2g", a.p.name, a.m.name, a.order, a.m.order, a.own)
+			}
+		}
+	}
+}
+
+// A state that comes out when its step ends early is that of a time before the tick.
+func TestAdjustedStepsComeOutWithAnErrorOfOrderOne(t *testing.T) {
+	for _, a := range found().accuracy {
+		switch a.m.name {
+		case nAdjust, nDelta, nExact:
+			if !scalar.EqualWithinAbs(a.late, 1, 0.15) {
+				t.Errorf("%s, %s: the error at the tick goes with the step to the power %.2f, want 1", a.p.name, a.m.name, a.late)
+			}
+		}
+	}
+}
+
+// On one spring c, without a damper, every step has the same factor: |1 + i·w·h|² and so on.
+func TestEnergyOnOneSpringGrowsByTheFactorOfTheory(t *testing.T) {
+	const h, steps = 0.01, 300
+	p := linear
+	p.d = 0
+	h2c := h * h * p.c[0] / p.m
+	for name, factor := range map[string]float64{
+		nEuler:   1 + h2c,
+		nPower2:  math.Pow(1+h2c/4, 2),
+		nPower:   math.Pow(1+h2c/100, 10),
+		nPower99: math.Pow(1+h2c/1e4, 100),
+		nTaylor:  1 + h2c*h2c/4,
+		nFixed:   1,
+	} {
+		run, z := named(name).start(&p, h), vec{p.x0, 0}
+		for range steps {
+			z, _ = run.step(z)
+		}
+		got, want := p.energy(z)/p.energy(vec{p.x0, 0}), math.Pow(factor, steps)
+		if !scalar.EqualWithinRel(got, want, 1e-11) {
+			t.Errorf("%s: %.13g of the energy after %d steps, want %.13g", name, got, steps, want)
+		}
+	}
+}
+
+// On a spring with regions Euler gains h·F²/m per second, to first order in h.
+func TestEulerGainsTheMeanSquareOfTheForce(t *testing.T) {
+	const until = swing
+	s, p := solve(&lasting, until), &lasting
+	const n = 20000
+	mean := 0.0
+	for i := range n {
+		x := s.at(until * (float64(i) + 0.5) / n)[0]
+		a := p.piece(p.region(x))
+		mean += (a.c*x + a.o) * (a.c*x + a.o) / n
+	}
+	for _, h := range []float64{1e-5, 1e-4} {
+		got := named(nEuler).leaks(p, h, until).end
+		want := h * mean / p.m * until / p.energy(vec{p.x0, 0})
+		if !(want > 0) || !scalar.EqualWithinRel(got, want, 100*h) {
+			t.Errorf("steps of %g s: energy %+.4g after a swing, want %+.4g", h, got, want)
+		}
+	}
+}
+
+// The area between neighbouring states is what a motion without damping keeps. An
+// external force changes it by the factor 1 + (c - inner)/inner·(1 - cos(w·h)), which
+// without inner stiffness is 1 + c·h²/2m.
+func TestExternalForceKeepsNoArea(t *testing.T) {
+	const h = 0.05
+	for _, inner := range []float64{0, 5, 20} {
+		p, name := lasting, nFree
+		if p.inner = inner; inner > 0 {
+			name = nInner
+		}
+		for _, x := range []float64{0.05, 0.25} {
+			c := p.piece(p.region(x)).c
+			want := 1 + c*h*h/2/p.m
+			if inner > 0 {
+				want = 1 + (c-inner)/inner*(1-math.Cos(math.Sqrt(inner/p.m)*h))
+			}
+			run := named(name).start(&p, h)
+			const d = 0.01
+			z, _ := run.step(vec{x, 0})
+			zx, _ := run.step(vec{x + d, 0})
+			zv, _ := run.step(vec{x, d})
+			got := ((zx[0]-z[0])*(zv[1]-z[1]) - (zx[1]-z[1])*(zv[0]-z[0])) / (d * d)
+			if !scalar.EqualWithinAbs(got, want, 1e-12) {
+				t.Errorf("inner %g N/m, spring %g N/m: the area grows to %.13g, want %.13g", inner, c, got, want)
+			}
+		}
+	}
+}
+
+// As the areas have it: what is softer than the spring gains, what is as stiff as its
+// stiffest region loses.
+func TestInnerStiffnessDecidesWhereTheEnergyGoes(t *testing.T) {
+	for _, i := range found().inner {
+		if i.c <= 1 && !(i.end > 0.1) || i.c >= 20 && !(i.end < -0.1) {
+			t.Errorf("inner %g N/m: energy %+.2g", i.c, i.end)
+		}
+	}
+}
+
+func TestCoordinatesShiftedBackAreAnExternalForceWithInnerStiffness(t *testing.T) {
+	for _, p := range []*problem{&table2, &table6, &lasting} {
+		a, b := named(nShifted).start(p, 0.1), named(nInner).start(p, 0.1)
+		y, z := vec{p.x0, 0}, vec{p.x0, 0}
+		for k := range 300 {
+			y, _ = a.step(y)
+			z, _ = b.step(z)
+			if !scalar.EqualWithinAbs(y[0], z[0], 1e-13) || !scalar.EqualWithinAbs(y[1], z[1], 1e-13) {
+				t.Fatalf("%s, step %d: %v and %v", p.name, k, y, z)
+			}
+		}
+	}
+}
+
+// What README says of adjusted steps at 0.1 s.
+func TestAdjustedStepsKeepTheEnergyOnlyWithExactParts(t *testing.T) {
+	end := func(name string) float64 { return named(name).leaks(&lasting, 0.1, 30).end }
+	if e := end(nExact); !(math.Abs(e) < 1e-3) {
+		t.Errorf("%s: energy %+.2g", nExact, e)
+	}
+	for _, name := range []string{nAdjust, nDelta} {
+		if e := end(name); !(e > 1) {
+			t.Errorf("%s: energy %+.2g, want more than twice that at the start", name, e)
+		}
+	}
+	if e := end(nOurs); !(math.Abs(e) < 1e-11) {
+		t.Errorf("%s: energy %+.2g", nOurs, e)
+	}
+}
+
+func TestExternalForceIsUnstableLongBeforeHalfASecond(t *testing.T) {
+	if h := border(named(nFree), &table5); !(h > 0 && h <= 0.2) {
+		t.Errorf("the mass leaves its range from steps of %g s on; 000 figure 24 has 0.5 s", h)
+	}
+	for _, name := range []string{nInner, nOurs} {
+		if h := border(named(name), &table5); h != 0 {
+			t.Errorf("%s: the mass leaves its range from steps of %g s on", name, h)
+		}
+	}
+}
+
+func TestEmbeddedPlantIsTheSameProblem(t *testing.T) {
+	own := table2
+	own.embedded = ""
+	a, b := ours(&table2, 0.1), ours(&own, 0.1)
+	for k := range 300 {
+		y, _ := a.step(vec{})
+		z, _ := b.step(vec{})
+		if !scalar.EqualWithinAbs(y[0], z[0], 1e-14) || !scalar.EqualWithinAbs(y[1], z[1], 1e-14) {
+			t.Fatalf("step %d: %v and %v", k, y, z)
+		}
+	}
+}
+
+func TestStudyLeavesTablesAndPlots(t *testing.T) {
+	r, dir := found(), t.TempDir()
+	if err := r.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range r.costs {
+		if !(v > 0) {
+			t.Errorf("%s: %g ns", methods[i].name, v)
+		}
+		t.Logf("%-42s %6.2f of the linear system's cost", methods[i].name, v/r.costs[0])
+	}
+	for name, rows := range map[string]int{"accuracy.csv": 1 + 2*len(methods)*len(short.steps), "methods.csv": 1 + len(methods)} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := csv.NewReader(strings.NewReader(string(data))).ReadAll(); err != nil || len(list) != rows {
+			t.Errorf("%s: %d rows, want %d: %v", name, len(list), rows, err)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "study.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range methods[1:] {
+		if n := strings.Count(string(text), "| "+m.name+" |"); n != 4 {
+			t.Errorf("study.md: %s is in %d tables, want 4", m.name, n)
+		}
+	}
+	plots, err := filepath.Glob(filepath.Join(dir, "*.svg"))
+	if err != nil || len(plots) != 13 {
+		t.Fatalf("%d plots, want 13: figures 31 to 39 and two of each problem: %v", len(plots), err)
+	}
+	for _, file := range plots {
+		wellFormed(t, file)
+	}
+}
+
+// wellFormed checks that a plot is XML, has curves and no number that is none.
+func wellFormed(t *testing.T, file string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := 0
+	for d := xml.NewDecoder(strings.NewReader(string(data))); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "path" {
+			paths++
+		}
+	}
+	if paths < 10 || strings.Contains(string(data), "NaN") || strings.Contains(string(data), "Inf") {
+		t.Errorf("%s: %d paths, or a number that is none", filepath.Base(file), paths)
+	}
+}
