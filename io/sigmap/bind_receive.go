@@ -207,7 +207,7 @@ func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *Messag
 			value, err = model.Quantity(v.Text, b.inputs[index].Unit, nil)
 		}
 		if err == nil && !(value >= b.inputs[index].Min && value <= b.inputs[index].Max) {
-			err = fmt.Errorf("port %s takes %g to %g %s, not %s", v.Port, b.inputs[index].Min, b.inputs[index].Max, b.inputs[index].Unit, v.Text)
+			err = fmt.Errorf("port %s takes %s, not %s", v.Port, between(b.inputs[index].Min, b.inputs[index].Max, b.inputs[index].Unit), v.Text)
 		}
 		if err != nil {
 			return &partError{part, i, fmt.Errorf("%s: %w", part, err)}

@@ -258,7 +258,7 @@ func TestWhatIsDeclaredOfReceivedMessagesIsChecked(t *testing.T) {
 		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"none"}}}}, `"none" is no raw value (255)`},
 		{Reception{Message: "Plain", TimeoutNs: 1e9, OnTimeout: ReactionSpec{Substitute, []PortValue{{"u1", "3"}}}}, "on_timeout: the message does not drive port u1"},
 		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u9", "3"}}}}, `no input "u9"`},
-		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "300"}}}}, "takes 0 to 200 1, not 300"},
+		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "300"}}}}, "takes 0 to 200, not 300"},
 		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "3 bar"}}}}, "on_error: "},
 		{Reception{Message: "Plain", Protect: []ProtectionSpec{{Profile: "e2e-3"}}}, `profile "e2e-3"`},
 		{Reception{Message: "Plain", DLC: 3, Protect: []ProtectionSpec{{Profile: "crc8", Poly: 0x1D, Checksum: []string{"56|8"}}}}, "needs 8 bytes"},

@@ -76,8 +76,8 @@ func (s *Signal) Parse(text string) (uint64, error) {
 		raw = whole(raw)
 	}
 	if !(raw >= f.Lo && raw <= f.Hi) {
-		return 0, fmt.Errorf("%s is beyond its range, %g to %g %s", text,
-			math.Min(f.Lo*s.Factor, f.Hi*s.Factor)+s.Offset, math.Max(f.Lo*s.Factor, f.Hi*s.Factor)+s.Offset, s.Unit)
+		lo, hi := f.Lo*s.Factor+s.Offset, f.Hi*s.Factor+s.Offset
+		return 0, fmt.Errorf("%s is beyond its range, %s", text, between(math.Min(lo, hi), math.Max(lo, hi), s.Unit))
 	}
 	return f.bits(raw), nil
 }
@@ -124,4 +124,13 @@ func (s *Signal) number(text string) (float64, error) {
 	}
 	unit, err := model.Units(s.Unit)
 	return v / unit.Factor, err
+}
+
+// between is the text of a range; one without a dimension has no unit.
+func between(lo, hi float64, unit string) string {
+	text := fmt.Sprintf("%g to %g", lo, hi)
+	if unit == "" || unit == "1" {
+		return text
+	}
+	return text + " " + unit
 }

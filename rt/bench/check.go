@@ -32,8 +32,8 @@ func (c *Checking) File(name string) error {
 		return err
 	}
 	what := kind(file, data)
-	if c.Scenario != "" && what != "bench" {
-		return fmt.Errorf("check: %s is a %s; -scenario is of a bench", name, what)
+	if c.Scenario != "" && what != "bench" && what != "plant" {
+		return fmt.Errorf("check: %s is a file of kind %s; -scenario is of a bench or a plant", name, what)
 	}
 	switch what {
 	case "database":
@@ -55,8 +55,32 @@ func (c *Checking) File(name string) error {
 	if err != nil {
 		return err
 	}
+	scenario, err := c.scenario(name, file)
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(c.Out, "%s: plant %s, a step of %v, scheme %s, form %s\n", file, plant.Name, c.Step, p.tables.Scheme, p.tables.Form)
-	return c.plant(p)
+	if err := c.plant(p); err != nil {
+		return err
+	}
+	fmt.Fprint(c.Out, scenario)
+	return nil
+}
+
+// scenario is what is understood of the scenario for a plant, if there is one.
+func (c *Checking) scenario(name, file string) (string, error) {
+	if c.Scenario == "" {
+		return "", nil
+	}
+	h, err := Prepare(plantBench(name, file, c.Step, c.Scheme))
+	if err != nil {
+		return "", err
+	}
+	s, err := h.LoadScenario(c.Scenario)
+	if err != nil {
+		return "", err
+	}
+	return s.Text(h), nil
 }
 
 // threadText says how the loop's thread is scheduled.

@@ -123,14 +123,20 @@ func (v *virtualBench) bench() (*Bench, error) {
 	if v.Record != "" {
 		return nil, fmt.Errorf("sim: -record %s is for a bench; %s is a plant", v.Record, v.Plant)
 	}
+	return plantBench(v.Plant, file, v.Step, v.Scheme), nil
+}
+
+// plantBench is the bench without buses that a plant with a scenario is; file is how
+// ReadAny calls it.
+func plantBench(name, file string, step time.Duration, scheme string) *Bench {
 	b := &Bench{
-		File: file, Name: v.Plant, Plant: Word{Text: v.Plant, Line: 1, Col: 1}, Scheme: v.Scheme, Timer: sched.Timerfd, CPU: -1, Priority: 80,
-		PeriodNs: int64(cmp.Or(v.Step, plantStep)),
+		File: file, Name: name, Plant: Word{Text: name, Line: 1, Col: 1}, Scheme: scheme, Timer: sched.Timerfd, CPU: -1, Priority: 80,
+		PeriodNs: int64(cmp.Or(step, plantStep)),
 	}
-	if _, err := os.Stat(v.Plant); err == nil {
-		b.dir, b.Plant.Text = filepath.Dir(v.Plant), filepath.Base(v.Plant)
+	if _, err := os.Stat(name); err == nil {
+		b.dir, b.Plant.Text = filepath.Dir(name), filepath.Base(name)
 	}
-	return b, nil
+	return b
 }
 
 // setting is a flag that does not fit, and what holds instead.

@@ -19,7 +19,7 @@ func runCheck(list []string) error {
 	a.choice(&c.Form, "form", "of a plant: projected (the default) or held, as in sim", "projected", "held")
 	a.BoolVar(&c.Matrices, "matrices", false, "print the matrices of a plant with the names of rows and columns")
 	a.BoolVar(&c.Strict, "strict", false, "refuse a database that does not keep to the format, instead of warning line by line")
-	a.StringVar(&c.Scenario, "scenario", "", "of a bench: say what is understood of this scenario, too")
+	a.StringVar(&c.Scenario, "scenario", "", "say what is understood of this scenario of the bench or plant, too")
 	if err := a.parse(list, 1, 1000, os.Stdout); err != nil {
 		return err
 	}

@@ -112,7 +112,8 @@ func TestMistakesWithScenariosAreOneLine(t *testing.T) {
 		{[]string{"run", "-scenario", wrong}, "wrong.yaml:3:13: bench: fault: there is no input \"clutch1.presure\" (did you mean clutch1.pressure?)"},
 		{[]string{"run", "-for", "2s", "-scenario", late}, "late.yaml:3:31: bench: expect: 3 s is beyond the end of the run, at 2 s"},
 		{[]string{"run", "-scenario", "powershift-clutch-sticks", "-junit", "/nonexistent/j.xml"}, "run: junit: open /nonexistent/j.xml: no such file"},
-		{[]string{"check", "powershift", "-scenario", late}, "check: powershift is a plant; -scenario is of a bench"},
+		{[]string{"check", "powershift.dbc", "-scenario", late}, "check: powershift.dbc is a file of kind database; -scenario is of a bench or a plant"},
+		{[]string{"check", "powershift", "-scenario", "truck-ice-and-broken-shaft"}, "truck-ice-and-broken-shaft.yaml:"},
 		{[]string{"check", "powershift-clutch-sticks"}, "a scenario is checked with its bench: lockstep check BENCH -scenario powershift-clutch-sticks"},
 		{[]string{"sim", "powershift", "-in", "powershift-clutch-sticks"}, ""},
 		{[]string{"run", "powershift-clutch-sticks"}, "powershift-clutch-sticks is a scenario: name the bench, and this with -scenario powershift-clutch-sticks"},
@@ -122,6 +123,15 @@ func TestMistakesWithScenariosAreOneLine(t *testing.T) {
 		first, _, _ := strings.Cut(errors, "\n")
 		if code != 2 || !strings.Contains(first, c.want) || out != "" {
 			t.Errorf("%q: code %d, %s%s", c.args, code, errors, out)
+		}
+	}
+}
+
+func TestCheckSaysWhatIsUnderstoodOfAScenarioForAPlant(t *testing.T) {
+	out, errors, code := lockstep(t, "check", "automatic4", "-scenario", "automatic4-leaking-clutch")
+	for _, want := range []string{"automatic4.yaml: plant ", "automatic4-leaking-clutch.yaml: scenario ", "  fault     leak: input=C4.pressure "} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("code %d, no %q in\n%s%s", code, want, out, errors)
 		}
 	}
 }
