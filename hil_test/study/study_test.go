@@ -109,6 +109,16 @@ func TestErrorsGoWithTheStepAsTheoryHasIt(t *testing.T) {
 	}
 }
 
+func TestErrorThatIsNoNumberIsNotLost(t *testing.T) {
+	nan := math.NaN()
+	if a, b := most(1, nan), most(nan, 1); !math.IsNaN(a) || !math.IsNaN(b) || most(1, 2) != 2 || most(2, 1) != 2 {
+		t.Errorf("the larger of 1 and NaN is %g and %g", a, b)
+	}
+	if e := solve(&table6, 1).off(0.5, vec{0, nan}); !math.IsNaN(e) {
+		t.Errorf("a speed that is no number is off by %g", e)
+	}
+}
+
 // A state that comes out when its step ends early is that of a time before the tick.
 func TestAdjustedStepsComeOutWithAnErrorOfOrderOne(t *testing.T) {
 	for _, a := range found().accuracy {
