@@ -40,6 +40,10 @@ func readTyre(e *element) declared {
 	}
 	if e.has("friction") {
 		t.road = e.command("friction", "1", "of the road")
+		t.guardZero(t.road)
+	}
+	if t.road >= 0 || !e.has("mu") { // Coulomb friction alone follows its load itself
+		t.guardZero(t.load)
 	}
 	magic := []string{"B", "C", "D", "E", "S_h", "S_v", "relaxation", "damping", "v_low", "v_range"}
 	if !e.has("mu") {
@@ -56,6 +60,23 @@ func readTyre(e *element) declared {
 	f := t.magic()
 	e.act(e.between, f.scaled(-1))
 	return declared{rel: e.between, tau: f, unit: t.force}
+}
+
+// guardZero guards the place where a signal passes zero, below which it counts as zero.
+func (t *tyre) guardZero(signal int) {
+	if t.err != nil {
+		return
+	}
+	low := math.Inf(-1)
+	switch s := &t.plant.signals[signal]; {
+	case signal < len(t.plant.inputs):
+		low = t.plant.inputs[signal].Min
+	case s.law == nil && len(s.source.Sum) == 0:
+		low, _ = sourceRange(s.source)
+	}
+	if low < 0 {
+		t.guardPoints(signalOf(signal), []float64{0})
+	}
 }
 
 // coulomb is |force| <= mu·fn·friction.

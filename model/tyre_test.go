@@ -164,3 +164,25 @@ tyre: {type: tyre, a: wheel, b: car, radius: 0.5, fn: 2000, friction: {table: [[
 	b.is("tyre.mode", 0, 0)
 	b.is("f", 0, 1e-9)
 }
+
+// A wheel that leaves the road and comes back brakes with the impulse of its load alone,
+// wherever in a step that happens.
+func TestWheelThatLiftsBrakesWithTheImpulseOfItsLoad(t *testing.T) {
+	load := "{table: [[0, 3000], [1.003, 3000], [2.1, -3000], [3.1, 3000], [4, 3000]]}"
+	impulse := 3000*1.003 + 1500*(1.097/2) + 1500*0.5 + 3000*0.9
+	for _, keys := range []string{
+		"mu: 1, fn: " + load,
+		"mu: 1, friction: 1, fn: " + load,
+		"mu: 1, fn: 3000, friction: {product: [" + load + ", {table: [[0, 3.3333333333333335e-4], [1, 3.3333333333333335e-4]]}]}",
+		fmt.Sprintf("B: 10, C: 1, D: %.17g, E: 0, fn: %s", 1/math.Sin(math.Atan(10)), load), // kappa is -1 all the time
+	} {
+		b := newBench(t, plantOf(fmt.Sprintf(`
+ground: {type: fixed}
+car: {type: mass, m: 300, v_start: 60}
+wheel: {type: inertia, J: 1}
+hold: {type: brake, flange: wheel, mu: 1, cgeo: 1, fn: 1e5}
+tyre: {type: tyre, a: wheel, b: car, radius: 0.3, %s}`, keys), "v: {speed: car}"), 10*ms)
+		b.to(4, nil)
+		b.is("v", 60-impulse/300, 1e-9)
+	}
+}
