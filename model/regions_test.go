@@ -293,7 +293,7 @@ k2: {type: affine_spring, a: b, b: a, c: [1, 2, 1e9], borders: [0.02, 0.05]}`, "
 		t.Fatal(err)
 	}
 	_, err = kernel.Prepare(sys, kernel.Options{Period: 10 * time.Millisecond})
-	want := `kernel: plant "t": its fastest mode, 1e+06 rad/s (1.592e+05 Hz) of "k2" in its region 0, is too fast for a period of 10ms; 255.51µs would fit`
+	want := `t.yaml:7:3: kernel: plant "t": its fastest mode, 1e+06 rad/s (1.592e+05 Hz) of "k2" in its region 0, is too fast for a period of 10ms; 255.51µs would fit`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -48,6 +48,7 @@ type Signal struct {
 // Borders[i-1] and Borders[i], the first and the last have no end.
 type Switch struct {
 	Name    string    // of the element
+	Place   string    // FILE:LINE:COL of the element
 	Row     []float64 // n
 	Const   float64
 	Borders []float64 // increasing

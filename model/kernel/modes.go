@@ -41,7 +41,7 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 		t.project(&t.Modes[i], &bent, uint64(i&(1<<t.Mc-1)))
 	}
 	if err := t.choosePieces(); err != nil {
-		return fmt.Errorf("kernel: plant %q: %w", t.Name, err)
+		return err
 	}
 	if t.Form == Held {
 		t.Degree = 3
@@ -62,20 +62,20 @@ func (t *Tables) choosePieces() error {
 	for _, c := range t.fastCombinations() {
 		r, err := radius(t.bent(t.Open.A, c), t.N)
 		if err != nil {
-			return err
+			return t.failed(err)
 		}
 		t.Radius = max(t.Radius, r)
 	}
 	for i := range t.Modes {
 		r, err := radius(t.Modes[i].A, t.N)
 		if err != nil {
-			return err
+			return t.failed(err)
 		}
 		t.Radius = max(t.Radius, r)
 	}
 	var err error
 	if t.Steepness, err = t.steepness(); err != nil {
-		return err
+		return t.failed(err)
 	}
 	h := float64(t.PeriodNs) * 1e-9
 	fastest := max(t.Radius, 2*t.Steepness)
@@ -89,13 +89,21 @@ func (t *Tables) choosePieces() error {
 			if fit = fit.Truncate(max(1, fit/1000)); fit > 0 {
 				hint = fmt.Sprintf("; %v would fit", fit)
 			}
-			return fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
-				fastest, fastest/(2*math.Pi), t.culprit(), time.Duration(t.PeriodNs), hint)
+			name, place := t.culprit()
+			err = t.failed(fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
+				fastest, fastest/(2*math.Pi), name, time.Duration(t.PeriodNs), hint))
+			if place != "" {
+				return &PlaceError{place, err}
+			}
+			return err
 		}
 	}
 	t.Degree = degree(t.Radius * t.Delta)
 	return nil
 }
+
+// failed says of which plant err is.
+func (t *Tables) failed(err error) error { return fmt.Errorf("kernel: plant %q: %w", t.Name, err) }
 
 // steepness is how fast the laws can follow the motion they cause, rad/s: the
 // larger of the gains from law to law through the plant and, where they go by way

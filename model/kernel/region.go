@@ -90,9 +90,19 @@ func (t *Tables) fastCombinations() []int {
 	return all
 }
 
+// PlaceError is what one element is to blame for.
+type PlaceError struct {
+	Place string // FILE:LINE:COL of the element
+	Err   error
+}
+
+func (e *PlaceError) Error() string { return e.Place + ": " + e.Err.Error() }
+
+func (e *PlaceError) Unwrap() error { return e.Err }
+
 // culprit names the element with regions without whose slopes the plant would be half
-// as fast, if there is one.
-func (t *Tables) culprit() string {
+// as fast, if there is one, and its place.
+func (t *Tables) culprit() (name, place string) {
 	steepest := t.steepest()
 	all, err := radius(t.bent(t.Open.A, steepest), t.N)
 	for s := range t.Switches {
@@ -104,12 +114,12 @@ func (t *Tables) culprit() string {
 			a := t.bent(t.Open.A, steepest)
 			t.bend(a, scale(t.Open.B, -1), t.N, sw, r)
 			if without, fails := radius(a, t.N); err == nil && fails == nil && without < all/2 {
-				return fmt.Sprintf(" of %q in its region %d", sw.Name, r)
+				return fmt.Sprintf(" of %q in its region %d", sw.Name, r), sw.Place
 			}
 			break
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // classes is how many there are.

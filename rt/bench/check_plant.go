@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -32,6 +33,9 @@ func understand(file string, plant *model.Plant, opt kernel.Options) (*understoo
 		return nil, err
 	}
 	if p.tables, err = kernel.Prepare(p.sys, opt); err != nil {
+		if placed := new(kernel.PlaceError); errors.As(err, &placed) {
+			return nil, err
+		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return p, nil
