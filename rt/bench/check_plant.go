@@ -33,12 +33,17 @@ func understand(file string, plant *model.Plant, opt kernel.Options) (*understoo
 		return nil, err
 	}
 	if p.tables, err = kernel.Prepare(p.sys, opt); err != nil {
-		if placed := new(kernel.PlaceError); errors.As(err, &placed) {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, placed(file, err)
 	}
 	return p, nil
+}
+
+// placed puts the file of a plant before an error of the kernel that names no place.
+func placed(file string, err error) error {
+	if at := new(kernel.PlaceError); errors.As(err, &at) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
 func (p *understood) assemble(plant *model.Plant) (err error) {

@@ -128,7 +128,7 @@ func (w *simulation) prepare() (err error) {
 		Period: w.Step, Driven: w.driven, Scheme: kernel.Scheme(w.Scheme), Form: kernel.Form(w.Form),
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", w.Plant, err)
+		return placed(w.Plant, err)
 	}
 	w.kernel = kernel.New(w.tables)
 	ticks := int64(w.length() / w.Step)
