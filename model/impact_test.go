@@ -102,3 +102,43 @@ func TestGapsOfVeryUnequalMassesAreWhereTheBodiesAre(t *testing.T) {
 		}
 	}
 }
+
+// Four springs of many regions on one light mass, which passes dozens of borders in a
+// step of 5 ms: no energy comes or goes.
+func TestManyBordersInOneStepKeepTheEnergy(t *testing.T) {
+	c := []float64{10, 2000, 50, 9000, 100, 200, 20000, 3000, 40000}
+	elements, start := "g: {type: fixed}\nm: {type: mass, m: 1}\n", 0.025
+	var borders [4][]float64
+	for i := range borders {
+		for j := range 8 {
+			borders[i] = append(borders[i], 0.001*float64(1+i)+0.0011*float64(j))
+		}
+		elements += fmt.Sprintf("k%d: {type: affine_spring, a: g, b: m, c: [%s], borders: [%s], s_rel_start: %g}\n", i, list(c), list(borders[i]), start)
+	}
+	b := newBench(t, plantOf(elements, "v: {speed: m}\nx: {s_rel: k0}"), 5*ms)
+	energy := func() float64 {
+		x, v := math.Abs(b.get("x")), b.get("v")
+		sum := v * v / 2
+		for i := range borders { // slope by slope
+			sum += c[0] * x * x / 2
+			for j, at := range borders[i] {
+				out := max(0, x-at)
+				sum += (c[j+1] - c[j]) * out * out / 2
+			}
+		}
+		return sum
+	}
+	first, seen := energy(), 0
+	b.to(2, func(at float64) {
+		if b.get("lag") != 0 {
+			return
+		}
+		seen++
+		if e := energy(); !(math.Abs(e-first) <= 1e-9*first) {
+			t.Fatalf("energy %.12g J at %g s, at first %.12g J", e, at, first)
+		}
+	})
+	if events := b.get("events"); seen < 350 || events < 1000 {
+		t.Errorf("on the grid %d times of 400, %g events", seen, events)
+	}
+}

@@ -165,6 +165,9 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	}
 	if opt.EventBudget == 0 {
 		opt.EventBudget = 16
+		for _, sw := range sys.Switches {
+			opt.EventBudget = min(64, opt.EventBudget+2*len(sw.Borders)) // a stiff spring is passed to and fro
+		}
 		for _, f := range sys.Frictions {
 			if f.Gap != nil {
 				opt.EventBudget = 64 // rebounds come in piles
