@@ -23,7 +23,9 @@ func readTyre(e *element) declared {
 	radius := 1.0
 	switch f, given := e.fields["radius"]; {
 	case e.domain == translational:
-		radius = e.need("radius", "m", "effective, of the wheel")
+		x, f := e.number("radius", "m", "effective, of the wheel")
+		e.positive(x, f, "radius", "m")
+		radius = x
 	case given:
 		e.fail(f.keyAt, "%s: radius goes with a vehicle that moves; %q turns with the wheel", e.what(), e.plant.nodes[e.node("b")].name)
 	}
@@ -33,10 +35,8 @@ func readTyre(e *element) declared {
 	if e.err != nil {
 		return declared{}
 	}
-	if s := &e.plant.signals[t.load]; s.law == nil && t.load >= len(e.plant.inputs) && len(s.source.Sum) == 0 {
-		if _, most := sourceRange(s.source); !(most > 0) {
-			e.fail(e.fields["fn"].at, "%s: fn %s is never positive; a tyre without load transmits nothing", e.what(), withUnit(most, "N"))
-		}
+	if _, most := t.span(t.load); !(most > 0) {
+		e.fail(e.fields["fn"].at, "%s: fn %s is never positive; a tyre without load transmits nothing", e.what(), withUnit(most, "N"))
 	}
 	if e.has("friction") {
 		t.road = e.command("friction", "1", "of the road")
@@ -62,19 +62,23 @@ func readTyre(e *element) declared {
 	return declared{rel: e.between, tau: f, unit: t.force}
 }
 
+// span are the least and the largest value of a signal, as far as that is known.
+func (t *tyre) span(signal int) (low, high float64) {
+	switch s := &t.plant.signals[signal]; {
+	case signal < len(t.plant.inputs):
+		return t.plant.inputs[signal].Min, t.plant.inputs[signal].Max
+	case s.law == nil && len(s.source.Sum) == 0:
+		return sourceRange(s.source)
+	}
+	return math.Inf(-1), math.Inf(1)
+}
+
 // guardZero guards the place where a signal passes zero, below which it counts as zero.
 func (t *tyre) guardZero(signal int) {
 	if t.err != nil {
 		return
 	}
-	low := math.Inf(-1)
-	switch s := &t.plant.signals[signal]; {
-	case signal < len(t.plant.inputs):
-		low = t.plant.inputs[signal].Min
-	case s.law == nil && len(s.source.Sum) == 0:
-		low, _ = sourceRange(s.source)
-	}
-	if low < 0 {
+	if low, _ := t.span(signal); low < 0 {
 		t.guardPoints(signalOf(signal), []float64{0})
 	}
 }

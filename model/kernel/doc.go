@@ -62,8 +62,10 @@
 // freewheel without friction, so contact, its force and its end are those of a lock.
 // While the gap is open it has no torque, and its closing is an event: the impact turns
 // the slip by an impulse Bc_i·p, and p that of the free plant, W_i·x+ = -e·W_i·x. Closed
-// gaps and freewheels take it on one after the other; locks break under it. A rebound
-// too slow or too short to be seen, and those of a tick beyond a bound, end in contact.
+// gaps and freewheels take it on one after the other, the fastest first (equal balls in
+// a row hand an elastic blow on to the last); locks break under it. A rebound too slow or
+// too short to be seen ends in contact, and so do those of a tick or an instant beyond a
+// bound: all that still closes then goes on together, momentum kept.
 // A closed gap is exactly 0; the root that it has there is divided out of the polynomial
 // on which the next one is sought.
 //
