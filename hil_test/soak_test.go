@@ -217,9 +217,23 @@ func TestLabSoakOnTwoCardsKeepsWhatARunPromises(t *testing.T) {
 	if !inside(t, lab) {
 		return
 	}
+	before := cards(t)
 	b := startBench(t, d, nil, "soak", "-bus", "can0", "-unitbus", "can1", "-load=false")
 	v := b.verdict()
-	if failed := v.failed(t); failed != nil {
+	now := cards(t)
+	since := func(count string) int { return now[count] - before[count] }
+	failed := v.failed(t)
+	if slices.Equal(failed, []string{"control unit"}) && since("can1 rx_over_errors") > 0 {
+		// What the emulated card of the unit has no room for is lost, by its driver's own count.
+		var lost, malformed int
+		_, said, _ := strings.Cut(v.Unit, "frames heard, ")
+		_, err := fmt.Sscanf(said, "%d malformed, %d lost", &malformed, &lost)
+		if gone := since("can0 tx_packets") - since("can1 rx_packets"); err == nil && malformed == 0 && lost <= gone {
+			t.Logf("the card of the unit overran %d times: %d frames did not reach the unit, %d of them by their counters", since("can1 rx_over_errors"), gone, lost)
+			failed = nil
+		}
+	}
+	if failed != nil {
 		t.Errorf("broken: %q", failed)
 	}
 	if v.BestEffort {
