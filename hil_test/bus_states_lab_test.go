@@ -3,8 +3,6 @@ package hiltest
 import (
 	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"io"
 	"math"
 	"net"
 	"path/filepath"
@@ -73,23 +71,12 @@ func (f *busFate) states() (list []string) {
 // busEvents are the texts that a record has of its buses.
 func busEvents(t *testing.T, path string) (list []string) {
 	t.Helper()
-	r, err := record.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return list
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, e := range recorded(t, path) {
 		if e.Kind == record.EventEntry && e.Event.Kind == record.BusState {
 			list = append(list, e.Event.Text)
 		}
 	}
+	return list
 }
 
 // The driver is Linux's own; what the card says is ours.

@@ -29,7 +29,7 @@ play: {type: clearance, a: ground, b: body, s_min: -0.1, s_max: 0.4, restitution
 			if way > 0.5 {
 				x, v = 0.9-way, -3
 			}
-			if math.Abs(way-0.5) > 1e-9 && way > 1e-9 {
+			if !(math.Abs(way-0.5) <= 1e-9 || way <= 1e-9) {
 				b.is("v", v, 1e-13)
 			}
 			b.is("x", x, 1e-11)
@@ -135,7 +135,7 @@ blow: {type: clearance, a: hammer, b: anvil, s_min: 0, restitution: 0.5}`, "v0: 
 		if at > 0.5+1e-9 { // 2·(1 - 0.5·3)/4 and 2·1.5/4, then 10 m/s² against it
 			v0, v1 = -0.25, max(0, 0.75-10*(at-0.5))
 		}
-		if math.Abs(at-0.5) > 1e-9 {
+		if !(math.Abs(at-0.5) <= 1e-9) {
 			b.is("v0", v0, 1e-12)
 			b.is("v1", v1, 1e-11)
 		}

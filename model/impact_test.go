@@ -47,10 +47,12 @@ touch: {type: clearance, a: ball, b: anvil, s_min: 0, restitution: %g}`, light, 
 				if v := b.get("v2") - b.get("v0"); !(v >= -1e-9) {
 					t.Errorf("e %g, %g kg, %v: the hammer gains %g m/s on the anvil", e, light, period, -v)
 				}
-				if v := b.get("v2"); math.Abs(v-last) > 1e-3 {
-					t.Errorf("e %g, %g kg: the anvil goes at %g m/s at 10 ms, %g m/s at 1 ms", e, light, v, last)
-				} else {
+				v := b.get("v2")
+				if period == ms {
 					last = v
+				}
+				if !(math.Abs(v-last) <= 1e-3) {
+					t.Errorf("e %g, %g kg: the anvil goes at %g m/s at 10 ms, %g m/s at 1 ms", e, light, v, last)
 				}
 			}
 		}

@@ -112,7 +112,7 @@ func solveRows(w [][]float64, m, a []float64) []float64 {
 	for p := range n {
 		best := p
 		for i := p; i < n; i++ {
-			if math.Abs(g[i][p]) > math.Abs(g[best][p]) {
+			if !(math.Abs(g[i][p]) <= math.Abs(g[best][p])) {
 				best = i
 			}
 		}
@@ -256,7 +256,7 @@ func (r *row) changed() (what, which int) {
 	for i, s := range r.stops {
 		gap, rate := r.opening(s)
 		if r.contact[i] {
-			if lambda[k] < -1e-10 {
+			if !(lambda[k] >= -1e-10) {
 				return 2, i
 			}
 			k++
@@ -265,7 +265,7 @@ func (r *row) changed() (what, which int) {
 		}
 	}
 	if r.sliding == 0 {
-		if math.Abs(lambda[k]) > r.hold+1e-10 {
+		if !(math.Abs(lambda[k]) <= r.hold+1e-10) {
 			return 4, 0
 		}
 	} else if r.sliding*r.v[r.brake] < 0 {

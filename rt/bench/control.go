@@ -121,7 +121,7 @@ func (c *control) serve() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // no descriptor is left, for now
+		if err != nil { // no descriptor is left; a client that goes gives one back
 			time.Sleep(look)
 			continue
 		}
