@@ -23,7 +23,7 @@ func garbage(t *testing.T, bus, rate, seconds string, ids ...string) *process {
 func taken(t *testing.T, p *process) uint64 {
 	t.Helper()
 	var s sent
-	if code := p.wait(30 * time.Second); code != 0 {
+	if code := p.wait(3 * time.Minute); code != 0 {
 		t.Fatalf("%s: exit %d\n%s", p.name, code, &p.err)
 	}
 	if err := json.Unmarshal([]byte(p.out.String()), &s); err != nil {
