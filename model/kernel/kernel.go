@@ -88,6 +88,7 @@ type Kernel struct {
 	piece
 	scratch
 	factor
+	sensors
 
 	// Where the modes are not precomputed:
 	built     Mode // of lock set builtFor in the regions builtBase
@@ -142,6 +143,7 @@ func New(t *Tables) *Kernel {
 		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t.Form),
 		x: vec(n), input: make([]int, t.M), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
 		history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
+		sensors: sensing(t),
 		piece: piece{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n),
 			slip: vec(mc), slip1: vec(mc), tau0: vec(mc), fresh: make([]bool, mc), split: vec(mc), lawAt: vec(2 * laws), size: vec(laws),
@@ -151,7 +153,7 @@ func New(t *Tables) *Kernel {
 			poly: vec(max(t.Degree, 2) + 1), before: make([]int8, mc), broken: make([]bool, mc),
 			limit: vec(mc), drag: vec(mc), give: vec(mc), rate: vec(mc), trial: vec(mc), place: make([]int8, mc),
 			save:    vec(n),
-			present: moment{x: vec(n), split: vec(mc), mode: make([]int8, mc), fresh: make([]bool, mc), side: vec(len(t.Guards)), region: make([]int, len(t.Switches))},
+			present: moment{x: vec(n), split: vec(mc), mode: make([]int8, mc), fresh: make([]bool, mc), side: vec(len(t.Guards)), region: make([]int, len(t.Switches)), pulse: make([]pulse, len(t.Pulses))},
 		},
 	}
 	k.factor = factor{taken: make([]int, mc), l: vec(mc * mc), rhs: vec(mc * (2*n + mw))}
@@ -190,6 +192,7 @@ func (k *Kernel) Reset() {
 	clear(k.lawAt)
 	clear(k.size)
 	clear(k.reach)
+	k.resetPulses()
 	k.shownAt = -1
 	k.kappa, k.builtFor, k.nextSource, k.gap = 0, 0, 0, cornerGap
 	k.locate(k.x)
@@ -243,6 +246,7 @@ func (k *Kernel) Step(y, u []float64) {
 	if k.fault == 0 && k.accept(u) {
 		k.gap = cornerGap + 1e-15*k.grid()
 		copy(k.save, k.x)
+		copy(k.saved, k.pulse)
 		k.advance()
 	}
 	if k.fault != 0 {
@@ -290,6 +294,7 @@ func (k *Kernel) failed() bool {
 		if !(math.Abs(v) <= math.MaxFloat64) {
 			k.fault = i + 1
 			copy(k.x, k.save)
+			copy(k.pulse, k.saved)
 			return true
 		}
 	}
@@ -326,6 +331,7 @@ func (k *Kernel) show(y []float64) {
 	k.outV.mulAdd(y[:p], k.w)
 	k.outTau.mulAdd(y[:p], k.tau)
 	k.showSlopes(y[:p])
+	k.showPulses(y)
 	k.slips.mul(k.slip, k.x)
 	for i := range k.mode {
 		y[p+3*i] = float64(k.mode[i])
@@ -343,6 +349,7 @@ type moment struct {
 	mode           []int8
 	fresh          []bool
 	region         []int
+	pulse          []pulse
 	kappa          uint64
 	nextSource     float64
 	stalled, fault int
@@ -360,6 +367,7 @@ func (m *moment) take(k *Kernel) {
 	copy(m.mode, k.mode)
 	copy(m.fresh, k.fresh)
 	copy(m.region, k.region)
+	copy(m.pulse, k.pulse)
 	m.kappa, m.nextSource, m.stalled, m.fault, m.logged = k.kappa, k.nextSource, k.stalled, k.fault, len(k.log)
 	m.eta, m.events, m.transitions = k.eta, k.events, k.transitions
 }
@@ -372,28 +380,9 @@ func (m *moment) restore(k *Kernel) {
 	copy(k.mode, m.mode)
 	copy(k.fresh, m.fresh)
 	copy(k.region, m.region)
+	copy(k.pulse, m.pulse)
 	k.combine()
 	k.kappa, k.nextSource, k.stalled, k.fault = m.kappa, m.nextSource, m.stalled, m.fault
 	k.eta, k.events, k.transitions = m.eta, m.events, m.transitions
 	k.log = k.log[:m.logged]
-}
-
-// torques sets tau for state x from w and capNow, which instant has set.
-//
-//go:nosplit
-func (k *Kernel) torques(x []float64) {
-	m := k.use()
-	for i := range k.tau {
-		switch k.mode[i] {
-		case Stuck:
-			k.tau[i] = k.idleTorque(i)
-			if !k.idle(i) {
-				k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
-			}
-		case Free:
-			k.tau[i] = 0
-		default:
-			k.tau[i] = float64(k.mode[i]) * k.capNow[i]
-		}
-	}
 }

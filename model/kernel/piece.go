@@ -131,3 +131,23 @@ func (k *Kernel) horner(dst []float64, theta float64) {
 		dst[i] = s
 	}
 }
+
+// torques sets tau for state x from w and capNow, which instant has set.
+//
+//go:nosplit
+func (k *Kernel) torques(x []float64) {
+	m := k.use()
+	for i := range k.tau {
+		switch k.mode[i] {
+		case Stuck:
+			k.tau[i] = k.idleTorque(i)
+			if !k.idle(i) {
+				k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
+			}
+		case Free:
+			k.tau[i] = 0
+		default:
+			k.tau[i] = float64(k.mode[i]) * k.capNow[i]
+		}
+	}
+}

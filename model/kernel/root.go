@@ -21,6 +21,13 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 		k.torqued(k.xd)
 		return k.side[c]*k.run(&k.t.Guards[c], k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
 	}
+	return k.polyAt(theta)
+}
+
+// polyAt is the value of the polynomial in poly.
+//
+//go:nosplit
+func (k *Kernel) polyAt(theta float64) float64 {
 	s := 0.0
 	for j := len(k.poly) - 1; j >= 0; j-- {
 		s = s*theta + k.poly[j]

@@ -204,11 +204,15 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	if k.suspect() {
 		if !expanded {
 			k.joint.expand(k, k.x)
+			expanded = true
 		}
 		theta, cause = k.first()
 		if cause != none && look && !k.piled() && k.t.FirstLaw < k.t.M {
 			theta, cause = k.shorten(local, theta, cause)
 		}
+	}
+	if len(k.pulse) > 0 {
+		k.joint.pulses(k, local, k.walked(theta, cause, look), expanded)
 	}
 	switch {
 	case cause == none:
