@@ -40,7 +40,7 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 		}
 		t.project(&t.Modes[i], &bent, uint64(i&(1<<t.Mc-1)))
 	}
-	if err := t.choosePieces(); err != nil {
+	if err := t.choosePieces(sys.Paces); err != nil {
 		return err
 	}
 	if t.Form == Held {
@@ -58,7 +58,7 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 
 // choosePieces fixes the longest piece: at most one radian of the fastest mode,
 // and half of the time in which a law can follow the motion it causes.
-func (t *Tables) choosePieces() error {
+func (t *Tables) choosePieces(paces []model.Pace) error {
 	for _, c := range t.fastCombinations() {
 		r, err := radius(t.bent(t.Open.A, c), t.N)
 		if err != nil {
@@ -89,11 +89,14 @@ func (t *Tables) choosePieces() error {
 			if fit = fit.Truncate(max(1, fit/1000)); fit > 0 {
 				hint = fmt.Sprintf("; %v would fit", fit)
 			}
-			name, place := t.culprit()
+			who, name := culprit(paces, fastest), ""
+			if who.Name != "" {
+				name = fmt.Sprintf(" of %q", who.Name)
+			}
 			err = t.failed(fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
 				fastest, fastest/(2*math.Pi), name, time.Duration(t.PeriodNs), hint))
-			if place != "" {
-				return &PlaceError{place, err}
+			if who.Place != "" {
+				return &PlaceError{who.Place, err}
 			}
 			return err
 		}
