@@ -171,6 +171,8 @@ var lorryCases = []struct {
 	{"gap overlapping at the start", "  stops: {", "  «stops»: {phi_rel_start: 0.1 rad, ", `element "stops.max": at the start it is overlapping by 0.065093415 rad; start it inside its play`},
 	{"tyre without load", "  tyre: {type: tyre, a: wheel, b: trailer, radius: 0.3, fn: 4000,", "  «tyre»: {type: tyre, a: wheel, b: trailer, radius: 0.3,", `element "tyre": tyre needs fn (normal force, its load, N, or the name of an input)`},
 	{"tyre that is lifted", "radius: 0.3, fn: 4000", "radius: 0.3, fn: «0»", `element "tyre": fn 0 N is never positive; a tyre without load transmits nothing`},
+	{"tyre with a sum that lifts it", "radius: 0.3, fn: 4000", "radius: 0.3, fn: «{sum: [1, -5]}»", `element "tyre": fn -4 N is never positive; a tyre without load transmits nothing`},
+	{"tyre with a product that lifts it", "radius: 0.3, fn: 4000", "radius: 0.3, fn: «{product: [{table: [[0, -2], [1, -1]]}, 3, {sine: {amplitude: 1, f: 1, offset: 2}}]}»", `element "tyre": fn -3 N is never positive; a tyre without load transmits nothing`},
 	{"tyre with a radius of zero", "radius: 0.3, fn: 4000", "radius: «0», fn: 4000", `element "tyre": radius 0 m is not positive`},
 	{"tyre with both laws", "fn: 4000, B: 10", "fn: 4000, mu: 1, «B»: 10", `element "tyre": B and mu: a tyre is Coulomb friction (mu, peak) or the magic formula (B, C, D, E)`},
 	{"tyre without a stiffness factor", "  tyre: {type: tyre, a: wheel, b: trailer, radius: 0.3, fn: 4000, B: 10,", "  «tyre»: {type: tyre, a: wheel, b: trailer, radius: 0.3, fn: 4000,", `element "tyre": tyre needs B (of the magic formula), or mu`},

@@ -35,7 +35,7 @@ func readTyre(e *element) declared {
 	if e.err != nil {
 		return declared{}
 	}
-	if _, most := t.span(t.load); !(most > 0) {
+	if _, most := t.plant.span(t.load); !(most > 0) {
 		e.fail(e.fields["fn"].at, "%s: fn %s is never positive; a tyre without load transmits nothing", e.what(), withUnit(most, "N"))
 	}
 	if e.has("friction") {
@@ -62,23 +62,12 @@ func readTyre(e *element) declared {
 	return declared{rel: e.between, tau: f, unit: t.force}
 }
 
-// span are the least and the largest value of a signal, as far as that is known.
-func (t *tyre) span(signal int) (low, high float64) {
-	switch s := &t.plant.signals[signal]; {
-	case signal < len(t.plant.inputs):
-		return t.plant.inputs[signal].Min, t.plant.inputs[signal].Max
-	case s.law == nil && len(s.source.Sum) == 0:
-		return sourceRange(s.source)
-	}
-	return math.Inf(-1), math.Inf(1)
-}
-
 // guardZero guards the place where a signal passes zero, below which it counts as zero.
 func (t *tyre) guardZero(signal int) {
 	if t.err != nil {
 		return
 	}
-	if low, _ := t.span(signal); low < 0 {
+	if low, _ := t.plant.span(signal); low < 0 {
 		t.guardPoints(signalOf(signal), []float64{0})
 	}
 }
@@ -188,9 +177,9 @@ func (t *tyre) magic() form {
 	if t.err != nil {
 		return nil
 	}
-	steep *= t.plant.signals[t.load].largest()
+	steep *= t.plant.largest(t.load)
 	if t.road >= 0 {
-		steep *= t.plant.signals[t.road].largest()
+		steep *= t.plant.largest(t.road)
 	}
 	t.slip(&show, 1)()
 	t.named["slip"] = reading{signalOf(t.addLaw(t.name+".slip", "1", &show)), "1"}
