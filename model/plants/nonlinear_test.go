@@ -124,37 +124,44 @@ func readNonlinear(t *testing.T, file string) (list []happening) {
 	return list
 }
 
-// happened names the events of a run. A clutch that becomes active or free is none, nor
-// is what the truth never lists.
+// happened names the events of a run, but what the truth never lists.
 func happened(tables *kernel.Tables, events []kernel.Event, want []happening) (list []happening) {
 	listed := map[string]bool{}
 	for _, w := range want {
 		listed[w.name] = true
 	}
 	for _, e := range events {
-		name := ""
-		switch s := e.Friction - len(tables.Frictions); {
-		case s >= 0:
-			middle := len(tables.Switches[s].Borders) / 2
-			name = fmt.Sprintf("region%.0f", math.Abs(float64(int(e.To)-middle)))
-		case tables.Friction[e.Friction].Gap != nil:
-			name = map[int8]string{kernel.Struck: "impact", kernel.Stuck: "contact_begin", kernel.Free: "separation"}[e.To]
-		case e.From == kernel.Free || e.To == kernel.Free:
-		case tables.Frictions[e.Friction] == "friction":
-			if name = "v_sign"; e.To == kernel.Stuck {
-				name = "stick"
-			}
-		default:
-			clutch := strings.Replace(tables.Frictions[e.Friction], "tyre", "Cw", 1) // as the truth calls it
-			if name = "slip_" + clutch; e.To == kernel.Stuck {
-				name = "lock_" + clutch
-			}
-		}
-		if listed[name] {
+		if name := called(tables, e); listed[name] {
 			list = append(list, happening{e.Time, name})
 		}
 	}
 	return list
+}
+
+// called is the name of an event in the truth files. A clutch that becomes active or
+// free has none.
+func called(tables *kernel.Tables, e kernel.Event) string {
+	if s := e.Friction - len(tables.Frictions); s >= 0 {
+		middle, kind := len(tables.Switches[s].Borders)/2, ""
+		if tables.Switches[s].Name == "damper" {
+			kind = "damper "
+		}
+		return fmt.Sprintf("%sregion%.0f", kind, math.Abs(float64(int(e.To)-middle)))
+	}
+	clutch := strings.Replace(tables.Frictions[e.Friction], "tyre", "Cw", 1)
+	switch {
+	case tables.Friction[e.Friction].Gap != nil:
+		return map[int8]string{kernel.Struck: "impact", kernel.Stuck: "contact_begin", kernel.Free: "separation"}[e.To]
+	case e.From == kernel.Free || e.To == kernel.Free:
+		return ""
+	case clutch == "friction" && e.To == kernel.Stuck:
+		return "stick"
+	case clutch == "friction":
+		return "v_sign"
+	case e.To == kernel.Stuck:
+		return "lock_" + clutch
+	}
+	return "slip_" + clutch
 }
 
 // inOrder checks that the events are those of the truth, one by one; slow impacts may
