@@ -27,7 +27,7 @@ func (s *second) settle() {
 	}
 	take := func(c int) {
 		for _, p := range stops {
-			p.touches, c = c%2 == 0, c/2
+			p.touches, c = c%2 == 1, c/2
 		}
 		for _, r := range rubs {
 			r.way, c = []int{0, 1, -1}[c%3], c/3
@@ -46,8 +46,10 @@ func (s *second) settle() {
 }
 
 // misfit is by how much the forces of what rests, or the motions of what does not, are
-// wrong.
+// wrong: a moment later, since at the instant itself they may be none.
 func (s *second) misfit(rubs []*rub, stops []*stop) (bad float64) {
+	defer s.back(s.t, append([]float64(nil), s.x...))
+	s.advance(1e-6)
 	d := make([]float64, len(s.x))
 	s.rate(s.t, s.x, d)
 	for _, p := range stops {
@@ -108,7 +110,7 @@ func (s *second) cross(b *border, by int) {
 // blow is an impact (000 eq. 107, 108): friction transmits no impulse, and may slip after it.
 func (s *second) blow(p *stop) {
 	rate, e := dot(p.row, s.x), p.e
-	if -rate > 1e-6 {
+	if rate < -atRest {
 		s.events = append(s.events, happening{s.t, "impact"})
 	}
 	if -e*rate < atRest/10 {
@@ -151,20 +153,24 @@ func (s *second) to(end float64) error {
 			if t+mid == t+low || t+mid == t+high {
 				break
 			}
-			s.t = t
-			copy(s.x, x)
+			s.back(t, x)
 			if s.advance(mid); s.ended() == nil {
 				low = mid
 			} else {
 				high = mid
 			}
 		}
-		s.t = t
-		copy(s.x, x)
+		s.back(t, x)
 		s.advance(high)
 		s.note(s.ended())
 	}
 	return nil
+}
+
+// back goes back to time t and state x.
+func (s *second) back(t float64, x []float64) {
+	s.t = t
+	copy(s.x, x)
 }
 
 // note lets follow what ends a case, and records it.

@@ -57,18 +57,19 @@ func (w swing) solve() *second {
 	return s.ready()
 }
 
-// crash is the plant of 000 ch. 4.2, with tables 13 and 14; both springs rest at 0.
+// crash is the plant of 000 ch. 4.2, with tables 13 and 14; both springs rest at 0. Its
+// gap x2 - x1 is a state, where its digits matter.
 type crash struct{ c1, c2, d1, d2, m1, m2, ks, cr, x1, v1 float64 }
 
 func (p crash) solve() *second {
-	s := &second{names: []string{"v1", "v2", "x1", "x2"}, inertia: [][]float64{{p.m1, 0}, {0, p.m2}},
-		x: []float64{p.v1, 0, p.x1, 0}, step: 1e-3}
+	s := &second{names: []string{"v1", "v2", "x1", "s"}, inertia: [][]float64{{p.m1, 0}, {0, p.m2}},
+		x: []float64{p.v1, 0, p.x1, -p.x1}, step: 1e-3}
 	s.motion = func(_ float64, x, d []float64) {
-		d[0], d[1] = -p.c1*x[2]-p.d1*x[0], -p.c2*x[3]-p.d2*x[1]
-		d[2], d[3] = x[0], x[1]
+		d[0], d[1] = -p.c1*x[2]-p.d1*x[0], -p.c2*(x[2]+x[3])-p.d2*x[1]
+		d[2], d[3] = x[0], x[1]-x[0]
 	}
 	s.borders = []border{{value: func(x []float64) float64 { return x[0] }, at: []float64{0}}}
-	s.stops = []stop{{gap: func(x []float64) float64 { return x[3] - x[2] }, row: []float64{-1, 1}, e: p.cr, ks: p.ks}}
+	s.stops = []stop{{gap: func(x []float64) float64 { return x[3] }, row: []float64{-1, 1}, e: p.cr, ks: p.ks}}
 	return s.ready()
 }
 

@@ -24,7 +24,7 @@ elements:
   k1: {type: spring_damper, a: ground, b: one, c: %g, d: %g}
   k2: {type: spring_damper, a: ground, b: two, c: %g, d: %g}
   gap: {type: clearance, a: one, b: two, s_min: 0, restitution: %g, k_s: %g}
-outputs: {x1: {s_rel: k1}, v1: {speed: one}, x2: {s_rel: k2}, v2: {speed: two}}
+outputs: {x1: {s_rel: k1}, v1: {speed: one}, v2: {speed: two}, s: {s_rel: gap}}
 `, p.m1, p.x1, p.v1, p.m2, p.c1, p.d1, p.c2, p.d2, p.cr, p.ks)
 }
 
@@ -181,6 +181,9 @@ func tyres(t *testing.T) (rows []row) {
 		}{{"clutch", "mu: 1", tyre{air: 0.4}, 1e-6}, {"formula", formula, magic(20), 1e-6}, {"relaxation", "B: 10, C: 1.9, D: 1, E: 0.97, relaxation: 1, v_range: 100", relaxed(1, 20e-3), 1e-5}} {
 			h := hybrid{motor: c.motor, c1: [][2]float64{{0, 2000}}, c2: c.c2, spring: bends([]float64{4000}, nil), d: 5, tyre: way.tyre, start: c.start}
 			parts := []string{motor, table(c.motor), c2, table(c.c2), formula, way.text}
+			if way.tyre.law == nil {
+				parts = append(parts, "  kappa: {signal: tyre.slip}", "")
+			}
 			for state, name := range map[int]string{wM: "motor: {type: inertia, J: 0.06 kg.m2", wF: "out: {type: inertia, J: 0.02 kg.m2", wz: "z: {type: inertia, J: 3.4093 kg.m2", ww: "wheel: {type: inertia, J: 1.5 kg.m2"} {
 				parts = append(parts, "  "+name, fmt.Sprintf("  %s, w_start: %g", name, c.start[state]))
 			}
@@ -252,12 +255,16 @@ func (r row) compare(t *testing.T, g grid, want [][]float64) {
 	y, u := make([]float64, len(tables.Outputs)), make([]float64, len(tables.Inputs))
 	worst := make([]float64, len(column))
 	var events []happening
-	for at := g.period; at <= r.length; at += g.period {
+	lag := slices.IndexFunc(tables.Outputs, func(o model.Port) bool { return o.Name == "lag" })
+	for at := g.period; at <= r.length || y[lag] > 0 && at < 2*r.length; at += g.period {
 		k.Step(y, u)
 		for _, e := range k.Events() {
-			if name := called(tables, e); name != "" {
+			if name := called(tables, e); name != "" && e.Time <= r.length.Seconds() {
 				events = append(events, happening{e.Time, name})
 			}
+		}
+		if at > r.length {
+			continue // what lags
 		}
 		for j, c := range column {
 			if e := math.Abs(y[c] - want[max(at/every, 1)-1][j]); at%every == 0 && !(e <= worst[j]) {
@@ -281,6 +288,28 @@ func (r row) compare(t *testing.T, g grid, want [][]float64) {
 			most, what = e, r.other.names[j]
 		}
 	}
-	late := inOrder(t, g, r.other.events, events)
+	late := inOrder(t, g, piled(r.other.events), piled(events))
 	t.Logf("%v: within %.1e of the range (%s), %d events within %.1e s", g, most, what, len(r.other.events), late)
+}
+
+// piled leaves of a pile of impacts that ends in contact only its contact from 1e-8 s before
+// it on: rebounds are as small as rounding there.
+func piled(events []happening) (list []happening) {
+	const near = 1e-8
+	around := func(at float64, name string) (times []float64) {
+		for _, e := range events {
+			if e.name == name && math.Abs(e.time-at) <= near {
+				times = append(times, e.time)
+			}
+		}
+		return times
+	}
+	for _, e := range events {
+		ends := around(e.time, "contact_begin")
+		if e.name != "contact_begin" && len(ends) > 0 && len(around(ends[0], "impact")) > 1 {
+			continue
+		}
+		list = append(list, e)
+	}
+	return list
 }
