@@ -69,7 +69,7 @@ func (p crash) solve() *second {
 		d[2], d[3] = x[0], x[1]-x[0]
 	}
 	s.borders = []border{{value: func(x []float64) float64 { return x[0] }, at: []float64{0}}}
-	s.stops = []stop{{gap: func(x []float64) float64 { return x[3] }, row: []float64{-1, 1}, e: p.cr, ks: p.ks}}
+	s.stops = []stop{{name: "N", gap: func(x []float64) float64 { return x[3] }, row: []float64{-1, 1}, e: p.cr, ks: p.ks}}
 	return s.ready()
 }
 
@@ -154,7 +154,7 @@ func (h hybrid) solve() *second {
 	}
 	s.borders = append(s.borders, h.tyre.borders...)
 	if h.stop != 0 {
-		s.stops = []stop{{gap: func(x []float64) float64 { return h.stop - x[dphiz] }, row: []float64{0, 0, 0, 0, -1, 1, 0}, e: h.e, ks: 1}}
+		s.stops = []stop{{name: "contact_torque", gap: func(x []float64) float64 { return h.stop - x[dphiz] }, row: []float64{0, 0, 0, 0, -1, 1, 0}, e: h.e, ks: 1}}
 	}
 	for _, table := range [][][2]float64{h.motor, h.c1, h.c2} {
 		for _, p := range table {

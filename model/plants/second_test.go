@@ -1,6 +1,9 @@
 package plants_test
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // second is a plant solved a second time, for tests: bodies with an inertia matrix, dry
 // friction, a stop and forces that are smooth between borders, written down by hand. It
@@ -31,6 +34,26 @@ type second struct {
 
 const order = 12 // of a step
 
+// seen are the states and what holds what sticks or touches.
+func (s *second) seen() (names []string, values []float64) {
+	names, values = append(names, s.names...), append(values, s.x[:len(s.names)]...)
+	s.rate(s.t, s.x, make([]float64, len(s.x)))
+	for _, r := range s.rubs {
+		tau := -r.force
+		if r.way != 0 {
+			tau = float64(r.way) * r.capacity(s.t, s.x)
+		}
+		names, values = append(names, strings.Replace(r.lock, "lock", "tau", 1)), append(values, tau)
+	}
+	for _, p := range s.stops {
+		if !p.touches {
+			p.force = 0
+		}
+		names, values = append(names, p.name), append(values, p.force)
+	}
+	return names, values
+}
+
 // rub is dry friction along row·v.
 type rub struct {
 	lock, slip string // how its events are called
@@ -42,6 +65,7 @@ type rub struct {
 
 // stop is a rigid stop that keeps gap(x) >= 0; its rate is row·v.
 type stop struct {
+	name    string // of its force
 	gap     func(x []float64) float64
 	row     []float64
 	e       float64 // restitution

@@ -66,6 +66,12 @@ func load(t testing.TB, name string) *model.System {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return assembled(t, name, data)
+}
+
+// assembled is the plant of a file.
+func assembled(t testing.TB, name string, data []byte) *model.System {
+	t.Helper()
 	p, err := model.Load(name+".yaml", data)
 	if err != nil {
 		t.Fatal(err)
