@@ -3,6 +3,8 @@ package plants_test
 import (
 	"fmt"
 	"math"
+	"slices"
+	"testing"
 )
 
 const (
@@ -194,5 +196,49 @@ func (s *second) note(follow func()) {
 		} else {
 			record(r.slip)
 		}
+	}
+}
+
+// The second solver goes as the truth files say, which others have made.
+func TestTheSecondSolverGoesAsTheTruthFilesSay(t *testing.T) {
+	all := rows(t)
+	for name, c := range map[string]struct {
+		file string
+		tol  float64 // of the range
+	}{
+		"table 2":                          {"A2_pwa_spring_T2_continuous", 1e-10},
+		"table 6":                          {"A4_pwa_spring_T6", 1e-10},
+		"table 9":                          {"A7_static_friction_T9", 1e-10},
+		"table 13, case 1":                 {"B1_collision", 1e-10},
+		"table 13, case 3":                 {"B3_collision", 1e-10},
+		"table 13, case 7":                 {"B7_collision", 1e-10},
+		"table 12, case 1":                 {"D2_spring_case1", 1e-10},
+		"table 16, case 1":                 {"D3_clearance_case1", 1e-10},
+		"chapter 5, comparison 1, clutch":  {"D4_tyre1_high_speed_start_clutch", 1e-9},
+		"chapter 5, comparison 1, formula": {"D4_tyre1_high_speed_start_pacejka", 1e-7}, // the file's own doubt
+	} {
+		s := all[slices.IndexFunc(all, func(r row) bool { return r.name == name })].other
+		tr, worst := readTruth(t, "testdata/"+c.file+".csv"), map[string]float64{}
+		span := tr.spans()
+		for i, at := range tr.time {
+			if err := s.to(at); err != nil {
+				t.Fatal(err)
+			}
+			names, values := s.seen()
+			for k, column := range tr.names {
+				if j := slices.Index(names, column); j >= 0 {
+					if e := math.Abs(values[j]-tr.rows[i][k]) / span[k]; !(e <= worst[column]) {
+						worst[column] = e
+					}
+				}
+			}
+		}
+		g, want := grid{tol: c.tol, late: 1e-9}, readNonlinear(t, "testdata/"+c.file+"_events.csv")
+		t.Log(c.file)
+		within(t, g, tr.names, worst)
+		have := slices.DeleteFunc(piled(s.events), func(e happening) bool {
+			return !slices.ContainsFunc(want, func(w happening) bool { return w.name == e.name })
+		})
+		t.Logf("%d events within %.1e s", len(want), inOrder(t, g, piled(want), have))
 	}
 }

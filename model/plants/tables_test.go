@@ -21,7 +21,7 @@ elements:
   k1: {type: spring_damper, a: ground, b: one, c: %g, d: %g}
   k2: {type: spring_damper, a: ground, b: two, c: %g, d: %g}
   gap: {type: clearance, a: one, b: two, s_min: 0, restitution: %g, k_s: %g}
-outputs: {x1: {s_rel: k1}, v1: {speed: one}, v2: {speed: two}, s: {s_rel: gap}}
+outputs: {x1: {s_rel: k1}, v1: {speed: one}, v2: {speed: two}, s: {s_rel: gap}, N: {force: gap, factor: -1}}
 `, p.m1, p.x1, p.v1, p.m2, p.c1, p.d1, p.c2, p.d2, p.cr, p.ks)
 }
 
@@ -54,6 +54,21 @@ func varied(t *testing.T, name string, parts ...string) string {
 	return text
 }
 
+// The tables of the thesis (000), and where each row is held against something that is not
+// this kernel. What is printed with a jump in it (tables 2 and 3) is refused; the errata
+// that make it continuous are both here.
+//
+//	chapter 2       no table; the plant hybrid: TestPlantsMatchIndependentSolutions
+//	table 1         A1: TestNonlinearPlantsMatchIndependentSolutions
+//	tables 2 to 6   swings; 2 and 6 also A2, A4, A9 (energy) there
+//	tables 7, 8     times and counts of methods: hil_test/study
+//	tables 9, 10    swings; 9 also A7
+//	tables 11, 12   drives; case 1 also D2
+//	tables 13, 14   crashes; cases 1, 3 and 7 also B1, B3, B7
+//	tables 15, 16   drives; case 1 also D3
+//	chapter 5       no table; tyres; the first comparison also D4
+//	table 17        the bounds of appendix A: model/kernel, delta_error_test.go
+
 // row is a row of a table: a plant as a file and by hand, and how close they are.
 type row struct {
 	name, text string
@@ -73,7 +88,7 @@ const tenth = 100 * time.Millisecond
 
 // swings are tables 1 to 10. Forces of a sine and of a deflection damper are parabolas over
 // a piece.
-func swings() []row {
+func swings() (list []row) {
 	soft := bends([]float64{0.05, 1, 2, 10}, []float64{0.05, 0.1, 0.15})
 	const softly = "c: [0.05, 1, 2, 10], borders: [0.05, 0.1, 0.15]"
 	none := bends([]float64{0}, nil)
@@ -86,7 +101,7 @@ func swings() []row {
 	half, asHalf := bends([]float64{0.5}, nil), "linear: {type: damper, a: ground, b: body, d: 0.5}"
 	loop := bends([]float64{0.1, 20}, []float64{0.15})
 	exact := on(tenth, 1e-10, 1e-10, 1e-10, 1e-10)
-	rows := []row{
+	list = []row{
 		{"table 2", oscillator(0.3, softly, asHalf), swing{x: 0.3, spring: soft, damper: half}.solve(), 0, exact},
 		{"table 2, c0 of the offsets", oscillator(0.3, "c: [0.06, 1, 2, 10], borders: [0.05, 0.1, 0.15], offsets: [0, -0.047, -0.147, -1.347]", asHalf),
 			swing{x: 0.3, spring: bends([]float64{0.06, 1, 2, 10}, []float64{0.05, 0.1, 0.15}), damper: half}.solve(), 0, exact},
@@ -108,11 +123,11 @@ func swings() []row {
 			swing{x: 0.1, spring: bends([]float64{1, 1000}, []float64{0.15}), damper: none, also: func(t, _, _ float64) float64 { return math.Sin(t) }}.solve(), 0,
 			on(10*time.Millisecond, 1e-9, 1e-8, 1e-9, 1e-8)},
 	}
-	for i := range rows {
-		rows[i].length = 30
+	for i := range list {
+		list[i].length = 30
 	}
-	rows[len(rows)-1].length = 10 // its impacts on the stiff regions lift an error to 60 times of it, and to 1e6 in 30 s
-	return rows
+	list[len(list)-1].length = 10 // on its stiff regions an error grows to 60 times of it, and to 1e6 in 30 s
+	return list
 }
 
 // crashes are tables 13 and 14.
@@ -163,7 +178,8 @@ func drives(t *testing.T) []row {
 }
 
 // tyres are the four comparisons of 000 ch. 5.2, which give no numbers: a start at
-// speed, an acceleration just below the peak of the formula, one beyond it, and two pulses.
+// speed, an acceleration just below the peak of the formula, one beyond it, and two
+// pulses; then a launch, and a passage through standstill to reverse.
 func tyres(t *testing.T) (rows []row) {
 	const motor, c2, vehicle = "[[0, 0], [2.0, 0], [2.1, 40], [8.0, 40], [8.1, 0], [10.0, 0]]", "[[0, 0], [1.5, 0], [2.0, 250], [7.9, 250], [8.0, 0], [10.0, 0]]", "w_start: 60 rad/s"
 	const formula = "B: 10, C: 1.9, D: 1, E: 0.97, v_low: 20"
@@ -177,12 +193,18 @@ func tyres(t *testing.T) (rows []row) {
 		{5, [][2]float64{{0, 0}, {1, 0}, {1.5, 216}, {4, 216}, {4.5, 0}}, [][2]float64{{0, 250}}, rolling},
 		{5, [][2]float64{{0, 0}, {1, 0}, {1.5, 236}, {3, 236}, {3.5, 0}}, [][2]float64{{0, 250}}, rolling},
 		{5, [][2]float64{{0, 0}, {1, 0}, {1.1, 280}, {1.4, 280}, {1.5, 0}, {3, 0}, {3.1, 280}, {3.4, 280}, {3.5, 0}}, [][2]float64{{0, 250}}, rolling},
+		{5, [][2]float64{{0, 0}, {0.5, 0}, {0.6, 100}}, [][2]float64{{0, 250}}, nil},
+		{5, [][2]float64{{0, 0}, {0.5, 0}, {0.6, -120}}, [][2]float64{{0, 250}}, rolling},
 	} {
 		for _, way := range []struct {
 			name, text string
 			tyre       tyre
 			tol        float64
-		}{{"clutch", "mu: 1", tyre{air: 0.4}, 1e-6}, {"formula", formula, magic(20), 1e-6}, {"relaxation", "B: 10, C: 1.9, D: 1, E: 0.97, relaxation: 1, v_range: 100", relaxed(1, 20e-3), 1e-5}} {
+		}{
+			{"clutch", "mu: 1", tyre{air: 0.4}, 1e-10},
+			{"formula", formula, magic(20), 1e-7},
+			{"relaxation", "B: 10, C: 1.9, D: 1, E: 0.97, relaxation: 1, v_range: 100", relaxed(1, 20e-3), 1e-6},
+		} {
 			h := hybrid{motor: c.motor, c1: [][2]float64{{0, 2000}}, c2: c.c2, spring: bends([]float64{4000}, nil), d: 5, tyre: way.tyre, start: c.start}
 			parts := []string{motor, table(c.motor), c2, table(c.c2), formula, way.text}
 			if way.tyre.law == nil {
@@ -193,7 +215,7 @@ func tyres(t *testing.T) (rows []row) {
 			}
 			parts = append(parts, vehicle, fmt.Sprintf("w_start: %g", c.start[wv]))
 			rows = append(rows, row{fmt.Sprintf("chapter 5, comparison %d, %s", i+1, way.name), varied(t, "hybrid-tyre", parts...), h.solve(), c.length,
-				on(5*time.Millisecond, way.tol, way.tol, 1e-9, 1e-9)[:3]})
+				append(on(5*time.Millisecond, way.tol, way.tol, 1e-8, 1e-8)[:2], on(10*time.Millisecond, 0, way.tol, 0, 1e-8)[2])})
 		}
 	}
 	return rows
@@ -207,8 +229,10 @@ func table(rows [][2]float64) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
+func rows(t *testing.T) []row { return slices.Concat(swings(), crashes(), drives(t), tyres(t)) }
+
 func TestEveryRowOfTheTablesGoesAsAnotherSolverSays(t *testing.T) {
-	for _, r := range slices.Concat(swings(), crashes(), drives(t), tyres(t)) {
+	for _, r := range rows(t) {
 		t.Run(r.name, func(t *testing.T) {
 			tr, want := r.solved(t)
 			for _, g := range r.grids {
@@ -240,12 +264,8 @@ func (r row) solved(t *testing.T) (tr truth, events []happening) {
 		tr.names, tr.time = append([]string{"t"}, names...), append(tr.time, at)
 		tr.rows = append(tr.rows, append([]float64{at}, values...))
 	}
-	for j := 1; j < len(tr.names); j++ {
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, x := range tr.rows {
-			low, high = min(low, x[j]), max(high, x[j])
-		}
-		if high-low < 1e-9 {
+	for j, span := range tr.spans() {
+		if span < 1e-9 {
 			tr.names[j] = ""
 		}
 	}
