@@ -15,12 +15,13 @@ type joint struct {
 	factorise func(k *Kernel)
 	rebend    func(k *Kernel)
 	strike    func(k *Kernel, i int, local float64) bool
+	leap      func(k *Kernel, local, theta float64)
 }
 
 func joints(f Form) joint {
 	j := joint{
 		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, expand: (*Kernel).expand,
-		resolve: (*Kernel).resolve, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike,
+		resolve: (*Kernel).resolve, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike, leap: (*Kernel).leap,
 	}
 	if f == Held {
 		j.expand = (*Kernel).line
