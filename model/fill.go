@@ -255,7 +255,10 @@ func (a *assembly) program(l *law, at pos, what string) (*Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := Functional{Row: v[:a.n:a.n], Const: v[a.ofOne()]}
+		t := Functional{Const: v[a.ofOne()]}
+		if row := v[:a.n:a.n]; largest(row) > 0 {
+			t.Row = row
+		}
 		for j := range a.m {
 			if c := v[a.ofSignals()+j]; c != 0 {
 				t.Signal, t.Coef = append(t.Signal, a.place[j]), append(t.Coef, c)

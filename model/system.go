@@ -139,7 +139,7 @@ const MaxStack = 16
 // it reads stands before the law that reads it. With Tau it reads the friction
 // torques, and so any torque of the plant: a gear's, an inertia's.
 type Functional struct {
-	Row    []float64 // n
+	Row    []float64 // n, or nil
 	Tau    []float64 // mc, or nil
 	Signal []int
 	Coef   []float64

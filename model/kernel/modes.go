@@ -116,18 +116,13 @@ func (t *Tables) steepness() (float64, error) {
 	if count == 0 {
 		return 0, nil
 	}
-	rows := make([]float64, count*n) // how much each law changes with each state
+	rows := make([]float64, count*n) // how much each law changes with each state, through other laws, too
 	for j := range count {
 		law, row := t.Signals[t.FirstLaw+j].Law, rows[j*n:(j+1)*n]
 		for a := range law.Args {
 			arg := &law.Args[a]
 			for i, r := range arg.Row {
 				row[i] += law.Slopes[a] * math.Abs(r)
-			}
-			for c, signal := range arg.Signal {
-				if l := signal - t.FirstLaw; l >= 0 {
-					axpy(row, law.Slopes[a]*math.Abs(arg.Coef[c]), rows[l*n:(l+1)*n])
-				}
 			}
 		}
 	}
