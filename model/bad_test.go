@@ -153,6 +153,8 @@ var lorryCases = []struct {
 	{"border in N", "borders: [0.05, 0.1]", "borders: [«0.05 N», 0.1]", `element "bent": borders: "0.05 N": unit N does not fit, rad is wanted`},
 	{"one slope too few", "c: [0.05, 1, 2]", "c: «[0.05, 1]»", `element "bent": c has 2 values; 2 borders make 3 regions`},
 	{"offset that jumps (table 2 of the thesis)", "offsets: [0, -0.0475, -0.1475]", "offsets: «[0, -0.047, -0.147]»", `element "bent": offsets: -0.047 N.m jumps by 0.0005 N.m at the border 0.05 rad; -0.0475 N.m is continuous, and what is computed where offsets is left out`},
+	{"offset of a damper that jumps", "d: [1, 2], borders: [3]", "d: [1, 2], offsets: «[0, -2]», borders: [3]", `element "oil": offsets: -2 N.m jumps by 1 N.m at the border 3 rad/s; -3 N.m is continuous, and what is computed where offsets is left out`},
+	{"restitution that is no number", "restitution: 0.5", "restitution: «.nan»", `element "stops": restitution: .nan is not a finite number`},
 	{"offset at zero", "offsets: [0, -0.0475, -0.1475]", "offsets: «[1, 0.9525, 0.8525]»", `element "bent": offsets: 1 N.m at phi_rel = 0 is a jump; friction beside the spring gives one`},
 	{"one offset too many", "offsets: [0, -0.0475, -0.1475]", "offsets: «[0, 1, 2, 3]»", `element "bent": offsets has 4 values; 2 borders make 3 regions`},
 	{"negative hysteresis", "hysteresis: [0, 1, 2]", "hysteresis: «-1»", `element "bent": width of the loop hysteresis -1 N.m is negative`},

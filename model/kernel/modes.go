@@ -85,7 +85,7 @@ func (t *Tables) choosePieces(paces []model.Pace) error {
 		t.Delta = h / float64(t.Split)
 		if t.Split > maxSplit {
 			fit := time.Duration(0.999 * maxSplit / fastest * 1e9)
-			hint := ""
+			hint := "; none is short enough, is a unit wrong?"
 			if fit = fit.Truncate(max(1, fit/1000)); fit > 0 {
 				hint = fmt.Sprintf("; %v would fit", fit)
 			}
