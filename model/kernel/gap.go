@@ -87,8 +87,8 @@ func (k *Kernel) part() {
 	}
 }
 
-// maxStruck is how many impacts of a tick rebound: a pile of them then ends in
-// contact, as one does whose rebound is too slow or too short.
+// maxStruck is how many impacts of a gap rebound in a tick, whatever the time between
+// them: a pile then ends in contact.
 const maxStruck = 40
 
 // strike is the impact of gap i (000 eq. 107, 108). The impulse goes through what
@@ -105,7 +105,7 @@ func (k *Kernel) strike(i int, local float64) bool {
 	copy(k.before, k.mode)
 	if k.slip[i] < -slipZero {
 		k.record(Event{Time: k.grid() + local, Friction: i, From: k.mode[i], To: Struck})
-		k.struck++
+		k.struck[i]++
 	}
 	j := i
 	for tries := maxStruck + 4*k.t.Mc; j >= 0 && tries > 0; tries-- {
@@ -136,7 +136,7 @@ func (k *Kernel) strike(i int, local float64) bool {
 func (k *Kernel) bounce(i int) {
 	f, mc, e := &k.t.Friction[i], k.t.Mc, 0.0
 	if f.Gap != nil {
-		if e = f.Gap.Restitution; k.struck > maxStruck || 2*k.stalled > k.pile() || k.rests(i, -e*k.slip[i]) {
+		if e = f.Gap.Restitution; 2*k.stalled > k.pile() || k.rests(i, -e*k.slip[i]) {
 			e = 0
 		}
 		k.fresh[i] = false
@@ -154,12 +154,17 @@ func (k *Kernel) bounce(i int) {
 // flight is the time in the air below which a rebound is none, s.
 const flight = 1e-9
 
-// rests reports whether a rebound of gap i at speed s ends at once.
+// rests reports whether a rebound of gap i at speed s ends at once, or in a pile of them
+// within a stride.
 //
 //go:nosplit
 func (k *Kernel) rests(i int, s float64) bool {
 	k.rates(k.w)
-	return s <= slipZero || 2*s < -flight*dotRow(k.t.W, i, k.xd)
+	least := flight
+	if k.struck[i] > maxStruck {
+		least = max(least, k.h/float64(k.t.strides()))
+	}
+	return s <= slipZero || 2*s < -least*dotRow(k.t.W, i, k.xd)
 }
 
 // closing is the closed gap or freewheel that an impulse closes fastest; -1 for none.
@@ -189,20 +194,4 @@ func (k *Kernel) regrip() {
 			k.set(i, Free)
 		}
 	}
-}
-
-// overlap ends a piece that was taken without looking: a gap that has closed in it is
-// in contact.
-//
-//go:nosplit
-func (k *Kernel) overlap() bool {
-	any := false
-	for _, i := range k.t.Gapped {
-		if k.mode[i] == Free && k.opening(i, k.x) < 0 {
-			k.shut(i)
-			k.set(i, Stuck)
-			any = true
-		}
-	}
-	return any
 }

@@ -15,6 +15,7 @@ type joint struct {
 	factorise func(k *Kernel)
 	rebend    func(k *Kernel)
 	strike    func(k *Kernel, i int, local float64) bool
+	leap      func(k *Kernel, local, theta float64)
 	pulses    func(k *Kernel, local, part float64, expanded bool)
 	turns     func(k *Kernel, i int, local, part float64)
 	refine    func(k *Kernel, curve int, a, b, fa, fb float64) float64
@@ -23,7 +24,7 @@ type joint struct {
 func joints(f Form) joint {
 	j := joint{
 		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, expand: (*Kernel).expand,
-		resolve: (*Kernel).resolve, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike,
+		resolve: (*Kernel).resolve, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike, leap: (*Kernel).leap,
 		pulses: (*Kernel).pulses, turns: (*Kernel).turns, refine: (*Kernel).refine,
 	}
 	if f == Held {

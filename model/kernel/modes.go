@@ -40,7 +40,7 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 		}
 		t.project(&t.Modes[i], &bent, uint64(i&(1<<t.Mc-1)))
 	}
-	if err := t.choosePieces(); err != nil {
+	if err := t.choosePieces(sys.Paces); err != nil {
 		return err
 	}
 	if t.Form == Held {
@@ -58,7 +58,7 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 
 // choosePieces fixes the longest piece: at most one radian of the fastest mode,
 // and half of the time in which a law can follow the motion it causes.
-func (t *Tables) choosePieces() error {
+func (t *Tables) choosePieces(paces []model.Pace) error {
 	for _, c := range t.fastCombinations() {
 		r, err := radius(t.bent(t.Open.A, c), t.N)
 		if err != nil {
@@ -85,15 +85,18 @@ func (t *Tables) choosePieces() error {
 		t.Delta = h / float64(t.Split)
 		if t.Split > maxSplit {
 			fit := time.Duration(0.999 * maxSplit / fastest * 1e9)
-			hint := ""
+			hint := "; none is short enough, is a unit wrong?"
 			if fit = fit.Truncate(max(1, fit/1000)); fit > 0 {
 				hint = fmt.Sprintf("; %v would fit", fit)
 			}
-			name, place := t.culprit()
+			who, name := culprit(paces, fastest), ""
+			if who.Name != "" {
+				name = fmt.Sprintf(" of %q", who.Name)
+			}
 			err = t.failed(fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
 				fastest, fastest/(2*math.Pi), name, time.Duration(t.PeriodNs), hint))
-			if place != "" {
-				return &PlaceError{place, err}
+			if who.Place != "" {
+				return &PlaceError{who.Place, err}
 			}
 			return err
 		}
@@ -113,18 +116,13 @@ func (t *Tables) steepness() (float64, error) {
 	if count == 0 {
 		return 0, nil
 	}
-	rows := make([]float64, count*n) // how much each law changes with each state
+	rows := make([]float64, count*n) // how much each law changes with each state, through other laws, too
 	for j := range count {
 		law, row := t.Signals[t.FirstLaw+j].Law, rows[j*n:(j+1)*n]
 		for a := range law.Args {
 			arg := &law.Args[a]
 			for i, r := range arg.Row {
 				row[i] += law.Slopes[a] * math.Abs(r)
-			}
-			for c, signal := range arg.Signal {
-				if l := signal - t.FirstLaw; l >= 0 {
-					axpy(row, law.Slopes[a]*math.Abs(arg.Coef[c]), rows[l*n:(l+1)*n])
-				}
 			}
 		}
 	}

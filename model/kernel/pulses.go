@@ -66,19 +66,6 @@ func (k *Kernel) pulses(local, part float64, expanded bool) {
 	}
 }
 
-// walked is the part of a piece that walk takes where it has found an event, or none.
-//
-//go:nosplit
-func (k *Kernel) walked(theta float64, cause int, look bool) float64 {
-	switch {
-	case cause == none || !look:
-		return 1
-	case k.piled():
-		return stride
-	}
-	return theta
-}
-
 // nears reports whether sensor i can pass an edge in the piece: whether one lies among
 // the control points of the cubic through both ends and slopes, within what a sine of
 // at most one radian departs from it.
