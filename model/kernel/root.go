@@ -55,7 +55,7 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 	for j := 1; j <= rootSamples; j++ {
 		b := float64(j) * step
 		fb := k.curve(c, b)
-		if before >= fa && fa <= fb {
+		if before >= fa && fa <= fb && (before > fa || fa < fb) { // a guard may be constant
 			low := k.lowest(c, left, b)
 			if fl := k.curve(c, low); fl < 0 {
 				return k.refine(c, left, low, before, fl), true
