@@ -153,6 +153,11 @@ func (k *Kernel) begin(local float64) {
 		k.tau0[i] = tau
 		k.noise = max(k.noise, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
 	}
+	for _, i := range k.t.Gapped { // where a contact ends it has no torque, but terms that round
+		for j, c := range k.use().T[i*k.t.N : (i+1)*k.t.N] {
+			k.noise = max(k.noise, torqueNoise/50*math.Abs(c*k.x[j]))
+		}
+	}
 	for i := range k.mode {
 		k.slide(i)
 	}

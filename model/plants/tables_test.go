@@ -233,22 +233,25 @@ func rows(t *testing.T) []row { return slices.Concat(swings(), crashes(), drives
 
 func TestEveryRowOfTheTablesGoesAsAnotherSolverSays(t *testing.T) {
 	for _, r := range rows(t) {
-		t.Run(r.name, func(t *testing.T) {
-			tr, want := r.solved(t)
-			for _, g := range r.grids {
-				worst, events, tables := run(t, assembled(t, "row", []byte(r.text)), g.opt, tr)
-				within(t, g, tr.names[1:], worst)
-				var have []happening
-				for _, e := range events {
-					if name := called(tables, e); name != "" {
-						have = append(have, happening{e.Time, name})
-					}
-				}
-				want, have := r.inTime(want), r.inTime(have)
-				late := inOrder(t, g, want, have)
-				t.Logf("%v: %d events in order within %.1e s", g, len(want), late)
+		t.Run(r.name, r.check)
+	}
+}
+
+// check compares the columns and the events on every grid.
+func (r row) check(t *testing.T) {
+	tr, want := r.solved(t)
+	want = r.inTime(want)
+	for _, g := range r.grids {
+		worst, events, tables := run(t, assembled(t, "row", []byte(r.text)), g.opt, tr)
+		within(t, g, tr.names[1:], worst)
+		var have []happening
+		for _, e := range events {
+			if name := called(tables, e); name != "" {
+				have = append(have, happening{e.Time, name})
 			}
-		})
+		}
+		late := inOrder(t, g, want, r.inTime(have))
+		t.Logf("%v: %d events in order within %.1e s", g, len(want), late)
 	}
 }
 
@@ -272,9 +275,9 @@ func (r row) solved(t *testing.T) (tr truth, events []happening) {
 	return tr, r.other.events
 }
 
-// inTime are the events in the time that is compared, piles of impacts as their end.
+// inTime are the events in the time that is compared, without what rounding decides.
 func (r row) inTime(events []happening) (list []happening) {
-	for _, e := range piled(events) {
+	for _, e := range decided(piled(events)) {
 		if e.time < r.length {
 			list = append(list, e)
 		}
@@ -298,6 +301,22 @@ func piled(events []happening) (list []happening) {
 		ends := around(e.time, "contact_begin")
 		if e.name != "contact_begin" && len(ends) > 0 && len(around(ends[0], "impact")) > 1 {
 			continue
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// decided leaves out what holds for less than 1e-6 s: a contact without a force, a slip that
+// touches zero.
+func decided(events []happening) (list []happening) {
+	ends := map[string]string{"contact_begin": "separation", "stick": "v_sign"}
+	for _, e := range events {
+		if n := len(list) - 1; n >= 0 && e.time-list[n].time < 1e-6 {
+			if last := list[n].name; ends[last] == e.name || strings.Replace(last, "lock", "slip", 1) == e.name && last != e.name {
+				list = list[:n]
+				continue
+			}
 		}
 		list = append(list, e)
 	}
