@@ -86,7 +86,7 @@ func on(long time.Duration, tol, tolLong, late, lateLong float64) []grid {
 
 const tenth = 100 * time.Millisecond
 
-// swings are tables 1 to 10. Forces of a sine and of a deflection damper are parabolas over
+// swings are tables 2 to 10. Forces of a sine and of a deflection damper are parabolas over
 // a piece.
 func swings() (list []row) {
 	soft := bends([]float64{0.05, 1, 2, 10}, []float64{0.05, 0.1, 0.15})
