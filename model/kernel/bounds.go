@@ -14,7 +14,7 @@ type Bounds struct {
 
 // Bounds returns them.
 func (t *Tables) Bounds() Bounds {
-	b := Bounds{Pieces: t.pieces(), Events: t.events(), Strides: t.strides(), Corners: t.Corners}
+	b := Bounds{Pieces: t.pieces(), Events: t.Looks, Strides: t.strides(), Corners: t.Corners}
 	if t.FirstLaw < t.M {
 		b.Coupling = coupling
 	}

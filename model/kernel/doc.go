@@ -73,10 +73,11 @@
 // While the gap is open it has no torque, and its closing is an event: the impact turns
 // the slip by an impulse Bc_i·p, and p that of the free plant, W_i·x+ = -e·W_i·x. Closed
 // gaps and freewheels take it on one after the other, the fastest first (equal balls in
-// a row hand an elastic blow on to the last); locks break under it. A rebound too slow or
-// too short to be seen ends in contact, and after many of a gap in a tick one shorter than
-// a stride; so do those of an instant beyond a bound: all that still closes then goes on
-// together, momentum kept.
+// a row hand an elastic blow on to the last); those that close against each other at one
+// instant take it at once, so what is symmetric stays so. Locks break under it. A rebound
+// too slow or too short to be seen ends in contact, and after many of a gap in a tick one
+// shorter than a stride; so do those of an instant beyond a bound: all that still closes
+// then goes on together, momentum kept.
 // A closed gap is exactly 0; the root that it has there is divided out of the polynomial
 // on which the next one is sought.
 //

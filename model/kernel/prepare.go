@@ -55,6 +55,7 @@ type Tables struct {
 	Scheme      Scheme
 	Form        Form
 	EventBudget int
+	Looks       int     // events that a tick looks for, in each period that it spans
 	LagBound    float64 // s
 
 	N, M, Mc     int
@@ -132,7 +133,7 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 	n, m, mc := len(sys.X0), len(sys.Signals), len(sys.Frictions)
 	t := &Tables{
 		Name: sys.Name, PeriodNs: opt.Period.Nanoseconds(),
-		Scheme: opt.Scheme, Form: opt.Form, EventBudget: opt.EventBudget, LagBound: opt.LagBound.Seconds(),
+		Scheme: opt.Scheme, Form: opt.Form, EventBudget: opt.EventBudget, Looks: opt.EventBudget + extraEvents, LagBound: opt.LagBound.Seconds(),
 		N: n, M: m, Mc: mc, X0: sys.X0, W: sys.W, Bc: sys.Bc,
 		Friction: sys.Frictions, C: sys.C, D: sys.D, Dc: sys.Dc, Pulses: sys.Pulses,
 		Gram: product(sys.W, sys.Bc, mc, n, mc),

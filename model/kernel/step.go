@@ -18,19 +18,13 @@ const cornerGap = 1e-12
 //
 //go:nosplit
 func (t *Tables) pieces() int {
-	return t.periods()*(t.Split+1+2*t.events()+t.strides()) + t.Corners
+	return t.periods()*(t.Split+1+2*t.Looks+t.strides()) + t.Corners
 }
 
 // periods is how many periods a tick can span, at most.
 //
 //go:nosplit
 func (t *Tables) periods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9)) }
-
-// events is how many events a tick looks for, in each period that it spans. In the
-// rest it tells those apart that lie at least a stride from each other.
-//
-//go:nosplit
-func (t *Tables) events() int { return t.EventBudget + extraEvents }
 
 // strides is how many of them a period has.
 //
@@ -59,7 +53,7 @@ func (k *Kernel) advance() {
 //
 //go:nosplit
 func (k *Kernel) travel(from, to float64, stops bool) float64 {
-	local, found, looks := from, 0, k.t.events()*-int(ticks((from-to+k.gap)/k.h))
+	local, found, looks := from, 0, k.t.Looks*-int(ticks((from-to+k.gap)/k.h))
 	clear(k.struck)
 	for range k.t.pieces() {
 		left := to - local
@@ -152,6 +146,11 @@ func (k *Kernel) begin(local float64) {
 	for i, tau := range k.tau {
 		k.tau0[i] = tau
 		k.noise = max(k.noise, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
+	}
+	for _, i := range k.t.Gapped { // where a contact ends it has no torque, but terms that round
+		for j, c := range k.use().T[i*k.t.N : (i+1)*k.t.N] {
+			k.noise = max(k.noise, torqueNoise/50*math.Abs(c*k.x[j]))
+		}
 	}
 	for i := range k.mode {
 		k.slide(i)

@@ -9,7 +9,8 @@ import (
 
 const (
 	atRest  = 1e-9  // m/s or rad/s: a slip, or a rebound, that may be none
-	nothing = 1e-11 // N or N·m: a force that may be none
+	nothing = 1e-13 // N or N·m: a force that may be none
+	soon    = 1e-6  // s
 )
 
 // settle tries every case of what is at rest and takes the one that fits best.
@@ -39,7 +40,7 @@ func (s *second) settle() {
 	best, least := 0, math.Inf(1)
 	for c := range cases {
 		take(c)
-		if bad := s.misfit(rubs, stops); bad < least-nothing/10 {
+		if bad := s.misfit(rubs, stops); bad < least-10*nothing {
 			best, least = c, bad
 		}
 	}
@@ -51,7 +52,7 @@ func (s *second) settle() {
 // wrong: a moment later, since at the instant itself they may be none.
 func (s *second) misfit(rubs []*rub, stops []*stop) (bad float64) {
 	defer s.back(s.t, append([]float64(nil), s.x...))
-	s.advance(1e-6)
+	s.advance(soon)
 	d := make([]float64, len(s.x))
 	s.rate(s.t, s.x, d)
 	for _, p := range stops {
@@ -93,7 +94,7 @@ func (s *second) ended() (follow func()) {
 	}
 	for i := range s.rubs {
 		r := &s.rubs[i]
-		if r.way == 0 && !(math.Abs(r.force) <= r.capacity(s.t, s.x)+nothing) || float64(r.way)*dot(r.row, s.x) < 0 {
+		if r.way == 0 && !(math.Abs(r.force) <= r.capacity(s.t, s.x)+nothing) || float64(r.way)*dot(r.row, s.x) < -atRest/1e4 {
 			return s.settle
 		}
 	}
@@ -133,20 +134,21 @@ func (s *second) blow(p *stop) {
 // to solves up to a time.
 func (s *second) to(end float64) error {
 	for tries := 0; s.t < end-1e-13; tries++ {
-		if tries > 1e5 {
+		if tries > 1e4 {
 			return fmt.Errorf("the second solver does not get on at %g s", s.t)
 		}
 		for len(s.corners) > 0 && s.corners[0] <= s.t+1e-13 {
 			s.corners = s.corners[1:]
 		}
-		h := min(s.step, end-s.t)
+		h := min(s.next, end-s.t)
 		if len(s.corners) > 0 {
 			h = min(h, s.corners[0]-s.t)
 		}
 		t, x := s.t, append([]float64(nil), s.x...)
 		s.advance(h)
-		follow := s.ended()
-		if follow == nil {
+		if s.ended() == nil {
+			s.hold(s.x[:len(s.inertia)]) // takes out rounding
+			s.next = min(s.step, 2*s.next)
 			continue
 		}
 		low, high := 0.0, h
@@ -165,6 +167,7 @@ func (s *second) to(end float64) error {
 		s.back(t, x)
 		s.advance(high)
 		s.note(s.ended())
+		s.next = soon / 100
 	}
 	return nil
 }

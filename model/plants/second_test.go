@@ -27,6 +27,7 @@ type second struct {
 	events  []happening
 
 	inverse [][]float64 // of inertia
+	next    float64     // s, the next step: short after an event, since a flight may be
 	bonds   []bond      // what sticks and touches
 	stages  [3][]float64
 	columns [order / 2][]float64
@@ -119,6 +120,7 @@ func (s *second) ready() *second {
 		}
 	}
 	s.settle()
+	s.next = s.step
 	return s
 }
 

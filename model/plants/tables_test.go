@@ -86,7 +86,7 @@ func on(long time.Duration, tol, tolLong, late, lateLong float64) []grid {
 
 const tenth = 100 * time.Millisecond
 
-// swings are tables 1 to 10. Forces of a sine and of a deflection damper are parabolas over
+// swings are tables 2 to 10. Forces of a sine and of a deflection damper are parabolas over
 // a piece.
 func swings() (list []row) {
 	soft := bends([]float64{0.05, 1, 2, 10}, []float64{0.05, 0.1, 0.15})
@@ -140,11 +140,14 @@ func crashes() (rows []row) {
 		{10, 40, 0, 0, 40, 10, 1, 0, -0.5, 1},
 		{20, 20, 1, 0, 20, 100, 10, 0.9, -0.3, 0.1},
 		{5, 5, 1, 0.1, 10, 0.1, 1, 0.1, -0.3, 0.1},
-		{20, 20, 1, 0, 20, 100, 10, 0, -0.3, 0.1}, // case 6 with a contact, which shows its k_s
+		{20, 20, 1, 0, 20, 100, 10, 0, -0.3, 0.1},
 	} {
 		r := row{fmt.Sprintf("table 13, case %d", i+1), p.file(), p.solve(), 20, on(tenth, 1e-10, 1e-10, 1e-9, 1e-9)}
 		switch i {
-		case 3, 7: // the loss is a parabola over a piece
+		case 7:
+			r.name = "table 13, case 6 but plastic" // the contact shows its k_s
+			fallthrough
+		case 3: // the loss is a parabola over a piece
 			r.grids = on(tenth, 1e-10, 1e-6, 1e-9, 1e-6)
 		case 4:
 			r.grids = on(2*tenth, 1e-10, 1e-10, 1e-9, 1e-9)
@@ -233,22 +236,25 @@ func rows(t *testing.T) []row { return slices.Concat(swings(), crashes(), drives
 
 func TestEveryRowOfTheTablesGoesAsAnotherSolverSays(t *testing.T) {
 	for _, r := range rows(t) {
-		t.Run(r.name, func(t *testing.T) {
-			tr, want := r.solved(t)
-			for _, g := range r.grids {
-				worst, events, tables := run(t, assembled(t, "row", []byte(r.text)), g.opt, tr)
-				within(t, g, tr.names[1:], worst)
-				var have []happening
-				for _, e := range events {
-					if name := called(tables, e); name != "" {
-						have = append(have, happening{e.Time, name})
-					}
-				}
-				want, have := r.inTime(want), r.inTime(have)
-				late := inOrder(t, g, want, have)
-				t.Logf("%v: %d events in order within %.1e s", g, len(want), late)
+		t.Run(r.name, r.check)
+	}
+}
+
+// check compares the columns and the events on every grid.
+func (r row) check(t *testing.T) {
+	tr, want := r.solved(t)
+	want = r.inTime(want)
+	for _, g := range r.grids {
+		worst, events, tables := run(t, assembled(t, "row", []byte(r.text)), g.opt, tr)
+		within(t, g, tr.names[1:], worst)
+		var have []happening
+		for _, e := range events {
+			if name := called(tables, e); name != "" {
+				have = append(have, happening{e.Time, name})
 			}
-		})
+		}
+		late := inOrder(t, g, want, r.inTime(have))
+		t.Logf("%v: %d events in order within %.1e s", g, len(want), late)
 	}
 }
 
@@ -272,9 +278,9 @@ func (r row) solved(t *testing.T) (tr truth, events []happening) {
 	return tr, r.other.events
 }
 
-// inTime are the events in the time that is compared, piles of impacts as their end.
+// inTime are the events in the time that is compared, without what rounding decides.
 func (r row) inTime(events []happening) (list []happening) {
-	for _, e := range piled(events) {
+	for _, e := range decided(piled(events)) {
 		if e.time < r.length {
 			list = append(list, e)
 		}
@@ -298,6 +304,22 @@ func piled(events []happening) (list []happening) {
 		ends := around(e.time, "contact_begin")
 		if e.name != "contact_begin" && len(ends) > 0 && len(around(ends[0], "impact")) > 1 {
 			continue
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// decided leaves out what holds for less than 1e-6 s: a contact without a force, a slip that
+// touches zero.
+func decided(events []happening) (list []happening) {
+	ends := map[string]string{"contact_begin": "separation", "stick": "v_sign"}
+	for _, e := range events {
+		if n := len(list) - 1; n >= 0 && e.time-list[n].time < 1e-6 {
+			if last := list[n].name; ends[last] == e.name || strings.Replace(last, "lock", "slip", 1) == e.name && last != e.name {
+				list = list[:n]
+				continue
+			}
 		}
 		list = append(list, e)
 	}
