@@ -55,12 +55,12 @@ func (k *Kernel) expand(x []float64) {
 	for j := range k.t.Degree {
 		next := k.c[(j+1)*n : (j+2)*n]
 		mul(next, m.A, k.c[j*n:(j+1)*n])
-		switch j {
-		case 0:
+		switch {
+		case j == 0:
 			mulAdd(next, m.B, k.w0)
-		case 1:
+		case j == 1 && !zero(k.w1): // commands are held
 			mulAdd(next, m.B, k.w1)
-		case 2:
+		case j == 2 && !zero(k.w2): // tables are straight
 			mulAdd(next, m.B, k.w2)
 		}
 		scaleIn(next, k.length/float64(j+1))

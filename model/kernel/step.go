@@ -148,6 +148,9 @@ func (k *Kernel) begin(local float64) {
 		k.noise = max(k.noise, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
 	}
 	for _, i := range k.t.Gapped { // where a contact ends it has no torque, but terms that round
+		if k.kappa>>i&1 == 0 {
+			continue
+		}
 		for j, c := range k.use().T[i*k.t.N : (i+1)*k.t.N] {
 			k.noise = max(k.noise, torqueNoise/50*math.Abs(c*k.x[j]))
 		}
