@@ -38,7 +38,7 @@ func (t *Tables) OpenAt(x []float64) []float64 {
 	a := append([]float64(nil), t.Open.A...)
 	for s := range t.Switches {
 		sw := &t.Switches[s]
-		t.bend(a, t.Open.B, t.N, sw, sw.regionAt(x))
+		t.bend(a, t.Open.B, t.N, sw, sw.regionOf(sw.Const+dotRow(sw.Row, 0, x)))
 	}
 	return a
 }

@@ -37,7 +37,7 @@ func (k *Kernel) closes(i int) bool {
 		return true
 	}
 	r, s := k.length*k.slip[i], k.length*k.slip1[i]
-	bend := k.length * k.length * dotRow(k.t.W, i, k.xd)
+	bend := k.length * k.length * k.slips.dot(i, k.xd)
 	return min(a, a+r/3, b-s/3, b) <= 0.02*(math.Abs(r)+math.Abs(s)+math.Abs(bend))
 }
 
@@ -53,7 +53,7 @@ const overlapZero = 1e-13
 func (k *Kernel) openingPoly(i int) {
 	n, g := k.t.N, k.t.Friction[i].Gap
 	clear(k.poly)
-	for j := range k.t.Degree + 1 {
+	for j := range k.degree + 1 {
 		k.poly[j] = g.Sign * k.c[j*n+g.State]
 	}
 	k.poly[0] = max(0, k.opening(i, k.x))
@@ -134,7 +134,7 @@ func (k *Kernel) strike(i int, local float64) bool {
 //
 //go:nosplit
 func (k *Kernel) bounce(i int) {
-	f, mc, e := &k.t.Friction[i], k.t.Mc, 0.0
+	f, e := &k.t.Friction[i], 0.0
 	if f.Gap != nil {
 		if e = f.Gap.Restitution; k.struck > maxStruck || 2*k.stalled > k.pile() || k.rests(i, -e*k.slip[i]) {
 			e = 0
@@ -144,10 +144,7 @@ func (k *Kernel) bounce(i int) {
 			k.set(i, Free)
 		}
 	}
-	p := -(1 + e) * k.slip[i] / k.t.Gram[i*mc+i]
-	for r := range k.x {
-		k.x[r] += p * k.t.Bc[r*mc+i]
-	}
+	k.pushes.axpy(k.x, -(1+e)*k.slip[i]/k.mobility(i), i)
 	k.slips.mul(k.slip, k.x)
 }
 
@@ -159,7 +156,7 @@ const flight = 1e-9
 //go:nosplit
 func (k *Kernel) rests(i int, s float64) bool {
 	k.rates(k.w)
-	return s <= slipZero || 2*s < -flight*dotRow(k.t.W, i, k.xd)
+	return s <= slipZero || 2*s < -flight*k.slips.dot(i, k.xd)
 }
 
 // closing is the closed gap or freewheel that an impulse closes fastest; -1 for none.

@@ -39,6 +39,7 @@ type Options struct {
 	Form        Form          // "" is Projected
 	EventBudget int           // events completed per tick under Complete; 0 is 16, with gaps 64
 	Memory      int           // bytes that precomputed lock sets may take; 0 is 64 MiB. Beyond it they are factorised in the tick
+	Stepping    Stepping      // "" chooses by cost
 	LagBound    time.Duration // lag from which a tick of Papers no longer stops at its first event; 0 is 3 periods
 }
 
@@ -85,6 +86,7 @@ type Tables struct {
 	StateName    []string
 	Open         Mode   // no lock, affine signals without their slopes; without Phi and Gamma
 	Modes        []Mode // Combinations·2^mc, the lock sets of each by kappa; nil where they do not fit
+	Net          *Net   // of a plant that is stepped sparse, which has no Open, Modes, W to Gram, C to Dc
 }
 
 // Signal is where one entry of v comes from.
@@ -134,7 +136,6 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 		Scheme: opt.Scheme, Form: opt.Form, EventBudget: opt.EventBudget, LagBound: opt.LagBound.Seconds(),
 		N: n, M: m, Mc: mc, X0: sys.X0, W: sys.W, Bc: sys.Bc,
 		Friction: sys.Frictions, C: sys.C, D: sys.D, Dc: sys.Dc,
-		Gram: product(sys.W, sys.Bc, mc, n, mc),
 	}
 	for i, f := range sys.Frictions {
 		if f.Gap != nil {
@@ -142,15 +143,13 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 		}
 	}
 	bindSignals(t, sys, opt.Driven)
-	if err := bindSwitches(t, sys); err != nil {
-		return nil, err
-	}
+	bindSwitches(t, sys)
 	t.Corners = t.corners()
 	listOutputs(t, sys)
 	for _, s := range sys.States {
 		t.StateName = append(t.StateName, s.Name)
 	}
-	if err := t.buildModes(sys, opt.Memory); err != nil {
+	if err := t.buildModes(sys, opt); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -205,7 +204,7 @@ func complete(sys *model.System, opt Options) (Options, error) {
 		return opt, errors.New("kernel: len(Driven) is not the number of inputs")
 	case len(sys.X0) == 0:
 		return opt, fmt.Errorf("kernel: plant %q has no state: it has no inertia that can move", sys.Name)
-	case len(sys.Frictions) > maxFrictions:
+	case len(sys.Frictions) > maxFrictions && (opt.Stepping == Dense || opt.Form == Held):
 		return opt, fmt.Errorf("kernel: plant %q has %d friction elements; at most %d are possible", sys.Name, len(sys.Frictions), maxFrictions)
 	}
 	return opt, nil
@@ -253,6 +252,9 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 //
 //go:nosplit
 func (t *Tables) drives(j int) int {
+	if t.Net != nil {
+		return t.Net.drives(j, t.Friction)
+	}
 	for i := range t.N {
 		if t.Open.B[i*(t.M+t.Mc)+j] != 0 {
 			return i

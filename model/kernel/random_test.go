@@ -257,9 +257,8 @@ func TestModesAtRestAreSettledInOneInstant(t *testing.T) {
 
 func checkSettled(t *testing.T, seed int, k *run) {
 	t.Helper()
-	k.limits()
-	k.load()
-	m := &k.t.Modes[k.kappa]
+	k.grip()
+	m := &k.t.Modes[k.kappa[0]]
 	mul(k.xd, m.A, k.x)
 	mulAdd(k.xd, m.B, k.w)
 	for i, mode := range k.mode {

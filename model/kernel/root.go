@@ -16,10 +16,13 @@ const thePoly = -1
 //go:nosplit
 func (k *Kernel) curve(c int, theta float64) float64 {
 	if c != thePoly {
+		if k.t.Net != nil {
+			return k.side[c]*k.guardAt(c, theta) + guardZero*(1+k.reach[c])
+		}
 		k.horner(k.xd, theta)
 		k.instant(theta)
-		k.torqued(k.xd)
-		return k.side[c]*k.run(&k.t.Guards[c], k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
+		k.torqued(k.xd, theta)
+		return k.side[c]*k.run(k.guard(c), k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
 	}
 	s := 0.0
 	for j := len(k.poly) - 1; j >= 0; j-- {

@@ -329,17 +329,21 @@ func (k *Kernel) begun(x []float64) {
 	}
 	for range rounds {
 		k.laws(k.w0[:m], x)
+		moved := k.t.Net == nil
 		for j := first; j < m; j++ {
-			k.w1[j], k.w2[j] = 0, 0
+			q := j - first
+			moved = moved || !(math.Abs(k.w0[j]-k.begunAt[q]) <= 1e-15*k.size[q])
+			k.w1[j], k.w2[j], k.begunAt[q] = 0, 0, k.w0[j]
 		}
 		for i := range k.mode {
 			k.capacity(i)
 			k.slide(i)
 		}
-		if k.t.ReadsTau {
-			k.instant(0)
-			k.torques(x)
+		if !moved || !k.t.ReadsTau {
+			return
 		}
+		k.instant(0)
+		k.joint.torques(k, x)
 	}
 }
 

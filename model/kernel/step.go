@@ -62,6 +62,7 @@ func (k *Kernel) travel(from, to float64, scheme Scheme) float64 {
 		k.joint.sources(k, k.x, local, length)
 		k.joint.begin(k, local)
 		theta, cause := k.joint.walk(k, local, looks > 0)
+		k.keep(theta)
 		if k.failed() {
 			return local
 		}
@@ -128,8 +129,7 @@ func (k *Kernel) begin(local float64) {
 		}
 	}
 	k.instant(0)
-	k.limits()
-	k.load()
+	k.grip()
 	if again || k.overloaded() {
 		k.joint.resolve(k)
 		k.land()
@@ -155,10 +155,11 @@ func (k *Kernel) begin(local float64) {
 //go:nosplit
 func (k *Kernel) set(i int, to int8) {
 	k.mode[i] = to
+	at := k.home[i]
 	if to == Stuck {
-		k.kappa |= 1 << i
+		k.kappa[at.block] |= 1 << at.bit
 	} else {
-		k.kappa &^= 1 << i
+		k.kappa[at.block] &^= 1 << at.bit
 	}
 }
 
@@ -191,7 +192,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	expanded := true
 	switch {
 	case k.t.FirstLaw < k.t.M:
-		k.couple()
+		k.joint.couple(k)
 		k.horner(k.x1, 1)
 	case k.length != k.t.Delta || k.t.Modes == nil:
 		k.joint.expand(k, k.x)
@@ -199,6 +200,9 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	default:
 		k.whole(k.x1, k.x)
 		expanded = false
+	}
+	if k.t.Net != nil {
+		k.hold(k.x1)
 	}
 	theta, cause = 1, none
 	if k.suspect() {
@@ -252,8 +256,9 @@ func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
 	if !(length > k.gap && length < k.length) {
 		return theta, cause
 	}
+	k.keep(0)
 	k.joint.sources(k, k.x, local, length)
-	k.couple()
+	k.joint.couple(k)
 	k.horner(k.x1, 1)
 	if !k.suspect() {
 		return 1, none
@@ -274,7 +279,7 @@ func (k *Kernel) cross(local, theta float64) {
 	copy(k.before, k.mode)
 	k.slips.mul(k.slip, k.x)
 	k.instant(theta)
-	k.torqued(k.x)
+	k.torqued(k.x, theta)
 	for g := range k.side {
 		if k.passed(g, k.x) {
 			k.side[g] = -k.side[g]
@@ -326,7 +331,7 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 	k.rates(k.w)
 	for i, s := range k.slip {
 		d := k.direction(i)
-		leaves := k.fresh[i] && d*dotRow(k.t.W, i, k.xd) >= 0
+		leaves := k.fresh[i] && d*k.slips.dot(i, k.xd) >= 0
 		if d != 0 && (i == cause || math.Abs(s) <= 2*slipZero && !leaves) {
 			k.set(i, Stuck)
 		}

@@ -1,0 +1,242 @@
+package kernel
+
+import "math"
+
+// derive sets dst to the derivative of the state x under w, and tau to the friction
+// torques of it: those of w, and those of the locks. A nil x or w is zero.
+//
+//go:nosplit
+func (k *Kernel) derive(dst, x, w, tau []float64) {
+	net := k.t.Net
+	if x == nil {
+		clear(dst)
+	} else {
+		net.A.mul(dst, x)
+	}
+	if w != nil || len(k.region) > 0 {
+		net.B.mulAdd(dst, k.driven(x, w))
+	}
+	clear(tau)
+	if w != nil {
+		copy(tau, w[k.t.M:])
+		for i, v := range tau {
+			if v != 0 {
+				k.pushes.axpy(dst, v, i)
+			}
+		}
+	}
+	k.project(dst, tau)
+}
+
+// terms is the degree of the Taylor polynomial of a piece whose remainder, beside what
+// is rel times as large, is below rounding; see degree.
+//
+//go:nosplit
+func (k *Kernel) terms(rel float64) int {
+	r, j := k.t.Radius*k.length, 1
+	for term := r * rel; j < maxDegree-4 && term > 1e-17; j++ {
+		term *= r / float64(j+1)
+	}
+	return min(j+4, k.t.Degree)
+}
+
+// expandSparse is expand without matrices of the lock set.
+//
+//go:nosplit
+func (k *Kernel) expandSparse(x []float64) {
+	n, mc := k.t.N, k.t.Mc
+	k.degree = k.terms(1)
+	copy(k.c[:n], x)
+	for j := range k.degree {
+		next := k.c[(j+1)*n : (j+2)*n]
+		k.joint.derive(k, next, k.c[j*n:(j+1)*n], k.bend(j), k.held[j*mc:(j+1)*mc])
+		scaleIn(next, k.length/float64(j+1))
+	}
+	clear(k.held[k.degree*mc : (k.degree+1)*mc])
+}
+
+// bend is coefficient j of w over the piece, nil for zero.
+//
+//go:nosplit
+func (k *Kernel) bend(j int) []float64 {
+	switch j {
+	case 0:
+		return k.w0
+	case 1:
+		return k.w1
+	case 2:
+		return k.w2
+	}
+	return nil
+}
+
+// amend adds to the expanded piece what the changes dw1 and dw2 of w make, which are
+// change times as large as w. The smaller they are, the fewer terms matter.
+//
+//go:nosplit
+func (k *Kernel) amend(change float64) {
+	n, mc := k.t.N, k.t.Mc
+	x, w := []float64(nil), k.dw1
+	d, next := k.term, k.next
+	for j := 1; j < min(k.terms(change), k.degree); j++ {
+		k.joint.derive(k, next, x, w, k.dtau)
+		scaleIn(next, k.length/float64(j+1))
+		axpy(k.c[(j+1)*n:(j+2)*n], 1, next)
+		axpy(k.held[j*mc:(j+1)*mc], 1, k.dtau)
+		if w = nil; j == 1 {
+			w = k.dw2
+		}
+		x, d, next = next, next, d
+	}
+}
+
+// coupleSparse is couple where a piece begins as the last one ended, and what a round
+// changes is added to the polynomial.
+//
+//go:nosplit
+func (k *Kernel) coupleSparse() {
+	l := k.length
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q := j - k.t.FirstLaw
+		k.w1[j], k.w2[j] = k.trend[2*q]*l, k.trend[2*q+1]*l*l
+		k.lawAt[2*q], k.lawAt[2*q+1] = k.w0[j]+k.w1[j]/2+k.w2[j]/4, k.w0[j]+k.w1[j]+k.w2[j]
+	}
+	k.slideAll()
+	k.joint.expand(k, k.x)
+	for range coupling {
+		k.change = 0
+		k.follow(0, 0.5)
+		k.follow(1, 1)
+		copy(k.dw1, k.w1)
+		copy(k.dw2, k.w2)
+		for j := k.t.FirstLaw; j < k.t.M; j++ {
+			q := j - k.t.FirstLaw
+			k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawAt[2*q], k.lawAt[2*q+1])
+		}
+		k.slideAll()
+		for j, v := range k.w1 {
+			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
+		}
+		k.amend(k.change)
+		if k.change <= settledLaw {
+			return
+		}
+	}
+}
+
+// slideAll sets capacities and sliding torques over the piece.
+//
+//go:nosplit
+func (k *Kernel) slideAll() {
+	for i := range k.mode {
+		k.capacity(i)
+		k.slide(i)
+	}
+}
+
+// keep notes how the laws go on behind theta of the piece, for the next one.
+//
+//go:nosplit
+func (k *Kernel) keep(theta float64) {
+	if k.t.Net == nil {
+		return
+	}
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q, l := j-k.t.FirstLaw, k.length
+		k.trend[2*q], k.trend[2*q+1] = (k.w1[j]+2*theta*k.w2[j])/l, k.w2[j]/(l*l)
+	}
+}
+
+// seen sets what laws and guards read of x1 to the state at theta of the piece.
+//
+//go:nosplit
+func (k *Kernel) seen(theta float64) {
+	n := k.t.N
+	for _, i := range k.t.Net.Seen {
+		s := k.c[k.degree*n+i]
+		for j := k.degree - 1; j >= 0; j-- {
+			s = s*theta + k.c[j*n+i]
+		}
+		k.x1[i] = s
+	}
+}
+
+// heldAt is the torque of lock i at theta of the piece.
+//
+//go:nosplit
+func (k *Kernel) heldAt(i int, theta float64) float64 {
+	s := 0.0
+	for j := k.degree; j >= 0; j-- {
+		s = s*theta + k.held[j*k.t.Mc+i]
+	}
+	return s
+}
+
+// torquesAt sets tau at theta of the expanded piece; instant has been there.
+//
+//go:nosplit
+func (k *Kernel) torquesAt(theta float64) {
+	for i := range k.tau {
+		if k.tau[i] = k.given(i); k.carries(i) {
+			k.tau[i] = k.heldAt(i, theta)
+		}
+	}
+}
+
+// nears prepares the arguments of guard g over the piece and reports whether it can be
+// passed in it: one that is linear cannot if the terms of its polynomial do not reach.
+//
+//go:nosplit
+func (k *Kernel) nears(g int) bool {
+	p, n, wide := &k.programs[k.guard(g)], k.t.N, k.t.Degree+1
+	for a := range p.Args {
+		f, poly := &p.Args[a], k.argPoly[a*wide:(a+1)*wide]
+		clear(poly)
+		for j := range k.degree + 1 {
+			c := k.c[j*n : (j+1)*n]
+			poly[j] = k.reads.dot(p.row+a, c)
+			for i, signal := range f.Signal {
+				if w := k.bend(j); w != nil {
+					poly[j] += f.Coef[i] * w[signal]
+				}
+				if signal >= k.t.FirstAffine && signal < k.t.FirstLaw {
+					s := k.t.Signals[signal].Affine
+					z := k.levels.dot(s.Switch, c)
+					if j == 0 {
+						z = k.level(s.Switch, c)
+					}
+					poly[j] += f.Coef[i] * s.Slope[k.region[s.Switch]] * z
+				}
+			}
+		}
+		poly[0] += f.Const
+	}
+	if len(p.Ops) != 1 || k.readsTau.begin(p.row) != k.readsTau.End[p.row] {
+		return true
+	}
+	reach := 0.0
+	for _, c := range k.argPoly[1:wide] {
+		reach += math.Abs(c)
+	}
+	return !(k.side[g]*k.argPoly[0] > reach)
+}
+
+// guardAt is the value of guard g at theta of the piece, of the arguments that nears
+// has prepared.
+//
+//go:nosplit
+func (k *Kernel) guardAt(g int, theta float64) float64 {
+	p, wide := &k.programs[k.guard(g)], k.t.Degree+1
+	if last := p.row + len(p.Args) - 1; len(p.Args) > 0 && k.readsTau.begin(p.row) != k.readsTau.End[last] {
+		k.instant(theta)
+		k.torquesAt(theta)
+	}
+	for a := range p.Args {
+		s := 0.0
+		for j := k.degree; j >= 0; j-- {
+			s = s*theta + k.argPoly[a*wide+j]
+		}
+		k.args[a] = k.readsTau.dotFrom(s, p.row+a, k.tau)
+	}
+	return k.operate(p)
+}
