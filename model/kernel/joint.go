@@ -13,6 +13,8 @@ type joint struct {
 	resolve     func(k *Kernel)
 	settleBlock func(k *Kernel, b int)
 	couple      func(k *Kernel)
+	suspect     func(k *Kernel) bool
+	amend       func(k *Kernel, change float64)
 	torques     func(k *Kernel, x []float64)
 	derive      func(k *Kernel, dst, x, w, tau []float64)
 	carry       func(k *Kernel, b int, tau []float64)
@@ -25,7 +27,7 @@ type joint struct {
 func joints(t *Tables) joint {
 	j := joint{
 		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, expand: (*Kernel).expand,
-		resolve: (*Kernel).resolve, settleBlock: (*Kernel).settleBlock, carry: (*Kernel).carry, couple: (*Kernel).couple, torques: (*Kernel).torques, derive: (*Kernel).derive, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike,
+		resolve: (*Kernel).resolve, settleBlock: (*Kernel).settleBlock, carry: (*Kernel).carry, couple: (*Kernel).couple, suspect: (*Kernel).suspect, amend: (*Kernel).amend, torques: (*Kernel).torques, derive: (*Kernel).derive, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike,
 	}
 	switch {
 	case t.Net != nil:

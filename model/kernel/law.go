@@ -67,11 +67,7 @@ func (k *Kernel) couple() {
 //
 //go:nosplit
 func (k *Kernel) follow(p int, theta float64) bool {
-	if k.t.Net != nil {
-		k.seen(theta)
-	} else {
-		k.horner(k.x1, theta)
-	}
+	k.horner(k.x1, theta)
 	k.instant(theta)
 	k.torqued(k.x1, theta)
 	k.laws(k.w[:k.t.M], k.x1)
@@ -79,10 +75,7 @@ func (k *Kernel) follow(p int, theta float64) bool {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
 		k.size[q] = max(k.size[q], math.Abs(k.w[j]))
-		step := math.Abs(k.w[j] - k.lawAt[2*q+p])
-		if settled = settled && step <= settledLaw*k.size[q]; step > 0 {
-			k.change = max(k.change, step/k.size[q])
-		}
+		settled = settled && math.Abs(k.w[j]-k.lawAt[2*q+p]) <= settledLaw*k.size[q]
 		k.lawAt[2*q+p] = k.w[j]
 	}
 	return settled

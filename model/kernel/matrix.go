@@ -221,3 +221,31 @@ func scaleIn(dst []float64, a float64) {
 		dst[i] *= a
 	}
 }
+
+// stream holds the same entries in the order in which they are multiplied without
+// waiting for each other: the first of each row, the second of each, and so on.
+type stream struct {
+	row, col []int32
+	val      []float64
+}
+
+func streamOf(s *Sparse) (out stream) {
+	for nth := 0; len(out.val) < len(s.Val); nth++ {
+		for i := range s.End {
+			if p := s.begin(i) + nth; p < s.End[i] {
+				out.row, out.col, out.val = append(out.row, int32(i)), append(out.col, int32(s.Col[p])), append(out.val, s.Val[p])
+			}
+		}
+	}
+	return out
+}
+
+// mulAdd adds the product with x to dst.
+//
+//go:nosplit
+func (s *stream) mulAdd(dst, x []float64) {
+	row, col := s.row[:len(s.val)], s.col[:len(s.val)]
+	for p, v := range s.val {
+		dst[row[p]] += v * x[col[p]]
+	}
+}

@@ -126,12 +126,17 @@ type net struct {
 	left       []float64 // mc, slip accelerations that locks take away
 	drive      []float64 // m, signals with the slopes of affine ones
 	held       []float64 // (degree+1)×mc, Taylor coefficients of the friction torques over the piece
-	trend      []float64 // laws×2: slope and bend of each where the last piece ended, per s and s²
+	trend      []float64 // laws×3: slope and bend of each where the last piece ended, per s and s²; its factor, 1/s
+	at         []float64 // 2×n, what laws and guards read of the state at the lawPoints
+	answer     []float64 // laws×2, the laws there
+	asked      []float64 // laws×4, lawAt and answer of the round before
+	flow       stream    // A
+	inflow     stream    // B
 	term, next []float64 // n, a term of what a change of the laws changes
 	dw1, dw2   []float64 // m+mc, that change
 	dtau       []float64 // mc
 	argPoly    []float64 // arguments×(degree+1) of a guard over the piece
-	change     float64   // largest of a law in the last round, as part of its size
+	change     float64   // largest of a law in the last round, as part of its size, NaN where one is not finite
 }
 
 // blockFactor is the factorisation of the lock set of a block.
@@ -148,7 +153,8 @@ func newNet(t *Tables) net {
 		most = max(most, len(p.Args))
 	}
 	n := net{
-		free: vec(mc), left: vec(mc), drive: vec(t.M), held: vec((t.Degree + 1) * mc), trend: vec(2 * laws),
+		free: vec(mc), left: vec(mc), drive: vec(t.M), held: vec((t.Degree + 1) * mc), trend: vec(3 * laws), at: vec(2 * t.N), answer: vec(2 * laws), asked: vec(4 * laws),
+		flow: streamOf(&t.Net.A), inflow: streamOf(&t.Net.B),
 		term: vec(t.N), next: vec(t.N), dw1: vec(mw), dw2: vec(mw), dtau: vec(mc), argPoly: vec(most * (t.Degree + 1)),
 	}
 	for b := range t.Net.Blocks {

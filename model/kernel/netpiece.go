@@ -7,14 +7,14 @@ import "math"
 //
 //go:nosplit
 func (k *Kernel) derive(dst, x, w, tau []float64) {
-	net := k.t.Net
 	if x == nil {
 		clear(dst)
 	} else {
-		net.A.mul(dst, x)
+		clear(dst)
+		k.flow.mulAdd(dst, x)
 	}
 	if w != nil || len(k.region) > 0 {
-		net.B.mulAdd(dst, k.driven(x, w))
+		k.inflow.mulAdd(dst, k.driven(x, w))
 	}
 	clear(tau)
 	if w != nil {
@@ -53,6 +53,17 @@ func (k *Kernel) expandSparse(x []float64) {
 		scaleIn(next, k.length/float64(j+1))
 	}
 	clear(k.held[k.degree*mc : (k.degree+1)*mc])
+	for p, theta := range lawPoints {
+		at := k.at[p*n : (p+1)*n]
+		for _, i := range k.t.Net.Seen {
+			at[i] = k.c[k.degree*n+i]
+		}
+		for j := k.degree - 1; j >= 0; j-- {
+			for _, i := range k.t.Net.Seen {
+				at[i] = at[i]*theta + k.c[j*n+i]
+			}
+		}
+	}
 }
 
 // bend is coefficient j of w over the piece, nil for zero.
@@ -78,49 +89,21 @@ func (k *Kernel) amend(change float64) {
 	n, mc := k.t.N, k.t.Mc
 	x, w := []float64(nil), k.dw1
 	d, next := k.term, k.next
+	half := 0.5
 	for j := 1; j < min(k.terms(change), k.degree); j++ {
 		k.joint.derive(k, next, x, w, k.dtau)
 		scaleIn(next, k.length/float64(j+1))
 		axpy(k.c[(j+1)*n:(j+2)*n], 1, next)
 		axpy(k.held[j*mc:(j+1)*mc], 1, k.dtau)
+		half /= 2
+		for _, i := range k.t.Net.Seen {
+			k.at[i] += half * next[i]
+			k.at[n+i] += next[i]
+		}
 		if w = nil; j == 1 {
 			w = k.dw2
 		}
 		x, d, next = next, next, d
-	}
-}
-
-// coupleSparse is couple where a piece begins as the last one ended, and what a round
-// changes is added to the polynomial.
-//
-//go:nosplit
-func (k *Kernel) coupleSparse() {
-	l := k.length
-	for j := k.t.FirstLaw; j < k.t.M; j++ {
-		q := j - k.t.FirstLaw
-		k.w1[j], k.w2[j] = k.trend[2*q]*l, k.trend[2*q+1]*l*l
-		k.lawAt[2*q], k.lawAt[2*q+1] = k.w0[j]+k.w1[j]/2+k.w2[j]/4, k.w0[j]+k.w1[j]+k.w2[j]
-	}
-	k.slideAll()
-	k.joint.expand(k, k.x)
-	for range coupling {
-		k.change = 0
-		k.follow(0, 0.5)
-		k.follow(1, 1)
-		copy(k.dw1, k.w1)
-		copy(k.dw2, k.w2)
-		for j := k.t.FirstLaw; j < k.t.M; j++ {
-			q := j - k.t.FirstLaw
-			k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawAt[2*q], k.lawAt[2*q+1])
-		}
-		k.slideAll()
-		for j, v := range k.w1 {
-			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
-		}
-		k.amend(k.change)
-		if k.change <= settledLaw {
-			return
-		}
 	}
 }
 
@@ -131,33 +114,6 @@ func (k *Kernel) slideAll() {
 	for i := range k.mode {
 		k.capacity(i)
 		k.slide(i)
-	}
-}
-
-// keep notes how the laws go on behind theta of the piece, for the next one.
-//
-//go:nosplit
-func (k *Kernel) keep(theta float64) {
-	if k.t.Net == nil {
-		return
-	}
-	for j := k.t.FirstLaw; j < k.t.M; j++ {
-		q, l := j-k.t.FirstLaw, k.length
-		k.trend[2*q], k.trend[2*q+1] = (k.w1[j]+2*theta*k.w2[j])/l, k.w2[j]/(l*l)
-	}
-}
-
-// seen sets what laws and guards read of x1 to the state at theta of the piece.
-//
-//go:nosplit
-func (k *Kernel) seen(theta float64) {
-	n := k.t.N
-	for _, i := range k.t.Net.Seen {
-		s := k.c[k.degree*n+i]
-		for j := k.degree - 1; j >= 0; j-- {
-			s = s*theta + k.c[j*n+i]
-		}
-		k.x1[i] = s
 	}
 }
 

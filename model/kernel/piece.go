@@ -122,16 +122,17 @@ func (k *Kernel) whole(dst, x []float64) {
 	}
 }
 
-// horner sets dst to the state at theta of the expanded piece.
+// horner sets dst to the state at theta of the expanded piece. Inlined it would take
+// the stack of walk.
 //
 //go:nosplit
+//go:noinline
 func (k *Kernel) horner(dst []float64, theta float64) {
 	n := k.t.N
-	for i := range dst {
-		s := k.c[k.degree*n+i]
-		for j := k.degree - 1; j >= 0; j-- {
-			s = s*theta + k.c[j*n+i]
+	copy(dst, k.c[k.degree*n:(k.degree+1)*n])
+	for j := k.degree - 1; j >= 0; j-- {
+		for i, c := range k.c[j*n : j*n+len(dst)] {
+			dst[i] = dst[i]*theta + c
 		}
-		dst[i] = s
 	}
 }

@@ -205,7 +205,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		k.hold(k.x1)
 	}
 	theta, cause = 1, none
-	if k.suspect() {
+	if k.joint.suspect(k) {
 		if !expanded {
 			k.joint.expand(k, k.x)
 		}
@@ -260,7 +260,7 @@ func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
 	k.joint.sources(k, k.x, local, length)
 	k.joint.couple(k)
 	k.horner(k.x1, 1)
-	if !k.suspect() {
+	if !k.joint.suspect(k) {
 		return 1, none
 	}
 	return k.first()

@@ -1,0 +1,112 @@
+package kernel
+
+import "math"
+
+// lawPoints are the places of a piece, beside its start, at which laws are followed.
+var lawPoints = [2]float64{0.5, 1}
+
+// coupleSparse is couple in fewer rounds. A piece begins with the laws as they went on
+// at the end of the last one; what a round changes is added to the polynomial; and a
+// round is one of Newton's method for the part that a law has in its own motion: a law
+// that changes by a and b at the two points moves what it drives by
+//
+//	(a/3 - b/24)·length and (2·a/3 + b/6)·length
+//
+// times a factor, which is learned from the rounds before. The motion that it comes to
+// is that of couple.
+//
+//go:nosplit
+func (k *Kernel) coupleSparse() {
+	k.presume()
+	k.joint.expand(k, k.x)
+	for round := range coupling {
+		k.change = 0
+		for p, theta := range lawPoints {
+			k.instant(theta)
+			k.torqued(nil, theta)
+			k.laws(k.w[:k.t.M], k.at[p*k.t.N:(p+1)*k.t.N])
+			k.note(p)
+		}
+		if k.change <= settledLaw {
+			return
+		}
+		copy(k.dw1, k.w1)
+		copy(k.dw2, k.w2)
+		for q := range k.t.M - k.t.FirstLaw {
+			k.correct(q, round > 0)
+		}
+		k.slideAll()
+		for j, v := range k.w1 {
+			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
+		}
+		k.joint.amend(k, k.change)
+	}
+}
+
+// presume lets the laws go on over the piece as they did before it.
+//
+//go:nosplit
+func (k *Kernel) presume() {
+	l := k.length
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q := j - k.t.FirstLaw
+		k.w1[j], k.w2[j] = k.trend[3*q]*l, k.trend[3*q+1]*l*l
+		k.lawAt[2*q], k.lawAt[2*q+1] = k.w0[j]+k.w1[j]/2+k.w2[j]/4, k.w0[j]+k.w1[j]+k.w2[j]
+	}
+	k.slideAll()
+}
+
+// note keeps what the laws answer at point p, and the largest change.
+//
+//go:nosplit
+func (k *Kernel) note(p int) {
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q := j - k.t.FirstLaw
+		k.size[q] = max(k.size[q], math.Abs(k.w[j]))
+		if step := math.Abs(k.w[j] - k.lawAt[2*q+p]); !(step <= 0) {
+			k.change = max(k.change, step/k.size[q])
+		}
+		k.answer[2*q+p] = k.w[j]
+	}
+}
+
+// learnFrom is the change of a law, as part of its largest value, from which on the
+// factor is learned: rounding teaches nothing.
+const learnFrom = 1e-8
+
+// correct takes law q a round further, and learns its factor from the round before, if
+// there was one.
+//
+//go:nosplit
+func (k *Kernel) correct(q int, learn bool) {
+	a, b := k.lawAt[2*q], k.lawAt[2*q+1]
+	fa, fb := k.answer[2*q], k.answer[2*q+1]
+	if da, db := a-k.asked[4*q], b-k.asked[4*q+1]; learn && max(math.Abs(da), math.Abs(db)) > learnFrom*k.size[q] {
+		ma, mb := da/3-db/24, 2*da/3+db/6
+		if s := ma*ma + mb*mb; s > 0 {
+			factor := (ma*(fa-k.asked[4*q+2]) + mb*(fb-k.asked[4*q+3])) / s
+			k.trend[3*q+2] = min(max(factor, -2), 2) / k.length
+		}
+	}
+	k.asked[4*q], k.asked[4*q+1], k.asked[4*q+2], k.asked[4*q+3] = a, b, fa, fb
+	g := k.trend[3*q+2] * k.length
+	m11, m12, m21, m22 := 1-g/3, g/24, -2*g/3, 1-g/6
+	det := m11*m22 - m12*m21
+	ra, rb := fa-a, fb-b
+	k.lawAt[2*q], k.lawAt[2*q+1] = a+(m22*ra-m12*rb)/det, b+(m11*rb-m21*ra)/det
+	j := k.t.FirstLaw + q
+	k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawAt[2*q], k.lawAt[2*q+1])
+}
+
+// keep notes how the laws go on behind theta of the piece, for the next one.
+//
+//go:nosplit
+func (k *Kernel) keep(theta float64) {
+	if k.t.Net == nil {
+		return
+	}
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q, l := j-k.t.FirstLaw, k.length
+		k.trend[3*q], k.trend[3*q+1] = (k.w1[j]+2*theta*k.w2[j])/l, k.w2[j]/(l*l)
+	}
+}
