@@ -20,6 +20,7 @@ func (k *Kernel) coupleSparse() {
 	k.presume()
 	k.joint.expand(k, k.x)
 	for round := range coupling {
+		before := k.change
 		k.change = 0
 		for p, theta := range lawPoints {
 			k.instant(theta)
@@ -40,6 +41,9 @@ func (k *Kernel) coupleSparse() {
 			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
 		}
 		k.joint.amend(k, k.change)
+		if round > 0 && k.change*(k.change/before) <= settledLaw {
+			return // as the last round gained, this one has
+		}
 	}
 }
 

@@ -28,16 +28,20 @@ func (k *Kernel) derive(dst, x, w, tau []float64) {
 	k.project(dst, tau)
 }
 
-// terms is the degree of the Taylor polynomial of a piece whose remainder, beside what
-// is rel times as large, is below rounding; see degree.
+// remainder of a Taylor polynomial that counts as none: below rounding, and far enough
+// for matrices that are not normal.
+const remainder = 1e-22
+
+// terms is the degree of the Taylor polynomial of what is rel times as large as the
+// state over a piece.
 //
 //go:nosplit
 func (k *Kernel) terms(rel float64) int {
 	r, j := k.t.Radius*k.length, 1
-	for term := r * rel; j < maxDegree-4 && term > 1e-17; j++ {
+	for term := r * rel; j < k.t.Degree && term > remainder; j++ {
 		term *= r / float64(j+1)
 	}
-	return min(j+4, k.t.Degree)
+	return max(min(j, k.t.Degree), 4)
 }
 
 // expandSparse is expand without matrices of the lock set.

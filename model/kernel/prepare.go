@@ -25,10 +25,12 @@ const (
 
 // Bounds of the tick. They are what makes its cost known before a run.
 const (
-	maxFrictions = 64  // bits of kappa
-	maxSplit     = 256 // pieces of a step, at most: a faster plant wants a finer grid
-	extraEvents  = 64  // events a tick looks for beyond its budget: those that move nothing
-	maxDegree    = 24  // of the Taylor polynomial; 1/24! is below rounding
+	maxFrictions = 64   // bits of kappa
+	maxSplit     = 256  // pieces of a step, at most: a faster plant wants a finer grid
+	sparseLooks  = 2400 // states times the events that a tick of a long plant looks for, so that all of them
+	leastLooks   = 4    // cost about the same in a plant of any length; and so many at least
+	extraEvents  = 64   // events a tick looks for beyond its budget: those that move nothing
+	maxDegree    = 24   // of the Taylor polynomial; 1/24! is below rounding
 )
 
 // Options fix how a plant is put on the grid.
@@ -37,7 +39,7 @@ type Options struct {
 	Driven      []bool        // per System.Inputs: driven from outside; otherwise its own source. nil: none
 	Scheme      Scheme        // "" is Complete
 	Form        Form          // "" is Projected
-	EventBudget int           // events completed per tick under Complete; 0 is 16, with gaps 64
+	EventBudget int           // events completed per tick under Complete; 0 is 16, with gaps 64; of a plant stepped sparse those that are located, 0 is 4 to 80 by its length
 	Memory      int           // bytes that precomputed lock sets may take; 0 is 64 MiB. Beyond it they are factorised in the tick
 	Stepping    Stepping      // "" chooses by cost
 	LagBound    time.Duration // lag from which a tick of Papers no longer stops at its first event; 0 is 3 periods
@@ -126,6 +128,7 @@ func (t *Tables) Bytes() int {
 // It fails on a period that is not positive, on more than 64 friction elements, and on a plant too fast for the grid (the message names the
 // frequency and a period that fits).
 func Prepare(sys *model.System, opt Options) (*Tables, error) {
+	budget := opt.EventBudget
 	opt, err := complete(sys, opt)
 	if err != nil {
 		return nil, err
@@ -151,6 +154,9 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 	}
 	if err := t.buildModes(sys, opt); err != nil {
 		return nil, err
+	}
+	if t.Net != nil && budget == 0 {
+		t.EventBudget = min(max(sparseLooks/t.N, leastLooks), opt.EventBudget+extraEvents)
 	}
 	return t, nil
 }

@@ -27,10 +27,16 @@ func (t *Tables) pieces() int {
 func (t *Tables) periods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9)) }
 
 // events is how many events a tick looks for. The rest of the period is then
-// taken without, so that it always reaches its end.
+// taken without, so that it always reaches its end. In a long plant an event of one end
+// makes all of it begin a piece anew: there the budget is all.
 //
 //go:nosplit
-func (t *Tables) events() int { return t.EventBudget + extraEvents }
+func (t *Tables) events() int {
+	if t.Net != nil {
+		return t.EventBudget
+	}
+	return t.EventBudget + extraEvents
+}
 
 // advance takes the plant towards the grid time of this tick: over the period
 // and what the lag still owes. What it does not reach stays in the lag.
@@ -97,7 +103,7 @@ func (k *Kernel) stop(scheme Scheme, found int, done, left float64) bool {
 	if scheme == Papers {
 		return done > k.gap
 	}
-	return found >= k.t.EventBudget
+	return k.t.Net == nil && found >= k.t.EventBudget
 }
 
 // begin brings the modes in line with the capacities at the start of a piece:
@@ -209,7 +215,11 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		if !expanded {
 			k.joint.expand(k, k.x)
 		}
-		theta, cause = k.first()
+		if k.t.Net == nil || look {
+			theta, cause = k.first()
+		} else {
+			cause = 0 // whatever it is, nobody asks where
+		}
 		if cause != none && look && !k.piled() && k.t.FirstLaw < k.t.M {
 			theta, cause = k.shorten(local, theta, cause)
 		}
