@@ -5,6 +5,10 @@ import "math"
 // lawPoints are the places of a piece, beside its start, at which laws are followed.
 var lawPoints = [2]float64{0.5, 1}
 
+// settledSparse is settledLaw of a plant that is stepped sparse: what a round leaves is
+// a hundredth of it.
+const settledSparse = 1e-12
+
 // coupleSparse is couple in fewer rounds. A piece begins with the laws as they went on
 // at the end of the last one; what a round changes is added to the polynomial; and a
 // round is one of Newton's method for the part that a law has in its own motion: a law
@@ -28,7 +32,7 @@ func (k *Kernel) coupleSparse() {
 			k.laws(k.w[:k.t.M], k.at[p*k.t.N:(p+1)*k.t.N])
 			k.note(p)
 		}
-		if k.change <= settledLaw {
+		if k.change <= settledSparse {
 			return
 		}
 		copy(k.dw1, k.w1)
@@ -41,7 +45,7 @@ func (k *Kernel) coupleSparse() {
 			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
 		}
 		k.joint.amend(k, k.change)
-		if round > 0 && k.change*(k.change/before) <= settledLaw {
+		if round > 0 && k.change*(k.change/before) <= settledSparse {
 			return // as the last round gained, this one has
 		}
 	}
@@ -102,7 +106,8 @@ func (k *Kernel) correct(q int, learn bool) {
 	k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawAt[2*q], k.lawAt[2*q+1])
 }
 
-// keep notes how the laws go on behind theta of the piece, for the next one.
+// keep notes what the laws are at theta of the piece and how they go on, for the next
+// one.
 //
 //go:nosplit
 func (k *Kernel) keep(theta float64) {
@@ -112,5 +117,6 @@ func (k *Kernel) keep(theta float64) {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q, l := j-k.t.FirstLaw, k.length
 		k.trend[3*q], k.trend[3*q+1] = (k.w1[j]+2*theta*k.w2[j])/l, k.w2[j]/(l*l)
+		k.begunAt[q] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
 	}
 }

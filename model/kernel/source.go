@@ -332,7 +332,7 @@ func (k *Kernel) begun(x []float64) {
 		moved := k.t.Net == nil
 		for j := first; j < m; j++ {
 			q := j - first
-			moved = moved || !(math.Abs(k.w0[j]-k.begunAt[q]) <= settledLaw*k.size[q])
+			moved = moved || !(math.Abs(k.w0[j]-k.begunAt[q]) <= settledSparse*k.size[q])
 			k.w1[j], k.w2[j], k.begunAt[q] = 0, 0, k.w0[j]
 		}
 		for i := range k.mode {
