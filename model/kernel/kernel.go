@@ -170,7 +170,7 @@ func New(t *Tables) *Kernel {
 	most := t.largestBlock()
 	k.factor = factor{taken: make([]int, most), l: vec(most * most), rhs: vec(most * (2*n + mw))}
 	if t.Net != nil {
-		k.net, k.present.trend = newNet(t), vec(3*laws)
+		k.net, k.present.trend = newNet(t), vec(4*laws)
 		k.Reset()
 		return k
 	}

@@ -16,14 +16,15 @@ const settledSparse = 1e-12
 //
 //	(a/3 - b/24)·length and (2·a/3 + b/6)·length
 //
-// times a factor, which is learned from the rounds before. The motion that it comes to
-// is that of couple.
+// times a factor, and by another factor what locks carry at once. Both are learned from
+// the rounds before. The motion that it comes to is that of couple.
 //
 //go:nosplit
 func (k *Kernel) coupleSparse() {
 	k.presume()
 	k.joint.expand(k, k.x)
-	for round := range coupling {
+	k.change = 0
+	for range coupling {
 		before := k.change
 		k.change = 0
 		for p, theta := range lawPoints {
@@ -38,14 +39,14 @@ func (k *Kernel) coupleSparse() {
 		copy(k.dw1, k.w1)
 		copy(k.dw2, k.w2)
 		for q := range k.t.M - k.t.FirstLaw {
-			k.correct(q, round > 0)
+			k.correct(q, before)
 		}
 		k.slideAll()
 		for j, v := range k.w1 {
 			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
 		}
 		k.joint.amend(k, k.change)
-		if round > 0 && k.change*(k.change/before) <= settledSparse {
+		if before > 0 && k.change*(k.change/before) <= settledSparse {
 			return // as the last round gained, this one has
 		}
 	}
@@ -58,7 +59,7 @@ func (k *Kernel) presume() {
 	l := k.length
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
-		k.w1[j], k.w2[j] = k.trend[3*q]*l, k.trend[3*q+1]*l*l
+		k.w1[j], k.w2[j] = k.trend[4*q]*l, k.trend[4*q+1]*l*l
 		k.lawAt[2*q], k.lawAt[2*q+1] = k.w0[j]+k.w1[j]/2+k.w2[j]/4, k.w0[j]+k.w1[j]+k.w2[j]
 	}
 	k.slideAll()
@@ -78,27 +79,33 @@ func (k *Kernel) note(p int) {
 	}
 }
 
-// learnFrom is the change of a law, as part of its largest value, from which on the
-// factor is learned: rounding teaches nothing.
-const learnFrom = 1e-8
+// learnFrom is the change of a law, as part of its largest value, from which on its
+// factors are learned: rounding teaches nothing; and learnShare the part of the largest
+// change of the round: nor does what the others do.
+const (
+	learnFrom  = 1e-8
+	learnShare = 1e-2
+)
 
-// correct takes law q a round further, and learns its factor from the round before, if
-// there was one.
+// correct takes law q a round further, after it has learned from a round before in
+// which laws changed by at most before.
 //
 //go:nosplit
-func (k *Kernel) correct(q int, learn bool) {
+func (k *Kernel) correct(q int, before float64) {
 	a, b := k.lawAt[2*q], k.lawAt[2*q+1]
 	fa, fb := k.answer[2*q], k.answer[2*q+1]
-	if da, db := a-k.asked[4*q], b-k.asked[4*q+1]; learn && max(math.Abs(da), math.Abs(db)) > learnFrom*k.size[q] {
+	f := k.trend[4*q : 4*q+4]
+	da, db := a-k.asked[4*q], b-k.asked[4*q+1]
+	if before > 0 && max(math.Abs(da), math.Abs(db)) > max(learnFrom, learnShare*before)*k.size[q] {
+		oa, ob := fa-k.asked[4*q+2], fb-k.asked[4*q+3]
 		ma, mb := da/3-db/24, 2*da/3+db/6
-		if s := ma*ma + mb*mb; s > 0 {
-			factor := (ma*(fa-k.asked[4*q+2]) + mb*(fb-k.asked[4*q+3])) / s
-			k.trend[3*q+2] = min(max(factor, -2), 2) / k.length
-		}
+		det := ma*db - mb*da // never 0: the matrix of m has no real direction of its own
+		f[2] = min(max((oa*db-ob*da)/det, -2), 2) / k.length
+		f[3] = min(max((ma*ob-mb*oa)/det, -0.5), 0.5)
 	}
 	k.asked[4*q], k.asked[4*q+1], k.asked[4*q+2], k.asked[4*q+3] = a, b, fa, fb
-	g := k.trend[3*q+2] * k.length
-	m11, m12, m21, m22 := 1-g/3, g/24, -2*g/3, 1-g/6
+	g, own := f[2]*k.length, 1-f[3]
+	m11, m12, m21, m22 := own-g/3, g/24, -2*g/3, own-g/6
 	det := m11*m22 - m12*m21
 	ra, rb := fa-a, fb-b
 	k.lawAt[2*q], k.lawAt[2*q+1] = a+(m22*ra-m12*rb)/det, b+(m11*rb-m21*ra)/det
@@ -116,7 +123,25 @@ func (k *Kernel) keep(theta float64) {
 	}
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q, l := j-k.t.FirstLaw, k.length
-		k.trend[3*q], k.trend[3*q+1] = (k.w1[j]+2*theta*k.w2[j])/l, k.w2[j]/(l*l)
+		k.trend[4*q], k.trend[4*q+1] = (k.w1[j]+2*theta*k.w2[j])/l, k.w2[j]/(l*l)
 		k.begunAt[q] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
 	}
+}
+
+// settling takes the laws at the start of a piece a round further and reports whether
+// they moved.
+//
+//go:nosplit
+func (k *Kernel) settling() bool {
+	moved := false
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q := j - k.t.FirstLaw
+		step := k.w0[j] - k.begunAt[q]
+		moved = moved || !(math.Abs(step) <= settledSparse*k.size[q])
+		if k.t.ReadsTau {
+			k.w0[j] = k.begunAt[q] + step/(1-k.trend[4*q+3])
+		}
+		k.begunAt[q] = k.w0[j]
+	}
+	return moved
 }

@@ -28,7 +28,7 @@ const (
 	maxFrictions = 64   // bits of kappa
 	maxSplit     = 256  // pieces of a step, at most: a faster plant wants a finer grid
 	sparseLooks  = 2400 // states times the events that a tick of a long plant looks for, so that all of them
-	leastLooks   = 3    // cost about the same in a plant of any length; and so many at least
+	leastLooks   = 2    // cost about the same in a plant of any length; and so many at least
 	extraEvents  = 64   // events a tick looks for beyond its budget: those that move nothing
 	maxDegree    = 24   // of the Taylor polynomial; 1/24! is below rounding
 )
@@ -39,7 +39,7 @@ type Options struct {
 	Driven      []bool        // per System.Inputs: driven from outside; otherwise its own source. nil: none
 	Scheme      Scheme        // "" is Complete
 	Form        Form          // "" is Projected
-	EventBudget int           // events completed per tick under Complete; 0 is 16, with gaps 64; of a plant stepped sparse those that are located, 0 is 3 to 80 by its length
+	EventBudget int           // events completed per tick under Complete; 0 is 16, with gaps 64; of a plant stepped sparse those that are located, 0 is 2 to 80 by its length
 	Memory      int           // bytes that precomputed lock sets may take; 0 is 64 MiB. Beyond it they are factorised in the tick
 	Stepping    Stepping      // "" chooses by cost
 	LagBound    time.Duration // lag from which a tick of Papers no longer stops at its first event; 0 is 3 periods

@@ -329,11 +329,9 @@ func (k *Kernel) begun(x []float64) {
 	}
 	for range rounds {
 		k.laws(k.w0[:m], x)
-		moved := k.t.Net == nil
+		moved := k.t.Net == nil || k.settling()
 		for j := first; j < m; j++ {
-			q := j - first
-			moved = moved || !(math.Abs(k.w0[j]-k.begunAt[q]) <= settledSparse*k.size[q])
-			k.w1[j], k.w2[j], k.begunAt[q] = 0, 0, k.w0[j]
+			k.w1[j], k.w2[j] = 0, 0
 		}
 		for i := range k.mode {
 			k.capacity(i)
