@@ -3,7 +3,6 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"math/cmplx"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -388,17 +387,4 @@ func pseudoInverse(g []float64, mc int, kappa uint64) ([]float64, int) {
 		}
 	}
 	return out, rank
-}
-
-// radius is the largest absolute eigenvalue of a, n×n, in rad/s.
-func radius(a []float64, n int) (float64, error) {
-	var eig mat.Eigen
-	if !eig.Factorize(mat.NewDense(n, n, append([]float64(nil), a...)), mat.EigenNone) {
-		return 0, fmt.Errorf("the eigenvalues cannot be computed")
-	}
-	r := 0.0
-	for _, v := range eig.Values(nil) {
-		r = max(r, cmplx.Abs(v))
-	}
-	return r, nil
 }

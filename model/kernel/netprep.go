@@ -150,3 +150,32 @@ func (net *Net) blocks(mc int) []Block {
 	}
 	return list
 }
+
+// bytes is the memory of the matrices and of the factorisations of the blocks.
+func (net *Net) bytes() int {
+	total := 0
+	for _, s := range []*Sparse{&net.A, &net.B, &net.W, &net.Push, &net.WA, &net.WB, &net.C, &net.D, &net.Dc, &net.Levels, &net.Reads, &net.ReadsTau} {
+		total += 8 * (len(s.End) + len(s.Col) + len(s.Val))
+	}
+	for _, b := range net.Blocks {
+		total += 8 * (len(b.Of) + 2*len(b.Gram))
+	}
+	return total
+}
+
+// openAt is OpenAt.
+func (net *Net) openAt(t *Tables, x []float64) []float64 {
+	n := t.N
+	a := make([]float64, n*n)
+	for i := range n {
+		net.A.axpy(a[i*n:(i+1)*n], 1, i)
+		for p := net.B.begin(i); p < net.B.End[i]; p++ {
+			if f := t.Signals[net.B.Col[p]].Affine; f != nil {
+				sw := &t.Switches[f.Switch]
+				region := sw.regionOf(sw.Const + net.Levels.dot(f.Switch, x))
+				net.Levels.axpy(a[i*n:(i+1)*n], net.B.Val[p]*f.Slope[region], f.Switch)
+			}
+		}
+	}
+	return a
+}

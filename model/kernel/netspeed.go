@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/cmplx"
 
@@ -192,4 +193,17 @@ func normalise(x []float64) float64 {
 		scaleIn(x, 1/size)
 	}
 	return size
+}
+
+// radius is the largest absolute eigenvalue of a, n×n, in rad/s.
+func radius(a []float64, n int) (float64, error) {
+	var eig mat.Eigen
+	if !eig.Factorize(mat.NewDense(n, n, append([]float64(nil), a...)), mat.EigenNone) {
+		return 0, fmt.Errorf("the eigenvalues cannot be computed")
+	}
+	r := 0.0
+	for _, v := range eig.Values(nil) {
+		r = max(r, cmplx.Abs(v))
+	}
+	return r, nil
 }

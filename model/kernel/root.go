@@ -38,6 +38,9 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 //
 //go:nosplit
 func (k *Kernel) firstRoot(c int) (float64, bool) {
+	if c == thePoly && k.staysAbove() {
+		return 1, false
+	}
 	const step = 1. / rootSamples
 	a, fa := 0.0, k.curve(c, 0)
 	if fa < 0 && c == thePoly {
@@ -63,6 +66,20 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 		left, before, a, fa = a, fa, b, fb
 	}
 	return 1, false
+}
+
+// staysAbove reports whether the terms of poly cannot take it to zero: all together, or
+// those that bend it where it rises.
+//
+//go:nosplit
+func (k *Kernel) staysAbove() bool {
+	bends := 0.0
+	for _, c := range k.poly[2:] {
+		bends += math.Abs(c)
+	}
+	c0, c1 := k.poly[0], k.poly[1]
+	rounding := 1e-12 * (c0 + math.Abs(c1) + bends)
+	return c0 > rounding && (c1 > bends || c0-rounding > math.Abs(c1)+bends)
 }
 
 // lowest is where a curve is lowest in [a, b], where it turns once, or a place
