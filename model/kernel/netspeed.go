@@ -18,7 +18,7 @@ func (t *Tables) speeds(stored []float64) error {
 		for i, v := range x {
 			scaled[i] = v / size[i]
 		}
-		t.flow(dst, scaled, keepSign)
+		t.flow(dst, scaled, keepSign, -1)
 		for i := range dst {
 			dst[i] *= size[i]
 		}
@@ -40,7 +40,7 @@ func (t *Tables) speeds(stored []float64) error {
 	}
 	indirect, err := largest(count, func(dst, y []float64) {
 		t.lawsAct(acts, y)
-		t.flow(moved, acts, math.Abs)
+		t.flow(moved, acts, math.Abs, -1)
 		t.lawsFollow(dst, moved)
 	})
 	if err != nil {
@@ -52,12 +52,15 @@ func (t *Tables) speeds(stored []float64) error {
 
 func keepSign(v float64) float64 { return v }
 
-// flow sets dst to A·x with the steepest slopes of every switch, of entries as sign
-// makes them.
-func (t *Tables) flow(dst, x []float64, sign func(float64) float64) {
+// flow sets dst to A·x with the steepest slopes of every switch but one, -1 for none, of
+// entries as sign makes them.
+func (t *Tables) flow(dst, x []float64, sign func(float64) float64, but int) {
 	net := t.Net
 	drive := make([]float64, t.M)
 	for s := range t.Switches {
+		if s == but {
+			continue
+		}
 		sw, z := &t.Switches[s], 0.0
 		for p := net.Levels.begin(s); p < net.Levels.End[s]; p++ {
 			z += sign(net.Levels.Val[p]) * x[net.Levels.Col[p]]
@@ -206,4 +209,15 @@ func radius(a []float64, n int) (float64, error) {
 		r = max(r, cmplx.Abs(v))
 	}
 	return r, nil
+}
+
+// netCulprit is culprit of a plant that is stepped sparse.
+func (t *Tables) netCulprit() (name, place string) {
+	for s := range t.Switches {
+		without, err := largest(t.N, func(dst, x []float64) { t.flow(dst, x, keepSign, s) })
+		if sw := &t.Switches[s]; err == nil && without < t.Radius/2 {
+			return fmt.Sprintf(" of %q in its region %d", sw.Name, t.steepestRegion(sw)), sw.Place
+		}
+	}
+	return "", ""
 }

@@ -27,7 +27,7 @@ const (
 const (
 	maxFrictions = 64   // bits of kappa
 	maxSplit     = 256  // pieces of a step, at most: a faster plant wants a finer grid
-	sparseLooks  = 2400 // states times the events that a tick of a long plant looks for, so that all of them
+	sparseLooks  = 1200 // states times the events that a tick of a long plant looks for, so that all of them
 	leastLooks   = 2    // cost about the same in a plant of any length; and so many at least
 	extraEvents  = 64   // events a tick looks for beyond its budget: those that move nothing
 	maxDegree    = 24   // of the Taylor polynomial; 1/24! is below rounding
@@ -125,8 +125,9 @@ func (t *Tables) Bytes() int {
 
 // Prepare discretises sys on a grid of opt.Period and precomputes every lock set.
 //
-// It fails on a period that is not positive, on more than 64 friction elements, and on a plant too fast for the grid (the message names the
-// frequency and a period that fits).
+// It fails on a period that is not positive, on more than 64 friction elements that act
+// on each other with nothing elastic between them, and on a plant too fast for the grid
+// (the message names the frequency and a period that fits).
 func Prepare(sys *model.System, opt Options) (*Tables, error) {
 	budget := opt.EventBudget
 	opt, err := complete(sys, opt)

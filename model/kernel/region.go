@@ -106,6 +106,9 @@ func (e *PlaceError) Unwrap() error { return e.Err }
 // culprit names the element with regions without whose slopes the plant would be half
 // as fast, if there is one, and its place.
 func (t *Tables) culprit() (name, place string) {
+	if t.Net != nil {
+		return t.netCulprit()
+	}
 	steepest := t.steepest()
 	all, err := radius(t.bent(t.Open.A, steepest), t.N)
 	for s := range t.Switches {
