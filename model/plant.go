@@ -102,6 +102,7 @@ type signal struct {
 	source Source
 	law    *law
 	affine *Affine
+	course course // as it was written, of an element; nil: not
 	unit   Unit
 	most   float64 // largest absolute value to be expected; 0: unknown
 	at     pos

@@ -30,6 +30,7 @@ type System struct {
 	Inputs    []Input    // which signals can be driven from outside
 	Frictions []Friction // mc
 	Outputs   []Port     // p
+	Paces     []Pace     // of what acts and of what has a state
 	C         []float64  // p×n
 	D         []float64  // p×m
 	Dc        []float64  // p×mc
@@ -48,10 +49,16 @@ type Signal struct {
 // Borders[i-1] and Borders[i], the first and the last have no end.
 type Switch struct {
 	Name    string    // of the element
-	Place   string    // FILE:LINE:COL of the element
 	Row     []float64 // n
 	Const   float64
 	Borders []float64 // increasing
+}
+
+// Pace is how fast an element would be if it were alone: which one makes a plant fast.
+type Pace struct {
+	Name  string
+	Place string  // FILE:LINE:COL of the element
+	Rate  float64 // rad/s; >= 0
 }
 
 // Affine is a signal that is Slope[i]·z + Offset[i] while Switches[Switch] is in
@@ -132,7 +139,7 @@ const MaxStack = 16
 // it reads stands before the law that reads it. With Tau it reads the friction
 // torques, and so any torque of the plant: a gear's, an inertia's.
 type Functional struct {
-	Row    []float64 // n
+	Row    []float64 // n, or nil
 	Tau    []float64 // mc, or nil
 	Signal []int
 	Coef   []float64

@@ -5,7 +5,8 @@ import "lockstep/model"
 // Bounds are what the loops of a tick are bounded by.
 type Bounds struct {
 	Pieces   int // of a tick that owes the largest lag
-	Events   int // a tick looks for; the rest of it is taken without looking
+	Events   int // a period looks for; in the rest of it those less than a stride apart are one
+	Strides  int // of a period
 	Corners  int // of sources and delayed commands in a tick
 	Coupling int // iterations that bring the laws of a piece in line with the motion
 	Pivots   int // of the friction elements at rest, per event
@@ -13,7 +14,7 @@ type Bounds struct {
 
 // Bounds returns them.
 func (t *Tables) Bounds() Bounds {
-	b := Bounds{Pieces: t.pieces(), Events: t.events(), Corners: t.Corners}
+	b := Bounds{Pieces: t.pieces(), Events: t.Looks, Strides: t.strides(), Corners: t.Corners}
 	if t.FirstLaw < t.M {
 		b.Coupling = coupling
 	}

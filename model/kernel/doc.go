@@ -33,16 +33,26 @@
 // reserve carry the load and are kappa; the others idle: each gives a constant
 // part of its capacity. As long as there is an admissible split nothing breaks.
 //
-// A tick looks for a bounded number of events. The rest of its time is taken
-// without: a slip that passes zero in such a piece is put there at its end,
-// momentum kept. So a tick always reaches its end, and the lag its bound.
-//
 // The scheme "papers" ends the tick at the first event: the rest is owed in the
 // lag buffer and the next steps are stretched until the plant is back on the
 // grid (000 ch. 2.2.4, 3.2.4). The scheme "complete" goes on after the event and
-// falls into the same buffer only when its budget is spent. While lag > 0 the
-// outputs are the prediction for the grid time: the plant goes there as "complete"
+// falls into the same buffer only when its budget is spent. A tick after which the
+// lag could pass its bound does not end before the grid time. While lag > 0 the
+// outputs are the prediction for the grid time: the plant goes there as such a tick
 // would, is looked at, and comes back.
+//
+// # Beyond the budget
+//
+// On its way to the grid time a tick finds a bounded number of events, for each period
+// that it spans. In what is then left, events less than a stride (a 64th of the period,
+// or of a piece a quarter) behind the start of a piece are not told apart: the stride
+// is taken as one, in the modes of its start, with this care. A gap that would close in
+// it is held as it is: both sides go on together from the start, a plastic impact a
+// little early. A slip that passes zero is braked once more for the time behind that,
+// within its capacity. A spring that passes a border gets an impulse for the work that
+// its old slope did wrong. So no gap overlaps, momentum is kept, and what a piece may
+// make of energy is what friction moves a body past its rest in a stride; a slip or a
+// border is up to a stride late. Events at one instant without end are taken alike.
 //
 // # Regions
 //
@@ -83,9 +93,11 @@
 // While the gap is open it has no torque, and its closing is an event: the impact turns
 // the slip by an impulse Bc_i·p, and p that of the free plant, W_i·x+ = -e·W_i·x. Closed
 // gaps and freewheels take it on one after the other, the fastest first (equal balls in
-// a row hand an elastic blow on to the last); locks break under it. A rebound too slow or
-// too short to be seen ends in contact, and so do those of a tick or an instant beyond a
-// bound: all that still closes then goes on together, momentum kept.
+// a row hand an elastic blow on to the last); those that close against each other at one
+// instant take it at once, so what is symmetric stays so. Locks break under it. A rebound
+// too slow or too short to be seen ends in contact, and after many of a gap in a tick one
+// shorter than a stride; so do those of an instant beyond a bound: all that still closes
+// then goes on together, momentum kept.
 // A closed gap is exactly 0; the root that it has there is divided out of the polynomial
 // on which the next one is sought.
 //

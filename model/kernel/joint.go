@@ -22,12 +22,13 @@ type joint struct {
 	factorise   func(k *Kernel)
 	rebend      func(k *Kernel)
 	strike      func(k *Kernel, i int, local float64) bool
+	leap        func(k *Kernel, local, theta float64)
 }
 
 func joints(t *Tables) joint {
 	j := joint{
 		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, expand: (*Kernel).expand,
-		resolve: (*Kernel).resolve, settleBlock: (*Kernel).settleBlock, carry: (*Kernel).carry, couple: (*Kernel).couple, suspect: (*Kernel).suspect, amend: (*Kernel).amend, torques: (*Kernel).torques, derive: (*Kernel).derive, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike,
+		resolve: (*Kernel).resolve, settleBlock: (*Kernel).settleBlock, carry: (*Kernel).carry, couple: (*Kernel).couple, suspect: (*Kernel).suspect, amend: (*Kernel).amend, torques: (*Kernel).torques, derive: (*Kernel).derive, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike, leap: (*Kernel).leap,
 	}
 	switch {
 	case t.Net != nil:

@@ -89,7 +89,8 @@ type Kernel struct {
 	shownAt    int64
 	gap        float64 // two instants closer than this are one, s
 	stalled    int     // events since the plant time last moved
-	struck     int     // impacts of this tick
+	struck     []int   // mc, impacts of this travel
+	shutIn     []bool  // mc, gaps held in a stride that would close in it
 
 	piece
 	scratch
@@ -152,7 +153,7 @@ func New(t *Tables) *Kernel {
 	k := &Kernel{
 		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t),
 		x: vec(n), input: make([]int, t.M), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
-		history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
+		struck: make([]int, mc), shutIn: make([]bool, mc), history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
 		piece: piece{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n),
 			slip: vec(mc), slip1: vec(mc), tau0: vec(mc), fresh: make([]bool, mc), split: vec(mc), lawAt: vec(2 * laws), begunAt: vec(laws), size: vec(laws),
@@ -258,7 +259,7 @@ func (k *Kernel) Step(y, u []float64) {
 	if len(u) != len(k.t.Inputs) || len(y) != len(k.t.Outputs) {
 		panic("kernel: wrong length of u or y")
 	}
-	k.log, k.struck = k.log[:0], 0
+	k.log = k.log[:0]
 	if k.fault == 0 && k.accept(u) {
 		k.gap = cornerGap + 1e-15*k.grid()
 		copy(k.save, k.x)
@@ -324,7 +325,7 @@ func (k *Kernel) publish(y []float64) {
 	step[0], step[1], step[2], step[3] = k.eta, k.lag, float64(k.events), float64(k.transitions)
 	if k.lag > 0 {
 		k.present.take(k)
-		k.travel(-k.lag, 0, Complete)
+		k.travel(-k.lag, 0, false)
 	}
 	step[4] = float64(k.fault)
 	k.show(y)

@@ -32,7 +32,7 @@ func (t *Tables) buildModes(sys *model.System, opt Options) error {
 		if err := t.speeds(stored); err != nil {
 			return err
 		}
-		return t.cut()
+		return t.cut(sys.Paces)
 	}
 	t.Gram = product(t.W, t.Bc, t.Mc, t.N, t.Mc)
 	t.project(&t.Open, sys, 0)
@@ -51,7 +51,7 @@ func (t *Tables) buildModes(sys *model.System, opt Options) error {
 		}
 		t.project(&t.Modes[i], &bent, uint64(i&(1<<t.Mc-1)))
 	}
-	if err := t.choosePieces(); err != nil {
+	if err := t.choosePieces(sys.Paces); err != nil {
 		return err
 	}
 	if t.Form == Held {
@@ -75,7 +75,7 @@ func (t *Tables) fits(budget int) bool {
 }
 
 // choosePieces measures how fast the plant is, for its pieces.
-func (t *Tables) choosePieces() error {
+func (t *Tables) choosePieces(paces []model.Pace) error {
 	for _, c := range t.fastCombinations() {
 		r, err := radius(t.bent(t.Open.A, c), t.N)
 		if err != nil {
@@ -94,12 +94,12 @@ func (t *Tables) choosePieces() error {
 	if t.Steepness, err = t.steepness(); err != nil {
 		return t.failed(err)
 	}
-	return t.cut()
+	return t.cut(paces)
 }
 
 // cut fixes the longest piece: at most one radian of the fastest mode, and half of the
 // time in which a law can follow the motion it causes.
-func (t *Tables) cut() error {
+func (t *Tables) cut(paces []model.Pace) error {
 	h := float64(t.PeriodNs) * 1e-9
 	fastest := max(t.Radius, 2*t.Steepness)
 	t.Split, t.Delta = 1, h
@@ -108,15 +108,18 @@ func (t *Tables) cut() error {
 		t.Delta = h / float64(t.Split)
 		if t.Split > maxSplit {
 			fit := time.Duration(0.999 * maxSplit / fastest * 1e9)
-			hint := ""
+			hint := "; none is short enough, is a unit wrong?"
 			if fit = fit.Truncate(max(1, fit/1000)); fit > 0 {
 				hint = fmt.Sprintf("; %v would fit", fit)
 			}
-			name, place := t.culprit()
+			who, name := culprit(paces, fastest), ""
+			if who.Name != "" {
+				name = fmt.Sprintf(" of %q", who.Name)
+			}
 			err := t.failed(fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
 				fastest, fastest/(2*math.Pi), name, time.Duration(t.PeriodNs), hint))
-			if place != "" {
-				return &PlaceError{place, err}
+			if who.Place != "" {
+				return &PlaceError{who.Place, err}
 			}
 			return err
 		}
@@ -136,18 +139,13 @@ func (t *Tables) steepness() (float64, error) {
 	if count == 0 {
 		return 0, nil
 	}
-	rows := make([]float64, count*n) // how much each law changes with each state
+	rows := make([]float64, count*n) // how much each law changes with each state, through other laws, too
 	for j := range count {
 		law, row := t.Signals[t.FirstLaw+j].Law, rows[j*n:(j+1)*n]
 		for a := range law.Args {
 			arg := &law.Args[a]
 			for i, r := range arg.Row {
 				row[i] += law.Slopes[a] * math.Abs(r)
-			}
-			for c, signal := range arg.Signal {
-				if l := signal - t.FirstLaw; l >= 0 {
-					axpy(row, law.Slopes[a]*math.Abs(arg.Coef[c]), rows[l*n:(l+1)*n])
-				}
 			}
 		}
 	}

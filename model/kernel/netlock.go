@@ -67,10 +67,10 @@ func (k *Kernel) project(dst, tau []float64) {
 	}
 }
 
-// hold puts a state on the constraint of the lock set, momentum kept.
+// constrain puts a state on the constraint of the lock set, momentum kept.
 //
 //go:nosplit
-func (k *Kernel) hold(x []float64) { k.project(x, k.dtau) }
+func (k *Kernel) constrain(x []float64) { k.project(x, k.dtau) }
 
 // unforced sets free for state x from w.
 //

@@ -18,7 +18,7 @@ func (t *Tables) speeds(stored []float64) error {
 		for i, v := range x {
 			scaled[i] = v / size[i]
 		}
-		t.flow(dst, scaled, keepSign, -1)
+		t.flow(dst, scaled, keepSign)
 		for i := range dst {
 			dst[i] *= size[i]
 		}
@@ -40,7 +40,7 @@ func (t *Tables) speeds(stored []float64) error {
 	}
 	indirect, err := largest(count, func(dst, y []float64) {
 		t.lawsAct(acts, y)
-		t.flow(moved, acts, math.Abs, -1)
+		t.flow(moved, acts, math.Abs)
 		t.lawsFollow(dst, moved)
 	})
 	if err != nil {
@@ -52,15 +52,12 @@ func (t *Tables) speeds(stored []float64) error {
 
 func keepSign(v float64) float64 { return v }
 
-// flow sets dst to A·x with the steepest slopes of every switch but one, -1 for none, of
-// entries as sign makes them.
-func (t *Tables) flow(dst, x []float64, sign func(float64) float64, but int) {
+// flow sets dst to A·x with the steepest slopes of every switch, of entries as sign
+// makes them.
+func (t *Tables) flow(dst, x []float64, sign func(float64) float64) {
 	net := t.Net
 	drive := make([]float64, t.M)
 	for s := range t.Switches {
-		if s == but {
-			continue
-		}
 		sw, z := &t.Switches[s], 0.0
 		for p := net.Levels.begin(s); p < net.Levels.End[s]; p++ {
 			z += sign(net.Levels.Val[p]) * x[net.Levels.Col[p]]
@@ -111,11 +108,6 @@ func (t *Tables) lawsFollow(dst, x []float64) {
 			s := 0.0
 			for p := net.Reads.begin(row); p < net.Reads.End[row]; p++ {
 				s += math.Abs(net.Reads.Val[p]) * x[net.Reads.Col[p]]
-			}
-			for c, signal := range law.Args[a].Signal {
-				if before := signal - t.FirstLaw; before >= 0 {
-					s += math.Abs(law.Args[a].Coef[c]) * dst[before]
-				}
 			}
 			dst[l] += law.Slopes[a] * s
 			row++
@@ -209,15 +201,4 @@ func radius(a []float64, n int) (float64, error) {
 		r = max(r, cmplx.Abs(v))
 	}
 	return r, nil
-}
-
-// netCulprit is culprit of a plant that is stepped sparse.
-func (t *Tables) netCulprit() (name, place string) {
-	for s := range t.Switches {
-		without, err := largest(t.N, func(dst, x []float64) { t.flow(dst, x, keepSign, s) })
-		if sw := &t.Switches[s]; err == nil && without < t.Radius/2 {
-			return fmt.Sprintf(" of %q in its region %d", sw.Name, t.steepestRegion(sw)), sw.Place
-		}
-	}
-	return "", ""
 }

@@ -58,6 +58,7 @@ type Tables struct {
 	Scheme      Scheme
 	Form        Form
 	EventBudget int
+	Looks       int     // events that a tick looks for, in each period that it spans
 	LagBound    float64 // s
 
 	N, M, Mc     int
@@ -137,7 +138,7 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 	n, m, mc := len(sys.X0), len(sys.Signals), len(sys.Frictions)
 	t := &Tables{
 		Name: sys.Name, PeriodNs: opt.Period.Nanoseconds(),
-		Scheme: opt.Scheme, Form: opt.Form, EventBudget: opt.EventBudget, LagBound: opt.LagBound.Seconds(),
+		Scheme: opt.Scheme, Form: opt.Form, EventBudget: opt.EventBudget, Looks: opt.EventBudget + extraEvents, LagBound: opt.LagBound.Seconds(),
 		N: n, M: m, Mc: mc, X0: sys.X0, W: sys.W, Bc: sys.Bc,
 		Friction: sys.Frictions, C: sys.C, D: sys.D, Dc: sys.Dc,
 	}
@@ -158,6 +159,9 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 	}
 	if t.Net != nil && budget == 0 {
 		t.EventBudget = min(max(sparseLooks/t.N, leastLooks), opt.EventBudget+extraEvents)
+	}
+	if t.Net != nil {
+		t.Looks = t.EventBudget
 	}
 	return t, nil
 }

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -103,29 +102,15 @@ func (e *PlaceError) Error() string { return e.Place + ": " + e.Err.Error() }
 
 func (e *PlaceError) Unwrap() error { return e.Err }
 
-// culprit names the element with regions without whose slopes the plant would be half
-// as fast, if there is one, and its place.
-func (t *Tables) culprit() (name, place string) {
-	if t.Net != nil {
-		return t.netCulprit()
-	}
-	steepest := t.steepest()
-	all, err := radius(t.bent(t.Open.A, steepest), t.N)
-	for s := range t.Switches {
-		sw := &t.Switches[s]
-		for r, c := range sw.Class {
-			if c != steepest/sw.Stride%sw.classes() {
-				continue
-			}
-			a := t.bent(t.Open.A, steepest)
-			t.bend(a, scale(t.Open.B, -1), t.N, sw, r)
-			if without, fails := radius(a, t.N); err == nil && fails == nil && without < all/2 {
-				return fmt.Sprintf(" of %q in its region %d", sw.Name, r), sw.Place
-			}
-			break
+// culprit is what makes a plant as fast as it is: the element that would be fastest
+// alone, unless that is far slower: of a law the fastest is told twice as fast.
+func culprit(paces []model.Pace, fastest float64) (c model.Pace) {
+	for _, p := range paces {
+		if p.Rate > c.Rate && p.Rate >= fastest/4 {
+			c = p
 		}
 	}
-	return "", ""
+	return c
 }
 
 // classes is how many there are.

@@ -262,8 +262,15 @@ func (k *Kernel) wrongWay(g *Block, returned uint64) int {
 //go:nosplit
 func (k *Kernel) land() {
 	k.part()
+	k.settleState()
+}
+
+// settleState puts the state on the constraint of the lock set.
+//
+//go:nosplit
+func (k *Kernel) settleState() {
 	if k.t.Net != nil {
-		k.hold(k.x)
+		k.constrain(k.x)
 		return
 	}
 	if k.kappa[0] == 0 {

@@ -62,13 +62,17 @@ func eachBusy(t *testing.T, fact func(t *testing.T, k *run, ticks int)) {
 
 func TestStepDoesNotAllocate(t *testing.T) {
 	eachBusy(t, func(t *testing.T, k *run, ticks int) {
-		if n := testing.AllocsPerRun(1, func() {
-			k.Reset()
-			for range ticks {
-				k.step()
-			}
-		}); n != 0 {
-			t.Errorf("%g allocations in %d ticks", n, ticks)
+		least := math.Inf(1)
+		for range 3 { // what the rest of the process allocates is counted as well, but not in every run
+			least = min(least, testing.AllocsPerRun(1, func() {
+				k.Reset()
+				for range ticks {
+					k.step()
+				}
+			}))
+		}
+		if !(least == 0) {
+			t.Errorf("%g allocations in %d ticks", least, ticks)
 		}
 		if k.transOut() < 1 {
 			t.Errorf("%g transitions: the run meets no event", k.transOut())
