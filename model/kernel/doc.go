@@ -82,7 +82,8 @@
 // what a law has in its own motion (netlaw.go). The motion is that of the dense form to
 // rounding, 1e-13 of its range for a rail car. One event makes all of the plant begin a
 // piece anew, so a tick locates few of them, the fewer the longer the plant
-// (Options.EventBudget). The others happen at the end of their piece, momentum kept:
+// (Options.EventBudget). The others happen at the end of their piece, momentum kept, since
+// a stride is a piece there, which makes more energy of them than short strides do:
 // with one located per tick, three cars move by 2e-6 of their range and their wheels by
 // 5e-4. Cost and memory grow with the length of the plant.
 //
