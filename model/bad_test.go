@@ -52,6 +52,7 @@ outputs:
   v: {speed: car, min: -10 km/h}
   rim: {speed: left.rim}
   p: {signal: valve}
+  sensor: {pulses: wheel, teeth: 48, runout: 0.1}
   worm: {torque: [worm, engine], onto: crank}
 `
 
@@ -190,6 +191,18 @@ var lorryCases = []struct {
 	{"unknown signal", "{signal: valve}", "{signal: «valv»}", `output "p": signal: "valv" is not an input, did you mean "valve"?`},
 	{"torque of a mass", "{signal: valve}", "{«torque»: hitch}", `output "p": torque: it moves and does not turn; force is wanted`},
 	{"output range upside down", "min: -10 km/h", "min: 10, max: «1»", `output "v": max 1 m/s is below min 10 m/s`},
+	{"pulses of a mass", "{pulses: wheel", "{pulses: «trailer»", `output "sensor": pulses: "trailer" moves and does not turn; name a node that turns`},
+	{"pulses of no node", "{pulses: wheel", "{pulses: «whee»", `output "sensor": pulses: "whee" is not a node, did you mean "wheel"?`},
+	{"pulses without teeth", "{pulses: wheel, teeth: 48, runout: 0.1}", "{«pulses»: wheel}", `output "sensor": pulses: teeth, the edges of a turn, are wanted`},
+	{"half a tooth", "teeth: 48", "teeth: «47.5»", `output "sensor": pulses: teeth 47.5 is not a whole number from 1 to 100000`},
+	{"no tooth", "teeth: 48", "teeth: «0»", `output "sensor": pulses: teeth 0 is not a whole number from 1 to 100000`},
+	{"too many teeth", "teeth: 48", "teeth: «1e30»", `output "sensor": pulses: teeth 1e+30 is not a whole number from 1 to 100000`},
+	{"teeth in degrees", "teeth: 48", "teeth: «48 bar»", `output "sensor": pulses: teeth: "48 bar": unit bar does not fit, 1 is wanted`},
+	{"runout beyond a half", "runout: 0.1", "runout: «0.6»", `output "sensor": pulses: runout 0.6 is outside 0 to 0.5 of a pitch`},
+	{"scaled pulses", "runout: 0.1", "«factor»: 2", `output "sensor": pulses: factor does not go with pulses; they are counted`},
+	{"teeth of a speed", "{signal: valve}", "{signal: valve, «teeth»: 3}", `output "p": teeth goes with pulses`},
+	{"age that is taken", "worm: {torque: [worm, engine], onto: crank}", "«sensor.age»: {speed: crank}", `output "sensor.age": "sensor.age" is an output of pulses, too; rename one`},
+	{"age taken before", "  p: {signal: valve}\n  sensor", "  sensor.age: {signal: valve}\n  «sensor»", `output "sensor": pulses: "sensor.age" is an output of pulses, too; rename one`},
 	{"massless node on springs with a torque", "  fan:", "  s1: {type: spring, a: test, b: «n», c: 1}\n  t1: {type: torque, flange: n, tau: 1}\n  fan:", `node "n" is massless, hangs on springs alone, and a torque acts on it; give it an inertia, or a damper`},
 	{"massless nodes that nothing holds", "  fan:", "  f1: {type: torque, flange: «n1», tau: 1}\n  g1: {type: ideal_gear, a: n1, b: n2, ratio: 2}\n  g2: {type: ideal_gear, a: n2, b: n3, ratio: 2}\n  f2: {type: torque, flange: n3, tau: 1}\n  fan:", `node "n1" is massless and nothing determines its speed (it touches f1, g1); give it an inertia, or a gear to a node that has one`},
 }

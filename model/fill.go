@@ -88,10 +88,10 @@ func (a *assembly) ports() *System {
 		if n.domain == translational {
 			name = ".v"
 		}
-		sys.States = append(sys.States, Port{n.name + name, n.speedUnit(), -inf, inf})
+		sys.States = append(sys.States, Port{Name: n.name + name, Unit: n.speedUnit(), Min: -inf, Max: inf})
 	}
 	for _, s := range a.states {
-		sys.States = append(sys.States, Port{s.name, s.unit, -inf, inf})
+		sys.States = append(sys.States, Port{Name: s.name, Unit: s.unit, Min: -inf, Max: inf})
 	}
 	sys.Signals = make([]Signal, a.m)
 	for i, s := range a.signals {
@@ -108,6 +108,10 @@ func (a *assembly) ports() *System {
 	}
 	for _, o := range a.outputs {
 		sys.Outputs = append(sys.Outputs, o.Port)
+	}
+	for _, s := range a.pulses {
+		s.State += a.free
+		sys.Pulses = append(sys.Pulses, s)
 	}
 	return sys
 }

@@ -5,7 +5,17 @@ type Port struct {
 	Name     string
 	Unit     string  // SI, spelled as in Units; "1" for a bare number
 	Min, Max float64 // accepted range in Unit; ±Inf where there is none
+	Beyond   Beyond
 }
+
+// Beyond says what a signal carries of an output that is beyond what it can hold.
+type Beyond uint8
+
+const (
+	Border Beyond = iota // the end of its range: the output was not meant to go there
+	Rests                // the same, as meant: a timer that has run out
+	Wraps                // a counter: it goes on from the other end
+)
 
 // System is an assembled plant: one form for everything the file can say.
 //
@@ -30,10 +40,11 @@ type System struct {
 	Inputs    []Input    // which signals can be driven from outside
 	Frictions []Friction // mc
 	Outputs   []Port     // p
-	Paces     []Pace     // of what acts and of what has a state
-	C         []float64  // p×n
-	D         []float64  // p×m
-	Dc        []float64  // p×mc
+	Pulses    []Pulses
+	Paces     []Pace    // of what acts and of what has a state
+	C         []float64 // p×n
+	D         []float64 // p×m
+	Dc        []float64 // p×mc
 }
 
 // Signal is one entry of v: a law of the state, affine in a switch, or else what it
@@ -101,6 +112,19 @@ type Gap struct {
 	Sign        float64 // 1 or -1
 	Limit       float64 // unit of the state
 	Restitution float64 // 0 to 1
+}
+
+// Pulses is a wheel-speed sensor. Its outputs are Output, the number of edges passed
+// since the start in either direction; Output+1, the time since the last one (or the
+// start), s; and Output+2, the time between the last two, s, 0 until there are two. C, D
+// and Dc are 0 there. Edge i, a whole number, is passed at the angle
+//
+//	x[State] = 2π/Teeth·(i + 1/2 + Runout·sin(2π·i/Teeth))
+type Pulses struct {
+	Output int
+	State  int     // rad
+	Teeth  int     // edges per turn, >= 1
+	Runout float64 // share of a pitch, 0 to 0.5
 }
 
 // Source is a value known in advance as a function of time: its table plus its

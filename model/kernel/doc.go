@@ -102,6 +102,15 @@
 // A closed gap is exactly 0; the root that it has there is divided out of the polynomial
 // on which the next one is sought.
 //
+// # Pulses
+//
+// A wheel-speed sensor counts the edges that its angle passes. They are sought on the
+// polynomial of each piece that is taken, which is expanded for it only where an edge is
+// near, and change nothing of the motion. The angle goes one way between the roots of its
+// slope; there the number of edges follows from its ends, and the instants of the last two
+// are looked for: at most two roots for each turn of the wheel's direction, whatever its
+// speed. In the form "held" the polynomial is the papers' line, and so are the instants.
+//
 // # Laws
 //
 // Some signals are laws of the state (an engine map, a converter, a backlash).

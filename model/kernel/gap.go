@@ -187,7 +187,7 @@ func (k *Kernel) blow(g *Block, set uint64) {
 //go:nosplit
 func (k *Kernel) rebound(i int) float64 {
 	g := k.t.Friction[i].Gap
-	if g == nil || 2*k.stalled > k.pile() || k.rests(i, -g.Restitution*k.slip[i]) {
+	if g == nil || g.Restitution == 0 || 2*k.stalled > k.pile() || k.rests(i, -g.Restitution*k.slip[i]) {
 		return 0
 	}
 	return g.Restitution
@@ -244,12 +244,28 @@ const flight = 1e-9
 //
 //go:nosplit
 func (k *Kernel) rests(i int, s float64) bool {
-	k.rates(k.w)
 	least := flight
 	if k.struck[i] > maxStruck {
 		least = max(least, k.h/float64(k.t.strides()))
 	}
-	return s <= slipZero || 2*s < -least*k.slips.dot(i, k.xd)
+	return s <= slipZero || 2*s < -least*k.slipRate(i)
+}
+
+// slipRate is the slip acceleration of element i under w: rates for few states.
+//
+//go:nosplit
+func (k *Kernel) slipRate(i int) float64 {
+	if k.t.Net != nil {
+		k.rates(k.w)
+		return k.slips.dot(i, k.xd)
+	}
+	m, a := k.use(), 0.0
+	for r, c := range k.t.W[i*k.t.N : (i+1)*k.t.N] {
+		if c != 0 {
+			a += c * (dotRow(m.A, r, k.x) + dotRow(m.B, r, k.w))
+		}
+	}
+	return a
 }
 
 // closing is the closed gap or freewheel that an impulse closes fastest; -1 for none.

@@ -95,6 +95,7 @@ type Kernel struct {
 	piece
 	scratch
 	factor
+	sensors
 
 	net // of a plant that is stepped sparse
 
@@ -154,6 +155,7 @@ func New(t *Tables) *Kernel {
 		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t),
 		x: vec(n), input: make([]int, t.M), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
 		struck: make([]int, mc), shutIn: make([]bool, mc), history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
+		sensors: sensing(t),
 		piece: piece{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n),
 			slip: vec(mc), slip1: vec(mc), tau0: vec(mc), fresh: make([]bool, mc), split: vec(mc), lawAt: vec(2 * laws), begunAt: vec(laws), size: vec(laws),
@@ -163,7 +165,7 @@ func New(t *Tables) *Kernel {
 			poly: vec(max(t.Degree, 2) + 1), before: make([]int8, mc), broken: make([]bool, mc),
 			limit: vec(mc), drag: vec(mc), give: vec(mc), rate: vec(mc), trial: vec(mc), place: make([]int8, mc),
 			save:    vec(n),
-			present: moment{x: vec(n), split: vec(mc), mode: make([]int8, mc), fresh: make([]bool, mc), side: vec(len(t.Guards)), region: make([]int, len(t.Switches))},
+			present: moment{x: vec(n), split: vec(mc), mode: make([]int8, mc), fresh: make([]bool, mc), side: vec(len(t.Guards)), region: make([]int, len(t.Switches)), pulse: make([]pulse, len(t.Pulses))},
 		},
 	}
 	k.degree = t.Degree
@@ -208,6 +210,7 @@ func (k *Kernel) Reset() {
 	clear(k.begunAt)
 	clear(k.size)
 	clear(k.reach)
+	k.resetPulses()
 	k.shownAt = -1
 	clear(k.kappa)
 	clear(k.trend)
@@ -263,6 +266,7 @@ func (k *Kernel) Step(y, u []float64) {
 	if k.fault == 0 && k.accept(u) {
 		k.gap = cornerGap + 1e-15*k.grid()
 		copy(k.save, k.x)
+		copy(k.saved, k.pulse)
 		k.advance()
 	}
 	if k.fault != 0 {
@@ -310,6 +314,7 @@ func (k *Kernel) failed() bool {
 		if !(math.Abs(v) <= math.MaxFloat64) {
 			k.fault = i + 1
 			copy(k.x, k.save)
+			copy(k.pulse, k.saved)
 			return true
 		}
 	}
@@ -346,6 +351,7 @@ func (k *Kernel) show(y []float64) {
 	k.outV.mulAdd(y[:p], k.w)
 	k.outTau.mulAdd(y[:p], k.tau)
 	k.showSlopes(y[:p])
+	k.showPulses(y)
 	k.slips.mul(k.slip, k.x)
 	for i := range k.mode {
 		y[p+3*i] = float64(k.mode[i])
@@ -354,25 +360,5 @@ func (k *Kernel) show(y []float64) {
 	}
 	for s, r := range k.region {
 		y[p+3*k.t.Mc+s] = float64(r)
-	}
-}
-
-// torques sets tau for state x from w and capNow, which instant has set.
-//
-//go:nosplit
-func (k *Kernel) torques(x []float64) {
-	m := k.use()
-	for i := range k.tau {
-		switch k.mode[i] {
-		case Stuck:
-			k.tau[i] = k.idleTorque(i)
-			if !k.idle(i) {
-				k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
-			}
-		case Free:
-			k.tau[i] = 0
-		default:
-			k.tau[i] = float64(k.mode[i]) * k.capNow[i]
-		}
 	}
 }

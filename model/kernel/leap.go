@@ -11,6 +11,9 @@ import "math"
 func (k *Kernel) leap(local, theta float64) {
 	copy(k.before, k.mode)
 	k.hold(local, theta)
+	if len(k.pulse) > 0 {
+		k.joint.pulses(k, local, theta, true)
+	}
 	copy(k.x, k.x1)
 	local += theta * k.length
 	k.instant(theta)

@@ -6,6 +6,7 @@ type moment struct {
 	mode           []int8
 	fresh          []bool
 	region         []int
+	pulse          []pulse
 	kappa          []uint64
 	trend          []float64
 	nextSource     float64
@@ -24,6 +25,7 @@ func (m *moment) take(k *Kernel) {
 	copy(m.mode, k.mode)
 	copy(m.fresh, k.fresh)
 	copy(m.region, k.region)
+	copy(m.pulse, k.pulse)
 	copy(m.kappa, k.kappa)
 	copy(m.trend, k.trend)
 	m.nextSource, m.stalled, m.fault, m.logged = k.nextSource, k.stalled, k.fault, len(k.log)
@@ -38,6 +40,7 @@ func (m *moment) restore(k *Kernel) {
 	copy(k.mode, m.mode)
 	copy(k.fresh, m.fresh)
 	copy(k.region, m.region)
+	copy(k.pulse, m.pulse)
 	k.combine()
 	copy(k.kappa, m.kappa)
 	copy(k.trend, m.trend)

@@ -143,11 +143,11 @@ func (k *Kernel) torquesAt(theta float64) {
 	}
 }
 
-// nears prepares the arguments of guard g over the piece and reports whether it can be
+// reaches prepares the arguments of guard g over the piece and reports whether it can be
 // passed in it: one that is linear cannot if the terms of its polynomial do not reach.
 //
 //go:nosplit
-func (k *Kernel) nears(g int) bool {
+func (k *Kernel) reaches(g int) bool {
 	p, n, wide := &k.programs[k.guard(g)], k.t.N, k.t.Degree+1
 	for a := range p.Args {
 		f, poly := &p.Args[a], k.argPoly[a*wide:(a+1)*wide]
@@ -181,8 +181,8 @@ func (k *Kernel) nears(g int) bool {
 	return !(k.side[g]*k.argPoly[0] > reach)
 }
 
-// guardAt is the value of guard g at theta of the piece, of the arguments that nears
-// has prepared.
+// guardAt is the value of guard g at theta of the piece, of the arguments that
+// reaches has prepared.
 //
 //go:nosplit
 func (k *Kernel) guardAt(g int, theta float64) float64 {

@@ -55,12 +55,12 @@ func (k *Kernel) expand(x []float64) {
 	for j := range k.degree {
 		next := k.c[(j+1)*n : (j+2)*n]
 		mul(next, m.A, k.c[j*n:(j+1)*n])
-		switch j {
-		case 0:
+		switch {
+		case j == 0:
 			mulAdd(next, m.B, k.w0)
-		case 1:
+		case j == 1 && !zero(k.w1): // commands are held
 			mulAdd(next, m.B, k.w1)
-		case 2:
+		case j == 2 && !zero(k.w2): // tables are straight
 			mulAdd(next, m.B, k.w2)
 		}
 		scaleIn(next, k.length/float64(j+1))
@@ -133,6 +133,26 @@ func (k *Kernel) horner(dst []float64, theta float64) {
 	for j := k.degree - 1; j >= 0; j-- {
 		for i, c := range k.c[j*n : j*n+len(dst)] {
 			dst[i] = dst[i]*theta + c
+		}
+	}
+}
+
+// torques sets tau for state x from w and capNow, which instant has set.
+//
+//go:nosplit
+func (k *Kernel) torques(x []float64) {
+	m := k.use()
+	for i := range k.tau {
+		switch k.mode[i] {
+		case Stuck:
+			k.tau[i] = k.idleTorque(i)
+			if !k.idle(i) {
+				k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
+			}
+		case Free:
+			k.tau[i] = 0
+		default:
+			k.tau[i] = float64(k.mode[i]) * k.capNow[i]
 		}
 	}
 }

@@ -85,6 +85,7 @@ type Tables struct {
 	Friction     []model.Friction
 	Gapped       []int // those that are gaps
 	Signals      []Signal
+	Pulses       []model.Pulses
 	C, D, Dc     []float64 // p×n, p×m, p×mc
 	StateName    []string
 	Open         Mode   // no lock, affine signals without their slopes; without Phi and Gamma
@@ -140,7 +141,7 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 		Name: sys.Name, PeriodNs: opt.Period.Nanoseconds(),
 		Scheme: opt.Scheme, Form: opt.Form, EventBudget: opt.EventBudget, Looks: opt.EventBudget + extraEvents, LagBound: opt.LagBound.Seconds(),
 		N: n, M: m, Mc: mc, X0: sys.X0, W: sys.W, Bc: sys.Bc,
-		Friction: sys.Frictions, C: sys.C, D: sys.D, Dc: sys.Dc,
+		Friction: sys.Frictions, C: sys.C, D: sys.D, Dc: sys.Dc, Pulses: sys.Pulses,
 	}
 	for i, f := range sys.Frictions {
 		if f.Gap != nil {

@@ -24,6 +24,13 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 		k.torqued(k.xd, theta)
 		return k.side[c]*k.run(k.guard(c), k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
 	}
+	return k.polyAt(theta)
+}
+
+// polyAt is the value of the polynomial in poly.
+//
+//go:nosplit
+func (k *Kernel) polyAt(theta float64) float64 {
 	s := 0.0
 	for j := len(k.poly) - 1; j >= 0; j-- {
 		s = s*theta + k.poly[j]
@@ -54,7 +61,7 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 	for j := 1; j <= rootSamples; j++ {
 		b := float64(j) * step
 		fb := k.curve(c, b)
-		if before >= fa && fa <= fb {
+		if before >= fa && fa <= fb && (before > fa || fa < fb) { // a guard may be constant
 			low := k.lowest(c, left, b)
 			if fl := k.curve(c, low); fl < 0 {
 				return k.refine(c, left, low, before, fl), true

@@ -155,7 +155,9 @@ func (k *Kernel) begin(local float64) {
 		k.noise = max(k.noise, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
 	}
 	for _, i := range k.t.Gapped { // where a contact ends it has no torque, but terms that round
-		k.noise = max(k.noise, torqueNoise/50*k.terming(i))
+		if k.carries(i) {
+			k.noise = max(k.noise, torqueNoise/50*k.terming(i))
+		}
 	}
 	for i := range k.mode {
 		k.slide(i)
@@ -221,6 +223,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	if k.joint.suspect(k) {
 		if !expanded {
 			k.joint.expand(k, k.x)
+			expanded = true
 		}
 		if k.t.Net == nil || look {
 			theta, cause = k.first()
@@ -233,10 +236,15 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	if cause != none && apart && k.t.FirstLaw < k.t.M {
 		theta, cause = k.shorten(local, theta, cause)
 	}
+	if cause == none {
+		theta = 1
+	}
+	if len(k.pulse) > 0 && (cause == none || apart) {
+		k.joint.pulses(k, local, theta, expanded)
+	}
 	switch {
 	case cause == none:
 		copy(k.x, k.x1)
-		theta = 1
 	case apart:
 		k.horner(k.x, theta)
 		return theta, cause

@@ -158,7 +158,7 @@ func (k *Kernel) first() (theta float64, cause int) {
 		}
 	}
 	for g := range k.side {
-		if k.t.Net != nil && !k.nears(g) {
+		if k.t.Net != nil && !k.reaches(g) {
 			continue
 		}
 		if at, ok := k.joint.root(k, g); ok && (cause == none || at < theta) {
