@@ -66,6 +66,27 @@
 // are added and the locks factorised in the tick, at a bounded cost and in the same
 // digits.
 //
+// # Long plants
+//
+// A train of twenty cars has 600 states of which each acts on a few others. Where dense
+// matrices would cost several times as much, and where there are more than 64 friction
+// elements, a plant is stepped sparse (Net): every piece on its Taylor polynomial, with
+// A of the entries that are not 0. The friction elements fall into blocks that act on
+// each other at once, such as the brakes of one bogie; kappa has a word for each, and
+// locks are factorised, balanced and settled block by block. A lock set is no matrix
+// then: each derivative finds the torques of its locks. The torques are part of the
+// polynomial, and guards are sought on those of what they read.
+//
+// Laws begin a piece as they ended the one before, and what a round changes is added to
+// the polynomial, to a degree that falls with its size; a round is Newton's method for
+// what a law has in its own motion (netlaw.go). The motion is that of the dense form to
+// rounding, 1e-13 of its range for a rail car. One event makes all of the plant begin a
+// piece anew, so a tick locates few of them, the fewer the longer the plant
+// (Options.EventBudget). The others happen at the end of their piece, momentum kept, since
+// a stride is a piece there, which makes more energy of them than short strides do:
+// with one located per tick, three cars move by 2e-6 of their range and their wheels by
+// 5e-4. Cost and memory grow with the length of the plant.
+//
 // # Gaps
 //
 // One side of a clearance is a friction element that exists while the gap is closed: a
@@ -129,7 +150,8 @@
 //	delta   delta     -        s           longest piece, h/2^k                   -
 //	Phi     Phi       n×n      -           state transition of one piece          Van Loan 1978
 //	Gamma   G0 G1 G2  n×(m+mc) -           effect of w0, w1, w2 over one piece    003 Omega0, Omega1
-//	kappa   kappa     mc bits  -           which elements are stuck and carry     000 eq. 4 (print inverts it)
+//	kappa   kappa     mc bits  -           which elements are stuck and carry,    000 eq. 4 (print inverts it)
+//	                                       a word per block
 //	r       region    switches -           regions; base is their combination     000 eq. 36
 //	T, U    T U       mc×n ..  -           lock torques: tau = T·x + U·w          000 eq. 7, 8 (Xi)
 //	P       P         n×n      -           projection on W_kappa·x = 0            -

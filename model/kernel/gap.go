@@ -40,7 +40,7 @@ func (k *Kernel) closes(i int) bool {
 		return true
 	}
 	r, s := k.length*k.slip[i], k.length*k.slip1[i]
-	bend := k.length * k.length * dotRow(k.t.W, i, k.xd)
+	bend := k.length * k.length * k.slips.dot(i, k.xd)
 	return min(a, a+r/3, b-s/3, b) <= 0.02*(math.Abs(r)+math.Abs(s)+math.Abs(bend))
 }
 
@@ -56,7 +56,7 @@ const overlapZero = 1e-13
 func (k *Kernel) openingPoly(i int) {
 	n, g := k.t.N, k.t.Friction[i].Gap
 	clear(k.poly)
-	for j := range k.t.Degree + 1 {
+	for j := range k.degree + 1 {
 		k.poly[j] = g.Sign * k.c[j*n+g.State]
 	}
 	k.poly[0] = max(0, k.opening(i, k.x))
@@ -109,13 +109,13 @@ func (k *Kernel) strike(i int, local float64) bool {
 	copy(k.before, k.mode)
 	j, set := i, k.together(i)
 	for r := set; r != 0; r &= r - 1 {
-		if q := bits.TrailingZeros64(r); k.slip[q] < -slipZero && k.mode[q] == Free {
+		if q := k.blocks[k.home[i].block].Of[bits.TrailingZeros64(r)]; k.slip[q] < -slipZero && k.mode[q] == Free {
 			k.record(Event{Time: k.grid() + local, Friction: q, From: Free, To: Struck})
 			k.struck[q]++
 		}
 	}
 	for tries := maxStruck + 4*k.t.Mc; j >= 0 && tries > 0; tries-- {
-		k.blow(set)
+		k.blow(&k.blocks[k.home[j].block], set)
 		if j = k.closing(); j >= 0 {
 			set = k.together(j)
 		}
@@ -143,10 +143,11 @@ func (k *Kernel) strike(i int, local float64) bool {
 //
 //go:nosplit
 func (k *Kernel) together(j int) uint64 {
-	set := uint64(1) << j
-	for i := range k.slip {
-		if set>>i&1 == 0 && k.closed(i) && k.against(i, set) {
-			set |= 1 << i
+	at := k.home[j]
+	g, set := &k.blocks[at.block], uint64(1)<<at.bit
+	for l, i := range g.Of {
+		if set>>l&1 == 0 && k.closed(i) && g.against(l, set) {
+			set |= 1 << l
 		}
 	}
 	return set
@@ -157,15 +158,16 @@ func (k *Kernel) together(j int) uint64 {
 // none of them pulls and no energy is made; momentum is kept.
 //
 //go:nosplit
-func (k *Kernel) blow(set uint64) {
+func (k *Kernel) blow(g *Block, set uint64) {
 	for r := set; r != 0; r &= r - 1 {
-		i := bits.TrailingZeros64(r)
+		i := g.Of[bits.TrailingZeros64(r)]
 		k.trial[i] = k.rebound(i)
 	}
 	f := &k.factor
 	f.rank = 0
 	for r := set; r != 0; r &= r - 1 {
-		i := bits.TrailingZeros64(r)
+		l := bits.TrailingZeros64(r)
+		i := g.Of[l]
 		if k.t.Friction[i].Gap != nil {
 			k.fresh[i] = false
 			if k.set(i, Stuck); k.trial[i] > 0 {
@@ -173,10 +175,10 @@ func (k *Kernel) blow(set uint64) {
 			}
 		}
 		k.trial[i] = -(1 + k.trial[i]) * k.slip[i]
-		f.taken[f.rank] = i
+		f.taken[f.rank] = l
 		f.rank++
 	}
-	k.push()
+	k.push(g)
 	k.slips.mul(k.slip, k.x)
 }
 
@@ -191,12 +193,12 @@ func (k *Kernel) rebound(i int) float64 {
 	return g.Restitution
 }
 
-// against reports whether element i works against, or not at all on, all of a set.
+// against reports whether element l of a block works against, or not at all on, all of a set.
 //
 //go:nosplit
-func (k *Kernel) against(i int, set uint64) bool {
+func (g *Block) against(l int, set uint64) bool {
 	for r := set; r != 0; r &= r - 1 {
-		if k.t.Gram[i*k.t.Mc+bits.TrailingZeros64(r)] < 0 {
+		if g.Gram[l*len(g.Of)+bits.TrailingZeros64(r)] < 0 {
 			return false
 		}
 	}
@@ -207,32 +209,30 @@ func (k *Kernel) against(i int, set uint64) bool {
 // elimination; one that hangs on the others gets none.
 //
 //go:nosplit
-func (k *Kernel) push() {
-	f, mc := &k.factor, k.t.Mc
+func (k *Kernel) push(g *Block) {
+	f, mc := &k.factor, len(g.Of)
 	for q, i := range f.taken[:f.rank] {
 		for c, j := range f.taken[:f.rank] {
-			f.l[q*mc+c] = k.t.Gram[i*mc+j]
+			f.l[q*mc+c] = g.Gram[i*mc+j]
 		}
 		for p, j := range f.taken[:q] {
 			part := f.l[q*mc+p] / f.l[p*mc+p]
 			axpy(f.l[q*mc+p:q*mc+f.rank], -part, f.l[p*mc+p:p*mc+f.rank])
-			k.trial[i] -= part * k.trial[j]
+			k.trial[g.Of[i]] -= part * k.trial[g.Of[j]]
 		}
-		if own := k.t.Gram[i*mc+i]; f.l[q*mc+q] > 1e-11*own { // both negative
+		if own := g.Gram[i*mc+i]; f.l[q*mc+q] > 1e-11*own { // both negative
 			f.l[q*mc+q] = math.Inf(-1)
 		}
 	}
 	for q := f.rank - 1; q >= 0; q-- {
-		i := f.taken[q]
+		i := g.Of[f.taken[q]]
 		for c := q + 1; c < f.rank; c++ {
-			k.trial[i] -= f.l[q*mc+c] * k.trial[f.taken[c]]
+			k.trial[i] -= f.l[q*mc+c] * k.trial[g.Of[f.taken[c]]]
 		}
 		k.trial[i] /= f.l[q*mc+q]
 	}
-	for _, i := range f.taken[:f.rank] {
-		for r := range k.x {
-			k.x[r] += k.trial[i] * k.t.Bc[r*mc+i]
-		}
+	for _, l := range f.taken[:f.rank] {
+		k.pushes.axpy(k.x, k.trial[g.Of[l]], g.Of[l])
 	}
 }
 
@@ -255,6 +255,10 @@ func (k *Kernel) rests(i int, s float64) bool {
 //
 //go:nosplit
 func (k *Kernel) slipRate(i int) float64 {
+	if k.t.Net != nil {
+		k.rates(k.w)
+		return k.slips.dot(i, k.xd)
+	}
 	m, a := k.use(), 0.0
 	for r, c := range k.t.W[i*k.t.N : (i+1)*k.t.N] {
 		if c != 0 {
@@ -299,4 +303,21 @@ func (k *Kernel) regrip() {
 			k.set(i, Free)
 		}
 	}
+}
+
+// terming is the largest term of the torque of contact i.
+//
+//go:nosplit
+func (k *Kernel) terming(i int) float64 {
+	most := 0.0
+	if net := k.t.Net; net != nil {
+		for p := net.WA.begin(i); p < net.WA.End[i]; p++ {
+			most = max(most, math.Abs(net.WA.Val[p]*k.x[net.WA.Col[p]]))
+		}
+		return most / -k.mobility(i)
+	}
+	for j, c := range k.use().T[i*k.t.N : (i+1)*k.t.N] {
+		most = max(most, math.Abs(c*k.x[j]))
+	}
+	return most
 }

@@ -10,14 +10,14 @@ import "math"
 //go:nosplit
 func (k *Kernel) leap(local, theta float64) {
 	copy(k.before, k.mode)
-	held := k.hold(local, theta)
+	k.hold(local, theta)
 	if len(k.pulse) > 0 {
 		k.joint.pulses(k, local, theta, true)
 	}
 	copy(k.x, k.x1)
 	local += theta * k.length
 	k.instant(theta)
-	k.torqued(k.x)
+	k.torqued(k.x, theta)
 	for g := range k.side {
 		if k.passed(g, k.x) {
 			k.side[g] = -k.side[g]
@@ -29,7 +29,7 @@ func (k *Kernel) leap(local, theta float64) {
 	passed := k.turn(theta)
 	for _, i := range k.t.Gapped {
 		switch {
-		case held>>i&1 == 0:
+		case !k.shutIn[i]:
 		case k.opening(i, k.x) > 0:
 			k.set(i, Free)
 		default:
@@ -51,12 +51,12 @@ func (k *Kernel) leap(local, theta float64) {
 const holdTries = 8
 
 // hold sets x1 to the end of the stride and holds the gaps that would close in it: what
-// is on both sides goes on together from the start, as after a plastic impact. It returns
-// these gaps.
+// is on both sides goes on together from the start, as after a plastic impact. They are in
+// shutIn.
 //
 //go:nosplit
-func (k *Kernel) hold(local, theta float64) uint64 {
-	held := uint64(0)
+func (k *Kernel) hold(local, theta float64) {
+	clear(k.shutIn)
 	k.horner(k.x1, theta)
 	for try := range holdTries {
 		more := false
@@ -67,20 +67,18 @@ func (k *Kernel) hold(local, theta float64) uint64 {
 					k.events++
 				}
 				k.set(i, Stuck)
-				held |= 1 << i
+				k.shutIn[i] = true
 				more = true
 			}
 		}
 		if !more {
 			break
 		}
-		mul(k.x1, k.use().P, k.x)
-		copy(k.x, k.x1)
+		k.settleState()
 		k.joint.expand(k, k.x)
 		k.horner(k.x1, theta)
 		k.slips.mul(k.slip, k.x)
 	}
-	return held
 }
 
 // turn brakes the slips that passed zero in the stride: there friction turned, up to
@@ -90,7 +88,7 @@ func (k *Kernel) hold(local, theta float64) uint64 {
 func (k *Kernel) turn(theta float64) bool {
 	any := false
 	for i := range k.mode {
-		s, d, gram := dotRow(k.t.W, i, k.x), k.direction(i), k.t.Gram[i*k.t.Mc+i]
+		s, d, gram := k.slips.dot(i, k.x), k.direction(i), k.mobility(i)
 		if !(d*s < 0) {
 			continue
 		}
@@ -102,9 +100,7 @@ func (k *Kernel) turn(theta float64) bool {
 			continue
 		}
 		k.set(i, -k.mode[i])
-		for r := range k.x {
-			k.x[r] -= d * most * k.t.Bc[r*k.t.Mc+i]
-		}
+		k.pushes.axpy(k.x, -(d * most), i)
 	}
 	return any
 }
@@ -115,8 +111,8 @@ func (k *Kernel) turn(theta float64) bool {
 //
 //go:nosplit
 func (k *Kernel) repay(s int) {
-	sw, m, n, mw := &k.t.Switches[s], k.use(), k.t.N, k.t.M+k.t.Mc
-	from, to, z := k.region[s], sw.regionAt(k.x), sw.level(k.x)
+	sw, z := &k.t.Switches[s], k.level(s, k.x)
+	from, to := k.region[s], sw.regionOf(z)
 	if from == to {
 		return
 	}
@@ -128,19 +124,43 @@ func (k *Kernel) repay(s int) {
 		for r := from; r > to; r-- {
 			owed += (slope[r-1] - slope[r]) * (z - sw.Borders[r-1]) * (z - sw.Borders[r-1]) / 2
 		}
-		direct := 0.0
-		for i := range n {
-			k.x1[i] = m.B[i*mw+j]
-			direct += sw.Row[i] * k.x1[i]
-		}
-		mul(k.xd, m.A, k.x1)
-		yields := -dotRow(sw.Row, 0, k.xd)
+		k.driveOf(j)
+		direct := k.levels.dot(s, k.x1)
+		k.flowOf(k.x1)
+		yields := -k.levels.dot(s, k.xd)
 		if direct != 0 || !(yields > 0) { // a damper, or what moves nothing
 			continue
 		}
-		mul(k.xd, m.A, k.x)
-		rate := dotRow(sw.Row, 0, k.xd)
+		k.flowOf(k.x)
+		rate := k.levels.dot(s, k.xd)
 		p := (rate - math.Copysign(math.Sqrt(max(0, rate*rate-2*yields*owed)), rate)) / yields
 		axpy(k.x, p, k.x1)
 	}
+}
+
+// driveOf sets x1 to what signal j drives under the present locks.
+//
+//go:nosplit
+func (k *Kernel) driveOf(j int) {
+	if k.t.Net != nil {
+		clear(k.dw1)
+		k.dw1[j] = 1
+		k.joint.derive(k, k.x1, nil, k.dw1, k.dtau)
+		return
+	}
+	m, mw := k.use(), k.t.M+k.t.Mc
+	for i := range k.x1 {
+		k.x1[i] = m.B[i*mw+j]
+	}
+}
+
+// flowOf sets xd to A·x under the present locks.
+//
+//go:nosplit
+func (k *Kernel) flowOf(x []float64) {
+	if k.t.Net != nil {
+		k.joint.derive(k, k.xd, x, nil, k.dtau)
+		return
+	}
+	mul(k.xd, k.use().A, x)
 }

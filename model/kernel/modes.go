@@ -3,7 +3,6 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"math/cmplx"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -14,7 +13,7 @@ import (
 // buildModes projects and discretises the plant for every lock set, where they
 // fit the budget of bytes; otherwise only the open one is kept, and the kernel
 // factorises the others in place.
-func (t *Tables) buildModes(sys *model.System, budget int) error {
+func (t *Tables) buildModes(sys *model.System, opt Options) error {
 	for _, part := range [][]float64{sys.A, sys.B, sys.Bc, sys.W, sys.X0, sys.C, sys.D, sys.Dc} {
 		for _, v := range part {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -22,16 +21,28 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 			}
 		}
 	}
+	if t.Combinations == uncounted && opt.Stepping == Dense {
+		return fmt.Errorf("kernel: plant %q: its %d springs and dampers with regions make more combinations than can be counted", t.Name, len(t.Switches))
+	}
+	if t.steps(sys, opt) {
+		stored := t.stored(sys.E)
+		if err := t.buildNet(sys); err != nil {
+			return err
+		}
+		if err := t.speeds(stored); err != nil {
+			return err
+		}
+		return t.cut(sys.Paces)
+	}
+	t.Gram = product(t.W, t.Bc, t.Mc, t.N, t.Mc)
 	t.project(&t.Open, sys, 0)
 	t.WA = product(t.W, t.Open.A, t.Mc, t.N, t.N)
 	t.WB = product(t.W, t.Open.B, t.Mc, t.N, t.M+t.Mc)
-	n, mw := t.N, t.M+t.Mc
-	one := 8 * (3*n*n + 4*n*mw + t.Mc*(n+mw))
-	if t.Mc < 31 && t.Combinations <= budget/(one<<t.Mc) {
+	if t.fits(opt.Memory) {
 		t.Modes = make([]Mode, t.Combinations<<t.Mc)
 	} else if t.Form == Held {
 		return fmt.Errorf("kernel: plant %q: form %q needs every lock set precomputed; 2^%d of them in %d combinations of regions do not fit %d bytes",
-			t.Name, Held, t.Mc, t.Combinations, budget)
+			t.Name, Held, t.Mc, t.Combinations, opt.Memory)
 	}
 	bent := *sys
 	for i := range t.Modes {
@@ -56,8 +67,14 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 	return nil
 }
 
-// choosePieces fixes the longest piece: at most one radian of the fastest mode,
-// and half of the time in which a law can follow the motion it causes.
+// fits reports whether all lock sets and combinations fit the budget of bytes.
+func (t *Tables) fits(budget int) bool {
+	n, mw := t.N, t.M+t.Mc
+	one := 8 * (3*n*n + 4*n*mw + t.Mc*(n+mw))
+	return t.Mc < 31 && t.Combinations <= budget/(one<<t.Mc)
+}
+
+// choosePieces measures how fast the plant is, for its pieces.
 func (t *Tables) choosePieces(paces []model.Pace) error {
 	for _, c := range t.fastCombinations() {
 		r, err := radius(t.bent(t.Open.A, c), t.N)
@@ -77,6 +94,12 @@ func (t *Tables) choosePieces(paces []model.Pace) error {
 	if t.Steepness, err = t.steepness(); err != nil {
 		return t.failed(err)
 	}
+	return t.cut(paces)
+}
+
+// cut fixes the longest piece: at most one radian of the fastest mode, and half of the
+// time in which a law can follow the motion it causes.
+func (t *Tables) cut(paces []model.Pace) error {
 	h := float64(t.PeriodNs) * 1e-9
 	fastest := max(t.Radius, 2*t.Steepness)
 	t.Split, t.Delta = 1, h
@@ -93,7 +116,7 @@ func (t *Tables) choosePieces(paces []model.Pace) error {
 			if who.Name != "" {
 				name = fmt.Sprintf(" of %q", who.Name)
 			}
-			err = t.failed(fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
+			err := t.failed(fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
 				fastest, fastest/(2*math.Pi), name, time.Duration(t.PeriodNs), hint))
 			if who.Place != "" {
 				return &PlaceError{who.Place, err}
@@ -264,13 +287,7 @@ func (t *Tables) holdIn(base int, stored []float64) error {
 // two half steps must make a whole one.
 func exponential(a, e []float64, n int, delta float64) ([4][]float64, error) {
 	var out, half [4][]float64
-	size := make([]float64, n) // powers of two: scaling is exact
-	for i := range size {
-		size[i] = 1
-		if stored := e[i*n+i]; stored > 0 {
-			size[i] = math.Exp2(math.Round(math.Log2(stored) / 2))
-		}
-	}
+	size := sizes(e)
 	for pass, d := range []float64{delta, delta / 2} {
 		big := mat.NewDense(4*n, 4*n, nil)
 		for i := range n {
@@ -307,6 +324,19 @@ func exponential(a, e []float64, n int, delta float64) ([4][]float64, error) {
 		}
 	}
 	return out, nil
+}
+
+// sizes are those of the states by the energy that one unit of each stores: powers of
+// two, so that scaling is exact.
+func sizes(stored []float64) []float64 {
+	size := make([]float64, len(stored))
+	for i, e := range stored {
+		size[i] = 1
+		if e > 0 {
+			size[i] = math.Exp2(math.Round(math.Log2(e) / 2))
+		}
+	}
+	return size
 }
 
 // pseudoInverse inverts the part of g (mc×mc) that kappa selects, by singular
@@ -355,17 +385,4 @@ func pseudoInverse(g []float64, mc int, kappa uint64) ([]float64, int) {
 		}
 	}
 	return out, rank
-}
-
-// radius is the largest absolute eigenvalue of a, n×n, in rad/s.
-func radius(a []float64, n int) (float64, error) {
-	var eig mat.Eigen
-	if !eig.Factorize(mat.NewDense(n, n, append([]float64(nil), a...)), mat.EigenNone) {
-		return 0, fmt.Errorf("the eigenvalues cannot be computed")
-	}
-	r := 0.0
-	for _, v := range eig.Values(nil) {
-		r = max(r, cmplx.Abs(v))
-	}
-	return r, nil
 }

@@ -52,7 +52,7 @@ func (k *Kernel) instant(theta float64) {
 func (k *Kernel) expand(x []float64) {
 	n, m := k.t.N, k.use()
 	copy(k.c[:n], x)
-	for j := range k.t.Degree {
+	for j := range k.degree {
 		next := k.c[(j+1)*n : (j+2)*n]
 		mul(next, m.A, k.c[j*n:(j+1)*n])
 		switch {
@@ -90,6 +90,10 @@ func (k *Kernel) line(x []float64) {
 //
 //go:nosplit
 func (k *Kernel) rates(w []float64) {
+	if k.t.Net != nil {
+		k.joint.derive(k, k.xd, k.x, w, k.trial)
+		return
+	}
 	m := k.use()
 	if k.t.Form == Projected {
 		mul(k.xd, m.A, k.x)
@@ -118,17 +122,18 @@ func (k *Kernel) whole(dst, x []float64) {
 	}
 }
 
-// horner sets dst to the state at theta of the expanded piece.
+// horner sets dst to the state at theta of the expanded piece. Inlined it would take
+// the stack of walk.
 //
 //go:nosplit
+//go:noinline
 func (k *Kernel) horner(dst []float64, theta float64) {
 	n := k.t.N
-	for i := range dst {
-		s := k.c[k.t.Degree*n+i]
-		for j := k.t.Degree - 1; j >= 0; j-- {
-			s = s*theta + k.c[j*n+i]
+	copy(dst, k.c[k.degree*n:(k.degree+1)*n])
+	for j := k.degree - 1; j >= 0; j-- {
+		for i, c := range k.c[j*n : j*n+len(dst)] {
+			dst[i] = dst[i]*theta + c
 		}
-		dst[i] = s
 	}
 }
 

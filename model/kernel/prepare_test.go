@@ -33,7 +33,7 @@ func TestPrepareRefusesWhatCannotBeStepped(t *testing.T) {
 		"short lag bound":   {powershift(), Options{Period: ms(5), LagBound: ms(4)}, "kernel: lag bound 4ms is below the period 5ms"},
 		"driven too short":  {powershift(), Options{Period: ms(5), Driven: []bool{true}}, "kernel: len(Driven) is not the number of inputs"},
 		"no state":          {rig{}.system(), fine, `kernel: plant "rig" has no state: it has no inertia that can move`},
-		"too many elements": {many.system(), fine, `kernel: plant "rig" has 65 friction elements; at most 64 are possible`},
+		"too many elements": {many.system(), fine, `kernel: plant "rig": 65 friction elements act on each other without anything elastic between them; at most 64 are possible`},
 		"NaN in the plant":  {nan, fine, `kernel: plant "powershift": its matrices are not finite`},
 		"Inf at the start":  {inf, fine, `kernel: plant "powershift": its matrices are not finite`},
 	} {

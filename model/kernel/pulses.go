@@ -72,7 +72,7 @@ func (k *Kernel) pulses(local, part float64, expanded bool) {
 //
 //go:nosplit
 func (k *Kernel) nears(i int) bool {
-	d, m := &k.t.Pulses[i], k.use()
+	d := &k.t.Pulses[i]
 	a, b := k.x[d.State], k.x1[d.State]
 	if !(math.Abs(a) < farthest && math.Abs(b) < farthest) {
 		return false
@@ -80,16 +80,32 @@ func (k *Kernel) nears(i int) bool {
 	if k.t.Form == Held { // A is not what a step makes of it
 		return true
 	}
-	k.instant(0)
-	r := k.length * (dotRow(m.A, d.State, k.x) + dotRow(m.B, d.State, k.w))
-	k.instant(1)
-	s := k.length * (dotRow(m.A, d.State, k.x1) + dotRow(m.B, d.State, k.w))
+	r, s := k.ends(d.State)
 	room := 0.02 * (math.Abs(r) + math.Abs(s) + math.Abs(b-a))
 	lo, hi := min(a, a+r/3, b-s/3, b)-room, max(a, a+r/3, b-s/3, b)+room
 	if !(lo > -farthest && hi < farthest) {
 		return false
 	}
 	return edgeBelow(d, lo) != k.pulse[i].edge || edgeBelow(d, hi) != k.pulse[i].edge
+}
+
+// ends are the slopes of a state at both ends of the piece, per piece.
+//
+//go:nosplit
+func (k *Kernel) ends(state int) (r, s float64) {
+	n := k.t.N
+	if k.t.Net != nil { // it is expanded
+		for j := 1; j <= k.degree; j++ {
+			s += float64(j) * k.c[j*n+state]
+		}
+		return k.c[n+state], s
+	}
+	m := k.use()
+	k.instant(0)
+	r = k.length * (dotRow(m.A, state, k.x) + dotRow(m.B, state, k.w))
+	k.instant(1)
+	s = k.length * (dotRow(m.A, state, k.x1) + dotRow(m.B, state, k.w))
+	return r, s
 }
 
 // turns takes sensor i through the part of the expanded piece, in stretches between
@@ -130,7 +146,7 @@ func (k *Kernel) turns(i int, local, part float64) {
 func (k *Kernel) anglePoly(state, derivative int, side float64) {
 	n := k.t.N
 	clear(k.poly)
-	for j := derivative; j <= k.t.Degree; j++ {
+	for j := derivative; j <= k.degree; j++ {
 		c := side * k.c[j*n+state]
 		if derivative == 1 {
 			c *= float64(j)

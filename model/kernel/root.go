@@ -16,10 +16,13 @@ const thePoly = -1
 //go:nosplit
 func (k *Kernel) curve(c int, theta float64) float64 {
 	if c != thePoly {
+		if k.t.Net != nil {
+			return k.side[c]*k.guardAt(c, theta) + guardZero*(1+k.reach[c])
+		}
 		k.horner(k.xd, theta)
 		k.instant(theta)
-		k.torqued(k.xd)
-		return k.side[c]*k.run(&k.t.Guards[c], k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
+		k.torqued(k.xd, theta)
+		return k.side[c]*k.run(k.guard(c), k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
 	}
 	return k.polyAt(theta)
 }
@@ -42,6 +45,9 @@ func (k *Kernel) polyAt(theta float64) float64 {
 //
 //go:nosplit
 func (k *Kernel) firstRoot(c int) (float64, bool) {
+	if c == thePoly && k.staysAbove() {
+		return 1, false
+	}
 	const step = 1. / rootSamples
 	a, fa := 0.0, k.curve(c, 0)
 	if fa < 0 && c == thePoly {
@@ -67,6 +73,20 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 		left, before, a, fa = a, fa, b, fb
 	}
 	return 1, false
+}
+
+// staysAbove reports whether the terms of poly cannot take it to zero: all together, or
+// those that bend it where it rises.
+//
+//go:nosplit
+func (k *Kernel) staysAbove() bool {
+	bends := 0.0
+	for _, c := range k.poly[2:] {
+		bends += math.Abs(c)
+	}
+	c0, c1 := k.poly[0], k.poly[1]
+	rounding := 1e-12 * (c0 + math.Abs(c1) + bends)
+	return c0 > rounding && (c1 > bends || c0-rounding > math.Abs(c1)+bends)
 }
 
 // lowest is where a curve is lowest in [a, b], where it turns once, or a place

@@ -26,10 +26,16 @@ func (t *Tables) pieces() int {
 //go:nosplit
 func (t *Tables) periods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9)) }
 
-// strides is how many of them a period has.
+// strides is how many of them a period has; in a long plant each is a piece, since
+// every one moves all of it.
 //
 //go:nosplit
-func (t *Tables) strides() int { return max(leastStrides, 4*t.Split) }
+func (t *Tables) strides() int {
+	if t.Net != nil {
+		return t.Split
+	}
+	return max(leastStrides, 4*t.Split)
+}
 
 // leastStrides is how many there are in a period of one piece.
 const leastStrides = 64
@@ -41,7 +47,8 @@ const leastStrides = 64
 //go:nosplit
 func (k *Kernel) advance() {
 	k.eta = 1
-	reached := k.travel(-k.lag, k.h, k.h+k.lag <= k.t.LagBound+k.gap)
+	stops := k.h+k.lag <= k.t.LagBound+k.gap && (k.t.Net == nil || k.t.Scheme == Papers)
+	reached := k.travel(-k.lag, k.h, stops)
 	if k.lag = k.h - reached; k.lag <= k.gap {
 		k.lag = 0
 	}
@@ -67,6 +74,7 @@ func (k *Kernel) travel(from, to float64, stops bool) float64 {
 		k.joint.sources(k, k.x, local, length)
 		k.joint.begin(k, local)
 		theta, cause := k.joint.walk(k, local, looks > 0)
+		k.keep(theta)
 		if k.failed() {
 			return local
 		}
@@ -130,8 +138,7 @@ func (k *Kernel) begin(local float64) {
 		}
 	}
 	k.instant(0)
-	k.limits()
-	k.load()
+	k.grip()
 	if again || k.overloaded() {
 		k.joint.resolve(k)
 		k.land()
@@ -148,11 +155,8 @@ func (k *Kernel) begin(local float64) {
 		k.noise = max(k.noise, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
 	}
 	for _, i := range k.t.Gapped { // where a contact ends it has no torque, but terms that round
-		if k.kappa>>i&1 == 0 {
-			continue
-		}
-		for j, c := range k.use().T[i*k.t.N : (i+1)*k.t.N] {
-			k.noise = max(k.noise, torqueNoise/50*math.Abs(c*k.x[j]))
+		if k.carries(i) {
+			k.noise = max(k.noise, torqueNoise/50*k.terming(i))
 		}
 	}
 	for i := range k.mode {
@@ -165,10 +169,11 @@ func (k *Kernel) begin(local float64) {
 //go:nosplit
 func (k *Kernel) set(i int, to int8) {
 	k.mode[i] = to
+	at := k.home[i]
 	if to == Stuck {
-		k.kappa |= 1 << i
+		k.kappa[at.block] |= 1 << at.bit
 	} else {
-		k.kappa &^= 1 << i
+		k.kappa[at.block] &^= 1 << at.bit
 	}
 }
 
@@ -202,7 +207,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	expanded := true
 	switch {
 	case k.t.FirstLaw < k.t.M:
-		k.couple()
+		k.joint.couple(k)
 		k.horner(k.x1, 1)
 	case k.length != k.t.Delta || k.t.Modes == nil:
 		k.joint.expand(k, k.x)
@@ -211,13 +216,20 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		k.whole(k.x1, k.x)
 		expanded = false
 	}
+	if k.t.Net != nil {
+		k.constrain(k.x1)
+	}
 	theta, cause = 1, none
-	if k.suspect() {
+	if k.joint.suspect(k) {
 		if !expanded {
 			k.joint.expand(k, k.x)
 			expanded = true
 		}
-		theta, cause = k.first()
+		if k.t.Net == nil || look {
+			theta, cause = k.first()
+		} else {
+			theta, cause = 0, 0 // whatever it is, nobody asks where
+		}
 	}
 	stride := k.stride(look)
 	apart := theta >= stride
@@ -280,10 +292,11 @@ func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
 	if !(length > k.gap && length < k.length) {
 		return theta, cause
 	}
+	k.keep(0)
 	k.joint.sources(k, k.x, local, length)
-	k.couple()
+	k.joint.couple(k)
 	k.horner(k.x1, 1)
-	if !k.suspect() {
+	if !k.joint.suspect(k) {
 		return 1, none
 	}
 	return k.first()
@@ -316,7 +329,7 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 	k.rates(k.w)
 	for i, s := range k.slip {
 		d := k.direction(i)
-		leaves := k.fresh[i] && d*dotRow(k.t.W, i, k.xd) >= 0
+		leaves := k.fresh[i] && d*k.slips.dot(i, k.xd) >= 0
 		if d != 0 && (i == cause || math.Abs(s) <= 2*slipZero && !leaves) {
 			k.set(i, Stuck)
 		}

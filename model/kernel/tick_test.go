@@ -50,7 +50,7 @@ func busy() map[string]struct {
 func eachBusy(t *testing.T, fact func(t *testing.T, k *run, ticks int)) {
 	for name, b := range busy() {
 		for _, scheme := range bothSchemes {
-			for kind, opt := range map[string]Options{"projected": {}, "held": {Form: Held}, "in place": {Memory: 1}} {
+			for kind, opt := range map[string]Options{"projected": {}, "held": {Form: Held}, "in place": {Memory: 1}, "sparse": {Stepping: Local}} {
 				opt.Period, opt.Scheme = ms(5), scheme
 				t.Run(fmt.Sprintf("%s/%s/%s", name, scheme, kind), func(t *testing.T) {
 					fact(t, start(t, b.sys, opt), b.ticks)
