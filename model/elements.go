@@ -37,7 +37,7 @@ func onSupport(d domain) []flange {
 
 func kinds() []kind {
 	var all []kind
-	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds(), regionKinds(), tyreKinds()} {
+	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds(), regionKinds(), tyreKinds(), hydraulicKinds()} {
 		all = append(all, list...)
 	}
 	return all

@@ -63,10 +63,10 @@ func readTyre(e *element) declared {
 }
 
 // span are the least and the largest value of a signal, as far as that is known.
-func (t *tyre) span(signal int) (low, high float64) {
-	switch s := &t.plant.signals[signal]; {
-	case signal < len(t.plant.inputs):
-		return t.plant.inputs[signal].Min, t.plant.inputs[signal].Max
+func (l *loader) span(signal int) (low, high float64) {
+	switch s := &l.plant.signals[signal]; {
+	case signal < len(l.plant.inputs):
+		return l.plant.inputs[signal].Min, l.plant.inputs[signal].Max
 	case s.law == nil && len(s.source.Sum) == 0:
 		return sourceRange(s.source)
 	}
