@@ -39,8 +39,9 @@ type loader struct {
 	list       []*element
 	elements   map[string]declared
 	nodes      map[string]int
-	provided   map[string]int // signals of elements, by the element's name
-	angles     map[int]int    // node -> the state that is its angle
+	frames     map[string]*frame // points of bodies, by their full name
+	provided   map[string]int    // signals of elements, by the element's name
+	angles     map[int]int       // node -> the state that is its angle
 }
 
 // declared is an element as the section outputs sees it.

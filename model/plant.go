@@ -62,9 +62,10 @@ type term struct {
 
 // tie is a rigid connection: row = 0. It exerts a multiplier along row.
 type tie struct {
-	name string
-	at   pos
-	row  row
+	name  string
+	at    pos
+	row   row
+	joint bool // it must take a degree of freedom
 }
 
 // state is a quantity with der as its rate: the twist of a spring, an angle, a

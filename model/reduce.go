@@ -43,6 +43,10 @@ func (p *Plant) reduce() (*basis, error) {
 		if q < 0 && largest(r) > 0 {
 			return nil, p.errorf(t.at, "element %q: the speed it gives contradicts the gears and the other speed sources", t.name)
 		}
+		if q < 0 && t.joint {
+			return nil, p.errorf(t.at, "element %q: it over-constrains: the motion that it takes is taken already; "+
+				"remove it, or the other joint", t.name)
+		}
 		if q < 0 {
 			continue
 		}
