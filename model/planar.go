@@ -321,6 +321,7 @@ func readSlide(e *element) declared {
 		r = append(r, term{a.body.node[2], -d})
 	}
 	e.join(r)
+	reaction := declared{rel: r, tau: form{{ofTie, len(e.plant.ties) - 1, -1}}, unit: "N"}
 	if f, ok := e.fields["rotation"]; ok {
 		switch text := e.text(f, e.what()+": rotation"); text {
 		case "free":
@@ -330,7 +331,7 @@ func readSlide(e *element) declared {
 			e.fail(f.at, "%s: rotation: %q is neither free nor locked", e.what(), text)
 		}
 	}
-	return declared{}
+	return reaction
 }
 
 // turning is the angular speed of a point's body.
