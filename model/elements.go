@@ -39,7 +39,7 @@ func onSupport(d domain) []flange {
 
 func kinds() []kind {
 	var all []kind
-	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds(), regionKinds(), tyreKinds(), hydraulicKinds(), planarKinds()} {
+	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds(), regionKinds(), tyreKinds(), hydraulicKinds(), planarKinds(), railKinds()} {
 		all = append(all, list...)
 	}
 	return all
@@ -99,6 +99,7 @@ func (l *loader) readElements(f field, start pos) {
 		}
 	}
 	l.scope = top
+	l.exert()
 	l.checkNodes()
 }
 

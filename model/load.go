@@ -41,6 +41,7 @@ type loader struct {
 	nodes      map[string]int
 	frames     map[string]*frame // points of bodies, by their full name
 	provided   map[string]int    // signals of elements, by the element's name
+	exertions  []exertion        // what elements exert, where that is read as a signal
 	angles     map[int]int       // node -> the state that is its angle
 }
 

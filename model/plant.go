@@ -105,6 +105,7 @@ type signal struct {
 	affine *Affine
 	unit   Unit
 	most   float64 // largest absolute value to be expected; 0: unknown
+	bound  float64 // of a sum: what its terms that are known add up to; 0: unknown
 	at     pos
 	read   bool // something depends on it
 }

@@ -95,14 +95,17 @@ func (l *loader) namedCourse(f field, name, what string, want wanted) (course, b
 	}
 	s := &l.plant.signals[i]
 	s.read = true
+	if s.at == (pos{}) {
+		s.at = f.at // of an element that may be read later
+	}
 	if s.unit.Dim != want.Dim {
 		l.fail(f.at, "%s: %s %q is in %s; %s is wanted", what, kind, name, s.unit.SI, want.spelled)
 	}
 	return course{{{Source{}, i}}}, true
 }
 
-// signalNamed is the signal of an element in the scope, or an input; -1 if there is
-// none.
+// signalNamed is the signal of an element in the scope, an input, or what an element
+// exerts; -1 if there is none.
 func (l *loader) signalNamed(name string) (i int, kind string) {
 	for _, full := range []string{l.scope.prefix + name, name} {
 		if i, ok := l.provided[full]; ok {
@@ -111,6 +114,11 @@ func (l *loader) signalNamed(name string) (i int, kind string) {
 	}
 	if i, ok := l.inputs[name]; ok {
 		return i, "input"
+	}
+	for _, full := range []string{l.scope.prefix + name, name} {
+		if i := l.exertion(full); i >= 0 {
+			return i, "signal"
+		}
 	}
 	return -1, ""
 }
@@ -198,7 +206,7 @@ func (l *loader) signal(f field, what, name string, want wanted) int {
 	if len(c) == 1 && len(c[0]) == 1 && c[0][0].signal >= 0 {
 		return c[0][0].signal
 	}
-	s := signal{name: name, at: f.at, unit: want.Unit, read: true}
+	s := signal{name: name, at: f.at, unit: want.Unit, read: true, bound: l.bound(c)}
 	add := func(s signal) int {
 		l.plant.signals = append(l.plant.signals, s)
 		return len(l.plant.signals) - 1
@@ -247,6 +255,21 @@ func (l *loader) mixed(c course, s signal) *law {
 		}
 	}
 	return &m
+}
+
+// bound adds up the terms whose factors are known; forces of elements are not.
+func (l *loader) bound(c course) float64 {
+	sum := 0.0
+	for _, term := range c {
+		known := true
+		for _, f := range term {
+			known = known && (f.signal < 0 || l.plant.signals[f.signal].law == nil)
+		}
+		if known {
+			sum += l.others(term, -1)
+		}
+	}
+	return sum
 }
 
 // others bounds the product of all factors of a term but the k-th.
