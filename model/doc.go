@@ -175,6 +175,9 @@
 // Sources and loads:
 //
 //	torque, force   flange, tau (f); support
+//	harmonic_torque flange, tau, orders; phi_rel_start, w_max = 650, support
+//	                tau·(1 + sum of amplitude·sin(order·phi_rel)), rows [order, amplitude];
+//	                w_max is the speed up to which the step is made short enough for it
 //	speed           flange, w_ref (v_ref); exact = false, f_crit = 50 Hz; support
 //	position        flange, phi_ref (s_ref); the same
 //	linear_speed_dependent_torque     flange, tau_nominal, w_nominal; support
