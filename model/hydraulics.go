@@ -21,7 +21,9 @@ type circuit struct {
 // readWheelCircuit is a caliper behind an inlet valve, open without current, and an
 // outlet valve, closed without current:
 //
-//	V' = Q((1 - inlet)·A_inlet, master - p) - Q(outlet·A_outlet, p - drain) - Q(A_check, max(0, p - master - p_check))
+//	V' = Q_in - Q_out
+//	Q_in = Q((1 - inlet)·A_inlet, master - p) + Q(A_check, min(0, master - p + p_check))
+//	Q_out = Q(outlet·A_outlet, p - drain)
 //	Q(A, dp) = C_d·A·sqrt(2/rho)·dp/(dp² + p_transition²)^(1/4)
 //
 // with p = p(V), the signal of the element's name. The flow through an orifice,
@@ -34,6 +36,7 @@ func readWheelCircuit(e *element) declared {
 	master := e.command("master", "Pa", "pressure of the master cylinder")
 	inlet := e.need("A_inlet", "m2", "cross-section of the inlet valve")
 	outlet := e.need("A_outlet", "m2", "cross-section of the outlet valve")
+	check := e.atLeastZero("A_check", "m2", 0)
 	drain, tank := c.drain()
 	p := e.chamber(e.caliper())
 	if e.err != nil {
@@ -41,11 +44,9 @@ func readWheelCircuit(e *element) declared {
 	}
 	e.plant.signals[e.provided[e.name]].most = e.plant.signals[master].largest()
 	fall := signalOf(master).plus(p.scaled(-1))
-	in := c.valve("Q_in", inlet, e.share("inlet"), fall, true)
-	out := c.valve("Q_out", outlet, e.share("outlet"), p.plus(drain.scaled(-1)), false)
-	net := in.plus(out.scaled(-1)).plus(c.check(fall).scaled(-1))
-	V := e.volume()
-	e.plant.states[V].der = net
+	in := c.line(inlet, check, fall)
+	out := c.outlet(outlet, p.plus(drain.scaled(-1)))
+	e.plant.states[e.volume()].der = in.plus(out.scaled(-1))
 	if tank != nil {
 		s := &e.plant.states[tank.volume()]
 		s.der = s.der.plus(out)
@@ -79,13 +80,11 @@ func readAccumulator(e *element) declared {
 	var l law
 	l.arg(p, flow/suction)
 	l.times(1 / suction).push(0).do(Max).push(1).do(Min)
-	e.open(&l, e.share("pump"), false)
+	e.open(&l, e.share("pump"))
 	l.do(Mul).times(flow)
-	e.guardPoints(p, []float64{0, suction})
-	Q := signalOf(e.addLaw(e.name+".Q_pump", "m3/s", &l))
-	e.named["Q_pump"] = reading{Q, "m3/s"}
+	e.guardPoints(p, []float64{suction})
 	s := &e.plant.states[e.volume()]
-	s.der = s.der.plus(Q.scaled(-1))
+	s.der = s.der.plus(e.flow("Q_pump", &l).scaled(-1))
 	return declared{}
 }
 
@@ -186,66 +185,72 @@ func (e *element) share(key string) int {
 	return i
 }
 
-// open pushes a share; without is 1 - share.
-func (e *element) open(l *law, share int, without bool) {
+// open pushes a share.
+func (e *element) open(l *law, share int) {
 	if share < 0 {
 		l.push(0)
-	} else {
-		l.arg(signalOf(share), 0)
-		l.push(0).do(Max).push(1).do(Min)
+		return
 	}
-	if without {
-		l.push(1).do(Sub, Neg)
-	}
+	l.arg(signalOf(share), 0)
+	l.push(0).do(Max).push(1).do(Min)
 }
 
-// orifice pushes the flow through 1 m2 of an opening at the pressure difference that dp
+// orifice pushes the flow through an opening of area at the pressure difference that dp
 // pushes.
-func (c *circuit) orifice(l *law, dp func()) {
+func (c *circuit) orifice(l *law, area float64, dp func()) {
 	dp()
 	dp()
 	dp()
-	l.do(Mul).push(c.bend*c.bend).do(Add, Sqrt, Sqrt, Div).times(c.rate)
+	l.do(Mul).push(c.bend*c.bend).do(Add, Sqrt, Sqrt, Div).times(c.rate * area)
 }
 
-// valve is the flow of a valve at the pressure difference fall; closing says that its
-// command closes it.
-func (c *circuit) valve(name string, area float64, share int, fall form, closing bool) form {
-	if c.err != nil {
-		return nil
-	}
-	var l law
-	dp := l.arg(fall, area*c.rate/math.Sqrt(c.bend))
-	l.ops = nil
-	c.orifice(&l, func() { l.again(dp) })
-	c.open(&l, share, closing)
-	l.do(Mul).times(area)
-	Q := signalOf(c.addLaw(c.name+"."+name, "m3/s", &l))
-	c.named[name] = reading{Q, "m3/s"}
-	return Q
-}
+// steepest is the slope of the flow through an opening where there is no difference of
+// pressures, its largest.
+func (c *circuit) steepest(area float64) float64 { return c.rate * area / math.Sqrt(c.bend) }
 
-// check is the flow back through the check valve beside the inlet, at fall = master - p.
-func (c *circuit) check(fall form) form {
-	if !c.has("A_check") {
-		if f, ok := c.fields["p_check"]; ok {
-			c.fail(f.keyAt, "%s: p_check goes with A_check", c.what())
-		}
-		return nil
-	}
-	area := c.need("A_check", "m2", "cross-section of the check valve")
+// line is the flow from the master cylinder at fall = master - p: through the inlet valve,
+// and back through the check valve beside it.
+func (c *circuit) line(area, check float64, fall form) form {
 	crack := c.atLeastZero("p_check", "Pa", 1e4)
+	share := c.share("inlet")
+	if f, ok := c.fields["p_check"]; ok && check == 0 {
+		c.fail(f.keyAt, "%s: p_check goes with A_check", c.what())
+	}
 	if c.err != nil {
 		return nil
 	}
 	var l, g law
-	dp := l.arg(fall, area*c.rate/math.Sqrt(c.bend))
+	dp := l.arg(fall, c.steepest(area+check))
 	l.ops = nil
-	c.orifice(&l, func() { l.again(dp).do(Neg).push(crack).do(Sub).push(0).do(Max) })
-	l.times(area)
-	g.arg(fall, 0)
-	c.addGuard(g.push(crack).do(Add))
-	Q := signalOf(c.addLaw(c.name+".Q_check", "m3/s", &l))
-	c.named["Q_check"] = reading{Q, "m3/s"}
+	c.orifice(&l, area, func() { l.again(dp) })
+	c.open(&l, share)
+	l.push(1).do(Sub, Mul, Neg)
+	if check > 0 {
+		c.orifice(&l, check, func() { l.again(dp).push(crack).do(Add).push(0).do(Min) })
+		l.do(Add)
+		g.arg(fall, 0)
+		c.addGuard(g.push(crack).do(Add))
+	}
+	return c.flow("Q_in", &l)
+}
+
+// outlet is the flow through the outlet valve at fall = p - drain.
+func (c *circuit) outlet(area float64, fall form) form {
+	share := c.share("outlet")
+	if c.err != nil {
+		return nil
+	}
+	var l law
+	dp := l.arg(fall, c.steepest(area))
+	l.ops = nil
+	c.orifice(&l, area, func() { l.again(dp) })
+	c.open(&l, share)
+	return c.flow("Q_out", l.do(Mul))
+}
+
+// flow makes a signal of a flow, m3/s.
+func (e *element) flow(name string, l *law) form {
+	Q := signalOf(e.addLaw(e.name+"."+name, "m3/s", l))
+	e.named[name] = reading{Q, "m3/s"}
 	return Q
 }

@@ -31,7 +31,7 @@ func TestBadBrakesAreNamedByPlace(t *testing.T) {
 		{"no pressure comes in", "  rear: {type: wheel_brake_circuit, master: pedal, ", "  «rear»: {type: wheel_brake_circuit, ", `element "rear": wheel_brake_circuit needs master (pressure of the master cylinder, Pa, or the name of an input)`},
 		{"no inlet valve", "  rear: {type: wheel_brake_circuit, master: pedal, A_inlet: 0.2 mm2, ", "  «rear»: {type: wheel_brake_circuit, master: pedal, ", `element "rear": wheel_brake_circuit needs A_inlet (cross-section of the inlet valve, m2)`},
 		{"outlet valve of no size", "A_outlet: 0.3 mm2, p_V", "A_outlet: «0», p_V", `element "rear": cross-section of the outlet valve A_outlet 0 m2 is not positive`},
-		{"negative check valve", "A_check: 1 mm2", "A_check: «-1 mm2»", `element "front": cross-section of the check valve A_check -1e-06 m2 is not positive`},
+		{"negative check valve", "A_check: 1 mm2", "A_check: «-1 mm2»", `element "front": A_check -1e-06 m2 is negative`},
 		{"cracking pressure of no valve", "A_check: 1 mm2, p_check", "«p_check»", `element "front": p_check goes with A_check`},
 		{"area in cm", "A_inlet: 0.2 mm2, A_outlet: 0.3 mm2, p_V", "A_inlet: «0.2 mm», A_outlet: 0.3 mm2, p_V", `element "rear": A_inlet: "0.2 mm": unit mm does not fit, m2 is wanted`},
 		{"no caliper", "  rear: {type: wheel_brake_circuit, master: pedal, A_inlet: 0.2 mm2, A_outlet: 0.3 mm2, p_V: [[0, 0], [1 cm3, 60 bar]]}", "  «rear»: {type: wheel_brake_circuit, master: pedal, A_inlet: 0.2 mm2, A_outlet: 0.3 mm2}", `element "rear": wheel_brake_circuit needs stiffness (of the caliper, Pa/m3), or p_V (rows of volume and pressure)`},

@@ -188,7 +188,8 @@ func (t *tyre) magic() form {
 	if t.err != nil {
 		return nil
 	}
-	steep *= t.plant.signals[t.load].largest()
+	load := &t.plant.signals[t.load]
+	steep *= max(load.largest(), load.bound)
 	if t.road >= 0 {
 		steep *= t.plant.signals[t.road].largest()
 	}
