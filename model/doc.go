@@ -212,7 +212,7 @@
 //	                inlet = 0 (1 closes it), outlet = 0 (1 opens it), drain = 0, A_check = 0
 //	                with p_check = 0.1 bar, C_d = 0.7, rho = 1050 kg/m3, p_transition = 1 bar,
 //	                V_start = 0; its signal is the pressure in the caliper, signals NAME.Q_in,
-//	                .Q_out, .Q_check (m3/s), state NAME.V
+//	                .Q_out, state NAME.V
 //	low_pressure_accumulator  p_V; pump and flow, p_suction = 1 bar, V_start = 0; its signal
 //	                is its pressure, signal NAME.Q_pump, state NAME.V
 //	speed_sensor, angle_sensor, position_sensor   flange; support
@@ -223,8 +223,9 @@
 // whose commands are shares of 0 to 1, duty cycles for instance; their dead time is the
 // delay of the inputs. With p(V) rows of p_V, or stiffness·max(0, V - V0),
 //
-//	V' = Q((1 - inlet)·A_inlet, master - p) - Q(outlet·A_outlet, p - drain)
-//	     - Q(A_check, max(0, p - master - p_check))
+//	V' = Q_in - Q_out
+//	Q_in = Q((1 - inlet)·A_inlet, master - p) + Q(A_check, min(0, master - p + p_check))
+//	Q_out = Q(outlet·A_outlet, p - drain)
 //	Q(A, dp) = C_d·A·sqrt(2/rho)·dp/(dp² + p_transition²)^(1/4)
 //
 // which is the turbulent flow through an orifice above p_transition, and a laminar one
