@@ -16,9 +16,7 @@ const thePoly = -1
 //go:nosplit
 func (k *Kernel) curve(c int, theta float64) float64 {
 	if c != thePoly {
-		k.horner(k.xd, theta)
-		k.instant(theta)
-		k.torqued(k.xd)
+		k.glance(c, theta)
 		return k.side[c]*k.run(&k.t.Guards[c], k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
 	}
 	s := 0.0
@@ -30,8 +28,9 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 
 // firstRoot is the first place in [0, 1] at which a curve, positive at the start,
 // becomes negative. A polynomial that starts negative has it at 0; a guard that
-// was just passed may. Between two samples a polynomial may turn: where the
-// samples have a low point, its own is looked at.
+// was just passed may. Between two samples a curve may turn: where the samples
+// have a low point, its own is looked at; of a guard only where the samples beside
+// it say that it can be negative.
 //
 //go:nosplit
 func (k *Kernel) firstRoot(c int) (float64, bool) {
@@ -48,7 +47,7 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 	for j := 1; j <= rootSamples; j++ {
 		b := float64(j) * step
 		fb := k.curve(c, b)
-		if before >= fa && fa <= fb {
+		if before >= fa && fa <= fb && (c == thePoly || fa < max(before, fb)-fa) {
 			low := k.lowest(c, left, b)
 			if fl := k.curve(c, low); fl < 0 {
 				return k.refine(c, left, low, before, fl), true
