@@ -14,8 +14,9 @@ func hydraulicKinds() []kind {
 // before it.
 type circuit struct {
 	*element
-	rate float64 // C_d·sqrt(2/rho): the flow through 1 m2 at 1 Pa, were it turbulent
-	bend float64 // pressure difference below which flows are laminar, Pa
+	rate      float64 // C_d·sqrt(2/rho): the flow through 1 m2 at 1 Pa, were it turbulent
+	bend      float64 // pressure difference below which flows are laminar, Pa
+	stiffness float64 // of the caliper, where it is largest, Pa/m3
 }
 
 // readWheelCircuit is a caliper behind an inlet valve, open without current, and an
@@ -38,8 +39,9 @@ func readWheelCircuit(e *element) declared {
 	outlet := e.need("A_outlet", "m2", "cross-section of the outlet valve")
 	check := e.atLeastZero("A_check", "m2", 0)
 	drain, tank := c.drain()
-	p := e.chamber(e.caliper())
-	if e.err != nil {
+	curve := e.caliper()
+	p := e.chamber(curve)
+	if c.stiffness = curve.steepest(); e.err != nil {
 		return declared{}
 	}
 	e.plant.signals[e.provided[e.name]].most = e.plant.signals[master].largest()
@@ -204,9 +206,12 @@ func (c *circuit) orifice(l *law, area float64, dp func()) {
 	l.do(Mul).push(c.bend*c.bend).do(Add, Sqrt, Sqrt, Div).times(c.rate * area)
 }
 
-// steepest is the slope of the flow through an opening where there is no difference of
-// pressures, its largest.
-func (c *circuit) steepest(area float64) float64 { return c.rate * area / math.Sqrt(c.bend) }
+// steep tells of a flow through an opening how it follows the volume in the caliper, most
+// where there is no difference of pressures. No operation uses that argument.
+func (c *circuit) steep(l *law, area float64) {
+	l.arg(stateOf(c.volume()), c.stiffness*c.rate*area/math.Sqrt(c.bend))
+	l.ops = nil
+}
 
 // line is the flow from the master cylinder at fall = master - p: through the inlet valve,
 // and back through the check valve beside it.
@@ -220,8 +225,8 @@ func (c *circuit) line(area, check float64, fall form) form {
 		return nil
 	}
 	var l, g law
-	dp := l.arg(fall, c.steepest(area+check))
-	l.ops = nil
+	dp := l.arg(fall, 0)
+	c.steep(&l, area+check)
 	c.orifice(&l, area, func() { l.again(dp) })
 	c.open(&l, share)
 	l.push(1).do(Sub, Mul, Neg)
@@ -241,8 +246,8 @@ func (c *circuit) outlet(area float64, fall form) form {
 		return nil
 	}
 	var l law
-	dp := l.arg(fall, c.steepest(area))
-	l.ops = nil
+	dp := l.arg(fall, 0)
+	c.steep(&l, area)
 	c.orifice(&l, area, func() { l.again(dp) })
 	c.open(&l, share)
 	return c.flow("Q_out", l.do(Mul))
