@@ -99,7 +99,6 @@ func (l *loader) readElements(f field, start pos) {
 		}
 	}
 	l.scope = top
-	l.exert()
 	l.checkNodes()
 }
 

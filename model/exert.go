@@ -35,9 +35,12 @@ func (l *loader) exertion(name string) int {
 	return x.signal
 }
 
-// exert gives the exertions their laws, now that all elements are read. Laws that read a
+// exert gives the exertions their laws, when all elements are read. Laws that read a
 // force or torque get what it is made of: it is then no law of its own, to be followed.
 func (l *loader) exert() {
+	if l.err != nil {
+		return
+	}
 	made := map[int]form{}
 	for _, x := range l.exertions {
 		d, s := l.elements[x.element], &l.plant.signals[x.signal]

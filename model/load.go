@@ -96,6 +96,7 @@ func (l *loader) load(data []byte) {
 	l.readAssemblies(section["assemblies"])
 	l.readElements(section["elements"], startOf(top))
 	l.readOutputs(section["outputs"])
+	l.exert()
 	for i := range l.plant.inputs {
 		s := l.plant.signals[i]
 		if !s.read && l.err == nil {
