@@ -52,6 +52,11 @@
 // element that has a signal. Of a product the first factor has the unit that the others
 // leave over: {product: [-2 N.m.s/rad, w]} with a speed_sensor w.
 //
+// What an element exerts is a signal as well, NAME.f where it moves and NAME.tau where it
+// turns, with the sign of {force: NAME}; NAME.share is the part of its capacity that a
+// clutch or brake exerts, -1 to 1 while it slips: {product: [block, brake.share]} is what
+// a brake block rubs. The element may stand below.
+//
 // # Elements
 //
 // Elements and parameters are named after Mechanics.Rotational and .Translational of the
@@ -149,6 +154,36 @@
 // that while it is stuck; the paper's tangential force is K = capacity/r_c at the radius
 // r_c of the wheel beside the clutch.
 //
+// Bodies in the plane, with x to the front, y upwards, phi from x to y:
+//
+//	body            dof = [x, y, phi]; m, J as far as they are in it; nodes: {NAME: [x, y]}
+//	                from the centre; x_start, y_start, phi_start, v_x_start, v_y_start,
+//	                w_start; g: its weight m·g, left out where y counts from the rest
+//	line            a, b; angle                      a node: the distance of two points
+//	translational_joint  a, b, angle; rotation = free (or locked)
+//	                b slides along an axis of body a
+//
+// A body car has the flanges car.x, car.y (they move) and car.phi (it turns), and each of
+// its nodes two, car.rear.x and car.rear.y, that follow rigidly (Gyebroszki, Efficient
+// numerical time-domain simulation of rail vehicles with coupled simulator systems, ch. 1):
+//
+//	x_node = x - y_rel·phi        y_node = y + x_rel·phi
+//
+// linear about phi = 0. Every element between nodes takes them: spring_damper, clearance,
+// force, position_sensor, tyre; force_sensor joins two. What is not in dof is fixed, and a
+// body with dof: [] is a place on the ground. A coordinate with a start is a place in the
+// plane and counts the offsets of the nodes as well; without one it is a displacement from
+// where the vehicle stands, and springs start relaxed.
+//
+// A line is for what acts along neither axis: {type: spring_damper, a: ground, b: link}
+// with a fixed node ground pulls the two points of link together. Its speed is that at
+// which they part, its position their distance; a force on it pushes them apart. a and b of
+// line and joint are a body (its centre) or a node of one. The line keeps the direction
+// that it has at the start, or angle, so a preload has no stiffness across it. The axis of a
+// joint turns with body a; its force is across the axis. A joint that takes nothing
+// more from the bodies is refused. Inside an assembly, a flange may be handed a body or a
+// node of one: hook.x is then its flange.
+//
 // The tyre:
 //
 //	tyre            a (wheel), b (vehicle), radius, fn; friction = 1; and either
@@ -171,6 +206,35 @@
 //
 // is a spring and a damper to the road at rest and the formula's own slip at speed, up to
 // v_range; it keeps |kappa| below 1 while the wheel spins.
+//
+// Wheel and rail:
+//
+//	rail_contact    a (wheel), b (axle), radius, fn, law; friction = 1, way = [[0, 1]]
+//	  gyebroszki        mu0, A, v_star; T_sgn = 0, peak = 1
+//	                    |f| <= mu0·((1 - A)·exp(-|v_s|/v_star) + A)·N
+//	  curtius_kniffler  T_sgn = 0, peak = 1          |f| <= (7.5/(3.6·|v_b| + 44) + 0.161)·N
+//	  polach            mu0, A, C, a_ellipse, b_ellipse; B = 0, k_A = 1, k_S = 0.4, v_low = 3
+//	                    f = 2/pi·mu·N·(k_A·e/(1 + (k_A·e)²) + atan(k_S·e))
+//
+// with v_s = radius·w_a - v_b, v_rel of it, and its sign that of f, which drives the
+// vehicle and brakes the wheel, as of a tyre; a wheel that moves with its rim has no radius.
+// N = max(0, fn)·friction·way: friction is a value over time, way rows [position, factor]
+// of the axle. fn adds up what presses the wheel down, also what follows from the motion,
+// {sum: [108 kN, primary.f, {product: [-1, block.f]}]}; it is the signal NAME.fn.
+//
+// Without T_sgn the contact is a friction element: a wheel that rolls has no slip, and it
+// breaks away and catches in events (peak is static over sliding friction). With T_sgn, m/s,
+// the force is v_s/T_sgn of the largest one while |v_s| < T_sgn (Gyebroszki, eq. 6.5.1 to
+// 6.5.4), a law that the step has to follow: the smaller T_sgn, the shorter its pieces.
+// Curtius and Kniffler (Elektrische Bahnen, 1944) give the adhesion of dry rail over the
+// speed. Polach (Creep forces in simulations of traction vehicles running on adhesion
+// limit, Wear 258, 2005):
+//
+//	mu = mu0·((1 - A)·exp(-B·|v_s|) + A)
+//	e = 2/3·C·pi·a_ellipse²·b_ellipse·v_s/(mu·N·max(|v_b|, v_low))
+//
+// with the half axes of the contact, m, along and across the rail, its stiffness C, N/m3,
+// and k_A and k_S, at most 1, for what dirt takes from adhesion and slip.
 //
 // Sources and loads:
 //
