@@ -111,7 +111,7 @@ car: {type: body, m: 10, J: 4, x_start: 0, y_start: 0.6, nodes: {front: [1, 0]}}
 wheel: {type: body, m: 1, J: 0.1, x_start: 1, y_start: 0.2}
 guide: {type: translational_joint, a: car.front, b: wheel, angle: 90 deg}
 strut: {type: spring_damper, a: wheel.y, b: car.front.y, c: 100, d: 1, s_rel0: 0.4}
-pull: {type: force, flange: wheel.x, f: 3}
+pull: {type: force, flange: wheel.x, f: {sine: {amplitude: 3 N, f: 1 Hz, phase: 90 deg}}}
 `, `
 xc: {position: car.x}
 phi: {angle: car.phi}
@@ -130,9 +130,10 @@ guided: {force: guide}
 	b.to(20, func(float64) {
 		drift = max(drift, math.Abs(b.get("xw")-1-b.get("xc")-0.4*b.get("phi")))
 	})
-	if !(drift <= 1e-12*b.get("xw")) {
-		t.Errorf("the wheel leaves its guide by %g m", drift)
+	if !(drift <= 1e-12) {
+		t.Errorf("the wheel leaves its guide by %g m in 20 s", drift)
 	}
+	t.Logf("the wheel leaves its guide by %.1e m at most", drift)
 }
 
 func TestLockedGuideHoldsTheRotationToo(t *testing.T) {
