@@ -36,12 +36,12 @@ func (l *loader) exertion(name string) int {
 }
 
 // exert gives the exertions their laws, when all elements are read. Laws that read a
-// force or torque get what it is made of: it is then no law of its own, to be followed.
+// force, a torque or a sum of them get what these are made of: what is linear in the
+// state is then no law of its own, to be followed.
 func (l *loader) exert() {
 	if l.err != nil {
 		return
 	}
-	made := map[int]form{}
 	for _, x := range l.exertions {
 		d, s := l.elements[x.element], &l.plant.signals[x.signal]
 		k := slices.IndexFunc(l.plant.frictions, func(k friction) bool { return k.Name == x.element })
@@ -49,6 +49,7 @@ func (l *loader) exert() {
 		case x.key == "share" && k < 0:
 			l.fail(s.at, "%q: element %q is of type %s and has no capacity; name a clutch or brake", s.name, x.element, d.kind)
 		case x.key == "share":
+			l.plant.shift(&l.plant.frictions[k])
 			s.law.share(k, &l.plant.frictions[k])
 		case d.tau == nil:
 			l.fail(s.at, "%q: element %q is of type %s and has no torque or force of its own", s.name, x.element, d.kind)
@@ -56,16 +57,35 @@ func (l *loader) exert() {
 			l.fail(s.at, "%q: element %q exerts %s, not %s", s.name, x.element, d.unit, s.unit.SI)
 		default:
 			s.law.arg(d.tau, 1)
-			made[x.signal] = d.tau
+			s.linear = d.tau
 		}
 	}
 	for _, s := range l.plant.signals {
 		if s.law != nil {
-			s.law.inline(made)
+			l.plant.inline(s.law)
 		}
 	}
 	for i := range l.plant.guards {
-		l.plant.guards[i].law.inline(made)
+		l.plant.inline(&l.plant.guards[i].law)
+	}
+}
+
+// shift takes the constants of a sum into the offset of a friction element: an input and a
+// constant are then no law.
+func (p *Plant) shift(f *friction) {
+	signal, sum := -1, 0.0
+	for _, m := range p.signals[f.Signal].linear {
+		switch {
+		case m.kind == ofOne:
+			sum += m.coef
+		case signal < 0 && m.coef == 1 && p.signals[m.index].law == nil:
+			signal = m.index
+		default:
+			return
+		}
+	}
+	if signal >= 0 {
+		f.Signal, f.Offset = signal, f.Offset-sum
 	}
 }
 
@@ -77,17 +97,22 @@ func (l *law) share(k int, f *friction) {
 	l.push(0).do(Max).times(f.Gain).do(Div)
 }
 
-// inline puts forms in the place of the signals that they are.
-func (l *law) inline(made map[int]form) {
+// inline puts linear forms in the place of the signals that they are, in what a law reads.
+func (p *Plant) inline(l *law) {
 	for i, f := range l.args {
-		var out form
-		for _, m := range f {
-			if g, ok := made[m.index]; ok && m.kind == ofSignal {
-				out = out.plus(g.scaled(m.coef))
-				continue
-			}
-			out = append(out, m)
-		}
-		l.args[i] = out
+		l.args[i] = p.spread(f, maxNesting)
 	}
+}
+
+// spread is a form with linear signals taken apart, sums of sums as deep as depth.
+func (p *Plant) spread(f form, depth int) form {
+	var out form
+	for _, m := range f {
+		if m.kind == ofSignal && depth > 0 && p.signals[m.index].linear != nil {
+			out = out.plus(p.spread(p.signals[m.index].linear, depth-1).scaled(m.coef))
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
 }

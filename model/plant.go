@@ -106,6 +106,7 @@ type signal struct {
 	unit   Unit
 	most   float64 // largest absolute value to be expected; 0: unknown
 	bound  float64 // of a sum: what its terms that are known add up to; 0: unknown
+	linear form    // the same value as a form of signals, where it is one
 	at     pos
 	read   bool // something depends on it
 }

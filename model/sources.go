@@ -221,8 +221,28 @@ func (l *loader) signal(f field, what, name string, want wanted) int {
 		s.source = c.source()
 		return add(s)
 	}
-	s.law = l.mixed(c, s)
+	s.law, s.linear = l.mixed(c, s), c.linear()
 	return add(s)
+}
+
+// linear is a sum of signals with constant factors, and constants, as a form; nil for
+// others.
+func (c course) linear() (f form) {
+	for _, term := range c {
+		m := measure{kind: ofOne, coef: 1}
+		for _, x := range term {
+			switch {
+			case x.signal >= 0 && m.kind == ofOne:
+				m.kind, m.index = ofSignal, x.signal
+			case x.signal >= 0 || len(x.leaf.V) != 1 || x.leaf.Amplitude != 0:
+				return nil
+			default:
+				m.coef *= x.leaf.V[0]
+			}
+		}
+		f = append(f, m)
+	}
+	return f
 }
 
 // mixed is the law of a course that reads signals; its sources become signals of
