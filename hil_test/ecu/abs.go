@@ -29,14 +29,14 @@ const (
 	absShare    = 0.001 // per bit of a valve's command, 10 bits
 	absPedal    = 5.0   // bar, above which the driver brakes
 	absCrawl    = 1.5   // m/s, below which the wheels may lock
-	absSlip     = 0.13  // of the speed, which is wanted
-	absMargin   = 0.2   // m/s, more than that
+	absSlip     = 0.12  // of the speed, which is wanted
+	absMargin   = 0.05  // m/s, more than that
 	absAhead    = 0.02  // s, by which the start of control looks ahead
 	absBuild    = 110.0 // bar/s through the open inlet at a difference of 1 bar
 	absDump     = 150.0 // bar/s through the open outlet at 1 bar
 	absStep     = 600.0 // bar/s, the largest rate that is asked for
-	absFollow   = 30.0  // bar/s per m/s of slip speed too little, in front
-	absDamp     = 3.2   // bar per m/s of its rate
+	absFollow   = 50.0  // bar/s per m/s of slip speed too little, in front
+	absDamp     = 4.5   // bar per m/s of its rate
 	absRearGain = 3.0   // a rear brake has a third of the torque
 )
 
