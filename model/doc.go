@@ -233,8 +233,10 @@
 //	mu = mu0·((1 - A)·exp(-B·|v_s|) + A)
 //	e = 2/3·C·pi·a_ellipse²·b_ellipse·v_s/(mu·N·max(|v_b|, v_low))
 //
-// with the half axes of the contact, m, along and across the rail, its stiffness C, N/m3,
-// and k_A and k_S, at most 1, for what dirt takes from adhesion and slip.
+// with the half axes of the contact, m, along and across the rail, its stiffness C, N/m3
+// (3/8·G·c11/a_ellipse of Kalker's theory: 2e13 for steel), and k_A and k_S, at most 1, for
+// what dirt takes from adhesion and slip. The force follows the slip by up to
+// 0.4·(k_A + k_S)·C·a_ellipse²·b_ellipse·pi/v_low: the smaller v_low, the shorter the pieces.
 //
 // Sources and loads:
 //
