@@ -23,7 +23,7 @@
 // a unit, without a blank, belongs to it when a unit follows: "5 m/s", but "5 m / s"
 // divides by a parameter s. A temperature is in K, or alone in degC: "20 degC".
 //
-// Quote what YAML reads otherwise: unit: "%". A file has at most 256 KiB and 500 elements.
+// Quote what YAML reads otherwise: unit: "%". A file has at most 256 KiB and 2000 elements.
 //
 // # Nodes
 //
