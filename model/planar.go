@@ -69,7 +69,7 @@ func makeBody(e *element) {
 		}
 		e.frames[name] = &frame{name, b, [2]float64{}}
 		for i := range 2 {
-			e.ownNode(name+"."+coordinates[i], translational, b.moves[i] || b.moves[2])
+			e.ownNode(name+"."+coordinates[i], translational, true)
 		}
 	}
 }
@@ -162,9 +162,12 @@ func (e *element) readPoint(f field, b *body) {
 		dir[i] = 1
 		n := &e.plant.nodes[own]
 		n.phi0, n.placed = p.place(dir)
-		if n.owner != "fixed" {
-			e.tie(append(p.along(dir).negative(), term{own, 1})...)
+		r := p.along(dir)
+		if len(r) == 0 {
+			n.owner = "fixed"
+			continue
 		}
+		e.tie(append(r.negative(), term{own, 1})...)
 	}
 }
 
