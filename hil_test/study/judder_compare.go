@@ -33,20 +33,27 @@ func (d *drive) point() (p judderPoint) {
 	return p
 }
 
-// largeAngles compares ways to treat the lean over a time, s.
-func largeAngles(until float64) (list []angleError) {
-	const h = 5e-3
-	truth := newJudder(&case1, anyAngle)
-	frozen := newJudder(&case1, perStep)
-	kernels := []struct {
-		name string
-		*drive
-	}{
+// leaner is a plant with a way to treat the lean.
+type leaner struct {
+	name string
+	*drive
+}
+
+func leaning() []leaner {
+	return []leaner{
 		{"linear, loads on legs that do not lean", newDrive("judder", 5*time.Millisecond, rigid...)},
 		{"linear about the standing vehicle", newDrive("judder", 5*time.Millisecond, straight...)},
 		{"the same, second order as laws (the plant judder)", newDrive("judder", 5*time.Millisecond)},
 		{"that at 1 ms", newDrive("judder", time.Millisecond)},
 	}
+}
+
+// largeAngles compares ways to treat the lean over a time, s.
+func largeAngles(until float64) (list []angleError) {
+	const h = 5e-3
+	truth := newJudder(&case1, anyAngle)
+	frozen := newJudder(&case1, perStep)
+	kernels := leaning()
 	errors := make([]judderPoint, len(kernels)+1)
 	low, high := truth.point(), truth.point()
 	for _, k := range kernels {
