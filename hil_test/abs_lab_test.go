@@ -29,10 +29,13 @@ func absInTheLab(t *testing.T, scenario string, attempts int) {
 	t.Logf("%s: the lab was too slow to judge it", scenario)
 }
 
-var absFigures = regexp.MustCompile(`before it does on locked wheels: wanted .*`)
+var (
+	absFigures = regexp.MustCompile(`before it does on locked wheels: wanted .*`)
+	absMissed  = regexp.MustCompile(`ticks +\d+ of 5 ms, missed (\d+)`)
+)
 
-// absJudged runs a scenario, and reports whether no point of the grid was missed and no
-// frame late; then it must hold.
+// absJudged runs a scenario, and reports whether fewer than ten points of the grid were
+// missed and the unit was always heard in time; then it must hold.
 func absJudged(t *testing.T, scenario string) bool {
 	t.Helper()
 	unit := start(t, command(t), "ecu", "abs", "-bus", "vcan0")
@@ -45,7 +48,11 @@ func absJudged(t *testing.T, scenario string) bool {
 	if !strings.Contains(said, " 0 malformed") || !regexp.MustCompile(`in control of \[FL FR RL RR\]: \[[1-9]\d* [1-9]\d* [1-9]\d* [1-9]\d*\]`).MatchString(said) {
 		t.Errorf("%s: the unit says\n%s", scenario, said)
 	}
-	if !strings.Contains(out, "missed 0 (policy") || strings.Contains(out, "timeouts") {
+	missed := absMissed.FindStringSubmatch(out)
+	if missed == nil {
+		t.Fatalf("%s: exit %d: %s\n%s", scenario, code, &b.err, out)
+	}
+	if len(missed[1]) > 1 || strings.Contains(out, "timeouts") {
 		return false
 	}
 	if code != 0 {
