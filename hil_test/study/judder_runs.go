@@ -190,7 +190,9 @@ func (d *drive) measure(contact string, torque, until float64) (c cycle) {
 			}
 		}
 	}
-	c.period, c.sticks = (last-first)/float64(count-1), stuck/(until-first)
+	if count > 1 {
+		c.period, c.sticks = (last-first)/float64(count-1), stuck/(until-first)
+	}
 	c.slip, c.jerk, c.pitch = high[0]-low[0], high[1]-low[1], high[2]-low[2]
 	return c
 }
