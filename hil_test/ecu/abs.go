@@ -123,9 +123,9 @@ func (s *abs) hear(f *can.Frame, now time.Time) {
 
 // turn takes the speeds of the wheels, dt after the ones before.
 func (s *abs) turn(f *can.Frame, dt float64, now time.Time) {
-	for i := range s.wheels {
+	for i, turns := range fourSpeeds(f) {
 		w := &s.wheels[i]
-		v := math.Abs(float64(int64(bits(f, 15*i, 15)<<49)>>49)) * wheelBit * absRadius
+		v := math.Abs(turns) * absRadius
 		if s.awake {
 			w.rate += ((v-w.v)/dt - w.rate) / 2
 		}
@@ -136,6 +136,14 @@ func (s *abs) turn(f *can.Frame, dt float64, now time.Time) {
 		s.awake, s.start, s.ticks = true, now, now
 		fmt.Fprintf(s.log, "abs: 0.00 s: wheels at %.1f m/s\n", s.fastest())
 	}
+}
+
+// fourSpeeds reads WheelSpeeds, or AxleSpeeds, rad/s.
+func fourSpeeds(f *can.Frame) (w [4]float64) {
+	for i := range w {
+		w[i] = float64(int64(bits(f, 15*i, 15)<<49)>>49) * wheelBit
+	}
+	return w
 }
 
 func (s *abs) fastest() float64 {
