@@ -3,6 +3,7 @@ package model
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // connect finds the nodes of all flanges, makes the massless ones, and tells which
@@ -56,8 +57,8 @@ func (e *element) connect(late bool) {
 
 // nodeAt is the node that name means in a scope; ok is false until it is known.
 func (e *element) nodeAt(s *scope, name string, f field, key string, late bool) (int, bool) {
-	if outer, ok := s.flanges[name]; ok {
-		return e.nodeAt(s.outer, outer.name, outer.field, key, late)
+	if outer, rest, ok := s.handed(name); ok {
+		return e.nodeAt(s.outer, outer.name+rest, outer.field, key, late)
 	}
 	full := s.prefix + name
 	if i, ok := e.loader.nodes[full]; ok {
@@ -67,8 +68,7 @@ func (e *element) nodeAt(s *scope, name string, f field, key string, late bool) 
 	_, isAssembly := e.used[full]
 	switch {
 	case isElement && d.kind != "":
-		e.fail(f.at, "%s: %s: %q is of type %s, not a node; nodes are inertias, fixed, and names of your own",
-			e.what(), key, name, d.kind)
+		e.fail(f.at, "%s: %s: %q is of type %s, not a node; %s", e.what(), key, name, d.kind, e.bodyHint(full))
 	case isAssembly:
 		e.fail(f.at, "%s: %s: %q is a sub-assembly, not a node; a node in it is %s.NAME", e.what(), key, name, name)
 	case !isName(name, true):
@@ -82,6 +82,14 @@ func (e *element) nodeAt(s *scope, name string, f field, key string, late bool) 
 		e.fail(f.at, "%s: %s: %q is not a node%s", e.what(), key, name, didYouMean(full, e.nodeNames()))
 	}
 	return ground, false
+}
+
+// handed is the flange of an assembly that a name means, or begins with before a dot:
+// rest is what follows.
+func (s *scope) handed(name string) (b binding, rest string, ok bool) {
+	head, _, _ := strings.Cut(name, ".")
+	b, ok = s.flanges[head]
+	return b, name[len(head):], ok
 }
 
 func (l *loader) nodeNames() []string { return slices.Sorted(maps.Keys(l.nodes)) }

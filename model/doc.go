@@ -23,7 +23,7 @@
 // a unit, without a blank, belongs to it when a unit follows: "5 m/s", but "5 m / s"
 // divides by a parameter s. A temperature is in K, or alone in degC: "20 degC".
 //
-// Quote what YAML reads otherwise: unit: "%". A file has at most 256 KiB and 500 elements.
+// Quote what YAML reads otherwise: unit: "%". A file has at most 256 KiB and 2000 elements.
 //
 // # Nodes
 //
@@ -51,6 +51,11 @@
 // ever) if they are left out. In elements it is also the name of an input, or of an
 // element that has a signal. Of a product the first factor has the unit that the others
 // leave over: {product: [-2 N.m.s/rad, w]} with a speed_sensor w.
+//
+// What an element exerts is a signal as well, NAME.f where it moves and NAME.tau where it
+// turns, with the sign of {force: NAME}; NAME.share is the part of its capacity that a
+// clutch or brake exerts, -1 to 1 while it slips: {product: [block, brake.share]} is what
+// a brake block rubs. The element may stand below.
 //
 // # Elements
 //
@@ -149,6 +154,36 @@
 // that while it is stuck; the paper's tangential force is K = capacity/r_c at the radius
 // r_c of the wheel beside the clutch.
 //
+// Bodies in the plane, with x to the front, y upwards, phi from x to y:
+//
+//	body            dof = [x, y, phi]; m, J as far as they are in it; nodes: {NAME: [x, y]}
+//	                from the centre; x_start, y_start, phi_start, v_x_start, v_y_start,
+//	                w_start; g: its weight m·g, left out where y counts from the rest
+//	line            a, b; angle                      a node: the distance of two points
+//	translational_joint  a, b, angle; rotation = free (or locked)
+//	                b slides along an axis of body a
+//
+// A body car has the flanges car.x, car.y (they move) and car.phi (it turns), and each of
+// its nodes two, car.rear.x and car.rear.y, that follow rigidly (Gyebroszki, Efficient
+// numerical time-domain simulation of rail vehicles with coupled simulator systems, ch. 1):
+//
+//	x_node = x - y_rel·phi        y_node = y + x_rel·phi
+//
+// linear about phi = 0. Every element between nodes takes them: spring_damper, clearance,
+// force, position_sensor, tyre; force_sensor joins two. What is not in dof is fixed, and a
+// body with dof: [] is a place on the ground. A coordinate with a start is a place in the
+// plane and counts the offsets of the nodes as well; without one it is a displacement from
+// where the vehicle stands, and springs start relaxed.
+//
+// A line is for what acts along neither axis: {type: spring_damper, a: ground, b: link}
+// with a fixed node ground pulls the two points of link together. Its speed is that at
+// which they part, its position their distance; a force on it pushes them apart. a and b of
+// line and joint are a body (its centre) or a node of one. The line keeps the direction
+// that it has at the start, or angle, so a preload has no stiffness across it. The axis of a
+// joint turns with body a; its force is across the axis. A joint that takes nothing
+// more from the bodies is refused. Inside an assembly, a flange may be handed a body or a
+// node of one: hook.x is then its flange.
+//
 // The tyre:
 //
 //	tyre            a (wheel), b (vehicle), radius, fn; friction = 1; and either
@@ -172,9 +207,43 @@
 // is a spring and a damper to the road at rest and the formula's own slip at speed, up to
 // v_range; it keeps |kappa| below 1 while the wheel spins.
 //
+// Wheel and rail:
+//
+//	rail_contact    a (wheel), b (axle), radius, fn, law; friction = 1, way = [[0, 1]]
+//	  gyebroszki        mu0, A, v_star; T_sgn = 0, peak = 1
+//	                    |f| <= mu0·((1 - A)·exp(-|v_s|/v_star) + A)·N
+//	  curtius_kniffler  T_sgn = 0, peak = 1          |f| <= (7.5/(3.6·|v_b| + 44) + 0.161)·N
+//	  polach            mu0, A, C, a_ellipse, b_ellipse; B = 0, k_A = 1, k_S = 0.4, v_low = 3
+//	                    f = 2/pi·mu·N·(k_A·e/(1 + (k_A·e)²) + atan(k_S·e))
+//
+// with v_s = radius·w_a - v_b, v_rel of it, and its sign that of f, which drives the
+// vehicle and brakes the wheel, as of a tyre; a wheel that moves with its rim has no radius.
+// N = max(0, fn)·friction·way: friction is a value over time, way rows [position, factor]
+// of the axle. fn adds up what presses the wheel down, also what follows from the motion,
+// {sum: [108 kN, primary.f, {product: [-1, block.f]}]}; it is the signal NAME.fn.
+//
+// Without T_sgn the contact is a friction element: a wheel that rolls has no slip, and it
+// breaks away and catches in events (peak is static over sliding friction). With T_sgn, m/s,
+// the force is v_s/T_sgn of the largest one while |v_s| < T_sgn (Gyebroszki, eq. 6.5.1 to
+// 6.5.4), a law that the step has to follow: the smaller T_sgn, the shorter its pieces.
+// Curtius and Kniffler (Elektrische Bahnen, 1944) give the adhesion of dry rail over the
+// speed. Polach (Creep forces in simulations of traction vehicles running on adhesion
+// limit, Wear 258, 2005):
+//
+//	mu = mu0·((1 - A)·exp(-B·|v_s|) + A)
+//	e = 2/3·C·pi·a_ellipse²·b_ellipse·v_s/(mu·N·max(|v_b|, v_low))
+//
+// with the half axes of the contact, m, along and across the rail, its stiffness C, N/m3
+// (3/8·G·c11/a_ellipse of Kalker's theory: 2e13 for steel), and k_A and k_S, at most 1, for
+// what dirt takes from adhesion and slip. The force follows the slip by up to
+// 0.4·(k_A + k_S)·C·a_ellipse²·b_ellipse·pi/v_low: the smaller v_low, the shorter the pieces.
+//
 // Sources and loads:
 //
 //	torque, force   flange, tau (f); support
+//	harmonic_torque flange, tau, orders; phi_rel_start, w_max = 650, support
+//	                tau·(1 + sum of amplitude·sin(order·phi_rel)), rows [order, amplitude];
+//	                w_max is the speed up to which the step is made short enough for it
 //	speed           flange, w_ref (v_ref); exact = false, f_crit = 50 Hz; support
 //	position        flange, phi_ref (s_ref); the same
 //	linear_speed_dependent_torque     flange, tau_nominal, w_nominal; support
@@ -205,9 +274,29 @@
 //	hydraulic_actuator  current, pressure_map; lag = 0; fill_volume with fill_pressure,
 //	                kiss_pressure, stiffness, flow (at 1 bar), flow_range; its signal is the
 //	                pressure at the piston. Its dead time is the delay of the input.
+//	wheel_brake_circuit  master, A_inlet, A_outlet, and stiffness with V0 = 0, or p_V;
+//	                inlet = 0 (1 closes it), outlet = 0 (1 opens it), drain = 0, A_check = 0
+//	                with p_check = 0.1 bar, C_d = 0.7, rho = 1050 kg/m3, p_transition = 1 bar,
+//	                V_start = 0; its signal is the pressure in the caliper, signals NAME.Q_in,
+//	                .Q_out, state NAME.V
+//	low_pressure_accumulator  p_V; pump and flow, p_suction = 1 bar, V_start = 0; its signal
+//	                is its pressure, signal NAME.Q_pump, state NAME.V
 //	speed_sensor, angle_sensor, position_sensor   flange; support
 //	torque_sensor, force_sensor, power_sensor     a, b: what goes from a to b, which they
 //	                join rigidly
+//
+// A wheel_brake_circuit is the brake of one wheel with the valves of an anti-lock brake,
+// whose commands are shares of 0 to 1, duty cycles for instance; their dead time is the
+// delay of the inputs. With p(V) rows of p_V, or stiffness·max(0, V - V0),
+//
+//	V' = Q_in - Q_out
+//	Q_in = Q((1 - inlet)·A_inlet, master - p) + Q(A_check, min(0, master - p + p_check))
+//	Q_out = Q(outlet·A_outlet, p - drain)
+//	Q(A, dp) = C_d·A·sqrt(2/rho)·dp/(dp² + p_transition²)^(1/4)
+//
+// which is the turbulent flow through an orifice above p_transition, and a laminar one
+// below, since the root has no bounded slope at 0. An accumulator named as drain is filled
+// by what comes out, and emptied by flow·pump·min(1, p/p_suction).
 //
 // # Assemblies
 //

@@ -15,8 +15,10 @@ type kind struct {
 	owns    bool   // it is a node itself, of domain itself
 	itself  domain // of the node it owns
 	flanges []flange
+	frames  []string // keys that name points of bodies
 	keys    []string
-	gives   string // unit of the signal of its own name, "" where it has none
+	gives   string           // unit of the signal of its own name, "" where it has none
+	early   func(e *element) // makes the nodes of a kind that owns several
 	read    func(e *element) declared
 }
 
@@ -37,7 +39,7 @@ func onSupport(d domain) []flange {
 
 func kinds() []kind {
 	var all []kind
-	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds(), regionKinds(), tyreKinds()} {
+	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds(), regionKinds(), tyreKinds(), harmonicKinds(), hydraulicKinds(), pneumaticKinds(), planarKinds(), railKinds()} {
 		all = append(all, list...)
 	}
 	return all
@@ -60,6 +62,14 @@ type element struct {
 	named   map[string]reading
 }
 
+// rank orders the reading of elements: bodies first, since others ask where they are.
+func (k *kind) rank() int {
+	if k.early != nil {
+		return 0
+	}
+	return 1
+}
+
 func (e *element) what() string {
 	if e.within.assembly != "" {
 		return fmt.Sprintf("element %q of assembly %q", e.name, e.within.assembly)
@@ -68,7 +78,7 @@ func (e *element) what() string {
 }
 
 func (l *loader) readElements(f field, start pos) {
-	l.elements, l.nodes, l.provided = map[string]declared{}, map[string]int{}, map[string]int{}
+	l.elements, l.nodes, l.provided, l.frames = map[string]declared{}, map[string]int{}, map[string]int{}, map[string]*frame{}
 	if f.key == "" {
 		l.fail(start, "plant file: elements: is missing; there is nothing to simulate")
 		return
@@ -78,6 +88,7 @@ func (l *loader) readElements(f field, start pos) {
 		return
 	}
 	top := l.scope
+	slices.SortStableFunc(l.list, func(a, b *element) int { return a.kind.rank() - b.kind.rank() })
 	for _, e := range l.list {
 		l.scope = e.within
 		d := e.kind.read(e)
@@ -145,13 +156,16 @@ func (l *loader) readKind(e *element, entries []field) {
 	for _, f := range k.flanges {
 		keys = append(keys, f.key)
 	}
-	l.known(entries, fmt.Sprintf("%s: %s", e.what(), k.name), append(keys, k.keys...)...)
+	l.known(entries, fmt.Sprintf("%s: %s", e.what(), k.name), slices.Concat(keys, k.frames, k.keys)...)
 	e.kind = k
 	l.elements[e.name] = declared{kind: k.name}
 	l.list = append(l.list, e)
 	if k.owns {
 		l.nodes[e.name] = len(l.plant.nodes)
 		l.plant.nodes = append(l.plant.nodes, node{name: e.name, at: e.at, owner: k.name, domain: k.itself, by: e.name})
+	}
+	if k.early != nil {
+		k.early(e)
 	}
 	if k.gives != "" {
 		u, _ := Units(k.gives)

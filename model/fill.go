@@ -212,7 +212,7 @@ func (a *assembly) programs(sys *System) error {
 				g += r * sys.B[q*a.m+j]
 			}
 			if g != 0 { // twice as fast as the oscillation that the spring makes
-				p.Slopes[k.rate] = max(p.Slopes[k.rate], 2*math.Sqrt(k.c/math.Abs(g)))
+				p.Slopes[k.rate] = max(p.Slopes[k.rate], 2*math.Sqrt(k.c/math.Abs(g)), k.own/math.Abs(g))
 			}
 		}
 		follow(sys, p)

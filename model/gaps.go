@@ -58,7 +58,7 @@ func (e *element) elastic(c, d float64) (l *law, twist, rate int, rest float64, 
 	twist = l.arg(stateOf(i), 2*c)
 	rate = l.arg(e.between.speeds(1), d)
 	l.ops = nil
-	l.stiff = []stiffness{{rate, 2 * c}}
+	l.stiff = []stiffness{{rate: rate, c: 2 * c}}
 	return l, twist, rate, rest, i
 }
 

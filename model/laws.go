@@ -13,10 +13,11 @@ type law struct {
 }
 
 // stiffness says that the law has a spring of stiffness c in it, on the argument
-// whose rate is args[rate]: it makes the law faster than the slopes alone say.
+// whose rate is args[rate], or swings by itself with up to own, rad/s, as that argument
+// goes on: both make the law faster than the slopes alone say.
 type stiffness struct {
-	rate int
-	c    float64
+	rate   int
+	c, own float64
 }
 
 // arg pushes the value of f; slope is the largest |d value / d f| of the whole law.

@@ -22,7 +22,7 @@ func Load(file string, data []byte) (*Plant, error) {
 }
 
 const (
-	maxElements = 500
+	maxElements = 2000
 	maxPorts    = 1000 // inputs, and outputs
 	maxDelay    = 1.0  // s, dead time of an input
 )
@@ -39,8 +39,10 @@ type loader struct {
 	list       []*element
 	elements   map[string]declared
 	nodes      map[string]int
-	provided   map[string]int // signals of elements, by the element's name
-	angles     map[int]int    // node -> the state that is its angle
+	frames     map[string]*frame // points of bodies, by their full name
+	provided   map[string]int    // signals of elements, by the element's name
+	exertions  []exertion        // what elements exert, where that is read as a signal
+	angles     map[int]int       // node -> the state that is its angle
 }
 
 // declared is an element as the section outputs sees it.
@@ -94,6 +96,7 @@ func (l *loader) load(data []byte) {
 	l.readAssemblies(section["assemblies"])
 	l.readElements(section["elements"], startOf(top))
 	l.readOutputs(section["outputs"])
+	l.exert()
 	for i := range l.plant.inputs {
 		s := l.plant.signals[i]
 		if !s.read && l.err == nil {

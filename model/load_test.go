@@ -182,7 +182,9 @@ func TestBadFilesAreNamedByPlace(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(train))
 	f.Add([]byte(lorry))
-	for _, name := range []string{"powershift", "automatic4", "hybrid", "coupled-clutches", "testdata/Backlash", "testdata/GenerationOfFMUs"} {
+	f.Add([]byte(cart))
+	f.Add([]byte(tram))
+	for _, name := range []string{"powershift", "automatic4", "hybrid", "coupled-clutches", "rail17", "testdata/Backlash", "testdata/GenerationOfFMUs"} {
 		data, err := os.ReadFile("plants/" + name + ".yaml")
 		if err != nil {
 			f.Fatal(err)

@@ -224,11 +224,8 @@ func (l *loader) twist(f field, what string) reading {
 // names.
 func (l *loader) readSignal(f field, what string) reading {
 	name := l.text(f, what)
-	if i, ok := l.inputs[name]; ok {
+	if i, _ := l.signalNamed(name); i >= 0 {
 		l.plant.signals[i].read = true
-		return reading{signalOf(i), l.plant.signals[i].unit.SI}
-	}
-	if i, ok := l.provided[name]; ok {
 		return reading{signalOf(i), l.plant.signals[i].unit.SI}
 	}
 	known := append(slices.Sorted(maps.Keys(l.inputs)), slices.Sorted(maps.Keys(l.provided))...)

@@ -63,9 +63,10 @@ type term struct {
 
 // tie is a rigid connection: row = 0. It exerts a multiplier along row.
 type tie struct {
-	name string
-	at   pos
-	row  row
+	name  string
+	at    pos
+	row   row
+	joint bool // it must take a degree of freedom
 }
 
 // state is a quantity with der as its rate: the twist of a spring, an angle, a
@@ -106,6 +107,7 @@ type signal struct {
 	course course // as it was written, of an element; nil: not
 	unit   Unit
 	most   float64 // largest absolute value to be expected; 0: unknown
+	linear form    // the same value as a form of signals, where it is one
 	at     pos
 	read   bool // something depends on it
 }

@@ -43,6 +43,10 @@ func (p *Plant) reduce() (*basis, error) {
 		if q < 0 && largest(r) > 0 {
 			return nil, p.errorf(t.at, "element %q: the speed it gives contradicts the gears and the other speed sources", t.name)
 		}
+		if q < 0 && t.joint {
+			return nil, p.errorf(t.at, "element %q: it over-constrains: the motion that it takes is taken already; "+
+				"remove it, or the other joint", t.name)
+		}
 		if q < 0 {
 			continue
 		}
@@ -58,7 +62,12 @@ func (p *Plant) reduce() (*basis, error) {
 			}
 		}
 		pivots[q] = r
-		if held := p.held(pivots); held != "" {
+		held := p.held(pivots)
+		if held != "" && t.joint {
+			return nil, p.errorf(t.at, "element %q: it over-constrains: it leaves %s no speed but zero; "+
+				"remove it, or put more into dof", t.name, held)
+		}
+		if held != "" {
 			return nil, p.errorf(t.at, "element %q: together with the other gears it leaves %s no speed but zero; "+
 				"remove it or correct a ratio", t.name, held)
 		}

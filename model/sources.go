@@ -96,14 +96,17 @@ func (l *loader) namedCourse(f field, name, what string, want wanted) (course, b
 	}
 	s := &l.plant.signals[i]
 	s.read = true
+	if s.at == (pos{}) {
+		s.at = f.at // of an element that may be read later
+	}
 	if s.unit.Dim != want.Dim {
 		l.fail(f.at, "%s: %s %q is in %s; %s is wanted", what, kind, name, s.unit.SI, want.spelled)
 	}
 	return course{{{Source{}, i}}}, true
 }
 
-// signalNamed is the signal of an element in the scope, or an input; -1 if there is
-// none.
+// signalNamed is the signal of an element in the scope, an input, or what an element
+// exerts; -1 if there is none.
 func (l *loader) signalNamed(name string) (i int, kind string) {
 	for _, full := range []string{l.scope.prefix + name, name} {
 		if i, ok := l.provided[full]; ok {
@@ -112,6 +115,11 @@ func (l *loader) signalNamed(name string) (i int, kind string) {
 	}
 	if i, ok := l.inputs[name]; ok {
 		return i, "input"
+	}
+	for _, full := range []string{l.scope.prefix + name, name} {
+		if i := l.exertion(full); i >= 0 {
+			return i, "signal"
+		}
 	}
 	return -1, ""
 }
@@ -214,8 +222,28 @@ func (l *loader) signal(f field, what, name string, want wanted) int {
 		s.source = c.source()
 		return add(s)
 	}
-	s.law = l.mixed(c, s)
+	s.law, s.linear = l.mixed(c, s), c.linear()
 	return add(s)
+}
+
+// linear is a sum of signals with constant factors, and constants, as a form; nil for
+// others.
+func (c course) linear() (f form) {
+	for _, term := range c {
+		m := measure{kind: ofOne, coef: 1}
+		for _, x := range term {
+			switch {
+			case x.signal >= 0 && m.kind == ofOne:
+				m.kind, m.index = ofSignal, x.signal
+			case x.signal >= 0 || len(x.leaf.V) != 1 || x.leaf.Amplitude != 0:
+				return nil
+			default:
+				m.coef *= x.leaf.V[0]
+			}
+		}
+		f = append(f, m)
+	}
+	return f
 }
 
 // mixed is the law of a course that reads signals; its sources become signals of
@@ -279,18 +307,24 @@ func (p *Plant) span(i int) (low, high float64) {
 		return sourceRange(s.source)
 	}
 	for _, term := range s.course {
-		least, most := 1.0, 1.0
-		for _, f := range term {
-			a, b := sourceRange(f.leaf)
-			if f.signal >= 0 {
-				a, b = p.span(f.signal)
-			}
-			ends := []float64{boundTimes(least, a), boundTimes(least, b), boundTimes(most, a), boundTimes(most, b)}
-			least, most = slices.Min(ends), slices.Max(ends)
-		}
+		least, most := p.termSpan(term)
 		low, high = low+least, high+most
 	}
 	return low, high
+}
+
+// termSpan is that of a product.
+func (p *Plant) termSpan(term []factor) (least, most float64) {
+	least, most = 1, 1
+	for _, f := range term {
+		a, b := sourceRange(f.leaf)
+		if f.signal >= 0 {
+			a, b = p.span(f.signal)
+		}
+		ends := []float64{boundTimes(least, a), boundTimes(least, b), boundTimes(most, a), boundTimes(most, b)}
+		least, most = slices.Min(ends), slices.Max(ends)
+	}
+	return least, most
 }
 
 // boundTimes is a·b, 0 where one of them is 0 and the other has no bound.
@@ -301,7 +335,8 @@ func boundTimes(a, b float64) float64 {
 	return a * b
 }
 
-// largest is the largest absolute value of a signal as far as it is known, else 1.
+// largest is the largest absolute value of a signal as far as it is known, else 1; of a
+// sum what its terms that are known add up to: the force of an element is not.
 func (p *Plant) largest(i int) float64 {
 	low, high := p.span(i)
 	m := max(math.Abs(low), math.Abs(high))
@@ -311,6 +346,13 @@ func (p *Plant) largest(i int) float64 {
 			low, high = sourceRange(s.source)
 			m = max(m, math.Abs(low), math.Abs(high))
 		}
+		sum := 0.0
+		for _, term := range s.course {
+			if least, most := p.termSpan(term); !math.IsInf(least, 0) && !math.IsInf(most, 0) {
+				sum += max(math.Abs(least), math.Abs(most))
+			}
+		}
+		m = max(m, sum)
 	}
 	if m > 0 && !math.IsInf(m, 0) {
 		return m

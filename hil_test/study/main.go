@@ -3,6 +3,10 @@
 //
 //	go run ./hil_test/study -o DIR
 //
+// and, with judder, looks for the torques at which the vehicle of 001 sticks and slips:
+//
+//	go run ./hil_test/study judder -o DIR
+//
 // README.md says what to conclude.
 package main
 
@@ -13,6 +17,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "judder" {
+		judderMain(os.Args[2:])
+		return
+	}
 	dir := flag.String("o", "", "folder for the tables and plots")
 	flag.Parse()
 	if *dir == "" || flag.NArg() > 0 {

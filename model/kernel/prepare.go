@@ -71,6 +71,7 @@ type Tables struct {
 	InputSignal  []int     // the signal of each input
 	Steepness    float64   // how fast a law can follow the motion it causes, rad/s
 	Guards       []model.Program
+	Reads        []Reads // of each guard
 	ReadsTau     bool    // a law or a guard reads the friction torques
 	Delta        float64 // longest piece, s
 	Split        int     // Period / Delta
@@ -150,6 +151,7 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 	}
 	bindSignals(t, sys, opt.Driven)
 	bindSwitches(t, sys)
+	t.Reads = t.reads()
 	t.Corners = t.corners()
 	listOutputs(t, sys)
 	for _, s := range sys.States {

@@ -19,9 +19,7 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 		if k.t.Net != nil {
 			return k.side[c]*k.guardAt(c, theta) + guardZero*(1+k.reach[c])
 		}
-		k.horner(k.xd, theta)
-		k.instant(theta)
-		k.torqued(k.xd, theta)
+		k.glance(c, theta)
 		return k.side[c]*k.run(k.guard(c), k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
 	}
 	return k.polyAt(theta)
@@ -40,8 +38,9 @@ func (k *Kernel) polyAt(theta float64) float64 {
 
 // firstRoot is the first place in [0, 1] at which a curve, positive at the start,
 // becomes negative. A polynomial that starts negative has it at 0; a guard that
-// was just passed may. Between two samples a polynomial may turn: where the
-// samples have a low point, its own is looked at.
+// was just passed may. Between two samples a curve may turn: where the samples
+// have a low point, its own is looked at; of a guard only where the samples beside
+// it say that it can be negative.
 //
 //go:nosplit
 func (k *Kernel) firstRoot(c int) (float64, bool) {
@@ -61,7 +60,7 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 	for j := 1; j <= rootSamples; j++ {
 		b := float64(j) * step
 		fb := k.curve(c, b)
-		if before >= fa && fa <= fb && (before > fa || fa < fb) { // a guard may be constant
+		if before >= fa && fa <= fb && (c == thePoly || fa < max(before, fb)-fa) { // as steep as a guard falls or rises
 			low := k.lowest(c, left, b)
 			if fl := k.curve(c, low); fl < 0 {
 				return k.refine(c, left, low, before, fl), true

@@ -167,6 +167,7 @@ var cases = []struct {
 	{plant: "powershift", file: "../../kernel/testdata/H_powershift.csv", one: 1e-6, five: 5e-6,
 		eventsFile: "../../kernel/testdata/H_powershift_events.csv", late: 1e-6, late5: 1e-5},
 	{plant: "hybrid", file: "D1_hybrid6.csv", one: 1e-8, five: 1e-8, ten: 1e-8, eventsFile: "D1_hybrid6_events.csv", late: 1e-7, late5: 1e-6},
+	{plant: "rail17", file: "G_rail17.csv", one: 1e-5, five: 1e-5, events: wheelLocks, late: 1e-8, late5: 1e-8},
 	{plant: "automatic4", file: "F_automatic.csv", one: 2e-5, five: 2e-5, ten: 2e-5, eventsFile: "F_automatic_events.csv", late: 1e-6, late5: 1e-5},
 }
 

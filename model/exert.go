@@ -1,0 +1,118 @@
+package model
+
+import (
+	"slices"
+	"strings"
+)
+
+// exertion is a signal that may be read before its element is: what the element exerts,
+// NAME.f or NAME.tau, or the part of its capacity that a friction element takes,
+// NAME.share.
+type exertion struct {
+	element, key string
+	signal       int
+}
+
+// exertionUnits are the keys.
+var exertionUnits = map[string]string{"f": "N", "tau": "N.m", "share": "1"}
+
+// exertion is the signal of that name; -1 where there is no such element.
+func (l *loader) exertion(name string) int {
+	i := max(0, strings.LastIndexByte(name, '.'))
+	x := exertion{name[:i], name[min(i+1, len(name)):], len(l.plant.signals)}
+	unit, ok := exertionUnits[x.key]
+	if !ok || l.elements[x.element].kind == "" {
+		return -1
+	}
+	for _, y := range l.exertions {
+		if y.element == x.element && y.key == x.key {
+			return y.signal
+		}
+	}
+	u, _ := Units(unit)
+	l.plant.signals = append(l.plant.signals, signal{name: name, law: &law{}, unit: u, read: true})
+	l.exertions = append(l.exertions, x)
+	return x.signal
+}
+
+// exert gives the exertions their laws, when all elements are read. Laws that read a
+// force, a torque or a sum of them get what these are made of: what is linear in the
+// state is then no law of its own, to be followed.
+func (l *loader) exert() {
+	if l.err != nil {
+		return
+	}
+	for _, x := range l.exertions {
+		d, s := l.elements[x.element], &l.plant.signals[x.signal]
+		k := slices.IndexFunc(l.plant.frictions, func(k friction) bool { return k.Name == x.element })
+		switch {
+		case x.key == "share" && k < 0:
+			l.fail(s.at, "%q: element %q is of type %s and has no capacity; name a clutch or brake", s.name, x.element, d.kind)
+		case x.key == "share":
+			l.plant.shift(&l.plant.frictions[k])
+			s.law.share(k, &l.plant.frictions[k])
+		case d.tau == nil:
+			l.fail(s.at, "%q: element %q is of type %s and has no torque or force of its own", s.name, x.element, d.kind)
+		case d.unit != s.unit.SI:
+			l.fail(s.at, "%q: element %q exerts %s, not %s", s.name, x.element, d.unit, s.unit.SI)
+		default:
+			s.law.arg(d.tau, 1)
+			s.linear = d.tau
+		}
+	}
+	for _, s := range l.plant.signals {
+		if s.law != nil {
+			l.plant.inline(s.law)
+		}
+	}
+	for i := range l.plant.guards {
+		l.plant.inline(&l.plant.guards[i].law)
+	}
+}
+
+// shift takes the constants of a sum into the offset of a friction element: an input and a
+// constant are then no law.
+func (p *Plant) shift(f *friction) {
+	signal, sum := -1, 0.0
+	for _, m := range p.signals[f.Signal].linear {
+		switch {
+		case m.kind == ofOne:
+			sum += m.coef
+		case signal < 0 && m.coef == 1 && p.signals[m.index].law == nil:
+			signal = m.index
+		default:
+			return
+		}
+	}
+	if signal >= 0 {
+		f.Signal, f.Offset = signal, f.Offset-sum
+	}
+}
+
+// share is the torque of friction element k over its capacity while it slips, 0 where it
+// has none.
+func (l *law) share(k int, f *friction) {
+	l.arg(frictionOf(k), 0)
+	l.arg(append(signalOf(f.Signal), one(-f.Offset)...), 0)
+	l.push(0).do(Max).times(f.Gain).do(Div)
+}
+
+// inline puts linear forms in the place of the signals that they are, in what a law reads.
+func (p *Plant) inline(l *law) {
+	for i, f := range l.args {
+		l.args[i] = p.spread(f, maxNesting)
+	}
+}
+
+// spread is a form with linear signals taken apart, sums of sums as deep as depth.
+func (p *Plant) spread(f form, depth int) form {
+	var out form
+	for _, m := range f {
+		if m.kind == ofSignal && depth > 0 && p.signals[m.index].linear != nil {
+			out = out.plus(p.spread(p.signals[m.index].linear, depth-1).scaled(m.coef))
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}

@@ -1,0 +1,367 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Bodies in the plane are no new mathematics: the coordinates of a body are three nodes,
+// and what is fixed to it moves as a rigid combination of them, by a tie like a gear's
+// (Gyebroszki, Efficient numerical time-domain simulation of rail vehicles with coupled
+// simulator systems, ch. 1). With x to the front, y upwards and phi from x to y,
+//
+//	x_node = x - y_rel·phi        y_node = y + x_rel·phi
+//
+// linear about phi = 0.
+
+func planarKinds() []kind {
+	return []kind{
+		{name: "body", keys: []string{"m", "J", "dof", "nodes", "g", "x_start", "y_start", "phi_start", "v_x_start", "v_y_start", "w_start"},
+			early: makeBody, read: readBody},
+		{name: "line", owns: true, itself: translational, frames: []string{"a", "b"}, keys: []string{"angle"}, read: readLine},
+		{name: "translational_joint", frames: []string{"a", "b"}, keys: []string{"angle", "rotation"}, read: readSlide},
+	}
+}
+
+// frame is a point of a body.
+type frame struct {
+	name string
+	body *body
+	rel  [2]float64 // from the centre, m
+}
+
+// body is what frames need of it; its coordinates are x, y, phi.
+type body struct {
+	node    [3]int
+	moves   [3]bool
+	start   [3]float64 // m, m, rad
+	written [3]bool    // start was
+}
+
+var coordinates = []string{"x", "y", "phi"}
+
+// makeBody makes the nodes of a body: NAME.x, NAME.y, NAME.phi, and NAME.POINT.x and .y of
+// each of its points. What does not move is fixed.
+func makeBody(e *element) {
+	b := &body{moves: [3]bool{true, true, true}}
+	if f, ok := e.fields["dof"]; ok {
+		b.moves = [3]bool{}
+		for _, n := range e.items(f.node, f.at, e.what()+": dof") {
+			at := startOf(n)
+			name := e.text(field{at: at, node: n}, e.what()+": dof")
+			i := indexOf(coordinates, name)
+			if i < 0 {
+				e.fail(at, "%s: dof: %q is none of x, y and phi%s", e.what(), name, didYouMean(name, coordinates))
+				return
+			}
+			b.moves[i] = true
+		}
+	}
+	for i, name := range coordinates {
+		b.node[i] = e.ownNode(e.name+"."+name, domainOf(i), b.moves[i])
+	}
+	e.frames[e.name] = &frame{e.name, b, [2]float64{}}
+	for _, f := range e.points() {
+		name := e.name + "." + f.key
+		if !isName(f.key, false) || indexOf(coordinates, f.key) >= 0 {
+			e.fail(f.keyAt, "%s: nodes: %q is not a name for a node (letters, digits and _; not x, y, phi)", e.what(), f.key)
+		}
+		e.frames[name] = &frame{name, b, [2]float64{}}
+		for i := range 2 {
+			e.ownNode(name+"."+coordinates[i], translational, true)
+		}
+	}
+}
+
+// domainOf is what coordinate i of a body does.
+func domainOf(i int) domain {
+	if i == 2 {
+		return rotational
+	}
+	return translational
+}
+
+// ownNode makes a node of the element; one that does not move is fixed.
+func (e *element) ownNode(name string, d domain, moves bool) int {
+	owner := e.kind.name
+	if !moves {
+		owner = "fixed"
+	}
+	i := len(e.plant.nodes)
+	e.loader.nodes[name] = i
+	e.plant.nodes = append(e.plant.nodes, node{name: name, at: e.at, owner: owner, domain: d, by: e.name})
+	return i
+}
+
+// points are the entries of nodes.
+func (e *element) points() []field {
+	f, ok := e.fields["nodes"]
+	if !ok {
+		return nil
+	}
+	return e.loader.fields(f.node, f.at, e.what()+": nodes")
+}
+
+// readBody gives a body its inertia, its points and where it starts.
+func readBody(e *element) declared {
+	b := e.frames[e.name].body
+	m, J := 0.0, 0.0
+	if b.moves[0] || b.moves[1] {
+		m = e.need("m", "kg", "mass")
+	}
+	if b.moves[2] {
+		J = e.need("J", "kg.m2", "moment of inertia")
+	}
+	for i, c := range coordinates {
+		n := &e.plant.nodes[b.node[i]]
+		speed, place := "v_"+c+"_start", c+"_start"
+		if n.J = m; i == 2 {
+			n.J, speed = J, "w_start"
+		}
+		n.start, _ = e.option(speed, n.speedUnit(), 0)
+		n.given = e.has(speed)
+		b.start[i], _ = e.option(place, n.angleUnit(), 0)
+		b.written[i] = e.has(place)
+		n.phi0, n.placed = b.start[i], b.written[i]
+		if !b.moves[i] {
+			if n.J = 0; n.given {
+				e.fail(e.fields[speed].keyAt, "%s: %s: it does not move along %s; add that to dof", e.what(), speed, c)
+			}
+		}
+	}
+	for _, f := range e.points() {
+		e.readPoint(f, b)
+	}
+	if f, ok := e.fields["g"]; ok {
+		g := e.value(f, "m/s2")
+		if !b.moves[1] && e.err == nil {
+			e.fail(f.keyAt, "%s: g: it does not move along y; add that to dof", e.what())
+		}
+		e.act(row{{b.node[1], 1}}, one(-m*g))
+	}
+	return declared{}
+}
+
+// readPoint ties the two flanges of a point to its body.
+func (e *element) readPoint(f field, b *body) {
+	what := e.what() + ": nodes: " + f.key
+	pair := e.items(f.node, f.at, what)
+	if len(pair) != 2 {
+		e.fail(f.at, "%s: %d values; [x, y] from the centre of the body are wanted", what, len(pair))
+		return
+	}
+	u, _ := Units("m")
+	p := e.frames[e.name+"."+f.key]
+	for i, n := range pair {
+		p.rel[i] = e.quantity(field{at: startOf(n), node: n}, what, wanted{u, "m"})
+	}
+	for i := range 2 {
+		own := e.loader.nodes[p.name+"."+coordinates[i]]
+		var dir [2]float64
+		dir[i] = 1
+		n := &e.plant.nodes[own]
+		n.phi0, n.placed = p.place(dir)
+		r := p.along(dir)
+		if len(r) == 0 {
+			n.owner = "fixed"
+			continue
+		}
+		e.tie(append(r.negative(), term{own, 1})...)
+	}
+}
+
+// along is the speed of a point in a direction.
+func (p *frame) along(dir [2]float64) row {
+	var r row
+	for i, c := range [3]float64{dir[0], dir[1], p.rel[0]*dir[1] - p.rel[1]*dir[0]} {
+		if p.body.moves[i] && c != 0 {
+			r = append(r, term{p.body.node[i], c})
+		}
+	}
+	return r
+}
+
+// at is the place of a point in a direction, with phi or without it, m.
+func (p *frame) at(dir [2]float64, phi float64) float64 {
+	return dir[0]*(p.body.start[0]+p.rel[0]) + dir[1]*(p.body.start[1]+p.rel[1]) +
+		phi*(p.rel[0]*dir[1]-p.rel[1]*dir[0])
+}
+
+// place is where a point starts in a direction, m. A coordinate that was not written is a
+// displacement and has no offset; where nothing was, the place is not known.
+func (p *frame) place(dir [2]float64) (at float64, known bool) {
+	turn := p.rel[0]*dir[1] - p.rel[1]*dir[0]
+	at, known = p.body.start[2]*turn, p.body.written[2] && turn != 0
+	for i, c := range dir {
+		at += c * p.body.start[i]
+		if p.body.written[i] && c != 0 {
+			at += c * p.rel[i]
+			known = true
+		}
+	}
+	return at, known
+}
+
+func (r row) negative() row {
+	out := slices.Clone(r)
+	for i := range out {
+		out[i].coef = -out[i].coef
+	}
+	return out
+}
+
+// frame is the point that a key names.
+func (e *element) frame(key string) *frame {
+	f, ok := e.fields[key]
+	if !ok {
+		e.fail(e.at, "%s: %s needs %s (a body, or a node of one)", e.what(), e.kind.name, key)
+		return nil
+	}
+	name := e.within.full(e.text(f, e.what()+": "+key))
+	p, ok := e.frames[name]
+	if !ok {
+		var names []string
+		for n := range e.frames {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		e.fail(f.at, "%s: %s: %q is no body and no node of one%s", e.what(), key, name, didYouMean(name, names))
+		return nil
+	}
+	return p
+}
+
+// pair reads the two points of an element and the direction of its angle, or of the line
+// from a to b.
+func (e *element) pair() (a, b *frame, dir [2]float64) {
+	a, b = e.frame("a"), e.frame("b")
+	if e.err != nil {
+		return
+	}
+	if a.body == b.body {
+		e.fail(e.fields["b"].at, "%s: a and b are on the same body", e.what())
+		return
+	}
+	e.domain = translational
+	if e.has("angle") {
+		angle, _ := e.option("angle", "rad", 0)
+		dir[1], dir[0] = math.Sincos(angle)
+		for i := range dir {
+			if math.Abs(dir[i]) < 1e-15 {
+				dir[i] = 0 // 90 deg
+			}
+		}
+		return
+	}
+	if e.kind.name == "translational_joint" {
+		e.fail(e.at, "%s: translational_joint needs angle (of its axis, from x to y)", e.what())
+		return
+	}
+	e.wantPlaces(a, b)
+	x, y := [2]float64{1, 0}, [2]float64{0, 1}
+	dx, dy := b.at(x, 0)-a.at(x, 0), b.at(y, 0)-a.at(y, 0)
+	length := math.Hypot(dx, dy)
+	if !(length > 0) && e.err == nil {
+		e.fail(e.at, "%s: %s and %s are at the same place; give angle", e.what(), a.name, b.name)
+	}
+	return a, b, [2]float64{dx / length, dy / length}
+}
+
+// wantPlaces fails unless both bodies have places in the plane.
+func (e *element) wantPlaces(list ...*frame) {
+	for _, p := range list {
+		if !(p.body.written[0] && p.body.written[1]) {
+			e.fail(e.at, "%s: the place of %q is not known; give its body x_start and y_start", e.what(), p.name)
+		}
+	}
+}
+
+// readLine makes the distance of two points a node: its speed is that at which they part
+// along the line, and what pushes it pushes them apart. The line keeps its direction.
+func readLine(e *element) declared {
+	a, b, dir := e.pair()
+	if e.err != nil {
+		return declared{}
+	}
+	own := e.loader.nodes[e.name]
+	r := append(b.along(dir), a.along(dir).negative()...)
+	if len(r) == 0 {
+		e.fail(e.at, "%s: neither %q nor %q moves along it", e.what(), a.name, b.name)
+	}
+	e.tie(append(r.negative(), term{own, 1})...)
+	from, known := a.place(dir)
+	to, also := b.place(dir)
+	e.plant.nodes[own].phi0, e.plant.nodes[own].placed = to-from, known || also
+	return declared{rel: r}
+}
+
+// readSlide lets point b slide along an axis of body a: no motion across it, where the
+// axis turns with the body and b is at the distance d along it,
+//
+//	across·(v_b - v_a) - d·w_a = 0
+//
+// and with rotation: locked w_b = w_a.
+func readSlide(e *element) declared {
+	a, b, axis := e.pair()
+	if e.err != nil {
+		return declared{}
+	}
+	across := [2]float64{-axis[1], axis[0]}
+	d := 0.0
+	if a.body.moves[2] {
+		e.wantPlaces(a, b)
+		d = b.at(axis, 0) - a.at(axis, 0)
+		beside := b.at(across, b.body.start[2]) - a.at(across, a.body.start[2]) - d*a.body.start[2]
+		if !(math.Abs(beside) <= 1e-9*(1+math.Abs(d))) && e.err == nil {
+			e.fail(e.at, "%s: %q is %s beside the axis through %q; correct angle, or where they start", e.what(), b.name, withUnit(digits(beside), "m"), a.name)
+		}
+	}
+	r := append(b.along(across), a.along(across).negative()...)
+	if a.body.moves[2] && d != 0 {
+		r = append(r, term{a.body.node[2], -d})
+	}
+	e.join(r)
+	reaction := declared{rel: r, tau: form{{ofTie, len(e.plant.ties) - 1, -1}}, unit: "N"}
+	if f, ok := e.fields["rotation"]; ok {
+		switch text := e.text(f, e.what()+": rotation"); text {
+		case "free":
+		case "locked":
+			e.join(append(b.turning(), a.turning().negative()...))
+		default:
+			e.fail(f.at, "%s: rotation: %q is neither free nor locked", e.what(), text)
+		}
+	}
+	return reaction
+}
+
+// turning is the angular speed of a point's body.
+func (p *frame) turning() row {
+	if p.body.moves[2] {
+		return row{{p.body.node[2], 1}}
+	}
+	return nil
+}
+
+// join is a tie that must take a degree of freedom.
+func (e *element) join(r row) {
+	e.tie(r...)
+	e.plant.ties[len(e.plant.ties)-1].joint = true
+}
+
+// full is a name in the whole plant; a flange that was handed in may have a node of a body
+// or its flanges behind a dot.
+func (s *scope) full(name string) string {
+	if outer, rest, ok := s.handed(name); ok {
+		return s.outer.full(outer.name + rest)
+	}
+	return s.prefix + name
+}
+
+// bodyHint tells what the flanges of a body are.
+func (l *loader) bodyHint(name string) string {
+	if _, ok := l.frames[name]; !ok {
+		return "nodes are inertias, fixed, and names of your own"
+	}
+	return fmt.Sprintf("its flanges are %s.x, %s.y, %s.phi, and those of its nodes", name, name, name)
+}
