@@ -219,10 +219,10 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		}
 		theta, cause = k.first()
 	}
-	stride := k.stride(look)
-	apart := theta >= stride
+	apart := theta >= k.stride(look)
 	if cause != none && apart && k.t.FirstLaw < k.t.M {
 		theta, cause = k.shorten(local, theta, cause)
+		apart = theta >= k.stride(look) // the first event of the shorter piece may be another
 	}
 	if cause == none {
 		theta = 1
@@ -237,7 +237,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		k.horner(k.x, theta)
 		return theta, cause
 	default:
-		theta = stride
+		theta = k.stride(look)
 		k.joint.leap(k, local, theta)
 	}
 	if k.stalled++; theta*k.length > slipZero {
