@@ -251,6 +251,22 @@ push: {type: torque, flange: a, tau: {table: [[0, 4], [1, 4], [1, -4]]}}`, "a: {
 	b.is("tau", 0, 0)
 }
 
+// A freewheel that the plant starts against its direction closes with a plastic impact,
+// whatever slips beside it.
+func TestFreewheelStartedBackwardCloses(t *testing.T) {
+	b := newBench(t, plantOf(`
+a: {type: inertia, J: 3, w_start: 12}
+b: {type: inertia, J: 1, w_start: -16}
+f: {type: freewheel, a: a, b: b}
+hold: {type: brake, flange: b, mu: 1, cgeo: 1, fn: 600}`, "a: {speed: a}\nb: {speed: b}"), ms)
+	b.is("a", (3*12.-16)/4, 1e-12)
+	b.is("b", (3*12.-16)/4, 1e-12)
+	b.to(0.05, nil) // the brake leaves a alone that runs behind b no more
+	b.is("lag", 0, 0)
+	b.is("b", 0, 1e-12)
+	b.is("a", 0, 1e-12)
+}
+
 // The clutch beside the freewheel holds up to its capacity, slips forward beyond it,
 // and never slips backward.
 func TestOneWayClutchNeverSlipsBackward(t *testing.T) {

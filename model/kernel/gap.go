@@ -107,19 +107,13 @@ func (k *Kernel) strike(i int, local float64) bool {
 		return false
 	}
 	copy(k.before, k.mode)
-	j, set := i, k.together(i)
-	for r := set; r != 0; r &= r - 1 {
+	for r := k.together(i); r != 0; r &= r - 1 {
 		if q := k.blocks[k.home[i].block].Of[bits.TrailingZeros64(r)]; k.slip[q] < -slipZero && k.mode[q] == Free {
 			k.record(Event{Time: k.grid() + local, Friction: q, From: Free, To: Struck})
 			k.struck[q]++
 		}
 	}
-	for tries := maxStruck + 4*k.t.Mc; j >= 0 && tries > 0; tries-- {
-		k.blow(&k.blocks[k.home[j].block], set)
-		if j = k.closing(); j >= 0 {
-			set = k.together(j)
-		}
-	}
+	j := k.collide(i)
 	k.regrip()
 	for range k.t.Mc { // the rest of a pile is plastic
 		if j < 0 {
@@ -136,6 +130,18 @@ func (k *Kernel) strike(i int, local float64) bool {
 	k.count(local)
 	k.events++
 	return true
+}
+
+// collide lets gap or freewheel j hit, and one after the other those that then close. It
+// returns the one that still closes when there were too many, -1 for none.
+//
+//go:nosplit
+func (k *Kernel) collide(j int) int {
+	for tries := maxStruck + 4*k.t.Mc; j >= 0 && tries > 0; tries-- {
+		k.blow(&k.blocks[k.home[j].block], k.together(j))
+		j = k.closing()
+	}
+	return j
 }
 
 // together is gap or freewheel j and those that close at this instant against it and each

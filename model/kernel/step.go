@@ -231,10 +231,10 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 			theta, cause = 0, 0 // whatever it is, nobody asks where
 		}
 	}
-	stride := k.stride(look)
-	apart := theta >= stride
+	apart := theta >= k.stride(look)
 	if cause != none && apart && k.t.FirstLaw < k.t.M {
 		theta, cause = k.shorten(local, theta, cause)
+		apart = theta >= k.stride(look) // the first event of the shorter piece may be another
 	}
 	if cause == none {
 		theta = 1
@@ -249,7 +249,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		k.horner(k.x, theta)
 		return theta, cause
 	default:
-		theta = stride
+		theta = k.stride(look)
 		k.joint.leap(k, local, theta)
 	}
 	if k.stalled++; theta*k.length > slipZero {
