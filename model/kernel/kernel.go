@@ -231,6 +231,7 @@ func (k *Kernel) Reset() {
 	k.sources(k.x, 0, k.length)
 	k.slips.mul(k.slip, k.x)
 	k.collide(k.closing()) // a freewheel that the plant starts against its direction
+	k.relocate(0)
 	k.begin(0)
 	k.events, k.transitions = 0, 0
 	k.log = k.log[:0]
