@@ -53,6 +53,7 @@ var tickJumps = map[string][]string{
 	kernelCode + "expandSparse":   {kernelCode + "derive"},
 	kernelCode + "amend":          {kernelCode + "derive"},
 	kernelCode + "rates":          {kernelCode + "derive"},
+	kernelCode + "slipRate":       {kernelCode + "derive"},
 	kernelCode + "project":        {kernelCode + "carry"},
 	kernelCode + "torquesOf":      {kernelCode + "carry"},
 	kernelCode + "resolve":        {kernelCode + "settleBlock"},
