@@ -61,12 +61,12 @@ func (u brakeUnit) judged(t *testing.T, scenario string) bool {
 	if !strings.Contains(said, " 0 malformed") || !u.worked.MatchString(said) {
 		t.Errorf("%s: the unit says\n%s", scenario, said)
 	}
+	t.Logf("%s: %s", scenario, brakeFigures.FindString(out))
 	if !strings.Contains(out, "missed 0 (policy") || strings.Contains(out, "timeouts") {
 		return false
 	}
 	if code != 0 {
 		t.Errorf("%s: exit %d: %s\n%s", scenario, code, &b.err, out)
 	}
-	t.Logf("%s: %s", scenario, brakeFigures.FindString(out))
 	return true
 }
