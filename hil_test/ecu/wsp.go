@@ -230,7 +230,7 @@ func (a *wspAxle) turn(train float64) {
 	if a.since++; a.since < wspSlot && !(slides && a.valve != wspVent) {
 		return
 	}
-	want := a.valve
+	var want int
 	switch {
 	case !a.active && !slides:
 		return
