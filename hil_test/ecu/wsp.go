@@ -27,7 +27,10 @@ const (
 	wspCrawl  = 2.0  // m/s, below which the wheels may lock
 	wspFall   = 3.5  // m/s2, by which a wheel on the rail does not slow down
 	wspTrain  = 2.6  // m/s2, by which the train does not
+	wspGains  = 0.5  // m/s2, from which on an axle picks up speed
 	wspSlot   = 4    // cycles that a valve stays as it is
+	wspCoasts = 30   // cycles after which a vented axle that keeps its speed rolls
+	wspPast   = 30   // cycles that it takes at most to see that an axle slides
 )
 
 // What the valves of an axle do.
@@ -43,6 +46,7 @@ type wspAxle struct {
 	active  bool    // the unit is at its brake
 	valve   int
 	since   int     // cycles, since when the valve is so
+	steady  int     // cycles, since when it has been vented and kept its speed
 	rolls   int     // cycles, since when it rolls again
 	pulses  float64 // of filling that are owed
 	vents   int     // how often it was let go
@@ -53,8 +57,11 @@ type wspAxle struct {
 // 5 ms. While the brake asks for pressure it takes the speed of the fastest axle for that
 // of the train, which falls no faster than a train can; an axle that lags behind it, or
 // slows down faster than a wheel that rolls, is vented until it picks up speed, held until
-// it rolls, and filled again in pulses. It has no sensor for pressures. After a second
-// without AxleSpeeds it sleeps again.
+// it rolls, and filled again in pulses. All axles may slide at once and slow down as a
+// train would: so each axle that has come to roll again tells how fast the train slows
+// down on this rail, and the speed of the train falls little faster from then on; one that
+// is vented and yet gains no speed tells that it does. The unit has no sensor for pressures.
+// After a second without AxleSpeeds it sleeps again.
 type wsp struct {
 	line   can.Writer
 	log    io.Writer
@@ -63,8 +70,12 @@ type wsp struct {
 	last   time.Time // latest AxleSpeeds
 	ticks  time.Time
 	axles  [4]wspAxle
-	demand float64 // bar
-	train  float64 // m/s
+	demand float64              // bar
+	train  float64              // m/s
+	fall   float64              // m/s2, by which it falls at most
+	knownT float64              // s, when an axle was last known to roll
+	knownV float64              // m/s, its speed then
+	past   [2 * wspPast]float64 // m/s, of the train in the cycles before
 
 	slide   float64 // s, when a stop in which the unit was needed began; NaN outside
 	from    float64 // m/s, at that time
@@ -120,6 +131,11 @@ func (s *wsp) hear(f *can.Frame, now time.Time) {
 	s.last = now
 	if !s.awake {
 		s.awake, s.start, s.ticks = true, now, now
+		s.train = s.fastest()
+		s.knownT, s.knownV, s.fall = 0, s.train, wspTrain
+		for i := range s.past {
+			s.past[i] = s.train
+		}
 		fmt.Fprintf(s.log, "wsp: 0.00 s: axles at %.1f m/s\n", s.fastest())
 	}
 }
@@ -159,26 +175,51 @@ func (s *wsp) tick(now time.Time) error {
 // control sets the valves for the next dt, s.
 func (s *wsp) control(t, dt float64) {
 	braking := s.demand > wspBrakes
-	if s.train = max(s.fastest(), s.train-wspTrain*dt); !braking {
-		s.train = s.fastest()
+	if s.train = max(s.fastest(), s.train-s.fall*dt); !braking {
+		s.train, s.fall = s.fastest(), wspTrain
+		s.knownT, s.knownV = t, s.train
 	}
 	needed := false
 	for i := range s.axles {
 		a := &s.axles[i]
 		if !braking || s.train < wspCrawl {
-			a.active, a.valve = false, wspFill
+			a.active, a.valve, a.steady = false, wspFill, 0
 			continue
 		}
 		a.turn(s.train)
+		s.learn(a, t)
 		needed = needed || a.active
 	}
+	oldest := &s.past[s.cycles%(2*wspPast)]
 	switch {
 	case math.IsNaN(s.slide) && needed:
 		s.slide, s.from = t, s.train
+		s.slows((*oldest - s.past[(s.cycles+wspPast)%(2*wspPast)]) / (wspPast * wspCycle.Seconds()))
 		s.stops++
 	case !math.IsNaN(s.slide) && (!braking || s.train < wspCrawl):
 		fmt.Fprintf(s.log, "wsp: %.2f s: from %.1f to %.1f m/s in %.2f s\n", t, s.from, s.train, t-s.slide)
 		s.slide = math.NaN()
+	}
+	*oldest = s.train
+}
+
+// slows lets the speed of the train fall little faster than by what was seen, m/s2.
+func (s *wsp) slows(by float64) { s.fall = min(max(0.3+1.3*by, 0.5), wspTrain) }
+
+// learn takes from an axle how fast the train slows down.
+func (s *wsp) learn(a *wspAxle, t float64) {
+	if a.valve == wspVent && math.Abs(a.rate) < wspGains {
+		a.steady++
+	} else {
+		a.steady = 0
+	}
+	switch {
+	case a.steady >= wspCoasts:
+		s.train, s.fall = s.fastest(), min(2*s.fall, wspTrain)
+		a.steady = 0
+	case a.active && a.rolls == wspSlot && t-s.knownT > 1:
+		s.slows((s.knownV - a.v) / (t - s.knownT))
+		s.knownT, s.knownV = t, a.v
 	}
 }
 
@@ -189,11 +230,11 @@ func (a *wspAxle) turn(train float64) {
 	if a.since++; a.since < wspSlot && !(slides && a.valve != wspVent) {
 		return
 	}
-	want := a.valve
+	var want int
 	switch {
 	case !a.active && !slides:
 		return
-	case a.rate > 0.5: // it picks up speed
+	case a.rate > wspGains:
 		want, a.rolls = wspHold, 0
 	case slides:
 		want, a.rolls, a.pulses = wspVent, 0, 0

@@ -144,7 +144,7 @@ func carSchedule(t float64) (u carInputs) {
 	return u
 }
 
-// car is car-abs with all its inputs driven.
+// car is a plant with all its inputs driven.
 type car struct {
 	t      *testing.T
 	k      *kernel.Kernel
@@ -155,7 +155,11 @@ type car struct {
 
 func newCar(t *testing.T, period time.Duration) *car {
 	t.Helper()
-	sys := load(t, "car-abs")
+	return driven(t, load(t, "car-abs"), period)
+}
+
+func driven(t *testing.T, sys *model.System, period time.Duration) *car {
+	t.Helper()
 	tables, err := kernel.Prepare(sys, kernel.Options{Period: period, Driven: slices.Repeat([]bool{true}, len(sys.Inputs))})
 	if err != nil {
 		t.Fatal(err)
