@@ -170,10 +170,12 @@ func (r *regions) widths() []float64 {
 	for _, v := range list {
 		r.notNegative(v, f, what, r.torque)
 	}
-	if n := len(r.slopes); r.symmetric && len(list) == n/2+1 {
+	switch n := len(r.slopes); {
+	case r.symmetric && len(list) == n/2+1:
 		return mirrored(list[1:], 1, list[0])
-	}
-	if len(list) != len(r.slopes) && r.err == nil {
+	case !r.symmetric && len(list) == n:
+		return list
+	case r.err == nil:
 		r.fail(f.at, "%s: hysteresis has %d values; one is wanted, or one for each region", r.what(), len(list))
 	}
 	return slices.Repeat([]float64{0}, len(r.slopes))

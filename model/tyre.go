@@ -40,6 +40,12 @@ func readTyre(e *element) declared {
 	}
 	if e.has("friction") {
 		t.road = e.command("friction", "1", "of the road")
+		if e.err != nil {
+			return declared{}
+		}
+		if _, most := t.plant.span(t.road); !(most > 0) {
+			e.fail(e.fields["friction"].at, "%s: friction %g is never positive; such a road holds nothing", e.what(), most)
+		}
 		t.guardZero(t.road)
 	}
 	if t.road >= 0 || !e.has("mu") { // Coulomb friction alone follows its load itself
