@@ -13,15 +13,15 @@ import (
 // and wet roads the car stops before it does on locked wheels, which is what the scenarios
 // expect. They are judged where the lab has kept time, as no unit can act that is not
 // heard for tens of milliseconds; that the unit takes hold of all wheels holds in any case.
-func TestLabAbsStopsBeforeLockedWheelsOnADryRoad(t *testing.T) { antiLock.judge(t, "abs-dry", 4) }
-func TestLabAbsStopsBeforeLockedWheelsOnAWetRoad(t *testing.T) { antiLock.judge(t, "abs-wet", 4) }
-func TestLabAbsKeepsWheelsFromLockingOnIce(t *testing.T)       { antiLock.judge(t, "abs-ice", 2) }
+func TestLabAbsStopsBeforeLockedWheelsOnADryRoad(t *testing.T) { antiLock.judge(t, "abs-dry", 2) }
+func TestLabAbsStopsBeforeLockedWheelsOnAWetRoad(t *testing.T) { antiLock.judge(t, "abs-wet", 2) }
+func TestLabAbsKeepsWheelsFromLockingOnIce(t *testing.T)       { antiLock.judge(t, "abs-ice", 1) }
 
 // The same of a rail car, whose cylinders take their time: it bears it to be without its unit
 // for some tens of milliseconds.
-func TestLabWspStopsBeforeLockedWheelsOnDryRail(t *testing.T) { slideProtection.judge(t, "wsp-dry", 3) }
-func TestLabWspStopsBeforeLockedWheelsOnWetRail(t *testing.T) { slideProtection.judge(t, "wsp-wet", 2) }
-func TestLabWspKeepsWheelsFromLockingOnIce(t *testing.T)      { slideProtection.judge(t, "wsp-ice", 2) }
+func TestLabWspStopsBeforeLockedWheelsOnDryRail(t *testing.T) { slideProtection.judge(t, "wsp-dry", 1) }
+func TestLabWspStopsBeforeLockedWheelsOnWetRail(t *testing.T) { slideProtection.judge(t, "wsp-wet", 1) }
+func TestLabWspKeepsWheelsFromLockingOnIce(t *testing.T)      { slideProtection.judge(t, "wsp-ice", 1) }
 
 // brakeUnit is a control unit in the lab, what wakes it, and what it says at its end when it
 // has had all wheels in hand.
