@@ -19,6 +19,7 @@ type Plant struct {
 	pushes    []push
 	inputs    []Input // Signal is an index into signals
 	outputs   []output
+	partition *Partition // nil: none
 }
 
 // domain is what a node does: it turns or it moves. A speed of either kind is a

@@ -33,6 +33,7 @@ type System struct {
 	C         []float64  // p×n
 	D         []float64  // p×m
 	Dc        []float64  // p×mc
+	Partition *Partition // nil: stepped as one
 }
 
 // Signal is one entry of v: a law of the state, affine in a switch, or else what it

@@ -88,6 +88,7 @@ type Kernel struct {
 	piece
 	scratch
 	factor
+	parts parts
 
 	// Where the modes are not precomputed:
 	built     Mode // of lock set builtFor in the regions builtBase
@@ -139,7 +140,7 @@ func New(t *Tables) *Kernel {
 	n, mc, mw, laws := t.N, t.Mc, t.M+t.Mc, t.M-t.FirstLaw
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
-		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t.Form),
+		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t.Form), parts: newParts(t),
 		x: vec(n), input: make([]int, t.M), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
 		history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
 		piece: piece{

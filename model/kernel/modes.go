@@ -40,8 +40,11 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 		}
 		t.project(&t.Modes[i], &bent, uint64(i&(1<<t.Mc-1)))
 	}
-	if err := t.choosePieces(); err != nil {
+	if err := t.choosePieces(sys.Partition != nil); err != nil {
 		return err
+	}
+	if sys.Partition != nil {
+		return t.split(sys)
 	}
 	if t.Form == Held {
 		t.Degree = 3
@@ -57,8 +60,8 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 }
 
 // choosePieces fixes the longest piece: at most one radian of the fastest mode,
-// and half of the time in which a law can follow the motion it causes.
-func (t *Tables) choosePieces() error {
+// and half of the time in which a law can follow the motion it causes; or the whole step.
+func (t *Tables) choosePieces(whole bool) error {
 	for _, c := range t.fastCombinations() {
 		r, err := radius(t.bent(t.Open.A, c), t.N)
 		if err != nil {
@@ -80,7 +83,7 @@ func (t *Tables) choosePieces() error {
 	h := float64(t.PeriodNs) * 1e-9
 	fastest := max(t.Radius, 2*t.Steepness)
 	t.Split, t.Delta = 1, h
-	for t.Form == Projected && fastest*t.Delta > 1 {
+	for t.Form == Projected && !whole && fastest*t.Delta > 1 {
 		t.Split *= 2
 		t.Delta = h / float64(t.Split)
 		if t.Split > maxSplit {
@@ -97,6 +100,9 @@ func (t *Tables) choosePieces() error {
 			}
 			return err
 		}
+	}
+	if whole {
+		return nil
 	}
 	t.Degree = degree(t.Radius * t.Delta)
 	return nil

@@ -84,8 +84,9 @@ type Tables struct {
 	Signals      []Signal
 	C, D, Dc     []float64 // p×n, p×m, p×mc
 	StateName    []string
-	Open         Mode   // no lock, affine signals without their slopes; without Phi and Gamma
-	Modes        []Mode // Combinations·2^mc, the lock sets of each by kappa; nil where they do not fit
+	Partition    *Partition // nil: stepped as one
+	Open         Mode       // no lock, affine signals without their slopes; without Phi and Gamma
+	Modes        []Mode     // Combinations·2^mc, the lock sets of each by kappa; nil where they do not fit
 }
 
 // Signal is where one entry of v comes from.

@@ -364,12 +364,19 @@ func (k *Kernel) now(x []float64) {
 		}
 	}
 	k.laws(k.w[:m], x)
+	k.carry()
+}
+
+// carry sets the capacities of this instant, and the torques in w that follow from them.
+//
+//go:nosplit
+func (k *Kernel) carry() {
 	for i := range k.capNow {
-		f := &k.t.Friction[i]
+		f, at := &k.t.Friction[i], k.t.M+i
 		k.capNow[i] = f.Gain * max(0, k.w[f.Signal]-f.Offset)
-		k.w[m+i] = k.direction(i) * k.capNow[i]
+		k.w[at] = k.direction(i) * k.capNow[i]
 		if k.idle(i) {
-			k.w[m+i] = k.idleTorque(i)
+			k.w[at] = k.idleTorque(i)
 		}
 	}
 }

@@ -37,6 +37,10 @@ func (t *Tables) events() int { return t.EventBudget + extraEvents }
 //
 //go:nosplit
 func (k *Kernel) advance() {
+	if k.t.Partition != nil {
+		k.joint.macro(k)
+		return
+	}
 	k.eta = 1
 	reached := k.travel(-k.lag, k.h, k.t.Scheme)
 	if k.lag = k.h - reached; k.lag <= k.gap {
