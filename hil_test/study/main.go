@@ -1,5 +1,6 @@
 // Command study compares ways to step a mass on a spring with regions, those of 000
-// chapter 3 and the kernel's, and leaves tables and plots:
+// chapter 3 and the kernel's, and ways to step a rail car, those of 003 chapter 9 and the
+// kernel's, and leaves tables and plots:
 //
 //	go run ./hil_test/study -o DIR
 //
@@ -25,4 +26,10 @@ func main() {
 		os.Exit(1)
 	}
 	os.Stdout.Write(r.markdown())
+	rail := doRail(wholeRail)
+	if err := rail.write(*dir); err != nil {
+		fmt.Fprintln(os.Stderr, "study:", err)
+		os.Exit(1)
+	}
+	os.Stdout.Write(rail.markdown())
 }
