@@ -38,7 +38,7 @@ func TestDatabasesReadAsByCanmatrix(t *testing.T) {
 		skip(t, "python3-canmatrix is missing: apt-get install python3-canmatrix")
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	files := []string{"../io/dbc/testdata/gearbox.dbc", "../model/plants/powershift.dbc", "../model/plants/j1939.dbc"}
+	files := []string{"../io/dbc/testdata/gearbox.dbc", "../model/plants/powershift.dbc", "../model/plants/j1939.dbc", "../model/plants/abs.dbc", "../model/plants/wsp.dbc"}
 	folder := t.TempDir()
 	for i := range 24 {
 		file := filepath.Join(folder, fmt.Sprintf("generated%d.dbc", i))

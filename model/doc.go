@@ -24,7 +24,7 @@
 // a unit, without a blank, belongs to it when a unit follows: "5 m/s", but "5 m / s"
 // divides by a parameter s. A temperature is in K, or alone in degC: "20 degC".
 //
-// Quote what YAML reads otherwise: unit: "%". A file has at most 256 KiB and 500 elements.
+// Quote what YAML reads otherwise: unit: "%". A file has at most 256 KiB and 2000 elements.
 //
 // # Nodes
 //
@@ -234,8 +234,10 @@
 //	mu = mu0·((1 - A)·exp(-B·|v_s|) + A)
 //	e = 2/3·C·pi·a_ellipse²·b_ellipse·v_s/(mu·N·max(|v_b|, v_low))
 //
-// with the half axes of the contact, m, along and across the rail, its stiffness C, N/m3,
-// and k_A and k_S, at most 1, for what dirt takes from adhesion and slip.
+// with the half axes of the contact, m, along and across the rail, its stiffness C, N/m3
+// (3/8·G·c11/a_ellipse of Kalker's theory: 2e13 for steel), and k_A and k_S, at most 1, for
+// what dirt takes from adhesion and slip. The force follows the slip by up to
+// 0.4·(k_A + k_S)·C·a_ellipse²·b_ellipse·pi/v_low: the smaller v_low, the shorter the pieces.
 //
 // Sources and loads:
 //
@@ -280,6 +282,11 @@
 //	                .Q_out, state NAME.V
 //	low_pressure_accumulator  p_V; pump and flow, p_suction = 1 bar, V_start = 0; its signal
 //	                is its pressure, signal NAME.Q_pump, state NAME.V
+//	brake_cylinder  demand, T_fill, T_vent; hold = 0 (1 closes it off), vent = 0 (1 empties
+//	                it), T_release = T_vent, p_start = 0; its signal is its pressure, state
+//	                NAME.p
+//	position_table  flange, table; a value along the way, rows [position, value], constant
+//	                before and after them
 //	speed_sensor, angle_sensor, position_sensor   flange; support
 //	torque_sensor, force_sensor, power_sensor     a, b: what goes from a to b, which they
 //	                join rigidly
@@ -296,6 +303,15 @@
 // which is the turbulent flow through an orifice above p_transition, and a laminar one
 // below, since the root has no bounded slope at 0. An accumulator named as drain is filled
 // by what comes out, and emptied by flow·pump·min(1, p/p_suction).
+//
+// A brake_cylinder is that of a wheelset behind the two magnet valves of a wheel slide
+// protection, shares of 0 to 1 as well; without current it follows what the brake asks for:
+//
+//	p' = (1 - hold)·(1 - vent)·(demand - p)/T - vent·p/T_vent
+//
+// with T = T_fill where the demand is above p, otherwise T_release. A brake with area and
+// pressure makes a force of it. With a position_table rise of the flange car.x the track
+// pulls at the car with {product: [-m*g, rise]}, and friction of a rail_contact may be one.
 //
 // # Assemblies
 //

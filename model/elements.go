@@ -39,7 +39,7 @@ func onSupport(d domain) []flange {
 
 func kinds() []kind {
 	var all []kind
-	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds(), regionKinds(), tyreKinds(), harmonicKinds(), hydraulicKinds(), planarKinds(), railKinds()} {
+	for _, list := range [][]kind{basicKinds(), gearKinds(), frictionKinds(), driveKinds(), loadKinds(), machineKinds(), gapKinds(), regionKinds(), tyreKinds(), harmonicKinds(), hydraulicKinds(), pneumaticKinds(), planarKinds(), railKinds()} {
 		all = append(all, list...)
 	}
 	return all

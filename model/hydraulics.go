@@ -47,7 +47,7 @@ func readWheelCircuit(e *element) declared {
 	e.plant.signals[e.provided[e.name]].most = e.plant.signals[master].largest()
 	fall := signalOf(master).plus(p.scaled(-1))
 	in := c.line(inlet, check, fall)
-	out := c.outlet(outlet, p.plus(drain.scaled(-1)))
+	out := c.outlet(outlet, p, drain)
 	e.plant.states[e.volume()].der = in.plus(out.scaled(-1))
 	if tank != nil {
 		s := &e.plant.states[tank.volume()]
@@ -161,6 +161,9 @@ func (c *circuit) drain() (form, *element) {
 		return nil, nil
 	}
 	i := c.drive(c.fields["drain"], "Pa")
+	if i == c.provided[c.name] && c.err == nil {
+		c.fail(c.fields["drain"].at, "%s: it drains into itself; name a low_pressure_accumulator, or a pressure", c.what())
+	}
 	for _, other := range c.loader.list {
 		if j, ok := c.provided[other.name]; ok && i == j && other.kind.name == "low_pressure_accumulator" {
 			return signalOf(i), other
@@ -239,14 +242,17 @@ func (c *circuit) line(area, check float64, fall form) form {
 	return c.flow("Q_in", &l)
 }
 
-// outlet is the flow through the outlet valve at fall = p - drain.
-func (c *circuit) outlet(area float64, fall form) form {
+// outlet is the flow through the outlet valve from p to drain.
+func (c *circuit) outlet(area float64, p, drain form) form {
 	share := c.share("outlet")
 	if c.err != nil {
 		return nil
 	}
 	var l law
-	dp := l.arg(fall, 0)
+	dp := l.arg(p.plus(drain.scaled(-1)), 0)
+	if len(drain) > 0 { // how it follows what is behind it
+		l.arg(drain, area*c.rate/math.Sqrt(c.bend))
+	}
 	c.steep(&l, area)
 	c.orifice(&l, area, func() { l.again(dp) })
 	c.open(&l, share)

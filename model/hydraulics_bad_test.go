@@ -48,6 +48,7 @@ func TestBadBrakesAreNamedByPlace(t *testing.T) {
 		{"accumulator without a curve", "  store: {type: low_pressure_accumulator, p_V: [[0, 0], [0.1 cm3, 2 bar], [3 cm3, 6 bar]], ", "  «store»: {type: low_pressure_accumulator, ", `element "store": low_pressure_accumulator needs p_V (rows of volume and pressure)`},
 		{"accumulator that is not there", "drain: store", "drain: «stor»", `element "front": drain: "stor": "stor" is not a known parameter, did you mean "store"?`},
 		{"drain that is a valve", "drain: store", "drain: «valve»", `element "front": drain: input "valve" is in 1; Pa is wanted`},
+		{"drain that is the caliper", "drain: store", "drain: «front»", `element "front": it drains into itself; name a low_pressure_accumulator, or a pressure`},
 		{"laminar for ever", "p_V: [[0, 0], [1 cm3, 60 bar]]", "p_V: [[0, 0], [1 cm3, 60 bar]], p_transition: «0»", `element "rear": p_transition 0 Pa is not positive`},
 		{"unknown key", "V0: 0.2 cm3", "«Vo»: 0.2 cm3", `element "front": wheel_brake_circuit: unknown key "Vo", did you mean "V0"?; known: type, master, inlet, outlet, drain, A_inlet, A_outlet, A_check, p_check, C_d, rho, p_transition, stiffness, V0, p_V, V_start`},
 	} {

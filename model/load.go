@@ -22,7 +22,7 @@ func Load(file string, data []byte) (*Plant, error) {
 }
 
 const (
-	maxElements = 500
+	maxElements = 2000
 	maxPorts    = 1000 // inputs, and outputs
 	maxDelay    = 1.0  // s, dead time of an input
 )

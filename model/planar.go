@@ -33,10 +33,10 @@ type frame struct {
 
 // body is what frames need of it; its coordinates are x, y, phi.
 type body struct {
-	node   [3]int
-	moves  [3]bool
-	start  [3]float64 // m, m, rad
-	placed bool       // x_start and y_start were written
+	node    [3]int
+	moves   [3]bool
+	start   [3]float64 // m, m, rad
+	written [3]bool    // start was
 }
 
 var coordinates = []string{"x", "y", "phi"}
@@ -69,7 +69,7 @@ func makeBody(e *element) {
 		}
 		e.frames[name] = &frame{name, b, [2]float64{}}
 		for i := range 2 {
-			e.ownNode(name+"."+coordinates[i], translational, b.moves[i] || b.moves[2])
+			e.ownNode(name+"."+coordinates[i], translational, true)
 		}
 	}
 }
@@ -113,7 +113,6 @@ func readBody(e *element) declared {
 	if b.moves[2] {
 		J = e.need("J", "kg.m2", "moment of inertia")
 	}
-	b.placed = e.has("x_start") && e.has("y_start")
 	for i, c := range coordinates {
 		n := &e.plant.nodes[b.node[i]]
 		speed, place := "v_"+c+"_start", c+"_start"
@@ -123,7 +122,8 @@ func readBody(e *element) declared {
 		n.start, _ = e.option(speed, n.speedUnit(), 0)
 		n.given = e.has(speed)
 		b.start[i], _ = e.option(place, n.angleUnit(), 0)
-		n.phi0, n.placed = b.start[i], e.has(place)
+		b.written[i] = e.has(place)
+		n.phi0, n.placed = b.start[i], b.written[i]
 		if !b.moves[i] {
 			if n.J = 0; n.given {
 				e.fail(e.fields[speed].keyAt, "%s: %s: it does not move along %s; add that to dof", e.what(), speed, c)
@@ -160,11 +160,14 @@ func (e *element) readPoint(f field, b *body) {
 		own := e.loader.nodes[p.name+"."+coordinates[i]]
 		var dir [2]float64
 		dir[i] = 1
-		place := p.along(dir)
-		e.plant.nodes[own].phi0, e.plant.nodes[own].placed = e.still(p, dir), e.plant.nodes[own].owner == "fixed"
-		if e.plant.nodes[own].owner != "fixed" {
-			e.tie(append(place.negative(), term{own, 1})...)
+		n := &e.plant.nodes[own]
+		n.phi0, n.placed = p.place(dir)
+		r := p.along(dir)
+		if len(r) == 0 {
+			n.owner = "fixed"
+			continue
 		}
+		e.tie(append(r.negative(), term{own, 1})...)
 	}
 }
 
@@ -185,23 +188,19 @@ func (p *frame) at(dir [2]float64, phi float64) float64 {
 		phi*(p.rel[0]*dir[1]-p.rel[1]*dir[0])
 }
 
-// still is the part of the place of a point that does not follow from what moves: its
-// offset, and the coordinates that are fixed. Bodies without a place have no offset.
-func (e *element) still(p *frame, dir [2]float64) float64 {
-	s := 0.0
-	for i := range 2 {
-		n := &e.plant.nodes[p.body.node[i]]
-		if n.placed {
-			s += dir[i] * p.rel[i]
-		}
-		if !p.body.moves[i] {
-			s += dir[i] * n.phi0
+// place is where a point starts in a direction, m. A coordinate that was not written is a
+// displacement and has no offset; where nothing was, the place is not known.
+func (p *frame) place(dir [2]float64) (at float64, known bool) {
+	turn := p.rel[0]*dir[1] - p.rel[1]*dir[0]
+	at, known = p.body.start[2]*turn, p.body.written[2] && turn != 0
+	for i, c := range dir {
+		at += c * p.body.start[i]
+		if p.body.written[i] && c != 0 {
+			at += c * p.rel[i]
+			known = true
 		}
 	}
-	if !p.body.moves[2] {
-		s += p.body.start[2] * (p.rel[0]*dir[1] - p.rel[1]*dir[0])
-	}
-	return s
+	return at, known
 }
 
 func (r row) negative() row {
@@ -272,7 +271,7 @@ func (e *element) pair() (a, b *frame, dir [2]float64) {
 // wantPlaces fails unless both bodies have places in the plane.
 func (e *element) wantPlaces(list ...*frame) {
 	for _, p := range list {
-		if !p.body.placed {
+		if !(p.body.written[0] && p.body.written[1]) {
 			e.fail(e.at, "%s: the place of %q is not known; give its body x_start and y_start", e.what(), p.name)
 		}
 	}
@@ -291,7 +290,9 @@ func readLine(e *element) declared {
 		e.fail(e.at, "%s: neither %q nor %q moves along it", e.what(), a.name, b.name)
 	}
 	e.tie(append(r.negative(), term{own, 1})...)
-	e.plant.nodes[own].phi0 = e.still(b, dir) - e.still(a, dir)
+	from, known := a.place(dir)
+	to, also := b.place(dir)
+	e.plant.nodes[own].phi0, e.plant.nodes[own].placed = to-from, known || also
 	return declared{rel: r}
 }
 
@@ -308,7 +309,7 @@ func readSlide(e *element) declared {
 	}
 	across := [2]float64{-axis[1], axis[0]}
 	d := 0.0
-	if a.body.moves[2] || a.body.placed && b.body.placed {
+	if a.body.moves[2] {
 		e.wantPlaces(a, b)
 		d = b.at(axis, 0) - a.at(axis, 0)
 		beside := b.at(across, b.body.start[2]) - a.at(across, a.body.start[2]) - d*a.body.start[2]

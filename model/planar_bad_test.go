@@ -116,6 +116,7 @@ func TestBadBodiesAreNamedByPlace(t *testing.T) {
 		{"joint beside its axis", "  guide: {type: translational_joint, a: car.front, b: wheel, angle: 90 deg}", "  «guide»: {type: translational_joint, a: car.rear, b: wheel, angle: 90 deg}", `element "guide": "wheel" is -2 m beside the axis through "car.rear"; correct angle, or where they start`},
 		{"joint that over-constrains", "  link:", "  «again»: {type: translational_joint, a: car.front, b: wheel, angle: 90 deg}\n  link:", `element "again": it over-constrains: the motion that it takes is taken already; remove it, or the other joint`},
 		{"joint between what does not move", "  link:", "  «again»: {type: translational_joint, a: bogie, b: stop, angle: 0}\n  stop: {type: body, dof: []}\n  link:", `element "again": it over-constrains: the motion that it takes is taken already; remove it, or the other joint`},
+		{"joint that leaves no motion", "  link:", "  «again»: {type: translational_joint, a: stop, b: bogie, angle: 90 deg}\n  stop: {type: body, dof: []}\n  link:", `element "again": it over-constrains: it leaves "bogie.x" no speed but zero; remove it, or put more into dof`},
 		{"joint of a rotation that is no word", "angle: 90 deg", "angle: 90 deg, rotation: «yes»", `element "guide": rotation: "yes" is neither free nor locked`},
 	} {
 		t.Run(c.name, func(t *testing.T) { refused(t, cart, c.old, c.new, c.want) })

@@ -197,3 +197,21 @@ y: {position: stone.y}
 `), time.Millisecond)
 	b.to(2, func(float64) { b.is("y", -0.3, 1e-13) })
 }
+
+// A lever turns only: its end beside the pivot does not move along it.
+func TestLeverMovesAcrossItselfOnly(t *testing.T) {
+	b := newBench(t, plantOf(`
+ground: {type: fixed}
+lever: {type: body, J: 2, dof: [phi], phi_start: 0.1, nodes: {tip: [0.5, 0]}}
+up: {type: spring, a: ground, b: lever.tip.y, c: 800}
+`, `
+phi: {angle: lever.phi}
+tip: {position: lever.tip.y}
+across: {position: lever.tip.x}
+`), 5*ms)
+	b.to(1, func(at float64) {
+		b.is("phi", 0.1*math.Cos(10*at), 1e-13)
+		b.is("tip", 0.05*math.Cos(10*at), 1e-13)
+		b.is("across", 0, 0)
+	})
+}

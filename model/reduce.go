@@ -62,7 +62,12 @@ func (p *Plant) reduce() (*basis, error) {
 			}
 		}
 		pivots[q] = r
-		if held := p.held(pivots); held != "" {
+		held := p.held(pivots)
+		if held != "" && t.joint {
+			return nil, p.errorf(t.at, "element %q: it over-constrains: it leaves %s no speed but zero; "+
+				"remove it, or put more into dof", t.name, held)
+		}
+		if held != "" {
 			return nil, p.errorf(t.at, "element %q: together with the other gears it leaves %s no speed but zero; "+
 				"remove it or correct a ratio", t.name, held)
 		}

@@ -29,14 +29,14 @@ const (
 	absShare    = 0.001 // per bit of a valve's command, 10 bits
 	absPedal    = 5.0   // bar, above which the driver brakes
 	absCrawl    = 1.5   // m/s, below which the wheels may lock
-	absSlip     = 0.13  // of the speed, which is wanted
-	absMargin   = 0.2   // m/s, more than that
+	absSlip     = 0.12  // of the speed, which is wanted
+	absMargin   = 0.05  // m/s, more than that
 	absAhead    = 0.02  // s, by which the start of control looks ahead
 	absBuild    = 110.0 // bar/s through the open inlet at a difference of 1 bar
 	absDump     = 150.0 // bar/s through the open outlet at 1 bar
 	absStep     = 600.0 // bar/s, the largest rate that is asked for
-	absFollow   = 30.0  // bar/s per m/s of slip speed too little, in front
-	absDamp     = 3.2   // bar per m/s of its rate
+	absFollow   = 50.0  // bar/s per m/s of slip speed too little, in front
+	absDamp     = 4.5   // bar per m/s of its rate
 	absRearGain = 3.0   // a rear brake has a third of the torque
 )
 
@@ -123,9 +123,9 @@ func (s *abs) hear(f *can.Frame, now time.Time) {
 
 // turn takes the speeds of the wheels, dt after the ones before.
 func (s *abs) turn(f *can.Frame, dt float64, now time.Time) {
-	for i := range s.wheels {
+	for i, turns := range fourSpeeds(f) {
 		w := &s.wheels[i]
-		v := math.Abs(float64(int64(bits(f, 15*i, 15)<<49)>>49)) * wheelBit * absRadius
+		v := math.Abs(turns) * absRadius
 		if s.awake {
 			w.rate += ((v-w.v)/dt - w.rate) / 2
 		}
@@ -136,6 +136,14 @@ func (s *abs) turn(f *can.Frame, dt float64, now time.Time) {
 		s.awake, s.start, s.ticks = true, now, now
 		fmt.Fprintf(s.log, "abs: 0.00 s: wheels at %.1f m/s\n", s.fastest())
 	}
+}
+
+// fourSpeeds reads WheelSpeeds, or AxleSpeeds, rad/s.
+func fourSpeeds(f *can.Frame) (w [4]float64) {
+	for i := range w {
+		w[i] = float64(int64(bits(f, 15*i, 15)<<49)>>49) * wheelBit
+	}
+	return w
 }
 
 func (s *abs) fastest() float64 {

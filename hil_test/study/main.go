@@ -1,8 +1,16 @@
 // Command study compares ways to step a mass on a spring with regions, those of 000
-// chapter 3 and the kernel's, and ways to step a rail car, those of 003 chapter 9 and the
-// kernel's, and leaves tables and plots:
+// chapter 3 and the kernel's, and leaves tables and plots:
 //
 //	go run ./hil_test/study -o DIR
+//
+// and, with judder, looks for the torques at which the vehicle of 001 sticks and slips:
+//
+//	go run ./hil_test/study judder -o DIR
+//
+// and, with rail, compares ways to step a rail car, those of 003 chapter 9 and the
+// kernel's:
+//
+//	go run ./hil_test/study rail -o DIR
 //
 // README.md says what to conclude.
 package main
@@ -14,6 +22,14 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "judder" {
+		judderMain(os.Args[2:])
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "rail" {
+		railMain(os.Args[2:])
+		return
+	}
 	dir := flag.String("o", "", "folder for the tables and plots")
 	flag.Parse()
 	if *dir == "" || flag.NArg() > 0 {
@@ -26,10 +42,4 @@ func main() {
 		os.Exit(1)
 	}
 	os.Stdout.Write(r.markdown())
-	rail := doRail(wholeRail)
-	if err := rail.write(*dir); err != nil {
-		fmt.Fprintln(os.Stderr, "study:", err)
-		os.Exit(1)
-	}
-	os.Stdout.Write(rail.markdown())
 }

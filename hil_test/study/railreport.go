@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -194,4 +195,20 @@ func (r *railResult) csv() []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+func railMain(args []string) {
+	flags := flag.NewFlagSet("study rail", flag.ExitOnError)
+	dir := flags.String("o", "", "folder for the tables and plots")
+	flags.Parse(args)
+	if *dir == "" || flags.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "study: usage: study rail -o DIR")
+		os.Exit(2)
+	}
+	r := doRail(wholeRail)
+	if err := r.write(*dir); err != nil {
+		fmt.Fprintln(os.Stderr, "study:", err)
+		os.Exit(1)
+	}
+	os.Stdout.Write(r.markdown())
 }

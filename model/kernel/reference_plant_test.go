@@ -57,6 +57,14 @@ func (p *refPlant) signals(t float64, x []float64) {
 			p.v[j] = p.u[p.input[j]]
 		case s.Law != nil:
 			p.v[j] = p.program(s.Law, x)
+		case s.Affine != nil:
+			w := p.sys.Switches[s.Affine.Switch]
+			z := dot(w.Row, x) + w.Const
+			r := 0
+			for r < len(w.Borders) && z > w.Borders[r] {
+				r++
+			}
+			p.v[j] = s.Affine.Slope[r]*z + s.Affine.Offset[r]
 		default:
 			p.v[j] = refSource(s.Source, t, p.segment)
 		}

@@ -233,7 +233,7 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"check nosuch", "bench: no file nosuch, and nothing embedded of that name"},
 		{"plants powershif", `plants: "powershif" is not embedded; there are ` + strings.Join(embedded, ", ") + ` (did you mean powershift?)`},
 		{"ecu powershift", "ecu: -bus is missing, like -bus vcan0"},
-		{"ecu gearbox -bus vcan0", `ecu: no control unit "gearbox"; there are: powershift, truck, abs`},
+		{"ecu gearbox -bus vcan0", `ecu: no control unit "gearbox"; there are: powershift, truck, abs, wsp`},
 		{"help nosuch", `unknown command "nosuch"`},
 	} {
 		out, errors, code := lockstep(t, strings.Fields(c.line)...)

@@ -1,0 +1,284 @@
+package ecu
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"syscall"
+	"time"
+
+	"github.com/brutella/can"
+)
+
+// Identifiers of the frames, as in wsp.dbc.
+const (
+	idValves     = 0x128
+	idAxleSpeeds = 0x1A8
+	idDemand     = 0x1A9
+)
+
+const (
+	wspCycle  = 5 * time.Millisecond
+	wspRadius = 0.46 // m, of the wheels
+	wspBar    = 0.01 // bar per bit of the demand, 12 bits
+	wspBrakes = 0.3  // bar, above which there is braking
+	wspCrawl  = 2.0  // m/s, below which the wheels may lock
+	wspFall   = 3.5  // m/s2, by which a wheel on the rail does not slow down
+	wspTrain  = 2.6  // m/s2, by which the train does not
+	wspGains  = 0.5  // m/s2, from which on an axle picks up speed
+	wspSlot   = 4    // cycles that a valve stays as it is
+	wspCoasts = 30   // cycles after which a vented axle that keeps its speed rolls
+	wspPast   = 30   // cycles that it takes at most to see that an axle slides
+)
+
+// What the valves of an axle do.
+const (
+	wspFill = iota // the cylinder follows the demand
+	wspHold
+	wspVent
+)
+
+// wspAxle is what the unit knows of an axle and does with its valves.
+type wspAxle struct {
+	v, rate float64 // at the rim, m/s and m/s2
+	active  bool    // the unit is at its brake
+	valve   int
+	since   int     // cycles, since when the valve is so
+	steady  int     // cycles, since when it has been vented and kept its speed
+	rolls   int     // cycles, since when it rolls again
+	pulses  float64 // of filling that are owed
+	vents   int     // how often it was let go
+}
+
+// wsp is the wheel slide protection of a rail vehicle with four axles. It sleeps until it
+// hears AxleSpeeds (0x1A8); from then on it sends the commands of the valves (0x128) every
+// 5 ms. While the brake asks for pressure it takes the speed of the fastest axle for that
+// of the train, which falls no faster than a train can; an axle that lags behind it, or
+// slows down faster than a wheel that rolls, is vented until it picks up speed, held until
+// it rolls, and filled again in pulses. All axles may slide at once and slow down as a
+// train would: so each axle that has come to roll again tells how fast the train slows
+// down on this rail, and the speed of the train falls little faster from then on; one that
+// is vented and yet gains no speed tells that it does. The unit has no sensor for pressures.
+// After a second without AxleSpeeds it sleeps again.
+type wsp struct {
+	line   can.Writer
+	log    io.Writer
+	awake  bool
+	start  time.Time
+	last   time.Time // latest AxleSpeeds
+	ticks  time.Time
+	axles  [4]wspAxle
+	demand float64              // bar
+	train  float64              // m/s
+	fall   float64              // m/s2, by which it falls at most
+	knownT float64              // s, when an axle was last known to roll
+	knownV float64              // m/s, its speed then
+	past   [2 * wspPast]float64 // m/s, of the train in the cycles before
+
+	slide   float64 // s, when a stop in which the unit was needed began; NaN outside
+	from    float64 // m/s, at that time
+	stops   int
+	count   uint8
+	speed   rolling
+	asked   rolling
+	cycles  uint64
+	missed  uint64
+	dropped uint64
+	heard   uint64
+	short   uint64
+	lost    uint64
+}
+
+func newWsp(line can.Writer, log io.Writer) law { return &wsp{line: line, log: log, slide: math.NaN()} }
+
+func (s *wsp) closing(malformed uint64) string {
+	var list [4]int
+	for i, a := range s.axles {
+		list[i] = a.vents
+	}
+	return fmt.Sprintf("%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters; %d stops, axles 1 to 4 let go %v times",
+		s.cycles, s.missed, s.dropped, s.heard, s.short+malformed, s.lost, s.stops, list)
+}
+
+// hear takes a frame from the bus.
+func (s *wsp) hear(f *can.Frame, now time.Time) {
+	s.heard++
+	if f.Length != 8 {
+		s.short++
+		return
+	}
+	if f.ID == idDemand {
+		s.lost += s.asked.missing(f)
+		s.demand = float64(bits(f, 0, 12)) * wspBar
+		return
+	}
+	if !s.awake && f.Data[7]>>4 == 0 {
+		s.speed, s.asked = rolling{}, rolling{} // another bench begins
+	}
+	lost := s.speed.missing(f)
+	s.lost += lost
+	dt := float64(1+lost) * wspCycle.Seconds() // frames that waited come all at once: their clock is the bench's
+	for i, turns := range fourSpeeds(f) {
+		a := &s.axles[i]
+		v := math.Abs(turns) * wspRadius
+		if s.awake {
+			a.rate += ((v-a.v)/dt - a.rate) / 4
+		}
+		a.v = v
+	}
+	s.last = now
+	if !s.awake {
+		s.awake, s.start, s.ticks = true, now, now
+		s.train = s.fastest()
+		s.knownT, s.knownV, s.fall = 0, s.train, wspTrain
+		for i := range s.past {
+			s.past[i] = s.train
+		}
+		fmt.Fprintf(s.log, "wsp: 0.00 s: axles at %.1f m/s\n", s.fastest())
+	}
+}
+
+func (s *wsp) fastest() float64 {
+	v := 0.0
+	for _, a := range s.axles {
+		v = max(v, a.v)
+	}
+	return v
+}
+
+// tick is one cycle of 5 ms.
+func (s *wsp) tick(now time.Time) error {
+	if s.awake && now.Sub(s.last) > silence {
+		fmt.Fprintf(s.log, "wsp: no AxleSpeeds for %v, nothing is sent\n", silence)
+		s.awake = false
+	}
+	if !s.awake {
+		s.ticks = now
+		return nil
+	}
+	passed := max(1, math.Round(float64(now.Sub(s.ticks))/float64(wspCycle)))
+	s.missed += uint64(passed) - 1
+	s.ticks = now
+	s.control(now.Sub(s.start).Seconds(), passed*wspCycle.Seconds())
+	s.cycles++
+	s.count++
+	err := s.line.WriteFrame(s.valves())
+	if errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.EAGAIN) {
+		s.dropped++
+		return nil
+	}
+	return err
+}
+
+// control sets the valves for the next dt, s.
+func (s *wsp) control(t, dt float64) {
+	braking := s.demand > wspBrakes
+	if s.train = max(s.fastest(), s.train-s.fall*dt); !braking {
+		s.train, s.fall = s.fastest(), wspTrain
+		s.knownT, s.knownV = t, s.train
+	}
+	needed := false
+	for i := range s.axles {
+		a := &s.axles[i]
+		if !braking || s.train < wspCrawl {
+			a.active, a.valve, a.steady = false, wspFill, 0
+			continue
+		}
+		a.turn(s.train)
+		s.learn(a, t)
+		needed = needed || a.active
+	}
+	oldest := &s.past[s.cycles%(2*wspPast)]
+	switch {
+	case math.IsNaN(s.slide) && needed:
+		s.slide, s.from = t, s.train
+		s.slows((*oldest - s.past[(s.cycles+wspPast)%(2*wspPast)]) / (wspPast * wspCycle.Seconds()))
+		s.stops++
+	case !math.IsNaN(s.slide) && (!braking || s.train < wspCrawl):
+		fmt.Fprintf(s.log, "wsp: %.2f s: from %.1f to %.1f m/s in %.2f s\n", t, s.from, s.train, t-s.slide)
+		s.slide = math.NaN()
+	}
+	*oldest = s.train
+}
+
+// slows lets the speed of the train fall little faster than by what was seen, m/s2.
+func (s *wsp) slows(by float64) { s.fall = min(max(0.3+1.3*by, 0.5), wspTrain) }
+
+// learn takes from an axle how fast the train slows down.
+func (s *wsp) learn(a *wspAxle, t float64) {
+	if a.valve == wspVent && math.Abs(a.rate) < wspGains {
+		a.steady++
+	} else {
+		a.steady = 0
+	}
+	switch {
+	case a.steady >= wspCoasts:
+		s.train, s.fall = s.fastest(), min(2*s.fall, wspTrain)
+		a.steady = 0
+	case a.active && a.rolls == wspSlot && t-s.knownT > 1:
+		s.slows((s.knownV - a.v) / (t - s.knownT))
+		s.knownT, s.knownV = t, a.v
+	}
+}
+
+// turn is a cycle of an axle under a train at that speed, m/s.
+func (a *wspAxle) turn(train float64) {
+	slip, most := train-a.v, 0.3+0.02*train
+	slides := slip > most || a.rate < -wspFall && slip > 0.1
+	if a.since++; a.since < wspSlot && !(slides && a.valve != wspVent) {
+		return
+	}
+	want := a.valve
+	switch {
+	case !a.active && !slides:
+		return
+	case a.rate > wspGains:
+		want, a.rolls = wspHold, 0
+	case slides:
+		want, a.rolls, a.pulses = wspVent, 0, 0
+	default:
+		want = a.refill()
+	}
+	if want == wspVent && a.valve != wspVent {
+		a.vents++
+	}
+	if a.active = true; a.valve != want || want == wspFill {
+		a.valve, a.since = want, 0
+	}
+	if a.rolls > 400 { // as open as without the unit
+		a.active, a.valve = false, wspFill
+	}
+}
+
+// refill fills in pulses that come the closer the longer the axle rolls.
+func (a *wspAxle) refill() int {
+	a.rolls += wspSlot
+	if a.pulses += min(1, 0.1+0.003*float64(a.rolls)); a.pulses < 1 {
+		return wspHold
+	}
+	a.pulses--
+	return wspFill
+}
+
+// valves packs the commands of four axles: hold and vent of each in bits 0 to 7, whether
+// the unit is at its brake in bits 8 to 11, the counter in bits 60 to 63. A cylinder that
+// is vented is closed off as well.
+func (s *wsp) valves() can.Frame {
+	word := uint64((s.count-1)&15) << 60
+	for i, a := range s.axles {
+		if a.valve != wspFill {
+			word |= 1 << (2 * i)
+		}
+		if a.valve == wspVent {
+			word |= 2 << (2 * i)
+		}
+		if a.active {
+			word |= 1 << (8 + i)
+		}
+	}
+	f := can.Frame{ID: idValves, Length: 8}
+	binary.LittleEndian.PutUint64(f.Data[:], word)
+	return f
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The file has 13 digits and was made by other code.
+func TestJudderVehicleIsThatOfTheFile(t *testing.T) {
+	want := readFile(t, "E1_case1")
+	m := newJudder(&case1, anyAngle)
+	columns := map[string]func() float64{
+		"x": func() float64 { return m.z.q[qX] }, "y": func() float64 { return m.z.q[qY] }, "pitch": func() float64 { return m.z.q[qPhi] },
+		"v_x": func() float64 { return m.z.v[qX] }, "pitch_rate": func() float64 { return m.z.v[qPhi] },
+		"stroke1": func() float64 { return m.z.q[qS1] }, "stroke2": func() float64 { return m.z.q[qS2] },
+		"a_x": func() float64 { return m.rate.v[qX] }, "a_pitch": func() float64 { return m.rate.v[qPhi] },
+		"w_e": func() float64 { return m.z.v[qEngine] }, "w_1": func() float64 { return m.z.v[qWheel1] }, "w_2": func() float64 { return m.z.v[qWheel2] },
+		"F_N1": func() float64 { return m.load[0] }, "F_N2": func() float64 { return m.load[1] },
+		"F_f1": func() float64 { return m.friction[front] }, "F_f2": func() float64 { return m.friction[rear] }, "T_f": func() float64 { return m.friction[clutch] },
+	}
+	worst, span := map[string]float64{}, map[string][2]float64{}
+	for i, at := range want["t"] {
+		m.walk(at, 1e-4)
+		for name, get := range columns {
+			v := want[name][i]
+			if i == 0 {
+				span[name] = [2]float64{v, v}
+			}
+			span[name] = [2]float64{min(span[name][0], v), max(span[name][1], v)}
+			if e := math.Abs(get() - v); e > worst[name] || e != e {
+				worst[name] = e
+			}
+		}
+	}
+	most := 0.0
+	for name, e := range worst {
+		e /= span[name][1] - span[name][0]
+		if !(e <= 1e-6) {
+			t.Errorf("%s is off by %.2g of its range", name, e)
+		}
+		most = max(most, e)
+	}
+	if len(want["t"]) != 360 || len(m.log) != 0 {
+		t.Errorf("%d rows and %d transitions, want 360 and none", len(want["t"]), len(m.log))
+	}
+	t.Logf("%d columns within %.1e of their range over 20 s", len(worst), most)
+}
+
+// foundJudder is the study of judder in short, done once.
+var foundJudder = sync.OnceValue(func() *judderResult { return doJudder(shortJudder) })
+
+// What the kernel and the vehicle at any angle, which shares nothing with it, say of when
+// the motion ends agrees to a part of the narrow window.
+func TestStickSlipLivesInANarrowWindow(t *testing.T) {
+	r := foundJudder()
+	for i, s := range stickSlips {
+		for j, w := range r.windows[i] {
+			name := s.name + ", " + judderVariants[j].name
+			if width := w.width(); !(width > 0.5 && width < 10) {
+				t.Errorf("%s: the window is %g N·m wide", name, width)
+			}
+			if !(w.period > 0.01 && w.period < 0.1) || !(w.slip > 0) || !(w.sticks > 0 && w.sticks < 1) || !(w.otherSlip <= 1e-6) {
+				t.Errorf("%s: %+v", name, w.cycle)
+			}
+		}
+		w, far := r.windows[i][0], r.second[i]
+		if !(math.Abs(w.low-far[0]) <= 2*r.fine) || !(math.Abs(w.high-far[1]) <= 2*r.fine) {
+			t.Errorf("%s: %g to %g N·m, of the vehicle at any angle %g to %g N·m", s.name, w.low, w.high, far[0], far[1])
+		}
+		if l := r.printed[i]; l.end != lasts {
+			t.Errorf("%s: at the torque of the paper it %v after %g s", s.name, l.end, l.last)
+		}
+	}
+	if one, two := r.windows[0][0], r.windows[0][1]; !(math.Abs(one.low-two.low) < 50) {
+		t.Errorf("without the engine's reaction the window moves from %g to %g N·m", one.low, two.low)
+	}
+}
+
+func TestLargeAnglesAreASecondOrder(t *testing.T) {
+	a := foundJudder().angles
+	rigid, straight, laws := a[0].errors, a[1].errors, a[2].errors
+	for j := range 3 { // pitch and normal forces
+		if !(straight[j] < rigid[j]/3) || !(laws[j] < straight[j]/5) || !(laws[j] < 1e-3) {
+			t.Errorf("%c: rigid legs %.1e, linear %.1e, with laws %.1e", judderColumns[j], rigid[j], straight[j], laws[j])
+		}
+	}
+}
+
+func TestStribeckShakesMore(t *testing.T) {
+	s := foundJudder().stribeck
+	if !(s[1].swing > 2*s[0].swing) || !(s[0].differs <= 1e-6) || !(s[1].differs <= 2e-2) {
+		t.Errorf("Coulomb swings by %g m/s², off by %.1e; Stribeck by %g, off by %.1e", s[0].swing, s[0].differs, s[1].swing, s[1].differs)
+	}
+	if h := foundJudder().engine; !(h.swing > h.calm) || !(h.differs <= 0.05) {
+		t.Errorf("harmonics: %g over %g rad/s, off by %.1e", h.swing, h.calm, h.differs)
+	}
+}
+
+func TestJudderReportHasItsFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := foundJudder().write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, part := range map[string]string{
+		"judder.md": "| case 2: at 323.47 N·m", "judder-windows.csv": "as in 001", "judder-lives.csv": "case 3",
+		"judder-life-2.svg": "<svg", "judder-life-3.svg": "<svg", "judder-figure13.svg": "Stribeck", "judder-figure18.svg": "<svg",
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(data), part) || strings.Contains(string(data), "NaN") {
+			t.Errorf("%s: error %v, want %q and no NaN", name, err, part)
+		}
+	}
+}

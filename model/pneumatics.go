@@ -1,0 +1,75 @@
+package model
+
+func pneumaticKinds() []kind {
+	return []kind{
+		{name: "brake_cylinder", keys: []string{"demand", "hold", "vent", "T_fill", "T_release", "T_vent", "p_start"}, gives: "Pa", read: readCylinder},
+		{name: "position_table", flanges: []flange{{"flange", translational, false}}, keys: []string{"table"}, gives: "1", read: readPositionTable},
+	}
+}
+
+// readCylinder is a brake cylinder behind the two magnet valves of a wheel slide
+// protection, which without current let it follow the demand:
+//
+//	p' = (1 - hold)·(1 - vent)·(demand - p)/T - vent·p/T_vent
+//
+// with T = T_fill while the demand is above p, otherwise T_release, and p, above the
+// atmosphere, the signal of the element's name. Times are what a test of the brake gives:
+// from 0 it takes 2.3·T_fill to 90 % of the demand, and 2.3·T_vent to lose 90 %.
+func readCylinder(e *element) declared {
+	demand := e.command("demand", "Pa", "pressure that the brake asks for")
+	vent := e.need("T_vent", "s", "time constant to the atmosphere")
+	fill := e.need("T_fill", "s", "time constant from the supply")
+	release := e.above0("T_release", "s", vent)
+	start := e.atLeastZero("p_start", "Pa", 0)
+	hold, open := e.share("hold"), e.share("vent")
+	if e.err != nil {
+		return declared{}
+	}
+	p := stateOf(e.addState(state{name: "p", unit: "Pa", start: start}))
+	var l, g law
+	dp := l.arg(signalOf(demand).plus(p.scaled(-1)), 1/min(fill, release))
+	l.push(0).do(Max).times(1 / fill).again(dp).push(0).do(Min).times(1 / release).do(Add)
+	for _, valve := range []int{hold, open} {
+		l.push(1)
+		e.open(&l, valve)
+		l.do(Sub, Mul)
+	}
+	l.arg(p, 1/vent)
+	e.open(&l, open)
+	l.do(Mul).times(1 / vent).do(Sub)
+	if fill != release {
+		g.arg(signalOf(demand).plus(p.scaled(-1)), 0)
+		e.addGuard(&g)
+	}
+	e.plant.states[p[0].index].der = signalOf(e.addLaw(e.name+".rate", "Pa/s", &l))
+	s := &e.plant.signals[e.provided[e.name]]
+	s.law, s.most = &law{}, max(start, e.plant.signals[demand].largest())
+	s.law.arg(p, 1)
+	return declared{}
+}
+
+// readPositionTable is a value along the way: rows [position, value] of the flange, linear
+// between them and constant outside.
+func readPositionTable(e *element) declared {
+	f, ok := e.fields["table"]
+	if !ok {
+		e.fail(e.at, "%s: position_table needs table (rows of position and value)", e.what())
+		return declared{}
+	}
+	t := e.table(f, "m", "1")
+	if e.err != nil {
+		return declared{}
+	}
+	s := stateOf(e.angle(e.node("flange")))
+	var l law
+	l.arg(s, t.steepest())
+	l.look(t)
+	e.guardPoints(s, t.bends())
+	low, high := t.Z[0], t.Z[0]
+	for _, z := range t.Z {
+		low, high = min(low, z), max(high, z)
+	}
+	own := &e.plant.signals[e.provided[e.name]]
+	own.law, own.most = &l, max(-low, high)
+	return declared{}
+}
