@@ -297,16 +297,17 @@ func TestLabFloodBesideTheLoopIsCountedToTheFrame(t *testing.T) {
 		return
 	}
 	rec := filepath.Join(t.TempDir(), "run.rec")
-	b := runOn(t, "vcan0", time.Minute, nil, "-besteffort", "-record", rec)
+	b := runOn(t, "vcan0", 3*time.Minute, nil, "-besteffort", "-record", rec)
 	b.await("missed", 30*time.Second)
 	before := backlog(t)
-	flood := garbage(t, "vcan0", "20000", "4", "7ff", "123", "1abcdef")
+	flood := garbage(t, "vcan0", "20000", "90", "7ff", "123", "1abcdef")
 	time.Sleep(time.Second)
 	b.signal(syscall.SIGSTOP)
 	for from, end := carried(t), time.Now().Add(time.Minute); carried(t) < from+50000 && time.Now().Before(end); {
 		pause() // a lab may be too slow for the kernel to run out of room within seconds
 	}
 	b.signal(syscall.SIGCONT)
+	flood.signal(syscall.SIGTERM)
 	n := taken(t, flood)
 	r := b.stop() // not before: what comes after the end is in no record
 	heard, lost := others(t, b)

@@ -1,6 +1,7 @@
 """Reads what `go test -json` wrote, for hil_test/all.
 
-    results.py trouble FILE      what failed, and all it printed
+    results.py trouble FILE      what failed, and what it printed, but for what
+                                 the tests only log
     results.py count FILE...     what was skipped and ran nowhere else, then
                                  four numbers: passed, of these with the race
                                  detector too, failed, skipped
@@ -29,6 +30,46 @@ def events(name):
                 yield event
 
 
+ENTRY = re.compile(r"^\s*(\w+\.go):(\d+): ")
+SECTION = re.compile(r"^\s*=== (?:RUN|NAME|CONT)\s+(\S+)")
+FAILED = re.compile(r"^\s*--- FAIL: (\S+)")
+LONG = 5  # lines of an entry
+
+
+def logged(folder, file, line):
+    """Whether a line of a test only logs."""
+    try:
+        with open(os.path.join(folder, file), encoding="utf-8") as f:
+            return re.search(r"\.Logf?\(", f.read().splitlines()[int(line) - 1])
+    except (OSError, IndexError):
+        return False
+
+
+def essence(package, text):
+    """What failed tests say, of the output of a test at the top and all below."""
+    lines = "".join(text).splitlines()
+    bad = {m[1] for line in lines if (m := FAILED.match(line))}
+    folder = package.removeprefix("lockstep/")
+    for name in sorted(bad):
+        if not any(other.startswith(name + "/") for other in bad):
+            print("FAIL:", name)
+    show, length = True, 0
+    mine = not bad  # a process that died has none
+    for line in lines:
+        if m := SECTION.match(line):
+            mine, show, length = m[1] in bad or not bad, True, 0
+            continue
+        if m := ENTRY.match(line):
+            show, length = not logged(folder, m[1], m[2]), 0
+        elif line.lstrip().startswith("--- "):
+            show = False
+        length += 1
+        if mine and show and length <= LONG:
+            print(line)
+        elif mine and show and length == LONG + 1:
+            print("    ...")
+
+
 def trouble(name):
     text = {}  # by package and test, "" for a package
     for e in events(name):
@@ -38,12 +79,12 @@ def trouble(name):
         elif e["Action"] == "output":
             text.setdefault(key, []).append(e["Output"])
         elif e["Action"] == "fail" and "/" not in e.get("Test", ""):
-            sys.stdout.write("".join(text.pop(key, [])))
+            essence(key[0], text.pop(key, []))
         elif e["Action"] in ("pass", "skip") and "/" not in e.get("Test", ""):
             text.pop(key, None)
     # What is left has not ended: the process died.
-    for lines in text.values():
-        sys.stdout.write("".join(lines))
+    for (package, _), lines in text.items():
+        essence(package, lines)
 
 
 def count(names):

@@ -29,6 +29,10 @@ const (
 {"Action":"output","Package":"p/a","Test":"TestBad/part","Output":"      got 1, want 2\n"}
 {"Action":"fail","Package":"p/a","Test":"TestBad/part"}
 {"Action":"fail","Package":"p/a","Test":"TestBad"}
+{"Action":"output","Package":"p/a","Test":"TestLab","Output":"=== RUN   TestLab/calm\n    x.go:1: long talk\n"}
+{"Action":"output","Package":"p/a","Test":"TestLab","Output":"=== RUN   TestLab/bad\n    x.go:2: too slow\n"}
+{"Action":"output","Package":"p/a","Test":"TestLab","Output":"--- FAIL: TestLab (1.00s)\n    --- PASS: TestLab/calm (0.50s)\n    --- FAIL: TestLab/bad (0.50s)\n"}
+{"Action":"fail","Package":"p/a","Test":"TestLab"}
 {"Action":"output","Package":"p/a","Test":"TestDead","Output":"panic: no\n"}
 a compiler's own words
 `
@@ -53,16 +57,18 @@ func TestResultsAreCountedByPackageAndTest(t *testing.T) {
 		return string(out)
 	}
 	// Passed are TestSame of a and of c, TestTwice, TestOnBus, TestLab and TestGood.
-	if got, want := run("count", plain, race), "     p/b TestSame\n6 2 1 1\n"; got != want {
+	if got, want := run("count", plain, race), "     p/b TestSame\n6 2 2 1\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	got := run("trouble", race)
-	for _, want := range []string{"got 1, want 2\n", "panic: no\n", "a compiler's own words\n"} {
+	for _, want := range []string{"got 1, want 2\n", "FAIL: TestLab/bad\n    x.go:2: too slow\n", "panic: no\n", "a compiler's own words\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
 		}
 	}
-	if strings.Contains(got, "all is well") {
-		t.Errorf("%q shows a test that passed", got)
+	for _, talk := range []string{"all is well", "long talk"} {
+		if strings.Contains(got, talk) {
+			t.Errorf("%q shows a test that passed", got)
+		}
 	}
 }

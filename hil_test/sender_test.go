@@ -20,10 +20,9 @@ import (
 type sent struct{ Taken, Refused uint64 }
 
 // sender is what the test binary is when it is started as a sender: with the
-// arguments BUS RATE SECONDS ID... it sends RATE frames per second of random
-// length and content, with the hexadecimal identifiers in turn, as fast as it can
-// where that is slower, and ends before when it is told to. Identifiers above 7FF are
-// sent as 29-bit ones.
+// arguments BUS RATE SECONDS ID... it sends for so long, or until it is told to end,
+// RATE frames per second, or as many as the lab can, of random length and content, with
+// the hexadecimal identifiers in turn. Identifiers above 7FF are sent as 29-bit ones.
 func sender(args []string) int {
 	result, err := send(args)
 	if err != nil {
@@ -63,7 +62,8 @@ func send(args []string) (result sent, err error) {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	random := rand.New(rand.NewPCG(1, 2))
-	for start, n := time.Now(), 0; n < rate*seconds && len(stop) == 0; n++ {
+	end := time.Duration(seconds) * time.Second
+	for start, n := time.Now(), 0; time.Since(start) < end && len(stop) == 0; n++ {
 		f := can.Frame{ID: ids[n%len(ids)], Length: uint8(random.UintN(9))}
 		binary.LittleEndian.PutUint64(f.Data[:], random.Uint64())
 		if err := bus.WriteFrame(f); err != nil {

@@ -73,6 +73,7 @@ type assembly struct {
 	statics  [][]float64 // forms of the twists that massless nodes keep at zero
 	rates    [][]float64 // x'
 	inertia  *mat.Dense  // Nᵀ·J·N
+	inverted *mat.Dense  // that of the free nodes, inverted
 	loose    *loosening  // nil until a torque of a gear is read
 	loads    [][]float64 // of each loss, as a form
 	shares   []float64   // of each loss
@@ -231,8 +232,8 @@ func (a *assembly) motion() error {
 			}
 		}
 	}
-	inverse, err := a.inverse()
-	if err != nil {
+	var err error
+	if a.inverted, err = a.inverse(); err != nil {
 		return err
 	}
 	for _, e := range a.efforts {
@@ -248,7 +249,7 @@ func (a *assembly) motion() error {
 	for i := range a.free {
 		r := a.zero()
 		for j := range a.free {
-			addTo(r, inverse.At(i, j), force[j])
+			addTo(r, a.inverted.At(i, j), force[j])
 		}
 		a.rates = append(a.rates, r)
 	}

@@ -52,6 +52,7 @@ outputs:
   v: {speed: car, min: -10 km/h}
   rim: {speed: left.rim}
   p: {signal: valve}
+  sensor: {pulses: wheel, teeth: 48, runout: 0.1}
   worm: {torque: [worm, engine], onto: crank}
 `
 
@@ -153,6 +154,8 @@ var lorryCases = []struct {
 	{"border in N", "borders: [0.05, 0.1]", "borders: [«0.05 N», 0.1]", `element "bent": borders: "0.05 N": unit N does not fit, rad is wanted`},
 	{"one slope too few", "c: [0.05, 1, 2]", "c: «[0.05, 1]»", `element "bent": c has 2 values; 2 borders make 3 regions`},
 	{"offset that jumps (table 2 of the thesis)", "offsets: [0, -0.0475, -0.1475]", "offsets: «[0, -0.047, -0.147]»", `element "bent": offsets: -0.047 N.m jumps by 0.0005 N.m at the border 0.05 rad; -0.0475 N.m is continuous, and what is computed where offsets is left out`},
+	{"offset of a damper that jumps", "d: [1, 2], borders: [3]", "d: [1, 2], offsets: «[0, -2]», borders: [3]", `element "oil": offsets: -2 N.m jumps by 1 N.m at the border 3 rad/s; -3 N.m is continuous, and what is computed where offsets is left out`},
+	{"restitution that is no number", "restitution: 0.5", "restitution: «.nan»", `element "stops": restitution: .nan is not a finite number`},
 	{"offset at zero", "offsets: [0, -0.0475, -0.1475]", "offsets: «[1, 0.9525, 0.8525]»", `element "bent": offsets: 1 N.m at phi_rel = 0 is a jump; friction beside the spring gives one`},
 	{"one offset too many", "offsets: [0, -0.0475, -0.1475]", "offsets: «[0, 1, 2, 3]»", `element "bent": offsets has 4 values; 2 borders make 3 regions`},
 	{"negative hysteresis", "hysteresis: [0, 1, 2]", "hysteresis: «-1»", `element "bent": width of the loop hysteresis -1 N.m is negative`},
@@ -171,6 +174,8 @@ var lorryCases = []struct {
 	{"gap overlapping at the start", "  stops: {", "  «stops»: {phi_rel_start: 0.1 rad, ", `element "stops.max": at the start it is overlapping by 0.065093415 rad; start it inside its play`},
 	{"tyre without load", "  tyre: {type: tyre, a: wheel, b: trailer, radius: 0.3, fn: 4000,", "  «tyre»: {type: tyre, a: wheel, b: trailer, radius: 0.3,", `element "tyre": tyre needs fn (normal force, its load, N, or the name of an input)`},
 	{"tyre that is lifted", "radius: 0.3, fn: 4000", "radius: 0.3, fn: «0»", `element "tyre": fn 0 N is never positive; a tyre without load transmits nothing`},
+	{"tyre with a sum that lifts it", "radius: 0.3, fn: 4000", "radius: 0.3, fn: «{sum: [1, -5]}»", `element "tyre": fn -4 N is never positive; a tyre without load transmits nothing`},
+	{"tyre with a product that lifts it", "radius: 0.3, fn: 4000", "radius: 0.3, fn: «{product: [{table: [[0, -2], [1, -1]]}, 3, {sine: {amplitude: 1, f: 1, offset: 2}}]}»", `element "tyre": fn -3 N is never positive; a tyre without load transmits nothing`},
 	{"tyre with a radius of zero", "radius: 0.3, fn: 4000", "radius: «0», fn: 4000", `element "tyre": radius 0 m is not positive`},
 	{"tyre with both laws", "fn: 4000, B: 10", "fn: 4000, mu: 1, «B»: 10", `element "tyre": B and mu: a tyre is Coulomb friction (mu, peak) or the magic formula (B, C, D, E)`},
 	{"tyre without a stiffness factor", "  tyre: {type: tyre, a: wheel, b: trailer, radius: 0.3, fn: 4000, B: 10,", "  «tyre»: {type: tyre, a: wheel, b: trailer, radius: 0.3, fn: 4000,", `element "tyre": tyre needs B (of the magic formula), or mu`},
@@ -186,6 +191,18 @@ var lorryCases = []struct {
 	{"unknown signal", "{signal: valve}", "{signal: «valv»}", `output "p": signal: "valv" is not an input, did you mean "valve"?`},
 	{"torque of a mass", "{signal: valve}", "{«torque»: hitch}", `output "p": torque: it moves and does not turn; force is wanted`},
 	{"output range upside down", "min: -10 km/h", "min: 10, max: «1»", `output "v": max 1 m/s is below min 10 m/s`},
+	{"pulses of a mass", "{pulses: wheel", "{pulses: «trailer»", `output "sensor": pulses: "trailer" moves and does not turn; name a node that turns`},
+	{"pulses of no node", "{pulses: wheel", "{pulses: «whee»", `output "sensor": pulses: "whee" is not a node, did you mean "wheel"?`},
+	{"pulses without teeth", "{pulses: wheel, teeth: 48, runout: 0.1}", "{«pulses»: wheel}", `output "sensor": pulses: teeth, the edges of a turn, are wanted`},
+	{"half a tooth", "teeth: 48", "teeth: «47.5»", `output "sensor": pulses: teeth 47.5 is not a whole number from 1 to 100000`},
+	{"no tooth", "teeth: 48", "teeth: «0»", `output "sensor": pulses: teeth 0 is not a whole number from 1 to 100000`},
+	{"too many teeth", "teeth: 48", "teeth: «1e30»", `output "sensor": pulses: teeth 1e+30 is not a whole number from 1 to 100000`},
+	{"teeth in degrees", "teeth: 48", "teeth: «48 bar»", `output "sensor": pulses: teeth: "48 bar": unit bar does not fit, 1 is wanted`},
+	{"runout beyond a half", "runout: 0.1", "runout: «0.6»", `output "sensor": pulses: runout 0.6 is outside 0 to 0.5 of a pitch`},
+	{"scaled pulses", "runout: 0.1", "«factor»: 2", `output "sensor": pulses: factor does not go with pulses; they are counted`},
+	{"teeth of a speed", "{signal: valve}", "{signal: valve, «teeth»: 3}", `output "p": teeth goes with pulses`},
+	{"age that is taken", "worm: {torque: [worm, engine], onto: crank}", "«sensor.age»: {speed: crank}", `output "sensor.age": "sensor.age" is an output of pulses, too; rename one`},
+	{"age taken before", "  p: {signal: valve}\n  sensor", "  sensor.age: {signal: valve}\n  «sensor»", `output "sensor": pulses: "sensor.age" is an output of pulses, too; rename one`},
 	{"massless node on springs with a torque", "  fan:", "  s1: {type: spring, a: test, b: «n», c: 1}\n  t1: {type: torque, flange: n, tau: 1}\n  fan:", `node "n" is massless, hangs on springs alone, and a torque acts on it; give it an inertia, or a damper`},
 	{"massless nodes that nothing holds", "  fan:", "  f1: {type: torque, flange: «n1», tau: 1}\n  g1: {type: ideal_gear, a: n1, b: n2, ratio: 2}\n  g2: {type: ideal_gear, a: n2, b: n3, ratio: 2}\n  f2: {type: torque, flange: n3, tau: 1}\n  fan:", `node "n1" is massless and nothing determines its speed (it touches f1, g1); give it an inertia, or a gear to a node that has one`},
 }

@@ -251,6 +251,24 @@ push: {type: torque, flange: a, tau: {table: [[0, 4], [1, 4], [1, -4]]}}`, "a: {
 	b.is("tau", 0, 0)
 }
 
+// A freewheel that the plant starts against its direction closes with a plastic impact,
+// whatever slips beside it; a damper is then in the region of the speed behind that.
+func TestFreewheelStartedBackwardCloses(t *testing.T) {
+	b := newBench(t, plantOf(`
+a: {type: inertia, J: 3, w_start: 12}
+b: {type: inertia, J: 1, w_start: -16}
+f: {type: freewheel, a: a, b: b}
+ground: {type: fixed}
+hold: {type: brake, flange: b, mu: 1, cgeo: 1, fn: 2}
+drag: {type: affine_damper, a: ground, b: b, d: [1, 10], borders: [8]}`, "a: {speed: a}\nb: {speed: b}"), 5*ms)
+	b.to(2, func(at float64) {
+		w := 7*math.Exp(-at/4) - 2 // from 5 rad/s on 4 w' = -2 - w
+		b.is("a", w, 1e-11)
+		b.is("b", w, 1e-11)
+		b.is("drag.region", 1, 0)
+	})
+}
+
 // The clutch beside the freewheel holds up to its capacity, slips forward beyond it,
 // and never slips backward.
 func TestOneWayClutchNeverSlipsBackward(t *testing.T) {

@@ -97,8 +97,9 @@ func (e *element) lossy(name string, rel row, sign, ks float64) {
 		var ahead, l law
 		ahead.arg(body.speeds(forward), 0)
 		l.arg(form{{ofPush, len(e.plant.pushes) - 1, 1}}, 1)
-		l.arg(frictionOf(contact).scaled(-1e9), 0) // nothing without contact
-		l.do(Min).push(0).do(Max).push(0).choose(e.addGuard(&ahead))
+		// Between 0 and the force of the contact: nothing without contact, no corner at its end.
+		n := l.arg(frictionOf(contact).scaled(-1e9), 0)
+		l.push(0).do(Max, Min).again(n).push(0).do(Min, Max).push(0).choose(e.addGuard(&ahead))
 		way := map[float64]string{1: "forward", -1: "backward"}[forward]
 		loss := e.addLaw(name+".loss_"+way, e.per("N.m", "N"), &l)
 		e.act(body, signalOf(loss).scaled(-forward))

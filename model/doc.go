@@ -340,12 +340,31 @@
 //	{power: ELEMENT}                        tau·w_rel
 //	{signal: NAME}                          an input, or the signal of an element, in SI
 //	{state: NAME}                           a state of an element, such as valve.p_valve
+//	{pulses: NODE, teeth: NUMBER}           a wheel-speed sensor; runout = 0
 //
-// each with factor: NUMBER, per: QUANTITY (it is a share of that, without a unit), min and
+// each but the last with factor: NUMBER, per: QUANTITY (it is a share of that, without a unit), min and
 // max beside it. An angle is a state only where it is
 // read. The torque of a speed source is what it takes to drive its nodes. What gears
 // exert follows from the balance J·w' = F + Cᵀ·lambda of the nodes, where their rows are
 // C·w = 0; in a closed loop of gears it is not determined, and refused.
+//
+// Pulses are three outputs: NAME, the number of edges since the start; NAME.age, the time
+// from the last edge to the grid time, s; and NAME.period, the time between the last two.
+// The instants are those at which the angle passes the edges, within the tick, not what a
+// line between ticks would make of them; edges are no events and change nothing. A node
+// that turns teeth·n times in a second, either way, gives so many edges: as a passive
+// sensor does, the count goes up in both directions and does not tell which. Before the
+// first edge the age counts from the start, and the period is 0 until there are two; at
+// rest the age grows and the rest stays. From angle 0 the first edge is half a pitch away
+// on either side, and edge i is off its place by runout·sin(2·pi·i/teeth) of a pitch (0 to
+// 0.5), as of a ring that does not run true.
+//
+// A count has no end here; a signal on a bus carries its remainder: of the values that it
+// can have, which are 2^bits, or as many as the database's range allows. An age or period
+// that is longer than its signal holds stays at the signal's largest value. Neither is a
+// value out of range. From one frame to the next a receiver has the speed
+//
+//	(count₂ - count₁)·2·pi/teeth / (time₂ - age₂ - (time₁ - age₁))
 //
 // # Partition
 //
@@ -356,6 +375,7 @@
 // iterations (0 to 5) refine it: without any, the linear part sees what the wheels and
 // sources exert as it was at the start of the period, with some as a straight line over
 // it. It costs the same in every tick and locates no event: a wheel stops, or turns again,
-// at a micro step. Without the section events are located, which is more exact by orders
+// at a micro step. Pulses are counted on the cubic through angles and speeds at both ends
+// of a period, or of a micro step. Without the section events are located, which is more exact by orders
 // of magnitude. Lockstep check refuses what takes longer than a tick may.
 package model

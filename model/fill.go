@@ -88,10 +88,10 @@ func (a *assembly) ports() *System {
 		if n.domain == translational {
 			name = ".v"
 		}
-		sys.States = append(sys.States, Port{n.name + name, n.speedUnit(), -inf, inf})
+		sys.States = append(sys.States, Port{Name: n.name + name, Unit: n.speedUnit(), Min: -inf, Max: inf})
 	}
 	for _, s := range a.states {
-		sys.States = append(sys.States, Port{s.name, s.unit, -inf, inf})
+		sys.States = append(sys.States, Port{Name: s.name, Unit: s.unit, Min: -inf, Max: inf})
 	}
 	sys.Signals = make([]Signal, a.m)
 	for i, s := range a.signals {
@@ -108,6 +108,10 @@ func (a *assembly) ports() *System {
 	}
 	for _, o := range a.outputs {
 		sys.Outputs = append(sys.Outputs, o.Port)
+	}
+	for _, s := range a.pulses {
+		s.State += a.free
+		sys.Pulses = append(sys.Pulses, s)
 	}
 	return sys
 }
@@ -152,7 +156,11 @@ func (a *assembly) fill(sys *System) error {
 	if err := a.converges(sys); err != nil {
 		return err
 	}
-	return a.programs(sys)
+	if err := a.programs(sys); err != nil {
+		return err
+	}
+	a.paces(sys)
+	return nil
 }
 
 // regions fills the switches. What they depend on must be known before the torques.
@@ -163,7 +171,6 @@ func (a *assembly) regions(sys *System) error {
 			return a.errorf(s.at, "element %q: its deflection or slip follows from the torques on a massless node; give that node an inertia", s.Name)
 		}
 		s.Row, s.Const = z[:a.n:a.n], s.Const+z[a.ofOne()]
-		s.Place = fmt.Sprintf("%s:%d:%d", a.File, s.at.line, s.at.col)
 		sys.Switches = append(sys.Switches, s.Switch)
 	}
 	return nil
@@ -252,7 +259,10 @@ func (a *assembly) program(l *law, at pos, what string) (*Program, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := Functional{Row: v[:a.n:a.n], Const: v[a.ofOne()]}
+		t := Functional{Const: v[a.ofOne()]}
+		if row := v[:a.n:a.n]; largest(row) > 0 {
+			t.Row = row
+		}
 		for j := range a.m {
 			if c := v[a.ofSignals()+j]; c != 0 {
 				t.Signal, t.Coef = append(t.Signal, a.place[j]), append(t.Coef, c)

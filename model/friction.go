@@ -70,7 +70,7 @@ func readClutch(e *element) declared {
 	}
 	// The capacity depends on the slip: mu(|w_rel|)·cgeo·(fn - offset) is a law.
 	var l law
-	l.arg(e.between.speeds(1), mu.steepest()*e.plant.signals[k.Signal].largest())
+	l.arg(e.between.speeds(1), mu.steepest()*e.plant.largest(k.Signal))
 	l.do(Abs).look(mu)
 	l.arg(append(signalOf(k.Signal), one(-k.Offset)...), 0)
 	l.push(0).do(Max, Mul)

@@ -35,7 +35,7 @@ func readHarmonics(e *element) declared {
 		s.along = e.between
 	}
 	turn := e.addState(s)
-	most := e.plant.signals[mean].largest()
+	most := e.plant.largest(mean)
 	if mean < len(e.plant.inputs) {
 		if in := e.plant.inputs[mean]; !math.IsInf(in.Max-in.Min, 0) {
 			most = max(-in.Min, in.Max)

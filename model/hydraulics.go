@@ -44,7 +44,7 @@ func readWheelCircuit(e *element) declared {
 	if c.stiffness = curve.steepest(); e.err != nil {
 		return declared{}
 	}
-	e.plant.signals[e.provided[e.name]].most = e.plant.signals[master].largest()
+	e.plant.signals[e.provided[e.name]].most = e.plant.largest(master)
 	fall := signalOf(master).plus(p.scaled(-1))
 	in := c.line(inlet, check, fall)
 	out := c.outlet(outlet, p, drain)
@@ -179,7 +179,7 @@ func (e *element) share(key string) int {
 		return -1
 	}
 	i := e.drive(f, "1")
-	low, high := e.span(i)
+	low, high := e.plant.span(i)
 	switch {
 	case e.err != nil:
 	case math.IsInf(low, 0) || math.IsInf(high, 0):

@@ -145,14 +145,11 @@ func TestManyBordersInOneStepKeepTheEnergy(t *testing.T) {
 	}
 }
 
-// Two bodies hit a third from both sides at one instant: elastic ones go back as they
-// came, plastic ones stay.
+// Two bodies hit a third from both sides at one instant: they go back by the restitution,
+// whatever the third weighs, and it stays.
 func TestBlowsFromBothSidesAtOneInstantAreSymmetric(t *testing.T) {
-	for _, e := range []float64{0, 1} {
+	for _, e := range []float64{0, 0.4, 1} {
 		for _, middle := range []float64{0.1, 1, 5} {
-			if e == 1 && middle != 1 {
-				continue // what comes out depends on the order, which rounding decides
-			}
 			for _, period := range []time.Duration{ms, 10 * ms} {
 				b := newBench(t, plantOf(fmt.Sprintf(`
 left: {type: mass, m: 1, s_start: -1, v_start: 2}

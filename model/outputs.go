@@ -10,7 +10,7 @@ import (
 
 // outputKeys say what an output is.
 var outputKeys = []string{"speed", "w_rel", "phi_rel", "torque", "signal", "angle", "position", "acceleration",
-	"v_rel", "s_rel", "force", "power", "state"}
+	"v_rel", "s_rel", "force", "power", "state", "pulses"}
 
 func (l *loader) readOutputs(f field) {
 	list := l.optional(f, "outputs")
@@ -23,12 +23,7 @@ func (l *loader) readOutputs(f field) {
 		if !isName(f.key, true) {
 			l.fail(f.keyAt, "%s: not a name (letters, digits and _, joined by .)", what)
 		}
-		if _, taken := l.inputs[f.key]; taken {
-			l.fail(f.keyAt, "%s: an input has the same name", what)
-		}
-		if l.reserved(f.key) {
-			l.fail(f.keyAt, "%s: every plant has this output already", what)
-		}
+		l.checkOutput(f.key, f.keyAt, what)
 		l.readOutput(f, what)
 		if l.err != nil {
 			return
@@ -45,11 +40,11 @@ func (l *loader) reserved(name string) bool {
 	return i >= 0 && l.elements[name[:i]].friction && slices.Contains([]string{"mode", "w_rel", "tau", "v_rel", "f"}, name[i+1:])
 }
 
-// readOutput reads one of outputKeys, with onto beside torque and force, and factor,
-// per, min and max beside any.
+// readOutput reads one of outputKeys, with onto beside torque and force, teeth and runout
+// beside pulses, and factor, per, min and max beside any other.
 func (l *loader) readOutput(f field, what string) {
 	fields := l.fields(f.node, f.at, what)
-	l.known(fields, what, append(outputKeys, "onto", "factor", "per", "min", "max")...)
+	l.known(fields, what, append(outputKeys, "onto", "teeth", "runout", "factor", "per", "min", "max")...)
 	var main field
 	beside := map[string]field{}
 	for _, g := range fields {
@@ -68,7 +63,16 @@ func (l *loader) readOutput(f field, what string) {
 	if on := beside["onto"]; on.key != "" && main.key != "torque" && main.key != "force" {
 		l.fail(on.keyAt, "%s: onto goes with torque", what)
 	}
+	for _, key := range []string{"teeth", "runout"} {
+		if g, ok := beside[key]; ok && main.key != "pulses" {
+			l.fail(g.keyAt, "%s: %s goes with pulses", what, key)
+		}
+	}
 	if l.err != nil {
+		return
+	}
+	if main.key == "pulses" {
+		l.readPulses(f, main, beside, what)
 		return
 	}
 	o := output{Port: Port{Name: f.key, Min: math.Inf(-1), Max: math.Inf(1)}, at: f.keyAt}

@@ -19,6 +19,7 @@ type Plant struct {
 	pushes    []push
 	inputs    []Input // Signal is an index into signals
 	outputs   []output
+	pulses    []Pulses   // State is an index into states
 	partition *Partition // nil: none
 }
 
@@ -104,9 +105,9 @@ type signal struct {
 	source Source
 	law    *law
 	affine *Affine
+	course course // as it was written, of an element; nil: not
 	unit   Unit
 	most   float64 // largest absolute value to be expected; 0: unknown
-	bound  float64 // of a sum: what its terms that are known add up to; 0: unknown
 	linear form    // the same value as a form of signals, where it is one
 	at     pos
 	read   bool // something depends on it

@@ -43,7 +43,7 @@ func readCylinder(e *element) declared {
 	}
 	e.plant.states[p[0].index].der = signalOf(e.addLaw(e.name+".rate", "Pa/s", &l))
 	s := &e.plant.signals[e.provided[e.name]]
-	s.law, s.most = &law{}, max(start, e.plant.signals[demand].largest())
+	s.law, s.most = &law{}, max(start, e.plant.largest(demand))
 	s.law.arg(p, 1)
 	return declared{}
 }

@@ -23,6 +23,9 @@ func (p *Plant) pruned() *Plant {
 	for _, o := range p.outputs {
 		u.form(o.form)
 	}
+	for _, s := range p.pulses {
+		u.state(s.State)
+	}
 	for _, n := range p.nodes {
 		if n.driven > 0 {
 			u.state(n.driven - 1)
@@ -173,6 +176,10 @@ func (p *Plant) renumber(move func(form) form, signals []int) {
 	p.inputs = append([]Input(nil), p.inputs...)
 	for i := range p.inputs {
 		p.inputs[i].Signal = signals[p.inputs[i].Signal]
+	}
+	p.pulses = append([]Pulses(nil), p.pulses...)
+	for i := range p.pulses {
+		p.pulses[i].State = move(stateOf(p.pulses[i].State))[0].index
 	}
 	p.outputs = append([]output(nil), p.outputs...)
 	for i := range p.outputs {

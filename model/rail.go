@@ -56,13 +56,11 @@ func readRail(e *element) declared {
 		return declared{}
 	}
 	e.named["fn"] = reading{signalOf(r.load), "N"}
-	if _, most := r.span(r.load); !(most > 0) {
+	if _, most := r.plant.span(r.load); !(most > 0) {
 		e.fail(e.fields["fn"].at, "%s: fn %s is never positive; a wheel without load transmits nothing", e.what(), withUnit(most, "N"))
 	}
 	r.guardZero(r.load)
-	if r.heaviest = e.plant.signals[r.load].bound; !(r.heaviest > 0) {
-		r.heaviest = e.plant.signals[r.load].largest()
-	}
+	r.heaviest = e.plant.largest(r.load)
 	r.track()
 	r.heaviest *= r.most
 	if law == "polach" {
@@ -114,7 +112,7 @@ func (r *rail) track() {
 	if r.has("friction") {
 		r.road = r.command("friction", "1", "of the track")
 		r.guardZero(r.road)
-		r.most *= r.plant.signals[r.road].largest()
+		r.most *= r.plant.largest(r.road)
 	}
 	f, ok := r.fields["way"]
 	if !ok || r.err != nil {

@@ -277,28 +277,6 @@ d: {type: damper, a: middle, b: ground, d: 4}`, "w: {speed: body}\nk: {torque: k
 	}
 }
 
-// The step is refused by the name of the spring that is too stiff for it.
-func TestSpringTooStiffForTheStepIsNamed(t *testing.T) {
-	p, err := model.Load("t.yaml", []byte(plantOf(`
-ground: {type: fixed}
-a: {type: inertia, J: 1e-3}
-b: {type: inertia, J: 1}
-k1: {type: affine_spring, a: ground, b: b, c: [10, 20], borders: [0.05]}
-k2: {type: affine_spring, a: b, b: a, c: [1, 2, 1e9], borders: [0.02, 0.05]}`, "w: {speed: a}")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sys, err := p.Assemble()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = kernel.Prepare(sys, kernel.Options{Period: 10 * time.Millisecond})
-	want := `t.yaml:7:3: kernel: plant "t": its fastest mode, 1e+06 rad/s (1.592e+05 Hz) of "k2" in its region 0, is too fast for a period of 10ms; 255.51µs would fit`
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-}
-
 // Springs that make more combinations than Prepare looks at, and no modes: the fastest
 // is still found, whichever side of the spring is the stiff one.
 func TestFastestOfVeryManyCombinationsIsFound(t *testing.T) {

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -206,7 +207,7 @@ func (l *loader) signal(f field, what, name string, want wanted) int {
 	if len(c) == 1 && len(c[0]) == 1 && c[0][0].signal >= 0 {
 		return c[0][0].signal
 	}
-	s := signal{name: name, at: f.at, unit: want.Unit, read: true, bound: l.bound(c)}
+	s := signal{name: name, at: f.at, unit: want.Unit, read: true, course: c}
 	add := func(s signal) int {
 		l.plant.signals = append(l.plant.signals, s)
 		return len(l.plant.signals) - 1
@@ -277,21 +278,6 @@ func (l *loader) mixed(c course, s signal) *law {
 	return &m
 }
 
-// bound adds up the terms whose factors are known; forces of elements are not.
-func (l *loader) bound(c course) float64 {
-	sum := 0.0
-	for _, term := range c {
-		known := true
-		for _, f := range term {
-			known = known && (f.signal < 0 || l.plant.signals[f.signal].law == nil)
-		}
-		if known {
-			sum += l.others(term, -1)
-		}
-	}
-	return sum
-}
-
 // others bounds the product of all factors of a term but the k-th.
 func (l *loader) others(term []factor, k int) float64 {
 	p := 1.0
@@ -300,7 +286,7 @@ func (l *loader) others(term []factor, k int) float64 {
 			continue
 		}
 		if f.signal >= 0 {
-			p *= l.plant.signals[f.signal].largest()
+			p *= l.plant.largest(f.signal)
 			continue
 		}
 		low, high := sourceRange(f.leaf)
@@ -309,12 +295,64 @@ func (l *loader) others(term []factor, k int) float64 {
 	return p
 }
 
-// largest is the largest absolute value of a signal as far as it is known, else 1.
-func (s *signal) largest() float64 {
-	m := s.most
-	if s.law == nil && len(s.source.Sum) == 0 {
-		low, high := sourceRange(s.source)
-		m = max(m, math.Abs(low), math.Abs(high))
+// span are the least and the largest value of a signal, as far as that is known.
+func (p *Plant) span(i int) (low, high float64) {
+	s := &p.signals[i]
+	switch {
+	case i < len(p.inputs):
+		return p.inputs[i].Min, p.inputs[i].Max
+	case s.course == nil && (s.law != nil || s.affine != nil):
+		return math.Inf(-1), math.Inf(1)
+	case s.course == nil:
+		return sourceRange(s.source)
+	}
+	for _, term := range s.course {
+		least, most := p.termSpan(term)
+		low, high = low+least, high+most
+	}
+	return low, high
+}
+
+// termSpan is that of a product.
+func (p *Plant) termSpan(term []factor) (least, most float64) {
+	least, most = 1, 1
+	for _, f := range term {
+		a, b := sourceRange(f.leaf)
+		if f.signal >= 0 {
+			a, b = p.span(f.signal)
+		}
+		ends := []float64{boundTimes(least, a), boundTimes(least, b), boundTimes(most, a), boundTimes(most, b)}
+		least, most = slices.Min(ends), slices.Max(ends)
+	}
+	return least, most
+}
+
+// boundTimes is a·b, 0 where one of them is 0 and the other has no bound.
+func boundTimes(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return a * b
+}
+
+// largest is the largest absolute value of a signal as far as it is known, else 1; of a
+// sum what its terms that are known add up to: the force of an element is not.
+func (p *Plant) largest(i int) float64 {
+	low, high := p.span(i)
+	m := max(math.Abs(low), math.Abs(high))
+	if s := &p.signals[i]; math.IsInf(m, 0) {
+		m = s.most
+		if s.law == nil && len(s.source.Sum) == 0 { // what an input without a range is by itself
+			low, high = sourceRange(s.source)
+			m = max(m, math.Abs(low), math.Abs(high))
+		}
+		sum := 0.0
+		for _, term := range s.course {
+			if least, most := p.termSpan(term); !math.IsInf(least, 0) && !math.IsInf(most, 0) {
+				sum += max(math.Abs(least), math.Abs(most))
+			}
+		}
+		m = max(m, sum)
 	}
 	if m > 0 && !math.IsInf(m, 0) {
 		return m

@@ -5,7 +5,17 @@ type Port struct {
 	Name     string
 	Unit     string  // SI, spelled as in Units; "1" for a bare number
 	Min, Max float64 // accepted range in Unit; ±Inf where there is none
+	Beyond   Beyond
 }
+
+// Beyond says what a signal carries of an output that is beyond what it can hold.
+type Beyond uint8
+
+const (
+	Border Beyond = iota // the end of its range: the output was not meant to go there
+	Rests                // the same, as meant: a timer that has run out
+	Wraps                // a counter: it goes on from the other end
+)
 
 // System is an assembled plant: one form for everything the file can say.
 //
@@ -30,6 +40,8 @@ type System struct {
 	Inputs    []Input    // which signals can be driven from outside
 	Frictions []Friction // mc
 	Outputs   []Port     // p
+	Pulses    []Pulses
+	Paces     []Pace     // of what acts and of what has a state
 	C         []float64  // p×n
 	D         []float64  // p×m
 	Dc        []float64  // p×mc
@@ -49,10 +61,16 @@ type Signal struct {
 // Borders[i-1] and Borders[i], the first and the last have no end.
 type Switch struct {
 	Name    string    // of the element
-	Place   string    // FILE:LINE:COL of the element
 	Row     []float64 // n
 	Const   float64
 	Borders []float64 // increasing
+}
+
+// Pace is how fast an element would be if it were alone: which one makes a plant fast.
+type Pace struct {
+	Name  string
+	Place string  // FILE:LINE:COL of the element
+	Rate  float64 // rad/s; >= 0
 }
 
 // Affine is a signal that is Slope[i]·z + Offset[i] while Switches[Switch] is in
@@ -97,6 +115,19 @@ type Gap struct {
 	Restitution float64 // 0 to 1
 }
 
+// Pulses is a wheel-speed sensor. Its outputs are Output, the number of edges passed
+// since the start in either direction; Output+1, the time since the last one (or the
+// start), s; and Output+2, the time between the last two, s, 0 until there are two. C, D
+// and Dc are 0 there. Edge i, a whole number, is passed at the angle
+//
+//	x[State] = 2π/Teeth·(i + 1/2 + Runout·sin(2π·i/Teeth))
+type Pulses struct {
+	Output int
+	State  int     // rad
+	Teeth  int     // edges per turn, >= 1
+	Runout float64 // share of a pitch, 0 to 0.5
+}
+
 // Source is a value known in advance as a function of time: its table plus its
 // sine, or, where Sum is given, a sum of products of such.
 //
@@ -133,7 +164,7 @@ const MaxStack = 16
 // it reads stands before the law that reads it. With Tau it reads the friction
 // torques, and so any torque of the plant: a gear's, an inertia's.
 type Functional struct {
-	Row    []float64 // n
+	Row    []float64 // n, or nil
 	Tau    []float64 // mc, or nil
 	Signal []int
 	Coef   []float64

@@ -35,7 +35,7 @@ func readTyre(e *element) declared {
 	if e.err != nil {
 		return declared{}
 	}
-	if _, most := t.span(t.load); !(most > 0) {
+	if _, most := t.plant.span(t.load); !(most > 0) {
 		e.fail(e.fields["fn"].at, "%s: fn %s is never positive; a tyre without load transmits nothing", e.what(), withUnit(most, "N"))
 	}
 	if e.has("friction") {
@@ -62,23 +62,12 @@ func readTyre(e *element) declared {
 	return declared{rel: e.between, tau: f, unit: t.force}
 }
 
-// span are the least and the largest value of a signal, as far as that is known.
-func (l *loader) span(signal int) (low, high float64) {
-	switch s := &l.plant.signals[signal]; {
-	case signal < len(l.plant.inputs):
-		return l.plant.inputs[signal].Min, l.plant.inputs[signal].Max
-	case s.law == nil && len(s.source.Sum) == 0:
-		return sourceRange(s.source)
-	}
-	return math.Inf(-1), math.Inf(1)
-}
-
 // guardZero guards the place where a signal passes zero, below which it counts as zero.
 func (t *tyre) guardZero(signal int) {
 	if t.err != nil {
 		return
 	}
-	if low, _ := t.span(signal); low < 0 {
+	if low, _ := t.plant.span(signal); low < 0 {
 		t.guardPoints(signalOf(signal), []float64{0})
 	}
 }
@@ -98,33 +87,34 @@ func (t *tyre) coulomb() declared {
 	return t.rub(k)
 }
 
-// slip prepares l for the slip kappa and returns what pushes it; steep is the largest
-// |d value / d kappa| of l.
+// slip makes the signal of the slip kappa:
 //
 //	kappa = v_s/max(|v|, v_low) + S_h, or with a relaxation length
 //	relaxation·k' = v_s - u·k,  u = max(|v|, |v_s|),  kappa = k + min(damping, relaxation/u)·k' + S_h
 //
 // At standstill k is the deflection of a spring over the relaxation length and damping
 // its damper; at speed both laws are the same.
-func (t *tyre) slip(l *law, steep float64) (kappa func()) {
+func (t *tyre) slip() int {
 	unit := t.per("rad/s", "m/s")
 	shift, _ := t.option("S_h", "1", 0)
 	low := t.above0("v_low", unit, 1)
 	length := t.atLeastZero("relaxation", t.per("rad", "m"), 0)
 	lag := t.atLeastZero("damping", "s", 20e-3)
+	var l law
 	if length == 0 {
-		vs, v := l.arg(t.vs, steep/low), l.arg(t.v, 0)
+		l.arg(t.vs, 1/low)
+		l.arg(t.v, 0)
+		l.do(Abs).push(low).do(Max, Div)
+	} else {
+		vs, v, k := l.arg(t.vs, lag/length), l.arg(t.v, 0), l.arg(stateOf(t.k), 1)
 		l.ops = nil
-		return func() { l.again(vs).again(v).do(Abs).push(low).do(Max, Div).push(shift).do(Add) }
-	}
-	vs, v, k := l.arg(t.vs, steep*lag/length), l.arg(t.v, 0), l.arg(stateOf(t.k), steep)
-	l.ops = nil
-	u := func() *law { return l.again(v).do(Abs).again(vs).do(Abs, Max) }
-	return func() {
+		u := func() *law { return l.again(v).do(Abs).again(vs).do(Abs, Max) }
 		l.again(vs)
 		u().again(k).do(Mul, Sub).times(lag / length)
-		u().times(lag/length).push(1).do(Max, Div).again(k).do(Add).push(shift).do(Add)
+		u().times(lag/length).push(1).do(Max, Div).again(k).do(Add)
 	}
+	l.push(shift).do(Add)
+	return t.addLaw(t.name+".slip", "1", &l)
 }
 
 // roll checks what slip reads, makes its state and guards its corners.
@@ -169,7 +159,7 @@ func (t *tyre) roll() {
 //
 // with B, C, D and E numbers or tables over fn.
 func (t *tyre) magic() form {
-	var l, show law
+	var l law
 	t.roll()
 	shape := map[string]Table{}
 	steep := 1.0
@@ -188,15 +178,13 @@ func (t *tyre) magic() form {
 	if t.err != nil {
 		return nil
 	}
-	load := &t.plant.signals[t.load]
-	steep *= max(load.largest(), load.bound)
+	steep *= t.plant.largest(t.load)
 	if t.road >= 0 {
-		steep *= t.plant.signals[t.road].largest()
+		steep *= t.plant.largest(t.road)
 	}
-	t.slip(&show, 1)()
-	t.named["slip"] = reading{signalOf(t.addLaw(t.name+".slip", "1", &show)), "1"}
-	kappa := t.slip(&l, steep)
-	fn := l.arg(signalOf(t.load), 0)
+	slip := t.slip()
+	t.named["slip"] = reading{signalOf(slip), "1"}
+	kappa, fn := l.arg(signalOf(slip), steep), l.arg(signalOf(t.load), 0)
 	l.ops = nil
 	coefficient := func(key string) {
 		if m := shape[key]; len(m.X) > 1 {
@@ -207,8 +195,7 @@ func (t *tyre) magic() form {
 	}
 	stretched := func() { // B·kappa
 		coefficient("B")
-		kappa()
-		l.do(Mul)
+		l.again(kappa).do(Mul)
 	}
 	stretched()
 	coefficient("E")

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/model"
+	"lockstep/model/kernel"
 )
 
 // magicFormula is 000 eq. 135.
@@ -184,5 +187,34 @@ hold: {type: brake, flange: wheel, mu: 1, cgeo: 1, fn: 1e5}
 tyre: {type: tyre, a: wheel, b: car, radius: 0.3, %s}`, keys), "v: {speed: car}"), 10*ms)
 		b.to(4, nil)
 		b.is("v", 60-impulse/300, 1e-9)
+	}
+}
+
+// The pieces of a step are as short for a load that is added up as for the load itself.
+func TestLoadThatIsAddedUpIsAsFast(t *testing.T) {
+	fastest := func(fn string) float64 {
+		p, err := model.Load("t.yaml", []byte(strings.Replace(plantOf(`
+wheel: {type: inertia, J: 1.2}
+car: {type: mass, m: 400}
+tyre: {type: tyre, a: wheel, b: car, radius: 0.3, B: 10, C: 1.9, D: 1, E: 0.97, fn: `+fn+"}", "v: {speed: car}"),
+			"elements:", "inputs: {more: {unit: N, min: -500, max: 1000}}\nelements:", 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sys, err := p.Assemble()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables, err := kernel.Prepare(sys, kernel.Options{Period: ms})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tables.Fastest()
+	}
+	want := 2 * 10 * 1.9 * 3000 * (0.09/1.2 + 1/400.0) // twice B·C·D·fn/v_low on the inertias
+	for _, fn := range []string{"{sum: [3000, {product: [0, more]}]}", "{sum: [2500, 500, {product: [0, more]}]}", "{sum: [2000, more]}", "{sum: [4000, {product: [-2, more]}, -2000]}"} {
+		if got := fastest(fn); !scalar.EqualWithinRel(got, want, 1e-12) {
+			t.Errorf("fn %s: %g rad/s, want %g", fn, got, want)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -19,7 +18,7 @@ func (m *method) follow(s *truth, h, until float64, keep bool) (r reach) {
 	run := m.start(s.p, h)
 	z, lag := vec{s.p.x0, 0}, 0.0
 	for k := 1; float64(k)*h <= until*(1+1e-12); k++ {
-		next, took := run.step(z)
+		next, took := run.step(float64(k-1)*h-lag, z)
 		z, lag = next, lag+h-took
 		if math.Abs(lag) < 1e-9*h {
 			lag = 0
@@ -28,7 +27,12 @@ func (m *method) follow(s *truth, h, until float64, keep bool) (r reach) {
 			r.adjusted++
 		}
 		tick := float64(k) * h
-		r.own, r.published = most(r.own, s.off(tick-lag, z)), most(r.published, s.off(tick, z))
+		off := s.off(tick-lag, z)
+		r.own = most(r.own, off)
+		if lag != 0 {
+			off = s.off(tick, z)
+		}
+		r.published = most(r.published, off)
 		if keep {
 			r.t, r.x, r.v = append(r.t, tick-lag), append(r.x, z[0]), append(r.v, z[1])
 		}
@@ -71,7 +75,7 @@ type leak struct {
 func (m *method) leaks(p *problem, h, until float64) (l leak) {
 	run, z, first := m.start(p, h), vec{p.x0, 0}, p.energy(vec{p.x0, 0})
 	for t := 0.0; t < until; {
-		next, took := run.step(z)
+		next, took := run.step(t, z)
 		z, t = next, t+took
 		l.end = p.energy(z)/first - 1
 		l.most = most(l.most, math.Abs(l.end))
@@ -80,32 +84,33 @@ func (m *method) leaks(p *problem, h, until float64) (l leak) {
 	return l
 }
 
-// costs are the ns of a step of every method, 300 steps of h from the start, as 000
-// has them: the median over rounds in which the methods take turns.
+// costs are the ns of a step of h of every method, over 30 s from the start as 000 has
+// them, at most 2000 steps: the least over rounds in which the methods take turns, since
+// what else a machine does only adds.
 func costs(p *problem, h float64, rounds int) []float64 {
-	const steps, repeat = 300, 20
+	steps := min(2000, int(30/h+0.5))
+	repeat := 2000 / steps
+	out := make([]float64, len(methods))
+	for i := range out {
+		out[i] = math.Inf(1)
+	}
 	runs := make([]runner, len(methods))
 	for i := range methods {
 		runs[i] = methods[i].start(p, h)
 	}
-	all := make([][]float64, len(methods))
 	for range rounds {
 		for i, run := range runs {
 			began := time.Now()
 			for range repeat {
 				run.reset()
-				z := vec{p.x0, 0}
+				t, z := 0.0, vec{p.x0, 0}
 				for range steps {
-					z, _ = run.step(z)
+					next, took := run.step(t, z)
+					t, z = t+took, next
 				}
 			}
-			all[i] = append(all[i], float64(time.Since(began).Nanoseconds())/(steps*repeat))
+			out[i] = min(out[i], float64(time.Since(began).Nanoseconds())/float64(steps*repeat))
 		}
-	}
-	out := make([]float64, len(methods))
-	for i := range all {
-		slices.Sort(all[i])
-		out[i] = all[i][rounds/2]
 	}
 	return out
 }
@@ -115,10 +120,10 @@ func costs(p *problem, h float64, rounds int) []float64 {
 func border(m *method, p *problem) float64 {
 	for n := 1; n <= 100; n++ {
 		h := float64(n) / 100
-		run, z := m.start(p, h), vec{p.x0, 0}
+		run, t, z := m.start(p, h), 0.0, vec{p.x0, 0}
 		for range int(30 / h) {
-			z, _ = run.step(z)
-			if !(math.Abs(z[0]) <= 1.001*p.x0) {
+			next, took := run.step(t, z)
+			if t, z = t+took, next; !(math.Abs(z[0]) <= 1.001*p.x0) {
 				return h
 			}
 		}

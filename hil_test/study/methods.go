@@ -11,9 +11,9 @@ type method struct {
 
 // runner has a problem on a grid of h.
 type runner struct {
-	// step goes on from z by one tick; took is the time it took, s, which is not h
-	// where steps are adjusted.
-	step  func(z vec) (next vec, took float64)
+	// step goes on from z at time t, s, by one tick; took is the time it took, s, which
+	// is not h where steps are adjusted.
+	step  func(t float64, z vec) (next vec, took float64)
 	reset func() // back to the start
 }
 
@@ -73,51 +73,53 @@ func index(name string) int {
 	panic("study: no method is called " + name)
 }
 
-// plain is a method without a memory, all of whose steps are h long.
-func plain(prepare func(p *problem, h float64) func(vec) vec) func(*problem, float64) runner {
+// advance is how a method without a memory goes on from z at time t by one step.
+type advance func(t float64, z vec) vec
+
+// plain is such a method, all of whose steps are h long.
+func plain(prepare func(p *problem, h float64) advance) func(*problem, float64) runner {
 	return func(p *problem, h float64) runner {
 		next := prepare(p, h)
-		return runner{func(z vec) (vec, float64) { return next(z), h }, func() {}}
+		return runner{func(t float64, z vec) (vec, float64) { return next(t, z), h }, func() {}}
 	}
 }
 
-// pieces are all regions, the middle one at len(p.borders).
-func pieces(p *problem) []affine {
-	var list []affine
-	for r := -len(p.borders); r <= len(p.borders); r++ {
-		list = append(list, p.piece(r))
-	}
-	return list
+// find gives the affine system of the region in which z lies, with the input held at
+// its value at time t: the nonlinear function of every method.
+func find(p *problem) func(t float64, z vec) affine {
+	r := p.regions()
+	return func(t float64, z vec) affine { return r.pieces[r.index(r.of(z))].pushed(p.input(t)) }
 }
 
-// find gives the region's affine system, as the nonlinear function of every method.
-func find(p *problem) func(x float64) *affine {
-	all, middle := pieces(p), len(p.borders)
-	return func(x float64) *affine { return &all[middle+p.region(x)] }
+// pushed is a with a force u.
+func (a affine) pushed(u float64) affine {
+	a.o -= u
+	return a
 }
 
-func linearStep(p *problem, h float64) func(vec) vec {
-	return transition(affine{p.m, p.d, p.inner, 0}, h).times
+func linearStep(p *problem, h float64) advance {
+	phi := transition(affine{p.m, p.damper.slopes[0], p.inner, 0}, h)
+	return func(_ float64, z vec) vec { return phi.times(z) }
 }
 
 // euler: x+ = x + h·f(x).
-func euler(p *problem, h float64) func(vec) vec {
+func euler(p *problem, h float64) advance {
 	at := find(p)
-	return func(z vec) vec {
-		f := at(z[0]).rate(z)
+	return func(t float64, z vec) vec {
+		f := at(t, z).rate(z)
 		return vec{z[0] + h*f[0], z[1] + h*f[1]}
 	}
 }
 
 // power: x+ = x + w, where (w 1) = (I + Z/N)^N·(0 1) and Z = h·(J f; 0 0).
-func power(n int) func(*problem, float64) func(vec) vec {
-	return func(p *problem, h float64) func(vec) vec {
+func power(n int) func(*problem, float64) advance {
+	return func(p *problem, h float64) advance {
 		at := find(p)
-		return func(z vec) vec { return powered(at(z[0]), n, h, z) }
+		return func(t float64, z vec) vec { return at(t, z).powered(n, h, z) }
 	}
 }
 
-func powered(a *affine, n int, h float64, z vec) (next vec) {
+func (a affine) powered(n int, h float64, z vec) (next vec) {
 	f, hk := a.rate(z), h/float64(n)
 	j0, j1 := a.c/a.m, a.d/a.m
 	var w vec
@@ -129,11 +131,11 @@ func powered(a *affine, n int, h float64, z vec) (next vec) {
 
 // taylor: x+ = x + h·f + h²/2·J·f. In the second term eq. 57 prints the force of the
 // spring with the wrong sign, -1.
-func taylor(sign float64) func(*problem, float64) func(vec) vec {
-	return func(p *problem, h float64) func(vec) vec {
+func taylor(sign float64) func(*problem, float64) advance {
+	return func(p *problem, h float64) advance {
 		at := find(p)
-		return func(z vec) vec {
-			a := at(z[0])
+		return func(t float64, z vec) vec {
+			a := at(t, z)
 			f := a.rate(z)
 			pull := -sign*(a.c*z[0]+a.o)/a.m - a.d/a.m*z[1]
 			second := vec{pull, -a.c/a.m*f[0] - a.d/a.m*pull}
@@ -142,33 +144,36 @@ func taylor(sign float64) func(*problem, float64) func(vec) vec {
 	}
 }
 
+// lacking is the force that the linear system with the stiffness inner lacks.
+func (a affine) lacking(p *problem, inner float64, z vec) float64 {
+	return -(a.c-inner)*z[0] - a.o - (a.d-p.damper.slopes[0])*z[1]
+}
+
 // external: a linear system, of which what its spring lacks is an input held over the
 // step. Without inner stiffness its spring lacks everything.
-func external(stiff bool) func(*problem, float64) func(vec) vec {
-	return func(p *problem, h float64) func(vec) vec {
-		inner := 0.0
+func external(stiff bool) func(*problem, float64) advance {
+	return func(p *problem, h float64) advance {
+		l, inner := affine{m: p.m, d: p.damper.slopes[0]}, 0.0
 		if stiff {
 			inner = p.inner
 		}
-		at, phi := find(p), transition(affine{p.m, p.d, inner, 0}, h)
-		l := affine{p.m, p.d, inner, -1}.at(h, vec{}) // what 1 N does in a step
-		return func(z vec) vec {
-			a := at(z[0])
-			zeta := -(a.c*z[0] + a.o - inner*z[0])
+		l.c = inner
+		at, phi, one := find(p), transition(l, h), l.pushed(1).at(h, vec{}) // what 1 N does in a step
+		return func(t float64, z vec) vec {
+			zeta := at(t, z).lacking(p, inner, z)
 			next := phi.times(z)
-			return vec{next[0] + l[0]*zeta, next[1] + l[1]*zeta}
+			return vec{next[0] + one[0]*zeta, next[1] + one[1]*zeta}
 		}
 	}
 }
 
 // coordinates: a linear system, taken where its spring has the force of the true one.
 // Eq. 78 leaves the mass there; back takes the shift off again.
-func coordinates(back bool) func(*problem, float64) func(vec) vec {
-	return func(p *problem, h float64) func(vec) vec {
-		at, phi := find(p), transition(affine{p.m, p.d, p.inner, 0}, h)
-		return func(z vec) vec {
-			a := at(z[0])
-			shift := (a.c*z[0]+a.o)/p.inner - z[0]
+func coordinates(back bool) func(*problem, float64) advance {
+	return func(p *problem, h float64) advance {
+		at, phi := find(p), transition(affine{p.m, p.damper.slopes[0], p.inner, 0}, h)
+		return func(t float64, z vec) vec {
+			shift := -at(t, z).lacking(p, p.inner, z) / p.inner
 			next := phi.times(vec{z[0] + shift, z[1]})
 			if back {
 				next[0] -= shift

@@ -26,7 +26,7 @@ func ours(p *problem, h float64) runner {
 	k := kernel.New(tables)
 	inputs, outputs := k.Dims()
 	u, y := make([]float64, inputs), make([]float64, outputs)
-	step := func(vec) (vec, float64) {
+	step := func(float64, vec) (vec, float64) {
 		k.Step(y, u)
 		return vec{y[x], y[v]}, h
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -46,73 +47,131 @@ func (a affine) at(t float64, z vec) vec {
 // rate is the derivative of the state.
 func (a affine) rate(z vec) vec { return vec{z[1], -(a.c*z[0] + a.o + a.d*z[1]) / a.m} }
 
-// problem is a mass let go at x0 on a spring with regions, symmetric about 0.
-type problem struct {
-	name     string
-	embedded string    // plant of package plants that is the same; "": none
-	m, d, x0 float64   // kg, N·s/m, m
-	c        []float64 // of the regions from the middle, N/m; > 0
-	borders  []float64 // between them, m; > 0, increasing
-	inner    float64   // stiffness of the linear part where a method wants one, N/m; > 0. 000 gives none: the stiffest here
+// force is affine in regions of a place or a speed, and odd.
+type force struct {
+	slopes  []float64 // of the regions from the middle, N/m or N·s/m; of a spring > 0
+	borders []float64 // between them, m or m/s; > 0, increasing
+	jump    float64   // N, from -jump to jump at 0: dry friction; >= 0
 }
 
-// The problems of 000. Table 6 has no border; 0.15 m is that of its table 5.
+// line is slope·z + offset.
+type line struct{ slope, offset float64 }
+
+// whole are the borders and regions from the left to the right. But for the jump it is
+// continuous.
+func (f force) whole() (borders []float64, lines []line) {
+	l := line{f.slopes[0], f.jump}
+	lines = []line{l}
+	if f.jump > 0 {
+		borders, lines = []float64{0}, []line{{l.slope, -l.offset}, l}
+	}
+	for i, b := range f.borders {
+		l = line{f.slopes[i+1], l.offset + (l.slope-f.slopes[i+1])*b}
+		borders = slices.Concat([]float64{-b}, borders, []float64{b})
+		lines = slices.Concat([]line{{l.slope, -l.offset}}, lines, []line{l})
+	}
+	return borders, lines
+}
+
+// problem is a mass let go at x0 on a spring and a damper, and pushed.
+type problem struct {
+	name        string
+	embedded    string  // plant of package plants that is the same; "": none
+	m, x0       float64 // kg, m
+	spring      force
+	damper      force
+	inner       float64 // stiffness of the linear part where a method wants one, N/m; > 0. 000 gives none: the stiffest here
+	push, omega float64 // N, rad/s, of push·sin(omega·t)
+	lasts       float64 // s, how long it is followed; 0: as long as the others
+}
+
+// The problems of 000. Tables 6 and 10 have no border; 0.15 m is that of its table 5. Table
+// 9 has no start; 0.3 m is that of the others. What differs at the start of table 10 is 800
+// times as large after 10 s and five million times after 30 s.
 var (
-	linear  = problem{name: "table 1, linear", m: 1, d: 0.5, x0: 0.3, c: []float64{10}, inner: 10}
-	table2  = problem{name: "table 2", embedded: "oscillator", m: 1, d: 0.5, x0: 0.3, c: []float64{0.05, 1, 2, 10}, borders: []float64{0.05, 0.1, 0.15}, inner: 10}
-	table5  = problem{name: "table 5", m: 1, d: 0.5, x0: 0.3, c: []float64{0.1, 20}, borders: []float64{0.15}, inner: 20}
-	table6  = problem{name: "table 6", m: 1, d: 0.5, x0: 0.3, c: []float64{1, 20}, borders: []float64{0.15}, inner: 20}
-	lasting = problem{name: "table 6 without damper", m: 1, x0: 0.3, c: []float64{1, 20}, borders: []float64{0.15}, inner: 20}
+	viscous = force{slopes: []float64{0.5}}
+	linear  = problem{name: "table 1, linear", m: 1, x0: 0.3, spring: force{slopes: []float64{10}}, damper: viscous, inner: 10}
+	table2  = problem{name: "table 2", embedded: "oscillator", m: 1, x0: 0.3, spring: force{slopes: []float64{0.05, 1, 2, 10}, borders: []float64{0.05, 0.1, 0.15}}, damper: viscous, inner: 10}
+	table3  = problem{name: "table 3", m: 1, x0: 0.3, spring: table2.spring, damper: force{slopes: []float64{0.025, 0.5, 1, 5}, borders: []float64{0.1, 0.3, 0.5}}, inner: 10}
+	table5  = problem{name: "table 5", m: 1, x0: 0.3, spring: force{slopes: []float64{0.1, 20}, borders: []float64{0.15}}, damper: viscous, inner: 20}
+	table6  = problem{name: "table 6", m: 1, x0: 0.3, spring: force{slopes: []float64{1, 20}, borders: []float64{0.15}}, damper: viscous, inner: 20}
+	table9  = problem{name: "table 9", m: 1, x0: 0.3, spring: force{slopes: []float64{1, 10, 20}, borders: []float64{0.1, 0.2}}, damper: force{slopes: []float64{0.05}, jump: 0.05}, inner: 20}
+	table10 = problem{name: "table 10", m: 1, x0: 0.1, spring: force{slopes: []float64{1, 1000}, borders: []float64{0.15}}, damper: force{slopes: []float64{0}}, inner: 1000, push: 1, omega: 1, lasts: 10}
+	lasting = problem{name: "table 6 without damper", m: 1, x0: 0.3, spring: table6.spring, damper: force{slopes: []float64{0}}, inner: 20}
 )
 
-// region counts the borders between 0 and x; left of 0 it is negative.
-func (p *problem) region(x float64) int {
-	r := 0
-	for r < len(p.borders) && math.Abs(x) > p.borders[r] {
-		r++
+// span is how long a problem is followed where others are until then, s.
+func (p *problem) span(until float64) float64 {
+	if p.lasts > 0 {
+		return min(p.lasts, until)
 	}
-	if x < 0 {
-		return -r
+	return until
+}
+
+// input is the force that pushes at time t.
+func (p *problem) input(t float64) float64 { return p.push * math.Sin(p.omega*t) }
+
+// regions are the pieces in which a problem is affine.
+type regions struct {
+	borders [2][]float64 // of place and speed, m and m/s
+	pieces  []affine     // by place, then by speed
+}
+
+// where is the region of place and of speed.
+type where [2]int
+
+func (p *problem) regions() (r regions) {
+	var springs, dampers []line
+	r.borders[0], springs = p.spring.whole()
+	r.borders[1], dampers = p.damper.whole()
+	for _, s := range springs {
+		for _, d := range dampers {
+			r.pieces = append(r.pieces, affine{m: p.m, c: s.slope, d: d.slope, o: s.offset + d.offset})
+		}
 	}
 	return r
 }
 
-// piece is the mass in region r: the offset makes the force continuous.
-func (p *problem) piece(r int) affine {
-	n, sign := r, 1.0
-	if r < 0 {
-		n, sign = -r, -1
+func (r *regions) index(w where) int { return w[0]*(len(r.borders[1])+1) + w[1] }
+
+// of is the region in which z lies.
+func (r *regions) of(z vec) (w where) {
+	for j, list := range r.borders {
+		for _, b := range list {
+			if z[j] > b {
+				w[j]++
+			}
+		}
 	}
-	a := affine{m: p.m, d: p.d, c: p.c[n]}
-	for i := range n {
-		a.o += sign * (p.c[i] - p.c[i+1]) * p.borders[i]
-	}
-	return a
+	return w
 }
 
-// limits are the ends of region r, m.
-func (p *problem) limits(r int) (low, high float64) {
-	border := func(n int) float64 {
-		if n >= len(p.borders) {
-			return math.Inf(1)
+// limits are the ends of region w.
+func (r *regions) limits(w where) (low, high vec) {
+	for j, list := range r.borders {
+		low[j], high[j] = math.Inf(-1), math.Inf(1)
+		if w[j] > 0 {
+			low[j] = list[w[j]-1]
 		}
-		return p.borders[n]
+		if w[j] < len(list) {
+			high[j] = list[w[j]]
+		}
 	}
-	switch {
-	case r > 0:
-		return border(r - 1), border(r)
-	case r < 0:
-		return -border(-r), -border(-r - 1)
-	}
-	return -border(0), border(0)
+	return low, high
+}
+
+// sticks reports whether the mass, at rest in x, is held by dry friction.
+func (p *problem) sticks(r *regions, x float64) bool {
+	a := &r.pieces[r.index(r.of(vec{x, 0}))] // that of a speed below 0
+	return p.damper.jump > 0 && math.Abs(a.c*x+a.o+p.damper.jump) <= p.damper.jump
 }
 
 // energy of mass and spring, J.
 func (p *problem) energy(z vec) float64 {
-	x := math.Abs(z[0])
-	e := p.m*z[1]*z[1]/2 + p.c[0]*x*x/2
-	for i, b := range p.borders {
-		e += (p.c[i+1] - p.c[i]) * max(0, x-b) * max(0, x-b) / 2
+	x, c := math.Abs(z[0]), p.spring.slopes
+	e := p.m*z[1]*z[1]/2 + c[0]*x*x/2
+	for i, b := range p.spring.borders {
+		e += (c[i+1] - c[i]) * max(0, x-b) * max(0, x-b) / 2
 	}
 	return e
 }
@@ -120,14 +179,20 @@ func (p *problem) energy(z vec) float64 {
 // plant is the file of the problem as the product takes it.
 func (p *problem) plant() string {
 	list := func(v []float64) string { return strings.ReplaceAll(fmt.Sprint(v), " ", ", ") }
+	damper := fmt.Sprintf("type: damper, a: ground, b: body, d: %g", p.damper.slopes[0])
+	if len(p.damper.borders) > 0 {
+		damper = fmt.Sprintf("type: affine_damper, a: ground, b: body, d: %s, borders: %s", list(p.damper.slopes), list(p.damper.borders))
+	}
 	return fmt.Sprintf(`plant: study
 elements:
   ground: {type: fixed}
   body: {type: mass, m: %g}
   spring: {type: affine_spring, a: ground, b: body, c: %s, borders: %s, s_rel_start: %g}
-  damper: {type: damper, a: ground, b: body, d: %g}
+  damper: {%s}
+  friction: {type: brake, flange: body, mu: 1, fn: %g}
+  push: {type: force, flange: body, f: {sine: {amplitude: %.17g, f: %.17g}}}
 outputs:
   x: {s_rel: spring}
   v: {speed: body}
-`, p.m, list(p.c), list(p.borders), p.x0, p.d)
+`, p.m, list(p.spring.slopes), list(p.spring.borders), p.x0, damper, p.damper.jump, p.push, p.omega/(2*math.Pi))
 }

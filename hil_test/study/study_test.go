@@ -53,6 +53,7 @@ func TestTruthIsThatOfTheFiles(t *testing.T) {
 		{&linear, "A1_linear", 1e-12},
 		{&table2, "A2_pwa_spring_T2_continuous", 1e-12},
 		{&table6, "A4_pwa_spring_T6", 1e-12},
+		{&table9, "A7_static_friction_T9", 1e-11},
 		{&lasting, "A9_energy_T6_undamped", 1e-11}, // the file itself ends with its energy off by 6e-14
 	} {
 		s := solve(c.p, 30)
@@ -66,7 +67,7 @@ func TestTruthIsThatOfTheFiles(t *testing.T) {
 				t.Fatalf("%s: at %g s %v m, m/s and %g J, want %v, %v and %v", c.file, at, z, c.p.energy(z), want["x"][i], want["v"][i], want["E_mech"][i])
 			}
 		}
-		if len(c.p.borders) == 0 {
+		if len(c.p.spring.borders) == 0 {
 			continue
 		}
 		events := readFile(t, c.file+"_events")["t"]
@@ -85,6 +86,7 @@ func TestErrorsGoWithTheStepAsTheoryHasIt(t *testing.T) {
 	for _, a := range found().accuracy {
 		switch {
 		case a.m.name == nLinear: // no solution
+		case a.p == &table9 || a.p == &table10: // below
 		case a.m.order == exact:
 			for i, e := range a.own {
 				if !(e <= 1e-10) || !(a.published[i] <= 1e-10) {
@@ -109,6 +111,49 @@ func TestErrorsGoWithTheStepAsTheoryHasIt(t *testing.T) {
 	}
 }
 
+// Dry friction jumps where the speed changes its sign: that must be met, too. What is met
+// to order 2 leaves an impulse of order 2.
+func TestDryFrictionTakesAnOrderWhereItsTurnIsNotMet(t *testing.T) {
+	for _, a := range found().accuracy {
+		switch {
+		case a.p != &table9:
+		case a.m.name == nFixed || a.m.name == nTaylor:
+			if !(a.order > 0.8 && a.order < 1.5) {
+				t.Errorf("%s: the error goes with the step to the power %.2f, want 1", a.m.name, a.order)
+			}
+		case a.m.name == nExact:
+			if !(a.order > 1.9 && a.order < 3.2) {
+				t.Errorf("%s: the error goes with the step to the power %.2f, want 2 to 3", a.m.name, a.order)
+			}
+		case a.m.name == nOurs:
+			for i, e := range a.published {
+				if !(e <= 1e-10) {
+					t.Errorf("%s: error %.2g at steps of %g s", a.m.name, e, short.steps[i])
+				}
+			}
+		}
+	}
+}
+
+// An input that is held is late by half a step, in every method of 000.
+func TestHeldInputTakesAllOrdersButOne(t *testing.T) {
+	for _, a := range found().accuracy {
+		switch {
+		case a.p != &table10:
+		case a.m.name == nExact:
+			if !scalar.EqualWithinAbs(a.order, 1, 0.15) {
+				t.Errorf("%s: the error goes with the step to the power %.2f, want 1", a.m.name, a.order)
+			}
+		case a.m.name == nOurs:
+			for i, e := range a.published {
+				if h := short.steps[i]; !(e <= 1e-6) || h <= 0.005 && !(e <= 1e-9) {
+					t.Errorf("%s: error %.2g at steps of %g s", a.m.name, e, h)
+				}
+			}
+		}
+	}
+}
+
 func TestErrorThatIsNoNumberIsNotLost(t *testing.T) {
 	nan := math.NaN()
 	if a, b := most(1, nan), most(nan, 1); !math.IsNaN(a) || !math.IsNaN(b) || most(1, 2) != 2 || most(2, 1) != 2 {
@@ -124,6 +169,9 @@ func TestAdjustedStepsComeOutWithAnErrorOfOrderOne(t *testing.T) {
 	for _, a := range found().accuracy {
 		switch a.m.name {
 		case nAdjust, nDelta, nExact:
+			if a.p == &table9 || a.p == &table10 {
+				continue // it has order 1 anyway, or is lost
+			}
 			if !scalar.EqualWithinAbs(a.late, 1, 0.15) {
 				t.Errorf("%s, %s: the error at the tick goes with the step to the power %.2f, want 1", a.p.name, a.m.name, a.late)
 			}
@@ -135,8 +183,8 @@ func TestAdjustedStepsComeOutWithAnErrorOfOrderOne(t *testing.T) {
 func TestEnergyOnOneSpringGrowsByTheFactorOfTheory(t *testing.T) {
 	const h, steps = 0.01, 300
 	p := linear
-	p.d = 0
-	h2c := h * h * p.c[0] / p.m
+	p.damper = lasting.damper
+	h2c := h * h * p.spring.slopes[0] / p.m
 	for name, factor := range map[string]float64{
 		nEuler:   1 + h2c,
 		nPower2:  math.Pow(1+h2c/4, 2),
@@ -147,7 +195,7 @@ func TestEnergyOnOneSpringGrowsByTheFactorOfTheory(t *testing.T) {
 	} {
 		run, z := named(name).start(&p, h), vec{p.x0, 0}
 		for range steps {
-			z, _ = run.step(z)
+			z, _ = run.step(0, z)
 		}
 		got, want := p.energy(z)/p.energy(vec{p.x0, 0}), math.Pow(factor, steps)
 		if !scalar.EqualWithinRel(got, want, 1e-11) {
@@ -160,12 +208,13 @@ func TestEnergyOnOneSpringGrowsByTheFactorOfTheory(t *testing.T) {
 func TestEulerGainsTheMeanSquareOfTheForce(t *testing.T) {
 	const until = swing
 	s, p := solve(&lasting, until), &lasting
+	force := find(p)
 	const n = 20000
 	mean := 0.0
 	for i := range n {
-		x := s.at(until * (float64(i) + 0.5) / n)[0]
-		a := p.piece(p.region(x))
-		mean += (a.c*x + a.o) * (a.c*x + a.o) / n
+		z := s.at(until * (float64(i) + 0.5) / n)
+		f := p.m * force(0, z).rate(z)[1]
+		mean += f * f / n
 	}
 	for _, h := range []float64{1e-5, 1e-4} {
 		got := named(nEuler).leaks(p, h, until).end
@@ -187,16 +236,16 @@ func TestExternalForceKeepsNoArea(t *testing.T) {
 			name = nInner
 		}
 		for _, x := range []float64{0.05, 0.25} {
-			c := p.piece(p.region(x)).c
+			c := find(&p)(0, vec{x, 0}).c
 			want := 1 + c*h*h/2/p.m
 			if inner > 0 {
 				want = 1 + (c-inner)/inner*(1-math.Cos(math.Sqrt(inner/p.m)*h))
 			}
 			run := named(name).start(&p, h)
 			const d = 0.01
-			z, _ := run.step(vec{x, 0})
-			zx, _ := run.step(vec{x + d, 0})
-			zv, _ := run.step(vec{x, d})
+			z, _ := run.step(0, vec{x, 0})
+			zx, _ := run.step(0, vec{x + d, 0})
+			zv, _ := run.step(0, vec{x, d})
 			got := ((zx[0]-z[0])*(zv[1]-z[1]) - (zx[1]-z[1])*(zv[0]-z[0])) / (d * d)
 			if !scalar.EqualWithinAbs(got, want, 1e-12) {
 				t.Errorf("inner %g N/m, spring %g N/m: the area grows to %.13g, want %.13g", inner, c, got, want)
@@ -220,8 +269,8 @@ func TestCoordinatesShiftedBackAreAnExternalForceWithInnerStiffness(t *testing.T
 		a, b := named(nShifted).start(p, 0.1), named(nInner).start(p, 0.1)
 		y, z := vec{p.x0, 0}, vec{p.x0, 0}
 		for k := range 300 {
-			y, _ = a.step(y)
-			z, _ = b.step(z)
+			y, _ = a.step(0, y)
+			z, _ = b.step(0, z)
 			if !scalar.EqualWithinAbs(y[0], z[0], 1e-13) || !scalar.EqualWithinAbs(y[1], z[1], 1e-13) {
 				t.Fatalf("%s, step %d: %v and %v", p.name, k, y, z)
 			}
@@ -261,8 +310,8 @@ func TestEmbeddedPlantIsTheSameProblem(t *testing.T) {
 	own.embedded = ""
 	a, b := ours(&table2, 0.1), ours(&own, 0.1)
 	for k := range 300 {
-		y, _ := a.step(vec{})
-		z, _ := b.step(vec{})
+		y, _ := a.step(0, vec{})
+		z, _ := b.step(0, vec{})
 		if !scalar.EqualWithinAbs(y[0], z[0], 1e-14) || !scalar.EqualWithinAbs(y[1], z[1], 1e-14) {
 			t.Fatalf("step %d: %v and %v", k, y, z)
 		}
@@ -280,7 +329,7 @@ func TestStudyLeavesTablesAndPlots(t *testing.T) {
 		}
 		t.Logf("%-42s %6.2f of the linear system's cost", methods[i].name, v/r.costs[0])
 	}
-	for name, rows := range map[string]int{"accuracy.csv": 1 + 2*len(methods)*len(short.steps), "methods.csv": 1 + len(methods)} {
+	for name, rows := range map[string]int{"accuracy.csv": 1 + len(problems)*len(methods)*len(short.steps), "methods.csv": 1 + len(methods)} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -294,13 +343,13 @@ func TestStudyLeavesTablesAndPlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range methods[1:] {
-		if n := strings.Count(string(text), "| "+m.name+" |"); n != 4 {
-			t.Errorf("study.md: %s is in %d tables, want 4", m.name, n)
+		if n := strings.Count(string(text), "| "+m.name+" |"); n != 5 {
+			t.Errorf("study.md: %s is in %d tables, want 5", m.name, n)
 		}
 	}
 	plots, err := filepath.Glob(filepath.Join(dir, "*.svg"))
-	if err != nil || len(plots) != 13 {
-		t.Fatalf("%d plots, want 13: figures 31 to 39 and two of each problem: %v", len(plots), err)
+	if err != nil || len(plots) != 23 {
+		t.Fatalf("%d plots, want 23: figures 31 to 43 and two of each problem: %v", len(plots), err)
 	}
 	for _, file := range plots {
 		wellFormed(t, file)

@@ -1,75 +1,101 @@
 package main
 
+import "math"
+
 // mode is a region with its transition over one step.
 type mode struct {
 	affine
 	phi       *matrix
-	low, high float64 // m
+	low, high vec
 }
 
-// modes are all regions on a grid of h, the middle one at len(p.borders).
-func modes(p *problem, h float64) []mode {
-	var list []mode
-	for i, a := range pieces(p) {
-		low, high := p.limits(i - len(p.borders))
-		list = append(list, mode{a, transition(a, h), low, high})
+// modes are all regions on a grid of h.
+func (r *regions) modes(h float64) []mode {
+	all := make([]mode, len(r.pieces))
+	for x := range len(r.borders[0]) + 1 {
+		for v := range len(r.borders[1]) + 1 {
+			i := r.index(where{x, v})
+			low, high := r.limits(where{x, v})
+			all[i] = mode{r.pieces[i], transition(r.pieces[i], h), low, high}
+		}
 	}
-	return list
+	return all
 }
 
-// step: the state is shifted to where the region's force is c·x, and back after it.
-// Eq. 81 to 83 print the shift with the wrong sign and divided by the mass.
-func (m *mode) step(z vec) vec {
-	shift := m.o / m.c
+// step: the state is shifted to where the region's force is c·x, and back after it; u is
+// the input, held. Eq. 81 to 83 print the shift with the wrong sign and divided by the mass.
+func (m *mode) step(u float64, z vec) vec {
+	shift := (m.o - u) / m.c
 	next := m.phi.times(vec{z[0] + shift, z[1]})
 	next[0] -= shift
 	return next
 }
 
 // fixed takes every step in the region in which it begins.
-func fixed(p *problem, h float64) func(vec) vec {
-	all, middle := modes(p, h), len(p.borders)
-	return func(z vec) vec { return all[middle+p.region(z[0])].step(z) }
+func fixed(p *problem, h float64) advance {
+	r := p.regions()
+	all := r.modes(h)
+	return func(t float64, z vec) vec { return all[r.index(r.of(z))].step(p.input(t), z) }
 }
 
-// part goes t on in a mode, by some other means than phi; delta is a whole step's.
-type part func(m *mode, t, h float64, z, delta vec) vec
+// part goes t on in a region, by some other means than phi; delta is a whole step's.
+type part func(a affine, t, h float64, z, delta vec) vec
 
-func byPower(m *mode, t, _ float64, z, _ vec) vec { return powered(&m.affine, 10, t, z) }
-func byExact(m *mode, t, _ float64, z, _ vec) vec { return m.at(t, z) }
-func byDelta(_ *mode, t, h float64, z, delta vec) vec {
+func byPower(a affine, t, _ float64, z, _ vec) vec { return a.powered(10, t, z) }
+func byExact(a affine, t, _ float64, z, _ vec) vec { return a.at(t, z) }
+func byDelta(_ affine, t, h float64, z, delta vec) vec {
 	return vec{z[0] + t/h*delta[0], z[1] + t/h*delta[1]}
 }
 
-// adjusted ends a step where the straight line of a whole step meets a border, and makes
-// the next one longer by what is missing, at most 3 steps.
+// adjusted ends a step where the straight line of a whole step first meets a border, of
+// the place or of the speed (chapter 3.2.4), and makes the next one longer by what is
+// missing, at most 3 steps. At the border of dry friction the mass may stick.
 func adjusted(over part) func(*problem, float64) runner {
 	return func(p *problem, h float64) runner {
-		all, middle := modes(p, h), len(p.borders)
-		first := middle + p.region(p.x0)
-		r, lag := first, 0.0
-		step := func(z vec) (vec, float64) {
-			m, length := &all[r], h+lag
-			end := m.step(z)
-			delta := vec{end[0] - z[0], end[1] - z[1]}
-			next, border := r, 0.0
-			switch x := z[0] + length/h*delta[0]; {
-			case x > m.high:
-				next, border = r+1, m.high
-			case x < m.low:
-				next, border = r-1, m.low
+		r := p.regions()
+		all := r.modes(h)
+		first := r.of(vec{p.x0, 0})
+		w, lag, stuck := first, 0.0, false
+		step := func(t float64, z vec) (vec, float64) {
+			m, length := &all[r.index(w)], h+lag
+			if stuck {
+				lag = 0
+				return z, length
 			}
-			if next != r && lag < 3*h {
-				t := max(0, h*(border-z[0])/delta[0])
-				lag, r = length-t, next
-				return over(m, t, h, z, delta), t
+			u := p.input(t)
+			end := m.step(u, z)
+			delta := vec{end[0] - z[0], end[1] - z[1]}
+			if at, next := m.meets(w, z, delta, length/h); next != w && lag < 3*h {
+				end = over(m.pushed(u), at*h, h, z, delta)
+				if next[1] != w[1] && p.sticks(&r, end[0]) {
+					end[1], stuck = 0, true
+				}
+				lag, w = length-at*h, next
+				return end, at * h
 			}
 			if lag != 0 {
-				end = over(m, length, h, z, delta)
+				end = over(m.pushed(u), length, h, z, delta)
 			}
-			lag, r = 0, middle+p.region(end[0])
+			lag, w = 0, r.of(end)
 			return end, length
 		}
-		return runner{step, func() { r, lag = first, 0 }}
+		return runner{step, func() { w, lag, stuck = first, 0, false }}
 	}
+}
+
+// meets is the first border that z + s·delta meets for s up to most, and the region
+// behind it; w where there is none.
+func (m *mode) meets(w where, z, delta vec, most float64) (s float64, next where) {
+	s, next = most, w
+	for j := range z {
+		border, side := m.high[j], 1
+		if delta[j] < 0 {
+			border, side = m.low[j], -1
+		}
+		if at := (border - z[j]) / delta[j]; at < s {
+			s, next = math.Max(0, at), w
+			next[j] += side
+		}
+	}
+	return s, next
 }

@@ -172,6 +172,10 @@ func (b *binder) send(l Link) error {
 	if err != nil {
 		return err
 	}
+	beyond := b.outputs[index].Beyond
+	if f.Wraps, f.Rests = beyond == model.Wraps, beyond == model.Rests; f.Wraps && f.Float {
+		return fmt.Errorf("the port is a count, and the signal (%s) a floating-point number, which does not count on beyond its digits; take one of whole numbers", b.where(sig))
+	}
 	b.frames[i].take(sig, "port "+l.Port)
 	b.m.Tx[i].Fields = append(b.m.Tx[i].Fields, f)
 	return nil

@@ -126,7 +126,8 @@ func (m *Map) Value(t *Tx, d *Field, y []float64) float64 {
 }
 
 // raw is what d carries now, rounded half to even unless it is a Float, and held within
-// its range; m.held says whether it had to be. false: it is NaN.
+// its range, or if it Wraps brought round; m.held says whether it had to be held, and was
+// not meant to. false: it is NaN.
 //
 //go:nosplit
 func (m *Map) raw(t *Tx, d *Field, y []float64) (raw uint64, ok bool) {
@@ -148,7 +149,10 @@ func (m *Map) raw(t *Tx, d *Field, y []float64) (raw uint64, ok bool) {
 	if !d.Float {
 		r = whole(r)
 	}
-	m.held = r < lo || r > hi
+	if d.Wraps {
+		r = wrapped(r, lo, hi)
+	}
+	m.held = (r < lo || r > hi) && !d.Rests
 	switch {
 	case r < lo:
 		r = lo
@@ -159,7 +163,7 @@ func (m *Map) raw(t *Tx, d *Field, y []float64) (raw uint64, ok bool) {
 }
 
 // Encode makes f the frame of m.Tx[i] with the values of y, rounded half to even
-// and held within the signal's range, at tick m.Now, advances the counters and
+// and held within the signal's range (a count wraps there), at tick m.Now, advances the counters and
 // protects it. It returns false and leaves the counters alone if a value is NaN. It
 // does not allocate.
 //

@@ -26,7 +26,9 @@ type Field struct {
 	When    []Selector  // received: it is in the frames in which all of these hold
 	Invalid [][2]uint64 // received: raw values that say that there is no value, lowest and highest
 
-	Sent uint64 // raw bits that went out last; see Map.Due
+	Sent  uint64 // raw bits that went out last; see Map.Due
+	Wraps bool   // sent: what is beyond Hi goes on from Lo, as a counter does
+	Rests bool   // sent: to be held at Lo or Hi is meant
 
 	Force Force   // sent, while Map.Forced: what stands for the value
 	Value float64 // of ForceValue, as Factor and Offset have it
@@ -162,6 +164,22 @@ func (f *Field) bits(r float64) uint64 {
 		return uint64(int64(r)) & f.mask()
 	}
 	return uint64(r)
+}
+
+// wrapped is a whole raw number brought into lo to hi as a counter of so many values
+// goes on from its other end. Beyond 2^53 it is left as it is.
+//
+//go:nosplit
+func wrapped(r, lo, hi float64) float64 {
+	n := hi - lo + 1
+	if r >= lo && r <= hi || !(math.Abs(r-lo) < 1<<53 && n < 1<<53) {
+		return r
+	}
+	rest := int64(r-lo) % int64(n)
+	if rest < 0 {
+		rest += int64(n)
+	}
+	return lo + float64(rest)
 }
 
 // span is the range of raw numbers the field can hold. Above 2^53 the upper end

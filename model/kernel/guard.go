@@ -45,13 +45,13 @@ func (k *Kernel) glance(g int, theta float64) {
 	if k.t.ReadsTau {
 		k.horner(k.xd, theta)
 		k.instant(theta)
-		k.torques(k.xd)
+		k.torqued(k.xd, theta)
 		return
 	}
 	r, n := &k.t.Reads[g], k.t.N
 	for _, i := range r.States {
-		s := k.c[k.t.Degree*n+i]
-		for j := k.t.Degree - 1; j >= 0; j-- {
+		s := k.c[k.degree*n+i]
+		for j := k.degree - 1; j >= 0; j-- {
 			s = s*theta + k.c[j*n+i]
 		}
 		k.xd[i] = s

@@ -57,12 +57,18 @@ type Kernel struct {
 	h     float64 // period, s
 	joint joint
 
-	slips              sparse // W
-	outX, outV, outTau sparse // C, D, Dc
+	slips              Sparse // W
+	pushes             Sparse // transpose of Bc
+	outX, outV, outTau Sparse // C, D, Dc
+	levels             Sparse // rows of the switches
+	programs           []program
+	reads, readsTau    Sparse // rows of the arguments of all programs
+	blocks             []Block
+	home               []home
 
 	x      []float64 // n, state at plant time
 	input  []int     // signals: the entry of u that it follows, or -1; see Drive
-	kappa  uint64    // lock set: Stuck elements, of redundant ones as many as there are directions
+	kappa  []uint64  // lock set of each block: Stuck elements, of redundant ones as many as there are directions
 	mode   []int8    // mc
 	region []int     // switches
 	base   int       // their combination; where Modes are precomputed, its open mode among them
@@ -83,12 +89,16 @@ type Kernel struct {
 	shownAt    int64
 	gap        float64 // two instants closer than this are one, s
 	stalled    int     // events since the plant time last moved
-	struck     int     // impacts of this tick
+	struck     []int   // mc, impacts of this travel
+	shutIn     []bool  // mc, gaps held in a stride that would close in it
 
 	piece
 	scratch
 	factor
+	sensors
 	parts parts
+
+	net // of a plant that is stepped sparse
 
 	// Where the modes are not precomputed:
 	built     Mode // of lock set builtFor in the regions builtBase
@@ -105,6 +115,7 @@ type piece struct {
 	w0, w1, w2 []float64 // m+mc
 	capC       []float64 // mc×3, kinetic capacity as a polynomial in theta
 	c          []float64 // (degree+1)×n Taylor coefficients of x in theta
+	degree     int       // of them: that of the tables, or less where a piece is stepped sparse
 	slip       []float64 // mc, at its start
 	slip1      []float64 // mc, at its end
 	tau0       []float64 // mc, friction torques at its start, N·m
@@ -112,6 +123,7 @@ type piece struct {
 	fresh      []bool    // mc: broke away and has not left slipZero yet
 	split      []float64 // mc, torque of idle elements: see idleTorque
 	lawAt      []float64 // laws×2, their values at the middle and the end
+	begunAt    []float64 // laws, their values at the start
 	size       []float64 // laws, largest value so far
 }
 
@@ -128,6 +140,7 @@ type scratch struct {
 	drag    []float64   // mc, what it transmits when it breaks, N·m
 	give    []float64   // mc, torque of an element outside kappa, N·m
 	rate    []float64   // mc, slip accelerations without the elements at rest, rad/s²
+	args    []float64   // arguments of a program
 	trial   []float64   // mc, torques tried by balance, N·m
 	place   []int8      // mc, the bound at which they stand
 	save    []float64   // n, state before the tick
@@ -140,22 +153,31 @@ func New(t *Tables) *Kernel {
 	n, mc, mw, laws := t.N, t.Mc, t.M+t.Mc, t.M-t.FirstLaw
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
-		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t.Form), parts: newParts(t),
+		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t), parts: newParts(t),
 		x: vec(n), input: make([]int, t.M), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
-		history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
+		struck: make([]int, mc), shutIn: make([]bool, mc), history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
+		sensors: sensing(t),
 		piece: piece{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n),
-			slip: vec(mc), slip1: vec(mc), tau0: vec(mc), fresh: make([]bool, mc), split: vec(mc), lawAt: vec(2 * laws), size: vec(laws),
+			slip: vec(mc), slip1: vec(mc), tau0: vec(mc), fresh: make([]bool, mc), split: vec(mc), lawAt: vec(2 * laws), begunAt: vec(laws), size: vec(laws),
 		},
 		scratch: scratch{
 			x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
 			poly: vec(max(t.Degree, 2) + 1), before: make([]int8, mc), broken: make([]bool, mc),
 			limit: vec(mc), drag: vec(mc), give: vec(mc), rate: vec(mc), trial: vec(mc), place: make([]int8, mc),
 			save:    vec(n),
-			present: moment{x: vec(n), split: vec(mc), mode: make([]int8, mc), fresh: make([]bool, mc), side: vec(len(t.Guards)), region: make([]int, len(t.Switches))},
+			present: moment{x: vec(n), split: vec(mc), mode: make([]int8, mc), fresh: make([]bool, mc), side: vec(len(t.Guards)), region: make([]int, len(t.Switches)), pulse: make([]pulse, len(t.Pulses))},
 		},
 	}
-	k.factor = factor{taken: make([]int, mc), l: vec(mc * mc), rhs: vec(mc * (2*n + mw))}
+	k.degree = t.Degree
+	k.bind()
+	most := t.largestBlock()
+	k.factor = factor{taken: make([]int, most), l: vec(most * most), rhs: vec(most * (2*n + mw))}
+	if t.Net != nil {
+		k.net, k.present.trend = newNet(t), vec(4*laws)
+		k.Reset()
+		return k
+	}
 	if t.Modes == nil {
 		k.built = Mode{A: vec(n * n), B: vec(n * mw), T: vec(mc * n), U: vec(mc * mw), P: vec(n * n)}
 		k.bent, k.bentWA, k.bentFor = t.Open, t.WA, 0
@@ -163,9 +185,6 @@ func New(t *Tables) *Kernel {
 			k.bent.A, k.bentWA, k.bentFor = vec(n*n), vec(mc*n), -1
 		}
 	}
-	p := len(t.C) / n
-	k.slips, k.outX = sparseOf(t.W, mc, n), sparseOf(t.C, p, n)
-	k.outV, k.outTau = sparseOf(t.D, p, t.M), sparseOf(t.Dc, p, mc)
 	k.Reset()
 	return k
 }
@@ -189,10 +208,14 @@ func (k *Kernel) Reset() {
 	clear(k.split)
 	clear(k.fresh)
 	clear(k.lawAt)
+	clear(k.begunAt)
 	clear(k.size)
 	clear(k.reach)
+	k.resetPulses()
 	k.shownAt = -1
-	k.kappa, k.builtFor, k.nextSource, k.gap = 0, 0, 0, cornerGap
+	clear(k.kappa)
+	clear(k.trend)
+	k.builtFor, k.nextSource, k.gap = 0, 0, cornerGap
 	k.locate(k.x)
 	for i := range k.mode {
 		k.mode[i] = Free
@@ -202,11 +225,14 @@ func (k *Kernel) Reset() {
 	}
 	k.sources(k.x, 0, min(k.t.Delta, k.corner(0)))
 	for i := range k.side {
-		if k.run(&k.t.Guards[i], k.x, k.w0[:k.t.M]) < 0 {
+		if k.run(k.guard(i), k.x, k.w0[:k.t.M]) < 0 {
 			k.side[i] = -1
 		}
 	}
 	k.sources(k.x, 0, k.length)
+	k.slips.mul(k.slip, k.x)
+	k.collide(k.closing()) // a freewheel that the plant starts against its direction
+	k.relocate(0)
 	k.begin(0)
 	k.events, k.transitions = 0, 0
 	k.log = k.log[:0]
@@ -240,10 +266,11 @@ func (k *Kernel) Step(y, u []float64) {
 	if len(u) != len(k.t.Inputs) || len(y) != len(k.t.Outputs) {
 		panic("kernel: wrong length of u or y")
 	}
-	k.log, k.struck = k.log[:0], 0
+	k.log = k.log[:0]
 	if k.fault == 0 && k.accept(u) {
 		k.gap = cornerGap + 1e-15*k.grid()
 		copy(k.save, k.x)
+		copy(k.saved, k.pulse)
 		k.advance()
 	}
 	if k.fault != 0 {
@@ -291,6 +318,7 @@ func (k *Kernel) failed() bool {
 		if !(math.Abs(v) <= math.MaxFloat64) {
 			k.fault = i + 1
 			copy(k.x, k.save)
+			copy(k.pulse, k.saved)
 			return true
 		}
 	}
@@ -306,7 +334,7 @@ func (k *Kernel) publish(y []float64) {
 	step[0], step[1], step[2], step[3] = k.eta, k.lag, float64(k.events), float64(k.transitions)
 	if k.lag > 0 {
 		k.present.take(k)
-		k.travel(-k.lag, 0, Complete)
+		k.travel(-k.lag, 0, false)
 	}
 	step[4] = float64(k.fault)
 	k.show(y)
@@ -321,12 +349,13 @@ func (k *Kernel) publish(y []float64) {
 //go:nosplit
 func (k *Kernel) show(y []float64) {
 	k.now(k.x)
-	k.torques(k.x)
-	p := len(k.t.C) / k.t.N
+	k.joint.torques(k, k.x)
+	p := len(k.outX.End)
 	k.outX.mul(y[:p], k.x)
 	k.outV.mulAdd(y[:p], k.w)
 	k.outTau.mulAdd(y[:p], k.tau)
 	k.showSlopes(y[:p])
+	k.showPulses(y)
 	k.slips.mul(k.slip, k.x)
 	for i := range k.mode {
 		y[p+3*i] = float64(k.mode[i])
@@ -335,66 +364,5 @@ func (k *Kernel) show(y []float64) {
 	}
 	for s, r := range k.region {
 		y[p+3*k.t.Mc+s] = float64(r)
-	}
-}
-
-// moment is what the motion from a plant time on depends on.
-type moment struct {
-	x, split, side []float64
-	mode           []int8
-	fresh          []bool
-	region         []int
-	kappa          uint64
-	nextSource     float64
-	stalled, fault int
-	logged         int
-
-	eta                 float64 // of the step, not of the way ahead
-	events, transitions uint64
-}
-
-//go:nosplit
-func (m *moment) take(k *Kernel) {
-	copy(m.x, k.x)
-	copy(m.split, k.split)
-	copy(m.side, k.side)
-	copy(m.mode, k.mode)
-	copy(m.fresh, k.fresh)
-	copy(m.region, k.region)
-	m.kappa, m.nextSource, m.stalled, m.fault, m.logged = k.kappa, k.nextSource, k.stalled, k.fault, len(k.log)
-	m.eta, m.events, m.transitions = k.eta, k.events, k.transitions
-}
-
-//go:nosplit
-func (m *moment) restore(k *Kernel) {
-	copy(k.x, m.x)
-	copy(k.split, m.split)
-	copy(k.side, m.side)
-	copy(k.mode, m.mode)
-	copy(k.fresh, m.fresh)
-	copy(k.region, m.region)
-	k.combine()
-	k.kappa, k.nextSource, k.stalled, k.fault = m.kappa, m.nextSource, m.stalled, m.fault
-	k.eta, k.events, k.transitions = m.eta, m.events, m.transitions
-	k.log = k.log[:m.logged]
-}
-
-// torques sets tau for state x from w and capNow, which instant has set.
-//
-//go:nosplit
-func (k *Kernel) torques(x []float64) {
-	m := k.use()
-	for i := range k.tau {
-		switch k.mode[i] {
-		case Stuck:
-			k.tau[i] = k.idleTorque(i)
-			if !k.idle(i) {
-				k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
-			}
-		case Free:
-			k.tau[i] = 0
-		default:
-			k.tau[i] = float64(k.mode[i]) * k.capNow[i]
-		}
 	}
 }

@@ -10,12 +10,20 @@ import (
 // motion they cause. Pieces are so short that each gains about a digit.
 const coupling = 12
 
-// torqued sets tau for state x where a law reads it, from w and capNow.
+// settledLaw is the change of a law, as part of its largest value, that is none.
+const settledLaw = 1e-13
+
+// torqued sets tau for state x, that at theta of the piece, where a law reads it, from
+// w and capNow.
 //
 //go:nosplit
-func (k *Kernel) torqued(x []float64) {
-	if k.t.ReadsTau {
-		k.torques(x)
+func (k *Kernel) torqued(x []float64, theta float64) {
+	switch {
+	case !k.t.ReadsTau:
+	case k.t.Net != nil:
+		k.torquesAt(theta)
+	default:
+		k.joint.torques(k, x)
 	}
 }
 
@@ -24,7 +32,7 @@ func (k *Kernel) torqued(x []float64) {
 //go:nosplit
 func (k *Kernel) laws(v, x []float64) {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
-		v[j] = k.run(k.t.Signals[j].Law, x, v)
+		v[j] = k.run(j-k.t.FirstLaw, x, v)
 	}
 }
 
@@ -61,13 +69,13 @@ func (k *Kernel) couple() {
 func (k *Kernel) follow(p int, theta float64) bool {
 	k.horner(k.x1, theta)
 	k.instant(theta)
-	k.torqued(k.x1)
+	k.torqued(k.x1, theta)
 	k.laws(k.w[:k.t.M], k.x1)
 	settled := true
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
 		k.size[q] = max(k.size[q], math.Abs(k.w[j]))
-		settled = settled && math.Abs(k.w[j]-k.lawAt[2*q+p]) <= 1e-13*k.size[q]
+		settled = settled && math.Abs(k.w[j]-k.lawAt[2*q+p]) <= settledLaw*k.size[q]
 		k.lawAt[2*q+p] = k.w[j]
 	}
 	return settled
@@ -82,11 +90,49 @@ func parabola(a, b, c float64) (w1, w2 float64) {
 	return c - a - w2, w2
 }
 
-// run is the value of program p in state x with the signals v and the torques
+// program is a law or a guard; row is that of its first argument in reads.
+type program struct {
+	*model.Program
+	row int
+}
+
+// guard is the program of guard g: they follow the laws.
+//
+//go:nosplit
+func (k *Kernel) guard(g int) int { return k.t.M - k.t.FirstLaw + g }
+
+// run is the value of program i in state x with the signals v and the torques
 // tau, where torqued has set them.
 //
 //go:nosplit
-func (k *Kernel) run(p *model.Program, x, v []float64) float64 {
+func (k *Kernel) run(i int, x, v []float64) float64 {
+	p := &k.programs[i]
+	for a := range p.Args {
+		k.args[a] = k.argument(p, a, x, v)
+	}
+	return k.operate(p)
+}
+
+// argument is the value of argument a of program p.
+//
+//go:nosplit
+func (k *Kernel) argument(p *program, a int, x, v []float64) float64 {
+	f := &p.Args[a]
+	s := k.reads.dotFrom(f.Const, p.row+a, x)
+	for i, j := range f.Signal {
+		s += f.Coef[i] * v[j]
+	}
+	s = k.readsTau.dotFrom(s, p.row+a, k.tau)
+	if k.t.FirstAffine < k.t.FirstLaw {
+		s += k.sloped(f, x)
+	}
+	return s
+}
+
+// operate is the value of program p on the arguments in args.
+//
+//go:nosplit
+func (k *Kernel) operate(p *program) float64 {
 	s, top := &k.stack, -1
 	for _, op := range p.Ops {
 		switch op.Code {
@@ -95,10 +141,7 @@ func (k *Kernel) run(p *model.Program, x, v []float64) float64 {
 			s[top] = op.Value
 		case model.Arg:
 			top++
-			s[top] = functional(&p.Args[op.Index], x, v, k.tau)
-			if k.t.FirstAffine < k.t.FirstLaw {
-				s[top] += k.sloped(&p.Args[op.Index], x)
-			}
+			s[top] = k.args[op.Index]
 		case model.Side:
 			top++
 			s[top] = k.side[op.Index]
@@ -119,25 +162,6 @@ func (k *Kernel) run(p *model.Program, x, v []float64) float64 {
 		}
 	}
 	return s[0]
-}
-
-// functional is the value of f in state x with the signals v and the torques tau.
-//
-//go:nosplit
-func functional(f *model.Functional, x, v, tau []float64) float64 {
-	s := f.Const
-	for i, r := range f.Row {
-		if r != 0 { // most are; a sum of zeros takes longer
-			s += r * x[i]
-		}
-	}
-	for i, j := range f.Signal {
-		s += f.Coef[i] * v[j]
-	}
-	for i, c := range f.Tau {
-		s += c * tau[i]
-	}
-	return s
 }
 
 //go:nosplit

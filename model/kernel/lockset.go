@@ -12,12 +12,12 @@ import (
 func (k *Kernel) use() *Mode {
 	switch {
 	case k.t.Modes != nil:
-		return &k.t.Modes[k.base|int(k.kappa)]
-	case k.kappa == 0:
+		return &k.t.Modes[k.base|int(k.kappa[0])]
+	case k.kappa[0] == 0:
 		return k.open()
-	case k.builtFor != k.kappa || k.builtBase != k.base:
+	case k.builtFor != k.kappa[0] || k.builtBase != k.base:
 		k.joint.factorise(k)
-		k.builtFor, k.builtBase = k.kappa, k.base
+		k.builtFor, k.builtBase = k.kappa[0], k.base
 	}
 	return &k.built
 }
@@ -56,12 +56,15 @@ func (f *factor) take(gram []float64, mc, e int) bool {
 	return true
 }
 
-// movable reports whether element i, outside kappa, can slip while kappa holds:
-// its slip's mobility W_i·P·M⁻¹·W_iᵀ is not zero.
+// movable reports whether element l of block b, outside kappa, can slip while kappa
+// holds: its slip's mobility W_i·P·M⁻¹·W_iᵀ is not zero.
 //
 //go:nosplit
-func (k *Kernel) movable(i int) bool {
-	m, n, mc := k.use(), k.t.N, k.t.Mc
+func (k *Kernel) movable(b, l int) bool {
+	if k.t.Net != nil {
+		return k.adds(b, l)
+	}
+	m, n, mc, i := k.use(), k.t.N, k.t.Mc, l
 	g := 0.0
 	for r := range n {
 		w := k.t.W[i*n+r]
@@ -84,7 +87,7 @@ func (k *Kernel) movable(i int) bool {
 //
 //go:nosplit
 func (k *Kernel) factorise() {
-	t, kappa, open := k.t, k.kappa, k.open()
+	t, kappa, open := k.t, k.kappa[0], k.open()
 	k.rank = 0
 	for rest := kappa; rest != 0; rest &= rest - 1 {
 		k.take(t.Gram, t.Mc, bits.TrailingZeros64(rest))
@@ -129,7 +132,7 @@ func (k *Kernel) solve() {
 		r := row(q)
 		copy(r[:n], k.bentWA[e*n:(e+1)*n])
 		copy(r[n:n+mw], t.WB[e*mw:(e+1)*mw])
-		for rest := k.kappa; rest != 0; rest &= rest - 1 {
+		for rest := k.kappa[0]; rest != 0; rest &= rest - 1 {
 			r[n+t.M+bits.TrailingZeros64(rest)] = 0
 		}
 		copy(r[n+mw:], t.W[e*n:(e+1)*n])

@@ -98,30 +98,69 @@ func fourRows(a, x []float64) (s0, s1, s2, s3 float64) {
 	return s0, s1, s2, s3
 }
 
-// sparse holds the entries of a matrix that are not zero, row by row.
-type sparse struct {
-	end []int // per row: index behind its last entry
-	col []int
-	val []float64
+// Sparse holds the entries of a matrix that are not zero, row by row.
+type Sparse struct {
+	End []int // per row: index behind its last entry
+	Col []int
+	Val []float64
 }
 
 // sparseOf leaves out the zeros of a, row-major with n columns.
-func sparseOf(a []float64, rows, n int) (s sparse) {
+func sparseOf(a []float64, rows, n int) (s Sparse) {
 	for i := range rows {
-		for j, v := range a[i*n : (i+1)*n] {
-			if v != 0 {
-				s.col, s.val = append(s.col, j), append(s.val, v)
-			}
-		}
-		s.end = append(s.end, len(s.col))
+		s.add(a[i*n : (i+1)*n])
 	}
 	return s
+}
+
+// add appends a row.
+func (s *Sparse) add(row []float64) {
+	for j, v := range row {
+		if v != 0 {
+			s.Col, s.Val = append(s.Col, j), append(s.Val, v)
+		}
+	}
+	s.End = append(s.End, len(s.Col))
+}
+
+// begin is the index of the first entry of row i.
+//
+//go:nosplit
+func (s *Sparse) begin(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return s.End[i-1]
+}
+
+// dot is row i times x.
+//
+//go:nosplit
+func (s *Sparse) dot(i int, x []float64) float64 { return s.dotFrom(0, i, x) }
+
+// dotFrom is sum and row i times x, added up from the left.
+//
+//go:nosplit
+func (s *Sparse) dotFrom(sum float64, i int, x []float64) float64 {
+	for p := s.begin(i); p < s.End[i]; p++ {
+		sum += s.Val[p] * x[s.Col[p]]
+	}
+	return sum
+}
+
+// axpy adds a times row i to dst.
+//
+//go:nosplit
+func (s *Sparse) axpy(dst []float64, a float64, i int) {
+	for p := s.begin(i); p < s.End[i]; p++ {
+		dst[s.Col[p]] += a * s.Val[p]
+	}
 }
 
 // mul sets dst = s·x.
 //
 //go:nosplit
-func (s *sparse) mul(dst, x []float64) {
+func (s *Sparse) mul(dst, x []float64) {
 	clear(dst)
 	s.mulAdd(dst, x)
 }
@@ -129,12 +168,12 @@ func (s *sparse) mul(dst, x []float64) {
 // mulAdd adds s·x to dst.
 //
 //go:nosplit
-func (s *sparse) mulAdd(dst, x []float64) {
+func (s *Sparse) mulAdd(dst, x []float64) {
 	p := 0
-	for i, end := range s.end {
+	for i, end := range s.End {
 		sum := dst[i]
 		for ; p < end; p++ {
-			sum += s.val[p] * x[s.col[p]]
+			sum += s.Val[p] * x[s.Col[p]]
 		}
 		dst[i] = sum
 	}
@@ -180,5 +219,33 @@ func axpy(dst []float64, a float64, x []float64) {
 func scaleIn(dst []float64, a float64) {
 	for i := range dst {
 		dst[i] *= a
+	}
+}
+
+// stream holds the same entries in the order in which they are multiplied without
+// waiting for each other: the first of each row, the second of each, and so on.
+type stream struct {
+	row, col []int32
+	val      []float64
+}
+
+func streamOf(s *Sparse) (out stream) {
+	for nth := 0; len(out.val) < len(s.Val); nth++ {
+		for i := range s.End {
+			if p := s.begin(i) + nth; p < s.End[i] {
+				out.row, out.col, out.val = append(out.row, int32(i)), append(out.col, int32(s.Col[p])), append(out.val, s.Val[p])
+			}
+		}
+	}
+	return out
+}
+
+// mulAdd adds the product with x to dst.
+//
+//go:nosplit
+func (s *stream) mulAdd(dst, x []float64) {
+	row, col := s.row[:len(s.val)], s.col[:len(s.val)]
+	for p, v := range s.val {
+		dst[row[p]] += v * x[col[p]]
 	}
 }

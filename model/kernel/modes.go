@@ -3,7 +3,6 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"math/cmplx"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -14,7 +13,7 @@ import (
 // buildModes projects and discretises the plant for every lock set, where they
 // fit the budget of bytes; otherwise only the open one is kept, and the kernel
 // factorises the others in place.
-func (t *Tables) buildModes(sys *model.System, budget int) error {
+func (t *Tables) buildModes(sys *model.System, opt Options) error {
 	for _, part := range [][]float64{sys.A, sys.B, sys.Bc, sys.W, sys.X0, sys.C, sys.D, sys.Dc} {
 		for _, v := range part {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -22,16 +21,28 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 			}
 		}
 	}
+	if t.Combinations == uncounted && opt.Stepping == Dense {
+		return fmt.Errorf("kernel: plant %q: its %d springs and dampers with regions make more combinations than can be counted", t.Name, len(t.Switches))
+	}
+	if t.steps(sys, opt) {
+		stored := t.stored(sys.E)
+		if err := t.buildNet(sys); err != nil {
+			return err
+		}
+		if err := t.speeds(stored); err != nil {
+			return err
+		}
+		return t.cut(sys)
+	}
+	t.Gram = product(t.W, t.Bc, t.Mc, t.N, t.Mc)
 	t.project(&t.Open, sys, 0)
 	t.WA = product(t.W, t.Open.A, t.Mc, t.N, t.N)
 	t.WB = product(t.W, t.Open.B, t.Mc, t.N, t.M+t.Mc)
-	n, mw := t.N, t.M+t.Mc
-	one := 8 * (3*n*n + 4*n*mw + t.Mc*(n+mw))
-	if t.Mc < 31 && t.Combinations <= budget/(one<<t.Mc) {
+	if t.fits(opt.Memory) {
 		t.Modes = make([]Mode, t.Combinations<<t.Mc)
 	} else if t.Form == Held {
 		return fmt.Errorf("kernel: plant %q: form %q needs every lock set precomputed; 2^%d of them in %d combinations of regions do not fit %d bytes",
-			t.Name, Held, t.Mc, t.Combinations, budget)
+			t.Name, Held, t.Mc, t.Combinations, opt.Memory)
 	}
 	bent := *sys
 	for i := range t.Modes {
@@ -40,7 +51,7 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 		}
 		t.project(&t.Modes[i], &bent, uint64(i&(1<<t.Mc-1)))
 	}
-	if err := t.choosePieces(sys.Partition != nil); err != nil {
+	if err := t.choosePieces(sys); err != nil {
 		return err
 	}
 	if sys.Partition != nil {
@@ -59,9 +70,15 @@ func (t *Tables) buildModes(sys *model.System, budget int) error {
 	return nil
 }
 
-// choosePieces fixes the longest piece: at most one radian of the fastest mode,
-// and half of the time in which a law can follow the motion it causes; or the whole step.
-func (t *Tables) choosePieces(whole bool) error {
+// fits reports whether all lock sets and combinations fit the budget of bytes.
+func (t *Tables) fits(budget int) bool {
+	n, mw := t.N, t.M+t.Mc
+	one := 8 * (3*n*n + 4*n*mw + t.Mc*(n+mw))
+	return t.Mc < 31 && t.Combinations <= budget/(one<<t.Mc)
+}
+
+// choosePieces measures how fast the plant is, for its pieces.
+func (t *Tables) choosePieces(sys *model.System) error {
 	for _, c := range t.fastCombinations() {
 		r, err := radius(t.bent(t.Open.A, c), t.N)
 		if err != nil {
@@ -80,28 +97,38 @@ func (t *Tables) choosePieces(whole bool) error {
 	if t.Steepness, err = t.steepness(); err != nil {
 		return t.failed(err)
 	}
+	return t.cut(sys)
+}
+
+// cut fixes the longest piece: at most one radian of the fastest mode, and half of the
+// time in which a law can follow the motion it causes; or the whole step, in two parts.
+func (t *Tables) cut(sys *model.System) error {
 	h := float64(t.PeriodNs) * 1e-9
 	fastest := max(t.Radius, 2*t.Steepness)
 	t.Split, t.Delta = 1, h
-	for t.Form == Projected && !whole && fastest*t.Delta > 1 {
+	for t.Form == Projected && sys.Partition == nil && fastest*t.Delta > 1 {
 		t.Split *= 2
 		t.Delta = h / float64(t.Split)
 		if t.Split > maxSplit {
 			fit := time.Duration(0.999 * maxSplit / fastest * 1e9)
-			hint := ""
+			hint := "; none is short enough, is a unit wrong?"
 			if fit = fit.Truncate(max(1, fit/1000)); fit > 0 {
 				hint = fmt.Sprintf("; %v would fit", fit)
 			}
-			name, place := t.culprit()
-			err = t.failed(fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
+			who, name := culprit(sys.Paces, fastest), ""
+			if who.Name != "" {
+				name = fmt.Sprintf(" of %q", who.Name)
+			}
+			err := t.failed(fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
 				fastest, fastest/(2*math.Pi), name, time.Duration(t.PeriodNs), hint))
-			if place != "" {
-				return &PlaceError{place, err}
+			if who.Place != "" {
+				return &PlaceError{who.Place, err}
 			}
 			return err
 		}
 	}
-	if whole {
+	if sys.Partition != nil {
+		t.Degree = cubic
 		return nil
 	}
 	t.Degree = degree(t.Radius * t.Delta)
@@ -119,18 +146,13 @@ func (t *Tables) steepness() (float64, error) {
 	if count == 0 {
 		return 0, nil
 	}
-	rows := make([]float64, count*n) // how much each law changes with each state
+	rows := make([]float64, count*n) // how much each law changes with each state, through other laws, too
 	for j := range count {
 		law, row := t.Signals[t.FirstLaw+j].Law, rows[j*n:(j+1)*n]
 		for a := range law.Args {
 			arg := &law.Args[a]
 			for i, r := range arg.Row {
 				row[i] += law.Slopes[a] * math.Abs(r)
-			}
-			for c, signal := range arg.Signal {
-				if l := signal - t.FirstLaw; l >= 0 {
-					axpy(row, law.Slopes[a]*math.Abs(arg.Coef[c]), rows[l*n:(l+1)*n])
-				}
 			}
 		}
 	}
@@ -272,13 +294,7 @@ func (t *Tables) holdIn(base int, stored []float64) error {
 // two half steps must make a whole one.
 func exponential(a, e []float64, n int, delta float64) ([4][]float64, error) {
 	var out, half [4][]float64
-	size := make([]float64, n) // powers of two: scaling is exact
-	for i := range size {
-		size[i] = 1
-		if stored := e[i*n+i]; stored > 0 {
-			size[i] = math.Exp2(math.Round(math.Log2(stored) / 2))
-		}
-	}
+	size := sizes(e)
 	for pass, d := range []float64{delta, delta / 2} {
 		big := mat.NewDense(4*n, 4*n, nil)
 		for i := range n {
@@ -315,6 +331,19 @@ func exponential(a, e []float64, n int, delta float64) ([4][]float64, error) {
 		}
 	}
 	return out, nil
+}
+
+// sizes are those of the states by the energy that one unit of each stores: powers of
+// two, so that scaling is exact.
+func sizes(stored []float64) []float64 {
+	size := make([]float64, len(stored))
+	for i, e := range stored {
+		size[i] = 1
+		if e > 0 {
+			size[i] = math.Exp2(math.Round(math.Log2(e) / 2))
+		}
+	}
+	return size
 }
 
 // pseudoInverse inverts the part of g (mc×mc) that kappa selects, by singular
@@ -363,17 +392,4 @@ func pseudoInverse(g []float64, mc int, kappa uint64) ([]float64, int) {
 		}
 	}
 	return out, rank
-}
-
-// radius is the largest absolute eigenvalue of a, n×n, in rad/s.
-func radius(a []float64, n int) (float64, error) {
-	var eig mat.Eigen
-	if !eig.Factorize(mat.NewDense(n, n, append([]float64(nil), a...)), mat.EigenNone) {
-		return 0, fmt.Errorf("the eigenvalues cannot be computed")
-	}
-	r := 0.0
-	for _, v := range eig.Values(nil) {
-		r = max(r, cmplx.Abs(v))
-	}
-	return r, nil
 }

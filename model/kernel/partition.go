@@ -20,6 +20,7 @@ type Partition struct {
 	Omega1         []float64 // of one that grows from 0 to 1 over it
 	Inner          []float64 // affine signals: the slope that is part of Phi, their largest
 	Sided          []int     // guards that a law asks for its side
+	Wheels, Bodies []int     // pulses of the active part and of the latent one
 }
 
 // split fills Partition; the modes are projected.
@@ -41,11 +42,18 @@ func (t *Tables) split(sys *model.System) error {
 		return &PlaceError{sys.Partition.Place, t.failed(fmt.Errorf("partition: %w", err))}
 	}
 	for g := range t.Guards {
-		for _, law := range t.programs()[:t.M-t.FirstLaw] {
-			if asks(law, g) {
+		for _, law := range t.Signals[t.FirstLaw:] {
+			if asks(law.Law, g) {
 				p.Sided = append(p.Sided, g)
 				break
 			}
+		}
+	}
+	for i := range t.Pulses {
+		if active[t.Pulses[i].State] {
+			p.Wheels = append(p.Wheels, i)
+		} else {
+			p.Bodies = append(p.Bodies, i)
 		}
 	}
 	t.Partition = p
@@ -126,20 +134,15 @@ func asks(law *model.Program, g int) bool {
 // Springs and dampers with regions are in it with their largest slopes: a softer inner
 // one lets an external force gain energy.
 func (p *Partition) discretise(t *Tables, sys *model.System) error {
-	steepest, l := t.steepest(), len(p.Latent)
+	l := len(p.Latent)
 	p.Inner = make([]float64, t.FirstLaw-t.FirstAffine)
 	for s := range t.Switches {
 		sw := &t.Switches[s]
-		for r, class := range sw.Class {
-			if class != steepest/sw.Stride%sw.classes() {
-				continue
-			}
-			for _, j := range sw.Signals {
-				p.Inner[j-t.FirstAffine] = t.Signals[j].Affine.Slope[r]
-			}
+		for _, j := range sw.Signals {
+			p.Inner[j-t.FirstAffine] = t.Signals[j].Affine.Slope[t.steepestRegion(sw)]
 		}
 	}
-	bent, stored := t.bent(t.Open.A, steepest), t.stored(sys.E)
+	bent, stored := t.bent(t.Open.A, t.steepest()), t.stored(sys.E)
 	a, e := make([]float64, l*l), make([]float64, l*l)
 	for q, i := range p.Latent {
 		for c, j := range p.Latent {
@@ -152,7 +155,7 @@ func (p *Partition) discretise(t *Tables, sys *model.System) error {
 }
 
 // forces are the rows of the plant by part: how x, v and tau act on it.
-type forces struct{ x, v, tau sparse }
+type forces struct{ x, v, tau Sparse }
 
 // parts is the room for a step in two parts.
 type parts struct {

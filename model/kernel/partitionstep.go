@@ -22,8 +22,10 @@ func (k *Kernel) macro() {
 	for q, i := range t.Latent {
 		p.start[q] = k.x[i]
 	}
-	k.push(p.f0)
+	k.press(p.f0)
 	copy(p.f1, p.f0)
+	k.length = k.h
+	k.depart(t.Bodies)
 	for pass := range t.Iter + 1 {
 		if pass > 0 {
 			k.foresee()
@@ -37,12 +39,14 @@ func (k *Kernel) macro() {
 			mulAdd(p.end, t.Omega1, p.f1)
 		}
 		for s := range t.Sub {
-			k.joint.micro(k, s)
+			k.joint.micro(k, s, pass == t.Iter)
 			if k.failed() {
 				return
 			}
 		}
 	}
+	k.length = k.h
+	k.arrive(t.Bodies, 0)
 	k.land()
 	k.relocate(k.h)
 }
@@ -76,20 +80,28 @@ func (k *Kernel) foresee() {
 	}
 	k.locate(k.x)
 	k.weigh(1, coupling)
-	k.push(p.f1)
+	k.press(p.f1)
 }
 
 // micro takes the active part over micro step s, and at its end puts slips to zero that
-// have changed their sign.
+// have changed their sign. Pulses are counted in the last pass.
 //
 //go:nosplit
-func (k *Kernel) micro(s int) {
-	d := 1 / float64(k.t.Partition.Sub)
+func (k *Kernel) micro(s int, last bool) {
+	t := k.t.Partition
+	d := 1 / float64(t.Sub)
 	theta := float64(s) * d
 	if s > 0 {
 		k.joint.touch(k, theta, 1)
 	}
+	k.length = d * k.h
+	if last {
+		k.depart(t.Wheels)
+	}
 	k.march(theta, d)
+	if last {
+		k.arrive(t.Wheels, theta*k.h)
+	}
 	copy(k.before, k.mode)
 	k.slips.mul(k.slip, k.x)
 	passed := false
@@ -165,7 +177,7 @@ func (k *Kernel) between(theta float64) {
 func (k *Kernel) touch(theta float64, rounds int) {
 	for _, g := range k.t.Partition.Sided {
 		k.side[g] = 1
-		if k.run(&k.t.Guards[g], k.x, k.w[:k.t.M]) < 0 {
+		if k.run(k.guard(g), k.x, k.w[:k.t.M]) < 0 {
 			k.side[g] = -1
 		}
 	}
@@ -195,11 +207,11 @@ func (k *Kernel) weigh(theta float64, rounds int) {
 	}
 	for range rounds {
 		if k.t.ReadsTau {
-			k.carry()
+			k.exert()
 			k.torques(k.x)
 		}
 		k.laws(k.w[:k.t.M], k.x)
-		k.carry()
+		k.exert()
 		k.torques(k.x)
 		off, size := 0.0, 0.0
 		for i, tau := range k.tau {
@@ -212,18 +224,17 @@ func (k *Kernel) weigh(theta float64, rounds int) {
 	}
 }
 
-// push sets f to the external forces on the latent part under w and tau: of springs and
+// press sets f to the external forces on the latent part under w and tau: of springs and
 // dampers with regions what Phi does not hold.
 //
 //go:nosplit
-func (k *Kernel) push(f []float64) {
+func (k *Kernel) press(f []float64) {
 	p := &k.parts
 	copy(p.force, k.w[:k.t.M])
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
 		a := k.t.Signals[j].Affine
-		sw := &k.t.Switches[a.Switch]
-		z := sw.level(k.x)
-		p.force[j] += a.Slope[k.region[a.Switch]]*z - k.t.Partition.Inner[j-k.t.FirstAffine]*(z-sw.Const)
+		z := k.level(a.Switch, k.x)
+		p.force[j] += a.Slope[k.region[a.Switch]]*z - k.t.Partition.Inner[j-k.t.FirstAffine]*(z-k.t.Switches[a.Switch].Const)
 	}
 	p.latent.rates(f, k.x, p.force, k.tau)
 }

@@ -52,15 +52,15 @@ func (k *Kernel) instant(theta float64) {
 func (k *Kernel) expand(x []float64) {
 	n, m := k.t.N, k.use()
 	copy(k.c[:n], x)
-	for j := range k.t.Degree {
+	for j := range k.degree {
 		next := k.c[(j+1)*n : (j+2)*n]
 		mul(next, m.A, k.c[j*n:(j+1)*n])
-		switch j {
-		case 0:
+		switch {
+		case j == 0:
 			mulAdd(next, m.B, k.w0)
-		case 1:
+		case j == 1 && !zero(k.w1): // commands are held
 			mulAdd(next, m.B, k.w1)
-		case 2:
+		case j == 2 && !zero(k.w2): // tables are straight
 			mulAdd(next, m.B, k.w2)
 		}
 		scaleIn(next, k.length/float64(j+1))
@@ -90,6 +90,10 @@ func (k *Kernel) line(x []float64) {
 //
 //go:nosplit
 func (k *Kernel) rates(w []float64) {
+	if k.t.Net != nil {
+		k.joint.derive(k, k.xd, k.x, w, k.trial)
+		return
+	}
 	m := k.use()
 	if k.t.Form == Projected {
 		mul(k.xd, m.A, k.x)
@@ -118,16 +122,37 @@ func (k *Kernel) whole(dst, x []float64) {
 	}
 }
 
-// horner sets dst to the state at theta of the expanded piece.
+// horner sets dst to the state at theta of the expanded piece. Inlined it would take
+// the stack of walk.
 //
 //go:nosplit
+//go:noinline
 func (k *Kernel) horner(dst []float64, theta float64) {
 	n := k.t.N
-	for i := range dst {
-		s := k.c[k.t.Degree*n+i]
-		for j := k.t.Degree - 1; j >= 0; j-- {
-			s = s*theta + k.c[j*n+i]
+	copy(dst, k.c[k.degree*n:(k.degree+1)*n])
+	for j := k.degree - 1; j >= 0; j-- {
+		for i, c := range k.c[j*n : j*n+len(dst)] {
+			dst[i] = dst[i]*theta + c
 		}
-		dst[i] = s
+	}
+}
+
+// torques sets tau for state x from w and capNow, which instant has set.
+//
+//go:nosplit
+func (k *Kernel) torques(x []float64) {
+	m := k.use()
+	for i := range k.tau {
+		switch k.mode[i] {
+		case Stuck:
+			k.tau[i] = k.idleTorque(i)
+			if !k.idle(i) {
+				k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
+			}
+		case Free:
+			k.tau[i] = 0
+		default:
+			k.tau[i] = float64(k.mode[i]) * k.capNow[i]
+		}
 	}
 }

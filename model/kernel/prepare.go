@@ -25,10 +25,12 @@ const (
 
 // Bounds of the tick. They are what makes its cost known before a run.
 const (
-	maxFrictions = 64  // bits of kappa
-	maxSplit     = 256 // pieces of a step, at most: a faster plant wants a finer grid
-	extraEvents  = 64  // events a tick looks for beyond its budget: those that move nothing
-	maxDegree    = 24  // of the Taylor polynomial; 1/24! is below rounding
+	maxFrictions = 64   // bits of kappa
+	maxSplit     = 256  // pieces of a step, at most: a faster plant wants a finer grid
+	sparseLooks  = 1200 // states times the events that a tick of a long plant looks for, so that all of them
+	leastLooks   = 2    // cost about the same in a plant of any length; and so many at least
+	extraEvents  = 64   // events a tick looks for beyond its budget: those that move nothing
+	maxDegree    = 24   // of the Taylor polynomial; 1/24! is below rounding
 )
 
 // Options fix how a plant is put on the grid.
@@ -37,8 +39,9 @@ type Options struct {
 	Driven      []bool        // per System.Inputs: driven from outside; otherwise its own source. nil: none
 	Scheme      Scheme        // "" is Complete
 	Form        Form          // "" is Projected
-	EventBudget int           // events completed per tick under Complete; 0 is 16, with gaps 64
+	EventBudget int           // events completed per tick under Complete; 0 is 16, with gaps 64; of a plant stepped sparse those that are located, 0 is 2 to 80 by its length
 	Memory      int           // bytes that precomputed lock sets may take; 0 is 64 MiB. Beyond it they are factorised in the tick
+	Stepping    Stepping      // "" chooses by cost
 	LagBound    time.Duration // lag from which a tick of Papers no longer stops at its first event; 0 is 3 periods
 }
 
@@ -55,6 +58,7 @@ type Tables struct {
 	Scheme      Scheme
 	Form        Form
 	EventBudget int
+	Looks       int     // events that a tick looks for, in each period that it spans
 	LagBound    float64 // s
 
 	N, M, Mc     int
@@ -82,11 +86,13 @@ type Tables struct {
 	Friction     []model.Friction
 	Gapped       []int // those that are gaps
 	Signals      []Signal
+	Pulses       []model.Pulses
 	C, D, Dc     []float64 // p×n, p×m, p×mc
 	StateName    []string
 	Partition    *Partition // nil: stepped as one
 	Open         Mode       // no lock, affine signals without their slopes; without Phi and Gamma
 	Modes        []Mode     // Combinations·2^mc, the lock sets of each by kappa; nil where they do not fit
+	Net          *Net       // of a plant that is stepped sparse, which has no Open, Modes, W to Gram, C to Dc
 }
 
 // Signal is where one entry of v comes from.
@@ -123,9 +129,11 @@ func (t *Tables) Bytes() int {
 
 // Prepare discretises sys on a grid of opt.Period and precomputes every lock set.
 //
-// It fails on a period that is not positive, on more than 64 friction elements, and on a plant too fast for the grid (the message names the
-// frequency and a period that fits).
+// It fails on a period that is not positive, on more than 64 friction elements that act
+// on each other with nothing elastic between them, and on a plant too fast for the grid
+// (the message names the frequency and a period that fits).
 func Prepare(sys *model.System, opt Options) (*Tables, error) {
+	budget := opt.EventBudget
 	opt, err := complete(sys, opt)
 	if err != nil {
 		return nil, err
@@ -133,10 +141,9 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 	n, m, mc := len(sys.X0), len(sys.Signals), len(sys.Frictions)
 	t := &Tables{
 		Name: sys.Name, PeriodNs: opt.Period.Nanoseconds(),
-		Scheme: opt.Scheme, Form: opt.Form, EventBudget: opt.EventBudget, LagBound: opt.LagBound.Seconds(),
+		Scheme: opt.Scheme, Form: opt.Form, EventBudget: opt.EventBudget, Looks: opt.EventBudget + extraEvents, LagBound: opt.LagBound.Seconds(),
 		N: n, M: m, Mc: mc, X0: sys.X0, W: sys.W, Bc: sys.Bc,
-		Friction: sys.Frictions, C: sys.C, D: sys.D, Dc: sys.Dc,
-		Gram: product(sys.W, sys.Bc, mc, n, mc),
+		Friction: sys.Frictions, C: sys.C, D: sys.D, Dc: sys.Dc, Pulses: sys.Pulses,
 	}
 	for i, f := range sys.Frictions {
 		if f.Gap != nil {
@@ -144,17 +151,21 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 		}
 	}
 	bindSignals(t, sys, opt.Driven)
-	if err := bindSwitches(t, sys); err != nil {
-		return nil, err
-	}
+	bindSwitches(t, sys)
 	t.Reads = t.reads()
 	t.Corners = t.corners()
 	listOutputs(t, sys)
 	for _, s := range sys.States {
 		t.StateName = append(t.StateName, s.Name)
 	}
-	if err := t.buildModes(sys, opt.Memory); err != nil {
+	if err := t.buildModes(sys, opt); err != nil {
 		return nil, err
+	}
+	if t.Net != nil && budget == 0 {
+		t.EventBudget = min(max(sparseLooks/t.N, leastLooks), opt.EventBudget+extraEvents)
+	}
+	if t.Net != nil {
+		t.Looks = t.EventBudget
 	}
 	return t, nil
 }
@@ -186,6 +197,9 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	if opt.Driven == nil {
 		opt.Driven = make([]bool, len(sys.Inputs))
 	}
+	if sys.Partition != nil && opt.Stepping == "" {
+		opt.Stepping = Dense
+	}
 	if opt.Form == Held {
 		for _, f := range sys.Frictions {
 			if f.Gap != nil { // the part of a step behind an impact is no part of the whole
@@ -198,6 +212,8 @@ func complete(sys *model.System, opt Options) (Options, error) {
 		return opt, fmt.Errorf("kernel: period %v is not positive", opt.Period)
 	case opt.Scheme != Papers && opt.Scheme != Complete:
 		return opt, fmt.Errorf("kernel: scheme %q is neither %q nor %q", opt.Scheme, Papers, Complete)
+	case sys.Partition != nil && opt.Stepping != Dense:
+		return opt, &PlaceError{sys.Partition.Place, fmt.Errorf("kernel: plant %q: partition: stepping %q is another way to step; take stepping %q", sys.Name, opt.Stepping, Dense)}
 	case opt.Form != Projected && opt.Form != Held:
 		return opt, fmt.Errorf("kernel: form %q is neither %q nor %q", opt.Form, Projected, Held)
 	case opt.EventBudget < 1:
@@ -208,7 +224,7 @@ func complete(sys *model.System, opt Options) (Options, error) {
 		return opt, errors.New("kernel: len(Driven) is not the number of inputs")
 	case len(sys.X0) == 0:
 		return opt, fmt.Errorf("kernel: plant %q has no state: it has no inertia that can move", sys.Name)
-	case len(sys.Frictions) > maxFrictions:
+	case len(sys.Frictions) > maxFrictions && (opt.Stepping == Dense || opt.Form == Held):
 		return opt, fmt.Errorf("kernel: plant %q has %d friction elements; at most %d are possible", sys.Name, len(sys.Frictions), maxFrictions)
 	}
 	return opt, nil
@@ -256,6 +272,9 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 //
 //go:nosplit
 func (t *Tables) drives(j int) int {
+	if t.Net != nil {
+		return t.Net.drives(j, t.Friction)
+	}
 	for i := range t.N {
 		if t.Open.B[i*(t.M+t.Mc)+j] != 0 {
 			return i

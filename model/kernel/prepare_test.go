@@ -33,7 +33,7 @@ func TestPrepareRefusesWhatCannotBeStepped(t *testing.T) {
 		"short lag bound":   {powershift(), Options{Period: ms(5), LagBound: ms(4)}, "kernel: lag bound 4ms is below the period 5ms"},
 		"driven too short":  {powershift(), Options{Period: ms(5), Driven: []bool{true}}, "kernel: len(Driven) is not the number of inputs"},
 		"no state":          {rig{}.system(), fine, `kernel: plant "rig" has no state: it has no inertia that can move`},
-		"too many elements": {many.system(), fine, `kernel: plant "rig" has 65 friction elements; at most 64 are possible`},
+		"too many elements": {many.system(), fine, `kernel: plant "rig": 65 friction elements act on each other without anything elastic between them; at most 64 are possible`},
 		"NaN in the plant":  {nan, fine, `kernel: plant "powershift": its matrices are not finite`},
 		"Inf at the start":  {inf, fine, `kernel: plant "powershift": its matrices are not finite`},
 	} {
@@ -69,7 +69,7 @@ func TestPlantTooFastForTheGridNamesAPeriodThatFits(t *testing.T) {
 // 1e12 rad/s: 256 pieces of one radian are less than a nanosecond.
 func TestPlantTooFastForAnyGridNamesNoPeriod(t *testing.T) {
 	_, err := Prepare(oscillator(1e12, 1, 0).system(), Options{Period: ms(5)})
-	if err == nil || !strings.HasSuffix(err.Error(), "is too fast for a period of 5ms") {
+	if err == nil || !strings.HasSuffix(err.Error(), "is too fast for a period of 5ms; none is short enough, is a unit wrong?") {
 		t.Errorf("error %v, want one that proposes nothing", err)
 	}
 }

@@ -193,6 +193,7 @@ func TestGridAndSchemeDoNotChangeTheMotion(t *testing.T) {
 		fine := start(t, sys, Options{Period: ms(1), Driven: driven})
 		papers := start(t, sys, Options{Period: ms(10), Driven: driven, Scheme: Papers})
 		place := start(t, sys, Options{Period: ms(10), Driven: driven, Memory: 1})
+		local := start(t, sys, Options{Period: ms(10), Driven: driven, Stepping: Local})
 		for range 100 {
 			for i := range r.Frictions {
 				if rnd.Intn(10) == 0 {
@@ -202,14 +203,16 @@ func TestGridAndSchemeDoNotChangeTheMotion(t *testing.T) {
 			copy(fine.u, coarse.u)
 			copy(papers.u, coarse.u)
 			copy(place.u, coarse.u)
+			copy(local.u, coarse.u)
 			coarse.step()
 			papers.step()
 			place.step()
+			local.step()
 			for range 10 {
 				fine.step()
 			}
 			for i := range sys.X0 {
-				for _, other := range []*run{fine, papers, place} {
+				for _, other := range []*run{fine, papers, place, local} {
 					if !scalar.EqualWithinAbsOrRel(other.y[i], coarse.y[i], 1e-7, 1e-7) {
 						t.Fatalf("seed %d: %g s: state %d is %.12g at 10 ms complete, %.12g at %g s %s",
 							seed, float64(coarse.tick)*coarse.h, i, coarse.y[i], other.y[i], other.h, other.t.Scheme)
@@ -257,9 +260,8 @@ func TestModesAtRestAreSettledInOneInstant(t *testing.T) {
 
 func checkSettled(t *testing.T, seed int, k *run) {
 	t.Helper()
-	k.limits()
-	k.load()
-	m := &k.t.Modes[k.kappa]
+	k.grip()
+	m := &k.t.Modes[k.kappa[0]]
 	mul(k.xd, m.A, k.x)
 	mulAdd(k.xd, m.B, k.w)
 	for i, mode := range k.mode {

@@ -25,9 +25,9 @@ func TestNamedCasesAgreeWithTheReference(t *testing.T) {
 	for _, c := range slices.Concat(breakCases(), splitCases(), freewheelCases(), capacityCases()) {
 		for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond} {
 			for _, scheme := range []kernel.Scheme{kernel.Complete, kernel.Papers} {
-				for memory := range 2 {
+				for memory, stepping := range []kernel.Stepping{"", "", kernel.Local} {
 					t.Run(fmt.Sprintf("%s/%v/%s/%d", c.name, period, scheme, memory), func(t *testing.T) {
-						c.run(t, period, kernel.Options{Scheme: scheme, Memory: memory})
+						c.run(t, period, kernel.Options{Scheme: scheme, Memory: memory, Stepping: stepping})
 					})
 				}
 			}

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -20,7 +19,7 @@ type Switch struct {
 }
 
 // bindSwitches lists the switches, their classes and the combinations of these.
-func bindSwitches(t *Tables, sys *model.System) error {
+func bindSwitches(t *Tables, sys *model.System) {
 	t.Combinations = 1
 	for s := range sys.Switches {
 		sw := Switch{Switch: sys.Switches[s], Stride: t.Combinations}
@@ -41,12 +40,15 @@ func bindSwitches(t *Tables, sys *model.System) error {
 		}
 		t.Switches = append(t.Switches, sw)
 		if t.Combinations > math.MaxInt/sw.classes() {
-			return fmt.Errorf("kernel: plant %q: its %d springs and dampers with regions make more combinations than can be counted", t.Name, len(sys.Switches))
+			t.Combinations = uncounted
+		} else {
+			t.Combinations *= sw.classes()
 		}
-		t.Combinations *= sw.classes()
 	}
-	return nil
 }
+
+// uncounted is the number of combinations where there are more than can be counted.
+const uncounted = math.MaxInt
 
 func (t *Tables) sameSlopes(sw *Switch, q, r int) bool {
 	for _, j := range sw.Signals {
@@ -100,26 +102,15 @@ func (e *PlaceError) Error() string { return e.Place + ": " + e.Err.Error() }
 
 func (e *PlaceError) Unwrap() error { return e.Err }
 
-// culprit names the element with regions without whose slopes the plant would be half
-// as fast, if there is one, and its place.
-func (t *Tables) culprit() (name, place string) {
-	steepest := t.steepest()
-	all, err := radius(t.bent(t.Open.A, steepest), t.N)
-	for s := range t.Switches {
-		sw := &t.Switches[s]
-		for r, c := range sw.Class {
-			if c != steepest/sw.Stride%sw.classes() {
-				continue
-			}
-			a := t.bent(t.Open.A, steepest)
-			t.bend(a, scale(t.Open.B, -1), t.N, sw, r)
-			if without, fails := radius(a, t.N); err == nil && fails == nil && without < all/2 {
-				return fmt.Sprintf(" of %q in its region %d", sw.Name, r), sw.Place
-			}
-			break
+// culprit is what makes a plant as fast as it is: the element that would be fastest
+// alone, unless that is far slower: of a law the fastest is told twice as fast.
+func culprit(paces []model.Pace, fastest float64) (c model.Pace) {
+	for _, p := range paces {
+		if p.Rate > c.Rate && p.Rate >= fastest/4 {
+			c = p
 		}
 	}
-	return "", ""
+	return c
 }
 
 // classes is how many there are.
@@ -129,24 +120,34 @@ func (sw *Switch) classes() int { return 1 + slices.Max(sw.Class) }
 func (t *Tables) steepest() int {
 	combination := 0
 	for s := range t.Switches {
-		sw, class, most := &t.Switches[s], 0, -1.0
-		for r, c := range sw.Class {
-			size := 0.0
-			for _, j := range sw.Signals {
-				size += math.Abs(t.Signals[j].Affine.Slope[r])
-			}
-			if size > most {
-				class, most = c, size
-			}
-		}
-		combination += class * sw.Stride
+		sw := &t.Switches[s]
+		combination += sw.Class[t.steepestRegion(sw)] * sw.Stride
 	}
 	return combination
 }
 
-// stored is the energy e, n×n, with springs at their steepest: the size of the states.
+// steepestRegion is the region of a switch with the largest slopes.
+func (t *Tables) steepestRegion(sw *Switch) int {
+	region, most := 0, -1.0
+	for r := range sw.Class {
+		size := 0.0
+		for _, j := range sw.Signals {
+			size += math.Abs(t.Signals[j].Affine.Slope[r])
+		}
+		if size > most {
+			region, most = r, size
+		}
+	}
+	return region
+}
+
+// stored is the diagonal of the energy e, n×n, with springs at their steepest: the size
+// of the states.
 func (t *Tables) stored(e []float64) []float64 {
-	out := append([]float64(nil), e...)
+	out := make([]float64, t.N)
+	for i := range out {
+		out[i] = e[i*t.N+i]
+	}
 	for s := range t.Switches {
 		for i, r := range t.Switches[s].Row {
 			most := 0.0
@@ -155,8 +156,8 @@ func (t *Tables) stored(e []float64) []float64 {
 					most = max(most, math.Abs(c))
 				}
 			}
-			if out[i*t.N+i] == 0 { // no mass of its own
-				out[i*t.N+i] = most * r * r
+			if out[i] == 0 { // no mass of its own
+				out[i] = most * r * r
 			}
 		}
 	}
@@ -207,17 +208,17 @@ func (k *Kernel) rebend() {
 	k.bentFor = k.base
 }
 
-// level is z of a switch in state x.
+// level is z of switch s in state x.
 //
 //go:nosplit
-func (sw *Switch) level(x []float64) float64 { return sw.Const + dotRow(sw.Row, 0, x) }
+func (k *Kernel) level(s int, x []float64) float64 { return k.t.Switches[s].Const + k.levels.dot(s, x) }
 
 // locate puts every switch in the region of state x.
 //
 //go:nosplit
 func (k *Kernel) locate(x []float64) {
 	for s := range k.region {
-		k.region[s] = k.t.Switches[s].regionAt(x)
+		k.region[s] = k.t.Switches[s].regionOf(k.level(s, x))
 	}
 	k.combine()
 }
@@ -228,7 +229,7 @@ func (k *Kernel) locate(x []float64) {
 //go:nosplit
 func (k *Kernel) relocate(local float64) {
 	for s, from := range k.region {
-		if to := k.t.Switches[s].regionAt(k.x); to != from {
+		if to := k.t.Switches[s].regionOf(k.level(s, k.x)); to != from {
 			k.record(Event{Time: k.grid() + local, Friction: k.t.Mc + s, From: int8(from), To: int8(to)})
 			k.region[s] = to
 			k.events++
@@ -238,11 +239,11 @@ func (k *Kernel) relocate(local float64) {
 	k.bends(k.w)
 }
 
-// regionAt is the region of state x.
+// regionOf is the region of level z.
 //
 //go:nosplit
-func (sw *Switch) regionAt(x []float64) int {
-	r, z := 0, sw.level(x)
+func (sw *Switch) regionOf(z float64) int {
+	r := 0
 	for r < len(sw.Borders) && z >= sw.Borders[r] {
 		r++
 	}
@@ -280,7 +281,7 @@ func (k *Kernel) sloped(f *model.Functional, x []float64) float64 {
 	for i, j := range f.Signal {
 		if j >= k.t.FirstAffine && j < k.t.FirstLaw {
 			a := k.t.Signals[j].Affine
-			sum += f.Coef[i] * a.Slope[k.region[a.Switch]] * k.t.Switches[a.Switch].level(x)
+			sum += f.Coef[i] * a.Slope[k.region[a.Switch]] * k.level(a.Switch, x)
 		}
 	}
 	return sum
@@ -290,12 +291,15 @@ func (k *Kernel) sloped(f *model.Functional, x []float64) float64 {
 //
 //go:nosplit
 func (k *Kernel) showSlopes(y []float64) {
-	m := k.t.M
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
 		a := k.t.Signals[j].Affine
-		f := a.Slope[k.region[a.Switch]] * k.t.Switches[a.Switch].level(k.x)
+		f := a.Slope[k.region[a.Switch]] * k.level(a.Switch, k.x)
 		for i := range y {
-			y[i] += k.t.D[i*m+j] * f
+			for p := k.outV.begin(i); p < k.outV.End[i]; p++ {
+				if k.outV.Col[p] == j {
+					y[i] += k.outV.Val[p] * f
+				}
+			}
 		}
 	}
 }
@@ -305,13 +309,12 @@ func (k *Kernel) showSlopes(y []float64) {
 //
 //go:nosplit
 func (k *Kernel) leaves(s int, side float64) bool {
-	sw := &k.t.Switches[s]
 	border, ok := k.border(s, side)
 	if !ok {
 		return false
 	}
-	a, b := side*(border-sw.level(k.x)), side*(border-sw.level(k.x1))
-	return b < 0 || sags(a, b, -side*k.length*dotRow(sw.Row, 0, k.xd))
+	a, b := side*(border-k.level(s, k.x)), side*(border-k.level(s, k.x1))
+	return b < 0 || sags(a, b, -side*k.length*k.levels.dot(s, k.xd))
 }
 
 // border is the end of the present region of switch s on a side.
@@ -336,8 +339,8 @@ func (k *Kernel) levelPoly(s int, side float64) {
 	n, sw := k.t.N, &k.t.Switches[s]
 	border, _ := k.border(s, side)
 	clear(k.poly)
-	for j := range k.t.Degree + 1 {
-		k.poly[j] = -side * dotRow(sw.Row, 0, k.c[j*n:(j+1)*n])
+	for j := range k.degree + 1 {
+		k.poly[j] = -side * k.levels.dot(s, k.c[j*n:(j+1)*n])
 	}
 	k.poly[0] = max(0, k.poly[0]+side*(border-sw.Const))
 }
@@ -346,7 +349,7 @@ func (k *Kernel) levelPoly(s int, side float64) {
 //
 //go:nosplit
 func (k *Kernel) pass(s int, local float64) {
-	z := k.t.Switches[s].level(k.x)
+	z := k.level(s, k.x)
 	up, isUp := k.border(s, 1)
 	down, isDown := k.border(s, -1)
 	to := k.region[s] + 1

@@ -13,35 +13,50 @@ import (
 //
 //go:nosplit
 func (k *Kernel) resolve() {
-	rest, returned := k.stuck(), uint64(0) // each returns once at most
 	clear(k.broken)
-	for range k.t.Mc + 1 {
-		k.limits()
-		k.balance(rest)
-		again := k.settle(rest)
-		k.limits()
-		k.load()
-		for i := k.wrongWay(returned); i >= 0; i = k.wrongWay(returned) {
+	if k.t.Net != nil {
+		k.unforced(k.x)
+	}
+	for b := range k.blocks {
+		k.joint.settleBlock(k, b)
+	}
+}
+
+// settleBlock does so for the elements of block b; what the others do makes no
+// difference to them.
+//
+//go:nosplit
+func (k *Kernel) settleBlock(b int) {
+	g := &k.blocks[b]
+	rest, returned := k.stuck(g), uint64(0) // each returns once at most
+	for range len(g.Of) + 1 {
+		k.limits(g.Of)
+		k.balance(b, rest)
+		again := k.settle(b, rest)
+		k.limits(g.Of)
+		k.load(b)
+		for bit := k.wrongWay(g, returned); bit >= 0; bit = k.wrongWay(g, returned) {
+			i := g.Of[bit]
 			k.set(i, Stuck)
-			returned |= 1 << i
+			returned |= 1 << bit
 			k.broken[i], k.fresh[i], again = false, false, true
 		}
 		if !again {
 			return
 		}
-		rest = k.stuck()
+		rest = k.stuck(g)
 	}
 }
 
-// stuck is the set of all stuck elements: kappa, and the idle ones that add
-// nothing to it.
+// stuck is the set of all stuck elements of a block: kappa, and the idle ones that
+// add nothing to it.
 //
 //go:nosplit
-func (k *Kernel) stuck() uint64 {
+func (k *Kernel) stuck(g *Block) uint64 {
 	set := uint64(0)
-	for i, mode := range k.mode {
-		if mode == Stuck {
-			set |= 1 << i
+	for bit, i := range g.Of {
+		if k.mode[i] == Stuck {
+			set |= 1 << bit
 		}
 	}
 	return set
@@ -51,7 +66,15 @@ func (k *Kernel) stuck() uint64 {
 // it still, and it gives idleTorque.
 //
 //go:nosplit
-func (k *Kernel) idle(i int) bool { return k.mode[i] == Stuck && k.kappa>>i&1 == 0 }
+func (k *Kernel) idle(i int) bool { return k.mode[i] == Stuck && !k.carries(i) }
+
+// carries reports whether element i is in kappa.
+//
+//go:nosplit
+func (k *Kernel) carries(i int) bool {
+	at := k.home[i]
+	return k.kappa[at.block]>>at.bit&1 == 1
+}
 
 // idleTorque is what element i gives while it idles: the part split[i] of its
 // capacity. A freewheel is not bound below: a negative split[i] is N·m.
@@ -64,12 +87,12 @@ func (k *Kernel) idleTorque(i int) float64 {
 	return k.split[i] * k.capNow[i]
 }
 
-// limits sets what each element can carry at this instant: limit while stuck,
-// drag where it slips, give where it slips or idles.
+// limits sets what each of some elements can carry at this instant: limit while
+// stuck, drag where it slips, give where it slips or idles.
 //
 //go:nosplit
-func (k *Kernel) limits() {
-	for i := range k.limit {
+func (k *Kernel) limits(of []int) {
+	for _, i := range of {
 		f := &k.t.Friction[i]
 		k.limit[i], k.drag[i] = max(f.Peak*k.capNow[i], f.Floor), k.capNow[i]
 		k.give[i] = k.direction(i) * k.drag[i]
@@ -90,199 +113,43 @@ func (k *Kernel) least(i int) float64 {
 	return -k.limit[i]
 }
 
-// softness is the part of its own mobility by which a lock yields in balance. It
-// makes redundant locks share their load in one way and is far below overload.
-const softness = 1e-13
-
-// balanceTries bounds the exchanges of balance, per friction element.
-const balanceTries = 4
-
-// balance finds the torques of the elements at rest: the complementarity problem
-//
-//	a = b + G·tau,    low <= tau <= limit,    a = 0 inside, a >= 0 at limit, a <= 0 at low
-//
-// with a their slip accelerations, b those without their torques, G = W·Bc. It
-// exchanges what violates this between the inside and the bounds: all of it while
-// that helps, then the element of the lowest index alone, which comes to an end
-// (Júdice and Pires, Computers Ops Res. 21, 1994). trial holds the torques, place
-// the bound: 1, -1 or 0 inside.
-//
-//go:nosplit
-func (k *Kernel) balance(rest uint64) {
-	for r := rest; r != 0; r &= r - 1 {
-		i := bits.TrailingZeros64(r)
-		k.give[i], k.place[i] = 0, 0
-	}
-	copy(k.w[k.t.M:], k.give)
-	m := k.open()
-	mul(k.xd, m.A, k.x)
-	mulAdd(k.xd, m.B, k.w)
-	k.slips.mul(k.rate, k.xd)
-	fewest, patience := k.t.Mc+1, 3
-	for range balanceTries * k.t.Mc {
-		k.inside(rest)
-		violated := k.violated(rest)
-		count := bits.OnesCount64(violated)
-		switch {
-		case count == 0:
-			return
-		case count < fewest:
-			fewest, patience = count, 3
-		case patience > 0:
-			patience--
-		default:
-			violated &= -violated // the lowest index alone
-		}
-		for ; violated != 0; violated &= violated - 1 {
-			k.exchange(bits.TrailingZeros64(violated))
-		}
-	}
-	k.inside(rest)
-}
-
-// inside sets trial: the bound of what stands there, and for the others the
-// torques that take their slip acceleration away.
-//
-//go:nosplit
-func (k *Kernel) inside(rest uint64) {
-	mc, f := k.t.Mc, &k.factor
-	f.rank = 0
-	for r := rest; r != 0; r &= r - 1 {
-		i := bits.TrailingZeros64(r)
-		switch k.place[i] {
-		case 1:
-			k.trial[i] = k.limit[i]
-		case -1:
-			k.trial[i] = k.least(i)
-		default:
-			f.taken[f.rank] = i
-			f.rank++
-			k.trial[i] = 0
-		}
-	}
-	for q, i := range f.taken[:f.rank] { // Cholesky of -G + softness, and the right side
-		for p, j := range f.taken[:q+1] {
-			s := -k.t.Gram[i*mc+j]
-			if p == q {
-				s *= 1 + softness
-			}
-			for c := range p {
-				s -= f.l[q*mc+c] * f.l[p*mc+c]
-			}
-			if p < q {
-				f.l[q*mc+p] = s / f.l[p*mc+p]
-			} else {
-				f.l[q*mc+q] = math.Sqrt(max(s, -k.t.Gram[i*mc+i]*softness/2))
-			}
-		}
-		s := k.rate[i]
-		for r := rest; r != 0; r &= r - 1 {
-			j := bits.TrailingZeros64(r)
-			if k.place[j] != 0 {
-				s += k.t.Gram[i*mc+j] * k.trial[j]
-			}
-		}
-		for p := range q {
-			s -= f.l[q*mc+p] * f.rhs[p]
-		}
-		f.rhs[q] = s / f.l[q*mc+q]
-	}
-	for q := f.rank - 1; q >= 0; q-- {
-		s := f.rhs[q]
-		for p := q + 1; p < f.rank; p++ {
-			s -= f.l[p*mc+q] * k.trial[f.taken[p]]
-		}
-		k.trial[f.taken[q]] = s / f.l[q*mc+q]
-	}
-}
-
-// violated is the set of elements that do not stand where trial wants them.
-//
-//go:nosplit
-func (k *Kernel) violated(rest uint64) uint64 {
-	set := uint64(0)
-	for r := rest; r != 0; r &= r - 1 {
-		i := bits.TrailingZeros64(r)
-		bad := false
-		if k.place[i] == 0 {
-			slack := overload/4*k.limit[i] + k.noise
-			bad = k.trial[i] > k.limit[i]+slack || k.trial[i] < k.least(i)-slack
-		} else {
-			a, size := k.moves(rest, i)
-			bad = float64(k.place[i])*a < -1e-11*size
-		}
-		if bad {
-			set |= 1 << i
-		}
-	}
-	return set
-}
-
-// moves is the slip acceleration of element i under trial, and the size of the
-// terms it is made of, rad/s².
-//
-//go:nosplit
-func (k *Kernel) moves(rest uint64, i int) (a, size float64) {
-	mc := k.t.Mc
-	a = k.rate[i] + softness*k.t.Gram[i*mc+i]*k.trial[i]
-	size = math.Abs(k.rate[i])
-	for r := rest; r != 0; r &= r - 1 {
-		j := bits.TrailingZeros64(r)
-		g := k.t.Gram[i*mc+j] * k.trial[j]
-		a += g
-		size += math.Abs(g)
-	}
-	return a, size
-}
-
-// exchange puts element i on the bound it exceeds, or back inside.
-//
-//go:nosplit
-func (k *Kernel) exchange(i int) {
-	switch {
-	case k.place[i] != 0:
-		k.place[i] = 0
-	case k.trial[i] > 0:
-		k.place[i] = 1
-	default:
-		k.place[i] = -1
-	}
-}
-
 // settle sets the modes of the elements at rest as balance found them: of those
 // inside, independent ones with the largest reserve are kappa and the others
 // idle; of those at a bound, what the locks hold still idles and the others slip.
 // It reports whether one of these drops to a smaller torque by it.
 //
 //go:nosplit
-func (k *Kernel) settle(rest uint64) bool {
-	k.kappa, k.rank = 0, 0
+func (k *Kernel) settle(b int, rest uint64) bool {
+	g := &k.blocks[b]
+	k.kappa[b], k.rank = 0, 0
 	for r := rest; r != 0; r &= r - 1 {
-		k.mode[bits.TrailingZeros64(r)] = Stuck
+		k.mode[g.Of[bits.TrailingZeros64(r)]] = Stuck
 	}
 	for left := rest; left != 0; {
 		best, most := -1, math.Inf(-1)
 		for r := left; r != 0; r &= r - 1 {
-			i := bits.TrailingZeros64(r)
+			l := bits.TrailingZeros64(r)
+			i := g.Of[l]
 			if reserve := min(k.limit[i]-k.trial[i], k.trial[i]-k.least(i)); k.place[i] == 0 && reserve > most {
-				best, most = i, reserve
+				best, most = l, reserve
 			}
 		}
 		if best < 0 {
 			break
 		}
 		left &^= 1 << best
-		if k.take(k.t.Gram, k.t.Mc, best) {
-			k.kappa |= 1 << best
+		if k.take(g.Gram, len(g.Of), best) {
+			k.kappa[b] |= 1 << best
 		}
 	}
 	drops := false
 	for r := rest; r != 0; r &= r - 1 {
-		i := bits.TrailingZeros64(r)
-		if k.kappa>>i&1 == 1 {
+		l := bits.TrailingZeros64(r)
+		i := g.Of[l]
+		if k.kappa[b]>>l&1 == 1 {
 			continue
 		}
-		if k.place[i] != 0 && k.movable(i) {
+		if k.place[i] != 0 && k.movable(b, l) {
 			k.mode[i] = k.place[i]
 			k.broken[i], k.fresh[i] = true, true
 			drops = drops || k.drag[i] < k.limit[i]
@@ -307,12 +174,19 @@ func (k *Kernel) idleAt(i int, tau float64) {
 	}
 }
 
-// load sets the torque of the elements outside kappa in w and tau of all.
+// load sets the torque of the elements of block b outside kappa in w and tau of all.
 //
 //go:nosplit
-func (k *Kernel) load() {
+func (k *Kernel) load(b int) {
+	if k.t.Net != nil {
+		for _, i := range k.blocks[b].Of {
+			k.w[k.t.M+i] = k.give[i]
+		}
+		k.torquesOf(b)
+		return
+	}
 	copy(k.w[k.t.M:], k.give)
-	k.torques(k.x)
+	k.joint.torques(k, k.x)
 }
 
 // direction is the sign of the torque of a slipping element, 0 for the others.
@@ -359,17 +233,24 @@ func (k *Kernel) overloaded() bool {
 // acceleration of this instant, as in balance, in either form.
 //
 //go:nosplit
-func (k *Kernel) wrongWay(returned uint64) int {
-	m := k.use()
-	mul(k.xd, m.A, k.x)
-	mulAdd(k.xd, m.B, k.w)
-	for i, b := range k.broken {
-		if !b || returned>>i&1 == 1 {
+func (k *Kernel) wrongWay(g *Block, returned uint64) int {
+	if k.t.Net == nil {
+		m := k.use()
+		mul(k.xd, m.A, k.x)
+		mulAdd(k.xd, m.B, k.w)
+	}
+	for l, i := range g.Of {
+		if !k.broken[i] || returned>>l&1 == 1 {
 			continue
 		}
-		a := k.direction(i) * dotRow(k.t.W, i, k.xd)
-		if a < -(1e-9*k.limit[i]+10*k.noise)*math.Abs(k.t.Gram[i*k.t.Mc+i]) {
-			return i
+		a := 0.0
+		if k.t.Net == nil {
+			a = k.slips.dot(i, k.xd)
+		} else {
+			a = k.free[i] + g.gathered(l, k.tau)
+		}
+		if k.direction(i)*a < -(1e-9*k.limit[i]+10*k.noise)*math.Abs(k.mobility(i)) {
+			return l
 		}
 	}
 	return -1
@@ -381,7 +262,18 @@ func (k *Kernel) wrongWay(returned uint64) int {
 //go:nosplit
 func (k *Kernel) land() {
 	k.part()
-	if k.kappa == 0 {
+	k.settleState()
+}
+
+// settleState puts the state on the constraint of the lock set.
+//
+//go:nosplit
+func (k *Kernel) settleState() {
+	if k.t.Net != nil {
+		k.constrain(k.x)
+		return
+	}
+	if k.kappa[0] == 0 {
 		return
 	}
 	mul(k.x1, k.use().P, k.x)

@@ -16,9 +16,19 @@ const thePoly = -1
 //go:nosplit
 func (k *Kernel) curve(c int, theta float64) float64 {
 	if c != thePoly {
+		if k.t.Net != nil {
+			return k.side[c]*k.guardAt(c, theta) + guardZero*(1+k.reach[c])
+		}
 		k.glance(c, theta)
-		return k.side[c]*k.run(&k.t.Guards[c], k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
+		return k.side[c]*k.run(k.guard(c), k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
 	}
+	return k.polyAt(theta)
+}
+
+// polyAt is the value of the polynomial in poly.
+//
+//go:nosplit
+func (k *Kernel) polyAt(theta float64) float64 {
 	s := 0.0
 	for j := len(k.poly) - 1; j >= 0; j-- {
 		s = s*theta + k.poly[j]
@@ -34,6 +44,9 @@ func (k *Kernel) curve(c int, theta float64) float64 {
 //
 //go:nosplit
 func (k *Kernel) firstRoot(c int) (float64, bool) {
+	if c == thePoly && k.staysAbove() {
+		return 1, false
+	}
 	const step = 1. / rootSamples
 	a, fa := 0.0, k.curve(c, 0)
 	if fa < 0 && c == thePoly {
@@ -47,7 +60,7 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 	for j := 1; j <= rootSamples; j++ {
 		b := float64(j) * step
 		fb := k.curve(c, b)
-		if before >= fa && fa <= fb && (c == thePoly || fa < max(before, fb)-fa) {
+		if before >= fa && fa <= fb && (c == thePoly || fa < max(before, fb)-fa) { // as steep as a guard falls or rises
 			low := k.lowest(c, left, b)
 			if fl := k.curve(c, low); fl < 0 {
 				return k.refine(c, left, low, before, fl), true
@@ -59,6 +72,20 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 		left, before, a, fa = a, fa, b, fb
 	}
 	return 1, false
+}
+
+// staysAbove reports whether the terms of poly cannot take it to zero: all together, or
+// those that bend it where it rises.
+//
+//go:nosplit
+func (k *Kernel) staysAbove() bool {
+	bends := 0.0
+	for _, c := range k.poly[2:] {
+		bends += math.Abs(c)
+	}
+	c0, c1 := k.poly[0], k.poly[1]
+	rounding := 1e-12 * (c0 + math.Abs(c1) + bends)
+	return c0 > rounding && (c1 > bends || c0-rounding > math.Abs(c1)+bends)
 }
 
 // lowest is where a curve is lowest in [a, b], where it turns once, or a place

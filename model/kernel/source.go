@@ -329,6 +329,7 @@ func (k *Kernel) begun(x []float64) {
 	}
 	for range rounds {
 		k.laws(k.w0[:m], x)
+		moved := k.t.Net == nil || k.settling()
 		for j := first; j < m; j++ {
 			k.w1[j], k.w2[j] = 0, 0
 		}
@@ -336,10 +337,11 @@ func (k *Kernel) begun(x []float64) {
 			k.capacity(i)
 			k.slide(i)
 		}
-		if k.t.ReadsTau {
-			k.instant(0)
-			k.torques(x)
+		if !moved || !k.t.ReadsTau {
+			return
 		}
+		k.instant(0)
+		k.joint.torques(k, x)
 	}
 }
 
@@ -364,13 +366,13 @@ func (k *Kernel) now(x []float64) {
 		}
 	}
 	k.laws(k.w[:m], x)
-	k.carry()
+	k.exert()
 }
 
-// carry sets the capacities of this instant, and the torques in w that follow from them.
+// exert sets the capacities of this instant, and the torques in w that follow from them.
 //
 //go:nosplit
-func (k *Kernel) carry() {
+func (k *Kernel) exert() {
 	for i := range k.capNow {
 		f, at := &k.t.Friction[i], k.t.M+i
 		k.capNow[i] = f.Gain * max(0, k.w[f.Signal]-f.Offset)

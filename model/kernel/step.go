@@ -18,7 +18,7 @@ const cornerGap = 1e-12
 //
 //go:nosplit
 func (t *Tables) pieces() int {
-	return t.periods()*(t.Split+1) + t.Corners + 2*t.events()
+	return t.periods()*(t.Split+1+2*t.Looks+t.strides()) + t.Corners
 }
 
 // periods is how many periods a tick can span, at most.
@@ -26,14 +26,23 @@ func (t *Tables) pieces() int {
 //go:nosplit
 func (t *Tables) periods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9)) }
 
-// events is how many events a tick looks for. The rest of the period is then
-// taken without, so that it always reaches its end.
+// strides is how many of them a period has; in a long plant each is a piece, since
+// every one moves all of it.
 //
 //go:nosplit
-func (t *Tables) events() int { return t.EventBudget + extraEvents }
+func (t *Tables) strides() int {
+	if t.Net != nil {
+		return t.Split
+	}
+	return max(leastStrides, 4*t.Split)
+}
+
+// leastStrides is how many there are in a period of one piece.
+const leastStrides = 64
 
 // advance takes the plant towards the grid time of this tick: over the period
-// and what the lag still owes. What it does not reach stays in the lag.
+// and what the lag still owes. What it does not reach stays in the lag; a tick
+// after which that could be more than the bound goes all the way.
 //
 //go:nosplit
 func (k *Kernel) advance() {
@@ -42,21 +51,24 @@ func (k *Kernel) advance() {
 		return
 	}
 	k.eta = 1
-	reached := k.travel(-k.lag, k.h, k.t.Scheme)
+	stops := k.h+k.lag <= k.t.LagBound+k.gap && (k.t.Net == nil || k.t.Scheme == Papers)
+	reached := k.travel(-k.lag, k.h, stops)
 	if k.lag = k.h - reached; k.lag <= k.gap {
 		k.lag = 0
 	}
 }
 
 // travel takes the plant from one time towards another, both local: counted from
-// the grid time at the start of the tick. It returns how far it came.
+// the grid time at the start of the tick. Where it may stop it does at the event at
+// which its scheme ends. It returns how far it came.
 //
 //go:nosplit
-func (k *Kernel) travel(from, to float64, scheme Scheme) float64 {
-	local, found, looks := from, 0, k.t.events()
+func (k *Kernel) travel(from, to float64, stops bool) float64 {
+	local, found, looks := from, 0, k.t.Looks*-int(ticks((from-to+k.gap)/k.h))
+	clear(k.struck)
 	for range k.t.pieces() {
 		left := to - local
-		if left <= k.gap {
+		if left <= k.gap || stops && looks <= 0 && local-from > k.gap {
 			break
 		}
 		length := min(left, max(k.corner(local)-local, k.gap))
@@ -66,6 +78,7 @@ func (k *Kernel) travel(from, to float64, scheme Scheme) float64 {
 		k.joint.sources(k, k.x, local, length)
 		k.joint.begin(k, local)
 		theta, cause := k.joint.walk(k, local, looks > 0)
+		k.keep(theta)
 		if k.failed() {
 			return local
 		}
@@ -81,7 +94,7 @@ func (k *Kernel) travel(from, to float64, scheme Scheme) float64 {
 			if found++; found == 1 {
 				k.eta = (local - from) / (to - from)
 			}
-			if k.stop(scheme, found, local-from, to-local) {
+			if stops && k.stop(found, local-from) {
 				break
 			}
 		}
@@ -89,15 +102,12 @@ func (k *Kernel) travel(from, to float64, scheme Scheme) float64 {
 	return local
 }
 
-// stop reports whether a tick ends at its found-th event, with so much of its
-// time done and left.
+// stop reports whether a tick ends at its found-th event, with so much of its time
+// done.
 //
 //go:nosplit
-func (k *Kernel) stop(scheme Scheme, found int, done, left float64) bool {
-	if left > k.t.LagBound {
-		return false
-	}
-	if scheme == Papers {
+func (k *Kernel) stop(found int, done float64) bool {
+	if k.t.Scheme == Papers {
 		return done > k.gap
 	}
 	return found >= k.t.EventBudget
@@ -132,8 +142,7 @@ func (k *Kernel) begin(local float64) {
 		}
 	}
 	k.instant(0)
-	k.limits()
-	k.load()
+	k.grip()
 	if again || k.overloaded() {
 		k.joint.resolve(k)
 		k.land()
@@ -149,6 +158,11 @@ func (k *Kernel) begin(local float64) {
 		k.tau0[i] = tau
 		k.noise = max(k.noise, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
 	}
+	for _, i := range k.t.Gapped { // where a contact ends it has no torque, but terms that round
+		if k.carries(i) {
+			k.noise = max(k.noise, torqueNoise/50*k.terming(i))
+		}
+	}
 	for i := range k.mode {
 		k.slide(i)
 	}
@@ -159,10 +173,11 @@ func (k *Kernel) begin(local float64) {
 //go:nosplit
 func (k *Kernel) set(i int, to int8) {
 	k.mode[i] = to
+	at := k.home[i]
 	if to == Stuck {
-		k.kappa |= 1 << i
+		k.kappa[at.block] |= 1 << at.bit
 	} else {
-		k.kappa &^= 1 << i
+		k.kappa[at.block] &^= 1 << at.bit
 	}
 }
 
@@ -186,8 +201,9 @@ func (k *Kernel) count(local float64) bool {
 // -2-g.
 const none = -1
 
-// walk takes the state to the end of the piece, or to the first event in it if it
-// is to look for one. It returns the place and the cause.
+// walk takes the state to the end of the piece, or to the first event in it; one that
+// is less than a stride away is not told apart from those behind it. It returns the
+// place and the cause.
 //
 //go:nosplit
 func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
@@ -195,7 +211,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	expanded := true
 	switch {
 	case k.t.FirstLaw < k.t.M:
-		k.couple()
+		k.joint.couple(k)
 		k.horner(k.x1, 1)
 	case k.length != k.t.Delta || k.t.Modes == nil:
 		k.joint.expand(k, k.x)
@@ -204,36 +220,60 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		k.whole(k.x1, k.x)
 		expanded = false
 	}
+	if k.t.Net != nil {
+		k.constrain(k.x1)
+	}
 	theta, cause = 1, none
-	if k.suspect() {
+	if k.joint.suspect(k) {
 		if !expanded {
 			k.joint.expand(k, k.x)
+			expanded = true
 		}
-		theta, cause = k.first()
-		if cause != none && look && !k.piled() && k.t.FirstLaw < k.t.M {
-			theta, cause = k.shorten(local, theta, cause)
+		if k.t.Net == nil || look {
+			theta, cause = k.first()
+		} else {
+			theta, cause = 0, 0 // whatever it is, nobody asks where
 		}
+	}
+	apart := theta >= k.stride(look)
+	if cause != none && apart && k.t.FirstLaw < k.t.M {
+		theta, cause = k.shorten(local, theta, cause)
+		apart = theta >= k.stride(look) // the first event of the shorter piece may be another
+	}
+	if cause == none {
+		theta = 1
+	}
+	if len(k.pulse) > 0 && (cause == none || apart) {
+		k.joint.pulses(k, local, theta, expanded)
 	}
 	switch {
 	case cause == none:
 		copy(k.x, k.x1)
-		theta = 1
-	case look && !k.piled():
+	case apart:
 		k.horner(k.x, theta)
 		return theta, cause
-	case look:
-		theta = stride
-		k.horner(k.x, theta)
-		k.cross(local+theta*k.length, theta)
 	default:
-		copy(k.x, k.x1)
-		theta = 1
-		k.cross(local+k.length, 1)
+		theta = k.stride(look)
+		k.joint.leap(k, local, theta)
 	}
 	if k.stalled++; theta*k.length > slipZero {
 		k.stalled = 0
 	}
 	return theta, none
+}
+
+// stride is the part of the piece in which events are not told apart: none while the
+// tick looks for them, a little where they pile up at one instant.
+//
+//go:nosplit
+func (k *Kernel) stride(look bool) float64 {
+	if !look {
+		return min(1, k.h/(float64(k.t.strides())*k.length))
+	}
+	if k.piled() {
+		return 1. / 4096
+	}
+	return 0
 }
 
 // piled reports whether events pile up at one instant.
@@ -256,51 +296,14 @@ func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
 	if !(length > k.gap && length < k.length) {
 		return theta, cause
 	}
+	k.keep(0)
 	k.joint.sources(k, k.x, local, length)
-	k.couple()
+	k.joint.couple(k)
 	k.horner(k.x1, 1)
-	if !k.suspect() {
+	if !k.joint.suspect(k) {
 		return 1, none
 	}
 	return k.first()
-}
-
-// stride is the part of a piece that is taken without looking where events pile
-// up at one instant.
-const stride = 1. / 4096
-
-// cross follows a piece that was taken without looking: a slip that passed
-// through zero is put there, momentum kept, and what is then at rest is settled;
-// guards that were passed are passed.
-//
-//go:nosplit
-func (k *Kernel) cross(local, theta float64) {
-	copy(k.before, k.mode)
-	k.slips.mul(k.slip, k.x)
-	k.instant(theta)
-	k.torqued(k.x)
-	for g := range k.side {
-		if k.passed(g, k.x) {
-			k.side[g] = -k.side[g]
-		}
-	}
-	k.relocate(local)
-	passed := k.overlap()
-	for i, s := range k.slip {
-		if k.direction(i)*s < 0 {
-			k.set(i, Stuck)
-			passed = true
-		}
-	}
-	if !passed {
-		return
-	}
-	k.land()
-	k.joint.resolve(k)
-	k.land()
-	if k.count(local) {
-		k.events++
-	}
 }
 
 // event lets what caused it and the elements at rest with it make their one
@@ -330,7 +333,7 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 	k.rates(k.w)
 	for i, s := range k.slip {
 		d := k.direction(i)
-		leaves := k.fresh[i] && d*dotRow(k.t.W, i, k.xd) >= 0
+		leaves := k.fresh[i] && d*k.slips.dot(i, k.xd) >= 0
 		if d != 0 && (i == cause || math.Abs(s) <= 2*slipZero && !leaves) {
 			k.set(i, Stuck)
 		}

@@ -32,7 +32,7 @@ func (k *Kernel) suspect() bool {
 			return true
 		}
 	}
-	k.torqued(k.x1)
+	k.torqued(k.x1, 1)
 	for g := range k.side {
 		if k.passed(g, k.x1) {
 			return true
@@ -50,7 +50,7 @@ const guardZero = 1e-12
 //
 //go:nosplit
 func (k *Kernel) passed(g int, x []float64) bool {
-	v := k.run(&k.t.Guards[g], x, k.w[:k.t.M])
+	v := k.run(k.guard(g), x, k.w[:k.t.M])
 	k.reach[g] = max(k.reach[g], math.Abs(v))
 	return k.side[g]*v < -guardZero*(1+k.reach[g])
 }
@@ -61,12 +61,12 @@ func (k *Kernel) passed(g int, x []float64) bool {
 //
 //go:nosplit
 func (k *Kernel) yields(i int) float64 {
-	m, f := k.use(), &k.t.Friction[i]
+	f := &k.t.Friction[i]
 	if k.idle(i) {
 		return 0
 	}
-	tau0, tau1 := k.tau0[i], dotRow(m.T, i, k.x1)+dotRow(m.U, i, k.w)
-	slope := k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
+	tau0 := k.tau0[i]
+	tau1, slope := k.lockTorque(i)
 	static := f.Peak * k.capNow[i]
 	if f.OneWay {
 		if tau1 > max(static, f.Floor)*(1+overload)+4*k.noise || f.Gap != nil && sags(-tau0, -tau1, -slope) {
@@ -83,6 +83,18 @@ func (k *Kernel) yields(i int) float64 {
 		}
 	}
 	return 0
+}
+
+// lockTorque is the torque of stuck element i at the end of the piece, and its slope
+// at the start.
+//
+//go:nosplit
+func (k *Kernel) lockTorque(i int) (tau1, slope float64) {
+	if k.t.Net != nil {
+		return k.heldAt(i, 1), k.held[k.t.Mc+i]
+	}
+	m := k.use()
+	return dotRow(m.T, i, k.x1) + dotRow(m.U, i, k.w), k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
 }
 
 // sags reports whether a curve over the piece that starts at a with slope r and
@@ -103,7 +115,7 @@ func sags(a, b, r float64) bool {
 func (k *Kernel) dips(i int) bool {
 	d := k.direction(i)
 	s0, s1 := d*k.slip[i], d*k.slip1[i]
-	return k.fresh[i] || s1 <= 0 || sags(s0, s1, d*dotRow(k.t.W, i, k.xd)*k.length)
+	return k.fresh[i] || s1 <= 0 || sags(s0, s1, d*k.slips.dot(i, k.xd)*k.length)
 }
 
 // first finds the first event of the expanded piece: place and cause.
@@ -146,6 +158,9 @@ func (k *Kernel) first() (theta float64, cause int) {
 		}
 	}
 	for g := range k.side {
+		if k.t.Net != nil && !k.reaches(g) {
+			continue
+		}
 		if at, ok := k.joint.root(k, g); ok && (cause == none || at < theta) {
 			theta, cause = at, -2-g
 		}
@@ -160,8 +175,8 @@ func (k *Kernel) first() (theta float64, cause int) {
 func (k *Kernel) slipPoly(i int) {
 	n, d := k.t.N, float64(k.mode[i])
 	clear(k.poly)
-	for j := range k.t.Degree + 1 {
-		k.poly[j] = d * dotRow(k.t.W, i, k.c[j*n:(j+1)*n])
+	for j := range k.degree + 1 {
+		k.poly[j] = d * k.slips.dot(i, k.c[j*n:(j+1)*n])
 	}
 	if k.fresh[i] {
 		k.poly[0] += slipZero
@@ -173,7 +188,7 @@ func (k *Kernel) slipPoly(i int) {
 //
 //go:nosplit
 func (k *Kernel) torquePoly(i int, side float64) {
-	m, n, f := k.use(), k.t.N, &k.t.Friction[i]
+	f := &k.t.Friction[i]
 	clear(k.poly)
 	if f.Peak*k.capNow[i] < f.Floor {
 		k.poly[0] = f.Floor * (1 + overload/2)
@@ -183,7 +198,14 @@ func (k *Kernel) torquePoly(i int, side float64) {
 		}
 	}
 	k.poly[0] += 2 * k.noise
-	for j := range k.t.Degree + 1 {
+	if k.t.Net != nil {
+		for j := range k.degree + 1 {
+			k.poly[j] -= side * k.held[j*k.t.Mc+i]
+		}
+		return
+	}
+	m, n := k.use(), k.t.N
+	for j := range k.degree + 1 {
 		k.poly[j] -= side * dotRow(m.T, i, k.c[j*n:(j+1)*n])
 	}
 	for j, w := range [3][]float64{k.w0, k.w1, k.w2} {

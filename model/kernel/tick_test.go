@@ -50,7 +50,7 @@ func busy() map[string]struct {
 func eachBusy(t *testing.T, fact func(t *testing.T, k *run, ticks int)) {
 	for name, b := range busy() {
 		for _, scheme := range bothSchemes {
-			for kind, opt := range map[string]Options{"projected": {}, "held": {Form: Held}, "in place": {Memory: 1}} {
+			for kind, opt := range map[string]Options{"projected": {}, "held": {Form: Held}, "in place": {Memory: 1}, "sparse": {Stepping: Local}} {
 				opt.Period, opt.Scheme = ms(5), scheme
 				t.Run(fmt.Sprintf("%s/%s/%s", name, scheme, kind), func(t *testing.T) {
 					fact(t, start(t, b.sys, opt), b.ticks)
@@ -62,13 +62,17 @@ func eachBusy(t *testing.T, fact func(t *testing.T, k *run, ticks int)) {
 
 func TestStepDoesNotAllocate(t *testing.T) {
 	eachBusy(t, func(t *testing.T, k *run, ticks int) {
-		if n := testing.AllocsPerRun(1, func() {
-			k.Reset()
-			for range ticks {
-				k.step()
-			}
-		}); n != 0 {
-			t.Errorf("%g allocations in %d ticks", n, ticks)
+		least := math.Inf(1)
+		for range 3 { // what the rest of the process allocates is counted as well, but not in every run
+			least = min(least, testing.AllocsPerRun(1, func() {
+				k.Reset()
+				for range ticks {
+					k.step()
+				}
+			}))
+		}
+		if !(least == 0) {
+			t.Errorf("%g allocations in %d ticks", least, ticks)
 		}
 		if k.transOut() < 1 {
 			t.Errorf("%g transitions: the run meets no event", k.transOut())

@@ -235,8 +235,8 @@ func TestHeldLockTorqueDoesAlmostNoWork(t *testing.T) {
 		drag := func(at float64, x []float64) (f, rate float64) {
 			k.sources(x, at-k.grid(), 0)
 			k.instant(0)
-			mul(k.xd, k.t.Modes[k.kappa].A, x)
-			mulAdd(k.xd, k.t.Modes[k.kappa].B, k.w)
+			mul(k.xd, k.t.Modes[k.kappa[0]].A, x)
+			mulAdd(k.xd, k.t.Modes[k.kappa[0]].B, k.w)
 			for i, b := range psB {
 				f += b * x[i] * x[i]
 				rate += 2 * b * x[i] * k.xd[i]

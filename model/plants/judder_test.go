@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
 )
@@ -28,19 +27,6 @@ func judderText(t testing.TB, name string, replace ...string) string {
 		text = strings.Replace(text, replace[i], replace[i+1], 1)
 	}
 	return text
-}
-
-func assembled(t testing.TB, text string) *model.System {
-	t.Helper()
-	p, err := model.Load("judder.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sys, err := p.Assemble()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
 }
 
 // The truth has bodies at any angle; the plant is linear about the standing vehicle, with
@@ -86,7 +72,7 @@ func TestJudderJointsDoNotDrift(t *testing.T) {
   hub2: {position: rear.hub.x}
   mount2: {position: car.rear.x}
 `
-	tables, err := kernel.Prepare(assembled(t, text), kernel.Options{Period: 5 * time.Millisecond, Driven: []bool{true, true}})
+	tables, err := kernel.Prepare(assembled(t, "judder", []byte(text)), kernel.Options{Period: 5 * time.Millisecond, Driven: []bool{true, true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +126,7 @@ func TestJudderOnIceIsTheSameCar(t *testing.T) {
 // A wheel that leaves the road carries and pulls nothing until it is back (001 eq. 5).
 func TestJudderWheelLiftsOff(t *testing.T) {
 	text := judderText(t, "judder", "y_start: h, phi_start: 0,", "y_start: h, phi_start: 0, v_y_start: 3 m/s,")
-	tables, err := kernel.Prepare(assembled(t, text), kernel.Options{Period: 5 * time.Millisecond})
+	tables, err := kernel.Prepare(assembled(t, "judder", []byte(text)), kernel.Options{Period: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

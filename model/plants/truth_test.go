@@ -57,6 +57,18 @@ func readTruth(t *testing.T, file string) truth {
 	return tr
 }
 
+// spans are the ranges of the columns.
+func (tr truth) spans() (list []float64) {
+	for c := range tr.names {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, r := range tr.rows {
+			low, high = min(low, r[c]), max(high, r[c])
+		}
+		list = append(list, high-low)
+	}
+	return list
+}
+
 func load(t testing.TB, name string) *model.System {
 	t.Helper()
 	data, err := plants.Read(name)
@@ -66,6 +78,12 @@ func load(t testing.TB, name string) *model.System {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return assembled(t, name, data)
+}
+
+// assembled is the plant of a file.
+func assembled(t testing.TB, name string, data []byte) *model.System {
+	t.Helper()
 	p, err := model.Load(name+".yaml", data)
 	if err != nil {
 		t.Fatal(err)
@@ -91,14 +109,7 @@ func run(t testing.TB, sys *model.System, opt kernel.Options, tr truth) (worst m
 	for j, o := range tables.Outputs {
 		column[o.Name] = j
 	}
-	span := map[string][2]float64{}
-	for i, name := range tr.names[1:] {
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, r := range tr.rows {
-			low, high = min(low, r[i+1]), max(high, r[i+1])
-		}
-		span[name] = [2]float64{low, high}
-	}
+	span := tr.spans()
 	worst = map[string]float64{}
 	h, tick, shared := opt.Period.Seconds(), 0, 0
 	for i, at := range tr.time {
@@ -119,8 +130,7 @@ func run(t testing.TB, sys *model.System, opt kernel.Options, tr truth) (worst m
 			if !ok {
 				continue
 			}
-			r := span[name]
-			e := math.Abs(y[j]-tr.rows[i][c+1]) / (r[1] - r[0])
+			e := math.Abs(y[j]-tr.rows[i][c+1]) / span[c+1]
 			if e > worst[name] || e != e {
 				worst[name] = e
 			}

@@ -221,6 +221,12 @@ func port(list []model.Port, name string) string {
 	if !math.IsInf(p.Min, 0) || !math.IsInf(p.Max, 0) {
 		text += fmt.Sprintf(" %g to %g", p.Min, p.Max)
 	}
+	switch p.Beyond {
+	case model.Wraps:
+		text += ", counts on from the other end of its range"
+	case model.Rests:
+		text += ", stays at the end of its range"
+	}
 	return text
 }
 

@@ -83,7 +83,7 @@ func (c *Checking) plant(p *understood) error {
 	p.frequencies(w, rates)
 	c.pieces(p, rates)
 	b := p.tables.Bounds()
-	list(w, "bounds", -1, []string{"of a tick: " + count(b.Pieces, "piece"), count(b.Events, "event"), count(b.Corners, "corner") + " of sources",
+	list(w, "bounds", -1, []string{"of a tick: " + count(b.Pieces, "piece"), count(b.Events, "event") + " a period", count(b.Corners, "corner") + " of sources",
 		count(b.Coupling, "coupling iteration") + " per piece", count(b.Pivots, "pivot") + " per event"})
 	if c.Matrices {
 		p.matrices(w)
@@ -196,6 +196,16 @@ func upTo(items []string, n int) []string {
 // modes writes where the matrices of a lock set come from.
 func (p *understood) modes(w io.Writer) {
 	t := p.tables
+	if net := t.Net; net != nil {
+		most := 0
+		for _, b := range net.Blocks {
+			most = max(most, len(b.Of))
+		}
+		list(w, "modes", -1, []string{fmt.Sprintf("stepped sparse: %d of %d entries are not 0", len(net.A.Val), t.N*t.N),
+			"friction in " + count(len(net.Blocks), "block") + " of at most " + count(most, "element"),
+			fmt.Sprintf("%.2f MB", float64(t.Workspace())/1e6), "events located per tick: " + fmt.Sprint(t.EventBudget)})
+		return
+	}
 	if t.Modes == nil {
 		sets := fmt.Sprintf("2^%d lock sets", t.Mc)
 		if t.Combinations > 1 {
@@ -205,9 +215,9 @@ func (p *understood) modes(w io.Writer) {
 			sets, float64(t.Workspace())/1e6)})
 		return
 	}
-	redundant := 0
+	redundant, all := 0, t.Blocks()[0].Of
 	for i := range t.Modes {
-		if kappa := uint64(i) & (1<<t.Mc - 1); t.Modes[i].Rank < bits.OnesCount64(kappa) && !p.opposite(kappa) {
+		if kappa := uint64(i) & (1<<t.Mc - 1); t.Modes[i].Rank < bits.OnesCount64(kappa) && !p.opposite(all, kappa) {
 			redundant++
 		}
 	}

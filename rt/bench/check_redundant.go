@@ -11,20 +11,23 @@ import (
 // redundant writes the smallest sets of friction elements whose lock torques the
 // motion does not determine.
 func (p *understood) redundant(w io.Writer) {
-	sets, all := dependent(p.tables.Gram, p.tables.Mc)
 	var text []string
-	apart := 0
-	for _, set := range sets {
-		if p.opposite(set) {
-			apart++
-			continue
+	all := true
+	for _, b := range p.tables.Blocks() {
+		sets, whole := dependent(b.Gram, len(b.Of))
+		all = all && whole
+		for _, set := range sets {
+			if p.opposite(b.Of, set) {
+				continue
+			}
+			var names []string
+			for rest := set; rest != 0; rest &= rest - 1 {
+				names = append(names, p.tables.Frictions[b.Of[bits.TrailingZeros64(rest)]])
+			}
+			text = append(text, "{"+strings.Join(names, ", ")+"}")
 		}
-		var names []string
-		for rest := set; rest != 0; rest &= rest - 1 {
-			names = append(names, p.tables.Frictions[bits.TrailingZeros64(rest)])
-		}
-		text = append(text, "{"+strings.Join(names, ", ")+"}")
 	}
+	found := len(text)
 	if len(text) > 0 {
 		text[0] = "smallest statically indeterminate sets: " + text[0]
 	}
@@ -32,15 +35,15 @@ func (p *understood) redundant(w io.Writer) {
 	if !all {
 		text = append(text, "not all sets were looked at")
 	}
-	list(w, "redundant", len(sets)-apart, text)
+	list(w, "redundant", found, text)
 }
 
-// opposite reports whether a set holds both stops of a clearance, which never close
-// together.
-func (p *understood) opposite(set uint64) bool {
+// opposite reports whether a set of some elements holds both stops of a clearance, which
+// never close together.
+func (p *understood) opposite(of []int, set uint64) bool {
 	ends := map[int]bool{}
 	for rest := set; rest != 0; rest &= rest - 1 {
-		if g := p.tables.Friction[bits.TrailingZeros64(rest)].Gap; g != nil {
+		if g := p.tables.Friction[of[bits.TrailingZeros64(rest)]].Gap; g != nil {
 			if ends[g.State] {
 				return true
 			}

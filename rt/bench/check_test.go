@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -153,6 +154,29 @@ func TestOwnLengthIsThatOfTheTables(t *testing.T) {
 		}
 		if got := ownLength(sys, []bool{true}, time.Millisecond); got != 10*time.Second {
 			t.Errorf("%s: %v with the input driven, want 10 s", c.name, got)
+		}
+	}
+}
+
+// A shaft of 80 parts with a brake on each, two of which share a rigid part: what is not
+// a matrix per lock set is said.
+func TestCheckSaysWhatIsSteppedSparse(t *testing.T) {
+	var plant strings.Builder
+	plant.WriteString("plant: t\nelements:\n")
+	for i := range 80 {
+		fmt.Fprintf(&plant, "  j%d: {type: inertia, J: 1, w_start: 5}\n  b%d: {type: brake, flange: j%d, mu: 1, cgeo: 1, fn: 1}\n", i, i, i)
+		if i > 0 {
+			fmt.Fprintf(&plant, "  s%d: {type: spring_damper, a: j%d, b: j%d, c: 100, d: 1}\n", i, i-1, i)
+		}
+	}
+	plant.WriteString("  more: {type: brake, flange: j7, mu: 1, cgeo: 1, fn: 1}\noutputs:\n  w: {speed: j0}\n")
+	out, _ := checked(t, plant.String(), Checking{Step: 5 * time.Millisecond})
+	for _, want := range []string{
+		"stepped sparse: 554 of 25281 entries are not 0", "friction in 80 blocks of at most 2 elements",
+		"smallest statically indeterminate sets: {b7, more}\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
 }

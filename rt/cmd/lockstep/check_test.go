@@ -82,7 +82,7 @@ func TestCheckWarnsOfACoarseStepAndRefusesAnImpossibleOne(t *testing.T) {
 		}
 	}
 	out, errors, code := lockstep(t, "check", file, "-step", "10ms")
-	want := "lockstep: " + file + `: kernel: plant "stiff": its fastest mode, 6.283e+04 rad/s (1e+04 Hz), is too fast for a period of 10ms; 4.07ms would fit` + "\n"
+	want := "lockstep: " + file + `:5:3: kernel: plant "stiff": its fastest mode, 6.283e+04 rad/s (1e+04 Hz) of "shaft", is too fast for a period of 10ms; 4.07ms would fit` + "\n"
 	if code != 2 || errors != want || out != "" {
 		t.Errorf("code %d, %s\ngot  %swant %s", code, out, errors, want)
 	}
