@@ -143,10 +143,11 @@ func (p *Partition) discretise(t *Tables, sys *model.System) error {
 		}
 	}
 	bent, stored := t.bent(t.Open.A, t.steepest()), t.stored(sys.E)
-	a, e := make([]float64, l*l), make([]float64, l*l)
+	a, e := make([]float64, l*l), make([]float64, l)
 	for q, i := range p.Latent {
+		e[q] = stored[i]
 		for c, j := range p.Latent {
-			a[q*l+c], e[q*l+c] = bent[i*t.N+j], stored[i*t.N+j]
+			a[q*l+c] = bent[i*t.N+j]
 		}
 	}
 	full, err := exponential(a, e, l, t.Delta)
