@@ -128,7 +128,8 @@
 // sources exert on it as external forces; those of the active part by Runge and Kutta with
 // the locks as they are at the start of a micro step. Friction that acts on the latent
 // part alone follows at the same instants, on the straight line that the latent part is
-// there.
+// there. Such a plant is stepped dense, however long it is. Its pulses are counted on the
+// cubics of partitionpulses.go.
 //
 // # The tick keeps its processor
 //

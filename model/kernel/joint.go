@@ -29,7 +29,7 @@ type joint struct {
 	refine      func(k *Kernel, curve int, a, b, fa, fb float64) float64
 	macro       func(k *Kernel)
 	touch       func(k *Kernel, theta float64, rounds int)
-	micro       func(k *Kernel, s int, last bool)
+	micro       func(k *Kernel, s int)
 }
 
 func joints(t *Tables) joint {

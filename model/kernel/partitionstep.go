@@ -39,7 +39,7 @@ func (k *Kernel) macro() {
 			mulAdd(p.end, t.Omega1, p.f1)
 		}
 		for s := range t.Sub {
-			k.joint.micro(k, s, pass == t.Iter)
+			k.joint.micro(k, s)
 			if k.failed() {
 				return
 			}
@@ -84,10 +84,10 @@ func (k *Kernel) foresee() {
 }
 
 // micro takes the active part over micro step s, and at its end puts slips to zero that
-// have changed their sign. Pulses are counted in the last pass.
+// have changed their sign. The pulses that it counts are taken back with a further pass.
 //
 //go:nosplit
-func (k *Kernel) micro(s int, last bool) {
+func (k *Kernel) micro(s int) {
 	t := k.t.Partition
 	d := 1 / float64(t.Sub)
 	theta := float64(s) * d
@@ -95,13 +95,9 @@ func (k *Kernel) micro(s int, last bool) {
 		k.joint.touch(k, theta, 1)
 	}
 	k.length = d * k.h
-	if last {
-		k.depart(t.Wheels)
-	}
+	k.depart(t.Wheels)
 	k.march(theta, d)
-	if last {
-		k.arrive(t.Wheels, theta*k.h)
-	}
+	k.arrive(t.Wheels, theta*k.h)
 	copy(k.before, k.mode)
 	k.slips.mul(k.slip, k.x)
 	passed := false
