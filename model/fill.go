@@ -81,7 +81,7 @@ func (a *assembly) loop(reads [][]int) error {
 // ports fills names, signals and friction laws.
 func (a *assembly) ports() *System {
 	inf := math.Inf(1)
-	sys := &System{Name: a.Name}
+	sys := &System{Name: a.Name, Partition: a.partition}
 	for _, f := range a.basis.nodes[:a.free] {
 		n := &a.Plant.nodes[f]
 		name := ".w"

@@ -75,7 +75,7 @@ func (l *loader) load(data []byte) {
 	}
 	const what = "plant file"
 	fields := l.fields(top, startOf(top), what)
-	l.known(fields, what, "plant", "about", "parameters", "inputs", "assemblies", "elements", "outputs")
+	l.known(fields, what, "plant", "about", "parameters", "inputs", "assemblies", "elements", "outputs", "partition")
 	section := map[string]field{}
 	for _, f := range fields {
 		section[f.key] = f
@@ -96,6 +96,7 @@ func (l *loader) load(data []byte) {
 	l.readAssemblies(section["assemblies"])
 	l.readElements(section["elements"], startOf(top))
 	l.readOutputs(section["outputs"])
+	l.readPartition(section["partition"])
 	l.exert()
 	for i := range l.plant.inputs {
 		s := l.plant.signals[i]

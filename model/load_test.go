@@ -79,7 +79,7 @@ var badCases = []struct {
 	{"too long", train, "«»" + strings.Repeat("#", maxFile+1), `the file has 262145 bytes, more than 262144`},
 	{"no name", "plant: train\nabout: two wheels and a clutch\n", "«»", `plant file: plant: NAME is missing`},
 	{"bad name", "plant: train", "plant: «a b»", `plant: "a b" is not a name (letters, digits, _ and -)`},
-	{"unknown section", "about:", "«abuot»:", `plant file: unknown key "abuot", did you mean "about"?; known: plant, about, parameters, inputs, assemblies, elements, outputs`},
+	{"unknown section", "about:", "«abuot»:", `plant file: unknown key "abuot", did you mean "about"?; known: plant, about, parameters, inputs, assemblies, elements, outputs, partition`},
 	{"duplicate section", "about: two", "about: one\n«about»: two", `plant file: "about" appears twice, first in line 2`},
 	{"duplicate element", "  wheel: {", "  «motor»: {", `elements: "motor" appears twice, first in line 10`},
 	{"no elements", train, "«plant»: x", `plant file: elements: is missing; there is nothing to simulate`},

@@ -19,7 +19,8 @@ type Plant struct {
 	pushes    []push
 	inputs    []Input // Signal is an index into signals
 	outputs   []output
-	pulses    []Pulses // State is an index into states
+	pulses    []Pulses   // State is an index into states
+	partition *Partition // nil: none
 }
 
 // domain is what a node does: it turns or it moves. A speed of either kind is a

@@ -41,10 +41,11 @@ type System struct {
 	Frictions []Friction // mc
 	Outputs   []Port     // p
 	Pulses    []Pulses
-	Paces     []Pace    // of what acts and of what has a state
-	C         []float64 // p×n
-	D         []float64 // p×m
-	Dc        []float64 // p×mc
+	Paces     []Pace     // of what acts and of what has a state
+	C         []float64  // p×n
+	D         []float64  // p×m
+	Dc        []float64  // p×mc
+	Partition *Partition // nil: stepped as one
 }
 
 // Signal is one entry of v: a law of the state, affine in a switch, or else what it

@@ -7,6 +7,11 @@
 //
 //	go run ./hil_test/study judder -o DIR
 //
+// and, with rail, compares ways to step a rail car, those of 003 chapter 9 and the
+// kernel's:
+//
+//	go run ./hil_test/study rail -o DIR
+//
 // README.md says what to conclude.
 package main
 
@@ -19,6 +24,10 @@ import (
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "judder" {
 		judderMain(os.Args[2:])
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "rail" {
+		railMain(os.Args[2:])
 		return
 	}
 	dir := flag.String("o", "", "folder for the tables and plots")

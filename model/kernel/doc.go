@@ -119,6 +119,18 @@
 // then at most half as long as the time in which a law can follow that motion.
 // Where a law has a corner the plant has a guard: the piece ends there too.
 //
+// # In two parts
+//
+// A plant with a Partition has no pieces and no events: partition.go tells the parts
+// apart, partitionstep.go steps them. Signals, laws, locks and what is published are those
+// of the other step. The states of the latent part are carried over the period by Phi,
+// Omega0 and Omega1 of that part alone, with what the active part, laws, friction and
+// sources exert on it as external forces; those of the active part by Runge and Kutta with
+// the locks as they are at the start of a micro step. Friction that acts on the latent
+// part alone follows at the same instants, on the straight line that the latent part is
+// there. Such a plant is stepped dense, however long it is. Its pulses are counted on the
+// cubics of partitionpulses.go.
+//
 // # The tick keeps its processor
 //
 // Every function that Step reaches is marked //go:nosplit: the scheduler of Go

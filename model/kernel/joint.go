@@ -1,7 +1,8 @@
 package kernel
 
 // joint holds the parts of a tick that are called through a value: the phases of a
-// piece, and eight parts that few pieces need. The linker adds up the stack along a
+// piece, eight parts that few pieces need, and the phases of a step in two parts. The
+// linker adds up the stack along a
 // chain of direct calls of functions that may not grow it, allows about 800 bytes,
 // and begins anew at such a call; see doc.go for what the whole may take. They are
 // set once, by New, and none is called in an inner loop.
@@ -26,6 +27,9 @@ type joint struct {
 	pulses      func(k *Kernel, local, part float64, expanded bool)
 	turns       func(k *Kernel, i int, local, part float64)
 	refine      func(k *Kernel, curve int, a, b, fa, fb float64) float64
+	macro       func(k *Kernel)
+	touch       func(k *Kernel, theta float64, rounds int)
+	micro       func(k *Kernel, s int)
 }
 
 func joints(t *Tables) joint {
@@ -33,6 +37,7 @@ func joints(t *Tables) joint {
 		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, expand: (*Kernel).expand,
 		resolve: (*Kernel).resolve, settleBlock: (*Kernel).settleBlock, carry: (*Kernel).carry, couple: (*Kernel).couple, suspect: (*Kernel).suspect, amend: (*Kernel).amend, torques: (*Kernel).torques, derive: (*Kernel).derive, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike, leap: (*Kernel).leap,
 		pulses: (*Kernel).pulses, turns: (*Kernel).turns, refine: (*Kernel).refine,
+		macro: (*Kernel).macro, touch: (*Kernel).touch, micro: (*Kernel).micro,
 	}
 	switch {
 	case t.Net != nil:

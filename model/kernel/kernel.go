@@ -96,6 +96,7 @@ type Kernel struct {
 	scratch
 	factor
 	sensors
+	parts parts
 
 	net // of a plant that is stepped sparse
 
@@ -152,7 +153,7 @@ func New(t *Tables) *Kernel {
 	n, mc, mw, laws := t.N, t.Mc, t.M+t.Mc, t.M-t.FirstLaw
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
-		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t),
+		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t), parts: newParts(t),
 		x: vec(n), input: make([]int, t.M), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
 		struck: make([]int, mc), shutIn: make([]bool, mc), history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
 		sensors: sensing(t),

@@ -32,7 +32,7 @@ func (t *Tables) buildModes(sys *model.System, opt Options) error {
 		if err := t.speeds(stored); err != nil {
 			return err
 		}
-		return t.cut(sys.Paces)
+		return t.cut(sys)
 	}
 	t.Gram = product(t.W, t.Bc, t.Mc, t.N, t.Mc)
 	t.project(&t.Open, sys, 0)
@@ -51,8 +51,11 @@ func (t *Tables) buildModes(sys *model.System, opt Options) error {
 		}
 		t.project(&t.Modes[i], &bent, uint64(i&(1<<t.Mc-1)))
 	}
-	if err := t.choosePieces(sys.Paces); err != nil {
+	if err := t.choosePieces(sys); err != nil {
 		return err
+	}
+	if sys.Partition != nil {
+		return t.split(sys)
 	}
 	if t.Form == Held {
 		t.Degree = 3
@@ -75,7 +78,7 @@ func (t *Tables) fits(budget int) bool {
 }
 
 // choosePieces measures how fast the plant is, for its pieces.
-func (t *Tables) choosePieces(paces []model.Pace) error {
+func (t *Tables) choosePieces(sys *model.System) error {
 	for _, c := range t.fastCombinations() {
 		r, err := radius(t.bent(t.Open.A, c), t.N)
 		if err != nil {
@@ -94,16 +97,16 @@ func (t *Tables) choosePieces(paces []model.Pace) error {
 	if t.Steepness, err = t.steepness(); err != nil {
 		return t.failed(err)
 	}
-	return t.cut(paces)
+	return t.cut(sys)
 }
 
 // cut fixes the longest piece: at most one radian of the fastest mode, and half of the
-// time in which a law can follow the motion it causes.
-func (t *Tables) cut(paces []model.Pace) error {
+// time in which a law can follow the motion it causes; or the whole step, in two parts.
+func (t *Tables) cut(sys *model.System) error {
 	h := float64(t.PeriodNs) * 1e-9
 	fastest := max(t.Radius, 2*t.Steepness)
 	t.Split, t.Delta = 1, h
-	for t.Form == Projected && fastest*t.Delta > 1 {
+	for t.Form == Projected && sys.Partition == nil && fastest*t.Delta > 1 {
 		t.Split *= 2
 		t.Delta = h / float64(t.Split)
 		if t.Split > maxSplit {
@@ -112,7 +115,7 @@ func (t *Tables) cut(paces []model.Pace) error {
 			if fit = fit.Truncate(max(1, fit/1000)); fit > 0 {
 				hint = fmt.Sprintf("; %v would fit", fit)
 			}
-			who, name := culprit(paces, fastest), ""
+			who, name := culprit(sys.Paces, fastest), ""
 			if who.Name != "" {
 				name = fmt.Sprintf(" of %q", who.Name)
 			}
@@ -123,6 +126,10 @@ func (t *Tables) cut(paces []model.Pace) error {
 			}
 			return err
 		}
+	}
+	if sys.Partition != nil {
+		t.Degree = cubic
+		return nil
 	}
 	t.Degree = degree(t.Radius * t.Delta)
 	return nil

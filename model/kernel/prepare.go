@@ -89,9 +89,10 @@ type Tables struct {
 	Pulses       []model.Pulses
 	C, D, Dc     []float64 // p×n, p×m, p×mc
 	StateName    []string
-	Open         Mode   // no lock, affine signals without their slopes; without Phi and Gamma
-	Modes        []Mode // Combinations·2^mc, the lock sets of each by kappa; nil where they do not fit
-	Net          *Net   // of a plant that is stepped sparse, which has no Open, Modes, W to Gram, C to Dc
+	Partition    *Partition // nil: stepped as one
+	Open         Mode       // no lock, affine signals without their slopes; without Phi and Gamma
+	Modes        []Mode     // Combinations·2^mc, the lock sets of each by kappa; nil where they do not fit
+	Net          *Net       // of a plant that is stepped sparse, which has no Open, Modes, W to Gram, C to Dc
 }
 
 // Signal is where one entry of v comes from.
@@ -196,6 +197,9 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	if opt.Driven == nil {
 		opt.Driven = make([]bool, len(sys.Inputs))
 	}
+	if sys.Partition != nil && opt.Stepping == "" {
+		opt.Stepping = Dense
+	}
 	if opt.Form == Held {
 		for _, f := range sys.Frictions {
 			if f.Gap != nil { // the part of a step behind an impact is no part of the whole
@@ -208,6 +212,8 @@ func complete(sys *model.System, opt Options) (Options, error) {
 		return opt, fmt.Errorf("kernel: period %v is not positive", opt.Period)
 	case opt.Scheme != Papers && opt.Scheme != Complete:
 		return opt, fmt.Errorf("kernel: scheme %q is neither %q nor %q", opt.Scheme, Papers, Complete)
+	case sys.Partition != nil && opt.Stepping != Dense:
+		return opt, &PlaceError{sys.Partition.Place, fmt.Errorf("kernel: plant %q: partition: stepping %q is another way to step; take stepping %q", sys.Name, opt.Stepping, Dense)}
 	case opt.Form != Projected && opt.Form != Held:
 		return opt, fmt.Errorf("kernel: form %q is neither %q nor %q", opt.Form, Projected, Held)
 	case opt.EventBudget < 1:

@@ -366,12 +366,19 @@ func (k *Kernel) now(x []float64) {
 		}
 	}
 	k.laws(k.w[:m], x)
+	k.exert()
+}
+
+// exert sets the capacities of this instant, and the torques in w that follow from them.
+//
+//go:nosplit
+func (k *Kernel) exert() {
 	for i := range k.capNow {
-		f := &k.t.Friction[i]
+		f, at := &k.t.Friction[i], k.t.M+i
 		k.capNow[i] = f.Gain * max(0, k.w[f.Signal]-f.Offset)
-		k.w[m+i] = k.direction(i) * k.capNow[i]
+		k.w[at] = k.direction(i) * k.capNow[i]
 		if k.idle(i) {
-			k.w[m+i] = k.idleTorque(i)
+			k.w[at] = k.idleTorque(i)
 		}
 	}
 }

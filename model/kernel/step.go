@@ -46,6 +46,10 @@ const leastStrides = 64
 //
 //go:nosplit
 func (k *Kernel) advance() {
+	if k.t.Partition != nil {
+		k.joint.macro(k)
+		return
+	}
 	k.eta = 1
 	stops := k.h+k.lag <= k.t.LagBound+k.gap && (k.t.Net == nil || k.t.Scheme == Papers)
 	reached := k.travel(-k.lag, k.h, stops)

@@ -116,7 +116,7 @@ func (c *Checking) bench(name string) error {
 	if err != nil {
 		return err
 	}
-	p := &understood{file: b.File, tables: h.Tables}
+	p := &understood{file: b.File, tables: h.Tables, budget: b.BudgetNs}
 	if err := p.assemble(plant); err != nil {
 		return err
 	}

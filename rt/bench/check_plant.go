@@ -24,6 +24,7 @@ type understood struct {
 	layout *model.Layout
 	sys    *model.System
 	tables *kernel.Tables
+	budget int64 // ns that a tick may take; 0: half of the period
 }
 
 func understand(file string, plant *model.Plant, opt kernel.Options) (*understood, error) {
@@ -281,6 +282,10 @@ const coarse = 16
 // pieces writes how the step fits the plant, and warns where it does not.
 func (c *Checking) pieces(p *understood, rates []complex128) {
 	t, fastest := p.tables, p.tables.Fastest()
+	if t.Partition != nil {
+		c.parts(p)
+		return
+	}
 	if fastest == 0 {
 		list(c.Out, "step", -1, []string{"any: nothing in the plant is fast"})
 		return

@@ -63,7 +63,7 @@ func (c *Checking) dearest(p *understood) error {
 	if part > 50 {
 		c.warn("%s: the dearest tick takes %.0f %% of the period of %v on this machine", p.file, part, p.period())
 	}
-	return nil
+	return affords(p, time.Duration(worst))
 }
 
 // measure finds the dearest tick of a bench's plant on this host, and under what it

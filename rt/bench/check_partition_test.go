@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/model"
+	"lockstep/model/kernel"
+	"lockstep/model/plants"
+)
+
+// partedRail is the file of the rail car with a partition.
+func partedRail(t *testing.T, keys string) string {
+	t.Helper()
+	data, err := plants.Read("rail17")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rail.yaml")
+	if err := os.WriteFile(file, append([]byte("partition: {"+keys+"}\n"), data...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestCheckTellsThePartsOfAPlant(t *testing.T) {
+	var b bytes.Buffer
+	c := Checking{Step: 50 * time.Millisecond, Out: &b}
+	if err := c.File(partedRail(t, "N_sub: 2, N_iter: 1")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"active       4  bogie1.rear.wheel.w", "two parts: 2 micro steps of 25ms", "1 additional iteration", "no event is located", "dearest tick"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("check lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
+func TestPartitionBeyondTheBudgetOfATickIsRefused(t *testing.T) {
+	p := &understood{sys: &model.System{Partition: &model.Partition{Sub: 2, Iter: 3, Place: "a.yaml:1:1"}}, tables: &kernel.Tables{PeriodNs: 1e6}}
+	if err := affords(p, 500*time.Microsecond); err != nil {
+		t.Errorf("half of the period: %v", err)
+	}
+	want := "a.yaml:1:1: partition: N_sub 2 with N_iter 3 takes 501µs in the dearest tick, more than the 500µs a tick may take; fewer of them, or a longer period"
+	if err := affords(p, 501*time.Microsecond); err == nil || err.Error() != want {
+		t.Errorf("refused with %v, want %q", err, want)
+	}
+	if p.budget = 3e5; affords(p, 301*time.Microsecond) == nil || affords(p, 300*time.Microsecond) != nil {
+		t.Error("the budget of a bench is not kept")
+	}
+	if p.sys.Partition = nil; affords(p, time.Second) != nil {
+		t.Error("a plant without a partition is refused")
+	}
+}
