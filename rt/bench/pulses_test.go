@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,53 @@ func TestABenchWithPulsesReplays(t *testing.T) {
 		same, err := Replay{Record: file}.Run()
 		if err != nil || !strings.HasPrefix(same, "identical: 1200 ticks, ") {
 			t.Errorf("%s: %q, %v", scheme, same, err)
+		}
+	}
+}
+
+// On both brake benches the first sensor of the frames of pulses tells the speed that the
+// frames of speeds have: the mean between two edges lies among those of the ticks around.
+func TestPulsesOfTheBrakeBenchesTellTheSpeedsOfTheirWheels(t *testing.T) {
+	const room = 0.3 // rad/s: what a wheel does between ticks, and the pitch of the body
+	for _, b := range []struct {
+		name           string
+		speeds, pulses uint32
+		teeth          float64
+	}{{"abs-bench", 416, 419, 48}, {"wsp-bench", 424, 427, 80}} {
+		file := filepath.Join(t.TempDir(), "a.rec")
+		if _, err := (Simulation{Plant: b.name, For: 4 * time.Second, Every: 1, Record: file}).Run(); err != nil {
+			t.Fatal(err)
+		}
+		var w []float64 // by tick
+		var n uint8
+		var edge float64 // in ticks
+		compared, known := 0, false
+		for _, e := range recorded(t, file) {
+			if e.Kind != record.FrameEntry || !e.Frame.Sent || e.Frame.Safe {
+				continue
+			}
+			d := e.Frame.Data[:]
+			switch e.Frame.ID {
+			case b.speeds:
+				for int64(len(w)) <= e.Frame.Tick {
+					w = append(w, math.NaN())
+				}
+				w[e.Frame.Tick] = math.Abs(float64(int16(binary.LittleEndian.Uint16(d)<<1)>>1)) / 100
+			case b.pulses:
+				at := float64(e.Frame.Tick) - float64(binary.LittleEndian.Uint16(d[1:]))*1e-6/5e-3
+				if known && d[0] != n && edge > 1 {
+					got := float64(d[0]-n) * 2 * math.Pi / b.teeth / ((at - edge) * 5e-3)
+					near := w[int(edge) : e.Frame.Tick+1]
+					if low, high := slices.Min(near), slices.Max(near); !(got > low-room && got < high+room) {
+						t.Errorf("%s: at tick %d the edges tell %.3f rad/s, the speeds %.2f to %.2f", b.name, e.Frame.Tick, got, low, high)
+					}
+					compared++
+				}
+				n, edge, known = d[0], at, true
+			}
+		}
+		if compared < 500 {
+			t.Errorf("%s: %d speeds compared", b.name, compared)
 		}
 	}
 }
