@@ -69,7 +69,7 @@
 // # Long plants
 //
 // A train of twenty cars has 600 states of which each acts on a few others. Where dense
-// matrices would cost several times as much, and where there are more than 64 friction
+// matrices would cost twice as much or more, and where there are more than 64 friction
 // elements, a plant is stepped sparse (Net): every piece on its Taylor polynomial, with
 // A of the entries that are not 0. The friction elements fall into blocks that act on
 // each other at once, such as the brakes of one bogie; kappa has a word for each, and

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/model"
 )
 
 // trace steps k so many ticks and returns its outputs of every tick.
@@ -109,15 +111,29 @@ func TestMoreElementsThanALockSetHasBits(t *testing.T) {
 	}
 }
 
-// What a plant of this size does not need is not what a longer one gets.
-func TestLongPlantsAloneAreSteppedSparse(t *testing.T) {
-	for cars, want := range map[int]bool{1: false, 3: true, 20: true} {
-		tables, err := Prepare(stopAndGo(cars, 0), Options{Period: ms(5)})
+// Dense matrices are for small plants, and for those whose lock sets fit the table: one
+// product with Phi takes such a plant over a whole piece.
+func TestPlantsAreSteppedSparseWhereThatIsCheaper(t *testing.T) {
+	chain := rig{J: make([]float64, 30), X0: make([]float64, 59)} // bodies on springs in a row, without friction
+	for i := range chain.J {
+		chain.J[i] = 1
+		if i > 0 {
+			chain.Springs = append(chain.Springs, spring{i - 1, i, 100, 1})
+		}
+	}
+	for _, c := range []struct {
+		sys    *model.System
+		sparse bool
+	}{
+		{oscillator(1, 1, 0).system(), false}, {chain.system(), false},
+		{stopAndGo(1, 0), true}, {stopAndGo(3, 0), true}, {stopAndGo(20, 0), true},
+	} {
+		tables, err := Prepare(c.sys, Options{Period: ms(5)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := tables.Net != nil; got != want {
-			t.Errorf("%d cars of %d states are stepped sparse: %v", cars, tables.N, got)
+		if got := tables.Net != nil; got != c.sparse {
+			t.Errorf("%d states and %d friction elements are stepped sparse: %v", tables.N, tables.Mc, got)
 		}
 	}
 }

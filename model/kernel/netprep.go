@@ -21,9 +21,9 @@ type Stepping string
 const (
 	sparseEntry = 1.6 // of an entry found by its index
 	sparseRow   = 2.0 // of a row, however short
-	sparseGain  = 4   // what sparse must be worth: dense follows a lock set to the last bit
+	sparseGain  = 2   // what sparse must be worth: dense follows a lock set to the last bit
 	denseDegree = 16  // products that a Taylor polynomial takes, where Phi needs one
-	sparseLeast = 48  // states, from which on it can matter
+	sparseLeast = 20  // states, from which on it can matter
 )
 
 // steps decides how the plant is stepped: sparse where it is asked for, where more
