@@ -25,7 +25,7 @@ var railBounds = []struct {
 }{
 	{"N_sub 1, N_iter 0", 1, 0, 15, 100},
 	{"N_sub 5, N_iter 1", 5, 1, 60, 300},
-	{"own step", 0, 0, 600, 6000},
+	{"own step", 0, 0, 150, 1500},
 }
 
 // railRig is the rail car on a grid of 5 ms, in two parts or as one.

@@ -82,9 +82,10 @@ func (c *Checking) plant(p *understood) error {
 	}
 	p.frequencies(w, rates)
 	c.pieces(p, rates)
-	b := p.tables.Bounds()
-	list(w, "bounds", -1, []string{"of a tick: " + count(b.Pieces, "piece"), count(b.Events, "event") + " a period", count(b.Corners, "corner") + " of sources",
-		count(b.Coupling, "coupling iteration") + " per piece", count(b.Pivots, "pivot") + " per event"})
+	if b := p.tables.Bounds(); p.tables.Partition == nil { // a step in two parts has neither pieces nor events
+		list(w, "bounds", -1, []string{"of a tick: " + count(b.Pieces, "piece"), count(b.Events, "event") + " a period", count(b.Corners, "corner") + " of sources",
+			count(b.Coupling, "coupling iteration") + " per piece", count(b.Pivots, "pivot") + " per event"})
+	}
 	if c.Matrices {
 		p.matrices(w)
 	}
