@@ -116,6 +116,7 @@ func (k *Kernel) run(i int, x, v []float64) float64 {
 // argument is the value of argument a of program p.
 //
 //go:nosplit
+//go:norace
 func (k *Kernel) argument(p *program, a int, x, v []float64) float64 {
 	f := &p.Args[a]
 	s := k.reads.dotFrom(f.Const, p.row+a, x)

@@ -211,6 +211,7 @@ func (k *Kernel) rebend() {
 // level is z of switch s in state x.
 //
 //go:nosplit
+//go:norace
 func (k *Kernel) level(s int, x []float64) float64 { return k.t.Switches[s].Const + k.levels.dot(s, x) }
 
 // locate puts every switch in the region of state x.
@@ -276,6 +277,7 @@ func (k *Kernel) bends(v []float64) {
 // sloped is what affine signals add to functional f in state x beyond their offsets.
 //
 //go:nosplit
+//go:norace
 func (k *Kernel) sloped(f *model.Functional, x []float64) float64 {
 	sum := 0.0
 	for i, j := range f.Signal {
