@@ -2,11 +2,9 @@ package ecu
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"syscall"
 	"time"
 
 	"github.com/brutella/can"
@@ -21,7 +19,6 @@ const (
 )
 
 const (
-	absCycle    = 5 * time.Millisecond
 	absRadius   = 0.3   // m, of the wheels
 	wheelBit    = 0.01  // rad/s, 15 bits signed
 	absBar      = 0.1   // bar per bit of the master pressure, 12 bits
@@ -59,12 +56,7 @@ type absWheel struct {
 // pressure; the rear wheels get what the worse of them bears. It has no sensor for the
 // pressure in a caliper. After a second without WheelSpeeds it sleeps again.
 type abs struct {
-	line   can.Writer
-	log    io.Writer
-	awake  bool
-	start  time.Time
-	last   time.Time // latest WheelSpeeds
-	ticks  time.Time
+	duty
 	wheels [4]absWheel
 	pedal  float64 // bar
 	along  float64 // m/s2
@@ -73,34 +65,25 @@ type abs struct {
 
 	stop    float64 // s, when a stop in which the unit was needed began; NaN outside
 	from    float64 // m/s, at that time
-	stops   int
-	count   uint8
 	speed   rolling
 	chassis rolling
-	cycles  uint64
-	missed  uint64
-	dropped uint64
-	heard   uint64
-	short   uint64
-	lost    uint64
 }
 
-func newAbs(line can.Writer, log io.Writer) law { return &abs{line: line, log: log, stop: math.NaN()} }
+func newAbs(line can.Writer, log io.Writer) law {
+	return &abs{duty: duty{name: "abs", speeds: "WheelSpeeds", line: line, log: log}, stop: math.NaN()}
+}
 
 func (s *abs) closing(malformed uint64) string {
 	var list [4]int
 	for i, w := range s.wheels {
 		list[i] = w.cycles
 	}
-	return fmt.Sprintf("%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters; %d stops, cycles in control of %v: %v",
-		s.cycles, s.missed, s.dropped, s.heard, s.short+malformed, s.lost, s.stops, absNames, list)
+	return fmt.Sprintf("%s, cycles in control of %v: %v", s.duty.closing(malformed), absNames, list)
 }
 
 // hear takes a frame from the bus.
 func (s *abs) hear(f *can.Frame, now time.Time) {
-	s.heard++
-	if f.Length != 8 {
-		s.short++
+	if !s.whole(f) {
 		return
 	}
 	follower := &s.chassis
@@ -109,9 +92,7 @@ func (s *abs) hear(f *can.Frame, now time.Time) {
 			s.speed, s.chassis = rolling{}, rolling{} // another bench begins
 		}
 	}
-	lost := follower.missing(f)
-	s.lost += lost
-	dt := float64(1+lost) * absCycle.Seconds() // frames that waited come all at once: their clock is the bench's
+	dt := s.follow(follower, f)
 	if f.ID == idWheelSpeeds {
 		s.turn(f, dt, now)
 		return
@@ -131,9 +112,7 @@ func (s *abs) turn(f *can.Frame, dt float64, now time.Time) {
 		}
 		w.v = v
 	}
-	s.last = now
-	if !s.awake {
-		s.awake, s.start, s.ticks = true, now, now
+	if s.wake(now) {
 		fmt.Fprintf(s.log, "abs: 0.00 s: wheels at %.1f m/s\n", s.fastest())
 	}
 }
@@ -156,26 +135,13 @@ func (s *abs) fastest() float64 {
 
 // tick is one cycle of 5 ms.
 func (s *abs) tick(now time.Time) error {
-	if s.awake && now.Sub(s.last) > silence {
-		fmt.Fprintf(s.log, "abs: no WheelSpeeds for %v, nothing is sent\n", silence)
-		s.awake = false
-	}
-	if !s.awake {
-		s.ticks = now
+	t, dt, ok := s.due(now)
+	if !ok {
 		return nil
 	}
-	passed := max(1, math.Round(float64(now.Sub(s.ticks))/float64(absCycle)))
-	s.missed += uint64(passed) - 1
-	s.ticks = now
-	s.control(now.Sub(s.start).Seconds(), passed*absCycle.Seconds())
-	s.cycles++
-	s.count++
+	s.control(t, dt)
 	for i, id := range []uint32{idAbsFront, idAbsRear} {
-		f := valves(id, s.wheels[2*i:2*i+2], s.needed(), s.count-1)
-		err := s.line.WriteFrame(f)
-		if errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.EAGAIN) {
-			s.dropped++
-		} else if err != nil {
+		if err := s.send(valves(id, s.wheels[2*i:2*i+2], s.needed(), s.count-1)); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func (g *absRig) cycle() {
 		g.euler(1e-4)
 	}
 	g.k++
-	g.line.now = time.Duration(g.k) * absCycle
+	g.line.now = time.Duration(g.k) * brakeCycle
 	g.u.Hear(pack(g.t, wheelFrame(g.w, uint8(g.k-1))), g.line.now-1)
 	g.u.Hear(pack(g.t, chassisFrame(g.pedal, g.a, uint8(g.k-1))), g.line.now-1)
 	read := len(g.line.all)
@@ -160,14 +160,14 @@ func TestAbsIsNotFooledByLostAndLateFrames(t *testing.T) {
 		for range 50 {
 			g.euler(1e-4)
 		}
-		now := time.Duration(k+1) * absCycle
+		now := time.Duration(k+1) * brakeCycle
 		if g.line.now = now; k%7 == 3 {
 			counter++ // lost
 			continue
 		}
 		at := now - 1
 		if k%20 < 10 {
-			at = time.Duration(k/20*20+10)*absCycle - 1 // all at once
+			at = time.Duration(k/20*20+10)*brakeCycle - 1 // all at once
 		}
 		g.u.Hear(pack(t, wheelFrame(g.w, counter)), at)
 		g.u.Hear(pack(t, chassisFrame(g.pedal, g.a, counter)), at)

@@ -2,11 +2,9 @@ package ecu
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"syscall"
 	"time"
 
 	"github.com/brutella/can"
@@ -20,7 +18,6 @@ const (
 )
 
 const (
-	wspCycle  = 5 * time.Millisecond
 	wspRadius = 0.46 // m, of the wheels
 	wspBar    = 0.01 // bar per bit of the demand, 12 bits
 	wspBrakes = 0.3  // bar, above which there is braking
@@ -63,12 +60,7 @@ type wspAxle struct {
 // is vented and yet gains no speed tells that it does. The unit has no sensor for pressures.
 // After a second without AxleSpeeds it sleeps again.
 type wsp struct {
-	line   can.Writer
-	log    io.Writer
-	awake  bool
-	start  time.Time
-	last   time.Time // latest AxleSpeeds
-	ticks  time.Time
+	duty
 	axles  [4]wspAxle
 	demand float64              // bar
 	train  float64              // m/s
@@ -77,36 +69,27 @@ type wsp struct {
 	knownV float64              // m/s, its speed then
 	past   [2 * wspPast]float64 // m/s, of the train in the cycles before
 
-	slide   float64 // s, when a stop in which the unit was needed began; NaN outside
-	from    float64 // m/s, at that time
-	stops   int
-	count   uint8
-	speed   rolling
-	asked   rolling
-	cycles  uint64
-	missed  uint64
-	dropped uint64
-	heard   uint64
-	short   uint64
-	lost    uint64
+	slide float64 // s, when a stop in which the unit was needed began; NaN outside
+	from  float64 // m/s, at that time
+	speed rolling
+	asked rolling
 }
 
-func newWsp(line can.Writer, log io.Writer) law { return &wsp{line: line, log: log, slide: math.NaN()} }
+func newWsp(line can.Writer, log io.Writer) law {
+	return &wsp{duty: duty{name: "wsp", speeds: "AxleSpeeds", line: line, log: log}, slide: math.NaN()}
+}
 
 func (s *wsp) closing(malformed uint64) string {
 	var list [4]int
 	for i, a := range s.axles {
 		list[i] = a.vents
 	}
-	return fmt.Sprintf("%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters; %d stops, axles 1 to 4 let go %v times",
-		s.cycles, s.missed, s.dropped, s.heard, s.short+malformed, s.lost, s.stops, list)
+	return fmt.Sprintf("%s, axles 1 to 4 let go %v times", s.duty.closing(malformed), list)
 }
 
 // hear takes a frame from the bus.
 func (s *wsp) hear(f *can.Frame, now time.Time) {
-	s.heard++
-	if f.Length != 8 {
-		s.short++
+	if !s.whole(f) {
 		return
 	}
 	if f.ID == idDemand {
@@ -117,9 +100,7 @@ func (s *wsp) hear(f *can.Frame, now time.Time) {
 	if !s.awake && f.Data[7]>>4 == 0 {
 		s.speed, s.asked = rolling{}, rolling{} // another bench begins
 	}
-	lost := s.speed.missing(f)
-	s.lost += lost
-	dt := float64(1+lost) * wspCycle.Seconds() // frames that waited come all at once: their clock is the bench's
+	dt := s.follow(&s.speed, f)
 	for i, turns := range fourSpeeds(f) {
 		a := &s.axles[i]
 		v := math.Abs(turns) * wspRadius
@@ -128,9 +109,7 @@ func (s *wsp) hear(f *can.Frame, now time.Time) {
 		}
 		a.v = v
 	}
-	s.last = now
-	if !s.awake {
-		s.awake, s.start, s.ticks = true, now, now
+	if s.wake(now) {
 		s.train = s.fastest()
 		s.knownT, s.knownV, s.fall = 0, s.train, wspTrain
 		for i := range s.past {
@@ -150,26 +129,12 @@ func (s *wsp) fastest() float64 {
 
 // tick is one cycle of 5 ms.
 func (s *wsp) tick(now time.Time) error {
-	if s.awake && now.Sub(s.last) > silence {
-		fmt.Fprintf(s.log, "wsp: no AxleSpeeds for %v, nothing is sent\n", silence)
-		s.awake = false
-	}
-	if !s.awake {
-		s.ticks = now
+	t, dt, ok := s.due(now)
+	if !ok {
 		return nil
 	}
-	passed := max(1, math.Round(float64(now.Sub(s.ticks))/float64(wspCycle)))
-	s.missed += uint64(passed) - 1
-	s.ticks = now
-	s.control(now.Sub(s.start).Seconds(), passed*wspCycle.Seconds())
-	s.cycles++
-	s.count++
-	err := s.line.WriteFrame(s.valves())
-	if errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.EAGAIN) {
-		s.dropped++
-		return nil
-	}
-	return err
+	s.control(t, dt)
+	return s.send(s.valves())
 }
 
 // control sets the valves for the next dt, s.
@@ -194,7 +159,7 @@ func (s *wsp) control(t, dt float64) {
 	switch {
 	case math.IsNaN(s.slide) && needed:
 		s.slide, s.from = t, s.train
-		s.slows((*oldest - s.past[(s.cycles+wspPast)%(2*wspPast)]) / (wspPast * wspCycle.Seconds()))
+		s.slows((*oldest - s.past[(s.cycles+wspPast)%(2*wspPast)]) / (wspPast * brakeCycle.Seconds()))
 		s.stops++
 	case !math.IsNaN(s.slide) && (!braking || s.train < wspCrawl):
 		fmt.Fprintf(s.log, "wsp: %.2f s: from %.1f to %.1f m/s in %.2f s\n", t, s.from, s.train, t-s.slide)

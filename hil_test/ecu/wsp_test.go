@@ -57,7 +57,7 @@ func (g *wspRig) cycle() {
 		g.euler(1e-4)
 	}
 	g.k++
-	g.line.now = time.Duration(g.k) * wspCycle
+	g.line.now = time.Duration(g.k) * brakeCycle
 	g.tell(uint8(g.k-1), g.line.now-1)
 	read := len(g.line.all)
 	if err := g.u.Tick(g.line.now); err != nil {
@@ -216,14 +216,14 @@ func TestWspIsNotFooledByLostAndLateFrames(t *testing.T) {
 		for range 50 {
 			g.euler(1e-4)
 		}
-		now := time.Duration(k+1) * wspCycle
+		now := time.Duration(k+1) * brakeCycle
 		if g.line.now = now; k%7 == 3 {
 			counter++ // lost
 			continue
 		}
 		at := now - 1
 		if k%20 < 10 {
-			at = time.Duration(k/20*20+10)*wspCycle - 1 // all at once
+			at = time.Duration(k/20*20+10)*brakeCycle - 1 // all at once
 		}
 		g.tell(counter, at)
 		counter++

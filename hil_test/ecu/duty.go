@@ -1,0 +1,98 @@
+package ecu
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"syscall"
+	"time"
+
+	"github.com/brutella/can"
+)
+
+// brakeCycle is how often a unit of a brake sends, and hears the speeds of the wheels.
+const brakeCycle = 5 * time.Millisecond
+
+// duty is what the units of brakes have in common: they are awake while the speeds of the
+// wheels come, send in cycles, and count.
+type duty struct {
+	name   string
+	speeds string // frame that wakes it
+	line   can.Writer
+	log    io.Writer
+	awake  bool
+	start  time.Time
+	last   time.Time // latest speeds
+	ticks  time.Time
+
+	stops   int
+	count   uint8
+	cycles  uint64
+	missed  uint64
+	dropped uint64
+	heard   uint64
+	short   uint64
+	lost    uint64
+}
+
+func (d *duty) closing(malformed uint64) string {
+	return fmt.Sprintf("%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters; %d stops",
+		d.cycles, d.missed, d.dropped, d.heard, d.short+malformed, d.lost, d.stops)
+}
+
+// whole counts a frame, and reports whether it has its length.
+func (d *duty) whole(f *can.Frame) bool {
+	d.heard++
+	if f.Length != 8 {
+		d.short++
+	}
+	return f.Length == 8
+}
+
+// follow takes the counter of a frame and returns the time since the one before, s: frames
+// that waited come all at once, and their clock is the bench's.
+func (d *duty) follow(r *rolling, f *can.Frame) float64 {
+	lost := r.missing(f)
+	d.lost += lost
+	return float64(1+lost) * brakeCycle.Seconds()
+}
+
+// wake notes that speeds have come, and reports whether the unit slept.
+func (d *duty) wake(now time.Time) bool {
+	d.last = now
+	if d.awake {
+		return false
+	}
+	d.awake, d.start, d.ticks = true, now, now
+	return true
+}
+
+// due begins a cycle: t is the time since the unit woke and dt that since the cycle
+// before, s. After a second without speeds the unit sleeps, and none is.
+func (d *duty) due(now time.Time) (t, dt float64, ok bool) {
+	if d.awake && now.Sub(d.last) > silence {
+		fmt.Fprintf(d.log, "%s: no %s for %v, nothing is sent\n", d.name, d.speeds, silence)
+		d.awake = false
+	}
+	if !d.awake {
+		d.ticks = now
+		return 0, 0, false
+	}
+	passed := max(1, math.Round(float64(now.Sub(d.ticks))/float64(brakeCycle)))
+	d.missed += uint64(passed) - 1
+	d.ticks = now
+	d.cycles++
+	d.count++
+	return now.Sub(d.start).Seconds(), passed * brakeCycle.Seconds(), true
+}
+
+// send puts a frame on the bus; one for which there is no room is dropped.
+func (d *duty) send(f can.Frame) error {
+	err := d.line.WriteFrame(f)
+	if errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.EAGAIN) {
+		d.dropped++
+		return nil
+	}
+	return err
+}
