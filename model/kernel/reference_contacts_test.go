@@ -152,10 +152,10 @@ func (p *refPlant) solve(x []float64, rest uint, seen map[string]int) []float64 
 		tau, slip := p.share(0, x, set, p.kinetic)
 		for r, i := range set {
 			p.tau[i] = tau[r]
-			if math.Abs(slip[r]) > 1e-9 {
-				seen["breaks"]++
-			} else {
+			if math.Abs(slip[r]) <= 1e-9 {
 				seen["holds"]++
+			} else {
+				seen["breaks"]++
 			}
 		}
 		if len(set) > 1 {

@@ -97,7 +97,7 @@ func (c *car17) to(length float64) {
 	for length > 1e-12 {
 		_, _, f := c.rates(c.q, c.v, c.u)
 		for i := range 4 {
-			if c.locked[i] && math.Abs(f[i]) > c.capacity(i) {
+			if c.locked[i] && !(math.Abs(f[i]) <= c.capacity(i)) {
 				c.locked[i], c.dir[i] = false, math.Copysign(1, f[i])
 			}
 		}

@@ -130,7 +130,7 @@ func eliminate(a [][]float64) []float64 {
 	for p := range n {
 		best := p
 		for i := p; i < n; i++ {
-			if math.Abs(a[i][p]) > math.Abs(a[best][p]) {
+			if !(math.Abs(a[i][p]) <= math.Abs(a[best][p])) { // what is no number shows in x
 				best = i
 			}
 		}
