@@ -28,6 +28,10 @@ type flat struct {
 // and dampers along the axes and along lines, forces, and perhaps a joint.
 func randomFlat(rnd *rand.Rand) *flat {
 	bodies := 2 + rnd.IntN(3)
+	if rnd.IntN(6) == 0 {
+		bodies = 14
+	}
+	starts := []string{"", ", v_x_start: 0, v_y_start: 0, w_start: 0"}[rnd.IntN(2)] // written, they stay if they can
 	n := 3 * bodies
 	f := &flat{m: make([]float64, n), force: make([]float64, n), free: make([]bool, n), k: mat.NewDense(n, n, nil), s: mat.NewDense(n, n, nil)}
 	places := make([][2]float64, bodies)
@@ -50,7 +54,7 @@ func randomFlat(rnd *rand.Rand) *flat {
 			nodes = append(nodes, p)
 			list = append(list, fmt.Sprintf("n%d: [%v, %v]", i, p.rel[0], p.rel[1]))
 		}
-		f.line("b%d: {type: body, m: %v, J: %v, dof: [%s], nodes: {%s}, x_start: %v, y_start: %v}", b, m, J, strings.Join(dof, ", "), strings.Join(list, ", "), places[b][0], places[b][1])
+		f.line("b%d: {type: body, m: %v, J: %v, dof: [%s], nodes: {%s}, x_start: %v, y_start: %v%s}", b, m, J, strings.Join(dof, ", "), strings.Join(list, ", "), places[b][0], places[b][1], map[bool]string{true: starts}[len(dof) == 3])
 	}
 	for i := range 2 * bodies {
 		f.connect(rnd, i, nodes, places)
@@ -67,9 +71,9 @@ func randomFlat(rnd *rand.Rand) *flat {
 			}
 		}
 	}
-	for _, pair := range [][2]int{{0, 3}, {5, 2}, {4, 1}} { // also from the last body to the one before
-		if pair[0] < len(nodes) && rnd.IntN(2) == 0 {
-			f.guide(rnd, nodes[pair[0]], nodes[pair[1]], places)
+	for range bodies {
+		if a, b := nodes[rnd.IntN(len(nodes))], nodes[rnd.IntN(len(nodes))]; a.body != b.body {
+			f.guide(rnd, a, b, places)
 		}
 	}
 	return f

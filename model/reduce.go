@@ -21,9 +21,10 @@ type basis struct {
 // reduce eliminates the ties one after the other (Gauss-Jordan), so that a tie that
 // contradicts those before it can be named; one that follows from them is dropped.
 // What is eliminated is, in this order of preference, a massless node, an inertia
-// without an initial speed, an inertia with one; the last of its kind in the file, the
-// angle of a body after all others: its lever may be short. So no inertia depends on a
-// massless node.
+// without an initial speed, an inertia with one; the last of its kind in the file. Of
+// bodies it is the coordinate that moves most, an angle only where no place is left, and
+// none that hardly moves, from which the others would follow badly. So no inertia depends
+// on a massless node.
 func (p *Plant) reduce() (*basis, error) {
 	n := len(p.nodes)
 	pivots := make([][]float64, n) // dependent node: 0 = row·w, with 1 at the node; else nil
@@ -116,7 +117,7 @@ func largest(r []float64) float64 {
 
 // pivot chooses the node of r to eliminate; -1 if r is zero.
 func (p *Plant) pivot(r []float64) int {
-	best, rank := -1, 6
+	best, rank, scale := -1, 7, largest(r)
 	for i, v := range r {
 		k := 0
 		if p.nodes[i].J > 0 {
@@ -128,12 +129,14 @@ func (p *Plant) pivot(r []float64) int {
 		if p.nodes[i].tilts() {
 			k++
 		}
-		if p.nodes[i].driven > 0 {
+		framed := p.nodes[i].framed && p.nodes[i].J > 0
+		if framed && math.Abs(v) < 0.01*scale {
+			k = 6
+		}
+		if v == 0 || p.nodes[i].driven > 0 || k > rank || k == rank && framed && p.nodes[best].framed && math.Abs(v) < math.Abs(r[best]) {
 			continue
 		}
-		if v != 0 && k <= rank {
-			best, rank = i, k
-		}
+		best, rank = i, k
 	}
 	return best
 }
