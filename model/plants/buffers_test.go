@@ -83,7 +83,7 @@ func threeCars() *second {
 	return s.ready()
 }
 
-func TestCarsGoThroughAllCombinationsOfBuffersAndChainsAsAnotherSolverSays(t *testing.T) {
+func TestBuffersAndChainsInAllCombinationsMatchAnIndependentSolution(t *testing.T) {
 	other := row{name: "buffers", other: threeCars(), length: 8}
 	tr, want := other.solved(t)
 	want = other.inTime(want)
@@ -182,7 +182,7 @@ func twoCars(slack float64) *second {
 	return s.ready()
 }
 
-func TestFourCombinationsOfThePaperGoAsAnotherSolverSays(t *testing.T) {
+func TestFourCombinationsOfThePaperMatchAnIndependentSolution(t *testing.T) {
 	for _, slack := range []float64{20e-3, -10e-3} {
 		row{name: "coupling", text: fmt.Sprintf(`plant: coupling
 elements:
