@@ -70,12 +70,11 @@ type term struct {
 
 // tie is a rigid connection: row = 0. It exerts a multiplier along row.
 type tie struct {
-	name   string
-	at     pos
-	row    row
-	gap    float64  // what row is of places (angles) instead of speeds
-	joint  bool     // it must take a degree of freedom,
-	bodies []string // of these
+	name  string
+	at    pos
+	row   row
+	gap   float64 // what row is of places (angles) instead of speeds
+	joint bool    // it must take a degree of freedom
 }
 
 // state is a quantity with der as its rate: the twist of a spring, an angle, a
