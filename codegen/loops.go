@@ -260,16 +260,16 @@ func (f *frame) lengthOf(n ast.Node, x *value) *value {
 	case slice:
 		return x.len
 	case tuple:
-		return whole(len(x.list))
+		return wholeNumber(len(x.list))
 	case absent:
-		return whole(0)
+		return wholeNumber(0)
 	case ref:
 		t := x.at.typ
 		if ptr, ok := t.Underlying().(*types.Pointer); ok {
 			t = ptr.Elem()
 		}
 		if arr, ok := t.Underlying().(*types.Array); ok {
-			return whole(int(arr.Len()))
+			return wholeNumber(int(arr.Len()))
 		}
 	}
 	f.fail(n, "no length of %s", x.key())
@@ -295,7 +295,7 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
 		i := constantValue(int64(n), typ)
 		if id, ok := st.Key.(*ast.Ident); ok && f.info.Defs[id] != nil {
 			t := f.info.Defs[id].Type()
-			i = constantValue(wrapped(int64(n), t), t)
+			i = constantValue(wrapInt(int64(n), t), t)
 		}
 		f.turn(st, x, i)
 		switch end := f.turnList(st.Body.List); end {
@@ -430,7 +430,7 @@ func (f *frame) bind(obj types.Object, v *value, define bool) {
 		f.vars[obj] = b
 		return
 	case v.con != nil:
-		if b.val, b.fresh = constantValue(wrapped(v.con, obj.Type()), obj.Type()), false; b.name != "" && f.dyn > b.dyn {
+		if b.val, b.fresh = constantValue(wrapInt(v.con, obj.Type()), obj.Type()), false; b.name != "" && f.dyn > b.dyn {
 			f.emit(&stmt{kind: set, names: []string{b.name}, right: b.val.text, pure: true})
 			b.fresh = true
 		}

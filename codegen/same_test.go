@@ -57,10 +57,10 @@ func assembled(t testing.TB, name string, p *model.Plant, opt kernel.Options) su
 	return subject{name, tables, sys, 1500}
 }
 
-// commands are random inputs as a bus brings them: held, ramps, jumps, chatter; some that
+// tickCommands are random inputs as a bus brings them: held, ramps, jumps, chatter; some that
 // are no number; inputs that begin and cease to be driven. A row is what to do first, an
 // input, whether it is driven, and u.
-func commands(s subject, seed uint64) [][]float64 {
+func tickCommands(s subject, seed uint64) [][]float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := len(s.tables.Inputs)
 	now, to, left := make([]float64, m), make([]float64, m), make([]int, m)
@@ -336,7 +336,7 @@ func compare(t *testing.T, list []subject) {
 	}
 	rows := make([][][]float64, len(list))
 	for i, s := range list {
-		rows[i] = commands(s, uint64(i))
+		rows[i] = tickCommands(s, uint64(i))
 		var all []float64
 		for _, r := range rows[i] {
 			all = append(all, r...)

@@ -31,8 +31,8 @@ type spec struct {
 	fns    map[string]*fn
 	order  []*fn
 	used   map[string]bool // names at the top of the package
-	tables map[string]*table
-	list   []*table
+	tables map[string]*tickTable
+	list   []*tickTable
 	padded map[string]int // arrays of the kernel that are longer than they need to be
 	helper map[string]bool
 	shapes map[string]*place // one of the cells of each kind
@@ -114,7 +114,7 @@ func (s *spec) fail(n ast.Node, format string, args ...any) {
 
 func (s *spec) round() {
 	s.grown, s.read, s.fns, s.order = false, map[string]bool{}, map[string]*fn{}, nil
-	s.used, s.tables, s.list, s.padded = map[string]bool{}, map[string]*table{}, nil, map[string]int{}
+	s.used, s.tables, s.list, s.padded = map[string]bool{}, map[string]*tickTable{}, nil, map[string]int{}
 	s.shapes, s.sizes = map[string]*place{}, map[string]int{}
 	s.silent = map[string]bool{}
 	s.helper, s.notes = map[string]bool{}, map[string]int{}
@@ -149,7 +149,7 @@ func init() {
 func (s *spec) array(name string, n int) *value {
 	typ := types.NewSlice(types.Typ[types.Float64])
 	at := &place{text: name, key: name, typ: types.NewArray(types.Typ[types.Float64], int64(n)), param: true}
-	return &value{kind: slice, typ: typ, at: at, off: whole(0), len: whole(n)}
+	return &value{kind: slice, typ: typ, at: at, off: wholeNumber(0), len: wholeNumber(n)}
 }
 
 // entry makes a function that is called from outside.
