@@ -191,6 +191,9 @@ func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 	if b.con != nil && len(body) > 0 && onlyPure(body) {
 		body = nil
 	}
+	if f.pure(a.text) && (e.Op == token.LAND && b.is(false) || e.Op == token.LOR && b.is(true)) {
+		return b
+	}
 	if len(body) == 0 {
 		return arith(e.Op.String(), a, b)
 	}

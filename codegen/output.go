@@ -150,7 +150,7 @@ func (s *spec) state() (string, error) {
 		}
 		for _, c := range cells(s.shapes[key]) {
 			con := plain(c.value)
-			if con != zeroOf(s.shapes[key].typ).con && s.isGiven(c.text) {
+			if con != zeroOf(s.shapes[key].typ).con {
 				fmt.Fprintf(&b, "%s = %s\n", c.text, literal(con))
 			}
 		}
