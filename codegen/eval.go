@@ -119,6 +119,9 @@ func (f *frame) ident(e *ast.Ident) *value {
 		obj = f.info.Defs[e]
 	}
 	if b, ok := f.vars[obj]; ok {
+		if b.val.kind == lost {
+			f.fail(e, "what %s refers to depends on the tick", e.Name)
+		}
 		return b.val
 	}
 	if _, ok := obj.(*types.Nil); ok {

@@ -335,7 +335,8 @@ func (f *frame) join(other map[types.Object]binding) {
 			continue
 		}
 		if b.val.key() != o.val.key() {
-			f.fail(nil, "%s: what %s refers to depends on the tick", f.fset.Position(obj.Pos()), obj.Name())
+			b.val = &value{kind: lost, typ: b.val.typ}
+			f.vars[obj] = b
 		}
 	}
 }

@@ -96,6 +96,9 @@ func merged(f *frame, entry map[types.Object]binding) map[types.Object]binding {
 // same checks that a turn of a loop leaves references as they were.
 func (f *frame) same(n ast.Node, entry map[types.Object]binding) {
 	for obj, b := range entry {
+		if obj.Pos() >= n.Pos() && obj.Pos() < n.End() {
+			continue // made anew in every turn
+		}
 		if now, ok := f.vars[obj]; ok && b.val.kind != scalar && now.val.key() != b.val.key() {
 			f.fail(n, "what %s refers to changes from turn to turn", obj.Name())
 		}
@@ -193,8 +196,11 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 		return falls
 	}
 	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple {
-		end := falls
-		if f.attempt(f.limit, func() { end = f.unrollRange(st, x, int(count)) }) {
+		end, limit := falls, f.limit
+		if x.kind == tuple {
+			limit *= 10 // of slices nothing else can be made
+		}
+		if f.attempt(limit, func() { end = f.unrollRange(st, x, int(count)) }) {
 			return end
 		}
 		f.notes["too long or with jumps of its own: "+f.fset.Position(st.Pos()).String()]++

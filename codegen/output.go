@@ -61,6 +61,7 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 		return nil, r, err
 	}
 	r.Code = len(text)
+	r.Lines = append(r.Lines, fmt.Sprintf("loops of up to %d statements are written out", s.limit))
 	for _, why := range slices.Sorted(maps.Keys(s.notes)) {
 		r.Lines = append(r.Lines, why)
 	}

@@ -283,7 +283,7 @@ func generate(t *testing.T, list []subject) (dir string) {
 		if err != nil {
 			t.Fatalf("%s: %v", s.name, err)
 		}
-		t.Logf("%s: n %d, mc %d, %d modes, net %v; %d bytes of code, %d of tables in %v", s.name, s.tables.N, s.tables.Mc, len(s.tables.Modes), s.tables.Net != nil, report.Code, report.Tables, time.Since(from).Round(time.Millisecond))
+		t.Logf("%s: n %d, mc %d, %d modes, net %v; %d bytes of code, %d of tables; %s; %v", s.name, s.tables.N, s.tables.Mc, len(s.tables.Modes), s.tables.Net != nil, report.Code, report.Tables, report.Lines[0], time.Since(from).Round(time.Millisecond))
 		fmt.Fprintf(&imports, "\t%q\n", "generated/"+pkg)
 		fmt.Fprintf(&body, followText, pkg)
 		fmt.Fprintf(&clocks, "\tclock(%q, %s.New())\n", pkg, pkg)
