@@ -89,6 +89,7 @@ func (t *tyre) coulomb() declared {
 		l.arg(signalOf(t.road), 0)
 		l.do(Mul)
 		k.Signal = t.addLaw(t.name+".grip", "N", &l)
+		return t.pressed(t.rub(k), t.load, mu*k.Peak*t.plant.largest(t.road))
 	}
 	return t.rub(k)
 }
@@ -191,6 +192,7 @@ func (t *tyre) magic() form {
 	slip := t.slip()
 	t.named["slip"] = reading{signalOf(slip), "1"}
 	kappa, fn := l.arg(signalOf(slip), steep), l.arg(signalOf(t.load), 0)
+	t.plant.depends(&l, kappa, fn, t.load)
 	l.ops = nil
 	coefficient := func(key string) {
 		if m := shape[key]; len(m.X) > 1 {
