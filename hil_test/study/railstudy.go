@@ -8,12 +8,12 @@ import (
 // railResult is what the study of the rail car finds.
 type railResult struct {
 	railExtent
-	truth *ride
-	maps  map[setting]*finding // per setting of chapter 9; the kernel's own steps with sub 0
-	laws  []growth             // 003 eq. 8.3.1 per N_iter, with the largest N_sub
-	cost  [4]float64           // 003 eq. 9.4.1: a, b, c and d, of a step, over that of N_sub 1 and N_iter 0
-	unit  float64              // ns of that step
-	scans []signRow
+	truth  *ride
+	maps   map[setting]*finding // per setting of chapter 9; the kernel's own steps with sub 0
+	laws   []growth             // 003 eq. 8.3.1 per N_iter, with the largest N_sub
+	cost   [4]float64           // 003 eq. 9.4.1: a, b, c and d, of a step, over that of N_sub 1 and N_iter 0
+	unit   float64              // ns of that step
+	scans  []signRow
 	signed []*ride // of the scans
 }
 
