@@ -54,7 +54,7 @@ func (r *railResult) motions(out map[string][]byte) {
 		return chart{title: title, across: "t, s", up: "m/s", x: axis{high: r.until.Seconds()}, y: axis{low: -0.5, high: 4}}
 	}
 	over := func(one *ride, row int, name string, i int) curve {
-		c := curve{name: name, colour: railColours[i%len(railColours)], width: 1.2}
+		c := curve{name: name, colour: append(railColours[:7:7], "#17becf")[i], width: 1.2}
 		for k, v := range one.rows {
 			c.x, c.y = append(c.x, float64(k+1)*one.h.Seconds()), append(c.y, v[row])
 		}
