@@ -215,10 +215,14 @@
 // where B, C, D and E are numbers or tables of rows [fn, value]; friction and fn are values
 // over time. Near standstill the slip needs a relaxation length (m, 0.1 to 0.7 of cars):
 //
-//	relaxation·k' = v_s - u·k,  u = max(|v_b|, |v_s|),  kappa = k + min(damping, relaxation/u)·k' + S_h
+//	kappa = v_s/u + S_h,  u = max(|v_b|, |v_s|)
+//	k' = min(p, v_range)/relaxation·(g - k),  p = u·kappa/g
+//	f = friction·fn·B·C·D·(k + lead·(g - k)) + S_v,  lead = min(1, max(damping·k'/(g - k), 1 - v_range/p))
 //
-// is a spring and a damper to the road at rest and the formula's own slip at speed, up to
-// v_range; it keeps |kappa| below 1 while the wheel spins.
+// where friction·fn·B·C·D·g is the formula at kappa: at rest a spring and a damper to the
+// road, at speed the formula itself. The more a tyre slips the shorter it relaxes, so that
+// the tread holds no more than the force (Pacejka, Tyre and Vehicle Dynamics, ch. 7: fully
+// non-linear), and a car that stops on locked wheels does not jump back.
 //
 // Wheel and rail:
 //
