@@ -89,6 +89,7 @@ func (t *tyre) coulomb() declared {
 		l.arg(signalOf(t.road), 0)
 		l.do(Mul)
 		k.Signal = t.addLaw(t.name+".grip", "N", &l)
+		return t.pressed(t.rub(k), t.load, mu*k.Peak*t.plant.largest(t.road))
 	}
 	return t.rub(k)
 }
@@ -218,6 +219,7 @@ func (t *tyre) magic() form {
 	} else {
 		kappa, fn := l.arg(signalOf(slip), m.steepest), l.arg(signalOf(t.load), 0)
 		l.ops = nil
+		t.plant.depends(&l, kappa, fn, t.load)
 		m.sine(&l, kappa, fn)
 		t.loaded(&m, &l, fn)
 	}
@@ -268,6 +270,8 @@ func (t *tyre) tread(m *formula, l *law, slip int, length float64) {
 
 	k, to, way, load := l.arg(stateOf(t.k), m.steepest), l.arg(g, m.steepest*lag), l.arg(p, 0), l.arg(signalOf(t.load), 0)
 	l.ops = nil
+	t.plant.depends(l, k, load, t.load)
+	t.plant.depends(l, to, load, t.load)
 	l.again(k).again(to).again(k).do(Sub)
 	l.again(way).push(fast).do(Min).times(lag/length).push(1).push(fast).again(way).do(Div, Sub, Max).push(1).do(Min, Mul, Add)
 	m.push(l, "B", load)
