@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,11 +43,16 @@ func load(t testing.TB, name string, opt kernel.Options) subject {
 	return assembled(t, name, p, opt)
 }
 
+var split *model.Partition
+
 func assembled(t testing.TB, name string, p *model.Plant, opt kernel.Options) subject {
 	t.Helper()
 	sys, err := p.Assemble()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if split != nil {
+		sys.Partition = split
 	}
 	if opt.Period == 0 {
 		opt.Period = 5 * time.Millisecond
@@ -418,7 +424,14 @@ func TestGeneratedKernelGivesTheSameBits(t *testing.T) {
 	var list []subject
 	for _, word := range strings.Split(*only, ",") {
 		name, how, _ := strings.Cut(word, ":")
+		split = nil
+		if seed, ok := strings.CutPrefix(name, "random"); ok {
+			n, _ := strconv.Atoi(seed)
+			list = append(list, randomPlant(t, uint64(n)))
+			continue
+		}
 		var opt kernel.Options
+		split = nil
 		switch how {
 		case "papers":
 			opt.Scheme = kernel.Papers
@@ -430,6 +443,8 @@ func TestGeneratedKernelGivesTheSameBits(t *testing.T) {
 			opt.Stepping = kernel.Local
 		case "driven":
 			opt.Driven = everyInput(t, name)
+		case "partition":
+			split = &model.Partition{Sub: 4, Iter: 1}
 		case "both":
 			opt.Driven, opt.Scheme = everyInput(t, name), kernel.Papers
 		}
