@@ -210,7 +210,7 @@ func (l *layout) add(s *spec, path []string, key string, at *place) {
 	}
 	key += "." + name
 	if indexed {
-		f.size = max(s.sizes[key], s.padded[key])
+		f.size = max(s.sizes[key], s.padded[key], 1)
 		key += "[*]"
 	}
 	if len(path) == 1 {

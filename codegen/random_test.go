@@ -28,7 +28,7 @@ func (c *chance) input() string {
 	name := fmt.Sprintf("c%d", len(c.inputs))
 	text := fmt.Sprintf("  %s: {unit: N, min: 0, max: 60", name)
 	if c.IntN(4) == 0 {
-		text += ", default: {sine: {amplitude: 20, frequency: 1.3}, offset: 15}"
+		text += ", delay: 13 ms, default: {sine: {amplitude: 14, f: 1.3, offset: 15}}"
 	}
 	c.inputs = append(c.inputs, text+"}")
 	return name
@@ -37,13 +37,17 @@ func (c *chance) input() string {
 // joins adds what is between two flanges.
 func (c *chance) joins(a, b string) {
 	ends := fmt.Sprintf("a: %s, b: %s", a, b)
-	switch c.IntN(7) {
+	switch c.IntN(10) {
 	case 0:
 		c.add("{type: spring_damper, %s, c: %g, d: %g}", ends, c.between(50, 3000), c.between(0.1, 1))
 	case 1:
 		c.add("{type: freewheel, %s}", ends)
 	case 2:
 		c.add("{type: affine_spring, %s, borders: [0.01], c: [%g N.m/rad, %g N.m/rad]}", ends, c.between(0, 50), c.between(200, 2000))
+	case 4, 7:
+		c.add("{type: elasto_backlash, %s, c: %g N.m/rad, d: 0.1, backlash: 0.02}", ends, c.between(50, 900))
+	case 5:
+		c.add("{type: clearance, %s, phi_min: -0.1, phi_max: 0.2, restitution: %g}", ends, c.between(0, 0.8))
 	case 3:
 		c.add("{type: damper, %s, d: %g}", ends, c.between(0.01, 1))
 	default:
@@ -76,6 +80,9 @@ func randomPlant(t testing.TB, seed uint64) subject {
 		text += "inputs:\n" + strings.Join(c.inputs, "\n") + "\n"
 	}
 	text += "elements:\n  ground: {type: fixed}\n" + strings.Join(c.elements, "\n") + "\n"
+	if c.IntN(2) == 0 {
+		text += "outputs:\n  angle: {pulses: J0, teeth: 20}\n"
+	}
 	p, err := model.Load("random.yaml", []byte(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)

@@ -318,7 +318,12 @@ func tool(t testing.TB, dir, name string, args ...string) string {
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		text := string(out)
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, text[:min(len(text), 4000)])
+		for line := range strings.Lines(text) {
+			if !strings.Contains(line, "kernel.go") && !strings.HasPrefix(line, "#") {
+				t.Log(line)
+			}
+		}
+		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
 	}
 	return string(out)
 }

@@ -43,7 +43,7 @@ func (f *frame) specialise(d *ast.FuncDecl, jump bool, recv *value, args []*valu
 		}
 		return old
 	}
-	s.fns[key] = g
+	s.fns[key], g.key = g, key
 	g.name, g.about, g.busy = s.top(d.Name.Name+about), about, true
 	sig := f.info.Defs[d.Name].Type().(*types.Signature)
 	for i := range sig.Results().Len() {
@@ -54,7 +54,11 @@ func (f *frame) specialise(d *ast.FuncDecl, jump bool, recv *value, args []*valu
 	g.out = &body
 	h.named(d)
 	h.list(d.Body.List)
-	g.body, g.busy = tidy(body), false
+	g.body, g.busy, g.key = tidy(body), false, key
+	own := frameOf(g)
+	if g.depth = own + g.below; own > wide && !s.heavy[key] {
+		s.heavy[key], s.grown = true, true
+	}
 	g.method = g.uses("k")
 	s.order = append(s.order, g)
 	return g
@@ -154,7 +158,7 @@ func (f *frame) parameter(name string, v *value) *value {
 		return v
 	}
 	name = f.unique(name)
-	g.params = append(g.params, name+" "+goType(v.typ))
+	g.params, g.args = append(g.params, name+" "+goType(v.typ)), append(g.args, name)
 	out := dynamic(name, operand, v.typ)
 	out.stable, out.plus = true, false
 	return out
