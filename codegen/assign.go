@@ -114,10 +114,13 @@ func (f *frame) bind(obj types.Object, v *value, define bool) {
 		f.vars[obj] = b
 		return
 	}
-	if b.name == "" {
+	switch {
+	case b.name != "" && b.fresh && v.text == b.name:
+		return // as it was
+	case b.name == "":
 		b.name = f.unique(obj.Name())
 		f.emit(&stmt{kind: declare, names: []string{b.name}, right: v.text, pure: f.pure(v.text)})
-	} else {
+	default:
 		f.emit(&stmt{kind: set, names: []string{b.name}, right: v.text, pure: f.pure(v.text)})
 	}
 	w := f.variable(obj, b.name)

@@ -309,8 +309,11 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
 			t := f.info.Defs[id].Type()
 			i = constantValue(wrapInt(int64(n), t), t)
 		}
-		f.turn(st, x, i)
-		switch end := f.turnList(st.Body.List); end {
+		end := f.entitled(st.Body, []ast.Expr{st.Key, st.Value}, func() flow {
+			f.turn(st, x, i)
+			return f.turnList(st.Body.List)
+		})
+		switch end {
 		case breaks:
 			return falls
 		case leaves, returns:

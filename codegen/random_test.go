@@ -87,13 +87,13 @@ func randomPlant(t testing.TB, seed uint64) subject {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	opt := kernel.Options{Period: time.Duration(1+c.IntN(9)) * time.Millisecond, Memory: c.IntN(2)}
-	if c.IntN(4) == 0 {
-		opt.Scheme = kernel.Papers
-	}
-	if c.IntN(4) == 0 {
-		opt.Stepping, opt.Memory = kernel.Local, 0
-	}
-	s := assembled(t, fmt.Sprintf("random %d", seed), p, opt)
-	return s
+	return assembled(t, fmt.Sprintf("random:%d", seed), p, func(_ *model.System, opt *kernel.Options) {
+		opt.Period, opt.Memory = time.Duration(1+c.IntN(9))*time.Millisecond, c.IntN(2)
+		if c.IntN(4) == 0 {
+			opt.Scheme = kernel.Papers
+		}
+		if c.IntN(4) == 0 {
+			opt.Stepping, opt.Memory = kernel.Local, 0
+		}
+	})
 }

@@ -17,6 +17,7 @@ import (
 // assigned something else; the last one finds nothing new.
 type spec struct {
 	*program
+	plant   *kernel.Tables
 	root    *place
 	y, u    int             // outputs and inputs
 	given   map[string]bool // cells, with * for indices that the tick computes, that are assigned
@@ -75,7 +76,7 @@ func newSpec(t *kernel.Tables) (*spec, error) {
 	}
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous}
+	s := &spec{program: p, plant: t, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil
