@@ -141,6 +141,7 @@ type net struct {
 	dw1, dw2   []float64 // m+mc, that change
 	dtau       []float64 // mc
 	argPoly    []float64 // arguments×(degree+1) of a guard over the piece
+	rounds     int       // taken in this piece
 	change     float64   // largest of a law in the last round, as part of its size, NaN where one is not finite
 }
 

@@ -9,6 +9,9 @@ var lawPoints = [2]float64{0.5, 1}
 // a hundredth of it.
 const settledSparse = 1e-10
 
+// settledRough is settledSparse of a piece that is cut at what is found in it.
+const settledRough = 1e-5
+
 // coupleSparse is couple in fewer rounds. A piece begins with the laws as they went on
 // at the end of the last one; what a round changes is added to the polynomial; and a
 // round is one of Newton's method for the part that a law has in its own motion: a law
@@ -23,14 +26,24 @@ const settledSparse = 1e-10
 func (k *Kernel) coupleSparse() {
 	k.presume()
 	k.joint.expand(k, k.x)
-	k.change = 0
-	for round := range coupling {
+	k.change, k.rounds = 0, 0
+}
+
+// agree takes the rounds, or goes on with them after those that were rough.
+//
+//go:nosplit
+func (k *Kernel) agree(rough bool) {
+	settled := 0.0
+	if rough {
+		settled = settledRough
+	}
+	for ; k.rounds < coupling; k.rounds++ {
 		before := k.change
 		k.change = 0
 		for p, theta := range lawPoints {
 			k.instant(theta)
 			k.torqued(nil, theta)
-			k.heed(p+1, round == 0)
+			k.heed(p+1, k.rounds == 0)
 			k.laws(k.w[:k.t.M], k.at[p*k.t.N:(p+1)*k.t.N])
 			k.note(p)
 		}
@@ -47,7 +60,8 @@ func (k *Kernel) coupleSparse() {
 			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
 		}
 		k.joint.amend(k, k.change)
-		if before > 0 && k.change*(k.change/before) <= settledSparse {
+		if k.change <= settled || before > 0 && k.change*(k.change/before) <= settledSparse {
+			k.rounds++
 			return // as the last round gained, this one has
 		}
 	}

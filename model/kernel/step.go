@@ -207,33 +207,10 @@ const none = -1
 //
 //go:nosplit
 func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
-	k.slips.mul(k.slip, k.x)
-	expanded := true
-	switch {
-	case k.t.FirstLaw < k.t.M:
-		k.joint.couple(k)
-		k.horner(k.x1, 1)
-	case k.length != k.t.Delta || k.t.Modes == nil:
-		k.joint.expand(k, k.x)
-		k.horner(k.x1, 1)
-	default:
-		k.whole(k.x1, k.x)
-		expanded = false
-	}
-	if k.t.Net != nil {
-		k.constrain(k.x1)
-	}
-	theta, cause = 1, none
-	if k.joint.suspect(k) {
-		if !expanded {
-			k.joint.expand(k, k.x)
-			expanded = true
-		}
-		if k.t.Net == nil || look {
-			theta, cause = k.first()
-		} else {
-			theta, cause = 0, 0 // whatever it is, nobody asks where
-		}
+	rough := look && k.t.Net != nil && k.t.FirstLaw < k.t.M
+	theta, cause, expanded := k.joint.seek(k, look, rough, false)
+	if rough && !(cause != none && theta >= k.stride(look) && k.shorter(k.cut(theta))) {
+		theta, cause, _ = k.joint.seek(k, look, false, true)
 	}
 	apart := theta >= k.stride(look)
 	if cause != none && apart && k.t.FirstLaw < k.t.M {
@@ -262,6 +239,46 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	return theta, none
 }
 
+// seek takes the state over the whole piece, to x1, and finds the first event in it.
+// Where rough is allowed laws need not agree with their motion to the last digit: what is
+// found is then fit to cut the piece there, or for another call, which goes on with it.
+//
+//go:nosplit
+func (k *Kernel) seek(look, rough, on bool) (theta float64, cause int, expanded bool) {
+	k.slips.mul(k.slip, k.x)
+	expanded = true
+	switch {
+	case k.t.FirstLaw < k.t.M:
+		if !on {
+			k.joint.couple(k)
+		}
+		if k.t.Net != nil {
+			k.joint.agree(k, rough)
+		}
+		k.horner(k.x1, 1)
+	case k.length != k.t.Delta || k.t.Modes == nil:
+		k.joint.expand(k, k.x)
+		k.horner(k.x1, 1)
+	default:
+		k.whole(k.x1, k.x)
+		expanded = false
+	}
+	if k.t.Net != nil {
+		k.constrain(k.x1)
+	}
+	if !k.joint.suspect(k) {
+		return 1, none, expanded
+	}
+	if !expanded {
+		k.joint.expand(k, k.x)
+	}
+	if k.t.Net != nil && !look {
+		return 0, 0, true // whatever it is, nobody asks where
+	}
+	theta, cause = k.first()
+	return theta, cause, true
+}
+
 // stride is the part of the piece in which events are not told apart: none while the
 // tick looks for them, a little where they pile up at one instant.
 //
@@ -287,23 +304,36 @@ func (k *Kernel) piled() bool { return k.stalled > k.pile() }
 //go:nosplit
 func (k *Kernel) pile() int { return 2 * (k.t.Mc + len(k.side) + len(k.region) + 1) }
 
+// cut is the length of the piece up to just behind an event at theta: of what was found
+// roughly a little more.
+//
+//go:nosplit
+func (k *Kernel) cut(theta float64) float64 {
+	behind := 1e-6
+	if k.t.Net != nil {
+		behind = 1e-5
+	}
+	return theta * k.length * (1 + behind)
+}
+
+// shorter reports whether a piece can be cut to length.
+//
+//go:nosplit
+func (k *Kernel) shorter(length float64) bool { return length > k.gap && length < k.length }
+
 // shorten walks the piece again up to just behind the event found at theta: the
 // laws then do not see what lies behind it, where they may have a corner.
 //
 //go:nosplit
 func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
-	length := theta * k.length * (1 + 1e-6)
-	if !(length > k.gap && length < k.length) {
+	length := k.cut(theta)
+	if !k.shorter(length) {
 		return theta, cause
 	}
 	k.keep(0)
 	k.joint.sources(k, k.x, local, length)
-	k.joint.couple(k)
-	k.horner(k.x1, 1)
-	if !k.joint.suspect(k) {
-		return 1, none
-	}
-	return k.first()
+	theta, cause, _ = k.joint.seek(k, true, false, false)
+	return theta, cause
 }
 
 // event lets what caused it and the elements at rest with it make their one
