@@ -131,7 +131,7 @@ type net struct {
 	held       []float64 // (degree+1)×mc, Taylor coefficients of the friction torques over the piece
 	trend      []float64 // laws×3: slope and bend of each where the last piece ended, per s and s²; its factor, 1/s
 	echoes     []echo    // felt×3: at the start, at the lawPoints
-	echoed     []float64 // felt: the part of a torque that laws give back to it; in one with trend
+	echoed     []float64 // felt×2: the part of a torque that laws give back to it, and the modes in which they do; in one with trend
 	at         []float64 // 2×n, what laws and guards read of the state at the lawPoints
 	answer     []float64 // laws×2, the laws there
 	asked      []float64 // laws×4, lawAt and answer of the round before
@@ -173,7 +173,7 @@ func newNet(t *Tables) net {
 }
 
 // trends is the length of trend.
-func (t *Tables) trends() int { return 3*(t.M-t.FirstLaw) + len(t.Net.Felt) }
+func (t *Tables) trends() int { return 3*(t.M-t.FirstLaw) + 2*len(t.Net.Felt) }
 
 // largestBlock is the number of elements of the largest.
 func (t *Tables) largestBlock() int {

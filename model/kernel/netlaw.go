@@ -7,7 +7,7 @@ var lawPoints = [2]float64{0.5, 1}
 
 // settledSparse is settledLaw of a plant that is stepped sparse: what a round leaves is
 // a hundredth of it.
-const settledSparse = 1e-10
+const settledSparse = 1e-9
 
 // settledRough is settledSparse of a piece that is cut at what is found in it.
 const settledRough = 1e-5
@@ -148,11 +148,14 @@ func (k *Kernel) heed(p int, first bool) {
 	}
 	for f, i := range k.t.Net.Felt {
 		e, out := &k.echoes[3*f+p], k.tau[i]
+		part, of := &k.echoed[2*f], &k.echoed[2*f+1]
 		if first {
+			if modes := k.modesOf(k.home[i].block); p == 0 && modes != *of {
+				*part, *of = 0, modes
+			}
 			e.in, e.wasIn, e.wasOut = out, out, out
 			continue
 		}
-		part := &k.echoed[f]
 		if d := e.in - e.wasIn; p == 0 && math.Abs(d) > learnFrom*math.Abs(out) {
 			*part = min(max((out-e.wasOut)/d, -mostEcho), mostEcho)
 		}
@@ -160,6 +163,17 @@ func (k *Kernel) heed(p int, first bool) {
 		e.in += (out - e.in) / (1 - *part)
 		k.tau[i] = e.in
 	}
+}
+
+// modesOf is a number for the modes of block b.
+//
+//go:nosplit
+func (k *Kernel) modesOf(b int) float64 {
+	s := 0.0
+	for _, i := range k.blocks[b].Of {
+		s = 5*s + float64(k.mode[i])
+	}
+	return s
 }
 
 // keep notes what the laws are at theta of the piece and how they go on, for the next
