@@ -46,6 +46,7 @@ var tickJumps = map[string][]string{
 	kernelCode + "event":          {kernelCode + "resolve", kernelCode + "strike", kernelCode + "derive"},
 	kernelCode + "strike":         {kernelCode + "resolve"},
 	kernelCode + "walk":           {kernelCode + "seek", kernelCode + "leap", kernelCode + "pulses"},
+	kernelCode + "hunt":           {kernelCode + "seek", kernelCode + "sources"},
 	kernelCode + "seek":           {kernelCode + "expand", kernelCode + "line", kernelCode + "expandSparse", kernelCode + "couple", kernelCode + "coupleSparse", kernelCode + "agree", kernelCode + "suspect"},
 	kernelCode + "leap":           {kernelCode + "resolve", kernelCode + "pulses"},
 	kernelCode + "hold":           {kernelCode + "expand", kernelCode + "line", kernelCode + "expandSparse"},

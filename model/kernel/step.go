@@ -207,10 +207,11 @@ const none = -1
 //
 //go:nosplit
 func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
-	rough := look && k.t.Net != nil && k.t.FirstLaw < k.t.M
-	theta, cause, expanded := k.joint.seek(k, look, rough, false)
-	if rough && !(cause != none && theta >= k.stride(look) && k.shorter(k.cut(theta))) {
-		theta, cause, _ = k.joint.seek(k, look, false, true)
+	expanded := true
+	if look && k.t.Net != nil && k.t.FirstLaw < k.t.M {
+		theta, cause = k.hunt(local)
+	} else {
+		theta, cause, expanded = k.joint.seek(k, look, settled, false)
 	}
 	apart := theta >= k.stride(look)
 	if cause != none && apart && k.t.FirstLaw < k.t.M {
@@ -239,12 +240,12 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	return theta, none
 }
 
-// seek takes the state over the whole piece, to x1, and finds the first event in it.
-// Where rough is allowed laws need not agree with their motion to the last digit: what is
-// found is then fit to cut the piece there, or for another call, which goes on with it.
+// seek takes the state over the whole piece, to x1, and finds the first event in it,
+// from laws that agree with their motion so far; on goes on with them where another call
+// ended. What is found before they are settled is fit to cut the piece there.
 //
 //go:nosplit
-func (k *Kernel) seek(look, rough, on bool) (theta float64, cause int, expanded bool) {
+func (k *Kernel) seek(look bool, agreed int, on bool) (theta float64, cause int, expanded bool) {
 	k.slips.mul(k.slip, k.x)
 	expanded = true
 	switch {
@@ -252,8 +253,8 @@ func (k *Kernel) seek(look, rough, on bool) (theta float64, cause int, expanded 
 		if !on {
 			k.joint.couple(k)
 		}
-		if k.t.Net != nil {
-			k.joint.agree(k, rough)
+		if k.t.Net != nil && agreed != predicted {
+			k.joint.agree(k, agreed == roughly)
 		}
 		k.horner(k.x1, 1)
 	case k.length != k.t.Delta || k.t.Modes == nil:
@@ -304,6 +305,36 @@ func (k *Kernel) piled() bool { return k.stalled > k.pile() }
 //go:nosplit
 func (k *Kernel) pile() int { return 2 * (k.t.Mc + len(k.side) + len(k.region) + 1) }
 
+// How far laws agree with their motion.
+const (
+	settled   = iota
+	roughly   // to settledRough
+	predicted // they go on as they did before the piece
+)
+
+// near is the part of a piece in which an event is seen without a round of the laws:
+// what they miss of it goes with its square.
+const near = 1. / 16
+
+// hunt is seek of a plant that is stepped sparse. Each event begins a piece that is cut at
+// the next one, so most of what is beyond it need not settle.
+//
+//go:nosplit
+func (k *Kernel) hunt(local float64) (theta float64, cause int) {
+	theta, cause, _ = k.joint.seek(k, true, predicted, false)
+	part := theta * k.length * (1 + 2*near)
+	closer := cause != none && theta < near && k.shorter(part)
+	if closer {
+		k.keep(0)
+		k.joint.sources(k, k.x, local, part)
+	}
+	theta, cause, _ = k.joint.seek(k, true, roughly, !closer)
+	if !(cause != none && theta >= k.stride(true) && k.shorter(k.cut(theta))) {
+		theta, cause, _ = k.joint.seek(k, true, settled, true)
+	}
+	return theta, cause
+}
+
 // cut is the length of the piece up to just behind an event at theta: of what was found
 // roughly a little more.
 //
@@ -332,7 +363,7 @@ func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
 	}
 	k.keep(0)
 	k.joint.sources(k, k.x, local, length)
-	theta, cause, _ = k.joint.seek(k, true, false, false)
+	theta, cause, _ = k.joint.seek(k, true, settled, false)
 	return theta, cause
 }
 
