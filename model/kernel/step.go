@@ -322,8 +322,12 @@ const near = 1. / 16
 //go:nosplit
 func (k *Kernel) hunt(local float64) (theta float64, cause int) {
 	theta, cause, _ = k.joint.seek(k, true, predicted, false)
+	if cause == none { // nor is there one, mostly
+		theta, cause, _ = k.joint.seek(k, true, settled, true)
+		return theta, cause
+	}
 	part := theta * k.length * (1 + 2*near)
-	closer := cause != none && theta < near && k.shorter(part)
+	closer := theta < near && k.shorter(part)
 	if closer {
 		k.keep(0)
 		k.joint.sources(k, k.x, local, part)
