@@ -326,6 +326,9 @@ func (k *Kernel) hunt(local float64) (theta float64, cause int) {
 		theta, cause, _ = k.joint.seek(k, true, settled, true)
 		return theta, cause
 	}
+	if theta*k.length <= k.gap && theta >= k.stride(true) {
+		return theta, cause // nothing moves until then
+	}
 	part := theta * k.length * (1 + 2*near)
 	closer := theta < near && k.shorter(part)
 	if closer {
