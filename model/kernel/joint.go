@@ -1,11 +1,10 @@
 package kernel
 
 // joint holds the parts of a tick that are called through a value: the phases of a
-// piece, parts that few pieces need, and the phases of a step in two parts. The
-// linker adds up the stack along a
-// chain of direct calls of functions that may not grow it, allows about 800 bytes,
-// and begins anew at such a call; see doc.go for what the whole may take. They are
-// set once, by New, and none is called in an inner loop.
+// piece, parts that few pieces need, and the phases of a step in two parts. The linker
+// adds up the stack along a chain of direct calls of functions that may not grow it,
+// allows about 800 bytes, and begins anew at such a call; see doc.go for what the whole
+// may take. They are set once, by New, and none is called in an inner loop.
 type joint struct {
 	sources     func(k *Kernel, x []float64, local, length float64)
 	begin       func(k *Kernel, local float64)
