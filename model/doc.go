@@ -275,12 +275,13 @@
 //	                on wheels, and a node; NAME is its rolling friction; signals NAME.f_air,
 //	                .f_slope
 //
-// A speed source with exact: true is followed to rounding, and needs a source that does
-// not jump; otherwise a low-pass of f_crit makes it smooth, as in the library. The
-// engine's full_load and drag are rows [speed, torque], throttle blends between them;
-// map is {w: [...], throttle: [...], tau: [[...], ...]}, a row per speed. lambda, K and
-// ratio are rows over nu = w_turbine/w_impeller: tau_pump = lambda·w_impeller², lambda =
-// 1/K²; tables that end at 1 or before are mirrored there.
+// A speed or position source with exact: true is followed to rounding, a sine to what it is
+// more than parabolas over pieces of a step; it must not jump. Otherwise a low-pass of f_crit
+// makes it smooth, as in the library. The engine's full_load and drag are rows [speed,
+// torque], throttle blends between them; map is {w: [...], throttle: [...], tau: [[...],
+// ...]}, a row per speed. lambda, K and ratio are rows over nu = w_turbine/w_impeller:
+// tau_pump = lambda·w_impeller², lambda = 1/K²; tables that end at 1 or before are
+// mirrored there.
 //
 // Signals:
 //

@@ -33,9 +33,9 @@ func (k *Kernel) coupleSparse() {
 //
 //go:nosplit
 func (k *Kernel) agree(rough bool) {
-	settled := 0.0
+	enough := 0.0
 	if rough {
-		settled = settledRough
+		enough = settledRough
 	}
 	for ; k.rounds < coupling; k.rounds++ {
 		before := k.change
@@ -60,7 +60,7 @@ func (k *Kernel) agree(rough bool) {
 			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
 		}
 		k.joint.amend(k, k.change)
-		if k.change <= settled || before > 0 && k.change*(k.change/before) <= settledSparse {
+		if k.change <= enough || before > 0 && k.change*(k.change/before) <= settledSparse {
 			k.rounds++
 			return // as the last round gained, this one has
 		}
