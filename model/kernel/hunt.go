@@ -3,6 +3,7 @@ package kernel
 // How far laws agree with their motion.
 const (
 	settled   = iota
+	halved    // settled, or the piece is halved until they are
 	roughly   // to settledRough
 	predicted // they go on as they did before the piece
 )
@@ -12,7 +13,7 @@ const (
 // ended. What is found before they are settled is fit to cut the piece there.
 //
 //go:nosplit
-func (k *Kernel) seek(look bool, agreed int, on bool) (theta float64, cause int, expanded bool) {
+func (k *Kernel) seek(local float64, look bool, agreed int, on bool) (theta float64, cause int, expanded bool) {
 	k.slips.mul(k.slip, k.x)
 	expanded = true
 	switch {
@@ -22,6 +23,9 @@ func (k *Kernel) seek(look bool, agreed int, on bool) (theta float64, cause int,
 		}
 		if k.t.Net != nil && agreed != predicted {
 			k.joint.agree(k, agreed == roughly)
+		}
+		if agreed == halved {
+			k.halve(local)
 		}
 		k.horner(k.x1, 1)
 	case k.length != k.t.Delta || k.t.Modes == nil:
@@ -56,9 +60,9 @@ const near = 1. / 16
 //
 //go:nosplit
 func (k *Kernel) hunt(local float64) (theta float64, cause int) {
-	theta, cause, _ = k.joint.seek(k, true, predicted, false)
+	theta, cause, _ = k.joint.seek(k, local, true, predicted, false)
 	if cause == none { // nor is there one, mostly
-		theta, cause, _ = k.joint.seek(k, true, settled, true)
+		theta, cause, _ = k.joint.seek(k, local, true, halved, true)
 		return theta, cause
 	}
 	if theta*k.length <= k.gap && theta >= k.stride(true) {
@@ -70,9 +74,9 @@ func (k *Kernel) hunt(local float64) (theta float64, cause int) {
 		k.keep(0)
 		k.joint.sources(k, k.x, local, part)
 	}
-	theta, cause, _ = k.joint.seek(k, true, roughly, !closer)
+	theta, cause, _ = k.joint.seek(k, local, true, roughly, !closer)
 	if !(cause != none && theta >= k.stride(true) && k.shorter(k.cut(theta))) {
-		theta, cause, _ = k.joint.seek(k, true, settled, true)
+		theta, cause, _ = k.joint.seek(k, local, true, halved, true)
 	}
 	return theta, cause
 }
@@ -105,6 +109,6 @@ func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
 	}
 	k.keep(0)
 	k.joint.sources(k, k.x, local, length)
-	theta, cause, _ = k.joint.seek(k, true, settled, false)
+	theta, cause, _ = k.joint.seek(k, local, true, settled, false)
 	return theta, cause
 }

@@ -9,7 +9,7 @@ type joint struct {
 	sources     func(k *Kernel, x []float64, local, length float64)
 	begin       func(k *Kernel, local float64)
 	walk        func(k *Kernel, local float64, look bool) (theta float64, cause int)
-	seek        func(k *Kernel, look bool, agreed int, on bool) (theta float64, cause int, expanded bool)
+	seek        func(k *Kernel, local float64, look bool, agreed int, on bool) (theta float64, cause int, expanded bool)
 	expand      func(k *Kernel, x []float64) // by the form
 	resolve     func(k *Kernel)
 	settleBlock func(k *Kernel, b int)

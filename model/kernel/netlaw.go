@@ -65,9 +65,6 @@ func (k *Kernel) agree(rough bool) {
 			return // as the last round gained, this one has
 		}
 	}
-	if !rough {
-		k.unsettle()
-	}
 }
 
 // presume lets the laws go on over the piece as they did before it.

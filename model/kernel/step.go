@@ -211,7 +211,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	if look && k.t.Net != nil && k.t.FirstLaw < k.t.M {
 		theta, cause = k.hunt(local)
 	} else {
-		theta, cause, expanded = k.joint.seek(k, look, settled, false)
+		theta, cause, expanded = k.joint.seek(k, local, look, halved, false)
 	}
 	apart := theta >= k.stride(look)
 	if cause != none && apart && k.t.FirstLaw < k.t.M {
