@@ -70,11 +70,16 @@ func (f *frame) eval(e ast.Expr) *value {
 	case *ast.SliceExpr:
 		return f.sliced(e)
 	case *ast.StarExpr:
-		v := f.eval(e.X)
-		return v
+		return f.load(f.eval(e.X))
 	case *ast.UnaryExpr:
 		if e.Op == token.AND {
-			return f.address(e.X)
+			v := f.address(e.X)
+			if v.kind == ref {
+				w := *v
+				w.at = f.rebuilt(v.at, func(i *value) *value { return f.steady(i, "at") })
+				return &w
+			}
+			return v
 		}
 		return unaryOf(e.Op, f.eval(e.X))
 	case *ast.BinaryExpr:

@@ -120,6 +120,8 @@ func (f *frame) address(x ast.Expr) *value {
 		return f.composite(x)
 	case *ast.ParenExpr:
 		return f.address(x.X)
+	case *ast.StarExpr:
+		return f.eval(x.X)
 	}
 	v := f.eval(x)
 	if v.kind != ref {
