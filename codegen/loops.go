@@ -11,6 +11,29 @@ import (
 	"strings"
 )
 
+// many is how many times as long as others a loop may be that calls a function for each of
+// its turns and does little else: such as that of the laws, of which each is another program.
+const many = 8
+
+// dispatches reports whether a loop is one.
+func (f *frame) dispatches(st *ast.ForStmt) bool {
+	if len(st.Body.List) > 1 {
+		return false
+	}
+	calls := false
+	ast.Inspect(st.Body, func(n ast.Node) bool {
+		c, ok := n.(*ast.CallExpr)
+		calls = calls || ok && f.info.Selections[selector(c.Fun)] != nil
+		return true
+	})
+	return calls
+}
+
+func selector(e ast.Expr) *ast.SelectorExpr {
+	sel, _ := e.(*ast.SelectorExpr)
+	return sel
+}
+
 // turns is how often a loop is written out at most, whatever is in it.
 const turns = 64
 
@@ -19,8 +42,11 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 		f.exec(st.Init)
 	}
 	if f.indexed(st) {
-		end := falls
-		if f.attempt(f.limit, func() { end = f.unrollFor(st) }) {
+		end, limit := falls, f.limit
+		if f.dispatches(st) {
+			limit *= many
+		}
+		if f.attempt(limit, func() { end = f.unrollFor(st, limit) }) {
 			return end
 		}
 	}
@@ -163,13 +189,13 @@ func (f *frame) selects(body ast.Node, obj types.Object) bool {
 }
 
 // unrollFor follows the turns of a loop as long as its condition is known.
-func (f *frame) unrollFor(st *ast.ForStmt) flow {
+func (f *frame) unrollFor(st *ast.ForStmt, limit int) flow {
 	c := &cycle{unrolled: true, dyn: f.dyn}
 	f.loops = append(f.loops, c)
 	defer func() { f.loops = f.loops[:len(f.loops)-1] }()
 	for n := 0; ; n++ {
 		cond := f.eval(st.Cond)
-		if cond.con == nil || n > turns && cond.is(true) {
+		if cond.con == nil || n > max(turns, limit) && cond.is(true) {
 			panic(cannot{})
 		}
 		if cond.is(false) {
