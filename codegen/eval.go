@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"reflect"
 	"strings"
 )
@@ -191,11 +192,14 @@ func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 		return f.eval(e.Y)
 	}
 	var b *value
-	before := f.clone()
+	before, kept := f.clone(), maps.Clone(f.fn.kept)
 	f.dyn++
 	body := f.block(func() { b = f.eval(e.Y) })
 	f.dyn--
-	f.vars = before
+	f.vars, f.fn.kept = before, kept
+	if len(body) > 0 {
+		clear(f.fn.kept)
+	}
 	if b.con != nil && len(body) > 0 && onlyPure(body) {
 		body = nil
 	}

@@ -11,6 +11,16 @@ import (
 	"strings"
 )
 
+// records reports whether a loop goes through records of the tables, each of which says what
+// is to be done: the operations of a program.
+func (f *frame) records(st *ast.RangeStmt, x *value) bool {
+	if !named(st.Value) || x.kind != slice || !x.at.fixed || x.at.many != nil {
+		return false
+	}
+	_, ok := x.typ.Underlying().(*types.Slice).Elem().Underlying().(*types.Struct)
+	return ok
+}
+
 // many is how many times as long as others a loop may be that calls a function for each of
 // its turns and does little else: such as that of the laws, of which each is another program.
 const many = 8
@@ -66,6 +76,8 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 	f.settleVars(f.assignedIn(nodes...), true)
 	out := &stmt{kind: loop}
 	entry := f.clone()
+	clear(f.fn.kept)
+	defer clear(f.fn.kept)
 	f.dyn++
 	f.loops = append(f.loops, &cycle{dyn: f.dyn})
 	cond := truth(true)
@@ -220,10 +232,11 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	if known && count <= 0 {
 		return falls
 	}
-	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple {
+	records := known && f.records(st, x) && count <= turns*many
+	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple || records {
 		end, limit := falls, f.limit
-		if x.kind == tuple {
-			limit *= 10 // of slices nothing else can be made
+		if x.kind == tuple || records { // of slices nothing else can be made
+			limit *= many
 		}
 		if f.attempt(limit, func() { end = f.unrollRange(st, x, int(count)) }) {
 			return end
@@ -238,6 +251,8 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	}
 	f.settleVars(f.assignedIn(st.Body), true)
 	entry := f.clone()
+	clear(f.fn.kept)
+	defer clear(f.fn.kept)
 	f.dyn++
 	f.loops = append(f.loops, &cycle{dyn: f.dyn})
 	name := "i"
