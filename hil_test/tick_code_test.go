@@ -30,6 +30,7 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*Loop).step":    {kernelCode + "Step", faultCode + "Inputs", faultCode + "Signals"},
 	"lockstep/rt.(*Loop).receive": {faultCode + "Arrived"},
 	"lockstep/rt.(*Loop).take":    {sigmapCode + "Decode"},
+	protectionCode + "value":      {}, // code made for one protection, which the command has none of
 	"lockstep/rt.(*Loop).judge":   {sigmapCode + "Tick"},
 	"lockstep/rt.(*Loop).send":    {sigmapCode + "Due", "lockstep/rt.(*Loop).emit", "lockstep/rt.(*Loop).give"},
 	"lockstep/rt.(*Loop).resend":  {sigmapCode + "Due", "lockstep/rt.(*Loop).emit"},
@@ -76,7 +77,9 @@ var tickJumps = map[string][]string{
 const (
 	kernelCode = "lockstep/model/kernel.(*Kernel)."
 	sigmapCode = "lockstep/io/sigmap.(*Map)."
-	faultCode  = "lockstep/rt/fault.(*Set)."
+
+	protectionCode = "lockstep/io/sigmap.(*Protection)."
+	faultCode      = "lockstep/rt/fault.(*Set)."
 )
 
 // tickMayCall is what a tick may call outside of what is disassembled: assembly

@@ -12,17 +12,15 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/fault"
+	"lockstep/rt/target"
 	"lockstep/sched"
 )
 
 // Handover is all the target process needs, as plain data: it decodes this,
 // makes a kernel and a loop of it and ticks.
 type Handover struct {
-	Tables *kernel.Tables
-	Maps   []*sigmap.Map // one per bus
-	Loop   rt.Config
-	Timer  Timer
-	Thread sched.Thread
+	target.Handover
+	Tables *kernel.Tables // a generated target does not read them
 
 	// For a supervisor that takes over.
 	Bench   *Bench
@@ -58,7 +56,8 @@ func Prepare(b *Bench) (*Handover, error) {
 		return nil, b.errorf(b.Plant, "%w", err)
 	}
 	h := &Handover{
-		Tables: tables, Loop: b.loop(tables), Timer: Timer{b.Timer, b.SpinNs}, Thread: b.thread(), Bench: b,
+		Handover: target.Handover{Loop: b.loop(tables), Timer: target.Timer{Sleep: b.Timer, SpinNs: b.SpinNs}, Thread: b.thread()},
+		Tables:   tables, Bench: b,
 	}
 	for i, in := range sys.Inputs {
 		if !driven[i] {
@@ -87,12 +86,6 @@ func Prepare(b *Bench) (*Handover, error) {
 		return nil, err
 	}
 	return h, nil
-}
-
-// Timer is how the loop waits for its grid points.
-type Timer struct {
-	Sleep  string // sched.Timerfd or sched.Nanosleep
-	SpinNs int64  // ns
 }
 
 // thread is what the loop's thread asks of the host.

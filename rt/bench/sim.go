@@ -20,6 +20,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
 	"lockstep/rt"
+	"lockstep/rt/target"
 	"lockstep/sched"
 )
 
@@ -276,7 +277,7 @@ func (w *simulation) run() *Report {
 	minorEnd, majorEnd := sched.Faults()
 	runtime.ReadMemStats(&after)
 	w.progress.end()
-	v := pageReport(w.page, &Handover{Tables: w.tables, Loop: rt.Config{Watch: watch(w.tables.Outputs)}})
+	v := pageReport(w.page, &Handover{Tables: w.tables, Handover: target.Handover{Loop: rt.Config{Watch: watch(w.tables.Outputs)}}})
 	v.Usage = &Usage{
 		Allocs: after.Mallocs - before.Mallocs, GCCycles: uint64(after.NumGC - before.NumGC),
 		MinorFaults: uint64(minorEnd - minor), MajorFaults: uint64(majorEnd - major),

@@ -16,6 +16,7 @@ import (
 
 	"lockstep/model/plants"
 	"lockstep/rt/bench"
+	"lockstep/rt/target"
 )
 
 // program is the command, built once; the tests run it as a user does.
@@ -265,7 +266,7 @@ func TestHelpListsEveryCommandButNotTheTarget(t *testing.T) {
 			t.Errorf("help %s: code %d, %q, %q", c.name, code, flags, errors)
 		}
 	}
-	if code != 0 || strings.Contains(out, "lockstep "+bench.TargetCommand) {
+	if code != 0 || strings.Contains(out, "lockstep "+target.Command) {
 		t.Errorf("code %d; the hidden command is shown or help fails:\n%s", code, out)
 	}
 }
