@@ -48,14 +48,14 @@ func (h *Handover) Save() (*os.File, error) {
 
 // loadHandover reads what Save wrote.
 func loadHandover(f *os.File) (*Handover, error) {
-	first, rest, err := target.Open(f)
+	first, err := target.Open(f)
 	if err != nil {
 		return nil, err
 	}
 	tables, last := &kernel.Tables{}, &forSupervisors{}
 	for _, part := range []any{tables, last} {
-		if err := rest.Decode(part); err != nil {
-			return nil, fmt.Errorf("bench: hand-over: %w", err)
+		if err := first.Next(part); err != nil {
+			return nil, err
 		}
 	}
 	return &Handover{Handover: *first, Tables: tables, Bench: last.Bench, Missing: last.Missing, Named: last.Named}, nil

@@ -34,6 +34,14 @@ type Handover struct {
 	databases []*sigmap.Database // by bus; nil: not read yet, see database
 }
 
+// Kernel says in words which kernel ticks.
+func (h *Handover) Kernel() string {
+	if h.Mark == "" {
+		return "table"
+	}
+	return "generated"
+}
+
 // Prepare makes a Handover of a bench: it reads the plant and the databases,
 // assembles, discretises and binds every signal to its port. Errors carry the
 // place in the file that is wrong.

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"encoding/gob"
 	"errors"
-	"fmt"
 
 	"lockstep/model/kernel"
 	"lockstep/rt/target"
@@ -23,10 +21,10 @@ func Target() error {
 }
 
 // tabular makes the kernel of the tables that follow the hand-over.
-func tabular(_ *target.Handover, rest *gob.Decoder) (target.Parts, error) {
+func tabular(h *target.Handover) (target.Parts, error) {
 	t := &kernel.Tables{}
-	if err := rest.Decode(t); err != nil {
-		return target.Parts{}, fmt.Errorf("bench: hand-over: %w", err)
+	if err := h.Next(t); err != nil {
+		return target.Parts{}, err
 	}
 	return target.Parts{Plant: kernel.New(t)}, nil
 }

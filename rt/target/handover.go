@@ -19,6 +19,8 @@ type Handover struct {
 	Loop   rt.Config
 	Timer  Timer
 	Thread sched.Thread
+
+	rest *gob.Decoder
 }
 
 // Timer is how the loop waits for its grid points.
@@ -27,14 +29,23 @@ type Timer struct {
 	SpinNs int64  // ns
 }
 
-// Open reads a hand-over from its beginning; rest decodes what follows it.
-func Open(f *os.File) (h *Handover, rest *gob.Decoder, err error) {
+// Open reads a hand-over from its beginning.
+func Open(f *os.File) (*Handover, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, nil, fmt.Errorf("target: hand-over: %w", err)
+		return nil, fmt.Errorf("target: hand-over: %w", err)
 	}
-	h, rest = &Handover{}, gob.NewDecoder(f)
+	h, rest := &Handover{}, gob.NewDecoder(f)
 	if err := rest.Decode(h); err != nil {
-		return nil, nil, fmt.Errorf("target: hand-over: %w", err)
+		return nil, fmt.Errorf("target: hand-over: %w", err)
 	}
-	return h, rest, nil
+	h.rest = rest
+	return h, nil
+}
+
+// Next reads the next value that follows the hand-over.
+func (h *Handover) Next(v any) error {
+	if err := h.rest.Decode(v); err != nil {
+		return fmt.Errorf("target: hand-over: %w", err)
+	}
+	return nil
 }

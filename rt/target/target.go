@@ -7,7 +7,6 @@
 package target
 
 import (
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,7 +45,24 @@ type Parts struct {
 }
 
 // Maker makes the parts of a hand-over and of what follows it.
-type Maker func(h *Handover, rest *gob.Decoder) (Parts, error)
+type Maker func(h *Handover) (Parts, error)
+
+// Main is all that a generated executable does; it returns the exit code.
+func Main(mark string, makes Maker) int {
+	if len(os.Args) != 2 || os.Args[1] != Command {
+		fmt.Fprintf(os.Stderr, "lockstep: this is a target process: lockstep run BENCH.yaml -kernel %s starts it\n", os.Args[0])
+		return 2
+	}
+	reason, err := Run(mark, makes)
+	if err == nil && !reason.Clean() {
+		err = errors.New(reason.String())
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "lockstep: %v\n", err)
+		return 1
+	}
+	return 0
+}
 
 // Run takes what the process inherited and ticks until the run is over; the reason
 // says why. Before the first tick it writes to its standard output what the host
@@ -60,18 +76,18 @@ func Run(mark string, makes Maker) (rt.Reason, error) {
 	// The terminal and the service manager speak to the supervisor, and it may end
 	// before the target has said its last word.
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
-	h, rest, err := Open(os.NewFile(HandoverFD, "handover"))
+	h, err := Open(os.NewFile(HandoverFD, "handover"))
 	if err != nil {
 		return 0, fmt.Errorf("%w (a target is started by `lockstep run` only)", err)
 	}
 	if h.Mark != mark {
-		return 0, fmt.Errorf("target: the run is not of the plant and the signals that this executable was made from: generate it again")
+		return 0, errors.New("target: the run is not of the plant and the signals that this executable was made from: generate it again")
 	}
 	page, err := rt.MapPage(os.NewFile(PageFD, "page"))
 	if err != nil {
 		return 0, err
 	}
-	loop, err := h.assemble(rest, page, makes)
+	loop, err := h.assemble(page, makes)
 	if err != nil {
 		return 0, err
 	}
@@ -132,8 +148,8 @@ func spareThreads() {
 }
 
 // assemble makes the loop of what was handed over; the bus sockets are inherited.
-func (h *Handover) assemble(rest *gob.Decoder, page *rt.Page, makes Maker) (*rt.Loop, error) {
-	parts, err := makes(h, rest)
+func (h *Handover) assemble(page *rt.Page, makes Maker) (*rt.Loop, error) {
+	parts, err := makes(h)
 	if err != nil {
 		return nil, err
 	}
