@@ -76,7 +76,7 @@ func (w *signalWriter) head() {
 
 // bus writes the type of one bus.
 func (w *signalWriter) bus(b int, m *sigmap.Map) {
-	w.line("// bus%d is bus %s.\ntype bus%d struct {\n*sigmap.Map", b, plain(w.job.Buses[b]), b)
+	w.line("// bus%d is bus %s.\ntype bus%d struct {\n*sigmap.Map", b, harmless(w.job.Buses[b]), b)
 	w.line("rx [%d]*sigmap.Rx\ntx [%d]*sigmap.Tx\n}\n", len(m.Rx), len(m.Tx))
 	w.line("func newBus%d(m *sigmap.Map) *bus%d {\nb := &bus%d{Map: m}", b, b, b)
 	w.line("for i := range b.rx {\nb.rx[i] = &m.Rx[i]\n}\nfor i := range b.tx {\nb.tx[i] = &m.Tx[i]\n}")
@@ -149,17 +149,17 @@ func little(data *[8]byte) uint64 { return binary.LittleEndian.Uint64(data[:]) }
 func big(data *[8]byte) uint64 { return bits.ReverseBytes64(binary.LittleEndian.Uint64(data[:])) }
 `
 
-// place is where a number is in the eight words of a frame: low bits from bit shift of a
+// bitPlace is where a number is in the eight words of a frame: low bits from bit shift of a
 // word on, what does not fit there at the low end of the next one. Words of a big endian
 // number are big endian, and the next one is before.
-type place struct {
+type bitPlace struct {
 	word, next int
 	shift, len int
 	big        bool
 }
 
-func placeOf(f *sigmap.Field) place {
-	p := place{len: int(f.Len), big: f.Big}
+func bitPlaceOf(f *sigmap.Field) bitPlace {
+	p := bitPlace{len: int(f.Len), big: f.Big}
 	if !f.Big {
 		at := 8*int(f.At) + int(f.Shift)
 		p.word, p.shift = at/64, at%64
@@ -173,10 +173,10 @@ func placeOf(f *sigmap.Field) place {
 }
 
 // straddles says that part of the number is in the next word.
-func (p *place) straddles() bool { return p.shift+p.len > 64 }
+func (p *bitPlace) straddles() bool { return p.shift+p.len > 64 }
 
 // name of a word of the frame in the code.
-func (p *place) name(word int) string {
+func (p *bitPlace) name(word int) string {
 	if p.big {
 		return "b" + strconv.Itoa(word)
 	}
@@ -184,7 +184,7 @@ func (p *place) name(word int) string {
 }
 
 // load is the expression of the raw bits, of type uint64.
-func (p *place) load() string {
+func (p *bitPlace) load() string {
 	text := p.name(p.word)
 	if p.shift > 0 {
 		text = fmt.Sprintf("%s >> %d", text, p.shift)
@@ -211,8 +211,8 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// plain is a name in a comment.
-func plain(name string) string {
+// harmless is a name in a comment.
+func harmless(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7F || r == 0x2028 || r == 0x2029 {
 			return '_'

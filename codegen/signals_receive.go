@@ -25,7 +25,7 @@ func (w *signalWriter) receive(b int, m *sigmap.Map) {
 
 // decode writes what becomes of the frames of one message.
 func (w *signalWriter) decode(b, i int, r *sigmap.Rx) {
-	w.line("// decode%d takes message %s.\n//\n//go:nosplit", i, plain(r.Name))
+	w.line("// decode%d takes message %s.\n//\n//go:nosplit", i, harmless(r.Name))
 	w.line("func (b *bus%d) decode%d(u []float64, f *can.Frame) sigmap.Result {\nr := b.rx[%d]", b, i, i)
 	w.line("if result := r.Admit(f); result != sigmap.OK {\nreturn result\n}")
 	if len(r.Fields) == 0 {
@@ -52,7 +52,7 @@ func (w *signalWriter) decode(b, i int, r *sigmap.Rx) {
 func (w *signalWriter) loads(fields []sigmap.Field) {
 	words := map[string]bool{}
 	add := func(f *sigmap.Field) {
-		p := placeOf(f)
+		p := bitPlaceOf(f)
 		words[p.name(p.word)] = true
 		if p.straddles() {
 			words[p.name(p.next)] = true
@@ -75,12 +75,12 @@ func (w *signalWriter) loads(fields []sigmap.Field) {
 
 // take writes how one signal gets into the inputs.
 func (w *signalWriter) take(f *sigmap.Field) {
-	p, port := placeOf(f), &w.job.Inputs[f.Index]
-	w.line("\n// %s to %s [%s]", plain(f.Name), plain(port.Name), plain(port.Unit))
+	p, port := bitPlaceOf(f), &w.job.Inputs[f.Index]
+	w.line("\n// %s to %s [%s]", harmless(f.Name), harmless(port.Name), harmless(port.Unit))
 	if len(f.When) > 0 {
 		var all []string
 		for s := range f.When {
-			at := placeOf(&f.When[s].At)
+			at := bitPlaceOf(&f.When[s].At)
 			all = append(all, ranges(at.load(), f.When[s].Ranges))
 		}
 		w.line("if %s {", strings.Join(all, " && "))

@@ -14,7 +14,7 @@ func (w *signalWriter) send(b int, m *sigmap.Map) {
 	w.line("func (b *bus%d) Due(i int, tick int64, y []float64) bool {\nswitch i {", b)
 	for i := range m.Tx {
 		if t := &m.Tx[i]; t.Send == sigmap.Cyclic {
-			w.line("case %d: // %s\nb.Now = tick\nreturn %s", i, plain(t.Name), dueAt(t))
+			w.line("case %d: // %s\nb.Now = tick\nreturn %s", i, harmless(t.Name), dueAt(t))
 		}
 	}
 	w.line("}\nreturn b.Map.Due(i, tick, y)\n}\n")
@@ -40,7 +40,7 @@ func dueAt(t *sigmap.Tx) string {
 
 // encode writes how the frame of one message is made.
 func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
-	w.line("// encode%d makes message %s; false: it cannot.\n//\n//go:nosplit", i, plain(t.Name))
+	w.line("// encode%d makes message %s; false: it cannot.\n//\n//go:nosplit", i, harmless(t.Name))
 	w.line("func (b *bus%d) encode%d(f *can.Frame, y []float64) bool {", b, i)
 	if len(t.Fields) > 0 || t.HasCounter || len(t.Protect) > 0 {
 		w.line("t := b.tx[%d]", i)
@@ -70,7 +70,7 @@ func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
 	}
 	if t.HasCounter {
 		w.line("\n// the counter")
-		w.or(placeOf(&t.Counter), "t.Count", words)
+		w.or(bitPlaceOf(&t.Counter), "t.Count", words)
 		if t.Counter.Hi < 1<<53 {
 			w.line("t.Count++\nif t.Count > %d {\nt.Count = 0\n}", uint64(t.Counter.Hi))
 		} else {
@@ -90,9 +90,9 @@ func (w *signalWriter) put(t *sigmap.Tx, k int, words map[string]bool) {
 	from := fmt.Sprintf("v[%d]", f.Index)
 	if f.Course > 0 {
 		from = fmt.Sprintf("t.Courses[%d].Eval(b.Now*b.PeriodNs)", f.Course-1)
-		w.line("\n// %s, a course", plain(f.Name))
+		w.line("\n// %s, a course", harmless(f.Name))
 	} else {
-		w.line("\n// %s of %s [%s]", plain(f.Name), plain(w.job.Outputs[f.Index].Name), plain(w.job.Outputs[f.Index].Unit))
+		w.line("\n// %s of %s [%s]", harmless(f.Name), harmless(w.job.Outputs[f.Index].Name), harmless(w.job.Outputs[f.Index].Unit))
 	}
 	if f.Offset != 0 || math.Signbit(f.Offset) {
 		from = fmt.Sprintf("(%s - %s)", from, number(f.Offset))
@@ -119,11 +119,11 @@ func (w *signalWriter) put(t *sigmap.Tx, k int, words map[string]bool) {
 		w.line("raw%d := %s\nt.Fields[%d].Sent = raw%d", k, raw, k, k)
 		raw = fmt.Sprintf("raw%d", k)
 	}
-	w.or(placeOf(f), raw, words)
+	w.or(bitPlaceOf(f), raw, words)
 }
 
 // or puts raw bits into the words.
-func (w *signalWriter) or(p place, raw string, words map[string]bool) {
+func (w *signalWriter) or(p bitPlace, raw string, words map[string]bool) {
 	put := func(word int, text string) {
 		name := p.name(word)
 		op := ":="

@@ -13,7 +13,7 @@ func sumName(b int, way string, i, p int) string { return fmt.Sprintf("sum%d%s%d
 func (w *signalWriter) sums(b int, way string, i int, list []sigmap.Protection) {
 	for p := range list {
 		if list[p].Algorithm != sigmap.NoChecksum {
-			w.line("// %s is the checksum of profile %s.\n//\n//go:nosplit", sumName(b, way, i, p), plain(list[p].Profile))
+			w.line("// %s is the checksum of profile %s.\n//\n//go:nosplit", sumName(b, way, i, p), harmless(list[p].Profile))
 			w.line("func %s(data *[64]byte, n byte, id uint32) uint32 {", sumName(b, way, i, p))
 			w.sum(&list[p])
 			w.line("}\n")

@@ -110,6 +110,13 @@ func disassemble(t *testing.T, command, goarch string) codeListing {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building %s for %s: %v\n%s", command, goarch, err, out)
 	}
+	return disassembled(t, bin, func(name string) string { return name })
+}
+
+// disassembled reads the functions of an executable, under the names that known gives
+// them.
+func disassembled(t *testing.T, bin string, known func(string) string) codeListing {
+	t.Helper()
 	dump := exec.Command("go", "tool", "objdump", "-s", tickCode, bin)
 	out, err := dump.StdoutPipe()
 	if err != nil {
@@ -123,9 +130,10 @@ func disassemble(t *testing.T, command, goarch string) codeListing {
 	for lines.Scan() {
 		if head, ok := strings.CutPrefix(lines.Text(), "TEXT "); ok {
 			name, _, _ = strings.Cut(head, "(SB)")
+			name = known(name)
 			list[name] = &codeFunction{}
 		} else if part := strings.FieldsFunc(lines.Text(), func(r rune) bool { return r == '\t' }); len(part) > 3 {
-			list[name].add(name, strings.TrimSpace(part[3]))
+			list[name].add(name, known(strings.TrimSpace(part[3])))
 		}
 	}
 	if err := lines.Err(); err != nil {
