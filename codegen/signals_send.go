@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 
-	"lockstep/io/can"
 	"lockstep/io/sigmap"
 )
+
+// identifierBits are those of a message's identifier; those above are marks.
+const identifierBits = 1<<29 - 1
 
 // send writes Due and Encode of a bus.
 func (w *signalWriter) send(b int, m *sigmap.Map) {
@@ -79,7 +81,7 @@ func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
 	}
 	w.frame(t, words)
 	for p := range t.Protect {
-		w.line("t.Protect[%d].Protect(&f.Data, %d, 0x%X)", p, t.Len, t.ID&can.MaskEFF)
+		w.line("t.Protect[%d].Protect(&f.Data, %d, 0x%X)", p, t.Len, t.ID&identifierBits)
 	}
 	w.line("return true\n}\n")
 }

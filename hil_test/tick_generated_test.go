@@ -1,10 +1,16 @@
 package hiltest
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +19,8 @@ import (
 
 // generatedJumps are tickJumps of a generated target: the loop's, with the code of its
 // signals and its kernel behind them.
-func generatedJumps(list codeListing) map[string][]string {
+func generatedJumps(t *testing.T, list codeListing, dir string) map[string][]string {
+	t.Helper()
 	jumps := map[string][]string{protectionCode + "value": {}} // where nothing is protected
 	for name, behind := range tickJumps {
 		if strings.HasPrefix(name, kernelCode) {
@@ -22,7 +29,7 @@ func generatedJumps(list codeListing) map[string][]string {
 		for _, callee := range behind {
 			switch {
 			case strings.HasPrefix(callee, kernelCode):
-				callee = "plant.(*Kernel)." + strings.TrimPrefix(callee, kernelCode)
+				callee = plantCode + strings.TrimPrefix(callee, kernelCode)
 			case callee == sigmapCode+"Decode", callee == sigmapCode+"Due", callee == sigmapCode+"Encode":
 				callee = "main.(*bus0)." + strings.TrimPrefix(callee, sigmapCode)
 			case strings.Contains(callee, "Virtual"):
@@ -36,8 +43,57 @@ func generatedJumps(list codeListing) map[string][]string {
 			jumps[protectionCode+"value"] = append(jumps[protectionCode+"value"], name)
 		}
 	}
+	maps.Copy(jumps, plantJumps(t, list, filepath.Join(dir, "plant")))
 	return jumps
 }
+
+// plantJumps are those of a generated kernel: what its text calls through its variable
+// jump, in a function or in one that the compiler has inlined there.
+func plantJumps(t *testing.T, list codeListing, dir string) map[string][]string {
+	t.Helper()
+	calls, through := map[string][]string{}, map[string][]string{} // by function: methods of the kernel, and those behind jump
+	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				name := plantCode + fn.Name.Name
+				ast.Inspect(fn, func(n ast.Node) bool {
+					if call, ok := n.(*ast.CallExpr); ok {
+						if to, ok := call.Fun.(*ast.SelectorExpr); ok && fmt.Sprint(to.X) == "jump" {
+							through[name] = append(through[name], plantCode+to.Sel.Name)
+						} else if ok && fmt.Sprint(to.X) == "k" {
+							calls[name] = append(calls[name], plantCode+to.Sel.Name)
+						}
+					}
+					return true
+				})
+			}
+		}
+	}
+	jumps := map[string][]string{}
+	var collect func(name string, at *codeFunction) []string
+	collect = func(name string, at *codeFunction) []string {
+		behind := slices.Clone(through[name])
+		for _, callee := range calls[name] {
+			if !slices.Contains(at.calls, callee) {
+				behind = append(behind, collect(callee, at)...)
+			}
+		}
+		return behind
+	}
+	for name, f := range list {
+		if strings.HasPrefix(name, plantCode) && f.jumps {
+			jumps[name] = collect(name, f)
+		}
+	}
+	return jumps
+}
+
+const plantCode = "plant.(*Kernel)."
 
 // TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack is the same proof as
 // that of the command's own tick.
@@ -55,12 +111,12 @@ func TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack(t *testi
 			t.Fatalf("%v\n%s", err, out)
 		}
 		list := disassembled(t, bin, known.Replace)
-		w := codeWalk{list: list, jumps: generatedJumps(list), depth: map[string]int{}}
+		w := codeWalk{list: list, jumps: generatedJumps(t, list, dir), depth: map[string]int{}}
 		stack := w.walk(tickRoot)
 		for _, finding := range w.findings {
 			t.Errorf("%s: %s", goarch, finding)
 		}
-		for _, name := range []string{"main.(*bus0).Decode", "main.(*bus0).Encode", "plant.(*Kernel).Step"} {
+		for _, name := range []string{"main.(*bus0).Decode", "main.(*bus0).Encode", plantCode + "Step"} {
 			if _, walked := w.depth[name]; !walked {
 				t.Errorf("%s: the tick does not reach %s", goarch, name)
 			}

@@ -54,7 +54,7 @@ type Protection struct {
 	Sync   uint32 // valid frames that are to come until the state is OK again, if Classic
 
 	// Compiled is value as code made for this one; nil: the table's way. No file holds it.
-	Compiled func(data *[64]byte, n byte, id uint32) uint32
+	Compiled func(data *[64]byte, n byte, id uint32) uint32 `json:"-"`
 
 	// Of the frame at work: the tick has little stack.
 	n    byte   // its length
