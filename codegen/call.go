@@ -334,10 +334,16 @@ func (f *frame) invoke(e *ast.CallExpr, d *ast.FuncDecl, recv *value, args []*va
 	}
 	args = f.general(d, args)
 	g := f.specialise(d, how.jump, recv, args)
-	f.fn.calls[g] = true
+	if size(g.body) > long {
+		g.jump = true
+	}
 	f.fn.effects = f.fn.effects || g.effects
 	return f.residual(d, g, recv, args, how)
 }
+
+// long is how many statements a function has that is called like those of joint: its own
+// stack may be large.
+const long = 60
 
 type whether uint8
 

@@ -1,9 +1,12 @@
 package codegen
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path"
+	"strings"
 )
 
 // turns is how often a loop is written out at most, whatever is in it.
@@ -163,7 +166,7 @@ func (f *frame) unrollFor(st *ast.ForStmt) flow {
 		if cond.is(false) {
 			return falls
 		}
-		switch end := f.list(st.Body.List); end {
+		switch end := f.turnList(st.Body.List); end {
 		case breaks:
 			return falls
 		case leaves, returns:
@@ -239,7 +242,8 @@ func (f *frame) spread(st *ast.RangeStmt, x *value) *value {
 			f.fail(st, "a loop over what is written down is too long")
 		}
 	}
-	name := f.fset.Position(st.Pos()).String()
+	at := f.fset.Position(st.Pos())
+	name := fmt.Sprintf("list%s%d", strings.TrimSuffix(path.Base(at.Filename), ".go"), at.Line)
 	return &value{kind: ref, typ: x.typ, at: &place{text: name, key: name, typ: x.typ, fixed: true, one: solid(x.list, arr)}}
 }
 
@@ -294,10 +298,36 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
 			i = constantValue(wrapped(int64(n), t), t)
 		}
 		f.turn(st, x, i)
-		switch end := f.list(st.Body.List); end {
+		switch end := f.turnList(st.Body.List); end {
 		case breaks:
 			return falls
 		case leaves, returns:
+			return end
+		}
+	}
+	return falls
+}
+
+// turnList follows the statements of a turn. One that goes on early where the tick decides
+// has the rest of its turn as the other way.
+func (f *frame) turnList(stmts []ast.Stmt) flow {
+	for i, st := range stmts {
+		c, ok := st.(*ast.IfStmt)
+		if ok && c.Else == nil && len(c.Body.List) == 1 {
+			if b, is := c.Body.List[0].(*ast.BranchStmt); is && b.Tok == token.CONTINUE {
+				if c.Init != nil {
+					f.exec(c.Init)
+				}
+				rest := stmts[i+1:]
+				nodes := make([]ast.Node, len(rest))
+				for n, r := range rest {
+					nodes[n] = r
+				}
+				cond := inverted(f.eval(c.Cond))
+				return f.fork(cond, f.assignedIn(nodes...), func() flow { return f.turnList(rest) }, func() flow { return falls })
+			}
+		}
+		if end := f.exec(st); end != falls {
 			return end
 		}
 	}

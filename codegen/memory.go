@@ -135,6 +135,7 @@ func (f *frame) elementOf(e *ast.IndexExpr) *value {
 }
 
 func (f *frame) nth(e ast.Expr, base, i *value) *value {
+	i = f.converted(i, types.Typ[types.Int])
 	switch base.kind {
 	case tuple:
 		if n, ok := i.integer(); ok {

@@ -17,13 +17,14 @@ import (
 // assigned something else; the last one finds nothing new.
 type spec struct {
 	*program
-	root  *place
-	y, u  int             // outputs and inputs
-	given map[string]bool // cells, with * for indices that the tick computes, that are assigned
-	any   map[string]bool // the same with * for every index
-	asked map[string]bool // cells that the round before read; nil: not known
-	limit int             // statements that a loop may become
-	notes map[string]int  // what stayed a loop, by reason
+	root    *place
+	y, u    int             // outputs and inputs
+	given   map[string]bool // cells, with * for indices that the tick computes, that are assigned
+	any     map[string]bool // the same with * for every index
+	asked   map[string]bool // cells that the round before read; nil: not known
+	limit   int             // statements that a loop may become
+	numbers map[string]*data
+	notes   map[string]int // what stayed a loop, by reason
 
 	read   map[string]bool // cells that this round reads
 	grown  bool            // this round found something new
@@ -55,7 +56,6 @@ type fn struct {
 	method      bool
 	entry       bool
 	decl        *ast.FuncDecl
-	calls       map[*fn]bool
 
 	out     *[]*stmt
 	emitted int
@@ -71,7 +71,7 @@ func newSpec(t *kernel.Tables) (*spec, error) {
 	}
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, limit: 400}
+	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, limit: 200}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil
