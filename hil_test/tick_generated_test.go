@@ -98,32 +98,40 @@ const plantCode = "plant.(*Kernel)."
 // TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack is the same proof as
 // that of the command's own tick.
 func TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack(t *testing.T) {
-	dir := t.TempDir()
-	if err := (gen.Request{Bench: "powershift-bench", Dir: dir}).Run(io.Discard); err != nil {
-		t.Fatal(err)
+	for bench, archs := range map[string][]string{"powershift-bench": {"amd64", "arm64"}, "abs-bench": {"amd64"}} {
+		dir := t.TempDir()
+		if err := (gen.Request{Bench: bench, Dir: dir}).Run(io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		module := "lockstep/generated/" + strings.ReplaceAll(bench, "-", "_")
+		known := strings.NewReplacer(module+"/internal/", "lockstep/", module+"/plant", "plant")
+		for _, goarch := range archs {
+			t.Run(bench+" "+goarch, func(t *testing.T) { walkTarget(t, dir, goarch, known) })
+		}
 	}
-	known := strings.NewReplacer("lockstep/generated/powershift_bench/internal/", "lockstep/", "lockstep/generated/powershift_bench/plant", "plant")
-	for _, goarch := range []string{"amd64", "arm64"} {
-		bin := filepath.Join(t.TempDir(), "target")
-		build := exec.Command("go", "build", "-trimpath", "-o", bin, ".")
-		build.Dir, build.Env = dir, append(os.Environ(), "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+}
+
+// walkTarget builds the target in a folder for a processor and walks its tick.
+func walkTarget(t *testing.T, dir, goarch string, known *strings.Replacer) {
+	bin := filepath.Join(t.TempDir(), "target")
+	build := exec.Command("go", "build", "-trimpath", "-o", bin, ".")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	list := disassembled(t, bin, known.Replace)
+	w := codeWalk{list: list, jumps: generatedJumps(t, list, dir), depth: map[string]int{}}
+	stack := w.walk(tickRoot)
+	for _, finding := range w.findings {
+		t.Error(finding)
+	}
+	for _, name := range []string{"main.(*bus0).Decode", "main.(*bus0).Encode", plantCode + "Step"} {
+		if _, walked := w.depth[name]; !walked {
+			t.Errorf("the tick does not reach %s", name)
 		}
-		list := disassembled(t, bin, known.Replace)
-		w := codeWalk{list: list, jumps: generatedJumps(t, list, dir), depth: map[string]int{}}
-		stack := w.walk(tickRoot)
-		for _, finding := range w.findings {
-			t.Errorf("%s: %s", goarch, finding)
-		}
-		for _, name := range []string{"main.(*bus0).Decode", "main.(*bus0).Encode", plantCode + "Step"} {
-			if _, walked := w.depth[name]; !walked {
-				t.Errorf("%s: the tick does not reach %s", goarch, name)
-			}
-		}
-		t.Logf("%s: %d functions, at most %d bytes of stack", goarch, len(w.depth), stack)
-		if stack > tickStack {
-			t.Errorf("%s: a tick takes %d bytes of stack, %d are for it", goarch, stack, tickStack)
-		}
+	}
+	t.Logf("%d functions, at most %d bytes of stack", len(w.depth), stack)
+	if stack > tickStack {
+		t.Errorf("a tick takes %d bytes of stack, %d are for it", stack, tickStack)
 	}
 }
