@@ -31,8 +31,8 @@ type spec struct {
 	fns    map[string]*fn
 	order  []*fn
 	used   map[string]bool // names at the top of the package
-	tables map[string]*table
-	list   []*table
+	tables map[string]*tickTable
+	list   []*tickTable
 	padded map[string]int // arrays of the kernel that are longer than they need to be
 	helper map[string]bool
 	shapes map[string]*place // one of the cells of each kind
@@ -71,7 +71,7 @@ func newSpec(t *kernel.Tables) (*spec, error) {
 	}
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, limit: 200}
+	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, limit: generous}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil
@@ -91,12 +91,33 @@ func (s *spec) run() (err error) {
 	}()
 	for settled := 0; settled < 3; {
 		s.round()
+		if s.limit > frugal && s.statements() > large {
+			s.limit, s.given, s.any, s.asked = frugal, map[string]bool{}, map[string]bool{}, nil
+			continue
+		}
 		if !s.grown {
 			s.asked = s.read
 			settled++
 		}
 	}
 	return nil
+}
+
+// large is how many statements a tick may have in which loops of up to generous statements
+// are written out; of a larger one those are of up to frugal statements: it is faster as
+// long as the processor keeps it.
+const (
+	generous = 200
+	frugal   = 60
+	large    = 8000
+)
+
+// statements is how many there are.
+func (s *spec) statements() (n int) {
+	for _, f := range s.reached() {
+		n += size(f.body)
+	}
+	return n
 }
 
 // sourceError is what the specialiser cannot take, with its place in the source.
@@ -114,7 +135,7 @@ func (s *spec) fail(n ast.Node, format string, args ...any) {
 
 func (s *spec) round() {
 	s.grown, s.read, s.fns, s.order = false, map[string]bool{}, map[string]*fn{}, nil
-	s.used, s.tables, s.list, s.padded = map[string]bool{}, map[string]*table{}, nil, map[string]int{}
+	s.used, s.tables, s.list, s.padded = map[string]bool{}, map[string]*tickTable{}, nil, map[string]int{}
 	s.shapes, s.sizes = map[string]*place{}, map[string]int{}
 	s.silent = map[string]bool{}
 	s.helper, s.notes = map[string]bool{}, map[string]int{}
@@ -149,7 +170,7 @@ func init() {
 func (s *spec) array(name string, n int) *value {
 	typ := types.NewSlice(types.Typ[types.Float64])
 	at := &place{text: name, key: name, typ: types.NewArray(types.Typ[types.Float64], int64(n)), param: true}
-	return &value{kind: slice, typ: typ, at: at, off: whole(0), len: whole(n)}
+	return &value{kind: slice, typ: typ, at: at, off: wholeNumber(0), len: wholeNumber(n)}
 }
 
 // entry makes a function that is called from outside.

@@ -9,7 +9,7 @@ import (
 
 // short is how many nodes the text of a function may have so that it is made anew for every
 // number that it is called with.
-const short = 150
+const short = 250
 
 // general takes numbers as they come where a function is long, and those that make no
 // operation simpler.
@@ -79,7 +79,7 @@ func (f *frame) enter(d *ast.FuncDecl, recv *value, args []*value) (key, about s
 		v := f.parts(all[i], func(v *value) *value { return f.parameter(n.Name, v) })
 		key += "|" + v.key() + "/" + strconv.Itoa(len(f.fn.params)-count)
 		if v.kind == scalar && v.con != nil {
-			v = constantValue(wrapped(v.con, obj.Type()), obj.Type())
+			v = constantValue(wrapInt(v.con, obj.Type()), obj.Type())
 		}
 		about += known(n.Name, all[i], v, i == 0 && d.Recv != nil)
 		b := binding{val: v}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// table is what the tick looks up by an index.
-type table struct {
+// tickTable is what the tick looks up by an index.
+type tickTable struct {
 	name   string
 	typ    types.Type
 	rows   [][]any // nil: never looked at
@@ -31,13 +31,13 @@ func (f *frame) lookup(at *place) *value {
 		if con, ok := d.column(int(n)); ok {
 			return f.shared(con, at.typ)
 		}
-		row := f.row(f.table(at.parent, d, at.typ), at.parent.family().at)
+		row := f.row(f.tickTable(at.parent, d, at.typ), at.parent.family().at)
 		return dynamic(fmt.Sprintf("%s[%d]", row, n), operand, at.typ)
 	}
 	if con, ok := d.all(); ok {
 		return f.shared(con, at.typ)
 	}
-	t := f.table(at.parent, d, at.typ)
+	t := f.tickTable(at.parent, d, at.typ)
 	name := t.name
 	if len(d.rows) > 1 {
 		name = f.row(t, at.parent.family().at)
@@ -107,7 +107,7 @@ func (d *data) known(n int, list func() []any) (con any, ok bool) {
 }
 
 // inside is the text of an index into a row.
-func (t *table) inside(i *value) string {
+func (t *tickTable) inside(i *value) string {
 	if i.ranged && i.lo >= 0 && i.hi < int64(t.width) {
 		return i.text
 	}
@@ -183,15 +183,15 @@ func (f *frame) column(at *place, i *value, list []any, typ types.Type, suffix s
 	return dynamic(t.name+"["+t.inside(i)+"]", operand, typ)
 }
 
-func (f *frame) table(of *place, d *data, typ types.Type) *table {
+func (f *frame) tickTable(of *place, d *data, typ types.Type) *tickTable {
 	return f.tableOf(of.cell(), d.rows, d.width, typ)
 }
 
-func (f *frame) tableOf(key string, rows [][]any, width int, typ types.Type) *table {
+func (f *frame) tableOf(key string, rows [][]any, width int, typ types.Type) *tickTable {
 	if t := f.tables[key]; t != nil {
 		return t
 	}
-	t := &table{name: f.top(tableName(key)), typ: typ, rows: rows, width: width}
+	t := &tickTable{name: f.top(tableName(key)), typ: typ, rows: rows, width: width}
 	f.tables[key] = t
 	f.spec.list = append(f.spec.list, t)
 	return t
@@ -220,7 +220,7 @@ func (s *spec) top(name string) string {
 }
 
 // row is a pointer to a row of a table, one for each block of statements.
-func (f *frame) row(t *table, i *value) string {
+func (f *frame) row(t *tickTable, i *value) string {
 	key := t.name + "@" + i.text
 	for n := len(f.fn.rows) - 1; n >= 0; n-- {
 		if name, ok := f.fn.rows[n][key]; ok {
@@ -239,7 +239,7 @@ func (f *frame) row(t *table, i *value) string {
 }
 
 // write is the declaration of a table.
-func (t *table) write(b *strings.Builder) (size int) {
+func (t *tickTable) write(b *strings.Builder) (size int) {
 	width, rows := t.width, len(t.rows)
 	if t.wide {
 		width = power(width)

@@ -13,6 +13,9 @@ const coupling = 12
 // settledLaw is the change of a law, as part of its largest value, that is none.
 const settledLaw = 1e-13
 
+// looseLaw is the change in the last round from which on a piece is not what its laws say.
+const looseLaw = 1e-5
+
 // torqued sets tau for state x, that at theta of the piece, where a law reads it, from
 // w and capNow.
 //
@@ -46,6 +49,7 @@ func (k *Kernel) laws(v, x []float64) {
 func (k *Kernel) couple() {
 	k.joint.expand(k, k.x)
 	for range coupling {
+		k.change = 0
 		middle, end := k.follow(0, 0.5), k.follow(1, 1)
 		for j := k.t.FirstLaw; j < k.t.M; j++ {
 			q := j - k.t.FirstLaw
@@ -59,6 +63,16 @@ func (k *Kernel) couple() {
 		if middle && end {
 			return
 		}
+	}
+	k.unsettle()
+}
+
+// unsettle counts a piece whose last round has changed laws by too much.
+//
+//go:nosplit
+func (k *Kernel) unsettle() {
+	if !(k.change <= looseLaw) {
+		k.unsettled++
 	}
 }
 
@@ -75,7 +89,9 @@ func (k *Kernel) follow(p int, theta float64) bool {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
 		k.size[q] = max(k.size[q], math.Abs(k.w[j]))
-		settled = settled && math.Abs(k.w[j]-k.lawAt[2*q+p]) <= settledLaw*k.size[q]
+		if step := math.Abs(k.w[j] - k.lawAt[2*q+p]); !(step <= settledLaw*k.size[q]) {
+			settled, k.change = false, max(k.change, step/k.size[q])
+		}
 		k.lawAt[2*q+p] = k.w[j]
 	}
 	return settled
