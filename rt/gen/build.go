@@ -128,7 +128,7 @@ func build(files codegen.Files, dir, file string) error {
 		return err
 	}
 	made := filepath.Join(tmp, "target")
-	if err := run(goCommand(f.path, "build", "-trimpath", "-o", made, ".")); err != nil {
+	if err := run(goCommand(f.path, "build", "-o", made, ".")); err != nil {
 		return err
 	}
 	return os.Rename(made, file)
