@@ -12,6 +12,7 @@ import (
 
 	"lockstep/io/record"
 	"lockstep/model/plants"
+	"lockstep/rt/bench"
 )
 
 // tree are the contents of all files below a folder.
@@ -100,8 +101,8 @@ expect:
 `
 
 func TestAGeneratedTargetTicksAsTheTables(t *testing.T) {
-	bench := patientBench(t, "supervisor_gone: stop after 1 s", "supervisor_gone: continue")
-	target := targetOf(t, bench)
+	file := patientBench(t, "supervisor_gone: stop after 1 s", "supervisor_gone: continue")
+	target := targetOf(t, file)
 	dir := t.TempDir()
 	scenario := filepath.Join(dir, "spoiled.yaml")
 	if err := os.WriteFile(scenario, []byte(spoiled), 0o600); err != nil {
@@ -109,7 +110,7 @@ func TestAGeneratedTargetTicksAsTheTables(t *testing.T) {
 	}
 	t.Run("and replays bit for bit", func(t *testing.T) {
 		rec, report := filepath.Join(dir, "run.rec"), filepath.Join(dir, "r.json")
-		if _, errors, code := lockstep(t, "run", bench, "-kernel", target, "-scenario", scenario, "-record", rec, "-report", report); code != 0 {
+		if _, errors, code := lockstep(t, "run", file, "-kernel", target, "-scenario", scenario, "-record", rec, "-report", report); code != 0 {
 			t.Fatalf("code %d, %s", code, errors)
 		}
 		r := readReport(t, report)
@@ -128,8 +129,8 @@ func TestAGeneratedTargetTicksAsTheTables(t *testing.T) {
 			t.Errorf("code %d, %q, %s", code, out, errors)
 		}
 	})
-	t.Run("and is built once, and taken over", func(t *testing.T) { takenOver(t, bench) })
-	t.Run("and is refused where it does not fit", func(t *testing.T) { refusals(t, bench, target) })
+	t.Run("and is built once, and taken over", func(t *testing.T) { takenOver(t, file) })
+	t.Run("and is refused where it does not fit", func(t *testing.T) { refusals(t, file, target) })
 	generate(t, "two-masses", "-o", filepath.Dir(target)) // an executable that was built there is no foreign file
 	for name := range tree(t, filepath.Dir(target)) {
 		if strings.Contains(name, "/") || name == "go.mod" || name == "go.sum" || name == "main.go" {
@@ -143,7 +144,7 @@ func TestAGeneratedTargetTicksAsTheTables(t *testing.T) {
 
 // takenOver runs a bench with a kernel that the command builds itself, kills the
 // supervisor of a second run and takes its target over.
-func takenOver(t *testing.T, bench string) {
+func takenOver(t *testing.T, file string) {
 	gocache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -151,11 +152,11 @@ func takenOver(t *testing.T, bench string) {
 	t.Setenv("GOCACHE", strings.TrimSpace(string(gocache)))
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
-	if out, err := exec.Command(program, "run", bench, "-kernel", "generated", "-for", "100ms").CombinedOutput(); err != nil { // a build takes its time
+	if out, err := exec.Command(program, "run", file, "-kernel", "generated", "-for", "100ms").CombinedOutput(); err != nil { // a build takes its time
 		t.Fatalf("%v, %s", err, out)
 	}
 	built := tree(t, cache)
-	s := begin(t, nil, "run", bench, "-kernel", "generated")
+	s := begin(t, nil, "run", file, "-kernel", "generated")
 	s.running()
 	pid := s.child("target")
 	defer syscall.Kill(pid, syscall.SIGKILL)
@@ -177,7 +178,7 @@ func takenOver(t *testing.T, bench string) {
 }
 
 // refusals are one line each that says what to do.
-func refusals(t *testing.T, bench, target string) {
+func refusals(t *testing.T, file, target string) {
 	dir := t.TempDir()
 	copied := func(name string, mode os.FileMode) string {
 		data, err := os.ReadFile(target)
@@ -202,13 +203,13 @@ func refusals(t *testing.T, bench, target string) {
 	slower := patientBench(t, "scheme: papers", "scheme: complete")
 	changed := patientBench(t, "cycle: 10 ms", "cycle: 20 ms")
 	for _, c := range []struct{ bench, file, want string }{
-		{bench, filepath.Join(dir, "none"), "there is no such file: lockstep gen -bench"},
-		{bench, dir, "it is a folder: go build"},
-		{bench, os.DevNull, "it is no file: name the executable"},
-		{bench, bench, "it is no executable of Linux: name the one"},
-		{bench, program, "it is an executable, but no target: name the one"},
-		{bench, foreign, "it is for another processor"},
-		{bench, copied("mode", 0o600), "it must not be executed: chmod +x"},
+		{file, filepath.Join(dir, "none"), "there is no such file: lockstep gen -bench"},
+		{file, dir, "it is a folder: go build"},
+		{file, os.DevNull, "it is no file: name the executable"},
+		{file, file, "it is no executable of Linux: name the one"},
+		{file, program, "it is an executable, but no target: name the one"},
+		{file, foreign, "it is for another processor"},
+		{file, copied("mode", 0o600), "it must not be executed: chmod +x"},
 		{slower, target, "it is of another plant, or of this one on another grid"},
 		{changed, target, "its signals are not those of the bench"},
 	} {
@@ -217,15 +218,40 @@ func refusals(t *testing.T, bench, target string) {
 			t.Errorf("-kernel %s: code %d, out %q\ngot  %swant ...%s", c.file, code, out, errors, c.want)
 		}
 	}
-	cmd := exec.Command(program, "run", bench, "-kernel", "generated", "-for", "1s")
+	cmd := exec.Command(program, "run", file, "-kernel", "generated", "-for", "1s")
 	cmd.Env = append(os.Environ(), "PATH=/nowhere", "XDG_CACHE_HOME="+dir)
 	out, err := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.HasPrefix(string(out), "lockstep: run: -kernel generated: there is no Go toolchain") || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("without a toolchain: %v, %s", err, out)
 	}
+	otherRun(t, file, target)
 	direct, err := exec.Command(target).CombinedOutput()
 	if want := "lockstep: this is a target process: lockstep run BENCH.yaml -kernel " + target + " starts it\n"; err == nil || string(direct) != want {
 		t.Errorf("started by hand: %v, %s", err, direct)
+	}
+}
+
+// otherRun hands a target a run that it was not made for, as no supervisor does.
+func otherRun(t *testing.T, file, target string) {
+	t.Helper()
+	b, err := bench.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := bench.Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Mark = "lockstep target: another"
+	f, err := h.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cmd := exec.Command(target, "target")
+	cmd.ExtraFiles = []*os.File{f}
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.HasPrefix(string(out), "lockstep: target: the run is not of the plant and the signals") || strings.Count(string(out), "\n") != 1 {
+		t.Errorf("a run of something else: %v, %s", err, out)
 	}
 }
 
