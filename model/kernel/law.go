@@ -64,13 +64,27 @@ func (k *Kernel) couple() {
 			return
 		}
 	}
-	k.unsettle()
 }
 
-// unsettle counts a piece whose last round has changed laws by too much.
+// halvings are how often a piece is halved in which laws do not settle.
+const halvings = 5
+
+// halve takes half of a piece, time and again, until its laws settle; and counts it if they
+// do not.
 //
 //go:nosplit
-func (k *Kernel) unsettle() {
+func (k *Kernel) halve(local float64) {
+	for range halvings {
+		if k.change <= looseLaw || !(k.length/2 > k.gap) {
+			break
+		}
+		for j := k.t.FirstLaw; j < k.t.M; j++ { // where they were to go is no guess
+			k.w1[j], k.w2[j] = 0, 0
+		}
+		k.keep(0)
+		k.joint.sources(k, k.x, local, k.length/2)
+		k.joint.couple(k)
+	}
 	if !(k.change <= looseLaw) {
 		k.unsettled++
 	}

@@ -50,7 +50,6 @@ func (k *Kernel) coupleSparse() {
 			return // as the last round gained, this one has
 		}
 	}
-	k.unsettle()
 }
 
 // presume lets the laws go on over the piece as they did before it.
