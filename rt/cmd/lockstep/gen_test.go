@@ -70,6 +70,24 @@ func generateTwice(t *testing.T, plant string) {
 	}
 }
 
+func TestAPlantIsGeneratedInEachForm(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	for _, c := range []struct{ flags, want string }{
+		{"-lang go", "kernel.go"}, {"-lang c", "two_masses.c two_masses.h"}, {"-lang c -package rig", "rig.c rig.h"}, {"-fmu 2", "two_masses.fmu"}, {"-fmu 3", "two_masses.fmu"}, {"", "kernel.go"},
+	} { // each over the one before
+		generate(t, append([]string{"two-masses", "-o", dir}, strings.Fields(c.flags)...)...)
+		files := tree(t, dir)
+		for _, name := range strings.Fields(c.want) {
+			if len(files[name]) < 1000 {
+				t.Errorf("%s: %s has %d bytes", c.flags, name, len(files[name]))
+			}
+		}
+		if n := len(strings.Fields(c.want)); !strings.Contains(c.want, ".go") && len(files) != n {
+			t.Errorf("%s: %d files, want %d", c.flags, len(files), n)
+		}
+	}
+}
+
 // targetOf is the executable of a bench, built of what gen has written.
 func targetOf(t *testing.T, bench string) string {
 	t.Helper()
