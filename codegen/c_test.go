@@ -17,12 +17,12 @@ import (
 // cSamples use all that the translator takes.
 var cSamples = []struct {
 	name string
-	make func() stepper
+	make func() cKernel
 }{
-	{"integers", func() stepper { return integers.New() }},
-	{"doubles", func() stepper { return doubles.New() }},
-	{"control", func() stepper { return control.New() }},
-	{"shapes", func() stepper { return shapes.New() }},
+	{"integers", func() cKernel { return integers.New() }},
+	{"doubles", func() cKernel { return doubles.New() }},
+	{"control", func() cKernel { return control.New() }},
+	{"shapes", func() cKernel { return shapes.New() }},
 }
 
 // sampleTexts are the files of a sample.

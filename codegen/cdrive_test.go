@@ -31,8 +31,8 @@ const sanitizers = "-fsanitize=address,undefined -fno-sanitize-recover=all"
 // strict is what every kernel compiles with.
 const strict = "-Wall -Wextra -Werror -pedantic"
 
-// stepper is a kernel in Go.
-type stepper interface {
+// cKernel is a kernel in Go.
+type cKernel interface {
 	Dims() (m, p int)
 	Step(y, u []float64)
 	Output(y []float64)
@@ -75,7 +75,7 @@ func (s *script) bytes() []byte {
 }
 
 // inGo runs the script in Go. The last number of a step is what its function returns in C.
-func (s *script) inGo(k stepper) (out []float64) {
+func (s *script) inGo(k cKernel) (out []float64) {
 	_, p := k.Dims()
 	y := make([]float64, p)
 	next := 0
