@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"go/ast"
@@ -9,7 +9,7 @@ import (
 )
 
 // useTable writes a table of the package when it is first used.
-func (g *cgen) useTable(v *types.Var, at ast.Node) {
+func (g *translator) useTable(v *types.Var, at ast.Node) {
 	if _, ok := g.tables[v]; ok {
 		return
 	}
@@ -46,7 +46,7 @@ func (g *cgen) useTable(v *types.Var, at ast.Node) {
 
 // entries writes the elements of a literal, a line for each line of the text, with the
 // comments that stand there.
-func (g *cgen) entries(w *lines, lit *ast.CompositeLit) {
+func (g *translator) entries(w *lines, lit *ast.CompositeLit) {
 	notes := g.notesIn(lit)
 	w.indent++
 	row, rowLine := "", 0
@@ -100,10 +100,10 @@ func (g *cgen) entries(w *lines, lit *ast.CompositeLit) {
 	w.indent--
 }
 
-func (g *cgen) lineOf(n ast.Node) int { return g.fset.Position(n.Pos()).Line }
+func (g *translator) lineOf(n ast.Node) int { return g.fset.Position(n.Pos()).Line }
 
 // notesIn are the comments within a literal.
-func (g *cgen) notesIn(lit *ast.CompositeLit) (notes []*ast.Comment) {
+func (g *translator) notesIn(lit *ast.CompositeLit) (notes []*ast.Comment) {
 	for _, f := range g.files {
 		if lit.Pos() < f.FileStart || lit.Pos() >= f.FileEnd {
 			continue
@@ -117,7 +117,7 @@ func (g *cgen) notesIn(lit *ast.CompositeLit) (notes []*ast.Comment) {
 }
 
 // entryKey splits an element of a literal into where it goes and what it is.
-func (g *cgen) entryKey(lit *ast.CompositeLit, e ast.Expr) (string, ast.Expr) {
+func (g *translator) entryKey(lit *ast.CompositeLit, e ast.Expr) (string, ast.Expr) {
 	kv, ok := e.(*ast.KeyValueExpr)
 	if !ok {
 		return "", e
@@ -128,7 +128,7 @@ func (g *cgen) entryKey(lit *ast.CompositeLit, e ast.Expr) (string, ast.Expr) {
 	return "[" + g.text(kv.Key) + "] = ", kv.Value
 }
 
-func (g *cgen) entryValue(x ast.Expr) string {
+func (g *translator) entryValue(x ast.Expr) string {
 	if lit, ok := ast.Unparen(x).(*ast.CompositeLit); ok {
 		return g.initializer(lit, g.info.TypeOf(lit))
 	}
@@ -139,7 +139,7 @@ func (g *cgen) entryValue(x ast.Expr) string {
 }
 
 // initializer is a literal on one line.
-func (g *cgen) initializer(lit *ast.CompositeLit, t types.Type) string {
+func (g *translator) initializer(lit *ast.CompositeLit, t types.Type) string {
 	if isPointer(t) {
 		g.refuse(lit, "a pointer to a literal")
 	}
@@ -155,7 +155,7 @@ func (g *cgen) initializer(lit *ast.CompositeLit, t types.Type) string {
 }
 
 // tableText is the text of the tables that are used.
-func (g *cgen) tableText() (text []string) {
+func (g *translator) tableText() (text []string) {
 	list := make([]types.Object, 0, len(g.tables))
 	for v := range g.tables {
 		list = append(list, v)

@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// cgen translates the functions of a tick to C, statement by statement.
-type cgen struct {
+// translator translates the functions of a tick to C, statement by statement.
+type translator struct {
 	*tickText
 	flow   *flow
 	prefix string
@@ -49,8 +49,12 @@ type cgen struct {
 // entryNames are the methods of the kernel from which the tick is reached.
 var entryNames = []string{"create", "reset", "step", "output", "drive", "driven", "own"}
 
-// cBody is a translated tick.
-type cBody struct {
+// Body is a translated tick.
+type Body struct {
+	Tables int // bytes of the constant tables
+	State  int // bytes of a kernel
+
+	prefix  string
 	structs []cStruct
 	code    []string          // constants, tables and functions
 	tables  int               // bytes of the constant tables
@@ -60,8 +64,9 @@ type cBody struct {
 	outputs int64
 }
 
-// translate makes C of the Go text of a tick.
-func translate(texts map[string][]byte, prefix string) (body *cBody, err error) {
+// Translate makes C of the Go text of a tick, files by their names; prefix begins the names of
+// all that is public.
+func Translate(texts map[string][]byte, prefix string) (body *Body, err error) {
 	t, err := loadTick(texts)
 	if err != nil {
 		return nil, err
@@ -78,23 +83,23 @@ func translate(texts map[string][]byte, prefix string) (body *cBody, err error) 
 	return newTranslation(t, prefix)
 }
 
-func newTranslation(t *tickText, prefix string) (*cBody, error) {
-	g := &cgen{
+func newTranslation(t *tickText, prefix string) (*Body, error) {
+	g := &translator{
 		tickText: t, prefix: prefix, names: map[types.Object]string{}, taken: map[string]bool{}, open: map[string]bool{}, results: map[string]bool{},
 		helped: map[string]bool{}, constants: map[*types.Const]bool{}, tables: map[types.Object][]string{}, spans: map[types.Object]span{},
 	}
 	kernel, ok := t.pkg.Scope().Lookup("Kernel").(*types.TypeName)
 	if !ok {
-		return nil, fmt.Errorf("codegen: the text has no type Kernel")
+		return nil, fmt.Errorf("c99: the text has no type Kernel")
 	}
 	g.kernel = kernel
-	body := &cBody{entry: map[string]string{}}
+	body := &Body{prefix: prefix, entry: map[string]string{}}
 	var entries []*types.Func
 	for _, name := range entryNames {
 		o, _, _ := types.LookupFieldOrMethod(types.NewPointer(kernel.Type()), true, t.pkg, name)
 		fn, ok := o.(*types.Func)
 		if !ok || t.funcs[fn] == nil {
-			return nil, fmt.Errorf("codegen: the text has no method %s of Kernel", name)
+			return nil, fmt.Errorf("c99: the text has no method %s of Kernel", name)
 		}
 		entries = append(entries, fn)
 	}
@@ -111,15 +116,15 @@ func newTranslation(t *tickText, prefix string) (*cBody, error) {
 	g.public = false
 	body.code = g.functions()
 	body.structs = g.typeList
-	body.state = int(types.SizesFor("gc", "amd64").Sizeof(kernel.Type()))
+	body.State = int(types.SizesFor("gc", "amd64").Sizeof(kernel.Type()))
 	for _, text := range g.tables {
-		body.tables += len(strings.Join(text, "\n"))
+		body.Tables += len(strings.Join(text, "\n"))
 	}
 	return body, nil
 }
 
 // reserve keeps the names of the public functions.
-func (g *cgen) reserve() {
+func (g *translator) reserve() {
 	for _, n := range append([]string{"kernel", "input_names", "input_units", "output_names", "output_units", "input_start"}, entryNames...) {
 		g.taken[g.prefix+"_"+n] = true
 	}
@@ -136,7 +141,7 @@ func lengthOf(t types.Type) int64 {
 }
 
 // functions translates what is reached, and puts before it what it needs.
-func (g *cgen) functions() []string {
+func (g *translator) functions() []string {
 	var protos, bodies []string
 	for _, fn := range g.flow.reached {
 		protos = append(protos, g.head(fn, false)+";")
@@ -157,7 +162,7 @@ func (g *cgen) functions() []string {
 }
 
 // head is the head of a function.
-func (g *cgen) head(fn *types.Func, named bool) string {
+func (g *translator) head(fn *types.Func, named bool) string {
 	sig, at := fn.Signature(), g.funcs[fn]
 	var params []string
 	add := func(v *types.Var, name string) {
@@ -184,7 +189,7 @@ func (g *cgen) head(fn *types.Func, named bool) string {
 }
 
 // paramName is the name of a parameter; one without a name gets one.
-func (g *cgen) paramName(v *types.Var, named bool) string {
+func (g *translator) paramName(v *types.Var, named bool) string {
 	if !named {
 		if v.Name() == "" || v.Name() == "_" {
 			return ""
@@ -199,7 +204,7 @@ func (g *cgen) paramName(v *types.Var, named bool) string {
 }
 
 // function1 translates one function.
-func (g *cgen) function1(fn *types.Func) []string {
+func (g *translator) function1(fn *types.Func) []string {
 	d := g.funcs[fn]
 	g.fn, g.out, g.instead, g.exits = fn, lines{}, map[types.Object]string{}, nil
 	g.nameLocals(d)
@@ -231,7 +236,7 @@ func (g *cgen) function1(fn *types.Func) []string {
 }
 
 // readIn are the locals of a function that it reads.
-func (g *cgen) readIn(d *ast.FuncDecl) map[types.Object]bool {
+func (g *translator) readIn(d *ast.FuncDecl) map[types.Object]bool {
 	used, skip := map[types.Object]bool{}, map[ast.Node]bool{}
 	bare := false
 	ast.Inspect(d.Body, func(n ast.Node) bool {
@@ -289,7 +294,7 @@ func (g *cgen) readIn(d *ast.FuncDecl) map[types.Object]bool {
 }
 
 // assignedResults are results that are variables of the function, even if only written.
-func (g *cgen) assignedResults(d *ast.FuncDecl, used map[types.Object]bool) {
+func (g *translator) assignedResults(d *ast.FuncDecl, used map[types.Object]bool) {
 	for v := range g.fn.Signature().Results().Variables() {
 		if v.Name() != "" && v.Name() != "_" && g.flow.changed[v] > 0 {
 			used[v] = true
@@ -298,7 +303,7 @@ func (g *cgen) assignedResults(d *ast.FuncDecl, used map[types.Object]bool) {
 }
 
 // remarksOf begins with the comments of a declaration.
-func (g *cgen) remarksOf(n ast.Node) {
+func (g *translator) remarksOf(n ast.Node) {
 	g.remarks, g.next = nil, 0
 	for _, f := range g.files {
 		if f.FileStart <= n.Pos() && n.Pos() < f.FileEnd {
@@ -315,7 +320,7 @@ func (g *cgen) remarksOf(n ast.Node) {
 }
 
 // before writes the comments that stand before a place, and the empty line.
-func (g *cgen) before(pos token.Pos) {
+func (g *translator) before(pos token.Pos) {
 	for g.next < len(g.remarks) && g.remarks[g.next].Pos() < pos {
 		c := g.remarks[g.next]
 		g.next++
@@ -335,7 +340,7 @@ func (g *cgen) before(pos token.Pos) {
 }
 
 // behind adds the comment that ends the line of a place.
-func (g *cgen) behind(pos token.Pos) {
+func (g *translator) behind(pos token.Pos) {
 	g.line = g.fset.Position(pos).Line
 	for g.next < len(g.remarks) && g.remarks[g.next].Pos() < pos+1 {
 		g.next++ // within a statement: written with it, or lost in its rewriting
@@ -349,10 +354,10 @@ func (g *cgen) behind(pos token.Pos) {
 }
 
 // useConst notes a constant that is written by its name.
-func (g *cgen) useConst(c *types.Const) { g.constants[c] = true }
+func (g *translator) useConst(c *types.Const) { g.constants[c] = true }
 
 // constantText declares the constants that are used.
-func (g *cgen) constantText() []string {
+func (g *translator) constantText() []string {
 	list := make([]*types.Const, 0, len(g.constants))
 	for c := range g.constants {
 		list = append(list, c)

@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"go/ast"
@@ -7,7 +7,7 @@ import (
 )
 
 // declaration is var in a function; constants are written where they are used.
-func (g *cgen) declaration(d *ast.GenDecl) {
+func (g *translator) declaration(d *ast.GenDecl) {
 	if d.Tok == token.CONST {
 		return
 	}
@@ -33,7 +33,7 @@ func (g *cgen) declaration(d *ast.GenDecl) {
 }
 
 // zero declares a variable that is 0.
-func (g *cgen) zero(v types.Object, at ast.Node) {
+func (g *translator) zero(v types.Object, at ast.Node) {
 	value := "0"
 	switch b, ok := v.Type().Underlying().(*types.Basic); {
 	case !ok:
@@ -49,19 +49,19 @@ func (g *cgen) zero(v types.Object, at ast.Node) {
 
 // declareLocal declares a local; a pointer is one to what is constant where nothing is
 // written through it.
-func (g *cgen) declareLocal(v types.Object, at ast.Node) string {
+func (g *translator) declareLocal(v types.Object, at ast.Node) string {
 	return g.parameter(v.Type(), g.names[v], g.flow.through[v], at)
 }
 
 // unread tells the compiler that a variable is not read on purpose.
-func (g *cgen) unread(v types.Object) {
+func (g *translator) unread(v types.Object) {
 	if !g.used[v] {
 		g.out.put("(void)%s;", g.names[v])
 	}
 }
 
 // assign is =, := or an operation with =.
-func (g *cgen) assign(s *ast.AssignStmt) {
+func (g *translator) assign(s *ast.AssignStmt) {
 	switch s.Tok {
 	case token.ASSIGN, token.DEFINE:
 		g.tuple(s.Lhs, s.Rhs, s)
@@ -71,7 +71,7 @@ func (g *cgen) assign(s *ast.AssignStmt) {
 }
 
 // operate is x op= y.
-func (g *cgen) operate(s *ast.AssignStmt) {
+func (g *translator) operate(s *ast.AssignStmt) {
 	l, r := s.Lhs[0], s.Rhs[0]
 	g.apart = g.flow.unordered(l, r)
 	dst, src := g.expr(l), g.expr(r)
@@ -80,7 +80,7 @@ func (g *cgen) operate(s *ast.AssignStmt) {
 }
 
 // update writes dst = dst op src: with op= where C's own operator does it.
-func (g *cgen) update(l ast.Expr, op token.Token, dst, src operand) {
+func (g *translator) update(l ast.Expr, op token.Token, dst, src operand) {
 	t := g.basic(l)
 	if t.Info()&types.IsFloat != 0 {
 		g.out.put("%s %s= %s;", dst.text, op, src.text)
@@ -103,7 +103,7 @@ func (g *cgen) update(l ast.Expr, op token.Token, dst, src operand) {
 }
 
 // increase is ++ or --.
-func (g *cgen) increase(s *ast.IncDecStmt) {
+func (g *translator) increase(s *ast.IncDecStmt) {
 	one := operand{"1", bindsPostfix, spanOfInt(1)}
 	op := token.ADD
 	if s.Tok == token.DEC {
@@ -119,7 +119,7 @@ func (g *cgen) increase(s *ast.IncDecStmt) {
 }
 
 // tuple is an assignment or a declaration of one or several variables.
-func (g *cgen) tuple(lhs, rhs []ast.Expr, at ast.Node) {
+func (g *translator) tuple(lhs, rhs []ast.Expr, at ast.Node) {
 	if len(lhs) > len(rhs) {
 		g.spread(lhs, rhs[0], at)
 		return
@@ -154,16 +154,16 @@ func (g *cgen) tuple(lhs, rhs []ast.Expr, at ast.Node) {
 	}
 }
 
-func (g *cgen) isConst(x ast.Expr) bool { return g.info.Types[x].Value != nil }
+func (g *translator) isConst(x ast.Expr) bool { return g.info.Types[x].Value != nil }
 
 // isNew says whether l is declared here, or nothing.
-func (g *cgen) isNew(l ast.Expr) bool {
+func (g *translator) isNew(l ast.Expr) bool {
 	id, ok := l.(*ast.Ident)
 	return ok && (id.Name == "_" || g.info.Defs[id] != nil)
 }
 
 // value is a right side; that of an array is what memmove copies.
-func (g *cgen) value(r ast.Expr) operand {
+func (g *translator) value(r ast.Expr) operand {
 	if lit, ok := ast.Unparen(r).(*ast.CompositeLit); ok {
 		return operand{g.initializer(lit, g.info.TypeOf(lit)), bindsComma, span{}}
 	}
@@ -171,7 +171,7 @@ func (g *cgen) value(r ast.Expr) operand {
 }
 
 // late says whether one of the targets is read by x.
-func (g *cgen) late(targets []ast.Expr, x ast.Expr) bool {
+func (g *translator) late(targets []ast.Expr, x ast.Expr) bool {
 	reads := g.flow.effectsOf(x).reads
 	for _, l := range targets {
 		if !g.isNew(l) && g.flow.at(l).meets(reads) {
@@ -182,7 +182,7 @@ func (g *cgen) late(targets []ast.Expr, x ast.Expr) bool {
 }
 
 // keep holds a value in a variable of its own.
-func (g *cgen) keep(x ast.Expr, text string) string {
+func (g *translator) keep(x ast.Expr, text string) string {
 	name := g.temporary("t")
 	t := g.info.TypeOf(x)
 	if _, literal := ast.Unparen(x).(*ast.CompositeLit); isArray(t) && !literal {
@@ -195,7 +195,7 @@ func (g *cgen) keep(x ast.Expr, text string) string {
 }
 
 // targetOf is the place of an assignment whose indices an earlier target changes.
-func (g *cgen) targetOf(earlier []ast.Expr, l ast.Expr, text string) string {
+func (g *translator) targetOf(earlier []ast.Expr, l ast.Expr, text string) string {
 	for _, x := range indices(l) {
 		if g.late(earlier, x) {
 			name := g.temporary("p")
@@ -226,7 +226,7 @@ func indices(l ast.Expr) []ast.Expr {
 }
 
 // set writes one assignment or declaration.
-func (g *cgen) set(l ast.Expr, target string, r ast.Expr, o operand) {
+func (g *translator) set(l ast.Expr, target string, r ast.Expr, o operand) {
 	id, named := ast.Unparen(l).(*ast.Ident)
 	if named && id.Name == "_" {
 		g.out.put("(void)(%s);", o.text)
@@ -269,7 +269,7 @@ func (g *cgen) set(l ast.Expr, target string, r ast.Expr, o operand) {
 }
 
 // spread gives the results of one call to several variables.
-func (g *cgen) spread(lhs []ast.Expr, r ast.Expr, at ast.Node) {
+func (g *translator) spread(lhs []ast.Expr, r ast.Expr, at ast.Node) {
 	c, ok := ast.Unparen(r).(*ast.CallExpr)
 	if !ok {
 		g.refuse(r, "several values that are no call")
@@ -291,7 +291,7 @@ func (g *cgen) spread(lhs []ast.Expr, r ast.Expr, at ast.Node) {
 	}
 }
 
-func (g *cgen) setResult(l ast.Expr, target string, t types.Type, text string) {
+func (g *translator) setResult(l ast.Expr, target string, t types.Type, text string) {
 	if id, ok := l.(*ast.Ident); ok && g.info.Defs[id] != nil {
 		v := g.info.Defs[id]
 		g.out.put("%s = %s;", g.declareLocal(v, id), text)

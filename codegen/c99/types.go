@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ var cBasic = map[types.BasicKind]string{
 // declare writes the declaration of a name, or of a type where the name is "". An array
 // without elements gets one, since C has none; a pointer to an array is one to its first
 // element.
-func (g *cgen) declare(t types.Type, name string, at ast.Node) string {
+func (g *translator) declare(t types.Type, name string, at ast.Node) string {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
 		if c, ok := cBasic[u.Kind()]; ok {
@@ -53,7 +53,7 @@ func join(typ, name string) string {
 }
 
 // parameter declares a pointer or a scalar, const where nothing is written through it.
-func (g *cgen) parameter(t types.Type, name string, writes bool, at ast.Node) string {
+func (g *translator) parameter(t types.Type, name string, writes bool, at ast.Node) string {
 	text := g.declare(t, name, at)
 	if _, ok := t.Underlying().(*types.Pointer); ok && !writes {
 		return "const " + text
@@ -63,7 +63,7 @@ func (g *cgen) parameter(t types.Type, name string, writes bool, at ast.Node) st
 
 // structName is the name of a struct; it also notes that it is needed. One without a
 // name gets a number.
-func (g *cgen) structName(t types.Type, at ast.Node) string {
+func (g *translator) structName(t types.Type, at ast.Node) string {
 	if n := namedOf(t); n != nil {
 		if _, ok := g.structs[n]; !ok {
 			g.refuse(at, "type %s is not in what is translated", t)
@@ -91,7 +91,7 @@ type cStruct struct {
 }
 
 // needStruct writes a struct and, before it, those it holds.
-func (g *cgen) needStruct(t types.Type, name string, at ast.Node) {
+func (g *translator) needStruct(t types.Type, name string, at ast.Node) {
 	for _, s := range g.typeList {
 		if s.name == name {
 			return
@@ -133,7 +133,7 @@ func (g *cgen) needStruct(t types.Type, name string, at ast.Node) {
 }
 
 // fieldName is the name of a field of a struct.
-func (g *cgen) fieldName(f *types.Var) string { return cIdentifier(f.Name()) }
+func (g *translator) fieldName(f *types.Var) string { return cIdentifier(f.Name()) }
 
 // fieldsOf lists the fields of a struct's text by their place.
 func fieldsOf(spec *ast.TypeSpec) map[token.Pos]*ast.Field {
@@ -161,7 +161,7 @@ func fieldsOf(spec *ast.TypeSpec) map[token.Pos]*ast.Field {
 }
 
 // mangle is a type as part of a name.
-func (g *cgen) mangle(t types.Type, at ast.Node) string {
+func (g *translator) mangle(t types.Type, at ast.Node) string {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
 		return strings.TrimSuffix(cBasic[u.Kind()], "_t")
@@ -173,7 +173,7 @@ func (g *cgen) mangle(t types.Type, at ast.Node) string {
 
 // resultType is the C type of a function's results: void, the type, or a struct of
 // them, the same for all functions with such results.
-func (g *cgen) resultType(r *types.Tuple, at ast.Node) string {
+func (g *translator) resultType(r *types.Tuple, at ast.Node) string {
 	switch r.Len() {
 	case 0:
 		return "void"

@@ -1,4 +1,17 @@
-package codegen
+// Package c99 translates the Go of a kernel's tick to C99, statement by statement.
+//
+// It takes a subset of Go: numbers, bool, fixed arrays and structs; constant tables;
+// functions and methods that get scalars and pointers and give scalars; every statement but
+// goto, defer, go and select; of the standard library what an instruction does. What is not
+// in it is refused with its place. All that Go defines and C does not keeps Go's meaning:
+// whole numbers wrap around, any shift and conversion has a value, operands and calls go
+// from left to right, arrays are values, -0 and NaN stay what they are.
+//
+// Pointers are followed over the whole text. So a function gets const where nothing is
+// written through a pointer and restrict where none of its pointers can meet another; and
+// calls stand alone, before the rest of their statement, where one changes what another
+// operand reads.
+package c99
 
 import (
 	"fmt"
@@ -30,7 +43,7 @@ type refusal struct {
 	reason string
 }
 
-func (r refusal) Error() string { return fmt.Sprintf("codegen: %s: %s", r.at, r.reason) }
+func (r refusal) Error() string { return fmt.Sprintf("c99: %s: %s", r.at, r.reason) }
 
 // refuse ends a translation; translate gives the error.
 func (t *tickText) refuse(n ast.Node, format string, args ...any) {
@@ -50,14 +63,14 @@ func loadTick(texts map[string][]byte) (*tickText, error) {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		f, err := parser.ParseFile(t.fset, name, texts[name], parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return nil, fmt.Errorf("codegen: %w", err)
+			return nil, fmt.Errorf("c99: %w", err)
 		}
 		t.files = append(t.files, f)
 	}
 	conf := types.Config{Importer: mathOnly{}, Sizes: types.SizesFor("gc", "amd64")}
 	var err error
 	if t.pkg, err = conf.Check("tick", t.fset, t.files, t.info); err != nil {
-		return nil, fmt.Errorf("codegen: %w", err)
+		return nil, fmt.Errorf("c99: %w", err)
 	}
 	t.collect()
 	return t, nil

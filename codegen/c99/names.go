@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"fmt"
@@ -81,7 +81,7 @@ func free(name string, taken ...map[string]bool) string {
 }
 
 // nameGlobals gives all at package level its name in C. What is static needs no prefix.
-func (g *cgen) nameGlobals() {
+func (g *translator) nameGlobals() {
 	objects := make([]types.Object, len(g.order))
 	for o, i := range g.order {
 		objects[i] = o
@@ -103,7 +103,7 @@ func (g *cgen) nameGlobals() {
 
 // nameLocals gives the variables of a function their names: one that hides another in Go
 // gets its own, since a C name is visible in its own initialiser.
-func (g *cgen) nameLocals(d *ast.FuncDecl) {
+func (g *translator) nameLocals(d *ast.FuncDecl) {
 	g.locals = map[string]bool{}
 	var scope func(s *types.Scope, outer map[string]bool)
 	scope = func(s *types.Scope, outer map[string]bool) {
@@ -128,7 +128,7 @@ func (g *cgen) nameLocals(d *ast.FuncDecl) {
 }
 
 // temporary is a name that no local of the function has.
-func (g *cgen) temporary(stem string) string {
+func (g *translator) temporary(stem string) string {
 	name := free(stem, g.locals, g.taken, cCalled, helperNames)
 	g.locals[name] = true
 	return name

@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"fmt"

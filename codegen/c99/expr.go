@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"fmt"
@@ -46,7 +46,7 @@ func (o operand) in(binds int) string {
 }
 
 // expr translates an expression.
-func (g *cgen) expr(x ast.Expr) operand {
+func (g *translator) expr(x ast.Expr) operand {
 	x = ast.Unparen(x)
 	if tv := g.info.Types[x]; tv.Value != nil {
 		return g.constant(x, tv)
@@ -75,10 +75,10 @@ func (g *cgen) expr(x ast.Expr) operand {
 }
 
 // text is an expression where anything may stand.
-func (g *cgen) text(x ast.Expr) string { return g.expr(x).text }
+func (g *translator) text(x ast.Expr) string { return g.expr(x).text }
 
 // constant is a literal, or the name of a constant of the package.
-func (g *cgen) constant(x ast.Expr, tv types.TypeAndValue) operand {
+func (g *translator) constant(x ast.Expr, tv types.TypeAndValue) operand {
 	if id, ok := x.(*ast.Ident); ok {
 		if c, ok := g.info.Uses[id].(*types.Const); ok && c.Parent() == g.pkg.Scope() {
 			if o, ok := g.named(c, tv); ok {
@@ -90,7 +90,7 @@ func (g *cgen) constant(x ast.Expr, tv types.TypeAndValue) operand {
 }
 
 // named is the name of a constant, if it is of the type that is wanted.
-func (g *cgen) named(c *types.Const, tv types.TypeAndValue) (operand, bool) {
+func (g *translator) named(c *types.Const, tv types.TypeAndValue) (operand, bool) {
 	b, ok := tv.Type.Underlying().(*types.Basic)
 	if !ok {
 		return operand{}, false
@@ -113,7 +113,7 @@ func (g *cgen) named(c *types.Const, tv types.TypeAndValue) (operand, bool) {
 }
 
 // literal writes a constant: a double by the shortest decimal that reads back to it.
-func (g *cgen) literal(at ast.Node, v constant.Value, t types.Type) operand {
+func (g *translator) literal(at ast.Node, v constant.Value, t types.Type) operand {
 	b, ok := t.Underlying().(*types.Basic)
 	if !ok {
 		g.refuse(at, "a constant of type %s", t)
@@ -178,7 +178,7 @@ func intLiteral(n *big.Int, unsigned bool) operand {
 func hexOver(n *big.Int) string { return fmt.Sprintf("0x%x", n) }
 
 // variable is a local, a parameter or a table.
-func (g *cgen) variable(x *ast.Ident) operand {
+func (g *translator) variable(x *ast.Ident) operand {
 	o := g.info.ObjectOf(x)
 	v, ok := o.(*types.Var)
 	if !ok {
@@ -199,7 +199,7 @@ func (g *cgen) variable(x *ast.Ident) operand {
 }
 
 // selector is a field, through embedded structs where it is one of theirs.
-func (g *cgen) selector(x *ast.SelectorExpr) string {
+func (g *translator) selector(x *ast.SelectorExpr) string {
 	sel := g.info.Selections[x]
 	if sel == nil || sel.Kind() != types.FieldVal {
 		g.refuse(x, "%s is no field", x.Sel.Name)
@@ -209,7 +209,7 @@ func (g *cgen) selector(x *ast.SelectorExpr) string {
 }
 
 // path goes from x through fields, and says whether what it comes to is a pointer.
-func (g *cgen) path(x ast.Expr, sel *types.Selection, fields []int) (text string, pointer bool) {
+func (g *translator) path(x ast.Expr, sel *types.Selection, fields []int) (text string, pointer bool) {
 	text, pointer = g.expr(x).in(bindsPostfix), isPointer(sel.Recv())
 	if star, ok := ast.Unparen(x).(*ast.StarExpr); ok {
 		text, pointer = g.expr(star.X).in(bindsPostfix), true
@@ -231,7 +231,7 @@ func (g *cgen) path(x ast.Expr, sel *types.Selection, fields []int) (text string
 }
 
 // element is an entry of an array, or of one that is pointed to.
-func (g *cgen) element(x *ast.IndexExpr) string {
+func (g *translator) element(x *ast.IndexExpr) string {
 	t := g.info.TypeOf(x.X).Underlying()
 	if p, ok := t.(*types.Pointer); ok {
 		t = p.Elem().Underlying()
@@ -243,7 +243,7 @@ func (g *cgen) element(x *ast.IndexExpr) string {
 }
 
 // target is what a pointer points to; that of an array is in C the pointer itself.
-func (g *cgen) target(x *ast.StarExpr) operand {
+func (g *translator) target(x *ast.StarExpr) operand {
 	o := g.expr(x.X)
 	if isArray(g.info.TypeOf(x)) {
 		return o
@@ -262,7 +262,7 @@ func isStruct(t types.Type) bool {
 }
 
 // address is &x; an array is in C a pointer to its first element already.
-func (g *cgen) address(x ast.Expr) string {
+func (g *translator) address(x ast.Expr) string {
 	x = ast.Unparen(x)
 	if star, ok := x.(*ast.StarExpr); ok {
 		return g.text(star.X)
@@ -273,7 +273,7 @@ func (g *cgen) address(x ast.Expr) string {
 	return "&" + g.expr(x).in(bindsUnary)
 }
 
-func (g *cgen) unary(x *ast.UnaryExpr) operand {
+func (g *translator) unary(x *ast.UnaryExpr) operand {
 	switch x.Op {
 	case token.AND:
 		return operand{g.address(x.X), bindsUnary, span{}}
@@ -312,7 +312,7 @@ func spaced(text string) string {
 }
 
 // basic is the scalar type of an expression.
-func (g *cgen) basic(x ast.Expr) *types.Basic {
+func (g *translator) basic(x ast.Expr) *types.Basic {
 	b, ok := g.info.TypeOf(x).Underlying().(*types.Basic)
 	if !ok {
 		g.refuse(x, "%s is no scalar", g.info.TypeOf(x))
@@ -326,7 +326,7 @@ var logic = map[token.Token]int{
 	token.LSS: bindsLess, token.LEQ: bindsLess, token.GTR: bindsLess, token.GEQ: bindsLess,
 }
 
-func (g *cgen) binary(x *ast.BinaryExpr) operand {
+func (g *translator) binary(x *ast.BinaryExpr) operand {
 	switch x.Op {
 	case token.LAND, token.LOR:
 		return g.connect(x)
@@ -347,7 +347,7 @@ func (g *cgen) binary(x *ast.BinaryExpr) operand {
 
 // connect is && or ||: where calls have to stand alone, those of the right side do so
 // only where the right side is reached.
-func (g *cgen) connect(x *ast.BinaryExpr) operand {
+func (g *translator) connect(x *ast.BinaryExpr) operand {
 	binds := logic[x.Op]
 	if !g.apart || !g.calls(x.Y) {
 		a, b := g.expr(x.X), g.expr(x.Y)
@@ -376,7 +376,7 @@ func (g *cgen) connect(x *ast.BinaryExpr) operand {
 }
 
 // calls says whether an expression calls a function of the text.
-func (g *cgen) calls(x ast.Expr) (found bool) {
+func (g *translator) calls(x ast.Expr) (found bool) {
 	ast.Inspect(x, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CallExpr); ok {
 			found = found || g.flow.callee(c) != nil
@@ -386,7 +386,7 @@ func (g *cgen) calls(x ast.Expr) (found bool) {
 	return found
 }
 
-func (g *cgen) compare(x *ast.BinaryExpr) operand {
+func (g *translator) compare(x *ast.BinaryExpr) operand {
 	t := g.info.TypeOf(x.X)
 	if isArray(t) || isStruct(t) {
 		rows := "" // C does not make rows constant itself

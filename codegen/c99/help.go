@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"fmt"
@@ -182,7 +182,7 @@ var helperNames = func() map[string]bool {
 }()
 
 // help notes that a helper is used, and those that it uses.
-func (g *cgen) help(name string) string {
+func (g *translator) help(name string) string {
 	i := slices.IndexFunc(helpers, func(h helper) bool { return h.name == name })
 	g.helped[name] = true
 	for _, n := range helpers[i].needs {
@@ -192,7 +192,7 @@ func (g *cgen) help(name string) string {
 }
 
 // helperText is the text of those that are used.
-func (g *cgen) helperText() (text []string) {
+func (g *translator) helperText() (text []string) {
 	for _, h := range helpers {
 		if g.helped[h.name] {
 			text = append(text, strings.Split(h.text, "\n")...)
@@ -202,7 +202,7 @@ func (g *cgen) helperText() (text []string) {
 }
 
 // useEqual is the function that compares two structs or arrays.
-func (g *cgen) useEqual(t types.Type, at ast.Node) string {
+func (g *translator) useEqual(t types.Type, at ast.Node) string {
 	name := "equal_" + g.mangle(t, at)
 	if g.helped[name] {
 		return name
@@ -244,7 +244,7 @@ func (g *cgen) useEqual(t types.Type, at ast.Node) string {
 	return name
 }
 
-func (g *cgen) unequal(t types.Type, a, b string, at ast.Node) string {
+func (g *translator) unequal(t types.Type, a, b string, at ast.Node) string {
 	switch {
 	case isArray(t):
 		return fmt.Sprintf("!%s(%s, %s)", g.useEqual(t, at), a, b)

@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"go/ast"
@@ -11,7 +11,7 @@ import (
 func spanOfInt(n int64) span { b := big.NewInt(n); return span{b, b} }
 
 // loop is for with up to three clauses.
-func (g *cgen) loop(s *ast.ForStmt, label string) {
+func (g *translator) loop(s *ast.ForStmt, label string) {
 	init, scope := g.firstClause(s)
 	if scope {
 		g.out.put("{")
@@ -65,7 +65,7 @@ func lead(text string) string {
 }
 
 // landing is where a continue goes that is a goto.
-func (g *cgen) landing(e *exit) {
+func (g *translator) landing(e *exit) {
 	if e.toNext {
 		g.out.put("%s: ;", e.next)
 	}
@@ -73,7 +73,7 @@ func (g *cgen) landing(e *exit) {
 
 // firstClause is the first clause of a loop if C's for can hold it: one declaration of a
 // scalar, or one assignment.
-func (g *cgen) firstClause(s *ast.ForStmt) (text string, scope bool) {
+func (g *translator) firstClause(s *ast.ForStmt) (text string, scope bool) {
 	if s.Init == nil {
 		return "", false
 	}
@@ -81,7 +81,7 @@ func (g *cgen) firstClause(s *ast.ForStmt) (text string, scope bool) {
 }
 
 // lastClause is the last clause of a loop if C's for can hold it.
-func (g *cgen) lastClause(s ast.Stmt) (text string, simple bool) {
+func (g *translator) lastClause(s ast.Stmt) (text string, simple bool) {
 	if s == nil {
 		return "", true
 	}
@@ -90,7 +90,7 @@ func (g *cgen) lastClause(s ast.Stmt) (text string, simple bool) {
 }
 
 // clauseText translates a statement aside and takes it if it is one line.
-func (g *cgen) clauseText(s ast.Stmt, first bool) (text string, more bool) {
+func (g *translator) clauseText(s ast.Stmt, first bool) (text string, more bool) {
 	if a, ok := s.(*ast.AssignStmt); ok && len(a.Lhs) > 1 {
 		return "", true
 	}
@@ -110,7 +110,7 @@ func (g *cgen) clauseText(s ast.Stmt, first bool) (text string, more bool) {
 
 // boundCounter notes what a counter can be in the body of a loop that only its last
 // clause changes.
-func (g *cgen) boundCounter(s *ast.ForStmt) {
+func (g *translator) boundCounter(s *ast.ForStmt) {
 	inc, ok := s.Post.(*ast.IncDecStmt)
 	cond, ok2 := s.Cond.(*ast.BinaryExpr)
 	init, ok3 := s.Init.(*ast.AssignStmt)
@@ -140,7 +140,7 @@ func (g *cgen) boundCounter(s *ast.ForStmt) {
 }
 
 // quietSpan is what an expression can be, without writing anything.
-func (g *cgen) quietSpan(x ast.Expr, b *types.Basic) span {
+func (g *translator) quietSpan(x ast.Expr, b *types.Basic) span {
 	if g.calls(x) {
 		return wholeSpan(b)
 	}
@@ -148,7 +148,7 @@ func (g *cgen) quietSpan(x ast.Expr, b *types.Basic) span {
 }
 
 // rangeLoop is for over a number or an array.
-func (g *cgen) rangeLoop(s *ast.RangeStmt, label string) {
+func (g *translator) rangeLoop(s *ast.RangeStmt, label string) {
 	t := g.info.TypeOf(s.X).Underlying()
 	if b, ok := t.(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
 		o := g.ordered(s.X)
@@ -186,7 +186,7 @@ func (g *cgen) rangeLoop(s *ast.RangeStmt, label string) {
 }
 
 // counterType is the type of what counts: that of the variable, else of the number.
-func (g *cgen) counterType(s *ast.RangeStmt, t types.Type) types.Type {
+func (g *translator) counterType(s *ast.RangeStmt, t types.Type) types.Type {
 	if !blank(s.Key) {
 		t = g.info.TypeOf(s.Key)
 	}
@@ -203,7 +203,7 @@ func blank(x ast.Expr) bool {
 
 // count writes a loop from 0 to n. The variable is the counter itself where nothing
 // changes it.
-func (g *cgen) count(s *ast.RangeStmt, label string, t types.Type, n operand, element func(i string)) {
+func (g *translator) count(s *ast.RangeStmt, label string, t types.Type, n operand, element func(i string)) {
 	var v types.Object
 	i := ""
 	if !blank(s.Key) && s.Tok == token.DEFINE {
@@ -239,7 +239,7 @@ func (g *cgen) count(s *ast.RangeStmt, label string, t types.Type, n operand, el
 
 // takeElement declares the element of a range: a struct that nothing changes is not
 // copied.
-func (g *cgen) takeElement(s *ast.RangeStmt, text string, t types.Type) {
+func (g *translator) takeElement(s *ast.RangeStmt, text string, t types.Type) {
 	if s.Tok != token.DEFINE {
 		if isArray(t) {
 			g.refuse(s, "a range that assigns arrays")

@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// What a script does, as testdata/c/drive.c numbers it.
+// What a script does, as testdata/drive.c numbers it.
 const (
 	opStep = iota
 	opReset
@@ -31,8 +31,8 @@ const sanitizers = "-fsanitize=address,undefined -fno-sanitize-recover=all"
 // strict is what every kernel compiles with.
 const strict = "-Wall -Wextra -Werror -pedantic"
 
-// stepper is a kernel in Go.
-type stepper interface {
+// cKernel is a kernel in Go.
+type cKernel interface {
 	Dims() (m, p int)
 	Step(y, u []float64)
 	Output(y []float64)
@@ -75,7 +75,7 @@ func (s *script) bytes() []byte {
 }
 
 // inGo runs the script in Go. The last number of a step is what its function returns in C.
-func (s *script) inGo(k stepper) (out []float64) {
+func (s *script) inGo(k cKernel) (out []float64) {
 	_, p := k.Dims()
 	y := make([]float64, p)
 	next := 0
@@ -126,7 +126,7 @@ type cBuild struct {
 type cDriver struct{ binary string }
 
 // writeFiles writes generated files into a new folder.
-func writeFiles(t testing.TB, files map[string]Files) string {
+func writeFiles(t testing.TB, files map[string]files) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, list := range files {
@@ -140,7 +140,7 @@ func writeFiles(t testing.TB, files map[string]Files) string {
 }
 
 // newCBuild writes kernels, by their prefixes, and the program.
-func newCBuild(t testing.TB, files map[string]Files) *cBuild {
+func newCBuild(t testing.TB, files map[string]files) *cBuild {
 	t.Helper()
 	b := &cBuild{dir: writeFiles(t, files), names: slices.Sorted(maps.Keys(files))}
 	head, list := "", "#define PLANTS"
@@ -148,7 +148,7 @@ func newCBuild(t testing.TB, files map[string]Files) *cBuild {
 		head += "#include \"" + n + ".h\"\n"
 		list += " X(" + n + ", " + strings.ToUpper(n) + ")"
 	}
-	text, err := os.ReadFile("testdata/c/drive.c")
+	text, err := os.ReadFile("testdata/drive.c")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(b.dir, "plants.h"), []byte(head+list+"\n"), 0o644)
 	}
@@ -206,3 +206,6 @@ func (d cDriver) run(t testing.TB, name string, s script) []float64 {
 	}
 	return got
 }
+
+// files are texts by their names.
+type files = map[string][]byte

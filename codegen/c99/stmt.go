@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"go/ast"
@@ -8,7 +8,7 @@ import (
 )
 
 // statements translates a list of statements with the comments between them.
-func (g *cgen) statements(list []ast.Stmt) {
+func (g *translator) statements(list []ast.Stmt) {
 	for _, s := range list {
 		g.before(s.Pos())
 		g.statement(s, "")
@@ -17,7 +17,7 @@ func (g *cgen) statements(list []ast.Stmt) {
 }
 
 // block translates a block between its braces, whose opening one is written.
-func (g *cgen) block(b *ast.BlockStmt) {
+func (g *translator) block(b *ast.BlockStmt) {
 	g.behind(b.Lbrace + 1)
 	g.out.indent++
 	g.statements(b.List)
@@ -26,7 +26,7 @@ func (g *cgen) block(b *ast.BlockStmt) {
 }
 
 // statement translates one statement; label is what stands before it.
-func (g *cgen) statement(s ast.Stmt, label string) {
+func (g *translator) statement(s ast.Stmt, label string) {
 	switch s := s.(type) {
 	case *ast.AssignStmt:
 		g.assign(s)
@@ -71,7 +71,7 @@ func (g *cgen) statement(s ast.Stmt, label string) {
 }
 
 // scoped puts what has an initialisation into a block of its own.
-func (g *cgen) scoped(init ast.Stmt, body func()) {
+func (g *translator) scoped(init ast.Stmt, body func()) {
 	if init == nil {
 		body()
 		return
@@ -86,14 +86,14 @@ func (g *cgen) scoped(init ast.Stmt, body func()) {
 
 // ordered is the text of an expression; its calls are done before where their order
 // matters.
-func (g *cgen) ordered(x ast.Expr) operand {
+func (g *translator) ordered(x ast.Expr) operand {
 	g.apart = g.flow.unordered(x)
 	defer func() { g.apart = false }()
 	return g.expr(x)
 }
 
 // giveBack is a return: several results are a struct.
-func (g *cgen) giveBack(s *ast.ReturnStmt) {
+func (g *translator) giveBack(s *ast.ReturnStmt) {
 	r := g.fn.Signature().Results()
 	if r.Len() == 0 {
 		g.out.put("return;")
@@ -126,7 +126,7 @@ func (g *cgen) giveBack(s *ast.ReturnStmt) {
 }
 
 // several is a call with several results.
-func (g *cgen) several(c *ast.CallExpr) string {
+func (g *translator) several(c *ast.CallExpr) string {
 	g.apart = g.flow.unordered(c.Args...)
 	defer func() { g.apart = false }()
 	if fn := g.flow.callee(c); fn != nil {
@@ -144,7 +144,7 @@ type arm struct {
 }
 
 // branches are the arms of an if.
-func (g *cgen) branches(s *ast.IfStmt) []arm {
+func (g *translator) branches(s *ast.IfStmt) []arm {
 	list := []arm{{conds: []ast.Expr{s.Cond}, body: func() { g.block(s.Body) }}}
 	switch e := s.Else.(type) {
 	case *ast.IfStmt:
@@ -159,7 +159,7 @@ func (g *cgen) branches(s *ast.IfStmt) []arm {
 
 // chain writes if, else if and else. An arm that has to do something before its condition
 // stands in the else of the one before.
-func (g *cgen) chain(arms []arm) {
+func (g *translator) chain(arms []arm) {
 	deep, open := 0, false
 	for _, a := range arms {
 		if len(a.conds) == 0 && a.init == nil {
@@ -199,7 +199,7 @@ func (g *cgen) chain(arms []arm) {
 }
 
 // condition is any of an arm's conditions.
-func (g *cgen) condition(a arm) string {
+func (g *translator) condition(a arm) string {
 	g.apart = g.flow.unordered(a.conds...)
 	defer func() { g.apart = false }()
 	var texts []string
@@ -227,7 +227,7 @@ type exit struct {
 }
 
 // enter begins a loop or switch, leave ends it with the label behind it if it is used.
-func (g *cgen) enter(e exit) *exit {
+func (g *translator) enter(e exit) *exit {
 	stem := e.label
 	if stem == "" {
 		stem = "out"
@@ -237,7 +237,7 @@ func (g *cgen) enter(e exit) *exit {
 	return &e
 }
 
-func (g *cgen) leave() {
+func (g *translator) leave() {
 	e := g.exits[len(g.exits)-1]
 	g.exits = g.exits[:len(g.exits)-1]
 	if e.toEnd {
@@ -251,7 +251,7 @@ func (g *cgen) leave() {
 }
 
 // branch is break or continue: C's own where it means the same, otherwise a goto.
-func (g *cgen) branch(s *ast.BranchStmt) {
+func (g *translator) branch(s *ast.BranchStmt) {
 	if s.Tok != token.BREAK && s.Tok != token.CONTINUE {
 		g.refuse(s, "%s", s.Tok)
 	}
@@ -282,7 +282,7 @@ func (g *cgen) branch(s *ast.BranchStmt) {
 }
 
 // choose is a switch: C's own over whole constants, otherwise a chain of conditions.
-func (g *cgen) choose(s *ast.SwitchStmt, label string) {
+func (g *translator) choose(s *ast.SwitchStmt, label string) {
 	if s.Tag != nil && g.constantCases(s) {
 		g.chooseConstant(s, label)
 		return
@@ -314,14 +314,14 @@ func (g *cgen) choose(s *ast.SwitchStmt, label string) {
 	g.leave()
 }
 
-func (g *cgen) clause(c *ast.CaseClause) {
+func (g *translator) clause(c *ast.CaseClause) {
 	g.behind(c.Colon + 1)
 	g.out.indent++
 	g.statements(c.Body)
 	g.out.indent--
 }
 
-func (g *cgen) constantCases(s *ast.SwitchStmt) bool {
+func (g *translator) constantCases(s *ast.SwitchStmt) bool {
 	if b, ok := g.info.TypeOf(s.Tag).Underlying().(*types.Basic); !ok || b.Info()&types.IsInteger == 0 {
 		return false
 	}
@@ -335,7 +335,7 @@ func (g *cgen) constantCases(s *ast.SwitchStmt) bool {
 	return true
 }
 
-func (g *cgen) chooseConstant(s *ast.SwitchStmt, label string) {
+func (g *translator) chooseConstant(s *ast.SwitchStmt, label string) {
 	g.out.put("switch (%s) {", g.ordered(s.Tag).text)
 	g.behind(s.Body.Lbrace + 1)
 	g.enter(exit{label: label, inC: true})

@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"go/ast"
@@ -75,7 +75,7 @@ func wholeSpan(b *types.Basic) span {
 }
 
 // typeSpan is what an expression can be by its type.
-func (g *cgen) typeSpan(x ast.Expr) span {
+func (g *translator) typeSpan(x ast.Expr) span {
 	if b, ok := g.info.TypeOf(x).Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
 		return wholeSpan(b)
 	}
@@ -83,7 +83,7 @@ func (g *cgen) typeSpan(x ast.Expr) span {
 }
 
 // tableSpan is what an entry of a constant table of integers can be.
-func (g *cgen) tableSpan(x *ast.IndexExpr) span {
+func (g *translator) tableSpan(x *ast.IndexExpr) span {
 	whole := g.typeSpan(x)
 	id, ok := ast.Unparen(x.X).(*ast.Ident)
 	if !ok || whole.lo == nil {
@@ -126,7 +126,7 @@ var fits = map[token.Token]struct {
 }
 
 // arithmetic is an operation on integers of one type, without what C leaves undefined.
-func (g *cgen) arithmetic(op token.Token, t *types.Basic, a, b operand) operand {
+func (g *translator) arithmetic(op token.Token, t *types.Basic, a, b operand) operand {
 	switch op {
 	case token.ADD, token.SUB, token.MUL:
 		return g.sum(op, t, a, b)
@@ -138,7 +138,7 @@ func (g *cgen) arithmetic(op token.Token, t *types.Basic, a, b operand) operand 
 	return g.bitwise(op, t, a, b)
 }
 
-func (g *cgen) sum(op token.Token, t *types.Basic, a, b operand) operand {
+func (g *translator) sum(op token.Token, t *types.Basic, a, b operand) operand {
 	f := fits[op]
 	s := a.span.combine(b.span, f.span)
 	plain := operand{a.in(f.binds) + " " + op.String() + " " + spaced2(b.in(f.binds+1)), f.binds, s}
@@ -166,7 +166,7 @@ func (g *cgen) sum(op token.Token, t *types.Basic, a, b operand) operand {
 func spaced2(text string) string { return spaced(text) }
 
 // divide truncates, as Go does. Where the divisor could be 0, at which Go stops, it gives 0.
-func (g *cgen) divide(op token.Token, t *types.Basic, a, b operand) operand {
+func (g *translator) divide(op token.Token, t *types.Basic, a, b operand) operand {
 	zero, minus := big.NewInt(0), big.NewInt(-1)
 	spared := b.span.lo.Cmp(zero) > 0 || b.span.hi.Cmp(minus) < 0
 	whole := wholeSpan(t)
@@ -195,7 +195,7 @@ func (g *cgen) divide(op token.Token, t *types.Basic, a, b operand) operand {
 }
 
 // shift gives 0, or the sign, where all bits are shifted out.
-func (g *cgen) shift(op token.Token, t *types.Basic, a, b operand) operand {
+func (g *translator) shift(op token.Token, t *types.Basic, a, b operand) operand {
 	whole := wholeSpan(t)
 	short := b.span.within(span{new(big.Int), big.NewInt(63)})
 	if op == token.SHR {
@@ -242,7 +242,7 @@ func wide(a operand, t *types.Basic) operand {
 }
 
 // bitwise is & | ^ or &^; in C a negative number has two's complement in these types.
-func (g *cgen) bitwise(op token.Token, t *types.Basic, a, b operand) operand {
+func (g *translator) bitwise(op token.Token, t *types.Basic, a, b operand) operand {
 	s := wholeSpan(t)
 	positive := func(o operand) bool { return o.span.lo.Sign() >= 0 }
 	switch op {
@@ -277,7 +277,7 @@ func (g *cgen) bitwise(op token.Token, t *types.Basic, a, b operand) operand {
 }
 
 // narrow brings a value into a type as Go does: by its low bits.
-func (g *cgen) narrow(t *types.Basic, o operand) operand {
+func (g *translator) narrow(t *types.Basic, o operand) operand {
 	whole := wholeSpan(t)
 	if o.span.within(whole) {
 		return operand{"(" + cBasic[t.Kind()] + ")" + o.in(bindsUnary), bindsUnary, o.span}

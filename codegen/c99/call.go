@@ -1,4 +1,4 @@
-package codegen
+package c99
 
 import (
 	"go/ast"
@@ -10,7 +10,7 @@ import (
 )
 
 // call is a call, a conversion or a built-in function.
-func (g *cgen) call(x *ast.CallExpr) operand {
+func (g *translator) call(x *ast.CallExpr) operand {
 	if g.info.Types[x.Fun].IsType() {
 		return g.convert(x)
 	}
@@ -33,7 +33,7 @@ func (g *cgen) call(x *ast.CallExpr) operand {
 
 // ownCall calls a function of the text. Where the order matters it is done before the
 // rest of its statement.
-func (g *cgen) ownCall(x *ast.CallExpr, fn *types.Func) operand {
+func (g *translator) ownCall(x *ast.CallExpr, fn *types.Func) operand {
 	text := g.callText(x, fn)
 	r := fn.Signature().Results()
 	o := operand{text, bindsPostfix, span{}}
@@ -49,7 +49,7 @@ func (g *cgen) ownCall(x *ast.CallExpr, fn *types.Func) operand {
 	return o
 }
 
-func (g *cgen) callText(x *ast.CallExpr, fn *types.Func) string {
+func (g *translator) callText(x *ast.CallExpr, fn *types.Func) string {
 	var args []string
 	params := fn.Signature().Params()
 	list := x.Args
@@ -71,7 +71,7 @@ func (g *cgen) callText(x *ast.CallExpr, fn *types.Func) string {
 }
 
 // receiver is what a method is called on: its address, or its value.
-func (g *cgen) receiver(s *ast.SelectorExpr, byAddress bool) string {
+func (g *translator) receiver(s *ast.SelectorExpr, byAddress bool) string {
 	sel := g.info.Selections[s]
 	text, pointer := g.path(s.X, sel, sel.Index()[:len(sel.Index())-1])
 	array := isArray(g.info.TypeOf(s.X)) || pointer && isArray(g.info.TypeOf(s.X).Underlying().(*types.Pointer).Elem())
@@ -88,7 +88,7 @@ func (g *cgen) receiver(s *ast.SelectorExpr, byAddress bool) string {
 
 // argument is an argument; a pointer to rows is brought to that of constant rows, which C
 // does not do itself.
-func (g *cgen) argument(x ast.Expr, p *types.Var) string {
+func (g *translator) argument(x ast.Expr, p *types.Var) string {
 	if isArray(p.Type()) {
 		g.refuse(x, "an array that is handed over by value")
 	}
@@ -101,7 +101,7 @@ func (g *cgen) argument(x ast.Expr, p *types.Var) string {
 }
 
 // convert is a conversion between scalars.
-func (g *cgen) convert(x *ast.CallExpr) operand {
+func (g *translator) convert(x *ast.CallExpr) operand {
 	to, ok := g.info.TypeOf(x).Underlying().(*types.Basic)
 	if !ok { // between names of one type
 		return g.expr(x.Args[0])
@@ -134,7 +134,7 @@ func (g *cgen) convert(x *ast.CallExpr) operand {
 }
 
 // builtin is min, max or len.
-func (g *cgen) builtin(x *ast.CallExpr, name string) operand {
+func (g *translator) builtin(x *ast.CallExpr, name string) operand {
 	if name != "min" && name != "max" {
 		g.refuse(x, "the function %s", name)
 	}
@@ -154,7 +154,7 @@ func (g *cgen) builtin(x *ast.CallExpr, name string) operand {
 }
 
 // extreme is the lesser or the greater of two; b may be a constant.
-func (g *cgen) extreme(name string, t *types.Basic, a, b operand, constant bool) operand {
+func (g *translator) extreme(name string, t *types.Basic, a, b operand, constant bool) operand {
 	helper := map[string]string{"min": "least", "max": "most"}[name]
 	s := span{}
 	switch {
@@ -193,7 +193,7 @@ var libraryC = map[string]string{
 }
 
 // library calls a function of package math or math/bits.
-func (g *cgen) library(x *ast.CallExpr, fn *types.Func) operand {
+func (g *translator) library(x *ast.CallExpr, fn *types.Func) operand {
 	if text := g.fixed(x, fn); text != "" {
 		return operand{text, bindsUnary, span{}}
 	}
@@ -222,7 +222,7 @@ func (g *cgen) library(x *ast.CallExpr, fn *types.Func) operand {
 
 // fixed is what a function of constants gives that is itself none in Go: -0, infinity, no
 // number. An initialiser takes it.
-func (g *cgen) fixed(x *ast.CallExpr, fn *types.Func) string {
+func (g *translator) fixed(x *ast.CallExpr, fn *types.Func) string {
 	args := make([]float64, len(x.Args))
 	for i, a := range x.Args {
 		v := g.info.Types[a].Value
