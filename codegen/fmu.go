@@ -1,9 +1,11 @@
 package codegen
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -32,7 +34,9 @@ func FMU(j Job, version int) (Files, error) {
 
 // wrap puts the C of a plant into an FMU.
 func (j *Job) wrap(plant Files, version int) (Files, error) {
-	files := Files{"sources/fmi-plant.h": j.slavePlant()}
+	marker, _, _ := bytes.Cut(plant[j.Package+".h"], []byte("\n")) // as C has it
+	marker = append(marker, '\n')
+	files := Files{"sources/fmi-plant.h": slices.Concat(marker, j.slavePlant())}
 	for name, text := range plant {
 		files["sources/"+name] = text
 	}
@@ -41,7 +45,7 @@ func (j *Job) wrap(plant Files, version int) (Files, error) {
 		if err != nil {
 			return nil, fmt.Errorf("codegen: %w", err)
 		}
-		files["sources/"+name] = append([]byte(j.comment()), text...)
+		files["sources/"+name] = slices.Concat(marker, text)
 	}
 	var err error
 	if version == 2 {
@@ -74,14 +78,10 @@ func (j *Job) token() string {
 	return fmt.Sprintf("{%s-%s-%s-%s-%s}", h[:8], h[8:12], h[12:16], h[16:20], h[20:32])
 }
 
-// comment is the marker line as C has it.
-func (j *Job) comment() string { return (&cAbout{marker: j.marker()}).mark() + "\n" }
-
 // slavePlant is the header that tells the interface which plant it has.
 func (j *Job) slavePlant() []byte {
 	var b strings.Builder
 	name, upper := j.Package, strings.ToUpper(j.Package)
-	b.WriteString(j.comment())
 	fmt.Fprintf(&b, "#include %q\n\n#define PREFIX %s_\n#define TOKEN %q\n#define HASH %s_HASH\n#define PERIOD_NS INT64_C(%d)\n#define INPUTS %s_INPUTS\n#define OUTPUTS %s_OUTPUTS\n\n",
 		name+".h", name, j.token(), upper, j.Tables.PeriodNs, upper, upper)
 	fmt.Fprintf(&b, "#define plant_kernel %s_kernel\n", name)
@@ -90,7 +90,7 @@ func (j *Job) slavePlant() []byte {
 	}
 	var states []string
 	for _, s := range j.Tables.StateName {
-		states = append(states, cString(s))
+		states = append(states, strconv.Quote(s))
 	}
 	fmt.Fprintf(&b, "\nstatic const char *const states[] = {%s};\n", strings.Join(states, ", "))
 	return []byte(b.String())

@@ -18,8 +18,8 @@ var (
 	Period       = (*Job).period
 )
 
-// OnGrid is the job of an embedded plant on its grid of 5 ms.
-func OnGrid(t testing.TB, name string) Job {
+// OnGrid is the job of an embedded plant on a grid.
+func OnGrid(t testing.TB, name string, period time.Duration) Job {
 	t.Helper()
 	data, err := plants.Read(name)
 	if err != nil {
@@ -33,7 +33,7 @@ func OnGrid(t testing.TB, name string) Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := kernel.Prepare(sys, kernel.Options{Period: 5 * time.Millisecond})
+	tables, err := kernel.Prepare(sys, kernel.Options{Period: period})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/codegen"
 	"lockstep/model/kernel"
 	"lockstep/rt/bench"
 )
+
+const grid = 5 * time.Millisecond
 
 // sanitized has gcc watch over memory and undefined behaviour.
 var sanitized = []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1"}
@@ -33,15 +36,15 @@ func importer(t *testing.T, version int) string {
 	return path
 }
 
-// object writes the shared object of an FMU, built with all warnings and sanitized, to a
-// folder.
-func object(t *testing.T, j codegen.Job, version int) string {
+// object writes the shared object of an FMU to a folder, built with all warnings and
+// more options.
+func object(t *testing.T, j codegen.Job, version int, more ...string) string {
 	t.Helper()
 	files, err := codegen.FMU(j, version)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := codegen.BuildFMUWith(files, "", append([]string{"-Wall", "-Wextra", "-Werror", "-pedantic"}, sanitized...)...); err != nil {
+	if err := codegen.BuildFMUWith(files, "", append([]string{"-Wall", "-Wextra", "-Werror", "-pedantic"}, more...)...); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), j.Package+".so")
@@ -70,12 +73,14 @@ func inform(t *testing.T, program, object string, j codegen.Job, in []byte, more
 }
 
 func TestFMULivesAndRefusesAsTheStandardSays(t *testing.T) {
+	j, other := codegen.OnGrid(t, "oscillator", grid), codegen.OnGrid(t, "oscillator", grid/5)
 	for version := 2; version <= 3; version++ {
-		program := importer(t, version)
-		j, other := codegen.OnGrid(t, "coupled-clutches"), codegen.OnGrid(t, "oscillator")
-		one := object(t, j, version)
-		inform(t, program, one, j, nil, "life")
-		inform(t, program, one, j, nil, object(t, other, version), codegen.Token(&other))
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			t.Parallel()
+			program, one := importer(t, version), object(t, j, version, sanitized...)
+			inform(t, program, one, j, nil, "life")
+			inform(t, program, one, j, nil, object(t, other, version, sanitized...), codegen.Token(&other))
+		})
 	}
 }
 
@@ -184,18 +189,20 @@ var fmuPlants = []string{"coupled-clutches", "powershift", "hybrid-clearance", "
 
 func TestFMUGivesTheBitsOfTheTableKernel(t *testing.T) {
 	const rows = 2000
-	programs := map[int]string{2: importer(t, 2), 3: importer(t, 3)}
 	for n, name := range fmuPlants {
-		j := codegen.OnGrid(t, name)
-		in := commands(&j, rows)
-		want := stepped(&j, in)
-		version := 2 + n%2
-		got := run(t, programs[version], object(t, j, version), j, in)
-		moved := differ(t, j, got[:1+rows], want)
-		differ(t, j, got[1+rows:], want[1+rows/2:]) // again, from the state in the middle
-		if last := want[rows]; moved < rows || last[len(last)-1] != 0 {
-			t.Errorf("%s: %d outputs moved, fault %g: the inputs do not try the plant", name, moved, last[len(last)-1])
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			version := 2 + n%2
+			j := codegen.OnGrid(t, name, grid)
+			in := commands(&j, rows)
+			want := stepped(&j, in)
+			got := run(t, importer(t, version), object(t, j, version), j, in)
+			moved := differ(t, j, got[:1+rows], want)
+			differ(t, j, got[1+rows:], want[1+rows/2:]) // again, from the state in the middle
+			if last := want[rows]; moved < rows || last[len(last)-1] != 0 {
+				t.Errorf("%d outputs moved, fault %g: the inputs do not try the plant", moved, last[len(last)-1])
+			}
+		})
 	}
 }
 
@@ -203,7 +210,7 @@ func TestFMUGivesTheBitsOfTheTableKernel(t *testing.T) {
 // sources in both.
 func TestFMUGivesWhatASimulationGives(t *testing.T) {
 	const rows = 1500
-	j := codegen.OnGrid(t, "coupled-clutches")
+	j := codegen.OnGrid(t, "coupled-clutches", grid)
 	in := commands(&j, rows)
 	out := filepath.Join(t.TempDir(), "out.csv")
 	var text strings.Builder
@@ -265,7 +272,7 @@ func table(t *testing.T, file string, columns int) (list [][]float64) {
 }
 
 func TestFMUHasTheSameBytesEachTime(t *testing.T) {
-	j := codegen.OnGrid(t, "oscillator")
+	j := codegen.OnGrid(t, "oscillator", grid)
 	for version := 2; version <= 3; version++ {
 		var last []byte
 		for range 2 {
@@ -291,7 +298,7 @@ func TestFMUHasTheSameBytesEachTime(t *testing.T) {
 // Several plants in one program are told apart by their names, the standard's way for
 // sources.
 func TestSourcesOfAnFMUExportOnlyNamesOfThePlant(t *testing.T) {
-	j := codegen.OnGrid(t, "oscillator")
+	j := codegen.OnGrid(t, "oscillator", grid)
 	for version, calls := range map[int]int{2: 34, 3: 75} { // those of co-simulation; all of FMI 3
 		files, err := codegen.FMU(j, version)
 		if err != nil {
@@ -323,7 +330,7 @@ func TestSourcesOfAnFMUExportOnlyNamesOfThePlant(t *testing.T) {
 }
 
 func TestFMUWithoutACompilerIsRefusedInOneLine(t *testing.T) {
-	j := codegen.OnGrid(t, "oscillator")
+	j := codegen.OnGrid(t, "oscillator", grid)
 	files, err := codegen.FMU(j, 3)
 	if err != nil {
 		t.Fatal(err)
