@@ -14,6 +14,7 @@ import (
 // imports it.
 var (
 	BuildFMUWith = buildFMU
+	WrapFMU      = (*Job).wrap
 	Token        = (*Job).token
 	Period       = (*Job).period
 )
