@@ -92,9 +92,9 @@ func (f *frame) converted(v *value, t types.Type) *value {
 			return constantValue(c, t)
 		}
 		if b.Info()&types.IsUnsigned != 0 {
-			return constantValue(wrapped(uint64(c), t), t)
+			return constantValue(wrapInt(uint64(c), t), t)
 		}
-		return constantValue(wrapped(int64(c), t), t)
+		return constantValue(wrapInt(int64(c), t), t)
 	case int64, uint64:
 		n, _ := v.integer()
 		if b.Info()&types.IsFloat != 0 {
@@ -104,9 +104,9 @@ func (f *frame) converted(v *value, t types.Type) *value {
 			return constantValue(float64(n), t)
 		}
 		if b.Info()&types.IsUnsigned != 0 {
-			return constantValue(wrapped(uint64(n), t), t)
+			return constantValue(wrapInt(uint64(n), t), t)
 		}
-		return constantValue(wrapped(n, t), t)
+		return constantValue(wrapInt(n, t), t)
 	case nil:
 		if goType(v.typ) == goType(t) && !isFloat(t) {
 			w := *v
@@ -162,9 +162,9 @@ func extreme(name string, a, b *value) *value {
 			x1, _ := a.integer()
 			y1, _ := b.integer()
 			if name == "min" {
-				return constantValue(wrapped(min(x1, y1), typ), typ)
+				return constantValue(wrapInt(min(x1, y1), typ), typ)
 			}
-			return constantValue(wrapped(max(x1, y1), typ), typ)
+			return constantValue(wrapInt(max(x1, y1), typ), typ)
 		}
 	}
 	out := dynamic(name+"("+a.text+", "+b.text+")", operand, typ)
@@ -192,7 +192,7 @@ func (f *frame) clear(e ast.Node, dst *value) {
 func (f *frame) eachTo(e ast.Node, dst, n *value, from func(i *value) *value) {
 	if count, ok := n.integer(); ok && count <= outright {
 		for i := range count {
-			i := whole(int(i))
+			i := wholeNumber(int(i))
 			f.store(e, f.nth(nil, dst, i).at, from(i))
 		}
 		return
@@ -334,10 +334,16 @@ func (f *frame) invoke(e *ast.CallExpr, d *ast.FuncDecl, recv *value, args []*va
 	}
 	args = f.general(d, args)
 	g := f.specialise(d, how.jump, recv, args)
-	f.fn.calls[g] = true
+	if size(g.body) > long {
+		g.jump = true
+	}
 	f.fn.effects = f.fn.effects || g.effects
 	return f.residual(d, g, recv, args, how)
 }
+
+// long is how many statements a function has that is called like those of joint: its own
+// stack may be large.
+const long = 60
 
 type whether uint8
 
@@ -405,7 +411,7 @@ func (f *frame) inline(d *ast.FuncDecl, recv *value, args []*value) []*value {
 			return
 		}
 		if v.kind == scalar && v.con != nil {
-			v = constantValue(wrapped(v.con, obj.Type()), obj.Type())
+			v = constantValue(wrapInt(v.con, obj.Type()), obj.Type())
 		}
 		g.bind(obj, g.steadyAll(v, n.Name), true)
 	}

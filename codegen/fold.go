@@ -23,7 +23,7 @@ func arith(op string, a, b *value) *value {
 	}
 	if a.con != nil && b.con != nil {
 		if con := compute(op, a.con, b.con); con != nil {
-			return constantValue(wrapped(con, typ), typ)
+			return constantValue(wrapInt(con, typ), typ)
 		}
 	}
 	if v := identity(op, a, b); v != nil {
@@ -111,7 +111,7 @@ func identity(op string, a, b *value) *value {
 		case float && num(a, -1):
 			return negated(b)
 		case !float && (num(a, 0) || num(b, 0)):
-			return constantValue(wrapped(int64(0), a.typ), a.typ)
+			return constantValue(wrapInt(int64(0), a.typ), a.typ)
 		}
 	case "/":
 		if num(b, 1) {
@@ -166,8 +166,8 @@ func inverted(a *value) *value {
 	return dynamic("!"+a.in(6), 6, a.typ)
 }
 
-// wrapped is an integer as a variable of type t holds it.
-func wrapped(con any, t types.Type) any {
+// wrapInt is an integer as a variable of type t holds it.
+func wrapInt(con any, t types.Type) any {
 	b, ok := t.Underlying().(*types.Basic)
 	if !ok {
 		return con
@@ -336,7 +336,7 @@ func unaryOf(op token.Token, a *value) *value {
 		case float64:
 			return constantValue(-c, a.typ)
 		case int64:
-			return constantValue(wrapped(-c, a.typ), a.typ)
+			return constantValue(wrapInt(-c, a.typ), a.typ)
 		case uint64:
 			return constantValue(-c, a.typ)
 		}
@@ -344,9 +344,9 @@ func unaryOf(op token.Token, a *value) *value {
 	case token.XOR:
 		switch c := a.con.(type) {
 		case int64:
-			return constantValue(wrapped(^c, a.typ), a.typ)
+			return constantValue(wrapInt(^c, a.typ), a.typ)
 		case uint64:
-			return constantValue(wrapped(^c, a.typ), a.typ)
+			return constantValue(wrapInt(^c, a.typ), a.typ)
 		}
 		return dynamic("^"+a.in(6), 6, a.typ)
 	}

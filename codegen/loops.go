@@ -1,9 +1,12 @@
 package codegen
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"path"
+	"strings"
 )
 
 // turns is how often a loop is written out at most, whatever is in it.
@@ -163,7 +166,7 @@ func (f *frame) unrollFor(st *ast.ForStmt) flow {
 		if cond.is(false) {
 			return falls
 		}
-		switch end := f.list(st.Body.List); end {
+		switch end := f.turnList(st.Body.List); end {
 		case breaks:
 			return falls
 		case leaves, returns:
@@ -239,7 +242,8 @@ func (f *frame) spread(st *ast.RangeStmt, x *value) *value {
 			f.fail(st, "a loop over what is written down is too long")
 		}
 	}
-	name := f.fset.Position(st.Pos()).String()
+	at := f.fset.Position(st.Pos())
+	name := fmt.Sprintf("list%s%d", strings.TrimSuffix(path.Base(at.Filename), ".go"), at.Line)
 	return &value{kind: ref, typ: x.typ, at: &place{text: name, key: name, typ: x.typ, fixed: true, one: solid(x.list, arr)}}
 }
 
@@ -256,16 +260,16 @@ func (f *frame) lengthOf(n ast.Node, x *value) *value {
 	case slice:
 		return x.len
 	case tuple:
-		return whole(len(x.list))
+		return wholeNumber(len(x.list))
 	case absent:
-		return whole(0)
+		return wholeNumber(0)
 	case ref:
 		t := x.at.typ
 		if ptr, ok := t.Underlying().(*types.Pointer); ok {
 			t = ptr.Elem()
 		}
 		if arr, ok := t.Underlying().(*types.Array); ok {
-			return whole(int(arr.Len()))
+			return wholeNumber(int(arr.Len()))
 		}
 	}
 	f.fail(n, "no length of %s", x.key())
@@ -291,13 +295,39 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
 		i := constantValue(int64(n), typ)
 		if id, ok := st.Key.(*ast.Ident); ok && f.info.Defs[id] != nil {
 			t := f.info.Defs[id].Type()
-			i = constantValue(wrapped(int64(n), t), t)
+			i = constantValue(wrapInt(int64(n), t), t)
 		}
 		f.turn(st, x, i)
-		switch end := f.list(st.Body.List); end {
+		switch end := f.turnList(st.Body.List); end {
 		case breaks:
 			return falls
 		case leaves, returns:
+			return end
+		}
+	}
+	return falls
+}
+
+// turnList follows the statements of a turn. One that goes on early where the tick decides
+// has the rest of its turn as the other way.
+func (f *frame) turnList(stmts []ast.Stmt) flow {
+	for i, st := range stmts {
+		c, ok := st.(*ast.IfStmt)
+		if ok && c.Else == nil && len(c.Body.List) == 1 {
+			if b, is := c.Body.List[0].(*ast.BranchStmt); is && b.Tok == token.CONTINUE {
+				if c.Init != nil {
+					f.exec(c.Init)
+				}
+				rest := stmts[i+1:]
+				nodes := make([]ast.Node, len(rest))
+				for n, r := range rest {
+					nodes[n] = r
+				}
+				cond := inverted(f.eval(c.Cond))
+				return f.fork(cond, f.assignedIn(nodes...), func() flow { return f.turnList(rest) }, func() flow { return falls })
+			}
+		}
+		if end := f.exec(st); end != falls {
 			return end
 		}
 	}
@@ -400,7 +430,7 @@ func (f *frame) bind(obj types.Object, v *value, define bool) {
 		f.vars[obj] = b
 		return
 	case v.con != nil:
-		if b.val, b.fresh = constantValue(wrapped(v.con, obj.Type()), obj.Type()), false; b.name != "" && f.dyn > b.dyn {
+		if b.val, b.fresh = constantValue(wrapInt(v.con, obj.Type()), obj.Type()), false; b.name != "" && f.dyn > b.dyn {
 			f.emit(&stmt{kind: set, names: []string{b.name}, right: b.val.text, pure: true})
 			b.fresh = true
 		}

@@ -71,9 +71,9 @@ func (f *frame) wholeSlice(at *place) *value {
 		}
 	}
 	if isNil {
-		return &value{kind: slice, typ: at.typ, at: at, off: whole(0), len: whole(0)}
+		return &value{kind: slice, typ: at.typ, at: at, off: wholeNumber(0), len: wholeNumber(0)}
 	}
-	return &value{kind: slice, typ: at.typ, at: at, off: whole(0), len: f.column(at, fam.at, list, types.Typ[types.Int], "Len")}
+	return &value{kind: slice, typ: at.typ, at: at, off: wholeNumber(0), len: f.column(at, fam.at, list, types.Typ[types.Int], "Len")}
 }
 
 // number is the scalar at a place: a constant where nothing assigns to it.
@@ -135,6 +135,7 @@ func (f *frame) elementOf(e *ast.IndexExpr) *value {
 }
 
 func (f *frame) nth(e ast.Expr, base, i *value) *value {
+	i = f.converted(i, types.Typ[types.Int])
 	switch base.kind {
 	case tuple:
 		if n, ok := i.integer(); ok {
@@ -175,12 +176,12 @@ func (f *frame) sliced(e *ast.SliceExpr) *value {
 		if !ok {
 			f.fail(e, "slice of no array")
 		}
-		base = &value{kind: slice, typ: types.NewSlice(arr.Elem()), at: base.at, off: whole(0), len: whole(int(arr.Len()))}
+		base = &value{kind: slice, typ: types.NewSlice(arr.Elem()), at: base.at, off: wholeNumber(0), len: wholeNumber(int(arr.Len()))}
 	}
 	if base.kind != slice {
 		f.fail(e, "slice of %s", base.key())
 	}
-	lo, hi := whole(0), base.len
+	lo, hi := wholeNumber(0), base.len
 	if e.Low != nil {
 		lo = f.steady(f.eval(e.Low), "from")
 	}
@@ -221,7 +222,7 @@ func (f *frame) distance(lo, hi ast.Expr) (*value, bool) {
 			}
 		}
 	}
-	return whole(int(rest)), true
+	return wholeNumber(int(rest)), true
 }
 
 // linear is an expression as a sum of variables with whole factors.
@@ -301,7 +302,7 @@ func (f *frame) storeArray(e ast.Node, at *place, v *value) {
 		f.fail(e, "%s is assigned what is no number", at.full())
 	}
 	for i := range arr.Len() {
-		n := whole(int(i))
+		n := wholeNumber(int(i))
 		f.store(e, f.element(at, n, arr.Elem()), f.load(&value{kind: ref, at: f.element(v.at, n, arr.Elem())}))
 	}
 }

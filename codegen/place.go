@@ -35,7 +35,7 @@ func (p *place) family() family {
 	if p.many != nil {
 		return p.many()
 	}
-	return family{list: []reflect.Value{p.one}, at: whole(0)}
+	return family{list: []reflect.Value{p.one}, at: wholeNumber(0)}
 }
 
 // full is text and the fields behind it.
@@ -167,7 +167,7 @@ func spread(p *place, i *value) (out family) {
 		}
 	}
 	if out.at = i; len(from.list) > 1 {
-		out.at = arith("+", arith("*", from.at, whole(most)), i)
+		out.at = arith("+", arith("*", from.at, wholeNumber(most)), i)
 	}
 	return out
 }

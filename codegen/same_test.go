@@ -57,10 +57,10 @@ func assembled(t testing.TB, name string, p *model.Plant, opt kernel.Options) su
 	return subject{name, tables, sys, 1500}
 }
 
-// commands are random inputs as a bus brings them: held, ramps, jumps, chatter; some that
+// tickCommands are random inputs as a bus brings them: held, ramps, jumps, chatter; some that
 // are no number; inputs that begin and cease to be driven. A row is what to do first, an
 // input, whether it is driven, and u.
-func commands(s subject, seed uint64) [][]float64 {
+func tickCommands(s subject, seed uint64) [][]float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := len(s.tables.Inputs)
 	now, to, left := make([]float64, m), make([]float64, m), make([]int, m)
@@ -161,8 +161,10 @@ const runnerText = `package main
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
+	"time"
 )
 
 func check(err error) {
@@ -190,6 +192,44 @@ func write(name string, list []float64) {
 }
 
 func main() {
+	if len(os.Args) > 1 {
+		timeAll()
+		return
+	}
+%s}
+
+// stepper is a kernel.
+type stepper interface {
+	Step(y, u []float64)
+	Reset()
+	Dims() (m, p int)
+}
+
+// clock prints the time of a tick with the inputs held, and of one of those commanded, ns.
+func clock(name string, k stepper) {
+	m, p := k.Dims()
+	y, u := make([]float64, p), make([]float64, m)
+	rows := read(name + ".in")
+	copy(u, rows[3:])
+	quiet, busy := time.Hour, time.Hour
+	for range 7 {
+		k.Reset()
+		at := time.Now()
+		for range 2000 {
+			k.Step(y, u)
+		}
+		quiet = min(quiet, time.Since(at))
+		k.Reset()
+		at = time.Now()
+		for r := rows; len(r) > 0; r = r[3+m:] {
+			k.Step(y, r[3:3+m])
+		}
+		busy = min(busy, time.Since(at))
+	}
+	fmt.Println(name, float64(quiet.Nanoseconds())/2000, float64(busy.Nanoseconds())/float64(len(rows)/(3+m)))
+}
+
+func timeAll() {
 %s}
 `
 
@@ -231,7 +271,7 @@ func generate(t *testing.T, list []subject) (dir string) {
 	if dir = *keep; dir == "" {
 		dir = t.TempDir()
 	}
-	var imports, body strings.Builder
+	var imports, body, clocks strings.Builder
 	for i, s := range list {
 		pkg := fmt.Sprintf("p%d", i)
 		from := time.Now()
@@ -245,9 +285,10 @@ func generate(t *testing.T, list []subject) (dir string) {
 		t.Logf("%s: n %d, mc %d, %d modes, net %v; %d bytes of code, %d of tables in %v", s.name, s.tables.N, s.tables.Mc, len(s.tables.Modes), s.tables.Net != nil, report.Code, report.Tables, time.Since(from).Round(time.Millisecond))
 		fmt.Fprintf(&imports, "\t%q\n", "generated/"+pkg)
 		fmt.Fprintf(&body, followText, pkg)
+		fmt.Fprintf(&clocks, "\tclock(%q, %s.New())\n", pkg, pkg)
 	}
 	put(t, filepath.Join(dir, "go.mod"), []byte("module generated\n\ngo 1.26\n"))
-	text := fmt.Sprintf(runnerText, body.String())
+	text := fmt.Sprintf(runnerText, body.String(), clocks.String())
 	put(t, filepath.Join(dir, "main.go"), []byte(strings.Replace(text, "\"os\"\n", "\"os\"\n"+imports.String(), 1)))
 	return dir
 }
@@ -285,7 +326,9 @@ func bytesOf(list []float64) (data []byte) {
 // compare has both kernels of every plant follow the same commands.
 func compare(t *testing.T, list []subject) {
 	dir := generate(t, list)
-	found := tool(t, dir, "go", "build", "-gcflags=-d=ssa/check_bce", "-o", "runner", ".")
+	from := time.Now()
+	found := tool(t, dir, "go", "build", "-gcflags=generated/...=-d=ssa/check_bce", "-o", "runner", ".")
+	t.Logf("built in %v", time.Since(from))
 	for line := range strings.Lines(found) {
 		if strings.Contains(line, "Found Is") && !strings.Contains(line, "main.go") && !strings.Contains(line, "kernel.go") {
 			t.Errorf("a check of bounds is left: %s", line)
@@ -293,7 +336,7 @@ func compare(t *testing.T, list []subject) {
 	}
 	rows := make([][][]float64, len(list))
 	for i, s := range list {
-		rows[i] = commands(s, uint64(i))
+		rows[i] = tickCommands(s, uint64(i))
 		var all []float64
 		for _, r := range rows[i] {
 			all = append(all, r...)
@@ -301,6 +344,9 @@ func compare(t *testing.T, list []subject) {
 		put(t, filepath.Join(dir, fmt.Sprintf("p%d.in", i)), bytesOf(all))
 	}
 	tool(t, dir, "./runner")
+	if *timed {
+		clock(t, list, rows, tool(t, dir, "./runner", "time"))
+	}
 	for i, s := range list {
 		t.Run(s.name, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("p%d.out", i)))
@@ -332,6 +378,38 @@ func compare(t *testing.T, list []subject) {
 			}
 			t.Logf("%d events in %d ticks", events, len(want)-1)
 		})
+	}
+}
+
+var timed = flag.Bool("timed", false, "time the ticks of both kernels")
+
+// clock sets the time of the ticks of both kernels side by side.
+func clock(t *testing.T, list []subject, rows [][][]float64, text string) {
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		var name string
+		var quiet, busy float64
+		fmt.Sscan(line, &name, &quiet, &busy)
+		k := kernel.New(list[i].tables)
+		m, p := k.Dims()
+		y, u := make([]float64, p), make([]float64, m)
+		copy(u, rows[i][0][3:])
+		q, b := time.Hour, time.Hour
+		for range 7 {
+			k.Reset()
+			at := time.Now()
+			for range 2000 {
+				k.Step(y, u)
+			}
+			q = min(q, time.Since(at))
+			k.Reset()
+			at = time.Now()
+			for _, r := range rows[i] {
+				k.Step(y, r[3:])
+			}
+			b = min(b, time.Since(at))
+		}
+		tq, tb := float64(q.Nanoseconds())/2000, float64(b.Nanoseconds())/float64(len(rows[i]))
+		t.Logf("%-20s quiet %7.0f ns, table %7.0f: %4.1f times; busy %7.0f ns, table %7.0f: %4.1f times", list[i].name, quiet, tq, tq/quiet, busy, tb, tb/busy)
 	}
 }
 

@@ -17,21 +17,22 @@ import (
 // assigned something else; the last one finds nothing new.
 type spec struct {
 	*program
-	root  *place
-	y, u  int             // outputs and inputs
-	given map[string]bool // cells, with * for indices that the tick computes, that are assigned
-	any   map[string]bool // the same with * for every index
-	asked map[string]bool // cells that the round before read; nil: not known
-	limit int             // statements that a loop may become
-	notes map[string]int  // what stayed a loop, by reason
+	root    *place
+	y, u    int             // outputs and inputs
+	given   map[string]bool // cells, with * for indices that the tick computes, that are assigned
+	any     map[string]bool // the same with * for every index
+	asked   map[string]bool // cells that the round before read; nil: not known
+	limit   int             // statements that a loop may become
+	numbers map[string]*data
+	notes   map[string]int // what stayed a loop, by reason
 
 	read   map[string]bool // cells that this round reads
 	grown  bool            // this round found something new
 	fns    map[string]*fn
 	order  []*fn
 	used   map[string]bool // names at the top of the package
-	tables map[string]*table
-	list   []*table
+	tables map[string]*tickTable
+	list   []*tickTable
 	padded map[string]int // arrays of the kernel that are longer than they need to be
 	helper map[string]bool
 	shapes map[string]*place // one of the cells of each kind
@@ -55,7 +56,6 @@ type fn struct {
 	method      bool
 	entry       bool
 	decl        *ast.FuncDecl
-	calls       map[*fn]bool
 
 	out     *[]*stmt
 	emitted int
@@ -71,7 +71,7 @@ func newSpec(t *kernel.Tables) (*spec, error) {
 	}
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, limit: 400}
+	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, limit: 200}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil
@@ -114,7 +114,7 @@ func (s *spec) fail(n ast.Node, format string, args ...any) {
 
 func (s *spec) round() {
 	s.grown, s.read, s.fns, s.order = false, map[string]bool{}, map[string]*fn{}, nil
-	s.used, s.tables, s.list, s.padded = map[string]bool{}, map[string]*table{}, nil, map[string]int{}
+	s.used, s.tables, s.list, s.padded = map[string]bool{}, map[string]*tickTable{}, nil, map[string]int{}
 	s.shapes, s.sizes = map[string]*place{}, map[string]int{}
 	s.silent = map[string]bool{}
 	s.helper, s.notes = map[string]bool{}, map[string]int{}
@@ -149,7 +149,7 @@ func init() {
 func (s *spec) array(name string, n int) *value {
 	typ := types.NewSlice(types.Typ[types.Float64])
 	at := &place{text: name, key: name, typ: types.NewArray(types.Typ[types.Float64], int64(n)), param: true}
-	return &value{kind: slice, typ: typ, at: at, off: whole(0), len: whole(n)}
+	return &value{kind: slice, typ: typ, at: at, off: wholeNumber(0), len: wholeNumber(n)}
 }
 
 // entry makes a function that is called from outside.

@@ -31,7 +31,7 @@ func (f *frame) general(d *ast.FuncDecl, args []*value) []*value {
 // specialise is the function for what is known of the arguments.
 func (f *frame) specialise(d *ast.FuncDecl, jump bool, recv *value, args []*value) *fn {
 	s := f.spec
-	g := &fn{names: map[string]int{}, rows: []map[string]string{{}}, calls: map[*fn]bool{}, jump: jump, decl: d}
+	g := &fn{names: map[string]int{}, rows: []map[string]string{{}}, jump: jump, decl: d}
 	h := &frame{spec: s, fn: g, vars: map[types.Object]binding{}}
 	key, about := h.enter(d, recv, args)
 	if jump {
@@ -79,7 +79,7 @@ func (f *frame) enter(d *ast.FuncDecl, recv *value, args []*value) (key, about s
 		v := f.parts(all[i], func(v *value) *value { return f.parameter(n.Name, v) })
 		key += "|" + v.key() + "/" + strconv.Itoa(len(f.fn.params)-count)
 		if v.kind == scalar && v.con != nil {
-			v = constantValue(wrapped(v.con, obj.Type()), obj.Type())
+			v = constantValue(wrapInt(v.con, obj.Type()), obj.Type())
 		}
 		about += known(n.Name, all[i], v, i == 0 && d.Recv != nil)
 		b := binding{val: v}

@@ -95,8 +95,10 @@ func tidy(list []*stmt) []*stmt {
 // count adds up how often each name is read.
 func count(list []*stmt, reads map[string]int) {
 	text := func(t string) {
-		for _, n := range identifier.FindAllString(t, -1) {
-			reads[n]++
+		for _, at := range identifier.FindAllStringIndex(t, -1) {
+			if at[0] == 0 || t[at[0]-1] != '.' { // that is a field
+				reads[t[at[0]:at[1]]]++
+			}
 		}
 	}
 	for _, st := range list {
@@ -163,4 +165,13 @@ func drop(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
 		kept = append(kept, st)
 	}
 	return kept
+}
+
+// size is the number of statements.
+func size(list []*stmt) int {
+	n := len(list)
+	for _, st := range list {
+		n += size(st.body) + size(st.els)
+	}
+	return n
 }

@@ -3,12 +3,13 @@ package codegen
 import (
 	"fmt"
 	"go/types"
+	"math"
 	"reflect"
 	"strings"
 )
 
-// table is what the tick looks up by an index.
-type table struct {
+// tickTable is what the tick looks up by an index.
+type tickTable struct {
 	name   string
 	typ    types.Type
 	rows   [][]any // nil: never looked at
@@ -25,43 +26,88 @@ func (f *frame) lookup(at *place) *value {
 		fam := at.family()
 		return f.column(at, fam.at, plains(fam.list), at.typ, "")
 	}
-	parent := at.parent.family()
-	rows, width := make([][]any, len(parent.list)), 0
-	for i, m := range parent.list {
-		if m = pointed(m); !m.IsValid() {
-			continue
-		}
-		width = max(width, m.Len())
-		for e := range m.Len() {
-			rows[i] = append(rows[i], plain(m.Index(e)))
-		}
-	}
+	d := f.data(at.parent)
 	if n, ok := at.index.integer(); ok {
-		if con, ok := common(pick(rows, int(n))); ok {
+		if con, ok := d.column(int(n)); ok {
 			return f.shared(con, at.typ)
 		}
-		row := f.row(f.table(at.parent, rows, width, at.typ), parent.at)
+		row := f.row(f.tickTable(at.parent, d, at.typ), at.parent.family().at)
 		return dynamic(fmt.Sprintf("%s[%d]", row, n), operand, at.typ)
 	}
-	var all []any
-	for _, r := range rows {
-		all = append(all, r...)
-	}
-	if con, ok := common(all); ok {
+	if con, ok := d.all(); ok {
 		return f.shared(con, at.typ)
 	}
-	t := f.table(at.parent, rows, width, at.typ)
+	t := f.tickTable(at.parent, d, at.typ)
 	name := t.name
-	if len(rows) > 1 {
-		name = f.row(t, parent.at)
+	if len(d.rows) > 1 {
+		name = f.row(t, at.parent.family().at)
 	} else {
 		t.flat = true
 	}
 	return dynamic(name+"["+t.inside(at.index)+"]", operand, at.typ)
 }
 
+// data are the numbers of an array, or of a family of arrays.
+type data struct {
+	rows   [][]any
+	width  int
+	common map[int]any // what all rows have in a column; column -1 is all
+	differ map[int]bool
+}
+
+// data reads the numbers at a place, once.
+func (s *spec) data(p *place) *data {
+	key := p.cell()
+	if d := s.numbers[key]; d != nil {
+		return d
+	}
+	list := p.family().list
+	d := &data{rows: make([][]any, len(list)), common: map[int]any{}, differ: map[int]bool{}}
+	for i, m := range list {
+		if m = pointed(m); !m.IsValid() {
+			continue
+		}
+		d.width = max(d.width, m.Len())
+		for e := range m.Len() {
+			d.rows[i] = append(d.rows[i], plain(m.Index(e)))
+		}
+	}
+	s.numbers[key] = d
+	return d
+}
+
+// column is what all rows have there.
+func (d *data) column(n int) (con any, ok bool) {
+	return d.known(n, func() []any { return pick(d.rows, n) })
+}
+
+// all is what all numbers are.
+func (d *data) all() (con any, ok bool) {
+	return d.known(-1, func() (list []any) {
+		for _, r := range d.rows {
+			list = append(list, r...)
+		}
+		return list
+	})
+}
+
+func (d *data) known(n int, list func() []any) (con any, ok bool) {
+	if d.differ[n] {
+		return nil, false
+	}
+	if con, ok = d.common[n]; ok {
+		return con, true
+	}
+	if con, ok = common(list()); ok {
+		d.common[n] = con
+	} else {
+		d.differ[n] = true
+	}
+	return con, ok
+}
+
 // inside is the text of an index into a row.
-func (t *table) inside(i *value) string {
+func (t *tickTable) inside(i *value) string {
 	if i.ranged && i.lo >= 0 && i.hi < int64(t.width) {
 		return i.text
 	}
@@ -104,11 +150,21 @@ func common(list []any) (con any, ok bool) {
 		case c == nil:
 		case con == nil:
 			con = c
-		case literal(con) != literal(c):
+		case !alike(con, c):
 			return nil, false
 		}
 	}
 	return con, true
+}
+
+// alike compares to the bit.
+func alike(a, b any) bool {
+	x, ok := a.(float64)
+	y, also := b.(float64)
+	if ok && also {
+		return math.Float64bits(x) == math.Float64bits(y)
+	}
+	return a == b
 }
 
 // column is one of a list of constants, by an index.
@@ -127,15 +183,15 @@ func (f *frame) column(at *place, i *value, list []any, typ types.Type, suffix s
 	return dynamic(t.name+"["+t.inside(i)+"]", operand, typ)
 }
 
-func (f *frame) table(of *place, rows [][]any, width int, typ types.Type) *table {
-	return f.tableOf(of.cell(), rows, width, typ)
+func (f *frame) tickTable(of *place, d *data, typ types.Type) *tickTable {
+	return f.tableOf(of.cell(), d.rows, d.width, typ)
 }
 
-func (f *frame) tableOf(key string, rows [][]any, width int, typ types.Type) *table {
+func (f *frame) tableOf(key string, rows [][]any, width int, typ types.Type) *tickTable {
 	if t := f.tables[key]; t != nil {
 		return t
 	}
-	t := &table{name: f.top(tableName(key)), typ: typ, rows: rows, width: width}
+	t := &tickTable{name: f.top(tableName(key)), typ: typ, rows: rows, width: width}
 	f.tables[key] = t
 	f.spec.list = append(f.spec.list, t)
 	return t
@@ -164,7 +220,7 @@ func (s *spec) top(name string) string {
 }
 
 // row is a pointer to a row of a table, one for each block of statements.
-func (f *frame) row(t *table, i *value) string {
+func (f *frame) row(t *tickTable, i *value) string {
 	key := t.name + "@" + i.text
 	for n := len(f.fn.rows) - 1; n >= 0; n-- {
 		if name, ok := f.fn.rows[n][key]; ok {
@@ -183,7 +239,7 @@ func (f *frame) row(t *table, i *value) string {
 }
 
 // write is the declaration of a table.
-func (t *table) write(b *strings.Builder) (size int) {
+func (t *tickTable) write(b *strings.Builder) (size int) {
 	width, rows := t.width, len(t.rows)
 	if t.wide {
 		width = power(width)

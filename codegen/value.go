@@ -57,7 +57,7 @@ func constantValue(con any, typ types.Type) *value {
 	return v
 }
 
-func whole(n int) *value { return constantValue(int64(n), types.Typ[types.Int]) }
+func wholeNumber(n int) *value { return constantValue(int64(n), types.Typ[types.Int]) }
 
 func truth(b bool) *value { return constantValue(b, types.Typ[types.Bool]) }
 
