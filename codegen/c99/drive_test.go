@@ -1,4 +1,4 @@
-package c99
+package c99_test
 
 import (
 	"bytes"
