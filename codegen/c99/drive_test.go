@@ -1,7 +1,8 @@
-package c99
+package c99_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -9,8 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -161,16 +165,31 @@ func newCBuild(t testing.TB, files map[string]files) *cBuild {
 	return b
 }
 
-// with builds the program with flags.
+// with builds the program with flags, its files side by side.
 func (b *cBuild) with(t testing.TB, flags string) cDriver {
 	t.Helper()
 	needGcc(t)
-	d := cDriver{filepath.Join(b.dir, fmt.Sprintf("drive-%x", flags))}
-	sources := "drive.c"
-	for _, n := range b.names {
-		sources += " " + n + ".c"
+	d := cDriver{filepath.Join(b.dir, fmt.Sprintf("drive-%x", sha256.Sum256([]byte(flags))))}
+	var objects []string
+	var failed atomic.Pointer[string]
+	var all sync.WaitGroup
+	free := make(chan bool, runtime.NumCPU())
+	for _, n := range append([]string{"drive"}, b.names...) {
+		object := d.binary + "-" + n + ".o"
+		objects = append(objects, object)
+		all.Go(func() {
+			free <- true
+			defer func() { <-free }()
+			if trouble := compiled(b.dir, "gcc", "-std=c99 "+flags+" -c -o "+object+" "+n+".c"); trouble != "" {
+				failed.Store(&trouble)
+			}
+		})
 	}
-	compile(t, b.dir, "gcc", "-std=c99 "+flags+" -o "+d.binary+" "+sources+" -lm")
+	all.Wait()
+	if trouble := failed.Load(); trouble != nil {
+		t.Fatal(*trouble)
+	}
+	compile(t, b.dir, "gcc", flags+" -o "+d.binary+" "+strings.Join(objects, " ")+" -lm")
 	return d
 }
 
@@ -183,11 +202,19 @@ func needGcc(t testing.TB) {
 // compile runs a compiler; a warning fails.
 func compile(t testing.TB, dir, compiler, flags string) {
 	t.Helper()
+	if trouble := compiled(dir, compiler, flags); trouble != "" {
+		t.Fatal(trouble)
+	}
+}
+
+// compiled is what a compiler finds wrong.
+func compiled(dir, compiler, flags string) string {
 	cmd := exec.Command(compiler, append(strings.Fields(strict), strings.Fields(flags)...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%.3000s", compiler, flags, err, out)
+		return fmt.Sprintf("%s %s: %v\n%.3000s", compiler, flags, err, out)
 	}
+	return ""
 }
 
 // run runs a script of one kernel.

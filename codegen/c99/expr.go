@@ -351,6 +351,9 @@ func (g *translator) connect(x *ast.BinaryExpr) operand {
 	binds := logic[x.Op]
 	if !g.apart || !g.calls(x.Y) {
 		a, b := g.expr(x.X), g.expr(x.Y)
+		if x.Op == token.LOR && g.always(x.X, x.Y) {
+			b = operand{"!(" + a.text + ")", bindsUnary, span{}}
+		}
 		if b.binds == binds { // gcc wants to see what is meant
 			b.binds = bindsCond
 		}
@@ -373,6 +376,19 @@ func (g *translator) connect(x *ast.BinaryExpr) operand {
 	g.out.indent--
 	g.out.put("}")
 	return operand{t, bindsPostfix, span{}}
+}
+
+// always says whether one of two comparisons holds in any case: of that compilers warn where
+// they see it.
+func (g *translator) always(x, y ast.Expr) bool {
+	a, ok := ast.Unparen(x).(*ast.BinaryExpr)
+	b, ok2 := ast.Unparen(y).(*ast.BinaryExpr)
+	if !ok || !ok2 || g.calls(x) || logic[a.Op] < bindsEqual || g.info.TypeOf(a.X) != g.info.TypeOf(b.X) {
+		return false
+	}
+	t, ok := g.info.TypeOf(a.X).Underlying().(*types.Basic)
+	opposite := map[token.Token]token.Token{token.LSS: token.GEQ, token.GEQ: token.LSS, token.GTR: token.LEQ, token.LEQ: token.GTR, token.EQL: token.NEQ, token.NEQ: token.EQL}
+	return ok && t.Info()&types.IsInteger != 0 && opposite[a.Op] == b.Op && g.text(a.X) == g.text(b.X) && g.text(a.Y) == g.text(b.Y)
 }
 
 // calls says whether an expression calls a function of the text.

@@ -86,6 +86,10 @@ func (t *tickText) collect() {
 	for _, f := range t.files {
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok {
+				if d.Recv == nil && d.Name.Name == "init" {
+					t.setJumps(d)
+					continue
+				}
 				fn := t.info.Defs[d.Name].(*types.Func)
 				t.funcs[fn] = d
 				note(fn)
@@ -143,6 +147,19 @@ func (t *tickText) noteJumps(value ast.Expr) {
 		}
 		if fn := t.function(e); fn != nil {
 			t.jumps[field] = fn
+		}
+	}
+}
+
+// setJumps notes those that an init sets.
+func (t *tickText) setJumps(init *ast.FuncDecl) {
+	for _, s := range init.Body.List {
+		if a, ok := s.(*ast.AssignStmt); ok && len(a.Lhs) == 1 {
+			if field, ok := a.Lhs[0].(*ast.SelectorExpr); ok {
+				if fn := t.function(a.Rhs[0]); fn != nil {
+					t.jumps[t.info.Uses[field.Sel]] = fn
+				}
+			}
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (k *Kernel) step(y *[P]float64, u *[M]float64) {
 	k.nested.b = !k.nested.b
 	y[0], y[1] = k.length, total(&k.c)+total2(&grid)
 	y[2] = float64(k.compare())
-	y[3] = jump.walk(k, u[0]) + jump.rest(2)
+	y[3] = jump.walk(k, u[0]) + jump.rest(2) + jumps.again(k, 3)
 	k.event(Event{k.t, k.logged, -1, 1})
 	y[4] = k.log[k.logged&3].Time + float64(k.log[1].To)
 	y[5] = k.friction(u)
@@ -295,3 +295,15 @@ func (k *Kernel) driven(i int) bool { return k.on[i&3] }
 
 //go:nosplit
 func (k *Kernel) own(i int) float64 { return elements[0].Peak * float64(i) }
+
+// jumps is set when the package begins, since what it holds uses it.
+var jumps struct {
+	again func(k *Kernel, n int) float64
+}
+
+func init() {
+	jumps.again = (*Kernel).again
+}
+
+//go:nosplit
+func (k *Kernel) again(n int) float64 { return k.t * float64(n) }
