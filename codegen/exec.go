@@ -177,6 +177,9 @@ func (f *frame) leave(st *ast.ReturnStmt) flow {
 		if f.dyn > 0 {
 			panic(cannot{})
 		}
+		for i, v := range got {
+			got[i] = f.final(v)
+		}
 		f.back = got
 		return returns
 	}
@@ -193,6 +196,18 @@ func (f *frame) leave(st *ast.ReturnStmt) flow {
 	}
 	f.emit(&stmt{kind: line, text: text})
 	return leaves
+}
+
+// final is a result: a variable of the call that gives it does not change any more.
+func (f *frame) final(v *value) *value {
+	for _, b := range f.vars {
+		if b.name != "" && v.kind == scalar && v.con == nil && v.text == b.name {
+			w := *v
+			w.stable = true
+			return &w
+		}
+	}
+	return v
 }
 
 // give notes what a return of the function gives.
@@ -320,7 +335,8 @@ func (f *frame) join(other map[types.Object]binding) {
 			continue
 		}
 		if b.val.key() != o.val.key() {
-			f.fail(nil, "%s: what %s refers to depends on the tick", f.fset.Position(obj.Pos()), obj.Name())
+			b.val = &value{kind: lost, typ: b.val.typ}
+			f.vars[obj] = b
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -36,7 +37,12 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 	cond := truth(true)
 	if st.Cond != nil {
 		if pre := f.block(func() { cond = f.eval(st.Cond) }); len(pre) > 0 {
-			f.fail(st.Cond, "the condition of a loop needs statements of its own")
+			if !onlyRows(pre) {
+				f.fail(st.Cond, "the condition of a loop needs statements of its own")
+			}
+			for _, row := range pre {
+				f.emit(row)
+			}
 		}
 	}
 	if cond.con == nil || cond.is(true) {
@@ -90,6 +96,9 @@ func merged(f *frame, entry map[types.Object]binding) map[types.Object]binding {
 // same checks that a turn of a loop leaves references as they were.
 func (f *frame) same(n ast.Node, entry map[types.Object]binding) {
 	for obj, b := range entry {
+		if obj.Pos() >= n.Pos() && obj.Pos() < n.End() {
+			continue // made anew in every turn
+		}
 		if now, ok := f.vars[obj]; ok && b.val.kind != scalar && now.val.key() != b.val.key() {
 			f.fail(n, "what %s refers to changes from turn to turn", obj.Name())
 		}
@@ -101,8 +110,9 @@ func (f *frame) indexed(st *ast.ForStmt) bool {
 	if a, ok := st.Init.(*ast.AssignStmt); ok {
 		return f.selects(st.Body, f.info.Defs[a.Lhs[0].(*ast.Ident)])
 	}
-	if st.Init == nil && st.Post == nil && st.Cond != nil {
-		return f.eval(st.Cond).con != nil
+	if p, ok := st.Post.(*ast.IncDecStmt); ok && st.Init == nil {
+		id, ok := p.X.(*ast.Ident)
+		return ok && f.selects(st.Body, f.info.Uses[id])
 	}
 	return false
 }
@@ -186,8 +196,11 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 		return falls
 	}
 	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple {
-		end := falls
-		if f.attempt(f.limit, func() { end = f.unrollRange(st, x, int(count)) }) {
+		end, limit := falls, f.limit
+		if x.kind == tuple {
+			limit *= 10 // of slices nothing else can be made
+		}
+		if f.attempt(limit, func() { end = f.unrollRange(st, x, int(count)) }) {
 			return end
 		}
 		f.notes["too long or with jumps of its own: "+f.fset.Position(st.Pos()).String()]++
@@ -313,25 +326,33 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
 func (f *frame) turnList(stmts []ast.Stmt) flow {
 	for i, st := range stmts {
 		c, ok := st.(*ast.IfStmt)
-		if ok && c.Else == nil && len(c.Body.List) == 1 {
-			if b, is := c.Body.List[0].(*ast.BranchStmt); is && b.Tok == token.CONTINUE {
-				if c.Init != nil {
-					f.exec(c.Init)
-				}
-				rest := stmts[i+1:]
-				nodes := make([]ast.Node, len(rest))
-				for n, r := range rest {
-					nodes[n] = r
-				}
-				cond := inverted(f.eval(c.Cond))
-				return f.fork(cond, f.assignedIn(nodes...), func() flow { return f.turnList(rest) }, func() flow { return falls })
+		if !ok || c.Else != nil || !early(c.Body) {
+			if end := f.exec(st); end != falls {
+				return end
 			}
+			continue
 		}
-		if end := f.exec(st); end != falls {
-			return end
+		if c.Init != nil {
+			f.exec(c.Init)
 		}
+		first, rest := c.Body.List[:len(c.Body.List)-1], stmts[i+1:]
+		var nodes []ast.Node
+		for _, n := range append(slices.Clone(first), rest...) {
+			nodes = append(nodes, n)
+		}
+		cond := f.eval(c.Cond)
+		return f.fork(cond, f.assignedIn(nodes...), func() flow { return f.list(first) }, func() flow { return f.turnList(rest) })
 	}
 	return falls
+}
+
+// early reports whether a block ends with the turn of its loop.
+func early(b *ast.BlockStmt) bool {
+	if len(b.List) == 0 {
+		return false
+	}
+	last, ok := b.List[len(b.List)-1].(*ast.BranchStmt)
+	return ok && last.Tok == token.CONTINUE
 }
 
 // assignment is = or := or an operation with it.

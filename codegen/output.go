@@ -61,6 +61,7 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 		return nil, r, err
 	}
 	r.Code = len(text)
+	r.Lines = append(r.Lines, fmt.Sprintf("loops of up to %d statements are written out", s.limit))
 	for _, why := range slices.Sorted(maps.Keys(s.notes)) {
 		r.Lines = append(r.Lines, why)
 	}
@@ -150,7 +151,7 @@ func (s *spec) state() (string, error) {
 		}
 		for _, c := range cells(s.shapes[key]) {
 			con := plain(c.value)
-			if con != zeroOf(s.shapes[key].typ).con && s.isGiven(c.text) {
+			if con != zeroOf(s.shapes[key].typ).con {
 				fmt.Fprintf(&b, "%s = %s\n", c.text, literal(con))
 			}
 		}

@@ -71,7 +71,7 @@ func newSpec(t *kernel.Tables) (*spec, error) {
 	}
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, limit: 200}
+	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, limit: generous}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil
@@ -91,12 +91,33 @@ func (s *spec) run() (err error) {
 	}()
 	for settled := 0; settled < 3; {
 		s.round()
+		if s.limit > frugal && s.statements() > large {
+			s.limit, s.given, s.any, s.asked = frugal, map[string]bool{}, map[string]bool{}, nil
+			continue
+		}
 		if !s.grown {
 			s.asked = s.read
 			settled++
 		}
 	}
 	return nil
+}
+
+// large is how many statements a tick may have in which loops of up to generous statements
+// are written out; of a larger one those are of up to frugal statements: it is faster as
+// long as the processor keeps it.
+const (
+	generous = 200
+	frugal   = 60
+	large    = 8000
+)
+
+// statements is how many there are.
+func (s *spec) statements() (n int) {
+	for _, f := range s.reached() {
+		n += size(f.body)
+	}
+	return n
 }
 
 // sourceError is what the specialiser cannot take, with its place in the source.

@@ -9,7 +9,7 @@ import (
 
 // short is how many nodes the text of a function may have so that it is made anew for every
 // number that it is called with.
-const short = 150
+const short = 250
 
 // general takes numbers as they come where a function is long, and those that make no
 // operation simpler.

@@ -67,6 +67,7 @@ var tickJumps = map[string][]string{
 	kernelCode + "load":           {kernelCode + "torques", kernelCode + "torquesSparse"},
 	kernelCode + "show":           {kernelCode + "torques", kernelCode + "torquesSparse"},
 	kernelCode + "shorten":        {kernelCode + "sources", kernelCode + "couple", kernelCode + "coupleSparse", kernelCode + "suspect"},
+	kernelCode + "halve":          {kernelCode + "sources", kernelCode + "couple", kernelCode + "coupleSparse"},
 	kernelCode + "now":            {kernelCode + "sources"},
 	kernelCode + "first":          {kernelCode + "firstRoot"},
 	kernelCode + "use":            {kernelCode + "factorise"},

@@ -155,3 +155,35 @@ turn: {angle: axle.phi}
 		t.Errorf("drift in 20 s: %g m, %g m, %g rad; turned by %g rad", rail, box, turn, moved)
 	}
 }
+
+// Two force sensors, along x and y, pin two points together: levers on a pivot, whose
+// coordinates along x are held.
+func TestForceSensorsPinLeversTogether(t *testing.T) {
+	b := newBench(t, plantOf(`
+base: {type: body, dof: [], x_start: 0, y_start: 0}
+one: {type: body, m: 3, J: 0.4, x_start: 0.5, y_start: 0, nodes: {l: [-0.5, 0], r: [0.5, 0]}}
+two: {type: body, m: 2, J: 0.3, x_start: 1.6, y_start: 0, nodes: {l: [-0.6, 0], r: [0.6, 0]}}
+ax: {type: force_sensor, a: base.x, b: one.l.x}
+ay: {type: force_sensor, a: base.y, b: one.l.y}
+bx: {type: force_sensor, a: one.r.x, b: two.l.x}
+by: {type: force_sensor, a: one.r.y, b: two.l.y}
+push: {type: force, flange: one.r.y, f: 10}
+`, `
+one: {speed: one.phi}
+two: {speed: two.phi}
+tip: {position: two.r.y}
+pivot: {signal: ay}
+pin: {signal: by}
+`), 5*ms)
+	// Over both angles: 0.4 + 3·0.5² + 2·1², 2·0.6 and 0.3 + 2·0.6².
+	const m11, m12, m22 = 3.15, 1.2, 1.02
+	a1, a2 := 10*m22/(m11*m22-m12*m12), -10*m12/(m11*m22-m12*m12)
+	y2 := a1 + 0.6*a2
+	b.to(0.5, func(at float64) {
+		b.is("one", a1*at, 1e-12)
+		b.is("two", a2*at, 1e-12)
+		b.is("tip", (a1+1.2*a2)*at*at/2, 1e-12)
+		b.is("pin", 2*y2, 1e-11)
+		b.is("pivot", 2*y2+3*0.5*a1-10, 1e-11)
+	})
+}

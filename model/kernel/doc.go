@@ -117,6 +117,8 @@
 // Over a piece each is the parabola through its values at three points, brought
 // in line with the motion it causes by a bounded number of iterations; pieces are
 // then at most half as long as the time in which a law can follow that motion.
+// Where laws do not settle, since something that they read has grown beyond what is known
+// of it, a piece is halved, up to five times; what does not settle then is counted.
 // Where a law has a corner the plant has a guard: the piece ends there too.
 //
 // # In two parts

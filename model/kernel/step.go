@@ -212,6 +212,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	switch {
 	case k.t.FirstLaw < k.t.M:
 		k.joint.couple(k)
+		k.halve(local)
 		k.horner(k.x1, 1)
 	case k.length != k.t.Delta || k.t.Modes == nil:
 		k.joint.expand(k, k.x)

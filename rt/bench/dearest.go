@@ -25,6 +25,7 @@ type exercise struct {
 	cost  []int64 // ns, per tick the fastest of the passes
 	most  int64   // ns, longest of all passes
 	fault string  // the first state that was no longer finite
+	loose uint64  // pieces of all passes in which laws did not settle
 }
 
 const (
@@ -55,6 +56,10 @@ func (c *Checking) dearest(p *understood) error {
 		most = max(most, e.most)
 		if e.fault != "" {
 			c.warn("%s: under %s the state %s is no longer finite", p.file, e.name, e.fault)
+		}
+		if e.loose > 0 {
+			c.warn("%s: under %s laws did not settle in %d pieces: something that they read grows beyond what is known of it; tell a sensor its range, or take a shorter step",
+				p.file, e.name, e.loose)
 		}
 	}
 	part := float64(worst) / float64(p.tables.PeriodNs) * 100
@@ -230,6 +235,7 @@ func (e *exercise) run() {
 			settled = 0
 		}
 	}
+	e.loose = k.Unsettled()
 }
 
 // pass steps through the exercise once; the first pass cuts it to passTime.
