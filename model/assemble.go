@@ -186,7 +186,7 @@ func addTo(dst []float64, c float64, v []float64) {
 // check refuses what does nothing, and friction where it cannot be.
 func (a *assembly) check() error {
 	for i, e := range a.efforts {
-		if len(e.row) > 0 && largest(a.along[i]) == 0 && !a.isFriction(e.element) {
+		if len(e.row) > 0 && largest(a.along[i]) == 0 && !a.isFriction(e.element) && !a.carried(e.row) {
 			return a.errorf(e.at, "element %q: its ends turn together rigidly, it does nothing; remove it", e.element)
 		}
 	}
@@ -210,6 +210,16 @@ func (a *assembly) check() error {
 		}
 	}
 	return nil
+}
+
+// carried tells whether joints carry what acts along a row.
+func (a *assembly) carried(r row) bool {
+	for _, t := range r {
+		if n := a.Plant.nodes[t.node]; n.framed && n.owner != "fixed" && largest(a.rows[t.node]) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *assembly) isFriction(element string) bool {

@@ -160,6 +160,8 @@ var lorryCases = []struct {
 	{"one offset too many", "offsets: [0, -0.0475, -0.1475]", "offsets: «[0, 1, 2, 3]»", `element "bent": offsets has 4 values; 2 borders make 3 regions`},
 	{"negative hysteresis", "hysteresis: [0, 1, 2]", "hysteresis: «-1»", `element "bent": width of the loop hysteresis -1 N.m is negative`},
 	{"hysteresis of both sides", "hysteresis: [0, 1, 2]", "hysteresis: «[2, 1, 0, 1, 2]»", `element "bent": hysteresis has 5 values; one is wanted, or one for each region`},
+	{"damping of other regions", "hysteresis: [0, 1, 2]", "d: «[1, 2]»", `element "bent": d has 2 values; one is wanted, or one for each region`},
+	{"damping that drives", "hysteresis: [0, 1, 2]", "d: «[0, -1, 2]»", `element "bent": damping d -1 N.m.s/rad is negative`},
 	{"hysteresis of other regions", "hysteresis: [0, 1, 2]", "hysteresis: «[1, 2]»", `element "bent": hysteresis has 2 values; one is wanted, or one for each region`},
 	{"damper without slopes", "  oil: {type: affine_damper, a: test, b: wheel, d: [1, 2]", "  «oil»: {type: affine_damper, a: test, b: wheel", `element "oil": affine_damper needs d (a list, one for each region, N.m.s/rad)`},
 	{"spring whose ends are rigid", "a: test, b: wheel, c: [0.05", "a: wheel, b: «wheel», c: [0.05", `element "bent": a and b are the same node "wheel"`},

@@ -80,7 +80,7 @@
 //	elasto_gap      a, b, c, d; s_rel0 = 0           pushes while s_rel < s_rel0
 //	clearance       a, b, phi_min, phi_max; restitution = 0, phi_rel_start, k_s = 1; on moving
 //	                nodes s_min, s_max, s_rel_start  phi_min <= phi_rel <= phi_max
-//	affine_spring   a, b, c, borders; symmetric = true, offsets, hysteresis; as spring
+//	affine_spring   a, b, c, borders; symmetric = true, offsets, hysteresis, d; as spring
 //	affine_damper   a, b, d, borders; symmetric = true, offsets
 //	deflection_damper  a, b, d_delta; d = 0, phi_range = 1; as spring
 //	                tau = (d + d_delta·|phi_rel - phi_rel0|)·w_rel
@@ -93,7 +93,8 @@
 // must be continuous, the first of symmetric ones 0. hysteresis is the width of the loop
 // between loading and unloading, one for all regions or one for each: friction of half of
 // it, and the spring is then a friction element too, NAME.tau being that part of its
-// torque. Each has an output NAME.region, counted from 0. A deflection_damper is a law;
+// torque. d is the damping beside it, one value or one for each region, and a law where
+// they differ. Each has an output NAME.region, counted from 0. A deflection_damper is a law;
 // phi_range (s_range) is the deflection up to which the step is made short enough for it.
 //
 // A clearance is play with rigid stops at one end or both: friction elements NAME.min and
@@ -174,7 +175,18 @@
 // force, position_sensor, tyre; force_sensor joins two. What is not in dof is fixed, and a
 // body with dof: [] is a place on the ground. A coordinate with a start is a place in the
 // plane and counts the offsets of the nodes as well; without one it is a displacement from
-// where the vehicle stands, and springs start relaxed.
+// where the vehicle stands, and springs start relaxed. A distance between the two is
+// refused where offsets make a difference. Nothing but its own starts turns a body. As phi
+// turns against a wheel that rolls to the front, the wheel of an axle is an inertia of its
+// own; an ideal_rolling_wheel joins it with AXLE.x.
+//
+// Buffers and chains, whichever of them act (Gyebroszki, section 4.2), are springs with
+// regions between two cars,
+//
+//	chain:   {type: affine_spring, a: rear.x, b: front.x, symmetric: false, borders: [0], c: [0, 8e6], s_rel0: slack}
+//	buffers: {type: affine_spring, a: rear.x, b: front.x, symmetric: false, borders: [0], c: [2e5, 0], d: [3e5, 0]}
+//
+// or, with plates that push and never pull, those of the plant buffers.
 //
 // A line is for what acts along neither axis: {type: spring_damper, a: ground, b: link}
 // with a fixed node ground pulls the two points of link together. Its speed is that at
@@ -182,8 +194,8 @@
 // line and joint are a body (its centre) or a node of one. The line keeps the direction
 // that it has at the start, or angle, so a preload has no stiffness across it. The axis of a
 // joint turns with body a; its force is across the axis. A joint that takes nothing
-// more from the bodies is refused. Inside an assembly, a flange may be handed a body or a
-// node of one: hook.x is then its flange.
+// more from the bodies is refused, and one that leaves a body no motion at all. Inside an
+// assembly, a flange may be handed a body or a node of one: hook.x is then its flange.
 //
 // The tyre:
 //
@@ -263,12 +275,13 @@
 //	                on wheels, and a node; NAME is its rolling friction; signals NAME.f_air,
 //	                .f_slope
 //
-// A speed source with exact: true is followed to rounding, and needs a source that does
-// not jump; otherwise a low-pass of f_crit makes it smooth, as in the library. The
-// engine's full_load and drag are rows [speed, torque], throttle blends between them;
-// map is {w: [...], throttle: [...], tau: [[...], ...]}, a row per speed. lambda, K and
-// ratio are rows over nu = w_turbine/w_impeller: tau_pump = lambda·w_impeller², lambda =
-// 1/K²; tables that end at 1 or before are mirrored there.
+// A speed or position source with exact: true is followed to rounding, a sine to what it is
+// more than parabolas over pieces of a step; it must not jump. Otherwise a low-pass of f_crit
+// makes it smooth, as in the library. The engine's full_load and drag are rows [speed,
+// torque], throttle blends between them; map is {w: [...], throttle: [...], tau: [[...],
+// ...]}, a row per speed. lambda, K and ratio are rows over nu = w_turbine/w_impeller:
+// tau_pump = lambda·w_impeller², lambda = 1/K²; tables that end at 1 or before are
+// mirrored there.
 //
 // Signals:
 //

@@ -1,10 +1,14 @@
 package model
 
+import "strings"
+
 // Layout says what Assemble makes of the nodes of a plant.
 type Layout struct {
 	Bodies   []string // nodes with inertia
 	Free     int      // degrees of freedom: the first states, the independent speeds
-	Geared   []string // massless nodes whose speed follows from gears
+	Held     []string // coordinates of bodies that joints leave no motion
+	Carried  []string // points of bodies, and lines between them
+	Geared   []string // other massless nodes whose speed follows from gears
 	Balanced []string // massless nodes whose speed follows from springs and dampers
 	Driven   []string // sources that prescribe a speed; the node they drive is geared to it
 }
@@ -27,7 +31,17 @@ func (p *Plant) Layout() (*Layout, error) {
 		case n.driven > 0:
 			l.Driven = append(l.Driven, n.name)
 		case n.J > 0:
-			l.Bodies = append(l.Bodies, n.name)
+			if l.Bodies = append(l.Bodies, n.name); !independent[i] && largest(b.rows[i]) == 0 {
+				l.Held = append(l.Held, n.name)
+			}
+		case n.framed:
+			name := n.name
+			if n.owner == "body" {
+				name = name[:strings.LastIndexByte(name, '.')] // of .x and .y
+			}
+			if k := len(l.Carried); k == 0 || l.Carried[k-1] != name {
+				l.Carried = append(l.Carried, name)
+			}
 		case independent[i]:
 			l.Balanced = append(l.Balanced, n.name)
 		default:

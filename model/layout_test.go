@@ -36,3 +36,29 @@ outputs: {w: {speed: body}}
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+func TestLayoutNamesWhatBodiesCarryAndJointsHold(t *testing.T) {
+	p, err := Load("t.yaml", []byte(`plant: t
+elements:
+  base: {type: body, dof: [], x_start: 0, y_start: 0, nodes: {foot: [0, 0]}}
+  slide: {type: body, m: 2, J: 1, x_start: 1, y_start: 0, nodes: {top: [0, 1], lug: [1, 0]}}
+  rail: {type: translational_joint, a: base.foot, b: slide, angle: 0, rotation: locked}
+  lift: {type: body, m: 1, dof: [y], nodes: {hook: [0.1, 0.2]}}
+  way: {type: line, a: base, b: slide}
+outputs: {v: {speed: slide.x}, w: {speed: lift.hook.y}, d: {speed: way}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Layout{
+		Bodies: []string{"slide.x", "slide.y", "slide.phi", "lift.y"}, Free: 2,
+		Held: []string{"slide.y", "slide.phi"}, Carried: []string{"slide.top", "slide.lug", "lift.hook", "way"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

@@ -13,7 +13,7 @@ func driveKinds() []kind {
 // speed is a state of its own, with the given rate; a tie carries it to the flange.
 //
 // With exact the rate is the derivative of the source, and for an angle its second
-// one. Otherwise, as in the Modelica Standard Library, a low-pass filter of f_crit
+// one, with a slow return to the source itself. Otherwise, as in the Modelica Standard Library, a low-pass filter of f_crit
 // makes the motion smooth:
 //
 //	speed     w' = w_crit·(w_ref - w)
@@ -83,32 +83,41 @@ func (e *element) followExactly(n *node, ref int) {
 		e.fail(f.at, "%s: exact wants a source that is known in advance; %q is not, use f_crit", e.what(), s.name)
 		return
 	}
-	rates := 1
-	if e.kind.name == "position" {
-		rates = 2
-	}
-	d := s.source
-	var start float64
-	for i := range rates {
-		var ok bool
-		before := d
-		if d, ok = derivative(d); !ok {
-			e.fail(f.at, "%s: exact: %s jumps, which takes an infinite torque; use f_crit", e.what(),
-				[...]string{"the source", "its speed"}[i])
-			return
-		}
-		if start = startOfSource(before); i == 1 || e.kind.name == "speed" {
+	list := []Source{s.source} // it and its derivatives, up to the acceleration
+	for i, what := range []string{"the source", "its speed"} {
+		if i == 1 && e.kind.name == "speed" {
 			break
 		}
+		d, ok := derivative(list[i])
+		if !ok {
+			e.fail(f.at, "%s: exact: %s jumps, which takes an infinite torque; use f_crit", e.what(), what)
+			return
+		}
+		list = append(list, d)
 	}
+	last := len(list) - 1
+	accel := e.foreseen("accel", list[last])
+	w := e.addState(state{name: "w", unit: e.per("rad/s", "m/s"), start: startOfSource(list[last-1])})
 	if e.kind.name == "position" {
-		e.plant.nodes[e.loader.nodes[e.name]].phi0 = startOfSource(s.source)
-		first, _ := derivative(s.source)
-		start = startOfSource(first)
+		n.phi0 = startOfSource(s.source)
+		phi := e.addState(state{name: "phi", unit: e.per("rad", "m"), der: stateOf(w), start: n.phi0})
+		accel = accel.plus(e.foreseen("speed", list[1]).scaled(2 * recall)).plus(stateOf(w).scaled(-2 * recall)).
+			plus(signalOf(ref).scaled(recall * recall)).plus(stateOf(phi).scaled(-recall * recall))
+	} else {
+		accel = accel.plus(signalOf(ref).scaled(recall)).plus(stateOf(w).scaled(-recall))
 	}
-	e.plant.signals = append(e.plant.signals, signal{name: e.name + ".accel", at: e.at, source: d, read: true})
-	w := e.addState(state{name: "w", unit: e.per("rad/s", "m/s"), der: signalOf(len(e.plant.signals) - 1), start: start})
+	e.plant.states[w].der = accel
 	n.driven = w + 1
+}
+
+// recall is how fast, 1/s, an exact motion returns to its source: what a sine is more than
+// parabolas over pieces of a step would otherwise add up, to a drift.
+const recall = 1.0
+
+// foreseen is a signal of the element that is known in advance.
+func (e *element) foreseen(name string, s Source) form {
+	e.plant.signals = append(e.plant.signals, signal{name: e.name + "." + name, at: e.at, source: s, read: true})
+	return signalOf(len(e.plant.signals) - 1)
 }
 
 // startOfSource is its value at time 0.

@@ -120,7 +120,7 @@ func (l *loader) reading(f, on field, what string) reading {
 		if l.err != nil {
 			return reading{}
 		}
-		l.matches(f, what, d.rel[0].node)
+		l.matches(f, what, l.plant.nodes[d.rel[0].node].domain)
 		return reading{d.rel.speeds(1), l.plant.nodes[d.rel[0].node].speedUnit()}
 	case "phi_rel", "s_rel":
 		return l.twist(f, what)
@@ -145,10 +145,9 @@ func (l *loader) reading(f, on field, what string) reading {
 	return l.readTorques(f, on, what)
 }
 
-// matches checks that a key for turning, or one for moving, fits the node.
-func (l *loader) matches(f field, what string, n int) {
+// matches checks that a key for turning, or one for moving, fits what is read.
+func (l *loader) matches(f field, what string, d domain) {
 	for _, k := range [][2]string{{"angle", "position"}, {"w_rel", "v_rel"}, {"phi_rel", "s_rel"}, {"torque", "force"}} {
-		d := l.plant.nodes[n].domain
 		switch {
 		case f.key == k[0] && d == translational:
 			l.fail(f.keyAt, "%s: it moves and does not turn; %s is wanted", what, k[1])
@@ -165,7 +164,7 @@ func (l *loader) motion(f field, what string) reading {
 		return reading{}
 	}
 	n := &l.plant.nodes[i]
-	l.matches(f, what, i)
+	l.matches(f, what, n.domain)
 	switch f.key {
 	case "speed":
 		return reading{form{{ofSpeed, i, 1}}, n.speedUnit()}
@@ -205,7 +204,7 @@ func (l *loader) twist(f field, what string) reading {
 	if l.err != nil {
 		return reading{}
 	}
-	l.matches(f, what, d.rel[0].node)
+	l.matches(f, what, l.plant.nodes[d.rel[0].node].domain)
 	if d.angle == "" {
 		d.angle = l.plant.nodes[d.rel[0].node].angleUnit()
 		l.plant.states = append(l.plant.states, state{name: name + ".phi_rel", unit: d.angle, at: f.at,

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -55,6 +54,9 @@ func makeBody(e *element) {
 				e.fail(at, "%s: dof: %q is none of x, y and phi%s", e.what(), name, didYouMean(name, coordinates))
 				return
 			}
+			if b.moves[i] {
+				e.fail(at, "%s: dof: %s appears twice", e.what(), name)
+			}
 			b.moves[i] = true
 		}
 	}
@@ -90,7 +92,7 @@ func (e *element) ownNode(name string, d domain, moves bool) int {
 	}
 	i := len(e.plant.nodes)
 	e.loader.nodes[name] = i
-	e.plant.nodes = append(e.plant.nodes, node{name: name, at: e.at, owner: owner, domain: d, by: e.name})
+	e.plant.nodes = append(e.plant.nodes, node{name: name, at: e.at, owner: owner, domain: d, by: e.name, framed: true})
 	return i
 }
 
@@ -124,6 +126,7 @@ func readBody(e *element) declared {
 		b.start[i], _ = e.option(place, n.angleUnit(), 0)
 		b.written[i] = e.has(place)
 		n.phi0, n.placed = b.start[i], b.written[i]
+		n.fixes = n.placed && i < 2
 		if !b.moves[i] {
 			if n.J = 0; n.given {
 				e.fail(e.fields[speed].keyAt, "%s: %s: it does not move along %s; add that to dof", e.what(), speed, c)
@@ -162,12 +165,13 @@ func (e *element) readPoint(f field, b *body) {
 		dir[i] = 1
 		n := &e.plant.nodes[own]
 		n.phi0, n.placed = p.place(dir)
+		n.fixes, n.loose = p.reckoning(dir)
 		r := p.along(dir)
 		if len(r) == 0 {
 			n.owner = "fixed"
 			continue
 		}
-		e.tie(append(r.negative(), term{own, 1})...)
+		e.follow(own, r)
 	}
 }
 
@@ -203,6 +207,25 @@ func (p *frame) place(dir [2]float64) (at float64, known bool) {
 	return at, known
 }
 
+// reckoning tells whether the place of a point in a direction is one in the plane, and
+// whether it leaves out an offset from the centre, as a displacement does.
+func (p *frame) reckoning(dir [2]float64) (fixes, loose bool) {
+	for i, c := range dir {
+		fixes = fixes || c != 0 && p.body.written[i]
+		loose = loose || c*p.rel[i] != 0 && !p.body.written[i]
+	}
+	return fixes, loose
+}
+
+// follow ties a node to others, where they start as well.
+func (e *element) follow(own int, r row) {
+	e.tie(append(r.negative(), term{own, 1})...)
+	t := &e.plant.ties[len(e.plant.ties)-1]
+	for _, x := range t.row {
+		t.gap += x.coef * e.plant.nodes[x.node].phi0
+	}
+}
+
 func (r row) negative() row {
 	out := slices.Clone(r)
 	for i := range out {
@@ -230,123 +253,6 @@ func (e *element) frame(key string) *frame {
 		return nil
 	}
 	return p
-}
-
-// pair reads the two points of an element and the direction of its angle, or of the line
-// from a to b.
-func (e *element) pair() (a, b *frame, dir [2]float64) {
-	a, b = e.frame("a"), e.frame("b")
-	if e.err != nil {
-		return
-	}
-	if a.body == b.body {
-		e.fail(e.fields["b"].at, "%s: a and b are on the same body", e.what())
-		return
-	}
-	e.domain = translational
-	if e.has("angle") {
-		angle, _ := e.option("angle", "rad", 0)
-		dir[1], dir[0] = math.Sincos(angle)
-		for i := range dir {
-			if math.Abs(dir[i]) < 1e-15 {
-				dir[i] = 0 // 90 deg
-			}
-		}
-		return
-	}
-	if e.kind.name == "translational_joint" {
-		e.fail(e.at, "%s: translational_joint needs angle (of its axis, from x to y)", e.what())
-		return
-	}
-	e.wantPlaces(a, b)
-	x, y := [2]float64{1, 0}, [2]float64{0, 1}
-	dx, dy := b.at(x, 0)-a.at(x, 0), b.at(y, 0)-a.at(y, 0)
-	length := math.Hypot(dx, dy)
-	if !(length > 0) && e.err == nil {
-		e.fail(e.at, "%s: %s and %s are at the same place; give angle", e.what(), a.name, b.name)
-	}
-	return a, b, [2]float64{dx / length, dy / length}
-}
-
-// wantPlaces fails unless both bodies have places in the plane.
-func (e *element) wantPlaces(list ...*frame) {
-	for _, p := range list {
-		if !(p.body.written[0] && p.body.written[1]) {
-			e.fail(e.at, "%s: the place of %q is not known; give its body x_start and y_start", e.what(), p.name)
-		}
-	}
-}
-
-// readLine makes the distance of two points a node: its speed is that at which they part
-// along the line, and what pushes it pushes them apart. The line keeps its direction.
-func readLine(e *element) declared {
-	a, b, dir := e.pair()
-	if e.err != nil {
-		return declared{}
-	}
-	own := e.loader.nodes[e.name]
-	r := append(b.along(dir), a.along(dir).negative()...)
-	if len(r) == 0 {
-		e.fail(e.at, "%s: neither %q nor %q moves along it", e.what(), a.name, b.name)
-	}
-	e.tie(append(r.negative(), term{own, 1})...)
-	from, known := a.place(dir)
-	to, also := b.place(dir)
-	e.plant.nodes[own].phi0, e.plant.nodes[own].placed = to-from, known || also
-	return declared{rel: r}
-}
-
-// readSlide lets point b slide along an axis of body a: no motion across it, where the
-// axis turns with the body and b is at the distance d along it,
-//
-//	across·(v_b - v_a) - d·w_a = 0
-//
-// and with rotation: locked w_b = w_a.
-func readSlide(e *element) declared {
-	a, b, axis := e.pair()
-	if e.err != nil {
-		return declared{}
-	}
-	across := [2]float64{-axis[1], axis[0]}
-	d := 0.0
-	if a.body.moves[2] {
-		e.wantPlaces(a, b)
-		d = b.at(axis, 0) - a.at(axis, 0)
-		beside := b.at(across, b.body.start[2]) - a.at(across, a.body.start[2]) - d*a.body.start[2]
-		if !(math.Abs(beside) <= 1e-9*(1+math.Abs(d))) && e.err == nil {
-			e.fail(e.at, "%s: %q is %s beside the axis through %q; correct angle, or where they start", e.what(), b.name, withUnit(digits(beside), "m"), a.name)
-		}
-	}
-	r := append(b.along(across), a.along(across).negative()...)
-	if a.body.moves[2] && d != 0 {
-		r = append(r, term{a.body.node[2], -d})
-	}
-	e.join(r)
-	reaction := declared{rel: r, tau: form{{ofTie, len(e.plant.ties) - 1, -1}}, unit: "N"}
-	if f, ok := e.fields["rotation"]; ok {
-		switch text := e.text(f, e.what()+": rotation"); text {
-		case "free":
-		case "locked":
-			e.join(append(b.turning(), a.turning().negative()...))
-		default:
-			e.fail(f.at, "%s: rotation: %q is neither free nor locked", e.what(), text)
-		}
-	}
-	return reaction
-}
-
-// turning is the angular speed of a point's body.
-func (p *frame) turning() row {
-	if p.body.moves[2] {
-		return row{{p.body.node[2], 1}}
-	}
-	return nil
-}
-
-// join is a tie that must take a degree of freedom.
-func (e *element) join(r row) {
-	e.tie(r...)
-	e.plant.ties[len(e.plant.ties)-1].joint = true
 }
 
 // full is a name in the whole plant; a flange that was handed in may have a node of a body

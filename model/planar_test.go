@@ -215,3 +215,45 @@ across: {position: lever.tip.x}
 		b.is("across", 0, 0)
 	})
 }
+
+// A progressive spring s·d² between two bodies, as a linear one of a·s with the difference
+// fed back from its deflection (Gyebroszki, eq. 4.2.1 to 4.2.5): there the force comes a
+// step late, here it belongs to the instant, whatever the step.
+func TestForceFedBackFromADeflectionIsNotLate(t *testing.T) {
+	const s, m1, m2, pull = 4e5, 300.0, 200.0, 2000.0
+	rate := func(d, v float64) float64 { return pull/m2 - (1/m1+1/m2)*(s*d*d+300*v) }
+	for _, c := range []struct {
+		period time.Duration
+		tol    float64
+	}{{time.Millisecond, 1e-9}, {5 * time.Millisecond, 1e-7}, {10 * time.Millisecond, 3e-7}} {
+		b := newBench(t, plantOf(`
+one: {type: body, m: 300, J: 50, nodes: {seat: [0, 0.4]}}
+two: {type: body, m: 200, dof: [y], nodes: {seat: [0, -0.3]}}
+linear: {type: spring_damper, a: one.seat.y, b: two.seat.y, c: 3e4, d: 300}
+d: {type: position_sensor, flange: two.seat.y, support: one.seat.y}
+feedback: {type: force, flange: two.seat.y, support: one.seat.y, f: {sum: [{product: [-4e5 N/m2, d, d]}, {product: [3e4 N/m, d]}]}}
+pull: {type: force, flange: two.y, f: 2000}
+`, `
+d: {signal: d}
+v1: {speed: one.y}
+v2: {speed: two.y}
+`), c.period)
+		d, v, h, worst := 0.0, 0.0, 1e-5, 0.0
+		b.to(2, func(at float64) {
+			for range int(math.Round(c.period.Seconds() / h)) { // Runge and Kutta, order 4
+				k1, a1 := v, rate(d, v)
+				k2, a2 := v+h/2*a1, rate(d+h/2*k1, v+h/2*a1)
+				k3, a3 := v+h/2*a2, rate(d+h/2*k2, v+h/2*a2)
+				k4, a4 := v+h*a3, rate(d+h*k3, v+h*a3)
+				d, v = d+h/6*(k1+2*k2+2*k3+k4), v+h/6*(a1+2*a2+2*a3+a4)
+			}
+			worst = max(worst, math.Abs(b.get("d")-d)/0.1)
+			b.is("d", d, 0.1*c.tol)
+			b.is("v2", b.get("v1")+v, c.tol)
+			if momentum := m1*b.get("v1") + m2*b.get("v2"); !(math.Abs(momentum-pull*at) <= 1e-10*(1+pull*at)) {
+				t.Fatalf("momentum %.15g at %g s, want %g", momentum, at, pull*at)
+			}
+		})
+		t.Logf("%v: within %.1e of 0.1 m", c.period, worst)
+	}
+}

@@ -50,9 +50,15 @@ type node struct {
 	given  bool    // start was written
 	phi0   float64 // initial angle or position
 	placed bool    // phi0 was written
+	framed bool    // it is of a body, which alone says where it starts
+	fixes  bool    // phi0 is a place in the plane,
+	loose  bool    // or it leaves out an offset from the centre of a body, of which no place was written
 	driven int     // 1 + the state that is its speed; 0: it is not prescribed
 	users  []string
 }
+
+// tilts tells whether the node is the angle of a body.
+func (n *node) tilts() bool { return n.framed && n.domain == rotational }
 
 // row is a linear form of the speeds: Σ coef·w[node].
 type row []term
@@ -67,7 +73,8 @@ type tie struct {
 	name  string
 	at    pos
 	row   row
-	joint bool // it must take a degree of freedom
+	gap   float64 // what row is of places (angles) instead of speeds
+	joint bool    // it must take a degree of freedom
 }
 
 // state is a quantity with der as its rate: the twist of a spring, an angle, a

@@ -15,18 +15,22 @@ type basis struct {
 	free  int         // the first are nodes with inertia: their speeds are states
 	open  int         // the next are massless: springs and dampers determine them
 	rows  [][]float64 // per node: its row of N
+	gaps  []float64   // per node: its place is rows·places + gaps
 }
 
 // reduce eliminates the ties one after the other (Gauss-Jordan), so that a tie that
 // contradicts those before it can be named; one that follows from them is dropped.
 // What is eliminated is, in this order of preference, a massless node, an inertia
-// without an initial speed, an inertia with one; the last of its kind in the file. So
-// no inertia depends on a massless node.
+// without an initial speed, an inertia with one; the last of its kind in the file. Of
+// bodies it is the coordinate that moves most, an angle only where no place is left, and
+// none that hardly moves, from which the others would follow badly. So no inertia depends
+// on a massless node.
 func (p *Plant) reduce() (*basis, error) {
 	n := len(p.nodes)
 	pivots := make([][]float64, n) // dependent node: 0 = row·w, with 1 at the node; else nil
+	gaps := make([]float64, n)     // and of places
 	for _, t := range p.ties {
-		r := make([]float64, n)
+		r, gap := make([]float64, n), t.gap
 		for _, x := range t.row {
 			if p.nodes[x.node].owner != "fixed" {
 				r[x.node] += x.coef
@@ -35,6 +39,7 @@ func (p *Plant) reduce() (*basis, error) {
 		scale := largest(r)
 		for q, pr := range pivots {
 			if pr != nil {
+				gap -= r[q] * gaps[q]
 				subtract(r, r[q], pr, q)
 			}
 		}
@@ -54,25 +59,28 @@ func (p *Plant) reduce() (*basis, error) {
 		for i := range r {
 			r[i] /= f
 		}
-		for _, pr := range pivots {
+		gap /= f
+		for i, pr := range pivots {
 			if pr != nil {
 				scale := largest(pr)
+				gaps[i] -= pr[q] * gap
 				subtract(pr, pr[q], r, q)
 				clean(pr, scale)
 			}
 		}
-		pivots[q] = r
-		held := p.held(pivots)
-		if held != "" && t.joint {
+		pivots[q], gaps[q] = r, gap
+		if held := p.stuck(pivots); held != "" {
 			return nil, p.errorf(t.at, "element %q: it over-constrains: it leaves %s no speed but zero; "+
 				"remove it, or put more into dof", t.name, held)
 		}
-		if held != "" {
+		if held := p.held(pivots); held != "" {
 			return nil, p.errorf(t.at, "element %q: together with the other gears it leaves %s no speed but zero; "+
 				"remove it or correct a ratio", t.name, held)
 		}
 	}
-	return p.basisOf(pivots), nil
+	b := p.basisOf(pivots)
+	b.gaps = gaps
+	return b, nil
 }
 
 func (p *Plant) errorf(at pos, format string, args ...any) error {
@@ -109,42 +117,70 @@ func largest(r []float64) float64 {
 
 // pivot chooses the node of r to eliminate; -1 if r is zero.
 func (p *Plant) pivot(r []float64) int {
-	best, rank := -1, 3
+	best, rank, scale := -1, 7, largest(r)
 	for i, v := range r {
 		k := 0
 		if p.nodes[i].J > 0 {
-			k = 1
+			k = 2
 			if p.nodes[i].given {
-				k = 2
+				k = 4
 			}
 		}
-		if p.nodes[i].driven > 0 {
+		if p.nodes[i].tilts() {
+			k++
+		}
+		framed := p.nodes[i].framed && p.nodes[i].J > 0
+		if framed && math.Abs(v) < 0.01*scale {
+			k = 6
+		}
+		if v == 0 || p.nodes[i].driven > 0 || k > rank || k == rank && framed && p.nodes[best].framed && math.Abs(v) < math.Abs(r[best]) {
 			continue
 		}
-		if v != 0 && k <= rank {
-			best, rank = i, k
-		}
+		best, rank = i, k
 	}
 	return best
 }
 
-// held names the nodes that can no longer turn.
+// held names the nodes that can no longer turn. Joints may hold a body along some of its
+// coordinates.
 func (p *Plant) held(pivots [][]float64) string {
 	var names []string
-	for q := range p.nodes {
-		r := pivots[q]
-		if r == nil {
-			continue
-		}
-		still := true
-		for i, v := range r {
-			still = still && (i == q || v == 0)
-		}
-		if still {
-			names = append(names, fmt.Sprintf("%q", p.nodes[q].name))
+	for q, n := range p.nodes {
+		if !n.framed && still(pivots, q) {
+			names = append(names, fmt.Sprintf("%q", n.name))
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// stuck names the coordinates of a body of which none can move any more.
+func (p *Plant) stuck(pivots [][]float64) string {
+	moves, names := map[string]bool{}, map[string][]string{}
+	for q, n := range p.nodes {
+		if n.framed && n.J > 0 {
+			moves[n.by] = moves[n.by] || !still(pivots, q)
+			names[n.by] = append(names[n.by], fmt.Sprintf("%q", n.name))
+		}
+	}
+	for _, n := range p.nodes {
+		if list := names[n.by]; list != nil && !moves[n.by] {
+			return strings.Join(list, ", ")
+		}
+	}
+	return ""
+}
+
+// still tells whether the ties leave node q no speed but zero.
+func still(pivots [][]float64, q int) bool {
+	if pivots[q] == nil {
+		return false
+	}
+	for i, v := range pivots[q] {
+		if i != q && v != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // basisOf sorts the independent nodes and expresses the others in them.

@@ -13,7 +13,7 @@ func regionKinds() []kind {
 	deflection := []string{"phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}
 	affine := []string{"borders", "symmetric", "offsets"}
 	return []kind{
-		{name: "affine_spring", flanges: ends(anyDomain), keys: slices.Concat([]string{"c"}, affine, []string{"hysteresis"}, deflection), read: readAffine},
+		{name: "affine_spring", flanges: ends(anyDomain), keys: slices.Concat([]string{"c", "d"}, affine, []string{"hysteresis"}, deflection), read: readAffine},
 		{name: "affine_damper", flanges: ends(anyDomain), keys: slices.Concat([]string{"d"}, affine), read: readAffine},
 		{name: "deflection_damper", flanges: ends(anyDomain), keys: slices.Concat([]string{"d", "d_delta", "phi_range", "s_range"}, deflection), read: readDeflectionDamper},
 	}
@@ -42,13 +42,18 @@ func readAffine(e *element) declared {
 	tau := signalOf(e.affine(e.per("tau", "f"), d.unit, r.slopes, r.offsets))
 	e.act(e.between, tau.scaled(-1))
 	d.tau = tau
-	if _, ok := e.fields["hysteresis"]; ok && e.err == nil {
-		width := r.widths()
+	if spring && e.has("d") && e.err == nil {
+		damping := r.damp(d.twist, r.each("d", "damping d", e.per("N.m.s/rad", "N.s/m")))
+		e.act(e.between, damping.scaled(-1))
+		d.tau = d.tau.plus(damping)
+	}
+	if e.has("hysteresis") && e.err == nil {
+		width := r.each("hysteresis", "width of the loop hysteresis", d.unit)
 		for i := range width {
 			width[i] /= 2 // the torque lies above the spring's on one way and below on the other
 		}
 		ring := e.rub(Friction{Gain: 1, Peak: 1, Signal: e.affine("hysteresis", d.unit, make([]float64, len(width)), width)})
-		d.tau, d.friction = tau.plus(ring.tau), true
+		d.tau, d.friction = d.tau.plus(ring.tau), true
 	}
 	return d
 }
@@ -157,18 +162,17 @@ func digits(v float64) float64 {
 	return out
 }
 
-// widths are those of the loop that hysteresis makes: of all regions, or of each.
-func (r *regions) widths() []float64 {
-	f := r.fields["hysteresis"]
-	what := "width of the loop hysteresis"
+// each reads what is not negative, one value for all regions or one for each.
+func (r *regions) each(key, what, unit string) []float64 {
+	f := r.fields[key]
 	if _, one := scalarText(f.node); one {
-		v := r.value(f, r.torque)
-		r.notNegative(v, f, what, r.torque)
+		v := r.value(f, unit)
+		r.notNegative(v, f, what, unit)
 		return slices.Repeat([]float64{v}, len(r.slopes))
 	}
-	list := r.numbers(f, r.torque)
+	list := r.numbers(f, unit)
 	for _, v := range list {
-		r.notNegative(v, f, what, r.torque)
+		r.notNegative(v, f, what, unit)
 	}
 	switch n := len(r.slopes); {
 	case r.symmetric && len(list) == n/2+1:
@@ -176,9 +180,26 @@ func (r *regions) widths() []float64 {
 	case !r.symmetric && len(list) == n:
 		return list
 	case r.err == nil:
-		r.fail(f.at, "%s: hysteresis has %d values; one is wanted, or one for each region", r.what(), len(list))
+		r.fail(f.at, "%s: %s has %d values; one is wanted, or one for each region", r.what(), key, len(list))
 	}
 	return slices.Repeat([]float64{0}, len(r.slopes))
+}
+
+// damp is d[i]·w_rel, i the region of the twist: a law of the mean of the first and the
+// last, and half a step at each border, up beyond it and down before.
+func (r *regions) damp(twist int, d []float64) form {
+	if slices.Min(d) == slices.Max(d) {
+		return r.between.speeds(d[0])
+	}
+	var l law
+	l.push((d[0] + d[len(d)-1]) / 2)
+	for i, b := range r.borders {
+		var beyond law
+		beyond.arg(stateOf(twist).plus(one(-b)), 0)
+		l.side(r.addGuard(&beyond)).times((d[i+1] - d[i]) / 2).do(Add)
+	}
+	l.arg(r.between.speeds(1), slices.Max(d))
+	return signalOf(r.addLaw(r.name+".damping", r.torque, l.do(Mul)))
 }
 
 // numbers reads a list.

@@ -1,6 +1,9 @@
 package model
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // start returns the initial state, after checking that the speeds given for
 // dependent nodes agree with the gears.
@@ -34,6 +37,9 @@ func (p *Plant) start(b *basis) ([]float64, error) {
 	}
 	places, placed := p.places(b)
 	for i, s := range p.states {
+		if err := p.mixed(&s); err != nil {
+			return nil, err
+		}
 		v, any := s.start, false
 		for _, t := range s.along {
 			v += t.coef * places[t.node]
@@ -48,6 +54,26 @@ func (p *Plant) start(b *basis) ([]float64, error) {
 		x = append(x, v)
 	}
 	return x, nil
+}
+
+// mixed refuses a distance between a place in the plane and a node that is a displacement
+// and would be taken for one at the centre of its body.
+func (p *Plant) mixed(s *state) error {
+	var place, loose *node
+	for _, t := range s.along {
+		n := &p.nodes[t.node]
+		if n.fixes {
+			place = n
+		}
+		if n.loose {
+			loose = n
+		}
+	}
+	if place == nil || loose == nil {
+		return nil
+	}
+	return p.errorf(s.at, "element %q: where %q is in the plane is not known, but %q is at %s; give x_start and y_start to both bodies or to none",
+		s.name[:strings.LastIndexByte(s.name, '.')], loose.name, place.name, withUnit(digits(place.phi0), "m"))
 }
 
 // driveStart is the initial speed of a prescribed node: a filtered one begins where
@@ -68,16 +94,30 @@ func (p *Plant) driveStart(i int) float64 {
 // places are the initial angles (positions) of the nodes: as written, or through the
 // gears from those that are.
 func (p *Plant) places(b *basis) (at []float64, placed []bool) {
-	for i, n := range p.nodes {
-		v, any := n.phi0, n.placed
-		for j, c := range b.rows[i] {
-			from := &p.nodes[b.nodes[j]]
-			if !n.placed && b.nodes[j] != i && c != 0 {
-				v += c * from.phi0
-				any = any || from.placed
-			}
-		}
+	for i := range p.nodes {
+		v, any := p.place(b, i)
 		at, placed = append(at, v), append(placed, any)
+	}
+	return at, placed
+}
+
+// place is where node i starts, and whether that follows from what was written. Nothing
+// but its own starts places a body: two places in a joint tell by how much they are apart,
+// not how far a body has turned.
+func (p *Plant) place(b *basis, i int) (at float64, placed bool) {
+	n := &p.nodes[i]
+	if n.placed || n.framed {
+		return n.phi0, n.placed
+	}
+	at = n.phi0
+	for j, c := range b.rows[i] {
+		if from := &p.nodes[b.nodes[j]]; b.nodes[j] != i && c != 0 {
+			at += c * from.phi0
+			placed = placed || from.placed
+		}
+	}
+	if placed {
+		at += b.gaps[i]
 	}
 	return at, placed
 }

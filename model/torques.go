@@ -59,7 +59,11 @@ func (l *loader) readTorques(f, on field, what string) reading {
 			l.fail(g.at, "%s: type %s has no torque to read; %s", what, d.kind, l.torqueHint(l.text(g, what)))
 			return r
 		}
-		l.matches(g, what, d.rel[0].node)
+		of := rotational
+		if d.unit == "N" { // also of a joint between bodies that only turn
+			of = translational
+		}
+		l.matches(g, what, of)
 		r.form = r.form.plus(d.tau)
 	}
 	return r
@@ -105,7 +109,7 @@ func (l *loader) exerted(f field, at int, d declared, what, node string) form {
 	case !touches:
 		l.fail(f.at, "%s: element %q does not touch node %q", what, name, node)
 	default:
-		l.matches(f, what, at)
+		l.matches(f, what, l.plant.nodes[at].domain)
 	}
 	return sum
 }

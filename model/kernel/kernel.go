@@ -80,7 +80,8 @@ type Kernel struct {
 	fault  int       // 1 + index of the state that became non-finite
 
 	events, transitions uint64
-	log                 []Event
+	log                 [maxEvents]Event
+	logged              int // of it in use
 
 	history    []float64 // History×inputs: the commands of the last ticks
 	latest     int64     // tick of the last command
@@ -154,7 +155,7 @@ func New(t *Tables) *Kernel {
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
 		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t), parts: newParts(t),
-		x: vec(n), input: make([]int, t.M), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)), log: make([]Event, 0, maxEvents),
+		x: vec(n), input: make([]int, t.M), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)),
 		struck: make([]int, mc), shutIn: make([]bool, mc), history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
 		sensors: sensing(t),
 		piece: piece{
@@ -193,7 +194,7 @@ func New(t *Tables) *Kernel {
 func (k *Kernel) Dims() (m, p int) { return len(k.t.Inputs), len(k.t.Outputs) }
 
 // Events are the transitions of the last Step. The slice is reused.
-func (k *Kernel) Events() []Event { return k.log }
+func (k *Kernel) Events() []Event { return k.log[:k.logged] }
 
 // Reset puts the plant back to time 0 and its initial state.
 func (k *Kernel) Reset() {
@@ -215,7 +216,7 @@ func (k *Kernel) Reset() {
 	k.shownAt = -1
 	clear(k.kappa)
 	clear(k.trend)
-	k.builtFor, k.nextSource, k.gap = 0, 0, cornerGap
+	k.builtBase, k.nextSource, k.gap = -1, 0, cornerGap
 	k.locate(k.x)
 	for i := range k.mode {
 		k.mode[i] = Free
@@ -235,7 +236,7 @@ func (k *Kernel) Reset() {
 	k.relocate(0)
 	k.begin(0)
 	k.events, k.transitions = 0, 0
-	k.log = k.log[:0]
+	k.logged = 0
 }
 
 // rest is the mode element i takes at slip s when it becomes active.
@@ -266,7 +267,7 @@ func (k *Kernel) Step(y, u []float64) {
 	if len(u) != len(k.t.Inputs) || len(y) != len(k.t.Outputs) {
 		panic("kernel: wrong length of u or y")
 	}
-	k.log = k.log[:0]
+	k.logged = 0
 	if k.fault == 0 && k.accept(u) {
 		k.gap = cornerGap + 1e-15*k.grid()
 		copy(k.save, k.x)
@@ -287,9 +288,8 @@ func (k *Kernel) Step(y, u []float64) {
 //
 //go:nosplit
 func (k *Kernel) accept(u []float64) bool {
-	for j := range k.t.Signals {
-		i := k.input[j]
-		if i >= 0 && !(math.Abs(u[i]) <= math.MaxFloat64) {
+	for i, j := range k.t.InputSignal {
+		if k.input[j] >= 0 && !(math.Abs(u[i]) <= math.MaxFloat64) {
 			k.fault = 1 + k.t.drives(j)
 			return false
 		}

@@ -10,12 +10,10 @@ import (
 //
 //go:nosplit
 func (k *Kernel) use() *Mode {
-	switch {
-	case k.t.Modes != nil:
+	if k.t.Modes != nil {
 		return &k.t.Modes[k.base|int(k.kappa[0])]
-	case k.kappa[0] == 0:
-		return k.open()
-	case k.builtFor != k.kappa[0] || k.builtBase != k.base:
+	}
+	if k.builtFor != k.kappa[0] || k.builtBase != k.base {
 		k.joint.factorise(k)
 		k.builtFor, k.builtBase = k.kappa[0], k.base
 	}

@@ -42,13 +42,13 @@ func identity(n int) []float64 {
 //
 //go:nosplit
 func mul(dst, a, x []float64) {
-	n := len(x)
-	for len(dst) >= 4 {
-		s0, s1, s2, s3 := fourRows(a, x)
-		dst[0], dst[1], dst[2], dst[3] = s0, s1, s2, s3
-		dst, a = dst[4:], a[4*n:]
+	n, four := len(x), len(dst)&^3
+	for i := 0; i < four; i += 4 {
+		s0, s1, s2, s3 := fourRows(a[i*n:(i+4)*n], x)
+		d := dst[i : i+4]
+		d[0], d[1], d[2], d[3] = s0, s1, s2, s3
 	}
-	for i := range dst {
+	for i := four; i < len(dst); i++ {
 		row := a[i*n : i*n+n : i*n+n]
 		s := 0.0
 		for j, v := range row {
@@ -62,16 +62,16 @@ func mul(dst, a, x []float64) {
 //
 //go:nosplit
 func mulAdd(dst, a, x []float64) {
-	n := len(x)
-	for len(dst) >= 4 {
-		s0, s1, s2, s3 := fourRows(a, x)
-		dst[0] += s0
-		dst[1] += s1
-		dst[2] += s2
-		dst[3] += s3
-		dst, a = dst[4:], a[4*n:]
+	n, four := len(x), len(dst)&^3
+	for i := 0; i < four; i += 4 {
+		s0, s1, s2, s3 := fourRows(a[i*n:(i+4)*n], x)
+		d := dst[i : i+4]
+		d[0] += s0
+		d[1] += s1
+		d[2] += s2
+		d[3] += s3
 	}
-	for i := range dst {
+	for i := four; i < len(dst); i++ {
 		row := a[i*n : i*n+n : i*n+n]
 		s := 0.0
 		for j, v := range row {

@@ -28,7 +28,7 @@ func (m *moment) take(k *Kernel) {
 	copy(m.pulse, k.pulse)
 	copy(m.kappa, k.kappa)
 	copy(m.trend, k.trend)
-	m.nextSource, m.stalled, m.fault, m.logged = k.nextSource, k.stalled, k.fault, len(k.log)
+	m.nextSource, m.stalled, m.fault, m.logged = k.nextSource, k.stalled, k.fault, k.logged
 	m.eta, m.events, m.transitions = k.eta, k.events, k.transitions
 }
 
@@ -46,5 +46,5 @@ func (m *moment) restore(k *Kernel) {
 	copy(k.trend, m.trend)
 	k.nextSource, k.stalled, k.fault = m.nextSource, m.stalled, m.fault
 	k.eta, k.events, k.transitions = m.eta, m.events, m.transitions
-	k.log = k.log[:m.logged]
+	k.logged = m.logged
 }

@@ -124,7 +124,7 @@ type net struct {
 	locks      []blockFactor
 	free       []float64 // mc, slip accelerations without any friction torque
 	left       []float64 // mc, slip accelerations that locks take away
-	drive      []float64 // m, signals with the slopes of affine ones
+	forced     []float64 // m, signals with the slopes of affine ones
 	held       []float64 // (degree+1)×mc, Taylor coefficients of the friction torques over the piece
 	trend      []float64 // laws×4: slope and bend of each where the last piece ended, per s and s²; its factors, 1/s and 1
 	at         []float64 // 2×n, what laws and guards read of the state at the lawPoints
@@ -153,7 +153,7 @@ func newNet(t *Tables) net {
 		most = max(most, len(p.Args))
 	}
 	n := net{
-		free: vec(mc), left: vec(mc), drive: vec(t.M), held: vec((t.Degree + 1) * mc), trend: vec(4 * laws), at: vec(2 * t.N), answer: vec(2 * laws), asked: vec(4 * laws),
+		free: vec(mc), left: vec(mc), forced: vec(t.M), held: vec((t.Degree + 1) * mc), trend: vec(4 * laws), at: vec(2 * t.N), answer: vec(2 * laws), asked: vec(4 * laws),
 		flow: streamOf(&t.Net.A), inflow: streamOf(&t.Net.B),
 		term: vec(t.N), next: vec(t.N), dw1: vec(mw), dw2: vec(mw), dtau: vec(mc), argPoly: vec(most * (t.Degree + 1)),
 	}

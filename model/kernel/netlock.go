@@ -88,20 +88,20 @@ func (k *Kernel) driven(x, w []float64) []float64 {
 	if len(k.region) == 0 && w != nil {
 		return w[:k.t.M]
 	}
-	clear(k.drive)
+	clear(k.forced)
 	if w != nil {
-		copy(k.drive, w[:k.t.M])
+		copy(k.forced, w[:k.t.M])
 	}
 	if x == nil {
-		return k.drive
+		return k.forced
 	}
 	for s, r := range k.region {
 		z := k.levels.dot(s, x)
 		for _, j := range k.t.Switches[s].Signals {
-			k.drive[j] += k.t.Signals[j].Affine.Slope[r] * z
+			k.forced[j] += k.t.Signals[j].Affine.Slope[r] * z
 		}
 	}
-	return k.drive
+	return k.forced
 }
 
 // torquesSparse is torques of a plant that is stepped sparse.

@@ -51,10 +51,11 @@ func (k *Kernel) expandSparse(x []float64) {
 	n, mc := k.t.N, k.t.Mc
 	k.degree = k.terms(1)
 	copy(k.c[:n], x)
-	for j := range k.degree {
-		next := k.c[(j+1)*n : (j+2)*n]
-		k.joint.derive(k, next, k.c[j*n:(j+1)*n], k.bend(j), k.held[j*mc:(j+1)*mc])
-		scaleIn(next, k.length/float64(j+1))
+	k.grow(0, k.w0)
+	k.grow(1, k.w1)
+	k.grow(2, k.w2)
+	for j := 3; j < k.degree; j++ {
+		k.grow(j, nil)
 	}
 	clear(k.held[k.degree*mc : (k.degree+1)*mc])
 	for p, theta := range lawPoints {
@@ -70,19 +71,28 @@ func (k *Kernel) expandSparse(x []float64) {
 	}
 }
 
-// bend is coefficient j of w over the piece, nil for zero.
+// grow sets coefficient j+1 of the state and j of the torques from coefficient j of the
+// state and w, that of w; nil for zero.
 //
 //go:nosplit
-func (k *Kernel) bend(j int) []float64 {
+func (k *Kernel) grow(j int, w []float64) {
+	n, mc := k.t.N, k.t.Mc
+	next := k.c[(j+1)*n : (j+2)*n]
+	k.joint.derive(k, next, k.c[j*n:(j+1)*n], w, k.held[j*mc:(j+1)*mc])
+	scaleIn(next, k.length/float64(j+1))
+}
+
+// bend is coefficient j of signal i over the piece.
+//
+//go:nosplit
+func (k *Kernel) bend(j, i int) float64 {
 	switch j {
 	case 0:
-		return k.w0
+		return k.w0[i]
 	case 1:
-		return k.w1
-	case 2:
-		return k.w2
+		return k.w1[i]
 	}
-	return nil
+	return k.w2[i]
 }
 
 // amend adds to the expanded piece what the changes dw1 and dw2 of w make, which are
@@ -90,25 +100,31 @@ func (k *Kernel) bend(j int) []float64 {
 //
 //go:nosplit
 func (k *Kernel) amend(change float64) {
-	n, mc := k.t.N, k.t.Mc
-	x, w := []float64(nil), k.dw1
-	d, next := k.term, k.next
-	half := 0.5
-	for j := 1; j < min(k.terms(change), k.degree); j++ {
-		k.joint.derive(k, next, x, w, k.dtau)
-		scaleIn(next, k.length/float64(j+1))
-		axpy(k.c[(j+1)*n:(j+2)*n], 1, next)
-		axpy(k.held[j*mc:(j+1)*mc], 1, k.dtau)
+	half, top := 0.125, min(k.terms(change), k.degree)
+	k.improve(1, 0.25, nil, k.dw1)
+	k.improve(2, half, k.term, k.dw2)
+	for j := 3; j < top; j++ {
 		half /= 2
-		for _, i := range k.t.Net.Seen {
-			k.at[i] += half * next[i]
-			k.at[n+i] += next[i]
-		}
-		if w = nil; j == 1 {
-			w = k.dw2
-		}
-		x, d, next = next, next, d
+		k.improve(j, half, k.term, nil)
 	}
+}
+
+// improve adds term j+1 of what a change makes, from the term before it, x, and the
+// coefficient w of the change; nil for zero. It is half times as large in the middle of
+// the piece.
+//
+//go:nosplit
+func (k *Kernel) improve(j int, half float64, x, w []float64) {
+	n, mc := k.t.N, k.t.Mc
+	k.joint.derive(k, k.next, x, w, k.dtau)
+	scaleIn(k.next, k.length/float64(j+1))
+	axpy(k.c[(j+1)*n:(j+2)*n], 1, k.next)
+	axpy(k.held[j*mc:(j+1)*mc], 1, k.dtau)
+	for _, i := range k.t.Net.Seen {
+		k.at[i] += half * k.next[i]
+		k.at[n+i] += k.next[i]
+	}
+	copy(k.term, k.next)
 }
 
 // slideAll sets capacities and sliding torques over the piece.
@@ -156,8 +172,8 @@ func (k *Kernel) reaches(g int) bool {
 			c := k.c[j*n : (j+1)*n]
 			poly[j] = k.reads.dot(p.row+a, c)
 			for i, signal := range f.Signal {
-				if w := k.bend(j); w != nil {
-					poly[j] += f.Coef[i] * w[signal]
+				if j <= 2 {
+					poly[j] += f.Coef[i] * k.bend(j, signal)
 				}
 				if signal >= k.t.FirstAffine && signal < k.t.FirstLaw {
 					s := k.t.Signals[signal].Affine

@@ -368,8 +368,8 @@ func (k *Kernel) pass(s int, local float64) {
 //
 //go:nosplit
 func (k *Kernel) record(e Event) {
-	if n := len(k.log); n < cap(k.log) {
-		k.log = k.log[:n+1]
+	if n := k.logged; n < len(k.log) {
 		k.log[n] = e
+		k.logged++
 	}
 }

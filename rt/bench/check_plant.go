@@ -62,7 +62,10 @@ func (c *Checking) plant(p *understood) error {
 	w := c.Out
 	list(w, "states", len(p.sys.States), portTexts(p.sys.States))
 	list(w, "freedoms", p.layout.Free, []string{fmt.Sprintf("degrees of freedom of %d with inertia", len(p.layout.Bodies))})
-	list(w, "massless", len(p.layout.Geared)+len(p.layout.Balanced), massless(p.layout))
+	if held := p.layout.Held; len(held) > 0 {
+		list(w, "held", len(held), append([]string{"by joints: " + held[0]}, held[1:]...))
+	}
+	list(w, "massless", len(p.layout.Carried)+len(p.layout.Geared)+len(p.layout.Balanced), massless(p.layout))
 	inputs := make([]string, len(p.sys.Inputs))
 	for i, in := range p.sys.Inputs {
 		inputs[i] = portText(in.Port)
@@ -153,7 +156,7 @@ func massless(l *model.Layout) []string {
 	for _, set := range []struct {
 		names []string
 		how   string
-	}{{l.Geared, "eliminated, follow from gears: "}, {l.Balanced, "eliminated, follow from springs and dampers: "}} {
+	}{{upTo(l.Carried, 20), "points of bodies and lines: "}, {l.Geared, "eliminated, follow from gears: "}, {l.Balanced, "eliminated, follow from springs and dampers: "}} {
 		for i, name := range set.names {
 			if i == 0 {
 				name = set.how + name
