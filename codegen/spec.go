@@ -17,12 +17,14 @@ import (
 // assigned something else; the last one finds nothing new.
 type spec struct {
 	*program
+	plant   *kernel.Tables
 	root    *place
 	y, u    int             // outputs and inputs
 	given   map[string]bool // cells, with * for indices that the tick computes, that are assigned
 	any     map[string]bool // the same with * for every index
 	asked   map[string]bool // cells that the round before read; nil: not known
 	limit   int             // statements that a loop may become
+	heavy   map[string]bool // functions that take so much stack that what they call must begin anew
 	numbers map[string]*data
 	notes   map[string]int // what stayed a loop, by reason
 
@@ -54,6 +56,9 @@ type fn struct {
 	busy        bool
 	jump        bool // called through a variable, where the linker counts stack anew
 	method      bool
+	key         string
+	depth       int // bytes of stack that it and what it calls take, at most
+	below       int // of what it calls
 	entry       bool
 	decl        *ast.FuncDecl
 
@@ -71,7 +76,7 @@ func newSpec(t *kernel.Tables) (*spec, error) {
 	}
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, limit: generous}
+	s := &spec{program: p, plant: t, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil

@@ -176,7 +176,7 @@ func New(t *Tables) *Kernel {
 	most := t.largestBlock()
 	k.factor = factor{taken: make([]int, most), l: vec(most * most), rhs: vec(most * (2*n + mw))}
 	if t.Net != nil {
-		k.net, k.present.trend = newNet(t), vec(4*laws)
+		k.net, k.present.trend = newNet(t), vec(t.trends())
 		k.Reset()
 		return k
 	}

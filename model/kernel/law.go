@@ -84,6 +84,9 @@ func (k *Kernel) halve(local float64) {
 		k.keep(0)
 		k.joint.sources(k, k.x, local, k.length/2)
 		k.joint.couple(k)
+		if k.t.Net != nil {
+			k.joint.agree(k, false)
+		}
 	}
 	if !(k.change <= looseLaw) {
 		k.unsettled++
