@@ -58,6 +58,10 @@ func (f *frame) hazard(before []ast.Expr, text string) bool {
 			}
 		case *ast.SelectorExpr:
 			name = x.Sel.Name
+		case *ast.StarExpr:
+			if strings.ContainsAny(text, ".[") {
+				return true
+			}
 		}
 		if name != "" && strings.Contains(text, strings.ToLower(name)) {
 			return true

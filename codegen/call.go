@@ -81,7 +81,7 @@ func (f *frame) invoke(e *ast.CallExpr, d *ast.FuncDecl, recv *value, args []*va
 	if d == nil || d.Body == nil {
 		f.fail(e, "%s is not in the source", types.ExprString(e.Fun))
 	}
-	switch f.inPlace(d, recv, how) {
+	switch f.inPlace(d, recv, args, how) {
 	case always:
 		return f.inline(d, recv, args)
 	case perhaps:
@@ -112,7 +112,7 @@ const (
 
 // inPlace says whether a call is followed where it stands: what gives references must be, and
 // what is a single expression or loops over arrays that it is given gains by it.
-func (f *frame) inPlace(d *ast.FuncDecl, recv *value, how callHow) whether {
+func (f *frame) inPlace(d *ast.FuncDecl, recv *value, args []*value, how callHow) whether {
 	sig := f.info.Defs[d.Name].Type().(*types.Signature)
 	for i := range sig.Results().Len() {
 		if _, ok := sig.Results().At(i).Type().Underlying().(*types.Basic); !ok {
@@ -128,13 +128,19 @@ func (f *frame) inPlace(d *ast.FuncDecl, recv *value, how callHow) whether {
 		_, is := sig.Params().At(i).Type().Underlying().(*types.Slice)
 		slices = slices || is
 	}
-	if straight(d) {
+	if straight(d) || recv == nil && len(args) > 0 && selects(args[0]) {
 		return perhaps
 	}
 	if !method && (recv != nil || slices) {
 		return perhaps
 	}
 	return never
+}
+
+// selects reports whether an argument says which of several things a function does.
+func selects(v *value) bool {
+	_, ok := v.integer()
+	return ok
 }
 
 // straight reports whether a function is a few assignments and a result.

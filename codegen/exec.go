@@ -34,6 +34,7 @@ func (f *frame) block(do func()) []*stmt {
 // attempt does what may turn out too long or impossible, and takes it back then.
 func (f *frame) attempt(limit int, do func()) (ok bool) {
 	fn, vars, dyn, loops := f.fn, f.clone(), f.dyn, len(f.loops)
+	kept := maps.Clone(fn.kept)
 	out, emitted, rows, bound, effects := fn.out, fn.emitted, len(fn.rows), fn.bound, fn.effects
 	var list []*stmt
 	fn.out = &list
@@ -50,7 +51,7 @@ func (f *frame) attempt(limit int, do func()) (ok bool) {
 			return
 		}
 		f.vars, f.dyn, f.loops = vars, dyn, f.loops[:loops]
-		fn.emitted, fn.effects = emitted, effects
+		fn.emitted, fn.effects, fn.kept = emitted, effects, kept
 		switch e := r.(type) {
 		case cannot:
 		case tooLong:
@@ -279,12 +280,14 @@ func (f *frame) fork(cond *value, assigned []types.Object, body, els func() flow
 	before := f.clone()
 	f.dyn++
 	var a, b flow
+	kept := maps.Clone(f.fn.kept)
 	st := &stmt{kind: branch, text: cond.text, pure: f.pure(cond.text)}
 	st.body = f.block(func() { a = body() })
-	after := f.vars
-	f.vars = before
+	after, left := f.vars, f.fn.kept
+	f.vars, f.fn.kept = before, kept
 	st.els = f.block(func() { b = els() })
 	f.dyn--
+	maps.DeleteFunc(f.fn.kept, func(cell string, v *value) bool { return left[cell] != v })
 	for _, end := range []flow{a, b} {
 		if end != falls && end != leaves {
 			panic(cannot{})

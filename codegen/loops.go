@@ -11,6 +11,39 @@ import (
 	"strings"
 )
 
+// records reports whether a loop goes through records of the tables, each of which says what
+// is to be done: the operations of a program.
+func (f *frame) records(st *ast.RangeStmt, x *value) bool {
+	if !named(st.Value) || x.kind != slice || !x.at.fixed || x.at.many != nil {
+		return false
+	}
+	_, ok := x.typ.Underlying().(*types.Slice).Elem().Underlying().(*types.Struct)
+	return ok
+}
+
+// many is how many times as long as others a loop may be that calls a function for each of
+// its turns and does little else: such as that of the laws, of which each is another program.
+const many = 8
+
+// dispatches reports whether a loop is one.
+func (f *frame) dispatches(st *ast.ForStmt) bool {
+	if len(st.Body.List) > 1 {
+		return false
+	}
+	calls := false
+	ast.Inspect(st.Body, func(n ast.Node) bool {
+		c, ok := n.(*ast.CallExpr)
+		calls = calls || ok && f.info.Selections[selector(c.Fun)] != nil
+		return true
+	})
+	return calls
+}
+
+func selector(e ast.Expr) *ast.SelectorExpr {
+	sel, _ := e.(*ast.SelectorExpr)
+	return sel
+}
+
 // turns is how often a loop is written out at most, whatever is in it.
 const turns = 64
 
@@ -19,8 +52,11 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 		f.exec(st.Init)
 	}
 	if f.indexed(st) {
-		end := falls
-		if f.attempt(f.limit, func() { end = f.unrollFor(st) }) {
+		end, limit := falls, f.limit
+		if f.dispatches(st) {
+			limit *= many
+		}
+		if f.attempt(limit, func() { end = f.unrollFor(st, limit) }) {
 			return end
 		}
 	}
@@ -40,6 +76,8 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 	f.settleVars(f.assignedIn(nodes...), true)
 	out := &stmt{kind: loop}
 	entry := f.clone()
+	clear(f.fn.kept)
+	defer clear(f.fn.kept)
 	f.dyn++
 	f.loops = append(f.loops, &cycle{dyn: f.dyn})
 	cond := truth(true)
@@ -163,13 +201,13 @@ func (f *frame) selects(body ast.Node, obj types.Object) bool {
 }
 
 // unrollFor follows the turns of a loop as long as its condition is known.
-func (f *frame) unrollFor(st *ast.ForStmt) flow {
+func (f *frame) unrollFor(st *ast.ForStmt, limit int) flow {
 	c := &cycle{unrolled: true, dyn: f.dyn}
 	f.loops = append(f.loops, c)
 	defer func() { f.loops = f.loops[:len(f.loops)-1] }()
 	for n := 0; ; n++ {
 		cond := f.eval(st.Cond)
-		if cond.con == nil || n > turns && cond.is(true) {
+		if cond.con == nil || n > max(turns, limit) && cond.is(true) {
 			panic(cannot{})
 		}
 		if cond.is(false) {
@@ -194,10 +232,11 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	if known && count <= 0 {
 		return falls
 	}
-	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple {
+	records := known && f.records(st, x) && count <= turns*many
+	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple || records {
 		end, limit := falls, f.limit
-		if x.kind == tuple {
-			limit *= 10 // of slices nothing else can be made
+		if x.kind == tuple || records { // of slices nothing else can be made
+			limit *= many
 		}
 		if f.attempt(limit, func() { end = f.unrollRange(st, x, int(count)) }) {
 			return end
@@ -212,6 +251,8 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	}
 	f.settleVars(f.assignedIn(st.Body), true)
 	entry := f.clone()
+	clear(f.fn.kept)
+	defer clear(f.fn.kept)
 	f.dyn++
 	f.loops = append(f.loops, &cycle{dyn: f.dyn})
 	name := "i"

@@ -78,10 +78,14 @@ func (f *frame) wholeSlice(at *place) *value {
 
 // number is the scalar at a place: a constant where nothing assigns to it.
 func (f *frame) number(at *place) *value {
+	if v := f.fn.kept[at.cell()]; v != nil {
+		return v
+	}
 	if !at.fixed && !at.param && f.isGiven(at.cell()) || at.param {
 		if !at.param {
 			f.ask(at.cell())
 			f.shape(at)
+			f.fn.looks = f.fn.looks || keeps(at.cell())
 		}
 		return dynamic(at.full(), operand, at.typ)
 	}
@@ -120,6 +124,8 @@ func (f *frame) address(x ast.Expr) *value {
 		return f.composite(x)
 	case *ast.ParenExpr:
 		return f.address(x.X)
+	case *ast.StarExpr:
+		return f.eval(x.X)
 	}
 	v := f.eval(x)
 	if v.kind != ref {
@@ -314,6 +320,12 @@ func (f *frame) put(e ast.Node, at *place, v *value, op string) {
 	}
 	cell := at.cell()
 	f.fn.effects = true
+	if keeps(cell) {
+		if op == "" {
+			v = f.steady(v, "top")
+		}
+		f.keep(cell, v, op)
+	}
 	if !at.param {
 		if op == "" && v.con != nil && !f.isGiven(cell) && f.holds(at, v) {
 			return
@@ -332,6 +344,31 @@ func (f *frame) put(e ast.Node, at *place, v *value, op string) {
 		text = " " + op + "= "
 	}
 	f.emit(&stmt{kind: set, names: []string{at.full()}, right: v.text, text: text})
+}
+
+// keeps reports whether a cell is one of the stack of programs, whose values pass through
+// variables where the tick has no choice.
+func keeps(cell string) bool { return strings.HasPrefix(cell, "k.stack[") }
+
+// unkept leaves out what a function stores in such cells: none is read before it is stored
+// again.
+func unkept(list []*stmt) (left []*stmt) {
+	for _, st := range list {
+		st.body, st.els = unkept(st.body), unkept(st.els)
+		if st.kind != set || !keeps(st.names[0]) {
+			left = append(left, st)
+		}
+	}
+	return left
+}
+
+// keep notes what such a cell holds.
+func (f *frame) keep(cell string, v *value, op string) {
+	if op != "" || strings.Contains(cell, "*") {
+		clear(f.fn.kept)
+		return
+	}
+	f.fn.kept[cell] = v
 }
 
 // holds reports whether all that a place can be is v after New.

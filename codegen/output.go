@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"go/format"
 	"maps"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"lockstep/model"
@@ -56,11 +54,8 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 			r.Tables += t.write(&tables)
 		}
 	}
-	state, err := s.state()
-	if err != nil {
-		return nil, r, err
-	}
-	r.Code = len(text)
+	state, size := s.state()
+	r.Code, r.State = len(text), size
 	r.Lines = append(r.Lines, fmt.Sprintf("loops of up to %d statements are written out", s.limit))
 	for _, why := range slices.Sorted(maps.Keys(s.notes)) {
 		r.Lines = append(r.Lines, why)
@@ -134,128 +129,6 @@ func (g *fn) write(b *strings.Builder, s *spec) {
 	b.WriteString("{\n")
 	write(b, g.body)
 	b.WriteString("}\n\n")
-}
-
-// state writes the kernel's struct and the function that sets what it begins with.
-func (s *spec) state() (string, error) {
-	root := &layout{fields: map[string]*layout{}}
-	for _, key := range slices.Sorted(maps.Keys(s.shapes)) {
-		if s.any[key] && s.read["any "+key] {
-			root.add(s, strings.Split(key, ".")[1:], "k", s.shapes[key])
-		}
-	}
-	var b, types strings.Builder
-	b.WriteString("// Kernel steps one plant.\ntype Kernel struct {\n")
-	root.write(s, &b, &types)
-	b.WriteString("}\n\n" + types.String())
-	b.WriteString("// create sets what a new kernel begins with.\n//\n//go:nosplit\nfunc (k *Kernel) create() {\n")
-	for _, key := range slices.Sorted(maps.Keys(s.shapes)) {
-		if !s.any[key] || !s.read["any "+key] {
-			continue
-		}
-		for _, c := range cells(s.shapes[key]) {
-			con := plain(c.value)
-			if con != zeroOf(s.shapes[key].typ).con {
-				fmt.Fprintf(&b, "%s = %s\n", c.text, literal(con))
-			}
-		}
-	}
-	b.WriteString("}\n")
-	return b.String(), nil
-}
-
-// cell is a number in the kernel as New left it.
-type cell struct {
-	text, sub string
-	value     reflect.Value
-}
-
-// cells are all that a place would be with other indices.
-func cells(p *place) (list []cell) {
-	if p.parent == nil {
-		return []cell{{text: p.text, value: p.one}}
-	}
-	for _, c := range cells(p.parent) {
-		v := pointed(c.value)
-		if p.index == nil {
-			f := v.Type().Field(p.nth)
-			if !f.Anonymous {
-				c.sub += joined(c.sub, f.Name)
-			}
-			c.value = v.Field(p.nth)
-			if p.typ.Underlying().String() != "" && c.value.Kind() != reflect.Struct && c.sub != "" {
-				c.text, c.sub = dotted(c.text, c.sub), ""
-			}
-			list = append(list, c)
-			continue
-		}
-		for i := range v.Len() {
-			list = append(list, cell{text: dotted(c.text, c.sub) + "[" + strconv.Itoa(i) + "]", value: v.Index(i)})
-		}
-	}
-	return list
-}
-
-// layout is a struct of the generated package.
-type layout struct {
-	fields map[string]*layout
-	typ    string // of a scalar
-	name   string // of the type of a struct
-	size   int    // of an array; -1 for none
-}
-
-// add adds what a path of fields and indices leads to.
-func (l *layout) add(s *spec, path []string, key string, at *place) {
-	name, indexed := strings.CutSuffix(path[0], "[*]")
-	f := l.fields[name]
-	if f == nil {
-		f = &layout{fields: map[string]*layout{}, size: -1}
-		l.fields[name] = f
-	}
-	key += "." + name
-	if indexed {
-		f.size = max(s.sizes[key], s.padded[key], 1)
-		key += "[*]"
-	}
-	if len(path) == 1 {
-		f.typ = goType(at.typ)
-		return
-	}
-	p := at
-	for strings.Count(wild(p.cell()), ".") > strings.Count(key, ".") {
-		p = p.parent
-	}
-	for p.index == nil {
-		p = p.parent
-	}
-	f.name = strings.ToLower(p.typ.String()[strings.LastIndex(p.typ.String(), ".")+1:])
-	if f.name == "event" {
-		f.name = "Event"
-	}
-	f.add(s, path[1:], key, at)
-}
-
-func (l *layout) write(s *spec, b, types *strings.Builder) {
-	for _, name := range slices.Sorted(maps.Keys(l.fields)) {
-		f := l.fields[name]
-		typ := f.typ
-		if len(f.fields) > 0 {
-			typ = f.name
-			var t strings.Builder
-			f.write(s, &t, types)
-			text := "type " + typ + " struct {\n" + t.String() + "}\n\n"
-			if !strings.Contains(types.String(), text) {
-				types.WriteString(text)
-			}
-		}
-		if f.size >= 0 {
-			typ = fmt.Sprintf("[%d]%s", f.size, typ)
-		}
-		if about := s.listed(name); about != "" && f.size >= 0 {
-			typ += " // " + about
-		}
-		b.WriteString(name + " " + typ + "\n")
-	}
 }
 
 // kernelFile is what the package shows: the interface of the table kernel.
@@ -338,6 +211,7 @@ func writePorts(b *strings.Builder, ports []model.Port) {
 
 // kernelText is the interface of the kernel.
 const kernelText = `// New makes a kernel at rest.
+
 func New() *Kernel {
 	k := new(Kernel)
 	k.create()

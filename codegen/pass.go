@@ -37,6 +37,9 @@ func (f *frame) residual(d *ast.FuncDecl, g *fn, recv *value, args []*value, how
 	if known && !g.effects {
 		return out
 	}
+	if g.effects {
+		clear(f.fn.kept)
+	}
 	list := f.passed(recv, args)
 	text := g.callText(list)
 	if !g.effects {

@@ -1,10 +1,12 @@
 package codegen
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"math/bits"
 	"reflect"
 	"strings"
@@ -67,6 +69,8 @@ type fn struct {
 	bound   []int // of emitted, for attempts
 	names   map[string]int
 	rows    []map[string]string // pointers to rows of tables, by block
+	kept    map[string]*value   // what cells of the stack of programs hold
+	looks   bool                // it reads such a cell where it lies
 }
 
 func newSpec(t *kernel.Tables) (*spec, error) {
@@ -82,8 +86,8 @@ func newSpec(t *kernel.Tables) (*spec, error) {
 	return s, nil
 }
 
-// run makes rounds until one finds nothing new, and then two that leave out what nothing
-// reads.
+// run makes rounds until one finds nothing new that is assigned, and nothing more that is
+// assigned and not read.
 func (s *spec) run() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -94,19 +98,25 @@ func (s *spec) run() (err error) {
 			panic(r)
 		}
 	}()
-	for settled := 0; settled < 3; {
+	for range rounds {
 		s.round()
 		if s.limit > frugal && s.statements() > large {
 			s.limit, s.given, s.any, s.asked = frugal, map[string]bool{}, map[string]bool{}, nil
 			continue
 		}
-		if !s.grown {
-			s.asked = s.read
-			settled++
+		if s.grown {
+			continue
 		}
+		if maps.Equal(s.asked, s.read) {
+			return nil
+		}
+		s.asked = s.read
 	}
-	return nil
+	return errors.New("codegen: the specialised tick does not settle")
 }
+
+// rounds bounds the search for what is assigned and read. It takes about ten.
+const rounds = 40
 
 // large is how many statements a tick may have in which loops of up to generous statements
 // are written out; of a larger one those are of up to frugal statements: it is faster as

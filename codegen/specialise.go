@@ -31,7 +31,7 @@ func (f *frame) general(d *ast.FuncDecl, args []*value) []*value {
 // specialise is the function for what is known of the arguments.
 func (f *frame) specialise(d *ast.FuncDecl, jump bool, recv *value, args []*value) *fn {
 	s := f.spec
-	g := &fn{names: map[string]int{}, rows: []map[string]string{{}}, jump: jump, decl: d}
+	g := &fn{names: map[string]int{}, rows: []map[string]string{{}}, kept: map[string]*value{}, jump: jump, decl: d}
 	h := &frame{spec: s, fn: g, vars: map[types.Object]binding{}}
 	key, about := h.enter(d, recv, args)
 	if jump {
@@ -54,6 +54,9 @@ func (f *frame) specialise(d *ast.FuncDecl, jump bool, recv *value, args []*valu
 	g.out = &body
 	h.named(d)
 	h.list(d.Body.List)
+	if !g.looks {
+		body = unkept(body)
+	}
 	g.body, g.busy, g.key = tidy(body), false, key
 	own := frameOf(g)
 	if g.depth = own + g.below; own > wide && !s.heavy[key] {
