@@ -119,6 +119,9 @@ func (f *frame) ident(e *ast.Ident) *value {
 		obj = f.info.Defs[e]
 	}
 	if b, ok := f.vars[obj]; ok {
+		if b.val.kind == lost {
+			f.fail(e, "what %s refers to depends on the tick", e.Name)
+		}
 		return b.val
 	}
 	if _, ok := obj.(*types.Nil); ok {
@@ -190,6 +193,9 @@ func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 	f.vars = before
 	if b.con != nil && len(body) > 0 && onlyPure(body) {
 		body = nil
+	}
+	if f.pure(a.text) && (e.Op == token.LAND && b.is(false) || e.Op == token.LOR && b.is(true)) {
+		return b
 	}
 	if len(body) == 0 {
 		return arith(e.Op.String(), a, b)

@@ -5,7 +5,9 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +24,13 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 			return end
 		}
 	}
+	if st.Cond != nil {
+		never := false
+		f.block(func() { never = f.eval(st.Cond).is(false) })
+		if never {
+			return falls
+		}
+	}
 	var nodes []ast.Node
 	for _, n := range []ast.Stmt{st.Body, st.Post} {
 		if n != nil {
@@ -36,7 +45,12 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 	cond := truth(true)
 	if st.Cond != nil {
 		if pre := f.block(func() { cond = f.eval(st.Cond) }); len(pre) > 0 {
-			f.fail(st.Cond, "the condition of a loop needs statements of its own")
+			if !onlyRows(pre) {
+				f.fail(st.Cond, "the condition of a loop needs statements of its own")
+			}
+			for _, row := range pre {
+				f.emit(row)
+			}
 		}
 	}
 	if cond.con == nil || cond.is(true) {
@@ -46,7 +60,7 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 		}
 		out.body = f.block(func() { f.list(st.Body.List) })
 		if st.Post != nil {
-			f.vars = merged(f, entry)
+			f.vars = maps.Clone(entry)
 			post := f.block(func() { f.exec(st.Post) })
 			f.step(st, out, post)
 		}
@@ -78,18 +92,12 @@ func (f *frame) step(st *ast.ForStmt, out *stmt, post []*stmt) {
 	out.body = append(out.body, post...)
 }
 
-// merged is what is known at the end of a turn: no more than at its begin.
-func merged(f *frame, entry map[types.Object]binding) map[types.Object]binding {
-	out := map[types.Object]binding{}
-	for obj, b := range entry {
-		out[obj] = b
-	}
-	return out
-}
-
 // same checks that a turn of a loop leaves references as they were.
 func (f *frame) same(n ast.Node, entry map[types.Object]binding) {
 	for obj, b := range entry {
+		if obj.Pos() >= n.Pos() && obj.Pos() < n.End() {
+			continue // made anew in every turn
+		}
 		if now, ok := f.vars[obj]; ok && b.val.kind != scalar && now.val.key() != b.val.key() {
 			f.fail(n, "what %s refers to changes from turn to turn", obj.Name())
 		}
@@ -101,8 +109,9 @@ func (f *frame) indexed(st *ast.ForStmt) bool {
 	if a, ok := st.Init.(*ast.AssignStmt); ok {
 		return f.selects(st.Body, f.info.Defs[a.Lhs[0].(*ast.Ident)])
 	}
-	if st.Init == nil && st.Post == nil && st.Cond != nil {
-		return f.eval(st.Cond).con != nil
+	if p, ok := st.Post.(*ast.IncDecStmt); ok && st.Init == nil {
+		id, ok := p.X.(*ast.Ident)
+		return ok && f.selects(st.Body, f.info.Uses[id])
 	}
 	return false
 }
@@ -186,8 +195,11 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 		return falls
 	}
 	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple {
-		end := falls
-		if f.attempt(f.limit, func() { end = f.unrollRange(st, x, int(count)) }) {
+		end, limit := falls, f.limit
+		if x.kind == tuple {
+			limit *= 10 // of slices nothing else can be made
+		}
+		if f.attempt(limit, func() { end = f.unrollRange(st, x, int(count)) }) {
 			return end
 		}
 		f.notes["too long or with jumps of its own: "+f.fset.Position(st.Pos()).String()]++
@@ -297,8 +309,11 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
 			t := f.info.Defs[id].Type()
 			i = constantValue(wrapInt(int64(n), t), t)
 		}
-		f.turn(st, x, i)
-		switch end := f.turnList(st.Body.List); end {
+		end := f.entitled(st.Body, []ast.Expr{st.Key, st.Value}, func() flow {
+			f.turn(st, x, i)
+			return f.turnList(st.Body.List)
+		})
+		switch end {
 		case breaks:
 			return falls
 		case leaves, returns:
@@ -313,187 +328,31 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
 func (f *frame) turnList(stmts []ast.Stmt) flow {
 	for i, st := range stmts {
 		c, ok := st.(*ast.IfStmt)
-		if ok && c.Else == nil && len(c.Body.List) == 1 {
-			if b, is := c.Body.List[0].(*ast.BranchStmt); is && b.Tok == token.CONTINUE {
-				if c.Init != nil {
-					f.exec(c.Init)
-				}
-				rest := stmts[i+1:]
-				nodes := make([]ast.Node, len(rest))
-				for n, r := range rest {
-					nodes[n] = r
-				}
-				cond := inverted(f.eval(c.Cond))
-				return f.fork(cond, f.assignedIn(nodes...), func() flow { return f.turnList(rest) }, func() flow { return falls })
+		if !ok || c.Else != nil || !early(c.Body) {
+			if end := f.exec(st); end != falls {
+				return end
 			}
+			continue
 		}
-		if end := f.exec(st); end != falls {
-			return end
+		if c.Init != nil {
+			f.exec(c.Init)
 		}
+		first, rest := c.Body.List[:len(c.Body.List)-1], stmts[i+1:]
+		var nodes []ast.Node
+		for _, n := range append(slices.Clone(first), rest...) {
+			nodes = append(nodes, n)
+		}
+		cond := f.eval(c.Cond)
+		return f.fork(cond, f.assignedIn(nodes...), func() flow { return f.list(first) }, func() flow { return f.turnList(rest) })
 	}
 	return falls
 }
 
-// assignment is = or := or an operation with it.
-func (f *frame) assignment(st *ast.AssignStmt) {
-	if st.Tok != token.ASSIGN && st.Tok != token.DEFINE {
-		op := map[token.Token]token.Token{
-			token.ADD_ASSIGN: token.ADD, token.SUB_ASSIGN: token.SUB, token.MUL_ASSIGN: token.MUL, token.QUO_ASSIGN: token.QUO, token.REM_ASSIGN: token.REM,
-			token.AND_ASSIGN: token.AND, token.OR_ASSIGN: token.OR, token.XOR_ASSIGN: token.XOR, token.SHL_ASSIGN: token.SHL, token.SHR_ASSIGN: token.SHR, token.AND_NOT_ASSIGN: token.AND_NOT,
-		}[st.Tok]
-		f.update(st.Lhs[0], op, f.eval(st.Rhs[0]))
-		return
+// early reports whether a block ends with the turn of its loop.
+func early(b *ast.BlockStmt) bool {
+	if len(b.List) == 0 {
+		return false
 	}
-	define := st.Tok == token.DEFINE
-	if len(st.Lhs) == 1 {
-		f.assign(st.Lhs[0], f.eval(st.Rhs[0]), define)
-		return
-	}
-	var got []*value
-	if len(st.Rhs) == 1 {
-		f.wanted = st.Lhs
-		got = f.eval(st.Rhs[0]).list
-	} else {
-		for _, e := range st.Rhs {
-			got = append(got, f.eval(e))
-		}
-	}
-	if hazard := f.hazard(st); hazard {
-		for i, v := range got {
-			if v.kind == scalar {
-				got[i] = f.steady(v, "was")
-			}
-		}
-	}
-	for i, e := range st.Lhs {
-		f.assign(e, got[i], define)
-	}
-}
-
-// hazard reports whether an assignment of several values may overwrite what a later one
-// reads: a variable, or memory where not all values are variables.
-func (f *frame) hazard(st *ast.AssignStmt) bool {
-	memory, variables := false, false
-	for _, e := range st.Lhs {
-		id, ok := e.(*ast.Ident)
-		switch {
-		case !ok:
-			memory = true
-		case id.Name == "_", f.info.Defs[id] != nil:
-		default:
-			variables = true
-		}
-	}
-	plain := true
-	for _, e := range st.Rhs {
-		if _, ok := e.(*ast.Ident); !ok {
-			plain = false
-		}
-	}
-	return variables || memory && !plain
-}
-
-// assign gives a variable or a place a value.
-func (f *frame) assign(e ast.Expr, v *value, define bool) {
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		f.assign(e.X, v, define)
-		return
-	case *ast.Ident:
-		if e.Name == "_" {
-			if v.kind == scalar && v.con == nil && !f.pure(v.text) {
-				f.emit(&stmt{kind: set, names: []string{"_"}, right: v.text})
-			}
-			return
-		}
-		obj := f.info.Defs[e]
-		isNew := obj != nil
-		if obj == nil {
-			obj = f.info.Uses[e]
-		}
-		f.bind(obj, v, isNew)
-		return
-	}
-	to := f.address(e)
-	f.store(e, to.at, v)
-}
-
-// bind gives a variable a value.
-func (f *frame) bind(obj types.Object, v *value, define bool) {
-	b := f.vars[obj]
-	if define {
-		b = binding{dyn: f.dyn}
-	}
-	switch {
-	case v.kind != scalar:
-		b.val = f.held(v)
-		f.vars[obj] = b
-		return
-	case v.con != nil:
-		if b.val, b.fresh = constantValue(wrapInt(v.con, obj.Type()), obj.Type()), false; b.name != "" && f.dyn > b.dyn {
-			f.emit(&stmt{kind: set, names: []string{b.name}, right: b.val.text, pure: true})
-			b.fresh = true
-		}
-		f.vars[obj] = b
-		return
-	case define && v.stable && !f.multi[obj]: // another name for what does not change
-		b.val = v
-		f.vars[obj] = b
-		return
-	}
-	if b.name == "" {
-		b.name = f.unique(obj.Name())
-		f.emit(&stmt{kind: declare, names: []string{b.name}, right: v.text, pure: f.pure(v.text)})
-	} else {
-		f.emit(&stmt{kind: set, names: []string{b.name}, right: v.text, pure: f.pure(v.text)})
-	}
-	w := f.variable(obj, b.name)
-	w.plus = v.plus
-	if w.stable {
-		w.ranged, w.lo, w.hi = false, 0, 0
-	}
-	b.val, b.fresh = w, true
-	f.vars[obj] = b
-}
-
-// held is a reference whose offsets later assignments do not change.
-func (f *frame) held(v *value) *value {
-	if v.kind != slice {
-		return v
-	}
-	w := *v
-	w.off, w.len = f.steady(v.off, "from"), f.steady(v.len, "count")
-	return &w
-}
-
-// update is x op= v.
-func (f *frame) update(e ast.Expr, op token.Token, v *value) {
-	if id, ok := e.(*ast.Ident); ok {
-		obj := f.info.Uses[id]
-		b := f.vars[obj]
-		sum := arith(op.String(), b.val, v)
-		if sum == b.val {
-			return
-		}
-		if b.name != "" && b.fresh && b.val.con == nil && sum.con == nil && sum != v && b.val.text == b.name {
-			f.emit(&stmt{kind: set, names: []string{b.name}, right: v.text, text: " " + op.String() + "= ", pure: f.pure(v.text)})
-			w := f.variable(obj, b.name)
-			w.plus = sum.plus
-			b.val = w
-			f.vars[obj] = b
-			return
-		}
-		f.bind(obj, sum, false)
-		return
-	}
-	to := f.address(e).at
-	now := f.number(to)
-	sum := arith(op.String(), now, v)
-	switch {
-	case sum == now:
-	case now.con != nil || sum.con != nil:
-		f.put(e, to, sum, "")
-	default:
-		f.put(e, to, v, op.String())
-	}
+	last, ok := b.List[len(b.List)-1].(*ast.BranchStmt)
+	return ok && last.Tok == token.CONTINUE
 }

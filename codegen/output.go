@@ -61,6 +61,7 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 		return nil, r, err
 	}
 	r.Code = len(text)
+	r.Lines = append(r.Lines, fmt.Sprintf("loops of up to %d statements are written out", s.limit))
 	for _, why := range slices.Sorted(maps.Keys(s.notes)) {
 		r.Lines = append(r.Lines, why)
 	}
@@ -108,10 +109,14 @@ func (s *spec) reached() (list []*fn) {
 }
 
 func (g *fn) write(b *strings.Builder, s *spec) {
-	if doc := g.decl.Doc; doc != nil {
-		for line := range strings.Lines(doc.Text()) {
-			b.WriteString("// " + strings.TrimRight(line, "\n") + "\n")
-		}
+	doc := g.decl.Doc.Text()
+	if g.about != "" {
+		doc += g.about + "\n"
+	}
+	for line := range strings.Lines(doc) {
+		b.WriteString("// " + strings.TrimRight(line, "\n") + "\n")
+	}
+	if doc != "" {
 		b.WriteString("//\n")
 	}
 	b.WriteString("//go:nosplit\nfunc ")
@@ -141,7 +146,7 @@ func (s *spec) state() (string, error) {
 	}
 	var b, types strings.Builder
 	b.WriteString("// Kernel steps one plant.\ntype Kernel struct {\n")
-	root.write(&b, &types)
+	root.write(s, &b, &types)
 	b.WriteString("}\n\n" + types.String())
 	b.WriteString("// create sets what a new kernel begins with.\n//\n//go:nosplit\nfunc (k *Kernel) create() {\n")
 	for _, key := range slices.Sorted(maps.Keys(s.shapes)) {
@@ -150,7 +155,7 @@ func (s *spec) state() (string, error) {
 		}
 		for _, c := range cells(s.shapes[key]) {
 			con := plain(c.value)
-			if con != zeroOf(s.shapes[key].typ).con && s.isGiven(c.text) {
+			if con != zeroOf(s.shapes[key].typ).con {
 				fmt.Fprintf(&b, "%s = %s\n", c.text, literal(con))
 			}
 		}
@@ -209,7 +214,7 @@ func (l *layout) add(s *spec, path []string, key string, at *place) {
 	}
 	key += "." + name
 	if indexed {
-		f.size = max(s.sizes[key], s.padded[key])
+		f.size = max(s.sizes[key], s.padded[key], 1)
 		key += "[*]"
 	}
 	if len(path) == 1 {
@@ -230,14 +235,14 @@ func (l *layout) add(s *spec, path []string, key string, at *place) {
 	f.add(s, path[1:], key, at)
 }
 
-func (l *layout) write(b, types *strings.Builder) {
+func (l *layout) write(s *spec, b, types *strings.Builder) {
 	for _, name := range slices.Sorted(maps.Keys(l.fields)) {
 		f := l.fields[name]
 		typ := f.typ
 		if len(f.fields) > 0 {
 			typ = f.name
 			var t strings.Builder
-			f.write(&t, types)
+			f.write(s, &t, types)
 			text := "type " + typ + " struct {\n" + t.String() + "}\n\n"
 			if !strings.Contains(types.String(), text) {
 				types.WriteString(text)
@@ -245,6 +250,9 @@ func (l *layout) write(b, types *strings.Builder) {
 		}
 		if f.size >= 0 {
 			typ = fmt.Sprintf("[%d]%s", f.size, typ)
+		}
+		if about := s.listed(name); about != "" && f.size >= 0 {
+			typ += " // " + about
 		}
 		b.WriteString(name + " " + typ + "\n")
 	}

@@ -17,12 +17,14 @@ import (
 // assigned something else; the last one finds nothing new.
 type spec struct {
 	*program
+	plant   *kernel.Tables
 	root    *place
 	y, u    int             // outputs and inputs
 	given   map[string]bool // cells, with * for indices that the tick computes, that are assigned
 	any     map[string]bool // the same with * for every index
 	asked   map[string]bool // cells that the round before read; nil: not known
 	limit   int             // statements that a loop may become
+	heavy   map[string]bool // functions that take so much stack that what they call must begin anew
 	numbers map[string]*data
 	notes   map[string]int // what stayed a loop, by reason
 
@@ -54,6 +56,9 @@ type fn struct {
 	busy        bool
 	jump        bool // called through a variable, where the linker counts stack anew
 	method      bool
+	key         string
+	depth       int // bytes of stack that it and what it calls take, at most
+	below       int // of what it calls
 	entry       bool
 	decl        *ast.FuncDecl
 
@@ -71,7 +76,7 @@ func newSpec(t *kernel.Tables) (*spec, error) {
 	}
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, limit: 200}
+	s := &spec{program: p, plant: t, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil
@@ -91,12 +96,33 @@ func (s *spec) run() (err error) {
 	}()
 	for settled := 0; settled < 3; {
 		s.round()
+		if s.limit > frugal && s.statements() > large {
+			s.limit, s.given, s.any, s.asked = frugal, map[string]bool{}, map[string]bool{}, nil
+			continue
+		}
 		if !s.grown {
 			s.asked = s.read
 			settled++
 		}
 	}
 	return nil
+}
+
+// large is how many statements a tick may have in which loops of up to generous statements
+// are written out; of a larger one those are of up to frugal statements: it is faster as
+// long as the processor keeps it.
+const (
+	generous = 200
+	frugal   = 60
+	large    = 8000
+)
+
+// statements is how many there are.
+func (s *spec) statements() (n int) {
+	for _, f := range s.reached() {
+		n += size(f.body)
+	}
+	return n
 }
 
 // sourceError is what the specialiser cannot take, with its place in the source.

@@ -205,6 +205,9 @@ func tableName(key string) string {
 			name += joined(name, part)
 		}
 	}
+	if len(name) > 1 && name[0] == 't' && name[1] >= 'A' && name[1] <= 'Z' {
+		name = name[1:] // of the tables
+	}
 	return strings.ToLower(name[:1]) + name[1:]
 }
 

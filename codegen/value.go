@@ -42,6 +42,7 @@ const (
 	record // a struct written down
 	absent // nil
 	closure
+	lost // a reference that depends on the tick
 )
 
 const operand = 7

@@ -2,6 +2,7 @@ package hiltest
 
 import (
 	"encoding/csv"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,6 +28,49 @@ func TestAbsBeatsLockedWheels(t *testing.T) {
 	b := brakeBench{bench: "abs-bench", frames: []string{"AbsFront", "AbsRear"}, asks: "p_pedal[Pa]", stand: "36 s", gain: 0.96}
 	for _, name := range []string{"abs-dry", "abs-wet", "abs-ice"} {
 		t.Run(name, func(t *testing.T) { b.beatsLockedWheels(t, name) })
+	}
+}
+
+// A unit that lost what the driver does, its edges, or 20 ms of commands and speeds time and
+// again still beats locked wheels: it has the speed of the car from whatever wheels it hears.
+func TestAbsBeatsLockedWheelsWithLittleToGoBy(t *testing.T) {
+	before, _, _ := strings.Cut(ran(t, "plants", "abs-dry"), "\nexpect:\n")
+	lost := ""
+	for k := range 6 {
+		for _, f := range []string{"AbsFront", "AbsRear", "WheelSpeeds", "PulsesFront", "PulsesRear"} {
+			lost += fmt.Sprintf("  - {name: %s %d, frame: %s, drop: true, at: %g s, for: 4 frames}\n", f, k, f, 1.2+0.4*float64(k))
+		}
+	}
+	b := brakeBench{bench: "abs-bench", asks: "p_pedal[Pa]"}
+	for name, faults := range map[string]string{
+		"no pedal": "  - {frame: Chassis, drop: true, at: 2 s}\n",
+		"no edges": "  - {frame: PulsesFront, drop: true, at: 2 s}\n  - {frame: PulsesRear, drop: true, at: 2 s}\n",
+		"gaps":     lost,
+	} {
+		end, _ := b.stopsAt(t, written(t, filepath.Join(t.TempDir(), "little.yaml"), before+"\nfaults:\n"+faults))
+		if t.Logf("%s: at rest at %.1f m", name, end); !(end < 70) {
+			t.Errorf("%s: at rest at %g m, on locked wheels at 71.1", name, end)
+		}
+	}
+}
+
+// On ice under the left wheels alone the unit takes longer, so that the car can be steered:
+// no more than this, and no wheel locks.
+func TestAbsOnASplitRoadTakesLittleLongerThanLockedWheels(t *testing.T) {
+	b := brakeBench{bench: "abs-bench", frames: []string{"AbsFront", "AbsRear"}, asks: "p_pedal[Pa]", stand: "12 s"}
+	before, _, cut := strings.Cut(ran(t, "plants", "abs-split"), "\nfaults:\n")
+	if !cut {
+		t.Fatal("no faults in abs-split")
+	}
+	locks := "\nexpect:\n"
+	for _, w := range []string{"fl", "fr", "rl", "rr"} {
+		locks += "  - {value: " + w + ".disc.mode, above: 0.5, from: 1 s, to: 6 s}\n"
+	}
+	slides, pedal := b.stopsAt(t, b.silent(t, before))
+	holds, _ := b.stopsAt(t, written(t, filepath.Join(t.TempDir(), "split.yaml"), before+locks))
+	t.Logf("from the pedal on: %.1f m with the unit, %.1f m on locked wheels", holds-pedal, slides-pedal)
+	if !(holds-pedal < 1.12*(slides-pedal)) {
+		t.Errorf("with the unit it stops after %.2f m, on locked wheels after %.2f", holds-pedal, slides-pedal)
 	}
 }
 

@@ -47,7 +47,7 @@ var alone = []string{"hil_test/ecu", "hil_test/proof"}
 
 // theirs lists every module from outside and the packages that may import it.
 var theirs = map[string][]string{
-	"golang.org/x/sys":         {"io/can", "sched", "rt", "rt/bench", "deploy"},
+	"golang.org/x/sys":         {"io/can", "sched", "rt", "rt/bench", "deploy", "hil_test/study"},
 	"golang.org/x/term":        {"rt/bench", "rt/cmd/lockstep"},
 	"gonum.org/v1/gonum":       {"model", "model/kernel", "rt/bench"},
 	"github.com/goccy/go-yaml": {"model", "rt/bench"},

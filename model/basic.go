@@ -10,12 +10,12 @@ func basicKinds() []kind {
 		{name: "spring_damper", flanges: ends(anyDomain), keys: []string{"c", "d", "phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}, read: readLink},
 		{name: "torque", flanges: onSupport(rotational), keys: []string{"tau"}, read: readTorque},
 		{name: "force", flanges: onSupport(translational), keys: []string{"f"}, read: readTorque},
-		{name: "speed_sensor", flanges: onSupport(anyDomain), gives: "1", read: readSpeedSensor},
-		{name: "torque_sensor", flanges: ends(rotational), gives: "N.m", read: readTorqueSensor},
-		{name: "force_sensor", flanges: ends(translational), gives: "N", read: readTorqueSensor},
-		{name: "power_sensor", flanges: ends(anyDomain), gives: "W", read: readTorqueSensor},
-		{name: "angle_sensor", flanges: onSupport(rotational), gives: "rad", read: readAngleSensor},
-		{name: "position_sensor", flanges: onSupport(translational), gives: "m", read: readAngleSensor},
+		{name: "speed_sensor", flanges: onSupport(anyDomain), gives: "1", keys: []string{"range"}, read: readSpeedSensor},
+		{name: "torque_sensor", flanges: ends(rotational), gives: "N.m", keys: []string{"range"}, read: readTorqueSensor},
+		{name: "force_sensor", flanges: ends(translational), gives: "N", keys: []string{"range"}, read: readTorqueSensor},
+		{name: "power_sensor", flanges: ends(anyDomain), gives: "W", keys: []string{"range"}, read: readTorqueSensor},
+		{name: "angle_sensor", flanges: onSupport(rotational), gives: "rad", keys: []string{"range"}, read: readAngleSensor},
+		{name: "position_sensor", flanges: onSupport(translational), gives: "m", keys: []string{"range"}, read: readAngleSensor},
 	}
 }
 

@@ -152,8 +152,14 @@ func (e *element) orient() {
 	for _, f := range e.kind.flanges {
 		e.domain = max(e.domain, f.domain)
 	}
-	if i, ok := e.provided[e.name]; ok && e.kind.name == "speed_sensor" {
-		e.plant.signals[i].unit, _ = Units(e.per("rad/s", "m/s"))
+	if i, ok := e.provided[e.name]; ok {
+		s := &e.plant.signals[i]
+		if e.kind.name == "speed_sensor" {
+			s.unit, _ = Units(e.per("rad/s", "m/s"))
+		}
+		if e.has("range") && e.err == nil {
+			s.most = e.above0("range", s.unit.SI, 1)
+		}
 	}
 }
 

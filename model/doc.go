@@ -215,10 +215,14 @@
 // where B, C, D and E are numbers or tables of rows [fn, value]; friction and fn are values
 // over time. Near standstill the slip needs a relaxation length (m, 0.1 to 0.7 of cars):
 //
-//	relaxation·k' = v_s - u·k,  u = max(|v_b|, |v_s|),  kappa = k + min(damping, relaxation/u)·k' + S_h
+//	kappa = v_s/u + S_h,  u = max(|v_b|, |v_s|)
+//	k' = min(p, v_range)/relaxation·(g - k),  p = u·kappa/g
+//	f = friction·fn·B·C·D·(k + lead·(g - k)) + S_v,  lead = min(1, max(damping·k'/(g - k), 1 - v_range/p))
 //
-// is a spring and a damper to the road at rest and the formula's own slip at speed, up to
-// v_range; it keeps |kappa| below 1 while the wheel spins.
+// where friction·fn·B·C·D·g is the formula at kappa: at rest a spring and a damper to the
+// road, at speed the formula itself. The more a tyre slips the shorter it relaxes, so that
+// the tread holds no more than the force (Pacejka, Tyre and Vehicle Dynamics, ch. 7: fully
+// non-linear), and a car that stops on locked wheels does not jump back.
 //
 // Wheel and rail:
 //
@@ -233,7 +237,9 @@
 // vehicle and brakes the wheel, as of a tyre; a wheel that moves with its rim has no radius.
 // N = max(0, fn)·friction·way: friction is a value over time, way rows [position, factor]
 // of the axle. fn adds up what presses the wheel down, also what follows from the motion,
-// {sum: [108 kN, primary.f, {product: [-1, block.f]}]}; it is the signal NAME.fn.
+// {sum: [108 kN, primary.f, {product: [-1, block.f]}]}; it is the signal NAME.fn. Of what the
+// contact, a tyre or a brake exerts itself it may take less than 1 over the friction; more
+// would jam, and is refused.
 //
 // Without T_sgn the contact is a friction element: a wheel that rolls has no slip, and it
 // breaks away and catches in events (peak is static over sliding friction). With T_sgn, m/s,
@@ -300,9 +306,14 @@
 //	                NAME.p
 //	position_table  flange, table; a value along the way, rows [position, value], constant
 //	                before and after them
-//	speed_sensor, angle_sensor, position_sensor   flange; support
+//	speed_sensor, angle_sensor, position_sensor   flange; support; range
 //	torque_sensor, force_sensor, power_sensor     a, b: what goes from a to b, which they
-//	                join rigidly
+//	                join rigidly; range
+//
+// Where a product, a tyre or a contact follows the motion the more steeply the larger a
+// signal is, the step is made short enough for what is known of that: the limits of an
+// input, the values of a source, otherwise its value where the plant starts, at least 1.
+// What a sensor reads may grow beyond that: range is the size up to which it counts.
 //
 // A wheel_brake_circuit is the brake of one wheel with the valves of an anti-lock brake,
 // whose commands are shares of 0 to 1, duty cycles for instance; their dead time is the
@@ -390,5 +401,7 @@
 // it. It costs the same in every tick and locates no event: a wheel stops, or turns again,
 // at a micro step. Pulses are counted on the cubic through angles and speeds at both ends
 // of a period, or of a micro step. Without the section events are located, which is more exact by orders
-// of magnitude. Lockstep check refuses what takes longer than a tick may.
+// of magnitude. Lockstep check refuses what takes longer than a tick may, and warns of micro
+// steps longer than 2.8 times the time in which the laws let the active part decay: 6 ms for
+// the wheels of rail17. With longer ones they slip where they would roll.
 package model

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -68,6 +69,24 @@ func (l *loader) exert() {
 	for i := range l.plant.guards {
 		l.plant.inline(&l.plant.guards[i].law)
 	}
+	l.jams()
+}
+
+// jams refuses friction that presses itself on: where |tau| <= rough·(N + gain·tau), from
+// rough·gain = 1 on there is no torque that slips one way, and none that is found the other.
+func (l *loader) jams() {
+	for i, f := range l.plant.frictions {
+		gain := 0.0
+		for _, m := range l.plant.spread(l.plant.linearPart(f.press), maxNesting) {
+			if m.kind == ofFriction && m.index == i {
+				gain += m.coef
+			}
+		}
+		if all := f.rough * math.Abs(gain); !(all < 1) {
+			l.fail(f.at, "element %q: its normal force grows by %g for each 1 that it exerts, and that by up to %g for each 1 of normal force; "+
+				"from a product of 1 on it jams, here it is %g", f.Name, digits(gain), digits(f.rough), digits(all))
+		}
+	}
 }
 
 // shift takes the constants of a sum into the offset of a friction element: an input and a
@@ -87,6 +106,18 @@ func (p *Plant) shift(f *friction) {
 	if signal >= 0 {
 		f.Signal, f.Offset = signal, f.Offset-sum
 	}
+}
+
+// linearPart is what of a signal is linear: of a sum the terms that are.
+func (p *Plant) linearPart(signal int) (f form) {
+	s := &p.signals[signal]
+	if s.linear != nil {
+		return s.linear
+	}
+	for _, term := range s.course {
+		f = append(f, course{term}.linear()...)
+	}
+	return f
 }
 
 // share is the torque of friction element k over its capacity while it slips, 0 where it

@@ -74,6 +74,9 @@ func (a *assembly) loop(reads [][]int) error {
 	for _, j := range path[slices.Index(path, i):] {
 		names = append(names, a.signals[j].name)
 	}
+	if len(names) == 1 {
+		return a.errorf(a.signals[i].at, "%s depends on itself without a state between; give it a lag", names[0])
+	}
 	return a.errorf(a.signals[i].at, "%s depend on each other without a state between; give one of them a lag",
 		strings.Join(names, ", "))
 }
@@ -203,6 +206,15 @@ func (a *assembly) programs(sys *System) error {
 		if err != nil {
 			return err
 		}
+		sys.Signals[j].Law = p
+	}
+	start := sys.starts()
+	for j, i := range from {
+		s, p := a.signals[i], sys.Signals[j].Law
+		if p == nil {
+			continue
+		}
+		p.resize(s.law.open, sys.X0, start)
 		if k := s.law.loss; k > 0 {
 			p.Slopes[0] = a.losses[k-1].steepest(a.shares[k-1])
 		}
@@ -216,7 +228,6 @@ func (a *assembly) programs(sys *System) error {
 			}
 		}
 		follow(sys, p)
-		sys.Signals[j].Law = p
 	}
 	for _, g := range a.guards {
 		p, err := a.program(&g.law, g.at, g.name)

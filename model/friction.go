@@ -1,6 +1,9 @@
 package model
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 func frictionKinds() []kind {
 	grip := []string{"mu", "mu_pos", "cgeo", "peak", "fn", "fn_max", "f_normalized", "area", "pressure", "p0"}
@@ -21,13 +24,21 @@ func frictionKinds() []kind {
 func (e *element) rub(k Friction) declared {
 	k.Name = e.name
 	k.Translational = len(e.between) > 0 && e.plant.nodes[e.between[0].node].domain == translational
-	e.plant.frictions = append(e.plant.frictions, friction{Friction: k, at: e.at, rel: e.between})
+	e.plant.frictions = append(e.plant.frictions, friction{Friction: k, at: e.at, rel: e.between, press: k.Signal, rough: k.Gain * k.Peak})
 	tau := frictionOf(len(e.plant.frictions) - 1)
 	e.act(e.between, tau.scaled(-1))
 	if e.err == nil && math.IsInf(k.Gain, 0) {
 		e.fail(e.at, "%s: mu·cgeo·area is not a finite number", e.what())
 	}
 	return declared{rel: e.between, tau: tau, unit: e.per("N.m", "N"), friction: true}
+}
+
+// pressed tells of the friction element d, made last, what presses it, and its torque at
+// most for each N of that.
+func (e *element) pressed(d declared, fn int, rough float64) declared {
+	f := &e.plant.frictions[len(e.plant.frictions)-1]
+	f.press, f.rough = fn, rough
+	return d
 }
 
 func (e *element) peak(missing float64) float64 {
@@ -70,13 +81,14 @@ func readClutch(e *element) declared {
 	}
 	// The capacity depends on the slip: mu(|w_rel|)·cgeo·(fn - offset) is a law.
 	var l law
-	l.arg(e.between.speeds(1), mu.steepest()*e.plant.largest(k.Signal))
+	slip := l.arg(e.between.speeds(1), mu.steepest()*e.plant.largest(k.Signal))
 	l.do(Abs).look(mu)
-	l.arg(append(signalOf(k.Signal), one(-k.Offset)...), 0)
+	e.plant.depends(&l, slip, l.arg(append(signalOf(k.Signal), one(-k.Offset)...), 0), k.Signal)
 	l.push(0).do(Max, Mul)
+	fn := k.Signal
 	k.Signal, k.Offset = e.addLaw(e.name+".mu_fn", "1", &l), 0
 	e.guardBends(mu, e.between.speeds(1))
-	return e.rub(k)
+	return e.pressed(e.rub(k), fn, slices.Max(mu.Z)*k.Gain*k.Peak)
 }
 
 // guardBends places a guard on the corners of a table over |f|.

@@ -9,6 +9,7 @@ type law struct {
 	ops    []Op
 	tables []Table
 	stiff  []stiffness
+	open   []unsized
 	loss   int // 1 + the loss whose load is args[0]; 0: it is no law of a lossy gear
 }
 

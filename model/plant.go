@@ -102,8 +102,10 @@ type effort struct {
 // friction is a friction element: |tau| <= gain·max(0, v[signal] - offset).
 type friction struct {
 	Friction
-	at  pos
-	rel row // w_b - w_a
+	at    pos
+	rel   row     // w_b - w_a
+	press int     // signal of its normal force
+	rough float64 // torque at most for each N of that; 0: not known
 }
 
 // signal is a value over time, in SI: a source, or a law of the plant.

@@ -69,6 +69,11 @@ func readRail(e *element) declared {
 	return r.coulombs(law)
 }
 
+// heavy pushes f in a law that begins with the grip; its slope grows with the load.
+func (r *rail) heavy(l *law, f form, slope float64) {
+	r.plant.depends(l, l.arg(f, slope), 0, r.load)
+}
+
 // lawOf reads which law it is, and refuses the keys of the others.
 func (r *rail) lawOf() string {
 	names := slices.Sorted(maps.Keys(adhesions))
@@ -111,6 +116,12 @@ func (r *rail) roller() {
 func (r *rail) track() {
 	if r.has("friction") {
 		r.road = r.command("friction", "1", "of the track")
+		if r.err != nil {
+			return
+		}
+		if _, most := r.plant.span(r.road); !(most > 0) {
+			r.fail(r.fields["friction"].at, "%s: friction %g is never positive; such a track holds nothing", r.what(), most)
+		}
 		r.guardZero(r.road)
 		r.most *= r.plant.largest(r.road)
 	}
@@ -123,6 +134,10 @@ func (r *rail) track() {
 		if !(z >= 0) {
 			r.fail(f.at, "%s: way: factor %g in row %d is negative", r.what(), z, i+1)
 		}
+	}
+	if !(slices.Max(t.Z) > 0) {
+		r.fail(f.at, "%s: way: no factor is positive; such a track holds nothing", r.what())
+		return
 	}
 	r.way = &t
 	r.most *= slices.Max(t.Z)
@@ -139,7 +154,7 @@ func (r *rail) grip(l *law, steep float64) {
 		l.push(0).do(Max, Mul)
 	}
 	if r.way != nil {
-		l.arg(stateOf(r.angle(r.node("b"))), steep*r.heaviest/r.most*r.way.steepest())
+		r.heavy(l, stateOf(r.angle(r.node("b"))), steep*r.heaviest/r.most*r.way.steepest())
 		l.look(*r.way).do(Mul)
 	}
 }
@@ -167,12 +182,12 @@ func (r *rail) coulombs(name string) declared {
 		mu0, A := r.falling()
 		fall := r.need("v_star", "m/s", "slip over which friction falls")
 		steep = mu0
-		l.arg(r.vs, mu0*(1-A)/fall*r.heaviest)
+		r.heavy(&l, r.vs, mu0*(1-A)/fall*r.heaviest)
 		l.do(Abs).times(-1 / fall).do(Exp).times(mu0 * (1 - A)).push(mu0 * A).do(Add)
 	} else {
 		steep = 7.5/44 + 0.161
 		l.push(7.5)
-		l.arg(r.v, 3.6*7.5/(44*44)*r.heaviest)
+		r.heavy(&l, r.v, 3.6*7.5/(44*44)*r.heaviest)
 		l.do(Abs).times(3.6).push(44).do(Add, Div).push(0.161).do(Add)
 	}
 	l.do(Mul)
@@ -186,9 +201,9 @@ func (r *rail) coulombs(name string) declared {
 		return declared{}
 	}
 	if creep == 0 {
-		return r.rub(Friction{Gain: 1, Peak: peak, Signal: r.addLaw(r.name+".grip", "N", &l)})
+		return r.pressed(r.rub(Friction{Gain: 1, Peak: peak, Signal: r.addLaw(r.name+".grip", "N", &l)}), r.load, steep*r.most*peak)
 	}
-	l.arg(r.vs, steep*r.heaviest/creep)
+	r.heavy(&l, r.vs, steep*r.heaviest/creep)
 	l.times(1/creep).push(1).do(Min).push(-1).do(Max, Mul)
 	var corner law
 	corner.arg(r.vs, 0)
@@ -232,7 +247,7 @@ func (r *rail) polach() declared {
 	l.ops = nil
 	capacity := &law{}
 	r.grip(capacity, mu0)
-	capacity.arg(r.vs, mu0*(1-A)*fall*r.heaviest)
+	r.heavy(capacity, r.vs, mu0*(1-A)*fall*r.heaviest)
 	capacity.do(Abs).times(-fall).do(Exp).times(mu0*(1-A)).push(mu0*A).do(Add, Mul)
 	limit := l.arg(signalOf(r.addLaw(r.name+".grip", "N", capacity)), 1)
 	l.ops = nil

@@ -88,6 +88,26 @@ func TestLockedWheelBringsTheCarToRestWithoutRinging(t *testing.T) {
 	}
 }
 
+// Sliding, a tread is stretched by what its force is over its stiffness, 8 mm here: a car that
+// comes to rest on a locked wheel is thrown back by that spring, and no farther; by as much
+// as its relaxation length it would be.
+func TestLockedWheelDoesNotThrowTheCarBack(t *testing.T) {
+	for _, road := range []float64{1, 0.1} {
+		text := strings.Replace(quarter(8, 8/0.3, "9000", "0"), "fn: 4000", fmt.Sprintf("fn: 4000, friction: %g", road), 1)
+		b, back, far := newBench(t, text, 5*ms), 0.0, 0.0
+		b.to(15, func(at float64) {
+			back = max(back, -b.get("v"))
+			far = max(far, b.get("s"))
+		})
+		bears := 0.92 * 4000 * road              // N
+		stretch := 0.92 * 0.3 / 19               // m, of a spring of fn·B·C·D/relaxation
+		most := math.Sqrt(bears * stretch / 400) // m/s, all that the spring stores
+		if !(back > most/10) || !(back < most) || !(far-b.get("s") < 2*stretch) {
+			t.Errorf("road %g: back at %g m/s, by %g m; the tread stores %g m/s", road, back, far-b.get("s"), most)
+		}
+	}
+}
+
 // Launched from rest with more torque than the road takes, at 10 ms: the wheel spins, the
 // car pulls away with what sliding leaves, and grips when the torque is gone.
 func TestSpinningWheelLaunchesTheCarAndGripsAgain(t *testing.T) {

@@ -14,11 +14,11 @@ import (
 
 const (
 	pageMagic   = 0x6c6f636b73746570 // "lockstep"
-	pageVersion = 7                  // of the layout of Page; a change of a field changes it
+	pageVersion = 8                  // of the layout of Page; a change of a field changes it
 
-	// MaxOutputs is how many outputs of a plant the page shows: a plant of 20
-	// clutches has 60 for them and some tens of its own.
-	MaxOutputs = 256
+	// MaxOutputs is how many outputs of a plant the page shows: a train of 20 cars has
+	// 800, of which 300 are those of its friction elements.
+	MaxOutputs = 1024
 	// MaxRx is how many received messages the page follows, over all buses.
 	MaxRx = 256
 	// MaxBuses is how many buses a run can have.

@@ -16,33 +16,49 @@ const (
 	idAbsRear     = 0x121
 	idWheelSpeeds = 0x1A0
 	idChassis     = 0x1A1
+	idPulsesFront = 0x1A3
+	idPulsesRear  = 0x1A4
 )
 
 const (
-	absRadius   = 0.3   // m, of the wheels
-	wheelBit    = 0.01  // rad/s, 15 bits signed
-	absBar      = 0.1   // bar per bit of the master pressure, 12 bits
-	absMetre    = 0.01  // m/s2 per bit of the acceleration, 12 bits signed
-	absShare    = 0.001 // per bit of a valve's command, 10 bits
-	absPedal    = 5.0   // bar, above which the driver brakes
-	absCrawl    = 1.5   // m/s, below which the wheels may lock
-	absSlip     = 0.12  // of the speed, which is wanted
-	absMargin   = 0.05  // m/s, more than that
-	absAhead    = 0.02  // s, by which the start of control looks ahead
-	absBuild    = 110.0 // bar/s through the open inlet at a difference of 1 bar
-	absDump     = 150.0 // bar/s through the open outlet at 1 bar
-	absStep     = 600.0 // bar/s, the largest rate that is asked for
-	absFollow   = 50.0  // bar/s per m/s of slip speed too little, in front
-	absDamp     = 4.5   // bar per m/s of its rate
-	absRearGain = 3.0   // a rear brake has a third of the torque
+	absRadius   = 0.3    // m, of the wheels
+	absTeeth    = 48     // of their sensors
+	wheelBit    = 0.01   // rad/s, 15 bits signed
+	absBar      = 0.1    // bar per bit of the master pressure, 12 bits
+	absShare    = 0.001  // per bit of a valve's command, 10 bits
+	absPedal    = 5.0    // bar, above which the driver brakes
+	absCrawl    = 1.5    // m/s, below which the wheels may lock
+	absMost     = 12.0   // m/s2, by which no car slows down
+	absSlip     = 0.12   // of the speed, which is wanted
+	absMargin   = 0.05   // m/s, more than that
+	absAhead    = 0.02   // s, by which the start of control looks ahead
+	absBuild    = 110.0  // bar/s through the open inlet at a difference of 1 bar
+	absDump     = 150.0  // bar/s through the open outlet at 1 bar
+	absStep     = 600.0  // bar/s, the largest rate that is asked for
+	absDrop     = 1200.0 // bar/s, downwards
+	absFollow   = 80.0   // bar/s per m/s of slip speed too little, in front
+	absDamp     = 8.0    // bar per m/s of its rate
+	absRearGain = 3.0    // a rear brake has a third of the torque
+	absMark     = 0.1    // s, between speeds that are kept while all wheels roll
+	absTry      = 0.5    // s, between tries of a rear wheel, at least
+	absRest     = 4.0    // times as long as the last one took
+	absSeldom   = 1.0    // s, at most
+	absSoon     = 0.25   // s, after the first one
+	absLong     = 0.25   // s, that a try lasts at most
+	absGains    = 10.0   // m/s2 more than the car, at which a wheel picks up speed
+	absRolls    = 3.0    // m/s2 more, below which it rolls again
+	absEven     = 0.05   // s, within which the rear brakes are evened out
+	absApart    = 10.0   // bar, by which the brakes of an axle always may differ
 )
+
+// absSpread is how fast the brakes in front and at the rear may part, bar/s.
+var absSpread = [2]float64{200, 50}
 
 // absNames are the wheels in the order of the frames.
 var absNames = [4]string{"FL", "FR", "RL", "RR"}
 
-// absWheel is what the unit knows of a wheel and does with its valves.
+// absWheel is what the unit does with the valves of a wheel.
 type absWheel struct {
-	v, rate       float64 // circumference, m/s and m/s2
 	bar           float64 // pressure in the caliper as the unit reckons it
 	active        bool    // the unit holds the slip
 	cycles        int     // of it
@@ -50,27 +66,46 @@ type absWheel struct {
 }
 
 // abs is the anti-lock control unit of a car. It sleeps until it hears WheelSpeeds (0x1A0);
-// from then on it sends the commands of the valves (0x120, 0x121) every 5 ms. While the
-// driver brakes it reckons the speed of the car from the acceleration it hears and from
-// the fastest wheel, and holds a wheel that leaves its slip at it by the rate of its
-// pressure; the rear wheels get what the worse of them bears. It has no sensor for the
-// pressure in a caliper. After a second without WheelSpeeds it sleeps again.
+// from then on it sends the commands of the valves (0x120, 0x121) every 5 ms. It has the
+// wheels and the pressure of the master cylinder to go by, no acceleration and no pressure
+// in a caliper. While the driver brakes it holds a wheel that leaves its slip at it by the
+// rate of its pressure, against a speed of the car that falls as fast as it did last, and
+// no slower than the fastest wheel. What all wheels hide, as none is left to roll, one rear
+// wheel in turn tells: it is let go until it has picked up speed, and is the car's again.
+// Each front wheel is held for itself. The rear ones get what the worse of them bears, and
+// on a road that differs from left to right slowly more, as the driver takes to steering
+// against it. After a second without WheelSpeeds it sleeps again.
 type abs struct {
 	duty
+	sensors
 	wheels [4]absWheel
-	pedal  float64 // bar
-	along  float64 // m/s2
-	gained float64 // m/s, by the acceleration since the latest cycle
-	car    float64 // m/s
+	pedal  float64    // bar
+	braked rolling    // of Chassis
+	car    float64    // m/s
+	slows  float64    // m/s2, by how much it was seen to slow down
+	fall   float64    // m/s2, by which it is taken to
+	at     float64    // s, of the speeds in the cycle before
+	marks  [2]mark    // where wheels were known to roll, the latest behind
+	tried  float64    // s, when a rear wheel was last let go
+	trial  int        // the rear wheel that is, 2 or 3; 0: none
+	side   int        // the latest that was
+	rest   float64    // s, until the next one is
+	told   bool       // one has told the speed
+	gains  bool       // it has picked up speed
+	spread [2]float64 // bar, by which the brakes of an axle may differ
 
-	stop    float64 // s, when a stop in which the unit was needed began; NaN outside
-	from    float64 // m/s, at that time
-	speed   rolling
-	chassis rolling
+	stop float64 // s, when a stop in which the unit was needed began; NaN outside
+	from float64 // m/s, at that time
 }
 
+// mark is a speed of the car that is known.
+type mark struct{ at, v float64 } // s and m/s
+
 func newAbs(line can.Writer, log io.Writer) law {
-	return &abs{duty: duty{name: "abs", speeds: "WheelSpeeds", line: line, log: log}, stop: math.NaN()}
+	return &abs{
+		duty: duty{name: "abs", speeds: "WheelSpeeds", line: line, log: log}, stop: math.NaN(), side: 2,
+		sensors: newSensors(absRadius, absTeeth, 2),
+	}
 }
 
 func (s *abs) closing(malformed uint64) string {
@@ -86,49 +121,30 @@ func (s *abs) hear(f *can.Frame, now time.Time) {
 	if !s.whole(f) {
 		return
 	}
-	follower := &s.chassis
-	if f.ID == idWheelSpeeds {
-		if follower = &s.speed; !s.awake && f.Data[7]>>4 == 0 {
-			s.speed, s.chassis = rolling{}, rolling{} // another bench begins
+	switch f.ID {
+	case idChassis:
+		s.lost += s.braked.missing(f)
+		s.pedal = float64(bits(f, 0, 12)) * absBar
+	case idPulsesFront, idPulsesRear:
+		pair := int(f.ID - idPulsesFront)
+		s.follow(&s.pairs[pair], f, now)
+		s.takeEdges(f, pair)
+	case idWheelSpeeds:
+		if !s.awake && f.Data[7]>>4 == 0 { // another bench begins
+			s.sensors, s.braked, s.at = newSensors(absRadius, absTeeth, 2), rolling{}, 0
+		}
+		s.follow(&s.values, f, now)
+		s.take(fourSpeeds(f, absRadius))
+		if s.wake(now) {
+			fmt.Fprintf(s.log, "abs: 0.00 s: wheels at %.1f m/s\n", s.fastest())
 		}
 	}
-	dt := s.follow(follower, f)
-	if f.ID == idWheelSpeeds {
-		s.turn(f, dt, now)
-		return
-	}
-	s.pedal = float64(bits(f, 0, 12)) * absBar
-	s.along = float64(int64(bits(f, 12, 12)<<52)>>52) * absMetre
-	s.gained += s.along * dt
 }
 
-// turn takes the speeds of the wheels, dt after the ones before.
-func (s *abs) turn(f *can.Frame, dt float64, now time.Time) {
-	for i, turns := range fourSpeeds(f) {
-		w := &s.wheels[i]
-		v := math.Abs(turns) * absRadius
-		if s.awake {
-			w.rate += ((v-w.v)/dt - w.rate) / 2
-		}
-		w.v = v
-	}
-	if s.wake(now) {
-		fmt.Fprintf(s.log, "abs: 0.00 s: wheels at %.1f m/s\n", s.fastest())
-	}
-}
-
-// fourSpeeds reads WheelSpeeds, or AxleSpeeds, rad/s.
-func fourSpeeds(f *can.Frame) (w [4]float64) {
-	for i := range w {
-		w[i] = float64(int64(bits(f, 15*i, 15)<<49)>>49) * wheelBit
-	}
-	return w
-}
-
-func (s *abs) fastest() float64 {
-	v := 0.0
-	for _, w := range s.wheels {
-		v = max(v, w.v)
+// fourSpeeds reads WheelSpeeds, or AxleSpeeds, m/s at rims of that radius, m.
+func fourSpeeds(f *can.Frame, radius float64) (v [4]float64) {
+	for i := range v {
+		v[i] = float64(int64(bits(f, 15*i, 15)<<49)>>49) * wheelBit * radius
 	}
 	return v
 }
@@ -161,24 +177,17 @@ func (s *abs) needed() bool {
 // control sets the valves for the next dt, s.
 func (s *abs) control(t, dt float64) {
 	braking := s.pedal > absPedal
-	if !braking {
-		s.car = s.fastest()
-	} else {
-		s.car = max(s.fastest(), s.car+s.gained)
-	}
-	s.gained = 0
+	s.refer(braking)
+	s.tryOut(braking)
 	var wish [4]float64 // bar/s
 	for i := range s.wheels {
-		wish[i] = s.wish(i)
+		wish[i] = s.wish(i, braking)
 	}
-	if rear := s.wheels[2:]; rear[0].active || rear[1].active {
-		wish[2] = min(wish[2], wish[3])
-		wish[3] = wish[2]
-		rear[0].active, rear[1].active = true, true
-	}
+	s.even(wish[:2], 0, dt)
+	s.even(wish[2:], 2, dt)
 	for i := range s.wheels {
 		w := &s.wheels[i]
-		if w.active && (!braking || s.car < absCrawl || w.bar > s.pedal-1) {
+		if w.active && (!braking || s.car < absCrawl || w.bar > s.pedal-1 && wish[i] > 0) {
 			w.active = false
 		}
 		w.set(wish[i], s.pedal, dt)
@@ -186,20 +195,108 @@ func (s *abs) control(t, dt float64) {
 	s.report(t, braking)
 }
 
+// refer reckons the speed of the car. As long as no wheel is held the fastest one has it,
+// unless it slows down as no car does, and marks tell how fast it falls.
+func (s *abs) refer(braking bool) {
+	passed := s.values.now - s.at
+	s.at = s.values.now
+	rolls := !braking || !s.needed()
+	if rolls {
+		s.fall, s.told, s.trial, s.tried, s.rest = absMost, false, 0, s.at, 0
+	}
+	if s.car = max(s.fastest(), s.car-s.fall*passed); !braking {
+		s.car = s.fastest()
+	}
+	if now := (mark{s.at, s.car}); rolls && now.at-s.marks[1].at > absMark {
+		s.marks = [2]mark{s.marks[1], now}
+	}
+	if before := s.marks[0]; rolls {
+		s.slows = min(max((before.v-s.car)/(s.at-before.at+brakeCycle.Seconds()), 0), absMost)
+	}
+}
+
+// tryOut lets a rear wheel go until it rolls, and takes the speed of the car from it.
+func (s *abs) tryOut(braking bool) {
+	if !braking || !s.needed() {
+		s.trial = 0
+		return
+	}
+	if s.trial == 0 {
+		if s.at-s.tried > s.rest {
+			s.side = 5 - s.side
+			if other := 5 - s.side; s.wheels[other].bar < s.wheels[s.side].bar/2 {
+				s.side = other
+			}
+			s.trial, s.gains, s.tried = s.side, false, s.at
+			s.wheels[s.trial].active = true
+		}
+		return
+	}
+	more := s.wheel[s.trial].rate + s.slows
+	s.gains = s.gains || more > absGains
+	if s.at-s.tried > absLong || s.gains && more < absRolls {
+		s.learn(mark{s.at, s.wheel[s.trial].v})
+	}
+}
+
+// learn takes the speed of the car from a wheel that rolls, and from the second one on how
+// fast it slows down.
+func (s *abs) learn(now mark) {
+	s.car = max(now.v, s.fastest())
+	s.rest = min(max(absTry, absRest*(s.at-s.tried)), absSeldom)
+	if before := s.marks[1]; s.told {
+		s.fall = min(max((before.v-now.v)/(now.at-before.at), 0.3), absMost)
+		s.slows = s.fall
+	} else {
+		s.told, s.rest = true, absSoon
+	}
+	s.marks[1] = now
+	s.trial, s.tried = 0, s.at
+}
+
 // wish is the rate, bar/s, at which the pressure of wheel i should change. It begins to
 // hold a wheel that is about to leave the slip that is wanted.
-func (s *abs) wish(i int) float64 {
-	w, want := &s.wheels[i], absSlip*s.car+absMargin
-	slip, faster := s.car-w.v, s.along-w.rate // m/s and m/s2
-	if s.pedal > absPedal && s.car > absCrawl && slip+absAhead*faster > want {
-		w.active = true
+func (s *abs) wish(i int, braking bool) float64 {
+	w, want := &s.wheel[i], absSlip*s.car+absMargin
+	slip, faster := s.car-w.v, -s.slows-w.rate // m/s and m/s2
+	if braking && s.car > absCrawl && slip+absAhead*faster > want {
+		s.wheels[i].active = true
 	}
 	gain := 1.0
 	if i >= 2 {
 		gain = absRearGain
 	}
-	rate := gain * (absFollow*(want-slip) + absDamp*(absSlip*s.along-faster))
-	return min(max(rate, -absStep), absStep)
+	rate := gain * (absFollow*(want-slip) - absDamp*(absSlip*s.slows+faster))
+	return min(max(rate, -absDrop), absStep)
+}
+
+// even lets the brakes of an axle, from wheel first on, differ slowly more and more, so that
+// the driver can steer against it: what the worse wheel bears, and a little more. The rear
+// ones are held together; the one that is let go tells nothing of what it bears.
+func (s *abs) even(wish []float64, first int, dt float64) {
+	pair, spread := s.wheels[first:first+2], &s.spread[first/2]
+	if !pair[0].active && !pair[1].active {
+		*spread = 0
+		return
+	}
+	if first == 2 {
+		pair[0].active, pair[1].active = true, true
+	}
+	if s.trial != 0 && first == 2 {
+		let := s.trial - 2
+		if wish[let] = 0; !s.gains {
+			wish[let] = -absDrop
+		}
+		wish[1-let] = min(wish[1-let], 0)
+		return
+	}
+	*spread = min(*spread+absSpread[first/2]*dt, math.Abs(pair[0].bar-pair[1].bar)+absApart)
+	worse := 0
+	if wish[1] < wish[0] {
+		worse = 1
+	}
+	better := 1 - worse
+	wish[better] = min(wish[better], max(wish[worse], 0)+(pair[worse].bar+*spread-pair[better].bar)/absEven)
 }
 
 // set reckons the pressure over the dt that has passed with the commands as they were, and

@@ -11,7 +11,7 @@ import (
 	"github.com/brutella/can"
 )
 
-// wheelFrame is WheelSpeeds, rad/s; chassisFrame is Chassis, bar and m/s2.
+// wheelFrame is WheelSpeeds, rad/s; chassisFrame is Chassis, bar.
 func wheelFrame(w [4]float64, counter uint8) can.Frame {
 	word := uint64(counter&15) << 60
 	for i, v := range w {
@@ -20,8 +20,8 @@ func wheelFrame(w [4]float64, counter uint8) can.Frame {
 	return absFrame(idWheelSpeeds, word)
 }
 
-func chassisFrame(bar, along float64, counter uint8) can.Frame {
-	return absFrame(idChassis, uint64(math.RoundToEven(bar/absBar))|uint64(int64(math.RoundToEven(along/absMetre))&0xFFF)<<12|uint64(counter&15)<<60)
+func chassisFrame(bar float64, counter uint8) can.Frame {
+	return absFrame(idChassis, uint64(math.RoundToEven(bar/absBar))|uint64(counter&15)<<60)
 }
 
 func absFrame(id uint32, word uint64) can.Frame {
@@ -30,8 +30,8 @@ func absFrame(id uint32, word uint64) can.Frame {
 	return f
 }
 
-// absRig is the unit in a car of four quarters: wheels of 1 kg.m2 on a road that holds most
-// at a slip of 0.15, calipers that are orifices on a spring.
+// absRig is the unit in a car of 1500 kg whose load goes to the front as it brakes: wheels of
+// 1 kg.m2 on a road that holds most at a slip of 0.15, calipers that are orifices on a spring.
 type absRig struct {
 	t        *testing.T
 	u        *Stepped
@@ -43,8 +43,9 @@ type absRig struct {
 	v, a     float64
 	w, bar   [4]float64
 	in, out  [4]float64
-	deepest  float64 // slip of any wheel above 3 m/s
+	deepest  float64 // slip of any wheel above 5 m/s
 	distance float64
+	away     bool // neither hears the other
 }
 
 func newAbsRig(t *testing.T, v, road float64) *absRig {
@@ -69,8 +70,11 @@ func (g *absRig) cycle() {
 	}
 	g.k++
 	g.line.now = time.Duration(g.k) * brakeCycle
+	if g.away {
+		return
+	}
 	g.u.Hear(pack(g.t, wheelFrame(g.w, uint8(g.k-1))), g.line.now-1)
-	g.u.Hear(pack(g.t, chassisFrame(g.pedal, g.a, uint8(g.k-1))), g.line.now-1)
+	g.u.Hear(pack(g.t, chassisFrame(g.pedal, uint8(g.k-1))), g.line.now-1)
 	read := len(g.line.all)
 	if err := g.u.Tick(g.line.now); err != nil {
 		g.t.Fatal(err)
@@ -85,19 +89,19 @@ func (g *absRig) cycle() {
 }
 
 func (g *absRig) euler(h float64) {
-	sum := 0.0
+	sum, shift := 0.0, -g.a*1500*0.55/2.7/2
 	for i := range g.w {
 		slip := 0.0
 		if g.v > 0.1 {
 			slip = 1 - g.w[i]*absRadius/g.v
 		}
-		f := 3700 * g.road[i] * math.Sin(1.6*math.Atan(slip/0.15*1.5))
+		f := [2]float64{4087 + shift, 3270 - shift}[i/2] * g.road[i] * math.Sin(1.6*math.Atan(slip/0.15*1.5))
 		torque := [2]float64{25, 8}[i/2] * g.bar[i]
 		g.w[i] = max(0, g.w[i]+h*(f*absRadius-torque))
 		flow := 130*(1-g.in[i])*math.Copysign(math.Sqrt(math.Abs(g.pedal-g.bar[i])), g.pedal-g.bar[i]) - 130*g.out[i]*math.Sqrt(g.bar[i])
 		g.bar[i] = max(0, g.bar[i]+h*flow)
 		sum += f
-		if g.v > 3 {
+		if g.v > 5 {
 			g.deepest = max(g.deepest, slip)
 		}
 	}
@@ -118,10 +122,31 @@ func TestAbsKeepsWheelsTurningOnEveryRoad(t *testing.T) {
 				break
 			}
 		}
-		best := 28 * 28 / 2 / (4 * 3700 * road / 1500)
+		best := 28 * 28 / 2 / (9.81 * road)
 		t.Logf("road %g: deepest slip %.2f, %.1f m, %.3f of the shortest", road, g.deepest, g.distance, g.distance/best)
 		if !(g.v < 1) || !(g.deepest < 0.35) || !(g.distance < 1.08*best) {
 			t.Errorf("road %g: slip up to %g, %g m to %g m/s; the shortest are %g m\n%s", road, g.deepest, g.distance, g.v, best, &g.log)
+		}
+	}
+}
+
+// Where the pedal asks for less than full pressure, the caliper has all of it before the
+// wheel slips: on ice from the start, and on a patch of it.
+func TestAbsHoldsWheelsUnderALightPedal(t *testing.T) {
+	for _, c := range []struct{ pedal, before float64 }{{15, 0.1}, {30, 0.1}, {40, 1}} {
+		g := newAbsRig(t, 28, c.before)
+		for range 20 {
+			g.cycle()
+		}
+		g.pedal = c.pedal
+		for k := range 1000 {
+			if k == 100 {
+				g.road = [4]float64{0.1, 0.1, 0.1, 0.1}
+			}
+			g.cycle()
+		}
+		if !(g.deepest < 0.45) || !(g.v < 25) {
+			t.Errorf("pedal %g bar: slip up to %g at %g m/s", c.pedal, g.deepest, g.v)
 		}
 	}
 }
@@ -139,15 +164,47 @@ func TestAbsLeavesTheBrakesAloneWhereNoWheelSlips(t *testing.T) {
 	}
 }
 
-func TestAbsBrakesTheRearAsTheWorseWheelBears(t *testing.T) {
+// On a split road each front wheel gets what it bears within half a second. The rear ones are
+// held as the worse of them bears, and part little by little.
+func TestAbsLetsTheRearBrakesPartSlowly(t *testing.T) {
 	g := newAbsRig(t, 28, 1)
 	g.road[0], g.road[2] = 0.1, 0.1
 	g.pedal = 150
-	for range 400 {
+	for k := range 400 {
 		g.cycle()
+		at := float64(k) * brakeCycle.Seconds()
+		if k > 20 && !(g.bar[3] < 40+65*at) {
+			t.Fatalf("the rear brakes have %.1f bar after %.2f s", g.bar[2:], at)
+		}
+		if k == 100 && !(g.bar[1] > 40 && g.bar[0] < 12) {
+			t.Errorf("after %.2f s %.1f bar", at, g.bar)
+		}
 	}
-	if !(g.bar[1] > 5*g.bar[0]) || !(math.Abs(g.bar[3]-g.bar[2]) < 5) || !(g.deepest < 0.5) {
+	if !(g.bar[3] > 75) || !(g.deepest < 0.5) {
 		t.Errorf("pressures %.1f bar, slip up to %.2f", g.bar, g.deepest)
+	}
+}
+
+// The lab does not always keep time: for 25 ms, again and again, the unit is not heard and
+// hears nothing, and still no wheel locks and the car stops about as soon.
+func TestAbsBearsToBeAwayFor25ms(t *testing.T) {
+	for _, road := range []float64{1, 0.7, 0.1} {
+		g := newAbsRig(t, 28, road)
+		for range 20 {
+			g.cycle()
+		}
+		g.pedal, g.distance = 150, 0
+		for k := range 8000 {
+			if g.away = k%80 >= 75; g.v < 1 {
+				break
+			}
+			g.cycle()
+		}
+		best := 28 * 28 / 2 / (9.81 * road)
+		t.Logf("road %g: deepest slip %.2f, %.3f of the shortest", road, g.deepest, g.distance/best)
+		if !(g.v < 1) || !(g.deepest < 0.6) || !(g.distance < 1.09*best) {
+			t.Errorf("road %g: slip up to %g, %g m to %g m/s; the shortest are %g m", road, g.deepest, g.distance, g.v, best)
+		}
 	}
 }
 
@@ -170,7 +227,7 @@ func TestAbsIsNotFooledByLostAndLateFrames(t *testing.T) {
 			at = time.Duration(k/20*20+10)*brakeCycle - 1 // all at once
 		}
 		g.u.Hear(pack(t, wheelFrame(g.w, counter)), at)
-		g.u.Hear(pack(t, chassisFrame(g.pedal, g.a, counter)), at)
+		g.u.Hear(pack(t, chassisFrame(g.pedal, counter)), at)
 		counter++
 		if k%20 >= 9 {
 			if err := g.u.Tick(now); err != nil {

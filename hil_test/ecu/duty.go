@@ -50,12 +50,13 @@ func (d *duty) whole(f *can.Frame) bool {
 	return f.Length == 8
 }
 
-// follow takes the counter of a frame and returns the time since the one before, s: frames
-// that waited come all at once, and their clock is the bench's.
-func (d *duty) follow(r *rolling, f *can.Frame) float64 {
-	lost := r.missing(f)
+// follow takes the counter of a frame, and with it the time, unless the counter may have gone
+// round in between.
+func (d *duty) follow(c *clock, f *can.Frame, now time.Time) {
+	lost := c.missing(f)
+	c.gap, c.heard = now.Sub(c.heard) > 15*brakeCycle, now
 	d.lost += lost
-	return float64(1+lost) * brakeCycle.Seconds()
+	c.now += float64(1+lost) * brakeCycle.Seconds()
 }
 
 // wake notes that speeds have come, and reports whether the unit slept.

@@ -43,8 +43,8 @@ func kinds() []kind {
 	return []kind{
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
 		{"truck", cycle, truckHears(), "ShaftSpeeds (0CFF0180)", newTruck},
-		{"abs", brakeCycle, []uint32{idWheelSpeeds, idChassis}, "WheelSpeeds (0x1A0)", newAbs},
-		{"wsp", brakeCycle, []uint32{idAxleSpeeds, idDemand}, "AxleSpeeds (0x1A8)", newWsp},
+		{"abs", brakeCycle, []uint32{idWheelSpeeds, idChassis, idPulsesFront, idPulsesRear}, "WheelSpeeds (0x1A0)", newAbs},
+		{"wsp", brakeCycle, []uint32{idAxleSpeeds, idDemand, idBogie1, idBogie2}, "AxleSpeeds (0x1A8)", newWsp},
 	}
 }
 

@@ -15,10 +15,13 @@ const (
 	idValves     = 0x128
 	idAxleSpeeds = 0x1A8
 	idDemand     = 0x1A9
+	idBogie1     = 0x1AB
+	idBogie2     = 0x1AC
 )
 
 const (
 	wspRadius = 0.46 // m, of the wheels
+	wspTeeth  = 80   // of their sensors
 	wspBar    = 0.01 // bar per bit of the demand, 12 bits
 	wspBrakes = 0.3  // bar, above which there is braking
 	wspCrawl  = 2.0  // m/s, below which the wheels may lock
@@ -39,14 +42,14 @@ const (
 
 // wspAxle is what the unit knows of an axle and does with its valves.
 type wspAxle struct {
-	v, rate float64 // at the rim, m/s and m/s2
-	active  bool    // the unit is at its brake
-	valve   int
-	since   int     // cycles, since when the valve is so
-	steady  int     // cycles, since when it has been vented and kept its speed
-	rolls   int     // cycles, since when it rolls again
-	pulses  float64 // of filling that are owed
-	vents   int     // how often it was let go
+	*sensor
+	active bool // the unit is at its brake
+	valve  int
+	since  int     // cycles, since when the valve is so
+	steady int     // cycles, since when it has been vented and kept its speed
+	rolls  int     // cycles, since when it rolls again
+	pulses float64 // of filling that are owed
+	vents  int     // how often it was let go
 }
 
 // wsp is the wheel slide protection of a rail vehicle with four axles. It sleeps until it
@@ -61,6 +64,7 @@ type wspAxle struct {
 // After a second without AxleSpeeds it sleeps again.
 type wsp struct {
 	duty
+	sensors
 	axles  [4]wspAxle
 	demand float64              // bar
 	train  float64              // m/s
@@ -71,12 +75,18 @@ type wsp struct {
 
 	slide float64 // s, when a stop in which the unit was needed began; NaN outside
 	from  float64 // m/s, at that time
-	speed rolling
 	asked rolling
 }
 
 func newWsp(line can.Writer, log io.Writer) law {
-	return &wsp{duty: duty{name: "wsp", speeds: "AxleSpeeds", line: line, log: log}, slide: math.NaN()}
+	s := &wsp{
+		duty: duty{name: "wsp", speeds: "AxleSpeeds", line: line, log: log}, slide: math.NaN(),
+		sensors: newSensors(wspRadius, wspTeeth, 4),
+	}
+	for i := range s.axles {
+		s.axles[i].sensor = &s.wheel[i]
+	}
+	return s
 }
 
 func (s *wsp) closing(malformed uint64) string {
@@ -92,23 +102,22 @@ func (s *wsp) hear(f *can.Frame, now time.Time) {
 	if !s.whole(f) {
 		return
 	}
-	if f.ID == idDemand {
+	switch f.ID {
+	case idDemand:
 		s.lost += s.asked.missing(f)
 		s.demand = float64(bits(f, 0, 12)) * wspBar
 		return
+	case idBogie1, idBogie2:
+		pair := int(f.ID - idBogie1)
+		s.follow(&s.pairs[pair], f, now)
+		s.takeEdges(f, pair)
+		return
 	}
-	if !s.awake && f.Data[7]>>4 == 0 {
-		s.speed, s.asked = rolling{}, rolling{} // another bench begins
+	if !s.awake && f.Data[7]>>4 == 0 { // another bench begins
+		s.sensors, s.asked = newSensors(wspRadius, wspTeeth, 4), rolling{}
 	}
-	dt := s.follow(&s.speed, f)
-	for i, turns := range fourSpeeds(f) {
-		a := &s.axles[i]
-		v := math.Abs(turns) * wspRadius
-		if s.awake {
-			a.rate += ((v-a.v)/dt - a.rate) / 4
-		}
-		a.v = v
-	}
+	s.follow(&s.values, f, now)
+	s.take(fourSpeeds(f, wspRadius))
 	if s.wake(now) {
 		s.train = s.fastest()
 		s.knownT, s.knownV, s.fall = 0, s.train, wspTrain
@@ -117,14 +126,6 @@ func (s *wsp) hear(f *can.Frame, now time.Time) {
 		}
 		fmt.Fprintf(s.log, "wsp: 0.00 s: axles at %.1f m/s\n", s.fastest())
 	}
-}
-
-func (s *wsp) fastest() float64 {
-	v := 0.0
-	for _, a := range s.axles {
-		v = max(v, a.v)
-	}
-	return v
 }
 
 // tick is one cycle of 5 ms.

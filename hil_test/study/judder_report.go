@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -159,5 +160,8 @@ func (r *judderResult) plots() map[string][]byte {
 	c = chart{title: "Figure 18: engine less driven wheel under harmonics", across: "t, s", up: "rad/s",
 		x: axis{high: h.t[len(h.t)-1]}, y: axis{low: -4, high: 4}, curves: []curve{{"twist speed", "#1f77b4", 1, h.t, h.twist}}}
 	out["judder-figure18.svg"] = c.svg()
+	for i := range judderFigures {
+		maps.Copy(out, judderFigures[i].draw(r.until))
+	}
 	return out
 }

@@ -105,10 +105,16 @@ func TestJudderReportHasItsFiles(t *testing.T) {
 	if err := foundJudder().write(dir); err != nil {
 		t.Fatal(err)
 	}
-	for name, part := range map[string]string{
+	want := map[string]string{
 		"judder.md": "| case 2: at 323.47 N·m", "judder-windows.csv": "as in 001", "judder-lives.csv": "case 3",
 		"judder-life-2.svg": "<svg", "judder-life-3.svg": "<svg", "judder-figure13.svg": "Stribeck", "judder-figure18.svg": "<svg",
-	} {
+	}
+	for _, f := range judderFigures {
+		for _, one := range f.list {
+			want["judder-figure"+one.number+".svg"] = f.name + ", " + one.columns[0]
+		}
+	}
+	for name, part := range want {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !strings.Contains(string(data), part) || strings.Contains(string(data), "NaN") {
 			t.Errorf("%s: error %v, want %q and no NaN", name, err, part)

@@ -12,6 +12,10 @@
 //
 //	go run ./hil_test/study rail -o DIR
 //
+// and, with trains, measures what ticks cost over the length of a train:
+//
+//	go run ./hil_test/study trains -o DIR
+//
 // README.md says what to conclude.
 package main
 
@@ -28,6 +32,10 @@ func main() {
 	}
 	if len(os.Args) > 1 && os.Args[1] == "rail" {
 		railMain(os.Args[2:])
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "trains" {
+		trainsMain(os.Args[2:])
 		return
 	}
 	dir := flag.String("o", "", "folder for the tables and plots")

@@ -97,8 +97,8 @@ func TestRailFilesAreWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	plots, err := filepath.Glob(filepath.Join(dir, "rail-*.svg"))
-	if err != nil || len(plots) != 7 {
-		t.Fatalf("%d plots, want three of each step and the classes: %v", len(plots), err)
+	if err != nil || len(plots) != 9 {
+		t.Fatalf("%d plots, want three of each step, the classes, the car by T_sgn and the wheels: %v", len(plots), err)
 	}
 	for _, file := range plots {
 		wellFormed(t, file)

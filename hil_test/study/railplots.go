@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // railColours are of N_iter, then of the kernel's own step.
 var railColours = []string{"#000000", "#1f77b4", "#2ca02c", "#d6a10b", "#d62728", "#9467bd", "#7f7f7f"}
@@ -40,7 +43,41 @@ func (r *railResult) plots() map[string][]byte {
 	}
 	classes := r.classes()
 	out["rail-classes.svg"] = classes.svg()
+	r.motions(out)
 	return out
+}
+
+// motions are the speed of the car over T_sgn (figures 20 to 25) and those of the wheels at
+// 20 ms as micro steps and iterations still them (28 to 31).
+func (r *railResult) motions(out map[string][]byte) {
+	speed := func(title string) chart {
+		return chart{title: title, across: "t, s", up: "m/s", x: axis{high: r.until.Seconds()}, y: axis{low: -0.5, high: 4}}
+	}
+	over := func(one *ride, row int, name string, i int) curve {
+		c := curve{name: name, colour: append(railColours[:7:7], "#17becf")[i], width: 1.2}
+		for k, v := range one.rows {
+			c.x, c.y = append(c.x, float64(k+1)*one.h.Seconds()), append(c.y, v[row])
+		}
+		return c
+	}
+	car := speed("Figures 20 to 25: the car by T_sgn")
+	for i, one := range r.signed {
+		if one.sign >= leastOwn {
+			car.curves = append(car.curves, over(one, 1, fmt.Sprintf("%g m/s", one.sign), i))
+		}
+	}
+	out["rail-signs.svg"] = car.svg()
+	for _, c := range [][2]int{{1, 0}, {20, 0}, {20, 1}, {5, 3}} {
+		f := r.at(20*time.Millisecond, c[0], c[1])
+		if f == nil {
+			continue
+		}
+		wheels := speed(fmt.Sprintf("Figures 28 to 31: wheels at %s", f.text()))
+		for w := range 4 {
+			wheels.curves = append(wheels.curves, over(f.ride, 6+w, fmt.Sprintf("wheel %d", w+1), w))
+		}
+		out[fmt.Sprintf("rail-wheels-%d-%d.svg", c[0], c[1])] = wheels.svg()
+	}
 }
 
 // classes are the errors of the speeds over the step.

@@ -55,6 +55,8 @@ func (r *railResult) markdown() []byte {
 		r.table(p, h)
 	}
 	p("\n003 eq. 9.4.1 for the time of a step, in that unit: %.2f·N_iter + %.2f·N_sub + %.2f·N_iter·N_sub + %.2f.", r.cost[0], r.cost[1], r.cost[2], r.cost[3])
+	slow := r.at(r.steps[len(r.steps)-1], r.subs[len(r.subs)-1], r.iters[len(r.iters)-1])
+	p("\n003 allows two fifths of the step for its time; the dearest of all, %s, takes %.2g of it here.", slow.text(), slow.cost/float64(slow.h.Nanoseconds()))
 	p("\n## Order (eq. 8.3.1: Err = a·dt^b, N_sub %d)\n", r.subs[len(r.subs)-1])
 	p("| N_iter | places: a | b | speeds: a | b |\n|---|---|---|---|---|")
 	for _, g := range r.laws {

@@ -8,12 +8,13 @@ import (
 // railResult is what the study of the rail car finds.
 type railResult struct {
 	railExtent
-	truth *ride
-	maps  map[setting]*finding // per setting of chapter 9; the kernel's own steps with sub 0
-	laws  []growth             // 003 eq. 8.3.1 per N_iter, with the largest N_sub
-	cost  [4]float64           // 003 eq. 9.4.1: a, b, c and d, of a step, over that of N_sub 1 and N_iter 0
-	unit  float64              // ns of that step
-	scans []signRow
+	truth  *ride
+	maps   map[setting]*finding // per setting of chapter 9; the kernel's own steps with sub 0
+	laws   []growth             // 003 eq. 8.3.1 per N_iter, with the largest N_sub
+	cost   [4]float64           // 003 eq. 9.4.1: a, b, c and d, of a step, over that of N_sub 1 and N_iter 0
+	unit   float64              // ns of that step
+	scans  []signRow
+	signed []*ride // of the scans
 }
 
 // finding is a ride against the truth.
@@ -153,7 +154,8 @@ func (r *railResult) scan() {
 	for _, o := range rides[1+len(r.signs):] {
 		own[o.sign] = o
 	}
-	for _, one := range rides[1 : 1+len(r.signs)] {
+	r.signed = rides[1 : 1+len(r.signs)]
+	for _, one := range r.signed {
 		row := signRow{sign: one.sign, own: math.NaN(), shake: one.shakes(), err: one.err}
 		if one.err == nil {
 			row.end = one.rows[len(one.rows)-1][1]

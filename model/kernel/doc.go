@@ -79,13 +79,15 @@
 //
 // Laws begin a piece as they ended the one before, and what a round changes is added to
 // the polynomial, to a degree that falls with its size; a round is Newton's method for
-// what a law has in its own motion (netlaw.go). The motion is that of the dense form to
-// rounding, 1e-13 of its range for a rail car. One event makes all of the plant begin a
-// piece anew, so a tick locates few of them, the fewer the longer the plant
-// (Options.EventBudget). The others happen at the end of their piece, momentum kept, since
-// a stride is a piece there, which makes more energy of them than short strides do:
-// with one located per tick, three cars move by 2e-6 of their range and their wheels by
-// 5e-4. Cost and memory grow with the length of the plant.
+// what a law has in its own motion, and the secant for a torque that laws read and act on
+// at once (netlaw.go). The motion is that of the dense form within 1e-11 of its range for
+// a rail car, 3e-8 for three of them with couplers. One event makes all of the plant begin
+// a piece anew. What is beyond it is thrown away, so it is hunted with as few rounds as its
+// place needs, none where it is near (hunt); and a tick locates few of them, the fewer the
+// longer the plant (Options.EventBudget). The others happen at the end of their piece,
+// momentum kept, since a stride is a piece there, which makes more energy of them than
+// short strides do: with one located per tick, three cars move by 2e-6 of their range and
+// their wheels by 5e-4. Cost and memory grow with the length of the plant.
 //
 // # Gaps
 //
@@ -117,6 +119,8 @@
 // Over a piece each is the parabola through its values at three points, brought
 // in line with the motion it causes by a bounded number of iterations; pieces are
 // then at most half as long as the time in which a law can follow that motion.
+// Where laws do not settle, since something that they read has grown beyond what is known
+// of it, a piece is halved, up to five times; what does not settle then is counted.
 // Where a law has a corner the plant has a guard: the piece ends there too.
 //
 // # In two parts

@@ -1,19 +1,20 @@
 package kernel
 
 // joint holds the parts of a tick that are called through a value: the phases of a
-// piece, eight parts that few pieces need, and the phases of a step in two parts. The
-// linker adds up the stack along a
-// chain of direct calls of functions that may not grow it, allows about 800 bytes,
-// and begins anew at such a call; see doc.go for what the whole may take. They are
-// set once, by New, and none is called in an inner loop.
+// piece, parts that few pieces need, and the phases of a step in two parts. The linker
+// adds up the stack along a chain of direct calls of functions that may not grow it,
+// allows about 800 bytes, and begins anew at such a call; see doc.go for what the whole
+// may take. They are set once, by New, and none is called in an inner loop.
 type joint struct {
 	sources     func(k *Kernel, x []float64, local, length float64)
 	begin       func(k *Kernel, local float64)
 	walk        func(k *Kernel, local float64, look bool) (theta float64, cause int)
+	seek        func(k *Kernel, local float64, look bool, agreed int, on bool) (theta float64, cause int, expanded bool)
 	expand      func(k *Kernel, x []float64) // by the form
 	resolve     func(k *Kernel)
 	settleBlock func(k *Kernel, b int)
 	couple      func(k *Kernel)
+	agree       func(k *Kernel, rough bool)
 	suspect     func(k *Kernel) bool
 	amend       func(k *Kernel, change float64)
 	torques     func(k *Kernel, x []float64)
@@ -34,8 +35,8 @@ type joint struct {
 
 func joints(t *Tables) joint {
 	j := joint{
-		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, expand: (*Kernel).expand,
-		resolve: (*Kernel).resolve, settleBlock: (*Kernel).settleBlock, carry: (*Kernel).carry, couple: (*Kernel).couple, suspect: (*Kernel).suspect, amend: (*Kernel).amend, torques: (*Kernel).torques, derive: (*Kernel).derive, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike, leap: (*Kernel).leap,
+		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, seek: (*Kernel).seek, expand: (*Kernel).expand,
+		resolve: (*Kernel).resolve, settleBlock: (*Kernel).settleBlock, carry: (*Kernel).carry, couple: (*Kernel).couple, agree: (*Kernel).agree, suspect: (*Kernel).suspect, amend: (*Kernel).amend, torques: (*Kernel).torques, derive: (*Kernel).derive, root: (*Kernel).firstRoot, factorise: (*Kernel).factorise, rebend: (*Kernel).rebend, strike: (*Kernel).strike, leap: (*Kernel).leap,
 		pulses: (*Kernel).pulses, turns: (*Kernel).turns, refine: (*Kernel).refine,
 		macro: (*Kernel).macro, touch: (*Kernel).touch, micro: (*Kernel).micro,
 	}

@@ -80,6 +80,7 @@ type Kernel struct {
 	fault  int       // 1 + index of the state that became non-finite
 
 	events, transitions uint64
+	unsettled           uint64 // pieces
 	log                 [maxEvents]Event
 	logged              int // of it in use
 
@@ -175,7 +176,7 @@ func New(t *Tables) *Kernel {
 	most := t.largestBlock()
 	k.factor = factor{taken: make([]int, most), l: vec(most * most), rhs: vec(most * (2*n + mw))}
 	if t.Net != nil {
-		k.net, k.present.trend = newNet(t), vec(4*laws)
+		k.net, k.present.trend = newNet(t), vec(t.trends())
 		k.Reset()
 		return k
 	}
@@ -195,6 +196,10 @@ func (k *Kernel) Dims() (m, p int) { return len(k.t.Inputs), len(k.t.Outputs) }
 
 // Events are the transitions of the last Step. The slice is reused.
 func (k *Kernel) Events() []Event { return k.log[:k.logged] }
+
+// Unsettled is in how many pieces, those of predictions too, the laws had not come to rest
+// when their rounds were spent: they follow the motion more steeply than their slopes say.
+func (k *Kernel) Unsettled() uint64 { return k.unsettled }
 
 // Reset puts the plant back to time 0 and its initial state.
 func (k *Kernel) Reset() {

@@ -13,6 +13,9 @@ const coupling = 12
 // settledLaw is the change of a law, as part of its largest value, that is none.
 const settledLaw = 1e-13
 
+// looseLaw is the change in the last round from which on a piece is not what its laws say.
+const looseLaw = 1e-5
+
 // torqued sets tau for state x, that at theta of the piece, where a law reads it, from
 // w and capNow.
 //
@@ -46,6 +49,7 @@ func (k *Kernel) laws(v, x []float64) {
 func (k *Kernel) couple() {
 	k.joint.expand(k, k.x)
 	for range coupling {
+		k.change = 0
 		middle, end := k.follow(0, 0.5), k.follow(1, 1)
 		for j := k.t.FirstLaw; j < k.t.M; j++ {
 			q := j - k.t.FirstLaw
@@ -62,6 +66,33 @@ func (k *Kernel) couple() {
 	}
 }
 
+// halvings are how often a piece is halved in which laws do not settle.
+const halvings = 5
+
+// halve takes half of a piece, time and again, until its laws settle; and counts it if they
+// do not.
+//
+//go:nosplit
+func (k *Kernel) halve(local float64) {
+	for range halvings {
+		if k.change <= looseLaw || !(k.length/2 > k.gap) {
+			break
+		}
+		for j := k.t.FirstLaw; j < k.t.M; j++ { // where they were to go is no guess
+			k.w1[j], k.w2[j] = 0, 0
+		}
+		k.keep(0)
+		k.joint.sources(k, k.x, local, k.length/2)
+		k.joint.couple(k)
+		if k.t.Net != nil {
+			k.joint.agree(k, false)
+		}
+	}
+	if !(k.change <= looseLaw) {
+		k.unsettled++
+	}
+}
+
 // follow sets the laws of point p of couple, at theta of the piece, from the motion
 // as it is expanded, and reports whether they are settled.
 //
@@ -75,7 +106,9 @@ func (k *Kernel) follow(p int, theta float64) bool {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
 		k.size[q] = max(k.size[q], math.Abs(k.w[j]))
-		settled = settled && math.Abs(k.w[j]-k.lawAt[2*q+p]) <= settledLaw*k.size[q]
+		if step := math.Abs(k.w[j] - k.lawAt[2*q+p]); !(step <= settledLaw*k.size[q]) {
+			settled, k.change = false, max(k.change, step/k.size[q])
+		}
 		k.lawAt[2*q+p] = k.w[j]
 	}
 	return settled

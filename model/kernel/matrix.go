@@ -165,8 +165,14 @@ func (s *Sparse) axpy(dst []float64, a float64, i int) {
 //
 //go:nosplit
 func (s *Sparse) mul(dst, x []float64) {
-	clear(dst)
-	s.mulAdd(dst, x)
+	p := 0
+	for i, end := range s.End {
+		sum := 0.0
+		for ; p < end; p++ {
+			sum += s.Val[p] * x[s.Col[p]]
+		}
+		dst[i] = sum
+	}
 }
 
 // mulAdd adds s·x to dst.

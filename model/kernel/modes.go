@@ -138,47 +138,6 @@ func (t *Tables) cut(sys *model.System) error {
 // failed says of which plant err is.
 func (t *Tables) failed(err error) error { return fmt.Errorf("kernel: plant %q: %w", t.Name, err) }
 
-// steepness is how fast the laws can follow the motion they cause, rad/s: the
-// larger of the gains from law to law through the plant and, where they go by way
-// of a deflection, of their root.
-func (t *Tables) steepness() (float64, error) {
-	count, n := t.M-t.FirstLaw, t.N
-	if count == 0 {
-		return 0, nil
-	}
-	rows := make([]float64, count*n) // how much each law changes with each state, through other laws, too
-	for j := range count {
-		law, row := t.Signals[t.FirstLaw+j].Law, rows[j*n:(j+1)*n]
-		for a := range law.Args {
-			arg := &law.Args[a]
-			for i, r := range arg.Row {
-				row[i] += law.Slopes[a] * math.Abs(r)
-			}
-		}
-	}
-	acts := make([]float64, n*count) // how much each law drives each state
-	for l := range count {
-		for i := range n {
-			acts[i*count+l] = math.Abs(t.Open.B[i*(t.M+t.Mc)+t.FirstLaw+l])
-			for f := range t.Friction {
-				if t.Friction[f].Signal == t.FirstLaw+l {
-					acts[i*count+l] += t.Friction[f].Gain * math.Abs(t.Bc[i*t.Mc+f])
-				}
-			}
-		}
-	}
-	direct, err := radius(product(rows, acts, count, n, count), count)
-	if err != nil {
-		return 0, err
-	}
-	moves := make([]float64, n*n)
-	for i, v := range t.bent(t.Open.A, t.steepest()) {
-		moves[i] = math.Abs(v)
-	}
-	indirect, err := radius(product(rows, product(moves, acts, n, n, count), count, n, count), count)
-	return max(direct, math.Sqrt(indirect)), err
-}
-
 // degree of the Taylor polynomial whose remainder at radius·delta = r is below
 // rounding; four more cover matrices that are not normal.
 func degree(r float64) int {

@@ -18,10 +18,13 @@ type Net struct {
 	Push     Sparse // mc×n, the transpose of Bc
 	WA, WB   Sparse // mc×n, mc×m: W·A, W·B
 	C, D, Dc Sparse
-	Levels   Sparse // switches×n
-	Reads    Sparse // rows of the arguments of all laws and guards
-	ReadsTau Sparse // and what they read of the friction torques
-	Seen     []int  // states that laws and guards read
+	Levels   Sparse    // switches×n
+	Reads    Sparse    // rows of the arguments of all laws and guards
+	ReadsTau Sparse    // and what they read of the friction torques
+	Seen     []int     // states that laws and guards read
+	Felt     []int     // friction elements whose torques laws read
+	Drives   []bool    // laws: it acts on a state or is a capacity; others are only read
+	Own      []float64 // laws: how fast one can follow the motion that it causes itself, rad/s
 	Blocks   []Block
 }
 
@@ -126,7 +129,9 @@ type net struct {
 	left       []float64 // mc, slip accelerations that locks take away
 	forced     []float64 // m, signals with the slopes of affine ones
 	held       []float64 // (degree+1)×mc, Taylor coefficients of the friction torques over the piece
-	trend      []float64 // laws×4: slope and bend of each where the last piece ended, per s and s²; its factors, 1/s and 1
+	trend      []float64 // laws×3: slope and bend of each where the last piece ended, per s and s²; its factor, 1/s
+	echoes     []echo    // felt×3: at the start, at the lawPoints
+	echoed     []float64 // felt×2: the part of a torque that laws give back to it, and the modes in which they do; in one with trend
 	at         []float64 // 2×n, what laws and guards read of the state at the lawPoints
 	answer     []float64 // laws×2, the laws there
 	asked      []float64 // laws×4, lawAt and answer of the round before
@@ -136,6 +141,7 @@ type net struct {
 	dw1, dw2   []float64 // m+mc, that change
 	dtau       []float64 // mc
 	argPoly    []float64 // arguments×(degree+1) of a guard over the piece
+	rounds     int       // taken in this piece
 	change     float64   // largest of a law in the last round, as part of its size, NaN where one is not finite
 }
 
@@ -153,16 +159,21 @@ func newNet(t *Tables) net {
 		most = max(most, len(p.Args))
 	}
 	n := net{
-		free: vec(mc), left: vec(mc), forced: vec(t.M), held: vec((t.Degree + 1) * mc), trend: vec(4 * laws), at: vec(2 * t.N), answer: vec(2 * laws), asked: vec(4 * laws),
+		free: vec(mc), left: vec(mc), forced: vec(t.M), held: vec((t.Degree + 1) * mc), at: vec(2 * t.N), answer: vec(2 * laws), asked: vec(4 * laws),
 		flow: streamOf(&t.Net.A), inflow: streamOf(&t.Net.B),
 		term: vec(t.N), next: vec(t.N), dw1: vec(mw), dw2: vec(mw), dtau: vec(mc), argPoly: vec(most * (t.Degree + 1)),
 	}
+	n.trend = vec(t.trends())
+	n.echoes, n.echoed = make([]echo, 3*len(t.Net.Felt)), n.trend[3*laws:]
 	for b := range t.Net.Blocks {
 		s := len(t.Net.Blocks[b].Of)
 		n.locks = append(n.locks, blockFactor{factor: factor{taken: make([]int, s), l: vec(s * s), rhs: vec(s)}})
 	}
 	return n
 }
+
+// trends is the length of trend.
+func (t *Tables) trends() int { return 3*(t.M-t.FirstLaw) + 2*len(t.Net.Felt) }
 
 // largestBlock is the number of elements of the largest.
 func (t *Tables) largestBlock() int {

@@ -7,7 +7,10 @@ var lawPoints = [2]float64{0.5, 1}
 
 // settledSparse is settledLaw of a plant that is stepped sparse: what a round leaves is
 // a hundredth of it.
-const settledSparse = 1e-12
+const settledSparse = 1e-9
+
+// settledRough is settledSparse of a piece that is cut at what is found in it.
+const settledRough = 1e-5
 
 // coupleSparse is couple in fewer rounds. A piece begins with the laws as they went on
 // at the end of the last one; what a round changes is added to the polynomial; and a
@@ -16,20 +19,31 @@ const settledSparse = 1e-12
 //
 //	(a/3 - b/24)·length and (2·a/3 + b/6)·length
 //
-// times a factor, and by another factor what locks carry at once. Both are learned from
-// the rounds before. The motion that it comes to is that of couple.
+// times a factor, which is learned from the rounds before, and for what locks carry at
+// once (heed). The motion that it comes to is that of couple.
 //
 //go:nosplit
 func (k *Kernel) coupleSparse() {
 	k.presume()
 	k.joint.expand(k, k.x)
-	k.change = 0
-	for range coupling {
+	k.change, k.rounds = 0, 0
+}
+
+// agree takes the rounds, or goes on with them after those that were rough.
+//
+//go:nosplit
+func (k *Kernel) agree(rough bool) {
+	enough := 0.0
+	if rough {
+		enough = settledRough
+	}
+	for ; k.rounds < coupling; k.rounds++ {
 		before := k.change
 		k.change = 0
 		for p, theta := range lawPoints {
 			k.instant(theta)
 			k.torqued(nil, theta)
+			k.heed(p+1, k.rounds == 0)
 			k.laws(k.w[:k.t.M], k.at[p*k.t.N:(p+1)*k.t.N])
 			k.note(p)
 		}
@@ -46,7 +60,8 @@ func (k *Kernel) coupleSparse() {
 			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
 		}
 		k.joint.amend(k, k.change)
-		if before > 0 && k.change*(k.change/before) <= settledSparse {
+		if k.change <= enough || before > 0 && k.change*(k.change/before) <= settledSparse {
+			k.rounds++
 			return // as the last round gained, this one has
 		}
 	}
@@ -59,7 +74,7 @@ func (k *Kernel) presume() {
 	l := k.length
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
-		k.w1[j], k.w2[j] = k.trend[4*q]*l, k.trend[4*q+1]*l*l
+		k.w1[j], k.w2[j] = k.trend[3*q]*l, k.trend[3*q+1]*l*l
 		k.lawAt[2*q], k.lawAt[2*q+1] = k.w0[j]+k.w1[j]/2+k.w2[j]/4, k.w0[j]+k.w1[j]+k.w2[j]
 	}
 	k.slideAll()
@@ -72,7 +87,7 @@ func (k *Kernel) note(p int) {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
 		k.size[q] = max(k.size[q], math.Abs(k.w[j]))
-		if step := math.Abs(k.w[j] - k.lawAt[2*q+p]); !(step <= 0) {
+		if step := math.Abs(k.w[j] - k.lawAt[2*q+p]); k.t.Net.Drives[q] && !(step <= 0) {
 			k.change = max(k.change, step/k.size[q])
 		}
 		k.answer[2*q+p] = k.w[j]
@@ -88,29 +103,77 @@ const (
 )
 
 // correct takes law q a round further, after it has learned from a round before in
-// which laws changed by at most before.
+// which laws changed by at most before. One that only others read is as it answers.
 //
 //go:nosplit
 func (k *Kernel) correct(q int, before float64) {
 	a, b := k.lawAt[2*q], k.lawAt[2*q+1]
 	fa, fb := k.answer[2*q], k.answer[2*q+1]
-	f := k.trend[4*q : 4*q+4]
-	da, db := a-k.asked[4*q], b-k.asked[4*q+1]
-	if before > 0 && max(math.Abs(da), math.Abs(db)) > max(learnFrom, learnShare*before)*k.size[q] {
-		oa, ob := fa-k.asked[4*q+2], fb-k.asked[4*q+3]
-		ma, mb := da/3-db/24, 2*da/3+db/6
-		det := ma*db - mb*da // never 0: the matrix of m has no real direction of its own
-		f[2] = min(max((oa*db-ob*da)/det, -2), 2) / k.length
-		f[3] = min(max((ma*ob-mb*oa)/det, -0.5), 0.5)
+	if k.t.Net.Drives[q] {
+		f := &k.trend[3*q+2]
+		da, db := a-k.asked[4*q], b-k.asked[4*q+1]
+		if before > 0 && max(math.Abs(da), math.Abs(db)) > max(learnFrom, learnShare*before)*k.size[q] {
+			oa, ob := fa-k.asked[4*q+2], fb-k.asked[4*q+3]
+			ma, mb := da/3-db/24, 2*da/3+db/6
+			own := k.t.Net.Own[q]
+			*f = min(max((oa*db-ob*da)/(ma*db-mb*da)/k.length, -own), own)
+		}
+		k.asked[4*q], k.asked[4*q+1], k.asked[4*q+2], k.asked[4*q+3] = a, b, fa, fb
+		g := *f * k.length
+		m11, m12, m21, m22 := 1-g/3, g/24, -2*g/3, 1-g/6
+		det := m11*m22 - m12*m21
+		ra, rb := fa-a, fb-b
+		fa, fb = a+(m22*ra-m12*rb)/det, b+(m11*rb-m21*ra)/det
 	}
-	k.asked[4*q], k.asked[4*q+1], k.asked[4*q+2], k.asked[4*q+3] = a, b, fa, fb
-	g, own := f[2]*k.length, 1-f[3]
-	m11, m12, m21, m22 := own-g/3, g/24, -2*g/3, own-g/6
-	det := m11*m22 - m12*m21
-	ra, rb := fa-a, fb-b
-	k.lawAt[2*q], k.lawAt[2*q+1] = a+(m22*ra-m12*rb)/det, b+(m11*rb-m21*ra)/det
+	k.lawAt[2*q], k.lawAt[2*q+1] = fa, fb
 	j := k.t.FirstLaw + q
-	k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawAt[2*q], k.lawAt[2*q+1])
+	k.w1[j], k.w2[j] = parabola(k.w0[j], fa, fb)
+}
+
+// mostEcho bounds the part of a torque that laws which read it give back to it at once.
+const mostEcho = 0.5
+
+// echo is a friction torque as laws read it in a round, and what came of it.
+type echo struct{ in, wasIn, wasOut float64 }
+
+// heed sets the friction torques that laws read at point p, 0 the start of the piece, in
+// the round to come: where a law acts at once on a torque that it reads (the block of a
+// locked brake pushes on its bogie, which loads the wheel), what came of the last round is
+// only on the way to where they agree, and the secant through two rounds leads there.
+//
+//go:nosplit
+func (k *Kernel) heed(p int, first bool) {
+	if k.t.Net == nil {
+		return
+	}
+	for f, i := range k.t.Net.Felt {
+		e, out := &k.echoes[3*f+p], k.tau[i]
+		part, of := &k.echoed[2*f], &k.echoed[2*f+1]
+		if first {
+			if modes := k.modesOf(k.home[i].block); p == 0 && modes != *of {
+				*part, *of = 0, modes
+			}
+			e.in, e.wasIn, e.wasOut = out, out, out
+			continue
+		}
+		if d := e.in - e.wasIn; p == 0 && math.Abs(d) > learnFrom*math.Abs(out) {
+			*part = min(max((out-e.wasOut)/d, -mostEcho), mostEcho)
+		}
+		e.wasIn, e.wasOut = e.in, out
+		e.in += (out - e.in) / (1 - *part)
+		k.tau[i] = e.in
+	}
+}
+
+// modesOf is a number for the modes of block b.
+//
+//go:nosplit
+func (k *Kernel) modesOf(b int) float64 {
+	s := 0.0
+	for _, i := range k.blocks[b].Of {
+		s = 5*s + float64(k.mode[i])
+	}
+	return s
 }
 
 // keep notes what the laws are at theta of the piece and how they go on, for the next
@@ -123,8 +186,12 @@ func (k *Kernel) keep(theta float64) {
 	}
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q, l := j-k.t.FirstLaw, k.length
-		k.trend[4*q], k.trend[4*q+1] = (k.w1[j]+2*theta*k.w2[j])/l, k.w2[j]/(l*l)
+		k.trend[3*q], k.trend[3*q+1] = (k.w1[j]+2*theta*k.w2[j])/l, k.w2[j]/(l*l)
 		k.begunAt[q] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
+	}
+	if k.t.ReadsTau { // so do the torques that they read
+		k.instant(theta)
+		k.torquesAt(theta)
 	}
 }
 
@@ -138,9 +205,6 @@ func (k *Kernel) settling() bool {
 		q := j - k.t.FirstLaw
 		step := k.w0[j] - k.begunAt[q]
 		moved = moved || !(math.Abs(step) <= settledSparse*k.size[q])
-		if k.t.ReadsTau {
-			k.w0[j] = k.begunAt[q] + step/(1-k.trend[4*q+3])
-		}
 		k.begunAt[q] = k.w0[j]
 	}
 	return moved

@@ -55,6 +55,16 @@ func (k *Kernel) project(dst, tau []float64) {
 			continue
 		}
 		g := &k.blocks[b]
+		if kappa&(kappa-1) == 0 { // most blocks have one lock
+			l := bits.TrailingZeros64(kappa)
+			i, own := g.Of[l], g.Gram[l*(len(g.Of)+1)]
+			tau[i] = 0
+			if own != 0 {
+				tau[i] = -k.slips.dot(i, dst) / own
+				k.pushes.axpy(dst, tau[i], i)
+			}
+			continue
+		}
 		for rest := kappa; rest != 0; rest &= rest - 1 {
 			i := g.Of[bits.TrailingZeros64(rest)]
 			k.left[i] = k.slips.dot(i, dst)

@@ -30,7 +30,7 @@ func (k *Kernel) derive(dst, x, w, tau []float64) {
 
 // remainder of a Taylor polynomial that counts as none: below rounding, and far enough
 // for matrices that are not normal.
-const remainder = 1e-22
+const remainder = 1e-17
 
 // terms is the degree of the Taylor polynomial of what is rel times as large as the
 // state over a piece.

@@ -70,6 +70,17 @@ func (t *Tables) buildNet(sys *model.System) error {
 			net.Seen = append(net.Seen, i)
 		}
 	}
+	net.Felt, net.Drives = t.felt(), make([]bool, m-t.FirstLaw)
+	for _, j := range net.B.Col {
+		if j >= t.FirstLaw {
+			net.Drives[j-t.FirstLaw] = true
+		}
+	}
+	for _, f := range t.Friction {
+		if f.Signal >= t.FirstLaw {
+			net.Drives[f.Signal-t.FirstLaw] = true
+		}
+	}
 	t.stripRows()
 	net.Blocks = net.blocks(mc)
 	t.Net = net
@@ -79,6 +90,19 @@ func (t *Tables) buildNet(sys *model.System) error {
 	}
 	t.W, t.Bc, t.Gram, t.C, t.D, t.Dc = nil, nil, nil, nil, nil, nil
 	return nil
+}
+
+// felt are the friction elements whose torques laws read.
+func (t *Tables) felt() []int {
+	read := make([]bool, t.Mc)
+	for _, s := range t.Signals[t.FirstLaw:] {
+		for _, a := range s.Law.Args {
+			for i, v := range a.Tau {
+				read[i] = read[i] || v != 0
+			}
+		}
+	}
+	return marked(read)
 }
 
 // stripRows takes the full rows from laws, guards and switches, which the plant shares

@@ -47,6 +47,15 @@ func (t *Tables) speeds(stored []float64) error {
 		return t.failed(err)
 	}
 	t.Steepness = max(direct, math.Sqrt(indirect))
+	t.Net.Own = make([]float64, count)
+	unit, follows := make([]float64, count), make([]float64, count)
+	for l := range unit {
+		clear(unit)
+		unit[l] = 1
+		t.lawsAct(acts, unit)
+		t.lawsFollow(follows, acts)
+		t.Net.Own[l] = follows[l]
+	}
 	return nil
 }
 
@@ -98,7 +107,8 @@ func (t *Tables) lawsAct(dst, y []float64) {
 	}
 }
 
-// lawsFollow sets dst, one per law, to how much each law follows states of size x.
+// lawsFollow sets dst, one per law, to how much each law follows states of size x, through
+// the laws that it reads, too.
 func (t *Tables) lawsFollow(dst, x []float64) {
 	net, row := t.Net, 0
 	for l := range dst {
@@ -108,6 +118,11 @@ func (t *Tables) lawsFollow(dst, x []float64) {
 			s := 0.0
 			for p := net.Reads.begin(row); p < net.Reads.End[row]; p++ {
 				s += math.Abs(net.Reads.Val[p]) * x[net.Reads.Col[p]]
+			}
+			for i, j := range law.Args[a].Signal {
+				if j >= t.FirstLaw && j < t.FirstLaw+l {
+					s += math.Abs(law.Args[a].Coef[i]) * dst[j-t.FirstLaw]
+				}
 			}
 			dst[l] += law.Slopes[a] * s
 			row++

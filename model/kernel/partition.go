@@ -21,7 +21,12 @@ type Partition struct {
 	Inner          []float64 // affine signals: the slope that is part of Phi, their largest
 	Sided          []int     // guards that a law asks for its side
 	Wheels, Bodies []int     // pulses of the active part and of the latent one
+	Decay          float64   // how fast laws and dampers let the active part decay, 1/s
 }
+
+// Bears is how many times a micro step of Runge and Kutta may be as long as the time
+// constant of a decay.
+const Bears = 2.785
 
 // split fills Partition; the modes are projected.
 func (t *Tables) split(sys *model.System) error {
@@ -37,6 +42,9 @@ func (t *Tables) split(sys *model.System) error {
 	err := t.separable(p)
 	if err == nil {
 		err = p.discretise(t, sys)
+	}
+	if err == nil {
+		p.Decay, err = t.decay(p.Active)
 	}
 	if err != nil {
 		return &PlaceError{sys.Partition.Place, t.failed(fmt.Errorf("partition: %w", err))}

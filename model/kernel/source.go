@@ -326,6 +326,7 @@ func (k *Kernel) begun(x []float64) {
 	rounds := 1
 	if k.t.ReadsTau {
 		rounds = coupling
+		k.heed(0, true)
 	}
 	for range rounds {
 		k.laws(k.w0[:m], x)
@@ -342,6 +343,7 @@ func (k *Kernel) begun(x []float64) {
 		}
 		k.instant(0)
 		k.joint.torques(k, x)
+		k.heed(0, false)
 	}
 }
 

@@ -207,33 +207,11 @@ const none = -1
 //
 //go:nosplit
 func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
-	k.slips.mul(k.slip, k.x)
 	expanded := true
-	switch {
-	case k.t.FirstLaw < k.t.M:
-		k.joint.couple(k)
-		k.horner(k.x1, 1)
-	case k.length != k.t.Delta || k.t.Modes == nil:
-		k.joint.expand(k, k.x)
-		k.horner(k.x1, 1)
-	default:
-		k.whole(k.x1, k.x)
-		expanded = false
-	}
-	if k.t.Net != nil {
-		k.constrain(k.x1)
-	}
-	theta, cause = 1, none
-	if k.joint.suspect(k) {
-		if !expanded {
-			k.joint.expand(k, k.x)
-			expanded = true
-		}
-		if k.t.Net == nil || look {
-			theta, cause = k.first()
-		} else {
-			theta, cause = 0, 0 // whatever it is, nobody asks where
-		}
+	if look && k.t.Net != nil && k.t.FirstLaw < k.t.M {
+		theta, cause = k.hunt(local)
+	} else {
+		theta, cause, expanded = k.joint.seek(k, local, look, halved, false)
 	}
 	apart := theta >= k.stride(look)
 	if cause != none && apart && k.t.FirstLaw < k.t.M {
@@ -286,25 +264,6 @@ func (k *Kernel) piled() bool { return k.stalled > k.pile() }
 //
 //go:nosplit
 func (k *Kernel) pile() int { return 2 * (k.t.Mc + len(k.side) + len(k.region) + 1) }
-
-// shorten walks the piece again up to just behind the event found at theta: the
-// laws then do not see what lies behind it, where they may have a corner.
-//
-//go:nosplit
-func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
-	length := theta * k.length * (1 + 1e-6)
-	if !(length > k.gap && length < k.length) {
-		return theta, cause
-	}
-	k.keep(0)
-	k.joint.sources(k, k.x, local, length)
-	k.joint.couple(k)
-	k.horner(k.x1, 1)
-	if !k.joint.suspect(k) {
-		return 1, none
-	}
-	return k.first()
-}
 
 // event lets what caused it and the elements at rest with it make their one
 // transition. It reports whether a friction element or a switch made one.

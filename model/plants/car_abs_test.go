@@ -16,6 +16,7 @@ const (
 	carG, carH, carR     = 9.81, 0.55, 0.3
 	carFront, carRear    = 1.2, 1.5
 	tyreLength, tyreDamp = 0.3, 10e-3
+	tyreFast             = 50.0 // m/s
 	brakeBend            = 2e5
 )
 
@@ -76,11 +77,16 @@ func (s carState) rate(u *carInputs) (d carState) {
 		p := caliperPressure(carCalipers[axle], V)
 		store := storePressure(s[18+storeOf[i]])
 		slip := carR*w - hub
-		fast := max(math.Abs(hub), math.Abs(slip))
-		d[10+i] = (slip - fast*k) / tyreLength
-		kappa := k + min(tyreDamp, tyreLength/fast)*d[10+i]
+		kappa := slip / max(math.Abs(hub), math.Abs(slip))
+		g := math.Sin(1.9*math.Atan(10*kappa-0.97*(10*kappa-math.Atan(10*kappa)))) / 19
+		path := math.Abs(hub) // of the tread
+		if slip != 0 {
+			path = math.Abs(slip / g)
+		}
+		rate := min(path, tyreFast) / tyreLength
+		d[10+i] = rate * (g - k)
 		load := carLoads[axle] - spring[axle]/2
-		f := u.road[i] * max(0, load) * math.Sin(1.9*math.Atan(10*kappa-0.97*(10*kappa-math.Atan(10*kappa))))
+		f := u.road[i] * max(0, load) * 19 * (k + min(1, max(tyreDamp*rate, 1-tyreFast/path))*(g-k))
 		disc := carDiscs[axle] * max(0, p) * math.Copysign(1, w+phid)
 		d[6+i] = (-carR*f - disc) / carWheelJ[axle]
 		if axle == 0 {

@@ -1,5 +1,6 @@
 // Package plants owns the example plants, files of inputs for them, benches, scenarios
-// and databases that come with the command, as files. It does not read them.
+// and databases that come with the command, as files; its trains are one text for any
+// number of cars. It does not read them.
 package plants
 
 import (
@@ -21,12 +22,15 @@ type Entry struct {
 }
 
 // Read returns a file: "powershift" and "powershift.yaml" are the same one, and so
-// for inputs without their ".csv".
+// for inputs without their ".csv". "train1" to "train40" are trains of so many cars.
 func Read(name string) ([]byte, error) {
 	for _, try := range []string{name, name + ".yaml", name + ".csv"} {
 		if data, err := files.ReadFile(try); err == nil {
 			return data, nil
 		}
+	}
+	if data := trainOf(strings.TrimSuffix(name, ".yaml")); data != nil {
+		return data, nil
 	}
 	var names []string
 	for _, e := range List() {
@@ -49,6 +53,10 @@ func List() []Entry {
 			panic("plants: an embedded file cannot be read")
 		}
 		list = append(list, entry(f.Name(), string(data)))
+	}
+	for _, cars := range listed {
+		t := train{cars}
+		list = append(list, entry(t.name()+".yaml", string(trainOf(t.name()))))
 	}
 	slices.SortStableFunc(list, func(a, b Entry) int {
 		return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind)

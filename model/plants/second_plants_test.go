@@ -207,18 +207,30 @@ func magic(low float64) tyre {
 		}}
 }
 
-// relaxed is the formula behind a relaxation length of length rad, with a damper of lag s:
+// relaxed is the formula behind a relaxation length of length rad, with a damper of lag s,
+// up to a path of fast rad/s:
 //
-//	length·k' = v_s - u·k,  u = max(|v|, |v_s|),  kappa = k + min(lag, length/u)·k'
-func relaxed(length, lag float64) tyre {
-	fast := func(x []float64) float64 { return max(math.Abs(x[wv]), math.Abs(x[ww]-x[wv])) }
+//	k' = r·(g - k),  r = min(p, fast)/length,  p = max(|v|, |v_s|)·kappa/g
+//	f = B·C·(k + lead·(g - k)),  lead = min(1, max(lag·r, 1 - fast/p))
+func relaxed(length, lag, fast float64) tyre {
+	const stiff = 10 * 1.9 * 800 // N.m, grip at 1 as it begins
+	path := func(x []float64) (p, g float64) {
+		vs := x[ww] - x[wv]
+		p = max(math.Abs(x[wv]), math.Abs(vs))
+		if vs == 0 {
+			return p, 0
+		}
+		g = grip(vs/p) / stiff
+		return math.Abs(vs / g), g
+	}
 	return tyre{air: 0.4, borders: []border{
 		{value: func(x []float64) float64 { return math.Abs(x[ww]-x[wv]) - math.Abs(x[wv]) }, at: []float64{0}},
-		{value: fast, at: []float64{length / lag}},
+		{value: func(x []float64) float64 { p, _ := path(x); return p }, at: []float64{length / lag, fast}},
 	}, law: func(x, d []float64) {
-		u := fast(x)
-		d[slipState] = (x[ww] - x[wv] - u*x[slipState]) / length
-		f := grip(x[slipState] + min(lag, length/u)*d[slipState])
+		p, g := path(x)
+		r := min(p, fast) / length
+		d[slipState] = r * (g - x[slipState])
+		f := stiff * (x[slipState] + min(1, max(lag*r, 1-fast/p))*(g-x[slipState]))
 		d[ww] -= f
 		d[wv] += f
 	}}

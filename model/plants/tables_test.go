@@ -206,7 +206,7 @@ func tyres(t *testing.T) (rows []row) {
 		}{
 			{"clutch", "mu: 1", tyre{air: 0.4}, 1e-10},
 			{"formula", formula, magic(20), 1e-7},
-			{"relaxation", "B: 10, C: 1.9, D: 1, E: 0.97, relaxation: 1, v_range: 100", relaxed(1, 20e-3), 1e-6},
+			{"relaxation", "B: 10, C: 1.9, D: 1, E: 0.97, relaxation: 1, v_range: 100", relaxed(1, 20e-3, 100), 1e-6},
 		} {
 			h := hybrid{motor: c.motor, c1: [][2]float64{{0, 2000}}, c2: c.c2, spring: bends([]float64{4000}, nil), d: 5, tyre: way.tyre, start: c.start}
 			parts := []string{motor, table(c.motor), c2, table(c.c2), formula, way.text}

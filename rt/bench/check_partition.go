@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"lockstep/model/kernel"
 )
 
 // parts writes how a plant is stepped in two parts.
@@ -17,6 +19,10 @@ func (c *Checking) parts(p *understood) {
 	list(c.Out, "step", -1, []string{
 		fmt.Sprintf("two parts: %s of %v", count(part.Sub, "micro step"), p.period()/time.Duration(part.Sub)),
 		count(part.Iter, "additional iteration"), "no event is located"})
+	if micro := p.period().Seconds() / float64(part.Sub); part.Decay*micro > kernel.Bears {
+		c.warn("%s: partition: micro steps of %v are too long for laws that let the active part decay within %v; what it does is wrong then, micro steps of %v would do",
+			p.file, fit(micro), fit(1/part.Decay), fit(kernel.Bears/part.Decay))
+	}
 }
 
 // affords refuses a plant in two parts whose dearest tick takes longer than a tick may:

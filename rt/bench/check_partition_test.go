@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,51 @@ func TestCheckTellsThePartsOfAPlant(t *testing.T) {
 	for _, want := range []string{"active       4  bogie1.rear.wheel.w", "two parts: 2 micro steps of 25ms", "1 additional iteration", "no event is located", "dearest tick"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("check lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
+// The wheels follow their axles at mu0·N/(T_sgn·m_red) = 457 1/s under T_sgn.
+func TestCheckWarnsOfMicroStepsThatLoseTheWheels(t *testing.T) {
+	for keys, want := range map[string]string{
+		"N_sub: 4": ": partition: micro steps of 12ms are too long for laws that let the active part decay within 2.1ms; what it does is wrong then, micro steps of 6ms would do",
+		"N_sub: 9": "",
+	} {
+		var warned []string
+		file := partedRail(t, keys)
+		c := Checking{Step: 50 * time.Millisecond, Out: io.Discard, Warn: func(s string) { warned = append(warned, s) }}
+		if err := c.File(file); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimPrefix(strings.Join(warned, "; "), file); got != want {
+			t.Errorf("%s: warned of %q, want %q", keys, got, want)
+		}
+	}
+}
+
+// Drag that is quadratic in a speed that grows to 100 rad/s, of which the file says nothing
+// and then its range.
+func TestCheckWarnsOfLawsThatDoNotSettle(t *testing.T) {
+	for key, wants := range map[string]bool{"": true, ", range: 100 rad/s": false} {
+		file := filepath.Join(t.TempDir(), "fan.yaml")
+		text := `plant: fan
+elements:
+  fan: {type: inertia, J: 1}
+  w: {type: speed_sensor, flange: fan` + key + `}
+  air: {type: torque, flange: fan, tau: {product: [-5, w, w]}}
+  motor: {type: torque, flange: fan, tau: 5e4}
+outputs: {w: {speed: fan}}
+`
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var warned []string
+		c := Checking{Step: 5 * time.Millisecond, Out: io.Discard, Warn: func(s string) { warned = append(warned, s) }}
+		if err := c.File(file); err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(strings.Join(warned, "\n"), "under own sources laws did not settle in "); said != wants {
+			t.Errorf("with %q check warns of %q", key, warned)
 		}
 	}
 }

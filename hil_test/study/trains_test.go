@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Trains are chains: a plant whose matrices were full would take cars², and every event
+// all of the train again.
+func TestCostOfATickGrowsWithTheLengthOfTheTrain(t *testing.T) {
+	r, err := doTrains(shortTrains)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s", r.markdown())
+	if !(r.quiet > 0.5 && r.quiet <= 1.25 && r.dearest > 0.5 && r.dearest <= 1.4) {
+		t.Errorf("quiet ticks grow with cars^%.2f and the dearest with cars^%.2f, want about 1", r.quiet, r.dearest)
+	}
+	for _, c := range r.costs {
+		if c.states < 30*c.cars || !(c.dearest >= c.quiet) {
+			t.Errorf("%+v", c)
+		}
+	}
+	dir := t.TempDir()
+	if err := r.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, filepath.Join(dir, "trains.svg"))
+	text, err := os.ReadFile(filepath.Join(dir, "trains.md"))
+	if err != nil || !strings.Contains(string(text), "| 10 | 40 |") || strings.Contains(string(text), "NaN") {
+		t.Errorf("trains.md, %v:\n%s", err, text)
+	}
+}
