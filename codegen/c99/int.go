@@ -141,7 +141,7 @@ func (g *translator) arithmetic(op token.Token, t *types.Basic, a, b operand) op
 func (g *translator) sum(op token.Token, t *types.Basic, a, b operand) operand {
 	f := fits[op]
 	s := a.span.combine(b.span, f.span)
-	plain := operand{a.in(f.binds) + " " + op.String() + " " + spaced2(b.in(f.binds+1)), f.binds, s}
+	plain := operand{a.in(f.binds) + " " + op.String() + " " + spaced(b.in(f.binds+1)), f.binds, s}
 	whole := wholeSpan(t)
 	switch {
 	case s.within(whole) && (width(t) == 64 || s.within(wholeSpan(types.Typ[types.Int16]))):
@@ -156,14 +156,11 @@ func (g *translator) sum(op token.Token, t *types.Basic, a, b operand) operand {
 		plain.text = "(uint64_t)" + a.in(bindsUnary) + " " + op.String() + " " + b.in(f.binds+1)
 		return operand{"(" + cBasic[t.Kind()] + ")(" + plain.text + ")", bindsUnary, whole}
 	case width(t) < 64:
-		plain.text = "(int64_t)" + a.in(bindsUnary) + " " + op.String() + " " + spaced2(b.in(f.binds+1))
+		plain.text = "(int64_t)" + a.in(bindsUnary) + " " + op.String() + " " + spaced(b.in(f.binds+1))
 		return g.narrow(t, plain)
 	}
 	return operand{g.help(f.helper) + "(" + a.text + ", " + b.text + ")", bindsPostfix, whole}
 }
-
-// spaced2 puts a negative number behind an operator in parentheses.
-func spaced2(text string) string { return spaced(text) }
 
 // divide truncates, as Go does. Where the divisor could be 0, at which Go stops, it gives 0.
 func (g *translator) divide(op token.Token, t *types.Basic, a, b operand) operand {

@@ -57,8 +57,6 @@ type Body struct {
 	prefix  string
 	structs []cStruct
 	code    []string          // constants, tables and functions
-	tables  int               // bytes of the constant tables
-	state   int               // bytes of a kernel
 	entry   map[string]string // the entry points' names
 	inputs  int64
 	outputs int64
