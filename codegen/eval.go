@@ -215,13 +215,14 @@ func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 		}
 		return arith(e.Op.String(), a, b)
 	}
-	name := f.unique("and")
-	cond := a.text
+	name := "and"
 	if e.Op == token.LOR {
-		name = f.unique("or")
+		name = "or"
 	}
+	name = f.unique(name)
 	f.emit(&stmt{kind: declare, names: []string{name}, right: a.text, pure: f.pure(a.text)})
-	if cond = name; e.Op == token.LOR {
+	cond := name
+	if e.Op == token.LOR {
 		cond = "!" + name
 	}
 	body = append(body, &stmt{kind: set, names: []string{name}, right: b.text, pure: f.pure(b.text)})

@@ -7,45 +7,8 @@ import (
 	"go/types"
 	"maps"
 	"path"
-	"slices"
 	"strings"
 )
-
-// records reports whether a loop goes through records of the tables, each of which says what
-// is to be done: the operations of a program.
-func (f *frame) records(st *ast.RangeStmt, x *value) bool {
-	if !named(st.Value) || x.kind != slice || !x.at.fixed || x.at.many != nil {
-		return false
-	}
-	_, ok := x.typ.Underlying().(*types.Slice).Elem().Underlying().(*types.Struct)
-	return ok
-}
-
-// many is how many times as long as others a loop may be that calls a function for each of
-// its turns and does little else: such as that of the laws, of which each is another program.
-const many = 8
-
-// dispatches reports whether a loop is one.
-func (f *frame) dispatches(st *ast.ForStmt) bool {
-	if len(st.Body.List) > 1 {
-		return false
-	}
-	calls := false
-	ast.Inspect(st.Body, func(n ast.Node) bool {
-		c, ok := n.(*ast.CallExpr)
-		calls = calls || ok && f.info.Selections[selector(c.Fun)] != nil
-		return true
-	})
-	return calls
-}
-
-func selector(e ast.Expr) *ast.SelectorExpr {
-	sel, _ := e.(*ast.SelectorExpr)
-	return sel
-}
-
-// turns is how often a loop is written out at most, whatever is in it.
-const turns = 64
 
 func (f *frame) forLoop(st *ast.ForStmt) flow {
 	if st.Init != nil {
@@ -74,12 +37,21 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 		}
 	}
 	f.settleVars(f.assignedIn(nodes...), true)
-	out := &stmt{kind: loop}
 	entry := f.clone()
 	clear(f.fn.kept)
 	defer clear(f.fn.kept)
 	f.dyn++
 	f.loops = append(f.loops, &cycle{dyn: f.dyn})
+	f.keepLoop(st, entry)
+	f.loops = f.loops[:len(f.loops)-1]
+	f.dyn--
+	f.same(st, entry)
+	f.vars = entry
+	return falls
+}
+
+// keepLoop makes a loop of the generated code.
+func (f *frame) keepLoop(st *ast.ForStmt, entry map[types.Object]binding) {
 	cond := truth(true)
 	if st.Cond != nil {
 		if pre := f.block(func() { cond = f.eval(st.Cond) }); len(pre) > 0 {
@@ -91,24 +63,19 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 			}
 		}
 	}
-	if cond.con == nil || cond.is(true) {
-		out.text = cond.text
-		if cond.con != nil {
-			out.text = ""
-		}
-		out.body = f.block(func() { f.list(st.Body.List) })
-		if st.Post != nil {
-			f.vars = maps.Clone(entry)
-			post := f.block(func() { f.exec(st.Post) })
-			f.step(st, out, post)
-		}
-		f.emit(out)
+	if cond.is(false) {
+		return
 	}
-	f.loops = f.loops[:len(f.loops)-1]
-	f.dyn--
-	f.same(st, entry)
-	f.vars = entry
-	return falls
+	out := &stmt{kind: loop}
+	if cond.con == nil {
+		out.text = cond.text
+	}
+	out.body = f.block(func() { f.list(st.Body.List) })
+	if st.Post != nil {
+		f.vars = maps.Clone(entry)
+		f.step(st, out, f.block(func() { f.exec(st.Post) }))
+	}
+	f.emit(out)
 }
 
 // step adds what a loop does behind each turn: to its head where it is an assignment.
@@ -154,52 +121,6 @@ func (f *frame) indexed(st *ast.ForStmt) bool {
 	return false
 }
 
-// gains reports whether a loop is simpler where its turns are written out.
-func (f *frame) gains(st *ast.RangeStmt) bool {
-	if named(st.Value) {
-		return true
-	}
-	id, ok := st.Key.(*ast.Ident)
-	return ok && f.selects(st.Body, f.info.Defs[id])
-}
-
-// selects reports whether a variable says which element is meant: in an index, a call, a
-// comparison.
-func (f *frame) selects(body ast.Node, obj types.Object) bool {
-	found := false
-	uses := func(n ast.Node) {
-		if n != nil {
-			ast.Inspect(n, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok && obj != nil && f.info.Uses[id] == obj {
-					found = true
-				}
-				return true
-			})
-		}
-	}
-	ast.Inspect(body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.IndexExpr:
-			uses(n.Index)
-		case *ast.SliceExpr:
-			uses(n.Low)
-			uses(n.High)
-		case *ast.CallExpr:
-			if !f.info.Types[n.Fun].IsType() {
-				for _, a := range n.Args {
-					uses(a)
-				}
-			}
-		case *ast.BinaryExpr:
-			if precedence[n.Op.String()] == 3 {
-				uses(n)
-			}
-		}
-		return true
-	})
-	return found
-}
-
 // unrollFor follows the turns of a loop as long as its condition is known.
 func (f *frame) unrollFor(st *ast.ForStmt, limit int) flow {
 	c := &cycle{unrolled: true, dyn: f.dyn}
@@ -241,7 +162,8 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 		if f.attempt(limit, func() { end = f.unrollRange(st, x, int(count)) }) {
 			return end
 		}
-		f.notes["too long or with jumps of its own: "+f.fset.Position(st.Pos()).String()]++
+		at := f.fset.Position(st.Pos())
+		f.notes[fmt.Sprintf("%s: the loop at %s:%d stays one: it has more than %d statements, or jumps that need it", f.fn.decl.Name.Name, at.Filename, at.Line, limit)]++
 	}
 	if x.kind == tuple {
 		x = f.spread(st, x)
@@ -362,38 +284,4 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
 		}
 	}
 	return falls
-}
-
-// turnList follows the statements of a turn. One that goes on early where the tick decides
-// has the rest of its turn as the other way.
-func (f *frame) turnList(stmts []ast.Stmt) flow {
-	for i, st := range stmts {
-		c, ok := st.(*ast.IfStmt)
-		if !ok || c.Else != nil || !early(c.Body) {
-			if end := f.exec(st); end != falls {
-				return end
-			}
-			continue
-		}
-		if c.Init != nil {
-			f.exec(c.Init)
-		}
-		first, rest := c.Body.List[:len(c.Body.List)-1], stmts[i+1:]
-		var nodes []ast.Node
-		for _, n := range append(slices.Clone(first), rest...) {
-			nodes = append(nodes, n)
-		}
-		cond := f.eval(c.Cond)
-		return f.fork(cond, f.assignedIn(nodes...), func() flow { return f.list(first) }, func() flow { return f.turnList(rest) })
-	}
-	return falls
-}
-
-// early reports whether a block ends with the turn of its loop.
-func early(b *ast.BlockStmt) bool {
-	if len(b.List) == 0 {
-		return false
-	}
-	last, ok := b.List[len(b.List)-1].(*ast.BranchStmt)
-	return ok && last.Tok == token.CONTINUE
 }

@@ -28,46 +28,48 @@ func Go(j Job) (Files, Report, error) {
 // files writes what the last round made.
 func (s *spec) files(j *Job) (Files, Report, error) {
 	var r Report
-	order := s.reached()
-	out := Files{}
-	add := func(name, text string) error {
-		full := j.marker() + "\n\npackage " + j.Package + "\n\n" + text
-		if name != "kernel.go" && strings.Contains(text, "math.") {
-			full = j.marker() + "\n\npackage " + j.Package + "\n\nimport \"math\"\n\n" + text
-		}
-		done, err := format.Source([]byte(full))
-		if err != nil {
-			out[name] = []byte(full)
-			return fmt.Errorf("codegen: %s: %w", name, err)
-		}
-		out[name] = done
-		return nil
-	}
 	var code, tables strings.Builder
+	order := s.reached()
 	for _, f := range order {
 		f.write(&code, s)
 	}
 	s.writeHelpers(&code)
-	text := code.String()
-	for _, t := range s.list {
-		if strings.Contains(text, t.name) {
-			r.Tables += t.write(&tables)
-		}
+	names := map[string]bool{}
+	for _, n := range identifier.FindAllString(code.String(), -1) {
+		names[n] = true
 	}
 	state, size := s.state()
-	r.Code, r.State = len(text), size
+	r.Code, r.State = code.Len(), size
 	r.Lines = append(r.Lines, fmt.Sprintf("loops of up to %d statements are written out", s.limit))
-	for _, why := range slices.Sorted(maps.Keys(s.notes)) {
-		r.Lines = append(r.Lines, why)
+	if s.limit < generous {
+		r.Lines[0] += fmt.Sprintf(": with those of up to %d the tick has more than %d, too many for the processor to keep", generous, large)
 	}
-	errs := []error{add("tick.go", text), add("tick_tables.go", tables.String()), add("tick_state.go", state), add("kernel.go", s.kernelFile(j, order))}
-	for _, err := range errs {
-		if err != nil {
-			return out, r, err
+	for _, t := range s.list {
+		if !names[t.name] {
+			continue
 		}
+		bytes := t.write(&tables)
+		if r.Tables += bytes; bytes >= worthTelling {
+			r.Lines = append(r.Lines, fmt.Sprintf("%s is a table of %d bytes: %d rows of %d", t.name, bytes, len(t.rows), t.width))
+		}
+	}
+	r.Lines = append(r.Lines, slices.Sorted(maps.Keys(s.notes))...)
+	out := Files{}
+	for name, text := range map[string]string{"tick.go": code.String(), "tick_tables.go": tables.String(), "tick_state.go": state, "kernel.go": s.kernelFile(j, order)} {
+		if strings.Contains(text, "math.") {
+			text = "import \"math\"\n\n" + text
+		}
+		done, err := format.Source([]byte(j.marker() + "\n\npackage " + j.Package + "\n\n" + text))
+		if err != nil {
+			return nil, r, fmt.Errorf("codegen: %s: %w", name, err)
+		}
+		out[name] = done
 	}
 	return out, r, nil
 }
+
+// worthTelling is the size of a table that the report has a line for, bytes.
+const worthTelling = 16 << 10
 
 // reached are the functions that the entries call, callers first.
 func (s *spec) reached() (list []*fn) {
@@ -176,11 +178,7 @@ func (s *spec) kernelFile(j *Job, order []*fn) string {
 		}
 		b.WriteString("}\n")
 	}
-	text := b.String()
-	if strings.Contains(text, "math.") {
-		text = "import \"math\"\n\n" + text
-	}
-	return text
+	return b.String()
 }
 
 func portsUseInf(ports []model.Port) bool {

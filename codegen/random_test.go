@@ -55,17 +55,23 @@ func (c *chance) joins(a, b string) {
 	}
 }
 
+// manyFrom is the seed from which on plants have about 20 friction elements.
+const manyFrom = 1000
+
 // randomPlant is a chain of bodies with more across it, brakes and torques.
 func randomPlant(t testing.TB, seed uint64) subject {
 	c := &chance{Rand: rand.New(rand.NewPCG(seed, 7))}
-	bodies := 2 + c.IntN(4)
+	bodies, more := 2+c.IntN(4), 1+c.IntN(4)
+	if seed >= manyFrom {
+		bodies, more = 9+c.IntN(4), 12+c.IntN(8)
+	}
 	for i := range bodies {
 		c.elements = append(c.elements, fmt.Sprintf("  J%d: {type: inertia, J: %g, w_start: %g}", i, c.between(0.1, 2), c.between(-10, 10)))
 		if i > 0 {
 			c.joins(fmt.Sprintf("J%d", c.IntN(i)), fmt.Sprintf("J%d", i))
 		}
 	}
-	for range 1 + c.IntN(4) {
+	for range more {
 		switch at := c.IntN(bodies); c.IntN(3) {
 		case 0:
 			c.joins(fmt.Sprintf("J%d", at), fmt.Sprintf("J%d", (at+1)%bodies))

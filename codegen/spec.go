@@ -49,7 +49,6 @@ type fn struct {
 	name, about string
 	params      []string // "name type"
 	args        []string // names of these
-	holes       int
 	results     []types.Type
 	returns     []*value // what all its returns have in common; nil where they differ
 	returned    bool

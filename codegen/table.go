@@ -17,7 +17,6 @@ type tickTable struct {
 	flat   bool    // one row
 	masked bool    // its index, or that of its row, is masked
 	wide   bool    // the index into a row is masked
-	about  string
 }
 
 // lookup is the scalar at a place of which the tick computes an index.
