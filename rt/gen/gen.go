@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type Request struct {
 	Scheme  string        // kernel.Scheme; "" the default
 	Form    string        // kernel.Form; "" the default
 	Drive   []string      // inputs that follow the caller from the start; "all"
+	Lang    string        // "go" or "c"
+	FMU     int           // version of the FMI, 2 or 3; 0: no FMU
 	Package string        // name of the package; "" the plant's or the bench's
 }
 
@@ -44,6 +47,10 @@ func (r *Request) command() string {
 		words = append(words, r.Plant)
 	}
 	add("-bench", r.Bench)
+	add("-lang", r.Lang)
+	if r.FMU != 0 {
+		add("-fmu", strconv.Itoa(r.FMU))
+	}
 	add("-package", r.Package)
 	if r.Step != 0 {
 		add("-step", r.Step.String())
@@ -116,8 +123,14 @@ func (r *Request) check() error {
 		return errors.New("gen: where to? Name a folder with -o DIR")
 	case r.Plant == "" && r.Bench == "":
 		return errors.New("gen: name a plant, or a bench with -bench BENCH.yaml")
+	case r.FMU != 0 && r.FMU != 2 && r.FMU != 3:
+		return fmt.Errorf("gen: -fmu %d: there are 2 and 3", r.FMU)
+	case r.FMU != 0 && r.Lang == "go":
+		return errors.New("gen: -lang go: an FMU is written in C: leave out -lang")
 	case r.Bench == "":
 		return nil
+	case r.Lang == "c" || r.FMU != 0:
+		return fmt.Errorf("gen: -bench %s: a target executable is written in Go: leave out -lang c and -fmu", r.Bench)
 	}
 	var extra []string
 	for _, flag := range []struct {
@@ -147,7 +160,27 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 	if err != nil {
 		return nil, codegen.Report{}, err
 	}
+	switch {
+	case r.FMU != 0:
+		return fmu(job, r.FMU)
+	case r.Lang == "c":
+		return codegen.C(job)
+	}
 	return codegen.Go(job)
+}
+
+// fmu makes one file, with a binary for this machine where there is a compiler.
+func fmu(job codegen.Job, version int) (codegen.Files, codegen.Report, error) {
+	files, err := codegen.FMU(job, version)
+	if err != nil {
+		return nil, codegen.Report{}, err
+	}
+	var report codegen.Report
+	if err := codegen.BuildFMU(files, ""); err != nil {
+		report.Lines = append(report.Lines, err.Error())
+	}
+	packed, err := codegen.PackFMU(files)
+	return codegen.Files{job.Package + ".fmu": packed}, report, err
 }
 
 // bench prepares the bench, whose plant must be the one named, if one is.

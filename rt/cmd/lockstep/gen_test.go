@@ -70,6 +70,24 @@ func generateTwice(t *testing.T, plant string) {
 	}
 }
 
+func TestAPlantIsGeneratedInEachForm(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	for _, c := range []struct{ flags, want string }{
+		{"-lang go", "kernel.go"}, {"-lang c", "two_masses.c two_masses.h"}, {"-lang c -package rig", "rig.c rig.h"}, {"-fmu 2", "two_masses.fmu"}, {"-fmu 3", "two_masses.fmu"}, {"", "kernel.go"},
+	} { // each over the one before
+		generate(t, append([]string{"two-masses", "-o", dir}, strings.Fields(c.flags)...)...)
+		files := tree(t, dir)
+		for _, name := range strings.Fields(c.want) {
+			if len(files[name]) < 1000 {
+				t.Errorf("%s: %s has %d bytes", c.flags, name, len(files[name]))
+			}
+		}
+		if n := len(strings.Fields(c.want)); !strings.Contains(c.want, ".go") && len(files) != n {
+			t.Errorf("%s: %d files, want %d", c.flags, len(files), n)
+		}
+	}
+}
+
 // targetOf is the executable of a bench, built of what gen has written.
 func targetOf(t *testing.T, bench string) string {
 	t.Helper()
@@ -266,6 +284,11 @@ func TestWrongGenerationsEndWithOneLine(t *testing.T) {
 		{"powershift", "gen: where to? Name a folder with -o DIR"},
 		{"-o $OUT", "gen: name a plant, or a bench with -bench BENCH.yaml"},
 		{"a b -o $OUT", "gen: 2 names given; usage: lockstep gen PLANT -o DIR"},
+		{"powershift -o $OUT -lang rust", `gen: invalid value "rust" for flag -lang: it must be go or c`},
+		{"powershift -o $OUT -fmu 1", "gen: -fmu 1: there are 2 and 3"},
+		{"powershift -o $OUT -fmu 2 -lang go", "gen: -lang go: an FMU is written in C: leave out -lang"},
+		{"-bench powershift-bench -o $OUT -lang c", "gen: -bench powershift-bench: a target executable is written in Go: leave out -lang c and -fmu"},
+		{"-bench powershift-bench -o $OUT -fmu 3", "gen: -bench powershift-bench: a target executable is written in Go"},
 		{"-bench powershift-bench -o $OUT -step 1ms", "gen: -bench powershift-bench: the bench says it: leave out -step"},
 		{"-bench powershift-bench -o $OUT -form held -drive all", "gen: -bench powershift-bench: the bench says it: leave out -form, -drive"},
 		{"truck -bench powershift-bench -o $OUT", "gen: bench powershift-bench is of plant powershift, not of truck: leave out truck"},
