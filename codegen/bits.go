@@ -3,16 +3,16 @@ package codegen
 import "strings"
 
 // writeHelpers adds what the tick uses of package math/bits, since the generated package
-// imports nothing but math.
+// imports nothing but math, and of the builtin functions what compiles badly.
 func (s *spec) writeHelpers(b *strings.Builder) {
-	for _, h := range []string{"trailingZeros", "leadingZeros", "onesCount", "mul64", "add64", "sub64"} {
+	for _, h := range []string{"trailingZeros", "leadingZeros", "onesCount", "mul64", "add64", "sub64", "lesser", "greater", "atMost", "atLeast"} {
 		if s.helper[h] {
-			b.WriteString(bitTexts[h])
+			b.WriteString(helperTexts[h])
 		}
 	}
 }
 
-var bitTexts = map[string]string{
+var helperTexts = map[string]string{
 	"trailingZeros": `// trailingZeros is the number of zeros below the lowest bit of x.
 //
 //go:nosplit
@@ -73,6 +73,56 @@ func add64(x, y, carry uint64) (uint64, uint64) {
 func sub64(x, y, borrow uint64) (uint64, uint64) {
 	diff := x - y - borrow
 	return diff, (^x&y | ^(x^y)&diff) >> 63
+}
+
+`,
+	"lesser": `// lesser is the builtin min: -0 is less than 0, and what is no number wins.
+//
+//go:nosplit
+func lesser(a, b float64) float64 {
+	if a < b {
+		return a
+	}
+	if b < a || a == b && a != 0 {
+		return b
+	}
+	return -(-a - b)
+}
+
+`,
+	"greater": `// greater is the builtin max: 0 is greater than -0, and what is no number wins.
+//
+//go:nosplit
+func greater(a, b float64) float64 {
+	if a > b {
+		return a
+	}
+	if b > a || a == b && a != 0 {
+		return b
+	}
+	return a + b
+}
+
+`,
+	"atMost": `// atMost is the builtin min with a bound that is neither -0 nor no number.
+//
+//go:nosplit
+func atMost(x, bound float64) float64 {
+	if x > bound {
+		return bound
+	}
+	return x
+}
+
+`,
+	"atLeast": `// atLeast is the builtin max with a bound that is neither -0 nor no number.
+//
+//go:nosplit
+func atLeast(x, bound float64) float64 {
+	if x <= bound {
+		return bound
+	}
+	return x
 }
 
 `,

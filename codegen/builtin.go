@@ -13,7 +13,7 @@ var callName = regexp.MustCompile(`([\pL_][\pL\pN_.]*)\(`)
 // silent are the names of calls without an effect.
 var silent = map[string]bool{
 	"float64": true, "int": true, "int64": true, "uint64": true, "uint": true, "int8": true, "int32": true, "uint8": true, "uint32": true,
-	"min": true, "max": true, "math.Abs": true, "math.Sqrt": true, "math.Floor": true, "math.Trunc": true, "math.Copysign": true, "math.Inf": true, "math.NaN": true,
+	"min": true, "max": true, "lesser": true, "greater": true, "atMost": true, "atLeast": true, "math.Abs": true, "math.Sqrt": true, "math.Floor": true, "math.Trunc": true, "math.Copysign": true, "math.Inf": true, "math.NaN": true,
 	"math.Float64bits": true, "math.Float64frombits": true, "math.IsNaN": true, "math.IsInf": true,
 	"trailingZeros": true, "leadingZeros": true, "onesCount": true,
 }
@@ -68,7 +68,7 @@ func (f *frame) builtin(e *ast.CallExpr, name string) []*value {
 	case "min", "max":
 		out := f.eval(e.Args[0])
 		for _, a := range e.Args[1:] {
-			out = extreme(name, out, f.eval(a))
+			out = f.extreme(name, out, f.eval(a))
 		}
 		return []*value{out}
 	case "copy":
@@ -84,7 +84,7 @@ func (f *frame) builtin(e *ast.CallExpr, name string) []*value {
 }
 
 // extreme is the builtin min or max of two.
-func extreme(name string, a, b *value) *value {
+func (s *spec) extreme(name string, a, b *value) *value {
 	typ := a.typ
 	if basic := typ.Underlying().(*types.Basic); basic.Info()&types.IsUntyped != 0 {
 		typ = b.typ
@@ -105,7 +105,25 @@ func extreme(name string, a, b *value) *value {
 			return constantValue(wrapInt(max(x1, y1), typ), typ)
 		}
 	}
-	out := dynamic(name+"("+a.text+", "+b.text+")", operand, typ)
+	if isFloat(typ) {
+		return s.extremeFloat(name, a, b)
+	}
+	return dynamic(name+"("+a.text+", "+b.text+")", operand, typ)
+}
+
+// extremeFloat is that of floating-point numbers by comparisons, which the processor foresees:
+// the compiler's own form takes a dozen instructions, each of which waits for the one before.
+func (s *spec) extremeFloat(name string, a, b *value) *value {
+	if a.con != nil {
+		a, b = b, a // of two that are no number either is as good
+	}
+	bound, known := b.con.(float64)
+	helper := map[string]string{"min": "lesser", "max": "greater"}[name]
+	if known && b.plus && bound == bound {
+		helper = map[string]string{"min": "atMost", "max": "atLeast"}[name]
+	}
+	s.helper[helper] = true
+	out := dynamic(helper+"("+a.text+", "+b.text+")", operand, types.Typ[types.Float64])
 	out.plus = name == "max" && (a.plus || b.plus) || a.plus && b.plus
 	return out
 }
@@ -114,7 +132,7 @@ func extreme(name string, a, b *value) *value {
 const outright = 24
 
 func (f *frame) copyTo(e ast.Node, dst, src *value) {
-	n := extreme("min", dst.len, src.len)
+	n := f.extreme("min", dst.len, src.len)
 	if goType(n.typ) == "int" && dst.len.key() == src.len.key() {
 		n = dst.len
 	}

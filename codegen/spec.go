@@ -8,7 +8,9 @@ import (
 	"go/types"
 	"maps"
 	"math/bits"
+	"os"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"lockstep/model/kernel"
@@ -120,11 +122,18 @@ const rounds = 40
 // large is how many statements a tick may have in which loops of up to generous statements
 // are written out; of a larger one those are of up to frugal statements: it is faster as
 // long as the processor keeps it.
-const (
-	generous = 200
-	frugal   = 60
-	large    = 8000
+var (
+	generous = envN("K2G", 200)
+	frugal   = envN("K2F", 60)
+	large    = envN("K2L", 8000)
 )
+
+func envN(n string, d int) int {
+	if v, err := strconv.Atoi(os.Getenv(n)); err == nil {
+		return v
+	}
+	return d
+}
 
 // statements is how many there are.
 func (s *spec) statements() (n int) {
@@ -153,7 +162,7 @@ func (s *spec) round() {
 	s.shapes, s.sizes = map[string]*place{}, map[string]int{}
 	s.silent = map[string]bool{}
 	s.helper, s.notes = map[string]bool{}, map[string]int{}
-	for _, name := range []string{"Kernel", "k", "y", "u", "math", "jump", "New", "Event", "Port", "Inputs", "Outputs"} {
+	for _, name := range []string{"Kernel", "k", "y", "u", "math", "jump", "New", "Event", "Port", "Inputs", "Outputs", "lesser", "greater", "atMost", "atLeast"} {
 		s.used[name] = true
 	}
 	for name := range tokenNames {
