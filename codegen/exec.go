@@ -66,6 +66,18 @@ func (f *frame) attempt(limit int, do func()) (ok bool) {
 	return
 }
 
+// apart is an attempt that counts as one statement to those around it.
+func (f *frame) apart(limit int, do func()) bool {
+	emitted, bound := f.fn.emitted, f.fn.bound
+	f.fn.bound = nil
+	ok := f.attempt(limit, do)
+	f.fn.bound = bound
+	if ok {
+		f.fn.emitted = emitted + 1
+	}
+	return ok
+}
+
 // most is how many statements a function may have now.
 func (fn *fn) most() int {
 	least := 1 << 30

@@ -153,6 +153,10 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	if known && count <= 0 {
 		return falls
 	}
+	products := known && count <= turns*many && f.products(st, x)
+	if products && f.apart(f.limit*many, func() { f.unrollRange(st, x, int(count)) }) {
+		return falls
+	}
 	records := known && f.records(st, x) && count <= turns*many
 	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple || records {
 		end, limit := falls, f.limit

@@ -17,6 +17,20 @@ func (f *frame) records(st *ast.RangeStmt, x *value) bool {
 	return ok
 }
 
+// products reports whether a loop goes through the numbers of a sparse matrix, each of which
+// adds a product to an element of another vector.
+func (f *frame) products(st *ast.RangeStmt, x *value) bool {
+	if !named(st.Key) || !named(st.Value) || x.kind != slice || x.at.many != nil || f.isGiven(x.at.cell()+"[*]") || len(st.Body.List) != 1 {
+		return false
+	}
+	a, ok := st.Body.List[0].(*ast.AssignStmt)
+	if !ok || a.Tok != token.ADD_ASSIGN {
+		return false
+	}
+	_, ok = a.Lhs[0].(*ast.IndexExpr)
+	return ok && isFloat(x.typ.Underlying().(*types.Slice).Elem())
+}
+
 // many is how many times as long as others a loop may be that calls a function for each of
 // its turns and does little else: such as that of the laws, of which each is another program.
 const many = 8
