@@ -153,7 +153,7 @@ func (f *frame) nth(e ast.Expr, base, i *value) *value {
 		if _, scalar := elem.Underlying().(*types.Basic); !scalar {
 			i = f.steady(i, "at")
 		}
-		at := f.element(base.at, arith("+", base.off, i), elem)
+		at := f.element(base.at, f.behind(base, i), elem)
 		return &value{kind: ref, at: at, typ: elem}
 	case ref:
 		t := base.at.typ
@@ -167,6 +167,28 @@ func (f *frame) nth(e ast.Expr, base, i *value) *value {
 	f.fail(e, "no element of %s", base.key())
 	return nil
 }
+
+// behind is the index of element i of a slice in the array below it. Where the slice begins
+// in the tick only, that is masked, and the array longer by what i can be: so the compiler
+// sees all elements within bounds and computes the mask once.
+func (f *frame) behind(base, i *value) *value {
+	at, lo, hi := base.at, i.lo, i.hi
+	if n, ok := i.integer(); ok {
+		lo, hi = n, n
+	} else if !i.ranged {
+		lo = -1
+	}
+	if base.off.con != nil || base.off.ranged || at.fixed || at.param || lo < 0 || hi > reach {
+		return arith("+", base.off, i)
+	}
+	room := power(f.room(at))
+	out := *arith("+", arith("&", base.off, constantValue(int64(room-1), base.off.typ)), i)
+	out.within = room + int(hi)
+	return &out
+}
+
+// reach is by how much an array may be made longer.
+const reach = 256
 
 func (f *frame) loadIndex(e *ast.IndexExpr) *value { return f.load(f.elementOf(e)) }
 
@@ -244,7 +266,9 @@ func (f *frame) linear(e ast.Expr) (map[string]int64, bool) {
 		}
 		return combined(e.Op, a, b)
 	case *ast.CallExpr:
-		return nil, false
+		if id, ok := e.Fun.(*ast.Ident); !ok || id.Name != "len" {
+			return nil, false
+		}
 	}
 	v := f.eval(e)
 	if n, ok := v.integer(); ok {

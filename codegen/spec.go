@@ -8,9 +8,7 @@ import (
 	"go/types"
 	"maps"
 	"math/bits"
-	"os"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"lockstep/model/kernel"
@@ -122,18 +120,11 @@ const rounds = 40
 // large is how many statements a tick may have in which loops of up to generous statements
 // are written out; of a larger one those are of up to frugal statements: it is faster as
 // long as the processor keeps it.
-var (
-	generous = envN("K2G", 200)
-	frugal   = envN("K2F", 60)
-	large    = envN("K2L", 8000)
+const (
+	generous = 600
+	frugal   = 60
+	large    = 12000
 )
-
-func envN(n string, d int) int {
-	if v, err := strconv.Atoi(os.Getenv(n)); err == nil {
-		return v
-	}
-	return d
-}
 
 // statements is how many there are.
 func (s *spec) statements() (n int) {
@@ -282,24 +273,33 @@ func (s *spec) bounded(p *place, i *value) string {
 	if p.fixed {
 		return i.text
 	}
-	n := 0
-	if p.param {
-		n = int(p.typ.(*types.Array).Len())
-	} else {
-		for _, m := range p.family().list {
-			if m = pointed(m); m.IsValid() {
-				n = max(n, m.Len())
-			}
-		}
+	key := wild(p.cell())
+	if i.within > 0 {
+		s.padded[key] = max(s.padded[key], i.within)
+		return i.text
 	}
+	n := s.room(p)
 	if i.ranged && i.lo >= 0 && i.hi < int64(n) {
 		return i.text
 	}
 	if p.param {
 		s.fail(nil, "index %s of %s is not known to be within %d", i.text, p.full(), n)
 	}
-	s.padded[wild(p.cell())] = power(n)
+	s.padded[key] = max(s.padded[key], power(n))
 	return arith("&", i, constantValue(int64(power(n)-1), i.typ)).text
+}
+
+// room is how long an array is, of several the longest.
+func (s *spec) room(p *place) (n int) {
+	if p.param {
+		return int(p.typ.(*types.Array).Len())
+	}
+	for _, m := range p.family().list {
+		if m = pointed(m); m.IsValid() {
+			n = max(n, m.Len())
+		}
+	}
+	return n
 }
 
 // shape notes of what kind the cells like this one are.

@@ -23,6 +23,7 @@ type value struct {
 	nought bool   // 0 times something finite: 0 of either sign
 	ranged bool   // it is a loop's index, or that and a constant, in [lo, hi]
 	lo, hi int64
+	within int // it is an index into an array of this length, as the compiler sees
 
 	at       *place // of a reference: what it points to; of a slice the array below it
 	off, len *value // of a slice
