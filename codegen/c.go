@@ -17,6 +17,11 @@ func C(j Job) (Files, Report, error) {
 	if err != nil {
 		return nil, Report{}, err
 	}
+	return j.InC(files, report)
+}
+
+// InC is the C of a job whose Go is there.
+func (j Job) InC(files Files, report Report) (Files, Report, error) {
 	texts := map[string][]byte{}
 	for name, text := range files {
 		if path.Ext(name) == ".go" && path.Base(name) == name && !strings.HasSuffix(name, "_test.go") {

@@ -13,7 +13,7 @@ var own = regexp.MustCompile(`^(k\.\pL[\pL\pN_]*)\[\d+\]$`)
 // Each sum keeps the order of its own terms.
 func (f *frame) gathered(list []*stmt) (out []*stmt) {
 	for len(list) > 0 {
-		n, again := terms(list)
+		n, again := f.terms(list)
 		if !again {
 			st := list[0]
 			st.body, st.els = f.gathered(st.body), f.gathered(st.els)
@@ -25,9 +25,9 @@ func (f *frame) gathered(list []*stmt) (out []*stmt) {
 	return out
 }
 
-// terms is how many statements set elements of one array to numbers and add to them what does
-// not depend on that array; again: some elements have several.
-func terms(list []*stmt) (n int, again bool) {
+// terms is how many statements set elements of one array of float64 to numbers and add to them
+// what the tick computes and does not depend on that array; again: some elements have several.
+func (f *frame) terms(list []*stmt) (n int, again bool) {
 	array, seen := "", map[string]bool{}
 	for _, st := range list {
 		if st.kind != set || len(st.names) != 1 || st.text != "" && st.text != " = " && st.text != " += " {
@@ -35,6 +35,9 @@ func terms(list []*stmt) (n int, again bool) {
 		}
 		m := own.FindStringSubmatch(st.names[0])
 		if m == nil || array != "" && m[1] != array || callName.MatchString(st.right) || strings.Contains(st.right, m[1]+"[") {
+			break
+		}
+		if at := f.shapes[wild(st.names[0])]; at == nil || goType(at.typ) != "float64" || st.text == " += " && !identifier.MatchString(st.right) {
 			break
 		}
 		if array = m[1]; st.text != " += " && (seen[st.names[0]] || strings.ContainsAny(st.right, " *k")) {

@@ -168,28 +168,6 @@ func (f *frame) nth(e ast.Expr, base, i *value) *value {
 	return nil
 }
 
-// behind is the index of element i of a slice in the array below it. Where the slice begins
-// in the tick only, that is masked, and the array longer by what i can be: so the compiler
-// sees all elements within bounds and computes the mask once.
-func (f *frame) behind(base, i *value) *value {
-	at, lo, hi := base.at, i.lo, i.hi
-	if n, ok := i.integer(); ok {
-		lo, hi = n, n
-	} else if !i.ranged {
-		lo = -1
-	}
-	if base.off.con != nil || base.off.ranged || at.fixed || at.param || lo < 0 || hi > reach {
-		return arith("+", base.off, i)
-	}
-	room := power(f.room(at))
-	out := *arith("+", arith("&", base.off, constantValue(int64(room-1), base.off.typ)), i)
-	out.within = room + int(hi)
-	return &out
-}
-
-// reach is by how much an array may be made longer.
-const reach = 256
-
 func (f *frame) loadIndex(e *ast.IndexExpr) *value { return f.load(f.elementOf(e)) }
 
 // sliced is x[lo:hi].

@@ -22,12 +22,26 @@ type subject struct {
 	name   string // prefix in C
 	tables *kernel.Tables
 	system *model.System
+	inGo   files
 	text   files // in C
 }
 
-// embedded puts an embedded plant on a grid and into C; driven: all its inputs come from
-// outside.
+// embedded puts an embedded plant on a grid, into Go and into C; driven: all its inputs come
+// from outside.
 func embedded(name string, driven bool, period time.Duration) (subject, error) {
+	s, err := onGrid(name, driven, period)
+	if err != nil {
+		return subject{}, err
+	}
+	var report codegen.Report
+	if s.inGo, report, err = codegen.Go(s.job()); err == nil {
+		s.text, _, err = s.job().InC(s.inGo, report)
+	}
+	return s, err
+}
+
+// onGrid puts an embedded plant on a grid.
+func onGrid(name string, driven bool, period time.Duration) (subject, error) {
 	data, err := plants.Read(name)
 	if err != nil {
 		return subject{}, err
@@ -48,9 +62,7 @@ func embedded(name string, driven bool, period time.Duration) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	s := subject{name: strings.ReplaceAll(name, "-", "_"), tables: tables, system: sys}
-	s.text, _, err = codegen.C(s.job())
-	return s, err
+	return subject{name: strings.ReplaceAll(name, "-", "_"), tables: tables, system: sys}, nil
 }
 
 func (s *subject) job() codegen.Job {
