@@ -3,21 +3,9 @@ package codegen
 import (
 	"go/ast"
 	"go/types"
-	"math"
-	"regexp"
 	"runtime"
 	"strings"
 )
-
-var callName = regexp.MustCompile(`([\pL_][\pL\pN_.]*)\(`)
-
-// silent are the names of calls without an effect.
-var silent = map[string]bool{
-	"float64": true, "int": true, "int64": true, "uint64": true, "uint": true, "int8": true, "int32": true, "uint8": true, "uint32": true,
-	"min": true, "max": true, "math.Abs": true, "math.Sqrt": true, "math.Floor": true, "math.Trunc": true, "math.Copysign": true, "math.Inf": true, "math.NaN": true,
-	"math.Float64bits": true, "math.Float64frombits": true, "math.IsNaN": true, "math.IsInf": true,
-	"trailingZeros": true, "leadingZeros": true, "onesCount": true,
-}
 
 // call is what a call gives.
 func (f *frame) call(e *ast.CallExpr) []*value {
@@ -80,236 +68,6 @@ func (f *frame) args(list []ast.Expr) (out []*value) {
 	return out
 }
 
-// converted is v as a t.
-func (f *frame) converted(v *value, t types.Type) *value {
-	b, ok := t.Underlying().(*types.Basic)
-	if !ok || v.kind != scalar {
-		return v
-	}
-	switch c := v.con.(type) {
-	case float64:
-		if b.Info()&types.IsFloat != 0 {
-			return constantValue(c, t)
-		}
-		if b.Info()&types.IsUnsigned != 0 {
-			return constantValue(wrapInt(uint64(c), t), t)
-		}
-		return constantValue(wrapInt(int64(c), t), t)
-	case int64, uint64:
-		n, _ := v.integer()
-		if b.Info()&types.IsFloat != 0 {
-			if u, ok := c.(uint64); ok {
-				return constantValue(float64(u), t)
-			}
-			return constantValue(float64(n), t)
-		}
-		if b.Info()&types.IsUnsigned != 0 {
-			return constantValue(wrapInt(uint64(n), t), t)
-		}
-		return constantValue(wrapInt(n, t), t)
-	case nil:
-		if goType(v.typ) == goType(t) && !isFloat(t) {
-			w := *v
-			w.typ = t
-			return &w
-		}
-		out := dynamic(goType(t)+"("+v.text+")", operand, t)
-		out.plus = v.plus
-		if !isFloat(v.typ) && isFloat(t) {
-			out.plus = true
-		}
-		return out
-	}
-	return v
-}
-
-func (f *frame) builtin(e *ast.CallExpr, name string) []*value {
-	switch name {
-	case "len", "cap":
-		return []*value{f.lengthOf(e, f.eval(e.Args[0]))}
-	case "min", "max":
-		out := f.eval(e.Args[0])
-		for _, a := range e.Args[1:] {
-			out = extreme(name, out, f.eval(a))
-		}
-		return []*value{out}
-	case "copy":
-		f.copyTo(e, f.eval(e.Args[0]), f.eval(e.Args[1]))
-	case "clear":
-		f.clear(e, f.eval(e.Args[0]))
-	case "panic":
-		f.fail(e, "a tick that panics")
-	default:
-		f.fail(e, "%s is not part of a tick", name)
-	}
-	return nil
-}
-
-// extreme is the builtin min or max of two.
-func extreme(name string, a, b *value) *value {
-	typ := a.typ
-	if basic := typ.Underlying().(*types.Basic); basic.Info()&types.IsUntyped != 0 {
-		typ = b.typ
-	}
-	if a.con != nil && b.con != nil {
-		switch x := a.con.(type) {
-		case float64:
-			if name == "min" {
-				return constantValue(min(x, b.con.(float64)), typ)
-			}
-			return constantValue(max(x, b.con.(float64)), typ)
-		default:
-			x1, _ := a.integer()
-			y1, _ := b.integer()
-			if name == "min" {
-				return constantValue(wrapInt(min(x1, y1), typ), typ)
-			}
-			return constantValue(wrapInt(max(x1, y1), typ), typ)
-		}
-	}
-	out := dynamic(name+"("+a.text+", "+b.text+")", operand, typ)
-	out.plus = name == "max" && (a.plus || b.plus) || a.plus && b.plus
-	return out
-}
-
-// outright is up to how many elements a copy is written out.
-const outright = 24
-
-func (f *frame) copyTo(e ast.Node, dst, src *value) {
-	n := extreme("min", dst.len, src.len)
-	if goType(n.typ) == "int" && dst.len.key() == src.len.key() {
-		n = dst.len
-	}
-	f.eachTo(e, dst, n, func(i *value) *value { return f.load(f.nth(nil, src, i)) })
-}
-
-func (f *frame) clear(e ast.Node, dst *value) {
-	zero := zeroOf(dst.typ.Underlying().(*types.Slice).Elem())
-	f.eachTo(e, dst, dst.len, func(*value) *value { return zero })
-}
-
-// eachTo sets the first n elements of dst.
-func (f *frame) eachTo(e ast.Node, dst, n *value, from func(i *value) *value) {
-	if count, ok := n.integer(); ok && count <= outright {
-		for i := range count {
-			i := wholeNumber(int(i))
-			f.store(e, f.nth(nil, dst, i).at, from(i))
-		}
-		return
-	}
-	i := dynamic(f.unique("i"), operand, types.Typ[types.Int])
-	i.stable = true
-	if count, ok := n.integer(); ok {
-		i.ranged, i.hi = true, count-1
-	}
-	body := f.block(func() { f.store(e, f.nth(nil, dst, i).at, from(i)) })
-	if len(body) > 0 {
-		f.emit(&stmt{kind: loop, names: []string{i.text}, right: n.text, body: body})
-	}
-}
-
-// library is a call of package math or bits.
-func (f *frame) library(e *ast.CallExpr, name string) []*value {
-	args := f.args(e.Args)
-	if known := knownLibrary(name, args); known != nil {
-		return []*value{known}
-	}
-	typ := f.info.TypeOf(e)
-	var texts []string
-	for _, a := range args {
-		texts = append(texts, a.text)
-	}
-	list := strings.Join(texts, ", ")
-	if helper := bitHelpers[name]; helper != "" {
-		f.helper[helper] = true
-		if helper == "trailingZeros" || helper == "leadingZeros" {
-			f.helper["onesCount"] = true
-		}
-		name = helper
-	}
-	if tup, ok := typ.(*types.Tuple); ok {
-		return f.several(name+"("+list+")", tup, nil)
-	}
-	out := dynamic(name+"("+list+")", operand, typ)
-	out.plus = name == "math.Abs"
-	return []*value{out}
-}
-
-// several binds the results of a call to variables.
-func (f *frame) several(call string, tup *types.Tuple, wanted []ast.Expr) (out []*value) {
-	st := &stmt{kind: declare, right: call, pure: f.pure(call)}
-	for i := range tup.Len() {
-		name := tup.At(i).Name()
-		if i < len(wanted) {
-			if id, ok := wanted[i].(*ast.Ident); ok && id.Name != "_" {
-				name = id.Name
-			}
-		}
-		if name == "" || name == "_" {
-			name = "got"
-		}
-		name = f.unique(name)
-		st.names = append(st.names, name)
-		v := dynamic(name, operand, tup.At(i).Type())
-		v.stable = true
-		out = append(out, v)
-	}
-	f.emit(st)
-	return out
-}
-
-var bitHelpers = map[string]string{
-	"bits.TrailingZeros64": "trailingZeros", "bits.LeadingZeros64": "leadingZeros", "bits.OnesCount64": "onesCount",
-	"bits.Mul64": "mul64", "bits.Add64": "add64", "bits.Sub64": "sub64",
-}
-
-// knownLibrary is the value of a call where its arguments are known.
-func knownLibrary(name string, args []*value) *value {
-	var x []float64
-	for _, a := range args {
-		switch c := a.con.(type) {
-		case float64:
-			x = append(x, c)
-		case int64:
-			x = append(x, float64(c))
-		default:
-			return nil
-		}
-	}
-	float := func(v float64) *value { return constantValue(v, types.Typ[types.Float64]) }
-	switch name {
-	case "math.Abs":
-		return float(math.Abs(x[0]))
-	case "math.Sqrt":
-		return float(math.Sqrt(x[0]))
-	case "math.Floor":
-		return float(math.Floor(x[0]))
-	case "math.Copysign":
-		return float(math.Copysign(x[0], x[1]))
-	case "math.Inf":
-		return float(math.Inf(int(x[0])))
-	case "math.NaN":
-		return float(math.NaN())
-	}
-	return nil
-}
-
-// enclosed is a call of a function that is written down in another.
-func (f *frame) enclosed(e *ast.CallExpr, c *value) []*value {
-	i := 0
-	for _, p := range c.lit.Type.Params.List {
-		for _, n := range p.Names {
-			f.bind(f.info.Defs[n], f.steady(f.eval(e.Args[i]), n.Name), true)
-			i++
-		}
-	}
-	ret, ok := c.lit.Body.List[0].(*ast.ReturnStmt)
-	if !ok || len(ret.Results) != 1 {
-		f.fail(e, "a function in a function is more than an expression")
-	}
-	return []*value{f.eval(ret.Results[0])}
-}
-
 // callHow is how a call is made and what becomes of its results.
 type callHow struct {
 	jump    bool // through joint
@@ -323,7 +81,7 @@ func (f *frame) invoke(e *ast.CallExpr, d *ast.FuncDecl, recv *value, args []*va
 	if d == nil || d.Body == nil {
 		f.fail(e, "%s is not in the source", types.ExprString(e.Fun))
 	}
-	switch f.inPlace(d, recv, how) {
+	switch f.inPlace(d, recv, args, how) {
 	case always:
 		return f.inline(d, recv, args)
 	case perhaps:
@@ -334,16 +92,15 @@ func (f *frame) invoke(e *ast.CallExpr, d *ast.FuncDecl, recv *value, args []*va
 	}
 	args = f.general(d, args)
 	g := f.specialise(d, how.jump, recv, args)
-	if size(g.body) > long {
+	if size(g.body) > long || g.depth > deep || f.heavy[f.fn.key] {
 		g.jump = true
+	}
+	if !g.jump {
+		f.fn.below = max(f.fn.below, g.depth)
 	}
 	f.fn.effects = f.fn.effects || g.effects
 	return f.residual(d, g, recv, args, how)
 }
-
-// long is how many statements a function has that is called like those of joint: its own
-// stack may be large.
-const long = 60
 
 type whether uint8
 
@@ -355,7 +112,7 @@ const (
 
 // inPlace says whether a call is followed where it stands: what gives references must be, and
 // what is a single expression or loops over arrays that it is given gains by it.
-func (f *frame) inPlace(d *ast.FuncDecl, recv *value, how callHow) whether {
+func (f *frame) inPlace(d *ast.FuncDecl, recv *value, args []*value, how callHow) whether {
 	sig := f.info.Defs[d.Name].Type().(*types.Signature)
 	for i := range sig.Results().Len() {
 		if _, ok := sig.Results().At(i).Type().Underlying().(*types.Basic); !ok {
@@ -371,13 +128,19 @@ func (f *frame) inPlace(d *ast.FuncDecl, recv *value, how callHow) whether {
 		_, is := sig.Params().At(i).Type().Underlying().(*types.Slice)
 		slices = slices || is
 	}
-	if straight(d) {
+	if straight(d) || recv == nil && len(args) > 0 && selects(args[0]) {
 		return perhaps
 	}
 	if !method && (recv != nil || slices) {
 		return perhaps
 	}
 	return never
+}
+
+// selects reports whether an argument says which of several things a function does.
+func selects(v *value) bool {
+	_, ok := v.integer()
+	return ok
 }
 
 // straight reports whether a function is a few assignments and a result.
@@ -445,118 +208,4 @@ func (f *frame) named(d *ast.FuncDecl) {
 			f.bind(obj, zeroOf(obj.Type()), true)
 		}
 	}
-}
-
-// steadyAll is v, whose texts later assignments do not change.
-func (f *frame) steadyAll(v *value, name string) *value {
-	switch v.kind {
-	case scalar:
-		return f.steady(v, name)
-	case record:
-		w := *v
-		w.list = nil
-		for _, field := range v.list {
-			w.list = append(w.list, f.steadyAll(field, name))
-		}
-		return &w
-	}
-	return f.held(v)
-}
-
-// residual calls a generated function.
-func (f *frame) residual(d *ast.FuncDecl, g *fn, recv *value, args []*value, how callHow) []*value {
-	sig := f.info.Defs[d.Name].Type().(*types.Signature)
-	out := make([]*value, sig.Results().Len())
-	known := g.returned || len(out) == 0
-	for i := range out {
-		if g.returned && g.returns[i] != nil {
-			out[i] = g.returns[i]
-		} else {
-			known = false
-		}
-	}
-	if known && !g.effects {
-		return out
-	}
-	list := f.passed(recv, args)
-	text := g.callText(list)
-	if !g.effects {
-		f.silent[strings.TrimSuffix(g.callText(nil), "()")] = true
-	}
-	switch {
-	case len(out) == 0 || how.discard || known:
-		f.emit(&stmt{kind: line, text: text})
-		return out
-	case len(out) == 1 && !g.effects:
-		return []*value{dynamic(text, operand, sig.Results().At(0).Type())}
-	}
-	got := f.several(text, sig.Results(), how.wanted)
-	for i, v := range out {
-		if v == nil {
-			out[i] = got[i]
-		}
-	}
-	return out
-}
-
-func (g *fn) callText(args []string) string {
-	list := strings.Join(args, ", ")
-	switch {
-	case g.jump:
-		if list != "" {
-			list = ", " + list
-		}
-		return "jump." + g.name + "(k" + list + ")"
-	case g.method:
-		return "k." + g.name + "(" + list + ")"
-	}
-	return g.name + "(" + list + ")"
-}
-
-// passed are the arguments that a generated function takes: what the tick computes.
-func (f *frame) passed(recv *value, args []*value) (list []string) {
-	hole := func(v *value) *value { list = append(list, v.text); return v }
-	all := args
-	if recv != nil {
-		all = append([]*value{recv}, args...)
-	}
-	for _, a := range all {
-		f.parts(a, hole)
-	}
-	return list
-}
-
-// parts goes through what the tick computes of an argument, in one order.
-func (f *frame) parts(a *value, hole func(*value) *value) *value {
-	if a == nil {
-		return a
-	}
-	switch a.kind {
-	case scalar:
-		if a.con == nil {
-			return hole(a)
-		}
-	case ref, slice:
-		w := *a
-		root := a.at
-		for root.parent != nil {
-			root = root.parent
-		}
-		if root.param {
-			hole(&value{kind: ref, at: root, text: root.text, typ: root.typ})
-		}
-		w.at = f.rebuilt(a.at, hole)
-		if a.kind == slice {
-			w.off, w.len = f.parts(a.off, hole), f.parts(a.len, hole)
-		}
-		return &w
-	case tuple, record:
-		w := *a
-		w.list = nil
-		for _, el := range a.list {
-			w.list = append(w.list, f.parts(el, hole))
-		}
-		return &w
-	}
-	return a
 }

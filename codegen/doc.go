@@ -6,4 +6,34 @@
 // over elements straight lines. So the generated kernel does the operations of the table
 // kernel on the same numbers in the same order, and both give the same bits. C is that Go,
 // statement by statement.
+//
+// # How the tick is specialised
+//
+// The source is followed as it would run (frame), with what is known at hand: numbers, and
+// for the rest expressions of the generated code (value). A condition that is known takes
+// one way; of another both are written, and what they agree on stays known. A loop is
+// written out where its index says which element is meant and the result is short enough;
+// a call of a helper of arrays is followed in place, others become functions for what is
+// known of their arguments. What lies in the tables or the kernel is a place: a field of the
+// generated Kernel where the tick assigns to it, else a number, or a table where the tick
+// computes the index.
+//
+// What the tick assigns is not known before it has been followed. So it is followed in
+// rounds (spec): the first takes it that every number of the kernel stays what New made it,
+// the following that those do that no round before saw assigned another. The last finds
+// nothing new, and leaves out what is assigned and never read.
+//
+// # Bits
+//
+// A sum is folded only where its bits stay: 0·x is left out of a sum that is not -0, 1·x is
+// x. Where x is not finite this is not so: in the tick in which a plant leaves the range of
+// float64, and from then on, modes, torques and the state that "fault" names may be others
+// than those of the table kernel. Both stop in the same tick.
+//
+// # Stack and bounds
+//
+// Every function is marked nosplit like those of the tick (package kernel). Functions that
+// may take much of the stack are called through the variable jump, behind which the linker
+// counts anew (stack.go). An index that is not that of a loop is masked, its array as long
+// as a power of two, so that the compiler leaves no check of bounds.
 package codegen

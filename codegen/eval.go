@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"maps"
 	"reflect"
 	"strings"
 )
@@ -70,11 +71,16 @@ func (f *frame) eval(e ast.Expr) *value {
 	case *ast.SliceExpr:
 		return f.sliced(e)
 	case *ast.StarExpr:
-		v := f.eval(e.X)
-		return v
+		return f.load(f.eval(e.X))
 	case *ast.UnaryExpr:
 		if e.Op == token.AND {
-			return f.address(e.X)
+			v := f.address(e.X)
+			if v.kind == ref {
+				w := *v
+				w.at = f.rebuilt(v.at, func(i *value) *value { return f.steady(i, "at") })
+				return &w
+			}
+			return v
 		}
 		return unaryOf(e.Op, f.eval(e.X))
 	case *ast.BinaryExpr:
@@ -186,11 +192,14 @@ func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 		return f.eval(e.Y)
 	}
 	var b *value
-	before := f.clone()
+	before, kept := f.clone(), maps.Clone(f.fn.kept)
 	f.dyn++
 	body := f.block(func() { b = f.eval(e.Y) })
 	f.dyn--
-	f.vars = before
+	f.vars, f.fn.kept = before, kept
+	if len(body) > 0 {
+		clear(f.fn.kept)
+	}
 	if b.con != nil && len(body) > 0 && onlyPure(body) {
 		body = nil
 	}
@@ -206,13 +215,14 @@ func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 		}
 		return arith(e.Op.String(), a, b)
 	}
-	name := f.unique("and")
-	cond := a.text
+	name := "and"
 	if e.Op == token.LOR {
-		name = f.unique("or")
+		name = "or"
 	}
+	name = f.unique(name)
 	f.emit(&stmt{kind: declare, names: []string{name}, right: a.text, pure: f.pure(a.text)})
-	if cond = name; e.Op == token.LOR {
+	cond := name
+	if e.Op == token.LOR {
 		cond = "!" + name
 	}
 	body = append(body, &stmt{kind: set, names: []string{name}, right: b.text, pure: f.pure(b.text)})

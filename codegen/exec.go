@@ -34,6 +34,7 @@ func (f *frame) block(do func()) []*stmt {
 // attempt does what may turn out too long or impossible, and takes it back then.
 func (f *frame) attempt(limit int, do func()) (ok bool) {
 	fn, vars, dyn, loops := f.fn, f.clone(), f.dyn, len(f.loops)
+	kept := maps.Clone(fn.kept)
 	out, emitted, rows, bound, effects := fn.out, fn.emitted, len(fn.rows), fn.bound, fn.effects
 	var list []*stmt
 	fn.out = &list
@@ -50,7 +51,7 @@ func (f *frame) attempt(limit int, do func()) (ok bool) {
 			return
 		}
 		f.vars, f.dyn, f.loops = vars, dyn, f.loops[:loops]
-		fn.emitted, fn.effects = emitted, effects
+		fn.emitted, fn.effects, fn.kept = emitted, effects, kept
 		switch e := r.(type) {
 		case cannot:
 		case tooLong:
@@ -279,12 +280,14 @@ func (f *frame) fork(cond *value, assigned []types.Object, body, els func() flow
 	before := f.clone()
 	f.dyn++
 	var a, b flow
+	kept := maps.Clone(f.fn.kept)
 	st := &stmt{kind: branch, text: cond.text, pure: f.pure(cond.text)}
 	st.body = f.block(func() { a = body() })
-	after := f.vars
-	f.vars = before
+	after, left := f.vars, f.fn.kept
+	f.vars, f.fn.kept = before, kept
 	st.els = f.block(func() { b = els() })
 	f.dyn--
+	maps.DeleteFunc(f.fn.kept, func(cell string, v *value) bool { return left[cell] != v })
 	for _, end := range []flow{a, b} {
 		if end != falls && end != leaves {
 			panic(cannot{})
@@ -301,77 +304,6 @@ func (f *frame) fork(cond *value, assigned []types.Object, body, els func() flow
 		f.join(after)
 	}
 	return falls
-}
-
-// lower tells variables that they are no longer in a branch.
-func (f *frame) lower() {
-	for obj, b := range f.vars {
-		if b.dyn > f.dyn {
-			b.dyn = f.dyn
-			f.vars[obj] = b
-		}
-	}
-}
-
-// join keeps of the variables what both ways agree on.
-func (f *frame) join(other map[types.Object]binding) {
-	for obj, b := range f.vars {
-		o, ok := other[obj]
-		if !ok {
-			continue
-		}
-		if b.val.kind == scalar && o.val.kind == scalar {
-			if b.val.con != nil && o.val.con != nil && b.val.text == o.val.text {
-				b.fresh = b.fresh && o.fresh
-			} else if b.val.key() != o.val.key() {
-				b.val = f.variable(obj, b.name)
-				b.fresh = true
-			} else if !o.val.plus {
-				v := *b.val
-				v.plus = false
-				b.val = &v
-			}
-			f.vars[obj] = b
-			continue
-		}
-		if b.val.key() != o.val.key() {
-			b.val = &value{kind: lost, typ: b.val.typ}
-			f.vars[obj] = b
-		}
-	}
-}
-
-// variable is what a variable of the generated code holds.
-func (f *frame) variable(obj types.Object, name string) *value {
-	v := dynamic(name, operand, obj.Type())
-	v.stable = !f.multi[obj]
-	return v
-}
-
-// settleVars gives the scalars that a branch or a loop assigns a variable that holds them.
-func (f *frame) settleVars(list []types.Object, forget bool) {
-	for _, obj := range list {
-		b, ok := f.vars[obj]
-		if !ok || b.val.kind != scalar {
-			continue
-		}
-		switch {
-		case b.name == "":
-			b.name = f.unique(obj.Name())
-			v := *b.val
-			v.typ = obj.Type()
-			f.emit(&stmt{kind: declare, names: []string{b.name}, right: v.typed(), pure: f.pure(v.text)})
-		case !b.fresh:
-			f.emit(&stmt{kind: set, names: []string{b.name}, right: b.val.text, pure: f.pure(b.val.text)})
-		}
-		b.fresh, b.dyn = true, f.dyn
-		if forget || b.val.con == nil {
-			plus := b.val.plus && !forget
-			b.val = f.variable(obj, b.name)
-			b.val.plus = plus
-		}
-		f.vars[obj] = b
-	}
 }
 
 func (f *frame) choose(st *ast.SwitchStmt) flow {

@@ -76,80 +76,87 @@ func (v *value) span(op string, a, b *value) {
 
 // identity is what a op b is where that needs no operation and no bit of it changes.
 func identity(op string, a, b *value) *value {
-	num := func(v *value, want float64) bool {
-		switch c := v.con.(type) {
-		case float64:
-			return c == want && (c != 0 || !math.Signbit(c))
-		case int64:
-			return float64(c) == want
-		case uint64:
-			return float64(c) == want
-		}
-		return false
-	}
 	float := isFloat(a.typ) || isFloat(b.typ)
 	switch op {
 	case "+":
 		switch {
-		case num(b, 0) && (!float || a.plus), b.nought && a.plus:
+		case isNumber(b, 0) && (!float || a.plus), b.nought && a.plus:
 			return a
-		case num(a, 0) && (!float || b.plus), a.nought && b.plus:
+		case isNumber(a, 0) && (!float || b.plus), a.nought && b.plus:
 			return b
 		}
 	case "-":
-		if num(b, 0) || b.nought && a.plus {
+		if isNumber(b, 0) || b.nought && a.plus {
 			return a
 		}
 	case "*":
-		switch {
-		case num(b, 1):
-			return a
-		case num(a, 1):
-			return b
-		case float && num(b, -1):
-			return negated(a)
-		case float && num(a, -1):
-			return negated(b)
-		case !float && (num(a, 0) || num(b, 0)):
-			return constantValue(wrapInt(int64(0), a.typ), a.typ)
-		}
+		return identityOfProduct(a, b, float)
 	case "/":
-		if num(b, 1) {
+		if isNumber(b, 1) {
 			return a
 		}
-	case "<<", ">>", "|", "^", "&^":
-		if num(b, 0) {
+	case "&&", "||":
+		switch neutral := op == "&&"; {
+		case a.is(!neutral), b.is(neutral):
 			return a
-		}
-		if num(a, 0) && (op == "|" || op == "^") {
+		case a.is(neutral):
 			return b
 		}
-		if num(a, 0) {
+	default:
+		return identityOfBits(op, a, b)
+	}
+	return nil
+}
+
+func identityOfProduct(a, b *value, float bool) *value {
+	switch {
+	case isNumber(b, 1):
+		return a
+	case isNumber(a, 1):
+		return b
+	case float && isNumber(b, -1):
+		return negated(a)
+	case float && isNumber(a, -1):
+		return negated(b)
+	case !float && (isNumber(a, 0) || isNumber(b, 0)):
+		return constantValue(wrapInt(int64(0), a.typ), a.typ)
+	}
+	return nil
+}
+
+func identityOfBits(op string, a, b *value) *value {
+	switch op {
+	case "<<", ">>", "|", "^", "&^":
+		switch {
+		case isNumber(b, 0):
+			return a
+		case isNumber(a, 0) && (op == "|" || op == "^"):
+			return b
+		case isNumber(a, 0):
 			return a
 		}
 	case "&":
-		if num(a, 0) {
+		if isNumber(a, 0) {
 			return a
 		}
-		if num(b, 0) {
-			return b
-		}
-	case "&&":
-		switch {
-		case a.is(false), b.is(true):
-			return a
-		case a.is(true):
-			return b
-		}
-	case "||":
-		switch {
-		case a.is(true), b.is(false):
-			return a
-		case a.is(false):
+		if isNumber(b, 0) {
 			return b
 		}
 	}
 	return nil
+}
+
+// isNumber reports whether a value is a number; 0 is not -0.
+func isNumber(v *value, want float64) bool {
+	switch c := v.con.(type) {
+	case float64:
+		return c == want && (c != 0 || !math.Signbit(c))
+	case int64:
+		return float64(c) == want
+	case uint64:
+		return float64(c) == want
+	}
+	return false
 }
 
 func negated(a *value) *value {

@@ -5,22 +5,29 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"path"
-	"slices"
 	"strings"
 )
-
-// turns is how often a loop is written out at most, whatever is in it.
-const turns = 64
 
 func (f *frame) forLoop(st *ast.ForStmt) flow {
 	if st.Init != nil {
 		f.exec(st.Init)
 	}
 	if f.indexed(st) {
-		end := falls
-		if f.attempt(f.limit, func() { end = f.unrollFor(st) }) {
+		end, limit := falls, f.limit
+		if f.dispatches(st) {
+			limit *= many
+		}
+		if f.attempt(limit, func() { end = f.unrollFor(st, limit) }) {
 			return end
+		}
+	}
+	if st.Cond != nil {
+		never := false
+		f.block(func() { never = f.eval(st.Cond).is(false) })
+		if never {
+			return falls
 		}
 	}
 	var nodes []ast.Node
@@ -30,10 +37,21 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 		}
 	}
 	f.settleVars(f.assignedIn(nodes...), true)
-	out := &stmt{kind: loop}
 	entry := f.clone()
+	clear(f.fn.kept)
+	defer clear(f.fn.kept)
 	f.dyn++
 	f.loops = append(f.loops, &cycle{dyn: f.dyn})
+	f.keepLoop(st, entry)
+	f.loops = f.loops[:len(f.loops)-1]
+	f.dyn--
+	f.same(st, entry)
+	f.vars = entry
+	return falls
+}
+
+// keepLoop makes a loop of the generated code.
+func (f *frame) keepLoop(st *ast.ForStmt, entry map[types.Object]binding) {
 	cond := truth(true)
 	if st.Cond != nil {
 		if pre := f.block(func() { cond = f.eval(st.Cond) }); len(pre) > 0 {
@@ -45,24 +63,19 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 			}
 		}
 	}
-	if cond.con == nil || cond.is(true) {
-		out.text = cond.text
-		if cond.con != nil {
-			out.text = ""
-		}
-		out.body = f.block(func() { f.list(st.Body.List) })
-		if st.Post != nil {
-			f.vars = merged(f, entry)
-			post := f.block(func() { f.exec(st.Post) })
-			f.step(st, out, post)
-		}
-		f.emit(out)
+	if cond.is(false) {
+		return
 	}
-	f.loops = f.loops[:len(f.loops)-1]
-	f.dyn--
-	f.same(st, entry)
-	f.vars = entry
-	return falls
+	out := &stmt{kind: loop}
+	if cond.con == nil {
+		out.text = cond.text
+	}
+	out.body = f.block(func() { f.list(st.Body.List) })
+	if st.Post != nil {
+		f.vars = maps.Clone(entry)
+		f.step(st, out, f.block(func() { f.exec(st.Post) }))
+	}
+	f.emit(out)
 }
 
 // step adds what a loop does behind each turn: to its head where it is an assignment.
@@ -82,15 +95,6 @@ func (f *frame) step(st *ast.ForStmt, out *stmt, post []*stmt) {
 		return true
 	})
 	out.body = append(out.body, post...)
-}
-
-// merged is what is known at the end of a turn: no more than at its begin.
-func merged(f *frame, entry map[types.Object]binding) map[types.Object]binding {
-	out := map[types.Object]binding{}
-	for obj, b := range entry {
-		out[obj] = b
-	}
-	return out
 }
 
 // same checks that a turn of a loop leaves references as they were.
@@ -117,60 +121,14 @@ func (f *frame) indexed(st *ast.ForStmt) bool {
 	return false
 }
 
-// gains reports whether a loop is simpler where its turns are written out.
-func (f *frame) gains(st *ast.RangeStmt) bool {
-	if named(st.Value) {
-		return true
-	}
-	id, ok := st.Key.(*ast.Ident)
-	return ok && f.selects(st.Body, f.info.Defs[id])
-}
-
-// selects reports whether a variable says which element is meant: in an index, a call, a
-// comparison.
-func (f *frame) selects(body ast.Node, obj types.Object) bool {
-	found := false
-	uses := func(n ast.Node) {
-		if n != nil {
-			ast.Inspect(n, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok && obj != nil && f.info.Uses[id] == obj {
-					found = true
-				}
-				return true
-			})
-		}
-	}
-	ast.Inspect(body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.IndexExpr:
-			uses(n.Index)
-		case *ast.SliceExpr:
-			uses(n.Low)
-			uses(n.High)
-		case *ast.CallExpr:
-			if !f.info.Types[n.Fun].IsType() {
-				for _, a := range n.Args {
-					uses(a)
-				}
-			}
-		case *ast.BinaryExpr:
-			if precedence[n.Op.String()] == 3 {
-				uses(n)
-			}
-		}
-		return true
-	})
-	return found
-}
-
 // unrollFor follows the turns of a loop as long as its condition is known.
-func (f *frame) unrollFor(st *ast.ForStmt) flow {
+func (f *frame) unrollFor(st *ast.ForStmt, limit int) flow {
 	c := &cycle{unrolled: true, dyn: f.dyn}
 	f.loops = append(f.loops, c)
 	defer func() { f.loops = f.loops[:len(f.loops)-1] }()
 	for n := 0; ; n++ {
 		cond := f.eval(st.Cond)
-		if cond.con == nil || n > turns && cond.is(true) {
+		if cond.con == nil || n > max(turns, limit) && cond.is(true) {
 			panic(cannot{})
 		}
 		if cond.is(false) {
@@ -195,15 +153,17 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	if known && count <= 0 {
 		return falls
 	}
-	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple {
+	records := known && f.records(st, x) && count <= turns*many
+	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple || records {
 		end, limit := falls, f.limit
-		if x.kind == tuple {
-			limit *= 10 // of slices nothing else can be made
+		if x.kind == tuple || records { // of slices nothing else can be made
+			limit *= many
 		}
 		if f.attempt(limit, func() { end = f.unrollRange(st, x, int(count)) }) {
 			return end
 		}
-		f.notes["too long or with jumps of its own: "+f.fset.Position(st.Pos()).String()]++
+		at := f.fset.Position(st.Pos())
+		f.notes[fmt.Sprintf("%s: the loop at %s:%d stays one: it has more than %d statements, or jumps that need it", f.fn.decl.Name.Name, at.Filename, at.Line, limit)]++
 	}
 	if x.kind == tuple {
 		x = f.spread(st, x)
@@ -213,6 +173,8 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	}
 	f.settleVars(f.assignedIn(st.Body), true)
 	entry := f.clone()
+	clear(f.fn.kept)
+	defer clear(f.fn.kept)
 	f.dyn++
 	f.loops = append(f.loops, &cycle{dyn: f.dyn})
 	name := "i"
@@ -310,8 +272,11 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
 			t := f.info.Defs[id].Type()
 			i = constantValue(wrapInt(int64(n), t), t)
 		}
-		f.turn(st, x, i)
-		switch end := f.turnList(st.Body.List); end {
+		end := f.entitled(st.Body, []ast.Expr{st.Key, st.Value}, func() flow {
+			f.turn(st, x, i)
+			return f.turnList(st.Body.List)
+		})
+		switch end {
 		case breaks:
 			return falls
 		case leaves, returns:
@@ -319,202 +284,4 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
 		}
 	}
 	return falls
-}
-
-// turnList follows the statements of a turn. One that goes on early where the tick decides
-// has the rest of its turn as the other way.
-func (f *frame) turnList(stmts []ast.Stmt) flow {
-	for i, st := range stmts {
-		c, ok := st.(*ast.IfStmt)
-		if !ok || c.Else != nil || !early(c.Body) {
-			if end := f.exec(st); end != falls {
-				return end
-			}
-			continue
-		}
-		if c.Init != nil {
-			f.exec(c.Init)
-		}
-		first, rest := c.Body.List[:len(c.Body.List)-1], stmts[i+1:]
-		var nodes []ast.Node
-		for _, n := range append(slices.Clone(first), rest...) {
-			nodes = append(nodes, n)
-		}
-		cond := f.eval(c.Cond)
-		return f.fork(cond, f.assignedIn(nodes...), func() flow { return f.list(first) }, func() flow { return f.turnList(rest) })
-	}
-	return falls
-}
-
-// early reports whether a block ends with the turn of its loop.
-func early(b *ast.BlockStmt) bool {
-	if len(b.List) == 0 {
-		return false
-	}
-	last, ok := b.List[len(b.List)-1].(*ast.BranchStmt)
-	return ok && last.Tok == token.CONTINUE
-}
-
-// assignment is = or := or an operation with it.
-func (f *frame) assignment(st *ast.AssignStmt) {
-	if st.Tok != token.ASSIGN && st.Tok != token.DEFINE {
-		op := map[token.Token]token.Token{
-			token.ADD_ASSIGN: token.ADD, token.SUB_ASSIGN: token.SUB, token.MUL_ASSIGN: token.MUL, token.QUO_ASSIGN: token.QUO, token.REM_ASSIGN: token.REM,
-			token.AND_ASSIGN: token.AND, token.OR_ASSIGN: token.OR, token.XOR_ASSIGN: token.XOR, token.SHL_ASSIGN: token.SHL, token.SHR_ASSIGN: token.SHR, token.AND_NOT_ASSIGN: token.AND_NOT,
-		}[st.Tok]
-		f.update(st.Lhs[0], op, f.eval(st.Rhs[0]))
-		return
-	}
-	define := st.Tok == token.DEFINE
-	if len(st.Lhs) == 1 {
-		f.assign(st.Lhs[0], f.eval(st.Rhs[0]), define)
-		return
-	}
-	var got []*value
-	if len(st.Rhs) == 1 {
-		f.wanted = st.Lhs
-		got = f.eval(st.Rhs[0]).list
-	} else {
-		for _, e := range st.Rhs {
-			got = append(got, f.eval(e))
-		}
-	}
-	if hazard := f.hazard(st); hazard {
-		for i, v := range got {
-			if v.kind == scalar {
-				got[i] = f.steady(v, "was")
-			}
-		}
-	}
-	for i, e := range st.Lhs {
-		f.assign(e, got[i], define)
-	}
-}
-
-// hazard reports whether an assignment of several values may overwrite what a later one
-// reads: a variable, or memory where not all values are variables.
-func (f *frame) hazard(st *ast.AssignStmt) bool {
-	memory, variables := false, false
-	for _, e := range st.Lhs {
-		id, ok := e.(*ast.Ident)
-		switch {
-		case !ok:
-			memory = true
-		case id.Name == "_", f.info.Defs[id] != nil:
-		default:
-			variables = true
-		}
-	}
-	plain := true
-	for _, e := range st.Rhs {
-		if _, ok := e.(*ast.Ident); !ok {
-			plain = false
-		}
-	}
-	return variables || memory && !plain
-}
-
-// assign gives a variable or a place a value.
-func (f *frame) assign(e ast.Expr, v *value, define bool) {
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		f.assign(e.X, v, define)
-		return
-	case *ast.Ident:
-		if e.Name == "_" {
-			if v.kind == scalar && v.con == nil && !f.pure(v.text) {
-				f.emit(&stmt{kind: set, names: []string{"_"}, right: v.text})
-			}
-			return
-		}
-		obj := f.info.Defs[e]
-		isNew := obj != nil
-		if obj == nil {
-			obj = f.info.Uses[e]
-		}
-		f.bind(obj, v, isNew)
-		return
-	}
-	to := f.address(e)
-	f.store(e, to.at, v)
-}
-
-// bind gives a variable a value.
-func (f *frame) bind(obj types.Object, v *value, define bool) {
-	b := f.vars[obj]
-	if define {
-		b = binding{dyn: f.dyn}
-	}
-	switch {
-	case v.kind != scalar:
-		b.val = f.held(v)
-		f.vars[obj] = b
-		return
-	case v.con != nil:
-		if b.val, b.fresh = constantValue(wrapInt(v.con, obj.Type()), obj.Type()), false; b.name != "" && f.dyn > b.dyn {
-			f.emit(&stmt{kind: set, names: []string{b.name}, right: b.val.text, pure: true})
-			b.fresh = true
-		}
-		f.vars[obj] = b
-		return
-	case define && v.stable && !f.multi[obj]: // another name for what does not change
-		b.val = v
-		f.vars[obj] = b
-		return
-	}
-	if b.name == "" {
-		b.name = f.unique(obj.Name())
-		f.emit(&stmt{kind: declare, names: []string{b.name}, right: v.text, pure: f.pure(v.text)})
-	} else {
-		f.emit(&stmt{kind: set, names: []string{b.name}, right: v.text, pure: f.pure(v.text)})
-	}
-	w := f.variable(obj, b.name)
-	w.plus = v.plus
-	if w.stable {
-		w.ranged, w.lo, w.hi = false, 0, 0
-	}
-	b.val, b.fresh = w, true
-	f.vars[obj] = b
-}
-
-// held is a reference whose offsets later assignments do not change.
-func (f *frame) held(v *value) *value {
-	if v.kind != slice {
-		return v
-	}
-	w := *v
-	w.off, w.len = f.steady(v.off, "from"), f.steady(v.len, "count")
-	return &w
-}
-
-// update is x op= v.
-func (f *frame) update(e ast.Expr, op token.Token, v *value) {
-	if id, ok := e.(*ast.Ident); ok {
-		obj := f.info.Uses[id]
-		b := f.vars[obj]
-		sum := arith(op.String(), b.val, v)
-		if sum == b.val {
-			return
-		}
-		if b.name != "" && b.fresh && b.val.con == nil && sum.con == nil && sum != v && b.val.text == b.name {
-			f.emit(&stmt{kind: set, names: []string{b.name}, right: v.text, text: " " + op.String() + "= ", pure: f.pure(v.text)})
-			w := f.variable(obj, b.name)
-			w.plus = sum.plus
-			b.val = w
-			f.vars[obj] = b
-			return
-		}
-		f.bind(obj, sum, false)
-		return
-	}
-	to := f.address(e).at
-	now := f.number(to)
-	sum := arith(op.String(), now, v)
-	switch {
-	case sum == now:
-	case now.con != nil || sum.con != nil:
-		f.put(e, to, sum, "")
-	default:
-		f.put(e, to, v, op.String())
-	}
 }

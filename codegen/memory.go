@@ -78,10 +78,14 @@ func (f *frame) wholeSlice(at *place) *value {
 
 // number is the scalar at a place: a constant where nothing assigns to it.
 func (f *frame) number(at *place) *value {
+	if v := f.fn.kept[at.cell()]; v != nil {
+		return v
+	}
 	if !at.fixed && !at.param && f.isGiven(at.cell()) || at.param {
 		if !at.param {
 			f.ask(at.cell())
 			f.shape(at)
+			f.fn.looks = f.fn.looks || keeps(at.cell())
 		}
 		return dynamic(at.full(), operand, at.typ)
 	}
@@ -120,6 +124,8 @@ func (f *frame) address(x ast.Expr) *value {
 		return f.composite(x)
 	case *ast.ParenExpr:
 		return f.address(x.X)
+	case *ast.StarExpr:
+		return f.eval(x.X)
 	}
 	v := f.eval(x)
 	if v.kind != ref {
@@ -314,6 +320,12 @@ func (f *frame) put(e ast.Node, at *place, v *value, op string) {
 	}
 	cell := at.cell()
 	f.fn.effects = true
+	if keeps(cell) {
+		if op == "" {
+			v = f.steady(v, "top")
+		}
+		f.keep(cell, v, op)
+	}
 	if !at.param {
 		if op == "" && v.con != nil && !f.isGiven(cell) && f.holds(at, v) {
 			return

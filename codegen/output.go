@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"go/format"
 	"maps"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"lockstep/model"
@@ -30,49 +28,48 @@ func Go(j Job) (Files, Report, error) {
 // files writes what the last round made.
 func (s *spec) files(j *Job) (Files, Report, error) {
 	var r Report
-	order := s.reached()
-	out := Files{}
-	add := func(name, text string) error {
-		full := j.marker() + "\n\npackage " + j.Package + "\n\n" + text
-		if name != "kernel.go" && strings.Contains(text, "math.") {
-			full = j.marker() + "\n\npackage " + j.Package + "\n\nimport \"math\"\n\n" + text
-		}
-		done, err := format.Source([]byte(full))
-		if err != nil {
-			out[name] = []byte(full)
-			return fmt.Errorf("codegen: %s: %w", name, err)
-		}
-		out[name] = done
-		return nil
-	}
 	var code, tables strings.Builder
+	order := s.reached()
 	for _, f := range order {
 		f.write(&code, s)
 	}
 	s.writeHelpers(&code)
-	text := code.String()
-	for _, t := range s.list {
-		if strings.Contains(text, t.name) {
-			r.Tables += t.write(&tables)
-		}
+	names := map[string]bool{}
+	for _, n := range identifier.FindAllString(code.String(), -1) {
+		names[n] = true
 	}
-	state, err := s.state()
-	if err != nil {
-		return nil, r, err
-	}
-	r.Code = len(text)
+	state, size := s.state()
+	r.Code, r.State = code.Len(), size
 	r.Lines = append(r.Lines, fmt.Sprintf("loops of up to %d statements are written out", s.limit))
-	for _, why := range slices.Sorted(maps.Keys(s.notes)) {
-		r.Lines = append(r.Lines, why)
+	if s.limit < generous {
+		r.Lines[0] += fmt.Sprintf(": with those of up to %d the tick has more than %d, too many for the processor to keep", generous, large)
 	}
-	errs := []error{add("tick.go", text), add("tick_tables.go", tables.String()), add("tick_state.go", state), add("kernel.go", s.kernelFile(j, order))}
-	for _, err := range errs {
-		if err != nil {
-			return out, r, err
+	for _, t := range s.list {
+		if !names[t.name] {
+			continue
 		}
+		bytes := t.write(&tables)
+		if r.Tables += bytes; bytes >= worthTelling {
+			r.Lines = append(r.Lines, fmt.Sprintf("%s is a table of %d bytes: %d rows of %d", t.name, bytes, len(t.rows), t.width))
+		}
+	}
+	r.Lines = append(r.Lines, slices.Sorted(maps.Keys(s.notes))...)
+	out := Files{}
+	for name, text := range map[string]string{"tick.go": code.String(), "tick_tables.go": tables.String(), "tick_state.go": state, "kernel.go": s.kernelFile(j, order)} {
+		if strings.Contains(text, "math.") {
+			text = "import \"math\"\n\n" + text
+		}
+		done, err := format.Source([]byte(j.marker() + "\n\npackage " + j.Package + "\n\n" + text))
+		if err != nil {
+			return nil, r, fmt.Errorf("codegen: %s: %w", name, err)
+		}
+		out[name] = done
 	}
 	return out, r, nil
 }
+
+// worthTelling is the size of a table that the report has a line for, bytes.
+const worthTelling = 16 << 10
 
 // reached are the functions that the entries call, callers first.
 func (s *spec) reached() (list []*fn) {
@@ -109,10 +106,14 @@ func (s *spec) reached() (list []*fn) {
 }
 
 func (g *fn) write(b *strings.Builder, s *spec) {
-	if doc := g.decl.Doc; doc != nil {
-		for line := range strings.Lines(doc.Text()) {
-			b.WriteString("// " + strings.TrimRight(line, "\n") + "\n")
-		}
+	doc := g.decl.Doc.Text()
+	if g.about != "" {
+		doc += g.about + "\n"
+	}
+	for line := range strings.Lines(doc) {
+		b.WriteString("// " + strings.TrimRight(line, "\n") + "\n")
+	}
+	if doc != "" {
 		b.WriteString("//\n")
 	}
 	b.WriteString("//go:nosplit\nfunc ")
@@ -130,125 +131,6 @@ func (g *fn) write(b *strings.Builder, s *spec) {
 	b.WriteString("{\n")
 	write(b, g.body)
 	b.WriteString("}\n\n")
-}
-
-// state writes the kernel's struct and the function that sets what it begins with.
-func (s *spec) state() (string, error) {
-	root := &layout{fields: map[string]*layout{}}
-	for _, key := range slices.Sorted(maps.Keys(s.shapes)) {
-		if s.any[key] && s.read["any "+key] {
-			root.add(s, strings.Split(key, ".")[1:], "k", s.shapes[key])
-		}
-	}
-	var b, types strings.Builder
-	b.WriteString("// Kernel steps one plant.\ntype Kernel struct {\n")
-	root.write(&b, &types)
-	b.WriteString("}\n\n" + types.String())
-	b.WriteString("// create sets what a new kernel begins with.\n//\n//go:nosplit\nfunc (k *Kernel) create() {\n")
-	for _, key := range slices.Sorted(maps.Keys(s.shapes)) {
-		if !s.any[key] || !s.read["any "+key] {
-			continue
-		}
-		for _, c := range cells(s.shapes[key]) {
-			con := plain(c.value)
-			if con != zeroOf(s.shapes[key].typ).con {
-				fmt.Fprintf(&b, "%s = %s\n", c.text, literal(con))
-			}
-		}
-	}
-	b.WriteString("}\n")
-	return b.String(), nil
-}
-
-// cell is a number in the kernel as New left it.
-type cell struct {
-	text, sub string
-	value     reflect.Value
-}
-
-// cells are all that a place would be with other indices.
-func cells(p *place) (list []cell) {
-	if p.parent == nil {
-		return []cell{{text: p.text, value: p.one}}
-	}
-	for _, c := range cells(p.parent) {
-		v := pointed(c.value)
-		if p.index == nil {
-			f := v.Type().Field(p.nth)
-			if !f.Anonymous {
-				c.sub += joined(c.sub, f.Name)
-			}
-			c.value = v.Field(p.nth)
-			if p.typ.Underlying().String() != "" && c.value.Kind() != reflect.Struct && c.sub != "" {
-				c.text, c.sub = dotted(c.text, c.sub), ""
-			}
-			list = append(list, c)
-			continue
-		}
-		for i := range v.Len() {
-			list = append(list, cell{text: dotted(c.text, c.sub) + "[" + strconv.Itoa(i) + "]", value: v.Index(i)})
-		}
-	}
-	return list
-}
-
-// layout is a struct of the generated package.
-type layout struct {
-	fields map[string]*layout
-	typ    string // of a scalar
-	name   string // of the type of a struct
-	size   int    // of an array; -1 for none
-}
-
-// add adds what a path of fields and indices leads to.
-func (l *layout) add(s *spec, path []string, key string, at *place) {
-	name, indexed := strings.CutSuffix(path[0], "[*]")
-	f := l.fields[name]
-	if f == nil {
-		f = &layout{fields: map[string]*layout{}, size: -1}
-		l.fields[name] = f
-	}
-	key += "." + name
-	if indexed {
-		f.size = max(s.sizes[key], s.padded[key])
-		key += "[*]"
-	}
-	if len(path) == 1 {
-		f.typ = goType(at.typ)
-		return
-	}
-	p := at
-	for strings.Count(wild(p.cell()), ".") > strings.Count(key, ".") {
-		p = p.parent
-	}
-	for p.index == nil {
-		p = p.parent
-	}
-	f.name = strings.ToLower(p.typ.String()[strings.LastIndex(p.typ.String(), ".")+1:])
-	if f.name == "event" {
-		f.name = "Event"
-	}
-	f.add(s, path[1:], key, at)
-}
-
-func (l *layout) write(b, types *strings.Builder) {
-	for _, name := range slices.Sorted(maps.Keys(l.fields)) {
-		f := l.fields[name]
-		typ := f.typ
-		if len(f.fields) > 0 {
-			typ = f.name
-			var t strings.Builder
-			f.write(&t, types)
-			text := "type " + typ + " struct {\n" + t.String() + "}\n\n"
-			if !strings.Contains(types.String(), text) {
-				types.WriteString(text)
-			}
-		}
-		if f.size >= 0 {
-			typ = fmt.Sprintf("[%d]%s", f.size, typ)
-		}
-		b.WriteString(name + " " + typ + "\n")
-	}
 }
 
 // kernelFile is what the package shows: the interface of the table kernel.
@@ -296,11 +178,7 @@ func (s *spec) kernelFile(j *Job, order []*fn) string {
 		}
 		b.WriteString("}\n")
 	}
-	text := b.String()
-	if strings.Contains(text, "math.") {
-		text = "import \"math\"\n\n" + text
-	}
-	return text
+	return b.String()
 }
 
 func portsUseInf(ports []model.Port) bool {
@@ -331,6 +209,7 @@ func writePorts(b *strings.Builder, ports []model.Port) {
 
 // kernelText is the interface of the kernel.
 const kernelText = `// New makes a kernel at rest.
+
 func New() *Kernel {
 	k := new(Kernel)
 	k.create()

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,11 @@ import (
 	"lockstep/model/plants"
 )
 
-var keep = flag.String("keep", "", "folder in which generated packages are left")
+var (
+	keep  = flag.String("keep", "", "folder in which the generated packages are left")
+	timed = flag.Bool("timed", false, "time the ticks of both kernels")
+	only  = flag.String("plants", "", "plants instead of all, each PLANT, PLANT:WAY or random:SEED")
+)
 
 // subject is a plant on a grid that both kernels step.
 type subject struct {
@@ -29,24 +34,57 @@ type subject struct {
 	ticks  int
 }
 
-func load(t testing.TB, name string, opt kernel.Options) subject {
+// load is an embedded plant, NAME or NAME:WAY, or random:SEED.
+func load(t testing.TB, name string) subject {
 	t.Helper()
-	data, err := plants.Read(name)
+	plant, how, _ := strings.Cut(name, ":")
+	if plant == "random" {
+		seed, err := strconv.Atoi(how)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return randomPlant(t, uint64(seed))
+	}
+	way, ok := ways[how]
+	if !ok && how != "" {
+		t.Fatalf("no way %q to step a plant", how)
+	}
+	data, err := plants.Read(plant)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := model.Load(name+".yaml", data)
+	p, err := model.Load(plant+".yaml", data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return assembled(t, name, p, opt)
+	return assembled(t, name, p, way)
 }
 
-func assembled(t testing.TB, name string, p *model.Plant, opt kernel.Options) subject {
+// ways are those in which a plant can be stepped.
+var ways = map[string]func(sys *model.System, opt *kernel.Options){
+	"papers":     func(_ *model.System, opt *kernel.Options) { opt.Scheme = kernel.Papers },
+	"held":       func(_ *model.System, opt *kernel.Options) { opt.Form = kernel.Held },
+	"factorised": func(_ *model.System, opt *kernel.Options) { opt.Memory = 1 },
+	"sparse":     func(_ *model.System, opt *kernel.Options) { opt.Stepping = kernel.Local },
+	"driven": func(sys *model.System, opt *kernel.Options) {
+		opt.Driven = slices.Repeat([]bool{true}, len(sys.Inputs))
+	},
+	"in parts": func(sys *model.System, _ *kernel.Options) { sys.Partition = &model.Partition{Sub: 4, Iter: 1} },
+	"papers and driven": func(sys *model.System, opt *kernel.Options) {
+		opt.Scheme, opt.Driven = kernel.Papers, slices.Repeat([]bool{true}, len(sys.Inputs))
+	},
+}
+
+// assembled puts a plant on a grid.
+func assembled(t testing.TB, name string, p *model.Plant, way func(*model.System, *kernel.Options)) subject {
 	t.Helper()
 	sys, err := p.Assemble()
 	if err != nil {
 		t.Fatal(err)
+	}
+	var opt kernel.Options
+	if way != nil {
+		way(sys, &opt)
 	}
 	if opt.Period == 0 {
 		opt.Period = 5 * time.Millisecond
@@ -117,16 +155,6 @@ func tickCommands(s subject, seed uint64) [][]float64 {
 	return rows
 }
 
-// stepper is what both kernels are.
-type stepper interface {
-	Step(y, u []float64)
-	Output(y []float64)
-	Reset()
-	Drive(i int, on bool)
-	Driven(i int) bool
-	Own(i int) float64
-}
-
 // follow gives what a kernel answers to commands.
 func follow(k *kernel.Kernel, rows [][]float64) (out [][]float64) {
 	_, p := k.Dims()
@@ -156,116 +184,6 @@ func follow(k *kernel.Kernel, rows [][]float64) (out [][]float64) {
 	}
 	return out
 }
-
-// runnerText is a program that has every generated kernel follow its commands.
-const runnerText = `package main
-
-import (
-	"encoding/binary"
-	"fmt"
-	"math"
-	"os"
-	"time"
-)
-
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
-func read(name string) []float64 {
-	data, err := os.ReadFile(name)
-	check(err)
-	out := make([]float64, len(data)/8)
-	for i := range out {
-		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
-	}
-	return out
-}
-
-func write(name string, list []float64) {
-	data := make([]byte, 8*len(list))
-	for i, v := range list {
-		binary.LittleEndian.PutUint64(data[8*i:], math.Float64bits(v))
-	}
-	check(os.WriteFile(name, data, 0o666))
-}
-
-func main() {
-	if len(os.Args) > 1 {
-		timeAll()
-		return
-	}
-%s}
-
-// stepper is a kernel.
-type stepper interface {
-	Step(y, u []float64)
-	Reset()
-	Dims() (m, p int)
-}
-
-// clock prints the time of a tick with the inputs held, and of one of those commanded, ns.
-func clock(name string, k stepper) {
-	m, p := k.Dims()
-	y, u := make([]float64, p), make([]float64, m)
-	rows := read(name + ".in")
-	copy(u, rows[3:])
-	quiet, busy := time.Hour, time.Hour
-	for range 7 {
-		k.Reset()
-		at := time.Now()
-		for range 2000 {
-			k.Step(y, u)
-		}
-		quiet = min(quiet, time.Since(at))
-		k.Reset()
-		at = time.Now()
-		for r := rows; len(r) > 0; r = r[3+m:] {
-			k.Step(y, r[3:3+m])
-		}
-		busy = min(busy, time.Since(at))
-	}
-	fmt.Println(name, float64(quiet.Nanoseconds())/2000, float64(busy.Nanoseconds())/float64(len(rows)/(3+m)))
-}
-
-func timeAll() {
-%s}
-`
-
-const followText = `	func() {
-		k := %[1]s.New()
-		m, p := k.Dims()
-		y := make([]float64, p)
-		rows := read("%[1]s.in")
-		k.Output(y)
-		out := append([]float64{float64(p)}, y...)
-		for ; len(rows) > 0; rows = rows[3+m:] {
-			switch rows[0] {
-			case 1:
-				k.Reset()
-			case 2:
-				k.Output(y)
-			}
-			said := 0.0
-			if i := int(rows[1]); i >= 0 {
-				k.Drive(i, rows[2] == 1)
-				if said = k.Own(i); k.Driven(i) {
-					said++
-				}
-			}
-			k.Step(y, rows[3:3+m])
-			events := k.Events()
-			out = append(out, float64(1+p+4*len(events)), said)
-			out = append(out, y...)
-			for _, e := range events {
-				out = append(out, e.Time, float64(e.Friction), float64(e.From), float64(e.To))
-			}
-		}
-		write("%[1]s.out", out)
-	}()
-`
 
 // generate writes the packages of plants and a program that runs them all.
 func generate(t *testing.T, list []subject) (dir string) {
@@ -312,7 +230,12 @@ func tool(t testing.TB, dir, name string, args ...string) string {
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		text := string(out)
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, text[:min(len(text), 4000)])
+		for line := range strings.Lines(text) {
+			if !strings.Contains(line, "kernel.go") && !strings.HasPrefix(line, "#") {
+				t.Log(line)
+			}
+		}
+		t.Fatalf("%s %s: %v", name, strings.Join(args, " "), err)
 	}
 	return string(out)
 }
@@ -344,6 +267,7 @@ func compare(t *testing.T, list []subject) {
 		}
 		put(t, filepath.Join(dir, fmt.Sprintf("p%d.in", i)), bytesOf(all))
 	}
+	tool(t, dir, "go", "vet", "./...")
 	tool(t, dir, "./runner")
 	if *timed {
 		clock(t, list, rows, tool(t, dir, "./runner", "time"))
@@ -354,95 +278,59 @@ func compare(t *testing.T, list []subject) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := follow(kernel.New(s.tables), rows[i])
-			events := 0
-			for tick, w := range want {
-				n := int(math.Float64frombits(binary.LittleEndian.Uint64(data)))
-				got := data[8 : 8+8*n]
-				data = data[8+8*n:]
-				if w := bytesOf(w); string(w) != string(got) {
-					for j := 0; j < len(w) && j < len(got); j += 8 {
-						a, b := math.Float64frombits(binary.LittleEndian.Uint64(w[j:])), math.Float64frombits(binary.LittleEndian.Uint64(got[j:]))
-						if math.Float64bits(a) != math.Float64bits(b) {
-							name := ""
-							if at := j/8 - min(tick, 1); at >= 0 && at < len(s.tables.Outputs) {
-								name = s.tables.Outputs[at].Name
-							}
-							t.Errorf("tick %d, entry %d %s: the table kernel gives %v, the generated one %v", tick, j/8, name, a, b)
-						}
-					}
-					t.Fatalf("tick %d: %d and %d numbers, command %v", tick, len(w)/8, n, rows[i][tick-1])
-				}
-				if tick > 0 {
-					events += (len(w) - 1 - len(s.tables.Outputs)) / 4
-				}
-			}
-			t.Logf("%d events in %d ticks", events, len(want)-1)
+			s.judge(t, follow(kernel.New(s.tables), rows[i]), data)
 		})
 	}
 }
 
-var timed = flag.Bool("timed", false, "time the ticks of both kernels")
-
-// clock sets the time of the ticks of both kernels side by side.
-func clock(t *testing.T, list []subject, rows [][][]float64, text string) {
-	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		var name string
-		var quiet, busy float64
-		fmt.Sscan(line, &name, &quiet, &busy)
-		k := kernel.New(list[i].tables)
-		m, p := k.Dims()
-		y, u := make([]float64, p), make([]float64, m)
-		copy(u, rows[i][0][3:])
-		q, b := time.Hour, time.Hour
-		for range 7 {
-			k.Reset()
-			at := time.Now()
-			for range 2000 {
-				k.Step(y, u)
-			}
-			q = min(q, time.Since(at))
-			k.Reset()
-			at = time.Now()
-			for _, r := range rows[i] {
-				k.Step(y, r[3:])
-			}
-			b = min(b, time.Since(at))
+// judge compares what both kernels gave, to the bit.
+func (s *subject) judge(t *testing.T, want [][]float64, data []byte) {
+	events := 0
+	for tick, w := range want {
+		n := int(math.Float64frombits(binary.LittleEndian.Uint64(data)))
+		got := data[8 : 8+8*n]
+		data = data[8+8*n:]
+		if n != len(w) {
+			t.Fatalf("tick %d: the table kernel gives %d numbers, the generated one %d", tick, len(w), n)
 		}
-		tq, tb := float64(q.Nanoseconds())/2000, float64(b.Nanoseconds())/float64(len(rows[i]))
-		t.Logf("%-20s quiet %7.0f ns, table %7.0f: %4.1f times; busy %7.0f ns, table %7.0f: %4.1f times", list[i].name, quiet, tq, tq/quiet, busy, tb, tb/busy)
+		for j, a := range w {
+			if bits := binary.LittleEndian.Uint64(got[8*j:]); bits != math.Float64bits(a) {
+				name := ""
+				if at := j - min(tick, 1); at >= 0 && at < len(s.tables.Outputs) {
+					name = s.tables.Outputs[at].Name
+				}
+				t.Errorf("tick %d, number %d %s: the table kernel gives %v, the generated one %v", tick, j, name, a, math.Float64frombits(bits))
+			}
+		}
+		if t.Failed() {
+			return
+		}
+		if tick > 0 {
+			events += (n - 1 - len(s.tables.Outputs)) / 4
+		}
 	}
+	t.Logf("%d events in %d ticks", events, len(want)-1)
 }
 
-func TestGeneratedKernelGivesTheSameBits(t *testing.T) {
-	var list []subject
-	for _, word := range strings.Split(*only, ",") {
-		name, how, _ := strings.Cut(word, ":")
-		var opt kernel.Options
-		switch how {
-		case "papers":
-			opt.Scheme = kernel.Papers
-		case "held":
-			opt.Form = kernel.Held
-		case "factorised":
-			opt.Memory = 1
-		case "sparse":
-			opt.Stepping = kernel.Local
-		case "driven":
-			opt.Driven = everyInput(t, name)
-		case "both":
-			opt.Driven, opt.Scheme = everyInput(t, name), kernel.Papers
+// Every embedded plant, ways to step them, and random plants. A random plant is stepped in a
+// random way.
+func TestGeneratedKernelsGiveTheBitsOfTheTableKernel(t *testing.T) {
+	names := []string{"coupled-clutches", "powershift:driven", "hybrid-clearance:papers", "random:1", "random:6", "random:11"}
+	if !testing.Short() {
+		names = append(names, "coupled-clutches:held", "coupled-clutches:sparse", "coupled-clutches:papers and driven", "powershift:papers", "powershift:factorised",
+			"hybrid-spring:factorised", "rail17:in parts", "random:0", "random:4", "random:8", "random:16", "random:27", "random:33", "random:39")
+		for _, e := range plants.List() {
+			if e.Kind == "plant" && e.Name != "coupled-clutches" {
+				names = append(names, e.Name)
+			}
 		}
-		s := load(t, name, opt)
-		s.name = word
-		list = append(list, s)
+	}
+	if *only != "" {
+		names = strings.Split(*only, ",")
+	}
+	var list []subject
+	for _, name := range names {
+		list = append(list, load(t, name))
 	}
 	compare(t, list)
 }
-
-func everyInput(t *testing.T, name string) []bool {
-	n := len(load(t, name, kernel.Options{}).tables.Inputs)
-	return slices.Repeat([]bool{true}, n)
-}
-
-var only = flag.String("only", "coupled-clutches", "plants")

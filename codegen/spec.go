@@ -1,10 +1,12 @@
 package codegen
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"math/bits"
 	"reflect"
 	"strings"
@@ -17,12 +19,14 @@ import (
 // assigned something else; the last one finds nothing new.
 type spec struct {
 	*program
+	plant   *kernel.Tables
 	root    *place
 	y, u    int             // outputs and inputs
 	given   map[string]bool // cells, with * for indices that the tick computes, that are assigned
 	any     map[string]bool // the same with * for every index
 	asked   map[string]bool // cells that the round before read; nil: not known
 	limit   int             // statements that a loop may become
+	heavy   map[string]bool // functions that take so much stack that what they call must begin anew
 	numbers map[string]*data
 	notes   map[string]int // what stayed a loop, by reason
 
@@ -45,7 +49,6 @@ type fn struct {
 	name, about string
 	params      []string // "name type"
 	args        []string // names of these
-	holes       int
 	results     []types.Type
 	returns     []*value // what all its returns have in common; nil where they differ
 	returned    bool
@@ -54,6 +57,9 @@ type fn struct {
 	busy        bool
 	jump        bool // called through a variable, where the linker counts stack anew
 	method      bool
+	key         string
+	depth       int // bytes of stack that it and what it calls take, at most
+	below       int // of what it calls
 	entry       bool
 	decl        *ast.FuncDecl
 
@@ -62,6 +68,8 @@ type fn struct {
 	bound   []int // of emitted, for attempts
 	names   map[string]int
 	rows    []map[string]string // pointers to rows of tables, by block
+	kept    map[string]*value   // what cells of the stack of programs hold
+	looks   bool                // it reads such a cell where it lies
 }
 
 func newSpec(t *kernel.Tables) (*spec, error) {
@@ -71,14 +79,14 @@ func newSpec(t *kernel.Tables) (*spec, error) {
 	}
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, limit: generous}
+	s := &spec{program: p, plant: t, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil
 }
 
-// run makes rounds until one finds nothing new, and then two that leave out what nothing
-// reads.
+// run makes rounds until one finds nothing new that is assigned, and nothing more that is
+// assigned and not read.
 func (s *spec) run() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -89,19 +97,25 @@ func (s *spec) run() (err error) {
 			panic(r)
 		}
 	}()
-	for settled := 0; settled < 3; {
+	for range rounds {
 		s.round()
 		if s.limit > frugal && s.statements() > large {
 			s.limit, s.given, s.any, s.asked = frugal, map[string]bool{}, map[string]bool{}, nil
 			continue
 		}
-		if !s.grown {
-			s.asked = s.read
-			settled++
+		if s.grown {
+			continue
 		}
+		if maps.Equal(s.asked, s.read) {
+			return nil
+		}
+		s.asked = s.read
 	}
-	return nil
+	return errors.New("codegen: the specialised tick does not settle")
 }
+
+// rounds bounds the search for what is assigned and read. It takes about ten.
+const rounds = 40
 
 // large is how many statements a tick may have in which loops of up to generous statements
 // are written out; of a larger one those are of up to frugal statements: it is faster as

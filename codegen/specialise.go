@@ -31,7 +31,7 @@ func (f *frame) general(d *ast.FuncDecl, args []*value) []*value {
 // specialise is the function for what is known of the arguments.
 func (f *frame) specialise(d *ast.FuncDecl, jump bool, recv *value, args []*value) *fn {
 	s := f.spec
-	g := &fn{names: map[string]int{}, rows: []map[string]string{{}}, jump: jump, decl: d}
+	g := &fn{names: map[string]int{}, rows: []map[string]string{{}}, kept: map[string]*value{}, jump: jump, decl: d}
 	h := &frame{spec: s, fn: g, vars: map[types.Object]binding{}}
 	key, about := h.enter(d, recv, args)
 	if jump {
@@ -43,8 +43,8 @@ func (f *frame) specialise(d *ast.FuncDecl, jump bool, recv *value, args []*valu
 		}
 		return old
 	}
-	s.fns[key] = g
-	g.name, g.about, g.busy = s.top(d.Name.Name+about), about, true
+	s.fns[key], g.key = g, key
+	g.name, g.about, g.busy = s.top(d.Name.Name+about), s.about(d, h.vars), true
 	sig := f.info.Defs[d.Name].Type().(*types.Signature)
 	for i := range sig.Results().Len() {
 		h.types = append(h.types, sig.Results().At(i).Type())
@@ -54,7 +54,14 @@ func (f *frame) specialise(d *ast.FuncDecl, jump bool, recv *value, args []*valu
 	g.out = &body
 	h.named(d)
 	h.list(d.Body.List)
-	g.body, g.busy = tidy(body), false
+	if !g.looks {
+		body = unkept(body)
+	}
+	g.body, g.busy, g.key = tidy(body), false, key
+	own := frameOf(g)
+	if g.depth = own + g.below; own > wide && !s.heavy[key] {
+		s.heavy[key], s.grown = true, true
+	}
 	g.method = g.uses("k")
 	s.order = append(s.order, g)
 	return g
@@ -81,7 +88,7 @@ func (f *frame) enter(d *ast.FuncDecl, recv *value, args []*value) (key, about s
 		if v.kind == scalar && v.con != nil {
 			v = constantValue(wrapInt(v.con, obj.Type()), obj.Type())
 		}
-		about += known(n.Name, all[i], v, i == 0 && d.Recv != nil)
+		about += known(n.Name, v)
 		b := binding{val: v}
 		if v.kind == scalar && v.con == nil {
 			b.name, b.fresh = v.text, true
@@ -93,7 +100,7 @@ func (f *frame) enter(d *ast.FuncDecl, recv *value, args []*value) (key, about s
 }
 
 // known is what the name of a function tells of an argument.
-func known(name string, arg, v *value, receiver bool) string {
+func known(name string, v *value) string {
 	switch v.kind {
 	case scalar:
 		switch c := v.con.(type) {
@@ -104,39 +111,34 @@ func known(name string, arg, v *value, receiver bool) string {
 				return joined("_", name)
 			}
 		case float64:
-			if c == 0 {
-				return ""
+			if c != 0 {
+				return "At" + letters(v.text)
 			}
-			return "At" + strings.Map(func(r rune) rune {
-				if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' {
-					return r
-				}
-				return '_'
-			}, v.text)
 		}
 	case ref, slice:
 		if v.at.parent == nil {
 			return ""
 		}
-		text := wild(v.at.cell())
-		parts := strings.FieldsFunc(strings.ReplaceAll(v.at.full(), "*", ""), func(r rune) bool { return strings.ContainsRune(".[]", r) })
-		_ = text
+		parts := strings.FieldsFunc(v.at.full(), func(r rune) bool { return strings.ContainsRune(".[]", r) })
 		last := parts[len(parts)-1]
 		if n := len(parts); last[0] >= '0' && last[0] <= '9' && n > 1 {
 			last = parts[n-2] + last
 		}
-		out := ""
-		for _, r := range last {
-			if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-				out += string(r)
-			}
+		if last = letters(last); last != "" {
+			return joined("_", last)
 		}
-		if out == "" {
-			return ""
-		}
-		return strings.ToUpper(out[:1]) + out[1:]
 	}
 	return ""
+}
+
+// letters leaves of a text what a name may have.
+func letters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}, text)
 }
 
 // parameter makes a parameter of the function for what the tick computes.
@@ -154,7 +156,7 @@ func (f *frame) parameter(name string, v *value) *value {
 		return v
 	}
 	name = f.unique(name)
-	g.params = append(g.params, name+" "+goType(v.typ))
+	g.params, g.args = append(g.params, name+" "+goType(v.typ)), append(g.args, name)
 	out := dynamic(name, operand, v.typ)
 	out.stable, out.plus = true, false
 	return out

@@ -151,12 +151,12 @@ func drop(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
 			} else {
 				st.kind, st.names, st.text = set, []string{"_"}, ""
 			}
-		case st.kind == branch && len(st.body) == 0 && len(st.els) == 0 && st.pure:
+		case st.kind == branch && silentList(st.body) && silentList(st.els) && st.pure:
 			*dropped = true
 			continue
-		case st.kind == branch && len(st.body) == 0 && len(st.els) > 0:
+		case st.kind == branch && silentList(st.body) && !silentList(st.els):
 			st.text, st.body, st.els = "!("+st.text+")", st.els, nil
-		case st.kind == loop && len(st.body) == 0 && st.pure:
+		case st.kind == loop && silentList(st.body) && st.pure:
 			*dropped = true
 			continue
 		case st.kind == loop && len(st.names) > 0 && reads[st.names[0]] == 0:
@@ -165,6 +165,16 @@ func drop(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
 		kept = append(kept, st)
 	}
 	return kept
+}
+
+// silentList reports whether there is nothing but comments.
+func silentList(list []*stmt) bool {
+	for _, st := range list {
+		if st.kind != comment {
+			return false
+		}
+	}
+	return true
 }
 
 // size is the number of statements.

@@ -17,7 +17,6 @@ type tickTable struct {
 	flat   bool    // one row
 	masked bool    // its index, or that of its row, is masked
 	wide   bool    // the index into a row is masked
-	about  string
 }
 
 // lookup is the scalar at a place of which the tick computes an index.
@@ -204,6 +203,9 @@ func tableName(key string) string {
 		if part != "k" && (part != "t" || name != "") {
 			name += joined(name, part)
 		}
+	}
+	if len(name) > 1 && name[0] == 't' && name[1] >= 'A' && name[1] <= 'Z' {
+		name = name[1:] // of the tables
 	}
 	return strings.ToLower(name[:1]) + name[1:]
 }

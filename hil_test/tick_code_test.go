@@ -30,6 +30,7 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*Loop).step":    {kernelCode + "Step", faultCode + "Inputs", faultCode + "Signals"},
 	"lockstep/rt.(*Loop).receive": {faultCode + "Arrived"},
 	"lockstep/rt.(*Loop).take":    {sigmapCode + "Decode"},
+	protectionCode + "value":      {}, // code made for one protection, which the command has none of
 	"lockstep/rt.(*Loop).judge":   {sigmapCode + "Tick"},
 	"lockstep/rt.(*Loop).send":    {sigmapCode + "Due", "lockstep/rt.(*Loop).emit", "lockstep/rt.(*Loop).give"},
 	"lockstep/rt.(*Loop).resend":  {sigmapCode + "Due", "lockstep/rt.(*Loop).emit"},
@@ -82,7 +83,9 @@ var tickJumps = map[string][]string{
 const (
 	kernelCode = "lockstep/model/kernel.(*Kernel)."
 	sigmapCode = "lockstep/io/sigmap.(*Map)."
-	faultCode  = "lockstep/rt/fault.(*Set)."
+
+	protectionCode = "lockstep/io/sigmap.(*Protection)."
+	faultCode      = "lockstep/rt/fault.(*Set)."
 )
 
 // tickMayCall is what a tick may call outside of what is disassembled: assembly
@@ -113,6 +116,13 @@ func disassemble(t *testing.T, command, goarch string) codeListing {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building %s for %s: %v\n%s", command, goarch, err, out)
 	}
+	return disassembled(t, bin, func(name string) string { return name })
+}
+
+// disassembled reads the functions of an executable, under the names that known gives
+// them.
+func disassembled(t *testing.T, bin string, known func(string) string) codeListing {
+	t.Helper()
 	dump := exec.Command("go", "tool", "objdump", "-s", tickCode, bin)
 	out, err := dump.StdoutPipe()
 	if err != nil {
@@ -126,9 +136,10 @@ func disassemble(t *testing.T, command, goarch string) codeListing {
 	for lines.Scan() {
 		if head, ok := strings.CutPrefix(lines.Text(), "TEXT "); ok {
 			name, _, _ = strings.Cut(head, "(SB)")
+			name = known(name)
 			list[name] = &codeFunction{}
 		} else if part := strings.FieldsFunc(lines.Text(), func(r rune) bool { return r == '\t' }); len(part) > 3 {
-			list[name].add(name, strings.TrimSpace(part[3]))
+			list[name].add(name, known(strings.TrimSpace(part[3])))
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -9,7 +9,7 @@ const protectStack = 200
 func TestProtectionNeitherAllocatesNorGrowsTheStack(t *testing.T) {
 	for _, goarch := range []string{"amd64", "arm64"} {
 		for _, root := range []string{"main.sends", "main.judges"} {
-			w := codeWalk{list: disassemble(t, "./testdata/tickprotect", goarch), depth: map[string]int{}}
+			w := codeWalk{list: disassemble(t, "./testdata/tickprotect", goarch), jumps: tickJumps, depth: map[string]int{}}
 			stack := w.walk(root) - w.list[root].frame
 			for _, finding := range w.findings {
 				t.Errorf("%s: %s", goarch, finding)

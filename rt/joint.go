@@ -6,14 +6,11 @@ import (
 	"lockstep/rt/fault"
 )
 
-// joint holds the parts of a tick that are called through a value, most of them in
-// package sigmap, so that the linker begins anew to add up the stack; see model/kernel/joint.go.
+// joint holds the parts of a tick that are called through a value, so that the linker
+// begins anew to add up the stack, as it does behind Signals; see model/kernel/joint.go.
 type joint struct {
-	decode func(m *sigmap.Map, u []float64, f *can.Frame) (int, sigmap.Result)
-	tick   func(m *sigmap.Map, u []float64, k int64) sigmap.Demand
-	due    func(m *sigmap.Map, i int, k int64, y []float64) bool
-	encode func(m *sigmap.Map, f *can.Frame, i int, y []float64) bool
-	emit   func(l *Loop, b, i int, k int64, y []float64) bool
+	tick func(m *sigmap.Map, u []float64, k int64) sigmap.Demand
+	emit func(l *Loop, b, i int, k int64, y []float64) bool
 
 	begin   func(l *Loop, k int64)
 	arrived func(s *fault.Set, b int, f *can.Frame, at can.Stamp) bool
@@ -26,7 +23,7 @@ type joint struct {
 
 func joints() joint {
 	return joint{
-		(*sigmap.Map).Decode, (*sigmap.Map).Tick, (*sigmap.Map).Due, (*sigmap.Map).Encode, (*Loop).emit,
+		(*sigmap.Map).Tick, (*Loop).emit,
 		(*Loop).begin, (*fault.Set).Arrived, (*fault.Set).Inputs, (*fault.Set).Signals, (*Loop).give, (*fault.Set).Before, (*fault.Set).Sent,
 	}
 }

@@ -18,6 +18,14 @@ type Plant interface {
 	Dims() (m, p int) // len(u), len(y)
 }
 
+// Signals moves values between the frames of one bus and the vectors of the plant:
+// *sigmap.Map by its tables, or code that was made for one map and works on it.
+type Signals interface {
+	Decode(u []float64, f *can.Frame) (int, sigmap.Result)
+	Due(i int, tick int64, y []float64) bool
+	Encode(f *can.Frame, i int, y []float64) bool
+}
+
 // MaxRecv bounds how many frames a tick reads from one bus. A 1 Mbit/s bus of
 // the shortest frames, 47 bits, carries 213 in 10 ms; what is more stays in the
 // kernel's buffer, which counts what it drops.
@@ -36,6 +44,7 @@ type Loop struct {
 	plant  Plant
 	buses  []*can.Bus
 	maps   []*sigmap.Map // one per bus
+	coders []Signals     // likewise, of these maps
 	ticker sched.Ticker
 	page   *Page
 	grid   sched.Grid // of ticker
@@ -82,6 +91,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	}
 	rx, tx := 0, 0
 	for _, mp := range maps {
+		l.coders = append(l.coders, mp)
 		l.firstRx, l.firstTx = append(l.firstRx, rx), append(l.firstTx, tx)
 		rx += len(mp.Rx)
 		tx += len(mp.Tx)
@@ -105,6 +115,16 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	l.times.real = len(buses) > 0 && !cfg.Virtual
 	copy(l.U, cfg.Start)
 	return l, nil
+}
+
+// Use puts code that was made for the maps, one per bus, in the place of their tables,
+// before the run.
+func (l *Loop) Use(coders []Signals) error {
+	if len(coders) != len(l.maps) {
+		return fmt.Errorf("rt: code for %d signal maps, there are %d", len(coders), len(l.maps))
+	}
+	l.coders = coders
+	return nil
 }
 
 func (l *Loop) validate() error {

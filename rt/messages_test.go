@@ -134,9 +134,10 @@ func TestTickWithProtectionDoesNotAllocate(t *testing.T) {
 	b.maps[0].Rx[0].Protect = []sigmap.Protection{p}
 	send := p
 	var frames [64]can.Frame
+	var f can.Frame
 	k := 0
 	if n := testing.AllocsPerRun(300, func() {
-		f := can.Frame{ID: 0x110, Len: 4}
+		f = can.Frame{ID: 0x110, Len: 4}
 		send.Protect(&f.Data, 4, 0x110)
 		if k++; k%7 == 0 {
 			f.Data[0] ^= 1

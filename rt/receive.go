@@ -102,7 +102,7 @@ func (l *Loop) take(b, at int, late, withheld bool) {
 	if withheld {
 		i = l.maps[b].Find(f.ID)
 	} else {
-		i, result = l.joint.decode(l.maps[b], l.U, f)
+		i, result = l.coders[b].Decode(l.U, f)
 	}
 	l.note.set(l.now, b, i)
 	l.note.fate, l.note.safe, l.note.stamp, l.note.copy, l.note.withheld = Received, false, l.stamps[at], late, withheld

@@ -35,7 +35,7 @@ func (l *Loop) send(k int64, served bool) {
 		l.resend(b, k, y)
 		for i := range m.Tx {
 			d := &l.going[l.firstTx[b]+i]
-			if due := l.joint.due(m, i, k, y); (due || urgent) && d.tried != k {
+			if due := l.coders[b].Due(i, k, y); (due || urgent) && d.tried != k {
 				d.again = !l.joint.emit(l, b, i, k, y)
 			}
 		}
@@ -77,7 +77,7 @@ func (l *Loop) resend(b int, k int64, y []float64) {
 			continue
 		}
 		d.again, d.tried = false, k
-		due := l.joint.due(l.maps[b], i, k, y) // then it is the one of now
+		due := l.coders[b].Due(i, k, y) // then it is the one of now
 		if !due {
 			l.page.TxAgain.Store(l.page.TxAgain.Load() + 1)
 		}
@@ -97,7 +97,7 @@ func (l *Loop) emit(b, i int, k int64, y []float64) bool {
 	if l.acts {
 		l.joint.before(l.faults, b, i)
 	}
-	again, made := int64(0), l.joint.encode(m, &l.frame, i, y)
+	again, made := int64(0), l.coders[b].Encode(&l.frame, i, y)
 	l.page.TxCount[at].Store(m.Tx[i].Counts())
 	if !made {
 		if l.acts {

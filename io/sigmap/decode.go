@@ -92,25 +92,36 @@ func (m *Map) Decode(u []float64, f *can.Frame) (int, Result) {
 		return -1, Unknown
 	}
 	rx := &m.Rx[i]
-	rx.Counts.Frames++
-	rx.came, rx.Changed = true, true
-	n := int(f.Len)
-	short := n < rx.Len || rx.Exact && n > rx.Len
-	if short {
-		rx.Counts.Length++
-		n = 0
-	}
-	if len(rx.Protect) > 0 && !rx.judge(f, n) && !short {
-		return i, Bad
-	}
-	if short {
-		return i, Short
-	}
-	rx.fresh = true
-	if rx.Window == WindowInvalid && rx.OnError.Action == Substitute {
-		return i, Bad
+	if result := rx.Admit(f); result != OK {
+		return i, result
 	}
 	return i, rx.decode(u, f)
+}
+
+// Admit is Decode before the values: it counts a frame of this message and checks its
+// length and its protection. OK: its values may be taken.
+//
+//go:nosplit
+func (r *Rx) Admit(f *can.Frame) Result {
+	r.Counts.Frames++
+	r.came, r.Changed = true, true
+	n := int(f.Len)
+	short := n < r.Len || r.Exact && n > r.Len
+	if short {
+		r.Counts.Length++
+		n = 0
+	}
+	if len(r.Protect) > 0 && !r.judge(f, n) && !short {
+		return Bad
+	}
+	if short {
+		return Short
+	}
+	r.fresh = true
+	if r.Window == WindowInvalid && r.OnError.Action == Substitute {
+		return Bad
+	}
+	return OK
 }
 
 // judge checks the protection of a frame of n bytes, 0 if it has the wrong length, and
@@ -213,13 +224,20 @@ func (r *Rx) decode(u []float64, f *can.Frame) Result {
 		}
 		u[d.Index] = v*d.Factor + d.Offset
 	}
+	r.Count(result)
+	return result
+}
+
+// Count counts what became of the values of a frame.
+//
+//go:nosplit
+func (r *Rx) Count(result Result) {
 	switch result {
 	case Range:
 		r.Counts.Range++
 	case Invalid:
 		r.Counts.Invalid++
 	}
-	return result
 }
 
 // Demand is what Tick asks the run to do.

@@ -6,6 +6,17 @@ import (
 	"lockstep/io/can"
 )
 
+// SendType says when a message is sent.
+type SendType uint8
+
+const (
+	Cyclic   SendType = iota // in its cycle
+	OnChange                 // at the ticks at which a raw value differs from the one sent last
+	Both                     // in its cycle and on change
+)
+
+func (s SendType) String() string { return [...]string{"cyclic", "on_change", "both"}[s] }
+
 // Tx is a sent message.
 type Tx struct {
 	Name       string
@@ -101,6 +112,18 @@ func (m *Map) Due(i int, tick int64, y []float64) bool {
 		t.Asked = tick + 1
 	}
 	return due
+}
+
+// Forces tells whether a fault stands for one of the values.
+//
+//go:nosplit
+func (t *Tx) Forces() bool {
+	for j := range t.Fields {
+		if t.Fields[j].Force != NoForce {
+			return true
+		}
+	}
+	return false
 }
 
 //go:nosplit

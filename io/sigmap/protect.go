@@ -53,6 +53,9 @@ type Protection struct {
 	Stale  uint32 // cycles without a new frame, if Classic
 	Sync   uint32 // valid frames that are to come until the state is OK again, if Classic
 
+	// Compiled is value as code made for this one; nil: the table's way. No file holds it.
+	Compiled func(data *[64]byte, n byte, id uint32) uint32 `json:"-"`
+
 	// Of the frame at work: the tick has little stack.
 	n    byte   // its length
 	left byte   // pieces of its identifier that are to come,
@@ -149,6 +152,9 @@ func (p *Protection) seal(data *[64]byte) {
 //
 //go:nosplit
 func (p *Protection) value(data *[64]byte) uint32 {
+	if p.Compiled != nil {
+		return p.Compiled(data, p.n, p.id)
+	}
 	p.sum = p.Init
 	p.before(data)
 	p.cover(data)

@@ -5,6 +5,7 @@ import (
 	"encoding/gob"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -101,7 +102,7 @@ func TestPlacesAreNamesOfSignalsOrPositions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if named != placed {
+	if !reflect.DeepEqual(named, placed) {
 		t.Errorf("by name %+v\nby position %+v", named, placed)
 	}
 	// Motorola's 55|4 is the high nibble of byte 6; a counter has no sign.
@@ -155,7 +156,7 @@ func TestProtectionSurvivesGobAndDoesNotAllocate(t *testing.T) {
 		if err := gob.NewDecoder(&wire).Decode(&q); err != nil {
 			t.Fatal(err)
 		}
-		if p != q {
+		if !reflect.DeepEqual(p, q) {
 			t.Errorf("%s: gob makes something else of it", f.name)
 		}
 		var data [64]byte

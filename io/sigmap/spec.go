@@ -17,17 +17,6 @@ type Spec struct {
 // Link joins a signal and a port.
 type Link struct{ Message, Signal, Port string }
 
-// SendType says when a message is sent.
-type SendType uint8
-
-const (
-	Cyclic   SendType = iota // in its cycle
-	OnChange                 // at the ticks at which a raw value differs from the one sent last
-	Both                     // in its cycle and on change
-)
-
-func (s SendType) String() string { return [...]string{"cyclic", "on_change", "both"}[s] }
-
 // FreePhase as a phase leaves it to Bind: the one at which the bus has the least to
 // carry in any tick.
 const FreePhase = -1

@@ -28,6 +28,25 @@ func scale(a []float64, f float64) []float64 {
 	return out
 }
 
+// unsign takes the sign from what is zero in the matrices: it makes no difference to a sum,
+// and no compiler writes -0 down as a constant.
+func (t *Tables) unsign() {
+	lists := [][]float64{t.Gram, t.WA, t.WB}
+	for _, m := range append([]Mode{t.Open}, t.Modes...) {
+		lists = append(lists, m.Phi, m.G0, m.G1, m.G2, m.A, m.B, m.T, m.U, m.P)
+	}
+	if p := t.Partition; p != nil {
+		lists = append(lists, p.Phi, p.Omega0, p.Omega1)
+	}
+	for _, list := range lists {
+		for i, v := range list {
+			if v == 0 {
+				list[i] = 0
+			}
+		}
+	}
+}
+
 func negate(a []float64) []float64 { return scale(a, -1) }
 
 func identity(n int) []float64 {

@@ -161,6 +161,7 @@ func Prepare(sys *model.System, opt Options) (*Tables, error) {
 	if err := t.buildModes(sys, opt); err != nil {
 		return nil, err
 	}
+	t.unsign()
 	if t.Net != nil && budget == 0 {
 		t.EventBudget = min(max(sparseLooks/t.N, leastLooks), opt.EventBudget+extraEvents)
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockstep/rt"
+	"lockstep/rt/target"
 	"lockstep/sched"
 )
 
@@ -55,7 +56,7 @@ func orphan(which string) (int, error) {
 	found, names, kept := 0, []string{}, []string{}
 	files, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, file := range files {
-		if name, _ := os.ReadFile(file); strings.TrimSpace(string(name)) != targetName {
+		if name, _ := os.ReadFile(file); strings.TrimSpace(string(name)) != target.Name {
 			continue
 		}
 		text := filepath.Base(filepath.Dir(file))
@@ -107,7 +108,7 @@ func inherited(pid int) (*Handover, *rt.Page, error) {
 		}
 		return f, err
 	}
-	f, err := open(handoverFD, os.O_RDONLY)
+	f, err := open(target.HandoverFD, os.O_RDONLY)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +117,7 @@ func inherited(pid int) (*Handover, *rt.Page, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: attach with the binary that started it", err)
 	}
-	g, err := open(pageFD, os.O_RDWR)
+	g, err := open(target.PageFD, os.O_RDWR)
 	if err != nil {
 		return nil, nil, err
 	}

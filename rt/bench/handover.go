@@ -3,26 +3,41 @@ package bench
 import (
 	"encoding/gob"
 	"fmt"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/model/kernel"
+	"lockstep/rt/target"
+	"lockstep/sched"
 )
 
 // seals keep a memory file as it is for all who hold it.
 const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 
+// forSupervisors is what follows the tables: for a supervisor that takes over.
+type forSupervisors struct {
+	Bench   *Bench
+	Missing []sched.Missing
+	Named   []NamedFault
+}
+
 // Save writes the hand-over to a sealed file in memory, to be inherited by the
-// target process; the caller closes it.
+// target process; the caller closes it. Its values follow one another, and each process
+// reads as far as it needs: a generated target no tables, no target what is for
+// supervisors.
 func (h *Handover) Save() (*os.File, error) {
 	fd, err := unix.MemfdCreate("lockstep-handover", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("bench: hand-over: %w", os.NewSyscallError("memfd_create", err))
 	}
 	f := os.NewFile(uintptr(fd), "handover")
-	if err := gob.NewEncoder(f).Encode(h); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("bench: hand-over: %w", err)
+	to := gob.NewEncoder(f)
+	for _, part := range []any{&h.Handover, h.Tables, &forSupervisors{h.Bench, h.Missing, h.Named}} {
+		if err := to.Encode(part); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("bench: hand-over: %w", err)
+		}
 	}
 	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
 		f.Close()
@@ -33,12 +48,15 @@ func (h *Handover) Save() (*os.File, error) {
 
 // loadHandover reads what Save wrote.
 func loadHandover(f *os.File) (*Handover, error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("bench: hand-over: %w", err)
+	first, err := target.Open(f)
+	if err != nil {
+		return nil, err
 	}
-	h := &Handover{}
-	if err := gob.NewDecoder(f).Decode(h); err != nil {
-		return nil, fmt.Errorf("bench: hand-over: %w", err)
+	tables, last := &kernel.Tables{}, &forSupervisors{}
+	for _, part := range []any{tables, last} {
+		if err := first.Next(part); err != nil {
+			return nil, err
+		}
 	}
-	return h, nil
+	return &Handover{Handover: *first, Tables: tables, Bench: last.Bench, Missing: last.Missing, Named: last.Named}, nil
 }

@@ -55,7 +55,7 @@ func TestEqualTablesHaveOneDigest(t *testing.T) {
 			continue
 		}
 		for range 2 {
-			sys, err := loadPlant(e.Name)
+			sys, err := LoadPlant("test", e.Name)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,6 +23,7 @@ func (r *run) header(start, offset int64) (*record.Header, error) {
 		Period: t.PeriodNs, Start: start + offset, Mono: start,
 		Phases: []string{"the tick before", "wake-up", "receive", "step", "send"},
 		Hashes: map[string]string{"tables": digest(t)},
+		Notes:  map[string]string{"kernel": r.h.Kernel()},
 	}
 	for _, p := range t.Inputs {
 		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit})

@@ -15,6 +15,9 @@ import (
 func (r *run) announcement() string {
 	b, out := r.bench, &strings.Builder{}
 	fmt.Fprintf(out, "%s: plant %s every %g ms", b.Name, r.h.Tables.Name, float64(b.PeriodNs)/1e6)
+	if k := r.h.Kernel(); k != "table" {
+		fmt.Fprintf(out, ", kernel %s", k)
+	}
 	for _, bus := range b.Buses {
 		fmt.Fprintf(out, ", bus %s on %s", bus.Name.Text, bus.Interface.Text)
 	}
@@ -55,7 +58,7 @@ func (r *run) report() *Report {
 		})
 	}
 	v := pageReport(r.page, r.h)
-	v.Bench = r.bench.Name
+	v.Bench, v.Kernel = r.bench.Name, r.h.Kernel()
 	v.Overrun = r.bench.Overrun.String()
 	v.BestEffort = len(r.missing) > 0
 	for _, m := range r.missing {

@@ -12,17 +12,15 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/fault"
+	"lockstep/rt/target"
 	"lockstep/sched"
 )
 
 // Handover is all the target process needs, as plain data: it decodes this,
 // makes a kernel and a loop of it and ticks.
 type Handover struct {
-	Tables *kernel.Tables
-	Maps   []*sigmap.Map // one per bus
-	Loop   rt.Config
-	Timer  Timer
-	Thread sched.Thread
+	target.Handover
+	Tables *kernel.Tables // a generated target does not read them
 
 	// For a supervisor that takes over.
 	Bench   *Bench
@@ -34,6 +32,14 @@ type Handover struct {
 	faults    *faultBook         // nil: no command yet; see book
 	engine    *fault.Set         // what knows which commands are possible; nil: not asked yet
 	databases []*sigmap.Database // by bus; nil: not read yet, see database
+}
+
+// Kernel says in words which kernel ticks.
+func (h *Handover) Kernel() string {
+	if h.Mark == "" {
+		return "table"
+	}
+	return "generated"
 }
 
 // Prepare makes a Handover of a bench: it reads the plant and the databases,
@@ -58,7 +64,8 @@ func Prepare(b *Bench) (*Handover, error) {
 		return nil, b.errorf(b.Plant, "%w", err)
 	}
 	h := &Handover{
-		Tables: tables, Loop: b.loop(tables), Timer: Timer{b.Timer, b.SpinNs}, Thread: b.thread(), Bench: b,
+		Handover: target.Handover{Loop: b.loop(tables), Timer: target.Timer{Sleep: b.Timer, SpinNs: b.SpinNs}, Thread: b.thread()},
+		Tables:   tables, Bench: b,
 	}
 	for i, in := range sys.Inputs {
 		if !driven[i] {
@@ -87,12 +94,6 @@ func Prepare(b *Bench) (*Handover, error) {
 		return nil, err
 	}
 	return h, nil
-}
-
-// Timer is how the loop waits for its grid points.
-type Timer struct {
-	Sleep  string // sched.Timerfd or sched.Nanosleep
-	SpinNs int64  // ns
 }
 
 // thread is what the loop's thread asks of the host.

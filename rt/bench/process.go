@@ -27,8 +27,8 @@ type Exit struct {
 func (e *Exit) Error() string { return e.Err.Error() }
 func (e *Exit) Unwrap() error { return e.Err }
 
-// process is this binary, executed again: a child of the supervisor, or a target
-// that it has adopted.
+// process is this binary, executed again, or a generated target: a child of the
+// supervisor, or a target that it has adopted.
 type process struct {
 	cmd  *exec.Cmd // nil: adopted
 	pid  int
@@ -41,15 +41,16 @@ type process struct {
 	shot bool          // the supervisor killed it before it ended
 }
 
-// spawn starts this binary with args; files become descriptors 3, 4, ... The
-// child is its own process group, so that Ctrl-C reaches the supervisor alone. It
-// outlives the supervisor if it wants to.
-func spawn(env []string, files []*os.File, args ...string) (*process, error) {
-	exe, err := program("/")
-	if err != nil {
-		return nil, err
+// spawn starts an executable, "" this binary, with args; files become descriptors 3,
+// 4, ... The child is its own process group, so that Ctrl-C reaches the supervisor
+// alone. It outlives the supervisor if it wants to.
+func spawn(exe string, env []string, files []*os.File, args ...string) (p *process, err error) {
+	if exe == "" {
+		if exe, err = program("/"); err != nil {
+			return nil, err
+		}
 	}
-	p := &process{cmd: exec.Command(exe, args...), fd: -1, done: make(chan struct{})}
+	p = &process{cmd: exec.Command(exe, args...), fd: -1, done: make(chan struct{})}
 	p.cmd.Args[0] = "lockstep"
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.ExtraFiles = files

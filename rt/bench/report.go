@@ -16,7 +16,8 @@ import (
 type Report struct {
 	Plant  string `json:"plant"`
 	Bench  string `json:"bench,omitempty"`
-	StepNs int64  `json:"step_ns"` // period of the grid, ns
+	Kernel string `json:"kernel,omitempty"` // of the target: "table", or "generated"
+	StepNs int64  `json:"step_ns"`          // period of the grid, ns
 
 	Ticks  uint64 `json:"ticks"`   // grid points stepped
 	Missed uint64 `json:"missed"`  // grid points nobody was there for in time

@@ -28,8 +28,13 @@ type Options struct {
 	JUnit      string        // file for the verdict on it as JUnit XML; "" none
 	Out        *os.File      // status line and closing report
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
+	Choose     Chooser       // which executable ticks; nil: this one, with the table kernel
 	Soak       *Soak         // nil: the run is none
 }
+
+// Chooser finds the executable that ticks for a hand-over, with a kernel that was
+// generated for it: its absolute path, and its mark (see package target).
+type Chooser func(h *Handover) (file, mark string, err error)
 
 // pair is the interface of a bus that lives between two processes of the run.
 const pair = "pair"
@@ -42,6 +47,7 @@ type run struct {
 	page    *rt.Page
 	files   []*os.File // what the target inherits: hand-over, page, buses
 	unitEnd *os.File   // what the virtual control unit inherits; nil: none is started
+	program string     // file of the target; "" this binary
 	target  *process
 	unit    *process
 	guard   *guard
@@ -124,6 +130,11 @@ func (r *run) prepare() (report *os.File, err error) {
 	}
 	if err := r.startScenario(); err != nil {
 		return nil, err
+	}
+	if r.options.Choose != nil {
+		if r.program, r.h.Mark, err = r.options.Choose(r.h); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.open(); err != nil {
 		return nil, &Exit{3, err}

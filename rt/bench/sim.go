@@ -20,6 +20,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
 	"lockstep/rt"
+	"lockstep/rt/target"
 	"lockstep/sched"
 )
 
@@ -115,7 +116,7 @@ func (w *simulation) prepare() (err error) {
 	case w.JUnit != "":
 		return fmt.Errorf("sim: -junit %s is for the verdict of a scenario: name one (-scenario FILE)", w.JUnit)
 	}
-	if w.sys, err = loadPlant(w.Plant); err != nil {
+	if w.sys, err = LoadPlant("sim", w.Plant); err != nil {
 		return err
 	}
 	w.driven = make([]bool, len(w.sys.Inputs))
@@ -200,20 +201,22 @@ func same(a, b string) bool {
 	return errX == nil && errY == nil && a == b
 }
 
-// loadPlant reads and assembles a plant: the file of that name if there is one,
-// the embedded plant otherwise.
-func loadPlant(name string) (*model.System, error) {
+// LoadPlant reads and assembles a plant: the file of that name if there is one,
+// the embedded plant otherwise. command is what wants it, for errors.
+func LoadPlant(command, name string) (*model.System, error) {
 	file, data, err := ReadAny(name)
 	if err != nil {
 		return nil, err
 	}
 	switch kind(file, data) {
 	case "inputs":
-		return nil, fmt.Errorf("sim: %s is a file of inputs: lockstep sim PLANT -in %s", name, name)
+		return nil, fmt.Errorf("%s: %s is a file of inputs: lockstep sim PLANT -in %s", command, name, name)
 	case "scenario":
-		return nil, fmt.Errorf("sim: %s is a scenario: lockstep sim BENCH -scenario %s", name, name)
+		return nil, fmt.Errorf("%s: %s is a scenario: lockstep sim BENCH -scenario %s", command, name, name)
 	case "database":
-		return nil, fmt.Errorf("sim: %s is a database; sim takes a plant", file)
+		return nil, fmt.Errorf("%s: %s is a database; %s takes a plant", command, file, command)
+	case "bench":
+		return nil, fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)
 	}
 	plant, err := model.Load(file, data)
 	if err != nil {
@@ -276,7 +279,7 @@ func (w *simulation) run() *Report {
 	minorEnd, majorEnd := sched.Faults()
 	runtime.ReadMemStats(&after)
 	w.progress.end()
-	v := pageReport(w.page, &Handover{Tables: w.tables, Loop: rt.Config{Watch: watch(w.tables.Outputs)}})
+	v := pageReport(w.page, &Handover{Tables: w.tables, Handover: target.Handover{Loop: rt.Config{Watch: watch(w.tables.Outputs)}}})
 	v.Usage = &Usage{
 		Allocs: after.Mallocs - before.Mallocs, GCCycles: uint64(after.NumGC - before.NumGC),
 		MinorFaults: uint64(minorEnd - minor), MajorFaults: uint64(majorEnd - major),

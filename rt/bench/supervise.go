@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockstep/rt"
+	"lockstep/rt/target"
 	"lockstep/sched"
 )
 
@@ -31,7 +32,7 @@ func (r *run) start() (err error) {
 	// The runtime's settings come before its first instruction: no collection in
 	// the whole life of the target, and a second processor for the runtime's own.
 	env := []string{"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=2"}
-	if r.target, err = spawn(env, r.files, TargetCommand); err != nil {
+	if r.target, err = spawn(r.program, env, r.files, target.Command); err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}
 	r.begun = sched.Now()
@@ -52,7 +53,7 @@ func (r *run) start() (err error) {
 
 // startUnit starts the virtual control unit on a bus; it inherits files.
 func (r *run) startUnit(bus string, files ...*os.File) (err error) {
-	start := func() { r.unit, err = spawn(nil, files, "ecu", r.bench.Unit.Text, "-bus", bus) }
+	start := func() { r.unit, err = spawn("", nil, files, "ecu", r.bench.Unit.Text, "-bus", bus) }
 	if r.soak != nil {
 		preferred(start)
 	} else {

@@ -26,6 +26,7 @@ func commands() []command {
 		{"replay", replayUsage, "run a record again and compare every bit", runReplay},
 		{"export", exportUsage, "write a record as candump log, ASC, BLF, MDF4 or CSV", runExport},
 		{"check", checkUsage, "read plants, benches and databases and say what is in them", runCheck},
+		{"gen", genUsage, "write the kernel of a plant as Go, C or an FMU, or the target executable of a bench", runGen},
 		{"plants", "plants [NAME]", "list the embedded files, or print one to start from", runPlants},
 		{"ecu", ecuUsage, "run a virtual control unit on a bus", runECU},
 		{"doctor", doctorUsage, "say whether this host is fit for a real-time run, and what to change", runDoctor},

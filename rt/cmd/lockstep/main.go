@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"lockstep/rt/bench"
+	"lockstep/rt/target"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -28,7 +29,7 @@ func run(list []string) (code int) {
 		help(os.Stderr)
 		return 2
 	}
-	if list[0] == bench.TargetCommand {
+	if list[0] == target.Command {
 		return report(bench.Target())
 	}
 	c, err := find(list[0])

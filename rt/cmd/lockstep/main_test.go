@@ -16,6 +16,7 @@ import (
 
 	"lockstep/model/plants"
 	"lockstep/rt/bench"
+	"lockstep/rt/target"
 )
 
 // program is the command, built once; the tests run it as a user does.
@@ -191,9 +192,9 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 	}
 	for _, c := range []struct{ line, want string }{
 		{"rum", `unknown command "rum" (did you mean run?)`},
-		{"xyzzy", `unknown command "xyzzy"; known are run, attach, ctl, sim, replay, export, check, plants, ecu, `},
+		{"xyzzy", `unknown command "xyzzy"; known are run, attach, ctl, sim, replay, export, check, gen, plants, ecu, `},
 		{"run -fro 3s", "run: unknown flag -fro (did you mean -for?)"},
-		{"run -xyzzy", "run: unknown flag -xyzzy; its flags are -besteffort, -bus, -for, -junit, -record, -report, -scenario"},
+		{"run -xyzzy", "run: unknown flag -xyzzy; its flags are -besteffort, -bus, -for, -junit, -kernel, -record, -report, -scenario"},
 		{"run a b", "run: 2 names given; usage: lockstep run [BENCH.yaml]"},
 		{"run -for -3s", `run: invalid value "-3s" for flag -for: it must be more than 0`},
 		{"run -for NaN", `run: invalid value "NaN" for flag -for: a time is wanted, like 10s or 500ms`},
@@ -265,7 +266,7 @@ func TestHelpListsEveryCommandButNotTheTarget(t *testing.T) {
 			t.Errorf("help %s: code %d, %q, %q", c.name, code, flags, errors)
 		}
 	}
-	if code != 0 || strings.Contains(out, "lockstep "+bench.TargetCommand) {
+	if code != 0 || strings.Contains(out, "lockstep "+target.Command) {
 		t.Errorf("code %d; the hidden command is shown or help fails:\n%s", code, out)
 	}
 }

@@ -4,9 +4,10 @@ import (
 	"os"
 
 	"lockstep/rt/bench"
+	"lockstep/rt/gen"
 )
 
-const runUsage = "run [BENCH.yaml] [-for 10s] [-bus NAME] [-besteffort] [-scenario FILE] [-junit FILE.xml] [-record FILE] [-report FILE.json]"
+const runUsage = "run [BENCH.yaml] [-for 10s] [-bus NAME] [-besteffort] [-kernel table|generated|FILE] [-scenario FILE] [-junit FILE.xml] [-record FILE] [-report FILE.json]"
 
 // demo is the bench of `lockstep run` without a name.
 const demo = "powershift-bench"
@@ -17,6 +18,10 @@ func runBench(list []string) error {
 	length := a.span("for", 0, "how long, like 10s; without it until Ctrl-C")
 	a.busFlag(&o.Bus)
 	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
+	a.Func("kernel", "what ticks: table (the default), generated (generated and built here, once), or a target executable: `FILE`", func(s string) error {
+		o.Choose = kernelOf(s)
+		return nil
+	})
 	a.StringVar(&o.Report, "report", "", "write the closing report to this file, as JSON")
 	a.StringVar(&o.Record, "record", "", "write the record to this file: lockstep replay runs it again, lockstep export writes other formats")
 	a.scenarioFlags(&o.Scenario, &o.JUnit)
@@ -36,6 +41,17 @@ func runBench(list []string) error {
 		return err
 	}
 	return bench.Run(b, o)
+}
+
+// kernelOf is the kernel that a word means.
+func kernelOf(word string) bench.Chooser {
+	switch word {
+	case "table":
+		return nil
+	case "generated":
+		return gen.Generated
+	}
+	return gen.FromFile(word)
 }
 
 // scenarioFlags are -scenario and -junit of what runs a bench.

@@ -1,0 +1,45 @@
+package codegen
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"lockstep/codegen/c99"
+	"lockstep/model"
+)
+
+// C writes a plant's kernel as one C99 file and its header, named after the package. It is
+// the Go of the same job, statement by statement: without contraction of products and sums
+// both give the same bits.
+func C(j Job) (Files, Report, error) {
+	files, report, err := Go(j)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	texts := map[string][]byte{}
+	for name, text := range files {
+		if path.Ext(name) == ".go" && path.Base(name) == name && !strings.HasSuffix(name, "_test.go") {
+			texts[name] = text
+		}
+	}
+	body, err := c99.Translate(texts, j.Package)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	report.State, report.Tables = body.State, body.Tables
+	files = body.Files(c99.About{
+		Name: j.Tables.Name, Marker: j.marker(), Hash: j.Hash, Period: float64(j.Tables.PeriodNs) * 1e-9,
+		Inputs: cPorts(j.Tables.Inputs), Outputs: cPorts(j.Tables.Outputs), Start: j.Tables.Start,
+		Fault: slices.IndexFunc(j.Tables.Outputs, func(p model.Port) bool { return p.Name == "fault" }),
+	})
+	report.Code = len(files[j.Package+".c"]) - body.Tables
+	return files, report, nil
+}
+
+func cPorts(list []model.Port) (ports []c99.Port) {
+	for _, p := range list {
+		ports = append(ports, c99.Port{Name: p.Name, Unit: p.Unit})
+	}
+	return ports
+}

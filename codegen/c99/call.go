@@ -1,0 +1,251 @@
+package c99
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/types"
+	"math"
+	"math/big"
+	"strings"
+)
+
+// call is a call, a conversion or a built-in function.
+func (g *translator) call(x *ast.CallExpr) operand {
+	if g.info.Types[x.Fun].IsType() {
+		return g.convert(x)
+	}
+	if id, ok := ast.Unparen(x.Fun).(*ast.Ident); ok {
+		if b, ok := g.info.Uses[id].(*types.Builtin); ok {
+			return g.builtin(x, b.Name())
+		}
+	}
+	if fn := g.flow.callee(x); fn != nil {
+		return g.ownCall(x, fn)
+	}
+	if s, ok := ast.Unparen(x.Fun).(*ast.SelectorExpr); ok {
+		if fn, ok := g.info.Uses[s.Sel].(*types.Func); ok && fn.Pkg() != nil && fn.Pkg() != g.pkg {
+			return g.library(x, fn)
+		}
+	}
+	g.refuse(x, "a call of what is no function of the tick")
+	return operand{}
+}
+
+// ownCall calls a function of the text. Where the order matters it is done before the
+// rest of its statement.
+func (g *translator) ownCall(x *ast.CallExpr, fn *types.Func) operand {
+	text := g.callText(x, fn)
+	r := fn.Signature().Results()
+	o := operand{text, bindsPostfix, span{}}
+	if r.Len() == 1 {
+		if b, ok := r.At(0).Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
+			o.span = wholeSpan(b)
+		}
+		if g.apart {
+			o.text = g.temporary("t")
+			g.out.put("const %s = %s;", g.declare(r.At(0).Type(), o.text, x), text)
+		}
+	}
+	return o
+}
+
+func (g *translator) callText(x *ast.CallExpr, fn *types.Func) string {
+	var args []string
+	params := fn.Signature().Params()
+	list := x.Args
+	if recv := fn.Signature().Recv(); recv != nil {
+		s, ok := ast.Unparen(x.Fun).(*ast.SelectorExpr)
+		if !ok || g.info.Uses[s.Sel] != fn { // of a table of functions
+			args, list = append(args, g.argument(list[0], recv)), list[1:]
+		} else {
+			args = append(args, g.receiver(s, isPointer(recv.Type())))
+		}
+	}
+	if len(list) != params.Len() {
+		g.refuse(x, "a call whose arguments are the results of another")
+	}
+	for i, a := range list {
+		args = append(args, g.argument(a, params.At(i)))
+	}
+	return g.names[fn] + "(" + strings.Join(args, ", ") + ")"
+}
+
+// receiver is what a method is called on: its address, or its value.
+func (g *translator) receiver(s *ast.SelectorExpr, byAddress bool) string {
+	sel := g.info.Selections[s]
+	text, pointer := g.path(s.X, sel, sel.Index()[:len(sel.Index())-1])
+	array := isArray(g.info.TypeOf(s.X)) || pointer && isArray(g.info.TypeOf(s.X).Underlying().(*types.Pointer).Elem())
+	switch {
+	case byAddress && !pointer && !array:
+		return "&" + text
+	case !byAddress && pointer:
+		return "*" + text
+	case array:
+		g.refuse(s, "a method of an array")
+	}
+	return text
+}
+
+// argument is an argument; a pointer to rows is brought to that of constant rows, which C
+// does not do itself.
+func (g *translator) argument(x ast.Expr, p *types.Var) string {
+	if isArray(p.Type()) {
+		g.refuse(x, "an array that is handed over by value")
+	}
+	if ptr, ok := p.Type().Underlying().(*types.Pointer); ok && !g.flow.through[p] {
+		if a, ok := ptr.Elem().Underlying().(*types.Array); ok && isArray(a.Elem()) {
+			return "(const " + g.declare(p.Type(), "", x) + ")" + g.expr(x).in(bindsUnary)
+		}
+	}
+	return g.text(x)
+}
+
+// convert is a conversion between scalars.
+func (g *translator) convert(x *ast.CallExpr) operand {
+	to, ok := g.info.TypeOf(x).Underlying().(*types.Basic)
+	if !ok { // between names of one type
+		return g.expr(x.Args[0])
+	}
+	from := g.basic(x.Args[0])
+	o := g.expr(x.Args[0])
+	switch {
+	case to.Info()&types.IsBoolean != 0, to.Info()&from.Info()&types.IsFloat != 0:
+		return o // Go's way to keep a product from being fused: see the head of the file
+	case to.Info()&types.IsFloat != 0:
+		return operand{"(double)" + o.in(bindsUnary), bindsUnary, span{}}
+	case from.Info()&types.IsInteger != 0:
+		if cBasic[to.Kind()] == cBasic[from.Kind()] {
+			return o
+		}
+		return g.narrow(to, o)
+	}
+	helper, whole := "to_int64", wholeSpan(types.Typ[types.Int64])
+	switch {
+	case unsigned(to) && width(to) == 64:
+		helper, whole = "to_uint64", wholeSpan(to)
+	case width(to) < 32 || to.Kind() == types.Int32:
+		helper, whole = "to_int32", wholeSpan(types.Typ[types.Int32])
+	}
+	o = operand{g.help(helper) + "(" + o.text + ")", bindsPostfix, whole}
+	if whole.within(wholeSpan(to)) {
+		return o
+	}
+	return g.narrow(to, o)
+}
+
+// builtin is min, max or len.
+func (g *translator) builtin(x *ast.CallExpr, name string) operand {
+	if name != "min" && name != "max" {
+		g.refuse(x, "the function %s", name)
+	}
+	t := g.basic(x)
+	o := g.expr(x.Args[0])
+	constant := g.info.Types[x.Args[0]].Value != nil
+	for _, a := range x.Args[1:] {
+		b := g.expr(a)
+		c := g.info.Types[a].Value != nil
+		if constant && !c {
+			o, b, constant, c = b, o, c, constant // the same, and a constant is the cheaper bound
+		}
+		o = g.extreme(name, t, o, b, c)
+		constant = constant && c
+	}
+	return o
+}
+
+// extreme is the lesser or the greater of two; b may be a constant.
+func (g *translator) extreme(name string, t *types.Basic, a, b operand, constant bool) operand {
+	helper := map[string]string{"min": "least", "max": "most"}[name]
+	s := span{}
+	switch {
+	case t.Info()&types.IsFloat != 0 && constant:
+		helper = map[string]string{"min": "at_most", "max": "at_least"}[name]
+	case t.Info()&types.IsFloat != 0:
+	case unsigned(t):
+		helper = name + "_uint64"
+		s = a.span.cover(b.span)
+	default:
+		helper = name + "_int64"
+		s = extremeSpan(name, a.span, b.span)
+	}
+	return operand{g.help(helper) + "(" + a.text + ", " + b.text + ")", bindsPostfix, s}
+}
+
+func extremeSpan(name string, a, b span) span {
+	pick := func(x, y *big.Int) *big.Int {
+		if (x.Cmp(y) < 0) == (name == "min") {
+			return x
+		}
+		return y
+	}
+	return span{pick(a.lo, b.lo), pick(a.hi, b.hi)}
+}
+
+// libraryC are functions of Go's standard library with one result in C; those of the
+// second column are helpers.
+var libraryC = map[string]string{
+	"math.Abs": "fabs", "math.Sqrt": "sqrt", "math.Floor": "floor", "math.Ceil": "ceil", "math.Trunc": "trunc",
+	"math.Copysign": "copysign", "math.Float64bits": "bits_of", "math.Float64frombits": "double_of",
+	"math.Signbit": "sign_bit", "math.IsNaN": "is_nan", "math.IsInf": "is_inf", "math.Inf": "infinite",
+	"math.NaN": "not_a_number", "bits.LeadingZeros64": "leading_zeros", "bits.TrailingZeros64": "trailing_zeros",
+	"bits.OnesCount64": "ones_count", "bits.Len64": "bit_length",
+	"bits.Mul64": "multiply_wide", "bits.Add64": "add_carry", "bits.Sub64": "sub_borrow",
+}
+
+// library calls a function of package math or math/bits.
+func (g *translator) library(x *ast.CallExpr, fn *types.Func) operand {
+	if text := g.fixed(x, fn); text != "" {
+		return operand{text, bindsUnary, span{}}
+	}
+	name, ok := libraryC[fn.Pkg().Name()+"."+fn.Name()]
+	if !ok {
+		g.refuse(x, "%s.%s", fn.Pkg().Name(), fn.Name())
+	}
+	if !cCalled[name] {
+		name = g.help(name)
+	}
+	args := make([]string, len(x.Args))
+	for i, a := range x.Args {
+		args[i] = g.text(a)
+	}
+	s := span{}
+	switch r := fn.Signature().Results(); {
+	case r.Len() > 1:
+		g.resultType(r, x)
+	case types.Identical(r.At(0).Type(), types.Typ[types.Int]): // a number of bits
+		s = span{new(big.Int), big.NewInt(64)}
+	case types.Identical(r.At(0).Type(), types.Typ[types.Uint64]):
+		s = wholeSpan(types.Typ[types.Uint64])
+	}
+	return operand{name + "(" + strings.Join(args, ", ") + ")", bindsPostfix, s}
+}
+
+// fixed is what a function of constants gives that is itself none in Go: -0, infinity, no
+// number. An initialiser takes it.
+func (g *translator) fixed(x *ast.CallExpr, fn *types.Func) string {
+	args := make([]float64, len(x.Args))
+	for i, a := range x.Args {
+		v := g.info.Types[a].Value
+		if v == nil {
+			return ""
+		}
+		args[i], _ = constant.Float64Val(constant.ToFloat(v))
+	}
+	switch fn.Name() {
+	case "Inf":
+		return floatLiteral(math.Inf(int(args[0])))
+	case "Copysign":
+		return floatLiteral(math.Copysign(args[0], args[1]))
+	case "Float64frombits":
+		if bits, ok := constant.Uint64Val(constant.ToInt(g.info.Types[x.Args[0]].Value)); ok {
+			if f := math.Float64frombits(bits); f == f {
+				return floatLiteral(f)
+			}
+		}
+	case "NaN":
+		if g.noNames {
+			return "(double)NAN"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,205 @@
+package c99
+
+import (
+	"fmt"
+	"strings"
+)
+
+// About is what a C kernel says of itself.
+type About struct {
+	Name            string // of the plant
+	Marker          string // the line that marks what is generated
+	Hash            string
+	Period          float64 // s
+	Inputs, Outputs []Port
+	Start           []float64 // of the inputs
+	Fault           int       // the output that is not 0 where a state is no longer finite
+}
+
+// Port is an input or output.
+type Port struct{ Name, Unit string }
+
+// mark is the marker line as a comment that C had before C99.
+func (a *About) mark() string {
+	line := strings.TrimPrefix(a.Marker, "// ")
+	return "/* " + strings.ReplaceAll(line, "*/", "* /") + " */"
+}
+
+// Files are the C file and its header.
+func (b *Body) Files(about About) map[string][]byte {
+	join := func(text []string) []byte { return []byte(strings.Join(text, "\n") + "\n") }
+	return map[string][]byte{b.prefix + ".h": join(b.header(b.prefix, about)), b.prefix + ".c": join(b.source(b.prefix, about))}
+}
+
+// cHeader is the header around the types and numbers of a plant; NAME and name stand for
+// its prefix.
+const cHeader = `
+#ifndef NAME_H
+#define NAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NAME_INPUTS %d
+#define NAME_OUTPUTS %d
+#define NAME_PERIOD %s // s
+#define NAME_HASH %s
+%s
+// name_create sets up a kernel at rest at time 0. It needs nothing else: no memory, no
+// file, no clock.
+void name_create(name_kernel *k);
+
+// name_reset puts the plant back to time 0 and its initial state.
+void name_reset(name_kernel *k);
+
+// name_step takes the plant from one grid time to the next: u holds the inputs from now
+// on, y receives the outputs at the new grid time, both in the units below. It gives 0, or
+// 1 + the index of a state that is no longer finite: the output "fault". Memory of k, y and
+// u must not overlap.
+int name_step(name_kernel *k, double *y, const double *u);
+
+// name_output writes the outputs at the current grid time, at time 0 before the first step.
+void name_output(name_kernel *k, double *y);
+
+// name_drive lets input i follow u from the next step on, or its own source again. Without
+// a source of its own an input always follows u.
+void name_drive(name_kernel *k, int64_t i, bool on);
+
+// name_driven says whether input i follows u.
+bool name_driven(name_kernel *k, int64_t i);
+
+// name_own is what the source of input i gives in the middle of the next step.
+double name_own(name_kernel *k, int64_t i);
+
+// The ports by their index; a list without entries has one that is empty. input_start is
+// what each input's own source gives at time 0.
+extern const char *const name_input_names[], *const name_input_units[];
+extern const char *const name_output_names[], *const name_output_units[];
+extern const double name_input_start[];
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif`
+
+// header writes the header.
+func (b *Body) header(prefix string, about About) []string {
+	w := lines{}
+	w.put("%s", about.mark())
+	w.put("")
+	title := "The plant " + about.Name + " on a grid of " + floatLiteral(about.Period) + " s."
+	w.text = append(w.text, commentText("// "+title), "//")
+	b.ports(&w, "u", about.Inputs)
+	b.ports(&w, "y", about.Outputs)
+	kernel := lines{}
+	for _, s := range b.structs {
+		if s.public {
+			kernel.text = append(kernel.text, "")
+			if s.name == prefix+"_kernel" {
+				kernel.put("// A kernel is plain data: a copy of its bytes saves and restores a state. Its members are its own.")
+			}
+			kernel.text = append(kernel.text, s.body...)
+		}
+	}
+	text := strings.NewReplacer("name_", prefix+"_", "NAME_", strings.ToUpper(prefix)+"_").Replace(cHeader)
+	text = fmt.Sprintf(text, b.inputs, b.outputs, floatLiteral(about.Period), cString(about.Hash), strings.Join(kernel.text, "\n")+"\n")
+	return append(w.text, strings.Split(text, "\n")...)
+}
+
+// ports lists the entries of u or y with their units.
+func (b *Body) ports(w *lines, vector string, ports []Port) {
+	for i, p := range ports {
+		w.text = append(w.text, commentText(fmt.Sprintf("//  %s[%d]  %s  %s", vector, i, p.Name, p.Unit)))
+	}
+}
+
+// cOpening is what stands before the translated text.
+const cOpening = `
+// Built with any C99 compiler. For the bits of the Go kernel products and sums must not be
+// contracted: gcc contracts unless told -std=c99 or -ffp-contract=off, clang is told here.
+#include "name.h"
+
+#include <math.h>
+#include <string.h>
+
+#ifdef __FAST_MATH__
+#error "-ffast-math: this kernel needs the order of its operations, NaN and infinity"
+#endif
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+`
+
+// cClosing are the public functions.
+const cClosing = `
+void name_create(name_kernel *k) {
+	memset(k, 0, sizeof *k);
+	%[1]s(k);
+}
+
+void name_reset(name_kernel *k) { %[2]s(k); }
+
+int name_step(name_kernel *k, double *y, const double *u) {
+	%[3]s(k, y, u);
+	return (int)y[%[8]d];
+}
+
+void name_output(name_kernel *k, double *y) { %[4]s(k, y); }
+
+void name_drive(name_kernel *k, int64_t i, bool on) {
+	if (i >= 0 && i < NAME_INPUTS) {
+		%[5]s(k, i, on);
+	}
+}
+
+bool name_driven(name_kernel *k, int64_t i) { return i >= 0 && i < NAME_INPUTS && %[6]s(k, i); }
+
+double name_own(name_kernel *k, int64_t i) { return i >= 0 && i < NAME_INPUTS ? %[7]s(k, i) : 0.0; }
+`
+
+// source writes the C file.
+func (b *Body) source(prefix string, about About) []string {
+	named := strings.NewReplacer("name_", prefix+"_", "name.h", prefix+".h", "NAME_", strings.ToUpper(prefix)+"_")
+	text := append([]string{about.mark(), "// " + about.Hash}, strings.Split(named.Replace(cOpening), "\n")...)
+	for _, s := range b.structs {
+		if !s.public {
+			text = append(append(text, s.body...), "")
+		}
+	}
+	text = append(text, b.code...)
+	e := b.entry
+	closing := fmt.Sprintf(cClosing, e["create"], e["reset"], e["step"], e["output"], e["drive"], e["driven"], e["own"], max(0, about.Fault))
+	text = append(text, strings.Split(named.Replace(closing), "\n")...)
+	w := lines{}
+	names := func(p Port) string { return cString(p.Name) }
+	units := func(p Port) string { return cString(p.Unit) }
+	portTable(&w, prefix+"_input_names", about.Inputs, names)
+	portTable(&w, prefix+"_input_units", about.Inputs, units)
+	portTable(&w, prefix+"_output_names", about.Outputs, names)
+	portTable(&w, prefix+"_output_units", about.Outputs, units)
+	starts := []string{}
+	for _, v := range about.Start {
+		starts = append(starts, floatLiteral(v))
+	}
+	if len(starts) == 0 {
+		starts = []string{"0.0"}
+	}
+	w.put("const double %s_input_start[] = {%s};", prefix, strings.Join(starts, ", "))
+	return append(text, w.text...)
+}
+
+func portTable(w *lines, name string, ports []Port, text func(Port) string) {
+	var list []string
+	for _, p := range ports {
+		list = append(list, text(p))
+	}
+	if len(list) == 0 {
+		list = []string{`""`}
+	}
+	w.put("const char *const %s[] = {%s};", name, strings.Join(list, ", "))
+}

@@ -1,0 +1,252 @@
+// Package c99 translates the Go of a kernel's tick to C99, statement by statement.
+//
+// It takes a subset of Go: numbers, bool, fixed arrays and structs; constant tables;
+// functions and methods that get scalars and pointers and give scalars; every statement but
+// goto, defer, go and select; of the standard library what an instruction does. What is not
+// in it is refused with its place. All that Go defines and C does not keeps Go's meaning:
+// whole numbers wrap around, any shift and conversion has a value, operands and calls go
+// from left to right, arrays are values, -0 and NaN stay what they are.
+//
+// Pointers are followed over the whole text. So a function gets const where nothing is
+// written through a pointer and restrict where none of its pointers can meet another; and
+// calls stand alone, before the rest of their statement, where one changes what another
+// operand reads.
+package c99
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+)
+
+// tickText is the Go text of a generated package, parsed and checked.
+type tickText struct {
+	fset    *token.FileSet
+	files   []*ast.File
+	info    *types.Info
+	pkg     *types.Package
+	funcs   map[*types.Func]*ast.FuncDecl
+	values  map[types.Object]*ast.ValueSpec // constants and variables of the package
+	structs map[*types.TypeName]*ast.TypeSpec
+	jumps   map[types.Object]*types.Func // fields of a table of functions: what they hold
+	docs    map[types.Object]*ast.CommentGroup
+	order   map[types.Object]int // place in the text of all that stands at package level
+}
+
+// refusal is a place in the Go text that is not in what is translated.
+type refusal struct {
+	at     token.Position
+	reason string
+}
+
+func (r refusal) Error() string { return fmt.Sprintf("c99: %s: %s", r.at, r.reason) }
+
+// refuse ends a translation; translate gives the error.
+func (t *tickText) refuse(n ast.Node, format string, args ...any) {
+	panic(refusal{t.fset.Position(n.Pos()), fmt.Sprintf(format, args...)})
+}
+
+// loadTick parses and checks files of Go by their names.
+func loadTick(texts map[string][]byte) (*tickText, error) {
+	t := &tickText{
+		fset: token.NewFileSet(), funcs: map[*types.Func]*ast.FuncDecl{}, values: map[types.Object]*ast.ValueSpec{},
+		structs: map[*types.TypeName]*ast.TypeSpec{}, jumps: map[types.Object]*types.Func{}, order: map[types.Object]int{}, docs: map[types.Object]*ast.CommentGroup{},
+		info: &types.Info{
+			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+			Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{}, Implicits: map[ast.Node]types.Object{},
+		},
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		f, err := parser.ParseFile(t.fset, name, texts[name], parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, fmt.Errorf("c99: %w", err)
+		}
+		t.files = append(t.files, f)
+	}
+	conf := types.Config{Importer: mathOnly{}, Sizes: types.SizesFor("gc", "amd64")}
+	var err error
+	if t.pkg, err = conf.Check("tick", t.fset, t.files, t.info); err != nil {
+		return nil, fmt.Errorf("c99: %w", err)
+	}
+	t.collect()
+	return t, nil
+}
+
+// collect notes what stands at package level.
+func (t *tickText) collect() {
+	note := func(o types.Object) {
+		if o != nil {
+			t.order[o] = len(t.order)
+		}
+	}
+	for _, f := range t.files {
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok {
+				if d.Recv == nil && d.Name.Name == "init" {
+					t.setJumps(d)
+					continue
+				}
+				fn := t.info.Defs[d.Name].(*types.Func)
+				t.funcs[fn] = d
+				note(fn)
+				continue
+			}
+			gen := d.(*ast.GenDecl)
+			for _, s := range gen.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					o := t.info.Defs[s.Name].(*types.TypeName)
+					t.structs[o] = s
+					t.docs[o] = docOf(gen, s.Doc)
+					note(o)
+				case *ast.ValueSpec:
+					for i, name := range s.Names {
+						o := t.info.Defs[name]
+						t.values[o] = s
+						t.docs[o] = docOf(gen, s.Doc)
+						note(o)
+						if i < len(s.Values) {
+							t.noteJumps(s.Values[i])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// docOf is what stands above a declaration: of one that is alone, what stands above all.
+func docOf(d *ast.GenDecl, own *ast.CommentGroup) *ast.CommentGroup {
+	if own == nil && !d.Lparen.IsValid() {
+		return d.Doc
+	}
+	return own
+}
+
+// noteJumps notes the functions in a struct of functions: the tick's calls that start
+// its stack anew are plain calls in C.
+func (t *tickText) noteJumps(value ast.Expr) {
+	lit, ok := value.(*ast.CompositeLit)
+	if !ok {
+		return
+	}
+	s, ok := t.info.TypeOf(lit).Underlying().(*types.Struct)
+	if !ok {
+		return
+	}
+	for i, e := range lit.Elts {
+		var field types.Object
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			field, e = t.info.Uses[kv.Key.(*ast.Ident)], kv.Value
+		} else {
+			field = s.Field(i)
+		}
+		if fn := t.function(e); fn != nil {
+			t.jumps[field] = fn
+		}
+	}
+}
+
+// setJumps notes those that an init sets.
+func (t *tickText) setJumps(init *ast.FuncDecl) {
+	for _, s := range init.Body.List {
+		if a, ok := s.(*ast.AssignStmt); ok && len(a.Lhs) == 1 {
+			if field, ok := a.Lhs[0].(*ast.SelectorExpr); ok {
+				if fn := t.function(a.Rhs[0]); fn != nil {
+					t.jumps[t.info.Uses[field.Sel]] = fn
+				}
+			}
+		}
+	}
+}
+
+// function is what an expression names, if it names a function of the text: f, k.f,
+// (*Kernel).f or a field of a table of functions.
+func (t *tickText) function(e ast.Expr) *types.Func {
+	var o types.Object
+	switch e := ast.Unparen(e).(type) {
+	case *ast.Ident:
+		o = t.info.Uses[e]
+	case *ast.SelectorExpr:
+		o = t.info.Uses[e.Sel]
+	}
+	if fn, ok := o.(*types.Func); ok {
+		return fn
+	}
+	return t.jumps[o]
+}
+
+// mathOnly imports what a tick may import, without a Go toolchain.
+type mathOnly struct{}
+
+func (mathOnly) Import(path string) (*types.Package, error) {
+	text, ok := imports[path]
+	if !ok {
+		return nil, fmt.Errorf("package %s is not in what is translated", path)
+	}
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, path+".go", text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	conf := types.Config{IgnoreFuncBodies: true}
+	return conf.Check(path, fset, []*ast.File{f}, nil)
+}
+
+// imports declares the parts of the standard library that a tick may use.
+var imports = map[string]string{
+	"math": `package math
+const (
+	E = 2.71828182845904523536028747135266249775724709369995957496696763
+	Pi = 3.14159265358979323846264338327950288419716939937510582097494459
+	Phi = 1.61803398874989484820458683436563811772030917980576286213544862
+	Sqrt2 = 1.41421356237309504880168872420969807856967187537694807317667974
+	Ln2 = 0.693147180559945309417232121458176568075500134360255254120680009
+	Log2E = 1 / Ln2
+	Ln10 = 2.30258509299404568401799145468436420760110148862877297603332790
+	Log10E = 1 / Ln10
+	MaxFloat64 = 0x1p1023 * (1 + (1 - 0x1p-52))
+	SmallestNonzeroFloat64 = 0x1p-1022 * 0x1p-52
+	MaxInt = 1<<63 - 1
+	MinInt = -1 << 63
+	MaxInt8 = 1<<7 - 1
+	MinInt8 = -1 << 7
+	MaxInt16 = 1<<15 - 1
+	MinInt16 = -1 << 15
+	MaxInt32 = 1<<31 - 1
+	MinInt32 = -1 << 31
+	MaxInt64 = 1<<63 - 1
+	MinInt64 = -1 << 63
+	MaxUint8 = 1<<8 - 1
+	MaxUint16 = 1<<16 - 1
+	MaxUint32 = 1<<32 - 1
+	MaxUint64 = 1<<64 - 1
+)
+func Abs(x float64) float64
+func Sqrt(x float64) float64
+func Floor(x float64) float64
+func Ceil(x float64) float64
+func Trunc(x float64) float64
+func Copysign(f, sign float64) float64
+func Signbit(x float64) bool
+func Float64bits(f float64) uint64
+func Float64frombits(b uint64) float64
+func Inf(sign int) float64
+func NaN() float64
+func IsNaN(f float64) bool
+func IsInf(f float64, sign int) bool
+`,
+	"math/bits": `package bits
+func Mul64(x, y uint64) (hi, lo uint64)
+func Add64(x, y, carry uint64) (sum, carryOut uint64)
+func Sub64(x, y, borrow uint64) (diff, borrowOut uint64)
+func LeadingZeros64(x uint64) int
+func TrailingZeros64(x uint64) int
+func OnesCount64(x uint64) int
+func Len64(x uint64) int
+`,
+}

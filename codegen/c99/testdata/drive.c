@@ -1,0 +1,103 @@
+// drive runs kernels on commands from its standard input and writes what they give, both
+// as plain numbers of this machine: three whole numbers, what to do and with which input,
+// and for a step its inputs. plants.h includes the kernels and lists them.
+//
+//	drive NAME            steps, resets, drives, copies
+//	drive NAME RUNS       reads the inputs of all ticks first; prints the least ns per step
+#define _POSIX_C_SOURCE 199309L // clock_gettime
+#include "plants.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { STEP, RESET, OUTPUT, DRIVE, OWN, SAVE, RESTORE };
+
+static void give(const double *y, size_t n) {
+	if (fwrite(y, sizeof *y, n, stdout) != n) exit(3);
+}
+
+static double seconds(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+#define X(name, NAME)                                                                        \
+	static int drive_##name(void) {                                                          \
+		static name##_kernel k, saved;                                                       \
+		double y[NAME##_OUTPUTS] = {0}, u[NAME##_INPUTS + 1];                                \
+		int64_t op[3];                                                                       \
+		name##_create(&k);                                                                   \
+		while (fread(op, sizeof op, 1, stdin) == 1) {                                        \
+			switch (op[0]) {                                                                 \
+			case STEP:                                                                       \
+				if (fread(u, sizeof *u, NAME##_INPUTS, stdin) != NAME##_INPUTS) return 3;    \
+				u[NAME##_INPUTS] = name##_step(&k, y, u);                                    \
+				give(y, NAME##_OUTPUTS), give(u + NAME##_INPUTS, 1);                         \
+				break;                                                                       \
+			case RESET: name##_reset(&k); break;                                             \
+			case OUTPUT: name##_output(&k, y), give(y, NAME##_OUTPUTS); break;               \
+			case DRIVE: name##_drive(&k, op[1], op[2] != 0); break;                          \
+			case OWN:                                                                        \
+				u[0] = name##_own(&k, op[1]), give(u, 1);                                    \
+				u[0] = name##_driven(&k, op[1]), give(u, 1);                                 \
+				break;                                                                       \
+			case SAVE: memcpy(&saved, &k, sizeof k); break;                                  \
+			case RESTORE: memcpy(&k, &saved, sizeof k); break;                               \
+			default: return 2;                                                               \
+			}                                                                                \
+		}                                                                                    \
+		return 0;                                                                            \
+	}                                                                                        \
+	static int time_##name(const double *u, long ticks, long runs) {                         \
+		static name##_kernel k;                                                              \
+		double y[NAME##_OUTPUTS] = {0}, best = INFINITY, sum = 0;                            \
+		name##_create(&k);                                                                   \
+		for (long r = 0; r < runs; r++) {                                                    \
+			name##_reset(&k);                                                                \
+			for (int64_t i = 0; i < NAME##_INPUTS; i++) name##_drive(&k, i, true);           \
+			double start = seconds();                                                        \
+			for (long n = 0; n < ticks; n++) name##_step(&k, y, u + n * NAME##_INPUTS);      \
+			best = fmin(best, seconds() - start), sum += y[0];                               \
+		}                                                                                    \
+		printf("%.4f %.17g\n", best / (double)ticks * 1e9, sum);                             \
+		return 0;                                                                            \
+	}                                                                                        \
+	static long inputs_##name(void) { return NAME##_INPUTS; }
+PLANTS
+#undef X
+
+static const struct {
+	const char *name;
+	int (*drive)(void);
+	int (*time)(const double *u, long ticks, long runs);
+	long (*inputs)(void);
+} plants[] = {
+#define X(name, NAME) {#name, drive_##name, time_##name, inputs_##name},
+	PLANTS
+#undef X
+};
+
+// timed reads the inputs of ticks, whose number comes first.
+static int timed(size_t i, long runs) {
+	int64_t ticks;
+	if (fread(&ticks, sizeof ticks, 1, stdin) != 1) return 3;
+	size_t n = (size_t)ticks * (size_t)plants[i].inputs();
+	double *u = malloc((n + 1) * sizeof *u);
+	if (u == NULL || fread(u, sizeof *u, n, stdin) != n) return 3;
+	int result = plants[i].time(u, (long)ticks, runs);
+	free(u);
+	return result;
+}
+
+int main(int argc, char **argv) {
+	for (size_t i = 0; argc > 1 && i < sizeof plants / sizeof *plants; i++) {
+		if (strcmp(argv[1], plants[i].name) == 0) {
+			return argc > 2 ? timed(i, atol(argv[2])) : plants[i].drive();
+		}
+	}
+	return 2;
+}

@@ -1,0 +1,97 @@
+package codegen
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// slaves is what every FMU has around its plant: fmi2-slave.c or fmi3-slave.c is the
+// interface of the standard (FMI 2.0.4, FMI 3.0.2), fmi-slave.h what they share.
+//
+//go:embed fmu
+var slaves embed.FS
+
+// FMU writes a plant as a functional mock-up unit for co-simulation, of FMI 2.0 or 3.0:
+// the tree of its files with the sources. BuildFMU adds a binary, PackFMU makes the file.
+//
+// Time is value reference 0, then come the inputs, then the outputs, each in the order of
+// the tables. A step is a whole multiple of the period. Inputs hold from the step's start;
+// one that is never set follows the plant's own source.
+func FMU(j Job, version int) (Files, error) {
+	if version != 2 && version != 3 {
+		return nil, fmt.Errorf("codegen: FMI %d is not known; there are 2 and 3", version)
+	}
+	plant, _, err := C(j)
+	if err != nil {
+		return nil, err
+	}
+	return j.wrap(plant, version)
+}
+
+// wrap puts the C of a plant into an FMU.
+func (j *Job) wrap(plant Files, version int) (Files, error) {
+	marker, _, _ := bytes.Cut(plant[j.Package+".h"], []byte("\n")) // as C has it
+	marker = append(marker, '\n')
+	files := Files{"sources/fmi-plant.h": slices.Concat(marker, j.slavePlant())}
+	for name, text := range plant {
+		files["sources/"+name] = text
+	}
+	for _, name := range []string{"fmi-slave.h", slaveFile(version)} {
+		text, err := slaves.ReadFile("fmu/" + name)
+		if err != nil {
+			return nil, fmt.Errorf("codegen: %w", err)
+		}
+		files["sources/"+name] = slices.Concat(marker, text)
+	}
+	var err error
+	if version == 2 {
+		files["modelDescription.xml"], err = j.describe2(files.sources())
+	} else {
+		files["sources/buildDescription.xml"] = j.describeBuild(files.sources())
+		files["modelDescription.xml"], err = j.describe3()
+	}
+	return files, err
+}
+
+// slaveFile is the name of the interface's source; no package can have its name.
+func slaveFile(version int) string { return fmt.Sprintf("fmi%d-slave.c", version) }
+
+// sources are the names of what a compiler takes, sorted.
+func (f Files) sources() (names []string) {
+	for path := range f {
+		if name, ok := strings.CutPrefix(path, "sources/"); ok && strings.HasSuffix(name, ".c") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// token is by what an FMU and its description know each other: the first half of the
+// plant's hash, in the form of a GUID.
+func (j *Job) token() string {
+	h := j.Hash
+	return fmt.Sprintf("{%s-%s-%s-%s-%s}", h[:8], h[8:12], h[12:16], h[16:20], h[20:32])
+}
+
+// slavePlant is the header that tells the interface which plant it has.
+func (j *Job) slavePlant() []byte {
+	var b strings.Builder
+	name, upper := j.Package, strings.ToUpper(j.Package)
+	fmt.Fprintf(&b, "#include %q\n\n#define PREFIX %s_\n#define TOKEN %q\n#define HASH %s_HASH\n#define PERIOD_NS INT64_C(%d)\n#define INPUTS %s_INPUTS\n#define OUTPUTS %s_OUTPUTS\n\n",
+		name+".h", name, j.token(), upper, j.Tables.PeriodNs, upper, upper)
+	fmt.Fprintf(&b, "#define plant_kernel %s_kernel\n", name)
+	for _, f := range []string{"create", "step", "output", "drive", "driven", "own", "input_names", "input_start"} {
+		fmt.Fprintf(&b, "#define plant_%s %s_%s\n", f, name, f)
+	}
+	var states []string
+	for _, s := range j.Tables.StateName {
+		states = append(states, strconv.Quote(s))
+	}
+	fmt.Fprintf(&b, "\nstatic const char *const states[] = {%s};\n", strings.Join(states, ", "))
+	return []byte(b.String())
+}

@@ -1,0 +1,237 @@
+/* The plant as FMI 2.0 sees it, for co-simulation. */
+#include "fmi-plant.h"
+#define CATEGORY "logStatusError"
+#include "fmi-slave.h"
+
+typedef void *fmi2Component, *fmi2ComponentEnvironment, *fmi2FMUstate;
+typedef unsigned int fmi2ValueReference;
+typedef double fmi2Real;
+typedef int fmi2Integer, fmi2Boolean;
+typedef char fmi2Char, fmi2Byte;
+typedef const fmi2Char *fmi2String;
+typedef enum { fmi2OK, fmi2Warning, fmi2Discard, fmi2Error, fmi2Fatal, fmi2Pending } fmi2Status;
+typedef enum { fmi2ModelExchange, fmi2CoSimulation } fmi2Type;
+typedef enum { fmi2DoStepStatus, fmi2PendingStatus, fmi2LastSuccessfulTime, fmi2Terminated } fmi2StatusKind;
+
+typedef void (*fmi2CallbackLogger)(fmi2ComponentEnvironment, fmi2String instanceName, fmi2Status, fmi2String category, fmi2String message, ...);
+typedef void *(*fmi2CallbackAllocateMemory)(size_t n, size_t size);
+typedef void (*fmi2CallbackFreeMemory)(void *);
+typedef void (*fmi2StepFinished)(fmi2ComponentEnvironment, fmi2Status);
+
+typedef struct {
+	fmi2CallbackLogger logger;
+	fmi2CallbackAllocateMemory allocateMemory;
+	fmi2CallbackFreeMemory freeMemory;
+	fmi2StepFinished stepFinished;
+	fmi2ComponentEnvironment componentEnvironment;
+} fmi2CallbackFunctions;
+
+static void say(const instance *s, const char *line)
+{
+	if (s->logger != NULL)
+		((fmi2CallbackLogger)s->logger)(s->environment, s->name, fmi2Error, CATEGORY, line);
+}
+
+EXPORT const char *FMI(fmi2GetTypesPlatform)(void)
+{
+	return "default";
+}
+
+EXPORT const char *FMI(fmi2GetVersion)(void)
+{
+	return "2.0";
+}
+
+EXPORT fmi2Status FMI(fmi2SetDebugLogging)(fmi2Component c, fmi2Boolean on, size_t n, const fmi2String category[])
+{
+	(void)on;
+	return (fmi2Status)categories(c, "fmi2SetDebugLogging", n, category);
+}
+
+EXPORT fmi2Component FMI(fmi2Instantiate)(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources, const fmi2CallbackFunctions *functions, fmi2Boolean visible, fmi2Boolean logging)
+{
+	const fmi2CallbackLogger logger = functions == NULL ? NULL : functions->logger;
+	void *environment = functions == NULL ? NULL : functions->componentEnvironment;
+	const char *trouble = misnamed(name, guid);
+	(void)resources, (void)visible, (void)logging;
+	if (trouble == NULL && type != fmi2CoSimulation)
+		trouble = "the plant is for co-simulation only";
+	instance *s = trouble == NULL ? create(name, environment, (void (*)(void))logger) : NULL;
+	if (s == NULL && logger != NULL)
+		logger(environment, name == NULL ? "" : name, fmi2Error, CATEGORY, trouble == NULL ? "no memory for an instance" : trouble);
+	return s;
+}
+
+EXPORT void FMI(fmi2FreeInstance)(fmi2Component c)
+{
+	free(c);
+}
+
+EXPORT fmi2Status FMI(fmi2SetupExperiment)(fmi2Component c, fmi2Boolean tolerant, fmi2Real tolerance, fmi2Real start, fmi2Boolean stops, fmi2Real stop)
+{
+	(void)tolerant, (void)tolerance;
+	return (fmi2Status)(allowed(c, CREATED, "fmi2SetupExperiment") ? setup(c, start, stops, stop) : ERROR);
+}
+
+/* to takes an instance from one part of its life to the next. */
+static fmi2Status to(instance *s, int from, int next, const char *call)
+{
+	if (!allowed(s, from, call))
+		return fmi2Error;
+	s->now.life = next;
+	return fmi2OK;
+}
+
+EXPORT fmi2Status FMI(fmi2EnterInitializationMode)(fmi2Component c)
+{
+	return to(c, CREATED, INITIALIZING, "fmi2EnterInitializationMode");
+}
+
+EXPORT fmi2Status FMI(fmi2ExitInitializationMode)(fmi2Component c)
+{
+	return to(c, INITIALIZING, STEPPING, "fmi2ExitInitializationMode");
+}
+
+EXPORT fmi2Status FMI(fmi2Terminate)(fmi2Component c)
+{
+	return to(c, STEPPING, TERMINATED, "fmi2Terminate");
+}
+
+EXPORT fmi2Status FMI(fmi2Reset)(fmi2Component c)
+{
+	if (c == NULL)
+		return fmi2Error;
+	restart(c);
+	return fmi2OK;
+}
+
+EXPORT fmi2Status FMI(fmi2GetReal)(fmi2Component c, const fmi2ValueReference reference[], size_t n, fmi2Real value[])
+{
+	return (fmi2Status)getValues(c, "fmi2GetReal", reference, n, value);
+}
+
+EXPORT fmi2Status FMI(fmi2SetReal)(fmi2Component c, const fmi2ValueReference reference[], size_t n, const fmi2Real value[])
+{
+	return (fmi2Status)setValues(c, "fmi2SetReal", reference, n, value);
+}
+
+/* NONE are the calls for a type of which there are no variables. */
+#define NONE(Type) \
+	EXPORT fmi2Status FMI(fmi2Get##Type)(fmi2Component c, const fmi2ValueReference reference[], size_t n, fmi2##Type value[]) \
+	{ \
+		(void)reference, (void)value; \
+		return (fmi2Status)refused(c, "fmi2Get" #Type, n); \
+	} \
+	EXPORT fmi2Status FMI(fmi2Set##Type)(fmi2Component c, const fmi2ValueReference reference[], size_t n, const fmi2##Type value[]) \
+	{ \
+		(void)reference, (void)value; \
+		return (fmi2Status)refused(c, "fmi2Set" #Type, n); \
+	}
+
+NONE(Integer)
+NONE(Boolean)
+NONE(String)
+
+EXPORT fmi2Status FMI(fmi2GetFMUstate)(fmi2Component c, fmi2FMUstate *state)
+{
+	return (fmi2Status)getState(c, "fmi2GetFMUstate", state);
+}
+
+EXPORT fmi2Status FMI(fmi2SetFMUstate)(fmi2Component c, fmi2FMUstate state)
+{
+	return (fmi2Status)setState(c, "fmi2SetFMUstate", state);
+}
+
+EXPORT fmi2Status FMI(fmi2FreeFMUstate)(fmi2Component c, fmi2FMUstate *state)
+{
+	return (fmi2Status)freeState(c, state);
+}
+
+EXPORT fmi2Status FMI(fmi2SerializedFMUstateSize)(fmi2Component c, fmi2FMUstate state, size_t *size)
+{
+	return (fmi2Status)sizeOfState(c, "fmi2SerializedFMUstateSize", state, size);
+}
+
+EXPORT fmi2Status FMI(fmi2SerializeFMUstate)(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size)
+{
+	return (fmi2Status)writeState(c, "fmi2SerializeFMUstate", state, bytes, size);
+}
+
+EXPORT fmi2Status FMI(fmi2DeSerializeFMUstate)(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state)
+{
+	return (fmi2Status)readState(c, "fmi2DeSerializeFMUstate", bytes, size, state);
+}
+
+EXPORT fmi2Status FMI(fmi2GetDirectionalDerivative)(fmi2Component c, const fmi2ValueReference unknown[], size_t unknowns, const fmi2ValueReference known[], size_t knowns, const fmi2Real dknown[], fmi2Real dunknown[])
+{
+	(void)unknown, (void)known, (void)knowns, (void)dknown, (void)dunknown;
+	return (fmi2Status)refused(c, "fmi2GetDirectionalDerivative", unknowns);
+}
+
+EXPORT fmi2Status FMI(fmi2SetRealInputDerivatives)(fmi2Component c, const fmi2ValueReference reference[], size_t n, const fmi2Integer order[], const fmi2Real value[])
+{
+	(void)reference, (void)order, (void)value;
+	return (fmi2Status)refused(c, "fmi2SetRealInputDerivatives", n);
+}
+
+EXPORT fmi2Status FMI(fmi2GetRealOutputDerivatives)(fmi2Component c, const fmi2ValueReference reference[], size_t n, const fmi2Integer order[], fmi2Real value[])
+{
+	(void)reference, (void)order, (void)value;
+	return (fmi2Status)refused(c, "fmi2GetRealOutputDerivatives", n);
+}
+
+EXPORT fmi2Status FMI(fmi2DoStep)(fmi2Component c, fmi2Real at, fmi2Real length, fmi2Boolean noStatesBefore)
+{
+	(void)noStatesBefore; /* nothing is kept for them */
+	return (fmi2Status)(allowed(c, STEPPING, "fmi2DoStep") ? advance(c, at, length) : ERROR);
+}
+
+EXPORT fmi2Status FMI(fmi2CancelStep)(fmi2Component c)
+{
+	return (fmi2Status)refused(c, "fmi2CancelStep", 1); /* no step is ever pending */
+}
+
+/* Of a step, which is never pending, there is the time it reached and whether the plant
+   goes on; the rest is not to be had, which ends nothing. */
+static fmi2Status unknown(const instance *s, const char *call)
+{
+	if (s == NULL)
+		return fmi2Error;
+	if (s->logger != NULL)
+		((fmi2CallbackLogger)s->logger)(s->environment, s->name, fmi2Discard, CATEGORY, call);
+	return fmi2Discard;
+}
+
+EXPORT fmi2Status FMI(fmi2GetStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Status *value)
+{
+	(void)kind, (void)value;
+	return unknown(c, "fmi2GetStatus: no step is pending");
+}
+
+EXPORT fmi2Status FMI(fmi2GetRealStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Real *value)
+{
+	if (c == NULL || kind != fmi2LastSuccessfulTime || value == NULL)
+		return unknown(c, "fmi2GetRealStatus: only the last successful time is known");
+	*value = now(c);
+	return fmi2OK;
+}
+
+EXPORT fmi2Status FMI(fmi2GetIntegerStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Integer *value)
+{
+	(void)kind, (void)value;
+	return unknown(c, "fmi2GetIntegerStatus: there is none");
+}
+
+EXPORT fmi2Status FMI(fmi2GetBooleanStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value)
+{
+	if (c == NULL || kind != fmi2Terminated || value == NULL)
+		return unknown(c, "fmi2GetBooleanStatus: only whether it is terminated is known");
+	*value = ((const instance *)c)->now.life == FAILED;
+	return fmi2OK;
+}
+
+EXPORT fmi2Status FMI(fmi2GetStringStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2String *value)
+{
+	(void)kind, (void)value;
+	return unknown(c, "fmi2GetStringStatus: no step is pending");
+}

@@ -1,0 +1,146 @@
+package codegen
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// job is what is generated from an embedded plant.
+func job(t testing.TB, plant string) Job {
+	s := load(t, plant)
+	return Job{Tables: s.tables, System: s.system, Hash: HashOf(s.tables), Command: "lockstep gen " + plant + " -o DIR", Package: "plant"}
+}
+
+func goOf(t testing.TB, j Job) (Files, Report) {
+	t.Helper()
+	files, report, err := Go(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files, report
+}
+
+func TestGeneratingTwiceGivesTheSameBytes(t *testing.T) {
+	for _, plant := range []string{"coupled-clutches", "hybrid-spring", "judder"} {
+		one, _ := goOf(t, job(t, plant))
+		two, _ := goOf(t, job(t, plant))
+		if !maps.EqualFunc(one, two, bytes.Equal) {
+			t.Errorf("%s: the files differ", plant)
+		}
+	}
+}
+
+// Go's tools know a generated file by this line.
+var generatedLine = regexp.MustCompile(`^// Code generated .* DO NOT EDIT\.\n`)
+
+func TestEveryGeneratedFileSaysSo(t *testing.T) {
+	j := job(t, "two-masses")
+	files, report := goOf(t, j)
+	for name, text := range files {
+		if !generatedLine.Match(text) || !bytes.Contains(text[:200], []byte(j.Command)) {
+			t.Errorf("%s begins with %q", name, text[:60])
+		}
+	}
+	if text := string(files["kernel.go"]); !strings.Contains(text, `const PlantHash = "`+j.Hash+`"`) {
+		t.Error("kernel.go has no hash of the plant")
+	}
+	if report.Code < 1000 || report.Tables < 100 || report.State < 100 || len(report.Lines) == 0 {
+		t.Errorf("the report is %+v", report)
+	}
+}
+
+// What a tick consists of: the subset that the C translator takes.
+func TestTickIsWrittenInTheTickSubset(t *testing.T) {
+	for _, plant := range []string{"coupled-clutches", "random:11", "random:6", "rail17:in parts"} {
+		files, _ := goOf(t, job(t, plant))
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if name != "kernel.go" {
+				checkSubset(t, plant+": "+name, files[name])
+			}
+		}
+	}
+}
+
+func checkSubset(t *testing.T, name string, text []byte) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range file.Imports {
+		if i.Path.Value != `"math"` {
+			t.Errorf("%s imports %s", name, i.Path.Value)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		bad := false
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			bad = n.Doc == nil || !strings.Contains(n.Doc.List[len(n.Doc.List)-1].Text, "//go:nosplit")
+		case *ast.MapType, *ast.ChanType, *ast.InterfaceType, *ast.FuncLit, *ast.SliceExpr, *ast.DeferStmt, *ast.GoStmt, *ast.LabeledStmt, *ast.TypeAssertExpr:
+			bad = true
+		case *ast.GenDecl: // a call would make the table at the start of the program, by code
+			ast.Inspect(n, func(n ast.Node) bool {
+				_, call := n.(*ast.CallExpr)
+				bad = bad || call
+				return true
+			})
+		case *ast.ArrayType:
+			bad = n.Len == nil
+		case *ast.BranchStmt:
+			bad = n.Tok == token.GOTO
+		}
+		if bad {
+			t.Errorf("%s: %T is not part of the tick subset", fset.Position(n.Pos()), n)
+		}
+		return true
+	})
+}
+
+func TestAPersonFindsTheElementsOfThePlant(t *testing.T) {
+	files, _ := goOf(t, job(t, "powershift"))
+	state, tick := string(files["tick_state.go"]), string(files["tick.go"])
+	for _, name := range []string{"clutch1", "clutch8"} {
+		if !strings.Contains(state, name) || !strings.Contains(tick, "Here i is") || !strings.Contains(tick, name+".") {
+			t.Errorf("%s is not named", name)
+		}
+	}
+}
+
+func TestBadJobsAreRefused(t *testing.T) {
+	good := job(t, "two-masses")
+	for _, c := range []struct{ name, command, want string }{
+		{"", "x", `"" is no name of a package`},
+		{"Plant", "x", `its name has 'P' at 1`},
+		{"2plant", "x", `its name has '2' at 1`},
+		{"a-b", "x", `its name has '-' at 2`},
+		{"func", "x", `"func" is no name of a package`},
+		{"plant", "x\npackage main", `more than one line`},
+	} {
+		j := good
+		j.Package, j.Command = c.name, c.command
+		if _, _, err := Go(j); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("package %q: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestHashTellsPlantsAndGridsApart(t *testing.T) {
+	hash := func(name string) string { return HashOf(load(t, name).tables) }
+	one := hash("coupled-clutches")
+	if one != hash("coupled-clutches") {
+		t.Error("a plant has two hashes")
+	}
+	for _, other := range []string{"coupled-clutches:driven", "coupled-clutches:papers", "coupled-clutches:held", "powershift"} {
+		if one == hash(other) {
+			t.Errorf("%s has the hash of coupled-clutches", other)
+		}
+	}
+}

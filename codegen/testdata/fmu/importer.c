@@ -1,0 +1,367 @@
+/*
+ * An importer of FMUs, VERSION 2 or 3.
+ *
+ *   importer OBJECT TOKEN PERIOD INPUTS OUTPUTS life
+ *   importer OBJECT TOKEN PERIOD INPUTS OUTPUTS OTHER TOKEN
+ *   importer OBJECT TOKEN PERIOD INPUTS OUTPUTS run <inputs >outputs
+ *
+ * life calls everything, well and badly. With OTHER, an object of another plant, that is to
+ * read a state of this one. run steps over rows of inputs and writes rows of outputs, in doubles of
+ * this machine: the row at the start, then one for each step; then once more those behind
+ * the middle, by another instance that was given the state there. An input whose value is
+ * NaN is not set.
+ */
+#include "calls.h"
+
+/* started is an instance that is ready to step from 0. */
+static void *started(void)
+{
+	void *c = instantiate("one", token);
+	CHECK(c != NULL);
+	CHECK(initialize(c, 0, false, 0) == 0 && exitInitialization(c) == 0);
+	return c;
+}
+
+/* fails checks that a call gave an error, with a reason that has these words, and that the
+   instance is not to be stepped any more, but fit to be looked at and started anew. */
+static void fails(void *c, int status, const char *words)
+{
+	double time;
+	CHECK(status == 3 && lines > 0 && strstr(said, words) != NULL);
+	CHECK(step(c, 0, period) == 3 && strstr(said, "failed") != NULL);
+	CHECK(get(c, (uint32_t[]){0}, 1, &time) == 0);
+	CHECK(reset(c) == 0 && initialize(c, 0, false, 0) == 0 && exitInitialization(c) == 0);
+	lines = 0;
+}
+
+static double reachedBy(void *c)
+{
+	double t = -1;
+	CHECK(get(c, (uint32_t[]){0}, 1, &t) == 0);
+	return t;
+}
+
+static double *row(void *c)
+{
+	uint32_t *r = malloc(outputs * sizeof *r);
+	double *y = malloc(outputs * sizeof *y);
+	for (size_t i = 0; i < outputs; i++)
+		r[i] = (uint32_t)(1 + inputs + i);
+	CHECK(get(c, r, outputs, y) == 0);
+	free(r);
+	return y;
+}
+
+static void births(void)
+{
+	CHECK(instantiate("one", "{another}") == NULL && strstr(said, "token") != NULL);
+	CHECK(instantiate("one", NULL) == NULL && strstr(said, "token") != NULL);
+#if VERSION == 2
+	CHECK(strcmp(CALL("fmi2GetTypesPlatform", const char *, (void))(), "default") == 0);
+	CHECK(strcmp(CALL("fmi2GetVersion", const char *, (void))(), "2.0") == 0);
+	CHECK(CALL("fmi2Instantiate", void *, (const char *, int, const char *, const char *, const callbacks *, int, int))("one", 0, token, NULL, &functions, 0, 0) == NULL);
+	CHECK(strstr(said, "co-simulation only") != NULL);
+	void *mute = CALL("fmi2Instantiate", void *, (const char *, int, const char *, const char *, const callbacks *, int, int))("one", 1, token, NULL, NULL, 0, 1);
+#else
+	CHECK(instantiate("", token) == NULL && instantiate(NULL, token) == NULL && strstr(said, "no name") != NULL);
+	CHECK(strcmp(CALL("fmi3GetVersion", const char *, (void))(), "3.0") == 0);
+	CHECK(CALL("fmi3InstantiateModelExchange", void *, (const char *, const char *, const char *, bool, bool, void *, log3 *))("one", token, NULL, false, false, said, logger) == NULL);
+	CHECK(strstr(said, "co-simulation only") != NULL);
+	CHECK(CALL("fmi3InstantiateScheduledExecution", void *, (const char *, const char *, const char *, bool, bool, void *, log3 *, void (*)(void *), void (*)(void), void (*)(void)))("one", token, NULL, false, false, said, logger, NULL, NULL, NULL) == NULL);
+	CHECK(CALL("fmi3InstantiateCoSimulation", void *, (const char *, const char *, const char *, bool, bool, bool, bool, const uint32_t *, size_t, void *, log3 *, void (*)(void)))("one", token, NULL, false, false, true, false, NULL, 0, said, logger, NULL) == NULL);
+	CHECK(strstr(said, "event mode") != NULL);
+	void *mute = CALL("fmi3InstantiateCoSimulation", void *, (const char *, const char *, const char *, bool, bool, bool, bool, const uint32_t *, size_t, void *, log3 *, void (*)(void)))("one", token, NULL, false, false, false, true, NULL, 0, said, NULL, NULL);
+#endif
+	lines = 0;
+	CHECK(mute != NULL && step(mute, 0, period) == 3 && lines == 0); /* without a logger nothing is said */
+	release(mute);
+	release(NULL);
+	CHECK(step(NULL, 0, period) == 3 && get(NULL, NULL, 0, NULL) == 3 && set(NULL, NULL, 0, NULL) == 3 && reset(NULL) == 3);
+	CHECK(getState(NULL, NULL) == 3 && setState(NULL, NULL) == 3 && freeState(NULL, NULL) == 3 && readState(NULL, NULL, 0, NULL) == 3);
+}
+
+static void steps(void)
+{
+	void *c = started();
+	CHECK(step(c, 0, period) == 0 && reachedBy(c) == period);
+	CHECK(step(c, period * (1 + 1e-9), 3 * period) == 0 && reachedBy(c) == 4 * period); /* rounded sums are taken */
+	fails(c, step(c, 5 * period, period), "the plant is at");
+	fails(c, step(c, 0, 0.5 * period), "no whole multiple");
+	fails(c, step(c, 0, 1.0001 * period), "no whole multiple");
+	CHECK(strstr(said, "failed") != NULL);
+	fails(c, step(c, 0, 0), "would fit");
+	fails(c, step(c, 0, -period), "would fit");
+	fails(c, step(c, 0, NAN), "would fit");
+	fails(c, step(c, 0, INFINITY), "would fit");
+	fails(c, step(c, 0, 1e300), "would fit");
+	fails(c, step(c, NAN, period), "the plant is at");
+	release(c);
+
+	c = instantiate("one", token); /* counted from a start, up to a stop */
+	CHECK(step(c, 0, period) == 3 && strstr(said, "not initialized") != NULL);
+	CHECK(reset(c) == 0 && exitInitialization(c) == 3 && reset(c) == 0 && terminate(c) == 3 && reset(c) == 0);
+	CHECK(initialize(c, 1, true, 0) == 3 && strstr(said, "stop time") != NULL && reset(c) == 0);
+	CHECK(initialize(c, NAN, false, 0) == 3 && reset(c) == 0);
+	CHECK(initialize(c, 100, true, 100 + 2 * period) == 0 && reachedBy(c) == 100);
+	CHECK(step(c, 100, period) == 3 && strstr(said, "being initialized") != NULL && reset(c) == 0);
+	CHECK(initialize(c, 100, true, 100 + 2 * period) == 0 && exitInitialization(c) == 0);
+	CHECK(initialize(c, 0, false, 0) == 3 && reset(c) == 0);
+	CHECK(initialize(c, 100, true, 100 + 2 * period) == 0 && exitInitialization(c) == 0);
+	CHECK(step(c, 100, 2 * period) == 0 && reachedBy(c) == 100 + 2 * period);
+	fails(c, step(c, 100 + 2 * period, period), "stop time");
+	CHECK(terminate(c) == 0 && step(c, 0, period) == 3 && strstr(said, "terminated") != NULL);
+	release(c);
+}
+
+static void values(void)
+{
+	void *c = started();
+	const uint32_t last = (uint32_t)(inputs + outputs);
+	double v = 0;
+	CHECK(get(c, &last, 1, &v) == 0 && get(c, NULL, 0, NULL) == 0 && set(c, NULL, 0, NULL) == 0);
+	fails(c, get(c, (uint32_t[]){last + 1}, 1, &v), "value reference");
+	fails(c, get(c, (uint32_t[]){0xffffffff}, 1, &v), "value reference");
+	fails(c, get(c, NULL, 1, &v), "NULL");
+	fails(c, get(c, &last, 1, NULL), "NULL");
+	fails(c, set(c, &last, 1, &v), "no input");
+	fails(c, set(c, (uint32_t[]){0}, 1, &v), "no input");
+	fails(c, set(c, (uint32_t[]){(uint32_t)inputs + 1}, 1, &v), "no input");
+	if (inputs > 0) {
+		fails(c, set(c, NULL, 1, &v), "NULL");
+		fails(c, set(c, (uint32_t[]){1}, 1, NULL), "NULL");
+		v = 0.25;
+		CHECK(set(c, (uint32_t[]){1}, 1, &v) == 0 && (v = 0, get(c, (uint32_t[]){1}, 1, &v) == 0) && v == 0.25);
+		for (int bad = 0; bad < 3; bad++) { /* a plant with an input that is no number stands still */
+			v = (double[]){NAN, INFINITY, -INFINITY}[bad];
+			CHECK(step(c, 0, period) == 0 && set(c, (uint32_t[]){1}, 1, &v) == 0);
+			const int status = step(c, period, period);
+			CHECK(get(c, &last, 1, &v) == 0 && v >= 1); /* the output "fault" */
+#if VERSION == 2
+			int over = 0;
+			CHECK(CALL("fmi2GetBooleanStatus", int, (void *, int, int *))(c, 3, &over) == 0 && over == 1);
+#endif
+			fails(c, status, "input ");
+		}
+		CHECK(terminate(c) == 0 && set(c, (uint32_t[]){1}, 1, &v) == 3 && strstr(said, "terminated") != NULL);
+	}
+	release(c);
+}
+
+static void states(void)
+{
+	void *c = started(), *s = NULL, *back = NULL, *other = started();
+	size_t n = 0;
+	CHECK(step(c, 0, 7 * period) == 0 && getState(c, &s) == 0 && s != NULL && sizeState(c, s, &n) == 0 && n > 0);
+	char *bytes = calloc(1, n + 1);
+	CHECK(writeState(c, s, bytes, n) == 0);
+	CHECK(step(c, 7 * period, period) == 0 && setState(c, s) == 0 && reachedBy(c) == 7 * period);
+	CHECK(getState(c, &s) == 0); /* the same room again */
+	CHECK(readState(other, bytes, n, &back) == 0 && setState(other, back) == 0 && reachedBy(other) == 7 * period);
+	CHECK(step(c, 7 * period, 9 * period) == 0 && step(other, 7 * period, 9 * period) == 0);
+	double *a = row(c), *b = row(other);
+	CHECK(memcmp(a, b, outputs * sizeof *a) == 0);
+	free(a), free(b);
+
+	CHECK(step(c, 0, period) == 3 && setState(c, s) == 0 && step(c, 7 * period, period) == 0); /* back from a failure */
+	fails(c, readState(c, bytes, n - 1, &back), "bytes");
+	fails(c, readState(c, bytes, n + 1, &back), "bytes");
+	fails(c, readState(c, bytes, 0, &back), "bytes");
+	fails(c, readState(c, NULL, n, &back), "NULL");
+	fails(c, readState(c, bytes, n, NULL), "NULL");
+	fails(c, writeState(c, s, bytes, n - 1), "bytes");
+	fails(c, writeState(c, NULL, bytes, n), "NULL");
+	fails(c, writeState(c, s, NULL, n), "NULL");
+	fails(c, sizeState(c, NULL, &n), "NULL");
+	fails(c, sizeState(c, s, NULL), "NULL");
+	fails(c, setState(c, NULL), "NULL");
+	fails(c, getState(c, NULL), "NULL");
+	bytes[0] ^= 1;
+	fails(c, readState(c, bytes, n, &back), "another plant");
+	bytes[0] ^= 1;
+	for (size_t i = 65; i < n; i += 1 + n / 50) { /* whatever is damaged is seen */
+		bytes[i] ^= 64;
+		CHECK(readState(c, bytes, n, &back) == 3 && reset(c) == 0);
+		bytes[i] ^= 64;
+	}
+	CHECK(readState(c, bytes, n, &back) == 0);
+	CHECK(freeState(c, &s) == 0 && s == NULL && freeState(c, &s) == 0 && freeState(c, NULL) == 0 && freeState(c, &back) == 0);
+	free(bytes);
+	release(c);
+	release(other);
+}
+
+static void lacking(void)
+{
+	void *c = started();
+	const uint32_t r = 1;
+	static char room[64];
+	const char *category[] = {"logStatusError"}, *unknown[] = {"logAll"}, *null[] = {NULL};
+#if VERSION == 2
+	const char *type[] = {"Integer", "Boolean", "String"};
+#define MANY
+#define MORE
+#define REAL_ORDER (void *, const uint32_t *, size_t, const int *, void *)
+	CHECK(CALL("fmi2SetDebugLogging", int, (void *, int, size_t, const char **))(c, 1, 1, category) == 0);
+	CHECK(CALL("fmi2SetDebugLogging", int, (void *, int, size_t, const char **))(c, 1, 0, NULL) == 0);
+	fails(c, CALL("fmi2SetDebugLogging", int, (void *, int, size_t, const char **))(c, 1, 1, unknown), "category");
+	fails(c, CALL("fmi2SetDebugLogging", int, (void *, int, size_t, const char **))(c, 1, 1, null), "category");
+	fails(c, CALL("fmi2SetDebugLogging", int, (void *, int, size_t, const char **))(c, 1, 1, NULL), "category");
+	fails(c, CALL("fmi2SetRealInputDerivatives", int, REAL_ORDER)(c, &r, 1, (int[]){1}, room), "no such thing");
+	fails(c, CALL("fmi2GetRealOutputDerivatives", int, REAL_ORDER)(c, &r, 1, (int[]){1}, room), "no such thing");
+	fails(c, CALL("fmi2GetDirectionalDerivative", int, (void *, const uint32_t *, size_t, const uint32_t *, size_t, const double *, double *))(c, &r, 1, &r, 1, (double[]){1}, (void *)room), "no such thing");
+	fails(c, plain(c, "fmi2CancelStep"), "no such thing");
+	double reached = -1;
+	CHECK(step(c, 0, period) == 0);
+	CHECK(CALL("fmi2GetRealStatus", int, (void *, int, void *))(c, 2, &reached) == 0 && reached == period);
+	CHECK(CALL("fmi2GetRealStatus", int, (void *, int, void *))(c, 0, &reached) == 2);
+	int over = 1;
+	CHECK(CALL("fmi2GetBooleanStatus", int, (void *, int, void *))(c, 3, &over) == 0 && over == 0);
+	CHECK(CALL("fmi2GetBooleanStatus", int, (void *, int, void *))(c, 0, &over) == 2);
+	CHECK(CALL("fmi2GetStatus", int, (void *, int, void *))(c, 0, room) == 2);
+	CHECK(CALL("fmi2GetIntegerStatus", int, (void *, int, void *))(c, 0, room) == 2);
+	CHECK(CALL("fmi2GetStringStatus", int, (void *, int, void *))(c, 1, room) == 2);
+	CHECK(CALL("fmi2GetRealStatus", int, (void *, int, void *))(NULL, 2, &reached) == 3);
+	CHECK(step(c, period, period) == 0); /* these ended nothing */
+#else
+	const char *type[] = {"Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Boolean", "String"};
+#define MANY , size_t
+#define MORE , 1
+	CHECK(CALL("fmi3SetDebugLogging", int, (void *, bool, size_t, const char **))(c, true, 1, category) == 0);
+	fails(c, CALL("fmi3SetDebugLogging", int, (void *, bool, size_t, const char **))(c, true, 1, unknown), "category");
+	fails(c, CALL("fmi3SetDebugLogging", int, (void *, bool, size_t, const char **))(c, true, 1, null), "category");
+	fails(c, CALL("fmi3GetBinary", int, (void *, const uint32_t *, size_t, size_t *, void *, size_t))(c, &r, 1, (void *)room, room, 1), "no such thing");
+	fails(c, CALL("fmi3SetBinary", int, (void *, const uint32_t *, size_t, size_t *, void *, size_t))(c, &r, 1, (void *)room, room, 1), "no such thing");
+	double v = 0;
+	fails(c, CALL("fmi3GetFloat64", int, (void *, const uint32_t *, size_t, double *, size_t))(c, &r, 1, &v, 2), "values for");
+	fails(c, CALL("fmi3SetFloat64", int, (void *, const uint32_t *, size_t, const double *, size_t))(c, &r, 1, &v, 0), "values for");
+	const char *of[] = {"EnterEventMode", "EnterConfigurationMode", "ExitConfigurationMode", "EvaluateDiscreteStates", "EnterContinuousTimeMode", "EnterStepMode"};
+	const char *vector[] = {"SetContinuousStates", "GetContinuousStateDerivatives", "GetEventIndicators", "GetContinuousStates", "GetNominalsOfContinuousStates"};
+	const char *clock[] = {"GetClock", "SetClock", "GetShiftDecimal", "SetShiftDecimal", "SetIntervalDecimal"};
+	const char *fraction[] = {"GetShiftFraction", "SetShiftFraction", "SetIntervalFraction", "GetIntervalDecimal"};
+	const char *number[] = {"GetNumberOfEventIndicators", "GetNumberOfContinuousStates"};
+	const char *derivative[] = {"GetDirectionalDerivative", "GetAdjointDerivative"};
+	char name[64];
+#define EACH(list, parameters, ...) \
+	for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) { \
+		snprintf(name, sizeof name, "fmi3%s", list[i]); \
+		fails(c, CALL(name, int, parameters)(__VA_ARGS__), name); \
+	}
+	EACH(of, (void *), c)
+	EACH(vector, (void *, void *, size_t), c, room, 1)
+	EACH(clock, (void *, const uint32_t *, size_t, void *), c, &r, 1, room)
+	EACH(fraction, (void *, const uint32_t *, size_t, void *, void *), c, &r, 1, room, room)
+	EACH(number, (void *, size_t *), c, (void *)room)
+	EACH(derivative, (void *, const uint32_t *, size_t, const uint32_t *, size_t, const double *, size_t, double *, size_t), c, &r, 1, &r, 1, &v, 1, (void *)room, 1)
+	fails(c, CALL("fmi3GetIntervalFraction", int, (void *, const uint32_t *, size_t, void *, void *, void *))(c, &r, 1, room, room, room), "no such thing");
+	fails(c, CALL("fmi3GetNumberOfVariableDependencies", int, (void *, uint32_t, size_t *))(c, 1, (void *)room), "no such thing");
+	fails(c, CALL("fmi3GetVariableDependencies", int, (void *, uint32_t, void *, void *, void *, void *, size_t))(c, 1, room, room, room, room, 1), "no such thing");
+	fails(c, CALL("fmi3GetOutputDerivatives", int, (void *, const uint32_t *, size_t, const int32_t *, double *, size_t))(c, &r, 1, (void *)room, &v, 1), "no such thing");
+	fails(c, CALL("fmi3UpdateDiscreteStates", int, (void *, bool *, bool *, bool *, bool *, bool *, double *))(c, (void *)room, (void *)room, (void *)room, (void *)room, (void *)room, &v), "no such thing");
+	fails(c, CALL("fmi3CompletedIntegratorStep", int, (void *, bool, bool *, bool *))(c, false, (void *)room, (void *)room), "no such thing");
+	fails(c, CALL("fmi3SetTime", int, (void *, double))(c, 1), "no such thing");
+	fails(c, CALL("fmi3ActivateModelPartition", int, (void *, uint32_t, double))(c, 1, 0), "no such thing");
+	CHECK(CALL("fmi3DoStep", int, (void *, double, double, bool, bool *, bool *, bool *, double *))(c, 0, period, false, NULL, NULL, NULL, NULL) == 3 && reset(c) == 0);
+#endif
+	for (size_t i = 0; i < sizeof type / sizeof type[0]; i++)
+		for (int sets = 0; sets < 2; sets++) {
+			char call[64];
+			snprintf(call, sizeof call, "fmi%d%s%s", VERSION, sets ? "Set" : "Get", type[i]);
+			CHECK(reset(c) == 0);
+			CHECK(CALL(call, int, (void *, const uint32_t *, size_t, void *MANY))(c, &r, 1, room MORE) == 3 && strstr(said, call) != NULL);
+		}
+	release(c);
+}
+
+/* foreign has another plant's object refuse a state of this one. */
+static void foreign(const char *path, const char *its)
+{
+	void *c = started(), *s = NULL, *back = NULL;
+	size_t n = 0;
+	CHECK(getState(c, &s) == 0 && sizeState(c, s, &n) == 0);
+	char *bytes = malloc(n);
+	CHECK(writeState(c, s, bytes, n) == 0 && freeState(c, &s) == 0);
+	release(c);
+	CHECK((object = dlopen(path, RTLD_NOW | RTLD_LOCAL)) != NULL);
+	token = its;
+	c = started();
+	fails(c, readState(c, bytes, n, &back), "state");
+	CHECK(back == NULL);
+	free(bytes);
+	release(c);
+}
+
+/* setRow sets those inputs of a row that are numbers. */
+static void setRow(void *c, const double *u)
+{
+	for (size_t i = 0; i < inputs; i++)
+		if (!isnan(u[i]))
+			CHECK(set(c, (uint32_t[]){(uint32_t)(i + 1)}, 1, &u[i]) == 0);
+}
+
+static void put(void *c)
+{
+	double *y = row(c);
+	fwrite(y, sizeof *y, outputs, stdout);
+	free(y);
+}
+
+static void run(void)
+{
+	size_t rows = 0, room = 1 << 16;
+	double *u = malloc(room * (inputs + 1) * sizeof *u);
+	while (rows < room && inputs > 0 && fread(u + rows * inputs, sizeof *u, inputs, stdin) == inputs)
+		rows++;
+	void *first = started(), *second, *s = NULL;
+	char *bytes = NULL;
+	size_t n = 0;
+	put(first);
+	for (size_t i = 0; i < rows; i++) {
+		if (i == rows / 2) {
+			CHECK(getState(first, &s) == 0 && sizeState(first, s, &n) == 0 && (bytes = malloc(n)) != NULL);
+			CHECK(writeState(first, s, bytes, n) == 0 && freeState(first, &s) == 0);
+		}
+		setRow(first, u + i * inputs);
+		CHECK(step(first, (double)i * period, period) == 0);
+		put(first);
+	}
+	release(first);
+	second = instantiate("one", token);
+	CHECK(readState(second, bytes, n, &s) == 0 && setState(second, s) == 0 && freeState(second, &s) == 0);
+	for (size_t i = rows / 2; i < rows; i++) {
+		setRow(second, u + i * inputs);
+		CHECK(step(second, (double)i * period, period) == 0);
+		put(second);
+	}
+	release(second);
+	free(bytes);
+	free(u);
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc >= 7);
+	object = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+	if (object == NULL) {
+		printf("%s\n", dlerror());
+		return 1;
+	}
+	token = argv[2];
+	period = atof(argv[3]);
+	inputs = (size_t)atol(argv[4]);
+	outputs = (size_t)atol(argv[5]);
+	if (strcmp(argv[6], "run") == 0) {
+		run();
+		return 0;
+	}
+	if (strcmp(argv[6], "life") == 0) {
+		births();
+		steps();
+		values();
+		states();
+		lacking();
+		return 0;
+	}
+	CHECK(argc == 8);
+	foreign(argv[6], argv[7]);
+	return 0;
+}

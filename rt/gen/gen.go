@@ -1,0 +1,288 @@
+// Package gen owns what `lockstep gen` writes and `lockstep run -kernel` starts: the
+// kernel of a plant in a folder of files, and the target executable of a bench.
+//
+// How a kernel becomes text is package codegen's, how a target ticks package target's.
+package gen
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockstep/codegen"
+	"lockstep/model"
+	"lockstep/model/kernel"
+	"lockstep/rt/bench"
+)
+
+// Request is what is to be generated.
+type Request struct {
+	Plant   string        // file or embedded name; "" the bench's
+	Bench   string        // of a target executable; "" the kernel alone
+	Dir     string        // output folder
+	Step    time.Duration // period of the grid of a plant; 0: 5 ms
+	Scheme  string        // kernel.Scheme; "" the default
+	Form    string        // kernel.Form; "" the default
+	Drive   []string      // inputs that follow the caller from the start; "all"
+	Lang    string        // "go" or "c"
+	FMU     int           // version of the FMI, 2 or 3; 0: no FMU
+	Package string        // name of the package; "" the plant's or the bench's
+}
+
+// command is the request as a command line, for the marker of each file: without the
+// folder, so that the same text is generated into any.
+func (r *Request) command() string {
+	words := []string{"lockstep", "gen"}
+	add := func(flag, value string) {
+		if value != "" {
+			words = append(words, flag, value)
+		}
+	}
+	if r.Plant != "" {
+		words = append(words, r.Plant)
+	}
+	add("-bench", r.Bench)
+	add("-lang", r.Lang)
+	if r.FMU != 0 {
+		add("-fmu", strconv.Itoa(r.FMU))
+	}
+	add("-package", r.Package)
+	if r.Step != 0 {
+		add("-step", r.Step.String())
+	}
+	add("-scheme", r.Scheme)
+	add("-form", r.Form)
+	add("-drive", strings.Join(r.Drive, ","))
+	return strings.Join(words, " ")
+}
+
+// plantStep is the period of a plant that nobody names one for.
+const plantStep = 5 * time.Millisecond
+
+// Run generates, writes the files, and reports to out.
+func (r Request) Run(out io.Writer) error {
+	begun := time.Now()
+	if err := r.check(); err != nil {
+		return err
+	}
+	f := folder{path: r.Dir}
+	if err := f.look(); err != nil { // before the work
+		return err
+	}
+	files, report, err := r.files()
+	if err != nil {
+		return err
+	}
+	var notes []string
+	if r.Bench != "" {
+		notes = append(notes, vendored(files))
+	}
+	if err := f.write(files); err != nil {
+		return err
+	}
+	total := 0
+	for _, text := range files {
+		total += len(text)
+	}
+	fmt.Fprintf(out, "%s: %d files, %s, in %.1f s\n", r.Dir, len(files), size(total), time.Since(begun).Seconds())
+	for _, line := range append(lines(report), notes...) {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+	return nil
+}
+
+// lines are those of a report.
+func lines(r codegen.Report) []string {
+	if r.Code == 0 {
+		return r.Lines
+	}
+	head := fmt.Sprintf("code of the tick %s, tables %s, a kernel %s", size(r.Code), size(r.Tables), size(r.State))
+	return append([]string{head}, r.Lines...)
+}
+
+// size is a number of bytes as people read it.
+func size(n int) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%d kB", n/1000)
+	}
+	return fmt.Sprintf("%d MB", n/1_000_000)
+}
+
+// check refuses what makes no sense together.
+func (r *Request) check() error {
+	switch {
+	case r.Dir == "":
+		return errors.New("gen: where to? Name a folder with -o DIR")
+	case r.Plant == "" && r.Bench == "":
+		return errors.New("gen: name a plant, or a bench with -bench BENCH.yaml")
+	case r.FMU != 0 && r.FMU != 2 && r.FMU != 3:
+		return fmt.Errorf("gen: -fmu %d: there are 2 and 3", r.FMU)
+	case r.FMU != 0 && r.Lang == "go":
+		return errors.New("gen: -lang go: an FMU is written in C: leave out -lang")
+	case r.Bench == "":
+		return nil
+	case r.Lang == "c" || r.FMU != 0:
+		return fmt.Errorf("gen: -bench %s: a target executable is written in Go: leave out -lang c and -fmu", r.Bench)
+	}
+	var extra []string
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"-step", r.Step != 0}, {"-scheme", r.Scheme != ""}, {"-form", r.Form != ""}, {"-drive", r.Drive != nil}} {
+		if flag.given {
+			extra = append(extra, flag.name)
+		}
+	}
+	if extra != nil {
+		return fmt.Errorf("gen: -bench %s: the bench says it: leave out %s", r.Bench, strings.Join(extra, ", "))
+	}
+	return nil
+}
+
+// files generates.
+func (r *Request) files() (codegen.Files, codegen.Report, error) {
+	if r.Bench != "" {
+		b, h, err := r.bench()
+		if err != nil {
+			return nil, codegen.Report{}, err
+		}
+		return targetFiles(h, r.packageName(b.Name), r.command())
+	}
+	job, err := r.job()
+	if err != nil {
+		return nil, codegen.Report{}, err
+	}
+	switch {
+	case r.FMU != 0:
+		return fmu(job, r.FMU)
+	case r.Lang == "c":
+		return codegen.C(job)
+	}
+	return codegen.Go(job)
+}
+
+// fmu makes one file, with a binary for this machine where there is a compiler.
+func fmu(job codegen.Job, version int) (codegen.Files, codegen.Report, error) {
+	files, err := codegen.FMU(job, version)
+	if err != nil {
+		return nil, codegen.Report{}, err
+	}
+	var report codegen.Report
+	if err := codegen.BuildFMU(files, ""); err != nil {
+		report.Lines = append(report.Lines, err.Error())
+	}
+	packed, err := codegen.PackFMU(files)
+	return codegen.Files{job.Package + ".fmu": packed}, report, err
+}
+
+// bench prepares the bench, whose plant must be the one named, if one is.
+func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
+	b, err := bench.Load(r.Bench)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Plant != "" {
+		_, one, err := bench.ReadAny(r.Plant)
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, other, err := b.Read(b.Plant); err != nil {
+			return nil, nil, err
+		} else if string(one) != string(other) {
+			return nil, nil, fmt.Errorf("gen: bench %s is of plant %s, not of %s: leave out %s", r.Bench, b.Plant.Text, r.Plant, r.Plant)
+		}
+	}
+	h, err := bench.Prepare(b)
+	return b, h, err
+}
+
+// job prepares the plant.
+func (r *Request) job() (codegen.Job, error) {
+	sys, err := bench.LoadPlant("gen", r.Plant)
+	if err != nil {
+		return codegen.Job{}, err
+	}
+	driven, err := r.driven(sys)
+	if err != nil {
+		return codegen.Job{}, err
+	}
+	period := r.Step
+	if period == 0 {
+		period = plantStep
+	}
+	t, err := kernel.Prepare(sys, kernel.Options{Period: period, Driven: driven, Scheme: kernel.Scheme(r.Scheme), Form: kernel.Form(r.Form)})
+	if err != nil {
+		return codegen.Job{}, fmt.Errorf("gen: %s: %w", r.Plant, err)
+	}
+	return codegen.Job{Tables: t, System: sys, Hash: codegen.HashOf(t), Command: r.command(), Package: r.packageName(t.Name)}, nil
+}
+
+// driven tells which inputs follow the caller from the start; the others follow their
+// own sources until Drive.
+func (r *Request) driven(sys *model.System) ([]bool, error) {
+	list := make([]bool, len(sys.Inputs))
+	var names []string
+	for i := range sys.Inputs {
+		names = append(names, sys.Inputs[i].Name)
+	}
+	for _, name := range r.Drive {
+		i := slices.Index(names, name)
+		switch {
+		case name == "all":
+			for i := range list {
+				list[i] = true
+			}
+		case i < 0 && len(names) == 0:
+			return nil, fmt.Errorf("gen: -drive %s: the plant has no inputs", name)
+		case i < 0:
+			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s", name, near(name, names), strings.Join(names, ", "))
+		default:
+			list[i] = true
+		}
+	}
+	return list, nil
+}
+
+// near is the name that was meant, in words; "" where none is near.
+func near(name string, known []string) string {
+	if n := model.Nearest(name, known); n != "" {
+		return fmt.Sprintf(" (did you mean %s?)", n)
+	}
+	return ""
+}
+
+// packageName is the one asked for, or one made of a name.
+func (r *Request) packageName(name string) string {
+	if r.Package != "" {
+		return r.Package
+	}
+	return packageOf(name)
+}
+
+// packageOf makes a name of a package: lower case letters, then digits and _.
+func packageOf(name string) string {
+	text := strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			return c - 'A' + 'a'
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			return c
+		}
+		return '_'
+	}, name)
+	if text == "" || !(text[0] >= 'a' && text[0] <= 'z') {
+		text = "plant_" + text
+	}
+	return text
+}
+
+// sorted are the paths of files.
+func sorted(files codegen.Files) []string { return slices.Sorted(maps.Keys(files)) }

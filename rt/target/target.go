@@ -1,0 +1,173 @@
+// Package target owns the process that ticks: it takes the hand-over, enters its
+// thread and ticks until the run is over.
+//
+// It reads no bench and assembles no plant: where the kernel comes from is its
+// caller's, tables in the command and compiled code in a generated executable, which
+// is made of this package, of what it imports, and of nothing else.
+package target
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/can"
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// Command is the first argument of a target process.
+const Command = "target"
+
+// The descriptors the target inherits; the buses follow.
+// They stay open: who attaches reads them.
+const (
+	HandoverFD = 3
+	PageFD     = 4
+	FirstBusFD = 5
+)
+
+// Name is how ps and chrt show the target; 15 letters at most.
+const Name = "lockstep-target"
+
+// Parts are what a target ticks with.
+type Parts struct {
+	Plant   rt.Plant
+	Signals []rt.Signals // one per bus, each on its map of the hand-over; nil: the maps' own tables
+}
+
+// Maker makes the parts of a hand-over and of what follows it.
+type Maker func(h *Handover) (Parts, error)
+
+// Main is all that a generated executable does; it returns the exit code.
+func Main(mark string, makes Maker) int {
+	if len(os.Args) != 2 || os.Args[1] != Command {
+		fmt.Fprintf(os.Stderr, "lockstep: this is a target process: lockstep run BENCH.yaml -kernel %s starts it\n", os.Args[0])
+		return 2
+	}
+	reason, err := Run(mark, makes)
+	if err == nil && !reason.Clean() {
+		err = errors.New(reason.String())
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "lockstep: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// Run takes what the process inherited and ticks until the run is over; the reason
+// says why. Before the first tick it writes to its standard output what the host
+// refused, []sched.Missing as JSON.
+func Run(mark string, makes Maker) (rt.Reason, error) {
+	runtime.LockOSThread()
+	name := append([]byte(Name), 0)
+	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0); err != nil {
+		return 0, fmt.Errorf("target: %w", os.NewSyscallError("prctl(PR_SET_NAME)", err))
+	}
+	// The terminal and the service manager speak to the supervisor, and it may end
+	// before the target has said its last word.
+	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	h, err := Open(os.NewFile(HandoverFD, "handover"))
+	if err != nil {
+		return 0, fmt.Errorf("%w (a target is started by `lockstep run` only)", err)
+	}
+	if h.Mark != mark {
+		return 0, errors.New("target: the run is not of the plant and the signals that this executable was made from: generate it again")
+	}
+	page, err := rt.MapPage(os.NewFile(PageFD, "page"))
+	if err != nil {
+		return 0, err
+	}
+	loop, err := h.assemble(page, makes)
+	if err != nil {
+		return 0, err
+	}
+	if err := page.Bequeath(); err != nil {
+		return 0, err
+	}
+	terminated(page)
+	spareThreads()
+	latency, missing := sched.HoldLatency()
+	if latency != nil {
+		defer latency.Close()
+	}
+	refused := h.Thread.Enter()
+	if missing != nil {
+		refused = append(refused, *missing)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(refused); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return 0, fmt.Errorf("target: %w", err)
+	}
+	err = loop.Run()
+	return rt.Reason(page.Reason.Load()), err
+}
+
+// terminated lets SIGTERM end the run as a shutdown: the supervisor may be gone,
+// and the service manager asks all processes of a service. What waits here does not
+// run before the signal comes.
+func terminated(page *rt.Page) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
+	go func() {
+		<-signals
+		page.Stop.Store(rt.StopShutdown)
+	}()
+}
+
+// spareThreads makes the runtime start more threads than a run can need and park
+// them. It would otherwise start one, and allocate for it, when the loop sleeps in
+// a system call for longer than usual and another goroutine is to run.
+func spareThreads() {
+	const spare = 4 // two processors, twice
+	ready, leave := make(chan struct{}), make(chan struct{})
+	for range spare {
+		go func() {
+			runtime.LockOSThread() // this goroutine's thread is nobody else's now
+			ready <- struct{}{}
+			<-leave
+			runtime.UnlockOSThread() // the thread outlives the goroutine
+			ready <- struct{}{}
+		}()
+	}
+	for range spare {
+		<-ready
+	}
+	close(leave)
+	for range spare {
+		<-ready
+	}
+}
+
+// assemble makes the loop of what was handed over; the bus sockets are inherited.
+func (h *Handover) assemble(page *rt.Page, makes Maker) (*rt.Loop, error) {
+	parts, err := makes(h)
+	if err != nil {
+		return nil, err
+	}
+	var buses []*can.Bus
+	for i := range h.Maps {
+		bus, err := can.Inherit(os.NewFile(uintptr(FirstBusFD+i), fmt.Sprintf("bus %d", i)))
+		if err != nil {
+			return nil, err
+		}
+		buses = append(buses, bus)
+	}
+	ticker, err := sched.NewTimer(h.Timer.Sleep, h.Loop.Period, time.Duration(h.Timer.SpinNs))
+	if err != nil {
+		return nil, err
+	}
+	loop, err := rt.New(h.Loop, parts.Plant, buses, h.Maps, ticker, page)
+	if err != nil || parts.Signals == nil {
+		return loop, err
+	}
+	return loop, loop.Use(parts.Signals)
+}
