@@ -52,9 +52,9 @@ func (k *Kernel) seek(local float64, look bool, agreed int, on bool) (theta floa
 	return theta, cause, true
 }
 
-// near is the part of a piece in which an event is seen without a round of the laws:
-// what they miss of it goes with its square.
-const near = 1. / 16
+// near is the part of a piece in which an event is seen without a round of the laws: what
+// they miss of it goes with its square, and so much longer than to there the piece is kept.
+const near = 1. / 4
 
 // hunt is seek of a plant that is stepped sparse. Each event begins a piece that is cut at
 // the next one, so most of what is beyond it need not settle.
@@ -69,7 +69,7 @@ func (k *Kernel) hunt(local float64) (theta float64, cause int) {
 	if k.atOnce(theta) {
 		return theta, cause
 	}
-	part := theta * k.length * (1 + 2*near)
+	part := theta * k.length * (1 + near)
 	closer := theta < near && k.shorter(part)
 	if closer {
 		k.trim(local, part)
