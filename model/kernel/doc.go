@@ -83,8 +83,8 @@
 // at once (netlaw.go). The motion is that of the dense form within 1e-11 of its range for
 // a rail car, 3e-8 for three of them with couplers. One event makes all of the plant begin
 // a piece anew. What is beyond it is thrown away, so it is hunted with as few rounds as its
-// place needs, none where it is near (hunt); and a tick locates few of them, the fewer the
-// longer the plant (Options.EventBudget). The others happen at the end of their piece,
+// place needs, none where it is near (hunt), on a polynomial of as few terms; and a tick
+// locates few of them, the fewer the longer the plant (Options.EventBudget). The others happen at the end of their piece,
 // momentum kept, since a stride is a piece there, which makes more energy of them than
 // short strides do: with one located per tick, three cars move by 2e-6 of their range and
 // their wheels by 5e-4. Cost and memory grow with the length of the plant.

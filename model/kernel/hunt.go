@@ -19,6 +19,7 @@ func (k *Kernel) seek(local float64, look bool, agreed int, on bool) (theta floa
 	switch {
 	case k.t.FirstLaw < k.t.M:
 		if !on {
+			k.rough = agreed == roughly || agreed == predicted
 			k.joint.couple(k)
 		}
 		if k.t.Net != nil && agreed != predicted {
@@ -51,9 +52,9 @@ func (k *Kernel) seek(local float64, look bool, agreed int, on bool) (theta floa
 	return theta, cause, true
 }
 
-// near is the part of a piece in which an event is seen without a round of the laws:
-// what they miss of it goes with its square.
-const near = 1. / 16
+// near is the part of a piece in which an event is seen without a round of the laws: what
+// they miss of it goes with its square, and so much longer than to there the piece is kept.
+const near = 1. / 4
 
 // hunt is seek of a plant that is stepped sparse. Each event begins a piece that is cut at
 // the next one, so most of what is beyond it need not settle.
@@ -65,20 +66,30 @@ func (k *Kernel) hunt(local float64) (theta float64, cause int) {
 		theta, cause, _ = k.joint.seek(k, local, true, halved, true)
 		return theta, cause
 	}
-	if theta*k.length <= k.gap && theta >= k.stride(true) {
-		return theta, cause // nothing moves until then
+	if k.atOnce(theta) {
+		return theta, cause
 	}
-	part := theta * k.length * (1 + 2*near)
+	part := theta * k.length * (1 + near)
 	closer := theta < near && k.shorter(part)
 	if closer {
-		k.keep(0)
-		k.joint.sources(k, k.x, local, part)
+		k.trim(local, part)
 	}
 	theta, cause, _ = k.joint.seek(k, local, true, roughly, !closer)
+	if cause != none && k.atOnce(theta) {
+		return theta, cause
+	}
 	if !(cause != none && theta >= k.stride(true) && k.shorter(k.cut(theta))) {
 		theta, cause, _ = k.joint.seek(k, local, true, halved, true)
 	}
 	return theta, cause
+}
+
+// atOnce reports whether theta is the start of the piece: nothing moves until then, and laws
+// that have yet to settle begin as they do.
+//
+//go:nosplit
+func (k *Kernel) atOnce(theta float64) bool {
+	return theta*k.length <= k.gap && theta >= k.stride(true)
 }
 
 // cut is the length of the piece up to just behind an event at theta: of what was found
@@ -107,8 +118,19 @@ func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
 	if !k.shorter(length) {
 		return theta, cause
 	}
-	k.keep(0)
-	k.joint.sources(k, k.x, local, length)
+	k.trim(local, length)
 	theta, cause, _ = k.joint.seek(k, local, true, settled, false)
 	return theta, cause
+}
+
+// trim makes the piece one of length, which begins as it did.
+//
+//go:nosplit
+func (k *Kernel) trim(local, length float64) {
+	k.keep(0)
+	x := k.x
+	if k.t.Net != nil {
+		x = nil
+	}
+	k.joint.sources(k, x, local, length)
 }

@@ -81,8 +81,7 @@ func (k *Kernel) halve(local float64) {
 		for j := k.t.FirstLaw; j < k.t.M; j++ { // where they were to go is no guess
 			k.w1[j], k.w2[j] = 0, 0
 		}
-		k.keep(0)
-		k.joint.sources(k, k.x, local, k.length/2)
+		k.trim(local, k.length/2)
 		k.joint.couple(k)
 		if k.t.Net != nil {
 			k.joint.agree(k, false)
@@ -126,7 +125,8 @@ func parabola(a, b, c float64) (w1, w2 float64) {
 // program is a law or a guard; row is that of its first argument in reads.
 type program struct {
 	*model.Program
-	row int
+	row  int
+	bent bool // an argument reads an affine signal
 }
 
 // guard is the program of guard g: they follow the laws.
@@ -157,7 +157,7 @@ func (k *Kernel) argument(p *program, a int, x, v []float64) float64 {
 		s += f.Coef[i] * v[j]
 	}
 	s = k.readsTau.dotFrom(s, p.row+a, k.tau)
-	if k.t.FirstAffine < k.t.FirstLaw {
+	if p.bent {
 		s += k.sloped(f, x)
 	}
 	return s

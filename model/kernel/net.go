@@ -52,7 +52,7 @@ type home struct{ block, bit int }
 func (k *Kernel) bind() {
 	t, row, most := k.t, 0, 0
 	for _, p := range t.programs() {
-		k.programs = append(k.programs, program{p, row})
+		k.programs = append(k.programs, program{p, row, t.bends(p)})
 		row, most = row+len(p.Args), max(most, len(p.Args))
 	}
 	k.args = make([]float64, most)
@@ -73,6 +73,18 @@ func (k *Kernel) bind() {
 		}
 	}
 	k.kappa, k.present.kappa = make([]uint64, len(k.blocks)), make([]uint64, len(k.blocks))
+}
+
+// bends reports whether program p reads an affine signal.
+func (t *Tables) bends(p *model.Program) bool {
+	for _, a := range p.Args {
+		for _, j := range a.Signal {
+			if j >= t.FirstAffine && j < t.FirstLaw {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Blocks are the groups of friction elements that are settled together: all of them
@@ -137,11 +149,13 @@ type net struct {
 	asked      []float64 // laws×4, lawAt and answer of the round before
 	flow       stream    // A
 	inflow     stream    // B
+	bending    stream    // of it what affine signals drive
 	term, next []float64 // n, a term of what a change of the laws changes
 	dw1, dw2   []float64 // m+mc, that change
 	dtau       []float64 // mc
 	argPoly    []float64 // arguments×(degree+1) of a guard over the piece
 	rounds     int       // taken in this piece
+	rough      bool      // it is expanded as far as it takes to find an event about
 	change     float64   // largest of a law in the last round, as part of its size, NaN where one is not finite
 }
 
@@ -149,6 +163,7 @@ type net struct {
 type blockFactor struct {
 	of uint64
 	factor
+	turn []float64 // 1 by the diagonal of l
 }
 
 func newNet(t *Tables) net {
@@ -160,16 +175,30 @@ func newNet(t *Tables) net {
 	}
 	n := net{
 		free: vec(mc), left: vec(mc), forced: vec(t.M), held: vec((t.Degree + 1) * mc), at: vec(2 * t.N), answer: vec(2 * laws), asked: vec(4 * laws),
-		flow: streamOf(&t.Net.A), inflow: streamOf(&t.Net.B),
+		flow: streamOf(&t.Net.A), inflow: streamOf(&t.Net.B), bending: streamOf(t.Net.bending(t.FirstAffine, t.FirstLaw)),
 		term: vec(t.N), next: vec(t.N), dw1: vec(mw), dw2: vec(mw), dtau: vec(mc), argPoly: vec(most * (t.Degree + 1)),
 	}
 	n.trend = vec(t.trends())
 	n.echoes, n.echoed = make([]echo, 3*len(t.Net.Felt)), n.trend[3*laws:]
 	for b := range t.Net.Blocks {
 		s := len(t.Net.Blocks[b].Of)
-		n.locks = append(n.locks, blockFactor{factor: factor{taken: make([]int, s), l: vec(s * s), rhs: vec(s)}})
+		n.locks = append(n.locks, blockFactor{factor: factor{taken: make([]int, s), l: vec(s * s), rhs: vec(s)}, turn: vec(s)})
 	}
 	return n
+}
+
+// bending is B of the affine signals, those from first up to end.
+func (net *Net) bending(first, end int) *Sparse {
+	out := new(Sparse)
+	for i := range net.B.End {
+		for p := net.B.begin(i); p < net.B.End[i]; p++ {
+			if j := net.B.Col[p]; j >= first && j < end {
+				out.Col, out.Val = append(out.Col, j), append(out.Val, net.B.Val[p])
+			}
+		}
+		out.End = append(out.End, len(out.Col))
+	}
+	return out
 }
 
 // trends is the length of trend.

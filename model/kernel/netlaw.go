@@ -36,13 +36,17 @@ func (k *Kernel) agree(rough bool) {
 	enough := 0.0
 	if rough {
 		enough = settledRough
+	} else {
+		k.refined()
 	}
 	for ; k.rounds < coupling; k.rounds++ {
 		before := k.change
 		k.change = 0
 		for p, theta := range lawPoints {
 			k.instant(theta)
-			k.torqued(nil, theta)
+			for _, i := range k.t.Net.Felt {
+				k.torqueAt(i, theta)
+			}
 			k.heed(p+1, k.rounds == 0)
 			k.laws(k.w[:k.t.M], k.at[p*k.t.N:(p+1)*k.t.N])
 			k.note(p)

@@ -13,6 +13,9 @@ func (k *Kernel) lock(b int) *blockFactor {
 		for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
 			f.take(g.Gram, len(g.Of), bits.TrailingZeros64(rest))
 		}
+		for q := range f.rank {
+			f.turn[q] = 1 / f.l[q*len(g.Of)+q]
+		}
 		f.of = k.kappa[b]
 	}
 	return f
@@ -33,14 +36,14 @@ func (k *Kernel) carry(b int, tau []float64) {
 		for p := range q {
 			s -= f.l[q*mc+p] * f.rhs[p]
 		}
-		f.rhs[q] = s / f.l[q*mc+q]
+		f.rhs[q] = s * f.turn[q]
 	}
 	for q := f.rank - 1; q >= 0; q-- {
 		s := f.rhs[q]
 		for p := q + 1; p < f.rank; p++ {
 			s -= f.l[p*mc+q] * f.rhs[p]
 		}
-		f.rhs[q] = s / f.l[q*mc+q]
+		f.rhs[q] = s * f.turn[q]
 		tau[g.Of[f.taken[q]]] = f.rhs[q]
 	}
 }
@@ -90,28 +93,33 @@ func (k *Kernel) unforced(x []float64) {
 	k.t.Net.WB.mulAdd(k.free, k.driven(x, k.w))
 }
 
-// driven are the signals of w, of which nil is none, with what the slopes of affine
-// ones give in x, of which nil is none.
+// driven are the signals of w with what the slopes of affine ones give in x, of which nil
+// is none.
 //
 //go:nosplit
 func (k *Kernel) driven(x, w []float64) []float64 {
-	if len(k.region) == 0 && w != nil {
+	if len(k.region) == 0 || x == nil {
 		return w[:k.t.M]
 	}
-	clear(k.forced)
-	if w != nil {
-		copy(k.forced, w[:k.t.M])
+	k.yield(x)
+	copy(k.forced, w[:k.t.FirstAffine])
+	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
+		k.forced[j] += w[j]
 	}
-	if x == nil {
-		return k.forced
-	}
+	copy(k.forced[k.t.FirstLaw:], w[k.t.FirstLaw:k.t.M])
+	return k.forced
+}
+
+// yield sets affine signals in forced to what their slopes give in x.
+//
+//go:nosplit
+func (k *Kernel) yield(x []float64) {
 	for s, r := range k.region {
 		z := k.levels.dot(s, x)
 		for _, j := range k.t.Switches[s].Signals {
-			k.forced[j] += k.t.Signals[j].Affine.Slope[r] * z
+			k.forced[j] = k.t.Signals[j].Affine.Slope[r] * z
 		}
 	}
-	return k.forced
 }
 
 // torquesSparse is torques of a plant that is stepped sparse.

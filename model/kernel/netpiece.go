@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"lockstep/model"
+)
 
 // derive sets dst to the derivative of the state x under w, and tau to the friction
 // torques of it: those of w, and those of the locks. A nil x or w is zero.
@@ -13,8 +17,12 @@ func (k *Kernel) derive(dst, x, w, tau []float64) {
 		clear(dst)
 		k.flow.mulAdd(dst, x)
 	}
-	if w != nil || len(k.region) > 0 {
+	switch {
+	case w != nil:
 		k.inflow.mulAdd(dst, k.driven(x, w))
+	case x != nil && len(k.region) > 0:
+		k.yield(x)
+		k.bending.mulAdd(dst, k.forced)
 	}
 	clear(tau)
 	if w != nil {
@@ -28,17 +36,23 @@ func (k *Kernel) derive(dst, x, w, tau []float64) {
 	k.project(dst, tau)
 }
 
-// remainder of a Taylor polynomial that counts as none: below rounding, and far enough
-// for matrices that are not normal.
-const remainder = 1e-17
+// What a Taylor polynomial leaves out, as part of the state.
+const (
+	remainder      = 1e-17 // counts as none: below rounding, and far enough for matrices that are not normal
+	remainderAmend = 1e-14 // of what a round changes: well below what the rounds leave
+	remainderRough = 1e-9  // where an event is about, to cut the piece there
+)
 
 // terms is the degree of the Taylor polynomial of what is rel times as large as the
-// state over a piece.
+// state over a piece, least of which is none.
 //
 //go:nosplit
-func (k *Kernel) terms(rel float64) int {
+func (k *Kernel) terms(rel, least float64) int {
 	r, j := k.t.Radius*k.length, 1
-	for term := r * rel; j < k.t.Degree && term > remainder; j++ {
+	if k.rough {
+		least = remainderRough
+	}
+	for term := r * rel; j < k.t.Degree && term > least; j++ {
 		term *= r / float64(j+1)
 	}
 	return max(min(j, k.t.Degree), 4)
@@ -48,27 +62,56 @@ func (k *Kernel) terms(rel float64) int {
 //
 //go:nosplit
 func (k *Kernel) expandSparse(x []float64) {
-	n, mc := k.t.N, k.t.Mc
-	k.degree = k.terms(1)
+	n := k.t.N
 	copy(k.c[:n], x)
-	k.grow(0, k.w0)
-	k.grow(1, k.w1)
-	k.grow(2, k.w2)
-	for j := 3; j < k.degree; j++ {
-		k.grow(j, nil)
+	for _, i := range k.t.Net.Seen {
+		k.at[i], k.at[n+i] = x[i], x[i]
 	}
-	clear(k.held[k.degree*mc : (k.degree+1)*mc])
-	for p, theta := range lawPoints {
-		at := k.at[p*n : (p+1)*n]
+	k.degree = 0
+	k.extend()
+}
+
+// extend takes the expansion of the piece on to as many terms as it takes.
+//
+//go:nosplit
+func (k *Kernel) extend() {
+	n, mc, half, top := k.t.N, k.t.Mc, 1.0, k.terms(1, remainder)
+	for j := range top {
+		if half /= 2; j < k.degree {
+			continue
+		}
+		switch j {
+		case 0:
+			k.grow(j, k.w0)
+		case 1:
+			k.grow(j, k.w1)
+		case 2:
+			k.grow(j, k.w2)
+		default:
+			k.grow(j, nil)
+		}
+		next := k.c[(j+1)*n : (j+2)*n]
 		for _, i := range k.t.Net.Seen {
-			at[i] = k.c[k.degree*n+i]
-		}
-		for j := k.degree - 1; j >= 0; j-- {
-			for _, i := range k.t.Net.Seen {
-				at[i] = at[i]*theta + k.c[j*n+i]
-			}
+			k.at[i] += half * next[i]
+			k.at[n+i] += next[i]
 		}
 	}
+	k.degree = top
+	clear(k.held[top*mc : (top+1)*mc])
+}
+
+// refined makes a rough expansion a full one.
+//
+//go:nosplit
+func (k *Kernel) refined() {
+	if !k.rough {
+		return
+	}
+	if k.rough = false; k.rounds == 0 {
+		k.extend()
+		return
+	}
+	k.joint.expand(k, k.x) // the rounds left out terms of each
 }
 
 // grow sets coefficient j+1 of the state and j of the torques from coefficient j of the
@@ -100,7 +143,7 @@ func (k *Kernel) bend(j, i int) float64 {
 //
 //go:nosplit
 func (k *Kernel) amend(change float64) {
-	half, top := 0.125, min(k.terms(change), k.degree)
+	half, top := 0.125, min(k.terms(change, remainderAmend), k.degree)
 	k.improve(1, 0.25, nil, k.dw1)
 	k.improve(2, half, k.term, k.dw2)
 	for j := 3; j < top; j++ {
@@ -117,14 +160,17 @@ func (k *Kernel) amend(change float64) {
 func (k *Kernel) improve(j int, half float64, x, w []float64) {
 	n, mc := k.t.N, k.t.Mc
 	k.joint.derive(k, k.next, x, w, k.dtau)
-	scaleIn(k.next, k.length/float64(j+1))
-	axpy(k.c[(j+1)*n:(j+2)*n], 1, k.next)
+	part, c := k.length/float64(j+1), k.c[(j+1)*n:(j+2)*n]
+	for i, v := range k.next {
+		v *= part
+		k.term[i] = v
+		c[i] += v
+	}
 	axpy(k.held[j*mc:(j+1)*mc], 1, k.dtau)
 	for _, i := range k.t.Net.Seen {
-		k.at[i] += half * k.next[i]
-		k.at[n+i] += k.next[i]
+		k.at[i] += half * k.term[i]
+		k.at[n+i] += k.term[i]
 	}
-	copy(k.term, k.next)
 }
 
 // slideAll sets capacities and sliding torques over the piece.
@@ -153,9 +199,16 @@ func (k *Kernel) heldAt(i int, theta float64) float64 {
 //go:nosplit
 func (k *Kernel) torquesAt(theta float64) {
 	for i := range k.tau {
-		if k.tau[i] = k.given(i); k.carries(i) {
-			k.tau[i] = k.heldAt(i, theta)
-		}
+		k.torqueAt(i, theta)
+	}
+}
+
+// torqueAt sets that of element i.
+//
+//go:nosplit
+func (k *Kernel) torqueAt(i int, theta float64) {
+	if k.tau[i] = k.given(i); k.carries(i) {
+		k.tau[i] = k.heldAt(i, theta)
 	}
 }
 
@@ -187,14 +240,33 @@ func (k *Kernel) reaches(g int) bool {
 		}
 		poly[0] += f.Const
 	}
-	if len(p.Ops) != 1 || k.readsTau.begin(p.row) != k.readsTau.End[p.row] {
+	looks := len(p.Ops) == 2 && p.Ops[0].Code == model.Arg && p.Ops[1].Code == model.Look
+	if !looks && len(p.Ops) != 1 || k.readsTau.begin(p.row) != k.readsTau.End[p.row] {
 		return true
 	}
 	reach := 0.0
 	for _, c := range k.argPoly[1:wide] {
 		reach += math.Abs(c)
 	}
+	if looks {
+		return !(k.lowestLook(&p.Tables[p.Ops[1].Index], k.side[g], reach) > 0)
+	}
 	return !(k.side[g]*k.argPoly[0] > reach)
+}
+
+// lowestLook is the lowest value of table t, times side, within reach of the first
+// argument at the start of the piece.
+//
+//go:nosplit
+func (k *Kernel) lowestLook(t *model.Table, side, reach float64) float64 {
+	from, to := k.argPoly[0]-reach, k.argPoly[0]+reach
+	least := min(side*look(t, from), side*look(t, to))
+	for i, x := range t.X {
+		if x > from && x < to {
+			least = min(least, side*t.Z[i])
+		}
+	}
+	return least
 }
 
 // guardAt is the value of guard g at theta of the piece, of the arguments that

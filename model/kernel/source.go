@@ -285,7 +285,8 @@ func (k *Kernel) Own(i int) float64 {
 // commands held, sources as the parabola through their values at the start, the
 // middle and the end (exact for tables, since pieces end at corners), laws held
 // at their value at the start until couple refines them, the torque of slipping
-// elements from the clipped capacity.
+// elements from the clipped capacity. Where x is nil the piece begins as that before it,
+// and couple does the rest.
 //
 //go:nosplit
 func (k *Kernel) sources(x []float64, local, length float64) {
@@ -313,7 +314,9 @@ func (k *Kernel) sources(x []float64, local, length float64) {
 		}
 		k.w1[j], k.w2[j] = parabola(k.w0[j], sourceAt(&sig.Source, tm, tm), sourceAt(&sig.Source, t+length, tm))
 	}
-	k.begun(x)
+	if x != nil {
+		k.begun(x)
+	}
 }
 
 // begun sets the laws and capacities that hold at the start of the piece, for
