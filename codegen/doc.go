@@ -35,5 +35,15 @@
 // Every function is marked nosplit like those of the tick (package kernel). Functions that
 // may take much of the stack are called through the variable jump, behind which the linker
 // counts anew (stack.go). An index that is not that of a loop is masked, its array as long
-// as a power of two, so that the compiler leaves no check of bounds.
+// as a power of two, so that the compiler leaves no check of bounds; of a slice that begins
+// where the tick says the beginning is masked, once for all elements.
+//
+// # Speed
+//
+// The compiler stores what is assigned to the kernel where it is assigned, and loads it again:
+// so the sums of a row, with a sparse matrix as straight lines, grow in a variable (gather.go).
+// Its min and max are chains of a dozen instructions: comparisons that the processor foresees
+// stand in their place. Lanes (simd/archsimd of Go 1.26) were tried where states stand side
+// by side: the polynomial of 32 states takes 0.6 µs by Float64x4, as plain Go does, and such
+// loops are 6 (automatic4) to 20 percent (rail17) of a tick; sparse rows have no lanes.
 package codegen
