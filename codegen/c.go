@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 // the Go of the same job, statement by statement: without contraction of products and sums
 // both give the same bits.
 func C(j Job) (Files, Report, error) {
+	if slices.Contains(headers, j.Package) {
+		return nil, Report{}, fmt.Errorf("codegen: %q is the name of a header that the kernel includes; name the package otherwise", j.Package)
+	}
 	files, report, err := Go(j)
 	if err != nil {
 		return nil, Report{}, err
@@ -36,6 +40,10 @@ func C(j Job) (Files, Report, error) {
 	report.Code = len(files[j.Package+".c"]) - body.Tables
 	return files, report, nil
 }
+
+// headers are those of C that a kernel includes: a header beside it of that name would be
+// taken for one of them.
+var headers = []string{"math", "stdbool", "stdint", "string"}
 
 func cPorts(list []model.Port) (ports []c99.Port) {
 	for _, p := range list {
