@@ -51,7 +51,7 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 		}
 		bytes := t.write(&tables)
 		if r.Tables += bytes; bytes >= worthTelling {
-			large = append(large, fmt.Sprintf("%s %d kB (%d rows of %d)", t.name, bytes/1000, len(t.rows), t.width))
+			large = append(large, fmt.Sprintf("%s %d kB", t.name, bytes/1000))
 		}
 	}
 	if large != nil {
@@ -153,6 +153,13 @@ func (s *spec) kernelFile(j *Job, order []*fn) string {
 	writePorts(&b, t.Inputs)
 	b.WriteString("}\n\n// Outputs are the entries of y.\nvar Outputs = []Port{\n")
 	writePorts(&b, t.Outputs)
+	b.WriteString("}\n\n// Elements are what has events: friction elements, then those with regions.\nvar Elements = []string{\n")
+	for _, name := range t.Frictions {
+		fmt.Fprintf(&b, "%q,\n", name)
+	}
+	for i := range t.Switches {
+		fmt.Fprintf(&b, "%q,\n", t.Switches[i].Name)
+	}
 	b.WriteString("}\n\n")
 	fmt.Fprintf(&b, kernelText, len(t.Outputs), len(t.Inputs))
 	jumps := []*fn{}
