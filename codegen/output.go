@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"lockstep/model"
 )
@@ -65,7 +66,11 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 		if strings.Contains(text, "math.") {
 			text = "import \"math\"\n\n" + text
 		}
-		done, err := format.Source([]byte(j.marker() + "\n\npackage " + j.Package + "\n\n" + text))
+		doc := ""
+		if name == "kernel.go" {
+			doc = fmt.Sprintf(packageText, j.Package, j.Tables.Name, time.Duration(j.Tables.PeriodNs))
+		}
+		done, err := format.Source([]byte(j.marker() + "\n\n" + doc + "package " + j.Package + "\n\n" + text))
 		if err != nil {
 			return nil, r, fmt.Errorf("codegen: %s: %w", name, err)
 		}
@@ -73,6 +78,14 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 	}
 	return out, r, nil
 }
+
+// packageText is what the package is.
+const packageText = `// Package %s is the kernel of the plant %s on a grid of %v: New makes
+// one, Step takes it from one grid time to the next.
+//
+// No function of a tick may grow the stack. The linker checks that, of code as the compiler
+// optimises it: with -gcflags='all=-N -l' it may not link.
+`
 
 // worthTelling is the size of a table that the report names, bytes.
 const worthTelling = 16 << 10
