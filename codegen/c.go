@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ func C(j Job) (Files, Report, error) {
 
 // InC is the C of a job whose Go is there.
 func (j Job) InC(files Files, report Report) (Files, Report, error) {
+	if slices.Contains(headers, j.Package) {
+		return nil, Report{}, fmt.Errorf("codegen: %q is the name of a header that the kernel includes; name the package otherwise", j.Package)
+	}
 	texts := map[string][]byte{}
 	for name, text := range files {
 		if path.Ext(name) == ".go" && path.Base(name) == name && !strings.HasSuffix(name, "_test.go") {
@@ -41,6 +45,10 @@ func (j Job) InC(files Files, report Report) (Files, Report, error) {
 	report.Code = len(files[j.Package+".c"]) - body.Tables
 	return files, report, nil
 }
+
+// headers are those of C that a kernel includes: a header beside it of that name would be
+// taken for one of them.
+var headers = []string{"math", "stdbool", "stdint", "string"}
 
 func cPorts(list []model.Port) (ports []c99.Port) {
 	for _, p := range list {

@@ -107,7 +107,12 @@ func checkSubset(t *testing.T, name string, text []byte) {
 func TestAPersonFindsTheElementsOfThePlant(t *testing.T) {
 	files, _ := goOf(t, job(t, "powershift"))
 	state, tick := string(files["tick_state.go"]), string(files["tick.go"])
+	kernel := string(files["kernel.go"])
+	_, elements, _ := strings.Cut(kernel, "var Elements = []string{\n")
 	for _, name := range []string{"clutch1", "clutch8"} {
+		if !strings.Contains(elements, "\t\""+name+"\",\n") {
+			t.Errorf("events have no name for %s", name)
+		}
 		if !strings.Contains(state, name) || !strings.Contains(tick, "Here i is") || !strings.Contains(tick, name+".") {
 			t.Errorf("%s is not named", name)
 		}

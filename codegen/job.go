@@ -44,8 +44,8 @@ func (j *Job) check() error {
 			return fmt.Errorf("codegen: package %q: its name has %q at %d; take lower case letters, then digits and _", j.Package, r, i+1)
 		}
 	}
-	if j.Package == "" || token.IsKeyword(j.Package) {
-		return fmt.Errorf("codegen: %q is no name of a package", j.Package)
+	if j.Package == "" || j.Package == "main" || token.IsKeyword(j.Package) {
+		return fmt.Errorf("codegen: %q is no name of a package that can be imported", j.Package)
 	}
 	if strings.ContainsAny(j.Command, "\n\r") {
 		return fmt.Errorf("codegen: the command %q has more than one line", j.Command)

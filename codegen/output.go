@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"lockstep/model"
 )
@@ -44,22 +45,32 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 	if s.limit < generous {
 		r.Lines[0] += fmt.Sprintf(": with those of up to %d the tick has more than %d, too many for the processor to keep", generous, large)
 	}
+	var large []string
 	for _, t := range s.list {
 		if !names[t.name] {
 			continue
 		}
 		bytes := t.write(&tables)
 		if r.Tables += bytes; bytes >= worthTelling {
-			r.Lines = append(r.Lines, fmt.Sprintf("%s is a table of %d bytes: %d rows of %d", t.name, bytes, len(t.rows), t.width))
+			large = append(large, fmt.Sprintf("%s %d kB", t.name, bytes/1000))
 		}
 	}
-	r.Lines = append(r.Lines, slices.Sorted(maps.Keys(s.notes))...)
+	if large != nil {
+		r.Lines = append(r.Lines, "large tables: "+strings.Join(large, ", "))
+	}
+	if len(s.notes) > 0 {
+		r.Lines = append(r.Lines, "loops stay, as they are longer or have jumps that need them, in "+strings.Join(slices.Sorted(maps.Keys(s.notes)), ", "))
+	}
 	out := Files{}
 	for name, text := range map[string]string{"tick.go": code.String(), "tick_tables.go": tables.String(), "tick_state.go": state, "kernel.go": s.kernelFile(j, order)} {
 		if strings.Contains(text, "math.") {
 			text = "import \"math\"\n\n" + text
 		}
-		done, err := format.Source([]byte(j.marker() + "\n\npackage " + j.Package + "\n\n" + text))
+		doc := ""
+		if name == "kernel.go" {
+			doc = fmt.Sprintf(packageText, j.Package, j.Tables.Name, time.Duration(j.Tables.PeriodNs))
+		}
+		done, err := format.Source([]byte(j.marker() + "\n\n" + doc + "package " + j.Package + "\n\n" + text))
 		if err != nil {
 			return nil, r, fmt.Errorf("codegen: %s: %w", name, err)
 		}
@@ -68,7 +79,15 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 	return out, r, nil
 }
 
-// worthTelling is the size of a table that the report has a line for, bytes.
+// packageText is what the package is.
+const packageText = `// Package %s is the kernel of the plant %s on a grid of %v: New makes
+// one, Step takes it from one grid time to the next.
+//
+// No function of a tick may grow the stack. The linker checks that, of code as the compiler
+// optimises it: with -gcflags='all=-N -l' it may not link.
+`
+
+// worthTelling is the size of a table that the report names, bytes.
 const worthTelling = 16 << 10
 
 // reached are the functions that the entries call, callers first.
@@ -139,7 +158,7 @@ func (s *spec) kernelFile(j *Job, order []*fn) string {
 	t := j.Tables
 	fmt.Fprintf(&b, "// PlantHash is that of the plant on its grid and of the kernel that this one was made of.\nconst PlantHash = %q\n\n", j.Hash)
 	fmt.Fprintf(&b, "// PeriodNs is the period of the grid, ns.\nconst PeriodNs = %d\n\n", t.PeriodNs)
-	b.WriteString("// Port is an input or output.\ntype Port struct {\nName, Unit string\nMin, Max float64\nBeyond uint8\n}\n\n")
+	b.WriteString("// Port is an input or output: its SI unit, and its range in that unit. Beyond is what a signal\n// carries of a value that it cannot hold: 0 the end of its range, where the value was not\n// meant to go, 1 the same, as meant, 2 a counter, which goes on from the other end.\ntype Port struct {\nName, Unit string\nMin, Max float64\nBeyond uint8\n}\n\n")
 	if math := portsUseInf(t.Inputs) || portsUseInf(t.Outputs); math {
 		b.WriteString("var inf = math.Inf(1)\n\n")
 	}
@@ -147,6 +166,13 @@ func (s *spec) kernelFile(j *Job, order []*fn) string {
 	writePorts(&b, t.Inputs)
 	b.WriteString("}\n\n// Outputs are the entries of y.\nvar Outputs = []Port{\n")
 	writePorts(&b, t.Outputs)
+	b.WriteString("}\n\n// Elements are what has events: friction elements, then those with regions.\nvar Elements = []string{\n")
+	for _, name := range t.Frictions {
+		fmt.Fprintf(&b, "%q,\n", name)
+	}
+	for i := range t.Switches {
+		fmt.Fprintf(&b, "%q,\n", t.Switches[i].Name)
+	}
 	b.WriteString("}\n\n")
 	fmt.Fprintf(&b, kernelText, len(t.Outputs), len(t.Inputs))
 	jumps := []*fn{}
@@ -209,7 +235,6 @@ func writePorts(b *strings.Builder, ports []model.Port) {
 
 // kernelText is the interface of the kernel.
 const kernelText = `// New makes a kernel at rest.
-
 func New() *Kernel {
 	k := new(Kernel)
 	k.create()
@@ -248,14 +273,25 @@ func (k *Kernel) Events() []Event { return k.log[:k.logged] }
 // is now.
 //
 //go:nosplit
-func (k *Kernel) Drive(i int, on bool) { k.drive(i, on) }
+func (k *Kernel) Drive(i int, on bool) { k.drive(known(i), on) }
 
 // Driven says that input i follows u.
-func (k *Kernel) Driven(i int) bool { return k.driven(i) }
+func (k *Kernel) Driven(i int) bool { return k.driven(known(i)) }
 
 // Own is what the source of input i gives in the middle of the next step.
 //
 //go:nosplit
-func (k *Kernel) Own(i int) float64 { return k.own(i) }
+func (k *Kernel) Own(i int) float64 { return k.own(known(i)) }
+
+// known is the index of an input. The tick masks it, and would take another one for what is
+// none.
+//
+//go:nosplit
+func known(i int) int {
+	if i < 0 || i >= %[2]d {
+		panic("kernel: no such input")
+	}
+	return i
+}
 
 `

@@ -60,6 +60,9 @@ const manyFrom = 1000
 
 // randomPlant is a chain of bodies with more across it, brakes and torques.
 func randomPlant(t testing.TB, seed uint64) subject {
+	if seed >= carFrom {
+		return randomCar(t, seed)
+	}
 	c := &chance{Rand: rand.New(rand.NewPCG(seed, 7))}
 	bodies, more := 2+c.IntN(4), 1+c.IntN(4)
 	if seed >= manyFrom {

@@ -42,6 +42,23 @@ func main() {
 	}
 %s}
 
+// refused is how many questions about an input that is none end in a panic.
+func refused(drive func(int, bool), driven func(int) bool, own func(int) float64, m int) (n float64) {
+	for _, i := range []int{-1, m, 1 << 40} {
+		for _, ask := range []func(){func() { drive(i, true) }, func() { driven(i) }, func() { own(i) }} {
+			func() {
+				defer func() {
+					if recover() != nil {
+						n++
+					}
+				}()
+				ask()
+			}()
+		}
+	}
+	return n
+}
+
 // stepper is a kernel.
 type stepper interface {
 	Step(y, u []float64)
@@ -83,7 +100,8 @@ const followText = `	func() {
 		y := make([]float64, p)
 		rows := read("%[1]s.in")
 		k.Output(y)
-		out := append([]float64{float64(p)}, y...)
+		out := append([]float64{float64(p + 1)}, y...)
+		out = append(out, refused(k.Drive, k.Driven, k.Own, m))
 		for ; len(rows) > 0; rows = rows[3+m:] {
 			switch rows[0] {
 			case 1:

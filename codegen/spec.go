@@ -28,7 +28,7 @@ type spec struct {
 	limit   int             // statements that a loop may become
 	heavy   map[string]bool // functions that take so much stack that what they call must begin anew
 	numbers map[string]*data
-	notes   map[string]int // what stayed a loop, by reason
+	notes   map[string]bool // functions with a loop that stayed one
 
 	read   map[string]bool // cells that this round reads
 	grown  bool            // this round found something new
@@ -152,7 +152,7 @@ func (s *spec) round() {
 	s.used, s.tables, s.list, s.padded = map[string]bool{}, map[string]*tickTable{}, nil, map[string]int{}
 	s.shapes, s.sizes = map[string]*place{}, map[string]int{}
 	s.silent = map[string]bool{}
-	s.helper, s.notes = map[string]bool{}, map[string]int{}
+	s.helper, s.notes = map[string]bool{}, map[string]bool{}
 	for _, name := range []string{"Kernel", "k", "y", "u", "math", "jump", "New", "Event", "Port", "Inputs", "Outputs", "lesser", "greater", "atMost", "atLeast"} {
 		s.used[name] = true
 	}

@@ -23,6 +23,9 @@ func (s *spec) state() (text string, size int) {
 	root.write(s, &b)
 	b.WriteString("}\n\n")
 	for _, name := range slices.Sorted(maps.Keys(root.of)) {
+		if name == "Event" {
+			b.WriteString("// Event is one transition: its time, s; the element, an index into Elements; what it was and\n// became, as a mode (-1 slips backward, 0 stuck, 1 slips forward, 2 free, 3 struck) or a region.\n")
+		}
 		b.WriteString("type " + name + " struct {\n")
 		root.of[name].write(s, &b)
 		b.WriteString("}\n\n")

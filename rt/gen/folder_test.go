@@ -105,3 +105,20 @@ func TestAFailureLeavesTheOldFiles(t *testing.T) {
 		t.Errorf("got %v, want %v", got, before)
 	}
 }
+
+func TestALinkToAFolderIsThatFolder(t *testing.T) {
+	there := at(t, map[string]string{"kernel.go": head + "old"})
+	link := &folder{path: filepath.Join(t.TempDir(), "link")}
+	if err := os.Symlink(there.path, link.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := link.look(); err != nil {
+		t.Fatal(err)
+	}
+	if err := link.write(codegen.Files{"tick.go": []byte(head)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := there.holds(t); len(got) != 1 || got["tick.go"] != head {
+		t.Errorf("the folder holds %v", got)
+	}
+}

@@ -89,7 +89,11 @@ func (r Request) Run(out io.Writer) error {
 	for _, text := range files {
 		total += len(text)
 	}
-	fmt.Fprintf(out, "%s: %d files, %s, in %.1f s\n", r.Dir, len(files), size(total), time.Since(begun).Seconds())
+	count := "1 file"
+	if n := len(files); n > 1 {
+		count = fmt.Sprintf("%d files", n)
+	}
+	fmt.Fprintf(out, "%s: %s, %s, in %.1f s\n", r.Dir, count, size(total), time.Since(begun).Seconds())
 	for _, line := range append(lines(report), notes...) {
 		fmt.Fprintf(out, "  %s\n", line)
 	}

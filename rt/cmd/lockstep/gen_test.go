@@ -297,6 +297,8 @@ func TestWrongGenerationsEndWithOneLine(t *testing.T) {
 		{"powershif -o $OUT", "bench: no file powershif, and nothing embedded of that name (did you mean powershift?)"},
 		{"powershift -o $OUT -package Shift", `codegen: package "Shift": its name has 'S' at 1`},
 		{"powershift -o $OUT -package func", `codegen: "func" is no name of a package`},
+		{"powershift -o $OUT -package main", `codegen: "main" is no name of a package that can be imported`},
+		{"powershift -o $OUT -lang c -package math", `codegen: "math" is the name of a header that the kernel includes`},
 		{"powershift -o $OUT -drive clutch1.presure", "gen: -drive clutch1.presure: the plant has no such input (did you mean clutch1.pressure?)"},
 		{"powershift -o $OUT -step 0s", `gen: invalid value "0s" for flag -step: it must be more than 0`},
 		{"powershift -o $FILE", "gen: $FILE is no folder"},
