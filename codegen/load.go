@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"lockstep/codegen/c99"
 	"lockstep/model"
 	"lockstep/model/kernel"
 )
@@ -37,12 +38,11 @@ var loadTick = sync.OnceValues(func() (*program, error) {
 		},
 	}
 	known := tickImports{}
-	for name, text := range mathHeads {
-		file, err := parser.ParseFile(p.fset, name+".go", text, 0)
-		if err != nil {
+	for _, name := range []string{"math", "math/bits"} {
+		var err error
+		if known[name], err = c99.Standard(name); err != nil {
 			return nil, err
 		}
-		known[name] = p.check(name, []*ast.File{file}, known)
 	}
 	if _, err := p.load("lockstep/model", model.Text(), known); err != nil {
 		return nil, err
@@ -201,43 +201,4 @@ func (p *program) assignedIn(nodes ...ast.Node) (list []types.Object) {
 		})
 	}
 	return list
-}
-
-// mathHeads are what a tick may call of the standard library.
-var mathHeads = map[string]string{
-	"math": `package math
-const (
-	E = 2.71828182845904523536028747135266249775724709369995957496696763
-	Pi = 3.14159265358979323846264338327950288419716939937510582097494459
-	Phi = 1.61803398874989484820458683436563811772030917980576286213544862
-	Sqrt2 = 1.41421356237309504880168872420969807856967187537694807317667974
-	Ln2 = 0.693147180559945309417232121458176568075500134360255254120680009
-	Log2E = 1 / Ln2
-	MaxFloat64 = 0x1p1023 * (1 + (1 - 0x1p-52))
-	SmallestNonzeroFloat64 = 0x1p-1022 * 0x1p-52
-	MaxInt = 1<<63 - 1
-	MinInt = -1 << 63
-	MaxInt64 = 1<<63 - 1
-	MaxInt32 = 1<<31 - 1
-)
-func Abs(x float64) float64
-func Sqrt(x float64) float64
-func Floor(x float64) float64
-func Trunc(x float64) float64
-func Copysign(f, sign float64) float64
-func Float64bits(f float64) uint64
-func Float64frombits(b uint64) float64
-func Inf(sign int) float64
-func NaN() float64
-func IsNaN(f float64) bool
-func IsInf(f float64, sign int) bool
-`,
-	"math/bits": `package bits
-func TrailingZeros64(x uint64) int
-func LeadingZeros64(x uint64) int
-func OnesCount64(x uint64) int
-func Mul64(x, y uint64) (hi, lo uint64)
-func Add64(x, y, carry uint64) (sum, carryOut uint64)
-func Sub64(x, y, borrow uint64) (diff, borrowOut uint64)
-`,
 }

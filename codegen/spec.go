@@ -212,6 +212,18 @@ func (s *spec) isGiven(cell string) bool {
 	if !s.any[wild(cell)] {
 		return false
 	}
+	return isAmong(s.given, cell)
+}
+
+// give notes that a cell is assigned.
+func (s *spec) give(cell string) {
+	if !s.given[cell] {
+		s.given[cell], s.any[wild(cell)], s.grown = true, true, true
+	}
+}
+
+// isAmong reports whether cells has this one with any of its indexes left open.
+func isAmong(cells map[string]bool, cell string) bool {
 	at := anyIndex.FindAllStringIndex(cell, -1)
 	for set := 1; set < 1<<len(at); set++ {
 		pattern := cell
@@ -220,18 +232,11 @@ func (s *spec) isGiven(cell string) bool {
 				pattern = pattern[:at[i][0]] + "[*]" + pattern[at[i][1]:]
 			}
 		}
-		if s.given[pattern] {
+		if cells[pattern] {
 			return true
 		}
 	}
 	return false
-}
-
-// give notes that a cell is assigned.
-func (s *spec) give(cell string) {
-	if !s.given[cell] {
-		s.given[cell], s.any[wild(cell)], s.grown = true, true, true
-	}
 }
 
 // isAsked reports whether what is stored in a cell is read.
@@ -245,19 +250,7 @@ func (s *spec) isAsked(cell string) bool {
 	if strings.Contains(cell, "*") {
 		return true
 	}
-	at := anyIndex.FindAllStringIndex(cell, -1)
-	for set := 1; set < 1<<len(at); set++ {
-		pattern := cell
-		for i := len(at) - 1; i >= 0; i-- {
-			if set>>i&1 == 1 {
-				pattern = pattern[:at[i][0]] + "[*]" + pattern[at[i][1]:]
-			}
-		}
-		if s.asked[pattern] {
-			return true
-		}
-	}
-	return false
+	return isAmong(s.asked, cell)
 }
 
 func (s *spec) ask(cell string) {

@@ -67,7 +67,7 @@ func loadTick(texts map[string][]byte) (*tickText, error) {
 		}
 		t.files = append(t.files, f)
 	}
-	conf := types.Config{Importer: mathOnly{}, Sizes: types.SizesFor("gc", "amd64")}
+	conf := types.Config{Importer: standard{}, Sizes: types.SizesFor("gc", "amd64")}
 	var err error
 	if t.pkg, err = conf.Check("tick", t.fset, t.files, t.info); err != nil {
 		return nil, fmt.Errorf("c99: %w", err)
@@ -180,10 +180,15 @@ func (t *tickText) function(e ast.Expr) *types.Func {
 	return t.jumps[o]
 }
 
-// mathOnly imports what a tick may import, without a Go toolchain.
-type mathOnly struct{}
+// standard imports what a tick may import.
+type standard struct{}
 
-func (mathOnly) Import(path string) (*types.Package, error) {
+func (standard) Import(path string) (*types.Package, error) { return Standard(path) }
+
+// Standard is what a tick may use of the standard library's package at path, "math" or
+// "math/bits": declarations without bodies, checked without a Go toolchain. Of other
+// packages nothing is known; they are an error.
+func Standard(path string) (*types.Package, error) {
 	text, ok := imports[path]
 	if !ok {
 		return nil, fmt.Errorf("package %s is not in what is translated", path)
