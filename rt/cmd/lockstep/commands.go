@@ -23,6 +23,7 @@ func commands() []command {
 		{"attach", attachUsage, "take over a run whose supervisor has ended", runAttach},
 		{"ctl", ctlUsage, "ask a bench that runs, put faults into it, set its inputs, stop it", runCtl},
 		{"sim", simUsage, "simulate a plant, or a bench with its control unit, as fast as it goes", runSim},
+		{"sweep", sweepUsage, "simulate a plant or bench in many variations, on every core and over many machines", runSweep},
 		{"replay", replayUsage, "run a record again and compare every bit", runReplay},
 		{"export", exportUsage, "write a record as candump log, ASC, BLF, MDF4 or CSV", runExport},
 		{"check", checkUsage, "read plants, benches and databases and say what is in them", runCheck},
