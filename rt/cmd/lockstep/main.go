@@ -32,6 +32,10 @@ func run(list []string) (code int) {
 	if list[0] == target.Command {
 		return report(bench.Target())
 	}
+	if list[0] == completeCommand {
+		runComplete(list[1:])
+		return 0
+	}
 	c, err := find(list[0])
 	if err == nil {
 		err = c.run(list[1:])
@@ -41,7 +45,12 @@ func run(list []string) (code int) {
 
 // report prints an error, one line each, and returns the exit code it means.
 func report(err error) int {
-	if err == nil || errors.Is(err, errHelp) {
+	if err == nil {
+		return 0
+	}
+	var help helpAsked
+	if errors.As(err, &help) {
+		help.help(help.out)
 		return 0
 	}
 	for _, line := range strings.Split(strings.TrimSpace(err.Error()), "\n") {
