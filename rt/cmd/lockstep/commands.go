@@ -1,14 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"lockstep/model"
+	"lockstep/rt/bench"
 )
 
 // command is one word after `lockstep`.
@@ -90,30 +89,6 @@ func runVersion(list []string) error {
 	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
 		return err
 	}
-	b := built()
-	fmt.Println(strings.Join(strings.Fields("lockstep "+b.version+" "+b.revision+" "+b.with), " "))
+	fmt.Println("lockstep", bench.Version())
 	return nil
-}
-
-// release is the version of a package, which deploy/package has the linker set.
-var release string
-
-// build is what this binary was made of.
-type build struct{ version, revision, date, with string }
-
-func built() build {
-	b := build{version: "(devel)"}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		b.version, b.with = cmp.Or(info.Main.Version, b.version), info.GoVersion
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				b.revision = s.Value
-			case "vcs.time":
-				b.date, _, _ = strings.Cut(s.Value, "T")
-			}
-		}
-	}
-	b.version = cmp.Or(release, b.version)
-	return b
 }

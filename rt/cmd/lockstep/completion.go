@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"lockstep/hil_test/ecu"
@@ -36,16 +35,18 @@ func runCompletion(list []string) error {
 
 // runComplete prints how the last of words can go on. What it does not know it says
 // nothing of: it stands behind somebody's Tab key.
-func runComplete(words []string) {
+func runComplete(words []string) error {
 	if len(words) == 0 {
-		return
+		return nil
 	}
-	last := words[len(words)-1]
-	for _, w := range complete(words) {
-		if w.word == files || strings.HasPrefix(w.word, last) {
-			fmt.Println(strings.TrimSuffix(w.word+"\t"+w.about, "\t"))
+	last, done := words[len(words)-1], map[string]bool{}
+	for _, p := range complete(words) {
+		if (p.word == files || strings.HasPrefix(p.word, last)) && !done[p.word] {
+			fmt.Println(strings.TrimSuffix(p.word+"\t"+p.about, "\t"))
+			done[p.word] = true
 		}
 	}
+	return nil
 }
 
 // files stands for the names of files.
@@ -197,7 +198,7 @@ func interfaces() (list []proposal) {
 }
 
 func literals(words []string) (list []proposal) {
-	for _, w := range slices.Compact(words) {
+	for _, w := range words {
 		list = append(list, proposal{word: w})
 	}
 	return list

@@ -28,6 +28,16 @@ type helpAsked struct {
 
 func (helpAsked) Error() string { return "help" }
 
+// helped prints the help where that is what ended a command.
+func helped(err error) bool {
+	var h helpAsked
+	if !errors.As(err, &h) {
+		return false
+	}
+	h.help(h.out)
+	return true
+}
+
 // args are the flags of one command and its names.
 type args struct {
 	*flag.FlagSet

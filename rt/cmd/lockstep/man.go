@@ -6,8 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"text/template"
+	"time"
+
+	"lockstep/rt/bench"
 )
 
 //go:embed man.tmpl
@@ -15,7 +19,8 @@ var manual string
 
 // page is what the manual page is made of.
 type page struct {
-	Version, Date string
+	Version  string
+	Date     string // of SOURCE_DATE_EPOCH, reproducible-builds.org; "" none
 	Commands      []section
 }
 
@@ -33,8 +38,10 @@ func runMan(list []string) error {
 	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
 		return err
 	}
-	b := built()
-	p := page{Version: b.version, Date: b.date}
+	p := page{Version: strings.Fields(bench.Version())[0]}
+	if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		p.Date = time.Unix(s, 0).UTC().Format(time.DateOnly)
+	}
 	for _, c := range commands() {
 		s := section{Usage: c.usage, About: c.about}
 		flags, err := c.flags()
