@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"golang.org/x/sys/unix"

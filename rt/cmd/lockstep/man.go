@@ -21,7 +21,7 @@ var manual string
 type page struct {
 	Version  string
 	Date     string // of SOURCE_DATE_EPOCH, reproducible-builds.org; "" none
-	Commands      []section
+	Commands []section
 }
 
 // section is a command of the page.
