@@ -31,9 +31,8 @@ type Variation struct {
 	known           map[string]kept
 }
 
-// NewVariation reads a plant or bench and a scenario ("": none). A file beside dir comes
-// before one that is embedded.
-func NewVariation(dir, name, scenario string) (*Variation, error) {
+// NewVariation reads a plant or bench: a file in dir, else as ReadAny finds it.
+func NewVariation(dir, name string) (*Variation, error) {
 	n := &Variation{name: fileIn(dir, name), Files: map[string][]byte{}}
 	file, data, err := ReadAny(n.name)
 	if err != nil {
@@ -50,9 +49,6 @@ func NewVariation(dir, name, scenario string) (*Variation, error) {
 		err = n.readBench(file, data)
 	default:
 		err = fmt.Errorf("bench: %s is of another kind (%s); a plant or a bench is wanted", file, k)
-	}
-	if err == nil && scenario != "" {
-		err = n.readScenario(fileIn(dir, scenario))
 	}
 	return n, err
 }
@@ -87,8 +83,9 @@ func (n *Variation) readBench(file string, data []byte) error {
 	return r.err
 }
 
-func (n *Variation) readScenario(name string) error {
-	file, data, err := ReadAny(name)
+// Follow lets all cases follow a scenario, found likewise.
+func (n *Variation) Follow(dir, name string) error {
+	file, data, err := ReadAny(fileIn(dir, name))
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ type latin struct {
 }
 
 func (r *rule) UnmarshalYAML(n ast.Node) error {
-	if _, ok := scalar(n); ok {
+	if _, ok := scalarText(n); ok {
 		return r.word.UnmarshalYAML(n)
 	}
 	return decode(n, &r.latin)

@@ -74,7 +74,7 @@ func find(v *bench.Variation, address word) (*place, error) {
 
 // within follows a path from a node on; put replaces that node. nil: there is no such value.
 func within(n ast.Node, path string, put func(ast.Node)) *place {
-	if _, ok := scalar(n); ok && path == "" && put != nil {
+	if _, ok := scalarText(n); ok && path == "" && put != nil {
 		return &place{node: n, put: put}
 	}
 	if list, ok := n.(*ast.SequenceNode); ok {
@@ -86,7 +86,7 @@ func within(n ast.Node, path string, put func(ast.Node)) *place {
 		return within(list.Values[i], strings.TrimPrefix(rest, "."), func(n ast.Node) { list.Values[i] = n })
 	}
 	for _, e := range entries(n) {
-		key, _ := scalar(e.Key)
+		key, _ := scalarText(e.Key)
 		rest, ok := strings.CutPrefix(path, key)
 		if path == "" && key == "default" { // of an input
 			rest, ok = "", true
@@ -113,7 +113,7 @@ func entries(n ast.Node) []*ast.MappingValueNode {
 
 // leaves are the addresses of all values below a node.
 func leaves(n ast.Node, path string, list []string) []string {
-	if _, ok := scalar(n); ok {
+	if _, ok := scalarText(n); ok {
 		return append(list, path)
 	}
 	if s, ok := n.(*ast.SequenceNode); ok {
@@ -122,7 +122,7 @@ func leaves(n ast.Node, path string, list []string) []string {
 		}
 	}
 	for _, e := range entries(n) {
-		key, _ := scalar(e.Key)
+		key, _ := scalarText(e.Key)
 		list = leaves(e.Value, strings.TrimPrefix(path+"."+key, "."), list)
 	}
 	return list
@@ -131,7 +131,7 @@ func leaves(n ast.Node, path string, list []string) []string {
 // fit holds the unit of a parameter against what stands at a place, and returns the one in
 // which a bare number counts there; "" where that is not known.
 func (p *place) fit(a *axis, at word) (unit string, err error) {
-	text, _ := scalar(p.node)
+	text, _ := scalarText(p.node)
 	if p.of == nil {
 		there, err := (word{text: text}).numberUnit()
 		if err != nil {

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -26,7 +28,6 @@ type head struct {
 	Shards  int64    `json:"shards"` // 1 of a table that was merged
 	Cases   int64    `json:"cases"`  // of the sweep
 	Rows    int64    `json:"rows"`   // of the file
-	Sum     string   `json:"sha256"` // of all values in their order
 	Columns []Column `json:"columns"`
 	File    string   `json:"file"` // the sweep file itself
 }
@@ -100,46 +101,63 @@ func (s *Sweep) record(r *Row) record {
 	return append(list, text(r.Failed))
 }
 
-// sum is what is kept of all values, to know a file that is whole.
-func sum(rows []record) string {
-	h := sha256.New()
-	for _, row := range rows {
-		for _, v := range row {
-			fmt.Fprintf(h, "%d %d:%s", v.Kind(), len(v.Bytes()), v.Bytes())
-		}
+// mark begins the seal of a file, a value of its metadata: sha256 of the whole file with
+// zeros in the place of the sum, hexadecimal. It is checked before the library reads the
+// file, which may not come to an end of one that is damaged.
+const mark = "lockstep-sha256:"
+
+// seal is the place of the sum in a file, and what it should be; nil where there is none.
+func seal(data []byte) (place []byte, sum string) {
+	at := bytes.LastIndex(data, []byte(mark)) + len(mark)
+	if at < len(mark) || at+2*sha256.Size > len(data) {
+		return nil, ""
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	place = data[at : at+2*sha256.Size]
+	there := bytes.Clone(place)
+	copy(place, unsealed)
+	h := sha256.Sum256(data)
+	copy(place, there)
+	return place, hex.EncodeToString(h[:])
 }
+
+var unsealed = strings.Repeat("0", 2*sha256.Size)
 
 // writeParquet writes a file under another name and renames it when all of it is on the
 // disk.
 func writeParquet(path string, h head, rows []record) error {
-	h.Rows, h.Sum = int64(len(rows)), sum(rows)
+	h.Rows = int64(len(rows))
 	about, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
+	data := new(bytes.Buffer)
+	w := parquet.NewWriter(data, schema(h.Sweep, h.Columns), parquet.KeyValueMetadata(headKey, string(about)),
+		parquet.KeyValueMetadata("seal", mark+unsealed), parquet.CreatedBy("lockstep", "", ""))
+	for _, c := range h.Columns {
+		if c.Unit != "" {
+			w.SetKeyValueMetadata("unit."+c.Name, c.Unit)
+		}
+	}
+	for _, row := range rows {
+		for i := range row {
+			level := 0
+			if optional := h.Columns[i].Kind != Number && h.Columns[i].Kind != Parameter; optional && !row[i].IsNull() {
+				level = 1
+			}
+			row[i] = row[i].Level(0, level, i)
+		}
+		if _, err := w.WriteRows([]parquet.Row{parquet.Row(row)}); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	place, sum := seal(data.Bytes())
+	copy(place, sum)
 	return replace(path, func(f io.Writer) error {
-		w := parquet.NewWriter(f, schema(h.Sweep, h.Columns), parquet.KeyValueMetadata(headKey, string(about)),
-			parquet.CreatedBy("lockstep", "", ""))
-		for _, c := range h.Columns {
-			if c.Unit != "" {
-				w.SetKeyValueMetadata("unit."+c.Name, c.Unit)
-			}
-		}
-		for _, row := range rows {
-			for i := range row {
-				level := 0
-				if optional := h.Columns[i].Kind != Number && h.Columns[i].Kind != Parameter; optional && !row[i].IsNull() {
-					level = 1
-				}
-				row[i] = row[i].Level(0, level, i)
-			}
-			if _, err := w.WriteRows([]parquet.Row{parquet.Row(row)}); err != nil {
-				return err
-			}
-		}
-		return w.Close()
+		_, err := f.Write(data.Bytes())
+		return err
 	})
 }
 
@@ -175,24 +193,19 @@ func replace(path string, write func(io.Writer) error) (err error) {
 // readParquet reads a file of a sweep; one that is not whole, or of something else, is an
 // error.
 func readParquet(path string) (h head, rows []record, err error) {
-	defer func() { // the library trusts lengths that it reads
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v", r)
-		}
+	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s is damaged, or no file of a sweep: %w", path, err)
 		}
 	}()
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return h, nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return h, nil, err
+	if place, sum := seal(data); place == nil || string(place) != sum {
+		return h, nil, errors.New("it is not as it was written")
 	}
-	p, err := parquet.OpenFile(f, info.Size())
+	p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return h, nil, err
 	}
@@ -207,9 +220,6 @@ func readParquet(path string) (h head, rows []record, err error) {
 		if rows, err = readRows(g, rows); err != nil {
 			return h, nil, err
 		}
-	}
-	if int64(len(rows)) != h.Rows || sum(rows) != h.Sum {
-		return h, nil, fmt.Errorf("its values are not those that were written")
 	}
 	return h, rows, nil
 }

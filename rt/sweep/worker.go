@@ -38,34 +38,61 @@ func (s *Sweep) worker() (*worker, error) {
 		return nil, placed(s.File, err)
 	}
 	w := &worker{sweep: s, page: new(rt.Page), stop: new(atomic.Bool)}
-	if w.from, err = bench.NewVariation(s.dir, s.Plant, s.spec.Scenario.text); err != nil {
+	if err := w.open(); err != nil {
 		return nil, err
 	}
 	w.from.Step, w.from.For = step, length
-	if d := &s.spec; (w.from.Bench != nil) != (d.Bench.text != "") {
-		key, kind := "plant", "bench"
-		if w.from.Bench == nil {
-			key, kind = kind, key
-		}
-		return nil, placed(s.File, (word{line: d.Plant.line + d.Bench.line, col: d.Plant.col + d.Bench.col}).errorf("%s: %s is a %s: write %s: %s", key, s.Plant, kind, kind, s.Plant))
+	return w, w.find()
+}
+
+// open reads the plant or bench, and the scenario.
+func (w *worker) open() (err error) {
+	s, d := w.sweep, &w.sweep.spec
+	key, at := "plant", d.Plant
+	if d.Bench.text != "" {
+		key, at = "bench", d.Bench
 	}
-	taken := map[any]word{}
+	if w.from, err = bench.NewVariation(s.dir, at.text); err != nil {
+		return s.from(err, at, key)
+	}
+	if kind := map[bool]string{true: "bench", false: "plant"}[w.from.Bench != nil]; kind != key {
+		return placed(s.File, at.errorf("%s: %s is a %s: write %s: %s", key, at.text, kind, kind, at.text))
+	}
+	if d.Scenario.text != "" {
+		return s.from(w.from.Follow(s.dir, d.Scenario.text), d.Scenario, "scenario")
+	}
+	return nil
+}
+
+// from gives an error that has no place of its own that of the word that led to it.
+func (s *Sweep) from(err error, at word, key string) error {
+	if text, without := "", false; err != nil {
+		if text, without = strings.CutPrefix(err.Error(), "bench: "); without {
+			return placed(s.File, at.errorf("%s: %s", key, text))
+		}
+	}
+	return err
+}
+
+// find finds the places of all parameters.
+func (w *worker) find() error {
+	s, taken := w.sweep, map[any]word{}
 	for i := range s.parameters {
 		var list []*place
 		for _, address := range s.parameters[i].targets {
 			p, err := find(w.from, address)
 			if err == nil && taken[p.node].text != "" {
-				err = address.errorf("%s is what %s is already: one value would hide the other", address.text, taken[p.node].text)
+				err = address.errorf("%s is varied twice, also as %s in line %d", address.text, taken[p.node].text, taken[p.node].line)
 			}
 			if err != nil {
-				return nil, placed(s.File, err)
+				return placed(s.File, err)
 			}
 			taken[p.node] = address
 			list = append(list, p)
 		}
 		w.places = append(w.places, list)
 	}
-	return w, nil
+	return nil
 }
 
 // prepare makes a case of the values that stand in the files now.

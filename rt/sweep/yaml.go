@@ -22,7 +22,7 @@ type word struct {
 }
 
 func (w *word) UnmarshalYAML(n ast.Node) error {
-	text, ok := scalar(n)
+	text, ok := scalarText(n)
 	if !ok {
 		return wrongAt(n, "one value is wanted here")
 	}
@@ -75,8 +75,8 @@ func (list *named[T]) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// scalar is the text of a value.
-func scalar(n ast.Node) (string, bool) {
+// scalarText is the text of a value.
+func scalarText(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
 		return n.Value, true
