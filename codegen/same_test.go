@@ -252,7 +252,8 @@ func bytesOf(list []float64) (data []byte) {
 func compare(t *testing.T, list []subject) {
 	dir := generate(t, list)
 	from := time.Now()
-	found := tool(t, dir, "go", "build", "-gcflags=generated/...=-d=ssa/check_bce", "-o", "runner", ".")
+	const options, compiler = "-trimpath", "-gcflags=generated/...=-d=ssa/check_bce" // the same for vet, which takes what was compiled
+	found := tool(t, dir, "go", "build", options, compiler, "-o", "runner", ".")
 	t.Logf("built in %v", time.Since(from))
 	for line := range strings.Lines(found) {
 		if strings.Contains(line, "Found Is") && !strings.Contains(line, "main.go") && !strings.Contains(line, "kernel.go") {
@@ -268,7 +269,7 @@ func compare(t *testing.T, list []subject) {
 		}
 		put(t, filepath.Join(dir, fmt.Sprintf("p%d.in", i)), bytesOf(all))
 	}
-	tool(t, dir, "go", "vet", "./...")
+	tool(t, dir, "go", "vet", options, compiler, "./...")
 	tool(t, dir, "./runner")
 	if *timed {
 		clock(t, list, rows, tool(t, dir, "./runner", "time"))
