@@ -3,6 +3,7 @@ package gen
 import (
 	"errors"
 	"fmt"
+	"go/version"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -48,16 +49,40 @@ func build(files codegen.Files, dir, file string) error {
 
 // run runs a command of the toolchain; the error is its first line that says what is wrong.
 func run(cmd *exec.Cmd) error {
+	_, err := said(cmd)
+	return err
+}
+
+// said is what a command of the toolchain prints.
+func said(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.CombinedOutput()
 	if err == nil {
-		return nil
+		return string(out), nil
 	}
 	for line := range strings.Lines(string(out)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go: downloading ") {
-			return fmt.Errorf("go %s: %s", cmd.Args[1], line)
+			return "", fmt.Errorf("go %s: %s", cmd.Args[1], line)
 		}
 	}
-	return fmt.Errorf("go %s: %w", cmd.Args[1], err)
+	return "", fmt.Errorf("go %s: %w", cmd.Args[1], err)
+}
+
+// oldest is the first toolchain that fetches a newer one where a module needs it.
+const oldest = "go1.21"
+
+// toolchain is what the Go toolchain says of its version.
+func toolchain() (string, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return "", errors.New("there is no Go toolchain (https://go.dev/dl): build the target elsewhere (lockstep gen -bench) and name its file, or leave out -kernel")
+	}
+	text, err := said(goCommand("", "version"))
+	if err != nil {
+		return "", err
+	}
+	if words := strings.Fields(text); len(words) > 2 && version.IsValid(words[2]) && version.Compare(words[2], oldest) < 0 {
+		return "", fmt.Errorf("the Go toolchain is %s; a target needs go%s or later (https://go.dev/dl)", words[2], goVersion)
+	}
+	return text, nil
 }
 
 // vendored adds to a module the packages that it needs from outside, where a toolchain

@@ -4,10 +4,8 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 
@@ -61,20 +59,16 @@ func generated(h *bench.Handover) (file, mark string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("there is no folder to build in: %w", err)
 	}
-	go_, err := exec.LookPath("go")
+	compiler, err := toolchain()
 	if err != nil {
-		return "", "", errors.New("there is no Go toolchain (https://go.dev/dl): build the target elsewhere (lockstep gen -bench) and name its file, or leave out -kernel")
-	}
-	version, err := exec.Command(go_, "version").Output()
-	if err != nil {
-		return "", "", fmt.Errorf("%s version: %w", go_, err)
+		return "", "", err
 	}
 	own, err := os.ReadFile("/proc/self/exe") // who generates: another one may write another text
 	if err != nil {
 		return "", "", err
 	}
 	key := sha256.New()
-	fmt.Fprint(key, want, string(version), level(), sha256.Sum256(own))
+	fmt.Fprint(key, want, compiler, level(), sha256.Sum256(own))
 	dir := cache(filepath.Join(home, "lockstep", "targets"))
 	file = filepath.Join(string(dir), hex.EncodeToString(key.Sum(nil)))
 	if got, err := ReadMark(file); err == nil && got == want {
