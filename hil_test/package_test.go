@@ -159,7 +159,7 @@ func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
 	if len(same) != 0 || len(data) < 40 {
 		t.Errorf("%d entries; in the tarball alone: %v", len(data), slices.Sorted(maps.Keys(same)))
 	}
-	if got := says(t, "dpkg-deb", "--field", installation.deb, "Package", "Architecture", "Version"); got != "Package: lockstep\nVersion: "+installation.version+"\nArchitecture: amd64\n" {
+	if got := says(t, "dpkg-deb", "--field", installation.deb, "Package", "Architecture", "Version"); got != "Package: lockstep\nArchitecture: amd64\nVersion: "+installation.version+"\n" {
 		t.Errorf("fields: %q", got)
 	}
 }

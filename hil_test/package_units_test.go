@@ -124,7 +124,7 @@ func TestManualNamesEveryCommandAndFlag(t *testing.T) {
 	packed(t)
 	page := filepath.Join(installation.root, "usr/share/man/man1/lockstep.1.gz")
 	cmd := exec.Command("man", "--warnings", "-l", page)
-	cmd.Env = append(os.Environ(), "MANWIDTH=80", "LC_ALL=C.UTF-8", "MANPAGER=cat")
+	cmd.Env = append(os.Environ(), "MANWIDTH=80", "LC_ALL=C.UTF-8")
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Contains(string(out), "warning:") {
 		t.Errorf("man: %v\n%s", err, out)
@@ -179,7 +179,7 @@ func TestShellsCompleteCommandsFlagsAndNames(t *testing.T) {
 		},
 		// _describe and _files belong to zsh's line editor: what they are given is what it shows.
 		"zsh": func(words []string) string {
-			return fmt.Sprintf(`compdef() { :; }; _describe() { print -l ${(P)2%%%%:*}; }; _files() { print -l -- ${words[CURRENT]}*(N); }; source %s/zsh/vendor-completions/_lockstep; words=(%s); CURRENT=%d; _lockstep`,
+			return fmt.Sprintf(`compdef() { :; }; _describe() { print -l -- ${(P)2%%%%:*}; }; _files() { print -l -- ${words[CURRENT]}*(N); }; source %s/zsh/vendor-completions/_lockstep; words=(%s); CURRENT=%d; _lockstep`,
 				share, quoted(words), len(words))
 		},
 		"fish": func(words []string) string {
