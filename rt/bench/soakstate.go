@@ -267,7 +267,7 @@ func thisBinary() string {
 		_, _ = io.Copy(h, f)
 		f.Close()
 	}
-	return fmt.Sprintf("lockstep %s, %x", build(), h.Sum(nil)[:6])
+	return fmt.Sprintf("lockstep %s, %x", Version(), h.Sum(nil)[:6])
 }
 
 // maxBinaries is how many versions are told apart; later ones count with the last.
