@@ -31,10 +31,10 @@ func runDoctor(list []string) error {
 	a.IntVar(&d.ask.CPU, "cpu", -1, "the CPU of the loop (default: as run chooses it)")
 	a.IntVar(&d.ask.Priority, "priority", 80, "the priority of the loop, SCHED_FIFO 1 to 99")
 	a.choice(&d.ask.Timer, "timer", "what the loop sleeps with: timerfd (the default) or nanosleep", sched.Timerfd, sched.Nanosleep)
-	a.words(&d.ask.Buses, "bus", "CAN interfaces that must be up: `NAME,...`")
+	a.several(&d.ask.Buses, "bus", "CAN interfaces that must be up: `NAME,...`")
 	a.BoolVar(&d.fix, "fix", false, "show what can be changed while the host runs, and change it once that is confirmed")
 	a.BoolVar(&d.yes, "yes", false, "with -fix: confirmed, for scripts")
-	a.words(&d.keep, "keep", "with -fix: checks whose findings are left alone: `CHECK,...`, like throttling,smt")
+	a.several(&d.keep, "keep", "with -fix: checks whose findings are left alone: `CHECK,...`, like throttling,smt")
 	a.BoolVar(&d.undo, "undo", false, "restore what -fix has changed")
 	a.StringVar(&d.state, "state", deploy.UndoFile, "the `FILE` that says how to undo the changes")
 	if err := a.parse(list, 0, 0, os.Stdout); err != nil {

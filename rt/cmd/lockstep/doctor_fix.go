@@ -21,6 +21,11 @@ type fixed struct {
 	Fit   bool          `json:"fit"`   // in the end
 }
 
+// undone is what `doctor -undo -json` prints.
+type undone struct {
+	Steps []deploy.Step `json:"steps"`
+}
+
 // runFix shows what can be changed, and changes it once that is confirmed.
 func (d *doctorArgs) runFix() error {
 	p, err := deploy.NewPlan(d.root, d.ask, d.keep)
@@ -87,16 +92,18 @@ func (d *doctorArgs) stateFlag() string {
 // runUndo restores what -fix has changed.
 func (d *doctorArgs) runUndo() error {
 	steps, err := deploy.Undo(d.root, d.state)
-	if err == nil && d.json {
-		err = printJSON(struct {
-			Steps []deploy.Step `json:"steps"`
-		}{steps})
-	} else if err == nil {
-		err = deploy.StepsText(os.Stdout, steps)
+	var said error
+	switch {
+	case d.json:
+		said = printJSON(undone{steps})
+	case len(steps) > 0:
+		said = deploy.StepsText(os.Stdout, steps)
 		done, left, failed := deploy.Sum(steps)
 		fmt.Printf("%d restored, %d left, %d failed\n", done, left, failed)
+	case err == nil:
+		fmt.Println("nothing to undo")
 	}
-	return errors.Join(refusal(err), failures(steps))
+	return errors.Join(refusal(err), said, failures(steps))
 }
 
 func printJSON(v any) error {

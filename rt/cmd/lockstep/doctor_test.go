@@ -66,7 +66,7 @@ func TestFixShowsWhatItWouldDoAndWithoutAYesDoesNothing(t *testing.T) {
 		{"tuned", 0, "nothing to change while it runs"},
 		{"container", 0, "nothing to change while it runs"},
 	} {
-		before := files(t, host(c.host))
+		before := texts(t, host(c.host))
 		line := []string{"doctor", "-fix", "-root", host(c.host), "-state", state}
 		out, errors, code := lockstep(t, line...)
 		if code != c.code || !strings.Contains(out, c.says) || !strings.Contains(out, "does not touch") || strings.Count(errors, "\n") != min(c.code, 1) {
@@ -77,18 +77,18 @@ func TestFixShowsWhatItWouldDoAndWithoutAYesDoesNothing(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &told); err != nil || again != code || len(told.Steps) > 0 || (len(told.Plan.Changes) > 0) != (code == 3) {
 			t.Errorf("%s: -json: code %d, %+v: %v", c.host, again, told, err)
 		}
-		if after := files(t, host(c.host)); !maps.Equal(before, after) {
+		if after := texts(t, host(c.host)); !maps.Equal(before, after) {
 			t.Errorf("%s: files changed", c.host)
 		}
 	}
 	out, errors, code := lockstep(t, "doctor", "-undo", "-state", state)
-	if code != 0 || errors != "" || out != "0 restored, 0 left, 0 failed\n" {
+	if code != 0 || errors != "" || out != "nothing to undo\n" {
 		t.Errorf("undo of nothing: code %d, %q, %q", code, out, errors)
 	}
 }
 
-// files are those of a folder, with what they say.
-func files(t *testing.T, root string) map[string]string {
+// texts are the files of a folder, with what they say.
+func texts(t *testing.T, root string) map[string]string {
 	t.Helper()
 	list := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {

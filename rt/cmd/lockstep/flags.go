@@ -118,8 +118,8 @@ func (a *args) span(name string, def time.Duration, text string) *time.Duration 
 	return &d
 }
 
-// words is a flag that may be given several times, each time with a list.
-func (a *args) words(dst *[]string, name, text string) {
+// several is a flag that may be given several times, each time with a list.
+func (a *args) several(dst *[]string, name, text string) {
 	a.Func(name, text, func(s string) error {
 		*dst = append(*dst, strings.Split(s, ",")...)
 		return nil
