@@ -11,8 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"lockstep/codegen"
 )
@@ -128,7 +127,7 @@ func (f *folder) replace(files codegen.Files) error {
 		return err
 	}
 	defer own.Close()
-	if err := unix.Flock(int(own.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := syscall.Flock(int(own.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return fmt.Errorf("%s: another lockstep gen is writing there: %w", f.path, err)
 	}
 	if err := f.look(); err != nil {

@@ -5,9 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"lockstep/codegen"
 )
@@ -162,7 +161,7 @@ func TestAFolderIsWrittenByOneAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Flock(int(other.Fd()), unix.LOCK_EX); err != nil {
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
 	before := f.holds(t)
