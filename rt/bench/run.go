@@ -401,6 +401,7 @@ func (r *run) conclude() (report *Report, err error) {
 	if r.soak != nil {
 		report.Soak = r.soak.judge(report)
 	}
+	r.control.conclude(report)
 	return report, err
 }
 
@@ -409,7 +410,6 @@ func (r *run) conclude() (report *Report, err error) {
 func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	report, err := r.conclude()
 	r.notify.stopping(report.Ended)
-	defer r.control.conclude(report)
 	if file != nil {
 		if e := save(report, file); e != nil {
 			err = errors.Join(err, fmt.Errorf("run: report: %w", e))
