@@ -30,6 +30,13 @@ type Options struct {
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
 	Choose     Chooser       // which executable ticks; nil: this one, with the table kernel
 	Soak       *Soak         // nil: the run is none
+	Follow     *Follow       // nil: nobody does
+}
+
+// Follow lets the caller of Run see more of it than its report.
+type Follow struct {
+	Begin func(h *Handover, page *rt.Page) // once, soon after the first tick; it must not block
+	End   func(r *Report)                  // once, with the report that is then written
 }
 
 // Chooser finds the executable that ticks for a hand-over, with a kernel that was
@@ -343,6 +350,9 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	}
 	r.notify.stopping(report.Ended)
 	err := r.tried(report)
+	if r.options.Follow != nil {
+		r.options.Follow.End(report)
+	}
 	if file != nil {
 		if e := save(report, file); e != nil {
 			err = errors.Join(err, fmt.Errorf("run: report: %w", e))
