@@ -36,6 +36,7 @@ var ours = map[string][]string{
 	"codegen":         {"codegen/c99", "model", "model/kernel", "io/sigmap"},
 	"codegen/c99":     {},
 	"deploy":          {"sched"},
+	"deploy/certify":  {"deploy", "rt", "rt/bench", "sched"},
 	"hil_test":        {"*"},
 	"hil_test/ecu":    {},
 	"hil_test/faults": {"*"},

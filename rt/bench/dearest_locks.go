@@ -78,14 +78,10 @@ type LockCost struct {
 // mostSets is how many lock sets a WorstCase lists.
 const mostSets = 1024
 
-// Dearest measures what a tick of a bench's plant costs, by lock set, as `lockstep
-// check` does it; the table kernel, on the CPU that it finds itself on.
-func Dearest(b *Bench) (*WorstCase, error) {
-	h, err := Prepare(b)
-	if err != nil {
-		return nil, err
-	}
-	list, err := measured(b, h.Tables)
+// Dearest measures what a tick of the plant costs, by lock set, as `lockstep check`
+// does it: with the table kernel, on the CPU that it finds itself on.
+func (h *Handover) Dearest() (*WorstCase, error) {
+	list, err := measured(h.Bench, h.Tables)
 	if err != nil {
 		return nil, err
 	}

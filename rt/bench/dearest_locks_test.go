@@ -10,7 +10,11 @@ func TestEveryTickOfTheExercisesIsInOneLockSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := Dearest(b)
+	h, err := Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := h.Dearest()
 	if err != nil {
 		t.Fatal(err)
 	}
