@@ -23,6 +23,7 @@ type Beside struct {
 	Period   time.Duration // of the loop
 
 	loop, peer []*record // by turn; nil where it failed
+	alone      []*record // of the loop, between turns
 
 	program, folder string
 }
@@ -137,12 +138,17 @@ func loopRecord(h *sched.Histogram, period int64) *record {
 	return r
 }
 
-// Figures sums the turns up: the loop's, with its ratio to cyclictest's, and these. nil:
-// there was no turn.
-func (b *Beside) Figures() (loop, peer *Figures) {
-	loop, peer = figures(b.loop, b.peer), figures(b.peer, nil)
+// Without adds what the loop did while no cyclictest ran.
+func (b *Beside) Without(late *sched.Histogram) {
+	b.alone = append(b.alone, loopRecord(late, int64(b.Period)))
+}
+
+// Figures sums up: the loop in the turns, with its ratio to cyclictest, cyclictest, and
+// the loop between them. nil: there was none of it.
+func (b *Beside) Figures() (loop, peer, alone *Figures) {
+	loop, peer, alone = figures(b.loop, b.peer), figures(b.peer, nil), figures(b.alone, nil)
 	if loop != nil && peer != nil {
 		loop.Against = peerCyclictest
 	}
-	return loop, peer
+	return loop, peer, alone
 }

@@ -38,12 +38,15 @@ func TestCyclictestTakesTurnsBesideALoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loop, peer := b.Figures()
+	loop, peer, alone := b.Figures()
 	if loop == nil || peer == nil || peer.Samples < 100 || loop.Samples < 50 || loop.Samples > 1000 {
 		t.Fatalf("loop %+v, cyclictest %+v", loop, peer)
 	}
 	if loop.Histogram[50] != loop.Samples || loop.Against != "cyclictest" || loop.RatioP50 == nil {
 		t.Errorf("loop %+v", loop)
+	}
+	if alone != nil {
+		t.Errorf("alone %+v", alone)
 	}
 	want := 50.5e3 / float64(peer.P50)
 	if !(math.Abs(*loop.RatioP50/want-1) < 0.05) {

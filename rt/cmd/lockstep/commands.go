@@ -32,6 +32,7 @@ func commands() []command {
 		{"doctor", doctorUsage, "say whether this host is fit for a real-time run, and what to change", runDoctor},
 		{"latency", latencyUsage, "measure how late this host wakes a loop up, beside cyclictest", runLatency},
 		{"soak", soakUsage, "run a bench with its control unit under a load, and judge it", runSoak},
+		{"certify", certifyUsage, "measure a bench on this host, and write the certificate; compare two", runCertify},
 		{"version", "version", "print the version", runVersion},
 		{"help", "help [COMMAND]", "print this, or the flags of a command", runHelp},
 	}
