@@ -42,9 +42,9 @@ func TestWhatIsNoCertificateIsRefused(t *testing.T) {
 		"it is not the JSON of a certificate: invalid":        []byte("<html>"),
 		"it is not the JSON of a certificate: it has no":      []byte("{}"),
 		"a certificate of format 2; this version reads 1":     swap(`"lockstep_certificate": 1`, `"lockstep_certificate": 2`),
-		"it has no sha256":                                    []byte(`{"lockstep_certificate": 1}`),
-		"it was changed after it was made":                    swap(`"missed": 0`, `"missed": 1`),
-		"it was changed after it was made: it":                swap(`"tx_frames": 1440002`, `"tx_frames": 1440003`),
+		"it has no sha256":                     []byte(`{"lockstep_certificate": 1}`),
+		"it was changed after it was made":     swap(`"missed": 0`, `"missed": 1`),
+		"it was changed after it was made: it": swap(`"tx_frames": 1440002`, `"tx_frames": 1440003`),
 	} {
 		if _, err := Read("x.json", text); err == nil || !strings.HasPrefix(err.Error(), "certify: x.json: "+want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %s", err, want)
