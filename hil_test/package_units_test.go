@@ -137,29 +137,31 @@ func TestManualNamesEveryCommandAndFlag(t *testing.T) {
 		t.Errorf("mandoc: %s", out)
 	}
 	program := filepath.Join(installation.root, "usr/bin/lockstep")
-	sections := strings.Split(string(out), "\n   ") // a command each
-	for _, m := range regexp.MustCompile(`(?m)^  lockstep (\w+) `).FindAllStringSubmatch(says(t, program, "help"), -1) {
-		i := slices.IndexFunc(sections, func(s string) bool { return strings.HasPrefix(s, m[1]+"\n") })
-		if i < 0 {
-			t.Errorf("the manual has no %s", m[1])
-			continue
+	text := string(out)
+	sections := map[string]string{} // of the commands
+	heads := regexp.MustCompile(`(?m)^   (\w+)$`).FindAllStringSubmatchIndex(text, -1)
+	for i, at := range heads {
+		end := len(text)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
 		}
-		for _, flag := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(says(t, program, "help", m[1]), -1) {
-			if !regexp.MustCompile(`(?m)^ +` + flag[1] + `( |$)`).MatchString(strings.Join(until(sections[i:]), "\n")) {
-				t.Errorf("the manual has no %s of %s", flag[1], m[1])
+		sections[text[at[2]:at[3]]] = text[at[1]:end]
+	}
+	names := regexp.MustCompile(`(?m)^  lockstep (\w+) `).FindAllStringSubmatch(says(t, program, "help"), -1)
+	if len(names) < 10 {
+		t.Errorf("%d commands", len(names))
+	}
+	for _, name := range names {
+		section, there := sections[name[1]]
+		if !there {
+			t.Errorf("the manual has no %s", name[1])
+		}
+		for _, flag := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(says(t, program, "help", name[1]), -1) {
+			if !regexp.MustCompile(`(?m)^ +` + flag[1] + `( |$)`).MatchString(section) {
+				t.Errorf("the manual has no %s of %s", flag[1], name[1])
 			}
 		}
 	}
-}
-
-// until is a command's part of the manual: up to the next one.
-func until(sections []string) []string {
-	for i, s := range sections[1:] {
-		if !strings.HasPrefix(s, " ") {
-			return sections[:i+1]
-		}
-	}
-	return sections
 }
 
 // The shells' own completion, with the files of the package.

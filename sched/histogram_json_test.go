@@ -39,7 +39,7 @@ func TestHistogramWithABinThatIsNoneIsRefused(t *testing.T) {
 		var h Histogram
 		if err := json.Unmarshal([]byte(text), &h); err == nil {
 			t.Errorf("%s: no error", text)
-		} else if strings.Contains(text, "[[") && !strings.Contains(err.Error(), "no bin ends at ") {
+		} else if strings.Contains(text, "[[") && !strings.Contains(err.Error(), "histogram: no ") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
