@@ -14,7 +14,7 @@ import (
 
 const (
 	pageMagic   = 0x6c6f636b73746570 // "lockstep"
-	pageVersion = 8                  // of the layout of Page; a change of a field changes it
+	pageVersion = 9                  // of the layout of Page; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant the page shows: a train of 20 cars has
 	// 800, of which 300 are those of its friction elements.
@@ -223,6 +223,12 @@ func mapPage(f *os.File) (*Page, error) {
 	}
 	_ = unix.Madvise(mem, unix.MADV_POPULATE_WRITE) // no page fault later; Linux 5.14
 	return (*Page)(unsafe.Pointer(&mem[0])), nil
+}
+
+// Discard gives back the memory of a page that no run uses any more. Its addresses
+// stay: who still reads it, late, reads zeros.
+func (p *Page) Discard() {
+	_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Pointer(p)), pageSize), unix.MADV_REMOVE) // else it goes with the process
 }
 
 // LagMax returns the largest lag so far, s.

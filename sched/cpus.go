@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,21 @@ func Confine(pid, cpu, except int) error {
 
 func confine(pid, cpu, except int, others *unix.CPUSet) error {
 	return walk(pid, except, func(tid int) (bool, error) { return keepOff(tid, cpu, others) })
+}
+
+// Allow lets every thread of process pid run on the CPUs of set again.
+func Allow(pid int, set unix.CPUSet) error {
+	err := walk(pid, 0, func(tid int) (bool, error) {
+		var now unix.CPUSet
+		if err := unix.SchedGetaffinity(tid, &now); err != nil || now == set {
+			return false, err
+		}
+		return true, unix.SchedSetaffinity(tid, &set)
+	})
+	if err != nil {
+		return fmt.Errorf("sched: CPUs of process %d: %w", pid, err)
+	}
+	return nil
 }
 
 // Ordinary gives every thread of this process, and what it starts from then on, the
@@ -102,17 +118,21 @@ func keepOff(tid, cpu int, others *unix.CPUSet) (moved bool, err error) {
 	return true, unix.SchedSetaffinity(tid, &set)
 }
 
-// choose returns the CPU for a loop on the host below root: the highest isolated
-// one that try gets, else the highest allowed.
-func choose(root string, allowed *unix.CPUSet, try func(cpu int) error) int {
+// candidates lists the CPUs for a loop on the host below root: the isolated ones that
+// try gets, then the allowed ones, each from the highest down.
+func candidates(root string, allowed *unix.CPUSet, try func(cpu int) error) (list []int) {
 	isolated, there := parseCPUs(listed(root, "isolated")), parseCPUs(online(root))
-	for cpu := highest(&isolated); cpu >= 0; cpu = highest(&isolated) {
-		if there.IsSet(cpu) && try(cpu) == nil {
-			return cpu
+	for cpu := len(isolated)*64 - 1; cpu >= 0; cpu-- {
+		if isolated.IsSet(cpu) && there.IsSet(cpu) && try(cpu) == nil {
+			list = append(list, cpu)
 		}
-		isolated.Clear(cpu)
 	}
-	return highest(allowed)
+	for cpu := len(allowed)*64 - 1; cpu >= 0; cpu-- {
+		if allowed.IsSet(cpu) && !slices.Contains(list, cpu) {
+			list = append(list, cpu)
+		}
+	}
+	return list
 }
 
 // moveTo makes cpu the only one of the calling thread.
@@ -120,16 +140,6 @@ func moveTo(cpu int) error {
 	var own unix.CPUSet
 	own.Set(cpu)
 	return unix.SchedSetaffinity(0, &own)
-}
-
-// highest returns the highest CPU in set, -1 if it is empty.
-func highest(set *unix.CPUSet) int {
-	for cpu := len(set)*64 - 1; cpu >= 0; cpu-- {
-		if set.IsSet(cpu) {
-			return cpu
-		}
-	}
-	return -1
 }
 
 // online lists the CPUs of the host below root as the kernel does, "0-3"; "" if it

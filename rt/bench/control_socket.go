@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -78,20 +80,30 @@ func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 			}
 			continue
 		}
-		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-		if err != nil {
-			return nil, "", err
-		}
-		if err := os.Chmod(path, 0o600); err != nil {
-			l.Close()
-			return nil, "", err
-		}
-		return l, path, nil
+		l, err := listenAlone(path)
+		return l, path, err
 	}
 	return nil, "", fmt.Errorf("%s: there is a run of this process", dir)
 }
 
-// ownDir makes the directory, and opens it if nobody else can put something there.
+// listenAlone listens on a socket that only its user can open, from its first moment on:
+// Linux makes the file with the mode of the socket.
+func listenAlone(path string) (*net.UnixListener, error) {
+	c := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		if e := raw.Control(func(fd uintptr) { err = os.NewSyscallError("fchmod", unix.Fchmod(int(fd), 0o600)) }); e != nil {
+			return e
+		}
+		return err
+	}}
+	l, err := c.Listen(context.Background(), "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	return l.(*net.UnixListener), nil
+}
+
+// ownDir makes the directory, and opens it if nobody else can put something there. To
+// root one of a service's user will do: sockets and locks there are followed nowhere.
 func ownDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -101,7 +113,7 @@ func ownDir(dir string) (*os.File, error) {
 		return nil, err
 	}
 	var s unix.Stat_t
-	if err = unix.Fstat(int(f.Fd()), &s); err == nil && (int(s.Uid) != os.Getuid() || s.Mode&0o022 != 0) {
+	if err = unix.Fstat(int(f.Fd()), &s); err == nil && (int(s.Uid) != os.Getuid() && os.Getuid() != 0 || s.Mode&0o022 != 0) {
 		err = fmt.Errorf("%s is not this user's alone: rm -r %s", dir, dir)
 	}
 	if err != nil {
@@ -137,6 +149,7 @@ type socket struct {
 	conn *net.UnixConn
 	pid  int
 	err  error // why it cannot be asked
+	lone *run  // there is no socket: a target without a supervisor, process pid
 }
 
 // is says that the socket is meant.
@@ -181,35 +194,55 @@ func controlDirs() []string {
 //
 // which may be the bench's file, too.
 func Ask(which string, words []string) (*Answer, error) {
-	if info, err := os.Stat(which); err == nil && info.Mode().IsRegular() {
-		b, err := Load(which)
-		if err != nil {
-			return nil, err
-		}
-		which = b.Name
+	which, err := nameOf(which)
+	if err != nil {
+		return nil, err
 	}
 	return ask(sockets(controlDirs()...), which, words)
 }
 
+// nameOf is the name of a bench, where which is its file.
+func nameOf(which string) (string, error) {
+	if info, err := os.Stat(which); err != nil || !info.Mode().IsRegular() {
+		return which, nil
+	}
+	b, err := Load(which)
+	if err != nil {
+		return "", err
+	}
+	return b.Name, nil
+}
+
 func ask(list []socket, which string, words []string) (*Answer, error) {
-	defer func() {
-		for _, s := range list {
-			if s.conn != nil {
-				s.conn.Close()
-			}
-		}
-	}()
+	defer closeAll(list)
 	s, err := choose(list, which)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("ctl: %w", err)
 	}
+	_ = s.conn.SetDeadline(time.Now().Add(patient))
+	a, err := s.ask(words...)
+	if err != nil {
+		return nil, fmt.Errorf("ctl: %w", err)
+	}
+	return a, nil
+}
+
+func closeAll(list []socket) {
+	for _, s := range list {
+		if s.conn != nil {
+			s.conn.Close()
+		}
+	}
+}
+
+// ask sends a request and waits for its answer.
+func (s *socket) ask(words ...string) (*Answer, error) {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = quoteWord(w)
 	}
-	_ = s.conn.SetDeadline(time.Now().Add(patient))
-	if _, err = s.conn.Write([]byte(strings.Join(quoted, " ") + "\n")); err != nil {
-		return nil, &Exit{1, fmt.Errorf("ctl: %s gives no answer: %w", s, err)}
+	if _, err := s.conn.Write([]byte(strings.Join(quoted, " ") + "\n")); err != nil {
+		return nil, &Exit{1, fmt.Errorf("%s gives no answer: %w", s, err)}
 	}
 	text, err := bufio.NewReader(s.conn).ReadBytes('\n')
 	a := &Answer{}
@@ -217,10 +250,10 @@ func ask(list []socket, which string, words []string) (*Answer, error) {
 		err = json.Unmarshal(text, a)
 	}
 	if err != nil {
-		return nil, &Exit{1, fmt.Errorf("ctl: %s gives no answer: %w", s, err)}
+		return nil, &Exit{1, fmt.Errorf("%s gives no answer: %w", s, err)}
 	}
 	if !a.OK {
-		return nil, fmt.Errorf("ctl: %s: %s", s.name, a.Error)
+		return nil, fmt.Errorf("%s: %s", s.name, a.Error)
 	}
 	return a, nil
 }
@@ -232,11 +265,11 @@ const patient = 40 * time.Second
 // choose finds the run that is meant.
 func choose(list []socket, which string) (*socket, error) {
 	var found []*socket
-	var names []string
+	var names, plain []string
 	for i := range list {
 		s := &list[i]
 		if s.err == nil {
-			names = append(names, s.String())
+			names, plain = append(names, s.String()), append(plain, s.name)
 		}
 		if s.is(which) {
 			found = append(found, s)
@@ -250,7 +283,7 @@ func choose(list []socket, which string) (*socket, error) {
 	}
 	switch {
 	case len(found) == 1 && found[0].err != nil:
-		return nil, &Exit{3, fmt.Errorf("ctl: %s is another user's run: use sudo, or ask as that user", found[0].name)}
+		return nil, &Exit{3, fmt.Errorf("%s is another user's run: use sudo, or ask as that user", found[0].name)}
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
@@ -258,9 +291,9 @@ func choose(list []socket, which string) (*socket, error) {
 		for _, s := range found {
 			several = append(several, s.String())
 		}
-		return nil, fmt.Errorf("ctl: %s runs several times: name the process: %s", which, strings.Join(several, ", "))
+		return nil, fmt.Errorf("%s runs several times: name the process: %s", which, strings.Join(several, ", "))
 	case len(names) == 0:
-		return nil, &Exit{3, fmt.Errorf("ctl: no bench %q runs; none does", which)}
+		return nil, &Exit{3, fmt.Errorf("no bench %q runs; none does", which)}
 	}
-	return nil, &Exit{3, fmt.Errorf("ctl: no bench %q runs; there are %s", which, strings.Join(names, ", "))}
+	return nil, &Exit{3, fmt.Errorf("no bench %q runs%s; there are %s", which, meant(fileName(which), plain), strings.Join(names, ", "))}
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"lockstep/io/can"
 	"lockstep/rt"
 	"lockstep/sched"
@@ -20,6 +22,7 @@ import (
 // Options are what a run is asked beyond its bench file.
 type Options struct {
 	For        time.Duration // how long; 0: until stopped
+	Wait       time.Duration // so long at most for interfaces that are not there or down; 0: refuse at once
 	Bus        []string      // "vcan0", or "drive=vcan0" where there are several: interfaces to use instead
 	BestEffort bool          // run without the rights a named bus asks for
 	Report     string        // file for the report as JSON; "" none
@@ -30,6 +33,11 @@ type Options struct {
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
 	Choose     Chooser       // which executable ticks; nil: this one, with the table kernel
 	Soak       *Soak         // nil: the run is none
+	Follow     *Follow       // nil: nobody does
+
+	// plan makes the scenario of a leg of a soak, in the place of Scenario; it returns
+	// nil where there is none.
+	plan func(h *Handover) (*Scenario, error)
 }
 
 // Chooser finds the executable that ticks for a hand-over, with a kernel that was
@@ -47,6 +55,7 @@ type run struct {
 	page    *rt.Page
 	files   []*os.File // what the target inherits: hand-over, page, buses
 	unitEnd *os.File   // what the virtual control unit inherits; nil: none is started
+	life    *os.File   // a pipe that ends with this process; the unit holds its other end
 	program string     // file of the target; "" this binary
 	target  *process
 	unit    *process
@@ -60,6 +69,8 @@ type run struct {
 	ledger  ledger
 	soak    *soak           // nil: the run is none
 	claims  *claims         // of addresses
+	holds   *holds          // its CPU and its interfaces
+	shared  *sched.Missing  // the CPU is another loop's, too; nil: it is not
 	players []*player       // of the buses that are logs
 	placed  bool            // the loop's thread was seen on its CPU alone
 	strayed atomic.Bool     // and later it was not
@@ -67,6 +78,7 @@ type run struct {
 	missing []sched.Missing // what the host refuses
 	restore func()          // undoes what was changed on the host
 	stop    string          // the signal that ended the run; "" none
+	killed  bool            // the target, by somebody's wish
 	overdue string          // why the supervisor ended the run by itself; "" it did not
 	begun   int64           // when the target was started, ns on CLOCK_MONOTONIC
 	head    string          // what the display begins with
@@ -77,10 +89,7 @@ type run struct {
 // reports. An *Exit carries the exit code of a run that broke its policy (1) or a
 // host that refuses (3).
 func Run(b *Bench, o Options) error {
-	r := &run{bench: b, options: o, unitDie: -1, restore: func() {}}
-	if o.Soak != nil {
-		r.soak = &soak{r: r}
-	}
+	r := newRun(b, o)
 	defer r.close()
 	if err := sched.Ordinary(); err != nil {
 		return &Exit{3, fmt.Errorf("run: %w", err)}
@@ -93,16 +102,37 @@ func Run(b *Bench, o Options) error {
 		defer report.Close()
 	}
 	signals := attend()
-	defer r.soak.end()
-	if err := r.soak.begin(); err != nil {
-		return &Exit{3, err}
+	if err := r.follow(signals); err != nil {
+		return err
 	}
-	if err := r.start(); err != nil {
-		return &Exit{3, err}
-	}
-	r.head = r.soak.announcement() + r.announcement() + r.openControl(ControlDir(), signals)
-	r.watch(signals)
 	return r.finish(report, signals)
+}
+
+func newRun(b *Bench, o Options) *run {
+	r := &run{bench: b, options: o, unitDie: -1, restore: func() {}}
+	if o.Soak != nil {
+		r.soak = &soak{r: r}
+	}
+	return r
+}
+
+// follow starts what is prepared, and follows it until the target has ended.
+func (r *run) follow(signals chan os.Signal) error {
+	err := r.soak.begin()
+	if err == nil {
+		err = r.start()
+	}
+	if err != nil {
+		r.soak.end()
+		return &Exit{3, err}
+	}
+	r.head = r.soak.announcement()
+	if !r.soak.later() {
+		r.head += r.announcement()
+	}
+	r.head += r.openControl(ControlDir(), signals)
+	r.watch(signals)
+	return nil
 }
 
 // attend takes the signals that end a run. A reader that has gone, as of `lockstep
@@ -122,6 +152,10 @@ func (r *run) prepare() (report *os.File, err error) {
 	if r.h, err = Prepare(r.bench); err != nil {
 		return nil, err
 	}
+	if err := r.hold(); err != nil {
+		return nil, &Exit{3, err}
+	}
+	r.await()
 	r.ledger.cpu = r.h.Thread.CPU
 	if r.options.For > 0 {
 		if r.h.Loop.Ticks = int64(r.options.For) / r.h.Tables.PeriodNs; r.h.Loop.Ticks == 0 {
@@ -161,9 +195,29 @@ func (r *run) createReport() (*os.File, error) {
 	if r.options.Report == "" {
 		return nil, nil
 	}
-	f, err := os.Create(r.options.Report)
+	f, err := createOwn(r.options.Report)
 	if err != nil {
 		return nil, fmt.Errorf("run: report: %w", err)
+	}
+	return f, nil
+}
+
+// createOwn is os.Create for a file that no other run writes at the same time.
+func createOwn(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if info, e := f.Stat(); e != nil || !info.Mode().IsRegular() {
+		return f, nil // several may write to a device
+	}
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK {
+		f.Close()
+		return nil, &Exit{3, fmt.Errorf("%s: another run writes it: name another file", path)}
+	}
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, err
 	}
 	return f, nil
 }
@@ -203,7 +257,7 @@ func (b *Bench) busNames() []string {
 
 // seal makes the hand-over, the first of what the target inherits.
 func (r *run) seal() error {
-	r.h.Missing = r.missing
+	r.h.Missing, r.h.Held = r.missing, r.holds.what
 	handover, err := r.h.Save()
 	if err == nil {
 		r.files = append([]*os.File{handover}, r.files...)
@@ -287,8 +341,10 @@ func (r *run) rights() error {
 		return err
 	}
 	r.missing = append(append(r.missing, budget...), r.states.missing()...)
-	named := slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair && !strings.HasPrefix(b.Interface.Text, fromFile) })
-	if !named || r.options.BestEffort || len(r.missing) == 0 {
+	if r.shared != nil {
+		r.missing = append(r.missing, *r.shared)
+	}
+	if !r.named() || r.options.BestEffort || len(r.missing) == 0 {
 		return nil
 	}
 	var list []error
@@ -297,6 +353,11 @@ func (r *run) rights() error {
 	}
 	list = append(list, errors.New("run: refused on a real bus without these; -besteffort runs anyway and says so"))
 	return &Exit{3, errors.Join(list...)}
+}
+
+// named says that a bus of the run is outside of it.
+func (r *run) named() bool {
+	return slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair && !strings.HasPrefix(b.Interface.Text, fromFile) })
 }
 
 // overBudget measures the dearest tick on this host against the bench's budget for
@@ -316,9 +377,8 @@ func (r *run) overBudget() ([]sched.Missing, error) {
 	}}, nil
 }
 
-// finish reports, and tells how the run ended. What is for machines is written
-// first: nobody may be reading the terminal.
-func (r *run) finish(file *os.File, signals chan os.Signal) error {
+// conclude ends what is beside the target, and returns what is to be reported.
+func (r *run) conclude() (report *Report, err error) {
 	r.control.close()
 	<-r.guard.done
 	r.soak.end()
@@ -333,16 +393,27 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	r.claims.finish()
 	trouble := r.record.finish()
 	r.others.close()
-	report := r.report()
+	report = r.report()
 	report.Record, report.Trouble, report.Others = r.options.Record, trouble, r.others.report()
 	for _, p := range r.players {
 		report.Played = append(report.Played, p.says())
 	}
+	err = r.tried(report)
 	if r.soak != nil {
 		report.Soak = r.soak.judge(report)
 	}
+	r.control.conclude(report)
+	return report, err
+}
+
+// finish reports, and tells how the run ended. What is for machines is written
+// first: nobody may be reading the terminal.
+func (r *run) finish(file *os.File, signals chan os.Signal) error {
+	report, err := r.conclude()
 	r.notify.stopping(report.Ended)
-	err := r.tried(report)
+	if r.options.Follow != nil {
+		r.options.Follow.End(report)
+	}
 	if file != nil {
 		if e := save(report, file); e != nil {
 			err = errors.Join(err, fmt.Errorf("run: report: %w", e))
@@ -359,8 +430,8 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 		report.Trial.Text(r.options.Out)
 		err = errors.Join(report.Trial.failed(), err)
 	}
-	if trouble != "" {
-		err = errors.Join(fmt.Errorf("run: record %s is incomplete: %s", r.options.Record, trouble), err)
+	if report.Trouble != "" {
+		err = errors.Join(fmt.Errorf("run: record %s is incomplete: %s", r.options.Record, report.Trouble), err)
 	}
 	if !report.Clean {
 		return &Exit{1, errors.Join(fmt.Errorf("run: %s, after %.3f s", report.Ended, report.SimTime), err)}
