@@ -3,6 +3,7 @@ package deploy
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -65,7 +66,7 @@ type Refused struct{ Text string }
 
 func (r Refused) Error() string { return "deploy: " + r.Text }
 
-// ticking is the process of a run, 0: there is none. What holds up a CPU for a moment
+// ticking is the process of a run, empty: there is none. What holds up a CPU for a moment
 // or lowers the timer thread must not come in between its ticks.
 func (h *host) ticking() string {
 	for _, pid := range h.names("proc") {
@@ -78,6 +79,9 @@ func (h *host) ticking() string {
 
 // mayChange refuses where settings of the host are not to be changed now.
 func (h *host) mayChange() error {
+	if h.live() && os.Geteuid() != 0 {
+		return Refused{"the settings of the host are root's to change: sudo " + executable() + " doctor ..."}
+	}
 	if pid := h.ticking(); pid != "" {
 		return Refused{fmt.Sprintf("a bench ticks on this host (lockstep-target, process %s), and its ticks would be late: stop it first", pid)}
 	}
