@@ -290,7 +290,19 @@ func TestWhileABenchTicksNothingIsChanged(t *testing.T) {
 	p := b.plan()
 	b.apply()
 	b.set("proc/988/comm", "lockstep-target")
+	b.set("proc/988/task/991/stat", stat(991, "lockstep-target", 80, schedFIFO)) // on the CPU
+	b.set("proc/988/task/991/status", "Cpus_allowed_list:\t3")
 	before := b.tree()
+	var text strings.Builder
+	again := b.plan()
+	if err := again.Text(&text); err != nil || len(again.Changes) > 0 {
+		t.Errorf("planned: %v, %v", again.lines(), err)
+	}
+	text.Reset()
+	b.ask.Priority = 85
+	if err := b.plan().Text(&text); err != nil || !strings.Contains(text.String(), "not now") {
+		t.Errorf("it does not say that it refuses: %v\n%s", err, &text)
+	}
 	var refused Refused
 	if _, err := p.Apply(b.state); !errors.As(err, &refused) || !strings.Contains(refused.Text, "988") {
 		t.Errorf("applied: %v", err)
