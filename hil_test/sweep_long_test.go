@@ -14,11 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
-
-// patience is how long a job may take on a host that is busy.
-const patience = 5 * time.Minute
 
 // aSweep is a folder with a sweep of 32 cases that take a while, and the command.
 func aSweep(t *testing.T) (dir, file, command string) {
@@ -27,7 +23,7 @@ func aSweep(t *testing.T) (dir, file, command string) {
 	file, command = filepath.Join(dir, "masses.yaml"), filepath.Join(dir, "lockstep")
 	text := `sweep: masses
 plant: automatic4
-for: 10 s
+for: 25 s
 parameters:
   m: {of: car.m, from: 1300 kg, to: 1600 kg, steps: 31}
   J: {of: crank.J, values: [0.25 kg.m2, -1 kg.m2]}
@@ -85,7 +81,7 @@ func slurm(t *testing.T, dir string) {
 			t.Logf("%s%s", &control.err, &node.err)
 		}
 	})
-	await(t, "the node to be idle", patience, func() bool {
+	await(t, "the node to be idle", 5*patience, func() bool {
 		out, err := exec.Command("sinfo", "--noheader", "--format=%T").Output()
 		return err == nil && strings.TrimSpace(string(out)) == "idle"
 	})
@@ -157,16 +153,15 @@ func TestSweepOnSlurmRunsEachShardOnceThroughRequeueAndKill(t *testing.T) {
 		return err == nil && len(strings.TrimSpace(string(text))) == 0
 	}
 	first := submit()
-	await(t, "rows of shard 0", patience, begun(0))
-	says(t, "scontrol", "requeue", first+"_0")
-	await(t, "rows of shard 1", patience, begun(1))
+	await(t, "rows of the shards 0 and 1", 5*patience, func() bool { return begun(0)() && begun(1)() })
 	killTask(t, command, 1)
-	await(t, "the end of the first jobs", patience, idle)
+	says(t, "scontrol", "requeue", first+"_0")
+	await(t, "the end of the first jobs", 5*patience, idle)
 	if _, err := os.Stat(filepath.Join(out, "table.parquet")); err == nil {
 		t.Error("there is a table although a task was killed")
 	}
 	second := submit()
-	await(t, "the end of the second jobs", patience, idle)
+	await(t, "the end of the second jobs", 5*patience, idle)
 	log := func(job string, shard int) string {
 		text, err := os.ReadFile(fmt.Sprintf("%s/sweep-%s-%d.log", dir, job, shard))
 		if err != nil {
