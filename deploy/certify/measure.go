@@ -224,15 +224,10 @@ func (s *session) finish(r *bench.Report) {
 
 // versions are those of this executable.
 func versions() (v Versions, err error) {
-	v = Versions{Lockstep: "(devel)", Go: runtime.Version(), Arch: runtime.GOARCH}
+	v = Versions{Lockstep: bench.Version(), Go: runtime.Version(), Arch: runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			v.Lockstep = info.Main.Version
-		}
 		for _, s := range info.Settings {
 			switch s.Key {
-			case "vcs.revision":
-				v.Revision = s.Value
 			case "vcs.modified":
 				v.Modified = s.Value == "true"
 			case "GOAMD64", "GOARM64":
