@@ -99,7 +99,7 @@ func (c *Certificate) settings() map[string]string {
 		"lockstep": v.Lockstep, "Go": v.Go + " " + v.Arch, "binary": v.Binary,
 	}
 	for _, card := range b.CAN {
-		m["CAN "+card.Interface] = fmt.Sprintf("%s %s at %s, txqueuelen %d, %s", card.Driver, card.ID, card.Device, card.Queue, card.State)
+		m["CAN "+card.Interface] = card.String()
 	}
 	for _, f := range v.Files {
 		m[f.Role+" "+f.Name] = f.SHA256
