@@ -1,0 +1,272 @@
+//go:build long
+
+package hiltest
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// packageVar holds the path of the package to install in the lab.
+const packageVar = "LOCKSTEP_LAB_PACKAGE"
+
+// installLab is a Debian of its own, on which the package is all that is ours.
+var installLab = machine{script: "install_lab", limit: 25 * time.Minute, outside: "/run/outside"}
+
+func init() { labs = append(labs, installLab) }
+
+// A box from the day it has nothing of this to the day it has nothing of it any more,
+// in three boots.
+func TestLabInstallServesFromBootAndLeavesNoTrace(t *testing.T) {
+	if os.Getenv(insideVar) != installLab.script {
+		installLab.require(t)
+		t.Setenv(packageVar, installLab.outside+debian(t))
+	}
+	if !inside(t, installLab, "qemu-system-x86_64") {
+		return
+	}
+	t.Setenv(commandVar, "/usr/bin/lockstep")
+	// Still "degraded" where a unit of Debian's has failed: state holds that against before.
+	t.Logf("booted: %s", output(t, "systemctl is-system-running --wait || true"))
+	for ; ; nextBoot(t) {
+		switch boot(t) {
+		case "":
+			box(t, []fact{
+				{"BareSystemIsTaken", takeBefore},
+				{"PackageKilledWhileItIsInstalledIsRepairedByInstalling", interrupted},
+				{"PackageOfWhichFilesAreGoneIsRepairedByInstalling", halfRemoved},
+				{"InstallingStartsNothingAndChangesNoSetting", installed},
+				{"EditedFileOfEtcSurvivesTheSamePackage", upgraded},
+				{"BenchIsEnabledOnACard", enabled},
+			})
+		case "installed":
+			box(t, append(serviceFacts, fact{"PurgedPackageLeavesNothing", purged}))
+		default:
+			box(t, []fact{{"NextBootKnowsNothingOfIt", forgotten}})
+			return
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// fact is something that must be so; box looks at several of one boot, in order.
+type fact struct {
+	name  string
+	check func(*testing.T)
+}
+
+func box(t *testing.T, facts []fact) {
+	for _, f := range facts {
+		if !t.Run(f.name, f.check) {
+			t.Log(output(t, "journalctl -b --no-pager -o short-monotonic -u 'lockstep*' -u systemd-networkd | tail -n 60"))
+		}
+	}
+}
+
+// bootFile says, over reboots, how far the story is.
+const bootFile = "/run/lab/boot"
+
+func boot(t *testing.T) string {
+	text, err := os.ReadFile(bootFile)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// nextBoot boots the machine again, to the next part of the story; this process ends.
+func nextBoot(t *testing.T) {
+	next := map[string]string{"": "installed", "installed": "purged"}[boot(t)]
+	if err := os.WriteFile(bootFile, []byte(next), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	output(t, "systemctl --no-block reboot")
+	time.Sleep(5 * time.Minute)
+	t.Fatal("the machine does not boot again")
+}
+
+// debian builds the package and returns its path.
+func debian(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(scratch, "package")
+	if out, err := exec.Command("../deploy/package", "-o", dir, "-arch", "amd64").CombinedOutput(); err != nil {
+		t.Fatalf("deploy/package: %v\n%s", err, out)
+	}
+	files, _ := filepath.Glob(dir + "/*.deb")
+	if len(files) != 1 {
+		t.Fatalf("deploy/package has made %q, want one .deb", files)
+	}
+	return files[0]
+}
+
+// output runs a line of shell and returns what it prints.
+func output(t *testing.T, line string) string {
+	t.Helper()
+	out, err := exec.Command("bash", "-c", "exec 2>&1; "+line).Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// keep and kept hold something over reboots.
+func keep(t *testing.T, name string, all map[string]string) {
+	t.Helper()
+	data, err := json.Marshal(all)
+	if err == nil {
+		err = os.WriteFile("/run/lab/"+name, data, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func kept(t *testing.T, name string) (all map[string]string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(content(t, "/run/lab/"+name)), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func takeBefore(t *testing.T) {
+	if list := left(t, "lockstep"); list != nil {
+		t.Fatalf("there is something of it before it was installed: %q", list)
+	}
+	all := snapshot(t)
+	t.Logf("%d paths", len(all))
+	keep(t, "files", all)
+	keep(t, "state", state(t))
+}
+
+// same holds files and settings against those before the package.
+func same(t *testing.T) {
+	t.Helper()
+	for _, line := range append(diff(kept(t, "files"), snapshot(t)), diff(kept(t, "state"), state(t))...) {
+		t.Error(line)
+	}
+	for _, line := range left(t, "lockstep") {
+		t.Error("left: " + line)
+	}
+}
+
+// dpkgStatus is what the package manager thinks of the package.
+func dpkgStatus(t *testing.T) string {
+	return output(t, "dpkg-query -W -f '${Status}' lockstep || true")
+}
+
+// install installs the package, twice where it was once before, and wants it whole.
+func install(t *testing.T) string {
+	t.Helper()
+	out := output(t, "apt-get install -y --reinstall --no-install-recommends -o Dpkg::Options::=--force-confold "+os.Getenv(packageVar))
+	if got := dpkgStatus(t); got != "install ok installed" {
+		t.Fatalf("the package is %q:\n%s", got, out)
+	}
+	if bad := output(t, "dpkg --verify lockstep; dpkg --audit"); bad != "" {
+		t.Errorf("after installing:\n%s", bad)
+	}
+	return out
+}
+
+func purge(t *testing.T) {
+	t.Helper()
+	out := output(t, "dpkg --purge lockstep")
+	if strings.Contains(out, "warning") {
+		t.Errorf("purge:\n%s", out)
+	}
+}
+
+// interrupted kills the package manager with all its children, ever later, until it
+// comes to an end, and installs again each time.
+func interrupted(t *testing.T) {
+	seen := map[string]int{}
+	for delay := 50 * time.Millisecond; ; delay += delay/4 + 50*time.Millisecond {
+		cmd := exec.Command("dpkg", "-i", os.Getenv(packageVar))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		killer := time.AfterFunc(delay, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+		err := cmd.Wait()
+		killer.Stop()
+		if err == nil {
+			break
+		}
+		seen[dpkgStatus(t)]++
+		install(t)
+		purge(t)
+	}
+	t.Logf("killed in the states %v", seen)
+	if len(seen) < 2 {
+		t.Errorf("never killed in the middle: the package was %v", seen)
+	}
+	purge(t)
+	same(t)
+}
+
+// halfRemoved takes files of the package away, as somebody does who has no patience.
+func halfRemoved(t *testing.T) {
+	install(t)
+	shell(t, "rm -rf /usr/bin/lockstep /usr/lib/systemd/system/*lockstep* /usr/share/doc/lockstep /etc/lockstep && systemctl daemon-reload")
+	install(t)
+	shell(t, "systemctl cat lockstep@.service >/dev/null && lockstep version")
+	shell(t, "rm -rf /usr/bin/lockstep /usr/lib/systemd/system/*lockstep* /usr/lib/sysusers.d/lockstep.conf /etc/lockstep && systemctl daemon-reload")
+	purge(t)
+	same(t)
+}
+
+func installed(t *testing.T) {
+	t.Log(install(t))
+	if got := output(t, "systemctl list-units --all --no-legend --type=service 'lockstep*'"); got != "" {
+		t.Errorf("installing has started %s", got)
+	}
+	now := state(t)
+	for _, line := range diff(kept(t, "state"), now) {
+		if strings.HasPrefix(line, "units ") || strings.HasPrefix(line, "users lockstep:") {
+			continue
+		}
+		t.Error(line)
+	}
+	t.Log(output(t, "lockstep version; id lockstep; systemctl list-unit-files --no-legend 'lockstep*'; dpkg -L lockstep"))
+}
+
+// upgraded edits a file of the package's in /etc and installs the package again.
+func upgraded(t *testing.T) {
+	files := strings.Fields(output(t, "dpkg-query -W -f '${Conffiles}' lockstep | awk '{print $1}'"))
+	if len(files) == 0 {
+		t.Fatal("the package has no file of configuration")
+	}
+	before := map[string]string{}
+	for _, file := range files {
+		shell(t, "echo '# edited' >>"+file)
+		before[file] = content(t, file)
+	}
+	install(t)
+	for _, file := range files {
+		if got := content(t, file); got != before[file] {
+			t.Errorf("%s was edited and is now\n%s", file, got)
+		}
+	}
+}
+
+func purged(t *testing.T) {
+	shell(t, "systemctl start lockstep@lab") // removing stops it
+	shell(t, "networkctl >/dev/null; systemctl disable --now systemd-networkd systemd-networkd.socket 2>&1; ip link set can0 down; ip link set can1 down")
+	purge(t)
+	same(t)
+}
+
+func forgotten(t *testing.T) {
+	same(t)
+	if got := output(t, "journalctl -b -o cat --no-pager | grep -i lockstep | grep -v TestLab || true"); got != "" {
+		t.Errorf("the journal of this boot:\n%s", got)
+	}
+}
