@@ -155,7 +155,7 @@ func TestSoakUnderLoadKeepsWhatARunPromises(t *testing.T) {
 		skip(t, "soaks for three minutes: not with -short")
 	}
 	const still = 200 * time.Millisecond
-	b := startBench(t, soakFor(t, 3*time.Minute), nil, "soak")
+	b := startBench(t, soakFor(t, 3*time.Minute), nil, "soak", "-scenarios", "none", "-faults=false")
 	b.pause(still)
 	v := b.verdict()
 	if failed := v.failed(t); failed != nil {
@@ -182,7 +182,7 @@ func TestSoakUnderStopFailsWithTheFirstMissedTick(t *testing.T) {
 	if v.Missed == 0 {
 		t.Errorf("%s: missed 0", v.Ended)
 	}
-	if want := "lockstep: run: a tick was missed (stop), after "; !strings.Contains(b.err.String(), want) {
+	if want := "lockstep: soak: end: demanded clean; seen a tick was missed (stop)"; !strings.Contains(b.err.String(), want) {
 		t.Errorf("standard error does not say %q:\n%s", want, &b.err)
 	}
 }

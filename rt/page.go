@@ -225,6 +225,12 @@ func mapPage(f *os.File) (*Page, error) {
 	return (*Page)(unsafe.Pointer(&mem[0])), nil
 }
 
+// Discard gives back the memory of a page that no run uses any more. Its addresses
+// stay: who still reads it, late, reads zeros.
+func (p *Page) Discard() {
+	_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Pointer(p)), pageSize), unix.MADV_REMOVE) // else it goes with the process
+}
+
 // LagMax returns the largest lag so far, s.
 //
 //go:nosplit

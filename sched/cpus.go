@@ -36,6 +36,21 @@ func confine(pid, cpu, except int, others *unix.CPUSet) error {
 	return walk(pid, except, func(tid int) (bool, error) { return keepOff(tid, cpu, others) })
 }
 
+// Allow lets every thread of process pid run on the CPUs of set again.
+func Allow(pid int, set unix.CPUSet) error {
+	err := walk(pid, 0, func(tid int) (bool, error) {
+		var now unix.CPUSet
+		if err := unix.SchedGetaffinity(tid, &now); err != nil || now == set {
+			return false, err
+		}
+		return true, unix.SchedSetaffinity(tid, &set)
+	})
+	if err != nil {
+		return fmt.Errorf("sched: CPUs of process %d: %w", pid, err)
+	}
+	return nil
+}
+
 // Ordinary gives every thread of this process, and what it starts from then on, the
 // ordinary policy, SCHED_OTHER: for a supervisor that was started under another one
 // (chrt, CPUSchedulingPolicy= in a unit file). A whole process of Go with a real-time

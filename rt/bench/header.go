@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +18,7 @@ import (
 func (r *run) header(start, offset int64) (*record.Header, error) {
 	b, t := r.bench, r.h.Tables
 	h := &record.Header{
-		Version: build(), Host: host(), GOARCH: runtime.GOARCH, BestEffort: len(r.missing) > 0,
+		Version: Version(), Host: host(), GOARCH: runtime.GOARCH, BestEffort: len(r.missing) > 0,
 		Period: t.PeriodNs, Start: start + offset, Mono: start,
 		Phases: []string{"the tick before", "wake-up", "receive", "step", "send"},
 		Hashes: map[string]string{"tables": digest(t)},
@@ -107,21 +106,6 @@ func digest(data any) string {
 	}
 	walk(reflect.ValueOf(data))
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// build is the version of this program and of its compiler.
-func build() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return runtime.Version()
-	}
-	revision := ""
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			revision = " " + s.Value
-		}
-	}
-	return info.Main.Version + revision + " " + info.GoVersion
 }
 
 // host is the name of this host and its kernel.

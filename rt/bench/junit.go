@@ -139,6 +139,12 @@ func (r *Report) JUnit(w io.Writer) error {
 // startScenario reads the scenario that the run is asked to follow; the file for its
 // verdict is there at once, so that a wrong name is told before the run.
 func (r *run) startScenario() (err error) {
+	if plan := r.options.plan; plan != nil {
+		if r.trial, err = plan(r.h); r.trial != nil {
+			r.h.Take(r.trial)
+		}
+		return err
+	}
 	if r.options.Scenario == "" {
 		return nil
 	}

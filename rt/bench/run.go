@@ -30,6 +30,10 @@ type Options struct {
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
 	Choose     Chooser       // which executable ticks; nil: this one, with the table kernel
 	Soak       *Soak         // nil: the run is none
+
+	// plan makes the scenario of a leg of a soak, in the place of Scenario; it returns
+	// nil where there is none.
+	plan func(h *Handover) (*Scenario, error)
 }
 
 // Chooser finds the executable that ticks for a hand-over, with a kernel that was
@@ -47,6 +51,7 @@ type run struct {
 	page    *rt.Page
 	files   []*os.File // what the target inherits: hand-over, page, buses
 	unitEnd *os.File   // what the virtual control unit inherits; nil: none is started
+	life    *os.File   // a pipe that ends with this process; the unit holds its other end
 	program string     // file of the target; "" this binary
 	target  *process
 	unit    *process
@@ -77,10 +82,7 @@ type run struct {
 // reports. An *Exit carries the exit code of a run that broke its policy (1) or a
 // host that refuses (3).
 func Run(b *Bench, o Options) error {
-	r := &run{bench: b, options: o, unitDie: -1, restore: func() {}}
-	if o.Soak != nil {
-		r.soak = &soak{r: r}
-	}
+	r := newRun(b, o)
 	defer r.close()
 	if err := sched.Ordinary(); err != nil {
 		return &Exit{3, fmt.Errorf("run: %w", err)}
@@ -93,16 +95,37 @@ func Run(b *Bench, o Options) error {
 		defer report.Close()
 	}
 	signals := attend()
-	defer r.soak.end()
-	if err := r.soak.begin(); err != nil {
-		return &Exit{3, err}
+	if err := r.follow(signals); err != nil {
+		return err
 	}
-	if err := r.start(); err != nil {
-		return &Exit{3, err}
-	}
-	r.head = r.soak.announcement() + r.announcement() + r.openControl(ControlDir(), signals)
-	r.watch(signals)
 	return r.finish(report, signals)
+}
+
+func newRun(b *Bench, o Options) *run {
+	r := &run{bench: b, options: o, unitDie: -1, restore: func() {}}
+	if o.Soak != nil {
+		r.soak = &soak{r: r}
+	}
+	return r
+}
+
+// follow starts what is prepared, and follows it until the target has ended.
+func (r *run) follow(signals chan os.Signal) error {
+	err := r.soak.begin()
+	if err == nil {
+		err = r.start()
+	}
+	if err != nil {
+		r.soak.end()
+		return &Exit{3, err}
+	}
+	r.head = r.soak.announcement()
+	if !r.soak.later() {
+		r.head += r.announcement()
+	}
+	r.head += r.openControl(ControlDir(), signals)
+	r.watch(signals)
+	return nil
 }
 
 // attend takes the signals that end a run. A reader that has gone, as of `lockstep
@@ -316,9 +339,8 @@ func (r *run) overBudget() ([]sched.Missing, error) {
 	}}, nil
 }
 
-// finish reports, and tells how the run ended. What is for machines is written
-// first: nobody may be reading the terminal.
-func (r *run) finish(file *os.File, signals chan os.Signal) error {
+// conclude ends what is beside the target, and returns what is to be reported.
+func (r *run) conclude() (report *Report, err error) {
 	r.control.close()
 	<-r.guard.done
 	r.soak.end()
@@ -333,16 +355,23 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	r.claims.finish()
 	trouble := r.record.finish()
 	r.others.close()
-	report := r.report()
+	report = r.report()
 	report.Record, report.Trouble, report.Others = r.options.Record, trouble, r.others.report()
 	for _, p := range r.players {
 		report.Played = append(report.Played, p.says())
 	}
+	err = r.tried(report)
 	if r.soak != nil {
 		report.Soak = r.soak.judge(report)
 	}
+	return report, err
+}
+
+// finish reports, and tells how the run ended. What is for machines is written
+// first: nobody may be reading the terminal.
+func (r *run) finish(file *os.File, signals chan os.Signal) error {
+	report, err := r.conclude()
 	r.notify.stopping(report.Ended)
-	err := r.tried(report)
 	if file != nil {
 		if e := save(report, file); e != nil {
 			err = errors.Join(err, fmt.Errorf("run: report: %w", e))
@@ -359,8 +388,8 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 		report.Trial.Text(r.options.Out)
 		err = errors.Join(report.Trial.failed(), err)
 	}
-	if trouble != "" {
-		err = errors.Join(fmt.Errorf("run: record %s is incomplete: %s", r.options.Record, trouble), err)
+	if report.Trouble != "" {
+		err = errors.Join(fmt.Errorf("run: record %s is incomplete: %s", r.options.Record, report.Trouble), err)
 	}
 	if !report.Clean {
 		return &Exit{1, errors.Join(fmt.Errorf("run: %s, after %.3f s", report.Ended, report.SimTime), err)}

@@ -26,6 +26,14 @@ type Soak struct {
 	// it had ended before. nil: there is none.
 	Load    func(cpus []int) (what string, stop func() error, err error)
 	UnitBus string // interface of the unit where it is not the bench's first bus; ""
+
+	// Of RunSoak, which makes legs of it:
+	Leg       time.Duration // the longest leg, but for the last one
+	Scenarios []string      // in rotation between the plain legs, files or embedded; nil: those that are listed for the bench
+	NoFaults  bool          // no leg with one fault of every kind
+	State     string        // file that holds the sums, so that it goes on after a cut; "" none
+	Fresh     bool          // start anew, whatever is in there
+	Keep      int           // records in the folder Options.Record: the latest, and as many of broken legs
 }
 
 // soak is what a soak sees of its run while it lasts. The methods that the run
@@ -49,6 +57,9 @@ type soak struct {
 	samples     int
 	next        time.Time
 	trouble     error // with the latest
+
+	leg  *leg              // of RunSoak; nil: the run stands alone
+	beat func(ticks int64) // is told at every look how far the leg is
 }
 
 // Shortest is the shortest soak: what grows is looked for from its first tenth on.
@@ -73,11 +84,17 @@ func (s *soak) begin() (err error) {
 
 // announcement says what the run is besides.
 func (s *soak) announcement() string {
-	if s == nil {
+	switch {
+	case s == nil:
 		return ""
+	case s.leg != nil:
+		return fmt.Sprintf("leg %d, %s, for %v; load: %s\n", s.leg.number, s.leg.kind, s.r.options.For, s.load)
 	}
 	return fmt.Sprintf("soak of %v; load: %s\n", s.r.options.For, s.load)
 }
+
+// later tells whether the run is a leg that follows another one.
+func (s *soak) later() bool { return s != nil && s.leg != nil && !s.leg.first }
 
 // besides lists the CPUs of this process but one; where there is no other, that one.
 func besides(cpu int) (list []int) {
@@ -152,6 +169,9 @@ func (s *soak) look(now time.Time) {
 	}
 	if tick, ok := p.Outputs(s.y); ok && (h.Loop.Watch.Lag < 0 || s.y[h.Loop.Watch.Lag] == 0) {
 		s.level = tick
+	}
+	if s.beat != nil {
+		s.beat(ticks)
 	}
 	length := s.r.options.For
 	if ticks*h.Tables.PeriodNs >= int64(length/10) && now.After(s.next) {

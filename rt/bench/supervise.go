@@ -53,7 +53,16 @@ func (r *run) start() (err error) {
 
 // startUnit starts the virtual control unit on a bus; it inherits files.
 func (r *run) startUnit(bus string, files ...*os.File) (err error) {
-	start := func() { r.unit, err = spawn("", nil, files, "ecu", r.bench.Unit.Text, "-bus", bus) }
+	args := []string{"ecu", r.bench.Unit.Text, "-bus", bus}
+	if len(files) == 0 { // on a bus with a name it sees no end of the run
+		ours, theirs, err := os.Pipe()
+		if err != nil {
+			return fmt.Errorf("run: control unit %s: %w", r.bench.Unit.Text, err)
+		}
+		defer ours.Close()
+		r.life, files, args = theirs, []*os.File{ours}, append(args, "-until", "3")
+	}
+	start := func() { r.unit, err = spawn("", nil, files, args...) }
 	if r.soak != nil {
 		preferred(start)
 	} else {
@@ -94,6 +103,7 @@ func (r *run) closeFiles() {
 func (r *run) close() {
 	r.closeFiles()
 	r.control.close()
+	r.life.Close() // of nil it does nothing
 	for _, p := range []*process{r.target, r.unit} {
 		if p != nil && p.cmd != nil {
 			p.kill()

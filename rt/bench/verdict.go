@@ -10,6 +10,7 @@ import (
 
 	"lockstep/io/sigmap"
 	"lockstep/rt"
+	"lockstep/rt/fault"
 )
 
 // Verdict is what a soak says at its end.
@@ -17,6 +18,8 @@ type Verdict struct {
 	Pass    bool     `json:"pass"` // every demand held
 	Load    string   `json:"load"` // what else the host had to do
 	Demands []Demand `json:"demands"`
+
+	*Legs // of a soak that is made of legs
 }
 
 // Demand is one line of a verdict.
@@ -63,15 +66,66 @@ func (d *Verdict) failed() error {
 // keep.
 func (s *soak) judge(v *Report) *Verdict {
 	d := &Verdict{Load: s.load}
+	stopped := s.leg != nil && s.r.stop != ""
+	if stopped { // a shorter leg
+		s.r.h.Loop.Ticks = int64(v.Ticks)
+	}
 	s.judgeTicks(d, v)
-	s.judgeFrames(d, v)
-	s.judgeUnit(d, v)
-	s.judgeProcesses(d, v)
+	if !s.disturbed() {
+		s.judgeFrames(d, v)
+		s.judgeUnit(d, v)
+	}
+	s.judgeTrial(d, v)
+	if s.samples > 1 || !stopped && s.length() >= Shortest {
+		s.judgeProcesses(d, v)
+	}
 	if s.over != nil {
 		d.demand(false, "load", "to the end", "%v", s.over)
 	}
 	d.Pass = d.failed() == nil
 	return d
+}
+
+// length is how long the run is to be.
+func (s *soak) length() time.Duration {
+	return time.Duration(s.r.h.Loop.Ticks * s.r.h.Tables.PeriodNs)
+}
+
+// disturbed tells whether frames are disturbed on purpose: then nothing is demanded of
+// them, nor of what the unit says of them.
+func (s *soak) disturbed() bool {
+	return s.r.trial != nil && slices.ContainsFunc(s.r.trial.Plan.Faults, func(f fault.Fault) bool {
+		return f.Where == fault.SentFrame || f.Where == fault.ReceivedFrame || f.Where == fault.Bus
+	})
+}
+
+// judgeTrial takes what the scenario expects and, of one fault of every kind, that each
+// has come and gone.
+func (s *soak) judgeTrial(d *Verdict, v *Report) {
+	if v.Trial != nil && len(v.Trial.Findings) > 0 {
+		held, first := 0, ""
+		for i := range v.Trial.Findings {
+			if f := &v.Trial.Findings[i]; f.Held {
+				held++
+			} else if first == "" {
+				first = "; broken: " + f.String()
+			}
+		}
+		d.demand(v.Trial.Pass, "expectations", "all of the scenario", "%d of %d held%s", held, len(v.Trial.Findings), first)
+	}
+	if s.leg == nil || s.leg.kind != faultsLeg {
+		return
+	}
+	over, left := 0, ""
+	for slot, name := range s.r.trial.names() {
+		if state, _ := s.r.page.FaultState(slot); state == fault.Over {
+			over++
+		} else if left == "" {
+			left = fmt.Sprintf("; %s is %s", name, state)
+		}
+	}
+	n := len(s.r.trial.Faults)
+	d.demand(over == n, "faults", "each comes, and goes by itself", "%d of %d%s", over, n, left)
 }
 
 // calm is before how much simulated time at the latest the plant has been seen back
@@ -87,7 +141,7 @@ func (s *soak) judgeTicks(d *Verdict, v *Report) {
 		ahead = fmt.Sprintf(", ahead of the clock when looked at %d times", s.ahead)
 	}
 	d.demand(int64(v.Ticks) == h.Loop.Ticks && wall >= int64(v.Ticks)*v.StepNs && s.ahead == 0, "ticks",
-		fmt.Sprintf("%d, %v / %g ms", h.Loop.Ticks, s.r.options.For, float64(v.StepNs)/1e6),
+		fmt.Sprintf("%d, %v / %g ms", h.Loop.Ticks, s.length(), float64(v.StepNs)/1e6),
 		"%d in %.3f s%s", v.Ticks, float64(wall)/1e9, ahead)
 	share := 100 * float64(v.Missed) / float64(max(1, v.Ticks))
 	missed := fmt.Sprintf("%d, %.3f %%, at most %d at once", v.Missed, share, s.most)
@@ -162,17 +216,30 @@ func (s *soak) farewell() (n int64) {
 	return n
 }
 
+// unitCounts are what a virtual control unit says at its end.
+type unitCounts struct{ Cycles, Missed, Dropped, Heard, Malformed, Lost int64 }
+
+const unitWords = "%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters"
+
+// unitSays reads them.
+func unitSays(text string) (u unitCounts, err error) {
+	_, said, _ := strings.Cut(text, ": ")
+	_, err = fmt.Sscanf(said, unitWords, &u.Cycles, &u.Missed, &u.Dropped, &u.Heard, &u.Malformed, &u.Lost)
+	return u, err
+}
+
+func (u unitCounts) String() string {
+	return fmt.Sprintf(unitWords, u.Cycles, u.Missed, u.Dropped, u.Heard, u.Malformed, u.Lost)
+}
+
 // judgeUnit takes the word of the virtual control unit.
 func (s *soak) judgeUnit(d *Verdict, v *Report) {
 	if s.r.unit == nil {
 		return
 	}
-	var cycles, missed, dropped, heard, malformed, lost int64
-	_, said, _ := strings.Cut(v.Unit, ": ")
-	_, err := fmt.Sscanf(said, "%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters",
-		&cycles, &missed, &dropped, &heard, &malformed, &lost)
+	u, err := unitSays(v.Unit)
 	// What it sends while the loop does not read may not fit the bus.
-	ok := err == nil && heard > 0 && malformed == 0 && lost == 0 && (dropped == 0 || v.Missed > 0)
+	ok := err == nil && u.Heard > 0 && u.Malformed == 0 && u.Lost == 0 && (u.Dropped == 0 || v.Missed > 0)
 	d.demand(ok, "control unit", "no frame lost or malformed, no gap in their counters", "%s", v.Unit)
 }
 

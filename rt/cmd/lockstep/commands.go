@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"lockstep/model"
+	"lockstep/rt/bench"
 )
 
 // command is one word after `lockstep`.
@@ -32,6 +32,8 @@ func commands() []command {
 		{"doctor", doctorUsage, "say whether this host is fit for a real-time run, and what to change", runDoctor},
 		{"latency", latencyUsage, "measure how late this host wakes a loop up, beside cyclictest", runLatency},
 		{"soak", soakUsage, "run a bench with its control unit under a load, and judge it", runSoak},
+		{"completion", "completion bash|zsh|fish", "print what completes this command's line in a shell", runCompletion},
+		{"man", "man", "print the manual page: lockstep man | man -l -", runMan},
 		{"version", "version", "print the version", runVersion},
 		{"help", "help [COMMAND]", "print this, or the flags of a command", runHelp},
 	}
@@ -61,7 +63,7 @@ func find(name string) (command, error) {
 func help(w io.Writer) {
 	fmt.Fprint(w, "lockstep: the target side of a hardware-in-the-loop bench, in step with a CAN bus\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  lockstep %-8s %s\n", c.name, c.about)
+		fmt.Fprintf(w, "  lockstep %-10s %s\n", c.name, c.about)
 	}
 	fmt.Fprint(w, "\nStart with `lockstep run`. Flags: `lockstep help COMMAND`.\n")
 }
@@ -87,18 +89,6 @@ func runVersion(list []string) error {
 	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
 		return err
 	}
-	version, revision := "(devel)", ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			version = info.Main.Version
-		}
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = " " + s.Value
-			}
-		}
-		revision += " " + info.GoVersion
-	}
-	fmt.Printf("lockstep %s%s\n", version, revision)
+	fmt.Println("lockstep", bench.Version())
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -18,6 +19,7 @@ const ecuUsage = "ecu NAME -bus NAME"
 func runECU(list []string) error {
 	a := newArgs("ecu", ecuUsage)
 	bus := a.String("bus", "", "CAN interface, like vcan0")
+	until := a.Int("until", -1, "descriptor of a pipe with whose end the unit ends, too; for who starts it")
 	if err := a.parse(list, 1, 1, os.Stdout); err != nil {
 		return err
 	}
@@ -39,6 +41,12 @@ func runECU(list []string) error {
 	}
 	signals, stop := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	if *until >= 0 {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.NewFile(uintptr(*until), "pipe"))
+			signals <- syscall.SIGHUP
+		}()
+	}
 	go func() {
 		<-signals
 		close(stop)

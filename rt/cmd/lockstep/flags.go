@@ -19,18 +19,35 @@ type usageError struct{ text string }
 
 func (e usageError) Error() string { return e.text }
 
-// errHelp ends a command whose help was asked for, and printed.
-var errHelp = errors.New("help")
+// helpAsked ends a command whose help was asked for. It carries the flags: main prints
+// them, the manual and the completion are made of them.
+type helpAsked struct {
+	*args
+	out io.Writer
+}
+
+func (helpAsked) Error() string { return "help" }
+
+// helped prints the help where that is what ended a command.
+func helped(err error) bool {
+	var h helpAsked
+	if !errors.As(err, &h) {
+		return false
+	}
+	h.help(h.out)
+	return true
+}
 
 // args are the flags of one command and its names.
 type args struct {
 	*flag.FlagSet
 	usage string // "sim PLANT [-for 25s] ..."
 	names []string
+	words map[string][]string // of the flags that take one of some words
 }
 
 func newArgs(name, usage string) *args {
-	a := &args{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), usage: usage}
+	a := &args{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), usage: usage, words: map[string][]string{}}
 	a.SetOutput(io.Discard)
 	return a
 }
@@ -40,8 +57,7 @@ func newArgs(name, usage string) *args {
 func (a *args) parse(list []string, lo, hi int, out io.Writer) error {
 	for len(list) > 0 {
 		if err := a.Parse(list); errors.Is(err, flag.ErrHelp) {
-			a.help(out)
-			return errHelp
+			return helpAsked{a, out}
 		} else if err != nil {
 			return a.explain(err)
 		}
@@ -104,6 +120,7 @@ func (a *args) span(name string, def time.Duration, text string) *time.Duration 
 
 // choice is a flag whose value is one of words.
 func (a *args) choice(dst *string, name, text string, words ...string) {
+	a.words[name] = words
 	a.Func(name, text, func(s string) error {
 		if !slices.Contains(words, s) {
 			return errors.New("it must be " + strings.Join(words, " or "))

@@ -29,8 +29,11 @@ func run(list []string) (code int) {
 		help(os.Stderr)
 		return 2
 	}
-	if list[0] == target.Command {
+	switch list[0] {
+	case target.Command:
 		return report(bench.Target())
+	case completeCommand:
+		return report(runComplete(list[1:]))
 	}
 	c, err := find(list[0])
 	if err == nil {
@@ -41,7 +44,7 @@ func run(list []string) (code int) {
 
 // report prints an error, one line each, and returns the exit code it means.
 func report(err error) int {
-	if err == nil || errors.Is(err, errHelp) {
+	if err == nil || helped(err) {
 		return 0
 	}
 	for _, line := range strings.Split(strings.TrimSpace(err.Error()), "\n") {

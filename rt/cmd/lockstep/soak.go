@@ -10,13 +10,21 @@ import (
 	"lockstep/rt/bench"
 )
 
-const soakUsage = "soak BENCH [-for 1h] [-bus NAME] [-unitbus NAME] [-besteffort] [-report FILE.json] [-load=false]"
+const soakUsage = "soak BENCH [-for 1h] [-leg 10m] [-scenarios LIST] [-faults=false] [-bus NAME] [-unitbus NAME] [-besteffort] " +
+	"[-report FILE.json] [-state FILE] [-fresh] [-record DIR] [-keep N] [-load=false]"
 
 func runSoak(list []string) error {
 	a := newArgs("soak", soakUsage)
 	s := &bench.Soak{}
 	o := bench.Options{Out: os.Stdout, Every: time.Minute, Soak: s}
-	length := a.span("for", time.Hour, "how long, 10s at least (default 1h)")
+	length := a.span("for", time.Hour, "how long, all legs and starts together, 10s at least (default 1h)")
+	leg := a.span("leg", 10*time.Minute, "the longest leg, 10s at least (default 10m); each is a run of its own")
+	scenarios := a.String("scenarios", "", "scenarios between the plain legs: files or embedded ones, A,B,C, or none; without it those listed for the bench")
+	faults := a.Bool("faults", true, "between the plain legs one fault of every kind that the bench has a place for")
+	a.StringVar(&s.State, "state", "", "keep what was seen so far in this file: the same command goes on from there (default FILE.json.state)")
+	a.BoolVar(&s.Fresh, "fresh", false, "start anew, whatever the state file holds")
+	a.StringVar(&o.Record, "record", "", "write the record of each leg to this folder")
+	a.IntVar(&s.Keep, "keep", 3, "how many records to keep: the latest, and as many of broken legs")
 	a.busFlag(&o.Bus)
 	a.StringVar(&s.UnitBus, "unitbus", "", "CAN interface of the virtual control unit where it is another one, as on a looped pair of cards")
 	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
@@ -28,7 +36,22 @@ func runSoak(list []string) error {
 	if *length < bench.Shortest {
 		return usageError{fmt.Sprintf("soak: -for %v: at least %v are needed to see what grows", *length, bench.Shortest)}
 	}
-	o.For = *length
+	if *leg < bench.Shortest {
+		return usageError{fmt.Sprintf("soak: -leg %v: at least %v are needed to see what grows", *leg, bench.Shortest)}
+	}
+	if s.Keep < 1 {
+		return usageError{fmt.Sprintf("soak: -keep %d: at least 1 record is kept; without -record none is written", s.Keep)}
+	}
+	o.For, s.Leg, s.NoFaults = *length, *leg, !*faults
+	if *scenarios != "" {
+		s.Scenarios = strings.Split(*scenarios, ",")
+	}
+	if *scenarios == "none" {
+		s.Scenarios = []string{}
+	}
+	if s.State == "" && o.Report != "" {
+		s.State = o.Report + ".state"
+	}
 	if *load {
 		s.Load = startLoad
 	}
@@ -36,7 +59,7 @@ func runSoak(list []string) error {
 	if err != nil {
 		return err
 	}
-	return bench.Run(b, o)
+	return bench.RunSoak(b, o)
 }
 
 // startLoad starts every kind of load.

@@ -18,7 +18,7 @@ func TestWrongSoaksAreRefusedInOneLine(t *testing.T) {
 		{"soak powershift-bench -for 0s", `soak: invalid value "0s" for flag -for: it must be more than 0`, 2},
 		{"soak nosuch.yaml", "bench: no file nosuch.yaml", 2},
 		{"soak powershift-bench -load=maybe", `soak: invalid boolean value "maybe" for -load`, 2},
-		{"soak powershift-bench -report /nosuch/r.json", "run: report: open /nosuch/r.json", 2},
+		{"soak powershift-bench -report /nosuch/r.json", "soak: state: open /nosuch/r.json.state.lock", 2},
 		{"soak powershift-bench -besteffort -bus lockstep9", "bus drive: can: dial lockstep9", 3},
 	} {
 		out, errors, code := lockstep(t, strings.Fields(c.line)...)
@@ -48,7 +48,7 @@ func TestSoakThatIsInterruptedFailsForItsLengthAndReports(t *testing.T) {
 	if !broken["ticks"] || broken["allocations"] || broken["frames out"] || broken["ledger"] {
 		t.Errorf("broken: %v; want ticks, and not what a short run keeps, too", broken)
 	}
-	for _, want := range []string{"soak of 10m0s; load: none\n", "  soak FAILED; load: none\n", "\n  FAILED ticks               demanded 120000, 10m0s / 5 ms\n"} {
+	for _, want := range []string{"leg 1, plain, for 10m0s; load: none\n", "  soak FAILED; load: none\n", "\n  FAILED ticks               demanded 120000, 10m0s / 5 ms\n"} {
 		if !strings.Contains(s.out.String(), want) {
 			t.Errorf("standard output does not say %q:\n%s", want, s.out.String())
 		}

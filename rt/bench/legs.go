@@ -1,0 +1,355 @@
+package bench
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/sched"
+)
+
+// legs makes a soak of runs, one after the other, in one supervisor.
+type legs struct {
+	bench   *Bench
+	o       Options
+	turns   *rotation
+	period  int64
+	state   *soakState
+	store   *store
+	self    *versionSum
+	signals chan os.Signal
+	next    time.Time // when the state is written while a leg runs
+	warned  bool      // that it cannot be
+	records string    // why none is made any more
+	first   footprint // of this process, after the first round of legs
+	last    footprint
+	rounds  int         // footprints taken
+	stopped string      // by which signal; "" by none
+	begun   int         // legs of this start
+	cpus    unix.CPUSet // of this process: a leg leaves it none but those beside its loop's
+}
+
+// RunSoak runs a bench in legs until o.For of them is done or a signal comes, and
+// reports on all of them together, and those of earlier starts. It goes on after a cut
+// where there is a state file.
+func RunSoak(b *Bench, o Options) error {
+	k := &legs{bench: b, o: o}
+	report, err := k.prepare()
+	if k.store != nil {
+		defer k.store.close()
+	}
+	if err != nil {
+		return err
+	}
+	if report != nil {
+		defer report.Close()
+	}
+	k.signals = attend()
+	err = unix.SchedGetaffinity(0, &k.cpus)
+	for err == nil && k.left() > 0 {
+		if err = k.leg(); k.stopped != "" {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return k.finish(report)
+}
+
+// prepare reads what is there, and refuses what does not fit.
+func (k *legs) prepare() (report *os.File, err error) {
+	if err := k.bench.SetBuses(k.o.Bus); err != nil {
+		return nil, err
+	}
+	h, err := Prepare(k.bench)
+	if err != nil {
+		return nil, err
+	}
+	s := k.o.Soak
+	k.period = h.Tables.PeriodNs
+	turns, text, err := s.rotation(h, cmp.Or(s.Leg, k.o.For))
+	if err != nil {
+		return nil, err
+	}
+	k.turns = turns
+	made := &soakState{Bench: k.bench.Name, Made: k.bench.digest(), Events: digestOf([]byte(text)), Options: k.options(turns)}
+	if k.store, err = openStore(s.State); err != nil {
+		return nil, err
+	}
+	old, err := k.store.read()
+	if err != nil && !s.Fresh {
+		return nil, err
+	}
+	k.state = made
+	if old != nil && !s.Fresh {
+		if err := old.fits(made); err != nil {
+			return nil, fmt.Errorf("soak: state %s: %w; -fresh starts anew", s.State, err)
+		}
+		k.resume(old)
+	}
+	if k.left() > 0 {
+		k.state.Starts++
+		k.self = k.state.binaryOf(thisBinary())
+	}
+	if k.o.Record != "" {
+		if err := os.MkdirAll(k.o.Record, 0o777); err != nil {
+			return nil, fmt.Errorf("soak: record: %w", err)
+		}
+	}
+	r := &run{options: k.o}
+	return r.createReport()
+}
+
+// options are those that make a soak what it is, in words. Its length is none: a longer
+// one goes on.
+func (k *legs) options(t *rotation) string {
+	var turns []string
+	for _, turn := range t.turns {
+		turns = append(turns, turn.kind)
+	}
+	load := "load"
+	if k.o.Soak.Load == nil {
+		load = "no load"
+	}
+	var buses []string
+	for _, bus := range k.bench.Buses {
+		buses = append(buses, bus.Interface.Text)
+	}
+	return fmt.Sprintf("legs of %v, with %s; buses %s, unit on %s; %s; best effort allowed: %t",
+		cmp.Or(k.o.Soak.Leg, k.o.For), cmpText(strings.Join(turns, ", "), "nothing between them"), strings.Join(buses, ", "),
+		cmpText(k.o.Soak.UnitBus, "the first"), load, k.o.BestEffort)
+}
+
+// resume goes on with what an earlier start has left.
+func (k *legs) resume(old *soakState) {
+	now := time.Now().UnixNano()
+	if k.state = old; k.left() <= 0 {
+		return
+	}
+	old.Missing += max(0, now-old.Last)
+	cut := ""
+	if g := old.Going; g != nil {
+		old.Cut++
+		old.CutNs += g.Ticks * k.period
+		old.Tally.kind(g.Kind).Cut++
+		cut = fmt.Sprintf("; leg %d, %s, was cut after about %.1f s and runs again", g.Number, g.Kind, float64(g.Ticks*k.period)/1e9)
+		retire(g.Target)
+		old.Going = nil
+	}
+	fmt.Fprintf(k.o.Out, "goes on after %d legs, %.1f s of %v, and %.1f s without it%s\n",
+		old.Tally.Legs, float64(old.Tally.Asked*k.period)/1e9, k.o.For, float64(now-old.Last)/1e9, cut)
+}
+
+// retire ends the target of a leg that was cut, where it has outlived its supervisor.
+func retire(pid int) {
+	if pid == 0 {
+		return
+	}
+	_, page, err := inherited(pid)
+	if err != nil || alive(int(page.Supervisor.Load())) {
+		return // it has ended, or it is another process by now, or somebody has attached
+	}
+	page.Stop.Store(1)
+	p, err := adopt(pid)
+	if err == nil && !p.ended(grace+time.Second) {
+		p.kill()
+	}
+}
+
+// left is how many ticks are still to be done.
+func (k *legs) left() int64 { return int64(k.o.For)/k.period - k.state.Tally.Asked }
+
+// leg runs one.
+func (k *legs) leg() error {
+	l := k.turns.leg(k.state.Tally.Legs+1, k.left())
+	k.begun++
+	l.first = k.begun == 1
+	o := k.o
+	o.Report, o.Scenario, o.JUnit, o.plan = "", "", "", l.plan
+	o.For, o.Record = time.Duration(l.ticks*k.period), k.recordOf(&l)
+	r := newRun(k.bench, o)
+	r.soak.leg = &l
+	r.soak.beat = func(ticks int64) { k.beat(r, ticks) }
+	defer k.after(r)
+	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus)); err != nil {
+		return &Exit{3, fmt.Errorf("soak: %w", err)}
+	}
+	if _, err := r.prepare(); err != nil {
+		return err
+	}
+	k.state.Going = &going{Number: l.number, Kind: l.kind}
+	if err := r.follow(k.signals); err != nil {
+		k.state.Going = nil
+		return err
+	}
+	v, err := r.conclude()
+	if err != nil {
+		return err
+	}
+	k.stopped = r.stop
+	k.take(&l, r, v)
+	return nil
+}
+
+// beat writes the state once in a while.
+func (k *legs) beat(r *run, ticks int64) {
+	k.state.Going.Ticks, k.state.Going.Target = ticks, r.target.pid
+	k.state.Load = r.soak.load
+	if now := time.Now(); now.After(k.next) {
+		k.next = now.Add(heartbeat)
+		k.store.begin(k.state)
+	}
+}
+
+// heartbeat is how often the state is written while a leg runs: by so much the time
+// without the soak may be told too long.
+const heartbeat = 10 * time.Second
+
+// take adds a leg that has ended. One that a signal has ended counts as far as it came,
+// unless something was to happen in it.
+func (k *legs) take(l *leg, r *run, v *Report) {
+	k.state.Going, k.next = nil, time.Time{}
+	t := &k.state.Tally
+	if r.stop != "" && (r.trial != nil || v.Ticks == 0) {
+		k.state.Cut++
+		k.state.CutNs += int64(v.Ticks) * k.period
+		t.kind(l.kind).Cut++
+		k.say("leg %d, %s: cut by %s after %.3f s\n", l.number, l.kind, r.stop, v.SimTime)
+		return
+	}
+	k.state.Load = r.soak.load
+	t.add(*l, r.soak, v)
+	k.self.Legs++
+	k.self.Ticks += v.Ticks
+	k.footprint()
+	word := "held"
+	if !v.Soak.Pass {
+		word = "BROKEN"
+	}
+	k.say("leg %d, %s: %s; %d ticks, missed %d, latest %.3f ms, frames %d out, %d in%s\n", l.number, l.kind, word,
+		v.Ticks, v.Missed, float64(v.Late.Max)/1e6, v.TxFrames, v.RxFrames, firstOf("; ", v.Soak.failed()))
+	k.recorded(l, v)
+}
+
+// say writes a line that belongs to no run.
+func (k *legs) say(format string, args ...any) { fmt.Fprintf(k.o.Out, format, args...) }
+
+// firstOf is the first line of an error behind a mark; "" of none.
+func firstOf(mark string, err error) string {
+	if err == nil {
+		return ""
+	}
+	return mark + firstLine(err)
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// after ends what a leg has left, and writes the state.
+func (k *legs) after(r *run) {
+	r.close()
+	if r.page != nil {
+		r.page.Discard()
+	}
+	k.store.write(k.state)
+	if k.store.why != nil && !k.warned {
+		k.warned = true
+		k.say("soak: state: %v; it goes on, and tries again\n", k.store.why)
+	}
+}
+
+// footprint measures this process between two legs.
+func (k *legs) footprint() {
+	debug.FreeOSMemory()
+	f, err := measureProcess("/", os.Getpid())
+	if err != nil {
+		return // the demands of the leg have said so
+	}
+	k.last = f
+	if k.rounds++; k.rounds <= 2*len(k.turns.turns)+1 { // each kind of leg has been there
+		k.first = footprint{max(k.first.KB, f.KB), max(k.first.Threads, f.Threads), max(k.first.Files, f.Files)}
+		return
+	}
+	held := f.KB <= k.first.KB+spareSupervisor.KB && f.Files <= k.first.Files && f.Threads <= k.first.Threads+spareSupervisor.Threads
+	k.state.Tally.demand(leg{number: k.state.Tally.Legs, kind: "between two legs"}, Demand{
+		What: "growth over legs",
+		Want: fmt.Sprintf("at most %d kB, %d open files, %d threads: what the first legs had and %d kB, %d threads",
+			k.first.KB+spareSupervisor.KB, k.first.Files, k.first.Threads+spareSupervisor.Threads, spareSupervisor.KB, spareSupervisor.Threads),
+		Seen: fmt.Sprintf("%d kB, %d open files, %d threads", f.KB, f.Files, f.Threads), Held: held,
+	})
+}
+
+// recordOf is the file of a leg's record; "" there is none.
+func (k *legs) recordOf(l *leg) string {
+	if k.o.Record == "" || k.records != "" {
+		return ""
+	}
+	return filepath.Join(k.o.Record, fmt.Sprintf("leg-%06d.rec", l.number))
+}
+
+// recorded keeps the latest records and, under another name, those of broken legs. When
+// there is trouble it was the last one: a soak does not end for want of room.
+func (k *legs) recorded(l *leg, v *Report) {
+	file := k.recordOf(l)
+	if file == "" {
+		return
+	}
+	if v.Trouble != "" {
+		k.records = v.Trouble
+		k.say("soak: record: %s; it goes on without records\n", v.Trouble)
+		_ = os.Remove(file) // it is incomplete, and the disk may be full
+		return
+	}
+	if !v.Soak.Pass {
+		_ = os.Rename(file, strings.TrimSuffix(file, ".rec")+"-broken.rec")
+	}
+	for _, pattern := range []string{"leg-[0-9][0-9][0-9][0-9][0-9][0-9].rec", "leg-*-broken.rec"} {
+		list, _ := filepath.Glob(filepath.Join(k.o.Record, pattern))
+		slices.Sort(list)
+		for len(list) > max(1, k.o.Soak.Keep) {
+			_ = os.Remove(list[0])
+			list = list[1:]
+		}
+	}
+}
+
+// finish reports on all legs of all starts.
+func (k *legs) finish(file *os.File) error {
+	k.store.write(k.state)
+	st, t := k.state, &k.state.Tally
+	v := t.report(k.bench.Unit.Text)
+	v.Soak = t.verdict(k.o.For, cmp.Or(st.Load, "none"))
+	v.Soak.Legs = &Legs{
+		Done: t.Legs, Broken: t.Broken, Cut: st.Cut, CutTime: float64(st.CutNs) / 1e9, Starts: st.Starts,
+		Missing: float64(st.Missing) / 1e9, Unwritten: k.store.bad, Binaries: st.Binary, Kinds: t.Kinds, Records: k.records,
+	}
+	v.Record, v.Ended, v.Clean = k.o.Record, "done", v.Soak.Pass
+	if k.left() > 0 {
+		v.Ended, v.Clean = "stopped by "+k.stopped, false
+	}
+	var err error
+	if file != nil {
+		if e := save(v, file); e != nil {
+			err = fmt.Errorf("soak: report: %w", e)
+		}
+	}
+	k.say("\n")
+	v.Text(k.o.Out)
+	v.Soak.Text(k.o.Out)
+	v.Soak.Legs.text(k.o.Out)
+	if err = errors.Join(v.Soak.failed(), err); err != nil {
+		return &Exit{1, err}
+	}
+	return nil
+}

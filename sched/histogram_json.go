@@ -1,0 +1,54 @@
+package sched
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+)
+
+// Merge adds what another histogram has recorded, as if it had been recorded here.
+func (h *Histogram) Merge(from *Histogram) {
+	n := uint64(0)
+	for i := range h.count {
+		c := atomic.LoadUint64(&from.count[i])
+		n += c
+		h.count[i] += c
+	}
+	h.n += n
+	h.max = max(h.max, uint64(from.Max()))
+}
+
+// histogramJSON is a histogram as a file holds it: the bins in which anything is.
+type histogramJSON struct {
+	Max  uint64      `json:"max_ns"`
+	Bins [][2]uint64 `json:"bins"` // longest duration of the bin, ns, and how many
+}
+
+// MarshalJSON writes the bins that are not empty.
+func (h *Histogram) MarshalJSON() ([]byte, error) {
+	v := histogramJSON{Max: uint64(h.Max()), Bins: [][2]uint64{}}
+	for i := range h.count {
+		if c := atomic.LoadUint64(&h.count[i]); c > 0 {
+			v.Bins = append(v.Bins, [2]uint64{uint64(upper(i)), c})
+		}
+	}
+	return json.Marshal(v)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (h *Histogram) UnmarshalJSON(data []byte) error {
+	var v histogramJSON
+	if err := json.Unmarshal(data, &v); err != nil {
+		return err
+	}
+	*h = Histogram{max: v.Max}
+	for _, b := range v.Bins {
+		i := bin(b[0])
+		if upper(i) != int64(b[0]) || b[0] >= limitNs {
+			return fmt.Errorf("sched: histogram: no bin ends at %d ns", b[0])
+		}
+		h.count[i] += b[1]
+		h.n += b[1]
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package sched
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func TestMergedHistogramIsThatOfAllDurations(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var parts [3]Histogram
+	var all, sum Histogram
+	for i := range 3000 {
+		ns := logUniform(random)
+		parts[i%3].Record(ns)
+		all.Record(ns)
+	}
+	all.Record(1 << 40) // beyond the last bin
+	parts[1].Record(1 << 40)
+	for i := range parts {
+		data, err := json.Marshal(&parts[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Histogram
+		if err := json.Unmarshal(data, &back); err != nil || back != parts[i] {
+			t.Fatalf("%v: read back it is another one:\n%s", err, data)
+		}
+		sum.Merge(&back)
+	}
+	if sum != all {
+		t.Errorf("merged: %d, max %d ns; recorded at once: %d, max %d ns", sum.N(), sum.Max(), all.N(), all.Max())
+	}
+}
+
+func TestHistogramWithABinThatIsNoneIsRefused(t *testing.T) {
+	for _, text := range []string{`{"bins":[[1000,1]]}`, `{"bins":[[18446744073709551615,1]]}`, `{"bins":3}`, `[]`} {
+		var h Histogram
+		if err := json.Unmarshal([]byte(text), &h); err == nil {
+			t.Errorf("%s: no error", text)
+		} else if strings.Contains(text, "[[") && !strings.Contains(err.Error(), "no bin ends at ") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
