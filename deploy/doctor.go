@@ -66,6 +66,8 @@ type Check struct {
 	Why     string  `json:"why"`
 	Command string  `json:"command,omitempty"`
 	Can     Can     `json:"can,omitempty"`
+
+	Changes []Change `json:"changes,omitempty"` // what -fix does about it
 }
 
 // Host is the box and what it was asked for.
@@ -102,15 +104,27 @@ var interfaceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`)
 // judges them. It fails where root is no host or a bus has no possible name; it
 // changes nothing.
 func Doctor(root string, ask Ask) (Diagnosis, error) {
+	h, err := visit(root, ask)
+	if err != nil {
+		return Diagnosis{}, err
+	}
+	return h.diagnosis(), nil
+}
+
+// visit reads a host, if root is one.
+func visit(root string, ask Ask) (*host, error) {
 	for _, name := range ask.Buses {
 		if !interfaceName.MatchString(name) {
-			return Diagnosis{}, fmt.Errorf("deploy: %q cannot be the name of a CAN interface: 1 to 15 letters, digits, \".\", \"_\" and \"-\", like can0", name)
+			return nil, fmt.Errorf("deploy: %q cannot be the name of a CAN interface: 1 to 15 letters, digits, \".\", \"_\" and \"-\", like can0", name)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(root, "proc", "version")); err != nil {
-		return Diagnosis{}, fmt.Errorf("deploy: %s is not the root of a host: %w", root, err)
+		return nil, fmt.Errorf("deploy: %s is not the root of a host: %w", root, err)
 	}
-	h := newHost(root, ask)
+	return newHost(root, ask), nil
+}
+
+func (h *host) diagnosis() Diagnosis {
 	d := Diagnosis{Fit: true, Host: Host{
 		Name:       h.text("proc/sys/kernel/hostname"),
 		Kernel:     h.release,
@@ -118,8 +132,8 @@ func Doctor(root string, ask Ask) (Diagnosis, error) {
 		Hypervisor: h.hypervisor,
 		Container:  h.container,
 		CPU:        h.cpu,
-		Priority:   ask.Priority,
-		Timer:      ask.Timer,
+		Priority:   h.ask.Priority,
+		Timer:      h.ask.Timer,
 	}}
 	d.Checks = []Check{
 		h.checkKernel(), h.checkVirtualisation(), h.checkContainer(),
@@ -134,12 +148,15 @@ func Doctor(root string, ask Ask) (Diagnosis, error) {
 	for i := range d.Checks {
 		c := &d.Checks[i]
 		// A container shares its host's kernel and mostly may not write to it.
+		if h.container != "" {
+			c.Changes = nil
+		}
 		if h.container != "" && c.Verdict != OK && c.Can != Restart && c.Can != Hardware {
 			c.Can = Outside
 		}
 		d.Fit = d.Fit && (c.Level != Must || c.Verdict == OK)
 	}
-	return d, nil
+	return d
 }
 
 // Check returns the check of a name, nil if there is none.

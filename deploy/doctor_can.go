@@ -74,7 +74,31 @@ func (h *host) checkInterface(name string, level Level) []Check {
 	if !card {
 		return []Check{c}
 	}
-	return []Check{c, h.checkQueue(name, level)}
+	return append([]Check{c, h.checkQueue(name, level)}, h.checkRestart(name)...)
+}
+
+// checkRestart asks the kernel, which tells it over netlink alone: nothing of the
+// files of another host.
+func (h *host) checkRestart(name string) []Check {
+	c := Check{
+		Name: "restart " + name, Level: Info,
+		Wanted: "restart-ms of 10 or more, or `recover: restart after 200 ms` in the bench",
+		Why:    "after a short circuit the controller stays off the bus",
+	}
+	if h.hands.link == nil {
+		return nil
+	}
+	switch link, err := h.hands.link(name); {
+	case err != nil:
+		return []Check{c.hidden("it cannot be asked for: " + reason(err).Error())}
+	case !link.Card:
+		return nil // its driver knows no bus
+	case link.RestartMs > 0:
+		return []Check{c.ok(fmt.Sprintf("restart-ms %d", link.RestartMs))}
+	case link.Up: // -fix takes no interface off its bus
+		return []Check{c.wrong("restart-ms 0", fmt.Sprintf("sudo ip link set %s down && sudo ip link set %s up type can restart-ms 100", name, name), Now)}
+	}
+	return []Check{h.to(c, Setting{Kind: RestartMs, File: "/sys/class/net/" + name}, "100").wrong("restart-ms 0", "sudo ip link set "+name+" type can restart-ms 100", Now)}
 }
 
 func (h *host) checkQueue(name string, level Level) Check {
@@ -91,6 +115,7 @@ func (h *host) checkQueue(name string, level Level) Check {
 	case err != nil:
 		return c.hidden("its length cannot be read")
 	case length < minTxQueue:
+		c = h.toValue(c, "sys/class/net/"+name+"/tx_queue_len", strconv.Itoa(minTxQueue))
 		return c.wrong(fmt.Sprintf("txqueuelen %d", length), fmt.Sprintf("sudo ip link set %s txqueuelen %d", name, minTxQueue), Now)
 	}
 	return c.ok(fmt.Sprintf("txqueuelen %d", length))

@@ -43,7 +43,6 @@ func (h *host) checkIsolation() Check {
 		Wanted: fmt.Sprintf("CPU %d kept free by isolcpus=domain or an isolated cpuset partition", h.cpu),
 		Why:    "what other work does in the kernel with preemption or interrupts off, no priority of the loop cuts short",
 	}
-	options := fmt.Sprintf("isolcpus=managed_irq,domain,%d irqaffinity=%s rcu_nocbs=%d", h.cpu, h.rest(), h.cpu)
 	switch {
 	case len(h.online) == 0:
 		return c.hidden("the list of CPUs cannot be read")
@@ -61,18 +60,7 @@ func (h *host) checkIsolation() Check {
 			found = fmt.Sprintf("the partition of control group %s is %s", p.group, p.state)
 		}
 	}
-	return c.wrong(found, h.bootCommand(options), Boot)
-}
-
-// bootCommand says where options go on the kernel's command line.
-func (h *host) bootCommand(options string) string {
-	switch {
-	case h.exists("boot/firmware/cmdline.txt"):
-		return "append to the line in /boot/firmware/cmdline.txt: " + options
-	case h.exists("etc/default/grub"):
-		return "in /etc/default/grub, add to GRUB_CMDLINE_LINUX, then sudo update-grub: " + options
-	}
-	return "add to the kernel's command line: " + options
+	return c.wrong(found, h.bootCommand(strings.Join(h.bootOptions(), " ")), Boot)
 }
 
 func (h *host) checkGovernor() Check {
@@ -94,7 +82,7 @@ func (h *host) checkGovernor() Check {
 	if there := h.text(dir + "/scaling_available_governors"); there != "" && !slices.Contains(strings.Fields(there), "performance") {
 		return c.wrong(governor+"; there are "+there, "boot a kernel with CONFIG_CPU_FREQ_GOV_PERFORMANCE=y, or with cpufreq.off=1", Kernel)
 	}
-	return c.wrong(governor, "echo performance | sudo tee /"+dir+"/scaling_governor", Now)
+	return h.toValue(c, dir+"/scaling_governor", "performance").wrong(governor, "echo performance | sudo tee /"+dir+"/scaling_governor", Now)
 }
 
 // maxWake is the longest an idle state may take to leave, us: what a PREEMPT_RT
@@ -111,6 +99,7 @@ func (h *host) checkIdle() Check {
 	}
 	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpuidle", h.cpu)
 	slow, first := "", -1
+	off := c
 	for _, state := range h.names(dir) {
 		index, err := strconv.Atoi(strings.TrimPrefix(state, "state"))
 		if err != nil {
@@ -121,6 +110,7 @@ func (h *host) checkIdle() Check {
 			continue
 		}
 		slow += fmt.Sprintf(", %s %d us", h.text(path.Join(dir, state, "name")), latency)
+		off = h.toValue(off, path.Join(dir, state, "disable"), "1")
 		if first < 0 || index < first {
 			first = index
 		}
@@ -138,7 +128,7 @@ func (h *host) checkIdle() Check {
 	case h.exists(hold):
 		return c.ok(slow + "; kept out during a run")
 	}
-	return c.wrong(slow, fmt.Sprintf("for i in /%s/state*; do [ ${i##*state} -lt %d ] || echo 1 | sudo tee $i/disable; done", dir, first), Now)
+	return off.wrong(slow, fmt.Sprintf("for i in /%s/state*; do [ ${i##*state} -lt %d ] || echo 1 | sudo tee $i/disable; done", dir, first), Now)
 }
 
 // mayWrite asks without opening the file.
@@ -160,6 +150,9 @@ func (h *host) checkSMT() Check {
 	others := slices.DeleteFunc(both(siblings, h.online), func(cpu int) bool { return cpu == h.cpu })
 	if len(others) == 0 {
 		return c.ok("the core of the loop is its own")
+	}
+	for _, cpu := range others {
+		c = h.toValue(c, fmt.Sprintf("sys/devices/system/cpu/cpu%d/online", cpu), "0")
 	}
 	return c.wrong(fmt.Sprintf("CPU %d shares its core with CPU %s", h.cpu, formatCPUs(others)),
 		fmt.Sprintf("echo 0 | sudo tee /sys/devices/system/cpu/cpu%d/online", others[0]), Now)

@@ -14,8 +14,9 @@ import (
 // host is a tree of /proc, /sys and a little of /etc and /dev, and what several
 // checks need of it.
 type host struct {
-	root string
-	ask  Ask
+	root  string
+	ask   Ask
+	hands hands
 
 	release    string // of the kernel: "6.1.0-40-rt-amd64"
 	realtime   bool   // PREEMPT_RT
@@ -38,7 +39,10 @@ type host struct {
 }
 
 func newHost(root string, ask Ask) *host {
-	h := &host{root: root, ask: ask}
+	h := &host{root: root, ask: ask, hands: hands{write: write}}
+	if filepath.Clean(root) == "/" {
+		h.hands = running()
+	}
 	h.release = h.text("proc/sys/kernel/osrelease")
 	h.status = fields(h.text("proc/self/status"))
 	h.limits = readLimits(h.text("proc/self/limits"))
@@ -180,10 +184,27 @@ func (h *host) choose() int {
 	return 0
 }
 
-// rest are the online CPUs without the loop's, as the kernel writes them.
-func (h *host) rest() string {
-	return formatCPUs(slices.DeleteFunc(slices.Clone(h.online), func(c int) bool { return c == h.cpu }))
+// housekeeping are the CPUs for everything but loops: not this one's, nor another
+// isolated one, which is another loop's, nor one that shares its core with this
+// one's; what comes after is taken where nothing else is left.
+func (h *host) housekeeping() []int {
+	others := slices.DeleteFunc(slices.Clone(h.online), func(c int) bool { return c == h.cpu })
+	for _, kept := range [][]int{h.isolated, h.siblings()} {
+		if rest := without(others, kept); len(rest) > 0 {
+			others = rest
+		}
+	}
+	return others
 }
+
+// siblings are the online CPUs on the core of the loop's, that one included.
+func (h *host) siblings() []int {
+	list, _ := parseCPUs(h.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", h.cpu)))
+	return both(list, h.online)
+}
+
+// rest is housekeeping as the kernel writes it.
+func (h *host) rest() string { return formatCPUs(h.housekeeping()) }
 
 // findHypervisor names what this host is a guest of; empty: nothing says so.
 func (h *host) findHypervisor() string {

@@ -45,13 +45,9 @@ func (h *host) disturbs(i interrupt) bool {
 func (h *host) keepsManaged() bool {
 	for option := range strings.FieldsSeq(h.text("proc/cmdline")) {
 		value, is := strings.CutPrefix(option, "isolcpus=")
-		flags := strings.Split(value, ",")
-		if !is || !slices.Contains(flags, "managed_irq") {
-			continue
-		}
-		flags = slices.DeleteFunc(flags, func(f string) bool { return f == "" || f[0] < '0' || f[0] > '9' })
-		cpus, err := parseCPUs(strings.Join(flags, ","))
-		if err == nil && slices.Contains(cpus, h.cpu) {
+		flags, list := isolation(value)
+		cpus, err := parseCPUs(list)
+		if is && slices.Contains(flags, "managed_irq") && err == nil && slices.Contains(cpus, h.cpu) {
 			return true
 		}
 	}
@@ -77,18 +73,24 @@ func (h *host) checkInterrupts() Check {
 			text += ", managed"
 		} else {
 			movable = append(movable, i.number)
+			c = h.to(c, Setting{Kind: CPUList, File: "/proc/irq/" + i.number + "/smp_affinity_list"}, h.rest())
 		}
 		found = append(found, text+")")
 	}
 	preset, err := parseMask(h.text("proc/irq/default_smp_affinity"))
+	const presetFile = "/proc/irq/default_smp_affinity"
 	fresh := err == nil && slices.Contains(preset, h.cpu)
+	if fresh && len(h.online) > 1 {
+		c = h.to(c, Setting{Kind: CPUMask, File: presetFile}, formatMask(h.housekeeping()))
+	}
 	switch {
 	case len(found) == 0 && !fresh:
 		return c.ok(fmt.Sprintf("none of %d", len(h.interrupts)))
 	case len(h.online) < 2:
 		return c.wrong(few(found), "a host with two CPUs", Hardware)
 	case len(found) == 0:
-		return c.wrong("none, but new ones may be (default_smp_affinity)", h.bootCommand("irqaffinity="+h.rest()), Boot)
+		return c.wrong("none, but new ones may be (default_smp_affinity)",
+			fmt.Sprintf("echo %s | sudo tee %s", formatMask(h.housekeeping()), presetFile), Now)
 	case len(movable) == 0:
 		return c.wrong(few(found), h.bootCommand(fmt.Sprintf("isolcpus=managed_irq,domain,%d", h.cpu)), Boot)
 	}
@@ -177,7 +179,7 @@ func (h *host) checkCANInterrupts() Check {
 			fine = append(fine, text)
 			continue
 		}
-		low, command = append(low, text), h.chrt(t.name)
+		low, command, c = append(low, text), h.chrt(t.name), h.raise(c, t)
 	}
 	switch {
 	case len(low) > 0:

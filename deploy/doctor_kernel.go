@@ -26,12 +26,7 @@ func (h *host) checkKernel() Check {
 
 // kernelCommand is how the distribution of the host installs a PREEMPT_RT kernel.
 func (h *host) kernelCommand() string {
-	release := map[string]string{}
-	for line := range strings.Lines(h.text("etc/os-release")) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		release[name] = strings.Trim(value, `"'`)
-	}
-	switch id := release["ID"]; {
+	switch id := h.osRelease()["ID"]; {
 	case strings.Contains(h.release, "-rpi-"):
 		return "sudo apt-get install linux-image-rpi-v8-rt"
 	case id == "debian":
@@ -46,6 +41,16 @@ func (h *host) kernelCommand() string {
 		return "sudo zypper install kernel-rt"
 	}
 	return "boot a kernel built with CONFIG_PREEMPT_RT=y (in mainline since 6.12; Debian: apt-get install linux-image-rt-" + h.debianArch() + ")"
+}
+
+// osRelease reads os-release(5).
+func (h *host) osRelease() map[string]string {
+	release := map[string]string{}
+	for line := range strings.Lines(h.text("etc/os-release")) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		release[name] = strings.Trim(value, `"'`)
+	}
+	return release
 }
 
 func (h *host) debianArch() string {
@@ -98,7 +103,7 @@ func (h *host) checkThrottling() Check {
 	case err == nil && runtime == "0":
 		return c.ok("the fair server is off")
 	case err == nil:
-		return c.wrong(fmt.Sprintf("the fair server has %s of %s ns", runtime, h.text(fmt.Sprintf("%s/cpu%d/period", fair, h.cpu))),
+		return h.toValue(c, server, "0").wrong(fmt.Sprintf("the fair server has %s of %s ns", runtime, h.text(fmt.Sprintf("%s/cpu%d/period", fair, h.cpu))),
 			"echo 0 | sudo tee /"+server, Now)
 	case refused(err):
 		return c.hidden("/" + fair + " is for root to read")
@@ -107,7 +112,8 @@ func (h *host) checkThrottling() Check {
 	case h.atLeast(6, 12):
 		return c.unsure("this kernel does not show its fair server", "zgrep -e SCHED_DEBUG -e RT_GROUP /proc/config.gz /boot/config-"+h.release)
 	}
-	share, err := h.read("proc/sys/kernel/sched_rt_runtime_us")
+	const file = "proc/sys/kernel/sched_rt_runtime_us"
+	share, err := h.read(file)
 	switch {
 	case err != nil:
 		return c.hidden("no kernel.sched_rt_runtime_us can be read")
@@ -115,9 +121,9 @@ func (h *host) checkThrottling() Check {
 		return c.ok("off")
 	case share == "0":
 		c.Level, c.Wanted, c.Why = Must, "time for real-time threads", "at 0 no real-time thread runs at all"
-		return c.wrong("no time for real-time threads", "sudo sysctl -w kernel.sched_rt_runtime_us=950000", Now)
+		return h.toValue(c, file, "950000").wrong("no time for real-time threads", "sudo sysctl -w kernel.sched_rt_runtime_us=950000", Now)
 	}
-	return c.wrong(fmt.Sprintf("real-time threads have %s of %s us", share, h.text("proc/sys/kernel/sched_rt_period_us")),
+	return h.toValue(c, file, "-1").wrong(fmt.Sprintf("real-time threads have %s of %s us", share, h.text("proc/sys/kernel/sched_rt_period_us")),
 		"sudo sysctl -w kernel.sched_rt_runtime_us=-1", Now)
 }
 
@@ -137,7 +143,7 @@ func (h *host) checkClock() Check {
 	case err != nil:
 		return c.hidden("the clock source cannot be read")
 	case slices.Contains(strings.Fields(h.text(dir+"available_clocksource")), "tsc"):
-		return c.wrong(name, "echo tsc | sudo tee /"+dir+"current_clocksource", Now)
+		return h.toValue(c, dir+"current_clocksource", "tsc").wrong(name, "echo tsc | sudo tee /"+dir+"current_clocksource", Now)
 	}
 	return c.wrong(name, "the kernel log says what is wrong with the better one: sudo dmesg | grep -i -e tsc -e clocksource", Firmware)
 }
@@ -158,7 +164,7 @@ func (h *host) checkHugePages() Check {
 	case err != nil:
 		return c.ok("not in this kernel")
 	case chosen == "always":
-		return c.wrong("always", "echo madvise | sudo tee /"+file, Now)
+		return h.to(c, Setting{Kind: Choice, File: "/" + file}, "madvise").wrong("always", "echo madvise | sudo tee /"+file, Now)
 	}
 	return c.ok(chosen)
 }
@@ -169,7 +175,8 @@ func (h *host) checkNUMA() Check {
 		Wanted: "off",
 		Why:    "it takes pages away to see who misses them: page faults in the loop, locked memory or not",
 	}
-	switch text, err := h.read("proc/sys/kernel/numa_balancing"); {
+	const file = "proc/sys/kernel/numa_balancing"
+	switch text, err := h.read(file); {
 	case refused(err):
 		return c.hidden("kernel.numa_balancing cannot be read")
 	case err != nil:
@@ -177,6 +184,6 @@ func (h *host) checkNUMA() Check {
 	case text == "0":
 		return c.ok("off")
 	default:
-		return c.wrong("on ("+text+")", "sudo sysctl -w kernel.numa_balancing=0", Now)
+		return h.toValue(c, file, "0").wrong("on ("+text+")", "sudo sysctl -w kernel.numa_balancing=0", Now)
 	}
 }

@@ -82,9 +82,27 @@ func formatCPUs(list []int) string {
 	return text.String()
 }
 
+// formatMask writes sorted CPUs as parseMask reads them, the highest word first.
+func formatMask(list []int) string {
+	words := make([]uint32, slices.Max(append(list, 0))/32+1)
+	for _, cpu := range list {
+		words[cpu/32] |= 1 << (cpu % 32)
+	}
+	text := strconv.FormatUint(uint64(words[len(words)-1]), 16)
+	for _, word := range slices.Backward(words[:len(words)-1]) {
+		text += fmt.Sprintf(",%08x", word)
+	}
+	return text
+}
+
 // both are the elements of a that b has, too.
 func both(a, b []int) []int {
 	return slices.DeleteFunc(slices.Clone(a), func(c int) bool { return !slices.Contains(b, c) })
+}
+
+// without are the elements of a that b has not.
+func without(a, b []int) []int {
+	return slices.DeleteFunc(slices.Clone(a), func(c int) bool { return slices.Contains(b, c) })
 }
 
 // fields reads lines "Name: value", as /proc/PID/status and /proc/cpuinfo have
@@ -124,7 +142,10 @@ type thread struct {
 	name     string
 	policy   int // see the constants below
 	priority int // real-time, 1 to 99; 0 of the other policies
+	nice     int // -20 to 19; what a real-time thread gets back without its priority
 	cpus     []int
+	start    uint64 // clock ticks after the boot
+	dir      string // below the root: "proc/412/task/412"
 }
 
 // Policies of sched(7).
@@ -133,6 +154,34 @@ const (
 	schedRR       = 2
 	schedDeadline = 6
 )
+
+// policies are their names, by number; chrt(1) has the same.
+var policies = []string{"OTHER", "FIFO", "RR", "BATCH", "", "IDLE", "DEADLINE"}
+
+// policyText writes how a thread is scheduled: "FIFO 81", "OTHER".
+func policyText(policy, priority int) string {
+	switch {
+	case policy == schedFIFO, policy == schedRR:
+		return fmt.Sprintf("%s %d", policies[policy], priority)
+	case policy >= 0 && policy < len(policies):
+		return policies[policy]
+	}
+	return strconv.Itoa(policy)
+}
+
+// parsePolicy reads what policyText writes; a deadline is not in the text.
+func parsePolicy(text string) (policy, priority int, err error) {
+	name, number, realtime := strings.Cut(text, " ")
+	policy = slices.Index(policies, name)
+	if realtime {
+		priority, err = strconv.Atoi(number)
+	}
+	known := policy >= 0 && policy != schedDeadline && name != "" && realtime == (policy == schedFIFO || policy == schedRR)
+	if err != nil || !known || realtime && (priority < 1 || priority > 99) {
+		return 0, 0, fmt.Errorf("deploy: %q is no policy that a thread can be given", text)
+	}
+	return policy, priority, nil
+}
 
 // parseStat reads a line as /proc/PID/stat has it. The name may hold spaces and
 // parentheses: it ends at the last one.
@@ -150,10 +199,13 @@ func parseStat(text string) (thread, error) {
 	for _, f := range []struct {
 		dst  *int
 		text string
-	}{{&t.pid, strings.TrimSpace(text[:open])}, {&t.priority, rest[40-3]}, {&t.policy, rest[41-3]}} {
+	}{{&t.pid, strings.TrimSpace(text[:open])}, {&t.nice, rest[19-3]}, {&t.priority, rest[40-3]}, {&t.policy, rest[41-3]}} {
 		if *f.dst, err = strconv.Atoi(f.text); err != nil {
 			return thread{}, fmt.Errorf("deploy: %q in the stat line of %q is no number", f.text, t.name)
 		}
+	}
+	if t.start, err = strconv.ParseUint(rest[22-3], 10, 64); err != nil {
+		return thread{}, fmt.Errorf("deploy: %q in the stat line of %q is no number", rest[22-3], t.name)
 	}
 	return t, nil
 }

@@ -40,7 +40,7 @@ func (h *host) checkPriority() Check {
 		Why:    "without it the loop waits its turn among all other threads",
 	}
 	if group := h.starvedGroup(); group != "" {
-		return c.wrong("the control group "+group+" has no real-time share",
+		return h.toValue(c, "sys/fs/cgroup/cpu"+strings.TrimSuffix(group, "/")+"/cpu.rt_runtime_us", "950000").wrong("the control group "+group+" has no real-time share",
 			"echo 950000 | sudo tee /sys/fs/cgroup/cpu"+strings.TrimSuffix(group, "/")+"/cpu.rt_runtime_us", Now)
 	}
 	nice, known := h.capable(capSysNice)

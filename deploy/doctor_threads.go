@@ -22,12 +22,27 @@ func (h *host) findThreads() (list []thread) {
 			if err != nil || t.rank() == 0 && !strings.HasPrefix(t.name, "ksoftirqd/") {
 				continue
 			}
-			if t.cpus, err = parseCPUs(fields(h.text(path.Join(dir, "status")))["Cpus_allowed_list"]); err == nil {
+			if t, err = h.thread(dir); err == nil {
 				list = append(list, t)
 			}
 		}
 	}
 	return list
+}
+
+// thread reads the thread of a folder below the root: "proc/412/task/412".
+func (h *host) thread(dir string) (thread, error) {
+	t, err := parseStat(h.text(path.Join(dir, "stat")))
+	if err == nil {
+		t.dir = dir
+		t.cpus, err = parseCPUs(fields(h.text(path.Join(dir, "status")))["Cpus_allowed_list"])
+	}
+	return t, err
+}
+
+// raise adds to a check what gives a thread FIFO of h.raised().
+func (h *host) raise(c Check, t thread) Check {
+	return h.to(c, t.of(Scheduling), policyText(schedFIFO, h.raised()))
 }
 
 // named returns the thread of a name, nil if there is none.
@@ -73,10 +88,10 @@ func (h *host) checkKtimers() Check {
 		return c.wrong("no "+name+": timers expire in ksoftirqd", "choose nanosleep as the timer of the bench", Restart)
 	case t.rank() > h.ask.Priority:
 		return c.ok(t.scheduling())
-	case nice:
-		return c.ok(t.scheduling() + "; a run raises it, cap_sys_nice allows it")
+	case nice: // -fix raises it all the same: for runs that may not
+		return h.raise(c.ok(t.scheduling()+"; a run raises it, cap_sys_nice allows it"), *t)
 	}
-	return c.wrong(t.scheduling(), h.chrt(name), Now)
+	return h.raise(c, *t).wrong(t.scheduling(), h.chrt(name), Now)
 }
 
 func (h *host) checkKsoftirqd() Check {
@@ -93,7 +108,7 @@ func (h *host) checkKsoftirqd() Check {
 	case t == nil:
 		return c.unsure("there is no "+name, "ps -eLo cls,rtprio,comm | grep ksoftirqd")
 	case t.rank() >= h.ask.Priority:
-		return c.wrong(t.scheduling(), fmt.Sprintf("sudo chrt -o -p 0 $(pgrep -x '%s')", name), Now)
+		return h.to(c, t.of(Scheduling), policyText(0, 0)).wrong(t.scheduling(), fmt.Sprintf("sudo chrt -o -p 0 $(pgrep -x '%s')", name), Now)
 	}
 	return c.ok(t.scheduling())
 }
@@ -116,6 +131,7 @@ func (h *host) checkRivals() Check {
 		if t.rank() >= h.ask.Priority && slices.Contains(t.cpus, h.cpu) && !h.ours(t) {
 			found = append(found, fmt.Sprintf("%s %d %s", t.name, t.pid, t.scheduling()))
 			pids = append(pids, strconv.Itoa(t.pid))
+			c = h.to(c, t.of(Affinity), h.rest())
 		}
 	}
 	switch {

@@ -35,7 +35,7 @@ var ours = map[string][]string{
 	"rt/cmd/lockstep": {"*"},
 	"codegen":         {"codegen/c99", "model", "model/kernel", "io/sigmap"},
 	"codegen/c99":     {},
-	"deploy":          {"sched"},
+	"deploy":          {"io/can", "sched"},
 	"hil_test":        {"*"},
 	"hil_test/ecu":    {},
 	"hil_test/faults": {"*"},

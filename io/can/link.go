@@ -118,13 +118,29 @@ func (l *Links) Ask(name string) (Link, error) {
 // Restart brings a controller that is off its bus back to it, as `ip link set can0
 // type can restart` does; it needs CAP_NET_ADMIN.
 func (l *Links) Restart(link Link) error {
-	yes := binary.NativeEndian.AppendUint32(nil, 1)
-	info := attribute(nil, unix.IFLA_INFO_KIND, []byte("can"))
-	info = attribute(info, unix.IFLA_INFO_DATA, attribute(nil, unix.IFLA_CAN_RESTART, yes))
-	if _, err := l.request(unix.RTM_NEWLINK, unix.NLM_F_ACK, link.Index, attribute(nil, unix.IFLA_LINKINFO, info)); err != nil {
+	if err := l.change(link, unix.IFLA_CAN_RESTART, 1); err != nil {
 		return fmt.Errorf("can: restart %s: %w", link.Name, err)
 	}
 	return nil
+}
+
+// SetRestart sets after how many ms the driver of an interface that is down brings its
+// controller back to a bus that it went off, 0: never, as `ip link set can0 type can
+// restart-ms 100` does; it needs CAP_NET_ADMIN.
+func (l *Links) SetRestart(link Link, ms uint32) error {
+	if err := l.change(link, unix.IFLA_CAN_RESTART_MS, ms); err != nil {
+		return fmt.Errorf("can: restart-ms of %s: %w", link.Name, err)
+	}
+	return nil
+}
+
+// change sets one attribute of a controller.
+func (l *Links) change(link Link, kind uint16, value uint32) error {
+	data := attribute(nil, kind, binary.NativeEndian.AppendUint32(nil, value))
+	info := attribute(nil, unix.IFLA_INFO_KIND, []byte("can"))
+	info = attribute(info, unix.IFLA_INFO_DATA, data)
+	_, err := l.request(unix.RTM_NEWLINK, unix.NLM_F_ACK, link.Index, attribute(nil, unix.IFLA_LINKINFO, info))
+	return err
 }
 
 // request sends a message about the interface with that index and returns what the

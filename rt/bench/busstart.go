@@ -2,12 +2,40 @@ package bench
 
 import (
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"lockstep/io/can"
 	"lockstep/sched"
 )
+
+// await waits until the run's interfaces are there and up, as they are some time after
+// a boot, at most as long as was asked. What is amiss then is said by who opens them.
+func (r *run) await() {
+	if r.options.Wait == 0 {
+		return
+	}
+	links, err := can.OpenLinks()
+	if err != nil {
+		return
+	}
+	defer links.Close()
+	until := time.Now().Add(r.options.Wait)
+	for _, bus := range r.bench.Buses {
+		name, told := bus.Interface.Text, false
+		for named(name) && time.Now().Before(until) {
+			if link, err := links.Ask(name); err == nil && link.Up {
+				break
+			}
+			if !told {
+				fmt.Fprintf(r.options.Out, "bus %s: waiting for %s, %v at most\n", bus.Name.Text, name, r.options.Wait)
+			}
+			told = true
+			time.Sleep(look)
+		}
+	}
+}
 
 // refuse says why a run cannot begin on the buses as they are.
 func (s *busStates) refuse() error {

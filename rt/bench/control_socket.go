@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -78,20 +80,30 @@ func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 			}
 			continue
 		}
-		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-		if err != nil {
-			return nil, "", err
-		}
-		if err := os.Chmod(path, 0o600); err != nil {
-			l.Close()
-			return nil, "", err
-		}
-		return l, path, nil
+		l, err := listenAlone(path)
+		return l, path, err
 	}
 	return nil, "", fmt.Errorf("%s: there is a run of this process", dir)
 }
 
-// ownDir makes the directory, and opens it if nobody else can put something there.
+// listenAlone listens on a socket that only its user can open, from its first moment on:
+// Linux makes the file with the mode of the socket.
+func listenAlone(path string) (*net.UnixListener, error) {
+	c := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		if e := raw.Control(func(fd uintptr) { err = os.NewSyscallError("fchmod", unix.Fchmod(int(fd), 0o600)) }); e != nil {
+			return e
+		}
+		return err
+	}}
+	l, err := c.Listen(context.Background(), "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	return l.(*net.UnixListener), nil
+}
+
+// ownDir makes the directory, and opens it if nobody else can put something there. To
+// root one of a service's user will do: sockets and locks there are followed nowhere.
 func ownDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -101,7 +113,7 @@ func ownDir(dir string) (*os.File, error) {
 		return nil, err
 	}
 	var s unix.Stat_t
-	if err = unix.Fstat(int(f.Fd()), &s); err == nil && (int(s.Uid) != os.Getuid() || s.Mode&0o022 != 0) {
+	if err = unix.Fstat(int(f.Fd()), &s); err == nil && (int(s.Uid) != os.Getuid() && os.Getuid() != 0 || s.Mode&0o022 != 0) {
 		err = fmt.Errorf("%s is not this user's alone: rm -r %s", dir, dir)
 	}
 	if err != nil {

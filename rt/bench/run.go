@@ -20,6 +20,7 @@ import (
 // Options are what a run is asked beyond its bench file.
 type Options struct {
 	For        time.Duration // how long; 0: until stopped
+	Wait       time.Duration // so long at most for interfaces that are not there or down; 0: refuse at once
 	Bus        []string      // "vcan0", or "drive=vcan0" where there are several: interfaces to use instead
 	BestEffort bool          // run without the rights a named bus asks for
 	Report     string        // file for the report as JSON; "" none
@@ -145,6 +146,7 @@ func (r *run) prepare() (report *os.File, err error) {
 	if r.h, err = Prepare(r.bench); err != nil {
 		return nil, err
 	}
+	r.await()
 	r.ledger.cpu = r.h.Thread.CPU
 	if r.options.For > 0 {
 		if r.h.Loop.Ticks = int64(r.options.For) / r.h.Tables.PeriodNs; r.h.Loop.Ticks == 0 {

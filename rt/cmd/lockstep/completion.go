@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"lockstep/hil_test/ecu"
@@ -103,29 +102,18 @@ func (a *args) options() (list []proposal) {
 // wants tells whether a word is a flag whose value is the next word.
 func (a *args) wants(word string) (name string, ok bool) {
 	name = strings.TrimLeft(word, "-")
-	f := a.Lookup(name)
-	if f == nil || name == word {
-		return "", false
-	}
-	b, is := f.Value.(interface{ IsBoolFlag() bool })
-	return name, !is || !b.IsBoolFlag()
+	return name, name != word && a.Lookup(name) != nil && a.value(name) != ""
 }
 
-// values are those of a flag, as the usage writes them: -lang go|c, -report FILE.json.
+// values are those that a flag can have.
 func (a *args) values(name string) []proposal {
-	if words := a.words[name]; words != nil {
-		return literals(words)
-	}
-	found := regexp.MustCompile(`-` + regexp.QuoteMeta(name) + ` ([^] ]+)`).FindStringSubmatch(a.usage)
-	switch {
-	case name == "bus" || name == "unitbus":
+	switch name {
+	case "bus", "unitbus":
 		return interfaces()
-	case name == "scenario":
+	case "scenario":
 		return embedded("scenario")
-	case found == nil:
-		return nil
 	}
-	return meaning(found[1])
+	return meaning(a.value(name))
 }
 
 // names are what may stand at the place of a name, 0 for the first, as the usage

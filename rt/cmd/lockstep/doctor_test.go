@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -43,10 +46,61 @@ func TestDoctorEndsWith0OnlyWhereTheHostIsFit(t *testing.T) {
 }
 
 func TestWrongQuestionsToTheDoctorEndWithOneLineAndCode2(t *testing.T) {
-	for _, line := range []string{"-priority 0", "-priority 100", "-cpu -2", "-cpu x", "-timer sleep", "-bus can0;reboot", "-root /nosuch", "box"} {
+	for _, line := range []string{"-priority 0", "-priority 100", "-cpu -2", "-cpu x", "-timer sleep", "-bus can0;reboot", "-root /nosuch", "box",
+		"-fix -undo", "-yes", "-undo -yes", "-keep smt", "-fix -keep smmt", "-undo -root " + host("tuned"), "-fix -yes -root " + host("tuned")} {
 		out, errors, code := lockstep(t, append([]string{"doctor"}, strings.Fields(line)...)...)
 		if code != 2 || out != "" || strings.Count(errors, "\n") != 1 {
 			t.Errorf("doctor %s: code %d, out %q, %q", line, code, out, errors)
 		}
 	}
+}
+
+func TestFixShowsWhatItWouldDoAndWithoutAYesDoesNothing(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "undo.json")
+	for _, c := range []struct {
+		host string
+		code int
+		says string
+	}{
+		{"throttled", 3, "12 to change, until the next boot"},
+		{"tuned", 0, "nothing to change while it runs"},
+		{"container", 0, "nothing to change while it runs"},
+	} {
+		before := texts(t, host(c.host))
+		line := []string{"doctor", "-fix", "-root", host(c.host), "-state", state}
+		out, errors, code := lockstep(t, line...)
+		if code != c.code || !strings.Contains(out, c.says) || !strings.Contains(out, "does not touch") || strings.Count(errors, "\n") != min(c.code, 1) {
+			t.Errorf("%s: code %d, want %d; %q\n%s", c.host, code, c.code, errors, out)
+		}
+		out, _, again := lockstep(t, append(line, "-json")...)
+		var told fixed
+		if err := json.Unmarshal([]byte(out), &told); err != nil || again != code || len(told.Steps) > 0 || (len(told.Plan.Changes) > 0) != (code == 3) {
+			t.Errorf("%s: -json: code %d, %+v: %v", c.host, again, told, err)
+		}
+		if after := texts(t, host(c.host)); !maps.Equal(before, after) {
+			t.Errorf("%s: files changed", c.host)
+		}
+	}
+	out, errors, code := lockstep(t, "doctor", "-undo", "-state", state)
+	if code != 0 || errors != "" || out != "nothing to undo\n" {
+		t.Errorf("undo of nothing: code %d, %q, %q", code, out, errors)
+	}
+}
+
+// texts are the files of a folder, with what they say.
+func texts(t *testing.T, root string) map[string]string {
+	t.Helper()
+	list := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		list[path] = string(text)
+		return err
+	})
+	if err != nil || len(list) < 20 {
+		t.Fatalf("%d files below %s: %v", len(list), root, err)
+	}
+	return list
 }

@@ -118,6 +118,14 @@ func (a *args) span(name string, def time.Duration, text string) *time.Duration 
 	return &d
 }
 
+// several is a flag that may be given several times, each time with a list.
+func (a *args) several(dst *[]string, name, text string) {
+	a.Func(name, text, func(s string) error {
+		*dst = append(*dst, strings.Split(s, ",")...)
+		return nil
+	})
+}
+
 // choice is a flag whose value is one of words.
 func (a *args) choice(dst *string, name, text string, words ...string) {
 	a.words[name] = words

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
@@ -26,8 +27,8 @@ type page struct {
 
 // section is a command of the page.
 type section struct {
-	Usage, About string
-	Flags        []option
+	Name, Usage, About string
+	Flags              []option
 }
 
 // option is a flag: -name VALUE, and what it does, as in the command's help.
@@ -43,7 +44,7 @@ func runMan(list []string) error {
 		p.Date = time.Unix(s, 0).UTC().Format(time.DateOnly)
 	}
 	for _, c := range commands() {
-		s := section{Usage: c.usage, About: c.about}
+		s := section{Name: c.name, Usage: c.usage, About: c.about}
 		flags, err := c.flags()
 		if err != nil {
 			return err
@@ -61,13 +62,29 @@ func runMan(list []string) error {
 // list is every flag, by name.
 func (a *args) list() (list []option) {
 	a.VisitAll(func(f *flag.Flag) {
-		value, about := flag.UnquoteUsage(f)
+		_, about := flag.UnquoteUsage(f)
 		if d := f.DefValue; d != "" && d != "0" && d != "false" {
 			about += fmt.Sprintf(" (default %s)", d)
 		}
-		list = append(list, option{f.Name, value, about})
+		list = append(list, option{f.Name, a.value(f.Name), about})
 	})
 	return list
+}
+
+// value is what follows a flag, as the usage writes it: go|c of "[-lang go|c]"; "" where
+// nothing does.
+func (a *args) value(name string) string {
+	if words := a.words[name]; words != nil {
+		return strings.Join(words, "|")
+	}
+	if found := regexp.MustCompile(`-` + regexp.QuoteMeta(name) + ` ([^] ]+)`).FindStringSubmatch(a.usage); found != nil {
+		return found[1]
+	}
+	if b, is := a.Lookup(name).Value.(interface{ IsBoolFlag() bool }); is && b.IsBoolFlag() {
+		return ""
+	}
+	value, _ := flag.UnquoteUsage(a.Lookup(name))
+	return value
 }
 
 // flags are those of a command, with its usage.

@@ -2,12 +2,13 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"lockstep/rt/bench"
 	"lockstep/rt/gen"
 )
 
-const runUsage = "run [BENCH.yaml] [-for 10s] [-bus NAME] [-besteffort] [-kernel table|generated|FILE] [-scenario FILE] [-junit FILE.xml] [-record FILE] [-report FILE.json]"
+const runUsage = "run [BENCH.yaml] [-for 10s] [-bus NAME] [-wait 30s] [-besteffort] [-kernel table|generated|FILE] [-scenario FILE] [-junit FILE.xml] [-record FILE] [-report FILE.json]"
 
 // demo is the bench of `lockstep run` without a name.
 const demo = "powershift-bench"
@@ -17,6 +18,7 @@ func runBench(list []string) error {
 	o := bench.Options{Out: os.Stdout}
 	length := a.span("for", 0, "how long, like 10s; without it until Ctrl-C")
 	a.busFlag(&o.Bus)
+	wait := a.span("wait", 0, "wait so long at most, like 30s, for interfaces that are not there or not up yet, as after a boot")
 	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
 	a.Func("kernel", "what ticks: table (the default), generated (generated and built here, once), or a target executable: `FILE`", func(s string) error {
 		o.Choose = kernelOf(s)
@@ -31,7 +33,10 @@ func runBench(list []string) error {
 	if o.JUnit != "" && o.Scenario == "" {
 		return usageError{"run: -junit is the verdict on a scenario: name one with -scenario"}
 	}
-	o.For = *length
+	o.For, o.Wait = *length, *wait
+	if os.Getenv("NOTIFY_SOCKET") != "" { // a service's lines are kept, and nobody looks at them now
+		o.Every = time.Minute
+	}
 	name := demo
 	if len(a.names) == 1 {
 		name = a.names[0]

@@ -1,0 +1,143 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Plan is what can be changed on a host while it runs, and what cannot.
+type Plan struct {
+	Host    Host        `json:"host"`
+	Changes []Change    `json:"changes"`        // in the order in which they are made
+	Left    []Check     `json:"left,omitempty"` // not as wanted, and not to be changed by a setting
+	Kept    []string    `json:"kept,omitempty"` // checks that were to be left alone
+	Boot    CommandLine `json:"boot"`
+
+	host   *host
+	checks map[string]Check // by name
+	file   string           // of the boot loader
+}
+
+// NewPlan says what would make the checks of a host green; what keep names is left
+// as it is. It changes nothing.
+func NewPlan(root string, ask Ask, keep []string) (*Plan, error) {
+	h, err := visit(root, ask)
+	if err != nil {
+		return nil, err
+	}
+	return h.plan(keep)
+}
+
+func (h *host) plan(keep []string) (*Plan, error) {
+	d := h.diagnosis()
+	p := &Plan{Host: d.Host, Changes: []Change{}, Kept: keep, Boot: h.commandLine(), host: h, checks: map[string]Check{}}
+	_, p.file = h.loader()
+	for _, c := range d.Checks {
+		p.checks[c.Name] = c
+		kept := slices.Contains(keep, c.Name)
+		if !kept {
+			p.Changes = append(p.Changes, c.Changes...)
+		}
+		if c.Verdict != OK && (kept || len(c.Changes) == 0 || c.Can != Now) {
+			p.Left = append(p.Left, c)
+		}
+	}
+	for _, name := range keep {
+		if _, known := p.checks[name]; !known {
+			return nil, fmt.Errorf("deploy: no check %q; there are %s", name, strings.Join(d.names(), ", "))
+		}
+	}
+	return p, nil
+}
+
+func (d Diagnosis) names() (list []string) {
+	for _, c := range d.Checks {
+		list = append(list, c.Name)
+	}
+	return list
+}
+
+// Refused is why a host is not changed at all.
+type Refused struct{ Text string }
+
+func (r Refused) Error() string { return "deploy: " + r.Text }
+
+// ticking is the process of a run, 0: there is none. What holds up a CPU for a moment
+// or lowers the timer thread must not come in between its ticks.
+func (h *host) ticking() string {
+	for _, pid := range h.names("proc") {
+		if pid[0] >= '1' && pid[0] <= '9' && h.text(path.Join("proc", pid, "comm")) == "lockstep-target" {
+			return pid
+		}
+	}
+	return ""
+}
+
+// mayChange refuses where settings of the host are not to be changed now.
+func (h *host) mayChange() error {
+	if pid := h.ticking(); pid != "" {
+		return Refused{fmt.Sprintf("a bench ticks on this host (lockstep-target, process %s), and its ticks would be late: stop it first", pid)}
+	}
+	return nil
+}
+
+// Step is what became of a setting.
+type Step struct {
+	Setting
+	Now  string `json:"now"`            // before
+	Then string `json:"then"`           // after, as intended
+	Done bool   `json:"done"`           // it was written and reads as intended
+	Left string `json:"left,omitempty"` // why it was not; empty: it failed or there was nothing to do
+	Err  string `json:"error,omitempty"`
+}
+
+// Apply makes the changes, one after the other, each with a look whether it holds,
+// and tells what became of each; a failure does not end it. The file of state says
+// before the first of them how to undo all: an end in between leaves nothing that
+// Undo does not know. Without a change there is nothing to write.
+func (p *Plan) Apply(state string) (steps []Step, err error) {
+	if len(p.Changes) == 0 {
+		return nil, nil
+	}
+	h := p.host
+	if err := h.mayChange(); err != nil {
+		return nil, err
+	}
+	u, err := h.readUndo(state)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range p.Changes {
+		u.plan(c)
+	}
+	if err := u.save(state); err != nil {
+		return nil, err
+	}
+	for _, c := range p.Changes {
+		s := Step{Setting: c.Setting, Now: c.Now, Then: c.Then}
+		if err := h.put(c.Setting, c.Then); err != nil {
+			s.Err = err.Error()
+		} else {
+			s.Done = true
+		}
+		if now, err := h.now(c.Setting); err == nil {
+			u.made(c.Setting, now)
+		}
+		steps = append(steps, s)
+	}
+	return steps, u.save(state)
+}
+
+// Failed are the steps that did not come true, as one error; nil: none.
+func Failed(steps []Step) error {
+	var list []error
+	for _, s := range steps {
+		if s.Err != "" {
+			list = append(list, fmt.Errorf("%s: %s stays, not %s: %s", s.Setting, s.Now, s.Then, s.Err))
+		}
+	}
+	return errors.Join(list...)
+}
