@@ -4,7 +4,6 @@ package hiltest
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,19 +41,26 @@ func kill(t *testing.T, pid int, s syscall.Signal) {
 	}
 }
 
-// enabled writes a bench on can0 and enables it, as the README says.
+// enabled does what the README says, for a bench called lab. The demo bench gives up
+// after 200 ticks missed at once; the emulator may well be away for longer.
 func enabled(t *testing.T) {
-	bench := output(t, "lockstep plants powershift-bench")
-	for _, e := range []edit{{"interface: pair ", "interface: can0 "}, {"overrun: skip 200", "overrun: skip 900"}} {
-		if !strings.Contains(bench, e.from) {
-			t.Fatalf("the demo bench has no %q:\n%s", e.from, bench)
-		}
-		bench = strings.Replace(bench, e.from, e.to, 1)
+	for _, line := range []string{
+		"cp /usr/share/lockstep/network/70-can.network /etc/systemd/network/",
+		"cp /usr/share/lockstep/network/70-can.rules /etc/udev/rules.d/",
+		"udevadm trigger -c add -s net && systemctl enable --now systemd-networkd",
+		"cp /usr/share/lockstep/benches/powershift-bench.yaml /etc/lockstep/lab.yaml",
+		"sed -i 's/^overrun: skip 200 /overrun: skip 900 /' /etc/lockstep/lab.yaml && grep -q '^overrun: skip 900 ' /etc/lockstep/lab.yaml",
+		"echo OPTIONS=-bus can0 >/etc/lockstep/lab.options",
+		"systemctl enable lockstep@lab",
+	} {
+		shell(t, line)
 	}
-	if err := os.WriteFile("/etc/lockstep/lab.yaml", []byte(bench), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Log(output(t, "systemctl enable systemd-networkd lockstep@lab; find /usr/lib/systemd/network /usr/lib/udev/rules.d -name '*can*' -o -name '*lockstep*'"))
+}
+
+// undoNetwork takes back what of enabled is not the package's.
+func undoNetwork(t *testing.T) {
+	shell(t, "rm /etc/systemd/network/70-can.network /etc/udev/rules.d/70-can.rules; systemctl disable --now systemd-networkd systemd-networkd.socket 2>&1")
+	shell(t, "for bus in can0 can1; do ip link set $bus down; ip link set $bus txqueuelen 10; done")
 }
 
 // service is the two processes of lockstep@lab, once it is ready.
@@ -98,7 +104,7 @@ func upAtBoot(t *testing.T) {
 	if got := content(t, "/sys/class/net/can0/operstate"); got != "up" {
 		t.Errorf("can0 is %s", got)
 	}
-	for _, want := range []string{"bitrate 500000", "restart-ms 100", "qlen 64"} {
+	for _, want := range []string{"bitrate 500000", "restart-ms 100", "qlen 1000"} {
 		if out := output(t, "ip -d link show can0"); !strings.Contains(out, want) {
 			t.Errorf("can0 has no %s:\n%s", want, out)
 		}
@@ -128,7 +134,7 @@ func answered(t *testing.T) {
 	for _, pid := range []int{s, target} {
 		checkRights(t, pid)
 	}
-	if best := output(t, "lockstep ctl lab status || lockstep ctl powershift-bench status"); strings.Contains(best, "best effort") {
+	if best := output(t, "lockstep ctl powershift-bench status"); strings.Contains(best, "best effort") {
 		t.Errorf("best effort, where all rights are there:\n%s", best)
 	}
 	t.Log(output(t, "systemctl status --no-pager lockstep@lab; systemd-analyze security --no-pager lockstep@lab.service | tail -n 1"))

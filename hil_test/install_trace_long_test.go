@@ -120,7 +120,11 @@ func left(t *testing.T, name string) []string {
 		"grep -ril " + name + " /etc /var/lib",
 	} {
 		out, _ := exec.Command("bash", "-c", line).Output()
-		list = append(list, strings.FieldsFunc(string(out), func(c rune) bool { return c == '\n' })...)
+		for found := range strings.Lines(string(out)) {
+			if found = strings.TrimSpace(found); !spared.MatchString(found) {
+				list = append(list, found)
+			}
+		}
 	}
 	return list
 }
