@@ -4,11 +4,8 @@ import (
 	"go/ast"
 	"go/types"
 	"math"
-	"regexp"
 	"strings"
 )
-
-var callName = regexp.MustCompile(`([\pL_][\pL\pN_.]*)\(`)
 
 // silent are the names of calls without an effect.
 var silent = map[string]bool{

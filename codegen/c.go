@@ -46,9 +46,9 @@ func (j Job) InC(files Files, report Report) (Files, Report, error) {
 	return files, report, nil
 }
 
-// headers are those of C that a kernel includes: a header beside it of that name would be
-// taken for one of them.
-var headers = []string{"math", "stdbool", "stdint", "string"}
+// headers are those of C that a kernel includes, or what an FMU has around it: a header beside
+// it of that name would be taken for one of them.
+var headers = []string{"float", "math", "stdarg", "stdbool", "stdint", "stdio", "stdlib", "string"}
 
 func cPorts(list []model.Port) (ports []c99.Port) {
 	for _, p := range list {

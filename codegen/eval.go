@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -253,12 +254,7 @@ func onlyRows(list []*stmt) bool {
 
 // pure reports whether an expression calls nothing that may have an effect.
 func (s *spec) pure(text string) bool {
-	for _, m := range callName.FindAllStringSubmatch(text, -1) {
-		if !silent[m[1]] && !s.silent[m[1]] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(callNames(text), func(name string) bool { return !silent[name] && !s.silent[name] })
 }
 
 // compareRefs compares with nil, or two structs of constants.

@@ -2,18 +2,11 @@ package codegen
 
 import (
 	"bytes"
-	"embed"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// slaves is what every FMU has around its plant: fmi2-slave.c or fmi3-slave.c is the
-// interface of the standard (FMI 2.0.4, FMI 3.0.2), fmi-slave.h what they share.
-//
-//go:embed fmu
-var slaves embed.FS
 
 // FMU writes a plant as a functional mock-up unit for co-simulation, of FMI 2.0 or 3.0:
 // the tree of its files with the sources. BuildFMU adds a binary, PackFMU makes the file.
@@ -32,7 +25,8 @@ func FMU(j Job, version int) (Files, error) {
 	return j.wrap(plant, version)
 }
 
-// wrap puts the C of a plant into an FMU.
+// wrap puts the C of a plant into an FMU: fmi2-slave.c or fmi3-slave.c is the interface of
+// the standard (FMI 2.0.4, FMI 3.0.2), fmi-slave.h what they share.
 func (j *Job) wrap(plant Files, version int) (Files, error) {
 	marker, _, _ := bytes.Cut(plant[j.Package+".h"], []byte("\n")) // as C has it
 	marker = append(marker, '\n')
@@ -41,7 +35,7 @@ func (j *Job) wrap(plant Files, version int) (Files, error) {
 		files["sources/"+name] = text
 	}
 	for _, name := range []string{"fmi-slave.h", slaveFile(version)} {
-		text, err := slaves.ReadFile("fmu/" + name)
+		text, err := ownText.ReadFile("fmu/" + name)
 		if err != nil {
 			return nil, fmt.Errorf("codegen: %w", err)
 		}

@@ -22,7 +22,10 @@ type markup struct {
 func newMarkup(j *Job) *markup {
 	m := new(markup)
 	marker := strings.TrimPrefix(j.marker(), "// ")
-	m.WriteString(xml.Header + "<!-- " + strings.ReplaceAll(marker, "--", "- -") + " -->\n")
+	for strings.Contains(marker, "--") { // of three there are two left
+		marker = strings.ReplaceAll(marker, "--", "- -")
+	}
+	m.WriteString(xml.Header + "<!-- " + marker + " -->\n")
 	return m
 }
 

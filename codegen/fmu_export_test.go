@@ -1,13 +1,12 @@
 package codegen
 
 import (
-	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"lockstep/model"
 	"lockstep/model/kernel"
-	"lockstep/model/plants"
 )
 
 // What the tests outside the package need of its inside: they run a simulation, which
@@ -17,26 +16,21 @@ var (
 	WrapFMU      = (*Job).wrap
 	Token        = (*Job).token
 	Period       = (*Job).period
+	COf          = cOf
 )
 
-// OnGrid is the job of an embedded plant on a grid.
+// onGrid are the jobs of OnGrid.
+var onGrid sync.Map
+
+// OnGrid is the job of an embedded plant on a grid, prepared once.
 func OnGrid(t testing.TB, name string, period time.Duration) Job {
 	t.Helper()
-	data, err := plants.Read(name)
-	if err != nil {
-		t.Fatal(err)
+	key := name + period.String()
+	if j, ok := onGrid.Load(key); ok {
+		return j.(Job)
 	}
-	plant, err := model.Load(name, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sys, err := plant.Assemble()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tables, err := kernel.Prepare(sys, kernel.Options{Period: period})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Job{Tables: tables, System: sys, Hash: HashOf(tables), Command: "lockstep gen " + name, Package: strings.ReplaceAll(name, "-", "_")}
+	s := embedded(t, name, name, func(_ *model.System, opt *kernel.Options) { opt.Period = period })
+	j := s.job()
+	onGrid.Store(key, j)
+	return j
 }

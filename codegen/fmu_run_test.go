@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -40,21 +39,10 @@ func importer(t *testing.T, version int) string {
 	return path
 }
 
-// texts are the C of the plants that were asked for, by their hash: to make it takes longest.
-var texts sync.Map
-
 // fmu is an FMU from the C that was made before.
 func fmu(t *testing.T, j codegen.Job, version int) codegen.Files {
 	t.Helper()
-	made, _ := texts.LoadOrStore(j.Hash, sync.OnceValues(func() (codegen.Files, error) {
-		c, _, err := codegen.C(j)
-		return c, err
-	}))
-	c, err := made.(func() (codegen.Files, error))()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := codegen.WrapFMU(&j, c, version)
+	files, err := codegen.WrapFMU(&j, codegen.COf(t, j), version)
 	if err != nil {
 		t.Fatal(err)
 	}

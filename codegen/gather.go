@@ -3,6 +3,7 @@ package codegen
 import (
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // own is an element of an array of the kernel that is known when the code is written.
@@ -34,10 +35,10 @@ func (f *frame) terms(list []*stmt) (n int, again bool) {
 			break
 		}
 		m := own.FindStringSubmatch(st.names[0])
-		if m == nil || array != "" && m[1] != array || callName.MatchString(st.right) || strings.Contains(st.right, m[1]+"[") {
+		if m == nil || array != "" && m[1] != array || callNames(st.right) != nil || strings.Contains(st.right, m[1]+"[") {
 			break
 		}
-		if at := f.shapes[wild(st.names[0])]; at == nil || goType(at.typ) != "float64" || st.text == " += " && !identifier.MatchString(st.right) {
+		if at := f.shapes[wild(st.names[0])]; at == nil || goType(at.typ) != "float64" || st.text == " += " && !strings.ContainsFunc(st.right, unicode.IsLetter) {
 			break
 		}
 		if array = m[1]; st.text != " += " && (seen[st.names[0]] || strings.ContainsAny(st.right, " *k")) {

@@ -36,9 +36,7 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 	}
 	s.writeHelpers(&code)
 	names := map[string]bool{}
-	for _, n := range identifier.FindAllString(code.String(), -1) {
-		names[n] = true
-	}
+	eachName(code.String(), func(from, to int) { names[code.String()[from:to]] = true })
 	state, size := s.state()
 	r.Code, r.State = code.Len(), size
 	r.Lines = append(r.Lines, fmt.Sprintf("loops of up to %d statements are written out", s.limit))
@@ -109,8 +107,7 @@ func (s *spec) reached() (list []*fn) {
 		list = append(list, f)
 		var b strings.Builder
 		write(&b, f.body)
-		for _, m := range callName.FindAllStringSubmatch(b.String(), -1) {
-			name := strings.TrimSuffix(m[1], "(k")
+		for _, name := range callNames(b.String()) {
 			if g := byCall[name]; g != nil {
 				visit(g)
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/types"
 	"reflect"
-	"regexp"
 	"strings"
 )
 
@@ -50,11 +49,6 @@ func dotted(text, sub string) string {
 	}
 	return text + "." + sub
 }
-
-var anyIndex = regexp.MustCompile(`\[\d+\]`)
-
-// wild is a cell with * for every index.
-func wild(cell string) string { return anyIndex.ReplaceAllString(cell, "[*]") }
 
 // field is field i of a struct, or of what a pointer points to.
 func (p *place) field(f *types.Var, i int) *place {

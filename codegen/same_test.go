@@ -49,6 +49,12 @@ func load(t testing.TB, name string) subject {
 	if !ok && how != "" {
 		t.Fatalf("no way %q to step a plant", how)
 	}
+	return embedded(t, plant, name, way)
+}
+
+// embedded is an embedded plant under a name that says how it is stepped.
+func embedded(t testing.TB, plant, name string, way func(*model.System, *kernel.Options)) subject {
+	t.Helper()
 	data, err := plants.Read(plant)
 	if err != nil {
 		t.Fatal(err)
@@ -192,20 +198,16 @@ func generate(t *testing.T, list []subject) (dir string) {
 		dir = t.TempDir()
 	}
 	var imports, body, clocks strings.Builder
-	for i, s := range list {
-		pkg := fmt.Sprintf("p%d", i)
-		from := time.Now()
-		files, report, err := Go(Job{Tables: s.tables, System: s.system, Hash: HashOf(s.tables), Command: "lockstep gen " + s.name, Package: pkg})
+	for _, s := range list {
+		j, from := s.job(), time.Now()
+		files, report := goOf(t, j)
 		for name, text := range files {
-			put(t, filepath.Join(dir, pkg, name), text)
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", s.name, err)
+			put(t, filepath.Join(dir, j.Package, name), text)
 		}
 		t.Logf("%s: n %d, mc %d, %d modes, net %v; %d bytes of code, %d of tables; %s; %v", s.name, s.tables.N, s.tables.Mc, len(s.tables.Modes), s.tables.Net != nil, report.Code, report.Tables, report.Lines[0], time.Since(from).Round(time.Millisecond))
-		fmt.Fprintf(&imports, "\t%q\n", "generated/"+pkg)
-		fmt.Fprintf(&body, followText, pkg)
-		fmt.Fprintf(&clocks, "\tclock(%q, %s.New())\n", pkg, pkg)
+		fmt.Fprintf(&imports, "\t%q\n", "generated/"+j.Package)
+		fmt.Fprintf(&body, followText, j.Package)
+		fmt.Fprintf(&clocks, "\tclock(%q, %s.New())\n", j.Package, j.Package)
 	}
 	put(t, filepath.Join(dir, "go.mod"), []byte("module generated\n\ngo 1.26\n"))
 	text := fmt.Sprintf(runnerText, body.String(), clocks.String())
@@ -252,7 +254,8 @@ func bytesOf(list []float64) (data []byte) {
 func compare(t *testing.T, list []subject) {
 	dir := generate(t, list)
 	from := time.Now()
-	found := tool(t, dir, "go", "build", "-gcflags=generated/...=-d=ssa/check_bce", "-o", "runner", ".")
+	const options, compiler = "-trimpath", "-gcflags=generated/...=-d=ssa/check_bce" // the same for vet, which takes what was compiled
+	found := tool(t, dir, "go", "build", options, compiler, "-o", "runner", ".")
 	t.Logf("built in %v", time.Since(from))
 	for line := range strings.Lines(found) {
 		if strings.Contains(line, "Found Is") && !strings.Contains(line, "main.go") && !strings.Contains(line, "kernel.go") {
@@ -266,16 +269,16 @@ func compare(t *testing.T, list []subject) {
 		for _, r := range rows[i] {
 			all = append(all, r...)
 		}
-		put(t, filepath.Join(dir, fmt.Sprintf("p%d.in", i)), bytesOf(all))
+		put(t, filepath.Join(dir, PackageOf(s.name)+".in"), bytesOf(all))
 	}
-	tool(t, dir, "go", "vet", "./...")
+	tool(t, dir, "go", "vet", options, compiler, "./...")
 	tool(t, dir, "./runner")
 	if *timed {
 		clock(t, list, rows, tool(t, dir, "./runner", "time"))
 	}
 	for i, s := range list {
 		t.Run(s.name, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("p%d.out", i)))
+			data, err := os.ReadFile(filepath.Join(dir, PackageOf(s.name)+".out"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -313,18 +316,36 @@ func (s *subject) judge(t *testing.T, want [][]float64, data []byte) {
 	t.Logf("%d events in %d ticks", events, len(want)-1)
 }
 
-// Every embedded plant, ways to step them, and random plants. A random plant is stepped in a
-// random way.
+// everyDay are ways to step plants, and random plants, in every form of the tick. A random
+// plant is stepped in a random way.
+var everyDay = []string{
+	"coupled-clutches", "coupled-clutches:held", "coupled-clutches:sparse", "coupled-clutches:papers and driven",
+	"powershift:driven", "powershift:factorised", "hybrid-clearance:papers", "rail17:in parts",
+	"random:1", "random:6", "random:11", "random:33", "random:2001", "random:2003", "random:2008",
+}
+
+// alsoLong are those that hil_test/long adds.
+func alsoLong() (names []string) {
+	names = []string{"powershift:papers", "hybrid-spring:factorised"}
+	for seed := range 60 {
+		names = append(names, fmt.Sprintf("random:%d", seed), fmt.Sprintf("random:%d", carFrom+seed))
+	}
+	for seed := range 5 {
+		names = append(names, fmt.Sprintf("random:%d", manyFrom+seed))
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(everyDay, name) })
+}
+
+// Every embedded plant, ways to step them, and random plants.
 func TestGeneratedKernelsGiveTheBitsOfTheTableKernel(t *testing.T) {
-	names := []string{"coupled-clutches", "powershift:driven", "hybrid-clearance:papers", "random:1", "random:6", "random:11"}
-	if !testing.Short() {
-		names = append(names, "coupled-clutches:held", "coupled-clutches:sparse", "coupled-clutches:papers and driven", "powershift:papers", "powershift:factorised",
-			"hybrid-spring:factorised", "rail17:in parts", "random:0", "random:4", "random:8", "random:16", "random:27", "random:33", "random:39", "random:2001", "random:2003", "random:2008", "random:2019")
-		for _, e := range plants.List() {
-			if e.Kind == "plant" && e.Name != "coupled-clutches" {
-				names = append(names, e.Name)
-			}
+	names := slices.Clone(everyDay)
+	for _, e := range plants.List() {
+		if e.Kind == "plant" && !slices.Contains(names, e.Name) {
+			names = append(names, e.Name)
 		}
+	}
+	if breadth {
+		names = append(names, alsoLong()...)
 	}
 	if *only != "" {
 		names = strings.Split(*only, ",")

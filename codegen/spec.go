@@ -224,7 +224,7 @@ func (s *spec) give(cell string) {
 
 // isAmong reports whether cells has this one with any of its indexes left open.
 func isAmong(cells map[string]bool, cell string) bool {
-	at := anyIndex.FindAllStringIndex(cell, -1)
+	at := indexes(cell)
 	for set := 1; set < 1<<len(at); set++ {
 		pattern := cell
 		for i := len(at) - 1; i >= 0; i-- {

@@ -2,7 +2,6 @@ package codegen
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -77,8 +76,6 @@ func writeBranch(b *strings.Builder, st *stmt) {
 	}
 }
 
-var identifier = regexp.MustCompile(`[\pL_][\pL\pN_]*`)
-
 // tidy drops variables that nothing reads, again and again.
 func tidy(list []*stmt) []*stmt {
 	for {
@@ -95,11 +92,11 @@ func tidy(list []*stmt) []*stmt {
 // count adds up how often each name is read.
 func count(list []*stmt, reads map[string]int) {
 	text := func(t string) {
-		for _, at := range identifier.FindAllStringIndex(t, -1) {
-			if at[0] == 0 || t[at[0]-1] != '.' { // that is a field
-				reads[t[at[0]:at[1]]]++
+		eachName(t, func(from, to int) {
+			if from == 0 || t[from-1] != '.' { // that is a field
+				reads[t[from:to]]++
 			}
-		}
+		})
 	}
 	for _, st := range list {
 		switch st.kind {

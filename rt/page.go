@@ -14,7 +14,7 @@ import (
 
 const (
 	pageMagic   = 0x6c6f636b73746570 // "lockstep"
-	pageVersion = 8                  // of the layout of Page; a change of a field changes it
+	pageVersion = 9                  // of the layout of Page; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant the page shows: a train of 20 cars has
 	// 800, of which 300 are those of its friction elements.

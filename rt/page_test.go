@@ -69,7 +69,7 @@ func TestMapPageRefusesWhatIsNoPage(t *testing.T) {
 		f    *os.File
 		want string
 	}{
-		{page(func(p *Page) { p.version++ }), "version 9; wanted"},
+		{page(func(p *Page) { p.version++ }), "version 10; wanted"},
 		{page(func(p *Page) { p.magic = 0 }), "is marked 0x0"},
 		{page(func(p *Page) { p.size-- }), "is marked"},
 		{file(0), "it is not a page"},

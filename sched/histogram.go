@@ -15,14 +15,18 @@ const (
 	bins      = (37 - subBits + 1) * perOctave
 )
 
+// Micros is how many classes of 1 µs a Histogram has, from 0: they reach to 10 ms.
+const Micros = 10_000
+
 // Histogram counts durations in ns, from 0 to 137 s, in bins that are at most
-// 1/64 of the duration wide; what is longer counts in the last bin. It has a
-// fixed size and no pointers, so that it can lie in memory that two processes
-// share: one records, any number may read at the same time. The zero value is
-// empty.
+// 1/64 of the duration wide; what is longer counts in the last bin. Those below
+// 10 ms also count in classes of 1 µs. It has a fixed size and no pointers, so
+// that it can lie in memory that two processes share: one records, any number may
+// read at the same time. The zero value is empty.
 type Histogram struct {
 	n, max uint64
 	count  [bins]uint64
+	micro  [Micros]uint64
 }
 
 // bin returns the index of the bin that holds ns.
@@ -51,6 +55,9 @@ func (h *Histogram) Record(ns int64) {
 	}
 	i := bin(v)
 	atomic.StoreUint64(&h.count[i], h.count[i]+1)
+	if us := v / 1000; us < Micros {
+		atomic.StoreUint64(&h.micro[us], h.micro[us]+1)
+	}
 	atomic.StoreUint64(&h.n, h.n+1) // last: a reader finds at least n in the bins
 }
 
@@ -84,6 +91,53 @@ func (h *Histogram) Quantile(q float64) int64 {
 type Class struct {
 	Upper int64  // the longest duration that belongs to it, ns
 	N     uint64 // of the durations recorded
+}
+
+// Micro returns how many durations were of us to us+1 µs; 0 from Micros on.
+func (h *Histogram) Micro(us int) uint64 {
+	if us < 0 || us >= Micros {
+		return 0
+	}
+	return atomic.LoadUint64(&h.micro[us])
+}
+
+// Copy returns the counts as they are now. What is recorded meanwhile may be in some
+// of them only.
+func (h *Histogram) Copy() *Histogram {
+	c := &Histogram{n: h.N(), max: uint64(h.Max())}
+	for i := range h.count {
+		c.count[i] = atomic.LoadUint64(&h.count[i])
+	}
+	for i := range h.micro {
+		c.micro[i] = atomic.LoadUint64(&h.micro[i])
+	}
+	return c
+}
+
+// Since returns what was recorded in h, a copy, after an earlier copy of the same
+// histogram. Its Max is that of h where the longest came since, else the upper end of
+// the bin of the longest that did.
+func (h *Histogram) Since(before *Histogram) *Histogram {
+	d := &Histogram{}
+	last := -1
+	for i := range h.count {
+		d.count[i] = h.count[i] - before.count[i]
+		d.n += d.count[i]
+		if d.count[i] > 0 {
+			last = i
+		}
+	}
+	for i := range h.micro {
+		d.micro[i] = h.micro[i] - before.micro[i]
+	}
+	switch {
+	case last < 0:
+	case h.max > before.max:
+		d.max = h.max
+	default:
+		d.max = min(uint64(upper(last)), h.max)
+	}
+	return d
 }
 
 // Classes returns the classes in which anything was recorded, the shortest durations

@@ -14,6 +14,9 @@ func (h *Histogram) Merge(from *Histogram) {
 		n += c
 		h.count[i] += c
 	}
+	for i := range h.micro {
+		h.micro[i] += atomic.LoadUint64(&from.micro[i])
+	}
 	h.n += n
 	h.max = max(h.max, uint64(from.Max()))
 }
@@ -22,14 +25,20 @@ func (h *Histogram) Merge(from *Histogram) {
 type histogramJSON struct {
 	Max  uint64      `json:"max_ns"`
 	Bins [][2]uint64 `json:"bins"` // longest duration of the bin, ns, and how many
+	Us   [][2]uint64 `json:"us"`   // class of 1 µs, by its lower end, and how many
 }
 
 // MarshalJSON writes the bins that are not empty.
 func (h *Histogram) MarshalJSON() ([]byte, error) {
-	v := histogramJSON{Max: uint64(h.Max()), Bins: [][2]uint64{}}
+	v := histogramJSON{Max: uint64(h.Max()), Bins: [][2]uint64{}, Us: [][2]uint64{}}
 	for i := range h.count {
 		if c := atomic.LoadUint64(&h.count[i]); c > 0 {
 			v.Bins = append(v.Bins, [2]uint64{uint64(upper(i)), c})
+		}
+	}
+	for i := range h.micro {
+		if c := atomic.LoadUint64(&h.micro[i]); c > 0 {
+			v.Us = append(v.Us, [2]uint64{uint64(i), c})
 		}
 	}
 	return json.Marshal(v)
@@ -49,6 +58,12 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 		}
 		h.count[i] += b[1]
 		h.n += b[1]
+	}
+	for _, c := range v.Us {
+		if c[0] >= Micros {
+			return fmt.Errorf("sched: histogram: no class of 1 us begins at %d us", c[0])
+		}
+		h.micro[c[0]] += c[1]
 	}
 	return nil
 }

@@ -35,11 +35,11 @@ func TestMergedHistogramIsThatOfAllDurations(t *testing.T) {
 }
 
 func TestHistogramWithABinThatIsNoneIsRefused(t *testing.T) {
-	for _, text := range []string{`{"bins":[[1000,1]]}`, `{"bins":[[18446744073709551615,1]]}`, `{"bins":3}`, `[]`} {
+	for _, text := range []string{`{"bins":[[1000,1]]}`, `{"bins":[[18446744073709551615,1]]}`, `{"bins":3}`, `{"us":[[10000,1]]}`, `[]`} {
 		var h Histogram
 		if err := json.Unmarshal([]byte(text), &h); err == nil {
 			t.Errorf("%s: no error", text)
-		} else if strings.Contains(text, "[[") && !strings.Contains(err.Error(), "no bin ends at ") {
+		} else if strings.Contains(text, "[[") && !strings.Contains(err.Error(), "histogram: no ") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -80,8 +80,8 @@ func TestHistogramTakesWhatNoClockShouldGive(t *testing.T) {
 
 func TestHistogramIsWordsOnly(t *testing.T) {
 	var h Histogram
-	if size := unsafe.Sizeof(h); size != (2+bins)*8 {
-		t.Errorf("a histogram has %d bytes, want %d: it lies in shared memory", size, (2+bins)*8)
+	if size := unsafe.Sizeof(h); size != (2+bins+Micros)*8 {
+		t.Errorf("a histogram has %d bytes, want %d: it lies in shared memory", size, (2+bins+Micros)*8)
 	}
 }
 
@@ -151,5 +151,60 @@ func TestClassesHoldEveryDurationOnce(t *testing.T) {
 	}
 	if got := one.Classes(8); len(got) != 1 || got[0] != (Class{1535, 1}) {
 		t.Errorf("1500 ns is in %v, want up to 1535", got)
+	}
+}
+
+func TestClassesOfOneMicrosecondHoldWhatIsBelowTenMilliseconds(t *testing.T) {
+	var h Histogram
+	want := map[int]uint64{}
+	beyond := uint64(0)
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 20_000 {
+		ns := logUniform(r)
+		if h.Record(ns); ns < Micros*1000 {
+			want[int(ns/1000)]++
+		} else {
+			beyond++
+		}
+	}
+	h.Record(9_999_999)
+	want[9999]++
+	sum := uint64(0)
+	for us := range Micros {
+		if h.Micro(us) != want[us] {
+			t.Errorf("%d us: %d durations, want %d", us, h.Micro(us), want[us])
+		}
+		sum += h.Micro(us)
+	}
+	if sum+beyond != h.N() || h.Micro(-1) != 0 || h.Micro(Micros) != 0 {
+		t.Errorf("%d in classes of 1 us, %d beyond, of %d; outside of them %d and %d", sum, beyond, h.N(), h.Micro(-1), h.Micro(Micros))
+	}
+}
+
+func TestWhatCameSinceACopyIsTheRest(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var all, second Histogram
+	for range 1000 {
+		all.Record(logUniform(r) / 1000)
+	}
+	before := all.Copy()
+	for range 1000 {
+		ns := logUniform(r) / 1e6
+		all.Record(ns)
+		second.Record(ns)
+	}
+	d := all.Copy().Since(before)
+	if d.N() != second.N() || d.Quantile(0.5) != second.Quantile(0.5) || d.Micro(7) != second.Micro(7) {
+		t.Errorf("%d since, median %d ns, %d of 7 us; want %d, %d, %d", d.N(), d.Quantile(0.5), d.Micro(7), second.N(), second.Quantile(0.5), second.Micro(7))
+	}
+	if d.Max() < second.Max() || d.Max() > second.Max()+second.Max()/64 {
+		t.Errorf("the longest since is %d ns, want %d to 1/64 more", d.Max(), second.Max())
+	}
+	all.Record(200e9)
+	if got := all.Copy().Since(before).Max(); got != 200e9 {
+		t.Errorf("a new longest is %d ns, want 200 s exactly", got)
+	}
+	if none := all.Copy().Since(all.Copy()); none.N() != 0 || none.Max() != 0 {
+		t.Errorf("nothing since is %d up to %d ns", none.N(), none.Max())
 	}
 }

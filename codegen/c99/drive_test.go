@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,13 @@ const sanitizers = "-fsanitize=address,undefined -fno-sanitize-recover=all"
 
 // strict is what every kernel compiles with.
 const strict = "-Wall -Wextra -Werror -pedantic"
+
+// TestMain has the garbage collected less often: what is generated is short-lived, and the
+// tests of a package end soon.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // cKernel is a kernel in Go.
 type cKernel interface {

@@ -186,18 +186,28 @@ func (s *subject) same(t *testing.T, d cDriver, seed uint64, ticks int, nan bool
 }
 
 func TestPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
-	list := theEmbedded(t)
-	d := builtOf(t, list).with(t, "-O2 -ffp-contract=off")
-	for _, s := range list {
-		s.same(t, d, 1, 1000, false)
+	list, all := theEmbedded(t), []string{"-O1"}
+	if breadth {
+		all = []string{"-O1", "-O2", "-O3"}
+	}
+	build := builtOf(t, list)
+	for _, flags := range all {
+		d := build.with(t, flags+" -ffp-contract=off")
+		for _, s := range list {
+			ticks := 1000
+			if len(s.tables.StateName) > 50 { // a train
+				ticks = 200
+			}
+			s.same(t, d, 1, ticks, false)
+		}
 	}
 }
 
 // TestPlantsInCAreTheSameWhateverTheOptimiser does so without and with all of it.
 func TestPlantsInCAreTheSameWhateverTheOptimiser(t *testing.T) {
-	list := theEmbedded(t, "coupled_clutches", "two_masses", "hybrid")
+	list := theEmbedded(t, "coupled_clutches", "two_masses")
 	build := builtOf(t, list)
-	for _, flags := range []string{"-O0", "-O3 -march=native -ffp-contract=off"} {
+	for _, flags := range []string{"-O0", "-O2 -ffp-contract=off", "-O3 -march=native -ffp-contract=off"} {
 		d := build.with(t, flags)
 		for _, s := range list {
 			s.same(t, d, 2, 3000, false)
@@ -208,7 +218,11 @@ func TestPlantsInCAreTheSameWhateverTheOptimiser(t *testing.T) {
 // TestPlantsInCHaveNothingUndefined has the sanitizers watch, with inputs that are no
 // number, too.
 func TestPlantsInCHaveNothingUndefined(t *testing.T) {
-	list := theEmbedded(t, "coupled_clutches", "two_masses", "hybrid", "powershift")
+	names := []string{"coupled_clutches", "two_masses"}
+	if breadth {
+		names = nil // all
+	}
+	list := theEmbedded(t, names...)
 	d := builtOf(t, list).with(t, "-O1 -g "+sanitizers)
 	for _, s := range list {
 		s.same(t, d, 3, 1500, true)

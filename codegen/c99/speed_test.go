@@ -25,11 +25,17 @@ const (
 	cOverTable = 1.5
 )
 
-// racers are the plants whose speed is compared, on the periods of their benches.
-var racers = []struct {
+// racer is a plant whose speed is compared, on the period of its bench.
+type racer struct {
 	name   string
 	period time.Duration
-}{
+}
+
+// racers are those of every day, and those of hil_test/long and the benchmark.
+var racers, allRacers = []racer{
+	{"coupled-clutches", time.Millisecond},
+	{"hybrid", 5 * time.Millisecond},
+}, []racer{
 	{"coupled-clutches", time.Millisecond},
 	{"powershift", 5 * time.Millisecond},
 	{"automatic4", 5 * time.Millisecond},
@@ -209,8 +215,9 @@ type lap struct {
 	instructionsC, instructionsByHand float64
 }
 
-// race times all kernels in turn, so that all see the same machine.
-func race(t testing.TB, rounds int) (laps []lap) {
+// race times all kernels in turn, so that all see the same machine; counts: and counts the
+// instructions of a tick.
+func race(t testing.TB, racers []racer, rounds int, counts bool) (laps []lap) {
 	t.Helper()
 	var list []subject
 	for _, r := range racers {
@@ -225,11 +232,13 @@ func race(t testing.TB, rounds int) (laps []lap) {
 		all[s.name] = s.text
 	}
 	inC := newCBuild(t, all).with(t, "-O3 -march=native")
-	small := map[string]files{}
-	for _, name := range []string{"hand", "coupled_clutches", "hybrid"} {
-		small[name] = all[name]
+	small, plain := map[string]files{}, cDriver{}
+	if counts {
+		for _, name := range []string{"hand", "coupled_clutches", "hybrid"} {
+			small[name] = all[name]
+		}
+		plain = newCBuild(t, small).with(t, "-O3") // valgrind does not know every processor
 	}
-	plain := newCBuild(t, small).with(t, "-O3") // valgrind does not know every processor
 	inGo := buildGo(t, list)
 	for _, s := range list {
 		for _, c := range s.tracks() {
@@ -250,11 +259,13 @@ func race(t testing.TB, rounds int) (laps []lap) {
 					l.hand = min(l.hand, ns)
 				}
 			}
-			l.instructionsGo = c.instructions(t, inGo, s.name)
+			if counts {
+				l.instructionsGo = c.instructions(t, inGo, s.name)
+			}
 			if small[s.name] != nil {
 				l.instructionsC = c.instructions(t, plain.binary, s.name)
 			}
-			if s.name == "coupled_clutches" {
+			if counts && s.name == "coupled_clutches" {
 				l.instructionsByHand = c.instructions(t, plain.binary, "hand")
 			}
 			laps = append(laps, l)
@@ -290,7 +301,7 @@ func (c track) instructions(t testing.TB, binary, name string) float64 {
 // counted tells of the instructions of a tick.
 func (l *lap) counted() string {
 	if l.instructionsGo == 0 {
-		return "not counted: valgrind is missing"
+		return "not counted, which takes valgrind and the tag long"
 	}
 	text := fmt.Sprintf("%.0f in Go", l.instructionsGo)
 	if l.instructionsC == 0 {
@@ -306,7 +317,11 @@ func (l *lap) counted() string {
 // TestGeneratedKernelsKeepUpWithC prints the table of ratios.
 func TestGeneratedKernelsKeepUpWithC(t *testing.T) {
 	needGcc(t)
-	for _, l := range race(t, 3) {
+	these := racers
+	if breadth {
+		these = allRacers
+	}
+	for _, l := range race(t, these, 3, breadth) {
 		more := ""
 		if l.hand < math.Inf(1) {
 			more = fmt.Sprintf("; Go over C by hand %.2f (%.0f ns)", l.inGo/l.hand, l.hand)
@@ -368,7 +383,7 @@ func BenchmarkGeneratedKernels(b *testing.B) {
 	needGcc(b)
 	least := map[string]lap{}
 	for b.Loop() {
-		for _, l := range race(b, 2) {
+		for _, l := range race(b, allRacers, 2, true) {
 			least[l.plant+"/"+l.kind] = l
 		}
 	}

@@ -25,11 +25,12 @@ type exercise struct {
 	// before prepares tick i: it sets u and may Reset the kernel.
 	before func(k *kernel.Kernel, u []float64, i int, random *rand.Rand)
 
-	cost  []int64 // ns, per tick the fastest of the passes
-	times int     // passes made
-	most  int64   // ns on the clock, longest of all passes
-	fault string  // the first state that was no longer finite
-	loose uint64  // pieces of all passes in which laws did not settle
+	cost  []int64   // ns, per tick the fastest of the passes
+	locks []lockSet // per tick, as it ended
+	times int       // passes made
+	most  int64     // ns on the clock, longest of all passes
+	fault string    // the first state that was no longer finite
+	loose uint64    // pieces of all passes in which laws did not settle
 }
 
 const (
@@ -79,29 +80,34 @@ func (c *Checking) dearest(p *understood) error {
 // measure finds the dearest tick of a bench's plant on this host, and under what it
 // was found.
 func measure(b *Bench, t *kernel.Tables) (dearest time.Duration, where string, err error) {
-	file, data, err := b.Read(b.Plant)
-	if err != nil {
-		return 0, "", err
-	}
-	plant, err := model.Load(file, data)
-	if err != nil {
-		return 0, "", err
-	}
-	p := &understood{file: b.File, tables: t}
-	if err := p.assemble(plant); err != nil {
-		return 0, "", err
-	}
-	list, err := p.exercises()
-	if err != nil {
-		return 0, "", err
-	}
+	list, err := measured(b, t)
 	for _, e := range list {
-		e.run()
 		if top := time.Duration(slices.Max(e.cost)); top > dearest {
 			dearest, where = top, e.name
 		}
 	}
-	return dearest, where, nil
+	return dearest, where, err
+}
+
+// measured are the exercises of a bench's plant, made.
+func measured(b *Bench, t *kernel.Tables) ([]*exercise, error) {
+	file, data, err := b.Read(b.Plant)
+	if err != nil {
+		return nil, err
+	}
+	plant, err := model.Load(file, data)
+	if err != nil {
+		return nil, err
+	}
+	p := &understood{file: b.File, tables: t}
+	if err := p.assemble(plant); err != nil {
+		return nil, err
+	}
+	list, err := p.exercises()
+	for _, e := range list {
+		e.run()
+	}
+	return list, err
 }
 
 // exercises are the plant with what drives it now, and with its commands at
@@ -230,7 +236,7 @@ func (r *ranges) fromRest(driven *kernel.Tables) *exercise {
 func (e *exercise) run() {
 	t := e.tables
 	k := kernel.New(t)
-	e.cost = make([]int64, e.ticks)
+	e.cost, e.locks = make([]int64, e.ticks), make([]lockSet, e.ticks)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began := worked()
@@ -261,7 +267,7 @@ func worked() int64 {
 func (e *exercise) pass(k *kernel.Kernel, first bool) {
 	t := e.tables
 	u, y := make([]float64, len(t.Inputs)), make([]float64, len(t.Outputs))
-	fault := index(t.Outputs, "fault")
+	fault, modes := index(t.Outputs, "fault"), modesIn(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	copy(u, t.Start)
 	k.Reset()
@@ -276,6 +282,9 @@ func (e *exercise) pass(k *kernel.Kernel, first bool) {
 		e.most = max(e.most, sched.Now()-clock)
 		if e.cost[i] == 0 || end-start < e.cost[i] {
 			e.cost[i] = end - start
+		}
+		if first {
+			e.locks[i] = locked(y, modes)
 		}
 		if y[fault] != 0 {
 			e.fault = t.StateName[max(0, int(y[fault])-1)]

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"math"
 	"reflect"
 	"runtime"
@@ -34,10 +35,6 @@ func (r *run) header(start, offset int64) (*record.Header, error) {
 	if s := r.trial; s != nil {
 		h.Files = append(h.Files, record.File{Role: "scenario", Name: s.File, Text: s.text})
 	}
-	files := []struct {
-		role string
-		name Word
-	}{{"plant", b.Plant}}
 	for i, bus := range b.Buses {
 		rb := record.Bus{Name: bus.Name.Text, Interface: bus.Interface.Text}
 		for _, m := range r.h.Maps[i].Rx {
@@ -47,19 +44,56 @@ func (r *run) header(start, offset int64) (*record.Header, error) {
 			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID, Sent: true})
 		}
 		h.Buses = append(h.Buses, rb)
-		files = append(files, struct {
-			role string
-			name Word
-		}{"dbc", bus.Database})
 	}
-	for _, f := range files {
-		_, data, err := b.Read(f.name)
-		if err != nil {
-			return nil, err
-		}
-		h.Files = append(h.Files, record.File{Role: f.role, Name: f.name.Text, Text: data})
+	files, err := b.sources()
+	if err != nil {
+		return nil, err
 	}
+	h.Files = append(h.Files, files...)
 	return h, nil
+}
+
+// sources are the files besides its own that a bench is made from.
+func (b *Bench) sources() (list []record.File, err error) {
+	add := func(role string, name Word) {
+		if _, data, e := b.Read(name); e != nil {
+			err = errors.Join(err, e)
+		} else {
+			list = append(list, record.File{Role: role, Name: name.Text, Text: data})
+		}
+	}
+	add("plant", b.Plant)
+	for _, bus := range b.Buses {
+		add("dbc", bus.Database)
+	}
+	return list, err
+}
+
+// Hash is what something that a run is made from was, by its SHA-256, hexadecimal.
+type Hash struct {
+	Role   string `json:"role"` // bench, plant, dbc; tables: what the kernel steps with, prepared; target: the executable's mark
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// Hashes are those of all that a run is made from besides the binary.
+func (h *Handover) Hashes() ([]Hash, error) {
+	files, err := h.Bench.sources()
+	if err != nil {
+		return nil, err
+	}
+	files = append([]record.File{{Role: "bench", Name: h.Bench.File, Text: h.Bench.text}}, files...)
+	var list []Hash
+	for _, f := range files {
+		sum := sha256.Sum256(f.Text)
+		list = append(list, Hash{f.Role, f.Name, hex.EncodeToString(sum[:])})
+	}
+	list = append(list, Hash{"tables", h.Tables.Name, digest(h.Tables)})
+	if h.Mark != "" {
+		sum := sha256.Sum256([]byte(h.Mark))
+		list = append(list, Hash{"target", h.Mark, hex.EncodeToString(sum[:])})
+	}
+	return list, nil
 }
 
 // digest is the SHA-256 of plain data, hexadecimal: equal data, equal digest, in every

@@ -31,6 +31,7 @@ type Options struct {
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
 	Choose     Chooser       // which executable ticks; nil: this one, with the table kernel
 	Soak       *Soak         // nil: the run is none
+	Follow     *Follow       // nil: nobody does
 
 	// plan makes the scenario of a leg of a soak, in the place of Scenario; it returns
 	// nil where there is none.
@@ -374,6 +375,9 @@ func (r *run) conclude() (report *Report, err error) {
 func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	report, err := r.conclude()
 	r.notify.stopping(report.Ended)
+	if r.options.Follow != nil {
+		r.options.Follow.End(report)
+	}
 	if file != nil {
 		if e := save(report, file); e != nil {
 			err = errors.Join(err, fmt.Errorf("run: report: %w", e))

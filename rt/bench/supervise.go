@@ -199,6 +199,9 @@ func (r *run) watch(signals <-chan os.Signal) {
 			if !confined && r.page.Ticks.Load() > 0 {
 				r.confine()
 				confined = true
+				if r.options.Follow != nil {
+					r.options.Follow.Begin(r.h, r.page)
+				}
 			}
 			if confined {
 				r.place()

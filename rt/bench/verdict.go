@@ -261,6 +261,9 @@ func (s *soak) judgeProcesses(d *Verdict, v *Report) {
 		return
 	}
 	for i, name := range [...]string{"supervisor", "target"} {
+		if i == 0 && s.r.options.Follow != nil {
+			continue // it does other things as well
+		}
 		a, b := s.first[i], s.last[i]
 		most := [...]footprint{spareSupervisor, spareTarget}[i]
 		d.demand(b.KB <= a.KB+most.KB, name+" memory", fmt.Sprintf("at most %d kB, %d more than after the first tenth", a.KB+most.KB, most.KB), "%d kB", b.KB)

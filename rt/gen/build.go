@@ -1,124 +1,37 @@
 package gen
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"go/version"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"lockstep/codegen"
-	"lockstep/rt/bench"
 )
 
-// FromFile chooses a target executable by its file, if it fits the run.
-func FromFile(file string) bench.Chooser {
-	return func(h *bench.Handover) (string, string, error) {
-		fail := func(err error) (string, string, error) {
-			return "", "", fmt.Errorf("run: -kernel %s: %w", file, err)
-		}
-		mark, err := ReadMark(file)
-		if err != nil {
-			return fail(err)
-		}
-		want, err := MarkOf(h)
-		if err != nil {
-			return fail(err)
-		}
-		if err := mark.differs(want); err != nil {
-			return fail(fmt.Errorf("%w: generate and build it again (lockstep gen -bench %s -o DIR)", err, h.Bench.File))
-		}
-		path, err := filepath.Abs(file)
-		if err != nil {
-			return fail(err)
-		}
-		return path, mark.String(), nil
-	}
-}
-
-// Generated chooses a target executable that it generates and builds, unless the user's
-// cache has it.
-func Generated(h *bench.Handover) (file, mark string, err error) {
-	if file, mark, err = generated(h); err != nil {
-		return "", "", &bench.Exit{Code: 3, Err: fmt.Errorf("run: -kernel generated: %w", err)}
-	}
-	return file, mark, nil
-}
-
-func generated(h *bench.Handover) (file, mark string, err error) {
-	want, err := MarkOf(h)
-	if err != nil {
-		return "", "", err
-	}
-	home, err := os.UserCacheDir()
-	if err != nil {
-		return "", "", fmt.Errorf("there is no folder to build in: %w", err)
-	}
-	go_, err := exec.LookPath("go")
-	if err != nil {
-		return "", "", errors.New("there is no Go toolchain (https://go.dev/dl): build the target elsewhere (lockstep gen -bench) and name its file, or leave out -kernel")
-	}
-	version, err := exec.Command(go_, "version").Output()
-	if err != nil {
-		return "", "", fmt.Errorf("%s version: %w", go_, err)
-	}
-	own, err := os.ReadFile("/proc/self/exe") // who generates: another one may write another text
-	if err != nil {
-		return "", "", err
-	}
-	key := sha256.New()
-	fmt.Fprint(key, want, string(version), level(), sha256.Sum256(own))
-	dir := filepath.Join(home, "lockstep", "targets")
-	file = filepath.Join(dir, hex.EncodeToString(key.Sum(nil)))
-	if got, err := ReadMark(file); err == nil && got == want {
-		return file, want.String(), nil
-	}
-	files, _, err := targetFiles(h, packageOf(h.Bench.Name), "lockstep run -kernel generated")
-	if err != nil {
-		return "", "", err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", "", err
-	}
-	return file, want.String(), build(files, dir, file)
-}
-
-// level is the setting of this program's own architecture level: a kernel built with
-// another one may round otherwise.
-func level() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "GOAMD64", "GOARM64", "GOARM", "GO386", "GORISCV64":
-			return s.Key + "=" + s.Value
-		}
-	}
-	return ""
-}
-
-// goCommand is the toolchain at work in a module of ours, whatever the user's settings.
+// goCommand is the toolchain at work in a module of ours, whatever the user's settings: what
+// is set here overrules those of `go env -w`, too, which an empty value does not.
 func goCommand(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
 	if l := level(); l != "" {
 		cmd.Env = append(cmd.Env, l)
 	}
 	return cmd
 }
 
+// buildFolder is how a folder begins in which a target is built.
+const buildFolder = "build-"
+
 // build builds a module in a folder below dir and moves the executable to file.
 func build(files codegen.Files, dir, file string) error {
-	tmp, err := os.MkdirTemp(dir, "build-")
+	tmp, err := os.MkdirTemp(dir, buildFolder)
 	if err != nil {
 		return err
 	}
@@ -134,18 +47,42 @@ func build(files codegen.Files, dir, file string) error {
 	return os.Rename(made, file)
 }
 
-// run runs a command of the toolchain; the error is its first line that says something.
+// run runs a command of the toolchain; the error is its first line that says what is wrong.
 func run(cmd *exec.Cmd) error {
+	_, err := said(cmd)
+	return err
+}
+
+// said is what a command of the toolchain prints.
+func said(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.CombinedOutput()
 	if err == nil {
-		return nil
+		return string(out), nil
 	}
 	for line := range strings.Lines(string(out)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return fmt.Errorf("go %s: %s", cmd.Args[1], line)
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go: downloading ") {
+			return "", fmt.Errorf("go %s: %s", cmd.Args[1], line)
 		}
 	}
-	return fmt.Errorf("go %s: %w", cmd.Args[1], err)
+	return "", fmt.Errorf("go %s: %w", cmd.Args[1], err)
+}
+
+// oldest is the first toolchain that fetches a newer one where a module needs it.
+const oldest = "go1.21"
+
+// toolchain is what the Go toolchain says of its version.
+func toolchain() (string, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return "", errors.New("there is no Go toolchain (https://go.dev/dl): build the target elsewhere (lockstep gen -bench) and name its file, or leave out -kernel")
+	}
+	text, err := said(goCommand("", "version"))
+	if err != nil {
+		return "", err
+	}
+	if words := strings.Fields(text); len(words) > 2 && version.IsValid(words[2]) && version.Compare(words[2], oldest) < 0 {
+		return "", fmt.Errorf("the Go toolchain is %s; a target needs go%s or later (https://go.dev/dl)", words[2], goVersion)
+	}
+	return text, nil
 }
 
 // vendored adds to a module the packages that it needs from outside, where a toolchain

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"lockstep/codegen"
@@ -120,5 +121,72 @@ func TestALinkToAFolderIsThatFolder(t *testing.T) {
 	}
 	if got := there.holds(t); len(got) != 1 || got["tick.go"] != head {
 		t.Errorf("the folder holds %v", got)
+	}
+}
+
+func TestAFolderInThePlaceOfAFileIsRefusedBeforeAnyFileGoes(t *testing.T) {
+	f := at(t, map[string]string{"kernel.go": head + "old"})
+	if err := os.Mkdir(filepath.Join(f.path, "tick.go"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before := f.holds(t)
+	if err := f.write(codegen.Files{"kernel.go": []byte("new"), "tick.go": []byte("new")}); err == nil || !strings.Contains(err.Error(), "tick.go is a folder") {
+		t.Errorf("%v", err)
+	}
+	if got := f.holds(t); !maps.Equal(got, before) {
+		t.Errorf("got %v, want %v", got, before)
+	}
+}
+
+// Between the first look and the writing lies the work.
+func TestAFileThatComesMeanwhileIsLeftAsItIs(t *testing.T) {
+	f := at(t, map[string]string{"kernel.go": head + "old"})
+	if err := f.look(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.path, "kernel.go"), []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.write(codegen.Files{"kernel.go": []byte("new")}); err == nil || !strings.HasPrefix(err.Error(), "gen: "+filepath.Join(f.path, "kernel.go")+" is not of lockstep gen: ") {
+		t.Errorf("%v", err)
+	}
+	if got := f.holds(t)["kernel.go"]; got != "mine" {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+func TestAFolderIsWrittenByOneAtATime(t *testing.T) {
+	f := at(t, map[string]string{"kernel.go": head + "old", stage + "1/kernel.go": "of the other"})
+	other, err := os.Open(f.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	before := f.holds(t)
+	if err := f.write(codegen.Files{"kernel.go": []byte("new")}); err == nil || !strings.Contains(err.Error(), "another lockstep gen is writing there") {
+		t.Errorf("%v", err)
+	}
+	if got := f.holds(t); !maps.Equal(got, before) {
+		t.Errorf("got %v, want %v", got, before)
+	}
+	other.Close()
+	if err := f.write(codegen.Files{"kernel.go": []byte("new")}); err != nil {
+		t.Error(err)
+	}
+	if got := f.holds(t); len(got) != 1 || got["kernel.go"] != "new" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestTheCommandInAFileIsALineOfItsOwn(t *testing.T) {
+	for plant, want := range map[string]string{
+		"powershift": "powershift", "dir/my-plant_2.yaml": "dir/my-plant_2.yaml", "my plant.yaml": `"my plant.yaml"`, "Größe.yaml": `"Gr\u00f6\u00dfe.yaml"`,
+		"a\nb.yaml": `"a\nb.yaml"`, "a*/b.yaml": `"a*/b.yaml"`, "x\xff": `"x\xff"`, "a;b": `"a;b"`,
+	} {
+		if got := (&Request{Plant: plant}).command(); got != "lockstep gen "+want {
+			t.Errorf("%q: %s, want %s", plant, got, want)
+		}
 	}
 }

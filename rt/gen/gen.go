@@ -40,11 +40,11 @@ func (r *Request) command() string {
 	words := []string{"lockstep", "gen"}
 	add := func(flag, value string) {
 		if value != "" {
-			words = append(words, flag, value)
+			words = append(words, flag, quoted(value))
 		}
 	}
 	if r.Plant != "" {
-		words = append(words, r.Plant)
+		words = append(words, quoted(r.Plant))
 	}
 	add("-bench", r.Bench)
 	add("-lang", r.Lang)
@@ -61,6 +61,18 @@ func (r *Request) command() string {
 	return strings.Join(words, " ")
 }
 
+// quoted is a word of a command line: in quotes and in ASCII where a shell, or the comment
+// that it stands in, could take it for something else.
+func quoted(word string) string {
+	special := func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./,:=+@%", c))
+	}
+	if strings.ContainsFunc(word, special) {
+		return strconv.QuoteToASCII(word)
+	}
+	return word
+}
+
 // plantStep is the period of a plant that nobody names one for.
 const plantStep = 5 * time.Millisecond
 
@@ -72,7 +84,7 @@ func (r Request) Run(out io.Writer) error {
 	}
 	f := folder{path: r.Dir}
 	if err := f.look(); err != nil { // before the work
-		return err
+		return fmt.Errorf("gen: %w", err)
 	}
 	files, report, err := r.files()
 	if err != nil {
@@ -268,24 +280,7 @@ func (r *Request) packageName(name string) string {
 	if r.Package != "" {
 		return r.Package
 	}
-	return packageOf(name)
-}
-
-// packageOf makes a name of a package: lower case letters, then digits and _.
-func packageOf(name string) string {
-	text := strings.Map(func(c rune) rune {
-		switch {
-		case c >= 'A' && c <= 'Z':
-			return c - 'A' + 'a'
-		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
-			return c
-		}
-		return '_'
-	}, name)
-	if text == "" || !(text[0] >= 'a' && text[0] <= 'z') {
-		text = "plant_" + text
-	}
-	return text
+	return codegen.PackageOf(name)
 }
 
 // sorted are the paths of files.

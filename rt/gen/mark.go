@@ -20,7 +20,7 @@ import (
 type Mark struct {
 	Plant   string // codegen.HashOf
 	Signals string // of the code of the signals
-	Runtime string // of the loop and what it needs
+	Runtime string // of the loop and what it needs, and of what makes the text
 }
 
 // String is the mark as the executable holds it.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -134,9 +135,11 @@ func signalJob(h *bench.Handover, internal, command string) codegen.SignalJob {
 	return j
 }
 
-// runtimeHash is the SHA-256 of what a target is built of besides plant and signals.
+// runtimeHash is the SHA-256 of what a target is built of besides plant and signals: the
+// loop and what it needs, and what makes text of plant and signals.
 func runtimeHash() (string, error) {
 	sum := sha256.New()
+	io.WriteString(sum, codegen.Version())
 	for _, part := range runtimeParts() {
 		names, err := product(part.text)
 		if err != nil {

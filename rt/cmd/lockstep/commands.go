@@ -32,6 +32,7 @@ func commands() []command {
 		{"doctor", doctorUsage, "say whether this host is fit for a real-time run, and what to change", runDoctor},
 		{"latency", latencyUsage, "measure how late this host wakes a loop up, beside cyclictest", runLatency},
 		{"soak", soakUsage, "run a bench with its control unit under a load, and judge it", runSoak},
+		{"certify", certifyUsage, "measure a bench on this host, and write the certificate; compare two", runCertify},
 		{"completion", "completion bash|zsh|fish", "print what completes this command's line in a shell", runCompletion},
 		{"man", "man", "print the manual page: lockstep man | man -l -", runMan},
 		{"version", "version", "print the version", runVersion},

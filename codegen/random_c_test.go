@@ -1,0 +1,137 @@
+package codegen
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/model/kernel"
+)
+
+// What c99/testdata/drive.c is told to do.
+const (
+	driveStep = iota
+	driveReset
+	driveOutput
+	driveInput
+	driveOwn
+)
+
+// orders are commands as drive.c reads them.
+func orders(rows [][]float64) []byte {
+	var b bytes.Buffer
+	order := func(op int, of, on float64) {
+		binary.Write(&b, binary.NativeEndian, [3]int64{int64(op), int64(of), int64(on)})
+	}
+	for _, row := range rows {
+		switch row[0] {
+		case 1:
+			order(driveReset, 0, 0)
+		case 2:
+			order(driveOutput, 0, 0)
+		}
+		if row[1] >= 0 {
+			order(driveInput, row[1], row[2])
+			order(driveOwn, row[1], 0)
+		}
+		order(driveStep, 0, 0)
+		binary.Write(&b, binary.NativeEndian, row[3:])
+	}
+	return b.Bytes()
+}
+
+// obeyed is what the table kernel answers to the orders.
+func obeyed(k *kernel.Kernel, rows [][]float64) (out []float64) {
+	_, p := k.Dims()
+	y := make([]float64, p)
+	for _, row := range rows {
+		switch row[0] {
+		case 1:
+			k.Reset()
+		case 2:
+			k.Output(y)
+			out = append(out, y...)
+		}
+		if i := int(row[1]); i >= 0 {
+			k.Drive(i, row[2] == 1)
+			driven := 0.0
+			if k.Driven(i) {
+				driven = 1
+			}
+			out = append(out, k.Own(i), driven)
+		}
+		k.Step(y, row[3:])
+		out = append(append(out, y...), y[p-1]) // "fault", which a step gives in C
+	}
+	return out
+}
+
+// inOneProgram compiles the C of plants with what drives them, in one command.
+func inOneProgram(t *testing.T, list []subject, flags ...string) (program string) {
+	t.Helper()
+	dir := t.TempDir()
+	drive, err := filepath.Abs("c99/testdata/drive.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program = filepath.Join(dir, "drive")
+	args := append([]string{"-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffp-contract=off", "-I" + dir, "-o", program, drive}, flags...)
+	head, plants := "", "#define PLANTS"
+	for _, s := range list {
+		j := s.job()
+		for name, text := range cOf(t, j) {
+			put(t, filepath.Join(dir, name), text)
+		}
+		head += "#include \"" + j.Package + ".h\"\n"
+		plants += " X(" + j.Package + ", " + strings.ToUpper(j.Package) + ")"
+		args = append(args, j.Package+".c")
+	}
+	put(t, filepath.Join(dir, "plants.h"), []byte(head+plants+"\n"))
+	cmd := exec.Command("gcc", append(args, "-lm")...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("gcc (Debian: apt install gcc libc6-dev): %v\n%.3000s", err, out)
+	}
+	return program
+}
+
+func TestRandomPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
+	names, flags := []string{"random:1", "random:11", "random:33", "random:2003"}, []string{"-O1"}
+	if breadth {
+		flags = append(flags, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+		for seed := range 30 {
+			names = append(names, fmt.Sprintf("random:%d", 100+seed), fmt.Sprintf("random:%d", carFrom+100+seed))
+		}
+	}
+	var list []subject
+	for _, name := range names {
+		list = append(list, load(t, name))
+	}
+	program := inOneProgram(t, list, flags...)
+	for i, s := range list {
+		t.Run(s.name, func(t *testing.T) {
+			rows := tickCommands(s, uint64(1000+i))
+			cmd := exec.Command(program, PackageOf(s.name))
+			cmd.Stdin, cmd.Stderr = bytes.NewReader(orders(rows)), os.Stderr
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := obeyed(kernel.New(s.tables), rows)
+			if len(out) != 8*len(want) {
+				t.Fatalf("%d numbers in C, want %d", len(out)/8, len(want))
+			}
+			for n, w := range want {
+				if got := binary.NativeEndian.Uint64(out[8*n:]); got != math.Float64bits(w) && !(w != w && math.IsNaN(math.Float64frombits(got))) {
+					t.Fatalf("number %d is %v in C, %v in the table kernel", n, math.Float64frombits(got), w)
+				}
+			}
+		})
+	}
+}

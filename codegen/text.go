@@ -1,0 +1,8 @@
+package codegen
+
+import "embed"
+
+// ownText is the source of the generator, with the C that an FMU has around its plant.
+//
+//go:embed *.go c99/*.go fmu
+var ownText embed.FS

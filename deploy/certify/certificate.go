@@ -1,0 +1,228 @@
+// Package certify owns the certificate of a bench on a host: it measures one, writes
+// it as a page for people and as JSON, and compares two. It judges no host (package
+// deploy) and runs no bench (rt/bench).
+package certify
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"lockstep/deploy"
+	"lockstep/rt/bench"
+	"lockstep/sched"
+)
+
+// Certificate is what was measured, where, and of what. Its JSON keys do not change.
+type Certificate struct {
+	Format int    `json:"lockstep_certificate"` // of these keys: 1
+	SHA256 string `json:"sha256"`               // of this JSON with this text empty
+	Made   string `json:"made"`                 // when it was complete, RFC 3339, UTC
+	Again  string `json:"again"`                // the command that measures it again and compares
+	Asked  Asked  `json:"asked"`
+
+	Representative bool     `json:"representative"` // of a tuned real-time host, nothing speaks against it
+	Reasons        []string `json:"reasons"`        // what does
+	CutShort       string   `json:"cut_short"`      // why it is shorter than was asked for; "": it is not
+
+	Run      *bench.Report     `json:"run"`
+	Late     *Distribution     `json:"wake_up"`    // of every grid point, from its due time; nil: no tick came
+	Tick     *Distribution     `json:"tick"`       // from the wake-up to the return of the last send
+	Response *Distribution     `json:"bus_to_bus"` // nil: no frame that came in had a time
+	Beside   *Beside           `json:"beside"`     // nil: cyclictest was not measured
+	Worst    *bench.WorstCase  `json:"worst_case"`
+	Buses    []Bus             `json:"buses"`
+	Box      deploy.Box        `json:"box"`
+	Doctor   *deploy.Diagnosis `json:"doctor"`
+	Versions Versions          `json:"versions"`
+
+	text []byte // that it was read from; nil: it was not
+}
+
+// Asked is what the measurement was asked for.
+type Asked struct {
+	Bench      string   `json:"bench"` // an absolute path, or an embedded one
+	ForNs      int64    `json:"for_ns"`
+	Bus        []string `json:"bus,omitempty"`
+	UnitBus    string   `json:"unitbus,omitempty"`
+	Load       bool     `json:"load"`
+	BestEffort bool     `json:"besteffort"`
+	Kernel     string   `json:"kernel"` // table, generated, or the path of an executable
+}
+
+// Beside is the loop beside cyclictest, in turns of the same time on the same CPU.
+type Beside struct {
+	Rounds     int             `json:"rounds"`
+	Loop       *deploy.Figures `json:"loop"`
+	Cyclictest *deploy.Figures `json:"cyclictest"` // nil: it failed
+	Alone      *deploy.Figures `json:"alone"`      // the loop while no cyclictest ran; nil: there was no such time
+	Priority   int             `json:"priority"`   // of both, SCHED_FIFO
+	PhaseNs    int64           `json:"phase_ns"`   // of cyclictest after the loop's grid points
+}
+
+// Bus is a bus of the bench.
+type Bus struct {
+	Name      string `json:"name"`
+	Interface string `json:"interface"`
+}
+
+// Versions are what ran.
+type Versions struct {
+	Lockstep string       `json:"lockstep"`
+	Revision string       `json:"revision"`
+	Modified bool         `json:"modified"` // the sources were not those of the revision
+	Go       string       `json:"go"`
+	Arch     string       `json:"arch"`   // with its level: amd64 v1
+	Binary   string       `json:"binary"` // SHA-256 of the executable
+	Files    []bench.Hash `json:"files"`
+}
+
+// Distribution is a histogram.
+type Distribution struct {
+	Samples uint64         `json:"samples"`
+	MaxNs   int64          `json:"max_ns"`
+	Micros  map[int]uint64 `json:"histogram_us"`     // below 10 ms: class of 1 µs, by its lower end: how many
+	Beyond  []Beyond       `json:"beyond,omitempty"` // from 10 ms on, the shortest first
+}
+
+// Beyond is a class of a histogram from 10 ms on.
+type Beyond struct {
+	UpperNs int64  `json:"upper_ns"` // the longest time that belongs to it
+	N       uint64 `json:"n"`
+}
+
+// distribution reads a histogram of the loop; nil if it is empty.
+func distribution(h *sched.Histogram) *Distribution {
+	if h.N() == 0 {
+		return nil
+	}
+	d := &Distribution{Samples: h.N(), MaxNs: h.Max(), Micros: map[int]uint64{}}
+	left := d.Samples
+	for us := range sched.Micros {
+		if n := h.Micro(us); n > 0 {
+			d.Micros[us] = n
+			left -= n
+		}
+	}
+	// The class in which 10 ms lies has shorter ones, too: it has what the others leave.
+	classes := h.Classes(64)
+	for i := len(classes) - 1; i >= 0 && left > 0; i-- {
+		n := min(classes[i].N, left)
+		d.Beyond = append([]Beyond{{classes[i].Upper, n}}, d.Beyond...)
+		left -= n
+	}
+	return d
+}
+
+// hashed matches the hash in the text of a certificate.
+var hashed = regexp.MustCompile(`"sha256": "([0-9a-f]{64})"`)
+
+// JSON is the certificate for machines; it fills in the hash.
+func (c *Certificate) JSON() ([]byte, error) {
+	c.SHA256 = ""
+	text, err := json.MarshalIndent(c, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("certify: %w", err)
+	}
+	c.SHA256 = hashOf(text)
+	return sealed(text), nil
+}
+
+// sealed is a text whose hash is empty, with it.
+func sealed(text []byte) []byte {
+	return bytes.Replace(text, []byte(`"sha256": ""`), fmt.Appendf(nil, `"sha256": "%s"`, hashOf(text)), 1)
+}
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Read reads the JSON of a certificate, name is its file's. One that was changed after
+// it was made is an error.
+func Read(name string, text []byte) (*Certificate, error) {
+	fail := func(format string, args ...any) (*Certificate, error) {
+		return nil, fmt.Errorf("certify: "+name+": "+format, args...)
+	}
+	var head struct {
+		Format any    `json:"lockstep_certificate"`
+		Made   string `json:"made"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return fail("it is not the JSON of a certificate: %w", err)
+	}
+	switch head.Format {
+	case float64(1):
+	case nil:
+		return fail("it is not the JSON of a certificate: it has no lockstep_certificate")
+	default:
+		return fail("a certificate of format %v; this version reads 1", head.Format)
+	}
+	at := hashed.FindSubmatchIndex(text)
+	if at == nil {
+		return fail("it has no sha256")
+	}
+	empty := slices.Concat(text[:at[2]], text[at[3]:])
+	if want, got := string(text[at[2]:at[3]]), hashOf(empty); got != want {
+		return fail("it was changed after it was made: its sha256 says %.12s..., its content has %.12s...", want, got)
+	}
+	c := &Certificate{text: text}
+	if err := json.Unmarshal(text, c); err != nil {
+		return fail("%w", err)
+	}
+	if err := c.whole(); err != nil {
+		return fail("%w", err)
+	}
+	return c, nil
+}
+
+// whole says what a certificate lacks of what every one has.
+func (c *Certificate) whole() error {
+	if _, err := time.Parse(time.RFC3339, c.Made); err != nil {
+		return fmt.Errorf("made: %q is no time", c.Made)
+	}
+	switch {
+	case c.Run == nil:
+		return errors.New("it has no run")
+	case c.Doctor == nil:
+		return errors.New("it has no doctor")
+	case c.Asked.ForNs <= 0:
+		return fmt.Errorf("asked.for_ns: %d ns is no time", c.Asked.ForNs)
+	}
+	for name, d := range map[string]*Distribution{"wake_up": c.Late, "tick": c.Tick, "bus_to_bus": c.Response} {
+		if err := d.whole(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// whole says what is wrong with a histogram that is there.
+func (d *Distribution) whole() error {
+	if d == nil {
+		return nil
+	}
+	sum := uint64(0)
+	for us, n := range d.Micros {
+		if us < 0 || us >= sched.Micros || n > d.Samples {
+			return fmt.Errorf("histogram_us: %d times %d us", n, us)
+		}
+		sum += n
+	}
+	for _, b := range d.Beyond {
+		if b.UpperNs < sched.Micros*1000 || b.N > d.Samples {
+			return fmt.Errorf("beyond: %d times up to %d ns", b.N, b.UpperNs)
+		}
+		sum += b.N
+	}
+	if sum != d.Samples || d.Samples == 0 || d.MaxNs < 0 {
+		return fmt.Errorf("%d of %d samples are in its classes", sum, d.Samples)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package certify
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"lockstep/sched"
+)
+
+func compared(t *testing.T, old, now *Certificate) *Comparison {
+	t.Helper()
+	c, err := Compare(old, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// figure is the one of a name.
+func (c *Comparison) figure(t *testing.T, name string) Compared {
+	t.Helper()
+	for _, f := range c.Figures {
+		if f.Name == name {
+			return f
+		}
+	}
+	t.Fatalf("no figure %q", name)
+	return Compared{}
+}
+
+func words(c *Comparison) string {
+	var b bytes.Buffer
+	c.Text(&b)
+	return b.String()
+}
+
+func TestACertificateAndItselfDifferInNothing(t *testing.T) {
+	c := stored(t, sample(t, 1, 1))
+	got := compared(t, c, c)
+	if got.Boxes != "" || len(got.Settings) != 0 || len(got.Worse()) != 0 || !strings.HasSuffix(words(got), "\nnothing changed\n") {
+		t.Errorf("%+v\n%s", got, words(got))
+	}
+	for _, f := range got.Figures {
+		if f.Verdict != Same {
+			t.Errorf("%s is %s: %s, %s", f.Name, f.Verdict, f.number(f.Old), f.number(f.New))
+		}
+	}
+}
+
+func TestAnotherRunOfTheSameHostIsWithinTheNoise(t *testing.T) {
+	for seed := range uint64(5) {
+		now := sample(t, 1, 10*seed+100)
+		got := compared(t, stored(t, sample(t, 1, 1)), stored(t, now))
+		if worse := got.Worse(); len(worse) != 0 {
+			t.Errorf("seed %d: %+v", seed, worse)
+		}
+	}
+}
+
+func TestAChangedSettingAndAFigureTwiceAsLargeAreFound(t *testing.T) {
+	old, now := sample(t, 1, 1), sample(t, 2, 50)
+	now.Box.Governor, now.Versions.Files[0].SHA256, now.Run.Missed, now.Run.TxDropped = "powersave", "ef56", 1, 0
+	for i := range now.Doctor.Checks {
+		if c := &now.Doctor.Checks[i]; c.Name == "governor" {
+			c.Verdict, c.Found = "wrong", "powersave"
+		}
+	}
+	got := compared(t, stored(t, old), stored(t, now))
+	changed := map[string]Change{}
+	for _, s := range got.Settings {
+		changed[s.What] = s
+	}
+	if len(changed) != 3 || changed["governor of the loop's CPU"].New != "powersave" || changed["plant powershift"].Old != "cd34" || !strings.HasPrefix(changed["doctor: governor"].New, "wrong: powersave") {
+		t.Errorf("settings %v", changed)
+	}
+	for _, name := range []string{"wake-up, p50", "wake-up, p99", "tick, p99.9", "bus to bus, p50", "dearest tick of the plant", "missed grid points"} {
+		f := got.figure(t, name)
+		if f.Verdict != Worse || f.New == nil {
+			t.Errorf("%s is %s, %s then %s", name, f.Verdict, f.number(f.Old), f.number(f.New))
+		}
+		if name != "missed grid points" && !(*f.New / *f.Old > 1.9 && *f.New / *f.Old < 2.1) {
+			t.Errorf("%s: ratio %s", name, f.ratio())
+		}
+	}
+	// The old worst case is one sample far above the others: of the new ones some are above it by chance or not.
+	if f := got.figure(t, "wake-up, worst"); f.Verdict != Noise || !strings.Contains(f.Why, "1 of 720000 samples above") {
+		t.Errorf("the worst is %s %s", f.Verdict, f.Why)
+	}
+	back := compared(t, stored(t, now), stored(t, old))
+	if f := back.figure(t, "tick, p50"); f.Verdict != Better || len(back.Worse()) != 0 {
+		t.Errorf("the other way round: %s is %s; worse: %v", f.Name, f.Verdict, back.Worse())
+	}
+}
+
+func TestAWorstCaseIsWorseWhereManySamplesAreAboveTheOldOne(t *testing.T) {
+	at := func(worst int64, more int) *Distribution {
+		h := histogram(10_000, 9_000, 60_000, 1)
+		for i := range more {
+			h.Record(worst + int64(i))
+		}
+		return distribution(h)
+	}
+	for more, want := range map[int]Verdict{1: Noise, 9: Noise, 11: Worse, 40: Worse} {
+		if got, why := judgeLargest(at(0, 0), at(120_000, more)); got != want {
+			t.Errorf("%d of 10000 above: %s (%s), want %s", more, got, why, want)
+		}
+	}
+	if got, _ := judgeLargest(at(120_000, 40), at(0, 0)); got != Better {
+		t.Errorf("without them: %s", got)
+	}
+	if got, why := judgeLargest(at(0, 0), at(61_500, 40)); got != Small {
+		t.Errorf("1.5 us more: %s (%s)", got, why)
+	}
+}
+
+func TestCountsAreJudgedByTheirNoise(t *testing.T) {
+	for _, c := range []struct {
+		old, now, ticksOld, ticksNow float64
+		want                         Verdict
+	}{
+		{0, 1, 1e6, 1e6, Worse}, {1, 0, 1e6, 1e6, Better}, {3, 5, 1e6, 1e6, Noise}, {5, 3, 1e6, 1e6, Noise},
+		{3, 60, 1e6, 1e6, Worse}, {60, 3, 1e6, 1e6, Better}, {10, 100, 1e6, 1e7, Noise}, {1e6, 1.02e6, 1e9, 1e9, Small},
+		{10, 20, 0, 1e6, Open},
+	} {
+		if got, why := judgeCounts(c.old, c.now, c.ticksOld, c.ticksNow); got != c.want {
+			t.Errorf("%g of %g, then %g of %g: %s (%s), want %s", c.old, c.ticksOld, c.now, c.ticksNow, got, why, c.want)
+		}
+	}
+}
+
+func TestAQuantileLiesWithinItsRanks(t *testing.T) {
+	var h sched.Histogram
+	for us := range int64(1000) {
+		h.Record(us * 1000)
+	}
+	d := distribution(&h)
+	low, high := d.around(0.5) // 3.3 standard deviations of 15.8 ranks
+	if !(low > 440 && low < 455 && high > 545 && high < 560) {
+		t.Errorf("the median is between %g and %g us", low, high)
+	}
+	if _, high := d.around(0.999); high != 999 {
+		t.Errorf("p99.9 is at most %g us, want the largest", high)
+	}
+}
+
+func TestCertificatesOfDifferentBoxesAreSaidToBeSo(t *testing.T) {
+	now := sample(t, 1, 1)
+	now.Box.Name, now.Box.ID, now.Box.Processor = "bench9", "0123", "Some other CPU"
+	got := compared(t, sample(t, 1, 1), now)
+	if !strings.Contains(words(got), "DIFFERENT BOXES: the old one is of ") || !strings.Contains(got.Boxes, "the new one of bench9 (") || !strings.Contains(got.Boxes, "Some other CPU") {
+		t.Errorf("%s", words(got))
+	}
+}
+
+func TestWhatACertificateDoesNotHaveIsNotComparedAsZero(t *testing.T) {
+	c := sample(t, 1, 1)
+	bare := edited(t, c, func(tree map[string]any) {
+		run := tree["run"].(map[string]any)
+		delete(run, "missed")
+		delete(run, "allocs")
+		run["tick_ns"].(map[string]any)["p50"] = nil
+		delete(tree, "worst_case")
+		delete(tree, "beside")
+		tree["bus_to_bus"] = nil
+	})
+	for _, sides := range [][2]*Certificate{{stored(t, c), bare}, {bare, stored(t, c)}} {
+		got := compared(t, sides[0], sides[1])
+		for _, name := range []string{"missed grid points", "allocations", "tick, p50", "dearest tick of the plant", "ratio to cyclictest, p50", "bus to bus, p99"} {
+			f := got.figure(t, name)
+			if f.Verdict != Unknown || (f.number(f.Old) != "-") == (f.number(f.New) != "-") || f.ratio() != "-" {
+				t.Errorf("%s: %s then %s, ratio %s, %s", name, f.number(f.Old), f.number(f.New), f.ratio(), f.Verdict)
+			}
+		}
+	}
+}
+
+func TestWhatPassesIsNoSetting(t *testing.T) {
+	c, now := sample(t, 1, 1), sample(t, 1, 1)
+	c.Doctor.Checks[0].Found, now.Doctor.Checks[0].Found = "131 enp4s0 (7719 so far), jackd 991 FIFO 90", "131 enp4s0 (8000 so far), jackd 1002 FIFO 90"
+	if got := compared(t, c, now); len(got.Settings) != 0 {
+		t.Errorf("%v", got.Settings)
+	}
+	now.Doctor.Checks[0].Found = "131 enp4s0 (7719 so far), jackd 991 FIFO 91"
+	if got := compared(t, c, now); len(got.Settings) != 1 {
+		t.Errorf("%v", got.Settings)
+	}
+}

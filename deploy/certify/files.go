@@ -1,0 +1,130 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// room is how much is kept free on the disk for each of the two files: a thousand late
+// ticks and three full histograms take 3 MB.
+const room = 4 << 20
+
+// Files are the two files of a certificate before they are there: written beside their
+// places, with room for what comes, and renamed when they are whole.
+type Files struct {
+	HTML, JSON string // their names in the end
+	parts      []*os.File
+}
+
+// Create reserves FILE.html and the FILE.json beside it. It fails where they could not
+// be written in an hour: no folder, no right to it, no room, or somebody else at it.
+func Create(html string) (f *Files, err error) {
+	base, is := strings.CutSuffix(html, ".html")
+	if !is || filepath.Base(base) == "" || strings.HasSuffix(base, "/") {
+		return nil, fmt.Errorf("certify: -o %s: a name that ends in .html is wanted; the JSON is written beside it", html)
+	}
+	f = &Files{HTML: html, JSON: base + ".json"}
+	for _, name := range []string{f.JSON, f.HTML} {
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+			f.Close()
+			return nil, fmt.Errorf("certify: -o %s is there and no file", name)
+		}
+		if err := f.reserve(name + ".part"); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("certify: -o %s: %w", html, err)
+		}
+	}
+	return f, nil
+}
+
+// reserve opens a file, takes it for this process, and fills it.
+func (f *Files) reserve(name string) error {
+	part, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := unix.Flock(int(part.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		part.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return fmt.Errorf("another certify is writing %s", name)
+		}
+		return os.NewSyscallError("flock", err)
+	}
+	f.parts = append(f.parts, part) // from here on Close removes it
+	err = unix.Fallocate(int(part.Fd()), 0, 0, room)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+		_, err = part.WriteAt(make([]byte, room), 0)
+	}
+	if err != nil {
+		return fmt.Errorf("room for %d MB: %w", room>>20, err)
+	}
+	return nil
+}
+
+// Close removes what was reserved and not written.
+func (f *Files) Close() {
+	for _, part := range f.parts {
+		_ = os.Remove(part.Name())
+		part.Close()
+	}
+	f.parts = nil
+}
+
+// Write puts a certificate in both places, the JSON first: each is there whole or not at
+// all, also where the host loses its power.
+func (f *Files) Write(c *Certificate) error {
+	c.Again = again(f.JSON)
+	text, err := c.JSON()
+	if err != nil {
+		return err
+	}
+	page, err := c.HTML()
+	if err != nil {
+		return err
+	}
+	for i, content := range [][]byte{text, page} {
+		if err := put(f.parts[i], content); err != nil {
+			return fmt.Errorf("certify: %w", err)
+		}
+	}
+	for i, name := range []string{f.JSON, f.HTML} {
+		if err := os.Rename(f.parts[i].Name(), name); err != nil {
+			return fmt.Errorf("certify: %w", err)
+		}
+	}
+	for _, part := range f.parts {
+		part.Close()
+	}
+	f.parts = nil
+	return settle(filepath.Dir(f.HTML))
+}
+
+// put writes over the reserved room, which it then gives back.
+func put(part *os.File, content []byte) error {
+	if _, err := part.WriteAt(content, 0); err != nil {
+		return err
+	}
+	if err := part.Truncate(int64(len(content))); err != nil {
+		return err
+	}
+	return part.Sync()
+}
+
+// settle writes the names in a folder to the disk.
+func settle(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("certify: %w", err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("certify: %s: %w", dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package certify
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"lockstep/deploy"
+	"lockstep/rt"
+	"lockstep/rt/bench"
+	"lockstep/sched"
+)
+
+// Order is a measurement that is wanted.
+type Order struct {
+	Asked
+	Load   func(cpus []int) (what string, stop func() error, err error) // nil: none
+	Choose bench.Chooser                                                // of Asked.Kernel
+	Out    *os.File
+	Begin  func() // is called when the preparations are over, and signals are the run's
+}
+
+// session is a measurement under way.
+type session struct {
+	Order
+	c       *Certificate
+	host    []string // what speaks against the host
+	beside  *deploy.Beside
+	page    *rt.Page
+	thread  sched.Thread
+	trouble error // of cyclictest
+	rounds  int
+	end     context.CancelFunc
+	done    chan struct{} // closed when no cyclictest runs any more
+}
+
+// Measure runs the bench and returns its certificate, with an error where the run broke
+// a policy or was judged to have failed; a run that did not begin has none.
+func (o Order) Measure() (*Certificate, error) {
+	s := &session{Order: o, c: &Certificate{Format: 1, Asked: o.Asked}}
+	b, err := bench.Load(o.Bench)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.SetBuses(o.Bus); err != nil {
+		return nil, err
+	}
+	h, err := bench.Prepare(b)
+	if err != nil {
+		return nil, err
+	}
+	for _, bus := range b.Buses {
+		s.c.Buses = append(s.c.Buses, Bus{bus.Name.Text, bus.Interface.Text})
+	}
+	s.thread = h.Thread
+	if s.c.Versions, err = versions(); err != nil {
+		return nil, err
+	}
+	if h.Timer.Sleep == sched.Timerfd { // as the run will, so that the doctor sees what holds then
+		restore, _ := sched.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99))
+		defer restore()
+	}
+	if err := s.look(h); err != nil {
+		return nil, err
+	}
+	fmt.Fprint(o.Out, "what a tick costs, by lock set, is measured first\n")
+	if s.c.Worst, err = h.Dearest(); err != nil {
+		return nil, err
+	}
+	s.beside = &deploy.Beside{CPU: h.Thread.CPU, Priority: h.Thread.Priority, Period: time.Duration(h.Tables.PeriodNs)}
+	s.trouble = s.beside.Prepare()
+	defer s.beside.Close()
+	return s.run(b)
+}
+
+// look takes the fingerprint of the host, and what speaks against it.
+func (s *session) look(h *bench.Handover) (err error) {
+	ask := deploy.Ask{CPU: h.Thread.CPU, Priority: max(h.Thread.Priority, 1), Timer: h.Timer.Sleep}
+	for _, b := range s.c.Buses {
+		if b.Interface != "pair" && !strings.HasPrefix(b.Interface, "file:") {
+			ask.Buses = append(ask.Buses, b.Interface)
+		}
+	}
+	if s.UnitBus != "" {
+		ask.Buses = append(ask.Buses, s.UnitBus)
+	}
+	d, err := deploy.Doctor("/", ask)
+	if err != nil {
+		return err
+	}
+	s.c.Doctor, s.c.Box = &d, deploy.Fingerprint("/", ask)
+	s.host = deploy.Objections("/", ask, d)
+	return nil
+}
+
+// run runs the bench, and closes the certificate.
+func (s *session) run(b *bench.Bench) (*Certificate, error) {
+	o := bench.Options{
+		For: time.Duration(s.ForNs), Bus: s.Bus, BestEffort: s.BestEffort, Out: s.Out, Every: time.Minute, Choose: s.Choose,
+		Soak:   &bench.Soak{Load: s.Load, UnitBus: s.UnitBus},
+		Follow: &bench.Follow{Begin: s.begin, End: s.finish},
+	}
+	s.Begin()
+	begun, stolen := time.Now(), deploy.Stolen(s.thread.CPU)
+	err := bench.Run(b, o)
+	if s.c.Run == nil {
+		return nil, err
+	}
+	const tick = 10 * time.Millisecond // of /proc/stat
+	if d := time.Duration(deploy.Stolen(s.thread.CPU)-stolen) * tick; d > 0 {
+		s.host = append(s.host, fmt.Sprintf("the hypervisor kept CPU %d from running for %v of %v", s.thread.CPU, d, time.Since(begun).Round(time.Second)))
+	}
+	if s.trouble != nil {
+		s.host = append(s.host, "cyclictest: "+s.trouble.Error())
+	}
+	if asked := time.Duration(s.ForNs); int64(s.c.Run.Ticks+s.c.Run.Unserved) < int64(asked)/s.c.Run.StepNs {
+		s.c.CutShort = s.c.Run.Ended
+	}
+	s.c.Made = time.Now().UTC().Format(time.RFC3339)
+	s.c.judge(s.host)
+	return s.c, err
+}
+
+// begin is called when the target ticks.
+func (s *session) begin(h *bench.Handover, page *rt.Page) {
+	var err error
+	if s.c.Versions.Files, err = h.Hashes(); err != nil {
+		s.c.Versions.Files = nil // they were read before; the page says that there are none
+	}
+	s.page, s.done = page, make(chan struct{})
+	ctx, end := context.WithCancel(context.Background())
+	s.end = end
+	go func() {
+		defer close(s.done)
+		if s.trouble == nil {
+			s.turns(ctx)
+		}
+	}()
+}
+
+// slot is how long a round lasts about, of which cyclictest runs in one half; there are
+// mostRounds at most.
+const (
+	slot       = time.Minute
+	mostRounds = 60
+	margin     = 500 * time.Millisecond // between the end of cyclictest and that of its half
+)
+
+// turns lets cyclictest run beside the loop in one half of each round; which one it is
+// alternates.
+func (s *session) turns(ctx context.Context) {
+	length := time.Duration(s.ForNs)
+	rounds := min(max(int(length/slot), 1), mostRounds)
+	half := length / time.Duration(2*rounds)
+	start := int64(s.page.StartNs.Load())
+	var failed []error
+	for i := range 2 * rounds {
+		until := start + int64(half)*int64(i+1)
+		if with := i%4 == 0 || i%4 == 3; !with {
+			before := s.page.Late.Copy()
+			goes := sleep(ctx, until)
+			s.beside.Without(s.page.Late.Copy().Since(before))
+			if !goes {
+				return
+			}
+			continue
+		}
+		err := s.beside.Turn(ctx, time.Duration(until-sched.Now())-margin, start, &s.page.Late)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			s.rounds++
+		} else if failed = append(failed, err); len(failed) == 3 {
+			break
+		}
+		if !sleep(ctx, until) {
+			return
+		}
+	}
+	if len(failed) > 0 {
+		s.trouble = fmt.Errorf("%d turns failed: %w", len(failed), failed[0])
+	}
+}
+
+// sleep waits until an instant, ns on CLOCK_MONOTONIC; false: ctx has ended before.
+func sleep(ctx context.Context, until int64) bool {
+	select {
+	case <-time.After(time.Duration(until - sched.Now())):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// finish is called at the end of the run.
+func (s *session) finish(r *bench.Report) {
+	s.c.Run = r
+	if s.page == nil {
+		return // no tick came
+	}
+	s.end()
+	<-s.done
+	s.c.Late, s.c.Tick, s.c.Response = distribution(&s.page.Late), distribution(&s.page.Work), distribution(&s.page.Response)
+	loop, peer, alone := s.beside.Figures()
+	if loop == nil {
+		return
+	}
+	s.c.Beside = &Beside{Rounds: s.rounds, Loop: loop, Cyclictest: peer, Alone: alone, Priority: s.thread.Priority, PhaseNs: r.StepNs / 2}
+	if r.Tick.P99 > r.StepNs/2 { // then cyclictest waits for ticks
+		loop.RatioP50, loop.RatioP99, loop.PooledP50, loop.PooledP99 = nil, nil, nil, nil
+		s.host = append(s.host, fmt.Sprintf("cyclictest had to wait for ticks of %v and more, half of the period: there is no ratio", time.Duration(r.Tick.P99)))
+	}
+}
+
+// versions are those of this executable.
+func versions() (v Versions, err error) {
+	v = Versions{Lockstep: "(devel)", Go: runtime.Version(), Arch: runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" {
+			v.Lockstep = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Revision = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			case "GOAMD64", "GOARM64":
+				v.Arch += " " + s.Value
+			}
+		}
+	}
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return v, fmt.Errorf("certify: %w", err)
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return v, fmt.Errorf("certify: %w", err)
+	}
+	v.Binary = hex.EncodeToString(sum.Sum(nil))
+	return v, nil
+}
+
+// Complete makes an order as it can be given again from anywhere: a bench that is a file
+// has its absolute path.
+func (a *Asked) Complete() error {
+	for _, name := range []*string{&a.Bench, &a.Kernel} {
+		if _, err := os.Stat(*name); errors.Is(err, os.ErrNotExist) {
+			continue // an embedded one, or a word
+		}
+		path, err := filepath.Abs(*name)
+		if err != nil {
+			return fmt.Errorf("certify: %w", err)
+		}
+		*name = path
+	}
+	return nil
+}

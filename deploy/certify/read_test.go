@@ -1,0 +1,195 @@
+package certify
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestACertificateIsReadAsItWasWritten(t *testing.T) {
+	c := sample(t, 1, 1)
+	text, err := c.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := stored(t, c).JSON()
+	if err != nil || !bytes.Equal(text, again) {
+		t.Errorf("%v; %d bytes, then %d", err, len(text), len(again))
+	}
+}
+
+func TestWhatIsNoCertificateIsRefused(t *testing.T) {
+	whole, err := sample(t, 1, 1).JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	swap := func(old, new string) []byte {
+		out := bytes.Replace(whole, []byte(old), []byte(new), 1)
+		if bytes.Equal(out, whole) {
+			t.Fatalf("the sample has no %s", old)
+		}
+		return out
+	}
+	for want, text := range map[string][]byte{
+		"it is not the JSON of a certificate: unexpected end": whole[:len(whole)/2],
+		"it is not the JSON of a certificate: invalid":        []byte("<html>"),
+		"it is not the JSON of a certificate: it has no":      []byte("{}"),
+		"a certificate of format 2; this version reads 1":     swap(`"lockstep_certificate": 1`, `"lockstep_certificate": 2`),
+		"it has no sha256":                     []byte(`{"lockstep_certificate": 1}`),
+		"it was changed after it was made":     swap(`"missed": 0`, `"missed": 1`),
+		"it was changed after it was made: it": swap(`"tx_frames": 1440002`, `"tx_frames": 1440003`),
+	} {
+		if _, err := Read("x.json", text); err == nil || !strings.HasPrefix(err.Error(), "certify: x.json: "+want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for want, change := range map[string]func(c *Certificate){
+		"it has no run":              func(c *Certificate) { c.Run = nil },
+		"it has no doctor":           func(c *Certificate) { c.Doctor = nil },
+		"made: \"yesterday\" is no":  func(c *Certificate) { c.Made = "yesterday" },
+		"asked.for_ns: 0 ns":         func(c *Certificate) { c.Asked.ForNs = 0 },
+		"tick: 720000 of 720001":     func(c *Certificate) { c.Tick.Samples++ },
+		"wake_up: histogram_us: 1 t": func(c *Certificate) { c.Late.Micros[-7] = 1 },
+		"bus_to_bus: beyond: 1 t":    func(c *Certificate) { c.Response.Beyond = []Beyond{{5, 1}} },
+	} {
+		c := sample(t, 1, 1)
+		change(c)
+		text, err := c.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read("x.json", text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// What is read is compared without a panic, and with itself differs in nothing.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"lockstep_certificate": 1, "sha256": "", "made": "2026-11-20T20:00:00Z", "asked": {"for_ns": 1}, "run": {"ticks": 1, "missed": 1e300}, "doctor": {}}`))
+	f.Add([]byte(`{"lockstep_certificate": 1, "sha256": "", "made": "2026-11-20T20:00:00Z", "asked": {"for_ns": 9}, "run": {"late_ns": {"max": -5}}, "doctor": {"checks": [{}]},
+		"wake_up": {"samples": 1, "max_ns": 5, "histogram_us": {"0": 1}}, "beside": {"loop": null}, "worst_case": {"dearest_ns": 5}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, _ = Read("fuzz.json", text)
+		c, err := Read("fuzz.json", sealed(text)) // what has the right hash gets further
+		if err != nil {
+			return
+		}
+		got, err := Compare(c, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Settings) != 0 || got.Boxes != "" || len(got.Worse()) != 0 {
+			t.Errorf("a certificate and itself: %+v", got)
+		}
+		if s := words(got); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
+			t.Errorf("%s", s)
+		}
+	})
+}
+
+func TestFilesAreThereWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a.html")
+	f, err := Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(name); err == nil || !strings.Contains(err.Error(), "another certify is writing") {
+		t.Errorf("a second one: %v", err)
+	}
+	for _, made := range []string{f.HTML, f.JSON} {
+		if _, err := os.Stat(made); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is there before it is whole", made)
+		}
+	}
+	c := sample(t, 1, 1)
+	if err := f.Write(c); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	text, err := os.ReadFile(f.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Read(f.JSON, text)
+	page, e := os.ReadFile(f.HTML)
+	if err != nil || e != nil || !strings.Contains(string(page), back.SHA256) || !strings.HasSuffix(strings.TrimSpace(string(page)), "</html>") {
+		t.Errorf("%v, %v, %d bytes of page", err, e, len(page))
+	}
+	if back.Again != "lockstep certify -compare "+f.JSON || !strings.Contains(string(page), back.Again) {
+		t.Errorf("again: %s", back.Again)
+	}
+	if f, err = Create(name); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if list, _ := os.ReadDir(dir); len(list) != 2 {
+		t.Errorf("it left %v", list)
+	}
+	if now, _ := os.ReadFile(f.JSON); !bytes.Equal(now, text) {
+		t.Error("one that was not written changed the one before it")
+	}
+}
+
+func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "d.html"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		filepath.Join(dir, "no", "a.html"):   "no such file or directory",
+		filepath.Join(dir, "file", "a.html"): "not a directory",
+		filepath.Join(dir, "d.html"):         "is there and no file",
+		filepath.Join(dir, "a.txt"):          "a name that ends in .html is wanted",
+		filepath.Join(dir) + "/.html":        "a name that ends in .html is wanted",
+		"/proc/a.html":                       "-o /proc/a.html: open",
+		"/dev/full":                          "a name that ends in .html is wanted",
+	} {
+		if _, err := Create(name); err == nil || !strings.HasPrefix(err.Error(), "certify: -o ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	// No room: as the kernel says where a file would become too large.
+	signal.Ignore(syscall.SIGXFSZ)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	small := unix.Rlimit{Cur: 1 << 20, Max: limit.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &small); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Create(filepath.Join(dir, "a.html"))
+	if e := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); e != nil {
+		t.Fatal(e)
+	}
+	if err == nil || !strings.Contains(err.Error(), "room for 4 MB: file too large") {
+		t.Errorf("no room: %v", err)
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 2 {
+		t.Errorf("it left %v", list)
+	}
+}
+
+func TestTheCommandToMeasureAgainSurvivesAShell(t *testing.T) {
+	for file, want := range map[string]string{
+		"/a/b.json":       "lockstep certify -compare /a/b.json",
+		"/a b/it's.json":  `lockstep certify -compare '/a b/it'\''s.json'`,
+		"/a/$(reboot).js": "lockstep certify -compare '/a/$(reboot).js'",
+	} {
+		if got := again(file); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package deploy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Box is what a host is made of and how it was booted. What its files do not say is
+// empty, or 0 where that cannot be.
+type Box struct {
+	Name       string    `json:"name"`
+	ID         string    `json:"id"`        // of the installation: a hash of /etc/machine-id
+	Board      string    `json:"board"`     // vendor, product, version
+	Firmware   string    `json:"firmware"`  // vendor, version, date
+	Processor  string    `json:"processor"` // its model
+	Microcode  string    `json:"microcode"`
+	Cores      int       `json:"cores"`
+	CPUs       string    `json:"cpus"` // online: "0-3"
+	MHz        int       `json:"mhz"`  // at most
+	MemoryKB   int64     `json:"memory_kb"`
+	Kernel     string    `json:"kernel"` // release and version
+	Realtime   bool      `json:"realtime"`
+	Cmdline    string    `json:"cmdline"`
+	Isolated   string    `json:"isolated"` // CPUs
+	Governor   string    `json:"governor"` // of the loop's CPU
+	Idle       string    `json:"idle"`     // driver of the idle states
+	Clock      string    `json:"clock"`
+	Hypervisor string    `json:"hypervisor"` // empty: none seen
+	Container  string    `json:"container"`  // likewise
+	CAN        []CANCard `json:"can"`
+}
+
+// CANCard is an interface of type CAN.
+type CANCard struct {
+	Interface string `json:"interface"`
+	Driver    string `json:"driver"` // empty: no device, a virtual one
+	Device    string `json:"device"` // where it sits: "0000:05:00.0"
+	ID        string `json:"id"`     // "PCI 10E8:8406"
+	Queue     int    `json:"txqueuelen"`
+	State     string `json:"state"` // up, down
+}
+
+// Fingerprint reads the files of a host below root, "/" for the running one. ask says
+// which CPU is the loop's.
+func Fingerprint(root string, ask Ask) Box {
+	h := newHost(root, ask)
+	processor := fields(h.text("proc/cpuinfo"))
+	cpu := fmt.Sprintf("sys/devices/system/cpu/cpu%d/", h.cpu)
+	memory, _ := strconv.ParseInt(strings.TrimSuffix(fields(h.text("proc/meminfo"))["MemTotal"], " kB"), 10, 64)
+	kHz, _ := strconv.Atoi(h.text(cpu + "cpufreq/cpuinfo_max_freq"))
+	model := processor["model name"]
+	if model == "" {
+		model = strings.TrimSpace(processor["Model"] + " " + runtime.GOARCH)
+	}
+	b := Box{
+		Name:      h.text("proc/sys/kernel/hostname"),
+		Board:     h.words("sys/class/dmi/id/", "board_vendor", "board_name", "board_version"),
+		Firmware:  h.words("sys/class/dmi/id/", "bios_vendor", "bios_version", "bios_date"),
+		Processor: model, Microcode: processor["microcode"],
+		Cores: h.cores(), CPUs: formatCPUs(h.online), MHz: kHz / 1000, MemoryKB: memory,
+		Kernel:   strings.TrimSpace(h.release + " " + h.text("proc/sys/kernel/version")),
+		Realtime: h.realtime, Cmdline: h.text("proc/cmdline"), Isolated: formatCPUs(h.isolated),
+		Governor: h.text(cpu + "cpufreq/scaling_governor"), Idle: h.text("sys/devices/system/cpu/cpuidle/current_driver"),
+		Clock:      h.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+		Hypervisor: h.hypervisor, Container: h.container, CAN: []CANCard{},
+	}
+	if b.Board == "" { // ARM
+		b.Board = strings.Trim(h.text("proc/device-tree/model"), "\x00")
+	}
+	if id := h.text("etc/machine-id"); id != "" { // machine-id(5): not to be shown as it is
+		sum := sha256.Sum256([]byte("lockstep certificate " + id))
+		b.ID = hex.EncodeToString(sum[:8])
+	}
+	for _, name := range h.canInterfaces() {
+		b.CAN = append(b.CAN, h.card(name))
+	}
+	return b
+}
+
+// words are the first lines of files, in one.
+func (h *host) words(dir string, names ...string) string {
+	var list []string
+	for _, name := range names {
+		if text := h.text(dir + name); text != "" {
+			list = append(list, text)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// cores counts the cores that the online CPUs are of.
+func (h *host) cores() int {
+	var list []string
+	for _, cpu := range h.online {
+		dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/", cpu)
+		siblings := h.text(dir + "thread_siblings_list")
+		if siblings == "" {
+			siblings = strconv.Itoa(cpu)
+		}
+		list = append(list, siblings)
+	}
+	slices.Sort(list)
+	return len(slices.Compact(list))
+}
+
+// card describes a CAN interface.
+func (h *host) card(name string) CANCard {
+	dir := "sys/class/net/" + name
+	c := CANCard{Interface: name, State: "down"}
+	if flags, err := strconv.ParseUint(h.text(dir+"/flags"), 0, 32); err == nil && flags&1 != 0 { // IFF_UP
+		c.State = "up"
+	}
+	c.Queue, _ = strconv.Atoi(h.text(dir + "/tx_queue_len"))
+	if path, err := filepath.EvalSymlinks(h.path(dir + "/device/driver")); err == nil {
+		c.Driver = filepath.Base(path)
+	}
+	if path, err := filepath.EvalSymlinks(h.path(dir + "/device")); err == nil {
+		c.Device = filepath.Base(path)
+	}
+	for line := range strings.Lines(h.text(dir + "/device/uevent")) {
+		switch key, value, _ := strings.Cut(strings.TrimSpace(line), "="); key {
+		case "PCI_ID":
+			c.ID = "PCI " + value
+		case "PRODUCT":
+			c.ID = "USB " + value
+		case "OF_NAME":
+			c.ID = value
+		}
+	}
+	return c
+}
+
+// plain are the checks of a diagnosis that Objections says in words of its own.
+var plain = []string{"kernel", "virtualisation", "isolation", "governor"}
+
+// Objections says why what is measured on the loop's CPU of this host is not that of a
+// tuned real-time one: all that the doctor marks MUST and finds otherwise. ask may
+// name buses.
+func Objections(root string, ask Ask, d Diagnosis) []string {
+	h := newHost(root, ask)
+	list := h.objections()
+	if h.container != "" {
+		list = append(list, "the process is in a container ("+h.container+"): what else the host does cannot be seen")
+	}
+	for _, c := range d.Checks {
+		if c.Level == Must && c.Verdict != OK && !slices.Contains(plain, c.Name) {
+			list = append(list, fmt.Sprintf("%s: %s; wanted: %s", c.Name, c.Found, c.Wanted))
+		}
+	}
+	return list
+}
+
+// Stolen is how long the hypervisor has kept a CPU from running since it was booted,
+// in ticks of 10 ms; 0 where the kernel does not say.
+func Stolen(cpu int) int64 { return newHost("/", Ask{CPU: cpu}).stolen(cpu) }

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"lockstep/deploy"
+	"lockstep/deploy/certify"
+	"lockstep/rt/bench"
+)
+
+const certifyUsage = "certify [BENCH] [-for 1h] -o FILE.html [-bus NAME] [-unitbus NAME] [-besteffort] [-kernel table|generated|FILE] [-load=false] | certify -compare OLD.json [NEW.json]"
+
+// certifying is the command line of certify.
+type certifying struct {
+	certify.Order
+	out, old, now string // files: to write, to compare with, the other one
+	length        time.Duration
+	given         map[string]bool // flags
+}
+
+func runCertify(list []string) error {
+	c, err := parseCertify(list)
+	if err != nil {
+		return err
+	}
+	var old *certify.Certificate
+	if c.old != "" {
+		if old, err = readCertificate(c.old); err != nil {
+			return err
+		}
+	}
+	if c.now != "" {
+		now, err := readCertificate(c.now)
+		if err != nil {
+			return err
+		}
+		return compareCertificates(old, now)
+	}
+	return c.measure(old)
+}
+
+func parseCertify(list []string) (*certifying, error) {
+	c := &certifying{given: map[string]bool{}}
+	a := newArgs("certify", certifyUsage)
+	length := a.span("for", time.Hour, "how long, 10s at least (default 1h); less than 10m is not representative")
+	a.StringVar(&c.out, "o", "", "write the certificate to this `FILE.html`, and FILE.json beside it")
+	a.StringVar(&c.old, "compare", "", "say what changed since this certificate, `OLD.json`: in NEW.json, or in one that is measured now as the old one was")
+	a.busFlag(&c.Bus)
+	a.StringVar(&c.UnitBus, "unitbus", "", "CAN interface of the virtual control unit where it is another one, as on a looped pair of cards")
+	a.BoolVar(&c.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
+	a.StringVar(&c.Kernel, "kernel", "table", "what ticks: table, generated, or a target executable")
+	a.BoolVar(&c.Asked.Load, "load", true, "load the CPUs besides the loop's meanwhile: "+strings.Join(deploy.Loads(), ", "))
+	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
+		return nil, err
+	}
+	for _, name := range a.set() {
+		c.given[name] = true
+	}
+	if len(a.names) == 1 && c.old != "" && strings.HasSuffix(a.names[0], ".json") {
+		c.now = a.names[0]
+		for name := range c.given {
+			if name != "compare" {
+				return nil, usageError{fmt.Sprintf("certify: -%s is of a measurement; two certificates are compared as they are", name)}
+			}
+		}
+		return c, nil
+	}
+	c.Bench = demo
+	if len(a.names) == 1 {
+		c.Bench, c.given["bench"] = a.names[0], true
+	}
+	c.length = *length
+	return c, c.check()
+}
+
+// set are the names of the flags that were given.
+func (a *args) set() (names []string) {
+	a.Visit(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+func (c *certifying) check() error {
+	switch {
+	case c.out == "" && c.old == "":
+		return usageError{"certify: -o FILE.html is wanted: where the certificate is written"}
+	case c.length < bench.Shortest:
+		return usageError{fmt.Sprintf("certify: -for %v: at least %v are needed", c.length, bench.Shortest)}
+	}
+	return nil
+}
+
+// readCertificate reads one from a file.
+func readCertificate(name string) (*certify.Certificate, error) {
+	const most = 64 << 20 // bytes; one has a few MB at most
+	info, err := os.Stat(name)
+	if err == nil && info.Size() > most {
+		err = fmt.Errorf("%s has %d bytes: it is no certificate", name, info.Size())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("certify: %w", err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("certify: %w", err)
+	}
+	return certify.Read(name, text)
+}
+
+// like takes over what an older certificate was asked for, where the command line does
+// not say otherwise.
+func (c *certifying) like(old *certify.Certificate) {
+	was := old.Asked
+	if !c.given["bench"] {
+		c.Bench = was.Bench
+	}
+	if !c.given["for"] {
+		c.length = time.Duration(was.ForNs)
+	}
+	if !c.given["bus"] {
+		c.Bus = was.Bus
+	}
+	if !c.given["unitbus"] {
+		c.UnitBus = was.UnitBus
+	}
+	if !c.given["besteffort"] {
+		c.BestEffort = was.BestEffort
+	}
+	if !c.given["kernel"] {
+		c.Kernel = was.Kernel
+	}
+	if !c.given["load"] {
+		c.Asked.Load = was.Load
+	}
+	if c.out == "" {
+		c.out = strings.TrimSuffix(c.old, ".json") + time.Now().UTC().Format("-20060102-150405") + ".html"
+	}
+}
+
+// measure makes a certificate, and compares it with an old one if there is one.
+func (c *certifying) measure(old *certify.Certificate) error {
+	if old != nil {
+		c.like(old)
+	}
+	c.ForNs, c.Out, c.Choose = int64(c.length), os.Stdout, kernelOf(c.Kernel)
+	if err := c.Complete(); err != nil {
+		return err
+	}
+	if c.Asked.Load {
+		c.Order.Load = startLoad
+	}
+	files, err := certify.Create(c.out)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	c.Begin = untilThen(files)
+	made, err := c.Measure()
+	if made == nil {
+		return err
+	}
+	if e := files.Write(made); e != nil {
+		return &bench.Exit{Code: 1, Err: errors.Join(e, err)}
+	}
+	made.Text(os.Stdout, files)
+	if old != nil {
+		err = errors.Join(err, compareCertificates(old, made))
+	}
+	if err != nil {
+		return &bench.Exit{Code: 1, Err: err}
+	}
+	return nil
+}
+
+// untilThen lets a signal end the command at once, without a trace, until what it returns
+// is called.
+func untilThen(files *certify.Files) (then func()) {
+	signals, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case <-signals:
+			files.Close()
+			os.Exit(report(&bench.Exit{Code: 1, Err: errors.New("certify: interrupted before the run, nothing is written")}))
+		case <-over:
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(over)
+	}
+}
+
+// compareCertificates says what changed; that something is worse is an error.
+func compareCertificates(old, now *certify.Certificate) error {
+	c, err := certify.Compare(old, now)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s, %s\nthen %s, %s\n\n", old.Run.Bench, old.Made, now.Run.Bench, now.Made)
+	c.Text(os.Stdout)
+	var worse []error
+	for _, f := range c.Worse() {
+		worse = append(worse, fmt.Errorf("certify: worse: %s", f.Name))
+	}
+	if worse != nil {
+		return &bench.Exit{Code: 1, Err: errors.Join(worse...)}
+	}
+	return nil
+}

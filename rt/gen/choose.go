@@ -1,0 +1,122 @@
+package gen
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"lockstep/codegen"
+	"lockstep/rt/bench"
+)
+
+// FromFile chooses a target executable by its file, if it fits the run.
+func FromFile(file string) bench.Chooser {
+	return func(h *bench.Handover) (string, string, error) {
+		fail := func(err error) (string, string, error) {
+			return "", "", fmt.Errorf("run: -kernel %s: %w", file, err)
+		}
+		mark, err := ReadMark(file)
+		if err != nil {
+			return fail(err)
+		}
+		want, err := MarkOf(h)
+		if err != nil {
+			return fail(err)
+		}
+		if err := mark.differs(want); err != nil {
+			return fail(fmt.Errorf("%w: generate and build it again (lockstep gen -bench %s -o DIR)", err, h.Bench.File))
+		}
+		if err := sameLevel(file); err != nil {
+			return fail(err)
+		}
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return fail(err)
+		}
+		return path, mark.String(), nil
+	}
+}
+
+// Generated chooses a target executable that it generates and builds, unless the user's
+// cache has it.
+func Generated(h *bench.Handover) (file, mark string, err error) {
+	if file, mark, err = generated(h); err != nil {
+		return "", "", &bench.Exit{Code: 3, Err: fmt.Errorf("run: -kernel generated: %w", err)}
+	}
+	return file, mark, nil
+}
+
+func generated(h *bench.Handover) (file, mark string, err error) {
+	want, err := MarkOf(h)
+	if err != nil {
+		return "", "", err
+	}
+	home, err := os.UserCacheDir()
+	if err != nil {
+		return "", "", fmt.Errorf("there is no folder to build in: %w", err)
+	}
+	compiler, err := toolchain()
+	if err != nil {
+		return "", "", err
+	}
+	own, err := os.ReadFile("/proc/self/exe") // who generates: another one may write another text
+	if err != nil {
+		return "", "", err
+	}
+	key := sha256.New()
+	fmt.Fprint(key, want, compiler, level(), sha256.Sum256(own))
+	dir := cache(filepath.Join(home, "lockstep", "targets"))
+	file = filepath.Join(string(dir), hex.EncodeToString(key.Sum(nil)))
+	if got, err := ReadMark(file); err == nil && got == want {
+		dir.used(file)
+		return file, want.String(), nil
+	}
+	files, _, err := targetFiles(h, codegen.PackageOf(h.Bench.Name), "lockstep run -kernel generated")
+	if err != nil {
+		return "", "", err
+	}
+	if err := os.MkdirAll(string(dir), 0o700); err != nil {
+		return "", "", err
+	}
+	if err := build(files, string(dir), file); err != nil {
+		return "", "", err
+	}
+	dir.prune(file)
+	return file, want.String(), nil
+}
+
+// level is the setting of this program's own architecture level: a kernel built with
+// another one may round otherwise.
+func level() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return levelOf(info)
+}
+
+func levelOf(info *debug.BuildInfo) string {
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "GOAMD64", "GOARM64", "GOARM", "GO386", "GORISCV64":
+			return s.Key + "=" + s.Value
+		}
+	}
+	return ""
+}
+
+// sameLevel refuses an executable that was built for another architecture level.
+func sameLevel(file string) error {
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("it does not say how it was built: %w", err)
+	}
+	if is, want := levelOf(info), level(); is != want && want != "" {
+		return fmt.Errorf("it was built with %s, this lockstep with %s, and the two may round otherwise: build it with %[2]s", is, want)
+	}
+	return nil
+}
