@@ -113,11 +113,11 @@ func (l Latency) Run(ctx context.Context) (*LatencyReport, error) {
 	defer os.RemoveAll(folder)
 	s.folder = folder
 	s.prepare()
-	restore, refused := sched.RaiseTimers(l.CPU, min(l.Priority+1, 99))
+	was, refused := sched.RaiseTimers(l.CPU, min(l.Priority+1, 99))
 	if refused != nil {
 		s.reason(refused.What + ": " + refused.Help)
 	}
-	defer restore()
+	defer sched.LowerTimers(l.CPU, was)
 	begin, stolen := time.Now(), s.host.stolen(s.CPU)
 	for round := range s.rounds {
 		if err := s.round(round); err != nil {

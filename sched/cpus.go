@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,17 +118,21 @@ func keepOff(tid, cpu int, others *unix.CPUSet) (moved bool, err error) {
 	return true, unix.SchedSetaffinity(tid, &set)
 }
 
-// choose returns the CPU for a loop on the host below root: the highest isolated
-// one that try gets, else the highest allowed.
-func choose(root string, allowed *unix.CPUSet, try func(cpu int) error) int {
+// candidates lists the CPUs for a loop on the host below root: the isolated ones that
+// try gets, then the allowed ones, each from the highest down.
+func candidates(root string, allowed *unix.CPUSet, try func(cpu int) error) (list []int) {
 	isolated, there := parseCPUs(listed(root, "isolated")), parseCPUs(online(root))
-	for cpu := highest(&isolated); cpu >= 0; cpu = highest(&isolated) {
-		if there.IsSet(cpu) && try(cpu) == nil {
-			return cpu
+	for cpu := len(isolated)*64 - 1; cpu >= 0; cpu-- {
+		if isolated.IsSet(cpu) && there.IsSet(cpu) && try(cpu) == nil {
+			list = append(list, cpu)
 		}
-		isolated.Clear(cpu)
 	}
-	return highest(allowed)
+	for cpu := len(allowed)*64 - 1; cpu >= 0; cpu-- {
+		if allowed.IsSet(cpu) && !slices.Contains(list, cpu) {
+			list = append(list, cpu)
+		}
+	}
+	return list
 }
 
 // moveTo makes cpu the only one of the calling thread.
@@ -135,16 +140,6 @@ func moveTo(cpu int) error {
 	var own unix.CPUSet
 	own.Set(cpu)
 	return unix.SchedSetaffinity(0, &own)
-}
-
-// highest returns the highest CPU in set, -1 if it is empty.
-func highest(set *unix.CPUSet) int {
-	for cpu := len(set)*64 - 1; cpu >= 0; cpu-- {
-		if set.IsSet(cpu) {
-			return cpu
-		}
-	}
-	return -1
 }
 
 // online lists the CPUs of the host below root as the kernel does, "0-3"; "" if it

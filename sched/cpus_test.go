@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,37 +32,43 @@ func tree(t *testing.T, files map[string]string) (root string) {
 	return root
 }
 
+// highest returns the highest CPU in set.
+func highest(set *unix.CPUSet) int {
+	return candidates("/", set, func(int) error { return errors.New("only these") })[0]
+}
+
 func TestChooseTakesAnIsolatedCPUFirst(t *testing.T) {
 	for _, c := range []struct {
 		name, isolated, online, allowed, refused string
-		want                                     int
+		want                                     []int
 	}{
-		{"none isolated", "", "0-3", "0-3", "", 3},
-		{"none isolated, bound by taskset", "", "0-3", "0-1", "", 1},
-		{"one isolated", "2", "0-3", "0-1,3", "", 2},
-		{"several isolated", "1-2", "0-3", "0,3", "", 2},
-		{"the highest isolated is offline", "1,3", "0-2", "0,2", "", 1},
-		{"the highest isolated is refused", "1-2", "0-3", "0,3", "2", 1},
-		{"all isolated are refused", "1-2", "0-3", "0,3", "1-2", 3},
+		{"none isolated", "", "0-3", "0-3", "", []int{3, 2, 1, 0}},
+		{"none isolated, bound by taskset", "", "0-3", "0-1", "", []int{1, 0}},
+		{"one isolated", "2", "0-3", "0-1,3", "", []int{2, 3, 1, 0}},
+		{"several isolated", "1-2", "0-3", "0,3", "", []int{2, 1, 3, 0}},
+		{"isolated, and allowed besides", "1-2", "0-3", "0-3", "", []int{2, 1, 3, 0}},
+		{"the highest isolated is offline", "1,3", "0-2", "0,2", "", []int{1, 2, 0}},
+		{"the highest isolated is refused", "1-2", "0-3", "0,3", "2", []int{1, 3, 0}},
+		{"all isolated are refused", "1-2", "0-3", "0,3", "1-2", []int{3, 0}},
 	} {
 		root := tree(t, map[string]string{
 			"sys/devices/system/cpu/isolated": c.isolated + "\n",
 			"sys/devices/system/cpu/online":   c.online + "\n",
 		})
 		allowed, refused := parseCPUs(c.allowed), parseCPUs(c.refused)
-		got := choose(root, &allowed, func(cpu int) error {
+		got := candidates(root, &allowed, func(cpu int) error {
 			if refused.IsSet(cpu) {
 				return errors.New("refused")
 			}
 			return nil
 		})
-		if got != c.want {
-			t.Errorf("%s: CPU %d, want %d", c.name, got, c.want)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: CPUs %d, want %d", c.name, got, c.want)
 		}
 	}
 	allowed := parseCPUs("0-1")
-	if got := choose(t.TempDir(), &allowed, moveTo); got != 1 {
-		t.Errorf("a host without lists of CPUs: CPU %d, want the highest allowed, 1", got)
+	if got := candidates(t.TempDir(), &allowed, moveTo); !slices.Equal(got, []int{1, 0}) {
+		t.Errorf("a host without lists of CPUs: %d, want those allowed", got)
 	}
 }
 

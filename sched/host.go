@@ -44,34 +44,45 @@ func holdLatency(root string) (*os.File, *Missing) {
 // RaiseTimers gives the kernel thread in which the timers of a CPU expire on
 // PREEMPT_RT SCHED_FIFO of the given priority, 1 to 99, if it has less: the
 // loop's priority + 1, so that no real-time thread of that CPU delays a timerfd;
-// clock_nanosleep of a real-time thread does not need it. restore gives it back
-// what it had; it is never nil. On other kernels timers expire in the interrupt
-// itself and there is nothing to do.
-func RaiseTimers(cpu, priority int) (restore func(), m *Missing) {
+// clock_nanosleep of a real-time thread does not need it. was is what it had, for
+// LowerTimers; nil: nothing was changed. On other kernels timers expire in the
+// interrupt itself and there is nothing to do.
+func RaiseTimers(cpu, priority int) (was *unix.SchedAttr, m *Missing) {
 	return raiseTimers("/", cpu, priority)
 }
 
-func raiseTimers(root string, cpu, priority int) (restore func(), m *Missing) {
-	restore = func() {}
+// LowerTimers gives that thread back what it had.
+func LowerTimers(cpu int, was *unix.SchedAttr) { lowerTimers("/", cpu, was) }
+
+func lowerTimers(root string, cpu int, was *unix.SchedAttr) {
+	if was == nil {
+		return
+	}
+	if pid := kernelThread(root, fmt.Sprintf("ktimers/%d", cpu)); pid != 0 {
+		_ = unix.SchedSetAttr(pid, was, 0) // who could raise it can do this
+	}
+}
+
+func raiseTimers(root string, cpu, priority int) (was *unix.SchedAttr, m *Missing) {
 	if !realtime(root) {
-		return restore, nil
+		return nil, nil
 	}
 	name := fmt.Sprintf("ktimers/%d", cpu)
 	pid := kernelThread(root, name)
 	if pid == 0 {
-		return restore, missingTimers(root, cpu, priority)
+		return nil, missingTimers(root, cpu, priority)
 	}
 	old, err := unix.SchedGetAttr(pid, 0)
 	if err == nil && realtimePriority(old) >= priority {
-		return restore, nil
+		return nil, nil
 	}
 	if err == nil {
 		attr := unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: uint32(priority)}
 		if err = unix.SchedSetAttr(pid, &attr, 0); err == nil {
-			return func() { _ = unix.SchedSetAttr(pid, old, 0) }, nil
+			return old, nil
 		}
 	}
-	return restore, &Missing{
+	return nil, &Missing{
 		What: fmt.Sprintf("timers of CPU %d expire in %s below SCHED_FIFO %d: %v", cpu, name, priority, err),
 		Help: fmt.Sprintf("sudo chrt -f -p %d %d, or `timer: %s` in the bench", priority, pid, Nanosleep),
 	}

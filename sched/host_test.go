@@ -81,7 +81,7 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	}
 	root := realtimeHost(t, 2, map[int]string{self: "ktimers/3", 4: "ktimers/0"})
 	before := policy()
-	restore, m := raiseTimers(root, 3, 11)
+	was, m := raiseTimers(root, 3, 11)
 	if m != nil {
 		if want := fmt.Sprintf("chrt -f -p 11 %d", self); policy() != before || !strings.Contains(m.Help, want) {
 			t.Errorf("%s; %+v, want %q", policy(), m, want)
@@ -95,8 +95,8 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	if got := policy(); m != nil || got != "policy 1 priority 11" {
 		t.Errorf("less than it has: %s, %v", got, m)
 	}
-	again()
-	restore()
+	lowerTimers(root, 3, again) // nothing
+	lowerTimers(root, 3, was)
 	if got := policy(); got != before {
 		t.Errorf("restored: %s, want %s", got, before)
 	}
@@ -118,9 +118,9 @@ func TestRaiseTimersOnThisHost(t *testing.T) {
 		return realtimePriority(attr)
 	}
 	before := priority()
-	restore, m := RaiseTimers(cpu, before+40)
+	was, m := RaiseTimers(cpu, before+40)
 	raised := priority()
-	restore()
+	LowerTimers(cpu, was)
 	t.Logf("ktimers/%d is thread %d: priority %d, then %d; missing: %v", cpu, pid, before, raised, m)
 	if want := realtime("/") && m == nil; want != (raised == before+40) || priority() != before {
 		t.Errorf("PREEMPT_RT %t, missing %v: priority %d, then %d, restored %d", realtime("/"), m, before, raised, priority())
@@ -141,8 +141,8 @@ func TestRaiseTimersSaysHowWhereItCannot(t *testing.T) {
 		{"a program of that name", realtimeHost(t, 1, map[int]string{30: "ktimers/3"}), "not to be seen", []string{"chrt"}, false},
 		{"the thread has ended", realtimeHost(t, 2, map[int]string{1<<22 + 1: "ktimers/3"}), "expire in ktimers/3 below SCHED_FIFO 81: no such process", []string{"chrt -f -p 81 4194305"}, false},
 	} {
-		restore, m := raiseTimers(c.root, 3, 81)
-		restore() // never nil
+		was, m := raiseTimers(c.root, 3, 81)
+		lowerTimers(c.root, 3, was)
 		if raised := m == nil; raised != c.raised {
 			t.Errorf("%s: %v", c.name, m)
 		}

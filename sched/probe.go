@@ -27,8 +27,8 @@ func Probe(t Thread) []Missing {
 		f.Close()
 	}
 	if t.Sleep != Nanosleep {
-		restore, m := RaiseTimers(t.CPU, min(t.Priority+1, 99))
-		if restore(); m != nil {
+		was, m := RaiseTimers(t.CPU, min(t.Priority+1, 99))
+		if LowerTimers(t.CPU, was); m != nil {
 			missing = append(missing, *m)
 		}
 	}

@@ -58,13 +58,22 @@ func (t Thread) Enter() []Missing {
 // for both processes: what the process starts with is what threads are then kept
 // away from.
 func (t Thread) Choose() Thread {
-	var allowed unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &allowed); err == nil && t.CPU < 0 {
-		t.CPU = choose("/", &allowed, func(cpu int) error {
-			return onThread(func() error { return moveTo(cpu) })
-		})
+	if list := CPUs(); t.CPU < 0 && len(list) > 0 {
+		t.CPU = list[0]
 	}
 	return t
+}
+
+// CPUs lists those that a loop may have, the best first: the isolated ones
+// (isolcpus=) that the process gets, then those it starts with, the highest first.
+func CPUs() []int {
+	var allowed unix.CPUSet
+	if unix.SchedGetaffinity(0, &allowed) != nil {
+		return nil
+	}
+	return candidates("/", &allowed, func(cpu int) error {
+		return onThread(func() error { return moveTo(cpu) })
+	})
 }
 
 // enterCPU moves this thread to its CPU and all others away from it. An isolated

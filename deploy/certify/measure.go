@@ -66,8 +66,8 @@ func (o Order) Measure() (*Certificate, error) {
 		return nil, err
 	}
 	if h.Timer.Sleep == sched.Timerfd { // as the run will, so that the doctor sees what holds then
-		restore, _ := sched.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99))
-		defer restore()
+		was, _ := sched.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99))
+		defer sched.LowerTimers(h.Thread.CPU, was)
 	}
 	if err := s.look(h); err != nil {
 		return nil, err

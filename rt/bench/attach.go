@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -40,6 +39,7 @@ func Attach(which string, o Options) error {
 	if err := r.succeed(); err != nil {
 		return &Exit{3, fmt.Errorf("attach: %s, process %d: %w", r.bench.Name, pid, err)}
 	}
+	r.restore = func() { lowerTimers(ControlDir(), r.h.Thread.CPU) }
 	r.confine()
 	go r.guard.watch()
 	r.states.follow()
@@ -54,13 +54,8 @@ func Attach(which string, o Options) error {
 // orphan finds the target without a supervisor that is meant.
 func orphan(which string) (int, error) {
 	found, names, kept := 0, []string{}, []string{}
-	files, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, file := range files {
-		if name, _ := os.ReadFile(file); strings.TrimSpace(string(name)) != target.Name {
-			continue
-		}
-		text := filepath.Base(filepath.Dir(file))
-		pid, _ := strconv.Atoi(text)
+	for _, pid := range targets() {
+		text := strconv.Itoa(pid)
 		h, page, err := inherited(pid)
 		switch {
 		case err != nil && which == text:
@@ -148,6 +143,10 @@ func (r *run) takeOver(pid int) (err error) {
 	r.bench, r.missing, r.begun, r.ledger.cpu = r.h.Bench, r.h.Missing, sched.Now(), r.h.Thread.CPU
 	if r.target, err = adopt(pid); err != nil {
 		return err
+	}
+	r.holds = &holds{owner: r.bench.Name}
+	if err := r.holds.adopt(r.target.fd, target.FirstBusFD+len(r.bench.Buses), r.h.Held); err != nil {
+		return fmt.Errorf("what it holds: %w: use sudo", err)
 	}
 	if r.notify, err = newNotifier(r.page); err != nil {
 		return err

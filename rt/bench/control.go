@@ -17,7 +17,6 @@ import (
 
 	"lockstep/rt"
 	"lockstep/rt/fault"
-	"lockstep/sched"
 )
 
 // control is the supervisor's ear for `lockstep ctl`: a socket in the file system that
@@ -31,6 +30,10 @@ type control struct {
 	stop     chan<- os.Signal
 	stopping atomic.Bool   // it was asked for
 	room     chan struct{} // one for each client that fits
+
+	over    chan struct{} // closed when the report is there: ended
+	ended   Answer
+	waiting atomic.Int64 // clients that want it
 
 	changing sync.Mutex // one change at a time
 	batch    uint64     // the last one posted
@@ -60,6 +63,10 @@ type Answer struct {
 	Slots  []int        `json:"slots,omitempty"`  // of the faults that the request has put or cleared
 	Faults []FaultState `json:"faults,omitempty"` // of `faults`, and the one of `fault`
 
+	Run   *Listed `json:"run,omitempty"`   // of `status`: the run as lockstep ps lists it
+	Ended string  `json:"ended,omitempty"` // of `end`: why the run has ended
+	Clean bool    `json:"clean,omitempty"` // likewise: no policy was broken
+
 	State     string             `json:"state,omitempty"` // of `status`: "running", or what is wrong
 	Missed    uint64             `json:"missed,omitempty"`
 	LateTicks uint64             `json:"late_ticks,omitempty"`
@@ -78,7 +85,7 @@ type FaultState struct {
 // openControl lets `lockstep ctl` in. A run does without where it cannot; why is a line
 // that says so.
 func (r *run) openControl(dir string, signals chan<- os.Signal) (why string) {
-	c := &control{r: r, stop: signals, room: make(chan struct{}, maxClients)}
+	c := &control{r: r, stop: signals, room: make(chan struct{}, maxClients), over: make(chan struct{})}
 	var err error
 	if c.listener, c.path, err = listenControl(dir, r.bench.Name); err != nil {
 		return fmt.Sprintf("lockstep ctl cannot reach this run: %v\n", err)
@@ -112,6 +119,28 @@ func (c *control) close() {
 	if c != nil {
 		c.listener.Close()
 	}
+}
+
+// conclude tells those who wait for the end of the run how it was, and gives them the
+// time to hear it.
+func (c *control) conclude(v *Report) {
+	if c == nil {
+		return
+	}
+	c.ended = Answer{OK: true, Bench: v.Bench, Process: os.Getpid(), Tick: int64(v.Ticks), Time: v.SimTime, Missed: v.Missed, LateTicks: v.LateTicks,
+		Ended: v.Ended, Clean: v.Clean}
+	close(c.over)
+	for end := time.Now().Add(answering); c.waiting.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// end answers `end` when the run is over.
+func (c *control) end(conn *net.UnixConn) bool {
+	c.waiting.Add(1)
+	defer c.waiting.Add(-1)
+	<-c.over
+	return reply(conn, &c.ended)
 }
 
 // serve lets clients in until the run is over.
@@ -153,7 +182,12 @@ func (c *control) client(conn *net.UnixConn) {
 		case err != nil && !(errors.Is(err, io.EOF) && len(line) > 0):
 			return
 		}
-		if !reply(conn, c.answer(strings.TrimSpace(string(line)))) || err != nil {
+		request := strings.TrimSpace(string(line))
+		if request == "end" {
+			c.end(conn)
+			return
+		}
+		if !reply(conn, c.answer(request)) || err != nil {
 			return
 		}
 	}
@@ -171,7 +205,7 @@ func reply(conn *net.UnixConn, a *Answer) bool {
 }
 
 // requests lists what a request can begin with.
-var requests = []string{"status", "faults", "fault", "clear", "set", "release", "stop"}
+var requests = []string{"status", "faults", "fault", "clear", "set", "release", "stop", "end"}
 
 // answer does what a line asks for.
 func (c *control) answer(line string) *Answer {
@@ -189,6 +223,8 @@ func (c *control) answer(line string) *Answer {
 		err = fmt.Errorf("unknown request %.60q%s; known are %s", word, meant(word, requests), strings.Join(requests, ", "))
 	case words[0] != "status" && words[0] != "faults" && words[0] != "stop":
 		err = c.change(line, a)
+	case words[0] == "stop" && len(words) == 2 && words[1] == "now":
+		c.tell(stopNow, a)
 	case len(words) > 1:
 		err = fmt.Errorf("%s takes no further words", words[0])
 	default:
@@ -211,6 +247,8 @@ func (c *control) tell(what string, a *Answer) {
 		if !c.stopping.Swap(true) { // a second wish would be one to kill
 			c.stop <- asked("ctl")
 		}
+	case stopNow:
+		c.stop <- asked(stopNow)
 	case "faults":
 		a.Faults = []FaultState{}
 		for slot, f := range c.book.Load().slot {
@@ -222,6 +260,9 @@ func (c *control) tell(what string, a *Answer) {
 		c.status(a)
 	}
 }
+
+// stopNow is the wish to kill the target.
+const stopNow = "stop now"
 
 // asked is the wish of a client, in the place of a signal.
 type asked string
@@ -236,18 +277,8 @@ func (c *control) fault(slot int, f NamedFault) FaultState {
 
 func (c *control) status(a *Answer) {
 	p, outputs := c.r.page, c.r.h.Tables.Outputs
-	a.State, a.Missed, a.LateTicks = "running", p.Missed.Load(), p.LateTicks()
-	still, _ := c.r.behind(sched.Now())
-	switch {
-	case rt.State(p.State.Load()) == rt.Preparing:
-		a.State = "preparing"
-	case rt.Reason(p.Reason.Load()) != rt.NotEnded:
-		a.State = "over: " + rt.Reason(p.Reason.Load()).String()
-	case rt.Reason(p.SafeReason.Load()) != rt.NotEnded:
-		a.State = "safe: " + rt.Reason(p.SafeReason.Load()).String()
-	case still > standstill:
-		a.State = fmt.Sprintf("stands still for %.1f s", still.Seconds())
-	}
+	a.Run = c.r.listed()
+	a.State, a.Missed, a.LateTicks = a.Run.State, a.Run.Missed, p.LateTicks()
 	y := make([]float64, len(outputs))
 	if _, ok := p.Outputs(y); !ok {
 		return

@@ -149,6 +149,7 @@ type socket struct {
 	conn *net.UnixConn
 	pid  int
 	err  error // why it cannot be asked
+	lone *run  // there is no socket: a target without a supervisor, process pid
 }
 
 // is says that the socket is meant.
@@ -193,35 +194,55 @@ func controlDirs() []string {
 //
 // which may be the bench's file, too.
 func Ask(which string, words []string) (*Answer, error) {
-	if info, err := os.Stat(which); err == nil && info.Mode().IsRegular() {
-		b, err := Load(which)
-		if err != nil {
-			return nil, err
-		}
-		which = b.Name
+	which, err := nameOf(which)
+	if err != nil {
+		return nil, err
 	}
 	return ask(sockets(controlDirs()...), which, words)
 }
 
+// nameOf is the name of a bench, where which is its file.
+func nameOf(which string) (string, error) {
+	if info, err := os.Stat(which); err != nil || !info.Mode().IsRegular() {
+		return which, nil
+	}
+	b, err := Load(which)
+	if err != nil {
+		return "", err
+	}
+	return b.Name, nil
+}
+
 func ask(list []socket, which string, words []string) (*Answer, error) {
-	defer func() {
-		for _, s := range list {
-			if s.conn != nil {
-				s.conn.Close()
-			}
-		}
-	}()
+	defer closeAll(list)
 	s, err := choose(list, which)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("ctl: %w", err)
 	}
+	_ = s.conn.SetDeadline(time.Now().Add(patient))
+	a, err := s.ask(words...)
+	if err != nil {
+		return nil, fmt.Errorf("ctl: %w", err)
+	}
+	return a, nil
+}
+
+func closeAll(list []socket) {
+	for _, s := range list {
+		if s.conn != nil {
+			s.conn.Close()
+		}
+	}
+}
+
+// ask sends a request and waits for its answer.
+func (s *socket) ask(words ...string) (*Answer, error) {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = quoteWord(w)
 	}
-	_ = s.conn.SetDeadline(time.Now().Add(patient))
-	if _, err = s.conn.Write([]byte(strings.Join(quoted, " ") + "\n")); err != nil {
-		return nil, &Exit{1, fmt.Errorf("ctl: %s gives no answer: %w", s, err)}
+	if _, err := s.conn.Write([]byte(strings.Join(quoted, " ") + "\n")); err != nil {
+		return nil, &Exit{1, fmt.Errorf("%s gives no answer: %w", s, err)}
 	}
 	text, err := bufio.NewReader(s.conn).ReadBytes('\n')
 	a := &Answer{}
@@ -229,10 +250,10 @@ func ask(list []socket, which string, words []string) (*Answer, error) {
 		err = json.Unmarshal(text, a)
 	}
 	if err != nil {
-		return nil, &Exit{1, fmt.Errorf("ctl: %s gives no answer: %w", s, err)}
+		return nil, &Exit{1, fmt.Errorf("%s gives no answer: %w", s, err)}
 	}
 	if !a.OK {
-		return nil, fmt.Errorf("ctl: %s: %s", s.name, a.Error)
+		return nil, fmt.Errorf("%s: %s", s.name, a.Error)
 	}
 	return a, nil
 }
@@ -244,11 +265,11 @@ const patient = 40 * time.Second
 // choose finds the run that is meant.
 func choose(list []socket, which string) (*socket, error) {
 	var found []*socket
-	var names []string
+	var names, plain []string
 	for i := range list {
 		s := &list[i]
 		if s.err == nil {
-			names = append(names, s.String())
+			names, plain = append(names, s.String()), append(plain, s.name)
 		}
 		if s.is(which) {
 			found = append(found, s)
@@ -262,7 +283,7 @@ func choose(list []socket, which string) (*socket, error) {
 	}
 	switch {
 	case len(found) == 1 && found[0].err != nil:
-		return nil, &Exit{3, fmt.Errorf("ctl: %s is another user's run: use sudo, or ask as that user", found[0].name)}
+		return nil, &Exit{3, fmt.Errorf("%s is another user's run: use sudo, or ask as that user", found[0].name)}
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
@@ -270,9 +291,9 @@ func choose(list []socket, which string) (*socket, error) {
 		for _, s := range found {
 			several = append(several, s.String())
 		}
-		return nil, fmt.Errorf("ctl: %s runs several times: name the process: %s", which, strings.Join(several, ", "))
+		return nil, fmt.Errorf("%s runs several times: name the process: %s", which, strings.Join(several, ", "))
 	case len(names) == 0:
-		return nil, &Exit{3, fmt.Errorf("ctl: no bench %q runs; none does", which)}
+		return nil, &Exit{3, fmt.Errorf("no bench %q runs; none does", which)}
 	}
-	return nil, &Exit{3, fmt.Errorf("ctl: no bench %q runs; there are %s", which, strings.Join(names, ", "))}
+	return nil, &Exit{3, fmt.Errorf("no bench %q runs%s; there are %s", which, meant(fileName(which), plain), strings.Join(names, ", "))}
 }

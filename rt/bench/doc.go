@@ -78,12 +78,19 @@
 //
 //	descriptor 3   the Handover, encoding/gob in a sealed memfd
 //	descriptor 4   the page of counters (rt.Page), written by the target
-//	descriptor 5.. one bus socket each, opened and bound by the supervisor
+//	descriptor 5.. one bus socket each, opened and bound by the supervisor; after them what
+//	               the run holds, which the target keeps and does not know of
 //	standard output of the target: what the host refused it, as JSON, before the first tick
 //
 // Who sits outside speaks to the supervisor, at the socket that control.go opens: see
 // Handover.Command for the lines that change a run, and Answer for what comes back. A
 // change crosses the page (Page.Post) and takes effect at one tick.
+//
+// Several benches run on one host, each with a CPU and with interfaces of its own: a run
+// holds them by names in the kernel (hold.go) as long as it or its orphaned target lives,
+// and who wants the same is refused by the holder's name. They are one host's as far as a
+// network namespace reaches: containers with networks of their own do not see each other's
+// CPUs. Two runs may have one name; they are told apart by their processes.
 //
 // The target ends by itself after Config.Ticks, at the supervisor's word
 // (Page.Stop), at SIGTERM and when its policy says so. It outlives the supervisor: at

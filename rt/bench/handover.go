@@ -20,6 +20,7 @@ type forSupervisors struct {
 	Bench   *Bench
 	Missing []sched.Missing
 	Named   []NamedFault
+	Held    []string
 }
 
 // Save writes the hand-over to a sealed file in memory, to be inherited by the
@@ -33,7 +34,7 @@ func (h *Handover) Save() (*os.File, error) {
 	}
 	f := os.NewFile(uintptr(fd), "handover")
 	to := gob.NewEncoder(f)
-	for _, part := range []any{&h.Handover, h.Tables, &forSupervisors{h.Bench, h.Missing, h.Named}} {
+	for _, part := range []any{&h.Handover, h.Tables, &forSupervisors{h.Bench, h.Missing, h.Named, h.Held}} {
 		if err := to.Encode(part); err != nil {
 			f.Close()
 			return nil, fmt.Errorf("bench: hand-over: %w", err)
@@ -58,5 +59,5 @@ func loadHandover(f *os.File) (*Handover, error) {
 			return nil, err
 		}
 	}
-	return &Handover{Handover: *first, Tables: tables, Bench: last.Bench, Missing: last.Missing, Named: last.Named}, nil
+	return &Handover{Handover: *first, Tables: tables, Bench: last.Bench, Missing: last.Missing, Named: last.Named, Held: last.Held}, nil
 }

@@ -76,6 +76,14 @@ func (k *legs) prepare() (report *os.File, err error) {
 	}
 	s := k.o.Soak
 	k.period = h.Tables.PeriodNs
+	version := thisBinary()
+	if k.o.Choose != nil { // what a leg would refuse
+		_, mark, err := k.o.Choose(h)
+		if err != nil {
+			return nil, err
+		}
+		version += ", generated kernel " + digestOf([]byte(mark))[:12]
+	}
 	turns, text, err := s.rotation(h, cmp.Or(s.Leg, k.o.For))
 	if err != nil {
 		return nil, err
@@ -98,7 +106,7 @@ func (k *legs) prepare() (report *os.File, err error) {
 	}
 	if k.left() > 0 {
 		k.state.Starts++
-		k.self = k.state.binaryOf(thisBinary())
+		k.self = k.state.binaryOf(version)
 	}
 	if k.o.Record != "" {
 		if err := os.MkdirAll(k.o.Record, 0o777); err != nil {
@@ -124,9 +132,13 @@ func (k *legs) options(t *rotation) string {
 	for _, bus := range k.bench.Buses {
 		buses = append(buses, bus.Interface.Text)
 	}
-	return fmt.Sprintf("legs of %v, with %s; buses %s, unit on %s; %s; best effort allowed: %t",
+	kernel := ""
+	if k.o.Choose != nil {
+		kernel = "; kernel generated"
+	}
+	return fmt.Sprintf("legs of %v, with %s; buses %s, unit on %s; %s; best effort allowed: %t%s",
 		cmp.Or(k.o.Soak.Leg, k.o.For), cmpText(strings.Join(turns, ", "), "nothing between them"), strings.Join(buses, ", "),
-		cmpText(k.o.Soak.UnitBus, "the first"), load, k.o.BestEffort)
+		cmpText(k.o.Soak.UnitBus, "the first"), load, k.o.BestEffort, kernel)
 }
 
 // resume goes on with what an earlier start has left.

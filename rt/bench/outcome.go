@@ -161,6 +161,8 @@ func (r *run) ended() (why string, clean bool) {
 	switch {
 	case rt.State(p.State.Load()) != rt.Ended && r.guard.hung != "":
 		return r.guard.hung + "; the target process was killed", false
+	case rt.State(p.State.Load()) != rt.Ended && r.killed:
+		return "the target process was killed, as lockstep stop -now wanted", false
 	case rt.State(p.State.Load()) != rt.Ended && r.target.shot:
 		why := r.overdue
 		if r.stop != "" {

@@ -26,6 +26,7 @@ type Handover struct {
 	Bench   *Bench
 	Missing []sched.Missing // what the host refuses
 	Named   []NamedFault    // the faults of Loop.Faults, by slot
+	Held    []string        // what the run holds: the target inherits it behind its buses
 
 	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
 

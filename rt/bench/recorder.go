@@ -16,7 +16,8 @@ import (
 // recorder writes the record of a run from the page's ring, in a goroutine of its own:
 // a disk that is slow or full holds up nobody.
 type recorder struct {
-	path  string // "" there is no record, only a judge
+	path  string   // "" there is no record, only a judge
+	own   *os.File // open so that no other run writes that file
 	r     *run
 	names *chronicle
 	judge *Judge         // of the scenario; nil: there is none
@@ -51,17 +52,17 @@ func (r *run) startRecord() error {
 	if r.options.Record == "" && r.trial == nil {
 		return nil
 	}
+	var own *os.File
 	if r.options.Record != "" {
-		f, err := os.Create(r.options.Record) // so that a wrong name is told before the run
-		if err != nil {
+		var err error
+		if own, err = createOwn(r.options.Record); err != nil { // a wrong name is told before the run
 			return fmt.Errorf("run: record: %w", err)
 		}
-		f.Close()
 		if r.others, err = newOthers(r); err != nil {
 			return &Exit{3, err}
 		}
 	}
-	r.record = &recorder{path: r.options.Record, r: r, names: newChronicle(r.h), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	r.record = &recorder{path: r.options.Record, own: own, r: r, names: newChronicle(r.h), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	if r.trial != nil {
 		r.record.judge = NewJudge(r.trial, r.h, r.page)
 	}
@@ -127,7 +128,15 @@ func (c *recorder) finish() string {
 	}
 	close(c.stop)
 	<-c.done
+	c.release()
 	return c.trouble()
+}
+
+// release lets others have the file.
+func (c *recorder) release() {
+	if c != nil {
+		c.own.Close() // of nil an error of no interest
+	}
 }
 
 // trouble says what is wrong with the record; "" nothing.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"lockstep/io/can"
 	"lockstep/rt"
 	"lockstep/sched"
@@ -67,6 +69,8 @@ type run struct {
 	ledger  ledger
 	soak    *soak           // nil: the run is none
 	claims  *claims         // of addresses
+	holds   *holds          // its CPU and its interfaces
+	shared  *sched.Missing  // the CPU is another loop's, too; nil: it is not
 	players []*player       // of the buses that are logs
 	placed  bool            // the loop's thread was seen on its CPU alone
 	strayed atomic.Bool     // and later it was not
@@ -74,6 +78,7 @@ type run struct {
 	missing []sched.Missing // what the host refuses
 	restore func()          // undoes what was changed on the host
 	stop    string          // the signal that ended the run; "" none
+	killed  bool            // the target, by somebody's wish
 	overdue string          // why the supervisor ended the run by itself; "" it did not
 	begun   int64           // when the target was started, ns on CLOCK_MONOTONIC
 	head    string          // what the display begins with
@@ -147,6 +152,9 @@ func (r *run) prepare() (report *os.File, err error) {
 	if r.h, err = Prepare(r.bench); err != nil {
 		return nil, err
 	}
+	if err := r.hold(); err != nil {
+		return nil, &Exit{3, err}
+	}
 	r.await()
 	r.ledger.cpu = r.h.Thread.CPU
 	if r.options.For > 0 {
@@ -187,9 +195,29 @@ func (r *run) createReport() (*os.File, error) {
 	if r.options.Report == "" {
 		return nil, nil
 	}
-	f, err := os.Create(r.options.Report)
+	f, err := createOwn(r.options.Report)
 	if err != nil {
 		return nil, fmt.Errorf("run: report: %w", err)
+	}
+	return f, nil
+}
+
+// createOwn is os.Create for a file that no other run writes at the same time.
+func createOwn(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if info, e := f.Stat(); e != nil || !info.Mode().IsRegular() {
+		return f, nil // several may write to a device
+	}
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK {
+		f.Close()
+		return nil, &Exit{3, fmt.Errorf("%s: another run writes it: name another file", path)}
+	}
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, err
 	}
 	return f, nil
 }
@@ -229,7 +257,7 @@ func (b *Bench) busNames() []string {
 
 // seal makes the hand-over, the first of what the target inherits.
 func (r *run) seal() error {
-	r.h.Missing = r.missing
+	r.h.Missing, r.h.Held = r.missing, r.holds.what
 	handover, err := r.h.Save()
 	if err == nil {
 		r.files = append([]*os.File{handover}, r.files...)
@@ -313,8 +341,10 @@ func (r *run) rights() error {
 		return err
 	}
 	r.missing = append(append(r.missing, budget...), r.states.missing()...)
-	named := slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair && !strings.HasPrefix(b.Interface.Text, fromFile) })
-	if !named || r.options.BestEffort || len(r.missing) == 0 {
+	if r.shared != nil {
+		r.missing = append(r.missing, *r.shared)
+	}
+	if !r.named() || r.options.BestEffort || len(r.missing) == 0 {
 		return nil
 	}
 	var list []error
@@ -323,6 +353,11 @@ func (r *run) rights() error {
 	}
 	list = append(list, errors.New("run: refused on a real bus without these; -besteffort runs anyway and says so"))
 	return &Exit{3, errors.Join(list...)}
+}
+
+// named says that a bus of the run is outside of it.
+func (r *run) named() bool {
+	return slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair && !strings.HasPrefix(b.Interface.Text, fromFile) })
 }
 
 // overBudget measures the dearest tick on this host against the bench's budget for
@@ -367,6 +402,7 @@ func (r *run) conclude() (report *Report, err error) {
 	if r.soak != nil {
 		report.Soak = r.soak.judge(report)
 	}
+	r.control.conclude(report)
 	return report, err
 }
 

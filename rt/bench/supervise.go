@@ -17,11 +17,7 @@ import (
 // start starts the control unit, where it is virtual, and the target.
 func (r *run) start() (err error) {
 	if r.h.Timer.Sleep == sched.Timerfd {
-		restore, m := sched.RaiseTimers(r.h.Thread.CPU, min(99, r.h.Thread.Priority+1))
-		r.restore = restore
-		if m != nil {
-			r.missing = append(r.missing, *m)
-		}
+		r.raiseTimers(ControlDir())
 	}
 	if r.unitEnd != nil {
 		if err := r.startUnit("fd:3", r.unitEnd); err != nil {
@@ -29,6 +25,11 @@ func (r *run) start() (err error) {
 		}
 	}
 	r.page.Supervisor.Store(uint64(os.Getpid()))
+	held, err := r.holds.files()
+	r.files = append(r.files, held...)
+	if err != nil {
+		return fmt.Errorf("run: target process: %w", err)
+	}
 	// The runtime's settings come before its first instruction: no collection in
 	// the whole life of the target, and a second processor for the runtime's own.
 	env := []string{"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=2"}
@@ -36,6 +37,7 @@ func (r *run) start() (err error) {
 		return fmt.Errorf("run: target process: %w", err)
 	}
 	r.begun = sched.Now()
+	r.holds.inherited(r.target.pid)
 	r.closeFiles() // so that each end of a bus has one owner
 	r.confine()
 	go r.guard.watch()
@@ -121,7 +123,9 @@ func (r *run) close() {
 	if r.notify != nil {
 		r.notify.close()
 	}
+	r.record.release()
 	r.restore()
+	r.holds.close()
 }
 
 // What the supervisor waits for, real time.
@@ -212,7 +216,8 @@ func (r *run) watch(signals <-chan os.Signal) {
 				}
 			}
 		case s := <-signals:
-			if insists {
+			r.killed = s == asked(stopNow)
+			if r.killed || insists {
 				r.target.kill()
 				return
 			}

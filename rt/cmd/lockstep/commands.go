@@ -22,6 +22,8 @@ func commands() []command {
 		{"run", runUsage, "run a bench in step with its buses; without a file: the demo", runBench},
 		{"attach", attachUsage, "take over a run whose supervisor has ended", runAttach},
 		{"ctl", ctlUsage, "ask a bench that runs, put faults into it, set its inputs, stop it", runCtl},
+		{"ps", psUsage, "list the runs of this host", runPs},
+		{"stop", stopUsage, "end a run, and wait until it is gone", runStop},
 		{"sim", simUsage, "simulate a plant, or a bench with its control unit, as fast as it goes", runSim},
 		{"replay", replayUsage, "run a record again and compare every bit", runReplay},
 		{"export", exportUsage, "write a record as candump log, ASC, BLF, MDF4 or CSV", runExport},

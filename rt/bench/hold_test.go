@@ -1,0 +1,295 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+// unheld is the name of something that nobody else holds.
+func unheld(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("%s%d-%s", heldBus, os.Getpid(), t.Name()[len("Test"):][:6])
+}
+
+func TestOfManyThatTakeOneThingOneHasIt(t *testing.T) {
+	what := unheld(t)
+	const many = 20
+	var all [many]holds
+	var by [many]*holder
+	var wait sync.WaitGroup
+	for i := range many {
+		all[i].owner = fmt.Sprintf("bench %d", i)
+		wait.Go(func() {
+			var err error
+			if by[i], err = all[i].take(what); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	winner := slices.Index(by[:], nil)
+	for i := range many {
+		if i != winner && (by[i] == nil || by[i].bench != fileName(all[winner].owner) || by[i].supervisor != os.Getpid() || by[i].target != 0) {
+			t.Errorf("%d lost to %+v, where %d has it", i, by[i], winner)
+		}
+	}
+	for i := range many {
+		all[i].close()
+	}
+	var next holds
+	if by, err := next.take(what); by != nil || err != nil {
+		t.Errorf("let go, it is held by %v, %v", by, err)
+	}
+	next.close()
+}
+
+func TestWhatATargetHasInheritedIsHeldUntilItEnds(t *testing.T) {
+	what := unheld(t)
+	h := &holds{owner: "a bench"}
+	if by, err := h.take(what); by != nil || err != nil {
+		t.Fatal(by, err)
+	}
+	files, err := h.files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := spawn("/bin/sleep", nil, files, "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.kill()
+	h.inherited(p.pid)
+	for _, f := range files {
+		f.Close()
+	}
+	taken := func() *holder {
+		var other holds
+		defer other.close()
+		by, err := other.take(what)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return by
+	}
+	if by := taken(); by == nil || by.supervisor != os.Getpid() || by.target != p.pid {
+		t.Errorf("held by %+v, want process %d and its target %d", by, os.Getpid(), p.pid)
+	}
+	h.close() // as the end of the supervisor does
+	if by := taken(); by == nil || by.supervisor != 0 || by.target != p.pid || !strings.Contains(by.String(), fmt.Sprintf("lockstep attach %d", p.pid)) {
+		t.Errorf("held by %+v, want the target alone, %d", by, p.pid)
+	}
+	heir := &holds{owner: "a bench"}
+	if err := heir.adopt(p.fd, 3, []string{what}); err != nil {
+		t.Fatal(err)
+	}
+	p.kill()
+	if by := taken(); by == nil || by.supervisor != os.Getpid() {
+		t.Errorf("held by %+v, want who has taken over", by)
+	}
+	heir.close()
+	if by := taken(); by != nil {
+		t.Errorf("held by %+v, want nobody", by)
+	}
+}
+
+func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
+	iface := strings.TrimPrefix(unheld(t), heldBus)
+	begin := func(o Options) (*run, error) {
+		b := openBench(t).Bench
+		b.Buses[0].Interface.Text = iface
+		r := &run{bench: b, h: &Handover{}, options: o}
+		return r, r.hold()
+	}
+	first, err := begin(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.holds.close()
+	second, err := begin(Options{BestEffort: true})
+	defer second.holds.close()
+	if want := fmt.Sprintf("run: interface %s is held by open_bench, process %d: end that one (lockstep stop %[2]d), or name another interface (-bus drive=NAME)", iface, os.Getpid()); err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+}
+
+func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
+	h := openBench(t)
+	other := &holds{owner: "other"}
+	defer other.close()
+	cpus := sched.CPUs()
+	for _, cpu := range cpus { // some may be another test's: they are held, too
+		if _, err := other.take(fmt.Sprintf("%s%d", heldCPU, cpu)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		iface  string
+		best   bool
+		shares bool
+	}{{pair, false, true}, {pair, true, true}, {"vcan0", false, false}, {"vcan0", true, true}} {
+		b := *h.Bench
+		b.CPU = -1
+		b.Buses = slices.Clone(b.Buses)
+		b.Buses[0].Interface.Text = c.iface
+		r := &run{bench: &b, h: &Handover{}, options: Options{BestEffort: c.best}, holds: &holds{owner: "mine"}}
+		err := r.holdCPU()
+		r.holds.close()
+		switch {
+		case c.shares && (err != nil || r.shared == nil || !strings.HasPrefix(r.shared.What, fmt.Sprintf("there are more loops than CPUs, %d: ", len(cpus)))):
+			t.Errorf("%+v: %v, %+v", c, err, r.shared)
+		case !c.shares && (err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("run: each of the %d CPUs of this process is held by a loop; CPU ", len(cpus)))):
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestTimersThatAKilledRunHasRaisedAreLoweredByTheNextOne(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lockstep")
+	file := raisedFile(dir, 3)
+	for _, c := range []struct {
+		name, text string
+		gone       bool
+	}{
+		{"of this boot", fmt.Sprintf(`{"Boot":%q,"Was":{"Size":56,"Policy":1,"Priority":1}}`, boot()), true},
+		{"of an earlier boot", `{"Boot":"x","Was":{"Size":56,"Policy":1,"Priority":1}}`, true},
+		{"no text", `{`, false},
+	} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		lowerTimers(dir, 3)
+		if _, err := os.Stat(file); (err != nil) != c.gone {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if boot() == "" {
+		t.Error("this boot has no name")
+	}
+}
+
+func TestTheEndOfARunIsToldToAllWhoWaitForIt(t *testing.T) {
+	c := newControlled(t)
+	const many = 5
+	var answers [many]*Answer
+	var wait sync.WaitGroup
+	for i := range many {
+		wait.Go(func() {
+			a, err := c.ask("end")
+			if err != nil {
+				t.Error(err)
+			}
+			answers[i] = a
+		})
+	}
+	for c.r.control.waiting.Load() < many {
+		time.Sleep(time.Millisecond)
+	}
+	if a := c.must("stop", "now"); a.Bench != "open bench" || <-c.stop != asked(stopNow) {
+		t.Errorf("stop now: %+v", a)
+	}
+	c.end()
+	c.r.control.close()
+	c.r.control.conclude(&Report{Bench: "open bench", Ended: "stopped", Clean: true, Ticks: 7, Missed: 2, SimTime: 0.5})
+	wait.Wait()
+	for _, a := range answers {
+		if a == nil || a.Ended != "stopped" || !a.Clean || a.Tick != 7 || a.Missed != 2 || a.Time != 0.5 {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+func TestAReportIsOneRunsAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r.json")
+	if err := os.WriteFile(file, []byte("of before"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	one, err := createOwn(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := one.Stat(); err != nil || info.Size() != 0 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := createOwn(file); err == nil || !strings.Contains(err.Error(), "another run writes it") {
+		t.Errorf("the second: %v", err)
+	}
+	one.Close()
+	two, err := createOwn(file)
+	if err != nil {
+		t.Error(err)
+	}
+	two.Close()
+	for range 2 { // a device is everybody's
+		f, err := createOwn(os.DevNull)
+		if err != nil {
+			t.Error(err)
+		}
+		defer f.Close()
+	}
+}
+
+func TestARunIsListedAsItsPageTells(t *testing.T) {
+	h := openBench(t)
+	h.Thread.CPU, h.Held = 2, []string{heldCPU + "2"}
+	p := new(rt.Page)
+	r := &run{bench: h.Bench, h: h, page: p}
+	if v := r.listed(); v.State != "preparing" || !v.Since.IsZero() || v.Shared {
+		t.Errorf("before the start: %+v", v)
+	}
+	p.Supervisor.Store(11)
+	p.Process.Store(12)
+	p.State.Store(uint64(rt.Running))
+	p.StartNs.Store(uint64(sched.Now() - int64(10*time.Millisecond)))
+	p.Ticks.Store(2)
+	p.Missed.Store(1)
+	if v := r.listed(); v.State != "running" || v.Supervisor != 11 || v.Target != 12 || v.Ticks != 2 || v.Missed != 1 ||
+		!(time.Since(v.Since) < time.Minute && time.Since(v.Since) > 0) {
+		t.Errorf("%+v", v)
+	}
+	p.StartNs.Store(uint64(sched.Now() - int64(2*time.Second)))
+	if v := r.listed(); !strings.HasPrefix(v.State, "stands still for ") {
+		t.Errorf("%+v", v)
+	}
+	p.SafeReason.Store(uint64(rt.BusLost))
+	if v := r.listed(); v.State != "safe: a bus was down or off" {
+		t.Errorf("%+v", v)
+	}
+	var text strings.Builder
+	v := r.listed()
+	v.Hint = "do"
+	if err := Table(&text, []Listed{*v, {Bench: "x", CPU: -1, blind: true, State: "not known"}}); err != nil || strings.Count(text.String(), "\n") != 3 ||
+		!strings.Contains(text.String(), "drive=pair") || !strings.Contains(text.String(), "; do\n") {
+		t.Errorf("%v\n%s", err, &text)
+	}
+}
+
+func TestAHolderWithoutANameIsSaid(t *testing.T) {
+	what := unheld(t)
+	fd, err := nameless()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: heldRoot + what}); err != nil {
+		t.Fatal(err)
+	}
+	var h holds
+	defer h.close()
+	if by, err := h.take(what); err != nil || by == nil || !strings.HasPrefix(by.String(), "another run, which does not say its name") {
+		t.Errorf("%v, %v", by, err)
+	}
+}

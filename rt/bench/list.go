@@ -1,0 +1,214 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/rt"
+	"lockstep/rt/target"
+	"lockstep/sched"
+)
+
+// Listed is a run of this host as `lockstep ps` lists it. The JSON keys are a contract:
+// add to them, never rename one.
+type Listed struct {
+	Bench      string    `json:"bench"`
+	File       string    `json:"file,omitempty"` // as it was named to lockstep run
+	Supervisor int       `json:"supervisor"`     // process id; 0: there is none
+	Target     int       `json:"target"`         // likewise; 0: it has not been started yet
+	Since      time.Time `json:"since,omitzero"` // when it began to tick
+	CPU        int       `json:"cpu"`            // of the loop; -1: not known
+	Shared     bool      `json:"cpu_shared,omitempty"`
+	Buses      []string  `json:"buses"` // "drive=can0"; of another user's run "can0"
+	State      string    `json:"state"` // "running", or what is wrong
+	Ticks      uint64    `json:"ticks"`
+	Missed     uint64    `json:"missed"`
+	LateP99    int64     `json:"late_p99_ns"`
+	Hint       string    `json:"hint,omitempty"` // what to do about it
+
+	blind bool // nothing is known but who it is
+}
+
+// listed is the run as its page and its hand-over tell.
+func (r *run) listed() *Listed {
+	p := r.page
+	v := &Listed{
+		Bench: r.bench.Name, File: r.bench.File, Supervisor: int(p.Supervisor.Load()), Target: int(p.Process.Load()), CPU: r.h.Thread.CPU,
+		State: r.state(), Ticks: p.Ticks.Load(), Missed: p.Missed.Load(), LateP99: p.Late.Quantile(0.99), Buses: []string{},
+	}
+	if r.target != nil { // it says so itself when it ticks
+		v.Target = r.target.pid
+	}
+	v.Shared = !slices.Contains(r.h.Held, heldCPU+strconv.Itoa(v.CPU))
+	if start := int64(p.StartNs.Load()); start != 0 {
+		v.Since = time.Now().Add(time.Duration(start - sched.Now())).Round(time.Millisecond)
+	}
+	for _, b := range r.bench.Buses {
+		v.Buses = append(v.Buses, b.Name.Text+"="+b.Interface.Text)
+	}
+	return v
+}
+
+// state says how a run is doing.
+func (r *run) state() string {
+	p := r.page
+	still, _ := r.behind(sched.Now())
+	switch {
+	case rt.State(p.State.Load()) == rt.Preparing:
+		return "preparing"
+	case rt.Reason(p.Reason.Load()) != rt.NotEnded:
+		return "over: " + rt.Reason(p.Reason.Load()).String()
+	case rt.Reason(p.SafeReason.Load()) != rt.NotEnded:
+		return "safe: " + rt.Reason(p.SafeReason.Load()).String()
+	case still > standstill:
+		return fmt.Sprintf("stands still for %.1f s", still.Seconds())
+	}
+	return "running"
+}
+
+// List lists the runs of this host, those without a supervisor and, as far as this user
+// may know of them, those of others. The supervisors tell of their own runs, the pages of
+// what has lost its supervisor, and what a run holds that it is there.
+func List() []Listed {
+	list := []Listed{}
+	for _, s := range sockets(controlDirs()...) {
+		if s.err != nil {
+			continue // what it holds tells that it is there
+		}
+		_ = s.conn.SetDeadline(time.Now().Add(answering))
+		a, err := s.ask("status")
+		s.conn.Close()
+		switch {
+		case err == nil && a.Run != nil:
+			list = append(list, *a.Run)
+		default:
+			list = append(list, Listed{Bench: s.name, Supervisor: s.pid, CPU: -1, State: "gives no answer", blind: true})
+		}
+	}
+	known := func(pid int) bool {
+		return pid != 0 && slices.ContainsFunc(list, func(v Listed) bool { return pid == v.Supervisor || pid == v.Target })
+	}
+	for _, pid := range targets() {
+		h, page, err := inherited(pid)
+		if err != nil || known(pid) || rt.State(page.State.Load()) == rt.Ended {
+			continue
+		}
+		v := (&run{bench: h.Bench, h: h, page: page}).listed()
+		if v.Target = pid; !alive(v.Supervisor) {
+			v.Supervisor, v.Hint = 0, fmt.Sprintf("no supervisor: lockstep attach %d", pid)
+		}
+		list = append(list, *v)
+	}
+	list = append(list, foreign(known)...)
+	slices.SortStableFunc(list, func(a, b Listed) int {
+		return cmp.Or(cmp.Compare(a.Bench, b.Bench), a.Since.Compare(b.Since), cmp.Compare(a.Target, b.Target))
+	})
+	return list
+}
+
+// foreign are the runs of which nothing is known but what they hold.
+func foreign(known func(pid int) bool) (list []Listed) {
+	for _, h := range holders() {
+		if known(h.supervisor) || known(h.target) {
+			continue
+		}
+		i := slices.IndexFunc(list, func(v Listed) bool { return v.Supervisor == h.supervisor && v.Target == h.target })
+		if i < 0 {
+			i = len(list)
+			v := Listed{Bench: h.bench, Supervisor: h.supervisor, Target: h.target, CPU: -1, Buses: []string{}, State: "preparing", blind: true}
+			if !mine(h.pid()) {
+				v.State, v.Hint = "not known", "another user's: sudo lockstep ps"
+			}
+			list = append(list, v)
+		}
+		if cpu, ok := strings.CutPrefix(h.what, heldCPU); ok {
+			list[i].CPU, _ = strconv.Atoi(cpu)
+		} else {
+			list[i].Buses = append(list[i].Buses, strings.TrimPrefix(h.what, heldBus))
+		}
+	}
+	return list
+}
+
+// mine says that a process is this user's, or may be looked into.
+func mine(pid int) bool {
+	var s unix.Stat_t
+	err := unix.Stat(fmt.Sprintf("/proc/%d", pid), &s)
+	return os.Getuid() == 0 || err == nil && int(s.Uid) == os.Getuid()
+}
+
+// targets are the processes of this host that tick, as far as they may be seen.
+func targets() (list []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, file := range files {
+		if name, _ := os.ReadFile(file); strings.TrimSpace(string(name)) == target.Name {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+// Table writes a list of runs for people.
+func Table(to io.Writer, list []Listed) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(to, "no bench runs on this host")
+		return err
+	}
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "BENCH\tFILE\tSUPERVISOR\tTARGET\tSINCE\tCPU\tBUSES\tTICKS\tMISSED\tP99\tSTATE")
+	for i := range list {
+		v := &list[i]
+		state := v.State
+		if v.Hint != "" {
+			state += "; " + v.Hint
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.Bench, cmp.Or(v.File, "-"), orDash(v.Supervisor), orDash(v.Target),
+			v.since(), v.cpu(), cmp.Or(strings.Join(v.Buses, ","), "-"), v.counts(), state)
+	}
+	return w.Flush()
+}
+
+func orDash(pid int) string {
+	if pid == 0 {
+		return "-"
+	}
+	return strconv.Itoa(pid)
+}
+
+func (v *Listed) since() string {
+	switch {
+	case v.Since.IsZero():
+		return "-"
+	case time.Since(v.Since) < 24*time.Hour:
+		return v.Since.Format(time.TimeOnly)
+	}
+	return v.Since.Format("2006-01-02 15:04")
+}
+
+func (v *Listed) cpu() string {
+	switch {
+	case v.CPU < 0:
+		return "-"
+	case v.Shared:
+		return strconv.Itoa(v.CPU) + ", shared"
+	}
+	return strconv.Itoa(v.CPU)
+}
+
+func (v *Listed) counts() string {
+	if v.blind {
+		return "-\t-\t-"
+	}
+	return fmt.Sprintf("%d\t%d\t%.0fus", v.Ticks, v.Missed, float64(v.LateP99)/1e3)
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+
+	"lockstep/rt/bench"
+)
+
+const psUsage = "ps [-json]"
+
+func runPs(list []string) error {
+	a := newArgs("ps", psUsage)
+	asJSON := a.Bool("json", false, "print the list as JSON")
+	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
+		return err
+	}
+	runs := bench.List()
+	if !*asJSON {
+		return bench.Table(os.Stdout, runs)
+	}
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(runs)
+}

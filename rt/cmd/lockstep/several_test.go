@@ -1,0 +1,239 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockstep/rt/bench"
+)
+
+// ps lists the runs of this host; others may test here, too.
+func ps(t *testing.T) (list []bench.Listed) {
+	t.Helper()
+	out, errors, code := lockstep(t, "ps", "-json")
+	if err := json.Unmarshal([]byte(out), &list); code != 0 || errors != "" || err != nil {
+		t.Fatalf("ps: code %d, %s, %v in %q", code, errors, err, out)
+	}
+	return list
+}
+
+// among finds the runs of a name.
+func among(list []bench.Listed, name string) (found []bench.Listed) {
+	return slices.DeleteFunc(slices.Clone(list), func(v bench.Listed) bool { return v.Bench != name })
+}
+
+// freeCPU is the number of a CPU that no host has, and no other test claims: the pair is
+// best effort without it.
+func freeCPU(t *testing.T) int {
+	t.Helper()
+	return 600 + os.Getpid()%400
+}
+
+func TestThreeBenchesRunAtOnceAndEachReplaysBitForBit(t *testing.T) {
+	dir, first := t.TempDir(), fmt.Sprintf("several-%d-", os.Getpid())
+	var names, records []string
+	var all []*session
+	for i := range 3 {
+		name := first + strconv.Itoa(i)
+		names, records = append(names, name), append(records, filepath.Join(dir, name+".rec"))
+		all = append(all, begin(t, nil, "run", patientBench(t, "bench: powershift-bench", "bench: "+name), "-record", records[i]))
+	}
+	for _, s := range all {
+		s.running()
+	}
+	list := ps(t)
+	cpus, targets := map[int]bool{}, map[int]bool{}
+	for i, name := range names {
+		found := among(list, name)
+		if len(found) != 1 || found[0].Supervisor != all[i].cmd.Process.Pid || found[0].State != "running" || found[0].Ticks == 0 ||
+			found[0].LateP99 == 0 || !slices.Equal(found[0].Buses, []string{"drive=pair"}) || time.Since(found[0].Since) > time.Hour {
+			t.Fatalf("%s: %+v of %+v", name, found, list)
+		}
+		if v := found[0]; !v.Shared && cpus[v.CPU] || targets[v.Target] || v.Target != all[i].child("target") {
+			t.Errorf("%+v: another one has its CPU or its target", v)
+		}
+		if !found[0].Shared {
+			cpus[found[0].CPU] = true
+		}
+		targets[found[0].Target] = true
+		if a := ctl(t, name, "fault", "name=own", "frame=Speeds", "drop", "for=2 frames"); len(a.Slots) != 1 {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	for _, name := range names {
+		if a := ctl(t, name, "faults"); a.Bench != name || len(a.Faults) != 1 {
+			t.Errorf("%s has %+v", name, a)
+		}
+	}
+	for i, v := range among(ps(t), names[0]) {
+		if before := among(list, names[0])[i]; v.Ticks <= before.Ticks {
+			t.Errorf("%s stands at tick %d", names[0], v.Ticks)
+		}
+	}
+	for i, name := range names {
+		out, errors, code := lockstep(t, "stop", name)
+		if code != 0 || !strings.HasPrefix(out, name+": stopped by ctl, after ") || !strings.HasSuffix(out, "; clean\n") || strings.Count(out, "\n") != 1 {
+			t.Errorf("stop: code %d, %q, %s", code, out, errors)
+		}
+		select { // stop has waited until it is gone; its parent may not have noticed yet
+		case <-all[i].over:
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s is still there", name)
+		}
+		if out, errors, code := replayed(t, records[i]); code != 0 || !strings.HasPrefix(out, "identical: ") {
+			t.Errorf("replay of %s: code %d, %q, %s", name, code, out, errors)
+		}
+	}
+	if left := ps(t); len(among(left, names[0])) != 0 {
+		t.Errorf("after the end: %+v", left)
+	}
+}
+
+func TestOneNameMayRunTwiceAndIsThenToldApartByProcess(t *testing.T) {
+	name := fmt.Sprintf("twice-%d", os.Getpid())
+	file := patientBench(t, "bench: powershift-bench", "bench: "+name)
+	one, two := begin(t, nil, "run", file), begin(t, nil, "run", file)
+	one.running()
+	two.running()
+	first, second := strconv.Itoa(one.cmd.Process.Pid), strconv.Itoa(two.cmd.Process.Pid)
+	for _, words := range [][]string{{"stop", name}, {"ctl", name, "status"}} {
+		if _, errors, code := lockstep(t, words...); code != 2 || !strings.Contains(errors, name+" runs several times: name the process: ") ||
+			!strings.Contains(errors, first) || !strings.Contains(errors, second) || strings.Count(errors, "\n") != 1 {
+			t.Errorf("%q: code %d, %s", words, code, errors)
+		}
+	}
+	if out, errors, code := lockstep(t, "stop", first); code != 0 || !strings.HasPrefix(out, name+": ") {
+		t.Errorf("stop %s: code %d, %q, %s", first, code, out, errors)
+	}
+	if found := among(ps(t), name); len(found) != 1 || found[0].Supervisor != two.cmd.Process.Pid {
+		t.Errorf("left are %+v, want process %s", found, second)
+	}
+	if out, errors, code := lockstep(t, "stop", name); code != 0 || !strings.HasPrefix(out, name+": ") {
+		t.Errorf("stop %s: code %d, %q, %s", name, code, out, errors)
+	}
+	if code := one.end() + two.end(); code != 0 {
+		t.Errorf("codes sum up to %d", code)
+	}
+}
+
+// heldBench is a bench on a CPU that is its own; gone says what its target does without
+// a supervisor.
+func heldBench(t *testing.T, name, gone string) (file string, cpu int) {
+	t.Helper()
+	cpu = freeCPU(t)
+	return patientBench(t, "bench: powershift-bench", "bench: "+name, "cpu: auto", "cpu: "+strconv.Itoa(cpu),
+		"supervisor_gone: stop after 1 s", "supervisor_gone: "+gone), cpu
+}
+
+func TestAClaimedCPUIsRefusedInALineThatNamesTheHolder(t *testing.T) {
+	name := fmt.Sprintf("held-%d", os.Getpid())
+	file, cpu := heldBench(t, name, "continue")
+	s := begin(t, nil, "run", file)
+	s.running()
+	refused := func(wanted ...string) {
+		t.Helper()
+		_, errors, code := lockstep(t, "run", file, "-for", "100ms")
+		wanted = append(wanted, fmt.Sprintf("lockstep: run: CPU %d is held by %s", cpu, name))
+		if code != 3 || strings.Count(errors, "\n") != 1 || slices.ContainsFunc(wanted, func(w string) bool { return !strings.Contains(errors, w) }) {
+			t.Errorf("code %d, %q; want %q", code, errors, wanted)
+		}
+	}
+	refused(fmt.Sprintf("process %d: end that one (lockstep stop %[1]d)", s.cmd.Process.Pid), "cpu: auto")
+	out, errors, code := lockstep(t, "run", file, "-for", "100ms", "-besteffort")
+	if want := fmt.Sprintf("the loop shares CPU %d with that of %s, process %d", cpu, name, s.cmd.Process.Pid); code != 0 || !strings.Contains(out, want) {
+		t.Errorf("best effort: code %d, %s\n%s", code, errors, out)
+	}
+	target := s.child("target")
+	defer syscall.Kill(target, syscall.SIGKILL)
+	s.cmd.Process.Kill()
+	s.end()
+	refused(fmt.Sprintf("whose target, process %d, goes on without a supervisor: take it over (lockstep attach %[1]d) or end it (lockstep stop %[1]d)", target))
+	if found := among(ps(t), name); len(found) != 1 || found[0].Supervisor != 0 || found[0].Target != target ||
+		found[0].Hint != fmt.Sprintf("no supervisor: lockstep attach %d", target) || found[0].Ticks == 0 {
+		t.Errorf("ps: %+v", found)
+	}
+	syscall.Kill(target, syscall.SIGKILL)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) { // init has to take it in
+		_, errors, code = lockstep(t, "run", file, "-for", "100ms")
+		if code == 0 || time.Now().After(end) {
+			break
+		}
+	}
+	if code != 0 {
+		t.Errorf("after the kill of both: code %d, %s", code, errors)
+	}
+}
+
+func TestATargetWithoutASupervisorIsStoppedAndHandsItsClaimsOn(t *testing.T) {
+	name := fmt.Sprintf("alone-%d", os.Getpid())
+	file, cpu := heldBench(t, name, "continue")
+	orphan := func() int {
+		s := begin(t, nil, "run", file)
+		s.running()
+		target := s.child("target")
+		t.Cleanup(func() { syscall.Kill(target, syscall.SIGKILL) })
+		s.cmd.Process.Kill()
+		s.end()
+		return target
+	}
+	orphan()
+	out, errors, code := lockstep(t, "stop", name)
+	if code != 0 || !strings.HasPrefix(out, name+": stopped, without a supervisor, after ") || !strings.HasSuffix(out, "; clean\n") {
+		t.Errorf("code %d, %q, %s", code, out, errors)
+	}
+	target := orphan() // the CPU is free again
+	again := begin(t, nil, "attach", name)
+	again.running()
+	if v := among(ps(t), name); len(v) != 1 || v[0].Supervisor != again.cmd.Process.Pid || v[0].Target != target || v[0].Hint != "" {
+		t.Errorf("ps: %+v", v)
+	}
+	if _, errors, code := lockstep(t, "run", file, "-for", "100ms"); code != 3 ||
+		!strings.Contains(errors, fmt.Sprintf("CPU %d is held by %s, process %d: ", cpu, name, again.cmd.Process.Pid)) {
+		t.Errorf("code %d, %s", code, errors)
+	}
+	if out, errors, code := lockstep(t, "stop", "-now", name); code != 0 ||
+		!strings.HasPrefix(out, name+": the target process was killed, as lockstep stop -now wanted, after ") || !strings.HasSuffix(out, "; NOT clean\n") {
+		t.Errorf("stop -now: code %d, %q, %s", code, out, errors)
+	}
+	if code := again.end(); code != 1 || !strings.Contains(again.out.String(), "frames sent by the supervisor") {
+		t.Errorf("code %d: no safe values after the kill:\n%s", code, &again.out)
+	}
+}
+
+func TestWhatCannotBeStoppedIsOneLine(t *testing.T) {
+	name := fmt.Sprintf("stopped-%d", os.Getpid())
+	rec := filepath.Join(t.TempDir(), "one.rec")
+	file := patientBench(t, "bench: powershift-bench", "bench: "+name)
+	s := begin(t, nil, "run", file, "-record", rec)
+	s.running()
+	for line, want := range map[string]string{
+		"stop " + name[:len(name)-1] + "x": "(did you mean " + name + "?); there are ",
+		"stop":                             "stop: name one run, or all of them with -all",
+		"stop -all " + name:                "stop: name one run, or all of them with -all",
+		"stop nobody-runs-me":              `stop: no bench "nobody-runs-me" runs`,
+		"ps " + name:                       "ps: 1 names given; usage: lockstep ps [-json]",
+		"run " + file + " -record " + rec:  rec + ": another run writes it: name another file",
+		"run " + file + " -report " + rec:  rec + ": another run writes it: name another file",
+	} {
+		out, errors, code := lockstep(t, strings.Fields(line)...)
+		if known := strings.Contains(want, "name one run") || strings.HasPrefix(line, "ps"); code != map[bool]int{true: 2, false: 3}[known] ||
+			out != "" || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, want) {
+			t.Errorf("%s: code %d, %q, %q; want %s", line, code, out, errors, want)
+		}
+	}
+	lockstep(t, "stop", name)
+	if code := s.end(); code != 0 {
+		t.Errorf("code %d", code)
+	}
+	if out, errors, code := replayed(t, rec); code != 0 {
+		t.Errorf("the record of the run that was there first: code %d, %q, %s", code, out, errors)
+	}
+}
