@@ -66,7 +66,7 @@ func undoNetwork(t *testing.T) {
 // service is the two processes of lockstep@lab, once it is ready.
 func service(t *testing.T) (supervisor, target int) {
 	t.Helper()
-	await(t, "lockstep@lab is active, with a target", 2*time.Minute, func() bool {
+	await(t, "lockstep@lab is active, with a target", 4*time.Minute, func() bool {
 		if property(t, "ActiveState") != "active" {
 			return false
 		}

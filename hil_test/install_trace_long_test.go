@@ -89,17 +89,20 @@ func state(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for name, line := range map[string]string{
-		"sysctl":   "sysctl -a 2>/dev/null | grep -E '^(kernel.sched|kernel.timer|vm.(swap|stat|dirty|comp)|net.core)'",
-		"irq":      "grep -H . /proc/irq/*/smp_affinity",
-		"ktimers":  "for c in 0 1; do chrt -p $(pgrep -x ktimers/$c); done",
-		"devices":  "stat -c '%n %A %U:%G' /dev/cpu_dma_latency /dev/kmsg /dev/vda /sys/fs/cgroup",
-		"units":    "systemctl list-unit-files --no-legend",
-		"failed":   "systemctl list-units --failed --no-legend",
-		"users":    "getent passwd; getent group",
-		"links":    "ip -br link | sort",
-		"networks": "networkctl --no-legend list 2>&1 | sort",
+		"setting": "grep -rHs . /proc/sys/kernel/sched* /proc/sys/kernel/timer_migration /proc/sys/vm/{swappiness,stat_interval,compaction_proactiveness} /proc/sys/net/core/*mem_*",
+		"irq":     "grep -H . /proc/irq/*/smp_affinity /proc/irq/default_smp_affinity",
+		"thread":  "for c in /proc/[0-9]*/comm; do grep -qE '^(ktimers|ksoftirqd|rcuc|irq)/' $c && chrt -p $(echo $c | cut -d / -f 3) | sed \"s|^pid [0-9]*|$(cat $c)|\"; done; true",
+		"device":  "stat -c '%n %A %U:%G' /dev/cpu_dma_latency /dev/kmsg /dev/vda /sys/fs/cgroup",
+		"unit":    "systemctl list-unit-files --no-legend",
+		"failed":  "systemctl is-system-running || systemctl list-units --failed --no-legend",
+		"user":    "getent passwd; getent group",
+		"link":    "for bus in can0 can1; do ip -d -o link show $bus; done",
 	} {
-		for line := range strings.Lines(output(t, line+" || true")) {
+		out := output(t, line)
+		if out == "" {
+			t.Fatalf("%s says nothing", line)
+		}
+		for line := range strings.Lines(out) {
 			all[name+" "+strings.TrimSpace(line)] = "is there"
 		}
 	}
@@ -113,7 +116,7 @@ func left(t *testing.T, name string) []string {
 	for _, line := range []string{
 		"find / -xdev -iname '*" + name + "*' -not -path '/var/log/*'",
 		"find /run /run/lock /dev /dev/shm /dev/mqueue /sys/fs/cgroup -xdev -iname '*" + name + "*' -not -path '/run/log/*'",
-		"pgrep -l " + name,
+		"grep -i " + name + " /proc/[0-9]*/comm",
 		"systemctl list-units --all --no-legend '*" + name + "*'",
 		"dpkg-query -W -f '${Package} ${Status}\\n' '*" + name + "*' 2>/dev/null",
 		"udevadm info --export-db | grep -i " + name,
