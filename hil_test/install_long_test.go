@@ -26,7 +26,8 @@ func init() { labs = append(labs, installLab) }
 func TestLabInstallServesFromBootAndLeavesNoTrace(t *testing.T) {
 	if os.Getenv(insideVar) != installLab.script {
 		installLab.require(t)
-		t.Setenv(packageVar, installLab.outside+debian(t))
+		packed(t)
+		t.Setenv(packageVar, installLab.outside+installation.deb)
 	}
 	if !inside(t, installLab, "qemu-system-x86_64") {
 		return
@@ -93,20 +94,6 @@ func nextBoot(t *testing.T) {
 	t.Fatal("the machine does not boot again")
 }
 
-// debian builds the package and returns its path.
-func debian(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(scratch, "package")
-	if out, err := exec.Command("../deploy/package", "-o", dir, "-arch", "amd64").CombinedOutput(); err != nil {
-		t.Fatalf("deploy/package: %v\n%s", err, out)
-	}
-	files, _ := filepath.Glob(dir + "/*.deb")
-	if len(files) != 1 {
-		t.Fatalf("deploy/package has made %q, want one .deb", files)
-	}
-	return files[0]
-}
-
 // output runs a line of shell and returns what it prints.
 func output(t *testing.T, line string) string {
 	t.Helper()
@@ -163,9 +150,9 @@ func dpkgStatus(t *testing.T) string {
 	return output(t, "dpkg-query -W -f '${Status}' lockstep || true")
 }
 
-// install installs the package, over itself where it is there, and wants it whole. It
+// installPackage installs the package, over itself where it is there, and wants it whole. It
 // is dpkg that repairs: apt does nothing after it was interrupted.
-func install(t *testing.T) {
+func installPackage(t *testing.T) {
 	t.Helper()
 	out := output(t, "dpkg -i "+os.Getenv(packageVar))
 	if got := dpkgStatus(t); got != "install ok installed" {
@@ -176,7 +163,7 @@ func install(t *testing.T) {
 	}
 }
 
-func purge(t *testing.T) {
+func purgePackage(t *testing.T) {
 	t.Helper()
 	out := output(t, "dpkg --purge lockstep")
 	if strings.Contains(out, "warning") {
@@ -206,23 +193,23 @@ func interrupted(t *testing.T) {
 		if err == nil || got != k.state {
 			t.Errorf("%s: %v, and the package is %q; want it killed and %q\n%s", k.line, err, got, k.state, out)
 		}
-		install(t)
+		installPackage(t)
 	}
 }
 
 // halfRemoved takes files of the package away, as somebody does who has no patience.
 func halfRemoved(t *testing.T) {
 	shell(t, "rm -rf /usr/bin/lockstep /usr/lib/systemd/system/*lockstep* /usr/share/doc/lockstep /etc/lockstep && systemctl daemon-reload")
-	install(t)
+	installPackage(t)
 	shell(t, "systemctl cat lockstep@.service >/dev/null && lockstep version")
 	shell(t, "rm -rf /usr/bin/lockstep /usr/lib/systemd/system/*lockstep* /usr/lib/sysusers.d/lockstep.conf /etc/lockstep && systemctl daemon-reload")
-	purge(t)
+	purgePackage(t)
 	same(t)
 }
 
 func installed(t *testing.T) {
 	t.Log(output(t, "apt-get install -y --no-install-recommends "+os.Getenv(packageVar)))
-	install(t)
+	installPackage(t)
 	if got := output(t, "systemctl list-units --all --no-legend --type=service 'lockstep*'"); got != "" {
 		t.Errorf("installing has started %s", got)
 	}
@@ -247,7 +234,7 @@ func upgraded(t *testing.T) {
 		shell(t, "echo '# edited' >>"+file)
 		before[file] = content(t, file)
 	}
-	install(t)
+	installPackage(t)
 	for _, file := range files {
 		if got := content(t, file); got != before[file] {
 			t.Errorf("%s was edited and is now\n%s", file, got)
@@ -257,7 +244,7 @@ func upgraded(t *testing.T) {
 
 func purged(t *testing.T) {
 	shell(t, "systemctl start lockstep@lab") // removing stops it
-	purge(t)
+	purgePackage(t)
 	undoNetwork(t)
 	same(t)
 }

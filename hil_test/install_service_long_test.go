@@ -212,15 +212,17 @@ func fall(t *testing.T, want, why string, do func(supervisor, target int)) {
 	}
 }
 
-// second starts a service with another name on the card and the CPU of the first.
+// second starts services with other names on the card, and on the CPU, of the first.
 func second(t *testing.T) {
 	s, target := service(t)
-	shell(t, "sed 's/^bench: .*/bench: second/' /etc/lockstep/lab.yaml >/etc/lockstep/second.yaml")
-	defer shell(t, "rm /etc/lockstep/second.yaml; systemctl reset-failed lockstep@second")
-	out := output(t, "systemctl start lockstep@second && echo started; systemctl stop lockstep@second; journalctl --sync; journalctl -b -o cat --no-pager -u lockstep@second | grep lockstep:")
-	t.Log(out)
-	if strings.Contains(out, "started") || strings.Count(out, "can0") != 1 || !strings.Contains(out, strconv.Itoa(s)) {
-		t.Errorf("want a second service on can0 refused in one line that names process %d", s)
+	for _, e := range []struct{ name, bus, cpu, held string }{{"card", "can0", "auto", "can0"}, {"cpu", "can1", isolated, "CPU " + isolated}} {
+		shell(t, "sed 's/^bench: .*/bench: second/; s/^cpu: auto/cpu: "+e.cpu+"/' /etc/lockstep/lab.yaml >/etc/lockstep/"+e.name+".yaml && echo OPTIONS=-bus "+e.bus+" >/etc/lockstep/"+e.name+".options")
+		out := output(t, "systemctl start lockstep@"+e.name+" && echo started; systemctl stop lockstep@"+e.name+"; systemctl reset-failed lockstep@"+e.name+"; true")
+		line := output(t, "journalctl --sync; journalctl -b -o cat --no-pager -u lockstep@"+e.name+" | grep ^lockstep:; true")
+		t.Logf("%s\n%s", out, line)
+		if strings.Contains(out, "started") || strings.Contains(line, "\n") || !strings.Contains(line, e.held) || !strings.Contains(line, strconv.Itoa(s)) {
+			t.Errorf("want a second service on %s refused in one line that names process %d", e.held, s)
+		}
 	}
 	if a, b := service(t); a != s || b != target {
 		t.Errorf("the first service was started again meanwhile")
