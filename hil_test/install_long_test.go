@@ -215,7 +215,7 @@ func installed(t *testing.T) {
 	}
 	now := state(t)
 	for _, line := range diff(kept(t, "state"), now) {
-		if strings.HasPrefix(line, "unit ") || strings.HasPrefix(line, "user lockstep:") {
+		if strings.HasPrefix(line, "user lockstep:") {
 			continue
 		}
 		t.Error(line)

@@ -84,7 +84,7 @@ func device(t *testing.T, path string) uint64 {
 }
 
 // state is what does not stay over a reboot, or is made anew by it: what is set in the
-// kernel and what the service manager knows.
+// kernel, the users, and whether a unit failed.
 func state(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -93,7 +93,6 @@ func state(t *testing.T) map[string]string {
 		"irq":     "grep -H . /proc/irq/*/smp_affinity /proc/irq/default_smp_affinity",
 		"thread":  "for c in /proc/[0-9]*/comm; do grep -qE '^(ktimers|ksoftirqd|rcuc|irq)/' $c && chrt -p $(echo $c | cut -d / -f 3) | sed \"s|^pid [0-9]*|$(cat $c)|\"; done; true",
 		"device":  "stat -c '%n %A %U:%G' /dev/cpu_dma_latency /dev/kmsg /dev/vda /sys/fs/cgroup",
-		"unit":    "systemctl list-unit-files --no-legend",
 		"failed":  "systemctl is-system-running || systemctl list-units --failed --no-legend",
 		"user":    "getent passwd; getent group",
 		"link":    "for bus in can0 can1; do ip -d -o link show $bus; done",
