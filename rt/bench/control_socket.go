@@ -103,7 +103,7 @@ func listenAlone(path string) (*net.UnixListener, error) {
 }
 
 // ownDir makes the directory, and opens it if nobody else can put something there. To
-// root one of a service's user will do: sockets and locks there are followed nowhere.
+// root one of a service's user will do: no link there is followed.
 func ownDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

@@ -113,6 +113,14 @@ func (p *process) kill() {
 	<-p.done
 }
 
+// close gives up the descriptor of a process that has ended.
+func (p *process) close() {
+	if p.fd >= 0 {
+		unix.Close(p.fd)
+		p.fd = -1
+	}
+}
+
 // ended waits for the end of the process, d at most. It sees the end at once and
 // not when its last words have been read.
 func (p *process) ended(d time.Duration) bool {

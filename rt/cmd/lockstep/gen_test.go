@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"lockstep/io/record"
 	"lockstep/model/plants"
@@ -148,6 +149,7 @@ func TestAGeneratedTargetTicksAsTheTables(t *testing.T) {
 			t.Errorf("code %d, %q, %s", code, out, errors)
 		}
 	})
+	t.Run("and soaks", func(t *testing.T) { soaks(t, file, target) })
 	t.Run("and is built once, and taken over", func(t *testing.T) { takenOver(t, file) })
 	t.Run("and is refused where it does not fit", func(t *testing.T) { refusals(t, file, target) })
 	generate(t, "two-masses", "-o", filepath.Dir(target)) // an executable that was built there is no foreign file
@@ -158,6 +160,32 @@ func TestAGeneratedTargetTicksAsTheTables(t *testing.T) {
 	}
 	if _, err := os.Stat(target); err != nil {
 		t.Error(err)
+	}
+}
+
+// soaks begins a soak with a target, which goes on with no other kernel.
+func soaks(t *testing.T, file, target string) {
+	dir := t.TempDir()
+	report := filepath.Join(dir, "r.json")
+	s := begin(t, nil, "soak", file, "-for", "10m", "-load=false", "-report", report, "-kernel", target)
+	if exe, _ := os.Readlink(filepath.Join("/proc", itoa(s.child("target")), "exe")); exe != target {
+		t.Errorf("%s ticks, want %s", exe, target)
+	}
+	time.Sleep(time.Second)
+	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	s.end()
+	if r := readReport(t, report); r.Soak == nil || r.Ticks == 0 {
+		t.Errorf("%d ticks, verdict %v, %s", r.Ticks, r.Soak, s.errors.String())
+	}
+	_, errors, code := lockstep(t, "soak", file, "-for", "10m", "-load=false", "-report", report)
+	if code != 2 || !strings.Contains(errors, "it is of other options: ") || !strings.Contains(errors, "; kernel generated; now ") {
+		t.Errorf("with the table kernel: code %d, %s", code, errors)
+	}
+	_, errors, code = lockstep(t, "soak", file, "-for", "10m", "-load=false", "-kernel", filepath.Join(dir, "none"))
+	if code != 2 || !strings.Contains(errors, "there is no such file: ") {
+		t.Errorf("without a target: code %d, %s", code, errors)
 	}
 }
 

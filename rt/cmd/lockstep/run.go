@@ -20,10 +20,7 @@ func runBench(list []string) error {
 	a.busFlag(&o.Bus)
 	wait := a.span("wait", 0, "wait so long at most, like 30s, for interfaces that are not there or not up yet, as after a boot")
 	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
-	a.Func("kernel", "what ticks: table (the default), generated (generated and built here, once), or a target executable: `FILE`", func(s string) error {
-		o.Choose = kernelOf(s)
-		return nil
-	})
+	a.kernelFlag(&o.Choose)
 	a.StringVar(&o.Report, "report", "", "write the closing report to this file, as JSON")
 	a.StringVar(&o.Record, "record", "", "write the record to this file: lockstep replay runs it again, lockstep export writes other formats")
 	a.scenarioFlags(&o.Scenario, &o.JUnit)
@@ -46,6 +43,14 @@ func runBench(list []string) error {
 		return err
 	}
 	return bench.Run(b, o)
+}
+
+// kernelFlag is -kernel of what runs a bench.
+func (a *args) kernelFlag(choose *bench.Chooser) {
+	a.Func("kernel", "what ticks: table (the default), generated (generated and built here, once), or a target executable: `FILE`", func(s string) error {
+		*choose = kernelOf(s)
+		return nil
+	})
 }
 
 // kernelOf is the kernel that a word means.

@@ -10,7 +10,7 @@ import (
 	"lockstep/rt/bench"
 )
 
-const soakUsage = "soak BENCH [-for 1h] [-leg 10m] [-scenarios LIST] [-faults=false] [-bus NAME] [-unitbus NAME] [-besteffort] " +
+const soakUsage = "soak BENCH [-for 1h] [-leg 10m] [-scenarios LIST] [-faults=false] [-bus NAME] [-unitbus NAME] [-besteffort] [-kernel table|generated|FILE] " +
 	"[-report FILE.json] [-state FILE] [-fresh] [-record DIR] [-keep N] [-load=false]"
 
 func runSoak(list []string) error {
@@ -28,6 +28,7 @@ func runSoak(list []string) error {
 	a.busFlag(&o.Bus)
 	a.StringVar(&s.UnitBus, "unitbus", "", "CAN interface of the virtual control unit where it is another one, as on a looped pair of cards")
 	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
+	a.kernelFlag(&o.Choose)
 	a.StringVar(&o.Report, "report", "", "write the closing report to this file, as JSON, with the verdict under soak")
 	load := a.Bool("load", true, "load the CPUs besides the loop's meanwhile: "+strings.Join(deploy.Loads(), ", "))
 	if err := a.parse(list, 1, 1, os.Stdout); err != nil {

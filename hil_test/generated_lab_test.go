@@ -1,0 +1,48 @@
+package hiltest
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockstep/rt/gen"
+)
+
+// targetVar hands the target that was built outside to the test inside.
+const targetVar = "LOCKSTEP_LAB_TARGET"
+
+// TestLabGeneratedTargetDrivesOnVcanAndReplays ticks with a generated kernel on a real bus,
+// built where there is a Go toolchain, and has the table kernel replay every bit of it.
+func TestLabGeneratedTargetDrivesOnVcanAndReplays(t *testing.T) {
+	if os.Getenv(insideVar) == "" {
+		requireLab(t)
+		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "target")
+		if err := (gen.Request{Bench: "powershift-bench", Dir: dir}).Run(io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		if err := build("build", "-C", dir, "-o", file, "."); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(targetVar, file)
+	}
+	if !inLab(t) {
+		return
+	}
+	tcu, rec := unit(t, "vcan0"), filepath.Join(t.TempDir(), "run.rec")
+	b := runOn(t, "vcan0", 6*time.Second, nil, "-besteffort", "-kernel", os.Getenv(targetVar), "-record", rec)
+	b.await("kernel generated, bus drive on vcan0", time.Minute)
+	r := b.report()
+	tcu.signal(syscall.SIGINT)
+	tcu.wait(10 * time.Second)
+	if r.Transitions == 0 || r.RxFrames == 0 || r.TxFrames == 0 || r.RxUnknown+r.RxShort+r.RxRange != 0 || r.Allocs != 0 || r.GCCycles != 0 {
+		t.Errorf("%+v: want transitions and frames, and no frame that is wrong, allocation, collection", r)
+	}
+	replay := start(t, command(t), "replay", rec)
+	if code := replay.wait(time.Minute); code != 0 || !strings.HasPrefix(replay.out.String(), "identical: ") {
+		t.Errorf("replay: exit %d\n%s%s", code, &replay.out, &replay.err)
+	}
+}
