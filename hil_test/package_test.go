@@ -109,7 +109,7 @@ func TestPackageIsTheSameBytesFromAnotherFolder(t *testing.T) {
 	packed(t)
 	other := filepath.Join(t.TempDir(), "source")
 	says(t, "cp", "-r", "..", other)
-	deb, tarball, err := pack(other, t.TempDir(), "amd64", "TZ=Asia/Kolkata", "LC_ALL=en_US.UTF-8", "GOFLAGS=-buildvcs=true", "TMPDIR="+t.TempDir())
+	deb, tarball, err := pack(other, t.TempDir(), "amd64", "TZ=Asia/Kolkata", "LC_ALL=en_US.UTF-8", "GOFLAGS=-buildvcs=true", "GOAMD64=v3", "TMPDIR="+t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
