@@ -90,6 +90,31 @@ func TestRandomValuesHaveTheirDistributionAndAreTheSameEachTime(t *testing.T) {
 	}
 }
 
+func TestShardsShareTheCasesAndTheValuesOfTheFastestParameter(t *testing.T) {
+	for _, all := range []int64{1, 5, 16, 17, 1000} {
+		for _, n := range []int64{1, 2, 4, 7, 40} {
+			seen := make([]int, all)
+			for i := range n {
+				p, even := Shard{I: i, N: n}, int64(0)
+				for block := range p.cases(all) {
+					number := p.number(block)
+					if number >= all || shardOf(number, n) != i || number/n != block {
+						t.Fatalf("%d of %d: block %d has case %d of %d", i, n, block, number, all)
+					}
+					seen[number]++
+					even += 1 - number%2
+				}
+				if share := float64(even) / float64(p.cases(all)); all == 1000 && !(share > 0.2 && share < 0.8) {
+					t.Errorf("%d of %d: %.2g of the cases are even", i, n, share)
+				}
+			}
+			if slices.Min(seen) != 1 || slices.Max(seen) != 1 {
+				t.Fatalf("%d cases in %d shards: each is in %d to %d of them", all, n, slices.Min(seen), slices.Max(seen))
+			}
+		}
+	}
+}
+
 // BenchmarkCase holds a case against a simulation of the same plant, in turns.
 func BenchmarkCase(b *testing.B) {
 	for _, c := range []struct{ plant, of, value string }{{"rotor.yaml", "wheel.J", "1.5"}, {"automatic4", "crank.J", "0.25"}} {

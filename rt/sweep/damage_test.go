@@ -13,11 +13,12 @@ import (
 func TestADamagedShardIsMadeAgainAndAWholeOneIsNot(t *testing.T) {
 	s, dir := load(t, folder(t, mixed)), t.TempDir()
 	o := do(t, s, dir, 2, Shard{0, 2, ""})
+	first := o
 	whole, err := os.ReadFile(o.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := do(t, s, dir, 2, Shard{0, 2, ""}); !o.Already || o.Rows != 15 || o.Failed != 5 {
+	if o := do(t, s, dir, 2, Shard{0, 2, ""}); !o.Already || o.Rows != 15 || o.Failed != first.Failed || first.Failed == 0 {
 		t.Errorf("a shard that is whole: already %v, %d rows, %d failed", o.Already, o.Rows, o.Failed)
 	}
 	damaged := func(data []byte) {

@@ -47,7 +47,7 @@
 // the values: workers and shards make no difference to any bit, on one architecture and
 // with one version of the command. The hash in the names of files is of all three.
 //
-// Shard I of N has the cases whose number is I modulo N. While it runs, its rows are in a
+// Of each N cases in a row every one of N shards has one. While it runs, its rows are in a
 // journal, and what was done is not done again after a kill. When it is whole it becomes a
 // Parquet file, at once; a shard whose file is there and whole is not run again.
 package sweep

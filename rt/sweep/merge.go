@@ -86,13 +86,14 @@ func missing(shards map[int64][]record, n int64, dir string) error {
 	return fmt.Errorf("sweep: %d of %d shards are not in %s: %s", count, n, dir, names)
 }
 
-// merge writes the table in the order of the cases: case c is row c/N of shard c modulo N.
+// merge writes the table in the order of the cases: case c is row c/N of its shard.
 func (h head) merge(shards map[int64][]record, out string) (*Outcome, error) {
 	o := &Outcome{Path: out}
 	for number := range h.Cases {
-		row := shards[number%h.Shards][number/h.Shards]
+		shard := shardOf(number, h.Shards)
+		row := shards[shard][number/h.Shards]
 		if row[0].Int64() != number {
-			return nil, fmt.Errorf("sweep: shard %d has case %d in the place of case %d", number%h.Shards, row[0].Int64(), number)
+			return nil, fmt.Errorf("sweep: shard %d has case %d in the place of case %d", shard, row[0].Int64(), number)
 		}
 		if !row[len(row)-1].IsNull() {
 			o.Failed++

@@ -126,7 +126,7 @@ func (r *Run) resume() error {
 	}
 	seen := map[int64]bool{}
 	for _, row := range rows {
-		if mine := row.Case >= 0 && row.Case < r.Cases && row.Case%r.Shard.N == r.Shard.I; mine && !seen[row.Case] {
+		if mine := row.Case >= 0 && row.Case < r.Cases && shardOf(row.Case, r.Shard.N) == r.Shard.I; mine && !seen[row.Case] {
 			seen[row.Case] = true
 			r.take(row)
 		}
@@ -151,8 +151,8 @@ func (r *Run) work() error {
 	for _, row := range r.rows {
 		done[row.Case] = true
 	}
-	for number := r.Shard.I; number < r.Cases; number += r.Shard.N {
-		if !done[number] {
+	for block := range r.Shard.cases(r.Cases) {
+		if number := r.Shard.number(block); !done[number] {
 			todo = append(todo, number)
 		}
 	}

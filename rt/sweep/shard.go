@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Shard is one part of a sweep: the cases whose number is I modulo N.
+// Shard is one part of a sweep; see number.
 type Shard struct {
 	I, N int64
 	From string // what said so, for people; "" nobody did, it is all of it
@@ -58,8 +58,26 @@ func shard(first, second, from string) (Shard, error) {
 	return Shard{i, n, from}, nil
 }
 
-// cases is how many cases the shard has.
-func (p Shard) cases(all int64) int64 { return (all - p.I + p.N - 1) / p.N }
+// number is the shard's case of a block: each N cases in a row are one block, and each shard
+// has one of them. Blocks are turned against each other, so that no shard has the same value
+// of the fastest parameter again and again.
+func (p Shard) number(block int64) int64 {
+	return block*p.N + (p.I+p.N-turn(block, p.N))%p.N
+}
+
+// shardOf is which of n shards has a case.
+func shardOf(number, n int64) int64 { return (number%n + turn(number/n, n)) % n }
+
+func turn(block, n int64) int64 { return int64(mix(0, uint64(block)) % uint64(n)) }
+
+// cases is how many of all cases the shard has; one in each block, but perhaps in the last.
+func (p Shard) cases(all int64) int64 {
+	n := all / p.N
+	if p.number(n) < all {
+		n++
+	}
+	return n
+}
 
 // file is the name of the shard's file without its ending.
 func (s *Sweep) file(p Shard) string {
