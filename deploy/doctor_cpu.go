@@ -151,7 +151,7 @@ func (h *host) checkSMT() Check {
 	if len(others) == 0 {
 		return c.ok("the core of the loop is its own")
 	}
-	for _, cpu := range others {
+	for _, cpu := range without(others, h.isolated) { // an isolated one is another loop's
 		c = h.toValue(c, fmt.Sprintf("sys/devices/system/cpu/cpu%d/online", cpu), "0")
 	}
 	return c.wrong(fmt.Sprintf("CPU %d shares its core with CPU %s", h.cpu, formatCPUs(others)),

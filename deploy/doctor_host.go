@@ -40,7 +40,7 @@ type host struct {
 
 func newHost(root string, ask Ask) *host {
 	h := &host{root: root, ask: ask, hands: hands{write: write}}
-	if filepath.Clean(root) == "/" {
+	if h.live() {
 		h.hands = running()
 	}
 	h.release = h.text("proc/sys/kernel/osrelease")
@@ -62,6 +62,9 @@ func newHost(root string, ask Ask) *host {
 	h.canIRQs = h.findCANIRQs()
 	return h
 }
+
+// live reports whether this is the host that runs this process.
+func (h *host) live() bool { return filepath.Clean(h.root) == "/" }
 
 func (h *host) path(name string) string { return filepath.Join(h.root, filepath.FromSlash(name)) }
 

@@ -131,7 +131,9 @@ func (h *host) checkRivals() Check {
 		if t.rank() >= h.ask.Priority && slices.Contains(t.cpus, h.cpu) && !h.ours(t) {
 			found = append(found, fmt.Sprintf("%s %d %s", t.name, t.pid, t.scheduling()))
 			pids = append(pids, strconv.Itoa(t.pid))
-			c = h.to(c, t.of(Affinity), h.rest())
+			if t.name != targetName { // the loop of another bench stays where it is
+				c = h.to(c, t.of(Affinity), h.rest())
+			}
 		}
 	}
 	switch {

@@ -3,6 +3,7 @@ package deploy
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -65,21 +66,35 @@ type Refused struct{ Text string }
 
 func (r Refused) Error() string { return "deploy: " + r.Text }
 
-// ticking is the process of a run, 0: there is none. What holds up a CPU for a moment
+// targetName is what the process of a run that ticks is called, and its threads.
+const targetName = "lockstep-target"
+
+// ticking is the process of a run, empty: there is none. What holds up a CPU for a moment
 // or lowers the timer thread must not come in between its ticks.
 func (h *host) ticking() string {
 	for _, pid := range h.names("proc") {
-		if pid[0] >= '1' && pid[0] <= '9' && h.text(path.Join("proc", pid, "comm")) == "lockstep-target" {
+		if pid[0] >= '1' && pid[0] <= '9' && h.text(path.Join("proc", pid, "comm")) == targetName {
 			return pid
 		}
 	}
 	return ""
 }
 
+// rights refuses whom the kernel would refuse, setting by setting.
+func (h *host) rights() error {
+	if h.live() && os.Geteuid() != 0 {
+		return Refused{"the settings of the host are root's to change: sudo " + executable() + " doctor ..."}
+	}
+	return nil
+}
+
 // mayChange refuses where settings of the host are not to be changed now.
 func (h *host) mayChange() error {
+	if err := h.rights(); err != nil {
+		return err
+	}
 	if pid := h.ticking(); pid != "" {
-		return Refused{fmt.Sprintf("a bench ticks on this host (lockstep-target, process %s), and its ticks would be late: stop it first", pid)}
+		return Refused{fmt.Sprintf("a bench ticks on this host (%s, process %s), and its ticks would be late: lockstep ps, lockstep stop NAME", targetName, pid)}
 	}
 	return nil
 }

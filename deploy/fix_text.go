@@ -7,8 +7,8 @@ import (
 )
 
 // untouched is what no plan changes.
-const untouched = "files on a disk, the kernel's command line and the boot loader; CPUs other than the loop's and " +
-	"those that share its core; interrupts that the kernel manages itself, and where those of CAN cards go; threads, " +
+const untouched = "files on a disk, the kernel's command line and the boot loader; frequencies and idle states of CPUs " +
+	"other than the loop's; interrupts that the kernel manages itself, and where those of CAN cards go; threads, " +
 	"unless named above; CAN interfaces that are up, bit rates, and what is up or down; BIOS and firmware"
 
 // Text writes the plan for a reader: every change, what else there is to do, and
@@ -34,11 +34,14 @@ func (p *Plan) changes(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "%d to change, until the next boot:\n\n", len(p.Changes))
+	if pid := p.host.ticking(); pid != "" {
+		line(b, "  not now", fmt.Sprintf("a bench ticks (%s, process %s): nothing is changed until it has ended", targetName, pid))
+	}
 	for i, c := range p.Changes {
 		if i == 0 || p.Changes[i-1].Check != c.Check {
 			line(b, "  "+c.Check, p.checks[c.Check].Why)
-			if c.Check == "interrupts" && p.host.irqbalance {
-				line(b, "          mind", "irqbalance runs, and may move them back where the CPU is not isolated")
+			if text := p.mind(c.Check); text != "" {
+				line(b, "          mind", text)
 			}
 		}
 		fmt.Fprintf(b, "%-*s%s\n", column, "          change", c.Setting)
@@ -46,6 +49,25 @@ func (p *Plan) changes(b *strings.Builder) {
 		fmt.Fprintf(b, "%-*s%s\n", column, "          do", c.Command)
 	}
 	b.WriteByte('\n')
+}
+
+// mind is what else comes with the changes of a check; empty: nothing.
+func (p *Plan) mind(check string) string {
+	h := p.host
+	switch check {
+	case "interrupts":
+		if h.irqbalance {
+			return "irqbalance runs, and may move them back where the CPU is not isolated"
+		}
+	case "governor":
+		together := h.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq/related_cpus", h.cpu))
+		if list, err := parseCPUs(strings.ReplaceAll(together, " ", ",")); err == nil && len(list) > 1 {
+			return "CPUs " + formatCPUs(list) + " have one frequency, and so one governor"
+		}
+	case "smt":
+		return "a CPU that is off line runs nothing: the host has one less"
+	}
+	return ""
 }
 
 // left are the checks that no setting of the running kernel mends.

@@ -24,7 +24,9 @@ const undoFile = "/run/lockstep-doctor-undo.json"
 // A PREEMPT_RT host that is spoilt in every way that this lab has, mended by the
 // command on a terminal, seen from outside, and put back.
 func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
-	if !inside(t, rtLab, "cansend", "chrt", "taskset") {
+	patient := rtLab
+	patient.limit = 15 * time.Minute
+	if !inside(t, patient, "cansend", "chrt", "setpriv", "taskset") {
 		return
 	}
 	s := spoil(t)
@@ -32,6 +34,7 @@ func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
 	t.Logf("spoilt: %v", before)
 	fix := []string{"doctor", "-fix", "-cpu", isolated}
 
+	s.onlyRoot(append(fix, "-yes"))
 	if code, out := s.lockstep(fix...); code != 3 || !strings.Contains(out, "nothing was changed") {
 		t.Fatalf("without a terminal: exit %d\n%s", code, out)
 	}
@@ -57,11 +60,13 @@ func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
 		t.Error("a second time wrote another undo file")
 	}
 	s.runKeepsIt(fixed)
+	s.onlyRoot([]string{"doctor", "-undo"})
 
 	if code, out := s.lockstep("doctor", "-undo"); code != 0 || !strings.Contains(out, fmt.Sprintf("%d restored, 0 left, 0 failed", len(s.wanted))) {
 		t.Errorf("undo: exit %d, want %d restored\n%s", code, len(s.wanted), out)
 	}
 	s.same("undone", before)
+	s.serviceHasTheRights(fixed, before)
 	if _, err := os.Stat(undoFile); err == nil {
 		t.Error("the undo file is still there")
 	}
@@ -115,6 +120,9 @@ func spoil(t *testing.T) *sick {
 	file := func(name, path, spoilt, wanted string) { add(name, "echo "+spoilt+" >"+path, "cat "+path, wanted) }
 	file("throttling", "/proc/sys/kernel/sched_rt_runtime_us", "900000", "-1")
 	file("new interrupts", "/proc/irq/default_smp_affinity", "3", "1")
+	if _, err := os.Stat("/proc/sys/kernel/numa_balancing"); err == nil {
+		file("page balancing", "/proc/sys/kernel/numa_balancing", "1", "0")
+	}
 	file("queue of can0", "/sys/class/net/can0/tx_queue_len", "10", "100")
 	file("queue of vcan0", "/sys/class/net/vcan0/tx_queue_len", "10", "") // not a card
 	file("clock", "/sys/devices/system/clocksource/clocksource0/current_clocksource", otherClock(t), "tsc")
@@ -267,6 +275,38 @@ func (s *sick) doctorIsGreen() {
 			s.t.Errorf("after the fix the doctor says of %s: %q", name, verdicts[name])
 		}
 	}
+}
+
+// onlyRoot: who is not root is told so, and changes nothing.
+func (s *sick) onlyRoot(line []string) {
+	s.t.Helper()
+	before := s.look()
+	s.sh("cp " + command(s.t) + " /run/lockstep-copy && chmod 755 /run/lockstep-copy")
+	p := start(s.t, "setpriv", append([]string{"--reuid=65534", "--clear-groups", "/run/lockstep-copy"}, line...)...)
+	if code := p.wait(60 * time.Second); code != 3 || !strings.Contains(p.err.String(), "root's to change") || strings.Count(p.err.String(), "\n") != 1 {
+		s.t.Errorf("of a user: exit %d\n%s", code, &p.err)
+	}
+	s.same("of a user", before)
+}
+
+// serviceHasTheRights fixes and undoes once more with those of lockstep-host.service.
+func (s *sick) serviceHasTheRights(fixed, before map[string]string) {
+	s.t.Helper()
+	unit := content(s.t, "../deploy/root/usr/lib/systemd/system/lockstep-host.service")
+	_, list, found := strings.Cut(unit, "\nCapabilityBoundingSet=")
+	list, _, _ = strings.Cut(list, "\n")
+	if !found {
+		s.t.Fatal("the unit has no CapabilityBoundingSet=")
+	}
+	set := "-all"
+	for _, name := range strings.Fields(list) {
+		set += ",+" + strings.ToLower(strings.TrimPrefix(name, "CAP_"))
+	}
+	rights := "setpriv --no-new-privs --bounding-set=" + set + " "
+	s.t.Log(s.sh(rights + command(s.t) + " doctor -fix -yes -cpu " + isolated))
+	s.same("fixed with the rights of the service", fixed)
+	s.sh(rights + command(s.t) + " doctor -undo")
+	s.same("undone with the rights of the service", before)
 }
 
 // runKeepsIt runs a bench: meanwhile nothing is undone, and after it everything is

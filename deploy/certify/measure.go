@@ -152,8 +152,12 @@ func (s *session) begin(h *bench.Handover, page *rt.Page) {
 const (
 	slot       = time.Minute
 	mostRounds = 60
-	margin     = 500 * time.Millisecond // between the end of cyclictest and that of its half
+	margin     = 500 * time.Millisecond
 )
+
+// spare is how long before the end of its half cyclictest is to end: the points that it
+// misses it makes up for after it.
+func spare(half time.Duration) time.Duration { return max(margin, half/20) }
 
 // turns lets cyclictest run beside the loop in one half of each round; which one it is
 // alternates.
@@ -174,7 +178,7 @@ func (s *session) turns(ctx context.Context) {
 			}
 			continue
 		}
-		err := s.beside.Turn(ctx, time.Duration(until-sched.Now())-margin, start, &s.page.Late)
+		err := s.beside.Turn(ctx, time.Duration(until-sched.Now())-spare(half), start, &s.page.Late)
 		if ctx.Err() != nil {
 			return
 		}
@@ -224,15 +228,10 @@ func (s *session) finish(r *bench.Report) {
 
 // versions are those of this executable.
 func versions() (v Versions, err error) {
-	v = Versions{Lockstep: "(devel)", Go: runtime.Version(), Arch: runtime.GOARCH}
+	v = Versions{Lockstep: bench.Version(), Go: runtime.Version(), Arch: runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			v.Lockstep = info.Main.Version
-		}
 		for _, s := range info.Settings {
 			switch s.Key {
-			case "vcs.revision":
-				v.Revision = s.Value
 			case "vcs.modified":
 				v.Modified = s.Value == "true"
 			case "GOAMD64", "GOARM64":

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/rt"
 	"lockstep/sched"
 )
 
@@ -154,7 +155,7 @@ func (k *legs) resume(old *soakState) {
 		old.CutNs += g.Ticks * k.period
 		old.Tally.kind(g.Kind).Cut++
 		cut = fmt.Sprintf("; leg %d, %s, was cut after about %.1f s and runs again", g.Number, g.Kind, float64(g.Ticks*k.period)/1e9)
-		retire(g.Target)
+		retire(g.Target, old.Bench)
 		old.Going = nil
 	}
 	fmt.Fprintf(k.o.Out, "goes on after %d legs, %.1f s of %v, and %.1f s without it%s\n",
@@ -162,15 +163,15 @@ func (k *legs) resume(old *soakState) {
 }
 
 // retire ends the target of a leg that was cut, where it has outlived its supervisor.
-func retire(pid int) {
+func retire(pid int, bench string) {
 	if pid == 0 {
 		return
 	}
-	_, page, err := inherited(pid)
-	if err != nil || alive(int(page.Supervisor.Load())) {
+	h, page, err := inherited(pid)
+	if err != nil || h.Bench.Name != bench || alive(int(page.Supervisor.Load())) {
 		return // it has ended, or it is another process by now, or somebody has attached
 	}
-	page.Stop.Store(1)
+	page.Stop.Store(rt.StopPlanned)
 	p, err := adopt(pid)
 	if err == nil && !p.ended(grace+time.Second) {
 		p.kill()
@@ -249,7 +250,7 @@ func (k *legs) take(l *leg, r *run, v *Report) {
 	}
 	k.say("leg %d, %s: %s; %d ticks, missed %d, latest %.3f ms, frames %d out, %d in%s\n", l.number, l.kind, word,
 		v.Ticks, v.Missed, float64(v.Late.Max)/1e6, v.TxFrames, v.RxFrames, firstOf("; ", v.Soak.failed()))
-	k.recorded(l, v)
+	k.recorded(v)
 }
 
 // say writes a line that belongs to no run.
@@ -307,24 +308,34 @@ func (k *legs) recordOf(l *leg) string {
 	if k.o.Record == "" || k.records != "" {
 		return ""
 	}
-	return filepath.Join(k.o.Record, fmt.Sprintf("leg-%06d.rec", l.number))
+	file := filepath.Join(k.o.Record, fmt.Sprintf("leg-%06d.rec", l.number))
+	f, err := os.Create(file)
+	if err != nil {
+		k.noRecords(err.Error())
+		return ""
+	}
+	f.Close()
+	return file
 }
 
-// recorded keeps the latest records and, under another name, those of broken legs. When
-// there is trouble it was the last one: a soak does not end for want of room.
-func (k *legs) recorded(l *leg, v *Report) {
-	file := k.recordOf(l)
-	if file == "" {
+// noRecords ends recording: a soak does not end for want of room.
+func (k *legs) noRecords(why string) {
+	k.records = why
+	k.say("soak: record: %s; it goes on without records\n", why)
+}
+
+// recorded keeps the latest records and, under another name, those of broken legs.
+func (k *legs) recorded(v *Report) {
+	if v.Record == "" {
 		return
 	}
 	if v.Trouble != "" {
-		k.records = v.Trouble
-		k.say("soak: record: %s; it goes on without records\n", v.Trouble)
-		_ = os.Remove(file) // it is incomplete, and the disk may be full
+		k.noRecords(v.Trouble)
+		_ = os.Remove(v.Record) // it is incomplete, and takes room
 		return
 	}
 	if !v.Soak.Pass {
-		_ = os.Rename(file, strings.TrimSuffix(file, ".rec")+"-broken.rec")
+		_ = os.Rename(v.Record, strings.TrimSuffix(v.Record, ".rec")+"-broken.rec")
 	}
 	for _, pattern := range []string{"leg-[0-9][0-9][0-9][0-9][0-9][0-9].rec", "leg-*-broken.rec"} {
 		list, _ := filepath.Glob(filepath.Join(k.o.Record, pattern))
@@ -344,9 +355,9 @@ func (k *legs) finish(file *os.File) error {
 	v.Soak = t.verdict(k.o.For, cmp.Or(st.Load, "none"))
 	v.Soak.Legs = &Legs{
 		Done: t.Legs, Broken: t.Broken, Cut: st.Cut, CutTime: float64(st.CutNs) / 1e9, Starts: st.Starts,
-		Missing: float64(st.Missing) / 1e9, Unwritten: k.store.bad, Binaries: st.Binary, Kinds: t.Kinds, Records: k.records,
+		Missing: float64(st.Missing) / 1e9, Unwritten: k.store.bad, Binaries: st.Binary, Kinds: t.Kinds,
 	}
-	v.Record, v.Ended, v.Clean = k.o.Record, "done", v.Soak.Pass
+	v.Record, v.Trouble, v.Ended, v.Clean = k.o.Record, k.records, "done", v.Soak.Pass
 	if k.left() > 0 {
 		v.Ended, v.Clean = "stopped by "+k.stopped, false
 	}

@@ -109,6 +109,7 @@ func (r *run) close() {
 	for _, p := range []*process{r.target, r.unit} {
 		if p != nil && p.cmd != nil {
 			p.kill()
+			p.close()
 		}
 	}
 	for _, p := range r.players {

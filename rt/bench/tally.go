@@ -46,16 +46,15 @@ type demandSum struct {
 
 // Legs is what a soak is made of.
 type Legs struct {
-	Done      int           `json:"legs"`              // that ended by themselves
-	Broken    int           `json:"legs_broken"`       // of them
-	Cut       int           `json:"legs_cut"`          // that were not: nothing of them is counted
-	CutTime   float64       `json:"cut_s"`             // simulated time of these, about
-	Starts    int           `json:"starts"`            // of the soak
-	Missing   float64       `json:"missing_s"`         // time between them, s
-	Unwritten int           `json:"unwritten"`         // how often the state file could not be written
-	Binaries  []*versionSum `json:"binaries"`          // that ran them
-	Kinds     []*LegKind    `json:"kinds"`             // of legs
-	Records   string        `json:"records,omitempty"` // why there are no more
+	Done      int           `json:"legs"`        // that ended by themselves
+	Broken    int           `json:"legs_broken"` // of them
+	Cut       int           `json:"legs_cut"`    // that were not: nothing of them is counted
+	CutTime   float64       `json:"cut_s"`       // simulated time of these, about
+	Starts    int           `json:"starts"`      // of the soak
+	Missing   float64       `json:"missing_s"`   // time between them, s
+	Unwritten int           `json:"unwritten"`   // how often the state file could not be written
+	Binaries  []*versionSum `json:"binaries"`    // that ran them
+	Kinds     []*LegKind    `json:"kinds"`       // of legs
 }
 
 // LegKind is what became of the legs of a kind.
@@ -271,9 +270,6 @@ func (l *Legs) text(w io.Writer) {
 	}
 	if l.Unwritten > 0 {
 		fmt.Fprintf(w, "  the state file could not be written %d times\n", l.Unwritten)
-	}
-	if l.Records != "" {
-		fmt.Fprintf(w, "  no more records: %s\n", l.Records)
 	}
 }
 
