@@ -200,6 +200,7 @@ func (k *legs) leg() error {
 		return err
 	}
 	k.state.Going = &going{Number: l.number, Kind: l.kind}
+	k.store.begin(k.state)
 	if err := r.follow(k.signals); err != nil {
 		k.state.Going = nil
 		return err
