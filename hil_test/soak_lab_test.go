@@ -24,7 +24,7 @@ func named(name string) (list []string) {
 	return list
 }
 
-// On a disk of 100 kB, which the record of the first leg fills, and killed in the second:
+// On a disk of 200 kB, which the record of the first leg fills, and killed in the second:
 // the records are given up, the sums are kept, nobody is left on the bus, and the same
 // command goes on.
 func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
@@ -36,17 +36,17 @@ func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
 	if err := os.Mkdir(small, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("small", small, "tmpfs", 0, "size=100k"); err != nil {
+	if err := unix.Mount("small", small, "tmpfs", 0, "size=200k"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
 	state := filepath.Join(small, "state")
-	args := []string{"soak", "-bus", "vcan0", "-besteffort", "-load=false", "-leg", "10s", "-faults=false", "-scenarios", "none", "-state", state, "-record", small}
-	first := startBench(t, 24*time.Second, nil, args...)
+	args := []string{"soak", "-bus", "vcan0", "-besteffort", "-load=false", "-leg", "12s", "-faults=false", "-scenarios", "none", "-state", state, "-record", small}
+	first := startBench(t, 28*time.Second, nil, args...)
 	first.await("no space left on device", time.Minute)
 	first.await("it goes on without records", time.Minute)
 	first.await("leg 1, plain: ", time.Minute)
-	first.await("leg 2, plain, for 14s", time.Minute)
+	first.await("leg 2, plain, for 16s", time.Minute)
 	time.Sleep(3 * time.Second)
 	if len(named("lockstep-ecu")) != 1 || len(named("lockstep-target")) != 1 {
 		t.Fatalf("units %q, targets %q, want one of each", named("lockstep-ecu"), named("lockstep-target"))
@@ -57,9 +57,9 @@ func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
 			t.Fatalf("left on the bus: %q %q", named("lockstep-ecu"), named("lockstep-target"))
 		}
 	}
-	second := startBench(t, 24*time.Second, nil, args...)
+	second := startBench(t, 28*time.Second, nil, args...)
 	code := second.wait(2 * time.Minute)
-	t.Logf("%s%s", &second.out, &second.err)
+	t.Logf("%s%s%s%s", &first.out, &first.err, &second.out, &second.err)
 	var v struct {
 		report
 		Soak struct {
@@ -79,8 +79,8 @@ func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Ticks != 4800 || v.Soak.Legs != 2 || v.Soak.Cut != 1 || v.Soak.Starts != 2 || (code == 0) != v.Soak.Pass || code > 1 {
-		t.Errorf("exit %d, %d ticks, %+v; want 4800 of 2 legs, one cut, 2 starts", code, v.Ticks, v.Soak)
+	if v.Ticks != 5600 || v.Soak.Legs != 2 || v.Soak.Cut != 1 || v.Soak.Starts != 2 || (code == 0) != v.Soak.Pass || code > 1 {
+		t.Errorf("exit %d, %d ticks, %+v; want 5600 of 2 legs, one cut, 2 starts", code, v.Ticks, v.Soak)
 	}
 	for _, d := range v.Soak.Demands {
 		if (d.What == "ticks" || d.What == "ledger" || d.What == "end" || d.What == "page faults" || d.What == "frames out") && !d.Held {
