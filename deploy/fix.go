@@ -80,13 +80,21 @@ func (h *host) ticking() string {
 	return ""
 }
 
-// mayChange refuses where settings of the host are not to be changed now.
-func (h *host) mayChange() error {
+// rights refuses whom the kernel would refuse, setting by setting.
+func (h *host) rights() error {
 	if h.live() && os.Geteuid() != 0 {
 		return Refused{"the settings of the host are root's to change: sudo " + executable() + " doctor ..."}
 	}
+	return nil
+}
+
+// mayChange refuses where settings of the host are not to be changed now.
+func (h *host) mayChange() error {
+	if err := h.rights(); err != nil {
+		return err
+	}
 	if pid := h.ticking(); pid != "" {
-		return Refused{fmt.Sprintf("a bench ticks on this host (%s, process %s), and its ticks would be late: stop it first", targetName, pid)}
+		return Refused{fmt.Sprintf("a bench ticks on this host (%s, process %s), and its ticks would be late: lockstep ps, lockstep stop NAME", targetName, pid)}
 	}
 	return nil
 }

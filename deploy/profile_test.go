@@ -50,7 +50,7 @@ func TestTheHostProfileIsWhatFixDoes(t *testing.T) {
 func TestTheHostServiceFixesAtItsStartAndUndoesAtItsStop(t *testing.T) {
 	unit := profile(t, "usr/lib/systemd/system/lockstep-host.service")
 	for _, line := range []string{
-		"ExecStart=/usr/bin/lockstep doctor -fix -yes $HOST", "ExecStop=/usr/bin/lockstep doctor -undo", "RemainAfterExit=yes",
+		"ExecStart=/usr/bin/lockstep doctor -fix -yes $OPTIONS", "ExecStop=/usr/bin/lockstep doctor -undo", "RemainAfterExit=yes",
 		"EnvironmentFile=-/etc/lockstep/host",
 	} {
 		if !strings.Contains(unit, "\n"+line+"\n") {

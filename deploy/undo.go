@@ -44,6 +44,9 @@ func (h *host) readUndo(name string) (*undo, error) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
+	if err == nil {
+		err = h.rights()
+	}
 	if err != nil {
 		return nil, err
 	}

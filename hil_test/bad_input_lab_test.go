@@ -81,6 +81,29 @@ func TestLabUnusableBusIsRefusedWithTheCommandThatHelps(t *testing.T) {
 	}
 }
 
+func TestLabRunWaitsForInterfacesThatComeLate(t *testing.T) {
+	if !inLab(t, "ip") {
+		return
+	}
+	shell(t, "ip link set vcan1 down")
+	for name, up := range map[string]string{
+		"late0": "ip link add dev late0 type vcan && ip link set late0 up",
+		"vcan1": "ip link set vcan1 up",
+	} {
+		p := start(t, command(t), "run", "-bus", name, "-wait", "1m", "-besteffort", "-for", "100ms")
+		p.await("waiting for "+name+", 1m0s at most", 20*time.Second)
+		shell(t, up)
+		if code := p.wait(30 * time.Second); code != 0 {
+			t.Errorf("%s: exit %d, want 0\n%s%s", name, code, &p.out, &p.err)
+		}
+	}
+	refused(t, []string{"no such CAN interface"}, "run", "-bus", "never0", "-wait", "300ms", "-besteffort", "-for", "100ms")
+	p := start(t, command(t), "run", "-bus", "never0", "-wait", "1m", "-besteffort")
+	p.await("waiting", 20*time.Second)
+	p.signal(syscall.SIGTERM)
+	p.wait(5 * time.Second)
+}
+
 func TestLabUnknownAndShortFramesAreCountedAndChangeNothing(t *testing.T) {
 	if !inLab(t, "cansend") {
 		return

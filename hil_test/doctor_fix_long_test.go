@@ -24,7 +24,9 @@ const undoFile = "/run/lockstep-doctor-undo.json"
 // A PREEMPT_RT host that is spoilt in every way that this lab has, mended by the
 // command on a terminal, seen from outside, and put back.
 func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
-	if !inside(t, rtLab, "cansend", "chrt", "setpriv", "taskset") {
+	patient := rtLab
+	patient.limit = 15 * time.Minute
+	if !inside(t, patient, "cansend", "chrt", "setpriv", "taskset") {
 		return
 	}
 	s := spoil(t)
@@ -32,7 +34,7 @@ func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
 	t.Logf("spoilt: %v", before)
 	fix := []string{"doctor", "-fix", "-cpu", isolated}
 
-	s.onlyRoot(fix)
+	s.onlyRoot(append(fix, "-yes"))
 	if code, out := s.lockstep(fix...); code != 3 || !strings.Contains(out, "nothing was changed") {
 		t.Fatalf("without a terminal: exit %d\n%s", code, out)
 	}
@@ -58,6 +60,7 @@ func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
 		t.Error("a second time wrote another undo file")
 	}
 	s.runKeepsIt(fixed)
+	s.onlyRoot([]string{"doctor", "-undo"})
 
 	if code, out := s.lockstep("doctor", "-undo"); code != 0 || !strings.Contains(out, fmt.Sprintf("%d restored, 0 left, 0 failed", len(s.wanted))) {
 		t.Errorf("undo: exit %d, want %d restored\n%s", code, len(s.wanted), out)
@@ -275,11 +278,11 @@ func (s *sick) doctorIsGreen() {
 }
 
 // onlyRoot: who is not root is told so, and changes nothing.
-func (s *sick) onlyRoot(fix []string) {
+func (s *sick) onlyRoot(line []string) {
 	s.t.Helper()
 	before := s.look()
 	s.sh("cp " + command(s.t) + " /run/lockstep-copy && chmod 755 /run/lockstep-copy")
-	p := start(s.t, "setpriv", append([]string{"--reuid=65534", "--clear-groups", "/run/lockstep-copy"}, append(fix, "-yes")...)...)
+	p := start(s.t, "setpriv", append([]string{"--reuid=65534", "--clear-groups", "/run/lockstep-copy"}, line...)...)
 	if code := p.wait(60 * time.Second); code != 3 || !strings.Contains(p.err.String(), "root's to change") || strings.Count(p.err.String(), "\n") != 1 {
 		s.t.Errorf("of a user: exit %d\n%s", code, &p.err)
 	}

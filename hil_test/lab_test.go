@@ -73,14 +73,15 @@ func announce() {
 
 // machine is a lab: a script beside this file that runs a command in it.
 type machine struct {
-	script string
-	limit  time.Duration // of a boot and what is done in it, real time
-	needs  []string      // programs; nil: the script itself tells, with -install
+	script  string
+	limit   time.Duration // of a boot and what is done in it, real time
+	needs   []string      // programs; nil: the script itself tells, with -install
+	outside string        // where this machine's files are in there; "": where they are here
 }
 
 var (
-	vcanLab = machine{"vcan", 120 * time.Second, []string{"linux.uml", "ip", "insmod"}}
-	rtLab   = machine{"preempt_rt", 300 * time.Second, nil}
+	vcanLab = machine{script: "vcan", limit: 120 * time.Second, needs: []string{"linux.uml", "ip", "insmod"}}
+	rtLab   = machine{script: "preempt_rt", limit: 300 * time.Second}
 )
 
 // inLab reports whether the test runs inside the vcan lab. Outside it runs the
@@ -97,8 +98,8 @@ func inside(t *testing.T, m machine, needs ...string) bool {
 		return true
 	}
 	m.require(t, needs...)
-	t.Setenv(commandVar, command(t))
-	out := m.run(t, ".", os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout="+(m.limit-20*time.Second).String())
+	t.Setenv(commandVar, m.outside+command(t))
+	out := m.run(t, ".", m.outside+os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout="+(m.limit-20*time.Second).String())
 	if names := skipped(out); names != nil {
 		t.Fatalf("skipped in the lab, where nothing may be: %v", names)
 	}

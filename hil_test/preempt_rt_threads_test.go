@@ -81,12 +81,21 @@ func status(t *testing.T, folder, field string) string {
 // target is the process that a bench's supervisor has started.
 func (b *bench) target() int {
 	b.t.Helper()
+	pid := targetOf(b.t, b.cmd.Process.Pid)
+	if pid == 0 {
+		b.t.Fatalf("%s: no child is called lockstep-target\n%s%s", b.name, &b.out, &b.err)
+	}
+	return pid
+}
+
+// targetOf is the target of a supervisor, 0 if it has none.
+func targetOf(t *testing.T, supervisor int) int {
+	t.Helper()
 	for _, pid := range processes("lockstep-target") {
-		if status(b.t, fmt.Sprintf("/proc/%d", pid), "PPid") == strconv.Itoa(b.cmd.Process.Pid) {
+		if status(t, fmt.Sprintf("/proc/%d", pid), "PPid") == strconv.Itoa(supervisor) {
 			return pid
 		}
 	}
-	b.t.Fatalf("%s: no child is called lockstep-target\n%s%s", b.name, &b.out, &b.err)
 	return 0
 }
 

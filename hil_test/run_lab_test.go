@@ -162,13 +162,19 @@ func candump(t *testing.T, bus string) *process {
 // identifier, and in which order.
 func dumped(t *testing.T, p *process) (byID map[string]*frames, order []string) {
 	t.Helper()
-	quiet := 3 * time.Second // the vcan lab stands still for a second and more
-	if os.Getenv(insideVar) == rtLab.script {
-		quiet = 500 * time.Millisecond
+	quiet := 500 * time.Millisecond
+	if os.Getenv(insideVar) == vcanLab.script {
+		quiet = 3 * time.Second // it stands still for a second and more
 	}
 	for before := -1; before != len(p.out.String()); time.Sleep(quiet) {
 		before = len(p.out.String())
 	}
+	return dumpedNow(t, p)
+}
+
+// dumpedNow ends candump at once.
+func dumpedNow(t *testing.T, p *process) (byID map[string]*frames, order []string) {
+	t.Helper()
 	p.signal(syscall.SIGTERM)
 	p.wait(10 * time.Second)
 	if strings.Contains(p.out.String()+p.err.String(), "DROPCOUNT") {

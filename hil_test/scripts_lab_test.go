@@ -35,7 +35,7 @@ func TestLabScriptPassesOnOutputStatusFolderAndEnvironment(t *testing.T) {
 			m.require(t)
 			code, stdout, stderr := m.direct(t, []string{"LAB_TEST=a 'b' $c"},
 				"bash", "-c", `pwd; echo "$LAB_TEST"; echo "$1"; cat; echo trouble >&2; exit 7`, "-", `an "argument" $x`)
-			if want := here + "\na 'b' $c\nan \"argument\" $x\n"; code != 7 || stdout != want || stderr != "trouble\n" {
+			if want := m.outside + here + "\na 'b' $c\nan \"argument\" $x\n"; code != 7 || stdout != want || stderr != "trouble\n" {
 				t.Errorf("exit %d, stdout %q, stderr %q; want 7, %q and %q", code, stdout, stderr, want, "trouble\n")
 			}
 		})

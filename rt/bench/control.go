@@ -64,7 +64,7 @@ type Answer struct {
 	Faults []FaultState `json:"faults,omitempty"` // of `faults`, and the one of `fault`
 
 	Run   *Listed `json:"run,omitempty"`   // of `status`: the run as lockstep ps lists it
-	Ended string  `json:"ended,omitempty"` // of `end`: why the run has ended
+	Ended string  `json:"ended,omitempty"` // of `stop wait`: why the run has ended
 	Clean bool    `json:"clean,omitempty"` // likewise: no policy was broken
 
 	State     string             `json:"state,omitempty"` // of `status`: "running", or what is wrong
@@ -135,12 +135,16 @@ func (c *control) conclude(v *Report) {
 	}
 }
 
-// end answers `end` when the run is over.
-func (c *control) end(conn *net.UnixConn) bool {
-	c.waiting.Add(1)
+// stopAndWait does what a request to stop says, and answers when the run is over.
+func (c *control) stopAndWait(conn *net.UnixConn, request string) {
+	c.waiting.Add(1) // before anything can end the run
 	defer c.waiting.Add(-1)
-	<-c.over
-	return reply(conn, &c.ended)
+	a := c.answer(request)
+	if a.OK {
+		<-c.over
+		a = &c.ended
+	}
+	reply(conn, a)
 }
 
 // serve lets clients in until the run is over.
@@ -183,8 +187,8 @@ func (c *control) client(conn *net.UnixConn) {
 			return
 		}
 		request := strings.TrimSpace(string(line))
-		if request == "end" {
-			c.end(conn)
+		if stop, waits := strings.CutSuffix(request, " wait"); waits && strings.HasPrefix(request, "stop ") {
+			c.stopAndWait(conn, stop)
 			return
 		}
 		if !reply(conn, c.answer(request)) || err != nil {
@@ -205,7 +209,7 @@ func reply(conn *net.UnixConn, a *Answer) bool {
 }
 
 // requests lists what a request can begin with.
-var requests = []string{"status", "faults", "fault", "clear", "set", "release", "stop", "end"}
+var requests = []string{"status", "faults", "fault", "clear", "set", "release", "stop"}
 
 // answer does what a line asks for.
 func (c *control) answer(line string) *Answer {

@@ -103,7 +103,7 @@ func listenAlone(path string) (*net.UnixListener, error) {
 }
 
 // ownDir makes the directory, and opens it if nobody else can put something there. To
-// root one of a service's user will do: sockets and locks there are followed nowhere.
+// root one of a service's user will do: no link there is followed.
 func ownDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -237,13 +237,24 @@ func closeAll(list []socket) {
 
 // ask sends a request and waits for its answer.
 func (s *socket) ask(words ...string) (*Answer, error) {
+	if err := s.send(words...); err != nil {
+		return nil, err
+	}
+	return s.hear()
+}
+
+func (s *socket) send(words ...string) error {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = quoteWord(w)
 	}
 	if _, err := s.conn.Write([]byte(strings.Join(quoted, " ") + "\n")); err != nil {
-		return nil, &Exit{1, fmt.Errorf("%s gives no answer: %w", s, err)}
+		return &Exit{1, fmt.Errorf("%s gives no answer: %w", s, err)}
 	}
+	return nil
+}
+
+func (s *socket) hear() (*Answer, error) {
 	text, err := bufio.NewReader(s.conn).ReadBytes('\n')
 	a := &Answer{}
 	if err == nil {

@@ -311,6 +311,17 @@ func TestADirectoryThatOthersCanWriteToIsRefused(t *testing.T) {
 	if _, _, err := listenControl(dir, "b"); err == nil || !strings.Contains(err.Error(), "is not this user's alone") {
 		t.Errorf("%v", err)
 	}
+	service := t.TempDir()
+	if err := os.Chown(service, 65534, -1); err == nil { // only root can, and to root it will do
+		l, path, err := listenControl(service, "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v; want a socket that only its user can open", path, info, err)
+		}
+	}
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
 	if _, _, err := listenControl(long, "b"); err == nil || !strings.Contains(err.Error(), "107 bytes at most") {
 		t.Errorf("%v", err)

@@ -188,12 +188,15 @@ func TestTheEndOfARunIsToldToAllWhoWaitForIt(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range many {
 		wait.Go(func() {
-			a, err := c.ask("end")
+			a, err := c.ask("stop", "wait")
 			if err != nil {
 				t.Error(err)
 			}
 			answers[i] = a
 		})
+	}
+	if s := <-c.stop; s != asked("ctl") {
+		t.Errorf("stopped by %v", s)
 	}
 	for c.r.control.waiting.Load() < many {
 		time.Sleep(time.Millisecond)

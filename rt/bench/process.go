@@ -55,11 +55,16 @@ func spawn(exe string, env []string, files []*os.File, args ...string) (p *proce
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.ExtraFiles = files
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.told
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, PidFD: &p.fd}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
 	p.pid = p.cmd.Process.Pid
+	// Nobody has waited for it yet, so it is this one. Started with a descriptor, it would
+	// not start under an emulator that knows no CLONE_PIDFD.
+	if p.fd, err = unix.PidfdOpen(p.pid, 0); err != nil {
+		p.fd = -1
+	}
 	go func() {
 		p.err = p.cmd.Wait()
 		p.when = sched.Now()

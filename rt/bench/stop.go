@@ -3,7 +3,6 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -86,18 +85,16 @@ func (s *socket) stop(now bool) (wait func() (*Ending, error)) {
 	if s.lone != nil {
 		return s.stopLone(now, gone, err)
 	}
-	words := []string{"stop", "now"}
-	if !now {
-		words = words[:1]
+	words := []string{"stop", "wait"}
+	if now {
+		words = []string{"stop", "now", "wait"}
 	}
-	_ = s.conn.SetDeadline(time.Now().Add(patient))
-	_, asked := s.ask(words...)
+	asked := s.send(words...)
 	return func() (*Ending, error) {
 		if asked != nil {
 			return nil, asked
 		}
-		_ = s.conn.SetDeadline(time.Time{}) // a disk may take its time
-		a, e := s.ask("end")
+		a, e := s.hear() // without a limit: a disk may take its time
 		if e != nil {
 			return nil, e
 		}

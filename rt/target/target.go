@@ -73,6 +73,8 @@ func Run(mark string, makes Maker) (rt.Reason, error) {
 	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("target: %w", os.NewSyscallError("prctl(PR_SET_NAME)", err))
 	}
+	// The goroutine may be on another thread by now than the first, which names the process.
+	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0)
 	// The terminal and the service manager speak to the supervisor, and it may end
 	// before the target has said its last word.
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)

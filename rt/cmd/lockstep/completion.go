@@ -9,6 +9,7 @@ import (
 
 	"lockstep/hil_test/ecu"
 	"lockstep/model/plants"
+	"lockstep/rt/bench"
 )
 
 //go:embed completion
@@ -121,6 +122,7 @@ func (a *args) values(name string) []proposal {
 func (c command) names(place int) []proposal {
 	usage, _, _ := strings.Cut(c.usage+" ", " -")
 	usage, _, _ = strings.Cut(usage, " [-")
+	usage = strings.TrimSuffix(usage, " |") // stop BENCH|PROCESS | -all
 	part := strings.Fields(usage)[1:]
 	switch {
 	case c.name == "help" && place == 0:
@@ -148,8 +150,10 @@ func (c command) names(place int) []proposal {
 func meaning(text string) (list []proposal) {
 	for _, word := range strings.Split(strings.TrimRight(text, "."), "|") {
 		switch base, _, _ := strings.Cut(word, "."); {
-		case base == "BENCH":
+		case base == "BENCH" && !strings.Contains(text, "PROCESS"):
 			list = append(list, embedded("bench")...)
+		case base == "PROCESS": // or BENCH: one that runs
+			list = append(append(list, running()...), proposal{word: files})
 		case base == "PLANT":
 			list = append(list, embedded("plant")...)
 		case base == "FILE" || base == "DIR" || base == "RECORD" || base == "SWEEP" || base == "OLD" || base == "NEW" || strings.Contains(word, ".csv"):
@@ -181,6 +185,14 @@ func interfaces() (list []proposal) {
 		if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) == "280" {
 			list = append(list, proposal{word: filepath.Base(filepath.Dir(path))})
 		}
+	}
+	return list
+}
+
+// running are the benches that run, by name.
+func running() (list []proposal) {
+	for _, r := range bench.List() {
+		list = append(list, proposal{r.Bench, "runs"})
 	}
 	return list
 }

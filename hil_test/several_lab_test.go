@@ -1,0 +1,178 @@
+package hiltest
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// said runs the command to its end, and returns what it printed on both outputs.
+func said(t *testing.T, args ...string) (out, errors string, code int) {
+	t.Helper()
+	p := start(t, command(t), args...)
+	code = p.wait(time.Minute)
+	return p.out.String(), p.err.String(), code
+}
+
+// refusedFor runs the command, which must be refused in a line with all these words.
+func refusedFor(t *testing.T, args []string, words ...string) {
+	t.Helper()
+	_, errors, code := said(t, args...)
+	if code != 3 || strings.Count(errors, "\n") != 1 || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(errors, w) }) {
+		t.Errorf("lockstep %q: exit %d, %q; want 3 and a line with %q", args, code, errors, words)
+	}
+}
+
+// listed is what the tests need of `lockstep ps -json`.
+type listed struct {
+	Bench      string   `json:"bench"`
+	Supervisor int      `json:"supervisor"`
+	Target     int      `json:"target"`
+	CPU        int      `json:"cpu"`
+	Shared     bool     `json:"cpu_shared"`
+	Buses      []string `json:"buses"`
+	State      string   `json:"state"`
+	Ticks      uint64   `json:"ticks"`
+}
+
+// runs are those of this host, by the names of their benches.
+func runs(t *testing.T) map[string]listed {
+	t.Helper()
+	out, errors, code := said(t, "ps", "-json")
+	var list []listed
+	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil {
+		t.Fatalf("ps: exit %d, %s, %v", code, errors, err)
+	}
+	byName := map[string]listed{}
+	for _, v := range list {
+		byName[v.Bench] = v
+	}
+	if len(byName) != len(list) {
+		t.Errorf("names are there twice: %+v", list)
+	}
+	return byName
+}
+
+func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
+	if !inLab(t) {
+		return
+	}
+	dir := t.TempDir()
+	begin := func(name, bus string) *bench {
+		b := runOn(t, bus, time.Minute, []edit{{"bench: powershift-bench", "bench: " + name}}, "-besteffort", "-record", filepath.Join(dir, name+".rec"))
+		b.await("missed", 60*time.Second)
+		return b
+	}
+	one, two := unit(t, "vcan0"), unit(t, "vcan1")
+	left, right := begin("left", "vcan0"), begin("right", "vcan1")
+	refusedFor(t, []string{"run", "-bus", "vcan0", "-besteffort"},
+		fmt.Sprintf("interface vcan0 is held by left, process %d: end that one (lockstep stop %[1]d)", left.cmd.Process.Pid))
+	refusedFor(t, []string{"run", "-bus", "vcan1"}, "interface vcan1 is held by right, process ")
+	before := runs(t)
+	for name, bus := range map[string]string{"left": "drive=vcan0", "right": "drive=vcan1"} {
+		if v := before[name]; v.State != "running" || !slices.Equal(v.Buses, []string{bus}) || v.CPU != 0 {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if _, errors, code := said(t, "ctl", name, "fault", "frame=Status", "drop", "for=2 frames"); code != 0 {
+			t.Errorf("ctl %s: exit %d, %s", name, code, errors)
+		}
+	}
+	if before["left"].Shared == before["right"].Shared { // there is one CPU: the first has it
+		t.Errorf("%+v: want one of them to share its CPU", before)
+	}
+	one.await("shift 1-3-6 -> 2-3-6", 30*time.Second)
+	two.await("shift 1-3-6 -> 2-3-6", 30*time.Second)
+	out, errors, code := said(t, "stop", "-all")
+	if code != 0 || strings.Count(out, "; clean\n") != 2 {
+		t.Errorf("stop -all: exit %d, %q, %s", code, out, errors)
+	}
+	for _, b := range []*bench{left, right} {
+		if code := b.wait(10 * time.Second); code != 0 {
+			t.Errorf("exit %d, %s", code, &b.err)
+		}
+	}
+	if after := runs(t); len(after) != 0 {
+		t.Errorf("after that: %+v", after)
+	}
+	for name := range before {
+		if out, errors, code := said(t, "replay", filepath.Join(dir, name+".rec")); code != 0 || !strings.HasPrefix(out, "identical: ") {
+			t.Errorf("replay %s: exit %d, %s%s", name, code, out, errors)
+		}
+	}
+}
+
+func TestLabAnInterfaceIsFreeWhenSupervisorAndTargetAreKilled(t *testing.T) {
+	if !inLab(t) {
+		return
+	}
+	b := runOn(t, "vcan0", time.Minute, []edit{{"supervisor_gone: stop after 1 s", "supervisor_gone: continue"}}, "-besteffort")
+	b.await("missed", 60*time.Second)
+	target := b.target()
+	b.signal(syscall.SIGKILL)
+	b.wait(10 * time.Second)
+	refusedFor(t, []string{"run", "-bus", "vcan0", "-besteffort"}, fmt.Sprintf("interface vcan0 is held by powershift-bench, whose target, process %d, goes on", target))
+	if err := syscall.Kill(target, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, target)
+	if _, errors, code := said(t, "run", "-bus", "vcan0", "-besteffort", "-for", "100ms"); code != 0 {
+		t.Errorf("exit %d, %s", code, errors)
+	}
+}
+
+func TestLabPreemptRTCPUAndCardAreHeldAndTimersLowered(t *testing.T) {
+	if !inside(t, rtLab) {
+		return
+	}
+	t.Run("SecondRunOnTheLoopsCPUOrItsCardIsRefused", secondRun)
+	t.Run("TimersThatAKilledRunHasRaisedAreLowered", timersOfKilled)
+}
+
+// secondRun tries to start another run beside the one on CPU 1 and can0.
+func secondRun(t *testing.T) {
+	b := runRT(t)
+	holder := fmt.Sprintf("is held by powershift-bench, process %d: end that one (lockstep stop %[1]d)", b.cmd.Process.Pid)
+	refusedFor(t, []string{"run", "-bus", "can0"}, "interface can0 "+holder)
+	second := runOn(t, "can1", time.Minute, []edit{{"cpu: auto", "cpu: " + isolated}})
+	if code := second.wait(time.Minute); code != 3 || strings.Count(second.err.String(), "\n") != 1 || !strings.Contains(second.err.String(), "CPU "+isolated+" "+holder) {
+		t.Errorf("exit %d, %q", code, &second.err)
+	}
+	if v := runs(t)["powershift-bench"]; v.CPU != 1 || v.Shared || !slices.Equal(v.Buses, []string{"drive=can0"}) || v.Target != b.target() {
+		t.Errorf("ps: %+v", v)
+	}
+	out, errors, code := said(t, "stop", "powershift-bench")
+	if code != 0 || !strings.HasSuffix(out, "; clean\n") {
+		t.Errorf("stop: exit %d, %q, %s", code, out, errors)
+	}
+	if code := b.wait(10 * time.Second); code != 0 {
+		t.Errorf("exit %d, %s", code, &b.err)
+	}
+}
+
+// timersOfKilled looks at the priority of the timers' thread after a run that was killed
+// with its target.
+func timersOfKilled(t *testing.T) {
+	before := kernelThread(t, "ktimers/"+isolated)
+	target, _ := orphan(t, "continue")
+	syscall.Kill(target, syscall.SIGKILL)
+	ended(t, target)
+	if left := kernelThread(t, "ktimers/"+isolated); left.priority <= before.priority {
+		t.Errorf("%v after the kill: this test shows nothing", left)
+	}
+	runRT(t).stop()
+	if after := kernelThread(t, "ktimers/"+isolated); after != before {
+		t.Errorf("after the next run %v, before all %v", after, before)
+	}
+	orphan(t, "continue")
+	if out, errors, code := said(t, "stop", "powershift-bench"); code != 0 || !strings.Contains(out, "without a supervisor") {
+		t.Errorf("stop: exit %d, %s%s", code, out, errors)
+	}
+	if after := kernelThread(t, "ktimers/"+isolated); after != before {
+		t.Errorf("after lockstep stop %v, before all %v", after, before)
+	}
+}
