@@ -39,7 +39,7 @@ func (j Job) InC(files Files, report Report) (Files, Report, error) {
 	report.State, report.Tables = body.State, body.Tables
 	files = body.Files(c99.About{
 		Name: j.Tables.Name, Marker: j.marker(), Hash: j.Hash, Period: float64(j.Tables.PeriodNs) * 1e-9,
-		Inputs: cPorts(j.Tables.Inputs), Outputs: cPorts(j.Tables.Outputs), Start: j.Tables.Start,
+		Inputs: cPorts(j.Tables.Inputs), Outputs: cPorts(j.Tables.Outputs), Start: j.Tables.Start, States: j.Tables.StateName,
 		Fault: slices.IndexFunc(j.Tables.Outputs, func(p model.Port) bool { return p.Name == "fault" }),
 	})
 	report.Code = len(files[j.Package+".c"]) - body.Tables

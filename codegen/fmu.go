@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -79,13 +78,8 @@ func (j *Job) slavePlant() []byte {
 	fmt.Fprintf(&b, "#include %q\n\n#define PREFIX %s_\n#define TOKEN %q\n#define HASH %s_HASH\n#define PERIOD_NS INT64_C(%d)\n#define INPUTS %s_INPUTS\n#define OUTPUTS %s_OUTPUTS\n\n",
 		name+".h", name, j.token(), upper, j.Tables.PeriodNs, upper, upper)
 	fmt.Fprintf(&b, "#define plant_kernel %s_kernel\n", name)
-	for _, f := range []string{"create", "step", "output", "drive", "driven", "own", "input_names", "input_start"} {
+	for _, f := range []string{"create", "step", "output", "drive", "driven", "own", "input_names", "input_start", "state_names"} {
 		fmt.Fprintf(&b, "#define plant_%s %s_%s\n", f, name, f)
 	}
-	var states []string
-	for _, s := range j.Tables.StateName {
-		states = append(states, strconv.Quote(s))
-	}
-	fmt.Fprintf(&b, "\nstatic const char *const states[] = {%s};\n", strings.Join(states, ", "))
 	return []byte(b.String())
 }

@@ -104,6 +104,42 @@ func TestAPersonFindsTheElementsOfThePlant(t *testing.T) {
 	}
 }
 
+// Every input, output, state and element of a plant has its name in the text, in Go and C, and
+// what is written for one signal says of which.
+func TestEveryNameOfThePlantIsInTheText(t *testing.T) {
+	for _, plant := range []string{"coupled-clutches", "powershift", "judder", "car-abs", "hybrid-spring", "truck"} {
+		j := job(t, plant)
+		files, _ := goOf(t, j)
+		names := slices.Concat(j.Tables.Frictions, j.Tables.StateName)
+		for _, p := range slices.Concat(j.Tables.Inputs, j.Tables.Outputs) {
+			names = append(names, p.Name)
+		}
+		for i := range j.Tables.Switches {
+			names = append(names, j.Tables.Switches[i].Name)
+		}
+		for _, name := range names {
+			if !strings.Contains(string(files["kernel.go"]), `"`+name+`"`) {
+				t.Errorf("%s: kernel.go has no %q", plant, name)
+			}
+		}
+		c := string(cOf(t, j)[j.Package+".c"])
+		for _, name := range slices.Concat(j.Tables.StateName, names[len(names)-len(j.Tables.Switches)-len(j.Tables.Outputs):len(names)-len(j.Tables.Switches)]) {
+			if !strings.Contains(c, `"`+name+`"`) {
+				t.Errorf("%s: the C has no %q", plant, name)
+			}
+		}
+		about := regexp.MustCompile(`(?m)^((?://.*\n)*)func (cornerAfter|sourceAt)Source\w*\(t `).FindAllStringSubmatch(string(files["tick.go"]), -1)
+		for _, m := range about {
+			if !regexp.MustCompile(`// Here s is of signal \d+, \S+\.\n`).MatchString(m[1]) {
+				t.Errorf("%s: a function of one signal says only %q", plant, m[1])
+			}
+		}
+		if len(about) == 0 {
+			t.Errorf("%s has no function of a signal", plant)
+		}
+	}
+}
+
 func TestBadJobsAreRefused(t *testing.T) {
 	good := job(t, "two-masses")
 	for _, c := range []struct{ name, command, want string }{

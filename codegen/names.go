@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"strconv"
 	"strings"
 )
 
@@ -34,10 +35,7 @@ func (s *spec) nameOf(kind string, n int) string {
 			list = append(list, t.Outputs[p.Output].Name)
 		}
 	case "signal":
-		list = make([]string, t.M)
-		for i, j := range t.InputSignal {
-			list[j] = t.Inputs[i].Name
-		}
+		list = s.signals
 	case "input":
 		for _, p := range t.Inputs {
 			list = append(list, p.Name)
@@ -55,6 +53,11 @@ func (s *spec) about(d *ast.FuncDecl, vars map[types.Object]binding) string {
 	for _, p := range d.Type.Params.List {
 		for _, n := range p.Names {
 			b, ok := vars[s.info.Defs[n]]
+			if ok && (b.val.kind == ref || b.val.kind == slice) && b.val.at != nil {
+				if what, name := s.owner(b.val.at.full()); name != "" {
+					parts = append(parts, fmt.Sprintf("%s is of %s, %s", n.Name, what, name))
+				}
+			}
 			if !ok || b.val.kind != scalar {
 				continue
 			}
@@ -71,6 +74,36 @@ func (s *spec) about(d *ast.FuncDecl, vars map[types.Object]binding) string {
 		return ""
 	}
 	return "Here " + strings.Join(parts, ", and ") + "."
+}
+
+// owner is the element that a place belongs to: which one, and its name.
+func (s *spec) owner(at string) (what, name string) {
+	for _, i := range indexes(at) {
+		from := i[0]
+		for from > 0 && letter(at[from-1]) {
+			from--
+		}
+		n, err := strconv.Atoi(at[i[0]+1 : i[1]-1])
+		kind := kinds[strings.TrimPrefix(at[from:i[0]], "t")] // t are the tables
+		if name := s.nameOf(kind, n); err == nil && name != "" {
+			return kind + " " + strconv.Itoa(n), name
+		}
+	}
+	return "", ""
+}
+
+// signals are the names of the signals: of the plant's elements, and of its inputs.
+func (j *Job) signals() []string {
+	list := make([]string, j.Tables.M)
+	if j.System != nil && len(j.System.Signals) <= len(list) {
+		for i := range j.System.Signals {
+			list[i] = j.System.Signals[i].Name
+		}
+	}
+	for i, at := range j.Tables.InputSignal {
+		list[at] = j.Tables.Inputs[i].Name
+	}
+	return list
 }
 
 // kindOf is of what a variable is the index, from what it is the index into.

@@ -16,7 +16,7 @@ func Go(j Job) (Files, Report, error) {
 	if err := j.check(); err != nil {
 		return nil, Report{}, err
 	}
-	s, err := newSpec(j.Tables)
+	s, err := newSpec(&j)
 	if err != nil {
 		return nil, Report{}, err
 	}
@@ -163,6 +163,10 @@ func (s *spec) kernelFile(j *Job, order []*fn) string {
 	writePorts(&b, t.Inputs)
 	b.WriteString("}\n\n// Outputs are the entries of y.\nvar Outputs = []Port{\n")
 	writePorts(&b, t.Outputs)
+	b.WriteString("}\n\n// States are what the output \"fault\" counts, from 1.\nvar States = []string{\n")
+	for _, name := range t.StateName {
+		fmt.Fprintf(&b, "%q,\n", name)
+	}
 	b.WriteString("}\n\n// Elements are what has events: friction elements, then those with regions.\nvar Elements = []string{\n")
 	for _, name := range t.Frictions {
 		fmt.Fprintf(&b, "%q,\n", name)

@@ -20,6 +20,7 @@ import (
 type spec struct {
 	*program
 	plant   *kernel.Tables
+	signals []string // names of the signals; "" for those that have none
 	root    *place
 	y, u    int             // outputs and inputs
 	given   map[string]bool // cells, with * for indices that the tick computes, that are assigned
@@ -72,14 +73,15 @@ type fn struct {
 	looks   bool                // it reads such a cell where it lies
 }
 
-func newSpec(t *kernel.Tables) (*spec, error) {
+func newSpec(j *Job) (*spec, error) {
 	p, err := loadTick()
 	if err != nil {
 		return nil, err
 	}
+	t := j.Tables
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, plant: t, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous}
+	s := &spec{program: p, plant: t, signals: j.signals(), y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil
@@ -153,7 +155,7 @@ func (s *spec) round() {
 	s.shapes, s.sizes = map[string]*place{}, map[string]int{}
 	s.silent = map[string]bool{}
 	s.helper, s.notes = map[string]bool{}, map[string]bool{}
-	for _, name := range []string{"Kernel", "k", "y", "u", "math", "jump", "New", "Event", "Port", "Inputs", "Outputs", "lesser", "greater", "atMost", "atLeast"} {
+	for _, name := range []string{"Kernel", "k", "y", "u", "math", "jump", "New", "Event", "Port", "Inputs", "Outputs", "States", "Elements", "lesser", "greater", "atMost", "atLeast"} {
 		s.used[name] = true
 	}
 	for name := range tokenNames {

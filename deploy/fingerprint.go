@@ -46,6 +46,15 @@ type CANCard struct {
 	State     string `json:"state"` // up, down
 }
 
+// String is the card in words, without its interface.
+func (c CANCard) String() string {
+	what := "virtual"
+	if c.Driver != "" {
+		what = fmt.Sprintf("%s, %s at %s", c.Driver, c.ID, c.Device)
+	}
+	return fmt.Sprintf("%s, txqueuelen %d, %s", what, c.Queue, c.State)
+}
+
 // Fingerprint reads the files of a host below root, "/" for the running one. ask says
 // which CPU is the loop's.
 func Fingerprint(root string, ask Ask) Box {

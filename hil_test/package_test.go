@@ -140,6 +140,14 @@ func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
 		t.Fatal(err)
 	}
 	same, content := unpack(t, z, filepath.Base(installation.root)+"/")
+	for name, h := range same {
+		if h.Typeflag != tar.TypeDir {
+			continue
+		}
+		if delete(same, name); h.Mode&0o7777 != 0o755 || !strings.Contains(name, "/lockstep") {
+			t.Errorf("the tarball changes the folder %s", name)
+		}
+	}
 	for name, h := range entries {
 		if h.Uid != 0 || h.Gid != 0 || h.Uname != "root" && h.Uname != "" {
 			t.Errorf("%s belongs to %d:%d (%s), want root", name, h.Uid, h.Gid, h.Uname)

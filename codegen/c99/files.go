@@ -13,6 +13,7 @@ type About struct {
 	Period          float64 // s
 	Inputs, Outputs []Port
 	Start           []float64 // of the inputs
+	States          []string  // names
 	Fault           int       // the output that is not 0 where a state is no longer finite
 }
 
@@ -76,10 +77,11 @@ bool name_driven(name_kernel *k, int64_t i);
 double name_own(name_kernel *k, int64_t i);
 
 // The ports by their index; a list without entries has one that is empty. input_start is
-// what each input's own source gives at time 0.
+// what each input's own source gives at time 0. What a step gives counts state_names from 1.
 extern const char *const name_input_names[], *const name_input_units[];
 extern const char *const name_output_names[], *const name_output_units[];
 extern const double name_input_start[];
+extern const char *const name_state_names[];
 
 #ifdef __cplusplus
 }
@@ -182,6 +184,11 @@ func (b *Body) source(prefix string, about About) []string {
 	portTable(&w, prefix+"_input_units", about.Inputs, units)
 	portTable(&w, prefix+"_output_names", about.Outputs, names)
 	portTable(&w, prefix+"_output_units", about.Outputs, units)
+	states := make([]Port, len(about.States))
+	for i, name := range about.States {
+		states[i].Name = name
+	}
+	portTable(&w, prefix+"_state_names", states, names)
 	starts := []string{}
 	for _, v := range about.Start {
 		starts = append(starts, floatLiteral(v))

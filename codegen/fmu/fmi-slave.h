@@ -189,7 +189,7 @@ static int broken(instance *s, int state)
 	for (int64_t i = 0; i < INPUTS; i++)
 		if (plant_driven(&s->now.kernel, i) && !(fabs(s->now.u[i]) <= DBL_MAX))
 			return failed(s, "input %s is %g at %.9g s", plant_input_names[i], s->now.u[i], now(s));
-	return failed(s, "state %s of the plant is no longer finite after %.9g s", states[state - 1], now(s));
+	return failed(s, "state %s of the plant is no longer finite after %.9g s", plant_state_names[state - 1], now(s));
 }
 
 /* advance takes the plant over a step of whole periods. Importers add up steps, which

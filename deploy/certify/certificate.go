@@ -74,8 +74,7 @@ type Bus struct {
 
 // Versions are what ran.
 type Versions struct {
-	Lockstep string       `json:"lockstep"`
-	Revision string       `json:"revision"`
+	Lockstep string       `json:"lockstep"` // version, commit where it is known, compiler
 	Modified bool         `json:"modified"` // the sources were not those of the revision
 	Go       string       `json:"go"`
 	Arch     string       `json:"arch"`   // with its level: amd64 v1

@@ -96,10 +96,10 @@ func (c *Certificate) settings() map[string]string {
 		"buses": fmt.Sprint(c.Buses), "unit on": c.Asked.UnitBus, "load": fmt.Sprint(c.Asked.Load), "best effort": fmt.Sprint(c.Run.BestEffort),
 		"kernel of the plant": c.Asked.Kernel, "representative": fmt.Sprint(c.Representative),
 		"period": time.Duration(c.Run.StepNs).String(), "overrun policy": c.Run.Overrun,
-		"lockstep": strings.TrimSpace(v.Lockstep + " " + v.Revision), "Go": v.Go + " " + v.Arch, "binary": v.Binary,
+		"lockstep": v.Lockstep, "Go": v.Go + " " + v.Arch, "binary": v.Binary,
 	}
 	for _, card := range b.CAN {
-		m["CAN "+card.Interface] = fmt.Sprintf("%s %s at %s, txqueuelen %d, %s", card.Driver, card.ID, card.Device, card.Queue, card.State)
+		m["CAN "+card.Interface] = card.String()
 	}
 	for _, f := range v.Files {
 		m[f.Role+" "+f.Name] = f.SHA256

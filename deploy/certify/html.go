@@ -21,7 +21,7 @@ var page string
 
 // How much of long lists the page shows; the JSON has all.
 const (
-	shownLate = 200
+	shownLate = 100
 	shownSets = 24
 	shownIRQs = 4
 )
@@ -148,6 +148,9 @@ func (c *Certificate) plots() (list []figure) {
 		if c.Beside != nil && c.Beside.Cyclictest != nil {
 			all = append(all, peerSeries(c.Beside.Cyclictest, "cyclictest", "peer"))
 			f.Text += fmt.Sprintf("; cyclictest: %d samples, in its turns", c.Beside.Cyclictest.Samples)
+			if n := c.Beside.Cyclictest.OffChart; n > 0 {
+				f.Text += fmt.Sprintf(", of which %d, from 10 ms on, are not drawn", n)
+			}
 		}
 		f.plot = newPlot(all...)
 		list = append(list, f)

@@ -119,7 +119,7 @@ func TestTheLatestTickIsTheFirstAndSaysWhatTheHostDid(t *testing.T) {
 	if len(got) != shownLate || !slices.IsSortedFunc(got, func(a, b int64) int { return int(b - a) }) {
 		t.Errorf("%d late ticks, the first %v", len(got), got[:3])
 	}
-	for _, want := range []string{"301 entries", "200 are shown, the JSON has 300", "given to something else 2 times", "1 page faults", "36 virtio 9, LOC interrupts 7, a 1, b 1<"} {
+	for _, want := range []string{"301 entries", "100 are shown, the JSON has 300", "given to something else 2 times", "1 page faults", "36 virtio 9, LOC interrupts 7, a 1, b 1<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -39,6 +39,8 @@ type session struct {
 	thread  sched.Thread
 	trouble error // of cyclictest
 	rounds  int
+	begun   time.Time
+	stolen  int64 // of the loop's CPU then, ticks of 10 ms
 	end     context.CancelFunc
 	done    chan struct{} // closed when no cyclictest runs any more
 }
@@ -65,10 +67,6 @@ func (o Order) Measure() (*Certificate, error) {
 	if s.c.Versions, err = versions(); err != nil {
 		return nil, err
 	}
-	if h.Timer.Sleep == sched.Timerfd { // as the run will, so that the doctor sees what holds then
-		was, _ := sched.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99))
-		defer sched.LowerTimers(h.Thread.CPU, was)
-	}
 	if err := s.look(h); err != nil {
 		return nil, err
 	}
@@ -93,6 +91,10 @@ func (s *session) look(h *bench.Handover) (err error) {
 	if s.UnitBus != "" {
 		ask.Buses = append(ask.Buses, s.UnitBus)
 	}
+	if h.Timer.Sleep == sched.Timerfd { // as the run will, so that the doctor sees what holds then
+		was, _ := sched.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99))
+		defer sched.LowerTimers(h.Thread.CPU, was)
+	}
 	d, err := deploy.Doctor("/", ask)
 	if err != nil {
 		return err
@@ -110,14 +112,13 @@ func (s *session) run(b *bench.Bench) (*Certificate, error) {
 		Follow: &bench.Follow{Begin: s.begin, End: s.finish},
 	}
 	s.Begin()
-	begun, stolen := time.Now(), deploy.Stolen(s.thread.CPU)
 	err := bench.Run(b, o)
 	if s.c.Run == nil {
 		return nil, err
 	}
 	const tick = 10 * time.Millisecond // of /proc/stat
-	if d := time.Duration(deploy.Stolen(s.thread.CPU)-stolen) * tick; d > 0 {
-		s.host = append(s.host, fmt.Sprintf("the hypervisor kept CPU %d from running for %v of %v", s.thread.CPU, d, time.Since(begun).Round(time.Second)))
+	if d := time.Duration(deploy.Stolen(s.thread.CPU)-s.stolen) * tick; d > 0 && s.page != nil {
+		s.host = append(s.host, fmt.Sprintf("the hypervisor kept CPU %d from running for %v of %v", s.thread.CPU, d, time.Since(s.begun).Round(time.Second)))
 	}
 	if s.trouble != nil {
 		s.host = append(s.host, "cyclictest: "+s.trouble.Error())
@@ -136,15 +137,28 @@ func (s *session) begin(h *bench.Handover, page *rt.Page) {
 	if s.c.Versions.Files, err = h.Hashes(); err != nil {
 		s.c.Versions.Files = nil // they were read before; the page says that there are none
 	}
+	moved := h.Thread.CPU != s.thread.CPU // another bench had taken the first choice
+	s.thread, s.beside.CPU = h.Thread, h.Thread.CPU
+	s.begun, s.stolen = time.Now(), deploy.Stolen(h.Thread.CPU)
 	s.page, s.done = page, make(chan struct{})
 	ctx, end := context.WithCancel(context.Background())
 	s.end = end
 	go func() {
 		defer close(s.done)
+		if moved {
+			s.moved(h)
+		}
 		if s.trouble == nil {
 			s.turns(ctx)
 		}
 	}()
+}
+
+// moved looks at the host again for the CPU that the loop has got.
+func (s *session) moved(h *bench.Handover) {
+	if err := s.look(h); err != nil {
+		s.host = append(s.host, fmt.Sprintf("the host was not looked at for CPU %d: %v", h.Thread.CPU, err))
+	}
 }
 
 // slot is how long a round lasts about, of which cyclictest runs in one half; there are
@@ -152,8 +166,12 @@ func (s *session) begin(h *bench.Handover, page *rt.Page) {
 const (
 	slot       = time.Minute
 	mostRounds = 60
-	margin     = 500 * time.Millisecond // between the end of cyclictest and that of its half
+	margin     = 500 * time.Millisecond
 )
+
+// spare is how long before the end of its half cyclictest is to end: the points that it
+// misses it makes up for after it.
+func spare(half time.Duration) time.Duration { return max(margin, half/20) }
 
 // turns lets cyclictest run beside the loop in one half of each round; which one it is
 // alternates.
@@ -174,7 +192,7 @@ func (s *session) turns(ctx context.Context) {
 			}
 			continue
 		}
-		err := s.beside.Turn(ctx, time.Duration(until-sched.Now())-margin, start, &s.page.Late)
+		err := s.beside.Turn(ctx, time.Duration(until-sched.Now())-spare(half), start, &s.page.Late)
 		if ctx.Err() != nil {
 			return
 		}
@@ -224,15 +242,10 @@ func (s *session) finish(r *bench.Report) {
 
 // versions are those of this executable.
 func versions() (v Versions, err error) {
-	v = Versions{Lockstep: "(devel)", Go: runtime.Version(), Arch: runtime.GOARCH}
+	v = Versions{Lockstep: bench.Version(), Go: runtime.Version(), Arch: runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			v.Lockstep = info.Main.Version
-		}
 		for _, s := range info.Settings {
 			switch s.Key {
-			case "vcs.revision":
-				v.Revision = s.Value
 			case "vcs.modified":
 				v.Modified = s.Value == "true"
 			case "GOAMD64", "GOARM64":

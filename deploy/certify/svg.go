@@ -73,14 +73,12 @@ func (d *Distribution) series(name, class string) series {
 	return s
 }
 
-// peerSeries makes a series of figures, as those of cyclictest.
+// peerSeries makes a series of figures, as those of cyclictest; what is off their chart
+// has no classes and is not drawn.
 func peerSeries(f *deploy.Figures, name, class string) series {
 	s := series{Name: name, Class: class, Worst: float64(f.Max) / 1e3, Samples: uint64(f.Samples)}
 	for _, us := range slices.Sorted(maps.Keys(f.Histogram)) {
 		s.bars = append(s.bars, bar{float64(us), float64(us + 1), float64(f.Histogram[us])})
-	}
-	if f.OffChart > 0 {
-		s.bars = append(s.bars, bar{1e4, max(1.1e4, s.Worst), float64(f.OffChart)})
 	}
 	return s
 }

@@ -31,6 +31,7 @@ type Request struct {
 	Drive   []string      // inputs that follow the caller from the start; "all"
 	Lang    string        // "go" or "c"
 	FMU     int           // version of the FMI, 2 or 3; 0: no FMU
+	Factor  bool          // lock sets are factorised in the tick, whatever room they would take
 	Package string        // name of the package; "" the plant's or the bench's
 }
 
@@ -58,6 +59,9 @@ func (r *Request) command() string {
 	add("-scheme", r.Scheme)
 	add("-form", r.Form)
 	add("-drive", strings.Join(r.Drive, ","))
+	if r.Factor {
+		words = append(words, "-factorise")
+	}
 	return strings.Join(words, " ")
 }
 
@@ -152,7 +156,7 @@ func (r *Request) check() error {
 	for _, flag := range []struct {
 		name  string
 		given bool
-	}{{"-step", r.Step != 0}, {"-scheme", r.Scheme != ""}, {"-form", r.Form != ""}, {"-drive", r.Drive != nil}} {
+	}{{"-step", r.Step != 0}, {"-scheme", r.Scheme != ""}, {"-form", r.Form != ""}, {"-drive", r.Drive != nil}, {"-factorise", r.Factor}} {
 		if flag.given {
 			extra = append(extra, flag.name)
 		}
@@ -176,14 +180,23 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 	if err != nil {
 		return nil, codegen.Report{}, err
 	}
+	make := codegen.Go
 	switch {
 	case r.FMU != 0:
-		return fmu(job, r.FMU)
+		make = func(j codegen.Job) (codegen.Files, codegen.Report, error) { return fmu(j, r.FMU) }
 	case r.Lang == "c":
-		return codegen.C(job)
+		make = codegen.C
 	}
-	return codegen.Go(job)
+	files, report, err := make(job)
+	if n := job.Tables.Bytes(); n >= muchTable {
+		report.Lines = append(report.Lines, fmt.Sprintf("%s of tables are the matrices of %d lock sets: -factorise has the tick solve them instead, in little text, slower at events, and rounded otherwise than in sim", size(n), len(job.Tables.Modes)))
+	}
+	return files, report, err
 }
+
+// muchTable is the size of precomputed lock sets from which on the report names the other
+// way, bytes: their text is about as long.
+const muchTable = 4 << 20
 
 // fmu makes one file, with a binary for this machine where there is a compiler.
 func fmu(job codegen.Job, version int) (codegen.Files, codegen.Report, error) {
@@ -234,7 +247,11 @@ func (r *Request) job() (codegen.Job, error) {
 	if period == 0 {
 		period = plantStep
 	}
-	t, err := kernel.Prepare(sys, kernel.Options{Period: period, Driven: driven, Scheme: kernel.Scheme(r.Scheme), Form: kernel.Form(r.Form)})
+	opt := kernel.Options{Period: period, Driven: driven, Scheme: kernel.Scheme(r.Scheme), Form: kernel.Form(r.Form)}
+	if r.Factor {
+		opt.Memory = 1
+	}
+	t, err := kernel.Prepare(sys, opt)
 	if err != nil {
 		return codegen.Job{}, fmt.Errorf("gen: %s: %w", r.Plant, err)
 	}

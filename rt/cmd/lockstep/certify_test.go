@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -45,7 +46,7 @@ func certificate(t *testing.T, file string) *certify.Certificate {
 }
 
 // The figures of the page, of the JSON and of the run's own report are one.
-func TestACertificateHasTheFiguresOfItsRun(t *testing.T) {
+func TestACertificateHasTheFiguresOfItsRunAndIsMeasuredAgainAsItWas(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "c.json")
 	s := begin(t, nil, "certify", patientBench(t), "-for", "10s", "-load=false", "-o", filepath.Join(dir, "c.html"))
@@ -95,6 +96,33 @@ func TestACertificateHasTheFiguresOfItsRun(t *testing.T) {
 	out, errs, code = lockstep(t, "certify", "-compare", file, file)
 	if code != 0 || errs != "" || !strings.HasSuffix(out, "\nnothing changed\n") {
 		t.Errorf("with itself: code %d\n%s%s", code, out, errs)
+	}
+	measuredAgain(t, file)
+}
+
+// One command measures what was measured, again, beside the old certificate, and says
+// what changed.
+func measuredAgain(t *testing.T, old string) {
+	t.Helper()
+	was := certificate(t, old)
+	s := begin(t, nil, "certify", "-compare", old, "-for", "11s")
+	code := patient(s)
+	files, _ := filepath.Glob(strings.TrimSuffix(old, ".json") + "-*.json")
+	if len(files) != 1 {
+		t.Fatalf("code %d, %q; %s", code, files, &s.errors)
+	}
+	now := certificate(t, files[0])
+	was.Asked.ForNs = int64(11 * time.Second)
+	if !reflect.DeepEqual(was.Asked, now.Asked) {
+		t.Errorf("asked for %+v, then for %+v", was.Asked, now.Asked)
+	}
+	for _, want := range []string{"\n  length\n    was  10s\n    is   11s\n", "\n  wake-up, worst ", "\n  tick, p50 "} {
+		if !strings.Contains(s.out.String(), want) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+	if worse := strings.Contains(s.errors.String(), "certify: worse: "); strings.Contains(s.out.String(), "  WORSE") != worse || worse && code != 1 {
+		t.Errorf("code %d: %s", code, &s.errors)
 	}
 }
 

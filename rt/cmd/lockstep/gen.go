@@ -7,7 +7,7 @@ import (
 	"lockstep/rt/gen"
 )
 
-const genUsage = "gen PLANT -o DIR [-bench BENCH.yaml] [-lang go|c] [-fmu 2|3] [-package NAME] [-step 5ms] [-scheme NAME] [-form NAME] [-drive NAME,...]"
+const genUsage = "gen PLANT -o DIR [-bench BENCH.yaml] [-lang go|c] [-fmu 2|3] [-package NAME] [-step 5ms] [-scheme NAME] [-form NAME] [-drive NAME,...] [-factorise]"
 
 func runGen(list []string) error {
 	a := newArgs("gen", genUsage)
@@ -24,6 +24,7 @@ func runGen(list []string) error {
 		r.Drive = append(r.Drive, strings.Split(s, ",")...)
 		return nil
 	})
+	a.BoolVar(&r.Factor, "factorise", false, "have the tick solve the lock sets that would be precomputed: little text for many commands, slower at events, rounded otherwise than in sim")
 	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
 		return err
 	}
