@@ -30,6 +30,22 @@
 // float64, and from then on, modes, torques and the state that "fault" names may be others
 // than those of the table kernel. Both stop in the same tick.
 //
+// An executable is compared by HashOf and, with all else that a target is built of, by its
+// mark (package gen): both cover the tables, the source of the tick and the text of this
+// generator. So what another version wrote is refused, though most changes of a generator
+// leave the bits: that they do is known of the version whose tests compared them, of no other.
+// What the Go compiler makes of it counts as well: with another GOAMD64 it may fuse products
+// and sums, and the target is refused.
+//
+// # Signals
+//
+// Of a bench the decoding and encoding of frames become code (signals.go), with their
+// checksums. What a message has besides stays in the tables of package sigmap, which
+// a target is built with: the state machine of end-to-end protection, timeouts, and when a
+// message is due, on change too. They are a few comparisons of counters per message and
+// tick, the same for all messages; as code they would be longer and no faster, and a second
+// text of what decides whether a value counts.
+//
 // # Stack and bounds
 //
 // Every function is marked nosplit like those of the tick (package kernel). Functions that

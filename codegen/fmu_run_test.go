@@ -84,11 +84,13 @@ func inform(t *testing.T, program, object string, j codegen.Job, in []byte, more
 
 func TestFMULivesAndRefusesAsTheStandardSays(t *testing.T) {
 	j, other := codegen.OnGrid(t, "oscillator", grid), codegen.OnGrid(t, "oscillator", grid/5)
+	clutches := codegen.OnGrid(t, "coupled-clutches", grid)
 	for version := 2; version <= 3; version++ {
 		t.Run(strconv.Itoa(version), func(t *testing.T) {
 			t.Parallel()
 			program, one := importer(t, version), object(t, j, version, sanitized...)
 			inform(t, program, one, j, nil, "life")
+			inform(t, program, object(t, clutches, version), clutches, nil, "life")
 			inform(t, program, one, j, nil, object(t, other, version, sanitized...), codegen.Token(&other))
 		})
 	}

@@ -56,7 +56,9 @@ func (j *Job) check() error {
 }
 
 // importable tells whether a package of Go can have a name, made of what a name is.
-func importable(name string) bool { return name != "" && name != "main" && !token.IsKeyword(name) }
+func importable(name string) bool {
+	return name != "" && name != "main" && name != "vendor" && !token.IsKeyword(name)
+}
 
 // PackageOf makes the name of a package that a kernel can have, in Go and in C, of any name.
 func PackageOf(name string) string {

@@ -19,15 +19,6 @@ func said(t *testing.T, args ...string) (out, errors string, code int) {
 	return p.out.String(), p.err.String(), code
 }
 
-// refusedFor runs the command, which must be refused in a line with all these words.
-func refusedFor(t *testing.T, args []string, words ...string) {
-	t.Helper()
-	_, errors, code := said(t, args...)
-	if code != 3 || strings.Count(errors, "\n") != 1 || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(errors, w) }) {
-		t.Errorf("lockstep %q: exit %d, %q; want 3 and a line with %q", args, code, errors, words)
-	}
-}
-
 // listed is what the tests need of `lockstep ps -json`.
 type listed struct {
 	Bench      string   `json:"bench"`
@@ -70,9 +61,9 @@ func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
 	}
 	one, two := unit(t, "vcan0"), unit(t, "vcan1")
 	left, right := begin("left", "vcan0"), begin("right", "vcan1")
-	refusedFor(t, []string{"run", "-bus", "vcan0", "-besteffort"},
-		fmt.Sprintf("interface vcan0 is held by left, process %d: end that one (lockstep stop %[1]d)", left.cmd.Process.Pid))
-	refusedFor(t, []string{"run", "-bus", "vcan1"}, "interface vcan1 is held by right, process ")
+	refused(t, []string{fmt.Sprintf("interface vcan0 is held by left, process %d: end that one (lockstep stop %[1]d)", left.cmd.Process.Pid)},
+		"run", "-bus", "vcan0", "-besteffort")
+	refused(t, []string{"interface vcan1 is held by right, process "}, "run", "-bus", "vcan1")
 	before := runs(t)
 	for name, bus := range map[string]string{"left": "drive=vcan0", "right": "drive=vcan1"} {
 		if v := before[name]; v.State != "running" || !slices.Equal(v.Buses, []string{bus}) || v.CPU != 0 {
@@ -115,7 +106,8 @@ func TestLabAnInterfaceIsFreeWhenSupervisorAndTargetAreKilled(t *testing.T) {
 	target := b.target()
 	b.signal(syscall.SIGKILL)
 	b.wait(10 * time.Second)
-	refusedFor(t, []string{"run", "-bus", "vcan0", "-besteffort"}, fmt.Sprintf("interface vcan0 is held by powershift-bench, whose target, process %d, goes on", target))
+	refused(t, []string{fmt.Sprintf("interface vcan0 is held by powershift-bench, whose target, process %d, goes on", target)},
+		"run", "-bus", "vcan0", "-besteffort")
 	if err := syscall.Kill(target, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +129,7 @@ func TestLabPreemptRTCPUAndCardAreHeldAndTimersLowered(t *testing.T) {
 func secondRun(t *testing.T) {
 	b := runRT(t)
 	holder := fmt.Sprintf("is held by powershift-bench, process %d: end that one (lockstep stop %[1]d)", b.cmd.Process.Pid)
-	refusedFor(t, []string{"run", "-bus", "can0"}, "interface can0 "+holder)
+	refused(t, []string{"interface can0 " + holder}, "run", "-bus", "can0")
 	second := runOn(t, "can1", time.Minute, []edit{{"cpu: auto", "cpu: " + isolated}})
 	if code := second.wait(time.Minute); code != 3 || strings.Count(second.err.String(), "\n") != 1 || !strings.Contains(second.err.String(), "CPU "+isolated+" "+holder) {
 		t.Errorf("exit %d, %q", code, &second.err)

@@ -257,7 +257,11 @@ func TestWaitAfterCloseFailsAndErrSaysHow(t *testing.T) {
 		if err := tk.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if n := tk.Wait(); n != 0 || tk.Err() == nil || !strings.Contains(tk.Err().Error(), "read: bad file descriptor") {
+		n := tk.Wait()
+		if n == 1 { // a point that it had woken up for before, late
+			n = tk.Wait()
+		}
+		if n != 0 || tk.Err() == nil || !strings.Contains(tk.Err().Error(), "read: bad file descriptor") {
 			t.Errorf("Wait on a closed timer = %d, %v", n, tk.Err())
 		}
 	})

@@ -190,6 +190,76 @@ static void states(void)
 	release(other);
 }
 
+/* excite sets all inputs to what is new at each step, with one that jumps to and fro. */
+static void excite(void *c, int at)
+{
+	for (uint32_t i = 1; i <= inputs; i++) {
+		const double v = (at / 3 + (int)i) % 2 ? 1 + 0.01 * at : -0.5;
+		CHECK(set(c, &i, 1, &v) == 0);
+	}
+}
+
+/* drive steps from one grid point to another. */
+static void drive(void *c, int from, int to)
+{
+	for (int at = from; at < to; at++) {
+		excite(c, at);
+		CHECK(step(c, at * period, period) == 0);
+	}
+}
+
+/* same compares what two instances show, to the bit. */
+static bool same(void *a, void *b)
+{
+	double *one = row(a), *other = row(b);
+	const bool alike = memcmp(one, other, outputs * sizeof *one) == 0;
+	free(one), free(other);
+	return alike;
+}
+
+/* orders of calls that an importer should not make, and may. */
+static void orders(void)
+{
+	void *c = started(), *other = started(), *state = NULL, *later = NULL;
+	drive(c, 0, 40); /* two at once, in turn, are two */
+	for (int at = 0; at < 40; at++)
+		drive(other, at, at + 1);
+	CHECK(same(c, other));
+	excite(c, 40); /* a state between setting and stepping has what was set */
+	CHECK(getState(c, &state) == 0);
+	CHECK(step(c, 40 * period, period) == 0 && getState(c, &later) == 0);
+	CHECK(setState(other, state) == 0 && step(other, 40 * period, period) == 0 && same(c, other));
+	drive(other, 41, 60);
+	CHECK(setState(other, later) == 0 && same(c, other)); /* back over what came after */
+	drive(c, 41, 80), drive(other, 41, 80);
+	CHECK(same(c, other));
+
+	CHECK(setState(c, state) == 0); /* set again and again before a step: the last one counts */
+	for (int i = 0; i < 5; i++)
+		excite(c, i);
+	excite(c, 40);
+	CHECK(step(c, 40 * period, period) == 0 && setState(other, later) == 0 && same(c, other));
+
+	CHECK(terminate(c) == 0 && terminate(c) == 3 && strstr(said, "terminated") != NULL); /* twice */
+	CHECK(terminate(c) == 3 && setState(c, state) == 0 && step(c, 40 * period, period) == 0); /* and back to life */
+	CHECK(terminate(c) == 0 && setState(c, later) == 0 && same(c, other));
+	release(c); /* its states outlive it, and are of use to others */
+	CHECK(setState(other, state) == 0 && step(other, 40 * period, period) == 0);
+	CHECK(freeState(other, &state) == 0);
+
+	CHECK(reset(other) == 0 && initialize(other, 0, false, 0) == 0); /* from the start again: what was set is forgotten */
+	c = instantiate("one", token);
+	CHECK(initialize(c, 0, false, 0) == 0 && same(c, other) && exitInitialization(c) == 0 && exitInitialization(other) == 0);
+	CHECK(step(c, 0, 9 * period) == 0 && step(other, 0, 9 * period) == 0 && same(c, other)); /* by their own sources */
+	CHECK(reset(c) == 0 && reset(c) == 0 && exitInitialization(c) == 3);
+	release(other); /* in the middle */
+	release(c);     /* failed */
+	CHECK(freeState(NULL, &later) == 3 && later != NULL);
+	c = started();
+	CHECK(freeState(c, &later) == 0 && later == NULL);
+	release(c);
+}
+
 static void lacking(void)
 {
 	void *c = started();
@@ -358,6 +428,7 @@ int main(int argc, char **argv)
 		steps();
 		values();
 		states();
+		orders();
 		lacking();
 		return 0;
 	}
