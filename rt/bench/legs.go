@@ -191,7 +191,7 @@ func (k *legs) leg() error {
 	o.For, o.Record = time.Duration(l.ticks*k.period), k.recordOf(&l)
 	r := newRun(k.bench, o)
 	r.soak.leg = &l
-	r.soak.beat = func(ticks int64) { k.beat(r, ticks) }
+	r.soak.beat, r.soak.busy = func(ticks int64) { k.beat(r, ticks) }, func() bool { return len(k.store.busy) > 0 }
 	defer k.after(r)
 	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus)); err != nil {
 		return &Exit{3, fmt.Errorf("soak: %w", err)}
