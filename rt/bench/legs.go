@@ -60,10 +60,14 @@ func RunSoak(b *Bench, o Options) error {
 			break
 		}
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return k.finish(report)
+	case k.state.Tally.Legs == 0:
 		return err
 	}
-	return k.finish(report)
+	k.stopped = "an error: " + firstLine(err) // what was seen before it is told all the same
+	return errors.Join(err, k.finish(report))
 }
 
 // prepare reads what is there, and refuses what does not fit.
@@ -191,7 +195,7 @@ func (k *legs) leg() error {
 	o.For, o.Record = time.Duration(l.ticks*k.period), k.recordOf(&l)
 	r := newRun(k.bench, o)
 	r.soak.leg = &l
-	r.soak.beat = func(ticks int64) { k.beat(r, ticks) }
+	r.soak.beat, r.soak.busy = func(ticks int64) { k.beat(r, ticks) }, func() bool { return len(k.store.busy) > 0 }
 	defer k.after(r)
 	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus)); err != nil {
 		return &Exit{3, fmt.Errorf("soak: %w", err)}
