@@ -88,22 +88,16 @@ func property(t *testing.T, name string) string {
 	return output(t, "systemctl show -P "+name+" lockstep@lab")
 }
 
-// journalOf is what the journal has of the service after a mark that said gave.
-func journalOf(t *testing.T, since string) string {
+// journalOf is what the journal has of the service in this boot.
+func journalOf(t *testing.T) string {
 	t.Helper()
-	return output(t, "journalctl --sync; journalctl -b -o short-monotonic --no-pager -u lockstep@lab --after-cursor='"+since+"'")
-}
-
-func cursor(t *testing.T) string {
-	t.Helper()
-	out := output(t, "journalctl --sync; journalctl -b -n 1 -o cat --show-cursor")
-	return strings.TrimSpace(out[strings.LastIndex(out, "-- cursor:")+len("-- cursor:"):])
+	return output(t, "journalctl --sync; journalctl -b -o short-monotonic --no-pager -u lockstep@lab")
 }
 
 func upAtBoot(t *testing.T) {
 	s, target := service(t)
 	t.Logf("supervisor %d, target %d, restarts %s\n%s", s, target, property(t, "NRestarts"),
-		output(t, "journalctl -b -o short-monotonic --no-pager -u lockstep@lab; ip -d link show can0; systemd-analyze critical-chain lockstep@lab.service || true"))
+		journalOf(t)+"\n"+output(t, "ip -d link show can0; systemd-analyze critical-chain lockstep@lab.service || true"))
 	if got := property(t, "NRestarts"); got != "0" {
 		t.Errorf("started again %s times", got)
 	}
@@ -202,7 +196,7 @@ func stretches(f *frames) string {
 // come back, and the journal say why.
 func fall(t *testing.T, want, why string, do func(supervisor, target int)) {
 	s, target := service(t)
-	mark, dump, before := cursor(t), candump(t, "can1"), property(t, "NRestarts")
+	mark, dump, before := journalOf(t), candump(t, "can1"), property(t, "NRestarts")
 	await(t, "Speeds", time.Minute, func() bool { return strings.Contains(dump.out.String(), " 200#") })
 	do(s, target)
 	ended(t, s)
@@ -211,7 +205,7 @@ func fall(t *testing.T, want, why string, do func(supervisor, target int)) {
 	again, next := service(t)
 	await(t, "Speeds of the next run", time.Minute, func() bool { return strings.Count(dump.out.String(), " 200#") > was+20 })
 	byID, _ := dumpedNow(t, dump)
-	said := journalOf(t, mark)
+	said := strings.TrimPrefix(journalOf(t), mark)
 	t.Logf("supervisor %d, then %d; target %d, then %d; the journal:\n%s", s, again, target, next, said)
 	if got := stretches(byID["200"]); got != want {
 		t.Errorf("on the bus: %s; want %s", got, want)
@@ -244,13 +238,13 @@ func second(t *testing.T) {
 // stopped ends the service as an operator does.
 func stopped(t *testing.T) {
 	s, target := service(t)
-	mark, dump := cursor(t), candump(t, "can1")
+	mark, dump := journalOf(t), candump(t, "can1")
 	await(t, "Speeds", time.Minute, func() bool { return strings.Contains(dump.out.String(), " 200#") })
 	shell(t, "systemctl stop lockstep@lab")
 	ended(t, s)
 	ended(t, target)
 	byID, _ := dumped(t, dump) // which waits until nothing comes
-	said := journalOf(t, mark)
+	said := strings.TrimPrefix(journalOf(t), mark)
 	t.Logf("the journal:\n%s", said)
 	_, safe := checkFall(t, byID["200"])
 	if safe < 10 {
