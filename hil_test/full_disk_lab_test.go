@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fullDisk is a file system on which nothing can be written; a file on it can be made.
-func fullDisk(t *testing.T, dir string) {
+// withoutRoom is a file system on which nothing can be written; a file on it can be made.
+func withoutRoom(t *testing.T, dir string) {
 	t.Helper()
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size=64k,mode=755"); err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestLabAFullDiskIsALineForEachFileThatIsWritten(t *testing.T) {
 	if _, errors, code := said(t, "sim", "powershift-bench", "-for", "100ms", "-record", rec); code != 0 {
 		t.Fatalf("exit %d, %s", code, errors)
 	}
-	fullDisk(t, dir)
+	withoutRoom(t, dir)
 	for _, c := range []struct {
 		line string // FULL/ is the disk
 		code int

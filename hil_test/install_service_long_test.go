@@ -47,7 +47,8 @@ func enabled(t *testing.T) {
 	for _, line := range []string{
 		"cp /usr/share/lockstep/network/70-can.network /etc/systemd/network/",
 		"cp /usr/share/lockstep/network/70-can.rules /etc/udev/rules.d/",
-		"udevadm trigger -c add -s net && systemctl enable --now systemd-networkd",
+		"udevadm control --reload && udevadm trigger -c add -s net",
+		"systemctl enable --now systemd-networkd",
 		"cp /usr/share/lockstep/benches/powershift-bench.yaml /etc/lockstep/lab.yaml",
 		"sed -i 's/^overrun: skip 200 /overrun: skip 900 /' /etc/lockstep/lab.yaml && grep -q '^overrun: skip 900 ' /etc/lockstep/lab.yaml",
 		"echo OPTIONS=-bus can0 >/etc/lockstep/lab.options",
@@ -55,6 +56,10 @@ func enabled(t *testing.T) {
 	} {
 		shell(t, line)
 	}
+	await(t, "can0 is up and has a queue", time.Minute, func() bool {
+		out := output(t, "ip link show can0")
+		return strings.Contains(out, "state UP") && strings.Contains(out, "qlen 1000")
+	})
 }
 
 // undoNetwork takes back what of enabled is not the package's.
@@ -116,7 +121,7 @@ func answered(t *testing.T) {
 	s, target := service(t)
 	dump, tcu := candump(t, "can1"), unit(t, "can1")
 	tcu.await("shift 1-3-6 -> 2-3-6", 2*time.Minute)
-	byID, _ := dumped(t, dump)
+	byID, _ := dumpedNow(t, dump)
 	for _, id := range []string{"110", "111", "200", "201", "202"} {
 		if byID[id] == nil {
 			t.Errorf("no frame %s on the bus", id)

@@ -156,6 +156,7 @@ func TestAPageSaysAtItsTopWhatSpeaksAgainstEachHost(t *testing.T) {
 
 func TestWhatMakesAMeasurementNotRepresentative(t *testing.T) {
 	for want, change := range map[string]func(c *Certificate){
+		"no frame came in":      func(c *Certificate) { c.Run.RxFrames = 0 },
 		"no load":               func(c *Certificate) { c.Asked.Load = false },
 		"too short: 9m59s":      func(c *Certificate) { c.Run.SimTime = 599 },
 		"too few ticks: 9999":   func(c *Certificate) { c.Run.Ticks = 9999 },
@@ -192,6 +193,23 @@ func TestWhatWasNotMeasuredIsNeverZero(t *testing.T) {
 	if _, rest, found := strings.Cut(counts, "allocations"); !found || strings.Contains(rest, "data-n=") {
 		t.Errorf("allocations of a process that did not say: %s", rest)
 	}
+}
+
+func TestMessagesAndBusesAreOnThePage(t *testing.T) {
+	c := sample(t, 1, 1)
+	c.Run.Messages = []bench.Received{{Message: "TSC1", Frames: 7, Cycle: &bench.Cycle{Min: 9_000_000, Mean: 10_000_000, Max: 12_345_000, Jitter: 100_000}, AgeMax: 15_000_000, Timeouts: 3}, {Message: "EBC1"}}
+	c.Run.Silent = []bench.Silence{{Message: "EBC1", For: 3600}, {Message: "TSC1", Last: 1, For: 2.5}}
+	c.Run.Buses = []bench.BusState{{Bus: "drive", Interface: "can0", State: "error-passive", ErrorFrames: 17}}
+	page := html(t, c)
+	if got := numbers(t, page, "messages"); !slices.Equal(got, []int64{12_345_000}) {
+		t.Errorf("longest cycles %v", got)
+	}
+	for _, want := range []string{">15000.0<", `<td class="n bad">3<`, "<b>EBC1</b> never came", "<b>TSC1</b> did not come any more for the last 2.5s", "drive on can0</td><td class=\"w\">error-passive</td><td class=\"n\">17<"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	wellFormed(t, page)
 }
 
 func TestHostileNamesAreEscaped(t *testing.T) {

@@ -236,7 +236,7 @@ func (s *session) finish(r *bench.Report) {
 	s.c.Beside = &Beside{Rounds: s.rounds, Loop: loop, Cyclictest: peer, Alone: alone, Priority: s.thread.Priority, PhaseNs: r.StepNs / 2}
 	if r.Tick.P99 > r.StepNs/2 { // then cyclictest waits for ticks
 		loop.RatioP50, loop.RatioP99, loop.PooledP50, loop.PooledP99 = nil, nil, nil, nil
-		s.host = append(s.host, fmt.Sprintf("cyclictest had to wait for ticks of %v and more, half of the period: there is no ratio", time.Duration(r.Tick.P99)))
+		s.host = append(s.host, fmt.Sprintf("cyclictest had to wait for ticks of %v and more, half of the period: there is no ratio", time.Duration(r.Tick.P99).Round(time.Microsecond)))
 	}
 }
 

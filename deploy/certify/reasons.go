@@ -43,6 +43,9 @@ func (c *Certificate) judge(host []string) {
 	if !c.Asked.Load {
 		reason("no load: the host had nothing else to do")
 	}
+	if c.Run.RxFrames == 0 {
+		reason("no frame came in: nobody was at the other end")
+	}
 	for _, b := range c.Buses {
 		if text := c.unreal(b); text != "" {
 			reason("%s", text)

@@ -191,7 +191,7 @@ func (k *legs) leg() error {
 	o.For, o.Record = time.Duration(l.ticks*k.period), k.recordOf(&l)
 	r := newRun(k.bench, o)
 	r.soak.leg = &l
-	r.soak.beat = func(ticks int64) { k.beat(r, ticks) }
+	r.soak.beat, r.soak.busy = func(ticks int64) { k.beat(r, ticks) }, func() bool { return len(k.store.busy) > 0 }
 	defer k.after(r)
 	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus)); err != nil {
 		return &Exit{3, fmt.Errorf("soak: %w", err)}
@@ -200,6 +200,7 @@ func (k *legs) leg() error {
 		return err
 	}
 	k.state.Going = &going{Number: l.number, Kind: l.kind}
+	k.store.write(k.state) // now: beside a target nothing of this process is in a hurry
 	if err := r.follow(k.signals); err != nil {
 		k.state.Going = nil
 		return err
@@ -284,6 +285,7 @@ func (k *legs) after(r *run) {
 
 // footprint measures this process between two legs.
 func (k *legs) footprint() {
+	k.store.wait() // for the descriptor of a state that is being written
 	debug.FreeOSMemory()
 	f, err := measureProcess("/", os.Getpid())
 	if err != nil {

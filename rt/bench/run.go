@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"lockstep/io/can"
 	"lockstep/rt"
 	"lockstep/sched"
@@ -191,37 +189,6 @@ func (r *run) prepare() (report *os.File, err error) {
 	return r.createReport()
 }
 
-func (r *run) createReport() (*os.File, error) {
-	if r.options.Report == "" {
-		return nil, nil
-	}
-	f, err := createOwn(r.options.Report)
-	if err != nil {
-		return nil, fmt.Errorf("run: report: %w", err)
-	}
-	return f, nil
-}
-
-// createOwn is os.Create for a file that no other run writes at the same time.
-func createOwn(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return nil, err
-	}
-	if info, e := f.Stat(); e != nil || !info.Mode().IsRegular() {
-		return f, nil // several may write to a device
-	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK {
-		f.Close()
-		return nil, &Exit{3, fmt.Errorf("%s: another run writes it: name another file", path)}
-	}
-	if err := f.Truncate(0); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // SetBuses replaces interfaces: "vcan0" where the bench has one bus, else
 // "bus=vcan0".
 func (b *Bench) SetBuses(list []string) error {
@@ -332,51 +299,6 @@ func (r *run) dial(name string, filters []can.Filter) (*os.File, error) {
 	return target, nil
 }
 
-// rights asks what the host refuses. A bus with a name is somebody's unit under
-// test: without the rights the run is refused there, unless best effort will do.
-func (r *run) rights() error {
-	r.missing = sched.Probe(r.h.Thread)
-	budget, err := r.overBudget()
-	if err != nil {
-		return err
-	}
-	r.missing = append(append(r.missing, budget...), r.states.missing()...)
-	if r.shared != nil {
-		r.missing = append(r.missing, *r.shared)
-	}
-	if !r.named() || r.options.BestEffort || len(r.missing) == 0 {
-		return nil
-	}
-	var list []error
-	for _, m := range r.missing {
-		list = append(list, fmt.Errorf("run: %s: %s", m.What, m.Help))
-	}
-	list = append(list, errors.New("run: refused on a real bus without these; -besteffort runs anyway and says so"))
-	return &Exit{3, errors.Join(list...)}
-}
-
-// named says that a bus of the run is outside of it.
-func (r *run) named() bool {
-	return slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair && !strings.HasPrefix(b.Interface.Text, fromFile) })
-}
-
-// overBudget measures the dearest tick on this host against the bench's budget for
-// one, where it names one.
-func (r *run) overBudget() ([]sched.Missing, error) {
-	budget := time.Duration(r.bench.BudgetNs)
-	if budget == 0 {
-		return nil, nil
-	}
-	dearest, where, err := measure(r.bench, r.h.Tables)
-	if err != nil || dearest <= budget {
-		return nil, err
-	}
-	return []sched.Missing{{
-		What: fmt.Sprintf("the dearest tick takes %v, longer than the tick_budget of %v (%s)", dearest.Round(100*time.Nanosecond), budget, where),
-		Help: "raise tick_budget, make the plant smaller or use a faster CPU; `lockstep check` measures it",
-	}}, nil
-}
-
 // conclude ends what is beside the target, and returns what is to be reported.
 func (r *run) conclude() (report *Report, err error) {
 	r.control.close()
@@ -438,17 +360,6 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 	}
 	if err != nil {
 		return &Exit{1, err}
-	}
-	return nil
-}
-
-// save writes the report so that a host that loses its power now has it.
-func save(report *Report, file *os.File) error {
-	if err := report.JSON(file); err != nil {
-		return err
-	}
-	if err := file.Sync(); !errors.Is(err, syscall.EINVAL) { // a pipe and a device have nothing to sync
-		return err
 	}
 	return nil
 }

@@ -60,6 +60,7 @@ type soak struct {
 
 	leg  *leg              // of RunSoak; nil: the run stands alone
 	beat func(ticks int64) // is told at every look how far the leg is
+	busy func() bool       // tells whether this process writes a file just now
 }
 
 // Shortest is the shortest soak: what grows is looked for from its first tenth on.
@@ -174,7 +175,7 @@ func (s *soak) look(now time.Time) {
 		s.beat(ticks)
 	}
 	length := s.r.options.For
-	if ticks*h.Tables.PeriodNs >= int64(length/10) && now.After(s.next) {
+	if ticks*h.Tables.PeriodNs >= int64(length/10) && now.After(s.next) && (s.busy == nil || !s.busy()) {
 		s.next = now.Add(min(time.Minute, length/20))
 		s.sample()
 	}

@@ -195,6 +195,11 @@ func TestSoakLooksAtLagClockAndProcesses(t *testing.T) {
 		t.Errorf("%d samples after 0.75 s of 10 s, %d times ahead of the clock", s.samples, s.ahead)
 	}
 	r.page.Ticks.Store(200)
+	s.busy = func() bool { return true } // with a file of its own open
+	if s.look(now); s.samples != 0 {
+		t.Error("a sample while this process writes")
+	}
+	s.busy = nil
 	s.look(now)
 	s.look(now.Add(100 * time.Millisecond)) // too early for another one
 	s.look(now.Add(time.Second))

@@ -199,6 +199,9 @@ func (s *store) begin(v *soakState) {
 
 // wait waits for what begin has begun.
 func (s *store) wait() {
+	if s.path == "" {
+		return
+	}
 	s.busy <- struct{}{}
 	<-s.busy
 }

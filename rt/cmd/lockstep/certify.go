@@ -15,7 +15,7 @@ import (
 	"lockstep/rt/bench"
 )
 
-const certifyUsage = "certify [BENCH] [-for 1h] -o FILE.html [-bus NAME] [-unitbus NAME] [-besteffort] [-kernel table|generated|FILE] [-load=false] | certify -compare OLD.json [NEW.json]"
+const certifyUsage = "certify [BENCH] [-for 1h] -o FILE.html [-bus NAME] [-unitbus NAME] [-besteffort] [-kernel table|generated|FILE] [-load=false] | lockstep certify -compare OLD.json [NEW.json]"
 
 // certifying is the command line of certify.
 type certifying struct {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,6 +170,29 @@ func TestAClaimedCPUIsRefusedInALineThatNamesTheHolder(t *testing.T) {
 	}
 	if code != 0 {
 		t.Errorf("after the kill of both: code %d, %s", code, errors)
+	}
+}
+
+func TestASecondServiceOnOneCPUEndsWithALineAndIsNeverReady(t *testing.T) {
+	file, cpu := heldBench(t, fmt.Sprintf("service-%d", os.Getpid()), "stop after 1 s")
+	s := begin(t, nil, "run", file)
+	s.running()
+	socket := filepath.Join(t.TempDir(), "notify")
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	t.Setenv("NOTIFY_SOCKET", socket)
+	if _, errors, code := lockstep(t, "run", file); code != 3 || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, fmt.Sprintf("CPU %d is held by ", cpu)) {
+		t.Errorf("code %d, %q", code, errors)
+	}
+	manager.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if n, err := manager.Read(make([]byte, 1000)); err == nil {
+		t.Errorf("the manager was told something, %d bytes", n)
+	}
+	if _, errors, code := lockstep(t, "stop", strconv.Itoa(s.cmd.Process.Pid)); code != 0 {
+		t.Errorf("stop: code %d, %s", code, errors)
 	}
 }
 

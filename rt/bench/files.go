@@ -1,0 +1,53 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// createReport makes the file of the report, which is written at the end; nil: there is none.
+func (r *run) createReport() (*os.File, error) {
+	if r.options.Report == "" {
+		return nil, nil
+	}
+	f, err := createOwn(r.options.Report)
+	if err != nil {
+		return nil, fmt.Errorf("run: report: %w", err)
+	}
+	return f, nil
+}
+
+// createOwn is os.Create for a file that no other run writes at the same time.
+func createOwn(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if info, e := f.Stat(); e != nil || !info.Mode().IsRegular() {
+		return f, nil // several may write to a device
+	}
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK {
+		f.Close()
+		return nil, &Exit{3, fmt.Errorf("%s: another run writes it: name another file", path)}
+	}
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// save writes the report so that a host that loses its power now has it.
+func save(report *Report, file *os.File) error {
+	if err := report.JSON(file); err != nil {
+		return err
+	}
+	if err := file.Sync(); !errors.Is(err, syscall.EINVAL) { // a pipe and a device have nothing to sync
+		return err
+	}
+	return nil
+}
