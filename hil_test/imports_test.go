@@ -32,6 +32,7 @@ var ours = map[string][]string{
 	"rt/target":       {"io/can", "io/sigmap", "rt", "sched"},
 	"rt/gen":          {"codegen", "io/can", "io/sigmap", "model", "model/kernel", "rt", "rt/bench", "rt/fault", "rt/target", "sched"},
 	"rt/bench":        {"rt/fault", "rt/target", "model", "model/kernel", "model/plants", "io/can", "io/dbc", "io/j1939", "io/sigmap", "io/record", "sched", "rt", "hil_test/ecu"},
+	"rt/sweep":        {"model", "rt", "rt/bench"},
 	"rt/cmd/lockstep": {"*"},
 	"codegen":         {"codegen/c99", "model", "model/kernel", "io/sigmap"},
 	"codegen/c99":     {},
@@ -50,11 +51,12 @@ var alone = []string{"hil_test/ecu", "hil_test/proof"}
 
 // theirs lists every module from outside and the packages that may import it.
 var theirs = map[string][]string{
-	"golang.org/x/sys":         {"io/can", "sched", "rt", "rt/target", "rt/bench", "deploy", "deploy/certify", "hil_test/study"},
-	"golang.org/x/term":        {"rt/bench", "rt/cmd/lockstep"},
-	"gonum.org/v1/gonum":       {"model", "model/kernel", "rt/bench"},
-	"github.com/goccy/go-yaml": {"model", "rt/bench"},
-	"github.com/brutella/can":  {"hil_test/ecu", "hil_test/proof", "hil_test"},
+	"golang.org/x/sys":                 {"io/can", "sched", "rt", "rt/target", "rt/bench", "rt/sweep", "deploy", "deploy/certify", "hil_test/study"},
+	"golang.org/x/term":                {"rt/bench", "rt/cmd/lockstep"},
+	"gonum.org/v1/gonum":               {"model", "model/kernel", "rt/bench"},
+	"github.com/goccy/go-yaml":         {"model", "rt/bench", "rt/sweep"},
+	"github.com/parquet-go/parquet-go": {"rt/sweep"},
+	"github.com/brutella/can":          {"hil_test/ecu", "hil_test/proof", "hil_test"},
 }
 
 // forTests are packages that every test may import.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml/ast"
 )
 
 // Load reads a plant file; see the package comment for its form. file names it in
@@ -13,12 +15,11 @@ import (
 //
 // What follows only from the whole network is checked by Assemble.
 func Load(file string, data []byte) (*Plant, error) {
-	l := loader{reader: reader{file: file}, plant: &Plant{File: file}}
-	l.load(data)
-	if l.err != nil {
-		return nil, l.err
+	d, err := Parse(file, data)
+	if err != nil {
+		return nil, err
 	}
-	return l.plant, nil
+	return d.Load()
 }
 
 const (
@@ -39,10 +40,11 @@ type loader struct {
 	list       []*element
 	elements   map[string]declared
 	nodes      map[string]int
-	frames     map[string]*frame // points of bodies, by their full name
-	provided   map[string]int    // signals of elements, by the element's name
-	exertions  []exertion        // what elements exert, where that is read as a signal
-	angles     map[int]int       // node -> the state that is its angle
+	frames     map[string]*frame   // points of bodies, by their full name
+	provided   map[string]int      // signals of elements, by the element's name
+	exertions  []exertion          // what elements exert, where that is read as a signal
+	angles     map[int]int         // node -> the state that is its angle
+	asked      map[ast.Node]wanted // where a number was taken, and in which unit
 }
 
 // declared is an element as the section outputs sees it.
@@ -64,11 +66,7 @@ type reading struct {
 	unit string
 }
 
-func (l *loader) load(data []byte) {
-	top := l.parse(data)
-	if l.err != nil {
-		return
-	}
+func (l *loader) load(top ast.Node) {
 	if top == nil {
 		l.fail(pos{1, 1}, "the file is empty; a plant file starts with plant: NAME")
 		return

@@ -37,6 +37,7 @@ func nameIn(err error) (string, bool) {
 
 // quantity evaluates a scalar to SI.
 func (l *loader) quantity(f field, what string, want wanted) float64 {
+	l.asked[f.node] = want
 	text := l.text(f, what)
 	if _, ok := scalarText(f.node); !ok {
 		return math.NaN()

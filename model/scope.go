@@ -196,5 +196,9 @@ func (l *loader) parameter(f field, what string, known map[string]value) value {
 	if err != nil {
 		l.fail(f.at, "%s: %s%s", what, l.explain(err), orderHint(err))
 	}
+	l.asked[f.node] = wanted{}
+	if !v.bare {
+		l.asked[f.node] = wanted{Unit: Unit{Dim: v.dim, Factor: 1}}
+	}
 	return v
 }

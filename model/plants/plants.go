@@ -1,4 +1,4 @@
-// Package plants owns the example plants, files of inputs for them, benches, scenarios
+// Package plants owns the example plants, files of inputs for them, benches, scenarios, sweeps
 // and databases that come with the command, as files; its trains are one text for any
 // number of cars. It does not read them.
 package plants
@@ -17,7 +17,7 @@ var files embed.FS
 // Entry is one embedded file.
 type Entry struct {
 	Name  string // as Read takes it
-	Kind  string // "plant", "inputs", "bench", "scenario" or "database"
+	Kind  string // "plant", "inputs", "bench", "scenario", "sweep" or "database"
 	About string // the first line of the file, without its comment signs
 }
 
@@ -39,13 +39,13 @@ func Read(name string) ([]byte, error) {
 	return nil, fmt.Errorf("plants: %q is not embedded; there are %s", name, strings.Join(names, ", "))
 }
 
-// List returns every embedded file: plants, then inputs, benches, scenarios and databases.
+// List returns every embedded file: plants, then inputs, benches, scenarios, sweeps and databases.
 func List() []Entry {
 	dir, err := files.ReadDir(".")
 	if err != nil {
 		panic("plants: the embedded directory cannot be read")
 	}
-	kinds := []string{"plant", "inputs", "bench", "scenario", "database"}
+	kinds := []string{"plant", "inputs", "bench", "scenario", "sweep", "database"}
 	var list []Entry
 	for _, f := range dir {
 		data, err := files.ReadFile(f.Name())
@@ -76,6 +76,8 @@ func entry(file, text string) Entry {
 		e.Kind = "bench"
 	case strings.Contains("\n"+text, "\nscenario:"):
 		e.Kind = "scenario"
+	case strings.Contains("\n"+text, "\nsweep:"):
+		e.Kind = "sweep"
 	}
 	for line := range strings.Lines(text) {
 		if about, ok := strings.CutPrefix(line, "# "); ok {

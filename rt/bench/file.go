@@ -18,6 +18,7 @@ import (
 
 	"lockstep/hil_test/ecu"
 	"lockstep/io/can"
+	"lockstep/model"
 	"lockstep/model/plants"
 	"lockstep/rt"
 	"lockstep/sched"
@@ -51,8 +52,9 @@ type Bench struct {
 	// replays one, has them as they were when it began.
 	Files map[string]kept
 
-	text []byte // the file itself
-	dir  string // where plant and databases are looked for first; "" for an embedded bench
+	text  []byte       // the file itself
+	dir   string       // where plant and databases are looked for first; "" for an embedded bench
+	draft *model.Draft // the plant, parsed before; nil: it is read
 }
 
 // kept is a file as it was when it was read.
@@ -202,12 +204,21 @@ func (b *Bench) errorf(at Word, format string, args ...any) error {
 
 func parse(file, dir string, data []byte) (*Bench, error) {
 	r := &reader{origin: origin{file: file}}
-	b := &Bench{File: file, text: data, dir: dir, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
-	var end, spin, budget ast.Node
 	n := r.root(data)
 	if n == nil {
 		return nil, r.err
 	}
+	b, err := r.bench(n)
+	if err == nil {
+		b.text, b.dir = data, dir
+	}
+	return b, err
+}
+
+// bench reads the tree of a bench file.
+func (r *reader) bench(n ast.Node) (*Bench, error) {
+	b := &Bench{File: r.file, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
+	var end, spin, budget ast.Node
 	r.object(n, "bench file", []key{
 		{"bench", func(n ast.Node) { b.Name = r.title(n, "bench") }},
 		{"about", r.text(&b.About, "about")},

@@ -106,15 +106,26 @@ func (b *Bench) thread() sched.Thread {
 }
 
 func assemble(b *Bench) (*model.System, error) {
-	file, data, err := b.Read(b.Plant)
+	draft, err := b.draft, error(nil)
+	if draft == nil {
+		draft, err = b.parsePlant()
+	}
 	if err != nil {
 		return nil, err
 	}
-	plant, err := model.Load(file, data)
+	plant, err := draft.Load()
 	if err != nil {
 		return nil, err
 	}
 	return plant.Assemble()
+}
+
+func (b *Bench) parsePlant() (*model.Draft, error) {
+	file, data, err := b.Read(b.Plant)
+	if err != nil {
+		return nil, err
+	}
+	return model.Parse(file, data)
 }
 
 // driven tells for each input of the plant whether a bus drives it; no input may

@@ -83,11 +83,20 @@ type Scenario struct {
 // Where h.Loop.Ticks says how long the run is, that holds, not the file's own length.
 func LoadScenario(file string, data []byte, h *Handover) (*Scenario, error) {
 	r := &reader{origin: origin{file: file}}
-	s := &Scenario{File: file, text: data}
 	n := r.root(data)
 	if n == nil {
 		return nil, r.err
 	}
+	s, err := r.scenario(n, h)
+	if err == nil {
+		s.text = data
+	}
+	return s, err
+}
+
+// scenario reads the tree of a scenario.
+func (r *reader) scenario(n ast.Node, h *Handover) (*Scenario, error) {
+	s := &Scenario{File: r.file}
 	var length Word
 	var expect []expectSpec
 	r.object(n, "scenario file", []key{
@@ -103,7 +112,7 @@ func LoadScenario(file string, data []byte, h *Handover) (*Scenario, error) {
 		}},
 	})
 	if r.err == nil && s.Name == "" {
-		r.err = fmt.Errorf("%s:1:1: bench: the name is missing (scenario: NAME)", file)
+		r.err = fmt.Errorf("%s:1:1: bench: the name is missing (scenario: NAME)", r.file)
 	}
 	if r.err != nil {
 		return nil, r.err

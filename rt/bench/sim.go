@@ -213,6 +213,8 @@ func LoadPlant(command, name string) (*model.System, error) {
 		return nil, fmt.Errorf("%s: %s is a file of inputs: lockstep sim PLANT -in %s", command, name, name)
 	case "scenario":
 		return nil, fmt.Errorf("%s: %s is a scenario: lockstep sim BENCH -scenario %s", command, name, name)
+	case "sweep":
+		return nil, fmt.Errorf("%s: %s is a sweep: lockstep sweep %s", command, name, name)
 	case "database":
 		return nil, fmt.Errorf("%s: %s is a database; %s takes a plant", command, file, command)
 	case "bench":
@@ -225,8 +227,8 @@ func LoadPlant(command, name string) (*model.System, error) {
 	return plant.Assemble()
 }
 
-// kind tells what a file that ReadAny has read is: a "bench", a "scenario", a file of
-// "inputs", a "database" or else a "plant".
+// kind tells what a file that ReadAny has read is: a "bench", a "scenario", a "sweep", a
+// file of "inputs", a "database" or else a "plant".
 func kind(file string, data []byte) string {
 	switch {
 	case filepath.Ext(file) == ".dbc":
@@ -237,6 +239,8 @@ func kind(file string, data []byte) string {
 		return "bench"
 	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nscenario:")):
 		return "scenario"
+	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nsweep:")):
+		return "sweep"
 	}
 	return "plant"
 }

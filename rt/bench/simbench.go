@@ -38,6 +38,8 @@ type virtualBench struct {
 	said  capture // by the unit
 	bus   int     // the unit's
 	frame [128]byte
+
+	each func(k int64, y, u []float64) bool // takes each grid point, and says whether to go on; nil: nobody does
 }
 
 // unitEnd writes frames to the unit's bus; a full one refuses, as a controller does.
@@ -71,23 +73,17 @@ func (v *virtualBench) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	v.Step, v.tables = time.Duration(b.PeriodNs), h.Tables
-	h.Loop.Virtual, h.Loop.Ticks = true, int64(v.For/v.Step)
-	v.r = &run{bench: b, h: h, page: v.page, options: Options{Record: v.Record, Scenario: v.Scenario, JUnit: v.JUnit}, unitDie: -1, restore: func() {}}
-	if err := v.script(); err != nil {
+	v.equip(b, h)
+	if err := v.r.startScenario(); err != nil {
 		return err
 	}
-	if h.Loop.Ticks < 1 {
-		return fmt.Errorf("sim: %v is shorter than the period, %v", v.For, v.Step)
+	if v.sys, err = assemble(b); err != nil {
+		return err
+	}
+	if err := v.begin(); err != nil {
+		return err
 	}
 	v.progress = progress{to: v.Progress, length: time.Duration(h.Loop.Ticks) * v.Step}
-	if err := v.connect(); err != nil {
-		return err
-	}
-	v.kernel, v.clock = kernel.New(h.Tables), sched.NewVirtual(v.Step)
-	if v.loop, err = rt.New(h.Loop, v.kernel, v.buses, h.Maps, v.clock, v.page); err != nil {
-		return err
-	}
 	if err := v.apart(); err != nil {
 		return err
 	}
@@ -95,6 +91,30 @@ func (v *virtualBench) prepare() (err error) {
 		return err
 	}
 	return v.create()
+}
+
+// equip takes what runs.
+func (v *virtualBench) equip(b *Bench, h *Handover) {
+	v.Step, v.tables = time.Duration(b.PeriodNs), h.Tables
+	h.Loop.Virtual, h.Loop.Ticks = true, int64(v.For/v.Step)
+	v.r = &run{bench: b, h: h, page: v.page, options: Options{Record: v.Record, Scenario: v.Scenario, JUnit: v.JUnit}, unitDie: -1, restore: func() {}}
+}
+
+// begin makes buses, unit and loop. The scenario has said how long the run is, if one does.
+func (v *virtualBench) begin() (err error) {
+	h := v.r.h
+	if h.Loop.Ticks == 0 && v.For == 0 { // nobody says
+		h.Loop.Ticks = int64(defaultLength / v.Step)
+	}
+	if h.Loop.Ticks < 1 {
+		return fmt.Errorf("sim: %v is shorter than the period, %v", v.For, v.Step)
+	}
+	if err := v.connect(); err != nil {
+		return err
+	}
+	v.kernel, v.clock = kernel.New(h.Tables), sched.NewVirtual(v.Step)
+	v.loop, err = rt.New(h.Loop, v.kernel, v.buses, h.Maps, v.clock, v.page)
+	return err
 }
 
 // bench is what runs: the bench, or one without a bus around a plant.
@@ -159,20 +179,6 @@ func stepText(d time.Duration) string {
 	return d.String()
 }
 
-// script takes the scenario, which may say how long the run is.
-func (v *virtualBench) script() error {
-	h := v.r.h
-	if err := v.r.startScenario(); err != nil {
-		return err
-	}
-	if h.Loop.Ticks == 0 && v.For == 0 { // nobody says
-		h.Loop.Ticks = int64(defaultLength / v.Step)
-	}
-	sys, err := assemble(v.r.bench)
-	v.sys = sys
-	return err
-}
-
 // connect makes the buses, and puts the unit at the end of its own.
 func (v *virtualBench) connect() error {
 	b := v.r.bench
@@ -225,7 +231,7 @@ func (v *virtualBench) join(target, end *os.File) error {
 // run ticks until the run is over.
 func (v *virtualBench) run() error {
 	v.kernel.Output(v.loop.Y)
-	v.row(0, v.loop.U)
+	v.point(0, v.loop.U)
 	v.progress.start()
 	v.page.State.Store(uint64(rt.Running))
 	defer v.progress.end()
@@ -242,9 +248,7 @@ func (v *virtualBench) run() error {
 		v.loop.Tick(v.clock.Wait())
 		v.hear(due)
 		if ticks := int64(v.page.Ticks.Load()); ticks == k {
-			if k%int64(v.Every) == 0 {
-				v.row(int64(due), v.loop.Last()) // of the step that ends there
-			}
+			v.point(k, v.loop.Last()) // of the step that ends there
 			v.list()
 		}
 		if v.r.record != nil && k%turn == 0 {
@@ -253,6 +257,16 @@ func (v *virtualBench) run() error {
 		v.progress.show(int64(due))
 	}
 	return nil
+}
+
+// point shows grid point k, with the inputs u.
+func (v *virtualBench) point(k int64, u []float64) {
+	if k%int64(v.Every) == 0 {
+		v.row(k*int64(v.Step), u)
+	}
+	if v.each != nil && !v.each(k, v.loop.Y, u) {
+		v.page.Stop.Store(rt.StopPlanned)
+	}
 }
 
 // others lets the unit and the logs do what is due until now.
@@ -286,14 +300,7 @@ func (v *virtualBench) hear(now time.Duration) {
 
 // conclude completes the files and reports; why is what ended the run beside the loop.
 func (v *virtualBench) conclude(why error) (*Report, error) {
-	report := v.report(why)
-	var err error
-	if c := v.r.record; c != nil {
-		c.turn(time.Now())
-		c.conclude()
-		report.Record, report.Trouble = v.Record, c.trouble()
-		err = v.r.tried(report)
-	}
+	report, err := v.settle(why)
 	if report.Trouble != "" {
 		err = errors.Join(fmt.Errorf("sim: record %s is incomplete: %s", v.Record, report.Trouble), err)
 	}
@@ -305,6 +312,18 @@ func (v *virtualBench) conclude(why error) (*Report, error) {
 		return report, &Exit{1, err}
 	}
 	return report, nil
+}
+
+// settle reports, with the verdict of the scenario.
+func (v *virtualBench) settle(why error) (report *Report, err error) {
+	report = v.report(why)
+	if c := v.r.record; c != nil {
+		c.turn(time.Now())
+		c.conclude()
+		report.Record, report.Trouble = v.Record, c.trouble()
+		err = v.r.tried(report)
+	}
+	return report, err
 }
 
 // report says what the page, the unit and the logs say at the end.

@@ -25,6 +25,7 @@ func commands() []command {
 		{"ps", psUsage, "list the runs of this host", runPs},
 		{"stop", stopUsage, "end a run, and wait until it is gone", runStop},
 		{"sim", simUsage, "simulate a plant, or a bench with its control unit, as fast as it goes", runSim},
+		{"sweep", sweepUsage, "simulate a plant or bench in many variations, on every core and over many machines", runSweep},
 		{"replay", replayUsage, "run a record again and compare every bit", runReplay},
 		{"export", exportUsage, "write a record as candump log, ASC, BLF, MDF4 or CSV", runExport},
 		{"check", checkUsage, "read plants, benches and databases and say what is in them", runCheck},

@@ -1,0 +1,229 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"lockstep/model"
+	"lockstep/rt"
+	"lockstep/rt/fault"
+)
+
+// Variation is a plant, or a bench with its virtual control unit, that is simulated often
+// in virtual time, each time with other values in its files, which are read and parsed
+// once. It is not safe for concurrent use: each goroutine has its own.
+type Variation struct {
+	Plant    *model.Draft
+	Bench    ast.Node      // tree of the bench file; nil: there is none, the plant is alone
+	Scenario ast.Node      // tree of the scenario; nil: there is none
+	Step     time.Duration // period of a plant alone; 0: 5 ms
+	For      time.Duration // 0: as the scenario says, otherwise 10 s
+
+	Files map[string][]byte // all that was read, by name
+
+	name, file, dir string
+	scenario        string // its file
+	known           map[string]kept
+}
+
+// NewVariation reads a plant or bench: a file in dir, else as ReadAny finds it.
+func NewVariation(dir, name string) (*Variation, error) {
+	n := &Variation{name: fileIn(dir, name), Files: map[string][]byte{}}
+	file, data, err := ReadAny(n.name)
+	if err != nil {
+		return nil, err
+	}
+	n.file, n.Files[file] = file, data
+	if info, err := os.Stat(n.name); err == nil && !info.IsDir() {
+		n.dir = filepath.Dir(n.name)
+	}
+	switch k := kind(file, data); k {
+	case "plant":
+		n.Plant, err = model.Parse(file, data)
+	case "bench":
+		err = n.readBench(file, data)
+	default:
+		err = fmt.Errorf("bench: %s is of another kind (%s); a plant or a bench is wanted", file, k)
+	}
+	return n, err
+}
+
+// fileIn is the file called name in dir where there is one.
+func fileIn(dir, name string) string {
+	path := filepath.Join(dir, name)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && !filepath.IsAbs(name) {
+		return path
+	}
+	return name
+}
+
+func (n *Variation) readBench(file string, data []byte) error {
+	b, err := parse(file, n.dir, data)
+	if err != nil {
+		return err
+	}
+	if n.Plant, err = b.parsePlant(); err != nil {
+		return err
+	}
+	h, err := Prepare(b) // reads the databases
+	if err != nil {
+		return err
+	}
+	n.known = h.Bench.Files
+	for _, f := range n.known {
+		n.Files[f.Shown] = f.Data
+	}
+	r := &reader{origin: origin{file: file}}
+	n.Bench = r.root(data)
+	return r.err
+}
+
+// Follow lets all cases follow a scenario, found likewise.
+func (n *Variation) Follow(dir, name string) error {
+	file, data, err := ReadAny(fileIn(dir, name))
+	if err != nil {
+		return err
+	}
+	if k := kind(file, data); k != "scenario" {
+		return fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)
+	}
+	n.scenario, n.Files[file] = file, data
+	r := &reader{origin: origin{file: file}}
+	n.Scenario = r.root(data)
+	return r.err
+}
+
+// bench is the bench as its tree is now, or one without a bus around the plant.
+func (n *Variation) bench() (*Bench, error) {
+	b, err := plantBench(n.name, n.file, n.Step, ""), error(nil)
+	if n.Bench != nil {
+		r := &reader{origin: origin{file: n.file}}
+		if b, err = r.bench(n.Bench); err != nil {
+			return nil, err
+		}
+		b.dir, b.Files = n.dir, n.known
+	}
+	b.draft = n.Plant
+	return b, nil
+}
+
+// Case is one simulation of a Variation.
+type Case struct{ v *virtualBench }
+
+// Prepare makes a simulation of the values that stand in the trees now. page is of the
+// case alone until it has run, and all zero. The case is to be closed.
+func (n *Variation) Prepare(page *rt.Page) (*Case, error) {
+	b, err := n.bench()
+	if err != nil {
+		return nil, err
+	}
+	h, err := Prepare(b)
+	if err != nil {
+		return nil, err
+	}
+	c := &Case{&virtualBench{simulation: &simulation{Simulation: Simulation{For: n.For, Every: 1}, page: page}}}
+	c.v.equip(b, h)
+	if n.Scenario != nil {
+		r := &reader{origin: origin{file: n.scenario}}
+		if c.v.r.trial, err = r.scenario(n.Scenario, h); err != nil {
+			return nil, err
+		}
+		h.Take(c.v.r.trial)
+	}
+	if err = c.v.begin(); err == nil {
+		err = c.v.r.startRecord()
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close gives up what the case holds.
+func (c *Case) Close() { c.v.close() }
+
+// Run simulates. each takes every grid point: its number from 0 on, the outputs there and
+// the inputs of the step that ends there, SI; false ends the run. The error is what broke
+// it: a policy of the bench, or a state of the plant that is no number any more.
+func (c *Case) Run(each func(k int64, y, u []float64) bool) (*Report, error) {
+	c.v.each = each
+	report, err := c.v.settle(c.v.run())
+	if err == nil && !report.Clean {
+		err = errors.New(report.Ended)
+	}
+	return report, err
+}
+
+// Ticks is how many steps the case has, PeriodNs how long each is, ns.
+func (c *Case) Ticks() int64    { return c.v.r.h.Loop.Ticks }
+func (c *Case) PeriodNs() int64 { return c.v.r.h.Tables.PeriodNs }
+
+// Expects is how many expectations the scenario has.
+func (c *Case) Expects() int {
+	if c.v.r.trial == nil {
+		return 0
+	}
+	return len(c.v.r.trial.Expect)
+}
+
+// Reading is where a value stands in what Run tells of.
+type Reading struct {
+	Output bool // in y, otherwise in u
+	Index  int
+	Unit   string // in which people read it
+	SI     string // in which it is told
+}
+
+// Of is the value there.
+func (r Reading) Of(y, u []float64) float64 {
+	if r.Output {
+		return y[r.Index]
+	}
+	return u[r.Index]
+}
+
+// Reading finds an output, an input that is known outside of the plant, or a bound signal.
+func (c *Case) Reading(name string) (r Reading, err error) {
+	v, err := c.v.r.h.value(name)
+	if err != nil {
+		return r, err
+	}
+	ports := c.v.r.h.Tables.Inputs
+	if v.output {
+		ports = c.v.r.h.Tables.Outputs
+	}
+	return Reading{Output: v.output, Index: v.index, Unit: v.gauge.name, SI: ports[v.index].Unit}, nil
+}
+
+// Conditions reads "PORT > VALUE", two at most, joined by "and".
+func (c *Case) Conditions(text string) (Conditions, error) { return c.v.r.h.conditions(text) }
+
+// Conditions are of outputs, inputs and signals.
+type Conditions [2]fault.Condition
+
+// Hold tells whether all hold; NaN fulfils none.
+func (list Conditions) Hold(y, u []float64) bool {
+	e := rt.Entry{Y: y, U: u}
+	return hold((*[2]fault.Condition)(&list), &e)
+}
+
+// Instant reads "3 s" or "tick 600" as a grid point; times between two are rounded up.
+func (c *Case) Instant(text string) (int64, error) { return c.v.r.h.instant(text) }
+
+// Read reads a value as SI; a bare number is in r.Unit.
+func (r Reading) Read(text string) (float64, error) {
+	g := gaugeOf(r.Unit)
+	return g.read(text)
+}
+
+// Difference is Read for a difference of values, such as a tolerance.
+func (r Reading) Difference(text string) (float64, error) {
+	g := gaugeOf(r.Unit)
+	return g.difference(text, "")
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// swept is a folder with a plant and a sweep of it, which has so many cases.
+func swept(t *testing.T, cases int, length string) (dir, file string) {
+	t.Helper()
+	dir = t.TempDir()
+	file = filepath.Join(dir, "turn.yaml")
+	for name, text := range map[string]string{
+		file: fmt.Sprintf(`sweep: turn
+plant: wheel.yaml
+for: %s
+parameters:
+  J: {of: wheel.J, from: 1 kg.m2, to: 2 kg.m2, steps: %d}
+results:
+  phi: {final: phi}
+`, length, cases),
+		filepath.Join(dir, "wheel.yaml"): `plant: wheel
+elements:
+  wheel: {type: inertia, J: 1 kg.m2}
+  push: {type: torque, flange: wheel, tau: 3 N.m}
+outputs:
+  phi: {angle: wheel}
+`} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, file
+}
+
+// table merges a folder and returns the table as CSV.
+func table(t *testing.T, dir string) string {
+	t.Helper()
+	out := filepath.Join(dir, "table.csv")
+	if _, errors, code := lockstep(t, "sweep", "-merge", dir, "-o", out); code != 0 {
+		t.Fatalf("code %d, %s", code, errors)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestASweepThatIsKilledGoesOnAndLosesNothing(t *testing.T) {
+	dir, file := swept(t, 60, "60 s")
+	whole, broken := filepath.Join(dir, "whole"), filepath.Join(dir, "broken")
+	if out, errors, code := lockstep(t, "sweep", file, "-o", whole); code != 0 || !strings.Contains(out, "turn: 60 cases in ") {
+		t.Fatalf("code %d, %s%s", code, out, errors)
+	}
+	started := regexp.MustCompile(`goes on after (\d+) of 60 cases`)
+	before := 0
+	for kills := 0; ; kills++ {
+		s := begin(t, nil, "sweep", file, "-o", broken, "-j", "1")
+		journal := func() (size int64) {
+			list, _ := filepath.Glob(filepath.Join(broken, "*.partial"))
+			if len(list) == 1 {
+				if info, err := os.Stat(list[0]); err == nil {
+					size = info.Size()
+				}
+			}
+			return size
+		}
+		was := journal()
+		for kills < 3 && journal() <= was+200 { // some rows
+			select {
+			case <-s.over:
+				t.Fatalf("it was over before it could be killed: %s%s", &s.out, &s.errors)
+			case <-time.After(time.Millisecond):
+			}
+		}
+		if kills < 2 {
+			s.cmd.Process.Kill()
+			<-s.over
+		} else if kills == 2 {
+			s.cmd.Process.Signal(syscall.SIGTERM)
+			if code := s.end(); code != 1 || !strings.Contains(s.errors.String(), "stopped by terminated; run the same command again to go on") {
+				t.Fatalf("code %d after SIGTERM, %s", code, &s.errors)
+			}
+		} else if code := s.end(); code != 0 {
+			t.Fatalf("code %d, %s", code, &s.errors)
+		}
+		if m := started.FindStringSubmatch(s.errors.String()); kills > 0 {
+			done := 0
+			if m != nil {
+				fmt.Sscan(m[1], &done)
+			}
+			if done <= before {
+				t.Fatalf("after %d kills it goes on after %d cases, before after %d", kills, done, before)
+			}
+			before = done
+		}
+		if kills == 3 {
+			break
+		}
+	}
+	if a, b := table(t, whole), table(t, broken); a != b {
+		t.Error("the table of a sweep that was killed is another one")
+	}
+	if list, _ := filepath.Glob(filepath.Join(broken, "*.partial")); len(list) > 0 {
+		t.Errorf("left behind: %v", list)
+	}
+}
+
+func TestASecondProcessOnTheSameShardIsRefused(t *testing.T) {
+	dir, file := swept(t, 40, "2000 s")
+	s := begin(t, nil, "sweep", file, "-o", dir, "-j", "1")
+	for {
+		if list, _ := filepath.Glob(filepath.Join(dir, "*.partial")); len(list) == 1 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(50 * time.Millisecond) // between the file and its lock
+	_, errors, code := lockstep(t, "sweep", file, "-o", dir)
+	if code != 3 || !strings.Contains(errors, "another process works on this shard") {
+		t.Errorf("code %d, %s", code, errors)
+	}
+	s.cmd.Process.Kill()
+}
+
+// The command of the Kubernetes file, once for each index of its job, on this machine.
+func TestTheShardsOfTheKubernetesJobMakeTheWholeTable(t *testing.T) {
+	text, err := os.ReadFile("../../../deploy/kubernetes/sweep-job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(pattern string) string {
+		m := regexp.MustCompile(pattern).FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("sweep-job.yaml has no %s", pattern)
+		}
+		return string(m[1])
+	}
+	words := strings.Split(strings.ReplaceAll(find(`command: \[lockstep, (.*)\]`), `"`, ""), ", ")
+	var indices int
+	fmt.Sscan(find(`completions: (\d+)`), &indices)
+	dir, file := swept(t, 20, "1 s")
+	for i, w := range words {
+		words[i] = strings.NewReplacer("/etc/sweep/sweep.yaml", file, "/sweep", filepath.Join(dir, "out")).Replace(w)
+	}
+	for i := range indices {
+		cmd := exec.Command(program, words...)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("JOB_COMPLETION_INDEX=%d", i))
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), fmt.Sprintf("shard %d of %d (JOB_COMPLETION_INDEX", i, indices)) {
+			t.Fatalf("index %d: %v, %s", i, err, out)
+		}
+	}
+	if _, errors, code := lockstep(t, "sweep", file, "-o", filepath.Join(dir, "one")); code != 0 {
+		t.Fatal(errors)
+	}
+	if a, b := table(t, filepath.Join(dir, "out")), table(t, filepath.Join(dir, "one")); a != b {
+		t.Error("the table of the shards is not that of the whole")
+	}
+}
+
+func TestASweepOnAFullDiskGoesOnWhereThereIsRoom(t *testing.T) {
+	dir, file := swept(t, 300, "100 ms")
+	script := `set -u
+mkdir disk && mount -t tmpfs -o size=8k none disk || exit 99
+"$1" sweep "$2" -o disk; echo "code $?"
+mount -o remount,size=1m disk
+"$1" sweep "$2" -o disk; echo "code $?"
+cp disk/*.parquet .; umount disk`
+	cmd := exec.Command("unshare", "--map-root-user", "--mount", "bash", "-c", script, "bash", program, file)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil && bytes.Contains(out, []byte("unshare")) || cmd.ProcessState.ExitCode() == 99 {
+		t.Skipf("no mounts of its own for a process here: %s", out)
+	}
+	for _, want := range []string{"no space left on device: make room and run the same command again, cases that are done are kept\ncode 3", "goes on after ", "\ncode 0"} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("not said: %q in %s", want, out)
+		}
+	}
+	if n := strings.Count(table(t, dir), "\n"); n != 301 {
+		t.Errorf("%d lines in the table, want 301", n)
+	}
+}
+
+func TestWrongUseOfSweepIsSaid(t *testing.T) {
+	_, file := swept(t, 3, "1 s")
+	for _, c := range []struct {
+		args []string
+		env  string
+		want string
+	}{
+		{[]string{}, "", "no sweep is named"},
+		{[]string{file, "-shard", "3/3"}, "", "shards are counted from 0 to N-1"},
+		{[]string{file, "-shard", "x/3"}, "", "shards are counted from 0 to N-1"},
+		{[]string{file, "-shard", "3"}, "", "which one is missing: -shard 0/3"},
+		{[]string{file, "-j", "0"}, "", "-j must be at least 1"},
+		{[]string{file}, "JOB_COMPLETION_INDEX=1", "say of how many shards this is one (-shard N)"},
+		{[]string{file}, "SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_MAX=7 SLURM_ARRAY_TASK_COUNT=2", "the job array is not --array=0-N"},
+		{[]string{"-merge", "."}, "", "-merge DIR wants -o FILE.parquet or -o FILE.csv"},
+		{[]string{"-merge", ".", "-o", "x.xls"}, "", "a table is written as .parquet or .csv"},
+		{[]string{"powershift"}, "", "powershift.yaml:"},
+		{[]string{"automatic4-romps"}, "", "did you mean automatic4-ramps?"},
+	} {
+		cmd := exec.Command(program, append([]string{"sweep"}, c.args...)...)
+		cmd.Env = append(os.Environ(), strings.Fields(c.env)...)
+		cmd.Dir = t.TempDir()
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), c.want) || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%v %s: code %d, %s, want %s", c.args, c.env, code, out, c.want)
+		}
+	}
+	cmd := exec.Command(program, "sweep", file, "-o", t.TempDir())
+	cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID=1", "SLURM_ARRAY_TASK_MIN=0", "SLURM_ARRAY_TASK_MAX=1", "SLURM_ARRAY_TASK_COUNT=2")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "shard 1 of 2 (SLURM_ARRAY_TASK_ID of SLURM_ARRAY_TASK_COUNT), 1 cases") {
+		t.Errorf("%v, %s", err, out)
+	}
+}

@@ -1,0 +1,104 @@
+package sweep
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestADamagedShardIsMadeAgainAndAWholeOneIsNot(t *testing.T) {
+	s, dir := load(t, folder(t, mixed)), t.TempDir()
+	o := do(t, s, dir, 2, Shard{0, 2, ""})
+	first := o
+	whole, err := os.ReadFile(o.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := do(t, s, dir, 2, Shard{0, 2, ""}); !o.Already || o.Rows != 15 || o.Failed != first.Failed || first.Failed == 0 {
+		t.Errorf("a shard that is whole: already %v, %d rows, %d failed", o.Already, o.Rows, o.Failed)
+	}
+	damaged := func(data []byte) {
+		t.Helper()
+		if err := os.WriteFile(o.Path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := readParquet(o.Path); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Fatalf("damage is not seen: %v", err)
+		}
+	}
+	for at := 0; at < len(whole); at += 7 {
+		damaged(whole[:at])
+		bent := bytes.Clone(whole)
+		bent[at] ^= 0x10
+		damaged(bent)
+	}
+	damaged(whole[:len(whole)/2])
+	if o := do(t, s, dir, 2, Shard{0, 2, ""}); o.Already {
+		t.Error("a damaged shard is taken for a whole one")
+	}
+	again, err := os.ReadFile(o.Path)
+	if err != nil || !bytes.Equal(again, whole) {
+		t.Errorf("the shard made again is another one (%v)", err)
+	}
+}
+
+func TestAJournalIsReadUpToItsLastWholeRow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	rows := []Row{{Case: 3, Results: []float64{1.5, math.NaN()}, Judged: true, Broken: "a; b"}, {Case: 7, Results: []float64{math.Inf(-1), 3}, Failed: "why"}, {Case: 1, Results: []float64{0, 2}}}
+	j, err := openJournal(path, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends []int64
+	for i := range rows {
+		if err := j.put(&rows[i]); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, j.end)
+	}
+	j.Close()
+	all, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range int64(len(all) + 1) {
+		for _, bend := range []bool{false, true} {
+			data := bytes.Clone(all[:cut])
+			if bend && cut > 0 {
+				data[cut-1] ^= 1
+			}
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			for _, end := range ends {
+				if end < cut || end == cut && !bend {
+					want++
+				}
+			}
+			j, err := openJournal(path, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := j.rows()
+			if err != nil || len(got) != want || fmt.Sprint(got) != fmt.Sprint(rows[:want]) && want > 0 {
+				t.Fatalf("cut at %d, bent %v: %v (%v), want %d rows", cut, bend, got, err, want)
+			}
+			if err := j.put(&rows[2]); err != nil {
+				t.Fatal(err)
+			}
+			j.Close()
+			if k, err := openJournal(path, 2); err != nil {
+				t.Fatal(err)
+			} else if got, err := k.rows(); err != nil || len(got) != want+1 {
+				t.Fatalf("cut at %d: a row after it makes %d (%v)", cut, len(got), err)
+			} else {
+				k.Close()
+			}
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package sweep
+
+import (
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Merge puts the shards in a folder together into one table, out: .parquet or .csv. hash is
+// that of the sweep they must be of; "" takes any, but one only.
+func Merge(dir, out, hash string) (*Outcome, error) {
+	ending := filepath.Ext(out)
+	if ending != ".parquet" && ending != ".csv" {
+		return nil, fmt.Errorf("sweep: -o %s: a table is written as .parquet or .csv", out)
+	}
+	paths, err := filepath.Glob(filepath.Join(escape(dir), "*-shard-*-of-*.parquet"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("sweep: no file of a shard is in %s", dir)
+	}
+	var first head
+	shards := map[int64][]record{}
+	for i, path := range paths {
+		h, rows, err := readParquet(path)
+		if err != nil {
+			return nil, fmt.Errorf("sweep: %w: run its shard again", err)
+		}
+		if i == 0 {
+			first = h
+			hash = cmp.Or(hash, h.Hash)
+		}
+		switch {
+		case h.Hash != hash:
+			return nil, fmt.Errorf("sweep: %s is of another sweep, %s-%s and not %s: other numbers, another version of the command or another architecture made it", path, h.Sweep, h.Hash[:12], hash[:12])
+		case h.Shards != first.Shards:
+			return nil, fmt.Errorf("sweep: %s is of %d shards, %s of %d", path, h.Shards, paths[0], first.Shards)
+		case shards[h.Shard] != nil:
+			return nil, fmt.Errorf("sweep: %s is shard %d, and so is another file in %s", path, h.Shard, dir)
+		case h.Rows != (Shard{I: h.Shard, N: h.Shards}).cases(h.Cases):
+			return nil, fmt.Errorf("sweep: %s has %d rows, and not all of its cases", path, h.Rows)
+		}
+		if rows == nil {
+			rows = []record{}
+		}
+		shards[h.Shard] = rows
+	}
+	if err := missing(shards, first.Shards, dir); err != nil {
+		return nil, err
+	}
+	return first.merge(shards, out)
+}
+
+// escape keeps filepath.Glob from taking the name of a folder as a pattern.
+func escape(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+}
+
+// missing names the shards that are not there.
+func missing(shards map[int64][]record, n int64, dir string) error {
+	var list []string
+	count := int64(0)
+	for i := range n {
+		if shards[i] == nil {
+			if count++; count <= 20 {
+				list = append(list, fmt.Sprint(i))
+			}
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	names := strings.Join(list, ", ")
+	if count > 20 {
+		names += ", ..."
+	}
+	return fmt.Errorf("sweep: %d of %d shards are not in %s: %s", count, n, dir, names)
+}
+
+// merge writes the table in the order of the cases: case c is row c/N of its shard.
+func (h head) merge(shards map[int64][]record, out string) (*Outcome, error) {
+	o := &Outcome{Path: out}
+	for number := range h.Cases {
+		shard := shardOf(number, h.Shards)
+		row := shards[shard][number/h.Shards]
+		if row[0].Int64() != number {
+			return nil, fmt.Errorf("sweep: shard %d has case %d in the place of case %d", shard, row[0].Int64(), number)
+		}
+		if !row[len(row)-1].IsNull() {
+			o.Failed++
+		}
+		o.records = append(o.records, row)
+	}
+	h.Shard, h.Shards = 0, 1
+	o.Head, o.Rows = h, len(o.records)
+	if filepath.Ext(out) == ".parquet" {
+		return o, writeParquet(out, h, o.records)
+	}
+	return o, replace(out, func(f io.Writer) error { return writeCSV(f, h.Columns, o.records) })
+}
+
+// writeCSV writes name[unit] as head, and nothing for null.
+func writeCSV(to io.Writer, columns []Column, rows []record) error {
+	w := csv.NewWriter(to)
+	fields := make([]string, len(columns))
+	for i, c := range columns {
+		fields[i] = c.title()
+	}
+	err := w.Write(fields)
+	for _, row := range rows {
+		for i, v := range row {
+			fields[i] = field(v)
+		}
+		err = errors.Join(err, w.Write(fields))
+	}
+	w.Flush()
+	return errors.Join(err, w.Error())
+}
+
+// title is the column's name with its unit.
+func (c Column) title() string {
+	if c.Unit == "" {
+		return c.Name
+	}
+	return c.Name + "[" + c.Unit + "]"
+}
+
+func field(v parquet.Value) string {
+	switch {
+	case v.IsNull():
+		return ""
+	case v.Kind() == parquet.Double:
+		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
+	case v.Kind() == parquet.ByteArray:
+		return string(v.ByteArray())
+	}
+	return v.String()
+}
+
+// Text says what the table holds, for people: of each result the least and the most, and
+// in which cases.
+func (o *Outcome) Text(w io.Writer) {
+	for i, c := range o.Head.Columns {
+		if c.Kind != Result {
+			continue
+		}
+		var with []record
+		for _, row := range o.records {
+			if !row[i].IsNull() {
+				with = append(with, row)
+			}
+		}
+		if len(with) == 0 {
+			fmt.Fprintf(w, "  %-24s no case has one\n", c.title())
+			continue
+		}
+		by := func(a, b record) int { return cmp.Compare(a[i].Double(), b[i].Double()) }
+		least, most := slices.MinFunc(with, by), slices.MaxFunc(with, by)
+		none := ""
+		if n := len(o.records) - len(with); n > 0 {
+			none = fmt.Sprintf(", none in %d", n)
+		}
+		fmt.Fprintf(w, "  %-24s %-12.6g in case %-8d to %-12.6g in case %d%s\n", c.title(), least[i].Double(), least[0].Int64(), most[i].Double(), most[0].Int64(), none)
+	}
+	o.verdicts(w)
+}
+
+// verdicts says in how many cases what the scenario expects held.
+func (o *Outcome) verdicts(w io.Writer) {
+	i := slices.IndexFunc(o.Head.Columns, func(c Column) bool { return c.Kind == Verdict })
+	if i < 0 {
+		return
+	}
+	held, judged := 0, 0
+	for _, row := range o.records {
+		if !row[i].IsNull() {
+			judged++
+			if row[i].Boolean() {
+				held++
+			}
+		}
+	}
+	fmt.Fprintf(w, "  %-24s all expectations in %d of %d cases\n", "held", held, judged)
+}

@@ -1,0 +1,279 @@
+package sweep
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockstep/rt/bench"
+)
+
+// Run is one shard of a sweep at work.
+type Run struct {
+	*Sweep
+	Shard    Shard
+	Dir      string // where its file goes
+	Workers  int    // >= 1
+	Progress io.Writer
+	Terminal bool             // Progress is one: it is shown in one line
+	Stop     <-chan os.Signal // ends the run, with what is done in the journal
+
+	path    string // without its ending
+	journal *journal
+	rows    []Row
+	resumed int
+	begun   time.Time
+	failed  int
+}
+
+// Outcome is what became of a shard.
+type Outcome struct {
+	Path    string
+	Already bool // it was there and whole
+	Rows    int
+	Resumed int // of them, done by a run before
+	Failed  int
+	Took    time.Duration
+	Head    head
+	records []record
+}
+
+// Do runs the cases of the shard that are not done, and writes its file. A shard whose
+// file is there and whole is left alone. An *bench.Exit carries code 3 where the disk or
+// another process is in the way, and 1 where the run was stopped.
+func (r *Run) Do() (*Outcome, error) {
+	r.path = filepath.Join(r.Dir, r.file(r.Shard))
+	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
+		return nil, refused(err)
+	}
+	if err := r.otherNumber(); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.journal, err = openJournal(r.path+".partial", len(r.results)); err != nil {
+		return nil, err
+	}
+	defer r.journal.Close()
+	if done := r.whole(); done != nil {
+		return done, r.remove()
+	}
+	if err := r.resume(); err != nil {
+		return nil, err
+	}
+	if err := r.work(); err != nil {
+		return nil, err
+	}
+	return r.finish()
+}
+
+// otherNumber refuses a folder with shards of the same sweep in another number.
+func (r *Run) otherNumber() error {
+	for _, ending := range []string{".parquet", ".partial"} {
+		list, err := filepath.Glob(filepath.Join(escape(r.Dir), r.Name+"-"+r.Hash[:12]+"-shard-*-of-*"+ending))
+		if err != nil {
+			return err
+		}
+		for _, path := range list {
+			var i, n int64
+			_, err := fmt.Sscanf(filepath.Base(path)[len(r.Name)+len("-shard-")+13:], "%d-of-%d"+ending, &i, &n)
+			if err == nil && n != r.Shard.N {
+				return fmt.Errorf("sweep: %s is of %d shards, this one of %d: name that number (-shard I/%d) or another folder (-o DIR)", path, n, r.Shard.N, n)
+			}
+		}
+	}
+	return nil
+}
+
+// whole returns what is in the shard's file if it is there and whole; nil otherwise.
+func (r *Run) whole() *Outcome {
+	h, rows, err := readParquet(r.path + ".parquet")
+	if err == nil && (h.Hash != r.Hash || h.Shard != r.Shard.I || h.Shards != r.Shard.N || h.Rows != r.Shard.cases(r.Cases)) {
+		err = fmt.Errorf("%s.parquet is of another shard than its name says", r.path)
+	}
+	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			r.say("%v: it is made again\n", err)
+		}
+		return nil
+	}
+	o := &Outcome{Path: r.path + ".parquet", Already: true, Rows: len(rows), Head: h, records: rows}
+	for _, row := range rows {
+		if !row[len(row)-1].IsNull() {
+			o.Failed++
+		}
+	}
+	return o
+}
+
+func (r *Run) say(format string, args ...any) {
+	if r.Progress != nil {
+		fmt.Fprintf(r.Progress, r.Name+": "+format, args...)
+	}
+}
+
+// resume takes over what is in the journal.
+func (r *Run) resume() error {
+	rows, err := r.journal.rows()
+	if err != nil {
+		return err
+	}
+	seen := map[int64]bool{}
+	for _, row := range rows {
+		if mine := row.Case >= 0 && row.Case < r.Cases && shardOf(row.Case, r.Shard.N) == r.Shard.I; mine && !seen[row.Case] {
+			seen[row.Case] = true
+			r.take(row)
+		}
+	}
+	if r.resumed = len(r.rows); r.resumed > 0 {
+		r.say("goes on after %d of %d cases\n", r.resumed, r.Shard.cases(r.Cases))
+	}
+	return nil
+}
+
+func (r *Run) take(row Row) {
+	r.rows = append(r.rows, row)
+	if row.Failed != "" {
+		r.failed++
+	}
+}
+
+// work runs what is not done.
+func (r *Run) work() error {
+	var todo []int64
+	done := make(map[int64]bool, len(r.rows))
+	for _, row := range r.rows {
+		done[row.Case] = true
+	}
+	for block := range r.Shard.cases(r.Cases) {
+		if number := r.Shard.number(block); !done[number] {
+			todo = append(todo, number)
+		}
+	}
+	workers := make([]*worker, min(r.Workers, len(todo)))
+	var stop atomic.Bool
+	for i := range workers {
+		w, err := r.worker()
+		if err != nil {
+			return err
+		}
+		w.stop, workers[i] = &stop, w
+	}
+	r.begun = time.Now()
+	rows := make(chan Row, len(workers))
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for _, w := range workers {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(todo)) && !stop.Load(); i = next.Add(1) - 1 {
+				if row, ok := w.run(todo[i]); ok {
+					rows <- row
+				}
+			}
+		})
+	}
+	go func() {
+		all.Wait()
+		close(rows)
+	}()
+	return r.collect(rows, &stop)
+}
+
+// How often progress is shown: in a line of a terminal, and in lines of a log.
+const (
+	blink = 200 * time.Millisecond
+	line  = 10 * time.Second
+)
+
+// collect writes rows into the journal as they come, until there are no more. A signal and
+// a disk that refuses stop the workers.
+func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
+	every := line
+	if r.Terminal {
+		every = blink
+	}
+	clock := time.NewTicker(every)
+	defer clock.Stop()
+	for {
+		select {
+		case row, ok := <-rows:
+			if !ok {
+				if r.Terminal {
+					r.show()
+					fmt.Fprintln(r.Progress)
+				}
+				return err
+			}
+			r.take(row)
+			if err == nil {
+				if err = r.journal.put(&row); err != nil {
+					stop.Store(true)
+				}
+			}
+		case s := <-r.Stop:
+			r.Stop = nil
+			stop.Store(true)
+			if err == nil {
+				err = &bench.Exit{Code: 1, Err: fmt.Errorf("sweep: stopped by %v; run the same command again to go on", s)}
+			}
+		case <-clock.C:
+			r.show()
+		}
+	}
+}
+
+// show tells how far it is.
+func (r *Run) show() {
+	if r.Progress == nil {
+		return
+	}
+	all, spent := r.Shard.cases(r.Cases), time.Since(r.begun).Seconds()
+	rate := float64(len(r.rows)-r.resumed) / spent
+	left := "?"
+	if rate > 0 {
+		left = time.Duration(float64(all-int64(len(r.rows)))/rate*1e9 + 0.5e9).Truncate(time.Second).String()
+	}
+	begin, end := "", "\n"
+	if r.Terminal {
+		begin, end = "\r", "\x1b[K"
+	}
+	fmt.Fprintf(r.Progress, "%s%s: %d of %d cases, %.3g per second, %s left, %d failed%s", begin, r.Name, len(r.rows), all, rate, left, r.failed, end)
+}
+
+// finish writes the file of the shard.
+func (r *Run) finish() (*Outcome, error) {
+	slices.SortFunc(r.rows, func(a, b Row) int { return cmp.Compare(a.Case, b.Case) })
+	o := &Outcome{Path: r.path + ".parquet", Rows: len(r.rows), Resumed: r.resumed, Failed: r.failed, Took: time.Since(r.begun)}
+	for i := range r.rows {
+		o.records = append(o.records, r.record(&r.rows[i]))
+	}
+	o.Head = head{Sweep: r.Name, Hash: r.Hash, Shard: r.Shard.I, Shards: r.Shard.N, Cases: r.Cases, Columns: r.Columns, File: string(r.text)}
+	if err := writeParquet(o.Path, o.Head, o.records); err != nil {
+		return nil, err
+	}
+	return o, r.remove()
+}
+
+// remove removes the journal, whose lock is still held.
+func (r *Run) remove() error {
+	if err := os.Remove(r.path + ".partial"); err != nil {
+		return refused(err)
+	}
+	return nil
+}
+
+// About says what is about to run, for people.
+func (r *Run) About() string {
+	part := "all of them"
+	if r.Shard.N > 1 {
+		part = fmt.Sprintf("shard %d of %d (%s), %d cases", r.Shard.I, r.Shard.N, r.Shard.From, r.Shard.cases(r.Cases))
+	}
+	return fmt.Sprintf("%s: %d cases of %s, %.6g s each in steps of %.6g ms; %s; %d at once\n", r.Name, r.Cases, r.Plant,
+		float64(r.Ticks)*float64(r.StepNs)/1e9, float64(r.StepNs)/1e6, part, r.Workers)
+}

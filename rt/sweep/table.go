@@ -1,0 +1,243 @@
+package sweep
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// The library is at v0.25.1 on purpose: later ones link protocol buffers and geometry into
+// the command, 8 MB more.
+
+// head is what a Parquet file of a sweep says of itself, as JSON under the key "lockstep".
+type head struct {
+	Sweep   string   `json:"sweep"`
+	Hash    string   `json:"hash"`
+	Shard   int64    `json:"shard"`
+	Shards  int64    `json:"shards"` // 1 of a table that was merged
+	Cases   int64    `json:"cases"`  // of the sweep
+	Rows    int64    `json:"rows"`   // of the file
+	Columns []Column `json:"columns"`
+	File    string   `json:"file"` // the sweep file itself
+}
+
+const headKey = "lockstep"
+
+// record is a row of a file: a value for each column, in their order.
+type record []parquet.Value
+
+// group is a group of columns in an order of their own.
+type group struct {
+	parquet.Group
+	order []string
+}
+
+func (g group) Fields() []parquet.Field {
+	fields := g.Group.Fields()
+	slices.SortFunc(fields, func(a, b parquet.Field) int {
+		return slices.Index(g.order, a.Name()) - slices.Index(g.order, b.Name())
+	})
+	return fields
+}
+
+func schema(name string, columns []Column) *parquet.Schema {
+	g := group{Group: parquet.Group{}}
+	for _, c := range columns {
+		var n parquet.Node
+		switch c.Kind {
+		case Number:
+			n = parquet.Leaf(parquet.Int64Type)
+		case Parameter:
+			n = parquet.Leaf(parquet.DoubleType)
+		case Result:
+			n = parquet.Optional(parquet.Leaf(parquet.DoubleType))
+		case Verdict:
+			n = parquet.Optional(parquet.Leaf(parquet.BooleanType))
+		default:
+			n = parquet.Optional(parquet.String())
+		}
+		g.Group[c.Name] = n
+		g.order = append(g.order, c.Name)
+	}
+	return parquet.NewSchema(name, g)
+}
+
+// record is the row of a case.
+func (s *Sweep) record(r *Row) record {
+	list := record{parquet.Int64Value(r.Case)}
+	for i := range s.parameters {
+		p := &s.parameters[i]
+		list = append(list, parquet.DoubleValue(p.value(p.index(r.Case))))
+	}
+	for _, v := range r.Results {
+		if math.IsNaN(v) {
+			list = append(list, parquet.NullValue())
+		} else {
+			list = append(list, parquet.DoubleValue(v))
+		}
+	}
+	text := func(s string) parquet.Value {
+		if s == "" {
+			return parquet.NullValue()
+		}
+		return parquet.ByteArrayValue([]byte(s))
+	}
+	if s.judged && r.Judged {
+		list = append(list, parquet.BooleanValue(r.Broken == ""), text(r.Broken))
+	} else if s.judged {
+		list = append(list, parquet.NullValue(), parquet.NullValue())
+	}
+	return append(list, text(r.Failed))
+}
+
+// mark begins the seal of a file, a value of its metadata: sha256 of the whole file with
+// zeros in the place of the sum, hexadecimal. It is checked before the library reads the
+// file, which may not come to an end of one that is damaged.
+const mark = "lockstep-sha256:"
+
+// seal is the place of the sum in a file, and what it should be; nil where there is none.
+func seal(data []byte) (place []byte, sum string) {
+	at := bytes.LastIndex(data, []byte(mark)) + len(mark)
+	if at < len(mark) || at+2*sha256.Size > len(data) {
+		return nil, ""
+	}
+	place = data[at : at+2*sha256.Size]
+	there := bytes.Clone(place)
+	copy(place, unsealed)
+	h := sha256.Sum256(data)
+	copy(place, there)
+	return place, hex.EncodeToString(h[:])
+}
+
+var unsealed = strings.Repeat("0", 2*sha256.Size)
+
+// writeParquet writes a file under another name and renames it when all of it is on the
+// disk.
+func writeParquet(path string, h head, rows []record) error {
+	h.Rows = int64(len(rows))
+	about, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	data := new(bytes.Buffer)
+	w := parquet.NewWriter(data, schema(h.Sweep, h.Columns), parquet.KeyValueMetadata(headKey, string(about)),
+		parquet.KeyValueMetadata("seal", mark+unsealed), parquet.CreatedBy("lockstep", "", ""))
+	for _, c := range h.Columns {
+		if c.Unit != "" {
+			w.SetKeyValueMetadata("unit."+c.Name, c.Unit)
+		}
+	}
+	for _, row := range rows {
+		for i := range row {
+			level := 0
+			if optional := h.Columns[i].Kind != Number && h.Columns[i].Kind != Parameter; optional && !row[i].IsNull() {
+				level = 1
+			}
+			row[i] = row[i].Level(0, level, i)
+		}
+		if _, err := w.WriteRows([]parquet.Row{parquet.Row(row)}); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	place, sum := seal(data.Bytes())
+	copy(place, sum)
+	return replace(path, func(f io.Writer) error {
+		_, err := f.Write(data.Bytes())
+		return err
+	})
+}
+
+// replace writes a file under a name of its own, and renames it when it is on the disk.
+func replace(path string, write func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return refused(err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			err = refused(err)
+		}
+	}()
+	if err = errors.Join(write(f), f.Chmod(0o644), f.Sync()); err != nil {
+		return err
+	}
+	if err = f.Close(); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// readParquet reads a file of a sweep; one that is not whole, or of something else, is an
+// error.
+func readParquet(path string) (h head, rows []record, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s is damaged, or no file of a sweep: %w", path, err)
+		}
+	}()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return h, nil, err
+	}
+	if place, sum := seal(data); place == nil || string(place) != sum {
+		return h, nil, errors.New("it is not as it was written")
+	}
+	p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return h, nil, err
+	}
+	about, ok := p.Lookup(headKey)
+	if !ok {
+		return h, nil, fmt.Errorf("it says nothing of a sweep")
+	}
+	if err := json.Unmarshal([]byte(about), &h); err != nil {
+		return h, nil, err
+	}
+	for _, g := range p.RowGroups() {
+		if rows, err = readRows(g, rows); err != nil {
+			return h, nil, err
+		}
+	}
+	return h, rows, nil
+}
+
+func readRows(g parquet.RowGroup, rows []record) ([]record, error) {
+	in := g.Rows()
+	defer in.Close()
+	buffer := make([]parquet.Row, 64)
+	for {
+		n, err := in.ReadRows(buffer)
+		for _, row := range buffer[:n] {
+			rows = append(rows, record(row.Clone()))
+		}
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
