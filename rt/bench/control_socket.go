@@ -22,12 +22,21 @@ import (
 // ControlDir is where the control sockets of this user's runs are.
 func ControlDir() string {
 	if os.Getuid() == 0 {
-		return "/run/lockstep"
+		return besideServices("/run/lockstep", 0)
 	}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
 		return filepath.Join(dir, "lockstep")
 	}
 	return fmt.Sprintf("/tmp/lockstep-%d", os.Getuid())
+}
+
+// besideServices is dir, or one beside it where that belongs to the user of the services.
+func besideServices(dir string, uid int) string {
+	var s unix.Stat_t
+	if unix.Stat(dir, &s) == nil && int(s.Uid) != uid {
+		return fmt.Sprintf("%s-%d", dir, uid)
+	}
+	return dir
 }
 
 // socketEnd ends the name of a control socket.
@@ -177,7 +186,7 @@ func sockets(dirs ...string) (list []socket) {
 // controlDirs are all directories with control sockets that this user may see.
 func controlDirs() []string {
 	dirs := []string{ControlDir()}
-	for _, pattern := range []string{"/run/lockstep", "/run/user/*/lockstep", "/tmp/lockstep-*"} {
+	for _, pattern := range []string{"/run/lockstep", "/run/lockstep-0", "/run/user/*/lockstep", "/tmp/lockstep-*"} {
 		more, _ := filepath.Glob(pattern)
 		for _, dir := range more {
 			if !slices.Contains(dirs, dir) {

@@ -245,6 +245,18 @@ func TestAReportIsOneRunsAlone(t *testing.T) {
 	}
 }
 
+func TestControlSocketsOfRootAreBesideThoseOfServices(t *testing.T) {
+	dir, me := t.TempDir(), os.Getuid()
+	for uid, want := range map[int]string{me: dir, me + 1: fmt.Sprintf("%s-%d", dir, me+1)} {
+		if got := besideServices(dir, uid); got != want {
+			t.Errorf("user %d: %s, want %s", uid, got, want)
+		}
+	}
+	if none := filepath.Join(dir, "none"); besideServices(none, me+1) != none {
+		t.Error("a folder that is not there yet is left to another user")
+	}
+}
+
 func TestARunIsListedAsItsPageTells(t *testing.T) {
 	h := openBench(t)
 	h.Thread.CPU, h.Held = 2, []string{heldCPU + "2"}

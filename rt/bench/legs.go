@@ -60,10 +60,14 @@ func RunSoak(b *Bench, o Options) error {
 			break
 		}
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return k.finish(report)
+	case k.state.Tally.Legs == 0:
 		return err
 	}
-	return k.finish(report)
+	k.stopped = "an error: " + firstLine(err) // what was seen before it is told all the same
+	return errors.Join(err, k.finish(report))
 }
 
 // prepare reads what is there, and refuses what does not fit.
