@@ -270,13 +270,10 @@ func look2(t *model.Table, v, w float64) float64 {
 //
 //go:nosplit
 func interval(x []float64, v float64, extend bool) (int, float64) {
-	lo, hi := 0, len(x)-1
-	for hi-lo > 1 {
-		mid := int(uint(lo+hi) >> 1)
-		if x[mid] <= v {
-			lo = mid
-		} else {
-			hi = mid
+	lo := 0
+	for n := len(x) - 1; n > 1; n -= n / 2 { // it is among the n from lo on, whatever v is
+		if x[lo+n/2] <= v {
+			lo += n / 2
 		}
 	}
 	f := (v - x[lo]) / (x[lo+1] - x[lo])

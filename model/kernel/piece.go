@@ -128,13 +128,34 @@ func (k *Kernel) whole(dst, x []float64) {
 //go:nosplit
 //go:noinline
 func (k *Kernel) horner(dst []float64, theta float64) {
-	n := k.t.N
-	copy(dst, k.c[k.degree*n:(k.degree+1)*n])
-	for j := k.degree - 1; j >= 0; j-- {
-		for i, c := range k.c[j*n : j*n+len(dst)] {
-			dst[i] = dst[i]*theta + c
-		}
+	n, four := k.t.N, len(dst)&^3
+	last := k.degree * n
+	for i := 0; i < four; i += 4 {
+		s0, s1, s2, s3 := fourAt(k.c, last+i, n, theta)
+		d := dst[i : i+4]
+		d[0], d[1], d[2], d[3] = s0, s1, s2, s3
 	}
+	for i := four; i < len(dst); i++ {
+		s := k.c[last+i]
+		for at := last - n + i; at >= 0; at -= n {
+			s = s*theta + k.c[at]
+		}
+		dst[i] = s
+	}
+}
+
+// fourAt are four polynomials at theta: their last coefficients are those of c from last
+// on, the others each n before. Together they keep four sums going, as in fourRows.
+//
+//go:nosplit
+func fourAt(c []float64, last, n int, theta float64) (s0, s1, s2, s3 float64) {
+	top := c[last : last+4]
+	s0, s1, s2, s3 = top[0], top[1], top[2], top[3]
+	for at := last - n; at >= 0; at -= n {
+		next := c[at : at+4]
+		s0, s1, s2, s3 = s0*theta+next[0], s1*theta+next[1], s2*theta+next[2], s3*theta+next[3]
+	}
+	return s0, s1, s2, s3
 }
 
 // torques sets tau for state x from w and capNow, which instant has set.
