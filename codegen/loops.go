@@ -154,7 +154,7 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 		return falls
 	}
 	products := known && count <= turns*many && f.products(st, x)
-	if products && f.apart(f.limit*many, func() { f.unrollRange(st, x, int(count)) }) {
+	if products && f.apart(f.limit*many, func() { f.unrollProducts(st, x, int(count)) }) {
 		return falls
 	}
 	records := known && f.records(st, x) && count <= turns*many
@@ -162,6 +162,8 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 		end, limit := falls, f.limit
 		if x.kind == tuple || records { // of slices nothing else can be made
 			limit *= many
+		} else if known && count <= vector && elementwise(st.Body) {
+			limit *= many / 2
 		}
 		if f.attempt(limit, func() { end = f.unrollRange(st, x, int(count)) }) {
 			return end

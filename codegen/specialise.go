@@ -57,7 +57,7 @@ func (f *frame) specialise(d *ast.FuncDecl, jump bool, recv *value, args []*valu
 	if !g.looks {
 		body = unkept(body)
 	}
-	g.body, g.busy, g.key = h.gathered(tidy(body)), false, key
+	g.body, g.busy, g.key = h.hoisted(h.gathered(tidy(body))), false, key
 	own := frameOf(g)
 	if g.depth = own + g.below; own > wide && !s.heavy[key] {
 		s.heavy[key], s.grown = true, true

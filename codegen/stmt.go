@@ -12,6 +12,7 @@ type stmt struct {
 	names []string // variables that it declares or sets
 	right string   // what it sets them to
 	pure  bool     // right calls nothing that has an effect
+	sink  *sink    // what it adds to, where right reads nothing of that
 	body  []*stmt
 	els   []*stmt
 }
@@ -42,7 +43,13 @@ func write(b *strings.Builder, list []*stmt) {
 			if st.text != "" {
 				op = st.text
 			}
-			fmt.Fprintf(b, "%s%s%s\n", strings.Join(st.names, ", "), op, st.right)
+			right, minus := strings.CutPrefix(st.right, "-")
+			if op == " += " && minus && single(right) { // the compiler would turn the sign first
+				op = " -= "
+			} else {
+				right = st.right
+			}
+			fmt.Fprintf(b, "%s%s%s\n", strings.Join(st.names, ", "), op, right)
 		case loop:
 			switch {
 			case st.right != "" && len(st.names) > 0:

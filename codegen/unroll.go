@@ -136,3 +136,16 @@ func early(b *ast.BlockStmt) bool {
 	last, ok := b.List[len(b.List)-1].(*ast.BranchStmt)
 	return ok && last.Tok == token.CONTINUE
 }
+
+// vector is how many turns of an elementwise loop may be written out.
+const vector = 32
+
+// elementwise reports whether a loop does nothing but a few assignments: operations on vectors.
+func elementwise(b *ast.BlockStmt) bool {
+	for _, st := range b.List {
+		if a, ok := st.(*ast.AssignStmt); !ok || slices.ContainsFunc(a.Rhs, func(e ast.Expr) bool { _, call := e.(*ast.CallExpr); return call }) {
+			return false
+		}
+	}
+	return len(b.List) <= 4
+}

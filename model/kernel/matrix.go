@@ -269,7 +269,7 @@ func streamOf(s *Sparse) (out stream) {
 	return out
 }
 
-// mulAdd adds the product with x to dst.
+// mulAdd adds the product with x to dst. They must not overlap: generated code adds up row by row.
 //
 //go:nosplit
 func (s *stream) mulAdd(dst, x []float64) {
