@@ -89,6 +89,11 @@ func (f *frame) invoke(e *ast.CallExpr, d *ast.FuncDecl, recv *value, args []*va
 		if f.attempt(f.limit, func() { got = f.inline(d, recv, args) }) {
 			return got
 		}
+	case brief:
+		var got []*value
+		if f.briefly(func() { got = f.inline(d, recv, args) }) {
+			return got
+		}
 	}
 	args = f.general(d, args)
 	g := f.specialise(d, how.jump, recv, args)
@@ -106,6 +111,7 @@ type whether uint8
 
 const (
 	never whether = iota
+	brief         // where it is a few statements
 	perhaps
 	always
 )
@@ -133,6 +139,9 @@ func (f *frame) inPlace(d *ast.FuncDecl, recv *value, args []*value, how callHow
 	}
 	if !method && (recv != nil || slices) {
 		return perhaps
+	}
+	if method && len(args) > 0 && selects(args[0]) {
+		return brief
 	}
 	return never
 }

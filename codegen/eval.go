@@ -44,6 +44,9 @@ type cycle struct {
 func (f *frame) emit(st *stmt) {
 	*f.fn.out = append(*f.fn.out, st)
 	f.fn.emitted++
+	if f.fn.strict > 0 && f.fn.emitted > f.fn.strict {
+		panic(notBrief{f.fn})
+	}
 	if f.fn.emitted > f.fn.most() {
 		panic(tooLong{f.fn})
 	}

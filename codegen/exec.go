@@ -78,6 +78,28 @@ func (f *frame) apart(limit int, do func()) bool {
 	return ok
 }
 
+// few is how many statements are brief.
+const few = 12
+
+// notBrief ends an attempt of what is to be brief as it is: no part of it becomes a call to
+// make it so.
+type notBrief struct{ of *fn }
+
+// briefly is an attempt of a few statements.
+func (f *frame) briefly(do func()) (ok bool) {
+	fn, before := f.fn, f.fn.strict
+	defer func() {
+		fn.strict = before
+		if r := recover(); r != nil && r != any(notBrief{fn}) {
+			panic(r)
+		}
+	}()
+	if fn.strict = fn.emitted + few; before > 0 {
+		fn.strict = min(fn.strict, before)
+	}
+	return f.attempt(f.limit, do)
+}
+
 // most is how many statements a function may have now.
 func (fn *fn) most() int {
 	least := 1 << 30

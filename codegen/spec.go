@@ -67,6 +67,7 @@ type fn struct {
 	out     *[]*stmt
 	emitted int
 	bound   []int // of emitted, for attempts
+	strict  int   // of emitted, for what is to be brief; 0: none
 	names   map[string]int
 	rows    []map[string]string // pointers to rows of tables, by block
 	kept    map[string]*value   // what cells of the stack of programs hold
