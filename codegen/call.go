@@ -140,7 +140,7 @@ func (f *frame) inPlace(d *ast.FuncDecl, recv *value, args []*value, how callHow
 	if !method && (recv != nil || slices) {
 		return perhaps
 	}
-	if method && len(args) > 0 && selects(args[0]) {
+	if method {
 		return brief
 	}
 	return never

@@ -78,23 +78,25 @@ func (f *frame) apart(limit int, do func()) bool {
 	return ok
 }
 
-// few is how many statements are brief.
-const few = 12
-
 // notBrief ends an attempt of what is to be brief as it is: no part of it becomes a call to
 // make it so.
 type notBrief struct{ of *fn }
 
-// briefly is an attempt of a few statements.
+// briefly is an attempt of a few statements, which count as the call that they stand for.
 func (f *frame) briefly(do func()) (ok bool) {
-	fn, before := f.fn, f.fn.strict
+	if f.few == 0 {
+		return false
+	}
+	fn, before, emitted := f.fn, f.fn.strict, f.fn.emitted
 	defer func() {
-		fn.strict = before
+		if fn.strict = before; ok && before == 0 {
+			fn.emitted = emitted + 1
+		}
 		if r := recover(); r != nil && r != any(notBrief{fn}) {
 			panic(r)
 		}
 	}()
-	if fn.strict = fn.emitted + few; before > 0 {
+	if fn.strict = fn.emitted + f.few; before > 0 {
 		fn.strict = min(fn.strict, before)
 	}
 	return f.attempt(f.limit, do)

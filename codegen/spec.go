@@ -27,6 +27,7 @@ type spec struct {
 	any     map[string]bool // the same with * for every index
 	asked   map[string]bool // cells that the round before read; nil: not known
 	limit   int             // statements that a loop may become
+	few     int             // statements that a method may have that is followed in place
 	heavy   map[string]bool // functions that take so much stack that what they call must begin anew
 	numbers map[string]*data
 	notes   map[string]bool // functions with a loop that stayed one
@@ -82,7 +83,7 @@ func newSpec(j *Job) (*spec, error) {
 	t := j.Tables
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, plant: t, signals: j.signals(), y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous}
+	s := &spec{program: p, plant: t, signals: j.signals(), y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous, few: few}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil
@@ -103,7 +104,12 @@ func (s *spec) run() (err error) {
 	for range rounds {
 		s.round()
 		if s.limit > frugal && s.statements() > large {
-			s.limit, s.given, s.any, s.asked = frugal, map[string]bool{}, map[string]bool{}, nil
+			if s.few > 0 {
+				s.few = 0
+			} else {
+				s.limit, s.few = frugal, few
+			}
+			s.given, s.any, s.asked = map[string]bool{}, map[string]bool{}, nil
 			continue
 		}
 		if s.grown {
@@ -121,11 +127,13 @@ func (s *spec) run() (err error) {
 const rounds = 40
 
 // large is how many statements a tick may have in which loops of up to generous statements
-// are written out; of a larger one those are of up to frugal statements: it is faster as
-// long as the processor keeps it.
+// are written out and methods of up to few are followed in place; a larger one calls these,
+// and if that does not help its loops are of up to frugal statements: it is faster as long
+// as the processor keeps it.
 const (
 	generous = 600
 	frugal   = 60
+	few      = 24
 	large    = 12000
 )
 
