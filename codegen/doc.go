@@ -42,9 +42,9 @@
 // Of a bench the decoding and encoding of frames become code (signals.go), with their
 // checksums. What a message has besides stays in the tables of package sigmap, which
 // a target is built with: the state machine of end-to-end protection, timeouts, and when a
-// message is due, on change too. They are a few comparisons of counters per message and
-// tick, the same for all messages; as code they would be longer and no faster, and a second
-// text of what decides whether a value counts.
+// message is due, on change too. Their numbers are a handful per message that one text compares with
+// counters; written out for each message it would be a second text of what decides whether a
+// value counts.
 //
 // # Stack and bounds
 //

@@ -14,7 +14,8 @@ import (
 // serviceFacts are those of the boot with the package and a bench that is enabled.
 var serviceFacts = []fact{
 	{"ServiceIsUpAfterBootOnTheCard", upAtBoot},
-	{"ControlUnitIsAnsweredAndThreadsAreWhereTheyBelong", answered},
+	{"LoopHasItsCPUAndNoProcessMoreRightsThanTheUnit", placed},
+	{"ControlUnitIsAnswered", answered},
 	{"TargetKilledComesBackBySafeValues", func(t *testing.T) {
 		fall(t, "plant safe plant", "target", func(s, target int) { kill(t, target, syscall.SIGKILL) })
 	}},
@@ -87,22 +88,16 @@ func property(t *testing.T, name string) string {
 	return output(t, "systemctl show -P "+name+" lockstep@lab")
 }
 
-// journalOf is what the journal has of the service after a mark that said gave.
-func journalOf(t *testing.T, since string) string {
+// journalOf is what the journal has of the service in this boot.
+func journalOf(t *testing.T) string {
 	t.Helper()
-	return output(t, "journalctl --sync; journalctl -b -o short-monotonic --no-pager -u lockstep@lab --after-cursor='"+since+"'")
-}
-
-func cursor(t *testing.T) string {
-	t.Helper()
-	out := output(t, "journalctl --sync; journalctl -b -n 1 -o cat --show-cursor")
-	return strings.TrimSpace(out[strings.LastIndex(out, "-- cursor:")+len("-- cursor:"):])
+	return output(t, "journalctl --sync; journalctl -b -o short-monotonic --no-pager -u lockstep@lab")
 }
 
 func upAtBoot(t *testing.T) {
 	s, target := service(t)
 	t.Logf("supervisor %d, target %d, restarts %s\n%s", s, target, property(t, "NRestarts"),
-		output(t, "journalctl -b -o short-monotonic --no-pager -u lockstep@lab; ip -d link show can0; systemd-analyze critical-chain lockstep@lab.service || true"))
+		journalOf(t)+"\n"+output(t, "ip -d link show can0; systemd-analyze critical-chain lockstep@lab.service || true"))
 	if got := property(t, "NRestarts"); got != "0" {
 		t.Errorf("started again %s times", got)
 	}
@@ -116,17 +111,9 @@ func upAtBoot(t *testing.T) {
 	}
 }
 
-// answered has the virtual control unit on the other card, and looks at both processes.
-func answered(t *testing.T) {
+// placed looks at both processes of the service.
+func placed(t *testing.T) {
 	s, target := service(t)
-	dump, tcu := candump(t, "can1"), unit(t, "can1")
-	tcu.await("shift 1-3-6 -> 2-3-6", 2*time.Minute)
-	byID, _ := dumpedNow(t, dump)
-	for _, id := range []string{"110", "111", "200", "201", "202"} {
-		if byID[id] == nil {
-			t.Errorf("no frame %s on the bus", id)
-		}
-	}
 	loop := loopThread(t, target)
 	if loop.policy != policyFIFO || loop.priority != 80 || loop.cpus != isolated {
 		t.Errorf("the loop's thread %v; want policy %d, priority 80, CPU %s", loop, policyFIFO, isolated)
@@ -142,7 +129,21 @@ func answered(t *testing.T) {
 	if best := output(t, "lockstep ctl powershift-bench status"); strings.Contains(best, "best effort") {
 		t.Errorf("best effort, where all rights are there:\n%s", best)
 	}
-	t.Log(output(t, "systemctl status --no-pager lockstep@lab; systemd-analyze security --no-pager lockstep@lab.service | tail -n 1"))
+	t.Log(output(t, "lockstep ps; systemctl status --no-pager lockstep@lab; systemd-analyze security --no-pager lockstep@lab.service | tail -n 1"))
+}
+
+// answered starts the service again with the virtual control unit on the other card:
+// this one shifts from the start, not from where the plant is after a minute alone.
+func answered(t *testing.T) {
+	dump, tcu := candump(t, "can1"), unit(t, "can1")
+	shell(t, "systemctl restart lockstep@lab")
+	tcu.await("shift 1-3-6 -> 2-3-6", 2*time.Minute)
+	byID, _ := dumpedNow(t, dump)
+	for _, id := range []string{"110", "111", "200", "201", "202"} {
+		if byID[id] == nil {
+			t.Errorf("no frame %s on the bus", id)
+		}
+	}
 }
 
 // checkRights holds a process against what its unit grants: not root, no capability
@@ -195,7 +196,7 @@ func stretches(f *frames) string {
 // come back, and the journal say why.
 func fall(t *testing.T, want, why string, do func(supervisor, target int)) {
 	s, target := service(t)
-	mark, dump, before := cursor(t), candump(t, "can1"), property(t, "NRestarts")
+	mark, dump, before := journalOf(t), candump(t, "can1"), property(t, "NRestarts")
 	await(t, "Speeds", time.Minute, func() bool { return strings.Contains(dump.out.String(), " 200#") })
 	do(s, target)
 	ended(t, s)
@@ -204,7 +205,7 @@ func fall(t *testing.T, want, why string, do func(supervisor, target int)) {
 	again, next := service(t)
 	await(t, "Speeds of the next run", time.Minute, func() bool { return strings.Count(dump.out.String(), " 200#") > was+20 })
 	byID, _ := dumpedNow(t, dump)
-	said := journalOf(t, mark)
+	said := strings.TrimPrefix(journalOf(t), mark)
 	t.Logf("supervisor %d, then %d; target %d, then %d; the journal:\n%s", s, again, target, next, said)
 	if got := stretches(byID["200"]); got != want {
 		t.Errorf("on the bus: %s; want %s", got, want)
@@ -237,13 +238,13 @@ func second(t *testing.T) {
 // stopped ends the service as an operator does.
 func stopped(t *testing.T) {
 	s, target := service(t)
-	mark, dump := cursor(t), candump(t, "can1")
+	mark, dump := journalOf(t), candump(t, "can1")
 	await(t, "Speeds", time.Minute, func() bool { return strings.Contains(dump.out.String(), " 200#") })
 	shell(t, "systemctl stop lockstep@lab")
 	ended(t, s)
 	ended(t, target)
 	byID, _ := dumped(t, dump) // which waits until nothing comes
-	said := journalOf(t, mark)
+	said := strings.TrimPrefix(journalOf(t), mark)
 	t.Logf("the journal:\n%s", said)
 	_, safe := checkFall(t, byID["200"])
 	if safe < 10 {

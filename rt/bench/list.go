@@ -2,8 +2,10 @@ package bench
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,8 +13,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"lockstep/rt"
 	"lockstep/rt/target"
@@ -126,8 +126,11 @@ func foreign(known func(pid int) bool) (list []Listed) {
 		if i < 0 {
 			i = len(list)
 			v := Listed{Bench: h.bench, Supervisor: h.supervisor, Target: h.target, CPU: -1, Buses: []string{}, State: "preparing", blind: true}
-			if !mine(h.pid()) {
-				v.State, v.Hint = "not known", "another user's: sudo lockstep ps"
+			if h.supervisor == 0 { // its page would have told
+				v.State = "ending"
+			}
+			if !readable(h.pid()) {
+				v.State, v.Hint = "not known", "sudo lockstep ps says more"
 			}
 			list = append(list, v)
 		}
@@ -140,11 +143,11 @@ func foreign(known func(pid int) bool) (list []Listed) {
 	return list
 }
 
-// mine says that a process is this user's, or may be looked into.
-func mine(pid int) bool {
-	var s unix.Stat_t
-	err := unix.Stat(fmt.Sprintf("/proc/%d", pid), &s)
-	return os.Getuid() == 0 || err == nil && int(s.Uid) == os.Getuid()
+// readable says that this user may look into a process: it is not another user's, and has no
+// rights by its file (setcap) that he has not.
+func readable(pid int) bool {
+	_, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	return !errors.Is(err, fs.ErrPermission)
 }
 
 // targets are the processes of this host that tick, as far as they may be seen.

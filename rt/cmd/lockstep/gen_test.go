@@ -309,16 +309,22 @@ func refusals(t *testing.T, file, target string) {
 			t.Errorf("-kernel %s: code %d, out %q\ngot  %swant ...%s", c.file, code, out, errors, c.want)
 		}
 	}
-	cmd := exec.Command(program, "run", file, "-kernel", "generated", "-for", "1s")
-	cmd.Env = append(os.Environ(), "PATH=/nowhere", "XDG_CACHE_HOME="+dir)
-	out, err := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.HasPrefix(string(out), "lockstep: run: -kernel generated: there is no Go toolchain") || strings.Count(string(out), "\n") != 1 {
-		t.Errorf("without a toolchain: %v, %s", err, out)
-	}
+	withoutToolchain(t, file)
 	otherRun(t, file, target)
 	direct, err := exec.Command(target).CombinedOutput()
 	if want := "lockstep: this is a target process: lockstep run BENCH.yaml -kernel " + target + " starts it\n"; err == nil || string(direct) != want {
 		t.Errorf("started by hand: %v, %s", err, direct)
+	}
+}
+
+// withoutToolchain runs a bench with a kernel that cannot be built.
+func withoutToolchain(t *testing.T, file string) {
+	t.Helper()
+	cmd := exec.Command(program, "run", file, "-kernel", "generated", "-for", "1s")
+	cmd.Env = append(os.Environ(), "PATH=/nowhere", "XDG_CACHE_HOME="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.HasPrefix(string(out), "lockstep: run: -kernel generated: there is no Go toolchain") || strings.Count(string(out), "\n") != 1 {
+		t.Errorf("without a toolchain: %v, %s", err, out)
 	}
 }
 

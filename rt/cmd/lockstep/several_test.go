@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -192,6 +193,59 @@ func TestASecondServiceOnOneCPUEndsWithALineAndIsNeverReady(t *testing.T) {
 		t.Errorf("the manager was told something, %d bytes", n)
 	}
 	if _, errors, code := lockstep(t, "stop", strconv.Itoa(s.cmd.Process.Pid)); code != 0 {
+		t.Errorf("stop: code %d, %s", code, errors)
+	}
+}
+
+func TestAnotherUserSeesWhatARunHoldsAndCannotHaveItNorStopIt(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("it takes root to be another user")
+	}
+	name := fmt.Sprintf("roots-%d", os.Getpid())
+	file, cpu := heldBench(t, name, "stop after 1 s")
+	s := begin(t, nil, "run", file)
+	s.running()
+	dir, err := os.MkdirTemp("", "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	for from, to := range map[string]string{program: "lockstep", file: "bench.yaml"} {
+		data, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, to), data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	nobody := func(args ...string) string {
+		c := exec.Command(filepath.Join(dir, "lockstep"), args...)
+		c.Dir, c.Env = dir, []string{"PATH=" + os.Getenv("PATH")}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, _ := c.CombinedOutput()
+		return string(out)
+	}
+	var list []bench.Listed
+	text := nobody("ps", "-json")
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatalf("%v in %q", err, text)
+	}
+	if v := among(list, name); len(v) != 1 || v[0].CPU != cpu || v[0].Supervisor != s.cmd.Process.Pid || v[0].Target != s.child("target") || v[0].State != "not known" {
+		t.Errorf("ps: %+v", v)
+	}
+	for want, words := range map[string][]string{
+		"lockstep: stop: " + name + " is another user's run: use sudo, or ask as that user\n": {"stop", name},
+		fmt.Sprintf("lockstep: run: CPU %d is held by %s, process ", cpu, name):               {"run", "bench.yaml", "-for", "100ms"},
+	} {
+		if got := nobody(words...); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("%q: %q, want %q", words, got, want)
+		}
+	}
+	if _, errors, code := lockstep(t, "stop", name); code != 0 {
 		t.Errorf("stop: code %d, %s", code, errors)
 	}
 }
