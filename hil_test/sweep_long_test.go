@@ -232,8 +232,8 @@ func TestArrowReadsTheTableOfASweep(t *testing.T) {
 	says(t, command, "sweep", "-merge", dir, "-o", csv)
 	says(t, command, "sweep", "-merge", dir, "-o", table)
 	reader := "github.com/apache/arrow-go/v18/parquet/cmd/parquet_reader@v18.8.0"
-	head := says(t, "go", "run", reader, "--only-metadata", table)
-	for _, want := range []string{"Number of Rows: 62", "unit.v", "km/h", "Column 0: case (INT64/INT_64)", "Column 1: m (DOUBLE)", "Column 3: v (DOUBLE)", "Column 5: failed (BYTE_ARRAY/UTF8)"} {
+	head := says(t, "go", "run", reader, "--only-metadata", "--print-key-value-metadata", table)
+	for _, want := range []string{"Num Rows: 62", "unit.v", "km/h", "Column 0: case (INT64/INT_64)", "Column 1: m (DOUBLE)", "Column 3: v (DOUBLE)", "Column 5: failed (BYTE_ARRAY/UTF8)"} {
 		if !strings.Contains(head, want) {
 			t.Errorf("Arrow sees no %q in\n%s", want, head)
 		}

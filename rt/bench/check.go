@@ -40,6 +40,8 @@ func (c *Checking) File(name string) error {
 		return c.database(file, data)
 	case "scenario":
 		return fmt.Errorf("check: %s: a scenario is checked with its bench: lockstep check BENCH -scenario %s", name, name)
+	case "sweep":
+		return fmt.Errorf("check: %s: a sweep is checked before its first case: lockstep sweep %s", name, name)
 	case "inputs":
 		return fmt.Errorf("check: %s: a file of inputs is checked with its plant: lockstep sim PLANT -in %s", name, name)
 	case "bench":

@@ -73,6 +73,9 @@ func Load(name string) (*Bench, error) {
 	if kind(file, data) == "scenario" {
 		return nil, fmt.Errorf("bench: %s is a scenario: name the bench, and this with -scenario %s", name, name)
 	}
+	if kind(file, data) == "sweep" {
+		return nil, fmt.Errorf("bench: %s is a sweep: lockstep sweep %s", name, name)
+	}
 	dir := ""
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		dir = filepath.Dir(name)
