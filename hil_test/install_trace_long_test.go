@@ -20,7 +20,7 @@ import (
 // a package leaves no more than the fact that something was installed once.
 var spared = regexp.MustCompile(`^(` + strings.Join([]string{
 	`/var/lib/dpkg/(status|status-old|lock|lock-frontend|triggers/.*)`, // dpkg's own books, less the files of a package in info/
-	`/var/lib/apt/(extended_states|lists/lock|periodic/.*|daily_lock)`,
+	`/var/lib/apt/(extended_states|lists/(lock|auxfiles)|periodic/.*|daily_lock)`,
 	`/var/log/.*`, // dpkg.log, the journal
 	`/var/cache/(apt|debconf|ldconfig)/.*`,
 	`/var/lib/systemd/(random-seed|timers/.*|catalog/database)`,
