@@ -54,6 +54,9 @@ func Parameters(name string) []Parameter {
 	return k.begin(nil, nil).parameters()
 }
 
+// Describe lists the parameters of the control unit called name with their defaults.
+func Describe(name string) string { return describe(Parameters(name)) }
+
 // set gives the parameters of a law their values.
 func set(name string, list []Parameter, settings []Setting) error {
 	for i, s := range settings {

@@ -20,7 +20,13 @@ func runECU(list []string) error {
 	a := newArgs("ecu", ecuUsage)
 	bus := a.String("bus", "", "CAN interface, like vcan0")
 	var settings []ecu.Setting
-	a.Func("set", "give a parameter of the unit a value, like slip=0.14, any number of times", func(text string) error {
+	known := ""
+	for _, name := range ecu.Names() {
+		if text := ecu.Describe(name); text != "" {
+			known += "; " + name + ": " + text
+		}
+	}
+	a.Func("set", "give a parameter of the unit a value, `NAME=VALUE`, any number of times"+known, func(text string) error {
 		s, err := ecu.ParseSetting(text)
 		settings = append(settings, s)
 		return err
