@@ -8,6 +8,9 @@
 // a lab is missing they are skipped with a reason; hil_test/all installs it and
 // takes a skip for a failure.
 //
+// The tests named TestLabInstall..., behind the tag long, have a Debian of their own in
+// the second lab, by the script install_lab, for the package.
+//
 // The tests named TestProof... and TestLabProof... run one realistic network, that of
 // the folder proof: in virtual time, and in both labs against two independent units.
 package hiltest

@@ -192,7 +192,7 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 	}
 	for _, c := range []struct{ line, want string }{
 		{"rum", `unknown command "rum" (did you mean run?)`},
-		{"xyzzy", `unknown command "xyzzy"; known are run, attach, ctl, ps, stop, sim, replay, export, check, gen, plants, ecu, `},
+		{"xyzzy", `unknown command "xyzzy"; known are run, attach, ctl, ps, stop, sim, sweep, replay, export, check, gen, plants, ecu, `},
 		{"run -fro 3s", "run: unknown flag -fro (did you mean -for?)"},
 		{"run -xyzzy", "run: unknown flag -xyzzy; its flags are -besteffort, -bus, -for, -junit, -kernel, -record, -report, -scenario"},
 		{"run a b", "run: 2 names given; usage: lockstep run [BENCH.yaml]"},
