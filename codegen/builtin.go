@@ -126,7 +126,7 @@ func (s *spec) extremeFloat(name string, a, b *value) *value {
 }
 
 // outright is up to how many elements a copy is written out.
-const outright = 48
+const outright = 32
 
 func (f *frame) copyTo(e ast.Node, dst, src *value) {
 	n := f.extreme("min", dst.len, src.len)

@@ -138,7 +138,7 @@ func early(b *ast.BlockStmt) bool {
 }
 
 // vector is how many turns of an elementwise loop may be written out.
-const vector = 48
+const vector = 32
 
 // elementwise reports whether a loop does nothing but a few assignments: operations on vectors.
 func elementwise(b *ast.BlockStmt) bool {
