@@ -83,3 +83,17 @@ func TestRivalsThatMustStayOnTheirCPUAreNotMoved(t *testing.T) {
 		t.Errorf("of a governor's thread: %+v", c)
 	}
 }
+
+// The other thread of the loop's core stays on line where it is all that is left, or
+// another loop's; then no command takes it off either.
+func TestTheSiblingThatIsNeededStaysOnLine(t *testing.T) {
+	for _, c := range []struct{ online, isolated, can string }{{"1,3", "3", "hardware"}, {"0-3", "1,3", "restart"}} {
+		b := newBox(t, "throttled") // CPUs 1 and 3 are one core
+		b.set("sys/devices/system/cpu/online", c.online)
+		b.set("sys/devices/system/cpu/isolated", c.isolated)
+		found := b.plan().checks["smt"]
+		if len(found.Changes) > 0 || found.Verdict != Wrong || string(found.Can) != c.can || strings.Contains(found.Command, "tee") {
+			t.Errorf("of %s with %s isolated: %+v", c.online, c.isolated, found)
+		}
+	}
+}
