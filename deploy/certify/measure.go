@@ -89,6 +89,9 @@ func (s *session) look(h *bench.Handover) (err error) {
 			ask.Buses = append(ask.Buses, b.Interface)
 		}
 	}
+	if s.page != nil {
+		ask.Loop = int(s.page.Thread.Load())
+	}
 	if s.UnitBus != "" {
 		ask.Buses = append(ask.Buses, s.UnitBus)
 	}
