@@ -92,7 +92,7 @@ func install(t *testing.T, script string) (out string, left []string) {
 // used is what a box has after a while.
 const used = `
 cp /usr/share/lockstep/benches/powershift-bench.yaml /etc/lockstep/mine.yaml
-mkdir -p /var/lib/lockstep /run/lockstep /etc/systemd/system/multi-user.target.wants /etc/systemd/system/lockstep@mine.service.d
+mkdir -p /var/lib/lockstep /run/lockstep /run/lockstep-0 /etc/systemd/system/multi-user.target.wants /etc/systemd/system/lockstep@mine.service.d
 touch /var/lib/lockstep/mine.json /run/lockstep/mine.sock /etc/systemd/system/lockstep@mine.service.d/override.conf
 ln -s /usr/lib/systemd/system/lockstep@.service /etc/systemd/system/multi-user.target.wants/lockstep@mine.service
 chown -R lockstep:lockstep /var/lib/lockstep /run/lockstep
