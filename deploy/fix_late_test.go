@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"lockstep/io/can"
 )
 
 // The first fix's own changes come back, too, where the second one ended between noting
@@ -81,5 +83,33 @@ func TestRivalsThatMustStayOnTheirCPUAreNotMoved(t *testing.T) {
 	b.set("proc/988/task/991/stat", strings.Join(f, " "))
 	if c := b.plan().checks["rivals"]; c.Verdict != OK {
 		t.Errorf("of a governor's thread: %+v", c)
+	}
+}
+
+// The other thread of the loop's core stays on line where it is all that is left, or
+// another loop's; then no command takes it off either.
+func TestTheSiblingThatIsNeededStaysOnLine(t *testing.T) {
+	for _, c := range []struct{ online, isolated, can string }{{"1,3", "3", "hardware"}, {"0-3", "1,3", "restart"}} {
+		b := newBox(t, "throttled") // CPUs 1 and 3 are one core
+		b.set("sys/devices/system/cpu/online", c.online)
+		b.set("sys/devices/system/cpu/isolated", c.isolated)
+		found := b.plan().checks["smt"]
+		if len(found.Changes) > 0 || found.Verdict != Wrong || string(found.Can) != c.can || strings.Contains(found.Command, "tee") {
+			t.Errorf("of %s with %s isolated: %+v", c.online, c.isolated, found)
+		}
+	}
+}
+
+func TestRestartMsOfACardThatIsUpSinceIsLeft(t *testing.T) {
+	b := newBox(t, "tuned")
+	b.links["can1"] = can.Link{Card: true}
+	b.apply()
+	b.links["can1"] = can.Link{Card: true, Up: true, RestartMs: b.links["can1"].RestartMs}
+	steps := b.undo()
+	if len(steps) != 1 || steps[0].Done || !strings.Contains(steps[0].Left, "is up") || b.links["can1"].RestartMs != 100 {
+		t.Errorf("%+v, %+v", steps, b.links["can1"])
+	}
+	if again := b.undo(); len(again) > 0 {
+		t.Errorf("it is tried again: %+v", again)
 	}
 }

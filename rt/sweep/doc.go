@@ -34,8 +34,8 @@
 // [i] for the i-th of a list, from 0 on. The sections parameters, elements and inputs may be
 // left out, and an input alone means its default. With scenario. or bench. before it, it
 // stands in those files; the section stimuli may be left out. What a virtual control unit is
-// tuned by is a value of the bench that says so: with unit: {name: abs, slip: 0.12} there,
-// bench.unit.slip is a parameter. A value stands there as if it
+// tuned by stands in its bench, whether the bench says so or not: bench.unit.slip (lockstep
+// ecu -h lists the names). A value stands there as if it
 // were written there, so a bare number is in the unit that the file gives to it.
 //
 // What results judge are the values at grid points, from: and to: included, the start too.

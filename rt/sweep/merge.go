@@ -38,7 +38,7 @@ func Merge(dir, out, hash string) (*Outcome, error) {
 		}
 		switch {
 		case h.Hash != hash:
-			return nil, fmt.Errorf("sweep: %s is of another sweep, %s-%s and not %s: other numbers, another version of the command or another architecture made it", path, h.Sweep, h.Hash[:12], hash[:12])
+			return nil, fmt.Errorf("sweep: %s is of another sweep, %s-%s and not %s: other numbers, another version of the command or another architecture made it; sweep SWEEP -merge takes those of one alone", path, h.Sweep, h.Hash[:12], hash[:12])
 		case h.Shards != first.Shards:
 			return nil, fmt.Errorf("sweep: %s is of %d shards, %s of %d", path, h.Shards, paths[0], first.Shards)
 		case shards[h.Shard] != nil:

@@ -38,14 +38,19 @@ func TestASweepTunesTheControlUnit(t *testing.T) {
 	o := do(t, load(t, tuned(t, "{name: abs, slip: 0.1}", text)), t.TempDir(), 2, Shard{0, 1, ""})
 	text = strings.NewReplacer("BENCH", "abs-bench", "ADDRESS", "scenario.road.fl", "VALUES", "1").Replace(stops)
 	plain := do(t, load(t, folder(t, text)), t.TempDir(), 1, Shard{0, 1, ""})
+	text = strings.NewReplacer("BENCH", "abs-bench", "ADDRESS", "bench.unit.slip", "VALUES", "0.04").Replace(stops)
+	embedded := do(t, load(t, folder(t, text)), t.TempDir(), 1, Shard{0, 1, ""})
 	s, want := o.get(t, "s"), plain.get(t, "s")[0]
+	if got := embedded.get(t, "s")[0]; got != s[1] {
+		t.Errorf("a slip of 0.04 stops in %v m where the bench names it, in %v m where it does not", s[1], got)
+	}
 	if s[0] != want {
 		t.Errorf("with its own slip the unit stops in %v m, without a word in %v m", s[0], want)
 	}
 	if !(s[1] > s[0]+1) {
 		t.Errorf("with a third of the slip it stops in %g m after %g m", s[1], s[0])
 	}
-	if failed := o.records[2][len(o.records[2])-1]; failed.IsNull() || !strings.Contains(failed.String(), "slip of abs: 2 is not from 0 to 1") {
+	if failed := o.records[2][len(o.records[2])-1]; failed.IsNull() || !strings.Contains(failed.String(), "mine.yaml:16:7: bench: unit: slip of abs: 2 is not from 0 to 1") {
 		t.Errorf("a slip of 2: %v", failed)
 	}
 }
