@@ -13,10 +13,10 @@
 // for the rest expressions of the generated code (value). A condition that is known takes
 // one way; of another both are written, and what they agree on stays known. A loop is
 // written out where its index says which element is meant and the result is short enough;
-// a call of a helper of arrays is followed in place, others become functions for what is
-// known of their arguments. What lies in the tables or the kernel is a place: a field of the
-// generated Kernel where the tick assigns to it, else a number, or a table where the tick
-// computes the index.
+// a call of a helper of arrays or of a brief method is followed in place, others become
+// functions for what is known of their arguments. What lies in the tables or the kernel is
+// a place: a field of the generated Kernel where the tick assigns to it, else a number, or a
+// table where the tick computes the index.
 //
 // What the tick assigns is not known before it has been followed. So it is followed in
 // rounds (spec): the first takes it that every number of the kernel stays what New made it,
@@ -58,8 +58,11 @@
 //
 // The compiler stores what is assigned to the kernel where it is assigned, and loads it again:
 // so the sums of a row, with a sparse matrix as straight lines, grow in a variable (gather.go).
+// Where it is the tick that says which rows are meant, they do so if the source says that the
+// vectors must not overlap. Nor does the compiler take anything out of a loop: the masks of
+// what a loop does not change stand before it (hoist.go).
 // Its min and max are chains of a dozen instructions: comparisons that the processor foresees
 // stand in their place. Lanes (simd/archsimd of Go 1.26) were tried where states stand side
 // by side: the polynomial of 32 states takes 0.6 µs by Float64x4, as plain Go does, and such
-// loops are 6 (automatic4) to 20 percent (rail17) of a tick; sparse rows have no lanes.
+// loops were 6 (automatic4) to 20 percent (rail17) of a tick; sparse rows have no lanes.
 package codegen
