@@ -151,9 +151,16 @@ func (h *host) checkSMT() Check {
 	if len(others) == 0 {
 		return c.ok("the core of the loop is its own")
 	}
-	for _, cpu := range without(others, h.isolated) { // an isolated one is another loop's
+	found := fmt.Sprintf("CPU %d shares its core with CPU %s", h.cpu, formatCPUs(others))
+	spare := without(others, h.isolated) // an isolated one is another loop's
+	switch {
+	case len(spare) == 0:
+		return c.wrong(found+", which is isolated, too", "a loop on another core: cpu in the bench", Restart)
+	case len(without(h.online, spare)) < 2: // everything else needs a CPU
+		return c.wrong(found+", and there is no other CPU", "a host with two cores", Hardware)
+	}
+	for _, cpu := range spare {
 		c = h.toValue(c, fmt.Sprintf("sys/devices/system/cpu/cpu%d/online", cpu), "0")
 	}
-	return c.wrong(fmt.Sprintf("CPU %d shares its core with CPU %s", h.cpu, formatCPUs(others)),
-		fmt.Sprintf("echo 0 | sudo tee /sys/devices/system/cpu/cpu%d/online", others[0]), Now)
+	return c.wrong(found, fmt.Sprintf("echo 0 | sudo tee /sys/devices/system/cpu/cpu%d/online", spare[0]), Now)
 }

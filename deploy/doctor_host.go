@@ -40,11 +40,13 @@ type host struct {
 
 func newHost(root string, ask Ask) *host {
 	h := &host{root: root, ask: ask, hands: hands{write: write}}
+	self := "proc/self/status"
 	if h.live() {
 		h.hands = running()
+		self = "proc/thread-self/status" // the first thread may have been bound to a CPU meanwhile
 	}
 	h.release = h.text("proc/sys/kernel/osrelease")
-	h.status = fields(h.text("proc/self/status"))
+	h.status = fields(h.text(self))
 	h.limits = readLimits(h.text("proc/self/limits"))
 	// The file is in the PREEMPT_RT patches alone; mainline, which can be built
 	// with PREEMPT_RT since 6.12, says so in its version.

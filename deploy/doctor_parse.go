@@ -145,6 +145,7 @@ type thread struct {
 	nice     int // -20 to 19; what a real-time thread gets back without its priority
 	cpus     []int
 	start    uint64 // clock ticks after the boot
+	fixed    bool   // on its CPUs: the kernel lets nobody move it (PF_NO_SETAFFINITY)
 	dir      string // below the root: "proc/412/task/412"
 }
 
@@ -207,6 +208,12 @@ func parseStat(text string) (thread, error) {
 	if t.start, err = strconv.ParseUint(rest[22-3], 10, 64); err != nil {
 		return thread{}, fmt.Errorf("deploy: %q in the stat line of %q is no number", rest[22-3], t.name)
 	}
+	const noSetAffinity = 0x04000000 // linux/sched.h
+	flags, err := strconv.ParseUint(rest[9-3], 10, 32)
+	if err != nil {
+		return thread{}, fmt.Errorf("deploy: %q in the stat line of %q is no number", rest[9-3], t.name)
+	}
+	t.fixed = flags&noSetAffinity != 0
 	return t, nil
 }
 

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"lockstep/sched"
 )
 
 // ask is what the demo bench wants.
@@ -365,19 +363,5 @@ func TestANameThatNoInterfaceCanHaveIsAnError(t *testing.T) {
 		if _, err := Doctor("testdata/hosts/tuned", Ask{CPU: -1, Priority: 80, Buses: []string{name}}); err == nil {
 			t.Errorf("%q was looked for", name)
 		}
-	}
-}
-
-func TestTheDoctorAgreesWithTheRunOnThisHost(t *testing.T) {
-	d, err := Doctor("/", ask)
-	if err != nil {
-		t.Fatal(err)
-	}
-	loop := sched.Thread{CPU: -1, Priority: 80}.Choose()
-	if d.Host.CPU != loop.CPU {
-		t.Errorf("the doctor judges CPU %d, the loop takes %d", d.Host.CPU, loop.CPU)
-	}
-	if refused := sched.Probe(loop); len(refused) > 0 && d.Fit {
-		t.Errorf("fit, but a run is refused: %+v", refused)
 	}
 }

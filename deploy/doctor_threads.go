@@ -114,10 +114,10 @@ func (h *host) checkKsoftirqd() Check {
 }
 
 // ours are threads that belong above a loop: the kernel's own for moving threads
-// and for cooling, and those that other checks judge.
+// and for cooling, and those that other checks judge (sugov:3 goes with its governor).
 func (h *host) ours(t thread) bool {
-	kind, _, _ := strings.Cut(t.name, "/")
-	return slices.Contains([]string{"migration", "watchdog", "idle_inject", "ktimers", "ksoftirqd"}, kind) || h.ofCAN(t)
+	kind, _, _ := strings.Cut(strings.Replace(t.name, ":", "/", 1), "/")
+	return slices.Contains([]string{"migration", "watchdog", "idle_inject", "ktimers", "ksoftirqd", "sugov"}, kind) || h.ofCAN(t)
 }
 
 func (h *host) checkRivals() Check {
@@ -127,11 +127,15 @@ func (h *host) checkRivals() Check {
 		Why:    "it holds the loop up for as long as it runs",
 	}
 	var found, pids []string
+	help := "a higher priority of the bench (the kernel keeps that thread there), or none of rcutree.kthread_prio= to boot with"
 	for _, t := range h.threads {
 		if t.rank() >= h.ask.Priority && slices.Contains(t.cpus, h.cpu) && !h.ours(t) {
 			found = append(found, fmt.Sprintf("%s %d %s", t.name, t.pid, t.scheduling()))
-			pids = append(pids, strconv.Itoa(t.pid))
-			if t.name != targetName { // the loop of another bench stays where it is
+			switch {
+			case t.name == targetName: // the loop of another bench stays where it is
+				help = "another CPU for one of the two benches: lockstep ps"
+			case !t.fixed:
+				pids = append(pids, strconv.Itoa(t.pid))
 				c = h.to(c, t.of(Affinity), h.rest())
 			}
 		}
@@ -141,6 +145,8 @@ func (h *host) checkRivals() Check {
 		return c.hidden("the threads outside of the container cannot be seen from here")
 	case len(found) == 0:
 		return c.ok("none")
+	case len(pids) == 0:
+		return c.wrong(few(found), help, Restart)
 	}
 	return c.wrong(few(found), fmt.Sprintf("for i in %s; do sudo taskset -p -c %s $i; done", strings.Join(pids, " "), h.rest()), Now)
 }

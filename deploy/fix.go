@@ -125,13 +125,19 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var changes []Change
 	for _, c := range p.Changes {
+		if now, err := h.now(c.Setting); err == nil && !c.same(now, c.Now) {
+			steps = append(steps, Step{Setting: c.Setting, Now: now, Then: c.Then, Left: fmt.Sprintf("somebody has made it %s since it was shown", now)})
+			continue
+		}
+		changes = append(changes, c)
 		u.plan(c)
 	}
 	if err := u.save(state); err != nil {
 		return nil, err
 	}
-	for _, c := range p.Changes {
+	for _, c := range changes {
 		s := Step{Setting: c.Setting, Now: c.Now, Then: c.Then}
 		if err := h.put(c.Setting, c.Then); err != nil {
 			s.Err = err.Error()

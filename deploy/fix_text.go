@@ -65,7 +65,7 @@ func (p *Plan) mind(check string) string {
 			return "CPUs " + formatCPUs(list) + " have one frequency, and so one governor"
 		}
 	case "smt":
-		return "a CPU that is off line runs nothing: the host has one less"
+		return "a CPU that is off line runs nothing: the host has one less, and what was bound to it alone goes elsewhere and stays there"
 	}
 	return ""
 }

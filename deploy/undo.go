@@ -26,6 +26,9 @@ type entry struct {
 	Setting
 	Before string `json:"before"` // what is restored
 	After  string `json:"after"`  // what -fix made of it; anything else is somebody else's
+
+	// What an earlier -fix had made of it, until the later one is known to have been there.
+	Between string `json:"between,omitempty"`
 }
 
 // boot is the id of this one; empty where the kernel does not tell.
@@ -85,7 +88,7 @@ func (u *undo) plan(c Change) {
 	e := entry{Setting: c.Setting, Before: c.Now, After: c.Then}
 	if i := u.find(c.Setting); i >= 0 {
 		if old := u.Entries[i]; c.same(old.After, c.Now) {
-			e.Before = old.Before
+			e.Before, e.Between = old.Before, c.Now
 		}
 		u.Entries = slices.Delete(u.Entries, i, i+1)
 	}
@@ -96,7 +99,7 @@ func (u *undo) plan(c Change) {
 // no undoing.
 func (u *undo) made(s Setting, now string) {
 	i := u.find(s)
-	u.Entries[i].After = now
+	u.Entries[i].After, u.Entries[i].Between = now, ""
 	if s.same(u.Entries[i].Before, now) {
 		u.Entries = slices.Delete(u.Entries, i, i+1)
 	}
@@ -180,7 +183,7 @@ func (h *host) restore(e entry) Step {
 		s.Err = reason(err).Error()
 	case e.same(now, e.Before):
 		s.Left = "it is as it was"
-	case !e.same(now, e.After):
+	case !e.same(now, e.After) && (e.Between == "" || !e.same(now, e.Between)):
 		s.Left = fmt.Sprintf("somebody has made it %s since", now)
 	default:
 		if err := h.put(e.Setting, e.Before); err != nil {

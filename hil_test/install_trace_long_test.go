@@ -91,7 +91,7 @@ func state(t *testing.T) map[string]string {
 	for name, line := range map[string]string{
 		"setting": "grep -rHs . /proc/sys/kernel/sched* /proc/sys/kernel/timer_migration /proc/sys/vm/{swappiness,stat_interval,compaction_proactiveness} /proc/sys/net/core/*mem_*",
 		"irq":     "grep -H . /proc/irq/*/smp_affinity /proc/irq/default_smp_affinity",
-		"thread":  "for c in /proc/[0-9]*/comm; do grep -qE '^(ktimers|ksoftirqd|rcuc|irq)/' $c && chrt -p $(echo $c | cut -d / -f 3) | sed \"s|^pid [0-9]*|$(cat $c)|\"; done; true",
+		"thread":  "for c in /proc/[0-9]*/comm; do grep -qsE '^(ktimers|ksoftirqd|rcuc|irq)/' $c && chrt -p $(echo $c | cut -d / -f 3) | sed \"s|^pid [0-9]*|$(cat $c)|\"; done; true",
 		"device":  "stat -c '%n %A %U:%G' /dev/cpu_dma_latency /dev/kmsg /dev/vda /sys/fs/cgroup",
 		"failed":  "systemctl is-system-running || systemctl list-units --failed --no-legend",
 		"user":    "getent passwd; getent group",

@@ -97,12 +97,31 @@ touch /var/lib/lockstep/mine.json /run/lockstep/mine.sock /etc/systemd/system/lo
 ln -s /usr/lib/systemd/system/lockstep@.service /etc/systemd/system/multi-user.target.wants/lockstep@mine.service
 chown -R lockstep:lockstep /var/lib/lockstep /run/lockstep
 chgrp lockstep /dev/cpu_dma_latency && chmod 660 /dev/cpu_dma_latency
+gpasswd --add games lockstep >/dev/null # who may look at the reports
+touch /run/lockstep-doctor-undo.json # not one that can be undone
 `
 
 func TestPurgedPackageLeavesNothingBehind(t *testing.T) {
 	_, left := install(t, "install\nwhole\n"+used+"purge\n")
 	for _, file := range left {
 		t.Errorf("left behind: %s", file)
+	}
+}
+
+// A person who is called as the service's user is, and a unit that is called nearly so,
+// are not the package's.
+func TestPurgedPackageLeavesWhatIsNotItsOwn(t *testing.T) {
+	_, left := install(t, `
+useradd --home-dir /home/lockstep --shell /bin/bash lockstep
+install
+mkdir -p /etc/systemd/system/multi-user.target.wants
+ln -s /etc/systemd/system/lockstep-backup.service /etc/systemd/system/multi-user.target.wants/
+purge
+[ "$(getent passwd lockstep | cut -d : -f 6-)" = /home/lockstep:/bin/bash ]
+rm /etc/systemd/system/multi-user.target.wants/lockstep-backup.service # fails where it is gone
+userdel lockstep`)
+	if len(left) != 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 

@@ -152,7 +152,7 @@ func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
 		if h.Uid != 0 || h.Gid != 0 || h.Uname != "root" && h.Uname != "" {
 			t.Errorf("%s belongs to %d:%d (%s), want root", name, h.Uid, h.Gid, h.Uname)
 		}
-		if h.Typeflag == tar.TypeDir {
+		if h.Typeflag == tar.TypeDir || strings.HasPrefix(name, "etc/") {
 			continue
 		}
 		want := int64(0o644)
@@ -169,6 +169,30 @@ func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
 	}
 	if got := says(t, "dpkg-deb", "--field", installation.deb, "Package", "Architecture", "Version"); got != "Package: lockstep\nArchitecture: amd64\nVersion: "+installation.version+"\n" {
 		t.Errorf("fields: %q", got)
+	}
+}
+
+// The command of the README, a second time, on a root with other modes.
+func TestTarballUnpackedAgainLeavesOptionsAndFolders(t *testing.T) {
+	packed(t)
+	root := t.TempDir()
+	options := filepath.Join(root, "etc/lockstep/options")
+	unpack := func() {
+		says(t, "tar", "-C", root, "--no-overwrite-dir", "--strip-components=1", "-xzf", installation.tarball)
+	}
+	unpack()
+	if err := errors.Join(os.WriteFile(options, []byte("OPTIONS=-bus can0\n"), 0o600), os.Chmod(filepath.Join(root, "etc/lockstep"), 0o750)); err != nil {
+		t.Fatal(err)
+	}
+	unpack()
+	text, err := os.ReadFile(options)
+	if err != nil || string(text) != "OPTIONS=-bus can0\n" {
+		t.Errorf("the options are %q, %v", text, err)
+	}
+	for name, want := range map[string]os.FileMode{"etc/lockstep/options": 0o600, "etc/lockstep": 0o750, "usr/bin/lockstep": 0o755} {
+		if info, err := os.Stat(filepath.Join(root, name)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %o", name, info, err, want)
+		}
 	}
 }
 

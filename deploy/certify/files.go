@@ -56,6 +56,12 @@ func (f *Files) reserve(name string) error {
 		}
 		return os.NewSyscallError("flock", err)
 	}
+	there, errThere := os.Stat(name)
+	own, errOwn := part.Stat()
+	if errThere != nil || errOwn != nil || !os.SameFile(there, own) { // it has its final name by now
+		part.Close()
+		return fmt.Errorf("another certify has just written %s", strings.TrimSuffix(name, ".part"))
+	}
 	f.parts = append(f.parts, part) // from here on Close removes it
 	err = unix.Fallocate(int(part.Fd()), 0, 0, room)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {

@@ -166,6 +166,7 @@ func TestWhatMakesAMeasurementNotRepresentative(t *testing.T) {
 		"is a log that is":      func(c *Certificate) { c.Buses[0].Interface = "file:drive.log" },
 		"virtual interface":     func(c *Certificate) { c.Box.CAN[0].Driver = "" },
 		"no cyclictest":         func(c *Certificate) { c.Beside = nil },
+		"of cyclictest: 999;":   func(c *Certificate) { c.Beside.Cyclictest.Samples = 999 },
 	} {
 		c := sample(t, 1, 1)
 		if !c.Representative {

@@ -8,10 +8,11 @@ import (
 )
 
 // What a certificate rests on at least: rare delays have causes that come every few
-// minutes, and a 99.9th percentile has ten samples above it.
+// minutes, and a 99.9th percentile has ten samples above it, a 99th of cyclictest too.
 const (
 	longEnough  = 10 * time.Minute
 	manySamples = 10_000
+	fewSamples  = manySamples / 10
 )
 
 // judge says whether the certificate is representative of a tuned real-time host; host
@@ -53,6 +54,8 @@ func (c *Certificate) judge(host []string) {
 	}
 	if c.Beside == nil || c.Beside.Cyclictest == nil {
 		reason("no cyclictest to compare with")
+	} else if n := c.Beside.Cyclictest.Samples; n < fewSamples {
+		reason("too few wake-ups of cyclictest: %d; the ratio of p99 rests on fewer than %d", n, fewSamples)
 	}
 	c.Representative = len(c.Reasons) == 0
 }

@@ -76,7 +76,7 @@ func sample(t *testing.T, scale int64, seed uint64) *Certificate {
 		c.Box.CAN[i].Driver = "kvaser_pci"
 	}
 	half := 0.9
-	peer := &deploy.Figures{P50: 8_000, P99: 12_000, P999: 15_000, Max: 44_000, Samples: 100, Histogram: map[int]int64{8: 99, 44: 1}}
+	peer := &deploy.Figures{P50: 8_000, P99: 12_000, P999: 15_000, Max: 44_000, Samples: 10_000, Histogram: map[int]int64{8: 9_999, 44: 1}}
 	loop := *peer
 	loop.RatioP50, loop.RatioP99 = &half, &half
 	c.Beside = &Beside{Rounds: 60, Loop: &loop, Cyclictest: peer, Priority: 80, PhaseNs: 2_500_000}

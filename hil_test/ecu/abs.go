@@ -21,35 +21,39 @@ const (
 )
 
 const (
-	absRadius   = 0.3    // m, of the wheels
-	absTeeth    = 48     // of their sensors
-	wheelBit    = 0.01   // rad/s, 15 bits signed
-	absBar      = 0.1    // bar per bit of the master pressure, 12 bits
-	absShare    = 0.001  // per bit of a valve's command, 10 bits
-	absPedal    = 5.0    // bar, above which the driver brakes
-	absCrawl    = 1.5    // m/s, below which the wheels may lock
-	absMost     = 12.0   // m/s2, by which no car slows down
-	absSlip     = 0.12   // of the speed, which is wanted
-	absMargin   = 0.05   // m/s, more than that
-	absAhead    = 0.02   // s, by which the start of control looks ahead
-	absBuild    = 110.0  // bar/s through the open inlet at a difference of 1 bar
-	absDump     = 150.0  // bar/s through the open outlet at 1 bar
-	absStep     = 600.0  // bar/s, the largest rate that is asked for
-	absDrop     = 1200.0 // bar/s, downwards
-	absFollow   = 80.0   // bar/s per m/s of slip speed too little, in front
-	absDamp     = 8.0    // bar per m/s of its rate
-	absRearGain = 3.0    // a rear brake has a third of the torque
-	absMark     = 0.1    // s, between speeds that are kept while all wheels roll
-	absTry      = 0.5    // s, between tries of a rear wheel, at least
-	absRest     = 4.0    // times as long as the last one took
-	absSeldom   = 1.0    // s, at most
-	absSoon     = 0.25   // s, after the first one
-	absLong     = 0.25   // s, that a try lasts at most
-	absGains    = 10.0   // m/s2 more than the car, at which a wheel picks up speed
-	absRolls    = 3.0    // m/s2 more, below which it rolls again
-	absEven     = 0.05   // s, within which the rear brakes are evened out
-	absApart    = 10.0   // bar, by which the brakes of an axle always may differ
+	absRadius = 0.3   // m, of the wheels
+	absTeeth  = 48    // of their sensors
+	wheelBit  = 0.01  // rad/s, 15 bits signed
+	absBar    = 0.1   // bar per bit of the master pressure, 12 bits
+	absShare  = 0.001 // per bit of a valve's command, 10 bits
+	absMost   = 12.0  // m/s2, by which no car slows down
+	absBuild  = 110.0 // bar/s through the open inlet at a difference of 1 bar
+	absDump   = 150.0 // bar/s through the open outlet at 1 bar
+	absMark   = 0.1   // s, between speeds that are kept while all wheels roll
+	absTry    = 0.5   // s, between tries of a rear wheel, at least
+	absRest   = 4.0   // times as long as the last one took
+	absSeldom = 1.0   // s, at most
+	absSoon   = 0.25  // s, after the first one
+	absLong   = 0.25  // s, that a try lasts at most
+	absGains  = 10.0  // m/s2 more than the car, at which a wheel picks up speed
+	absRolls  = 3.0   // m/s2 more, below which it rolls again
+	absEven   = 0.05  // s, within which the rear brakes are evened out
+	absApart  = 10.0  // bar, by which the brakes of an axle always may differ
 )
+
+// absTuning is what can be set.
+type absTuning struct {
+	slip     float64 // of the speed, which is wanted
+	margin   float64 // m/s, more than that
+	ahead    float64 // s, by which the start of control looks ahead
+	follow   float64 // bar/s per m/s of slip speed too little, in front
+	damp     float64 // bar per m/s of its rate
+	rearGain float64 // a rear brake has a third of the torque
+	step     float64 // bar/s, the largest rate that is asked for
+	drop     float64 // bar/s, downwards
+	pedal    float64 // bar, above which the driver brakes
+	crawl    float64 // m/s, below which the wheels may lock
+}
 
 // absSpread is how fast the brakes in front and at the rear may part, bar/s.
 var absSpread = [2]float64{200, 50}
@@ -78,6 +82,7 @@ type absWheel struct {
 type abs struct {
 	duty
 	sensors
+	tune   absTuning
 	wheels [4]absWheel
 	pedal  float64    // bar
 	braked rolling    // of Chassis
@@ -105,6 +110,23 @@ func newAbs(line can.Writer, log io.Writer) law {
 	return &abs{
 		duty: duty{name: "abs", speeds: "WheelSpeeds", line: line, log: log}, stop: math.NaN(), side: 2,
 		sensors: newSensors(absRadius, absTeeth, 2),
+		tune:    absTuning{slip: 0.12, margin: 0.05, ahead: 0.02, follow: 80, damp: 8, rearGain: 3, step: 600, drop: 1200, pedal: 5, crawl: 1.5},
+	}
+}
+
+func (s *abs) parameters() []Parameter {
+	t := &s.tune
+	return []Parameter{
+		{"slip", "", 0, 1, &t.slip},
+		{"margin", "m/s", 0, 10, &t.margin},
+		{"ahead", "s", 0, 1, &t.ahead},
+		{"follow", "bar/s per m/s", 0, 1e4, &t.follow},
+		{"damp", "bar per m/s", 0, 1e3, &t.damp},
+		{"rear_gain", "", 0, 100, &t.rearGain},
+		{"step", "bar/s", 1, 1e5, &t.step},
+		{"drop", "bar/s", 1, 1e5, &t.drop},
+		{"pedal", "bar", 0, 200, &t.pedal},
+		{"crawl", "m/s", 0, 100, &t.crawl},
 	}
 }
 
@@ -176,7 +198,7 @@ func (s *abs) needed() bool {
 
 // control sets the valves for the next dt, s.
 func (s *abs) control(t, dt float64) {
-	braking := s.pedal > absPedal
+	braking := s.pedal > s.tune.pedal
 	s.refer(braking)
 	s.tryOut(braking)
 	var wish [4]float64 // bar/s
@@ -187,7 +209,7 @@ func (s *abs) control(t, dt float64) {
 	s.even(wish[2:], 2, dt)
 	for i := range s.wheels {
 		w := &s.wheels[i]
-		if w.active && (!braking || s.car < absCrawl || w.bar > s.pedal-1 && wish[i] > 0) {
+		if w.active && (!braking || s.car < s.tune.crawl || w.bar > s.pedal-1 && wish[i] > 0) {
 			w.active = false
 		}
 		w.set(wish[i], s.pedal, dt)
@@ -257,17 +279,17 @@ func (s *abs) learn(now mark) {
 // wish is the rate, bar/s, at which the pressure of wheel i should change. It begins to
 // hold a wheel that is about to leave the slip that is wanted.
 func (s *abs) wish(i int, braking bool) float64 {
-	w, want := &s.wheel[i], absSlip*s.car+absMargin
+	w, want := &s.wheel[i], s.tune.slip*s.car+s.tune.margin
 	slip, faster := s.car-w.v, -s.slows-w.rate // m/s and m/s2
-	if braking && s.car > absCrawl && slip+absAhead*faster > want {
+	if braking && s.car > s.tune.crawl && slip+s.tune.ahead*faster > want {
 		s.wheels[i].active = true
 	}
 	gain := 1.0
 	if i >= 2 {
-		gain = absRearGain
+		gain = s.tune.rearGain
 	}
-	rate := gain * (absFollow*(want-slip) - absDamp*(absSlip*s.slows+faster))
-	return min(max(rate, -absDrop), absStep)
+	rate := gain * (s.tune.follow*(want-slip) - s.tune.damp*(s.tune.slip*s.slows+faster))
+	return min(max(rate, -s.tune.drop), s.tune.step)
 }
 
 // even lets the brakes of an axle, from wheel first on, differ slowly more and more, so that
@@ -285,7 +307,7 @@ func (s *abs) even(wish []float64, first int, dt float64) {
 	if s.trial != 0 && first == 2 {
 		let := s.trial - 2
 		if wish[let] = 0; !s.gains {
-			wish[let] = -absDrop
+			wish[let] = -s.tune.drop
 		}
 		wish[1-let] = min(wish[1-let], 0)
 		return
@@ -331,7 +353,7 @@ func (s *abs) report(t float64, braking bool) {
 	case math.IsNaN(s.stop) && s.needed():
 		s.stop, s.from = t, s.car
 		s.stops++
-	case !math.IsNaN(s.stop) && (!braking || s.car < absCrawl):
+	case !math.IsNaN(s.stop) && (!braking || s.car < s.tune.crawl):
 		fmt.Fprintf(s.log, "abs: %.2f s: from %.1f to %.1f m/s in %.2f s\n", t, s.from, s.car, t-s.stop)
 		s.stop = math.NaN()
 	}

@@ -27,6 +27,7 @@ type law interface {
 	hear(f *can.Frame, now time.Time)
 	tick(now time.Time) error        // one cycle; the error is the bus's
 	closing(malformed uint64) string // what it has to say at its end; malformed packets never reached it
+	parameters() []Parameter         // what can be set before it hears anything
 }
 
 // kind is a control unit that there is.
@@ -46,6 +47,12 @@ func kinds() []kind {
 		{"abs", brakeCycle, []uint32{idWheelSpeeds, idChassis, idPulsesFront, idPulsesRear}, "WheelSpeeds (0x1A0)", newAbs},
 		{"wsp", brakeCycle, []uint32{idAxleSpeeds, idDemand, idBogie1, idBogie2}, "AxleSpeeds (0x1A8)", newWsp},
 	}
+}
+
+// make makes the law with its settings.
+func (k *kind) make(line can.Writer, log io.Writer, settings []Setting) (law, error) {
+	unit := k.begin(line, log)
+	return unit, set(k.name, unit.parameters(), settings)
 }
 
 // Names lists the control units there are.
@@ -73,7 +80,7 @@ func find(name string) (kind, error) {
 // not 16 bytes long are counted and left out. Run returns nil when stop or the bus
 // is closed, and an error when the bus fails; it closes bus in any case. A reader
 // that the bus does not wake on Close ends with the next frame.
-func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{}) error {
+func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{}, settings ...Setting) error {
 	defer bus.Close()
 	k, err := find(name)
 	if err != nil {
@@ -81,7 +88,10 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 	}
 	framed := &whole{ReadWriteCloser: bus}
 	line := can.NewReadWriteCloser(framed)
-	unit := k.begin(line, log)
+	unit, err := k.make(line, log, settings)
+	if err != nil {
+		return err
+	}
 	done := make(chan struct{})
 	defer close(done)
 

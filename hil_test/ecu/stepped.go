@@ -22,13 +22,15 @@ type Stepped struct {
 
 // NewStepped returns the control unit called name at instant 0. It writes its frames
 // to line, each in one write of 16 bytes that must not wait; what it says goes to log.
-func NewStepped(name string, line io.Writer, log io.Writer) (*Stepped, error) {
+func NewStepped(name string, line io.Writer, log io.Writer, settings ...Setting) (*Stepped, error) {
 	k, err := find(name)
 	if err != nil {
 		return nil, err
 	}
 	s := &Stepped{kind: k, log: log, next: k.cycle}
-	s.unit = k.begin(can.NewReadWriteCloser(oneWay{line}), log)
+	if s.unit, err = k.make(can.NewReadWriteCloser(oneWay{line}), log, settings); err != nil {
+		return nil, err
+	}
 	fmt.Fprintf(log, "%s: waiting for %s\n", k.name, k.waits)
 	return s, nil
 }

@@ -17,11 +17,6 @@ var (
 
 	// Pressures of C1, C2, C3, C4, C5, RC, bar.
 	truckBars = [5][6]float64{{}, {8, 0, 0, 0, 18, 0}, {8, 0, 0, 9, 18, 0}, {8, 0, 9, 9, 0, 0}, {0, 6, 9, 9, 0, 0}}
-
-	// Speeds of the output shaft, rad/s, above which the gear is left upwards and below
-	// which downwards.
-	truckUp   = [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)}
-	truckDown = [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80}
 )
 
 // A shift, s: when the on-coming clutch has its pressure, when the off-going one begins
@@ -55,6 +50,10 @@ type truck struct {
 	last  time.Time // latest ShaftSpeeds
 	ticks time.Time
 
+	// Speeds of the output shaft, rad/s, above which the gear is left upwards and below
+	// which downwards.
+	up, down [5]float64
+
 	in, out float64 // shafts, rad/s
 	fresh   bool
 	highest int     // gear that TC1 allows
@@ -76,7 +75,21 @@ type truck struct {
 	lost    uint64 // ShaftSpeeds, by their counter
 }
 
-func newTruck(line can.Writer, log io.Writer) law { return &truck{line: line, log: log} }
+func newTruck(line can.Writer, log io.Writer) law {
+	return &truck{
+		line: line, log: log,
+		up:   [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)},
+		down: [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80},
+	}
+}
+
+func (s *truck) parameters() (list []Parameter) {
+	for gear := 1; gear <= 3; gear++ {
+		list = append(list, Parameter{fmt.Sprintf("up_%d", gear), "rad/s", 0, 1e4, &s.up[gear]},
+			Parameter{fmt.Sprintf("down_%d", gear+1), "rad/s", 0, 1e4, &s.down[gear+1]})
+	}
+	return list
+}
 
 // truckHears lists the identifiers that concern the unit: the bench's groups, claims of
 // its address, and requests for claims from anybody.
@@ -146,7 +159,7 @@ func (s *truck) measure(f *can.Frame, now time.Time) {
 // begin starts a drive in the gear that fits the speed.
 func (s *truck) begin() {
 	s.gear, s.engaged, s.mute, s.highest = 1, 0, false, 4
-	for s.gear < 4 && s.out > truckUp[s.gear] {
+	for s.gear < 4 && s.out > s.up[s.gear] {
 		s.gear++
 	}
 	s.from = s.gear
@@ -229,9 +242,9 @@ func (s *truck) decide(t float64) {
 	to := s.gear
 	switch {
 	case s.busy() || t < s.began+truckDwell:
-	case s.out < truckDown[s.gear] || s.gear > s.highest:
+	case s.out < s.down[s.gear] || s.gear > s.highest:
 		to--
-	case s.gear < s.highest && s.out > truckUp[s.gear] && s.brake == 0:
+	case s.gear < s.highest && s.out > s.up[s.gear] && s.brake == 0:
 		to++
 	}
 	if to != s.gear && to >= 1 {

@@ -24,14 +24,20 @@ const (
 	wspTeeth  = 80   // of their sensors
 	wspBar    = 0.01 // bar per bit of the demand, 12 bits
 	wspBrakes = 0.3  // bar, above which there is braking
-	wspCrawl  = 2.0  // m/s, below which the wheels may lock
-	wspFall   = 3.5  // m/s2, by which a wheel on the rail does not slow down
-	wspTrain  = 2.6  // m/s2, by which the train does not
-	wspGains  = 0.5  // m/s2, from which on an axle picks up speed
 	wspSlot   = 4    // cycles that a valve stays as it is
 	wspCoasts = 30   // cycles after which a vented axle that keeps its speed rolls
 	wspPast   = 30   // cycles that it takes at most to see that an axle slides
 )
+
+// wspTuning is what can be set.
+type wspTuning struct {
+	slip   float64 // of the speed of the train, beyond which an axle slides
+	margin float64 // m/s, more than that
+	fall   float64 // m/s2, by which a wheel on the rail does not slow down
+	train  float64 // m/s2, by which the train does not
+	gains  float64 // m/s2, from which on an axle picks up speed
+	crawl  float64 // m/s, below which the wheels may lock
+}
 
 // What the valves of an axle do.
 const (
@@ -65,6 +71,7 @@ type wspAxle struct {
 type wsp struct {
 	duty
 	sensors
+	tune   wspTuning
 	axles  [4]wspAxle
 	demand float64              // bar
 	train  float64              // m/s
@@ -82,11 +89,24 @@ func newWsp(line can.Writer, log io.Writer) law {
 	s := &wsp{
 		duty: duty{name: "wsp", speeds: "AxleSpeeds", line: line, log: log}, slide: math.NaN(),
 		sensors: newSensors(wspRadius, wspTeeth, 4),
+		tune:    wspTuning{slip: 0.02, margin: 0.3, fall: 3.5, train: 2.6, gains: 0.5, crawl: 2},
 	}
 	for i := range s.axles {
 		s.axles[i].sensor = &s.wheel[i]
 	}
 	return s
+}
+
+func (s *wsp) parameters() []Parameter {
+	t := &s.tune
+	return []Parameter{
+		{"slip", "", 0, 1, &t.slip},
+		{"margin", "m/s", 0, 10, &t.margin},
+		{"fall", "m/s2", 0.1, 100, &t.fall},
+		{"train", "m/s2", 0.5, 100, &t.train},
+		{"gains", "m/s2", 0, 100, &t.gains},
+		{"crawl", "m/s", 0, 100, &t.crawl},
+	}
 }
 
 func (s *wsp) closing(malformed uint64) string {
@@ -120,7 +140,7 @@ func (s *wsp) hear(f *can.Frame, now time.Time) {
 	s.take(fourSpeeds(f, wspRadius))
 	if s.wake(now) {
 		s.train = s.fastest()
-		s.knownT, s.knownV, s.fall = 0, s.train, wspTrain
+		s.knownT, s.knownV, s.fall = 0, s.train, s.tune.train
 		for i := range s.past {
 			s.past[i] = s.train
 		}
@@ -142,17 +162,17 @@ func (s *wsp) tick(now time.Time) error {
 func (s *wsp) control(t, dt float64) {
 	braking := s.demand > wspBrakes
 	if s.train = max(s.fastest(), s.train-s.fall*dt); !braking {
-		s.train, s.fall = s.fastest(), wspTrain
+		s.train, s.fall = s.fastest(), s.tune.train
 		s.knownT, s.knownV = t, s.train
 	}
 	needed := false
 	for i := range s.axles {
 		a := &s.axles[i]
-		if !braking || s.train < wspCrawl {
+		if !braking || s.train < s.tune.crawl {
 			a.active, a.valve, a.steady = false, wspFill, 0
 			continue
 		}
-		a.turn(s.train)
+		a.turn(&s.tune, s.train)
 		s.learn(a, t)
 		needed = needed || a.active
 	}
@@ -162,7 +182,7 @@ func (s *wsp) control(t, dt float64) {
 		s.slide, s.from = t, s.train
 		s.slows((*oldest - s.past[(s.cycles+wspPast)%(2*wspPast)]) / (wspPast * brakeCycle.Seconds()))
 		s.stops++
-	case !math.IsNaN(s.slide) && (!braking || s.train < wspCrawl):
+	case !math.IsNaN(s.slide) && (!braking || s.train < s.tune.crawl):
 		fmt.Fprintf(s.log, "wsp: %.2f s: from %.1f to %.1f m/s in %.2f s\n", t, s.from, s.train, t-s.slide)
 		s.slide = math.NaN()
 	}
@@ -170,18 +190,18 @@ func (s *wsp) control(t, dt float64) {
 }
 
 // slows lets the speed of the train fall little faster than by what was seen, m/s2.
-func (s *wsp) slows(by float64) { s.fall = min(max(0.3+1.3*by, 0.5), wspTrain) }
+func (s *wsp) slows(by float64) { s.fall = min(max(0.3+1.3*by, 0.5), s.tune.train) }
 
 // learn takes from an axle how fast the train slows down.
 func (s *wsp) learn(a *wspAxle, t float64) {
-	if a.valve == wspVent && math.Abs(a.rate) < wspGains {
+	if a.valve == wspVent && math.Abs(a.rate) < s.tune.gains {
 		a.steady++
 	} else {
 		a.steady = 0
 	}
 	switch {
 	case a.steady >= wspCoasts:
-		s.train, s.fall = s.fastest(), min(2*s.fall, wspTrain)
+		s.train, s.fall = s.fastest(), min(2*s.fall, s.tune.train)
 		a.steady = 0
 	case a.active && a.rolls == wspSlot && t-s.knownT > 1:
 		s.slows((s.knownV - a.v) / (t - s.knownT))
@@ -190,9 +210,9 @@ func (s *wsp) learn(a *wspAxle, t float64) {
 }
 
 // turn is a cycle of an axle under a train at that speed, m/s.
-func (a *wspAxle) turn(train float64) {
-	slip, most := train-a.v, 0.3+0.02*train
-	slides := slip > most || a.rate < -wspFall && slip > 0.1
+func (a *wspAxle) turn(tune *wspTuning, train float64) {
+	slip, most := train-a.v, tune.margin+tune.slip*train
+	slides := slip > most || a.rate < -tune.fall && slip > 0.1
 	if a.since++; a.since < wspSlot && !(slides && a.valve != wspVent) {
 		return
 	}
@@ -200,7 +220,7 @@ func (a *wspAxle) turn(train float64) {
 	switch {
 	case !a.active && !slides:
 		return
-	case a.rate > wspGains:
+	case a.rate > tune.gains:
 		want, a.rolls = wspHold, 0
 	case slides:
 		want, a.rolls, a.pulses = wspVent, 0, 0

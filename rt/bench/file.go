@@ -43,9 +43,10 @@ type Bench struct {
 	WatchNs  int64 // for how long no tick may come before the target is ended, ns
 	Safe     SafeState
 	End      Ends
-	Unit     Word // virtual control unit to try the bench with; "" none
-	Engine   Word // output shown as engine speed; "" none
-	Wheel    Word // output shown as wheel speed; Engine/Wheel is the overall ratio
+	Unit     Word          // virtual control unit to try the bench with; "" none
+	Settings []ecu.Setting // of that one
+	Engine   Word          // output shown as engine speed; "" none
+	Wheel    Word          // output shown as wheel speed; Engine/Wheel is the overall ratio
 	Buses    []Bus
 
 	// Files holds what was read of the files it names: who attaches to a run, and who
@@ -238,7 +239,7 @@ func (r *reader) bench(n ast.Node) (*Bench, error) {
 		{"watchdog", r.nanoseconds(&b.WatchNs, "watchdog", 10e6, 3600e9)},
 		{"safe", func(n ast.Node) { r.safeState(n, &b.Safe) }},
 		{"end", func(n ast.Node) { end = n }},
-		{"unit", func(n ast.Node) { b.Unit = r.unit(n) }},
+		{"unit", func(n ast.Node) { b.Unit, b.Settings = r.unit(n) }},
 		{"show", func(n ast.Node) {
 			r.object(n, "show", []key{{"engine", r.name(&b.Engine, "show: engine")}, {"wheel", r.name(&b.Wheel, "show: wheel")}})
 		}},
@@ -291,12 +292,42 @@ func (r *reader) title(n ast.Node, what string) string {
 	return w.Text
 }
 
-func (r *reader) unit(n ast.Node) Word {
-	w := r.word(n, "unit")
-	if !slices.Contains(ecu.Names(), w.Text) {
-		r.fail(n, "unit: no control unit %q%s; there are %s", w.Text, meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
+// unit reads "abs", or "{name: abs, slip: 0.14}" with values for its parameters.
+func (r *reader) unit(n ast.Node) (w Word, set []ecu.Setting) {
+	list, at := []*ast.MappingValueNode(nil), n
+	if _, ok := n.(ast.MapNode); ok {
+		list = r.pairs(n, "unit")
+		i := slices.IndexFunc(list, func(e *ast.MappingValueNode) bool { return e.Key.GetToken().Value == "name" })
+		if i < 0 {
+			r.fail(n, "unit: name is missing: {name: %s, PARAMETER: VALUE}", ecu.Names()[0])
+			return w, nil
+		}
+		at = list[i].Value
+		list = slices.Delete(slices.Clone(list), i, i+1)
 	}
-	return w
+	w = r.word(at, "unit")
+	if !slices.Contains(ecu.Names(), w.Text) {
+		r.fail(at, "unit: no control unit %q%s; there are %s", w.Text, meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
+	}
+	for _, e := range list {
+		s, err := ecu.ParseSetting(e.Key.GetToken().Value + "=" + r.word(e.Value, "unit").Text)
+		if set = append(set, s); err == nil {
+			err = ecu.Check(w.Text, set)
+		}
+		if err != nil {
+			r.fail(e.Key, "unit: %s", strings.TrimPrefix(err.Error(), "ecu: "))
+		}
+	}
+	return w, set
+}
+
+// unitArgs start the virtual control unit of the bench on a bus.
+func (b *Bench) unitArgs(bus string) []string {
+	args := []string{"ecu", b.Unit.Text, "-bus", bus}
+	for _, s := range b.Settings {
+		args = append(args, "-set", s.String())
+	}
+	return args
 }
 
 func (r *reader) wire(n ast.Node, what string) Word {

@@ -118,6 +118,10 @@ func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 		{"no interface", "    interface: pair ", "    # interface: pair", "drive:", `bus "drive": the interface is missing`},
 		{"broken YAML", "buses:", "buses: [", "[", ""},
 
+		{"setting that a unit has not", "unit: powershift ", "unit: {name: abs, slipp: 0.1} ", "slipp", `unit: abs has no parameter "slipp"; it has slip (0.12), margin (0.05 m/s)`},
+		{"setting out of range", "unit: powershift ", "unit: {name: abs, slip: 1.5} ", "slip: 1.5", "unit: slip of abs: 1.5 is not from 0 to 1"},
+		{"setting with a unit", "unit: powershift ", "unit: {name: abs, crawl: 2 m/s} ", "crawl", `unit: "crawl=2 m/s" is not NAME=VALUE with a bare number`},
+		{"settings of nobody", "unit: powershift ", "unit: {slip: 0.1} ", "{slip", "unit: name is missing: {name: powershift, PARAMETER: VALUE}"},
 		{"pair without a unit", "unit: powershift ", "# unit: powershift ", "pair  ", `bus "drive": nobody is at the other end of this pair: name a virtual control unit (unit: powershift)`},
 		{"second pair", "  drive:", "  drive:\n    interface: pair\n    database: powershift.dbc\n  second:", "pair  ", `bus "second": nobody is at the other end of this pair, the control unit is on bus "drive"`},
 		{"unknown plant", "plant: powershift ", "plant: powershit ", "powershit ", `no file "powershit" beside the bench file, and nothing embedded of that name (did you mean powershift?)`},

@@ -274,6 +274,22 @@ func (r *run) holdCPU() error {
 	return r.shareCPU(first, len(cpus))
 }
 
+// FreeCPU is the CPU that the loop of a run would get now: that of the bench, or the
+// first that nobody has; where each is held, the first.
+func (b *Bench) FreeCPU() int {
+	cpus := sched.CPUs()
+	if b.CPU >= 0 || len(cpus) == 0 {
+		return b.CPU
+	}
+	taken := holders()
+	for _, cpu := range cpus {
+		if !slices.ContainsFunc(taken, func(h holder) bool { return h.what == heldCPU+strconv.Itoa(cpu) }) {
+			return cpu
+		}
+	}
+	return cpus[0]
+}
+
 // shareCPU settles for a CPU that another loop has, where the run may.
 func (r *run) shareCPU(by *holder, held int) error {
 	auto, cpu := r.bench.CPU < 0, strings.TrimPrefix(by.what, heldCPU)

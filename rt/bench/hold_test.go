@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -391,4 +392,33 @@ func TestAHolderWithoutANameIsSaid(t *testing.T) {
 	if by, err := h.take(what); err != nil || by == nil || !strings.HasPrefix(by.String(), "another run, which does not say its name") {
 		t.Errorf("%v, %v", by, err)
 	}
+}
+
+func TestTheFreeCPUIsOneThatNobodyHasOrTheBenchsOwn(t *testing.T) {
+	if got := (&Bench{CPU: 7}).FreeCPU(); got != 7 {
+		t.Errorf("CPU %d for a bench with CPU 7", got)
+	}
+	b, h := &Bench{CPU: -1, Name: "free"}, &holds{owner: "free"}
+	defer h.close()
+	all := func(cpus []int) bool { // are held
+		list := holders()
+		return !slices.ContainsFunc(cpus, func(cpu int) bool {
+			return !slices.ContainsFunc(list, func(h holder) bool { return h.what == heldCPU+strconv.Itoa(cpu) })
+		})
+	}
+	for range 100 { // benches of other tests come and go
+		cpu := b.FreeCPU()
+		if by, err := h.take(heldCPU + strconv.Itoa(cpu)); err != nil {
+			t.Fatal(err)
+		} else if by != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		cpus := sched.CPUs()
+		if next := b.FreeCPU(); next == cpu && !all(cpus) {
+			t.Errorf("CPU %d of %v is free, while it is held and another one is not", cpu, cpus)
+		}
+		return
+	}
+	t.Log("each CPU was held by others all the time")
 }

@@ -25,7 +25,7 @@ func (r *run) announcement() string {
 	case r.unit != nil:
 		fmt.Fprintf(out, ", virtual control unit %s", b.Unit.Text)
 	case b.Unit.Text != "":
-		fmt.Fprintf(out, " (a virtual unit for it: lockstep ecu %s -bus %s)", b.Unit.Text, b.Buses[0].Interface.Text)
+		fmt.Fprintf(out, " (a virtual unit for it: lockstep %s)", strings.Join(b.unitArgs(b.Buses[0].Interface.Text), " "))
 	}
 	fmt.Fprint(out, "; Ctrl-C ends it\n")
 	if len(r.h.undriven) > 0 {

@@ -207,7 +207,7 @@ func (v *virtualBench) connect() error {
 		return nil
 	}
 	var err error
-	v.unit, err = ecu.NewStepped(b.Unit.Text, unitEnd{v.ends[v.bus].Fd()}, &v.said)
+	v.unit, err = ecu.NewStepped(b.Unit.Text, unitEnd{v.ends[v.bus].Fd()}, &v.said, b.Settings...)
 	return err
 }
 

@@ -55,7 +55,7 @@ func (r *run) start() (err error) {
 
 // startUnit starts the virtual control unit on a bus; it inherits files.
 func (r *run) startUnit(bus string, files ...*os.File) (err error) {
-	args := []string{"ecu", r.bench.Unit.Text, "-bus", bus}
+	args := r.bench.unitArgs(bus)
 	if len(files) == 0 { // on a bus with a name it sees no end of the run
 		ours, theirs, err := os.Pipe()
 		if err != nil {

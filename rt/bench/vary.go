@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
+	"lockstep/hil_test/ecu"
 	"lockstep/model"
 	"lockstep/rt"
 	"lockstep/rt/fault"
@@ -79,8 +82,34 @@ func (n *Variation) readBench(file string, data []byte) error {
 		n.Files[f.Shown] = f.Data
 	}
 	r := &reader{origin: origin{file: file}}
-	n.Bench = r.root(data)
+	if n.Bench = r.root(data); r.err == nil {
+		r.spell(n.Bench)
+	}
 	return r.err
+}
+
+// spell lets all parameters of the virtual control unit stand in the tree of a bench, so
+// that they can be varied; they count as standing where the unit does.
+func (r *reader) spell(top ast.Node) {
+	for _, e := range r.pairs(top, "bench file") {
+		if e.Key.GetToken().Value != "unit" {
+			continue
+		}
+		w, set := r.unit(e.Value)
+		text := "{name: " + w.Text
+		for _, p := range ecu.Parameters(w.Text) {
+			s := ecu.Setting{Name: p.Name, Value: *p.Value}
+			if i := slices.IndexFunc(set, func(s ecu.Setting) bool { return s.Name == p.Name }); i >= 0 {
+				s = set[i]
+			}
+			text += ", " + strings.Replace(s.String(), "=", ": ", 1)
+		}
+		at := e.Value.GetToken().Position
+		e.Value = r.root([]byte(text + "}"))
+		for _, v := range r.pairs(e.Value, "unit") {
+			v.Key.GetToken().Position, v.Value.GetToken().Position = at, at
+		}
+	}
 }
 
 // Follow lets all cases follow a scenario, found likewise.

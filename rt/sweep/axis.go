@@ -149,6 +149,9 @@ func (s *axisSpec) axis(key word, strata bool) (a axis, err error) {
 	}
 	if a.lin = s.Steps.text != ""; a.lin {
 		a.n, err = s.Steps.whole(key.text+": steps", 1, maxCases)
+		if err == nil && a.n == 1 && v[0] != v[1] {
+			err = s.Steps.errorf("%s: steps: %s and %s are two values, 1 step is one", key.text, s.From.text, s.To.text)
+		}
 		return a, err
 	}
 	seed, err := s.Seed.whole(key.text+": seed", 0, math.MaxInt64)

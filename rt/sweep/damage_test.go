@@ -102,3 +102,18 @@ func TestAJournalIsReadUpToItsLastWholeRow(t *testing.T) {
 		}
 	}
 }
+
+func TestAFileThatChangesBeforeItsShardRunsIsNoticed(t *testing.T) {
+	file := folder(t, mixed)
+	s := load(t, file)
+	plant := filepath.Join(filepath.Dir(file), "rotor.yaml")
+	if err := os.WriteFile(plant, []byte(strings.Replace(rotor, "mu: 0.5", "mu: 0.4", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&Run{Sweep: s, Shard: Shard{0, 1, ""}, Dir: t.TempDir(), Workers: 1}).Do(); err == nil || !strings.Contains(err.Error(), "has changed since") {
+		t.Error(err)
+	}
+	if again := load(t, file); again.Hash == s.Hash {
+		t.Error("another plant has the same hash")
+	}
+}

@@ -33,7 +33,9 @@
 // A parameter is named by where it stands in the file of the plant: keys joined by ".", and
 // [i] for the i-th of a list, from 0 on. The sections parameters, elements and inputs may be
 // left out, and an input alone means its default. With scenario. or bench. before it, it
-// stands in those files; the section stimuli may be left out. A value stands there as if it
+// stands in those files; the section stimuli may be left out. What a virtual control unit is
+// tuned by stands in its bench, whether the bench says so or not: bench.unit.slip (lockstep
+// ecu -h lists the names). A value stands there as if it
 // were written there, so a bare number is in the unit that the file gives to it.
 //
 // What results judge are the values at grid points, from: and to: included, the start too.
@@ -45,7 +47,9 @@
 //
 // The values of a case are a function of the file and of its number, and its results one of
 // the values: workers and shards make no difference to any bit, on one architecture and
-// with one version of the command. The hash in the names of files is of all three.
+// with one version of the command. The hash in the names of files is of all three; the
+// level of the architecture (GOAMD64) and the compiler count, and of a command that was
+// built of sources without a commit the executable itself.
 //
 // Of each N cases in a row every one of N shards has one. While it runs, its rows are in a
 // journal, and what was done is not done again after a kill. When it is whole it becomes a

@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +36,7 @@ type Sweep struct {
 
 	Columns []Column
 
+	program    string // that simulates
 	text       []byte // the file itself
 	dir        string
 	spec       document
@@ -104,6 +103,9 @@ func Load(name string) (*Sweep, error) {
 		return nil, err
 	}
 	s := &Sweep{File: file, text: data}
+	if s.program, err = program(); err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	}
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		s.dir = filepath.Dir(name)
 	}
@@ -137,7 +139,7 @@ func (s *Sweep) read(data []byte) error {
 	switch {
 	case s.Name == "":
 		return errors.New("the name is missing (sweep: NAME)")
-	case !legal.MatchString(s.Name) || len(s.Name) > 64:
+	case !plain.MatchString(s.Name) || len(s.Name) > 64:
 		return d.Sweep.errorf("sweep: %q is not a name (at most 64 letters, digits, _ and -)", s.Name)
 	case (d.Plant.text == "") == (d.Bench.text == ""):
 		return d.Bench.errorf("plant: NAME or bench: NAME is wanted, one of them")
@@ -162,7 +164,11 @@ func (s *Sweep) read(data []byte) error {
 	return s.columns()
 }
 
-var legal = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.\[\]-]*$`)
+// What the names of columns and of sweeps are made of; the latter are parts of files' names.
+var (
+	legal = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.\[\]-]*$`)
+	plain = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
+)
 
 // combine makes the values of the parameters and counts the cases.
 func (s *Sweep) combine() (err error) {
@@ -324,7 +330,7 @@ func (s *Sweep) check(w *worker) error {
 func (s *Sweep) hash(files map[string][]byte) string {
 	h := sha256.New()
 	put := func(text []byte) { fmt.Fprintf(h, "%d:%s", len(text), text) }
-	put([]byte(version() + runtime.GOARCH))
+	put([]byte(s.program))
 	put(s.text)
 	var list []string
 	for name, data := range files {
@@ -335,21 +341,6 @@ func (s *Sweep) hash(files map[string][]byte) string {
 		put([]byte(text))
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// version is that of the command, with the commit where it is known.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	text := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
-			text += " " + s.Value
-		}
-	}
-	return text
 }
 
 // span reads a time of the file, more than 0; 0 of none.

@@ -15,18 +15,15 @@ import (
 )
 
 // Merge puts the shards in a folder together into one table, out: .parquet or .csv. hash is
-// that of the sweep they must be of; "" takes any, but one only.
+// that of the sweep they are to be of, whose files alone count; "" takes any, but one only.
 func Merge(dir, out, hash string) (*Outcome, error) {
 	ending := filepath.Ext(out)
 	if ending != ".parquet" && ending != ".csv" {
 		return nil, fmt.Errorf("sweep: -o %s: a table is written as .parquet or .csv", out)
 	}
-	paths, err := filepath.Glob(filepath.Join(escape(dir), "*-shard-*-of-*.parquet"))
+	paths, err := shardFiles(dir, hash)
 	if err != nil {
 		return nil, err
-	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("sweep: no file of a shard is in %s", dir)
 	}
 	var first head
 	shards := map[int64][]record{}
@@ -41,7 +38,7 @@ func Merge(dir, out, hash string) (*Outcome, error) {
 		}
 		switch {
 		case h.Hash != hash:
-			return nil, fmt.Errorf("sweep: %s is of another sweep, %s-%s and not %s: other numbers, another version of the command or another architecture made it", path, h.Sweep, h.Hash[:12], hash[:12])
+			return nil, fmt.Errorf("sweep: %s is of another sweep, %s-%s and not %s: other numbers, another version of the command or another architecture made it; sweep SWEEP -merge takes those of one alone", path, h.Sweep, h.Hash[:12], hash[:12])
 		case h.Shards != first.Shards:
 			return nil, fmt.Errorf("sweep: %s is of %d shards, %s of %d", path, h.Shards, paths[0], first.Shards)
 		case shards[h.Shard] != nil:
@@ -58,6 +55,25 @@ func Merge(dir, out, hash string) (*Outcome, error) {
 		return nil, err
 	}
 	return first.merge(shards, out)
+}
+
+// shardFiles lists the files of shards in a folder; of the sweep with that hash alone, if
+// there are any: others of it may be there that were made before its file was changed.
+func shardFiles(dir, hash string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(escape(dir), "*-shard-*-of-*.parquet"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("sweep: no file of a shard is in %s", dir)
+	}
+	own := slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		return hash == "" || !strings.Contains(filepath.Base(path), "-"+hash[:12]+"-shard-")
+	})
+	if len(own) > 0 {
+		return own, nil
+	}
+	return paths, nil
 }
 
 // escape keeps filepath.Glob from taking the name of a folder as a pattern.

@@ -163,6 +163,9 @@ func (r *Run) work() error {
 		if err != nil {
 			return err
 		}
+		if r.hash(w.from.Files) != r.Hash {
+			return fmt.Errorf("sweep: a file of %s has changed since the sweep began: run the same command again", r.Name)
+		}
 		w.stop, workers[i] = &stop, w
 	}
 	r.begun = time.Now()

@@ -280,6 +280,7 @@ results:
 		{"from: 0.2, to: 0.6", "from: 1 kg, to: 2 kg", `5:12: sweep: brake.mu: unit "kg" (kg) does not fit what stands there (1); there stands "0.5"`},
 		{"to: 0.6", "to: 6 %", `5:37: sweep: "0.2" and "6 %" have not the same unit`},
 		{"steps: 5", "steps: 2000000", `5:49: sweep: mu: steps: "2000000" is not a whole number from 1 to 1000000`},
+		{"steps: 5", "steps: 1", `5:49: sweep: mu: steps: 0.2 and 0.6 are two values, 1 step is one`},
 		{"steps: 5", "stops: 5", `5:42: sweep: unknown key "stops" (did you mean steps?); known are of, values`},
 		{", steps: 5", "", `5:3: sweep: mu: steps is missing; a list, {from, to, steps} or {random, from, to, seed, n} is wanted`},
 		{"from: 0.2", "random: flat, from: 0.2", `5:30: sweep: mu: random: "flat" is unknown`},
@@ -295,6 +296,7 @@ results:
 		{"rotor.yaml", "rotor", `2:8: sweep: plant: no file rotor, and nothing embedded of that name`},
 		{"plant: rotor.yaml", "bench: rotor.yaml", `2:8: sweep: bench: rotor.yaml is a plant: write plant: rotor.yaml`},
 		{"sweep: good", "sweep: a b", `1:8: sweep: sweep: "a b" is not a name`},
+		{"sweep: good", "sweep: a[1]", `1:8: sweep: sweep: "a[1]" is not a name`},
 		{"for: 1 s", "for: 1 kg", `3:6: sweep: for: unit kg does not fit, s is wanted`},
 		{"for: 1 s", "for: 0 s", `3:6: sweep: for: 0 s is not more than nothing`},
 		{"results:", "result:", `6:1: sweep: unknown key "result" (did you mean results?)`},
@@ -327,6 +329,13 @@ func TestMergingNamesWhatIsMissingAndRefusesWhatIsForeign(t *testing.T) {
 	}
 	do(t, other, dir, 2, Shard{1, 5, ""})
 	want(dir, "", "is of another sweep")
+	want(dir, s.Hash, "2 of 5 shards are not in "+dir+": 1, 3")
+	for _, i := range []int64{1, 3} {
+		do(t, s, dir, 2, Shard{i, 5, ""})
+	}
+	if o, err := Merge(dir, filepath.Join(t.TempDir(), "all.csv"), s.Hash); err != nil || int64(o.Rows) != s.Cases {
+		t.Errorf("beside a shard of another sweep: %v, %v", o, err)
+	}
 	want(t.TempDir(), "", "no file of a shard")
 	if _, err := (&Run{Sweep: s, Shard: Shard{1, 6, ""}, Dir: dir, Workers: 1}).Do(); err == nil || !strings.Contains(err.Error(), "is of 5 shards, this one of 6") {
 		t.Errorf("a shard of 6 beside those of 5: %v", err)

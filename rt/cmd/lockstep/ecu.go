@@ -14,17 +14,32 @@ import (
 	"lockstep/rt/bench"
 )
 
-const ecuUsage = "ecu NAME -bus NAME"
+const ecuUsage = "ecu NAME -bus NAME [-set PARAMETER=VALUE]"
 
 func runECU(list []string) error {
 	a := newArgs("ecu", ecuUsage)
 	bus := a.String("bus", "", "CAN interface, like vcan0")
+	var settings []ecu.Setting
+	known := ""
+	for _, name := range ecu.Names() {
+		if text := ecu.Describe(name); text != "" {
+			known += "; " + name + ": " + text
+		}
+	}
+	a.Func("set", "give a parameter of the unit a value, `NAME=VALUE`, any number of times"+known, func(text string) error {
+		s, err := ecu.ParseSetting(text)
+		settings = append(settings, s)
+		return err
+	})
 	until := a.Int("until", -1, "descriptor of a pipe with whose end the unit ends, too; for who starts it")
 	if err := a.parse(list, 1, 1, os.Stdout); err != nil {
 		return err
 	}
 	if !slices.Contains(ecu.Names(), a.names[0]) {
 		return fmt.Errorf("ecu: no control unit %q; there are: %s", a.names[0], strings.Join(ecu.Names(), ", "))
+	}
+	if err := ecu.Check(a.names[0], settings); err != nil {
+		return err
 	}
 	if *bus == "" {
 		return errors.New("ecu: -bus is missing, like -bus vcan0")
@@ -51,7 +66,7 @@ func runECU(list []string) error {
 		<-signals
 		close(stop)
 	}()
-	if err := ecu.Run(a.names[0], line, os.Stdout, stop); err != nil {
+	if err := ecu.Run(a.names[0], line, os.Stdout, stop, settings...); err != nil {
 		return &bench.Exit{Code: 1, Err: err}
 	}
 	return nil
