@@ -95,6 +95,7 @@ type Ask struct {
 	Priority int      // of SCHED_FIFO, 1 to 99
 	Timer    string   // "timerfd" or "nanosleep"
 	Buses    []string // CAN interfaces that must be there and up
+	Loop     int      // thread of the loop where it ticks already: it is no rival of itself; 0: it does not
 }
 
 // interfaceName is what the kernel takes for one, and a command line bears.

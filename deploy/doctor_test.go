@@ -246,6 +246,16 @@ var spoilt = []struct {
 	{"a list that is none", map[string]string{"sys/devices/system/cpu/online": "x"}, []string{"MUST ? cpu", "MUST ? isolation"}},
 }
 
+func TestALoopThatTicksIsNoRivalOfItself(t *testing.T) {
+	files := map[string]string{"proc/900/task/901/stat": stat(901, "lockstep-loop", 80, 1), "proc/900/task/901/status": "Cpus_allowed_list:\t3"}
+	for loop, want := range map[int][]string{0: {"should rivals"}, 901: {}, 900: {"should rivals"}} {
+		d := diagnose(t, "tuned", Ask{CPU: 3, Priority: 80, Timer: "timerfd", Loop: loop}, files)
+		if got := d.not(); !slices.Equal(got, want) && len(got)+len(want) > 0 {
+			t.Errorf("loop %d: not as wanted: %q, want %q", loop, got, want)
+		}
+	}
+}
+
 // limits is /proc/self/limits with two limits.
 func limits(priority, memory string) string {
 	pad := func(text string, n int) string { return text + strings.Repeat(" ", n-len(text)) }

@@ -129,7 +129,7 @@ func (h *host) checkRivals() Check {
 	var found, pids []string
 	help := "a higher priority of the bench (the kernel keeps that thread there), or none of rcutree.kthread_prio= to boot with"
 	for _, t := range h.threads {
-		if t.rank() >= h.ask.Priority && slices.Contains(t.cpus, h.cpu) && !h.ours(t) {
+		if t.rank() >= h.ask.Priority && slices.Contains(t.cpus, h.cpu) && !h.ours(t) && t.pid != h.ask.Loop {
 			found = append(found, fmt.Sprintf("%s %d %s", t.name, t.pid, t.scheduling()))
 			switch {
 			case t.name == targetName: // the loop of another bench stays where it is

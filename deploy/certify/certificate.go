@@ -38,6 +38,7 @@ type Certificate struct {
 	Beside   *Beside           `json:"beside"`     // nil: cyclictest was not measured
 	Worst    *bench.WorstCase  `json:"worst_case"`
 	Buses    []Bus             `json:"buses"`
+	Deadline bool              `json:"deadline"` // the loop is SCHED_DEADLINE, not SCHED_FIFO
 	Box      deploy.Box        `json:"box"`
 	Doctor   *deploy.Diagnosis `json:"doctor"`
 	Versions Versions          `json:"versions"`
@@ -62,7 +63,7 @@ type Beside struct {
 	Loop       *deploy.Figures `json:"loop"`
 	Cyclictest *deploy.Figures `json:"cyclictest"` // nil: it failed
 	Alone      *deploy.Figures `json:"alone"`      // the loop while no cyclictest ran; nil: there was no such time
-	Priority   int             `json:"priority"`   // of both, SCHED_FIFO
+	Priority   int             `json:"priority"`   // SCHED_FIFO, of cyclictest, and of the loop but for a deadline
 	PhaseNs    int64           `json:"phase_ns"`   // of cyclictest after the loop's grid points
 }
 
@@ -117,6 +118,14 @@ func distribution(h *sched.Histogram) *Distribution {
 		left -= n
 	}
 	return d
+}
+
+// Scheduler is that of the loop.
+func (c *Certificate) Scheduler() string {
+	if c.Deadline {
+		return "SCHED_DEADLINE"
+	}
+	return fmt.Sprintf("SCHED_FIFO %d", c.Doctor.Host.Priority)
 }
 
 // hashed matches the hash in the text of a certificate.

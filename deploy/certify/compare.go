@@ -91,7 +91,7 @@ func (c *Certificate) settings() map[string]string {
 		"cores": fmt.Sprint(b.Cores), "CPUs": b.CPUs, "MHz": fmt.Sprint(b.MHz), "memory": fmt.Sprintf("%d MB", b.MemoryKB/1024),
 		"Linux": b.Kernel, "command line": b.Cmdline, "isolated CPUs": b.Isolated, "governor of the loop's CPU": b.Governor,
 		"idle driver": b.Idle, "clock": b.Clock, "hypervisor": b.Hypervisor, "container": b.Container,
-		"CPU of the loop": fmt.Sprint(d.CPU), "priority": fmt.Sprint(d.Priority), "timer": d.Timer,
+		"CPU of the loop": fmt.Sprint(d.CPU), "scheduler of the loop": c.Scheduler(), "timer": d.Timer,
 		"bench": c.Asked.Bench, "length": time.Duration(c.Asked.ForNs).String(), "cut short": c.CutShort,
 		"buses": fmt.Sprint(c.Buses), "unit on": c.Asked.UnitBus, "load": fmt.Sprint(c.Asked.Load), "best effort": fmt.Sprint(c.Run.BestEffort),
 		"kernel of the plant": c.Asked.Kernel, "representative": fmt.Sprint(c.Representative),

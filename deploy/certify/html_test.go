@@ -196,6 +196,17 @@ func TestWhatWasNotMeasuredIsNeverZero(t *testing.T) {
 	}
 }
 
+func TestThePageNamesTheSchedulerOfTheLoop(t *testing.T) {
+	c := sample(t, 1, 1)
+	if page := string(html(t, c)); !strings.Contains(page, "SCHED_FIFO 80, sleeps") || strings.Contains(page, "SCHED_DEADLINE") {
+		t.Error("a loop of SCHED_FIFO 80 is said to be another")
+	}
+	c.Deadline = true
+	if page := string(html(t, c)); !strings.Contains(page, "SCHED_DEADLINE, sleeps") || !strings.Contains(page, "which comes before it") {
+		t.Error("a loop of SCHED_DEADLINE is not said to be one")
+	}
+}
+
 func TestMessagesAndBusesAreOnThePage(t *testing.T) {
 	c := sample(t, 1, 1)
 	c.Run.Messages = []bench.Received{{Message: "TSC1", Frames: 7, Cycle: &bench.Cycle{Min: 9_000_000, Mean: 10_000_000, Max: 12_345_000, Jitter: 100_000}, AgeMax: 15_000_000, Timeouts: 3}, {Message: "EBC1"}}

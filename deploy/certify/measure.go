@@ -64,7 +64,7 @@ func (o Order) Measure() (*Certificate, error) {
 		s.c.Buses = append(s.c.Buses, Bus{bus.Name.Text, bus.Interface.Text})
 	}
 	h.Thread.CPU = b.FreeCPU() // another bench may have the first choice; who comes in between is seen by begin
-	s.thread = h.Thread
+	s.thread, s.c.Deadline = h.Thread, h.Thread.Deadline
 	if s.c.Versions, err = versions(); err != nil {
 		return nil, err
 	}
@@ -88,6 +88,9 @@ func (s *session) look(h *bench.Handover) (err error) {
 		if b.Interface != "pair" && !strings.HasPrefix(b.Interface, "file:") {
 			ask.Buses = append(ask.Buses, b.Interface)
 		}
+	}
+	if s.page != nil {
+		ask.Loop = int(s.page.Thread.Load())
 	}
 	if s.UnitBus != "" {
 		ask.Buses = append(ask.Buses, s.UnitBus)
