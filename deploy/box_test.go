@@ -77,6 +77,9 @@ func (b *box) host() *host {
 		},
 		setRestart: func(name string, ms uint32) error {
 			l := b.links[name]
+			if l.Up {
+				return errUp
+			}
 			l.RestartMs = int(ms)
 			b.links[name] = l
 			return nil

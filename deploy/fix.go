@@ -23,7 +23,7 @@ type Plan struct {
 }
 
 // NewPlan says what would make the checks of a host green; what keep names is left
-// as it is. It changes nothing.
+// as it is. It changes nothing. A CPU that the host has not is Refused.
 func NewPlan(root string, ask Ask, keep []string) (*Plan, error) {
 	h, err := visit(root, ask)
 	if err != nil {
@@ -33,6 +33,9 @@ func NewPlan(root string, ask Ask, keep []string) (*Plan, error) {
 }
 
 func (h *host) plan(keep []string) (*Plan, error) {
+	if len(h.online) > 0 && !slices.Contains(h.online, h.cpu) {
+		return nil, Refused{fmt.Sprintf("no CPU %d among %s, for which nothing is changed: choose one of these with -cpu N", h.cpu, formatCPUs(h.online))}
+	}
 	d := h.diagnosis()
 	p := &Plan{Host: d.Host, Changes: []Change{}, Kept: keep, Boot: h.commandLine(), host: h, checks: map[string]Check{}}
 	_, p.file = h.loader()

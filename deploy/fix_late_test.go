@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"lockstep/io/can"
 )
 
 // The first fix's own changes come back, too, where the second one ended between noting
@@ -95,5 +97,19 @@ func TestTheSiblingThatIsNeededStaysOnLine(t *testing.T) {
 		if len(found.Changes) > 0 || found.Verdict != Wrong || string(found.Can) != c.can || strings.Contains(found.Command, "tee") {
 			t.Errorf("of %s with %s isolated: %+v", c.online, c.isolated, found)
 		}
+	}
+}
+
+func TestRestartMsOfACardThatIsUpSinceIsLeft(t *testing.T) {
+	b := newBox(t, "tuned")
+	b.links["can1"] = can.Link{Card: true}
+	b.apply()
+	b.links["can1"] = can.Link{Card: true, Up: true, RestartMs: b.links["can1"].RestartMs}
+	steps := b.undo()
+	if len(steps) != 1 || steps[0].Done || !strings.Contains(steps[0].Left, "is up") || b.links["can1"].RestartMs != 100 {
+		t.Errorf("%+v, %+v", steps, b.links["can1"])
+	}
+	if again := b.undo(); len(again) > 0 {
+		t.Errorf("it is tried again: %+v", again)
 	}
 }

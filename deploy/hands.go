@@ -29,6 +29,9 @@ func running() hands {
 // errGone is what is no longer there: a thread that has ended, a card unplugged.
 var errGone = errors.New("it is gone")
 
+// errUp is a card whose restart-ms stays as it is for now.
+var errUp = errors.New("the interface is up, and the kernel changes it only while it is down")
+
 // reason is an error without the path, which is said beside it.
 func reason(err error) error {
 	var file *fs.PathError
@@ -92,7 +95,7 @@ func setRestart(name string, ms uint32) error {
 		return err
 	}
 	if err = links.SetRestart(link, ms); errors.Is(err, syscall.EBUSY) {
-		return errors.New("the interface is up, and the kernel changes it only while it is down")
+		return errUp
 	}
 	return err
 }

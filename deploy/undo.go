@@ -186,9 +186,12 @@ func (h *host) restore(e entry) Step {
 	case !e.same(now, e.After) && (e.Between == "" || !e.same(now, e.Between)):
 		s.Left = fmt.Sprintf("somebody has made it %s since", now)
 	default:
-		if err := h.put(e.Setting, e.Before); err != nil {
+		switch err := h.put(e.Setting, e.Before); {
+		case errors.Is(err, errUp): // a bus that is in use: no stop of the host's service fails for it
+			s.Left = err.Error()
+		case err != nil:
 			s.Err = err.Error()
-		} else {
+		default:
 			s.Done = true
 		}
 	}

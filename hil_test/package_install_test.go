@@ -92,7 +92,7 @@ func install(t *testing.T, script string) (out string, left []string) {
 // used is what a box has after a while.
 const used = `
 cp /usr/share/lockstep/benches/powershift-bench.yaml /etc/lockstep/mine.yaml
-mkdir -p /var/lib/lockstep /run/lockstep /etc/systemd/system/multi-user.target.wants /etc/systemd/system/lockstep@mine.service.d
+mkdir -p /var/lib/lockstep /run/lockstep /run/lockstep-0 /etc/systemd/system/multi-user.target.wants /etc/systemd/system/lockstep@mine.service.d
 touch /var/lib/lockstep/mine.json /run/lockstep/mine.sock /etc/systemd/system/lockstep@mine.service.d/override.conf
 ln -s /usr/lib/systemd/system/lockstep@.service /etc/systemd/system/multi-user.target.wants/lockstep@mine.service
 chown -R lockstep:lockstep /var/lib/lockstep /run/lockstep
@@ -132,7 +132,10 @@ install # the same again: an upgrade
 cat /etc/lockstep/options
 remove
 cat /etc/lockstep/options
-[ -f /etc/lockstep/mine.yaml ] && [ -f /var/lib/lockstep/mine.json ] && [ ! -e /usr/bin/lockstep ] && [ ! -e /run/lockstep ]
+[ -f /etc/lockstep/mine.yaml ]
+[ -f /var/lib/lockstep/mine.json ]
+[ ! -e /usr/bin/lockstep ]
+[ ! -e /run/lockstep ]
 install
 cat /etc/lockstep/options
 [ -f /etc/lockstep/mine.yaml ]
@@ -165,12 +168,11 @@ whole
 dpkg --no-triggers --unpack $deb >/dev/null
 cp /var/lib/dpkg/info/lockstep.postinst /run/postinst
 printf '#!/bin/sh\nkill -9 $$\n' >/var/lib/dpkg/info/lockstep.postinst
-! dpkg --no-triggers --configure lockstep >/dev/null 2>&1
+if dpkg --no-triggers --configure lockstep >/dev/null 2>&1; then exit 1; fi
 install
 whole
 rm /run/postinst
 rm /var/lib/dpkg/info/lockstep.list
-! dpkg --verify lockstep 2>/dev/null || true
 install
 whole
 purge

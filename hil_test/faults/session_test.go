@@ -51,6 +51,8 @@ type trial struct {
 	dir  string
 	mark string   // in the environment of all its processes
 	busy []string // what this try fell short of and a busy host explains
+
+	attached int // that have begun to attach, each with a report of its own
 }
 
 // inTime is Errorf for what depends on how busy the host is: another try may do.
@@ -168,7 +170,8 @@ func (a *trial) run(p plan) *session {
 // attach starts `lockstep attach`.
 func (a *trial) attach(args ...string) *session {
 	a.Helper()
-	s := &session{trial: a, report: filepath.Join(a.dir, "attach.json")}
+	a.attached++ // a report is of one run
+	s := &session{trial: a, report: filepath.Join(a.dir, fmt.Sprintf("attach%d.json", a.attached))}
 	s.start(plan{}, nil, append([]string{"attach", "-report", s.report}, args...)...)
 	return s
 }

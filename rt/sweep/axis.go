@@ -61,7 +61,10 @@ func (a *axis) text(i int64) string {
 
 // random is the i-th number of a seed, between 0 and 1 and neither of them: splitmix64
 // (Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014).
-func random(seed, i uint64) float64 { return (float64(mix(seed, i)>>11) + 0.5) / (1 << 53) }
+func random(seed, i uint64) float64 { return within01(mix(seed, i)) }
+
+// within01 takes 52 bits: with one more the half would be rounded, at the end to 1.
+func within01(bits uint64) float64 { return (float64(bits>>12) + 0.5) / (1 << 52) }
 
 func mix(seed, i uint64) uint64 {
 	z := seed + (i+1)*0x9e3779b97f4a7c15

@@ -145,3 +145,11 @@ func BenchmarkCase(b *testing.B) {
 		})
 	}
 }
+
+func TestRandomNumbersAreNeither0Nor1(t *testing.T) {
+	for _, bits := range []uint64{0, 1, 1 << 63, math.MaxUint64 - 1, math.MaxUint64} {
+		if v := within01(bits); !(v > 0 && v < 1) {
+			t.Errorf("of the bits %x: %v", bits, v)
+		}
+	}
+}

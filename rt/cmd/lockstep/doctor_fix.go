@@ -30,7 +30,7 @@ type undone struct {
 func (d *doctorArgs) runFix() error {
 	p, err := deploy.NewPlan(d.root, d.ask, d.keep)
 	if err != nil {
-		return err
+		return refusal(err)
 	}
 	if !d.json {
 		if err := p.Text(os.Stdout); err != nil {

@@ -55,6 +55,13 @@ func TestWrongQuestionsToTheDoctorEndWithOneLineAndCode2(t *testing.T) {
 	}
 }
 
+func TestFixForACPUThatIsNotThereIsRefused(t *testing.T) {
+	out, errors, code := lockstep(t, "doctor", "-fix", "-cpu", "9", "-root", host("throttled"))
+	if code != 3 || out != "" || !strings.Contains(errors, "no CPU 9 among 0-3") || strings.Count(errors, "\n") != 1 {
+		t.Errorf("code %d, %q\n%s", code, errors, out)
+	}
+}
+
 func TestFixShowsWhatItWouldDoAndWithoutAYesDoesNothing(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "undo.json")
 	for _, c := range []struct {
