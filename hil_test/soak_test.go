@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -246,5 +247,27 @@ func TestLabSoakOnTwoCardsKeepsWhatARunPromises(t *testing.T) {
 	}
 	if v.BestEffort {
 		t.Error("best effort, on a machine that grants everything")
+	}
+}
+
+// The lock of the state file is not seen from another kernel.
+func TestASecondSoakOfALabInOneFolderIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	dir := filepath.Join(folder, "vcan")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("./soak", "vcan", "10s", folder).CombinedOutput()
+	var exit *exec.ExitError
+	if want := "soak: " + dir + ": another soak goes on there\n"; !errors.As(err, &exit) || exit.ExitCode() != 3 || string(out) != want {
+		t.Errorf("%v, %q; want exit status 3, %q", err, out, want)
 	}
 }

@@ -44,7 +44,12 @@ func Allow(pid int, set unix.CPUSet) error {
 		if err := unix.SchedGetaffinity(tid, &now); err != nil || now == set {
 			return false, err
 		}
-		return true, unix.SchedSetaffinity(tid, &set)
+		if err := unix.SchedSetaffinity(tid, &set); err != nil {
+			return false, err
+		}
+		was := now // of set the kernel grants what is there still: a CPU may have gone offline
+		err := unix.SchedGetaffinity(tid, &now)
+		return now != was, err
 	})
 	if err != nil {
 		return fmt.Errorf("sched: CPUs of process %d: %w", pid, err)

@@ -234,3 +234,15 @@ func TestOrdinaryTakesEveryThreadOutOfTheRealTimeClasses(t *testing.T) {
 		}
 	}
 }
+
+// A CPU that has gone offline since: the kernel grants the others.
+func TestAllowGrantsWhatIsThereOfASet(t *testing.T) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	set.Set(1000)
+	if err := Allow(os.Getpid(), set); err != nil {
+		t.Error(err)
+	}
+}

@@ -78,6 +78,26 @@ func probe(root string, t Thread) (missing []Missing, fifo bool) {
 	return missing, fifo
 }
 
+// Throttling says how much of a CPU the kernel leaves to its real-time threads together,
+// as words behind a sentence; "" it holds none back.
+func Throttling() string { return throttling("/") }
+
+func throttling(root string) string {
+	number := func(name string) (float64, error) {
+		text, err := os.ReadFile(filepath.Join(root, "proc/sys/kernel", name))
+		if err != nil {
+			return 0, err
+		}
+		return strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+	}
+	share, err1 := number("sched_rt_runtime_us")
+	period, err2 := number("sched_rt_period_us")
+	if err1 != nil || err2 != nil || !(share >= 0 && share < period) {
+		return ""
+	}
+	return fmt.Sprintf(", and real-time throttling leaves them %.3g %% of it together (kernel.sched_rt_runtime_us)", 100*share/period)
+}
+
 // capable tells whether the calling thread has a capability, capabilities(7).
 func capable(bit int) bool {
 	caps, err := strconv.ParseUint(fields("/proc/thread-self/status")["CapEff"], 16, 64)

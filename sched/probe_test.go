@@ -147,3 +147,27 @@ func TestHelpForACPUCanBeFollowedOnThisHost(t *testing.T) {
 		}
 	}
 }
+
+func TestThrottlingIsSaidWithItsShare(t *testing.T) {
+	for runtime, want := range map[string]string{
+		"950000":  ", and real-time throttling leaves them 95 % of it together (kernel.sched_rt_runtime_us)",
+		"0":       ", and real-time throttling leaves them 0 % of it together (kernel.sched_rt_runtime_us)",
+		"1000000": "", "-1": "", "NaN": "", "x": "",
+	} {
+		root := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(root, "proc/sys/kernel"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"sched_rt_runtime_us": runtime, "sched_rt_period_us": "1000000"} {
+			if err := os.WriteFile(filepath.Join(root, "proc/sys/kernel", name), []byte(text+"\n"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := throttling(root); got != want {
+			t.Errorf("%s: %q, want %q", runtime, got, want)
+		}
+	}
+	if got := throttling(t.TempDir()); got != "" {
+		t.Errorf("without /proc: %q", got)
+	}
+}

@@ -114,6 +114,14 @@ func (r *run) adoptFaults() {
 	}
 }
 
+// clients is how many are there: each has a descriptor of this process.
+func (c *control) clients() int64 {
+	if c == nil {
+		return 0
+	}
+	return int64(len(c.room))
+}
+
 // close ends it; the socket's file goes, too.
 func (c *control) close() {
 	if c != nil {

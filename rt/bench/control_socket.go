@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -15,14 +16,18 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 )
 
+// servicesDir is where those of services are, and root's where there are none.
+const servicesDir = "/run/lockstep"
+
 // ControlDir is where the control sockets of this user's runs are.
 func ControlDir() string {
 	if os.Getuid() == 0 {
-		return besideServices("/run/lockstep", 0)
+		return besideServices(servicesDir, 0)
 	}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
 		return filepath.Join(dir, "lockstep")
@@ -57,9 +62,7 @@ func fileName(bench string) string {
 }
 
 // listenControl opens the control socket of a bench: NAME.sock, or NAME-PID.sock beside
-// another run of that name. What a supervisor that was killed has left is replaced; what
-// those of other names have left stays: in a directory that two kernels share, as a
-// user-mode Linux does with its host, a socket of the other one looks like that.
+// another run of that name. What supervisors that were killed have left goes.
 func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 	lock, err := ownDir(dir)
 	if err != nil {
@@ -70,6 +73,7 @@ func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", dir, os.NewSyscallError("flock", err))
 	}
+	sweep(dir)
 	name := fileName(bench)
 	for _, name := range []string{name, fmt.Sprintf("%s-%d", name, os.Getpid())} {
 		path := filepath.Join(dir, name+socketEnd)
@@ -93,6 +97,46 @@ func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 		return l, path, err
 	}
 	return nil, "", fmt.Errorf("%s: there is a run of this process", dir)
+}
+
+// sweep removes sockets at which nobody listens any more. In a directory that two kernels
+// share, as a user-mode Linux may with its host, one of the other kernel looks like that:
+// there all stay. Nobody else is between making a socket and listening: see the lock.
+func sweep(dir string) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*"+socketEnd))
+	if !thisKernels(dir, len(files) == 0) {
+		return
+	}
+	for _, file := range files {
+		if info, err := os.Lstat(file); err != nil || info.Mode().Type() != fs.ModeSocket {
+			continue
+		}
+		if conn, _, err := dialControl(file); err == nil {
+			conn.Close()
+		} else if errors.Is(err, unix.ECONNREFUSED) {
+			_ = os.Remove(file)
+		}
+	}
+}
+
+// thisKernels says that no other kernel has had sockets in dir. A file there lists those
+// that had, this one from now on; it begins anew when dir is empty.
+func thisKernels(dir string, empty bool) bool {
+	mode, this, file := os.O_APPEND, boot()+"\n", filepath.Join(dir, "kernels")
+	text, _ := readOwn(file)
+	switch {
+	case string(text) == this:
+		return true
+	case empty:
+		mode = os.O_TRUNC
+	case strings.Contains(string(text), this):
+		return false
+	}
+	if f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW|mode, 0o600); err == nil {
+		_, _ = f.WriteString(this) // without it nothing is removed
+		f.Close()
+	}
+	return false // what is there may be of a kernel that has not said so
 }
 
 // listenAlone listens on a socket that only its user can open, from its first moment on:
@@ -132,18 +176,23 @@ func ownDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// dialControl opens a control socket; pid is the process that listens there.
+// dialControl opens a control socket; pid is the process that listens there. One of another
+// user says what it likes: only root asks it.
 func dialControl(path string) (conn *net.UnixConn, pid int, err error) {
 	if conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
 		return nil, 0, err
 	}
+	uid := -1
 	raw, err := conn.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {
 			if c, e := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); e == nil {
-				pid = int(c.Pid)
+				pid, uid = int(c.Pid), int(c.Uid)
 			}
 		})
+	}
+	if err == nil && !asks(os.Getuid(), uid) {
+		err = &fs.PathError{Op: "dial", Path: path, Err: fs.ErrPermission}
 	}
 	if err != nil {
 		conn.Close()
@@ -151,6 +200,9 @@ func dialControl(path string) (conn *net.UnixConn, pid int, err error) {
 	}
 	return conn, pid, nil
 }
+
+// asks tells whether user me talks to what user uid runs.
+func asks(me, uid int) bool { return me == 0 || me == uid }
 
 // socket is a control socket at which somebody answers, or may not be asked.
 type socket struct {
@@ -175,6 +227,9 @@ func sockets(dirs ...string) (list []socket) {
 		files, _ := filepath.Glob(filepath.Join(dir, "*"+socketEnd))
 		for _, file := range files {
 			s := socket{name: strings.TrimSuffix(filepath.Base(file), socketEnd)}
+			if s.name != fileName(s.name) {
+				continue // it is none that a run makes
+			}
 			if s.conn, s.pid, s.err = dialControl(file); s.err == nil || errors.Is(s.err, fs.ErrPermission) {
 				list = append(list, s)
 			}
@@ -186,7 +241,7 @@ func sockets(dirs ...string) (list []socket) {
 // controlDirs are all directories with control sockets that this user may see.
 func controlDirs() []string {
 	dirs := []string{ControlDir()}
-	for _, pattern := range []string{"/run/lockstep", "/run/lockstep-0", "/run/user/*/lockstep", "/tmp/lockstep-*"} {
+	for _, pattern := range []string{servicesDir, servicesDir + "-0", "/run/user/*/lockstep", "/tmp/lockstep-*"} {
 		more, _ := filepath.Glob(pattern)
 		for _, dir := range more {
 			if !slices.Contains(dirs, dir) {
@@ -264,7 +319,7 @@ func (s *socket) send(words ...string) error {
 }
 
 func (s *socket) hear() (*Answer, error) {
-	text, err := bufio.NewReader(s.conn).ReadBytes('\n')
+	text, err := bufio.NewReader(io.LimitReader(s.conn, maxAnswer)).ReadBytes('\n')
 	a := &Answer{}
 	if err == nil {
 		err = json.Unmarshal(text, a)
@@ -273,9 +328,22 @@ func (s *socket) hear() (*Answer, error) {
 		return nil, &Exit{1, fmt.Errorf("%s gives no answer: %w", s, err)}
 	}
 	if !a.OK {
-		return nil, fmt.Errorf("%s: %s", s.name, a.Error)
+		return nil, fmt.Errorf("%s: %s", s.name, visible(a.Error))
 	}
 	return a, nil
+}
+
+// maxAnswer is the longest answer, bytes.
+const maxAnswer = 4 << 20
+
+// visible is a text without what a terminal would act upon: it may be another user's.
+func visible(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) && c != '\n' {
+			return -1
+		}
+		return c
+	}, text)
 }
 
 // patient is how long an answer may take: a change waits for one or two before it, and

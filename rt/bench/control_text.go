@@ -5,12 +5,14 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
 // Text writes the answer to a request for people.
 func (a *Answer) Text(to io.Writer, request string) error {
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	when := fmt.Sprintf("tick %d, %.3f s", a.Tick, a.Time)
 	switch request {
 	case "status":
@@ -31,5 +33,7 @@ func (a *Answer) Text(to io.Writer, request string) error {
 			fmt.Fprintf(w, "  slot %d\t%s\t%s\n", f.Slot, f.Name, f.Spec)
 		}
 	}
-	return w.Flush()
+	_ = w.Flush() // to memory
+	_, err := io.WriteString(to, visible(text.String()))
+	return err
 }

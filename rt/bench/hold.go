@@ -165,11 +165,11 @@ func holders() (list []holder) {
 		if err != nil {
 			continue
 		}
-		what := parts[0] + "/" + parts[1]
-		i := slices.IndexFunc(list, func(h holder) bool { return h.what == what && h.bench == parts[4] })
+		what, bench := visible(parts[0]+"/"+parts[1]), fileName(parts[4]) // any user may have made the name
+		i := slices.IndexFunc(list, func(h holder) bool { return h.what == what && h.bench == bench })
 		if i < 0 {
 			i = len(list)
-			list = append(list, holder{what: what, bench: parts[4]})
+			list = append(list, holder{what: what, bench: bench})
 		}
 		switch parts[2] {
 		case supervisorLabel:
@@ -205,10 +205,27 @@ func (h *holder) String() string {
 		h.bench, h.target, h.target, h.target)
 }
 
-// hold takes the run's interfaces and the CPU of its loop. A CPU that the bench leaves
-// open is the first that nobody has.
+// renew makes what was held with a target that has ended ready for the next one.
+func (h *holds) renew() error {
+	for len(h.tags) < len(h.what) {
+		tag, err := nameless()
+		if err != nil {
+			return err
+		}
+		h.tags = append(h.tags, tag)
+	}
+	return nil
+}
+
+// hold takes the run's interfaces and the CPU of its loop, but for what it has from a leg
+// before it. A CPU that the bench leaves open is the first that nobody has.
 func (r *run) hold() error {
-	r.holds = &holds{owner: r.bench.Name}
+	if r.holds == nil {
+		r.holds = &holds{owner: r.bench.Name}
+	}
+	if err := r.holds.renew(); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
 	for i := range r.bench.Buses {
 		bus := &r.bench.Buses[i]
 		what := heldBus + bus.Interface.Text
@@ -227,6 +244,12 @@ func (r *run) hold() error {
 }
 
 func (r *run) holdCPU() error {
+	for _, what := range r.holds.what {
+		if cpu, ok := strings.CutPrefix(what, heldCPU); ok {
+			r.h.Thread.CPU, _ = strconv.Atoi(cpu) // it is one
+			return nil
+		}
+	}
 	cpus := []int{r.bench.CPU}
 	if r.bench.CPU < 0 {
 		cpus = sched.CPUs()
@@ -273,7 +296,7 @@ func (r *run) shareCPU(by *holder, held int) error {
 	switch {
 	case r.options.BestEffort || auto && !r.named():
 		r.shared = &sched.Missing{
-			What: fmt.Sprintf("the loop shares CPU %s with that of %s, process %d: each delays the other", cpu, by.bench, by.pid()),
+			What: fmt.Sprintf("the loop shares CPU %s with that of %s, process %d: each delays the other%s", cpu, by.bench, by.pid(), sched.Throttling()),
 			Help: "cpu: auto in the bench takes a free one, if there is one; end another run (lockstep ps, lockstep stop NAME)",
 		}
 		if auto {
@@ -284,6 +307,17 @@ func (r *run) shareCPU(by *holder, held int) error {
 		return fmt.Errorf("run: each of the %d CPUs of this process is held by a loop; CPU %s by %s, or share it with -besteffort", held, cpu, by)
 	}
 	return fmt.Errorf("run: CPU %s is held by %s, or let the run choose a free CPU (cpu: auto in the bench), or share it with -besteffort", cpu, by)
+}
+
+// otherLoops are the CPUs that loops of other runs have.
+func (h *holds) otherLoops() (cpus []int) {
+	for _, other := range holders() {
+		name, ok := strings.CutPrefix(other.what, heldCPU)
+		if cpu, err := strconv.Atoi(name); ok && err == nil && !slices.Contains(h.what, other.what) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus
 }
 
 // pid is the process that speaks for the holder.

@@ -104,6 +104,74 @@ func TestWhatATargetHasInheritedIsHeldUntilItEnds(t *testing.T) {
 	}
 }
 
+// Between two legs of a soak nobody takes what they have, and the next target holds it, too.
+func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
+	b := openBench(t).Bench
+	b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, strings.TrimPrefix(unheld(t), heldBus)
+	var h *holds
+	for i := range 3 {
+		r := &run{bench: b, h: &Handover{}, holds: h, restore: func() {}}
+		if err := r.hold(); err != nil || r.h.Thread.CPU != b.CPU || len(r.holds.what) != 2 || len(r.holds.fds) != 2 || len(r.holds.tags) != 2 {
+			t.Fatalf("leg %d: %v, CPU %d, %+v", i, err, r.h.Thread.CPU, r.holds)
+		}
+		k := &legs{store: &store{}}
+		r.holds.inherited(1_000_000 + i)
+		h = r.holds
+		k.after(r)
+		if k.holds != h || r.holds != nil {
+			t.Fatalf("leg %d: kept %v", i, k.holds)
+		}
+		var other holds
+		if by, err := other.take(h.what[0]); err != nil || by == nil || by.supervisor != os.Getpid() {
+			t.Errorf("leg %d: held by %v, %v", i, by, err)
+		}
+		other.close()
+	}
+	h.close()
+}
+
+func TestTheLoadLeavesOtherLoopsTheirCPUs(t *testing.T) {
+	all := besides(-1, nil)
+	mine, other := &holds{owner: "mine"}, &holds{owner: "other"}
+	defer other.close()
+	const cpu = "999"
+	if by, err := other.take(heldCPU + cpu); by != nil || err != nil {
+		t.Fatal(by, err)
+	}
+	if loops := mine.otherLoops(); !slices.Contains(loops, 999) {
+		t.Errorf("loops of others on %v", loops)
+	}
+	mine.what = []string{heldCPU + cpu}
+	if loops := mine.otherLoops(); slices.Contains(loops, 999) {
+		t.Errorf("the own one is another's: %v", loops)
+	}
+	if got := besides(-1, all[:1]); len(all) > 1 && !slices.Equal(got, all[1:]) {
+		t.Errorf("%v of %v without %d", got, all, all[0])
+	}
+	if got := besides(7, all); !slices.Equal(got, []int{7}) {
+		t.Errorf("%v where every other CPU has a loop, want the own one", got)
+	}
+}
+
+func TestATargetThatDoesNotEndIsSaid(t *testing.T) {
+	p, err := spawn("/bin/sleep", nil, nil, "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.kill()
+	h := &Handover{Bench: openBench(t).Bench}
+	h.Loop.Period, h.Loop.Safe.Ticks = time.Second, -2-int64(starting/time.Second) // no time is left to wait
+	s := &socket{name: "lone", pid: p.pid, lone: &run{bench: h.Bench, h: h, page: new(rt.Page)}}
+	target, err := adopt(p.pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.stopLone(false, target, nil)()
+	if want := fmt.Sprintf("lone (process %d) does not end; nobody watches over it: lockstep stop %[1]d -now kills it", p.pid); err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+}
+
 func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	iface := strings.TrimPrefix(unheld(t), heldBus)
 	begin := func(o Options) (*run, error) {
@@ -179,6 +247,22 @@ func TestTimersThatAKilledRunHasRaisedAreLoweredByTheNextOne(t *testing.T) {
 	}
 	if boot() == "" {
 		t.Error("this boot has no name")
+	}
+}
+
+func TestRootGivesTheTimersOfAServicesRunBackToo(t *testing.T) {
+	for _, c := range []struct {
+		uid  int
+		own  string
+		want []string
+	}{
+		{0, "/run/lockstep-0", []string{"/run/lockstep-0", "/run/lockstep"}},
+		{0, "/run/lockstep", []string{"/run/lockstep"}},
+		{1000, "/run/user/1000/lockstep", []string{"/run/user/1000/lockstep"}},
+	} {
+		if got := leftDirs(c.uid, c.own); !slices.Equal(got, c.want) {
+			t.Errorf("user %d: %q, want %q", c.uid, got, c.want)
+		}
 	}
 }
 

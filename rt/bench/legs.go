@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +34,7 @@ type legs struct {
 	stopped string      // by which signal; "" by none
 	begun   int         // legs of this start
 	cpus    unix.CPUSet // of this process: a leg leaves it none but those beside its loop's
+	holds   *holds      // what the legs have, and keep between them
 }
 
 // RunSoak runs a bench in legs until o.For of them is done or a signal comes, and
@@ -53,6 +52,7 @@ func RunSoak(b *Bench, o Options) error {
 	if report != nil {
 		defer report.Close()
 	}
+	defer func() { k.holds.close() }()
 	k.signals = attend()
 	err = unix.SchedGetaffinity(0, &k.cpus)
 	for err == nil && k.left() > 0 {
@@ -85,7 +85,7 @@ func (k *legs) prepare() (report *os.File, err error) {
 	if k.o.Choose != nil { // what a leg would refuse
 		_, mark, err := k.o.Choose(h)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("soak: %w", err)
 		}
 		version += ", generated kernel " + digestOf([]byte(mark))[:12]
 	}
@@ -194,7 +194,7 @@ func (k *legs) leg() error {
 	o.Report, o.Scenario, o.JUnit, o.plan = "", "", "", l.plan
 	o.For, o.Record = time.Duration(l.ticks*k.period), k.recordOf(&l)
 	r := newRun(k.bench, o)
-	r.soak.leg = &l
+	r.soak.leg, r.holds = &l, k.holds
 	r.soak.beat, r.soak.busy = func(ticks int64) { k.beat(r, ticks) }, func() bool { return len(k.store.busy) > 0 }
 	defer k.after(r)
 	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus)); err != nil {
@@ -233,11 +233,11 @@ func (k *legs) beat(r *run, ticks int64) {
 const heartbeat = 10 * time.Second
 
 // take adds a leg that has ended. One that a signal has ended counts as far as it came,
-// unless something was to happen in it.
+// unless that is too short to be judged or something was to happen in it.
 func (k *legs) take(l *leg, r *run, v *Report) {
 	k.state.Going, k.next = nil, time.Time{}
 	t := &k.state.Tally
-	if r.stop != "" && (r.trial != nil || v.Ticks == 0) {
+	if r.stop != "" && (r.trial != nil || int64(v.Ticks)*k.period < int64(settled)) {
 		k.state.Cut++
 		k.state.CutNs += int64(v.Ticks) * k.period
 		t.kind(l.kind).Cut++
@@ -248,7 +248,7 @@ func (k *legs) take(l *leg, r *run, v *Report) {
 	t.add(*l, r.soak, v)
 	k.self.Legs++
 	k.self.Ticks += v.Ticks
-	k.footprint()
+	k.footprint(r.control.clients())
 	word := "held"
 	if !v.Soak.Pass {
 		word = "BROKEN"
@@ -257,6 +257,10 @@ func (k *legs) take(l *leg, r *run, v *Report) {
 		v.Ticks, v.Missed, float64(v.Late.Max)/1e6, v.TxFrames, v.RxFrames, firstOf("; ", v.Soak.failed()))
 	k.recorded(v)
 }
+
+// settled is after how much simulated time a leg that ends is judged like any other: its
+// unit has spoken, and been heard.
+const settled = time.Second
 
 // say writes a line that belongs to no run.
 func (k *legs) say(format string, args ...any) { fmt.Fprintf(k.o.Out, format, args...) }
@@ -276,6 +280,7 @@ func firstLine(err error) string {
 
 // after ends what a leg has left, and writes the state.
 func (k *legs) after(r *run) {
+	k.holds, r.holds = r.holds, nil // nobody takes a CPU or an interface between two legs
 	r.close()
 	if r.page != nil {
 		r.page.Discard()
@@ -287,14 +292,15 @@ func (k *legs) after(r *run) {
 	}
 }
 
-// footprint measures this process between two legs.
-func (k *legs) footprint() {
+// footprint measures this process between two legs; clients have a descriptor each.
+func (k *legs) footprint(clients int64) {
 	k.store.wait() // for the descriptor of a state that is being written
 	debug.FreeOSMemory()
 	f, err := measureProcess("/", os.Getpid())
 	if err != nil {
 		return // the demands of the leg have said so
 	}
+	f.Files -= clients
 	k.last = f
 	if k.rounds++; k.rounds <= 2*len(k.turns.turns)+1 { // each kind of leg has been there
 		k.first = footprint{max(k.first.KB, f.KB), max(k.first.Threads, f.Threads), max(k.first.Files, f.Files)}
@@ -307,50 +313,6 @@ func (k *legs) footprint() {
 			k.first.KB+spareSupervisor.KB, k.first.Files, k.first.Threads+spareSupervisor.Threads, spareSupervisor.KB, spareSupervisor.Threads),
 		Seen: fmt.Sprintf("%d kB, %d open files, %d threads", f.KB, f.Files, f.Threads), Held: held,
 	})
-}
-
-// recordOf is the file of a leg's record; "" there is none.
-func (k *legs) recordOf(l *leg) string {
-	if k.o.Record == "" || k.records != "" {
-		return ""
-	}
-	file := filepath.Join(k.o.Record, fmt.Sprintf("leg-%06d.rec", l.number))
-	f, err := os.Create(file)
-	if err != nil {
-		k.noRecords(err.Error())
-		return ""
-	}
-	f.Close()
-	return file
-}
-
-// noRecords ends recording: a soak does not end for want of room.
-func (k *legs) noRecords(why string) {
-	k.records = why
-	k.say("soak: record: %s; it goes on without records\n", why)
-}
-
-// recorded keeps the latest records and, under another name, those of broken legs.
-func (k *legs) recorded(v *Report) {
-	if v.Record == "" {
-		return
-	}
-	if v.Trouble != "" {
-		k.noRecords(v.Trouble)
-		_ = os.Remove(v.Record) // it is incomplete, and takes room
-		return
-	}
-	if !v.Soak.Pass {
-		_ = os.Rename(v.Record, strings.TrimSuffix(v.Record, ".rec")+"-broken.rec")
-	}
-	for _, pattern := range []string{"leg-[0-9][0-9][0-9][0-9][0-9][0-9].rec", "leg-*-broken.rec"} {
-		list, _ := filepath.Glob(filepath.Join(k.o.Record, pattern))
-		slices.Sort(list)
-		for len(list) > max(1, k.o.Soak.Keep) {
-			_ = os.Remove(list[0])
-			list = list[1:]
-		}
-	}
 }
 
 // finish reports on all legs of all starts.

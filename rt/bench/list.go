@@ -168,7 +168,8 @@ func Table(to io.Writer, list []Listed) error {
 		_, err := fmt.Fprintln(to, "no bench runs on this host")
 		return err
 	}
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "BENCH\tFILE\tSUPERVISOR\tTARGET\tSINCE\tCPU\tBUSES\tTICKS\tMISSED\tP99\tSTATE")
 	for i := range list {
 		v := &list[i]
@@ -179,7 +180,9 @@ func Table(to io.Writer, list []Listed) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.Bench, cmp.Or(v.File, "-"), orDash(v.Supervisor), orDash(v.Target),
 			v.since(), v.cpu(), cmp.Or(strings.Join(v.Buses, ","), "-"), v.counts(), state)
 	}
-	return w.Flush()
+	_ = w.Flush() // to memory
+	_, err := io.WriteString(to, visible(text.String()))
+	return err
 }
 
 func orDash(pid int) string {

@@ -31,8 +31,9 @@ const (
 // rotation is the order of the legs: plain ones, and between them one after the other
 // what happens.
 type rotation struct {
-	longest int64 // ticks of a leg
-	turns   []turn
+	longest  int64 // ticks of a leg
+	shortest int64 // of the last one, which may find little left to do
+	turns    []turn
 }
 
 // turn is what happens in some legs.
@@ -47,7 +48,7 @@ type turn struct {
 func (t *rotation) leg(number int, left int64) leg {
 	l := leg{number: number, kind: plainLeg, ticks: t.longest}
 	if 2*left <= 3*t.longest {
-		l.ticks = left
+		l.ticks = max(left, t.shortest)
 		return l
 	}
 	if n := len(t.turns); n > 0 && number%2 == 0 {
@@ -60,7 +61,7 @@ func (t *rotation) leg(number int, left int64) leg {
 // plan makes the rotation of a bench: one fault of every kind, then the scenarios. text
 // is all that it is made of.
 func (k *Soak) rotation(h *Handover, longest time.Duration) (t *rotation, text string, err error) {
-	t = &rotation{longest: int64(longest) / h.Tables.PeriodNs}
+	t = &rotation{longest: int64(longest) / h.Tables.PeriodNs, shortest: int64(min(longest, Shortest)) / h.Tables.PeriodNs}
 	if kinds := h.everyFault(0); !k.NoFaults && len(kinds) > 0 {
 		gap := min(int64(time.Second)/h.Tables.PeriodNs, t.longest/int64(len(kinds)+2))
 		if gap < shortestGap {

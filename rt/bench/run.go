@@ -165,7 +165,7 @@ func (r *run) prepare() (report *os.File, err error) {
 	}
 	if r.options.Choose != nil {
 		if r.program, r.h.Mark, err = r.options.Choose(r.h); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("run: %w", err)
 		}
 	}
 	if err := r.open(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,7 +75,7 @@ func (s *soak) begin() (err error) {
 	s.y = make([]float64, len(s.r.h.Tables.Outputs))
 	s.load = "none"
 	if start := s.r.options.Soak.Load; start != nil {
-		cpus := besides(s.r.h.Thread.CPU)
+		cpus := besides(s.r.h.Thread.CPU, s.r.holds.otherLoops())
 		if s.load, s.stop, err = start(cpus); err != nil {
 			return fmt.Errorf("soak: %w", err)
 		}
@@ -97,12 +98,13 @@ func (s *soak) announcement() string {
 // later tells whether the run is a leg that follows another one.
 func (s *soak) later() bool { return s != nil && s.leg != nil && !s.leg.first }
 
-// besides lists the CPUs of this process but one; where there is no other, that one.
-func besides(cpu int) (list []int) {
+// besides lists the CPUs of this process but one, and but those of other loops; where
+// there is no other, that one.
+func besides(cpu int, loops []int) (list []int) {
 	var set unix.CPUSet
 	_ = unix.SchedGetaffinity(0, &set) // cannot fail for the thread itself
 	for i := range 8 * int(unsafe.Sizeof(set)) {
-		if i != cpu && set.IsSet(i) {
+		if i != cpu && set.IsSet(i) && !slices.Contains(loops, i) {
 			list = append(list, i)
 		}
 	}
@@ -226,7 +228,12 @@ func occurrences(t *sigmap.Tx, k int64) int64 {
 // nothing any more.
 func (s *soak) sample() {
 	debug.FreeOSMemory()
+	clients := s.r.control.clients()
 	supervisor, err := measureProcess("/", os.Getpid())
+	supervisor.Files -= clients // lockstep ps and ctl come and go
+	if s.r.control.clients() != clients {
+		return
+	}
 	target, failed := measureProcess("/", s.r.target.pid)
 	if rt.State(s.r.page.State.Load()) == rt.Ended || s.r.target.ended(0) {
 		return

@@ -200,6 +200,16 @@ func TestSoakLooksAtLagClockAndProcesses(t *testing.T) {
 		t.Error("a sample while this process writes")
 	}
 	s.busy = nil
+	c := &control{room: make(chan struct{}, 1)}
+	c.room <- struct{}{} // lockstep ps has a descriptor of this process
+	s.look(now)
+	with := s.last[0].Files
+	s.samples, s.next = 0, time.Time{}
+	r.control = c
+	if s.look(now); s.last[0].Files != with-1 {
+		t.Errorf("%d files with a client, %d without", s.last[0].Files, with)
+	}
+	r.control, s.samples, s.next = nil, 0, time.Time{}
 	s.look(now)
 	s.look(now.Add(100 * time.Millisecond)) // too early for another one
 	s.look(now.Add(time.Second))
@@ -253,11 +263,11 @@ func TestFootprintIsReadFromProc(t *testing.T) {
 }
 
 func TestLoadLeavesTheLoopsCPUAlone(t *testing.T) {
-	all := besides(-1)
+	all := besides(-1, nil)
 	if len(all) == 0 {
 		t.Fatal("this process has no CPU")
 	}
-	rest := besides(all[0])
+	rest := besides(all[0], nil)
 	if want := all[1:]; len(want) > 0 && !slices.Equal(rest, want) || len(want) == 0 && !slices.Equal(rest, all) {
 		t.Errorf("CPUs %v besides %d: %v", all, all[0], rest)
 	}

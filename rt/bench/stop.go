@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,7 +27,7 @@ func (e *Ending) String() string {
 	if !e.Clean {
 		word = "NOT clean"
 	}
-	return fmt.Sprintf("%s: %s, after %.3f s: %d ticks, missed %d; %s", e.Bench, e.Ended, e.Time, e.Ticks, e.Missed, word)
+	return visible(fmt.Sprintf("%s: %s, after %.3f s: %d ticks, missed %d; %s", e.Bench, e.Ended, e.Time, e.Ticks, e.Missed, word))
 }
 
 // Stop ends runs, each called by a name, a file or a process id, without any all that this
@@ -116,8 +117,10 @@ func (s *socket) stopLone(now bool, target *process, err error) (wait func() (*E
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s, err)
 		}
-		<-target.done
-		lowerTimers(ControlDir(), s.lone.h.Thread.CPU)
+		if h := s.lone.h; !target.within(starting + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
+			return nil, &Exit{1, fmt.Errorf("%s does not end; nobody watches over it: lockstep stop %d -now kills it", s, s.pid)}
+		}
+		lowerLeft(s.lone.h.Thread.CPU)
 		e := &Ending{Bench: s.lone.bench.Name, Process: s.pid, Ended: "killed without a supervisor, and nobody has put the safe values on its buses",
 			Ticks: int64(p.Ticks.Load()), Missed: p.Missed.Load(), Time: float64(p.SimNs.Load()) / 1e9}
 		if rt.State(p.State.Load()) == rt.Ended {

@@ -259,3 +259,50 @@ func TestVersionsOfTheProgramAreToldApart(t *testing.T) {
 		t.Errorf("%d legs: %s", legs, data)
 	}
 }
+
+// Of a soak before it the folder may have records of higher numbers.
+func TestTheLatestRecordsAreKeptWhateverTheirNumbers(t *testing.T) {
+	dir := t.TempDir()
+	k := &legs{o: Options{Record: dir, Soak: &Soak{Keep: 2}}}
+	now := time.Now()
+	for i, number := range []int{40, 41, 42, 1} {
+		file := filepath.Join(dir, fmt.Sprintf("leg-%06d.rec", number))
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, now, now.Add(time.Duration(i-10)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.recorded(&Report{Record: filepath.Join(dir, "leg-000001.rec"), Soak: &Verdict{Pass: true}})
+	left, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	if !slices.Equal(left, []string{"leg-000001.rec", "leg-000042.rec"}) {
+		t.Errorf("left are %q", left)
+	}
+}
+
+// Ctrl-C in the first moments of a plain leg: the unit has not been heard yet.
+func TestALegThatIsTooShortToBeJudgedCountsAsCut(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	k := &legs{o: Options{Out: null}, state: &soakState{}, period: 5e6}
+	k.take(&leg{number: 1, kind: plainLeg}, &run{stop: "interrupt"}, &Report{Ticks: 199})
+	if st := k.state; st.Cut != 1 || st.CutNs != 995e6 || st.Tally.Legs != 0 || st.Tally.Asked != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestWhatIsLeftOfASoakIsNoShorterThanASoak(t *testing.T) {
+	r := &rotation{longest: 120_000, shortest: 2000}
+	for left, want := range map[int64]int64{1: 2000, 2000: 2000, 2001: 2001, 180_000: 180_000, 180_001: 120_000} {
+		if l := r.leg(1, left); l.ticks != want {
+			t.Errorf("%d are left: a leg of %d, want %d", left, l.ticks, want)
+		}
+	}
+}

@@ -60,6 +60,22 @@ func (r *run) raiseTimers(dir string) {
 	}
 }
 
+// lowerLeft is lowerTimers for who comes after a run that may have been another user's: to
+// root that of a service.
+func lowerLeft(cpu int) {
+	for _, dir := range leftDirs(os.Getuid(), ControlDir()) {
+		lowerTimers(dir, cpu)
+	}
+}
+
+// leftDirs are the folders whose notes a user believes; own is his.
+func leftDirs(uid int, own string) []string {
+	if uid != 0 || own == servicesDir {
+		return []string{own}
+	}
+	return []string{own, servicesDir}
+}
+
 // lowerTimers gives the timers of a CPU the priority back that a killed run has taken.
 func lowerTimers(dir string, cpu int) {
 	own, err := ownDir(dir)
@@ -67,7 +83,7 @@ func lowerTimers(dir string, cpu int) {
 		return // somebody else could have written it
 	}
 	defer own.Close()
-	text, err := os.ReadFile(raisedFile(dir, cpu))
+	text, err := readOwn(raisedFile(dir, cpu))
 	left := raised{}
 	if err != nil || json.Unmarshal(text, &left) != nil {
 		return

@@ -17,7 +17,7 @@ import (
 func FromFile(file string) bench.Chooser {
 	return func(h *bench.Handover) (string, string, error) {
 		fail := func(err error) (string, string, error) {
-			return "", "", fmt.Errorf("run: -kernel %s: %w", file, err)
+			return "", "", fmt.Errorf("-kernel %s: %w", file, err)
 		}
 		mark, err := ReadMark(file)
 		if err != nil {
@@ -45,7 +45,7 @@ func FromFile(file string) bench.Chooser {
 // cache has it.
 func Generated(h *bench.Handover) (file, mark string, err error) {
 	if file, mark, err = generated(h); err != nil {
-		return "", "", &bench.Exit{Code: 3, Err: fmt.Errorf("run: -kernel generated: %w", err)}
+		return "", "", &bench.Exit{Code: 3, Err: fmt.Errorf("-kernel generated: %w", err)}
 	}
 	return file, mark, nil
 }

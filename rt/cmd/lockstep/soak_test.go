@@ -2,10 +2,13 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"lockstep/rt/bench"
 )
 
 func TestWrongSoaksAreRefusedInOneLine(t *testing.T) {
@@ -16,6 +19,7 @@ func TestWrongSoaksAreRefusedInOneLine(t *testing.T) {
 		{"soak", "soak: 0 names given; usage: lockstep soak BENCH", 2},
 		{"soak powershift-bench -for 9s", "soak: -for 9s: at least 10s are needed to see what grows", 2},
 		{"soak powershift-bench -for 0s", `soak: invalid value "0s" for flag -for: it must be more than 0`, 2},
+		{"soak powershift-bench -kernel /nosuch", "soak: -kernel /nosuch: ", 2},
 		{"soak nosuch.yaml", "bench: no file nosuch.yaml", 2},
 		{"soak powershift-bench -load=maybe", `soak: invalid boolean value "maybe" for -load`, 2},
 		{"soak powershift-bench -report /nosuch/r.json", "soak: state: open /nosuch/r.json.state.lock", 2},
@@ -32,7 +36,12 @@ func TestSoakThatIsInterruptedFailsForItsLengthAndReports(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	s := begin(t, nil, "soak", patientBench(t), "-for", "10m", "-load=false", "-report", file)
 	s.child("target")
-	time.Sleep(2 * time.Second)
+	judged := func(v bench.Listed) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks > 300 } // of less nothing is said
+	for end := time.Now().Add(time.Minute); !slices.ContainsFunc(ps(t), judged); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no 300 ticks within a minute")
+		}
+	}
 	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
