@@ -1,0 +1,99 @@
+package bench
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/rt"
+	"lockstep/sched"
+)
+
+func TestTheEndOfARunIsToldToAllWhoWaitForIt(t *testing.T) {
+	c := newControlled(t)
+	const many = 5
+	var answers [many]*Answer
+	var wait sync.WaitGroup
+	for i := range many {
+		wait.Go(func() {
+			a, err := c.ask("stop", "wait")
+			if err != nil {
+				t.Error(err)
+			}
+			answers[i] = a
+		})
+	}
+	if s := <-c.stop; s != asked("ctl") {
+		t.Errorf("stopped by %v", s)
+	}
+	for c.r.control.waiting.Load() < many {
+		time.Sleep(time.Millisecond)
+	}
+	if a := c.must("stop", "now"); a.Bench != "open bench" || <-c.stop != asked(stopNow) {
+		t.Errorf("stop now: %+v", a)
+	}
+	c.end()
+	c.r.control.close()
+	c.r.control.conclude(&Report{Bench: "open bench", Ended: "stopped", Clean: true, Ticks: 7, Missed: 2, SimTime: 0.5})
+	wait.Wait()
+	for _, a := range answers {
+		if a == nil || a.Ended != "stopped" || !a.Clean || a.Tick != 7 || a.Missed != 2 || a.Time != 0.5 {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+func TestARunIsListedAsItsPageTells(t *testing.T) {
+	h := openBench(t)
+	h.Thread.CPU, h.Held = 2, []string{heldCPU + "2"}
+	p := new(rt.Page)
+	r := &run{bench: h.Bench, h: h, page: p}
+	if v := r.listed(); v.State != "preparing" || !v.Since.IsZero() || v.Shared {
+		t.Errorf("before the start: %+v", v)
+	}
+	p.Supervisor.Store(11)
+	p.Process.Store(12)
+	p.State.Store(uint64(rt.Running))
+	p.StartNs.Store(uint64(sched.Now() - int64(10*time.Millisecond)))
+	p.Ticks.Store(2)
+	p.Missed.Store(1)
+	if v := r.listed(); v.State != "running" || v.Supervisor != 11 || v.Target != 12 || v.Ticks != 2 || v.Missed != 1 ||
+		!(time.Since(v.Since) < time.Minute && time.Since(v.Since) > 0) {
+		t.Errorf("%+v", v)
+	}
+	p.StartNs.Store(uint64(sched.Now() - int64(2*time.Second)))
+	if v := r.listed(); !strings.HasPrefix(v.State, "stands still for ") {
+		t.Errorf("%+v", v)
+	}
+	p.SafeReason.Store(uint64(rt.BusLost))
+	if v := r.listed(); v.State != "safe: a bus was down or off" {
+		t.Errorf("%+v", v)
+	}
+	var text strings.Builder
+	v := r.listed()
+	v.Hint = "do"
+	if err := Table(&text, []Listed{*v, {Bench: "x", CPU: -1, blind: true, State: "not known"}}); err != nil || strings.Count(text.String(), "\n") != 3 ||
+		!strings.Contains(text.String(), "drive=pair") || !strings.Contains(text.String(), "; do\n") {
+		t.Errorf("%v\n%s", err, &text)
+	}
+}
+
+func TestAHolderWithoutANameIsSaid(t *testing.T) {
+	what := unheld(t)
+	fd, err := nameless()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: heldRoot + what}); err != nil {
+		t.Fatal(err)
+	}
+	var h holds
+	defer h.close()
+	if by, err := h.take(what); err != nil || by == nil || !strings.HasPrefix(by.String(), "another run, which does not say its name") {
+		t.Errorf("%v, %v", by, err)
+	}
+}
