@@ -32,7 +32,7 @@ func TestLabBusOffDoesWhatTheBenchSays(t *testing.T) {
 			byID, _ := dumped(t, dump)
 			speeds := byID["200"]
 			if speeds == nil || len(speeds.data) < 20 { // of a second that a busy host may have shortened
-				t.Fatal("no Speeds on the bus")
+				t.Fatalf("Speeds on the bus %+v; want 20\n%s%s", speeds, &b.out, &b.err)
 			}
 			last := speeds.data[len(speeds.data)-1]
 			if zero := last[0] == 0 && last[1] == 0; zero != safe {

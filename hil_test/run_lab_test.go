@@ -150,11 +150,24 @@ type frames struct {
 	lost int // by the rolling counter
 }
 
-// candump starts candump, with a buffer for all that comes.
+// candump starts candump, with a buffer for all that comes, and waits until the kernel
+// has it among those that get every frame of the bus: it says nothing itself.
 func candump(t *testing.T, bus string) *process {
 	t.Helper()
+	listeners := func() int {
+		list, err := os.ReadFile("/proc/net/can/rcvlist_all")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(list), " "+bus+" ")
+	}
+	before := listeners()
 	p := start(t, "candump", "-L", "-d", "-r", "8000000", bus)
-	time.Sleep(300 * time.Millisecond) // it says nothing when it is ready
+	for end := time.Now().Add(20 * time.Second); listeners() == before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("candump does not listen to %s:\n%s", bus, &p.err)
+		}
+	}
 	return p
 }
 
