@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -205,7 +206,12 @@ func soaks(t *testing.T, file, target string) {
 	if exe, _ := os.Readlink(filepath.Join("/proc", itoa(s.child("target")), "exe")); exe != target {
 		t.Errorf("%s ticks, want %s", exe, target)
 	}
-	time.Sleep(time.Second)
+	ticked := func(v bench.Listed) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks >= 300 } // 1.5 s: what is shorter counts as cut
+	for end := time.Now().Add(time.Minute); !slices.ContainsFunc(ps(t), ticked); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no 300 ticks in a minute: %s", s.errors.String())
+		}
+	}
 	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
