@@ -16,22 +16,7 @@ func TestASecondFixThatEndsAnywhereIsUndoneToBeforeTheFirst(t *testing.T) {
 		before := b.tree()
 		b.apply()
 		b.ask.Priority = 90
-		writes := 0
-		b.spoil = func(string) error {
-			if writes++; writes > k {
-				panic(end{})
-			}
-			return nil
-		}
-		func() {
-			defer func() {
-				if r := recover(); r != (end{}) {
-					t.Fatalf("it did not end after %d writes: %v", k, r)
-				}
-			}()
-			_, _ = b.plan().Apply(b.state)
-		}()
-		b.spoil = nil
+		b.endAfter(k)
 		b.undo()
 		differ(t, "undone", before, b.tree())
 	}

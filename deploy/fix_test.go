@@ -220,27 +220,31 @@ func TestWhatReadsBackOtherwiseHasFailedAndIsUndone(t *testing.T) {
 // end is a process that ends in the middle.
 type end struct{}
 
+// endAfter applies a plan in a process that ends after k writes.
+func (b *box) endAfter(k int) {
+	b.t.Helper()
+	writes := 0
+	b.spoil = func(string) error {
+		if writes++; writes > k {
+			panic(end{})
+		}
+		return nil
+	}
+	defer func() {
+		if r := recover(); r != (end{}) {
+			b.t.Fatalf("it did not end after %d writes: %v", k, r)
+		}
+		b.spoil = nil
+	}()
+	_, _ = b.plan().Apply(b.state)
+}
+
 func TestAFixThatEndsAnywhereIsUndone(t *testing.T) {
 	n := len(newBox(t, "throttled").plan().Changes)
 	for k := range n {
 		b := newBox(t, "throttled")
 		before := b.tree()
-		writes := 0
-		b.spoil = func(string) error {
-			if writes++; writes > k {
-				panic(end{})
-			}
-			return nil
-		}
-		func() {
-			defer func() {
-				if r := recover(); r != (end{}) {
-					t.Fatalf("it did not end after %d writes: %v", k, r)
-				}
-			}()
-			_, _ = b.plan().Apply(b.state)
-		}()
-		b.spoil = nil
+		b.endAfter(k)
 		if done, _, _ := Sum(b.undo()); done != k {
 			t.Errorf("after %d writes, %d are undone", k, done)
 		}
