@@ -29,7 +29,7 @@ func running() hands {
 // errGone is what is no longer there: a thread that has ended, a card unplugged.
 var errGone = errors.New("it is gone")
 
-// errUp is a card whose restart-ms stays as it is for now.
+// errUp is a card whose restart-ms the kernel keeps as long as it is up.
 var errUp = errors.New("the interface is up, and the kernel changes it only while it is down")
 
 // reason is an error without the path, which is said beside it.
