@@ -158,8 +158,9 @@ func TestRaiseTimersSaysHowWhereItCannot(t *testing.T) {
 // A fresh page is a minor fault of the thread that touches it, a sleep a
 // voluntary switch of it, and of no other.
 func TestUsageCountsTheCallingThread(t *testing.T) {
-	const pages = 100
+	const pages, sleeps = 100, 1000
 	touched, slept := make(chan Usage), make(chan Usage)
+	reading, written, rested := make(chan bool), make(chan bool), make(chan bool)
 	count := func(f func()) (u Usage) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -169,32 +170,44 @@ func TestUsageCountsTheCallingThread(t *testing.T) {
 		u.Read()
 		return Usage{u.Minor - a.Minor, u.Major - a.Major, u.Voluntary - a.Voluntary, u.Involuntary - a.Involuntary}
 	}
+	// One reads before the pages and after the sleeps, as does the other.
 	go func() {
 		touched <- count(func() {
-			mem, err := unix.Mmap(-1, 0, pages*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			_ = unix.Madvise(mem, unix.MADV_NOHUGEPAGE)
-			for i := 0; i < len(mem); i += os.Getpagesize() {
-				mem[i] = 1
-			}
-			_ = unix.Munmap(mem)
+			<-reading
+			writeFresh(t, pages)
+			close(written)
+			<-rested
 		})
 	}()
 	go func() {
 		slept <- count(func() {
-			for range 20 {
-				_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &unix.Timespec{Nsec: 1e5}, nil)
+			close(reading)
+			<-written
+			for range sleeps {
+				_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &unix.Timespec{Nsec: 1e3}, nil)
 			}
+			close(rested)
 		})
 	}()
 	a, b := <-touched, <-slept
 	if a.Minor < pages || b.Minor >= pages {
 		t.Errorf("%d fresh pages: %d minor faults, %d of another thread", pages, a.Minor, b.Minor)
 	}
-	if b.Voluntary < 20 || a.Voluntary >= 20 {
-		t.Errorf("20 sleeps: %d voluntary switches, %d of another thread", b.Voluntary, a.Voluntary)
+	if b.Voluntary < sleeps || a.Voluntary >= sleeps {
+		t.Errorf("%d sleeps: %d voluntary switches, %d of another thread", sleeps, b.Voluntary, a.Voluntary)
 	}
+}
+
+// writeFresh writes to fresh pages, a fault each.
+func writeFresh(t *testing.T, pages int) {
+	mem, err := unix.Mmap(-1, 0, pages*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_ = unix.Madvise(mem, unix.MADV_NOHUGEPAGE)
+	for i := 0; i < len(mem); i += os.Getpagesize() {
+		mem[i] = 1
+	}
+	_ = unix.Munmap(mem)
 }
