@@ -184,7 +184,7 @@ func TestUsageCountsTheCallingThread(t *testing.T) {
 			close(reading)
 			<-written
 			for range sleeps {
-				_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &unix.Timespec{Nsec: 1e3}, nil)
+				_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &unix.Timespec{Nsec: 1e5}, nil)
 			}
 			close(rested)
 		})
@@ -193,7 +193,7 @@ func TestUsageCountsTheCallingThread(t *testing.T) {
 	if a.Minor < pages || b.Minor >= pages {
 		t.Errorf("%d fresh pages: %d minor faults, %d of another thread", pages, a.Minor, b.Minor)
 	}
-	if b.Voluntary < sleeps || a.Voluntary >= sleeps {
+	if b.Voluntary < sleeps/2 || a.Voluntary >= sleeps/2 { // a signal may cut some short
 		t.Errorf("%d sleeps: %d voluntary switches, %d of another thread", sleeps, b.Voluntary, a.Voluntary)
 	}
 }
