@@ -58,8 +58,8 @@ func find(name string) (command, error) {
 		}
 		known = append(known, c.name)
 	}
-	if near := model.Nearest(name, known); near != "" {
-		return command{}, usageError{fmt.Sprintf("unknown command %q (did you mean %s?)", name, near)}
+	if near := model.Meant(name, known); near != "" {
+		return command{}, usageError{fmt.Sprintf("unknown command %q%s", name, near)}
 	}
 	return command{}, usageError{fmt.Sprintf("unknown command %q; known are %s", name, strings.Join(known, ", "))}
 }
