@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -95,4 +96,12 @@ func runVersion(list []string) error {
 	}
 	fmt.Println("lockstep", bench.Version())
 	return nil
+}
+
+// printJSON is output for machines.
+func printJSON(v any) error {
+	e := json.NewEncoder(os.Stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
