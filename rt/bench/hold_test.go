@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"lockstep/rt"
 	"lockstep/sched"
 )
@@ -174,7 +176,7 @@ func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	iface := strings.TrimPrefix(unheld(t), heldBus)
 	begin := func(o Options) (*run, error) {
 		b := openBench(t).Bench
-		b.Buses[0].Interface.Text = iface
+		b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, iface // no CPU that another test takes
 		r := &run{bench: b, h: &Handover{}, options: o}
 		return r, r.hold()
 	}
@@ -187,6 +189,40 @@ func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	defer second.holds.close()
 	if want := fmt.Sprintf("run: interface %s is held by open_bench, process %d: end that one (lockstep stop %[2]d), or name another interface (-bus drive=NAME)", iface, os.Getpid()); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
+	}
+}
+
+// As long as somebody changes the host a run waits; it says for whom, and does not wait
+// for ever.
+func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r, what := &run{options: Options{Out: out}}, fmt.Sprintf("host/%d", os.Getpid()) // other tests run on this host
+	if err := r.settle(what, time.Minute); err != nil { // nobody does, or for a moment
+		t.Fatal(err)
+	}
+	fd, err := sched.Claim(sched.Claimed{What: what, Role: supervisorLabel, Process: 812, Owner: "doctor"}.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	close := sync.OnceFunc(func() { unix.Close(fd) })
+	defer close()
+	const want = "lockstep doctor, process 812, "
+	if err := r.settle(what, time.Millisecond); err == nil || !strings.HasPrefix(err.Error(), "run: "+want+"still changes the settings of this host") {
+		t.Errorf("%v", err)
+	}
+	if slices.ContainsFunc(List(), func(v Listed) bool { return v.Supervisor == 812 }) {
+		t.Error("ps takes it for a run")
+	}
+	time.AfterFunc(3*look/2, close)
+	if err := r.settle(what, time.Minute); err != nil {
+		t.Errorf("when it has ended: %v", err)
+	}
+	if text, _ := os.ReadFile(out.Name()); !strings.Contains(string(text), want+"changes the settings of this host: waiting for it, 1m0s at most\n") {
+		t.Errorf("said: %s", text)
 	}
 }
 

@@ -119,7 +119,7 @@ func List() []Listed {
 // foreign are the runs of which nothing is known but what they hold.
 func foreign(known func(pid int) bool) (list []Listed) {
 	for _, h := range holders() {
-		if known(h.supervisor) || known(h.target) {
+		if known(h.supervisor) || known(h.target) || !strings.HasPrefix(h.what, heldCPU) && !strings.HasPrefix(h.what, heldBus) {
 			continue
 		}
 		i := slices.IndexFunc(list, func(v Listed) bool { return v.Supervisor == h.supervisor && v.Target == h.target })

@@ -153,6 +153,9 @@ func (r *run) prepare() (report *os.File, err error) {
 	if err := r.hold(); err != nil {
 		return nil, &Exit{3, err}
 	}
+	if err := r.settle(sched.HostSettings, doctored); err != nil {
+		return nil, &Exit{3, err}
+	}
 	r.await()
 	r.ledger.cpu = r.h.Thread.CPU
 	if r.options.For > 0 {
