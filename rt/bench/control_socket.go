@@ -206,11 +206,12 @@ func asks(me, uid int) bool { return me == 0 || me == uid }
 
 // socket is a control socket at which somebody answers, or may not be asked.
 type socket struct {
-	name string // of the bench, or NAME-PID
-	conn *net.UnixConn
-	pid  int
-	err  error // why it cannot be asked
-	lone *run  // there is no socket: a target without a supervisor, process pid
+	name  string // of the bench, or NAME-PID
+	conn  *net.UnixConn
+	pid   int
+	since uint32 // when that process began; 0: not known
+	err   error  // why it cannot be asked
+	lone  *run   // there is no socket: a target without a supervisor, process pid
 }
 
 // is says that the socket is meant.

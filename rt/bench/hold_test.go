@@ -162,7 +162,7 @@ func TestATargetThatDoesNotEndIsSaid(t *testing.T) {
 	h := &Handover{Bench: openBench(t).Bench}
 	h.Loop.Period, h.Loop.Safe.Ticks = time.Second, -2-int64(starting/time.Second) // no time is left to wait
 	s := &socket{name: "lone", pid: p.pid, lone: &run{bench: h.Bench, h: h, page: new(rt.Page)}}
-	target, err := adopt(p.pid)
+	target, err := adopt(p.pid, p.since)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
 	}
 	defer out.Close()
 	r, what := &run{options: Options{Out: out}}, fmt.Sprintf("host/%d", os.Getpid()) // other tests run on this host
-	if err := r.settle(what, time.Minute); err != nil { // nobody does, or for a moment
+	if err := r.settle(what, time.Minute); err != nil {                              // nobody does, or for a moment
 		t.Fatal(err)
 	}
 	fd, err := sched.Claim(sched.Claimed{What: what, Role: supervisorLabel, Process: 812, Owner: "doctor"}.String())

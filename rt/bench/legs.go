@@ -159,7 +159,7 @@ func (k *legs) resume(old *soakState) {
 		old.CutNs += g.Ticks * k.period
 		old.Tally.kind(g.Kind).Cut++
 		cut = fmt.Sprintf("; leg %d, %s, was cut after about %.1f s and runs again", g.Number, g.Kind, float64(g.Ticks*k.period)/1e9)
-		retire(g.Target, old.Bench)
+		retire(g.Target, g.Began, old.Bench)
 		old.Going = nil
 	}
 	fmt.Fprintf(k.o.Out, "goes on after %d legs, %.1f s of %v, and %.1f s without it%s\n",
@@ -167,17 +167,20 @@ func (k *legs) resume(old *soakState) {
 }
 
 // retire ends the target of a leg that was cut, where it has outlived its supervisor.
-func retire(pid int, bench string) {
+func retire(pid int, since uint32, bench string) {
 	if pid == 0 {
 		return
 	}
+	p, err := adopt(pid, since)
+	if err != nil {
+		return // it has ended, or it is another process by now
+	}
 	h, page, err := inherited(pid)
-	if err != nil || h.Bench.Name != bench || alive(int(page.Supervisor.Load())) {
-		return // it has ended, or it is another process by now, or somebody has attached
+	if err != nil || h.Bench.Name != bench || alive(page.Supervisor.Load()) {
+		return // or somebody has attached
 	}
 	page.Stop.Store(rt.StopPlanned)
-	p, err := adopt(pid)
-	if err == nil && !p.ended(grace+time.Second) {
+	if !p.ended(grace + time.Second) {
 		p.kill()
 	}
 }
@@ -220,7 +223,7 @@ func (k *legs) leg() error {
 
 // beat writes the state once in a while.
 func (k *legs) beat(r *run, ticks int64) {
-	k.state.Going.Ticks, k.state.Going.Target = ticks, r.target.pid
+	k.state.Going.Ticks, k.state.Going.Target, k.state.Going.Began = ticks, r.target.pid, r.target.since
 	k.state.Load = r.soak.load
 	if now := time.Now(); now.After(k.next) {
 		k.next = now.Add(heartbeat)

@@ -41,6 +41,7 @@ type going struct {
 	Kind   string `json:"kind"`
 	Ticks  int64  `json:"ticks"` // about
 	Target int    `json:"target"`
+	Began  uint32 `json:"target_began"` // see rt.Identity
 }
 
 // versionSum is a version of this program and what it has run.

@@ -72,9 +72,10 @@ func Stop(names []string, now bool, tell func(*Ending)) error {
 // orphans are the targets without a supervisor that this user may end.
 func orphans() (list []socket) {
 	for _, pid := range targets() {
+		since := began("/", pid)
 		h, page, err := inherited(pid)
-		if err == nil && !alive(int(page.Supervisor.Load())) && rt.State(page.State.Load()) != rt.Ended {
-			list = append(list, socket{name: fileName(h.Bench.Name), pid: pid, lone: &run{bench: h.Bench, h: h, page: page}})
+		if err == nil && !alive(page.Supervisor.Load()) && rt.State(page.State.Load()) != rt.Ended {
+			list = append(list, socket{name: fileName(h.Bench.Name), pid: pid, since: since, lone: &run{bench: h.Bench, h: h, page: page}})
 		}
 	}
 	return list
@@ -82,7 +83,7 @@ func orphans() (list []socket) {
 
 // stop asks a run to end; wait waits until it is gone.
 func (s *socket) stop(now bool) (wait func() (*Ending, error)) {
-	gone, err := adopt(s.pid)
+	gone, err := adopt(s.pid, s.since)
 	if s.lone != nil {
 		return s.stopLone(now, gone, err)
 	}

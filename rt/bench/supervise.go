@@ -24,7 +24,7 @@ func (r *run) start() (err error) {
 			return err
 		}
 	}
-	r.page.Supervisor.Store(uint64(os.Getpid()))
+	r.page.Supervisor.Store(self())
 	held, err := r.holds.files()
 	r.files = append(r.files, held...)
 	if err != nil {
