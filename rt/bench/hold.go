@@ -305,7 +305,7 @@ func (r *run) shareCPU(by *holder, held int) error {
 	return fmt.Errorf("run: CPU %s is held by %s, or let the run choose a free CPU (cpu: auto in the bench), or share it with -besteffort", cpu, by)
 }
 
-// otherLoops are the CPUs that loops of other runs have.
+// otherLoops are the CPUs that loops of other runs have, in their order.
 func (h *holds) otherLoops() (cpus []int) {
 	for _, other := range holders() {
 		name, ok := strings.CutPrefix(other.what, heldCPU)
@@ -313,7 +313,8 @@ func (h *holds) otherLoops() (cpus []int) {
 			cpus = append(cpus, cpu)
 		}
 	}
-	return cpus
+	slices.Sort(cpus)
+	return slices.Compact(cpus)
 }
 
 // pid is the process that speaks for the holder.

@@ -153,6 +153,31 @@ func TestTheLoadLeavesOtherLoopsTheirCPUs(t *testing.T) {
 	}
 }
 
+func TestWhatIsLeftBesidesTheLoopsIsNeverNothing(t *testing.T) {
+	set := func(cpus ...int) (s unix.CPUSet) {
+		for _, cpu := range cpus {
+			s.Set(cpu)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		all   unix.CPUSet
+		cpu   int
+		loops []int
+		want  unix.CPUSet
+	}{
+		{set(0, 1, 2, 3), 3, []int{2}, set(0, 1)},
+		{set(0, 1, 2, 3), 3, nil, set(0, 1, 2)},
+		{set(0, 1), 1, []int{0}, set(0)}, // a loop is on each
+		{set(0, 1), 0, []int{0, 7}, set(1)},
+		{set(1), 1, []int{0}, set()},
+	} {
+		if got := left(c.all, c.cpu, c.loops); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 func TestATargetThatDoesNotEndIsSaid(t *testing.T) {
 	p, err := spawn("/bin/sleep", nil, nil, "60")
 	if err != nil {

@@ -200,7 +200,7 @@ func (k *legs) leg() error {
 	r.soak.leg, r.holds = &l, k.holds
 	r.soak.beat, r.soak.busy = func(ticks int64) { k.beat(r, ticks) }, func() bool { return len(k.store.busy) > 0 }
 	defer k.after(r)
-	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus)); err != nil {
+	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus, 0)); err != nil {
 		return &Exit{3, fmt.Errorf("soak: %w", err)}
 	}
 	if _, err := r.prepare(); err != nil {

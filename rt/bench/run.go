@@ -68,6 +68,7 @@ type run struct {
 	soak    *soak           // nil: the run is none
 	claims  *claims         // of addresses
 	holds   *holds          // its CPU and its interfaces
+	beside  *elsewhere      // than on the CPUs of loops; nil: nobody was sent there yet
 	shared  *sched.Missing  // the CPU is another loop's, too; nil: it is not
 	players []*player       // of the buses that are logs
 	placed  bool            // the loop's thread was seen on its CPU alone

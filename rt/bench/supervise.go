@@ -76,20 +76,6 @@ func (r *run) startUnit(bus string, files ...*os.File) (err error) {
 	return nil
 }
 
-// confine keeps all threads but the loop's off the loop's CPU. Threads come and go
-// while a process starts, so it is done again when the loop ticks. Where it cannot
-// be done the target says so, for its own.
-func (r *run) confine() {
-	cpu := r.h.Thread.CPU
-	_ = sched.Confine(os.Getpid(), cpu, 0)
-	if r.unit != nil {
-		_ = sched.Confine(r.unit.pid, cpu, 0)
-	}
-	if thread := int(r.page.Thread.Load()); thread != 0 {
-		_ = sched.Confine(r.target.pid, cpu, thread)
-	}
-}
-
 func (r *run) closeFiles() {
 	for _, f := range r.files {
 		f.Close()
@@ -210,6 +196,7 @@ func (r *run) watch(signals <-chan os.Signal) {
 			}
 			if confined {
 				r.place()
+				r.makeRoom(now)
 			}
 			if r.stop == "" && r.overdue == "" {
 				if r.overdue = r.late(sched.Now()); r.overdue != "" {
