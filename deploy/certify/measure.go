@@ -96,8 +96,8 @@ func (s *session) look(h *bench.Handover) (err error) {
 		ask.Buses = append(ask.Buses, s.UnitBus)
 	}
 	if h.Timer.Sleep == sched.Timerfd { // as the run will, so that the doctor sees what holds then
-		was, _ := sched.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99))
-		defer sched.LowerTimers(h.Thread.CPU, was)
+		lower, _ := bench.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99), "certify")
+		defer lower()
 	}
 	d, err := deploy.Doctor("/", ask)
 	if err != nil {

@@ -39,7 +39,7 @@ func Attach(which string, o Options) error {
 	if err := r.succeed(); err != nil {
 		return &Exit{3, fmt.Errorf("attach: %s, process %d: %w", r.bench.Name, pid, err)}
 	}
-	r.restore = func() { lowerLeft(r.h.Thread.CPU) }
+	r.restore = timersOf(r.h.Thread.CPU, r.holds).lower
 	r.confine()
 	go r.guard.watch()
 	r.states.follow()

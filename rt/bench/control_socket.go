@@ -155,27 +155,6 @@ func listenAlone(path string) (*net.UnixListener, error) {
 	return l.(*net.UnixListener), nil
 }
 
-// ownDir makes the directory, and opens it if nobody else can put something there. To
-// root one of a service's user will do: no link there is followed.
-func ownDir(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return nil, err
-	}
-	var s unix.Stat_t
-	if err = unix.Fstat(int(f.Fd()), &s); err == nil && (int(s.Uid) != os.Getuid() && os.Getuid() != 0 || s.Mode&0o022 != 0) {
-		err = fmt.Errorf("%s is not this user's alone: rm -r %s", dir, dir)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // dialControl opens a control socket; pid is the process that listens there. One of another
 // user says what it likes: only root asks it.
 func dialControl(path string) (conn *net.UnixConn, pid int, err error) {

@@ -66,3 +66,44 @@ func readOwn(file string) ([]byte, error) {
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxOwn))
 }
+
+// ownDir makes the directory, and opens it if nobody else can put something there. To
+// root one of a service's user will do: no link there is followed.
+func ownDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := believed(dir)
+	var s unix.Stat_t
+	if err == nil {
+		err = unix.Fstat(int(f.Fd()), &s)
+	}
+	if me := os.Getuid(); err == nil && me != 0 && int(s.Uid) != me {
+		f.Close()
+		err = notAlone(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func notAlone(dir string) error { return fmt.Errorf("%s is not this user's alone: rm -r %s", dir, dir) }
+
+// believed opens a directory in which only this user or root has written, to root also one
+// of a service's user.
+func believed(dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	var s unix.Stat_t
+	if err = unix.Fstat(int(f.Fd()), &s); err == nil && (int(s.Uid) != os.Getuid() && s.Uid != 0 && os.Getuid() != 0 || s.Mode&0o022 != 0) {
+		err = notAlone(dir)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

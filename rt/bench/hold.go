@@ -114,6 +114,25 @@ func (h *holds) adopt(pidfd, first int, what []string) error {
 	return nil
 }
 
+// has tells whether this run holds something.
+func (h *holds) has(what string) bool { return slices.Contains(h.what, what) }
+
+// drop lets go of what begins so; a target that has it keeps it.
+func (h *holds) drop(begin string) {
+	for i := len(h.what) - 1; i >= 0; i-- {
+		if !strings.HasPrefix(h.what[i], begin) {
+			continue
+		}
+		for _, list := range []*[]int{&h.fds, &h.tags, &h.own} { // in the order of what
+			if i < len(*list) {
+				unix.Close((*list)[i])
+				*list = slices.Delete(*list, i, i+1)
+			}
+		}
+		h.what = slices.Delete(h.what, i, i+1)
+	}
+}
+
 // close lets go, unless there is a target that goes on.
 func (h *holds) close() {
 	if h == nil {
@@ -211,7 +230,13 @@ func (r *run) hold() error {
 			return fmt.Errorf("run: interface %s is held by %s, or name another interface (-bus %s=NAME)", bus.Interface.Text, by, bus.Name.Text)
 		}
 	}
-	return r.holdCPU()
+	if err := r.holdCPU(); err != nil {
+		return err
+	}
+	if r.h.Timer.Sleep != sched.Timerfd {
+		return nil
+	}
+	return timersOf(r.h.Thread.CPU, r.holds).claim()
 }
 
 // doctored is how long a run waits for who changes the settings of this host.

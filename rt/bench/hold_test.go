@@ -282,49 +282,6 @@ func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
 	}
 }
 
-func TestTimersThatAKilledRunHasRaisedAreLoweredByTheNextOne(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "lockstep")
-	file := raisedFile(dir, 3)
-	for _, c := range []struct {
-		name, text string
-		gone       bool
-	}{
-		{"of this boot", fmt.Sprintf(`{"Boot":%q,"Was":{"Size":56,"Policy":1,"Priority":1}}`, boot()), true},
-		{"of an earlier boot", `{"Boot":"x","Was":{"Size":56,"Policy":1,"Priority":1}}`, true},
-		{"no text", `{`, false},
-	} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		lowerTimers(dir, 3)
-		if _, err := os.Stat(file); (err != nil) != c.gone {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-	if boot() == "" {
-		t.Error("this boot has no name")
-	}
-}
-
-func TestRootGivesTheTimersOfAServicesRunBackToo(t *testing.T) {
-	for _, c := range []struct {
-		uid  int
-		own  string
-		want []string
-	}{
-		{0, "/run/lockstep-0", []string{"/run/lockstep-0", "/run/lockstep"}},
-		{0, "/run/lockstep", []string{"/run/lockstep"}},
-		{1000, "/run/user/1000/lockstep", []string{"/run/user/1000/lockstep"}},
-	} {
-		if got := leftDirs(c.uid, c.own); !slices.Equal(got, c.want) {
-			t.Errorf("user %d: %q, want %q", c.uid, got, c.want)
-		}
-	}
-}
-
 func TestAReportIsOneRunsAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	if err := os.WriteFile(file, []byte("of before"), 0o644); err != nil {

@@ -121,7 +121,7 @@ func (s *socket) stopLone(now bool, target *process, err error) (wait func() (*E
 		if h := s.lone.h; !target.within(starting + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
 			return nil, &Exit{1, fmt.Errorf("%s does not end; nobody watches over it: lockstep stop %d -now kills it", s, s.pid)}
 		}
-		lowerLeft(s.lone.h.Thread.CPU)
+		timersOf(s.lone.h.Thread.CPU, &holds{}).lower()
 		e := &Ending{Bench: s.lone.bench.Name, Process: s.pid, Ended: "killed without a supervisor, and nobody has put the safe values on its buses",
 			Ticks: int64(p.Ticks.Load()), Missed: p.Missed.Load(), Time: float64(p.SimNs.Load()) / 1e9}
 		if rt.State(p.State.Load()) == rt.Ended {

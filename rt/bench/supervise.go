@@ -17,7 +17,11 @@ import (
 // start starts the control unit, where it is virtual, and the target.
 func (r *run) start() (err error) {
 	if r.h.Timer.Sleep == sched.Timerfd {
-		r.raiseTimers(ControlDir())
+		t := timersOf(r.h.Thread.CPU, r.holds)
+		if m := t.raise(min(99, r.h.Thread.Priority+1)); m != nil {
+			r.missing = append(r.missing, *m)
+		}
+		r.restore = t.lower
 	}
 	if r.unitEnd != nil {
 		if err := r.startUnit("fd:3", r.unitEnd); err != nil {
