@@ -24,22 +24,41 @@ func (r *run) createReport() (*os.File, error) {
 
 // createOwn is os.Create for a file that no other run writes at the same time.
 func createOwn(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := openOwn(path)
 	if err != nil {
 		return nil, err
 	}
-	if info, e := f.Stat(); e != nil || !info.Mode().IsRegular() {
-		return f, nil // several may write to a device
-	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK {
-		f.Close()
-		return nil, &Exit{3, fmt.Errorf("%s: another run writes it: name another file", path)}
-	}
-	if err := f.Truncate(0); err != nil {
+	if err := empty(f); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// openOwn is createOwn for a file that keeps what it has.
+func openOwn(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if regular(f) && unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK {
+		f.Close()
+		return nil, &Exit{3, fmt.Errorf("%s: another run writes it: name another file", path)}
+	}
+	return f, nil // several may write to a device
+}
+
+// empty empties a file, where it is one.
+func empty(f *os.File) error {
+	if !regular(f) {
+		return nil
+	}
+	return f.Truncate(0)
+}
+
+func regular(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
 }
 
 // save writes the report so that a host that loses its power now has it.
