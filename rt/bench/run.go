@@ -71,6 +71,7 @@ type run struct {
 	beside  *elsewhere      // than on the CPUs of loops; nil: nobody was sent there yet
 	shared  *sched.Missing  // the CPU is another loop's, too; nil: it is not
 	players []*player       // of the buses that are logs
+	ticked  bool            // the target was seen to tick
 	placed  bool            // the loop's thread was seen on its CPU alone
 	strayed atomic.Bool     // and later it was not
 	states  *busStates      // of the buses that are interfaces
