@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -46,6 +47,35 @@ func openOwn(path string) (*os.File, error) {
 		return nil, &Exit{3, fmt.Errorf("%s: another run writes it: name another file", path)}
 	}
 	return f, nil // several may write to a device
+}
+
+// createRecord is createOwn for a file of which older ones are kept, as path.1 and so on:
+// the record of a run that has failed outlives the next starts.
+func createRecord(path string, older int) (*os.File, error) {
+	f, err := openOwn(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && (older == 0 || !regular(f) || info.Size() == 0) {
+		if err = empty(f); err == nil {
+			return f, nil
+		}
+	}
+	defer f.Close() // with its lock, when it has its new name
+	for i := older; i > 0 && err == nil; i-- {
+		from := path
+		if i > 1 {
+			from = fmt.Sprintf("%s.%d", path, i-1)
+		}
+		if err = os.Rename(from, fmt.Sprintf("%s.%d", path, i)); errors.Is(err, fs.ErrNotExist) && i > 1 {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return createOwn(path)
 }
 
 // empty empties a file, where it is one.

@@ -282,36 +282,6 @@ func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
 	}
 }
 
-func TestAReportIsOneRunsAlone(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "r.json")
-	if err := os.WriteFile(file, []byte("of before"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	one, err := createOwn(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := one.Stat(); err != nil || info.Size() != 0 {
-		t.Errorf("%v, %v", info, err)
-	}
-	if _, err := createOwn(file); err == nil || !strings.Contains(err.Error(), "another run writes it") {
-		t.Errorf("the second: %v", err)
-	}
-	one.Close()
-	two, err := createOwn(file)
-	if err != nil {
-		t.Error(err)
-	}
-	two.Close()
-	for range 2 { // a device is everybody's
-		f, err := createOwn(os.DevNull)
-		if err != nil {
-			t.Error(err)
-		}
-		defer f.Close()
-	}
-}
-
 func TestControlSocketsOfRootAreBesideThoseOfServices(t *testing.T) {
 	dir, me := t.TempDir(), os.Getuid()
 	for uid, want := range map[int]string{me: dir, me + 1: fmt.Sprintf("%s-%d", dir, me+1)} {

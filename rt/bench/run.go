@@ -25,6 +25,7 @@ type Options struct {
 	BestEffort bool          // run without the rights a named bus asks for
 	Report     string        // file for the report as JSON; "" none
 	Record     string        // file for the record; "" none
+	Older      int           // records of starts before that are kept, as Record.1 (the latest), Record.2, ...
 	Scenario   string        // what happens and what is expected, a file or embedded; "" nothing
 	JUnit      string        // file for the verdict on it as JUnit XML; "" none
 	Out        *os.File      // status line and closing report
