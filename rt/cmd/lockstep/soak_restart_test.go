@@ -29,6 +29,7 @@ func soakGoing(state string) (number int, ticks int64) {
 
 // Killed in its second leg and started again by the same command.
 func TestSoakGoesOnAfterAKillAndAddsUp(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	report, state := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.json.state")
 	args := []string{"soak", patientBench(t), "-for", "32s", "-leg", "10s", "-scenarios", "none", "-load=false", "-report", report, "-record", filepath.Join(dir, "records"), "-keep", "1"}
@@ -87,6 +88,7 @@ func TestSoakGoesOnAfterAKillAndAddsUp(t *testing.T) {
 }
 
 func TestSoakOfAnotherBenchOrOtherOptionsIsRefusedAndALongerOneGoesOn(t *testing.T) {
+	t.Parallel()
 	dir, file := t.TempDir(), patientBench(t)
 	report, state := filepath.Join(dir, "report.json"), filepath.Join(dir, "state")
 	args := func(more ...string) []string {
