@@ -121,7 +121,12 @@ func TestSoakOfAnotherBenchOrOtherOptionsIsRefusedAndALongerOneGoesOn(t *testing
 	if err := os.WriteFile(file, text, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	lockstep(t, args("-for", "20s")...)
+	longer := begin(t, nil, args("-for", "20s")...)
+	longer.child("target")
+	if r := readReport(t, report); r.Ticks != 2000 || r.Soak.Done != 1 {
+		t.Errorf("while it goes on the report has %d ticks of %d legs, want those of before", r.Ticks, r.Soak.Done)
+	}
+	longer.end()
 	if r := readReport(t, report); r.Ticks != 4000 || r.Soak.Done != 2 || r.Soak.Starts != 2 {
 		t.Errorf("%d ticks, %+v, want 4000 of 2 legs and starts", r.Ticks, r.Soak.Legs)
 	}
