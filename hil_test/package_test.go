@@ -106,6 +106,7 @@ func unpack(t *testing.T, r io.Reader, prefix string) (entries map[string]*tar.H
 }
 
 func TestPackageIsTheSameBytesFromAnotherFolder(t *testing.T) {
+	t.Parallel()
 	packed(t)
 	other := filepath.Join(t.TempDir(), "source")
 	says(t, "cp", "-r", "..", other)
@@ -123,6 +124,7 @@ func TestPackageIsTheSameBytesFromAnotherFolder(t *testing.T) {
 }
 
 func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
+	t.Parallel()
 	tool(t, "dpkg-deb", "dpkg")
 	packed(t)
 	out, err := exec.Command("dpkg-deb", "--fsys-tarfile", installation.deb).Output()

@@ -171,10 +171,8 @@ func candump(t *testing.T, bus string) *process {
 	return p
 }
 
-// dumped ends candump once it has caught up, and returns what it saw by
-// identifier, and in which order.
-func dumped(t *testing.T, p *process) (byID map[string]*frames, order []string) {
-	t.Helper()
+// caughtUp waits until candump has no more to say.
+func caughtUp(p *process) {
 	quiet := 500 * time.Millisecond
 	if os.Getenv(insideVar) == vcanLab.script {
 		quiet = 3 * time.Second // it stands still for a second and more
@@ -182,6 +180,13 @@ func dumped(t *testing.T, p *process) (byID map[string]*frames, order []string) 
 	for before := -1; before != len(p.out.String()); time.Sleep(quiet) {
 		before = len(p.out.String())
 	}
+}
+
+// dumped ends candump once it has caught up, and returns what it saw by
+// identifier, and in which order.
+func dumped(t *testing.T, p *process) (byID map[string]*frames, order []string) {
+	t.Helper()
+	caughtUp(p)
 	return dumpedNow(t, p)
 }
 
