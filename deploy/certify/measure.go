@@ -2,15 +2,11 @@ package certify
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -246,27 +242,11 @@ func (s *session) finish(r *bench.Report) {
 
 // versions are those of this executable.
 func versions() (v Versions, err error) {
-	v = Versions{Lockstep: bench.Version(), Go: runtime.Version(), Arch: runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.modified":
-				v.Modified = s.Value == "true"
-			case "GOAMD64", "GOARM64":
-				v.Arch += " " + s.Value
-			}
-		}
-	}
-	f, err := os.Open("/proc/self/exe")
-	if err != nil {
+	v = Versions{Lockstep: bench.Version(), Go: runtime.Version(), Arch: bench.Arch()}
+	v.Modified, _ = bench.Changed()
+	if v.Binary, err = bench.Executable(); err != nil {
 		return v, fmt.Errorf("certify: %w", err)
 	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return v, fmt.Errorf("certify: %w", err)
-	}
-	v.Binary = hex.EncodeToString(sum.Sum(nil))
 	return v, nil
 }
 

@@ -156,7 +156,9 @@ func meaning(text string) (list []proposal) {
 			list = append(append(list, running()...), proposal{word: files})
 		case base == "PLANT":
 			list = append(list, embedded("plant")...)
-		case base == "FILE" || base == "DIR" || base == "RECORD" || base == "SWEEP" || base == "OLD" || base == "NEW" || strings.Contains(word, ".csv"):
+		case base == "SWEEP":
+			list = append(list, embedded("sweep")...)
+		case base == "FILE" || base == "DIR" || base == "RECORD" || base == "OLD" || base == "NEW" || strings.Contains(word, ".csv"):
 			list = append(list, proposal{word: files})
 		case strings.ToLower(word) == word && !strings.ContainsAny(word[:1], "0123456789"):
 			list = append(list, proposal{word: word})
