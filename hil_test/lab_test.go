@@ -108,10 +108,6 @@ func inside(t *testing.T, m machine, needs ...string) bool {
 	}
 	m.require(t, needs...)
 	t.Parallel()
-	if m.turn != nil {
-		m.turn.Lock()
-		defer m.turn.Unlock()
-	}
 	m.more = append(slices.Clone(m.more), commandVar+"="+m.outside+command(t))
 	out := m.run(t, ".", m.outside+os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout="+(m.limit-20*time.Second).String())
 	if names := skipped(out); names != nil {
@@ -154,10 +150,20 @@ func (m machine) require(t *testing.T, needs ...string) {
 	}
 }
 
+// wait waits for the turn of a lab, and returns what ends it.
+func (m machine) wait() (end func()) {
+	if m.turn == nil {
+		return func() {}
+	}
+	m.turn.Lock()
+	return m.turn.Unlock
+}
+
 // run runs a command inside the lab, in a folder, and returns what it printed.
 // The test fails if the command fails.
 func (m machine) run(t *testing.T, folder string, command ...string) string {
 	t.Helper()
+	defer m.wait()()
 	ctx, cancel := context.WithTimeout(t.Context(), m.limit+30*time.Second)
 	defer cancel()
 	script, err := filepath.Abs(m.script)

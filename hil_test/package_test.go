@@ -176,6 +176,7 @@ func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
 
 // The command of the README, a second time, on a root with other modes.
 func TestTarballUnpackedAgainLeavesOptionsAndFolders(t *testing.T) {
+	t.Parallel()
 	packed(t)
 	root := t.TempDir()
 	options := filepath.Join(root, "etc/lockstep/options")
@@ -199,6 +200,7 @@ func TestTarballUnpackedAgainLeavesOptionsAndFolders(t *testing.T) {
 }
 
 func TestTarballRunsWhereItIsUnpacked(t *testing.T) {
+	t.Parallel()
 	packed(t)
 	program := filepath.Join(installation.root, "usr/bin/lockstep")
 	binary, err := elf.Open(program)
@@ -225,6 +227,7 @@ func TestTarballRunsWhereItIsUnpacked(t *testing.T) {
 }
 
 func TestExamplesRunWhenCopied(t *testing.T) {
+	t.Parallel()
 	packed(t)
 	program, examples := filepath.Join(installation.root, "usr/bin/lockstep"), filepath.Join(installation.root, "usr/share/lockstep/benches")
 	for _, c := range []struct {
