@@ -250,12 +250,16 @@ func versions() (v Versions, err error) {
 	return v, nil
 }
 
-// Complete makes an order as it can be given again from anywhere: a bench that is a file
-// has its absolute path.
+// Complete makes an order as it can be given again from anywhere: a bench and a kernel that
+// are files have their absolute paths.
 func (a *Asked) Complete() error {
-	for _, name := range []*string{&a.Bench, &a.Kernel} {
-		if _, err := os.Stat(*name); errors.Is(err, os.ErrNotExist) {
-			continue // an embedded one, or a word
+	names := []*string{&a.Bench}
+	if a.Kernel != "table" && a.Kernel != "generated" {
+		names = append(names, &a.Kernel)
+	}
+	for _, name := range names {
+		if info, err := os.Stat(*name); errors.Is(err, os.ErrNotExist) || err == nil && info.IsDir() {
+			continue // an embedded one, whatever folder is called like it
 		}
 		path, err := filepath.Abs(*name)
 		if err != nil {

@@ -141,6 +141,33 @@ func TestFilesAreThereWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+// Folders and files that are called like an embedded bench and a kernel mean neither.
+func TestAnOrderNamesFilesSoThatItCanBeGivenFromAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"powershift-bench", "mine.yaml", "mine.target", "generated"} {
+		var err error
+		if name == "powershift-bench" {
+			err = os.Mkdir(name, 0o755)
+		} else {
+			err = os.WriteFile(name, nil, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ bench, kernel, wantBench, wantKernel string }{
+		{"powershift-bench", "generated", "powershift-bench", "generated"},
+		{"truck-bench", "table", "truck-bench", "table"},
+		{"mine.yaml", "mine.target", filepath.Join(dir, "mine.yaml"), filepath.Join(dir, "mine.target")},
+	} {
+		a := Asked{Bench: c.bench, Kernel: c.kernel}
+		if err := a.Complete(); err != nil || a.Bench != c.wantBench || a.Kernel != c.wantKernel {
+			t.Errorf("%s, %s: %+v, %v", c.bench, c.kernel, a, err)
+		}
+	}
+}
+
 // isRefused tells whether the host refuses, exit code 3, for a reason.
 func isRefused(err error, why string) bool {
 	var e *bench.Exit

@@ -122,7 +122,6 @@ func (a *args) values(name string) []proposal {
 func (c command) names(place int) []proposal {
 	usage, _, _ := strings.Cut(c.usage+" ", " -")
 	usage, _, _ = strings.Cut(usage, " [-")
-	usage = strings.TrimSuffix(usage, " |") // stop BENCH|PROCESS | -all
 	part := strings.Fields(usage)[1:]
 	switch {
 	case c.name == "help" && place == 0:
