@@ -101,13 +101,13 @@ func statesAreTold(t *testing.T, card *adapter) {
 	} {
 		card.says(s.says)
 		if pause(); s.line != "" {
-			b.await(s.line, 30*time.Second)
+			b.await(s.line, patience)
 		}
 	}
-	b.await("bus drive is off", 30*time.Second)
+	b.await("bus drive is off", patience)
 	time.Sleep(time.Second)
 	shell(t, "ip link set "+card.bus+" down")
-	b.await("bus drive is down", 30*time.Second)
+	b.await("bus drive is down", patience)
 	shell(t, "ip link set "+card.bus+" up")
 	b.awaitBus()
 	b.stop()
@@ -188,11 +188,11 @@ func TestLabAnInterfaceThatIsMadeAgainIsTheBusAgain(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "run.rec")
 	b := ticking(t, "vcan1", nil, "-besteffort", "-record", log)
 	shell(t, "ip link set vcan1 down")
-	b.await("bus drive is down", 30*time.Second)
+	b.await("bus drive is down", patience)
 	shell(t, "ip link set vcan1 up")
 	b.awaitBus()
 	shell(t, "ip link del vcan1")
-	b.await("bus drive is gone", 30*time.Second)
+	b.await("bus drive is gone", patience)
 	shell(t, "ip link add dev vcan1 type vcan && ip link set vcan1 mtu 72 up")
 	dump := candump(t, "vcan1")
 	tcu := unit(t, "vcan1")
@@ -280,7 +280,7 @@ func TestLabBusOffIsHeardWithoutASupervisor(t *testing.T) {
 	}
 	dump := candump(t, "vcan0")
 	b := runOn(t, "vcan0", time.Hour, []edit{{"bus_off: continue", "bus_off: stop"}, {"supervisor_gone: stop after 1 s", "supervisor_gone: continue"}}, "-besteffort")
-	b.await("missed", 30*time.Second)
+	b.await("missed", patience)
 	target := child(b.cmd.Process.Pid, "lockstep-target")
 	if target == 0 {
 		t.Fatal("there is no target")

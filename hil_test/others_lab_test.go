@@ -76,7 +76,7 @@ func busyRun(t *testing.T, rate string) (rec, witness string, sent, heard, lost 
 	dump := candump(t, "vcan0")
 	b := runOn(t, "vcan0", time.Minute, nil, "-besteffort", "-record", rec)
 	unit := start(t, command(t), "ecu", "powershift", "-bus", "vcan0")
-	b.await("missed", 30*time.Second)
+	b.await("missed", patience)
 	// 200 to 202 are what the bench sends: of another program on this host, and of another
 	// node, as which appears what the kernel's gateway forwards.
 	ids := []string{"7ff", "123", "1abcdef", "200", "201", "202"}
@@ -299,7 +299,7 @@ func TestLabFloodBesideTheLoopIsCountedToTheFrame(t *testing.T) {
 	}
 	rec := filepath.Join(t.TempDir(), "run.rec")
 	b := runOn(t, "vcan0", 3*time.Minute, nil, "-besteffort", "-record", rec)
-	b.await("missed", 30*time.Second)
+	b.await("missed", patience)
 	before := backlog(t)
 	flood := garbage(t, "vcan0", "20000", "90", "7ff", "123", "1abcdef")
 	time.Sleep(time.Second)
@@ -340,9 +340,9 @@ func TestLabFramesOnANewInterfaceAreRecorded(t *testing.T) {
 	}
 	rec := filepath.Join(t.TempDir(), "run.rec")
 	b := runOn(t, "vcan1", time.Minute, nil, "-besteffort", "-record", rec)
-	b.await("missed", 30*time.Second)
+	b.await("missed", patience)
 	shell(t, "cansend vcan1 7F0#01 && ip link del vcan1")
-	b.await("bus drive is gone", 30*time.Second)
+	b.await("bus drive is gone", patience)
 	shell(t, "ip link add dev vcan1 type vcan && ip link set vcan1 mtu 72 up")
 	for range 20 { // it takes a second or two until all sockets have found it
 		shell(t, "cansend vcan1 7F1##002")

@@ -319,7 +319,7 @@ func cardDownAndUp(t *testing.T) {
 	dump := candump(t, "can1")
 	b := runRT(t)
 	link(t, "down")
-	b.await("bus drive is down", 30*time.Second)
+	b.await("bus drive is down", patience)
 	quiet := strings.Count(dump.out.String(), " 200#")
 	link(t, "up", "type", "can", "bitrate", "500000")
 	await(t, "50 Speeds after the card was up again", 30*time.Second, func() bool {

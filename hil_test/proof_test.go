@@ -99,7 +99,7 @@ func (r *proofRun) run() *evidence {
 	brutella := start(r.T, os.Args[0], r.units, fmt.Sprint(seconds))
 	os.Unsetenv(unitVar)
 	python.await("ready", 60*time.Second)
-	brutella.await("ready", 30*time.Second)
+	brutella.await("ready", patience)
 	dir := r.TempDir()
 	r.record = filepath.Join(dir, "run.rec")
 	b := &bench{file: filepath.Join(dir, "report.json"), d: r.d}

@@ -140,7 +140,7 @@ func (b *bench) end(patience time.Duration) (r report) {
 func unit(t *testing.T, bus string) *process {
 	t.Helper()
 	p := start(t, command(t), "ecu", "powershift", "-bus", bus)
-	p.await("waiting for Speeds", 10*time.Second)
+	p.await("waiting for Speeds", patience)
 	return p
 }
 
@@ -244,12 +244,12 @@ type testimony struct {
 }
 
 func TestLabBenchAndUnitDriveOnVcan(t *testing.T) {
-	if !inLab(t, "candump", "python3-can") {
+	if !inside(t, pacedLab, "candump", "python3-can") {
 		return
 	}
 	dump := candump(t, "vcan0")
 	python := start(t, "/usr/bin/python3", "witness.py", "vcan0")
-	python.await("listening", 30*time.Second)
+	python.await("listening", patience)
 	tcu := unit(t, "vcan0")
 	r := run(t, 20*time.Second).report()
 	tcu.signal(syscall.SIGINT)
