@@ -22,6 +22,7 @@ type report struct {
 	TickNs      spread  `json:"tick_ns"`
 	Response    spread  `json:"response_ns"`
 	Missed      uint64  `json:"missed"`
+	LedgerLost  uint64  `json:"ledger_lost"`
 	Transitions uint64  `json:"transitions"`
 	LagMax      float64 `json:"lag_max_s"`
 	Allocs      uint64  `json:"allocs"`
@@ -101,8 +102,7 @@ func startBench(t *testing.T, d time.Duration, edits []edit, args ...string) *be
 	return b
 }
 
-// report waits for the end of a run and returns what it reports. The run must
-// have ended clean and complete.
+// report waits for the end of a run, clean and complete, and returns what it reports.
 func (b *bench) report() report {
 	b.t.Helper()
 	r := b.end(b.d + 30*time.Second)
