@@ -155,7 +155,7 @@ func TestLabTwentyThousandFramesASecondDoNotStopTheLoop(t *testing.T) {
 }
 
 func TestLabGarbageBesideAUnitLeavesTheDriveAlone(t *testing.T) {
-	if !inLab(t, "candump") {
+	if !inside(t, pacedLab, "candump") {
 		return
 	}
 	dump := candump(t, "vcan0")
