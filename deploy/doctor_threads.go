@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"fmt"
+	"lockstep/sched"
 	"path"
 	"slices"
 	"strconv"
@@ -132,7 +133,7 @@ func (h *host) checkRivals() Check {
 		if t.rank() >= h.ask.Priority && slices.Contains(t.cpus, h.cpu) && !h.ours(t) && t.pid != h.ask.Loop {
 			found = append(found, fmt.Sprintf("%s %d %s", t.name, t.pid, t.scheduling()))
 			switch {
-			case t.name == targetName: // the loop of another bench stays where it is
+			case t.name == sched.TargetName: // the loop of another bench stays where it is
 				help = "another CPU for one of the two benches: lockstep ps"
 			case !t.fixed:
 				pids = append(pids, strconv.Itoa(t.pid))

@@ -73,16 +73,13 @@ type Refused struct{ Text string }
 
 func (r Refused) Error() string { return "deploy: " + r.Text }
 
-// targetName is what the process of a run that ticks is called, and its threads.
-const targetName = "lockstep-target"
-
 // busy names the bench that runs on the host; empty: there is none. What holds up a CPU for
 // a moment or lowers the timer thread must not come in between its ticks. One that has
 // claimed its CPU is about to tick.
 func (h *host) busy() string {
 	for _, pid := range h.names("proc") {
-		if pid[0] >= '1' && pid[0] <= '9' && h.text(path.Join("proc", pid, "comm")) == targetName {
-			return fmt.Sprintf("%s, process %s", targetName, pid)
+		if pid[0] >= '1' && pid[0] <= '9' && h.text(path.Join("proc", pid, "comm")) == sched.TargetName {
+			return fmt.Sprintf("%s, process %s", sched.TargetName, pid)
 		}
 	}
 	if by := h.claimed("cpu/"); by.Process != 0 {

@@ -19,6 +19,10 @@ const ClaimRoot = "@lockstep/"
 // HostSettings is what has who changes the settings of this host.
 const HostSettings = "host/settings"
 
+// TargetName is how ps and chrt show the process of a run that ticks, and its threads;
+// 15 letters at most.
+const TargetName = "lockstep-target"
+
 // maxName is the longest name of a socket: struct sockaddr_un, less its first byte.
 const maxName = 107
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"lockstep/rt"
-	"lockstep/rt/target"
 	"lockstep/sched"
 )
 
@@ -154,7 +153,7 @@ func readable(pid int) bool {
 func targets() (list []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, file := range files {
-		if name, _ := os.ReadFile(file); strings.TrimSpace(string(name)) == target.Name {
+		if name, _ := os.ReadFile(file); strings.TrimSpace(string(name)) == sched.TargetName {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			list = append(list, pid)
 		}

@@ -35,9 +35,6 @@ const (
 	FirstBusFD = 5
 )
 
-// Name is how ps and chrt show the target; 15 letters at most.
-const Name = "lockstep-target"
-
 // Parts are what a target ticks with.
 type Parts struct {
 	Plant   rt.Plant
@@ -69,12 +66,12 @@ func Main(mark string, makes Maker) int {
 // refused, []sched.Missing as JSON.
 func Run(mark string, makes Maker) (rt.Reason, error) {
 	runtime.LockOSThread()
-	name := append([]byte(Name), 0)
+	name := append([]byte(sched.TargetName), 0)
 	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("target: %w", os.NewSyscallError("prctl(PR_SET_NAME)", err))
 	}
 	// The goroutine may be on another thread by now than the first, which names the process.
-	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0)
+	_ = os.WriteFile("/proc/self/comm", []byte(sched.TargetName), 0)
 	// The terminal and the service manager speak to the supervisor, and it may end
 	// before the target has said its last word.
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
