@@ -173,8 +173,9 @@ func (h *host) partitionsOf(group string, depth int) (list []partition) {
 	return list
 }
 
-// choose returns the CPU of the loop as sched.Thread.Choose does: the one asked
-// for, the highest isolated one, the highest of those the process starts with.
+// choose returns the CPU of the loop as sched.Thread.Choose does on a host where no other
+// bench runs: the one asked for, the highest isolated one, the highest of those the process
+// starts with.
 func (h *host) choose() int {
 	if h.ask.CPU >= 0 {
 		return h.ask.CPU

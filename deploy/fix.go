@@ -155,12 +155,13 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 	return steps, u.save(state)
 }
 
-// Failed are the steps that did not come true, as one error; nil: none.
+// Failed are the steps that did not come true, as one error, a line each;
+// nil: none.
 func Failed(steps []Step) error {
 	var list []error
 	for _, s := range steps {
 		if s.Err != "" {
-			list = append(list, fmt.Errorf("%s: %s stays, not %s: %s", s.Setting, s.Now, s.Then, s.Err))
+			list = append(list, fmt.Errorf("deploy: %s: %s stays, not %s: %s", s.Setting, s.Now, s.Then, s.Err))
 		}
 	}
 	return errors.Join(list...)

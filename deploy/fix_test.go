@@ -187,7 +187,7 @@ func TestAFileThatRefusesIsNamedAndTheRestGoesOn(t *testing.T) {
 	}
 	done, _, failed := Sum(steps)
 	text := fmt.Sprint(Failed(steps))
-	if failed != 1 || done != len(p.Changes)-1 || !strings.Contains(text, "/"+governor+": ") || !strings.Contains(text, "permission denied") || strings.Contains(text, "\n") {
+	if failed != 1 || done != len(p.Changes)-1 || !strings.HasPrefix(text, "deploy: /"+governor+": ") || !strings.Contains(text, "permission denied") || strings.Contains(text, "\n") {
 		t.Errorf("%d done, %d failed of %d: %s", done, failed, len(p.Changes), text)
 	}
 	if strings.Contains(b.bytes(b.state), "governor") {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"lockstep/io/can"
 )
 
 // profile is the text of an installed file.
@@ -44,6 +46,27 @@ func TestTheHostProfileIsWhatFixDoes(t *testing.T) {
 	options := strings.Join(p.Boot.Wanted, " ")
 	if text := profile(t, "usr/share/lockstep/host/bootargs.txt"); strings.Count(text, options) != 3 {
 		t.Errorf("not three times %q in\n%s", options, text)
+	}
+}
+
+func TestTheNetworkFilesGiveACardWhatFixGivesIt(t *testing.T) {
+	b := newBox(t, "throttled")
+	b.set("sys/class/net/can0/tx_queue_len", "10")
+	queue, restart := "", ""
+	b.links["can0"] = can.Link{Card: true}
+	for _, c := range b.plan().Changes {
+		switch c.Check {
+		case "queue can0":
+			queue = c.Then
+		case "restart can0":
+			restart = c.Then
+		}
+	}
+	if text := profile(t, "usr/share/lockstep/network/70-can.rules"); queue == "" || !strings.Contains(text, `ATTR{tx_queue_len}="`+queue+`"`) {
+		t.Errorf("-fix makes a queue of %q, the udev rule:\n%s", queue, text)
+	}
+	if text := profile(t, "usr/share/lockstep/network/70-can.network"); restart == "" || !strings.Contains(text, "\nRestartSec="+restart+"ms\n") {
+		t.Errorf("-fix sets restart-ms %q, the file of networkd:\n%s", restart, text)
 	}
 }
 

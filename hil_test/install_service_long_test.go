@@ -63,7 +63,7 @@ func enabled(t *testing.T) {
 	}
 	await(t, "can0 is up and has a queue", time.Minute, func() bool {
 		out := output(t, "ip link show can0")
-		return strings.Contains(out, "state UP") && strings.Contains(out, "qlen 1000")
+		return strings.Contains(out, "state UP") && strings.Contains(out, "qlen 100\n")
 	})
 }
 
@@ -108,7 +108,7 @@ func upAtBoot(t *testing.T) {
 	if got := content(t, "/sys/class/net/can0/operstate"); got != "up" {
 		t.Errorf("can0 is %s", got)
 	}
-	for _, want := range []string{"bitrate 500000", "restart-ms 100", "qlen 1000"} {
+	for _, want := range []string{"bitrate 500000", "restart-ms 100", "qlen 100\n"} {
 		if out := output(t, "ip -d link show can0"); !strings.Contains(out, want) {
 			t.Errorf("can0 has no %s:\n%s", want, out)
 		}

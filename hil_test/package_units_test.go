@@ -208,6 +208,7 @@ func TestShellsCompleteCommandsFlagsAndNames(t *testing.T) {
 			"lockstep sim auto":                  "automatic4",
 			"lockstep sim automatic4 -in automa": "",
 			"lockstep sim -scheme pa":            "papers",
+			"lockstep sweep automatic4-r":        "automatic4-ramps",
 			"lockstep ecu trac":                  "",
 			"lockstep ecu pow":                   "powershift",
 			"lockstep plants powershift.d":       "powershift.dbc",

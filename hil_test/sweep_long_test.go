@@ -113,6 +113,22 @@ NodeName=%[1]s NodeAddr=127.0.0.1 CPUs=2
 PartitionName=all Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP
 `
 
+// hasRows tells whether the journal of a shard of 4 holds anything.
+func hasRows(out string, shard int) bool {
+	list, _ := filepath.Glob(fmt.Sprintf("%s/*-shard-%d-of-4.partial", out, shard))
+	if len(list) != 1 {
+		return false
+	}
+	info, err := os.Stat(list[0])
+	return err == nil && info.Size() > 50
+}
+
+// idle tells whether Slurm has nothing to do.
+func idle() bool {
+	text, err := exec.Command("squeue", "--noheader").Output()
+	return err == nil && len(strings.TrimSpace(string(text))) == 0
+}
+
 // A task is requeued by Slurm as it runs, another one is killed, and the same line is
 // submitted again.
 func TestSweepOnSlurmRunsEachShardOnceThroughRequeueAndKill(t *testing.T) {
@@ -138,22 +154,8 @@ func TestSweepOnSlurmRunsEachShardOnceThroughRequeueAndKill(t *testing.T) {
 		}
 		return string(m[1])
 	}
-	begun := func(shard int) func() bool {
-		return func() bool {
-			list, _ := filepath.Glob(fmt.Sprintf("%s/*-shard-%d-of-4.partial", out, shard))
-			if len(list) != 1 {
-				return false
-			}
-			info, err := os.Stat(list[0])
-			return err == nil && info.Size() > 50
-		}
-	}
-	idle := func() bool {
-		text, err := exec.Command("squeue", "--noheader").Output()
-		return err == nil && len(strings.TrimSpace(string(text))) == 0
-	}
 	first := submit()
-	await(t, "rows of the shards 0 and 1", 5*patience, func() bool { return begun(0)() && begun(1)() })
+	await(t, "rows of the shards 0 and 1", 5*patience, func() bool { return hasRows(out, 0) && hasRows(out, 1) })
 	killTask(t, command, 1)
 	says(t, "scontrol", "requeue", first+"_0")
 	await(t, "the end of the first jobs", 5*patience, idle)

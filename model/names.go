@@ -16,6 +16,14 @@ func didYouMean(name string, names []string) string {
 	return ""
 }
 
+// Meant is " (did you mean x?)" of the name that is near, or nothing where none is.
+func Meant(name string, known []string) string {
+	if n := Nearest(name, known); n != "" {
+		return " (did you mean " + n + "?)"
+	}
+	return ""
+}
+
 // Nearest returns the known name that name was probably meant to be, or "" when
 // none is near: at most a third of its letters, and always two, may be wrong.
 func Nearest(name string, known []string) string {

@@ -74,12 +74,12 @@ func TestAChangedSettingAndAFigureTwiceAsLargeAreFound(t *testing.T) {
 	if len(changed) != 3 || changed["governor of the loop's CPU"].New != "powersave" || changed["plant powershift"].Old != "cd34" || !strings.HasPrefix(changed["doctor: governor"].New, "wrong: powersave") {
 		t.Errorf("settings %v", changed)
 	}
-	for _, name := range []string{"wake-up, p50", "wake-up, p99", "tick, p99.9", "bus to bus, p50", "dearest tick of the plant", "missed grid points"} {
+	for _, name := range []string{"wake-up, p50", "wake-up, p99", "tick, p99.9", "bus to bus, p50", "dearest tick of the plant", "missed ticks"} {
 		f := got.figure(t, name)
 		if f.Verdict != Worse || f.New == nil {
 			t.Errorf("%s is %s, %s then %s", name, f.Verdict, f.number(f.Old), f.number(f.New))
 		}
-		if name != "missed grid points" && !(*f.New / *f.Old > 1.9 && *f.New / *f.Old < 2.1) {
+		if name != "missed ticks" && !(*f.New / *f.Old > 1.9 && *f.New / *f.Old < 2.1) {
 			t.Errorf("%s: ratio %s", name, f.ratio())
 		}
 	}
@@ -166,7 +166,7 @@ func TestWhatACertificateDoesNotHaveIsNotComparedAsZero(t *testing.T) {
 	})
 	for _, sides := range [][2]*Certificate{{stored(t, c), bare}, {bare, stored(t, c)}} {
 		got := compared(t, sides[0], sides[1])
-		for _, name := range []string{"missed grid points", "allocations", "tick, p50", "dearest tick of the plant", "ratio to cyclictest, p50", "bus to bus, p99"} {
+		for _, name := range []string{"missed ticks", "allocations", "tick, p50", "dearest tick of the plant", "ratio to cyclictest, p50", "bus to bus, p99"} {
 			f := got.figure(t, name)
 			if f.Verdict != Unknown || (f.number(f.Old) != "-") == (f.number(f.New) != "-") || f.ratio() != "-" {
 				t.Errorf("%s: %s then %s, ratio %s, %s", name, f.number(f.Old), f.number(f.New), f.ratio(), f.Verdict)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/rt/bench"
 )
 
 // room is how much is kept free on the disk for each of the two files: a thousand late
@@ -52,7 +54,7 @@ func (f *Files) reserve(name string) error {
 	if err := unix.Flock(int(part.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		part.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return fmt.Errorf("another certify is writing %s", name)
+			return refused("another certify is writing %s: let it end, or name another file", name)
 		}
 		return os.NewSyscallError("flock", err)
 	}
@@ -60,7 +62,7 @@ func (f *Files) reserve(name string) error {
 	own, errOwn := part.Stat()
 	if errThere != nil || errOwn != nil || !os.SameFile(there, own) { // it has its final name by now
 		part.Close()
-		return fmt.Errorf("another certify has just written %s", strings.TrimSuffix(name, ".part"))
+		return refused("another certify has just written %s: name another file", strings.TrimSuffix(name, ".part"))
 	}
 	f.parts = append(f.parts, part) // from here on Close removes it
 	err = unix.Fallocate(int(part.Fd()), 0, 0, room)
@@ -68,9 +70,14 @@ func (f *Files) reserve(name string) error {
 		_, err = part.WriteAt(make([]byte, room), 0)
 	}
 	if err != nil {
-		return fmt.Errorf("room for %d MB: %w", room>>20, err)
+		return refused("room for %d MB: %w: make some, or name a file elsewhere", room>>20, err)
 	}
 	return nil
+}
+
+// refused is an error of the host's, not of the command line.
+func refused(format string, args ...any) error {
+	return &bench.Exit{Code: 3, Err: fmt.Errorf(format, args...)}
 }
 
 // Close removes what was reserved and not written.

@@ -131,7 +131,7 @@ func (c *Certificate) spreads() []spread {
 		return spread{name, what, []int64{s.Max, s.P999, s.P99, s.P50}, d.Samples}
 	}
 	return []spread{
-		row("Wake-up", "from the instant at which a grid point was due to the first instruction of its tick, missed grid points included", &c.Run.Late, c.Late),
+		row("Wake-up", "from the instant at which a grid point was due to the first instruction of its tick, missed ticks included", &c.Run.Late, c.Late),
 		row("Tick", "from there to the return of the last send: receive, step, send", &c.Run.Tick, c.Tick),
 		row("Bus to bus", "from the kernel's time of a valid frame that came in until the frames of the tick that answers it were handed to the kernel", c.Run.Response, c.Response),
 	}
@@ -169,7 +169,7 @@ func (c *Certificate) counts() []countRow {
 	r := c.Run
 	list := []countRow{
 		{"ticks", "", true, r.Ticks},
-		{"missed grid points", "0", true, r.Missed},
+		{"missed ticks", "0", true, r.Missed},
 		{"late ticks", "0", true, r.LateTicks},
 		{"grid points not served after the last tick", "0", true, r.Unserved},
 		{"frames received", "", true, r.RxFrames},
@@ -178,7 +178,7 @@ func (c *Certificate) counts() []countRow {
 			r.RxUnknown + r.RxShort + r.RxBadSize + r.RxRange + r.RxInvalid + r.RxBad},
 		{"frames sent", "", true, r.TxFrames},
 		{"frames the bus did not take", "0", true, r.TxDropped},
-		{"frames of missed grid points, not sent", "0", true, r.TxLost},
+		{"frames of missed ticks, not sent", "0", true, r.TxLost},
 		{"frames not sent for a value that is no number", "0", true, r.TxRefused},
 		{"calls to a bus that failed, and ticks that found it down", "0", true, r.BusErrors + r.BusDown},
 	}

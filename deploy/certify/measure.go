@@ -2,15 +2,11 @@ package certify
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -246,36 +242,24 @@ func (s *session) finish(r *bench.Report) {
 
 // versions are those of this executable.
 func versions() (v Versions, err error) {
-	v = Versions{Lockstep: bench.Version(), Go: runtime.Version(), Arch: runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.modified":
-				v.Modified = s.Value == "true"
-			case "GOAMD64", "GOARM64":
-				v.Arch += " " + s.Value
-			}
-		}
-	}
-	f, err := os.Open("/proc/self/exe")
-	if err != nil {
+	v = Versions{Lockstep: bench.Version(), Go: runtime.Version(), Arch: bench.Arch()}
+	v.Modified, _ = bench.Changed()
+	if v.Binary, err = bench.Executable(); err != nil {
 		return v, fmt.Errorf("certify: %w", err)
 	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return v, fmt.Errorf("certify: %w", err)
-	}
-	v.Binary = hex.EncodeToString(sum.Sum(nil))
 	return v, nil
 }
 
-// Complete makes an order as it can be given again from anywhere: a bench that is a file
-// has its absolute path.
+// Complete makes an order as it can be given again from anywhere: a bench and a kernel that
+// are files have their absolute paths.
 func (a *Asked) Complete() error {
-	for _, name := range []*string{&a.Bench, &a.Kernel} {
-		if _, err := os.Stat(*name); errors.Is(err, os.ErrNotExist) {
-			continue // an embedded one, or a word
+	names := []*string{&a.Bench}
+	if a.Kernel != "table" && a.Kernel != "generated" {
+		names = append(names, &a.Kernel)
+	}
+	for _, name := range names {
+		if info, err := os.Stat(*name); errors.Is(err, os.ErrNotExist) || err == nil && info.IsDir() {
+			continue // an embedded one, whatever folder is called like it
 		}
 		path, err := filepath.Abs(*name)
 		if err != nil {

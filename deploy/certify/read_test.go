@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/rt/bench"
 )
 
 func TestACertificateIsReadAsItWasWritten(t *testing.T) {
@@ -102,7 +104,7 @@ func TestFilesAreThereWholeOrNotAtAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(name); err == nil || !strings.Contains(err.Error(), "another certify is writing") {
+	if _, err := Create(name); !isRefused(err, "another certify is writing") {
 		t.Errorf("a second one: %v", err)
 	}
 	for _, made := range []string{f.HTML, f.JSON} {
@@ -137,6 +139,39 @@ func TestFilesAreThereWholeOrNotAtAll(t *testing.T) {
 	if now, _ := os.ReadFile(f.JSON); !bytes.Equal(now, text) {
 		t.Error("one that was not written changed the one before it")
 	}
+}
+
+// Folders and files that are called like an embedded bench and a kernel mean neither.
+func TestAnOrderNamesFilesSoThatItCanBeGivenFromAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"powershift-bench", "mine.yaml", "mine.target", "generated"} {
+		var err error
+		if name == "powershift-bench" {
+			err = os.Mkdir(name, 0o755)
+		} else {
+			err = os.WriteFile(name, nil, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ bench, kernel, wantBench, wantKernel string }{
+		{"powershift-bench", "generated", "powershift-bench", "generated"},
+		{"truck-bench", "table", "truck-bench", "table"},
+		{"mine.yaml", "mine.target", filepath.Join(dir, "mine.yaml"), filepath.Join(dir, "mine.target")},
+	} {
+		a := Asked{Bench: c.bench, Kernel: c.kernel}
+		if err := a.Complete(); err != nil || a.Bench != c.wantBench || a.Kernel != c.wantKernel {
+			t.Errorf("%s, %s: %+v, %v", c.bench, c.kernel, a, err)
+		}
+	}
+}
+
+// isRefused tells whether the host refuses, exit code 3, for a reason.
+func isRefused(err error, why string) bool {
+	var e *bench.Exit
+	return errors.As(err, &e) && e.Code == 3 && strings.HasPrefix(err.Error(), "certify: ") && strings.Contains(err.Error(), why)
 }
 
 func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
@@ -174,7 +209,7 @@ func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
 	if e := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); e != nil {
 		t.Fatal(e)
 	}
-	if err == nil || !strings.Contains(err.Error(), "room for 4 MB: file too large") {
+	if !isRefused(err, "room for 4 MB: file too large") {
 		t.Errorf("no room: %v", err)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 2 {

@@ -104,7 +104,7 @@ func (s *Stimulus) column(i int, head string, inputs []model.Port) (c column, er
 	k := index(inputs, name)
 	if k < 0 {
 		names := portNames(inputs)
-		return c, fmt.Errorf("the plant has no input %q%s; it has %s", name, meant(name, names), strings.Join(names, ", "))
+		return c, fmt.Errorf("the plant has no input %q%s; it has %s", name, model.Meant(name, names), strings.Join(names, ", "))
 	}
 	if slices.Contains(s.Port, k) {
 		return c, fmt.Errorf("input %q appears twice", name)

@@ -100,7 +100,7 @@ func ReadAny(name string) (file string, data []byte, err error) {
 			return "", nil, fmt.Errorf("bench: %s is a directory", name)
 		}
 		return "", nil, fmt.Errorf("bench: no file %s, and nothing embedded of that name%s; `lockstep plants` lists what is",
-			name, meant(name, embedded()))
+			name, model.Meant(name, embedded()))
 	}
 	return file, data, nil
 }
@@ -196,7 +196,7 @@ func (b *Bench) Read(name Word) (shown string, data []byte, err error) {
 	}
 	if shown, data, err = readEmbedded(name.Text); err != nil {
 		return "", nil, b.errorf(name, "no file %q beside the bench file, and nothing embedded of that name%s",
-			name.Text, meant(name.Text, embedded()))
+			name.Text, model.Meant(name.Text, embedded()))
 	}
 	return shown, data, nil
 }
@@ -278,7 +278,7 @@ func (r *reader) choice(n ast.Node, what string, known ...string) string {
 			return k
 		}
 	}
-	r.fail(n, "%s: %q is unknown%s; known are %s", what, w.Text, meant(w.Text, known), strings.Join(known, ", "))
+	r.fail(n, "%s: %q is unknown%s; known are %s", what, w.Text, model.Meant(w.Text, known), strings.Join(known, ", "))
 	return ""
 }
 
@@ -307,7 +307,7 @@ func (r *reader) unit(n ast.Node) (w Word, set []ecu.Setting) {
 	}
 	w = r.word(at, "unit")
 	if !slices.Contains(ecu.Names(), w.Text) {
-		r.fail(at, "unit: no control unit %q%s; there are %s", w.Text, meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
+		r.fail(at, "unit: no control unit %q%s; there are %s", w.Text, model.Meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
 	}
 	for _, e := range list {
 		s, err := ecu.ParseSetting(e.Key.GetToken().Value + "=" + r.word(e.Value, "unit").Text)

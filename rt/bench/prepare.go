@@ -76,7 +76,7 @@ func Prepare(b *Bench) (*Handover, error) {
 	for _, shown := range []Word{b.Engine, b.Wheel} {
 		if shown.Text != "" && index(tables.Outputs, shown.Text) < 0 {
 			return nil, b.errorf(shown, "show: plant %s has no output %q%s",
-				b.Plant.Text, shown.Text, meant(shown.Text, portNames(tables.Outputs)))
+				b.Plant.Text, shown.Text, model.Meant(shown.Text, portNames(tables.Outputs)))
 		}
 	}
 	for i := range b.Buses {
@@ -142,7 +142,7 @@ func (b *Bench) driven(sys *model.System) ([]bool, error) {
 			switch {
 			case i < 0:
 				return nil, b.errorf(l.Word, "plant %s has no input %q%s; it has %s",
-					b.Plant.Text, l.Port, meant(l.Port, names), strings.Join(names, ", "))
+					b.Plant.Text, l.Port, model.Meant(l.Port, names), strings.Join(names, ", "))
 			case driven[i]:
 				return nil, b.errorf(l.Word, "input %q is driven twice", l.Port)
 			}

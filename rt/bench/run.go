@@ -70,6 +70,7 @@ type run struct {
 	holds   *holds          // its CPU and its interfaces
 	shared  *sched.Missing  // the CPU is another loop's, too; nil: it is not
 	players []*player       // of the buses that are logs
+	ticked  bool            // the target was seen to tick
 	placed  bool            // the loop's thread was seen on its CPU alone
 	strayed atomic.Bool     // and later it was not
 	states  *busStates      // of the buses that are interfaces

@@ -132,7 +132,7 @@ func (b *Bench) farewell(t *kernel.Tables, maps []*sigmap.Map) (rt.Farewell, err
 	for _, v := range b.Safe.Values {
 		i := index(t.Outputs, v.Port.Text)
 		if i < 0 {
-			return f, b.errorf(v.Port, "safe: plant %s has no output %q%s", b.Plant.Text, v.Port.Text, meant(v.Port.Text, portNames(t.Outputs)))
+			return f, b.errorf(v.Port, "safe: plant %s has no output %q%s", b.Plant.Text, v.Port.Text, model.Meant(v.Port.Text, portNames(t.Outputs)))
 		}
 		x, err := model.Quantity(v.Value.Text, t.Outputs[i].Unit, nil)
 		if err != nil {

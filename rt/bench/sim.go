@@ -157,7 +157,7 @@ func (w *simulation) inputs() (err error) {
 		name := strings.TrimSuffix(w.In, ".csv") + ".csv"
 		data, missing := plants.Read(name)
 		if missing != nil {
-			return fmt.Errorf("%w%s", err, meant(w.In, embedded()))
+			return fmt.Errorf("%w%s", err, model.Meant(w.In, embedded()))
 		}
 		w.stimulus, err = parseStimulus(name, bytes.NewReader(data), ports)
 	}

@@ -265,12 +265,11 @@ func (b *Bench) digest() string {
 
 // thisBinary is the version of this program, which is another one when its file is.
 func thisBinary() string {
-	h := sha256.New()
-	if f, err := os.Open("/proc/self/exe"); err == nil {
-		_, _ = io.Copy(h, f)
-		f.Close()
+	sum, err := Executable()
+	if err != nil {
+		sum = "unreadable"
 	}
-	return fmt.Sprintf("lockstep %s, %x", Version(), h.Sum(nil)[:6])
+	return fmt.Sprintf("lockstep %s, %.12s", Version(), sum)
 }
 
 // maxBinaries is how many versions are told apart; later ones count with the last.

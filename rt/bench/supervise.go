@@ -175,6 +175,23 @@ const look = 100 * time.Millisecond
 // and a terminal that is closed say it twice.
 const again = 500 * time.Millisecond
 
+// look is done again and again while the target ticks.
+func (r *run) look(now time.Time) {
+	r.notify.look(now)
+	r.ledger.collect(r.page)
+	r.soak.look(now)
+	if !r.ticked && r.page.Ticks.Load() > 0 {
+		r.confine()
+		r.ticked = true
+		if r.options.Follow != nil {
+			r.options.Follow.Begin(r.h, r.page)
+		}
+	}
+	if r.ticked {
+		r.place()
+	}
+}
+
 // watch follows the run until the target has ended. The first signal, or a target
 // that should have ended, asks it to end, another one, or two seconds of no answer,
 // kill it. It never waits for the terminal.
@@ -193,24 +210,11 @@ func (r *run) watch(signals <-chan os.Signal) {
 		r.page.Stop.Store(how)
 		patience = time.After(grace + time.Duration((2+r.h.Loop.Safe.Ticks)*r.h.Tables.PeriodNs))
 	}
-	confined := false
 	for {
 		select {
 		case now := <-clock.C:
 			show.look(now)
-			r.notify.look(now)
-			r.ledger.collect(r.page)
-			r.soak.look(now)
-			if !confined && r.page.Ticks.Load() > 0 {
-				r.confine()
-				confined = true
-				if r.options.Follow != nil {
-					r.options.Follow.Begin(r.h, r.page)
-				}
-			}
-			if confined {
-				r.place()
-			}
+			r.look(now)
 			if r.stop == "" && r.overdue == "" {
 				if r.overdue = r.late(sched.Now()); r.overdue != "" {
 					end(rt.StopPlanned)

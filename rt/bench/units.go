@@ -62,7 +62,7 @@ func (b *Bench) database(bus *Bus) (*sigmap.Database, error) {
 			s.Unit = u.Is
 		} else if units[u.Of.Text] == nil {
 			return nil, b.errorf(u.Of, "bus %q: units: %s has no unit and no signal MESSAGE.SIGNAL %q%s",
-				bus.Name.Text, file, u.Of.Text, meant(u.Of.Text, known))
+				bus.Name.Text, file, u.Of.Text, model.Meant(u.Of.Text, known))
 		}
 	}
 	return db, nil

@@ -112,7 +112,7 @@ func (r *reader) object(n ast.Node, what string, known []key) {
 			}
 		}
 		if !found {
-			r.fail(e.Key, "%s: unknown key %q%s; known are %s", what, name, meant(name, names), strings.Join(names, ", "))
+			r.fail(e.Key, "%s: unknown key %q%s; known are %s", what, name, model.Meant(name, names), strings.Join(names, ", "))
 		}
 	}
 }
@@ -207,14 +207,6 @@ func (r *reader) nanoseconds(dst *int64, what string, lo, hi float64) func(ast.N
 func wrong(w Word, err error) string {
 	text := fmt.Sprintf("%q: ", w.Text)
 	return text + strings.TrimPrefix(strings.TrimPrefix(err.Error(), "model: "), text)
-}
-
-// meant is " (did you mean x?)", or nothing when no known word is near.
-func meant(word string, known []string) string {
-	if n := model.Nearest(word, known); n != "" {
-		return " (did you mean " + n + "?)"
-	}
-	return ""
 }
 
 // short is a node's own text, cut to one short line, for errors.

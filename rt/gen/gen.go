@@ -276,20 +276,12 @@ func (r *Request) driven(sys *model.System) ([]bool, error) {
 		case i < 0 && len(names) == 0:
 			return nil, fmt.Errorf("gen: -drive %s: the plant has no inputs", name)
 		case i < 0:
-			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s", name, near(name, names), strings.Join(names, ", "))
+			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s", name, model.Meant(name, names), strings.Join(names, ", "))
 		default:
 			list[i] = true
 		}
 	}
 	return list, nil
-}
-
-// near is the name that was meant, in words; "" where none is near.
-func near(name string, known []string) string {
-	if n := model.Nearest(name, known); n != "" {
-		return fmt.Sprintf(" (did you mean %s?)", n)
-	}
-	return ""
 }
 
 // packageName is the one asked for, or one made of a name.

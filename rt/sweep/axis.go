@@ -184,7 +184,7 @@ func (s *axisSpec) complete(key word, strata bool) error {
 		want = []string{"random", "from", "to", "seed", "n"}
 	default:
 		return s.Random.errorf("%s: random: %q is unknown%s; known are uniform, normal, log", key.text, s.Random.text,
-			meant(s.Random.text, []string{"uniform", "normal", "log"}))
+			model.Meant(s.Random.text, []string{"uniform", "normal", "log"}))
 	}
 	if strata {
 		want = slices.DeleteFunc(want, func(k string) bool { return k == "seed" || k == "n" || k == "steps" })

@@ -192,7 +192,7 @@ func (s *Sweep) combine() (err error) {
 	case rule.word.text == "grid" || rule.word.text == "":
 		return s.grid()
 	}
-	return rule.word.errorf("cases: %q is unknown%s; known are grid, zip and {latin_hypercube: N, seed: S}", rule.word.text, meant(rule.word.text, []string{"grid", "zip"}))
+	return rule.word.errorf("cases: %q is unknown%s; known are grid, zip and {latin_hypercube: N, seed: S}", rule.word.text, model.Meant(rule.word.text, []string{"grid", "zip"}))
 }
 
 func (s *Sweep) latin() error {

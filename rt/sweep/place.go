@@ -69,7 +69,7 @@ func find(v *bench.Variation, address word) (*place, error) {
 			}
 		}
 	}
-	return nil, address.errorf("nothing called %s stands in the files%s", address.text, meant(address.text, known))
+	return nil, address.errorf("nothing called %s stands in the files%s", address.text, model.Meant(address.text, known))
 }
 
 // within follows a path from a node on; put replaces that node. nil: there is no such value.

@@ -122,7 +122,7 @@ func decode(n ast.Node, into any) error {
 			}
 		}
 		return &placeError{unknown.Token.Position.Line, unknown.Token.Position.Column,
-			fmt.Sprintf("unknown key %q%s; known are %s", unknown.Token.Value, meant(unknown.Token.Value, keys), strings.Join(keys, ", "))}
+			fmt.Sprintf("unknown key %q%s; known are %s", unknown.Token.Value, model.Meant(unknown.Token.Value, keys), strings.Join(keys, ", "))}
 	}
 	return err
 }
@@ -146,14 +146,6 @@ func placed(file string, err error) error {
 	}
 	text, _, _ = strings.Cut(text, "\n")
 	return fmt.Errorf("%s:%d:%d: sweep: %s", file, line, col, text)
-}
-
-// meant is " (did you mean x?)", or nothing when no known word is near.
-func meant(word string, known []string) string {
-	if near := model.Nearest(word, known); near != "" {
-		return " (did you mean " + near + "?)"
-	}
-	return ""
 }
 
 // number splits "8.5 bar" into number and unit; "" of a bare one.

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"lockstep/deploy"
 	"lockstep/deploy/certify"
 	"lockstep/rt/bench"
 )
@@ -52,11 +51,9 @@ func parseCertify(list []string) (*certifying, error) {
 	length := a.span("for", time.Hour, "how long, 10s at least (default 1h); less than 10m is not representative")
 	a.StringVar(&c.out, "o", "", "write the certificate to this `FILE.html`, and FILE.json beside it")
 	a.StringVar(&c.old, "compare", "", "say what changed since this certificate, `OLD.json`: in NEW.json, or in one that is measured now as the old one was")
-	a.busFlag(&c.Bus)
-	a.StringVar(&c.UnitBus, "unitbus", "", "CAN interface of the virtual control unit where it is another one, as on a looped pair of cards")
-	a.BoolVar(&c.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
+	a.hostFlags(&c.Bus, &c.BestEffort)
+	a.trialFlags(&c.UnitBus, &c.Asked.Load)
 	a.StringVar(&c.Kernel, "kernel", "table", "what ticks: table, generated, or a target executable")
-	a.BoolVar(&c.Asked.Load, "load", true, "load the CPUs besides the loop's meanwhile: "+strings.Join(deploy.Loads(), ", "))
 	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
 		return nil, err
 	}

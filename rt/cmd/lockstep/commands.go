@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -58,8 +59,8 @@ func find(name string) (command, error) {
 		}
 		known = append(known, c.name)
 	}
-	if near := model.Nearest(name, known); near != "" {
-		return command{}, usageError{fmt.Sprintf("unknown command %q (did you mean %s?)", name, near)}
+	if near := model.Meant(name, known); near != "" {
+		return command{}, usageError{fmt.Sprintf("unknown command %q%s", name, near)}
 	}
 	return command{}, usageError{fmt.Sprintf("unknown command %q; known are %s", name, strings.Join(known, ", "))}
 }
@@ -95,4 +96,12 @@ func runVersion(list []string) error {
 	}
 	fmt.Println("lockstep", bench.Version())
 	return nil
+}
+
+// printJSON is output for machines.
+func printJSON(v any) error {
+	e := json.NewEncoder(os.Stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }

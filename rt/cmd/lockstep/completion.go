@@ -122,7 +122,6 @@ func (a *args) values(name string) []proposal {
 func (c command) names(place int) []proposal {
 	usage, _, _ := strings.Cut(c.usage+" ", " -")
 	usage, _, _ = strings.Cut(usage, " [-")
-	usage = strings.TrimSuffix(usage, " |") // stop BENCH|PROCESS | -all
 	part := strings.Fields(usage)[1:]
 	switch {
 	case c.name == "help" && place == 0:
@@ -156,7 +155,9 @@ func meaning(text string) (list []proposal) {
 			list = append(append(list, running()...), proposal{word: files})
 		case base == "PLANT":
 			list = append(list, embedded("plant")...)
-		case base == "FILE" || base == "DIR" || base == "RECORD" || base == "SWEEP" || base == "OLD" || base == "NEW" || strings.Contains(word, ".csv"):
+		case base == "SWEEP":
+			list = append(list, embedded("sweep")...)
+		case base == "FILE" || base == "DIR" || base == "RECORD" || base == "OLD" || base == "NEW" || strings.Contains(word, ".csv"):
 			list = append(list, proposal{word: files})
 		case strings.ToLower(word) == word && !strings.ContainsAny(word[:1], "0123456789"):
 			list = append(list, proposal{word: word})

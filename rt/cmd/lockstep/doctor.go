@@ -28,7 +28,7 @@ func runDoctor(list []string) error {
 	d := doctorArgs{ask: deploy.Ask{Timer: sched.Timerfd}}
 	a.BoolVar(&d.json, "json", false, "print one JSON object")
 	a.StringVar(&d.root, "root", "/", "judge the files of another host, below `DIR`")
-	a.IntVar(&d.ask.CPU, "cpu", -1, "the CPU of the loop (default: as run chooses it)")
+	a.IntVar(&d.ask.CPU, "cpu", -1, "the CPU of the loop (default: the one that run chooses while no other bench runs)")
 	a.IntVar(&d.ask.Priority, "priority", 80, "the priority of the loop, SCHED_FIFO 1 to 99")
 	a.choice(&d.ask.Timer, "timer", "what the loop sleeps with: timerfd (the default) or nanosleep", sched.Timerfd, sched.Nanosleep)
 	a.several(&d.ask.Buses, "bus", "CAN interfaces that must be up: `NAME,...`")
@@ -61,7 +61,7 @@ func runDoctor(list []string) error {
 		return err
 	}
 	if !found.Fit {
-		return &bench.Exit{Code: 3, Err: errors.New("the host is not fit: do what is marked MUST, or run with -besteffort")}
+		return &bench.Exit{Code: 3, Err: errors.New("doctor: the host is not fit: do what is marked MUST, or run with -besteffort")}
 	}
 	return nil
 }

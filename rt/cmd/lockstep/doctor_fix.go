@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -68,7 +67,7 @@ func (d *doctorArgs) tell(p *deploy.Plan, steps []deploy.Step) error {
 		return err
 	}
 	if d.json {
-		return printJSON(fixed{p, steps, now.Fit})
+		return printJSON(fixed{p, append([]deploy.Step{}, steps...), now.Fit})
 	}
 	if len(steps) == 0 {
 		return nil
@@ -95,7 +94,7 @@ func (d *doctorArgs) runUndo() error {
 	var said error
 	switch {
 	case d.json:
-		said = printJSON(undone{steps})
+		said = printJSON(undone{append([]deploy.Step{}, steps...)})
 	case len(steps) > 0:
 		said = deploy.StepsText(os.Stdout, steps)
 		done, left, failed := deploy.Sum(steps)
@@ -104,13 +103,6 @@ func (d *doctorArgs) runUndo() error {
 		fmt.Println("nothing to undo")
 	}
 	return errors.Join(refusal(err), said, failures(steps))
-}
-
-func printJSON(v any) error {
-	e := json.NewEncoder(os.Stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 // refusal gives what the host refuses its exit code.

@@ -33,7 +33,7 @@ func TestDoctorEndsWith0OnlyWhereTheHostIsFit(t *testing.T) {
 	} {
 		out, errors, code := lockstep(t, append([]string{"doctor"}, strings.Fields(c.line)...)...)
 		fit := strings.Contains(out, "\nfit: ") && errors == ""
-		unfit := strings.Contains(out, "\nnot fit: ") && strings.HasPrefix(errors, "lockstep: the host is not fit") && strings.Count(errors, "\n") == 1
+		unfit := strings.Contains(out, "\nnot fit: ") && strings.HasPrefix(errors, "lockstep: doctor: the host is not fit") && strings.Count(errors, "\n") == 1
 		if code != c.code || code == 0 && !fit || code == 3 && !unfit {
 			t.Errorf("doctor %s: code %d, want %d; %q\n%s", c.line, code, c.code, errors, out)
 		}
@@ -81,7 +81,7 @@ func TestFixShowsWhatItWouldDoAndWithoutAYesDoesNothing(t *testing.T) {
 		}
 		out, _, again := lockstep(t, append(line, "-json")...)
 		var told fixed
-		if err := json.Unmarshal([]byte(out), &told); err != nil || again != code || len(told.Steps) > 0 || (len(told.Plan.Changes) > 0) != (code == 3) {
+		if err := json.Unmarshal([]byte(out), &told); err != nil || again != code || told.Steps == nil || len(told.Steps) > 0 || (len(told.Plan.Changes) > 0) != (code == 3) {
 			t.Errorf("%s: -json: code %d, %+v: %v", c.host, again, told, err)
 		}
 		if after := texts(t, host(c.host)); !maps.Equal(before, after) {

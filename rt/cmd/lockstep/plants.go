@@ -27,10 +27,7 @@ func runPlants(list []string) error {
 		for _, e := range plants.List() {
 			names = append(names, e.Name)
 		}
-		if near := model.Nearest(a.names[0], names); near != "" {
-			return fmt.Errorf("%w (did you mean %s?)", err, near)
-		}
-		return err
+		return fmt.Errorf("%w%s", err, model.Meant(a.names[0], names))
 	}
 	_, err = os.Stdout.Write(data)
 	return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 
 	"lockstep/rt/bench"
@@ -19,7 +18,5 @@ func runPs(list []string) error {
 	if !*asJSON {
 		return bench.Table(os.Stdout, runs)
 	}
-	e := json.NewEncoder(os.Stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(runs)
+	return printJSON(runs)
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"os"
+	"strings"
 	"time"
 
+	"lockstep/deploy"
 	"lockstep/rt/bench"
 	"lockstep/rt/gen"
 )
@@ -17,9 +19,8 @@ func runBench(list []string) error {
 	a := newArgs("run", runUsage)
 	o := bench.Options{Out: os.Stdout}
 	length := a.span("for", 0, "how long, like 10s; without it until Ctrl-C")
-	a.busFlag(&o.Bus)
+	a.hostFlags(&o.Bus, &o.BestEffort)
 	wait := a.span("wait", 0, "wait so long at most, like 30s, for interfaces that are not there or not up yet, as after a boot")
-	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
 	a.kernelFlag(&o.Choose)
 	a.StringVar(&o.Report, "report", "", "write the closing report to this file, as JSON")
 	a.StringVar(&o.Record, "record", "", "write the record to this file: lockstep replay runs it again, lockstep export writes other formats")
@@ -70,10 +71,18 @@ func (a *args) scenarioFlags(scenario, junit *string) {
 	a.StringVar(junit, "junit", "", "write the verdict on the scenario to this file, as JUnit XML")
 }
 
-// busFlag is -bus of a bench, which may be given several times.
-func (a *args) busFlag(dst *[]string) {
+// hostFlags are -bus, which may be given several times, and -besteffort of what runs a
+// bench.
+func (a *args) hostFlags(bus *[]string, bestEffort *bool) {
 	a.Func("bus", "CAN interface to use, like vcan0; BUS=vcan0 where the bench has several (repeatable)", func(s string) error {
-		*dst = append(*dst, s)
+		*bus = append(*bus, s)
 		return nil
 	})
+	a.BoolVar(bestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
+}
+
+// trialFlags are -unitbus and -load of what tries a bench with its control unit.
+func (a *args) trialFlags(unitBus *string, load *bool) {
+	a.StringVar(unitBus, "unitbus", "", "CAN interface of the virtual control unit where it is another one, as on a looped pair of cards")
+	a.BoolVar(load, "load", true, "load the CPUs besides the loop's meanwhile: "+strings.Join(deploy.Loads(), ", "))
 }

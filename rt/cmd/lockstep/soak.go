@@ -25,12 +25,11 @@ func runSoak(list []string) error {
 	a.BoolVar(&s.Fresh, "fresh", false, "start anew, whatever the state file holds")
 	a.StringVar(&o.Record, "record", "", "write the record of each leg to this folder")
 	a.IntVar(&s.Keep, "keep", 3, "how many records to keep: the latest, and as many of broken legs")
-	a.busFlag(&o.Bus)
-	a.StringVar(&s.UnitBus, "unitbus", "", "CAN interface of the virtual control unit where it is another one, as on a looped pair of cards")
-	a.BoolVar(&o.BestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
+	load := true
+	a.hostFlags(&o.Bus, &o.BestEffort)
+	a.trialFlags(&s.UnitBus, &load)
 	a.kernelFlag(&o.Choose)
 	a.StringVar(&o.Report, "report", "", "write the closing report to this file, as JSON, with the verdict under soak")
-	load := a.Bool("load", true, "load the CPUs besides the loop's meanwhile: "+strings.Join(deploy.Loads(), ", "))
 	if err := a.parse(list, 1, 1, os.Stdout); err != nil {
 		return err
 	}
@@ -53,7 +52,7 @@ func runSoak(list []string) error {
 	if s.State == "" && o.Report != "" {
 		s.State = o.Report + ".state"
 	}
-	if *load {
+	if load {
 		s.Load = startLoad
 	}
 	b, err := bench.Load(a.names[0])

@@ -8,7 +8,7 @@ import (
 	"lockstep/rt/bench"
 )
 
-const stopUsage = "stop BENCH|PROCESS | -all [-now]"
+const stopUsage = "stop BENCH|PROCESS [-now] | lockstep stop -all [-now]"
 
 func runStop(list []string) error {
 	a := newArgs("stop", stopUsage)

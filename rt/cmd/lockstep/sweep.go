@@ -13,7 +13,7 @@ import (
 	"lockstep/rt/sweep"
 )
 
-const sweepUsage = "sweep SWEEP [-o DIR] [-j N] [-shard I/N] | sweep [SWEEP] -merge DIR -o FILE.parquet|FILE.csv"
+const sweepUsage = "sweep SWEEP [-o DIR] [-j N] [-shard I/N] | lockstep sweep [SWEEP] -merge DIR -o FILE.parquet|FILE.csv"
 
 func runSweep(list []string) error {
 	a := newArgs("sweep", sweepUsage)
