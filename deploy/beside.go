@@ -144,9 +144,10 @@ func (b *Beside) Without(late *sched.Histogram) {
 }
 
 // Figures sums up: the loop in the turns, with its ratio to cyclictest, cyclictest, and
-// the loop between them. nil: there was none of it.
+// the loop between them; turns in which cyclictest failed are left out. nil: there was none
+// of it.
 func (b *Beside) Figures() (loop, peer, alone *Figures) {
-	loop, peer, alone = figures(b.loop, b.peer), figures(b.peer, nil), figures(b.alone, nil)
+	loop, peer, alone = figures(with(b.loop, b.peer), with(b.peer, b.peer)), figures(b.peer, nil), figures(b.alone, nil)
 	if loop != nil && peer != nil {
 		loop.Against = peerCyclictest
 	}

@@ -92,6 +92,24 @@ func TestCyclictestTakesTurnsBesideALoopAndNotInItsWay(t *testing.T) {
 	}
 }
 
+func TestATurnInWhichCyclictestFailedIsLeftOut(t *testing.T) {
+	turn := func(us int64) *record { return recordOf(1_000_000, us*1000+500, us*1000+500, us*1000+500) }
+	b := &Beside{loop: []*record{turn(20), turn(900), turn(20)}, peer: []*record{turn(10), nil, turn(10)}}
+	loop, peer, _ := b.Figures()
+	if loop == nil || peer == nil || loop.Samples != 6 || peer.Samples != 6 || loop.Max != 20_500 {
+		t.Fatalf("loop %+v, cyclictest %+v", loop, peer)
+	}
+	for what, got := range map[string]*float64{"ratio p50": loop.RatioP50, "ratio p99": loop.RatioP99, "pooled p50": loop.PooledP50, "pooled p99": loop.PooledP99} {
+		if got == nil || !(math.Abs(*got/(20.5/10.5)-1) < 0.02) {
+			t.Errorf("%s: %v, want %g", what, got, 20.5/10.5)
+		}
+	}
+	b.peer = []*record{nil, nil, nil}
+	if loop, peer, _ := b.Figures(); loop != nil || peer != nil {
+		t.Errorf("all failed: %+v, %+v", loop, peer)
+	}
+}
+
 func TestALoopsMissedPointsAreThoseAPeriodLate(t *testing.T) {
 	var h sched.Histogram
 	for _, ns := range []int64{10, 1500, 4_999_000, 5_000_000, 10_000_000, 15_000_000} {

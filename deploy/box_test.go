@@ -2,12 +2,14 @@ package deploy
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -19,15 +21,20 @@ type box struct {
 	t     *testing.T
 	root  string
 	state string
+	claim string
 	ask   Ask
 	links map[string]can.Link
 	spoil func(path string) error // before each write of a file; nil: none is spoilt
 }
 
+// boxes is how many there were, so that the claim of each is its own.
+var boxes atomic.Int64
+
 func newBox(t *testing.T, host string) *box {
 	t.Helper()
 	b := &box{t: t, root: filepath.Join(t.TempDir(), host), ask: ask, links: map[string]can.Link{}}
 	b.state = filepath.Join(t.TempDir(), "undo.json")
+	b.claim = fmt.Sprintf("host/%d-%d", os.Getpid(), boxes.Add(1))
 	if err := os.CopyFS(b.root, os.DirFS(filepath.Join("testdata", "hosts", host))); err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +60,7 @@ func (b *box) get(name string) string {
 // host is the box with hands: what they do to a thread is done to its text.
 func (b *box) host() *host {
 	h := newHost(b.root, b.ask)
+	h.claim = b.claim
 	h.hands = hands{
 		write: b.write,
 		schedule: func(tid, policy, priority, _ int) error {

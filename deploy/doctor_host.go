@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"lockstep/sched"
 )
 
 // host is a tree of /proc, /sys and a little of /etc and /dev, and what several
@@ -17,6 +19,7 @@ type host struct {
 	root  string
 	ask   Ask
 	hands hands
+	claim string // of who changes its settings
 
 	release    string // of the kernel: "6.1.0-40-rt-amd64"
 	realtime   bool   // PREEMPT_RT
@@ -39,7 +42,7 @@ type host struct {
 }
 
 func newHost(root string, ask Ask) *host {
-	h := &host{root: root, ask: ask, hands: hands{write: write}}
+	h := &host{root: root, ask: ask, hands: hands{write: write}, claim: sched.HostSettings}
 	self := "proc/self/status"
 	if h.live() {
 		h.hands = running()

@@ -7,6 +7,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/sched"
 )
 
 // Plan is what can be changed on a host while it runs, and what cannot.
@@ -72,13 +76,17 @@ func (r Refused) Error() string { return "deploy: " + r.Text }
 // targetName is what the process of a run that ticks is called, and its threads.
 const targetName = "lockstep-target"
 
-// ticking is the process of a run, empty: there is none. What holds up a CPU for a moment
-// or lowers the timer thread must not come in between its ticks.
-func (h *host) ticking() string {
+// busy names the bench that runs on the host; empty: there is none. What holds up a CPU for
+// a moment or lowers the timer thread must not come in between its ticks. One that has
+// claimed its CPU is about to tick.
+func (h *host) busy() string {
 	for _, pid := range h.names("proc") {
 		if pid[0] >= '1' && pid[0] <= '9' && h.text(path.Join("proc", pid, "comm")) == targetName {
-			return pid
+			return fmt.Sprintf("%s, process %s", targetName, pid)
 		}
+	}
+	if by := h.claimed("cpu/"); by.Process != 0 {
+		return fmt.Sprintf("%s, process %d", by.Owner, by.Process)
 	}
 	return ""
 }
@@ -91,15 +99,49 @@ func (h *host) rights() error {
 	return nil
 }
 
-// mayChange refuses where settings of the host are not to be changed now.
+// alone makes the settings of the host this process's to change, until done is called: a run
+// that starts meanwhile waits.
+func (h *host) alone() (done func(), err error) {
+	fd, err := sched.Claim(h.claim)
+	if errors.Is(err, unix.EADDRINUSE) {
+		who := ""
+		if by := h.claimed(h.claim); by.Process != 0 {
+			who = fmt.Sprintf(" (lockstep %s, process %d)", by.Owner, by.Process)
+		}
+		return nil, Refused{fmt.Sprintf("somebody else%s changes the settings of this host just now: try again when that has ended", who)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("deploy: %w", err)
+	}
+	tag, err := sched.Claim(sched.Claimed{What: h.claim, Role: "supervisor", Process: os.Getpid(), Owner: "doctor"}.String())
+	return func() {
+		if unix.Close(fd); err == nil { // else the name, which only informs, is missing
+			unix.Close(tag)
+		}
+	}, nil
+}
+
+// mayChange refuses where settings of the host are not to be changed now. It is asked when
+// this process is alone: a run claims its CPU before it looks whether somebody changes the
+// host, so that one of the two sees the other.
 func (h *host) mayChange() error {
 	if err := h.rights(); err != nil {
 		return err
 	}
-	if pid := h.ticking(); pid != "" {
-		return Refused{fmt.Sprintf("a bench ticks on this host (%s, process %s), and its ticks would be late: lockstep ps, lockstep stop NAME", targetName, pid)}
+	if bench := h.busy(); bench != "" {
+		return Refused{fmt.Sprintf("a bench runs on this host (%s), and its ticks would be late: lockstep ps, lockstep stop NAME", bench)}
 	}
 	return nil
+}
+
+// claimed is the first claim that begins so and says whose it is.
+func (h *host) claimed(begin string) sched.Claimed {
+	for _, c := range sched.Claims(h.root) {
+		if strings.HasPrefix(c.What, begin) {
+			return c
+		}
+	}
+	return sched.Claimed{}
 }
 
 // Step is what became of a setting.
@@ -121,6 +163,11 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 		return nil, nil
 	}
 	h := p.host
+	done, err := h.alone()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	if err := h.mayChange(); err != nil {
 		return nil, err
 	}

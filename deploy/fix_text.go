@@ -34,8 +34,8 @@ func (p *Plan) changes(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "%d to change, until the next boot:\n\n", len(p.Changes))
-	if pid := p.host.ticking(); pid != "" {
-		line(b, "  not now", fmt.Sprintf("a bench ticks (%s, process %s): nothing is changed until it has ended", targetName, pid))
+	if bench := p.host.busy(); bench != "" {
+		line(b, "  not now", fmt.Sprintf("a bench runs (%s): nothing is changed until it has ended", bench))
 	}
 	for i, c := range p.Changes {
 		if i == 0 || p.Changes[i-1].Check != c.Check {

@@ -27,6 +27,10 @@ type Latency struct {
 	Priority int               // of SCHED_FIFO, 1 to 99
 	Load     bool              // measure under a load, too
 	Progress func(text string) // is told what comes; nil: nobody is
+
+	// Raise puts the timers of a CPU above a priority until lower is called; nil: sched.Timers
+	// does, which a kill leaves as they are then.
+	Raise func(cpu, priority int) (lower func(), m *sched.Missing)
 }
 
 // What a turn of full weight takes at least where -for allows it, and how many
@@ -113,11 +117,11 @@ func (l Latency) Run(ctx context.Context) (*LatencyReport, error) {
 	defer os.RemoveAll(folder)
 	s.folder = folder
 	s.prepare()
-	was, refused := sched.RaiseTimers(l.CPU, min(l.Priority+1, 99))
+	lower, refused := l.raise(min(l.Priority+1, 99))
+	defer lower()
 	if refused != nil {
 		s.reason(refused.What + ": " + refused.Help)
 	}
-	defer sched.LowerTimers(l.CPU, was)
 	begin, stolen := time.Now(), s.host.stolen(s.CPU)
 	for round := range s.rounds {
 		if err := s.round(round); err != nil {

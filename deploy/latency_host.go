@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"lockstep/sched"
 )
 
 // LatencyHost is where the figures come from.
@@ -60,4 +62,14 @@ func (h *host) stolen(cpu int) int64 {
 		}
 	}
 	return 0
+}
+
+// raise puts the timers of the CPU above those who wake up there.
+func (l *Latency) raise(priority int) (lower func(), m *sched.Missing) {
+	if l.Raise != nil {
+		return l.Raise(l.CPU, priority)
+	}
+	t := sched.Timers{Root: "/", CPU: l.CPU}
+	r, m := t.Raise(priority, nil)
+	return func() { t.Lower(r) }, m
 }

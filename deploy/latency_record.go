@@ -82,7 +82,7 @@ type Figures struct {
 // figures sums up the rounds of one method; against are those of its counterpart,
 // at the same index, nil where a round has none.
 func figures(rounds, against []*record) *Figures {
-	all, ref := pool(rounds), pool(against)
+	all := pool(rounds)
 	if all.Samples == 0 {
 		return nil
 	}
@@ -92,9 +92,20 @@ func figures(rounds, against []*record) *Figures {
 		OffChart: all.OffChart, Samples: all.Samples, Histogram: all.Histogram,
 	}
 	f.RatioP50, f.RatioP99 = ratio(rounds, against, 0.5), ratio(rounds, against, 0.99)
-	f.PooledP50 = number(all.quantile(0.5) / ref.quantile(0.5))
-	f.PooledP99 = number(all.quantile(0.99) / ref.quantile(0.99))
+	ours, theirs := pool(with(rounds, against)), pool(with(against, rounds))
+	f.PooledP50 = number(ours.quantile(0.5) / theirs.quantile(0.5))
+	f.PooledP99 = number(ours.quantile(0.99) / theirs.quantile(0.99))
 	return f
+}
+
+// with are those of the rounds in which others were measured, too.
+func with(rounds, others []*record) (both []*record) {
+	for i, r := range rounds {
+		if i < len(others) && others[i] != nil {
+			both = append(both, r)
+		}
+	}
+	return both
 }
 
 // pool adds up the rounds.

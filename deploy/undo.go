@@ -150,6 +150,11 @@ func Undo(root, state string) ([]Step, error) {
 }
 
 func (h *host) undo(state string) (steps []Step, err error) {
+	done, err := h.alone()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	u, err := h.readUndo(state)
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func (l *loader) load(top ast.Node) {
 
 // optional returns the entries of a section that may be missing or empty.
 func (l *loader) optional(f field, what string) []field {
-	if _, ok := scalarText(f.node); ok && butFound(f.node) == ", nothing found" {
+	if _, ok := ScalarText(f.node); ok && butFound(f.node) == ", nothing found" {
 		return nil
 	}
 	return l.fields(f.node, f.at, what)

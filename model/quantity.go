@@ -39,7 +39,7 @@ func nameIn(err error) (string, bool) {
 func (l *loader) quantity(f field, what string, want wanted) float64 {
 	l.asked[f.node] = want
 	text := l.text(f, what)
-	if _, ok := scalarText(f.node); !ok {
+	if _, ok := ScalarText(f.node); !ok {
 		return math.NaN()
 	}
 	switch f.node.(type) {

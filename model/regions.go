@@ -165,7 +165,7 @@ func digits(v float64) float64 {
 // each reads what is not negative, one value for all regions or one for each.
 func (r *regions) each(key, what, unit string) []float64 {
 	f := r.fields[key]
-	if _, one := scalarText(f.node); one {
+	if _, one := ScalarText(f.node); one {
 		v := r.value(f, unit)
 		r.notNegative(v, f, what, unit)
 		return slices.Repeat([]float64{v}, len(r.slopes))

@@ -153,7 +153,7 @@ func (l *loader) bind(e *element, d *definition, s *scope) {
 	for _, p := range d.parameters {
 		what := fmt.Sprintf("assembly %q: parameter %q", d.name, p.key)
 		given, ok := e.fields[p.key]
-		text, _ := scalarText(p.node)
+		text, _ := ScalarText(p.node)
 		missing := text == ""
 		switch {
 		case ok:

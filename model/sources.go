@@ -33,7 +33,7 @@ var courseKeys = []string{"constant", "table", "step", "ramp", "sine", "pulse", 
 // course reads a value over time. With named, names of inputs and of signals of
 // elements are accepted.
 func (l *loader) course(f field, what string, want wanted, named bool) course {
-	if text, ok := scalarText(f.node); ok && named {
+	if text, ok := ScalarText(f.node); ok && named {
 		if c, ok := l.namedCourse(f, text, what, want); ok {
 			return c
 		}
@@ -147,7 +147,7 @@ func (l *loader) productCourse(f field, what string, want wanted, named bool) co
 	units := make([]wanted, len(items))
 	for i, n := range items {
 		units[i] = wanted{number, "1"}
-		text, _ := scalarText(n)
+		text, _ := ScalarText(n)
 		if s, _ := l.signalNamed(text); i > 0 && named && s >= 0 {
 			u := l.plant.signals[s].unit
 			units[i] = wanted{u, u.SI}

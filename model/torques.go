@@ -29,7 +29,7 @@ func product(f, g form) *law {
 // they exert on that node; without, the sum of their own tau.
 func (l *loader) readTorques(f, on field, what string) reading {
 	list := []field{f}
-	if _, single := scalarText(f.node); !single {
+	if _, single := ScalarText(f.node); !single {
 		list = nil
 		for _, n := range l.items(f.node, f.at, what) {
 			list = append(list, field{key: f.key, keyAt: f.keyAt, at: startOf(n), node: n})

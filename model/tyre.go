@@ -302,7 +302,7 @@ func (t *tyre) loadTable(key string) Table {
 		t.fail(t.at, "%s: tyre needs %s (of the magic formula), or mu", t.what(), key)
 		return Table{}
 	}
-	if _, single := scalarText(f.node); single {
+	if _, single := ScalarText(f.node); single {
 		v := t.value(f, "1")
 		if key == "B" || key == "D" {
 			t.positive(v, f, key, "1")

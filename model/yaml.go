@@ -143,7 +143,7 @@ func (r *reader) fields(n ast.Node, at pos, what string) []field {
 	for it := m.MapRange(); it.Next(); {
 		key := it.Key()
 		f := field{keyAt: posOf(key.GetToken()), node: it.Value()}
-		name, ok := scalarText(key)
+		name, ok := ScalarText(key)
 		if !ok || name == "" {
 			r.fail(f.keyAt, "%s: a name is wanted as key", what)
 			return nil
@@ -195,14 +195,16 @@ func (r *reader) items(n ast.Node, at pos, what string) []ast.Node {
 
 // text returns a scalar as written; "" after an error or if it is empty.
 func (r *reader) text(f field, what string) string {
-	s, ok := scalarText(f.node)
+	s, ok := ScalarText(f.node)
 	if !ok {
 		r.fail(f.at, "%s: one value is wanted%s", what, butFound(f.node))
 	}
 	return s
 }
 
-func scalarText(n ast.Node) (string, bool) {
+// ScalarText is a value of a file as written; "" of an empty one. false: it is no value but a
+// mapping or a list.
+func ScalarText(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
 		return "", true
@@ -225,7 +227,7 @@ func butFound(n ast.Node) string {
 	case *ast.SequenceNode:
 		return ", a list found"
 	}
-	if s, ok := scalarText(n); ok {
+	if s, ok := ScalarText(n); ok {
 		return fmt.Sprintf(", %q found", s)
 	}
 	return ""

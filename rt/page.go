@@ -14,7 +14,7 @@ import (
 
 const (
 	pageMagic   = 0x6c6f636b73746570 // "lockstep"
-	pageVersion = 9                  // of the layout of Page; a change of a field changes it
+	pageVersion = 10                 // of the layout of Page; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant the page shows: a train of 20 cars has
 	// 800, of which 300 are those of its friction elements.
@@ -77,6 +77,16 @@ const (
 	StopSafe     = 3 // the safe state, and no end
 )
 
+// Identity names a process so that a later one with the same id is another: its id in the
+// lower half; in the upper one when it began, in clock ticks since the boot as
+// /proc/PID/stat has it, modulo 2^32 (497 days), or 0: not known.
+func Identity(pid int, began uint32) uint64 { return uint64(began)<<32 | uint64(uint32(pid)) }
+
+// Process takes an identity apart.
+func Process(identity uint64) (pid int, began uint32) {
+	return int(uint32(identity)), uint32(identity >> 32)
+}
+
 // Page is what the loop tells the world: a fixed layout of 8-byte words in
 // memory that two processes share. The loop writes it, anyone reads it, with
 // atomic loads; only Stop, Supervisor and what Post hands over go the other way. A run
@@ -85,7 +95,7 @@ type Page struct {
 	magic, version, size uint64
 
 	Stop       atomic.Uint64 // not 0: end after this tick, StopPlanned or StopShutdown; or StopSafe
-	Supervisor atomic.Uint64 // process id of the supervisor; 0: there is none
+	Supervisor atomic.Uint64 // Identity of the supervisor; 0: there is none
 
 	BusOff  atomic.Uint64 // bit i: the controller of bus i has said that it is off the bus
 	BusOffs atomic.Uint64 // how often one has, over all buses

@@ -8,7 +8,7 @@ import (
 
 // supervision is what the loop knows of the process that started it.
 type supervision struct {
-	pid  uint64 // the one fd is of; 0: none
+	pid  uint64 // Identity of the one fd is of; 0: none
 	fd   int    // of the process
 	gone int64  // grid point at which it was first seen to have ended; 0: it has not
 	poll unix.PollFd
@@ -120,7 +120,7 @@ func (w *supervision) adopt(pid uint64) {
 	if pid == 0 {
 		return
 	}
-	fd, _, errno := unix.RawSyscall(unix.SYS_PIDFD_OPEN, uintptr(pid), 0, 0)
+	fd, _, errno := unix.RawSyscall(unix.SYS_PIDFD_OPEN, uintptr(uint32(pid)), 0, 0)
 	if errno == 0 {
 		w.fd = int(fd)
 	}

@@ -200,13 +200,13 @@ func TestTheLossOfTheSupervisorDoesWhatIsDeclared(t *testing.T) {
 			cfg.Supervisor = Loss{c.action, int64(c.after) * int64(period)}
 		})
 		first, second := sleeper(t), sleeper(t)
-		b.page.Supervisor.Store(uint64(first.Process.Pid))
+		b.page.Supervisor.Store(Identity(first.Process.Pid, 1))
 		b.turn(9)
 		_ = first.Process.Kill()
 		_ = first.Wait()
 		b.turn(5)
 		if c.attach {
-			b.page.Supervisor.Store(uint64(second.Process.Pid))
+			b.page.Supervisor.Store(Identity(second.Process.Pid, 2))
 		}
 		b.turn(46)
 		if r, s := Reason(b.page.Reason.Load()), Reason(b.page.SafeReason.Load()); r != c.reason || s != c.safe {

@@ -37,9 +37,10 @@ func confine(pid, cpu, except int, others *unix.CPUSet) error {
 	return walk(pid, except, func(tid int) (bool, error) { return keepOff(tid, cpu, others) })
 }
 
-// Allow lets every thread of process pid run on the CPUs of set again.
-func Allow(pid int, set unix.CPUSet) error {
-	err := walk(pid, 0, func(tid int) (bool, error) {
+// Allow gives every thread of process pid but thread except (0: none is) the CPUs of set.
+// Threads that are started later inherit them as with Confine.
+func Allow(pid int, set unix.CPUSet, except int) error {
+	err := walk(pid, except, func(tid int) (bool, error) {
 		var now unix.CPUSet
 		if err := unix.SchedGetaffinity(tid, &now); err != nil || now == set {
 			return false, err

@@ -242,7 +242,7 @@ func TestAllowGrantsWhatIsThereOfASet(t *testing.T) {
 		t.Fatal(err)
 	}
 	set.Set(1000)
-	if err := Allow(os.Getpid(), set); err != nil {
+	if err := Allow(os.Getpid(), set, 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -41,49 +41,96 @@ func holdLatency(root string) (*os.File, *Missing) {
 	return nil, m
 }
 
-// RaiseTimers gives the kernel thread in which the timers of a CPU expire on
-// PREEMPT_RT SCHED_FIFO of the given priority, 1 to 99, if it has less: the
-// loop's priority + 1, so that no real-time thread of that CPU delays a timerfd;
-// clock_nanosleep of a real-time thread does not need it. was is what it had, for
-// LowerTimers; nil: nothing was changed. On other kernels timers expire in the
-// interrupt itself and there is nothing to do.
-func RaiseTimers(cpu, priority int) (was *unix.SchedAttr, m *Missing) {
-	return raiseTimers("/", cpu, priority)
+// Timers are those of a CPU of the host below Root, "/" for the running one. On PREEMPT_RT
+// they expire in a thread of the kernel, ktimers/N; on other kernels in the interrupt itself,
+// and there is nothing to raise.
+type Timers struct {
+	Root string
+	CPU  int
 }
 
-// LowerTimers gives that thread back what it had.
-func LowerTimers(cpu int, was *unix.SchedAttr) { lowerTimers("/", cpu, was) }
+// Raised is what Raise has done to that thread.
+type Raised struct {
+	Was      *unix.SchedAttr // what it had
+	Priority int             // SCHED_FIFO, that it was given
+}
 
-func lowerTimers(root string, cpu int, was *unix.SchedAttr) {
-	if was == nil {
+// Raise gives the thread SCHED_FIFO of the given priority, 1 to 99, if it has less: the
+// loop's priority + 1, so that no real-time thread of that CPU delays a timerfd;
+// clock_nanosleep of a real-time thread does not need it. Before it does, note is told,
+// where it is not nil. r is for Lower; nil: nothing was changed.
+func (t Timers) Raise(priority int, note func(*Raised)) (r *Raised, m *Missing) {
+	pid, old, m := t.look(priority)
+	if m != nil || pid == 0 || realtimePriority(old) >= priority {
+		return nil, m
+	}
+	r = &Raised{old, priority}
+	if note != nil {
+		note(r)
+	}
+	attr := unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: uint32(priority)}
+	if err := unix.SchedSetAttr(pid, &attr, 0); err != nil {
+		return nil, t.refused(pid, priority, err)
+	}
+	return r, nil
+}
+
+// Probe says what stands in the way of Raise, and changes nothing.
+func (t Timers) Probe(priority int) *Missing {
+	pid, old, m := t.look(priority)
+	if m != nil || pid == 0 || realtimePriority(old) >= priority {
+		return m
+	}
+	err := unix.SchedSetAttr(pid, old, 0) // a filter of system calls may refuse what the rights grant
+	limit := readLimits(filepath.Join(t.Root, "proc/self/limits"))["Max realtime priority"]
+	if err == nil && !capable(unix.CAP_SYS_NICE) && limit < uint64(priority) {
+		err = unix.EPERM
+	}
+	if err != nil {
+		return t.refused(pid, priority, err)
+	}
+	return nil
+}
+
+// Lower gives the thread back what it had, unless somebody else has changed it since.
+func (t Timers) Lower(r *Raised) {
+	if r == nil {
 		return
 	}
-	if pid := kernelThread(root, fmt.Sprintf("ktimers/%d", cpu)); pid != 0 {
-		_ = unix.SchedSetAttr(pid, was, 0) // who could raise it can do this
+	if pid := t.Thread(); pid != 0 {
+		now, err := unix.SchedGetAttr(pid, 0)
+		if err == nil && now.Policy == unix.SCHED_FIFO && int(now.Priority) == r.Priority {
+			_ = unix.SchedSetAttr(pid, r.Was, 0) // who could raise it can do this
+		}
 	}
 }
 
-func raiseTimers(root string, cpu, priority int) (was *unix.SchedAttr, m *Missing) {
-	if !realtime(root) {
-		return nil, nil
+// Thread is the id of the thread; 0: there is none, or it cannot be seen.
+func (t Timers) Thread() int {
+	if !realtime(t.Root) {
+		return 0
 	}
-	name := fmt.Sprintf("ktimers/%d", cpu)
-	pid := kernelThread(root, name)
-	if pid == 0 {
-		return nil, missingTimers(root, cpu, priority)
+	return kernelThread(t.Root, fmt.Sprintf("ktimers/%d", t.CPU))
+}
+
+// look finds the thread, and what it has; pid is 0 where there is nothing to raise.
+func (t Timers) look(priority int) (pid int, has *unix.SchedAttr, m *Missing) {
+	if !realtime(t.Root) {
+		return 0, nil, nil
 	}
-	old, err := unix.SchedGetAttr(pid, 0)
-	if err == nil && realtimePriority(old) >= priority {
-		return nil, nil
+	if pid = t.Thread(); pid == 0 {
+		return 0, nil, missingTimers(t.Root, t.CPU, priority)
 	}
-	if err == nil {
-		attr := unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: uint32(priority)}
-		if err = unix.SchedSetAttr(pid, &attr, 0); err == nil {
-			return old, nil
-		}
+	has, err := unix.SchedGetAttr(pid, 0)
+	if err != nil {
+		return 0, nil, t.refused(pid, priority, err)
 	}
-	return nil, &Missing{
-		What: fmt.Sprintf("timers of CPU %d expire in %s below SCHED_FIFO %d: %v", cpu, name, priority, err),
+	return pid, has, nil
+}
+
+func (t Timers) refused(pid, priority int, err error) *Missing {
+	return &Missing{
+		What: fmt.Sprintf("timers of CPU %d expire in ktimers/%d below SCHED_FIFO %d: %v", t.CPU, t.CPU, priority, err),
 		Help: fmt.Sprintf("sudo chrt -f -p %d %d, or `timer: %s` in the bench", priority, pid, Nanosleep),
 	}
 }

@@ -81,7 +81,12 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	}
 	root := realtimeHost(t, 2, map[int]string{self: "ktimers/3", 4: "ktimers/0"})
 	before := policy()
-	was, m := raiseTimers(root, 3, 11)
+	timers, noted := Timers{root, 3}, ""
+	note := func(r *Raised) { noted = fmt.Sprintf("%s, to be %d", policy(), r.Priority) }
+	if m := timers.Probe(11); (m == nil) != capable(unix.CAP_SYS_NICE) || policy() != before {
+		t.Errorf("asked for: %s, %+v", policy(), m)
+	}
+	was, m := timers.Raise(11, note)
 	if m != nil {
 		if want := fmt.Sprintf("chrt -f -p 11 %d", self); policy() != before || !strings.Contains(m.Help, want) {
 			t.Errorf("%s; %+v, want %q", policy(), m, want)
@@ -91,12 +96,19 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	if got := policy(); got != "policy 1 priority 11" {
 		t.Errorf("raised: %s, want SCHED_FIFO 11", got)
 	}
-	again, m := raiseTimers(root, 3, 10)
+	if want := before + ", to be 11"; noted != want {
+		t.Errorf("noted when it was %q, want %q", noted, want)
+	}
+	again, m := timers.Raise(10, note)
 	if got := policy(); m != nil || got != "policy 1 priority 11" {
 		t.Errorf("less than it has: %s, %v", got, m)
 	}
-	lowerTimers(root, 3, again) // nothing
-	lowerTimers(root, 3, was)
+	timers.Lower(again) // nothing
+	timers.Lower(&Raised{was.Was, 12})
+	if got := policy(); got != "policy 1 priority 11" {
+		t.Errorf("what somebody else had made 11 was lowered: %s", got)
+	}
+	timers.Lower(was)
 	if got := policy(); got != before {
 		t.Errorf("restored: %s, want %s", got, before)
 	}
@@ -118,9 +130,9 @@ func TestRaiseTimersOnThisHost(t *testing.T) {
 		return realtimePriority(attr)
 	}
 	before := priority()
-	was, m := RaiseTimers(cpu, before+40)
+	was, m := Timers{"/", cpu}.Raise(before+40, nil)
 	raised := priority()
-	LowerTimers(cpu, was)
+	Timers{"/", cpu}.Lower(was)
 	t.Logf("ktimers/%d is thread %d: priority %d, then %d; missing: %v", cpu, pid, before, raised, m)
 	if want := realtime("/") && m == nil; want != (raised == before+40) || priority() != before {
 		t.Errorf("PREEMPT_RT %t, missing %v: priority %d, then %d, restored %d", realtime("/"), m, before, raised, priority())
@@ -141,8 +153,8 @@ func TestRaiseTimersSaysHowWhereItCannot(t *testing.T) {
 		{"a program of that name", realtimeHost(t, 1, map[int]string{30: "ktimers/3"}), "not to be seen", []string{"chrt"}, false},
 		{"the thread has ended", realtimeHost(t, 2, map[int]string{1<<22 + 1: "ktimers/3"}), "expire in ktimers/3 below SCHED_FIFO 81: no such process", []string{"chrt -f -p 81 4194305"}, false},
 	} {
-		was, m := raiseTimers(c.root, 3, 81)
-		lowerTimers(c.root, 3, was)
+		was, m := Timers{c.root, 3}.Raise(81, nil)
+		Timers{c.root, 3}.Lower(was)
 		if raised := m == nil; raised != c.raised {
 			t.Errorf("%s: %v", c.name, m)
 		}

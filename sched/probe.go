@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe asks for what Enter, HoldLatency and RaiseTimers take, and for a real-time
+// Probe asks for what Enter, HoldLatency and Timers.Raise take, and for a real-time
 // kernel, and keeps nothing: it returns what the host would refuse to a child of
 // this process.
 func Probe(t Thread) []Missing {
@@ -27,8 +27,7 @@ func Probe(t Thread) []Missing {
 		f.Close()
 	}
 	if t.Sleep != Nanosleep {
-		was, m := RaiseTimers(t.CPU, min(t.Priority+1, 99))
-		if LowerTimers(t.CPU, was); m != nil {
+		if m := (Timers{"/", t.CPU}).Probe(min(t.Priority+1, 99)); m != nil {
 			missing = append(missing, *m)
 		}
 	}

@@ -1,8 +1,10 @@
 package certify
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,6 +34,7 @@ func Create(html string) (f *Files, err error) {
 		return nil, fmt.Errorf("certify: -o %s: a name that ends in .html is wanted; the JSON is written beside it", html)
 	}
 	f = &Files{HTML: html, JSON: base + ".json"}
+	sweep(filepath.Dir(html))
 	for _, name := range []string{f.JSON, f.HTML} {
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 			f.Close()
@@ -43,6 +46,26 @@ func Create(html string) (f *Files, err error) {
 		}
 	}
 	return f, nil
+}
+
+// sweep removes what earlier ones that were killed have reserved in a folder: of that size,
+// with nothing in it, and nobody's any more.
+func sweep(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if name := e.Name(); !strings.HasSuffix(name, ".html.part") && !strings.HasSuffix(name, ".json.part") {
+			continue
+		}
+		part, err := os.OpenFile(filepath.Join(dir, e.Name()), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(io.LimitReader(part, room+1))
+		if err == nil && bytes.Equal(text, make([]byte, room)) && unix.Flock(int(part.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			_ = os.Remove(part.Name())
+		}
+		part.Close()
+	}
 }
 
 // reserve opens a file, takes it for this process, and fills it.

@@ -92,8 +92,8 @@ func (s *session) look(h *bench.Handover) (err error) {
 		ask.Buses = append(ask.Buses, s.UnitBus)
 	}
 	if h.Timer.Sleep == sched.Timerfd { // as the run will, so that the doctor sees what holds then
-		was, _ := sched.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99))
-		defer sched.LowerTimers(h.Thread.CPU, was)
+		lower, _ := bench.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99), "certify")
+		defer lower()
 	}
 	d, err := deploy.Doctor("/", ask)
 	if err != nil {
@@ -181,6 +181,11 @@ func (s *session) turns(ctx context.Context) {
 	half := length / time.Duration(2*rounds)
 	start := int64(s.page.StartNs.Load())
 	var failed []error
+	defer func() { // however the run ends
+		if len(failed) > 0 {
+			s.trouble = fmt.Errorf("%d of %d turns failed, and are left out: %w", len(failed), s.rounds+len(failed), failed[0])
+		}
+	}()
 	for i := range 2 * rounds {
 		until := start + int64(half)*int64(i+1)
 		if with := i%4 == 0 || i%4 == 3; !with {
@@ -204,9 +209,6 @@ func (s *session) turns(ctx context.Context) {
 		if !sleep(ctx, until) {
 			return
 		}
-	}
-	if len(failed) > 0 {
-		s.trouble = fmt.Errorf("%d turns failed: %w", len(failed), failed[0])
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -172,6 +173,44 @@ func TestAnOrderNamesFilesSoThatItCanBeGivenFromAnywhere(t *testing.T) {
 func isRefused(err error, why string) bool {
 	var e *bench.Exit
 	return errors.As(err, &e) && e.Code == 3 && strings.HasPrefix(err.Error(), "certify: ") && strings.Contains(err.Error(), why)
+}
+
+// A kill leaves the room that was reserved; the next one in that folder takes it away,
+// whatever its name is, and nothing of anybody else's.
+func TestWhatAKilledOneHasReservedIsRemovedByTheNext(t *testing.T) {
+	dir := t.TempDir()
+	killed, err := Create(filepath.Join(dir, "killed.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range killed.parts { // its locks go with it
+		part.Close()
+	}
+	others, err := Create(filepath.Join(dir, "other.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer others.Close()
+	full := make([]byte, room)
+	full[room-1] = 1
+	for name, text := range map[string][]byte{"page.html.part": []byte("<html>"), "full.json.part": full, "empty.html.part": nil, "zeros.part": make([]byte, room)} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := Create(filepath.Join(dir, "next.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	var names []string
+	list, _ := os.ReadDir(dir)
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	if want := []string{"empty.html.part", "full.json.part", "other.html.part", "other.json.part", "page.html.part", "zeros.part"}; !slices.Equal(names, want) {
+		t.Errorf("there are %q, want %q", names, want)
+	}
 }
 
 func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {

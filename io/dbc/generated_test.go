@@ -1,6 +1,7 @@
 package dbc_test
 
 import (
+	"math/rand/v2"
 	"reflect"
 	"testing"
 
@@ -11,7 +12,6 @@ import (
 )
 
 func TestWhatIsWrittenIsReadBack(t *testing.T) {
-	signals, deep := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		want := dbctest.Generate(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "n") })
 		text := dbctest.Write(want)
@@ -23,16 +23,26 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("read %+v\nwant %+v\n%s", got, want, text)
 		}
-		for i := range got.Messages {
-			for _, s := range got.Messages[i].Signals {
+	})
+}
+
+// The databases that are read back are worth it. Of fixed numbers: how many random
+// ones have is a matter of luck, and of how many there are.
+func TestGeneratedDatabasesHaveSignalsAndMultiplexorsUnderMultiplexors(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	signals, deep := 0, 0
+	for range 100 {
+		for _, m := range dbctest.Generate(random.IntN).Messages {
+			for _, s := range m.Signals {
 				signals++
 				if s.Multiplexor && s.Under != "" {
 					deep++
 				}
 			}
 		}
-	})
-	if signals < 100 || deep == 0 {
-		t.Errorf("only %d signals, %d multiplexed multiplexors", signals, deep)
 	}
+	if signals < 500 || deep < 20 {
+		t.Errorf("only %d signals, %d multiplexed multiplexors in 100 databases", signals, deep)
+	}
+	t.Logf("%d signals, %d multiplexed multiplexors in 100 databases", signals, deep)
 }

@@ -39,7 +39,7 @@ func Attach(which string, o Options) error {
 	if err := r.succeed(); err != nil {
 		return &Exit{3, fmt.Errorf("attach: %s, process %d: %w", r.bench.Name, pid, err)}
 	}
-	r.restore = func() { lowerLeft(r.h.Thread.CPU) }
+	r.restore = timersOf(r.h.Thread.CPU, r.holds).lower
 	r.confine()
 	go r.guard.watch()
 	r.states.follow()
@@ -62,8 +62,8 @@ func orphan(which string) (int, error) {
 			return 0, &Exit{3, fmt.Errorf("attach: process %d: %w", pid, err)}
 		case err != nil || which != "" && which != text && which != h.Bench.Name:
 		case rt.State(page.State.Load()) == rt.Ended:
-		case alive(int(page.Supervisor.Load())):
-			kept = append(kept, fmt.Sprintf("%s, process %d, has a supervisor, process %d", h.Bench.Name, pid, page.Supervisor.Load()))
+		case alive(page.Supervisor.Load()):
+			kept = append(kept, fmt.Sprintf("%s, process %d, has a supervisor, process %d", h.Bench.Name, pid, supervisorOf(page)))
 		default:
 			found = pid
 			names = append(names, fmt.Sprintf("%s (%d)", h.Bench.Name, pid))
@@ -80,8 +80,10 @@ func orphan(which string) (int, error) {
 	return 0, &Exit{3, errors.New("attach: there is no target without a supervisor")}
 }
 
-// alive says that a process has not ended, or cannot be asked.
-func alive(pid int) bool {
+// alive says that the process of an identity has not ended, or cannot be asked. Another one
+// may have its id by now.
+func alive(who uint64) bool {
+	pid, since := rt.Process(who)
 	if pid == 0 {
 		return false
 	}
@@ -91,7 +93,17 @@ func alive(pid int) bool {
 	}
 	defer unix.Close(fd)
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-	return err != nil || n == 0
+	if err == nil && n > 0 {
+		return false
+	}
+	now := began("/", pid)
+	return since == 0 || now == 0 || since == now
+}
+
+// supervisorOf is the process id of a page's supervisor; 0: there is none.
+func supervisorOf(p *rt.Page) int {
+	pid, _ := rt.Process(p.Supervisor.Load())
+	return pid
 }
 
 // inherited opens what a target was given: its hand-over and its page.
@@ -125,8 +137,8 @@ func inherited(pid int) (*Handover, *rt.Page, error) {
 // that try, one does.
 func (r *run) succeed() error {
 	old := r.page.Supervisor.Load()
-	if alive(int(old)) || !r.page.Supervisor.CompareAndSwap(old, uint64(os.Getpid())) {
-		return fmt.Errorf("it has a supervisor, process %d", r.page.Supervisor.Load())
+	if alive(old) || !r.page.Supervisor.CompareAndSwap(old, self()) {
+		return fmt.Errorf("it has a supervisor, process %d", supervisorOf(r.page))
 	}
 	return nil
 }
@@ -134,6 +146,7 @@ func (r *run) succeed() error {
 // takeOver prepares r to be the supervisor of a target that somebody else has
 // started. Until succeed nothing of the run has changed.
 func (r *run) takeOver(pid int) (err error) {
+	since := began("/", pid)
 	if r.h, r.page, err = inherited(pid); err != nil {
 		return err
 	}
@@ -141,7 +154,7 @@ func (r *run) takeOver(pid int) (err error) {
 		return errors.New("it has not begun to tick yet: try again")
 	}
 	r.bench, r.missing, r.begun, r.ledger.cpu = r.h.Bench, r.h.Missing, sched.Now(), r.h.Thread.CPU
-	if r.target, err = adopt(pid); err != nil {
+	if r.target, err = adopt(pid, since); err != nil {
 		return err
 	}
 	r.holds = &holds{owner: r.bench.Name}

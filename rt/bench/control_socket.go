@@ -157,27 +157,6 @@ func listenAlone(path string) (*net.UnixListener, error) {
 	return l.(*net.UnixListener), nil
 }
 
-// ownDir makes the directory, and opens it if nobody else can put something there. To
-// root one of a service's user will do: no link there is followed.
-func ownDir(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return nil, err
-	}
-	var s unix.Stat_t
-	if err = unix.Fstat(int(f.Fd()), &s); err == nil && (int(s.Uid) != os.Getuid() && os.Getuid() != 0 || s.Mode&0o022 != 0) {
-		err = fmt.Errorf("%s is not this user's alone: rm -r %s", dir, dir)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // dialControl opens a control socket; pid is the process that listens there. One of another
 // user says what it likes: only root asks it.
 func dialControl(path string) (conn *net.UnixConn, pid int, err error) {
@@ -208,11 +187,12 @@ func asks(me, uid int) bool { return me == 0 || me == uid }
 
 // socket is a control socket at which somebody answers, or may not be asked.
 type socket struct {
-	name string // of the bench, or NAME-PID
-	conn *net.UnixConn
-	pid  int
-	err  error // why it cannot be asked
-	lone *run  // there is no socket: a target without a supervisor, process pid
+	name  string // of the bench, or NAME-PID
+	conn  *net.UnixConn
+	pid   int
+	since uint32 // when that process began; 0: not known
+	err   error  // why it cannot be asked
+	lone  *run   // there is no socket: a target without a supervisor, process pid
 }
 
 // is says that the socket is meant.

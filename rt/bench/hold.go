@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,18 +14,16 @@ import (
 	"lockstep/sched"
 )
 
-// holds are what a run has for itself: the CPU of its loop and its interfaces. Each is
-// the name of a socket in the kernel's abstract namespace, which is there as long as
-// somebody has the socket: the supervisor, and the target, which inherits it and does
-// not know of it. So nothing is left when both have ended, however they ended, and
-// nothing is free while an orphaned target ticks. Sockets that are there for their names
+// holds are what a run has for itself: the CPU of its loop and its interfaces, as
+// sched.Claim has it: the supervisor holds the sockets, and the target, which inherits them
+// and does not know of them. So nothing is left when both have ended, however they ended,
+// and nothing is free while an orphaned target ticks. Sockets that are there for their names
 // alone say whose it is, see label.
 //
-// The namespace is that of the network: it is shared by all users, and so are the
-// interfaces in it. What that does not cover: a run in a container with a network of its
-// own does not see the CPUs that others hold; an interface that is renamed is held by its
-// old name; and any user of the host can take a name and keep a run from starting, as he
-// can open the interface itself and send what he wants.
+// What this does not cover: a run in a container with a network of its own does not see the
+// CPUs that others hold; an interface that is renamed is held by its old name; and any user
+// of the host can take a name and keep a run from starting, as he can open the interface
+// itself and send what he wants.
 type holds struct {
 	owner string // the bench
 	fds   []int  // of the names that are held
@@ -33,11 +32,10 @@ type holds struct {
 	own   []int // those that say so of this process
 }
 
-// The names of what is held; label appends who holds it.
+// What is held.
 const (
-	heldRoot = "@lockstep/"
-	heldCPU  = "cpu/"
-	heldBus  = "bus/"
+	heldCPU = "cpu/"
+	heldBus = "bus/"
 )
 
 // The holders that a label tells apart.
@@ -46,29 +44,17 @@ const (
 	targetLabel     = "target"
 )
 
-// nameless makes a socket that is good for a name only.
-func nameless() (int, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	return fd, os.NewSyscallError("socket", err)
-}
-
 // take holds something; by is who has it instead.
 func (h *holds) take(what string) (by *holder, err error) {
-	fd, err := nameless()
+	fd, err := sched.Claim(what)
+	if errors.Is(err, unix.EADDRINUSE) {
+		return find(what), nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	switch err := unix.Bind(fd, &unix.SockaddrUnix{Name: heldRoot + what}); err {
-	case nil:
-	case unix.EADDRINUSE:
-		unix.Close(fd)
-		return find(what), nil
-	default:
-		unix.Close(fd)
-		return nil, os.NewSyscallError("bind", err)
-	}
 	h.fds = append(h.fds, fd)
-	tag, err := nameless()
+	tag, err := sched.Nameless()
 	if err != nil {
 		return nil, err
 	}
@@ -78,18 +64,16 @@ func (h *holds) take(what string) (by *holder, err error) {
 
 // tell says that this process holds something.
 func (h *holds) tell(what string) error {
-	fd, err := nameless()
+	fd, err := sched.Claim(h.label(what, supervisorLabel, os.Getpid()))
 	if err == nil {
 		h.own = append(h.own, fd)
-		err = label(fd, what, supervisorLabel, os.Getpid(), h.owner)
 	}
 	return err
 }
 
-// label gives a socket the name that tells who holds something.
-func label(fd int, what, role string, pid int, owner string) error {
-	name := fmt.Sprintf("%s%s/%s/%d/%s", heldRoot, what, role, pid, fileName(owner))
-	return os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrUnix{Name: name[:min(len(name), maxPath)]}))
+// label is the name that tells who holds something.
+func (h *holds) label(what, role string, pid int) string {
+	return sched.Claimed{What: what, Role: role, Process: pid, Owner: fileName(h.owner)}.String()
 }
 
 // files are what the target inherits.
@@ -108,7 +92,7 @@ func (h *holds) files() (list []*os.File, err error) {
 // this one's, lets go.
 func (h *holds) inherited(target int) {
 	for i, fd := range h.tags {
-		_ = label(fd, h.what[i], targetLabel, target, h.owner) // a name that only informs
+		_ = sched.Name(fd, h.label(h.what[i], targetLabel, target)) // that only informs
 		unix.Close(fd)
 	}
 	h.tags = nil
@@ -128,6 +112,25 @@ func (h *holds) adopt(pidfd, first int, what []string) error {
 		}
 	}
 	return nil
+}
+
+// has tells whether this run holds something.
+func (h *holds) has(what string) bool { return slices.Contains(h.what, what) }
+
+// drop lets go of what begins so; a target that has it keeps it.
+func (h *holds) drop(begin string) {
+	for i := len(h.what) - 1; i >= 0; i-- {
+		if !strings.HasPrefix(h.what[i], begin) {
+			continue
+		}
+		for _, list := range []*[]int{&h.fds, &h.tags, &h.own} { // in the order of what
+			if i < len(*list) {
+				unix.Close((*list)[i])
+				*list = slices.Delete(*list, i, i+1)
+			}
+		}
+		h.what = slices.Delete(h.what, i, i+1)
+	}
 }
 
 // close lets go, unless there is a target that goes on.
@@ -151,31 +154,18 @@ type holder struct {
 
 // holders lists what is held on this host, as far as its holders say so.
 func holders() (list []holder) {
-	text, _ := os.ReadFile("/proc/net/unix")
-	for line := range strings.Lines(string(text)) {
-		at := strings.Index(line, heldRoot)
-		if at < 0 {
-			continue
-		}
-		parts := strings.SplitN(strings.TrimSpace(line[at+len(heldRoot):]), "/", 5)
-		if len(parts) != 5 { // kind, name, role, process, bench
-			continue
-		}
-		pid, err := strconv.Atoi(parts[3])
-		if err != nil {
-			continue
-		}
-		what, bench := visible(parts[0]+"/"+parts[1]), fileName(parts[4]) // any user may have made the name
+	for _, c := range sched.Claims("/") {
+		what, bench := visible(c.What), fileName(c.Owner) // any user may have made the name
 		i := slices.IndexFunc(list, func(h holder) bool { return h.what == what && h.bench == bench })
 		if i < 0 {
 			i = len(list)
 			list = append(list, holder{what: what, bench: bench})
 		}
-		switch parts[2] {
+		switch c.Role {
 		case supervisorLabel:
-			list[i].supervisor = pid
+			list[i].supervisor = c.Process
 		case targetLabel:
-			list[i].target = pid
+			list[i].target = c.Process
 		}
 	}
 	return list
@@ -197,7 +187,7 @@ func find(what string) *holder {
 func (h *holder) String() string {
 	switch {
 	case h.bench == "":
-		return fmt.Sprintf("another run, which does not say its name (ss -xp | grep %s)", heldRoot+h.what)
+		return fmt.Sprintf("another run, which does not say its name (ss -xp | grep %s)", sched.ClaimRoot+h.what)
 	case h.supervisor != 0:
 		return fmt.Sprintf("%s, process %d: end that one (lockstep stop %d)", h.bench, h.supervisor, h.supervisor)
 	}
@@ -208,7 +198,7 @@ func (h *holder) String() string {
 // renew makes what was held with a target that has ended ready for the next one.
 func (h *holds) renew() error {
 	for len(h.tags) < len(h.what) {
-		tag, err := nameless()
+		tag, err := sched.Nameless()
 		if err != nil {
 			return err
 		}
@@ -240,7 +230,38 @@ func (r *run) hold() error {
 			return fmt.Errorf("run: interface %s is held by %s, or name another interface (-bus %s=NAME)", bus.Interface.Text, by, bus.Name.Text)
 		}
 	}
-	return r.holdCPU()
+	if err := r.holdCPU(); err != nil {
+		return err
+	}
+	if r.h.Timer.Sleep != sched.Timerfd {
+		return nil
+	}
+	return timersOf(r.h.Thread.CPU, r.holds).claim()
+}
+
+// doctored is how long a run waits for who changes the settings of this host.
+const doctored = 30 * time.Second
+
+// settle waits, d at most, while somebody has the settings of this host, as lockstep
+// doctor -fix does: it holds up CPUs, and moves interrupts. From here on it refuses, as
+// the CPU of the loop is held.
+func (r *run) settle(settings string, d time.Duration) error {
+	told := false
+	for until := time.Now().Add(d); ; time.Sleep(look) {
+		list := holders()
+		i := slices.IndexFunc(list, func(h holder) bool { return h.what == settings })
+		if i < 0 {
+			return nil
+		}
+		who := fmt.Sprintf("lockstep %s, process %d,", list[i].bench, list[i].pid())
+		if time.Now().After(until) {
+			return fmt.Errorf("run: %s still changes the settings of this host after %v: start the run again when it has ended", who, d)
+		}
+		if !told {
+			fmt.Fprintf(r.options.Out, "%s changes the settings of this host: waiting for it, %v at most\n", who, d)
+		}
+		told = true
+	}
 }
 
 func (r *run) holdCPU() error {
@@ -309,7 +330,7 @@ func (r *run) shareCPU(by *holder, held int) error {
 	return fmt.Errorf("run: CPU %s is held by %s, or let the run choose a free CPU (cpu: auto in the bench), or share it with -besteffort", cpu, by)
 }
 
-// otherLoops are the CPUs that loops of other runs have.
+// otherLoops are the CPUs that loops of other runs have, in their order.
 func (h *holds) otherLoops() (cpus []int) {
 	for _, other := range holders() {
 		name, ok := strings.CutPrefix(other.what, heldCPU)
@@ -317,7 +338,8 @@ func (h *holds) otherLoops() (cpus []int) {
 			cpus = append(cpus, cpu)
 		}
 	}
-	return cpus
+	slices.Sort(cpus)
+	return slices.Compact(cpus)
 }
 
 // pid is the process that speaks for the holder.

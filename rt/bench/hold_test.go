@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"lockstep/rt"
 	"lockstep/sched"
 )
@@ -151,6 +153,31 @@ func TestTheLoadLeavesOtherLoopsTheirCPUs(t *testing.T) {
 	}
 }
 
+func TestWhatIsLeftBesidesTheLoopsIsNeverNothing(t *testing.T) {
+	set := func(cpus ...int) (s unix.CPUSet) {
+		for _, cpu := range cpus {
+			s.Set(cpu)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		all   unix.CPUSet
+		cpu   int
+		loops []int
+		want  unix.CPUSet
+	}{
+		{set(0, 1, 2, 3), 3, []int{2}, set(0, 1)},
+		{set(0, 1, 2, 3), 3, nil, set(0, 1, 2)},
+		{set(0, 1), 1, []int{0}, set(0)}, // a loop is on each
+		{set(0, 1), 0, []int{0, 7}, set(1)},
+		{set(1), 1, []int{0}, set()},
+	} {
+		if got := left(c.all, c.cpu, c.loops); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 func TestATargetThatDoesNotEndIsSaid(t *testing.T) {
 	p, err := spawn("/bin/sleep", nil, nil, "60")
 	if err != nil {
@@ -160,7 +187,7 @@ func TestATargetThatDoesNotEndIsSaid(t *testing.T) {
 	h := &Handover{Bench: openBench(t).Bench}
 	h.Loop.Period, h.Loop.Safe.Ticks = time.Second, -2-int64(starting/time.Second) // no time is left to wait
 	s := &socket{name: "lone", pid: p.pid, lone: &run{bench: h.Bench, h: h, page: new(rt.Page)}}
-	target, err := adopt(p.pid)
+	target, err := adopt(p.pid, p.since)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +201,7 @@ func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	iface := strings.TrimPrefix(unheld(t), heldBus)
 	begin := func(o Options) (*run, error) {
 		b := openBench(t).Bench
-		b.Buses[0].Interface.Text = iface
+		b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, iface // no CPU that another test takes
 		r := &run{bench: b, h: &Handover{}, options: o}
 		return r, r.hold()
 	}
@@ -187,6 +214,40 @@ func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	defer second.holds.close()
 	if want := fmt.Sprintf("run: interface %s is held by open_bench, process %d: end that one (lockstep stop %[2]d), or name another interface (-bus drive=NAME)", iface, os.Getpid()); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
+	}
+}
+
+// As long as somebody changes the host a run waits; it says for whom, and does not wait
+// for ever.
+func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r, what := &run{options: Options{Out: out}}, fmt.Sprintf("host/%d", os.Getpid()) // other tests run on this host
+	if err := r.settle(what, time.Minute); err != nil {                              // nobody does, or for a moment
+		t.Fatal(err)
+	}
+	fd, err := sched.Claim(sched.Claimed{What: what, Role: supervisorLabel, Process: 812, Owner: "doctor"}.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	close := sync.OnceFunc(func() { unix.Close(fd) })
+	defer close()
+	const want = "lockstep doctor, process 812, "
+	if err := r.settle(what, time.Millisecond); err == nil || !strings.HasPrefix(err.Error(), "run: "+want+"still changes the settings of this host") {
+		t.Errorf("%v", err)
+	}
+	if slices.ContainsFunc(List(), func(v Listed) bool { return v.Supervisor == 812 }) {
+		t.Error("ps takes it for a run")
+	}
+	time.AfterFunc(3*look/2, close)
+	if err := r.settle(what, time.Minute); err != nil {
+		t.Errorf("when it has ended: %v", err)
+	}
+	if text, _ := os.ReadFile(out.Name()); !strings.Contains(string(text), want+"changes the settings of this host: waiting for it, 1m0s at most\n") {
+		t.Errorf("said: %s", text)
 	}
 }
 
@@ -218,79 +279,6 @@ func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
 		case !c.shares && (err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("run: each of the %d CPUs of this process is held by a loop; CPU ", len(cpus)))):
 			t.Errorf("%+v: %v", c, err)
 		}
-	}
-}
-
-func TestTimersThatAKilledRunHasRaisedAreLoweredByTheNextOne(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "lockstep")
-	file := raisedFile(dir, 3)
-	for _, c := range []struct {
-		name, text string
-		gone       bool
-	}{
-		{"of this boot", fmt.Sprintf(`{"Boot":%q,"Was":{"Size":56,"Policy":1,"Priority":1}}`, boot()), true},
-		{"of an earlier boot", `{"Boot":"x","Was":{"Size":56,"Policy":1,"Priority":1}}`, true},
-		{"no text", `{`, false},
-	} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		lowerTimers(dir, 3)
-		if _, err := os.Stat(file); (err != nil) != c.gone {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-	if boot() == "" {
-		t.Error("this boot has no name")
-	}
-}
-
-func TestRootGivesTheTimersOfAServicesRunBackToo(t *testing.T) {
-	for _, c := range []struct {
-		uid  int
-		own  string
-		want []string
-	}{
-		{0, "/run/lockstep-0", []string{"/run/lockstep-0", "/run/lockstep"}},
-		{0, "/run/lockstep", []string{"/run/lockstep"}},
-		{1000, "/run/user/1000/lockstep", []string{"/run/user/1000/lockstep"}},
-	} {
-		if got := leftDirs(c.uid, c.own); !slices.Equal(got, c.want) {
-			t.Errorf("user %d: %q, want %q", c.uid, got, c.want)
-		}
-	}
-}
-
-func TestAReportIsOneRunsAlone(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "r.json")
-	if err := os.WriteFile(file, []byte("of before"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	one, err := createOwn(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := one.Stat(); err != nil || info.Size() != 0 {
-		t.Errorf("%v, %v", info, err)
-	}
-	if _, err := createOwn(file); err == nil || !strings.Contains(err.Error(), "another run writes it") {
-		t.Errorf("the second: %v", err)
-	}
-	one.Close()
-	two, err := createOwn(file)
-	if err != nil {
-		t.Error(err)
-	}
-	two.Close()
-	for range 2 { // a device is everybody's
-		f, err := createOwn(os.DevNull)
-		if err != nil {
-			t.Error(err)
-		}
-		defer f.Close()
 	}
 }
 

@@ -32,6 +32,8 @@ type legs struct {
 	last    footprint
 	rounds  int         // footprints taken
 	stopped string      // by which signal; "" by none
+	ticked  bool        // a leg of this start has
+	outage  time.Time   // since when no leg has begun; zero: the latest has
 	begun   int         // legs of this start
 	cpus    unix.CPUSet // of this process: a leg leaves it none but those beside its loop's
 	holds   *holds      // what the legs have, and keep between them
@@ -55,9 +57,9 @@ func RunSoak(b *Bench, o Options) error {
 	defer func() { k.holds.close() }()
 	k.signals = attend()
 	err = unix.SchedGetaffinity(0, &k.cpus)
-	for err == nil && k.left() > 0 {
-		if err = k.leg(); k.stopped != "" {
-			break
+	for err == nil && k.left() > 0 && k.stopped == "" {
+		if err = k.leg(); err == nil && !k.outage.IsZero() {
+			k.pause()
 		}
 	}
 	switch {
@@ -118,8 +120,13 @@ func (k *legs) prepare() (report *os.File, err error) {
 			return nil, fmt.Errorf("soak: record: %w", err)
 		}
 	}
-	r := &run{options: k.o}
-	return r.createReport()
+	if k.o.Report == "" {
+		return nil, nil
+	}
+	if report, err = openOwn(k.o.Report); err != nil { // it keeps what it has until there is more
+		return nil, fmt.Errorf("soak: report: %w", err)
+	}
+	return report, nil
 }
 
 // options are those that make a soak what it is, in words. Its length is none: a longer
@@ -148,36 +155,39 @@ func (k *legs) options(t *rotation) string {
 
 // resume goes on with what an earlier start has left.
 func (k *legs) resume(old *soakState) {
-	now := time.Now().UnixNano()
+	gone := thisInstant().since(old.instant)
 	if k.state = old; k.left() <= 0 {
 		return
 	}
-	old.Missing += max(0, now-old.Last)
+	old.Missing += gone
 	cut := ""
 	if g := old.Going; g != nil {
 		old.Cut++
 		old.CutNs += g.Ticks * k.period
 		old.Tally.kind(g.Kind).Cut++
 		cut = fmt.Sprintf("; leg %d, %s, was cut after about %.1f s and runs again", g.Number, g.Kind, float64(g.Ticks*k.period)/1e9)
-		retire(g.Target, old.Bench)
+		retire(g.Target, g.Began, old.Bench)
 		old.Going = nil
 	}
 	fmt.Fprintf(k.o.Out, "goes on after %d legs, %.1f s of %v, and %.1f s without it%s\n",
-		old.Tally.Legs, float64(old.Tally.Asked*k.period)/1e9, k.o.For, float64(now-old.Last)/1e9, cut)
+		old.Tally.Legs, float64(old.Tally.Asked*k.period)/1e9, k.o.For, float64(gone)/1e9, cut)
 }
 
 // retire ends the target of a leg that was cut, where it has outlived its supervisor.
-func retire(pid int, bench string) {
+func retire(pid int, since uint32, bench string) {
 	if pid == 0 {
 		return
 	}
+	p, err := adopt(pid, since)
+	if err != nil {
+		return // it has ended, or it is another process by now
+	}
 	h, page, err := inherited(pid)
-	if err != nil || h.Bench.Name != bench || alive(int(page.Supervisor.Load())) {
-		return // it has ended, or it is another process by now, or somebody has attached
+	if err != nil || h.Bench.Name != bench || alive(page.Supervisor.Load()) {
+		return // or somebody has attached
 	}
 	page.Stop.Store(rt.StopPlanned)
-	p, err := adopt(pid)
-	if err == nil && !p.ended(grace+time.Second) {
+	if !p.ended(grace + time.Second) {
 		p.kill()
 	}
 }
@@ -197,21 +207,22 @@ func (k *legs) leg() error {
 	r.soak.leg, r.holds = &l, k.holds
 	r.soak.beat, r.soak.busy = func(ticks int64) { k.beat(r, ticks) }, func() bool { return len(k.store.busy) > 0 }
 	defer k.after(r)
-	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus)); err != nil {
+	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus, 0)); err != nil {
 		return &Exit{3, fmt.Errorf("soak: %w", err)}
 	}
 	if _, err := r.prepare(); err != nil {
-		return err
+		return k.notBegun(&l, err)
 	}
 	k.state.Going = &going{Number: l.number, Kind: l.kind}
 	k.store.write(k.state) // now: beside a target nothing of this process is in a hurry
 	if err := r.follow(k.signals); err != nil {
 		k.state.Going = nil
-		return err
+		return k.notBegun(&l, err)
 	}
+	k.ticked, k.outage = true, time.Time{}
 	v, err := r.conclude()
 	if err != nil {
-		return err
+		return ofLeg(&l, err)
 	}
 	k.stopped = r.stop
 	k.take(&l, r, v)
@@ -220,7 +231,7 @@ func (k *legs) leg() error {
 
 // beat writes the state once in a while.
 func (k *legs) beat(r *run, ticks int64) {
-	k.state.Going.Ticks, k.state.Going.Target = ticks, r.target.pid
+	k.state.Going.Ticks, k.state.Going.Target, k.state.Going.Began = ticks, r.target.pid, r.target.since
 	k.state.Load = r.soak.load
 	if now := time.Now(); now.After(k.next) {
 		k.next = now.Add(heartbeat)
@@ -331,7 +342,7 @@ func (k *legs) finish(file *os.File) error {
 	}
 	var err error
 	if file != nil {
-		if e := save(v, file); e != nil {
+		if e := errors.Join(empty(file), save(v, file)); e != nil {
 			err = fmt.Errorf("soak: report: %w", e)
 		}
 	}

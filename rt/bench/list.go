@@ -43,7 +43,7 @@ type Listed struct {
 func (r *run) listed() *Listed {
 	p := r.page
 	v := &Listed{
-		Bench: r.bench.Name, File: r.bench.File, Supervisor: int(p.Supervisor.Load()), Target: int(p.Process.Load()), CPU: r.h.Thread.CPU,
+		Bench: r.bench.Name, File: r.bench.File, Supervisor: supervisorOf(p), Target: int(p.Process.Load()), CPU: r.h.Thread.CPU,
 		State: r.state(), Ticks: p.Ticks.Load(), Missed: p.Missed.Load(), LateP99: p.Late.Quantile(0.99), Buses: []string{},
 	}
 	if r.target != nil { // it says so itself when it ticks
@@ -104,7 +104,7 @@ func List() []Listed {
 			continue
 		}
 		v := (&run{bench: h.Bench, h: h, page: page}).listed()
-		if v.Target = pid; !alive(v.Supervisor) {
+		if v.Target = pid; !alive(page.Supervisor.Load()) {
 			v.Supervisor, v.Hint = 0, fmt.Sprintf("no supervisor: lockstep attach %d", pid)
 		}
 		list = append(list, *v)
@@ -119,7 +119,7 @@ func List() []Listed {
 // foreign are the runs of which nothing is known but what they hold.
 func foreign(known func(pid int) bool) (list []Listed) {
 	for _, h := range holders() {
-		if known(h.supervisor) || known(h.target) {
+		if known(h.supervisor) || known(h.target) || !strings.HasPrefix(h.what, heldCPU) && !strings.HasPrefix(h.what, heldBus) {
 			continue
 		}
 		i := slices.IndexFunc(list, func(v Listed) bool { return v.Supervisor == h.supervisor && v.Target == h.target })

@@ -83,14 +83,11 @@ func TestARunIsListedAsItsPageTells(t *testing.T) {
 
 func TestAHolderWithoutANameIsSaid(t *testing.T) {
 	what := unheld(t)
-	fd, err := nameless()
+	fd, err := sched.Claim(what)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: heldRoot + what}); err != nil {
-		t.Fatal(err)
-	}
 	var h holds
 	defer h.close()
 	if by, err := h.take(what); err != nil || by == nil || !strings.HasPrefix(by.String(), "another run, which does not say its name") {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/rt"
 	"lockstep/sched"
 )
 
@@ -30,15 +32,16 @@ func (e *Exit) Unwrap() error { return e.Err }
 // process is this binary, executed again, or a generated target: a child of the
 // supervisor, or a target that it has adopted.
 type process struct {
-	cmd  *exec.Cmd // nil: adopted
-	pid  int
-	fd   int           // of the process, readable when it has ended; < 0: the kernel has none (before 5.4)
-	said capture       // its standard output
-	told capture       // its standard error
-	done chan struct{} // closed when it has ended
-	err  error         // how it ended; valid after done
-	when int64         // likewise, ns on CLOCK_MONOTONIC
-	shot bool          // the supervisor killed it before it ended
+	cmd   *exec.Cmd // nil: adopted
+	pid   int
+	since uint32        // when it began, see began
+	fd    int           // of the process, readable when it has ended; < 0: the kernel has none (before 5.4)
+	said  capture       // its standard output
+	told  capture       // its standard error
+	done  chan struct{} // closed when it has ended
+	err   error         // how it ended; valid after done
+	when  int64         // likewise, ns on CLOCK_MONOTONIC
+	shot  bool          // the supervisor killed it before it ended
 }
 
 // spawn starts an executable, "" this binary, with args; files become descriptors 3,
@@ -59,7 +62,7 @@ func spawn(exe string, env []string, files []*os.File, args ...string) (p *proce
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
-	p.pid = p.cmd.Process.Pid
+	p.pid, p.since = p.cmd.Process.Pid, began("/", p.cmd.Process.Pid)
 	// Nobody has waited for it yet, so it is this one. Started with a descriptor, it would
 	// not start under an emulator that knows no CLONE_PIDFD.
 	if p.fd, err = unix.PidfdOpen(p.pid, 0); err != nil {
@@ -83,13 +86,36 @@ func program(root string) (string, error) {
 	return exe, nil
 }
 
-// adopt makes a process of one that somebody else has started.
-func adopt(pid int) (*process, error) {
+// began is when a process of the host below root began, as rt.Identity has it; 0: that
+// cannot be known.
+func began(root string, pid int) uint32 {
+	text, _ := os.ReadFile(filepath.Join(root, "proc", strconv.Itoa(pid), "stat"))
+	// "812 (lockstep) S 1 ...": the name may have anything in it; what follows is the
+	// third field, and the 22nd the time.
+	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(f) < 20 {
+		return 0
+	}
+	ticks, _ := strconv.ParseUint(f[19], 10, 64)
+	return uint32(ticks)
+}
+
+// self is the identity of this process.
+func self() uint64 { return rt.Identity(os.Getpid(), began("/", os.Getpid())) }
+
+// adopt makes a process of one that somebody else has started, and that had begun then when
+// it was looked at; 0: that is not known.
+func adopt(pid int, since uint32) (*process, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("pidfd_open", err)
 	}
-	p := &process{pid: pid, fd: fd, done: make(chan struct{})}
+	now := began("/", pid)
+	if since != 0 && now != since {
+		unix.Close(fd)
+		return nil, errors.New("it has ended")
+	}
+	p := &process{pid: pid, since: now, fd: fd, done: make(chan struct{})}
 	go func() {
 		for !p.ended(time.Hour) {
 		}

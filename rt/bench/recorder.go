@@ -55,7 +55,7 @@ func (r *run) startRecord() error {
 	var own *os.File
 	if r.options.Record != "" {
 		var err error
-		if own, err = createOwn(r.options.Record); err != nil { // a wrong name is told before the run
+		if own, err = createRecord(r.options.Record, r.options.Older); err != nil { // a wrong name is told before the run
 			return fmt.Errorf("run: record: %w", err)
 		}
 		if r.others, err = newOthers(r); err != nil {

@@ -25,6 +25,7 @@ type Options struct {
 	BestEffort bool          // run without the rights a named bus asks for
 	Report     string        // file for the report as JSON; "" none
 	Record     string        // file for the record; "" none
+	Older      int           // records of starts before that are kept, as Record.1 (the latest), Record.2, ...
 	Scenario   string        // what happens and what is expected, a file or embedded; "" nothing
 	JUnit      string        // file for the verdict on it as JUnit XML; "" none
 	Out        *os.File      // status line and closing report
@@ -68,6 +69,7 @@ type run struct {
 	soak    *soak           // nil: the run is none
 	claims  *claims         // of addresses
 	holds   *holds          // its CPU and its interfaces
+	beside  *elsewhere      // than on the CPUs of loops; nil: nobody was sent there yet
 	shared  *sched.Missing  // the CPU is another loop's, too; nil: it is not
 	players []*player       // of the buses that are logs
 	ticked  bool            // the target was seen to tick
@@ -152,6 +154,9 @@ func (r *run) prepare() (report *os.File, err error) {
 		return nil, err
 	}
 	if err := r.hold(); err != nil {
+		return nil, &Exit{3, err}
+	}
+	if err := r.settle(sched.HostSettings, doctored); err != nil {
 		return nil, &Exit{3, err}
 	}
 	r.await()

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +24,6 @@ type soakState struct {
 	Events  string        `json:"events"`   // of the scenarios
 	Options string        `json:"options"`  // in words
 	Starts  int           `json:"starts"`   // of the soak
-	Last    int64         `json:"last_ns"`  // when it was last written, ns since 1970
 	Missing int64         `json:"missing"`  // between the starts, ns
 	Cut     int           `json:"cut"`      // legs that have not ended by themselves
 	CutNs   int64         `json:"cut_ns"`   // simulated time of them, about
@@ -33,6 +31,7 @@ type soakState struct {
 	Load    string        `json:"load"`     // what it was
 	Binary  []*versionSum `json:"binaries"` // that have run it
 	Tally   tally         `json:"tally"`
+	instant               // when it was last written
 }
 
 // going is a leg that runs.
@@ -41,6 +40,7 @@ type going struct {
 	Kind   string `json:"kind"`
 	Ticks  int64  `json:"ticks"` // about
 	Target int    `json:"target"`
+	Began  uint32 `json:"target_began"` // see rt.Identity
 }
 
 // versionSum is a version of this program and what it has run.
@@ -146,7 +146,7 @@ func parseState(data []byte) (*soakState, error) {
 
 // marshal is the state as a file.
 func (v *soakState) marshal() ([]byte, error) {
-	v.Last = time.Now().UnixNano()
+	v.instant = thisInstant()
 	state, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

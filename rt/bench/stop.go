@@ -72,9 +72,10 @@ func Stop(names []string, now bool, tell func(*Ending)) error {
 // orphans are the targets without a supervisor that this user may end.
 func orphans() (list []socket) {
 	for _, pid := range targets() {
+		since := began("/", pid)
 		h, page, err := inherited(pid)
-		if err == nil && !alive(int(page.Supervisor.Load())) && rt.State(page.State.Load()) != rt.Ended {
-			list = append(list, socket{name: fileName(h.Bench.Name), pid: pid, lone: &run{bench: h.Bench, h: h, page: page}})
+		if err == nil && !alive(page.Supervisor.Load()) && rt.State(page.State.Load()) != rt.Ended {
+			list = append(list, socket{name: fileName(h.Bench.Name), pid: pid, since: since, lone: &run{bench: h.Bench, h: h, page: page}})
 		}
 	}
 	return list
@@ -82,7 +83,7 @@ func orphans() (list []socket) {
 
 // stop asks a run to end; wait waits until it is gone.
 func (s *socket) stop(now bool) (wait func() (*Ending, error)) {
-	gone, err := adopt(s.pid)
+	gone, err := adopt(s.pid, s.since)
 	if s.lone != nil {
 		return s.stopLone(now, gone, err)
 	}
@@ -120,7 +121,7 @@ func (s *socket) stopLone(now bool, target *process, err error) (wait func() (*E
 		if h := s.lone.h; !target.within(starting + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
 			return nil, &Exit{1, fmt.Errorf("%s does not end; nobody watches over it: lockstep stop %d -now kills it", s, s.pid)}
 		}
-		lowerLeft(s.lone.h.Thread.CPU)
+		timersOf(s.lone.h.Thread.CPU, &holds{}).lower()
 		e := &Ending{Bench: s.lone.bench.Name, Process: s.pid, Ended: "killed without a supervisor, and nobody has put the safe values on its buses",
 			Ticks: int64(p.Ticks.Load()), Missed: p.Missed.Load(), Time: float64(p.SimNs.Load()) / 1e9}
 		if rt.State(p.State.Load()) == rt.Ended {

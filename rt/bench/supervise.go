@@ -17,14 +17,18 @@ import (
 // start starts the control unit, where it is virtual, and the target.
 func (r *run) start() (err error) {
 	if r.h.Timer.Sleep == sched.Timerfd {
-		r.raiseTimers(ControlDir())
+		t := timersOf(r.h.Thread.CPU, r.holds)
+		if m := t.raise(min(99, r.h.Thread.Priority+1)); m != nil {
+			r.missing = append(r.missing, *m)
+		}
+		r.restore = t.lower
 	}
 	if r.unitEnd != nil {
 		if err := r.startUnit("fd:3", r.unitEnd); err != nil {
 			return err
 		}
 	}
-	r.page.Supervisor.Store(uint64(os.Getpid()))
+	r.page.Supervisor.Store(self())
 	held, err := r.holds.files()
 	r.files = append(r.files, held...)
 	if err != nil {
@@ -74,20 +78,6 @@ func (r *run) startUnit(bus string, files ...*os.File) (err error) {
 		return fmt.Errorf("run: control unit %s: %w", r.bench.Unit.Text, err)
 	}
 	return nil
-}
-
-// confine keeps all threads but the loop's off the loop's CPU. Threads come and go
-// while a process starts, so it is done again when the loop ticks. Where it cannot
-// be done the target says so, for its own.
-func (r *run) confine() {
-	cpu := r.h.Thread.CPU
-	_ = sched.Confine(os.Getpid(), cpu, 0)
-	if r.unit != nil {
-		_ = sched.Confine(r.unit.pid, cpu, 0)
-	}
-	if thread := int(r.page.Thread.Load()); thread != 0 {
-		_ = sched.Confine(r.target.pid, cpu, thread)
-	}
 }
 
 func (r *run) closeFiles() {
@@ -189,6 +179,7 @@ func (r *run) look(now time.Time) {
 	}
 	if r.ticked {
 		r.place()
+		r.makeRoom(now)
 	}
 }
 

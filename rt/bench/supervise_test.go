@@ -22,7 +22,7 @@ func sleeper(t *testing.T) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	p, err := adopt(cmd.Process.Pid)
+	p, err := adopt(cmd.Process.Pid, 0)
 	if err != nil {
 		t.Skip("this kernel has no pidfd: ", err)
 	}
@@ -43,12 +43,66 @@ func TestOfTwoThatAttachOneSucceeds(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	r.page.Supervisor.Store(uint64(gone.Process.Pid))
-	if err := r.succeed(); err != nil || r.page.Supervisor.Load() != uint64(os.Getpid()) {
-		t.Errorf("the first: %v, the supervisor is %d, want %d", err, r.page.Supervisor.Load(), os.Getpid())
+	r.page.Supervisor.Store(rt.Identity(gone.Process.Pid, 0))
+	if err := r.succeed(); err != nil || supervisorOf(r.page) != os.Getpid() {
+		t.Errorf("the first: %v, the supervisor is %d, want %d", err, supervisorOf(r.page), os.Getpid())
 	}
 	if err := r.succeed(); err == nil || !strings.Contains(err.Error(), "it has a supervisor") {
 		t.Errorf("the second: %v, want that it has a supervisor", err)
+	}
+}
+
+// The kernel gives ids away again: who has that of a supervisor that has ended is none.
+func TestAProcessWithTheIDOfASupervisorThatHasEndedIsNotTakenForIt(t *testing.T) {
+	p := sleeper(t)
+	if p.since == 0 || p.since != began("/", p.pid) {
+		t.Fatalf("it began at %d", p.since)
+	}
+	for _, c := range []struct {
+		who   uint64
+		alive bool
+	}{
+		{rt.Identity(p.pid, p.since), true},
+		{rt.Identity(p.pid, p.since-1), false},
+		{rt.Identity(p.pid, 0), true}, // it is not known
+		{rt.Identity(0, 0), false},
+	} {
+		if alive(c.who) != c.alive {
+			t.Errorf("%x: alive is not %t", c.who, c.alive)
+		}
+	}
+	r := &run{page: new(rt.Page)}
+	r.page.Supervisor.Store(rt.Identity(p.pid, p.since-1))
+	if err := r.succeed(); err != nil || r.page.Supervisor.Load() != self() {
+		t.Errorf("%v, the supervisor is %x, want %x", err, r.page.Supervisor.Load(), self())
+	}
+	if other, err := adopt(p.pid, p.since-1); err == nil || err.Error() != "it has ended" {
+		t.Errorf("taken for another one: %+v, %v", other, err)
+	}
+	s := &socket{name: "lone", pid: p.pid, since: p.since - 1, lone: &run{bench: &Bench{}, h: &Handover{}, page: new(rt.Page)}}
+	if _, err := s.stop(true)(); err == nil || p.ended(100*time.Millisecond) {
+		t.Errorf("%v, and the process that has its id now was killed: %t", err, p.ended(0))
+	}
+}
+
+func TestWhenAProcessBeganIsReadBehindItsName(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "proc/7"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]uint32{
+		"7 (a) S 1 (b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4294967301 20\n": 5, // modulo 2^32
+		"7 (a": 0, "": 0,
+	} {
+		if err := os.WriteFile(filepath.Join(root, "proc/7/stat"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := began(root, 7); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+	if got := began(root, 8); got != 0 {
+		t.Errorf("of none: %d", got)
 	}
 }
 

@@ -117,3 +117,37 @@ func TestAFileThatChangesBeforeItsShardRunsIsNoticed(t *testing.T) {
 		t.Error("another plant has the same hash")
 	}
 }
+
+// A kill while a shard's file is written leaves a hidden one; the next start of the shard
+// takes it away, and leaves one that somebody is writing.
+func TestWhatAKillHasLeftIsGoneAfterTheNextStart(t *testing.T) {
+	s, dir := load(t, folder(t, mixed)), t.TempDir()
+	p := Shard{1, 3, "test"}
+	var left []string
+	for _, hash := range []string{s.Hash[:12], "0123456789ab"} {
+		name := filepath.Join(dir, fmt.Sprintf(".%s-%s-shard-1-of-3.parquet.123", s.Name, hash))
+		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, name)
+	}
+	writing, err := draft(filepath.Join(dir, s.file(p)+".parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writing.Close()
+	do(t, s, dir, 1, p)
+	for _, name := range left {
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	if _, err := os.Stat(writing.Name()); err != nil {
+		t.Errorf("what somebody writes is gone: %v", err)
+	}
+	writing.Close()
+	do(t, s, dir, 1, p) // it is whole
+	if list, _ := os.ReadDir(dir); len(list) != 1 {
+		t.Errorf("there are %v", list)
+	}
+}

@@ -42,7 +42,8 @@
 // Means and integrals are over time by the trapezoidal rule, times are those of grid points.
 // A result that has no value (a time that does not come) is null, and so are all of a case
 // that failed: the plant refused the values, or did not stay finite; the column failed says
-// why. With a scenario that expects something, held says whether all held, and broken names
+// why. Where every case of a table failed, the command that made all of it ends with exit
+// code 1; some that did are what a sweep is to find. With a scenario that expects something, held says whether all held, and broken names
 // those that did not.
 //
 // The values of a case are a function of the file and of its number, and its results one of

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"lockstep/rt/bench"
 )
 
 // Merge puts the shards in a folder together into one table, out: .parquet or .csv. hash is
@@ -160,6 +162,16 @@ func field(v parquet.Value) string {
 		return string(v.ByteArray())
 	}
 	return v.String()
+}
+
+// Barren is the error of a whole table in which every case failed; nil of any other. What
+// the first one says is said.
+func (o *Outcome) Barren() error {
+	if o.Failed == 0 || o.Failed < o.Rows || o.Head.Shards != 1 {
+		return nil
+	}
+	row := o.records[0]
+	return &bench.Exit{Code: 1, Err: fmt.Errorf("sweep: all %d cases failed, case %d: %s", o.Rows, row[0].Int64(), row[len(row)-1].ByteArray())}
 }
 
 // Text says what the table holds, for people: of each result the least and the most, and

@@ -61,6 +61,7 @@ func (r *Run) Do() (*Outcome, error) {
 		return nil, err
 	}
 	defer r.journal.Close()
+	tidy(filepath.Join(r.Dir, fmt.Sprintf("%s-*-shard-%d-of-%d.parquet", escape(r.Name), r.Shard.I, r.Shard.N))) // of the sweep as it was before, too
 	if done := r.whole(); done != nil {
 		return done, r.remove()
 	}

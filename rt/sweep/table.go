@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sys/unix"
 )
 
 // The library is at v0.25.1 on purpose: later ones link protocol buffers and geometry into
@@ -163,7 +164,8 @@ func writeParquet(path string, h head, rows []record) error {
 
 // replace writes a file under a name of its own, and renames it when it is on the disk.
 func replace(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	tidy(filepath.Join(filepath.Dir(path), escape(filepath.Base(path))))
+	f, err := draft(path)
 	if err != nil {
 		return refused(err)
 	}
@@ -177,10 +179,7 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	if err = errors.Join(write(f), f.Chmod(0o644), f.Sync()); err != nil {
 		return err
 	}
-	if err = f.Close(); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err = errors.Join(os.Rename(f.Name(), path), f.Close()); err != nil { // in this order, for its lock
 		return err
 	}
 	dir, err := os.Open(filepath.Dir(path))
@@ -188,6 +187,39 @@ func replace(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// draft makes the file that is to take the place of path, locked as long as it is open.
+func draft(path string) (*os.File, error) {
+	for {
+		f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+		if err != nil {
+			return nil, err
+		}
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		own, errOwn := f.Stat()
+		if there, errThere := os.Stat(f.Name()); err == nil && errOwn == nil && errThere == nil && os.SameFile(own, there) {
+			return f, nil
+		}
+		f.Close()
+		if err != nil {
+			return nil, err
+		} // else somebody has tidied it away before it was locked
+	}
+}
+
+// tidy removes the drafts of a file, a pattern, that were left by a kill: nobody has them
+// locked.
+func tidy(path string) {
+	list, _ := filepath.Glob(filepath.Join(escape(filepath.Dir(path)), "."+filepath.Base(path)+".[0-9]*"))
+	for _, name := range list {
+		if f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0); err == nil {
+			if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+				_ = os.Remove(name)
+			}
+			f.Close()
+		}
+	}
 }
 
 // readParquet reads a file of a sweep; one that is not whole, or of something else, is an

@@ -75,17 +75,12 @@ func (list *named[T]) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// scalarText is the text of a value.
+// scalarText is the text of a value; an empty one is none here.
 func scalarText(n ast.Node) (string, bool) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.LiteralNode:
-		return n.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		return n.GetToken().Value, true
+	if n == nil || n.Type() == ast.NullType {
+		return "", false
 	}
-	return "", false
+	return model.ScalarText(n)
 }
 
 // placeError is an error at a place of the file, whose name is not known there.

@@ -47,6 +47,7 @@ func certificate(t *testing.T, file string) *certify.Certificate {
 
 // The figures of the page, of the JSON and of the run's own report are one.
 func TestACertificateHasTheFiguresOfItsRunAndIsMeasuredAgainAsItWas(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "c.json")
 	s := begin(t, nil, "certify", patientBench(t), "-for", "10s", "-load=false", "-o", filepath.Join(dir, "c.html"))
@@ -157,6 +158,7 @@ func TestWrongCertifiesAreRefusedInOneLine(t *testing.T) {
 
 // What was measured is kept when somebody ends it, and says so; a kill leaves none.
 func TestACertificateThatIsCutShortSaysSo(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		dir := t.TempDir()
 		html := filepath.Join(dir, "c.html")

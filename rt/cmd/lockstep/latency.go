@@ -13,6 +13,7 @@ import (
 
 	"lockstep/deploy"
 	"lockstep/rt/bench"
+	"lockstep/sched"
 )
 
 const latencyUsage = "latency [-for 60s] [-report FILE.json] [-svg FILE.svg] [-period 1ms] [-priority 80] [-cpu N] [-load=false]"
@@ -38,7 +39,8 @@ func runLatency(list []string) error {
 	if *cpu < -1 {
 		return usageError{fmt.Sprintf("latency: -cpu %d: use -1 or the number of a CPU", *cpu)}
 	}
-	l := deploy.Latency{For: *length, Period: *period, CPU: *cpu, Priority: *priority, Load: *load}
+	l := deploy.Latency{For: *length, Period: *period, CPU: *cpu, Priority: *priority, Load: *load,
+		Raise: func(cpu, priority int) (func(), *sched.Missing) { return bench.RaiseTimers(cpu, priority, "latency") }}
 	if err := l.Check(); err != nil {
 		return usageError{err.Error()}
 	}

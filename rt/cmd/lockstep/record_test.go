@@ -19,6 +19,7 @@ func replayed(t *testing.T, file string) (out, errors string, code int) {
 }
 
 func TestAReplayIsIdenticalBitForBit(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file, report := filepath.Join(dir, "run.rec"), filepath.Join(dir, "r.json")
 	if _, errors, code := lockstep(t, "run", patientBench(t), "-for", "3s", "-record", file, "-report", report); code != 0 {
@@ -241,6 +242,7 @@ func TestARecordIsExportedToEachFormat(t *testing.T) {
 
 // A log stands in for the bus: what it says the unit sent drives the plant again.
 func TestALogDrivesThePlant(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first, log, again, report := filepath.Join(dir, "a.rec"), filepath.Join(dir, "a.log"), filepath.Join(dir, "b.rec"), filepath.Join(dir, "r.json")
 	if _, errors, code := lockstep(t, "run", patientBench(t), "-for", "3s", "-record", first); code != 0 {

@@ -34,6 +34,7 @@ func runBench(list []string) error {
 	o.For, o.Wait = *length, *wait
 	if os.Getenv("NOTIFY_SOCKET") != "" { // a service's lines are kept, and nobody looks at them now
 		o.Every = time.Minute
+		o.Older = 3 // it is started again when it fails, and what led to that is to be seen
 	}
 	name := demo
 	if len(a.names) == 1 {

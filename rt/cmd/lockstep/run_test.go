@@ -108,6 +108,7 @@ func TestCtrlCEndsTheRunWithItsReport(t *testing.T) {
 }
 
 func TestPlantGoesOnWithTheLastCommandWhenTheUnitIsKilled(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, nil, "run", patientBench(t), "-for", "3s", "-report", file)
 	s.running() // after a second at the latest: the first shift, at 0.5 s, is under way
@@ -130,6 +131,7 @@ func TestPlantGoesOnWithTheLastCommandWhenTheUnitIsKilled(t *testing.T) {
 }
 
 func TestSupervisorSaysWhyTheTargetDied(t *testing.T) {
+	t.Parallel()
 	for signal, want := range map[syscall.Signal]string{
 		syscall.SIGKILL: "signal: killed",
 		syscall.SIGABRT: "SIGABRT: abort", // the Go runtime's own way to die, with a stack trace
@@ -205,6 +207,7 @@ func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
 
 // TestControlUnitThatStandsStillIsNamed stops the unit until the end.
 func TestControlUnitThatStandsStillIsNamed(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, nil, "run", patientBench(t), "-for", "2s", "-report", file)
 	s.running()

@@ -14,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"lockstep/rt/bench"
+	"lockstep/sched"
 )
 
 // ps lists the runs of this host; others may test here, too.
@@ -171,6 +174,63 @@ func TestAClaimedCPUIsRefusedInALineThatNamesTheHolder(t *testing.T) {
 	}
 	if code != 0 {
 		t.Errorf("after the kill of both: code %d, %s", code, errors)
+	}
+}
+
+// unclaimed are those of cpus that no loop has.
+func unclaimed(cpus []int) []int {
+	return slices.DeleteFunc(slices.Clone(cpus), func(cpu int) bool {
+		return slices.ContainsFunc(sched.Claims("/"), func(c sched.Claimed) bool { return c.What == fmt.Sprintf("cpu/%d", cpu) })
+	})
+}
+
+// allowed are those of cpus on which any thread of a process may run.
+func allowed(pid int, cpus []int) []int {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
+	return slices.DeleteFunc(slices.Clone(cpus), func(cpu int) bool {
+		return !slices.ContainsFunc(threads, func(dir string) bool {
+			tid, _ := strconv.Atoi(filepath.Base(dir))
+			var set unix.CPUSet
+			return unix.SchedGetaffinity(tid, &set) == nil && set.IsSet(cpu)
+		})
+	})
+}
+
+// All but the loop of a run keeps off the CPUs on which other loops begin to tick, and comes
+// back when they have ended.
+func TestTheRestOfARunKeepsOffTheLoopsOfOthers(t *testing.T) {
+	cpus := sched.CPUs()
+	if len(cpus) < 2 {
+		t.Skip("it takes two CPUs: a larger machine")
+	}
+	file, _ := heldBench(t, fmt.Sprintf("room-%d", os.Getpid()), "stop after 1 s")
+	s := begin(t, nil, "run", file)
+	s.running()
+	follows := func() { // the masks of the supervisor's threads the claims, other tests' included
+		t.Helper()
+		var seen, want []int
+		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			if want = unclaimed(cpus); len(want) == 0 {
+				want = cpus
+			}
+			seen = allowed(s.cmd.Process.Pid, cpus)
+			if slices.Equal(seen, want) {
+				return
+			}
+		}
+		t.Fatalf("on CPUs %v, want %v", seen, want)
+	}
+	follows()
+	fd, err := sched.Claim(sched.Claimed{What: fmt.Sprintf("cpu/%d", cpus[len(cpus)-1]), Role: "supervisor", Process: os.Getpid(), Owner: "other"}.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	follows()
+	syscall.Close(fd)
+	follows()
+	s.cmd.Process.Signal(syscall.SIGINT)
+	if code := s.end(); code != 0 {
+		t.Errorf("code %d", code)
 	}
 }
 

@@ -29,6 +29,7 @@ func soakGoing(state string) (number int, ticks int64) {
 
 // Killed in its second leg and started again by the same command.
 func TestSoakGoesOnAfterAKillAndAddsUp(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	report, state := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.json.state")
 	args := []string{"soak", patientBench(t), "-for", "32s", "-leg", "10s", "-scenarios", "none", "-load=false", "-report", report, "-record", filepath.Join(dir, "records"), "-keep", "1"}
@@ -87,6 +88,7 @@ func TestSoakGoesOnAfterAKillAndAddsUp(t *testing.T) {
 }
 
 func TestSoakOfAnotherBenchOrOtherOptionsIsRefusedAndALongerOneGoesOn(t *testing.T) {
+	t.Parallel()
 	dir, file := t.TempDir(), patientBench(t)
 	report, state := filepath.Join(dir, "report.json"), filepath.Join(dir, "state")
 	args := func(more ...string) []string {
@@ -119,7 +121,12 @@ func TestSoakOfAnotherBenchOrOtherOptionsIsRefusedAndALongerOneGoesOn(t *testing
 	if err := os.WriteFile(file, text, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	lockstep(t, args("-for", "20s")...)
+	longer := begin(t, nil, args("-for", "20s")...)
+	longer.child("target")
+	if r := readReport(t, report); r.Ticks != 2000 || r.Soak.Done != 1 {
+		t.Errorf("while it goes on the report has %d ticks of %d legs, want those of before", r.Ticks, r.Soak.Done)
+	}
+	longer.end()
 	if r := readReport(t, report); r.Ticks != 4000 || r.Soak.Done != 2 || r.Soak.Starts != 2 {
 		t.Errorf("%d ticks, %+v, want 4000 of 2 legs and starts", r.Ticks, r.Soak.Legs)
 	}

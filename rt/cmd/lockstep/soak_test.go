@@ -33,6 +33,7 @@ func TestWrongSoaksAreRefusedInOneLine(t *testing.T) {
 }
 
 func TestSoakThatIsInterruptedFailsForItsLengthAndReports(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.json")
 	s := begin(t, nil, "soak", patientBench(t), "-for", "10m", "-load=false", "-report", file)
 	s.child("target")

@@ -64,11 +64,11 @@ func runShard(r *sweep.Run) error {
 	}
 	if o.Already {
 		fmt.Printf("%s: %s is there and whole, %d cases, %d failed: nothing to do\n", r.Name, o.Path, o.Rows, o.Failed)
-		return nil
+		return o.Barren()
 	}
 	fmt.Printf("%s: %d cases in %v, %d failed; %s\n\n", r.Name, o.Rows-o.Resumed, o.Took.Round(10*time.Millisecond), o.Failed, o.Path)
 	o.Text(os.Stdout)
-	return nil
+	return o.Barren()
 }
 
 func mergeShards(s *sweep.Sweep, dir, out string) error {
@@ -82,5 +82,5 @@ func mergeShards(s *sweep.Sweep, dir, out string) error {
 	}
 	fmt.Printf("%s: %d cases, %d failed; %s\n\n", o.Head.Sweep, o.Rows, o.Failed, o.Path)
 	o.Text(os.Stdout)
-	return nil
+	return o.Barren()
 }

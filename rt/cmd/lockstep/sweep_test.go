@@ -191,6 +191,72 @@ cp disk/*.parquet .; umount disk`
 	}
 }
 
+// Some cases that fail are what a sweep is to find; where all do, something else is wrong.
+// One shard does not know: the others and the table are to be made all the same.
+func TestASweepInWhichEveryCaseFailedIsExitCode1(t *testing.T) {
+	dir, file := swept(t, 4, "1 s")
+	vary := func(from, to string) {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			text = regexp.MustCompile(`from: .*, to: .*, steps`).ReplaceAll(text, []byte("from: "+from+" kg.m2, to: "+to+" kg.m2, steps"))
+			err = os.WriteFile(file, text, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := regexp.MustCompile(`^lockstep: sweep: all 4 cases failed, case 0: .*inertia J -4 kg\.m2 is not positive.*\n$`)
+	vary("-4", "-1")
+	for _, args := range [][]string{{"-o", filepath.Join(dir, "one")}, {"-o", filepath.Join(dir, "one")}, {"-merge", filepath.Join(dir, "one"), "-o", filepath.Join(dir, "one.csv")}} {
+		if out, errors, code := lockstep(t, append([]string{"sweep", file}, args...)...); code != 1 || !all.MatchString(last(errors)) || !strings.Contains(out, "4 failed") {
+			t.Errorf("%q: code %d, %s%s", args, code, out, errors)
+		}
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "one.csv")); bytes.Count(text, []byte("\n")) != 5 {
+		t.Errorf("the table is %s", text)
+	}
+	for _, shard := range []string{"0/2", "1/2"} {
+		if _, errors, code := lockstep(t, "sweep", file, "-o", filepath.Join(dir, "two"), "-shard", shard); code != 0 {
+			t.Errorf("shard %s: code %d, %s", shard, code, errors)
+		}
+	}
+	vary("-3", "6") // J -3, 0, 3, 6
+	if out, errors, code := lockstep(t, "sweep", file, "-o", filepath.Join(dir, "some")); code != 0 || !strings.Contains(out, "2 failed") {
+		t.Errorf("some: code %d, %s%s", code, out, errors)
+	}
+}
+
+// last is the last line of a text.
+func last(text string) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	return lines[len(lines)-1] + "\n"
+}
+
+// What Slurm gets for the table is for sh, in whatever locale, and every word arrives.
+func TestTheSlurmScriptBearsAnyPath(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"sbatch": `#!/bin/sh
+for a; do case $a in --wrap=*) LC_ALL=C sh -c "${a#--wrap=}" >"$SEEN";; esac; done
+echo 7`,
+		"show": `#!/bin/sh
+printf '<%s>' "$@"`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := filepath.Join(dir, "seen")
+	c := exec.Command("bash", "../../../deploy/slurm/sweep.sbatch", "Gänge/it's $x.yaml", "out \u2192", "4")
+	c.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "LC_ALL=C", "LOCKSTEP=" + filepath.Join(dir, "show"), "SEEN=" + seen}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if text, _ := os.ReadFile(seen); string(text) != "<sweep><Gänge/it's $x.yaml><-merge><out \u2192><-o><out \u2192/table.parquet>" {
+		t.Errorf("the job that merges gets %s", text)
+	}
+}
+
 func TestWrongUseOfSweepIsSaid(t *testing.T) {
 	_, file := swept(t, 3, "1 s")
 	for _, c := range []struct {
