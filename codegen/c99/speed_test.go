@@ -252,7 +252,7 @@ func race(t testing.TB, racers []racer, rounds int, counts bool) (laps []lap) {
 	for _, s := range list {
 		all[s.name] = s.text
 	}
-	inC := newCBuild(t, all).with(t, "-O3 -march=native")
+	inC := newCBuild(t, all).with(t, "-O3 -march=native -ffp-contract=off")
 	small, plain := map[string]files{}, cDriver{}
 	if counts {
 		for _, name := range []string{"hand", "coupled_clutches", "hybrid"} {
