@@ -15,18 +15,29 @@ import (
 
 // The unit as a program of its own, on a bus with a name: no wheel locks on ice, and on dry
 // and wet roads the car stops before it does on locked wheels, which is what the scenarios
-// expect; both ways are in the report. They are judged where the lab has kept time, as no unit
-// can act that is not heard for tens of milliseconds; that the unit takes hold of all wheels
-// holds in any case.
-func TestLabAbsStopsBeforeLockedWheelsOnADryRoad(t *testing.T) { antiLock.judge(t, "abs-dry", 2) }
-func TestLabAbsStopsBeforeLockedWheelsOnAWetRoad(t *testing.T) { antiLock.judge(t, "abs-wet", 2) }
-func TestLabAbsKeepsWheelsFromLockingOnIce(t *testing.T)       { antiLock.judge(t, "abs-ice", 1) }
-
-// The same of a rail car, whose cylinders take their time: it bears it to be without its unit
-// for some tens of milliseconds.
-func TestLabWspStopsBeforeLockedWheelsOnDryRail(t *testing.T) { slideProtection.judge(t, "wsp-dry", 1) }
-func TestLabWspStopsBeforeLockedWheelsOnWetRail(t *testing.T) { slideProtection.judge(t, "wsp-wet", 1) }
-func TestLabWspKeepsWheelsFromLockingOnIce(t *testing.T)      { slideProtection.judge(t, "wsp-ice", 1) }
+// expect; both ways are in the report. The same of a rail car, whose cylinders take their time:
+// it bears it to be without its unit for some tens of milliseconds.
+//
+// They are judged where the lab has kept time, as no unit can act that is not heard for tens
+// of milliseconds; that the unit takes hold of all wheels holds in any case. A lab with a drive
+// idles: several are side by side, and nothing else beside them.
+func TestLabBrakes(t *testing.T) {
+	for _, d := range []struct {
+		fact     string
+		unit     brakeUnit
+		scenario string
+		attempts int
+	}{
+		{"AbsStopsBeforeLockedWheelsOnADryRoad", antiLock, "abs-dry", 2},
+		{"AbsStopsBeforeLockedWheelsOnAWetRoad", antiLock, "abs-wet", 2},
+		{"AbsKeepsWheelsFromLockingOnIce", antiLock, "abs-ice", 1},
+		{"WspStopsBeforeLockedWheelsOnDryRail", slideProtection, "wsp-dry", 1},
+		{"WspStopsBeforeLockedWheelsOnWetRail", slideProtection, "wsp-wet", 1},
+		{"WspKeepsWheelsFromLockingOnIce", slideProtection, "wsp-ice", 1},
+	} {
+		t.Run(d.fact, func(t *testing.T) { d.unit.judge(t, d.scenario, d.attempts) })
+	}
+}
 
 // brakeUnit is a control unit in the lab, what wakes it, and what it says at its end when it
 // has had all wheels in hand.

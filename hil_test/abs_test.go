@@ -25,6 +25,7 @@ type brakeBench struct {
 // ice, and no wheel locks; what the scenarios say of locked wheels is what the same car
 // does when nobody hears the unit.
 func TestAbsBeatsLockedWheels(t *testing.T) {
+	t.Parallel()
 	b := brakeBench{bench: "abs-bench", frames: []string{"AbsFront", "AbsRear"}, asks: "p_pedal[Pa]", stand: "36 s", gain: 0.96}
 	for _, name := range []string{"abs-dry", "abs-wet", "abs-ice"} {
 		t.Run(name, func(t *testing.T) { b.beatsLockedWheels(t, name) })
@@ -34,6 +35,7 @@ func TestAbsBeatsLockedWheels(t *testing.T) {
 // A unit that lost what the driver does, its edges, or 20 ms of commands and speeds time and
 // again still beats locked wheels: it has the speed of the car from whatever wheels it hears.
 func TestAbsBeatsLockedWheelsWithLittleToGoBy(t *testing.T) {
+	t.Parallel()
 	before, _, _ := strings.Cut(ran(t, "plants", "abs-dry"), "\nexpect:\n")
 	lost := ""
 	for k := range 6 {
@@ -57,6 +59,7 @@ func TestAbsBeatsLockedWheelsWithLittleToGoBy(t *testing.T) {
 // On ice under the left wheels alone the unit takes longer, so that the car can be steered:
 // no more than this, and no wheel locks.
 func TestAbsOnASplitRoadTakesLittleLongerThanLockedWheels(t *testing.T) {
+	t.Parallel()
 	b := brakeBench{bench: "abs-bench", frames: []string{"AbsFront", "AbsRear"}, asks: "p_pedal[Pa]", stand: "12 s"}
 	before, _, cut := strings.Cut(ran(t, "plants", "abs-split"), "\nfaults:\n")
 	if !cut {
@@ -77,6 +80,7 @@ func TestAbsOnASplitRoadTakesLittleLongerThanLockedWheels(t *testing.T) {
 // The same of the rail car. The law of adhesion has its maximum where a wheel does not slip
 // and falls to 0.4 of it: that is why so much is gained.
 func TestWspBeatsLockedWheels(t *testing.T) {
+	t.Parallel()
 	b := brakeBench{bench: "wsp-bench", frames: []string{"DumpValves"}, asks: "p_demand[Pa]", stand: "80 s", gain: 0.6}
 	for _, name := range []string{"wsp-dry", "wsp-wet"} {
 		t.Run(name, func(t *testing.T) { b.beatsLockedWheels(t, name) })
@@ -132,6 +136,7 @@ func written(t *testing.T, file, text string) string {
 // On a rail that holds most while a wheel creeps, and less at rest and in a slide, the unit
 // has more to find out, and there is less to gain: Polach's law with his figures for wet rail.
 func TestWspBeatsLockedWheelsOnPolachsRail(t *testing.T) {
+	t.Parallel()
 	plain := "law: gyebroszki, mu0: 0.2, A: 0.4, v_star: 5 m/s,"
 	polach := "law: polach, mu0: 0.3, A: 0.4, B: 0.2 s/m, k_A: 0.3, k_S: 0.1, C: 2e13 N/m3, a_ellipse: 6 mm, b_ellipse: 6 mm,"
 	car, dir := ran(t, "plants", "wsp-car"), t.TempDir()

@@ -44,6 +44,7 @@ func onArm64(t *testing.T, pkg, without string, args ...string) {
 }
 
 func TestFastPackagesPassTheirTestsOnArm64(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		skip(t, "compiles seven packages for arm64: not with -short")
 	}
@@ -73,6 +74,7 @@ func arm64Command(t *testing.T) func(args ...string) (out string, err error) {
 }
 
 func TestARecordOfAnotherArchitectureIsRefusedInALine(t *testing.T) {
+	t.Parallel()
 	arm64, dir := arm64Command(t), t.TempDir()
 	theirs, ours := filepath.Join(dir, "arm64.rec"), filepath.Join(dir, "ours.rec")
 	if out, err := arm64("sim", "powershift-bench", "-for", "1s", "-record", theirs); err != nil {
@@ -96,6 +98,7 @@ func TestARecordOfAnotherArchitectureIsRefusedInALine(t *testing.T) {
 // The two architectures fuse products and sums differently; what that comes to is some
 // units in the last place of the quantities involved, and not more for what follows.
 func TestPlantsMoveTheSameOnArm64ToRounding(t *testing.T) {
+	t.Parallel()
 	arm64, dir := arm64Command(t), t.TempDir()
 	for _, plant := range []string{"powershift", "coupled-clutches", "rail17"} {
 		there, here := filepath.Join(dir, "there.csv"), filepath.Join(dir, "here.csv")

@@ -44,7 +44,7 @@ func shell(t *testing.T, line string) {
 func refused(t *testing.T, want []string, args ...string) {
 	t.Helper()
 	p := start(t, command(t), args...)
-	code := p.wait(20 * time.Second)
+	code := p.wait(patience)
 	text := strings.TrimSpace(p.err.String())
 	if code != 3 || strings.Count(text, "\n") != 0 {
 		t.Errorf("%s: exit %d, want 3 and one line:\n%s", p.name, code, text)
@@ -91,7 +91,7 @@ func TestLabRunWaitsForInterfacesThatComeLate(t *testing.T) {
 		"vcan1": "ip link set vcan1 up",
 	} {
 		p := start(t, command(t), "run", "-bus", name, "-wait", "1m", "-besteffort", "-for", "100ms")
-		p.await("waiting for "+name+", 1m0s at most", 20*time.Second)
+		p.await("waiting for "+name+", 1m0s at most", patience)
 		shell(t, up)
 		if code := p.wait(30 * time.Second); code != 0 {
 			t.Errorf("%s: exit %d, want 0\n%s%s", name, code, &p.out, &p.err)
@@ -99,7 +99,7 @@ func TestLabRunWaitsForInterfacesThatComeLate(t *testing.T) {
 	}
 	refused(t, []string{"no such CAN interface"}, "run", "-bus", "never0", "-wait", "300ms", "-besteffort", "-for", "100ms")
 	p := start(t, command(t), "run", "-bus", "never0", "-wait", "1m", "-besteffort")
-	p.await("waiting", 20*time.Second)
+	p.await("waiting", patience)
 	p.signal(syscall.SIGTERM)
 	p.wait(5 * time.Second)
 }
@@ -109,7 +109,7 @@ func TestLabUnknownAndShortFramesAreCountedAndChangeNothing(t *testing.T) {
 		return
 	}
 	b := run(t, time.Minute)
-	b.await("missed", 20*time.Second) // the first status line
+	b.await("missed", patience) // the first status line
 	for _, frame := range []string{
 		"110#0102", "111#", "110#R", // too short; a remote frame has no data
 		"123#1122334455667788", "00000110#1122334455667788", "200#0000000000000000", // none of the bench's
@@ -136,7 +136,7 @@ func TestLabTwentyThousandFramesASecondDoNotStopTheLoop(t *testing.T) {
 		return
 	}
 	b := run(t, time.Minute)
-	b.await("missed", 20*time.Second) // the first status line
+	b.await("missed", patience) // the first status line
 	unknown := garbage(t, "vcan0", "20000", "3", "7ff", "123", "1abcdef", "112")
 	n := taken(t, unknown)
 	known := garbage(t, "vcan0", "20000", "3", "110", "111")
@@ -155,7 +155,7 @@ func TestLabTwentyThousandFramesASecondDoNotStopTheLoop(t *testing.T) {
 }
 
 func TestLabGarbageBesideAUnitLeavesTheDriveAlone(t *testing.T) {
-	if !inLab(t, "candump") {
+	if !inside(t, pacedLab, "candump") {
 		return
 	}
 	dump := candump(t, "vcan0")
@@ -169,7 +169,12 @@ func TestLabGarbageBesideAUnitLeavesTheDriveAlone(t *testing.T) {
 	tcu.wait(10 * time.Second)
 	byID, _ := dumped(t, dump)
 	checkSpeeds(t, byID["200"], r)
-	if log := tcu.out.String() + tcu.err.String(); strings.Contains(log, "still slips") {
+	log := tcu.out.String() + tcu.err.String()
+	switch still := time.Duration(r.LateNs.Max); {
+	case !strings.Contains(log, "still slips"):
+	case still > 100*time.Millisecond: // a clutch is given little more
+		t.Logf("the lab stood still for %v: what suffered is not known", still)
+	default:
 		t.Errorf("the drive suffered:\n%s", log)
 	}
 }
@@ -181,7 +186,7 @@ func TestLabUnitKilledMidShiftDoesNotStopTheBench(t *testing.T) {
 	dump := candump(t, "vcan0")
 	tcu := unit(t, "vcan0")
 	b := run(t, time.Minute)
-	tcu.await("shift 2-3-6 -> 1-5-6", 20*time.Second)
+	tcu.await("shift 2-3-6 -> 1-5-6", patience)
 	time.Sleep(50 * time.Millisecond) // the double swap takes 0.4 s
 	tcu.signal(syscall.SIGKILL)
 	tcu.wait(10 * time.Second)

@@ -17,7 +17,7 @@ func TestLabBusOffDoesWhatTheBenchSays(t *testing.T) {
 		t.Run(action, func(t *testing.T) {
 			dump := candump(t, "vcan0")
 			b := runOn(t, "vcan0", 4*time.Second, []edit{{"bus_off: continue", "bus_off: " + action}}, "-besteffort")
-			b.await(" s best effort", 20*time.Second)
+			b.await(" s best effort", patience)
 			off := start(t, "cansend", "vcan0", "20000040#0000000000000000") // CAN_ERR_FLAG | CAN_ERR_BUSOFF
 			if code := off.wait(10 * time.Second); code != 0 {
 				t.Fatalf("cansend: exit %d, %s", code, &off.err)

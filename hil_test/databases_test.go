@@ -34,6 +34,7 @@ type filled struct {
 }
 
 func TestDatabasesReadAsByCanmatrix(t *testing.T) {
+	t.Parallel()
 	if exec.Command("/usr/bin/python3", "-c", "import canmatrix").Run() != nil {
 		skip(t, "python3-canmatrix is missing: apt-get install python3-canmatrix")
 	}

@@ -18,6 +18,7 @@ const targetVar = "LOCKSTEP_LAB_TARGET"
 // TestLabGeneratedTargetDrivesOnVcanAndReplays ticks with a generated kernel on a real bus,
 // built where there is a Go toolchain, and has the table kernel replay every bit of it.
 func TestLabGeneratedTargetDrivesOnVcanAndReplays(t *testing.T) {
+	lab := vcanLab
 	if os.Getenv(insideVar) == "" {
 		requireLab(t)
 		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "target")
@@ -27,9 +28,9 @@ func TestLabGeneratedTargetDrivesOnVcanAndReplays(t *testing.T) {
 		if err := build("build", "-C", dir, "-o", file, "."); err != nil {
 			t.Fatal(err)
 		}
-		t.Setenv(targetVar, file)
+		lab.more = []string{targetVar + "=" + file}
 	}
-	if !inLab(t) {
+	if !inside(t, lab) {
 		return
 	}
 	tcu, rec := unit(t, "vcan0"), filepath.Join(t.TempDir(), "run.rec")

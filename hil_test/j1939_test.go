@@ -44,6 +44,7 @@ type truckJudgement struct {
 // those of the unit reach the plant, the checksums of TSC1 are right, and while TSC1
 // limits the engine it obeys: by a program that has its own tables of SAE J1939.
 func TestTruckGroupsAreDecodedByAnIndependentProgram(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		skip(t, "/usr/bin/python3 is missing: apt-get install python3")
 	}

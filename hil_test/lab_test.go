@@ -45,12 +45,17 @@ func TestMain(m *testing.M) {
 }
 
 // unavailable are the tests that were skipped and why.
-var unavailable []string
+var (
+	unavailable []string
+	skipping    sync.Mutex
+)
 
 // skip skips a test for a reason that announce repeats.
 func skip(t *testing.T, reason string) {
 	t.Helper()
+	skipping.Lock()
 	unavailable = append(unavailable, fmt.Sprintf("SKIPPED %s: %s\n", t.Name(), reason))
+	skipping.Unlock()
 	t.Skip(reason)
 }
 
@@ -77,16 +82,22 @@ type machine struct {
 	limit   time.Duration // of a boot and what is done in it, real time
 	needs   []string      // programs; nil: the script itself tells, with -install
 	outside string        // where this machine's files are in there; "": where they are here
+	more    []string      // of the environment, for the test inside
+	turn    *sync.Mutex   // held while it runs: it takes all CPUs; nil: it idles most of its time
+	paced   bool          // a unit in it should be content: nothing runs beside it
 }
 
 var (
-	vcanLab = machine{script: "vcan", limit: 120 * time.Second, needs: []string{"linux.uml", "ip", "insmod"}}
-	rtLab   = machine{script: "preempt_rt", limit: 300 * time.Second}
+	vcanLab  = machine{script: "vcan", limit: 4 * time.Minute, needs: []string{"linux.uml", "ip", "insmod"}}
+	pacedLab = machine{script: "vcan", limit: vcanLab.limit, needs: vcanLab.needs, paced: true}
+	rtLab    = machine{script: "preempt_rt", limit: 10 * time.Minute, turn: new(sync.Mutex)}
 )
 
 // inLab reports whether the test runs inside the vcan lab. Outside it runs the
 // same test inside, takes over its result, and reports false: the test then
 // returns. It skips where the lab or one of the programs the test needs is missing.
+//
+// Timing in a lab is meaningless, and most of its time it waits: other tests run beside.
 func inLab(t *testing.T, needs ...string) bool {
 	t.Helper()
 	return inside(t, vcanLab, needs...)
@@ -98,7 +109,10 @@ func inside(t *testing.T, m machine, needs ...string) bool {
 		return true
 	}
 	m.require(t, needs...)
-	t.Setenv(commandVar, m.outside+command(t))
+	if !m.paced {
+		t.Parallel()
+	}
+	m.more = append(slices.Clone(m.more), commandVar+"="+m.outside+command(t))
 	out := m.run(t, ".", m.outside+os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout="+(m.limit-20*time.Second).String())
 	if names := skipped(out); names != nil {
 		t.Fatalf("skipped in the lab, where nothing may be: %v", names)
@@ -140,10 +154,20 @@ func (m machine) require(t *testing.T, needs ...string) {
 	}
 }
 
+// wait waits for the turn of a lab, and returns what ends it.
+func (m machine) wait() (end func()) {
+	if m.turn == nil {
+		return func() {}
+	}
+	m.turn.Lock()
+	return m.turn.Unlock
+}
+
 // run runs a command inside the lab, in a folder, and returns what it printed.
 // The test fails if the command fails.
 func (m machine) run(t *testing.T, folder string, command ...string) string {
 	t.Helper()
+	defer m.wait()()
 	ctx, cancel := context.WithTimeout(t.Context(), m.limit+30*time.Second)
 	defer cancel()
 	script, err := filepath.Abs(m.script)
@@ -153,10 +177,16 @@ func (m machine) run(t *testing.T, folder string, command ...string) string {
 	cmd := exec.CommandContext(ctx, script, command...)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), insideVar+"="+m.script, fmt.Sprintf("LAB_TIMEOUT=%.0f", m.limit.Seconds()))
+	cmd.Env = append(cmd.Env, m.more...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // ends the lab, too
 	cmd.WaitDelay = 10 * time.Second
+	begin := time.Now()
 	out, err := cmd.CombinedOutput()
-	t.Logf("in the lab:\n%s", out)
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	spent := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	t.Logf("in the lab, %v, %v of a processor:\n%s", time.Since(begin).Round(time.Second/10), spent.Round(time.Second/10), out)
 	if err != nil {
 		t.Fatalf("in the lab: %v", err)
 	}

@@ -82,7 +82,7 @@ func (r *latencyReport) slowness(ticker string) (list []string) {
 func measureLatency(t *testing.T) *latencyReport {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "latency.json")
-	cmd := exec.Command(command(t), "latency", "-for", "45s", "-report", file, "-svg", "")
+	cmd := exec.Command(command(t), "latency", "-for", "30s", "-report", file, "-svg", "")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -120,6 +120,7 @@ func compare(t *testing.T, name string, got, want []string) {
 }
 
 func TestPythonCanReadsTheLogsWeWrite(t *testing.T) {
+	t.Parallel()
 	h, list := driven(t)
 	for extension, format := range map[string]string{"log": "candump", "asc": "asc", "blf": "blf"} {
 		path := filepath.Join(t.TempDir(), "x."+extension)
@@ -161,6 +162,7 @@ func logged(t *testing.T, path string, channel func(string) string) (lines []str
 }
 
 func TestWeReadTheLogsPythonCanWrites(t *testing.T) {
+	t.Parallel()
 	for _, extension := range []string{"log", "asc"} {
 		path := filepath.Join(t.TempDir(), "x."+extension)
 		want := python(t, "write", path, fmt.Sprint(logFrames))
@@ -208,6 +210,7 @@ func requireCanUtils(t *testing.T) {
 }
 
 func TestCanUtilsTurnTheLogsWeWriteIntoEachOther(t *testing.T) {
+	t.Parallel()
 	requireCanUtils(t)
 	h, list := driven(t)
 	dir := t.TempDir()

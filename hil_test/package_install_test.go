@@ -102,6 +102,7 @@ touch /run/lockstep-doctor-undo.json # not one that can be undone
 `
 
 func TestPurgedPackageLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	_, left := install(t, "install\nwhole\n"+used+"purge\n")
 	for _, file := range left {
 		t.Errorf("left behind: %s", file)
@@ -111,6 +112,7 @@ func TestPurgedPackageLeavesNothingBehind(t *testing.T) {
 // A person who is called as the service's user is, and a unit that is called nearly so,
 // are not the package's.
 func TestPurgedPackageLeavesWhatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
 	_, left := install(t, `
 useradd --home-dir /home/lockstep --shell /bin/bash lockstep
 install
@@ -126,6 +128,7 @@ userdel lockstep`)
 }
 
 func TestRemovedPackageKeepsWhatTheUserMade(t *testing.T) {
+	t.Parallel()
 	out, left := install(t, `install`+used+`
 echo 'OPTIONS=-besteffort' >/etc/lockstep/options
 install # the same again: an upgrade
@@ -149,6 +152,7 @@ purge`)
 }
 
 func TestHalfRemovedPackageIsRepairedByInstallingAgain(t *testing.T) {
+	t.Parallel()
 	_, left := install(t, `install
 rm -r /usr/bin/lockstep /usr/lib/systemd/system/lockstep* /usr/share/lockstep
 userdel lockstep
@@ -183,6 +187,7 @@ purge # of what is not there`)
 }
 
 func TestPackageInstallsWithoutSystemd(t *testing.T) {
+	t.Parallel()
 	_, left := install(t, `
 mkdir /run/away
 for program in systemctl systemd-sysusers udevadm; do

@@ -106,6 +106,7 @@ func unpack(t *testing.T, r io.Reader, prefix string) (entries map[string]*tar.H
 }
 
 func TestPackageIsTheSameBytesFromAnotherFolder(t *testing.T) {
+	t.Parallel()
 	packed(t)
 	other := filepath.Join(t.TempDir(), "source")
 	says(t, "cp", "-r", "..", other)
@@ -123,6 +124,7 @@ func TestPackageIsTheSameBytesFromAnotherFolder(t *testing.T) {
 }
 
 func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
+	t.Parallel()
 	tool(t, "dpkg-deb", "dpkg")
 	packed(t)
 	out, err := exec.Command("dpkg-deb", "--fsys-tarfile", installation.deb).Output()
@@ -174,6 +176,7 @@ func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
 
 // The command of the README, a second time, on a root with other modes.
 func TestTarballUnpackedAgainLeavesOptionsAndFolders(t *testing.T) {
+	t.Parallel()
 	packed(t)
 	root := t.TempDir()
 	options := filepath.Join(root, "etc/lockstep/options")
@@ -197,6 +200,7 @@ func TestTarballUnpackedAgainLeavesOptionsAndFolders(t *testing.T) {
 }
 
 func TestTarballRunsWhereItIsUnpacked(t *testing.T) {
+	t.Parallel()
 	packed(t)
 	program := filepath.Join(installation.root, "usr/bin/lockstep")
 	binary, err := elf.Open(program)
@@ -223,6 +227,7 @@ func TestTarballRunsWhereItIsUnpacked(t *testing.T) {
 }
 
 func TestExamplesRunWhenCopied(t *testing.T) {
+	t.Parallel()
 	packed(t)
 	program, examples := filepath.Join(installation.root, "usr/bin/lockstep"), filepath.Join(installation.root, "usr/share/lockstep/benches")
 	for _, c := range []struct {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestServiceManagerTakesTheUnits(t *testing.T) {
+	t.Parallel()
 	tool(t, "systemd-analyze", "systemd")
 	packed(t)
 	units, err := filepath.Glob(filepath.Join(installation.root, "usr/lib/systemd/system/*"))
@@ -31,6 +32,7 @@ func TestServiceManagerTakesTheUnits(t *testing.T) {
 // What the service is kept from, by systemd's own measure, of which 10 is root with
 // everything. What it may by its nature is on the list, and nothing else.
 func TestServiceMayOnlyWhatARunNeeds(t *testing.T) {
+	t.Parallel()
 	tool(t, "systemd-analyze", "systemd")
 	packed(t)
 	out := says(t, "systemd-analyze", "security", "--no-pager", "--offline=yes", "--root="+installation.root, "lockstep@demo.service")
@@ -51,6 +53,7 @@ func TestServiceMayOnlyWhatARunNeeds(t *testing.T) {
 
 // The system calls of a run, of all its processes, are among those that the unit allows.
 func TestServiceMayMakeTheSystemCallsOfARun(t *testing.T) {
+	t.Parallel()
 	tool(t, "systemd-analyze", "systemd")
 	tool(t, "strace", "strace")
 	packed(t)
@@ -124,6 +127,7 @@ func (g callGroups) put(set map[string]bool, name string, allowed bool) {
 }
 
 func TestManualNamesEveryCommandAndFlag(t *testing.T) {
+	t.Parallel()
 	tool(t, "man", "man-db")
 	tool(t, "mandoc", "mandoc")
 	packed(t)
@@ -171,14 +175,14 @@ func TestManualNamesEveryCommandAndFlag(t *testing.T) {
 
 // The shells' own completion, with the files of the package.
 func TestShellsCompleteCommandsFlagsAndNames(t *testing.T) {
+	t.Parallel()
 	tool(t, "bash", "bash")
 	tool(t, "zsh", "zsh")
 	tool(t, "fish", "fish")
 	packed(t)
 	root := installation.root
 	share := filepath.Join(root, "usr/share")
-	t.Setenv("PATH", filepath.Join(root, "usr/bin")+":"+os.Getenv("PATH"))
-	t.Setenv("HOME", t.TempDir())
+	environment := append(os.Environ(), "PATH="+filepath.Join(root, "usr/bin")+":"+os.Getenv("PATH"), "HOME="+t.TempDir())
 	shells := map[string]func(words []string) string{
 		"bash": func(words []string) string {
 			return fmt.Sprintf(`source %s/bash-completion/completions/lockstep; COMP_WORDS=(%s); COMP_CWORD=%d; $(complete -p lockstep | sed -E 's/.*-F (\S+).*/\1/'); printf '%%s\n' "${COMPREPLY[@]}"`,
@@ -218,7 +222,7 @@ func TestShellsCompleteCommandsFlagsAndNames(t *testing.T) {
 			"lockstep nosuch -":                  "",
 		} {
 			cmd := exec.Command(shell, "-c", script(strings.Split(line, " ")))
-			cmd.Dir = dir
+			cmd.Dir, cmd.Env = dir, environment
 			out, err := cmd.Output()
 			if got := strings.TrimSpace(string(out)); got != want {
 				t.Errorf("%s: %q<Tab> gives %q, want %q (%v)", shell, line, got, want, err)

@@ -41,6 +41,7 @@ func packageTests(t *testing.T, folder string) string {
 func testInLab(t *testing.T, folder, tests string) {
 	t.Helper()
 	requireLab(t, "rmmod")
+	t.Parallel()
 	path := packageTests(t, folder)
 	out := vcanLab.run(t, folder, path, "-test.v", "-test.run="+tests, "-test.timeout=100s")
 	names := skipped(out)

@@ -96,8 +96,8 @@ func doctorIsRight(t *testing.T) {
 	}
 }
 
-// rtBench is a run of the two processes in this lab. The emulator may be slow, so
-// nothing is done by the clock: a run lasts until the test has seen what it wants.
+// rtBench is a run of the two processes in a lab that may be slow, so nothing is done by
+// the clock: it lasts until the test has seen what it wants.
 type rtBench struct {
 	*bench
 	started, ticking time.Time // before its start, and when it is known to tick
@@ -112,8 +112,15 @@ func runRT(t *testing.T, edits ...edit) *rtBench {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
+	return ticking(t, "can0", edits)
+}
+
+// ticking starts the demo bench, edited, on a bus, with more arguments, and waits until it
+// ticks.
+func ticking(t *testing.T, bus string, edits []edit, args ...string) *rtBench {
+	t.Helper()
 	b := &rtBench{started: time.Now()}
-	b.bench = runOn(t, "can0", 10*time.Minute, edits)
+	b.bench = runOn(t, bus, 10*time.Minute, edits, args...)
 	b.await("missed", 60*time.Second) // the first status line
 	b.ticking = time.Now()
 	return b
@@ -312,7 +319,7 @@ func cardDownAndUp(t *testing.T) {
 	dump := candump(t, "can1")
 	b := runRT(t)
 	link(t, "down")
-	b.await("bus drive is down", 30*time.Second)
+	b.await("bus drive is down", patience)
 	quiet := strings.Count(dump.out.String(), " 200#")
 	link(t, "up", "type", "can", "bitrate", "500000")
 	await(t, "50 Speeds after the card was up again", 30*time.Second, func() bool {

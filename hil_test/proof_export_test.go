@@ -14,6 +14,7 @@ import (
 // log and judged by python-can and crccheck, show each fault exactly as often as asked,
 // and each value of the probe exactly as the fault makes it.
 func TestProofEveryKindOfFaultInVirtualTime(t *testing.T) {
+	t.Parallel()
 	for _, module := range []string{"can", "crccheck"} {
 		if exec.Command("/usr/bin/python3", "-c", "import "+module).Run() != nil {
 			skip(t, "python3-"+module+" is missing: apt-get install python3-"+module)

@@ -73,7 +73,7 @@ func runProtected(t *testing.T, bus string) (r report, tcu guarded, seen, sent m
 		}
 	}
 	unit := start(t, "/usr/bin/python3", "protected.py", bus)
-	unit.await("ready", 30*time.Second)
+	unit.await("ready", patience)
 	file := filepath.Join(dir, "report.json")
 	b := &bench{file: file, d: 10 * time.Second}
 	b.process = start(t, command(t), "run", filepath.Join(dir, "protected.yaml"), "-for", b.d.String(), "-besteffort", "-report", file)

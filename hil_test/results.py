@@ -31,7 +31,7 @@ def events(name):
 
 
 ENTRY = re.compile(r"^\s*(\w+\.go):(\d+): ")
-SECTION = re.compile(r"^\s*=== (?:RUN|NAME|CONT)\s+(\S+)")
+SECTION = re.compile(r"^\s*=== (?:RUN|PAUSE|NAME|CONT)\s+(\S+)")
 FAILED = re.compile(r"^\s*--- FAIL: (\S+)")
 LONG = 5  # lines of an entry
 

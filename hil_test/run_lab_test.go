@@ -22,6 +22,7 @@ type report struct {
 	TickNs      spread  `json:"tick_ns"`
 	Response    spread  `json:"response_ns"`
 	Missed      uint64  `json:"missed"`
+	LedgerLost  uint64  `json:"ledger_lost"`
 	Transitions uint64  `json:"transitions"`
 	LagMax      float64 `json:"lag_max_s"`
 	Allocs      uint64  `json:"allocs"`
@@ -101,8 +102,7 @@ func startBench(t *testing.T, d time.Duration, edits []edit, args ...string) *be
 	return b
 }
 
-// report waits for the end of a run and returns what it reports. The run must
-// have ended clean and complete.
+// report waits for the end of a run, clean and complete, and returns what it reports.
 func (b *bench) report() report {
 	b.t.Helper()
 	r := b.end(b.d + 30*time.Second)
@@ -140,7 +140,7 @@ func (b *bench) end(patience time.Duration) (r report) {
 func unit(t *testing.T, bus string) *process {
 	t.Helper()
 	p := start(t, command(t), "ecu", "powershift", "-bus", bus)
-	p.await("waiting for Speeds", 10*time.Second)
+	p.await("waiting for Speeds", patience)
 	return p
 }
 
@@ -171,10 +171,8 @@ func candump(t *testing.T, bus string) *process {
 	return p
 }
 
-// dumped ends candump once it has caught up, and returns what it saw by
-// identifier, and in which order.
-func dumped(t *testing.T, p *process) (byID map[string]*frames, order []string) {
-	t.Helper()
+// caughtUp waits until candump has no more to say.
+func caughtUp(p *process) {
 	quiet := 500 * time.Millisecond
 	if os.Getenv(insideVar) == vcanLab.script {
 		quiet = 3 * time.Second // it stands still for a second and more
@@ -182,6 +180,13 @@ func dumped(t *testing.T, p *process) (byID map[string]*frames, order []string) 
 	for before := -1; before != len(p.out.String()); time.Sleep(quiet) {
 		before = len(p.out.String())
 	}
+}
+
+// dumped ends candump once it has caught up, and returns what it saw by
+// identifier, and in which order.
+func dumped(t *testing.T, p *process) (byID map[string]*frames, order []string) {
+	t.Helper()
+	caughtUp(p)
 	return dumpedNow(t, p)
 }
 
@@ -239,12 +244,12 @@ type testimony struct {
 }
 
 func TestLabBenchAndUnitDriveOnVcan(t *testing.T) {
-	if !inLab(t, "candump", "python3-can") {
+	if !inside(t, pacedLab, "candump", "python3-can") {
 		return
 	}
 	dump := candump(t, "vcan0")
 	python := start(t, "/usr/bin/python3", "witness.py", "vcan0")
-	python.await("listening", 30*time.Second)
+	python.await("listening", patience)
 	tcu := unit(t, "vcan0")
 	r := run(t, 20*time.Second).report()
 	tcu.signal(syscall.SIGINT)

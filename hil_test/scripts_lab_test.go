@@ -15,6 +15,7 @@ var labs = []machine{vcanLab, rtLab}
 // direct runs a lab's script and returns what it leaves behind.
 func (m machine) direct(t *testing.T, environment []string, command ...string) (code int, out, err string) {
 	t.Helper()
+	defer m.wait()()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command("./"+m.script, command...)
 	cmd.Env = append(os.Environ(), environment...)
@@ -26,6 +27,7 @@ func (m machine) direct(t *testing.T, environment []string, command ...string) (
 }
 
 func TestLabScriptPassesOnOutputStatusFolderAndEnvironment(t *testing.T) {
+	t.Parallel()
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -43,9 +45,11 @@ func TestLabScriptPassesOnOutputStatusFolderAndEnvironment(t *testing.T) {
 }
 
 func TestLabScriptHasTwoBusesForCANFD(t *testing.T) {
+	t.Parallel()
 	requireLab(t, "candump", "cansend")
 	_, stdout, _ := vcanLab.direct(t, nil, "bash", "-c", `
-		candump -L -T 1000 vcan0 vcan1 & sleep 0.3
+		candump -L -n 2 -T 30000 vcan0 vcan1 &
+		until grep -q vcan1 /proc/net/can/rcvlist_all; do sleep 0.1; done
 		cansend vcan0 123#1122; cansend vcan1 00000123##11122334455; wait`)
 	for _, want := range []string{"vcan0 123#1122\n", "vcan1 00000123##5"} {
 		if !strings.Contains(stdout, want) {
@@ -55,6 +59,7 @@ func TestLabScriptHasTwoBusesForCANFD(t *testing.T) {
 }
 
 func TestLabScriptEndsWhatTakesTooLongAndCleansUp(t *testing.T) {
+	t.Parallel()
 	for _, m := range labs {
 		t.Run(m.script, func(t *testing.T) {
 			m.require(t)

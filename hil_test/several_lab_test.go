@@ -76,8 +76,8 @@ func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
 	if before["left"].Shared == before["right"].Shared { // there is one CPU: the first has it
 		t.Errorf("%+v: want one of them to share its CPU", before)
 	}
-	one.await("shift 1-3-6 -> 2-3-6", 30*time.Second)
-	two.await("shift 1-3-6 -> 2-3-6", 30*time.Second)
+	one.await("shift 1-3-6 -> 2-3-6", patience)
+	two.await("shift 1-3-6 -> 2-3-6", patience)
 	out, errors, code := said(t, "stop", "-all")
 	if code != 0 || strings.Count(out, "; clean\n") != 2 {
 		t.Errorf("stop -all: exit %d, %q, %s", code, out, errors)

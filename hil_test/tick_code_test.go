@@ -223,6 +223,7 @@ func (w *codeWalk) walk(name string) int {
 }
 
 func TestTickNeitherAllocatesNorLocksNorGrowsTheStack(t *testing.T) {
+	t.Parallel()
 	for _, goarch := range []string{"amd64", "arm64"} {
 		t.Run(goarch, func(t *testing.T) {
 			w := codeWalk{list: disassemble(t, "../rt/cmd/lockstep", goarch), jumps: tickJumps, depth: map[string]int{}}
@@ -244,6 +245,7 @@ func TestTickNeitherAllocatesNorLocksNorGrowsTheStack(t *testing.T) {
 }
 
 func TestWhatHasNoPlaceInATickIsFound(t *testing.T) {
+	t.Parallel()
 	want := map[string]string{
 		"deep": "main.deep > main.grows: calls runtime.morestack", "allocates": "runtime.newobject", "appends": "runtime.growslice",
 		"storesPointer": "runtime.gcWriteBarrier", "locks": "sync.(*Mutex)", "readsMap": "runtime.mapaccess", "sends": "runtime.chansend",

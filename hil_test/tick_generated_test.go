@@ -98,6 +98,7 @@ const plantCode = "plant.(*Kernel)."
 // TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack is the same proof as
 // that of the command's own tick.
 func TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack(t *testing.T) {
+	t.Parallel()
 	for bench, archs := range map[string][]string{"powershift-bench": {"amd64", "arm64"}, "abs-bench": {"amd64"}} {
 		dir := t.TempDir()
 		if err := (gen.Request{Bench: bench, Dir: dir}).Run(io.Discard); err != nil {

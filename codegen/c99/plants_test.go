@@ -124,11 +124,12 @@ func (s *subject) reach(i int) (lo, hi float64) {
 	return lo, hi
 }
 
-// embeddedPlants are all plants that come with the command, in C.
+// embeddedPlants are plants that come with the command, in C: two small ones, and all in
+// hil_test/long.
 var embeddedPlants = sync.OnceValues(func() ([]subject, error) {
 	var list []subject
 	for _, e := range plants.List() {
-		if e.Kind == "plant" {
+		if e.Kind == "plant" && (breadth || e.Name == "coupled-clutches" || e.Name == "two-masses") {
 			list = append(list, subject{name: e.Name})
 		}
 	}
@@ -146,7 +147,7 @@ var embeddedPlants = sync.OnceValues(func() ([]subject, error) {
 	return list, errors.Join(failures...)
 })
 
-// theEmbedded are some of the embedded plants, or all.
+// theEmbedded are these, or some of them.
 func theEmbedded(t testing.TB, names ...string) (list []subject) {
 	t.Helper()
 	all, err := embeddedPlants()
@@ -177,6 +178,9 @@ func builtOf(t testing.TB, list []subject) *cBuild {
 // same has both kernels do a random run.
 func (s *subject) same(t *testing.T, d cDriver, seed uint64, ticks int, nan bool) {
 	t.Helper()
+	if len(s.tables.StateName) > 50 { // a train
+		ticks = 200
+	}
 	run := s.script(seed, ticks, nan)
 	want := run.inGo(kernel.New(s.tables))
 	if where := run.differs(want, d.run(t, s.name, run)); where != "" {
@@ -185,27 +189,10 @@ func (s *subject) same(t *testing.T, d cDriver, seed uint64, ticks int, nan bool
 	}
 }
 
-func TestPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
-	list, all := theEmbedded(t), []string{"-O1"}
-	if breadth {
-		all = []string{"-O1", "-O2", "-O3"}
-	}
-	build := builtOf(t, list)
-	for _, flags := range all {
-		d := build.with(t, flags+" -ffp-contract=off")
-		for _, s := range list {
-			ticks := 1000
-			if len(s.tables.StateName) > 50 { // a train
-				ticks = 200
-			}
-			s.same(t, d, 1, ticks, false)
-		}
-	}
-}
-
-// TestPlantsInCAreTheSameWhateverTheOptimiser does so without and with all of it.
+// TestPlantsInCAreTheSameWhateverTheOptimiser does so from none to all of it; package
+// codegen has all plants do so with a little of it.
 func TestPlantsInCAreTheSameWhateverTheOptimiser(t *testing.T) {
-	list := theEmbedded(t, "coupled_clutches", "two_masses")
+	list := theEmbedded(t)
 	build := builtOf(t, list)
 	for _, flags := range []string{"-O0", "-O2 -ffp-contract=off", "-O3 -march=native -ffp-contract=off"} {
 		d := build.with(t, flags)
@@ -218,11 +205,7 @@ func TestPlantsInCAreTheSameWhateverTheOptimiser(t *testing.T) {
 // TestPlantsInCHaveNothingUndefined has the sanitizers watch, with inputs that are no
 // number, too.
 func TestPlantsInCHaveNothingUndefined(t *testing.T) {
-	names := []string{"coupled_clutches", "two_masses"}
-	if breadth {
-		names = nil // all
-	}
-	list := theEmbedded(t, names...)
+	list := theEmbedded(t)
 	d := builtOf(t, list).with(t, "-O1 -g "+sanitizers)
 	for _, s := range list {
 		s.same(t, d, 3, 1500, true)
