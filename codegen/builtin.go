@@ -12,7 +12,7 @@ var silent = map[string]bool{
 	"float64": true, "int": true, "int64": true, "uint64": true, "uint": true, "int8": true, "int32": true, "uint8": true, "uint32": true,
 	"min": true, "max": true, "lesser": true, "greater": true, "atMost": true, "atLeast": true, "math.Abs": true, "math.Sqrt": true, "math.Floor": true, "math.Trunc": true, "math.Copysign": true, "math.Inf": true, "math.NaN": true,
 	"math.Float64bits": true, "math.Float64frombits": true, "math.IsNaN": true, "math.IsInf": true,
-	"trailingZeros": true, "leadingZeros": true, "onesCount": true,
+	"bits.TrailingZeros64": true, "bits.LeadingZeros64": true, "bits.OnesCount64": true,
 }
 
 // converted is v as a t.
@@ -173,13 +173,6 @@ func (f *frame) library(e *ast.CallExpr, name string) []*value {
 		texts = append(texts, a.text)
 	}
 	list := strings.Join(texts, ", ")
-	if helper := bitHelpers[name]; helper != "" {
-		f.helper[helper] = true
-		if helper == "trailingZeros" || helper == "leadingZeros" {
-			f.helper["onesCount"] = true
-		}
-		name = helper
-	}
 	if tup, ok := typ.(*types.Tuple); ok {
 		return f.several(name+"("+list+")", tup, nil)
 	}
@@ -209,11 +202,6 @@ func (f *frame) several(call string, tup *types.Tuple, wanted []ast.Expr) (out [
 	}
 	f.emit(st)
 	return out
-}
-
-var bitHelpers = map[string]string{
-	"bits.TrailingZeros64": "trailingZeros", "bits.LeadingZeros64": "leadingZeros", "bits.OnesCount64": "onesCount",
-	"bits.Mul64": "mul64", "bits.Add64": "add64", "bits.Sub64": "sub64",
 }
 
 // knownLibrary is the value of a call where its arguments are known.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/format"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -61,8 +62,11 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 	}
 	out := Files{}
 	for name, text := range map[string]string{"tick.go": code.String(), "tick_tables.go": tables.String(), "tick_state.go": state, "kernel.go": s.kernelFile(j, order)} {
-		if strings.Contains(text, "math.") {
-			text = "import \"math\"\n\n" + text
+		calls := callNames(text)
+		for _, of := range []string{"math/bits", "math"} {
+			if slices.ContainsFunc(calls, func(name string) bool { return strings.HasPrefix(name, path.Base(of)+".") }) {
+				text = fmt.Sprintf("import %q\n\n", of) + text
+			}
 		}
 		doc := ""
 		if name == "kernel.go" {

@@ -164,7 +164,7 @@ func (s *spec) round() {
 	s.shapes, s.sizes = map[string]*place{}, map[string]int{}
 	s.silent = map[string]bool{}
 	s.helper, s.notes = map[string]bool{}, map[string]bool{}
-	for _, name := range []string{"Kernel", "k", "y", "u", "math", "jump", "New", "Event", "Port", "Inputs", "Outputs", "States", "Elements", "lesser", "greater", "atMost", "atLeast"} {
+	for _, name := range []string{"Kernel", "k", "y", "u", "math", "bits", "jump", "New", "Event", "Port", "Inputs", "Outputs", "States", "Elements", "lesser", "greater", "atMost", "atLeast"} {
 		s.used[name] = true
 	}
 	for name := range tokenNames {

@@ -30,11 +30,18 @@ func (f *frame) lookup(at *place) *value {
 		if con, ok := d.column(int(n)); ok {
 			return f.shared(con, at.typ)
 		}
-		row := f.row(f.tickTable(at.parent, d, at.typ), at.parent.family().at)
+		of := at.parent.family().at
+		if d.isRow(int(n)) {
+			return f.converted(of, at.typ)
+		}
+		row := f.row(f.tickTable(at.parent, d, at.typ), of)
 		return dynamic(fmt.Sprintf("%s[%d]", row, n), operand, at.typ)
 	}
 	if con, ok := d.all(); ok {
 		return f.shared(con, at.typ)
+	}
+	if len(d.rows) == 1 && isIndex(d.rows[0]) {
+		return f.converted(at.index, at.typ)
 	}
 	t := f.tickTable(at.parent, d, at.typ)
 	name := t.name
@@ -78,6 +85,26 @@ func (s *spec) data(p *place) *data {
 // column is what all rows have there.
 func (d *data) column(n int) (con any, ok bool) {
 	return d.known(n, func() []any { return pick(d.rows, n) })
+}
+
+// isIndex reports whether every number is its own index.
+func isIndex(list []any) bool {
+	for i, n := range list {
+		if n != any(int64(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// isRow reports whether what every row has there is the row's own index.
+func (d *data) isRow(n int) bool {
+	for i, r := range d.rows {
+		if n < len(r) && r[n] != any(int64(i)) {
+			return false
+		}
+	}
+	return true
 }
 
 // all is what all numbers are.

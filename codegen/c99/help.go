@@ -129,8 +129,18 @@ static inline bool is_inf(double x, int64_t sign) {
 }`},
 	{"not_a_number", []string{"double_of"}, `
 static inline double not_a_number(void) { return double_of(UINT64_C(0x7ff8000000000001)); }`},
+	{"ones_count", nil, `
+static inline int64_t ones_count(uint64_t a) {
+	a -= (a >> 1) & UINT64_C(0x5555555555555555);
+	a = (a & UINT64_C(0x3333333333333333)) + ((a >> 2) & UINT64_C(0x3333333333333333));
+	a = (a + (a >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+	return (int64_t)(a * UINT64_C(0x0101010101010101) >> 56);
+}`},
 	{"bit_length", nil, `
 static inline int64_t bit_length(uint64_t a) {
+#ifdef __GNUC__
+	return a == 0 ? 0 : 64 - __builtin_clzll(a);
+#else
 	int64_t n = 0;
 	for (int step = 32; step > 0; step /= 2) {
 		if (a >> step != 0) {
@@ -139,18 +149,21 @@ static inline int64_t bit_length(uint64_t a) {
 		}
 	}
 	return n + (int64_t)a;
+#endif
 }`},
 	{"leading_zeros", []string{"bit_length"}, `
 static inline int64_t leading_zeros(uint64_t a) { return 64 - bit_length(a); }`},
-	{"trailing_zeros", []string{"bit_length"}, `
-static inline int64_t trailing_zeros(uint64_t a) { return a == 0 ? 64 : bit_length(a & (~a + 1)) - 1; }`},
-	{"ones_count", nil, `
-static inline int64_t ones_count(uint64_t a) {
+	{"trailing_zeros", nil, `
+static inline int64_t trailing_zeros(uint64_t a) {
+#ifdef __GNUC__
+	return a == 0 ? 64 : __builtin_ctzll(a);
+#else
 	int64_t n = 0;
-	for (; a != 0; a &= a - 1) {
+	for (a = ~a & (a - 1); a != 0; a >>= 1) {
 		n++;
 	}
 	return n;
+#endif
 }`},
 	{"multiply_wide", nil, `
 // The 128 bits of a product, the high ones first.

@@ -168,15 +168,20 @@ func exp(x float64) float64 {
 	case x < -745.133219101941108420:
 		return 0
 	}
-	k := int(floor(axb(math.Log2E, x, 0.5)))
-	hi := x - float64(float64(k)*6.93147180369123816490e-01) // exact: the constant has 32 bits
-	lo := float64(float64(k) * 1.90821492927058770002e-10)
+	near := axb(math.Log2E, x, 0.5)
+	k := int(near) // towards 0
+	whole := float64(k)
+	if whole > near {
+		k, whole = k-1, whole-1
+	}
+	hi := x - float64(whole*6.93147180369123816490e-01) // exact: the constant has 32 bits
+	lo := float64(whole * 1.90821492927058770002e-10)
 	r := hi - lo
 	z := r * r
 	c := axb(axb(4.13813679705723846039e-08, z, -1.65339022054652515390e-06), z, 6.61375632143793436117e-05)
 	c = r - float64(z*axb(axb(c, z, -2.77777777770155933842e-03), z, 1.66666666666666019037e-01))
 	y := 1 - ((lo - float64(r*c)/(2-c)) - hi)
-	return y * power2(k/2) * power2(k-k/2) // rounded once, where it is below 2^-1022
+	return y * power2(k>>1) * power2(k-k>>1) // rounded once, where it is below 2^-1022
 }
 
 // power2 is 2^k, -1022 <= k <= 1023.

@@ -58,7 +58,7 @@ func (k *Kernel) project(dst, tau []float64) {
 			continue
 		}
 		g := &k.blocks[b]
-		if kappa&(kappa-1) == 0 { // most blocks have one lock
+		if len(g.Of) == 1 || kappa&(kappa-1) == 0 { // most blocks have one lock
 			l := bits.TrailingZeros64(kappa)
 			i, own := g.Of[l], g.Gram[l*(len(g.Of)+1)]
 			tau[i] = 0
