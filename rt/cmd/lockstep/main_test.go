@@ -247,6 +247,9 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 func TestUnknownInterfaceIsRefusedWithTheCommandThatHelps(t *testing.T) {
 	for _, line := range []string{"run -bus lockstep9", "run -bus lockstep9 -besteffort", "ecu powershift -bus lockstep9"} {
 		_, errors, code := lockstep(t, strings.Fields(line)...)
+		for end := time.Now().Add(time.Minute); strings.Contains(errors, "held by a loop") && time.Now().Before(end); { // of another test
+			_, errors, code = lockstep(t, strings.Fields(line)...)
+		}
 		named := strings.Contains(errors, "lockstep9") && strings.Contains(errors, "no such CAN interface") && strings.Contains(errors, "ip link add dev")
 		none := strings.Contains(errors, "AF_CAN") && strings.Contains(errors, "modprobe")
 		if code != 3 || !(named || none) || strings.Count(errors, "\n") != 1 {

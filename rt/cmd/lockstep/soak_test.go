@@ -23,7 +23,7 @@ func TestWrongSoaksAreRefusedInOneLine(t *testing.T) {
 		{"soak nosuch.yaml", "bench: no file nosuch.yaml", 2},
 		{"soak powershift-bench -load=maybe", `soak: invalid boolean value "maybe" for -load`, 2},
 		{"soak powershift-bench -report /nosuch/r.json", "soak: state: open /nosuch/r.json.state.lock", 2},
-		{"soak powershift-bench -besteffort -bus lockstep9", "bus drive: can: dial lockstep9", 3},
+		{"soak powershift-bench -besteffort -bus lockstep9", "soak: leg 1: bus drive: can: dial lockstep9", 3},
 	} {
 		out, errors, code := lockstep(t, strings.Fields(c.line)...)
 		if code != c.code || out != "" || strings.Count(errors, "\n") != 1 || !strings.HasPrefix(errors, "lockstep: "+c.want) {
