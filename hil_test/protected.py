@@ -15,6 +15,7 @@ import time
 import can
 from crccheck import crc
 
+SO_RCVBUFFORCE = 33  # asm-generic/socket.h; python has no name for it
 IDS2 = [7, 42, 99, 1, 200, 17, 33, 64, 5, 91, 120, 250, 3, 77, 18, 155]
 ID5 = 0x1234
 
@@ -29,8 +30,8 @@ def crc5(data):
 
 def main():
     bus = can.Bus(sys.argv[1], bustype="socketcan", fd=True)
-    # A lab that stands still is not to lose frames here: SO_RCVBUFFORCE, 8 MB.
-    bus.socket.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)
+    # A lab that stands still is not to lose frames here.
+    bus.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
     print("ready", flush=True)
     seen = {"wheels": 0, "motion": 0, "wrong": 0, "jumps": 0, "flags": 0}
     last, sent = {}, {"wrong": 0, "repeated": 0, "lost": 0, "good": 0}
