@@ -84,7 +84,7 @@ type machine struct {
 	outside string        // where this machine's files are in there; "": where they are here
 	more    []string      // of the environment, for the test inside
 	turn    *sync.Mutex   // held while it runs: it takes all CPUs; nil: it idles most of its time
-	paced   bool          // a unit in it should be content: nothing runs beside it
+	paced   bool          // its facts need the pace of a machine of its own: nothing runs beside it
 }
 
 var (
