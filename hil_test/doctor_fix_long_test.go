@@ -315,7 +315,7 @@ func (s *sick) runKeepsIt(fixed map[string]string) {
 	s.t.Helper()
 	b := runOn(s.t, "vcan0", 10*time.Minute, nil)
 	b.await("missed", 60*time.Second)
-	if code, out := s.lockstep("doctor", "-undo"); code != 3 || !strings.Contains(out, "a bench ticks on this host") {
+	if code, out := s.lockstep("doctor", "-undo"); code != 3 || !strings.Contains(out, "a bench runs on this host") {
 		s.t.Errorf("undo in a run: exit %d\n%s", code, out)
 	}
 	b.stop()
