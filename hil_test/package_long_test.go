@@ -32,7 +32,7 @@ func TestLabNetworkFilesSetUpACard(t *testing.T) {
 		udevadm trigger --action=add --subsystem-match=net --subsystem-match=misc
 		udevadm settle`)
 	daemon := start(t, "/lib/systemd/systemd-networkd")
-	want := []string{"UP", "qlen 1000", "state ERROR-ACTIVE", "restart-ms 100", "bitrate 500000"}
+	want := []string{"UP", "qlen 100", "state ERROR-ACTIVE", "restart-ms 100", "bitrate 500000"}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		card := sh("ip -d link show can0")
 		missing := ""
