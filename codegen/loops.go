@@ -182,20 +182,11 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	defer clear(f.fn.kept)
 	f.dyn++
 	f.loops = append(f.loops, &cycle{dyn: f.dyn})
-	name := "i"
-	if id, ok := st.Key.(*ast.Ident); ok && id.Name != "_" {
-		name = id.Name
-	}
-	name = f.unique(name)
-	i := dynamic(name, operand, types.Typ[types.Int])
-	if id, ok := st.Key.(*ast.Ident); ok && f.info.Defs[id] != nil {
-		i.typ = f.info.Defs[id].Type()
-	}
-	i.stable = true
+	i := f.counter(st)
 	if known {
 		i.ranged, i.lo, i.hi = true, 0, count-1
 	}
-	out := &stmt{kind: loop, names: []string{name}, right: n.text, pure: true}
+	out := &stmt{kind: loop, names: []string{i.text}, right: n.text, pure: true}
 	if goType(i.typ) != "int" && known {
 		out.right = goType(i.typ) + "(" + n.text + ")"
 	}
@@ -209,6 +200,21 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	f.same(st, entry)
 	f.vars = entry
 	return falls
+}
+
+// counter is what a loop over a range counts with.
+func (f *frame) counter(st *ast.RangeStmt) *value {
+	name := "i"
+	id, named := st.Key.(*ast.Ident)
+	if named && id.Name != "_" {
+		name = id.Name
+	}
+	i := dynamic(f.unique(name), operand, types.Typ[types.Int])
+	if named && f.info.Defs[id] != nil {
+		i.typ = f.info.Defs[id].Type()
+	}
+	i.stable = true
+	return i
 }
 
 // spread is a tuple of numbers as a table.
