@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -101,10 +100,7 @@ func TestLabCertificateOnTwoCardsNamesThemAndTheirDriver(t *testing.T) {
 func fullDisk(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("small", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Unmount(dir, 0)
+	smallDisk(t, dir, "size=1m")
 	begun := time.Now()
 	out, err := exec.Command(command(t), "certify", "-for", "1h", "-o", filepath.Join(dir, "c.html")).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "room for 4 MB: no space left on device") || bytes.Count(out, []byte("\n")) != 1 {

@@ -10,13 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// smallDisk mounts a file system on a folder, with the limits of tmpfs(5).
+func smallDisk(t *testing.T, dir, limits string) {
+	t.Helper()
+	if err := unix.Mount("small", dir, "tmpfs", 0, limits); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+}
+
 // withoutRoom is a file system on which nothing can be written; a file on it can be made.
 func withoutRoom(t *testing.T, dir string) {
 	t.Helper()
-	if err := unix.Mount("none", dir, "tmpfs", 0, "size=64k,mode=755"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	smallDisk(t, dir, "size=64k,mode=755")
 	if err := os.WriteFile(filepath.Join(dir, "x"), make([]byte, 64<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -61,10 +67,7 @@ func TestLabARunGoesOnWhereItsControlSocketHasNoRoom(t *testing.T) {
 		return
 	}
 	const dir = "/run/lockstep"
-	if err := unix.Mount("none", dir, "tmpfs", 0, "nr_inodes=1,mode=755"); err != nil { // of its own folder
-		t.Fatal(err)
-	}
-	defer unix.Unmount(dir, unix.MNT_DETACH)
+	smallDisk(t, dir, "nr_inodes=1,mode=755") // of its own folder
 	p := start(t, command(t), "run", "-for", "500ms")
 	if code := p.wait(time.Minute); code != 0 || strings.Count(p.out.String(), "lockstep ctl cannot reach this run: ") != 1 ||
 		!strings.Contains(p.out.String(), "no space left on device") {

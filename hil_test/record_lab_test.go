@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"lockstep/io/record"
 )
 
@@ -25,10 +23,7 @@ func TestLabRecordGoesOnAfterADiskWasFull(t *testing.T) {
 	for name, limit := range map[string]int64{"one file": 0, "a series": 300_000} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := unix.Mount("none", dir, "tmpfs", 0, "size=2m"); err != nil {
-				t.Fatal(err)
-			}
-			defer unix.Unmount(dir, unix.MNT_DETACH)
+			smallDisk(t, dir, "size=2m")
 			ballast := filepath.Join(dir, "ballast")
 			if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o666); err != nil {
 				t.Fatal(err)

@@ -8,8 +8,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // named are the processes of a name that run.
@@ -31,15 +29,8 @@ func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
 	if !inLab(t) {
 		return
 	}
-	dir := t.TempDir()
-	small := filepath.Join(dir, "small")
-	if err := os.Mkdir(small, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("small", small, "tmpfs", 0, "size=200k"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
+	small := t.TempDir()
+	smallDisk(t, small, "size=200k")
 	state := filepath.Join(small, "state")
 	args := []string{"soak", "-bus", "vcan0", "-besteffort", "-load=false", "-leg", "12s", "-faults=false", "-scenarios", "none", "-state", state, "-record", small}
 	first := startBench(t, 28*time.Second, nil, args...)
