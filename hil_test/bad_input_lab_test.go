@@ -169,12 +169,7 @@ func TestLabGarbageBesideAUnitLeavesTheDriveAlone(t *testing.T) {
 	tcu.wait(10 * time.Second)
 	byID, _ := dumped(t, dump)
 	checkSpeeds(t, byID["200"], r)
-	log := tcu.out.String() + tcu.err.String()
-	switch still := time.Duration(r.LateNs.Max); {
-	case !strings.Contains(log, "still slips"):
-	case still > 100*time.Millisecond: // a clutch is given little more
-		t.Logf("the lab stood still for %v: what suffered is not known", still)
-	default:
+	if log := tcu.out.String() + tcu.err.String(); strings.Contains(log, "still slips") {
 		t.Errorf("the drive suffered:\n%s", log)
 	}
 }

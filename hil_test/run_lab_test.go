@@ -22,7 +22,6 @@ type report struct {
 	TickNs      spread  `json:"tick_ns"`
 	Response    spread  `json:"response_ns"`
 	Missed      uint64  `json:"missed"`
-	LedgerLost  uint64  `json:"ledger_lost"`
 	Transitions uint64  `json:"transitions"`
 	LagMax      float64 `json:"lag_max_s"`
 	Allocs      uint64  `json:"allocs"`
