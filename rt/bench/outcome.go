@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"lockstep/rt"
 	"lockstep/sched"
@@ -87,20 +86,6 @@ func (r *run) report() *Report {
 	return v
 }
 
-// safe says why the run went to the safe state, and when, simulated time; "" it did
-// not.
-func (r *run) safe() (why string, since float64) {
-	reason := rt.Reason(r.page.SafeReason.Load())
-	if reason == rt.NotEnded {
-		return "", 0
-	}
-	why = reason.String()
-	if reason == rt.MissedTick || reason == rt.MissedLimit {
-		why += " (" + r.bench.Overrun.String() + ")"
-	}
-	return why, float64(int64(r.page.SafeTick.Load())*r.h.Tables.PeriodNs) / 1e9
-}
-
 // reportUnit adds how the virtual control unit fared. A run whose unit was never
 // there has tested nothing.
 func (r *run) reportUnit(v *Report) {
@@ -119,23 +104,6 @@ func (r *run) reportUnit(v *Report) {
 	default:
 		v.Unit = r.unit.said.last()
 	}
-}
-
-// behind tells for an instant, ns on CLOCK_MONOTONIC, how long a tick has been due
-// that has not come, and how many grid points have passed since the last one.
-// The clock decides: a target that stands still cannot count what it misses.
-func (r *run) behind(now int64) (still time.Duration, points int64) {
-	start, ticks := int64(r.page.StartNs.Load()), int64(r.page.Ticks.Load())
-	grid := sched.Grid{Start: start, Period: r.h.Tables.PeriodNs}
-	last := r.h.Loop.Ticks
-	if start == 0 || now <= grid.Due(ticks+1) || last > 0 && ticks >= last {
-		return 0, 0
-	}
-	points = (now-start)/grid.Period - ticks
-	if last > 0 {
-		points = min(points, last-ticks)
-	}
-	return time.Duration(now - grid.Due(ticks+1)), points
 }
 
 // join adds what the target was refused to what the supervisor expected. Both

@@ -48,10 +48,9 @@ const pair = "pair"
 
 // run is one run as the supervisor sees it.
 type run struct {
+	view
 	bench   *Bench
 	options Options
-	h       *Handover
-	page    *rt.Page
 	files   []*os.File // what the target inherits: hand-over, page, buses
 	unitEnd *os.File   // what the virtual control unit inherits; nil: none is started
 	life    *os.File   // a pipe that ends with this process; the unit holds its other end
