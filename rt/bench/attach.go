@@ -133,12 +133,15 @@ func inherited(pid int) (*Handover, *rt.Page, error) {
 	return h, page, err
 }
 
+// errSupervised says that a target has no need of another supervisor.
+var errSupervised = errors.New("it has a supervisor")
+
 // succeed puts this process in the place of the supervisor that has ended. Of two
 // that try, one does.
 func (r *run) succeed() error {
 	old := r.page.Supervisor.Load()
 	if alive(old) || !r.page.Supervisor.CompareAndSwap(old, self()) {
-		return fmt.Errorf("it has a supervisor, process %d", supervisorOf(r.page))
+		return fmt.Errorf("%w, process %d", errSupervised, supervisorOf(r.page))
 	}
 	return nil
 }

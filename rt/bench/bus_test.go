@@ -263,8 +263,8 @@ func TestRecordOfAProtectedBenchRunsAgainBitForBit(t *testing.T) {
 		t.Fatal(err)
 	}
 	same, err := Replay{Record: r.options.Record}.Run()
-	if err != nil || !strings.HasPrefix(same, "identical: ") {
-		t.Errorf("%q, %v", same, err)
+	if err != nil || same.Ticks == 0 {
+		t.Errorf("%+v, %v", same, err)
 	}
 }
 

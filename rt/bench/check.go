@@ -33,17 +33,17 @@ func (c *Checking) File(name string) error {
 	}
 	what := kind(file, data)
 	if c.Scenario != "" && what != "bench" && what != "plant" {
-		return fmt.Errorf("check: %s is a file of kind %s; -scenario is of a bench or a plant", name, what)
+		return &KindError{name, what, fmt.Errorf("check: %s is a file of kind %s; -scenario is of a bench or a plant", name, what)}
 	}
 	switch what {
 	case "database":
 		return c.database(file, data)
 	case "scenario":
-		return fmt.Errorf("check: %s: a scenario is checked with its bench: lockstep check BENCH -scenario %s", name, name)
+		return &KindError{name, what, fmt.Errorf("check: %s: a scenario is checked with its bench: lockstep check BENCH -scenario %s", name, name)}
 	case "sweep":
-		return fmt.Errorf("check: %s: a sweep is checked before its first case: lockstep sweep %s", name, name)
+		return &KindError{name, what, fmt.Errorf("check: %s: a sweep is checked before its first case: lockstep sweep %s", name, name)}
 	case "inputs":
-		return fmt.Errorf("check: %s: a file of inputs is checked with its plant: lockstep sim PLANT -in %s", name, name)
+		return &KindError{name, what, fmt.Errorf("check: %s: a file of inputs is checked with its plant: lockstep sim PLANT -in %s", name, name)}
 	case "bench":
 		return c.bench(name)
 	}

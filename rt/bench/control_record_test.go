@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -53,7 +52,7 @@ func TestManyWhoChangeARecordedRunAtOnceReplay(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if same, err := (Replay{Record: file}).Run(); err != nil || !strings.HasPrefix(same, "identical: ") {
-		t.Errorf("%s (%v)", same, err)
+	if same, err := (Replay{Record: file}).Run(); err != nil || same.Ticks == 0 {
+		t.Errorf("%+v (%v)", same, err)
 	}
 }

@@ -295,7 +295,7 @@ func (s *socket) send(words ...string) error {
 		quoted[i] = quoteWord(w)
 	}
 	if _, err := s.conn.Write([]byte(strings.Join(quoted, " ") + "\n")); err != nil {
-		return &Exit{1, fmt.Errorf("%s gives no answer: %w", s, err)}
+		return &Exit{1, fmt.Errorf("%s %w: %w", s, ErrNoAnswer, err)}
 	}
 	return nil
 }
@@ -307,7 +307,7 @@ func (s *socket) hear() (*Answer, error) {
 		err = json.Unmarshal(text, a)
 	}
 	if err != nil {
-		return nil, &Exit{1, fmt.Errorf("%s gives no answer: %w", s, err)}
+		return nil, &Exit{1, fmt.Errorf("%s %w: %w", s, ErrNoAnswer, err)}
 	}
 	if !a.OK {
 		return nil, fmt.Errorf("%s: %s", s.name, visible(a.Error))
@@ -331,6 +331,19 @@ func visible(text string) string {
 // patient is how long an answer may take: a change waits for one or two before it, and
 // for the longest period.
 const patient = 40 * time.Second
+
+// ErrNoAnswer says that a run was asked and does not answer.
+var ErrNoAnswer = errors.New("gives no answer")
+
+// SeveralError says that several runs have a name.
+type SeveralError struct {
+	Name string
+	Runs []string // as NAME (process PID)
+}
+
+func (e *SeveralError) Error() string {
+	return fmt.Sprintf("%s runs several times: name the process: %s", e.Name, strings.Join(e.Runs, ", "))
+}
 
 // choose finds the run that is meant.
 func choose(list []socket, which string) (*socket, error) {
@@ -361,7 +374,7 @@ func choose(list []socket, which string) (*socket, error) {
 		for _, s := range found {
 			several = append(several, s.String())
 		}
-		return nil, fmt.Errorf("%s runs several times: name the process: %s", which, strings.Join(several, ", "))
+		return nil, &SeveralError{which, several}
 	case len(names) == 0:
 		return nil, &Exit{3, fmt.Errorf("no bench %q runs; none does", which)}
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -33,7 +34,9 @@ func TestAStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 	if list := sockets(dir); len(list) != 2 || list[0].pid != os.Getpid() {
 		t.Errorf("%v", list)
 	}
-	if _, err := ask(sockets(dir), "my bench/1", []string{"status"}); err == nil || !strings.Contains(err.Error(), "runs several times: name the process: my_bench_1") {
+	var several *SeveralError
+	if _, err := ask(sockets(dir), "my bench/1", []string{"status"}); !errors.As(err, &several) || several.Name != "my bench/1" || len(several.Runs) != 2 ||
+		!strings.HasPrefix(several.Runs[0], "my_bench_1") || !strings.HasPrefix(several.Runs[1], "my_bench_1") {
 		t.Errorf("%v", err)
 	}
 	first.Close()
@@ -167,7 +170,7 @@ func TestADirectoryThatOthersCanWriteToIsRefused(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := listenControl(dir, "b"); err == nil || !strings.Contains(err.Error(), "is not this user's alone") {
+	if _, _, err := listenControl(dir, "b"); !errors.Is(err, ErrNotAlone) {
 		t.Errorf("%v", err)
 	}
 	service := t.TempDir()

@@ -72,10 +72,10 @@ func Load(name string) (*Bench, error) {
 		return nil, err
 	}
 	if kind(file, data) == "scenario" {
-		return nil, fmt.Errorf("bench: %s is a scenario: name the bench, and this with -scenario %s", name, name)
+		return nil, &KindError{name, "scenario", fmt.Errorf("bench: %s is a scenario: name the bench, and this with -scenario %s", name, name)}
 	}
 	if kind(file, data) == "sweep" {
-		return nil, fmt.Errorf("bench: %s is a sweep: lockstep sweep %s", name, name)
+		return nil, &KindError{name, "sweep", fmt.Errorf("bench: %s is a sweep: lockstep sweep %s", name, name)}
 	}
 	dir := ""
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
@@ -83,6 +83,14 @@ func Load(name string) (*Bench, error) {
 	}
 	return parse(file, dir, data)
 }
+
+// NotFoundError says that there is no file of a name, and nothing embedded.
+type NotFoundError struct {
+	Name string // as it was written
+	text string
+}
+
+func (e *NotFoundError) Error() string { return e.text }
 
 // ReadAny reads the file called name if there is one, else the embedded file of
 // that name; file is how errors should call it.
@@ -97,10 +105,10 @@ func ReadAny(name string) (file string, data []byte, err error) {
 	}
 	if file, data, err = readEmbedded(name); err != nil {
 		if folder {
-			return "", nil, fmt.Errorf("bench: %s is a directory", name)
+			return "", nil, fmt.Errorf("bench: %s %w", name, syscall.EISDIR)
 		}
-		return "", nil, fmt.Errorf("bench: no file %s, and nothing embedded of that name%s; `lockstep plants` lists what is",
-			name, model.Meant(name, embedded()))
+		return "", nil, &NotFoundError{name, fmt.Sprintf("bench: no file %s, and nothing embedded of that name%s; `lockstep plants` lists what is",
+			name, model.Meant(name, embedded()))}
 	}
 	return file, data, nil
 }
@@ -139,11 +147,12 @@ type limited struct {
 	left int64
 }
 
-var errTooLarge = errors.New("too large: no file of this kind has so many bytes")
+// ErrTooLarge says that a file has more bytes than any of its kind.
+var ErrTooLarge = errors.New("too large: no file of this kind has so many bytes")
 
 func (b *limited) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errTooLarge
+		return 0, ErrTooLarge
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
@@ -195,15 +204,15 @@ func (b *Bench) Read(name Word) (shown string, data []byte, err error) {
 		}
 	}
 	if shown, data, err = readEmbedded(name.Text); err != nil {
-		return "", nil, b.errorf(name, "no file %q beside the bench file, and nothing embedded of that name%s",
-			name.Text, model.Meant(name.Text, embedded()))
+		return "", nil, b.errorf(name, "%w", &NotFoundError{name.Text, fmt.Sprintf("no file %q beside the bench file, and nothing embedded of that name%s",
+			name.Text, model.Meant(name.Text, embedded()))})
 	}
 	return shown, data, nil
 }
 
 // errorf is an error at a word of the file.
 func (b *Bench) errorf(at Word, format string, args ...any) error {
-	return fmt.Errorf("%s:%d:%d: bench: %w", b.File, at.Line, at.Col, fmt.Errorf(format, args...))
+	return &FileError{b.File, at.Line, at.Col, fmt.Errorf(format, args...)}
 }
 
 func parse(file, dir string, data []byte) (*Bench, error) {
@@ -262,7 +271,7 @@ func (r *reader) bench(n ast.Node) (*Bench, error) {
 func (r *reader) missing(b *Bench) {
 	need := func(ok bool, what string) {
 		if r.err == nil && !ok {
-			r.err = fmt.Errorf("%s:1:1: bench: %s is missing", r.file, what)
+			r.err = &FileError{r.file, 1, 1, fmt.Errorf("%s is missing", what)}
 		}
 	}
 	need(b.Name != "", "the name (bench: NAME)")

@@ -23,6 +23,9 @@ func (r *run) createReport() (*os.File, error) {
 	return f, nil
 }
 
+// ErrFileTaken says that another run writes a file.
+var ErrFileTaken = errors.New("another run writes it")
+
 // createOwn is os.Create for a file that no other run writes at the same time.
 func createOwn(path string) (*os.File, error) {
 	f, err := openOwn(path)
@@ -44,7 +47,7 @@ func openOwn(path string) (*os.File, error) {
 	}
 	if regular(f) && unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK {
 		f.Close()
-		return nil, &Exit{3, fmt.Errorf("%s: another run writes it: name another file", path)}
+		return nil, &Exit{3, fmt.Errorf("%s: %w: name another file", path, ErrFileTaken)}
 	}
 	return f, nil // several may write to a device
 }
@@ -137,7 +140,10 @@ func ownDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-func notAlone(dir string) error { return fmt.Errorf("%s is not this user's alone: rm -r %s", dir, dir) }
+func notAlone(dir string) error { return fmt.Errorf("%s %w: rm -r %s", dir, ErrNotAlone, dir) }
+
+// ErrNotAlone says that others can write to a folder.
+var ErrNotAlone = errors.New("is not this user's alone")
 
 // believed opens a directory in which only this user or root has written, to root also one
 // of a service's user.

@@ -195,6 +195,23 @@ func (h *holder) String() string {
 		h.bench, h.target, h.target, h.target)
 }
 
+// ReservedError says that somebody else has a CPU, an interface or the settings of the host.
+type ReservedError struct {
+	What       string // "cpu/3", "bus/vcan0", "host/settings"
+	Owner      string // name of the bench or command as in a file's name; "" not known
+	Supervisor int    // process id; 0 none
+	Target     int    // likewise
+	Err        error
+}
+
+func (e *ReservedError) Error() string { return e.Err.Error() }
+func (e *ReservedError) Unwrap() error { return e.Err }
+
+// reserved is the error that h has what is wanted.
+func (h *holder) reserved(format string, args ...any) error {
+	return &ReservedError{h.what, h.bench, h.supervisor, h.target, fmt.Errorf(format, args...)}
+}
+
 // renew makes what was held with a target that has ended ready for the next one.
 func (h *holds) renew() error {
 	for len(h.tags) < len(h.what) {
@@ -227,7 +244,7 @@ func (r *run) hold() error {
 			return fmt.Errorf("run: interface %s: %w", bus.Interface.Text, err)
 		}
 		if by != nil {
-			return fmt.Errorf("run: interface %s is held by %s, or name another interface (-bus %s=NAME)", bus.Interface.Text, by, bus.Name.Text)
+			return by.reserved("run: interface %s is held by %s, or name another interface (-bus %s=NAME)", bus.Interface.Text, by, bus.Name.Text)
 		}
 	}
 	if err := r.holdCPU(); err != nil {
@@ -255,7 +272,7 @@ func (r *run) settle(settings string, d time.Duration) error {
 		}
 		who := fmt.Sprintf("lockstep %s, process %d,", list[i].bench, list[i].pid())
 		if time.Now().After(until) {
-			return fmt.Errorf("run: %s still changes the settings of this host after %v: start the run again when it has ended", who, d)
+			return list[i].reserved("run: %s still changes the settings of this host after %v: start the run again when it has ended", who, d)
 		}
 		if !told {
 			fmt.Fprintf(r.options.Out, "%s changes the settings of this host: waiting for it, %v at most\n", who, d)
@@ -325,9 +342,9 @@ func (r *run) shareCPU(by *holder, held int) error {
 		}
 		return nil
 	case auto:
-		return fmt.Errorf("run: each of the %d CPUs of this process is held by a loop; CPU %s by %s, or share it with -besteffort", held, cpu, by)
+		return by.reserved("run: each of the %d CPUs of this process is held by a loop; CPU %s by %s, or share it with -besteffort", held, cpu, by)
 	}
-	return fmt.Errorf("run: CPU %s is held by %s, or let the run choose a free CPU (cpu: auto in the bench), or share it with -besteffort", cpu, by)
+	return by.reserved("run: CPU %s is held by %s, or let the run choose a free CPU (cpu: auto in the bench), or share it with -besteffort", cpu, by)
 }
 
 // otherLoops are the CPUs that loops of other runs have, in their order.

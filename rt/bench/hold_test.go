@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -87,7 +88,7 @@ func TestWhatATargetHasInheritedIsHeldUntilItEnds(t *testing.T) {
 		t.Errorf("held by %+v, want process %d and its target %d", by, os.Getpid(), p.pid)
 	}
 	h.close() // as the end of the supervisor does
-	if by := taken(); by == nil || by.supervisor != 0 || by.target != p.pid || !strings.Contains(by.String(), fmt.Sprintf("lockstep attach %d", p.pid)) {
+	if by := taken(); by == nil || by.supervisor != 0 || by.target != p.pid {
 		t.Errorf("held by %+v, want the target alone, %d", by, p.pid)
 	}
 	heir := &holds{owner: "a bench"}
@@ -215,6 +216,22 @@ func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	if want := fmt.Sprintf("run: interface %s is held by open_bench, process %d: end that one (lockstep stop %[2]d), or name another interface (-bus drive=NAME)", iface, os.Getpid()); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
+	var by *ReservedError
+	if !errors.As(err, &by) || by.What != heldBus+iface || by.Owner != "open_bench" || by.Supervisor != os.Getpid() || by.Target != 0 {
+		t.Errorf("%+v", by)
+	}
+}
+
+func TestAHolderIsNamedWithTheCommandsThatEndIt(t *testing.T) {
+	for want, h := range map[string]holder{
+		"b, process 7: end that one (lockstep stop 7)": {what: "cpu/3", bench: "b", supervisor: 7, target: 8},
+		"b, whose target, process 8, goes on without a supervisor: take it over (lockstep attach 8) or end it (lockstep stop 8)": {what: "cpu/3", bench: "b", target: 8},
+		"another run, which does not say its name (ss -xp | grep " + sched.ClaimRoot + "cpu/3)":                                  {what: "cpu/3"},
+	} {
+		if got := h.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }
 
 // As long as somebody changes the host a run waits; it says for whom, and does not wait
@@ -235,9 +252,9 @@ func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
 	}
 	close := sync.OnceFunc(func() { unix.Close(fd) })
 	defer close()
-	const want = "lockstep doctor, process 812, "
-	if err := r.settle(what, time.Millisecond); err == nil || !strings.HasPrefix(err.Error(), "run: "+want+"still changes the settings of this host") {
-		t.Errorf("%v", err)
+	var by *ReservedError
+	if err := r.settle(what, time.Millisecond); !errors.As(err, &by) || by.What != what || by.Owner != "doctor" || by.Supervisor != 812 {
+		t.Errorf("%v, %+v", err, by)
 	}
 	if slices.ContainsFunc(List(), func(v Listed) bool { return v.Supervisor == 812 }) {
 		t.Error("ps takes it for a run")
@@ -246,7 +263,7 @@ func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
 	if err := r.settle(what, time.Minute); err != nil {
 		t.Errorf("when it has ended: %v", err)
 	}
-	if text, _ := os.ReadFile(out.Name()); !strings.Contains(string(text), want+"changes the settings of this host: waiting for it, 1m0s at most\n") {
+	if text, _ := os.ReadFile(out.Name()); strings.Count(string(text), "lockstep doctor, process 812, changes the settings of this host: waiting for it, 1m0s at most\n") != 1 {
 		t.Errorf("said: %s", text)
 	}
 }
@@ -273,11 +290,12 @@ func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
 		r := &run{bench: &b, h: &Handover{}, options: Options{BestEffort: c.best}, holds: &holds{owner: "mine"}}
 		err := r.holdCPU()
 		r.holds.close()
+		var by *ReservedError
 		switch {
 		case c.shares && (err != nil || r.shared == nil || !strings.HasPrefix(r.shared.What, fmt.Sprintf("there are more loops than CPUs, %d: ", len(cpus)))):
 			t.Errorf("%+v: %v, %+v", c, err, r.shared)
-		case !c.shares && (err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("run: each of the %d CPUs of this process is held by a loop; CPU ", len(cpus)))):
-			t.Errorf("%+v: %v", c, err)
+		case !c.shares && (!errors.As(err, &by) || by.What != heldCPU+strconv.Itoa(cpus[0]) || r.shared != nil):
+			t.Errorf("%+v: %v, %+v", c, err, r.shared)
 		}
 	}
 }

@@ -35,28 +35,67 @@ type replay struct {
 	disturbed
 }
 
-// Run replays and returns how much was identical, bit for bit. An *Exit with code 1
-// says where the first difference is, or what is missing in the record.
-func (p Replay) Run() (same string, err error) {
+// Replayed counts what a replay has found identical, bit for bit.
+type Replayed struct {
+	Ticks, Frames int64
+}
+
+func (r Replayed) String() string {
+	return fmt.Sprintf("identical: %d ticks, %d frames", r.Ticks, r.Frames)
+}
+
+// DifferenceError is the first difference between a record and its replay.
+type DifferenceError struct {
+	Tick int64
+	Of   string // the input, output, frame or change that differs
+	Err  error
+}
+
+func (e *DifferenceError) Error() string { return e.Err.Error() }
+func (e *DifferenceError) Unwrap() error { return e.Err }
+
+// GapError says that a record lacks what follows a tick.
+type GapError struct {
+	Tick int64 // the last identical one
+	Err  error
+}
+
+func (e *GapError) Error() string { return e.Err.Error() }
+func (e *GapError) Unwrap() error { return e.Err }
+
+func difference(tick int64, of, format string, args ...any) error {
+	return &DifferenceError{tick, of, fmt.Errorf(format, args...)}
+}
+
+func gap(tick int64, format string, args ...any) error {
+	return &GapError{tick, fmt.Errorf(format, args...)}
+}
+
+// frameID is the identifier of a frame as errors call it.
+func frameID(id uint32) string { return fmt.Sprintf("0x%X", id&can.MaskEFF) }
+
+// Run replays and returns how much was identical. An *Exit with code 1 has the first
+// difference, or what is missing in the record.
+func (p Replay) Run() (same Replayed, err error) {
 	r := &replay{}
 	if r.in, err = record.Open(p.Record); err != nil {
-		return "", err
+		return same, err
 	}
 	defer r.in.Close()
 	if err := r.prepare(); err != nil {
-		return "", fmt.Errorf("replay: %s: %w", p.Record, err)
+		return same, fmt.Errorf("replay: %s: %w", p.Record, err)
 	}
 	if err := r.create(p.Out); err != nil {
-		return "", err
+		return same, err
 	}
 	err = r.run()
 	if r.out != nil {
 		err = errors.Join(err, r.out.close())
 	}
 	if err != nil {
-		return "", &Exit{1, fmt.Errorf("replay: %s: %w", p.Record, err)}
+		return same, &Exit{1, fmt.Errorf("replay: %s: %w", p.Record, err)}
 	}
-	return fmt.Sprintf("identical: %d ticks, %d frames", r.ticks, r.frames), nil
+	return Replayed{r.ticks, r.frames}, nil
 }
 
 // prepare makes the kernel and the signal maps of the files in the record.
@@ -131,7 +170,7 @@ func (r *replay) run() error {
 		}
 	}
 	if torn := r.in.Torn(); torn != "" {
-		return fmt.Errorf("identical up to tick %d, %d frames, but: %s", r.last, r.frames, torn)
+		return gap(r.last, "identical up to tick %d, %d frames, but: %s", r.last, r.frames, torn)
 	}
 	return nil
 }
@@ -151,7 +190,7 @@ func (r *replay) entry(e *record.Entry) error {
 	case e.Kind == record.EventEntry && e.Event.Kind == record.Fault:
 		return r.changed(&e.Event)
 	case e.Kind == record.EventEntry && (e.Event.Kind == record.Lost || e.Event.Kind == record.Damage):
-		return fmt.Errorf("identical up to tick %d, %d frames; then the record has a gap: %s, %d: %s",
+		return gap(r.last, "identical up to tick %d, %d frames; then the record has a gap: %s, %d: %s",
 			r.last, r.frames, e.Event.Kind, e.Event.Count, e.Event.Text)
 	}
 	return nil
@@ -160,7 +199,7 @@ func (r *replay) entry(e *record.Entry) error {
 // tick steps the plant and compares bits.
 func (r *replay) tick(t *record.Tick) error {
 	if t.Index != r.last+1 {
-		return fmt.Errorf("identical up to tick %d; the next in the record is %d", r.last, t.Index)
+		return gap(r.last, "identical up to tick %d; the next in the record is %d", r.last, t.Index)
 	}
 	if err := r.begun(t.Index); err != nil {
 		return err
@@ -173,8 +212,8 @@ func (r *replay) tick(t *record.Tick) error {
 	u := r.set.Inputs(t.Index, r.u)
 	for i, v := range t.U {
 		if math.Float64bits(v) != math.Float64bits(u[i]) {
-			return fmt.Errorf("the first difference is at tick %d: input %s is %v, the frames received say %v",
-				t.Index, r.in.Header.Inputs[i].Name, v, u[i])
+			name := r.in.Header.Inputs[i].Name
+			return difference(t.Index, name, "the first difference is at tick %d: input %s is %v, the frames received say %v", t.Index, name, v, u[i])
 		}
 	}
 	r.kernel.Step(r.y, u)
@@ -182,7 +221,8 @@ func (r *replay) tick(t *record.Tick) error {
 	r.last, r.ticks = t.Index, r.ticks+1
 	for i, v := range t.Y {
 		if math.Float64bits(v) != math.Float64bits(r.y[i]) {
-			return fmt.Errorf("the first difference is at tick %d: output %s was %v, is %v", t.Index, r.in.Header.Outputs[i].Name, v, r.y[i])
+			name := r.in.Header.Outputs[i].Name
+			return difference(t.Index, name, "the first difference is at tick %d: output %s was %v, is %v", t.Index, name, v, r.y[i])
 		}
 	}
 	if r.out != nil {
@@ -198,10 +238,10 @@ func (r *replay) tick(t *record.Tick) error {
 // sent encodes a frame that went out, or that no bus took, and compares bytes.
 func (r *replay) sent(f *record.Frame) error {
 	if int(f.Bus) >= len(r.h.Maps) {
-		return fmt.Errorf("tick %d: a frame on bus %d of %d", f.Tick, f.Bus, len(r.h.Maps))
+		return difference(f.Tick, frameID(f.ID), "tick %d: a frame on bus %d of %d", f.Tick, f.Bus, len(r.h.Maps))
 	}
 	if f.Tick != r.last && !f.Safe {
-		return fmt.Errorf("identical up to tick %d; the next in the record, as its frames say, is %d", r.last, f.Tick)
+		return gap(r.last, "identical up to tick %d; the next in the record, as its frames say, is %d", r.last, f.Tick)
 	}
 	b, m, acts := int(f.Bus), r.h.Maps[f.Bus], f.Tick == r.last // as the loop does it
 	if err := r.inOrder(f, acts); err != nil || f.Copy {
@@ -209,7 +249,7 @@ func (r *replay) sent(f *record.Frame) error {
 	}
 	i := slices.IndexFunc(m.Tx, func(t sigmap.Tx) bool { return t.ID == f.ID })
 	if i < 0 {
-		return fmt.Errorf("tick %d: frame 0x%X was sent, the bench has none such", f.Tick, f.ID&can.MaskEFF)
+		return difference(f.Tick, frameID(f.ID), "tick %d: frame %s was sent, the bench has none such", f.Tick, frameID(f.ID))
 	}
 	y := r.y
 	if f.Safe {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"math"
 
 	"lockstep/io/can"
@@ -70,11 +69,13 @@ func (r *replay) begun(k int64) error {
 	case r.doubt != nil:
 		return r.doubt
 	case len(r.changes) > 0:
-		return fmt.Errorf("the first difference is at tick %d: the record has no %q", k, r.changes[0].Text)
+		return difference(k, r.changes[0].Text, "the first difference is at tick %d: the record has no %q", k, r.changes[0].Text)
 	case len(r.late) > 0:
-		return fmt.Errorf("the first difference is at tick %d: the record has no frame 0x%X that reached the plant late", k, r.late[0].ID&can.MaskEFF)
+		id := frameID(r.late[0].ID)
+		return difference(k, id, "the first difference is at tick %d: the record has no frame %s that reached the plant late", k, id)
 	case r.again > 0:
-		return fmt.Errorf("the first difference is before tick %d: frame 0x%X was not sent %d times more", k, r.frame.ID&can.MaskEFF, r.again)
+		id := frameID(r.frame.ID)
+		return difference(k, id, "the first difference is before tick %d: frame %s was not sent %d times more", k, id, r.again)
 	}
 	return nil
 }
@@ -83,10 +84,10 @@ func (r *replay) begun(k int64) error {
 func (r *replay) command(e *record.Event) error {
 	list, err := r.names.translate(e.Text)
 	if err != nil {
-		return fmt.Errorf("tick %d: %w", e.Tick, err)
+		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
 	}
 	if r.started > r.last {
-		return fmt.Errorf("tick %d: %q comes after the start of the tick", e.Tick, e.Text)
+		return difference(e.Tick, e.Text, "tick %d: %q comes after the start of the tick", e.Tick, e.Text)
 	}
 	for i := range list {
 		r.set.Do(&list[i])
@@ -98,10 +99,10 @@ func (r *replay) command(e *record.Event) error {
 func (r *replay) changed(e *record.Event) error {
 	r.begin(r.last + 1)
 	if len(r.changes) == 0 {
-		return fmt.Errorf("the first difference is at tick %d: the record has %q", e.Tick, e.Text)
+		return difference(e.Tick, e.Text, "the first difference is at tick %d: the record has %q", e.Tick, e.Text)
 	}
 	if want := r.changes[0]; e.Tick != r.started || e.Text != want.Text || e.Count != want.Count {
-		return fmt.Errorf("the first difference is at tick %d: the record has %q after %d, at tick %d it is %q after %d",
+		return difference(e.Tick, e.Text, "the first difference is at tick %d: the record has %q after %d, at tick %d it is %q after %d",
 			e.Tick, e.Text, e.Count, r.started, want.Text, want.Count)
 	}
 	r.changes = r.changes[1:]
@@ -125,8 +126,8 @@ func (r *replay) received(f *record.Frame) error {
 		withheld = !f.Withheld
 	}
 	if withheld != f.Withheld && r.doubt == nil {
-		r.doubt = fmt.Errorf("the first difference is at tick %d: frame 0x%X received: withheld %t, late %t in the record, which is not so",
-			f.Tick, f.ID&can.MaskEFF, f.Withheld, f.Copy)
+		r.doubt = difference(f.Tick, frameID(f.ID), "the first difference is at tick %d: frame %s received: withheld %t, late %t in the record, which is not so",
+			f.Tick, frameID(f.ID), f.Withheld, f.Copy)
 	}
 	return nil
 }
@@ -137,7 +138,7 @@ func (r *replay) inOrder(f *record.Frame, acts bool) error {
 	b, off := int(f.Bus), false
 	switch {
 	case !f.Copy && r.again > 0 || !f.Copy && acts && r.set.Waits(b, f.Tick):
-		return fmt.Errorf("the first difference is at tick %d: frame 0x%X is in the record before one that had to be sent again", f.Tick, f.ID&can.MaskEFF)
+		return difference(f.Tick, frameID(f.ID), "the first difference is at tick %d: frame %s is in the record before one that had to be sent again", f.Tick, frameID(f.ID))
 	case !f.Copy:
 		return nil
 	case r.again > 0:
@@ -146,12 +147,12 @@ func (r *replay) inOrder(f *record.Frame, acts bool) error {
 	default:
 		var ok bool
 		if _, r.again, ok = r.set.Held(&r.frame, b, f.Tick); !ok || !acts {
-			return fmt.Errorf("the first difference is at tick %d: frame 0x%X is in the record again", f.Tick, f.ID&can.MaskEFF)
+			return difference(f.Tick, frameID(f.ID), "the first difference is at tick %d: frame %s is in the record again", f.Tick, frameID(f.ID))
 		}
 		off = r.set.Off(b)
 	}
 	if r.frame != f.Frame || off != f.Withheld {
-		return differs(f, fmt.Sprintf("0x%X", f.ID&can.MaskEFF), &r.frame, off)
+		return differs(f, frameID(f.ID), &r.frame, off)
 	}
 	r.frames++
 	return nil
@@ -165,7 +166,7 @@ func differs(f *record.Frame, name string, got *can.Frame, withheld bool) error 
 		}
 		return ""
 	}
-	return fmt.Errorf("the first difference is at tick %d: frame %s was % X%s, is % X%s",
+	return difference(f.Tick, name, "the first difference is at tick %d: frame %s was % X%s, is % X%s",
 		f.Tick, name, f.Data[:f.Len], text(f.Withheld), got.Data[:got.Len], text(withheld))
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -127,8 +128,8 @@ func TestRunsWithRandomFaultsReplayBitForBit(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v in\n%s", seed, err, scenario)
 		}
-		if !strings.HasPrefix(same, "identical: 300 ticks, ") {
-			t.Errorf("seed %d: %s", seed, same)
+		if same.Ticks != 300 || same.Frames == 0 {
+			t.Errorf("seed %d: %+v", seed, same)
 		}
 		for _, e := range recorded(t, file) {
 			switch {
@@ -165,8 +166,8 @@ func TestRunsWithFaultsInTheSafeStateAndAfterTheEndReplay(t *testing.T) {
 		scenario := randomScenario(seed) + "  - {name: deaf, frame: TSC1, drop: true}\n  - {name: slow, frame: CCVS1, delay: 90 ms}\n  - {name: off, bus: drive, bus_off: true, at: 17.95 s}\n"
 		record := troubled{bench: file, scenario: scenario, length: 18 * time.Second, misses: [][2]int64{{100, 1400}}, broken: true}.run(t)
 		same, err := Replay{Record: record}.Run()
-		if err != nil || !strings.HasPrefix(same, "identical: 1800 ticks, ") {
-			t.Errorf("seed %d: %q, %v in\n%s", seed, same, err, scenario)
+		if err != nil || same.Ticks != 1800 || same.Frames == 0 {
+			t.Errorf("seed %d: %+v, %v in\n%s", seed, same, err, scenario)
 		}
 		safe, after := 0, 0
 		for _, e := range recorded(t, record) {
@@ -249,25 +250,26 @@ func TestReplayFindsWhatTheFaultsOfARecordDidNotDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		find   func(list []record.Entry) int
 		change func(list []record.Entry, i int) []record.Entry
-		want   string
+		tick   int64  // of the first difference; 0 there is none
+		of     string // what differs: begins so
 	}{
-		"nothing":      {event("armed"), func(list []record.Entry, _ int) []record.Entry { return list }, ""},
-		"not withheld": {frame(true, true, false), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Withheld = false; return list }, "tick 20"},
-		"no copy":      {frame(true, false, true), drop, "tick 30"},
-		"another copy": {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { return slices.Insert(list, i, list[i]) }, "tick 30"},
-		"other copy":   {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Data[3] ^= 1; return list }, "tick 30"},
-		"heard":        {frame(false, true, false), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Withheld = false; return list }, "tick 10"},
-		"not late":     {frame(false, false, true), drop, "tick 112"},
-		"no state":     {event("active: drop"), drop, "tick 20"},
-		"other state":  {event("active: drop"), func(list []record.Entry, i int) []record.Entry { list[i].Event.Text = "over: drop"; return list }, "tick 20"},
-		"other count":  {event("over: drop"), func(list []record.Entry, i int) []record.Entry { list[i].Event.Count++; return list }, "after 4"},
-		"a state more": {event("over: twice"), func(list []record.Entry, i int) []record.Entry { return slices.Insert(list, i, list[i]) }, "the record has"},
-		"no command":   {event(command), drop, "armed: live"},
+		"nothing":      {event("armed"), func(list []record.Entry, _ int) []record.Entry { return list }, 0, ""},
+		"not withheld": {frame(true, true, false), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Withheld = false; return list }, 20, "EEC1"},
+		"no copy":      {frame(true, false, true), drop, 30, "0xCFF0180"},
+		"another copy": {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { return slices.Insert(list, i, list[i]) }, 30, "0xCF00400"},
+		"other copy":   {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Data[3] ^= 1; return list }, 30, "0xCF00400"},
+		"heard":        {frame(false, true, false), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Withheld = false; return list }, 100, "0x18FF0003"},
+		"not late":     {frame(false, false, true), drop, 112, "0x18FF0003"},
+		"no state":     {event("active: drop"), drop, 20, "active: drop"},
+		"other state":  {event("active: drop"), func(list []record.Entry, i int) []record.Entry { list[i].Event.Text = "over: drop"; return list }, 20, "over: drop"},
+		"other count":  {event("over: drop"), func(list []record.Entry, i int) []record.Entry { list[i].Event.Count++; return list }, 23, "over: drop"},
+		"a state more": {event("over: twice"), func(list []record.Entry, i int) []record.Entry { return slices.Insert(list, i, list[i]) }, 32, "over: twice"},
+		"no command":   {event(command), drop, 1, "armed: live"},
 		"other command": {event(command), func(list []record.Entry, i int) []record.Entry {
 			list[i].Event.Text = strings.Replace(command, "0.9", "0.8", 1)
 			return list
-		}, "tick 1"},
-		"bad command": {event(command), func(list []record.Entry, i int) []record.Entry { list[i].Event.Text = "fault x"; return list }, "tick 1"},
+		}, 1, "armed: live"},
+		"bad command": {event(command), func(list []record.Entry, i int) []record.Entry { list[i].Event.Text = "fault x"; return list }, 1, "fault x"},
 	} {
 		list := slices.Clone(entries)
 		i := c.find(list)
@@ -276,8 +278,9 @@ func TestReplayFindsWhatTheFaultsOfARecordDidNotDo(t *testing.T) {
 			continue
 		}
 		_, err := Replay{Record: rewritten(t, file, c.change(list, i))}.Run()
-		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+		var at *DifferenceError
+		if is := errors.As(err, &at); c.tick == 0 && err != nil || c.tick != 0 && (!is || at.Tick != c.tick || !strings.HasPrefix(at.Of, c.of) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v, want tick %d, %s", name, err, c.tick, c.of)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (k *Soak) rotation(h *Handover, longest time.Duration) (t *rotation, text s
 			return nil, "", err
 		}
 		if what := kind(file, data); what != "scenario" {
-			return nil, "", fmt.Errorf("soak: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, what)
+			return nil, "", &KindError{file, what, fmt.Errorf("soak: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, what)}
 		}
 		s, err := LoadScenario(file, data, h)
 		if err != nil {

@@ -62,8 +62,7 @@ func (r *reader) safeState(n ast.Node, s *SafeState) {
 		{"time", r.nanoseconds(&s.TimeNs, "safe: time", 1e6, 60e9)},
 	})
 	if r.err == nil && s.TimeNs == 0 {
-		r.err = fmt.Errorf("%s:%d:%d: bench: safe: the time is missing for which the values are sent after an end (time: 100 ms)",
-			r.file, s.At.Line, s.At.Col)
+		r.err = r.errorf(s.At, "safe: the time is missing for which the values are sent after an end (time: 100 ms)")
 	}
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,7 +113,7 @@ func (r *reader) scenario(n ast.Node, h *Handover) (*Scenario, error) {
 		}},
 	})
 	if r.err == nil && s.Name == "" {
-		r.err = fmt.Errorf("%s:1:1: bench: the name is missing (scenario: NAME)", r.file)
+		r.err = &FileError{r.file, 1, 1, errors.New("the name is missing (scenario: NAME)")}
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -252,7 +253,7 @@ func (h *Handover) LoadScenario(name string) (*Scenario, error) {
 		return nil, err
 	}
 	if k := kind(file, data); k != "scenario" {
-		return nil, fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)
+		return nil, &KindError{file, k, fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)}
 	}
 	s, err := LoadScenario(file, data, h)
 	if err == nil {

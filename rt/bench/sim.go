@@ -210,15 +210,15 @@ func LoadPlant(command, name string) (*model.System, error) {
 	}
 	switch kind(file, data) {
 	case "inputs":
-		return nil, fmt.Errorf("%s: %s is a file of inputs: lockstep sim PLANT -in %s", command, name, name)
+		return nil, &KindError{name, "inputs", fmt.Errorf("%s: %s is a file of inputs: lockstep sim PLANT -in %s", command, name, name)}
 	case "scenario":
-		return nil, fmt.Errorf("%s: %s is a scenario: lockstep sim BENCH -scenario %s", command, name, name)
+		return nil, &KindError{name, "scenario", fmt.Errorf("%s: %s is a scenario: lockstep sim BENCH -scenario %s", command, name, name)}
 	case "sweep":
-		return nil, fmt.Errorf("%s: %s is a sweep: lockstep sweep %s", command, name, name)
+		return nil, &KindError{name, "sweep", fmt.Errorf("%s: %s is a sweep: lockstep sweep %s", command, name, name)}
 	case "database":
-		return nil, fmt.Errorf("%s: %s is a database; %s takes a plant", command, file, command)
+		return nil, &KindError{file, "database", fmt.Errorf("%s: %s is a database; %s takes a plant", command, file, command)}
 	case "bench":
-		return nil, fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)
+		return nil, &KindError{file, "bench", fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)}
 	}
 	plant, err := model.Load(file, data)
 	if err != nil {
@@ -226,6 +226,16 @@ func LoadPlant(command, name string) (*model.System, error) {
 	}
 	return plant.Assemble()
 }
+
+// KindError says that a file is of another kind than the one that is wanted.
+type KindError struct {
+	File string // as the error calls it
+	Kind string // what it is, as kind tells
+	Err  error
+}
+
+func (e *KindError) Error() string { return e.Err.Error() }
+func (e *KindError) Unwrap() error { return e.Err }
 
 // kind tells what a file that ReadAny has read is: a "bench", a "scenario", a "sweep", a
 // file of "inputs", a "database" or else a "plant".

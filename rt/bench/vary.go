@@ -51,7 +51,7 @@ func NewVariation(dir, name string) (*Variation, error) {
 	case "bench":
 		err = n.readBench(file, data)
 	default:
-		err = fmt.Errorf("bench: %s is of another kind (%s); a plant or a bench is wanted", file, k)
+		err = &KindError{file, k, fmt.Errorf("bench: %s is of another kind (%s); a plant or a bench is wanted", file, k)}
 	}
 	return n, err
 }
@@ -119,7 +119,7 @@ func (n *Variation) Follow(dir, name string) error {
 		return err
 	}
 	if k := kind(file, data); k != "scenario" {
-		return fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)
+		return &KindError{file, k, fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)}
 	}
 	n.scenario, n.Files[file] = file, data
 	r := &reader{origin: origin{file: file}}

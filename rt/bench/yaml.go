@@ -24,6 +24,28 @@ type Word struct {
 	Line, Col int
 }
 
+// FileError is an error at a place of a bench, a scenario or a file of inputs.
+type FileError struct {
+	File      string
+	Line, Col int // from 1
+	Err       error
+}
+
+func (e *FileError) Unwrap() error { return e.Err }
+func (e *FileError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: bench: %v", e.File, e.Line, e.Col, e.Err)
+}
+
+// WordError is an error at a word of a command.
+type WordError struct {
+	Command string
+	Word    int // from 1
+	Err     error
+}
+
+func (e *WordError) Unwrap() error { return e.Err }
+func (e *WordError) Error() string { return fmt.Sprintf("%s: word %d: %v", e.Command, e.Word, e.Err) }
+
 // origin is where text comes from: a file, or the words of a command, one per line.
 type origin struct {
 	file    string // or the name of the command
@@ -34,9 +56,9 @@ type origin struct {
 func (o origin) errorf(at Word, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if o.command {
-		return fmt.Errorf("%s: word %d: %w", o.file, at.Line, err)
+		return &WordError{o.file, at.Line, err}
 	}
-	return fmt.Errorf("%s:%d:%d: bench: %w", o.file, at.Line, at.Col, err)
+	return &FileError{o.file, at.Line, at.Col, err}
 }
 
 // reader walks a YAML tree; it keeps the first error, with its place.
@@ -59,12 +81,12 @@ func (r *reader) root(data []byte) ast.Node {
 		if errors.As(err, &y) {
 			r.failAt(y.GetToken().Position, "%s", y.GetMessage())
 		} else {
-			r.err = fmt.Errorf("%s:1:1: bench: %s", r.file, strings.SplitN(err.Error(), "\n", 2)[0])
+			r.err = &FileError{r.file, 1, 1, errors.New(strings.SplitN(err.Error(), "\n", 2)[0])}
 		}
 		return nil
 	}
 	if len(f.Docs) == 0 || f.Docs[0].Body == nil {
-		r.err = fmt.Errorf("%s:1:1: bench: the file is empty", r.file)
+		r.err = &FileError{r.file, 1, 1, errors.New("the file is empty")}
 		return nil
 	}
 	if len(f.Docs) > 1 {

@@ -116,7 +116,7 @@ func sameLevel(file string) error {
 		return fmt.Errorf("it does not say how it was built: %w", err)
 	}
 	if is, want := levelOf(info), level(); is != want && want != "" {
-		return fmt.Errorf("it was built with %s, this lockstep with %s, and the two may round otherwise: build it with %[2]s", is, want)
+		return &levelError{is, want}
 	}
 	return nil
 }
