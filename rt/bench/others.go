@@ -64,13 +64,13 @@ type overheard struct {
 
 // newOthers begins to listen on the buses of a run; nil: there is none to listen on, as in
 // virtual time, where each is a pair.
-func newOthers(r *run) (*others, error) {
+func newOthers(r view) (*others, error) {
 	if r.h.Loop.Virtual {
 		return nil, nil
 	}
 	o := &others{page: r.page, stop: make(chan struct{})}
-	for i := range r.bench.Buses {
-		bus := &r.bench.Buses[i]
+	for i := range r.h.Bench.Buses {
+		bus := &r.h.Bench.Buses[i]
 		if !named(bus.Interface.Text) {
 			continue
 		}
@@ -246,10 +246,10 @@ func onWire(f can.Frame) can.Frame {
 // beside writes what was heard beside the loop until an instant, ns since 1970: so that
 // the record is in the order of time.
 func (c *recorder) beside(until int64) {
-	if c.r.others == nil || c.w == nil {
+	if c.others == nil || c.w == nil {
 		return
 	}
-	for _, f := range c.r.others.take(until) {
+	for _, f := range c.others.take(until) {
 		if f.at < c.start || f.Local && f.from.own(&f.Frame) {
 			continue
 		}
@@ -260,7 +260,7 @@ func (c *recorder) beside(until int64) {
 
 // unheard writes what of it was lost.
 func (c *recorder) unheard() {
-	o := c.r.others
+	o := c.others
 	if o == nil || c.w == nil {
 		return
 	}

@@ -50,7 +50,7 @@ func (r *run) report() *Report {
 		r.missing = join(r.missing, r.refused())
 	}
 	r.ledger.collect(r.page)
-	if r.strayed.Load() {
+	if r.loop.migrated.Load() {
 		r.missing = append(r.missing, sched.Missing{
 			What: fmt.Sprintf("the loop lost CPU %d while it ran: it was taken offline, or somebody moved the loop", r.h.Thread.CPU),
 			Help: fmt.Sprintf("leave it online: echo 1 > /sys/devices/system/cpu/cpu%d/online", r.h.Thread.CPU),
@@ -125,7 +125,6 @@ func join(expected, refused []sched.Missing) []sched.Missing {
 func (r *run) ended() (why string, clean bool) {
 	p := r.page
 	reason := rt.Reason(p.Reason.Load())
-	unsafe, since := r.safe()
 	switch {
 	case rt.State(p.State.Load()) != rt.Ended && r.guard.hung != "":
 		return r.guard.hung + "; the target process was killed", false
@@ -139,24 +138,10 @@ func (r *run) ended() (why string, clean bool) {
 		return why + "; the target process did not answer and was killed", false
 	case rt.State(p.State.Load()) != rt.Ended:
 		return fmt.Sprintf("the target process died (%s; last tick %d)", r.target.ending(), p.Ticks.Load()), false
-	case reason.Clean() && unsafe != "":
-		return fmt.Sprintf("%s; in the safe state since %.3f s", unsafe, since), false
-	case (reason == rt.Stopped || reason == rt.Shutdown) && r.stop != "":
-		return "stopped by " + r.stop, true
-	case reason == rt.Stopped && r.overdue != "":
-		return r.overdue, false
-	case reason == rt.Shutdown:
-		return "stopped by SIGTERM to the target process", true
-	case reason.Clean():
-		return reason.String(), true
-	case reason == rt.NonFinite:
-		return fmt.Sprintf("state %s of the plant is no longer finite", r.h.Tables.StateName[p.BrokenState.Load()]), false
 	case reason == rt.TimerFailed:
 		return cmp.Or(r.target.told.reason(), reason.String()), false
-	case reason == rt.MissedTick:
-		return fmt.Sprintf("%s (%s)", reason, r.bench.Overrun), false
 	}
-	return reason.String(), false
+	return r.view.ended(r.stop, r.overdue)
 }
 
 // pageReport is the part of a report that the page and the tables know.

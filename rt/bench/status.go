@@ -208,7 +208,7 @@ func (s *status) trouble() string {
 	if off := s.r.page.BusOff.Load() &^ s.r.states.follows(); off != 0 {
 		return fmt.Sprintf("bus %.24s is off", s.r.bench.Buses[bits.TrailingZeros64(off)].Name.Text)
 	}
-	if s.r.strayed.Load() {
+	if s.r.loop.migrated.Load() {
 		return fmt.Sprintf("the loop lost CPU %d", s.r.h.Thread.CPU)
 	}
 	still, _ := s.r.behind(sched.Now())

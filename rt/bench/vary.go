@@ -159,13 +159,13 @@ func (n *Variation) Prepare(page *rt.Page) (*Case, error) {
 	c.v.equip(b, h)
 	if n.Scenario != nil {
 		r := &reader{origin: origin{file: n.scenario}}
-		if c.v.r.trial, err = r.scenario(n.Scenario, h); err != nil {
+		if c.v.scenario.scenario, err = r.scenario(n.Scenario, h); err != nil {
 			return nil, err
 		}
-		h.Take(c.v.r.trial)
+		h.Take(c.v.scenario.scenario)
 	}
 	if err = c.v.begin(); err == nil {
-		err = c.v.r.startRecord()
+		err = c.v.startRecorder()
 	}
 	if err != nil {
 		c.Close()
@@ -190,15 +190,15 @@ func (c *Case) Run(each func(k int64, y, u []float64) bool) (*Report, error) {
 }
 
 // Ticks is how many steps the case has, PeriodNs how long each is, ns.
-func (c *Case) Ticks() int64    { return c.v.r.h.Loop.Ticks }
-func (c *Case) PeriodNs() int64 { return c.v.r.h.Tables.PeriodNs }
+func (c *Case) Ticks() int64    { return c.v.view.h.Loop.Ticks }
+func (c *Case) PeriodNs() int64 { return c.v.view.h.Tables.PeriodNs }
 
 // Expects is how many expectations the scenario has.
 func (c *Case) Expects() int {
-	if c.v.r.trial == nil {
+	if c.v.scenario.scenario == nil {
 		return 0
 	}
-	return len(c.v.r.trial.Expect)
+	return len(c.v.scenario.scenario.Expect)
 }
 
 // Reading is where a value stands in what Run tells of.
@@ -219,19 +219,19 @@ func (r Reading) Of(y, u []float64) float64 {
 
 // Reading finds an output, an input that is known outside of the plant, or a bound signal.
 func (c *Case) Reading(name string) (r Reading, err error) {
-	v, err := c.v.r.h.value(name)
+	v, err := c.v.view.h.value(name)
 	if err != nil {
 		return r, err
 	}
-	ports := c.v.r.h.Tables.Inputs
+	ports := c.v.view.h.Tables.Inputs
 	if v.output {
-		ports = c.v.r.h.Tables.Outputs
+		ports = c.v.view.h.Tables.Outputs
 	}
 	return Reading{Output: v.output, Index: v.index, Unit: v.gauge.name, SI: ports[v.index].Unit}, nil
 }
 
 // Conditions reads "PORT > VALUE", two at most, joined by "and".
-func (c *Case) Conditions(text string) (Conditions, error) { return c.v.r.h.conditions(text) }
+func (c *Case) Conditions(text string) (Conditions, error) { return c.v.view.h.conditions(text) }
 
 // Conditions are of outputs, inputs and signals.
 type Conditions [2]fault.Condition
@@ -243,7 +243,7 @@ func (list Conditions) Hold(y, u []float64) bool {
 }
 
 // Instant reads "3 s" or "tick 600" as a grid point; times between two are rounded up.
-func (c *Case) Instant(text string) (int64, error) { return c.v.r.h.instant(text) }
+func (c *Case) Instant(text string) (int64, error) { return c.v.view.h.instant(text) }
 
 // Read reads a value as SI; a bare number is in r.Unit.
 func (r Reading) Read(text string) (float64, error) {

@@ -18,25 +18,25 @@ type view struct {
 
 // safe says why the run went to the safe state, and when, simulated time; "" it did
 // not.
-func (r view) safe() (why string, since float64) {
-	reason := rt.Reason(r.page.SafeReason.Load())
+func (v view) safe() (why string, since float64) {
+	reason := rt.Reason(v.page.SafeReason.Load())
 	if reason == rt.NotEnded {
 		return "", 0
 	}
 	why = reason.String()
 	if reason == rt.MissedTick || reason == rt.MissedLimit {
-		why += " (" + r.h.Bench.Overrun.String() + ")"
+		why += " (" + v.h.Bench.Overrun.String() + ")"
 	}
-	return why, float64(int64(r.page.SafeTick.Load())*r.h.Tables.PeriodNs) / 1e9
+	return why, float64(int64(v.page.SafeTick.Load())*v.h.Tables.PeriodNs) / 1e9
 }
 
 // behind tells for an instant, ns on CLOCK_MONOTONIC, how long a tick has been due
 // that has not come, and how many grid points have passed since the last one.
 // The clock decides: a target that stands still cannot count what it misses.
-func (r view) behind(now int64) (still time.Duration, points int64) {
-	start, ticks := int64(r.page.StartNs.Load()), int64(r.page.Ticks.Load())
-	grid := sched.Grid{Start: start, Period: r.h.Tables.PeriodNs}
-	last := r.h.Loop.Ticks
+func (v view) behind(now int64) (still time.Duration, points int64) {
+	start, ticks := int64(v.page.StartNs.Load()), int64(v.page.Ticks.Load())
+	grid := sched.Grid{Start: start, Period: v.h.Tables.PeriodNs}
+	last := v.h.Loop.Ticks
 	if start == 0 || now <= grid.Due(ticks+1) || last > 0 && ticks >= last {
 		return 0, 0
 	}
@@ -49,21 +49,21 @@ func (r view) behind(now int64) (still time.Duration, points int64) {
 
 // silent lists the received messages that have been away, or too short, for longer
 // than quiet; one that drives nothing and has no cycle is not waited for.
-func (r view) silent() (list []Silence) {
-	tick, period := int64(r.page.Ticks.Load()), r.h.Tables.PeriodNs
+func (v view) silent() (list []Silence) {
+	tick, period := int64(v.page.Ticks.Load()), v.h.Tables.PeriodNs
 	i := 0
-	for b, m := range r.h.Maps {
+	for b, m := range v.h.Maps {
 		for _, rx := range m.Rx {
-			last := int64(r.page.LastRx[i].Load())
+			last := int64(v.page.LastRx[i].Load())
 			awaited := len(rx.Fields) > 0 || rx.CycleTicks > 0 || rx.TimeoutTicks > 0
 			if i++; awaited && (tick-last)*period >= int64(quiet) {
-				bus, name := r.h.Bench.Buses[b].Name.Text, rx.Name
-				if len(r.h.Maps) > 1 {
+				bus, name := v.h.Bench.Buses[b].Name.Text, rx.Name
+				if len(v.h.Maps) > 1 {
 					name += " on " + bus
 				}
 				list = append(list, Silence{
 					Bus: bus, Message: name, Last: float64(last*period) / 1e9, For: float64((tick-last)*period) / 1e9,
-					Substituted: len(rx.OnTimeout.Values) > 0 && r.page.Rx[i-1].Load().Late,
+					Substituted: len(rx.OnTimeout.Values) > 0 && v.page.Rx[i-1].Load().Late,
 				})
 			}
 		}
@@ -80,19 +80,19 @@ const standstill = 100 * time.Millisecond
 
 // messageTrouble is what is wrong with a received message right now, in at most 60 columns;
 // "" nothing. With now only of one whose last frame was bad.
-func (r view) messageTrouble(now bool) string {
+func (v view) messageTrouble(now bool) string {
 	at := 0
-	for _, m := range r.h.Maps {
+	for _, m := range v.h.Maps {
 		for i := range m.Rx {
-			w := &r.page.Rx[at]
+			w := &v.page.Rx[at]
 			at++
 			s := w.Load()
 			bad := s.Protected && (s.Frame == sigmap.FrameError || s.Frame == sigmap.FrameRepeated || s.Frame == sigmap.FrameWrongSequence)
 			if !bad && (now || !s.Late && !(s.Protected && s.Window == sigmap.WindowInvalid)) {
 				continue
 			}
-			v := receivedMessage(w, &m.Rx[i])
-			if list := v.wrong(); len(list) > 0 && v.Frames > 0 {
+			got := receivedMessage(w, &m.Rx[i])
+			if list := got.wrong(); len(list) > 0 && got.Frames > 0 {
 				return fmt.Sprintf("%s: %s", cutName(m.Rx[i].Name), list[0])
 			}
 		}
@@ -101,9 +101,9 @@ func (r view) messageTrouble(now bool) string {
 }
 
 // state says how a run is doing.
-func (r view) state() string {
-	p := r.page
-	still, _ := r.behind(sched.Now())
+func (v view) state() string {
+	p := v.page
+	still, _ := v.behind(sched.Now())
 	switch {
 	case rt.State(p.State.Load()) == rt.Preparing:
 		return "preparing"
@@ -115,4 +115,28 @@ func (r view) state() string {
 		return fmt.Sprintf("stands still for %.1f s", still.Seconds())
 	}
 	return "running"
+}
+
+// ended says why a run whose target has ended by itself is over, and whether that is as it
+// should be. stop is the signal that asked it to end, overdue why the supervisor did; "" neither.
+func (v view) ended(stop, overdue string) (why string, clean bool) {
+	reason := rt.Reason(v.page.Reason.Load())
+	unsafe, since := v.safe()
+	switch {
+	case reason.Clean() && unsafe != "":
+		return fmt.Sprintf("%s; in the safe state since %.3f s", unsafe, since), false
+	case (reason == rt.Stopped || reason == rt.Shutdown) && stop != "":
+		return "stopped by " + stop, true
+	case reason == rt.Stopped && overdue != "":
+		return overdue, false
+	case reason == rt.Shutdown:
+		return "stopped by SIGTERM to the target process", true
+	case reason.Clean():
+		return reason.String(), true
+	case reason == rt.NonFinite:
+		return fmt.Sprintf("state %s of the plant is no longer finite", v.h.Tables.StateName[v.page.BrokenState.Load()]), false
+	case reason == rt.MissedTick:
+		return fmt.Sprintf("%s (%s)", reason, v.h.Bench.Overrun), false
+	}
+	return reason.String(), false
 }
