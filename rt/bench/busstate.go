@@ -64,10 +64,12 @@ type line struct {
 
 // How a bus stands whose interface says nothing of a controller, or is not there.
 const (
-	busUp   = "up"
 	busDown = "down"
 	busGone = "gone"
 )
+
+// busUp is how a bus stands that is up and whose interface says nothing of a controller.
+const busUp = "up"
 
 // BusChange is an instant at which a bus began to stand otherwise, or something was
 // done about it.
@@ -77,8 +79,8 @@ type BusChange struct {
 	State string  `json:"state"`
 	Text  string  `json:"text"`
 
-	bus  string
-	time int64 // ns since 1970
+	bus  string `json:"-"`
+	time int64  `json:"-"` // ns since 1970
 }
 
 // stand says how the bus stands.

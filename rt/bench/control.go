@@ -161,7 +161,7 @@ func (c *control) serve() {
 			return
 		}
 		if err != nil { // no descriptor is left; a client that goes gives one back
-			time.Sleep(look)
+			time.Sleep(100 * time.Millisecond)
 			continue
 		}
 		select {

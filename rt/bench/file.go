@@ -64,6 +64,13 @@ type kept struct {
 	Data  []byte
 }
 
+// setFiles lets a bench find its plant and databases among files that were read before, by
+// name, and others in dir.
+func (b *Bench) setFiles(dir string, files map[string]kept) { b.dir, b.Files = dir, files }
+
+// setPlant gives a bench its plant, in the place of the file that it names.
+func (b *Bench) setPlant(plant *model.Draft) { b.draft = plant }
+
 // Load reads a bench: the file of that name if there is one, the embedded bench
 // otherwise. Errors are "FILE:LINE:COL: bench: ...".
 func Load(name string) (*Bench, error) {

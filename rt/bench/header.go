@@ -19,7 +19,7 @@ import (
 func (c *recorder) header(start, offset int64) (*record.Header, error) {
 	b, t := c.h.Bench, c.h.Tables
 	h := &record.Header{
-		Version: Version(), Host: host(), GOARCH: runtime.GOARCH, BestEffort: c.best,
+		Version: Version(), Host: hostName(), GOARCH: runtime.GOARCH, BestEffort: c.best,
 		Period: t.PeriodNs, Start: start + offset, Mono: start,
 		Phases: []string{"the tick before", "wake-up", "receive", "step", "send"},
 		Hashes: map[string]string{"tables": digest(t)},
@@ -142,8 +142,8 @@ func digest(data any) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// host is the name of this host and its kernel.
-func host() string {
+// hostName is the name of this host and its kernel.
+func hostName() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return ""

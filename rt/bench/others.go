@@ -20,9 +20,11 @@ import (
 // what comes beyond is counted.
 const (
 	breath    = 5 * time.Millisecond
-	maxOthers = 1 << 15 // 3 MiB
-	maxReads  = 1 << 9  // of 32 frames, from a bus at once
-	maxSent   = 1 << 12 // frames of a bus that the target has sent and that were not heard yet
+	awaiting  = 100 * time.Millisecond // for a frame to come
+	rebinding = time.Second            // between two looks for interfaces that were made again
+	maxOthers = 1 << 15                // 3 MiB
+	maxReads  = 1 << 9                 // of 32 frames, from a bus at once
+	maxSent   = 1 << 12                // frames of a bus that the target has sent and that were not heard yet
 
 	settling = time.Second // by which the loop has told of what it did
 )
@@ -101,11 +103,11 @@ func (o *others) follow() {
 	go func() {
 		defer close(o.done)
 		for asked := time.Now(); ; {
-			_, _ = unix.Poll(fds, int(look.Milliseconds()))
+			_, _ = unix.Poll(fds, int(awaiting.Milliseconds()))
 			now := time.Now()
 			o.mu.Lock()
 			o.read()
-			if now.Sub(asked) >= asking {
+			if now.Sub(asked) >= rebinding {
 				asked = now
 				o.rebind()
 			}

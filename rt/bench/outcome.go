@@ -46,7 +46,7 @@ func (r *run) announcement() string {
 
 // report collects what the page, the processes and the host say at the end.
 func (r *run) report() *Report {
-	if r.target.cmd != nil { // what was refused was told to who started it
+	if r.target.ours() { // what was refused was told to who started it
 		r.missing = join(r.missing, r.refused())
 	}
 	r.ledger.collect(r.page)
@@ -70,10 +70,7 @@ func (r *run) report() *Report {
 	v.Messages, v.Dropped = received(r.page, r.h), drops(r.page, r.h)
 	v.Safe, v.SafeSince = r.safe()
 	v.LateTicks, v.BudgetNs = r.page.LateTicks(), cmp.Or(r.bench.BudgetNs, r.bench.PeriodNs/2)
-	v.LedgerLost = r.ledger.lost
-	for i := range r.ledger.entries {
-		v.Ledger = append(v.Ledger, r.ledger.entries[i].report(r.h))
-	}
+	v.Ledger, v.LedgerLost = r.ledger.report(r.h)
 	v.SafeFrames, v.SafeAfter = r.guard.frames, r.guard.first.Seconds()
 	v.Buses = r.states.report()
 	v.Addresses = r.claims.says()

@@ -107,6 +107,9 @@ func (s *socket) stop(now bool) (wait func() (*Ending, error)) {
 	}
 }
 
+// serving is within what a target that is asked to end has reached its next grid point, real time.
+const serving = 30 * time.Second
+
 // stopLone ends a target without a supervisor, by its page.
 func (s *socket) stopLone(now bool, target *process, err error) (wait func() (*Ending, error)) {
 	p := s.lone.page
@@ -118,7 +121,7 @@ func (s *socket) stopLone(now bool, target *process, err error) (wait func() (*E
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s, err)
 		}
-		if h := s.lone.h; !target.within(starting + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
+		if h := s.lone.h; !target.within(serving + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
 			return nil, &Exit{1, fmt.Errorf("%s does not end; nobody watches over it: lockstep stop %d -now kills it", s, s.pid)}
 		}
 		timersOf(s.lone.h.Thread.CPU, &holds{}).lower()

@@ -106,7 +106,7 @@ func (r *run) close() {
 	r.control.close()
 	r.inherit.life.Close() // of nil it does nothing
 	for _, p := range []*process{r.target, r.unit} {
-		if p != nil && p.cmd != nil {
+		if p != nil && p.ours() {
 			p.kill()
 			p.close()
 		}

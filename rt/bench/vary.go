@@ -135,9 +135,9 @@ func (n *Variation) bench() (*Bench, error) {
 		if b, err = r.bench(n.Bench); err != nil {
 			return nil, err
 		}
-		b.dir, b.Files = n.dir, n.known
+		b.setFiles(n.dir, n.known)
 	}
-	b.draft = n.Plant
+	b.setPlant(n.Plant)
 	return b, nil
 }
 
