@@ -99,11 +99,11 @@ func (c troubled) run(t *testing.T) string {
 		t.Fatalf("%v in\n%s", err, c.scenario)
 	}
 	for i, line := range c.commands {
-		list, err := v.r.h.Command(line)
+		list, err := v.view.h.Command(line)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.r.record.names.note(uint64(i+1), line)
+		v.record.names.note(uint64(i+1), line)
 		if !v.page.Post(uint64(i+1), list) {
 			t.Fatal("the page takes no more")
 		}
