@@ -59,7 +59,7 @@ func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(h.Bench.dir, "guarded.dbc"), []byte("VERSION \"another\"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(filepath.Dir(h.Bench.File), "guarded.dbc"), []byte("VERSION \"another\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	const line = "fault name=a signal=Speeds.w1 stuck=3"

@@ -218,7 +218,7 @@ func (h *Handover) set(book *faultBook, name, value string) (c fault.Command, er
 func setSpec(signal, value string) FaultSpec {
 	at := func(text string) Word { return Word{Text: text, Line: 1} }
 	return FaultSpec{
-		Name: at(signal), Target: at("signal"), On: at(signal), Kind: at("stuck"), Value: at(value), origin: origin{"set", true},
+		Name: at(signal), Target: at("signal"), On: at(signal), Kind: at("stuck"), Value: at(value), origin: commandOrigin("set"),
 	}
 }
 

@@ -291,7 +291,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := parseStimulus("in.csv", &limited{r: strings.NewReader("time[s],tau[N.m]\n0,1\n"), left: 18}, twoInputs()); !errors.Is(err, ErrTooLarge) {
+	if _, err := parseStimulus("in.csv", limitReader(strings.NewReader("time[s],tau[N.m]\n0,1\n"), 18), twoInputs()); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a file of inputs that is too large: %v", err)
 	}
 }

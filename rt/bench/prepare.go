@@ -35,6 +35,9 @@ type Handover struct {
 	databases []*sigmap.Database // by bus; nil: not read yet, see database
 }
 
+// uncommanded lists the inputs that no bus drives, and what they do.
+func (h *Handover) uncommanded() []string { return h.undriven }
+
 // Kernel says in words which kernel ticks.
 func (h *Handover) Kernel() string {
 	if h.Mark == "" {
