@@ -323,12 +323,12 @@ func TestWhoAttachesKnowsTheSlots(t *testing.T) {
 	h.Named = []NamedFault{{Name: "zero", Spec: "..."}, {Name: "one", Spec: "..."}}
 	r := &run{bench: h.Bench, h: h, page: c.r.page}
 	r.adoptFaults() // slot 0 is in use, the scenario's second was cleared
-	if got := h.book().names(); !slices.Equal(got, []string{"zero"}) {
+	if got := NewCommands(h).Slots.names(); !slices.Equal(got, []string{"zero"}) {
 		t.Errorf("%q", got)
 	}
-	h.faults, h.Named = nil, nil
+	h.Named = nil
 	r.adoptFaults()
-	if got := h.book().names(); !slices.Equal(got, []string{"slot0"}) {
+	if got := NewCommands(h).Slots.names(); !slices.Equal(got, []string{"slot0"}) {
 		t.Errorf("%q", got)
 	}
 }
