@@ -89,6 +89,9 @@ type Link struct {
 	Word                  // the line itself, for errors
 }
 
+// deviations counts the places of the database that do not keep to the format.
+func (bus *Bus) deviations() int { return bus.lenient }
+
 func (r *reader) bus(e *ast.MappingValueNode) Bus {
 	at := e.Key.GetToken().Position
 	b := Bus{Name: keyWord(e)}
@@ -149,12 +152,6 @@ func (r *reader) recovery(n ast.Node, what string) int64 {
 		r.fail(n, "%s: %q is none of: wait, restart after T (T: 10 ms to 3600 s)", what, w.Text)
 	}
 	return int64(seconds * 1e9)
-}
-
-// keyWord is the key of an entry.
-func keyWord(e *ast.MappingValueNode) Word {
-	at := e.Key.GetToken().Position
-	return Word{e.Key.GetToken().Value, at.Line, at.Column}
 }
 
 func (r *reader) frame(e *ast.MappingValueNode, rest bool) Frame {

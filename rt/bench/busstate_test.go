@@ -210,7 +210,7 @@ func TestARunSaysThatADatabaseDoesNotKeepToItsFormat(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, _ := demoRun(t)
-		text := strings.Replace(string(r.bench.text), "powershift.dbc", "mine.dbc", 1)
+		text := strings.Replace(string(r.bench.fileText()), "powershift.dbc", "mine.dbc", 1)
 		if r.bench, err = parse("bench.yaml", dir, []byte(text)); err != nil {
 			t.Fatal(err)
 		}

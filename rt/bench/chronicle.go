@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"slices"
 	"sync"
 
 	"lockstep/io/record"
@@ -13,8 +12,8 @@ import (
 // their numbers. It is asked in the order of the ring, and so calls a slot what it was
 // called then, whatever has become of it since.
 type chronicle struct {
-	h      *Handover // with a book of its own
-	before faultBook // the book before the last command
+	commands *Commands
+	before   FaultSlots // the slots before the last command
 
 	mu    sync.Mutex
 	lines map[uint64]string // by batch, those that have not been asked for
@@ -22,9 +21,7 @@ type chronicle struct {
 
 // newChronicle begins with the faults of the scenario.
 func newChronicle(h *Handover) *chronicle {
-	own := *h
-	own.faults, own.engine, own.databases = nil, nil, slices.Clone(h.databases)
-	return &chronicle{h: &own, lines: map[uint64]string{}}
+	return &chronicle{commands: NewCommands(h.clone()), lines: map[uint64]string{}}
 }
 
 // note keeps the line of a batch, before the loop can have it; without a record nobody
@@ -54,18 +51,18 @@ func (c *chronicle) command(batch uint64) string {
 	line := c.lines[batch]
 	c.mu.Unlock()
 	c.forget(batch)
-	c.before = *c.h.book()
-	_, _ = c.h.Command(line) // it was understood once
+	c.before = c.commands.Slots
+	_, _ = c.commands.Translate(line) // it was understood once
 	return line
 }
 
 // fault is the fault of a slot that has come to a state: "NAME: SPEC".
 func (c *chronicle) fault(slot int, to fault.State) string {
-	book := c.h.book()
+	slots := &c.commands.Slots
 	if to == fault.Free { // the command that did that has emptied it
-		book = &c.before
+		slots = &c.before
 	}
-	return book.slot[slot].String()
+	return slots[slot].String()
 }
 
 // tell writes what has become of a fault, or that a command has taken effect.

@@ -15,9 +15,9 @@ import (
 func TestARecordCallsASlotWhatItWasCalledThen(t *testing.T) {
 	h := openBench(t)
 	h.Named = []NamedFault{{Name: "first", Spec: "frame=Speeds drop"}}
-	c := newChronicle(h)
+	c, commands := newChronicle(h), NewCommands(h)
 	for i, line := range []string{"fault name=a frame=Status drop", "clear a", "fault name=b frame=Torque drop", "fault name=b bus=drive bus_off"} {
-		if _, err := h.Command(line); err != nil {
+		if _, err := commands.Translate(line); err != nil {
 			t.Fatal(err)
 		}
 		c.note(uint64(i+1), line)
@@ -59,12 +59,12 @@ func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(h.Bench.dir, "guarded.dbc"), []byte("VERSION \"another\"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(filepath.Dir(h.Bench.File), "guarded.dbc"), []byte("VERSION \"another\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	const line = "fault name=a signal=Speeds.w1 stuck=3"
-	for who, h := range map[string]*Handover{"the supervisor": h, "its record": newChronicle(h).h, "who attaches": attached, "its record, too": newChronicle(attached).h} {
-		if list, err := h.Command(line); err != nil || len(list) != 1 {
+	for who, c := range map[string]*Commands{"the supervisor": NewCommands(h), "its record": newChronicle(h).commands, "who attaches": NewCommands(attached), "its record, too": newChronicle(attached).commands} {
+		if list, err := c.Translate(line); err != nil || len(list) != 1 {
 			t.Errorf("%s: %s: %+v (%v)", who, line, list, err)
 		}
 	}

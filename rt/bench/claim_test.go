@@ -2,7 +2,7 @@ package bench
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -52,9 +52,9 @@ func TestMistakesInAddressesAreNamedWithTheirPlace(t *testing.T) {
 	} {
 		text, err := truckBench(t, c.old, c.new)
 		line, col := place(t, text, c.at)
-		start := fmt.Sprintf("b.yaml:%d:%d: bench: ", line, col)
-		if err == nil || !strings.HasPrefix(err.Error(), start) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%q:\ngot  %v\nwant %s... %s", c.new, err, start, c.want)
+		var at *FileError
+		if !errors.As(err, &at) || at.File != "b.yaml" || at.Line != line || at.Col != col || !strings.Contains(at.Err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q:\ngot  %v\nwant %d:%d ... %s", c.new, err, line, col, c.want)
 		}
 	}
 }

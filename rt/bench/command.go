@@ -8,48 +8,39 @@ import (
 
 	"lockstep/io/record"
 	"lockstep/model"
-	"lockstep/model/kernel"
 	"lockstep/rt/fault"
 )
 
-// NamedFault is a fault by its name and in the words of a command.
-type NamedFault struct {
-	Name string
-	Spec string
-	set  bool // it is there for `set`, not for `fault`
+// FaultSlot is the fault in a slot; its Name is "" while the slot is free.
+type FaultSlot struct {
+	NamedFault
+	Set bool // by `set`, not by `fault`
 }
 
-// String is the fault as a record tells it.
-func (f NamedFault) String() string { return f.Name + ": " + f.Spec }
-
-// faultBook knows which fault is in which slot. It is a function of the scenario's
-// faults and of the commands since then, in their order: who reads a record finds the
-// same slots as who gave the commands.
-type faultBook struct {
-	slot [fault.Max]NamedFault // Name "": the slot is free
-}
+// FaultSlots says which fault is in which slot.
+type FaultSlots [fault.Max]FaultSlot
 
 // find returns the slot of the fault called name; -1: there is none.
-func (b *faultBook) find(name string) int {
-	return slices.IndexFunc(b.slot[:], func(f NamedFault) bool { return f.Name == name })
+func (l *FaultSlots) find(name string) int {
+	return slices.IndexFunc(l[:], func(f FaultSlot) bool { return f.Name == name })
 }
 
-// put gives a fault its slot: that of the one with its name, whose place it takes, or
-// the first that is free.
-func (b *faultBook) put(f NamedFault) (slot int, err error) {
-	if slot = b.find(f.Name); slot < 0 {
-		slot = b.find("")
+// put gives a fault its slot: that of the fault with its name, which it replaces, or the
+// first free one.
+func (l *FaultSlots) put(f NamedFault) (slot int, err error) {
+	if slot = l.find(f.Name); slot < 0 {
+		slot = l.find("")
 	}
 	if slot < 0 {
 		return 0, fmt.Errorf("fault: all %d slots are taken: clear one", fault.Max)
 	}
-	b.slot[slot] = f
+	l[slot] = FaultSlot{NamedFault: f}
 	return slot, nil
 }
 
 // names lists the faults there are.
-func (b *faultBook) names() (list []string) {
-	for _, f := range b.slot {
+func (l *FaultSlots) names() (list []string) {
+	for _, f := range l {
 		if f.Name != "" {
 			list = append(list, f.Name)
 		}
@@ -57,16 +48,24 @@ func (b *faultBook) names() (list []string) {
 	return list
 }
 
-// book is the hand-over's; it begins with the faults of the scenario.
-func (h *Handover) book() *faultBook {
-	if h.faults == nil {
-		h.faults = &faultBook{}
-		copy(h.faults.slot[:], h.Named)
-	}
-	return h.faults
+// Commands translates the lines that change one run. Its slots are a function of the
+// scenario's faults and of the lines translated since, in their order: the reader of a
+// record finds the same slots as the run that took the lines.
+type Commands struct {
+	h     *Handover
+	Slots FaultSlots
 }
 
-// Command translates a line that `lockstep ctl` has sent and that changes the run, words
+// NewCommands returns the commands of a run that begins with the faults of its scenario.
+func NewCommands(h *Handover) *Commands {
+	c := &Commands{h: h}
+	for slot, f := range h.Named {
+		c.Slots[slot].NamedFault = f
+	}
+	return c
+}
+
+// Translate translates a line that `lockstep ctl` has sent and that changes the run, words
 // as the shell quotes them:
 //
 //	fault KEY=VALUE...        see FaultSpec; one that has the name of another takes its place
@@ -77,7 +76,7 @@ func (h *Handover) book() *faultBook {
 // What it returns takes effect at one tick. The slots follow from all lines so far, so
 // each line that a run has taken must be translated once, in their order; one that is
 // refused changes nothing.
-func (h *Handover) Command(line string) ([]fault.Command, error) {
+func (c *Commands) Translate(line string) ([]fault.Command, error) {
 	if len(line) > record.MaxText {
 		return nil, fmt.Errorf("a change of %d bytes; a record has room for %d: make two of it", len(line), record.MaxText)
 	}
@@ -85,70 +84,52 @@ func (h *Handover) Command(line string) ([]fault.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	verbs := map[string]func(*faultBook, []string) ([]fault.Command, error){
-		"fault": h.faultCommand, "clear": h.clearCommand, "set": h.setCommand, "release": h.releaseCommand,
+	verbs := map[string]func(*Handover, *FaultSlots, []string) ([]fault.Command, error){
+		"fault": faultCommand, "clear": clearCommand, "set": setCommand, "release": releaseCommand,
 	}
 	if len(words) == 0 || verbs[words[0]] == nil {
 		return nil, fmt.Errorf("%.60q is no command that changes a run", line)
 	}
-	book := *h.book()
-	list, err := verbs[words[0]](&book, words[1:])
+	slots := c.Slots
+	list, err := verbs[words[0]](c.h, &slots, words[1:])
 	if err == nil && len(list) > fault.Max {
 		err = fmt.Errorf("%s: %d changes; %d are possible at once", words[0], len(list), fault.Max)
 	}
 	if err == nil {
-		if err = h.possible(list); err != nil {
+		if err = c.h.possible(list); err != nil {
 			err = fmt.Errorf("%s: %w", words[0], err)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	*h.faults = book
+	c.Slots = slots
 	return list, nil
 }
 
-// possible refuses what the loop would: it cannot say so.
-func (h *Handover) possible(list []fault.Command) error {
-	if h.engine == nil {
-		m, p := len(h.Tables.Inputs), len(h.Tables.Outputs)
-		system := fault.System{PeriodNs: h.Tables.PeriodNs, M: m, P: p, Maps: h.Maps, Plant: kernel.New(h.Tables)}
-		var err error
-		if h.engine, err = fault.New(fault.Plan{Ranges: h.Loop.Faults.Ranges}, system); err != nil {
-			return err
-		}
-	}
-	for i := range list {
-		if err := h.engine.Check(&list[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (h *Handover) faultCommand(book *faultBook, words []string) ([]fault.Command, error) {
+func faultCommand(h *Handover, slots *FaultSlots, words []string) ([]fault.Command, error) {
 	spec, err := ParseFault(words)
 	if err != nil {
 		return nil, err
 	}
-	c, err := h.put(book, spec)
+	c, err := putFault(h, slots, spec)
 	return []fault.Command{c}, err
 }
 
-// put makes the command that arms a fault.
-func (h *Handover) put(book *faultBook, spec FaultSpec) (c fault.Command, err error) {
+// putFault makes the command that arms a fault.
+func putFault(h *Handover, slots *FaultSlots, spec FaultSpec) (c fault.Command, err error) {
 	if c.Fault, err = h.Fault(spec); err != nil {
 		return c, err
 	}
 	if n := h.Loop.Ticks; n > 0 && c.Fault.Start.Tick > n {
 		return c, spec.errorf(spec.At, "fault: at: %s is after the end of the run, at tick %d: it would never start", spec.At.Text, n)
 	}
-	c.Slot, err = book.put(NamedFault{Name: spec.Name.Text, Spec: spec.String()})
+	c.Slot, err = slots.put(NamedFault{Name: spec.Name.Text, Spec: spec.String()})
 	return c, err
 }
 
-func (h *Handover) clearCommand(book *faultBook, words []string) (list []fault.Command, err error) {
-	all := book.names()
+func clearCommand(h *Handover, slots *FaultSlots, words []string) (list []fault.Command, err error) {
+	all := slots.names()
 	if len(words) == 1 && words[0] == "all" {
 		words = all
 	}
@@ -156,17 +137,17 @@ func (h *Handover) clearCommand(book *faultBook, words []string) (list []fault.C
 		return nil, errors.New("clear: name a fault, or all")
 	}
 	for _, name := range words {
-		slot := book.find(name)
+		slot := slots.find(name)
 		if slot < 0 || name == "" {
 			return nil, fmt.Errorf("clear: %w", unknown("fault called", name, all))
 		}
-		book.slot[slot] = NamedFault{}
+		slots[slot] = FaultSlot{}
 		list = append(list, fault.Command{Op: fault.Clear, Slot: slot})
 	}
 	return list, nil
 }
 
-func (h *Handover) setCommand(book *faultBook, words []string) (list []fault.Command, err error) {
+func setCommand(h *Handover, slots *FaultSlots, words []string) (list []fault.Command, err error) {
 	if len(words) == 0 {
 		return nil, errors.New("set: PORT=VALUE is missing")
 	}
@@ -178,7 +159,7 @@ func (h *Handover) setCommand(book *faultBook, words []string) (list []fault.Com
 		if slices.ContainsFunc(words[:i], func(w string) bool { return strings.HasPrefix(w, name+"=") }) {
 			return nil, fmt.Errorf("set: %s is set twice", name)
 		}
-		c, err := h.set(book, name, value)
+		c, err := setValue(h, slots, name, value)
 		if err != nil {
 			return nil, fmt.Errorf("set: %s: %w", name, err)
 		}
@@ -187,16 +168,16 @@ func (h *Handover) setCommand(book *faultBook, words []string) (list []fault.Com
 	return list, nil
 }
 
-// set makes the command that gives one thing a value. A signal that no port drives is
+// setValue makes the command that gives one thing a value. A signal that no port drives is
 // stuck at it, by a fault of its own name.
-func (h *Handover) set(book *faultBook, name, value string) (c fault.Command, err error) {
+func setValue(h *Handover, slots *FaultSlots, name, value string) (c fault.Command, err error) {
 	i, err := h.settable(name)
 	if err != nil {
 		return c, err
 	}
 	if i < 0 {
-		if c, err = h.put(book, setSpec(name, value)); err == nil {
-			book.slot[c.Slot].set = true
+		if c, err = putFault(h, slots, setSpec(name, value)); err == nil {
+			slots[c.Slot].Set = true
 		}
 		return c, err
 	}
@@ -218,7 +199,7 @@ func (h *Handover) set(book *faultBook, name, value string) (c fault.Command, er
 func setSpec(signal, value string) FaultSpec {
 	at := func(text string) Word { return Word{Text: text, Line: 1} }
 	return FaultSpec{
-		Name: at(signal), Target: at("signal"), On: at(signal), Kind: at("stuck"), Value: at(value), origin: origin{"set", true},
+		Name: at(signal), Target: at("signal"), On: at(signal), Kind: at("stuck"), Value: at(value), origin: commandOrigin("set"),
 	}
 }
 
@@ -246,25 +227,25 @@ func (h *Handover) settable(name string) (int, error) {
 	return -1, nil
 }
 
-func (h *Handover) releaseCommand(book *faultBook, words []string) (list []fault.Command, err error) {
+func releaseCommand(h *Handover, slots *FaultSlots, words []string) (list []fault.Command, err error) {
 	if len(words) == 1 && words[0] == "all" {
-		words = h.released(book)
+		words = released(h, slots)
 	}
 	if len(words) == 0 {
 		return nil, errors.New("release: name what was set, or all")
 	}
 	for _, name := range words {
 		i, err := h.settable(name)
-		slot := book.find(name)
+		slot := slots.find(name)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("release: %s: %w", name, err)
 		case i >= 0:
 			list = append(list, fault.Command{Op: fault.Release, Input: i})
-		case slot < 0 || !book.slot[slot].set:
+		case slot < 0 || !slots[slot].Set:
 			return nil, fmt.Errorf("release: %s was not set", name)
 		default:
-			book.slot[slot] = NamedFault{}
+			slots[slot] = FaultSlot{}
 			list = append(list, fault.Command{Op: fault.Clear, Slot: slot})
 		}
 	}
@@ -272,14 +253,14 @@ func (h *Handover) releaseCommand(book *faultBook, words []string) (list []fault
 }
 
 // released is what `release all` releases.
-func (h *Handover) released(book *faultBook) (names []string) {
+func released(h *Handover, slots *FaultSlots) (names []string) {
 	for _, p := range h.Tables.Inputs {
 		if h.drivenBy(p.Name) == "" {
 			names = append(names, p.Name)
 		}
 	}
-	for _, f := range book.slot {
-		if f.set {
+	for _, f := range slots {
+		if f.Set {
 			names = append(names, f.Name)
 		}
 	}

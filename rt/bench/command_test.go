@@ -84,10 +84,10 @@ var session = []struct {
 }
 
 func TestSlotsFollowFromTheCommandsAlone(t *testing.T) {
-	first, second := openBench(t), openBench(t)
+	first, second := NewCommands(openBench(t)), NewCommands(openBench(t))
 	for _, c := range session {
-		list, err := first.Command(c.line)
-		again, err2 := second.Command(c.line)
+		list, err := first.Translate(c.line)
+		again, err2 := second.Translate(c.line)
 		if err != nil || err2 != nil || !reflect.DeepEqual(list, again) {
 			t.Fatalf("%s: %v, %v; %+v and %+v", c.line, err, err2, list, again)
 		}
@@ -99,7 +99,7 @@ func TestSlotsFollowFromTheCommandsAlone(t *testing.T) {
 			t.Errorf("%s: slots %v, want %v", c.line, slots, c.slots)
 		}
 	}
-	if left := first.book().names(); left != nil {
+	if left := first.Slots.names(); left != nil {
 		t.Errorf("faults %q are left", left)
 	}
 }
@@ -107,18 +107,19 @@ func TestSlotsFollowFromTheCommandsAlone(t *testing.T) {
 func TestTheFaultsOfAScenarioHaveTheFirstSlots(t *testing.T) {
 	h := openBench(t)
 	h.Named = []NamedFault{{Name: "x", Spec: "..."}, {Name: "y", Spec: "..."}}
-	list, err := h.Command("fault name=z frame=Speeds drop")
+	commands := NewCommands(h)
+	list, err := commands.Translate("fault name=z frame=Speeds drop")
 	if err != nil || list[0].Slot != 2 {
 		t.Errorf("%+v, %v; want slot 2", list, err)
 	}
-	if list, err = h.Command("clear x z"); err != nil || len(list) != 2 || list[0].Slot != 0 || list[1].Slot != 2 {
+	if list, err = commands.Translate("clear x z"); err != nil || len(list) != 2 || list[0].Slot != 0 || list[1].Slot != 2 {
 		t.Errorf("%+v, %v; want slots 0 and 2", list, err)
 	}
 }
 
 func TestSetGivesInputsTheirValuesInSI(t *testing.T) {
 	h := openBench(t)
-	list, err := h.Command("set 'clutch7.pressure=3 bar' clutch8.pressure=400kPa Status.lag=0.001")
+	list, err := NewCommands(h).Translate("set 'clutch7.pressure=3 bar' clutch8.pressure=400kPa Status.lag=0.001")
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -134,11 +135,11 @@ func TestSetGivesInputsTheirValuesInSI(t *testing.T) {
 }
 
 func TestARefusedLineChangesNothingAndSaysWhatToDo(t *testing.T) {
-	h := openBench(t)
-	if _, err := h.Command("fault name=a frame=Speeds drop"); err != nil {
+	commands := NewCommands(openBench(t))
+	if _, err := commands.Translate("fault name=a frame=Speeds drop"); err != nil {
 		t.Fatal(err)
 	}
-	before := *h.book()
+	before := commands.Slots
 	for line, want := range map[string]string{
 		"set a=" + strings.Repeat("1", 4096): "a change of 4102 bytes; a record has room for 4096",
 		"":                                   `"" is no command that changes a run`,
@@ -164,27 +165,27 @@ func TestARefusedLineChangesNothingAndSaysWhatToDo(t *testing.T) {
 		"fault name=b frame=Speds drop":       "fault: word 2: fault: there is no message that the bench sends or receives called \"Speds\" (did you mean Speeds?)",
 		"fault 'name=b":                       "a quotation is not closed",
 	} {
-		list, err := h.Command(line)
+		list, err := commands.Translate(line)
 		if err == nil || list != nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %+v\ngot  %v\nwant %s", line, list, err, want)
 		}
-		if !reflect.DeepEqual(before, *h.book()) {
+		if !reflect.DeepEqual(before, commands.Slots) {
 			t.Fatalf("%s: the book has changed", line)
 		}
 	}
 }
 
 func TestThereIsRoomForAsManyFaultsAsThereAreSlots(t *testing.T) {
-	h := openBench(t)
+	commands := NewCommands(openBench(t))
 	for i := range fault.Max {
-		if _, err := h.Command(fmt.Sprintf("fault name=f%d frame=Speeds drop", i)); err != nil {
+		if _, err := commands.Translate(fmt.Sprintf("fault name=f%d frame=Speeds drop", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.Command("fault name=more frame=Speeds drop"); err == nil || err.Error() != "fault: all 64 slots are taken: clear one" {
+	if _, err := commands.Translate("fault name=more frame=Speeds drop"); err == nil || err.Error() != "fault: all 64 slots are taken: clear one" {
 		t.Errorf("%v", err)
 	}
-	if list, err := h.Command("clear all"); err != nil || len(list) != fault.Max {
+	if list, err := commands.Translate("clear all"); err != nil || len(list) != fault.Max {
 		t.Errorf("%d commands, %v", len(list), err)
 	}
 }
@@ -198,14 +199,15 @@ func FuzzCommandLinesAreTakenWholeOrNotAtAll(f *testing.F) {
 	}
 	base := openBench(f)
 	f.Fuzz(func(t *testing.T, line string) {
-		h := newChronicle(base).h // with a book of its own
-		if _, err := h.Command("fault name=a frame=Speeds drop"); err != nil {
+		own := base.clone()
+		commands := NewCommands(own)
+		if _, err := commands.Translate("fault name=a frame=Speeds drop"); err != nil {
 			t.Fatal(err)
 		}
-		before := *h.book()
-		list, err := h.Command(line)
+		before := commands.Slots
+		list, err := commands.Translate(line)
 		if err != nil {
-			if list != nil || strings.Contains(err.Error(), "\n") || !reflect.DeepEqual(before, *h.book()) {
+			if list != nil || strings.Contains(err.Error(), "\n") || !reflect.DeepEqual(before, commands.Slots) {
 				t.Errorf("%q: %v with %d commands; the book must stay as it was", line, err, len(list))
 			}
 			return
@@ -214,7 +216,7 @@ func FuzzCommandLinesAreTakenWholeOrNotAtAll(f *testing.F) {
 			t.Errorf("%q: %d commands", line, len(list))
 		}
 		for i := range list {
-			if err := h.possible(list[i : i+1]); err != nil {
+			if err := own.possible(list[i : i+1]); err != nil {
 				t.Errorf("%q: the loop would refuse it: %v", line, err)
 			}
 		}
@@ -224,10 +226,11 @@ func FuzzCommandLinesAreTakenWholeOrNotAtAll(f *testing.F) {
 func TestFaultAfterTheEndOfTheRunIsRefusedLiveToo(t *testing.T) {
 	h := openBench(t)
 	h.Loop.Ticks = 400
-	if _, err := h.Command("fault frame=Speeds drop 'at=tick 401'"); err == nil || !strings.Contains(err.Error(), "at: tick 401 is after the end of the run, at tick 400: it would never start") {
+	commands := NewCommands(h)
+	if _, err := commands.Translate("fault frame=Speeds drop 'at=tick 401'"); err == nil || !strings.Contains(err.Error(), "at: tick 401 is after the end of the run, at tick 400: it would never start") {
 		t.Errorf("%v", err)
 	}
-	if list, err := h.Command("fault frame=Speeds drop 'at=2 s'"); err != nil || len(list) != 1 {
+	if list, err := commands.Translate("fault frame=Speeds drop 'at=2 s'"); err != nil || len(list) != 1 {
 		t.Errorf("%+v (%v)", list, err)
 	}
 }

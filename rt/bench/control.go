@@ -39,8 +39,9 @@ type control struct {
 
 	changing sync.Mutex // one change at a time
 	batch    uint64     // the last one posted
-	book     atomic.Pointer[faultBook]
-	record   *chronicle // nil: nobody records
+	commands *Commands
+	slots    atomic.Pointer[FaultSlots] // those of the last change
+	record   *chronicle                 // nil: nobody records
 }
 
 // The bounds of a control socket.
@@ -92,17 +93,20 @@ func openControl(dir string, r view, target int, record *chronicle, stop chan<- 
 	if c.listener, c.path, err = listenControl(dir, r.h.Bench.Name); err != nil {
 		return nil, err
 	}
+	c.commands = NewCommands(r.h)
 	c.publish()
 	go c.serve()
 	return c, nil
 }
 
-// nameFaults completes the book of a run that was another supervisor's: the live
+// nameFaults completes the faults of a run that was another supervisor's: the live
 // changes of that one are known by their slots only.
 func nameFaults(r view) {
-	book := r.h.book()
-	for slot := range book.slot {
-		f := &book.slot[slot]
+	list := make([]NamedFault, fault.Max)
+	copy(list, r.h.Named)
+	r.h.Named = list
+	for slot := range list {
+		f := &list[slot]
 		switch state, _ := r.page.FaultState(slot); {
 		case state == fault.Free:
 			*f = NamedFault{}
@@ -261,9 +265,9 @@ func (c *control) tell(what string, a *Answer) {
 		c.stop <- asked(stopNow)
 	case "faults":
 		a.Faults = []FaultState{}
-		for slot, f := range c.book.Load().slot {
+		for slot, f := range c.slots.Load() {
 			if f.Name != "" {
-				a.Faults = append(a.Faults, c.fault(slot, f))
+				a.Faults = append(a.Faults, c.fault(slot, f.NamedFault))
 			}
 		}
 	case "status":
@@ -309,8 +313,8 @@ func (c *control) change(line string, a *Answer) error {
 	if rt.Reason(p.Reason.Load()) != rt.NotEnded {
 		return errors.New("the run is over")
 	}
-	before := *c.h.book()
-	list, err := c.h.Command(line)
+	before := c.commands.Slots
+	list, err := c.commands.Translate(line)
 	if err != nil {
 		return err
 	}
@@ -319,7 +323,7 @@ func (c *control) change(line string, a *Answer) error {
 	c.record.note(batch, line) // before the loop can have taken it
 	if !p.Post(batch, list) {
 		c.record.forget(batch)
-		*c.h.book() = before
+		c.commands.Slots = before
 		return errors.New("the loop has not taken the last change yet")
 	}
 	c.batch = batch
@@ -332,7 +336,7 @@ func (c *control) change(line string, a *Answer) error {
 			a.Slots = append(a.Slots, list[i].Slot)
 		}
 		if list[i].Op == fault.Put {
-			a.Faults = append(a.Faults, c.fault(list[i].Slot, c.book.Load().slot[list[i].Slot]))
+			a.Faults = append(a.Faults, c.fault(list[i].Slot, c.slots.Load()[list[i].Slot].NamedFault))
 		}
 	}
 	return nil
@@ -353,8 +357,8 @@ func (c *control) await() (tick int64, err error) {
 	return 0, fmt.Errorf("the loop has not taken the change within %v; it has effect when the loop goes on", uptake+2*period)
 }
 
-// publish makes the book known to who only reads it.
+// publish makes the slots known to the requests that only read them.
 func (c *control) publish() {
-	book := *c.h.book()
-	c.book.Store(&book)
+	slots := c.commands.Slots
+	c.slots.Store(&slots)
 }

@@ -38,7 +38,7 @@ func ReadStimulus(file string, inputs []model.Port) (*Stimulus, error) {
 }
 
 func parseStimulus(file string, from io.Reader, inputs []model.Port) (*Stimulus, error) {
-	text := bufio.NewReader(&limited{r: from, left: maxCSV})
+	text := bufio.NewReader(limitReader(from, maxCSV))
 	if begin, err := text.Peek(len(mark)); err == nil && string(begin) == mark {
 		_, _ = text.Discard(len(mark))
 	}
@@ -53,7 +53,7 @@ func parseStimulus(file string, from io.Reader, inputs []model.Port) (*Stimulus,
 	for i, h := range head {
 		line, at := c.FieldPos(i)
 		if columns[i], err = s.column(i, h, inputs); err != nil {
-			return nil, &FileError{file, line, at, err}
+			return nil, &FileError{file, line, at, "bench", err}
 		}
 	}
 	for {
@@ -67,12 +67,12 @@ func parseStimulus(file string, from io.Reader, inputs []model.Port) (*Stimulus,
 		for i, text := range row {
 			if err := s.value(columns[i], strings.TrimSpace(text)); err != nil {
 				line, at := c.FieldPos(i)
-				return nil, &FileError{file, line, at, fmt.Errorf("column %s: %w", columns[i].name, err)}
+				return nil, &FileError{file, line, at, "bench", fmt.Errorf("column %s: %w", columns[i].name, err)}
 			}
 		}
 	}
 	if len(s.Ns) == 0 {
-		return nil, &FileError{file, 2, 1, errors.New("the file has a header and no row")}
+		return nil, &FileError{file, 2, 1, "bench", errors.New("the file has a header and no row")}
 	}
 	return s, nil
 }
@@ -169,9 +169,9 @@ func badCSV(file string, err error) error {
 	var p *csv.ParseError
 	switch {
 	case errors.As(err, &p):
-		return &FileError{file, p.Line, p.Column, p.Err}
+		return &FileError{file, p.Line, p.Column, "bench", p.Err}
 	case errors.Is(err, io.EOF):
-		return &FileError{file, 1, 1, errors.New("the file is empty")}
+		return &FileError{file, 1, 1, "bench", errors.New("the file is empty")}
 	}
 	return fmt.Errorf("bench: %s: %w", file, err)
 }

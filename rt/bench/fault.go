@@ -176,19 +176,13 @@ func kindWords(of ...fault.Where) (words []string) {
 	return words
 }
 
-// at is a word where a node stands.
-func at(n ast.Node, text string) Word {
-	p := n.GetToken().Position
-	return Word{text, p.Line, p.Column}
-}
-
 // maxWord bounds a word of a command, bytes.
 const maxWord = 500
 
 // ParseFault reads a fault from the words of a command, KEY=VALUE each, or a KEY alone
 // where it takes no value. Errors name the word by its number, from 1.
 func ParseFault(words []string) (FaultSpec, error) {
-	r := &reader{origin: origin{"fault", true}}
+	r := newReader(commandOrigin("fault"))
 	var text strings.Builder
 	for i, w := range words {
 		key, value, given := strings.Cut(w, "=")

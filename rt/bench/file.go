@@ -64,13 +64,6 @@ type kept struct {
 	Data  []byte
 }
 
-// setFiles lets a bench find its plant and databases among files that were read before, by
-// name, and others in dir.
-func (b *Bench) setFiles(dir string, files map[string]kept) { b.dir, b.Files = dir, files }
-
-// setPlant gives a bench its plant, in the place of the file that it names.
-func (b *Bench) setPlant(plant *model.Draft) { b.draft = plant }
-
 // Load reads a bench: the file of that name if there is one, the embedded bench
 // otherwise. Errors are "FILE:LINE:COL: bench: ...".
 func Load(name string) (*Bench, error) {
@@ -134,7 +127,7 @@ func readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(&limited{r: f, left: maxText})
+	data, err := io.ReadAll(limitReader(f, maxText))
 	if err != nil {
 		var path *fs.PathError
 		if !errors.As(err, &path) {
@@ -147,6 +140,9 @@ func readFile(name string) ([]byte, error) {
 
 // mark is the byte order mark that some editors put before UTF-8.
 const mark = "\uFEFF"
+
+// limitReader returns a reader of at most left bytes of r; after them it fails with ErrTooLarge.
+func limitReader(r io.Reader, left int64) io.Reader { return &limited{r: r, left: left} }
 
 // limited reads up to left bytes; more is an error.
 type limited struct {
@@ -219,11 +215,22 @@ func (b *Bench) Read(name Word) (shown string, data []byte, err error) {
 
 // errorf is an error at a word of the file.
 func (b *Bench) errorf(at Word, format string, args ...any) error {
-	return &FileError{b.File, at.Line, at.Col, fmt.Errorf(format, args...)}
+	return fileOrigin(b.File).errorf(at, format, args...)
 }
 
+// fileOrigin is the source of what stands in a file of a bench.
+func fileOrigin(file string) origin { return origin{file: file, owner: "bench"} }
+
+// commandOrigin is the source of what stands in the words of a command.
+func commandOrigin(name string) origin { return origin{file: name, owner: "bench", command: true} }
+
+// newReader returns a reader that suggests the nearest known name.
+func newReader(from origin) *reader { return &reader{origin: from, suggest: model.Meant} }
+
+// parse reads a bench file; dir is where its plant and databases are looked for first, ""
+// of an embedded bench.
 func parse(file, dir string, data []byte) (*Bench, error) {
-	r := &reader{origin: origin{file: file}}
+	r := newReader(fileOrigin(file))
 	n := r.root(data)
 	if n == nil {
 		return nil, r.err
@@ -234,6 +241,21 @@ func parse(file, dir string, data []byte) (*Bench, error) {
 	}
 	return b, err
 }
+
+// fromTree is parse for a file that is a tree already.
+func fromTree(file, dir string, n ast.Node) (*Bench, error) {
+	b, err := newReader(fileOrigin(file)).bench(n)
+	if err == nil {
+		b.dir = dir
+	}
+	return b, err
+}
+
+// setPlant makes the bench use a plant that is parsed already; its file is not read.
+func (b *Bench) setPlant(plant *model.Draft) { b.draft = plant }
+
+// fileText is the bench file itself.
+func (b *Bench) fileText() []byte { return b.text }
 
 // bench reads the tree of a bench file.
 func (r *reader) bench(n ast.Node) (*Bench, error) {
@@ -278,24 +300,13 @@ func (r *reader) bench(n ast.Node) (*Bench, error) {
 func (r *reader) missing(b *Bench) {
 	need := func(ok bool, what string) {
 		if r.err == nil && !ok {
-			r.err = &FileError{r.file, 1, 1, fmt.Errorf("%s is missing", what)}
+			r.err = r.errorf(Word{Line: 1, Col: 1}, "%s is missing", what)
 		}
 	}
 	need(b.Name != "", "the name (bench: NAME)")
 	need(b.Plant.Text != "", "the plant (plant: NAME)")
 	need(b.PeriodNs > 0, "the period (period: 5 ms)")
 	need(len(b.Buses) > 0, "a bus (buses: {drive: {interface: vcan0, ...}})")
-}
-
-func (r *reader) choice(n ast.Node, what string, known ...string) string {
-	w := r.word(n, what)
-	for _, k := range known {
-		if w.Text == k {
-			return k
-		}
-	}
-	r.fail(n, "%s: %q is unknown%s; known are %s", what, w.Text, model.Meant(w.Text, known), strings.Join(known, ", "))
-	return ""
 }
 
 // title is a name that lines of status and reports begin with.

@@ -31,7 +31,7 @@ func (c *recorder) header(start, offset int64) (*record.Header, error) {
 	for _, p := range t.Outputs {
 		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit})
 	}
-	h.Files = append(h.Files, record.File{Role: "bench", Name: b.File, Text: b.text})
+	h.Files = append(h.Files, record.File{Role: "bench", Name: b.File, Text: b.fileText()})
 	if s := c.trial; s != nil {
 		h.Files = append(h.Files, record.File{Role: "scenario", Name: s.File, Text: s.text})
 	}

@@ -27,12 +27,12 @@ func (r *run) announcement() string {
 		fmt.Fprintf(out, " (a virtual unit for it: lockstep %s)", strings.Join(b.unitArgs(b.Buses[0].Interface.Text), " "))
 	}
 	fmt.Fprint(out, "; Ctrl-C ends it\n")
-	if len(r.h.undriven) > 0 {
-		fmt.Fprintf(out, "not driven: %s\n", strings.Join(r.h.undriven, ", "))
+	if list := r.h.uncommanded(); len(list) > 0 {
+		fmt.Fprintf(out, "not driven: %s\n", strings.Join(list, ", "))
 	}
 	for _, bus := range b.Buses {
-		if bus.lenient > 0 {
-			fmt.Fprintf(out, "database %s does not keep to the format in %d places: lockstep check says where\n", bus.Database.Text, bus.lenient)
+		if n := bus.deviations(); n > 0 {
+			fmt.Fprintf(out, "database %s does not keep to the format in %d places: lockstep check says where\n", bus.Database.Text, n)
 		}
 	}
 	for _, note := range r.states.notes() {

@@ -30,9 +30,36 @@ type Handover struct {
 
 	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
 
-	faults    *faultBook         // nil: no command yet; see book
 	engine    *fault.Set         // what knows which commands are possible; nil: not asked yet
 	databases []*sigmap.Database // by bus; nil: not read yet, see database
+}
+
+// uncommanded lists the inputs that no bus drives, and what they do.
+func (h *Handover) uncommanded() []string { return h.undriven }
+
+// clone is the hand-over for another goroutine: nothing that is cached later is shared.
+func (h *Handover) clone() *Handover {
+	own := *h
+	own.engine, own.databases = nil, slices.Clone(h.databases)
+	return &own
+}
+
+// possible refuses what the loop would: it cannot say so.
+func (h *Handover) possible(list []fault.Command) error {
+	if h.engine == nil {
+		m, p := len(h.Tables.Inputs), len(h.Tables.Outputs)
+		system := fault.System{PeriodNs: h.Tables.PeriodNs, M: m, P: p, Maps: h.Maps, Plant: kernel.New(h.Tables)}
+		var err error
+		if h.engine, err = fault.New(fault.Plan{Ranges: h.Loop.Faults.Ranges}, system); err != nil {
+			return err
+		}
+	}
+	for i := range list {
+		if err := h.engine.Check(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Kernel says in words which kernel ticks.

@@ -96,34 +96,6 @@ func (r *reader) window(n ast.Node, what string) *sigmap.WindowSpec {
 	return w
 }
 
-// words reads one value or a list of them.
-func (r *reader) words(n ast.Node, what string) (list []string) {
-	if _, ok := n.(*ast.SequenceNode); !ok {
-		return []string{r.word(n, what).Text}
-	}
-	r.list(n, what, func(n ast.Node) { list = append(list, r.word(n, what).Text) })
-	return list
-}
-
-// unsigned reads a whole number, decimal or 0x, up to hi.
-func (r *reader) unsigned(n ast.Node, what string, hi uint64) uint32 {
-	w := r.word(n, what)
-	v, err := strconv.ParseUint(w.Text, 0, 64)
-	if r.err == nil && (err != nil || v > hi) {
-		r.fail(n, "%s: %q is not a whole number from 0 to %d (0x%X)", what, w.Text, hi, hi)
-	}
-	return uint32(v)
-}
-
-// numbers reads one such number or a list of them.
-func (r *reader) numbers(n ast.Node, what string) (list []uint32) {
-	if _, ok := n.(*ast.SequenceNode); !ok {
-		return []uint32{r.unsigned(n, what, math.MaxUint32)}
-	}
-	r.list(n, what, func(n ast.Node) { list = append(list, r.unsigned(n, what, math.MaxUint32)) })
-	return list
-}
-
 // values reads what the signals of a frame carry: SIGNAL: value, {table: [[t, v], ...],
 // period: T}, {sine: {mean: M, amplitude: A, frequency: F}} or {formula: F(t), period: T}.
 func (r *reader) values(n ast.Node, dst *[]Value, what string) {
@@ -132,7 +104,7 @@ func (r *reader) values(n ast.Node, dst *[]Value, what string) {
 		what := what + ": " + v.Signal.Text
 		switch e.Value.(type) {
 		case *ast.MappingNode, *ast.MappingValueNode:
-			v.Course = r.course(e.Value, what, r.bare)
+			v.Course = r.course(e.Value, what, func(n ast.Node, text, what string) float64 { return r.bare(n, text, what) })
 		default:
 			v.Text = r.word(e.Value, what).Text
 		}

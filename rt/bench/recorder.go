@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +13,9 @@ import (
 	"lockstep/rt"
 	"lockstep/sched"
 )
+
+// ErrIncomplete says that a record lacks something of its run.
+var ErrIncomplete = errors.New("is incomplete")
 
 // recorder writes the record of a run from the page's ring, in a goroutine of its own:
 // a disk that is slow or full holds up nobody.

@@ -173,6 +173,6 @@ func differs(f *record.Frame, name string, got *can.Frame, withheld bool) error 
 // translate is the commands of a line that has taken effect, at its place among the
 // others.
 func (c *chronicle) translate(line string) ([]fault.Command, error) {
-	c.before = *c.h.book()
-	return c.h.Command(line)
+	c.before = c.commands.Slots
+	return c.commands.Translate(line)
 }

@@ -98,8 +98,9 @@ func (c troubled) run(t *testing.T) string {
 	if err := v.prepare(); err != nil {
 		t.Fatalf("%v in\n%s", err, c.scenario)
 	}
+	commands := NewCommands(v.view.h)
 	for i, line := range c.commands {
-		list, err := v.view.h.Command(line)
+		list, err := commands.Translate(line)
 		if err != nil {
 			t.Fatal(err)
 		}

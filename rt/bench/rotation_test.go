@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -112,15 +113,22 @@ func TestWrongRotationsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		k       Soak
 		longest time.Duration
-		want    string
+		is      func(error) bool
+		want    string // said by rotation itself, or a name
 	}{
-		{Soak{Scenarios: []string{"nosuch"}}, time.Minute, "bench: no file nosuch"},
-		{Soak{Scenarios: []string{"powershift"}}, time.Minute, "soak: powershift.yaml is a file of another kind (plant)"},
-		{Soak{Scenarios: []string{"wsp-ice"}}, time.Minute, "there is no "},
-		{Soak{Scenarios: []string{"powershift-off-the-bus"}, NoFaults: true}, 3 * time.Second, "soak: scenario powershift-off-the-bus lasts 4 s, longer than a leg of 3s: -leg 4s"},
-		{Soak{}, time.Second, "soak: legs of 1s are too short for 37 faults one after the other: -leg 1.17s, or -faults=false"},
+		{Soak{Scenarios: []string{"nosuch"}}, time.Minute, func(err error) bool { return errors.As(err, new(*NotFoundError)) }, "nosuch"},
+		{Soak{Scenarios: []string{"powershift"}}, time.Minute, func(err error) bool {
+			var other *KindError
+			return errors.As(err, &other) && other.File == "powershift.yaml" && other.Kind == "plant"
+		}, "soak: "},
+		{Soak{Scenarios: []string{"wsp-ice"}}, time.Minute, func(err error) bool {
+			var at *FileError
+			return errors.As(err, &at) && at.File == "wsp-ice.yaml"
+		}, `"brake.demand"`},
+		{Soak{Scenarios: []string{"powershift-off-the-bus"}, NoFaults: true}, 3 * time.Second, nil, "soak: scenario powershift-off-the-bus lasts 4 s, longer than a leg of 3s: -leg 4s"},
+		{Soak{}, time.Second, nil, "soak: legs of 1s are too short for 37 faults one after the other: -leg 1.17s, or -faults=false"},
 	} {
-		if _, _, err := c.k.rotation(h, c.longest); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := c.k.rotation(h, c.longest); err == nil || c.is != nil && !c.is(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %s", c.k, err, c.want)
 		}
 	}

@@ -448,7 +448,7 @@ func (r *run) finish(file *os.File, signals chan os.Signal) error {
 		err = errors.Join(report.Trial.failed(), err)
 	}
 	if report.Trouble != "" {
-		err = errors.Join(fmt.Errorf("run: record %s is incomplete: %s", r.options.Record, report.Trouble), err)
+		err = errors.Join(fmt.Errorf("run: record %s %w: %s", r.options.Record, ErrIncomplete, report.Trouble), err)
 	}
 	if !report.Clean {
 		return &Exit{1, errors.Join(fmt.Errorf("run: %s, after %.3f s", report.Ended, report.SimTime), err)}

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,7 +82,7 @@ type Scenario struct {
 // LoadScenario reads a scenario for a bench. Errors are "FILE:LINE:COL: bench: ...".
 // Where h.Loop.Ticks says how long the run is, that holds, not the file's own length.
 func LoadScenario(file string, data []byte, h *Handover) (*Scenario, error) {
-	r := &reader{origin: origin{file: file}}
+	r := newReader(fileOrigin(file))
 	n := r.root(data)
 	if n == nil {
 		return nil, r.err
@@ -113,7 +112,7 @@ func (r *reader) scenario(n ast.Node, h *Handover) (*Scenario, error) {
 		}},
 	})
 	if r.err == nil && s.Name == "" {
-		r.err = &FileError{r.file, 1, 1, errors.New("the name is missing (scenario: NAME)")}
+		r.err = r.errorf(Word{Line: 1, Col: 1}, "the name is missing (scenario: NAME)")
 	}
 	if r.err != nil {
 		return nil, r.err

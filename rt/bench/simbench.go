@@ -311,7 +311,7 @@ func (v *virtualBench) hear(now time.Duration) {
 func (v *virtualBench) conclude(why error) (*Report, error) {
 	report, err := v.settle(why)
 	if report.Trouble != "" {
-		err = errors.Join(fmt.Errorf("sim: record %s is incomplete: %s", v.Record, report.Trouble), err)
+		err = errors.Join(fmt.Errorf("sim: record %s %w: %s", v.Record, ErrIncomplete, report.Trouble), err)
 	}
 	if report.Trial != nil {
 		err = errors.Join(report.Trial.failed(), err)

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"lockstep/rt"
 )
@@ -221,7 +224,7 @@ func TestStateThatCannotBeWrittenLeavesTheOneBefore(t *testing.T) {
 		write(st)
 		s.wait()
 	}
-	if s.bad != 2 || s.why == nil || !strings.Contains(s.why.Error(), "no space left") {
+	if s.bad != 2 || !errors.Is(s.why, unix.ENOSPC) {
 		t.Errorf("%d failed: %v", s.bad, s.why)
 	}
 	if now, err := os.ReadFile(s.path); err != nil || !bytes.Equal(now, before) {

@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -66,4 +69,31 @@ func (b *Bench) database(bus *Bus) (*sigmap.Database, error) {
 		}
 	}
 	return db, nil
+}
+
+// nanoseconds reads a time from lo to hi ns that is a whole number of them.
+func (r *reader) nanoseconds(dst *int64, what string, lo, hi float64) func(ast.Node) {
+	return func(n ast.Node) {
+		w := r.word(n, what)
+		if r.err != nil {
+			return
+		}
+		s, err := model.Quantity(w.Text, "s", nil)
+		ns := math.RoundToEven(s * 1e9)
+		switch {
+		case err != nil:
+			r.fail(n, "%s: %s", what, wrong(w, err))
+		case !(ns >= lo && ns <= hi):
+			r.fail(n, "%s: %q is not between %v and %v", what, w.Text, time.Duration(lo), time.Duration(hi))
+		case !(math.Abs(s*1e9-ns) < 1e-3):
+			r.fail(n, "%s: %q is not a whole number of nanoseconds", what, w.Text)
+		}
+		*dst = int64(ns)
+	}
+}
+
+// wrong is what model says of a quantity, with its text once.
+func wrong(w Word, err error) string {
+	text := fmt.Sprintf("%q: ", w.Text)
+	return text + strings.TrimPrefix(strings.TrimPrefix(err.Error(), "model: "), text)
 }

@@ -81,7 +81,7 @@ func (n *Variation) readBench(file string, data []byte) error {
 	for _, f := range n.known {
 		n.Files[f.Shown] = f.Data
 	}
-	r := &reader{origin: origin{file: file}}
+	r := newReader(fileOrigin(file))
 	if n.Bench = r.root(data); r.err == nil {
 		r.spell(n.Bench)
 	}
@@ -122,20 +122,20 @@ func (n *Variation) Follow(dir, name string) error {
 		return &KindError{file, k, fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)}
 	}
 	n.scenario, n.Files[file] = file, data
-	r := &reader{origin: origin{file: file}}
+	r := newReader(fileOrigin(file))
 	n.Scenario = r.root(data)
 	return r.err
 }
 
 // bench is the bench as its tree is now, or one without a bus around the plant.
 func (n *Variation) bench() (*Bench, error) {
-	b, err := plantBench(n.name, n.file, n.Step, ""), error(nil)
+	b := plantBench(n.name, n.file, n.Step, "")
 	if n.Bench != nil {
-		r := &reader{origin: origin{file: n.file}}
-		if b, err = r.bench(n.Bench); err != nil {
+		var err error
+		if b, err = fromTree(n.file, n.dir, n.Bench); err != nil {
 			return nil, err
 		}
-		b.setFiles(n.dir, n.known)
+		b.Files = n.known
 	}
 	b.setPlant(n.Plant)
 	return b, nil
@@ -158,7 +158,7 @@ func (n *Variation) Prepare(page *rt.Page) (*Case, error) {
 	c := &Case{&virtualBench{simulation: &simulation{Simulation: Simulation{For: n.For, Every: 1}, page: page}}}
 	c.v.equip(b, h)
 	if n.Scenario != nil {
-		r := &reader{origin: origin{file: n.scenario}}
+		r := newReader(fileOrigin(n.scenario))
 		if c.v.scenario.scenario, err = r.scenario(n.Scenario, h); err != nil {
 			return nil, err
 		}

@@ -3,10 +3,8 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -14,26 +12,25 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
-
-	"lockstep/model"
 )
 
-// Word is a name in a bench file and where it stands; lines and columns from 1.
+// Word is a scalar value of a YAML file and its place; Line and Col count from 1.
 type Word struct {
 	Text      string
 	Line, Col int
 }
 
-// FileError is an error at a place of a bench, a scenario or a file of inputs.
+// FileError is an error at a place of a file.
 type FileError struct {
 	File      string
-	Line, Col int // from 1
+	Line, Col int    // from 1
+	Owner     string // the package that owns the format of the file: "bench"
 	Err       error
 }
 
 func (e *FileError) Unwrap() error { return e.Err }
 func (e *FileError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: bench: %v", e.File, e.Line, e.Col, e.Err)
+	return fmt.Sprintf("%s:%d:%d: %s: %v", e.File, e.Line, e.Col, e.Owner, e.Err)
 }
 
 // WordError is an error at a word of a command.
@@ -46,10 +43,11 @@ type WordError struct {
 func (e *WordError) Unwrap() error { return e.Err }
 func (e *WordError) Error() string { return fmt.Sprintf("%s: word %d: %v", e.Command, e.Word, e.Err) }
 
-// origin is where text comes from: a file, or the words of a command, one per line.
+// origin names the source of a text: a file, or the words of a command, one per line.
 type origin struct {
 	file    string // or the name of the command
-	command bool
+	owner   string // the package that owns the format: "bench"
+	command bool   // the text consists of the words of a command
 }
 
 // errorf is an error at a word.
@@ -58,19 +56,28 @@ func (o origin) errorf(at Word, format string, args ...any) error {
 	if o.command {
 		return &WordError{o.file, at.Line, err}
 	}
-	return &FileError{o.file, at.Line, at.Col, err}
+	return &FileError{o.file, at.Line, at.Col, o.owner, err}
 }
 
-// reader walks a YAML tree; it keeps the first error, with its place.
+// reader walks a YAML tree and keeps the first error, with its place.
 type reader struct {
 	origin
-	err error
+	suggest func(name string, known []string) string // appended to the error of an unknown name: the known name nearest to it; nil: nothing
+	err     error                                    // the first one
 }
 
-// key is one known key of a mapping and what reads its value.
+// key is one known key of a mapping and the function that reads its value.
 type key struct {
 	name string
 	read func(ast.Node)
+}
+
+// meant is the suggestion for an unknown name, as an addition to an error.
+func (r *reader) meant(name string, known []string) string {
+	if r.suggest == nil {
+		return ""
+	}
+	return r.suggest(name, known)
 }
 
 // root parses data and returns its only document.
@@ -81,16 +88,16 @@ func (r *reader) root(data []byte) ast.Node {
 		if errors.As(err, &y) {
 			r.failAt(y.GetToken().Position, "%s", y.GetMessage())
 		} else {
-			r.err = &FileError{r.file, 1, 1, errors.New(strings.SplitN(err.Error(), "\n", 2)[0])}
+			r.err = &FileError{r.file, 1, 1, r.owner, errors.New(strings.SplitN(err.Error(), "\n", 2)[0])}
 		}
 		return nil
 	}
 	if len(f.Docs) == 0 || f.Docs[0].Body == nil {
-		r.err = &FileError{r.file, 1, 1, errors.New("the file is empty")}
+		r.err = &FileError{r.file, 1, 1, r.owner, errors.New("the file is empty")}
 		return nil
 	}
 	if len(f.Docs) > 1 {
-		r.failAt(f.Docs[1].Body.GetToken().Position, "a second document; a bench file holds one")
+		r.failAt(f.Docs[1].Body.GetToken().Position, "a second document; a %s file holds one", r.owner)
 		return nil
 	}
 	return f.Docs[0].Body
@@ -134,7 +141,7 @@ func (r *reader) object(n ast.Node, what string, known []key) {
 			}
 		}
 		if !found {
-			r.fail(e.Key, "%s: unknown key %q%s; known are %s", what, name, model.Meant(name, names), strings.Join(names, ", "))
+			r.fail(e.Key, "%s: unknown key %q%s; known are %s", what, name, r.meant(name, names), strings.Join(names, ", "))
 		}
 	}
 }
@@ -204,31 +211,56 @@ func (r *reader) integer(dst *int, what string, lo, hi int) func(ast.Node) {
 	}
 }
 
-// nanoseconds reads a time from lo to hi ns that is a whole number of them.
-func (r *reader) nanoseconds(dst *int64, what string, lo, hi float64) func(ast.Node) {
-	return func(n ast.Node) {
-		w := r.word(n, what)
-		if r.err != nil {
-			return
+// choice reads one of the known words.
+func (r *reader) choice(n ast.Node, what string, known ...string) string {
+	w := r.word(n, what)
+	for _, k := range known {
+		if w.Text == k {
+			return k
 		}
-		s, err := model.Quantity(w.Text, "s", nil)
-		ns := math.RoundToEven(s * 1e9)
-		switch {
-		case err != nil:
-			r.fail(n, "%s: %s", what, wrong(w, err))
-		case !(ns >= lo && ns <= hi):
-			r.fail(n, "%s: %q is not between %v and %v", what, w.Text, time.Duration(lo), time.Duration(hi))
-		case !(math.Abs(s*1e9-ns) < 1e-3):
-			r.fail(n, "%s: %q is not a whole number of nanoseconds", what, w.Text)
-		}
-		*dst = int64(ns)
 	}
+	r.fail(n, "%s: %q is unknown%s; known are %s", what, w.Text, r.meant(w.Text, known), strings.Join(known, ", "))
+	return ""
 }
 
-// wrong is what model says of a quantity, with its text once.
-func wrong(w Word, err error) string {
-	text := fmt.Sprintf("%q: ", w.Text)
-	return text + strings.TrimPrefix(strings.TrimPrefix(err.Error(), "model: "), text)
+// words reads one value or a list of them.
+func (r *reader) words(n ast.Node, what string) (list []string) {
+	if _, ok := n.(*ast.SequenceNode); !ok {
+		return []string{r.word(n, what).Text}
+	}
+	r.list(n, what, func(n ast.Node) { list = append(list, r.word(n, what).Text) })
+	return list
+}
+
+// unsigned reads a whole number, decimal or 0x, up to hi.
+func (r *reader) unsigned(n ast.Node, what string, hi uint64) uint32 {
+	w := r.word(n, what)
+	v, err := strconv.ParseUint(w.Text, 0, 64)
+	if r.err == nil && (err != nil || v > hi) {
+		r.fail(n, "%s: %q is not a whole number from 0 to %d (0x%X)", what, w.Text, hi, hi)
+	}
+	return uint32(v)
+}
+
+// numbers reads one such number or a list of them.
+func (r *reader) numbers(n ast.Node, what string) (list []uint32) {
+	if _, ok := n.(*ast.SequenceNode); !ok {
+		return []uint32{r.unsigned(n, what, 1<<32-1)}
+	}
+	r.list(n, what, func(n ast.Node) { list = append(list, r.unsigned(n, what, 1<<32-1)) })
+	return list
+}
+
+// keyWord is the key of an entry.
+func keyWord(e *ast.MappingValueNode) Word {
+	at := e.Key.GetToken().Position
+	return Word{e.Key.GetToken().Value, at.Line, at.Column}
+}
+
+// at is a word where a node stands.
+func at(n ast.Node, text string) Word {
+	p := n.GetToken().Position
+	return Word{text, p.Line, p.Column}
 }
 
 // short is a node's own text, cut to one short line, for errors.
