@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"lockstep/rt/bench/benchtest"
 )
 
 func TestMistakesInProtectionAndMessagesAreNamedWithTheirPlace(t *testing.T) {
@@ -47,13 +49,13 @@ func TestMistakesInProtectionAndMessagesAreNamedWithTheirPlace(t *testing.T) {
 		{"      TCU_Pressure_1:\n", "      TCU_Pressure_3:\n", "TCU_Pressure_3:", `no message "TCU_Pressure_3"`},
 		{"      Motor: {", "      Speeds: {", "Speeds: {values", "given twice"},
 	} {
-		text := guardedText(t)
+		text := benchtest.GuardedText(t)
 		if strings.Count(text, c.old) == 0 {
 			t.Errorf("the bench has no %q", c.old)
 			continue
 		}
 		text = strings.Replace(text, c.old, c.new, 1)
-		line, col := place(t, text, c.at)
+		line, col := benchtest.Place(t, text, c.at)
 		b, err := guardedBench(t, text)
 		if err == nil {
 			_, err = Prepare(b)

@@ -177,26 +177,6 @@ func TestABusThatIsOffAtTheStartIsRefused(t *testing.T) {
 	}
 }
 
-func TestRecoveryIsDeclaredPerBus(t *testing.T) {
-	whole, err := os.ReadFile(filepath.Join("..", "..", "model", "plants", "powershift-bench.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for text, want := range map[string]int64{
-		"wait": 0, "restart after 200 ms": 200e6, "restart after 1 s": 1e9,
-		"restart": -1, "restart after 1 ms": -1, "restart after 2 h": -1, "restart after": -1, "restart after 3 bar": -1, "reboot": -1, "restart after NaN s": -1,
-	} {
-		data := strings.Replace(string(whole), "    database: ", "    recover: "+text+"\n    database: ", 1)
-		b, err := parse("bench.yaml", "", []byte(data))
-		switch {
-		case want >= 0 && (err != nil || b.Buses[0].RestartNs != want):
-			t.Errorf("%s: %v", text, err)
-		case want < 0 && (err == nil || !strings.Contains(err.Error(), "recover: \""+text+"\" is none of: wait, restart after T (T: 10 ms to 3600 s)") || !strings.HasPrefix(err.Error(), "bench.yaml:")):
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-}
-
 func TestARunSaysThatADatabaseDoesNotKeepToItsFormat(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "model", "plants", "powershift.dbc"))
 	if err != nil {

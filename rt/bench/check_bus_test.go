@@ -5,13 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lockstep/rt/bench/benchtest"
 )
 
 func TestCheckWritesTheCompleteInterface(t *testing.T) {
 	dir := t.TempDir()
-	text := strings.Replace(guardedText(t), "timeout: 40 ms", "timeout: 40 ms\n        first_timeout: 1 s", 1)
+	text := strings.Replace(benchtest.GuardedText(t), "timeout: 40 ms", "timeout: 40 ms\n        first_timeout: 1 s", 1)
 	text += "      Pages: {cycle: 20 ms, values: {page: 1}}\n"
-	database := strings.Replace(guardedDatabase(t), "BO_ 1026", `BO_ 1027 Pages: 8 Motor
+	database := strings.Replace(benchtest.GuardedDatabase(t), "BO_ 1026", `BO_ 1027 Pages: 8 Motor
  SG_ page M : 0|8@1+ (1,0) [0|0] "" TCU
  SG_ a m0 : 8|8@1+ (1,0) [0|0] "" TCU
  SG_ b m1 : 8|8@1+ (1,0) [0|0] "" TCU
@@ -68,8 +70,8 @@ func TestCheckWarnsOfABusThatCannotCarryWhatIsSent(t *testing.T) {
 		{"71 kbit/s", "what the bench sends is up to 100.4 % of 71 kbit/s: frames will be dropped"},
 	} {
 		dir := t.TempDir()
-		text := strings.Replace(guardedText(t), "250 kbit/s", c.rate, 1)
-		for name, text := range map[string]string{"b.yaml": text, "guarded.dbc": guardedDatabase(t)} {
+		text := strings.Replace(benchtest.GuardedText(t), "250 kbit/s", c.rate, 1)
+		for name, text := range map[string]string{"b.yaml": text, "guarded.dbc": benchtest.GuardedDatabase(t)} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lockstep/rt/bench/benchtest"
 )
 
 // checkedFile is what check writes about a file, its warnings and its error.
@@ -72,7 +74,7 @@ func TestABenchReadsADatabaseLenientlyAndCheckWarns(t *testing.T) {
 	}
 	bench := filepath.Join(dir, "b.yaml")
 	for file, text := range map[string]string{
-		bench:                          demoText(t, "database: powershift.dbc", "database: mine.dbc"),
+		bench:                          benchtest.DemoText(t, "database: powershift.dbc", "database: mine.dbc"),
 		filepath.Join(dir, "mine.dbc"): string(data) + "\nFUTURE_ 1;\n",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {

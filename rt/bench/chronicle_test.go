@@ -7,13 +7,28 @@ import (
 	"testing"
 
 	"lockstep/rt"
+	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/fault"
 )
+
+// openRecorded is the bench of benchtest.OpenFile.
+func openRecorded(t testing.TB) *Handover {
+	t.Helper()
+	b, err := Load(benchtest.OpenFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
 
 // The lines are noted when they are posted, the record asks when the loop has taken
 // them: a slot that has been given to another one since is called what it was.
 func TestARecordCallsASlotWhatItWasCalledThen(t *testing.T) {
-	h := openBench(t)
+	h := openRecorded(t)
 	h.Named = []NamedFault{{Name: "first", Spec: "frame=Speeds drop"}}
 	c, commands := newChronicle(h), NewCommands(h)
 	for i, line := range []string{"fault name=a frame=Status drop", "clear a", "fault name=b frame=Torque drop", "fault name=b bus=drive bus_off"} {
@@ -49,7 +64,15 @@ func TestARecordCallsASlotWhatItWasCalledThen(t *testing.T) {
 
 // An engineer goes on editing while a bench runs.
 func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
-	h := faultBench(t)
+	dir := benchtest.FaultFolder(t)
+	b, err := Load(filepath.Join(dir, "b.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f, err := h.Save()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +82,7 @@ func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(h.Bench.File), "guarded.dbc"), []byte("VERSION \"another\"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "guarded.dbc"), []byte("VERSION \"another\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	const line = "fault name=a signal=Speeds.w1 stuck=3"

@@ -11,13 +11,14 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 	"pgregory.net/rapid"
 
+	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/fault"
 )
 
-// openBench is the demo with two pressures that no bus drives, and a lag that no port does.
+// openBench is the bench of benchtest.OpenFile.
 func openBench(t testing.TB) *Handover {
 	t.Helper()
-	b, err := Load(openFile(t))
+	b, err := Load(benchtest.OpenFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,12 +27,6 @@ func openBench(t testing.TB) *Handover {
 		t.Fatal(err)
 	}
 	return h
-}
-
-func openFile(t testing.TB) string {
-	return benchFile(t, "bench: powershift-bench", "bench: open bench",
-		"      - TCU_Pressure_2.pressure_C7 -> clutch7.pressure\n", "", "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "",
-		"      - lag -> Status.lag\n", "", "phase: 5 ms, counter: counter_A}", "phase: 5 ms, counter: counter_A, values: {lag: 0}}")
 }
 
 func TestWordsArePartedAsByTheShell(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/model/kernel"
 	"lockstep/rt"
+	"lockstep/rt/bench/benchtest"
 	"lockstep/sched"
 )
 
@@ -31,10 +32,24 @@ type controlled struct {
 	over chan struct{} // closed when the loop has ended
 }
 
+// openControlled is the bench of benchtest.OpenFile.
+func openControlled(t testing.TB) *Handover {
+	t.Helper()
+	b, err := Load(benchtest.OpenFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
 // newControlled starts one, after what begin has done to the run.
 func newControlled(t *testing.T, begin ...func(*run)) *controlled {
 	t.Helper()
-	h := openBench(t)
+	h := openControlled(t)
 	dir, err := os.MkdirTemp("", "ctl") // short: a socket's path is
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +338,7 @@ func TestAskMeansTheRunThatItMayAsk(t *testing.T) {
 func TestWhoAttachesKnowsTheSlots(t *testing.T) {
 	c := newControlled(t)
 	c.must("fault", "name=live", "frame=Speeds", "drop")
-	h := openBench(t)
+	h := openControlled(t)
 	h.Named = []NamedFault{{Name: "zero", Spec: "..."}, {Name: "one", Spec: "..."}}
 	v := view{h, c.r.page}
 	nameFaults(v) // slot 0 is in use, the scenario's second was cleared
@@ -338,7 +353,7 @@ func TestWhoAttachesKnowsTheSlots(t *testing.T) {
 }
 
 func TestLinesAreKeptForWhoRecordsAlone(t *testing.T) {
-	h := openBench(t)
+	h := openControlled(t)
 	h.Bench.Name = fmt.Sprintf("lines %d", os.Getpid())                      // other tests run on this host
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())                                 // root's sockets have a folder of their own
 	for path, keeps := range map[string]bool{"": false, "drive.rec": true} { // "": a judge reads the ring

@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,5 +76,21 @@ func TestSourceIsLinearBetweenItsRowsAndJumpsAtEqualTimes(t *testing.T) {
 		if got := valueAt(s, at); got != want {
 			t.Errorf("at %g s: %g, want %g", at, got, want)
 		}
+	}
+}
+
+func TestByteOrderMarkOfInputsIsNoText(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "in.csv")
+	if err := os.WriteFile(file, []byte("\xef\xbb\xbftime[s],tau[N.m]\n0,1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadStimulus(file, twoInputs()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFileOfInputsThatIsTooLargeIsRefused(t *testing.T) {
+	if _, err := parseStimulus("in.csv", limitReader(strings.NewReader("time[s],tau[N.m]\n0,1\n"), 18), twoInputs()); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("%v", err)
 	}
 }

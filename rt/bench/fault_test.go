@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -13,13 +14,14 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/fault"
 )
 
-// faultBench is the guarded bench, in which nobody drives clutch 8.
+// faultBench is the bench of benchtest.FaultFolder.
 func faultBench(t *testing.T) *Handover {
 	t.Helper()
-	b, err := guardedBench(t, strings.Replace(guardedText(t), "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "", 1))
+	b, err := Load(filepath.Join(benchtest.FaultFolder(t), "b.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +202,7 @@ func TestMistakesInAFaultAreNamed(t *testing.T) {
 	} {
 		_, _, err := yamlFault(t, h, c.text)
 		text := "scenario: test\nfaults:\n  - {" + c.text + "}\n"
-		_, col := place(t, text, c.at)
+		_, col := benchtest.Place(t, text, c.at)
 		var at *FileError
 		if !errors.As(err, &at) || at.File != "s.yaml" || at.Line != 3 || at.Col != col || !strings.Contains(at.Err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s:\n got  %v\n want 3:%d ... %s", c.text, err, col, c.want)

@@ -10,31 +10,8 @@ import (
 
 	"lockstep/model/plants"
 	"lockstep/rt"
+	"lockstep/rt/bench/benchtest"
 )
-
-// demoText is the embedded demo bench, with one piece of it replaced.
-func demoText(t *testing.T, old, replacement string) string {
-	t.Helper()
-	data, err := plants.Read("powershift-bench")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(data)
-	if strings.Count(text, old) == 0 {
-		t.Fatalf("the demo bench has no %q to replace", old)
-	}
-	return strings.Replace(text, old, replacement, 1)
-}
-
-// place is the line and column of a piece of text, both from 1.
-func place(t *testing.T, text, piece string) (line, col int) {
-	t.Helper()
-	i := strings.Index(text, piece)
-	if i < 0 {
-		t.Fatalf("%q is not in the file", piece)
-	}
-	return 1 + strings.Count(text[:i], "\n"), i - strings.LastIndex(text[:i], "\n")
-}
 
 func TestEmbeddedBenchIsPrepared(t *testing.T) {
 	b, err := Load("powershift-bench")
@@ -69,7 +46,7 @@ func TestBenchFindsPlantAndDatabaseBesideItself(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	text := demoText(t, "plant: powershift ", "plant: mine.yaml ")
+	text := benchtest.DemoText(t, "plant: powershift ", "plant: mine.yaml ")
 	text = strings.Replace(text, "database: powershift.dbc", "database: mine.dbc", 1)
 	file := filepath.Join(dir, "bench.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -159,8 +136,8 @@ func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 		{"safe value beyond its signal", "w3: 0, ", "w3: 1e9, ", "1e9", "safe: w3: 1e9 is beyond what its signal in frame Speeds can carry"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text := demoText(t, c.old, c.new)
-			line, col := place(t, text, c.at)
+			text := benchtest.DemoText(t, c.old, c.new)
+			line, col := benchtest.Place(t, text, c.at)
 			b, err := parse("b.yaml", "", []byte(text))
 			if err == nil {
 				_, err = Prepare(b)
@@ -193,15 +170,15 @@ func TestWhatABenchFileCannotDoWithoutIsNamed(t *testing.T) {
 }
 
 func TestInterfaceCanBeReplaced(t *testing.T) {
-	two := demoText(t, "  drive:", "  second:\n    interface: can7\n    database: powershift.dbc\n  drive:")
+	two := benchtest.DemoText(t, "  drive:", "  second:\n    interface: can7\n    database: powershift.dbc\n  drive:")
 	for _, c := range []struct{ text, bus, want string }{
-		{demoText(t, "pair", "pair"), "vcan0", ""},
-		{demoText(t, "pair", "pair"), "drive=vcan0", ""},
-		{demoText(t, "pair", "pair"), "dive=vcan0", "run: -bus dive=vcan0: write -bus BUS=INTERFACE; the bench's buses are drive"},
+		{benchtest.DemoText(t, "pair", "pair"), "vcan0", ""},
+		{benchtest.DemoText(t, "pair", "pair"), "drive=vcan0", ""},
+		{benchtest.DemoText(t, "pair", "pair"), "dive=vcan0", "run: -bus dive=vcan0: write -bus BUS=INTERFACE; the bench's buses are drive"},
 		{two, "vcan0", "run: -bus vcan0: the bench has 2 buses; write -bus second=vcan0"},
 		{two, "drive=vcan0", ""},
-		{demoText(t, "pair", "pair"), "vcan0;reboot", `run: -bus: "vcan0;reboot" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL`},
-		{demoText(t, "pair", "pair"), "\x1b[2J", `run: -bus: "\x1b[2J" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL`},
+		{benchtest.DemoText(t, "pair", "pair"), "vcan0;reboot", `run: -bus: "vcan0;reboot" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL`},
+		{benchtest.DemoText(t, "pair", "pair"), "\x1b[2J", `run: -bus: "\x1b[2J" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL`},
 		{two, "drive=", "run: -bus drive=: write -bus BUS=INTERFACE; the bench's buses are second, drive"},
 	} {
 		b, err := parse("b.yaml", "", []byte(c.text))
@@ -220,7 +197,7 @@ func TestInterfaceCanBeReplaced(t *testing.T) {
 }
 
 func TestSeveralBusesOfABenchAreBound(t *testing.T) {
-	text := demoText(t, "  drive:", "  second:\n    interface: can7\n    database: powershift.dbc\n    frames:\n      Torque: {cycle: 20 ms}\n    send:\n      - tau_load -> Torque.tau_load\n  drive:")
+	text := benchtest.DemoText(t, "  drive:", "  second:\n    interface: can7\n    database: powershift.dbc\n    frames:\n      Torque: {cycle: 20 ms}\n    send:\n      - tau_load -> Torque.tau_load\n  drive:")
 	b, err := parse("b.yaml", "", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +213,7 @@ func TestSeveralBusesOfABenchAreBound(t *testing.T) {
 
 func TestPeriodOf100MicrosecondsIsTaken(t *testing.T) {
 	for text, want := range map[string]int64{"100 us": 100_000, "0.1 ms": 100_000, "0.0001": 100_000, "10 s": 10e9} {
-		if b, err := parse("b.yaml", "", []byte(demoText(t, "period: 5 ms", "period: "+text))); err != nil || b.PeriodNs != want {
+		if b, err := parse("b.yaml", "", []byte(benchtest.DemoText(t, "period: 5 ms", "period: "+text))); err != nil || b.PeriodNs != want {
 			t.Errorf("period %s: %v", text, err)
 		}
 	}
@@ -244,7 +221,7 @@ func TestPeriodOf100MicrosecondsIsTaken(t *testing.T) {
 
 func TestByteOrderMarkIsNoText(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"b.yaml": demoText(t, "5 ms", "5 ms"), "powershift.dbc": "", "in.csv": "time[s],tau[N.m]\n0,1\n"} {
+	for name, text := range map[string]string{"b.yaml": benchtest.DemoText(t, "5 ms", "5 ms"), "powershift.dbc": ""} {
 		if text == "" {
 			data, err := plants.Read(name)
 			if err != nil {
@@ -263,9 +240,6 @@ func TestByteOrderMarkIsNoText(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if _, err := ReadStimulus(filepath.Join(dir, "in.csv"), twoInputs()); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestWhatIsNoFileIsRefused(t *testing.T) {
@@ -282,7 +256,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 			return errors.As(err, &none) && none.Name == dir
 		},
 	} {
-		b, err := parse("b.yaml", dir, []byte(demoText(t, "database: powershift.dbc", "database: "+name)))
+		b, err := parse("b.yaml", dir, []byte(benchtest.DemoText(t, "database: powershift.dbc", "database: "+name)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,13 +265,10 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := parseStimulus("in.csv", limitReader(strings.NewReader("time[s],tau[N.m]\n0,1\n"), 18), twoInputs()); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("a file of inputs that is too large: %v", err)
-	}
 }
 
 func TestInputsThatNoBusDrivesAreNamed(t *testing.T) {
-	b, err := parse("b.yaml", "", []byte(demoText(t, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "")))
+	b, err := parse("b.yaml", "", []byte(benchtest.DemoText(t, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,18 +278,5 @@ func TestInputsThatNoBusDrivesAreNamed(t *testing.T) {
 	}
 	if len(h.undriven) != 1 || h.undriven[0] != "clutch8.pressure follows its own table" {
 		t.Errorf("not driven: %q, want clutch8.pressure with its own table", h.undriven)
-	}
-}
-
-func TestMessagesOfSeveralBusesNameTheirBus(t *testing.T) {
-	r, _ := demoRun(t)
-	r.page.Ticks.Store(1000)
-	if got := r.silent(); len(got) != 2 || got[0].Message != "TCU_Pressure_1" || got[0].Bus != "drive" {
-		t.Errorf("one bus: %+v", got)
-	}
-	r.h.Maps = append(r.h.Maps, r.h.Maps[0])
-	r.bench.Buses = append(r.bench.Buses, Bus{Name: Word{Text: "second"}})
-	if got := r.silent(); len(got) != 4 || got[0].Message != "TCU_Pressure_1 on drive" || got[2].line() != "no valid frame from TCU_Pressure_1 on second yet" {
-		t.Errorf("two buses: %+v", got)
 	}
 }

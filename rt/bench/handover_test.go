@@ -2,15 +2,13 @@ package bench
 
 import (
 	"reflect"
-	"strconv"
 	"testing"
 	"time"
 
+	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 func TestHandoverArrivesUnchangedAndIsSealed(t *testing.T) {
 	b, err := Load("powershift-bench")
@@ -55,7 +53,15 @@ func TestEqualTablesHaveOneDigest(t *testing.T) {
 			continue
 		}
 		for range 2 {
-			sys, err := LoadPlant("test", e.Name)
+			file, data, err := ReadAny(e.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plant, err := model.Load(file, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sys, err := plant.Assemble()
 			if err != nil {
 				t.Fatal(err)
 			}

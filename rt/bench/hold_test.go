@@ -15,8 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockstep/rt"
+	"lockstep/rt/bench/benchtest"
 	"lockstep/sched"
 )
+
+// openHeld is the bench of benchtest.OpenFile.
+func openHeld(t testing.TB) *Handover {
+	t.Helper()
+	b, err := Load(benchtest.OpenFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
 
 // unheld is the name of something that nobody else holds.
 func unheld(t *testing.T) string {
@@ -107,7 +122,7 @@ func TestWhatATargetHasInheritedIsHeldUntilItEnds(t *testing.T) {
 
 // Between two legs of a soak nobody takes what they have, and the next target holds it, too.
 func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
-	b := openBench(t).Bench
+	b := openHeld(t).Bench
 	b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, strings.TrimPrefix(unheld(t), heldBus)
 	var h *holds
 	for i := range 3 {
@@ -185,7 +200,7 @@ func TestATargetThatDoesNotEndIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.kill()
-	h := &Handover{Bench: openBench(t).Bench}
+	h := &Handover{Bench: openHeld(t).Bench}
 	h.Loop.Period, h.Loop.Safe.Ticks = time.Second, -2-int64(starting/time.Second) // no time is left to wait
 	s := &socket{name: "lone", pid: p.pid, lone: &view{h, new(rt.Page)}}
 	target, err := adopt(p.pid, p.since)
@@ -201,7 +216,7 @@ func TestATargetThatDoesNotEndIsSaid(t *testing.T) {
 func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	iface := strings.TrimPrefix(unheld(t), heldBus)
 	begin := func(o Options) (*run, error) {
-		b := openBench(t).Bench
+		b := openHeld(t).Bench
 		b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, iface // no CPU that another test takes
 		r := &run{view: view{h: &Handover{Bench: b}}, bench: b, options: o}
 		return r, r.hold()
@@ -269,7 +284,7 @@ func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
 }
 
 func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
-	h, iface := openBench(t), strings.TrimPrefix(unheld(t), heldBus)
+	h, iface := openHeld(t), strings.TrimPrefix(unheld(t), heldBus)
 	other := &holds{owner: "other"}
 	defer other.close()
 	cpus := sched.CPUs()

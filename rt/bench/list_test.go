@@ -47,7 +47,7 @@ func TestTheEndOfARunIsToldToAllWhoWaitForIt(t *testing.T) {
 }
 
 func TestARunIsListedAsItsPageTells(t *testing.T) {
-	h := openBench(t)
+	h := openControlled(t)
 	h.Thread.CPU, h.Held = 2, []string{heldCPU + "2"}
 	p := new(rt.Page)
 	r := view{h, p}

@@ -9,6 +9,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/record"
 	"lockstep/rt"
+	"lockstep/rt/bench/benchtest"
 	"lockstep/sched"
 )
 
@@ -48,7 +49,7 @@ func heardIn(t *testing.T, path string) (list []record.Frame, unheard uint64) {
 
 // What the bench does not read may be lost: what reached the plant is whole without it.
 func TestFramesHeardBesideTheLoopAreNoPartOfAReplay(t *testing.T) {
-	r, loop, unit := guardedRun(t, guardedText(t))
+	r, loop, unit := guardedRun(t, benchtest.GuardedText(t))
 	say := unitMap(t, r)
 	r.options.Record = filepath.Join(t.TempDir(), "record")
 	startRecord(t, r)
@@ -110,7 +111,7 @@ func TestFramesHeardBesideTheLoopAreNoPartOfAReplay(t *testing.T) {
 
 // The kernel says of a frame that a socket of this host has sent it, not which.
 func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
-	r, _, _ := guardedRun(t, guardedText(t))
+	r, _, _ := guardedRun(t, benchtest.GuardedText(t))
 	r.options.Record = filepath.Join(t.TempDir(), "record")
 	startRecord(t, r)
 	w, _ := beside(t, r)

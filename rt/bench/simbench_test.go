@@ -17,28 +17,8 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/record"
+	"lockstep/rt/bench/benchtest"
 )
-
-// benchFile writes the demo bench, changed, and returns its name.
-func benchFile(t testing.TB, replace ...string) string {
-	t.Helper()
-	_, data, err := ReadAny("powershift-bench")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(data)
-	for i := 0; i < len(replace); i += 2 {
-		if !strings.Contains(text, replace[i]) {
-			t.Fatalf("the demo bench has no %q", replace[i])
-		}
-		text = strings.Replace(text, replace[i], replace[i+1], 1)
-	}
-	file := filepath.Join(t.TempDir(), "bench.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
 
 // recorded reads a record whole.
 func recorded(t *testing.T, file string) (list []record.Entry) {
@@ -138,7 +118,7 @@ func TestAScenarioInVirtualTimeIsTheSameTwiceAndReplays(t *testing.T) {
 }
 
 func TestABenchWithoutAUnitSaysThatNothingCameIn(t *testing.T) {
-	file := benchFile(t, "unit: powershift ", "#unit: powershift ", "interface: pair ", "interface: can0 ")
+	file := benchtest.DemoFile(t, "unit: powershift ", "#unit: powershift ", "interface: pair ", "interface: can0 ")
 	r, err := Simulation{Plant: file, For: time.Second, Every: 1}.Run()
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +127,7 @@ func TestABenchWithoutAUnitSaysThatNothingCameIn(t *testing.T) {
 		t.Errorf("control unit %q, %d frames in, %d out, silent %v", r.Unit, r.RxFrames, r.TxFrames, r.Silent)
 	}
 	// With its unit's name the same bench has one, whatever the interface is called.
-	file = benchFile(t, "interface: pair ", "interface: can0 ")
+	file = benchtest.DemoFile(t, "interface: pair ", "interface: can0 ")
 	if r, err = (Simulation{Plant: file, For: time.Second, Every: 1}).Run(); err != nil || r.RxFrames != 2*99 {
 		t.Errorf("%v, %d frames in, want 198", err, r.RxFrames)
 	}
@@ -159,7 +139,7 @@ func TestALogStandsInForTheUnitInVirtualTime(t *testing.T) {
 	if _, err := (Simulation{Plant: "powershift-bench", For: 3 * time.Second, Every: 1, Record: first}).Run(); err != nil {
 		t.Fatal(err)
 	}
-	file := benchFile(t, "interface: pair ", "interface: \"file:"+first+"\" ")
+	file := benchtest.DemoFile(t, "interface: pair ", "interface: \"file:"+first+"\" ")
 	r, err := Simulation{Plant: file, For: 4 * time.Second, Every: 1}.Run()
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +205,7 @@ func TestTheTruckInVirtualTimeIsTheSameTwice(t *testing.T) {
 // What is sent when the run is over is sent in virtual time, too.
 func TestTheSafeValuesFollowTheEndOfAVirtualBench(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.rec")
-	bench := benchFile(t, "planned: silence ", "planned: safe ")
+	bench := benchtest.DemoFile(t, "planned: silence ", "planned: safe ")
 	if _, err := (Simulation{Plant: bench, For: time.Second, Every: 1, Record: file}).Run(); err != nil {
 		t.Fatal(err)
 	}

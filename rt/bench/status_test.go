@@ -297,3 +297,16 @@ func TestOneLineIsTakenFromAGoTrace(t *testing.T) {
 		}
 	}
 }
+
+func TestMessagesOfSeveralBusesNameTheirBus(t *testing.T) {
+	r, _ := demoRun(t)
+	r.page.Ticks.Store(1000)
+	if got := r.silent(); len(got) != 2 || got[0].Message != "TCU_Pressure_1" || got[0].Bus != "drive" {
+		t.Errorf("one bus: %+v", got)
+	}
+	r.h.Maps = append(r.h.Maps, r.h.Maps[0])
+	r.bench.Buses = append(r.bench.Buses, Bus{Name: Word{Text: "second"}})
+	if got := r.silent(); len(got) != 4 || got[0].Message != "TCU_Pressure_1 on drive" || got[2].line() != "no valid frame from TCU_Pressure_1 on second yet" {
+		t.Errorf("two buses: %+v", got)
+	}
+}

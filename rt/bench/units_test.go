@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/model/plants"
+	"lockstep/rt/bench/benchtest"
 )
 
 // A database of a manufacturer spells units in its own way, or leaves them out.
@@ -35,7 +36,7 @@ func TestABenchSaysWhatTheUnitsOfItsDatabaseMean(t *testing.T) {
 		{"{Unit_RadianPerSecon: rads}", `bus "drive": units: unit "rads"`},
 		{"{Unit_RadianPerSecon: }", `is wanted here, got nothing`},
 	} {
-		bench := demoText(t, "database: powershift.dbc", "database: own.dbc")
+		bench := benchtest.DemoText(t, "database: powershift.dbc", "database: own.dbc")
 		if c.units != "" {
 			bench = strings.Replace(bench, "database: own.dbc", "database: own.dbc\n    units: "+c.units, 1)
 		}
@@ -52,7 +53,7 @@ func TestABenchSaysWhatTheUnitsOfItsDatabaseMean(t *testing.T) {
 		case strings.HasPrefix(c.want, "bus"):
 			at := map[bool]string{true: "Unit_RadianPerSec:", false: "rads}"}[strings.Contains(c.want, "MESSAGE.SIGNAL")]
 			var got *FileError
-			if line, col := place(t, bench, at); !errors.As(err, &got) || got.File != "b.yaml" || got.Line != line || got.Col != col {
+			if line, col := benchtest.Place(t, bench, at); !errors.As(err, &got) || got.File != "b.yaml" || got.Line != line || got.Col != col {
 				t.Errorf("%v is not at %d:%d", err, line, col)
 			}
 		case c.want == "" && strings.Contains(c.units, "rpm"):

@@ -218,14 +218,17 @@ func (r Reading) Of(y, u []float64) float64 {
 }
 
 // Reading finds an output, an input that is known outside of the plant, or a bound signal.
-func (c *Case) Reading(name string) (r Reading, err error) {
-	v, err := c.v.view.h.value(name)
+func (c *Case) Reading(name string) (Reading, error) { return c.v.view.h.reading(name) }
+
+// reading finds an output, an input that is known outside of the plant, or a bound signal.
+func (h *Handover) reading(name string) (r Reading, err error) {
+	v, err := h.value(name)
 	if err != nil {
 		return r, err
 	}
-	ports := c.v.view.h.Tables.Inputs
+	ports := h.Tables.Inputs
 	if v.output {
-		ports = c.v.view.h.Tables.Outputs
+		ports = h.Tables.Outputs
 	}
 	return Reading{Output: v.output, Index: v.index, Unit: v.gauge.name, SI: ports[v.index].Unit}, nil
 }
