@@ -59,7 +59,7 @@ func (o Order) Measure() (*Certificate, error) {
 	for _, bus := range b.Buses {
 		s.c.Buses = append(s.c.Buses, Bus{bus.Name.Text, bus.Interface.Text})
 	}
-	h.Thread.CPU = b.FreeCPU() // another bench may have the first choice; who comes in between is seen by begin
+	h.Thread.CPU = bench.FreeCPU(b.CPU) // another bench may have the first choice; who comes in between is seen by begin
 	s.thread, s.c.Deadline = h.Thread, h.Thread.Deadline
 	if s.c.Versions, err = versions(); err != nil {
 		return nil, err
@@ -106,13 +106,12 @@ func (s *session) look(h *bench.Handover) (err error) {
 
 // run runs the bench, and closes the certificate.
 func (s *session) run(b *bench.Bench) (*Certificate, error) {
-	o := bench.Options{
+	soak := bench.Soak{Load: s.Load, UnitBus: s.UnitBus, Options: bench.Options{
 		For: time.Duration(s.ForNs), Bus: s.Bus, BestEffort: s.BestEffort, Out: s.Out, Every: time.Minute, Choose: s.Choose,
-		Soak:   &bench.Soak{Load: s.Load, UnitBus: s.UnitBus},
 		Follow: &bench.Follow{Begin: s.begin, End: s.finish},
-	}
+	}}
 	s.Begin()
-	err := bench.Run(b, o)
+	err := soak.RunWhole(b)
 	if s.c.Run == nil {
 		return nil, err
 	}

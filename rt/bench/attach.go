@@ -23,7 +23,7 @@ func Attach(which string, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := &run{options: o, unitDie: -1, restore: func() {}}
+	r := newRun(nil, o)
 	defer r.close()
 	if err := r.takeOver(pid); err != nil {
 		return &Exit{3, fmt.Errorf("attach: process %d: %w", pid, err)}
@@ -41,12 +41,13 @@ func Attach(which string, o Options) error {
 	}
 	r.restore = timersOf(r.h.Thread.CPU, r.holds).lower
 	r.confine()
-	go r.guard.watch()
+	go r.guard.watch(r.target)
 	r.states.follow()
-	r.claims, _ = newClaims(r) // a bus that is gone has nobody to claim against
+	r.claims, _ = newClaims(r.view) // a bus that is gone has nobody to claim against
 	r.claims.follow()
-	r.adoptFaults()
-	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.bench.Name, pid) + r.openControl(ControlDir(), signals)
+	nameFaults(r.view)
+	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.bench.Name, pid)
+	r.openControl(signals)
 	r.watch(signals)
 	return r.finish(report, signals)
 }
@@ -167,8 +168,8 @@ func (r *run) takeOver(pid int) (err error) {
 	if r.notify, err = newNotifier(r.page); err != nil {
 		return err
 	}
-	r.guard = &guard{r: r, done: make(chan struct{})}
-	if r.states, err = newBusStates(r); err != nil {
+	r.guard = &guard{view: r.view, done: make(chan struct{})}
+	if r.states, err = newBusStates(r.view); err != nil {
 		return err
 	}
 	for i, bus := range r.bench.Buses {

@@ -31,7 +31,7 @@ const (
 // stand, by their error frames and by what the kernel says. It is the supervisor's and
 // delays nothing. That a controller is off its bus, the target hears for itself.
 type busStates struct {
-	r     *run
+	view
 	links *can.Links
 	asked time.Time
 	stop  chan struct{}
@@ -64,10 +64,12 @@ type line struct {
 
 // How a bus stands whose interface says nothing of a controller, or is not there.
 const (
-	busUp   = "up"
 	busDown = "down"
 	busGone = "gone"
 )
+
+// busUp is how a bus stands that is up and whose interface says nothing of a controller.
+const busUp = "up"
 
 // BusChange is an instant at which a bus began to stand otherwise, or something was
 // done about it.
@@ -77,8 +79,8 @@ type BusChange struct {
 	State string  `json:"state"`
 	Text  string  `json:"text"`
 
-	bus  string
-	time int64 // ns since 1970
+	bus  string `json:"-"`
+	time int64  `json:"-"` // ns since 1970
 }
 
 // stand says how the bus stands.
@@ -110,18 +112,18 @@ func (w *line) detail() string {
 }
 
 // newBusStates opens what is needed to follow a run's buses.
-func newBusStates(r *run) (*busStates, error) {
+func newBusStates(r view) (*busStates, error) {
 	links, err := can.OpenLinks()
 	if err != nil {
 		return nil, fmt.Errorf("%w: where a service is confined, allow it AF_NETLINK", err)
 	}
-	return &busStates{r: r, links: links, stop: make(chan struct{})}, nil
+	return &busStates{view: r, links: links, stop: make(chan struct{})}, nil
 }
 
 // add takes in a bus; shared is the supervisor's hold of the target's socket.
 func (s *busStates) add(bus int, shared *can.Bus) error {
-	b := &s.r.bench.Buses[bus]
-	w := &line{bus: b, index: bus, filters: s.r.h.Maps[bus].Filters(), shared: shared, since: sched.Now(), spent: map[string]int64{}}
+	b := &s.h.Bench.Buses[bus]
+	w := &line{bus: b, index: bus, filters: s.h.Maps[bus].Filters(), shared: shared, since: sched.Now(), spent: map[string]int64{}}
 	s.lines = append(s.lines, w)
 	link, err := s.links.Ask(b.Interface.Text)
 	if err != nil {
@@ -342,10 +344,10 @@ func (s *busStates) note(w *line, at int64) {
 // account adds the time until now to how the bus has stood; what was before the first
 // tick, or comes after the last one, is not of the run.
 func (s *busStates) account(w *line, now int64) {
-	start, period := int64(s.r.page.StartNs.Load()), s.r.h.Tables.PeriodNs
+	start, period := int64(s.page.StartNs.Load()), s.h.Tables.PeriodNs
 	until := now
-	if rt.State(s.r.page.State.Load()) == rt.Ended {
-		until = min(now, start+int64(s.r.page.Ticks.Load())*period)
+	if rt.State(s.page.State.Load()) == rt.Ended {
+		until = min(now, start+int64(s.page.Ticks.Load())*period)
 	}
 	if start != 0 {
 		w.spent[w.stands] += max(0, until-max(w.since, start))
@@ -359,8 +361,8 @@ func (s *busStates) keep(w *line, at int64, text string) {
 		return // the counts tell it
 	}
 	c := BusChange{bus: w.bus.Name.Text, State: w.stands, Text: fmt.Sprintf("bus %s (%s): %s", w.bus.Name.Text, w.bus.Interface.Text, text), time: at + sched.Realtime() - sched.Now()}
-	if start := int64(s.r.page.StartNs.Load()); start != 0 && at > start {
-		c.Tick = (at - start) / s.r.h.Tables.PeriodNs
+	if start := int64(s.page.StartNs.Load()); start != 0 && at > start {
+		c.Tick = (at - start) / s.h.Tables.PeriodNs
 		c.At = float64(at-start) / 1e9
 	}
 	s.changes = append(s.changes, c)

@@ -25,7 +25,7 @@ func states(t *testing.T) (*busStates, *line) {
 	w := &line{bus: &r.bench.Buses[0], since: 0.9e9, spent: map[string]int64{}, left: heard}
 	w.take(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Active})
 	w.stands = w.stand()
-	s := &busStates{r: r, lines: []*line{w}}
+	s := &busStates{view: r.view, lines: []*line{w}}
 	r.states = s
 	return s, w
 }
@@ -46,7 +46,7 @@ func TestStatesOfABusAndTheirTimesAreReported(t *testing.T) {
 	s.goes(w, 0.012, unix.CAN_ERR_ACK) // no other state
 	s.goes(w, 0.020, unix.CAN_ERR_BUSOFF)
 	s.goes(w, 0.045, unix.CAN_ERR_RESTARTED)
-	s.r.page.State.Store(uint64(rt.Ended))
+	s.page.State.Store(uint64(rt.Ended))
 	list := s.report()
 	if len(list) != 1 {
 		t.Fatalf("%d buses", len(list))
@@ -197,7 +197,7 @@ func TestARunSaysThatADatabaseDoesNotKeepToItsFormat(t *testing.T) {
 		if r.h, err = Prepare(r.bench); err != nil {
 			t.Fatal(err)
 		}
-		r.states = &busStates{r: r}
+		r.states = &busStates{view: r.view}
 		if got := r.announcement(); strings.Contains(got, "database mine.dbc") != (want != "") || !strings.Contains(got, want) {
 			t.Errorf("%q: the run says\n%s\nwant %q", odd, got, want)
 		}

@@ -91,8 +91,8 @@ func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
 			t.Errorf("%s: %s: %+v (%v)", who, line, list, err)
 		}
 	}
-	r := &run{h: h, bench: h.Bench, page: new(rt.Page)}
-	header, err := r.header(0, 0)
+	c := &recorder{view: view{h, new(rt.Page)}}
+	header, err := c.header(0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ const (
 // tick, on sockets of its own, and defends them until the run is over. A bus without a
 // name has no other node that could claim one.
 type claims struct {
-	r    *run
+	view
 	wire []*claimed
 	stop chan struct{}
 	done chan struct{}
@@ -50,10 +50,10 @@ type claimed struct {
 }
 
 // newClaims claims the addresses of a run's buses.
-func newClaims(r *run) (*claims, error) {
-	c := &claims{r: r, stop: make(chan struct{}), done: make(chan struct{})}
-	for i := range r.bench.Buses {
-		bus := &r.bench.Buses[i]
+func newClaims(r view) (*claims, error) {
+	c := &claims{view: r, stop: make(chan struct{}), done: make(chan struct{})}
+	for i := range r.h.Bench.Buses {
+		bus := &r.h.Bench.Buses[i]
 		if bus.J1939 == nil || !named(bus.Interface.Text) {
 			continue
 		}
@@ -200,7 +200,7 @@ func (c *claims) tell(w *claimed, i int) {
 		text += fmt.Sprintf("is held for NAME %v (%s)", n.Name, n.Name.About())
 	}
 	if len(c.news) < maxClaimed {
-		c.news = append(c.news, record.Event{Kind: record.BusState, Tick: int64(c.r.page.Ticks.Load()), Time: sched.Realtime(), Text: text})
+		c.news = append(c.news, record.Event{Kind: record.BusState, Tick: int64(c.page.Ticks.Load()), Time: sched.Realtime(), Text: text})
 	}
 }
 
@@ -211,7 +211,7 @@ func (c *claims) yield(rule, text string) {
 	}
 	c.lost, c.over = text, rule == "stop"
 	if rule == "safe" {
-		c.r.page.Stop.CompareAndSwap(0, rt.StopSafe)
+		c.page.Stop.CompareAndSwap(0, rt.StopSafe)
 	}
 }
 

@@ -29,9 +29,8 @@ func newRig(t *testing.T, rule string, addresses ...Address) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{page: new(rt.Page)}
 	bus := &Bus{Name: Word{Text: "drive"}, J1939: &J1939{Lost: rule, Addresses: addresses}}
-	g := &rig{t: t, c: &claims{r: r, stop: make(chan struct{}), done: make(chan struct{})}, other: other}
+	g := &rig{t: t, c: &claims{view: view{page: new(rt.Page)}, stop: make(chan struct{}), done: make(chan struct{})}, other: other}
 	g.c.add(bus, on)
 	t.Cleanup(func() {
 		g.c.close()
@@ -121,8 +120,8 @@ func TestALostAddressIsWhatTheRuleSays(t *testing.T) {
 		g := newRig(t, rule, Address{Address: 0, Name: 10})
 		g.send(claimBy(0, 5))
 		err := g.c.settle()
-		if (err != nil) != want.refused || (g.c.ends() != "") != want.over || g.c.r.page.Stop.Load() != want.stop {
-			t.Errorf("%s: %v, ends %q, stop %d", rule, err, g.c.ends(), g.c.r.page.Stop.Load())
+		if (err != nil) != want.refused || (g.c.ends() != "") != want.over || g.c.page.Stop.Load() != want.stop {
+			t.Errorf("%s: %v, ends %q, stop %d", rule, err, g.c.ends(), g.c.page.Stop.Load())
 		}
 	}
 }
@@ -137,10 +136,10 @@ func TestAClaimIsNotMissed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{bench: b, h: h, page: new(rt.Page)}
-	r.page.Ticks.Store(1000)
+	v := view{h, new(rt.Page)}
+	v.page.Ticks.Store(1000)
 	var names []string
-	for _, s := range r.silent() {
+	for _, s := range v.silent() {
 		names = append(names, s.Message)
 	}
 	if got := strings.Join(names, " "); got != "TSC1 ETC1 ETC2 ClutchPressures" {
@@ -154,7 +153,7 @@ func TestAPairNeedsNoClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newClaims(&run{bench: b, page: new(rt.Page)})
+	c, err := newClaims(view{&Handover{Bench: b}, new(rt.Page)})
 	if err != nil || len(c.wire) != 0 {
 		t.Fatalf("%d buses with claims, %v", len(c.wire), err)
 	}

@@ -10,33 +10,47 @@ import (
 	"lockstep/sched"
 )
 
-// elsewhere is where all threads of a run but the loop's may be.
-type elsewhere struct {
+// affinity keeps all threads of a run but the loop's off the CPU of the loop, and off those of
+// the loops of other runs, where that leaves a CPU.
+type affinity struct {
+	cpu   int         // of the loop
+	holds *holds      // of the run
 	all   unix.CPUSet // of this process, when the run began
-	loops []int       // CPUs of other runs' loops, as they were when it was made
+	loops []int       // CPUs of other runs' loops at the last call of apply
 	next  time.Time   // when to look at those again
 }
 
-// confine keeps all threads but the loop's off the loop's CPU, and off those of the loops
-// of other runs, where that leaves a CPU. Threads come and go while a process starts, so it
-// is done again when the loop ticks. Where it cannot be done the target says so, for its own.
-func (r *run) confine() {
-	if r.beside == nil {
-		r.beside = &elsewhere{}
-		_ = unix.SchedGetaffinity(0, &r.beside.all) // cannot fail for the thread itself
-	}
-	r.beside.loops = r.holds.otherLoops()
-	set := left(r.beside.all, r.h.Thread.CPU, r.beside.loops)
+// newAffinity takes down which CPUs this process has.
+func newAffinity(cpu int, h *holds) *affinity {
+	a := &affinity{cpu: cpu, holds: h}
+	_ = unix.SchedGetaffinity(0, &a.all) // cannot fail for the thread itself
+	return a
+}
+
+// apply moves the threads of this process, of other ones and, but for the loop's thread where
+// that is known, not 0, of the target. Threads come and go while a process starts, so it is done
+// again when the loop ticks. Where it cannot be done the target says so, for its own.
+func (a *affinity) apply(target, loop int, others ...int) {
+	a.loops = a.holds.otherLoops()
+	set := left(a.all, a.cpu, a.loops)
 	if set.Count() == 0 {
 		return
 	}
-	_ = sched.Allow(os.Getpid(), set, 0)
-	if r.unit != nil {
-		_ = sched.Allow(r.unit.pid, set, 0)
+	for _, pid := range append([]int{os.Getpid()}, others...) {
+		_ = sched.Allow(pid, set, 0)
 	}
-	if thread := int(r.page.Thread.Load()); thread != 0 {
-		_ = sched.Allow(r.target.pid, set, thread)
+	if loop != 0 {
+		_ = sched.Allow(target, set, loop)
 	}
+}
+
+// changed tells, once per second, whether the loops of other runs have come or gone.
+func (a *affinity) changed(now time.Time) bool {
+	if now.Before(a.next) {
+		return false
+	}
+	a.next = now.Add(time.Second)
+	return !slices.Equal(a.loops, a.holds.otherLoops())
 }
 
 // left are the CPUs of all but one, and but loops where that leaves one.
@@ -50,15 +64,4 @@ func left(all unix.CPUSet, cpu int, loops []int) unix.CPUSet {
 		return most
 	}
 	return all
-}
-
-// makeRoom confines the run anew when the loops of other runs have come or gone.
-func (r *run) makeRoom(now time.Time) {
-	if now.Before(r.beside.next) {
-		return
-	}
-	r.beside.next = now.Add(time.Second)
-	if !slices.Equal(r.beside.loops, r.holds.otherLoops()) {
-		r.confine()
-	}
 }

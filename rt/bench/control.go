@@ -25,7 +25,8 @@ import (
 // answer one line of JSON, see Answer. What changes the run goes through the page and
 // takes effect at one tick; one change waits for the one before it.
 type control struct {
-	r        *run
+	view
+	target   int // process id
 	listener *net.UnixListener
 	path     string
 	stop     chan<- os.Signal
@@ -84,27 +85,23 @@ type FaultState struct {
 	Count uint64 `json:"count"` // ticks that it has disturbed so far, or frames
 }
 
-// openControl lets `lockstep ctl` in. A run does without where it cannot; why is a line
-// that says so.
-func (r *run) openControl(dir string, signals chan<- os.Signal) (why string) {
-	c := &control{r: r, stop: signals, room: make(chan struct{}, maxClients), over: make(chan struct{})}
+// openControl listens for the requests of `lockstep ctl` to a run: they may end it by stop,
+// and the record, nil where there is none, keeps the lines of the changes.
+func openControl(dir string, r view, target int, record *chronicle, stop chan<- os.Signal) (*control, error) {
+	c := &control{view: r, target: target, record: record, stop: stop, room: make(chan struct{}, maxClients), over: make(chan struct{})}
 	var err error
-	if c.listener, c.path, err = listenControl(dir, r.bench.Name); err != nil {
-		return fmt.Sprintf("lockstep ctl cannot reach this run: %v\n", err)
+	if c.listener, c.path, err = listenControl(dir, r.h.Bench.Name); err != nil {
+		return nil, err
 	}
 	c.commands = NewCommands(r.h)
 	c.publish()
-	if r.record != nil && r.record.path != "" { // else nobody would ask for the lines
-		c.record = r.record.names
-	}
-	r.control = c
 	go c.serve()
-	return ""
+	return c, nil
 }
 
-// adoptFaults completes the faults of a run that was another supervisor's: the live
+// nameFaults completes the faults of a run that was another supervisor's: the live
 // changes of that one are known by their slots only.
-func (r *run) adoptFaults() {
+func nameFaults(r view) {
 	list := make([]NamedFault, fault.Max)
 	copy(list, r.h.Named)
 	r.h.Named = list
@@ -168,7 +165,7 @@ func (c *control) serve() {
 			return
 		}
 		if err != nil { // no descriptor is left; a client that goes gives one back
-			time.Sleep(look)
+			time.Sleep(100 * time.Millisecond)
 			continue
 		}
 		select {
@@ -251,14 +248,14 @@ func (c *control) answer(line string) *Answer {
 		return &Answer{Error: err.Error()}
 	}
 	a.OK = true
-	a.Time = float64(a.Tick*c.r.h.Tables.PeriodNs) / 1e9
+	a.Time = float64(a.Tick*c.h.Tables.PeriodNs) / 1e9
 	return a
 }
 
 // tell answers what changes no value.
 func (c *control) tell(what string, a *Answer) {
-	p := c.r.page
-	a.Bench, a.Process, a.Tick = c.r.bench.Name, os.Getpid(), int64(p.Ticks.Load())
+	p := c.page
+	a.Bench, a.Process, a.Tick = c.h.Bench.Name, os.Getpid(), int64(p.Ticks.Load())
 	switch what {
 	case "stop":
 		if !c.stopping.Swap(true) { // a second wish would be one to kill
@@ -288,13 +285,13 @@ func (asked) Signal()          {}
 func (a asked) String() string { return string(a) }
 
 func (c *control) fault(slot int, f NamedFault) FaultState {
-	state, count := c.r.page.FaultState(slot)
+	state, count := c.page.FaultState(slot)
 	return FaultState{Slot: slot, Name: f.Name, Spec: f.Spec, State: state.String(), Count: count}
 }
 
 func (c *control) status(a *Answer) {
-	p, outputs := c.r.page, c.r.h.Tables.Outputs
-	a.Run = c.r.listed()
+	p, outputs := c.page, c.h.Tables.Outputs
+	a.Run = listed(c.view, c.target)
 	a.State, a.Missed, a.LateTicks = a.Run.State, a.Run.Missed, p.LateTicks()
 	y := make([]float64, len(outputs))
 	if _, ok := p.Outputs(y); !ok {
@@ -312,7 +309,7 @@ func (c *control) status(a *Answer) {
 func (c *control) change(line string, a *Answer) error {
 	c.changing.Lock()
 	defer c.changing.Unlock()
-	p := c.r.page
+	p := c.page
 	if rt.Reason(p.Reason.Load()) != rt.NotEnded {
 		return errors.New("the run is over")
 	}
@@ -347,13 +344,13 @@ func (c *control) change(line string, a *Answer) error {
 
 // await returns the tick from which on the last change has effect.
 func (c *control) await() (tick int64, err error) {
-	period := time.Duration(c.r.h.Tables.PeriodNs)
+	period := time.Duration(c.h.Tables.PeriodNs)
 	for end := time.Now().Add(uptake + 2*period); time.Now().Before(end); time.Sleep(min(period/4, 5*time.Millisecond)) {
 		// The tick itself must be over, too: until then the page tells of what was before.
-		if batch, tick := c.r.page.Taken(); batch == c.batch && int64(c.r.page.Ticks.Load()) >= tick {
+		if batch, tick := c.page.Taken(); batch == c.batch && int64(c.page.Ticks.Load()) >= tick {
 			return tick, nil
 		}
-		if rt.State(c.r.page.State.Load()) == rt.Ended {
+		if rt.State(c.page.State.Load()) == rt.Ended {
 			return 0, errors.New("the run ended before the change had effect")
 		}
 	}

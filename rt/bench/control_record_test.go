@@ -14,14 +14,12 @@ func TestManyWhoChangeARecordedRunAtOnceReplay(t *testing.T) {
 	c := newControlled(t, func(r *run) {
 		r.h.Loop.Virtual, r.options.Record = true, file
 		var err error
-		if r.trial, err = LoadScenario("s.yaml", []byte("scenario: s\nexpect: [{count: {message: Speeds, of: frames}, at_least: 1}, {value: w1, below: 9000 rpm}]\n"), r.h); err != nil {
+		if r.scenario.scenario, err = LoadScenario("s.yaml", []byte("scenario: s\nexpect: [{count: {message: Speeds, of: frames}, at_least: 1}, {value: w1, below: 9000 rpm}]\n"), r.h); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.startRecord(); err != nil {
-			t.Fatal(err)
-		}
+		startRecord(t, r)
 	})
-	go c.r.record.run()
+	c.r.record.record(false)
 	var clients sync.WaitGroup
 	for i := range 4 {
 		clients.Add(1)
@@ -47,7 +45,7 @@ func TestManyWhoChangeARecordedRunAtOnceReplay(t *testing.T) {
 	if why := c.r.record.finish(); why != "" {
 		t.Error(why)
 	}
-	for _, f := range c.r.record.findings {
+	for _, f := range c.r.record.verdict() {
 		if !f.Held {
 			t.Errorf("%+v", f)
 		}

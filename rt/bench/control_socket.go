@@ -192,7 +192,7 @@ type socket struct {
 	pid   int
 	since uint32 // when that process began; 0: not known
 	err   error  // why it cannot be asked
-	lone  *run   // there is no socket: a target without a supervisor, process pid
+	lone  *view  // there is no socket: a target without a supervisor, process pid
 }
 
 // is says that the socket is meant.

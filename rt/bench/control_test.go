@@ -55,12 +55,16 @@ func newControlled(t *testing.T, begin ...func(*run)) *controlled {
 		t.Fatal(err)
 	}
 	c := &controlled{t: t, dir: dir, stop: make(chan os.Signal, 4), over: make(chan struct{})}
-	c.r = &run{bench: h.Bench, h: h, page: new(rt.Page)}
+	c.r = &run{view: view{h, new(rt.Page)}, bench: h.Bench}
 	for _, f := range begin {
 		f(c.r)
 	}
-	if why := c.r.openControl(dir, c.stop); why != "" {
-		t.Fatal(why)
+	var lines *chronicle
+	if c.r.record != nil {
+		lines = c.r.record.names
+	}
+	if c.r.control, err = openControl(dir, c.r.view, os.Getpid(), lines, c.stop); err != nil {
+		t.Fatal(err)
 	}
 	target, unit, err := can.Pair()
 	if err != nil {
@@ -336,13 +340,13 @@ func TestWhoAttachesKnowsTheSlots(t *testing.T) {
 	c.must("fault", "name=live", "frame=Speeds", "drop")
 	h := openControlled(t)
 	h.Named = []NamedFault{{Name: "zero", Spec: "..."}, {Name: "one", Spec: "..."}}
-	r := &run{bench: h.Bench, h: h, page: c.r.page}
-	r.adoptFaults() // slot 0 is in use, the scenario's second was cleared
+	v := view{h, c.r.page}
+	nameFaults(v) // slot 0 is in use, the scenario's second was cleared
 	if got := NewCommands(h).Slots.names(); !slices.Equal(got, []string{"zero"}) {
 		t.Errorf("%q", got)
 	}
 	h.Named = nil
-	r.adoptFaults()
+	nameFaults(v)
 	if got := NewCommands(h).Slots.names(); !slices.Equal(got, []string{"slot0"}) {
 		t.Errorf("%q", got)
 	}
@@ -350,10 +354,12 @@ func TestWhoAttachesKnowsTheSlots(t *testing.T) {
 
 func TestLinesAreKeptForWhoRecordsAlone(t *testing.T) {
 	h := openControlled(t)
+	h.Bench.Name = fmt.Sprintf("lines %d", os.Getpid())                      // other tests run on this host
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())                                 // root's sockets have a folder of their own
 	for path, keeps := range map[string]bool{"": false, "drive.rec": true} { // "": a judge reads the ring
-		r := &run{bench: h.Bench, h: h, page: new(rt.Page), record: &recorder{path: path, names: newChronicle(h)}}
-		if why := r.openControl(t.TempDir(), nil); why != "" {
-			t.Fatal(why)
+		r := &run{view: view{h, new(rt.Page)}, bench: h.Bench, target: &process{pid: os.Getpid()}, record: &recorder{path: path, names: newChronicle(h)}}
+		if r.openControl(nil); r.control == nil {
+			t.Fatal(r.head)
 		}
 		if got := r.control.record != nil; got != keeps {
 			t.Errorf("record %q: lines are kept: %t", path, got)

@@ -17,8 +17,9 @@ import (
 // values on the buses in its place, within two ticks; when no tick comes any more
 // it ends the target first.
 type guard struct {
-	r     *run
-	buses []*can.Bus // of the supervisor's own; they only send
+	view
+	target *process   // since it was started
+	buses  []*can.Bus // of the supervisor's own; they only send
 
 	done   chan struct{} // closed when the target has ended and the buses are as they shall be
 	hung   string        // why it ended the target; "" it did not
@@ -29,11 +30,12 @@ type guard struct {
 // patrol is how often the guard looks at the tick counter.
 const patrol = 20 * time.Millisecond
 
-// watch runs until the target has ended. Its thread is the nicest to itself that the
+// watch watches over the target until it has ended. Its thread is the nicest to itself that the
 // host grants, -20: the bus must not wait for whatever else this host is doing. It
 // has no real-time priority: this process collects garbage, and a real-time thread
 // that waits for the collector on its CPU would never let it run.
-func (g *guard) watch() {
+func (g *guard) watch(target *process) {
+	g.target = target
 	defer close(g.done)
 	runtime.LockOSThread()                                      // and never unlocked: the thread ends with its priority
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
@@ -41,12 +43,12 @@ func (g *guard) watch() {
 		if g.hung != "" {
 			continue
 		}
-		if still, _ := g.r.behind(sched.Now()); still > g.patience() {
+		if still, _ := g.behind(sched.Now()); still > g.patience() {
 			g.hung = fmt.Sprintf("no tick for %.1f s (watchdog)", still.Seconds())
-			g.r.target.signal(unix.SIGKILL)
+			g.target.signal(unix.SIGKILL)
 		}
 	}
-	if g.deserted() && g.r.h.Bench.End.TargetGone {
+	if g.deserted() && g.h.Bench.End.TargetGone {
 		g.speak(sched.Now())
 	}
 }
@@ -54,9 +56,9 @@ func (g *guard) watch() {
 // patience is how long no tick may come. None does while the safe values follow the
 // end of a run.
 func (g *guard) patience() time.Duration {
-	d := g.r.h.Bench.WatchNs
-	if rt.Reason(g.r.page.Reason.Load()) != rt.NotEnded {
-		d += g.r.h.Loop.Safe.Ticks * g.r.h.Tables.PeriodNs
+	d := g.h.Bench.WatchNs
+	if rt.Reason(g.page.Reason.Load()) != rt.NotEnded {
+		d += g.h.Loop.Safe.Ticks * g.h.Tables.PeriodNs
 	}
 	return time.Duration(d)
 }
@@ -64,23 +66,23 @@ func (g *guard) patience() time.Duration {
 // over waits a little, and tells whether the loop has ended: its thread says so
 // before its process does.
 func (g *guard) over() bool {
-	died, known := g.r.page.Died(patrol)
+	died, known := g.page.Died(patrol)
 	if !known {
-		return g.r.target.ended(patrol)
+		return g.target.ended(patrol)
 	}
-	return died || g.r.target.ended(0)
+	return died || g.target.ended(0)
 }
 
 // deserted says that the target has ended without having said what is on the bus.
 func (g *guard) deserted() bool {
-	p := g.r.page
+	p := g.page
 	return p.StartNs.Load() != 0 && (rt.State(p.State.Load()) != rt.Ended || rt.Reason(p.Reason.Load()) == rt.TimerFailed)
 }
 
 // speak sends the safe values: every frame at once, then in their cycles. The
 // counters go on from where the target was.
 func (g *guard) speak(now int64) {
-	h, p := g.r.h, g.r.page
+	h, p := g.h, g.page
 	grid := sched.Grid{Start: int64(p.StartNs.Load()), Period: h.Tables.PeriodNs}
 	at := 0
 	for _, m := range h.Maps {

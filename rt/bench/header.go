@@ -16,14 +16,14 @@ import (
 )
 
 // header is what the record needs to run again without any other file.
-func (r *run) header(start, offset int64) (*record.Header, error) {
-	b, t := r.bench, r.h.Tables
+func (c *recorder) header(start, offset int64) (*record.Header, error) {
+	b, t := c.h.Bench, c.h.Tables
 	h := &record.Header{
-		Version: Version(), Host: host(), GOARCH: runtime.GOARCH, BestEffort: len(r.missing) > 0,
+		Version: Version(), Host: hostName(), GOARCH: runtime.GOARCH, BestEffort: c.best,
 		Period: t.PeriodNs, Start: start + offset, Mono: start,
 		Phases: []string{"the tick before", "wake-up", "receive", "step", "send"},
 		Hashes: map[string]string{"tables": digest(t)},
-		Notes:  map[string]string{"kernel": r.h.Kernel()},
+		Notes:  map[string]string{"kernel": c.h.Kernel()},
 	}
 	for _, p := range t.Inputs {
 		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit})
@@ -32,15 +32,15 @@ func (r *run) header(start, offset int64) (*record.Header, error) {
 		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit})
 	}
 	h.Files = append(h.Files, record.File{Role: "bench", Name: b.File, Text: b.fileText()})
-	if s := r.trial; s != nil {
+	if s := c.trial; s != nil {
 		h.Files = append(h.Files, record.File{Role: "scenario", Name: s.File, Text: s.text})
 	}
 	for i, bus := range b.Buses {
 		rb := record.Bus{Name: bus.Name.Text, Interface: bus.Interface.Text}
-		for _, m := range r.h.Maps[i].Rx {
+		for _, m := range c.h.Maps[i].Rx {
 			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID})
 		}
-		for _, m := range r.h.Maps[i].Tx {
+		for _, m := range c.h.Maps[i].Tx {
 			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID, Sent: true})
 		}
 		h.Buses = append(h.Buses, rb)
@@ -142,8 +142,8 @@ func digest(data any) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// host is the name of this host and its kernel.
-func host() string {
+// hostName is the name of this host and its kernel.
+func hostName() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return ""

@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -224,47 +225,56 @@ func (h *holds) renew() error {
 	return nil
 }
 
-// hold takes the run's interfaces and the CPU of its loop, but for what it has from a leg
-// before it. A CPU that the bench leaves open is the first that nobody has.
-func (r *run) hold() error {
-	if r.holds == nil {
-		r.holds = &holds{owner: r.bench.Name}
+// request is what a run asks to have for itself.
+type request struct {
+	buses    []wantedBus
+	cpu      int  // of the loop; -1: the first that nobody has
+	fallback int  // CPU of the loop where none can be had for itself
+	share    bool // a CPU of another loop will do: -besteffort
+	real     bool // a bus is outside of the run: -1 alone does not share a CPU
+	timers   bool // the loop waits for the timers of its CPU
+}
+
+// wantedBus is a bus on an interface of this host.
+type wantedBus struct{ name, iface string }
+
+// reserve takes interfaces and the CPU of the loop, but for what a segment before has left.
+// It returns the CPU and, where another loop has it, too, what that means.
+func (h *holds) reserve(q request) (cpu int, shared *sched.Missing, err error) {
+	if err := h.renew(); err != nil {
+		return 0, nil, fmt.Errorf("run: %w", err)
 	}
-	if err := r.holds.renew(); err != nil {
-		return fmt.Errorf("run: %w", err)
-	}
-	for i := range r.bench.Buses {
-		bus := &r.bench.Buses[i]
-		what := heldBus + bus.Interface.Text
-		if !named(bus.Interface.Text) || slices.Contains(r.holds.what, what) {
+	for _, bus := range q.buses {
+		what := heldBus + bus.iface
+		if slices.Contains(h.what, what) {
 			continue
 		}
-		by, err := r.holds.take(what)
+		by, err := h.take(what)
 		if err != nil {
-			return fmt.Errorf("run: interface %s: %w", bus.Interface.Text, err)
+			return 0, nil, fmt.Errorf("run: interface %s: %w", bus.iface, err)
 		}
 		if by != nil {
-			return by.reserved("run: interface %s is held by %s, or name another interface (-bus %s=NAME)", bus.Interface.Text, by, bus.Name.Text)
+			return 0, nil, by.reserved("run: interface %s is held by %s, or name another interface (-bus %s=NAME)", bus.iface, by, bus.name)
 		}
 	}
-	if err := r.holdCPU(); err != nil {
-		return err
+	if cpu, shared, err = h.reserveCPU(q); err != nil || !q.timers {
+		return cpu, shared, err
 	}
-	if r.h.Timer.Sleep != sched.Timerfd {
-		return nil
-	}
-	return timersOf(r.h.Thread.CPU, r.holds).claim()
+	return cpu, shared, timersOf(cpu, h).claim()
 }
+
+// polling is how often a host is asked for what may change.
+const polling = 100 * time.Millisecond
 
 // doctored is how long a run waits for who changes the settings of this host.
 const doctored = 30 * time.Second
 
-// settle waits, d at most, while somebody has the settings of this host, as lockstep
+// awaitSettings waits, d at most, while somebody has the settings of this host, as lockstep
 // doctor -fix does: it holds up CPUs, and moves interrupts. From here on it refuses, as
-// the CPU of the loop is held.
-func (r *run) settle(settings string, d time.Duration) error {
+// the CPU of the loop is held. It tells out that it waits.
+func awaitSettings(out io.Writer, settings string, d time.Duration) error {
 	told := false
-	for until := time.Now().Add(d); ; time.Sleep(look) {
+	for until := time.Now().Add(d); ; time.Sleep(polling) {
 		list := holders()
 		i := slices.IndexFunc(list, func(h holder) bool { return h.what == settings })
 		if i < 0 {
@@ -275,49 +285,50 @@ func (r *run) settle(settings string, d time.Duration) error {
 			return list[i].reserved("run: %s still changes the settings of this host after %v: start the run again when it has ended", who, d)
 		}
 		if !told {
-			fmt.Fprintf(r.options.Out, "%s changes the settings of this host: waiting for it, %v at most\n", who, d)
+			fmt.Fprintf(out, "%s changes the settings of this host: waiting for it, %v at most\n", who, d)
 		}
 		told = true
 	}
 }
 
-func (r *run) holdCPU() error {
-	for _, what := range r.holds.what {
-		if cpu, ok := strings.CutPrefix(what, heldCPU); ok {
-			r.h.Thread.CPU, _ = strconv.Atoi(cpu) // it is one
-			return nil
+// reserveCPU takes the CPU of the loop.
+func (h *holds) reserveCPU(q request) (int, *sched.Missing, error) {
+	for _, what := range h.what {
+		if name, ok := strings.CutPrefix(what, heldCPU); ok {
+			cpu, err := strconv.Atoi(name)
+			return cpu, nil, err // of nil: it is a number
 		}
 	}
-	cpus := []int{r.bench.CPU}
-	if r.bench.CPU < 0 {
+	cpus := []int{q.cpu}
+	if q.cpu < 0 {
 		cpus = sched.CPUs()
 	}
 	var first *holder
 	for _, cpu := range cpus {
-		by, err := r.holds.take(heldCPU + strconv.Itoa(cpu))
+		by, err := h.take(heldCPU + strconv.Itoa(cpu))
 		if err != nil {
-			return fmt.Errorf("run: CPU %d: %w", cpu, err)
+			return 0, nil, fmt.Errorf("run: CPU %d: %w", cpu, err)
 		}
 		if by == nil {
-			r.h.Thread.CPU = cpu
-			return nil
+			return cpu, nil, nil
 		}
 		if first == nil {
 			first = by
 		}
 	}
 	if first == nil {
-		return nil // the host does not say which CPUs there are
+		return q.fallback, nil, nil // the host does not say which CPUs there are
 	}
-	return r.shareCPU(first, len(cpus))
+	shared, err := first.share(q, len(cpus))
+	return q.fallback, shared, err
 }
 
-// FreeCPU is the CPU that the loop of a run would get now: that of the bench, or the
+// FreeCPU is the CPU that the loop of a run would get now: cpu or, where that is -1, the
 // first that nobody has; where each is held, the first.
-func (b *Bench) FreeCPU() int {
+func FreeCPU(cpu int) int {
 	cpus := sched.CPUs()
-	if b.CPU >= 0 || len(cpus) == 0 {
-		return b.CPU
+	if cpu >= 0 || len(cpus) == 0 {
+		return cpu
 	}
 	taken := holders()
 	for _, cpu := range cpus {
@@ -328,23 +339,23 @@ func (b *Bench) FreeCPU() int {
 	return cpus[0]
 }
 
-// shareCPU settles for a CPU that another loop has, where the run may.
-func (r *run) shareCPU(by *holder, held int) error {
-	auto, cpu := r.bench.CPU < 0, strings.TrimPrefix(by.what, heldCPU)
+// share settles for the CPU that a loop has, one of so many, where the run may.
+func (h *holder) share(q request, cpus int) (*sched.Missing, error) {
+	auto, cpu := q.cpu < 0, strings.TrimPrefix(h.what, heldCPU)
 	switch {
-	case r.options.BestEffort || auto && !r.named():
-		r.shared = &sched.Missing{
-			What: fmt.Sprintf("the loop shares CPU %s with that of %s, process %d: each delays the other%s", cpu, by.bench, by.pid(), sched.Throttling()),
+	case q.share || auto && !q.real:
+		shared := &sched.Missing{
+			What: fmt.Sprintf("the loop shares CPU %s with that of %s, process %d: each delays the other%s", cpu, h.bench, h.pid(), sched.Throttling()),
 			Help: "cpu: auto in the bench takes a free one, if there is one; end another run (lockstep ps, lockstep stop NAME)",
 		}
 		if auto {
-			r.shared.What = fmt.Sprintf("there are more loops than CPUs, %d: ", held) + r.shared.What
+			shared.What = fmt.Sprintf("there are more loops than CPUs, %d: ", cpus) + shared.What
 		}
-		return nil
+		return shared, nil
 	case auto:
-		return by.reserved("run: each of the %d CPUs of this process is held by a loop; CPU %s by %s, or share it with -besteffort", held, cpu, by)
+		return nil, h.reserved("run: each of the %d CPUs of this process is held by a loop; CPU %s by %s, or share it with -besteffort", cpus, cpu, h)
 	}
-	return by.reserved("run: CPU %s is held by %s, or let the run choose a free CPU (cpu: auto in the bench), or share it with -besteffort", cpu, by)
+	return nil, h.reserved("run: CPU %s is held by %s, or let the run choose a free CPU (cpu: auto in the bench), or share it with -besteffort", cpu, h)
 }
 
 // otherLoops are the CPUs that loops of other runs have, in their order.

@@ -126,7 +126,7 @@ func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
 	b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, strings.TrimPrefix(unheld(t), heldBus)
 	var h *holds
 	for i := range 3 {
-		r := &run{bench: b, h: &Handover{}, holds: h, restore: func() {}}
+		r := &run{view: view{h: &Handover{Bench: b}}, bench: b, holds: h, restore: func() {}}
 		if err := r.hold(); err != nil || r.h.Thread.CPU != b.CPU || len(r.holds.what) != 2 || len(r.holds.fds) != 2 || len(r.holds.tags) != 2 {
 			t.Fatalf("leg %d: %v, CPU %d, %+v", i, err, r.h.Thread.CPU, r.holds)
 		}
@@ -202,7 +202,7 @@ func TestATargetThatDoesNotEndIsSaid(t *testing.T) {
 	defer p.kill()
 	h := &Handover{Bench: openHeld(t).Bench}
 	h.Loop.Period, h.Loop.Safe.Ticks = time.Second, -2-int64(starting/time.Second) // no time is left to wait
-	s := &socket{name: "lone", pid: p.pid, lone: &run{bench: h.Bench, h: h, page: new(rt.Page)}}
+	s := &socket{name: "lone", pid: p.pid, lone: &view{h, new(rt.Page)}}
 	target, err := adopt(p.pid, p.since)
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	begin := func(o Options) (*run, error) {
 		b := openHeld(t).Bench
 		b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, iface // no CPU that another test takes
-		r := &run{bench: b, h: &Handover{}, options: o}
+		r := &run{view: view{h: &Handover{Bench: b}}, bench: b, options: o}
 		return r, r.hold()
 	}
 	first, err := begin(Options{})
@@ -257,8 +257,8 @@ func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	r, what := &run{options: Options{Out: out}}, fmt.Sprintf("host/%d", os.Getpid()) // other tests run on this host
-	if err := r.settle(what, time.Minute); err != nil {                              // nobody does, or for a moment
+	what := fmt.Sprintf("host/%d", os.Getpid())                   // other tests run on this host
+	if err := awaitSettings(out, what, time.Minute); err != nil { // nobody does, or for a moment
 		t.Fatal(err)
 	}
 	fd, err := sched.Claim(sched.Claimed{What: what, Role: supervisorLabel, Process: 812, Owner: "doctor"}.String())
@@ -268,14 +268,14 @@ func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
 	close := sync.OnceFunc(func() { unix.Close(fd) })
 	defer close()
 	var by *ReservedError
-	if err := r.settle(what, time.Millisecond); !errors.As(err, &by) || by.What != what || by.Owner != "doctor" || by.Supervisor != 812 {
+	if err := awaitSettings(out, what, time.Millisecond); !errors.As(err, &by) || by.What != what || by.Owner != "doctor" || by.Supervisor != 812 {
 		t.Errorf("%v, %+v", err, by)
 	}
 	if slices.ContainsFunc(List(), func(v Listed) bool { return v.Supervisor == 812 }) {
 		t.Error("ps takes it for a run")
 	}
 	time.AfterFunc(3*look/2, close)
-	if err := r.settle(what, time.Minute); err != nil {
+	if err := awaitSettings(out, what, time.Minute); err != nil {
 		t.Errorf("when it has ended: %v", err)
 	}
 	if text, _ := os.ReadFile(out.Name()); strings.Count(string(text), "lockstep doctor, process 812, changes the settings of this host: waiting for it, 1m0s at most\n") != 1 {
@@ -284,7 +284,7 @@ func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
 }
 
 func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
-	h := openHeld(t)
+	h, iface := openHeld(t), strings.TrimPrefix(unheld(t), heldBus)
 	other := &holds{owner: "other"}
 	defer other.close()
 	cpus := sched.CPUs()
@@ -297,13 +297,13 @@ func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
 		iface  string
 		best   bool
 		shares bool
-	}{{pair, false, true}, {pair, true, true}, {"vcan0", false, false}, {"vcan0", true, true}} {
+	}{{pair, false, true}, {pair, true, true}, {iface, false, false}, {iface, true, true}} {
 		b := *h.Bench
 		b.CPU = -1
 		b.Buses = slices.Clone(b.Buses)
 		b.Buses[0].Interface.Text = c.iface
-		r := &run{bench: &b, h: &Handover{}, options: Options{BestEffort: c.best}, holds: &holds{owner: "mine"}}
-		err := r.holdCPU()
+		r := &run{view: view{h: &Handover{Bench: &b}}, bench: &b, options: Options{BestEffort: c.best}, holds: &holds{owner: "mine"}}
+		err := r.hold()
 		r.holds.close()
 		var by *ReservedError
 		switch {
@@ -328,10 +328,10 @@ func TestControlSocketsOfRootAreBesideThoseOfServices(t *testing.T) {
 }
 
 func TestTheFreeCPUIsOneThatNobodyHasOrTheBenchsOwn(t *testing.T) {
-	if got := (&Bench{CPU: 7}).FreeCPU(); got != 7 {
+	if got := FreeCPU(7); got != 7 {
 		t.Errorf("CPU %d for a bench with CPU 7", got)
 	}
-	b, h := &Bench{CPU: -1, Name: "free"}, &holds{owner: "free"}
+	h := &holds{owner: "free"}
 	defer h.close()
 	all := func(cpus []int) bool { // are held
 		list := holders()
@@ -340,7 +340,7 @@ func TestTheFreeCPUIsOneThatNobodyHasOrTheBenchsOwn(t *testing.T) {
 		})
 	}
 	for range 100 { // benches of other tests come and go
-		cpu := b.FreeCPU()
+		cpu := FreeCPU(-1)
 		if by, err := h.take(heldCPU + strconv.Itoa(cpu)); err != nil {
 			t.Fatal(err)
 		} else if by != nil {
@@ -348,7 +348,7 @@ func TestTheFreeCPUIsOneThatNobodyHasOrTheBenchsOwn(t *testing.T) {
 			continue
 		}
 		cpus := sched.CPUs()
-		if next := b.FreeCPU(); next == cpu && !all(cpus) {
+		if next := FreeCPU(-1); next == cpu && !all(cpus) {
 			t.Errorf("CPU %d of %v is free, while it is held and another one is not", cpu, cpus)
 		}
 		return

@@ -67,36 +67,37 @@ func (t *Trial) failed() error {
 	return errors.Join(list...)
 }
 
-// The elements of JUnit XML that are written.
-type (
-	junitSuites struct {
-		XMLName  xml.Name   `xml:"testsuites"`
-		Tests    int        `xml:"tests,attr"`
-		Failures int        `xml:"failures,attr"`
-		Suite    junitSuite `xml:"testsuite"`
-	}
-	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Time     string      `xml:"time,attr"` // see junitTime
-		Cases    []junitCase `xml:"testcase"`
-		Out      string      `xml:"system-out"`
-	}
-	junitCase struct {
-		Class   string        `xml:"classname,attr"`
-		Name    string        `xml:"name,attr"`
-		Time    string        `xml:"time,attr"` // see junitTime
-		Failure *junitFailure `xml:"failure"`
-		Out     string        `xml:"system-out,omitempty"`
-	}
-	junitFailure struct {
-		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr"`
-	}
-)
+// junitSuites is the root of the JUnit XML that is written.
+type junitSuites struct {
+	XMLName  xml.Name   `xml:"testsuites"`
+	Tests    int        `xml:"tests,attr"`
+	Failures int        `xml:"failures,attr"`
+	Suite    junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Time     string      `xml:"time,attr"` // see junitTime
+	Cases    []junitCase `xml:"testcase"`
+	Out      string      `xml:"system-out"`
+}
+
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	Time    string        `xml:"time,attr"` // see junitTime
+	Failure *junitFailure `xml:"failure"`
+	Out     string        `xml:"system-out,omitempty"`
+}
+
+type junitFailure struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+}
 
 // junitTime is a time, s, as the schemas of JUnit XML take it: without an exponent, to
 // the ms.
@@ -136,37 +137,38 @@ func (r *Report) JUnit(w io.Writer) error {
 	return err
 }
 
-// startScenario reads the scenario that the run is asked to follow; the file for its
-// verdict is there at once, so that a wrong name is told before the run.
-func (r *run) startScenario() (err error) {
-	if plan := r.options.plan; plan != nil {
-		if r.trial, err = plan(r.h); r.trial != nil {
-			r.h.Take(r.trial)
-		}
-		return err
-	}
-	if r.options.Scenario == "" {
-		return nil
-	}
-	if r.trial, err = r.h.LoadScenario(r.options.Scenario); err != nil || r.options.JUnit == "" {
-		return err
-	}
-	if r.junit, err = os.Create(r.options.JUnit); err != nil {
-		return fmt.Errorf("run: junit: %w", err)
-	}
-	return nil
+// scenarioRun is a scenario that a run follows, and the file for its verdict.
+type scenarioRun struct {
+	scenario *Scenario // nil: there is none
+	junit    *os.File  // nil: none is wanted
 }
 
-// tried adds what became of the scenario to the report, and writes it for machines.
-func (r *run) tried(report *Report) error {
-	if r.trial == nil {
+// openScenario reads a scenario, a file or embedded; the file for its verdict as JUnit
+// XML, "" none, is there at once, so that a wrong name is told before the run.
+func openScenario(h *Handover, name, junit string) (s scenarioRun, err error) {
+	if name == "" {
+		return s, nil
+	}
+	if s.scenario, err = h.LoadScenario(name); err != nil || junit == "" {
+		return s, err
+	}
+	if s.junit, err = os.Create(junit); err != nil {
+		return s, fmt.Errorf("run: junit: %w", err)
+	}
+	return s, nil
+}
+
+// report adds the verdict of the findings to the report of the run, and writes it to the
+// file.
+func (s *scenarioRun) report(report *Report, findings []Finding) error {
+	if s.scenario == nil {
 		return nil
 	}
-	report.Trial = newTrial(r.trial, r.record.findings)
-	if r.junit == nil {
+	report.Trial = newTrial(s.scenario, findings)
+	if s.junit == nil {
 		return nil
 	}
-	if err := errors.Join(report.JUnit(r.junit), r.junit.Close()); err != nil {
+	if err := errors.Join(report.JUnit(s.junit), s.junit.Close()); err != nil {
 		return fmt.Errorf("run: junit: %w", err)
 	}
 	return nil

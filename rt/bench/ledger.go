@@ -53,6 +53,15 @@ func (l *ledger) collect(p *rt.Page) {
 	}
 }
 
+// report puts the entries into words; lost counts those that were overwritten before they
+// were read.
+func (l *ledger) report(h *Handover) (list []LateTick, lost uint64) {
+	for i := range l.entries {
+		list = append(list, l.entries[i].report(h))
+	}
+	return list, l.lost
+}
+
 // interrupts reads how many interrupts a CPU has had, by number and device, from
 // /proc/interrupts below root; none where that cannot be read.
 func interrupts(root string, cpu int) map[string]uint64 {

@@ -46,7 +46,7 @@ func (k *legs) recorded(v *Report) {
 	for _, pattern := range []string{"leg-[0-9][0-9][0-9][0-9][0-9][0-9].rec", "leg-*-broken.rec"} {
 		list, _ := filepath.Glob(filepath.Join(k.o.Record, pattern))
 		oldestFirst(list) // a soak before this one may have left some of higher numbers
-		for len(list) > max(1, k.o.Soak.Keep) {
+		for len(list) > max(1, k.soak.Keep) {
 			_ = os.Remove(list[0])
 			list = list[1:]
 		}

@@ -18,7 +18,8 @@ import (
 // legs makes a soak of runs, one after the other, in one supervisor.
 type legs struct {
 	bench   *Bench
-	o       Options
+	soak    *Soak
+	o       Options // of the soak
 	turns   *rotation
 	period  int64
 	state   *soakState
@@ -39,11 +40,11 @@ type legs struct {
 	holds   *holds      // what the legs have, and keep between them
 }
 
-// RunSoak runs a bench in legs until o.For of them is done or a signal comes, and
+// RunSegments runs a bench in legs until Run.For of them is done or a signal comes, and
 // reports on all of them together, and those of earlier starts. It goes on after a cut
 // where there is a state file.
-func RunSoak(b *Bench, o Options) error {
-	k := &legs{bench: b, o: o}
+func (s *Soak) RunSegments(b *Bench) error {
+	k := &legs{bench: b, soak: s, o: s.Options}
 	report, err := k.prepare()
 	if k.store != nil {
 		defer k.store.close()
@@ -81,7 +82,7 @@ func (k *legs) prepare() (report *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := k.o.Soak
+	s := k.soak
 	k.period = h.Tables.PeriodNs
 	version := thisBinary()
 	if k.o.Choose != nil { // what a leg would refuse
@@ -137,7 +138,7 @@ func (k *legs) options(t *rotation) string {
 		turns = append(turns, turn.kind)
 	}
 	load := "load"
-	if k.o.Soak.Load == nil {
+	if k.soak.Load == nil {
 		load = "no load"
 	}
 	var buses []string
@@ -149,8 +150,8 @@ func (k *legs) options(t *rotation) string {
 		kernel = "; kernel generated"
 	}
 	return fmt.Sprintf("legs of %v, with %s; buses %s, unit on %s; %s; best effort allowed: %t%s",
-		cmp.Or(k.o.Soak.Leg, k.o.For), cmpText(strings.Join(turns, ", "), "nothing between them"), strings.Join(buses, ", "),
-		cmpText(k.o.Soak.UnitBus, "the first"), load, k.o.BestEffort, kernel)
+		cmp.Or(k.soak.Leg, k.o.For), cmpText(strings.Join(turns, ", "), "nothing between them"), strings.Join(buses, ", "),
+		cmpText(k.soak.UnitBus, "the first"), load, k.o.BestEffort, kernel)
 }
 
 // resume goes on with what an earlier start has left.
@@ -201,11 +202,12 @@ func (k *legs) leg() error {
 	k.begun++
 	l.first = k.begun == 1
 	o := k.o
-	o.Report, o.Scenario, o.JUnit, o.plan = "", "", "", l.plan
+	seen := &soak{what: k.soak, leg: &l}
+	o.Report, o.Scenario, o.JUnit, o.Plan, o.Observer, o.Priority = "", "", "", l.plan, seen, true
 	o.For, o.Record = time.Duration(l.ticks*k.period), k.recordOf(&l)
 	r := newRun(k.bench, o)
-	r.soak.leg, r.holds = &l, k.holds
-	r.soak.beat, r.soak.busy = func(ticks int64) { k.beat(r, ticks) }, func() bool { return len(k.store.busy) > 0 }
+	r.holds = k.holds
+	seen.beat, seen.busy = func(ticks int64) { k.beat(r, seen.load, ticks) }, func() bool { return len(k.store.busy) > 0 }
 	defer k.after(r)
 	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus, 0)); err != nil {
 		return &Exit{3, fmt.Errorf("soak: %w", err)}
@@ -225,14 +227,14 @@ func (k *legs) leg() error {
 		return ofLeg(&l, err)
 	}
 	k.stopped = r.stop
-	k.take(&l, r, v)
+	k.take(&l, seen, v)
 	return nil
 }
 
 // beat writes the state once in a while.
-func (k *legs) beat(r *run, ticks int64) {
+func (k *legs) beat(r *run, load string, ticks int64) {
 	k.state.Going.Ticks, k.state.Going.Target, k.state.Going.Began = ticks, r.target.pid, r.target.since
-	k.state.Load = r.soak.load
+	k.state.Load = load
 	if now := time.Now(); now.After(k.next) {
 		k.next = now.Add(heartbeat)
 		k.store.begin(k.state)
@@ -245,18 +247,19 @@ const heartbeat = 10 * time.Second
 
 // take adds a leg that has ended. One that a signal has ended counts as far as it came,
 // unless that is too short to be judged or something was to happen in it.
-func (k *legs) take(l *leg, r *run, v *Report) {
+func (k *legs) take(l *leg, seen *soak, v *Report) {
+	r := seen.r
 	k.state.Going, k.next = nil, time.Time{}
 	t := &k.state.Tally
-	if r.stop != "" && (r.trial != nil || int64(v.Ticks)*k.period < int64(settled)) {
+	if r.stop != "" && (r.scenario.scenario != nil || int64(v.Ticks)*k.period < int64(settled)) {
 		k.state.Cut++
 		k.state.CutNs += int64(v.Ticks) * k.period
 		t.kind(l.kind).Cut++
 		k.say("leg %d, %s: cut by %s after %.3f s\n", l.number, l.kind, r.stop, v.SimTime)
 		return
 	}
-	k.state.Load = r.soak.load
-	t.add(*l, r.soak, v)
+	k.state.Load = seen.load
+	t.add(*l, seen, v)
 	k.self.Legs++
 	k.self.Ticks += v.Ticks
 	k.footprint(r.control.clients())

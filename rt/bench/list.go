@@ -38,41 +38,21 @@ type Listed struct {
 	blind bool // nothing is known but who it is
 }
 
-// listed is the run as its page and its hand-over tell.
-func (r *run) listed() *Listed {
+// listed returns the row of a run whose target is a process.
+func listed(r view, target int) *Listed {
 	p := r.page
 	v := &Listed{
-		Bench: r.bench.Name, File: r.bench.File, Supervisor: supervisorOf(p), Target: int(p.Process.Load()), CPU: r.h.Thread.CPU,
+		Bench: r.h.Bench.Name, File: r.h.Bench.File, Supervisor: supervisorOf(p), Target: target, CPU: r.h.Thread.CPU,
 		State: r.state(), Ticks: p.Ticks.Load(), Missed: p.Missed.Load(), LateP99: p.Late.Quantile(0.99), Buses: []string{},
-	}
-	if r.target != nil { // it says so itself when it ticks
-		v.Target = r.target.pid
 	}
 	v.Shared = !slices.Contains(r.h.Held, heldCPU+strconv.Itoa(v.CPU))
 	if start := int64(p.StartNs.Load()); start != 0 {
 		v.Since = time.Now().Add(time.Duration(start - sched.Now())).Round(time.Millisecond)
 	}
-	for _, b := range r.bench.Buses {
+	for _, b := range r.h.Bench.Buses {
 		v.Buses = append(v.Buses, b.Name.Text+"="+b.Interface.Text)
 	}
 	return v
-}
-
-// state says how a run is doing.
-func (r *run) state() string {
-	p := r.page
-	still, _ := r.behind(sched.Now())
-	switch {
-	case rt.State(p.State.Load()) == rt.Preparing:
-		return "preparing"
-	case rt.Reason(p.Reason.Load()) != rt.NotEnded:
-		return "over: " + rt.Reason(p.Reason.Load()).String()
-	case rt.Reason(p.SafeReason.Load()) != rt.NotEnded:
-		return "safe: " + rt.Reason(p.SafeReason.Load()).String()
-	case still > standstill:
-		return fmt.Sprintf("stands still for %.1f s", still.Seconds())
-	}
-	return "running"
 }
 
 // List lists the runs of this host, those without a supervisor and, as far as this user
@@ -102,8 +82,8 @@ func List() []Listed {
 		if err != nil || known(pid) || rt.State(page.State.Load()) == rt.Ended {
 			continue
 		}
-		v := (&run{bench: h.Bench, h: h, page: page}).listed()
-		if v.Target = pid; !alive(page.Supervisor.Load()) {
+		v := listed(view{h, page}, pid)
+		if !alive(page.Supervisor.Load()) {
 			v.Supervisor, v.Hint = 0, fmt.Sprintf("no supervisor: lockstep attach %d", pid)
 		}
 		list = append(list, *v)

@@ -50,30 +50,29 @@ func TestARunIsListedAsItsPageTells(t *testing.T) {
 	h := openControlled(t)
 	h.Thread.CPU, h.Held = 2, []string{heldCPU + "2"}
 	p := new(rt.Page)
-	r := &run{bench: h.Bench, h: h, page: p}
-	if v := r.listed(); v.State != "preparing" || !v.Since.IsZero() || v.Shared {
+	r := view{h, p}
+	if v := listed(r, 12); v.State != "preparing" || !v.Since.IsZero() || v.Shared {
 		t.Errorf("before the start: %+v", v)
 	}
 	p.Supervisor.Store(11)
-	p.Process.Store(12)
 	p.State.Store(uint64(rt.Running))
 	p.StartNs.Store(uint64(sched.Now() - int64(10*time.Millisecond)))
 	p.Ticks.Store(2)
 	p.Missed.Store(1)
-	if v := r.listed(); v.State != "running" || v.Supervisor != 11 || v.Target != 12 || v.Ticks != 2 || v.Missed != 1 ||
+	if v := listed(r, 12); v.State != "running" || v.Supervisor != 11 || v.Target != 12 || v.Ticks != 2 || v.Missed != 1 ||
 		!(time.Since(v.Since) < time.Minute && time.Since(v.Since) > 0) {
 		t.Errorf("%+v", v)
 	}
 	p.StartNs.Store(uint64(sched.Now() - int64(2*time.Second)))
-	if v := r.listed(); !strings.HasPrefix(v.State, "stands still for ") {
+	if v := listed(r, 12); !strings.HasPrefix(v.State, "stands still for ") {
 		t.Errorf("%+v", v)
 	}
 	p.SafeReason.Store(uint64(rt.BusLost))
-	if v := r.listed(); v.State != "safe: a bus was down or off" {
+	if v := listed(r, 12); v.State != "safe: a bus was down or off" {
 		t.Errorf("%+v", v)
 	}
 	var text strings.Builder
-	v := r.listed()
+	v := listed(r, 12)
 	v.Hint = "do"
 	if err := Table(&text, []Listed{*v, {Bench: "x", CPU: -1, blind: true, State: "not known"}}); err != nil || strings.Count(text.String(), "\n") != 3 ||
 		!strings.Contains(text.String(), "drive=pair") || !strings.Contains(text.String(), "; do\n") {

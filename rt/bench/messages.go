@@ -125,28 +125,6 @@ func (v *Received) String() string {
 	return text
 }
 
-// messageTrouble is what is wrong with a received message right now, in at most 60 columns;
-// "" nothing. With now only of one whose last frame was bad.
-func (r *run) messageTrouble(now bool) string {
-	at := 0
-	for _, m := range r.h.Maps {
-		for i := range m.Rx {
-			w := &r.page.Rx[at]
-			at++
-			s := w.Load()
-			bad := s.Protected && (s.Frame == sigmap.FrameError || s.Frame == sigmap.FrameRepeated || s.Frame == sigmap.FrameWrongSequence)
-			if !bad && (now || !s.Late && !(s.Protected && s.Window == sigmap.WindowInvalid)) {
-				continue
-			}
-			v := receivedMessage(w, &m.Rx[i])
-			if list := v.wrong(); len(list) > 0 && v.Frames > 0 {
-				return fmt.Sprintf("%s: %s", cutName(m.Rx[i].Name), list[0])
-			}
-		}
-	}
-	return ""
-}
-
 // cutName is a name in at most 24 letters.
 func cutName(text string) string {
 	const most = 24

@@ -20,9 +20,11 @@ import (
 // what comes beyond is counted.
 const (
 	breath    = 5 * time.Millisecond
-	maxOthers = 1 << 15 // 3 MiB
-	maxReads  = 1 << 9  // of 32 frames, from a bus at once
-	maxSent   = 1 << 12 // frames of a bus that the target has sent and that were not heard yet
+	awaiting  = 100 * time.Millisecond // for a frame to come
+	rebinding = time.Second            // between two looks for interfaces that were made again
+	maxOthers = 1 << 15                // 3 MiB
+	maxReads  = 1 << 9                 // of 32 frames, from a bus at once
+	maxSent   = 1 << 12                // frames of a bus that the target has sent and that were not heard yet
 
 	settling = time.Second // by which the loop has told of what it did
 )
@@ -64,13 +66,13 @@ type overheard struct {
 
 // newOthers begins to listen on the buses of a run; nil: there is none to listen on, as in
 // virtual time, where each is a pair.
-func newOthers(r *run) (*others, error) {
+func newOthers(r view) (*others, error) {
 	if r.h.Loop.Virtual {
 		return nil, nil
 	}
 	o := &others{page: r.page, stop: make(chan struct{})}
-	for i := range r.bench.Buses {
-		bus := &r.bench.Buses[i]
+	for i := range r.h.Bench.Buses {
+		bus := &r.h.Bench.Buses[i]
 		if !named(bus.Interface.Text) {
 			continue
 		}
@@ -101,11 +103,11 @@ func (o *others) follow() {
 	go func() {
 		defer close(o.done)
 		for asked := time.Now(); ; {
-			_, _ = unix.Poll(fds, int(look.Milliseconds()))
+			_, _ = unix.Poll(fds, int(awaiting.Milliseconds()))
 			now := time.Now()
 			o.mu.Lock()
 			o.read()
-			if now.Sub(asked) >= asking {
+			if now.Sub(asked) >= rebinding {
 				asked = now
 				o.rebind()
 			}
@@ -246,10 +248,10 @@ func onWire(f can.Frame) can.Frame {
 // beside writes what was heard beside the loop until an instant, ns since 1970: so that
 // the record is in the order of time.
 func (c *recorder) beside(until int64) {
-	if c.r.others == nil || c.w == nil {
+	if c.others == nil || c.w == nil {
 		return
 	}
-	for _, f := range c.r.others.take(until) {
+	for _, f := range c.others.take(until) {
 		if f.at < c.start || f.Local && f.from.own(&f.Frame) {
 			continue
 		}
@@ -260,7 +262,7 @@ func (c *recorder) beside(until int64) {
 
 // unheard writes what of it was lost.
 func (c *recorder) unheard() {
-	o := c.r.others
+	o := c.others
 	if o == nil || c.w == nil {
 		return
 	}

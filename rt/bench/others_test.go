@@ -13,7 +13,7 @@ import (
 	"lockstep/sched"
 )
 
-// beside gives a run a bus to listen on, and a node on it.
+// beside gives the record of a run a bus to listen on, and a node on it.
 func beside(t *testing.T, r *run) (w *other, node *can.Bus) {
 	t.Helper()
 	var ends [2]*can.Bus
@@ -27,8 +27,8 @@ func beside(t *testing.T, r *run) (w *other, node *can.Bus) {
 		}
 	}
 	w = &other{bus: &r.bench.Buses[0], on: ends[0]}
-	r.others = &others{page: r.page, wire: []*other{w}, stop: make(chan struct{})}
-	t.Cleanup(func() { r.others.close(); ends[1].Close() })
+	r.record.others = &others{page: r.page, wire: []*other{w}, stop: make(chan struct{})}
+	t.Cleanup(func() { r.record.others.close(); ends[1].Close() })
 	return w, ends[1]
 }
 
@@ -52,12 +52,10 @@ func TestFramesHeardBesideTheLoopAreNoPartOfAReplay(t *testing.T) {
 	r, loop, unit := guardedRun(t, benchtest.GuardedText(t))
 	say := unitMap(t, r)
 	r.options.Record = filepath.Join(t.TempDir(), "record")
-	if err := r.startRecord(); err != nil {
-		t.Fatal(err)
-	}
+	startRecord(t, r)
 	w, node := beside(t, r)
 	node.Send(&can.Frame{ID: 0x7FE}) // before the run
-	r.others.take(0)
+	r.record.others.take(0)
 	r.page.StartNs.Store(uint64(sched.Now()))
 	if !r.record.begin() {
 		t.Fatal(r.record.err)
@@ -66,9 +64,9 @@ func TestFramesHeardBesideTheLoopAreNoPartOfAReplay(t *testing.T) {
 	flood := func(n int) {
 		for i := range n {
 			if node.Send(&can.Frame{ID: 0x7FF, Len: 8}); i%64 == 63 || i == n-1 {
-				r.others.mu.Lock()
-				r.others.read()
-				r.others.mu.Unlock()
+				r.record.others.mu.Lock()
+				r.record.others.read()
+				r.record.others.mu.Unlock()
 			}
 		}
 	}
@@ -99,7 +97,7 @@ func TestFramesHeardBesideTheLoopAreNoPartOfAReplay(t *testing.T) {
 			known++
 		}
 	}
-	got := r.others.report()[0]
+	got := r.record.others.report()[0]
 	if w.heard != uint64(len(list)) || unheard < extra || got.Lost != unheard || got.Heard != w.heard ||
 		w.heard+unheard != maxOthers+extra+uint64(known) || known < 10 || r.record.trouble() != "" {
 		t.Errorf("%d frames in the record, %d of them with identifiers of the bench, %d missing, %+v; want %d of a flood in all, at least %d missing; %s",
@@ -115,9 +113,7 @@ func TestFramesHeardBesideTheLoopAreNoPartOfAReplay(t *testing.T) {
 func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
 	r, _, _ := guardedRun(t, benchtest.GuardedText(t))
 	r.options.Record = filepath.Join(t.TempDir(), "record")
-	if err := r.startRecord(); err != nil {
-		t.Fatal(err)
-	}
+	startRecord(t, r)
 	w, _ := beside(t, r)
 	r.page.StartNs.Store(uint64(sched.Now()))
 	if !r.record.begin() {
@@ -125,9 +121,9 @@ func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
 	}
 	a := can.Frame{ID: 0x100, Len: 2, Data: [64]byte{1}}
 	fd := can.Frame{ID: 0x101, Len: 12}
-	r.others.sends(0, &a)
-	r.others.sends(0, &fd)
-	r.others.sends(7, &a) // a bus nobody listens on
+	r.record.others.sends(0, &a)
+	r.record.others.sends(0, &fd)
+	r.record.others.sends(7, &a) // a bus nobody listens on
 	other := a
 	other.Data[0] = 2
 	echo := fd
@@ -143,7 +139,7 @@ func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
 		{a, true},     // the same again, by another program
 		{echo, true},  // its own, as the kernel gives it back
 	} {
-		r.others.queue = append(r.others.queue, overheard{can.Heard{Frame: c.frame, Local: c.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, now + int64(i)})
+		r.record.others.queue = append(r.record.others.queue, overheard{can.Heard{Frame: c.frame, Local: c.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, now + int64(i)})
 	}
 	r.record.beside(now + 2)
 	if n := w.heard; n != 2 {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"lockstep/rt"
 	"lockstep/sched"
@@ -47,11 +46,11 @@ func (r *run) announcement() string {
 
 // report collects what the page, the processes and the host say at the end.
 func (r *run) report() *Report {
-	if r.target.cmd != nil { // what was refused was told to who started it
+	if r.target.ours() { // what was refused was told to who started it
 		r.missing = join(r.missing, r.refused())
 	}
 	r.ledger.collect(r.page)
-	if r.strayed.Load() {
+	if r.loop.migrated.Load() {
 		r.missing = append(r.missing, sched.Missing{
 			What: fmt.Sprintf("the loop lost CPU %d while it ran: it was taken offline, or somebody moved the loop", r.h.Thread.CPU),
 			Help: fmt.Sprintf("leave it online: echo 1 > /sys/devices/system/cpu/cpu%d/online", r.h.Thread.CPU),
@@ -71,10 +70,7 @@ func (r *run) report() *Report {
 	v.Messages, v.Dropped = received(r.page, r.h), drops(r.page, r.h)
 	v.Safe, v.SafeSince = r.safe()
 	v.LateTicks, v.BudgetNs = r.page.LateTicks(), cmp.Or(r.bench.BudgetNs, r.bench.PeriodNs/2)
-	v.LedgerLost = r.ledger.lost
-	for i := range r.ledger.entries {
-		v.Ledger = append(v.Ledger, r.ledger.entries[i].report(r.h))
-	}
+	v.Ledger, v.LedgerLost = r.ledger.report(r.h)
 	v.SafeFrames, v.SafeAfter = r.guard.frames, r.guard.first.Seconds()
 	v.Buses = r.states.report()
 	v.Addresses = r.claims.says()
@@ -85,20 +81,6 @@ func (r *run) report() *Report {
 	}
 	r.reportUnit(v)
 	return v
-}
-
-// safe says why the run went to the safe state, and when, simulated time; "" it did
-// not.
-func (r *run) safe() (why string, since float64) {
-	reason := rt.Reason(r.page.SafeReason.Load())
-	if reason == rt.NotEnded {
-		return "", 0
-	}
-	why = reason.String()
-	if reason == rt.MissedTick || reason == rt.MissedLimit {
-		why += " (" + r.bench.Overrun.String() + ")"
-	}
-	return why, float64(int64(r.page.SafeTick.Load())*r.h.Tables.PeriodNs) / 1e9
 }
 
 // reportUnit adds how the virtual control unit fared. A run whose unit was never
@@ -121,23 +103,6 @@ func (r *run) reportUnit(v *Report) {
 	}
 }
 
-// behind tells for an instant, ns on CLOCK_MONOTONIC, how long a tick has been due
-// that has not come, and how many grid points have passed since the last one.
-// The clock decides: a target that stands still cannot count what it misses.
-func (r *run) behind(now int64) (still time.Duration, points int64) {
-	start, ticks := int64(r.page.StartNs.Load()), int64(r.page.Ticks.Load())
-	grid := sched.Grid{Start: start, Period: r.h.Tables.PeriodNs}
-	last := r.h.Loop.Ticks
-	if start == 0 || now <= grid.Due(ticks+1) || last > 0 && ticks >= last {
-		return 0, 0
-	}
-	points = (now-start)/grid.Period - ticks
-	if last > 0 {
-		points = min(points, last-ticks)
-	}
-	return time.Duration(now - grid.Due(ticks+1)), points
-}
-
 // join adds what the target was refused to what the supervisor expected. Both
 // begin with the thing and a colon; the reasons behind it may differ.
 func join(expected, refused []sched.Missing) []sched.Missing {
@@ -157,7 +122,6 @@ func join(expected, refused []sched.Missing) []sched.Missing {
 func (r *run) ended() (why string, clean bool) {
 	p := r.page
 	reason := rt.Reason(p.Reason.Load())
-	unsafe, since := r.safe()
 	switch {
 	case rt.State(p.State.Load()) != rt.Ended && r.guard.hung != "":
 		return r.guard.hung + "; the target process was killed", false
@@ -171,24 +135,10 @@ func (r *run) ended() (why string, clean bool) {
 		return why + "; the target process did not answer and was killed", false
 	case rt.State(p.State.Load()) != rt.Ended:
 		return fmt.Sprintf("the target process died (%s; last tick %d)", r.target.ending(), p.Ticks.Load()), false
-	case reason.Clean() && unsafe != "":
-		return fmt.Sprintf("%s; in the safe state since %.3f s", unsafe, since), false
-	case (reason == rt.Stopped || reason == rt.Shutdown) && r.stop != "":
-		return "stopped by " + r.stop, true
-	case reason == rt.Stopped && r.overdue != "":
-		return r.overdue, false
-	case reason == rt.Shutdown:
-		return "stopped by SIGTERM to the target process", true
-	case reason.Clean():
-		return reason.String(), true
-	case reason == rt.NonFinite:
-		return fmt.Sprintf("state %s of the plant is no longer finite", r.h.Tables.StateName[p.BrokenState.Load()]), false
 	case reason == rt.TimerFailed:
 		return cmp.Or(r.target.told.reason(), reason.String()), false
-	case reason == rt.MissedTick:
-		return fmt.Sprintf("%s (%s)", reason, r.bench.Overrun), false
 	}
-	return reason.String(), false
+	return r.view.ended(r.stop, r.overdue)
 }
 
 // pageReport is the part of a report that the page and the tables know.

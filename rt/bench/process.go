@@ -139,6 +139,9 @@ func (p *process) kill() {
 	<-p.done
 }
 
+// ours tells whether this process has started it.
+func (p *process) ours() bool { return p.cmd != nil }
+
 // close gives up the descriptor of a process that has ended.
 func (p *process) close() {
 	if p.fd >= 0 {

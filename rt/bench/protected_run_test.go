@@ -24,7 +24,8 @@ func guardedRun(t *testing.T, text string) (*run, *rt.Loop, *can.Bus) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{bench: b, page: new(rt.Page), unitDie: -1, options: Options{Out: os.Stdout}}
+	r := newRun(b, Options{Out: os.Stdout})
+	r.page = new(rt.Page)
 	if r.h, err = Prepare(b); err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +46,16 @@ func guardedRun(t *testing.T, text string) (*run, *rt.Loop, *can.Bus) {
 	}
 	r.page.State.Store(uint64(rt.Running))
 	return r, loop, ends[0]
+}
+
+// startRecord opens what records and judges a run, as its preparation does.
+func startRecord(t *testing.T, r *run) {
+	t.Helper()
+	var err error
+	r.record, err = newRecorder(r.view, recording{path: r.options.Record, older: r.options.Older, trial: r.scenario.scenario, events: r.busEvents})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // unitMap is the other side of the guarded bench: it sends the pressures.
@@ -142,9 +153,7 @@ func TestRecordOfAProtectedBenchRunsAgainBitForBit(t *testing.T) {
 	r, loop, unit := guardedRun(t, strings.Replace(benchtest.GuardedText(t), "on_error: safe", "on_error: {substitute: {clutch2.pressure: 1 bar}}", 1))
 	say := unitMap(t, r)
 	r.options.Record = filepath.Join(t.TempDir(), "record")
-	if err := r.startRecord(); err != nil {
-		t.Fatal(err)
-	}
+	startRecord(t, r)
 	frames := make([]can.Frame, 64)
 	r.page.StartNs.Store(1)
 	if !r.record.begin() {

@@ -20,14 +20,18 @@ var ErrIncomplete = errors.New("is incomplete")
 // recorder writes the record of a run from the page's ring, in a goroutine of its own:
 // a disk that is slow or full holds up nobody.
 type recorder struct {
-	path  string   // "" there is no record, only a judge
-	own   *os.File // open so that no other run writes that file
-	r     *run
-	names *chronicle
-	judge *Judge         // of the scenario; nil: there is none
-	w     *record.Writer // nil: the target has not begun, or there is no record
-	err   error          // the first trouble with the disk
-	times int            // how often there was trouble
+	view
+	path   string   // "" there is no record, only a judge
+	own    *os.File // open so that no other run writes that file
+	trial  *Scenario
+	best   bool                  // the run is at best effort
+	events func() []record.Event // what else has happened since the last call; nil: nothing can
+	others *others               // nil: there is nothing to hear beside the loop, or no record
+	names  *chronicle
+	judge  *Judge         // of the scenario; nil: there is none
+	w      *record.Writer // nil: the target has not begun, or there is no record
+	err    error          // the first trouble with the disk
+	times  int            // how often there was trouble
 
 	wake   []rt.Entry // what belongs to one wake-up, until its timing has come
 	used   int        // of wake
@@ -51,27 +55,47 @@ const (
 	syncing  = 5 * time.Second
 )
 
-// startRecord begins to listen; the file is there at once.
-func (r *run) startRecord() error {
-	if r.options.Record == "" && r.trial == nil {
-		return nil
+// recording is what is to be written of a run besides what its loop says.
+type recording struct {
+	path   string // of the record; "" none
+	older  int    // records of starts before that are kept
+	trial  *Scenario
+	events func() []record.Event // since the last call; nil: there are none
+}
+
+// newRecorder makes the recorder of a run, nil where there is nothing to record or judge;
+// the file is there at once.
+func newRecorder(r view, what recording) (*recorder, error) {
+	if what.path == "" && what.trial == nil {
+		return nil, nil
 	}
-	var own *os.File
-	if r.options.Record != "" {
+	c := &recorder{view: r, path: what.path, trial: what.trial, events: what.events,
+		names: newChronicle(r.h), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	if c.path != "" {
 		var err error
-		if own, err = createRecord(r.options.Record, r.options.Older); err != nil { // a wrong name is told before the run
-			return fmt.Errorf("run: record: %w", err)
+		if c.own, err = createRecord(c.path, what.older); err != nil { // a wrong name is told before the run
+			return nil, fmt.Errorf("run: record: %w", err)
 		}
-		if r.others, err = newOthers(r); err != nil {
-			return &Exit{3, err}
+		if c.others, err = newOthers(r); err != nil {
+			c.own.Close()
+			return nil, &Exit{3, err}
 		}
 	}
-	r.record = &recorder{path: r.options.Record, own: own, r: r, names: newChronicle(r.h), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
-	if r.trial != nil {
-		r.record.judge = NewJudge(r.trial, r.h, r.page)
+	if c.trial != nil {
+		c.judge = NewJudge(c.trial, r.h, r.page)
 	}
 	r.page.Listen()
-	return nil
+	return c, nil
+}
+
+// record records a run, which may be at best effort, in a goroutine until finish.
+func (c *recorder) record(bestEffort bool) {
+	if c == nil {
+		return
+	}
+	c.best = bestEffort
+	c.others.follow()
+	go c.run()
 }
 
 // run records until the run is over.
@@ -109,19 +133,19 @@ func (c *recorder) turn(now time.Time) {
 // conclude judges, writes how the run ended, and closes the file.
 func (c *recorder) conclude() {
 	if c.judge != nil {
-		c.findings = c.judge.End(c.r.page.Overflow())
+		c.findings = c.judge.End(c.page.Overflow())
 	}
 	if c.w == nil {
 		return
 	}
 	c.wakeUp(&rt.Entry{}) // what the bus carried after the last tick
-	c.r.others.settle()
+	c.others.settle()
 	c.beside(math.MaxInt64)
 	c.unheard()
 	for i := range c.findings {
 		c.put(c.w.Event(&record.Event{Kind: record.Verdict, Tick: c.judge.last, Text: c.findings[i].line()}))
 	}
-	c.put(c.w.Event(&record.Event{Tick: int64(c.r.page.Ticks.Load()), Text: rt.Reason(c.r.page.Reason.Load()).String()}))
+	c.put(c.w.Event(&record.Event{Tick: int64(c.page.Ticks.Load()), Text: rt.Reason(c.page.Reason.Load()).String()}))
 	c.note(c.w.Close())
 }
 
@@ -136,11 +160,28 @@ func (c *recorder) finish() string {
 	return c.trouble()
 }
 
-// release lets others have the file.
+// release closes what the recorder listens to, and lets others have the file.
 func (c *recorder) release() {
 	if c != nil {
+		c.others.close()
 		c.own.Close() // of nil an error of no interest
 	}
+}
+
+// verdict returns what became of the scenario's expectations, after finish.
+func (c *recorder) verdict() []Finding {
+	if c == nil {
+		return nil
+	}
+	return c.findings
+}
+
+// monitored returns what was heard beside the loop, after finish.
+func (c *recorder) monitored() []Overheard {
+	if c == nil {
+		return nil
+	}
+	return c.others.report()
 }
 
 // trouble says what is wrong with the record; "" nothing.
@@ -175,22 +216,22 @@ func (c *recorder) put(err error) {
 
 // begin writes the header once the grid is placed.
 func (c *recorder) begin() bool {
-	start, now := int64(c.r.page.StartNs.Load()), sched.Now()
+	start, now := int64(c.page.StartNs.Load()), sched.Now()
 	switch {
-	case c.r.h.Loop.Virtual: // point 0 is at 0 ns, which is the present
+	case c.h.Loop.Virtual: // point 0 is at 0 ns, which is the present
 		now = 0
 	case start == 0:
 		return false
 	}
 	c.offset = sched.Realtime() - now
 	c.start = start + c.offset
-	if c.judge != nil && !c.r.h.Loop.Virtual {
+	if c.judge != nil && !c.h.Loop.Virtual {
 		c.judge.Begin(start + c.offset)
 	}
 	if c.begun = c.path == ""; c.begun {
 		return true
 	}
-	h, err := c.r.header(start, c.offset)
+	h, err := c.header(start, c.offset)
 	if err == nil {
 		c.w, err = record.Create(c.path, *h, record.Options{})
 	}
@@ -213,33 +254,33 @@ func (c *recorder) drain() {
 			c.wake = append(c.wake, rt.Entry{})
 		}
 		e := &c.wake[c.used]
-		if !c.r.page.Next(e) {
+		if !c.page.Next(e) {
 			break
 		}
 		if c.judge != nil {
 			c.judge.Entry(e)
 		}
 		if e.Kind == rt.KindFrame && e.Fate == rt.Sent && !e.Withheld {
-			c.r.others.sends(e.Bus, &e.Frame)
+			c.others.sends(e.Bus, &e.Frame)
 		}
 		if c.used++; e.Kind == rt.KindTiming {
 			c.wakeUp(e)
 			c.used = 0
 		}
-		if c.w != nil && c.r.page.LateTicks() > c.late+100 { // of a ledger of 512, while a long ring is read
-			c.events()
+		if c.w != nil && c.page.LateTicks() > c.late+100 { // of a ledger of 512, while a long ring is read
+			c.writeEvents()
 		}
 	}
 	c.beside(sched.Realtime() - int64(settling)) // of a loop that stands still
 	c.unheard()
-	if n := c.r.page.Overflow(); n != c.lost {
+	if n := c.page.Overflow(); n != c.lost {
 		if c.w != nil {
 			c.put(c.w.Lost(c.tick.Index, n-c.lost, "the ring was full"))
 		}
 		c.lost = n
 	}
 	if c.w != nil {
-		c.events()
+		c.writeEvents()
 	}
 }
 
@@ -282,7 +323,7 @@ func (c *recorder) wakeUp(t *rt.Entry) {
 			if e.Fate == rt.Unsent || e.Fate == rt.Refused {
 				continue // there never was a frame
 			}
-			if c.r.h.Loop.Virtual { // the clock's time says nothing: that of its grid point holds
+			if c.h.Loop.Virtual { // the clock's time says nothing: that of its grid point holds
 				e.Stamp = can.Stamp{}
 			}
 			c.beside(e.Stamp.Soft)
@@ -299,28 +340,31 @@ func (c *recorder) overdue(t *rt.Entry) bool {
 	for _, ns := range t.Spent[rt.Receive:] {
 		out += ns
 	}
-	b := c.r.bench
-	due := int64(c.r.page.StartNs.Load()) + t.Tick*b.PeriodNs
+	b := c.h.Bench
+	due := int64(c.page.StartNs.Load()) + t.Tick*b.PeriodNs
 	return out-due > cmp.Or(b.BudgetNs, b.PeriodNs/2)
 }
 
-// events writes what the ledger and the buses have to tell.
-func (c *recorder) events() {
-	p, lost := c.r.page, uint64(0)
+// writeEvents writes the new entries of the ledger and the events of the run.
+func (c *recorder) writeEvents() {
+	p, lost := c.page, uint64(0)
 	for ; c.late < p.LateTicks(); c.late++ {
 		e := lateTick{}
 		if !p.ReadLate(c.late, &e.Late) {
 			lost++
 			continue
 		}
-		v := e.report(c.r.h)
+		v := e.report(c.h)
 		c.put(c.w.Event(&record.Event{Kind: record.Overrun, Tick: e.Tick, Time: e.At + c.offset, Count: uint64(e.Lost), Text: v.String()}))
 	}
 	if lost > 0 {
 		c.put(c.w.Event(&record.Event{Kind: record.Note, Tick: c.tick.Index, Time: sched.Realtime(), Count: lost,
 			Text: fmt.Sprintf("%d entries of the ledger were overwritten before they were read", lost)}))
 	}
-	for _, e := range append(c.r.states.events(), c.r.claims.events()...) {
+	if c.events == nil {
+		return
+	}
+	for _, e := range c.events() {
 		c.put(c.w.Event(&e))
 	}
 }

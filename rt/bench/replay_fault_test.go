@@ -98,13 +98,13 @@ func (c troubled) run(t *testing.T) string {
 	if err := v.prepare(); err != nil {
 		t.Fatalf("%v in\n%s", err, c.scenario)
 	}
-	commands := NewCommands(v.r.h)
+	commands := NewCommands(v.view.h)
 	for i, line := range c.commands {
 		list, err := commands.Translate(line)
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.r.record.names.note(uint64(i+1), line)
+		v.record.names.note(uint64(i+1), line)
 		if !v.page.Post(uint64(i+1), list) {
 			t.Fatal("the page takes no more")
 		}

@@ -22,7 +22,7 @@ func (r *run) rights() error {
 	if r.shared != nil {
 		r.missing = append(r.missing, *r.shared)
 	}
-	if !r.named() || r.options.BestEffort || len(r.missing) == 0 {
+	if !r.real() || r.options.BestEffort || len(r.missing) == 0 {
 		return nil
 	}
 	var list []error
@@ -33,8 +33,8 @@ func (r *run) rights() error {
 	return &Exit{3, errors.Join(list...)}
 }
 
-// named says that a bus of the run is outside of it.
-func (r *run) named() bool {
+// real says that a bus of the run is outside of it.
+func (r *run) real() bool {
 	return slices.ContainsFunc(r.bench.Buses, func(b Bus) bool { return b.Interface.Text != pair && !strings.HasPrefix(b.Interface.Text, fromFile) })
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lockstep/io/can"
+	"lockstep/io/record"
 	"lockstep/rt"
 	"lockstep/sched"
 )
@@ -31,12 +32,13 @@ type Options struct {
 	Out        *os.File      // status line and closing report
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
 	Choose     Chooser       // which executable ticks; nil: this one, with the table kernel
-	Soak       *Soak         // nil: the run is none
 	Follow     *Follow       // nil: nobody does
+	Observer   Observer      // takes part in the run; nil: nobody does
+	Priority   bool          // the virtual control unit has the least real-time priority: it does not wait for the load of this host
 
-	// plan makes the scenario of a leg of a soak, in the place of Scenario; it returns
-	// nil where there is none.
-	plan func(h *Handover) (*Scenario, error)
+	// Plan makes the scenario of the run, in the place of Scenario; it returns nil where
+	// there is none.
+	Plan func(h *Handover) (*Scenario, error)
 }
 
 // Chooser finds the executable that ticks for a hand-over, with a kernel that was
@@ -46,45 +48,94 @@ type Chooser func(h *Handover) (file, mark string, err error)
 // pair is the interface of a bus that lives between two processes of the run.
 const pair = "pair"
 
-// run is one run as the supervisor sees it.
+// run is one run as the supervisor sees it, from its preparation to its report.
 type run struct {
-	bench   *Bench
-	options Options
-	h       *Handover
-	page    *rt.Page
-	files   []*os.File // what the target inherits: hand-over, page, buses
-	unitEnd *os.File   // what the virtual control unit inherits; nil: none is started
-	life    *os.File   // a pipe that ends with this process; the unit holds its other end
-	program string     // file of the target; "" this binary
+	view
+	options  Options
+	bench    *Bench
+	observer Observer
+	head     string // what the display begins with
+
+	// What the run has before it starts.
+	holds    *holds          // its CPU and its interfaces
+	missing  []sched.Missing // what the host refuses
+	shared   *sched.Missing  // the CPU is another loop's, too; nil: it is not
+	scenario scenarioRun
+	program  string // file of the target; "" this binary
+	inherit  inheritance
+	restore  func() // undoes what was changed on the host
+
+	// Its processes.
 	target  *process
-	unit    *process
+	unit    *process // nil: there is no virtual one
+	unitDie float64  // simulated time at which the unit ended before the run, s; < 0: it did not
+	begun   int64    // when the target was started, ns on CLOCK_MONOTONIC
+
+	// The parts of the supervisor. The methods of those that are nil do nothing.
 	guard   *guard
 	notify  *notifier
-	record  *recorder // nil: the run is not recorded
-	others  *others   // nil: there is nothing to hear beside the loop, or no record
-	trial   *Scenario // nil: there is none
-	junit   *os.File  // nil: none is wanted
-	control *control  // nil: lockstep ctl cannot reach the run
+	record  *recorder  // nil: nothing is recorded or judged
+	control *control   // nil: lockstep ctl cannot reach the run
+	claims  *claims    // of addresses
+	states  *busStates // of the buses that are interfaces
+	players []*player  // of the buses that are logs
 	ledger  ledger
-	soak    *soak           // nil: the run is none
-	claims  *claims         // of addresses
-	holds   *holds          // its CPU and its interfaces
-	beside  *elsewhere      // than on the CPUs of loops; nil: nobody was sent there yet
-	shared  *sched.Missing  // the CPU is another loop's, too; nil: it is not
-	players []*player       // of the buses that are logs
-	ticked  bool            // the target was seen to tick
-	placed  bool            // the loop's thread was seen on its CPU alone
-	strayed atomic.Bool     // and later it was not
-	states  *busStates      // of the buses that are interfaces
-	missing []sched.Missing // what the host refuses
-	restore func()          // undoes what was changed on the host
-	stop    string          // the signal that ended the run; "" none
-	killed  bool            // the target, by somebody's wish
-	overdue string          // why the supervisor ended the run by itself; "" it did not
-	begun   int64           // when the target was started, ns on CLOCK_MONOTONIC
-	head    string          // what the display begins with
-	unitDie float64         // simulated time at which the unit ended before the run, s; < 0: it did not
+	loop    loopWatch
+
+	ending
 }
+
+// inheritance is what the processes of a run inherit from the supervisor.
+type inheritance struct {
+	target []*os.File // hand-over, status block, buses, reservations
+	unit   *os.File   // the unit's end of a pair; nil: there is no pair
+	life   *os.File   // a pipe that ends with this process; the unit holds its other end
+}
+
+// close closes what a process has inherited, so that each end of a bus has one owner.
+func (i *inheritance) close() {
+	for _, f := range i.target {
+		f.Close()
+	}
+	if i.unit != nil {
+		i.unit.Close()
+	}
+	i.target, i.unit = nil, nil
+}
+
+// loopWatch is what the supervisor has seen of the thread of the loop.
+type loopWatch struct {
+	affinity *affinity   // of all other threads
+	ticked   bool        // the target was seen to tick
+	placed   bool        // the thread was seen on its CPU alone
+	migrated atomic.Bool // and later it was not
+}
+
+// ending is why the supervisor ended a run.
+type ending struct {
+	stop    string // the signal that ended it; "" none
+	killed  bool   // the target, by somebody's wish
+	overdue string // why the supervisor ended the run by itself; "" it did not
+}
+
+// Observer takes part in a run from inside, as a soak does. The goroutine that supervises
+// the run calls its methods, in this order.
+type Observer interface {
+	Begin(r *run) error              // before the target is started
+	Head(announcement string) string // what the display begins with, given what the run says of itself
+	Look(now time.Time)              // several times per second while the run lasts
+	End()                            // when the target has ended, or could not be started
+	Judge(v *Report)                 // completes the report
+}
+
+// unobserved is the Observer of a run that nobody observes.
+type unobserved struct{}
+
+func (unobserved) Begin(*run) error        { return nil }
+func (unobserved) Head(text string) string { return text }
+func (unobserved) Look(time.Time)          {}
+func (unobserved) End()                    {}
+func (unobserved) Judge(*Report)           {}
 
 // Run prepares a bench, runs it until its time is over or a signal comes, and
 // reports. An *Exit carries the exit code of a run that broke its policy (1) or a
@@ -110,30 +161,39 @@ func Run(b *Bench, o Options) error {
 }
 
 func newRun(b *Bench, o Options) *run {
-	r := &run{bench: b, options: o, unitDie: -1, restore: func() {}}
-	if o.Soak != nil {
-		r.soak = &soak{r: r}
+	r := &run{bench: b, options: o, observer: o.Observer, unitDie: -1, restore: func() {}}
+	if r.observer == nil {
+		r.observer = unobserved{}
 	}
 	return r
 }
 
 // follow starts what is prepared, and follows it until the target has ended.
 func (r *run) follow(signals chan os.Signal) error {
-	err := r.soak.begin()
+	err := r.observer.Begin(r)
 	if err == nil {
 		err = r.start()
 	}
 	if err != nil {
-		r.soak.end()
+		r.observer.End()
 		return &Exit{3, err}
 	}
-	r.head = r.soak.announcement()
-	if !r.soak.later() {
-		r.head += r.announcement()
-	}
-	r.head += r.openControl(ControlDir(), signals)
+	r.head = r.observer.Head(r.announcement())
+	r.openControl(signals)
 	r.watch(signals)
 	return nil
+}
+
+// openControl lets `lockstep ctl` in. A run does without where it cannot, and says so.
+func (r *run) openControl(signals chan os.Signal) {
+	var lines *chronicle
+	if r.record != nil && r.record.path != "" { // else nobody would ask for the lines
+		lines = r.record.names
+	}
+	var err error
+	if r.control, err = openControl(ControlDir(), r.view, r.target.pid, lines, signals); err != nil {
+		r.head += fmt.Sprintf("lockstep ctl cannot reach this run: %v\n", err)
+	}
 }
 
 // attend takes the signals that end a run. A reader that has gone, as of `lockstep
@@ -156,7 +216,7 @@ func (r *run) prepare() (report *os.File, err error) {
 	if err := r.hold(); err != nil {
 		return nil, &Exit{3, err}
 	}
-	if err := r.settle(sched.HostSettings, doctored); err != nil {
+	if err := awaitSettings(r.options.Out, sched.HostSettings, doctored); err != nil {
 		return nil, &Exit{3, err}
 	}
 	r.await()
@@ -166,7 +226,7 @@ func (r *run) prepare() (report *os.File, err error) {
 			return nil, fmt.Errorf("run: %v is shorter than the period, %v", r.options.For, time.Duration(r.h.Tables.PeriodNs))
 		}
 	}
-	if err := r.startScenario(); err != nil {
+	if err := r.openScenario(); err != nil {
 		return nil, err
 	}
 	if r.options.Choose != nil {
@@ -183,17 +243,49 @@ func (r *run) prepare() (report *os.File, err error) {
 	if err := r.seal(); err != nil {
 		return nil, &Exit{3, err}
 	}
-	if r.claims, err = newClaims(r); err == nil {
+	if r.claims, err = newClaims(r.view); err == nil {
 		err = r.claims.settle()
 	}
 	if err != nil {
 		return nil, &Exit{3, fmt.Errorf("run: %w", err)}
 	}
-	if err := r.startRecord(); err != nil {
+	if r.record, err = newRecorder(r.view, recording{path: r.options.Record, older: r.options.Older, trial: r.scenario.scenario, events: r.busEvents}); err != nil {
 		return nil, err
 	}
 	return r.createReport()
 }
+
+// hold takes the run's interfaces and the CPU of its loop, but for what it has from a segment
+// before it.
+func (r *run) hold() error {
+	if r.holds == nil {
+		r.holds = &holds{owner: r.bench.Name}
+	}
+	q := request{cpu: r.bench.CPU, fallback: r.h.Thread.CPU, share: r.options.BestEffort, real: r.real(), timers: r.h.Timer.Sleep == sched.Timerfd}
+	for _, bus := range r.bench.Buses {
+		if named(bus.Interface.Text) {
+			q.buses = append(q.buses, wantedBus{bus.Name.Text, bus.Interface.Text})
+		}
+	}
+	var err error
+	r.h.Thread.CPU, r.shared, err = r.holds.reserve(q)
+	return err
+}
+
+// openScenario reads the scenario that the run is asked to follow.
+func (r *run) openScenario() (err error) {
+	if r.options.Plan == nil {
+		r.scenario, err = openScenario(r.h, r.options.Scenario, r.options.JUnit)
+		return err
+	}
+	if r.scenario.scenario, err = r.options.Plan(r.h); r.scenario.scenario != nil {
+		r.h.Take(r.scenario.scenario)
+	}
+	return err
+}
+
+// busEvents are the new events of the buses and of the claims of addresses.
+func (r *run) busEvents() []record.Event { return append(r.states.events(), r.claims.events()...) }
 
 // SetBuses replaces interfaces: "vcan0" where the bench has one bus, else
 // "bus=vcan0".
@@ -233,7 +325,7 @@ func (r *run) seal() error {
 	r.h.Missing, r.h.Held = r.missing, r.holds.what
 	handover, err := r.h.Save()
 	if err == nil {
-		r.files = append([]*os.File{handover}, r.files...)
+		r.inherit.target = append([]*os.File{handover}, r.inherit.target...)
 	}
 	return err
 }
@@ -246,12 +338,12 @@ func (r *run) open() error {
 		return err
 	}
 	r.page = page
-	r.files = append(r.files, file)
+	r.inherit.target = append(r.inherit.target, file)
 	if r.notify, err = newNotifier(page); err != nil {
 		return err
 	}
-	r.guard = &guard{r: r, done: make(chan struct{})}
-	if r.states, err = newBusStates(r); err != nil {
+	r.guard = &guard{view: r.view, done: make(chan struct{})}
+	if r.states, err = newBusStates(r.view); err != nil {
 		return err
 	}
 	for i, bus := range r.bench.Buses {
@@ -259,7 +351,7 @@ func (r *run) open() error {
 		if err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
-		r.files = append(r.files, f)
+		r.inherit.target = append(r.inherit.target, f)
 		if err := r.keep(i, f); err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
@@ -301,7 +393,7 @@ func (r *run) dial(name string, filters []can.Filter) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.unitEnd = unit // there is one pair at most: Prepare sees to it
+	r.inherit.unit = unit // there is one pair at most: Prepare sees to it
 	return target, nil
 }
 
@@ -309,7 +401,7 @@ func (r *run) dial(name string, filters []can.Filter) (*os.File, error) {
 func (r *run) conclude() (report *Report, err error) {
 	r.control.close()
 	<-r.guard.done
-	r.soak.end()
+	r.observer.End()
 	r.states.finish()
 	r.guard.close() // so that the control unit sees the end of its bus
 	if r.unit != nil && !r.unit.within(grace) {
@@ -320,16 +412,13 @@ func (r *run) conclude() (report *Report, err error) {
 	}
 	r.claims.finish()
 	trouble := r.record.finish()
-	r.others.close()
 	report = r.report()
-	report.Record, report.Trouble, report.Others = r.options.Record, trouble, r.others.report()
+	report.Record, report.Trouble, report.Others = r.options.Record, trouble, r.record.monitored()
 	for _, p := range r.players {
 		report.Played = append(report.Played, p.says())
 	}
-	err = r.tried(report)
-	if r.soak != nil {
-		report.Soak = r.soak.judge(report)
-	}
+	err = r.scenario.report(report, r.record.verdict())
+	r.observer.Judge(report)
 	r.control.conclude(report)
 	return report, err
 }

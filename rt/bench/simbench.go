@@ -30,14 +30,17 @@ import (
 // carries nothing in. A plant with a scenario is a bench without buses.
 type virtualBench struct {
 	*simulation
-	r     *run
-	clock *sched.Virtual
-	buses []*can.Bus // the loop's ends
-	ends  []*can.Bus // the other ones
-	unit  *ecu.Stepped
-	said  capture // by the unit
-	bus   int     // the unit's
-	frame [128]byte
+	view     view
+	scenario scenarioRun
+	record   *recorder // nil: nothing is recorded or judged
+	players  []*player // of the buses that are logs
+	clock    *sched.Virtual
+	buses    []*can.Bus // the loop's ends
+	ends     []*can.Bus // the other ones
+	unit     *ecu.Stepped
+	said     capture // by the unit
+	bus      int     // the unit's
+	frame    [128]byte
 
 	each func(k int64, y, u []float64) bool // takes each grid point, and says whether to go on; nil: nobody does
 }
@@ -74,7 +77,7 @@ func (v *virtualBench) prepare() (err error) {
 		return err
 	}
 	v.equip(b, h)
-	if err := v.r.startScenario(); err != nil {
+	if v.scenario, err = openScenario(h, v.Scenario, v.JUnit); err != nil {
 		return err
 	}
 	if v.sys, err = assemble(b); err != nil {
@@ -87,7 +90,7 @@ func (v *virtualBench) prepare() (err error) {
 	if err := v.apart(); err != nil {
 		return err
 	}
-	if err := v.r.startRecord(); err != nil {
+	if err := v.startRecorder(); err != nil {
 		return err
 	}
 	return v.create()
@@ -97,12 +100,18 @@ func (v *virtualBench) prepare() (err error) {
 func (v *virtualBench) equip(b *Bench, h *Handover) {
 	v.Step, v.tables = time.Duration(b.PeriodNs), h.Tables
 	h.Loop.Virtual, h.Loop.Ticks = true, int64(v.For/v.Step)
-	v.r = &run{bench: b, h: h, page: v.page, options: Options{Record: v.Record, Scenario: v.Scenario, JUnit: v.JUnit}, unitDie: -1, restore: func() {}}
+	v.view = view{h, v.page}
+}
+
+// startRecorder opens the record, and begins to judge.
+func (v *virtualBench) startRecorder() (err error) {
+	v.record, err = newRecorder(v.view, recording{path: v.Record, trial: v.scenario.scenario})
+	return err
 }
 
 // begin makes buses, unit and loop. The scenario has said how long the run is, if one does.
 func (v *virtualBench) begin() (err error) {
-	h := v.r.h
+	h := v.view.h
 	if h.Loop.Ticks == 0 && v.For == 0 { // nobody says
 		h.Loop.Ticks = int64(defaultLength / v.Step)
 	}
@@ -181,13 +190,13 @@ func stepText(d time.Duration) string {
 
 // connect makes the buses, and puts the unit at the end of its own.
 func (v *virtualBench) connect() error {
-	b := v.r.bench
+	b := v.view.h.Bench
 	v.bus = max(0, slices.IndexFunc(b.Buses, func(b Bus) bool { return b.Interface.Text == pair }))
 	for i, bus := range b.Buses {
 		if strings.HasPrefix(bus.Interface.Text, fromFile) {
-			p, target, err := openPlayer(bus.Interface.Text, v.r.h.Maps[i].Filters())
+			p, target, err := openPlayer(bus.Interface.Text, v.view.h.Maps[i].Filters())
 			if err == nil {
-				v.r.players = append(v.r.players, p)
+				v.players = append(v.players, p)
 				err = v.join(target, nil)
 			}
 			if err != nil {
@@ -251,8 +260,8 @@ func (v *virtualBench) run() error {
 			v.point(k, v.loop.Last()) // of the step that ends there
 			v.list()
 		}
-		if v.r.record != nil && k%turn == 0 {
-			v.r.record.turn(time.Now())
+		if v.record != nil && k%turn == 0 {
+			v.record.turn(time.Now())
 		}
 		v.progress.show(int64(due))
 	}
@@ -271,7 +280,7 @@ func (v *virtualBench) point(k int64, u []float64) {
 
 // others lets the unit and the logs do what is due until now.
 func (v *virtualBench) others(now time.Duration) error {
-	for _, p := range v.r.players {
+	for _, p := range v.players {
 		p.until(int64(now))
 	}
 	if v.unit == nil {
@@ -317,38 +326,39 @@ func (v *virtualBench) conclude(why error) (*Report, error) {
 // settle reports, with the verdict of the scenario.
 func (v *virtualBench) settle(why error) (report *Report, err error) {
 	report = v.report(why)
-	if c := v.r.record; c != nil {
+	if c := v.record; c != nil {
 		c.turn(time.Now())
 		c.conclude()
 		report.Record, report.Trouble = v.Record, c.trouble()
-		err = v.r.tried(report)
+		err = v.scenario.report(report, c.verdict())
 	}
 	return report, err
 }
 
 // report says what the page, the unit and the logs say at the end.
 func (v *virtualBench) report(err error) *Report {
-	r := v.r
+	r, b := v.view, v.view.h.Bench
 	report := pageReport(v.page, r.h)
 	report.Usage = nil // the loop was not alone in its process
-	if len(r.bench.Buses) > 0 {
-		report.Bench, report.Virtual, report.Overrun = r.bench.Name, true, r.bench.Overrun.String()
+	if len(b.Buses) > 0 {
+		report.Bench, report.Virtual, report.Overrun = b.Name, true, b.Overrun.String()
 	}
 	report.Silent, report.Messages, report.Dropped = r.silent(), received(r.page, r.h), drops(r.page, r.h)
 	report.Safe, report.SafeSince = r.safe()
+	stop := ""
 	if v.stopped != nil {
-		r.stop = strings.ToLower(v.stopped.String())
+		stop = strings.ToLower(v.stopped.String())
 	}
-	report.Ended, report.Clean = r.ended()
+	report.Ended, report.Clean = r.ended(stop, "")
 	switch {
 	case err != nil:
 		report.Ended, report.Clean = fmt.Sprintf("control unit: %v", err), false
 	case v.unit != nil:
 		report.Unit = v.unit.Close()
-	case len(r.players) == 0 && len(r.bench.Buses) > 0:
+	case len(v.players) == 0 && len(b.Buses) > 0:
 		report.Unit = "none: nothing came in"
 	}
-	for _, p := range r.players {
+	for _, p := range v.players {
 		report.Played = append(report.Played, p.says())
 	}
 	return report
@@ -361,10 +371,7 @@ func (v *virtualBench) close() {
 			b.Close()
 		}
 	}
-	if v.r == nil {
-		return
-	}
-	for _, p := range v.r.players {
+	for _, p := range v.players {
 		p.from.Close()
 		p.bus.Close()
 	}

@@ -23,12 +23,14 @@ import (
 // Soak makes a long proof of a run: with its virtual control unit, on a named bus
 // too, under a load, and with a verdict at the end.
 type Soak struct {
+	Options Options // of the run, or of each segment; For is the whole length
+
 	// Load starts the load on these CPUs and says what it is; stop ends it and says if
 	// it had ended before. nil: there is none.
 	Load    func(cpus []int) (what string, stop func() error, err error)
 	UnitBus string // interface of the unit where it is not the bench's first bus; ""
 
-	// Of RunSoak, which makes legs of it:
+	// Of RunSegments, which makes legs of it:
 	Leg       time.Duration // the longest leg, but for the last one
 	Scenarios []string      // in rotation between the plain legs, files or embedded; nil: those that are listed for the bench
 	NoFaults  bool          // no leg with one fault of every kind
@@ -37,10 +39,10 @@ type Soak struct {
 	Keep      int           // records in the folder Options.Record: the latest, and as many of broken legs
 }
 
-// soak is what a soak sees of its run while it lasts. The methods that the run
-// calls do nothing for nil: a run that is none.
+// soak is what a soak sees of its run while it lasts: the Observer of the run.
 type soak struct {
-	r    *run
+	what *Soak
+	r    *run   // from begin on
 	load string // what it is
 	stop func() error
 	over error // what stopping the load said
@@ -67,36 +69,46 @@ type soak struct {
 // Shortest is the shortest soak: what grows is looked for from its first tenth on.
 const Shortest = 10 * time.Second
 
-// begin starts the load, then the unit.
-func (s *soak) begin() (err error) {
-	if s == nil {
-		return nil
-	}
+// RunWhole runs a bench once, as a soak, and reports, with the verdict.
+func (s *Soak) RunWhole(b *Bench) error {
+	o := s.Options
+	o.Observer, o.Priority = &soak{what: s}, true
+	return Run(b, o)
+}
+
+// Begin starts the load, then the unit.
+func (s *soak) Begin(r *run) (err error) {
+	s.r = r
 	s.y = make([]float64, len(s.r.h.Tables.Outputs))
 	s.load = "none"
-	if start := s.r.options.Soak.Load; start != nil {
+	if start := s.what.Load; start != nil {
 		cpus := besides(s.r.h.Thread.CPU, s.r.holds.otherLoops())
 		if s.load, s.stop, err = start(cpus); err != nil {
 			return fmt.Errorf("soak: %w", err)
 		}
 		s.load = fmt.Sprintf("%s on CPU %s", s.load, strings.Trim(fmt.Sprint(cpus), "[]"))
 	}
-	return s.startUnit()
-}
-
-// announcement says what the run is besides.
-func (s *soak) announcement() string {
-	switch {
-	case s == nil:
-		return ""
-	case s.leg != nil:
-		return fmt.Sprintf("leg %d, %s, for %v; load: %s\n", s.leg.number, s.leg.kind, s.r.options.For, s.load)
+	bus := s.what.UnitBus
+	if bus == "" && len(r.bench.Buses) > 0 {
+		bus = r.bench.Buses[0].Interface.Text
 	}
-	return fmt.Sprintf("soak of %v; load: %s\n", s.r.options.For, s.load)
+	if err := r.startNamedUnit(bus); err != nil {
+		return fmt.Errorf("soak: %w", err)
+	}
+	return nil
 }
 
-// later tells whether the run is a leg that follows another one.
-func (s *soak) later() bool { return s != nil && s.leg != nil && !s.leg.first }
+// Head says what the run is besides; of a leg that follows another one, only that.
+func (s *soak) Head(announcement string) string {
+	if s.leg == nil {
+		return fmt.Sprintf("soak of %v; load: %s\n", s.r.options.For, s.load) + announcement
+	}
+	text := fmt.Sprintf("leg %d, %s, for %v; load: %s\n", s.leg.number, s.leg.kind, s.r.options.For, s.load)
+	if s.leg.first {
+		text += announcement
+	}
+	return text
+}
 
 // besides lists the CPUs of this process but one, and but those of other loops; where
 // there is no other, that one.
@@ -112,30 +124,6 @@ func besides(cpu int, loops []int) (list []int) {
 		return []int{cpu}
 	}
 	return list
-}
-
-// startUnit starts the unit on a bus with a name; that of a pair is the run's own.
-func (s *soak) startUnit() error {
-	r := s.r
-	if r.unitEnd != nil || r.bench.Unit.Text == "" {
-		return nil
-	}
-	bus := r.bench.Buses[0].Interface.Text
-	if r.options.Soak.UnitBus != "" {
-		bus = r.options.Soak.UnitBus
-	}
-	if err := r.startUnit(bus); err != nil {
-		return err
-	}
-	for range starting / look { // it speaks when it listens
-		if len(r.unit.said.bytes()) > 0 {
-			return nil
-		}
-		if r.unit.within(look) {
-			return fmt.Errorf("soak: control unit %s: %s", r.bench.Unit.Text, r.unit.ending())
-		}
-	}
-	return fmt.Errorf("soak: control unit %s does not listen to %s within %v", r.bench.Unit.Text, bus, starting)
 }
 
 // preferred calls f on a thread with the least real-time priority or, where the host
@@ -156,11 +144,8 @@ func preferred(f func()) {
 	<-done
 }
 
-// look is called several times per second while the run lasts.
-func (s *soak) look(now time.Time) {
-	if s == nil {
-		return
-	}
+// Look takes in what has happened since the last call.
+func (s *soak) Look(now time.Time) {
 	p, h := s.r.page, s.r.h
 	s.read()
 	ticks, start := int64(p.Ticks.Load()), int64(p.StartNs.Load())
@@ -275,12 +260,9 @@ func measureProcess(root string, pid int) (f footprint, err error) {
 	return f, nil
 }
 
-// end ends the load, and asks the unit to end, which on a bus with a name sees no
+// End ends the load, and asks the unit to end, which on a bus with a name sees no
 // end of it.
-func (s *soak) end() {
-	if s == nil {
-		return
-	}
+func (s *soak) End() {
 	if s.stop != nil {
 		s.over, s.stop = s.stop(), nil
 	}

@@ -36,6 +36,12 @@ func soaked(t *testing.T) (*soak, *Report) {
 	}
 }
 
+// verdictOf is the verdict that a soak adds to a report.
+func verdictOf(s *soak, v *Report) *Verdict {
+	s.Judge(v)
+	return v.Soak
+}
+
 // broken are the demands that do not hold.
 func broken(d *Verdict) (list []string) {
 	for _, l := range d.Demands {
@@ -48,7 +54,7 @@ func broken(d *Verdict) (list []string) {
 
 func TestSoakThatKeptEverythingPasses(t *testing.T) {
 	s, v := soaked(t)
-	if d := s.judge(v); !d.Pass || d.failed() != nil || len(d.Demands) < 15 {
+	if d := verdictOf(s, v); !d.Pass || d.failed() != nil || len(d.Demands) < 15 {
 		t.Errorf("%d demands, broken %v", len(d.Demands), broken(d))
 	}
 }
@@ -104,7 +110,7 @@ func TestEachDemandOfASoakFailsByItself(t *testing.T) {
 	} {
 		s, v := soaked(t)
 		c.do(s, v)
-		d := s.judge(v)
+		d := verdictOf(s, v)
 		if got := broken(d); d.Pass || !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%s: pass %t, broken %v, want %s", c.name, d.Pass, got, c.want)
 		}
@@ -117,11 +123,11 @@ func TestEachDemandOfASoakFailsByItself(t *testing.T) {
 func TestUnderStopASoakBearsNoMissedTick(t *testing.T) {
 	s, v := soaked(t)
 	s.r.bench.Overrun = rt.Overrun{Policy: rt.Stop}
-	if got := broken(s.judge(v)); !slices.Contains(got, "missed ticks") {
+	if got := broken(verdictOf(s, v)); !slices.Contains(got, "missed ticks") {
 		t.Errorf("broken %v", got)
 	}
 	v.Missed, v.LateTicks, s.lost, s.entries, v.TxLost, v.TxFrames, s.unsent = 0, 0, 0, 0, 0, 120_000, 0
-	if got := broken(s.judge(v)); got != nil {
+	if got := broken(verdictOf(s, v)); got != nil {
 		t.Errorf("without one: broken %v", got)
 	}
 }
@@ -129,11 +135,11 @@ func TestUnderStopASoakBearsNoMissedTick(t *testing.T) {
 func TestUnderCatchUpTheFramesOfMissedTicksAreSent(t *testing.T) {
 	s, v := soaked(t)
 	s.r.bench.Overrun = rt.Overrun{Policy: rt.CatchUp, Max: 200}
-	if got := broken(s.judge(v)); !slices.Equal(got, []string{"frames out"}) {
+	if got := broken(verdictOf(s, v)); !slices.Equal(got, []string{"frames out"}) {
 		t.Errorf("broken %v", got)
 	}
 	v.TxFrames, v.TxLost = 120_000, 0
-	if got := broken(s.judge(v)); got != nil {
+	if got := broken(verdictOf(s, v)); got != nil {
 		t.Errorf("all sent: broken %v", got)
 	}
 }
@@ -145,11 +151,11 @@ func TestSafeFramesAfterTheEndAreNotTakenForTooMany(t *testing.T) {
 	s.r.page.Reason.Store(uint64(rt.Done))
 	s.r.h.Loop.Safe.On = 1 << rt.Done
 	v.TxFrames += 43
-	if got := broken(s.judge(v)); got != nil {
+	if got := broken(verdictOf(s, v)); got != nil {
 		t.Errorf("broken %v", got)
 	}
 	v.TxFrames++
-	if got := broken(s.judge(v)); !slices.Equal(got, []string{"frames out"}) {
+	if got := broken(verdictOf(s, v)); !slices.Equal(got, []string{"frames out"}) {
 		t.Errorf("one more: broken %v", got)
 	}
 }
@@ -175,44 +181,44 @@ func TestDueFramesAreThoseTheLoopSends(t *testing.T) {
 
 func TestSoakLooksAtLagClockAndProcesses(t *testing.T) {
 	r, _ := demoRun(t)
-	r.options.For, r.options.Soak = 10*time.Second, &Soak{}
+	r.options.For = 10 * time.Second
 	r.bench.Unit.Text = ""
 	r.target = &process{pid: os.Getpid(), fd: -1, done: make(chan struct{})}
-	s := &soak{r: r}
-	if err := s.begin(); err != nil || s.load != "none" {
+	s := &soak{what: &Soak{}}
+	if err := s.Begin(r); err != nil || s.load != "none" {
 		t.Fatalf("%v, load %q", err, s.load)
 	}
 	now := time.Now()
-	s.look(now) // before the first tick
+	s.Look(now) // before the first tick
 	if s.samples != 0 || s.ahead != 0 {
 		t.Errorf("%d samples before the first tick", s.samples)
 	}
 	period := r.h.Tables.PeriodNs
 	r.page.StartNs.Store(uint64(sched.Now() - 300*period))
 	r.page.Ticks.Store(150) // less than a tenth
-	s.look(now)
+	s.Look(now)
 	if s.samples != 0 || s.ahead != 0 {
 		t.Errorf("%d samples after 0.75 s of 10 s, %d times ahead of the clock", s.samples, s.ahead)
 	}
 	r.page.Ticks.Store(200)
 	s.busy = func() bool { return true } // with a file of its own open
-	if s.look(now); s.samples != 0 {
+	if s.Look(now); s.samples != 0 {
 		t.Error("a sample while this process writes")
 	}
 	s.busy = nil
 	c := &control{room: make(chan struct{}, 1)}
 	c.room <- struct{}{} // lockstep ps has a descriptor of this process
-	s.look(now)
+	s.Look(now)
 	with := s.last[0].Files
 	s.samples, s.next = 0, time.Time{}
 	r.control = c
-	if s.look(now); s.last[0].Files != with-1 {
+	if s.Look(now); s.last[0].Files != with-1 {
 		t.Errorf("%d files with a client, %d without", s.last[0].Files, with)
 	}
 	r.control, s.samples, s.next = nil, 0, time.Time{}
-	s.look(now)
-	s.look(now.Add(100 * time.Millisecond)) // too early for another one
-	s.look(now.Add(time.Second))
+	s.Look(now)
+	s.Look(now.Add(100 * time.Millisecond)) // too early for another one
+	s.Look(now.Add(time.Second))
 	if s.samples != 2 || s.trouble != nil || s.ahead != 0 {
 		t.Errorf("%d samples, %v, %d times ahead of the clock; want 2", s.samples, s.trouble, s.ahead)
 	}
@@ -220,11 +226,11 @@ func TestSoakLooksAtLagClockAndProcesses(t *testing.T) {
 		t.Errorf("this process holds %+v", f)
 	}
 	r.page.State.Store(uint64(rt.Ended))
-	if s.look(now.Add(2 * time.Second)); s.samples != 2 || s.trouble != nil {
+	if s.Look(now.Add(2 * time.Second)); s.samples != 2 || s.trouble != nil {
 		t.Errorf("%d samples, %v after the target has ended, want 2 as before", s.samples, s.trouble)
 	}
 	r.page.Ticks.Store(1 << 30)
-	if s.look(now); s.ahead != 1 {
+	if s.Look(now); s.ahead != 1 {
 		t.Errorf("%d times ahead of the clock, want 1", s.ahead)
 	}
 }

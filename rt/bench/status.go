@@ -17,13 +17,6 @@ import (
 	"lockstep/sched"
 )
 
-// quiet is how long a received message may stay away before the display and the
-// report say so.
-const quiet = 500 * time.Millisecond
-
-// standstill is how late a tick may be before the display says so.
-const standstill = 100 * time.Millisecond
-
 // status draws the line that shows a run: on a terminal one line, redrawn five
 // times per second, otherwise a line per second.
 type status struct {
@@ -215,7 +208,7 @@ func (s *status) trouble() string {
 	if off := s.r.page.BusOff.Load() &^ s.r.states.follows(); off != 0 {
 		return fmt.Sprintf("bus %.24s is off", s.r.bench.Buses[bits.TrailingZeros64(off)].Name.Text)
 	}
-	if s.r.strayed.Load() {
+	if s.r.loop.migrated.Load() {
 		return fmt.Sprintf("the loop lost CPU %d", s.r.h.Thread.CPU)
 	}
 	still, _ := s.r.behind(sched.Now())
@@ -295,30 +288,6 @@ func (s *status) speeds() []string {
 		return nil
 	}
 	return []string{strings.Join(text, " ")}
-}
-
-// silent lists the received messages that have been away, or too short, for longer
-// than quiet; one that drives nothing and has no cycle is not waited for.
-func (r *run) silent() (list []Silence) {
-	tick, period := int64(r.page.Ticks.Load()), r.h.Tables.PeriodNs
-	i := 0
-	for b, m := range r.h.Maps {
-		for _, rx := range m.Rx {
-			last := int64(r.page.LastRx[i].Load())
-			awaited := len(rx.Fields) > 0 || rx.CycleTicks > 0 || rx.TimeoutTicks > 0
-			if i++; awaited && (tick-last)*period >= int64(quiet) {
-				bus, name := r.bench.Buses[b].Name.Text, rx.Name
-				if len(r.h.Maps) > 1 {
-					name += " on " + bus
-				}
-				list = append(list, Silence{
-					Bus: bus, Message: name, Last: float64(last*period) / 1e9, For: float64((tick-last)*period) / 1e9,
-					Substituted: len(rx.OnTimeout.Values) > 0 && r.page.Rx[i-1].Load().Late,
-				})
-			}
-		}
-	}
-	return list
 }
 
 // line is the silence as the status line says it.

@@ -23,7 +23,8 @@ func demoRun(t *testing.T) (*run, *rt.Loop) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{bench: b, page: new(rt.Page), unitDie: -1, options: Options{Out: os.Stdout}}
+	r := newRun(b, Options{Out: os.Stdout})
+	r.page = new(rt.Page)
 	if r.h, err = Prepare(b); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func orphans() (list []socket) {
 		since := began("/", pid)
 		h, page, err := inherited(pid)
 		if err == nil && !alive(page.Supervisor.Load()) && rt.State(page.State.Load()) != rt.Ended {
-			list = append(list, socket{name: fileName(h.Bench.Name), pid: pid, since: since, lone: &run{bench: h.Bench, h: h, page: page}})
+			list = append(list, socket{name: fileName(h.Bench.Name), pid: pid, since: since, lone: &view{h, page}})
 		}
 	}
 	return list
@@ -107,6 +107,9 @@ func (s *socket) stop(now bool) (wait func() (*Ending, error)) {
 	}
 }
 
+// serving is within what a target that is asked to end has reached its next grid point, real time.
+const serving = 30 * time.Second
+
 // stopLone ends a target without a supervisor, by its page.
 func (s *socket) stopLone(now bool, target *process, err error) (wait func() (*Ending, error)) {
 	p := s.lone.page
@@ -118,11 +121,11 @@ func (s *socket) stopLone(now bool, target *process, err error) (wait func() (*E
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s, err)
 		}
-		if h := s.lone.h; !target.within(starting + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
+		if h := s.lone.h; !target.within(serving + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
 			return nil, &Exit{1, fmt.Errorf("%s does not end; nobody watches over it: lockstep stop %d -now kills it", s, s.pid)}
 		}
 		timersOf(s.lone.h.Thread.CPU, &holds{}).lower()
-		e := &Ending{Bench: s.lone.bench.Name, Process: s.pid, Ended: "killed without a supervisor, and nobody has put the safe values on its buses",
+		e := &Ending{Bench: s.lone.h.Bench.Name, Process: s.pid, Ended: "killed without a supervisor, and nobody has put the safe values on its buses",
 			Ticks: int64(p.Ticks.Load()), Missed: p.Missed.Load(), Time: float64(p.SimNs.Load()) / 1e9}
 		if rt.State(p.State.Load()) == rt.Ended {
 			reason := rt.Reason(p.Reason.Load())

@@ -23,37 +23,34 @@ func (r *run) start() (err error) {
 		}
 		r.restore = t.lower
 	}
-	if r.unitEnd != nil {
-		if err := r.startUnit("fd:3", r.unitEnd); err != nil {
+	if r.inherit.unit != nil {
+		if err := r.startUnit("fd:3", r.inherit.unit); err != nil {
 			return err
 		}
 	}
 	r.page.Supervisor.Store(self())
 	held, err := r.holds.files()
-	r.files = append(r.files, held...)
+	r.inherit.target = append(r.inherit.target, held...)
 	if err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}
 	// The runtime's settings come before its first instruction: no collection in
 	// the whole life of the target, and a second processor for the runtime's own.
 	env := []string{"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=2"}
-	if r.target, err = spawn(r.program, env, r.files, target.Command); err != nil {
+	if r.target, err = spawn(r.program, env, r.inherit.target, target.Command); err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}
 	r.begun = sched.Now()
 	r.holds.inherited(r.target.pid)
-	r.closeFiles() // so that each end of a bus has one owner
+	r.inherit.close()
 	r.confine()
-	go r.guard.watch()
+	go r.guard.watch(r.target)
 	r.states.follow()
 	r.claims.follow()
 	for _, p := range r.players {
 		go p.play(r.page)
 	}
-	r.others.follow()
-	if r.record != nil {
-		go r.record.run()
-	}
+	r.record.record(len(r.missing) > 0)
 	return nil
 }
 
@@ -66,10 +63,10 @@ func (r *run) startUnit(bus string, files ...*os.File) (err error) {
 			return fmt.Errorf("run: control unit %s: %w", r.bench.Unit.Text, err)
 		}
 		defer ours.Close()
-		r.life, files, args = theirs, []*os.File{ours}, append(args, "-until", "3")
+		r.inherit.life, files, args = theirs, []*os.File{ours}, append(args, "-until", "3")
 	}
 	start := func() { r.unit, err = spawn("", nil, files, args...) }
-	if r.soak != nil {
+	if r.options.Priority {
 		preferred(start)
 	} else {
 		start()
@@ -80,24 +77,36 @@ func (r *run) startUnit(bus string, files ...*os.File) (err error) {
 	return nil
 }
 
-func (r *run) closeFiles() {
-	for _, f := range r.files {
-		f.Close()
+// startNamedUnit starts the virtual control unit on a bus with a name, which it reaches as its
+// own node, and waits until it listens there. It does nothing where the unit is on a pair or
+// the bench names none.
+func (r *run) startNamedUnit(bus string) error {
+	name := r.bench.Unit.Text
+	if r.inherit.unit != nil || name == "" {
+		return nil
 	}
-	if r.unitEnd != nil {
-		r.unitEnd.Close()
+	if err := r.startUnit(bus); err != nil {
+		return err
 	}
-	r.files, r.unitEnd = nil, nil
+	for range starting / look { // it speaks when it listens
+		if len(r.unit.said.bytes()) > 0 {
+			return nil
+		}
+		if r.unit.within(look) {
+			return fmt.Errorf("control unit %s: %s", name, r.unit.ending())
+		}
+	}
+	return fmt.Errorf("control unit %s does not listen to %s within %v", name, bus, starting)
 }
 
 // close ends what this supervisor has started and is still there, and leaves the host
 // as it was. A target that it has failed to take over goes on.
 func (r *run) close() {
-	r.closeFiles()
+	r.inherit.close()
 	r.control.close()
-	r.life.Close() // of nil it does nothing
+	r.inherit.life.Close() // of nil it does nothing
 	for _, p := range []*process{r.target, r.unit} {
-		if p != nil && p.cmd != nil {
+		if p != nil && p.ours() {
 			p.kill()
 			p.close()
 		}
@@ -109,7 +118,6 @@ func (r *run) close() {
 	if r.guard != nil {
 		r.guard.close()
 	}
-	r.others.close()
 	r.claims.close()
 	if r.notify != nil {
 		r.notify.close()
@@ -133,9 +141,9 @@ func (r *run) place() {
 		return // it has ended
 	}
 	if set.Count() == 1 && set.IsSet(r.h.Thread.CPU) {
-		r.placed = true
-	} else if r.placed {
-		r.strayed.Store(true)
+		r.loop.placed = true
+	} else if r.loop.placed {
+		r.loop.migrated.Store(true)
 	}
 }
 
@@ -169,18 +177,32 @@ const again = 500 * time.Millisecond
 func (r *run) look(now time.Time) {
 	r.notify.look(now)
 	r.ledger.collect(r.page)
-	r.soak.look(now)
-	if !r.ticked && r.page.Ticks.Load() > 0 {
+	r.observer.Look(now)
+	if !r.loop.ticked && r.page.Ticks.Load() > 0 {
 		r.confine()
-		r.ticked = true
+		r.loop.ticked = true
 		if r.options.Follow != nil {
 			r.options.Follow.Begin(r.h, r.page)
 		}
 	}
-	if r.ticked {
+	if r.loop.ticked {
 		r.place()
-		r.makeRoom(now)
+		if r.loop.affinity.changed(now) {
+			r.confine()
+		}
 	}
+}
+
+// confine keeps the threads of the run's processes off the CPUs of loops, see affinity.
+func (r *run) confine() {
+	if r.loop.affinity == nil {
+		r.loop.affinity = newAffinity(r.h.Thread.CPU, r.holds)
+	}
+	var others []int
+	if r.unit != nil {
+		others = append(others, r.unit.pid)
+	}
+	r.loop.affinity.apply(r.target.pid, int(r.page.Thread.Load()), others...)
 }
 
 // watch follows the run until the target has ended. The first signal, or a target

@@ -38,7 +38,7 @@ func TestFailedAttachLeavesTheTargetAlone(t *testing.T) {
 }
 
 func TestOfTwoThatAttachOneSucceeds(t *testing.T) {
-	r := &run{page: new(rt.Page)}
+	r := &run{view: view{page: new(rt.Page)}}
 	gone := exec.Command("true")
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestAProcessWithTheIDOfASupervisorThatHasEndedIsNotTakenForIt(t *testing.T)
 			t.Errorf("%x: alive is not %t", c.who, c.alive)
 		}
 	}
-	r := &run{page: new(rt.Page)}
+	r := &run{view: view{page: new(rt.Page)}}
 	r.page.Supervisor.Store(rt.Identity(p.pid, p.since-1))
 	if err := r.succeed(); err != nil || r.page.Supervisor.Load() != self() {
 		t.Errorf("%v, the supervisor is %x, want %x", err, r.page.Supervisor.Load(), self())
@@ -79,7 +79,7 @@ func TestAProcessWithTheIDOfASupervisorThatHasEndedIsNotTakenForIt(t *testing.T)
 	if other, err := adopt(p.pid, p.since-1); err == nil || err.Error() != "it has ended" {
 		t.Errorf("taken for another one: %+v, %v", other, err)
 	}
-	s := &socket{name: "lone", pid: p.pid, since: p.since - 1, lone: &run{bench: &Bench{}, h: &Handover{}, page: new(rt.Page)}}
+	s := &socket{name: "lone", pid: p.pid, since: p.since - 1, lone: &view{&Handover{Bench: &Bench{}}, new(rt.Page)}}
 	if _, err := s.stop(true)(); err == nil || p.ended(100*time.Millisecond) {
 		t.Errorf("%v, and the process that has its id now was killed: %t", err, p.ended(0))
 	}
@@ -110,7 +110,7 @@ func TestWhenAProcessBeganIsReadBehindItsName(t *testing.T) {
 func TestWatchdogWaitsOutTheSafeValuesAfterAnEnd(t *testing.T) {
 	r, _ := demoRun(t)
 	r.bench.WatchNs, r.h.Loop.Safe.Ticks = 300e6, 1000
-	g := &guard{r: r}
+	g := &guard{view: r.view}
 	if d := g.patience(); d != 300*time.Millisecond {
 		t.Errorf("while it ticks: %v, want 300 ms", d)
 	}

@@ -95,8 +95,8 @@ func (t *tally) add(l leg, s *soak, v *Report) {
 	t.Most, t.Listed, t.Points = max(t.Most, s.most), t.Listed+s.entries-s.gone, t.Points+s.lost
 	k := t.kind(l.kind)
 	k.Legs, k.Ticks, k.Missed = k.Legs+1, k.Ticks+v.Ticks, k.Missed+v.Missed
-	if s.r.trial != nil {
-		k.Faults += len(s.r.trial.Faults)
+	if s.r.scenario.scenario != nil {
+		k.Faults += len(s.r.scenario.scenario.Faults)
 	}
 	if !s.disturbed() {
 		t.Due, t.Unsent = t.Due+h.due(1, int64(v.Ticks)), t.Unsent+s.unsent

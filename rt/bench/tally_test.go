@@ -34,7 +34,7 @@ func summed(t *testing.T, n int, do func(i int, s *soak, v *Report)) (*soak, *so
 		if do != nil {
 			do(i, s, &v)
 		}
-		v.Soak = s.judge(&v)
+		s.Judge(&v)
 		st.Tally.add(leg{number: i + 1, kind: plainLeg}, s, &v)
 	}
 	return s, st
@@ -258,7 +258,7 @@ func TestVersionsOfTheProgramAreToldApart(t *testing.T) {
 // Of a soak before it the folder may have records of higher numbers.
 func TestTheLatestRecordsAreKeptWhateverTheirNumbers(t *testing.T) {
 	dir := t.TempDir()
-	k := &legs{o: Options{Record: dir, Soak: &Soak{Keep: 2}}}
+	k := &legs{soak: &Soak{Keep: 2}, o: Options{Record: dir}}
 	now := time.Now()
 	for i, number := range []int{40, 41, 42, 1} {
 		file := filepath.Join(dir, fmt.Sprintf("leg-%06d.rec", number))
@@ -287,7 +287,7 @@ func TestALegThatIsTooShortToBeJudgedCountsAsCut(t *testing.T) {
 	}
 	defer null.Close()
 	k := &legs{o: Options{Out: null}, state: &soakState{}, period: 5e6}
-	k.take(&leg{number: 1, kind: plainLeg}, &run{stop: "interrupt"}, &Report{Ticks: 199})
+	k.take(&leg{number: 1, kind: plainLeg}, &soak{what: &Soak{}, r: &run{ending: ending{stop: "interrupt"}}}, &Report{Ticks: 199})
 	if st := k.state; st.Cut != 1 || st.CutNs != 995e6 || st.Tally.Legs != 0 || st.Tally.Asked != 0 {
 		t.Errorf("%+v", st)
 	}

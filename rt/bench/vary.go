@@ -132,10 +132,10 @@ func (n *Variation) bench() (*Bench, error) {
 	b := plantBench(n.name, n.file, n.Step, "")
 	if n.Bench != nil {
 		var err error
-		if b, err = fromTree(n.file, n.dir, n.Bench); err != nil {
+		if b, err = fromTree(n.file, n.Bench); err != nil {
 			return nil, err
 		}
-		b.Files = n.known
+		b.setFiles(n.dir, n.known)
 	}
 	b.setPlant(n.Plant)
 	return b, nil
@@ -159,13 +159,13 @@ func (n *Variation) Prepare(page *rt.Page) (*Case, error) {
 	c.v.equip(b, h)
 	if n.Scenario != nil {
 		r := newReader(fileOrigin(n.scenario))
-		if c.v.r.trial, err = r.scenario(n.Scenario, h); err != nil {
+		if c.v.scenario.scenario, err = r.scenario(n.Scenario, h); err != nil {
 			return nil, err
 		}
-		h.Take(c.v.r.trial)
+		h.Take(c.v.scenario.scenario)
 	}
 	if err = c.v.begin(); err == nil {
-		err = c.v.r.startRecord()
+		err = c.v.startRecorder()
 	}
 	if err != nil {
 		c.Close()
@@ -190,15 +190,15 @@ func (c *Case) Run(each func(k int64, y, u []float64) bool) (*Report, error) {
 }
 
 // Ticks is how many steps the case has, PeriodNs how long each is, ns.
-func (c *Case) Ticks() int64    { return c.v.r.h.Loop.Ticks }
-func (c *Case) PeriodNs() int64 { return c.v.r.h.Tables.PeriodNs }
+func (c *Case) Ticks() int64    { return c.v.view.h.Loop.Ticks }
+func (c *Case) PeriodNs() int64 { return c.v.view.h.Tables.PeriodNs }
 
 // Expects is how many expectations the scenario has.
 func (c *Case) Expects() int {
-	if c.v.r.trial == nil {
+	if c.v.scenario.scenario == nil {
 		return 0
 	}
-	return len(c.v.r.trial.Expect)
+	return len(c.v.scenario.scenario.Expect)
 }
 
 // Reading is where a value stands in what Run tells of.
@@ -218,7 +218,7 @@ func (r Reading) Of(y, u []float64) float64 {
 }
 
 // Reading finds an output, an input that is known outside of the plant, or a bound signal.
-func (c *Case) Reading(name string) (Reading, error) { return c.v.r.h.reading(name) }
+func (c *Case) Reading(name string) (Reading, error) { return c.v.view.h.reading(name) }
 
 // reading finds an output, an input that is known outside of the plant, or a bound signal.
 func (h *Handover) reading(name string) (r Reading, err error) {
@@ -234,7 +234,7 @@ func (h *Handover) reading(name string) (r Reading, err error) {
 }
 
 // Conditions reads "PORT > VALUE", two at most, joined by "and".
-func (c *Case) Conditions(text string) (Conditions, error) { return c.v.r.h.conditions(text) }
+func (c *Case) Conditions(text string) (Conditions, error) { return c.v.view.h.conditions(text) }
 
 // Conditions are of outputs, inputs and signals.
 type Conditions [2]fault.Condition
@@ -246,7 +246,7 @@ func (list Conditions) Hold(y, u []float64) bool {
 }
 
 // Instant reads "3 s" or "tick 600" as a grid point; times between two are rounded up.
-func (c *Case) Instant(text string) (int64, error) { return c.v.r.h.instant(text) }
+func (c *Case) Instant(text string) (int64, error) { return c.v.view.h.instant(text) }
 
 // Read reads a value as SI; a bare number is in r.Unit.
 func (r Reading) Read(text string) (float64, error) {

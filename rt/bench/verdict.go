@@ -62,9 +62,9 @@ func (d *Verdict) failed() error {
 	return errors.Join(list...)
 }
 
-// judge holds the report and what the soak has seen itself against what a run must
+// Judge holds the report and what the soak has seen itself against what a run must
 // keep.
-func (s *soak) judge(v *Report) *Verdict {
+func (s *soak) Judge(v *Report) {
 	d := &Verdict{Load: s.load}
 	stopped := s.leg != nil && s.r.stop != ""
 	if stopped { // a shorter leg
@@ -83,7 +83,7 @@ func (s *soak) judge(v *Report) *Verdict {
 		d.demand(false, "load", "to the end", "%v", s.over)
 	}
 	d.Pass = d.failed() == nil
-	return d
+	v.Soak = d
 }
 
 // length is how long the run is to be.
@@ -94,7 +94,7 @@ func (s *soak) length() time.Duration {
 // disturbed tells whether frames are disturbed on purpose: then nothing is demanded of
 // them, nor of what the unit says of them.
 func (s *soak) disturbed() bool {
-	return s.r.trial != nil && slices.ContainsFunc(s.r.trial.Plan.Faults, func(f fault.Fault) bool {
+	return s.r.scenario.scenario != nil && slices.ContainsFunc(s.r.scenario.scenario.Plan.Faults, func(f fault.Fault) bool {
 		return f.Where == fault.SentFrame || f.Where == fault.ReceivedFrame || f.Where == fault.Bus
 	})
 }
@@ -117,14 +117,14 @@ func (s *soak) judgeTrial(d *Verdict, v *Report) {
 		return
 	}
 	over, left := 0, ""
-	for slot, name := range s.r.trial.names() {
+	for slot, name := range s.r.scenario.scenario.names() {
 		if state, _ := s.r.page.FaultState(slot); state == fault.Over {
 			over++
 		} else if left == "" {
 			left = fmt.Sprintf("; %s is %s", name, state)
 		}
 	}
-	n := len(s.r.trial.Faults)
+	n := len(s.r.scenario.scenario.Faults)
 	d.demand(over == n, "faults", "each comes, and goes by itself", "%d of %d%s", over, n, left)
 }
 

@@ -15,8 +15,8 @@ const soakUsage = "soak BENCH [-for 1h] [-leg 10m] [-scenarios LIST] [-faults=fa
 
 func runSoak(list []string) error {
 	a := newArgs("soak", soakUsage)
-	s := &bench.Soak{}
-	o := bench.Options{Out: os.Stdout, Every: time.Minute, Soak: s}
+	s := &bench.Soak{Options: bench.Options{Out: os.Stdout, Every: time.Minute}}
+	o := &s.Options
 	length := a.span("for", time.Hour, "how long, all legs and starts together, 10s at least (default 1h)")
 	leg := a.span("leg", 10*time.Minute, "the longest leg, 10s at least (default 10m); each is a run of its own")
 	scenarios := a.String("scenarios", "", "scenarios between the plain legs: files or embedded ones, A,B,C, or none; without it those listed for the bench")
@@ -59,7 +59,7 @@ func runSoak(list []string) error {
 	if err != nil {
 		return err
 	}
-	return bench.RunSoak(b, o)
+	return s.RunSegments(b)
 }
 
 // startLoad starts every kind of load.
