@@ -64,13 +64,6 @@ type kept struct {
 	Data  []byte
 }
 
-// setFiles lets a bench find its plant and databases among files that were read before, by
-// name, and others in dir.
-func (b *Bench) setFiles(dir string, files map[string]kept) { b.dir, b.Files = dir, files }
-
-// setPlant gives a bench its plant, in the place of the file that it names.
-func (b *Bench) setPlant(plant *model.Draft) { b.draft = plant }
-
 // Load reads a bench: the file of that name if there is one, the embedded bench
 // otherwise. Errors are "FILE:LINE:COL: bench: ...".
 func Load(name string) (*Bench, error) {
@@ -250,7 +243,16 @@ func parse(file, dir string, data []byte) (*Bench, error) {
 }
 
 // fromTree is parse for a file that is a tree already.
-func fromTree(file string, n ast.Node) (*Bench, error) { return newReader(fileOrigin(file)).bench(n) }
+func fromTree(file, dir string, n ast.Node) (*Bench, error) {
+	b, err := newReader(fileOrigin(file)).bench(n)
+	if err == nil {
+		b.dir = dir
+	}
+	return b, err
+}
+
+// setPlant makes the bench use a plant that is parsed already; its file is not read.
+func (b *Bench) setPlant(plant *model.Draft) { b.draft = plant }
 
 // fileText is the bench file itself.
 func (b *Bench) fileText() []byte { return b.text }

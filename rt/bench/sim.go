@@ -170,6 +170,16 @@ func (w *simulation) inputs() (err error) {
 	return nil
 }
 
+// SameFileError says that one file has two uses of which one writes it.
+type SameFileError struct {
+	One, Other string // flags, or "the plant"
+	File       string
+}
+
+func (e *SameFileError) Error() string {
+	return fmt.Sprintf("sim: %s and %s are the same file, %s", e.One, e.Other, e.File)
+}
+
 // apart refuses to write two things to one file, or over one that is read.
 func (w *simulation) apart() error {
 	type use struct{ flag, file string }
@@ -178,7 +188,7 @@ func (w *simulation) apart() error {
 	for i, a := range writes {
 		for _, b := range slices.Concat(reads, writes[:i]) {
 			if a.file != "" && same(a.file, b.file) {
-				return fmt.Errorf("sim: %s and %s are the same file, %s", b.flag, a.flag, a.file)
+				return &SameFileError{b.flag, a.flag, a.file}
 			}
 		}
 	}

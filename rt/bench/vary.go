@@ -132,10 +132,10 @@ func (n *Variation) bench() (*Bench, error) {
 	b := plantBench(n.name, n.file, n.Step, "")
 	if n.Bench != nil {
 		var err error
-		if b, err = fromTree(n.file, n.Bench); err != nil {
+		if b, err = fromTree(n.file, n.dir, n.Bench); err != nil {
 			return nil, err
 		}
-		b.setFiles(n.dir, n.known)
+		b.Files = n.known
 	}
 	b.setPlant(n.Plant)
 	return b, nil
