@@ -71,7 +71,7 @@ func unitMap(t *testing.T, r *run) *sigmap.Map {
 		t.Fatal(err)
 	}
 	m, err := sigmap.Bind(db, sigmap.Spec{PeriodNs: 5e6, Sendings: []sigmap.Sending{
-		{Message: "TCU_Pressure_1", CycleNs: 10e6, Protect: specs(bus.Messages[0].Protect), Values: []sigmap.Constant{{Signal: "pressure_C1", Text: "20"}}},
+		{Message: "TCU_Pressure_1", CycleNs: 10e6, Protect: []sigmap.ProtectionSpec{bus.Messages[0].Protect[0].Spec}, Values: []sigmap.Constant{{Signal: "pressure_C1", Text: "20"}}},
 		{Message: "TCU_Pressure_2", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C5", Text: "10"}}},
 	}}, nil, nil)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // rotated is the rotation of an embedded bench, with what it is made from.
-func rotated(t *testing.T, bench string, k *Soak, longest time.Duration) (*rotation, *Handover) {
+func rotated(t *testing.T, name string, k *Soak, longest time.Duration) (*rotation, *Handover) {
 	t.Helper()
-	b, err := Load(bench)
+	b, err := Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,29 +34,6 @@ func faultsOf(t *testing.T, r *rotation, h *Handover, round int) *Scenario {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func TestOneFaultOfEveryKindThatABenchHasAPlaceFor(t *testing.T) {
-	for bench, missing := range map[string][]string{
-		"powershift-bench": {"checksum"}, "truck-bench": {"checksum"}, // no message is protected by one
-		"abs-bench": {"checksum", "does_not_close", "does_not_open"}, "wsp-bench": {"checksum", "does_not_close", "does_not_open"}, // no brake is a friction element with an input
-	} {
-		r, h := rotated(t, bench, &Soak{}, 10*time.Minute)
-		s := faultsOf(t, r, h, 0)
-		var kinds, never []string
-		for i := range s.Faults {
-			kinds = append(kinds, s.Faults[i].Kind.Text)
-		}
-		for _, k := range faultKinds() {
-			if !slices.Contains(kinds, k.word) {
-				never = append(never, k.word)
-			}
-		}
-		slices.Sort(never)
-		if !slices.Equal(never, missing) {
-			t.Errorf("%s: %d faults, none is %q, want all but %q", bench, len(s.Faults), never, missing)
-		}
-	}
 }
 
 func TestFaultsOfALegComeOneAfterTheOtherAndEndBeforeIt(t *testing.T) {
