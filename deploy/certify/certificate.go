@@ -16,6 +16,8 @@ import (
 
 	"lockstep/deploy"
 	"lockstep/rt/bench"
+	"lockstep/rt/check"
+	"lockstep/rt/report"
 	"lockstep/sched"
 )
 
@@ -31,12 +33,12 @@ type Certificate struct {
 	Reasons        []string `json:"reasons"`        // what does
 	CutShort       string   `json:"cut_short"`      // why it is shorter than was asked for; "": it is not
 
-	Run      *bench.Report     `json:"run"`
+	Run      *report.Report    `json:"run"`
 	Late     *Distribution     `json:"wake_up"`    // of every grid point, from its due time; nil: no tick came
 	Tick     *Distribution     `json:"tick"`       // from the wake-up to the return of the last send
 	Response *Distribution     `json:"bus_to_bus"` // nil: no frame that came in had a time
 	Beside   *Beside           `json:"beside"`     // nil: cyclictest was not measured
-	Worst    *bench.WorstCase  `json:"worst_case"`
+	Worst    *check.WorstCase  `json:"worst_case"`
 	Buses    []Bus             `json:"buses"`
 	Deadline bool              `json:"deadline"` // the loop is SCHED_DEADLINE, not SCHED_FIFO
 	Box      deploy.Box        `json:"box"`

@@ -11,8 +11,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 // room is how much is kept free on the disk for each of the two files: a thousand late
@@ -100,7 +99,7 @@ func (f *Files) reserve(name string) error {
 
 // refused is an error of the host's, not of the command line.
 func refused(format string, args ...any) error {
-	return &bench.Exit{Code: 3, Err: fmt.Errorf(format, args...)}
+	return &host.Exit{Code: 3, Err: fmt.Errorf(format, args...)}
 }
 
 // Close removes what was reserved and not written.

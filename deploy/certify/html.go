@@ -3,7 +3,7 @@ package certify
 import (
 	"bytes"
 	"cmp"
-	_ "embed" // the page
+	_ "embed"
 	"fmt"
 	"html/template"
 	"maps"
@@ -13,7 +13,8 @@ import (
 	"unicode/utf8"
 
 	"lockstep/deploy"
-	"lockstep/rt/bench"
+	"lockstep/rt/check"
+	"lockstep/rt/report"
 )
 
 //go:embed certificate.html.tmpl
@@ -34,9 +35,9 @@ type view struct {
 	Plots    []figure
 	Peers    []peerRow
 	Counts   []countRow
-	Late     []bench.LateTick // the latest first
-	LateMore uint64           // that are not among them
-	Sets     []bench.LockCost
+	Late     []report.LateTick // the latest first
+	LateMore uint64            // that are not among them
+	Sets     []check.LockCost
 	SetsMore int
 	Differ   []deploy.Check
 
@@ -107,7 +108,7 @@ func (c *Certificate) view() *view {
 			v.Peers = append(v.Peers, peerRow{Name: "the loop, in turns without it", F: b.Alone})
 		}
 	}
-	v.Late = slices.SortedFunc(slices.Values(c.Run.Ledger), func(a, b bench.LateTick) int { return cmp.Compare(b.LateNs, a.LateNs) })
+	v.Late = slices.SortedFunc(slices.Values(c.Run.Ledger), func(a, b report.LateTick) int { return cmp.Compare(b.LateNs, a.LateNs) })
 	v.Late = v.Late[:min(len(v.Late), shownLate)]
 	v.LateMore = c.Run.LateTicks - min(c.Run.LateTicks, uint64(len(v.Late)))
 	if w := c.Worst; w != nil {
@@ -124,7 +125,7 @@ func (c *Certificate) view() *view {
 
 // spreads are the rows of times, of the run's report.
 func (c *Certificate) spreads() []spread {
-	row := func(name, what string, s *bench.Spread, d *Distribution) spread {
+	row := func(name, what string, s *report.Spread, d *Distribution) spread {
 		if s == nil || d == nil {
 			return spread{Name: name, What: what}
 		}
@@ -184,7 +185,7 @@ func (c *Certificate) counts() []countRow {
 	}
 	u, there := r.Usage, r.Usage != nil
 	if !there {
-		u = &bench.Usage{}
+		u = &report.Usage{}
 	}
 	return append(list,
 		countRow{"allocations in the ticking process", "0", there, u.Allocs},
@@ -223,7 +224,7 @@ func ratio(r *float64) string {
 func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 // cause says what the host had to do with a late tick.
-func cause(e bench.LateTick) string {
+func cause(e report.LateTick) string {
 	list := []string{"most time in " + e.Phase}
 	if e.Thrown > 0 {
 		list = append(list, fmt.Sprintf("its CPU was given to something else %d times", e.Thrown))

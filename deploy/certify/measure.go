@@ -13,6 +13,11 @@ import (
 	"lockstep/deploy"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/check"
+	"lockstep/rt/host"
+	"lockstep/rt/report"
+	"lockstep/rt/soak"
+	"lockstep/rt/supervisor"
 	"lockstep/sched"
 )
 
@@ -20,7 +25,7 @@ import (
 type Order struct {
 	Asked
 	Load   func(cpus []int) (what string, stop func() error, err error) // nil: none
-	Choose bench.Chooser                                                // of Asked.Kernel
+	Choose supervisor.Chooser                                           // of Asked.Kernel
 	Out    *os.File
 	Begin  func() // is called when the preparations are over, and signals are the run's
 }
@@ -59,7 +64,7 @@ func (o Order) Measure() (*Certificate, error) {
 	for _, bus := range b.Buses {
 		s.c.Buses = append(s.c.Buses, Bus{bus.Name.Text, bus.Interface.Text})
 	}
-	h.Thread.CPU = bench.FreeCPU(b.CPU) // another bench may have the first choice; who comes in between is seen by begin
+	h.Thread.CPU = host.FreeCPU(b.CPU) // another bench may have the first choice; who comes in between is seen by begin
 	s.thread, s.c.Deadline = h.Thread, h.Thread.Deadline
 	if s.c.Versions, err = versions(); err != nil {
 		return nil, err
@@ -68,7 +73,7 @@ func (o Order) Measure() (*Certificate, error) {
 		return nil, err
 	}
 	fmt.Fprint(o.Out, "what a tick costs, by lock set, is measured first\n")
-	if s.c.Worst, err = h.Dearest(); err != nil {
+	if s.c.Worst, err = check.MeasureWorstTick(h); err != nil {
 		return nil, err
 	}
 	s.beside = &deploy.Beside{CPU: h.Thread.CPU, Priority: h.Thread.Priority, Period: time.Duration(h.Tables.PeriodNs)}
@@ -92,7 +97,7 @@ func (s *session) look(h *bench.Handover) (err error) {
 		ask.Buses = append(ask.Buses, s.UnitBus)
 	}
 	if h.Timer.Sleep == sched.Timerfd { // as the run will, so that the doctor sees what holds then
-		lower, _ := bench.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99), "certify")
+		lower, _ := host.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99), "certify")
 		defer lower()
 	}
 	d, err := deploy.Doctor("/", ask)
@@ -106,9 +111,9 @@ func (s *session) look(h *bench.Handover) (err error) {
 
 // run runs the bench, and closes the certificate.
 func (s *session) run(b *bench.Bench) (*Certificate, error) {
-	soak := bench.Soak{Load: s.Load, UnitBus: s.UnitBus, Options: bench.Options{
+	soak := soak.Soak{Load: s.Load, UnitBus: s.UnitBus, Options: supervisor.Options{
 		For: time.Duration(s.ForNs), Bus: s.Bus, BestEffort: s.BestEffort, Out: s.Out, Every: time.Minute, Choose: s.Choose,
-		Follow: &bench.Follow{Begin: s.begin, End: s.finish},
+		Follow: &supervisor.Follow{Begin: s.begin, End: s.finish},
 	}}
 	s.Begin()
 	err := soak.RunWhole(b)
@@ -222,7 +227,7 @@ func sleep(ctx context.Context, until int64) bool {
 }
 
 // finish is called at the end of the run.
-func (s *session) finish(r *bench.Report) {
+func (s *session) finish(r *report.Report) {
 	s.c.Run = r
 	if s.page == nil {
 		return // no tick came
@@ -243,9 +248,9 @@ func (s *session) finish(r *bench.Report) {
 
 // versions are those of this executable.
 func versions() (v Versions, err error) {
-	v = Versions{Lockstep: bench.Version(), Go: runtime.Version(), Arch: bench.Arch()}
-	v.Modified, _ = bench.Changed()
-	if v.Binary, err = bench.Executable(); err != nil {
+	v = Versions{Lockstep: host.Version(), Go: runtime.Version(), Arch: host.Arch()}
+	v.Modified, _ = host.Changed()
+	if v.Binary, err = host.Executable(); err != nil {
 		return v, fmt.Errorf("certify: %w", err)
 	}
 	return v, nil

@@ -12,8 +12,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 func TestACertificateIsReadAsItWasWritten(t *testing.T) {
@@ -171,7 +170,7 @@ func TestAnOrderNamesFilesSoThatItCanBeGivenFromAnywhere(t *testing.T) {
 
 // isRefused tells whether the host refuses, exit code 3, for a reason.
 func isRefused(err error, why string) bool {
-	var e *bench.Exit
+	var e *host.Exit
 	return errors.As(err, &e) && e.Code == 3 && strings.HasPrefix(err.Error(), "certify: ") && strings.Contains(err.Error(), why)
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"lockstep/deploy"
 	"lockstep/rt/bench"
+	"lockstep/rt/check"
+	"lockstep/rt/report"
 	"lockstep/sched"
 )
 
@@ -29,8 +31,8 @@ func histogram(n int, around, worst int64, seed uint64) *sched.Histogram {
 	return h
 }
 
-func spreadOf(h *sched.Histogram) bench.Spread {
-	return bench.Spread{P50: h.Quantile(0.5), P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
+func spreadOf(h *sched.Histogram) report.Spread {
+	return report.Spread{P50: h.Quantile(0.5), P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
 }
 
 // tuned is a host that nothing speaks against.
@@ -56,18 +58,18 @@ func sample(t *testing.T, scale int64, seed uint64) *Certificate {
 	c := &Certificate{
 		Format: 1, Made: "2026-11-20T20:00:00Z",
 		Asked: Asked{Bench: "mine.yaml", ForNs: int64(time.Hour), Load: true, Kernel: "table"},
-		Run: &bench.Report{
+		Run: &report.Report{
 			Bench: "mine", Plant: "powershift", Kernel: "table", StepNs: 5_000_000, Ticks: ticks, SimTime: 3600, Clean: true, Ended: "done",
 			Late: spreadOf(late), Tick: spreadOf(tick), Response: &answer, Overrun: "skip 2", BudgetNs: 2_500_000,
-			Usage: &bench.Usage{}, RxFrames: 720_001, TxFrames: 1_440_002, BestEffortWhy: []string{},
-			Soak: &bench.Verdict{Pass: true, Load: "cpu on CPU 0", Demands: []bench.Demand{{What: "end", Want: "clean", Seen: "done", Held: true}}},
+			Usage: &report.Usage{}, RxFrames: 720_001, TxFrames: 1_440_002, BestEffortWhy: []string{},
+			Soak: &report.Verdict{Pass: true, Load: "cpu on CPU 0", Demands: []report.Demand{{What: "end", Want: "clean", Seen: "done", Held: true}}},
 		},
 		Late: distribution(late), Tick: distribution(tick), Response: distribution(response),
-		Worst: &bench.WorstCase{
+		Worst: &check.WorstCase{
 			PeriodNs: 5_000_000, DearestNs: scale * 61_600, Share: 0.0123, Under: "random commands", Elements: []string{"C1", "C2"},
-			Exercises: []bench.ExerciseCost{{Name: "random commands", Ticks: 4711, Times: 5, P50: 1_800, DearestNs: scale * 61_600}},
-			Classes:   []bench.LockCost{{Held: 0, Sets: 1, Ticks: 4000, P50: 1_700, DearestNs: 30_300, Share: 0.006, Under: "random commands"}},
-			Sets:      []bench.LockCost{{Held: 1, Locked: []string{"C2"}, Sets: 1, Ticks: 711, P50: 1_900, DearestNs: scale * 61_600, Share: 0.0123, Under: "random commands"}},
+			Exercises: []check.ExerciseCost{{Name: "random commands", Ticks: 4711, Times: 5, P50: 1_800, DearestNs: scale * 61_600}},
+			Classes:   []check.LockCost{{Held: 0, Sets: 1, Ticks: 4000, P50: 1_700, DearestNs: 30_300, Share: 0.006, Under: "random commands"}},
+			Sets:      []check.LockCost{{Held: 1, Locked: []string{"C2"}, Sets: 1, Ticks: 711, P50: 1_900, DearestNs: scale * 61_600, Share: 0.0123, Under: "random commands"}},
 		},
 		Buses: []Bus{{"drive", "can0"}}, Box: deploy.Fingerprint(root, ask), Doctor: &d,
 		Versions: Versions{Lockstep: "v1.2.3", Go: "go1.26", Arch: "amd64 v1", Binary: "ab12", Files: []bench.Hash{{Role: "plant", Name: "powershift", SHA256: "cd34"}}},

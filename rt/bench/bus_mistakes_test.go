@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/io/yamlfile"
 	"lockstep/rt/bench/benchtest"
 )
 
@@ -60,7 +61,7 @@ func TestMistakesInProtectionAndMessagesAreNamedWithTheirPlace(t *testing.T) {
 		if err == nil {
 			_, err = Prepare(b)
 		}
-		var at *FileError
+		var at *yamlfile.FileError
 		if !errors.As(err, &at) || at.File != "b.yaml" || at.Line != line || at.Col != col || !strings.Contains(at.Err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q:\ngot  %v\nwant %d:%d ... %s", c.new, err, line, col, c.want)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lockstep/io/sigmap"
+	"lockstep/io/yamlfile"
 	"lockstep/rt/bench/benchtest"
 )
 
@@ -35,14 +36,14 @@ func TestDatabaseSaysHowAFrameIsSentWhereTheFileDoesNot(t *testing.T) {
 		}
 	}
 	msg.CycleNs, msg.SendType = 0, "CyclicAndOnChange"
-	if got := (&Frame{Message: Word{Text: "M"}}).sending(&sigmap.Database{Messages: []sigmap.Message{msg}}, 5e6); got.Send != sigmap.OnChange {
+	if got := (&Frame{Message: yamlfile.Scalar{Text: "M"}}).sending(&sigmap.Database{Messages: []sigmap.Message{msg}}, 5e6); got.Send != sigmap.OnChange {
 		t.Errorf("both without a cycle is sent %v, want on change", got.Send)
 	}
 }
 
 func guardedBench(t *testing.T, text string) (*Bench, error) {
 	t.Helper()
-	return parse("b.yaml", benchtest.GuardedFolder(t), []byte(text))
+	return Parse("b.yaml", benchtest.GuardedFolder(t), []byte(text))
 }
 
 func TestRecoveryIsDeclaredPerBus(t *testing.T) {
@@ -55,7 +56,7 @@ func TestRecoveryIsDeclaredPerBus(t *testing.T) {
 		"restart": -1, "restart after 1 ms": -1, "restart after 2 h": -1, "restart after": -1, "restart after 3 bar": -1, "reboot": -1, "restart after NaN s": -1,
 	} {
 		data := strings.Replace(string(whole), "    database: ", "    recover: "+text+"\n    database: ", 1)
-		b, err := parse("bench.yaml", "", []byte(data))
+		b, err := Parse("bench.yaml", "", []byte(data))
 		switch {
 		case want >= 0 && (err != nil || b.Buses[0].RestartNs != want):
 			t.Errorf("%s: %v", text, err)

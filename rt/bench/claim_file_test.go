@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model/plants"
 	"lockstep/rt/bench/benchtest"
 )
@@ -20,7 +21,7 @@ func truckBench(t *testing.T, old, new string) (string, error) {
 		t.Fatalf("the truck bench has no %q", old)
 	}
 	text = strings.Replace(text, old, new, 1)
-	b, err := parse("b.yaml", "", []byte(text))
+	b, err := Parse("b.yaml", "", []byte(text))
 	if err == nil {
 		_, err = Prepare(b)
 	}
@@ -47,7 +48,7 @@ func TestMistakesInAddressesAreNamedWithTheirPlace(t *testing.T) {
 	} {
 		text, err := truckBench(t, c.old, c.new)
 		line, col := benchtest.Place(t, text, c.at)
-		var at *FileError
+		var at *yamlfile.FileError
 		if !errors.As(err, &at) || at.File != "b.yaml" || at.Line != line || at.Col != col || !strings.Contains(at.Err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q:\ngot  %v\nwant %d:%d ... %s", c.new, err, line, col, c.want)
 		}

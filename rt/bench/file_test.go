@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model/plants"
 	"lockstep/rt"
 	"lockstep/rt/bench/benchtest"
@@ -138,11 +139,11 @@ func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			text := benchtest.DemoText(t, c.old, c.new)
 			line, col := benchtest.Place(t, text, c.at)
-			b, err := parse("b.yaml", "", []byte(text))
+			b, err := Parse("b.yaml", "", []byte(text))
 			if err == nil {
 				_, err = Prepare(b)
 			}
-			var at *FileError
+			var at *yamlfile.FileError
 			if !errors.As(err, &at) || at.File != "b.yaml" || at.Line != line || at.Col != col && c.name != "empty value" && c.name != "broken YAML" ||
 				!strings.Contains(at.Err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got  %v\nwant %d:%d ... %s", err, line, col, c.want)
@@ -162,7 +163,7 @@ func TestWhatABenchFileCannotDoWithoutIsNamed(t *testing.T) {
 		"bench: x\n---\nbench: y\n":           "b.yaml:3:",
 		"bench: x\nperiod: 5 ms\nbuses: {}\n": "b.yaml:1:1: bench: the plant (plant: NAME) is missing",
 	} {
-		_, err := parse("b.yaml", "", []byte(text))
+		_, err := Parse("b.yaml", "", []byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s...", text, err, want)
 		}
@@ -181,7 +182,7 @@ func TestInterfaceCanBeReplaced(t *testing.T) {
 		{benchtest.DemoText(t, "pair", "pair"), "\x1b[2J", `run: -bus: "\x1b[2J" cannot be the name of a CAN interface: 1 to 15 letters, digits, ".", "_" and "-", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL`},
 		{two, "drive=", "run: -bus drive=: write -bus BUS=INTERFACE; the bench's buses are second, drive"},
 	} {
-		b, err := parse("b.yaml", "", []byte(c.text))
+		b, err := Parse("b.yaml", "", []byte(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +199,7 @@ func TestInterfaceCanBeReplaced(t *testing.T) {
 
 func TestSeveralBusesOfABenchAreBound(t *testing.T) {
 	text := benchtest.DemoText(t, "  drive:", "  second:\n    interface: can7\n    database: powershift.dbc\n    frames:\n      Torque: {cycle: 20 ms}\n    send:\n      - tau_load -> Torque.tau_load\n  drive:")
-	b, err := parse("b.yaml", "", []byte(text))
+	b, err := Parse("b.yaml", "", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func TestSeveralBusesOfABenchAreBound(t *testing.T) {
 
 func TestPeriodOf100MicrosecondsIsTaken(t *testing.T) {
 	for text, want := range map[string]int64{"100 us": 100_000, "0.1 ms": 100_000, "0.0001": 100_000, "10 s": 10e9} {
-		if b, err := parse("b.yaml", "", []byte(benchtest.DemoText(t, "period: 5 ms", "period: "+text))); err != nil || b.PeriodNs != want {
+		if b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, "period: 5 ms", "period: "+text))); err != nil || b.PeriodNs != want {
 			t.Errorf("period %s: %v", text, err)
 		}
 	}
@@ -256,11 +257,11 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 			return errors.As(err, &none) && none.Name == dir
 		},
 	} {
-		b, err := parse("b.yaml", dir, []byte(benchtest.DemoText(t, "database: powershift.dbc", "database: "+name)))
+		b, err := Parse("b.yaml", dir, []byte(benchtest.DemoText(t, "database: powershift.dbc", "database: "+name)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var at *FileError
+		var at *yamlfile.FileError
 		if _, err := Prepare(b); !is(err) || !errors.As(err, &at) || at.File != "b.yaml" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -268,7 +269,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 }
 
 func TestInputsThatNoBusDrivesAreNamed(t *testing.T) {
-	b, err := parse("b.yaml", "", []byte(benchtest.DemoText(t, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "")))
+	b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "")))
 	if err != nil {
 		t.Fatal(err)
 	}

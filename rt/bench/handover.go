@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
 	"lockstep/model/kernel"
 	"lockstep/rt/target"
 	"lockstep/sched"
@@ -56,8 +55,8 @@ func (h *Handover) Save() (*os.File, error) {
 	return f, nil
 }
 
-// loadHandover reads what Save wrote.
-func loadHandover(f *os.File) (*Handover, error) {
+// LoadHandover reads what Save wrote.
+func LoadHandover(f *os.File) (*Handover, error) {
 	first, err := target.Open(f)
 	if err != nil {
 		return nil, err

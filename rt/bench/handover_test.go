@@ -28,7 +28,7 @@ func TestHandoverArrivesUnchangedAndIsSealed(t *testing.T) {
 	if n, err := f.WriteAt([]byte{0}, 0); err == nil {
 		t.Errorf("%d byte of the sealed hand-over could be written", n)
 	}
-	got, err := loadHandover(f)
+	got, err := LoadHandover(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,13 +69,13 @@ func TestEqualTablesHaveOneDigest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := digest(tables)
+			d := DigestOfData(tables)
 			if other, ok := seen[d]; len(d) != 64 || ok && other != e.Name {
 				t.Errorf("%s: digest %s, as of %q", e.Name, d, other)
 			}
 			seen[d] = e.Name
 			tables.X0[0] += 1e-12
-			if digest(tables) == d {
+			if DigestOfData(tables) == d {
 				t.Errorf("%s: another start has the same digest", e.Name)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
-
+	"lockstep/io/yamlfile"
 	"lockstep/model/plants"
 	"lockstep/rt/bench/benchtest"
 )
@@ -40,7 +40,7 @@ func TestABenchSaysWhatTheUnitsOfItsDatabaseMean(t *testing.T) {
 		if c.units != "" {
 			bench = strings.Replace(bench, "database: own.dbc", "database: own.dbc\n    units: "+c.units, 1)
 		}
-		b, err := parse("b.yaml", dir, []byte(bench))
+		b, err := Parse("b.yaml", dir, []byte(bench))
 		var h *Handover
 		if err == nil {
 			h, err = Prepare(b)
@@ -52,7 +52,7 @@ func TestABenchSaysWhatTheUnitsOfItsDatabaseMean(t *testing.T) {
 			t.Errorf("%s:\ngot  %v\nwant %s", c.units, err, c.want)
 		case strings.HasPrefix(c.want, "bus"):
 			at := map[bool]string{true: "Unit_RadianPerSec:", false: "rads}"}[strings.Contains(c.want, "MESSAGE.SIGNAL")]
-			var got *FileError
+			var got *yamlfile.FileError
 			if line, col := benchtest.Place(t, bench, at); !errors.As(err, &got) || got.File != "b.yaml" || got.Line != line || got.Col != col {
 				t.Errorf("%v is not at %d:%d", err, line, col)
 			}

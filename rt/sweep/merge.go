@@ -12,8 +12,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
-
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 // Merge puts the shards in a folder together into one table, out: .parquet or .csv. hash is
@@ -188,7 +187,7 @@ func (o *Outcome) Barren() error {
 		return nil
 	}
 	row := o.records[0]
-	return &bench.Exit{Code: 1, Err: fmt.Errorf("sweep: all %d cases failed, case %d: %s", o.Rows, row[0].Int64(), row[len(row)-1].ByteArray())}
+	return &host.Exit{Code: 1, Err: fmt.Errorf("sweep: all %d cases failed, case %d: %s", o.Rows, row[0].Int64(), row[len(row)-1].ByteArray())}
 }
 
 // Text says what the table holds, for people: of each result the least and the most, and

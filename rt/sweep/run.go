@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 // Run is one shard of a sweep at work.
@@ -237,7 +237,7 @@ func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
 			r.Stop = nil
 			stop.Store(true)
 			if err == nil {
-				err = &bench.Exit{Code: 1, Err: fmt.Errorf("sweep: stopped by %v; run the same command again to go on", s)}
+				err = &host.Exit{Code: 1, Err: fmt.Errorf("sweep: stopped by %v; run the same command again to go on", s)}
 			}
 		case <-clock.C:
 			r.show()

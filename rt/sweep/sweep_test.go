@@ -14,8 +14,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
-
-	"lockstep/rt/bench"
+	"lockstep/rt/virtual"
 )
 
 // rotor is a wheel that a brake stops from w: it slides until J·w/tau, with tau = mu·fn at
@@ -189,7 +188,7 @@ results:
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (bench.Simulation{Plant: file, For: time.Second, Every: 1, Out: out}).Run(); err != nil {
+	if _, err := (virtual.Simulation{Plant: file, For: time.Second, Every: 1, Out: out}).Run(); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(out)

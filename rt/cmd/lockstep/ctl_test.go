@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"lockstep/io/record"
-	"lockstep/rt/bench"
+	"lockstep/rt/control"
 )
 
 // openBench is the demo bench under a name of its own, with two pressures that no bus
@@ -24,7 +24,7 @@ func openBench(t *testing.T) (file, name string) {
 }
 
 // ctl asks a run and returns its answer.
-func ctl(t *testing.T, words ...string) (a bench.Answer) {
+func ctl(t *testing.T, words ...string) (a control.Answer) {
 	t.Helper()
 	out, errors, code := lockstep(t, append([]string{"ctl", "-json"}, words...)...)
 	if code != 0 || errors != "" {

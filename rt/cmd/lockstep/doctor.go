@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"lockstep/deploy"
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 	"lockstep/sched"
 )
 
@@ -61,7 +61,7 @@ func runDoctor(list []string) error {
 		return err
 	}
 	if !found.Fit {
-		return &bench.Exit{Code: 3, Err: errors.New("doctor: the host is not fit: do what is marked MUST, or run with -besteffort")}
+		return &host.Exit{Code: 3, Err: errors.New("doctor: the host is not fit: do what is marked MUST, or run with -besteffort")}
 	}
 	return nil
 }

@@ -7,10 +7,9 @@ import (
 	"os"
 	"strings"
 
-	"lockstep/deploy"
-	"lockstep/rt/bench"
-
 	"golang.org/x/term"
+	"lockstep/deploy"
+	"lockstep/rt/host"
 )
 
 // fixed is what `doctor -fix -json` prints.
@@ -41,7 +40,7 @@ func (d *doctorArgs) runFix() error {
 	if confirmed {
 		steps, err = p.Apply(d.state)
 	} else {
-		err = &bench.Exit{Code: 3, Err: errors.New("doctor: nothing was changed: -fix waits for a yes on a terminal, or for -yes")}
+		err = &host.Exit{Code: 3, Err: errors.New("doctor: nothing was changed: -fix waits for a yes on a terminal, or for -yes")}
 	}
 	return errors.Join(refusal(err), d.tell(p, steps), failures(steps))
 }
@@ -109,7 +108,7 @@ func (d *doctorArgs) runUndo() error {
 func refusal(err error) error {
 	var r deploy.Refused
 	if errors.As(err, &r) {
-		return &bench.Exit{Code: 3, Err: fmt.Errorf("doctor: %s", r.Text)}
+		return &host.Exit{Code: 3, Err: fmt.Errorf("doctor: %s", r.Text)}
 	}
 	return err
 }
@@ -117,7 +116,7 @@ func refusal(err error) error {
 // failures are the changes that the host refused, a line each.
 func failures(steps []deploy.Step) error {
 	if err := deploy.Failed(steps); err != nil {
-		return &bench.Exit{Code: 3, Err: err}
+		return &host.Exit{Code: 3, Err: err}
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"lockstep/deploy"
 )
 
-// host is a box of the doctor's own tests.
-func host(name string) string {
+// hostFolder is a box of the doctor's own tests.
+func hostFolder(name string) string {
 	return filepath.Join("..", "..", "..", "deploy", "testdata", "hosts", name)
 }
 
@@ -22,14 +22,14 @@ func TestDoctorEndsWith0OnlyWhereTheHostIsFit(t *testing.T) {
 		line string
 		code int
 	}{
-		{"-bus can0,can1 -root " + host("tuned"), 0},
-		{"-root " + host("tuned") + " -cpu 2", 3},
-		{"-root " + host("tuned") + " -bus can7", 3},
-		{"-root " + host("desktop"), 3},
-		{"-root " + host("container"), 3},
-		{"-root " + host("vm"), 3},
-		{"-root " + host("throttled"), 3},
-		{"-root " + host("throttled") + " -timer nanosleep", 0},
+		{"-bus can0,can1 -root " + hostFolder("tuned"), 0},
+		{"-root " + hostFolder("tuned") + " -cpu 2", 3},
+		{"-root " + hostFolder("tuned") + " -bus can7", 3},
+		{"-root " + hostFolder("desktop"), 3},
+		{"-root " + hostFolder("container"), 3},
+		{"-root " + hostFolder("vm"), 3},
+		{"-root " + hostFolder("throttled"), 3},
+		{"-root " + hostFolder("throttled") + " -timer nanosleep", 0},
 	} {
 		out, errors, code := lockstep(t, append([]string{"doctor"}, strings.Fields(c.line)...)...)
 		fit := strings.Contains(out, "\nfit: ") && errors == ""
@@ -47,7 +47,7 @@ func TestDoctorEndsWith0OnlyWhereTheHostIsFit(t *testing.T) {
 
 func TestWrongQuestionsToTheDoctorEndWithOneLineAndCode2(t *testing.T) {
 	for _, line := range []string{"-priority 0", "-priority 100", "-cpu -2", "-cpu x", "-timer sleep", "-bus can0;reboot", "-root /nosuch", "box",
-		"-fix -undo", "-yes", "-undo -yes", "-keep smt", "-fix -keep smmt", "-undo -root " + host("tuned"), "-fix -yes -root " + host("tuned")} {
+		"-fix -undo", "-yes", "-undo -yes", "-keep smt", "-fix -keep smmt", "-undo -root " + hostFolder("tuned"), "-fix -yes -root " + hostFolder("tuned")} {
 		out, errors, code := lockstep(t, append([]string{"doctor"}, strings.Fields(line)...)...)
 		if code != 2 || out != "" || strings.Count(errors, "\n") != 1 {
 			t.Errorf("doctor %s: code %d, out %q, %q", line, code, out, errors)
@@ -56,7 +56,7 @@ func TestWrongQuestionsToTheDoctorEndWithOneLineAndCode2(t *testing.T) {
 }
 
 func TestFixForACPUThatIsNotThereIsRefused(t *testing.T) {
-	out, errors, code := lockstep(t, "doctor", "-fix", "-cpu", "9", "-root", host("throttled"))
+	out, errors, code := lockstep(t, "doctor", "-fix", "-cpu", "9", "-root", hostFolder("throttled"))
 	if code != 3 || out != "" || !strings.Contains(errors, "no CPU 9 among 0-3") || strings.Count(errors, "\n") != 1 {
 		t.Errorf("code %d, %q\n%s", code, errors, out)
 	}
@@ -73,8 +73,8 @@ func TestFixShowsWhatItWouldDoAndWithoutAYesDoesNothing(t *testing.T) {
 		{"tuned", 0, "nothing to change while it runs"},
 		{"container", 0, "nothing to change while it runs"},
 	} {
-		before := texts(t, host(c.host))
-		line := []string{"doctor", "-fix", "-root", host(c.host), "-state", state}
+		before := texts(t, hostFolder(c.host))
+		line := []string{"doctor", "-fix", "-root", hostFolder(c.host), "-state", state}
 		out, errors, code := lockstep(t, line...)
 		if code != c.code || !strings.Contains(out, c.says) || !strings.Contains(out, "does not touch") || strings.Count(errors, "\n") != min(c.code, 1) {
 			t.Errorf("%s: code %d, want %d; %q\n%s", c.host, code, c.code, errors, out)
@@ -84,7 +84,7 @@ func TestFixShowsWhatItWouldDoAndWithoutAYesDoesNothing(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &told); err != nil || again != code || told.Steps == nil || len(told.Steps) > 0 || (len(told.Plan.Changes) > 0) != (code == 3) {
 			t.Errorf("%s: -json: code %d, %+v: %v", c.host, again, told, err)
 		}
-		if after := texts(t, host(c.host)); !maps.Equal(before, after) {
+		if after := texts(t, hostFolder(c.host)); !maps.Equal(before, after) {
 			t.Errorf("%s: files changed", c.host)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"lockstep/io/record"
 	"lockstep/rt/bench"
+	"lockstep/rt/control"
 	"lockstep/rt/gen"
 )
 
@@ -178,7 +179,7 @@ func soaks(t *testing.T, file, target string) {
 	if exe, _ := os.Readlink(filepath.Join("/proc", itoa(s.child("target")), "exe")); exe != target {
 		t.Errorf("%s ticks, want %s", exe, target)
 	}
-	ticked := func(v bench.Listed) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks >= 300 } // 1.5 s: what is shorter counts as cut
+	ticked := func(v control.Listed) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks >= 300 } // 1.5 s: what is shorter counts as cut
 	for end := time.Now().Add(time.Minute); !slices.ContainsFunc(ps(t), ticked); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("no 300 ticks in a minute: %s", s.errors.String())

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
-
 	"lockstep/deploy"
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 	"lockstep/sched"
 )
 
@@ -21,7 +20,7 @@ const latencyUsage = "latency [-for 60s] [-report FILE.json] [-svg FILE.svg] [-p
 func runLatency(list []string) error {
 	if is, err := deploy.Child(list); is {
 		if err != nil {
-			return &bench.Exit{Code: 1, Err: err}
+			return &host.Exit{Code: 1, Err: err}
 		}
 		return nil
 	}
@@ -40,7 +39,7 @@ func runLatency(list []string) error {
 		return usageError{fmt.Sprintf("latency: -cpu %d: use -1 or the number of a CPU", *cpu)}
 	}
 	l := deploy.Latency{For: *length, Period: *period, CPU: *cpu, Priority: *priority, Load: *load,
-		Raise: func(cpu, priority int) (func(), *sched.Missing) { return bench.RaiseTimers(cpu, priority, "latency") }}
+		Raise: func(cpu, priority int) (func(), *sched.Missing) { return host.RaiseTimers(cpu, priority, "latency") }}
 	if err := l.Check(); err != nil {
 		return usageError{err.Error()}
 	}
@@ -63,7 +62,7 @@ func runLatency(list []string) error {
 		err = errors.New("latency: interrupted, nothing is reported")
 	}
 	if err != nil {
-		return &bench.Exit{Code: 1, Err: err}
+		return &host.Exit{Code: 1, Err: err}
 	}
 	r.Text(os.Stdout)
 	return files.write(r)
@@ -118,7 +117,7 @@ func (o outputs) write(r *deploy.LatencyReport) error {
 			_, err = out.file.Write(text)
 		}
 		if err != nil {
-			return &bench.Exit{Code: 1, Err: fmt.Errorf("latency: %s: %w", out.what, err)}
+			return &host.Exit{Code: 1, Err: fmt.Errorf("latency: %s: %w", out.what, err)}
 		}
 		fmt.Printf("\n%s in %s\n", out.what, out.file.Name())
 	}

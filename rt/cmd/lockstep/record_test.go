@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"lockstep/io/record"
-	"lockstep/rt/bench"
+	"lockstep/rt/virtual"
 )
 
 // replayed replays a record; ticks and frames are those that were identical.
@@ -150,9 +150,9 @@ func TestAReplaySaysWhereTheFirstDifferenceIs(t *testing.T) {
 
 // firstDifference is where a replay differs from a record, or where the record ends too early.
 func firstDifference(file string) (tick int64, of string) {
-	_, err := bench.Replay{Record: file}.Run()
-	var differs *bench.DifferenceError
-	var gap *bench.GapError
+	_, err := virtual.Replay{Record: file}.Run()
+	var differs *virtual.DifferenceError
+	var gap *virtual.GapError
 	switch {
 	case errors.As(err, &differs):
 		return differs.Tick, differs.Of

@@ -15,13 +15,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"lockstep/rt/bench"
+	"lockstep/rt/control"
 	"lockstep/sched"
 )
 
 // ps lists the runs of this host; others may test here, too.
-func ps(t *testing.T) (list []bench.Listed) {
+func ps(t *testing.T) (list []control.Listed) {
 	t.Helper()
 	out, errors, code := lockstep(t, "ps", "-json")
 	if err := json.Unmarshal([]byte(out), &list); code != 0 || errors != "" || err != nil {
@@ -31,8 +30,8 @@ func ps(t *testing.T) (list []bench.Listed) {
 }
 
 // among finds the runs of a name.
-func among(list []bench.Listed, name string) (found []bench.Listed) {
-	return slices.DeleteFunc(slices.Clone(list), func(v bench.Listed) bool { return v.Bench != name })
+func among(list []control.Listed, name string) (found []control.Listed) {
+	return slices.DeleteFunc(slices.Clone(list), func(v control.Listed) bool { return v.Bench != name })
 }
 
 // freeCPU is the number of a CPU that no host has, and no other test claims: the pair is
@@ -289,7 +288,7 @@ func TestAnotherUserSeesWhatARunHoldsAndCannotHaveItNorStopIt(t *testing.T) {
 		out, _ := c.CombinedOutput()
 		return string(out)
 	}
-	var list []bench.Listed
+	var list []control.Listed
 	text := nobody("ps", "-json")
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		t.Fatalf("%v in %q", err, text)

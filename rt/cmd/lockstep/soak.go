@@ -8,6 +8,8 @@ import (
 
 	"lockstep/deploy"
 	"lockstep/rt/bench"
+	"lockstep/rt/soak"
+	"lockstep/rt/supervisor"
 )
 
 const soakUsage = "soak BENCH [-for 1h] [-leg 10m] [-scenarios LIST] [-faults=false] [-bus NAME] [-unitbus NAME] [-besteffort] [-kernel table|generated|FILE] " +
@@ -15,7 +17,7 @@ const soakUsage = "soak BENCH [-for 1h] [-leg 10m] [-scenarios LIST] [-faults=fa
 
 func runSoak(list []string) error {
 	a := newArgs("soak", soakUsage)
-	s := &bench.Soak{Options: bench.Options{Out: os.Stdout, Every: time.Minute}}
+	s := &soak.Soak{Options: supervisor.Options{Out: os.Stdout, Every: time.Minute}}
 	o := &s.Options
 	length := a.span("for", time.Hour, "how long, all legs and starts together, 10s at least (default 1h)")
 	leg := a.span("leg", 10*time.Minute, "the longest leg, 10s at least (default 10m); each is a run of its own")
@@ -33,11 +35,11 @@ func runSoak(list []string) error {
 	if err := a.parse(list, 1, 1, os.Stdout); err != nil {
 		return err
 	}
-	if *length < bench.Shortest {
-		return usageError{fmt.Sprintf("soak: -for %v: at least %v are needed to see what grows", *length, bench.Shortest)}
+	if *length < soak.Shortest {
+		return usageError{fmt.Sprintf("soak: -for %v: at least %v are needed to see what grows", *length, soak.Shortest)}
 	}
-	if *leg < bench.Shortest {
-		return usageError{fmt.Sprintf("soak: -leg %v: at least %v are needed to see what grows", *leg, bench.Shortest)}
+	if *leg < soak.Shortest {
+		return usageError{fmt.Sprintf("soak: -leg %v: at least %v are needed to see what grows", *leg, soak.Shortest)}
 	}
 	if s.Keep < 1 {
 		return usageError{fmt.Sprintf("soak: -keep %d: at least 1 record is kept; without -record none is written", s.Keep)}
