@@ -113,22 +113,22 @@ func readBus(r *yamlfile.Reader, e *ast.MappingValueNode) Bus {
 		}
 	}
 	r.Mapping(e.Value, what, []yamlfile.Key{
-		{"interface", func(n ast.Node) { b.Interface = readInterface(r, n, what) }},
-		{"database", r.StoreScalar(&b.Database, what+": database")},
-		{"units", func(n ast.Node) { readUnits(r, n, &b.Units, what+": units") }},
-		{"frames", frames(&b.Frames, "frames", false)},
-		{"receive", links(&b.Receive, "receive", "MESSAGE.SIGNAL -> PORT", true)},
-		{"send", links(&b.Send, "send", "PORT -> MESSAGE.SIGNAL", false)},
-		{"messages", func(n ast.Node) {
+		{Name: "interface", Read: func(n ast.Node) { b.Interface = readInterface(r, n, what) }},
+		{Name: "database", Read: r.StoreScalar(&b.Database, what+": database")},
+		{Name: "units", Read: func(n ast.Node) { readUnits(r, n, &b.Units, what+": units") }},
+		{Name: "frames", Read: frames(&b.Frames, "frames", false)},
+		{Name: "receive", Read: links(&b.Receive, "receive", "MESSAGE.SIGNAL -> PORT", true)},
+		{Name: "send", Read: links(&b.Send, "send", "PORT -> MESSAGE.SIGNAL", false)},
+		{Name: "messages", Read: func(n ast.Node) {
 			for _, m := range r.Entries(n, what+": messages") {
 				b.Messages = append(b.Messages, readMessage(r, m))
 			}
 		}},
-		{"restbus", frames(&rest, "restbus", true)},
-		{"bitrate", readBitRate(r, &b.BitRate, what+": bitrate", 1e3, 1e6)},
-		{"j1939", func(n ast.Node) { b.J1939 = readJ1939(r, n, what+": j1939") }},
-		{"recover", func(n ast.Node) { b.RestartNs = readRecovery(r, n, what+": recover") }},
-		{"data_bitrate", readBitRate(r, &b.DataRate, what+": data_bitrate", 1e3, 20e6)},
+		{Name: "restbus", Read: frames(&rest, "restbus", true)},
+		{Name: "bitrate", Read: readBitRate(r, &b.BitRate, what+": bitrate", 1e3, 1e6)},
+		{Name: "j1939", Read: func(n ast.Node) { b.J1939 = readJ1939(r, n, what+": j1939") }},
+		{Name: "recover", Read: func(n ast.Node) { b.RestartNs = readRecovery(r, n, what+": recover") }},
+		{Name: "data_bitrate", Read: readBitRate(r, &b.DataRate, what+": data_bitrate", 1e3, 20e6)},
 	})
 	b.Frames = append(b.Frames, rest...)
 	switch {
@@ -158,10 +158,10 @@ func readFrame(r *yamlfile.Reader, e *ast.MappingValueNode, rest bool) Frame {
 	f := Frame{Message: yamlfile.KeyScalar(e), Rest: rest, PhaseNs: sigmap.FreePhase, Repeats: -1}
 	what := "frame " + f.Message.Text
 	r.Mapping(e.Value, what, []yamlfile.Key{
-		{"cycle", readNanoseconds(r, &f.CycleNs, what+": cycle", 1, 3600e9)},
-		{"phase", readNanoseconds(r, &f.PhaseNs, what+": phase", 0, 3600e9)},
-		{"counter", r.StoreScalar(&f.Counter, what+": counter")},
-		{"send", func(n ast.Node) {
+		{Name: "cycle", Read: readNanoseconds(r, &f.CycleNs, what+": cycle", 1, 3600e9)},
+		{Name: "phase", Read: readNanoseconds(r, &f.PhaseNs, what+": phase", 0, 3600e9)},
+		{Name: "counter", Read: r.StoreScalar(&f.Counter, what+": counter")},
+		{Name: "send", Read: func(n ast.Node) {
 			f.Sent = true
 			switch r.Choice(n, what+": send", "cyclic", "on_change", "both") {
 			case "on_change":
@@ -170,10 +170,10 @@ func readFrame(r *yamlfile.Reader, e *ast.MappingValueNode, rest bool) Frame {
 				f.Send = sigmap.Both
 			}
 		}},
-		{"repeat", r.StoreInteger(&f.Repeats, what+": repeat", 0, 1000)},
-		{"min_gap", readNanoseconds(r, &f.GapNs, what+": min_gap", 0, 3600e9)},
-		{"values", func(n ast.Node) { readValues(r, n, &f.Values, what+": values") }},
-		{"protect", func(n ast.Node) { f.Protect = readProtection(r, n, what+": protect") }},
+		{Name: "repeat", Read: r.StoreInteger(&f.Repeats, what+": repeat", 0, 1000)},
+		{Name: "min_gap", Read: readNanoseconds(r, &f.GapNs, what+": min_gap", 0, 3600e9)},
+		{Name: "values", Read: func(n ast.Node) { readValues(r, n, &f.Values, what+": values") }},
+		{Name: "protect", Read: func(n ast.Node) { f.Protect = readProtection(r, n, what+": protect") }},
 	})
 	if f.CycleNs == 0 && f.Send != sigmap.OnChange && !rest {
 		r.FailAt(e.Key.GetToken().Position, "%s: the cycle is missing (cycle: 10 ms)", what)
@@ -216,14 +216,14 @@ func readMessage(r *yamlfile.Reader, e *ast.MappingValueNode) Message {
 	m := Message{Message: yamlfile.KeyScalar(e), TimeoutNs: sigmap.DefaultTimeout}
 	what := "message " + m.Message.Text
 	r.Mapping(e.Value, what, []yamlfile.Key{
-		{"cycle", readNanoseconds(r, &m.CycleNs, what+": cycle", 1, 3600e9)},
-		{"timeout", readNanoseconds(r, &m.TimeoutNs, what+": timeout", 0, 3600e9)},
-		{"first_timeout", readNanoseconds(r, &m.FirstNs, what+": first_timeout", 1, 3600e9)},
-		{"dlc", r.StoreInteger(&m.DLC, what+": dlc", 1, 64)},
-		{"protect", func(n ast.Node) { m.Protect = readProtection(r, n, what+": protect") }},
-		{"on_timeout", func(n ast.Node) { readReaction(r, n, &m.OnTimeout, what+": on_timeout") }},
-		{"on_error", func(n ast.Node) { readReaction(r, n, &m.OnError, what+": on_error") }},
-		{"invalid", func(n ast.Node) {
+		{Name: "cycle", Read: readNanoseconds(r, &m.CycleNs, what+": cycle", 1, 3600e9)},
+		{Name: "timeout", Read: readNanoseconds(r, &m.TimeoutNs, what+": timeout", 0, 3600e9)},
+		{Name: "first_timeout", Read: readNanoseconds(r, &m.FirstNs, what+": first_timeout", 1, 3600e9)},
+		{Name: "dlc", Read: r.StoreInteger(&m.DLC, what+": dlc", 1, 64)},
+		{Name: "protect", Read: func(n ast.Node) { m.Protect = readProtection(r, n, what+": protect") }},
+		{Name: "on_timeout", Read: func(n ast.Node) { readReaction(r, n, &m.OnTimeout, what+": on_timeout") }},
+		{Name: "on_error", Read: func(n ast.Node) { readReaction(r, n, &m.OnError, what+": on_error") }},
+		{Name: "invalid", Read: func(n ast.Node) {
 			for _, e := range r.Entries(n, what+": invalid") {
 				m.Invalid = append(m.Invalid, Invalid{yamlfile.KeyScalar(e), r.Texts(e.Value, what+": invalid: "+yamlfile.KeyScalar(e).Text)})
 			}
@@ -237,7 +237,7 @@ func readReaction(r *yamlfile.Reader, n ast.Node, dst *Reaction, what string) {
 	switch n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 		dst.Action = sigmap.Substitute
-		r.Mapping(n, what, []yamlfile.Key{{"substitute", func(n ast.Node) {
+		r.Mapping(n, what, []yamlfile.Key{{Name: "substitute", Read: func(n ast.Node) {
 			for _, e := range r.Entries(n, what+": substitute") {
 				dst.Values = append(dst.Values, SafeValue{yamlfile.KeyScalar(e), r.Scalar(e.Value, what+": "+yamlfile.KeyScalar(e).Text)})
 			}

@@ -29,8 +29,8 @@ type Address struct {
 func readJ1939(r *yamlfile.Reader, n ast.Node, what string) *J1939 {
 	v := &J1939{Lost: "stop"}
 	r.Mapping(n, what, []yamlfile.Key{
-		{"lost", func(n ast.Node) { v.Lost = r.Choice(n, what+": lost", "stop", "safe", "continue") }},
-		{"addresses", func(n ast.Node) {
+		{Name: "lost", Read: func(n ast.Node) { v.Lost = r.Choice(n, what+": lost", "stop", "safe", "continue") }},
+		{Name: "addresses", Read: func(n ast.Node) {
 			for _, e := range r.Entries(n, what+": addresses") {
 				v.Addresses = append(v.Addresses, readAddress(r, e, what, v.Addresses))
 			}
@@ -53,14 +53,14 @@ func readAddress(r *yamlfile.Reader, e *ast.MappingValueNode, what string, other
 	var f j1939.Fields
 	what = fmt.Sprintf("%s: address %s", what, a.At.Text)
 	part := func(name string, assign func(int), most int) yamlfile.Key {
-		return yamlfile.Key{name, func(n ast.Node) {
+		return yamlfile.Key{Name: name, Read: func(n ast.Node) {
 			v := 0
 			r.StoreInteger(&v, what+": "+name, 0, most)(n)
 			assign(v)
 		}}
 	}
 	r.Mapping(e.Value, what, []yamlfile.Key{
-		{"function", func(n ast.Node) { f.Function = readFunction(r, n, what) }},
+		{Name: "function", Read: func(n ast.Node) { f.Function = readFunction(r, n, what) }},
 		part("identity", func(v int) { f.Identity = uint32(v) }, 1<<21-1),
 		part("manufacturer", func(v int) { f.Manufacturer = uint16(v) }, 1<<11-1),
 		part("function_instance", func(v int) { f.FunctionInstance = uint8(v) }, 31),

@@ -267,26 +267,26 @@ func readBench(r *yamlfile.Reader, n ast.Node) (*Bench, error) {
 	b := &Bench{File: r.File, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
 	var end, spin, budget ast.Node
 	r.Mapping(n, "bench file", []yamlfile.Key{
-		{"bench", func(n ast.Node) { b.Name = ReadTitle(r, n, "bench") }},
-		{"about", r.StoreText(&b.About, "about")},
-		{"plant", r.StoreScalar(&b.Plant, "plant")},
-		{"period", readNanoseconds(r, &b.PeriodNs, "period", 100_000, 10e9)},
-		{"scheme", func(n ast.Node) { b.Scheme = r.Choice(n, "scheme", "papers", "complete") }},
-		{"timer", func(n ast.Node) { b.Timer = r.Choice(n, "timer", sched.Timerfd, sched.Nanosleep) }},
-		{"spin", func(n ast.Node) { spin = n; readNanoseconds(r, &b.SpinNs, "spin", 0, 1e6)(n) }},
-		{"cpu", func(n ast.Node) { readCPU(r, n, &b.CPU) }},
-		{"priority", r.StoreInteger(&b.Priority, "priority", 1, 99)},
-		{"scheduler", func(n ast.Node) { b.Deadline = r.Choice(n, "scheduler", "fifo", "deadline") == "deadline" }},
-		{"overrun", func(n ast.Node) { readOverrun(r, n, &b.Overrun) }},
-		{"tick_budget", func(n ast.Node) { budget = n; readNanoseconds(r, &b.BudgetNs, "tick_budget", 1e3, 10e9)(n) }},
-		{"watchdog", readNanoseconds(r, &b.WatchNs, "watchdog", 10e6, 3600e9)},
-		{"safe", func(n ast.Node) { readSafeState(r, n, &b.Safe) }},
-		{"end", func(n ast.Node) { end = n }},
-		{"unit", func(n ast.Node) { b.Unit, b.Settings = ReadControlUnit(r, n) }},
-		{"show", func(n ast.Node) {
-			r.Mapping(n, "show", []yamlfile.Key{{"engine", r.StoreScalar(&b.Engine, "show: engine")}, {"wheel", r.StoreScalar(&b.Wheel, "show: wheel")}})
+		{Name: "bench", Read: func(n ast.Node) { b.Name = ReadTitle(r, n, "bench") }},
+		{Name: "about", Read: r.StoreText(&b.About, "about")},
+		{Name: "plant", Read: r.StoreScalar(&b.Plant, "plant")},
+		{Name: "period", Read: readNanoseconds(r, &b.PeriodNs, "period", 100_000, 10e9)},
+		{Name: "scheme", Read: func(n ast.Node) { b.Scheme = r.Choice(n, "scheme", "papers", "complete") }},
+		{Name: "timer", Read: func(n ast.Node) { b.Timer = r.Choice(n, "timer", sched.Timerfd, sched.Nanosleep) }},
+		{Name: "spin", Read: func(n ast.Node) { spin = n; readNanoseconds(r, &b.SpinNs, "spin", 0, 1e6)(n) }},
+		{Name: "cpu", Read: func(n ast.Node) { readCPU(r, n, &b.CPU) }},
+		{Name: "priority", Read: r.StoreInteger(&b.Priority, "priority", 1, 99)},
+		{Name: "scheduler", Read: func(n ast.Node) { b.Deadline = r.Choice(n, "scheduler", "fifo", "deadline") == "deadline" }},
+		{Name: "overrun", Read: func(n ast.Node) { readOverrun(r, n, &b.Overrun) }},
+		{Name: "tick_budget", Read: func(n ast.Node) { budget = n; readNanoseconds(r, &b.BudgetNs, "tick_budget", 1e3, 10e9)(n) }},
+		{Name: "watchdog", Read: readNanoseconds(r, &b.WatchNs, "watchdog", 10e6, 3600e9)},
+		{Name: "safe", Read: func(n ast.Node) { readSafeState(r, n, &b.Safe) }},
+		{Name: "end", Read: func(n ast.Node) { end = n }},
+		{Name: "unit", Read: func(n ast.Node) { b.Unit, b.Settings = ReadControlUnit(r, n) }},
+		{Name: "show", Read: func(n ast.Node) {
+			r.Mapping(n, "show", []yamlfile.Key{{Name: "engine", Read: r.StoreScalar(&b.Engine, "show: engine")}, {Name: "wheel", Read: r.StoreScalar(&b.Wheel, "show: wheel")}})
 		}},
-		{"buses", func(n ast.Node) {
+		{Name: "buses", Read: func(n ast.Node) {
 			for _, e := range r.Entries(n, "buses") {
 				b.Buses = append(b.Buses, readBus(r, e))
 			}

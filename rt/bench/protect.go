@@ -25,7 +25,7 @@ func readProtection(r *yamlfile.Reader, n ast.Node, what string) (list []Protect
 func readProtectionGroup(r *yamlfile.Reader, n ast.Node, what string) (p Protect) {
 	s := &p.Spec
 	key1 := func(name string, read func(n ast.Node, what string)) yamlfile.Key {
-		return yamlfile.Key{name, func(n ast.Node) { read(n, what+": "+name) }}
+		return yamlfile.Key{Name: name, Read: func(n ast.Node) { read(n, what+": "+name) }}
 	}
 	words := func(name string, dst *[]string) yamlfile.Key {
 		return key1(name, func(n ast.Node, what string) { *dst = r.Texts(n, what) })
@@ -51,7 +51,7 @@ func readProtectionGroup(r *yamlfile.Reader, n ast.Node, what string) (p Protect
 		})
 	}
 	r.Mapping(n, what, []yamlfile.Key{
-		{"profile", func(n ast.Node) { p.At = r.Scalar(n, what+": profile"); s.Profile = p.At.Text }},
+		{Name: "profile", Read: func(n ast.Node) { p.At = r.Scalar(n, what+": profile"); s.Profile = p.At.Text }},
 		words("counter", &s.Counter), words("checksum", &s.Checksum), count("offset", &s.Offset),
 		key1("range", func(n ast.Node, what string) {
 			for _, v := range r.UnsignedList(n, what) {
@@ -86,7 +86,7 @@ func readProtectionGroup(r *yamlfile.Reader, n ast.Node, what string) (p Protect
 func readWindow(r *yamlfile.Reader, n ast.Node, what string) *sigmap.WindowSpec {
 	w := &sigmap.WindowSpec{}
 	count := func(name string, dst *int) yamlfile.Key {
-		return yamlfile.Key{name, func(n ast.Node) { *dst = int(r.Unsigned(n, what+": "+name, 64)) }}
+		return yamlfile.Key{Name: name, Read: func(n ast.Node) { *dst = int(r.Unsigned(n, what+": "+name, 64)) }}
 	}
 	r.Mapping(n, what, []yamlfile.Key{
 		count("window_size", &w.WindowSize), count("min_ok_state_init", &w.MinOkStateInit), count("max_error_state_init", &w.MaxErrorStateInit),
@@ -119,7 +119,7 @@ func ReadWaveform(r *yamlfile.Reader, n ast.Node, what string, value func(n ast.
 	var sine *sigmap.Course
 	var formula ast.Node
 	r.Mapping(n, what, []yamlfile.Key{
-		{"table", func(n ast.Node) {
+		{Name: "table", Read: func(n ast.Node) {
 			r.Sequence(n, what+": table", func(n ast.Node) {
 				row := r.Texts(n, what+": table")
 				if len(row) != 2 {
@@ -130,9 +130,9 @@ func ReadWaveform(r *yamlfile.Reader, n ast.Node, what string, value func(n ast.
 				c.Value = append(c.Value, value(n, row[1], what+": table"))
 			})
 		}},
-		{"period", readNanoseconds(r, &period, what+": period", 1e3, 1e15)},
-		{"sine", func(n ast.Node) { sine = readSine(r, n, what+": sine", value) }},
-		{"formula", func(n ast.Node) { formula = n }},
+		{Name: "period", Read: readNanoseconds(r, &period, what+": period", 1e3, 1e15)},
+		{Name: "sine", Read: func(n ast.Node) { sine = readSine(r, n, what+": sine", value) }},
+		{Name: "formula", Read: func(n ast.Node) { formula = n }},
 	})
 	switch c.Period = period; {
 	case len(c.At) > 0 && (sine != nil || formula != nil) || sine != nil && formula != nil:
@@ -177,9 +177,9 @@ func readFormula(r *yamlfile.Reader, n ast.Node, what string, period int64) *sig
 func readSine(r *yamlfile.Reader, n ast.Node, what string, value func(n ast.Node, text, what string) float64) *sigmap.Course {
 	mean, amplitude, frequency := 0.0, 0.0, 0.0
 	number := func(name string, dst *float64) yamlfile.Key {
-		return yamlfile.Key{name, func(n ast.Node) { *dst = value(n, r.Scalar(n, what).Text, what+": "+name) }}
+		return yamlfile.Key{Name: name, Read: func(n ast.Node) { *dst = value(n, r.Scalar(n, what).Text, what+": "+name) }}
 	}
-	r.Mapping(n, what, []yamlfile.Key{number("mean", &mean), number("amplitude", &amplitude), {"frequency", func(n ast.Node) {
+	r.Mapping(n, what, []yamlfile.Key{number("mean", &mean), number("amplitude", &amplitude), {Name: "frequency", Read: func(n ast.Node) {
 		frequency = ReadQuantity(r, n, r.Scalar(n, what).Text, "Hz", what+": frequency")
 	}}})
 	if !(frequency >= 1e-5 && frequency <= 1e5) {

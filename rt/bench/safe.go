@@ -48,18 +48,18 @@ const orphaned = int64(time.Second)
 func readSafeState(r *yamlfile.Reader, n ast.Node, s *SafeState) {
 	for i, e := range r.Entries(n, "safe") {
 		if p := e.Key.GetToken().Position; i == 0 {
-			s.At = yamlfile.Scalar{"safe", p.Line, p.Column}
+			s.At = yamlfile.Scalar{Text: "safe", Line: p.Line, Col: p.Column}
 		}
 	}
 	r.Mapping(n, "safe", []yamlfile.Key{
-		{"values", func(n ast.Node) {
+		{Name: "values", Read: func(n ast.Node) {
 			for _, e := range r.Entries(n, "safe: values") {
 				at := e.Key.GetToken().Position
-				port := yamlfile.Scalar{e.Key.GetToken().Value, at.Line, at.Column}
+				port := yamlfile.Scalar{Text: e.Key.GetToken().Value, Line: at.Line, Col: at.Column}
 				s.Values = append(s.Values, SafeValue{port, r.Scalar(e.Value, "safe: "+port.Text)})
 			}
 		}},
-		{"time", readNanoseconds(r, &s.TimeNs, "safe: time", 1e6, 60e9)},
+		{Name: "time", Read: readNanoseconds(r, &s.TimeNs, "safe: time", 1e6, 60e9)},
 	})
 	if r.Err == nil && s.TimeNs == 0 {
 		r.Err = r.Errorf(s.At, "safe: the time is missing for which the values are sent after an end (time: 100 ms)")
@@ -75,7 +75,7 @@ func readEnds(r *yamlfile.Reader, n ast.Node, b *Bench) {
 		return
 	}
 	safe := func(name string, dst *bool) yamlfile.Key {
-		return yamlfile.Key{name, func(n ast.Node) {
+		return yamlfile.Key{Name: name, Read: func(n ast.Node) {
 			*dst = r.Choice(n, "end: "+name, "safe", "silence") == "safe"
 			if *dst && !some {
 				r.Fail(n, "end: %s: safe: there is no section safe with the values", name)
@@ -86,8 +86,8 @@ func readEnds(r *yamlfile.Reader, n ast.Node, b *Bench) {
 	r.Mapping(n, "end", []yamlfile.Key{
 		safe("planned", &e.Planned), safe("shutdown", &e.Shutdown), safe("policy", &e.Policy),
 		safe("non_finite", &e.NonFinite), safe("target_gone", &e.TargetGone),
-		{"supervisor_gone", func(n ast.Node) { e.Supervisor = readLoss(r, n, "end: supervisor_gone", true) }},
-		{"bus_off", func(n ast.Node) { e.Bus = readLoss(r, n, "end: bus_off", false) }},
+		{Name: "supervisor_gone", Read: func(n ast.Node) { e.Supervisor = readLoss(r, n, "end: supervisor_gone", true) }},
+		{Name: "bus_off", Read: func(n ast.Node) { e.Bus = readLoss(r, n, "end: bus_off", false) }},
 	})
 }
 

@@ -35,17 +35,17 @@ func (c *Check) File(name string) error {
 	}
 	what := bench.FileKind(file, data)
 	if c.Scenario != "" && what != "bench" && what != "plant" {
-		return &bench.KindError{name, what, fmt.Errorf("check: %s is a file of kind %s; -scenario is of a bench or a plant", name, what)}
+		return &bench.KindError{File: name, Kind: what, Err: fmt.Errorf("check: %s is a file of kind %s; -scenario is of a bench or a plant", name, what)}
 	}
 	switch what {
 	case "database":
 		return c.database(file, data)
 	case "scenario":
-		return &bench.KindError{name, what, fmt.Errorf("check: %s: a scenario is checked with its bench: lockstep check BENCH -scenario %s", name, name)}
+		return &bench.KindError{File: name, Kind: what, Err: fmt.Errorf("check: %s: a scenario is checked with its bench: lockstep check BENCH -scenario %s", name, name)}
 	case "sweep":
-		return &bench.KindError{name, what, fmt.Errorf("check: %s: a sweep is checked before its first case: lockstep sweep %s", name, name)}
+		return &bench.KindError{File: name, Kind: what, Err: fmt.Errorf("check: %s: a sweep is checked before its first case: lockstep sweep %s", name, name)}
 	case "inputs":
-		return &bench.KindError{name, what, fmt.Errorf("check: %s: a file of inputs is checked with its plant: lockstep sim PLANT -in %s", name, name)}
+		return &bench.KindError{File: name, Kind: what, Err: fmt.Errorf("check: %s: a file of inputs is checked with its plant: lockstep sim PLANT -in %s", name, name)}
 	case "bench":
 		return c.bench(name)
 	}

@@ -61,7 +61,7 @@ func newControlled(t *testing.T, begin ...func(*supervisor.Session)) *controlled
 		t.Fatal(err)
 	}
 	c := &controlled{t: t, dir: dir, stop: make(chan os.Signal, 4), over: make(chan struct{})}
-	c.r = &supervisor.Session{View: report.View{h, new(rt.Page)}, Bench: h.Bench}
+	c.r = &supervisor.Session{View: report.View{Handover: h, Page: new(rt.Page)}, Bench: h.Bench}
 	for _, f := range begin {
 		f(c.r)
 	}
@@ -356,7 +356,7 @@ func TestWhoAttachesKnowsTheSlots(t *testing.T) {
 	c.must("fault", "name=live", "frame=Speeds", "drop")
 	h := openControlled(t)
 	h.Named = []bench.NamedFault{{Name: "zero", Spec: "..."}, {Name: "one", Spec: "..."}}
-	v := report.View{h, c.r.Page}
+	v := report.View{Handover: h, Page: c.r.Page}
 	NameFaults(v) // slot 0 is in use, the scenario's second was cleared
 	if got := takenSlots(h); !slices.Equal(got, []string{"zero"}) {
 		t.Errorf("%q", got)

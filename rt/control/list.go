@@ -84,7 +84,7 @@ func List() []Listed {
 		if err != nil || known(pid) || rt.State(page.State.Load()) == rt.Ended {
 			continue
 		}
-		v := listed(report.View{h, page}, pid)
+		v := listed(report.View{Handover: h, Page: page}, pid)
 		if !host.Alive(page.Supervisor.Load()) {
 			v.Supervisor, v.Hint = 0, fmt.Sprintf("no supervisor: lockstep attach %d", pid)
 		}

@@ -50,7 +50,7 @@ func TestARunIsListedAsItsPageTells(t *testing.T) {
 	h := openControlled(t)
 	h.Thread.CPU, h.Held = 2, []string{host.CPUPrefix + "2"}
 	p := new(rt.Page)
-	r := report.View{h, p}
+	r := report.View{Handover: h, Page: p}
 	if v := listed(r, 12); v.State != "preparing" || !v.Since.IsZero() || v.Shared {
 		t.Errorf("before the start: %+v", v)
 	}

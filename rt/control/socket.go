@@ -263,7 +263,7 @@ func (s *socket) send(words ...string) error {
 		quoted[i] = scenario.QuoteWord(w)
 	}
 	if _, err := s.conn.Write([]byte(strings.Join(quoted, " ") + "\n")); err != nil {
-		return &host.Exit{1, fmt.Errorf("%s %w: %w", s, ErrNoAnswer, err)}
+		return &host.Exit{Code: 1, Err: fmt.Errorf("%s %w: %w", s, ErrNoAnswer, err)}
 	}
 	return nil
 }
@@ -275,7 +275,7 @@ func (s *socket) hear() (*Answer, error) {
 		err = json.Unmarshal(text, a)
 	}
 	if err != nil {
-		return nil, &host.Exit{1, fmt.Errorf("%s %w: %w", s, ErrNoAnswer, err)}
+		return nil, &host.Exit{Code: 1, Err: fmt.Errorf("%s %w: %w", s, ErrNoAnswer, err)}
 	}
 	if !a.OK {
 		return nil, fmt.Errorf("%s: %s", s.name, host.Printable(a.Error))
@@ -324,7 +324,7 @@ func choose(list []socket, which string) (*socket, error) {
 	}
 	switch {
 	case len(found) == 1 && found[0].err != nil:
-		return nil, &host.Exit{3, fmt.Errorf("%s is another user's run: use sudo, or ask as that user", found[0].name)}
+		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("%s is another user's run: use sudo, or ask as that user", found[0].name)}
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
@@ -334,7 +334,7 @@ func choose(list []socket, which string) (*socket, error) {
 		}
 		return nil, &SeveralError{which, several}
 	case len(names) == 0:
-		return nil, &host.Exit{3, fmt.Errorf("no bench %q runs; none does", which)}
+		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("no bench %q runs; none does", which)}
 	}
-	return nil, &host.Exit{3, fmt.Errorf("no bench %q runs%s; there are %s", which, model.Meant(host.FileName(which), plain), strings.Join(names, ", "))}
+	return nil, &host.Exit{Code: 3, Err: fmt.Errorf("no bench %q runs%s; there are %s", which, model.Meant(host.FileName(which), plain), strings.Join(names, ", "))}
 }

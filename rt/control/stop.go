@@ -76,7 +76,7 @@ func orphans() (list []socket) {
 		since := host.StartTime("/", pid)
 		h, page, err := OpenTarget(pid)
 		if err == nil && !host.Alive(page.Supervisor.Load()) && rt.State(page.State.Load()) != rt.Ended {
-			list = append(list, socket{name: host.FileName(h.Bench.Name), pid: pid, since: since, lone: &report.View{h, page}})
+			list = append(list, socket{name: host.FileName(h.Bench.Name), pid: pid, since: since, lone: &report.View{Handover: h, Page: page}})
 		}
 	}
 	return list
@@ -123,7 +123,7 @@ func (s *socket) stopLone(now bool, target *host.Process, err error) (wait func(
 			return nil, fmt.Errorf("%s: %w", s, err)
 		}
 		if h := s.lone.Handover; !target.WaitDone(serving + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
-			return nil, &host.Exit{1, fmt.Errorf("%s does not end; nobody watches over it: lockstep stop %d -now kills it", s, s.pid)}
+			return nil, &host.Exit{Code: 1, Err: fmt.Errorf("%s does not end; nobody watches over it: lockstep stop %d -now kills it", s, s.pid)}
 		}
 		host.TimersOf(s.lone.Handover.Thread.CPU, &host.Reservations{}).Lower()
 		e := &Ending{Bench: s.lone.Handover.Bench.Name, Process: s.pid, Ended: "killed without a supervisor, and nobody has put the safe values on its buses",

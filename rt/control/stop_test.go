@@ -20,7 +20,7 @@ func TestATargetThatDoesNotEndIsSaid(t *testing.T) {
 	defer p.Kill()
 	h := &bench.Handover{Bench: openHeld(t).Bench}
 	h.Loop.Period, h.Loop.Safe.Ticks = time.Second, -2-int64(supervisor.starting/time.Second) // no time is left to wait
-	s := &socket{name: "lone", pid: p.PID, lone: &report.View{h, new(rt.Page)}}
+	s := &socket{name: "lone", pid: p.PID, lone: &report.View{Handover: h, Page: new(rt.Page)}}
 	target, err := host.Adopt(p.PID, p.Since)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestAProcessWithTheIDOfASupervisorThatHasEndedIsNotTakenForIt(t *testing.T)
 	if other, err := host.Adopt(p.PID, p.Since-1); err == nil || err.Error() != "it has ended" {
 		t.Errorf("taken for another one: %+v, %v", other, err)
 	}
-	s := &socket{name: "lone", pid: p.PID, since: p.Since - 1, lone: &report.View{&bench.Handover{Bench: &bench.Bench{}}, new(rt.Page)}}
+	s := &socket{name: "lone", pid: p.PID, since: p.Since - 1, lone: &report.View{Handover: &bench.Handover{Bench: &bench.Bench{}}, Page: new(rt.Page)}}
 	if _, err := s.stop(true)(); err == nil || p.WaitEnded(100*time.Millisecond) {
 		t.Errorf("%v, and the process that has its id now was killed: %t", err, p.WaitEnded(0))
 	}

@@ -22,7 +22,7 @@ func FindOrphan(which string) (int, error) {
 		h, page, err := OpenTarget(pid)
 		switch {
 		case err != nil && which == text:
-			return 0, &host.Exit{3, fmt.Errorf("attach: process %d: %w", pid, err)}
+			return 0, &host.Exit{Code: 3, Err: fmt.Errorf("attach: process %d: %w", pid, err)}
 		case err != nil || which != "" && which != text && which != h.Bench.Name:
 		case rt.State(page.State.Load()) == rt.Ended:
 		case host.Alive(page.Supervisor.Load()):
@@ -38,9 +38,9 @@ func FindOrphan(which string) (int, error) {
 	case len(names) > 1:
 		return 0, fmt.Errorf("attach: there are %s: say which, by name or process id", strings.Join(names, ", "))
 	case len(kept) > 0:
-		return 0, &host.Exit{3, fmt.Errorf("attach: %s", strings.Join(kept, "; "))}
+		return 0, &host.Exit{Code: 3, Err: fmt.Errorf("attach: %s", strings.Join(kept, "; "))}
 	}
-	return 0, &host.Exit{3, errors.New("attach: there is no target without a supervisor")}
+	return 0, &host.Exit{Code: 3, Err: errors.New("attach: there is no target without a supervisor")}
 }
 
 // SupervisorOf is the process id of a page's supervisor; 0: there is none.

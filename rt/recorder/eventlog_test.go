@@ -94,7 +94,7 @@ func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
 			t.Errorf("%s: %s: %+v (%v)", who, line, list, err)
 		}
 	}
-	c := &Recorder{View: report.View{h, new(rt.Page)}}
+	c := &Recorder{View: report.View{Handover: h, Page: new(rt.Page)}}
 	header, err := c.header(0, 0)
 	if err != nil {
 		t.Fatal(err)

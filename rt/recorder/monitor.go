@@ -282,7 +282,7 @@ func (o *monitor) report() (list []report.Overheard) {
 		return nil
 	}
 	for _, w := range o.wire {
-		list = append(list, report.Overheard{w.bus.Name.Text, w.heard, w.told})
+		list = append(list, report.Overheard{Bus: w.bus.Name.Text, Heard: w.heard, Lost: w.told})
 	}
 	return list
 }

@@ -82,7 +82,7 @@ func New(r report.View, what Options) (*Recorder, error) {
 		}
 		if c.others, err = newMonitor(r); err != nil {
 			c.own.Close()
-			return nil, &host.Exit{3, err}
+			return nil, &host.Exit{Code: 3, Err: err}
 		}
 	}
 	if c.trial != nil {
@@ -353,7 +353,7 @@ func (c *Recorder) overdue(t *rt.Entry) bool {
 func (c *Recorder) writeEvents() {
 	p, lost := c.Page, uint64(0)
 	for ; c.late < p.LateTicks(); c.late++ {
-		e := report.ledgerEntry{}
+		e := report.LedgerEntry{}
 		if !p.ReadLate(c.late, &e.Late) {
 			lost++
 			continue

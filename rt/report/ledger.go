@@ -21,13 +21,13 @@ type Ledger struct {
 	CPU     int // of the loop
 	next    uint64
 	lost    uint64 // entries that were overwritten before they were read
-	entries []ledgerEntry
+	entries []LedgerEntry
 	irqs    map[string]uint64 // interrupts of the loop's CPU when it last looked
 }
 
-// ledgerEntry is an entry of the loop and the interrupts that its CPU had between two
+// LedgerEntry is an entry of the loop and the interrupts that its CPU had between two
 // looks of the supervisor, by name.
-type ledgerEntry struct {
+type LedgerEntry struct {
 	rt.Late
 	irqs map[string]uint64
 }
@@ -44,7 +44,7 @@ func (l *Ledger) Collect(p *rt.Page) {
 	}
 	l.irqs = now
 	for ; l.next < p.LateTicks(); l.next++ {
-		e := ledgerEntry{irqs: since}
+		e := LedgerEntry{irqs: since}
 		switch {
 		case !p.ReadLate(l.next, &e.Late):
 			l.lost++
@@ -117,7 +117,7 @@ type Phases struct {
 }
 
 // Report puts an entry into words.
-func (e *ledgerEntry) Report(h *bench.Handover) LateTick {
+func (e *LedgerEntry) Report(h *bench.Handover) LateTick {
 	s := e.Spent
 	v := LateTick{
 		Tick: e.Tick, Time: float64(e.Tick*h.Tables.PeriodNs) / 1e9, Lost: e.Lost, LateNs: e.LateNs, Phase: e.Phase().String(),

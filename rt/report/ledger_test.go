@@ -50,7 +50,7 @@ func TestALateTickReadsAsWhatHappened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := ledgerEntry{Late: rt.Late{Tick: 400, Lost: 2, LateNs: 11e6, Thrown: 3, Major: 1}}
+	e := LedgerEntry{Late: rt.Late{Tick: 400, Lost: 2, LateNs: 11e6, Thrown: 3, Major: 1}}
 	e.Spent[rt.Receive], e.Spent[rt.WakeUp] = 9e6, 2e6
 	e.Sent[0], e.Unsent[0] = 0b001, 0b110
 	v := e.Report(h)

@@ -146,7 +146,7 @@ func (v View) Ended(stop, overdue string) (why string, clean bool) {
 func FromPage(p *rt.Page, h *bench.Handover) *Report {
 	v := &Report{
 		Plant: h.Tables.Name, StepNs: h.Tables.PeriodNs,
-		Ticks: p.Ticks.Load(), Missed: p.Missed.Load(), Late: quantiles(&p.Late), Tick: quantiles(&p.Work),
+		Ticks: p.Ticks.Load(), Missed: p.Missed.Load(), Late: Quantiles(&p.Late), Tick: Quantiles(&p.Work),
 		Events: p.Events.Load(), Transitions: p.Transitions.Load(), LagMax: p.LagMax(),
 		RxFrames: p.RxFrames.Load(), TxFrames: p.TxFrames.Load(),
 		RxUnknown: p.RxUnknown.Load(), RxShort: p.RxShort.Load(), RxRange: p.RxRange.Load(),
@@ -157,7 +157,7 @@ func FromPage(p *rt.Page, h *bench.Handover) *Report {
 		SimTime: float64(p.SimNs.Load()) / 1e9, BestEffortWhy: []string{},
 	}
 	if p.Response.N() > 0 {
-		s := quantiles(&p.Response)
+		s := Quantiles(&p.Response)
 		v.Response = &s
 		for _, c := range p.Response.Classes(8) {
 			v.Responses = append(v.Responses, Class{c.Upper, int64(c.N)})
@@ -176,6 +176,6 @@ func FromPage(p *rt.Page, h *bench.Handover) *Report {
 	return v
 }
 
-func quantiles(h *sched.Histogram) Spread {
+func Quantiles(h *sched.Histogram) Spread {
 	return Spread{P50: h.Quantile(0.5), P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
 }

@@ -71,26 +71,26 @@ func readExpectation(r *yamlfile.Reader, n ast.Node) expectSpec {
 		return false
 	}
 	known := []yamlfile.Key{
-		{"name", func(n ast.Node) { s.name = yamlfile.ScalarAt(n, bench.ReadTitle(r, n, "expect: name")) }},
-		{"answer", func(n ast.Node) {
+		{Name: "name", Read: func(n ast.Node) { s.name = yamlfile.ScalarAt(n, bench.ReadTitle(r, n, "expect: name")) }},
+		{Name: "answer", Read: func(n ast.Node) {
 			if !mapped(n) {
 				s.answer = r.Scalar(n, "expect: answer")
 				return
 			}
-			r.Mapping(n, "expect: answer", []yamlfile.Key{{"frame", r.StoreScalar(&s.frame, "expect: answer: frame")}})
+			r.Mapping(n, "expect: answer", []yamlfile.Key{{Name: "frame", Read: r.StoreScalar(&s.frame, "expect: answer: frame")}})
 		}},
-		{"after", func(n ast.Node) {
+		{Name: "after", Read: func(n ast.Node) {
 			if !mapped(n) {
 				s.after = r.Scalar(n, "expect: after")
 				return
 			}
 			r.Mapping(n, "expect: after", []yamlfile.Key{
-				{"fault", r.StoreScalar(&s.fault, "expect: after: fault")}, {"when", r.StoreScalar(&s.when, "expect: after: when")},
+				{Name: "fault", Read: r.StoreScalar(&s.fault, "expect: after: fault")}, {Name: "when", Read: r.StoreScalar(&s.when, "expect: after: when")},
 			})
 		}},
-		{"count", func(n ast.Node) {
+		{Name: "count", Read: func(n ast.Node) {
 			r.Mapping(n, "expect: count", []yamlfile.Key{
-				{"message", r.StoreScalar(&s.message, "expect: count: message")}, {"of", r.StoreScalar(&s.what, "expect: count: of")},
+				{Name: "message", Read: r.StoreScalar(&s.message, "expect: count: message")}, {Name: "of", Read: r.StoreScalar(&s.what, "expect: count: of")},
 			})
 		}},
 	}
@@ -101,7 +101,7 @@ func readExpectation(r *yamlfile.Reader, n ast.Node) expectSpec {
 		{"value", &s.value}, {"within", &s.within}, {"of", &s.of}, {"above", &s.above}, {"below", &s.below}, {"from", &s.from}, {"to", &s.to},
 		{"is", &s.is}, {"at_least", &s.least}, {"at_most", &s.most},
 	} {
-		known = append(known, yamlfile.Key{k.name, r.StoreScalar(k.dst, "expect: "+k.name)})
+		known = append(known, yamlfile.Key{Name: k.name, Read: r.StoreScalar(k.dst, "expect: "+k.name)})
 	}
 	r.Mapping(n, "expect", known)
 	return s
@@ -125,7 +125,7 @@ func (s *Scenario) expectation(w *expectSpec, h *bench.Handover) (e Expectation,
 	default:
 		e.answer, e.Want, err = s.answered(w, h)
 	}
-	e.Name = yamlfile.Scalar{e.Want, w.at.Line, w.at.Col}
+	e.Name = yamlfile.Scalar{Text: e.Want, Line: w.at.Line, Col: w.at.Col}
 	if w.name.Text != "" {
 		e.Name = w.name
 	}

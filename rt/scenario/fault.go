@@ -110,21 +110,21 @@ func readFault(r *yamlfile.Reader, n ast.Node) FaultSpec {
 		*dst = e
 	}
 	known := []yamlfile.Key{
-		{"name", func(n ast.Node) { s.Name = yamlfile.ScalarAt(n, bench.ReadTitle(r, n, "fault: name")) }},
-		{"at", r.StoreScalar(&s.At, "fault: at")},
-		{"when", r.StoreScalar(&s.When, "fault: when")},
-		{"for", r.StoreScalar(&s.For, "fault: for")},
-		{"seed", r.StoreScalar(&s.Seed, "fault: seed")},
+		{Name: "name", Read: func(n ast.Node) { s.Name = yamlfile.ScalarAt(n, bench.ReadTitle(r, n, "fault: name")) }},
+		{Name: "at", Read: r.StoreScalar(&s.At, "fault: at")},
+		{Name: "when", Read: r.StoreScalar(&s.When, "fault: when")},
+		{Name: "for", Read: r.StoreScalar(&s.For, "fault: for")},
+		{Name: "seed", Read: r.StoreScalar(&s.Seed, "fault: seed")},
 	}
 	for _, t := range faultTargets {
-		known = append(known, yamlfile.Key{t, func(n ast.Node) {
+		known = append(known, yamlfile.Key{Name: t, Read: func(n ast.Node) {
 			once(&s.Target, yamlfile.ScalarAt(n, t), "target")
 			s.On = r.Scalar(n, "fault: "+t)
 		}})
 	}
 	for _, k := range faultKinds() {
 		if !slices.ContainsFunc(known, func(e yamlfile.Key) bool { return e.Name == k.word }) {
-			known = append(known, yamlfile.Key{k.word, func(n ast.Node) {
+			known = append(known, yamlfile.Key{Name: k.word, Read: func(n ast.Node) {
 				once(&s.Kind, yamlfile.ScalarAt(n, k.word), "kind")
 				readArgument(r, n, &s, k.takes)
 			}})
@@ -138,7 +138,7 @@ func readFault(r *yamlfile.Reader, n ast.Node) FaultSpec {
 		r.Fail(n, "fault: of %s %s: its kind is missing: one of %s", s.Target.Text, s.On.Text, strings.Join(kindWords(faultPlaces[slices.Index(faultTargets, s.Target.Text)]...), ", "))
 	}
 	if s.Name.Text == "" {
-		s.Name = yamlfile.Scalar{s.On.Text + " " + s.Kind.Text, s.Target.Line, s.Target.Col}
+		s.Name = yamlfile.Scalar{Text: s.On.Text + " " + s.Kind.Text, Line: s.Target.Line, Col: s.Target.Col}
 	}
 	return s
 }
@@ -159,9 +159,9 @@ func readArgument(r *yamlfile.Reader, n ast.Node, s *FaultSpec, takes taking) {
 	}
 	switch takes {
 	case takesLeak:
-		r.Mapping(n, what, []yamlfile.Key{{"share", r.StoreScalar(&s.Value, what+": share")}, {"time", r.StoreScalar(&s.More, what+": time")}})
+		r.Mapping(n, what, []yamlfile.Key{{Name: "share", Read: r.StoreScalar(&s.Value, what+": share")}, {Name: "time", Read: r.StoreScalar(&s.More, what+": time")}})
 	case takesChecksum:
-		r.Mapping(n, what, []yamlfile.Key{{"value", number("value")}, {"offset", number("offset")}})
+		r.Mapping(n, what, []yamlfile.Key{{Name: "value", Read: number("value")}, {Name: "offset", Read: number("offset")}})
 	default:
 		r.Fail(n, "%s: one value is wanted here, got a mapping", what)
 	}

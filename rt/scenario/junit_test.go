@@ -18,8 +18,8 @@ func triedReport() *report.Report {
 	return &report.Report{
 		Bench: "demo", Clean: true, Ended: "done", SimTime: 4,
 		Trial: NewTrial(&Scenario{Name: "hard", File: "hard.yaml"}, []report.Finding{
-			{report.Demand{"slow", `w1 > 3 "rpm" & more`, "worst <2> at 3 s", false}, 1.005},
-			{report.Demand{"errors of M: is 0", "errors of M: is 0", "0", true}, 4},
+			{Demand: report.Demand{What: "slow", Want: `w1 > 3 "rpm" & more`, Seen: "worst <2> at 3 s", Held: false}, Time: 1.005},
+			{Demand: report.Demand{What: "errors of M: is 0", Want: "errors of M: is 0", Seen: "0", Held: true}, Time: 4},
 		}),
 	}
 }

@@ -101,14 +101,14 @@ func ReadTree(r *yamlfile.Reader, n ast.Node, h *bench.Handover) (*Scenario, err
 	var length yamlfile.Scalar
 	var expect []expectSpec
 	r.Mapping(n, "scenario file", []yamlfile.Key{
-		{"scenario", func(n ast.Node) { s.Name = bench.ReadTitle(r, n, "scenario") }},
-		{"about", r.StoreText(&s.About, "about")},
-		{"for", r.StoreScalar(&length, "for")},
-		{"stimuli", func(n ast.Node) { readStimuli(r, n, s, h) }},
-		{"faults", func(n ast.Node) {
+		{Name: "scenario", Read: func(n ast.Node) { s.Name = bench.ReadTitle(r, n, "scenario") }},
+		{Name: "about", Read: r.StoreText(&s.About, "about")},
+		{Name: "for", Read: r.StoreScalar(&length, "for")},
+		{Name: "stimuli", Read: func(n ast.Node) { readStimuli(r, n, s, h) }},
+		{Name: "faults", Read: func(n ast.Node) {
 			r.Sequence(n, "faults", func(n ast.Node) { s.Faults = append(s.Faults, readFault(r, n)) })
 		}},
-		{"expect", func(n ast.Node) {
+		{Name: "expect", Read: func(n ast.Node) {
 			r.Sequence(n, "expect", func(n ast.Node) { expect = append(expect, readExpectation(r, n)) })
 		}},
 	})
@@ -253,7 +253,7 @@ func Load(h *bench.Handover, name string) (*Scenario, error) {
 		return nil, err
 	}
 	if k := bench.FileKind(file, data); k != "scenario" {
-		return nil, &bench.KindError{file, k, fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)}
+		return nil, &bench.KindError{File: file, Kind: k, Err: fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)}
 	}
 	s, err := Parse(file, data, h)
 	if err == nil {

@@ -214,7 +214,7 @@ func (k *legs) leg() error {
 	seen.beat, seen.busy = func(ticks int64) { k.beat(r, seen.load, ticks) }, func() bool { return len(k.store.busy) > 0 }
 	defer k.after(r)
 	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus, 0)); err != nil {
-		return &host.Exit{3, fmt.Errorf("soak: %w", err)}
+		return &host.Exit{Code: 3, Err: fmt.Errorf("soak: %w", err)}
 	}
 	if _, err := r.Prepare(); err != nil {
 		return k.notBegun(&l, err)
@@ -358,7 +358,7 @@ func (k *legs) finish(file *os.File) error {
 	v.Soak.Text(k.o.Out)
 	v.Soak.Legs.Text(k.o.Out)
 	if err = errors.Join(v.Soak.Failed(), err); err != nil {
-		return &host.Exit{1, err}
+		return &host.Exit{Code: 1, Err: err}
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (k *legs) notBegun(l *leg, err error) error {
 		k.say("leg %d, %s: BROKEN; it did not begin, and the next one is tried for %v: %s\n", l.number, l.kind, stranded, firstLine(err))
 	}
 	if now.Sub(k.outage) > stranded {
-		return &host.Exit{3, fmt.Errorf("soak: no leg has begun for %v: %w", stranded, errors.Unwrap(err))}
+		return &host.Exit{Code: 3, Err: fmt.Errorf("soak: no leg has begun for %v: %w", stranded, errors.Unwrap(err))}
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func ofLeg(l *leg, err error) error {
 	}
 	text := errors.New(strings.Join(lines, "\n"))
 	if e := (&host.Exit{}); errors.As(err, &e) {
-		return &host.Exit{e.Code, text}
+		return &host.Exit{Code: e.Code, Err: text}
 	}
 	return text
 }

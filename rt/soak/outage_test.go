@@ -31,7 +31,7 @@ func interrupted(t *testing.T) (k *legs, said func() string) {
 
 func TestAnOutageBetweenTwoLegsIsOneBrokenLegAndIsWaitedFor(t *testing.T) {
 	k, said := interrupted(t)
-	down := &host.Exit{3, errors.New("run: bus drive: vcan0: network is down\nrun: and more")}
+	down := &host.Exit{Code: 3, Err: errors.New("run: bus drive: vcan0: network is down\nrun: and more")}
 	for range 3 {
 		if err := k.notBegun(&leg{number: 4, kind: "faults"}, down); err != nil || k.outage.IsZero() {
 			t.Fatalf("%v, %v", err, k.outage)
@@ -64,7 +64,7 @@ func TestWhatIsNoOutageEndsASoakAtOnce(t *testing.T) {
 	}{{false, 3}, {true, 2}, {true, 1}} {
 		k, said := interrupted(t)
 		k.ticked = c.ticked
-		err := k.notBegun(&leg{number: 4, kind: plainLeg}, &host.Exit{c.code, errors.New("run: why")})
+		err := k.notBegun(&leg{number: 4, kind: plainLeg}, &host.Exit{Code: c.code, Err: errors.New("run: why")})
 		if e := (&host.Exit{}); !errors.As(err, &e) || e.Code != c.code || err.Error() != "soak: leg 4: why" || k.state.Tally.Legs != 3 || said() != "" {
 			t.Errorf("%+v: %v, %s", c, err, said())
 		}

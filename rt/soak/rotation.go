@@ -82,7 +82,7 @@ func (k *Soak) rotation(h *bench.Handover, longest time.Duration) (t *rotation, 
 			return nil, "", err
 		}
 		if what := bench.FileKind(file, data); what != "scenario" {
-			return nil, "", &bench.KindError{file, what, fmt.Errorf("soak: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, what)}
+			return nil, "", &bench.KindError{File: file, Kind: what, Err: fmt.Errorf("soak: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, what)}
 		}
 		s, err := scenario.Parse(file, data, h)
 		if err != nil {

@@ -78,7 +78,7 @@ func openStore(path string) (*store, error) {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			err = fmt.Errorf("another soak has it, process %s", cmpText(string(pid), "unknown"))
 		}
-		return nil, &host.Exit{3, fmt.Errorf("soak: state %s: %w", path, err)}
+		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("soak: state %s: %w", path, err)}
 	}
 	_ = f.Truncate(0) // it only helps who is refused
 	_, _ = fmt.Fprintf(f, "%d", os.Getpid())

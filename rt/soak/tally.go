@@ -115,7 +115,7 @@ func addReport(r *report.Report, v *report.Report) {
 	usage := report.Usage{}
 	for _, u := range []*report.Usage{r.Usage, v.Usage} {
 		if u != nil {
-			usage = report.Usage{usage.Allocs + u.Allocs, usage.GCCycles + u.GCCycles, usage.MinorFaults + u.MinorFaults, usage.MajorFaults + u.MajorFaults}
+			usage = report.Usage{Allocs: usage.Allocs + u.Allocs, GCCycles: usage.GCCycles + u.GCCycles, MinorFaults: usage.MinorFaults + u.MinorFaults, MajorFaults: usage.MajorFaults + u.MajorFaults}
 		}
 	}
 	for dst, n := range map[*uint64]uint64{
@@ -155,9 +155,9 @@ func (t *tally) report(unit string) *report.Report {
 		v.BestEffortWhy = []string{}
 	}
 	if t.Late != nil {
-		v.Late, v.Tick = report.quantiles(&t.Late.Late), report.quantiles(&t.Late.Work)
+		v.Late, v.Tick = report.Quantiles(&t.Late.Late), report.Quantiles(&t.Late.Work)
 		if h := &t.Late.Response; h.N() > 0 {
-			s := report.quantiles(h)
+			s := report.Quantiles(h)
 			v.Response = &s
 			for _, c := range h.Classes(8) {
 				v.Responses = append(v.Responses, report.Class{c.Upper, int64(c.N)})

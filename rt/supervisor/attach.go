@@ -24,7 +24,7 @@ func Attach(which string, o Options) error {
 	r := New(nil, o)
 	defer r.Close()
 	if err := r.takeOver(pid); err != nil {
-		return &host.Exit{3, fmt.Errorf("attach: process %d: %w", pid, err)}
+		return &host.Exit{Code: 3, Err: fmt.Errorf("attach: process %d: %w", pid, err)}
 	}
 	report, err := r.createReport()
 	if err != nil {
@@ -35,7 +35,7 @@ func Attach(which string, o Options) error {
 	}
 	signals := Signals()
 	if err := r.succeed(); err != nil {
-		return &host.Exit{3, fmt.Errorf("attach: %s, process %d: %w", r.Bench.Name, pid, err)}
+		return &host.Exit{Code: 3, Err: fmt.Errorf("attach: %s, process %d: %w", r.Bench.Name, pid, err)}
 	}
 	r.restore = host.TimersOf(r.Handover.Thread.CPU, r.Holds).Lower
 	r.confine()

@@ -139,7 +139,7 @@ func TestAClaimIsNotMissed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := report.View{h, new(rt.Page)}
+	v := report.View{Handover: h, Page: new(rt.Page)}
 	v.Page.Ticks.Store(1000)
 	var names []string
 	for _, s := range v.Silent() {
@@ -156,7 +156,7 @@ func TestAPairNeedsNoClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newClaims(report.View{&bench.Handover{Bench: b}, new(rt.Page)})
+	c, err := newClaims(report.View{Handover: &bench.Handover{Bench: b}, Page: new(rt.Page)})
 	if err != nil || len(c.wire) != 0 {
 		t.Fatalf("%d buses with claims, %v", len(c.wire), err)
 	}

@@ -213,7 +213,7 @@ func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
 	if fmt.Sprint(v[0]) != fmt.Sprint(want) || v[0].AgeMax != 30*5e6 || v[0].NoNew < 9 {
 		t.Errorf("got  %+v\nwant %+v", v[0], want)
 	}
-	if c := *v[0].Cycle; c != (report.Cycle{10e6, 10e6, 10e6, 0}) {
+	if c := *v[0].Cycle; c != (report.Cycle{Min: 10e6, Mean: 10e6, Max: 10e6, Jitter: 0}) {
 		t.Errorf("cycle %+v", c)
 	}
 	if c := *v[1].Cycle; c.Min != 10e6 || c.Max != 55e6 || c.Jitter == 0 {

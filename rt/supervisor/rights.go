@@ -33,7 +33,7 @@ func (r *Session) rights() error {
 		list = append(list, fmt.Errorf("run: %s: %s", m.What, m.Help))
 	}
 	list = append(list, errors.New("run: refused on a real bus without these; -besteffort runs anyway and says so"))
-	return &host.Exit{3, errors.Join(list...)}
+	return &host.Exit{Code: 3, Err: errors.Join(list...)}
 }
 
 // real says that a bus of the run is outside of it.

@@ -146,7 +146,7 @@ func Run(b *bench.Bench, o Options) error {
 	r := New(b, o)
 	defer r.Close()
 	if err := sched.Ordinary(); err != nil {
-		return &host.Exit{3, fmt.Errorf("run: %w", err)}
+		return &host.Exit{Code: 3, Err: fmt.Errorf("run: %w", err)}
 	}
 	report, err := r.Prepare()
 	if err != nil {
@@ -178,7 +178,7 @@ func (r *Session) Follow(signals chan os.Signal) error {
 	}
 	if err != nil {
 		r.observer.End()
-		return &host.Exit{3, err}
+		return &host.Exit{Code: 3, Err: err}
 	}
 	r.head = r.observer.Head(r.announcement())
 	r.openControl(signals)
@@ -216,10 +216,10 @@ func (r *Session) Prepare() (report *os.File, err error) {
 		return nil, err
 	}
 	if err := r.hold(); err != nil {
-		return nil, &host.Exit{3, err}
+		return nil, &host.Exit{Code: 3, Err: err}
 	}
 	if err := host.AwaitSettings(r.Options.Out, sched.HostSettings, host.SettingsTimeout); err != nil {
-		return nil, &host.Exit{3, err}
+		return nil, &host.Exit{Code: 3, Err: err}
 	}
 	r.await()
 	r.ledger.CPU = r.Handover.Thread.CPU
@@ -237,19 +237,19 @@ func (r *Session) Prepare() (report *os.File, err error) {
 		}
 	}
 	if err := r.open(); err != nil {
-		return nil, &host.Exit{3, err}
+		return nil, &host.Exit{Code: 3, Err: err}
 	}
 	if err := r.rights(); err != nil {
 		return nil, err
 	}
 	if err := r.seal(); err != nil {
-		return nil, &host.Exit{3, err}
+		return nil, &host.Exit{Code: 3, Err: err}
 	}
 	if r.claims, err = newClaims(r.View); err == nil {
 		err = r.claims.settle()
 	}
 	if err != nil {
-		return nil, &host.Exit{3, fmt.Errorf("run: %w", err)}
+		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("run: %w", err)}
 	}
 	if r.record, err = recorder.New(r.View, recorder.Options{Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Events: r.busEvents}); err != nil {
 		return nil, err
@@ -266,7 +266,7 @@ func (r *Session) hold() error {
 	q := host.Request{CPU: r.Bench.CPU, Fallback: r.Handover.Thread.CPU, Share: r.Options.BestEffort, Real: r.real(), Timers: r.Handover.Timer.Sleep == sched.Timerfd}
 	for _, bus := range r.Bench.Buses {
 		if bench.IsHostInterface(bus.Interface.Text) {
-			q.Buses = append(q.Buses, host.Interface{bus.Name.Text, bus.Interface.Text})
+			q.Buses = append(q.Buses, host.Interface{Bus: bus.Name.Text, Name: bus.Interface.Text})
 		}
 	}
 	var err error
@@ -420,10 +420,10 @@ func (r *Session) finish(file *os.File, signals chan os.Signal) error {
 		err = errors.Join(fmt.Errorf("run: record %s %w: %s", r.Options.Record, recorder.ErrIncomplete, rep.Trouble), err)
 	}
 	if !rep.Clean {
-		return &host.Exit{1, errors.Join(fmt.Errorf("run: %s, after %.3f s", rep.Ended, rep.SimTime), err)}
+		return &host.Exit{Code: 1, Err: errors.Join(fmt.Errorf("run: %s, after %.3f s", rep.Ended, rep.SimTime), err)}
 	}
 	if err != nil {
-		return &host.Exit{1, err}
+		return &host.Exit{Code: 1, Err: err}
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestLinesAreKeptForWhoRecordsAlone(t *testing.T) {
 	h.Bench.Name = fmt.Sprintf("lines %d", os.Getpid())                      // other tests run on this host
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())                                 // root's sockets have a folder of their own
 	for path, keeps := range map[string]bool{"": false, "drive.rec": true} { // "": a judge reads the ring
-		r := &Session{View: report.View{h, new(rt.Page)}, Bench: h.Bench, Target: &host.Process{PID: os.Getpid()}, record: &recorder.Recorder{Path: path, Names: recorder.NewEventLog(h)}}
+		r := &Session{View: report.View{Handover: h, Page: new(rt.Page)}, Bench: h.Bench, Target: &host.Process{PID: os.Getpid()}, record: &recorder.Recorder{Path: path, Names: recorder.NewEventLog(h)}}
 		if r.openControl(nil); r.Control == nil {
 			t.Fatal(r.head)
 		}

@@ -218,7 +218,7 @@ func TestNamesAreShortenedToWhatTellsThemApart(t *testing.T) {
 func TestReportSaysWhatHappened(t *testing.T) {
 	r := &report.Report{
 		Plant: "powershift", Bench: "demo", StepNs: 5e6, Ticks: 600, Missed: 2, Overrun: "skip 20", SimTime: 3, Ended: "done", Clean: true,
-		Late: report.Spread{40_000, 90_500, 1_200_000, 6_000_000}, Usage: &report.Usage{}, LagMax: 0.0036, RxFrames: 120, TxFrames: 1198, TxLost: 4, BusDown: 3, BusOffs: 2,
+		Late: report.Spread{P50: 40_000, P99: 90_500, P999: 1_200_000, Max: 6_000_000}, Usage: &report.Usage{}, LagMax: 0.0036, RxFrames: 120, TxFrames: 1198, TxLost: 4, BusDown: 3, BusOffs: 2,
 		BestEffort: true, BestEffortWhy: []string{"no priority", "no memory"}, BestEffortHelp: []string{"setcap"},
 		Silent: []report.Silence{{Bus: "drive", Message: "TCU_Pressure_1", Last: 0.6, For: 2.4}, {Bus: "drive", Message: "TCU_Pressure_2", For: 3}}, RxStale: 4, RxBound: 2, Unserved: 80, Still: 0.4, Unit: "powershift ended at 0.600 s: signal: killed",
 	}

@@ -16,7 +16,7 @@ func Target() error {
 		err = errors.New(reason.String())
 	}
 	if err != nil {
-		return &host.Exit{1, err}
+		return &host.Exit{Code: 1, Err: err}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func parseStimulus(file string, from io.Reader, inputs []model.Port) (*Stimulus,
 	for i, h := range head {
 		line, at := c.FieldPos(i)
 		if columns[i], err = s.column(i, h, inputs); err != nil {
-			return nil, &yamlfile.FileError{file, line, at, "bench", err}
+			return nil, &yamlfile.FileError{File: file, Line: line, Col: at, Owner: "bench", Err: err}
 		}
 	}
 	for {
@@ -69,12 +69,12 @@ func parseStimulus(file string, from io.Reader, inputs []model.Port) (*Stimulus,
 		for i, text := range row {
 			if err := s.value(columns[i], strings.TrimSpace(text)); err != nil {
 				line, at := c.FieldPos(i)
-				return nil, &yamlfile.FileError{file, line, at, "bench", fmt.Errorf("column %s: %w", columns[i].name, err)}
+				return nil, &yamlfile.FileError{File: file, Line: line, Col: at, Owner: "bench", Err: fmt.Errorf("column %s: %w", columns[i].name, err)}
 			}
 		}
 	}
 	if len(s.Ns) == 0 {
-		return nil, &yamlfile.FileError{file, 2, 1, "bench", errors.New("the file has a header and no row")}
+		return nil, &yamlfile.FileError{File: file, Line: 2, Col: 1, Owner: "bench", Err: errors.New("the file has a header and no row")}
 	}
 	return s, nil
 }
@@ -171,9 +171,9 @@ func badCSV(file string, err error) error {
 	var p *csv.ParseError
 	switch {
 	case errors.As(err, &p):
-		return &yamlfile.FileError{file, p.Line, p.Column, "bench", p.Err}
+		return &yamlfile.FileError{File: file, Line: p.Line, Col: p.Column, Owner: "bench", Err: p.Err}
 	case errors.Is(err, io.EOF):
-		return &yamlfile.FileError{file, 1, 1, "bench", errors.New("the file is empty")}
+		return &yamlfile.FileError{File: file, Line: 1, Col: 1, Owner: "bench", Err: errors.New("the file is empty")}
 	}
 	return fmt.Errorf("bench: %s: %w", file, err)
 }

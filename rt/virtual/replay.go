@@ -95,7 +95,7 @@ func (p Replay) Run() (same Replayed, err error) {
 		err = errors.Join(err, r.out.close())
 	}
 	if err != nil {
-		return same, &host.Exit{1, fmt.Errorf("replay: %s: %w", p.Record, err)}
+		return same, &host.Exit{Code: 1, Err: fmt.Errorf("replay: %s: %w", p.Record, err)}
 	}
 	return Replayed{r.ticks, r.frames}, nil
 }
@@ -116,7 +116,7 @@ func (r *replay) prepare() error {
 		case "scenario":
 			scenario = &f
 		default:
-			files[f.Name] = bench.FileContent{f.Name, f.Text}
+			files[f.Name] = bench.FileContent{Shown: f.Name, Data: f.Text}
 		}
 	}
 	if b == nil {

@@ -104,7 +104,7 @@ func (w *simulation) finish(report *report.Report) (*report.Report, error) {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
 	if !report.Clean {
-		return report, &host.Exit{1, fmt.Errorf("sim: %s, after %.6g s", report.Ended, report.SimTime)}
+		return report, &host.Exit{Code: 1, Err: fmt.Errorf("sim: %s, after %.6g s", report.Ended, report.SimTime)}
 	}
 	return report, nil
 }
@@ -221,15 +221,15 @@ func LoadPlant(command, name string) (*model.System, error) {
 	}
 	switch bench.FileKind(file, data) {
 	case "inputs":
-		return nil, &bench.KindError{name, "inputs", fmt.Errorf("%s: %s is a file of inputs: lockstep sim PLANT -in %s", command, name, name)}
+		return nil, &bench.KindError{File: name, Kind: "inputs", Err: fmt.Errorf("%s: %s is a file of inputs: lockstep sim PLANT -in %s", command, name, name)}
 	case "scenario":
-		return nil, &bench.KindError{name, "scenario", fmt.Errorf("%s: %s is a scenario: lockstep sim BENCH -scenario %s", command, name, name)}
+		return nil, &bench.KindError{File: name, Kind: "scenario", Err: fmt.Errorf("%s: %s is a scenario: lockstep sim BENCH -scenario %s", command, name, name)}
 	case "sweep":
-		return nil, &bench.KindError{name, "sweep", fmt.Errorf("%s: %s is a sweep: lockstep sweep %s", command, name, name)}
+		return nil, &bench.KindError{File: name, Kind: "sweep", Err: fmt.Errorf("%s: %s is a sweep: lockstep sweep %s", command, name, name)}
 	case "database":
-		return nil, &bench.KindError{file, "database", fmt.Errorf("%s: %s is a database; %s takes a plant", command, file, command)}
+		return nil, &bench.KindError{File: file, Kind: "database", Err: fmt.Errorf("%s: %s is a database; %s takes a plant", command, file, command)}
 	case "bench":
-		return nil, &bench.KindError{file, "bench", fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)}
+		return nil, &bench.KindError{File: file, Kind: "bench", Err: fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)}
 	}
 	plant, err := model.Load(file, data)
 	if err != nil {

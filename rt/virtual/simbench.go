@@ -102,7 +102,7 @@ func (v *virtualBench) prepare() (err error) {
 func (v *virtualBench) equip(b *bench.Bench, h *bench.Handover) {
 	v.Step, v.tables = time.Duration(b.PeriodNs), h.Tables
 	h.Loop.Virtual, h.Loop.Ticks = true, int64(v.For/v.Step)
-	v.view = report.View{h, v.page}
+	v.view = report.View{Handover: h, Page: v.page}
 }
 
 // startRecorder opens the record, and begins to judge.
@@ -307,7 +307,7 @@ func (v *virtualBench) conclude(why error) (*report.Report, error) {
 	}
 	report, unclean := v.finish(report)
 	if err = errors.Join(unclean, err); err != nil {
-		return report, &host.Exit{1, err}
+		return report, &host.Exit{Code: 1, Err: err}
 	}
 	return report, nil
 }

@@ -53,7 +53,7 @@ func NewVariation(dir, name string) (*Variation, error) {
 	case "bench":
 		err = n.readBench(file, data)
 	default:
-		err = &bench.KindError{file, k, fmt.Errorf("bench: %s is of another kind (%s); a plant or a bench is wanted", file, k)}
+		err = &bench.KindError{File: file, Kind: k, Err: fmt.Errorf("bench: %s is of another kind (%s); a plant or a bench is wanted", file, k)}
 	}
 	return n, err
 }
@@ -121,7 +121,7 @@ func (n *Variation) Follow(dir, name string) error {
 		return err
 	}
 	if k := bench.FileKind(file, data); k != "scenario" {
-		return &bench.KindError{file, k, fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)}
+		return &bench.KindError{File: file, Kind: k, Err: fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)}
 	}
 	n.scenario, n.Files[file] = file, data
 	r := bench.NewReader(bench.FileOrigin(file))
