@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
 	"lockstep/io/can"
 	"lockstep/io/j1939"
 	"lockstep/io/sigmap"

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
 	"lockstep/hil_test/ecu"
 	"lockstep/io/can"
 	"lockstep/io/yamlfile"

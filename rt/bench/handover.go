@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/model/kernel"
 	"lockstep/rt/target"
 	"lockstep/sched"

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/goccy/go-yaml/ast"
+
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/model"

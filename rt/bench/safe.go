@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/model"

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
 	"lockstep/io/yamlfile"
 	"lockstep/model/plants"
 	"lockstep/rt/bench/benchtest"

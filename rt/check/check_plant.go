@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"gonum.org/v1/gonum/mat"
+
 	"lockstep/model"
 	"lockstep/model/kernel"
 )

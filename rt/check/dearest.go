@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt/bench"

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/model"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"

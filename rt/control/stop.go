@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/rt"
 	"lockstep/rt/host"
 	"lockstep/rt/report"

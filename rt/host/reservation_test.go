@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
-	"lockstep/rt/control"
-	"lockstep/rt/supervisor"
 	"lockstep/sched"
 )
 
@@ -180,10 +179,7 @@ func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
 	if err := AwaitSettings(out, what, time.Millisecond); !errors.As(err, &by) || by.What != what || by.Owner != "doctor" || by.Supervisor != 812 {
 		t.Errorf("%v, %+v", err, by)
 	}
-	if slices.ContainsFunc(control.List(), func(v control.Listed) bool { return v.Supervisor == 812 }) {
-		t.Error("ps takes it for a run")
-	}
-	time.AfterFunc(3*supervisor.look/2, close)
+	time.AfterFunc(3*polling/2, close)
 	if err := AwaitSettings(out, what, time.Minute); err != nil {
 		t.Errorf("when it has ended: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/io/record"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"

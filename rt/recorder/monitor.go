@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/io/can"
 	"lockstep/io/record"
 	"lockstep/rt"

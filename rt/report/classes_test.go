@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"lockstep/rt"
+	"lockstep/rt/runtest"
 )
 
 func TestHistogramShowsTheRareBesideTheCommon(t *testing.T) {
@@ -25,7 +26,7 @@ func TestHistogramShowsTheRareBesideTheCommon(t *testing.T) {
 }
 
 func TestReportHasTheResponsesInClasses(t *testing.T) {
-	r, _ := demoRun(t)
+	r := runtest.Demo(t)
 	for range 7 {
 		r.Page.Response.Record(1500)
 	}

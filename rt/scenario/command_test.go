@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/fault"

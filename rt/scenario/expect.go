@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
 	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/rt/bench"

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
 	"lockstep/io/yamlfile"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"

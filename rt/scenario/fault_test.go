@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
 	"lockstep/io/yamlfile"
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"

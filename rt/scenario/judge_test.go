@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
 	"lockstep/io/can"
 	"lockstep/rt"
 	"lockstep/rt/bench"

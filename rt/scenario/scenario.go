@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/model"

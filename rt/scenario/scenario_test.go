@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/rt/bench"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/control"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/rt/host"
 	"lockstep/rt/report"
 )

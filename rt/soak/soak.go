@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/io/sigmap"
 	"lockstep/rt"
 	"lockstep/rt/bench"

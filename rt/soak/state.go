@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
 	"lockstep/rt/report"

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/rt"
 	"lockstep/rt/report"
 	"lockstep/rt/supervisor"

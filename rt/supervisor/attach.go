@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/rt"
 	"lockstep/rt/control"
 	"lockstep/rt/host"

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/io/can"
 	"lockstep/rt/bench"
 	"lockstep/sched"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/io/can"
 	"lockstep/rt"
 	"lockstep/rt/bench"

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"

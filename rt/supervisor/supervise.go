@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/rt"
 	"lockstep/rt/control"
 	"lockstep/rt/host"

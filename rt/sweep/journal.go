@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/rt/host"
 )
 

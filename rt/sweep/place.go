@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
 	"lockstep/model"
 	"lockstep/rt/virtual"
 )

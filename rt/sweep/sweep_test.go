@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
 	"lockstep/rt/virtual"
 )
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"lockstep/hil_test/ecu"
 	"lockstep/io/can"
 	"lockstep/model/kernel"

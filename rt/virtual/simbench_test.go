@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
 	"lockstep/io/record"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/host"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
 	"lockstep/hil_test/ecu"
 	"lockstep/io/yamlfile"
 	"lockstep/model"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
 	"lockstep/deploy"
 	"lockstep/rt/host"
 )

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
 	"lockstep/deploy"
 	"lockstep/rt/host"
 	"lockstep/sched"

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
 	"lockstep/rt/virtual"
 )
 
