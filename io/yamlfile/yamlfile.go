@@ -1,3 +1,6 @@
+// Package yamlfile owns the reading of YAML files and of commands written like them: a Reader
+// walks the tree, refuses unknown keys and keeps the first error with its line and column. It
+// does not know what a file means, units of measure or other packages of this module.
 package yamlfile
 
 import (
@@ -103,12 +106,14 @@ func (r *Reader) Document(data []byte) ast.Node {
 	return f.Docs[0].Body
 }
 
+// FailAt keeps an error at a place, unless there was one before.
 func (r *Reader) FailAt(p *token.Position, format string, args ...any) {
 	if r.Err == nil {
 		r.Err = r.Errorf(Scalar{Line: p.Line, Col: p.Column}, format, args...)
 	}
 }
 
+// Fail is FailAt for the place of a node.
 func (r *Reader) Fail(n ast.Node, format string, args ...any) {
 	r.FailAt(n.GetToken().Position, format, args...)
 }
@@ -191,15 +196,17 @@ func IsPrintable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
+// StoreText returns a reader of one value that stores its text in dst.
 func (r *Reader) StoreText(dst *string, what string) func(ast.Node) {
 	return func(n ast.Node) { *dst = r.Scalar(n, what).Text }
 }
 
+// StoreScalar returns a reader of one value that stores it in dst with its place.
 func (r *Reader) StoreScalar(dst *Scalar, what string) func(ast.Node) {
 	return func(n ast.Node) { *dst = r.Scalar(n, what) }
 }
 
-// StoreInteger reads a whole number from lo to hi.
+// StoreInteger returns a reader of a whole number from lo to hi that stores it in dst.
 func (r *Reader) StoreInteger(dst *int, what string, lo, hi int) func(ast.Node) {
 	return func(n ast.Node) {
 		w := r.Scalar(n, what)

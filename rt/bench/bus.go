@@ -419,6 +419,7 @@ func (b *Bench) SetBuses(list []string) error {
 	return nil
 }
 
+// BusNames lists the buses in the order of the file.
 func (b *Bench) BusNames() []string {
 	var names []string
 	for _, bus := range b.Buses {

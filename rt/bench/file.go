@@ -315,7 +315,7 @@ func checkComplete(r *yamlfile.Reader, b *Bench) {
 	need(len(b.Buses) > 0, "a bus (buses: {drive: {interface: vcan0, ...}})")
 }
 
-// ReadTitle is a name that lines of status and reports begin with.
+// ReadTitle reads a name with which lines of status and reports begin.
 func ReadTitle(r *yamlfile.Reader, n ast.Node, what string) string {
 	const room = 64 // letters
 	w := r.Scalar(n, what)

@@ -103,6 +103,7 @@ func DigestOfData(data any) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// DigestOfBytes is the SHA-256 of some texts and their lengths, hexadecimal.
 func DigestOfBytes(data ...[]byte) string {
 	h := sha256.New()
 	for _, d := range data {

@@ -45,7 +45,7 @@ func (h *Handover) Clone() *Handover {
 	return &own
 }
 
-// CheckFaults refuses what the loop would: it cannot say so.
+// CheckFaults refuses the commands that the loop would refuse: the loop cannot report it.
 func (h *Handover) CheckFaults(list []fault.Command) error {
 	if h.engine == nil {
 		m, p := len(h.Tables.Inputs), len(h.Tables.Outputs)
@@ -133,6 +133,7 @@ func (b *Bench) thread() sched.Thread {
 	}.Choose()
 }
 
+// Assemble makes the system of matrices of the plant of a bench.
 func Assemble(b *Bench) (*model.System, error) {
 	draft, err := b.draft, error(nil)
 	if draft == nil {
@@ -148,6 +149,7 @@ func Assemble(b *Bench) (*model.System, error) {
 	return plant.Assemble()
 }
 
+// ParsePlant reads and parses the file of the plant.
 func (b *Bench) ParsePlant() (*model.Draft, error) {
 	file, data, err := b.Read(b.Plant)
 	if err != nil {
@@ -205,6 +207,7 @@ func PortIndex(ports []model.Port, name string) int {
 	return slices.IndexFunc(ports, func(p model.Port) bool { return p.Name == name })
 }
 
+// PortNames lists the names of ports, in their order.
 func PortNames(ports []model.Port) []string {
 	names := make([]string, len(ports))
 	for i, p := range ports {
@@ -242,6 +245,7 @@ func spans(inputs []model.Port) (list [][2]float64) {
 // warmup is how many steps touch the plant's code and data before the first tick.
 const warmup = 100
 
+// WatchedOutputs finds the outputs of which the loop keeps count.
 func WatchedOutputs(outputs []model.Port) rt.Watch {
 	return rt.Watch{
 		Events: PortIndex(outputs, "events"), Transitions: PortIndex(outputs, "transitions"),

@@ -113,7 +113,7 @@ func readValues(r *yamlfile.Reader, n ast.Node, dst *[]Value, what string) {
 	}
 }
 
-// ReadWaveform reads what follows a value over time; value reads a number of it.
+// ReadWaveform reads a value over time; value reads one number of it.
 func ReadWaveform(r *yamlfile.Reader, n ast.Node, what string, value func(n ast.Node, text, what string) float64) *sigmap.Course {
 	c := &sigmap.Course{}
 	var period int64
@@ -200,7 +200,7 @@ func readBareNumber(r *yamlfile.Reader, n ast.Node, text, what string) float64 {
 	return v
 }
 
-// ReadQuantity is a quantity in a unit.
+// ReadQuantity reads a quantity in an SI unit; a number without a unit is in it.
 func ReadQuantity(r *yamlfile.Reader, n ast.Node, text, unit, what string) float64 {
 	v, err := model.Quantity(text, unit, nil)
 	if err != nil && r.Err == nil {

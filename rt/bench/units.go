@@ -94,7 +94,7 @@ func readNanoseconds(r *yamlfile.Reader, dst *int64, what string, lo, hi float64
 	}
 }
 
-// QuantityError is what model says of a quantity, with its text once.
+// QuantityError is the error of package model about a quantity, with the text of the quantity once.
 func QuantityError(w yamlfile.Scalar, err error) string {
 	text := fmt.Sprintf("%q: ", w.Text)
 	return text + strings.TrimPrefix(strings.TrimPrefix(err.Error(), "model: "), text)
@@ -119,7 +119,7 @@ func UnitOrOne(s string) string {
 	return s
 }
 
-// Database is that of a bus, read once.
+// Database is the database of a bus; it is read once.
 func (h *Handover) Database(bus int) (*sigmap.Database, error) {
 	if h.databases == nil {
 		h.databases = make([]*sigmap.Database, len(h.Bench.Buses))

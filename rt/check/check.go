@@ -1,3 +1,6 @@
+// Package check owns what `lockstep check` writes before a run: what was understood of a plant,
+// a bench or a database, the interface and the load of each bus, and the worst tick, measured on
+// this host. It starts no run and opens no bus.
 package check
 
 import (
@@ -104,13 +107,13 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
-	file := ""
+	scenarioText := ""
 	if c.Scenario != "" {
 		s, err := scenario.Load(h, c.Scenario)
 		if err != nil {
 			return err
 		}
-		file = s.Text(h)
+		scenarioText = s.Text(h)
 	}
 	file, data, err := b.Read(b.Plant)
 	if err != nil {
@@ -148,7 +151,7 @@ func (c *Check) bench(name string) error {
 			return err
 		}
 	}
-	fmt.Fprint(c.Out, file)
+	fmt.Fprint(c.Out, scenarioText)
 	return nil
 }
 

@@ -1,3 +1,7 @@
+// Package scenario owns what happens in a run beside the control unit, and what is expected of
+// the run: stimuli, faults, live commands, expectations and their verdict, also as JUnit XML. It
+// prepares faults and finds values by name; package fault applies them in the tick. It neither
+// starts a run nor speaks to one.
 package scenario
 
 import (
@@ -241,13 +245,13 @@ func (s *Scenario) named() (list []bench.NamedFault) {
 	return list
 }
 
-// Apply makes the scenario part of what the target is handed.
+// Apply makes the scenario part of the hand-over to the target.
 func Apply(h *bench.Handover, s *Scenario) {
 	h.Loop.Faults.Faults, h.Loop.Faults.Stimuli = s.Plan.Faults, s.Plan.Stimuli
 	h.Loop.Ticks, h.Named = s.Ticks, s.named()
 }
 
-// Load reads and takes the scenario called name, a file or embedded.
+// Load reads the scenario called name, a file or embedded, and applies it.
 func Load(h *bench.Handover, name string) (*Scenario, error) {
 	file, data, err := bench.ReadAny(name)
 	if err != nil {
