@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -222,5 +223,16 @@ func TestEachEndIsToldForWhatItIs(t *testing.T) {
 		if why, clean := r.ended(); why != want || clean != reason.Clean() {
 			t.Errorf("%q, clean %t; want %q", why, clean, want)
 		}
+	}
+}
+
+func TestAnEndingIsALine(t *testing.T) {
+	e := Ending{Bench: "b\x1b", Ended: "stopped by ctl", Clean: true, Ticks: 600, Missed: 2, Time: 3}
+	if got, want := e.String(), "b: stopped by ctl, after 3.000 s: 600 ticks, missed 2; clean"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	e.Clean = false
+	if got := e.String(); !strings.HasSuffix(got, "; NOT clean") {
+		t.Errorf("%q", got)
 	}
 }
