@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,5 +63,16 @@ func TestWhoChangesTheHostIsNotListed(t *testing.T) {
 	defer unix.Close(fd)
 	if slices.ContainsFunc(List(), func(v Listed) bool { return v.Supervisor == 812 }) {
 		t.Error("ps takes it for a run")
+	}
+}
+
+func TestAnEndingIsALine(t *testing.T) {
+	e := Ending{Bench: "b\x1b", Ended: "stopped by ctl", Clean: true, Ticks: 600, Missed: 2, Time: 3}
+	if got, want := e.String(), "b: stopped by ctl, after 3.000 s: 600 ticks, missed 2; clean"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	e.Clean = false
+	if got := e.String(); !strings.HasSuffix(got, "; NOT clean") {
+		t.Errorf("%q", got)
 	}
 }

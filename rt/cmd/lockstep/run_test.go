@@ -201,7 +201,7 @@ func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
 	if r.Unserved == 0 || r.Ticks+r.Unserved != 400 || !(r.Still > 2) {
 		t.Errorf("%d ticks, %d not served, stood still for %g s; want 400 together, more than 2 s", r.Ticks, r.Unserved, r.Still)
 	}
-	if !has(s.out.String(), " 2.", fmt.Sprintf("%.3f s", r.Still), fmt.Sprint(r.Unserved), r.Ended) {
+	if still := regexp.MustCompile(`(?m)^ *\d+\.\d s .* 2\.\d s`); !still.MatchString(s.out.String()) || !has(s.out.String(), fmt.Sprintf("%.3f s", r.Still), fmt.Sprint(r.Unserved), r.Ended) {
 		t.Errorf("the output does not say for how long it stands still, and stood at last:\n%s", s.out.String())
 	}
 }
