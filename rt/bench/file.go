@@ -16,11 +16,11 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/io/can"
 	"lockstep/model"
 	"lockstep/model/plants"
 	"lockstep/rt"
+	"lockstep/rt/ecu"
 	"lockstep/sched"
 )
 

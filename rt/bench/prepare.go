@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt"
+	"lockstep/rt/ecu"
 	"lockstep/rt/fault"
 	"lockstep/rt/target"
 	"lockstep/sched"

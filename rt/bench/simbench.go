@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/io/can"
 	"lockstep/model/kernel"
 	"lockstep/rt"
+	"lockstep/rt/ecu"
 	"lockstep/sched"
 )
 

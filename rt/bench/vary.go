@@ -11,9 +11,9 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/model"
 	"lockstep/rt"
+	"lockstep/rt/ecu"
 	"lockstep/rt/fault"
 )
 

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/model/plants"
 	"lockstep/rt/bench"
+	"lockstep/rt/ecu"
 )
 
 //go:embed completion

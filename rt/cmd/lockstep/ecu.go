@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/rt/bench"
+	"lockstep/rt/ecu"
 )
 
 const ecuUsage = "ecu NAME -bus NAME [-set PARAMETER=VALUE]"
