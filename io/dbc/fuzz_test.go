@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 )
 
@@ -55,7 +56,7 @@ func FuzzParseNeverPanics(f *testing.F) {
 }
 
 // checkSane checks what is true of every database that is accepted.
-func checkSane(t *testing.T, db *sigmap.Database, data []byte) {
+func checkSane(t *testing.T, db *messages.Database, data []byte) {
 	lines := strings.Count(decode(data), "\n") + 1
 	for i := range db.Messages {
 		m := &db.Messages[i]

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"lockstep/io/can"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // Everything that is wrong in testdata/violations.dbc: line, column, text.
@@ -90,7 +90,7 @@ func TestEveryViolationIsSurvivedAndReportedWithItsLine(t *testing.T) {
 }
 
 // summary is a database as text, a line for each message.
-func summary(db *sigmap.Database) string {
+func summary(db *messages.Database) string {
 	var b strings.Builder
 	for i := range db.Messages {
 		m := &db.Messages[i]

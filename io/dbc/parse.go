@@ -1,5 +1,5 @@
 // Package dbc owns the reading of CAN databases in the DBC format: text in,
-// messages and signals out.
+// messages and signals (package messages) out.
 //
 // It does not bind signals to anything (package sigmap). It skips nodes, signal
 // groups, environment variables and all attributes but those of Message and
@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // Leniency is something in a file that should not be there, and what was made of
@@ -32,7 +32,7 @@ var nothing = Leniency{1, 1, "there is not a single statement such as BO_ or SG_
 // Parse reads a DBC file, UTF-8 or Windows-1252, that keeps to the format. The
 // messages and signals it returns have passed Database.Check. An error begins
 // with file and line and names what was found; file is used for nothing else.
-func Parse(file string, data []byte) (*sigmap.Database, error) {
+func Parse(file string, data []byte) (*messages.Database, error) {
 	p := newParser(file, data)
 	p.file()
 	if p.bad == nil && p.known == 0 {
@@ -51,7 +51,7 @@ func Parse(file string, data []byte) (*sigmap.Database, error) {
 // has no sensible meaning is left out, everything else stays, and each of these
 // places is in the list, by line. What it returns has passed Database.Check. Only
 // a file without a single statement of the format is an error.
-func ParseLenient(file string, data []byte) (*sigmap.Database, []Leniency, error) {
+func ParseLenient(file string, data []byte) (*messages.Database, []Leniency, error) {
 	p := newParser(file, data)
 	p.lenient = true
 	p.file()
@@ -77,7 +77,7 @@ type parser struct {
 	list    []Leniency
 	known   int // statements that are of the format
 
-	db   *sigmap.Database
+	db   *messages.Database
 	skip bool // the signals that follow belong to no frame
 	refs
 	attributes
@@ -86,7 +86,7 @@ type parser struct {
 func newParser(file string, data []byte) *parser {
 	return &parser{
 		lexer:      lexer{src: decode(data), line: 1},
-		db:         &sigmap.Database{File: file},
+		db:         &messages.Database{File: file},
 		refs:       newRefs(),
 		attributes: newAttributes(),
 	}

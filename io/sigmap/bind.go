@@ -5,20 +5,21 @@ import (
 	"math"
 	"slices"
 
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
 // Bind finds the signals and ports of spec and compiles the way between them,
 // converting units. An error names message, signal, port and units; where it is
 // about one entry of spec it is a *SpecError.
-func Bind(db *Database, spec Spec, inputs, outputs []model.Port) (*Map, error) {
+func Bind(db *messages.Database, spec Spec, inputs, outputs []model.Port) (*Map, error) {
 	if err := db.Check(); err != nil {
 		return nil, err
 	}
 	if !(spec.PeriodNs > 0) {
 		return nil, fmt.Errorf("sigmap: period %d ns is not positive", spec.PeriodNs)
 	}
-	b := &binder{db: db, spec: &spec, m: &Map{PeriodNs: spec.PeriodNs}, inputs: inputs, outputs: outputs, driven: map[int]*Message{}}
+	b := &binder{db: db, spec: &spec, m: &Map{PeriodNs: spec.PeriodNs}, inputs: inputs, outputs: outputs, driven: map[int]*messages.Message{}}
 	for i := range spec.Sendings {
 		if err := b.sending(&spec.Sendings[i]); err != nil {
 			return nil, specError(InSendings, i, spec.Sendings[i].Message, err)
@@ -58,16 +59,16 @@ func linkError(list string, index int, l Link, err error) error {
 
 // binder is Bind at work.
 type binder struct {
-	db              *Database
+	db              *messages.Database
 	spec            *Spec
 	m               *Map
 	inputs, outputs []model.Port
-	driven          map[int]*Message // what drives an input
-	frames          []*layout        // of m.Tx
+	driven          map[int]*messages.Message // what drives an input
+	frames          []*layout                 // of m.Tx
 }
 
 // ends finds the two ends of a link; kind of the ports is for messages.
-func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *Message, sig *Signal, index int, err error) {
+func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *messages.Message, sig *messages.Signal, index int, err error) {
 	if msg, err = b.message(l.Message); err != nil {
 		return nil, nil, 0, err
 	}
@@ -80,7 +81,7 @@ func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *Message, si
 
 // field compiles a signal to the unit of port, which is the index-th of its
 // kind, with the range of the database.
-func (b *binder) field(sig *Signal, index int, port *model.Port) (Field, error) {
+func (b *binder) field(sig *messages.Signal, index int, port *model.Port) (Field, error) {
 	unit, zero, err := scale(sig.Unit, port.Unit)
 	if err != nil {
 		return Field{}, fmt.Errorf("signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
@@ -101,6 +102,23 @@ func (b *binder) field(sig *Signal, index int, port *model.Port) (Field, error) 
 			sig.Factor, sig.Offset, sig.Unit, b.where(sig), port.Unit)
 	}
 	return f, nil
+}
+
+// place sets where the bits of s are; s lies within 64 bytes.
+func (f *Field) place(s *messages.Signal) {
+	f.Len, f.Big, f.Signed, f.Float = uint8(s.Len), s.BigEndian, s.Signed, s.Float
+	at := min(s.Start/8, 56)
+	f.At = uint8(at)
+	if !s.BigEndian {
+		shift := s.Start - 8*at
+		f.Shift = uint8(shift)
+		f.Ninth = uint8(max(0, shift+s.Len-64))
+		return
+	}
+	// Counted from the highest bit of the first byte, the last bit is end.
+	end := 8*(s.Start/8-at) + 7 - s.Start%8 + s.Len - 1
+	f.Shift = uint8(max(0, 63-end))
+	f.Ninth = uint8(max(0, end-63))
 }
 
 // scale is what makes a value in one unit one in another: value·factor + zero. Units
@@ -139,7 +157,7 @@ func (f *Field) limit(lo, hi float64) {
 func slack(r float64) float64 { return 1e-6 + 1e-15*math.Abs(r) }
 
 // message finds a message of the database.
-func (b *binder) message(name string) (*Message, error) {
+func (b *binder) message(name string) (*messages.Message, error) {
 	var names []string
 	for i := range b.db.Messages {
 		if b.db.Messages[i].Name == name {
@@ -151,7 +169,7 @@ func (b *binder) message(name string) (*Message, error) {
 }
 
 // signal finds a signal of msg.
-func (b *binder) signal(msg *Message, name string) (*Signal, error) {
+func (b *binder) signal(msg *messages.Message, name string) (*messages.Signal, error) {
 	var names []string
 	for i := range msg.Signals {
 		s := &msg.Signals[i]
@@ -170,7 +188,7 @@ func (b *binder) sent(name string) int {
 }
 
 // where is the line of s in the database.
-func (b *binder) where(s *Signal) string { return fmt.Sprintf("%s:%d", b.db.File, s.Line) }
+func (b *binder) where(s *messages.Signal) string { return fmt.Sprintf("%s:%d", b.db.File, s.Line) }
 
 // find returns the index of the port called name; kind is for the message.
 func find(name, kind string, ports []model.Port) (int, error) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
@@ -43,7 +44,7 @@ func (b *binder) receive(l Link) error {
 		at = by
 	}
 	if msg.J1939 {
-		f.Invalid = sig.codes()
+		f.Invalid = codes(sig)
 	}
 	b.driven[index] = msg
 	rx.Fields = append(rx.Fields, f)
@@ -51,7 +52,7 @@ func (b *binder) receive(l Link) error {
 }
 
 // driver names the signal of msg that drives an input.
-func (b *binder) driver(msg *Message, index int) string {
+func (b *binder) driver(msg *messages.Message, index int) string {
 	for _, l := range b.spec.Receive {
 		if l.Message == msg.Name && l.Port == b.inputs[index].Name {
 			return msg.Name + "." + l.Signal
@@ -61,7 +62,7 @@ func (b *binder) driver(msg *Message, index int) string {
 }
 
 // received returns the entry of msg, a new one at first.
-func (b *binder) received(msg *Message) (*Rx, error) {
+func (b *binder) received(msg *messages.Message) (*Rx, error) {
 	if b.sent(msg.Name) >= 0 {
 		return nil, errors.New("the message is sent too")
 	}
@@ -76,7 +77,7 @@ func (b *binder) received(msg *Message) (*Rx, error) {
 // codes are the raw values with which SAE J1939-71 says "error" and "not available",
 // from 0xFE of the highest byte on, or of two and four bits the last two. A value
 // that the database gives another meaning has that one.
-func (s *Signal) codes() (list [][2]uint64) {
+func codes(s *messages.Signal) (list [][2]uint64) {
 	var f Field
 	f.place(s)
 	top := f.mask()
@@ -87,7 +88,7 @@ func (s *Signal) codes() (list [][2]uint64) {
 		list = [][2]uint64{{0xFE << (s.Len - 8), top}}
 	case s.Len == 2 || s.Len == 4:
 		for raw := top - 1; raw <= top; raw++ {
-			if !s.means(raw) {
+			if !means(s, raw) {
 				list = append(list, [2]uint64{raw, raw})
 			}
 		}
@@ -97,7 +98,7 @@ func (s *Signal) codes() (list [][2]uint64) {
 
 // means tells whether the database gives a raw value a text that is not about its
 // being none.
-func (s *Signal) means(raw uint64) bool {
+func means(s *messages.Signal, raw uint64) bool {
 	for _, v := range s.Values {
 		if uint64(v.Raw) != raw {
 			continue
@@ -127,7 +128,7 @@ func (b *binder) reception(s *Reception) error {
 		return fmt.Errorf("cycle %g ms, timeout %g ms, first %g ms", ms(s.CycleNs), ms(s.TimeoutNs), ms(s.FirstNs))
 	case s.FirstNs > 0 && s.TimeoutNs == 0:
 		return errors.New("a timeout of the first frame where there is none of the others")
-	case s.DLC != 0 && s.DLC != frameLen(s.DLC):
+	case s.DLC != 0 && s.DLC != messages.FrameLen(s.DLC):
 		return fmt.Errorf("no CAN frame has %d bytes", s.DLC)
 	}
 	if s.DLC > 0 {
@@ -173,7 +174,7 @@ func (b *binder) reception(s *Reception) error {
 }
 
 // fits sees to it that the bound signals are in a frame of the length declared.
-func (b *binder) fits(rx *Rx, msg *Message) error {
+func (b *binder) fits(rx *Rx, msg *messages.Message) error {
 	for _, l := range b.spec.Receive {
 		if l.Message != msg.Name {
 			continue
@@ -192,7 +193,7 @@ func (b *binder) fits(rx *Rx, msg *Message) error {
 }
 
 // reaction compiles what follows when msg is not to be relied upon.
-func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *Message) error {
+func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *messages.Message) error {
 	r.Action = s.Action
 	if s.Action == Substitute && len(s.Values) == 0 {
 		return fmt.Errorf("%s: substitute names no port", part)
@@ -218,14 +219,14 @@ func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *Messag
 }
 
 // invalid sets the raw values of a signal that are none.
-func (b *binder) invalid(rx *Rx, msg *Message, s *InvalidSpec) error {
+func (b *binder) invalid(rx *Rx, msg *messages.Message, s *InvalidSpec) error {
 	sig, err := b.signal(msg, s.Signal)
 	if err != nil {
 		return err
 	}
 	var list [][2]uint64
 	for _, text := range s.Values {
-		r, err := sig.rawRange(text)
+		r, err := parseRawRange(sig, text)
 		if err != nil {
 			return err
 		}
@@ -248,9 +249,9 @@ func (b *binder) invalid(rx *Rx, msg *Message, s *InvalidSpec) error {
 	return nil
 }
 
-// rawRange reads a raw value, "255" or "0xFF", a range of them, "250-255", or a text of
+// parseRawRange reads a raw value, "255" or "0xFF", a range of them, "250-255", or a text of
 // the signal's values.
-func (s *Signal) rawRange(text string) (r [2]uint64, err error) {
+func parseRawRange(s *messages.Signal, text string) (r [2]uint64, err error) {
 	var f Field
 	f.place(s)
 	var texts []string
@@ -281,7 +282,7 @@ func (s *Signal) rawRange(text string) (r [2]uint64, err error) {
 
 // expect completes what is known of a received message by the database.
 func (b *binder) expect(rx *Rx) {
-	i := slices.IndexFunc(b.db.Messages, func(m Message) bool { return m.ID == rx.ID })
+	i := slices.IndexFunc(b.db.Messages, func(m messages.Message) bool { return m.ID == rx.ID })
 	if rx.CycleTicks == 0 {
 		rx.CycleTicks = int64(math.RoundToEven(float64(b.db.Messages[i].CycleNs) / float64(b.spec.PeriodNs)))
 		if b.db.Messages[i].CycleNs > 0 {

@@ -6,15 +6,16 @@ import (
 	"math"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
 // layout is a sent message at work.
 type layout struct {
-	msg   *Message
-	taken Bits               // what carries something
-	used  map[*Signal]string // and what
-	raw   map[string]uint64  // constants by signal
+	msg   *messages.Message
+	taken messages.Bits               // what carries something
+	used  map[*messages.Signal]string // and what
+	raw   map[string]uint64           // constants by signal
 }
 
 // sending adds a sent message.
@@ -36,7 +37,7 @@ func (b *binder) sending(s *Sending) error {
 	if err := b.times(s, &t); err != nil {
 		return err
 	}
-	f := &layout{msg: msg, used: map[*Signal]string{}, raw: map[string]uint64{}}
+	f := &layout{msg: msg, used: map[*messages.Signal]string{}, raw: map[string]uint64{}}
 	if s.Counter != "" {
 		sig, err := b.counts(msg, s.Counter)
 		if err != nil {
@@ -61,7 +62,7 @@ func (b *binder) sending(s *Sending) error {
 }
 
 // counts finds a signal that can count frames.
-func (b *binder) counts(msg *Message, name string) (*Signal, error) {
+func (b *binder) counts(msg *messages.Message, name string) (*messages.Signal, error) {
 	sig, err := b.signal(msg, name)
 	switch {
 	case err != nil:
@@ -111,14 +112,14 @@ func (b *binder) times(s *Sending, t *Tx) error {
 }
 
 // take notes what a signal carries.
-func (f *layout) take(s *Signal, what string) {
+func (f *layout) take(s *messages.Signal, what string) {
 	f.used[s] = what
 	bits, _ := s.Bits()
-	f.taken.join(&bits)
+	f.taken.Join(&bits)
 }
 
 // protect adds a protection.
-func (f *layout) protect(t *Tx, spec ProtectionSpec) error {
+func (f *layout) protect(t *Tx, spec messages.ProtectionSpec) error {
 	p, err := newProtection(spec, f.msg)
 	if err != nil {
 		return err
@@ -128,17 +129,17 @@ func (f *layout) protect(t *Tx, spec ProtectionSpec) error {
 	}
 	for _, split := range []*Split{&p.Counter, &p.Checksum, &p.Nibble} {
 		bits := split.bits()
-		if bits.overlaps(&f.taken) {
+		if bits.Overlaps(&f.taken) {
 			return fmt.Errorf("protection %s: its bits carry something already", spec.Profile)
 		}
-		f.taken.join(&bits)
+		f.taken.Join(&bits)
 	}
 	t.Protect = append(t.Protect, p)
 	return nil
 }
 
 // bits are where s is.
-func (s *Split) bits() (bits Bits) {
+func (s *Split) bits() (bits messages.Bits) {
 	for _, p := range s.Part[:s.N] {
 		for i := range int(p.Len) {
 			at := int(p.Shift) + i
@@ -182,17 +183,17 @@ func (b *binder) send(l Link) error {
 }
 
 // free tells whether the bits of sig are.
-func (b *binder) free(f *layout, sig *Signal) error {
+func (b *binder) free(f *layout, sig *messages.Signal) error {
 	if what, ok := f.used[sig]; ok {
 		return fmt.Errorf("the signal carries %s already", what)
 	}
 	for i := range f.msg.Signals {
 		other := &f.msg.Signals[i]
-		if what, ok := f.used[other]; ok && sig.overlaps(other) {
+		if what, ok := f.used[other]; ok && sig.Overlaps(other) {
 			return fmt.Errorf("the signal (%s) overlaps %q (%s), which carries %s", b.where(sig), other.Name, b.where(other), what)
 		}
 	}
-	if bits, _ := sig.Bits(); bits.overlaps(&f.taken) {
+	if bits, _ := sig.Bits(); bits.Overlaps(&f.taken) {
 		return fmt.Errorf("the signal (%s) is where the protection of the frame is", b.where(sig))
 	}
 	return nil
@@ -229,7 +230,7 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 		return err
 	}
 	if c.Course == nil {
-		raw, err := sig.Parse(c.Text)
+		raw, err := parseRaw(sig, c.Text)
 		if err != nil {
 			return err
 		}
@@ -264,7 +265,7 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 // reach makes a constant a field with a course of one point, so that what changes
 // values while running finds it; false: the number is no exact one, or says which
 // signals are in the frame, and the bits stay in every frame as they are.
-func (b *binder) reach(t *Tx, sig *Signal, raw uint64) bool {
+func (b *binder) reach(t *Tx, sig *messages.Signal, raw uint64) bool {
 	d := Field{Name: sig.Name, Index: -1, Course: len(t.Courses) + 1, Factor: sig.Factor, Offset: sig.Offset}
 	d.place(sig)
 	d.Lo, d.Hi = d.span()
@@ -281,7 +282,7 @@ func (b *binder) reach(t *Tx, sig *Signal, raw uint64) bool {
 }
 
 // put makes raw bits part of what the frame always carries.
-func (f *layout) put(t *Tx, sig *Signal, raw uint64) {
+func (f *layout) put(t *Tx, sig *messages.Signal, raw uint64) {
 	var at Field
 	at.place(sig)
 	at.store(&t.Base, raw&at.mask())
@@ -290,7 +291,7 @@ func (f *layout) put(t *Tx, sig *Signal, raw uint64) {
 
 // absent returns the signal of sig's chain of multiplexors that keeps it out of the
 // frame; nil: it is in it.
-func (f *layout) absent(sig *Signal) *Signal {
+func (f *layout) absent(sig *messages.Signal) *messages.Signal {
 	for sig.Under != "" {
 		raw, given := f.raw[sig.Under]
 		if !given || !within(sig.Ranges, raw) {
@@ -307,11 +308,11 @@ func (b *binder) rest(t *Tx, f *layout) {
 		for k := range f.msg.Signals[:i+1] {
 			sig := &f.msg.Signals[k]
 			bits, _ := sig.Bits()
-			if _, ok := f.used[sig]; ok || !sig.HasInitial || bits.overlaps(&f.taken) || f.absent(sig) != nil {
+			if _, ok := f.used[sig]; ok || !sig.HasInitial || bits.Overlaps(&f.taken) || f.absent(sig) != nil {
 				continue
 			}
 			f.take(sig, "its start value")
-			f.put(t, sig, sig.initial())
+			f.put(t, sig, initialRaw(sig))
 		}
 	}
 	if !f.msg.J1939 {
@@ -324,8 +325,8 @@ func (b *binder) rest(t *Tx, f *layout) {
 	}
 }
 
-// initial is the start value as raw bits, within what they hold.
-func (s *Signal) initial() uint64 {
+// initialRaw is the start value as raw bits, within what they hold.
+func initialRaw(s *messages.Signal) uint64 {
 	var f Field
 	f.place(s)
 	lo, hi := f.span()
@@ -337,7 +338,7 @@ func (s *Signal) initial() uint64 {
 }
 
 // ranges are those of a multiplexed signal, for messages.
-func ranges(s *Signal) string {
+func ranges(s *messages.Signal) string {
 	text := ""
 	for i, r := range s.Ranges {
 		if i > 0 {

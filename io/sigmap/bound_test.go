@@ -8,13 +8,16 @@ import (
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
 // rich has floats, extended multiplexing, texts, start values and J1939.
-func rich() *Database {
-	octet := func(name string, at int) Signal { return Signal{Name: name, Start: at, Len: 8, Factor: 1} }
-	under := func(s Signal, by string, lo, hi uint64) Signal {
+func rich() *messages.Database {
+	octet := func(name string, at int) messages.Signal {
+		return messages.Signal{Name: name, Start: at, Len: 8, Factor: 1}
+	}
+	under := func(s messages.Signal, by string, lo, hi uint64) messages.Signal {
 		s.Under, s.Ranges = by, [][2]uint64{{lo, hi}}
 		return s
 	}
@@ -22,26 +25,26 @@ func rich() *Database {
 	mux.Multiplexor = true
 	deep := under(octet("sub", 8), "page", 1, 2)
 	deep.Multiplexor = true
-	mode := Signal{Name: "mode", Start: 0, Len: 4, Factor: 1, HasInitial: true, Initial: 5,
-		Values: []Value{{Raw: 0, Text: "off"}, {Raw: 3, Text: "drive on"}, {Raw: 15, Text: "SNA"}}}
+	mode := messages.Signal{Name: "mode", Start: 0, Len: 4, Factor: 1, HasInitial: true, Initial: 5,
+		Values: []messages.Value{{Raw: 0, Text: "off"}, {Raw: 3, Text: "drive on"}, {Raw: 15, Text: "SNA"}}}
 	level := octet("level", 8)
 	level.Factor, level.Offset, level.Unit, level.HasInitial, level.Initial = 0.5, -40, "bar", true, 7
-	return &Database{File: "rich.dbc", Messages: []Message{
-		{Name: "Floats", ID: 1, Len: 16, FD: true, BRS: true, Signals: []Signal{
+	return &messages.Database{File: "rich.dbc", Messages: []messages.Message{
+		{Name: "Floats", ID: 1, Len: 16, FD: true, BRS: true, Signals: []messages.Signal{
 			{Name: "single", Start: 7, Len: 32, BigEndian: true, Float: true, Factor: 2, Offset: 1},
 			{Name: "double", Start: 32, Len: 64, Float: true, Factor: 1},
 			{Name: "limited", Start: 96, Len: 32, Float: true, Factor: 1, Min: -0.3, Max: 0.3},
 		}},
-		{Name: "Pages", ID: 2, Len: 8, Signals: []Signal{
+		{Name: "Pages", ID: 2, Len: 8, Signals: []messages.Signal{
 			mux, deep, under(octet("a", 16), "page", 1, 1), under(octet("b", 16), "page", 2, 7), under(octet("c", 24), "sub", 4, 9), octet("always", 56),
 		}},
-		{Name: "Plain", ID: 3, Len: 8, CycleNs: 20e6, Signals: []Signal{mode, level, octet("x", 16), octet("y", 24)}},
-		{Name: "Heat", ID: 4, Len: 8, Signals: []Signal{{Name: "warm", Len: 8, Factor: 1, Offset: -40, Min: -40, Max: 215, Unit: "degC"}}},
-		{Name: "Odd", ID: 5, Len: 8, Signals: []Signal{{Name: "all", Len: 64, Factor: 1}}},
-		{Name: "Signed", ID: 6, Len: 8, Signals: []Signal{{Name: "all", Len: 64, Signed: true, Factor: 1}}},
-		{Name: "Truck", ID: 0x18F00503 | can.EFF, Len: 8, J1939: true, Signals: []Signal{
+		{Name: "Plain", ID: 3, Len: 8, CycleNs: 20e6, Signals: []messages.Signal{mode, level, octet("x", 16), octet("y", 24)}},
+		{Name: "Heat", ID: 4, Len: 8, Signals: []messages.Signal{{Name: "warm", Len: 8, Factor: 1, Offset: -40, Min: -40, Max: 215, Unit: "degC"}}},
+		{Name: "Odd", ID: 5, Len: 8, Signals: []messages.Signal{{Name: "all", Len: 64, Factor: 1}}},
+		{Name: "Signed", ID: 6, Len: 8, Signals: []messages.Signal{{Name: "all", Len: 64, Signed: true, Factor: 1}}},
+		{Name: "Truck", ID: 0x18F00503 | can.EFF, Len: 8, J1939: true, Signals: []messages.Signal{
 			octet("gear", 0), {Name: "speed", Start: 8, Len: 16, Factor: 0.125}, {Name: "lock", Start: 24, Len: 2, Factor: 1},
-			{Name: "kind", Start: 26, Len: 2, Factor: 1, Values: []Value{{Raw: 3, Text: "limit"}, {Raw: 2, Text: "torque"}}},
+			{Name: "kind", Start: 26, Len: 2, Factor: 1, Values: []messages.Value{{Raw: 3, Text: "limit"}, {Raw: 2, Text: "torque"}}},
 		}},
 	}}
 }
@@ -260,8 +263,8 @@ func TestWhatIsDeclaredOfReceivedMessagesIsChecked(t *testing.T) {
 		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u9", "3"}}}}, `no input "u9"`},
 		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "300"}}}}, "takes 0 to 200, not 300"},
 		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "3 bar"}}}}, "on_error: "},
-		{Reception{Message: "Plain", Protect: []ProtectionSpec{{Profile: "e2e-3"}}}, `profile "e2e-3"`},
-		{Reception{Message: "Plain", DLC: 3, Protect: []ProtectionSpec{{Profile: "crc8", Poly: 0x1D, Checksum: []string{"56|8"}}}}, "needs 8 bytes"},
+		{Reception{Message: "Plain", Protect: []messages.ProtectionSpec{{Profile: "e2e-3"}}}, `profile "e2e-3"`},
+		{Reception{Message: "Plain", DLC: 3, Protect: []messages.ProtectionSpec{{Profile: "crc8", Poly: 0x1D, Checksum: []string{"56|8"}}}}, "needs 8 bytes"},
 		{Reception{Message: "Truck", CycleNs: -1}, "cycle"},
 		{Reception{Message: "Truck", FirstNs: 1e9}, "a timeout of the first frame where there is none"},
 		{Reception{Message: "Truck", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 )
 
 // stuffed is how many bits n bits become where each run of five is followed by one of
@@ -34,7 +35,7 @@ func stuffed(n int) int {
 
 func TestBitsOfAFrameAreThoseOfTheWorstStuffing(t *testing.T) {
 	for length := range 65 {
-		if frameLen(length) != length {
+		if messages.FrameLen(length) != length {
 			continue
 		}
 		for _, id := range []uint32{1, can.EFF | 1} {
@@ -57,11 +58,11 @@ func TestBitsOfAFrameAreThoseOfTheWorstStuffing(t *testing.T) {
 }
 
 func TestChosenPhasesSpreadTheFramesAndAreAlwaysTheSame(t *testing.T) {
-	db := &Database{}
+	db := &messages.Database{}
 	var s Spec
 	s.PeriodNs = 1e6
 	for i, cycle := range []int64{10, 10, 10, 10, 10, 20, 20, 20, 20, 5, 100, 100, 1} {
-		m := Message{Name: fmt.Sprint("M", i), ID: uint32(i + 1), Len: 8}
+		m := messages.Message{Name: fmt.Sprint("M", i), ID: uint32(i + 1), Len: 8}
 		db.Messages = append(db.Messages, m)
 		s.Sendings = append(s.Sendings, Sending{Message: m.Name, CycleNs: cycle * 1e6, PhaseNs: FreePhase})
 	}
@@ -114,7 +115,7 @@ func TestCourseIsLinearBetweenPointsJumpsAndRepeats(t *testing.T) {
 }
 
 func TestFrameSentOnChangeIsRepeated(t *testing.T) {
-	db := &Database{Messages: []Message{{Name: "M", Len: 2, Signals: []Signal{{Name: "a", Len: 8, Factor: 1}}}}}
+	db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 2, Signals: []messages.Signal{{Name: "a", Len: 8, Factor: 1}}}}}
 	for _, c := range []struct {
 		s    Sending
 		want string
@@ -159,7 +160,7 @@ func TestFrameSentOnChangeIsRepeated(t *testing.T) {
 }
 
 func TestFrameSentOnChangeKeepsItsGap(t *testing.T) {
-	db := &Database{Messages: []Message{{Name: "M", Len: 2, Signals: []Signal{{Name: "a", Len: 8, Factor: 0.5}}}}}
+	db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 2, Signals: []messages.Signal{{Name: "a", Len: 8, Factor: 0.5}}}}}
 	out := ports("1", "y")
 	for _, c := range []struct {
 		send SendType

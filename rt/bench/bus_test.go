@@ -10,6 +10,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/dbc"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
@@ -18,7 +19,7 @@ import (
 )
 
 func TestDatabaseSaysHowAFrameIsSentWhereTheFileDoesNot(t *testing.T) {
-	msg := sigmap.Message{Name: "M", SendType: "OnChange", CycleNs: 100e6, DelayNs: 7e6, FastNs: 21e6, Repeats: 3}
+	msg := messages.Message{Name: "M", SendType: "OnChange", CycleNs: 100e6, DelayNs: 7e6, FastNs: 21e6, Repeats: 3}
 	for _, c := range []struct {
 		f    Frame
 		kind string
@@ -35,13 +36,13 @@ func TestDatabaseSaysHowAFrameIsSentWhereTheFileDoesNot(t *testing.T) {
 		{Frame{Repeats: 2, Sent: true, Send: sigmap.Both}, "Cyclic", sigmap.Sending{Send: sigmap.Both, CycleNs: 100e6, GapNs: 10e6, Repeats: 2, EveryNs: 25e6}},
 	} {
 		c.f.Message.Text, c.want.Message, msg.SendType = "M", "M", c.kind
-		got := c.f.sending(&sigmap.Database{Messages: []sigmap.Message{msg}}, 5e6)
+		got := c.f.sending(&messages.Database{Messages: []messages.Message{msg}}, 5e6)
 		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
 			t.Errorf("%q: %+v, want %+v", c.kind, got, c.want)
 		}
 	}
 	msg.CycleNs, msg.SendType = 0, "CyclicAndOnChange"
-	if got := (&Frame{Message: Word{Text: "M"}}).sending(&sigmap.Database{Messages: []sigmap.Message{msg}}, 5e6); got.Send != sigmap.OnChange {
+	if got := (&Frame{Message: Word{Text: "M"}}).sending(&messages.Database{Messages: []messages.Message{msg}}, 5e6); got.Send != sigmap.OnChange {
 		t.Errorf("both without a cycle is sent %v, want on change", got.Send)
 	}
 }
@@ -153,7 +154,7 @@ func unitMap(t *testing.T, r *run) *sigmap.Map {
 func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
 	r, loop, unit := guardedRun(t, guardedText(t))
 	say := unitMap(t, r)
-	check, err := sigmap.NewProtection(r.bench.Buses[0].Frames[1].Protect[0].Spec, &sigmap.Message{Name: "Torque", Len: 8, Signals: []sigmap.Signal{
+	check, err := sigmap.NewProtection(r.bench.Buses[0].Frames[1].Protect[0].Spec, &messages.Message{Name: "Torque", Len: 8, Signals: []messages.Signal{
 		{Name: "counter_T", Start: 51, Len: 4, BigEndian: true, Factor: 1}}})
 	if err != nil {
 		t.Fatal(err)

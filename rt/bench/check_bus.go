@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/model/kernel"
@@ -37,7 +38,7 @@ func (bus *Bus) rates() string {
 type interfaceTable struct {
 	b   *Bench
 	bus *Bus
-	db  *sigmap.Database
+	db  *messages.Database
 	t   *kernel.Tables
 	out *tabwriter.Writer
 }
@@ -65,8 +66,8 @@ func (c *Checking) checkBus(b *Bench, bus *Bus, t *kernel.Tables, m *sigmap.Map)
 }
 
 // message is what the database says of a message.
-func (v *interfaceTable) message(name string) *sigmap.Message {
-	i := slices.IndexFunc(v.db.Messages, func(m sigmap.Message) bool { return m.Name == name })
+func (v *interfaceTable) message(name string) *messages.Message {
+	i := slices.IndexFunc(v.db.Messages, func(m messages.Message) bool { return m.Name == name })
 	return &v.db.Messages[i]
 }
 
@@ -140,7 +141,7 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *Frame) string {
 }
 
 // row writes one signal, and what it is to the bench.
-func (v *interfaceTable) row(msg *sigmap.Message, s *sigmap.Signal, what string) {
+func (v *interfaceTable) row(msg *messages.Message, s *messages.Signal, what string) {
 	cells := signalRow(s)
 	limits := cells[3]
 	if limits == "" {
@@ -177,7 +178,7 @@ func (v *interfaceTable) sent(tx *sigmap.Tx, f *Frame) {
 }
 
 // source says where the value of a sent signal comes from.
-func (v *interfaceTable) source(msg *sigmap.Message, s *sigmap.Signal, f *Frame) string {
+func (v *interfaceTable) source(msg *messages.Message, s *messages.Signal, f *Frame) string {
 	for _, l := range v.bus.Send {
 		if l.Message == msg.Name && l.Signal == s.Name {
 			return "<- " + port(v.t.Outputs, l.Port)
@@ -205,7 +206,7 @@ func (v *interfaceTable) source(msg *sigmap.Message, s *sigmap.Signal, f *Frame)
 }
 
 // carried says that a signal is part of a protection, else the other text.
-func carried(s *sigmap.Signal, list []sigmap.Protection, other string) string {
+func carried(s *messages.Signal, list []sigmap.Protection, other string) string {
 	for i := range list {
 		if part := list[i].Carries(s); part != "" {
 			return part + " of " + list[i].Profile

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"lockstep/io/dbc"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // database writes the messages and signals of a database.
@@ -43,7 +43,7 @@ func (c *Checking) lenient(b *Bench, bus *Bus) error {
 
 // readDatabase reads a database and warns of every line that does not keep to
 // the format, or with Strict refuses it.
-func (c *Checking) readDatabase(file string, data []byte) (*sigmap.Database, error) {
+func (c *Checking) readDatabase(file string, data []byte) (*messages.Database, error) {
 	if c.Strict {
 		return dbc.Parse(file, data)
 	}
@@ -59,7 +59,7 @@ func (c *Checking) readDatabase(file string, data []byte) (*sigmap.Database, err
 }
 
 // aboutMessage says what a database says about a message.
-func aboutMessage(m *sigmap.Message) []string {
+func aboutMessage(m *messages.Message) []string {
 	list := []string{fmt.Sprintf("%d bytes", m.Len)}
 	switch {
 	case m.BRS:
@@ -83,7 +83,7 @@ func aboutMessage(m *sigmap.Message) []string {
 
 // signalTable writes the signals of a message as a DBC writes them, the columns
 // that say nothing left out.
-func signalTable(w io.Writer, m *sigmap.Message) error {
+func signalTable(w io.Writer, m *messages.Message) error {
 	var rows [][]string
 	for i := range m.Signals {
 		rows = append(rows, signalRow(&m.Signals[i]))
@@ -102,7 +102,7 @@ func signalTable(w io.Writer, m *sigmap.Message) error {
 }
 
 // signalRow is the row of a signal in signalTable.
-func signalRow(s *sigmap.Signal) []string {
+func signalRow(s *messages.Signal) []string {
 	order, sign, limits := "1", "+", ""
 	if s.BigEndian {
 		order = "0"
@@ -136,7 +136,7 @@ func signalRow(s *sigmap.Signal) []string {
 }
 
 // muxText says when a signal is in its message, and whether it is a multiplexor.
-func muxText(s *sigmap.Signal) string {
+func muxText(s *messages.Signal) string {
 	text := ""
 	if s.Under != "" {
 		text = "if " + s.Under + "="

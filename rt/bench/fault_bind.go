@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/rt/fault"
@@ -52,15 +53,15 @@ func (h *Handover) Fault(s FaultSpec) (f fault.Fault, err error) {
 
 // aim is what a fault is of.
 type aim struct {
-	fault.Fault                // Where and indices
-	of          fault.Where    // Where, or element
-	name        string         // for messages
-	gauge                      // in which its values are written
-	own         bool           // which package fault wants, too; else SI
-	lo, hi      float64        // what it can be, as package fault wants it
-	slack       float64        // and how far beyond that is still taken
-	sig         *sigmap.Signal // nil: of an input by its port
-	msg         *sigmap.Message
+	fault.Fault                  // Where and indices
+	of          fault.Where      // Where, or element
+	name        string           // for messages
+	gauge                        // in which its values are written
+	own         bool             // which package fault wants, too; else SI
+	lo, hi      float64          // what it can be, as package fault wants it
+	slack       float64          // and how far beyond that is still taken
+	sig         *messages.Signal // nil: of an input by its port
+	msg         *messages.Message
 }
 
 func (h *Handover) target(s *FaultSpec) (t *aim, err error) {
@@ -132,7 +133,7 @@ type message struct {
 	bus  int
 	sent bool
 	at   int // in Map.Tx or Map.Rx
-	msg  *sigmap.Message
+	msg  *messages.Message
 }
 
 // message finds a message that the bench sends or receives.
@@ -168,15 +169,15 @@ func (h *Handover) message(name string) (m message, err error) {
 	if err != nil {
 		return m, err
 	}
-	i := slices.IndexFunc(db.Messages, func(e sigmap.Message) bool { return e.Name == name })
+	i := slices.IndexFunc(db.Messages, func(e messages.Message) bool { return e.Name == name })
 	m.msg = &db.Messages[i]
 	return m, nil
 }
 
 // database is that of a bus, read once.
-func (h *Handover) database(bus int) (*sigmap.Database, error) {
+func (h *Handover) database(bus int) (*messages.Database, error) {
 	if h.databases == nil {
-		h.databases = make([]*sigmap.Database, len(h.Bench.Buses))
+		h.databases = make([]*messages.Database, len(h.Bench.Buses))
 	}
 	if h.databases[bus] == nil {
 		db, err := h.Bench.database(&h.Bench.Buses[bus])
@@ -189,7 +190,7 @@ func (h *Handover) database(bus int) (*sigmap.Database, error) {
 }
 
 // signal finds MESSAGE.SIGNAL, or MESSAGE.SIGNAL on BUS.
-func (h *Handover) signal(name string) (m message, sig *sigmap.Signal, err error) {
+func (h *Handover) signal(name string) (m message, sig *messages.Signal, err error) {
 	text, rest, on := strings.Cut(name, " on ")
 	first, second, dot := strings.Cut(text, ".")
 	if !dot || first == "" || second == "" {
@@ -212,7 +213,7 @@ func (h *Handover) signal(name string) (m message, sig *sigmap.Signal, err error
 }
 
 // port is the one that a link ties a signal to; "" none does.
-func (h *Handover) port(m message, sig *sigmap.Signal) string {
+func (h *Handover) port(m message, sig *messages.Signal) string {
 	bus := &h.Bench.Buses[m.bus]
 	for _, l := range map[bool][]Link{true: bus.Send, false: bus.Receive}[m.sent] {
 		if l.Message == m.msg.Name && l.Signal == sig.Name {
@@ -261,7 +262,7 @@ func (h *Handover) signalTarget(name string) (*aim, error) {
 
 // guards says what a signal is of the frame that carries it, a counter or a checksum; ""
 // neither.
-func (h *Handover) guards(m message, sig *sigmap.Signal) string {
+func (h *Handover) guards(m message, sig *messages.Signal) string {
 	for _, f := range h.Bench.Buses[m.bus].Frames {
 		if f.Message.Text == m.msg.Name && f.Counter.Text == sig.Name {
 			return "the counter"

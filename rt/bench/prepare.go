@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/model/kernel"
@@ -30,9 +31,9 @@ type Handover struct {
 
 	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
 
-	faults    *faultBook         // nil: no command yet; see book
-	engine    *fault.Set         // what knows which commands are possible; nil: not asked yet
-	databases []*sigmap.Database // by bus; nil: not read yet, see database
+	faults    *faultBook           // nil: no command yet; see book
+	engine    *fault.Set           // what knows which commands are possible; nil: not asked yet
+	databases []*messages.Database // by bus; nil: not read yet, see database
 }
 
 // Kernel says in words which kernel ticks.
@@ -186,7 +187,7 @@ func portNames(ports []model.Port) []string {
 }
 
 // bind reads the database of a bus and ties its signals to the ports.
-func (b *Bench) bind(bus *Bus, db *sigmap.Database, t *kernel.Tables) (*sigmap.Map, error) {
+func (b *Bench) bind(bus *Bus, db *messages.Database, t *kernel.Tables) (*sigmap.Map, error) {
 	m, err := sigmap.Bind(db, bus.spec(db, b.PeriodNs), t.Inputs, t.Outputs)
 	if err != nil {
 		return nil, b.errorf(bus.blame(err), "bus %q: %w", bus.Name.Text, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 )
@@ -83,8 +84,8 @@ func (r *reader) group(n ast.Node, what string) (p Protect) {
 	return p
 }
 
-func (r *reader) window(n ast.Node, what string) *sigmap.WindowSpec {
-	w := &sigmap.WindowSpec{}
+func (r *reader) window(n ast.Node, what string) *messages.WindowSpec {
+	w := &messages.WindowSpec{}
 	count := func(name string, dst *int) key {
 		return key{name, func(n ast.Node) { *dst = int(r.unsigned(n, what+": "+name, 64)) }}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"lockstep/io/dbc"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
@@ -29,7 +29,7 @@ func (r *reader) units(n ast.Node, dst *[]Unit, what string) {
 
 // database reads the database of a bus, leniently (check says where), and gives its
 // signals the units that the bench says they have.
-func (b *Bench) database(bus *Bus) (*sigmap.Database, error) {
+func (b *Bench) database(bus *Bus) (*messages.Database, error) {
 	file, data, err := b.Read(bus.Database)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (b *Bench) database(bus *Bus) (*sigmap.Database, error) {
 		return nil, err
 	}
 	bus.lenient = len(list)
-	units, signals := map[string][]*sigmap.Signal{}, map[string]*sigmap.Signal{}
+	units, signals := map[string][]*messages.Signal{}, map[string]*messages.Signal{}
 	var known []string
 	for i := range db.Messages {
 		m := &db.Messages[i]

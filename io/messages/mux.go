@@ -1,4 +1,4 @@
-package sigmap
+package messages
 
 import "fmt"
 
@@ -69,7 +69,7 @@ func (f *finder) enter(s *Signal) {
 // in the same frame, nil if there is none.
 func (f *finder) collision(i int) *Signal {
 	for j := range i {
-		if f.bits[i].overlaps(&f.bits[j]) && together(f.chains[i], f.chains[j]) {
+		if f.bits[i].Overlaps(&f.bits[j]) && together(f.chains[i], f.chains[j]) {
 			return &f.m.Signals[j]
 		}
 	}

@@ -1,4 +1,4 @@
-package sigmap
+package messages
 
 import (
 	"slices"

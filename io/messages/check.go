@@ -1,4 +1,4 @@
-package sigmap
+package messages
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func (m *Message) check() error {
 		return fmt.Errorf("identifier 0x%X has more than 29 bits", id)
 	case m.J1939 && m.Len > 8:
 		return fmt.Errorf("J1939 sends %d bytes in several frames", m.Len)
-	case m.Len != frameLen(m.Len):
+	case m.Len != FrameLen(m.Len):
 		return fmt.Errorf("no CAN frame has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", m.Len)
 	}
 	return nil
@@ -61,7 +61,7 @@ func (m *Message) check() error {
 func (m *Message) unmarked() bool { return can.MaskSFF < m.ID && m.ID <= can.MaskEFF }
 
 // frameLen is the least length of a frame that holds n bytes, -1 if none does.
-func frameLen(n int) int {
+func FrameLen(n int) int {
 	if 0 <= n && n <= 8 {
 		return n
 	}

@@ -1,4 +1,4 @@
-package sigmap
+package messages
 
 import (
 	"fmt"
@@ -70,7 +70,7 @@ func (r *mender) message(m *Message) bool {
 		r.note(m.Line, what, err, "taken as extended")
 	}
 	err := m.check()
-	if l := frameLen(m.Len); l > m.Len && !m.J1939 {
+	if l := FrameLen(m.Len); l > m.Len && !m.J1939 {
 		m.Len = l
 		if long := err; m.check() == nil {
 			r.note(m.Line, what, long, fmt.Sprintf("taken as %d", l))
