@@ -13,6 +13,7 @@ package dbc
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,12 +27,23 @@ type Leniency struct {
 	Text      string
 }
 
+// SyntaxError says where a file does not keep to the format, and what was found there.
+type SyntaxError struct {
+	File string
+	Leniency
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: dbc: %s", e.File, e.Line, e.Col, e.Text)
+}
+
 // nothing is what is wrong with a file that is empty.
 var nothing = Leniency{1, 1, "there is not a single statement such as BO_ or SG_"}
 
 // Parse reads a DBC file, UTF-8 or Windows-1252, that keeps to the format. The
-// messages and signals it returns have passed Database.Check. An error begins
-// with file and line and names what was found; file is used for nothing else.
+// messages and signals it returns have passed Database.Check. An error is a
+// *SyntaxError or a *messages.Error: it begins with file and line and names what was
+// found; file is used for nothing else.
 func Parse(file string, data []byte) (*messages.Database, error) {
 	p := newParser(file, data)
 	p.file()
@@ -58,7 +70,7 @@ func ParseLenient(file string, data []byte) (*messages.Database, []Leniency, err
 	if p.known == 0 {
 		return nil, nil, p.failure(&append(p.list, nothing)[0])
 	}
-	for _, f := range p.db.Mend() {
+	for _, f := range p.db.Repair() {
 		p.list = append(p.list, Leniency{Line: f.Line, Text: f.Text})
 	}
 	slices.SortStableFunc(p.list, func(a, b Leniency) int {

@@ -7,8 +7,6 @@
 // the tick (package sigmap).
 package messages
 
-import "fmt"
-
 // Database is what a bus carries, as a database file describes it.
 type Database struct {
 	File     string // for messages
@@ -136,12 +134,4 @@ func (s *Signal) Overlaps(other *Signal) bool {
 	a, _ := s.Bits()
 	b, _ := other.Bits()
 	return a.Overlaps(&b)
-}
-
-// at is the start of an error about a line of the database.
-func (db *Database) at(line int) string {
-	if line == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d: ", db.File, line)
 }

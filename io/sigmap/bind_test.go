@@ -83,7 +83,7 @@ var wrongSpecs = []struct {
 	{"period zero", func(_ *messages.Database, s *Spec, _, _ []model.Port) { s.PeriodNs = 0 },
 		[]string{"period 0 ns is not positive"}},
 	{"database", func(db *messages.Database, _ *Spec, _, _ []model.Port) { db.Messages[1].Len = 0 },
-		[]string{"gearbox.dbc:21: sigmap: ", `signal "gear"`, "0 bytes"}},
+		[]string{"gearbox.dbc:21: ", `signal "gear"`, "0 bytes"}},
 }
 
 func TestBindNamesWhatIsWrong(t *testing.T) {
