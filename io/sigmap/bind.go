@@ -17,7 +17,7 @@ func Bind(db *messages.Database, spec Spec, inputs, outputs []model.Port) (*Map,
 		return nil, err
 	}
 	if !(spec.PeriodNs > 0) {
-		return nil, fmt.Errorf("sigmap: period %d ns is not positive", spec.PeriodNs)
+		return nil, problemf(ErrTime, "sigmap: period %d ns is not positive", spec.PeriodNs)
 	}
 	b := &binder{db: db, spec: &spec, m: &Map{PeriodNs: spec.PeriodNs}, inputs: inputs, outputs: outputs, driven: map[int]*messages.Message{}}
 	for i := range spec.Sendings {
@@ -84,7 +84,7 @@ func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *messages.Me
 func (b *binder) field(sig *messages.Signal, index int, port *model.Port) (Field, error) {
 	unit, zero, err := scale(sig.Unit, port.Unit)
 	if err != nil {
-		return Field{}, fmt.Errorf("signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
+		return Field{}, problemf(ErrUnit, "signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
 	}
 	f := Field{Name: sig.Name, Index: index, Factor: sig.Factor * unit, Offset: sig.Offset*unit + zero}
 	f.place(sig)
@@ -93,12 +93,12 @@ func (b *binder) field(sig *messages.Signal, index int, port *model.Port) (Field
 		f.limit(sig.Min*unit+zero, sig.Max*unit+zero)
 	}
 	if !(f.Lo <= f.Hi) {
-		return f, fmt.Errorf("%d bits (%s) hold no value of the signal's range [%g|%g] %q",
+		return f, problemf(ErrRange, "%d bits (%s) hold no value of the signal's range [%g|%g] %q",
 			sig.Len, b.where(sig), sig.Min, sig.Max, sig.Unit)
 	}
 	most := math.Max(math.Abs(f.Lo), math.Abs(f.Hi))*math.Abs(f.Factor) + math.Abs(f.Offset)
 	if f.Factor == 0 || math.IsInf(most, 0) || math.IsNaN(most) {
-		return f, fmt.Errorf("(%g,%g) %q (%s) is beyond what a number in %q can be",
+		return f, problemf(ErrRange, "(%g,%g) %q (%s) is beyond what a number in %q can be",
 			sig.Factor, sig.Offset, sig.Unit, b.where(sig), port.Unit)
 	}
 	return f, nil
@@ -165,7 +165,7 @@ func (b *binder) message(name string) (*messages.Message, error) {
 		}
 		names = append(names, b.db.Messages[i].Name)
 	}
-	return nil, fmt.Errorf("%s has no message %q; %s", b.db.File, name, nearest(name, names))
+	return nil, problemf(ErrUnknown, "%s has no message %q; %s", b.db.File, name, nearest(name, names))
 }
 
 // signal finds a signal of msg.
@@ -178,7 +178,7 @@ func (b *binder) signal(msg *messages.Message, name string) (*messages.Signal, e
 		}
 		names = append(names, s.Name)
 	}
-	return nil, fmt.Errorf("message %s (%s:%d) has no signal %q; %s",
+	return nil, problemf(ErrUnknown, "message %s (%s:%d) has no signal %q; %s",
 		msg.Name, b.db.File, msg.Line, name, nearest(name, names))
 }
 
@@ -199,7 +199,7 @@ func find(name, kind string, ports []model.Port) (int, error) {
 		}
 		names = append(names, ports[i].Name)
 	}
-	return 0, fmt.Errorf("the plant has no %s %q; %s", kind, name, nearest(name, names))
+	return 0, problemf(ErrUnknown, "the plant has no %s %q; %s", kind, name, nearest(name, names))
 }
 
 // ms is a time in milliseconds, for messages.

@@ -1,6 +1,9 @@
 package sigmap
 
 import (
+	"strings"
+	"math"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -107,9 +110,24 @@ func TestCourseIsLinearBetweenPointsJumpsAndRepeats(t *testing.T) {
 			t.Errorf("at %d it is %g, want %g", at, got, want)
 		}
 	}
-	for _, wrong := range []Course{{}, {At: []int64{0, 1}, Value: []float64{1}}, {At: []int64{2, 1}, Value: []float64{1, 2}}, {At: []int64{-1}, Value: []float64{1}}} {
-		if wrong.Check() == nil {
-			t.Errorf("%v is taken", wrong)
+}
+
+func TestACourseThatCannotBeIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		course Course
+		want   string
+	}{
+		{Course{}, "a course has 1 to 65536 points, not 0"},
+		{Course{At: make([]int64, maxCourse+1), Value: make([]float64, maxCourse+1)}, "not 65537"},
+		{Course{At: []int64{0, 1}, Value: []float64{1}}, "a course has 1 to 65536 points"},
+		{Course{At: []int64{-1}, Value: []float64{1}}, "a course begins at 0 or later, not at -1 ns"},
+		{Course{At: []int64{2e9, 1e9}, Value: []float64{1, 2}}, "point 2 of the course, at 1 s, is before the one before it, at 2 s"},
+		{Course{At: []int64{0, 1e8}, Value: []float64{1, 2}, Period: 5e7}, "the period, 0.05 s, is shorter than the course, 0.1 s"},
+		{Course{At: []int64{0}, Value: []float64{math.NaN()}}, "point 1 of the course is not finite: NaN"},
+		{Course{At: []int64{0, 1}, Value: []float64{0, math.Inf(1)}}, "point 2 of the course is not finite: +Inf"},
+	} {
+		if err := c.course.Check(); !errors.Is(err, ErrCourse) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d points: %v, want %q", len(c.course.At), err, c.want)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func findPlace(m *messages.Message, place string) (*messages.Signal, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return nil, fmt.Errorf("the message has no signal %q; %s", place, nearest(place, names))
+	return nil, problemf(ErrUnknown, "the message has no signal %q; %s", place, nearest(place, names))
 }
 
 // compileSplit compiles a number that is in one or two places of m and returns the bits it

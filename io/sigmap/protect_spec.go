@@ -71,12 +71,12 @@ func newProtection(spec messages.ProtectionSpec, m *messages.Message) (Protectio
 		for _, f := range list {
 			names = append(names, f.name)
 		}
-		return Protection{}, fmt.Errorf("protection: profile %q; %s", spec.Profile, nearest(spec.Profile, names))
+		return Protection{}, problemf(ErrUnknown, "protection: profile %q; %s", spec.Profile, nearest(spec.Profile, names))
 	}
 	c.f = list[i]
 	for _, step := range []func() error{c.keys, c.span, c.places, c.counter, c.ids, c.checksum, c.order, c.sequence, c.window} {
 		if err := step(); err != nil {
-			return Protection{}, fmt.Errorf("protection %s: %w", spec.Profile, err)
+			return Protection{}, problemf(ErrProtection, "protection %s: %w", spec.Profile, err)
 		}
 	}
 	return c.p, nil

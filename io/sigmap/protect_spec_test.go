@@ -3,6 +3,7 @@ package sigmap
 import (
 	"bytes"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -84,7 +85,11 @@ func TestErrorsOfAProtectionNameTheKeyTheValueAndWhatIsAllowed(t *testing.T) {
 		{messages.ProtectionSpec{Profile: "j1939-xbr", Window: w(5, 2, 0, 2, 0, 6, 0)}, "min ok + max error is 6 in some state, more than the window size 5"},
 	} {
 		_, err := NewProtection(c.spec, gauge())
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "sigmap: message Gauge: protection") {
+		kind := ErrProtection
+		if strings.HasPrefix(c.want, "profile ") {
+			kind = ErrUnknown
+		}
+		if !errors.Is(err, kind) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "sigmap: message Gauge: protection") {
 			t.Errorf("%+v: %v, want %s", c.spec, err, c.want)
 		}
 	}

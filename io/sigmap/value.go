@@ -27,9 +27,9 @@ func parseRaw(s *messages.Signal, text string) (uint64, error) {
 	v, err := parseNumber(s, text)
 	if err != nil {
 		if len(texts) > 0 {
-			return 0, fmt.Errorf("%q is no number in %q and none of its texts; %s", text, s.Unit, nearest(text, texts))
+			return 0, problemf(ErrValue, "%q is no number in %q and none of its texts; %s", text, s.Unit, nearest(text, texts))
 		}
-		return 0, fmt.Errorf("%q is no number in %q", text, s.Unit)
+		return 0, problemf(ErrValue, "%q is no number in %q", text, s.Unit)
 	}
 	f.Factor, f.Offset = s.Factor, s.Offset
 	f.Lo, f.Hi = f.span()
@@ -42,7 +42,7 @@ func parseRaw(s *messages.Signal, text string) (uint64, error) {
 	}
 	if !(raw >= f.Lo && raw <= f.Hi) {
 		lo, hi := f.Lo*s.Factor+s.Offset, f.Hi*s.Factor+s.Offset
-		return 0, fmt.Errorf("%s is beyond its range, %s", text, between(math.Min(lo, hi), math.Max(lo, hi), s.Unit))
+		return 0, problemf(ErrRange, "%s is beyond its range, %s", text, between(math.Min(lo, hi), math.Max(lo, hi), s.Unit))
 	}
 	return f.bits(raw), nil
 }

@@ -1,6 +1,7 @@
 package sigmap
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -240,7 +241,7 @@ func TestProtectionAndSignalsDoNotShareBits(t *testing.T) {
 	} {
 		c.s.Message, c.s.CycleNs = "Plain", period
 		_, err := Bind(rich(), Spec{PeriodNs: period, Sendings: []Sending{c.s}, Send: []Link{{"Plain", c.port, "y0"}}}, nil, ports("1", "y0"))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, ErrTaken) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}

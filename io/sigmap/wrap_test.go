@@ -1,6 +1,7 @@
 package sigmap
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -103,7 +104,7 @@ func TestATimerThatHasRunOutIsNoValueOutOfRange(t *testing.T) {
 func TestACountInAFloatingPointSignalIsRefused(t *testing.T) {
 	db := &messages.Database{File: "f.dbc", Messages: []messages.Message{{Name: "M", Len: 8, Signals: []messages.Signal{{Name: "n", Len: 32, Float: true, Factor: 1, Line: 7}}}}}
 	_, err := Bind(db, Spec{PeriodNs: 1, Send: []Link{{"M", "n", "n"}}, Sendings: []Sending{{Message: "M", CycleNs: 1}}}, nil, counts())
-	if err == nil || !strings.Contains(err.Error(), "signal M.n, port n: the port is a count, and the signal (f.dbc:7) a floating-point number") {
+	if !errors.Is(err, ErrKind) || !strings.Contains(err.Error(), "signal M.n, port n: the port is a count, and the signal (f.dbc:7) a floating-point number") {
 		t.Errorf("%v", err)
 	}
 }
