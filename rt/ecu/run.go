@@ -25,9 +25,10 @@ import (
 // no clock: the instants it is told never go back.
 type law interface {
 	hear(f *can.Frame, now time.Time)
-	tick(now time.Time) error        // one cycle; the error is the bus's
-	closing(malformed uint64) string // what it has to say at its end; malformed packets never reached it
-	parameters() []Parameter         // what can be set before it hears anything
+	tick(now time.Time) error // one cycle; the error is the bus's
+	counted() *Counts         // so far
+	result() string           // what its last line says after the counts
+	parameters() []Parameter  // what can be set before it hears anything
 }
 
 // kind is a control unit that there is.
@@ -68,7 +69,7 @@ func find(name string) (kind, error) {
 	list := kinds()
 	i := slices.IndexFunc(list, func(k kind) bool { return k.name == name })
 	if i < 0 {
-		return kind{}, fmt.Errorf("ecu: no control unit %q; there are: %s", name, strings.Join(Names(), ", "))
+		return kind{}, problemf(ErrUnknown, "ecu: no control unit %q; there are: %s", name, strings.Join(Names(), ", "))
 	}
 	return list[i], nil
 }
@@ -119,7 +120,7 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 			err = unit.tick(time.Now())
 		}
 	}
-	fmt.Fprintf(log, "%s: %s\n", k.name, unit.closing(framed.malformed.Load()))
+	fmt.Fprintln(log, k.lastLine(unit, framed.malformed.Load()))
 	return ending(err)
 }
 
