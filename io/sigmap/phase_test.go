@@ -1,10 +1,10 @@
 package sigmap
 
 import (
-	"strings"
-	"math"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"lockstep/io/can"
