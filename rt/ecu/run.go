@@ -1,10 +1,11 @@
-// Package ecu owns the virtual control units: programs that sit on the other
-// side of the bus and behave as the real unit would. It is the second, independent
-// implementation of what is on the wire, built on github.com/brutella/can with its
-// own packing of the frames; it imports nothing of the target and is no part of it.
+// Package ecu owns the virtual control units: programs at the other end of the bus
+// that behave as the real unit would. It is the second, independent implementation of
+// what is on the wire, built on github.com/brutella/can with its own packing of the
+// frames. It does not import any other package of lockstep, nor do its tests, and the
+// ticking process does not use it.
 //
-// A unit is a law: frames and cycles, no clock. Run gives it a bus and the host's
-// clock, a Stepped is taken from instant to instant by its owner.
+// A unit is a law: frames and cycles, no clock. Run gives a unit a bus and the host's
+// clock; the caller of a Stepped gives it the instants.
 package ecu
 
 import (

@@ -1,5 +1,6 @@
 // Package dbctest owns databases made for tests: random ones, and their text in
-// the DBC format.
+// the DBC format. It does not read that text (package dbc), and the product does not
+// use it.
 package dbctest
 
 import (
