@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/model"
@@ -56,7 +57,7 @@ type Value struct {
 // Protect is a protected group of a message.
 type Protect struct {
 	At   yamlfile.Scalar // its profile
-	Spec sigmap.ProtectionSpec
+	Spec messages.ProtectionSpec
 }
 
 // Message is what a bench says of a message it receives.
@@ -251,7 +252,7 @@ func readReaction(r *yamlfile.Reader, n ast.Node, dst *Reaction, what string) {
 }
 
 // spec is the bus as package sigmap wants it.
-func (bus *Bus) spec(db *sigmap.Database, periodNs int64) sigmap.Spec {
+func (bus *Bus) spec(db *messages.Database, periodNs int64) sigmap.Spec {
 	s := sigmap.Spec{PeriodNs: periodNs}
 	for _, l := range bus.Receive {
 		s.Receive = append(s.Receive, sigmap.Link{Message: l.Message, Signal: l.Signal, Port: l.Port})
@@ -268,12 +269,12 @@ func (bus *Bus) spec(db *sigmap.Database, periodNs int64) sigmap.Spec {
 	return s
 }
 
-func (f *Frame) sending(db *sigmap.Database, periodNs int64) sigmap.Sending {
+func (f *Frame) sending(db *messages.Database, periodNs int64) sigmap.Sending {
 	s := sigmap.Sending{
 		Message: f.Message.Text, Send: f.Send, CycleNs: f.CycleNs, PhaseNs: f.PhaseNs, GapNs: f.GapNs,
 		Repeats: max(0, f.Repeats), Counter: f.Counter.Text, Protect: specs(f.Protect),
 	}
-	if i := slices.IndexFunc(db.Messages, func(m sigmap.Message) bool { return m.Name == f.Message.Text }); i >= 0 {
+	if i := slices.IndexFunc(db.Messages, func(m messages.Message) bool { return m.Name == f.Message.Text }); i >= 0 {
 		f.defaults(&s, &db.Messages[i], periodNs)
 	}
 	for _, v := range f.Values {
@@ -284,7 +285,7 @@ func (f *Frame) sending(db *sigmap.Database, periodNs int64) sigmap.Sending {
 
 // defaults gives a frame what the file leaves to the database. Its times need not fit
 // the grid: they are made longer.
-func (f *Frame) defaults(s *sigmap.Sending, msg *sigmap.Message, periodNs int64) {
+func (f *Frame) defaults(s *sigmap.Sending, msg *messages.Message, periodNs int64) {
 	grid := func(ns int64) int64 { return (ns + periodNs - 1) / periodNs * periodNs }
 	if !f.Sent {
 		s.Send = sendType(msg.SendType)
@@ -340,7 +341,7 @@ func (r *Reaction) spec() sigmap.ReactionSpec {
 	return s
 }
 
-func specs(list []Protect) (specs []sigmap.ProtectionSpec) {
+func specs(list []Protect) (specs []messages.ProtectionSpec) {
 	for i := range list {
 		specs = append(specs, list[i].Spec)
 	}

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/rt/bench/benchtest"
 )
 
 func TestDatabaseSaysHowAFrameIsSentWhereTheFileDoesNot(t *testing.T) {
-	msg := sigmap.Message{Name: "M", SendType: "OnChange", CycleNs: 100e6, DelayNs: 7e6, FastNs: 21e6, Repeats: 3}
+	msg := messages.Message{Name: "M", SendType: "OnChange", CycleNs: 100e6, DelayNs: 7e6, FastNs: 21e6, Repeats: 3}
 	for _, c := range []struct {
 		f    Frame
 		kind string
@@ -30,13 +31,13 @@ func TestDatabaseSaysHowAFrameIsSentWhereTheFileDoesNot(t *testing.T) {
 		{Frame{Repeats: 2, Sent: true, Send: sigmap.Both}, "Cyclic", sigmap.Sending{Send: sigmap.Both, CycleNs: 100e6, GapNs: 10e6, Repeats: 2, EveryNs: 25e6}},
 	} {
 		c.f.Message.Text, c.want.Message, msg.SendType = "M", "M", c.kind
-		got := c.f.sending(&sigmap.Database{Messages: []sigmap.Message{msg}}, 5e6)
+		got := c.f.sending(&messages.Database{Messages: []messages.Message{msg}}, 5e6)
 		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
 			t.Errorf("%q: %+v, want %+v", c.kind, got, c.want)
 		}
 	}
 	msg.CycleNs, msg.SendType = 0, "CyclicAndOnChange"
-	if got := (&Frame{Message: yamlfile.Scalar{Text: "M"}}).sending(&sigmap.Database{Messages: []sigmap.Message{msg}}, 5e6); got.Send != sigmap.OnChange {
+	if got := (&Frame{Message: yamlfile.Scalar{Text: "M"}}).sending(&messages.Database{Messages: []messages.Message{msg}}, 5e6); got.Send != sigmap.OnChange {
 		t.Errorf("both without a cycle is sent %v, want on change", got.Send)
 	}
 }

@@ -28,7 +28,7 @@
 //	        repeat: 3                # so many times more after a change [GenMsgNrOfRepetition], every GenMsgCycleTimeFast
 //	        counter: COUNTER         # a signal that counts the frames, without more
 //	        protect: {profile: e2e-2, data_ids: [0x3F, 0x69, ...], counter: COUNTER, checksum: CHECKSUM}
-//	                                 # or a list of groups; the keys are the fields of sigmap.ProtectionSpec
+//	                                 # or a list of groups; the keys are the fields of messages.ProtectionSpec
 //	        values:                  # of signals that no port drives [the start value, or raw 0; J1939: not available]
 //	          GE_Fahrstufe: D        # a number, with or without a unit, or a text of the signal's values
 //	          GE_Temperatur: {table: [[0 s, 20], [60 s, 90]], period: 120 s}

@@ -17,12 +17,12 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/io/can"
 	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/plants"
 	"lockstep/rt"
+	"lockstep/rt/ecu"
 	"lockstep/sched"
 )
 

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/hil_test/ecu"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt"
+	"lockstep/rt/ecu"
 	"lockstep/rt/fault"
 	"lockstep/rt/target"
 	"lockstep/sched"
@@ -31,8 +32,8 @@ type Handover struct {
 
 	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
 
-	engine    *fault.Set         // what knows which commands are possible; nil: not asked yet
-	databases []*sigmap.Database // by bus; nil: not read yet, see database
+	engine    *fault.Set           // what knows which commands are possible; nil: not asked yet
+	databases []*messages.Database // by bus; nil: not read yet, see database
 }
 
 // Uncommanded lists the inputs that no bus drives, and what they do.
@@ -217,7 +218,7 @@ func PortNames(ports []model.Port) []string {
 }
 
 // bind reads the database of a bus and ties its signals to the ports.
-func (b *Bench) bind(bus *Bus, db *sigmap.Database, t *kernel.Tables) (*sigmap.Map, error) {
+func (b *Bench) bind(bus *Bus, db *messages.Database, t *kernel.Tables) (*sigmap.Map, error) {
 	m, err := sigmap.Bind(db, bus.spec(db, b.PeriodNs), t.Inputs, t.Outputs)
 	if err != nil {
 		return nil, b.Errorf(bus.blame(err), "bus %q: %w", bus.Name.Text, err)

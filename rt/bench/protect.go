@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/model"
@@ -84,8 +85,8 @@ func readProtectionGroup(r *yamlfile.Reader, n ast.Node, what string) (p Protect
 	return p
 }
 
-func readWindow(r *yamlfile.Reader, n ast.Node, what string) *sigmap.WindowSpec {
-	w := &sigmap.WindowSpec{}
+func readWindow(r *yamlfile.Reader, n ast.Node, what string) *messages.WindowSpec {
+	w := &messages.WindowSpec{}
 	count := func(name string, dst *int) yamlfile.Key {
 		return yamlfile.Key{Name: name, Read: func(n ast.Node) { *dst = int(r.Unsigned(n, what+": "+name, 64)) }}
 	}
@@ -210,7 +211,7 @@ func ReadQuantity(r *yamlfile.Reader, n ast.Node, text, unit, what string) float
 }
 
 // ProtectedPart says that a signal is part of a protection, else the other text.
-func ProtectedPart(s *sigmap.Signal, list []sigmap.Protection, other string) string {
+func ProtectedPart(s *messages.Signal, list []sigmap.Protection, other string) string {
 	for i := range list {
 		if part := list[i].Carries(s); part != "" {
 			return part + " of " + list[i].Profile

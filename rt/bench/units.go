@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"lockstep/io/dbc"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/kernel"
@@ -34,7 +34,7 @@ func readUnits(r *yamlfile.Reader, n ast.Node, dst *[]Unit, what string) {
 
 // Database reads the database of a bus, leniently (check says where), and gives its
 // signals the units that the bench says they have.
-func (b *Bench) Database(bus *Bus) (*sigmap.Database, error) {
+func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
 	file, data, err := b.Read(bus.Database)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (b *Bench) Database(bus *Bus) (*sigmap.Database, error) {
 		return nil, err
 	}
 	bus.lenient = len(list)
-	units, signals := map[string][]*sigmap.Signal{}, map[string]*sigmap.Signal{}
+	units, signals := map[string][]*messages.Signal{}, map[string]*messages.Signal{}
 	var known []string
 	for i := range db.Messages {
 		m := &db.Messages[i]
@@ -120,9 +120,9 @@ func UnitOrOne(s string) string {
 }
 
 // Database is the database of a bus; it is read once.
-func (h *Handover) Database(bus int) (*sigmap.Database, error) {
+func (h *Handover) Database(bus int) (*messages.Database, error) {
 	if h.databases == nil {
-		h.databases = make([]*sigmap.Database, len(h.Bench.Buses))
+		h.databases = make([]*messages.Database, len(h.Bench.Buses))
 	}
 	if h.databases[bus] == nil {
 		db, err := h.Bench.Database(&h.Bench.Buses[bus])

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/model/kernel"
@@ -38,7 +39,7 @@ func busRates(bus *bench.Bus) string {
 type interfaceTable struct {
 	b   *bench.Bench
 	bus *bench.Bus
-	db  *sigmap.Database
+	db  *messages.Database
 	t   *kernel.Tables
 	out *tabwriter.Writer
 }
@@ -66,8 +67,8 @@ func (c *Check) checkBus(b *bench.Bench, bus *bench.Bus, t *kernel.Tables, m *si
 }
 
 // message is what the database says of a message.
-func (v *interfaceTable) message(name string) *sigmap.Message {
-	i := slices.IndexFunc(v.db.Messages, func(m sigmap.Message) bool { return m.Name == name })
+func (v *interfaceTable) message(name string) *messages.Message {
+	i := slices.IndexFunc(v.db.Messages, func(m messages.Message) bool { return m.Name == name })
 	return &v.db.Messages[i]
 }
 
@@ -141,7 +142,7 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
 }
 
 // row writes one signal, and what it is to the bench.
-func (v *interfaceTable) row(msg *sigmap.Message, s *sigmap.Signal, what string) {
+func (v *interfaceTable) row(msg *messages.Message, s *messages.Signal, what string) {
 	cells := signalRow(s)
 	limits := cells[3]
 	if limits == "" {
@@ -178,7 +179,7 @@ func (v *interfaceTable) sent(tx *sigmap.Tx, f *bench.Frame) {
 }
 
 // source says where the value of a sent signal comes from.
-func (v *interfaceTable) source(msg *sigmap.Message, s *sigmap.Signal, f *bench.Frame) string {
+func (v *interfaceTable) source(msg *messages.Message, s *messages.Signal, f *bench.Frame) string {
 	for _, l := range v.bus.Send {
 		if l.Message == msg.Name && l.Signal == s.Name {
 			return "<- " + port(v.t.Outputs, l.Port)

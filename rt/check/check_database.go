@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"lockstep/io/dbc"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 	"lockstep/rt/bench"
 )
 
@@ -44,7 +44,7 @@ func (c *Check) lenient(b *bench.Bench, bus *bench.Bus) error {
 
 // readDatabase reads a database and warns of every line that does not keep to
 // the format, or with Strict refuses it.
-func (c *Check) readDatabase(file string, data []byte) (*sigmap.Database, error) {
+func (c *Check) readDatabase(file string, data []byte) (*messages.Database, error) {
 	if c.Strict {
 		return dbc.Parse(file, data)
 	}
@@ -60,7 +60,7 @@ func (c *Check) readDatabase(file string, data []byte) (*sigmap.Database, error)
 }
 
 // aboutMessage says what a database says about a message.
-func aboutMessage(m *sigmap.Message) []string {
+func aboutMessage(m *messages.Message) []string {
 	list := []string{fmt.Sprintf("%d bytes", m.Len)}
 	switch {
 	case m.BRS:
@@ -84,7 +84,7 @@ func aboutMessage(m *sigmap.Message) []string {
 
 // signalTable writes the signals of a message as a DBC writes them, the columns
 // that say nothing left out.
-func signalTable(w io.Writer, m *sigmap.Message) error {
+func signalTable(w io.Writer, m *messages.Message) error {
 	var rows [][]string
 	for i := range m.Signals {
 		rows = append(rows, signalRow(&m.Signals[i]))
@@ -103,7 +103,7 @@ func signalTable(w io.Writer, m *sigmap.Message) error {
 }
 
 // signalRow is the row of a signal in signalTable.
-func signalRow(s *sigmap.Signal) []string {
+func signalRow(s *messages.Signal) []string {
 	order, sign, limits := "1", "+", ""
 	if s.BigEndian {
 		order = "0"
@@ -137,7 +137,7 @@ func signalRow(s *sigmap.Signal) []string {
 }
 
 // muxText says when a signal is in its message, and whether it is a multiplexor.
-func muxText(s *sigmap.Signal) string {
+func muxText(s *messages.Signal) string {
 	text := ""
 	if s.Under != "" {
 		text = "if " + s.Under + "="

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/rt/bench"
@@ -53,15 +54,15 @@ func ResolveFault(h *bench.Handover, s FaultSpec) (f fault.Fault, err error) {
 
 // aim is what a fault is of.
 type aim struct {
-	fault.Fault                // Where and indices
-	of          fault.Where    // Where, or element
-	name        string         // for messages
-	gauge                      // in which its values are written
-	own         bool           // which package fault wants, too; else SI
-	lo, hi      float64        // what it can be, as package fault wants it
-	slack       float64        // and how far beyond that is still taken
-	sig         *sigmap.Signal // nil: of an input by its port
-	msg         *sigmap.Message
+	fault.Fault                  // Where and indices
+	of          fault.Where      // Where, or element
+	name        string           // for messages
+	gauge                        // in which its values are written
+	own         bool             // which package fault wants, too; else SI
+	lo, hi      float64          // what it can be, as package fault wants it
+	slack       float64          // and how far beyond that is still taken
+	sig         *messages.Signal // nil: of an input by its port
+	msg         *messages.Message
 }
 
 func findTarget(h *bench.Handover, s *FaultSpec) (t *aim, err error) {
@@ -133,7 +134,7 @@ type message struct {
 	bus  int
 	sent bool
 	at   int // in Map.Tx or Map.Rx
-	msg  *sigmap.Message
+	msg  *messages.Message
 }
 
 // findMessage finds a message that the bench sends or receives.
@@ -169,13 +170,13 @@ func findMessage(h *bench.Handover, name string) (m message, err error) {
 	if err != nil {
 		return m, err
 	}
-	i := slices.IndexFunc(db.Messages, func(e sigmap.Message) bool { return e.Name == name })
+	i := slices.IndexFunc(db.Messages, func(e messages.Message) bool { return e.Name == name })
 	m.msg = &db.Messages[i]
 	return m, nil
 }
 
 // findSignal finds MESSAGE.SIGNAL, or MESSAGE.SIGNAL on BUS.
-func findSignal(h *bench.Handover, name string) (m message, sig *sigmap.Signal, err error) {
+func findSignal(h *bench.Handover, name string) (m message, sig *messages.Signal, err error) {
 	text, rest, on := strings.Cut(name, " on ")
 	first, second, dot := strings.Cut(text, ".")
 	if !dot || first == "" || second == "" {
@@ -198,7 +199,7 @@ func findSignal(h *bench.Handover, name string) (m message, sig *sigmap.Signal, 
 }
 
 // boundPort is the one that a link ties a signal to; "" none does.
-func boundPort(h *bench.Handover, m message, sig *sigmap.Signal) string {
+func boundPort(h *bench.Handover, m message, sig *messages.Signal) string {
 	bus := &h.Bench.Buses[m.bus]
 	for _, l := range map[bool][]bench.Link{true: bus.Send, false: bus.Receive}[m.sent] {
 		if l.Message == m.msg.Name && l.Signal == sig.Name {
@@ -247,7 +248,7 @@ func signalTarget(h *bench.Handover, name string) (*aim, error) {
 
 // guardsOf says what a signal is of the frame that carries it, a counter or a checksum; ""
 // neither.
-func guardsOf(h *bench.Handover, m message, sig *sigmap.Signal) string {
+func guardsOf(h *bench.Handover, m message, sig *messages.Signal) string {
 	for _, f := range h.Bench.Buses[m.bus].Frames {
 		if f.Message.Text == m.msg.Name && f.Counter.Text == sig.Name {
 			return "the counter"

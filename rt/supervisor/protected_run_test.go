@@ -8,6 +8,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/dbc"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model/kernel"
 	"lockstep/rt"
@@ -72,7 +73,7 @@ func unitMap(t *testing.T, r *Session) *sigmap.Map {
 		t.Fatal(err)
 	}
 	m, err := sigmap.Bind(db, sigmap.Spec{PeriodNs: 5e6, Sendings: []sigmap.Sending{
-		{Message: "TCU_Pressure_1", CycleNs: 10e6, Protect: []sigmap.ProtectionSpec{bus.Messages[0].Protect[0].Spec}, Values: []sigmap.Constant{{Signal: "pressure_C1", Text: "20"}}},
+		{Message: "TCU_Pressure_1", CycleNs: 10e6, Protect: []messages.ProtectionSpec{bus.Messages[0].Protect[0].Spec}, Values: []sigmap.Constant{{Signal: "pressure_C1", Text: "20"}}},
 		{Message: "TCU_Pressure_2", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C5", Text: "10"}}},
 	}}, nil, nil)
 	if err != nil {
@@ -84,7 +85,7 @@ func unitMap(t *testing.T, r *Session) *sigmap.Map {
 func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
 	r, loop, unit := guardedRun(t, benchtest.GuardedText(t))
 	say := unitMap(t, r)
-	check, err := sigmap.NewProtection(r.Bench.Buses[0].Frames[1].Protect[0].Spec, &sigmap.Message{Name: "Torque", Len: 8, Signals: []sigmap.Signal{
+	check, err := sigmap.NewProtection(r.Bench.Buses[0].Frames[1].Protect[0].Spec, &messages.Message{Name: "Torque", Len: 8, Signals: []messages.Signal{
 		{Name: "counter_T", Start: 51, Len: 4, BigEndian: true, Factor: 1}}})
 	if err != nil {
 		t.Fatal(err)

@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/io/can"
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/ecu"
 	"lockstep/rt/host"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"

@@ -11,11 +11,11 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/ecu"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
 )

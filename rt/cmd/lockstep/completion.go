@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/model/plants"
 	"lockstep/rt/control"
+	"lockstep/rt/ecu"
 )
 
 //go:embed completion

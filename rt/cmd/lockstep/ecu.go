@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"lockstep/hil_test/ecu"
+	"lockstep/rt/ecu"
 	"lockstep/rt/host"
 )
 

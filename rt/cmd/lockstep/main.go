@@ -2,7 +2,7 @@
 // simulates a drivetrain in step with a CAN bus.
 //
 // This package owns the command line: names, flags, exit codes. What the
-// commands do lives in rt/bench, rt/gen, rt/sweep, deploy and hil_test/ecu.
+// commands do lives in rt/bench, rt/gen, rt/sweep, deploy and rt/ecu.
 package main
 
 import (

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model/plants"
 	"lockstep/rt/bench"
 )
@@ -130,7 +131,7 @@ func TestMistakesWithScenariosAreOneLine(t *testing.T) {
 		{[]string{"run", "-for", "2s", "-scenario", late}, nil, late + ":3:31: expect:"},
 		{[]string{"run", "-scenario", "powershift-clutch-sticks", "-junit", "/nonexistent/j.xml"}, nil, "run: /nonexistent/j.xml:"},
 		{[]string{"check", "powershift.dbc", "-scenario", late}, as[*bench.KindError], "check: powershift.dbc database; -scenario"},
-		{[]string{"check", "powershift", "-scenario", "truck-ice-and-broken-shaft"}, as[*bench.FileError], "truck-ice-and-broken-shaft.yaml:"},
+		{[]string{"check", "powershift", "-scenario", "truck-ice-and-broken-shaft"}, as[*yamlfile.FileError], "truck-ice-and-broken-shaft.yaml:"},
 		{[]string{"check", "powershift-clutch-sticks"}, as[*bench.KindError], "check: -scenario powershift-clutch-sticks"},
 		{[]string{"sim", "powershift", "-in", "powershift-clutch-sticks"}, is(fs.ErrNotExist), "powershift-clutch-sticks:"},
 		{[]string{"run", "powershift-clutch-sticks"}, as[*bench.KindError], "-scenario powershift-clutch-sticks"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -152,8 +151,11 @@ func TestWspLeavesTheBrakesAloneWhereNoAxleSlides(t *testing.T) {
 			t.Fatalf("cycle %d: valves %08b", g.k, g.valves[0])
 		}
 	}
-	if got := g.u.Close(); !strings.Contains(got, "0 stops, axles 1 to 4 let go [0 0 0 0] times") {
-		t.Error(got)
+	u := g.u.unit.(*wsp)
+	for i, a := range u.axles {
+		if a.vents != 0 || u.stops != 0 {
+			t.Errorf("axle %d: let go %d times, %d stops, want none", i+1, a.vents, u.stops)
+		}
 	}
 }
 
@@ -165,8 +167,9 @@ func TestWspLetsGoOnlyTheAxleThatSlides(t *testing.T) {
 	for range 800 {
 		g.cycle()
 	}
-	if got := g.u.Close(); !strings.Contains(got, "let go [0 0 ") || !strings.Contains(got, " 0] times") || !(g.bar[2] < 1) || !(g.bar[0] > 1.9) {
-		t.Errorf("%s; pressures %.2f bar", got, g.bar)
+	u := g.u.unit.(*wsp)
+	if u.axles[0].vents != 0 || u.axles[1].vents != 0 || u.axles[3].vents != 0 || !(g.bar[2] < 1) || !(g.bar[0] > 1.9) {
+		t.Errorf("%s; pressures %.2f bar", g.u.Close(), g.bar)
 	}
 }
 
@@ -233,8 +236,8 @@ func TestWspIsNotFooledByLostAndLateFrames(t *testing.T) {
 			}
 		}
 	}
-	if got := g.u.Close(); !strings.Contains(got, "0 stops") || strings.Contains(got, " 0 lost") {
-		t.Error(got)
+	if u := g.u.unit.(*wsp); u.stops != 0 || u.counts.Lost == 0 {
+		t.Errorf("%d stops, %d frames lost; want none, and some", u.stops, u.counts.Lost)
 	}
 }
 
@@ -250,8 +253,8 @@ func TestWspFallsAsleepWithoutAxleSpeeds(t *testing.T) {
 	if n := len(g.line.all) - sentSoFar; n != 199 {
 		t.Errorf("%d frames after the last AxleSpeeds, want those of a second, from the next cycle on", n)
 	}
-	if !strings.Contains(g.log.String(), "no AxleSpeeds for 1s") {
-		t.Error(g.log.String())
+	if g.u.unit.(*wsp).awake {
+		t.Errorf("the unit is awake:\n%s", &g.log)
 	}
 	for i, f := range g.line.all {
 		if want := uint8(i % 16); f.Data[7]>>4 != want || f.ID != idValves || f.Length != 8 {
@@ -265,7 +268,7 @@ func TestWspCountsShortFrames(t *testing.T) {
 	f := axleFrame([4]float64{}, 0)
 	f.Length = 7
 	g.u.Hear(pack(t, f), 0)
-	if got := g.u.Close(); !strings.Contains(got, "1 frames heard, 1 malformed") {
-		t.Error(got)
+	if got := *g.u.unit.counted(); got != (Counts{Heard: 1, Malformed: 1}) {
+		t.Errorf("%v; want 1 frame heard, which is malformed", got)
 	}
 }

@@ -130,12 +130,12 @@ func (s *abs) parameters() []Parameter {
 	}
 }
 
-func (s *abs) closing(malformed uint64) string {
+func (s *abs) result() string {
 	var list [4]int
 	for i, w := range s.wheels {
 		list[i] = w.cycles
 	}
-	return fmt.Sprintf("%s, cycles in control of %v: %v", s.duty.closing(malformed), absNames, list)
+	return fmt.Sprintf("; %d stops, cycles in control of %v: %v", s.stops, absNames, list)
 }
 
 // hear takes a frame from the bus.
@@ -145,7 +145,7 @@ func (s *abs) hear(f *can.Frame, now time.Time) {
 	}
 	switch f.ID {
 	case idChassis:
-		s.lost += s.braked.missing(f)
+		s.counts.Lost += int64(s.braked.missing(f))
 		s.pedal = float64(bits(f, 0, 12)) * absBar
 	case idPulsesFront, idPulsesRear:
 		pair := int(f.ID - idPulsesFront)

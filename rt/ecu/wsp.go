@@ -109,12 +109,12 @@ func (s *wsp) parameters() []Parameter {
 	}
 }
 
-func (s *wsp) closing(malformed uint64) string {
+func (s *wsp) result() string {
 	var list [4]int
 	for i, a := range s.axles {
 		list[i] = a.vents
 	}
-	return fmt.Sprintf("%s, axles 1 to 4 let go %v times", s.duty.closing(malformed), list)
+	return fmt.Sprintf("; %d stops, axles 1 to 4 let go %v times", s.stops, list)
 }
 
 // hear takes a frame from the bus.
@@ -124,7 +124,7 @@ func (s *wsp) hear(f *can.Frame, now time.Time) {
 	}
 	switch f.ID {
 	case idDemand:
-		s.lost += s.asked.missing(f)
+		s.counts.Lost += int64(s.asked.missing(f))
 		s.demand = float64(bits(f, 0, 12)) * wspBar
 		return
 	case idBogie1, idBogie2:
@@ -176,11 +176,11 @@ func (s *wsp) control(t, dt float64) {
 		s.learn(a, t)
 		needed = needed || a.active
 	}
-	oldest := &s.past[s.cycles%(2*wspPast)]
+	oldest := &s.past[s.counts.Cycles%(2*wspPast)]
 	switch {
 	case math.IsNaN(s.slide) && needed:
 		s.slide, s.from = t, s.train
-		s.slows((*oldest - s.past[(s.cycles+wspPast)%(2*wspPast)]) / (wspPast * brakeCycle.Seconds()))
+		s.slows((*oldest - s.past[(s.counts.Cycles+wspPast)%(2*wspPast)]) / (wspPast * brakeCycle.Seconds()))
 		s.stops++
 	case !math.IsNaN(s.slide) && (!braking || s.train < s.tune.crawl):
 		fmt.Fprintf(s.log, "wsp: %.2f s: from %.1f to %.1f m/s in %.2f s\n", t, s.from, s.train, t-s.slide)

@@ -65,14 +65,9 @@ type truck struct {
 	readings   int     // of vanished slip
 	shifts     int
 
-	count   uint8 // of TSC1 and of the pressures
-	shafts  rolling
-	cycles  uint64
-	missed  uint64
-	dropped uint64
-	heard   uint64
-	short   uint64
-	lost    uint64 // ShaftSpeeds, by their counter
+	count  uint8 // of TSC1 and of the pressures
+	shafts rolling
+	counts Counts // Lost: ShaftSpeeds
 }
 
 func newTruck(line can.Writer, log io.Writer) law {
@@ -101,10 +96,8 @@ func truckHears() []uint32 {
 	return list
 }
 
-func (s *truck) closing(malformed uint64) string {
-	return fmt.Sprintf("%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters; %d shifts, gear %d",
-		s.cycles, s.missed, s.dropped, s.heard, s.short+malformed, s.lost, s.shifts, s.gear)
-}
+func (s *truck) counted() *Counts { return &s.counts }
+func (s *truck) result() string   { return fmt.Sprintf("; %d shifts, gear %d", s.shifts, s.gear) }
 
 // hear takes a frame from the bus.
 func (s *truck) hear(f *can.Frame, now time.Time) {
@@ -118,9 +111,9 @@ func (s *truck) hear(f *can.Frame, now time.Time) {
 		}
 		return
 	}
-	s.heard++
+	s.counts.Heard++
 	if f.Length != 8 {
-		s.short++
+		s.counts.Malformed++
 		return
 	}
 	switch f.ID {
@@ -143,7 +136,7 @@ func (s *truck) measure(f *can.Frame, now time.Time) {
 	}
 	low := can.Frame{Data: f.Data}
 	low.Data[7] = f.Data[7] << 4 // rolling wants the counter on top
-	s.lost += s.shafts.missing(&low)
+	s.counts.Lost += int64(s.shafts.missing(&low))
 	in, ok1 := speedOf(f, 0)
 	out, ok2 := speedOf(f, 16)
 	if !ok1 || !ok2 {
@@ -201,7 +194,7 @@ func (s *truck) tick(now time.Time) error {
 		return nil
 	}
 	if passed := math.Round(float64(now.Sub(s.ticks)) / float64(cycle)); passed > 1 {
-		s.missed += uint64(passed) - 1
+		s.counts.Missed += int64(passed) - 1
 	}
 	s.ticks = now
 	t := now.Sub(s.start).Seconds()
@@ -212,10 +205,10 @@ func (s *truck) tick(now time.Time) error {
 	s.fresh = false
 	limit, percent := s.torque(t)
 	list := []can.Frame{tsc1(limit, percent, s.count), s.etc1(), clutches(s.pressures(t), s.count)}
-	if s.cycles%10 == 0 {
+	if s.counts.Cycles%10 == 0 {
 		list = append(list, s.etc2())
 	}
-	s.cycles++
+	s.counts.Cycles++
 	s.count++
 	for _, f := range list {
 		if err := s.send(f); err != nil {
@@ -228,7 +221,7 @@ func (s *truck) tick(now time.Time) error {
 func (s *truck) send(f can.Frame) error {
 	err := s.line.WriteFrame(f)
 	if errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.EAGAIN) {
-		s.dropped++
+		s.counts.Dropped++
 		return nil
 	}
 	return err

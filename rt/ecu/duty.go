@@ -26,26 +26,18 @@ type duty struct {
 	last   time.Time // latest speeds
 	ticks  time.Time
 
-	stops   int
-	count   uint8
-	cycles  uint64
-	missed  uint64
-	dropped uint64
-	heard   uint64
-	short   uint64
-	lost    uint64
+	stops  int
+	count  uint8
+	counts Counts
 }
 
-func (d *duty) closing(malformed uint64) string {
-	return fmt.Sprintf("%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters; %d stops",
-		d.cycles, d.missed, d.dropped, d.heard, d.short+malformed, d.lost, d.stops)
-}
+func (d *duty) counted() *Counts { return &d.counts }
 
 // whole counts a frame, and reports whether it has its length.
 func (d *duty) whole(f *can.Frame) bool {
-	d.heard++
+	d.counts.Heard++
 	if f.Length != 8 {
-		d.short++
+		d.counts.Malformed++
 	}
 	return f.Length == 8
 }
@@ -55,7 +47,7 @@ func (d *duty) whole(f *can.Frame) bool {
 func (d *duty) follow(c *clock, f *can.Frame, now time.Time) {
 	lost := c.missing(f)
 	c.gap, c.heard = now.Sub(c.heard) > 15*brakeCycle, now
-	d.lost += lost
+	d.counts.Lost += int64(lost)
 	c.now += float64(1+lost) * brakeCycle.Seconds()
 }
 
@@ -81,9 +73,9 @@ func (d *duty) due(now time.Time) (t, dt float64, ok bool) {
 		return 0, 0, false
 	}
 	passed := max(1, math.Round(float64(now.Sub(d.ticks))/float64(brakeCycle)))
-	d.missed += uint64(passed) - 1
+	d.counts.Missed += int64(passed) - 1
 	d.ticks = now
-	d.cycles++
+	d.counts.Cycles++
 	d.count++
 	return now.Sub(d.start).Seconds(), passed * brakeCycle.Seconds(), true
 }
@@ -92,7 +84,7 @@ func (d *duty) due(now time.Time) (t, dt float64, ok bool) {
 func (d *duty) send(f can.Frame) error {
 	err := d.line.WriteFrame(f)
 	if errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.EAGAIN) {
-		d.dropped++
+		d.counts.Dropped++
 		return nil
 	}
 	return err

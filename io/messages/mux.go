@@ -1,6 +1,4 @@
-package sigmap
-
-import "fmt"
+package messages
 
 // maxDepth bounds how many multiplexors a signal can be under.
 const maxDepth = 16
@@ -27,16 +25,16 @@ func newFinder(m *Message) *finder {
 func (f *finder) checkMux(s *Signal) error {
 	if s.Under == "" {
 		if len(s.Ranges) > 0 {
-			return fmt.Errorf("it is multiplexed, and the message has no multiplexor (M)")
+			return problemf(ErrMultiplexor, "it is multiplexed, and the message has no multiplexor (M)")
 		}
 		return nil
 	}
 	if len(s.Ranges) == 0 {
-		return fmt.Errorf("no value of %q selects it", s.Under)
+		return problemf(ErrSelection, "no value of %q selects it", s.Under)
 	}
 	for _, r := range s.Ranges {
 		if r[0] > r[1] {
-			return fmt.Errorf("%d-%d selects nothing", r[0], r[1])
+			return problemf(ErrSelection, "%d-%d selects nothing", r[0], r[1])
 		}
 	}
 	steps := 0
@@ -44,11 +42,11 @@ func (f *finder) checkMux(s *Signal) error {
 		by := f.byName[at.Under]
 		switch {
 		case by == nil:
-			return fmt.Errorf("its multiplexor %q is no signal of the message", at.Under)
+			return problemf(ErrMultiplexor, "its multiplexor %q is no signal of the message", at.Under)
 		case !by.Multiplexor || by.Float:
-			return fmt.Errorf("its multiplexor %q is none", at.Under)
+			return problemf(ErrMultiplexor, "its multiplexor %q is none", at.Under)
 		case steps == maxDepth:
-			return fmt.Errorf("it is multiplexed in a circle, or more than %d deep", maxDepth)
+			return problemf(ErrDepth, "it is multiplexed in a circle, or more than %d deep", maxDepth)
 		}
 		at = by
 	}
@@ -69,7 +67,7 @@ func (f *finder) enter(s *Signal) {
 // in the same frame, nil if there is none.
 func (f *finder) collision(i int) *Signal {
 	for j := range i {
-		if f.bits[i].overlaps(&f.bits[j]) && together(f.chains[i], f.chains[j]) {
+		if f.bits[i].Overlaps(&f.bits[j]) && together(f.chains[i], f.chains[j]) {
 			return &f.m.Signals[j]
 		}
 	}

@@ -159,8 +159,11 @@ func TestAbsLeavesTheBrakesAloneWhereNoWheelSlips(t *testing.T) {
 			t.Fatalf("cycle %d: inlets %v, outlets %v", i, g.in, g.out)
 		}
 	}
-	if got := g.u.Close(); !strings.Contains(got, "0 stops, cycles in control of [FL FR RL RR]: [0 0 0 0]") {
-		t.Error(got)
+	u := g.u.unit.(*abs)
+	for i, w := range u.wheels {
+		if w.cycles != 0 || u.stops != 0 {
+			t.Errorf("wheel %s: %d cycles in control, %d stops, want none", absNames[i], w.cycles, u.stops)
+		}
 	}
 }
 
@@ -235,8 +238,8 @@ func TestAbsIsNotFooledByLostAndLateFrames(t *testing.T) {
 			}
 		}
 	}
-	if got := g.u.Close(); !strings.Contains(got, "0 stops") || strings.Contains(got, " 0 lost") {
-		t.Error(got)
+	if u := g.u.unit.(*abs); u.stops != 0 || u.counts.Lost == 0 {
+		t.Errorf("%d stops, %d frames lost; want none, and some", u.stops, u.counts.Lost)
 	}
 }
 
@@ -267,7 +270,7 @@ func TestAbsCountsShortFrames(t *testing.T) {
 	f := wheelFrame(g.w, 0)
 	f.Length = 7
 	g.u.Hear(pack(t, f), 0)
-	if got := g.u.Close(); !strings.Contains(got, "1 frames heard, 1 malformed") {
-		t.Error(got)
+	if got := *g.u.unit.counted(); got != (Counts{Heard: 1, Malformed: 1}) {
+		t.Errorf("%v; want 1 frame heard, which is malformed", got)
 	}
 }

@@ -1,10 +1,11 @@
-// Package ecu owns the virtual control units: programs that sit on the other
-// side of the bus and behave as the real unit would. It is the second, independent
-// implementation of what is on the wire, built on github.com/brutella/can with its
-// own packing of the frames; it imports nothing of the target and is no part of it.
+// Package ecu owns the virtual control units: programs at the other end of the bus
+// that behave as the real unit would. It is the second, independent implementation of
+// what is on the wire, built on github.com/brutella/can with its own packing of the
+// frames. It does not import any other package of lockstep, nor do its tests, and the
+// ticking process does not use it.
 //
-// A unit is a law: frames and cycles, no clock. Run gives it a bus and the host's
-// clock, a Stepped is taken from instant to instant by its owner.
+// A unit is a law: frames and cycles, no clock. Run gives a unit a bus and the host's
+// clock; the caller of a Stepped gives it the instants.
 package ecu
 
 import (
@@ -25,9 +26,10 @@ import (
 // no clock: the instants it is told never go back.
 type law interface {
 	hear(f *can.Frame, now time.Time)
-	tick(now time.Time) error        // one cycle; the error is the bus's
-	closing(malformed uint64) string // what it has to say at its end; malformed packets never reached it
-	parameters() []Parameter         // what can be set before it hears anything
+	tick(now time.Time) error // one cycle; the error is the bus's
+	counted() *Counts         // so far
+	result() string           // what its last line says after the counts
+	parameters() []Parameter  // what can be set before it hears anything
 }
 
 // kind is a control unit that there is.
@@ -68,7 +70,7 @@ func find(name string) (kind, error) {
 	list := kinds()
 	i := slices.IndexFunc(list, func(k kind) bool { return k.name == name })
 	if i < 0 {
-		return kind{}, fmt.Errorf("ecu: no control unit %q; there are: %s", name, strings.Join(Names(), ", "))
+		return kind{}, problemf(ErrUnknown, "ecu: no control unit %q; there are: %s", name, strings.Join(Names(), ", "))
 	}
 	return list[i], nil
 }
@@ -119,7 +121,7 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 			err = unit.tick(time.Now())
 		}
 	}
-	fmt.Fprintf(log, "%s: %s\n", k.name, unit.closing(framed.malformed.Load()))
+	fmt.Fprintln(log, k.lastLine(unit, framed.malformed.Load()))
 	return ending(err)
 }
 

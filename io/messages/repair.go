@@ -1,4 +1,4 @@
-package sigmap
+package messages
 
 import (
 	"fmt"
@@ -6,16 +6,16 @@ import (
 	"lockstep/io/can"
 )
 
-// Flaw is something in a database that cannot be, and what Mend made of it.
+// Flaw is something in a database that cannot be, and what Repair made of it.
 type Flaw struct {
 	Line int // in Database.File
 	Text string
 }
 
-// Mend changes db until Check finds nothing in it and returns what it changed.
+// Repair changes db until Check finds nothing in it and returns what it changed.
 // What has no sensible meaning is left out; everything else stays.
-func (db *Database) Mend() []Flaw {
-	r := mender{ids: map[uint32]string{}, names: newScope()}
+func (db *Database) Repair() []Flaw {
+	r := repairer{ids: map[uint32]string{}, names: newScope()}
 	for i := range db.Messages {
 		r.names.all[db.Messages[i].Name] = true
 	}
@@ -37,12 +37,12 @@ func (db *Database) Mend() []Flaw {
 
 const leftOut = "left out"
 
-// mender is Mend at work.
-type mender struct {
+// repairer is Repair at work.
+type repairer struct {
 	flaws []Flaw
 	ids   map[uint32]string // the message with an identifier
 	names scope             // of messages, or of the signals of at
-	at    *Message          // whose signals are mended
+	at    *Message          // whose signals are repaired
 }
 
 // scope holds the names of messages, or of the signals of one.
@@ -57,12 +57,12 @@ func newScope() scope {
 }
 
 // note adds a flaw.
-func (r *mender) note(line int, what string, err error, remedy string) {
+func (r *repairer) note(line int, what string, err error, remedy string) {
 	r.flaws = append(r.flaws, Flaw{line, fmt.Sprintf("%s: %v; %s", what, err, remedy)})
 }
 
-// message mends m without its signals; it returns false to leave m out.
-func (r *mender) message(m *Message) bool {
+// message repairs m without its signals; it returns false to leave m out.
+func (r *repairer) message(m *Message) bool {
 	what := fmt.Sprintf("message %q", m.Name)
 	if m.unmarked() {
 		err := m.check()
@@ -70,7 +70,7 @@ func (r *mender) message(m *Message) bool {
 		r.note(m.Line, what, err, "taken as extended")
 	}
 	err := m.check()
-	if l := frameLen(m.Len); l > m.Len && !m.J1939 {
+	if l := FrameLen(m.Len); l > m.Len && !m.J1939 {
 		m.Len = l
 		if long := err; m.check() == nil {
 			r.note(m.Line, what, long, fmt.Sprintf("taken as %d", l))
@@ -89,7 +89,7 @@ func (r *mender) message(m *Message) bool {
 }
 
 // rename gives what is called *name another name if that is taken.
-func (r *mender) rename(name *string, line int) {
+func (r *repairer) rename(name *string, line int) {
 	n := &r.names
 	n.count[*name]++
 	if n.count[*name] == 1 {
@@ -107,15 +107,15 @@ func (r *mender) rename(name *string, line int) {
 }
 
 // what is a signal of at, or a message, for messages.
-func (r *mender) what(name string) string {
+func (r *repairer) what(name string) string {
 	if r.at == nil {
 		return fmt.Sprintf("message %q", name)
 	}
 	return fmt.Sprintf("message %q: signal %q", r.at.Name, name)
 }
 
-// signals mends the signals of at.
-func (r *mender) signals() {
+// signals repairs the signals of at.
+func (r *repairer) signals() {
 	m := r.at
 	r.names = newScope()
 	for i := range m.Signals {
@@ -145,7 +145,7 @@ func (r *mender) signals() {
 }
 
 // keep leaves out the signals of at that have an error.
-func (r *mender) keep(check func(*Signal) error) {
+func (r *repairer) keep(check func(*Signal) error) {
 	kept := make([]Signal, 0, len(r.at.Signals)) // check may look at the others
 	for i := range r.at.Signals {
 		s := &r.at.Signals[i]
@@ -160,14 +160,14 @@ func (r *mender) keep(check func(*Signal) error) {
 	}
 }
 
-// numbers mends what s is by itself.
-func (r *mender) numbers(s *Signal) {
+// numbers repairs what s is by itself.
+func (r *repairer) numbers(s *Signal) {
 	if s.Factor == 0 {
 		s.Factor = 1
-		r.note(s.Line, r.what(s.Name), fmt.Errorf("the factor is 0"), "taken as 1")
+		r.note(s.Line, r.what(s.Name), problemf(ErrScale, "the factor is 0"), "taken as 1")
 	}
 	if s.oddFloat() {
 		s.Float = false
-		r.note(s.Line, r.what(s.Name), fmt.Errorf("a float of %d bits, not 32 or 64", s.Len), "taken as an integer")
+		r.note(s.Line, r.what(s.Name), problemf(ErrFloat, "a float of %d bits, not 32 or 64", s.Len), "taken as an integer")
 	}
 }

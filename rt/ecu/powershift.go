@@ -35,42 +35,34 @@ type session struct {
 	speed rolling
 	state rolling
 
-	contradicted int // consecutive Status frames that deny the gear
-	cycles       uint64
-	missed       uint64 // cycles that should have been sent while awake
-	dropped      uint64 // frames the bus did not take
-	heard        uint64 // Speeds and Status frames
-	short        uint64 // of these the ones without eight bytes
-	lost         uint64 // Speeds and Status frames that their counters say are missing, modulo 16
+	contradicted int    // consecutive Status frames that deny the gear
+	counts       Counts // Heard, Lost: Speeds and Status frames
 }
 
 func newPowershift(line can.Writer, log io.Writer) law {
 	return &session{line: line, unit: unit{log: log}}
 }
 
-// closing sums up what was sent and heard.
-func (s *session) closing(malformed uint64) string {
-	return fmt.Sprintf("%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters",
-		s.cycles, s.missed, s.dropped, s.heard, s.short+malformed, s.lost)
-}
+func (s *session) counted() *Counts { return &s.counts }
+func (s *session) result() string   { return "" }
 
 // hear takes a frame from the bus.
 func (s *session) hear(f *can.Frame, now time.Time) {
-	s.heard++
+	s.counts.Heard++
 	if state, ok := decodeStatus(f); ok {
-		s.lost += s.state.missing(f)
+		s.counts.Lost += int64(s.state.missing(f))
 		s.compare(state)
 		return
 	}
 	w, ok := decodeSpeeds(f)
 	if !ok {
-		s.short++
+		s.counts.Malformed++
 		return
 	}
 	if !s.awake && f.Data[7]>>4 == 0 {
 		s.speed, s.state = rolling{}, rolling{} // another bench begins
 	}
-	s.lost += s.speed.missing(f)
+	s.counts.Lost += int64(s.speed.missing(f))
 	s.w, s.fresh, s.last = w, true, now
 	if !s.awake {
 		s.awake, s.start, s.ticks = true, now, now
@@ -103,12 +95,12 @@ func (s *session) tick(now time.Time) error {
 		return nil
 	}
 	if passed := math.Round(float64(now.Sub(s.ticks)) / float64(cycle)); passed > 1 {
-		s.missed += uint64(passed) - 1
+		s.counts.Missed += int64(passed) - 1
 	}
 	s.ticks = now
 	p := s.unit.step(now.Sub(s.start).Seconds(), s.w, s.fresh)
 	s.fresh = false
-	s.cycles++
+	s.counts.Cycles++
 	count := s.count
 	s.count++
 	if err := s.send(encode(idPressure1, [4]float64(p[:4]), count)); err != nil {
@@ -120,7 +112,7 @@ func (s *session) tick(now time.Time) error {
 func (s *session) send(f can.Frame) error {
 	err := s.line.WriteFrame(f)
 	if errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.EAGAIN) {
-		s.dropped++ // as a controller with a full queue would
+		s.counts.Dropped++ // as a controller with a full queue would
 		return nil
 	}
 	return err

@@ -2,6 +2,7 @@ package ecu
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -44,17 +45,21 @@ func TestASettingReachesItsLaw(t *testing.T) {
 }
 
 func TestWrongSettingsAreRefused(t *testing.T) {
-	for text, want := range map[string]string{
-		"slipp=0.1":         `abs has no parameter "slipp"; it has slip (0.12), margin (0.05 m/s)`,
-		"slip=2":            "slip of abs: 2 is not from 0 to 1",
-		"margin=NaN":        "margin of abs: NaN is not from 0 to 10 m/s",
-		"slip=0.1 slip=0.2": "slip is set twice",
-		"slip":              `"slip" is not NAME=VALUE`,
-		"slip=0.1m":         "with a bare number",
+	for _, c := range []struct {
+		text string
+		kind error
+		want string
+	}{
+		{"slipp=0.1", ErrParameter, `abs has no parameter "slipp"; it has slip (0.12), margin (0.05 m/s)`},
+		{"slip=2", ErrRange, "slip of abs: 2 is not from 0 to 1"},
+		{"margin=NaN", ErrRange, "margin of abs: NaN is not from 0 to 10 m/s"},
+		{"slip=0.1 slip=0.2", ErrParameter, "slip is set twice"},
+		{"slip", ErrSetting, `"slip" is not NAME=VALUE`},
+		{"slip=0.1m", ErrSetting, "with a bare number"},
 	} {
 		var list []Setting
 		var err error
-		for word := range strings.FieldsSeq(text) {
+		for word := range strings.FieldsSeq(c.text) {
 			var s Setting
 			if s, err = ParseSetting(word); err == nil {
 				list = append(list, s)
@@ -63,11 +68,11 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 		if err == nil {
 			_, err = NewStepped("abs", &bytes.Buffer{}, &bytes.Buffer{}, list...)
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.text, err, c.want)
 		}
 	}
-	if err := Check("powershift", []Setting{{"slip", 1}}); err == nil || !strings.Contains(err.Error(), "powershift has no parameters") {
+	if err := Check("powershift", []Setting{{"slip", 1}}); !errors.Is(err, ErrParameter) || !strings.Contains(err.Error(), "powershift has no parameters") {
 		t.Error(err)
 	}
 }

@@ -61,7 +61,7 @@ func (s *Stepped) Tick(now time.Duration) error {
 
 // Close writes the unit's last line to the log and returns it.
 func (s *Stepped) Close() string {
-	text := s.kind.name + ": " + s.unit.closing(s.malformed)
+	text := s.kind.lastLine(s.unit, s.malformed)
 	fmt.Fprintln(s.log, text)
 	return text
 }

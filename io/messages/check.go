@@ -1,13 +1,12 @@
-package sigmap
+package messages
 
 import (
-	"fmt"
 	"math"
 
 	"lockstep/io/can"
 )
 
-// Check returns the first thing in db that cannot be: a name or identifier
+// Check returns the first thing in db that cannot be, as an *Error: a name or identifier
 // given twice, an identifier or a length CAN does not have, a signal that is
 // empty, beyond its message, over another one of the same frames (unless it
 // Shares) or under a multiplexor that is none, a factor of zero.
@@ -26,33 +25,33 @@ func (db *Database) Check() error {
 			err = errTakenID(m.ID, other)
 		}
 		if err != nil {
-			return fmt.Errorf("%ssigmap: message %q: %w", db.at(m.Line), m.Name, err)
+			return &Error{File: db.File, Line: m.Line, Message: m.Name, Err: err}
 		}
 		names[m.Name], ids[m.ID] = m.Line, m.Name
 		if at, err := m.checkSignals(); err != nil {
-			return fmt.Errorf("%ssigmap: message %q: signal %q: %w", db.at(at.Line), m.Name, at.Name, err)
+			return &Error{File: db.File, Line: at.Line, Message: m.Name, Signal: at.Name, Err: err}
 		}
 	}
 	return nil
 }
 
-func errTaken(line int) error { return fmt.Errorf("the name is taken by line %d", line) }
+func errTaken(line int) error { return problemf(ErrName, "the name is taken by line %d", line) }
 
 func errTakenID(id uint32, by string) error {
-	return fmt.Errorf("identifier 0x%X is taken by message %q", id&can.MaskEFF, by)
+	return problemf(ErrIdentifier, "identifier 0x%X is taken by message %q", id&can.MaskEFF, by)
 }
 
 // check is Check for the message without its signals.
 func (m *Message) check() error {
 	switch id := m.ID &^ can.EFF; {
 	case m.unmarked():
-		return fmt.Errorf("identifier 0x%X has more than 11 bits and no mark of an extended one (bit 31)", id)
+		return problemf(ErrIdentifier, "identifier 0x%X has more than 11 bits and no mark of an extended one (bit 31)", id)
 	case id > can.MaskEFF:
-		return fmt.Errorf("identifier 0x%X has more than 29 bits", id)
+		return problemf(ErrIdentifier, "identifier 0x%X has more than 29 bits", id)
 	case m.J1939 && m.Len > 8:
-		return fmt.Errorf("J1939 sends %d bytes in several frames", m.Len)
-	case m.Len != frameLen(m.Len):
-		return fmt.Errorf("no CAN frame has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", m.Len)
+		return problemf(ErrLength, "J1939 sends %d bytes in several frames", m.Len)
+	case m.Len != FrameLen(m.Len):
+		return problemf(ErrLength, "no CAN frame has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", m.Len)
 	}
 	return nil
 }
@@ -61,7 +60,7 @@ func (m *Message) check() error {
 func (m *Message) unmarked() bool { return can.MaskSFF < m.ID && m.ID <= can.MaskEFF }
 
 // frameLen is the least length of a frame that holds n bytes, -1 if none does.
-func frameLen(n int) int {
+func FrameLen(n int) int {
 	if 0 <= n && n <= 8 {
 		return n
 	}
@@ -101,26 +100,26 @@ func (m *Message) checkSignals() (at *Signal, err error) {
 }
 
 func errOverlap(s, by *Signal) error {
-	return fmt.Errorf("%d|%d overlaps signal %q", s.Start, s.Len, by.Name)
+	return problemf(ErrOverlap, "%d|%d overlaps signal %q", s.Start, s.Len, by.Name)
 }
 
 // check is Check for what s is by itself, in a message of so many bytes.
 func (s *Signal) check(bytes int) error {
 	for _, v := range []float64{s.Factor, s.Offset, s.Min, s.Max} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("(%g,%g) [%g|%g] is not finite", s.Factor, s.Offset, s.Min, s.Max)
+			return problemf(ErrScale, "(%g,%g) [%g|%g] is not finite", s.Factor, s.Offset, s.Min, s.Max)
 		}
 	}
 	switch {
 	case s.Len < 1 || s.Len > 64:
-		return fmt.Errorf("length %d is not 1 to 64 bits", s.Len)
+		return problemf(ErrPlace, "length %d is not 1 to 64 bits", s.Len)
 	case s.Factor == 0:
-		return fmt.Errorf("the factor is 0")
+		return problemf(ErrScale, "the factor is 0")
 	case s.oddFloat():
-		return fmt.Errorf("a float of %d bits, not 32 or 64", s.Len)
+		return problemf(ErrFloat, "a float of %d bits, not 32 or 64", s.Len)
 	}
 	if bits, ok := s.Bits(); !ok || bits.Bytes() > bytes {
-		return fmt.Errorf("%d|%d does not fit the message's %d bytes", s.Start, s.Len, bytes)
+		return problemf(ErrPlace, "%d|%d does not fit the message's %d bytes", s.Start, s.Len, bytes)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func ParseSetting(text string) (Setting, error) {
 	name, number, ok := strings.Cut(text, "=")
 	v, err := strconv.ParseFloat(number, 64)
 	if !ok || name == "" || err != nil {
-		return Setting{}, fmt.Errorf("ecu: %q is not NAME=VALUE with a bare number, like slip=0.14", text)
+		return Setting{}, problemf(ErrSetting, "ecu: %q is not NAME=VALUE with a bare number, like slip=0.14", text)
 	}
 	return Setting{name, v}, nil
 }
@@ -63,15 +63,15 @@ func set(name string, list []Parameter, settings []Setting) error {
 		at := slices.IndexFunc(list, func(p Parameter) bool { return p.Name == s.Name })
 		switch {
 		case at < 0 && len(list) == 0:
-			return fmt.Errorf("ecu: %s has no parameters to set, and so no %s", name, s.Name)
+			return problemf(ErrParameter, "ecu: %s has no parameters to set, and so no %s", name, s.Name)
 		case at < 0:
-			return fmt.Errorf("ecu: %s has no parameter %q; it has %s", name, s.Name, describe(list))
+			return problemf(ErrParameter, "ecu: %s has no parameter %q; it has %s", name, s.Name, describe(list))
 		case slices.ContainsFunc(settings[:i], func(o Setting) bool { return o.Name == s.Name }):
-			return fmt.Errorf("ecu: %s is set twice", s.Name)
+			return problemf(ErrParameter, "ecu: %s is set twice", s.Name)
 		}
 		p := list[at]
 		if !(s.Value >= p.Least && s.Value <= p.Most) {
-			return fmt.Errorf("ecu: %s of %s: %g is not from %g to %g%s", p.Name, name, s.Value, p.Least, p.Most, spaced(p.Unit))
+			return problemf(ErrRange, "ecu: %s of %s: %g is not from %g to %g%s", p.Name, name, s.Value, p.Least, p.Most, spaced(p.Unit))
 		}
 		*p.Value = s.Value
 	}

@@ -1,12 +1,11 @@
-// Package sigmap owns where each signal sits: it binds the signals of a
-// database to the ports of a plant by name, once, and from then on moves values
-// between frames and vectors by shifts and masks.
+// Package messages owns what a message and a signal are, whatever the format of the file
+// that describes them: identifier and length, bits, byte order and scale, multiplexing,
+// value tables, cycle times, and the protection of a group of signals. It checks and
+// repairs a description, and reads the value of one signal in one frame by it.
 //
-// It does not read database files (package dbc) or bench files, opens no bus
-// and knows no time but the tick it is asked about.
-package sigmap
-
-import "fmt"
+// It does not read files (package dbc), does not bind signals to ports and is no part of
+// the tick (package sigmap).
+package messages
 
 // Database is what a bus carries, as a database file describes it.
 type Database struct {
@@ -86,16 +85,21 @@ func (s *Signal) Bits() (bits Bits, ok bool) {
 			return bits, false
 		}
 		bits[at/64] |= 1 << (at % 64)
-		switch {
-		case !s.BigEndian:
-			at++
-		case at%8 == 0: // on to the next byte's highest
-			at += 15
-		default:
-			at--
-		}
+		at = s.next(at)
 	}
 	return bits, true
+}
+
+// next is the bit of the frame that follows bit at of s.
+func (s *Signal) next(at int) int {
+	switch {
+	case !s.BigEndian:
+		return at + 1
+	case at%8 == 0: // on to the next byte's highest
+		return at + 15
+	default:
+		return at - 1
+	}
 }
 
 // Bytes is the length a frame needs to hold all of bits.
@@ -108,15 +112,15 @@ func (bits *Bits) Bytes() int {
 	return 0
 }
 
-// join adds the bits of b.
-func (bits *Bits) join(b *Bits) {
+// Join adds the bits of b.
+func (bits *Bits) Join(b *Bits) {
 	for i := range bits {
 		bits[i] |= b[i]
 	}
 }
 
-// overlaps tells whether both mark a bit.
-func (bits *Bits) overlaps(b *Bits) bool {
+// Overlaps tells whether both mark a bit.
+func (bits *Bits) Overlaps(b *Bits) bool {
 	for i := range bits {
 		if bits[i]&b[i] != 0 {
 			return true
@@ -125,17 +129,9 @@ func (bits *Bits) overlaps(b *Bits) bool {
 	return false
 }
 
-// overlaps tells whether two signals, which lie within 64 bytes, share bits.
-func (s *Signal) overlaps(other *Signal) bool {
+// Overlaps tells whether two signals, which lie within 64 bytes, share bits.
+func (s *Signal) Overlaps(other *Signal) bool {
 	a, _ := s.Bits()
 	b, _ := other.Bits()
-	return a.overlaps(&b)
-}
-
-// at is the start of an error about a line of the database.
-func (db *Database) at(line int) string {
-	if line == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d: ", db.File, line)
+	return a.Overlaps(&b)
 }

@@ -130,8 +130,9 @@ func TestTruckShiftsUpWithLessTorqueAndDownWithout(t *testing.T) {
 	if selected, current := etc2[len(etc2)-1].Data[0], etc2[len(etc2)-1].Data[3]; selected != 126 || current != 126 {
 		t.Errorf("gears %d and %d, want 1", int(selected)-125, int(current)-125)
 	}
-	if text := g.u.Close(); !strings.Contains(text, "0 missed, 0 frames dropped") || !strings.HasSuffix(text, "2 shifts, gear 1") {
-		t.Errorf("says %q", text)
+	u := g.u.unit.(*truck)
+	if c := u.counts; c.Missed != 0 || c.Dropped != 0 || u.shifts != 2 || u.gear != 1 {
+		t.Errorf("%v; %d shifts, gear %d; want none missed or dropped, 2 shifts, gear 1", c, u.shifts, u.gear)
 	}
 }
 

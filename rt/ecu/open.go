@@ -1,7 +1,6 @@
 package ecu
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,13 +10,6 @@ import (
 	"syscall"
 
 	"github.com/brutella/can"
-)
-
-// What the host may lack; the errors of Open and Run wrap them.
-var (
-	ErrNoCAN       = errors.New("this kernel has no CAN sockets (AF_CAN)")
-	ErrNoInterface = errors.New("no such CAN interface")
-	ErrDown        = errors.New("the CAN interface is down")
 )
 
 // Open opens a bus for a control unit: a CAN interface by its name, or a
