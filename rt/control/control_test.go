@@ -21,18 +21,17 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/host"
-	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
-	"lockstep/rt/supervisor"
 	"lockstep/sched"
 )
 
 // controlled is a bench that ticks in this process, faster than its clock, and can be
 // asked at a socket.
 type controlled struct {
+	report.View
 	t    *testing.T
-	r    *supervisor.Session
+	s    *Server
 	dir  string
 	stop chan os.Signal
 	over chan struct{} // closed when the loop has ended
@@ -52,8 +51,8 @@ func openControlled(t testing.TB) *bench.Handover {
 	return h
 }
 
-// newControlled starts one, after what begin has done to the run.
-func newControlled(t *testing.T, begin ...func(*supervisor.Session)) *controlled {
+// newControlled starts one.
+func newControlled(t *testing.T) *controlled {
 	t.Helper()
 	h := openControlled(t)
 	dir, err := os.MkdirTemp("", "ctl") // short: a socket's path is
@@ -61,15 +60,8 @@ func newControlled(t *testing.T, begin ...func(*supervisor.Session)) *controlled
 		t.Fatal(err)
 	}
 	c := &controlled{t: t, dir: dir, stop: make(chan os.Signal, 4), over: make(chan struct{})}
-	c.r = &supervisor.Session{View: report.View{Handover: h, Page: new(rt.Page)}, Bench: h.Bench}
-	for _, f := range begin {
-		f(c.r)
-	}
-	var lines *recorder.EventLog
-	if c.r.record != nil {
-		lines = c.r.record.Names
-	}
-	if c.r.Control, err = Open(dir, c.r.View, os.Getpid(), lines, c.stop); err != nil {
+	c.View = report.View{Handover: h, Page: new(rt.Page)}
+	if c.s, err = Open(dir, c.View, os.Getpid(), nil, c.stop); err != nil {
 		t.Fatal(err)
 	}
 	target, unit, err := can.Pair()
@@ -86,22 +78,22 @@ func newControlled(t *testing.T, begin ...func(*supervisor.Session)) *controlled
 		t.Fatal(err)
 	}
 	own.Loop.Virtual = true
-	loop, err := rt.New(own.Loop, kernel.New(own.Tables), []*can.Bus{bus}, own.Maps, clock, c.r.Page)
+	loop, err := rt.New(own.Loop, kernel.New(own.Tables), []*can.Bus{bus}, own.Maps, clock, c.Page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		defer close(c.over)
-		c.r.Page.State.Store(uint64(rt.Running))
+		c.Page.State.Store(uint64(rt.Running))
 		for !loop.Over() {
 			loop.Tick(clock.Wait())
 			time.Sleep(200 * time.Microsecond)
 		}
-		c.r.Page.State.Store(uint64(rt.Ended))
+		c.Page.State.Store(uint64(rt.Ended))
 	}()
 	t.Cleanup(func() {
 		c.end()
-		c.r.Control.Close()
+		c.s.Close()
 		unit.Close()
 		bus.Close()
 		os.RemoveAll(dir)
@@ -110,7 +102,7 @@ func newControlled(t *testing.T, begin ...func(*supervisor.Session)) *controlled
 }
 
 func (c *controlled) end() {
-	c.r.Page.Stop.Store(rt.StopPlanned)
+	c.Page.Stop.Store(rt.StopPlanned)
 	<-c.over
 }
 
@@ -134,7 +126,7 @@ func TestARunIsAskedAndChanged(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	a := c.must("status")
-	if a.Bench != "open bench" || a.Process != os.Getpid() || a.State != "running" || len(a.Outputs) != len(c.r.Handover.Tables.Outputs) {
+	if a.Bench != "open bench" || a.Process != os.Getpid() || a.State != "running" || len(a.Outputs) != len(c.Handover.Tables.Outputs) {
 		t.Errorf("status: %+v", a)
 	}
 	if _, ok := a.Outputs["w1[rad/s]"]; !ok {
@@ -228,7 +220,7 @@ func TestSeveralClientsChangeARunAtOnce(t *testing.T) {
 // raw opens the socket as any program may.
 func (c *controlled) raw() *net.UnixConn {
 	c.t.Helper()
-	conn, _, err := dialControl(c.r.Control.path)
+	conn, _, err := dialControl(c.s.path)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -356,7 +348,7 @@ func TestWhoAttachesKnowsTheSlots(t *testing.T) {
 	c.must("fault", "name=live", "frame=Speeds", "drop")
 	h := openControlled(t)
 	h.Named = []bench.NamedFault{{Name: "zero", Spec: "..."}, {Name: "one", Spec: "..."}}
-	v := report.View{Handover: h, Page: c.r.Page}
+	v := report.View{Handover: h, Page: c.Page}
 	NameFaults(v) // slot 0 is in use, the scenario's second was cleared
 	if got := takenSlots(h); !slices.Equal(got, []string{"zero"}) {
 		t.Errorf("%q", got)

@@ -29,15 +29,15 @@ func TestTheEndOfARunIsToldToAllWhoWaitForIt(t *testing.T) {
 	if s := <-c.stop; s != Request("ctl") {
 		t.Errorf("stopped by %v", s)
 	}
-	for c.r.Control.waiting.Load() < many {
+	for c.s.waiting.Load() < many {
 		time.Sleep(time.Millisecond)
 	}
 	if a := c.must("stop", "now"); a.Bench != "open bench" || <-c.stop != Request(StopNow) {
 		t.Errorf("stop now: %+v", a)
 	}
 	c.end()
-	c.r.Control.Close()
-	c.r.Control.Conclude(&report.Report{Bench: "open bench", Ended: "stopped", Clean: true, Ticks: 7, Missed: 2, SimTime: 0.5})
+	c.s.Close()
+	c.s.Conclude(&report.Report{Bench: "open bench", Ended: "stopped", Clean: true, Ticks: 7, Missed: 2, SimTime: 0.5})
 	wait.Wait()
 	for _, a := range answers {
 		if a == nil || a.Ended != "stopped" || !a.Clean || a.Tick != 7 || a.Missed != 2 || a.Time != 0.5 {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lockstep/rt"
 )
 
 func TestProcessesNeedProc(t *testing.T) {
@@ -72,5 +74,29 @@ func TestWhenAProcessBeganIsReadBehindItsName(t *testing.T) {
 	}
 	if got := StartTime(root, 8); got != 0 {
 		t.Errorf("of none: %d", got)
+	}
+}
+
+// The kernel gives ids away again: who has that of a supervisor that has ended is none.
+func TestAProcessWithTheIDOfOneThatHasEndedIsNotTakenForIt(t *testing.T) {
+	p := sleeper(t)
+	if p.Since == 0 || p.Since != StartTime("/", p.PID) {
+		t.Fatalf("it began at %d", p.Since)
+	}
+	for _, c := range []struct {
+		who   uint64
+		alive bool
+	}{
+		{rt.Identity(p.PID, p.Since), true},
+		{rt.Identity(p.PID, p.Since-1), false},
+		{rt.Identity(p.PID, 0), true}, // it is not known
+		{rt.Identity(0, 0), false},
+	} {
+		if Alive(c.who) != c.alive {
+			t.Errorf("%x: alive is not %t", c.who, c.alive)
+		}
+	}
+	if other, err := Adopt(p.PID, p.Since-1); err == nil || err.Error() != "it has ended" {
+		t.Errorf("taken for another one: %+v, %v", other, err)
 	}
 }

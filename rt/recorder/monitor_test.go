@@ -8,16 +8,21 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/record"
+	"lockstep/io/record/recordtest"
 	"lockstep/rt"
 	"lockstep/rt/bench/benchtest"
-	"lockstep/rt/supervisor"
-	"lockstep/rt/virtual"
+	"lockstep/rt/report"
+	"lockstep/rt/runtest"
 	"lockstep/sched"
 )
 
-// beside gives the record of a run a bus to listen on, and a node on it.
-func beside(t *testing.T, r *supervisor.Session) (w *monitoredBus, node *can.Bus) {
+// listening is a recorder of a run that listens to a bus, and a node on that bus.
+func listening(t *testing.T, run *runtest.Run) (c *Recorder, bus *monitoredBus, node *can.Bus) {
 	t.Helper()
+	c, err := New(report.View{Handover: run.Handover, Page: run.Page}, Options{Path: filepath.Join(t.TempDir(), "record")})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var ends [2]*can.Bus
 	a, b, err := can.Pair()
 	for i, f := range []*os.File{a, b} {
@@ -28,17 +33,17 @@ func beside(t *testing.T, r *supervisor.Session) (w *monitoredBus, node *can.Bus
 			t.Fatal(err)
 		}
 	}
-	w = &monitoredBus{bus: &r.Bench.Buses[0], on: ends[0]}
-	r.record.others = &monitor{page: r.Page, wire: []*monitoredBus{w}, stop: make(chan struct{})}
-	t.Cleanup(func() { r.record.others.close(); ends[1].Close() })
-	return w, ends[1]
+	bus = &monitoredBus{bus: &run.Handover.Bench.Buses[0], on: ends[0]}
+	c.others = &monitor{page: run.Page, wire: []*monitoredBus{bus}, stop: make(chan struct{})}
+	t.Cleanup(func() { c.others.close(); ends[1].Close() })
+	return c, bus, ends[1]
 }
 
 // heardIn are the frames beside those of the bench in a record, and how many it says are
 // missing.
 func heardIn(t *testing.T, path string) (list []record.Frame, unheard uint64) {
 	t.Helper()
-	for _, e := range recorded(t, path) {
+	for _, e := range recordtest.Entries(t, path) {
 		switch {
 		case e.Kind == record.FrameEntry && e.Frame.Other:
 			list = append(list, e.Frame)
@@ -49,26 +54,24 @@ func heardIn(t *testing.T, path string) (list []record.Frame, unheard uint64) {
 	return list, unheard
 }
 
-// What the bench does not read may be lost: what reached the plant is whole without it.
-func TestFramesHeardBesideTheLoopAreNoPartOfAReplay(t *testing.T) {
-	r, loop, unit := guardedRun(t, benchtest.GuardedText(t))
-	say := unitMap(t, r)
-	r.Options.Record = filepath.Join(t.TempDir(), "record")
-	startRecord(t, r)
-	w, node := beside(t, r)
+// What the bench does not read may be lost; it is counted.
+func TestFramesHeardBesideTheLoopAreInTheRecordOrCounted(t *testing.T) {
+	run := runtest.Guarded(t, benchtest.GuardedText(t))
+	say := run.Commands(t)
+	c, w, node := listening(t, run)
 	node.Send(&can.Frame{ID: 0x7FE}) // before the run
-	r.record.others.take(0)
-	r.Page.StartNs.Store(uint64(sched.Now()))
-	if !r.record.begin() {
-		t.Fatal(r.record.err)
+	c.others.take(0)
+	run.Page.StartNs.Store(uint64(sched.Now()))
+	if !c.begin() {
+		t.Fatal(c.err)
 	}
 	const ticks, extra = 200, 10
 	flood := func(n int) {
 		for i := range n {
 			if node.Send(&can.Frame{ID: 0x7FF, Len: 8}); i%64 == 63 || i == n-1 {
-				r.record.others.mu.Lock()
-				r.record.others.read()
-				r.record.others.mu.Unlock()
+				c.others.mu.Lock()
+				c.others.read()
+				c.others.mu.Unlock()
 			}
 		}
 	}
@@ -76,62 +79,56 @@ func TestFramesHeardBesideTheLoopAreNoPartOfAReplay(t *testing.T) {
 		for i := range say.Tx {
 			var f can.Frame
 			if say.Due(i, k, nil) && say.Encode(&f, i, nil) {
-				unit.Send(&f)
+				run.Unit.Send(&f)
 				node.Send(&can.Frame{ID: f.ID, Len: 1, Data: [64]byte{byte(k)}}) // one the bench knows, of somebody else
 			}
 		}
 		if k == ticks/2 {
 			flood(maxOthers + extra)
 		}
-		loop.Tick(1)
-		r.record.drain()
+		run.Loop.Tick(1)
+		c.drain()
 	}
-	r.record.wakeUp(&rt.Entry{})
-	r.record.beside(math.MaxInt64)
-	r.record.unheard()
-	if err := r.record.w.Close(); err != nil {
+	c.wakeUp(&rt.Entry{})
+	c.beside(math.MaxInt64)
+	c.unheard()
+	if err := c.w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, unheard := heardIn(t, r.Options.Record)
+	list, unheard := heardIn(t, c.Path)
 	known := 0
 	for _, f := range list {
 		if f.ID != 0x7FF {
 			known++
 		}
 	}
-	got := r.record.others.report()[0]
+	got := c.others.report()[0]
 	if w.heard != uint64(len(list)) || unheard < extra || got.Lost != unheard || got.Heard != w.heard ||
-		w.heard+unheard != maxOthers+extra+uint64(known) || known < 10 || r.record.Incomplete() != "" {
+		w.heard+unheard != maxOthers+extra+uint64(known) || known < 10 || c.Incomplete() != "" {
 		t.Errorf("%d frames in the record, %d of them with identifiers of the bench, %d missing, %+v; want %d of a flood in all, at least %d missing; %s",
-			len(list), known, unheard, got, maxOthers+extra, extra, r.record.Incomplete())
-	}
-	same, err := virtual.Replay{Record: r.Options.Record}.Run()
-	if err != nil || same.Ticks != 200 || same.Frames == 0 {
-		t.Errorf("%+v, %v", same, err)
+			len(list), known, unheard, got, maxOthers+extra, extra, c.Incomplete())
 	}
 }
 
 // The kernel says of a frame that a socket of this host has sent it, not which.
 func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
-	r, _, _ := guardedRun(t, benchtest.GuardedText(t))
-	r.Options.Record = filepath.Join(t.TempDir(), "record")
-	startRecord(t, r)
-	w, _ := beside(t, r)
-	r.Page.StartNs.Store(uint64(sched.Now()))
-	if !r.record.begin() {
-		t.Fatal(r.record.err)
+	run := runtest.Guarded(t, benchtest.GuardedText(t))
+	c, w, _ := listening(t, run)
+	run.Page.StartNs.Store(uint64(sched.Now()))
+	if !c.begin() {
+		t.Fatal(c.err)
 	}
 	a := can.Frame{ID: 0x100, Len: 2, Data: [64]byte{1}}
 	fd := can.Frame{ID: 0x101, Len: 12}
-	r.record.others.sends(0, &a)
-	r.record.others.sends(0, &fd)
-	r.record.others.sends(7, &a) // a bus nobody listens on
+	c.others.sends(0, &a)
+	c.others.sends(0, &fd)
+	c.others.sends(7, &a) // a bus nobody listens on
 	other := a
 	other.Data[0] = 2
 	echo := fd
 	echo.Flags = can.FlagFDF
 	now := sched.Realtime()
-	for i, c := range []struct {
+	for i, row := range []struct {
 		frame can.Frame
 		local bool
 	}{
@@ -141,17 +138,17 @@ func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
 		{a, true},     // the same again, by another program
 		{echo, true},  // its own, as the kernel gives it back
 	} {
-		r.record.others.queue = append(r.record.others.queue, monitoredFrame{can.Heard{Frame: c.frame, Local: c.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, now + int64(i)})
+		c.others.queue = append(c.others.queue, monitoredFrame{can.Heard{Frame: row.frame, Local: row.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, now + int64(i)})
 	}
-	r.record.beside(now + 2)
+	c.beside(now + 2)
 	if n := w.heard; n != 2 {
 		t.Errorf("%d frames up to the third, want 2", n)
 	}
-	r.record.beside(math.MaxInt64)
-	if err := r.record.w.Close(); err != nil {
+	c.beside(math.MaxInt64)
+	if err := c.w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, unheard := heardIn(t, r.Options.Record)
+	list, unheard := heardIn(t, c.Path)
 	want := []can.Frame{other, a, a}
 	if len(list) != len(want) || unheard != 0 || len(w.sent) != 0 {
 		t.Fatalf("%+v, %d missing, %d still expected; want %d frames", list, unheard, len(w.sent), len(want))
