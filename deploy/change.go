@@ -184,10 +184,15 @@ func (h *host) put(s Setting, value string) error {
 	case err != nil:
 		return reason(err)
 	case !s.same(now, value):
-		return fmt.Errorf("it was written, and reads %q", now)
+		return &readBackError{now}
 	}
 	return nil
 }
+
+// readBackError is a value that was written without an error and reads otherwise.
+type readBackError struct{ got string }
+
+func (e *readBackError) Error() string { return fmt.Sprintf("it was written, and reads %q", e.got) }
 
 func (h *host) write(s Setting, value string) error {
 	number, _ := strconv.Atoi(path.Base(s.File)) // of a thread

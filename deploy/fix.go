@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -38,7 +39,7 @@ func NewPlan(root string, ask Ask, keep []string) (*Plan, error) {
 
 func (h *host) plan(keep []string) (*Plan, error) {
 	if len(h.online) > 0 && !slices.Contains(h.online, h.cpu) {
-		return nil, Refused{fmt.Sprintf("no CPU %d among %s, for which nothing is changed: choose one of these with -cpu N", h.cpu, formatCPUs(h.online))}
+		return nil, Refused{Text: fmt.Sprintf("no CPU %d among %s, for which nothing is changed: choose one of these with -cpu N", h.cpu, formatCPUs(h.online))}
 	}
 	d := h.diagnosis()
 	p := &Plan{Host: d.Host, Changes: []Change{}, Kept: keep, Boot: h.commandLine(), host: h, checks: map[string]Check{}}
@@ -69,29 +70,49 @@ func (d Diagnosis) names() (list []string) {
 }
 
 // Refused is why a host is not changed at all.
-type Refused struct{ Text string }
+type Refused struct {
+	Text string
+	Err  error // one of the errors below; nil: another reason
+	By   Holder
+}
 
 func (r Refused) Error() string { return "deploy: " + r.Text }
 
-// busy names the bench that runs on the host; empty: there is none. What holds up a CPU for
-// a moment or lowers the timer thread must not come in between its ticks. One that has
+// Unwrap returns Err.
+func (r Refused) Unwrap() error { return r.Err }
+
+// Reasons to refuse, for errors.Is. Refused.By names the process of the first two.
+var (
+	ErrBenchRuns     = errors.New("a bench runs on this host")
+	ErrSettingsTaken = errors.New("another process changes the settings of this host")
+	ErrUndoFile      = errors.New("the file that says how to undo the changes cannot be used")
+)
+
+// Holder is a process that keeps the host from being changed.
+type Holder struct {
+	Owner   string // bench or command; "" there is no such process
+	Process int
+}
+
+func (h Holder) String() string { return fmt.Sprintf("%s, process %d", h.Owner, h.Process) }
+
+// busy returns the bench that runs on the host; Process 0: there is none. What holds up a CPU
+// for a moment or lowers the timer thread must not come in between its ticks. One that has
 // claimed its CPU is about to tick.
-func (h *host) busy() string {
-	for _, pid := range h.names("proc") {
-		if pid[0] >= '1' && pid[0] <= '9' && h.text(path.Join("proc", pid, "comm")) == sched.TargetName {
-			return fmt.Sprintf("%s, process %s", sched.TargetName, pid)
+func (h *host) busy() Holder {
+	for _, name := range h.names("proc") {
+		if pid, err := strconv.Atoi(name); err == nil && h.text(path.Join("proc", name, "comm")) == sched.TargetName {
+			return Holder{sched.TargetName, pid}
 		}
 	}
-	if by := h.claimed("cpu/"); by.Process != 0 {
-		return fmt.Sprintf("%s, process %d", by.Owner, by.Process)
-	}
-	return ""
+	by := h.claimed("cpu/")
+	return Holder{by.Owner, by.Process}
 }
 
 // rights refuses whom the kernel would refuse, setting by setting.
 func (h *host) rights() error {
 	if h.live() && os.Geteuid() != 0 {
-		return Refused{"the settings of the host are root's to change: sudo " + executable() + " doctor ..."}
+		return Refused{Text: "the settings of the host are root's to change: sudo " + executable() + " doctor ..."}
 	}
 	return nil
 }
@@ -101,11 +122,15 @@ func (h *host) rights() error {
 func (h *host) alone() (done func(), err error) {
 	fd, err := sched.Claim(h.claim)
 	if errors.Is(err, unix.EADDRINUSE) {
-		who := ""
-		if by := h.claimed(h.claim); by.Process != 0 {
-			who = fmt.Sprintf(" (lockstep %s, process %d)", by.Owner, by.Process)
+		claimed, who := h.claimed(h.claim), ""
+		by := Holder{claimed.Owner, claimed.Process}
+		if by.Process != 0 {
+			who = fmt.Sprintf(" (lockstep %s)", by)
 		}
-		return nil, Refused{fmt.Sprintf("somebody else%s changes the settings of this host just now: try again when that has ended", who)}
+		return nil, Refused{
+			Text: fmt.Sprintf("somebody else%s changes the settings of this host just now: try again when that has ended", who),
+			Err:  ErrSettingsTaken, By: by,
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)
@@ -125,8 +150,11 @@ func (h *host) mayChange() error {
 	if err := h.rights(); err != nil {
 		return err
 	}
-	if bench := h.busy(); bench != "" {
-		return Refused{fmt.Sprintf("a bench runs on this host (%s), and its ticks would be late: lockstep ps, lockstep stop NAME", bench)}
+	if bench := h.busy(); bench.Process != 0 {
+		return Refused{
+			Text: fmt.Sprintf("a bench runs on this host (%s), and its ticks would be late: lockstep ps, lockstep stop NAME", bench),
+			Err:  ErrBenchRuns, By: bench,
+		}
 	}
 	return nil
 }
@@ -149,7 +177,21 @@ type Step struct {
 	Done bool   `json:"done"`           // it was written and reads as intended
 	Left string `json:"left,omitempty"` // why it was not; empty: it failed or there was nothing to do
 	Err  string `json:"error,omitempty"`
+
+	cause error // of Left or Err, for errors.Is
 }
+
+// leave states why a setting is not written to.
+func (s *Step) leave(cause error, text string) { s.Left, s.cause = text, cause }
+
+// fail states why a setting could not be written.
+func (s *Step) fail(err error) { s.Err, s.cause = err.Error(), err }
+
+// Reasons to leave a setting alone, beside errGone and errUp.
+var (
+	errChanged  = errors.New("somebody else has changed it")
+	errAsBefore = errors.New("it is as it was")
+)
 
 // Apply makes the changes, one after the other, each with a look whether it holds,
 // and tells what became of each; a failure does not end it. The file of state says
@@ -175,7 +217,9 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 	var changes []Change
 	for _, c := range p.Changes {
 		if now, err := h.now(c.Setting); err == nil && !c.same(now, c.Now) {
-			steps = append(steps, Step{Setting: c.Setting, Now: now, Then: c.Then, Left: fmt.Sprintf("somebody has made it %s since it was shown", now)})
+			s := Step{Setting: c.Setting, Now: now, Then: c.Then}
+			s.leave(errChanged, fmt.Sprintf("somebody has made it %s since it was shown", now))
+			steps = append(steps, s)
 			continue
 		}
 		changes = append(changes, c)
@@ -187,7 +231,7 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 	for _, c := range changes {
 		s := Step{Setting: c.Setting, Now: c.Now, Then: c.Then}
 		if err := h.put(c.Setting, c.Then); err != nil {
-			s.Err = err.Error()
+			s.fail(err)
 		} else {
 			s.Done = true
 		}

@@ -29,7 +29,7 @@ func TestWhileABenchTicksNothingIsChanged(t *testing.T) {
 		t.Errorf("it does not say that it refuses: %v\n%s", err, &text)
 	}
 	var refused Refused
-	if _, err := p.Apply(b.state); !errors.As(err, &refused) || !strings.Contains(refused.Text, "988") {
+	if _, err := p.Apply(b.state); !errors.As(err, &refused) || !errors.Is(err, ErrBenchRuns) || refused.By.Process != 988 {
 		t.Errorf("applied: %v", err)
 	}
 	if _, err := b.host().undo(b.state); !errors.As(err, &refused) {
@@ -49,11 +49,11 @@ func TestWhileABenchHasACPUNothingIsChanged(t *testing.T) {
 		"0000000000000000: 00000002 00000000 00000000 0005 01 51013 @lockstep/cpu/3/supervisor/812/car")
 	before := b.tree()
 	var refused Refused
-	if _, err := p.Apply(b.state); !errors.As(err, &refused) || !strings.Contains(refused.Text, "a bench runs on this host (car, process 812)") {
+	if _, err := p.Apply(b.state); !errors.As(err, &refused) || !errors.Is(err, ErrBenchRuns) || refused.By != (Holder{"car", 812}) {
 		t.Errorf("applied: %v", err)
 	}
 	var text strings.Builder
-	if err := p.Text(&text); err != nil || !strings.Contains(text.String(), "a bench runs (car, process 812)") {
+	if err := p.Text(&text); err != nil || !strings.Contains(text.String(), Holder{"car", 812}.String()) {
 		t.Errorf("it does not say that it refuses: %v\n%s", err, &text)
 	}
 	differ(t, "while it runs", before, b.tree())
@@ -73,7 +73,7 @@ func TestOfTwoDoctorsTheSecondIsRefused(t *testing.T) {
 		"undo": func() ([]Step, error) { return b.host().undo(b.state) },
 	} {
 		var refused Refused
-		if steps, err := do(); !errors.As(err, &refused) || len(steps) > 0 || !strings.HasPrefix(refused.Text, "somebody else") || strings.Contains(refused.Text, "\n") {
+		if steps, err := do(); !errors.As(err, &refused) || len(steps) > 0 || !errors.Is(err, ErrSettingsTaken) || strings.Contains(refused.Text, "\n") {
 			t.Errorf("%s: %v, %+v", what, err, steps)
 		}
 	}

@@ -34,7 +34,7 @@ func (p *Plan) changes(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "%d to change, until the next boot:\n\n", len(p.Changes))
-	if bench := p.host.busy(); bench != "" {
+	if bench := p.host.busy(); bench.Process != 0 {
 		line(b, "  not now", fmt.Sprintf("a bench runs (%s): nothing is changed until it has ended", bench))
 	}
 	for i, c := range p.Changes {

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -43,7 +44,7 @@ func reason(err error) error {
 		err = call.Err
 	}
 	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 {
-		return errors.New("permission denied: it takes root")
+		return fmt.Errorf("%w: it takes root", fs.ErrPermission)
 	}
 	return err
 }

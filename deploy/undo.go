@@ -43,7 +43,7 @@ func (h *host) readUndo(name string) (*undo, error) {
 		return u, nil
 	}
 	if err != nil {
-		return nil, Refused{fmt.Sprintf("%s cannot be read: %v", name, reason(err))}
+		return nil, Refused{Text: fmt.Sprintf("%s cannot be read: %v", name, reason(err)), Err: ErrUndoFile}
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -55,7 +55,7 @@ func (h *host) readUndo(name string) (*undo, error) {
 	}
 	owner, known := info.Sys().(*syscall.Stat_t)
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || !known || int(owner.Uid) != os.Geteuid() {
-		return nil, Refused{fmt.Sprintf("%s is not a file that only this user can write to: look at it, and remove it", name)}
+		return nil, Refused{Text: fmt.Sprintf("%s is not a file that only this user can write to: look at it, and remove it", name), Err: ErrUndoFile}
 	}
 	const most = 1 << 20
 	text, err := io.ReadAll(io.LimitReader(f, most))
@@ -64,14 +64,14 @@ func (h *host) readUndo(name string) (*undo, error) {
 		err = json.Unmarshal(text, &found)
 	}
 	if err != nil {
-		return nil, Refused{fmt.Sprintf("%s is not what -fix wrote: %v: look at it, and remove it", name, err)}
+		return nil, Refused{Text: fmt.Sprintf("%s is not what -fix wrote: %v: look at it, and remove it", name, err), Err: ErrUndoFile}
 	}
 	if found.Boot != u.Boot {
 		return u, nil
 	}
 	for _, e := range found.Entries {
 		if !e.known() {
-			return nil, Refused{fmt.Sprintf("%s names %q, which -fix does not change: look at it, and remove it", name, e.File)}
+			return nil, Refused{Text: fmt.Sprintf("%s names %q, which -fix does not change: look at it, and remove it", name, e.File), Err: ErrUndoFile}
 		}
 	}
 	return &found, nil
@@ -109,7 +109,7 @@ func (u *undo) made(s Setting, now string) {
 func (u *undo) save(name string) error {
 	if len(u.Entries) == 0 {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return Refused{fmt.Sprintf("%s cannot be removed: %v", name, reason(err))}
+			return Refused{Text: fmt.Sprintf("%s cannot be removed: %v", name, reason(err)), Err: ErrUndoFile}
 		}
 		return nil
 	}
@@ -133,7 +133,7 @@ func (u *undo) save(name string) error {
 		return err
 	}()
 	if err != nil {
-		return Refused{fmt.Sprintf("%s, which says how to undo the changes, cannot be written (%v): name another one with -state FILE", name, reason(err))}
+		return Refused{Text: fmt.Sprintf("%s, which says how to undo the changes, cannot be written (%v): name another one with -state FILE", name, reason(err)), Err: ErrUndoFile}
 	}
 	return nil
 }
@@ -183,19 +183,19 @@ func (h *host) restore(e entry) Step {
 	now, err := h.now(e.Setting)
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, fs.ErrNotExist):
-		s.Left = errGone.Error()
+		s.leave(errGone, errGone.Error())
 	case err != nil:
-		s.Err = reason(err).Error()
+		s.fail(reason(err))
 	case e.same(now, e.Before):
-		s.Left = "it is as it was"
+		s.leave(errAsBefore, errAsBefore.Error())
 	case !e.same(now, e.After) && (e.Between == "" || !e.same(now, e.Between)):
-		s.Left = fmt.Sprintf("somebody has made it %s since", now)
+		s.leave(errChanged, fmt.Sprintf("somebody has made it %s since", now))
 	default:
 		switch err := h.put(e.Setting, e.Before); {
 		case errors.Is(err, errUp): // a bus that is in use: no stop of the host's service fails for it
-			s.Left = err.Error()
+			s.leave(err, err.Error())
 		case err != nil:
-			s.Err = err.Error()
+			s.fail(err)
 		default:
 			s.Done = true
 		}
