@@ -145,20 +145,20 @@ func (h *host) card(name string) CANCard {
 	return c
 }
 
-// plain are the checks of a diagnosis that Objections says in words of its own.
-var plain = []string{"kernel", "virtualisation", "isolation", "governor"}
-
 // Objections says why what is measured on the loop's CPU of this host is not that of a
 // tuned real-time one: all that the doctor marks MUST and finds otherwise. ask may
 // name buses.
 func Objections(root string, ask Ask, d Diagnosis) []string {
 	h := newHost(root, ask)
-	list := h.objections()
+	plain, list := h.objections(), []string{}
+	for _, o := range plain {
+		list = append(list, o.Text)
+	}
 	if h.container != "" {
 		list = append(list, "the process is in a container ("+h.container+"): what else the host does cannot be seen")
 	}
 	for _, c := range d.Checks {
-		if c.Level == Must && c.Verdict != OK && !slices.Contains(plain, c.Name) {
+		if c.Level == Must && c.Verdict != OK && !slices.ContainsFunc(plain, func(o Objection) bool { return o.Check == c.Name }) {
 			list = append(list, fmt.Sprintf("%s: %s; wanted: %s", c.Name, c.Found, c.Wanted))
 		}
 	}

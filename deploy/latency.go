@@ -135,21 +135,30 @@ func (l Latency) Run(ctx context.Context) (*LatencyReport, error) {
 	return s.report()
 }
 
-// Check says what is wrong with the measurement that is asked for.
+// ArgError is a field of a measurement with a value that it cannot have.
+type ArgError struct {
+	Field string // of Latency: "For", "Period", "CPU", "Priority"
+	Text  string
+	Least time.Duration // For must have at least; else 0
+}
+
+func (e *ArgError) Error() string { return "latency: " + e.Text }
+
+// Check says what is wrong with the measurement that is asked for, as an *ArgError.
 func (l *Latency) Check() error {
 	const least = 20 // ticks of the shortest turn
 	if l.Period < 100*time.Microsecond || l.Period > 100*time.Millisecond || l.Period%time.Microsecond != 0 {
-		return fmt.Errorf("latency: period %v: use whole us from 100us to 100ms", l.Period)
+		return &ArgError{Field: "Period", Text: fmt.Sprintf("period %v: use whole us from 100us to 100ms", l.Period)}
 	}
 	if l.Priority < 1 || l.Priority > 99 {
-		return fmt.Errorf("latency: priority %d of SCHED_FIFO: use 1 to 99", l.Priority)
+		return &ArgError{Field: "Priority", Text: fmt.Sprintf("priority %d of SCHED_FIFO: use 1 to 99", l.Priority)}
 	}
 	online := newHost("/", Ask{}).online // empty where the host does not say
 	if l.CPU >= 0 && len(online) > 0 && !slices.Contains(online, l.CPU) {
-		return fmt.Errorf("latency: CPU %d: use one that this host has: %s", l.CPU, formatCPUs(online))
+		return &ArgError{Field: "CPU", Text: fmt.Sprintf("CPU %d: use one that this host has: %s", l.CPU, formatCPUs(online))}
 	}
 	if need := time.Duration(math.Ceil(2*least*l.units())) * l.Period; l.For < need {
-		return fmt.Errorf("latency: %v is too short for turns of %d ticks of %v: use at least %v", l.For, least, l.Period, need)
+		return &ArgError{Field: "For", Least: need, Text: fmt.Sprintf("%v is too short for turns of %d ticks of %v: use at least %v", l.For, least, l.Period, need)}
 	}
 	return nil
 }
@@ -208,7 +217,9 @@ func (s *session) reason(text string) {
 
 // prepare looks for what to compare with, and for what speaks against the host.
 func (s *session) prepare() {
-	s.reasons = append(s.reasons, s.host.objections()...)
+	for _, o := range s.host.objections() {
+		s.reason(o.Text)
+	}
 	if path, err := exec.LookPath(peerCyclictest); err == nil {
 		s.peers[peerCyclictest] = path
 	} else {

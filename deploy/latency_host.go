@@ -33,21 +33,27 @@ func (h *host) facts() LatencyHost {
 	}
 }
 
-// objections says why latencies measured on the CPU of the loop are not those of
-// a tuned real-time host, as far as its files tell. `lockstep doctor` says more.
-func (h *host) objections() (list []string) {
+// Objection is why latencies measured on the CPU of the loop are not those of a tuned
+// real-time host.
+type Objection struct {
+	Check string // of the doctor, on the same matter
+	Text  string
+}
+
+// objections lists those that the host's files tell of. `lockstep doctor` says more.
+func (h *host) objections() (list []Objection) {
 	if !h.realtime {
-		list = append(list, "the kernel is not PREEMPT_RT")
+		list = append(list, Objection{"kernel", "the kernel is not PREEMPT_RT"})
 	}
 	governor := h.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", h.cpu))
 	if governor != "" && governor != "performance" { // without the file the frequency is not the kernel's to change
-		list = append(list, fmt.Sprintf("the frequency governor of CPU %d is %s, not performance", h.cpu, governor))
+		list = append(list, Objection{"governor", fmt.Sprintf("the frequency governor of CPU %d is %s, not performance", h.cpu, governor)})
 	}
 	if !slices.Contains(h.isolated, h.cpu) {
-		list = append(list, fmt.Sprintf("CPU %d is not isolated: isolcpus= or a cpuset partition keeps other work off it", h.cpu))
+		list = append(list, Objection{"isolation", fmt.Sprintf("CPU %d is not isolated: isolcpus= or a cpuset partition keeps other work off it", h.cpu)})
 	}
 	if h.hypervisor != "" {
-		list = append(list, "the host is a virtual machine: "+h.hypervisor)
+		list = append(list, Objection{"virtualisation", "the host is a virtual machine: " + h.hypervisor})
 	}
 	return list
 }

@@ -42,16 +42,17 @@ func TestFiguresOfATunedHostAreRepresentative(t *testing.T) {
 		t.Errorf("a tuned host: %+v", f)
 	}
 	for _, c := range []struct {
-		file, text, reason string
-		cpu                int
+		file, text  string
+		check, says string // what is objected to, and a word that names it
+		cpu         int
 	}{
-		{"sys/kernel/realtime", "0\n", "not PREEMPT_RT", 3},
-		{"sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "schedutil\n", "governor of CPU 3 is schedutil", 3},
-		{"sys/devices/system/cpu/isolated", "\n", "CPU 3 is not isolated", 3},
-		{"sys/kernel/realtime", "1\n", "CPU 1 is not isolated", 1},
-		{"proc/cpuinfo", "model name\t: x\nflags\t\t: fpu hypervisor tsc\n", "virtual machine", 3},
-		{"sys/class/dmi/id/product_name", "VirtualBox\n", "virtual machine: VirtualBox", 3},
-		{"sys/hypervisor/type", "xen\n", "virtual machine: xen", 3},
+		{"sys/kernel/realtime", "0\n", "kernel", "PREEMPT_RT", 3},
+		{"sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "schedutil\n", "governor", "CPU 3 is schedutil", 3},
+		{"sys/devices/system/cpu/isolated", "\n", "isolation", "CPU 3", 3},
+		{"sys/kernel/realtime", "1\n", "isolation", "CPU 1", 1},
+		{"proc/cpuinfo", "model name\t: x\nflags\t\t: fpu hypervisor tsc\n", "virtualisation", "", 3},
+		{"sys/class/dmi/id/product_name", "VirtualBox\n", "virtualisation", "VirtualBox", 3},
+		{"sys/hypervisor/type", "xen\n", "virtualisation", "xen", 3},
 	} {
 		files := map[string]string{}
 		for name, text := range tuned {
@@ -59,8 +60,8 @@ func TestFiguresOfATunedHostAreRepresentative(t *testing.T) {
 		}
 		files[c.file] = c.text
 		list := newHost(hostOf(t, files), Ask{CPU: c.cpu}).objections()
-		if len(list) != 1 || !strings.Contains(list[0], c.reason) {
-			t.Errorf("%s %q, CPU %d: %q, want one that says %q", c.file, c.text, c.cpu, list, c.reason)
+		if len(list) != 1 || list[0].Check != c.check || !strings.Contains(list[0].Text, c.says) || list[0].Text == "" {
+			t.Errorf("%s %q, CPU %d: %q, want one to the %s that says %q", c.file, c.text, c.cpu, list, c.check, c.says)
 		}
 	}
 }

@@ -15,6 +15,9 @@ import (
 //go:embed csource/timerfd.c
 var timerfdSource []byte
 
+// errNoCompiler is a host without cc, gcc and clang.
+var errNoCompiler = errors.New("no C compiler: apt-get install gcc libc6-dev")
+
 // compile makes the C program that waits on a timerfd, in folder. A nil program
 // comes with the reason.
 func compile(ctx context.Context, folder string) (program string, err error) {
@@ -25,7 +28,7 @@ func compile(ctx context.Context, folder string) (program string, err error) {
 		}
 	}
 	if cc == "" {
-		return "", errors.New("no C compiler: apt-get install gcc libc6-dev")
+		return "", errNoCompiler
 	}
 	source := filepath.Join(folder, "timerfd.c")
 	if err := os.WriteFile(source, timerfdSource, 0o600); err != nil {

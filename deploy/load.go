@@ -22,6 +22,12 @@ const (
 	LoadGarbage   = "garbage"   // a Go process whose collector never rests
 )
 
+// Errors of loads, for errors.Is.
+var (
+	ErrUnknownLoad = errors.New("no load")
+	ErrLoadEnded   = errors.New("the load ended by itself")
+)
+
 // Loads lists the kinds of load.
 func Loads() []string { return []string{LoadCPU, LoadMemory, LoadScheduler, LoadGarbage} }
 
@@ -32,7 +38,7 @@ func Loads() []string { return []string{LoadCPU, LoadMemory, LoadScheduler, Load
 func StartLoad(cpus []int, kinds ...string) (stop func() error, err error) {
 	for _, kind := range kinds {
 		if !slices.Contains(Loads(), kind) {
-			return nil, fmt.Errorf("deploy: no load %q; there are %s", kind, strings.Join(Loads(), ", "))
+			return nil, fmt.Errorf("deploy: %w %q; there are %s", ErrUnknownLoad, kind, strings.Join(Loads(), ", "))
 		}
 	}
 	ready, end, done := make(chan error), make(chan struct{}), make(chan error)
@@ -113,7 +119,7 @@ func (p loadProcess) ended(d time.Duration) bool {
 func endLoads(list []loadProcess) (err error) {
 	for _, p := range list {
 		if p.ended(time.Millisecond) {
-			err = errors.Join(err, fmt.Errorf("deploy: the load %s ended by itself", p.kind))
+			err = errors.Join(err, fmt.Errorf("deploy: load %s: %w", p.kind, ErrLoadEnded))
 		}
 		_ = p.cmd.Process.Kill()
 	}
@@ -149,7 +155,7 @@ func load(kind string) error {
 			go litter()
 		}
 	default:
-		return fmt.Errorf("deploy: no load %q", kind)
+		return fmt.Errorf("deploy: %w %q", ErrUnknownLoad, kind)
 	}
 	if _, err := os.Stdout.WriteString("."); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -104,13 +105,13 @@ func TestALoadThatDiedIsSaid(t *testing.T) {
 			}
 		}
 	}
-	if err := stop(); err == nil || !strings.Contains(err.Error(), "the load garbage ended by itself") {
+	if err := stop(); !errors.Is(err, ErrLoadEnded) || !strings.Contains(err.Error(), LoadGarbage) {
 		t.Errorf("stop says %v", err)
 	}
 }
 
 func TestUnknownLoadsAndCPUsAreRefused(t *testing.T) {
-	if _, err := StartLoad(nil, "disk"); err == nil || !strings.Contains(err.Error(), `no load "disk"; there are cpu,`) {
+	if _, err := StartLoad(nil, "disk"); !errors.Is(err, ErrUnknownLoad) || !strings.Contains(err.Error(), `"disk"`) {
 		t.Errorf("load disk: %v", err)
 	}
 	if _, err := StartLoad([]int{8000}, LoadCPU); err == nil || !strings.Contains(err.Error(), "8000") {
