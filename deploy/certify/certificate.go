@@ -152,6 +152,21 @@ func hashOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Errors of Read, for errors.Is.
+var (
+	ErrNotCertificate = errors.New("it is not the JSON of a certificate")
+	ErrFormat         = errors.New("a certificate of another format")
+	ErrAltered        = errors.New("it was changed after it was made")
+)
+
+// KeyError is a key of a certificate that is missing or has a value that it cannot have.
+type KeyError struct {
+	Key  string // in the JSON: "asked.for_ns"
+	Text string
+}
+
+func (e *KeyError) Error() string { return e.Text }
+
 // Read reads the JSON of a certificate, name is its file's. One that was changed after
 // it was made is an error.
 func Read(name string, text []byte) (*Certificate, error) {
@@ -163,22 +178,22 @@ func Read(name string, text []byte) (*Certificate, error) {
 		Made   string `json:"made"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return fail("it is not the JSON of a certificate: %w", err)
+		return fail("%w: %w", ErrNotCertificate, err)
 	}
 	switch head.Format {
 	case float64(1):
 	case nil:
-		return fail("it is not the JSON of a certificate: it has no lockstep_certificate")
+		return fail("%w: it has no lockstep_certificate", ErrNotCertificate)
 	default:
-		return fail("a certificate of format %v; this version reads 1", head.Format)
+		return fail("%w: %v; this version reads 1", ErrFormat, head.Format)
 	}
 	at := hashed.FindSubmatchIndex(text)
 	if at == nil {
-		return fail("it has no sha256")
+		return fail("%w: it has no sha256", ErrNotCertificate)
 	}
 	empty := slices.Concat(text[:at[2]], text[at[3]:])
 	if want, got := string(text[at[2]:at[3]]), hashOf(empty); got != want {
-		return fail("it was changed after it was made: its sha256 says %.12s..., its content has %.12s...", want, got)
+		return fail("%w: its sha256 says %.12s..., its content has %.12s...", ErrAltered, want, got)
 	}
 	c := &Certificate{text: text}
 	if err := json.Unmarshal(text, c); err != nil {
@@ -193,19 +208,19 @@ func Read(name string, text []byte) (*Certificate, error) {
 // whole says what a certificate lacks of what every one has.
 func (c *Certificate) whole() error {
 	if _, err := time.Parse(time.RFC3339, c.Made); err != nil {
-		return fmt.Errorf("made: %q is no time", c.Made)
+		return &KeyError{"made", fmt.Sprintf("made: %q is no time", c.Made)}
 	}
 	switch {
 	case c.Run == nil:
-		return errors.New("it has no run")
+		return &KeyError{"run", "it has no run"}
 	case c.Doctor == nil:
-		return errors.New("it has no doctor")
+		return &KeyError{"doctor", "it has no doctor"}
 	case c.Asked.ForNs <= 0:
-		return fmt.Errorf("asked.for_ns: %d ns is no time", c.Asked.ForNs)
+		return &KeyError{"asked.for_ns", fmt.Sprintf("asked.for_ns: %d ns is no time", c.Asked.ForNs)}
 	}
 	for name, d := range map[string]*Distribution{"wake_up": c.Late, "tick": c.Tick, "bus_to_bus": c.Response} {
 		if err := d.whole(); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return &KeyError{name, fmt.Sprintf("%s: %v", name, err)}
 		}
 	}
 	return nil
