@@ -120,30 +120,3 @@ func TestALoopsMissedPointsAreThoseAPeriodLate(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
-
-func TestABoxHasAFingerprint(t *testing.T) {
-	b := Fingerprint("testdata/hosts/tuned", Ask{CPU: -1, Priority: 80})
-	if b.Processor != "11th Gen Intel(R) Core(TM) i5-1145GRE @ 2.60GHz" || !b.Realtime || b.CPUs != "0-3" || b.Cmdline == "" || b.Isolated != "3" || b.Governor != "performance" {
-		t.Errorf("%+v", b)
-	}
-	if len(b.CAN) != 2 || b.CAN[0].Interface != "can0" || b.CAN[0].State != "up" || b.CAN[0].Queue < 100 {
-		t.Errorf("cards %+v", b.CAN)
-	}
-	if empty := Fingerprint(t.TempDir(), Ask{}); empty.MemoryKB != 0 || empty.ID != "" || len(empty.CAN) != 0 {
-		t.Errorf("of nothing: %+v", empty)
-	}
-}
-
-func TestEveryHostThatIsNotTunedHasObjections(t *testing.T) {
-	for _, name := range hosts {
-		root := "testdata/hosts/" + name
-		d := diagnose(t, name, ask, nil)
-		list := Objections(root, ask, d)
-		if (len(list) == 0) != (name == "tuned") {
-			t.Errorf("%s: %q", name, list)
-		}
-		if !d.Fit && len(list) == 0 {
-			t.Errorf("%s is not fit, and nothing is objected", name)
-		}
-	}
-}

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"slices"
 	"strings"
 	"testing"
 )
@@ -84,30 +83,6 @@ func TestAnOptionCoversWhatDoesTheSame(t *testing.T) {
 	} {
 		if got := covers(c.name, c.given, c.wanted, 3); got != c.does {
 			t.Errorf("%s=%s for %s: %t", c.name, c.given, c.wanted, got)
-		}
-	}
-}
-
-func TestMasksAndPoliciesAreReadAsTheyAreWritten(t *testing.T) {
-	for _, list := range [][]int{{0}, {0, 2}, {3, 31}, {0, 32}, {5, 63, 64, 127}} {
-		if got, err := parseMask(formatMask(list)); err != nil || !slices.Equal(got, list) {
-			t.Errorf("%v is written %s and read %v, %v", list, formatMask(list), got, err)
-		}
-	}
-	if got := formatMask([]int{0, 32}); got != "1,00000001" {
-		t.Errorf("two words: %s", got)
-	}
-	for policy := range policies {
-		text := policyText(policy, 81)
-		got, priority, err := parsePolicy(text)
-		realtime := policy == schedFIFO || policy == schedRR
-		if known := policies[policy] != "" && policy != schedDeadline; known != (err == nil) || known && (got != policy || priority == 81 != realtime) {
-			t.Errorf("policy %d is %q, read %d %d, %v", policy, text, got, priority, err)
-		}
-	}
-	for _, text := range []string{"", "FIFO", "FIFO 0", "FIFO 100", "FIFO x", "OTHER 5", "fifo 5", "DEADLINE", "7"} {
-		if policy, priority, err := parsePolicy(text); err == nil {
-			t.Errorf("%q is policy %d %d", text, policy, priority)
 		}
 	}
 }

@@ -12,15 +12,6 @@ import (
 // the kernel's default of 10 drops the rest.
 const minTxQueue = 100
 
-// typeCAN is ARPHRD_CAN of linux/if_arp.h.
-const typeCAN = "280"
-
-func (h *host) canInterfaces() []string {
-	return slices.DeleteFunc(h.names("sys/class/net"), func(name string) bool {
-		return h.text("sys/class/net/"+name+"/type") != typeCAN
-	})
-}
-
 // checkCAN checks the interfaces that were asked for and mentions the others.
 func (h *host) checkCAN() (list []Check) {
 	for _, name := range h.ask.Buses {

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 )
 
@@ -10,53 +9,6 @@ import (
 func stat(pid int, name string, priority, policy int) string {
 	return fmt.Sprintf("%d (%s) S 2 0 0 0 -1 69238848 0 0 0 0 0 41 0 0 -51 0 1 0 60 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 3 %d %d 0 0 0 0 0 0 0 0 0 0 0",
 		pid, name, priority, policy)
-}
-
-func TestListsOfCPUsAreReadAsTheKernelWritesThem(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want []int
-		ok   bool
-	}{
-		{"0-3\n", []int{0, 1, 2, 3}, true},
-		{"0-2,5", []int{0, 1, 2, 5}, true},
-		{"7", []int{7}, true},
-		{"", nil, true},
-		{" \n", nil, true},
-		{"(null)", nil, true},
-		{"5,0-1,5", []int{0, 1, 5}, true},
-		{"3-1", nil, false},
-		{"0-4294967295", nil, false},
-		{"8192", nil, false},
-		{"a", nil, false},
-		{"-1", nil, false},
-		{"0,,1", nil, false},
-	} {
-		got, err := parseCPUs(c.text)
-		if !slices.Equal(got, c.want) || (err == nil) != c.ok {
-			t.Errorf("%q: %v, %v; want %v", c.text, got, err, c.want)
-		}
-	}
-}
-
-func TestMasksOfCPUsAreReadAsTheKernelWritesThem(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want []int
-		ok   bool
-	}{
-		{"f\n", []int{0, 1, 2, 3}, true},
-		{"00000001,00000000", []int{32}, true},
-		{"80000001", []int{0, 31}, true},
-		{"0", nil, true},
-		{"", nil, false},
-		{"0x3", nil, false},
-	} {
-		got, err := parseMask(c.text)
-		if !slices.Equal(got, c.want) || (err == nil) != c.ok {
-			t.Errorf("%q: %v, %v; want %v", c.text, got, err, c.want)
-		}
-	}
 }
 
 func TestTheNameInAStatLineMayHoldAnything(t *testing.T) {
@@ -90,45 +42,20 @@ Err:          0
 	}
 }
 
-func TestVersionsOfKernelsAreCompared(t *testing.T) {
-	for release, want := range map[string]bool{
-		"6.1.0-40-rt-amd64": false, "6.11.9": false, "6.12.0": true, "6.12.47+rpt-rpi-v8-rt": true, "6.12-rc1": true, "7.0.1": true, "5.15": false, "": false, "x.y": false,
-	} {
-		if got := (&host{release: release}).atLeast(6, 12); got != want {
-			t.Errorf("%q at least 6.12: %t", release, got)
+func TestPoliciesAreReadAsTheyAreWritten(t *testing.T) {
+	for policy := range policies {
+		text := policyText(policy, 81)
+		got, priority, err := parsePolicy(text)
+		realtime := policy == schedFIFO || policy == schedRR
+		if known := policies[policy] != "" && policy != schedDeadline; known != (err == nil) || known && (got != policy || priority == 81 != realtime) {
+			t.Errorf("policy %d is %q, read %d %d, %v", policy, text, got, priority, err)
 		}
 	}
-}
-
-func FuzzCPUs(f *testing.F) {
-	for _, seed := range []string{"0-3", "0-2,5", "(null)", "0-8191", "1,1-3,2", "-", ","} {
-		f.Add(seed)
+	for _, text := range []string{"", "FIFO", "FIFO 0", "FIFO 100", "FIFO x", "OTHER 5", "fifo 5", "DEADLINE", "7"} {
+		if policy, priority, err := parsePolicy(text); err == nil {
+			t.Errorf("%q is policy %d %d", text, policy, priority)
+		}
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		list, err := parseCPUs(text)
-		if err != nil {
-			return
-		}
-		if !slices.IsSorted(list) || len(list) > maxCPUs || len(slices.Compact(slices.Clone(list))) != len(list) {
-			t.Fatalf("%q: %v", text, list)
-		}
-		again, err := parseCPUs(formatCPUs(list))
-		if err != nil || !slices.Equal(list, again) {
-			t.Fatalf("%q: %v, written and read again %v, %v", text, list, again, err)
-		}
-	})
-}
-
-func FuzzMask(f *testing.F) {
-	for _, seed := range []string{"f", "00000001,00000000", "ff,ffffffff"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		list, err := parseMask(text)
-		if err == nil && (!slices.IsSorted(list) || len(list) > 0 && slices.Max(list) >= maxCPUs) {
-			t.Fatalf("%q: %v", text, list)
-		}
-	})
 }
 
 func FuzzStat(f *testing.F) {

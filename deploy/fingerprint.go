@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -55,10 +56,8 @@ func (c CANCard) String() string {
 	return fmt.Sprintf("%s, txqueuelen %d, %s", what, c.Queue, c.State)
 }
 
-// Fingerprint reads the files of a host below root, "/" for the running one. ask says
-// which CPU is the loop's.
-func Fingerprint(root string, ask Ask) Box {
-	h := newHost(root, ask)
+// Box describes the host.
+func (h *SysHost) Box() Box {
 	processor := fields(h.text("proc/cpuinfo"))
 	cpu := fmt.Sprintf("sys/devices/system/cpu/cpu%d/", h.cpu)
 	memory, _ := strconv.ParseInt(strings.TrimSuffix(fields(h.text("proc/meminfo"))["MemTotal"], " kB"), 10, 64)
@@ -93,7 +92,7 @@ func Fingerprint(root string, ask Ask) Box {
 }
 
 // words are the first lines of files, in one.
-func (h *host) words(dir string, names ...string) string {
+func (h *SysHost) words(dir string, names ...string) string {
 	var list []string
 	for _, name := range names {
 		if text := h.text(dir + name); text != "" {
@@ -104,7 +103,7 @@ func (h *host) words(dir string, names ...string) string {
 }
 
 // cores counts the cores that the online CPUs are of.
-func (h *host) cores() int {
+func (h *SysHost) cores() int {
 	var list []string
 	for _, cpu := range h.online {
 		dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/", cpu)
@@ -119,7 +118,7 @@ func (h *host) cores() int {
 }
 
 // card describes a CAN interface.
-func (h *host) card(name string) CANCard {
+func (h *SysHost) card(name string) CANCard {
 	dir := "sys/class/net/" + name
 	c := CANCard{Interface: name, State: "down"}
 	if flags, err := strconv.ParseUint(h.text(dir+"/flags"), 0, 32); err == nil && flags&1 != 0 { // IFF_UP
@@ -145,26 +144,15 @@ func (h *host) card(name string) CANCard {
 	return c
 }
 
-// Objections says why what is measured on the loop's CPU of this host is not that of a
-// tuned real-time one: all that the doctor marks MUST and finds otherwise. ask may
-// name buses.
-func Objections(root string, ask Ask, d Diagnosis) []string {
-	h := newHost(root, ask)
-	plain, list := h.objections(), []string{}
-	for _, o := range plain {
-		list = append(list, o.Text)
-	}
-	if h.container != "" {
-		list = append(list, "the process is in a container ("+h.container+"): what else the host does cannot be seen")
-	}
-	for _, c := range d.Checks {
-		if c.Level == Must && c.Verdict != OK && !slices.ContainsFunc(plain, func(o Objection) bool { return o.Check == c.Name }) {
-			list = append(list, fmt.Sprintf("%s: %s; wanted: %s", c.Name, c.Found, c.Wanted))
+// Stolen is how long the hypervisor has kept a CPU of the host below root from running since
+// it was booted, in ticks of 10 ms, proc_stat(5); 0 where the kernel does not say.
+func Stolen(root string, cpu int) int64 {
+	text, _ := os.ReadFile(filepath.Join(root, "proc/stat"))
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 8 && f[0] == fmt.Sprintf("cpu%d", cpu) {
+			n, _ := strconv.ParseInt(f[8], 10, 64)
+			return n
 		}
 	}
-	return list
+	return 0
 }
-
-// Stolen is how long the hypervisor has kept a CPU from running since it was booted,
-// in ticks of 10 ms; 0 where the kernel does not say.
-func Stolen(cpu int) int64 { return newHost("/", Ask{CPU: cpu}).stolen(cpu) }

@@ -93,7 +93,7 @@ type session struct {
 	rounds  int           // each with one turn of every method
 	unit    time.Duration // a turn of weight 1
 	records map[bool]map[string][]*record
-	host    *host
+	host    *SysHost
 	reasons []string
 	left    time.Duration
 }
@@ -105,7 +105,7 @@ func (l Latency) Run(ctx context.Context) (*LatencyReport, error) {
 	}
 	l.CPU = sched.Thread{CPU: l.CPU, Priority: l.Priority}.Choose().CPU
 	s := &session{Latency: l, ctx: ctx, peers: map[string]string{}, records: map[bool]map[string][]*record{false: {}, true: {}}}
-	s.host = newHost("/", Ask{CPU: l.CPU, Priority: l.Priority})
+	s.host = ReadHost("/", l.CPU)
 	s.plan()
 	if err := s.allowed(); err != nil {
 		return nil, err
@@ -122,14 +122,14 @@ func (l Latency) Run(ctx context.Context) (*LatencyReport, error) {
 	if refused != nil {
 		s.reason(refused.What + ": " + refused.Help)
 	}
-	begin, stolen := time.Now(), s.host.stolen(s.CPU)
+	begin, stolen := time.Now(), Stolen("/", s.CPU)
 	for round := range s.rounds {
 		if err := s.round(round); err != nil {
 			return nil, err
 		}
 	}
 	const tick = 10 * time.Millisecond // of /proc/stat
-	if d := time.Duration(s.host.stolen(s.CPU)-stolen) * tick; d > 0 {
+	if d := time.Duration(Stolen("/", s.CPU)-stolen) * tick; d > 0 {
 		s.reason(fmt.Sprintf("the hypervisor kept CPU %d from running for %v of %v", s.CPU, d, time.Since(begin).Round(time.Second)))
 	}
 	return s.report()
@@ -153,7 +153,7 @@ func (l *Latency) Check() error {
 	if l.Priority < 1 || l.Priority > 99 {
 		return &ArgError{Field: "Priority", Text: fmt.Sprintf("priority %d of SCHED_FIFO: use 1 to 99", l.Priority)}
 	}
-	online := newHost("/", Ask{}).online // empty where the host does not say
+	online := ReadHost("/", l.CPU).online // empty where the host does not say
 	if l.CPU >= 0 && len(online) > 0 && !slices.Contains(online, l.CPU) {
 		return &ArgError{Field: "CPU", Text: fmt.Sprintf("CPU %d: use one that this host has: %s", l.CPU, formatCPUs(online))}
 	}
@@ -217,7 +217,7 @@ func (s *session) reason(text string) {
 
 // prepare looks for what to compare with, and for what speaks against the host.
 func (s *session) prepare() {
-	for _, o := range s.host.objections() {
+	for _, o := range Objections(s.host) {
 		s.reason(o.Text)
 	}
 	if path, err := exec.LookPath(peerCyclictest); err == nil {
@@ -343,7 +343,7 @@ func (s *session) report() (*LatencyReport, error) {
 		return list
 	}
 	r := &LatencyReport{
-		Idle: state(false), Load: s.loadText(), Ratios: ratioText, Host: s.host.facts(),
+		Idle: state(false), Load: s.loadText(), Ratios: ratioText, Host: facts(s.host),
 		Period: int64(s.Period), Spin: int64(s.spin()), CPU: s.CPU, Priority: s.Priority,
 		Rounds: s.rounds, Seconds: s.For.Seconds(),
 	}

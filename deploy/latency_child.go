@@ -24,7 +24,6 @@ import (
 const (
 	childMeasure   = "measure"   // measures one method once
 	childSupervise = "supervise" // starts a child that measures, hogs the CPU and makes garbage
-	childLoad      = "load"      // loads until it is killed
 )
 
 // chore is what a child measures.
@@ -48,8 +47,8 @@ func Child(list []string) (is bool, err error) {
 	}
 	var t chore
 	switch list[0] {
-	case childLoad:
-		return true, load(list[1])
+	case LoadChild:
+		return true, RunLoad(list[1])
 	case childMeasure, childSupervise:
 		if err := json.Unmarshal([]byte(list[1]), &t); err != nil {
 			return true, fmt.Errorf("latency %s: %w (`lockstep latency` starts it)", list[0], err)
@@ -122,7 +121,7 @@ func (t *chore) measure() error {
 	}
 	missing = append(missing, sched.Thread{CPU: t.CPU, Priority: t.Priority}.Enter()...)
 	if t.Busy {
-		busy()
+		BusyProcess()
 	}
 	if err := run(t); err != nil {
 		return fmt.Errorf("latency: %w", err)
@@ -225,15 +224,6 @@ func (m *meter) record(missing []sched.Missing) *record {
 	return r
 }
 
-// busy gives every processor of the runtime something to do, and the collector,
-// too.
-func busy() {
-	for range max(1, runtime.GOMAXPROCS(0)-1) {
-		go hog()
-	}
-	go litter()
-}
-
 // supervise is the worst parent that a measuring child can have: it hogs the
 // other CPUs and makes garbage while the child measures.
 func supervise(t chore, text string) error {
@@ -246,7 +236,7 @@ func supervise(t chore, text string) error {
 	}
 	// With one CPU there is no other: they share it.
 	_ = sched.Confine(os.Getpid(), t.CPU, 0)
-	busy()
+	BusyProcess()
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("latency: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"lockstep/sched"
@@ -19,7 +18,8 @@ type LatencyHost struct {
 	Hypervisor string `json:"hypervisor"` // empty: none seen
 }
 
-func (h *host) facts() LatencyHost {
+// facts are those of a host.
+func facts(h *SysHost) LatencyHost {
 	processor := fields(h.text("proc/cpuinfo"))["model name"]
 	if processor == "" { // other architectures name it otherwise, or not
 		processor = runtime.GOARCH
@@ -40,8 +40,8 @@ type Objection struct {
 	Text  string
 }
 
-// objections lists those that the host's files tell of. `lockstep doctor` says more.
-func (h *host) objections() (list []Objection) {
+// Objections lists those that the host's files tell of. `lockstep doctor` says more.
+func Objections(h *SysHost) (list []Objection) {
 	if !h.realtime {
 		list = append(list, Objection{"kernel", "the kernel is not PREEMPT_RT"})
 	}
@@ -56,18 +56,6 @@ func (h *host) objections() (list []Objection) {
 		list = append(list, Objection{"virtualisation", "the host is a virtual machine: " + h.hypervisor})
 	}
 	return list
-}
-
-// stolen returns how long the hypervisor has kept a CPU from running, in ticks of
-// 10 ms, proc_stat(5); 0 where the kernel does not say.
-func (h *host) stolen(cpu int) int64 {
-	for line := range strings.Lines(h.text("proc/stat")) {
-		if f := strings.Fields(line); len(f) > 8 && f[0] == fmt.Sprintf("cpu%d", cpu) {
-			n, _ := strconv.ParseInt(f[8], 10, 64)
-			return n
-		}
-	}
-	return 0
 }
 
 // raise puts the timers of the CPU above those who wake up there.

@@ -34,11 +34,11 @@ func TestFiguresOfATunedHostAreRepresentative(t *testing.T) {
 		"sys/class/dmi/id/product_name":                        "OptiPlex 7090\n",
 		"sys/class/dmi/id/sys_vendor":                          "Dell Inc.\n",
 	}
-	h := newHost(hostOf(t, tuned), Ask{CPU: 3, Priority: 80})
-	if list := h.objections(); len(list) != 0 {
+	h := ReadHost(hostOf(t, tuned), 3)
+	if list := Objections(h); len(list) != 0 {
 		t.Errorf("a tuned host: %q", list)
 	}
-	if f := h.facts(); f.Processor != "Some CPU @ 2.4 GHz" || f.CPUs != "0-3" || !f.Realtime || f.Hypervisor != "" || f.Kernel != "6.12.43+deb13-rt-amd64" {
+	if f := facts(h); f.Processor != "Some CPU @ 2.4 GHz" || f.CPUs != "0-3" || !f.Realtime || f.Hypervisor != "" || f.Kernel != "6.12.43+deb13-rt-amd64" {
 		t.Errorf("a tuned host: %+v", f)
 	}
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestFiguresOfATunedHostAreRepresentative(t *testing.T) {
 			files[name] = text
 		}
 		files[c.file] = c.text
-		list := newHost(hostOf(t, files), Ask{CPU: c.cpu}).objections()
+		list := Objections(ReadHost(hostOf(t, files), c.cpu))
 		if len(list) != 1 || list[0].Check != c.check || !strings.Contains(list[0].Text, c.says) || list[0].Text == "" {
 			t.Errorf("%s %q, CPU %d: %q, want one to the %s that says %q", c.file, c.text, c.cpu, list, c.check, c.says)
 		}
@@ -67,21 +67,8 @@ func TestFiguresOfATunedHostAreRepresentative(t *testing.T) {
 }
 
 func TestAHostWithoutFrequencyControlHasNoGovernorToObjectTo(t *testing.T) {
-	h := newHost(hostOf(t, map[string]string{"sys/kernel/realtime": "1", "sys/devices/system/cpu/isolated": "1"}), Ask{CPU: 1})
-	if list := h.objections(); len(list) != 0 {
+	h := ReadHost(hostOf(t, map[string]string{"sys/kernel/realtime": "1", "sys/devices/system/cpu/isolated": "1"}), 1)
+	if list := Objections(h); len(list) != 0 {
 		t.Errorf("%q", list)
-	}
-}
-
-func TestStolenTimeIsOfTheMeasuredCPU(t *testing.T) {
-	const stat = "cpu  10 0 20 30 0 0 0 99 0 0\ncpu0 5 0 10 15 0 0 0 92 0 0\ncpu1 5 0 10 15 0 0 0 7 0 0\ncpu10 1 1 1 1 1 1 1 5 0 0\nintr 1\n"
-	h := newHost(hostOf(t, map[string]string{"proc/stat": stat}), Ask{})
-	for cpu, want := range map[int]int64{0: 92, 1: 7, 10: 5, 2: 0} {
-		if got := h.stolen(cpu); got != want {
-			t.Errorf("CPU %d: %d ticks stolen, want %d", cpu, got, want)
-		}
-	}
-	if got := newHost(t.TempDir(), Ask{}).stolen(0); got != 0 {
-		t.Errorf("without /proc: %d ticks", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,10 @@ const (
 	LoadScheduler = "scheduler" // threads that wake each other through pipes, and short sleeps
 	LoadGarbage   = "garbage"   // a Go process whose collector never rests
 )
+
+// LoadChild is the word of the command line, `lockstep latency load KIND`, that makes this
+// binary a process of a load: RunLoad.
+const LoadChild = "load"
 
 // Errors of loads, for errors.Is.
 var (
@@ -99,7 +104,9 @@ func startLoad(kind string) (p loadProcess, err error) {
 		return p, err
 	}
 	defer say.Close()
-	p = loadProcess{cmd: self(childLoad, kind), kind: kind, said: said}
+	p = loadProcess{cmd: exec.Command("/proc/self/exe", "latency", LoadChild, kind), kind: kind, said: said}
+	p.cmd.Args[0] = "lockstep"
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // Ctrl-C is not for it
 	p.cmd.Stdout = say
 	if err := p.cmd.Start(); err != nil {
 		said.Close()
@@ -130,8 +137,8 @@ func endLoads(list []loadProcess) (err error) {
 	return err
 }
 
-// load is the child: it loads until it is killed.
-func load(kind string) error {
+// RunLoad is what a process of a load does until it is killed.
+func RunLoad(kind string) error {
 	n := runtime.GOMAXPROCS(0) // the CPUs it may use
 	switch kind {
 	case LoadCPU:
@@ -161,6 +168,15 @@ func load(kind string) error {
 		return err
 	}
 	select {}
+}
+
+// BusyProcess gives every processor of the runtime something to do, and the collector,
+// too; it returns at once.
+func BusyProcess() {
+	for range max(1, runtime.GOMAXPROCS(0)-1) {
+		go hog()
+	}
+	go litter()
 }
 
 // hog computes without end.

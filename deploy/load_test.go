@@ -12,6 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// processes are the direct children of this process that run, and what they do.
+func processes(t *testing.T) map[int]string {
+	t.Helper()
+	list := map[int]string{}
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		stat, _ := os.ReadFile(file)
+		_, after, _ := strings.Cut(string(stat), ") ")
+		f := strings.Fields(after) // state, parent, ...
+		if len(f) > 1 && f[0] != "Z" && f[1] == strconv.Itoa(os.Getpid()) {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			list[pid] = strings.ReplaceAll(strings.TrimRight(string(line), "\x00"), "\x00", " ")
+		}
+	}
+	return list
+}
+
 // cpuTime is the time a process has had, in ticks of 10 ms.
 func cpuTime(t *testing.T, pid int) int64 {
 	t.Helper()
@@ -56,7 +74,7 @@ func TestLoadsWorkOnTheirCPUsUntilStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for pid, line := range children(t) {
+	for pid, line := range processes(t) {
 		kind := line[strings.LastIndex(line, " ")+1:]
 		seen[kind] = true
 		// A process that shares one CPU with three others gets a part of it, at some time.
@@ -81,7 +99,7 @@ func TestLoadsWorkOnTheirCPUsUntilStopped(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	if left := children(t); len(left) != 0 {
+	if left := processes(t); len(left) != 0 {
 		t.Errorf("still running: %v", left)
 	}
 	var now unix.CPUSet
@@ -95,12 +113,12 @@ func TestALoadThatDiedIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for pid, line := range children(t) {
+	for pid, line := range processes(t) {
 		if strings.HasSuffix(line, " "+LoadGarbage) {
 			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			for deadline := time.Now().Add(10 * time.Second); children(t)[pid] != "" && time.Now().Before(deadline); {
+			for deadline := time.Now().Add(10 * time.Second); processes(t)[pid] != "" && time.Now().Before(deadline); {
 				time.Sleep(time.Millisecond)
 			}
 		}
@@ -117,7 +135,7 @@ func TestUnknownLoadsAndCPUsAreRefused(t *testing.T) {
 	if _, err := StartLoad([]int{8000}, LoadCPU); err == nil || !strings.Contains(err.Error(), "8000") {
 		t.Errorf("load on CPU 8000: %v", err)
 	}
-	if left := children(t); len(left) != 0 {
+	if left := processes(t); len(left) != 0 {
 		t.Errorf("still running: %v", left)
 	}
 }

@@ -174,7 +174,8 @@ func (r *run) look(now time.Time) {
 		r.confine()
 		r.ticked = true
 		if r.options.Follow != nil {
-			r.options.Follow.Begin(r.h, r.page)
+			files, _ := r.h.Hashes()
+			r.options.Follow.Begin(Begun{r.h.Thread, files, r.page})
 		}
 	}
 	if r.ticked {
