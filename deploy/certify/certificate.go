@@ -14,7 +14,9 @@ import (
 	"slices"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/doctor"
+	"lockstep/deploy/hostinfo"
+	"lockstep/deploy/latency"
 	"lockstep/rt/bench"
 	"lockstep/sched"
 )
@@ -39,8 +41,8 @@ type Certificate struct {
 	Worst    *bench.WorstCase  `json:"worst_case"`
 	Buses    []Bus             `json:"buses"`
 	Deadline bool              `json:"deadline"` // the loop is SCHED_DEADLINE, not SCHED_FIFO
-	Box      deploy.Box        `json:"box"`
-	Doctor   *deploy.Diagnosis `json:"doctor"`
+	Box      hostinfo.Box      `json:"box"`
+	Doctor   *doctor.Diagnosis `json:"doctor"`
 	Versions Versions          `json:"versions"`
 
 	text []byte // that it was read from; nil: it was not
@@ -59,12 +61,12 @@ type Asked struct {
 
 // Beside is the loop beside cyclictest, in turns of the same time on the same CPU.
 type Beside struct {
-	Rounds     int             `json:"rounds"`
-	Loop       *deploy.Figures `json:"loop"`
-	Cyclictest *deploy.Figures `json:"cyclictest"` // nil: it failed
-	Alone      *deploy.Figures `json:"alone"`      // the loop while no cyclictest ran; nil: there was no such time
-	Priority   int             `json:"priority"`   // SCHED_FIFO, of cyclictest, and of the loop but for a deadline
-	PhaseNs    int64           `json:"phase_ns"`   // of cyclictest after the loop's grid points
+	Rounds     int              `json:"rounds"`
+	Loop       *latency.Figures `json:"loop"`
+	Cyclictest *latency.Figures `json:"cyclictest"` // nil: it failed
+	Alone      *latency.Figures `json:"alone"`      // the loop while no cyclictest ran; nil: there was no such time
+	Priority   int              `json:"priority"`   // SCHED_FIFO, of cyclictest, and of the loop but for a deadline
+	PhaseNs    int64            `json:"phase_ns"`   // of cyclictest after the loop's grid points
 }
 
 // Bus is a bus of the bench.

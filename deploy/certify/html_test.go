@@ -127,7 +127,7 @@ func TestTheLatestTickIsTheFirstAndSaysWhatTheHostDid(t *testing.T) {
 }
 
 func TestAPageSaysAtItsTopWhatSpeaksAgainstEachHost(t *testing.T) {
-	entries, err := os.ReadDir("../testdata/hosts")
+	entries, err := os.ReadDir("../hostinfo/testdata/hosts")
 	if err != nil || len(entries) < 5 {
 		t.Fatal(err, len(entries))
 	}

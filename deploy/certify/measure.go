@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/doctor"
+	"lockstep/deploy/hostinfo"
+	"lockstep/deploy/latency"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/sched"
@@ -29,7 +31,7 @@ type session struct {
 	Order
 	c       *Certificate
 	host    []string // what speaks against the host
-	beside  *deploy.Beside
+	beside  *latency.Reference
 	page    *rt.Page
 	loop    loop
 	trouble error // of cyclictest
@@ -59,7 +61,7 @@ func (o Order) Measure() (*Certificate, error) {
 	if s.c.Worst, err = p.worst(); err != nil {
 		return nil, err
 	}
-	s.beside = &deploy.Beside{CPU: s.loop.CPU, Priority: s.loop.Priority, Period: s.loop.Period}
+	s.beside = &latency.Reference{CPU: s.loop.CPU, Priority: s.loop.Priority, Period: s.loop.Period}
 	s.trouble = s.beside.Prepare()
 	defer s.beside.Close()
 	return s.run(p)
@@ -67,7 +69,7 @@ func (o Order) Measure() (*Certificate, error) {
 
 // look takes the fingerprint of the host, and what speaks against it.
 func (s *session) look() error {
-	ask := deploy.Ask{CPU: s.loop.CPU, Priority: max(s.loop.Priority, 1), Timer: s.loop.Timer}
+	ask := doctor.Ask{CPU: s.loop.CPU, Priority: max(s.loop.Priority, 1), Timer: s.loop.Timer}
 	for _, b := range s.c.Buses {
 		if b.Interface != "pair" && !strings.HasPrefix(b.Interface, "file:") {
 			ask.Buses = append(ask.Buses, b.Interface)
@@ -81,11 +83,11 @@ func (s *session) look() error {
 	}
 	lower := s.loop.raiseTimers() // as the run will, so that the doctor sees what holds then
 	defer lower()
-	d, err := deploy.Doctor("/", ask)
+	d, err := doctor.Examine("/", ask)
 	if err != nil {
 		return err
 	}
-	host := deploy.ReadHost("/", ask.CPU)
+	host := hostinfo.Read("/", ask.CPU)
 	s.c.Doctor, s.c.Box = &d, host.Box()
 	s.host = objections(host, d)
 	return nil
@@ -99,7 +101,7 @@ func (s *session) run(p *prepared) (*Certificate, error) {
 		return nil, err
 	}
 	const tick = 10 * time.Millisecond // of /proc/stat
-	if d := time.Duration(deploy.Stolen("/", s.loop.CPU)-s.stolen) * tick; d > 0 && s.page != nil {
+	if d := time.Duration(hostinfo.Stolen("/", s.loop.CPU)-s.stolen) * tick; d > 0 && s.page != nil {
 		s.host = append(s.host, fmt.Sprintf("the hypervisor kept CPU %d from running for %v of %v", s.loop.CPU, d, time.Since(s.begun).Round(time.Second)))
 	}
 	if s.trouble != nil {
@@ -118,7 +120,7 @@ func (s *session) begin(thread sched.Thread, files []bench.Hash, page *rt.Page) 
 	s.c.Versions.Files = files
 	moved := thread.CPU != s.loop.CPU // another bench had taken the first choice
 	s.loop.Thread, s.beside.CPU = thread, thread.CPU
-	s.begun, s.stolen = time.Now(), deploy.Stolen("/", thread.CPU)
+	s.begun, s.stolen = time.Now(), hostinfo.Stolen("/", thread.CPU)
 	s.page, s.done = page, make(chan struct{})
 	ctx, end := context.WithCancel(context.Background())
 	s.end = end

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/doctor"
+	"lockstep/deploy/hostinfo"
+	"lockstep/deploy/latency"
 )
 
 // What a certificate rests on at least: rare delays have causes that come every few
@@ -19,8 +21,8 @@ const (
 
 // objections says why what is measured on the loop's CPU of a host is not that of a tuned
 // real-time one: all that the doctor marks MUST and finds otherwise.
-func objections(h *deploy.SysHost, d deploy.Diagnosis) []string {
-	plain, list := deploy.Objections(h), []string{}
+func objections(h *hostinfo.Host, d doctor.Diagnosis) []string {
+	plain, list := latency.Objections(h), []string{}
 	for _, o := range plain {
 		list = append(list, o.Text)
 	}
@@ -28,7 +30,7 @@ func objections(h *deploy.SysHost, d deploy.Diagnosis) []string {
 		list = append(list, "the process is in a container ("+in+"): what else the host does cannot be seen")
 	}
 	for _, c := range d.Checks {
-		if c.Level == deploy.Must && c.Verdict != deploy.OK && !slices.ContainsFunc(plain, func(o deploy.Objection) bool { return o.Check == c.Name }) {
+		if c.Level == doctor.Must && c.Verdict != doctor.OK && !slices.ContainsFunc(plain, func(o latency.Objection) bool { return o.Check == c.Name }) {
 			list = append(list, fmt.Sprintf("%s: %s; wanted: %s", c.Name, c.Found, c.Wanted))
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/doctor"
+	"lockstep/deploy/hostinfo"
+	"lockstep/deploy/latency"
 	"lockstep/rt/bench"
 	"lockstep/sched"
 )
@@ -34,14 +36,14 @@ func spreadOf(h *sched.Histogram) bench.Spread {
 }
 
 // hostOf reads a host of testdata and what the doctor says of it.
-func hostOf(t *testing.T, name string) (*deploy.SysHost, deploy.Diagnosis) {
+func hostOf(t *testing.T, name string) (*hostinfo.Host, doctor.Diagnosis) {
 	t.Helper()
-	root := "../testdata/hosts/" + name
-	d, err := deploy.Doctor(root, deploy.Ask{CPU: -1, Priority: 80, Timer: sched.Timerfd})
+	root := "../hostinfo/testdata/hosts/" + name
+	d, err := doctor.Examine(root, doctor.Ask{CPU: -1, Priority: 80, Timer: sched.Timerfd})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return deploy.ReadHost(root, -1), d
+	return hostinfo.Read(root, -1), d
 }
 
 // sample is a certificate as one is measured; scale stretches its times.
@@ -74,7 +76,7 @@ func sample(t *testing.T, scale int64, seed uint64) *Certificate {
 		c.Box.CAN[i].Driver = "kvaser_pci"
 	}
 	half := 0.9
-	peer := &deploy.Figures{P50: 8_000, P99: 12_000, P999: 15_000, Max: 44_000, Samples: 10_000, Histogram: map[int]int64{8: 9_999, 44: 1}}
+	peer := &latency.Figures{P50: 8_000, P99: 12_000, P999: 15_000, Max: 44_000, Samples: 10_000, Histogram: map[int]int64{8: 9_999, 44: 1}}
 	loop := *peer
 	loop.RatioP50, loop.RatioP99 = &half, &half
 	c.Beside = &Beside{Rounds: 60, Loop: &loop, Cyclictest: peer, Priority: 80, PhaseNs: 2_500_000}

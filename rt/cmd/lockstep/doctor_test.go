@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/deploy"
+	"lockstep/deploy/doctor"
 )
 
 // host is a box of the doctor's own tests.
 func host(name string) string {
-	return filepath.Join("..", "..", "..", "deploy", "testdata", "hosts", name)
+	return filepath.Join("..", "..", "..", "deploy", "hostinfo", "testdata", "hosts", name)
 }
 
 func TestDoctorEndsWith0OnlyWhereTheHostIsFit(t *testing.T) {
@@ -33,7 +33,7 @@ func TestDoctorEndsWith0OnlyWhereTheHostIsFit(t *testing.T) {
 	} {
 		out, errors, code := lockstep(t, append([]string{"doctor"}, strings.Fields(c.line)...)...)
 		object, _, again := lockstep(t, append([]string{"doctor", "-json"}, strings.Fields(c.line)...)...)
-		var d deploy.Diagnosis
+		var d doctor.Diagnosis
 		if err := json.Unmarshal([]byte(object), &d); err != nil || again != code || d.Fit != (code == 0) || len(d.Checks) < 20 {
 			t.Errorf("doctor -json %s: code %d, fit %t, %d checks: %v", c.line, again, d.Fit, len(d.Checks), err)
 		}
