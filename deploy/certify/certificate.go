@@ -1,6 +1,8 @@
 // Package certify owns the certificate of a bench on a host: it measures one, writes
-// it as a page for people and as JSON, and compares two. It judges no host (package
-// deploy) and runs no bench (rt/bench).
+// it as a page for people and as JSON, and compares two.
+//
+// It does not judge a host (package doctor) and does not run a bench: the supervisor does,
+// which supervisor.go alone calls.
 package certify
 
 import (

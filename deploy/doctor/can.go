@@ -38,7 +38,7 @@ func (h *host) checkInterface(name string, level Level) []Check {
 		Why:    "the unit under test is at its other end",
 	}
 	dir := "sys/class/net/" + name
-	kind, err := h.Read(dir + "/type")
+	kind, err := h.ReadFile(dir + "/type")
 	switch {
 	case err != nil && strings.HasPrefix(name, "vcan"):
 		return []Check{c.wrong("there is none", fmt.Sprintf("sudo ip link add dev %s type vcan && sudo ip link set %s up", name, name), Now)}

@@ -152,7 +152,7 @@ func (h *host) now(s Setting) (string, error) {
 		link, err := h.hands.link(path.Base(s.File))
 		return strconv.Itoa(link.RestartMs), err
 	}
-	text, err := h.Read(s.File)
+	text, err := h.ReadFile(s.File)
 	if _, rest, found := strings.Cut(text, "["); found && s.Kind == Choice {
 		text, _, _ = strings.Cut(rest, "]")
 	}

@@ -72,7 +72,7 @@ func (h *host) checkGovernor() Check {
 		Why:    "a loop that sleeps most of the time gets the lowest frequency: ticks take several times what was measured, and each change stalls",
 	}
 	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq", h.CPU)
-	governor, err := h.Read(dir + "/scaling_governor")
+	governor, err := h.ReadFile(dir + "/scaling_governor")
 	switch {
 	case refused(err):
 		return c.hidden("/" + dir + "/scaling_governor cannot be read")
@@ -102,7 +102,7 @@ func (h *host) checkIdle() Check {
 	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpuidle", h.CPU)
 	slow, first := "", -1
 	off := c
-	for _, state := range h.Names(dir) {
+	for _, state := range h.ReadDir(dir) {
 		index, err := strconv.Atoi(strings.TrimPrefix(state, "state"))
 		if err != nil {
 			continue

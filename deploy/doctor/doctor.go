@@ -118,11 +118,11 @@ func Examine(root string, ask Ask) (Diagnosis, error) {
 func visit(root string, ask Ask) (*host, error) {
 	for _, name := range ask.Buses {
 		if !interfaceName.MatchString(name) {
-			return nil, fmt.Errorf("deploy: %q cannot be the name of a CAN interface: 1 to 15 letters, digits, \".\", \"_\" and \"-\", like can0", name)
+			return nil, fmt.Errorf("doctor: %q cannot be the name of a CAN interface: 1 to 15 letters, digits, \".\", \"_\" and \"-\", like can0", name)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(root, "proc", "version")); err != nil {
-		return nil, fmt.Errorf("deploy: %s is not the root of a host: %w", root, err)
+		return nil, fmt.Errorf("doctor: %s is not the root of a host: %w", root, err)
 	}
 	return newHost(root, ask), nil
 }

@@ -56,7 +56,7 @@ func (h *host) plan(keep []string) (*Plan, error) {
 	}
 	for _, name := range keep {
 		if _, known := p.checks[name]; !known {
-			return nil, fmt.Errorf("deploy: no check %q; there are %s", name, strings.Join(d.names(), ", "))
+			return nil, fmt.Errorf("doctor: no check %q; there are %s", name, strings.Join(d.names(), ", "))
 		}
 	}
 	return p, nil
@@ -76,7 +76,7 @@ type Refused struct {
 	By   Holder
 }
 
-func (r Refused) Error() string { return "deploy: " + r.Text }
+func (r Refused) Error() string { return "doctor: " + r.Text }
 
 // Unwrap returns Err.
 func (r Refused) Unwrap() error { return r.Err }
@@ -100,7 +100,7 @@ func (h Holder) String() string { return fmt.Sprintf("%s, process %d", h.Owner, 
 // for a moment or lowers the timer thread must not come in between its ticks. One that has
 // claimed its CPU is about to tick.
 func (h *host) busy() Holder {
-	for _, name := range h.Names("proc") {
+	for _, name := range h.ReadDir("proc") {
 		if pid, err := strconv.Atoi(name); err == nil && h.Text(path.Join("proc", name, "comm")) == sched.TargetName {
 			return Holder{sched.TargetName, pid}
 		}
@@ -133,7 +133,7 @@ func (h *host) alone() (done func(), err error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("deploy: %w", err)
+		return nil, fmt.Errorf("doctor: %w", err)
 	}
 	tag, err := sched.Claim(sched.Claimed{What: h.claim, Role: "supervisor", Process: os.Getpid(), Owner: "doctor"}.String())
 	return func() {
@@ -249,7 +249,7 @@ func Failed(steps []Step) error {
 	var list []error
 	for _, s := range steps {
 		if s.Err != "" {
-			list = append(list, fmt.Errorf("deploy: %s: %s stays, not %s: %s", s.Setting, s.Now, s.Then, s.Err))
+			list = append(list, fmt.Errorf("doctor: %s: %s stays, not %s: %s", s.Setting, s.Now, s.Then, s.Err))
 		}
 	}
 	return errors.Join(list...)

@@ -15,7 +15,7 @@ func (h *host) findInterrupts() []interrupt {
 	list := parseInterrupts(h.Text("proc/interrupts"))
 	for k := range list {
 		i := &list[k]
-		if actions, err := h.Read("sys/kernel/irq/" + i.number + "/actions"); err == nil {
+		if actions, err := h.ReadFile("sys/kernel/irq/" + i.number + "/actions"); err == nil {
 			i.actions = strings.ReplaceAll(actions, ",", ", ")
 		}
 		dir := "proc/irq/" + i.number
@@ -122,7 +122,7 @@ func (h *host) findCANIRQs() map[string][]string {
 		for found := false; !found && strings.HasPrefix(dir, top+"/"); dir = filepath.Dir(dir) {
 			called = append(called, filepath.Base(dir))
 			device, _ := filepath.Rel(h.Path(""), dir)
-			for _, number := range append(h.Names(path.Join(device, "msi_irqs")), h.Text(path.Join(device, "irq"))) {
+			for _, number := range append(h.ReadDir(path.Join(device, "msi_irqs")), h.Text(path.Join(device, "irq"))) {
 				if number != "" && number != "0" {
 					irqs[number], found = append(irqs[number], name), true
 				}

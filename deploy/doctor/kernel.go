@@ -98,7 +98,7 @@ func (h *host) checkThrottling() Check {
 	}
 	const fair = "sys/kernel/debug/sched/fair_server"
 	server := fmt.Sprintf("%s/cpu%d/runtime", fair, h.CPU)
-	runtime, err := h.Read(server)
+	runtime, err := h.ReadFile(server)
 	switch {
 	case err == nil && runtime == "0":
 		return c.ok("the fair server is off")
@@ -107,13 +107,13 @@ func (h *host) checkThrottling() Check {
 			"echo 0 | sudo tee /"+server, Now)
 	case refused(err):
 		return c.hidden("/" + fair + " is for root to read")
-	case h.AtLeast(6, 12) && len(h.Names("sys/kernel/debug")) == 0:
+	case h.KernelAtLeast(6, 12) && len(h.ReadDir("sys/kernel/debug")) == 0:
 		return c.unsure("the fair server of this kernel shows in debugfs, which is not mounted", "sudo mount -t debugfs debugfs /sys/kernel/debug")
-	case h.AtLeast(6, 12):
+	case h.KernelAtLeast(6, 12):
 		return c.unsure("this kernel does not show its fair server", "zgrep -e SCHED_DEBUG -e RT_GROUP /proc/config.gz /boot/config-"+h.Release)
 	}
 	const file = "proc/sys/kernel/sched_rt_runtime_us"
-	share, err := h.Read(file)
+	share, err := h.ReadFile(file)
 	switch {
 	case err != nil:
 		return c.hidden("no kernel.sched_rt_runtime_us can be read")
@@ -134,7 +134,7 @@ func (h *host) checkClock() Check {
 		Why:    "the loop reads the clock several times a tick; hpet and acpi_pm take 1 us and more each, and one CPU at a time",
 	}
 	const dir = "sys/devices/system/clocksource/clocksource0/"
-	name, err := h.Read(dir + "current_clocksource")
+	name, err := h.ReadFile(dir + "current_clocksource")
 	switch name {
 	case "tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page", "riscv_clocksource", "timebase":
 		return c.ok(name)
@@ -155,7 +155,7 @@ func (h *host) checkHugePages() Check {
 		Why:    "with always, khugepaged rebuilds the pages of the loop below it, locked or not",
 	}
 	const file = "sys/kernel/mm/transparent_hugepage/enabled"
-	text, err := h.Read(file)
+	text, err := h.ReadFile(file)
 	_, chosen, _ := strings.Cut(text, "[")
 	chosen, _, _ = strings.Cut(chosen, "]")
 	switch {
@@ -176,7 +176,7 @@ func (h *host) checkNUMA() Check {
 		Why:    "it takes pages away to see who misses them: page faults in the loop, locked memory or not",
 	}
 	const file = "proc/sys/kernel/numa_balancing"
-	switch text, err := h.Read(file); {
+	switch text, err := h.ReadFile(file); {
 	case refused(err):
 		return c.hidden("kernel.numa_balancing cannot be read")
 	case err != nil:

@@ -71,7 +71,7 @@ func parsePolicy(text string) (policy, priority int, err error) {
 	}
 	known := policy >= 0 && policy != schedDeadline && name != "" && realtime == (policy == schedFIFO || policy == schedRR)
 	if err != nil || !known || realtime && (priority < 1 || priority > 99) {
-		return 0, 0, fmt.Errorf("deploy: %q is no policy that a thread can be given", text)
+		return 0, 0, fmt.Errorf("doctor: %q is no policy that a thread can be given", text)
 	}
 	return policy, priority, nil
 }
@@ -81,12 +81,12 @@ func parsePolicy(text string) (policy, priority int, err error) {
 func parseStat(text string) (thread, error) {
 	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || end < open {
-		return thread{}, fmt.Errorf("deploy: a stat line without a name: %.80q", text)
+		return thread{}, fmt.Errorf("doctor: a stat line without a name: %.80q", text)
 	}
 	t := thread{name: text[open+1 : end]}
 	rest := strings.Fields(text[end+1:]) // from the third field on
 	if len(rest) < 39 {
-		return thread{}, fmt.Errorf("deploy: a stat line of %d fields, wanted 41: %.80q", len(rest)+2, text)
+		return thread{}, fmt.Errorf("doctor: a stat line of %d fields, wanted 41: %.80q", len(rest)+2, text)
 	}
 	var err error
 	for _, f := range []struct {
@@ -94,16 +94,16 @@ func parseStat(text string) (thread, error) {
 		text string
 	}{{&t.pid, strings.TrimSpace(text[:open])}, {&t.nice, rest[19-3]}, {&t.priority, rest[40-3]}, {&t.policy, rest[41-3]}} {
 		if *f.dst, err = strconv.Atoi(f.text); err != nil {
-			return thread{}, fmt.Errorf("deploy: %q in the stat line of %q is no number", f.text, t.name)
+			return thread{}, fmt.Errorf("doctor: %q in the stat line of %q is no number", f.text, t.name)
 		}
 	}
 	if t.start, err = strconv.ParseUint(rest[22-3], 10, 64); err != nil {
-		return thread{}, fmt.Errorf("deploy: %q in the stat line of %q is no number", rest[22-3], t.name)
+		return thread{}, fmt.Errorf("doctor: %q in the stat line of %q is no number", rest[22-3], t.name)
 	}
 	const noSetAffinity = 0x04000000 // linux/sched.h
 	flags, err := strconv.ParseUint(rest[9-3], 10, 32)
 	if err != nil {
-		return thread{}, fmt.Errorf("deploy: %q in the stat line of %q is no number", rest[9-3], t.name)
+		return thread{}, fmt.Errorf("doctor: %q in the stat line of %q is no number", rest[9-3], t.name)
 	}
 	t.fixed = flags&noSetAffinity != 0
 	return t, nil

@@ -14,11 +14,11 @@ import (
 // findThreads returns the threads with a real-time policy and the kernel's own
 // ones that are judged by name. A thread that ends meanwhile is left out.
 func (h *host) findThreads() (list []thread) {
-	for _, pid := range h.Names("proc") {
+	for _, pid := range h.ReadDir("proc") {
 		if _, err := strconv.ParseUint(pid, 10, 31); err != nil {
 			continue
 		}
-		for _, tid := range h.Names(path.Join("proc", pid, "task")) {
+		for _, tid := range h.ReadDir(path.Join("proc", pid, "task")) {
 			dir := path.Join("proc", pid, "task", tid)
 			t, err := parseStat(h.Text(path.Join(dir, "stat")))
 			h.irqbalance = h.irqbalance || t.name == "irqbalance"

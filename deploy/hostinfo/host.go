@@ -1,3 +1,10 @@
+// Package hostinfo reads what a Linux host is and how it was booted: kernel, CPUs and their
+// isolation, hypervisor, container, CAN cards. It reads files below a root, so that a host
+// may also be a folder of files.
+//
+// It does not judge a host (package doctor), and changes nothing. It is a room of its own
+// because the doctor, the measurement of latencies and the certificate all read a host, and
+// none of them needs another one for that.
 package hostinfo
 
 import (
@@ -12,7 +19,7 @@ import (
 // Host is a tree of /proc, /sys and a little of /etc and /dev, and what they say of the
 // kernel and its CPUs.
 type Host struct {
-	Root string
+	Root string // folder of its files; "/" the running host
 
 	Release       string // of the kernel: "6.1.0-40-rt-amd64"
 	Realtime      bool   // PREEMPT_RT
@@ -20,12 +27,12 @@ type Host struct {
 	Container     string // around this process; empty: none seen
 	KernelThreads bool   // the kernel's threads can be seen
 
-	CPU       int   // of the loop
-	Online    []int // CPUs
+	CPU       int   // of the loop: the one that was asked for, or the one that a run takes
+	Online    []int // CPUs that run; nil: the host does not say
 	Isolated  []int // CPUs that the scheduler keeps other work off
 	Reachable []int // CPUs this process may move its threads to
 
-	Status map[string]string // of this process
+	Status map[string]string // lines of /proc/PID/status of this process, by name
 }
 
 // Read reads the files of a host below root, "/" for the running one. cpu is the loop's;
@@ -55,27 +62,29 @@ func Read(root string, cpu int) *Host {
 // Live reports whether this is the host that runs this process.
 func (h *Host) Live() bool { return filepath.Clean(h.Root) == "/" }
 
+// Path is where a file of the host is.
 func (h *Host) Path(name string) string { return filepath.Join(h.Root, filepath.FromSlash(name)) }
 
-// Read returns the text of a file below the root, without the space around it.
-func (h *Host) Read(name string) (string, error) {
+// ReadFile returns the text of a file below the root, without the space around it.
+func (h *Host) ReadFile(name string) (string, error) {
 	text, err := os.ReadFile(h.Path(name))
 	return strings.TrimSpace(string(text)), err
 }
 
-// Text is read for what counts as empty where it cannot be read.
+// Text is ReadFile where a file that cannot be read counts as empty.
 func (h *Host) Text(name string) string {
-	text, _ := h.Read(name)
+	text, _ := h.ReadFile(name)
 	return text
 }
 
+// Exists reports whether a file or a folder is there.
 func (h *Host) Exists(name string) bool {
 	_, err := os.Stat(h.Path(name))
 	return err == nil
 }
 
-// Names lists a directory; nil where there is none.
-func (h *Host) Names(name string) []string {
+// ReadDir lists the names in a folder; nil where there is none.
+func (h *Host) ReadDir(name string) []string {
 	entries, _ := os.ReadDir(h.Path(name))
 	var list []string
 	for _, e := range entries {
@@ -233,8 +242,8 @@ func (h *Host) findContainer() string {
 	return ""
 }
 
-// AtLeast reports whether the kernel is at least of a version.
-func (h *Host) AtLeast(major, minor int) bool {
+// KernelAtLeast reports whether the kernel is at least of a version.
+func (h *Host) KernelAtLeast(major, minor int) bool {
 	var first, second int
 	if _, err := fmt.Sscanf(h.Release, "%d.%d", &first, &second); err != nil {
 		return false
@@ -253,12 +262,12 @@ func ParseFields(text string) map[string]string {
 	return values
 }
 
-// TypeCAN is ARPHRD_CAN of linux/if_arp.h.
+// TypeCAN is the type of a CAN interface in sysfs: ARPHRD_CAN of linux/if_arp.h.
 const TypeCAN = "280"
 
 // CANInterfaces lists the interfaces of type CAN.
 func (h *Host) CANInterfaces() []string {
-	return slices.DeleteFunc(h.Names("sys/class/net"), func(name string) bool {
+	return slices.DeleteFunc(h.ReadDir("sys/class/net"), func(name string) bool {
 		return h.Text("sys/class/net/"+name+"/type") != TypeCAN
 	})
 }

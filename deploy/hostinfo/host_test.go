@@ -40,7 +40,7 @@ func TestVersionsOfKernelsAreCompared(t *testing.T) {
 	for release, want := range map[string]bool{
 		"6.1.0-40-rt-amd64": false, "6.11.9": false, "6.12.0": true, "6.12.47+rpt-rpi-v8-rt": true, "6.12-rc1": true, "7.0.1": true, "5.15": false, "": false, "x.y": false,
 	} {
-		if got := (&Host{Release: release}).AtLeast(6, 12); got != want {
+		if got := (&Host{Release: release}).KernelAtLeast(6, 12); got != want {
 			t.Errorf("%q at least 6.12: %t", release, got)
 		}
 	}

@@ -259,7 +259,7 @@ func settings(ordinary bool) []string {
 func (t *chore) command(child string) *exec.Cmd {
 	text, err := json.Marshal(t)
 	if err != nil {
-		panic("deploy: a chore is not JSON") // numbers and words only
+		panic("latency: a chore is not JSON") // numbers and words only
 	}
 	cmd := self(child, string(text))
 	cmd.Env = settings(t.Naive || child == childSupervise)

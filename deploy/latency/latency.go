@@ -1,3 +1,9 @@
+// Package latency measures how late this host wakes a thread up on a grid: by the tickers of
+// a run, and by cyclictest and a C program on a timerfd, in short turns,
+// idle and under a load. Reference measures cyclictest beside a loop that already ticks.
+//
+// It does not judge the settings of a host (package doctor); it says what speaks against its
+// own figures. The load is that of package load.
 package latency
 
 import (

@@ -31,7 +31,7 @@ func (l *ByMethod) all() map[string]*Figures {
 	return all
 }
 
-// Report is the outcome of a Latency. Its keys do not change.
+// Report is the outcome of a Measurement. Its keys do not change.
 type Report struct {
 	ByMethod                 // under load, or idle if Load is "none"
 	Idle           *ByMethod `json:"idle"`

@@ -1,3 +1,7 @@
+// Package load loads CPUs on purpose: one process of this binary for each kind of load,
+// without priority, that ends with who started it. It does not choose the CPUs and measures
+// nothing. It is a room of its own because a soak and a certificate start the same load as
+// the measurement of latencies, and need nothing else of that.
 package load
 
 import (
@@ -15,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kinds of load that StartLoad knows.
+// The kinds of load that Start knows.
 const (
 	CPU       = "cpu"       // computes without end, on every CPU
 	Memory    = "memory"    // streams through more memory than a cache holds
@@ -24,13 +28,13 @@ const (
 )
 
 // ChildWord is the word of the command line, `lockstep latency load KIND`, that makes this
-// binary a process of a load: RunLoad.
+// binary the process of a load: Run.
 const ChildWord = "load"
 
 // Errors of loads, for errors.Is.
 var (
-	ErrUnknown = errors.New("no load")
-	ErrEnded   = errors.New("the load ended by itself")
+	ErrUnknown = errors.New("no kind of load")
+	ErrEnded   = errors.New("its process ended by itself")
 )
 
 // Kinds lists the kinds of load.
@@ -43,7 +47,7 @@ func Kinds() []string { return []string{CPU, Memory, Scheduler, Garbage} }
 func Start(cpus []int, kinds ...string) (stop func() error, err error) {
 	for _, kind := range kinds {
 		if !slices.Contains(Kinds(), kind) {
-			return nil, fmt.Errorf("deploy: %w %q; there are %s", ErrUnknown, kind, strings.Join(Kinds(), ", "))
+			return nil, fmt.Errorf("load: %w %q; there are %s", ErrUnknown, kind, strings.Join(Kinds(), ", "))
 		}
 	}
 	ready, end, done := make(chan error), make(chan struct{}), make(chan error)
@@ -81,18 +85,18 @@ func startLoads(cpus []int, kinds []string) (list []process, err error) {
 			set.Set(cpu)
 		}
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
-			return nil, fmt.Errorf("deploy: load on CPUs %v: %w", cpus, os.NewSyscallError("sched_setaffinity", err))
+			return nil, fmt.Errorf("load: on CPUs %v: %w", cpus, os.NewSyscallError("sched_setaffinity", err))
 		}
 	}
 	for _, kind := range kinds {
 		p, err := startLoad(kind)
 		if err != nil {
-			return list, fmt.Errorf("deploy: load %s: %w", kind, err)
+			return list, fmt.Errorf("load: %s: %w", kind, err)
 		}
 		list = append(list, p)
 		// It says so when it runs.
 		if p.ended(20 * time.Second) {
-			return list, fmt.Errorf("deploy: load %s: it ended at once", kind)
+			return list, fmt.Errorf("load: %s: it ended at once", kind)
 		}
 	}
 	return list, nil
@@ -126,7 +130,7 @@ func (p process) ended(d time.Duration) bool {
 func endLoads(list []process) (err error) {
 	for _, p := range list {
 		if p.ended(time.Millisecond) {
-			err = errors.Join(err, fmt.Errorf("deploy: load %s: %w", p.kind, ErrEnded))
+			err = errors.Join(err, fmt.Errorf("load: %s: %w", p.kind, ErrEnded))
 		}
 		_ = p.cmd.Process.Kill()
 	}
@@ -162,7 +166,7 @@ func Run(kind string) error {
 			go litter()
 		}
 	default:
-		return fmt.Errorf("deploy: %w %q", ErrUnknown, kind)
+		return fmt.Errorf("load: %w %q", ErrUnknown, kind)
 	}
 	if _, err := os.Stdout.WriteString("."); err != nil {
 		return err

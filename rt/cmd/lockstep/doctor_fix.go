@@ -108,7 +108,7 @@ func (d *doctorArgs) runUndo() error {
 func refusal(err error) error {
 	var r doctor.Refused
 	if errors.As(err, &r) {
-		return &bench.Exit{Code: 3, Err: fmt.Errorf("doctor: %s", r.Text)}
+		return &bench.Exit{Code: 3, Err: err}
 	}
 	return err
 }
