@@ -37,8 +37,11 @@ var ours = map[string][]string{
 	"rt/cmd/lockstep": {"*"},
 	"codegen":         {"codegen/c99", "model", "model/kernel", "io/sigmap"},
 	"codegen/c99":     {},
-	"deploy":          {"io/can", "sched"},
-	"deploy/certify":  {"deploy", "rt", "rt/bench", "sched"},
+	"deploy/hostinfo": {},
+	"deploy/load":     {},
+	"deploy/doctor":   {"deploy/hostinfo", "io/can", "sched"},
+	"deploy/latency":  {"deploy/hostinfo", "deploy/load", "sched"},
+	"deploy/certify":  {"deploy/doctor", "deploy/hostinfo", "deploy/latency", "rt", "rt/bench", "sched"},
 	"hil_test":        {"*"},
 	"rt/ecu":          {},
 	"hil_test/faults": {"*"},
@@ -52,7 +55,7 @@ var alone = []string{"rt/ecu", "hil_test/proof"}
 
 // theirs lists every module from outside and the packages that may import it.
 var theirs = map[string][]string{
-	"golang.org/x/sys":                 {"io/can", "sched", "rt", "rt/target", "rt/bench", "rt/sweep", "deploy", "deploy/certify", "hil_test/study"},
+	"golang.org/x/sys":                 {"io/can", "sched", "rt", "rt/target", "rt/bench", "rt/sweep", "deploy/certify", "deploy/doctor", "deploy/latency", "deploy/load", "hil_test/study"},
 	"golang.org/x/term":                {"rt/bench", "rt/cmd/lockstep"},
 	"gonum.org/v1/gonum":               {"model", "model/kernel", "rt/bench"},
 	"github.com/goccy/go-yaml":         {"model", "rt/bench", "rt/sweep"},

@@ -12,7 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"lockstep/deploy"
+	"lockstep/deploy/doctor"
+	"lockstep/deploy/latency"
 	"lockstep/rt/check"
 	"lockstep/rt/report"
 )
@@ -39,7 +40,7 @@ type view struct {
 	LateMore uint64            // that are not among them
 	Sets     []check.LockCost
 	SetsMore int
-	Differ   []deploy.Check
+	Differ   []doctor.Check
 
 	PlotLeft, PlotRight, PlotTop, PlotBottom float64
 }
@@ -60,7 +61,7 @@ type figure struct {
 // peerRow is a row of the comparison with cyclictest.
 type peerRow struct {
 	Name           string
-	F              *deploy.Figures
+	F              *latency.Figures
 	RatioP50, P99  *float64
 	PoolP50, PoolH *float64
 }
@@ -116,7 +117,7 @@ func (c *Certificate) view() *view {
 		v.SetsMore = len(w.Sets) + w.More - len(v.Sets)
 	}
 	for _, check := range c.Doctor.Checks {
-		if check.Verdict != deploy.OK {
+		if check.Verdict != doctor.OK {
 			v.Differ = append(v.Differ, check)
 		}
 	}

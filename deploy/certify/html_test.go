@@ -13,7 +13,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"lockstep/deploy"
 	"lockstep/rt/report"
 )
 
@@ -128,16 +127,19 @@ func TestTheLatestTickIsTheFirstAndSaysWhatTheHostDid(t *testing.T) {
 }
 
 func TestAPageSaysAtItsTopWhatSpeaksAgainstEachHost(t *testing.T) {
-	entries, err := os.ReadDir("../testdata/hosts")
+	entries, err := os.ReadDir("../hostinfo/testdata/hosts")
 	if err != nil || len(entries) < 5 {
 		t.Fatal(err, len(entries))
 	}
 	for _, e := range entries {
-		root, ask, d := hostOf(t, e.Name())
+		host, d := hostOf(t, e.Name())
 		c := sample(t, 1, 1)
-		c.Doctor, c.Box = &d, deploy.Fingerprint(root, ask)
+		c.Doctor, c.Box = &d, host.Box()
 		c.Buses = nil
-		list := deploy.Objections(root, ask, d)
+		list := objections(host, d)
+		if (len(list) == 0) != (e.Name() == "tuned") || !d.Fit && len(list) == 0 {
+			t.Errorf("%s: fit %t, and %q is objected", e.Name(), d.Fit, list)
+		}
 		c.judge(list)
 		page := html(t, c)
 		if c.Representative != (e.Name() == "tuned") || strings.Contains(page, `id="not-representative"`) == c.Representative {

@@ -449,6 +449,13 @@ func (r *Session) createReport() (*os.File, error) {
 
 // Follow lets the caller of Run see more of it than its report.
 type Follow struct {
-	Begin func(h *bench.Handover, page *rt.Page) // once, soon after the first tick; it must not block
-	End   func(r *report.Report)                 // once, with the report that is then written
+	Begin func(b Begun)          // once, soon after the first tick; it must not block
+	End   func(r *report.Report) // once, with the report that is then written
+}
+
+// Begun is a run that ticks.
+type Begun struct {
+	Thread sched.Thread // of the loop
+	Files  []bench.Hash // what the run is made from; nil: a file cannot be read any more
+	Page   *rt.Page     // the counters of the loop
 }

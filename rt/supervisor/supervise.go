@@ -184,7 +184,8 @@ func (r *Session) look(now time.Time) {
 		r.confine()
 		r.loop.ticked = true
 		if r.Options.Follow != nil {
-			r.Options.Follow.Begin(r.Handover, r.Page)
+			files, _ := r.Handover.Hashes()
+			r.Options.Follow.Begin(Begun{r.Handover.Thread, files, r.Page})
 		}
 	}
 	if r.loop.ticked {

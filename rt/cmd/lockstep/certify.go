@@ -154,6 +154,10 @@ func (c *certifying) measure(old *certify.Certificate) error {
 		c.Order.Load = startLoad
 	}
 	files, err := certify.Create(c.out)
+	var refused *certify.Refused
+	if errors.As(err, &refused) {
+		return &host.Exit{Code: 3, Err: err}
+	}
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"lockstep/deploy"
+	"lockstep/deploy/latency"
 	"lockstep/rt/host"
 	"lockstep/sched"
 )
@@ -19,7 +19,7 @@ import (
 const latencyUsage = "latency [-for 60s] [-report FILE.json] [-svg FILE.svg] [-period 1ms] [-priority 80] [-cpu N] [-load=false]"
 
 func runLatency(list []string) error {
-	if is, err := deploy.Child(list); is {
+	if is, err := latency.Child(list); is {
 		if err != nil {
 			return &host.Exit{Code: 1, Err: err}
 		}
@@ -39,7 +39,7 @@ func runLatency(list []string) error {
 	if *cpu < -1 {
 		return usageError{fmt.Sprintf("latency: -cpu %d: use -1 or the number of a CPU", *cpu)}
 	}
-	l := deploy.Latency{For: *length, Period: *period, CPU: *cpu, Priority: *priority, Load: *load,
+	l := latency.Measurement{For: *length, Period: *period, CPU: *cpu, Priority: *priority, Load: *load,
 		Raise: func(cpu, priority int) (func(), *sched.Missing) { return host.RaiseTimers(cpu, priority, "latency") }}
 	if err := l.Check(); err != nil {
 		return usageError{err.Error()}
@@ -103,7 +103,7 @@ func (o outputs) close() {
 }
 
 // write writes the files of a report.
-func (o outputs) write(r *deploy.LatencyReport) error {
+func (o outputs) write(r *latency.Report) error {
 	for _, out := range []struct {
 		file *os.File
 		what string

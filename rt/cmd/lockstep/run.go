@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/load"
 	"lockstep/rt/bench"
 	"lockstep/rt/gen"
 	"lockstep/rt/supervisor"
@@ -84,7 +84,7 @@ func (a *args) hostFlags(bus *[]string, bestEffort *bool) {
 }
 
 // trialFlags are -unitbus and -load of what tries a bench with its control unit.
-func (a *args) trialFlags(unitBus *string, load *bool) {
+func (a *args) trialFlags(unitBus *string, loaded *bool) {
 	a.StringVar(unitBus, "unitbus", "", "CAN interface of the virtual control unit where it is another one, as on a looped pair of cards")
-	a.BoolVar(load, "load", true, "load the CPUs besides the loop's meanwhile: "+strings.Join(deploy.Loads(), ", "))
+	a.BoolVar(loaded, "load", true, "load the CPUs besides the loop's meanwhile: "+strings.Join(load.Kinds(), ", "))
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/load"
 	"lockstep/rt/bench"
 	"lockstep/rt/soak"
 	"lockstep/rt/supervisor"
@@ -66,6 +66,6 @@ func runSoak(list []string) error {
 
 // startLoad starts every kind of load.
 func startLoad(cpus []int) (what string, stop func() error, err error) {
-	stop, err = deploy.StartLoad(cpus, deploy.Loads()...)
-	return strings.Join(deploy.Loads(), ", "), stop, err
+	stop, err = load.Start(cpus, load.Kinds()...)
+	return strings.Join(load.Kinds(), ", "), stop, err
 }
