@@ -71,9 +71,9 @@ func (c *EventLog) Fault(slot int, to fault.State) string {
 func (c *Recorder) tell(e *rt.Entry) {
 	w := record.Event{Tick: e.Tick}
 	if e.Kind == rt.KindCommand {
-		w.Kind, w.Text = record.Parameter, c.Names.command(e.Batch)
+		w.Kind, w.Text = record.Parameter, c.names.command(e.Batch)
 	} else {
-		w.Kind, w.Count, w.Text = record.Fault, e.Count, e.State.String()+": "+c.Names.Fault(e.Slot, e.State)
+		w.Kind, w.Count, w.Text = record.Fault, e.Count, e.State.String()+": "+c.names.Fault(e.Slot, e.State)
 	}
 	c.put(c.w.Event(&w))
 }

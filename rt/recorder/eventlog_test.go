@@ -105,3 +105,21 @@ func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
 		}
 	}
 }
+
+// A judge reads the ring, too, but asks for no lines.
+func TestLinesAreKeptForWhoRecordsAlone(t *testing.T) {
+	v := report.View{Handover: openRecorded(t), Page: new(rt.Page)}
+	if (*Recorder)(nil).Lines() != nil {
+		t.Error("lines are kept for a run without a recorder")
+	}
+	for path, keeps := range map[string]bool{"": false, filepath.Join(t.TempDir(), "drive.rec"): true} {
+		c, err := New(v, Options{Path: path, Scenario: &scenario.Scenario{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Lines() != nil; got != keeps {
+			t.Errorf("record %q: lines are kept: %t", path, got)
+		}
+		c.Release()
+	}
+}

@@ -31,7 +31,7 @@ type Recorder struct {
 	best   bool                  // the run is at best effort
 	events func() []record.Event // what else has happened since the last call; nil: nothing can
 	others *monitor              // nil: there is nothing to hear beside the loop, or no record
-	Names  *EventLog
+	names  *EventLog
 	judge  *scenario.Judge // of the scenario; nil: there is none
 	w      *record.Writer  // nil: the target has not begun, or there is no record
 	err    error           // the first trouble with the disk
@@ -74,7 +74,7 @@ func New(r report.View, what Options) (*Recorder, error) {
 		return nil, nil
 	}
 	c := &Recorder{View: r, Path: what.Path, trial: what.Scenario, events: what.Events,
-		Names: NewEventLog(r.Handover), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+		names: NewEventLog(r.Handover), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 	if c.Path != "" {
 		var err error
 		if c.own, err = createRecord(c.Path, what.Older); err != nil { // a wrong name is told before the run
@@ -162,6 +162,15 @@ func (c *Recorder) Finish() string {
 	<-c.done
 	c.Release()
 	return c.Incomplete()
+}
+
+// Lines returns the log that keeps the lines of live changes for the record; nil where there
+// is no record: a judge alone would never ask for them.
+func (c *Recorder) Lines() *EventLog {
+	if c == nil || c.Path == "" {
+		return nil
+	}
+	return c.names
 }
 
 // Release closes what the recorder listens to, and lets others have the file.

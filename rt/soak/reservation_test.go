@@ -1,26 +1,33 @@
 package soak
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"slices"
-	"strings"
+	"strconv"
 	"testing"
 
-	"lockstep/rt/bench"
 	"lockstep/rt/host"
-	"lockstep/rt/report"
 	"lockstep/rt/supervisor"
 )
 
 // Between two legs of a soak nobody takes what they have, and the next target holds it, too.
 func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
-	b := openHeld(t).Bench
-	b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, strings.TrimPrefix(unheld(t), host.BusPrefix)
-	var h *host.Reservations
+	h := &host.Reservations{Owner: "soaked"}
+	want := host.Request{CPU: 1000 + os.Getpid()%1000, Buses: []host.Interface{{Bus: "drive", Name: fmt.Sprintf("%d-legs", os.Getpid())}}}
 	for i := range 3 {
-		r := &supervisor.Session{View: report.View{Handover: &bench.Handover{Bench: b}}, Bench: b, Holds: h, restore: func() {}}
-		if err := r.hold(); err != nil || r.Handover.Thread.CPU != b.CPU || len(r.Holds.What) != 2 || len(r.Holds.fds) != 2 || len(r.Holds.tags) != 2 {
-			t.Fatalf("leg %d: %v, CPU %d, %+v", i, err, r.Handover.Thread.CPU, r.Holds)
+		r := supervisor.New(nil, supervisor.Options{})
+		r.Holds = h
+		if cpu, shared, err := r.Holds.Reserve(want); err != nil || cpu != want.CPU || shared != nil || len(r.Holds.What) != 2 {
+			t.Fatalf("leg %d: %v, CPU %d, %+v, %+v", i, err, cpu, shared, r.Holds)
+		}
+		files, err := r.Holds.Files() // what a target inherits: each name, and each socket that will say that it has it
+		if err != nil || len(files) != 4 {
+			t.Fatalf("leg %d: %d files, %v", i, len(files), err)
+		}
+		for _, f := range files {
+			f.Close()
 		}
 		k := &legs{store: &store{}}
 		r.Holds.Inherited(1_000_000 + i)
@@ -29,11 +36,14 @@ func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
 		if k.holds != h || r.Holds != nil {
 			t.Fatalf("leg %d: kept %v", i, k.holds)
 		}
-		var other host.Reservations
-		if by, err := other.take(h.What[0]); err != nil || by == nil || by.Supervisor != os.Getpid() {
-			t.Errorf("leg %d: held by %v, %v", i, by, err)
+		for _, refused := range []host.Request{{CPU: want.CPU}, {CPU: want.CPU + 1000, Buses: want.Buses}} {
+			var other host.Reservations
+			var by *host.ReservedError
+			if _, _, err := other.Reserve(refused); !errors.As(err, &by) || by.Supervisor != os.Getpid() {
+				t.Errorf("leg %d: %+v held by %+v, %v", i, refused, by, err)
+			}
+			other.Close()
 		}
-		other.Close()
 	}
 	h.Close()
 }
@@ -42,15 +52,15 @@ func TestTheLoadLeavesOtherLoopsTheirCPUs(t *testing.T) {
 	all := besides(-1, nil)
 	mine, other := &host.Reservations{Owner: "mine"}, &host.Reservations{Owner: "other"}
 	defer other.Close()
-	const cpu = "999"
-	if by, err := other.take(host.CPUPrefix + cpu); by != nil || err != nil {
-		t.Fatal(by, err)
+	const cpu = 999
+	if _, _, err := other.Reserve(host.Request{CPU: cpu}); err != nil {
+		t.Fatal(err)
 	}
-	if loops := mine.OtherLoops(); !slices.Contains(loops, 999) {
+	if loops := mine.OtherLoops(); !slices.Contains(loops, cpu) {
 		t.Errorf("loops of others on %v", loops)
 	}
-	mine.What = []string{host.CPUPrefix + cpu}
-	if loops := mine.OtherLoops(); slices.Contains(loops, 999) {
+	mine.What = []string{host.CPUPrefix + strconv.Itoa(cpu)}
+	if loops := mine.OtherLoops(); slices.Contains(loops, cpu) {
 		t.Errorf("the own one is another's: %v", loops)
 	}
 	if got := besides(-1, all[:1]); len(all) > 1 && !slices.Equal(got, all[1:]) {

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,14 +15,55 @@ import (
 	"lockstep/rt/control"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
+	"lockstep/rt/runtest"
+	"lockstep/rt/supervisor"
 	"lockstep/sched"
 )
+
+// demoRun is the session of the demo bench, which this process does not tick.
+func demoRun(t *testing.T) *supervisor.Session {
+	t.Helper()
+	run := runtest.Demo(t)
+	r := supervisor.New(run.Handover.Bench, supervisor.Options{Out: os.Stdout})
+	r.View = report.View{Handover: run.Handover, Page: run.Page}
+	return r
+}
+
+// asked is the control socket of a run, with one client that says nothing.
+func asked(t *testing.T, v report.View) *control.Server {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ctl") // short: a socket's path is
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	c, err := control.Open(dir, v, os.Getpid(), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
+	if err != nil || len(sockets) != 1 {
+		t.Fatalf("sockets %q, %v", sockets, err)
+	}
+	client, err := net.Dial("unix", sockets[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	for end := time.Now().Add(time.Minute); c.Clients() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the client is not let in")
+		}
+	}
+	return c
+}
 
 // soaked is a soak of the demo bench, of 60,000 ticks, that has kept everything,
 // and its report.
 func soaked(t *testing.T) (*soak, *report.Report) {
 	t.Helper()
-	r, _ := demoRun(t)
+	r := demoRun(t)
 	r.Options.For = 5 * time.Minute
 	r.Handover.Loop.Ticks = 60_000
 	r.Page.StartNs.Store(1)
@@ -183,7 +225,7 @@ func TestDueFramesAreThoseTheLoopSends(t *testing.T) {
 }
 
 func TestSoakLooksAtLagClockAndProcesses(t *testing.T) {
-	r, _ := demoRun(t)
+	r := demoRun(t)
 	r.Options.For = 10 * time.Second
 	r.Bench.Unit.Text = ""
 	r.Target = &host.Process{PID: os.Getpid(), FD: -1, Done: make(chan struct{})}
@@ -209,8 +251,7 @@ func TestSoakLooksAtLagClockAndProcesses(t *testing.T) {
 		t.Error("a sample while this process writes")
 	}
 	s.busy = nil
-	c := &control.Server{room: make(chan struct{}, 1)}
-	c.room <- struct{}{} // lockstep ps has a descriptor of this process
+	c := asked(t, r.View) // lockstep ps has a descriptor of this process
 	s.Look(now)
 	with := s.last[0].Files
 	s.samples, s.next = 0, time.Time{}

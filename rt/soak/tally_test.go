@@ -289,7 +289,9 @@ func TestALegThatIsTooShortToBeJudgedCountsAsCut(t *testing.T) {
 	}
 	defer null.Close()
 	k := &legs{o: supervisor.Options{Out: null}, state: &soakState{}, period: 5e6}
-	k.take(&leg{number: 1, kind: plainLeg}, &soak{what: &Soak{}, r: &supervisor.Session{ending: supervisor.ending{Stop: "interrupt"}}}, &report.Report{Ticks: 199})
+	r := &supervisor.Session{}
+	r.Stop = "interrupt"
+	k.take(&leg{number: 1, kind: plainLeg}, &soak{what: &Soak{}, r: r}, &report.Report{Ticks: 199})
 	if st := k.state; st.Cut != 1 || st.CutNs != 995e6 || st.Tally.Legs != 0 || st.Tally.Asked != 0 {
 		t.Errorf("%+v", st)
 	}

@@ -4,87 +4,34 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"lockstep/io/can"
-	"lockstep/io/dbc"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
-	"lockstep/rt/recorder"
 	"lockstep/rt/report"
-	"lockstep/sched"
+	"lockstep/rt/runtest"
 )
 
-// guardedRun is that bench in virtual time, with the other end of its bus.
-func guardedRun(t *testing.T, text string) (*Session, *rt.Loop, *can.Bus) {
-	t.Helper()
-	b, err := bench.Parse("b.yaml", benchtest.GuardedFolder(t), []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := New(b, Options{Out: os.Stdout})
-	r.Page = new(rt.Page)
-	if r.Handover, err = bench.Prepare(b); err != nil {
-		t.Fatal(err)
-	}
-	var ends [2]*can.Bus
-	theirs, ours, err := can.Pair()
-	for i, f := range []*os.File{theirs, ours} {
-		if err == nil {
-			ends[i], err = can.Inherit(f)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { ends[i].Close() })
-	}
-	loop, err := rt.New(r.Handover.Loop, kernel.New(r.Handover.Tables), ends[1:], r.Handover.Maps, sched.NewVirtual(5*time.Millisecond), r.Page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Page.State.Store(uint64(rt.Running))
-	return r, loop, ends[0]
+// sessionOf is the session of a bench that ticks in this process.
+func sessionOf(run *runtest.Run) *Session {
+	r := New(run.Handover.Bench, Options{Out: os.Stdout})
+	r.View = report.View{Handover: run.Handover, Page: run.Page}
+	return r
 }
 
-// startRecord opens what records and judges a run, as its preparation does.
-func startRecord(t *testing.T, r *Session) {
+// guardedRun is the bench of a text, its loop and the other end of its bus.
+func guardedRun(t *testing.T, text string) (*Session, *runtest.Run) {
 	t.Helper()
-	var err error
-	r.record, err = recorder.New(r.View, recorder.Options{Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Events: r.busEvents})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// unitMap is the other side of the guarded bench: it sends the pressures.
-func unitMap(t *testing.T, r *Session) *sigmap.Map {
-	t.Helper()
-	bus := r.Bench.Buses[0]
-	_, data, err := r.Bench.Read(bus.Database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := dbc.Parse("guarded.dbc", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := sigmap.Bind(db, sigmap.Spec{PeriodNs: 5e6, Sendings: []sigmap.Sending{
-		{Message: "TCU_Pressure_1", CycleNs: 10e6, Protect: []messages.ProtectionSpec{bus.Messages[0].Protect[0].Spec}, Values: []sigmap.Constant{{Signal: "pressure_C1", Text: "20"}}},
-		{Message: "TCU_Pressure_2", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C5", Text: "10"}}},
-	}}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	run := runtest.Guarded(t, text)
+	return sessionOf(run), run
 }
 
 func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
-	r, loop, unit := guardedRun(t, benchtest.GuardedText(t))
-	say := unitMap(t, r)
+	r, run := guardedRun(t, benchtest.GuardedText(t))
+	loop, unit, say := run.Loop, run.Unit, run.Commands(t)
 	check, err := sigmap.NewProtection(r.Bench.Buses[0].Frames[1].Protect[0].Spec, &messages.Message{Name: "Torque", Len: 8, Signals: []messages.Signal{
 		{Name: "counter_T", Start: 51, Len: 4, BigEndian: true, Factor: 1}}})
 	if err != nil {
@@ -152,8 +99,8 @@ func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
 }
 
 func TestFailingProtectionTakesTheBusToTheSafeState(t *testing.T) {
-	r, loop, unit := guardedRun(t, benchtest.GuardedText(t))
-	say := unitMap(t, r)
+	r, run := guardedRun(t, benchtest.GuardedText(t))
+	loop, unit, say := run.Loop, run.Unit, run.Commands(t)
 	for k := int64(1); k <= 100 && r.Page.SafeReason.Load() == 0; k++ {
 		var f can.Frame
 		say.Encode(&f, 0, nil)
@@ -172,8 +119,8 @@ func TestFailingProtectionTakesTheBusToTheSafeState(t *testing.T) {
 }
 
 func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
-	r, loop, unit := guardedRun(t, benchtest.GuardedText(t))
-	say := unitMap(t, r)
+	r, run := guardedRun(t, benchtest.GuardedText(t))
+	loop, unit, say := run.Loop, run.Unit, run.Commands(t)
 	s := newStatus(r)
 	defer s.end()
 	step := func(change func(f *can.Frame)) {
@@ -239,7 +186,7 @@ func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
 }
 
 func TestTargetIsHandedTheProtectionAndTheCourses(t *testing.T) {
-	r, _, _ := guardedRun(t, benchtest.GuardedText(t))
+	r, run := guardedRun(t, benchtest.GuardedText(t))
 	f, err := r.Handover.Save()
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +196,7 @@ func TestTargetIsHandedTheProtectionAndTheCourses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := unitMap(t, r)
+	say := run.Commands(t)
 	here, there := r.Handover.Maps[0], h.Maps[0]
 	y := make([]float64, len(r.Handover.Tables.Outputs))
 	u, v := make([]float64, len(r.Handover.Tables.Inputs)), make([]float64, len(r.Handover.Tables.Inputs))

@@ -188,12 +188,8 @@ func (r *Session) Follow(signals chan os.Signal) error {
 
 // openControl lets `lockstep ctl` in. A run does without where it cannot, and says so.
 func (r *Session) openControl(signals chan os.Signal) {
-	var lines *recorder.EventLog
-	if r.record != nil && r.record.Path != "" { // else nobody would ask for the lines
-		lines = r.record.Names
-	}
 	var err error
-	if r.Control, err = control.Open(host.ControlDir(), r.View, r.Target.PID, lines, signals); err != nil {
+	if r.Control, err = control.Open(host.ControlDir(), r.View, r.Target.PID, r.record.Lines(), signals); err != nil {
 		r.head += fmt.Sprintf("lockstep ctl cannot reach this run: %v\n", err)
 	}
 }

@@ -9,34 +9,48 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/host"
-	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/sched"
 )
 
-func TestLinesAreKeptForWhoRecordsAlone(t *testing.T) {
-	h := openControlled(t)
-	h.Bench.Name = fmt.Sprintf("lines %d", os.Getpid())                      // other tests run on this host
-	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())                                 // root's sockets have a folder of their own
-	for path, keeps := range map[string]bool{"": false, "drive.rec": true} { // "": a judge reads the ring
-		r := &Session{View: report.View{Handover: h, Page: new(rt.Page)}, Bench: h.Bench, Target: &host.Process{PID: os.Getpid()}, record: &recorder.Recorder{Path: path, Names: recorder.NewEventLog(h)}}
-		if r.openControl(nil); r.Control == nil {
-			t.Fatal(r.head)
-		}
-		if got := r.Control.record != nil; got != keeps {
-			t.Errorf("record %q: lines are kept: %t", path, got)
-		}
-		r.Control.Close()
+// openBench is the bench of benchtest.OpenFile.
+func openBench(t *testing.T) *bench.Bench {
+	t.Helper()
+	b, err := bench.Load(benchtest.OpenFile(t))
+	if err != nil {
+		t.Fatal(err)
 	}
+	return b
+}
+
+// unreserved is the name of an interface that nobody else reserves.
+func unreserved(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("%d-%s", os.Getpid(), t.Name()[len("Test"):][:6])
+}
+
+// What a session is given is kept: it reserves no more than what it lacks.
+func TestASessionKeepsTheReservationsItIsGiven(t *testing.T) {
+	b := openBench(t)
+	b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, unreserved(t)
+	var held *host.Reservations
+	for i := range 3 {
+		r := &Session{View: report.View{Handover: &bench.Handover{Bench: b}}, Bench: b, Holds: held}
+		if err := r.hold(); err != nil || r.Handover.Thread.CPU != b.CPU || len(r.Holds.What) != 2 || held != nil && r.Holds != held {
+			t.Fatalf("session %d: %v, CPU %d, %+v", i, err, r.Handover.Thread.CPU, r.Holds)
+		}
+		held = r.Holds
+	}
+	held.Close()
 }
 
 func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
-	iface := strings.TrimPrefix(unheld(t), host.BusPrefix)
+	iface := unreserved(t)
 	begin := func(o Options) (*Session, error) {
-		b := openHeld(t).Bench
+		b := openBench(t)
 		b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, iface // no CPU that another test takes
 		r := &Session{View: report.View{Handover: &bench.Handover{Bench: b}}, Bench: b, Options: o}
 		return r, r.hold()
@@ -58,12 +72,12 @@ func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 }
 
 func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
-	h, iface := openHeld(t), strings.TrimPrefix(unheld(t), host.BusPrefix)
-	other := &host.Reservations{Owner: "other"}
-	defer other.Close()
+	open, iface := openBench(t), unreserved(t)
 	cpus := sched.CPUs()
 	for _, cpu := range cpus { // some may be another test's: they are held, too
-		if _, err := other.take(fmt.Sprintf("%s%d", host.CPUPrefix, cpu)); err != nil {
+		other := &host.Reservations{Owner: "other"}
+		defer other.Close()
+		if _, _, err := other.Reserve(host.Request{CPU: cpu, Share: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,7 +86,7 @@ func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
 		best   bool
 		shares bool
 	}{{bench.PairInterface, false, true}, {bench.PairInterface, true, true}, {iface, false, false}, {iface, true, true}} {
-		b := *h.Bench
+		b := *open
 		b.CPU = -1
 		b.Buses = slices.Clone(b.Buses)
 		b.Buses[0].Interface.Text = c.iface

@@ -2,18 +2,17 @@ package supervisor
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
-	"lockstep/io/can"
 	"lockstep/io/yamlfile"
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
+	"lockstep/rt/runtest"
 	"lockstep/sched"
 )
 
@@ -21,31 +20,8 @@ import (
 // other end of its bus.
 func demoRun(t *testing.T) (*Session, *rt.Loop) {
 	t.Helper()
-	b, err := bench.Load("powershift-bench")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := New(b, Options{Out: os.Stdout})
-	r.Page = new(rt.Page)
-	if r.Handover, err = bench.Prepare(b); err != nil {
-		t.Fatal(err)
-	}
-	theirs, ours, err := can.Pair()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { theirs.Close() })
-	bus, err := can.Inherit(ours)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { bus.Close() })
-	loop, err := rt.New(r.Handover.Loop, kernel.New(r.Handover.Tables), []*can.Bus{bus}, r.Handover.Maps, sched.NewVirtual(5*time.Millisecond), r.Page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Page.State.Store(uint64(rt.Running))
-	return r, loop
+	run := runtest.Demo(t)
+	return sessionOf(run), run.Loop
 }
 
 func TestLineOfStatusShowsTheGearboxWithin80Columns(t *testing.T) {
@@ -176,8 +152,12 @@ func TestReaderThatHasGoneEndsTheDisplayOnly(t *testing.T) {
 
 func TestUnitThatWasNotThereIsNamed(t *testing.T) {
 	r, _ := demoRun(t)
-	dead := exec.Command("/bin/sh", "-c", "exit 7")
-	r.Unit = &host.Process{cmd: dead, err: dead.Run()}
+	var err error
+	if r.Unit, err = host.Spawn("/bin/sh", nil, nil, "-c", "exit 7"); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Unit.Close()
+	<-r.Unit.Done
 	r.Unit.Stderr.Write([]byte("lockstep: ecu: bus fd:3: no such thing\n"))
 	r.Unit.Stdout.Write([]byte("powershift: 12 cycles sent\n"))
 	for _, c := range []struct {

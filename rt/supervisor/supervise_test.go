@@ -17,6 +17,21 @@ import (
 	"lockstep/sched"
 )
 
+// sleeper is a process that somebody else has started, taken over.
+func sleeper(t *testing.T) *host.Process {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	p, err := host.Adopt(cmd.Process.Pid, 0)
+	if err != nil {
+		t.Skip("this kernel has no pidfd: ", err)
+	}
+	return p
+}
+
 func TestFailedAttachLeavesTheTargetAlone(t *testing.T) {
 	r := &Session{Target: sleeper(t), restore: func() {}}
 	r.Close()

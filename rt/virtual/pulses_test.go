@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockstep/io/record"
+	"lockstep/io/record/recordtest"
 	"lockstep/rt/report"
 )
 
@@ -102,7 +103,7 @@ func TestAReceiverHasTheSpeedOfTheWheelFromItsPulses(t *testing.T) {
 	var n uint8
 	var edge, worst float64
 	known, compared, wraps, still := false, 0, 0, 0
-	for _, e := range recorded(t, file) {
+	for _, e := range recordtest.Entries(t, file) {
 		if e.Kind != record.FrameEntry || !e.Frame.Sent || e.Frame.Safe {
 			continue
 		}
@@ -163,7 +164,7 @@ func TestPulsesOfTheBrakeBenchesTellTheSpeedsOfTheirWheels(t *testing.T) {
 		var n uint8
 		var edge float64 // in ticks
 		compared, known := 0, false
-		for _, e := range recorded(t, file) {
+		for _, e := range recordtest.Entries(t, file) {
 			if e.Kind != record.FrameEntry || !e.Frame.Sent || e.Frame.Safe {
 				continue
 			}

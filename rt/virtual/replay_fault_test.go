@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lockstep/io/record"
+	"lockstep/io/record/recordtest"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/scenario"
@@ -106,7 +107,7 @@ func (c troubled) run(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.record.Names.Note(uint64(i+1), line)
+		v.record.Lines().Note(uint64(i+1), line)
 		if !v.page.Post(uint64(i+1), list) {
 			t.Fatal("the page takes no more")
 		}
@@ -134,7 +135,7 @@ func TestRunsWithRandomFaultsReplayBitForBit(t *testing.T) {
 		if same.Ticks != 300 || same.Frames == 0 {
 			t.Errorf("seed %d: %+v", seed, same)
 		}
-		for _, e := range recorded(t, file) {
+		for _, e := range recordtest.Entries(t, file) {
 			switch {
 			case e.Kind == record.EventEntry && (e.Event.Kind == record.Fault || e.Event.Kind == record.Parameter):
 				kinds[strings.SplitN(e.Event.Text, " ", 2)[0]]++
@@ -173,7 +174,7 @@ func TestRunsWithFaultsInTheSafeStateAndAfterTheEndReplay(t *testing.T) {
 			t.Errorf("seed %d: %+v, %v in\n%s", seed, same, err, scenario)
 		}
 		safe, after := 0, 0
-		for _, e := range recorded(t, record) {
+		for _, e := range recordtest.Entries(t, record) {
 			if f := &e.Frame; e.Frame.Safe {
 				if safe++; f.Tick > 1800 && f.Sent && !f.Withheld {
 					after++
@@ -232,7 +233,7 @@ faults:
 func TestReplayFindsWhatTheFaultsOfARecordDidNotDo(t *testing.T) {
 	command := "fault name=live input=throttle stuck=0.9"
 	file := troubled{bench: protectedTruck(t, "skip 100"), scenario: someFaults, commands: []string{command}, length: 3 * time.Second}.run(t)
-	entries := recorded(t, file)
+	entries := recordtest.Entries(t, file)
 	first := func(is func(e *record.Entry) bool) func(list []record.Entry) int {
 		return func(list []record.Entry) int {
 			return slices.IndexFunc(list, func(e record.Entry) bool { return is(&e) })

@@ -3,7 +3,6 @@ package virtual
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -17,33 +16,11 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/record"
+	"lockstep/io/record/recordtest"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/host"
 	"lockstep/rt/recorder"
 )
-
-// recorded reads a record whole.
-func recorded(t *testing.T, file string) (list []record.Entry) {
-	t.Helper()
-	r, err := record.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return list
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := *e
-		c.Tick.U, c.Tick.Y = append([]float64(nil), e.Tick.U...), append([]float64(nil), e.Tick.Y...)
-		c.Tick.Phases = append([]int64(nil), e.Tick.Phases...)
-		list = append(list, c)
-	}
-}
 
 func TestABenchInVirtualTimeIsTheSameTwice(t *testing.T) {
 	dir := t.TempDir()
@@ -64,7 +41,7 @@ func TestABenchInVirtualTimeIsTheSameTwice(t *testing.T) {
 		if got, want := regexp.MustCompile(`\d+`).FindAllString(unit, -1), []string{"399", "0", "0", "1200", "0", "0"}; !slices.Equal(got, want) {
 			t.Errorf("control unit %q, want %q: sent, missed, dropped, heard, malformed, lost", r.Unit, want)
 		}
-		lists[i] = recorded(t, s.Record)
+		lists[i] = recordtest.Entries(t, s.Record)
 		if csv[i], err = os.ReadFile(s.Out); err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +82,7 @@ func TestAScenarioInVirtualTimeIsTheSameTwiceAndReplays(t *testing.T) {
 			if err != nil || same.Ticks != int64(r.Ticks) || same.Frames == 0 {
 				t.Errorf("%s, %s: %+v, %v", c.bench, c.scenario, same, err)
 			}
-			lists[i] = recorded(t, file)
+			lists[i] = recordtest.Entries(t, file)
 		}
 		faults := 0
 		for _, e := range lists[0] {
@@ -197,7 +174,7 @@ func TestTheTruckInVirtualTimeIsTheSameTwice(t *testing.T) {
 		if err != nil || r.RxFrames < 300 {
 			t.Fatalf("%v, %+v", err, r)
 		}
-		lists[i] = recorded(t, file)
+		lists[i] = recordtest.Entries(t, file)
 	}
 	if !reflect.DeepEqual(lists[0], lists[1]) {
 		t.Error("the records differ")
@@ -212,7 +189,7 @@ func TestTheSafeValuesFollowTheEndOfAVirtualBench(t *testing.T) {
 		t.Fatal(err)
 	}
 	safe := 0
-	for _, e := range recorded(t, file) {
+	for _, e := range recordtest.Entries(t, file) {
 		if e.Kind == record.FrameEntry && e.Frame.Sent && e.Frame.Safe {
 			safe++
 		}
