@@ -1,17 +1,23 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"lockstep/deploy/certify"
+	"lockstep/rt/bench"
 )
 
 // patient waits for the end of a command that measures as long as a busy machine needs.
@@ -24,15 +30,19 @@ func patient(s *session) int {
 	return s.end()
 }
 
-// ticking waits until a command has measured what comes before its run.
+// ticking waits until a command has measured what comes before its run, and a second of it.
 func ticking(s *session) {
 	s.t.Helper()
-	for end := time.Now().Add(4 * time.Minute); s.find("target") == 0; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		out, errs, code := lockstep(s.t, "ctl", "-json", strconv.Itoa(s.cmd.Process.Pid), "status")
+		var a bench.Answer
+		if code == 0 && json.Unmarshal([]byte(out), &a) == nil && a.Tick >= 200 {
+			return
+		}
 		if time.Now().After(end) {
-			s.t.Fatal("there is no target")
+			s.t.Fatalf("it does not tick: %s%s", out, errs)
 		}
 	}
-	time.Sleep(2 * time.Second)
 }
 
 // certificate reads one.
@@ -205,20 +215,32 @@ func TestACertificateThatIsCutShortSaysSo(t *testing.T) {
 
 func TestInterruptedBeforeTheRunACertificateLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	s := begin(t, nil, "certify", "-for", "10m", "-o", filepath.Join(dir, "c.html"))
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if list, _ := os.ReadDir(dir); len(list) == 2 {
-			break
-		} else if time.Now().After(end) {
-			t.Fatal("it does not begin")
-		}
-	}
-	time.Sleep(50 * time.Millisecond)
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	code := s.end()
-	if list, _ := os.ReadDir(dir); code != 1 || len(list) != 0 || !strings.Contains(s.errors.String(), "interrupted") {
-		t.Errorf("code %d, it left %v: %s", code, list, &s.errors)
+	defer out.Close()
+	var errs bytes.Buffer
+	c := exec.CommandContext(t.Context(), program, "certify", "-for", "10m", "-o", filepath.Join(dir, "c.html"))
+	c.Stdout, c.Stderr = out, &errs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// It says what it measures first when the files are reserved and signals are awaited.
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if info, err := out.Stat(); err != nil || info.Size() > 0 || time.Now().After(end) {
+			break
+		}
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 2 {
+		t.Errorf("it has reserved %v", list)
+	}
+	stop := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
+	defer stop.Stop()
+	if err := errors.Join(c.Process.Signal(syscall.SIGTERM), c.Wait()); err == nil {
+		t.Error("it ends as if nothing had been")
+	}
+	if list, _ := os.ReadDir(dir); c.ProcessState.ExitCode() != 1 || len(list) != 0 || !strings.Contains(errs.String(), "interrupted") {
+		t.Errorf("code %d, it left %v: %s", c.ProcessState.ExitCode(), list, &errs)
 	}
 }
