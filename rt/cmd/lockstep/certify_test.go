@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"lockstep/deploy/certify"
-	"lockstep/rt/bench"
+	"lockstep/rt/control"
 )
 
 // patient waits for the end of a command that measures as long as a busy machine needs.
@@ -35,7 +35,7 @@ func ticking(s *session) {
 	s.t.Helper()
 	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		out, errs, code := lockstep(s.t, "ctl", "-json", strconv.Itoa(s.cmd.Process.Pid), "status")
-		var a bench.Answer
+		var a control.Answer
 		if code == 0 && json.Unmarshal([]byte(out), &a) == nil && a.Tick >= 200 {
 			return
 		}
