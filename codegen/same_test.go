@@ -84,7 +84,7 @@ var ways = map[string]func(sys *model.System, opt *kernel.Options){
 // assembled puts a plant on a grid.
 func assembled(t testing.TB, name string, p *model.Plant, way func(*model.System, *kernel.Options)) subject {
 	t.Helper()
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}

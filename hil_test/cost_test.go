@@ -35,7 +35,7 @@ func costSystem(t testing.TB, plant string) *model.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,13 +18,13 @@ import (
 // declare and something reads: twists of springs, u₃, lags, temperatures, angles.
 //
 // An error names the element and the place in the file.
-func (p *Plant) Assemble() (*System, error) {
-	p = p.pruned()
-	b, err := p.reduce()
+func Assemble(p *Plant) (*System, error) {
+	p = pruned(p)
+	b, err := reduce(p)
 	if err != nil {
 		return nil, err
 	}
-	x0, err := p.start(b)
+	x0, err := startState(p, b)
 	if err != nil {
 		return nil, err
 	}
@@ -187,17 +187,17 @@ func addTo(dst []float64, c float64, v []float64) {
 func (a *assembly) check() error {
 	for i, e := range a.efforts {
 		if len(e.row) > 0 && largest(a.along[i]) == 0 && !a.isFriction(e.element) && !a.carried(e.row) {
-			return a.errorf(e.at, "element %q: its ends turn together rigidly, it does nothing; remove it", e.element)
+			return errorf(a.Plant, e.at, "element %q: its ends turn together rigidly, it does nothing; remove it", e.element)
 		}
 	}
 	for _, k := range a.frictions {
 		f := a.form(k.rel)
 		if largest(f) == 0 {
-			return a.errorf(k.at, "element %q: its sides turn together rigidly, it can never slip; remove it", k.Name)
+			return errorf(a.Plant, k.at, "element %q: its sides turn together rigidly, it can never slip; remove it", k.Name)
 		}
 		for j := a.free; j < a.free+a.open; j++ {
 			if n := a.Plant.nodes[a.basis.nodes[j]]; f[j] != 0 {
-				return a.errorf(k.at, "element %q: it rubs on node %q, which is massless and follows from no gear; "+
+				return errorf(a.Plant, k.at, "element %q: it rubs on node %q, which is massless and follows from no gear; "+
 					"give that an inertia, or a gear to a node that has one", k.Name, n.name)
 			}
 		}
@@ -206,7 +206,7 @@ func (a *assembly) check() error {
 			moves = moves || c != 0
 		}
 		if !moves {
-			return a.errorf(k.at, "element %q: the speeds of both its sides are prescribed; remove it", k.Name)
+			return errorf(a.Plant, k.at, "element %q: the speeds of both its sides are prescribed; remove it", k.Name)
 		}
 	}
 	return nil
@@ -288,7 +288,7 @@ func (a *assembly) force(j int) []float64 {
 func (a *assembly) inverse() (*mat.Dense, error) {
 	k := a.free
 	if k == 0 {
-		return nil, a.errorf(pos{1, 1}, "every inertia is driven by a speed source; nothing is left to simulate")
+		return nil, errorf(a.Plant, pos{1, 1}, "every inertia is driven by a speed source; nothing is left to simulate")
 	}
 	out := mat.NewDense(k, k, nil)
 	scale := make([]float64, k)
@@ -299,7 +299,7 @@ func (a *assembly) inverse() (*mat.Dense, error) {
 	scaling := func(i, j int, v float64) float64 { return scale[i] * v * scale[j] }
 	out.Apply(scaling, a.inertia.Slice(0, k, 0, k))
 	if err := out.Inverse(out); err != nil {
-		return nil, a.errorf(pos{1, 1}, "inertias and gear ratios differ too much in size to be solved together")
+		return nil, errorf(a.Plant, pos{1, 1}, "inertias and gear ratios differ too much in size to be solved together")
 	}
 	out.Apply(scaling, out)
 	return out, nil
@@ -310,7 +310,7 @@ func (a *assembly) finite(sys *System) error {
 	for _, list := range [][]float64{sys.A, sys.B, sys.Bc, sys.W, sys.E, sys.C, sys.D, sys.Dc, sys.X0} {
 		for _, v := range list {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return a.errorf(pos{1, 1}, "the matrices are not finite; parameters differ too much in size")
+				return errorf(a.Plant, pos{1, 1}, "the matrices are not finite; parameters differ too much in size")
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func assembled(t *testing.T, text string) *System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func newBenchOf(t *testing.T, text string, opt kernel.Options) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -377,7 +377,7 @@ play: {type: clearance, a: floor, b: body, s_min: -1}`, "v: {speed: body}")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestADraftThatIsLoadedTwiceIsThePlantOfItsFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := once.Assemble()
+		want, err := Assemble(once)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestADraftThatIsLoadedTwiceIsThePlantOfItsFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := plant.Assemble(); err != nil || !reflect.DeepEqual(got, want) {
+			if got, err := Assemble(plant); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: a plant of the draft is not that of the file (%v)", name, err)
 			}
 		}

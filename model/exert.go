@@ -50,8 +50,8 @@ func (l *loader) exert() {
 		case x.key == "share" && k < 0:
 			l.fail(s.at, "%q: element %q is of type %s and has no capacity; name a clutch or brake", s.name, x.element, d.kind)
 		case x.key == "share":
-			l.plant.shift(&l.plant.frictions[k])
-			s.law.share(k, &l.plant.frictions[k])
+			shiftOffset(l.plant, &l.plant.frictions[k])
+			pushShare(s.law, k, &l.plant.frictions[k])
 		case d.tau == nil:
 			l.fail(s.at, "%q: element %q is of type %s and has no torque or force of its own", s.name, x.element, d.kind)
 		case d.unit != s.unit.SI:
@@ -63,11 +63,11 @@ func (l *loader) exert() {
 	}
 	for _, s := range l.plant.signals {
 		if s.law != nil {
-			l.plant.inline(s.law)
+			inline(l.plant, s.law)
 		}
 	}
 	for i := range l.plant.guards {
-		l.plant.inline(&l.plant.guards[i].law)
+		inline(l.plant, &l.plant.guards[i].law)
 	}
 	l.jams()
 }
@@ -77,7 +77,7 @@ func (l *loader) exert() {
 func (l *loader) jams() {
 	for i, f := range l.plant.frictions {
 		gain := 0.0
-		for _, m := range l.plant.spread(l.plant.linearPart(f.press), maxNesting) {
+		for _, m := range spread(l.plant, linearPart(l.plant, f.press), maxNesting) {
 			if m.kind == ofFriction && m.index == i {
 				gain += m.coef
 			}
@@ -89,9 +89,9 @@ func (l *loader) jams() {
 	}
 }
 
-// shift takes the constants of a sum into the offset of a friction element: an input and a
+// shiftOffset takes the constants of a sum into the offset of a friction element: an input and a
 // constant are then no law.
-func (p *Plant) shift(f *friction) {
+func shiftOffset(p *Plant, f *friction) {
 	signal, sum := -1, 0.0
 	for _, m := range p.signals[f.Signal].linear {
 		switch {
@@ -109,7 +109,7 @@ func (p *Plant) shift(f *friction) {
 }
 
 // linearPart is what of a signal is linear: of a sum the terms that are.
-func (p *Plant) linearPart(signal int) (f form) {
+func linearPart(p *Plant, signal int) (f form) {
 	s := &p.signals[signal]
 	if s.linear != nil {
 		return s.linear
@@ -120,27 +120,27 @@ func (p *Plant) linearPart(signal int) (f form) {
 	return f
 }
 
-// share is the torque of friction element k over its capacity while it slips, 0 where it
+// pushShare is the torque of friction element k over its capacity while it slips, 0 where it
 // has none.
-func (l *law) share(k int, f *friction) {
+func pushShare(l *law, k int, f *friction) {
 	l.arg(frictionOf(k), 0)
 	l.arg(append(signalOf(f.Signal), one(-f.Offset)...), 0)
 	l.push(0).do(Max).times(f.Gain).do(Div)
 }
 
 // inline puts linear forms in the place of the signals that they are, in what a law reads.
-func (p *Plant) inline(l *law) {
+func inline(p *Plant, l *law) {
 	for i, f := range l.args {
-		l.args[i] = p.spread(f, maxNesting)
+		l.args[i] = spread(p, f, maxNesting)
 	}
 }
 
 // spread is a form with linear signals taken apart, sums of sums as deep as depth.
-func (p *Plant) spread(f form, depth int) form {
+func spread(p *Plant, f form, depth int) form {
 	var out form
 	for _, m := range f {
 		if m.kind == ofSignal && depth > 0 && p.signals[m.index].linear != nil {
-			out = out.plus(p.spread(p.signals[m.index].linear, depth-1).scaled(m.coef))
+			out = out.plus(spread(p, p.signals[m.index].linear, depth-1).scaled(m.coef))
 			continue
 		}
 		out = append(out, m)

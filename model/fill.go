@@ -75,9 +75,9 @@ func (a *assembly) loop(reads [][]int) error {
 		names = append(names, a.signals[j].name)
 	}
 	if len(names) == 1 {
-		return a.errorf(a.signals[i].at, "%s depends on itself without a state between; give it a lag", names[0])
+		return errorf(a.Plant, a.signals[i].at, "%s depends on itself without a state between; give it a lag", names[0])
 	}
-	return a.errorf(a.signals[i].at, "%s depend on each other without a state between; give one of them a lag",
+	return errorf(a.Plant, a.signals[i].at, "%s depend on each other without a state between; give one of them a lag",
 		strings.Join(names, ", "))
 }
 
@@ -171,7 +171,7 @@ func (a *assembly) regions(sys *System) error {
 	for _, s := range a.switches {
 		z := a.resolve(s.form)
 		if largest(z[a.n:a.ofOne()]) > 0 {
-			return a.errorf(s.at, "element %q: its deflection or slip follows from the torques on a massless node; give that node an inertia", s.Name)
+			return errorf(a.Plant, s.at, "element %q: its deflection or slip follows from the torques on a massless node; give that node an inertia", s.Name)
 		}
 		s.Row, s.Const = z[:a.n:a.n], s.Const+z[a.ofOne()]
 		sys.Switches = append(sys.Switches, s.Switch)
@@ -208,15 +208,15 @@ func (a *assembly) programs(sys *System) error {
 		}
 		sys.Signals[j].Law = p
 	}
-	start := sys.starts()
+	start := startSignals(sys)
 	for j, i := range from {
 		s, p := a.signals[i], sys.Signals[j].Law
 		if p == nil {
 			continue
 		}
-		p.resize(s.law.open, sys.X0, start)
+		resize(p, s.law.open, sys.X0, start)
 		if k := s.law.loss; k > 0 {
-			p.Slopes[0] = a.losses[k-1].steepest(a.shares[k-1])
+			p.Slopes[0] = steepestLoss(a.losses[k-1], a.shares[k-1])
 		}
 		for _, k := range s.law.stiff {
 			g := 0.0

@@ -13,10 +13,10 @@ type Layout struct {
 	Driven   []string // sources that prescribe a speed; the node they drive is geared to it
 }
 
-// Layout returns it; it fails where Assemble fails to reduce the gears.
-func (p *Plant) Layout() (*Layout, error) {
-	p = p.pruned()
-	b, err := p.reduce()
+// LayoutOf returns it; it fails where Assemble fails to reduce the gears.
+func LayoutOf(p *Plant) (*Layout, error) {
+	p = pruned(p)
+	b, err := reduce(p)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ outputs: {w: {speed: body}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.Layout()
+	got, err := LayoutOf(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ outputs: {v: {speed: slide.x}, w: {speed: lift.hook.y}, d: {speed: way}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.Layout()
+	got, err := LayoutOf(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func loadAssemble(text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.Assemble()
+	_, err = Assemble(p)
 	return err
 }
 
@@ -204,7 +204,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := Load("f.yaml", data)
 		if err == nil {
-			_, err = p.Assemble()
+			_, err = Assemble(p)
 		}
 		if err != nil && (!strings.HasPrefix(err.Error(), "f.yaml:") || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("error %q is not one line with a place", err)

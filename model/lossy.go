@@ -82,7 +82,7 @@ func readLossyGear(e *element) declared {
 	driving, braking := e.losing(&l, k, g, t)
 	driving()
 	braking()
-	l.do(Max).margin(0).times(2).do(Add)
+	margin(l.do(Max), 0).times(2).do(Add)
 	e.plant.frictions[own].Signal = e.addLaw(e.name+".tau_max", "N.m", &l)
 
 	var corner law
@@ -96,11 +96,11 @@ func readLossyGear(e *element) declared {
 
 // outlast lets a guard keep its side until the other is plain, under a load.
 func (e *element) outlast(l *law, load int) *law {
-	return l.margin(load).side(len(e.plant.guards)).do(Mul, Add)
+	return margin(l, load).side(len(e.plant.guards)).do(Mul, Add)
 }
 
 // margin pushes how far a side outlasts its end.
-func (l *law) margin(load int) *law {
+func margin(l *law, load int) *law {
 	return l.again(load).do(Abs).times(marginPart).push(marginTau).do(Add)
 }
 
@@ -241,15 +241,15 @@ func (a *assembly) lose() error {
 		share := min(max(f[own], 0), 1)
 		f[own] = 0
 		if !(k.eta2+(1-k.eta2)*share > 0) {
-			return a.errorf(k.at, "element %q: eta_mf2 is 0, but there is no inertia on its flange a to hold still", k.name)
+			return errorf(a.Plant, k.at, "element %q: eta_mf2 is 0, but there is no inertia on its flange a to hold still", k.name)
 		}
 		a.loads, a.shares = append(a.loads, f), append(a.shares, share)
 	}
 	return nil
 }
 
-// steepest is the largest |d capacity / d load0|.
-func (k loss) steepest(share float64) float64 {
+// steepestLoss is the largest |d capacity / d load0|.
+func steepestLoss(k loss, share float64) float64 {
 	return max((1-k.eta1)/(1-(1-k.eta1)*share), (1-k.eta2)/(k.eta2+(1-k.eta2)*share))
 }
 
@@ -292,7 +292,7 @@ func (a *assembly) converges(sys *System) error {
 			locked = func(i int) bool { return set == i+1 || set == mc+1 }
 		}
 		if k, gain := a.gain(rows, locked); gain > maxGain {
-			return a.errorf(a.losses[k].at, "element %q: its losses depend too much on what other friction elements do (%.2g of "+
+			return errorf(a.Plant, a.losses[k].at, "element %q: its losses depend too much on what other friction elements do (%.2g of "+
 				"a change comes back, %g is bearable); larger efficiencies are wanted, or a spring between", a.losses[k].name, gain, maxGain)
 		}
 	}
@@ -322,7 +322,7 @@ func (a *assembly) gain(rows [][]float64, locked func(int) bool) (worst int, gai
 	for k, f := range a.losses {
 		for j, other := range a.losses {
 			if !locked(f.friction) && !locked(other.friction) {
-				m.Set(k, j, f.steepest(a.shares[k])*math.Abs(s[mc+k][other.friction]))
+				m.Set(k, j, steepestLoss(f, a.shares[k])*math.Abs(s[mc+k][other.friction]))
 			}
 		}
 		if got := mat.Sum(m.RowView(k)); got > most {

@@ -31,7 +31,7 @@ func (a *assembly) eliminate() error {
 		}
 		for i, v := range r {
 			if v != 0 && (i < a.free || i >= a.n) {
-				return a.errorf(a.unsolved(solved).at, "node %q is massless, hangs on springs alone, and a torque acts on it; "+
+				return errorf(a.Plant, a.unsolved(solved).at, "node %q is massless, hangs on springs alone, and a torque acts on it; "+
 					"give it an inertia, or a damper", a.unsolved(solved).name)
 			}
 		}
@@ -50,7 +50,7 @@ func (a *assembly) eliminate() error {
 	for j, r := range solved {
 		if r == nil {
 			n := a.Plant.nodes[a.basis.nodes[a.free+j]]
-			return a.errorf(n.at, "node %q is massless and nothing determines its speed (it touches %s); "+
+			return errorf(a.Plant, n.at, "node %q is massless and nothing determines its speed (it touches %s); "+
 				"give it an inertia, or a gear to a node that has one", n.name, list(n.users))
 		}
 		a.massless = append(a.massless, r)
@@ -162,7 +162,7 @@ func (a *assembly) settle(x0 []float64) error {
 	}
 	var turn mat.VecDense
 	if err := turn.SolveVec(gain, off); err != nil {
-		return a.errorf(pos{1, 1}, "the massless nodes between springs have no place of rest: %v", err)
+		return errorf(a.Plant, pos{1, 1}, "the massless nodes between springs have no place of rest: %v", err)
 	}
 	for q := range a.states {
 		for j := range a.open {

@@ -29,7 +29,7 @@ func TestElementTooFastForTheStepIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		sys, err := p.Assemble()
+		sys, err := model.Assemble(p)
 		if err != nil {
 			t.Fatal(c.name, err)
 		}

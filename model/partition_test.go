@@ -29,7 +29,7 @@ func TestPartitionIsReadWithItsDefaultsOrRefusedAtItsPlace(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		sys, err := p.Assemble()
+		sys, err := Assemble(p)
 		if err != nil {
 			t.Fatal(err)
 		}

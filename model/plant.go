@@ -58,7 +58,7 @@ type node struct {
 }
 
 // tilts tells whether the node is the angle of a body.
-func (n *node) tilts() bool { return n.framed && n.domain == rotational }
+func tilts(n *node) bool { return n.framed && n.domain == rotational }
 
 // row is a linear form of the speeds: Σ coef·w[node].
 type row []term

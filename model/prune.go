@@ -5,7 +5,7 @@ import "strings"
 // pruned is the plant without the states, laws and guards that nothing reads: what
 // acts on it, what its outputs and friction elements read, and what these depend on,
 // stays.
-func (p *Plant) pruned() *Plant {
+func pruned(p *Plant) *Plant {
 	u := usage{Plant: p, states: make([]bool, len(p.states)), signals: make([]bool, len(p.signals)),
 		switches: make([]bool, len(p.switches))}
 	for _, in := range p.inputs {
@@ -118,7 +118,7 @@ func (u *usage) keep() *Plant {
 			continue
 		}
 		if s.law != nil {
-			l := s.law.moved(move, guards)
+			l := moved(*s.law, move, guards)
 			s.law = &l
 		}
 		if s.affine != nil {
@@ -138,7 +138,7 @@ func (u *usage) keep() *Plant {
 	for i := range p.pushes {
 		p.pushes[i].own = at[ofSignal][p.pushes[i].own]
 	}
-	p.renumber(move, at[ofSignal])
+	renumber(&p, move, at[ofSignal])
 	return &p
 }
 
@@ -152,14 +152,14 @@ func (u *usage) keepGuards(p *Plant, move func(form) form) []int {
 	p.guards = nil
 	for i, g := range u.guards {
 		if keeps[i] {
-			p.guards = append(p.guards, guard{g.name, g.at, g.law.moved(move, guards)})
+			p.guards = append(p.guards, guard{g.name, g.at, moved(g.law, move, guards)})
 		}
 	}
 	return guards
 }
 
 // renumber moves what efforts, friction elements, inputs and outputs read.
-func (p *Plant) renumber(move func(form) form, signals []int) {
+func renumber(p *Plant, move func(form) form, signals []int) {
 	p.efforts = append([]effort(nil), p.efforts...)
 	for i := range p.efforts {
 		p.efforts[i].value = move(p.efforts[i].value)
@@ -188,7 +188,7 @@ func (p *Plant) renumber(move func(form) form, signals []int) {
 }
 
 // moved is the law with its arguments and guards renumbered.
-func (l law) moved(move func(form) form, guards []int) law {
+func moved(l law, move func(form) form, guards []int) law {
 	args := l.args
 	l.args = nil
 	for _, f := range args {

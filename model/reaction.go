@@ -84,7 +84,7 @@ func (a *assembly) reaction(c []float64, at pos, what string) ([]float64, error)
 		case q >= 0:
 			z[q] = y
 		case math.Abs(y) > 1e-10*size:
-			return nil, a.errorf(at, "%s: its torque is not determined: %s are a closed loop of rigid connections; "+
+			return nil, errorf(a.Plant, at, "%s: its torque is not determined: %s are a closed loop of rigid connections; "+
 				"make one of them elastic, or remove it", what, list(a.sharing(a.loose.mix[i])))
 		}
 	}
@@ -208,7 +208,7 @@ func (a *assembly) accel(j int, at pos, what string) ([]float64, error) {
 		case i < a.n:
 			addTo(out, v, a.rates[i])
 		case i < a.ofOne():
-			return nil, a.errorf(at, "%s: the node is massless and its speed follows a torque at once; "+
+			return nil, errorf(a.Plant, at, "%s: the node is massless and its speed follows a torque at once; "+
 				"its acceleration is not defined", what)
 		}
 	}

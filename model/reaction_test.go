@@ -157,7 +157,7 @@ push: {type: torque, flange: one, tau: 6.5625}`, "M: "+output)
 	newBench(t, text("{torque: [g1, g2], onto: one}"), 5*ms).is("M", a-6.5625, 1e-12)
 	p, err := model.Load("t.yaml", []byte(text("{torque: g1, onto: one}")))
 	if err == nil {
-		_, err = p.Assemble()
+		_, err = model.Assemble(p)
 	}
 	want := `t.yaml:11:3: model: output "M": its torque is not determined: g1, g2 are a closed loop of rigid connections; make one of them elastic, or remove it`
 	if err == nil || err.Error() != want {

@@ -25,7 +25,7 @@ type basis struct {
 // bodies it is the coordinate that moves most, an angle only where no place is left, and
 // none that hardly moves, from which the others would follow badly. So no inertia depends
 // on a massless node.
-func (p *Plant) reduce() (*basis, error) {
+func reduce(p *Plant) (*basis, error) {
 	n := len(p.nodes)
 	pivots := make([][]float64, n) // dependent node: 0 = row·w, with 1 at the node; else nil
 	gaps := make([]float64, n)     // and of places
@@ -44,12 +44,12 @@ func (p *Plant) reduce() (*basis, error) {
 			}
 		}
 		clean(r, scale)
-		q := p.pivot(r)
+		q := pivot(p, r)
 		if q < 0 && largest(r) > 0 {
-			return nil, p.errorf(t.at, "element %q: the speed it gives contradicts the gears and the other speed sources", t.name)
+			return nil, errorf(p, t.at, "element %q: the speed it gives contradicts the gears and the other speed sources", t.name)
 		}
 		if q < 0 && t.joint {
-			return nil, p.errorf(t.at, "element %q: it over-constrains: the motion that it takes is taken already; "+
+			return nil, errorf(p, t.at, "element %q: it over-constrains: the motion that it takes is taken already; "+
 				"remove it, or the other joint", t.name)
 		}
 		if q < 0 {
@@ -69,21 +69,21 @@ func (p *Plant) reduce() (*basis, error) {
 			}
 		}
 		pivots[q], gaps[q] = r, gap
-		if held := p.stuck(pivots); held != "" {
-			return nil, p.errorf(t.at, "element %q: it over-constrains: it leaves %s no speed but zero; "+
+		if held := stuckBody(p, pivots); held != "" {
+			return nil, errorf(p, t.at, "element %q: it over-constrains: it leaves %s no speed but zero; "+
 				"remove it, or put more into dof", t.name, held)
 		}
-		if held := p.held(pivots); held != "" {
-			return nil, p.errorf(t.at, "element %q: together with the other gears it leaves %s no speed but zero; "+
+		if held := heldNodes(p, pivots); held != "" {
+			return nil, errorf(p, t.at, "element %q: together with the other gears it leaves %s no speed but zero; "+
 				"remove it or correct a ratio", t.name, held)
 		}
 	}
-	b := p.basisOf(pivots)
+	b := basisOf(p, pivots)
 	b.gaps = gaps
 	return b, nil
 }
 
-func (p *Plant) errorf(at pos, format string, args ...any) error {
+func errorf(p *Plant, at pos, format string, args ...any) error {
 	return &fileError{p.File, at, oneLine(fmt.Sprintf(format, args...))}
 }
 
@@ -116,7 +116,7 @@ func largest(r []float64) float64 {
 }
 
 // pivot chooses the node of r to eliminate; -1 if r is zero.
-func (p *Plant) pivot(r []float64) int {
+func pivot(p *Plant, r []float64) int {
 	best, rank, scale := -1, 7, largest(r)
 	for i, v := range r {
 		k := 0
@@ -126,7 +126,7 @@ func (p *Plant) pivot(r []float64) int {
 				k = 4
 			}
 		}
-		if p.nodes[i].tilts() {
+		if tilts(&p.nodes[i]) {
 			k++
 		}
 		framed := p.nodes[i].framed && p.nodes[i].J > 0
@@ -141,9 +141,9 @@ func (p *Plant) pivot(r []float64) int {
 	return best
 }
 
-// held names the nodes that can no longer turn. Joints may hold a body along some of its
+// heldNodes names the nodes that can no longer turn. Joints may hold a body along some of its
 // coordinates.
-func (p *Plant) held(pivots [][]float64) string {
+func heldNodes(p *Plant, pivots [][]float64) string {
 	var names []string
 	for q, n := range p.nodes {
 		if !n.framed && still(pivots, q) {
@@ -153,8 +153,8 @@ func (p *Plant) held(pivots [][]float64) string {
 	return strings.Join(names, ", ")
 }
 
-// stuck names the coordinates of a body of which none can move any more.
-func (p *Plant) stuck(pivots [][]float64) string {
+// stuckBody names the coordinates of a body of which none can move any more.
+func stuckBody(p *Plant, pivots [][]float64) string {
 	moves, names := map[string]bool{}, map[string][]string{}
 	for q, n := range p.nodes {
 		if n.framed && n.J > 0 {
@@ -184,7 +184,7 @@ func still(pivots [][]float64, q int) bool {
 }
 
 // basisOf sorts the independent nodes and expresses the others in them.
-func (p *Plant) basisOf(pivots [][]float64) *basis {
+func basisOf(p *Plant, pivots [][]float64) *basis {
 	var massive, massless, driven []int
 	for i, n := range p.nodes {
 		switch {

@@ -210,7 +210,7 @@ push: {type: torque, flange: a, tau: {sine: {amplitude: 20, f: 2 Hz}}}`, "w: {sp
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestFastestOfVeryManyCombinationsIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sys, err := p.Assemble()
+		sys, err := model.Assemble(p)
 		if err != nil {
 			t.Fatal(err)
 		}

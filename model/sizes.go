@@ -19,7 +19,7 @@ func (p *Plant) depends(l *law, arg, by, signal int) {
 
 // depend notes that of a term whose last n arguments are its signals each slope grows with
 // the size of the others.
-func (p *Plant) depend(l *law, term []factor, n int) {
+func depend(p *Plant, l *law, term []factor, n int) {
 	first, k := len(l.args)-n, 0
 	for _, f := range term {
 		if f.signal < 0 {
@@ -36,22 +36,22 @@ func (p *Plant) depend(l *law, term []factor, n int) {
 
 // resize makes slopes as large as they are where the plant starts, in state x with the
 // signals v.
-func (p *Program) resize(open []unsized, x, v []float64) {
+func resize(p *Program, open []unsized, x, v []float64) {
 	for _, u := range open {
-		if more := math.Abs(p.Args[u.by].at(x, v)) / u.assumed; more > 1 && !math.IsInf(more, 0) {
+		if more := math.Abs(functionalAt(&p.Args[u.by], x, v)) / u.assumed; more > 1 && !math.IsInf(more, 0) {
 			p.Slopes[u.arg] *= more
 		}
 	}
 }
 
-// starts are the signals where the plant starts, by their place: sources at their largest,
+// startSignals are the signals where the plant starts, by their place: sources at their largest,
 // friction at none.
-func (sys *System) starts() []float64 {
+func startSignals(sys *System) []float64 {
 	v := make([]float64, len(sys.Signals))
 	for j := range v {
 		switch s := &sys.Signals[j]; {
 		case s.Law != nil:
-			v[j] = s.Law.at(sys.X0, v)
+			v[j] = programAt(s.Law, sys.X0, v)
 		case s.Affine != nil:
 			sw := &sys.Switches[s.Affine.Switch]
 			z, r := sw.Const, 0
@@ -74,9 +74,9 @@ func (sys *System) starts() []float64 {
 	return v
 }
 
-// at is about the value of a program in state x with the signals v: without friction, with
+// programAt is about the value of a program in state x with the signals v: without friction, with
 // all guards positive, and tables of two variables at their largest.
-func (p *Program) at(x, v []float64) float64 {
+func programAt(p *Program, x, v []float64) float64 {
 	var s [MaxStack]float64
 	top := -1
 	for _, op := range p.Ops {
@@ -85,7 +85,7 @@ func (p *Program) at(x, v []float64) float64 {
 			top++
 			s[top] = op.Value
 			if op.Code == Arg {
-				s[top] = p.Args[op.Index].at(x, v)
+				s[top] = functionalAt(&p.Args[op.Index], x, v)
 			} else if op.Code == Side {
 				s[top] = 1
 			}
@@ -135,7 +135,7 @@ var (
 	}
 )
 
-func (f *Functional) at(x, v []float64) float64 {
+func functionalAt(f *Functional, x, v []float64) float64 {
 	sum := f.Const
 	for i, c := range f.Row {
 		sum += c * x[i]

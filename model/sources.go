@@ -262,7 +262,7 @@ func (l *loader) mixed(c course, s signal) *law {
 				m.do(Mul)
 			}
 		}
-		l.plant.depend(&m, term, n)
+		depend(l.plant, &m, term, n)
 		if len(pure) > 0 {
 			part := signal{name: fmt.Sprintf("%s.%d", s.name, i+1), at: s.at, read: true, source: course{pure}.source()}
 			l.plant.signals = append(l.plant.signals, part)

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// start returns the initial state, after checking that the speeds given for
+// startState returns the initial state, after checking that the speeds given for
 // dependent nodes agree with the gears.
-func (p *Plant) start(b *basis) ([]float64, error) {
+func startState(p *Plant, b *basis) ([]float64, error) {
 	x := make([]float64, b.free, b.free+len(p.states))
 	u := make([]float64, len(b.nodes))
 	for j, n := range b.nodes {
 		u[j] = p.nodes[n].start
 		if d := p.nodes[n].driven; d > 0 {
-			u[j] = p.driveStart(d - 1)
+			u[j] = driveStart(p, d - 1)
 		}
 		if j < b.free {
 			x[j] = u[j]
@@ -31,13 +31,13 @@ func (p *Plant) start(b *basis) ([]float64, error) {
 			if n.domain == translational {
 				key = "v_start"
 			}
-			return nil, p.errorf(n.at, "element %q: %s %.9g %s contradicts the gears, which make it %.9g %s",
+			return nil, errorf(p, n.at, "element %q: %s %.9g %s contradicts the gears, which make it %.9g %s",
 				n.name, key, n.start, n.speedUnit(), w, n.speedUnit())
 		}
 	}
-	places, placed := p.places(b)
+	places, placed := places(p, b)
 	for i, s := range p.states {
-		if err := p.mixed(&s); err != nil {
+		if err := refuseMixed(p, &s); err != nil {
 			return nil, err
 		}
 		v, any := s.start, false
@@ -49,16 +49,16 @@ func (p *Plant) start(b *basis) ([]float64, error) {
 			v = 0
 		}
 		if s.speed != nil {
-			v = p.driveStart(i)
+			v = driveStart(p, i)
 		}
 		x = append(x, v)
 	}
 	return x, nil
 }
 
-// mixed refuses a distance between a place in the plane and a node that is a displacement
+// refuseMixed refuses a distance between a place in the plane and a node that is a displacement
 // and would be taken for one at the centre of its body.
-func (p *Plant) mixed(s *state) error {
+func refuseMixed(p *Plant, s *state) error {
 	var place, loose *node
 	for _, t := range s.along {
 		n := &p.nodes[t.node]
@@ -72,13 +72,13 @@ func (p *Plant) mixed(s *state) error {
 	if place == nil || loose == nil {
 		return nil
 	}
-	return p.errorf(s.at, "element %q: where %q is in the plane is not known, but %q is at %s; give x_start and y_start to both bodies or to none",
+	return errorf(p, s.at, "element %q: where %q is in the plane is not known, but %q is at %s; give x_start and y_start to both bodies or to none",
 		s.name[:strings.LastIndexByte(s.name, '.')], loose.name, place.name, withUnit(digits(place.phi0), "m"))
 }
 
 // driveStart is the initial speed of a prescribed node: a filtered one begins where
 // the flange does, if that is given.
-func (p *Plant) driveStart(i int) float64 {
+func driveStart(p *Plant, i int) float64 {
 	s := &p.states[i]
 	v, given := 0.0, false
 	for _, t := range s.speed {
@@ -93,18 +93,18 @@ func (p *Plant) driveStart(i int) float64 {
 
 // places are the initial angles (positions) of the nodes: as written, or through the
 // gears from those that are.
-func (p *Plant) places(b *basis) (at []float64, placed []bool) {
+func places(p *Plant, b *basis) (at []float64, placed []bool) {
 	for i := range p.nodes {
-		v, any := p.place(b, i)
+		v, any := placeOf(p, b, i)
 		at, placed = append(at, v), append(placed, any)
 	}
 	return at, placed
 }
 
-// place is where node i starts, and whether that follows from what was written. Nothing
+// placeOf is where node i starts, and whether that follows from what was written. Nothing
 // but its own starts places a body: two places in a joint tell by how much they are apart,
 // not how far a body has turned.
-func (p *Plant) place(b *basis, i int) (at float64, placed bool) {
+func placeOf(p *Plant, b *basis, i int) (at float64, placed bool) {
 	n := &p.nodes[i]
 	if n.placed || n.framed {
 		return n.phi0, n.placed

@@ -221,7 +221,7 @@ tyre: {type: tyre, a: wheel, b: car, radius: 0.3, B: 10, C: 1.9, D: 1, E: 0.97, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		sys, err := p.Assemble()
+		sys, err := model.Assemble(p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func onGrid(name string, driven bool, period time.Duration) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		return subject{}, err
 	}

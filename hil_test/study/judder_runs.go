@@ -61,7 +61,7 @@ func newDrive(plant string, period time.Duration, edits ...edit) *drive {
 	}
 	p, err := model.Load(plant+".yaml", text)
 	check(err)
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	check(err)
 	tables, err := kernel.Prepare(sys, kernel.Options{Period: period, Driven: []bool{true, true}})
 	check(err)

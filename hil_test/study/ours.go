@@ -45,7 +45,7 @@ func prepare(p *problem, h float64) (*kernel.Tables, error) {
 	if err != nil {
 		return nil, err
 	}
-	sys, err := plant.Assemble()
+	sys, err := model.Assemble(plant)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func railCar(s setting) (*kernel.Tables, error) {
 	if err != nil {
 		return nil, err
 	}
-	sys, err := plant.Assemble()
+	sys, err := model.Assemble(plant)
 	if err != nil {
 		return nil, err
 	}

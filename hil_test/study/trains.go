@@ -74,7 +74,7 @@ func (e trainExtent) train(cars int) (c trainCost, err error) {
 	if err != nil {
 		return c, err
 	}
-	sys, err := plant.Assemble()
+	sys, err := model.Assemble(plant)
 	if err != nil {
 		return c, err
 	}

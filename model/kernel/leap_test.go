@@ -86,7 +86,7 @@ func leaping(t *testing.T, text string, opt Options) (k *run, get func(string) f
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}

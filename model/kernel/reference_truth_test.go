@@ -85,7 +85,7 @@ func assemble(t rapid.TB, name string, text []byte) *model.System {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

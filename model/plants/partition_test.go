@@ -28,7 +28,7 @@ func inParts(t *testing.T, text string, h time.Duration, sub, iter int) *stepped
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestPlantThatCannotBeParted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sys, err := p.Assemble()
+		sys, err := model.Assemble(p)
 		if err != nil {
 			t.Fatal(err)
 		}

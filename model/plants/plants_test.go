@@ -26,7 +26,7 @@ func TestEveryPlantLoadsAndAssembles(t *testing.T) {
 		if p.Name != e.Name || p.About == "" {
 			t.Errorf("%s: plant is named %q, about %q", e.Name, p.Name, p.About)
 		}
-		if _, err := p.Assemble(); err != nil {
+		if _, err := model.Assemble(p); err != nil {
 			t.Error(err)
 		}
 	}

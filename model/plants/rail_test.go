@@ -62,7 +62,7 @@ func newTrain(t *testing.T, replace ...string) *train {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func trainSystem(t *testing.T, name string, replace ...string) *model.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}

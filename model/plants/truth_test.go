@@ -88,7 +88,7 @@ func assembled(t testing.TB, name string, data []byte) *model.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func newWspCar(t *testing.T, period time.Duration) *car {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,10 +48,10 @@ func placed(file string, err error) error {
 }
 
 func (p *understood) assemble(plant *model.Plant) (err error) {
-	if p.sys, err = plant.Assemble(); err != nil {
+	if p.sys, err = model.Assemble(plant); err != nil {
 		return err
 	}
-	p.layout, err = plant.Layout()
+	p.layout, err = model.LayoutOf(plant)
 	return err
 }
 

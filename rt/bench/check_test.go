@@ -145,7 +145,7 @@ func TestOwnLengthIsThatOfTheTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sys, err := p.Assemble()
+		sys, err := model.Assemble(p)
 		if err != nil {
 			t.Fatal(err)
 		}

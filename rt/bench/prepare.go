@@ -117,7 +117,7 @@ func assemble(b *Bench) (*model.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plant.Assemble()
+	return model.Assemble(plant)
 }
 
 func (b *Bench) parsePlant() (*model.Draft, error) {

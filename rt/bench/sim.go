@@ -224,7 +224,7 @@ func LoadPlant(command, name string) (*model.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plant.Assemble()
+	return model.Assemble(plant)
 }
 
 // kind tells what a file that ReadAny has read is: a "bench", a "scenario", a "sweep", a
