@@ -43,7 +43,7 @@ func readActuator(e *element) declared {
 	e.named["p_valve"] = reading{valve, "Pa"}
 	out := &law{}
 	if e.has("fill_volume") {
-		e.fill(out, valve)
+		fillPiston(e, out, valve)
 	} else {
 		for _, key := range []string{"fill_pressure", "kiss_pressure", "stiffness", "flow", "flow_range"} {
 			if f, ok := e.fields[key]; ok {
@@ -56,8 +56,8 @@ func readActuator(e *element) declared {
 	return declared{}
 }
 
-// fill adds the piston: its volume is a state, p(V) goes to out.
-func (e *element) fill(out *law, valve form) {
+// fillPiston adds the piston: its volume is a state, p(V) goes to out.
+func fillPiston(e *element, out *law, valve form) {
 	volume := e.need("fill_volume", "m3", "oil up to the kiss point")
 	low := e.atLeastZero("fill_pressure", "Pa", 0)
 	kiss, f := e.number("kiss_pressure", "Pa", "pressure at which the plates touch")

@@ -43,17 +43,17 @@ func readClearance(e *element) declared {
 	i := e.addState(s)
 	d := declared{rel: e.between, unit: e.per("N.m", "N"), friction: true, angle: unit, twist: i, rest: zero}
 	if e.has(key + "_min") {
-		d.tau = d.tau.plus(e.stop("min", 1, ks, Gap{State: i, Sign: 1, Limit: low - zero, Restitution: rest}))
+		d.tau = d.tau.plus(addStop(e, "min", 1, ks, Gap{State: i, Sign: 1, Limit: low - zero, Restitution: rest}))
 	}
 	if e.has(key + "_max") {
-		d.tau = d.tau.plus(e.stop("max", -1, ks, Gap{State: i, Sign: -1, Limit: high - zero, Restitution: rest}))
+		d.tau = d.tau.plus(addStop(e, "max", -1, ks, Gap{State: i, Sign: -1, Limit: high - zero, Restitution: rest}))
 	}
 	return d
 }
 
-// stop is one end of a clearance: a friction element along sign·w_rel. It returns its
+// addStop is one end of a clearance: a friction element along sign·w_rel. It returns its
 // torque along w_rel.
-func (e *element) stop(name string, sign, ks float64, g Gap) form {
+func addStop(e *element, name string, sign, ks float64, g Gap) form {
 	k := Friction{Name: e.name + "." + name, Gain: 1, Peak: 1, OneWay: true, Gap: &g, Signal: e.fixedSignal(name, 0),
 		Translational: e.domain == translational}
 	var rel row
@@ -64,7 +64,7 @@ func (e *element) stop(name string, sign, ks float64, g Gap) form {
 	tau := frictionOf(len(e.plant.frictions) - 1)
 	e.act(rel, tau.scaled(-1))
 	if ks != 1 {
-		e.lossy(k.Name, rel, sign, ks)
+		addContactLoss(e, k.Name, rel, sign, ks)
 	}
 	return tau.scaled(sign)
 }
@@ -80,9 +80,9 @@ type push struct {
 	k       float64
 }
 
-// lossy takes (k_s - 1)·N from the body that pushes the other in the direction in which
+// addContactLoss takes (k_s - 1)·N from the body that pushes the other in the direction in which
 // both move (000 eq. 128).
-func (e *element) lossy(name string, rel row, sign, ks float64) {
+func addContactLoss(e *element, name string, rel row, sign, ks float64) {
 	contact := len(e.plant.frictions) - 1
 	for _, forward := range []float64{1, -1} {
 		node := e.node("a")

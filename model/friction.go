@@ -53,7 +53,7 @@ func (e *element) peak(missing float64) float64 {
 // is at most mu·cgeo·fn.
 func readClutch(e *element) declared {
 	k := Friction{Gain: 1}
-	mu := e.friction()
+	mu := readCoefficient(e)
 	cgeo := 1.0
 	if e.domain == translational {
 		cgeo = e.atLeastZero("cgeo", "1", 1)
@@ -68,7 +68,7 @@ func readClutch(e *element) declared {
 		k.Peak = 1 + 1e-4
 	}
 	var most float64
-	k.Gain, k.Offset, most, k.Signal = e.normalForce()
+	k.Gain, k.Offset, most, k.Signal = readNormalForce(e)
 	k.Gain *= cgeo
 	if oneWay && e.err == nil {
 		k.Floor = 1e-4 * mu.Z[0] * cgeo * most
@@ -87,12 +87,12 @@ func readClutch(e *element) declared {
 	l.push(0).do(Max, Mul)
 	fn := k.Signal
 	k.Signal, k.Offset = e.addLaw(e.name+".mu_fn", "1", &l), 0
-	e.guardBends(mu, e.between.speeds(1))
+	guardBreakpoints(e, mu, e.between.speeds(1))
 	return e.pressed(e.rub(k), fn, slices.Max(mu.Z)*k.Gain*k.Peak)
 }
 
-// guardBends places a guard on the corners of a table over |f|.
-func (e *element) guardBends(t Table, f form) {
+// guardBreakpoints places a guard on the corners of a table over |f|.
+func guardBreakpoints(e *element, t Table, f form) {
 	points := t.bends()
 	for len(points) > 0 && points[0] <= 0 {
 		points = points[1:]
@@ -106,8 +106,8 @@ func (e *element) guardBends(t Table, f form) {
 	e.addGuard(&g)
 }
 
-// friction reads mu, or mu_pos: rows of slip and coefficient.
-func (e *element) friction() Table {
+// readCoefficient reads mu, or mu_pos: rows of slip and coefficient.
+func readCoefficient(e *element) Table {
 	f, ok := e.fields["mu_pos"]
 	if !ok {
 		mu, f := e.number("mu", "1", "coefficient of friction")
@@ -117,11 +117,11 @@ func (e *element) friction() Table {
 	if g, both := e.fields["mu"]; both {
 		e.fail(g.keyAt, "%s: mu and mu_pos; one of them is wanted", e.what())
 	}
-	return e.slipTable(f, "1")
+	return readSlipTable(e, f, "1")
 }
 
-// slipTable reads rows [slip, value] with slip >= 0, the first at 0, values >= 0.
-func (e *element) slipTable(f field, unit string) Table {
+// readSlipTable reads rows [slip, value] with slip >= 0, the first at 0, values >= 0.
+func readSlipTable(e *element, f field, unit string) Table {
 	t := e.table(f, e.per("rad/s", "m/s"), unit)
 	if e.err != nil {
 		return Table{X: []float64{0}, Z: []float64{0}}
@@ -138,9 +138,9 @@ func (e *element) slipTable(f field, unit string) Table {
 	return t
 }
 
-// normalForce reads fn, or fn_max·f_normalized, or area·max(0, pressure - p0), as
+// readNormalForce reads fn, or fn_max·f_normalized, or area·max(0, pressure - p0), as
 // gain·max(0, signal - offset); most is fn_max where it is known.
-func (e *element) normalForce() (gain, offset, most float64, signal int) {
+func readNormalForce(e *element) (gain, offset, most float64, signal int) {
 	given := 0
 	for _, key := range []string{"fn", "f_normalized", "pressure"} {
 		if e.has(key) {
@@ -191,7 +191,7 @@ func readBearing(e *element) declared {
 				e.fail(g.keyAt, "%s: %s and %s_pos; one of them is wanted", e.what(), g.key, name)
 			}
 		}
-		t := e.slipTable(f, e.per("N.m", "N"))
+		t := readSlipTable(e, f, e.per("N.m", "N"))
 		k := Friction{Gain: 1, Peak: e.peak(1)}
 		if len(t.X) == 1 {
 			k.Signal = e.fixedSignal(name, t.Z[0])
@@ -201,7 +201,7 @@ func readBearing(e *element) declared {
 		l.arg(e.between.speeds(1), t.steepest())
 		l.do(Abs).look(t)
 		k.Signal = e.addLaw(e.name+"."+name, e.per("N.m", "N"), &l)
-		e.guardBends(t, e.between.speeds(1))
+		guardBreakpoints(e, t, e.between.speeds(1))
 		return e.rub(k)
 	}
 	unit := e.per("N.m", "N")

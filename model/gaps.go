@@ -11,8 +11,8 @@ func gapKinds() []kind {
 	}
 }
 
-// contact reads stiffness and damping of an elastic contact.
-func (e *element) contact() (c, d float64) {
+// readContact reads stiffness and damping of an elastic contact.
+func readContact(e *element) (c, d float64) {
 	unit := e.per("N.m/rad", "N/m")
 	c, f := e.number("c", unit, "stiffness")
 	e.positive(c, f, "stiffness c", unit)
@@ -22,7 +22,7 @@ func (e *element) contact() (c, d float64) {
 	return c, d
 }
 
-// touch adds the law of one side of a contact that is side·x deep, x = phi_rel -
+// addContactSide adds the law of one side of a contact that is side·x deep, x = phi_rel -
 // phi_rel0, from the gap on; it is >= 0:
 //
 //	tau_c = c·max(0, side·x - gap), tau_d = d·side·w_rel
@@ -31,7 +31,7 @@ func (e *element) contact() (c, d float64) {
 //
 // It is written with the sides of its corners, so that it stays smooth over a piece
 // that ends at one of them.
-func (e *element) touch(l *law, x, w int, side, gap, c, d float64, jump bool) {
+func addContactSide(e *element, l *law, x, w int, side, gap, c, d float64, jump bool) {
 	depth := l.args[x].scaled(side).plus(one(-gap))
 	rate := l.args[w].scaled(side)
 	guard := func(f form) int {
@@ -51,8 +51,8 @@ func (e *element) touch(l *law, x, w int, side, gap, c, d float64, jump bool) {
 	l.push(0).choose(pushing).push(0).choose(inside)
 }
 
-// elastic begins a law over the twist and the relative speed.
-func (e *element) elastic(c, d float64) (l *law, twist, rate int, rest float64, i int) {
+// elasticLaw begins a law over the twist and the relative speed.
+func elasticLaw(e *element, c, d float64) (l *law, twist, rate int, rest float64, i int) {
 	i, rest = e.twist(0)
 	l = &law{}
 	twist = l.arg(stateOf(i), 2*c)
@@ -64,7 +64,7 @@ func (e *element) elastic(c, d float64) (l *law, twist, rate int, rest float64, 
 
 // readBacklash is a spring-damper with a total gap backlash (b in the Modelica Standard Library); with 0 it is a plain one.
 func readBacklash(e *element) declared {
-	c, d := e.contact()
+	c, d := readContact(e)
 	b := e.atLeastZero("backlash", e.per("rad", "m"), 0)
 	if e.err != nil {
 		return declared{}
@@ -75,10 +75,10 @@ func readBacklash(e *element) declared {
 		e.act(e.between, tau.scaled(-1))
 		return declared{rel: e.between, tau: tau, unit: e.per("N.m", "N"), angle: e.per("rad", "m"), twist: i, rest: rest}
 	}
-	l, x, w, rest, i := e.elastic(c, d)
+	l, x, w, rest, i := elasticLaw(e, c, d)
 	jump := e.kind.name == "elasto_backlash2"
-	e.touch(l, x, w, 1, b/2, c, d, jump)
-	e.touch(l, x, w, -1, b/2, c, d, jump)
+	addContactSide(e, l, x, w, 1, b/2, c, d, jump)
+	addContactSide(e, l, x, w, -1, b/2, c, d, jump)
 	l.do(Sub)
 	tau := signalOf(e.addLaw(e.name+".tau", e.per("N.m", "N"), l))
 	e.act(e.between, tau.scaled(-1))
@@ -87,12 +87,12 @@ func readBacklash(e *element) declared {
 
 // readGap is a contact that pushes while s_rel < s_rel0.
 func readGap(e *element) declared {
-	c, d := e.contact()
+	c, d := readContact(e)
 	if e.err != nil {
 		return declared{}
 	}
-	l, x, w, rest, i := e.elastic(c, d)
-	e.touch(l, x, w, -1, 0, c, d, false)
+	l, x, w, rest, i := elasticLaw(e, c, d)
+	addContactSide(e, l, x, w, -1, 0, c, d, false)
 	l.do(Neg)
 	f := signalOf(e.addLaw(e.name+".f", "N", l))
 	e.act(e.between, f.scaled(-1))

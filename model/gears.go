@@ -34,11 +34,11 @@ func (e *element) tie(terms ...term) {
 
 // readGear is w_a - w_support = ratio·(w_b - w_support).
 func readGear(e *element) declared {
-	e.gear()
+	tieGear(e)
 	return declared{}
 }
 
-func (e *element) gear() {
+func tieGear(e *element) {
 	ratio, f := e.number("ratio", "1", "speed of a over speed of b")
 	if !(ratio != 0) || math.IsNaN(ratio) {
 		e.fail(f.at, "%s: ratio %g is zero; it is the speed of a over the speed of b", e.what(), ratio)
@@ -46,8 +46,8 @@ func (e *element) gear() {
 	e.tie(term{e.node("a"), 1}, term{e.node("b"), -ratio}, term{e.node("support"), ratio - 1})
 }
 
-// teeth reads the ratio of two numbers of teeth, which is positive.
-func (e *element) teeth(key, meaning string) float64 {
+// readTeeth reads the ratio of two numbers of teeth, which is positive.
+func readTeeth(e *element, key, meaning string) float64 {
 	g, f := e.number(key, "1", meaning)
 	e.positive(g, f, key, "1")
 	return g
@@ -56,7 +56,7 @@ func (e *element) teeth(key, meaning string) float64 {
 // readPlanetary is (1 + ratio)·w_carrier = w_sun + ratio·w_ring, and with a pair of
 // planets between sun and ring (1 - ratio)·w_carrier = w_sun - ratio·w_ring.
 func readPlanetary(e *element) declared {
-	g := e.teeth("ratio", "teeth of the ring over those of the sun")
+	g := readTeeth(e, "ratio", "teeth of the ring over those of the sun")
 	if f, ok := e.fields["planets"]; ok {
 		switch text := e.text(f, e.what()+": planets"); text {
 		case "single":
@@ -73,8 +73,8 @@ func readPlanetary(e *element) declared {
 // readRavigneaux is two planetary sets on one carrier and ring: the large sun with
 // single planets, the small sun with double ones.
 func readRavigneaux(e *element) declared {
-	small := e.teeth("ratio_small", "teeth of the ring over those of the small sun")
-	large := e.teeth("ratio_large", "teeth of the ring over those of the large sun")
+	small := readTeeth(e, "ratio_small", "teeth of the ring over those of the small sun")
+	large := readTeeth(e, "ratio_large", "teeth of the ring over those of the large sun")
 	c, r := e.node("carrier"), e.node("ring")
 	e.tie(term{c, 1 - small}, term{e.node("sun_small"), -1}, term{r, small})
 	e.tie(term{c, 1 + large}, term{e.node("sun_large"), -1}, term{r, -large})

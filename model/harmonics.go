@@ -51,7 +51,7 @@ func readHarmonics(e *element) declared {
 		l.again(angle).times(order).do(Sin).times(rows[1][i]).do(Add)
 	}
 	l.arg(signalOf(mean), size)
-	d := e.load("tau", l.do(Mul))
+	d := exertLoad(e, "tau", l.do(Mul))
 	d.twist, d.angle = turn, "rad"
 	return d
 }

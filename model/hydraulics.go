@@ -39,8 +39,8 @@ func readWheelCircuit(e *element) declared {
 	outlet := e.need("A_outlet", "m2", "cross-section of the outlet valve")
 	check := e.atLeastZero("A_check", "m2", 0)
 	drain, tank := c.drain()
-	curve := e.caliper()
-	p := e.chamber(curve)
+	curve := readCaliper(e)
+	p := makeChamber(e, curve)
 	if c.stiffness = curve.steepest(); e.err != nil {
 		return declared{}
 	}
@@ -48,9 +48,9 @@ func readWheelCircuit(e *element) declared {
 	fall := signalOf(master).plus(p.scaled(-1))
 	in := c.line(inlet, check, fall)
 	out := c.outlet(outlet, p, drain)
-	e.plant.states[e.volume()].der = in.plus(out.scaled(-1))
+	e.plant.states[volumeState(e)].der = in.plus(out.scaled(-1))
 	if tank != nil {
-		s := &e.plant.states[tank.volume()]
+		s := &e.plant.states[volumeState(tank)]
 		s.der = s.der.plus(out)
 	}
 	return declared{}
@@ -68,7 +68,7 @@ func readAccumulator(e *element) declared {
 		e.fail(e.at, "%s: low_pressure_accumulator needs p_V (rows of volume and pressure)", e.what())
 		return declared{}
 	}
-	p := e.chamber(e.pressureOverVolume(f))
+	p := makeChamber(e, readPressureOverVolume(e, f))
 	for _, key := range []string{"pump", "flow"} {
 		if f, ok := e.fields[key]; ok && !(e.has("pump") && e.has("flow")) {
 			e.fail(f.keyAt, "%s: pump and flow go together", e.what())
@@ -82,17 +82,17 @@ func readAccumulator(e *element) declared {
 	var l law
 	l.arg(p, flow/suction)
 	l.times(1 / suction).push(0).do(Max).push(1).do(Min)
-	e.open(&l, e.share("pump"))
+	pushOpening(e, &l, readShare(e, "pump"))
 	l.do(Mul).times(flow)
 	e.guardPoints(p, []float64{suction})
-	s := &e.plant.states[e.volume()]
-	s.der = s.der.plus(e.flow("Q_pump", &l).scaled(-1))
+	s := &e.plant.states[volumeState(e)]
+	s.der = s.der.plus(addFlow(e, "Q_pump", &l).scaled(-1))
 	return declared{}
 }
 
-// volume is the state V of the element. Circuits and the accumulator behind them are read
+// volumeState is the state V of the element. Circuits and the accumulator behind them are read
 // in any order: whoever comes first makes it.
-func (e *element) volume() int {
+func volumeState(e *element) int {
 	if r, ok := e.named["V"]; ok {
 		return r.form[0].index
 	}
@@ -102,13 +102,13 @@ func (e *element) volume() int {
 	return i
 }
 
-// chamber makes p(V) the signal of the element.
-func (e *element) chamber(curve Table) form {
+// makeChamber makes p(V) the signal of the element.
+func makeChamber(e *element, curve Table) form {
 	i := e.provided[e.name]
 	if e.err != nil {
 		return signalOf(i)
 	}
-	V := stateOf(e.volume())
+	V := stateOf(volumeState(e))
 	var p law
 	p.arg(V, curve.steepest())
 	p.look(curve)
@@ -117,15 +117,15 @@ func (e *element) chamber(curve Table) form {
 	return signalOf(i)
 }
 
-// caliper reads p(V): stiffness from V0 on, or a table.
-func (e *element) caliper() Table {
+// readCaliper reads p(V): stiffness from V0 on, or a table.
+func readCaliper(e *element) Table {
 	if f, ok := e.fields["p_V"]; ok {
 		for _, key := range []string{"stiffness", "V0"} {
 			if g, both := e.fields[key]; both {
 				e.fail(g.keyAt, "%s: %s and p_V; the table has all of the curve", e.what(), key)
 			}
 		}
-		return e.pressureOverVolume(f)
+		return readPressureOverVolume(e, f)
 	}
 	if !e.has("stiffness") {
 		e.fail(e.at, "%s: wheel_brake_circuit needs stiffness (of the caliper, Pa/m3), or p_V (rows of volume and pressure)", e.what())
@@ -139,8 +139,8 @@ func (e *element) caliper() Table {
 	return Table{Extend: true, X: []float64{0, gap, 2 * gap}, Z: []float64{0, 0, stiff * gap}}
 }
 
-// pressureOverVolume reads rows [V, p] that go on as they end; p must not fall.
-func (e *element) pressureOverVolume(f field) Table {
+// readPressureOverVolume reads rows [V, p] that go on as they end; p must not fall.
+func readPressureOverVolume(e *element, f field) Table {
 	t := e.table(f, "m3", "Pa")
 	t.Extend = true
 	if e.err == nil && len(t.X) < 2 {
@@ -172,8 +172,8 @@ func (c *circuit) drain() (form, *element) {
 	return signalOf(i), nil
 }
 
-// share reads a command from 0 to 1, of a valve or a motor; -1 where it is left out, 0.
-func (e *element) share(key string) int {
+// readShare reads a command from 0 to 1, of a valve or a motor; -1 where it is left out, 0.
+func readShare(e *element, key string) int {
 	f, ok := e.fields[key]
 	if !ok {
 		return -1
@@ -190,8 +190,8 @@ func (e *element) share(key string) int {
 	return i
 }
 
-// open pushes a share.
-func (e *element) open(l *law, share int) {
+// pushOpening pushes a share.
+func pushOpening(e *element, l *law, share int) {
 	if share < 0 {
 		l.push(0)
 		return
@@ -212,7 +212,7 @@ func (c *circuit) orifice(l *law, area float64, dp func()) {
 // steep tells of a flow through an opening how it follows the volume in the caliper, most
 // where there is no difference of pressures. No operation uses that argument.
 func (c *circuit) steep(l *law, area float64) {
-	l.arg(stateOf(c.volume()), c.stiffness*c.rate*area/math.Sqrt(c.bend))
+	l.arg(stateOf(volumeState(c.element)), c.stiffness*c.rate*area/math.Sqrt(c.bend))
 	l.ops = nil
 }
 
@@ -220,7 +220,7 @@ func (c *circuit) steep(l *law, area float64) {
 // and back through the check valve beside it.
 func (c *circuit) line(area, check float64, fall form) form {
 	crack := c.atLeastZero("p_check", "Pa", 1e4)
-	share := c.share("inlet")
+	share := readShare(c.element, "inlet")
 	if f, ok := c.fields["p_check"]; ok && check == 0 {
 		c.fail(f.keyAt, "%s: p_check goes with A_check", c.what())
 	}
@@ -231,7 +231,7 @@ func (c *circuit) line(area, check float64, fall form) form {
 	dp := l.arg(fall, 0)
 	c.steep(&l, area+check)
 	c.orifice(&l, area, func() { l.again(dp) })
-	c.open(&l, share)
+	pushOpening(c.element, &l, share)
 	l.push(1).do(Sub, Mul, Neg)
 	if check > 0 {
 		c.orifice(&l, check, func() { l.again(dp).push(crack).do(Add).push(0).do(Min) })
@@ -239,12 +239,12 @@ func (c *circuit) line(area, check float64, fall form) form {
 		g.arg(fall, 0)
 		c.addGuard(g.push(crack).do(Add))
 	}
-	return c.flow("Q_in", &l)
+	return addFlow(c.element, "Q_in", &l)
 }
 
 // outlet is the flow through the outlet valve from p to drain.
 func (c *circuit) outlet(area float64, p, drain form) form {
-	share := c.share("outlet")
+	share := readShare(c.element, "outlet")
 	if c.err != nil {
 		return nil
 	}
@@ -255,12 +255,12 @@ func (c *circuit) outlet(area float64, p, drain form) form {
 	}
 	c.steep(&l, area)
 	c.orifice(&l, area, func() { l.again(dp) })
-	c.open(&l, share)
-	return c.flow("Q_out", l.do(Mul))
+	pushOpening(c.element, &l, share)
+	return addFlow(c.element, "Q_out", l.do(Mul))
 }
 
-// flow makes a signal of a flow, m3/s.
-func (e *element) flow(name string, l *law) form {
+// addFlow makes a signal of a flow, m3/s.
+func addFlow(e *element, name string, l *law) form {
 	Q := signalOf(e.addLaw(e.name+"."+name, "m3/s", l))
 	e.named[name] = reading{Q, "m3/s"}
 	return Q

@@ -2,10 +2,10 @@ package model
 
 import "math"
 
-// pair reads the two points of an element and the direction of its angle, or of the line
+// readPair reads the two points of an element and the direction of its angle, or of the line
 // from a to b.
-func (e *element) pair() (a, b *frame, dir [2]float64) {
-	a, b = e.frame("a"), e.frame("b")
+func readPair(e *element) (a, b *frame, dir [2]float64) {
+	a, b = pointAt(e, "a"), pointAt(e, "b")
 	if e.err != nil {
 		return
 	}
@@ -28,7 +28,7 @@ func (e *element) pair() (a, b *frame, dir [2]float64) {
 		e.fail(e.at, "%s: translational_joint needs angle (of its axis, from x to y)", e.what())
 		return
 	}
-	e.wantPlaces(a, b)
+	wantPlaces(e, a, b)
 	x, y := [2]float64{1, 0}, [2]float64{0, 1}
 	dx, dy := b.at(x, 0)-a.at(x, 0), b.at(y, 0)-a.at(y, 0)
 	length := math.Hypot(dx, dy)
@@ -45,7 +45,7 @@ func (p *frame) angleTo(to *frame) float64 {
 }
 
 // wantPlaces fails unless both bodies have places in the plane.
-func (e *element) wantPlaces(list ...*frame) {
+func wantPlaces(e *element, list ...*frame) {
 	for _, p := range list {
 		if !(p.body.written[0] && p.body.written[1]) {
 			e.fail(e.at, "%s: the place of %q is not known; give its body x_start and y_start", e.what(), p.name)
@@ -56,7 +56,7 @@ func (e *element) wantPlaces(list ...*frame) {
 // readLine makes the distance of two points a node: its speed is that at which they part
 // along the line, and what pushes it pushes them apart. The line keeps its direction.
 func readLine(e *element) declared {
-	a, b, dir := e.pair()
+	a, b, dir := readPair(e)
 	if e.err != nil {
 		return declared{}
 	}
@@ -74,9 +74,9 @@ func readLine(e *element) declared {
 		n.fixes, n.loose = n.fixes || fixes, n.loose || loose
 	}
 	if n.fixes && n.loose {
-		e.wantPlaces(a, b)
+		wantPlaces(e, a, b)
 	}
-	e.follow(own, r)
+	followRigidly(e, own, r)
 	return declared{rel: row{{own, 1}}}
 }
 
@@ -87,14 +87,14 @@ func readLine(e *element) declared {
 //
 // and with rotation: locked w_b = w_a.
 func readSlide(e *element) declared {
-	a, b, axis := e.pair()
+	a, b, axis := readPair(e)
 	if e.err != nil {
 		return declared{}
 	}
 	across := [2]float64{-axis[1], axis[0]}
 	d := 0.0
 	if a.body.moves[2] {
-		e.wantPlaces(a, b)
+		wantPlaces(e, a, b)
 		d = b.at(axis, 0) - a.at(axis, 0)
 		beside := b.at(across, b.body.start[2]) - a.at(across, a.body.start[2]) - d*a.body.start[2]
 		if !(math.Abs(beside) <= 1e-5*(1+math.Abs(d))) && e.err == nil { // an angle may be rounded
@@ -106,13 +106,13 @@ func readSlide(e *element) declared {
 	if a.body.moves[2] && d != 0 {
 		r = append(r, term{a.body.node[2], -d})
 	}
-	e.join(r)
+	joinRigidly(e, r)
 	reaction := declared{rel: r, tau: form{{ofTie, len(e.plant.ties) - 1, -1}}, unit: "N"}
 	if f, ok := e.fields["rotation"]; ok {
 		switch text := e.text(f, e.what()+": rotation"); text {
 		case "free":
 		case "locked":
-			e.join(append(b.turning(), a.turning().negative()...))
+			joinRigidly(e, append(b.turning(), a.turning().negative()...))
 		default:
 			e.fail(f.at, "%s: rotation: %q is neither free nor locked", e.what(), text)
 		}
@@ -128,8 +128,8 @@ func (p *frame) turning() row {
 	return nil
 }
 
-// join is a tie that must take a degree of freedom.
-func (e *element) join(r row) {
+// joinRigidly is a tie that must take a degree of freedom.
+func joinRigidly(e *element, r row) {
 	e.tie(r...)
 	e.plant.ties[len(e.plant.ties)-1].joint = true
 }

@@ -15,9 +15,9 @@ func loadKinds() []kind {
 	}
 }
 
-// nominal reads the torque (force) of a load at its nominal speed: it accelerates
+// readNominal reads the torque (force) of a load at its nominal speed: it accelerates
 // where it is positive.
-func (e *element) nominal() (tau, w float64) {
+func readNominal(e *element) (tau, w float64) {
 	name := e.per("tau_nominal", "f_nominal")
 	tau, _ = e.number(name, e.per("N.m", "N"), "at the nominal speed, negative for a load")
 	speed, unit := e.per("w_nominal", "v_nominal"), e.per("rad/s", "m/s")
@@ -28,7 +28,7 @@ func (e *element) nominal() (tau, w float64) {
 
 // readLinearLoad is tau = tau_nominal·w/w_nominal.
 func readLinearLoad(e *element) declared {
-	tau, w := e.nominal()
+	tau, w := readNominal(e)
 	k := e.between.speeds(tau / w)
 	e.act(e.between, k)
 	return declared{rel: e.between, tau: k, unit: e.per("N.m", "N")}
@@ -36,15 +36,15 @@ func readLinearLoad(e *element) declared {
 
 // readQuadraticLoad is tau = tau_nominal·(w/w_nominal)²·sign(w).
 func readQuadraticLoad(e *element) declared {
-	tau, w := e.nominal()
+	tau, w := readNominal(e)
 	var l law
 	i := l.arg(e.between.speeds(1), 4*tau/w) // up to twice the nominal speed
 	l.again(i).do(Abs, Mul).times(tau / (w * w))
-	return e.load(e.per("tau", "f"), &l)
+	return exertLoad(e, e.per("tau", "f"), &l)
 }
 
-// load exerts a law along the element.
-func (e *element) load(name string, l *law) declared {
+// exertLoad exerts a law along the element.
+func exertLoad(e *element, name string, l *law) declared {
 	tau := signalOf(e.addLaw(e.name+"."+name, e.per("N.m", "N"), l))
 	e.act(e.between, tau)
 	return declared{rel: e.between, tau: tau, unit: e.per("N.m", "N")}
@@ -122,7 +122,7 @@ func readVehicle(e *element) declared {
 		var l law
 		i := l.arg(air, 2*k*fast)
 		l.again(i).do(Abs, Mul).times(-k)
-		e.exert("f_air", along, &l)
+		exertNamed(e, "f_air", along, &l)
 	}
 	flat := !e.has("inclination")
 	slope := 0
@@ -148,13 +148,13 @@ func readVehicle(e *element) declared {
 		var l law
 		l.arg(signalOf(slope), 0)
 		l.do(Atan, Sin).times(-weight)
-		e.exert("f_slope", along, &l)
+		exertNamed(e, "f_slope", along, &l)
 	}
 	return declared{rel: along, friction: cr > 0}
 }
 
-// exert lets a law act along a row, and names it for the outputs.
-func (e *element) exert(name string, along row, l *law) {
+// exertNamed lets a law act along a row, and names it for the outputs.
+func exertNamed(e *element, name string, along row, l *law) {
 	unit := "N.m"
 	if e.plant.nodes[along[0].node].domain == translational {
 		unit = "N"

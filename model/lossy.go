@@ -49,8 +49,8 @@ func (t lossTable) all() []Table { return []Table{t.eta1, t.eta2, t.tau1, t.tau2
 //
 // with -load0 backward, the second times selfLocking where eta2 reaches 0. Stuck, the sign of its own torque is the side.
 func readLossyGear(e *element) declared {
-	e.gear()
-	t := e.lossTable()
+	tieGear(e)
+	t := readLossTable(e)
 	if e.err != nil {
 		return declared{}
 	}
@@ -75,27 +75,27 @@ func readLossyGear(e *element) declared {
 	side.arg(frictionOf(own), 0)
 	side.arg(e.between.speeds(1), 0) // tells the side at the start
 	side.times(1e-6).do(Add)
-	g := e.addGuard(e.outlast(&side, load))
+	g := e.addGuard(outlastEnd(e, &side, load))
 
 	var l law
 	l.loss = k + 1
-	driving, braking := e.losing(&l, k, g, t)
+	driving, braking := pushLosses(e, &l, k, g, t)
 	driving()
 	braking()
 	margin(l.do(Max), 0).times(2).do(Add)
 	e.plant.frictions[own].Signal = e.addLaw(e.name+".tau_max", "N.m", &l)
 
 	var corner law
-	driving, braking = e.losing(&corner, k, g, t)
+	driving, braking = pushLosses(e, &corner, k, g, t)
 	driving()
 	braking()
-	e.addGuard(e.outlast(corner.do(Sub), 0))
-	e.guardLosses(t)
+	e.addGuard(outlastEnd(e, corner.do(Sub), 0))
+	guardLosses(e, t)
 	return d
 }
 
-// outlast lets a guard keep its side until the other is plain, under a load.
-func (e *element) outlast(l *law, load int) *law {
+// outlastEnd lets a guard keep its side until the other is plain, under a load.
+func outlastEnd(e *element, l *law, load int) *law {
 	return margin(l, load).side(len(e.plant.guards)).do(Mul, Add)
 }
 
@@ -104,9 +104,9 @@ func margin(l *law, load int) *law {
 	return l.again(load).do(Abs).times(marginPart).push(marginTau).do(Add)
 }
 
-// losing prepares l and returns what pushes the loss with flange a driving and with
+// pushLosses prepares l and returns what pushes the loss with flange a driving and with
 // flange b driving, both on the side of guard g.
-func (e *element) losing(l *law, k, g int, t lossTable) (driving, braking func()) {
+func pushLosses(e *element, l *law, k, g int, t lossTable) (driving, braking func()) {
 	load := l.arg(form{{ofLoad, k, 1}}, 0)
 	share := l.arg(form{{ofShare, k, 1}}, 0)
 	speed := l.arg(e.between.speeds(1), t.tau1.steepest()+t.tau2.steepest())
@@ -145,7 +145,7 @@ func (e *element) losing(l *law, k, g int, t lossTable) (driving, braking func()
 }
 
 // guardLosses places a guard on the corners of the table.
-func (e *element) guardLosses(t lossTable) {
+func guardLosses(e *element, t lossTable) {
 	var points []float64
 	for _, table := range t.all() {
 		for _, x := range table.bends() {
@@ -164,14 +164,14 @@ func (e *element) guardLosses(t lossTable) {
 	e.addGuard(&g)
 }
 
-// lossTable reads rows [|w_a|, eta_mf1, eta_mf2, tau_bf1, tau_bf2]. They go on like the
+// readLossTable reads rows [|w_a|, eta_mf1, eta_mf2, tau_bf1, tau_bf2]. They go on like the
 // last two until an efficiency has halved or reached 1, or a torque has reached 0, and
 // stay as they are from there on.
-func (e *element) lossTable() lossTable {
+func readLossTable(e *element) lossTable {
 	cols := [][]float64{{0}, {1}, {1}, {0}, {0}}
 	if f, ok := e.fields["lossTable"]; ok {
 		if cols = e.columns(f, "rad/s", "1", "1", "N.m", "N.m"); e.err == nil {
-			e.checkLosses(f, cols)
+			checkLosses(e, f, cols)
 		}
 	}
 	if n := len(cols[0]); e.err == nil && n > 1 {
@@ -209,7 +209,7 @@ func (e *element) lossTable() lossTable {
 }
 
 // checkLosses refuses what is no gear.
-func (e *element) checkLosses(f field, cols [][]float64) {
+func checkLosses(e *element, f field, cols [][]float64) {
 	if cols[0][0] != 0 {
 		e.fail(f.at, "%s: lossTable: the first row is at speed %g; 0 is wanted", e.what(), cols[0][0])
 	}

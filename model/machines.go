@@ -25,9 +25,9 @@ func readEngine(e *element) declared {
 	w := at.speeds(1)
 	throttle := -1
 	if e.has("throttle") {
-		throttle = e.overridden(e.command("throttle", "1", "0 to 1"))
+		throttle = readOverride(e, e.command("throttle", "1", "0 to 1"))
 	}
-	full, drag, isMap := e.engineTables(throttle)
+	full, drag, isMap := readEngineTables(e, throttle)
 	if e.err != nil {
 		return declared{}
 	}
@@ -38,7 +38,7 @@ func readEngine(e *element) declared {
 	}
 	speed := l.arg(w, slope)
 	fire(&l, speed, throttle, full, drag)
-	e.idle(&l, speed)
+	addIdle(e, &l, speed)
 	drags := func() { // pushes what the engine takes without fuel
 		switch {
 		case isMap:
@@ -49,7 +49,7 @@ func readEngine(e *element) declared {
 			l.push(0)
 		}
 	}
-	e.limiter(&l, speed, drags)
+	addLimiter(e, &l, speed, drags)
 	if e.has("on") {
 		on := signalOf(e.command("on", "1", "1: it runs, 0: it gets no fuel"))
 		fade(&l, drags, func() { l.arg(on, 0) })
@@ -72,10 +72,10 @@ func readEngine(e *element) declared {
 	return declared{rel: at, tau: tau, unit: "N.m"}
 }
 
-// overridden is what another controller leaves of the driver's demand, 0 to 1. Its
+// readOverride is what another controller leaves of the driver's demand, 0 to 1. Its
 // mode is that of SAE J1939's TSC1, SPN 695: 2 asks for a torque, 3 is a limit; 0 is
 // off, and 1, a speed, this engine does not control.
-func (e *element) overridden(throttle int) int {
+func readOverride(e *element, throttle int) int {
 	for _, key := range []string{"override", "override_mode"} {
 		if f, ok := e.fields[key]; ok && !(e.has("override") && e.has("override_mode")) {
 			e.fail(f.keyAt, "%s: override and override_mode go together", e.what())
@@ -116,8 +116,8 @@ func fire(l *law, speed, throttle int, full, drag Table) {
 	}
 }
 
-// engineTables reads the torques of an engine.
-func (e *element) engineTables(throttle int) (full, drag Table, isMap bool) {
+// readEngineTables reads the torques of an engine.
+func readEngineTables(e *element, throttle int) (full, drag Table, isMap bool) {
 	f, isMap := e.fields["map"]
 	g, isCurve := e.fields["full_load"]
 	switch {
@@ -140,8 +140,8 @@ func (e *element) engineTables(throttle int) (full, drag Table, isMap bool) {
 	return full, drag, isMap
 }
 
-// idle adds the idle controller: idle_gain·(idle_speed - w), from 0 to idle_torque.
-func (e *element) idle(l *law, speed int) {
+// addIdle adds the idle controller: idle_gain·(idle_speed - w), from 0 to idle_torque.
+func addIdle(e *element, l *law, speed int) {
 	if !e.has("idle_speed") {
 		for _, key := range []string{"idle_gain", "idle_torque"} {
 			if f, ok := e.fields[key]; ok {
@@ -158,14 +158,14 @@ func (e *element) idle(l *law, speed int) {
 	e.guardPoints(l.args[speed], []float64{idle - most/gain, idle})
 }
 
-// limiter fades the torque to the drag from limit_speed on, over limit_range.
-func (e *element) limiter(l *law, speed int, drags func()) {
+// addLimiter fades the torque to the drag from limit_speed on, over limit_range.
+func addLimiter(e *element, l *law, speed int, drags func()) {
 	if !e.has("limit_speed") {
 		return
 	}
 	limit := e.need("limit_speed", "rad/s", "speed at which fuel is cut")
 	span := e.above0("limit_range", "rad/s", 10)
-	l.slopes[speed] += e.largest(l) / span
+	l.slopes[speed] += largestEntry(e, l) / span
 	fade(l, drags, func() {
 		l.push(limit + span).again(speed).do(Sub).times(1 / span).push(0).do(Max).push(1).do(Min)
 	})
@@ -182,8 +182,8 @@ func fade(l *law, drags, part func()) {
 	l.do(Add)
 }
 
-// largest is the largest entry of the tables of a law.
-func (e *element) largest(l *law) float64 {
+// largestEntry is the largest entry of the tables of a law.
+func largestEntry(e *element, l *law) float64 {
 	m := 0.0
 	for _, t := range l.tables {
 		for _, z := range t.Z {
@@ -213,7 +213,7 @@ func (e *element) guardPoints(f form, points []float64) {
 // or lambda = 1/K². Tables that end at nu <= 1 are mirrored there: beyond the
 // coupling point the torque changes its sign and is not multiplied.
 func readConverter(e *element) declared {
-	lambda, ratio := e.converterTables()
+	lambda, ratio := readConverterTables(e)
 	fast := e.above0("w_max", "rad/s", 650)
 	if e.err != nil {
 		return declared{}
@@ -275,8 +275,8 @@ func converterSlopes(lambda, ratio Table, fast float64) (byTurbine, byPump float
 	return byTurbine, byPump
 }
 
-// converterTables reads lambda or K, and ratio, over nu.
-func (e *element) converterTables() (lambda, ratio Table) {
+// readConverterTables reads lambda or K, and ratio, over nu.
+func readConverterTables(e *element) (lambda, ratio Table) {
 	f, direct := e.fields["lambda"]
 	g, byK := e.fields["K"]
 	h, ok := e.fields["ratio"]

@@ -39,9 +39,9 @@ func readSpeed(e *element) declared {
 	}
 	e.tie(term{own, 1}, term{e.node("flange"), -1}, term{e.node("support"), 1})
 	if e.flag("exact") {
-		e.followExactly(n, ref)
+		followExactly(e, n, ref)
 	} else {
-		e.followFiltered(n, ref, crit)
+		followFiltered(e, n, ref, crit)
 	}
 	return declared{rel: e.between, tau: form{{ofDrive, own, 1}}, unit: e.per("N.m", "N")}
 }
@@ -59,7 +59,7 @@ func (e *element) flag(key string) bool {
 	return text == "true"
 }
 
-func (e *element) followFiltered(n *node, ref int, crit float64) {
+func followFiltered(e *element, n *node, ref int, crit float64) {
 	speed := e.per("rad/s", "m/s")
 	if e.kind.name == "speed" {
 		w := e.addState(state{name: "w", unit: speed, speed: e.between})
@@ -76,7 +76,7 @@ func (e *element) followFiltered(n *node, ref int, crit float64) {
 }
 
 // followExactly needs a source that is known in advance and smooth enough.
-func (e *element) followExactly(n *node, ref int) {
+func followExactly(e *element, n *node, ref int) {
 	f := e.fields["exact"]
 	s := &e.plant.signals[ref]
 	if s.law != nil || ref < len(e.plant.inputs) {
@@ -96,12 +96,12 @@ func (e *element) followExactly(n *node, ref int) {
 		list = append(list, d)
 	}
 	last := len(list) - 1
-	accel := e.foreseen("accel", list[last])
+	accel := addSource(e, "accel", list[last])
 	w := e.addState(state{name: "w", unit: e.per("rad/s", "m/s"), start: startOfSource(list[last-1])})
 	if e.kind.name == "position" {
 		n.phi0 = startOfSource(s.source)
 		phi := e.addState(state{name: "phi", unit: e.per("rad", "m"), der: stateOf(w), start: n.phi0})
-		accel = accel.plus(e.foreseen("speed", list[1]).scaled(2 * recall)).plus(stateOf(w).scaled(-2 * recall)).
+		accel = accel.plus(addSource(e, "speed", list[1]).scaled(2 * recall)).plus(stateOf(w).scaled(-2 * recall)).
 			plus(signalOf(ref).scaled(recall * recall)).plus(stateOf(phi).scaled(-recall * recall))
 	} else {
 		accel = accel.plus(signalOf(ref).scaled(recall)).plus(stateOf(w).scaled(-recall))
@@ -114,8 +114,8 @@ func (e *element) followExactly(n *node, ref int) {
 // parabolas over pieces of a step would otherwise add up, to a drift.
 const recall = 1.0
 
-// foreseen is a signal of the element that is known in advance.
-func (e *element) foreseen(name string, s Source) form {
+// addSource is a signal of the element that is known in advance.
+func addSource(e *element, name string, s Source) form {
 	e.plant.signals = append(e.plant.signals, signal{name: e.name + "." + name, at: e.at, source: s, read: true})
 	return signalOf(len(e.plant.signals) - 1)
 }

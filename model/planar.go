@@ -61,17 +61,17 @@ func makeBody(e *element) {
 		}
 	}
 	for i, name := range coordinates {
-		b.node[i] = e.ownNode(e.name+"."+name, domainOf(i), b.moves[i])
+		b.node[i] = addNode(e, e.name+"."+name, domainOf(i), b.moves[i])
 	}
 	e.frames[e.name] = &frame{e.name, b, [2]float64{}}
-	for _, f := range e.points() {
+	for _, f := range pointFields(e) {
 		name := e.name + "." + f.key
 		if !isName(f.key, false) || indexOf(coordinates, f.key) >= 0 {
 			e.fail(f.keyAt, "%s: nodes: %q is not a name for a node (letters, digits and _; not x, y, phi)", e.what(), f.key)
 		}
 		e.frames[name] = &frame{name, b, [2]float64{}}
 		for i := range 2 {
-			e.ownNode(name+"."+coordinates[i], translational, true)
+			addNode(e, name+"."+coordinates[i], translational, true)
 		}
 	}
 }
@@ -84,8 +84,8 @@ func domainOf(i int) domain {
 	return translational
 }
 
-// ownNode makes a node of the element; one that does not move is fixed.
-func (e *element) ownNode(name string, d domain, moves bool) int {
+// addNode makes a node of the element; one that does not move is fixed.
+func addNode(e *element, name string, d domain, moves bool) int {
 	owner := e.kind.name
 	if !moves {
 		owner = "fixed"
@@ -96,8 +96,8 @@ func (e *element) ownNode(name string, d domain, moves bool) int {
 	return i
 }
 
-// points are the entries of nodes.
-func (e *element) points() []field {
+// pointFields are the entries of nodes.
+func pointFields(e *element) []field {
 	f, ok := e.fields["nodes"]
 	if !ok {
 		return nil
@@ -133,8 +133,8 @@ func readBody(e *element) declared {
 			}
 		}
 	}
-	for _, f := range e.points() {
-		e.readPoint(f, b)
+	for _, f := range pointFields(e) {
+		readPoint(e, f, b)
 	}
 	if f, ok := e.fields["g"]; ok {
 		g := e.value(f, "m/s2")
@@ -147,7 +147,7 @@ func readBody(e *element) declared {
 }
 
 // readPoint ties the two flanges of a point to its body.
-func (e *element) readPoint(f field, b *body) {
+func readPoint(e *element, f field, b *body) {
 	what := e.what() + ": nodes: " + f.key
 	pair := e.items(f.node, f.at, what)
 	if len(pair) != 2 {
@@ -171,7 +171,7 @@ func (e *element) readPoint(f field, b *body) {
 			n.owner = "fixed"
 			continue
 		}
-		e.follow(own, r)
+		followRigidly(e, own, r)
 	}
 }
 
@@ -217,8 +217,8 @@ func (p *frame) reckoning(dir [2]float64) (fixes, loose bool) {
 	return fixes, loose
 }
 
-// follow ties a node to others, where they start as well.
-func (e *element) follow(own int, r row) {
+// followRigidly ties a node to others, where they start as well.
+func followRigidly(e *element, own int, r row) {
 	e.tie(append(r.negative(), term{own, 1})...)
 	t := &e.plant.ties[len(e.plant.ties)-1]
 	for _, x := range t.row {
@@ -234,8 +234,8 @@ func (r row) negative() row {
 	return out
 }
 
-// frame is the point that a key names.
-func (e *element) frame(key string) *frame {
+// pointAt is the point that a key names.
+func pointAt(e *element, key string) *frame {
 	f, ok := e.fields[key]
 	if !ok {
 		e.fail(e.at, "%s: %s needs %s (a body, or a node of one)", e.what(), e.kind.name, key)

@@ -21,7 +21,7 @@ func readCylinder(e *element) declared {
 	fill := e.need("T_fill", "s", "time constant from the supply")
 	release := e.above0("T_release", "s", vent)
 	start := e.atLeastZero("p_start", "Pa", 0)
-	hold, open := e.share("hold"), e.share("vent")
+	hold, open := readShare(e, "hold"), readShare(e, "vent")
 	if e.err != nil {
 		return declared{}
 	}
@@ -31,11 +31,11 @@ func readCylinder(e *element) declared {
 	l.push(0).do(Max).times(1 / fill).again(dp).push(0).do(Min).times(1 / release).do(Add)
 	for _, valve := range []int{hold, open} {
 		l.push(1)
-		e.open(&l, valve)
+		pushOpening(e, &l, valve)
 		l.do(Sub, Mul)
 	}
 	l.arg(p, 1/vent)
-	e.open(&l, open)
+	pushOpening(e, &l, open)
 	l.do(Mul).times(1 / vent).do(Sub)
 	if fill != release {
 		g.arg(signalOf(demand).plus(p.scaled(-1)), 0)

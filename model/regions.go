@@ -39,7 +39,7 @@ func readAffine(e *element) declared {
 		s.form = stateOf(d.twist)
 	}
 	e.plant.switches = append(e.plant.switches, s)
-	tau := signalOf(e.affine(e.per("tau", "f"), d.unit, r.slopes, r.offsets))
+	tau := signalOf(addAffine(e, e.per("tau", "f"), d.unit, r.slopes, r.offsets))
 	e.act(e.between, tau.scaled(-1))
 	d.tau = tau
 	if spring && e.has("d") && e.err == nil {
@@ -52,14 +52,14 @@ func readAffine(e *element) declared {
 		for i := range width {
 			width[i] /= 2 // the torque lies above the spring's on one way and below on the other
 		}
-		ring := e.rub(Friction{Gain: 1, Peak: 1, Signal: e.affine("hysteresis", d.unit, make([]float64, len(width)), width)})
+		ring := e.rub(Friction{Gain: 1, Peak: 1, Signal: addAffine(e, "hysteresis", d.unit, make([]float64, len(width)), width)})
 		d.tau, d.friction = d.tau.plus(ring.tau), true
 	}
 	return d
 }
 
-// affine makes a signal of the element that depends on the last switch.
-func (e *element) affine(name, unit string, slope, offset []float64) int {
+// addAffine makes a signal of the element that depends on the last switch.
+func addAffine(e *element, name, unit string, slope, offset []float64) int {
 	u, _ := Units(unit)
 	e.plant.signals = append(e.plant.signals, signal{name: e.name + "." + name, at: e.at, unit: u, read: true,
 		affine: &Affine{Switch: len(e.plant.switches) - 1, Slope: slope, Offset: offset}})
