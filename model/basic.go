@@ -40,7 +40,7 @@ func readInertia(e *element) declared {
 	if e.kind.itself == translational {
 		unit = "N"
 	}
-	return declared{rel: row{{own, 1}}, tau: form{{ofAccel, own, n.J}}, unit: unit}
+	return declared{rel: rowOf(own), tau: accelOf(own).scaled(n.J), unit: unit}
 }
 
 func (n *node) speedUnit() string {
@@ -143,11 +143,11 @@ func readAngleSensor(e *element) declared {
 
 // readTorqueSensor joins its flanges rigidly. What it measures goes from a to b.
 func readTorqueSensor(e *element) declared {
-	e.tie(term{e.node("a"), 1}, term{e.node("b"), -1})
-	tau := form{{ofTie, len(e.plant.ties) - 1, -1}}
+	e.tie(e.term("a", 1), e.term("b", -1))
+	tau := tieOf(len(e.plant.ties) - 1).scaled(-1)
 	s := &e.plant.signals[e.provided[e.name]]
 	if e.kind.name == "power_sensor" {
-		s.law = product(tau, row{{e.node("a"), 1}}.speeds(1))
+		s.law = product(tau, rowOf(e.node("a")).speeds(1))
 		return declared{}
 	}
 	s.law = &law{}

@@ -58,7 +58,7 @@ func addStop(e *element, name string, sign, ks float64, g Gap) form {
 		Translational: e.domain == translational}
 	var rel row
 	for _, t := range e.between {
-		rel = append(rel, term{t.node, sign * t.coef})
+		rel = append(rel, termOf(t.node, sign*t.coef))
 	}
 	e.plant.frictions = append(e.plant.frictions, friction{Friction: k, at: e.at, rel: rel})
 	tau := frictionOf(len(e.plant.frictions) - 1)
@@ -96,7 +96,7 @@ func addContactLoss(e *element, name string, rel row, sign, ks float64) {
 		body := difference(node, ground)
 		var ahead, l law
 		ahead.arg(body.speeds(forward), 0)
-		l.arg(form{{ofPush, len(e.plant.pushes) - 1, 1}}, 1)
+		l.arg(pushOf(len(e.plant.pushes)-1), 1)
 		// Between 0 and the force of the contact: nothing without contact, no corner at its end.
 		n := l.arg(frictionOf(contact).scaled(-1e9), 0)
 		l.push(0).do(Max, Min).again(n).push(0).do(Min, Max).push(0).choose(e.addGuard(&ahead))
@@ -114,7 +114,7 @@ func (a *assembly) push() error {
 	for _, p := range a.pushes {
 		var accel form
 		for _, t := range p.rel {
-			accel = append(accel, measure{ofAccel, t.node, t.coef})
+			accel = accel.plus(accelOf(t.node).scaled(t.coef))
 		}
 		f, err := a.measured(accel, p.at, fmt.Sprintf("element %q", p.name))
 		if err != nil {

@@ -163,6 +163,9 @@ func (e *element) orient() {
 	}
 }
 
+// term is coef times the speed of a flange.
+func (e *element) term(key string, coef float64) term { return termOf(e.node(key), coef) }
+
 // node is the node of a flange, or ground.
 func (e *element) node(key string) int {
 	if i, ok := e.nodes[key]; ok {

@@ -43,7 +43,7 @@ func tieGear(e *element) {
 	if !(ratio != 0) || math.IsNaN(ratio) {
 		e.fail(f.at, "%s: ratio %g is zero; it is the speed of a over the speed of b", e.what(), ratio)
 	}
-	e.tie(term{e.node("a"), 1}, term{e.node("b"), -ratio}, term{e.node("support"), ratio - 1})
+	e.tie(e.term("a", 1), e.term("b", -ratio), e.term("support", ratio-1))
 }
 
 // readTeeth reads the ratio of two numbers of teeth, which is positive.
@@ -66,7 +66,7 @@ func readPlanetary(e *element) declared {
 			e.fail(f.at, "%s: planets: %q is neither single nor double", e.what(), text)
 		}
 	}
-	e.tie(term{e.node("carrier"), 1 + g}, term{e.node("sun"), -1}, term{e.node("ring"), -g})
+	e.tie(e.term("carrier", 1+g), e.term("sun", -1), e.term("ring", -g))
 	return declared{}
 }
 
@@ -76,8 +76,8 @@ func readRavigneaux(e *element) declared {
 	small := readTeeth(e, "ratio_small", "teeth of the ring over those of the small sun")
 	large := readTeeth(e, "ratio_large", "teeth of the ring over those of the large sun")
 	c, r := e.node("carrier"), e.node("ring")
-	e.tie(term{c, 1 - small}, term{e.node("sun_small"), -1}, term{r, small})
-	e.tie(term{c, 1 + large}, term{e.node("sun_large"), -1}, term{r, -large})
+	e.tie(termOf(c, 1-small), e.term("sun_small", -1), termOf(r, small))
+	e.tie(termOf(c, 1+large), e.term("sun_large", -1), termOf(r, -large))
 	return declared{}
 }
 
@@ -87,7 +87,7 @@ func readDifferential(e *element) declared {
 	if !(ratio != 0) {
 		e.fail(f.at, "%s: ratio %g is zero; it is the speed of drive over the mean of left and right", e.what(), ratio)
 	}
-	e.tie(term{e.node("drive"), 1}, term{e.node("left"), -ratio / 2}, term{e.node("right"), -ratio / 2})
+	e.tie(e.term("drive", 1), e.term("left", -ratio/2), e.term("right", -ratio/2))
 	return declared{}
 }
 
@@ -104,6 +104,6 @@ func readRolling(e *element) declared {
 			e.fail(f.at, "%s: ratio %g rad/m is zero; it is the angle of a over the path of b", e.what(), ratio)
 		}
 	}
-	e.tie(term{e.node("a"), 1}, term{e.node("b"), -ratio}, term{e.node("support_r"), -1}, term{e.node("support_t"), ratio})
+	e.tie(e.term("a", 1), e.term("b", -ratio), e.term("support_r", -1), e.term("support_t", ratio))
 	return declared{}
 }

@@ -77,7 +77,7 @@ func readLine(e *element) declared {
 		wantPlaces(e, a, b)
 	}
 	followRigidly(e, own, r)
-	return declared{rel: row{{own, 1}}}
+	return declared{rel: rowOf(own)}
 }
 
 // readSlide lets point b slide along an axis of body a: no motion across it, where the
@@ -104,10 +104,10 @@ func readSlide(e *element) declared {
 	}
 	r := append(b.along(across), a.along(across).negative()...)
 	if a.body.moves[2] && d != 0 {
-		r = append(r, term{a.body.node[2], -d})
+		r = append(r, termOf(a.body.node[2], -d))
 	}
 	joinRigidly(e, r)
-	reaction := declared{rel: r, tau: form{{ofTie, len(e.plant.ties) - 1, -1}}, unit: "N"}
+	reaction := declared{rel: r, tau: tieOf(len(e.plant.ties) - 1).scaled(-1), unit: "N"}
 	if f, ok := e.fields["rotation"]; ok {
 		switch text := e.text(f, e.what()+": rotation"); text {
 		case "free":
@@ -123,7 +123,7 @@ func readSlide(e *element) declared {
 // turning is the angular speed of a point's body.
 func (p *frame) turning() row {
 	if p.body.moves[2] {
-		return row{{p.body.node[2], 1}}
+		return rowOf(p.body.node[2])
 	}
 	return nil
 }

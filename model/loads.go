@@ -108,12 +108,12 @@ func readVehicle(e *element) declared {
 	n.given, n.placed = e.has("v_start"), e.has("s_start")
 	own := e.loader.nodes[e.name]
 	radius := e.need("R", "m", "wheel radius")
-	e.tie(term{e.node("flange"), radius}, term{own, -1})
+	e.tie(e.term("flange", radius), termOf(own, -1))
 	area, cd, rho := e.atLeastZero("A", "m2", 0), e.atLeastZero("Cd", "1", 0), e.atLeastZero("rho", "kg/m3", 1.2)
 	cr := e.atLeastZero("Cr", "1", 0)
 	weight := n.J * e.atLeastZero("g", "m/s2", 9.80665)
 	fast := e.above0("v_max", "m/s", 100)
-	along := row{{own, 1}}
+	along := rowOf(own)
 	if k := rho * cd * area / 2; k > 0 {
 		air := along.speeds(1)
 		if e.has("wind") {

@@ -70,7 +70,7 @@ func readLossyGear(e *element) declared {
 	d := e.rub(Friction{Gain: 1, Peak: 1})
 
 	var side law
-	load := side.arg(form{{ofLoad, k, 1}}, 0)
+	load := side.arg(loadOf(k), 0)
 	side.ops = nil
 	side.arg(frictionOf(own), 0)
 	side.arg(e.between.speeds(1), 0) // tells the side at the start
@@ -107,8 +107,8 @@ func margin(l *law, load int) *law {
 // pushLosses prepares l and returns what pushes the loss with flange a driving and with
 // flange b driving, both on the side of guard g.
 func pushLosses(e *element, l *law, k, g int, t lossTable) (driving, braking func()) {
-	load := l.arg(form{{ofLoad, k, 1}}, 0)
-	share := l.arg(form{{ofShare, k, 1}}, 0)
+	load := l.arg(loadOf(k), 0)
+	share := l.arg(shareOf(k), 0)
 	speed := l.arg(e.between.speeds(1), t.tau1.steepest()+t.tau2.steepest())
 	l.ops = nil // all are pushed where they are wanted
 	at := func(t Table) *law {
@@ -233,7 +233,7 @@ func checkLosses(e *element, f field, cols [][]float64) {
 // its friction.
 func (a *assembly) lose() error {
 	for _, k := range a.losses {
-		f, err := a.measured(form{{ofTie, k.tie, -1}, {ofFriction, k.friction, 1}}, k.at, "element \""+k.name+"\"")
+		f, err := a.measured(tieOf(k.tie).scaled(-1).plus(frictionOf(k.friction)), k.at, "element \""+k.name+"\"")
 		if err != nil {
 			return err
 		}

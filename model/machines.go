@@ -21,7 +21,7 @@ func machineKinds() []kind {
 // full-load torque over speed, with an idle controller, a limiter and a first-order
 // lag of what burns.
 func readEngine(e *element) declared {
-	at := row{{e.node("flange"), 1}}
+	at := rowOf(e.node("flange"))
 	w := at.speeds(1)
 	throttle := -1
 	if e.has("throttle") {
@@ -219,7 +219,7 @@ func readConverter(e *element) declared {
 		return declared{}
 	}
 	pump, turbine := e.node("impeller"), e.node("turbine")
-	wp, wt := row{{pump, 1}}.speeds(1), row{{turbine, 1}}.speeds(1)
+	wp, wt := rowOf(pump).speeds(1), rowOf(turbine).speeds(1)
 	torque := func(ratio Table) *law {
 		var l law
 		byTurbine, byPump := converterSlopes(lambda, ratio, fast)
@@ -236,8 +236,8 @@ func readConverter(e *element) declared {
 	}
 	i := e.addLaw(e.name+".tau_pump", "N.m", torque(Table{X: []float64{0}, Z: []float64{1}}))
 	j := e.addLaw(e.name+".tau_turbine", "N.m", torque(ratio))
-	e.act(row{{pump, 1}}, signalOf(i).scaled(-1))
-	e.act(row{{turbine, 1}}, signalOf(j))
+	e.act(rowOf(pump), signalOf(i).scaled(-1))
+	e.act(rowOf(turbine), signalOf(j))
 	e.named["tau_pump"], e.named["tau_turbine"] = reading{signalOf(i), "N.m"}, reading{signalOf(j), "N.m"}
 	var g law
 	g.arg(wt, 0)

@@ -37,13 +37,13 @@ func readSpeed(e *element) declared {
 	if e.err != nil {
 		return declared{}
 	}
-	e.tie(term{own, 1}, term{e.node("flange"), -1}, term{e.node("support"), 1})
+	e.tie(termOf(own, 1), e.term("flange", -1), e.term("support", 1))
 	if e.flag("exact") {
 		followExactly(e, n, ref)
 	} else {
 		followFiltered(e, n, ref, crit)
 	}
-	return declared{rel: e.between, tau: form{{ofDrive, own, 1}}, unit: e.per("N.m", "N")}
+	return declared{rel: e.between, tau: driveOf(own), unit: e.per("N.m", "N")}
 }
 
 // flag reads true or false.

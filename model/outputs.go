@@ -167,9 +167,9 @@ func (l *loader) motion(f field, what string) reading {
 	l.matches(f, what, n.domain)
 	switch f.key {
 	case "speed":
-		return reading{form{{ofSpeed, i, 1}}, n.speedUnit()}
+		return reading{rowOf(i).speeds(1), n.speedUnit()}
 	case "acceleration":
-		return reading{form{{ofAccel, i, 1}}, n.speedUnit() + "2"}
+		return reading{accelOf(i), n.speedUnit() + "2"}
 	}
 	return reading{stateOf(l.angle(i)), n.angleUnit()}
 }
@@ -185,7 +185,7 @@ func (l *loader) angle(n int) int {
 		name = ".s"
 	}
 	l.plant.states = append(l.plant.states, state{name: node.name + name, unit: node.angleUnit(), at: node.at,
-		der: form{{ofSpeed, n, 1}}, along: row{{n, 1}}})
+		der: rowOf(n).speeds(1), along: rowOf(n)})
 	if l.angles == nil {
 		l.angles = map[int]int{}
 	}

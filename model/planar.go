@@ -141,7 +141,7 @@ func readBody(e *element) declared {
 		if !b.moves[1] && e.err == nil {
 			e.fail(f.keyAt, "%s: g: it does not move along y; add that to dof", e.what())
 		}
-		e.act(row{{b.node[1], 1}}, one(-m*g))
+		e.act(rowOf(b.node[1]), one(-m*g))
 	}
 	return declared{}
 }
@@ -180,7 +180,7 @@ func (p *frame) along(dir [2]float64) row {
 	var r row
 	for i, c := range [3]float64{dir[0], dir[1], p.rel[0]*dir[1] - p.rel[1]*dir[0]} {
 		if p.body.moves[i] && c != 0 {
-			r = append(r, term{p.body.node[i], c})
+			r = append(r, termOf(p.body.node[i], c))
 		}
 	}
 	return r
@@ -219,7 +219,7 @@ func (p *frame) reckoning(dir [2]float64) (fixes, loose bool) {
 
 // followRigidly ties a node to others, where they start as well.
 func followRigidly(e *element, own int, r row) {
-	e.tie(append(r.negative(), term{own, 1})...)
+	e.tie(append(r.negative(), termOf(own, 1))...)
 	t := &e.plant.ties[len(e.plant.ties)-1]
 	for _, x := range t.row {
 		t.gap += x.coef * e.plant.nodes[x.node].phi0

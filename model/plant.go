@@ -191,10 +191,19 @@ func (f form) scaled(k float64) form {
 // plus is f + g.
 func (f form) plus(g form) form { return append(append(form(nil), f...), g...) }
 
+// The quantities of a plant as forms, with coefficient 1; one is a number.
 func one(v float64) form    { return form{{ofOne, 0, v}} }
+func accelOf(n int) form    { return form{{ofAccel, n, 1}} }
+func driveOf(n int) form    { return form{{ofDrive, n, 1}} }
+func tieOf(i int) form      { return form{{ofTie, i, 1}} }
+func loadOf(i int) form     { return form{{ofLoad, i, 1}} }
+func shareOf(i int) form    { return form{{ofShare, i, 1}} }
+func pushOf(i int) form     { return form{{ofPush, i, 1}} }
 func stateOf(i int) form    { return form{{ofState, i, 1}} }
 func signalOf(i int) form   { return form{{ofSignal, i, 1}} }
 func frictionOf(i int) form { return form{{ofFriction, i, 1}} }
+
+// coef is the coefficient of node n.
 func (r row) coef(n int) (c float64) {
 	for _, t := range r {
 		if t.node == n {
@@ -203,6 +212,12 @@ func (r row) coef(n int) (c float64) {
 	}
 	return c
 }
+
+// termOf is coef·w[n].
+func termOf(n int, coef float64) term { return term{n, coef} }
+
+// rowOf is w[n].
+func rowOf(n int) row { return row{termOf(n, 1)} }
 
 // difference is w[plus] - w[minus]; ground does not move.
 func difference(plus, minus int) row {
@@ -216,4 +231,5 @@ func difference(plus, minus int) row {
 	return r
 }
 
+// ground is the node that does not move, where a support is left out.
 const ground = -1

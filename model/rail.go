@@ -107,8 +107,8 @@ func (r *rail) roller() {
 	} else if f, given := r.fields["radius"]; given {
 		r.fail(f.keyAt, "%s: radius goes with a wheel that turns; %q moves with its rim", r.what(), a.name)
 	}
-	r.between = row{{r.node("b"), -1}, {r.node("a"), radius}}
-	r.vs, r.v = r.between.speeds(1), row{{r.node("b"), 1}}.speeds(1)
+	r.between = row{r.term("b", -1), r.term("a", radius)}
+	r.vs, r.v = r.between.speeds(1), rowOf(r.node("b")).speeds(1)
 }
 
 // track reads the condition of the track: a factor over time, and rows of position and

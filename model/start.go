@@ -13,7 +13,7 @@ func startState(p *Plant, b *basis) ([]float64, error) {
 	for j, n := range b.nodes {
 		u[j] = p.nodes[n].start
 		if d := p.nodes[n].driven; d > 0 {
-			u[j] = driveStart(p, d - 1)
+			u[j] = driveStart(p, d-1)
 		}
 		if j < b.free {
 			x[j] = u[j]

@@ -99,7 +99,7 @@ func (l *loader) exerted(f field, at int, d declared, what, node string) form {
 	}
 	for i, t := range l.plant.ties {
 		if t.name == name && node != name {
-			add(t.row.coef(at), form{{ofTie, i, 1}})
+			add(t.row.coef(at), tieOf(i))
 		}
 	}
 	switch {

@@ -29,9 +29,9 @@ func readTyre(e *element) declared {
 	case given:
 		e.fail(f.keyAt, "%s: radius goes with a vehicle that moves; %q turns with the wheel", e.what(), e.plant.nodes[e.node("b")].name)
 	}
-	e.between = row{{e.node("b"), -1}, {e.node("a"), radius}}
+	e.between = row{e.term("b", -1), e.term("a", radius)}
 	t := tyre{element: e, load: e.command("fn", "N", "normal force, its load"), road: -1,
-		vs: e.between.speeds(1), v: row{{e.node("b"), 1}}.speeds(1), force: e.per("N.m", "N")}
+		vs: e.between.speeds(1), v: rowOf(e.node("b")).speeds(1), force: e.per("N.m", "N")}
 	if e.err != nil {
 		return declared{}
 	}
