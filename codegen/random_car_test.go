@@ -80,7 +80,7 @@ func randomCar(t testing.TB, seed uint64) subject {
 	if c.IntN(3) == 0 {
 		text += c.pick("partition: {N_sub: 4, N_iter: 0}\n", "partition: {N_sub: 2, N_iter: 2}\n")
 	}
-	p, err := model.Load("car.yaml", []byte(text))
+	p, err := model.Load("car.yaml", []byte(text), model.Elements())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

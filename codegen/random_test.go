@@ -92,7 +92,7 @@ func randomPlant(t testing.TB, seed uint64) subject {
 	if c.IntN(2) == 0 {
 		text += "outputs:\n  angle: {pulses: J0, teeth: 20}\n"
 	}
-	p, err := model.Load("random.yaml", []byte(text))
+	p, err := model.Load("random.yaml", []byte(text), model.Elements())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -59,7 +59,7 @@ func embedded(t testing.TB, plant, name string, way func(*model.System, *kernel.
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := model.Load(plant+".yaml", data)
+	p, err := model.Load(plant+".yaml", data, model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func costSystem(t testing.TB, plant string) *model.System {
 			t.Fatal(err)
 		}
 	}
-	p, err := model.Load("plant.yaml", data)
+	p, err := model.Load("plant.yaml", data, model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func readActuator(e *element) declared {
 	valve := signalOf(e.addLaw(e.name+".p_map", "Pa", &l))
 	e.guardPoints(signalOf(current), t.bends())
 	for _, p := range t.Z {
-		s := &e.plant.signals[e.provided[e.name]]
+		s := &e.plant.signals[e.ownSignal]
 		s.most = max(s.most, math.Abs(p))
 	}
 	e.named["p_map"] = reading{valve, "Pa"}
@@ -52,7 +52,7 @@ func readActuator(e *element) declared {
 		}
 		out.arg(valve, 0)
 	}
-	e.plant.signals[e.provided[e.name]].law = out
+	e.plant.signals[e.ownSignal].law = out
 	return declared{}
 }
 

@@ -13,7 +13,7 @@ import (
 
 func assembled(t *testing.T, text string) *System {
 	t.Helper()
-	p, err := Load("t.yaml", []byte(text))
+	p, err := Load("t.yaml", []byte(text), Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ func basicKinds() []kind {
 		{name: "spring_damper", flanges: ends(anyDomain), keys: []string{"c", "d", "phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}, read: readLink},
 		{name: "torque", flanges: onSupport(rotational), keys: []string{"tau"}, read: readTorque},
 		{name: "force", flanges: onSupport(translational), keys: []string{"f"}, read: readTorque},
-		{name: "speed_sensor", flanges: onSupport(anyDomain), gives: "1", keys: []string{"range"}, read: readSpeedSensor},
+		{name: "speed_sensor", flanges: onSupport(anyDomain), gives: "rad/s", givesMoving: "m/s", keys: []string{"range"}, read: readSpeedSensor},
 		{name: "torque_sensor", flanges: ends(rotational), gives: "N.m", keys: []string{"range"}, read: readTorqueSensor},
 		{name: "force_sensor", flanges: ends(translational), gives: "N", keys: []string{"range"}, read: readTorqueSensor},
 		{name: "power_sensor", flanges: ends(anyDomain), gives: "W", keys: []string{"range"}, read: readTorqueSensor},
@@ -21,7 +21,7 @@ func basicKinds() []kind {
 
 // readInertia reads an inertia or a mass: the node of its own name.
 func readInertia(e *element) declared {
-	n := &e.plant.nodes[e.loader.nodes[e.name]]
+	n := &e.plant.nodes[e.ownNode]
 	start, place := "w_start", "phi_start"
 	if e.kind.itself == translational {
 		start, place = "v_start", "s_start"
@@ -35,7 +35,7 @@ func readInertia(e *element) declared {
 	n.given = e.has(start)
 	n.phi0, _ = e.option(place, n.angleUnit(), 0)
 	n.placed = e.has(place)
-	own := e.loader.nodes[e.name]
+	own := e.ownNode
 	unit := "N.m"
 	if e.kind.itself == translational {
 		unit = "N"
@@ -58,7 +58,7 @@ func (n *node) angleUnit() string {
 }
 
 func readFixed(e *element) declared {
-	n := &e.plant.nodes[e.loader.nodes[e.name]]
+	n := &e.plant.nodes[e.ownNode]
 	key, other := "phi0", "s0"
 	if n.domain == translational {
 		key, other = other, key
@@ -126,7 +126,7 @@ func readTorque(e *element) declared {
 }
 
 func readSpeedSensor(e *element) declared {
-	s := &e.plant.signals[e.provided[e.name]]
+	s := &e.plant.signals[e.ownSignal]
 	s.law = &law{}
 	s.law.arg(e.between.speeds(1), 1)
 	return declared{rel: e.between}
@@ -135,7 +135,7 @@ func readSpeedSensor(e *element) declared {
 // readAngleSensor integrates the relative speed.
 func readAngleSensor(e *element) declared {
 	i := e.addState(state{name: "phi_rel", unit: e.per("rad", "m"), der: e.between.speeds(1), along: e.between})
-	s := &e.plant.signals[e.provided[e.name]]
+	s := &e.plant.signals[e.ownSignal]
 	s.law = &law{}
 	s.law.arg(stateOf(i), 1)
 	return declared{rel: e.between, twist: i, angle: e.per("rad", "m")}
@@ -145,7 +145,7 @@ func readAngleSensor(e *element) declared {
 func readTorqueSensor(e *element) declared {
 	e.tie(e.term("a", 1), e.term("b", -1))
 	tau := tieOf(len(e.plant.ties) - 1).scaled(-1)
-	s := &e.plant.signals[e.provided[e.name]]
+	s := &e.plant.signals[e.ownSignal]
 	if e.kind.name == "power_sensor" {
 		s.law = product(tau, rowOf(e.node("a")).speeds(1))
 		return declared{}

@@ -30,7 +30,7 @@ func newBench(t *testing.T, text string, period time.Duration) *bench {
 
 func newBenchOf(t *testing.T, text string, opt kernel.Options) *bench {
 	t.Helper()
-	p, err := model.Load("t.yaml", []byte(text))
+	p, err := model.Load("t.yaml", []byte(text), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -373,7 +373,7 @@ func TestFormHeldIsRefusedWithAClearance(t *testing.T) {
 	p, err := model.Load("t.yaml", []byte(plantOf(`
 body: {type: mass, m: 1}
 floor: {type: fixed}
-play: {type: clearance, a: floor, b: body, s_min: -1}`, "v: {speed: body}")))
+play: {type: clearance, a: floor, b: body, s_min: -1}`, "v: {speed: body}")), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,30 +11,30 @@ import (
 func (l *loader) connect() {
 	for _, late := range []bool{false, true} {
 		for _, e := range l.list {
-			e.connect(late)
+			l.connectFlanges(e, late)
 		}
 	}
 	for _, e := range l.list {
 		for _, f := range e.kind.flanges {
 			if n, ok := e.nodes[f.key]; ok && f.domain != anyDomain {
-				e.claim(n, f.domain)
+				claim(e.element, n, f.domain)
 			}
 		}
 	}
 	for changed := true; changed && l.err == nil; {
 		changed = false
 		for _, e := range l.list {
-			changed = e.spread() || changed
+			changed = spreadDomain(e.element) || changed
 		}
 	}
 	for _, e := range l.list {
-		e.orient()
+		orient(e.element)
 	}
 }
 
-// connect finds the node of each flange. A name that holds a dot is a node inside a
+// connectFlanges finds the node of each flange. A name that holds a dot is a node inside a
 // sub-assembly: it is looked up last, when all are known.
-func (e *element) connect(late bool) {
+func (l *loader) connectFlanges(e *entry, late bool) {
 	for _, f := range e.kind.flanges {
 		given, ok := e.fields[f.key]
 		if !ok {
@@ -47,7 +47,7 @@ func (e *element) connect(late bool) {
 			continue
 		}
 		name := e.text(given, e.what()+": "+f.key)
-		if i, ok := e.nodeAt(e.within, name, given, f.key, late); ok {
+		if i, ok := l.nodeAt(e, e.within, name, given, f.key, late); ok {
 			e.nodes[f.key] = i
 			n := &e.plant.nodes[i]
 			n.users = append(n.users, e.name)
@@ -56,30 +56,30 @@ func (e *element) connect(late bool) {
 }
 
 // nodeAt is the node that name means in a scope; ok is false until it is known.
-func (e *element) nodeAt(s *scope, name string, f field, key string, late bool) (int, bool) {
+func (l *loader) nodeAt(e *entry, s *scope, name string, f field, key string, late bool) (int, bool) {
 	if outer, rest, ok := s.handed(name); ok {
-		return e.nodeAt(s.outer, outer.name+rest, outer.field, key, late)
+		return l.nodeAt(e, s.outer, outer.name+rest, outer.field, key, late)
 	}
 	full := s.prefix + name
-	if i, ok := e.loader.nodes[full]; ok {
+	if i, ok := l.nodes[full]; ok {
 		return i, true
 	}
-	d, isElement := e.elements[full]
-	_, isAssembly := e.used[full]
+	d, isElement := l.elements[full]
+	_, isAssembly := l.used[full]
 	switch {
 	case isElement && d.kind != "":
-		e.fail(f.at, "%s: %s: %q is of type %s, not a node; %s", e.what(), key, name, d.kind, e.bodyHint(full))
+		e.fail(f.at, "%s: %s: %q is of type %s, not a node; %s", e.what(), key, name, d.kind, l.nodeHint(full))
 	case isAssembly:
 		e.fail(f.at, "%s: %s: %q is a sub-assembly, not a node; a node in it is %s.NAME", e.what(), key, name, name)
 	case !isName(name, true):
 		e.fail(f.at, "%s: %s: %q is not a name for a node (letters, digits and _)", e.what(), key, name)
 	case isName(name, false):
 		i := len(e.plant.nodes)
-		e.loader.nodes[full] = i
+		l.nodes[full] = i
 		e.plant.nodes = append(e.plant.nodes, node{name: full, at: f.at})
 		return i, true
 	case late:
-		e.fail(f.at, "%s: %s: %q is not a node%s", e.what(), key, name, didYouMean(full, e.nodeNames()))
+		e.fail(f.at, "%s: %s: %q is not a node%s", e.what(), key, name, didYouMean(full, l.nodeNames()))
 	}
 	return ground, false
 }
@@ -92,11 +92,21 @@ func (s *scope) handed(name string) (b binding, rest string, ok bool) {
 	return b, name[len(head):], ok
 }
 
+// nodeHint tells which nodes an element has inside.
+func (l *loader) nodeHint(name string) string {
+	for _, e := range l.all {
+		if e.name == name && e.kind.hint != "" {
+			return strings.ReplaceAll(e.kind.hint, "NAME", name)
+		}
+	}
+	return "nodes are inertias, fixed, and names of your own"
+}
+
 func (l *loader) nodeNames() []string { return slices.Sorted(maps.Keys(l.nodes)) }
 
 // claim fixes the domain of a node by an element; one that another element fixed
 // otherwise is a mistake.
-func (e *element) claim(i int, d domain) {
+func claim(e *element, i int, d domain) {
 	n := &e.plant.nodes[i]
 	if n.domain == anyDomain {
 		n.domain, n.by = d, e.name
@@ -106,8 +116,8 @@ func (e *element) claim(i int, d domain) {
 	}
 }
 
-// spread carries the domain of one flange to the others of the element.
-func (e *element) spread() bool {
+// spreadDomain carries the domain of one flange to the others of the element.
+func spreadDomain(e *element) bool {
 	if e.domain == anyDomain {
 		for _, f := range e.kind.flanges {
 			if n, ok := e.nodes[f.key]; ok && f.domain == anyDomain {
@@ -119,7 +129,7 @@ func (e *element) spread() bool {
 		}
 		for _, f := range e.kind.flanges {
 			if n, ok := e.nodes[f.key]; ok && f.domain == anyDomain {
-				e.claim(n, e.domain)
+				claim(e, n, e.domain)
 			}
 		}
 		return true
@@ -128,7 +138,7 @@ func (e *element) spread() bool {
 }
 
 // orient finds the relative speed of the element's two ends.
-func (e *element) orient() {
+func orient(e *element) {
 	plus, minus := "b", "a"
 	if _, ok := e.nodes["flange"]; ok {
 		plus, minus = "flange", "support"
@@ -152,26 +162,15 @@ func (e *element) orient() {
 	for _, f := range e.kind.flanges {
 		e.domain = max(e.domain, f.domain)
 	}
-	if i, ok := e.provided[e.name]; ok {
-		s := &e.plant.signals[i]
-		if e.kind.name == "speed_sensor" {
-			s.unit, _ = Units(e.per("rad/s", "m/s"))
+	if e.ownSignal >= 0 {
+		s := &e.plant.signals[e.ownSignal]
+		if e.kind.givesMoving != "" {
+			s.unit, _ = Units(e.per(e.kind.gives, e.kind.givesMoving))
 		}
 		if e.has("range") && e.err == nil {
 			s.most = e.above0("range", s.unit.SI, 1)
 		}
 	}
-}
-
-// term is coef times the speed of a flange.
-func (e *element) term(key string, coef float64) term { return termOf(e.node(key), coef) }
-
-// node is the node of a flange, or ground.
-func (e *element) node(key string) int {
-	if i, ok := e.nodes[key]; ok {
-		return i
-	}
-	return ground
 }
 
 // checkNodes refuses massless nodes that only one element touches: most are typing

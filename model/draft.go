@@ -11,17 +11,18 @@ import (
 type Draft struct {
 	file  string
 	top   ast.Node
+	kinds []kind
 	asked map[ast.Node]wanted
 }
 
 // Parse parses a plant file. Errors are as those of Load.
-func Parse(file string, data []byte) (*Draft, error) {
+func Parse(file string, data []byte, kinds []kind) (*Draft, error) {
 	r := reader{file: file}
 	top := r.parse(data)
 	if r.err != nil {
 		return nil, r.err
 	}
-	return &Draft{file: file, top: top}, nil
+	return &Draft{file: file, top: top, kinds: kinds}, nil
 }
 
 // Top is the tree; nil of an empty file. Scalars in it may be replaced by string nodes with
@@ -31,7 +32,7 @@ func (d *Draft) Top() ast.Node { return d.top }
 // Load reads the plant as the tree is now.
 func (d *Draft) Load() (*Plant, error) {
 	d.asked = map[ast.Node]wanted{}
-	l := loader{reader: reader{file: d.file}, plant: &Plant{File: d.file}, asked: d.asked}
+	l := loader{reader: reader{file: d.file}, parts: &parts{plant: &Plant{File: d.file}}, kinds: d.kinds, asked: d.asked}
 	l.load(d.top)
 	if l.err != nil {
 		return nil, l.err

@@ -12,11 +12,11 @@ func TestADraftThatIsLoadedTwiceIsThePlantOfItsFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		once, err := Load(name, data)
+		once, err := Load(name, data, Elements())
 		if err != nil {
 			t.Fatal(err)
 		}
-		draft, err := Parse(name, data)
+		draft, err := Parse(name, data, Elements())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func TestHarmonicTorqueRefusesOrdersThatAreNone(t *testing.T) {
 	} {
 		_, err := model.Load("t.yaml", []byte(plantOf(`
 crank: {type: inertia, J: 1}
-push: {type: harmonic_torque, flange: crank, tau: 10`+orders+"}", "w: {speed: crank}")))
+push: {type: harmonic_torque, flange: crank, tau: 10`+orders+"}", "w: {speed: crank}")), model.Elements())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", orders, err, want)
 		}

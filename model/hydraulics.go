@@ -44,7 +44,7 @@ func readWheelCircuit(e *element) declared {
 	if c.stiffness = curve.steepest(); e.err != nil {
 		return declared{}
 	}
-	e.plant.signals[e.provided[e.name]].most = e.plant.largest(master)
+	e.plant.signals[e.ownSignal].most = e.plant.largest(master)
 	fall := signalOf(master).plus(p.scaled(-1))
 	in := c.line(inlet, check, fall)
 	out := c.outlet(outlet, p, drain)
@@ -104,7 +104,7 @@ func volumeState(e *element) int {
 
 // makeChamber makes p(V) the signal of the element.
 func makeChamber(e *element, curve Table) form {
-	i := e.provided[e.name]
+	i := e.ownSignal
 	if e.err != nil {
 		return signalOf(i)
 	}
@@ -161,11 +161,11 @@ func (c *circuit) drain() (form, *element) {
 		return nil, nil
 	}
 	i := c.drive(c.fields["drain"], "Pa")
-	if i == c.provided[c.name] && c.err == nil {
+	if i == c.ownSignal && c.err == nil {
 		c.fail(c.fields["drain"].at, "%s: it drains into itself; name a low_pressure_accumulator, or a pressure", c.what())
 	}
-	for _, other := range c.loader.list {
-		if j, ok := c.provided[other.name]; ok && i == j && other.kind.name == "low_pressure_accumulator" {
+	for _, other := range c.all {
+		if other.ownSignal == i && other.kind.name == "low_pressure_accumulator" {
 			return signalOf(i), other
 		}
 	}

@@ -60,7 +60,7 @@ func readLine(e *element) declared {
 	if e.err != nil {
 		return declared{}
 	}
-	own := e.loader.nodes[e.name]
+	own := e.ownNode
 	r := append(b.along(dir), a.along(dir).negative()...)
 	if len(r) == 0 {
 		e.fail(e.at, "%s: neither %q nor %q moves along it", e.what(), a.name, b.name)

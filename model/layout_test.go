@@ -20,7 +20,7 @@ elements:
   drive: {type: speed, flange: motor, w_ref: 3}
   shaft: {type: damper, a: motor, b: body, d: 1}
 outputs: {w: {speed: body}}
-`))
+`), Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ elements:
   lift: {type: body, m: 1, dof: [y], nodes: {hook: [0.1, 0.2]}}
   way: {type: line, a: base, b: slide}
 outputs: {v: {speed: slide.x}, w: {speed: lift.hook.y}, d: {speed: way}}
-`))
+`), Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 // errors, which read FILE:LINE:COL: model: what is wrong and what would be right.
 //
 // What follows only from the whole network is checked by Assemble.
-func Load(file string, data []byte) (*Plant, error) {
-	d, err := Parse(file, data)
+func Load(file string, data []byte, kinds []kind) (*Plant, error) {
+	d, err := Parse(file, data, kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -31,39 +31,19 @@ const (
 // loader fills a plant section by section.
 type loader struct {
 	reader
-	plant      *Plant
+	*parts
+	kinds      []kind
 	scope      *scope // of what is being read
 	globals    map[string]value
 	inputs     map[string]int // name -> signal
 	assemblies map[string]*definition
 	used       map[string]bool // names of the sub-assemblies in the plant
-	list       []*element
+	list       []*entry
 	elements   map[string]declared
 	nodes      map[string]int
-	frames     map[string]*frame   // points of bodies, by their full name
 	provided   map[string]int      // signals of elements, by the element's name
 	exertions  []exertion          // what elements exert, where that is read as a signal
-	angles     map[int]int         // node -> the state that is its angle
 	asked      map[ast.Node]wanted // where a number was taken, and in which unit
-}
-
-// declared is an element as the section outputs sees it.
-type declared struct {
-	kind     string
-	rel      row  // w_b - w_a; nil: it has none
-	tau      form // its own torque or force; nil: none
-	unit     string
-	angle    string // unit of phi_rel where a state of it exists
-	twist    int    // that state, phi_rel - rest
-	rest     float64
-	friction bool
-	named    map[string]reading
-}
-
-// reading is a quantity that outputs can read by name.
-type reading struct {
-	form form
-	unit string
 }
 
 func (l *loader) load(top ast.Node) {
@@ -72,7 +52,7 @@ func (l *loader) load(top ast.Node) {
 		return
 	}
 	const what = "plant file"
-	fields := l.fields(top, startOf(top), what)
+	fields := l.entries(top, startOf(top), what)
 	l.known(fields, what, "plant", "about", "parameters", "inputs", "assemblies", "elements", "outputs", "partition")
 	section := map[string]field{}
 	for _, f := range fields {
@@ -109,7 +89,7 @@ func (l *loader) optional(f field, what string) []field {
 	if _, ok := ScalarText(f.node); ok && butFound(f.node) == ", nothing found" {
 		return nil
 	}
-	return l.fields(f.node, f.at, what)
+	return l.entries(f.node, f.at, what)
 }
 
 func (l *loader) readParameters(f field) {
@@ -166,7 +146,7 @@ func (l *loader) readInput(f field) {
 		l.fail(f.keyAt, "%s: a parameter has the same name", what)
 	}
 	fields := map[string]field{}
-	list := l.fields(f.node, f.at, what)
+	list := l.entries(f.node, f.at, what)
 	l.known(list, what, "unit", "min", "max", "default", "delay")
 	for _, f := range list {
 		fields[f.key] = f

@@ -43,7 +43,7 @@ func marked(text string) (plain, at string) {
 }
 
 func loadAssemble(text string) error {
-	p, err := Load("t.yaml", []byte(text))
+	p, err := Load("t.yaml", []byte(text), Elements())
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func FuzzLoad(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := Load("f.yaml", data)
+		p, err := Load("f.yaml", data, Elements())
 		if err == nil {
 			_, err = Assemble(p)
 		}

@@ -101,12 +101,12 @@ func readEddy(e *element) declared {
 // with tan(a) = inclination. The rolling resistance is a friction element: it holds
 // the vehicle on a slope that is not too steep.
 func readVehicle(e *element) declared {
-	n := &e.plant.nodes[e.loader.nodes[e.name]]
+	n := &e.plant.nodes[e.ownNode]
 	n.J = e.need("m", "kg", "mass")
 	n.start, _ = e.option("v_start", "m/s", 0)
 	n.phi0, _ = e.option("s_start", "m", 0)
 	n.given, n.placed = e.has("v_start"), e.has("s_start")
-	own := e.loader.nodes[e.name]
+	own := e.ownNode
 	radius := e.need("R", "m", "wheel radius")
 	e.tie(e.term("flange", radius), termOf(own, -1))
 	area, cd, rho := e.atLeastZero("A", "m2", 0), e.atLeastZero("Cd", "1", 0), e.atLeastZero("rho", "kg/m3", 1.2)

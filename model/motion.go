@@ -19,7 +19,7 @@ func driveKinds() []kind {
 //	speed     w' = w_crit·(w_ref - w)
 //	position  w' = w_crit·((phi_ref - phi)·w_crit - 1.3617·w)/0.6180,  phi' = w
 func readSpeed(e *element) declared {
-	own := e.loader.nodes[e.name]
+	own := e.ownNode
 	n := &e.plant.nodes[own]
 	n.domain = e.domain
 	key, wrong, unit := "w_ref", "v_ref", e.per("rad/s", "m/s")

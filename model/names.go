@@ -6,8 +6,6 @@ import (
 	"strings"
 )
 
-func indexOf(list []string, s string) int { return slices.Index(list, s) }
-
 // didYouMean is ", did you mean ..." for the nearest of the names, if one is near.
 func didYouMean(name string, names []string) string {
 	if n := Nearest(name, names); n != "" {

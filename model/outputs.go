@@ -43,13 +43,13 @@ func (l *loader) reserved(name string) bool {
 // readOutput reads one of outputKeys, with onto beside torque and force, teeth and runout
 // beside pulses, and factor, per, min and max beside any other.
 func (l *loader) readOutput(f field, what string) {
-	fields := l.fields(f.node, f.at, what)
+	fields := l.entries(f.node, f.at, what)
 	l.known(fields, what, append(outputKeys, "onto", "teeth", "runout", "factor", "per", "min", "max")...)
 	var main field
 	beside := map[string]field{}
 	for _, g := range fields {
 		switch {
-		case indexOf(outputKeys, g.key) < 0:
+		case slices.Index(outputKeys, g.key) < 0:
 			beside[g.key] = g
 		case main.key != "":
 			l.fail(g.keyAt, "%s: %s and %s in one output; make two", what, main.key, g.key)
@@ -172,25 +172,6 @@ func (l *loader) motion(f field, what string) reading {
 		return reading{accelOf(i), n.speedUnit() + "2"}
 	}
 	return reading{stateOf(l.angle(i)), n.angleUnit()}
-}
-
-// angle is the state that integrates the speed of node n.
-func (l *loader) angle(n int) int {
-	if i, ok := l.angles[n]; ok {
-		return i
-	}
-	node := &l.plant.nodes[n]
-	name := ".phi"
-	if node.domain == translational {
-		name = ".s"
-	}
-	l.plant.states = append(l.plant.states, state{name: node.name + name, unit: node.angleUnit(), at: node.at,
-		der: rowOf(n).speeds(1), along: rowOf(n)})
-	if l.angles == nil {
-		l.angles = map[int]int{}
-	}
-	l.angles[n] = len(l.plant.states) - 1
-	return l.angles[n]
 }
 
 // twist is phi_rel of an element: of a spring a state, of a clutch or damper an angle

@@ -25,7 +25,7 @@ func TestElementTooFastForTheStepIsNamed(t *testing.T) {
 		{"relaxation of a tyre", "w: {type: inertia, J: 1}\n  s: {type: tyre, a: w, b: m1, radius: 1, fn: 3, B: 10, C: 1, D: 1, E: 0, relaxation: 1e-6, damping: 0}", "8:3", `1e+08 rad/s (1.592e+07 Hz) of "s.k"`},
 	} {
 		text := "plant: t\nelements:\n  # bodies\n  g: {type: fixed}\n  m1: {type: mass, m: 1}\n  m2: {type: mass, m: 1}\n  " + c.elements + "\noutputs: {v: {speed: m1}}\n"
-		p, err := model.Load("t.yaml", []byte(text))
+		p, err := model.Load("t.yaml", []byte(text), model.Elements())
 		if err != nil {
 			t.Fatal(c.name, err)
 		}

@@ -27,7 +27,7 @@ func (l *loader) readPartition(f field) {
 	}
 	const what = "partition"
 	p := &Partition{Sub: 1, Place: fmt.Sprintf("%s:%d:%d", l.file, f.keyAt.line, f.keyAt.col)}
-	list := l.fields(f.node, f.at, what)
+	list := l.entries(f.node, f.at, what)
 	l.known(list, what, "N_sub", "N_iter")
 	for _, g := range list {
 		if g.key == "N_sub" {

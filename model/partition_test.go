@@ -24,7 +24,7 @@ func TestPartitionIsReadWithItsDefaultsOrRefusedAtItsPlace(t *testing.T) {
 		"partition: {N_iter: 3}":            {1, 3, "wheel.yaml:10:1"},
 		"partition: {N_sub: 2}":             {2, 0, "wheel.yaml:10:1"},
 	} {
-		p, err := Load("wheel.yaml", []byte(twoParts+text))
+		p, err := Load("wheel.yaml", []byte(twoParts+text), Elements())
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -48,7 +48,7 @@ func TestPartitionIsReadWithItsDefaultsOrRefusedAtItsPlace(t *testing.T) {
 		"partition: 5":               "partition",
 		"partition: {N_iter: [1,2]}": "N_iter",
 	} {
-		_, err := Load("wheel.yaml", []byte(twoParts+text))
+		_, err := Load("wheel.yaml", []byte(twoParts+text), Elements())
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -17,7 +16,7 @@ import (
 func planarKinds() []kind {
 	return []kind{
 		{name: "body", keys: []string{"m", "J", "dof", "nodes", "g", "x_start", "y_start", "phi_start", "v_x_start", "v_y_start", "w_start"},
-			early: makeBody, read: readBody},
+			early: makeBody, read: readBody, hint: "its flanges are NAME.x, NAME.y, NAME.phi, and those of its nodes"},
 		{name: "line", owns: true, itself: translational, frames: []string{"a", "b"}, keys: []string{"angle"}, read: readLine},
 		{name: "translational_joint", frames: []string{"a", "b"}, keys: []string{"angle", "rotation"}, read: readSlide},
 	}
@@ -28,6 +27,7 @@ type frame struct {
 	name string
 	body *body
 	rel  [2]float64 // from the centre, m
+	node [2]int     // its flanges x and y; of the centre those of the body
 }
 
 // body is what frames need of it; its coordinates are x, y, phi.
@@ -36,6 +36,7 @@ type body struct {
 	moves   [3]bool
 	start   [3]float64 // m, m, rad
 	written [3]bool    // start was
+	points  []*frame   // the centre first
 }
 
 var coordinates = []string{"x", "y", "phi"}
@@ -49,7 +50,7 @@ func makeBody(e *element) {
 		for _, n := range e.items(f.node, f.at, e.what()+": dof") {
 			at := startOf(n)
 			name := e.text(field{at: at, node: n}, e.what()+": dof")
-			i := indexOf(coordinates, name)
+			i := slices.Index(coordinates, name)
 			if i < 0 {
 				e.fail(at, "%s: dof: %q is none of x, y and phi%s", e.what(), name, didYouMean(name, coordinates))
 				return
@@ -63,16 +64,18 @@ func makeBody(e *element) {
 	for i, name := range coordinates {
 		b.node[i] = addNode(e, e.name+"."+name, domainOf(i), b.moves[i])
 	}
-	e.frames[e.name] = &frame{e.name, b, [2]float64{}}
+	b.points = []*frame{{name: e.name, body: b}}
+	e.data = b
 	for _, f := range pointFields(e) {
 		name := e.name + "." + f.key
-		if !isName(f.key, false) || indexOf(coordinates, f.key) >= 0 {
+		if !isName(f.key, false) || slices.Index(coordinates, f.key) >= 0 {
 			e.fail(f.keyAt, "%s: nodes: %q is not a name for a node (letters, digits and _; not x, y, phi)", e.what(), f.key)
 		}
-		e.frames[name] = &frame{name, b, [2]float64{}}
-		for i := range 2 {
-			addNode(e, name+"."+coordinates[i], translational, true)
+		p := &frame{name: name, body: b}
+		for i := range p.node {
+			p.node[i] = addNode(e, name+"."+coordinates[i], translational, true)
 		}
+		b.points = append(b.points, p)
 	}
 }
 
@@ -91,7 +94,6 @@ func addNode(e *element, name string, d domain, moves bool) int {
 		owner = "fixed"
 	}
 	i := len(e.plant.nodes)
-	e.loader.nodes[name] = i
 	e.plant.nodes = append(e.plant.nodes, node{name: name, at: e.at, owner: owner, domain: d, by: e.name, framed: true})
 	return i
 }
@@ -102,12 +104,12 @@ func pointFields(e *element) []field {
 	if !ok {
 		return nil
 	}
-	return e.loader.fields(f.node, f.at, e.what()+": nodes")
+	return e.entries(f.node, f.at, e.what()+": nodes")
 }
 
 // readBody gives a body its inertia, its points and where it starts.
 func readBody(e *element) declared {
-	b := e.frames[e.name].body
+	b := e.data.(*body)
 	m, J := 0.0, 0.0
 	if b.moves[0] || b.moves[1] {
 		m = e.need("m", "kg", "mass")
@@ -133,8 +135,8 @@ func readBody(e *element) declared {
 			}
 		}
 	}
-	for _, f := range pointFields(e) {
-		readPoint(e, f, b)
+	for i, f := range pointFields(e) {
+		readPoint(e, f, b.points[1+i])
 	}
 	if f, ok := e.fields["g"]; ok {
 		g := e.value(f, "m/s2")
@@ -147,7 +149,7 @@ func readBody(e *element) declared {
 }
 
 // readPoint ties the two flanges of a point to its body.
-func readPoint(e *element, f field, b *body) {
+func readPoint(e *element, f field, p *frame) {
 	what := e.what() + ": nodes: " + f.key
 	pair := e.items(f.node, f.at, what)
 	if len(pair) != 2 {
@@ -155,12 +157,11 @@ func readPoint(e *element, f field, b *body) {
 		return
 	}
 	u, _ := Units("m")
-	p := e.frames[e.name+"."+f.key]
 	for i, n := range pair {
 		p.rel[i] = e.quantity(field{at: startOf(n), node: n}, what, wanted{u, "m"})
 	}
 	for i := range 2 {
-		own := e.loader.nodes[p.name+"."+coordinates[i]]
+		own := p.node[i]
 		var dir [2]float64
 		dir[i] = 1
 		n := &e.plant.nodes[own]
@@ -241,33 +242,26 @@ func pointAt(e *element, key string) *frame {
 		e.fail(e.at, "%s: %s needs %s (a body, or a node of one)", e.what(), e.kind.name, key)
 		return nil
 	}
-	name := e.within.full(e.text(f, e.what()+": "+key))
-	p, ok := e.frames[name]
-	if !ok {
-		var names []string
-		for n := range e.frames {
-			names = append(names, n)
+	name := e.full(e.text(f, e.what()+": "+key))
+	var names []string
+	for _, other := range e.all {
+		b, _ := other.data.(*body)
+		for _, p := range b.all() {
+			if p.name == name {
+				return p
+			}
+			names = append(names, p.name)
 		}
-		slices.Sort(names)
-		e.fail(f.at, "%s: %s: %q is no body and no node of one%s", e.what(), key, name, didYouMean(name, names))
+	}
+	slices.Sort(names)
+	e.fail(f.at, "%s: %s: %q is no body and no node of one%s", e.what(), key, name, didYouMean(name, names))
+	return nil
+}
+
+// all are the points of a body; none of what is no body.
+func (b *body) all() []*frame {
+	if b == nil {
 		return nil
 	}
-	return p
-}
-
-// full is a name in the whole plant; a flange that was handed in may have a node of a body
-// or its flanges behind a dot.
-func (s *scope) full(name string) string {
-	if outer, rest, ok := s.handed(name); ok {
-		return s.outer.full(outer.name + rest)
-	}
-	return s.prefix + name
-}
-
-// bodyHint tells what the flanges of a body are.
-func (l *loader) bodyHint(name string) string {
-	if _, ok := l.frames[name]; !ok {
-		return "nodes are inertias, fixed, and names of your own"
-	}
-	return fmt.Sprintf("its flanges are %s.x, %s.y, %s.phi, and those of its nodes", name, name, name)
+	return b.points
 }

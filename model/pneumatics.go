@@ -42,7 +42,7 @@ func readCylinder(e *element) declared {
 		e.addGuard(&g)
 	}
 	e.plant.states[p[0].index].der = signalOf(e.addLaw(e.name+".rate", "Pa/s", &l))
-	s := &e.plant.signals[e.provided[e.name]]
+	s := &e.plant.signals[e.ownSignal]
 	s.law, s.most = &law{}, max(start, e.plant.largest(demand))
 	s.law.arg(p, 1)
 	return declared{}
@@ -69,7 +69,7 @@ func readPositionTable(e *element) declared {
 	for _, z := range t.Z {
 		low, high = min(low, z), max(high, z)
 	}
-	own := &e.plant.signals[e.provided[e.name]]
+	own := &e.plant.signals[e.ownSignal]
 	own.law, own.most = &l, max(-low, high)
 	return declared{}
 }

@@ -155,7 +155,7 @@ push: {type: torque, flange: one, tau: 6.5625}`, "M: "+output)
 	a := 6.5625 / (1 + 0.25 + 0.0625)
 	newBench(t, text("{torque: g3, onto: three}"), 5*ms).is("M", a/4, 1e-12)
 	newBench(t, text("{torque: [g1, g2], onto: one}"), 5*ms).is("M", a-6.5625, 1e-12)
-	p, err := model.Load("t.yaml", []byte(text("{torque: g1, onto: one}")))
+	p, err := model.Load("t.yaml", []byte(text("{torque: g1, onto: one}")), model.Elements())
 	if err == nil {
 		_, err = model.Assemble(p)
 	}

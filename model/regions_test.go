@@ -206,7 +206,7 @@ d2: {type: affine_damper, a: b, b: c, d: [0.1, 1], borders: [0.4]}
 hold: {type: brake, flange: c, mu: 1, cgeo: 1, fn: {pulse: {amplitude: 30, width: 50, period: 0.8 s}}}
 grip: {type: clutch, a: a, b: c, mu: 1, cgeo: 1, fn: {pulse: {amplitude: 9, width: 30, period: 0.5 s}}}
 push: {type: torque, flange: a, tau: {sine: {amplitude: 20, f: 2 Hz}}}`, "w: {speed: a}\nx: {phi_rel: k2}\ntau: {torque: k1}")
-	p, err := model.Load("t.yaml", []byte(text))
+	p, err := model.Load("t.yaml", []byte(text), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestFastestOfVeryManyCombinationsIsFound(t *testing.T) {
 		for i := range 5 {
 			elements += fmt.Sprintf("m%d: {type: mass, m: 1}\nk%d: {type: affine_spring, a: g, b: m%d, symmetric: false, c: %s, borders: [0.1, 0.2, 0.3, 0.4, 0.5]}\n", i, i, i, c)
 		}
-		p, err := model.Load("t.yaml", []byte(plantOf(elements, "v: {speed: m0}")))
+		p, err := model.Load("t.yaml", []byte(plantOf(elements, "v: {speed: m0}")), model.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}

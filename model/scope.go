@@ -39,6 +39,15 @@ type definition struct {
 
 const maxNesting = 8
 
+// full is a name in the whole plant; a flange that was handed in may have a node of a body
+// or its flanges behind a dot.
+func (s *scope) full(name string) string {
+	if outer, rest, ok := s.handed(name); ok {
+		return s.outer.full(outer.name + rest)
+	}
+	return s.prefix + name
+}
+
 func (l *loader) readAssemblies(f field) {
 	l.assemblies, l.used = map[string]*definition{}, map[string]bool{}
 	for _, f := range l.optional(f, "assemblies") {
@@ -46,13 +55,13 @@ func (l *loader) readAssemblies(f field) {
 		if !isName(f.key, false) {
 			l.fail(f.keyAt, "%s: not a name (letters, digits and _)", what)
 		}
-		for _, k := range allKinds {
+		for _, k := range l.kinds {
 			if k.name == f.key {
 				l.fail(f.keyAt, "%s: an element type has the same name", what)
 			}
 		}
 		d := &definition{name: f.key, at: f.keyAt}
-		entries := l.fields(f.node, f.at, what)
+		entries := l.entries(f.node, f.at, what)
 		l.known(entries, what, "parameters", "signals", "flanges", "elements")
 		for _, g := range entries {
 			switch g.key {
@@ -63,7 +72,7 @@ func (l *loader) readAssemblies(f field) {
 			case "flanges":
 				d.flanges = l.formal(g, what+": flanges")
 			default:
-				d.elements = l.fields(g.node, g.at, what+": elements")
+				d.elements = l.entries(g.node, g.at, what+": elements")
 			}
 		}
 		if len(d.elements) == 0 {
@@ -93,7 +102,7 @@ func (l *loader) formal(f field, what string) []field {
 }
 
 // use expands an assembly in the place of an element.
-func (l *loader) use(e *element, d *definition, at pos, entries []field) {
+func (l *loader) use(e *entry, d *definition, at pos, entries []field) {
 	what := e.what()
 	if d.open {
 		l.fail(at, "%s: assembly %q contains itself", what, d.name)
@@ -146,7 +155,7 @@ func (l *loader) use(e *element, d *definition, at pos, entries []field) {
 
 // bind evaluates the parameters of a use: those given in the scope around it, the
 // others as the assembly says.
-func (l *loader) bind(e *element, d *definition, s *scope) {
+func (l *loader) bind(e *entry, d *definition, s *scope) {
 	for name, v := range l.globals {
 		s.params[name] = v
 	}

@@ -12,7 +12,7 @@ var shapeKeys = map[string][]string{
 
 // shape reads the sources that have parameters: named and meant as in Modelica.Blocks.
 func (l *loader) shape(f field, what string, want wanted) Source {
-	fields := l.fields(f.node, f.at, what)
+	fields := l.entries(f.node, f.at, what)
 	l.known(fields, what, shapeKeys[f.key]...)
 	get := func(key, unit string, missing float64) float64 {
 		w := want

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -41,11 +42,11 @@ func (l *loader) course(f field, what string, want wanted, named bool) course {
 	if _, ok := f.node.(ast.MapNode); !ok {
 		return single(constant(l.quantity(f, what, want)))
 	}
-	fields := l.fields(f.node, f.at, what)
+	fields := l.entries(f.node, f.at, what)
 	l.known(fields, what, append(courseKeys, "held", "period", "startTime")...)
 	var main field
 	for _, g := range fields {
-		if indexOf(courseKeys, g.key) < 0 {
+		if slices.Index(courseKeys, g.key) < 0 {
 			continue
 		}
 		if main.key != "" {

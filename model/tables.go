@@ -64,7 +64,7 @@ func (e *element) list(f field, what, unit string) []float64 {
 // over y.
 func (e *element) map2(f field, keys, units [3]string) Table {
 	what := e.what() + ": " + f.key
-	fields := e.loader.fields(f.node, f.at, what)
+	fields := e.entries(f.node, f.at, what)
 	e.known(fields, what, keys[:]...)
 	part := map[string]field{}
 	for _, g := range fields {

@@ -217,7 +217,7 @@ func TestLoadThatIsAddedUpIsAsFast(t *testing.T) {
 wheel: {type: inertia, J: 1.2}
 car: {type: mass, m: 400}
 tyre: {type: tyre, a: wheel, b: car, radius: 0.3, B: 10, C: 1.9, D: 1, E: 0.97, fn: `+fn+"}", "v: {speed: car}"),
-			"elements:", "inputs: {more: {unit: N, min: -500, max: 1000}}\nelements:", 1)))
+			"elements:", "inputs: {more: {unit: N, min: -500, max: 1000}}\nelements:", 1)), model.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}

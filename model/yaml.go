@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -131,8 +132,8 @@ func (r *reader) nested(tokens token.Tokens) {
 	}
 }
 
-// fields returns the entries of a mapping; what names it in messages.
-func (r *reader) fields(n ast.Node, at pos, what string) []field {
+// entries returns those of a mapping; what names it in messages.
+func (r *reader) entries(n ast.Node, at pos, what string) []field {
 	m, ok := n.(ast.MapNode)
 	if !ok {
 		r.fail(at, "%s: a mapping (key: value) is wanted%s", what, butFound(n))
@@ -176,7 +177,7 @@ func startOf(n ast.Node) pos {
 // known refuses keys that are not in the list.
 func (r *reader) known(fields []field, what string, keys ...string) {
 	for _, f := range fields {
-		if indexOf(keys, f.key) < 0 {
+		if slices.Index(keys, f.key) < 0 {
 			r.fail(f.keyAt, "%s: unknown key %q%s; known: %s", what, f.key, didYouMean(f.key, keys), strings.Join(keys, ", "))
 			return
 		}

@@ -46,7 +46,7 @@ func onGrid(name string, driven bool, period time.Duration) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	p, err := model.Load(name+".yaml", data)
+	p, err := model.Load(name+".yaml", data, model.Elements())
 	if err != nil {
 		return subject{}, err
 	}

@@ -59,7 +59,7 @@ func newDrive(plant string, period time.Duration, edits ...edit) *drive {
 		}
 		text = []byte(strings.Replace(string(text), e.from, e.to, 1))
 	}
-	p, err := model.Load(plant+".yaml", text)
+	p, err := model.Load(plant+".yaml", text, model.Elements())
 	check(err)
 	sys, err := model.Assemble(p)
 	check(err)

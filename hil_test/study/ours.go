@@ -41,7 +41,7 @@ func prepare(p *problem, h float64) (*kernel.Tables, error) {
 			return nil, err
 		}
 	}
-	plant, err := model.Load("study.yaml", text)
+	plant, err := model.Load("study.yaml", text, model.Elements())
 	if err != nil {
 		return nil, err
 	}

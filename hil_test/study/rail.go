@@ -79,7 +79,7 @@ func railCar(s setting) (*kernel.Tables, error) {
 	for i, wheel := range []string{"bogie1.rear", "bogie1.front", "bogie2.rear", "bogie2.front"} {
 		text += fmt.Sprintf("  roll%d: {position: %s.rim}\n", i+1, wheel)
 	}
-	plant, err := model.Load("rail17.yaml", []byte(text))
+	plant, err := model.Load("rail17.yaml", []byte(text), model.Elements())
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (e trainExtent) train(cars int) (c trainCost, err error) {
 	if err != nil {
 		return c, err
 	}
-	plant, err := model.Load(name+".yaml", data)
+	plant, err := model.Load(name+".yaml", data, model.Elements())
 	if err != nil {
 		return c, err
 	}

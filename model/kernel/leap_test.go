@@ -82,7 +82,7 @@ func (r *tight) sums(get func(string) float64) (p, size, energy, overlap float64
 // leaping is a kernel on text that counts its leaps.
 func leaping(t *testing.T, text string, opt Options) (k *run, get func(string) float64, leaps *int) {
 	t.Helper()
-	p, err := model.Load("t.yaml", []byte(text))
+	p, err := model.Load("t.yaml", []byte(text), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func vehicle(t *testing.T) *model.System {
   a_f: {acceleration: flywheel}
   a_c: {acceleration: disc}
 `
-	p, err := model.Load("vehicle.yaml", []byte(text))
+	p, err := model.Load("vehicle.yaml", []byte(text), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 // assemble makes a System whose outputs are its states.
 func assemble(t rapid.TB, name string, text []byte) *model.System {
 	t.Helper()
-	p, err := model.Load(name+".yaml", text)
+	p, err := model.Load(name+".yaml", text, model.Elements())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

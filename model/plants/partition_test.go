@@ -24,7 +24,7 @@ type stepped struct {
 // iter iterations; sub 0: as one.
 func inParts(t *testing.T, text string, h time.Duration, sub, iter int) *stepped {
 	t.Helper()
-	p, err := model.Load("plant.yaml", []byte(text))
+	p, err := model.Load("plant.yaml", []byte(text), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestPlantThatCannotBeParted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := model.Load(name, data)
+		p, err := model.Load(name, data, model.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}

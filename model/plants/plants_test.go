@@ -19,7 +19,7 @@ func TestEveryPlantLoadsAndAssembles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := model.Load(e.Name+".yaml", data)
+		p, err := model.Load(e.Name+".yaml", data, model.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func newTrain(t *testing.T, replace ...string) *train {
 			}
 		}
 	}
-	p, err := model.Load("train3.yaml", []byte(text))
+	p, err := model.Load("train3.yaml", []byte(text), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func trainSystem(t *testing.T, name string, replace ...string) *model.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := model.Load(name+".yaml", []byte(strings.NewReplacer(replace...).Replace(string(data))))
+	p, err := model.Load(name+".yaml", []byte(strings.NewReplacer(replace...).Replace(string(data))), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func load(t testing.TB, name string) *model.System {
 // assembled is the plant of a file.
 func assembled(t testing.TB, name string, data []byte) *model.System {
 	t.Helper()
-	p, err := model.Load(name+".yaml", data)
+	p, err := model.Load(name+".yaml", data, model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func newWspCar(t *testing.T, period time.Duration) *car {
   T_NAME.brake: {torque: NAME.brake}
 `, "NAME", a.name)
 	}
-	p, err := model.Load("wsp-car.yaml", []byte(text))
+	p, err := model.Load("wsp-car.yaml", []byte(text), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

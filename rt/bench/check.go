@@ -47,7 +47,7 @@ func (c *Checking) File(name string) error {
 	case "bench":
 		return c.bench(name)
 	}
-	plant, err := model.Load(file, data)
+	plant, err := model.Load(file, data, model.Elements())
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *Checking) bench(name string) error {
 	if err != nil {
 		return err
 	}
-	plant, err := model.Load(file, data)
+	plant, err := model.Load(file, data, model.Elements())
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // checked is what check writes about a plant, and its warnings.
 func checked(t *testing.T, plant string, c Checking) (out, warnings string) {
 	t.Helper()
-	p, err := model.Load("t.yaml", []byte(plant))
+	p, err := model.Load("t.yaml", []byte(plant), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestOwnLengthIsThatOfTheTables(t *testing.T) {
 		{"periodic", "{table: [[0, 0], [1, 5]], period: 2}", 10 * time.Second},
 	} {
 		p, err := model.Load("t.yaml", []byte("plant: t\ninputs: {tau: {unit: N.m, delay: 0, default: "+c.value+"}}\nelements:\n"+
-			"  body: {type: inertia, J: 1}\n  push: {type: torque, flange: body, tau: tau}\noutputs: {w: {speed: body}}\n"))
+			"  body: {type: inertia, J: 1}\n  push: {type: torque, flange: body, tau: tau}\noutputs: {w: {speed: body}}\n"), model.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ outputs:
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
-	p, err := model.Load("t.yaml", []byte(plant))
+	p, err := model.Load("t.yaml", []byte(plant), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

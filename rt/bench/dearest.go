@@ -95,7 +95,7 @@ func measured(b *Bench, t *kernel.Tables) ([]*exercise, error) {
 	if err != nil {
 		return nil, err
 	}
-	plant, err := model.Load(file, data)
+	plant, err := model.Load(file, data, model.Elements())
 	if err != nil {
 		return nil, err
 	}

@@ -125,7 +125,7 @@ func (b *Bench) parsePlant() (*model.Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	return model.Parse(file, data)
+	return model.Parse(file, data, model.Elements())
 }
 
 // driven tells for each input of the plant whether a bus drives it; no input may

@@ -220,7 +220,7 @@ func LoadPlant(command, name string) (*model.System, error) {
 	case "bench":
 		return nil, fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)
 	}
-	plant, err := model.Load(file, data)
+	plant, err := model.Load(file, data, model.Elements())
 	if err != nil {
 		return nil, err
 	}

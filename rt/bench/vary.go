@@ -47,7 +47,7 @@ func NewVariation(dir, name string) (*Variation, error) {
 	}
 	switch k := kind(file, data); k {
 	case "plant":
-		n.Plant, err = model.Parse(file, data)
+		n.Plant, err = model.Parse(file, data, model.Elements())
 	case "bench":
 		err = n.readBench(file, data)
 	default:
