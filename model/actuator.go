@@ -2,6 +2,13 @@ package model
 
 import "math"
 
+func actuatorKinds() []kind {
+	return []kind{
+		{name: "hydraulic_actuator", keys: []string{"current", "pressure_map", "lag", "fill_volume", "fill_pressure", "kiss_pressure",
+			"stiffness", "flow", "flow_range"}, gives: "Pa", read: readActuator},
+	}
+}
+
 // readActuator turns the current of a solenoid into the pressure at a piston.
 //
 // pressure_map gives the pressure of the valve over the current (dead band and

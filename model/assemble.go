@@ -187,18 +187,18 @@ func addTo(dst []float64, c float64, v []float64) {
 func (a *assembly) check() error {
 	for i, e := range a.efforts {
 		if len(e.row) > 0 && largest(a.along[i]) == 0 && !a.isFriction(e.element) && !a.carried(e.row) {
-			return errorf(a.Plant, e.at, "element %q: its ends turn together rigidly, it does nothing; remove it", e.element)
+			return refuse(a.Plant, e.element, e.at, "its ends turn together rigidly, it does nothing; remove it")
 		}
 	}
 	for _, k := range a.frictions {
 		f := a.form(k.rel)
 		if largest(f) == 0 {
-			return errorf(a.Plant, k.at, "element %q: its sides turn together rigidly, it can never slip; remove it", k.Name)
+			return refuse(a.Plant, k.Name, k.at, "its sides turn together rigidly, it can never slip; remove it")
 		}
 		for j := a.free; j < a.free+a.open; j++ {
 			if n := a.Plant.nodes[a.basis.nodes[j]]; f[j] != 0 {
-				return errorf(a.Plant, k.at, "element %q: it rubs on node %q, which is massless and follows from no gear; "+
-					"give that an inertia, or a gear to a node that has one", k.Name, n.name)
+				return refuse(a.Plant, k.Name, k.at, "it rubs on node %q, which is massless and follows from no gear; "+
+					"give that an inertia, or a gear to a node that has one", n.name)
 			}
 		}
 		moves := false
@@ -206,7 +206,7 @@ func (a *assembly) check() error {
 			moves = moves || c != 0
 		}
 		if !moves {
-			return errorf(a.Plant, k.at, "element %q: the speeds of both its sides are prescribed; remove it", k.Name)
+			return refuse(a.Plant, k.Name, k.at, "the speeds of both its sides are prescribed; remove it")
 		}
 	}
 	return nil

@@ -8,14 +8,6 @@ func basicKinds() []kind {
 		{name: "damper", flanges: ends(anyDomain), keys: []string{"d"}, read: readLink},
 		{name: "spring", flanges: ends(anyDomain), keys: []string{"c", "phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}, read: readLink},
 		{name: "spring_damper", flanges: ends(anyDomain), keys: []string{"c", "d", "phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}, read: readLink},
-		{name: "torque", flanges: onSupport(rotational), keys: []string{"tau"}, read: readTorque},
-		{name: "force", flanges: onSupport(translational), keys: []string{"f"}, read: readTorque},
-		{name: "speed_sensor", flanges: onSupport(anyDomain), gives: "rad/s", givesMoving: "m/s", keys: []string{"range"}, read: readSpeedSensor},
-		{name: "torque_sensor", flanges: ends(rotational), gives: "N.m", keys: []string{"range"}, read: readTorqueSensor},
-		{name: "force_sensor", flanges: ends(translational), gives: "N", keys: []string{"range"}, read: readTorqueSensor},
-		{name: "power_sensor", flanges: ends(anyDomain), gives: "W", keys: []string{"range"}, read: readTorqueSensor},
-		{name: "angle_sensor", flanges: onSupport(rotational), gives: "rad", keys: []string{"range"}, read: readAngleSensor},
-		{name: "position_sensor", flanges: onSupport(translational), gives: "m", keys: []string{"range"}, read: readAngleSensor},
 	}
 }
 
@@ -108,49 +100,4 @@ func (e *element) twist(c float64) (i int, rest float64) {
 		s.start, s.along = -rest, e.between
 	}
 	return e.addState(s), rest
-}
-
-func readTorque(e *element) declared {
-	key, unit := "tau", "N.m"
-	if e.domain == translational {
-		key, unit = "f", "N"
-	}
-	f, ok := e.fields[key]
-	if !ok {
-		e.fail(e.at, "%s: %s needs %s (%s, or the name of an input)", e.what(), e.kind.name, key, unit)
-		return declared{}
-	}
-	tau := signalOf(e.drive(f, unit))
-	e.act(e.between, tau)
-	return declared{rel: e.between, tau: tau, unit: unit}
-}
-
-func readSpeedSensor(e *element) declared {
-	s := &e.plant.signals[e.ownSignal]
-	s.law = &law{}
-	s.law.arg(e.between.speeds(1), 1)
-	return declared{rel: e.between}
-}
-
-// readAngleSensor integrates the relative speed.
-func readAngleSensor(e *element) declared {
-	i := e.addState(state{name: "phi_rel", unit: e.per("rad", "m"), der: e.between.speeds(1), along: e.between})
-	s := &e.plant.signals[e.ownSignal]
-	s.law = &law{}
-	s.law.arg(stateOf(i), 1)
-	return declared{rel: e.between, twist: i, angle: e.per("rad", "m")}
-}
-
-// readTorqueSensor joins its flanges rigidly. What it measures goes from a to b.
-func readTorqueSensor(e *element) declared {
-	e.tie(e.term("a", 1), e.term("b", -1))
-	tau := tieOf(len(e.plant.ties) - 1).scaled(-1)
-	s := &e.plant.signals[e.ownSignal]
-	if e.kind.name == "power_sensor" {
-		s.law = product(tau, rowOf(e.node("a")).speeds(1))
-		return declared{}
-	}
-	s.law = &law{}
-	s.law.arg(tau, 1)
-	return declared{}
 }

@@ -149,7 +149,7 @@ func (a *assembly) gaps(sys *System) error {
 			if open < 0 {
 				how = "overlapping by " + withUnit(digits(-open), a.states[g.State-a.free].unit)
 			}
-			return errorf(a.Plant, a.frictions[i].at, "element %q: at the start it is %s; start it inside its play", f.Name, how)
+			return refuse(a.Plant, f.Name, a.frictions[i].at, "at the start it is %s; start it inside its play", how)
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ type element struct {
 	domain    domain         // of its flanges
 	between   row            // w_b - w_a, or w_flange - w_support
 	ownNode   int            // of an element that is a node
-	ownSignal int            // of its name; -1: it has none
+	ownSignal int            // signal of its name; -1: it has none
 	named     map[string]reading
 	data      any // what its family keeps of it for the other elements
 }
@@ -92,6 +92,9 @@ func (e *element) what() string {
 	}
 	return fmt.Sprintf("element %q", e.name)
 }
+
+// fail refuses the element.
+func (e *element) fail(at pos, format string, args ...any) { e.failOf(e.name, at, format, args...) }
 
 // declared is an element as the section outputs sees it.
 type declared struct {

@@ -66,6 +66,26 @@ func (v value) spelled() string {
 	return v.dim.String()
 }
 
+// factor is the size of the unit in which v was written.
+func (v value) factor() float64 {
+	if u, err := Units(v.unit); err == nil && v.unit != "" {
+		return u.Factor
+	}
+	return 1
+}
+
+// like is v in the unit of base, where v was written without one; ok is false of two units
+// that do not fit.
+func (v value) like(base value) (value, bool) {
+	if v.bare && !base.bare {
+		v.v, v.dim, v.bare, v.unit, v.degC = v.v*base.factor(), base.dim, false, base.unit, base.degC
+		if v.degC {
+			v.v += zeroCelsius
+		}
+	}
+	return v, v.dim == base.dim || v.bare || base.bare
+}
+
 // spell is a unit as shown in messages: "" is "1".
 func spell(unit string) string {
 	if unit == "" {

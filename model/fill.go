@@ -171,7 +171,7 @@ func (a *assembly) regions(sys *System) error {
 	for _, s := range a.switches {
 		z := a.resolve(s.form)
 		if largest(z[a.n:a.ofOne()]) > 0 {
-			return errorf(a.Plant, s.at, "element %q: its deflection or slip follows from the torques on a massless node; give that node an inertia", s.Name)
+			return refuse(a.Plant, s.Name, s.at, "its deflection or slip follows from the torques on a massless node; give that node an inertia")
 		}
 		s.Row, s.Const = z[:a.n:a.n], s.Const+z[a.ofOne()]
 		sys.Switches = append(sys.Switches, s.Switch)

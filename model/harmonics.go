@@ -2,10 +2,6 @@ package model
 
 import "math"
 
-func harmonicKinds() []kind {
-	return []kind{{name: "harmonic_torque", flanges: onSupport(rotational), keys: []string{"tau", "orders", "phi_rel_start", "w_max"}, read: readHarmonics}}
-}
-
 // readHarmonics is a torque with the orders of an engine over its angle (Modeling and
 // simulation of longitudinal dynamics coupled with clutch judder, section 4, where the
 // angle is misprinted as speed times time):

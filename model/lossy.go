@@ -241,7 +241,7 @@ func (a *assembly) lose() error {
 		share := min(max(f[own], 0), 1)
 		f[own] = 0
 		if !(k.eta2+(1-k.eta2)*share > 0) {
-			return errorf(a.Plant, k.at, "element %q: eta_mf2 is 0, but there is no inertia on its flange a to hold still", k.name)
+			return refuse(a.Plant, k.name, k.at, "eta_mf2 is 0, but there is no inertia on its flange a to hold still")
 		}
 		a.loads, a.shares = append(a.loads, f), append(a.shares, share)
 	}
@@ -292,8 +292,8 @@ func (a *assembly) converges(sys *System) error {
 			locked = func(i int) bool { return set == i+1 || set == mc+1 }
 		}
 		if k, gain := a.gain(rows, locked); gain > maxGain {
-			return errorf(a.Plant, a.losses[k].at, "element %q: its losses depend too much on what other friction elements do (%.2g of "+
-				"a change comes back, %g is bearable); larger efficiencies are wanted, or a spring between", a.losses[k].name, gain, maxGain)
+			return refuse(a.Plant, a.losses[k].name, a.losses[k].at, "its losses depend too much on what other friction elements do (%.2g of "+
+				"a change comes back, %g is bearable); larger efficiencies are wanted, or a spring between", gain, maxGain)
 		}
 	}
 	return nil

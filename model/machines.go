@@ -12,8 +12,6 @@ func machineKinds() []kind {
 			"idle_speed", "idle_gain", "idle_torque", "limit_speed", "limit_range"}, read: readEngine},
 		{name: "torque_converter", flanges: []flange{{"impeller", r, false}, {"turbine", r, false}},
 			keys: []string{"lambda", "K", "ratio", "w_max"}, read: readConverter},
-		{name: "hydraulic_actuator", keys: []string{"current", "pressure_map", "lag", "fill_volume", "fill_pressure", "kiss_pressure",
-			"stiffness", "flow", "flow_range"}, gives: "Pa", read: readActuator},
 	}
 }
 

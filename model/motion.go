@@ -2,11 +2,29 @@ package model
 
 import "math"
 
-func driveKinds() []kind {
+func sourceKinds() []kind {
 	return []kind{
+		{name: "torque", flanges: onSupport(rotational), keys: []string{"tau"}, read: readTorque},
+		{name: "force", flanges: onSupport(translational), keys: []string{"f"}, read: readTorque},
+		{name: "harmonic_torque", flanges: onSupport(rotational), keys: []string{"tau", "orders", "phi_rel_start", "w_max"}, read: readHarmonics},
 		{name: "speed", owns: true, itself: anyDomain, flanges: onSupport(anyDomain), keys: []string{"w_ref", "v_ref", "exact", "f_crit"}, read: readSpeed},
 		{name: "position", owns: true, itself: anyDomain, flanges: onSupport(anyDomain), keys: []string{"phi_ref", "s_ref", "exact", "f_crit"}, read: readSpeed},
 	}
+}
+
+func readTorque(e *element) declared {
+	key, unit := "tau", "N.m"
+	if e.domain == translational {
+		key, unit = "f", "N"
+	}
+	f, ok := e.fields[key]
+	if !ok {
+		e.fail(e.at, "%s: %s needs %s (%s, or the name of an input)", e.what(), e.kind.name, key, unit)
+		return declared{}
+	}
+	tau := signalOf(e.drive(f, unit))
+	e.act(e.between, tau)
+	return declared{rel: e.between, tau: tau, unit: unit}
 }
 
 // readSpeed drives a flange with a given speed or angle. The element is a node whose

@@ -3,7 +3,6 @@ package model
 func pneumaticKinds() []kind {
 	return []kind{
 		{name: "brake_cylinder", keys: []string{"demand", "hold", "vent", "T_fill", "T_release", "T_vent", "p_start"}, gives: "Pa", read: readCylinder},
-		{name: "position_table", flanges: []flange{{"flange", translational, false}}, keys: []string{"table"}, gives: "1", read: readPositionTable},
 	}
 }
 
@@ -45,31 +44,5 @@ func readCylinder(e *element) declared {
 	s := &e.plant.signals[e.ownSignal]
 	s.law, s.most = &law{}, max(start, e.plant.largest(demand))
 	s.law.arg(p, 1)
-	return declared{}
-}
-
-// readPositionTable is a value along the way: rows [position, value] of the flange, linear
-// between them and constant outside.
-func readPositionTable(e *element) declared {
-	f, ok := e.fields["table"]
-	if !ok {
-		e.fail(e.at, "%s: position_table needs table (rows of position and value)", e.what())
-		return declared{}
-	}
-	t := e.table(f, "m", "1")
-	if e.err != nil {
-		return declared{}
-	}
-	s := stateOf(e.angle(e.node("flange")))
-	var l law
-	l.arg(s, t.steepest())
-	l.look(t)
-	e.guardPoints(s, t.bends())
-	low, high := t.Z[0], t.Z[0]
-	for _, z := range t.Z {
-		low, high = min(low, z), max(high, z)
-	}
-	own := &e.plant.signals[e.ownSignal]
-	own.law, own.most = &l, max(-low, high)
 	return declared{}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
 // adhesions are the laws of a rail_contact, with their keys.
@@ -79,13 +80,13 @@ func (r *rail) lawOf() string {
 	names := slices.Sorted(maps.Keys(adhesions))
 	f, ok := r.fields["law"]
 	if !ok {
-		r.fail(r.at, "%s: rail_contact needs law (%s)", r.what(), list(names))
+		r.fail(r.at, "%s: rail_contact needs law (%s)", r.what(), strings.Join(names, ", "))
 		return ""
 	}
 	name := r.text(f, r.what()+": law")
 	own, ok := adhesions[name]
 	if !ok {
-		r.fail(f.at, "%s: law: %q is none of %s%s", r.what(), name, list(names), didYouMean(name, names))
+		r.fail(f.at, "%s: law: %q is none of %s%s", r.what(), name, strings.Join(names, ", "), didYouMean(name, names))
 		return ""
 	}
 	for _, other := range names {

@@ -46,11 +46,11 @@ func reduce(p *Plant) (*basis, error) {
 		clean(r, scale)
 		q := pivot(p, r)
 		if q < 0 && largest(r) > 0 {
-			return nil, errorf(p, t.at, "element %q: the speed it gives contradicts the gears and the other speed sources", t.name)
+			return nil, refuse(p, t.name, t.at, "the speed it gives contradicts the gears and the other speed sources")
 		}
 		if q < 0 && t.joint {
-			return nil, errorf(p, t.at, "element %q: it over-constrains: the motion that it takes is taken already; "+
-				"remove it, or the other joint", t.name)
+			return nil, refuse(p, t.name, t.at, "it over-constrains: the motion that it takes is taken already; "+
+				"remove it, or the other joint")
 		}
 		if q < 0 {
 			continue
@@ -70,12 +70,12 @@ func reduce(p *Plant) (*basis, error) {
 		}
 		pivots[q], gaps[q] = r, gap
 		if held := stuckBody(p, pivots); held != "" {
-			return nil, errorf(p, t.at, "element %q: it over-constrains: it leaves %s no speed but zero; "+
-				"remove it, or put more into dof", t.name, held)
+			return nil, refuse(p, t.name, t.at, "it over-constrains: it leaves %s no speed but zero; "+
+				"remove it, or put more into dof", held)
 		}
 		if held := heldNodes(p, pivots); held != "" {
-			return nil, errorf(p, t.at, "element %q: together with the other gears it leaves %s no speed but zero; "+
-				"remove it or correct a ratio", t.name, held)
+			return nil, refuse(p, t.name, t.at, "together with the other gears it leaves %s no speed but zero; "+
+				"remove it or correct a ratio", held)
 		}
 	}
 	b := basisOf(p, pivots)
@@ -83,8 +83,13 @@ func reduce(p *Plant) (*basis, error) {
 	return b, nil
 }
 
+// errorf is an error at a place of the plant file, refuse one of an element.
 func errorf(p *Plant, at pos, format string, args ...any) error {
-	return &fileError{p.File, at, oneLine(fmt.Sprintf(format, args...))}
+	return newError(p.File, "", at, format, args...)
+}
+
+func refuse(p *Plant, element string, at pos, format string, args ...any) error {
+	return newError(p.File, element, at, "element %q: "+format, slices.Insert(args, 0, any(element))...)
 }
 
 // subtract is r -= f·s, exactly zero at q.

@@ -169,14 +169,8 @@ func (l *loader) bind(e *entry, d *definition, s *scope) {
 			v := l.parameter(given, e.what()+": "+p.key, e.within.params)
 			if !missing && l.err == nil {
 				base := l.parameter(p, what, s.params)
-				if base.dim != v.dim && !v.bare && !base.bare {
+				if v, ok = v.like(base); !ok {
 					l.fail(given.at, "%s: %s: unit %s does not fit, the assembly has %s", e.what(), p.key, v.spelled(), base.spelled())
-				}
-				if v.bare && !base.bare {
-					v.v, v.dim, v.bare, v.unit, v.degC = v.v*base.factor(), base.dim, false, base.unit, base.degC
-					if v.degC {
-						v.v += zeroCelsius
-					}
 				}
 			}
 			s.params[p.key] = v
@@ -186,14 +180,6 @@ func (l *loader) bind(e *entry, d *definition, s *scope) {
 			s.params[p.key] = l.parameter(p, what, s.params)
 		}
 	}
-}
-
-// factor is the size of the unit in which v was written.
-func (v value) factor() float64 {
-	if u, err := Units(v.unit); err == nil && v.unit != "" {
-		return u.Factor
-	}
-	return 1
 }
 
 // parameter evaluates a parameter.

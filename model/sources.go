@@ -145,13 +145,13 @@ func (l *loader) productCourse(f field, what string, want wanted, named bool) co
 	all := course{{}}
 	number, _ := Units("1")
 	items := l.items(f.node, f.at, what)
-	units := make([]wanted, len(items))
+	in := make([]wanted, len(items))
 	for i, n := range items {
-		units[i] = wanted{number, "1"}
+		in[i] = wanted{number, "1"}
 		text, _ := ScalarText(n)
 		if s, _ := l.signalNamed(text); i > 0 && named && s >= 0 {
 			u := l.plant.signals[s].unit
-			units[i] = wanted{u, u.SI}
+			in[i] = wanted{u, u.SI}
 			if u.Dim != number.Dim {
 				for d := range want.Dim {
 					want.Dim[d] -= u.Dim[d]
@@ -162,9 +162,9 @@ func (l *loader) productCourse(f field, what string, want wanted, named bool) co
 	}
 	for i, n := range items {
 		if i == 0 {
-			units[0] = want
+			in[0] = want
 		}
-		c := l.course(field{at: startOf(n), node: n}, what, units[i], named)
+		c := l.course(field{at: startOf(n), node: n}, what, in[i], named)
 		if len(all)*len(c) > maxTerms || len(all[0])+len(c[0]) > maxFactors {
 			l.fail(f.at, "%s: more than %d terms or %d factors when multiplied out", what, maxTerms, maxFactors)
 			return all

@@ -31,8 +31,7 @@ func startState(p *Plant, b *basis) ([]float64, error) {
 			if n.domain == translational {
 				key = "v_start"
 			}
-			return nil, errorf(p, n.at, "element %q: %s %.9g %s contradicts the gears, which make it %.9g %s",
-				n.name, key, n.start, n.speedUnit(), w, n.speedUnit())
+			return nil, refuse(p, n.name, n.at, "%s %.9g %s contradicts the gears, which make it %.9g %s", key, n.start, n.speedUnit(), w, n.speedUnit())
 		}
 	}
 	places, placed := places(p, b)
@@ -72,8 +71,9 @@ func refuseMixed(p *Plant, s *state) error {
 	if place == nil || loose == nil {
 		return nil
 	}
-	return errorf(p, s.at, "element %q: where %q is in the plane is not known, but %q is at %s; give x_start and y_start to both bodies or to none",
-		s.name[:strings.LastIndexByte(s.name, '.')], loose.name, place.name, withUnit(digits(place.phi0), "m"))
+	return refuse(p, s.name[:strings.LastIndexByte(s.name, '.')], s.at,
+		"where %q is in the plane is not known, but %q is at %s; give x_start and y_start to both bodies or to none",
+		loose.name, place.name, withUnit(digits(place.phi0), "m"))
 }
 
 // driveStart is the initial speed of a prescribed node: a filtered one begins where

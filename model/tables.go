@@ -11,24 +11,24 @@ func (e *element) table(f field, xUnit, unit string) Table {
 	return Table{X: cols[0], Z: cols[1]}
 }
 
-// columns reads rows of as many values as there are units; the first column must
+// columns reads rows of as many values as there are units spelled; the first column must
 // increase.
-func (e *element) columns(f field, units ...string) [][]float64 {
+func (e *element) columns(f field, spelled ...string) [][]float64 {
 	what := e.what() + ": " + f.key
-	cols := make([][]float64, len(units))
+	cols := make([][]float64, len(spelled))
 	for _, n := range e.items(f.node, f.at, what) {
 		at := startOf(n)
 		row := e.items(n, at, what+": row")
-		if len(row) != len(units) {
-			e.fail(at, "%s: row of %d values; %d are wanted", what, len(row), len(units))
+		if len(row) != len(spelled) {
+			e.fail(at, "%s: row of %d values; %d are wanted", what, len(row), len(spelled))
 			return cols
 		}
 		for j, cell := range row {
-			u, _ := Units(units[j])
-			v := e.quantity(field{at: startOf(cell), node: cell}, what, wanted{u, units[j]})
+			u, _ := Units(spelled[j])
+			v := e.quantity(field{at: startOf(cell), node: cell}, what, wanted{u, spelled[j]})
 			if k := len(cols[0]) - 1; j == 0 && k >= 0 && !(v > cols[0][k]) {
 				e.fail(at, "%s: %s comes after %s; the first column must increase", what,
-					wanted{u, units[0]}.show(v), wanted{u, units[0]}.show(cols[0][k]))
+					wanted{u, spelled[0]}.show(v), wanted{u, spelled[0]}.show(cols[0][k]))
 			}
 			cols[j] = append(cols[j], v)
 		}
@@ -62,7 +62,7 @@ func (e *element) list(f field, what, unit string) []float64 {
 
 // map2 reads {KEY_X: [...], KEY_Y: [...], KEY_Z: [[...], ...]}: rows over x, columns
 // over y.
-func (e *element) map2(f field, keys, units [3]string) Table {
+func (e *element) map2(f field, keys, spelled [3]string) Table {
 	what := e.what() + ": " + f.key
 	fields := e.entries(f.node, f.at, what)
 	e.known(fields, what, keys[:]...)
@@ -76,8 +76,8 @@ func (e *element) map2(f field, keys, units [3]string) Table {
 			return Table{}
 		}
 	}
-	t := Table{X: e.list(part[keys[0]], what+": "+keys[0], units[0]), Y: e.list(part[keys[1]], what+": "+keys[1], units[1])}
-	u, _ := Units(units[2])
+	t := Table{X: e.list(part[keys[0]], what+": "+keys[0], spelled[0]), Y: e.list(part[keys[1]], what+": "+keys[1], spelled[1])}
+	u, _ := Units(spelled[2])
 	what += ": " + keys[2]
 	rows := e.items(part[keys[2]].node, part[keys[2]].at, what)
 	if len(rows) != len(t.X) && e.err == nil {
@@ -90,7 +90,7 @@ func (e *element) map2(f field, keys, units [3]string) Table {
 			e.fail(at, "%s: row of %d values; one for each of the %d values of %s is wanted", what, len(row), len(t.Y), keys[1])
 		}
 		for _, cell := range row {
-			t.Z = append(t.Z, e.quantity(field{at: startOf(cell), node: cell}, what, wanted{u, units[2]}))
+			t.Z = append(t.Z, e.quantity(field{at: startOf(cell), node: cell}, what, wanted{u, spelled[2]}))
 		}
 	}
 	return t

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -14,25 +13,11 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// pos is a place in the file, counted from 1; columns count characters.
-type pos struct{ line, col int }
-
 func posOf(t *token.Token) pos {
 	if t == nil || t.Position == nil {
 		return pos{1, 1}
 	}
 	return pos{max(1, t.Position.Line), max(1, t.Position.Column)}
-}
-
-// fileError is an error at a place in a plant file.
-type fileError struct {
-	file string
-	at   pos
-	text string
-}
-
-func (e *fileError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: model: %s", e.file, e.at.line, e.at.col, e.text)
 }
 
 // reader keeps the first error and lets reading go on with zero values.
@@ -42,22 +27,14 @@ type reader struct {
 }
 
 func (r *reader) fail(at pos, format string, args ...any) {
-	if r.err == nil {
-		r.err = &fileError{r.file, at, oneLine(fmt.Sprintf(format, args...))}
-	}
+	r.failOf("", at, format, args...)
 }
 
-// oneLine makes a message fit a line of a terminal or log, whatever the file holds.
-func oneLine(s string) string {
-	if len(s) > maxText {
-		s = s[:maxText] + "..."
+// failOf is fail of an element.
+func (r *reader) failOf(element string, at pos, format string, args ...any) {
+	if r.err == nil {
+		r.err = newError(r.file, element, at, format, args...)
 	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
 }
 
 // field is one entry of a mapping.
@@ -73,7 +50,6 @@ const (
 	maxFlow = 16        // nested brackets
 	maxDash = 8         // "- - -" on one line
 	maxKeys = 10000     // the parser's time grows with their square
-	maxText = 500       // bytes of an error message
 )
 
 // parse returns the top node of the file; nil if it is empty or on error.
