@@ -11,19 +11,6 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
-func assembled(t *testing.T, text string) *System {
-	t.Helper()
-	p, err := Load("t.yaml", []byte(text), Elements())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sys, err := Assemble(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sys
-}
-
 // same compares two matrices; NaN is never the same.
 func same(t *testing.T, name string, got, want []float64) {
 	t.Helper()

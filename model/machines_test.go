@@ -166,8 +166,8 @@ outputs: {p: {signal: valve}, V: {state: valve.V}}
 	b.is("p", 10e5, 1e-6)
 }
 
-// gear sets the pressures of C1 to C5 and RC, bar.
-func (b *bench) gear(pressures ...float64) {
+// setGear sets the pressures of C1 to C5 and RC, bar.
+func setGear(b *bench, pressures ...float64) {
 	for i, name := range []string{"C1", "C2", "C3", "C4", "C5", "RC"} {
 		b.set(name+".pressure", pressures[i]*1e5)
 	}
@@ -182,7 +182,7 @@ func TestAutomatic4DrivesItsScenarios(t *testing.T) {
 	}
 	for _, period := range []time.Duration{1, 5, 10} {
 		b := newBench(t, string(data), period*ms)
-		b.gear(8, 0, 10, 0, 0, 20) // reverse
+		setGear(b, 8, 0, 10, 0, 0, 20) // reverse
 		b.set("throttle", 0.3)
 		b.to(3, nil)
 		if v := b.get("v"); !(v < -1) {
@@ -212,7 +212,7 @@ func TestAutomatic4DrivesItsScenarios(t *testing.T) {
 		if w := b.get("w_engine"); !(w > 60 && w < 90) {
 			t.Errorf("%d ms: the engine idles with %g rad/s after the start", period, w)
 		}
-		b.gear(8, 0, 10, 0, 15, 0) // first, with engine braking through C3
+		setGear(b, 8, 0, 10, 0, 15, 0) // first, with engine braking through C3
 		b.set("brake.pressure", 0)
 		b.set("throttle", 1)
 		b.to(22, nil)
@@ -262,7 +262,7 @@ func TestAutomatic4ShiftsUpAndDown(t *testing.T) {
 		b := newBench(t, string(data), period*ms)
 		at := 0.0
 		for _, g := range []int{1, 2, 3, 4, 3, 2, 1} {
-			b.gear(gears[g]...)
+			setGear(b, gears[g]...)
 			b.set("throttle", 0.8)
 			b.to(at+3, nil)
 			if got := b.get("w_turbine") / b.get("w_out"); !scalar.EqualWithinRel(got, ratio[g], 1e-6) {

@@ -1,0 +1,79 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// train is a small sound plant; the cases below spoil one place of it.
+const train = `plant: train
+about: two wheels and a clutch
+parameters:
+  J_wheel: 0.5 kg.m2
+  i1: 75/50
+inputs:
+  press: {unit: bar, min: 0, max: 20, default: {table: [[0, 0], [1 s, 5]]}}
+  pedal: {unit: N.m, min: -10, max: 10}
+elements:
+  motor: {type: inertia, J: 2*J_wheel, w_start: 120 rpm}
+  wheel: {type: inertia, J: J_wheel}
+  frame: {type: fixed}
+  pair: {type: ideal_gear, a: motor, b: loose, ratio: -i1}
+  grip: {type: clutch, a: loose, b: wheel, mu: 0.1, cgeo: 0.5 m, area: 20 cm2, pressure: press}
+  drag: {type: damper, a: frame, b: wheel, d: 0.01}
+  shaft: {type: spring_damper, a: frame, b: wheel, c: 100, d: 1}
+  drive: {type: torque, flange: motor, tau: pedal}
+outputs:
+  w: {speed: wheel}
+  tau: {torque: [grip, shaft], onto: wheel}
+`
+
+// marked removes the marks «» from text; at is the place of the first, as line:col.
+func marked(text string) (plain, at string) {
+	before, rest, found := strings.Cut(text, "«")
+	if !found {
+		return text, ""
+	}
+	line := 1 + strings.Count(before, "\n")
+	col := 1 + utf8.RuneCountInString(before[strings.LastIndex(before, "\n")+1:])
+	return before + strings.Replace(rest, "»", "", 1), fmt.Sprintf("%d:%d", line, col)
+}
+
+func loadAssemble(text string) error {
+	p, err := Load("t.yaml", []byte(text), Elements())
+	if err != nil {
+		return err
+	}
+	_, err = Assemble(p)
+	return err
+}
+
+// refused checks the error of a plant with one change; its place is marked, or written out.
+func refused(t *testing.T, plant, old, new, want string) {
+	t.Helper()
+	if !strings.Contains(plant, old) {
+		t.Fatalf("the plant has no %q", old)
+	}
+	text, at := marked(strings.Replace(plant, old, new, 1))
+	if at != "" {
+		want = at + ": model: " + want
+	}
+	if err := loadAssemble(text); err == nil || err.Error() != "t.yaml:"+want {
+		t.Errorf("got  %v\nwant t.yaml:%s", err, want)
+	}
+}
+
+func assembled(t *testing.T, text string) *System {
+	t.Helper()
+	p, err := Load("t.yaml", []byte(text), Elements())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys, err := Assemble(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sys
+}
