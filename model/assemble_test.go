@@ -1,7 +1,9 @@
-package model
+package model_test
 
 import (
 	"fmt"
+	"lockstep/model"
+	"lockstep/model/modeltest"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -25,7 +27,7 @@ func same(t *testing.T, name string, got, want []float64) {
 	}
 }
 
-func names(ports []Port) string {
+func names(ports []model.Port) string {
 	var list []string
 	for _, p := range ports {
 		list = append(list, p.Name+"["+p.Unit+"]")
@@ -35,7 +37,7 @@ func names(ports []Port) string {
 
 // J = J1 + i²·J2 seen from the shaft with flange a, i = w_2/w_1 = 1/ratio.
 func TestGearReflectsInertia(t *testing.T) {
-	sys := assembled(t, `
+	sys := modeltest.System(t, `
 plant: gear
 elements:
   one: {type: inertia, J: 0.1, w_start: 3}
@@ -59,7 +61,7 @@ outputs:
 
 // An inertia whose initial speed is given stays a state, whatever its place.
 func TestGivenSpeedSelectsTheState(t *testing.T) {
-	sys := assembled(t, `
+	sys := modeltest.System(t, `
 plant: gear
 elements:
   one: {type: inertia, J: 0.1}
@@ -78,7 +80,7 @@ outputs:
 
 // A gear in a moving housing: w_s - w_h = ratio·(w_b - w_h).
 func TestGearSupportTakesItsTorque(t *testing.T) {
-	sys := assembled(t, `
+	sys := modeltest.System(t, `
 plant: bearing
 elements:
   shaft: {type: inertia, J: 1, w_start: 0}
@@ -105,7 +107,7 @@ outputs:
 
 // tau = c·(phi_rel - phi_rel0) + d·w_rel; b gets -tau, a gets +tau.
 func TestSpringDamperPullsItsEndsTogether(t *testing.T) {
-	sys := assembled(t, `
+	sys := modeltest.System(t, `
 plant: shaft
 elements:
   one: {type: inertia, J: 1}
@@ -141,7 +143,7 @@ outputs:
 
 // tau > 0 where w_b > w_a, and flange b gets -tau; a brake's b is the flange.
 func TestFrictionActsAgainstTheSlip(t *testing.T) {
-	sys := assembled(t, `
+	sys := modeltest.System(t, `
 plant: grips
 inputs:
   fn: {unit: kN, max: 10}
@@ -211,7 +213,7 @@ func TestRandomTreesKeepGearsAndPower(t *testing.T) {
 			fmt.Fprintf(&b, "  w%d: {speed: n%d}\n", i, i)
 		}
 		b.WriteString("  w_extra: {speed: extra}\n")
-		checkTree(t, assembled(t, b.String()), tree{J, ratio, parent, springs})
+		checkTree(t, modeltest.System(t, b.String()), tree{J, ratio, parent, springs})
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", seed, b.String())
 		}
@@ -224,7 +226,7 @@ type tree struct {
 	springs  []int // node i hangs on its parent by c = i, d = 2i
 }
 
-func checkTree(t *testing.T, sys *System, g tree) {
+func checkTree(t *testing.T, sys *model.System, g tree) {
 	n, m := len(sys.States), len(g.J)
 	mc := len(sys.Frictions)
 	r := rand.New(rand.NewPCG(7, 7))
@@ -287,9 +289,9 @@ func dot(a, b []float64) float64 {
 }
 
 func TestAssembleIsTheSameEveryTime(t *testing.T) {
-	first := assembled(t, train)
+	first := modeltest.System(t, modeltest.Train)
 	for range 20 {
-		if again := assembled(t, train); !reflect.DeepEqual(again, first) {
+		if again := modeltest.System(t, modeltest.Train); !reflect.DeepEqual(again, first) {
 			t.Fatal("two assemblies of one file differ")
 		}
 	}
@@ -298,7 +300,7 @@ func TestAssembleIsTheSameEveryTime(t *testing.T) {
 // What nothing reads is no state and no law: sensors, temperatures, actuators that are
 // only there for later.
 func TestOnlyWhatIsReadBecomesAState(t *testing.T) {
-	sys := assembled(t, `
+	sys := modeltest.System(t, `
 plant: idle
 elements:
   a: {type: inertia, J: 1}

@@ -1,6 +1,7 @@
-package model
+package model_test
 
 import (
+	"lockstep/model/modeltest"
 	"strings"
 	"testing"
 )
@@ -57,7 +58,7 @@ outputs:
 `
 
 func TestLorryIsSound(t *testing.T) {
-	if err := loadAssemble(lorry); err != nil {
+	if err := modeltest.Check(lorry); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -217,8 +218,8 @@ func TestBadElementsAreNamedByPlace(t *testing.T) {
 			if !strings.Contains(lorry, c.old) {
 				t.Fatalf("the lorry has no %q", c.old)
 			}
-			text, at := marked(strings.Replace(lorry, c.old, c.new, 1))
-			err := loadAssemble(text)
+			text, at := modeltest.CutMarks(strings.Replace(lorry, c.old, c.new, 1))
+			err := modeltest.Check(text)
 			if err == nil {
 				t.Fatal("accepted")
 			}

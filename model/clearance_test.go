@@ -10,29 +10,30 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/modeltest"
 )
 
 // A mass between two elastic stops goes to and fro: a triangle over time.
 func TestElasticMassBetweenTwoStopsGoesToAndFro(t *testing.T) {
 	for _, turns := range []bool{false, true} {
-		text := plantOf(`
+		text := modeltest.PlantOf(`
 body: {type: mass, m: 2, v_start: 3}
 ground: {type: fixed}
 play: {type: clearance, a: ground, b: body, s_min: -0.1, s_max: 0.4, restitution: 1}`, "v: {speed: body}\nx: {s_rel: play}")
 		if turns {
 			text = strings.NewReplacer("mass, m", "inertia, J", "v_start", "w_start", "s_m", "phi_m", "s_rel", "phi_rel").Replace(text)
 		}
-		b := newBench(t, text, 7*ms)
-		b.to(10, func(at float64) {
+		b := modeltest.New(t, text, 7*modeltest.Ms)
+		b.To(10, func(at float64) {
 			way := math.Mod(0.1+3*at, 1)
 			x, v := way-0.1, 3.0
 			if way > 0.5 {
 				x, v = 0.9-way, -3
 			}
 			if !(math.Abs(way-0.5) <= 1e-9 || way <= 1e-9) {
-				b.is("v", v, 1e-13)
+				b.Is("v", v, 1e-13)
 			}
-			b.is("x", x, 1e-11)
+			b.Is("x", x, 1e-11)
 		})
 	}
 }
@@ -43,7 +44,7 @@ func TestBouncingBallComesToRest(t *testing.T) {
 	const g, e, drop = 9.81, 0.9, 1.0
 	v := math.Sqrt(2 * g * drop)
 	rest := v/g + 2*v/g*e/(1-e)
-	text := plantOf(fmt.Sprintf(`
+	text := modeltest.PlantOf(fmt.Sprintf(`
 ball: {type: mass, m: 0.5, s_start: %g}
 floor: {type: fixed}
 weight: {type: force, flange: ball, f: %.17g}
@@ -51,13 +52,13 @@ bounce: {type: clearance, a: floor, b: ball, s_min: 0, restitution: %g}`, drop, 
 	for _, c := range []struct {
 		period time.Duration
 		tol    float64 // a tick ends the pile early
-	}{{ms, 1e-4}, {10 * ms, 1e-3}, {100 * ms, 0.1}} {
-		b := newBench(t, text, c.period)
+	}{{modeltest.Ms, 1e-4}, {10 * modeltest.Ms, 1e-3}, {100 * modeltest.Ms, 0.1}} {
+		b := modeltest.New(t, text, c.period)
 		struck, landed := 0, math.NaN()
-		for b.get("f") == 0 && b.ticks < 20000 {
-			b.k.Step(b.y, b.u)
-			b.ticks++
-			for _, ev := range b.k.Events() {
+		for b.Get("f") == 0 && b.Ticks < 20000 {
+			b.Kernel.Step(b.Y, b.U)
+			b.Ticks++
+			for _, ev := range b.Kernel.Events() {
 				switch ev.To {
 				case kernel.Struck:
 					struck++
@@ -65,16 +66,16 @@ bounce: {type: clearance, a: floor, b: ball, s_min: 0, restitution: %g}`, drop, 
 					landed = ev.Time
 				}
 			}
-			if x := b.get("x"); !(x >= -1e-12) {
-				t.Fatalf("x = %g m at tick %d", x, b.ticks)
+			if x := b.Get("x"); !(x >= -1e-12) {
+				t.Fatalf("x = %g m at tick %d", x, b.Ticks)
 			}
 		}
 		if !(math.Abs(landed-rest) < c.tol) || struck < 60 {
 			t.Errorf("%v: it lands at %.9g s after %d impacts, want %.9g s", c.period, landed, struck, rest)
 		}
-		b.to(float64(b.ticks)*float64(b.tables.PeriodNs)*1e-9+1, nil)
-		b.is("f", -0.5*g, 1e-12)
-		b.is("v", 0, 1e-15)
+		b.To(float64(b.Ticks)*float64(b.Tables.PeriodNs)*1e-9+1, nil)
+		b.Is("f", -0.5*g, 1e-12)
+		b.Is("v", 0, 1e-15)
 	}
 }
 
@@ -88,15 +89,15 @@ func TestElasticMassesHandTheSpeedOn(t *testing.T) {
 			elements += fmt.Sprintf("g%d: {type: clearance, a: m%d, b: m%d, s_min: 0.05, restitution: 1}\n", i, i-1, i)
 		}
 	}
-	b := newBench(t, plantOf(elements, outputs), 10*ms)
-	b.to(0.2, func(at float64) {
+	b := modeltest.New(t, modeltest.PlantOf(elements, outputs), 10*modeltest.Ms)
+	b.To(0.2, func(at float64) {
 		for i := range 6 {
 			want := 0.0
 			if float64(i) == min(5, math.Floor(at/0.025+1e-9)) {
 				want = 2
 			}
 			if math.Abs(math.Mod(at/0.025+0.5, 1)-0.5) > 1e-6 {
-				b.is(fmt.Sprintf("v%d", i), want, 1e-13)
+				b.Is(fmt.Sprintf("v%d", i), want, 1e-13)
 			}
 		}
 	})
@@ -104,50 +105,50 @@ func TestElasticMassesHandTheSpeedOn(t *testing.T) {
 
 // A closed contact hands a blow on: the body behind the one that is hit leaves.
 func TestBlowGoesThroughAClosedContact(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 hammer: {type: mass, m: 1, s_start: -1, v_start: 1}
 first: {type: mass, m: 1, s_start: 0}
 second: {type: mass, m: 1, s_start: 0.01}
 press: {type: force, flange: first, f: {table: [[0, 0.5], [0.9, 0.5], [0.9, 0], [1, 0]]}}
 hold: {type: brake, flange: second, mu: 1, fn: {table: [[0, 10], [0.95, 10], [0.95, 0], [1, 0]]}}
 blow: {type: clearance, a: hammer, b: first, s_min: 0, restitution: 1}
-touch: {type: clearance, a: first, b: second, s_min: 0, restitution: 0}`, "v0: {speed: hammer}\nv1: {speed: first}\nv2: {speed: second}\ng: {s_rel: touch}\nf: {force: touch}"), ms)
-	b.to(0.5, nil)
-	b.is("f", -0.5, 1e-12)
-	b.is("g", 0, 1e-15)
-	b.to(1.5, nil)
-	sum := b.get("v0") + b.get("v1") + b.get("v2")
-	b.is("v1", b.get("v2"), 1e-12) // plastic: they go on together
-	if !(math.Abs(sum-1) < 1e-12) || !(b.get("v2") > 0.4) {
-		t.Errorf("speeds %g, %g, %g m/s: %g of the momentum 1 is left", b.get("v0"), b.get("v1"), b.get("v2"), sum)
+touch: {type: clearance, a: first, b: second, s_min: 0, restitution: 0}`, "v0: {speed: hammer}\nv1: {speed: first}\nv2: {speed: second}\ng: {s_rel: touch}\nf: {force: touch}"), modeltest.Ms)
+	b.To(0.5, nil)
+	b.Is("f", -0.5, 1e-12)
+	b.Is("g", 0, 1e-15)
+	b.To(1.5, nil)
+	sum := b.Get("v0") + b.Get("v1") + b.Get("v2")
+	b.Is("v1", b.Get("v2"), 1e-12) // plastic: they go on together
+	if !(math.Abs(sum-1) < 1e-12) || !(b.Get("v2") > 0.4) {
+		t.Errorf("speeds %g, %g, %g m/s: %g of the momentum 1 is left", b.Get("v0"), b.Get("v1"), b.Get("v2"), sum)
 	}
 }
 
 // A brake transmits no blow: the body that is hit slips against it at once.
 func TestStuckBrakeSlipsUnderABlow(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 hammer: {type: mass, m: 1, s_start: -1, v_start: 2}
 anvil: {type: mass, m: 3}
 hold: {type: brake, flange: anvil, mu: 1, fn: 30}
-blow: {type: clearance, a: hammer, b: anvil, s_min: 0, restitution: 0.5}`, "v0: {speed: hammer}\nv1: {speed: anvil}"), 10*ms)
-	b.to(0.6, func(at float64) {
+blow: {type: clearance, a: hammer, b: anvil, s_min: 0, restitution: 0.5}`, "v0: {speed: hammer}\nv1: {speed: anvil}"), 10*modeltest.Ms)
+	b.To(0.6, func(at float64) {
 		v0, v1 := 2.0, 0.0
 		if at > 0.5+1e-9 { // 2·(1 - 0.5·3)/4 and 2·1.5/4, then 10 m/s² against it
 			v0, v1 = -0.25, max(0, 0.75-10*(at-0.5))
 		}
 		if !(math.Abs(at-0.5) <= 1e-9) {
-			b.is("v0", v0, 1e-12)
-			b.is("v1", v1, 1e-11)
+			b.Is("v0", v0, 1e-12)
+			b.Is("v1", v1, 1e-11)
 		}
 	})
-	b.is("hold.mode", 0, 0)
+	b.Is("hold.mode", 0, 0)
 }
 
 // A blow on a geared shaft turns what is geared to it, and one against a freewheel that
 // is closed drags the shaft behind it along; one that opens it does not.
 func TestBlowTurnsWhatIsGearedAndWhatAFreewheelHolds(t *testing.T) {
 	for _, start := range []float64{-4, 4} { // of the hammer, rad/s
-		b := newBench(t, plantOf(fmt.Sprintf(`
+		b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
 hammer: {type: inertia, J: 1, w_start: %g, phi_start: %g}
 anvil: {type: inertia, J: 2, phi_start: 0}
 gear: {type: ideal_gear, a: fast, b: anvil, ratio: 3}
@@ -156,8 +157,8 @@ hold: {type: freewheel, a: behind, b: anvil}
 behind: {type: inertia, J: 4}
 blow: {type: clearance, a: anvil, b: hammer, %s, restitution: 0.25}`, start, -start/4,
 			map[bool]string{true: "phi_max: 0", false: "phi_min: 0"}[start > 0]),
-			"h: {speed: hammer}\na: {speed: anvil}\nf: {speed: fast}\nb: {speed: behind}"), 10*ms)
-		b.to(0.5, nil)
+			"h: {speed: hammer}\na: {speed: anvil}\nf: {speed: fast}\nb: {speed: behind}"), 10*modeltest.Ms)
+		b.To(0.5, nil)
 		heavy := 2 + 0.5*9 // anvil with what is geared to it
 		if start < 0 {
 			heavy += 4 // the freewheel is closed that way
@@ -165,13 +166,13 @@ blow: {type: clearance, a: anvil, b: hammer, %s, restitution: 0.25}`, start, -st
 		// Restitution is that of hammer and anvil as they part; the freewheel then takes its share.
 		p := 1.25 * start / (1 + 1/(2+0.5*9))
 		anvil := p / heavy
-		b.is("a", anvil, 1e-12)
-		b.is("f", 3*anvil, 1e-12)
-		b.is("h", start-p, 1e-12)
+		b.Is("a", anvil, 1e-12)
+		b.Is("f", 3*anvil, 1e-12)
+		b.Is("h", start-p, 1e-12)
 		if start < 0 {
-			b.is("b", anvil, 1e-12)
+			b.Is("b", anvil, 1e-12)
 		} else {
-			b.is("b", 0, 1e-12)
+			b.Is("b", 0, 1e-12)
 		}
 	}
 }
@@ -198,14 +199,14 @@ func TestRandomRowsOfClearancesKeepMomentumAndNeverOverlap(t *testing.T) {
 			elements += fmt.Sprintf("g%d: {type: clearance, a: m%d, b: m%d, s_min: 0.4, s_max: 0.7, restitution: %.17g}\n", i, i-1, i, e)
 			outputs += fmt.Sprintf("s%d: {s_rel: g%d}\n", i, i)
 		}
-		b := newBench(t, plantOf(elements, outputs), 5*ms)
+		b := modeltest.New(t, modeltest.PlantOf(elements, outputs), 5*modeltest.Ms)
 		sums := func() (p, energy float64) {
 			for i, m := range mass {
-				v := b.get(fmt.Sprintf("v%d", i))
+				v := b.Get(fmt.Sprintf("v%d", i))
 				p += m * v
 				energy += m * v * v / 2
 				if i > 0 {
-					x := b.get(fmt.Sprintf("s%d", i)) - 0.5
+					x := b.Get(fmt.Sprintf("s%d", i)) - 0.5
 					energy += stiff[i-1] * x * x / 2
 				}
 			}
@@ -214,9 +215,9 @@ func TestRandomRowsOfClearancesKeepMomentumAndNeverOverlap(t *testing.T) {
 		p0, before := sums()
 		size := 0.0
 		for i, m := range mass {
-			size += m * math.Abs(b.get(fmt.Sprintf("v%d", i)))
+			size += m * math.Abs(b.Get(fmt.Sprintf("v%d", i)))
 		}
-		b.to(5, func(at float64) {
+		b.To(5, func(at float64) {
 			p, energy := sums()
 			if !(math.Abs(p-p0) <= 1e-12*size) {
 				t.Fatalf("plant %d: the momentum went from %.15g to %.15g at %g s", seed, p0, p, at)
@@ -226,11 +227,11 @@ func TestRandomRowsOfClearancesKeepMomentumAndNeverOverlap(t *testing.T) {
 			}
 			before = energy
 			for i := 1; i < n; i++ {
-				if s := b.get(fmt.Sprintf("s%d", i)); !(s >= 0.4-1e-12 && s <= 0.7+1e-12) {
+				if s := b.Get(fmt.Sprintf("s%d", i)); !(s >= 0.4-1e-12 && s <= 0.7+1e-12) {
 					t.Fatalf("plant %d: s%d = %.15g m at %g s", seed, i, s, at)
 				}
 			}
-			for _, e := range b.k.Events() {
+			for _, e := range b.Kernel.Events() {
 				if e.To == kernel.Struck {
 					impacts++
 				}
@@ -251,53 +252,53 @@ func TestUnequalContactForcesTakeFromTheBodyThatPushes(t *testing.T) {
 		force, end float64 // on body one; gap at which they touch
 	}{{"s_min: 0.1", 6, 0.1}, {"s_max: 0.5", -6, 0.5}} {
 		for _, ks := range []float64{1, 1.5, 10} {
-			b := newBench(t, plantOf(fmt.Sprintf(`
+			b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
 one: {type: mass, m: 2}
 two: {type: mass, m: 3, s_start: 0.3}
 push: {type: force, flange: one, f: %g}
-gap: {type: clearance, a: one, b: two, %s, k_s: %g}`, c.force, c.stops, ks), "a1: {acceleration: one}\na2: {acceleration: two}\nf: {force: gap}\ns: {s_rel: gap}\nv: {speed: two}"), 5*ms)
-			b.to(2, nil)
+gap: {type: clearance, a: one, b: two, %s, k_s: %g}`, c.force, c.stops, ks), "a1: {acceleration: one}\na2: {acceleration: two}\nf: {force: gap}\ns: {s_rel: gap}\nv: {speed: two}"), 5*modeltest.Ms)
+			b.To(2, nil)
 			a := c.force / (2 + ks*3)
-			b.is("s", c.end, 1e-15)
-			b.is("a1", a, 1e-12)
-			b.is("a2", a, 1e-12)
-			b.is("f", -3*a, 1e-12)
+			b.Is("s", c.end, 1e-15)
+			b.Is("a1", a, 1e-12)
+			b.Is("a2", a, 1e-12)
+			b.Is("f", -3*a, 1e-12)
 		}
 	}
 }
 
 // Test case 4 of the thesis (ch. 4): in contact the energy falls by (k_s - 1)·N·|v|.
 func TestContactWithLossesFallsAsItSays(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 ground: {type: fixed}
 one: {type: mass, m: 10, s_start: -0.5}
 two: {type: mass, m: 10}
 k1: {type: spring, a: ground, b: one, c: 20}
 k2: {type: spring, a: ground, b: two, c: 40}
 gap: {type: clearance, a: one, b: two, s_min: 0, restitution: 0, k_s: 10}`,
-		"x1: {s_rel: k1}\nx2: {s_rel: k2}\nv1: {speed: one}\nv2: {speed: two}\nf: {force: gap}\ns: {s_rel: gap}"), ms)
+		"x1: {s_rel: k1}\nx2: {s_rel: k2}\nv1: {speed: one}\nv2: {speed: two}\nf: {force: gap}\ns: {s_rel: gap}"), modeltest.Ms)
 	energy := func() float64 {
-		x1, x2, v1, v2 := b.get("x1"), b.get("x2"), b.get("v1"), b.get("v2")
+		x1, x2, v1, v2 := b.Get("x1"), b.Get("x2"), b.Get("v1"), b.Get("v2")
 		return 10*x1*x1 + 20*x2*x2 + 5*v1*v1 + 5*v2*v2
 	}
-	power := func() float64 { return -9 * b.get("f") * math.Abs(b.get("v1")) }
+	power := func() float64 { return -9 * b.Get("f") * math.Abs(b.Get("v1")) }
 	before, rate, speed, met := energy(), power(), 0.0, 0
-	b.to(20, func(at float64) {
+	b.To(20, func(at float64) {
 		e, p := energy(), power()
-		both := p > 0 && rate > 0 && b.get("v1")*speed > 0
+		both := p > 0 && rate > 0 && b.Get("v1")*speed > 0
 		if lost := before - e; both && !(math.Abs(lost-(p+rate)/2*1e-3) <= 1e-8) || !(lost >= -1e-12) {
 			t.Fatalf("at %g s %g J are lost in 1 ms, %g W are said to be", at, lost, p)
 		}
 		if both {
 			met++
 		}
-		if s := b.get("s"); !(s >= -1e-12) {
+		if s := b.Get("s"); !(s >= -1e-12) {
 			t.Fatalf("overlap of %g m at %g s", -s, at)
 		}
-		before, rate, speed = e, p, b.get("v1")
+		before, rate, speed = e, p, b.Get("v1")
 	})
-	if met < 500 || b.get("events") > 500 {
-		t.Errorf("in contact for %d ms, %g events", met, b.get("events"))
+	if met < 500 || b.Get("events") > 500 {
+		t.Errorf("in contact for %d ms, %g events", met, b.Get("events"))
 	}
 }
 
@@ -330,15 +331,15 @@ func TestRandomRowsOfEverythingKeepMomentumAndLoseEnergy(t *testing.T) {
 		if rnd.IntN(2) > 0 {
 			elements += fmt.Sprintf("f: {type: freewheel, a: J0, b: J%d}\n", n-1)
 		}
-		b := newBench(t, plantOf(elements, outputs), 5*ms)
+		b := modeltest.New(t, modeltest.PlantOf(elements, outputs), 5*modeltest.Ms)
 		sums := func() (p, size, energy float64) {
 			for i, j := range J {
-				w := b.get(fmt.Sprintf("w%d", i))
+				w := b.Get(fmt.Sprintf("w%d", i))
 				p += j * w
 				size += math.Abs(j * w)
 				energy += j * w * w / 2
 				if i > 0 {
-					x := math.Abs(b.get(fmt.Sprintf("x%d", i)))
+					x := math.Abs(b.Get(fmt.Sprintf("x%d", i)))
 					out := max(0, x-border[i-1])
 					energy += soft[i-1]*x*x/2 + (stiff[i-1]-soft[i-1])*out*out/2
 				}
@@ -347,20 +348,20 @@ func TestRandomRowsOfEverythingKeepMomentumAndLoseEnergy(t *testing.T) {
 		}
 		p0, size, before := sums()
 		first := before
-		b.to(4, func(at float64) {
+		b.To(4, func(at float64) {
 			p, _, energy := sums()
-			if !(math.Abs(p-p0) <= 1e-11*size) || !(energy <= before+1e-10*first) || b.get("lag") != 0 {
+			if !(math.Abs(p-p0) <= 1e-11*size) || !(energy <= before+1e-10*first) || b.Get("lag") != 0 {
 				t.Fatalf("plant %d at %g s: momentum %.15g, at first %.15g; energy %.12g J, before %.12g; lag %g s\n%s",
-					seed, at, p, p0, energy, before, b.get("lag"), elements)
+					seed, at, p, p0, energy, before, b.Get("lag"), elements)
 			}
 			before = energy
-			for _, e := range b.k.Events() {
-				if i := e.Friction; i < b.tables.Mc && b.tables.Friction[i].Gap != nil && e.To == kernel.Stuck {
+			for _, e := range b.Kernel.Events() {
+				if i := e.Friction; i < b.Tables.Mc && b.Tables.Friction[i].Gap != nil && e.To == kernel.Stuck {
 					contacts++
 				}
 			}
 		})
-		events += b.get("events")
+		events += b.Get("events")
 	}
 	if events < 1500 || contacts < 5 {
 		t.Errorf("%g events, %d contacts", events, contacts)
@@ -370,7 +371,7 @@ func TestRandomRowsOfEverythingKeepMomentumAndLoseEnergy(t *testing.T) {
 
 // The form of the papers is for friction: a contact chatters in it.
 func TestFormHeldIsRefusedWithAClearance(t *testing.T) {
-	p, err := model.Load("t.yaml", []byte(plantOf(`
+	p, err := model.Load("t.yaml", []byte(modeltest.PlantOf(`
 body: {type: mass, m: 1}
 floor: {type: fixed}
 play: {type: clearance, a: floor, b: body, s_min: -1}`, "v: {speed: body}")), model.Elements())
@@ -382,7 +383,7 @@ play: {type: clearance, a: floor, b: body, s_min: -1}`, "v: {speed: body}")), mo
 		t.Fatal(err)
 	}
 	want := `kernel: plant "t": element "play.min": form "held" holds the force of a contact over a step, in which it chatters; take form "projected"`
-	if _, err = kernel.Prepare(sys, kernel.Options{Period: ms, Form: kernel.Held}); err == nil || err.Error() != want {
+	if _, err = kernel.Prepare(sys, kernel.Options{Period: modeltest.Ms, Form: kernel.Held}); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

@@ -1,6 +1,9 @@
-package model
+package model_test
 
-import "testing"
+import (
+	"lockstep/model/modeltest"
+	"testing"
+)
 
 // tram is a small sound plant of a wheel on a rail.
 const tram = `plant: tram
@@ -52,13 +55,13 @@ var tramCases = []struct{ name, old, new, want string }{
 }
 
 func TestTramIsSound(t *testing.T) {
-	if err := loadAssemble(tram); err != nil {
+	if err := modeltest.Check(tram); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestBadContactsAreNamedByPlace(t *testing.T) {
 	for _, c := range tramCases {
-		t.Run(c.name, func(t *testing.T) { refused(t, tram, c.old, c.new, c.want) })
+		t.Run(c.name, func(t *testing.T) { modeltest.Refuse(t, tram, c.old, c.new, c.want) })
 	}
 }

@@ -1,6 +1,7 @@
-package model
+package model_test
 
 import (
+	"lockstep/model"
 	"os"
 	"reflect"
 	"testing"
@@ -12,15 +13,15 @@ func TestADraftThatIsLoadedTwiceIsThePlantOfItsFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		once, err := Load(name, data, Elements())
+		once, err := model.Load(name, data, model.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}
-		draft, err := Parse(name, data, Elements())
+		draft, err := model.Parse(name, data, model.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := Assemble(once)
+		want, err := model.Assemble(once)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +30,7 @@ func TestADraftThatIsLoadedTwiceIsThePlantOfItsFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := Assemble(plant); err != nil || !reflect.DeepEqual(got, want) {
+			if got, err := model.Assemble(plant); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: a plant of the draft is not that of the file (%v)", name, err)
 			}
 		}

@@ -1,6 +1,7 @@
-package model
+package model_test
 
 import (
+	"lockstep/model/modeltest"
 	"strings"
 	"testing"
 )
@@ -21,7 +22,7 @@ outputs:
 `
 
 func TestBrakesAreSound(t *testing.T) {
-	if err := loadAssemble(brakes); err != nil {
+	if err := modeltest.Check(brakes); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -56,8 +57,8 @@ func TestBadBrakesAreNamedByPlace(t *testing.T) {
 			if !strings.Contains(brakes, c.old) {
 				t.Fatalf("the brakes have no %q", c.old)
 			}
-			text, at := marked(strings.Replace(brakes, c.old, c.new, 1))
-			err := loadAssemble(text)
+			text, at := modeltest.CutMarks(strings.Replace(brakes, c.old, c.new, 1))
+			err := modeltest.Check(text)
 			if err == nil {
 				t.Fatal("accepted")
 			}

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"lockstep/model/modeltest"
 	"math"
 	"testing"
 	"time"
@@ -42,17 +43,17 @@ outputs:
 // An outlet alone: where the flow is turbulent throughout, sqrt(p) falls on a straight
 // line, sqrt(p0) - stiffness·C_d·A·sqrt(2/rho)/2·t.
 func TestOutletEmptiesTheCaliperOnAParabola(t *testing.T) {
-	b := newBench(t, wheelBrake("", "stiffness: 7e12 Pa/m3, V_start: 1 cm3, p_transition: 1000 Pa", ""), ms)
-	b.set("in", 1)
-	b.set("out", 1)
-	b.to(0.005, nil)
-	p0, slope := math.Sqrt(b.get("p")), 7e12*discharge*0.08e-6*math.Sqrt(2/density)/2
-	b.to(0.28, func(at float64) {
+	b := modeltest.New(t, wheelBrake("", "stiffness: 7e12 Pa/m3, V_start: 1 cm3, p_transition: 1000 Pa", ""), modeltest.Ms)
+	b.Set("in", 1)
+	b.Set("out", 1)
+	b.To(0.005, nil)
+	p0, slope := math.Sqrt(b.Get("p")), 7e12*discharge*0.08e-6*math.Sqrt(2/density)/2
+	b.To(0.28, func(at float64) {
 		if root := p0 - slope*(at-0.005); root > math.Sqrt(1e5) {
-			b.is("p", root*root, 2e-5) // the laminar part: (1 + (1000 Pa/p)²)^(-1/4) of the flow
+			b.Is("p", root*root, 2e-5) // the laminar part: (1 + (1000 Pa/p)²)^(-1/4) of the flow
 		}
 	})
-	if p := b.get("p"); !(p < 1e5 && p > 0) {
+	if p := b.Get("p"); !(p < 1e5 && p > 0) {
 		t.Errorf("%g Pa are left", p)
 	}
 }
@@ -81,8 +82,8 @@ func TestWheelBrakeFollowsItsEquations(t *testing.T) {
 		in := through(0.05e-6*(1-u.in), u.master-p, transition) - through(0.1e-6, max(0, p-u.master-0.2e5), transition)
 		return [2]float64{in - out, out - 3e-6*u.pump*min(1, max(0, s/1e5))}
 	}
-	for _, period := range []time.Duration{ms, 5 * ms} {
-		b := newBench(t, text, period)
+	for _, period := range []time.Duration{modeltest.Ms, 5 * modeltest.Ms} {
+		b := modeltest.New(t, text, period)
 		x, fine := [2]float64{}, 1e-5
 		commands := func(at float64) (master, in, out, pump float64) {
 			switch {
@@ -104,18 +105,18 @@ func TestWheelBrakeFollowsItsEquations(t *testing.T) {
 		for k := range int(math.Round(0.5 / period.Seconds())) {
 			at := float64(k) * period.Seconds()
 			master, in, out, pump := commands(at + 1e-9)
-			b.set("master", master)
-			b.set("in", in)
-			b.set("out", out)
-			b.set("pump", pump)
+			b.Set("master", master)
+			b.Set("in", in)
+			b.Set("out", out)
+			b.Set("pump", pump)
 			for i := range steps {
 				u.master, u.out, u.pump = master, out, pump
 				_, u.in, _, _ = commands(max(0, at+float64(i)*fine-0.003+1e-9))
 				x = rungeKutta(rate, x, fine)
 			}
-			b.to(at+period.Seconds(), nil)
-			worst = max(worst, math.Abs(b.get("p")-caliper(x[0])))
-			worstStore = max(worstStore, math.Abs(b.get("V_s")-x[1]))
+			b.To(at+period.Seconds(), nil)
+			worst = max(worst, math.Abs(b.Get("p")-caliper(x[0])))
+			worstStore = max(worstStore, math.Abs(b.Get("V_s")-x[1]))
 			if math.IsNaN(worst + worstStore) {
 				t.Fatalf("no number at %g s", at)
 			}
@@ -141,17 +142,17 @@ func rungeKutta(rate func([2]float64) [2]float64, x [2]float64, h float64) [2]fl
 // meet make no events.
 func TestWheelBrakeAtRestIsQuiet(t *testing.T) {
 	for _, in := range []float64{0, 1} {
-		b := newBench(t, wheelBrake("", "stiffness: 7e12 Pa/m3, A_check: 0.1 mm2", ""), 5*ms)
-		b.set("master", 5e6)
-		b.to(1, nil)
-		b.set("in", in)
-		b.set("master", 1e6)
-		b.to(10, nil)
-		before := b.get("events")
-		b.to(60, nil)
-		if more := b.get("events") - before; more != 0 {
+		b := modeltest.New(t, wheelBrake("", "stiffness: 7e12 Pa/m3, A_check: 0.1 mm2", ""), 5*modeltest.Ms)
+		b.Set("master", 5e6)
+		b.To(1, nil)
+		b.Set("in", in)
+		b.Set("master", 1e6)
+		b.To(10, nil)
+		before := b.Get("events")
+		b.To(60, nil)
+		if more := b.Get("events") - before; more != 0 {
 			t.Errorf("inlet %g: %g events at rest", in, more)
 		}
-		b.is("p", 1e6+in*1e4, 1)
+		b.Is("p", 1e6+in*1e4, 1)
 	}
 }

@@ -1,12 +1,13 @@
-package model
+package model_test
 
 import (
+	"lockstep/model"
 	"reflect"
 	"testing"
 )
 
 func TestLayoutNamesWhatBecameOfTheNodes(t *testing.T) {
-	p, err := Load("t.yaml", []byte(`plant: t
+	p, err := model.Load("t.yaml", []byte(`plant: t
 elements:
   ground: {type: fixed}
   body: {type: inertia, J: 1}
@@ -20,15 +21,15 @@ elements:
   drive: {type: speed, flange: motor, w_ref: 3}
   shaft: {type: damper, a: motor, b: body, d: 1}
 outputs: {w: {speed: body}}
-`), Elements())
+`), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := LayoutOf(p)
+	got, err := model.LayoutOf(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Layout{
+	want := &model.Layout{
 		Bodies: []string{"body", "other", "same"}, Free: 2,
 		Geared: []string{"wheel", "motor"}, Balanced: []string{"middle"}, Driven: []string{"drive"},
 	}
@@ -38,7 +39,7 @@ outputs: {w: {speed: body}}
 }
 
 func TestLayoutNamesWhatBodiesCarryAndJointsHold(t *testing.T) {
-	p, err := Load("t.yaml", []byte(`plant: t
+	p, err := model.Load("t.yaml", []byte(`plant: t
 elements:
   base: {type: body, dof: [], x_start: 0, y_start: 0, nodes: {foot: [0, 0]}}
   slide: {type: body, m: 2, J: 1, x_start: 1, y_start: 0, nodes: {top: [0, 1], lug: [1, 0]}}
@@ -46,15 +47,15 @@ elements:
   lift: {type: body, m: 1, dof: [y], nodes: {hook: [0.1, 0.2]}}
   way: {type: line, a: base, b: slide}
 outputs: {v: {speed: slide.x}, w: {speed: lift.hook.y}, d: {speed: way}}
-`), Elements())
+`), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := LayoutOf(p)
+	got, err := model.LayoutOf(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Layout{
+	want := &model.Layout{
 		Bodies: []string{"slide.x", "slide.y", "slide.phi", "lift.y"}, Free: 2,
 		Held: []string{"slide.y", "slide.phi"}, Carried: []string{"slide.top", "slide.lug", "lift.hook", "way"},
 	}

@@ -1,19 +1,21 @@
-package model
+package model_test
 
 import (
+	"lockstep/model"
+	"lockstep/model/modeltest"
 	"os"
 	"strings"
 	"testing"
 )
 
 func TestTrainIsSound(t *testing.T) {
-	if err := loadAssemble(train); err != nil {
+	if err := modeltest.Check(modeltest.Train); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestByteOrderMarkAndCarriageReturnsAreAccepted(t *testing.T) {
-	if err := loadAssemble("\ufeff" + strings.ReplaceAll(train, "\n", "\r\n")); err != nil {
+	if err := modeltest.Check("\ufeff" + strings.ReplaceAll(modeltest.Train, "\n", "\r\n")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -25,21 +27,21 @@ var badCases = []struct {
 	want           string
 }{
 	{"not YAML", "plant: train\nabout", "plant: [train\n«about»", `not YAML: ',' or ']' must be specified`},
-	{"not a mapping", train, "«hello»", `plant file: a mapping (key: value) is wanted, "hello" found`},
-	{"empty file", train, "«»", `the file is empty; a plant file starts with plant: NAME`},
+	{"not a mapping", modeltest.Train, "«hello»", `plant file: a mapping (key: value) is wanted, "hello" found`},
+	{"empty file", modeltest.Train, "«»", `the file is empty; a plant file starts with plant: NAME`},
 	{"two documents", "about:", "---\n«about»:", `a plant file holds one document; a second one starts here`},
 	{"an alias", "J_wheel: 0.5 kg.m2", "J_wheel: «&»j 0.5", `"&": anchors, aliases, tags and merge keys are not used in plant files; use parameters`},
-	{"too many keys", train, "a: {" + strings.Repeat("b: 1, ", 10000-2) + "c«:» 1}", `more than 10000 keys`},
+	{"too many keys", modeltest.Train, "a: {" + strings.Repeat("b: 1, ", 10000-2) + "c«:» 1}", `more than 10000 keys`},
 	{"nested too deeply", "J_wheel: 0.5 kg.m2", "J_wheel: " + strings.Repeat("[", 16) + "«[»", `nested too deeply`},
-	{"too long", train, "«»" + strings.Repeat("#", 256<<10+1), `the file has 262145 bytes, more than 262144`},
+	{"too long", modeltest.Train, "«»" + strings.Repeat("#", 256<<10+1), `the file has 262145 bytes, more than 262144`},
 	{"no name", "plant: train\nabout: two wheels and a clutch\n", "«»", `plant file: plant: NAME is missing`},
 	{"bad name", "plant: train", "plant: «a b»", `plant: "a b" is not a name (letters, digits, _ and -)`},
 	{"unknown section", "about:", "«abuot»:", `plant file: unknown key "abuot", did you mean "about"?; known: plant, about, parameters, inputs, assemblies, elements, outputs, partition`},
 	{"duplicate section", "about: two", "about: one\n«about»: two", `plant file: "about" appears twice, first in line 2`},
 	{"duplicate element", "  wheel: {", "  «motor»: {", `elements: "motor" appears twice, first in line 10`},
-	{"no elements", train, "«plant»: x", `plant file: elements: is missing; there is nothing to simulate`},
-	{"elements empty", train, "plant: x\n«elements»:", `elements: a mapping (key: value) is wanted, nothing found`},
-	{"no inertia", train, "«»plant: x\nelements: {f: {type: fixed}}", `the plant has no inertia; nothing can move`},
+	{"no elements", modeltest.Train, "«plant»: x", `plant file: elements: is missing; there is nothing to simulate`},
+	{"elements empty", modeltest.Train, "plant: x\n«elements»:", `elements: a mapping (key: value) is wanted, nothing found`},
+	{"no inertia", modeltest.Train, "«»plant: x\nelements: {f: {type: fixed}}", `the plant has no inertia; nothing can move`},
 
 	{"unknown type", "type: inertia, J: 2", "type: «inertai», J: 2", `element "motor": unknown type "inertai", did you mean "inertia"?`},
 	{"no type", "  motor: {type: inertia, ", "  «motor»: {", `element "motor": type is missing; such as inertia, mass, fixed, damper, spring, spring_damper, torque, force, ...`},
@@ -119,11 +121,11 @@ var badCases = []struct {
 func TestBadFilesAreNamedByPlace(t *testing.T) {
 	for _, c := range badCases {
 		t.Run(c.name, func(t *testing.T) {
-			if !strings.Contains(train, c.old) {
+			if !strings.Contains(modeltest.Train, c.old) {
 				t.Fatalf("the train has no %q", c.old)
 			}
-			text, at := marked(strings.Replace(train, c.old, c.new, 1))
-			err := loadAssemble(text)
+			text, at := modeltest.CutMarks(strings.Replace(modeltest.Train, c.old, c.new, 1))
+			err := modeltest.Check(text)
 			if err == nil {
 				t.Fatal("accepted")
 			}
@@ -135,7 +137,7 @@ func TestBadFilesAreNamedByPlace(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	f.Add([]byte(train))
+	f.Add([]byte(modeltest.Train))
 	f.Add([]byte(lorry))
 	for _, name := range []string{"powershift", "automatic4", "hybrid", "coupled-clutches", "rail17", "judder", "wsp-car", "testdata/Backlash", "testdata/GenerationOfFMUs"} {
 		data, err := os.ReadFile("plants/" + name + ".yaml")
@@ -145,19 +147,19 @@ func FuzzLoad(f *testing.F) {
 		f.Add(data)
 	}
 	for _, c := range lorryCases {
-		text, _ := marked(strings.Replace(lorry, c.old, c.new, 1))
+		text, _ := modeltest.CutMarks(strings.Replace(lorry, c.old, c.new, 1))
 		f.Add([]byte(text))
 	}
 	for _, c := range badCases {
-		text, _ := marked(strings.Replace(train, c.old, c.new, 1))
+		text, _ := modeltest.CutMarks(strings.Replace(modeltest.Train, c.old, c.new, 1))
 		if len(text) < 4096 {
 			f.Add([]byte(text))
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := Load("f.yaml", data, Elements())
+		p, err := model.Load("f.yaml", data, model.Elements())
 		if err == nil {
-			_, err = Assemble(p)
+			_, err = model.Assemble(p)
 		}
 		if err != nil && (!strings.HasPrefix(err.Error(), "f.yaml:") || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("error %q is not one line with a place", err)

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"lockstep/model/modeltest"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -45,17 +46,17 @@ func TestRandomLossyGearsLoseWhatTheirTableSays(t *testing.T) {
 		if len(lossy) == 0 {
 			continue
 		}
-		b := newBench(t, plantOf(elements.String(), outputs.String()), ms)
-		coarse := newBench(t, plantOf(elements.String(), outputs.String()), 5*ms).to(1, nil)
-		b.to(1, func(at float64) {
-			b.is("lag", 0, 0)
-			b.is("fault", 0, 0)
+		b := modeltest.New(t, modeltest.PlantOf(elements.String(), outputs.String()), modeltest.Ms)
+		coarse := modeltest.New(t, modeltest.PlantOf(elements.String(), outputs.String()), 5*modeltest.Ms).To(1, nil)
+		b.To(1, func(at float64) {
+			b.Is("lag", 0, 0)
+			b.Is("fault", 0, 0)
 			for _, i := range lossy {
 				g, name := table[i], fmt.Sprintf("g%d", i)
-				load, loss := b.get(fmt.Sprintf("a%d", i)), b.get(name+".tau")
-				b.is(fmt.Sprintf("b%d", i), ratio[i]*(load-loss), 1e-9)
+				load, loss := b.Get(fmt.Sprintf("a%d", i)), b.Get(name+".tau")
+				b.Is(fmt.Sprintf("b%d", i), ratio[i]*(load-loss), 1e-9)
 				limit := func(load float64) float64 { return max((1-g.eta1)*load+g.tau1, (1-1/g.eta2)*load+g.tau2) }
-				d := b.get(name + ".mode")
+				d := b.Get(name + ".mode")
 				if d == 0 {
 					stuck++
 					if !(loss <= limit(load)+1e-6 && -loss <= limit(-load)+1e-6) {
@@ -71,14 +72,14 @@ func TestRandomLossyGearsLoseWhatTheirTableSays(t *testing.T) {
 				if want := d * limit(d*load); !scalar.EqualWithinAbs(loss, want, 1e-6*(1+math.Abs(load))) {
 					t.Errorf("%s in mode %g loses %.9g N·m, not %.9g, under %g at %g s", name, d, loss, want, load, at)
 				}
-				if p := b.get(fmt.Sprintf("P%d", i)); !(p >= -1e-9) {
+				if p := b.Get(fmt.Sprintf("P%d", i)); !(p >= -1e-9) {
 					t.Errorf("%s gives %g W", name, p)
 				}
 			}
 		})
 		for i := range n {
 			name := fmt.Sprintf("w%d", i)
-			b.is(name, coarse.get(name), 3e-6)
+			b.Is(name, coarse.Get(name), 3e-6)
 		}
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", seed, elements.String())

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"lockstep/model/modeltest"
 	"math"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func (g geared) stuck(Ta, Tb float64) (loss float64, holds bool) {
 }
 
 func (g geared) plant(w1, Ta, Tb string) string {
-	return plantOf(fmt.Sprintf(`
+	return modeltest.PlantOf(fmt.Sprintf(`
 one: {type: inertia, J: %g, w_start: %s}
 two: {type: inertia, J: %g}
 gear: {type: lossy_gear, a: one, b: two, ratio: %g, lossTable: %v}
@@ -87,23 +88,23 @@ func TestLossyGearMovesAsItsFormulaSays(t *testing.T) {
 		for _, w := range []float64{100, -100} {
 			for _, Ta := range []float64{3, -3, 0, 0.2} {
 				for _, Tb := range []float64{4, -4, 0, 30} {
-					b := newBench(t, g.plant(fmt.Sprint(w), fmt.Sprint(Ta), fmt.Sprint(Tb)), ms)
+					b := modeltest.New(t, g.plant(fmt.Sprint(w), fmt.Sprint(Ta), fmt.Sprint(Tb)), modeltest.Ms)
 					d := math.Copysign(1, w)
 					a, loss := g.moving(d, Ta, Tb)
 					at := 3e-3
 					if d*(w+a*at) < 0 {
 						continue // it has turned
 					}
-					b.is("loss", loss, 1e-8)
-					b.to(at, nil)
-					b.is("w1", w+a*at, 1e-9)
-					b.is("w2", (w+a*at)/g.ratio, 1e-9)
-					b.is("load", Ta-g.J1*a, 1e-9)
-					b.is("out", g.J2*a/g.ratio-Tb, 1e-9)
-					b.is("loss", loss, 1e-8)
-					b.is("P", loss*b.get("w1"), 1e-8)
-					b.is("a1", g.J1*a, 1e-9)
-					b.is("events", 0, 0)
+					b.Is("loss", loss, 1e-8)
+					b.To(at, nil)
+					b.Is("w1", w+a*at, 1e-9)
+					b.Is("w2", (w+a*at)/g.ratio, 1e-9)
+					b.Is("load", Ta-g.J1*a, 1e-9)
+					b.Is("out", g.J2*a/g.ratio-Tb, 1e-9)
+					b.Is("loss", loss, 1e-8)
+					b.Is("P", loss*b.Get("w1"), 1e-8)
+					b.Is("a1", g.J1*a, 1e-9)
+					b.Is("events", 0, 0)
 					if t.Failed() {
 						t.Fatalf("%+v at %g rad/s under %g and %g N·m", g, w, Ta, Tb)
 					}
@@ -123,18 +124,18 @@ func TestLossyGearHoldsAndBreaksAway(t *testing.T) {
 				if Ta == 0 {
 					Tb = part
 				}
-				b := newBench(t, g.plant("0", fmt.Sprint(Ta), fmt.Sprint(Tb)), ms).to(0.02, nil)
+				b := modeltest.New(t, g.plant("0", fmt.Sprint(Ta), fmt.Sprint(Tb)), modeltest.Ms).To(0.02, nil)
 				if loss, holds := g.stuck(Ta, Tb); holds {
 					held++
-					b.is("w1", 0, 1e-12)
-					b.is("loss", loss, 1e-12)
-					b.is("load", Ta, 1e-12)
+					b.Is("w1", 0, 1e-12)
+					b.Is("loss", loss, 1e-12)
+					b.Is("load", Ta, 1e-12)
 					continue
 				}
 				moved++
 				loss, _ := g.stuck(Ta, Tb)
 				a, _ := g.moving(math.Copysign(1, loss), Ta, Tb)
-				b.is("w1", a*0.02, 1e-9)
+				b.Is("w1", a*0.02, 1e-9)
 				if t.Failed() {
 					t.Fatalf("%+v under %g and %g N·m", g, Ta, Tb)
 				}
@@ -149,8 +150,8 @@ func TestLossyGearHoldsAndBreaksAway(t *testing.T) {
 // A load that swings on a rope, bearing friction in the worm, nobody at the motor: it
 // stands still, and no tick owes the grid anything.
 func TestWormGearHoldsASwingingLoadOnEveryGrid(t *testing.T) {
-	for _, step := range []time.Duration{ms, 10 * ms} {
-		b := newBench(t, plantOf(`
+	for _, step := range []time.Duration{modeltest.Ms, 10 * modeltest.Ms} {
+		b := modeltest.New(t, modeltest.PlantOf(`
 motor: {type: inertia, J: 0.01}
 worm: {type: lossy_gear, a: motor, b: drum, ratio: 50, lossTable: [[0, 0.5, 0, 0.2, 0.2], [300, 0.6, 0, 0.3, 0.3]]}
 drum: {type: inertia, J: 0.5}
@@ -159,10 +160,10 @@ load: {type: inertia, J: 5}
 push: {type: torque, flange: load, tau: {sine: {amplitude: 300, f: 1}}}`,
 			"w: {speed: motor}\nw_load: {speed: load}"), step)
 		moved := 0.0
-		b.to(2, func(float64) {
-			b.is("w", 0, 1e-9)
-			b.is("lag", 0, 1e-12)
-			moved = max(moved, math.Abs(b.get("w_load")))
+		b.To(2, func(float64) {
+			b.Is("w", 0, 1e-9)
+			b.Is("lag", 0, 1e-12)
+			moved = max(moved, math.Abs(b.Get("w_load")))
 		})
 		if !(moved > 0.1) {
 			t.Errorf("%v: the load moves with %g rad/s at most", step, moved)
@@ -172,40 +173,40 @@ push: {type: torque, flange: load, tau: {sine: {amplitude: 300, f: 1}}}`,
 
 // A worm gear with eta_mf2 = 0: no load on b moves it, a torque on a does.
 func TestWormGearLocksItself(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 motor: {type: inertia, J: 0.01}
 table: {type: inertia, J: 2}
 worm: {type: lossy_gear, a: motor, b: table, ratio: 30, lossTable: [[0, 0.4, 0, 0, 0]]}
 weight: {type: torque, flange: table, tau: {sine: {amplitude: 500, f: 3}}}
 push: {type: torque, flange: motor, tau: {step: {height: 50, startTime: 1}}}`,
-		"w: {speed: motor}\nload: {torque: worm, onto: motor}"), ms)
-	b.to(0.999, func(at float64) {
-		b.is("w", 0, 1e-9)
-		b.is("load", 0, 1e-9)
+		"w: {speed: motor}\nload: {torque: worm, onto: motor}"), modeltest.Ms)
+	b.To(0.999, func(at float64) {
+		b.Is("w", 0, 1e-9)
+		b.Is("load", 0, 1e-9)
 	})
-	b.to(1.1, nil)
-	if !(b.get("w") > 1) {
-		t.Errorf("the motor turns at %g rad/s", b.get("w"))
+	b.To(1.1, nil)
+	if !(b.Get("w") > 1) {
+		t.Errorf("the motor turns at %g rad/s", b.Get("w"))
 	}
 }
 
 // An ideal loss table is an ideal gear: free, without loss.
 func TestLossyGearWithoutLossesIsIdeal(t *testing.T) {
 	g := geared{1, 2, 3, losses{1, 1, 0, 0}}
-	b := newBench(t, g.plant("4", "{sine: {amplitude: 5, f: 2}}", "1"), 5*ms)
-	ideal := newBench(t, plantOf(`
+	b := modeltest.New(t, g.plant("4", "{sine: {amplitude: 5, f: 2}}", "1"), 5*modeltest.Ms)
+	ideal := modeltest.New(t, modeltest.PlantOf(`
 one: {type: inertia, J: 1, w_start: 4}
 two: {type: inertia, J: 2}
 gear: {type: ideal_gear, a: one, b: two, ratio: 3}
 left: {type: torque, flange: one, tau: {sine: {amplitude: 5, f: 2}}}
-right: {type: torque, flange: two, tau: 1}`, "w1: {speed: one}\nload: {torque: gear, onto: one, factor: -1}\nout: {torque: gear, onto: two}"), 5*ms)
-	b.to(1, func(at float64) {
-		ideal.to(at, nil)
+right: {type: torque, flange: two, tau: 1}`, "w1: {speed: one}\nload: {torque: gear, onto: one, factor: -1}\nout: {torque: gear, onto: two}"), 5*modeltest.Ms)
+	b.To(1, func(at float64) {
+		ideal.To(at, nil)
 		for _, name := range []string{"w1", "load", "out"} {
-			b.is(name, ideal.get(name), 1e-12)
+			b.Is(name, ideal.Get(name), 1e-12)
 		}
-		b.is("gear.mode", 2, 0)
-		b.is("P", 0, 0)
+		b.Is("gear.mode", 2, 0)
+		b.Is("P", 0, 0)
 	})
 }
 
@@ -286,26 +287,26 @@ func TestLossyGearDemoAgreesWithAReference(t *testing.T) {
 		Tb := func(at float64) float64 { return -10 + 2.5*at }
 		want := map[int64]float64{}
 		g.reference(0, 2, Ta, Tb, func(at, w float64) { want[int64(math.Round(at*1e3))] = w })
-		for _, period := range []time.Duration{ms, 5 * ms} {
-			b := newBench(t, g.plant("0", "{sine: {amplitude: 10, f: 1}}", "{ramp: {height: 5, duration: 2, offset: -10}}"), period)
+		for _, period := range []time.Duration{modeltest.Ms, 5 * modeltest.Ms} {
+			b := modeltest.New(t, g.plant("0", "{sine: {amplitude: 10, f: 1}}", "{ramp: {height: 5, duration: 2, offset: -10}}"), period)
 			worst, stuck, work := 0.0, 0, 0.0
 			modes := map[float64]bool{}
-			b.to(2, func(at float64) {
+			b.To(2, func(at float64) {
 				ref, ok := want[int64(math.Round(at*1e3))]
 				if !ok {
 					t.Fatalf("no reference at %g s", at)
 				}
-				worst = max(worst, math.Abs(b.get("w1")-ref))
-				modes[b.get("gear.mode")] = true
-				if b.get("gear.mode") == 0 {
+				worst = max(worst, math.Abs(b.Get("w1")-ref))
+				modes[b.Get("gear.mode")] = true
+				if b.Get("gear.mode") == 0 {
 					stuck++
 				}
-				work = max(work, -b.get("P"))
+				work = max(work, -b.Get("P"))
 			})
-			if !(worst < 1e-6) || len(modes) != 3 || stuck == 0 || work > 0 || b.get("lag") != 0 {
+			if !(worst < 1e-6) || len(modes) != 3 || stuck == 0 || work > 0 || b.Get("lag") != 0 {
 				t.Errorf("%v at %v: off by %g rad/s, modes %v, friction drives with %g W", g.losses, period, worst, modes, work)
 			}
-			t.Logf("%v at %v: within %.2g rad/s, %g events", g.losses, period, worst, b.get("events"))
+			t.Logf("%v at %v: within %.2g rad/s, %g events", g.losses, period, worst, b.Get("events"))
 		}
 	}
 }
@@ -314,25 +315,25 @@ func TestLossyGearDemoAgreesWithAReference(t *testing.T) {
 // 0.5 s but that of the bearings.
 func TestLossyGearDemo3FindsTheDrivingSide(t *testing.T) {
 	g := geared{0.001, 0.001, 1, losses{0.25, 0.25, 0.625, 2.5}}
-	b := newBench(t, g.plant("10", "0", "{step: {height: 1, startTime: 0.5}}"), ms)
+	b := modeltest.New(t, g.plant("10", "0", "{step: {height: 1, startTime: 0.5}}"), modeltest.Ms)
 	a, _ := g.moving(1, 0, 0)
-	b.to(0.001, nil)
-	b.is("w1", max(0, 10+a*0.001), 1e-9)
-	b.to(0.5, nil)
-	b.is("w1", 0, 1e-9)
-	b.to(1, nil)
+	b.To(0.001, nil)
+	b.Is("w1", max(0, 10+a*0.001), 1e-9)
+	b.To(0.5, nil)
+	b.Is("w1", 0, 1e-9)
+	b.To(1, nil)
 	want := 0.0
 	if loss, holds := g.stuck(0, 1); !holds {
 		a, _ = g.moving(math.Copysign(1, loss), 0, 1)
 		want = 0.5 * a
 	}
-	b.is("w1", want, 1e-6)
+	b.Is("w1", want, 1e-6)
 }
 
 // A loss table over the speed, with a torque that follows a damper: the energy that is
 // missing is what the gear reports as its loss.
 func TestLossyGearLosesWhatItReports(t *testing.T) {
-	text := plantOf(`
+	text := modeltest.PlantOf(`
 one: {type: inertia, J: 0.5, w_start: 30}
 two: {type: inertia, J: 4}
 gear: {type: lossy_gear, a: one, b: two, ratio: 3, lossTable: [[0, 0.95, 0.9, 0.2, 0.3], [20, 0.9, 0.85, 0.4, 0.5], [40, 0.92, 0.88, 0.6, 0.7]]}
@@ -345,16 +346,16 @@ w3: {speed: three}
 Pin: {power: left}
 P: {power: gear}
 twist: {phi_rel: shaft}`)
-	for period, tol := range map[time.Duration]float64{ms / 10: 1e-7, ms: 2e-6} {
-		b := newBench(t, text, period)
+	for period, tol := range map[time.Duration]float64{modeltest.Ms / 10: 1e-7, modeltest.Ms: 2e-6} {
+		b := modeltest.New(t, text, period)
 		energy := func() float64 {
 			sq := func(x float64) float64 { return x * x }
-			return (0.5*sq(b.get("w1")) + 4*sq(b.get("w2")) + 2*sq(b.get("w3")) + 900*sq(b.get("twist"))) / 2
+			return (0.5*sq(b.Get("w1")) + 4*sq(b.Get("w2")) + 2*sq(b.Get("w3")) + 900*sq(b.Get("twist"))) / 2
 		}
 		h := period.Seconds()
 		start, balance, lost := energy(), 0.0, 0.0
-		net := []float64{b.get("Pin") - b.get("P")}
-		b.to(0.12, func(at float64) { net = append(net, b.get("Pin")-b.get("P")); lost += h * b.get("P") })
+		net := []float64{b.Get("Pin") - b.Get("P")}
+		b.To(0.12, func(at float64) { net = append(net, b.Get("Pin")-b.Get("P")); lost += h * b.Get("P") })
 		for i := 0; i+2 < len(net); i += 2 { // Simpson; it does not stop in this time
 			balance += h / 3 * (net[i] + 4*net[i+1] + net[i+2])
 		}

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"lockstep/model/modeltest"
 	"math"
 	"os"
 	"testing"
@@ -16,7 +17,7 @@ func TestConverterStallsAndCoasts(t *testing.T) {
 		"lambda: [[0, 0.004], [0.8, 0.003], [1, 0]]",
 		"K: [[0, 15.811388300841896], [0.8, 18.257418583505537]]", // 1/sqrt(lambda), mirrored at 1
 	} {
-		b := newBench(t, `
+		b := modeltest.New(t, `
 plant: t
 inputs: {w: {unit: N.m}}
 elements:
@@ -30,19 +31,19 @@ outputs:
   T: {signal: c.tau_turbine}
   wp: {speed: pump}
   wt: {speed: turbine}
-`, 5*ms)
-		b.to(0.5, nil)
-		w := b.get("wp")
-		b.is("wp", 100/(1+0.004*100*0.5/0.2), 1e-8) // J·w' = -lambda·w²
-		b.is("P", 0.004*w*w, 1e-9)
-		b.is("T", 2*b.get("P"), 1e-12)
-		b.set("w", 30)
-		b.to(6, nil)
-		if !(b.get("wt") > b.get("wp") && b.get("P") < 0) {
-			t.Errorf("coasting: turbine %g, pump %g rad/s, pump torque %g N·m", b.get("wt"), b.get("wp"), b.get("P"))
+`, 5*modeltest.Ms)
+		b.To(0.5, nil)
+		w := b.Get("wp")
+		b.Is("wp", 100/(1+0.004*100*0.5/0.2), 1e-8) // J·w' = -lambda·w²
+		b.Is("P", 0.004*w*w, 1e-9)
+		b.Is("T", 2*b.Get("P"), 1e-12)
+		b.Set("w", 30)
+		b.To(6, nil)
+		if !(b.Get("wt") > b.Get("wp") && b.Get("P") < 0) {
+			t.Errorf("coasting: turbine %g, pump %g rad/s, pump torque %g N·m", b.Get("wt"), b.Get("wp"), b.Get("P"))
 		}
-		if got := b.get("T"); !scalar.EqualWithinRel(got, b.get("P"), 1e-9) {
-			t.Errorf("coasting multiplies the torque: %g and %g N·m", got, b.get("P"))
+		if got := b.Get("T"); !scalar.EqualWithinRel(got, b.Get("P"), 1e-9) {
+			t.Errorf("coasting multiplies the torque: %g and %g N·m", got, b.Get("P"))
 		}
 	}
 }
@@ -50,7 +51,7 @@ outputs:
 // The idle controller is a proportional one: it balances the load at idle_speed -
 // load/gain; the limiter balances full load at the fade.
 func TestEngineIdlesAndIsLimited(t *testing.T) {
-	b := newBench(t, `
+	b := modeltest.New(t, `
 plant: t
 inputs: {pedal: {unit: 1, min: 0, max: 1}}
 elements:
@@ -60,72 +61,72 @@ elements:
 outputs:
   w: {speed: crank}
   tau: {torque: engine}
-`[1:], 5*ms)
-	b.to(10, nil)
-	b.is("w", 80-10./5, 1e-6) // 5·(80 - w) = 10
-	b.is("tau", 0, 1e-6)
-	b.set("pedal", 1)
-	b.to(40, nil)
+`[1:], 5*modeltest.Ms)
+	b.To(10, nil)
+	b.Is("w", 80-10./5, 1e-6) // 5·(80 - w) = 10
+	b.Is("tau", 0, 1e-6)
+	b.Set("pedal", 1)
+	b.To(40, nil)
 	// (full + 10)·f - 10 = 0 with f = (620 - w)/20, full = 100 + 0.1·w
 	w := 610.0
 	for range 50 {
 		w = 620 - 20*10/(110+0.1*w)
 	}
-	b.is("w", w, 1e-5)
+	b.Is("w", w, 1e-5)
 }
 
 // A first-order lag follows a step of the throttle as 1 - exp(-t/T).
 func TestEngineMapLags(t *testing.T) {
-	b := newBench(t, `
+	b := modeltest.New(t, `
 plant: t
 elements:
   crank: {type: inertia, J: 1e6, w_start: 150}
   engine: {type: engine, flange: crank, throttle: {step: {height: 0.5, startTime: 0.1}}, lag: 0.2,
     map: {w: [100, 200], throttle: [0, 1], tau: [[0, 100], [-20, 60]]}}
 outputs: {tau: {torque: engine}}
-`[1:], 5*ms).to(0.5, nil)
+`[1:], 5*modeltest.Ms).To(0.5, nil)
 	from, to := -10., 35.
-	b.is("tau", to+(from*(1-math.Exp(-0.5))-to)*math.Exp(-2), 1e-5)
+	b.Is("tau", to+(from*(1-math.Exp(-0.5))-to)*math.Exp(-2), 1e-5)
 }
 
 // A vehicle holds on a slope below its rolling resistance and rolls with g·(sin -
 // Cr·cos) on a steeper one.
 func TestVehicleStandsAndRolls(t *testing.T) {
-	b := newBench(t, `
+	b := modeltest.New(t, `
 plant: t
 inputs: {grade: {unit: "%", default: 1.9}}
 elements:
   axle: {type: inertia, J: 1e-6}
   car: {type: vehicle, flange: axle, m: 1000 kg, R: 0.3, Cr: 0.02, inclination: grade, g: 10}
 outputs: {v: {speed: car}, s: {position: car}}
-`[1:], 10*ms)
-	b.to(2, nil)
-	b.is("v", 0, 1e-12)
-	b.is("car.mode", 0, 0)
-	b.set("grade", 0.03)
-	b.to(4, nil)
+`[1:], 10*modeltest.Ms)
+	b.To(2, nil)
+	b.Is("v", 0, 1e-12)
+	b.Is("car.mode", 0, 0)
+	b.Set("grade", 0.03)
+	b.To(4, nil)
 	a := math.Atan(0.03)
-	b.is("v", -2*10*(math.Sin(a)-0.02*math.Cos(a)), 1e-7)
+	b.Is("v", -2*10*(math.Sin(a)-0.02*math.Cos(a)), 1e-7)
 }
 
 // ½·rho·Cd·A·v² with the wind against it.
 func TestVehicleFeelsTheWind(t *testing.T) {
-	b := newBench(t, `
+	b := modeltest.New(t, `
 plant: t
 inputs: {wind: {unit: m/s, default: -10}}
 elements:
   axle: {type: inertia, J: 1}
   car: {type: vehicle, flange: axle, m: 1000 kg, R: 0.5, A: 2, Cd: 0.3, rho: 1.2, wind: wind, v_start: 20}
 outputs: {f: {signal: car.f_air}, F: {force: car, onto: car}}
-`[1:], 10*ms)
-	b.is("f", -0.36*900, 1e-12)
-	b.is("F", -0.36*900, 1e-12)
+`[1:], 10*modeltest.Ms)
+	b.Is("f", -0.36*900, 1e-12)
+	b.Is("F", -0.36*900, 1e-12)
 }
 
 // Pressure follows the current through the map and the lag; the dead time is that of
 // the input.
 func TestActuatorLagsAndWaits(t *testing.T) {
-	b := newBench(t, `
+	b := modeltest.New(t, `
 plant: t
 inputs: {i: {unit: mA, min: 0, max: 1000, delay: 12 ms}}
 elements:
@@ -133,18 +134,18 @@ elements:
   valve: {type: hydraulic_actuator, current: i, lag: 20 ms, pressure_map: [[100 mA, 0], [900 mA, 16 bar]]}
   b: {type: brake, flange: body, mu: 0.1, cgeo: 1, area: 10 cm2, pressure: valve}
 outputs: {p: {signal: valve}, cap: {state: valve.p_valve}}
-`[1:], 5*ms)
-	b.set("i", 0.5) // from time 0 on; it has its effect from 12 ms on
-	b.to(0.01, nil)
-	b.is("p", 0, 1e-9)
-	b.to(0.05, nil)
-	b.is("p", 8e5*(1-math.Exp(-38./20)), 1e-9)
+`[1:], 5*modeltest.Ms)
+	b.Set("i", 0.5) // from time 0 on; it has its effect from 12 ms on
+	b.To(0.01, nil)
+	b.Is("p", 0, 1e-9)
+	b.To(0.05, nil)
+	b.Is("p", 8e5*(1-math.Exp(-38./20)), 1e-9)
 }
 
 // Oil fills the piston at the flow of the pressure difference; afterwards the
 // pressure is that of the valve.
 func TestActuatorFillsToTheKissPoint(t *testing.T) {
-	b := newBench(t, `
+	b := modeltest.New(t, `
 plant: t
 elements:
   body: {type: inertia, J: 1, w_start: 1}
@@ -152,24 +153,24 @@ elements:
     fill_pressure: 1 bar, kiss_pressure: 1 bar, stiffness: 1e11 Pa/m3, flow: 0.0002 m3/s, flow_range: 1 mbar}
   b: {type: brake, flange: body, mu: 0.1, cgeo: 1, area: 10 cm2, pressure: valve, p0: 1 bar}
 outputs: {p: {signal: valve}, V: {state: valve.V}}
-`[1:], ms)
+`[1:], modeltest.Ms)
 	fill := 1e-4 / (2e-4 * 9 / math.Sqrt(9.001)) // V/(flow·dp/sqrt(dp + range)), at 9 bar
 	kiss := 0.0
-	b.to(0.5, func(at float64) {
-		if kiss == 0 && b.get("V") > 1e-4 {
+	b.To(0.5, func(at float64) {
+		if kiss == 0 && b.Get("V") > 1e-4 {
 			kiss = at
 		}
 	})
 	if !(kiss >= fill-1e-6 && kiss < fill+0.0011) {
 		t.Errorf("kiss point at %g s, want %g", kiss, fill)
 	}
-	b.is("p", 10e5, 1e-6)
+	b.Is("p", 10e5, 1e-6)
 }
 
 // setGear sets the pressures of C1 to C5 and RC, bar.
-func setGear(b *bench, pressures ...float64) {
+func setGear(b *modeltest.Bench, pressures ...float64) {
 	for i, name := range []string{"C1", "C2", "C3", "C4", "C5", "RC"} {
-		b.set(name+".pressure", pressures[i]*1e5)
+		b.Set(name+".pressure", pressures[i]*1e5)
 	}
 }
 
@@ -181,72 +182,72 @@ func TestAutomatic4DrivesItsScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, period := range []time.Duration{1, 5, 10} {
-		b := newBench(t, string(data), period*ms)
+		b := modeltest.New(t, string(data), period*modeltest.Ms)
 		setGear(b, 8, 0, 10, 0, 0, 20) // reverse
-		b.set("throttle", 0.3)
-		b.to(3, nil)
-		if v := b.get("v"); !(v < -1) {
+		b.Set("throttle", 0.3)
+		b.To(3, nil)
+		if v := b.Get("v"); !(v < -1) {
 			t.Errorf("%d ms: reverse gives %g m/s", period, v)
 		}
-		r := b.get("w_turbine") / b.get("w_out")
+		r := b.Get("w_turbine") / b.Get("w_out")
 		if !scalar.EqualWithinRel(r, -2, 1e-6) {
 			t.Errorf("%d ms: reverse has ratio %g, want -2", period, r)
 		}
-		b.set("throttle", 0)
-		b.set("brake.pressure", 30e5)
-		b.set("grade", 0.15)
-		b.to(8, nil)
-		b.is("v", 0, 1e-9)
-		b.is("car.mode", 0, 0)
-		b.set("ignition", 0)
-		b.to(16, nil)
-		if w := b.get("w_engine"); !(math.Abs(w) < 1) {
+		b.Set("throttle", 0)
+		b.Set("brake.pressure", 30e5)
+		b.Set("grade", 0.15)
+		b.To(8, nil)
+		b.Is("v", 0, 1e-9)
+		b.Is("car.mode", 0, 0)
+		b.Set("ignition", 0)
+		b.To(16, nil)
+		if w := b.Get("w_engine"); !(math.Abs(w) < 1) {
 			t.Errorf("%d ms: the engine turns with %g rad/s 8 s after it was switched off", period, w)
 		}
-		b.is("v", 0, 1e-9)
-		b.set("ignition", 1)
-		b.set("starter.torque", 60)
-		b.to(16.4, nil)
-		b.set("starter.torque", 0)
-		b.to(18, nil)
-		if w := b.get("w_engine"); !(w > 60 && w < 90) {
+		b.Is("v", 0, 1e-9)
+		b.Set("ignition", 1)
+		b.Set("starter.torque", 60)
+		b.To(16.4, nil)
+		b.Set("starter.torque", 0)
+		b.To(18, nil)
+		if w := b.Get("w_engine"); !(w > 60 && w < 90) {
 			t.Errorf("%d ms: the engine idles with %g rad/s after the start", period, w)
 		}
 		setGear(b, 8, 0, 10, 0, 15, 0) // first, with engine braking through C3
-		b.set("brake.pressure", 0)
-		b.set("throttle", 1)
-		b.to(22, nil)
-		first := b.get("v")
+		b.Set("brake.pressure", 0)
+		b.Set("throttle", 1)
+		b.To(22, nil)
+		first := b.Get("v")
 		if !(first > 3) {
 			t.Errorf("%d ms: first gear climbs 15 %% with %g m/s", period, first)
 		}
-		b.set("throttle", 0)
-		b.set("grade", -0.2)
-		b.to(30, nil)
-		if e, w := b.get("w_engine"), b.get("w_turbine"); !(w > e) {
+		b.Set("throttle", 0)
+		b.Set("grade", -0.2)
+		b.To(30, nil)
+		if e, w := b.Get("w_engine"), b.Get("w_turbine"); !(w > e) {
 			t.Errorf("%d ms: downhill in first the turbine turns with %g, the engine with %g rad/s", period, w, e)
 		}
-		if n := b.get("transitions"); n > 60 {
+		if n := b.Get("transitions"); n > 60 {
 			t.Errorf("%d ms: %g transitions", period, n)
 		}
-		b.is("fault", 0, 0)
+		b.Is("fault", 0, 0)
 	}
 }
 
 // A clutch beside the converter locks it up: both sides turn as one and the oil
 // carries nothing.
 func TestLockUpClutchBridgesTheConverter(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 pump: {type: inertia, J: 0.2, w_start: 100}
 turbine: {type: inertia, J: 0.1, w_start: 80}
 c: {type: torque_converter, impeller: pump, turbine: turbine, lambda: [[0, 0.004], [0.8, 0.003], [1, 0]], ratio: [[0, 2], [0.8, 1]]}
 lockup: {type: clutch, a: turbine, b: pump, mu: 1, cgeo: 1, fn: {ramp: {height: 50, duration: 0.2, startTime: 0.1}}}
-push: {type: torque, flange: pump, tau: 3}`, "P: {signal: c.tau_pump}\nwp: {speed: pump}\nwt: {speed: turbine}\ntau: {torque: lockup}\na: {acceleration: turbine}"), 5*ms).to(1, nil)
-	b.is("lockup.mode", 0, 0)
-	b.is("wt", b.get("wp"), 1e-9)
-	b.is("P", 0, 1e-6)
-	b.is("a", 10, 1e-6)
-	b.is("tau", 1, 1e-6)
+push: {type: torque, flange: pump, tau: 3}`, "P: {signal: c.tau_pump}\nwp: {speed: pump}\nwt: {speed: turbine}\ntau: {torque: lockup}\na: {acceleration: turbine}"), 5*modeltest.Ms).To(1, nil)
+	b.Is("lockup.mode", 0, 0)
+	b.Is("wt", b.Get("wp"), 1e-9)
+	b.Is("P", 0, 1e-6)
+	b.Is("a", 10, 1e-6)
+	b.Is("tau", 1, 1e-6)
 }
 
 // Up and down through the gears under load, braking with the engine in each: every
@@ -259,33 +260,33 @@ func TestAutomatic4ShiftsUpAndDown(t *testing.T) {
 	gears := map[int][]float64{1: {8, 0, 8, 0, 18, 0}, 2: {8, 0, 0, 9, 18, 0}, 3: {8, 0, 9, 9, 0, 0}, 4: {0, 6, 9, 9, 0, 0}}
 	ratio := map[int]float64{1: 2.86, 2: 1.62, 3: 1, 4: 0.71999424}
 	for _, period := range []time.Duration{1, 5, 10} {
-		b := newBench(t, string(data), period*ms)
+		b := modeltest.New(t, string(data), period*modeltest.Ms)
 		at := 0.0
 		for _, g := range []int{1, 2, 3, 4, 3, 2, 1} {
 			setGear(b, gears[g]...)
-			b.set("throttle", 0.8)
-			b.to(at+3, nil)
-			if got := b.get("w_turbine") / b.get("w_out"); !scalar.EqualWithinRel(got, ratio[g], 1e-6) {
+			b.Set("throttle", 0.8)
+			b.To(at+3, nil)
+			if got := b.Get("w_turbine") / b.Get("w_out"); !scalar.EqualWithinRel(got, ratio[g], 1e-6) {
 				t.Errorf("%d ms: gear %d has ratio %g under load, want %g", period, g, got, ratio[g])
 			}
-			b.set("throttle", 0)
-			b.to(at+5, nil)
-			if got := b.get("w_turbine") / b.get("w_out"); !scalar.EqualWithinRel(got, ratio[g], 1e-6) || !(b.get("T_engine") < 0) || !(b.get("a") < 0) {
-				t.Errorf("%d ms: gear %d brakes with ratio %g, engine torque %g N·m, %g m/s2", period, g, got, b.get("T_engine"), b.get("a"))
+			b.Set("throttle", 0)
+			b.To(at+5, nil)
+			if got := b.Get("w_turbine") / b.Get("w_out"); !scalar.EqualWithinRel(got, ratio[g], 1e-6) || !(b.Get("T_engine") < 0) || !(b.Get("a") < 0) {
+				t.Errorf("%d ms: gear %d brakes with ratio %g, engine torque %g N·m, %g m/s2", period, g, got, b.Get("T_engine"), b.Get("a"))
 			}
 			at += 5
 		}
-		t.Logf("%d ms: %g transitions in %g s", period, b.get("transitions"), at)
-		if n := b.get("transitions"); n > 80 {
+		t.Logf("%d ms: %g transitions in %g s", period, b.Get("transitions"), at)
+		if n := b.Get("transitions"); n > 80 {
 			t.Errorf("%d ms: %g transitions", period, n)
 		}
-		b.is("fault", 0, 0)
+		b.Is("fault", 0, 0)
 	}
 }
 
 // An assembly counts a bare temperature in the unit of its default.
 func TestAssemblyTakesDegreesCelsius(t *testing.T) {
-	b := newBench(t, `plant: t
+	b := modeltest.New(t, `plant: t
 assemblies:
   retarder:
     parameters: {T: 20 degC}
@@ -297,15 +298,15 @@ elements:
   two: {type: retarder, shaft: a, T: 30}
   three: {type: retarder, shaft: a, T: 300 K}
 outputs: {T1: {state: one.rotor.T}, T2: {state: two.rotor.T}, T3: {state: three.rotor.T}}
-`, ms)
-	b.is("T1", 293.15, 1e-12)
-	b.is("T2", 303.15, 1e-12)
-	b.is("T3", 300, 1e-12)
+`, modeltest.Ms)
+	b.Is("T1", 293.15, 1e-12)
+	b.Is("T2", 303.15, 1e-12)
+	b.Is("T3", 300, 1e-12)
 }
 
 // What is left of the driver's demand, by mode and request: SAE J1939-71, SPN 695.
 func TestEngineIsOverridden(t *testing.T) {
-	b := newBench(t, `
+	b := modeltest.New(t, `
 plant: t
 inputs:
   pedal: {unit: 1}
@@ -318,7 +319,7 @@ elements:
 outputs:
   tau: {torque: engine}
   share: {torque: engine, per: 2 kN.m}
-`[1:], 10*ms)
+`[1:], 10*modeltest.Ms)
 	for _, c := range []struct{ pedal, request, mode, want float64 }{
 		{0.6, 0.2, 0, 0.6}, {0.6, -1.25, 0, 0.6}, // off
 		{0.6, 0.2, 1, 0.6},                     // a speed, which it does not control
@@ -326,11 +327,11 @@ outputs:
 		{0.6, 0.2, 3, 0.2}, {0.1, 0.9, 3, 0.1}, // at most
 		{0.6, -0.3, 3, 0}, {0.6, 1.25, 2, 1}, {1, 1.25, 3, 1},
 	} {
-		b.set("pedal", c.pedal)
-		b.set("request", c.request)
-		b.set("mode", c.mode)
-		b.to(float64(b.ticks+2)*0.01, nil)
-		b.is("tau", 1100*c.want-100, 1e-9)
-		b.is("share", (1100*c.want-100)/2000, 1e-12)
+		b.Set("pedal", c.pedal)
+		b.Set("request", c.request)
+		b.Set("mode", c.mode)
+		b.To(float64(b.Ticks+2)*0.01, nil)
+		b.Is("tau", 1100*c.want-100, 1e-9)
+		b.Is("share", (1100*c.want-100)/2000, 1e-12)
 	}
 }

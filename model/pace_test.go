@@ -6,6 +6,7 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/modeltest"
 )
 
 // The step is refused by the name and the place of what is too fast for it.
@@ -33,7 +34,7 @@ func TestElementTooFastForTheStepIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		_, err = kernel.Prepare(sys, kernel.Options{Period: 10 * ms})
+		_, err = kernel.Prepare(sys, kernel.Options{Period: 10 * modeltest.Ms})
 		want := "t.yaml:" + c.place + `: kernel: plant "t": its fastest mode, ` + c.mode + ", is too fast for a period of 10ms; "
 		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), " would fit") {
 			t.Errorf("%s:\ngot  %v\nwant %s... would fit", c.name, err, want)

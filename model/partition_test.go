@@ -1,6 +1,7 @@
-package model
+package model_test
 
 import (
+	"lockstep/model"
 	"strings"
 	"testing"
 )
@@ -17,19 +18,19 @@ outputs:
 `
 
 func TestPartitionIsReadWithItsDefaultsOrRefusedAtItsPlace(t *testing.T) {
-	for text, want := range map[string]*Partition{
+	for text, want := range map[string]*model.Partition{
 		"":                                  nil,
 		"partition: {N_sub: 5, N_iter: 2}":  {5, 2, "wheel.yaml:10:1"},
 		"partition: {N_sub: 20, N_iter: 5}": {20, 5, "wheel.yaml:10:1"},
 		"partition: {N_iter: 3}":            {1, 3, "wheel.yaml:10:1"},
 		"partition: {N_sub: 2}":             {2, 0, "wheel.yaml:10:1"},
 	} {
-		p, err := Load("wheel.yaml", []byte(twoParts+text), Elements())
+		p, err := model.Load("wheel.yaml", []byte(twoParts+text), model.Elements())
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		sys, err := Assemble(p)
+		sys, err := model.Assemble(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,7 @@ func TestPartitionIsReadWithItsDefaultsOrRefusedAtItsPlace(t *testing.T) {
 		"partition: 5":               "partition",
 		"partition: {N_iter: [1,2]}": "N_iter",
 	} {
-		_, err := Load("wheel.yaml", []byte(twoParts+text), Elements())
+		_, err := model.Load("wheel.yaml", []byte(twoParts+text), model.Elements())
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

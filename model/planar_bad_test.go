@@ -1,6 +1,7 @@
-package model
+package model_test
 
 import (
+	"lockstep/model/modeltest"
 	"testing"
 )
 
@@ -18,7 +19,7 @@ outputs: {v: {speed: car.x}}
 `
 
 func TestCartIsSound(t *testing.T) {
-	if err := loadAssemble(cart); err != nil {
+	if err := modeltest.Check(cart); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -53,6 +54,6 @@ func TestBadBodiesAreNamedByPlace(t *testing.T) {
 		{"joints that hold all of a body", "  link:", "  box: {type: translational_joint, a: base, b: slide, angle: 0, rotation: locked}\n  «stand»: {type: translational_joint, a: base, b: slide.top, angle: 90 deg}\n  base: {type: body, dof: [], x_start: 2, y_start: 0}\n  slide: {type: body, m: 1, J: 1, x_start: 2, y_start: 0, nodes: {top: [0, 1]}}\n  link:", `element "stand": it over-constrains: it leaves "slide.x", "slide.y", "slide.phi" no speed but zero; remove it, or put more into dof`},
 		{"joint of a rotation that is no word", "angle: 90 deg", "angle: 90 deg, rotation: «yes»", `element "guide": rotation: "yes" is neither free nor locked`},
 	} {
-		t.Run(c.name, func(t *testing.T) { refused(t, cart, c.old, c.new, c.want) })
+		t.Run(c.name, func(t *testing.T) { modeltest.Refuse(t, cart, c.old, c.new, c.want) })
 	}
 }

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"lockstep/model/modeltest"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -281,16 +282,16 @@ func TestRandomVehiclesMoveByTheirMatrices(t *testing.T) {
 				fixed++
 			}
 		}
-		b := newBench(t, text, 10*ms)
+		b := modeltest.New(t, text, 10*modeltest.Ms)
 		for _, at := range []float64{0.1, 1} {
 			q := f.motion(at)
-			b.to(at, nil)
+			b.To(at, nil)
 			column := 0
 			for i, free := range f.free {
 				if !free {
 					continue
 				}
-				if got, want := b.y[column], f.places[i]+q[i]; !scalar.EqualWithinAbs(got, want, 1e-10*(1+math.Abs(q[i]))) {
+				if got, want := b.Y[column], f.places[i]+q[i]; !scalar.EqualWithinAbs(got, want, 1e-10*(1+math.Abs(q[i]))) {
 					t.Fatalf("coordinate %d is at %.12g after %g s, want %.12g\n%s", i, got, at, want, text)
 				}
 				farthest = max(farthest, math.Abs(q[i]))

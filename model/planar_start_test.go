@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"lockstep/model/modeltest"
 	"math"
 	"testing"
 )
@@ -16,7 +17,7 @@ func TestBodyIsUprightWhereNoAngleIsWritten(t *testing.T) {
 		if first == "wheel" {
 			bodies = wheel + car // the last one depends on the first
 		}
-		b := newBench(t, plantOf("\n"+bodies+`
+		b := modeltest.New(t, modeltest.PlantOf("\n"+bodies+`
 guide: {type: translational_joint, a: car.front, b: wheel, angle: 0}
 ground: {type: fixed}
 spring: {type: spring, a: ground, b: car.phi, c: 10}
@@ -26,13 +27,13 @@ turned: {angle: wheel.phi}
 y: {position: wheel.y}
 front: {position: car.front.y}
 torque: {torque: spring}
-`), 5*ms)
-		b.to(1, func(float64) {
-			b.is("phi", 0, 1e-15)
-			b.is("turned", 0, 1e-15)
-			b.is("y", 0.9, 1e-14)
-			b.is("front", 0.9, 1e-14)
-			b.is("torque", 0, 1e-14)
+`), 5*modeltest.Ms)
+		b.To(1, func(float64) {
+			b.Is("phi", 0, 1e-15)
+			b.Is("turned", 0, 1e-15)
+			b.Is("y", 0.9, 1e-14)
+			b.Is("front", 0.9, 1e-14)
+			b.Is("torque", 0, 1e-14)
 		})
 	}
 }
@@ -40,7 +41,7 @@ torque: {torque: spring}
 // A mass that a sensor joins with a hook stands where the hook is, not where the centre of
 // its body is; behind it a spring is stretched by what is written.
 func TestMassAtAHookStandsWhereTheHookIs(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 car: {type: body, m: 10, dof: [x], x_start: 5, y_start: 0, nodes: {hook: [-1, 0]}}
 load: {type: force_sensor, a: car.hook.x, b: drawbar}
 drawbar: {type: mass, m: 2}
@@ -51,13 +52,13 @@ at: {position: drawbar}
 rope: {force: rope}
 hook: {position: car.hook.x}
 load: {signal: load}
-`), 5*ms)
-	b.to(2, func(at float64) {
+`), 5*modeltest.Ms)
+	b.To(2, func(at float64) {
 		x := 0.5 * math.Cos(math.Sqrt(120./12)*at)
-		b.is("at", 3.5+x, 1e-12)
-		b.is("hook", 3.5+x, 1e-12)
-		b.is("rope", 120*x, 1e-10)
-		b.is("load", 10*120*x/12, 1e-10) // what the car gives to the mass
+		b.Is("at", 3.5+x, 1e-12)
+		b.Is("hook", 3.5+x, 1e-12)
+		b.Is("rope", 120*x, 1e-10)
+		b.Is("load", 10*120*x/12, 1e-10) // what the car gives to the mass
 	})
 }
 
@@ -67,7 +68,7 @@ func TestSlideOnAFixedBaseSwingsAlongIt(t *testing.T) {
 	for _, angle := range []float64{0, 30, 90} {
 		for _, rotation := range []string{"free", "locked"} {
 			s, c := math.Sincos(angle * math.Pi / 180)
-			b := newBench(t, plantOf(`
+			b := modeltest.New(t, modeltest.PlantOf(`
 base: {type: body, dof: [], x_start: 1, y_start: 2}
 ground: {type: fixed}
 slide: {type: body, m: 2, J: 1, g: 9.81, x_start: 1, y_start: 2, nodes: {lug: [0.2, 0.1]}}
@@ -80,14 +81,14 @@ y: {position: slide.y}
 lug: {position: slide.lug.y}
 phi: {angle: slide.phi}
 held: {force: guide}
-`), 5*ms)
-			b.to(2, func(at float64) {
+`), 5*modeltest.Ms)
+			b.To(2, func(at float64) {
 				d := -2 * 9.81 * s / 200 * (1 - math.Cos(10*at))
-				b.is("x", 1+c*d, 1e-12)
-				b.is("y", 2+s*d, 1e-12)
-				b.is("lug", 2.1+s*d, 1e-12)
-				b.is("phi", 0, 1e-13)
-				b.is("held", -2*9.81*c, 1e-11) // the slide gets it upwards
+				b.Is("x", 1+c*d, 1e-12)
+				b.Is("y", 2+s*d, 1e-12)
+				b.Is("lug", 2.1+s*d, 1e-12)
+				b.Is("phi", 0, 1e-13)
+				b.Is("held", -2*9.81*c, 1e-11) // the slide gets it upwards
 			})
 		}
 	}
@@ -95,7 +96,7 @@ held: {force: guide}
 
 // Two levers that only turn: the force of their joint is a force.
 func TestJointBetweenLeversHasAForce(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 one: {type: body, J: 3, dof: [phi], x_start: 0, y_start: 0, nodes: {end: [1, 0]}}
 two: {type: body, J: 5, dof: [phi], x_start: 3, y_start: 0, nodes: {end: [-1, 0]}}
 guide: {type: translational_joint, a: one.end, b: two.end, angle: 0}
@@ -104,20 +105,20 @@ turn: {type: torque, flange: one.phi, tau: 2}
 one: {speed: one.phi}
 two: {speed: two.phi}
 held: {force: guide}
-`), 5*ms)
+`), 5*modeltest.Ms)
 	// The joint turns with lever one: its point at two is 2 m from the pivot of one.
 	a := 2 / (3 + 5*4.)
-	b.to(1, func(at float64) {
-		b.is("one", a*at, 1e-13)
-		b.is("two", -2*a*at, 1e-13)
-		b.is("held", -5*2*a, 1e-12) // lever two gets it upwards at its end
+	b.To(1, func(at float64) {
+		b.Is("one", a*at, 1e-13)
+		b.Is("two", -2*a*at, 1e-13)
+		b.Is("held", -5*2*a, 1e-12) // lever two gets it upwards at its end
 	})
 }
 
 // The plane vehicle drifts out of none of its joints: a frame between two guides that turn
 // with it, one of them locked, with heavy and light bodies and a lever of 1 mm.
 func TestChainOfJointsDoesNotDrift(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 ground: {type: fixed}
 light: {type: body, m: 0.2, J: 1e-4, x_start: 4, y_start: 1.001, nodes: {pin: [0, -1 mm]}, v_x_start: 3}
 frame: {type: body, m: 3000, J: 2500, x_start: 0, y_start: 0, nodes: {front: [1.3, 1]}, w_start: 0.02, v_x_start: 2}
@@ -139,15 +140,15 @@ yl: {position: light.pin.y}
 xa: {position: axle.x}
 ya: {position: axle.y}
 turn: {angle: axle.phi}
-`), 5*ms)
+`), 5*modeltest.Ms)
 	rail, box, turn, moved := 0.0, 0.0, 0.0, 0.0
 	l := math.Hypot(1.3, 0.4)
-	b.to(20, func(float64) {
-		phi := b.get("phi")
-		rail = max(rail, math.Abs(b.get("yl")-1-b.get("yf")-4*phi))
-		across := (0.4*(b.get("xa")+1.3-b.get("xf")) - 1.3*(b.get("ya")+0.4-b.get("yf"))) / l
+	b.To(20, func(float64) {
+		phi := b.Get("phi")
+		rail = max(rail, math.Abs(b.Get("yl")-1-b.Get("yf")-4*phi))
+		across := (0.4*(b.Get("xa")+1.3-b.Get("xf")) - 1.3*(b.Get("ya")+0.4-b.Get("yf"))) / l
 		box = max(box, math.Abs(across-l*phi))
-		turn = max(turn, math.Abs(b.get("turn")-phi))
+		turn = max(turn, math.Abs(b.Get("turn")-phi))
 		moved = max(moved, math.Abs(phi))
 	})
 	t.Logf("drift in 20 s: %.1e m, %.1e m, %.1e rad; turned by %.2g rad", rail, box, turn, moved)
@@ -159,7 +160,7 @@ turn: {angle: axle.phi}
 // Two force sensors, along x and y, pin two points together: levers on a pivot, whose
 // coordinates along x are held.
 func TestForceSensorsPinLeversTogether(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 base: {type: body, dof: [], x_start: 0, y_start: 0}
 one: {type: body, m: 3, J: 0.4, x_start: 0.5, y_start: 0, nodes: {l: [-0.5, 0], r: [0.5, 0]}}
 two: {type: body, m: 2, J: 0.3, x_start: 1.6, y_start: 0, nodes: {l: [-0.6, 0], r: [0.6, 0]}}
@@ -174,16 +175,16 @@ two: {speed: two.phi}
 tip: {position: two.r.y}
 pivot: {signal: ay}
 pin: {signal: by}
-`), 5*ms)
+`), 5*modeltest.Ms)
 	// Over both angles: 0.4 + 3·0.5² + 2·1², 2·0.6 and 0.3 + 2·0.6².
 	const m11, m12, m22 = 3.15, 1.2, 1.02
 	a1, a2 := 10*m22/(m11*m22-m12*m12), -10*m12/(m11*m22-m12*m12)
 	y2 := a1 + 0.6*a2
-	b.to(0.5, func(at float64) {
-		b.is("one", a1*at, 1e-12)
-		b.is("two", a2*at, 1e-12)
-		b.is("tip", (a1+1.2*a2)*at*at/2, 1e-12)
-		b.is("pin", 2*y2, 1e-11)
-		b.is("pivot", 2*y2+3*0.5*a1-10, 1e-11)
+	b.To(0.5, func(at float64) {
+		b.Is("one", a1*at, 1e-12)
+		b.Is("two", a2*at, 1e-12)
+		b.Is("tip", (a1+1.2*a2)*at*at/2, 1e-12)
+		b.Is("pin", 2*y2, 1e-11)
+		b.Is("pivot", 2*y2+3*0.5*a1-10, 1e-11)
 	})
 }

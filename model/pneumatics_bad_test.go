@@ -1,6 +1,7 @@
-package model
+package model_test
 
 import (
+	"lockstep/model/modeltest"
 	"strings"
 	"testing"
 )
@@ -22,7 +23,7 @@ outputs:
 `
 
 func TestCoachIsSound(t *testing.T) {
-	if err := loadAssemble(coach); err != nil {
+	if err := modeltest.Check(coach); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -48,8 +49,8 @@ func TestBadAirBrakesAndTracksAreNamedByPlace(t *testing.T) {
 			if !strings.Contains(coach, c.old) {
 				t.Fatalf("the coach has no %q", c.old)
 			}
-			text, at := marked(strings.Replace(coach, c.old, c.new, 1))
-			err := loadAssemble(text)
+			text, at := modeltest.CutMarks(strings.Replace(coach, c.old, c.new, 1))
+			err := modeltest.Check(text)
 			if err == nil {
 				t.Fatal("accepted")
 			}

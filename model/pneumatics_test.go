@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"lockstep/model/modeltest"
 	"math"
 	"testing"
 	"time"
@@ -29,55 +30,55 @@ func TestBrakeCylinderFollowsItsTimeConstants(t *testing.T) {
 	for _, c := range []struct {
 		period time.Duration
 		tol    float64
-	}{{ms, 1e-9}, {5 * ms, 1e-9}, {50 * ms, 2e-6}} { // a law is a parabola over a piece
-		b := newBench(t, cylinder, c.period)
-		b.set("demand", 4e5)
-		b.to(0.5, nil)
+	}{{modeltest.Ms, 1e-9}, {5 * modeltest.Ms, 1e-9}, {50 * modeltest.Ms, 2e-6}} { // a law is a parabola over a piece
+		b := modeltest.New(t, cylinder, c.period)
+		b.Set("demand", 4e5)
+		b.To(0.5, nil)
 		p := 4e5 * (1 - math.Exp(-0.5/0.4))
-		b.is("p", p, c.tol)
-		b.is("p_free", 4e5-3e5*math.Exp(-0.5/0.4), c.tol)
+		b.Is("p", p, c.tol)
+		b.Is("p_free", 4e5-3e5*math.Exp(-0.5/0.4), c.tol)
 
-		b.set("hold", 1)
-		b.to(1, nil)
+		b.Set("hold", 1)
+		b.To(1, nil)
 		p = 4e5 - (4e5-p)*math.Exp(-0.007/0.4)
-		b.is("p", p, c.tol)
+		b.Is("p", p, c.tol)
 
-		b.set("vent", 1)
-		b.to(1.1, nil)
+		b.Set("vent", 1)
+		b.To(1.1, nil)
 		p *= math.Exp(-0.1 / 0.2)
-		b.is("p", p, c.tol)
+		b.Is("p", p, c.tol)
 
-		b.set("vent", 0)
-		b.set("hold", 0.25) // a duty cycle
-		b.to(1.5, nil)
+		b.Set("vent", 0)
+		b.Set("hold", 0.25) // a duty cycle
+		b.To(1.5, nil)
 		p = 4e5 - (4e5-p)*math.Exp(-0.75*(0.4-0.007)/0.4)
-		b.is("p", p, c.tol)
+		b.Is("p", p, c.tol)
 
-		b.set("demand", 1e5)
-		b.set("hold", 0)
-		b.to(2, nil)
+		b.Set("demand", 1e5)
+		b.Set("hold", 0)
+		b.To(2, nil)
 		p = 1e5 + (p-1e5)*math.Exp(-(0.5-0.25*0.007)/0.3)
-		b.is("p", p, c.tol)
-		b.is("p_state", p, c.tol)
+		b.Is("p", p, c.tol)
+		b.Is("p_state", p, c.tol)
 	}
 }
 
 // Where T_release is left out it is T_vent; a demand that is met keeps its pressure.
 func TestBrakeCylinderReleasesAsItVents(t *testing.T) {
-	b := newBench(t, cylinder, 5*ms)
-	b.set("demand", 0.5e5)
-	b.to(0.3, nil)
-	b.is("p_free", 0.5e5+0.5e5*math.Exp(-0.3/0.2), 1e-7)
-	b.to(10, nil)
-	b.is("p_free", 0.5e5, 1e-9)
-	b.is("p", 0.5e5, 1e-9)
+	b := modeltest.New(t, cylinder, 5*modeltest.Ms)
+	b.Set("demand", 0.5e5)
+	b.To(0.3, nil)
+	b.Is("p_free", 0.5e5+0.5e5*math.Exp(-0.3/0.2), 1e-7)
+	b.To(10, nil)
+	b.Is("p_free", 0.5e5, 1e-9)
+	b.Is("p", 0.5e5, 1e-9)
 }
 
 // A slope along the way: m·v'= -m·g·rise(s), so speed and place keep the energy that the
 // height takes; the table is constant beyond its ends.
 func TestPositionTableTakesTheHeightFromTheEnergy(t *testing.T) {
-	for _, period := range []time.Duration{ms, 5 * ms, 20 * ms} {
-		b := newBench(t, plantOf(`
+	for _, period := range []time.Duration{modeltest.Ms, 5 * modeltest.Ms, 20 * modeltest.Ms} {
+		b := modeltest.New(t, modeltest.PlantOf(`
 car: {type: mass, m: 40000, v_start: 20}
 rise: {type: position_table, flange: car, table: [[10 m, 0], [20 m, 0.03], [60 m, 0.03], [70 m, -0.01]]}
 gravity: {type: force, flange: car, f: {product: [-40000*9.81 N, rise]}}
@@ -107,15 +108,15 @@ rise: {signal: rise}
 			return h
 		}
 		worst := 0.0
-		b.to(6, func(float64) {
-			s, v := b.get("s"), b.get("v")
-			b.is("rise", rise(s), 1e-9)
+		b.To(6, func(float64) {
+			s, v := b.Get("s"), b.Get("v")
+			b.Is("rise", rise(s), 1e-9)
 			worst = max(worst, math.Abs(v*v/2+9.81*height(s)-200))
 			if math.IsNaN(v) {
 				t.Fatal("no number")
 			}
 		})
-		if s := b.get("s"); !(worst < 2e-5*200) || !(s > 100) {
+		if s := b.Get("s"); !(worst < 2e-5*200) || !(s > 100) {
 			t.Errorf("period %v: energy off by %g J/kg of 200, %g m", period, worst, s)
 		}
 		t.Logf("period %v: energy within %.2g of it", period, worst/200)

@@ -1,20 +1,22 @@
-package model
+package model_test
 
 import (
 	"fmt"
+	"lockstep/model"
+	"lockstep/model/modeltest"
 	"os"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
-func powershift(t *testing.T) *System {
+func powershift(t *testing.T) *model.System {
 	t.Helper()
 	data, err := os.ReadFile("plants/powershift.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return assembled(t, string(data))
+	return modeltest.System(t, string(data))
 }
 
 // The paper's numbers: radii R (m), and inertias, drag, torques and tangential forces

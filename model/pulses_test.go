@@ -7,13 +7,14 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/model"
+	"lockstep/model/modeltest"
 )
 
 // Sensors on a wheel behind a gear, on a massless shaft between springs and on the
 // machine itself, beside outputs that need no angle. The angles are those of the plant:
 // the edges passed are the pitches gone through, to one.
 func TestPulsesCountThePitchesOfEveryKindOfNode(t *testing.T) {
-	b := newBench(t, `plant: wheels
+	b := modeltest.New(t, `plant: wheels
 elements:
   machine: {type: inertia, J: 0.1, w_start: 30}
   push: {type: torque, flange: machine, tau: {table: [[0, 3], [1, 3], [1.2, -9], [5, -9]]}}
@@ -36,18 +37,18 @@ outputs:
   phi_wheel: {angle: wheel}
   phi_loose: {angle: loose}
   phi_ring: {angle: ring}
-`, 5*ms)
+`, 5*modeltest.Ms)
 	teeth := map[string]float64{"machine": 60, "axle": 48, "wheel": 48, "loose": 100, "ring": 29}
 	gone, angle, before := map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for name := range teeth {
-		angle[name] = b.get("phi_" + name)
+		angle[name] = b.Get("phi_" + name)
 	}
-	b.to(4, func(at float64) {
+	b.To(4, func(at float64) {
 		for name, n := range teeth {
-			phi := b.get("phi_" + name)
+			phi := b.Get("phi_" + name)
 			gone[name] += math.Abs(phi-angle[name]) * n / (2 * math.Pi)
 			angle[name] = phi
-			count, age, period := b.get(name), b.get(name+".age"), b.get(name+".period")
+			count, age, period := b.Get(name), b.Get(name+".age"), b.Get(name+".period")
 			// One more for each time it turns back: twice at most here.
 			if !scalar.EqualWithinAbs(count, gone[name], 3) || count != math.Trunc(count) || count < before[name] {
 				t.Fatalf("%s at %g s: %g edges after %g on %g pitches", name, at, count, before[name], gone[name])
@@ -63,7 +64,7 @@ outputs:
 			t.Errorf("%s: only %g edges", name, before[name])
 		}
 	}
-	for _, p := range b.tables.Outputs {
+	for _, p := range b.Tables.Outputs {
 		want := map[string]model.Beyond{"wheel": model.Wraps, "wheel.age": model.Rests, "wheel.period": model.Rests, "w": model.Border}
 		if beyond, ok := want[p.Name]; ok && p.Beyond != beyond {
 			t.Errorf("output %s: %d beyond its range, want %d", p.Name, p.Beyond, beyond)

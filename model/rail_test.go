@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"lockstep/model/modeltest"
 	"math"
 	"testing"
 
@@ -51,12 +52,12 @@ func TestAdhesionIsThatOfItsLaw(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, wheelOnRail(c.contact, swing, 3), 5*ms)
+			b := modeltest.New(t, wheelOnRail(c.contact, swing, 3), 5*modeltest.Ms)
 			low, high, largest := 0.0, 0.0, 0.0
-			b.to(6, func(at float64) {
-				slip := b.get("slip")
-				want := c.want(slip, b.get("v"))
-				if f := b.get("f"); !scalar.EqualWithinAbs(f, want, 1e-6*fn) {
+			b.To(6, func(at float64) {
+				slip := b.Get("slip")
+				want := c.want(slip, b.Get("v"))
+				if f := b.Get("f"); !scalar.EqualWithinAbs(f, want, 1e-6*fn) {
 					t.Fatalf("at %g s the slip is %g m/s and the force %.9g N, want %.9g", at, slip, f, want)
 				}
 				low, high, largest = min(low, slip), max(high, slip), max(largest, math.Abs(want))
@@ -65,7 +66,7 @@ func TestAdhesionIsThatOfItsLaw(t *testing.T) {
 				t.Errorf("the slip goes from %g to %g m/s, the force to %g N: the law is not tried", low, high, largest)
 			}
 			// Axle and wheel exchange momentum: m·v + J·w/r changes by the drive alone.
-			p := 8000*b.get("v") + 50*b.get("w")/0.5
+			p := 8000*b.Get("v") + 50*b.Get("w")/0.5
 			area := 8000*0.5 + 8000*1 + 2*(8000-14000)*0.5 - 14000*0.5
 			if want := 8000*3.0 + 50*3/0.25 + area/0.5; !scalar.EqualWithinRel(p, want, 1e-9) {
 				t.Errorf("the momentum is %.12g N.s, want %.12g", p, want)
@@ -77,21 +78,21 @@ func TestAdhesionIsThatOfItsLaw(t *testing.T) {
 // Without T_sgn the contact holds a wheel that rolls: no slip at all below mu0·fn, and one
 // event where it breaks away.
 func TestRollingWheelHasNoSlipWithoutThreshold(t *testing.T) {
-	b := newBench(t, wheelOnRail("law: gyebroszki, fn: 80 kN, mu0: 0.1, A: 0.2, v_star: 5 m/s", "{ramp: {height: 8000, duration: 2}}", 3), 5*ms)
+	b := modeltest.New(t, wheelOnRail("law: gyebroszki, fn: 80 kN, mu0: 0.1, A: 0.2, v_star: 5 m/s", "{ramp: {height: 8000, duration: 2}}", 3), 5*modeltest.Ms)
 	// Rolling, the mass of axle and wheel is m + J/r² and the rail gives tau/r less what
 	// the wheel takes: f = tau/r·m/(m + J/r²).
 	breaks := 0.1 * 80e3 / (4000 / 0.5 * 8000 / (8000 + 50/0.25))
 	at := math.NaN()
-	b.to(1.5, func(now float64) {
-		for _, e := range b.k.Events() {
+	b.To(1.5, func(now float64) {
+		for _, e := range b.Kernel.Events() {
 			at = e.Time
 		}
-		if s := b.get("slip"); now < breaks && !(math.Abs(s) <= 1e-12) {
+		if s := b.Get("slip"); now < breaks && !(math.Abs(s) <= 1e-12) {
 			t.Fatalf("at %g s the slip is %g m/s", now, s)
 		}
 	})
-	if !scalar.EqualWithinAbs(at, breaks, 1e-9) || !(b.get("slip") > 0.1) {
-		t.Errorf("the wheel breaks away at %.12g s, want %.12g; the slip is then %g m/s", at, breaks, b.get("slip"))
+	if !scalar.EqualWithinAbs(at, breaks, 1e-9) || !(b.Get("slip") > 0.1) {
+		t.Errorf("the wheel breaks away at %.12g s, want %.12g; the slip is then %g m/s", at, breaks, b.Get("slip"))
 	}
 }
 
@@ -99,10 +100,10 @@ func TestRollingWheelHasNoSlipWithoutThreshold(t *testing.T) {
 func TestThresholdGoingToZeroLeadsToRolling(t *testing.T) {
 	const law = "law: gyebroszki, fn: 80 kN, mu0: 0.1, A: 0.2, v_star: 5 m/s"
 	drive := "{table: [[0, 0], [0.5, 6000], [1, -2000], [2, -2000]]}"
-	held := newBench(t, wheelOnRail(law, drive, 3), 5*ms).to(2, nil).get("s")
+	held := modeltest.New(t, wheelOnRail(law, drive, 3), 5*modeltest.Ms).To(2, nil).Get("s")
 	before := math.Inf(1)
 	for _, T := range []float64{0.1, 0.05, 0.025} {
-		off := math.Abs(newBench(t, wheelOnRail(fmt.Sprintf("%s, T_sgn: %g", law, T), drive, 3), 5*ms).to(2, nil).get("s") - held)
+		off := math.Abs(modeltest.New(t, wheelOnRail(fmt.Sprintf("%s, T_sgn: %g", law, T), drive, 3), 5*modeltest.Ms).To(2, nil).Get("s") - held)
 		if !(off <= 0.6*before && off > 0) {
 			t.Errorf("with T_sgn %g m/s the way is off by %g m, before by %g m", T, off, before)
 		}
@@ -112,7 +113,7 @@ func TestThresholdGoingToZeroLeadsToRolling(t *testing.T) {
 
 // A locked wheel slides from dry to wet rail: v² falls by 2·mu·g per metre.
 func TestTrackConditionCountsFromTheWay(t *testing.T) {
-	b := newBench(t, `plant: t
+	b := modeltest.New(t, `plant: t
 elements:
   axle: {type: mass, m: 8000, v_start: 10, s_start: -5}
   wheel: {type: inertia, J: 50}
@@ -122,25 +123,25 @@ outputs:
   v: {speed: axle}
   s: {position: axle}
   f: {force: contact}
-`, 5*ms)
+`, 5*modeltest.Ms)
 	g := 0.2 * 80e3 / 8000
-	b.to(3, func(at float64) {
-		s := b.get("s")
+	b.To(3, func(at float64) {
+		s := b.Get("s")
 		fall := min(s, 10) + 5
 		if x := min(max(s-10, 0), 0.5); x > 0 {
 			fall += x - 0.75*x*x // factor 1 - 1.5·x
 		}
 		fall += 0.25 * max(0, s-10.5)
-		b.is("v", math.Sqrt(100-2*g*fall), 1e-8)
+		b.Is("v", math.Sqrt(100-2*g*fall), 1e-8)
 	})
-	b.is("f", -0.25*0.2*80e3, 1e-9)
+	b.Is("f", -0.25*0.2*80e3, 1e-9)
 }
 
 // The normal force may read what elements exert, and the part of its capacity that a brake
 // takes: here the block lifts the wheel by what it holds while the wheel is locked and
 // slides, f = mu·(N - f).
 func TestNormalForceReadsForcesAndShares(t *testing.T) {
-	b := newBench(t, `plant: t
+	b := modeltest.New(t, `plant: t
 inputs: {block: {unit: N, default: 30 kN}}
 elements:
   ground: {type: fixed}
@@ -156,31 +157,31 @@ outputs:
   fn: {signal: contact.fn}
   hang: {signal: hang.f}
   share: {signal: brake.share}
-`, 5*ms)
-	b.to(2, func(at float64) {
+`, 5*modeltest.Ms)
+	b.To(2, func(at float64) {
 		hang := -1e4 * math.Cos(math.Sqrt(1e3)*at)
 		f := 0.2 * (80e3 + hang) / (1 + 0.2)
-		b.is("hang", hang, 1e-9)
-		b.is("f", -f, 1e-9)
-		b.is("share", f*0.5/(30e3*0.5), 1e-9)
+		b.Is("hang", hang, 1e-9)
+		b.Is("f", -f, 1e-9)
+		b.Is("share", f*0.5/(30e3*0.5), 1e-9)
 	})
 }
 
 // A wheel that is lifted transmits nothing, and what comes down again does.
 func TestLiftedWheelTransmitsNothing(t *testing.T) {
 	for _, threshold := range []string{"", ", T_sgn: 0.05"} {
-		b := newBench(t, wheelOnRail("law: curtius_kniffler, fn: {sine: {amplitude: 80 kN, f: 1 Hz, offset: 20 kN}}"+threshold, "500", 3), 5*ms)
+		b := modeltest.New(t, wheelOnRail("law: curtius_kniffler, fn: {sine: {amplitude: 80 kN, f: 1 Hz, offset: 20 kN}}"+threshold, "500", 3), 5*modeltest.Ms)
 		lifted := 0
-		b.to(3, func(at float64) {
-			if b.get("fn") < -1 {
+		b.To(3, func(at float64) {
+			if b.Get("fn") < -1 {
 				lifted++
-				b.is("f", 0, 1e-9)
+				b.Is("f", 0, 1e-9)
 			}
 		})
 		if lifted < 200 {
 			t.Errorf("the wheel is lifted for %d ticks only", lifted)
 		}
-		if f := b.to(3.25, nil).get("f"); !(f > 100) {
+		if f := b.To(3.25, nil).Get("f"); !(f > 100) {
 			t.Errorf("back on the rail the force is %g N", f)
 		}
 	}

@@ -9,11 +9,12 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/model"
+	"lockstep/model/modeltest"
 )
 
 // What gears exert, from the balance of a machine that is solved by hand.
 func TestGearsExertTheirReactions(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 one: {type: inertia, J: 2}
 two: {type: inertia, J: 3}
 pair: {type: ideal_gear, a: one, b: wheel, ratio: 4, support: housing}
@@ -28,22 +29,22 @@ on_housing: {torque: pair, onto: housing}
 on_two: {torque: [stiff], onto: two}
 net: {torque: two}
 all: {torque: [pair, push], onto: one}
-P: {power: stop}`), 5*ms).to(1, nil)
+P: {power: stop}`), 5*modeltest.Ms).To(1, nil)
 	a := (7*4. - 2) / (3 + 2*16) // of two; the brake takes 2 N·m
-	b.is("w", a, 1e-12)
-	b.is("net", 3*a, 1e-12)
-	b.is("on_two", 3*a, 1e-12)
-	b.is("on_one", 2*4*a-7, 1e-12)
-	b.is("on_wheel", 3*a+2, 1e-12)
-	b.is("on_housing", -(2*4*a-7)-(3*a+2), 1e-12)
-	b.is("all", 2*4*a, 1e-12)
-	b.is("P", 2*a, 1e-12)
+	b.Is("w", a, 1e-12)
+	b.Is("net", 3*a, 1e-12)
+	b.Is("on_two", 3*a, 1e-12)
+	b.Is("on_one", 2*4*a-7, 1e-12)
+	b.Is("on_wheel", 3*a+2, 1e-12)
+	b.Is("on_housing", -(2*4*a-7)-(3*a+2), 1e-12)
+	b.Is("all", 2*4*a, 1e-12)
+	b.Is("P", 2*a, 1e-12)
 }
 
 // tau_ring = g·tau_sun and tau_carrier = -(1+g)·tau_sun; on a rolling wheel
 // 0 = radius·f + tau; the drive of a differential carries both sides.
 func TestGearReactionsKeepTheirRatios(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 sun: {type: inertia, J: 1}
 ring: {type: inertia, J: 2}
 carrier: {type: inertia, J: 0.5}
@@ -71,16 +72,16 @@ m: {force: car}
 s: {torque: twin, onto: small}
 l: {torque: twin, onto: sun}
 c: {torque: twin, onto: left}
-r: {torque: twin, onto: free}`), 5*ms)
-	b.to(1, func(float64) {
-		b.is("R", 2.5*b.get("S"), 1e-9)
-		b.is("C", -3.5*b.get("S"), 1e-9)
-		b.is("L", -2*b.get("D"), 1e-9)
-		b.is("Q", -2*b.get("D"), 1e-9)
-		b.is("T", -0.3*b.get("F"), 1e-9)
-		b.is("m", b.get("F"), 1e-9)
-		b.is("r", 1.6*b.get("l")-3*b.get("s"), 1e-9)
-		b.is("c", -2.6*b.get("l")+2*b.get("s"), 1e-9)
+r: {torque: twin, onto: free}`), 5*modeltest.Ms)
+	b.To(1, func(float64) {
+		b.Is("R", 2.5*b.Get("S"), 1e-9)
+		b.Is("C", -3.5*b.Get("S"), 1e-9)
+		b.Is("L", -2*b.Get("D"), 1e-9)
+		b.Is("Q", -2*b.Get("D"), 1e-9)
+		b.Is("T", -0.3*b.Get("F"), 1e-9)
+		b.Is("m", b.Get("F"), 1e-9)
+		b.Is("r", 1.6*b.Get("l")-3*b.Get("s"), 1e-9)
+		b.Is("c", -2.6*b.Get("l")+2*b.Get("s"), 1e-9)
 	})
 }
 
@@ -121,13 +122,13 @@ func TestRandomTreesKeepTheBalanceOfTorques(t *testing.T) {
 		for _, i := range gears {
 			fmt.Fprintf(&outputs, "a%d: {torque: g%d, onto: n%d}\nb%d: {torque: g%d, onto: n%d}\n", i, i, i, i, i, parent[i])
 		}
-		b := newBench(t, plantOf(elements.String(), outputs.String()), 5*ms)
-		b.to(0.5, func(at float64) {
+		b := modeltest.New(t, modeltest.PlantOf(elements.String(), outputs.String()), 5*modeltest.Ms)
+		b.To(0.5, func(at float64) {
 			for i := range n {
-				b.is(fmt.Sprintf("sum%d", i), b.get(fmt.Sprintf("net%d", i)), 1e-9)
+				b.Is(fmt.Sprintf("sum%d", i), b.Get(fmt.Sprintf("net%d", i)), 1e-9)
 			}
 			for _, i := range gears {
-				p := b.get(fmt.Sprintf("a%d", i))*b.get(fmt.Sprintf("w%d", i)) + b.get(fmt.Sprintf("b%d", i))*b.get(fmt.Sprintf("w%d", parent[i]))
+				p := b.Get(fmt.Sprintf("a%d", i))*b.Get(fmt.Sprintf("w%d", i)) + b.Get(fmt.Sprintf("b%d", i))*b.Get(fmt.Sprintf("w%d", parent[i]))
 				if !scalar.EqualWithinAbs(p, 0, 1e-9) {
 					t.Errorf("gear %d takes %g W", i, p)
 				}
@@ -143,7 +144,7 @@ func TestRandomTreesKeepTheBalanceOfTorques(t *testing.T) {
 // outside the loop, and the loop as a whole, is determined.
 func TestTorqueOfRedundantGearsIsRefused(t *testing.T) {
 	text := func(output string) string {
-		return plantOf(`
+		return modeltest.PlantOf(`
 one: {type: inertia, J: 1}
 two: {type: inertia, J: 1}
 three: {type: inertia, J: 1}
@@ -153,8 +154,8 @@ g3: {type: ideal_gear, a: two, b: three, ratio: 2}
 push: {type: torque, flange: one, tau: 6.5625}`, "M: "+output)
 	}
 	a := 6.5625 / (1 + 0.25 + 0.0625)
-	newBench(t, text("{torque: g3, onto: three}"), 5*ms).is("M", a/4, 1e-12)
-	newBench(t, text("{torque: [g1, g2], onto: one}"), 5*ms).is("M", a-6.5625, 1e-12)
+	modeltest.New(t, text("{torque: g3, onto: three}"), 5*modeltest.Ms).Is("M", a/4, 1e-12)
+	modeltest.New(t, text("{torque: [g1, g2], onto: one}"), 5*modeltest.Ms).Is("M", a-6.5625, 1e-12)
 	p, err := model.Load("t.yaml", []byte(text("{torque: g1, onto: one}")), model.Elements())
 	if err == nil {
 		_, err = model.Assemble(p)
@@ -167,7 +168,7 @@ push: {type: torque, flange: one, tau: 6.5625}`, "M: "+output)
 
 // A torque sensor cuts a shaft; a power sensor too. What they measure can drive others.
 func TestTorqueAndPowerSensorsMeasureWhatGoesThrough(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 one: {type: inertia, J: 1, w_start: 2}
 cut: {type: torque_sensor, a: one, b: middle}
 power: {type: power_sensor, a: middle, b: two}
@@ -179,34 +180,34 @@ last: {type: mass, m: 2}
 tow: {type: force, flange: wagon, f: 14}
 other: {type: inertia, J: 1}
 feel: {type: torque, flange: other, tau: cut}`,
-		"cut: {signal: cut}\nP: {signal: power}\nF: {signal: coupler}\nw: {speed: other}\nT: {torque: cut, onto: one}"), 5*ms).to(1, nil)
-	b.is("cut", 6, 1e-12)
-	b.is("T", -6, 1e-12)
-	b.is("P", 6*4, 1e-12)
-	b.is("F", 4, 1e-12)
-	b.is("w", 6, 1e-12)
+		"cut: {signal: cut}\nP: {signal: power}\nF: {signal: coupler}\nw: {speed: other}\nT: {torque: cut, onto: one}"), 5*modeltest.Ms).To(1, nil)
+	b.Is("cut", 6, 1e-12)
+	b.Is("T", -6, 1e-12)
+	b.Is("P", 6*4, 1e-12)
+	b.Is("F", 4, 1e-12)
+	b.Is("w", 6, 1e-12)
 }
 
 // The torque that a speed source puts on its flange is the one that drives it, and
 // clutches and brakes report the power they take.
 func TestFrictionReportsItsPower(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 motor: {type: speed, flange: shaft, w_ref: 10, exact: true}
 grip: {type: clutch, a: shaft, b: drum, mu: 0.5, cgeo: 1, fn: 4}
 drum: {type: inertia, J: 4}
 wagon: {type: mass, m: 3, v_start: 5}
 shoe: {type: brake, flange: wagon, mu: 0.5, fn: 12}`,
-		"P: {power: grip}\nM: {torque: motor}\nT: {torque: motor, onto: shaft}\nB: {power: shoe}\nf: {force: shoe}\nv: {speed: wagon}"), 5*ms)
-	b.to(1, nil)
-	b.is("T", 2, 1e-12)
-	b.is("M", 2, 1e-12)
-	b.is("P", 2*(10-0.5), 1e-12)
-	b.is("v", 5-2, 1e-12)
-	b.is("B", 6*3, 1e-12)
-	b.is("shoe.f", 6, 1e-12)
-	b.is("shoe.v_rel", 3, 1e-12)
-	b.to(30, nil)
-	b.is("P", 0, 1e-9)
-	b.is("B", 0, 1e-9)
-	b.is("T", 0, 1e-9)
+		"P: {power: grip}\nM: {torque: motor}\nT: {torque: motor, onto: shaft}\nB: {power: shoe}\nf: {force: shoe}\nv: {speed: wagon}"), 5*modeltest.Ms)
+	b.To(1, nil)
+	b.Is("T", 2, 1e-12)
+	b.Is("M", 2, 1e-12)
+	b.Is("P", 2*(10-0.5), 1e-12)
+	b.Is("v", 5-2, 1e-12)
+	b.Is("B", 6*3, 1e-12)
+	b.Is("shoe.f", 6, 1e-12)
+	b.Is("shoe.v_rel", 3, 1e-12)
+	b.To(30, nil)
+	b.Is("P", 0, 1e-9)
+	b.Is("B", 0, 1e-9)
+	b.Is("T", 0, 1e-9)
 }

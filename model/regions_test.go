@@ -12,6 +12,7 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/modeltest"
 )
 
 // What the torque is at rest at a place: soft inside, stiff outside, continuous, and
@@ -35,13 +36,13 @@ func TestAffineSpringFollowsItsCurve(t *testing.T) {
 			if strings.Contains(c.spring, "phi_rel0") {
 				rest = 0.5
 			}
-			b := newBench(t, plantOf(fmt.Sprintf(`
+			b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
 body: {type: inertia, J: 1}
 ground: {type: fixed}
-k: {type: affine_spring, a: ground, b: body, phi_rel_start: %.17g, %s}`, rest+x, c.spring), "tau: {torque: k}\nphi: {phi_rel: k}\na: {acceleration: body}"), ms)
-			b.is("phi", rest+x, 1e-15)
-			b.is("tau", c.tau[i], 1e-15)
-			b.is("a", -c.tau[i], 1e-15)
+k: {type: affine_spring, a: ground, b: body, phi_rel_start: %.17g, %s}`, rest+x, c.spring), "tau: {torque: k}\nphi: {phi_rel: k}\na: {acceleration: body}"), modeltest.Ms)
+			b.Is("phi", rest+x, 1e-15)
+			b.Is("tau", c.tau[i], 1e-15)
+			b.Is("a", -c.tau[i], 1e-15)
 		}
 	}
 }
@@ -52,20 +53,20 @@ func TestHysteresisIsFrictionOfHalfTheLoop(t *testing.T) {
 		"c: [4, 40], borders: [0.5], hysteresis: [0.6, 1.8]",
 		"symmetric: false, c: [1, 4, 40], borders: [-0.1, 0.5], hysteresis: [9, 0.6, 1.8]",
 	} {
-		b := newBench(t, plantOf(`
+		b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: mass, m: 2, v_start: 3}
 ground: {type: fixed}
-k: {type: affine_spring, a: ground, b: body, `+spring+`}`, "v: {speed: body}\nx: {s_rel: k}\nf: {force: k}"), 10*ms)
+k: {type: affine_spring, a: ground, b: body, `+spring+`}`, "v: {speed: body}\nx: {s_rel: k}\nf: {force: k}"), 10*modeltest.Ms)
 		losesHalfTheLoop(t, b)
 	}
 }
 
 // losesHalfTheLoop checks the energy of that body on its way out.
-func losesHalfTheLoop(t *testing.T, b *bench) {
+func losesHalfTheLoop(t *testing.T, b *modeltest.Bench) {
 	t.Helper()
 	beyond, turned := 0, false
-	b.to(2, func(at float64) {
-		v, x, f := b.get("v"), b.get("x"), b.get("f")
+	b.To(2, func(at float64) {
+		v, x, f := b.Get("v"), b.Get("x"), b.Get("f")
 		out := max(0, x-0.5)
 		pot, loss, spring, ring := 2*x*x+18*out*out, 0.3*x+0.6*out, 4*x+36*out, 0.3
 		if out > 0 {
@@ -108,7 +109,7 @@ func chain(rnd *rand.Rand, n int) (text string, energy func(v, x []float64) floa
 		outputs += fmt.Sprintf("v%d: {speed: m%d}\nx%d: {s_rel: k%d}\n", i, i, i, i)
 		last = fmt.Sprintf("m%d", i)
 	}
-	return plantOf(elements, outputs), func(v, x []float64) float64 {
+	return modeltest.PlantOf(elements, outputs), func(v, x []float64) float64 {
 		sum := 0.0
 		for i, s := range springs {
 			z := math.Abs(x[i])
@@ -127,23 +128,23 @@ func TestRandomChainsOfAffineSpringsKeepTheirEnergy(t *testing.T) {
 	for seed := range 30 {
 		n := 1 + rnd.IntN(4)
 		text, energy := chain(rnd, n)
-		b := newBench(t, text, 20*ms)
+		b := modeltest.New(t, text, 20*modeltest.Ms)
 		now := func() float64 {
 			v, x := make([]float64, n), make([]float64, n)
 			for i := range n {
-				v[i], x[i] = b.get(fmt.Sprintf("v%d", i)), b.get(fmt.Sprintf("x%d", i))
+				v[i], x[i] = b.Get(fmt.Sprintf("v%d", i)), b.Get(fmt.Sprintf("x%d", i))
 			}
 			return energy(v, x)
 		}
 		first := now()
-		b.to(10, func(at float64) {
+		b.To(10, func(at float64) {
 			off := math.Abs(now()/first - 1)
-			if !(off <= 1e-11) || b.get("lag") != 0 {
-				t.Fatalf("plant %d, %d masses: the energy is off by %.2g at %g s, lag %g s\n%s", seed, n, off, at, b.get("lag"), text)
+			if !(off <= 1e-11) || b.Get("lag") != 0 {
+				t.Fatalf("plant %d, %d masses: the energy is off by %.2g at %g s, lag %g s\n%s", seed, n, off, at, b.Get("lag"), text)
 			}
 			worst = max(worst, off)
 		})
-		crossings += b.get("events")
+		crossings += b.Get("events")
 	}
 	if crossings < 3000 {
 		t.Errorf("only %g crossings", crossings)
@@ -166,36 +167,36 @@ func fourAndSix() string {
 	}
 	text += "c5: {type: clutch, a: b0, b: b4, mu: 1, cgeo: 1, fn: {pulse: {amplitude: 30, width: 30, period: 0.9 s}}}\n"
 	text += "push: {type: torque, flange: b2, tau: {trapezoid: {amplitude: 120, offset: -60, rising: 0.1 s, width: 0.3 s, falling: 0.1 s, period: 0.77 s}}}"
-	return plantOf(text, "w0: {speed: b0}\nw1: {speed: b1}\nw2: {speed: b2}\nw3: {speed: b3}\nw4: {speed: b4}\nx1: {phi_rel: k1}\nx4: {phi_rel: k4}")
+	return modeltest.PlantOf(text, "w0: {speed: b0}\nw1: {speed: b1}\nw2: {speed: b2}\nw3: {speed: b3}\nw4: {speed: b4}\nx1: {phi_rel: k1}\nx4: {phi_rel: k4}")
 }
 
 // 4⁴ combinations and 2⁶ lock sets do not fit: the tick builds them, in bounded room.
 func TestFourSpringsOfFourRegionsAndSixClutchesStayBounded(t *testing.T) {
-	fine, coarse := newBench(t, fourAndSix(), ms), newBench(t, fourAndSix(), 5*ms)
-	if c := coarse.tables; c.Modes != nil || c.Combinations != 256 || c.Mc != 6 || !(c.Workspace() < 100e3) {
+	fine, coarse := modeltest.New(t, fourAndSix(), modeltest.Ms), modeltest.New(t, fourAndSix(), 5*modeltest.Ms)
+	if c := coarse.Tables; c.Modes != nil || c.Combinations != 256 || c.Mc != 6 || !(c.Workspace() < 100e3) {
 		t.Fatalf("%d modes, %d combinations, %d friction elements, %d bytes", len(c.Modes), c.Combinations, c.Mc, c.Workspace())
 	}
-	coarse.to(6, func(at float64) {
-		fine.to(at, nil)
+	coarse.To(6, func(at float64) {
+		fine.To(at, nil)
 		for _, name := range []string{"w0", "w1", "w2", "w3", "w4", "x1", "x4"} {
-			coarse.is(name, fine.get(name), 1e-8)
+			coarse.Is(name, fine.Get(name), 1e-8)
 		}
-		if t.Failed() || coarse.get("lag") != 0 {
-			t.Fatalf("at %g s, lag %g s", at, coarse.get("lag"))
+		if t.Failed() || coarse.Get("lag") != 0 {
+			t.Fatalf("at %g s, lag %g s", at, coarse.Get("lag"))
 		}
 	})
-	events, transitions := coarse.get("events"), coarse.get("transitions")
+	events, transitions := coarse.Get("events"), coarse.Get("transitions")
 	if events < 200 || transitions < 40 {
 		t.Errorf("%g events, %g transitions: too quiet a run", events, transitions)
 	}
-	if n := testing.AllocsPerRun(1000, func() { coarse.k.Step(coarse.y, coarse.u) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { coarse.Kernel.Step(coarse.Y, coarse.U) }); n != 0 {
 		t.Errorf("%g allocations in a tick", n)
 	}
 	t.Logf("%g events, %g transitions", events, transitions)
 }
 
 func TestRegionsBuiltInTheTickAreThoseOfTheTable(t *testing.T) {
-	text := plantOf(`
+	text := modeltest.PlantOf(`
 ground: {type: fixed}
 a: {type: inertia, J: 1, w_start: 5}
 b: {type: inertia, J: 0.3}
@@ -244,14 +245,14 @@ push: {type: torque, flange: a, tau: {sine: {amplitude: 20, f: 2 Hz}}}`, "w: {sp
 
 // The law of a damper that depends on both, against Runge and Kutta in steps of 10 µs.
 func TestDeflectionDamperFollowsItsLaw(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: mass, m: 1}
 ground: {type: fixed}
 k: {type: spring, a: ground, b: body, c: 30, s_rel_start: 0.4}
-d: {type: deflection_damper, a: ground, b: body, d: 0.1, d_delta: 5, s_rel_start: 0.4}`, "v: {speed: body}\nx: {s_rel: d}\nf: {force: d}"), ms)
+d: {type: deflection_damper, a: ground, b: body, d: 0.1, d_delta: 5, s_rel_start: 0.4}`, "v: {speed: body}\nx: {s_rel: d}\nf: {force: d}"), modeltest.Ms)
 	x, v, h := 0.4, 0.0, 1e-5
 	f := func(x, v float64) float64 { return -30*x - (0.1+5*math.Abs(x))*v }
-	b.to(2, func(at float64) {
+	b.To(2, func(at float64) {
 		for range 100 {
 			k1, l1 := v, f(x, v)
 			k2, l2 := v+h/2*l1, f(x+h/2*k1, v+h/2*l1)
@@ -259,26 +260,26 @@ d: {type: deflection_damper, a: ground, b: body, d: 0.1, d_delta: 5, s_rel_start
 			k4, l4 := v+h*l3, f(x+h*k3, v+h*l3)
 			x, v = x+h/6*(k1+2*k2+2*k3+k4), v+h/6*(l1+2*l2+2*l3+l4)
 		}
-		b.is("x", x, 1e-9)
-		b.is("v", v, 1e-9)
-		b.is("f", (0.1+5*math.Abs(x))*v, 1e-9)
+		b.Is("x", x, 1e-9)
+		b.Is("v", v, 1e-9)
+		b.Is("f", (0.1+5*math.Abs(x))*v, 1e-9)
 	})
 }
 
 // A massless node between an affine spring and a damper: they carry the same.
 func TestAffineSpringOnAMasslessNode(t *testing.T) {
-	b := newBench(t, plantOf(`
+	b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: inertia, J: 1, w_start: 2}
 ground: {type: fixed}
 k: {type: affine_spring, a: body, b: middle, c: [3, 50], borders: [0.1]}
-d: {type: damper, a: middle, b: ground, d: 4}`, "w: {speed: body}\nk: {torque: k}\nd: {torque: d}\nx: {phi_rel: k}"), 5*ms)
-	impulse, before, stiff := 0.0, b.get("k"), 0
-	b.to(3, func(at float64) {
-		b.is("d", b.get("k"), 1e-12)
-		impulse += (b.get("k") + before) / 2 * 0.005
-		before = b.get("k")
-		b.is("w", 2+impulse, 2e-3) // trapezoids
-		if math.Abs(b.get("x")) > 0.1 {
+d: {type: damper, a: middle, b: ground, d: 4}`, "w: {speed: body}\nk: {torque: k}\nd: {torque: d}\nx: {phi_rel: k}"), 5*modeltest.Ms)
+	impulse, before, stiff := 0.0, b.Get("k"), 0
+	b.To(3, func(at float64) {
+		b.Is("d", b.Get("k"), 1e-12)
+		impulse += (b.Get("k") + before) / 2 * 0.005
+		before = b.Get("k")
+		b.Is("w", 2+impulse, 2e-3) // trapezoids
+		if math.Abs(b.Get("x")) > 0.1 {
 			stiff++
 		}
 	})
@@ -295,7 +296,7 @@ func TestFastestOfVeryManyCombinationsIsFound(t *testing.T) {
 		for i := range 5 {
 			elements += fmt.Sprintf("m%d: {type: mass, m: 1}\nk%d: {type: affine_spring, a: g, b: m%d, symmetric: false, c: %s, borders: [0.1, 0.2, 0.3, 0.4, 0.5]}\n", i, i, i, c)
 		}
-		p, err := model.Load("t.yaml", []byte(plantOf(elements, "v: {speed: m0}")), model.Elements())
+		p, err := model.Load("t.yaml", []byte(modeltest.PlantOf(elements, "v: {speed: m0}")), model.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +304,7 @@ func TestFastestOfVeryManyCombinationsIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tables, err := kernel.Prepare(sys, kernel.Options{Period: 5 * ms, Memory: 1})
+		tables, err := kernel.Prepare(sys, kernel.Options{Period: 5 * modeltest.Ms, Memory: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

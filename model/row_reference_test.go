@@ -2,12 +2,12 @@ package model_test
 
 import "math"
 
-// row is a row of bodies solved anew, for tests: affine springs between neighbours and to
+// springRow is a row of bodies solved anew, for tests: affine springs between neighbours and to
 // the ground, a stop on either side of each gap, one brake. It takes small steps of
 // Runge and Kutta within one set of regions, locks and contacts, halves the step in which
 // that changes until it ends there, and finds what is at rest by trying every case. It
 // shares no code with the kernel.
-type row struct {
+type springRow struct {
 	m       []float64
 	springs []rowSpring // spring i pulls body i and i-1; 0: the ground
 	stops   []rowStop
@@ -34,7 +34,7 @@ type rowStop struct {
 	sign, limit, e float64
 }
 
-func (r *row) stretch(i int) (z, rate float64) {
+func (r *springRow) stretch(i int) (z, rate float64) {
 	if i == 0 {
 		return r.x[0], r.v[0]
 	}
@@ -42,7 +42,7 @@ func (r *row) stretch(i int) (z, rate float64) {
 }
 
 // pull are the forces on all bodies but those of contacts and a brake that holds.
-func (r *row) pull() []float64 {
+func (r *springRow) pull() []float64 {
 	f := make([]float64, len(r.m))
 	for i, s := range r.springs {
 		z, rate := r.stretch(i)
@@ -57,12 +57,12 @@ func (r *row) pull() []float64 {
 	return f
 }
 
-func (r *row) opening(s rowStop) (gap, rate float64) {
+func (r *springRow) opening(s rowStop) (gap, rate float64) {
 	return s.sign * (r.x[s.b] - r.x[s.a] - s.limit), s.sign * (r.v[s.b] - r.v[s.a])
 }
 
 // rows are the constraints in force: contacts, then the brake where it holds.
-func (r *row) rows(touch []bool, holds bool) [][]float64 {
+func (r *springRow) rows(touch []bool, holds bool) [][]float64 {
 	var w [][]float64
 	for i, s := range r.stops {
 		if touch[i] {
@@ -80,7 +80,7 @@ func (r *row) rows(touch []bool, holds bool) [][]float64 {
 }
 
 // bound is the acceleration with constraints w, and their forces.
-func (r *row) bound(w [][]float64) (a, lambda []float64) {
+func (r *springRow) bound(w [][]float64) (a, lambda []float64) {
 	a = r.pull()
 	for i := range a {
 		a[i] /= r.m[i]
@@ -136,7 +136,7 @@ func solveRows(w [][]float64, m, a []float64) []float64 {
 const rowZero = 1e-9 // m/s
 
 // settle tries every case of what is at rest and takes the one that fits best.
-func (r *row) settle() {
+func (r *springRow) settle() {
 	var at []int
 	for i, s := range r.stops {
 		if gap, rate := r.opening(s); gap <= 1e-12 && math.Abs(rate) < rowZero {
@@ -190,7 +190,7 @@ func (r *row) settle() {
 }
 
 // blow is the impact on stop i, handed on by what is closed, the fastest first.
-func (r *row) blow(i int) {
+func (r *springRow) blow(i int) {
 	for n := 0; i >= 0; n++ {
 		s := r.stops[i]
 		_, rate := r.opening(s)
@@ -220,7 +220,7 @@ func (r *row) blow(i int) {
 }
 
 // step is one of Runge and Kutta from where the row is.
-func (r *row) step(h float64) {
+func (r *springRow) step(h float64) {
 	n := len(r.m)
 	t, x, v := r.t, append([]float64(nil), r.x...), append([]float64(nil), r.v...)
 	var kx, kv [4][]float64
@@ -242,7 +242,7 @@ func (r *row) step(h float64) {
 }
 
 // changed is what ends the present case where the row is: 0 nothing.
-func (r *row) changed() (what, which int) {
+func (r *springRow) changed() (what, which int) {
 	for i, s := range r.springs {
 		z, _ := r.stretch(i)
 		if q := r.region[i]; q > 0 && z < s.borders[q-1]-1e-13 {
@@ -275,7 +275,7 @@ func (r *row) changed() (what, which int) {
 }
 
 // to solves up to a time.
-func (r *row) to(end float64) {
+func (r *springRow) to(end float64) {
 	const h = 1e-4
 	for tries := 0; r.t < end-1e-13; tries++ {
 		if tries > 1e5 {

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"lockstep/model/kernel"
+	"lockstep/model/modeltest"
 )
 
 // randomRow is the same row as a plant and for the solver of this test.
-func randomRow(rnd *rand.Rand) (r *row, elements, outputs string) {
+func randomRow(rnd *rand.Rand) (r *springRow, elements, outputs string) {
 	n := 2 + rnd.IntN(3)
-	r = &row{brake: rnd.IntN(n), pushed: rnd.IntN(n), region: make([]int, n), x: make([]float64, n), v: make([]float64, n), m: make([]float64, n)}
+	r = &springRow{brake: rnd.IntN(n), pushed: rnd.IntN(n), region: make([]int, n), x: make([]float64, n), v: make([]float64, n), m: make([]float64, n)}
 	r.hold = math.Exp(2*rnd.Float64() - 1)
 	slope := 20*rnd.Float64() - 10 // a ramp is exact on any step
 	r.push = func(t float64) float64 { return slope * t }
@@ -75,10 +76,10 @@ func TestRandomRowsOfRegionsAndStopsGoAsAnotherSolverSays(t *testing.T) {
 	for seed := range 16 {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 21))
 		r, elements, outputs := randomRow(rnd)
-		var benches []*bench
-		for _, period := range []time.Duration{ms, 5 * ms, 10 * ms} {
+		var benches []*modeltest.Bench
+		for _, period := range []time.Duration{modeltest.Ms, 5 * modeltest.Ms, 10 * modeltest.Ms} {
 			for _, scheme := range []kernel.Scheme{kernel.Complete, kernel.Papers} {
-				benches = append(benches, newBenchOf(t, plantOf(elements, outputs), kernel.Options{Period: period, Scheme: scheme}))
+				benches = append(benches, modeltest.NewWith(t, modeltest.PlantOf(elements, outputs), kernel.Options{Period: period, Scheme: scheme}))
 			}
 		}
 		for tick := range 200 {
@@ -87,13 +88,13 @@ func TestRandomRowsOfRegionsAndStopsGoAsAnotherSolverSays(t *testing.T) {
 				t.Fatalf("plant %d: the other solver does not get on at %g s", seed, r.t)
 			}
 			for _, b := range benches {
-				if b.to(at, nil); b.get("lag") != 0 {
+				if b.To(at, nil); b.Get("lag") != 0 {
 					continue
 				}
 				for i := range r.m {
 					z, _ := r.stretch(i)
-					b.is(fmt.Sprintf("v%d", i), r.v[i], 1e-8)
-					b.is(fmt.Sprintf("z%d", i), z, 1e-8)
+					b.Is(fmt.Sprintf("v%d", i), r.v[i], 1e-8)
+					b.Is(fmt.Sprintf("z%d", i), z, 1e-8)
 				}
 			}
 			if t.Failed() {

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"lockstep/model/modeltest"
 	"math"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 // that starts loaded and so tells it, and with one that starts relaxed, whose load comes.
 func TestContactUnderASpringIsFollowedAtEveryStep(t *testing.T) {
 	for relaxed, bound := range map[string]float64{"0.0981": 1e-9, "0": 2e-6} {
-		v, w := sprung(t, relaxed, 5*ms)
+		v, w := sprung(t, relaxed, 5*modeltest.Ms)
 		short, turns := sprung(t, relaxed, 100*time.Microsecond)
 		if !(math.Abs(v-short) <= bound && math.Abs(w-turns) <= bound) {
 			t.Errorf("relaxed at %s m axle and wheel do %.12g m/s and %.12g rad/s at 5 ms, %.12g and %.12g at 0.1 ms", relaxed, v, w, short, turns)
@@ -22,7 +23,7 @@ func TestContactUnderASpringIsFollowedAtEveryStep(t *testing.T) {
 
 // sprung are the speeds of axle and wheel after 2 s.
 func sprung(t *testing.T, relaxed string, step time.Duration) (v, w float64) {
-	b := newBench(t, fmt.Sprintf(`plant: t
+	b := modeltest.New(t, fmt.Sprintf(`plant: t
 elements:
   road: {type: fixed}
   load: {type: mass, m: 10 t, s_start: 0}
@@ -35,8 +36,8 @@ elements:
 outputs:
   v: {speed: axle}
   w: {speed: wheel}
-`, relaxed), step).to(2, nil)
-	return b.get("v"), b.get("w")
+`, relaxed), step).To(2, nil)
+	return b.Get("v"), b.Get("w")
 }
 
 // J·w' = tau - c·w²: from 100 rad/s without torque w falls as 1/(1/w + c·t/J), from rest it
@@ -58,9 +59,9 @@ outputs: {w: {speed: fan}}
 		{"rising", fmt.Sprintf(drag, 0., ", range: 100 rad/s", 5e4), func(t float64) float64 { return 100 * math.Tanh(500*t) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, c.text, 5*ms)
-			b.to(0.1, func(at float64) {
-				if w := b.get("w"); !(math.Abs(w-c.want(at)) <= 1e-4*100) {
+			b := modeltest.New(t, c.text, 5*modeltest.Ms)
+			b.To(0.1, func(at float64) {
+				if w := b.Get("w"); !(math.Abs(w-c.want(at)) <= 1e-4*100) {
 					t.Fatalf("at %g s it does %g rad/s, want %g", at, w, c.want(at))
 				}
 			})
@@ -72,7 +73,7 @@ outputs: {w: {speed: fan}}
 // not jam: f = mu·N/(1 ± mu·gain), 0.7 and 1.7 times mu·N here.
 func TestFrictionThatPressesItselfOnIsThatOfItsBalance(t *testing.T) {
 	for _, gain := range []float64{2, -2} {
-		b := newBench(t, fmt.Sprintf(`plant: t
+		b := modeltest.New(t, fmt.Sprintf(`plant: t
 elements:
   axle: {type: mass, m: 1000, v_start: 30}
   wheel: {type: inertia, J: 50}
@@ -81,11 +82,11 @@ elements:
 outputs:
   v: {speed: axle}
   f: {force: contact}
-`, gain), 5*ms)
+`, gain), 5*modeltest.Ms)
 		f := 0.2 * 10e3 / (1 + 0.2*gain)
-		b.to(1, func(at float64) {
-			b.is("f", -f, 1e-9)
-			b.is("v", 30-f/1000*at, 1e-9)
+		b.To(1, func(at float64) {
+			b.Is("f", -f, 1e-9)
+			b.Is("v", 30-f/1000*at, 1e-9)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"lockstep/model/modeltest"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -9,7 +10,7 @@ import (
 
 // carOnTwoWheels is closed: nothing drives or brakes it.
 func carOnTwoWheels(v, front, rear float64, tyre string) string {
-	return plantOf(fmt.Sprintf(`
+	return modeltest.PlantOf(fmt.Sprintf(`
 front: {type: inertia, J: 1.2, w_start: %g}
 rear: {type: inertia, J: 3, w_start: %g}
 car: {type: mass, m: 800, v_start: %g}
@@ -45,14 +46,14 @@ func TestTyreGivesNoEnergyFromNothing(t *testing.T) {
 			if tyre.length > 0 {
 				text += "  df: {state: f.k}\n  dr: {state: r.k}\n"
 			}
-			for _, step := range []time.Duration{ms, 5 * ms, 10 * ms} {
-				b := newBench(t, text, step)
+			for _, step := range []time.Duration{modeltest.Ms, 5 * modeltest.Ms, 10 * modeltest.Ms} {
+				b := modeltest.New(t, text, step)
 				least, sign, first := 0.0, 0.0, 0.0
-				b.to(1.5, func(at float64) {
-					v, wf, wr := b.get("v"), b.get("wf"), b.get("wr")
+				b.To(1.5, func(at float64) {
+					v, wf, wr := b.Get("v"), b.Get("wf"), b.Get("wr")
 					energy := (800*v*v + 1.2*wf*wf + 3*wr*wr) / 2
 					if tyre.length > 0 {
-						energy += tread(tyre.length, 4000, tyre.b, b.get("df")) + tread(tyre.length, 700, tyre.b, b.get("dr"))
+						energy += tread(tyre.length, 4000, tyre.b, b.Get("df")) + tread(tyre.length, 700, tyre.b, b.Get("dr"))
 					}
 					if first == 0 {
 						first, least = energy, energy
@@ -60,10 +61,10 @@ func TestTyreGivesNoEnergyFromNothing(t *testing.T) {
 					if !(energy-least <= 1e-12*first) { // rounding
 						t.Fatalf("%s: at %g s, steps of %v, it is %.3g of %.6g J above what it was\n%s", tyre.keys, at, step, energy-least, first, text)
 					}
-					if s := b.get("sf"); s*sign < 0 {
+					if s := b.Get("sf"); s*sign < 0 {
 						signs++
 					}
-					least, sign = min(least, energy), b.get("sf")
+					least, sign = min(least, energy), b.Get("sf")
 				})
 				if !(first > 0) {
 					t.Fatalf("%s: %g J at the start", tyre.keys, first)

@@ -1,14 +1,15 @@
-package model
+package modeltest
 
 import (
 	"fmt"
+	"lockstep/model"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
-// train is a small sound plant; the cases below spoil one place of it.
-const train = `plant: train
+// Train is a small sound plant, of which tests spoil one place.
+const Train = `plant: train
 about: two wheels and a clutch
 parameters:
   J_wheel: 0.5 kg.m2
@@ -30,8 +31,8 @@ outputs:
   tau: {torque: [grip, shaft], onto: wheel}
 `
 
-// marked removes the marks «» from text; at is the place of the first, as line:col.
-func marked(text string) (plain, at string) {
+// CutMarks removes the marks «» from text; at is the place of the first, as line:col.
+func CutMarks(text string) (plain, at string) {
 	before, rest, found := strings.Cut(text, "«")
 	if !found {
 		return text, ""
@@ -41,37 +42,39 @@ func marked(text string) (plain, at string) {
 	return before + strings.Replace(rest, "»", "", 1), fmt.Sprintf("%d:%d", line, col)
 }
 
-func loadAssemble(text string) error {
-	p, err := Load("t.yaml", []byte(text), Elements())
+// Check loads and assembles a plant, whose file is called t.yaml.
+func Check(text string) error {
+	p, err := model.Load("t.yaml", []byte(text), model.Elements())
 	if err != nil {
 		return err
 	}
-	_, err = Assemble(p)
+	_, err = model.Assemble(p)
 	return err
 }
 
-// refused checks the error of a plant with one change; its place is marked, or written out.
-func refused(t *testing.T, plant, old, new, want string) {
+// Refuse checks the error of a plant with one change; its place is marked, or written out.
+func Refuse(t *testing.T, plant, old, new, want string) {
 	t.Helper()
 	if !strings.Contains(plant, old) {
 		t.Fatalf("the plant has no %q", old)
 	}
-	text, at := marked(strings.Replace(plant, old, new, 1))
+	text, at := CutMarks(strings.Replace(plant, old, new, 1))
 	if at != "" {
 		want = at + ": model: " + want
 	}
-	if err := loadAssemble(text); err == nil || err.Error() != "t.yaml:"+want {
+	if err := Check(text); err == nil || err.Error() != "t.yaml:"+want {
 		t.Errorf("got  %v\nwant t.yaml:%s", err, want)
 	}
 }
 
-func assembled(t *testing.T, text string) *System {
+// System is a sound plant assembled.
+func System(t *testing.T, text string) *model.System {
 	t.Helper()
-	p, err := Load("t.yaml", []byte(text), Elements())
+	p, err := model.Load("t.yaml", []byte(text), model.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := Assemble(p)
+	sys, err := model.Assemble(p)
 	if err != nil {
 		t.Fatal(err)
 	}
