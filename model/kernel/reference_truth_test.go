@@ -22,7 +22,7 @@ func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys := assemble(t, "coupled-clutches", data)
+	sys := assembledText(t, "coupled-clutches", data)
 	f, err := os.Open("../plants/testdata/CoupledClutches.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +78,8 @@ func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 	}
 }
 
-// assemble makes a System whose outputs are its states.
-func assemble(t rapid.TB, name string, text []byte) *model.System {
+// assembledText makes a System whose outputs are its states.
+func assembledText(t rapid.TB, name string, text []byte) *model.System {
 	t.Helper()
 	p, err := model.Load(name+".yaml", text, model.Elements())
 	if err != nil {
