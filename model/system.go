@@ -1,21 +1,6 @@
 package model
 
-// Port is a scalar at the border of a plant.
-type Port struct {
-	Name     string
-	Unit     string  // SI, spelled as in Units; "1" for a bare number
-	Min, Max float64 // accepted range in Unit; ±Inf where there is none
-	Beyond   Beyond
-}
-
-// Beyond says what a signal carries of an output that is beyond what it can hold.
-type Beyond uint8
-
-const (
-	Border Beyond = iota // the end of its range: the output was not meant to go there
-	Rests                // the same, as meant: a timer that has run out
-	Wraps                // a counter: it goes on from the other end
-)
+import "lockstep/model/units"
 
 // System is an assembled plant: one form for everything the file can say.
 //
@@ -27,19 +12,19 @@ const (
 // the comment. It is plain data and never changes after Assemble.
 type System struct {
 	Name      string
-	States    []Port     // n
-	X0        []float64  // n, initial state
-	A         []float64  // n×n
-	B         []float64  // n×m
-	Bc        []float64  // n×mc
-	W         []float64  // mc×n
-	E         []float64  // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J, and what affine signals store
-	Signals   []Signal   // m; affine ones come after the sources, the laws last
-	Switches  []Switch   // deflections and speeds whose region the affine signals depend on
-	Guards    []Program  // places where a law has a corner: it is passed where the value crosses 0
-	Inputs    []Input    // which signals can be driven from outside
-	Frictions []Friction // mc
-	Outputs   []Port     // p
+	States    []units.Port // n
+	X0        []float64    // n, initial state
+	A         []float64    // n×n
+	B         []float64    // n×m
+	Bc        []float64    // n×mc
+	W         []float64    // mc×n
+	E         []float64    // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J, and what affine signals store
+	Signals   []Signal     // m; affine ones come after the sources, the laws last
+	Switches  []Switch     // deflections and speeds whose region the affine signals depend on
+	Guards    []Program    // places where a law has a corner: it is passed where the value crosses 0
+	Inputs    []Input      // which signals can be driven from outside
+	Frictions []Friction   // mc
+	Outputs   []units.Port // p
 	Pulses    []Pulses
 	Paces     []Pace     // of what acts and of what has a state
 	C         []float64  // p×n
@@ -82,7 +67,7 @@ type Affine struct {
 
 // Input is a signal that a bus or a file of inputs may drive.
 type Input struct {
-	Port
+	units.Port
 	Signal int     // index into System.Signals
 	Delay  float64 // s, >= 0: dead time between a command and its effect
 }
@@ -211,4 +196,13 @@ type Table struct {
 	X, Y   []float64 // increasing; Y is empty for one variable
 	Z      []float64 // len(X), or len(X)×len(Y)
 	Extend bool
+}
+
+// Partition has a plant stepped in two parts: what friction and laws alone turn by Sub
+// micro steps of the period, the linear rest by one (Gyebroszki, Efficient numerical
+// time-domain simulation of rail vehicles with coupled simulator systems, ch. 7).
+type Partition struct {
+	Sub   int    // micro steps of a period, 1 to 20
+	Iter  int    // additional iterations that refine it, 0 to 5
+	Place string // FILE:LINE:COL
 }

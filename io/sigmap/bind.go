@@ -5,13 +5,13 @@ import (
 	"math"
 	"slices"
 
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Bind finds the signals and ports of spec and compiles the way between them,
 // converting units. An error names message, signal, port and units; where it is
 // about one entry of spec it is a *SpecError.
-func Bind(db *Database, spec Spec, inputs, outputs []model.Port) (*Map, error) {
+func Bind(db *Database, spec Spec, inputs, outputs []units.Port) (*Map, error) {
 	if err := db.Check(); err != nil {
 		return nil, err
 	}
@@ -61,13 +61,13 @@ type binder struct {
 	db              *Database
 	spec            *Spec
 	m               *Map
-	inputs, outputs []model.Port
+	inputs, outputs []units.Port
 	driven          map[int]*Message // what drives an input
 	frames          []*layout        // of m.Tx
 }
 
 // ends finds the two ends of a link; kind of the ports is for messages.
-func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *Message, sig *Signal, index int, err error) {
+func (b *binder) ends(l Link, kind string, ports []units.Port) (msg *Message, sig *Signal, index int, err error) {
 	if msg, err = b.message(l.Message); err != nil {
 		return nil, nil, 0, err
 	}
@@ -80,7 +80,7 @@ func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *Message, si
 
 // field compiles a signal to the unit of port, which is the index-th of its
 // kind, with the range of the database.
-func (b *binder) field(sig *Signal, index int, port *model.Port) (Field, error) {
+func (b *binder) field(sig *Signal, index int, port *units.Port) (Field, error) {
 	unit, zero, err := scale(sig.Unit, port.Unit)
 	if err != nil {
 		return Field{}, fmt.Errorf("signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
@@ -112,7 +112,7 @@ func scale(from, to string) (factor, zero float64, err error) {
 	case to == "K" && (from == "degC" || from == "°C"):
 		return 1, 273.15, nil
 	}
-	factor, err = model.Convert(from, to)
+	factor, err = units.Convert(from, to)
 	return factor, 0, err
 }
 
@@ -173,7 +173,7 @@ func (b *binder) sent(name string) int {
 func (b *binder) where(s *Signal) string { return fmt.Sprintf("%s:%d", b.db.File, s.Line) }
 
 // find returns the index of the port called name; kind is for the message.
-func find(name, kind string, ports []model.Port) (int, error) {
+func find(name, kind string, ports []units.Port) (int, error) {
 	var names []string
 	for i := range ports {
 		if ports[i].Name == name {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // receive adds a received signal.
@@ -204,7 +204,7 @@ func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *Messag
 		}
 		value := 0.0
 		if err == nil {
-			value, err = model.Quantity(v.Text, b.inputs[index].Unit, nil)
+			value, err = units.Quantity(v.Text, b.inputs[index].Unit, nil)
 		}
 		if err == nil && !(value >= b.inputs[index].Min && value <= b.inputs[index].Max) {
 			err = fmt.Errorf("port %s takes %s, not %s", v.Port, between(b.inputs[index].Min, b.inputs[index].Max, b.inputs[index].Unit), v.Text)

@@ -5,9 +5,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
-
 	"lockstep/io/can"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 func TestDecodeReadsAPayloadWorkedOutByHand(t *testing.T) {
@@ -112,8 +111,8 @@ func TestReceivedValuesAreInTheUnitOfThePort(t *testing.T) {
 		db := &Database{Messages: []Message{{Name: "M", ID: 1, Len: 8, Signals: []Signal{
 			{Name: "s", Len: 16, Factor: 0.5, Offset: -50, Min: -50, Max: 30000, Unit: c.signal},
 		}}}}
-		port := model.Port{Name: "u", Unit: c.port, Min: math.Inf(-1), Max: math.Inf(1)}
-		m, err := Bind(db, Spec{PeriodNs: period, Receive: []Link{{"M", "s", "u"}}}, []model.Port{port}, nil)
+		port := units.Port{Name: "u", Unit: c.port, Min: math.Inf(-1), Max: math.Inf(1)}
+		m, err := Bind(db, Spec{PeriodNs: period, Receive: []Link{{"M", "s", "u"}}}, []units.Port{port}, nil)
 		if err != nil {
 			t.Errorf("%s: %v", c.signal, err)
 			continue
@@ -146,7 +145,7 @@ func TestLimitsWrittenInDecimalsAreMet(t *testing.T) {
 func TestEveryReceivedMessageIsFound(t *testing.T) {
 	db := &Database{}
 	var links []Link
-	var in []model.Port
+	var in []units.Port
 	for i := range 40 {
 		name := string(rune('A'+i%26)) + string(rune('a'+i/26))
 		id := uint32(i*37%2048) | can.EFF*uint32(i%2)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Raw returns the bits of s, which has passed Check, in a frame.
@@ -118,11 +118,11 @@ func (s *Signal) number(text string) (float64, error) {
 			return float64(n), nil
 		}
 	}
-	v, err := model.Quantity(text, s.Unit, nil)
+	v, err := units.Quantity(text, s.Unit, nil)
 	if err != nil {
 		return 0, err
 	}
-	unit, err := model.Units(s.Unit)
+	unit, err := units.Parse(s.Unit)
 	return v / unit.Factor, err
 }
 

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"lockstep/io/can"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // counts are the ports of a counter and of a timer that may run out.
-func counts() []model.Port {
-	return []model.Port{{Name: "n", Unit: "1", Max: math.Inf(1), Beyond: model.Wraps}, {Name: "age", Unit: "s", Max: math.Inf(1), Beyond: model.Rests}}
+func counts() []units.Port {
+	return []units.Port{{Name: "n", Unit: "1", Max: math.Inf(1), Beyond: units.Wraps}, {Name: "age", Unit: "s", Max: math.Inf(1), Beyond: units.Rests}}
 }
 
 func countMap(t *testing.T, s Signal) *Map {

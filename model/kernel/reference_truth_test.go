@@ -7,10 +7,12 @@ import (
 	"strconv"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"lockstep/model"
+	"lockstep/model/assemble"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
+	"pgregory.net/rapid"
 )
 
 // The reference itself against the truth file of CoupledClutches, an independent
@@ -81,11 +83,11 @@ func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 // assembledText makes a System whose outputs are its states.
 func assembledText(t rapid.TB, name string, text []byte) *model.System {
 	t.Helper()
-	p, err := model.Load(name+".yaml", text, model.Elements())
+	p, err := plantfile.Load(name+".yaml", text, library.Elements())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	sys, err := model.Assemble(p)
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

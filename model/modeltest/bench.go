@@ -3,8 +3,6 @@
 package modeltest
 
 import (
-	"lockstep/model"
-	"lockstep/model/kernel"
 	"math"
 	"slices"
 	"strings"
@@ -12,6 +10,10 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
+	"lockstep/model/assemble"
+	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 )
 
 // Bench steps a plant given as text and reads its outputs by name.
@@ -31,11 +33,11 @@ func New(t *testing.T, text string, period time.Duration) *Bench {
 
 func NewWith(t *testing.T, text string, opt kernel.Options) *Bench {
 	t.Helper()
-	p, err := model.Load("t.yaml", []byte(text), model.Elements())
+	p, err := plantfile.Load("t.yaml", []byte(text), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := model.Assemble(p)
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}

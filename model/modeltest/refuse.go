@@ -2,10 +2,14 @@ package modeltest
 
 import (
 	"fmt"
-	"lockstep/model"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"lockstep/model"
+	"lockstep/model/assemble"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 )
 
 // Train is a small sound plant, of which tests spoil one place.
@@ -44,11 +48,11 @@ func CutMarks(text string) (plain, at string) {
 
 // Check loads and assembles a plant, whose file is called t.yaml.
 func Check(text string) error {
-	p, err := model.Load("t.yaml", []byte(text), model.Elements())
+	p, err := plantfile.Load("t.yaml", []byte(text), library.Elements())
 	if err != nil {
 		return err
 	}
-	_, err = model.Assemble(p)
+	_, err = assemble.System(p)
 	return err
 }
 
@@ -70,11 +74,11 @@ func Refuse(t *testing.T, plant, old, new, want string) {
 // System is a sound plant assembled.
 func System(t *testing.T, text string) *model.System {
 	t.Helper()
-	p, err := model.Load("t.yaml", []byte(text), model.Elements())
+	p, err := plantfile.Load("t.yaml", []byte(text), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := model.Assemble(p)
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Bus is one CAN bus of a bench.
@@ -144,7 +143,7 @@ func (r *reader) recovery(n ast.Node, what string) int64 {
 	if w.Text == "wait" {
 		return 0
 	}
-	seconds, err := model.Quantity(after, "s", nil)
+	seconds, err := units.Quantity(after, "s", nil)
 	if !restart || err != nil || !(seconds >= 0.01 && seconds <= 3600) {
 		r.fail(n, "%s: %q is none of: wait, restart after T (T: 10 ms to 3600 s)", what, w.Text)
 	}

@@ -10,6 +10,8 @@ import (
 	"lockstep/io/can"
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/sched"
 )
 
@@ -47,7 +49,7 @@ func (c *Checking) File(name string) error {
 	case "bench":
 		return c.bench(name)
 	}
-	plant, err := model.Load(file, data, model.Elements())
+	plant, err := plantfile.Load(file, data, library.Elements())
 	if err != nil {
 		return err
 	}
@@ -114,7 +116,7 @@ func (c *Checking) bench(name string) error {
 	if err != nil {
 		return err
 	}
-	plant, err := model.Load(file, data, model.Elements())
+	plant, err := plantfile.Load(file, data, library.Elements())
 	if err != nil {
 		return err
 	}

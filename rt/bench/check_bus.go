@@ -11,8 +11,8 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
-	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 )
 
 // usualRate is the bit rate where a bench gives none, bit/s.
@@ -215,16 +215,16 @@ func carried(s *sigmap.Signal, list []sigmap.Protection, other string) string {
 }
 
 // port is a port with its unit, and its range if it has one.
-func port(list []model.Port, name string) string {
+func port(list []units.Port, name string) string {
 	p := &list[index(list, name)]
 	text := fmt.Sprintf("%s[%s]", p.Name, p.Unit)
 	if !math.IsInf(p.Min, 0) || !math.IsInf(p.Max, 0) {
 		text += fmt.Sprintf(" %g to %g", p.Min, p.Max)
 	}
 	switch p.Beyond {
-	case model.Wraps:
+	case units.Wraps:
 		text += ", counts on from the other end of its range"
-	case model.Rests:
+	case units.Rests:
 		text += ", stays at the end of its range"
 	}
 	return text

@@ -6,11 +6,10 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/io/can"
 	"lockstep/io/j1939"
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // J1939 is what a bench file says of the addresses from which it sends.
@@ -96,7 +95,7 @@ func (r *reader) function(n ast.Node, what string) uint8 {
 	}
 	v, err := strconv.ParseUint(w.Text, 0, 8)
 	if r.err == nil && err != nil {
-		r.fail(n, "%s: function: %q is neither a number from 0 to 255 nor one of %s%s", what, w.Text, strings.Join(words, ", "), model.Meant(w.Text, words))
+		r.fail(n, "%s: function: %q is neither a number from 0 to 255 nor one of %s%s", what, w.Text, strings.Join(words, ", "), units.Meant(w.Text, words))
 	}
 	return uint8(v)
 }

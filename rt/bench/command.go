@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"lockstep/io/record"
-	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 	"lockstep/rt/fault"
 )
 
@@ -234,7 +234,7 @@ func (h *Handover) settable(name string) (int, error) {
 	m, sig, err := h.signal(name)
 	if err != nil {
 		names := portNames(h.Tables.Inputs)
-		if near := model.Meant(name, names); near != "" || !strings.Contains(name, ".") {
+		if near := units.Meant(name, names); near != "" || !strings.Contains(name, ".") {
 			return 0, unknown("input", name, names)
 		}
 		return 0, err

@@ -19,8 +19,7 @@ import (
 	"unicode"
 
 	"golang.org/x/sys/unix"
-
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // servicesDir is where those of services are, and root's where there are none.
@@ -365,5 +364,5 @@ func choose(list []socket, which string) (*socket, error) {
 	case len(names) == 0:
 		return nil, &Exit{3, fmt.Errorf("no bench %q runs; none does", which)}
 	}
-	return nil, &Exit{3, fmt.Errorf("no bench %q runs%s; there are %s", which, model.Meant(fileName(which), plain), strings.Join(names, ", "))}
+	return nil, &Exit{3, fmt.Errorf("no bench %q runs%s; there are %s", which, units.Meant(fileName(which), plain), strings.Join(names, ", "))}
 }

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"lockstep/model"
+	"lockstep/model/units"
 )
 
-func twoInputs() []model.Port {
-	return []model.Port{
+func twoInputs() []units.Port {
+	return []units.Port{
 		{Name: "clutch1.pressure", Unit: "Pa", Min: 0, Max: 40e5},
 		{Name: "tau", Unit: "N.m", Min: math.Inf(-1), Max: math.Inf(1)},
 	}

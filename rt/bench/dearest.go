@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/sched"
 )
 
@@ -95,7 +96,7 @@ func measured(b *Bench, t *kernel.Tables) ([]*exercise, error) {
 	if err != nil {
 		return nil, err
 	}
-	plant, err := model.Load(file, data, model.Elements())
+	plant, err := plantfile.Load(file, data, library.Elements())
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/fault"
 )
 
@@ -227,7 +226,7 @@ func (e *windowed) beyond(w *expectSpec) (want string, err error) {
 func (e *windowed) limit(w Word) (float64, error) {
 	v, err := e.read(w.Text)
 	if _, unit, ok := strings.Cut(w.Text, " "); ok && err == nil {
-		if _, err := model.Convert(unit, e.unit); err == nil || unit == "degC" {
+		if _, err := units.Convert(unit, e.unit); err == nil || unit == "degC" {
 			e.shown = gaugeOf(unit)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/fault"
 )
 
@@ -23,7 +23,7 @@ func (h *Handover) Fault(s FaultSpec) (f fault.Fault, err error) {
 	if i < 0 {
 		words := kindWords(t.of)
 		return f, s.errorf(s.Kind, "fault: %s does not fit %s%s; its kinds are %s",
-			s.Kind.Text, t.name, model.Meant(s.Kind.Text, words), strings.Join(words, ", "))
+			s.Kind.Text, t.name, units.Meant(s.Kind.Text, words), strings.Join(words, ", "))
 	}
 	kind := faultKinds()[i]
 	f = t.Fault
@@ -90,7 +90,7 @@ func (h *Handover) target(s *FaultSpec) (t *aim, err error) {
 
 // unknown says that there is no such thing, which is nearest, or which there are.
 func unknown(what, name string, names []string) error {
-	if near := model.Meant(name, names); near != "" || len(names) == 0 {
+	if near := units.Meant(name, names); near != "" || len(names) == 0 {
 		return fmt.Errorf("there is no %s %q%s", what, name, near)
 	}
 	const most = 12

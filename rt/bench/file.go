@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/hil_test/ecu"
 	"lockstep/io/can"
-	"lockstep/model"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/sched"
 )
@@ -53,9 +53,9 @@ type Bench struct {
 	// replays one, has them as they were when it began.
 	Files map[string]kept
 
-	text  []byte       // the file itself
-	dir   string       // where plant and databases are looked for first; "" for an embedded bench
-	draft *model.Draft // the plant, parsed before; nil: it is read
+	text  []byte           // the file itself
+	dir   string           // where plant and databases are looked for first; "" for an embedded bench
+	draft *plantfile.Draft // the plant, parsed before; nil: it is read
 }
 
 // kept is a file as it was when it was read.
@@ -100,7 +100,7 @@ func ReadAny(name string) (file string, data []byte, err error) {
 			return "", nil, fmt.Errorf("bench: %s is a directory", name)
 		}
 		return "", nil, fmt.Errorf("bench: no file %s, and nothing embedded of that name%s; `lockstep plants` lists what is",
-			name, model.Meant(name, embedded()))
+			name, units.Meant(name, embedded()))
 	}
 	return file, data, nil
 }
@@ -196,7 +196,7 @@ func (b *Bench) Read(name Word) (shown string, data []byte, err error) {
 	}
 	if shown, data, err = readEmbedded(name.Text); err != nil {
 		return "", nil, b.errorf(name, "no file %q beside the bench file, and nothing embedded of that name%s",
-			name.Text, model.Meant(name.Text, embedded()))
+			name.Text, units.Meant(name.Text, embedded()))
 	}
 	return shown, data, nil
 }
@@ -278,7 +278,7 @@ func (r *reader) choice(n ast.Node, what string, known ...string) string {
 			return k
 		}
 	}
-	r.fail(n, "%s: %q is unknown%s; known are %s", what, w.Text, model.Meant(w.Text, known), strings.Join(known, ", "))
+	r.fail(n, "%s: %q is unknown%s; known are %s", what, w.Text, units.Meant(w.Text, known), strings.Join(known, ", "))
 	return ""
 }
 
@@ -307,7 +307,7 @@ func (r *reader) unit(n ast.Node) (w Word, set []ecu.Setting) {
 	}
 	w = r.word(at, "unit")
 	if !slices.Contains(ecu.Names(), w.Text) {
-		r.fail(at, "unit: no control unit %q%s; there are %s", w.Text, model.Meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
+		r.fail(at, "unit: no control unit %q%s; there are %s", w.Text, units.Meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
 	}
 	for _, e := range list {
 		s, err := ecu.ParseSetting(e.Key.GetToken().Value + "=" + r.word(e.Value, "unit").Text)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // gauge is a unit in which numbers are written and shown; bare ones count in it. One
@@ -28,7 +28,7 @@ func gaugeOf(name string) gauge {
 
 // factorOf is a unit in SI; 1 of one that is unknown.
 func factorOf(unit string) float64 {
-	u, err := model.Units(unit)
+	u, err := units.Parse(unit)
 	if err != nil {
 		return 1
 	}
@@ -73,7 +73,7 @@ func bareNumber(text string) (float64, bool) {
 
 // bare reads a quantity as SI.
 func bare(text, unit string) (float64, error) {
-	v, err := model.Quantity(text, unit, nil)
+	v, err := units.Quantity(text, unit, nil)
 	if err != nil {
 		err = errors.New(wrong(Word{Text: text}, err))
 	}

@@ -9,7 +9,11 @@ import (
 	"lockstep/hil_test/ecu"
 	"lockstep/io/sigmap"
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/fault"
 	"lockstep/rt/target"
@@ -47,7 +51,7 @@ func (h *Handover) Kernel() string {
 // assembles, discretises and binds every signal to its port. Errors carry the
 // place in the file that is wrong.
 func Prepare(b *Bench) (*Handover, error) {
-	sys, err := assemble(b)
+	sys, err := assemblePlant(b)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +80,7 @@ func Prepare(b *Bench) (*Handover, error) {
 	for _, shown := range []Word{b.Engine, b.Wheel} {
 		if shown.Text != "" && index(tables.Outputs, shown.Text) < 0 {
 			return nil, b.errorf(shown, "show: plant %s has no output %q%s",
-				b.Plant.Text, shown.Text, model.Meant(shown.Text, portNames(tables.Outputs)))
+				b.Plant.Text, shown.Text, units.Meant(shown.Text, portNames(tables.Outputs)))
 		}
 	}
 	for i := range b.Buses {
@@ -105,7 +109,7 @@ func (b *Bench) thread() sched.Thread {
 	}.Choose()
 }
 
-func assemble(b *Bench) (*model.System, error) {
+func assemblePlant(b *Bench) (*model.System, error) {
 	draft, err := b.draft, error(nil)
 	if draft == nil {
 		draft, err = b.parsePlant()
@@ -117,15 +121,15 @@ func assemble(b *Bench) (*model.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return model.Assemble(plant)
+	return assemble.System(plant)
 }
 
-func (b *Bench) parsePlant() (*model.Draft, error) {
+func (b *Bench) parsePlant() (*plantfile.Draft, error) {
 	file, data, err := b.Read(b.Plant)
 	if err != nil {
 		return nil, err
 	}
-	return model.Parse(file, data, model.Elements())
+	return plantfile.Parse(file, data, library.Elements())
 }
 
 // driven tells for each input of the plant whether a bus drives it; no input may
@@ -142,7 +146,7 @@ func (b *Bench) driven(sys *model.System) ([]bool, error) {
 			switch {
 			case i < 0:
 				return nil, b.errorf(l.Word, "plant %s has no input %q%s; it has %s",
-					b.Plant.Text, l.Port, model.Meant(l.Port, names), strings.Join(names, ", "))
+					b.Plant.Text, l.Port, units.Meant(l.Port, names), strings.Join(names, ", "))
 			case driven[i]:
 				return nil, b.errorf(l.Word, "input %q is driven twice", l.Port)
 			}
@@ -173,11 +177,11 @@ func (b *Bench) checkPairs() error {
 }
 
 // index is where the port called name is, -1 when there is none.
-func index(ports []model.Port, name string) int {
-	return slices.IndexFunc(ports, func(p model.Port) bool { return p.Name == name })
+func index(ports []units.Port, name string) int {
+	return slices.IndexFunc(ports, func(p units.Port) bool { return p.Name == name })
 }
 
-func portNames(ports []model.Port) []string {
+func portNames(ports []units.Port) []string {
 	names := make([]string, len(ports))
 	for i, p := range ports {
 		names[i] = p.Name
@@ -204,7 +208,7 @@ func (b *Bench) loop(t *kernel.Tables) rt.Config {
 }
 
 // spans are what the inputs can be.
-func spans(inputs []model.Port) (list [][2]float64) {
+func spans(inputs []units.Port) (list [][2]float64) {
 	for _, p := range inputs {
 		list = append(list, [2]float64{p.Min, p.Max})
 	}
@@ -214,7 +218,7 @@ func spans(inputs []model.Port) (list [][2]float64) {
 // warmup is how many steps touch the plant's code and data before the first tick.
 const warmup = 100
 
-func watch(outputs []model.Port) rt.Watch {
+func watch(outputs []units.Port) rt.Watch {
 	return rt.Watch{
 		Events: index(outputs, "events"), Transitions: index(outputs, "transitions"),
 		Lag: index(outputs, "lag"), Fault: index(outputs, "fault"),

@@ -5,9 +5,8 @@ import (
 	"strconv"
 
 	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // protect reads one protected group, or a list of them.
@@ -192,7 +191,7 @@ func (r *reader) formula(n ast.Node, what string, period int64) *sigmap.Course {
 	text := r.word(n, what).Text
 	for i := range lines + 1 {
 		at := int64(math.RoundToEven(float64(period) * float64(i) / lines))
-		v, err := model.Quantity(text, "1", map[string]float64{"t": float64(at) / 1e9})
+		v, err := units.Quantity(text, "1", map[string]float64{"t": float64(at) / 1e9})
 		if err != nil && r.err == nil {
 			r.fail(n, "%s: at t = %g s: %s", what, float64(at)/1e9, wrong(Word{Text: text}, err))
 		}
@@ -229,7 +228,7 @@ func (r *reader) bare(n ast.Node, text, what string) float64 {
 
 // number is a quantity in a unit.
 func (r *reader) number(n ast.Node, text, unit, what string) float64 {
-	v, err := model.Quantity(text, unit, nil)
+	v, err := units.Quantity(text, unit, nil)
 	if err != nil && r.err == nil {
 		r.fail(n, "%s: %s", what, wrong(Word{Text: text}, err))
 	}

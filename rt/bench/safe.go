@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/io/sigmap"
-	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 	"lockstep/rt"
 )
 
@@ -109,7 +108,7 @@ func (r *reader) loss(n ast.Node, what string, later bool) (l rt.Loss) {
 	}
 	seconds, err := 0.0, error(nil)
 	if timed {
-		seconds, err = model.Quantity(after, "s", nil)
+		seconds, err = units.Quantity(after, "s", nil)
 	}
 	l.AfterNs = int64(seconds * 1e9)
 	if l.Action < 0 || err != nil || timed && (!later || l.Action == rt.GoOn) || !(seconds >= 0 && seconds <= 3600) {
@@ -132,9 +131,9 @@ func (b *Bench) farewell(t *kernel.Tables, maps []*sigmap.Map) (rt.Farewell, err
 	for _, v := range b.Safe.Values {
 		i := index(t.Outputs, v.Port.Text)
 		if i < 0 {
-			return f, b.errorf(v.Port, "safe: plant %s has no output %q%s", b.Plant.Text, v.Port.Text, model.Meant(v.Port.Text, portNames(t.Outputs)))
+			return f, b.errorf(v.Port, "safe: plant %s has no output %q%s", b.Plant.Text, v.Port.Text, units.Meant(v.Port.Text, portNames(t.Outputs)))
 		}
-		x, err := model.Quantity(v.Value.Text, t.Outputs[i].Unit, nil)
+		x, err := units.Quantity(v.Value.Text, t.Outputs[i].Unit, nil)
 		if err != nil {
 			return f, b.errorf(v.Value, "safe: %s: %s", v.Port.Text, wrong(v.Value, err))
 		}

@@ -6,9 +6,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/fault"
 )
 
@@ -210,7 +209,7 @@ func (h *Handover) drivenBy(port string) string {
 }
 
 // stimulus reads a value or a course, within the range of its port.
-func (r *reader) stimulus(n ast.Node, p *model.Port) sigmap.Course {
+func (r *reader) stimulus(n ast.Node, p *units.Port) sigmap.Course {
 	what := "stimuli: " + p.Name
 	c := &sigmap.Course{At: []int64{0}}
 	switch n.(type) {

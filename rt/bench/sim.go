@@ -17,8 +17,12 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/target"
 	"lockstep/sched"
@@ -149,7 +153,7 @@ func (w *simulation) prepare() (err error) {
 
 // inputs reads the file of inputs, or the embedded one of that name.
 func (w *simulation) inputs() (err error) {
-	ports := make([]model.Port, len(w.sys.Inputs))
+	ports := make([]units.Port, len(w.sys.Inputs))
 	for i, in := range w.sys.Inputs {
 		ports[i] = in.Port
 	}
@@ -157,7 +161,7 @@ func (w *simulation) inputs() (err error) {
 		name := strings.TrimSuffix(w.In, ".csv") + ".csv"
 		data, missing := plants.Read(name)
 		if missing != nil {
-			return fmt.Errorf("%w%s", err, model.Meant(w.In, embedded()))
+			return fmt.Errorf("%w%s", err, units.Meant(w.In, embedded()))
 		}
 		w.stimulus, err = parseStimulus(name, bytes.NewReader(data), ports)
 	}
@@ -220,11 +224,11 @@ func LoadPlant(command, name string) (*model.System, error) {
 	case "bench":
 		return nil, fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)
 	}
-	plant, err := model.Load(file, data, model.Elements())
+	plant, err := plantfile.Load(file, data, library.Elements())
 	if err != nil {
 		return nil, err
 	}
-	return model.Assemble(plant)
+	return assemble.System(plant)
 }
 
 // kind tells what a file that ReadAny has read is: a "bench", a "scenario", a "sweep", a

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
 	"lockstep/hil_test/ecu"
 	"lockstep/io/can"
 	"lockstep/model/kernel"
@@ -77,7 +76,7 @@ func (v *virtualBench) prepare() (err error) {
 	if err := v.r.startScenario(); err != nil {
 		return err
 	}
-	if v.sys, err = assemble(b); err != nil {
+	if v.sys, err = assemblePlant(b); err != nil {
 		return err
 	}
 	if err := v.begin(); err != nil {

@@ -4,10 +4,9 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/io/dbc"
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Unit says what a unit of a database means, which may spell it in its own way, or
@@ -20,7 +19,7 @@ type Unit struct {
 func (r *reader) units(n ast.Node, dst *[]Unit, what string) {
 	for _, e := range r.pairs(n, what) {
 		u := Unit{keyWord(e), r.word(e.Value, what+": "+keyWord(e).Text).Text}
-		if _, err := model.Units(u.Is); err != nil && r.err == nil {
+		if _, err := units.Parse(u.Is); err != nil && r.err == nil {
 			r.fail(e.Value, "%s: %s", what, strings.TrimPrefix(err.Error(), "model: "))
 		}
 		*dst = append(*dst, u)
@@ -39,30 +38,30 @@ func (b *Bench) database(bus *Bus) (*sigmap.Database, error) {
 		return nil, err
 	}
 	bus.lenient = len(list)
-	units, signals := map[string][]*sigmap.Signal{}, map[string]*sigmap.Signal{}
+	spelled, signals := map[string][]*sigmap.Signal{}, map[string]*sigmap.Signal{}
 	var known []string
 	for i := range db.Messages {
 		m := &db.Messages[i]
 		for j := range m.Signals {
 			s := &m.Signals[j]
-			if units[s.Unit] == nil {
+			if spelled[s.Unit] == nil {
 				known = append(known, s.Unit)
 			}
-			units[s.Unit], signals[m.Name+"."+s.Name] = append(units[s.Unit], s), s
+			spelled[s.Unit], signals[m.Name+"."+s.Name] = append(spelled[s.Unit], s), s
 			known = append(known, m.Name+"."+s.Name)
 		}
 	}
 	for _, u := range bus.Units {
-		for _, s := range units[u.Of.Text] {
+		for _, s := range spelled[u.Of.Text] {
 			s.Unit = u.Is
 		}
 	}
 	for _, u := range bus.Units {
 		if s := signals[u.Of.Text]; s != nil {
 			s.Unit = u.Is
-		} else if units[u.Of.Text] == nil {
+		} else if spelled[u.Of.Text] == nil {
 			return nil, b.errorf(u.Of, "bus %q: units: %s has no unit and no signal MESSAGE.SIGNAL %q%s",
-				bus.Name.Text, file, u.Of.Text, model.Meant(u.Of.Text, known))
+				bus.Name.Text, file, u.Of.Text, units.Meant(u.Of.Text, known))
 		}
 	}
 	return db, nil

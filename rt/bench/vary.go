@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/hil_test/ecu"
-	"lockstep/model"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/rt"
 	"lockstep/rt/fault"
 )
@@ -21,7 +21,7 @@ import (
 // in virtual time, each time with other values in its files, which are read and parsed
 // once. It is not safe for concurrent use: each goroutine has its own.
 type Variation struct {
-	Plant    *model.Draft
+	Plant    *plantfile.Draft
 	Bench    ast.Node      // tree of the bench file; nil: there is none, the plant is alone
 	Scenario ast.Node      // tree of the scenario; nil: there is none
 	Step     time.Duration // period of a plant alone; 0: 5 ms
@@ -47,7 +47,7 @@ func NewVariation(dir, name string) (*Variation, error) {
 	}
 	switch k := kind(file, data); k {
 	case "plant":
-		n.Plant, err = model.Parse(file, data, model.Elements())
+		n.Plant, err = plantfile.Parse(file, data, library.Elements())
 	case "bench":
 		err = n.readBench(file, data)
 	default:

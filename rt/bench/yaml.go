@@ -14,8 +14,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
-
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Word is a name in a bench file and where it stands; lines and columns from 1.
@@ -112,7 +111,7 @@ func (r *reader) object(n ast.Node, what string, known []key) {
 			}
 		}
 		if !found {
-			r.fail(e.Key, "%s: unknown key %q%s; known are %s", what, name, model.Meant(name, names), strings.Join(names, ", "))
+			r.fail(e.Key, "%s: unknown key %q%s; known are %s", what, name, units.Meant(name, names), strings.Join(names, ", "))
 		}
 	}
 }
@@ -189,7 +188,7 @@ func (r *reader) nanoseconds(dst *int64, what string, lo, hi float64) func(ast.N
 		if r.err != nil {
 			return
 		}
-		s, err := model.Quantity(w.Text, "s", nil)
+		s, err := units.Quantity(w.Text, "s", nil)
 		ns := math.RoundToEven(s * 1e9)
 		switch {
 		case err != nil:

@@ -7,10 +7,9 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
-
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 const (
@@ -62,8 +61,8 @@ func testMap(t testing.TB) *sigmap.Map {
 	return m
 }
 
-func ports(name, unit string) []model.Port {
-	return []model.Port{{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)}}
+func ports(name, unit string) []units.Port {
+	return []units.Port{{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)}}
 }
 
 // rig is a Set with a plant of two inputs and one output.
