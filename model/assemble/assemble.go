@@ -290,7 +290,7 @@ func (a *assembly) force(j int) []float64 {
 func (a *assembly) inverse() (*mat.Dense, error) {
 	k := a.free
 	if k == 0 {
-		return nil, errorf(a.Plant, network.Pos{1, 1}, "every inertia is driven by a speed source; nothing is left to simulate")
+		return nil, errorf(a.Plant, network.Pos{Line: 1, Col: 1}, "every inertia is driven by a speed source; nothing is left to simulate")
 	}
 	out := mat.NewDense(k, k, nil)
 	scale := make([]float64, k)
@@ -301,7 +301,7 @@ func (a *assembly) inverse() (*mat.Dense, error) {
 	scaling := func(i, j int, v float64) float64 { return scale[i] * v * scale[j] }
 	out.Apply(scaling, a.inertia.Slice(0, k, 0, k))
 	if err := out.Inverse(out); err != nil {
-		return nil, errorf(a.Plant, network.Pos{1, 1}, "inertias and gear ratios differ too much in size to be solved together")
+		return nil, errorf(a.Plant, network.Pos{Line: 1, Col: 1}, "inertias and gear ratios differ too much in size to be solved together")
 	}
 	out.Apply(scaling, out)
 	return out, nil
@@ -312,7 +312,7 @@ func (a *assembly) finite(sys *model.System) error {
 	for _, list := range [][]float64{sys.A, sys.B, sys.Bc, sys.W, sys.E, sys.C, sys.D, sys.Dc, sys.X0} {
 		for _, v := range list {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return errorf(a.Plant, network.Pos{1, 1}, "the matrices are not finite; parameters differ too much in size")
+				return errorf(a.Plant, network.Pos{Line: 1, Col: 1}, "the matrices are not finite; parameters differ too much in size")
 			}
 		}
 	}

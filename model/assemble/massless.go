@@ -163,7 +163,7 @@ func (a *assembly) settle(x0 []float64) error {
 	}
 	var turn mat.VecDense
 	if err := turn.SolveVec(gain, off); err != nil {
-		return errorf(a.Plant, network.Pos{1, 1}, "the massless nodes between springs have no place of rest: %v", err)
+		return errorf(a.Plant, network.Pos{Line: 1, Col: 1}, "the massless nodes between springs have no place of rest: %v", err)
 	}
 	for q := range a.States {
 		for j := range a.open {

@@ -49,7 +49,7 @@ func (a *assembly) pace(sys *model.System, name string, at network.Pos, value, g
 			spring += r[i] * math.Abs(sys.A[i*a.n+j]*g[j])
 		}
 	}
-	sys.Paces = append(sys.Paces, model.Pace{name, fmt.Sprintf("%s:%d:%d", a.File, at.Line, at.Col), max(damper, math.Sqrt(spring))})
+	sys.Paces = append(sys.Paces, model.Pace{Name: name, Place: fmt.Sprintf("%s:%d:%d", a.File, at.Line, at.Col), Rate: max(damper, math.Sqrt(spring))})
 }
 
 // addSize is dst += c·|v|.

@@ -12,7 +12,7 @@ import (
 
 func powershift(t *testing.T) *model.System {
 	t.Helper()
-	data, err := os.ReadFile("plants/powershift.yaml")
+	data, err := os.ReadFile("../plants/powershift.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

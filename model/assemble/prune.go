@@ -157,7 +157,7 @@ func (u *usage) keepGuards(p *network.Plant, move func(network.Form) network.For
 	p.Guards = nil
 	for i, g := range u.Guards {
 		if keeps[i] {
-			p.Guards = append(p.Guards, network.Guard{g.Name, g.At, moved(g.Law, move, guards)})
+			p.Guards = append(p.Guards, network.Guard{Name: g.Name, At: g.At, Law: moved(g.Law, move, guards)})
 		}
 	}
 	return guards

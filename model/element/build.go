@@ -81,7 +81,7 @@ func (e *Element) AddLaw(name string, unit string, l *network.Law) int {
 }
 
 func (e *Element) AddGuard(l *network.Law) int {
-	e.Network.Guards = append(e.Network.Guards, network.Guard{e.Name, e.At, *l})
+	e.Network.Guards = append(e.Network.Guards, network.Guard{Name: e.Name, At: e.At, Law: *l})
 	return len(e.Network.Guards) - 1
 }
 
@@ -94,7 +94,7 @@ func (e *Element) AddState(s network.State) int {
 
 // Exert lets the element exert value along row.
 func (e *Element) Exert(r network.Row, value network.Form) {
-	e.Network.Efforts = append(e.Network.Efforts, network.Effort{e.Name, e.At, r, value})
+	e.Network.Efforts = append(e.Network.Efforts, network.Effort{Element: e.Name, At: e.At, Row: r, Value: value})
 }
 
 // GuardTable is a function of one variable that changes its sign at each of the given

@@ -31,9 +31,18 @@ type Flange struct {
 	Optional bool           // left out, it is ground
 }
 
-// Ends are the flanges of an element between two nodes; onSupport of one on a node
+// Flanges are keys that each name a node of domain d.
+func Flanges(d network.Domain, keys ...string) []Flange {
+	var list []Flange
+	for _, key := range keys {
+		list = append(list, Flange{Key: key, Domain: d})
+	}
+	return list
+}
+
+// Ends are the flanges of an element between two nodes; OnSupport of one on a node
 // and a support that may be left out.
-func Ends(d network.Domain) []Flange { return []Flange{{"a", d, false}, {"b", d, false}} }
+func Ends(d network.Domain) []Flange { return Flanges(d, "a", "b") }
 
 func OnSupport(d network.Domain) []Flange {
 	return []Flange{{"flange", d, false}, {"support", d, true}}

@@ -33,8 +33,7 @@ func (e *Element) Has(key string) bool {
 }
 
 func (e *Element) Value(f syntax.Field, unit string) float64 {
-	u, _ := units.Parse(unit)
-	return e.Quantity(f, e.What()+": "+f.Key, units.Wanted{u, unit})
+	return e.Quantity(f, e.What()+": "+f.Key, units.Want(unit))
 }
 
 // Need reads a required parameter > 0; atLeastZero one >= 0 with a default, above0 one
@@ -72,8 +71,7 @@ func (e *Element) NotNegative(x float64, f syntax.Field, name, unit string) {
 
 // Waveform reads a value over time: an index into Plant.signals.
 func (e *Element) Waveform(f syntax.Field, unit string) int {
-	u, _ := units.Parse(unit)
-	return e.Signal(f, e.What()+": "+f.Key, e.Name+"."+f.Key, units.Wanted{u, unit})
+	return e.Signal(f, e.What()+": "+f.Key, e.Name+"."+f.Key, units.Want(unit))
 }
 
 // NeedWaveform reads a value over time that must be there.

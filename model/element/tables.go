@@ -28,11 +28,10 @@ func (e *Element) Columns(f syntax.Field, spelled ...string) [][]float64 {
 			return cols
 		}
 		for j, cell := range row {
-			u, _ := units.Parse(spelled[j])
-			v := e.Quantity(syntax.Field{At: syntax.StartOf(cell), Node: cell}, what, units.Wanted{u, spelled[j]})
+			v := e.Quantity(syntax.Field{At: syntax.StartOf(cell), Node: cell}, what, units.Want(spelled[j]))
 			if k := len(cols[0]) - 1; j == 0 && k >= 0 && !(v > cols[0][k]) {
 				e.Fail(at, "%s: %s comes after %s; the first column must increase", what,
-					units.Wanted{u, spelled[0]}.Format(v), units.Wanted{u, spelled[0]}.Format(cols[0][k]))
+					units.Want(spelled[0]).Format(v), units.Want(spelled[0]).Format(cols[0][k]))
 			}
 			cols[j] = append(cols[j], v)
 		}
@@ -52,7 +51,7 @@ func (e *Element) list(f syntax.Field, what, unit string) []float64 {
 	var list []float64
 	for _, n := range e.Items(f.Node, f.At, what) {
 		at := syntax.StartOf(n)
-		v := e.Quantity(syntax.Field{At: at, Node: n}, what, units.Wanted{u, unit})
+		v := e.Quantity(syntax.Field{At: at, Node: n}, what, units.Want(unit))
 		if k := len(list) - 1; k >= 0 && !(v > list[k]) {
 			e.Fail(at, "%s: %s comes after %s; it must increase", what, units.Format(v/u.Factor, unit), units.Format(list[k]/u.Factor, unit))
 		}
@@ -81,7 +80,6 @@ func (e *Element) Map2(f syntax.Field, keys, spelled [3]string) model.Table {
 		}
 	}
 	t := model.Table{X: e.list(part[keys[0]], what+": "+keys[0], spelled[0]), Y: e.list(part[keys[1]], what+": "+keys[1], spelled[1])}
-	u, _ := units.Parse(spelled[2])
 	what += ": " + keys[2]
 	rows := e.Items(part[keys[2]].Node, part[keys[2]].At, what)
 	if len(rows) != len(t.X) && e.Err == nil {
@@ -94,7 +92,7 @@ func (e *Element) Map2(f syntax.Field, keys, spelled [3]string) model.Table {
 			e.Fail(at, "%s: row of %d values; one for each of the %d values of %s is wanted", what, len(row), len(t.Y), keys[1])
 		}
 		for _, cell := range row {
-			t.Z = append(t.Z, e.Quantity(syntax.Field{At: syntax.StartOf(cell), Node: cell}, what, units.Wanted{u, spelled[2]}))
+			t.Z = append(t.Z, e.Quantity(syntax.Field{At: syntax.StartOf(cell), Node: cell}, what, units.Want(spelled[2])))
 		}
 	}
 	return t
@@ -103,10 +101,9 @@ func (e *Element) Map2(f syntax.Field, keys, spelled [3]string) model.Table {
 // Numbers reads a list.
 func (e *Element) Numbers(f syntax.Field, unit string) []float64 {
 	what := e.What() + ": " + f.Key
-	u, _ := units.Parse(unit)
 	var list []float64
 	for _, n := range e.Items(f.Node, f.At, what) {
-		list = append(list, e.Quantity(syntax.Field{At: syntax.StartOf(n), Node: n}, what, units.Wanted{u, unit}))
+		list = append(list, e.Quantity(syntax.Field{At: syntax.StartOf(n), Node: n}, what, units.Want(unit)))
 	}
 	return list
 }

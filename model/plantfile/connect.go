@@ -191,6 +191,6 @@ func (l *loader) checkNodes() {
 			n.Users[0], n.Name, units.DidYouMean(n.Name, l.nodeNames()))
 	}
 	if !mass && l.Err == nil {
-		l.Fail(network.Pos{1, 1}, "the plant has no inertia; nothing can move")
+		l.Fail(network.Pos{Line: 1, Col: 1}, "the plant has no inertia; nothing can move")
 	}
 }

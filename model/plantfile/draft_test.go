@@ -12,7 +12,7 @@ import (
 
 func TestADraftThatIsLoadedTwiceIsThePlantOfItsFile(t *testing.T) {
 	for _, name := range []string{"automatic4", "car-abs", "rail17"} {
-		data, err := os.ReadFile("plants/" + name + ".yaml")
+		data, err := os.ReadFile("../plants/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

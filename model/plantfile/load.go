@@ -54,7 +54,7 @@ type loader struct {
 
 func (l *loader) load(top ast.Node) {
 	if top == nil {
-		l.Fail(network.Pos{1, 1}, "the file is empty; a plant file starts with plant: NAME")
+		l.Fail(network.Pos{Line: 1, Col: 1}, "the file is empty; a plant file starts with plant: NAME")
 		return
 	}
 	const what = "plant file"
@@ -167,7 +167,7 @@ func (l *loader) readInput(f syntax.Field) {
 	if l.Err != nil {
 		return
 	}
-	want := units.Wanted{unit, l.Text(u, what)}
+	want := units.Wanted{Unit: unit, Spelled: l.Text(u, what)}
 	port := units.Port{Name: f.Key, Unit: unit.SI, Min: math.Inf(-1), Max: math.Inf(1)}
 	if m, ok := fields["min"]; ok {
 		port.Min = l.quantity(m, what+": min", want)
@@ -182,8 +182,7 @@ func (l *loader) readInput(f syntax.Field) {
 	l.readDefault(&s, fields["default"], f.KeyAt, port, want)
 	delay := 0.0
 	if d, ok := fields["delay"]; ok {
-		second, _ := units.Parse("s")
-		if delay = l.quantity(d, what+": delay", units.Wanted{second, "s"}); !(delay >= 0 && delay <= maxDelay) {
+		if delay = l.quantity(d, what+": delay", units.Want("s")); !(delay >= 0 && delay <= maxDelay) {
 			l.Fail(d.At, "%s: delay %g s is outside 0 to %g s", what, delay, maxDelay)
 		}
 	}

@@ -143,7 +143,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(modeltest.Train))
 	f.Add([]byte(lorry))
 	for _, name := range []string{"powershift", "automatic4", "hybrid", "coupled-clutches", "rail17", "judder", "wsp-car", "testdata/Backlash", "testdata/GenerationOfFMUs"} {
-		data, err := os.ReadFile("plants/" + name + ".yaml")
+		data, err := os.ReadFile("../plants/" + name + ".yaml")
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -89,23 +89,20 @@ func (l *loader) readOutput(f syntax.Field, what string) {
 
 func (l *loader) outputRange(o *network.Output, beside map[string]syntax.Field, what string) {
 	if g, ok := beside["factor"]; ok {
-		number, _ := units.Parse("1")
-		o.Form = o.Form.Scaled(l.quantity(g, what+": factor", units.Wanted{number, "1"}))
+		o.Form = o.Form.Scaled(l.quantity(g, what+": factor", units.Want("1")))
 	}
-	u, _ := units.Parse(o.Unit)
 	if g, ok := beside["per"]; ok {
-		whole := l.quantity(g, what+": per", units.Wanted{u, o.Unit})
+		whole := l.quantity(g, what+": per", units.Want(o.Unit))
 		if !(whole != 0) {
 			l.Fail(g.At, "%s: per is 0 %s; the output is a share of it", what, o.Unit)
 		}
 		o.Form, o.Unit = o.Form.Scaled(1/whole), "1"
-		u, _ = units.Parse(o.Unit)
 	}
 	if g, ok := beside["min"]; ok {
-		o.Min = l.quantity(g, what+": min", units.Wanted{u, o.Unit})
+		o.Min = l.quantity(g, what+": min", units.Want(o.Unit))
 	}
 	if g, ok := beside["max"]; ok {
-		o.Max = l.quantity(g, what+": max", units.Wanted{u, o.Unit})
+		o.Max = l.quantity(g, what+": max", units.Want(o.Unit))
 		if !(o.Min <= o.Max) {
 			l.Fail(g.At, "%s: max %s is below min %s", what, units.Format(o.Max, o.Unit), units.Format(o.Min, o.Unit))
 		}
@@ -126,7 +123,7 @@ func (l *loader) reading(f, on syntax.Field, what string) element.Reading {
 			return element.Reading{}
 		}
 		l.matches(f, what, l.Network.Nodes[d.Rel[0].Node].Domain)
-		return element.Reading{d.Rel.Speeds(1), l.Network.Nodes[d.Rel[0].Node].SpeedUnit()}
+		return element.Reading{Form: d.Rel.Speeds(1), Unit: l.Network.Nodes[d.Rel[0].Node].SpeedUnit()}
 	case "phi_rel", "s_rel":
 		return l.twist(f, what)
 	case "signal":
@@ -135,7 +132,7 @@ func (l *loader) reading(f, on syntax.Field, what string) element.Reading {
 		name := l.Text(f, what)
 		for i, s := range l.Network.States {
 			if s.Name == name {
-				return element.Reading{network.StateOf(i), s.Unit}
+				return element.Reading{Form: network.StateOf(i), Unit: s.Unit}
 			}
 		}
 		var names []string
@@ -172,11 +169,11 @@ func (l *loader) motion(f syntax.Field, what string) element.Reading {
 	l.matches(f, what, n.Domain)
 	switch f.Key {
 	case "speed":
-		return element.Reading{network.RowOf(i).Speeds(1), n.SpeedUnit()}
+		return element.Reading{Form: network.RowOf(i).Speeds(1), Unit: n.SpeedUnit()}
 	case "acceleration":
-		return element.Reading{network.AccelOf(i), n.SpeedUnit() + "2"}
+		return element.Reading{Form: network.AccelOf(i), Unit: n.SpeedUnit() + "2"}
 	}
-	return element.Reading{network.StateOf(l.Angle(i)), n.AngleUnit()}
+	return element.Reading{Form: network.StateOf(l.Angle(i)), Unit: n.AngleUnit()}
 }
 
 // twist is phi_rel of an element: of a spring a state, of a clutch or damper an angle
@@ -202,7 +199,7 @@ func (l *loader) twist(f syntax.Field, what string) element.Reading {
 	if d.Rest != 0 {
 		r = r.Plus(network.One(d.Rest))
 	}
-	return element.Reading{r, d.Angle}
+	return element.Reading{Form: r, Unit: d.Angle}
 }
 
 // readSignal is an input, the signal of an element, or a quantity that an element
@@ -211,7 +208,7 @@ func (l *loader) readSignal(f syntax.Field, what string) element.Reading {
 	name := l.Text(f, what)
 	if i, _ := l.signalNamed(name); i >= 0 {
 		l.Network.Signals[i].Read = true
-		return element.Reading{network.SignalOf(i), l.Network.Signals[i].Unit.SI}
+		return element.Reading{Form: network.SignalOf(i), Unit: l.Network.Signals[i].Unit.SI}
 	}
 	known := append(slices.Sorted(maps.Keys(l.inputs)), slices.Sorted(maps.Keys(l.provided))...)
 	for _, e := range l.list {

@@ -36,8 +36,7 @@ func (l *loader) readPartition(f syntax.Field) {
 
 // whole reads a whole number from low to high.
 func (l *loader) whole(f syntax.Field, what string, low, high int) int {
-	number, _ := units.Parse("1")
-	v := l.quantity(f, what, units.Wanted{number, "1"})
+	v := l.quantity(f, what, units.Want("1"))
 	if !(v >= float64(low) && v <= float64(high) && v == math.Trunc(v)) {
 		l.Fail(f.At, "%s %g is not a whole number from %d to %d", what, v, low, high)
 		return low

@@ -24,10 +24,10 @@ outputs:
 func TestPartitionIsReadWithItsDefaultsOrRefusedAtItsPlace(t *testing.T) {
 	for text, want := range map[string]*model.Partition{
 		"":                                  nil,
-		"partition: {N_sub: 5, N_iter: 2}":  {5, 2, "wheel.yaml:10:1"},
-		"partition: {N_sub: 20, N_iter: 5}": {20, 5, "wheel.yaml:10:1"},
-		"partition: {N_iter: 3}":            {1, 3, "wheel.yaml:10:1"},
-		"partition: {N_sub: 2}":             {2, 0, "wheel.yaml:10:1"},
+		"partition: {N_sub: 5, N_iter: 2}":  {Sub: 5, Iter: 2, Place: "wheel.yaml:10:1"},
+		"partition: {N_sub: 20, N_iter: 5}": {Sub: 20, Iter: 5, Place: "wheel.yaml:10:1"},
+		"partition: {N_iter: 3}":            {Sub: 1, Iter: 3, Place: "wheel.yaml:10:1"},
+		"partition: {N_sub: 2}":             {Sub: 2, Iter: 0, Place: "wheel.yaml:10:1"},
 	} {
 		p, err := plantfile.Load("wheel.yaml", []byte(twoParts+text), library.Elements())
 		if err != nil {

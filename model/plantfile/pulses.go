@@ -32,14 +32,13 @@ func (l *loader) readPulses(f, main syntax.Field, beside map[string]syntax.Field
 	if l.Err != nil {
 		return
 	}
-	number, _ := units.Parse("1")
 	s := model.Pulses{Output: len(l.Network.Outputs)}
-	edges := l.quantity(teeth, what+": teeth", units.Wanted{number, "1"})
+	edges := l.quantity(teeth, what+": teeth", units.Want("1"))
 	if s.Teeth = int(edges); !(edges >= 1 && edges <= maxTeeth) || float64(s.Teeth) != edges {
 		l.Fail(teeth.At, "%s: teeth %g is not a whole number from 1 to %d", what, edges, maxTeeth)
 	}
 	if g, ok := beside["runout"]; ok {
-		if s.Runout = l.quantity(g, what+": runout", units.Wanted{number, "1"}); !(s.Runout >= 0 && s.Runout <= 0.5) {
+		if s.Runout = l.quantity(g, what+": runout", units.Want("1")); !(s.Runout >= 0 && s.Runout <= 0.5) {
 			l.Fail(g.At, "%s: runout %g is outside 0 to 0.5 of a pitch", what, s.Runout)
 		}
 	}
@@ -50,7 +49,7 @@ func (l *loader) readPulses(f, main syntax.Field, beside map[string]syntax.Field
 	l.Network.Pulses = append(l.Network.Pulses, s)
 	inf := math.Inf(1)
 	for _, p := range []units.Port{
-		{f.Key, "1", 0, inf, units.Wraps}, {f.Key + ".age", "s", 0, inf, units.Rests}, {f.Key + ".period", "s", 0, inf, units.Rests},
+		{Name: f.Key, Unit: "1", Min: 0, Max: inf, Beyond: units.Wraps}, {Name: f.Key + ".age", Unit: "s", Min: 0, Max: inf, Beyond: units.Rests}, {Name: f.Key + ".period", Unit: "s", Min: 0, Max: inf, Beyond: units.Rests},
 	} {
 		l.checkOutput(p.Name, f.KeyAt, what)
 		l.Network.Outputs = append(l.Network.Outputs, network.Output{Port: p, At: f.KeyAt})

@@ -24,8 +24,7 @@ func (l *loader) shape(f syntax.Field, what string, want units.Wanted) model.Sou
 	get := func(key, unit string, missing float64) float64 {
 		w := want
 		if unit != "" {
-			u, _ := units.Parse(unit)
-			w = units.Wanted{u, unit}
+			w = units.Want(unit)
 		}
 		for _, g := range fields {
 			if g.Key == key {

@@ -21,7 +21,7 @@ func (l *loader) power(f syntax.Field, what string) element.Reading {
 	p := network.Product(d.Tau, d.Rel.Speeds(1))
 	u, _ := units.Parse("W")
 	l.Network.Signals = append(l.Network.Signals, network.Signal{Name: l.Text(f, what) + ".power", Law: p, Unit: u, At: f.At, Read: true})
-	return element.Reading{network.SignalOf(len(l.Network.Signals) - 1), "W"}
+	return element.Reading{Form: network.SignalOf(len(l.Network.Signals) - 1), Unit: "W"}
 }
 
 // readTorques reads torque: an element or a list of them. With onto: NODE it is what
@@ -41,7 +41,7 @@ func (l *loader) readTorques(f, on syntax.Field, what string) element.Reading {
 	if on.Key != "" {
 		at = l.nodeNamed(on, what+": onto")
 	}
-	r := element.Reading{network.Form{}, "N.m"}
+	r := element.Reading{Form: network.Form{}, Unit: "N.m"}
 	if f.Key == "force" {
 		r.Unit = "N"
 	}

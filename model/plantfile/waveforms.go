@@ -12,7 +12,7 @@ import (
 	"lockstep/model/units"
 )
 
-func single(s model.Source) network.Waveform { return network.Waveform{{{s, -1}}} }
+func single(s model.Source) network.Waveform { return network.Waveform{{{Leaf: s, Signal: -1}}} }
 
 // Bounds of a sum of products.
 const (
@@ -95,7 +95,7 @@ func (l *loader) namedCourse(f syntax.Field, name, what string, want units.Wante
 	if s.Unit.Dim != want.Dim {
 		l.Fail(f.At, "%s: %s %q is in %s; %s is wanted", what, kind, name, s.Unit.SI, want.Spelled)
 	}
-	return network.Waveform{{{model.Source{}, i}}}, true
+	return network.Waveform{{{Leaf: model.Source{}, Signal: i}}}, true
 }
 
 // signalNamed is the signal of an element in the scope, an input, or what an element
@@ -140,11 +140,11 @@ func (l *loader) productCourse(f syntax.Field, what string, want units.Wanted, n
 	items := l.Items(f.Node, f.At, what)
 	in := make([]units.Wanted, len(items))
 	for i, n := range items {
-		in[i] = units.Wanted{number, "1"}
+		in[i] = units.Want("1")
 		text, _ := syntax.ScalarText(n)
 		if s, _ := l.signalNamed(text); i > 0 && named && s >= 0 {
 			u := l.Network.Signals[s].Unit
-			in[i] = units.Wanted{u, u.SI}
+			in[i] = units.Wanted{Unit: u, Spelled: u.SI}
 			if u.Dim != number.Dim {
 				for d := range want.Dim {
 					want.Dim[d] -= u.Dim[d]
@@ -256,7 +256,6 @@ func (l *loader) others(term []network.Factor, k int) float64 {
 // tableSource reads table: [[t, v], ...] with held, period and startTime beside it.
 func (l *loader) tableSource(f syntax.Field, beside []syntax.Field, what string, want units.Wanted) model.Source {
 	var s model.Source
-	second, _ := units.Parse("s")
 	for _, n := range l.Items(f.Node, f.At, what) {
 		at := syntax.StartOf(n)
 		pair := l.Items(n, at, what+": row")
@@ -264,7 +263,7 @@ func (l *loader) tableSource(f syntax.Field, beside []syntax.Field, what string,
 			l.Fail(at, "%s: row of %d values; [time, value] is wanted", what, len(pair))
 			return network.Constant(0)
 		}
-		t := l.quantity(syntax.Field{At: syntax.StartOf(pair[0]), Node: pair[0]}, what+": time", units.Wanted{second, "s"})
+		t := l.quantity(syntax.Field{At: syntax.StartOf(pair[0]), Node: pair[0]}, what+": time", units.Want("s"))
 		v := l.quantity(syntax.Field{At: syntax.StartOf(pair[1]), Node: pair[1]}, what+": value", want)
 		if k := len(s.T); k > 0 && !(t >= s.T[k-1]) {
 			l.Fail(at, "%s: time %g s comes after %g s; times must not decrease", what, t, s.T[k-1])
@@ -286,12 +285,12 @@ func (l *loader) tableSource(f syntax.Field, beside []syntax.Field, what string,
 				l.Fail(g.At, "%s: held: %q is neither true nor false", what, text)
 			}
 		case "period":
-			s.Period = l.quantity(g, what+": period", units.Wanted{second, "s"})
+			s.Period = l.quantity(g, what+": period", units.Want("s"))
 			if last := s.T[len(s.T)-1]; !(s.Period > 0 && s.Period >= last && s.T[0] >= 0) {
 				l.Fail(g.At, "%s: period %g s does not hold the table, %g s to %g s", what, s.Period, s.T[0], last)
 			}
 		case "startTime":
-			s.Start = l.quantity(g, what+": startTime", units.Wanted{second, "s"})
+			s.Start = l.quantity(g, what+": startTime", units.Want("s"))
 		}
 	}
 	if s.Start != 0 && s.Period == 0 {

@@ -17,9 +17,9 @@ import (
 
 func posOf(t *token.Token) network.Pos {
 	if t == nil || t.Position == nil {
-		return network.Pos{1, 1}
+		return network.Pos{Line: 1, Col: 1}
 	}
-	return network.Pos{max(1, t.Position.Line), max(1, t.Position.Column)}
+	return network.Pos{Line: max(1, t.Position.Line), Col: max(1, t.Position.Column)}
 }
 
 // Reader keeps the first error and lets reading go on with zero values.
@@ -57,7 +57,7 @@ const (
 // Parse returns the top node of the file; nil if it is empty or on error.
 func (r *Reader) Parse(data []byte) ast.Node {
 	if len(data) > maxFile {
-		r.Fail(network.Pos{1, 1}, "the file has %d bytes, more than %d", len(data), maxFile)
+		r.Fail(network.Pos{Line: 1, Col: 1}, "the file has %d bytes, more than %d", len(data), maxFile)
 		return nil
 	}
 	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), "\ufeff"))
@@ -70,9 +70,9 @@ func (r *Reader) Parse(data []byte) ast.Node {
 	case errors.As(err, &syntax):
 		r.Fail(posOf(syntax.GetToken()), "not YAML: %s", syntax.GetMessage())
 	case err != nil:
-		r.Fail(network.Pos{1, 1}, "not YAML: %v", err)
+		r.Fail(network.Pos{Line: 1, Col: 1}, "not YAML: %v", err)
 	case len(f.Docs) > 1:
-		at := network.Pos{1, 1}
+		at := network.Pos{Line: 1, Col: 1}
 		if body := f.Docs[1].Body; body != nil {
 			at = StartOf(body)
 		}

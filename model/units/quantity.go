@@ -8,6 +8,12 @@ type Wanted struct {
 	Spelled string
 }
 
+// Want is a known unit as wanted.
+func Want(spelled string) Wanted {
+	u, _ := Parse(spelled)
+	return Wanted{u, spelled}
+}
+
 // Format prints an SI value in the wanted unit.
 func (w Wanted) Format(si float64) string {
 	return Format(si/w.Factor, w.Spelled)

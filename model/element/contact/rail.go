@@ -28,7 +28,7 @@ func railKinds() []element.Kind {
 			}
 		}
 	}
-	return []element.Kind{{Name: "rail_contact", Flanges: []element.Flange{{"a", network.AnyDomain, false}, {"b", network.Translational, false}}, Keys: keys, Read: readRail}}
+	return []element.Kind{{Name: "rail_contact", Flanges: append(element.Flanges(network.AnyDomain, "a"), element.Flanges(network.Translational, "b")...), Keys: keys, Read: readRail}}
 }
 
 // rail is what readRail makes of a wheel (flange a) that rolls on a rail under its axle
@@ -61,7 +61,7 @@ func readRail(e *element.Element) element.Declared {
 	if e.Err != nil {
 		return element.Declared{}
 	}
-	e.Named["fn"] = element.Reading{network.SignalOf(r.load), "N"}
+	e.Named["fn"] = element.Reading{Form: network.SignalOf(r.load), Unit: "N"}
 	if _, most := r.Network.Range(r.load); !(most > 0) {
 		e.Fail(e.Fields["fn"].At, "%s: fn %s is never positive; a wheel without load transmits nothing", e.What(), units.Format(most, "N"))
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func tyreKinds() []element.Kind {
-	return []element.Kind{{Name: "tyre", Flanges: []element.Flange{{"a", network.Rotational, false}, {"b", network.AnyDomain, false}},
+	return []element.Kind{{Name: "tyre", Flanges: append(element.Flanges(network.Rotational, "a"), element.Flanges(network.AnyDomain, "b")...),
 		Keys: []string{"radius", "fn", "friction", "mu", "peak", "B", "C", "D", "E", "S_h", "S_v", "relaxation", "damping", "v_low", "v_range"}, Read: readTyre}}
 }
 
@@ -220,7 +220,7 @@ func (t *tyre) magic() network.Form {
 		return nil
 	}
 	slip := t.slip(length)
-	t.Named["slip"] = element.Reading{network.SignalOf(slip), "1"}
+	t.Named["slip"] = element.Reading{Form: network.SignalOf(slip), Unit: "1"}
 	var l network.Law
 	if length > 0 {
 		t.tread(&m, &l, slip, length)

@@ -11,8 +11,9 @@ import (
 
 func actuatorKinds() []element.Kind {
 	return []element.Kind{
-		{Name: "hydraulic_actuator", Keys: []string{"current", "pressure_map", "lag", "fill_volume", "fill_pressure", "kiss_pressure",
-			"stiffness", "flow", "flow_range"}, Gives: "Pa", Read: readActuator},
+		{Name: "hydraulic_actuator",
+			Keys: []string{"current", "pressure_map", "lag", "fill_volume", "fill_pressure", "kiss_pressure",
+				"stiffness", "flow", "flow_range"}, Gives: "Pa", Read: readActuator},
 	}
 }
 
@@ -48,13 +49,13 @@ func readActuator(e *element.Element) element.Declared {
 		s := &e.Network.Signals[e.OwnSignal]
 		s.MaxAbs = max(s.MaxAbs, math.Abs(p))
 	}
-	e.Named["p_map"] = element.Reading{valve, "Pa"}
+	e.Named["p_map"] = element.Reading{Form: valve, Unit: "Pa"}
 	if lag > 0 {
 		i := e.AddState(network.State{Name: "p_valve", Unit: "Pa", Start: t.Z[0]})
 		e.Network.States[i].Der = valve.Scaled(1 / lag).Plus(network.StateOf(i).Scaled(-1 / lag))
 		valve = network.StateOf(i)
 	}
-	e.Named["p_valve"] = element.Reading{valve, "Pa"}
+	e.Named["p_valve"] = element.Reading{Form: valve, Unit: "Pa"}
 	out := &network.Law{}
 	if e.Has("fill_volume") {
 		fillPiston(e, out, valve)
@@ -98,5 +99,5 @@ func fillPiston(e *element.Element, out *network.Law, valve network.Form) {
 	j := q.Arg(dp, stiff*flow/math.Sqrt(bend))
 	q.Look(p).Do(model.Sub).Again(i).Again(j).Look(p).Do(model.Sub, model.Abs).Push(bend).Do(model.Add, model.Sqrt, model.Div).Times(flow)
 	e.Network.States[V].Der = network.SignalOf(e.AddLaw(e.Name+".Q", "m3/s", &q))
-	e.Named["V"] = element.Reading{network.StateOf(V), "m3"}
+	e.Named["V"] = element.Reading{Form: network.StateOf(V), Unit: "m3"}
 }

@@ -12,9 +12,11 @@ import (
 
 func hydraulicKinds() []element.Kind {
 	return []element.Kind{
-		{Name: "wheel_brake_circuit", Keys: []string{"master", "inlet", "outlet", "drain", "A_inlet", "A_outlet", "A_check", "p_check",
-			"C_d", "rho", "p_transition", "stiffness", "V0", "p_V", "V_start"}, Gives: "Pa", Read: readWheelCircuit},
-		{Name: "low_pressure_accumulator", Keys: []string{"p_V", "V_start", "pump", "flow", "p_suction"}, Gives: "Pa", Read: readAccumulator},
+		{Name: "wheel_brake_circuit",
+			Keys: []string{"master", "inlet", "outlet", "drain", "A_inlet", "A_outlet", "A_check", "p_check",
+				"C_d", "rho", "p_transition", "stiffness", "V0", "p_V", "V_start"}, Gives: "Pa", Read: readWheelCircuit},
+		{Name: "low_pressure_accumulator",
+			Keys: []string{"p_V", "V_start", "pump", "flow", "p_suction"}, Gives: "Pa", Read: readAccumulator},
 	}
 }
 
@@ -106,7 +108,7 @@ func volumeState(e *element.Element) int {
 	}
 	start := e.AtLeastZero("V_start", "m3", 0)
 	i := e.AddState(network.State{Name: "V", Unit: "m3", Start: start})
-	e.Named["V"] = element.Reading{network.StateOf(i), "m3"}
+	e.Named["V"] = element.Reading{Form: network.StateOf(i), Unit: "m3"}
 	return i
 }
 
@@ -270,6 +272,6 @@ func (c *circuit) outlet(area float64, p, drain network.Form) network.Form {
 // addFlow makes a signal of a flow, m3/s.
 func addFlow(e *element.Element, name string, l *network.Law) network.Form {
 	Q := network.SignalOf(e.AddLaw(e.Name+"."+name, "m3/s", l))
-	e.Named[name] = element.Reading{Q, "m3/s"}
+	e.Named[name] = element.Reading{Form: Q, Unit: "m3/s"}
 	return Q
 }

@@ -8,7 +8,8 @@ import (
 
 func pneumaticKinds() []element.Kind {
 	return []element.Kind{
-		{Name: "brake_cylinder", Keys: []string{"demand", "hold", "vent", "T_fill", "T_release", "T_vent", "p_start"}, Gives: "Pa", Read: readCylinder},
+		{Name: "brake_cylinder",
+			Keys: []string{"demand", "hold", "vent", "T_fill", "T_release", "T_vent", "p_start"}, Gives: "Pa", Read: readCylinder},
 	}
 }
 

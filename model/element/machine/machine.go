@@ -12,9 +12,10 @@ import (
 func Kinds() []element.Kind {
 	r := network.Rotational
 	return []element.Kind{
-		{Name: "engine", Flanges: []element.Flange{{"flange", r, false}}, Keys: []string{"map", "full_load", "drag", "throttle", "override", "override_mode", "on", "lag", "tau_start",
-			"idle_speed", "idle_gain", "idle_torque", "limit_speed", "limit_range"}, Read: readEngine},
-		{Name: "torque_converter", Flanges: []element.Flange{{"impeller", r, false}, {"turbine", r, false}},
+		{Name: "engine", Flanges: element.Flanges(r, "flange"),
+			Keys: []string{"map", "full_load", "drag", "throttle", "override", "override_mode", "on", "lag", "tau_start",
+				"idle_speed", "idle_gain", "idle_torque", "limit_speed", "limit_range"}, Read: readEngine},
+		{Name: "torque_converter", Flanges: element.Flanges(r, "impeller", "turbine"),
 			Keys: []string{"lambda", "K", "ratio", "w_max"}, Read: readConverter},
 	}
 }
@@ -70,7 +71,7 @@ func readEngine(e *element.Element) element.Declared {
 		tau = network.StateOf(i)
 	}
 	e.Exert(at, tau)
-	e.Named["tau_burn"] = element.Reading{network.SignalOf(burn), "N.m"}
+	e.Named["tau_burn"] = element.Reading{Form: network.SignalOf(burn), Unit: "N.m"}
 	return element.Declared{Rel: at, Tau: tau, Unit: "N.m"}
 }
 
@@ -227,7 +228,7 @@ func readConverter(e *element.Element) element.Declared {
 	j := e.AddLaw(e.Name+".tau_turbine", "N.m", torque(ratio))
 	e.Exert(network.RowOf(pump), network.SignalOf(i).Scaled(-1))
 	e.Exert(network.RowOf(turbine), network.SignalOf(j))
-	e.Named["tau_pump"], e.Named["tau_turbine"] = element.Reading{network.SignalOf(i), "N.m"}, element.Reading{network.SignalOf(j), "N.m"}
+	e.Named["tau_pump"], e.Named["tau_turbine"] = element.Reading{Form: network.SignalOf(i), Unit: "N.m"}, element.Reading{Form: network.SignalOf(j), Unit: "N.m"}
 	var g network.Law
 	g.Arg(wt, 0)
 	g.Arg(wp, 0)

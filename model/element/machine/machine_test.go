@@ -177,7 +177,7 @@ func setGear(b *modeltest.Bench, pressures ...float64) {
 // The reverse gear, standing on a slope with the engine stopped and started again,
 // first gear uphill and engine braking downhill: nothing breaks and nothing chatters.
 func TestAutomatic4DrivesItsScenarios(t *testing.T) {
-	data, err := os.ReadFile("plants/automatic4.yaml")
+	data, err := os.ReadFile("../../plants/automatic4.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ push: {type: torque, flange: pump, tau: 3}`, "P: {signal: c.tau_pump}\nwp: {spee
 // Up and down through the gears under load, braking with the engine in each: every
 // gear reaches its ratio, and the slips that end do not start again by themselves.
 func TestAutomatic4ShiftsUpAndDown(t *testing.T) {
-	data, err := os.ReadFile("plants/automatic4.yaml")
+	data, err := os.ReadFile("../../plants/automatic4.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,16 @@ import (
 
 func basicKinds() []element.Kind {
 	return []element.Kind{
-		{Name: "inertia", Owns: true, Itself: network.Rotational, Keys: []string{"J", "w_start", "phi_start"}, Read: readInertia},
-		{Name: "mass", Owns: true, Itself: network.Translational, Keys: []string{"m", "v_start", "s_start"}, Read: readInertia},
+		{Name: "inertia", Owns: true, Itself: network.Rotational,
+			Keys: []string{"J", "w_start", "phi_start"}, Read: readInertia},
+		{Name: "mass", Owns: true, Itself: network.Translational,
+			Keys: []string{"m", "v_start", "s_start"}, Read: readInertia},
 		{Name: "fixed", Owns: true, Keys: []string{"phi0", "s0"}, Read: readFixed},
 		{Name: "damper", Flanges: element.Ends(network.AnyDomain), Keys: []string{"d"}, Read: readLink},
-		{Name: "spring", Flanges: element.Ends(network.AnyDomain), Keys: []string{"c", "phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}, Read: readLink},
-		{Name: "spring_damper", Flanges: element.Ends(network.AnyDomain), Keys: []string{"c", "d", "phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}, Read: readLink},
+		{Name: "spring", Flanges: element.Ends(network.AnyDomain),
+			Keys: []string{"c", "phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}, Read: readLink},
+		{Name: "spring_damper", Flanges: element.Ends(network.AnyDomain),
+			Keys: []string{"c", "d", "phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}, Read: readLink},
 	}
 }
 

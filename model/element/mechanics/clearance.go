@@ -85,7 +85,7 @@ func addContactLoss(e *element.Element, name string, rel network.Row, sign, ks f
 		if node == network.Ground || e.Network.Nodes[node].Owner == "fixed" {
 			continue // it does not move
 		}
-		e.Network.ContactLosses = append(e.Network.ContactLosses, network.ContactLoss{name, e.At, rel, contact, len(e.Network.Signals), ks - 1})
+		e.Network.ContactLosses = append(e.Network.ContactLosses, network.ContactLoss{Name: name, At: e.At, Rel: rel, Contact: contact, Own: len(e.Network.Signals), K: ks - 1})
 		body := network.Difference(node, network.Ground)
 		var ahead, l network.Law
 		ahead.Arg(body.Speeds(forward), 0)

@@ -19,8 +19,10 @@ func frictionKinds() []element.Kind {
 		{Name: "brake", Flanges: element.OnSupport(network.AnyDomain), Keys: grip, Read: readClutch},
 		{Name: "one_way_clutch", Flanges: element.Ends(network.Rotational), Keys: grip, Read: readClutch},
 		{Name: "freewheel", Flanges: element.Ends(network.Rotational), Read: readFreewheel},
-		{Name: "bearing_friction", Flanges: element.OnSupport(network.Rotational), Keys: stribeck("tau"), Read: readBearing},
-		{Name: "support_friction", Flanges: element.OnSupport(network.Translational), Keys: stribeck("f"), Read: readBearing},
+		{Name: "bearing_friction", Flanges: element.OnSupport(network.Rotational),
+			Keys: stribeck("tau"), Read: readBearing},
+		{Name: "support_friction", Flanges: element.OnSupport(network.Translational),
+			Keys: stribeck("f"), Read: readBearing},
 	}
 }
 

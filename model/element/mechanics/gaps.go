@@ -13,7 +13,8 @@ func gapKinds() []element.Kind {
 		{Name: "elasto_backlash2", Flanges: element.Ends(network.AnyDomain), Keys: rot, Read: readBacklash},
 		{Name: "clearance", Flanges: element.Ends(network.AnyDomain), Read: readClearance,
 			Keys: []string{"phi_min", "phi_max", "phi_rel_start", "s_min", "s_max", "s_rel_start", "restitution", "k_s"}},
-		{Name: "elasto_gap", Flanges: element.Ends(network.Translational), Keys: []string{"c", "d", "s_rel0", "s_rel_start"}, Read: readGap},
+		{Name: "elasto_gap", Flanges: element.Ends(network.Translational),
+			Keys: []string{"c", "d", "s_rel0", "s_rel_start"}, Read: readGap},
 	}
 }
 

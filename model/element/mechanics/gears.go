@@ -10,19 +10,22 @@ import (
 
 func gearKinds() []element.Kind {
 	r, t := network.Rotational, network.Translational
-	gear := append(element.Ends(r), element.Flange{"support", r, true})
+	gear := append(element.Ends(r), element.Flange{Key: "support", Domain: r, Optional: true})
+	rolling := append(element.Flanges(r, "a"), element.Flanges(t, "b")...)
+	rolling = append(rolling, element.Flange{Key: "support_r", Domain: r, Optional: true},
+		element.Flange{Key: "support_t", Domain: t, Optional: true})
 	return []element.Kind{
 		{Name: "ideal_gear", Flanges: gear, Keys: []string{"ratio"}, Read: readGear},
 		{Name: "lossy_gear", Flanges: gear, Keys: []string{"ratio", "lossTable"}, Read: readLossyGear},
-		{Name: "ideal_planetary", Flanges: []element.Flange{{"sun", r, false}, {"carrier", r, false}, {"ring", r, false}},
+		{Name: "ideal_planetary", Flanges: element.Flanges(r, "sun", "carrier", "ring"),
 			Keys: []string{"ratio", "planets"}, Read: readPlanetary},
-		{Name: "ravigneaux", Flanges: []element.Flange{{"sun_small", r, false}, {"sun_large", r, false}, {"carrier", r, false}, {"ring", r, false}},
+		{Name: "ravigneaux", Flanges: element.Flanges(r, "sun_small", "sun_large", "carrier", "ring"),
 			Keys: []string{"ratio_small", "ratio_large"}, Read: readRavigneaux},
-		{Name: "differential", Flanges: []element.Flange{{"drive", r, false}, {"left", r, false}, {"right", r, false}},
+		{Name: "differential", Flanges: element.Flanges(r, "drive", "left", "right"),
 			Keys: []string{"ratio"}, Read: readDifferential},
-		{Name: "ideal_rolling_wheel", Flanges: []element.Flange{{"a", r, false}, {"b", t, false}, {"support_r", r, true}, {"support_t", t, true}},
+		{Name: "ideal_rolling_wheel", Flanges: rolling,
 			Keys: []string{"radius"}, Read: readRolling},
-		{Name: "ideal_gear_r2t", Flanges: []element.Flange{{"a", r, false}, {"b", t, false}, {"support_r", r, true}, {"support_t", t, true}},
+		{Name: "ideal_gear_r2t", Flanges: rolling,
 			Keys: []string{"ratio"}, Read: readRolling},
 	}
 }

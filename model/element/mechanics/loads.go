@@ -11,12 +11,17 @@ import (
 func loadKinds() []element.Kind {
 	r, t := network.Rotational, network.Translational
 	return []element.Kind{
-		{Name: "linear_speed_dependent_torque", Flanges: element.OnSupport(r), Keys: []string{"tau_nominal", "w_nominal"}, Read: readLinearLoad},
-		{Name: "linear_speed_dependent_force", Flanges: element.OnSupport(t), Keys: []string{"f_nominal", "v_nominal"}, Read: readLinearLoad},
-		{Name: "quadratic_speed_dependent_torque", Flanges: element.OnSupport(r), Keys: []string{"tau_nominal", "w_nominal"}, Read: readQuadraticLoad},
-		{Name: "quadratic_speed_dependent_force", Flanges: element.OnSupport(t), Keys: []string{"f_nominal", "v_nominal"}, Read: readQuadraticLoad},
-		{Name: "eddy_current_torque", Flanges: element.OnSupport(r), Keys: []string{"tau_nominal", "w_nominal", "excitation", "alpha20", "TRef", "C", "T_start", "G", "T_ambient"}, Read: readEddy},
-		{Name: "vehicle", Owns: true, Itself: t, Flanges: []element.Flange{{"flange", r, false}},
+		{Name: "linear_speed_dependent_torque", Flanges: element.OnSupport(r),
+			Keys: []string{"tau_nominal", "w_nominal"}, Read: readLinearLoad},
+		{Name: "linear_speed_dependent_force", Flanges: element.OnSupport(t),
+			Keys: []string{"f_nominal", "v_nominal"}, Read: readLinearLoad},
+		{Name: "quadratic_speed_dependent_torque", Flanges: element.OnSupport(r),
+			Keys: []string{"tau_nominal", "w_nominal"}, Read: readQuadraticLoad},
+		{Name: "quadratic_speed_dependent_force", Flanges: element.OnSupport(t),
+			Keys: []string{"f_nominal", "v_nominal"}, Read: readQuadraticLoad},
+		{Name: "eddy_current_torque", Flanges: element.OnSupport(r),
+			Keys: []string{"tau_nominal", "w_nominal", "excitation", "alpha20", "TRef", "C", "T_start", "G", "T_ambient"}, Read: readEddy},
+		{Name: "vehicle", Owns: true, Itself: t, Flanges: element.Flanges(r, "flange"),
 			Keys: []string{"m", "R", "A", "Cd", "rho", "Cr", "g", "inclination", "wind", "v_start", "s_start", "v_max"}, Read: readVehicle},
 	}
 }
@@ -93,8 +98,8 @@ func readEddy(e *element.Element) element.Declared {
 	p.Arg(e.Between.Speeds(1), 0)
 	p.Do(model.Mul)
 	power := e.AddLaw(e.Name+".lossPower", "W", &p)
-	e.Named["lossPower"] = element.Reading{network.SignalOf(power), "W"}
-	e.Named["T"] = element.Reading{network.StateOf(T), "K"}
+	e.Named["lossPower"] = element.Reading{Form: network.SignalOf(power), Unit: "W"}
+	e.Named["T"] = element.Reading{Form: network.StateOf(T), Unit: "K"}
 	e.Network.States[T].Der = network.SignalOf(power).Scaled(1 / heat).Plus(network.StateOf(T).Scaled(-loss / heat)).Plus(network.One(loss * ambient / heat))
 	e.Exert(e.Between, network.SignalOf(brake).Scaled(-1))
 	return element.Declared{Rel: e.Between, Tau: network.SignalOf(brake), Unit: "N.m"}
@@ -167,5 +172,5 @@ func exertNamed(e *element.Element, name string, along network.Row, l *network.L
 	}
 	i := e.AddLaw(e.Name+"."+name, unit, l)
 	e.Exert(along, network.SignalOf(i))
-	e.Named[name] = element.Reading{network.SignalOf(i), unit}
+	e.Named[name] = element.Reading{Form: network.SignalOf(i), Unit: unit}
 }

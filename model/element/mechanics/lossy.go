@@ -60,7 +60,7 @@ func readLossyGear(e *element.Element) element.Declared {
 		return e.AddFriction(model.Friction{Signal: e.AddConstant("tau_max", 0), Gain: 1, Peak: 1})
 	}
 	k := len(e.Network.GearLosses)
-	e.Network.GearLosses = append(e.Network.GearLosses, network.GearLoss{e.Name, e.At, own, len(e.Network.Ties) - 1, slices.Min(t.eta1.Z), slices.Min(t.eta2.Z)})
+	e.Network.GearLosses = append(e.Network.GearLosses, network.GearLoss{Name: e.Name, At: e.At, Friction: own, Tie: len(e.Network.Ties) - 1, Eta1: slices.Min(t.eta1.Z), Eta2: slices.Min(t.eta2.Z)})
 	d := e.AddFriction(model.Friction{Gain: 1, Peak: 1})
 
 	var side network.Law

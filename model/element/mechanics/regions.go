@@ -18,9 +18,12 @@ func regionKinds() []element.Kind {
 	deflection := []string{"phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}
 	affine := []string{"borders", "symmetric", "offsets"}
 	return []element.Kind{
-		{Name: "affine_spring", Flanges: element.Ends(network.AnyDomain), Keys: slices.Concat([]string{"c", "d"}, affine, []string{"hysteresis"}, deflection), Read: readAffine},
-		{Name: "affine_damper", Flanges: element.Ends(network.AnyDomain), Keys: slices.Concat([]string{"d"}, affine), Read: readAffine},
-		{Name: "deflection_damper", Flanges: element.Ends(network.AnyDomain), Keys: slices.Concat([]string{"d", "d_delta", "phi_range", "s_range"}, deflection), Read: readDeflectionDamper},
+		{Name: "affine_spring", Flanges: element.Ends(network.AnyDomain),
+			Keys: slices.Concat([]string{"c", "d"}, affine, []string{"hysteresis"}, deflection), Read: readAffine},
+		{Name: "affine_damper", Flanges: element.Ends(network.AnyDomain),
+			Keys: slices.Concat([]string{"d"}, affine), Read: readAffine},
+		{Name: "deflection_damper", Flanges: element.Ends(network.AnyDomain),
+			Keys: slices.Concat([]string{"d", "d_delta", "phi_range", "s_range"}, deflection), Read: readDeflectionDamper},
 	}
 }
 

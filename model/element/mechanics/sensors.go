@@ -7,13 +7,20 @@ import (
 
 func sensorKinds() []element.Kind {
 	return []element.Kind{
-		{Name: "speed_sensor", Flanges: element.OnSupport(network.AnyDomain), Gives: "rad/s", GivesMoving: "m/s", Keys: []string{"range"}, Read: readSpeedSensor},
-		{Name: "angle_sensor", Flanges: element.OnSupport(network.Rotational), Gives: "rad", Keys: []string{"range"}, Read: readAngleSensor},
-		{Name: "position_sensor", Flanges: element.OnSupport(network.Translational), Gives: "m", Keys: []string{"range"}, Read: readAngleSensor},
-		{Name: "torque_sensor", Flanges: element.Ends(network.Rotational), Gives: "N.m", Keys: []string{"range"}, Read: readTorqueSensor},
-		{Name: "force_sensor", Flanges: element.Ends(network.Translational), Gives: "N", Keys: []string{"range"}, Read: readTorqueSensor},
-		{Name: "power_sensor", Flanges: element.Ends(network.AnyDomain), Gives: "W", Keys: []string{"range"}, Read: readTorqueSensor},
-		{Name: "position_table", Flanges: []element.Flange{{"flange", network.Translational, false}}, Keys: []string{"table"}, Gives: "1", Read: readPositionTable},
+		{Name: "speed_sensor", Flanges: element.OnSupport(network.AnyDomain), Gives: "rad/s", GivesMoving: "m/s",
+			Keys: []string{"range"}, Read: readSpeedSensor},
+		{Name: "angle_sensor", Flanges: element.OnSupport(network.Rotational), Gives: "rad",
+			Keys: []string{"range"}, Read: readAngleSensor},
+		{Name: "position_sensor", Flanges: element.OnSupport(network.Translational), Gives: "m",
+			Keys: []string{"range"}, Read: readAngleSensor},
+		{Name: "torque_sensor", Flanges: element.Ends(network.Rotational), Gives: "N.m",
+			Keys: []string{"range"}, Read: readTorqueSensor},
+		{Name: "force_sensor", Flanges: element.Ends(network.Translational), Gives: "N",
+			Keys: []string{"range"}, Read: readTorqueSensor},
+		{Name: "power_sensor", Flanges: element.Ends(network.AnyDomain), Gives: "W",
+			Keys: []string{"range"}, Read: readTorqueSensor},
+		{Name: "position_table", Flanges: element.Flanges(network.Translational, "flange"),
+			Keys: []string{"table"}, Gives: "1", Read: readPositionTable},
 	}
 }
 

@@ -12,9 +12,12 @@ func sourceKinds() []element.Kind {
 	return []element.Kind{
 		{Name: "torque", Flanges: element.OnSupport(network.Rotational), Keys: []string{"tau"}, Read: readTorque},
 		{Name: "force", Flanges: element.OnSupport(network.Translational), Keys: []string{"f"}, Read: readTorque},
-		{Name: "harmonic_torque", Flanges: element.OnSupport(network.Rotational), Keys: []string{"tau", "orders", "phi_rel_start", "w_max"}, Read: readHarmonics},
-		{Name: "speed", Owns: true, Itself: network.AnyDomain, Flanges: element.OnSupport(network.AnyDomain), Keys: []string{"w_ref", "v_ref", "exact", "f_crit"}, Read: readSpeed},
-		{Name: "position", Owns: true, Itself: network.AnyDomain, Flanges: element.OnSupport(network.AnyDomain), Keys: []string{"phi_ref", "s_ref", "exact", "f_crit"}, Read: readSpeed},
+		{Name: "harmonic_torque", Flanges: element.OnSupport(network.Rotational),
+			Keys: []string{"tau", "orders", "phi_rel_start", "w_max"}, Read: readHarmonics},
+		{Name: "speed", Owns: true, Itself: network.AnyDomain, Flanges: element.OnSupport(network.AnyDomain),
+			Keys: []string{"w_ref", "v_ref", "exact", "f_crit"}, Read: readSpeed},
+		{Name: "position", Owns: true, Itself: network.AnyDomain, Flanges: element.OnSupport(network.AnyDomain),
+			Keys: []string{"phi_ref", "s_ref", "exact", "f_crit"}, Read: readSpeed},
 	}
 }
 

@@ -20,9 +20,11 @@ import (
 
 func Kinds() []element.Kind {
 	return []element.Kind{
-		{Name: "body", Keys: []string{"m", "J", "dof", "nodes", "g", "x_start", "y_start", "phi_start", "v_x_start", "v_y_start", "w_start"},
+		{Name: "body",
+			Keys:  []string{"m", "J", "dof", "nodes", "g", "x_start", "y_start", "phi_start", "v_x_start", "v_y_start", "w_start"},
 			Early: makeBody, Read: readBody, Hint: "its flanges are NAME.x, NAME.y, NAME.phi, and those of its nodes"},
-		{Name: "line", Owns: true, Itself: network.Translational, Points: []string{"a", "b"}, Keys: []string{"angle"}, Read: readLine},
+		{Name: "line", Owns: true, Itself: network.Translational, Points: []string{"a", "b"},
+			Keys: []string{"angle"}, Read: readLine},
 		{Name: "translational_joint", Points: []string{"a", "b"}, Keys: []string{"angle", "rotation"}, Read: readSlide},
 	}
 }
@@ -161,9 +163,8 @@ func readPoint(e *element.Element, f syntax.Field, p *frame) {
 		e.Fail(f.At, "%s: %d values; [x, y] from the centre of the body are wanted", what, len(pair))
 		return
 	}
-	u, _ := units.Parse("m")
 	for i, n := range pair {
-		p.rel[i] = e.Quantity(syntax.Field{At: syntax.StartOf(n), Node: n}, what, units.Wanted{u, "m"})
+		p.rel[i] = e.Quantity(syntax.Field{At: syntax.StartOf(n), Node: n}, what, units.Want("m"))
 	}
 	for i := range 2 {
 		own := p.node[i]
