@@ -1,3 +1,20 @@
+// Package model owns the system of matrices that a plant is to those who step it: states,
+// signals, friction elements, laws and ports, as plain data. It does not know plant files or
+// elements, and discretises and steps nothing.
+//
+// A plant comes to be in rooms below this one, each of which knows those before it:
+//
+//	units      how quantities, units and names are written
+//	network    nodes, and what acts between them: what elements make of themselves
+//	syntax     the YAML of a plant file
+//	element    what an element is; its families mechanics, planar, contact, machine, fluid
+//	plantfile  the language of plant files: from a file to a network
+//	library    the list of all element types, which is passed to plantfile
+//	assemble   from a network to a System
+//
+// The network is no part of this package, since it would bring what a file says of a signal
+// or a friction element beside what the kernel is told of it, under the same names, and into
+// the source that code generation reads. Package model/kernel steps a System.
 package model
 
 import "lockstep/model/units"

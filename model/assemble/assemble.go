@@ -1,3 +1,7 @@
+// Package assemble owns the way from the network of a plant to its system of matrices: rigid
+// gears eliminated, massless nodes solved for, signals in order, initial states found. It
+// refuses what only the whole network shows to be wrong. It does not read files, and
+// discretises nothing.
 package assemble
 
 import (

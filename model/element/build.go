@@ -48,6 +48,7 @@ func (e *Element) PressedBy(d Declared, fn int, rough float64) Declared {
 	return d
 }
 
+// Peak reads static over sliding friction, at least 1.
 func (e *Element) Peak(missing float64) float64 {
 	peak, f := e.Option("peak", "1", missing)
 	if !(peak >= 1) {
@@ -73,7 +74,7 @@ func (e *Element) Tie(terms ...network.Term) {
 	e.Network.Ties = append(e.Network.Ties, network.Tie{Name: e.Name, At: e.At, Row: r})
 }
 
-// AddLaw makes a signal of a law; addGuard a guard.
+// AddLaw makes a signal of a law; AddGuard a guard.
 func (e *Element) AddLaw(name string, unit string, l *network.Law) int {
 	u, _ := units.Parse(unit)
 	e.Network.Signals = append(e.Network.Signals, network.Signal{Name: name, Law: l, Unit: u, At: e.At, Read: true})

@@ -1,3 +1,7 @@
+// Package element owns what an element of a plant file is: its type, how it reads its
+// parameters and their bounds, and what it can add to the network. It holds no element
+// type: these are in packages by family, mechanics, planar, contact, machine and fluid. It
+// does not read files: what loads them gives each Element its entry and its Namespace.
 package element
 
 import (
@@ -27,7 +31,7 @@ type Kind struct {
 // Flange is a key that names a node.
 type Flange struct {
 	Key      string
-	Domain   network.Domain // anyDomain: that of the other flanges of the element
+	Domain   network.Domain // AnyDomain: that of the other flanges of the element
 	Optional bool           // left out, it is ground
 }
 
@@ -40,10 +44,10 @@ func Flanges(d network.Domain, keys ...string) []Flange {
 	return list
 }
 
-// Ends are the flanges of an element between two nodes; OnSupport of one on a node
-// and a support that may be left out.
+// Ends are the flanges of an element between two nodes.
 func Ends(d network.Domain) []Flange { return Flanges(d, "a", "b") }
 
+// OnSupport are the flanges of an element on a node, with a support that may be left out.
 func OnSupport(d network.Domain) []Flange {
 	return []Flange{{"flange", d, false}, {"support", d, true}}
 }
@@ -71,7 +75,7 @@ type Element struct {
 // known where an element stands.
 type Namespace interface {
 	Quantity(f syntax.Field, what string, want units.Wanted) float64 // in SI
-	Signal(f syntax.Field, what, name string, want units.Wanted) int // an index into Plant.signals
+	Signal(f syntax.Field, what, name string, want units.Wanted) int // an index into the signals of the network
 	FullName(name string) string                                     // name in the whole plant
 }
 
@@ -101,6 +105,7 @@ func (p *Plant) Angle(n int) int {
 	return p.angles[n]
 }
 
+// What names the element in a message.
 func (e *Element) What() string {
 	if e.Assembly != "" {
 		return fmt.Sprintf("element %q of assembly %q", e.Name, e.Assembly)

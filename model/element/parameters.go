@@ -27,16 +27,18 @@ func (e *Element) Option(key, unit string, missing float64) (float64, syntax.Fie
 	return e.Value(f, unit), f
 }
 
+// Has tells whether a key is written.
 func (e *Element) Has(key string) bool {
 	_, ok := e.Fields[key]
 	return ok
 }
 
+// Value reads a number with a unit, in SI.
 func (e *Element) Value(f syntax.Field, unit string) float64 {
 	return e.Quantity(f, e.What()+": "+f.Key, units.Want(unit))
 }
 
-// Need reads a required parameter > 0; atLeastZero one >= 0 with a default, above0 one
+// Need reads a required parameter > 0; AtLeastZero one >= 0 with a default, AboveZero one
 // > 0 with a default.
 func (e *Element) Need(key, unit, meaning string) float64 {
 	x, f := e.Number(key, unit, meaning)
@@ -56,7 +58,7 @@ func (e *Element) AboveZero(key, unit string, missing float64) float64 {
 	return x
 }
 
-// Positive fails unless x > 0; notNegative unless x >= 0.
+// Positive fails unless x > 0; NotNegative unless x >= 0.
 func (e *Element) Positive(x float64, f syntax.Field, name, unit string) {
 	if !(x > 0) {
 		e.Fail(f.At, "%s: %s %s is not positive", e.What(), name, units.Format(x, unit))
@@ -69,7 +71,7 @@ func (e *Element) NotNegative(x float64, f syntax.Field, name, unit string) {
 	}
 }
 
-// Waveform reads a value over time: an index into Plant.signals.
+// Waveform reads a value over time: an index into the signals of the network.
 func (e *Element) Waveform(f syntax.Field, unit string) int {
 	return e.Signal(f, e.What()+": "+f.Key, e.Name+"."+f.Key, units.Want(unit))
 }

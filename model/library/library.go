@@ -1,3 +1,5 @@
+// Package library owns the list of element types that a plant file may use. It has no type of
+// its own: each is in the package of its family below model/element.
 package library
 
 import (

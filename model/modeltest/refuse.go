@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"lockstep/model"
 	"lockstep/model/assemble"
 	"lockstep/model/library"
+	"lockstep/model/network"
 	"lockstep/model/plantfile"
 )
 
@@ -66,8 +68,27 @@ func Refuse(t *testing.T, plant, old, new, want string) {
 	if at != "" {
 		want = at + ": model: " + want
 	}
-	if err := Check(text); err == nil || err.Error() != "t.yaml:"+want {
-		t.Errorf("got  %v\nwant t.yaml:%s", err, want)
+	RefuseText(t, text, "t.yaml:"+want)
+}
+
+// RefuseText checks the error of a plant, FILE:LINE:COL: model: TEXT, and its parts.
+func RefuseText(t *testing.T, text, want string) {
+	t.Helper()
+	err := Check(text)
+	if err == nil || err.Error() != want {
+		t.Fatalf("got  %v\nwant %s", err, want)
+	}
+	var e *network.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("%v is no error at a place", err)
+	}
+	if place := fmt.Sprintf("%s:%d:%d: ", e.File, e.At.Line, e.At.Col); !strings.HasPrefix(want, place) {
+		t.Errorf("its place is %s, want that of %s", place, want)
+	}
+	if _, rest, ok := strings.Cut(want, ": model: element \""); ok {
+		if name, _, _ := strings.Cut(rest, "\""); e.Element != name {
+			t.Errorf("its element is %q, want %q", e.Element, name)
+		}
 	}
 }
 

@@ -11,17 +11,17 @@ type Pos struct{ Line, Col int }
 
 // Error is a fault of a plant at a place in its file.
 type Error struct {
-	file    string
-	at      Pos
-	element string // that has the fault, with its sub-assemblies; "": none
-	text    string // one line
+	File    string
+	At      Pos
+	Element string // that has the fault, with its sub-assemblies; "": none
+	Text    string // one line
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s:%d:%d: model: %s", e.file, e.at.Line, e.at.Col, e.text)
+	return fmt.Sprintf("%s:%d:%d: model: %s", e.File, e.At.Line, e.At.Col, e.Text)
 }
 
-// NewError makes a fileError with a formatted text.
+// NewError makes an Error of a formatted text, on one line of bounded length.
 func NewError(file, element string, at Pos, format string, args ...any) error {
 	return &Error{file, at, element, oneLine(fmt.Sprintf(format, args...))}
 }

@@ -40,11 +40,13 @@ func (l *Law) Again(i int) *Law {
 	return l
 }
 
+// Push pushes a number.
 func (l *Law) Push(v float64) *Law {
 	l.Ops = append(l.Ops, model.Op{Code: model.Push, Value: v})
 	return l
 }
 
+// Do appends operations.
 func (l *Law) Do(codes ...model.Code) *Law {
 	for _, c := range codes {
 		l.Ops = append(l.Ops, model.Op{Code: c})
@@ -55,7 +57,7 @@ func (l *Law) Do(codes ...model.Code) *Law {
 // Times multiplies the top by v.
 func (l *Law) Times(v float64) *Law { return l.Push(v).Do(model.Mul) }
 
-// Look replaces the top by its value in a table of one variable; look2 the two
+// Look replaces the top by its value in a table of one variable; Look2 the two
 // topmost, row and column.
 func (l *Law) Look(t model.Table) *Law { return l.withTable(model.Look, t) }
 

@@ -1,3 +1,6 @@
+// Package network owns a plant as a network: nodes that turn or move, what is rigid between
+// them and what acts on them, with places in the plant file for errors. Elements build it
+// and model/assemble makes matrices of it; it checks nothing and does not know element types.
 package network
 
 import (
@@ -50,7 +53,7 @@ type Node struct {
 	Name   string
 	At     Pos     // where it is declared, or first used
 	Owner  string  // the kind that owns it: "inertia", "fixed", ...; "" massless
-	Domain Domain  // anyDomain counts as rotational
+	Domain Domain  // AnyDomain counts as rotational
 	By     string  // the element that fixed the domain
 	J      float64 // kg·m² or kg; > 0 for an inertia or mass, else 0
 	Start  float64 // initial speed
@@ -67,8 +70,9 @@ type Node struct {
 // Row is a linear form of the speeds: Σ coef·w[node].
 type Row []Term
 
+// Term is Coef·w[Node].
 type Term struct {
-	Node int // index into Plant.nodes
+	Node int // index into Plant.Nodes
 	Coef float64
 }
 
@@ -158,6 +162,7 @@ type measure struct {
 	Coef  float64
 }
 
+// MeasureKind says of what a Measure is.
 type MeasureKind int
 
 const (
@@ -238,6 +243,7 @@ func Difference(plus, minus int) Row {
 // Ground is the node that does not move, where a support is left out.
 const Ground = -1
 
+// SpeedUnit is the unit of the speed of a node, AngleUnit that of its angle or position.
 func (n *Node) SpeedUnit() string {
 	if n.Domain == Translational {
 		return "m/s"
@@ -252,6 +258,7 @@ func (n *Node) AngleUnit() string {
 	return "rad"
 }
 
+// Negative is -r.
 func (r Row) Negative() Row {
 	out := slices.Clone(r)
 	for i := range out {

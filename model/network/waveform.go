@@ -15,6 +15,7 @@ func SourceRange(s model.Source) (low, high float64) {
 	return low - math.Abs(s.Amplitude), high + math.Abs(s.Amplitude)
 }
 
+// Constant is the source of one value.
 func Constant(v float64) model.Source { return model.Source{T: []float64{0}, V: []float64{v}} }
 
 // Waveform is a value over time while it is read: a sum of products of factors.
@@ -26,7 +27,7 @@ type Factor struct {
 	Signal int // -1: leaf counts
 }
 
-// Source is a course without signals.
+// Source is a waveform without signals.
 func (c Waveform) Source() model.Source {
 	if len(c) == 1 && len(c[0]) == 1 {
 		return c[0][0].Leaf

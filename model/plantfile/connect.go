@@ -16,6 +16,7 @@ import (
 func (l *loader) connect() {
 	for _, late := range []bool{false, true} {
 		for _, e := range l.list {
+			l.Reader.Element = e.Name
 			l.connectFlanges(e, late)
 		}
 	}
@@ -33,8 +34,10 @@ func (l *loader) connect() {
 		}
 	}
 	for _, e := range l.list {
+		l.Reader.Element = e.Name
 		orient(e.Element)
 	}
+	l.Reader.Element = ""
 }
 
 // connectFlanges finds the node of each flange. A name that holds a dot is a node inside a
@@ -187,7 +190,7 @@ func (l *loader) checkNodes() {
 		if n.Owner != "" || len(n.Users) != 1 {
 			continue
 		}
-		l.Fail(n.At, "element %q: node %q is connected to nothing else%s; name an inertia, or give it a gear",
+		l.FailElement(n.Users[0], n.At, "element %q: node %q is connected to nothing else%s; name an inertia, or give it a gear",
 			n.Users[0], n.Name, units.DidYouMean(n.Name, l.nodeNames()))
 	}
 	if !mass && l.Err == nil {

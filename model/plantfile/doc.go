@@ -1,9 +1,9 @@
-// Package model owns what a plant is: its file, its elements and connections, their
-// check, and their assembly to matrices. It does not discretise, step or know about
-// buses.
+// Package plantfile owns the language of plant files: Load makes the network of a plant of
+// one. It does not know the element types, which are passed to it (model/library lists
+// them), and does not make matrices of the network: model/assemble does.
 //
-// Everything is SI inside; a file may write units, which are checked and converted
-// when it is read. Load reads, Assemble makes the System that model/kernel takes.
+// Everything is SI inside; a file may write units, which are checked and converted when it
+// is read. An error names its place in the file: FILE:LINE:COL.
 //
 // # The plant file
 //

@@ -62,6 +62,7 @@ func (l *loader) readElements(f syntax.Field, start network.Pos) {
 	}
 	slices.SortStableFunc(l.list, func(a, b *entry) int { return a.rank() - b.rank() })
 	for _, e := range l.list {
+		l.Reader.Element = e.Name
 		d := e.Kind.Read(e.Element)
 		d.Kind, d.Named = e.Kind.Name, e.Named
 		l.elements[e.Name] = d
@@ -69,10 +70,11 @@ func (l *loader) readElements(f syntax.Field, start network.Pos) {
 			return
 		}
 	}
+	l.Reader.Element = ""
 	l.checkNodes()
 }
 
-// expand reads the elements of the file, or of an assembly in it, to l.list.
+// expand reads the elements of the file, or of an assembly in it, to the list of the loader.
 func (l *loader) expand(list []syntax.Field, s *scope) {
 	for _, f := range list {
 		if len(l.list) >= maxElements {
@@ -84,14 +86,16 @@ func (l *loader) expand(list []syntax.Field, s *scope) {
 		e := &entry{within: s, Element: &element.Element{Reader: &l.Reader, Plant: l.Plant, Namespace: inScope{l, s},
 			Name: s.prefix + f.Key, Assembly: s.assembly, At: f.KeyAt, Fields: map[string]syntax.Field{}, OwnSignal: -1,
 			Nodes: map[string]int{}, Named: map[string]element.Reading{}}}
+		l.Reader.Element = e.Name
 		if !units.IsName(f.Key, false) {
-			l.Fail(e.At, "%s: not a name for an element (letters, digits and _)", e.What())
+			e.Fail(e.At, "%s: not a name for an element (letters, digits and _)", e.What())
 		}
 		entries := l.Entries(f.Node, f.At, e.What())
 		for _, f := range entries {
 			e.Fields[f.Key] = f
 		}
 		l.readKind(e, entries)
+		l.Reader.Element = ""
 	}
 }
 
@@ -111,9 +115,9 @@ func (l *loader) readKind(e *entry, entries []syntax.Field) {
 	}
 	switch {
 	case !ok:
-		l.Fail(e.At, "%s: type is missing; such as %s, ...", e.What(), strings.Join(names[:8], ", "))
+		e.Fail(e.At, "%s: type is missing; such as %s, ...", e.What(), strings.Join(names[:8], ", "))
 	case i < 0:
-		l.Fail(t.At, "%s: unknown type %q%s", e.What(), name, hint)
+		e.Fail(t.At, "%s: unknown type %q%s", e.What(), name, hint)
 	}
 	if l.Err != nil {
 		return

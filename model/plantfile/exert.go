@@ -87,7 +87,7 @@ func (l *loader) jams() {
 			}
 		}
 		if all := f.Rough * math.Abs(gain); !(all < 1) {
-			l.Fail(f.At, "element %q: its normal force grows by %g for each 1 that it exerts, and that by up to %g for each 1 of normal force; "+
+			l.FailElement(f.Name, f.At, "element %q: its normal force grows by %g for each 1 that it exerts, and that by up to %g for each 1 of normal force; "+
 				"from a product of 1 on it jams, here it is %g", f.Name, units.DropRounding(gain), units.DropRounding(f.Rough), units.DropRounding(all))
 		}
 	}

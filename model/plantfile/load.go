@@ -200,7 +200,7 @@ func (l *loader) readInput(f syntax.Field) {
 func (l *loader) readDefault(s *network.Signal, d syntax.Field, at network.Pos, port units.Port, want units.Wanted) {
 	what := fmt.Sprintf("input %q", port.Name)
 	if d.Key != "" {
-		s.Source = l.course(d, what+": default", want, false).Source()
+		s.Source = l.waveform(d, what+": default", want, false).Source()
 		at = d.At
 	}
 	if l.Err != nil || len(s.Source.Sum) > 0 {

@@ -4,9 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"gonum.org/v1/gonum/floats/scalar"
 	"lockstep/model/modeltest"
 	"lockstep/model/units"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // Sensors on a wheel behind a gear, on a massless shaft between springs and on the

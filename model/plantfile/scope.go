@@ -24,10 +24,11 @@ type scope struct {
 
 // binding is what a use hands to its assembly.
 type binding struct {
-	name  string // of the node
-	what  string
-	field syntax.Field
-	scope *scope
+	element string // that hands it in
+	name    string // of the node
+	what    string
+	field   syntax.Field
+	scope   *scope
 }
 
 // definition is an entry of the section assemblies.
@@ -141,7 +142,7 @@ func (l *loader) use(e *entry, d *definition, at network.Pos, entries []syntax.F
 				l.Fail(e.At, "%s: assembly %q needs %s (%s)", what, d.name, g.Key, [...]string{"the name of a node", "a value over time"}[i])
 				return
 			}
-			b := binding{what: what + ": " + g.Key, field: f, scope: outer}
+			b := binding{element: e.Name, what: what + ": " + g.Key, field: f, scope: outer}
 			if i == 0 {
 				b.name = l.Text(f, b.what)
 				s.flanges[g.Key] = b
@@ -174,12 +175,12 @@ func (l *loader) bind(e *entry, d *definition, s *scope) {
 			if !missing && l.Err == nil {
 				base := l.parameter(p, what, s.params)
 				if v, ok = v.Like(base); !ok {
-					l.Fail(given.At, "%s: %s: unit %s does not fit, the assembly has %s", e.What(), p.Key, v.Spelled(), base.Spelled())
+					e.Fail(given.At, "%s: %s: unit %s does not fit, the assembly has %s", e.What(), p.Key, v.Spelled(), base.Spelled())
 				}
 			}
 			s.params[p.Key] = v
 		case missing:
-			l.Fail(e.At, "%s: assembly %q needs parameter %s", e.What(), d.name, p.Key)
+			e.Fail(e.At, "%s: assembly %q needs parameter %s", e.What(), d.name, p.Key)
 		default:
 			s.params[p.Key] = l.parameter(p, what, s.params)
 		}

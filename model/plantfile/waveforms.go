@@ -21,14 +21,14 @@ const (
 	maxUnroll  = 1000 // periods of a pulse that ends
 )
 
-// courseKeys are the ways to write a value over time.
-var courseKeys = []string{"constant", "table", "step", "ramp", "sine", "pulse", "trapezoid", "sum", "product"}
+// waveformKeys are the ways to write a value over time.
+var waveformKeys = []string{"constant", "table", "step", "ramp", "sine", "pulse", "trapezoid", "sum", "product"}
 
-// course reads a value over time. With named, names of inputs and of signals of
+// waveform reads a value over time. With named, names of inputs and of signals of
 // elements are accepted.
-func (l *loader) course(f syntax.Field, what string, want units.Wanted, named bool) network.Waveform {
+func (l *loader) waveform(f syntax.Field, what string, want units.Wanted, named bool) network.Waveform {
 	if text, ok := syntax.ScalarText(f.Node); ok && named {
-		if c, ok := l.namedCourse(f, text, what, want); ok {
+		if c, ok := l.namedWaveform(f, text, what, want); ok {
 			return c
 		}
 	}
@@ -36,10 +36,10 @@ func (l *loader) course(f syntax.Field, what string, want units.Wanted, named bo
 		return single(network.Constant(l.quantity(f, what, want)))
 	}
 	fields := l.Entries(f.Node, f.At, what)
-	l.CheckKeys(fields, what, append(courseKeys, "held", "period", "startTime")...)
+	l.CheckKeys(fields, what, append(waveformKeys, "held", "period", "startTime")...)
 	var main syntax.Field
 	for _, g := range fields {
-		if slices.Index(courseKeys, g.Key) < 0 {
+		if slices.Index(waveformKeys, g.Key) < 0 {
 			continue
 		}
 		if main.Key != "" {
@@ -62,9 +62,9 @@ func (l *loader) course(f syntax.Field, what string, want units.Wanted, named bo
 	}
 	switch main.Key {
 	case "sum":
-		return l.sumCourse(main, what, want, named)
+		return l.sumWaveforms(main, what, want, named)
 	case "product":
-		return l.productCourse(main, what, want, named)
+		return l.multiplyWaveforms(main, what, want, named)
 	case "constant":
 		return single(network.Constant(l.quantity(main, what, want)))
 	case "table":
@@ -73,14 +73,14 @@ func (l *loader) course(f syntax.Field, what string, want units.Wanted, named bo
 	return single(l.shape(main, what, want))
 }
 
-// namedCourse resolves a name: a signal of the enclosing assembly, of an element, or
+// namedWaveform resolves a name: a signal of the enclosing assembly, of an element, or
 // an input.
-func (l *loader) namedCourse(f syntax.Field, name, what string, want units.Wanted) (network.Waveform, bool) {
+func (l *loader) namedWaveform(f syntax.Field, name, what string, want units.Wanted) (network.Waveform, bool) {
 	if b, ok := l.scope.signals[name]; ok {
-		inside := l.scope
-		l.scope = b.scope
-		c := l.course(b.field, b.what, want, true)
-		l.scope = inside
+		inside, element := l.scope, l.Reader.Element
+		l.scope, l.Reader.Element = b.scope, b.element
+		c := l.waveform(b.field, b.what, want, true)
+		l.scope, l.Reader.Element = inside, element
 		return c, true
 	}
 	i, kind := l.signalNamed(name)
@@ -117,10 +117,10 @@ func (l *loader) signalNamed(name string) (i int, kind string) {
 	return -1, ""
 }
 
-func (l *loader) sumCourse(f syntax.Field, what string, want units.Wanted, named bool) network.Waveform {
+func (l *loader) sumWaveforms(f syntax.Field, what string, want units.Wanted, named bool) network.Waveform {
 	var all network.Waveform
 	for _, n := range l.Items(f.Node, f.At, what) {
-		all = append(all, l.course(syntax.Field{At: syntax.StartOf(n), Node: n}, what, want, named)...)
+		all = append(all, l.waveform(syntax.Field{At: syntax.StartOf(n), Node: n}, what, want, named)...)
 		if len(all) > maxTerms {
 			l.Fail(f.At, "%s: more than %d terms", what, maxTerms)
 			return all
@@ -132,9 +132,9 @@ func (l *loader) sumCourse(f syntax.Field, what string, want units.Wanted, named
 	return all
 }
 
-// productCourse multiplies out. Signals and inputs have their units, the first factor
+// multiplyWaveforms multiplies out. Signals and inputs have their units, the first factor
 // what is left of the wanted one, the others are numbers.
-func (l *loader) productCourse(f syntax.Field, what string, want units.Wanted, named bool) network.Waveform {
+func (l *loader) multiplyWaveforms(f syntax.Field, what string, want units.Wanted, named bool) network.Waveform {
 	all := network.Waveform{{}}
 	number, _ := units.Parse("1")
 	items := l.Items(f.Node, f.At, what)
@@ -157,7 +157,7 @@ func (l *loader) productCourse(f syntax.Field, what string, want units.Wanted, n
 		if i == 0 {
 			in[0] = want
 		}
-		c := l.course(syntax.Field{At: syntax.StartOf(n), Node: n}, what, in[i], named)
+		c := l.waveform(syntax.Field{At: syntax.StartOf(n), Node: n}, what, in[i], named)
 		if len(all)*len(c) > maxTerms || len(all[0])+len(c[0]) > maxFactors {
 			l.Fail(f.At, "%s: more than %d terms or %d factors when multiplied out", what, maxTerms, maxFactors)
 			return all
@@ -178,9 +178,9 @@ func (l *loader) productCourse(f syntax.Field, what string, want units.Wanted, n
 }
 
 // signal reads what drives an element: the name of an input or signal, a source of
-// its own, or sums and products of these. It returns an index into Plant.signals.
+// its own, or sums and products of these. It returns an index into the signals of the network.
 func (l *loader) signal(f syntax.Field, what, name string, want units.Wanted) int {
-	c := l.course(f, what, want, true)
+	c := l.waveform(f, what, want, true)
 	if len(c) == 1 && len(c[0]) == 1 && c[0][0].Signal >= 0 {
 		return c[0][0].Signal
 	}
@@ -203,7 +203,7 @@ func (l *loader) signal(f syntax.Field, what, name string, want units.Wanted) in
 	return add(s)
 }
 
-// mixed is the law of a course that reads signals; its sources become signals of
+// mixed is the law of a waveform that reads signals; its sources become signals of
 // their own.
 func (l *loader) mixed(c network.Waveform, s network.Signal) *network.Law {
 	var m network.Law

@@ -1,3 +1,5 @@
+// Package syntax owns the YAML of plant files: mappings, lists and scalars with their places,
+// bounds on what is parsed, and the first error. It does not know what the keys mean.
 package syntax
 
 import (
@@ -11,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -24,15 +27,16 @@ func posOf(t *token.Token) network.Pos {
 
 // Reader keeps the first error and lets reading go on with zero values.
 type Reader struct {
-	File string
-	Err  error
+	File    string
+	Element string // whose entry is being read; "": none
+	Err     error
 }
 
+// Fail notes an error at a place of the file, FailElement one of an element.
 func (r *Reader) Fail(at network.Pos, format string, args ...any) {
-	r.FailElement("", at, format, args...)
+	r.FailElement(r.Element, at, format, args...)
 }
 
-// FailElement is fail of an element.
 func (r *Reader) FailElement(element string, at network.Pos, format string, args ...any) {
 	if r.Err == nil {
 		r.Err = network.NewError(r.File, element, at, format, args...)

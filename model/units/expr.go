@@ -59,6 +59,7 @@ func (v Value) In(want Unit, spelled string) (float64, error) {
 	return v.SI, nil
 }
 
+// Spelled is the unit of v as written, or that of its dimension.
 func (v Value) Spelled() string {
 	if v.unit != "" {
 		return v.unit

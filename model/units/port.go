@@ -3,7 +3,7 @@ package units
 // Port is a scalar at the border of a plant.
 type Port struct {
 	Name     string
-	Unit     string  // SI, spelled as in Units; "1" for a bare number
+	Unit     string  // SI, spelled as Parse reads it; "1" for a bare number
 	Min, Max float64 // accepted range in Unit; ±Inf where there is none
 	Beyond   Beyond
 }

@@ -1,3 +1,6 @@
+// Package units owns how quantities are written: units of measure, numbers and expressions
+// with them, names, and the ports that carry a quantity in a unit. It does not know what a
+// quantity is for.
 package units
 
 import (

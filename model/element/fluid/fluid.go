@@ -1,3 +1,5 @@
+// Package fluid owns the element types with oil or air in them: actuators of clutches, wheel
+// brake circuits, brake cylinders. What their pressure presses on is of other families.
 package fluid
 
 import (

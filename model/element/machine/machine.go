@@ -1,3 +1,5 @@
+// Package machine owns the element types of machines that their maps describe: engine and
+// torque converter. Their inertias are elements of their own.
 package machine
 
 import (
@@ -9,6 +11,7 @@ import (
 	"lockstep/model/network"
 )
 
+// Kinds are the element types of the family.
 func Kinds() []element.Kind {
 	r := network.Rotational
 	return []element.Kind{

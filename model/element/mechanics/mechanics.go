@@ -1,3 +1,6 @@
+// Package mechanics owns the element types along one coordinate that turns or moves, as in
+// Mechanics.Rotational and .Translational of the Modelica Standard Library: inertias, springs,
+// gears, friction, sources, loads and sensors. Wheels on a road or rail are not among them.
 package mechanics
 
 import (

@@ -1,3 +1,14 @@
+// Package planar owns the element types of bodies in the plane: body, line and joint. What
+// acts between their nodes is of other families.
+//
+// Bodies in the plane are no new mathematics: the coordinates of a body are three nodes,
+// and what is fixed to it moves as a rigid combination of them, by a tie like a gear's
+// (Gyebroszki, Efficient numerical time-domain simulation of rail vehicles with coupled
+// simulator systems, ch. 1). With x to the front, y upwards and phi from x to y,
+//
+//	x_node = x - y_rel·phi        y_node = y + x_rel·phi
+//
+// linear about phi = 0.
 package planar
 
 import (
@@ -9,15 +20,7 @@ import (
 	"lockstep/model/units"
 )
 
-// Bodies in the plane are no new mathematics: the coordinates of a body are three nodes,
-// and what is fixed to it moves as a rigid combination of them, by a tie like a gear's
-// (Gyebroszki, Efficient numerical time-domain simulation of rail vehicles with coupled
-// simulator systems, ch. 1). With x to the front, y upwards and phi from x to y,
-//
-//	x_node = x - y_rel·phi        y_node = y + x_rel·phi
-//
-// linear about phi = 0.
-
+// Kinds are the element types of the family.
 func Kinds() []element.Kind {
 	return []element.Kind{
 		{Name: "body",
