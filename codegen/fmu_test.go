@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
+	"lockstep/model/units"
 )
 
 // element is XML as it is read.
@@ -149,7 +149,7 @@ func TestDescriptionOfAnFMUSaysWhatThePlantHas(t *testing.T) {
 }
 
 // checkPort compares a variable with its port.
-func checkPort(t *testing.T, v *element, p model.Port) {
+func checkPort(t *testing.T, v *element, p units.Port) {
 	t.Helper()
 	if got := v.attr(t, "name"); got != p.Name {
 		t.Errorf("name %q, want %q", got, p.Name)
@@ -279,7 +279,7 @@ func TestUnitsOfAnFMUAreInBaseUnits(t *testing.T) {
 	}
 	var list []variable
 	for unit := range want {
-		list = append(list, variable{Port: model.Port{Unit: unit}})
+		list = append(list, variable{Port: units.Port{Unit: unit}})
 	}
 	m := new(markup)
 	if err := m.units(list); err != nil {
@@ -305,8 +305,8 @@ func TestUnitsOfAnFMUAreInBaseUnits(t *testing.T) {
 
 func TestVariablesOfAnFMUHaveNamesOfTheirOwn(t *testing.T) {
 	tables := &kernel.Tables{
-		Inputs:  []model.Port{{Name: "time", Unit: "1"}, {Name: "a<&\">", Unit: "1"}},
-		Outputs: []model.Port{{Name: "a<&\">", Unit: "1"}, {Name: "time", Unit: "1"}, {Name: "time_", Unit: "1"}},
+		Inputs:  []units.Port{{Name: "time", Unit: "1"}, {Name: "a<&\">", Unit: "1"}},
+		Outputs: []units.Port{{Name: "a<&\">", Unit: "1"}, {Name: "time", Unit: "1"}, {Name: "time_", Unit: "1"}},
 		Start:   []float64{1, 2}, Delay: []float64{0, 0.25}, PeriodNs: 1e6,
 	}
 	j := Job{Tables: tables, Hash: strings.Repeat("0123456789abcdef", 4), Command: `lockstep gen "a -- b" */`, Package: "a"}

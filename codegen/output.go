@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Go writes the Go package of a plant's kernel.
@@ -212,7 +212,7 @@ func (s *spec) kernelFile(j *Job, order []*fn) string {
 	return b.String()
 }
 
-func portsUseInf(ports []model.Port) bool {
+func portsUseInf(ports []units.Port) bool {
 	for _, p := range ports {
 		if p.Min < -maxFloat || p.Max > maxFloat {
 			return true
@@ -223,7 +223,7 @@ func portsUseInf(ports []model.Port) bool {
 
 const maxFloat = 0x1p1023 * (1 + (1 - 0x1p-52))
 
-func writePorts(b *strings.Builder, ports []model.Port) {
+func writePorts(b *strings.Builder, ports []units.Port) {
 	bound := func(x float64) string {
 		switch {
 		case x > maxFloat:

@@ -15,7 +15,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 const (
@@ -23,9 +23,9 @@ const (
 	signalOutputs = 12
 )
 
-func ports(prefix string, n int) (list []model.Port) {
+func ports(prefix string, n int) (list []units.Port) {
 	for i := range n {
-		list = append(list, model.Port{Name: fmt.Sprintf("%s%d", prefix, i), Unit: "1", Min: math.Inf(-1), Max: math.Inf(1)})
+		list = append(list, units.Port{Name: fmt.Sprintf("%s%d", prefix, i), Unit: "1", Min: math.Inf(-1), Max: math.Inf(1)})
 	}
 	return list
 }

@@ -7,10 +7,12 @@ import (
 	"strconv"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"lockstep/model"
+	"lockstep/model/assemble"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
+	"pgregory.net/rapid"
 )
 
 // The reference itself against the truth file of CoupledClutches, an independent
@@ -22,7 +24,7 @@ func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys := assemble(t, "coupled-clutches", data)
+	sys := assembledText(t, "coupled-clutches", data)
 	f, err := os.Open("../plants/testdata/CoupledClutches.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -78,14 +80,14 @@ func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 	}
 }
 
-// assemble makes a System whose outputs are its states.
-func assemble(t rapid.TB, name string, text []byte) *model.System {
+// assembledText makes a System whose outputs are its states.
+func assembledText(t rapid.TB, name string, text []byte) *model.System {
 	t.Helper()
-	p, err := model.Load(name+".yaml", text)
+	p, err := plantfile.Load(name+".yaml", text, library.Elements())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

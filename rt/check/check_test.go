@@ -8,14 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 )
 
 // checked is what check writes about a plant, and its warnings.
 func checked(t *testing.T, plant string, c Check) (out, warnings string) {
 	t.Helper()
-	p, err := model.Load("t.yaml", []byte(plant))
+	p, err := plantfile.Load("t.yaml", []byte(plant), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,12 +142,12 @@ func TestOwnLengthIsThatOfTheTables(t *testing.T) {
 		{"sum", "{sum: [{table: [[0, 0], [1, 5], [3, 5]]}, {product: [2, {table: [[0, 1], [4, 2], [7, 2]]}]}]}", 7 * time.Second},
 		{"periodic", "{table: [[0, 0], [1, 5]], period: 2}", 10 * time.Second},
 	} {
-		p, err := model.Load("t.yaml", []byte("plant: t\ninputs: {tau: {unit: N.m, delay: 0, default: "+c.value+"}}\nelements:\n"+
-			"  body: {type: inertia, J: 1}\n  push: {type: torque, flange: body, tau: tau}\noutputs: {w: {speed: body}}\n"))
+		p, err := plantfile.Load("t.yaml", []byte("plant: t\ninputs: {tau: {unit: N.m, delay: 0, default: "+c.value+"}}\nelements:\n"+
+			"  body: {type: inertia, J: 1}\n  push: {type: torque, flange: body, tau: tau}\noutputs: {w: {speed: body}}\n"), library.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}
-		sys, err := p.Assemble()
+		sys, err := assemble.System(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +209,7 @@ outputs:
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
-	p, err := model.Load("t.yaml", []byte(plant))
+	p, err := plantfile.Load("t.yaml", []byte(plant), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"lockstep/codegen"
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/virtual"
 )
@@ -277,7 +278,7 @@ func (r *Request) driven(sys *model.System) ([]bool, error) {
 		case i < 0 && len(names) == 0:
 			return nil, fmt.Errorf("gen: -drive %s: the plant has no inputs", name)
 		case i < 0:
-			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s", name, model.Meant(name, names), strings.Join(names, ", "))
+			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s", name, units.Meant(name, names), strings.Join(names, ", "))
 		default:
 			list[i] = true
 		}
