@@ -17,24 +17,39 @@ import (
 // ours lists every package and which of the module's own packages it may import.
 // The rule holds for the product's files; a test may use more.
 var ours = map[string][]string{
-	"model":           {},
-	"model/kernel":    {"model"},
+	"model":           {"model/units"},
+	"model/units":     {},
+	"model/network":   {"model", "model/units"},
+	"model/syntax":    {"model/network", "model/units"},
+	"model/plantfile": {"model", "model/element", "model/network", "model/syntax", "model/units"},
+	"model/element":   {"model", "model/network", "model/syntax", "model/units"},
+	"model/library":   {"model/element", "model/element/contact", "model/element/fluid", "model/element/machine", "model/element/mechanics", "model/element/planar"},
+	"model/assemble":  {"model", "model/network", "model/units"},
+	"model/modeltest": {"model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile"},
+	"model/kernel":    {"model", "model/units"},
 	"model/plants":    {},
+
+	"model/element/mechanics": {"model", "model/element", "model/network", "model/syntax", "model/units"},
+	"model/element/planar":    {"model/element", "model/network", "model/syntax", "model/units"},
+	"model/element/contact":   {"model", "model/element", "model/network", "model/syntax", "model/units"},
+	"model/element/machine":   {"model", "model/element", "model/network"},
+	"model/element/fluid":     {"model", "model/element", "model/network", "model/syntax", "model/units"},
+
 	"io/can":          {},
 	"io/dbc":          {"io/can", "io/sigmap"},
 	"io/dbc/dbctest":  {"io/can", "io/sigmap"},
-	"io/sigmap":       {"io/can", "model"},
+	"io/sigmap":       {"io/can", "model/units"},
 	"io/j1939":        {"io/can"},
 	"io/record":       {"io/can"},
 	"sched":           {},
 	"rt":              {"io/can", "io/sigmap", "rt/fault", "sched"},
 	"rt/fault":        {"io/can", "io/sigmap"},
 	"rt/target":       {"io/can", "io/sigmap", "rt", "sched"},
-	"rt/gen":          {"codegen", "io/can", "io/sigmap", "model", "model/kernel", "rt", "rt/bench", "rt/fault", "rt/target", "sched"},
-	"rt/bench":        {"rt/fault", "rt/target", "model", "model/kernel", "model/plants", "io/can", "io/dbc", "io/j1939", "io/sigmap", "io/record", "sched", "rt", "hil_test/ecu"},
-	"rt/sweep":        {"model", "rt", "rt/bench"},
+	"rt/gen":          {"codegen", "io/can", "io/sigmap", "model", "model/kernel", "model/units", "rt", "rt/bench", "rt/fault", "rt/target", "sched"},
+	"rt/bench":        {"rt/fault", "rt/target", "model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile", "model/plants", "model/units", "io/can", "io/dbc", "io/j1939", "io/sigmap", "io/record", "sched", "rt", "hil_test/ecu"},
+	"rt/sweep":        {"model/plantfile", "model/syntax", "model/units", "rt", "rt/bench"},
 	"rt/cmd/lockstep": {"*"},
-	"codegen":         {"codegen/c99", "model", "model/kernel", "io/sigmap"},
+	"codegen":         {"codegen/c99", "model", "model/kernel", "model/units", "io/sigmap"},
 	"codegen/c99":     {},
 	"deploy":          {"io/can", "sched"},
 	"deploy/certify":  {"deploy", "rt", "rt/bench", "sched"},
@@ -42,7 +57,7 @@ var ours = map[string][]string{
 	"hil_test/ecu":    {},
 	"hil_test/faults": {"*"},
 	"hil_test/proof":  {},
-	"hil_test/study":  {"model", "model/kernel", "model/plants"},
+	"hil_test/study":  {"model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile", "model/plants", "model/units"},
 }
 
 // alone are packages whose tests, too, import nothing of ours: they are the
@@ -53,8 +68,8 @@ var alone = []string{"hil_test/ecu", "hil_test/proof"}
 var theirs = map[string][]string{
 	"golang.org/x/sys":                 {"io/can", "sched", "rt", "rt/target", "rt/bench", "rt/sweep", "deploy", "deploy/certify", "hil_test/study"},
 	"golang.org/x/term":                {"rt/bench", "rt/cmd/lockstep"},
-	"gonum.org/v1/gonum":               {"model", "model/kernel", "rt/bench"},
-	"github.com/goccy/go-yaml":         {"model", "rt/bench", "rt/sweep"},
+	"gonum.org/v1/gonum":               {"model/assemble", "model/element/planar", "model/kernel", "model/modeltest", "rt/bench"},
+	"github.com/goccy/go-yaml":         {"model/plantfile", "model/syntax", "rt/bench", "rt/sweep"},
 	"github.com/parquet-go/parquet-go": {"rt/sweep"},
 	"github.com/brutella/can":          {"hil_test/ecu", "hil_test/proof", "hil_test"},
 }
