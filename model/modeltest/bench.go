@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
 	"lockstep/model/assemble"
 	"lockstep/model/kernel"
 	"lockstep/model/library"
@@ -95,9 +96,6 @@ func (b *Bench) Is(name string, want, tol float64) {
 		b.t.Errorf("%s is %.12g at %g s, want %.12g", name, got, float64(b.Ticks*int(b.Tables.PeriodNs))*1e-9, want)
 	}
 }
-
-// Ms is a millisecond, the period of most tests.
-const Ms = time.Millisecond
 
 // PlantOf wraps elements and outputs, one per line, to a plant.
 func PlantOf(elements, outputs string) string {

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
+
 	"lockstep/model/modeltest"
 )
 
@@ -282,7 +284,7 @@ func TestRandomVehiclesMoveByTheirMatrices(t *testing.T) {
 				fixed++
 			}
 		}
-		b := modeltest.New(t, text, 10*modeltest.Ms)
+		b := modeltest.New(t, text, 10*time.Millisecond)
 		for _, at := range []float64{0.1, 1} {
 			q := f.motion(at)
 			b.To(at, nil)
