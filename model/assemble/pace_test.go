@@ -3,11 +3,11 @@ package assemble_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/model/assemble"
 	"lockstep/model/kernel"
 	"lockstep/model/library"
-	"lockstep/model/modeltest"
 	"lockstep/model/plantfile"
 )
 
@@ -36,7 +36,7 @@ func TestElementTooFastForTheStepIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		_, err = kernel.Prepare(sys, kernel.Options{Period: 10 * modeltest.Ms})
+		_, err = kernel.Prepare(sys, kernel.Options{Period: 10 * time.Millisecond})
 		want := "t.yaml:" + c.place + `: kernel: plant "t": its fastest mode, ` + c.mode + ", is too fast for a period of 10ms; "
 		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), " would fit") {
 			t.Errorf("%s:\ngot  %v\nwant %s... would fit", c.name, err, want)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 
@@ -31,7 +32,7 @@ on_housing: {torque: pair, onto: housing}
 on_two: {torque: [stiff], onto: two}
 net: {torque: two}
 all: {torque: [pair, push], onto: one}
-P: {power: stop}`), 5*modeltest.Ms).To(1, nil)
+P: {power: stop}`), 5*time.Millisecond).To(1, nil)
 	a := (7*4. - 2) / (3 + 2*16) // of two; the brake takes 2 N·m
 	b.Is("w", a, 1e-12)
 	b.Is("net", 3*a, 1e-12)
@@ -74,7 +75,7 @@ m: {force: car}
 s: {torque: twin, onto: small}
 l: {torque: twin, onto: sun}
 c: {torque: twin, onto: left}
-r: {torque: twin, onto: free}`), 5*modeltest.Ms)
+r: {torque: twin, onto: free}`), 5*time.Millisecond)
 	b.To(1, func(float64) {
 		b.Is("R", 2.5*b.Get("S"), 1e-9)
 		b.Is("C", -3.5*b.Get("S"), 1e-9)
@@ -124,7 +125,7 @@ func TestRandomTreesKeepTheBalanceOfTorques(t *testing.T) {
 		for _, i := range gears {
 			fmt.Fprintf(&outputs, "a%d: {torque: g%d, onto: n%d}\nb%d: {torque: g%d, onto: n%d}\n", i, i, i, i, i, parent[i])
 		}
-		b := modeltest.New(t, modeltest.PlantOf(elements.String(), outputs.String()), 5*modeltest.Ms)
+		b := modeltest.New(t, modeltest.PlantOf(elements.String(), outputs.String()), 5*time.Millisecond)
 		b.To(0.5, func(at float64) {
 			for i := range n {
 				b.Is(fmt.Sprintf("sum%d", i), b.Get(fmt.Sprintf("net%d", i)), 1e-9)
@@ -156,8 +157,8 @@ g3: {type: ideal_gear, a: two, b: three, ratio: 2}
 push: {type: torque, flange: one, tau: 6.5625}`, "M: "+output)
 	}
 	a := 6.5625 / (1 + 0.25 + 0.0625)
-	modeltest.New(t, text("{torque: g3, onto: three}"), 5*modeltest.Ms).Is("M", a/4, 1e-12)
-	modeltest.New(t, text("{torque: [g1, g2], onto: one}"), 5*modeltest.Ms).Is("M", a-6.5625, 1e-12)
+	modeltest.New(t, text("{torque: g3, onto: three}"), 5*time.Millisecond).Is("M", a/4, 1e-12)
+	modeltest.New(t, text("{torque: [g1, g2], onto: one}"), 5*time.Millisecond).Is("M", a-6.5625, 1e-12)
 	p, err := plantfile.Load("t.yaml", []byte(text("{torque: g1, onto: one}")), library.Elements())
 	if err == nil {
 		_, err = assemble.System(p)
@@ -182,7 +183,7 @@ last: {type: mass, m: 2}
 tow: {type: force, flange: wagon, f: 14}
 other: {type: inertia, J: 1}
 feel: {type: torque, flange: other, tau: cut}`,
-		"cut: {signal: cut}\nP: {signal: power}\nF: {signal: coupler}\nw: {speed: other}\nT: {torque: cut, onto: one}"), 5*modeltest.Ms).To(1, nil)
+		"cut: {signal: cut}\nP: {signal: power}\nF: {signal: coupler}\nw: {speed: other}\nT: {torque: cut, onto: one}"), 5*time.Millisecond).To(1, nil)
 	b.Is("cut", 6, 1e-12)
 	b.Is("T", -6, 1e-12)
 	b.Is("P", 6*4, 1e-12)
@@ -199,7 +200,7 @@ grip: {type: clutch, a: shaft, b: drum, mu: 0.5, cgeo: 1, fn: 4}
 drum: {type: inertia, J: 4}
 wagon: {type: mass, m: 3, v_start: 5}
 shoe: {type: brake, flange: wagon, mu: 0.5, fn: 12}`,
-		"P: {power: grip}\nM: {torque: motor}\nT: {torque: motor, onto: shaft}\nB: {power: shoe}\nf: {force: shoe}\nv: {speed: wagon}"), 5*modeltest.Ms)
+		"P: {power: grip}\nM: {torque: motor}\nT: {torque: motor, onto: shaft}\nB: {power: shoe}\nf: {force: shoe}\nv: {speed: wagon}"), 5*time.Millisecond)
 	b.To(1, nil)
 	b.Is("T", 2, 1e-12)
 	b.Is("M", 2, 1e-12)

@@ -14,7 +14,7 @@ import (
 // that starts loaded and so tells it, and with one that starts relaxed, whose load comes.
 func TestContactUnderASpringIsFollowedAtEveryStep(t *testing.T) {
 	for relaxed, bound := range map[string]float64{"0.0981": 1e-9, "0": 2e-6} {
-		v, w := sprung(t, relaxed, 5*modeltest.Ms)
+		v, w := sprung(t, relaxed, 5*time.Millisecond)
 		short, turns := sprung(t, relaxed, 100*time.Microsecond)
 		if !(math.Abs(v-short) <= bound && math.Abs(w-turns) <= bound) {
 			t.Errorf("relaxed at %s m axle and wheel do %.12g m/s and %.12g rad/s at 5 ms, %.12g and %.12g at 0.1 ms", relaxed, v, w, short, turns)
@@ -60,7 +60,7 @@ outputs: {w: {speed: fan}}
 		{"rising", fmt.Sprintf(drag, 0., ", range: 100 rad/s", 5e4), func(t float64) float64 { return 100 * math.Tanh(500*t) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := modeltest.New(t, c.text, 5*modeltest.Ms)
+			b := modeltest.New(t, c.text, 5*time.Millisecond)
 			b.To(0.1, func(at float64) {
 				if w := b.Get("w"); !(math.Abs(w-c.want(at)) <= 1e-4*100) {
 					t.Fatalf("at %g s it does %g rad/s, want %g", at, w, c.want(at))
@@ -83,7 +83,7 @@ elements:
 outputs:
   v: {speed: axle}
   f: {force: contact}
-`, gain), 5*modeltest.Ms)
+`, gain), 5*time.Millisecond)
 		f := 0.2 * 10e3 / (1 + 0.2*gain)
 		b.To(1, func(at float64) {
 			b.Is("f", -f, 1e-9)

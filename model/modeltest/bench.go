@@ -97,9 +97,6 @@ func (b *Bench) Is(name string, want, tol float64) {
 	}
 }
 
-// Ms is a millisecond, the period of most tests.
-const Ms = time.Millisecond
-
 // PlantOf wraps elements and outputs, one per line, to a plant.
 func PlantOf(elements, outputs string) string {
 	indent := func(s string) string {

@@ -3,6 +3,7 @@ package plantfile_test
 import (
 	"math"
 	"testing"
+	"time"
 
 	"lockstep/model/modeltest"
 	"lockstep/model/units"
@@ -37,7 +38,7 @@ outputs:
   phi_wheel: {angle: wheel}
   phi_loose: {angle: loose}
   phi_ring: {angle: ring}
-`, 5*modeltest.Ms)
+`, 5*time.Millisecond)
 	teeth := map[string]float64{"machine": 60, "axle": 48, "wheel": 48, "loose": 100, "ring": 29}
 	gone, angle, before := map[string]float64{}, map[string]float64{}, map[string]float64{}
 	for name := range teeth {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 
@@ -53,7 +54,7 @@ func TestAdhesionIsThatOfItsLaw(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := modeltest.New(t, wheelOnRail(c.contact, swing, 3), 5*modeltest.Ms)
+			b := modeltest.New(t, wheelOnRail(c.contact, swing, 3), 5*time.Millisecond)
 			low, high, largest := 0.0, 0.0, 0.0
 			b.To(6, func(at float64) {
 				slip := b.Get("slip")
@@ -79,7 +80,7 @@ func TestAdhesionIsThatOfItsLaw(t *testing.T) {
 // Without T_sgn the contact holds a wheel that rolls: no slip at all below mu0·fn, and one
 // event where it breaks away.
 func TestRollingWheelHasNoSlipWithoutThreshold(t *testing.T) {
-	b := modeltest.New(t, wheelOnRail("law: gyebroszki, fn: 80 kN, mu0: 0.1, A: 0.2, v_star: 5 m/s", "{ramp: {height: 8000, duration: 2}}", 3), 5*modeltest.Ms)
+	b := modeltest.New(t, wheelOnRail("law: gyebroszki, fn: 80 kN, mu0: 0.1, A: 0.2, v_star: 5 m/s", "{ramp: {height: 8000, duration: 2}}", 3), 5*time.Millisecond)
 	// Rolling, the mass of axle and wheel is m + J/r² and the rail gives tau/r less what
 	// the wheel takes: f = tau/r·m/(m + J/r²).
 	breaks := 0.1 * 80e3 / (4000 / 0.5 * 8000 / (8000 + 50/0.25))
@@ -101,10 +102,10 @@ func TestRollingWheelHasNoSlipWithoutThreshold(t *testing.T) {
 func TestThresholdGoingToZeroLeadsToRolling(t *testing.T) {
 	const law = "law: gyebroszki, fn: 80 kN, mu0: 0.1, A: 0.2, v_star: 5 m/s"
 	drive := "{table: [[0, 0], [0.5, 6000], [1, -2000], [2, -2000]]}"
-	held := modeltest.New(t, wheelOnRail(law, drive, 3), 5*modeltest.Ms).To(2, nil).Get("s")
+	held := modeltest.New(t, wheelOnRail(law, drive, 3), 5*time.Millisecond).To(2, nil).Get("s")
 	before := math.Inf(1)
 	for _, T := range []float64{0.1, 0.05, 0.025} {
-		off := math.Abs(modeltest.New(t, wheelOnRail(fmt.Sprintf("%s, T_sgn: %g", law, T), drive, 3), 5*modeltest.Ms).To(2, nil).Get("s") - held)
+		off := math.Abs(modeltest.New(t, wheelOnRail(fmt.Sprintf("%s, T_sgn: %g", law, T), drive, 3), 5*time.Millisecond).To(2, nil).Get("s") - held)
 		if !(off <= 0.6*before && off > 0) {
 			t.Errorf("with T_sgn %g m/s the way is off by %g m, before by %g m", T, off, before)
 		}
@@ -124,7 +125,7 @@ outputs:
   v: {speed: axle}
   s: {position: axle}
   f: {force: contact}
-`, 5*modeltest.Ms)
+`, 5*time.Millisecond)
 	g := 0.2 * 80e3 / 8000
 	b.To(3, func(at float64) {
 		s := b.Get("s")
@@ -158,7 +159,7 @@ outputs:
   fn: {signal: contact.fn}
   hang: {signal: hang.f}
   share: {signal: brake.share}
-`, 5*modeltest.Ms)
+`, 5*time.Millisecond)
 	b.To(2, func(at float64) {
 		hang := -1e4 * math.Cos(math.Sqrt(1e3)*at)
 		f := 0.2 * (80e3 + hang) / (1 + 0.2)
@@ -171,7 +172,7 @@ outputs:
 // A wheel that is lifted transmits nothing, and what comes down again does.
 func TestLiftedWheelTransmitsNothing(t *testing.T) {
 	for _, threshold := range []string{"", ", T_sgn: 0.05"} {
-		b := modeltest.New(t, wheelOnRail("law: curtius_kniffler, fn: {sine: {amplitude: 80 kN, f: 1 Hz, offset: 20 kN}}"+threshold, "500", 3), 5*modeltest.Ms)
+		b := modeltest.New(t, wheelOnRail("law: curtius_kniffler, fn: {sine: {amplitude: 80 kN, f: 1 Hz, offset: 20 kN}}"+threshold, "500", 3), 5*time.Millisecond)
 		lifted := 0
 		b.To(3, func(at float64) {
 			if b.Get("fn") < -1 {

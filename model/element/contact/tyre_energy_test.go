@@ -47,7 +47,7 @@ func TestTyreGivesNoEnergyFromNothing(t *testing.T) {
 			if tyre.length > 0 {
 				text += "  df: {state: f.k}\n  dr: {state: r.k}\n"
 			}
-			for _, step := range []time.Duration{modeltest.Ms, 5 * modeltest.Ms, 10 * modeltest.Ms} {
+			for _, step := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond} {
 				b := modeltest.New(t, text, step)
 				least, sign, first := 0.0, 0.0, 0.0
 				b.To(1.5, func(at float64) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 
@@ -47,7 +48,7 @@ func TestTyreFollowsTheMagicFormula(t *testing.T) {
 wheel: {type: inertia, J: 1, w_start: %g}
 car: {type: mass, m: 400, v_start: %g}
 tyre: {type: tyre, a: wheel, b: car, radius: 0.3, C: 1.9, E: 0.97, %s}`, c.w, c.v, c.keys),
-			"f: {force: tyre}\nk: {signal: tyre.slip}\na: {acceleration: car}\nalpha: {acceleration: wheel}\nvs: {v_rel: tyre}"), modeltest.Ms)
+			"f: {force: tyre}\nk: {signal: tyre.slip}\na: {acceleration: car}\nalpha: {acceleration: wheel}\nvs: {v_rel: tyre}"), time.Millisecond)
 		low := 1.0
 		if strings.Contains(c.keys, "v_low: 50") {
 			low = 50
@@ -77,7 +78,7 @@ drive: {type: torque, flange: wheel, tau: %s}`, w, v, brake, drive),
 // Braked with a locked wheel from 20 m/s to standstill, at 10 ms: the force stays within
 // the friction, the car comes to rest and stays where it is.
 func TestLockedWheelBringsTheCarToRestWithoutRinging(t *testing.T) {
-	b := modeltest.New(t, quarter(20, 20/0.3, "{table: [[0, 0], [0.5, 0], [0.6, 5000]]}", "0"), 10*modeltest.Ms)
+	b := modeltest.New(t, quarter(20, 20/0.3, "{table: [[0, 0], [0.5, 0], [0.6, 5000]]}", "0"), 10*time.Millisecond)
 	b.To(3, func(at float64) {
 		if f := b.Get("f"); !(math.Abs(f) <= 4000*(1+1e-9)) {
 			t.Fatalf("%g N at %g s", f, at)
@@ -97,7 +98,7 @@ func TestLockedWheelBringsTheCarToRestWithoutRinging(t *testing.T) {
 func TestLockedWheelDoesNotThrowTheCarBack(t *testing.T) {
 	for _, road := range []float64{1, 0.1} {
 		text := strings.Replace(quarter(8, 8/0.3, "9000", "0"), "fn: 4000", fmt.Sprintf("fn: 4000, friction: %g", road), 1)
-		b, back, far := modeltest.New(t, text, 5*modeltest.Ms), 0.0, 0.0
+		b, back, far := modeltest.New(t, text, 5*time.Millisecond), 0.0, 0.0
 		b.To(15, func(at float64) {
 			back = max(back, -b.Get("v"))
 			far = max(far, b.Get("s"))
@@ -114,7 +115,7 @@ func TestLockedWheelDoesNotThrowTheCarBack(t *testing.T) {
 // Launched from rest with more torque than the road takes, at 10 ms: the wheel spins, the
 // car pulls away with what sliding leaves, and grips when the torque is gone.
 func TestSpinningWheelLaunchesTheCarAndGripsAgain(t *testing.T) {
-	b := modeltest.New(t, quarter(0, 0, "0", "{table: [[0, 0], [0.5, 0], [0.5, 2000], [1.5, 2000], [1.5, 0]]}"), 10*modeltest.Ms)
+	b := modeltest.New(t, quarter(0, 0, "0", "{table: [[0, 0], [0.5, 0], [0.5, 2000], [1.5, 2000], [1.5, 0]]}"), 10*time.Millisecond)
 	spin := 0.0
 	b.To(1.5, func(at float64) {
 		spin = max(spin, 0.3*b.Get("w")-b.Get("v"))
@@ -133,7 +134,7 @@ func TestSpinningWheelLaunchesTheCarAndGripsAgain(t *testing.T) {
 // The same at 10 ms and 1 ms.
 func TestRelaxedTyreIsTheSameOnEveryGrid(t *testing.T) {
 	text := quarter(15, 50, "{table: [[0, 0], [0.3, 0], [0.5, 900], [1.5, 900], [1.6, 0]]}", "{table: [[0, 0], [2, 0], [2.2, 800], [4, 800]]}")
-	fine, coarse := modeltest.New(t, text, modeltest.Ms), modeltest.New(t, text, 10*modeltest.Ms)
+	fine, coarse := modeltest.New(t, text, time.Millisecond), modeltest.New(t, text, 10*time.Millisecond)
 	coarse.To(4, func(at float64) {
 		fine.To(at, nil)
 		for name, span := range map[string]float64{"v": 15, "w": 60, "f": 8000} {
@@ -155,7 +156,7 @@ right: {type: inertia, J: 1, w_start: 50}
 car: {type: mass, m: 800, v_start: 15}
 tyre_l: {type: tyre, a: left, b: car, radius: 0.3, fn: 4000, friction: {table: [[0, 1], [1, 1], [1, 0.1], [2, 0.1], [2, 1]]}, B: 10, C: 1.9, D: 1, E: 0.97, relaxation: 0.3}
 tyre_r: {type: tyre, a: right, b: car, radius: 0.3, fn: 4000, B: 10, C: 1.9, D: 1, E: 0.97, relaxation: 0.3}
-engine: {type: torque, flange: drive, tau: 600}`, "v: {speed: car}\nl: {speed: left}\nr: {speed: right}\nfl: {force: tyre_l}\nfr: {force: tyre_r}\nal: {acceleration: left}\nar: {acceleration: right}"), 5*modeltest.Ms)
+engine: {type: torque, flange: drive, tau: 600}`, "v: {speed: car}\nl: {speed: left}\nr: {speed: right}\nfl: {force: tyre_l}\nfr: {force: tyre_r}\nal: {acceleration: left}\nar: {acceleration: right}"), 5*time.Millisecond)
 	same := func(at float64) { b.Is("al", b.Get("ar")-0.3*(b.Get("fl")-b.Get("fr")), 1e-9) }
 	b.To(0.9, same)
 	dry := b.Get("fl")
@@ -177,7 +178,7 @@ func TestCoulombTyreIsAClutchToTheRoad(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 wheel: {type: inertia, J: 2, w_start: 0}
 car: {type: mass, m: 500, v_start: 10}
-tyre: {type: tyre, a: wheel, b: car, radius: 0.5, fn: 2000, friction: {table: [[0, 0.5], [5, 0.5]]}, mu: 0.8}`, "v: {speed: car}\nw: {speed: wheel}\nf: {force: tyre}"), 5*modeltest.Ms)
+tyre: {type: tyre, a: wheel, b: car, radius: 0.5, fn: 2000, friction: {table: [[0, 0.5], [5, 0.5]]}, mu: 0.8}`, "v: {speed: car}\nw: {speed: wheel}\nf: {force: tyre}"), 5*time.Millisecond)
 	locked := 10 / (800/500.0 + 0.5*800*0.5/2) // slip speed over its rate
 	b.To(0.2, func(at float64) {
 		slips := min(at, locked)
@@ -207,7 +208,7 @@ ground: {type: fixed}
 car: {type: mass, m: 300, v_start: 60}
 wheel: {type: inertia, J: 1}
 hold: {type: brake, flange: wheel, mu: 1, cgeo: 1, fn: 1e5}
-tyre: {type: tyre, a: wheel, b: car, radius: 0.3, %s}`, keys), "v: {speed: car}"), 10*modeltest.Ms)
+tyre: {type: tyre, a: wheel, b: car, radius: 0.3, %s}`, keys), "v: {speed: car}"), 10*time.Millisecond)
 		b.To(4, nil)
 		b.Is("v", 60-impulse/300, 1e-9)
 	}
@@ -228,7 +229,7 @@ tyre: {type: tyre, a: wheel, b: car, radius: 0.3, B: 10, C: 1.9, D: 1, E: 0.97, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		tables, err := kernel.Prepare(sys, kernel.Options{Period: modeltest.Ms})
+		tables, err := kernel.Prepare(sys, kernel.Options{Period: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

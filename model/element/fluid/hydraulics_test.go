@@ -44,7 +44,7 @@ outputs:
 // An outlet alone: where the flow is turbulent throughout, sqrt(p) falls on a straight
 // line, sqrt(p0) - stiffness·C_d·A·sqrt(2/rho)/2·t.
 func TestOutletEmptiesTheCaliperOnAParabola(t *testing.T) {
-	b := modeltest.New(t, wheelBrake("", "stiffness: 7e12 Pa/m3, V_start: 1 cm3, p_transition: 1000 Pa", ""), modeltest.Ms)
+	b := modeltest.New(t, wheelBrake("", "stiffness: 7e12 Pa/m3, V_start: 1 cm3, p_transition: 1000 Pa", ""), time.Millisecond)
 	b.Set("in", 1)
 	b.Set("out", 1)
 	b.To(0.005, nil)
@@ -83,7 +83,7 @@ func TestWheelBrakeFollowsItsEquations(t *testing.T) {
 		in := through(0.05e-6*(1-u.in), u.master-p, transition) - through(0.1e-6, max(0, p-u.master-0.2e5), transition)
 		return [2]float64{in - out, out - 3e-6*u.pump*min(1, max(0, s/1e5))}
 	}
-	for _, period := range []time.Duration{modeltest.Ms, 5 * modeltest.Ms} {
+	for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond} {
 		b := modeltest.New(t, text, period)
 		x, fine := [2]float64{}, 1e-5
 		commands := func(at float64) (master, in, out, pump float64) {
@@ -143,7 +143,7 @@ func rungeKutta(rate func([2]float64) [2]float64, x [2]float64, h float64) [2]fl
 // meet make no events.
 func TestWheelBrakeAtRestIsQuiet(t *testing.T) {
 	for _, in := range []float64{0, 1} {
-		b := modeltest.New(t, wheelBrake("", "stiffness: 7e12 Pa/m3, A_check: 0.1 mm2", ""), 5*modeltest.Ms)
+		b := modeltest.New(t, wheelBrake("", "stiffness: 7e12 Pa/m3, A_check: 0.1 mm2", ""), 5*time.Millisecond)
 		b.Set("master", 5e6)
 		b.To(1, nil)
 		b.Set("in", in)

@@ -31,7 +31,7 @@ func TestBrakeCylinderFollowsItsTimeConstants(t *testing.T) {
 	for _, c := range []struct {
 		period time.Duration
 		tol    float64
-	}{{modeltest.Ms, 1e-9}, {5 * modeltest.Ms, 1e-9}, {50 * modeltest.Ms, 2e-6}} { // a law is a parabola over a piece
+	}{{time.Millisecond, 1e-9}, {5 * time.Millisecond, 1e-9}, {50 * time.Millisecond, 2e-6}} { // a law is a parabola over a piece
 		b := modeltest.New(t, cylinder, c.period)
 		b.Set("demand", 4e5)
 		b.To(0.5, nil)
@@ -66,7 +66,7 @@ func TestBrakeCylinderFollowsItsTimeConstants(t *testing.T) {
 
 // Where T_release is left out it is T_vent; a demand that is met keeps its pressure.
 func TestBrakeCylinderReleasesAsItVents(t *testing.T) {
-	b := modeltest.New(t, cylinder, 5*modeltest.Ms)
+	b := modeltest.New(t, cylinder, 5*time.Millisecond)
 	b.Set("demand", 0.5e5)
 	b.To(0.3, nil)
 	b.Is("p_free", 0.5e5+0.5e5*math.Exp(-0.3/0.2), 1e-7)
@@ -78,7 +78,7 @@ func TestBrakeCylinderReleasesAsItVents(t *testing.T) {
 // A slope along the way: m·v'= -m·g·rise(s), so speed and place keep the energy that the
 // height takes; the table is constant beyond its ends.
 func TestPositionTableTakesTheHeightFromTheEnergy(t *testing.T) {
-	for _, period := range []time.Duration{modeltest.Ms, 5 * modeltest.Ms, 20 * modeltest.Ms} {
+	for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond} {
 		b := modeltest.New(t, modeltest.PlantOf(`
 car: {type: mass, m: 40000, v_start: 20}
 rise: {type: position_table, flange: car, table: [[10 m, 0], [20 m, 0.03], [60 m, 0.03], [70 m, -0.01]]}

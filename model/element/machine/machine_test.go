@@ -32,7 +32,7 @@ outputs:
   T: {signal: c.tau_turbine}
   wp: {speed: pump}
   wt: {speed: turbine}
-`, 5*modeltest.Ms)
+`, 5*time.Millisecond)
 		b.To(0.5, nil)
 		w := b.Get("wp")
 		b.Is("wp", 100/(1+0.004*100*0.5/0.2), 1e-8) // J·w' = -lambda·w²
@@ -62,7 +62,7 @@ elements:
 outputs:
   w: {speed: crank}
   tau: {torque: engine}
-`[1:], 5*modeltest.Ms)
+`[1:], 5*time.Millisecond)
 	b.To(10, nil)
 	b.Is("w", 80-10./5, 1e-6) // 5·(80 - w) = 10
 	b.Is("tau", 0, 1e-6)
@@ -85,7 +85,7 @@ elements:
   engine: {type: engine, flange: crank, throttle: {step: {height: 0.5, startTime: 0.1}}, lag: 0.2,
     map: {w: [100, 200], throttle: [0, 1], tau: [[0, 100], [-20, 60]]}}
 outputs: {tau: {torque: engine}}
-`[1:], 5*modeltest.Ms).To(0.5, nil)
+`[1:], 5*time.Millisecond).To(0.5, nil)
 	from, to := -10., 35.
 	b.Is("tau", to+(from*(1-math.Exp(-0.5))-to)*math.Exp(-2), 1e-5)
 }
@@ -100,7 +100,7 @@ elements:
   axle: {type: inertia, J: 1e-6}
   car: {type: vehicle, flange: axle, m: 1000 kg, R: 0.3, Cr: 0.02, inclination: grade, g: 10}
 outputs: {v: {speed: car}, s: {position: car}}
-`[1:], 10*modeltest.Ms)
+`[1:], 10*time.Millisecond)
 	b.To(2, nil)
 	b.Is("v", 0, 1e-12)
 	b.Is("car.mode", 0, 0)
@@ -119,7 +119,7 @@ elements:
   axle: {type: inertia, J: 1}
   car: {type: vehicle, flange: axle, m: 1000 kg, R: 0.5, A: 2, Cd: 0.3, rho: 1.2, wind: wind, v_start: 20}
 outputs: {f: {signal: car.f_air}, F: {force: car, onto: car}}
-`[1:], 10*modeltest.Ms)
+`[1:], 10*time.Millisecond)
 	b.Is("f", -0.36*900, 1e-12)
 	b.Is("F", -0.36*900, 1e-12)
 }
@@ -135,7 +135,7 @@ elements:
   valve: {type: hydraulic_actuator, current: i, lag: 20 ms, pressure_map: [[100 mA, 0], [900 mA, 16 bar]]}
   b: {type: brake, flange: body, mu: 0.1, cgeo: 1, area: 10 cm2, pressure: valve}
 outputs: {p: {signal: valve}, cap: {state: valve.p_valve}}
-`[1:], 5*modeltest.Ms)
+`[1:], 5*time.Millisecond)
 	b.Set("i", 0.5) // from time 0 on; it has its effect from 12 ms on
 	b.To(0.01, nil)
 	b.Is("p", 0, 1e-9)
@@ -154,7 +154,7 @@ elements:
     fill_pressure: 1 bar, kiss_pressure: 1 bar, stiffness: 1e11 Pa/m3, flow: 0.0002 m3/s, flow_range: 1 mbar}
   b: {type: brake, flange: body, mu: 0.1, cgeo: 1, area: 10 cm2, pressure: valve, p0: 1 bar}
 outputs: {p: {signal: valve}, V: {state: valve.V}}
-`[1:], modeltest.Ms)
+`[1:], time.Millisecond)
 	fill := 1e-4 / (2e-4 * 9 / math.Sqrt(9.001)) // V/(flow·dp/sqrt(dp + range)), at 9 bar
 	kiss := 0.0
 	b.To(0.5, func(at float64) {
@@ -183,7 +183,7 @@ func TestAutomatic4DrivesItsScenarios(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, period := range []time.Duration{1, 5, 10} {
-		b := modeltest.New(t, string(data), period*modeltest.Ms)
+		b := modeltest.New(t, string(data), period*time.Millisecond)
 		setGear(b, 8, 0, 10, 0, 0, 20) // reverse
 		b.Set("throttle", 0.3)
 		b.To(3, nil)
@@ -243,7 +243,7 @@ pump: {type: inertia, J: 0.2, w_start: 100}
 turbine: {type: inertia, J: 0.1, w_start: 80}
 c: {type: torque_converter, impeller: pump, turbine: turbine, lambda: [[0, 0.004], [0.8, 0.003], [1, 0]], ratio: [[0, 2], [0.8, 1]]}
 lockup: {type: clutch, a: turbine, b: pump, mu: 1, cgeo: 1, fn: {ramp: {height: 50, duration: 0.2, startTime: 0.1}}}
-push: {type: torque, flange: pump, tau: 3}`, "P: {signal: c.tau_pump}\nwp: {speed: pump}\nwt: {speed: turbine}\ntau: {torque: lockup}\na: {acceleration: turbine}"), 5*modeltest.Ms).To(1, nil)
+push: {type: torque, flange: pump, tau: 3}`, "P: {signal: c.tau_pump}\nwp: {speed: pump}\nwt: {speed: turbine}\ntau: {torque: lockup}\na: {acceleration: turbine}"), 5*time.Millisecond).To(1, nil)
 	b.Is("lockup.mode", 0, 0)
 	b.Is("wt", b.Get("wp"), 1e-9)
 	b.Is("P", 0, 1e-6)
@@ -261,7 +261,7 @@ func TestAutomatic4ShiftsUpAndDown(t *testing.T) {
 	gears := map[int][]float64{1: {8, 0, 8, 0, 18, 0}, 2: {8, 0, 0, 9, 18, 0}, 3: {8, 0, 9, 9, 0, 0}, 4: {0, 6, 9, 9, 0, 0}}
 	ratio := map[int]float64{1: 2.86, 2: 1.62, 3: 1, 4: 0.71999424}
 	for _, period := range []time.Duration{1, 5, 10} {
-		b := modeltest.New(t, string(data), period*modeltest.Ms)
+		b := modeltest.New(t, string(data), period*time.Millisecond)
 		at := 0.0
 		for _, g := range []int{1, 2, 3, 4, 3, 2, 1} {
 			setGear(b, gears[g]...)
@@ -299,7 +299,7 @@ elements:
   two: {type: retarder, shaft: a, T: 30}
   three: {type: retarder, shaft: a, T: 300 K}
 outputs: {T1: {state: one.rotor.T}, T2: {state: two.rotor.T}, T3: {state: three.rotor.T}}
-`, modeltest.Ms)
+`, time.Millisecond)
 	b.Is("T1", 293.15, 1e-12)
 	b.Is("T2", 303.15, 1e-12)
 	b.Is("T3", 300, 1e-12)
@@ -320,7 +320,7 @@ elements:
 outputs:
   tau: {torque: engine}
   share: {torque: engine, per: 2 kN.m}
-`[1:], 10*modeltest.Ms)
+`[1:], 10*time.Millisecond)
 	for _, c := range []struct{ pedal, request, mode, want float64 }{
 		{0.6, 0.2, 0, 0.6}, {0.6, -1.25, 0, 0.6}, // off
 		{0.6, 0.2, 1, 0.6},                     // a speed, which it does not control

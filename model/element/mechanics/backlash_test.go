@@ -3,6 +3,7 @@ package mechanics_test
 import (
 	"math"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 
@@ -16,7 +17,7 @@ func TestDampedBacklashPushesOnly(t *testing.T) {
 		b := modeltest.New(t, modeltest.PlantOf(`
 a: {type: inertia, J: 2, w_start: 1}
 ground: {type: fixed}
-k: {type: `+kind+`, a: ground, b: a, c: 500, d: 5, backlash: 0.1}`, "w: {speed: a}\nphi: {phi_rel: k}\ntau: {torque: k}"), modeltest.Ms)
+k: {type: `+kind+`, a: ground, b: a, c: 500, d: 5, backlash: 0.1}`, "w: {speed: a}\nphi: {phi_rel: k}\ntau: {torque: k}"), time.Millisecond)
 		before, hit := 1.0, 0.0
 		b.To(5, func(at float64) {
 			w, phi, tau := b.Get("w"), b.Get("phi"), b.Get("tau")
@@ -48,7 +49,7 @@ func TestTranslationalSpringStartsFromThePositions(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 one: {type: mass, m: 2, s_start: 0}
 two: {type: mass, m: 3, s_start: 0.5}
-k: {type: spring, a: one, b: two, c: 120, s_rel0: 0.2}`, "gap: {s_rel: k}\nf: {force: k}\nv: {v_rel: k}\none: {force: k, onto: one}"), 5*modeltest.Ms)
+k: {type: spring, a: one, b: two, c: 120, s_rel0: 0.2}`, "gap: {s_rel: k}\nf: {force: k}\nv: {v_rel: k}\none: {force: k, onto: one}"), 5*time.Millisecond)
 	w := math.Sqrt(120 * (1/2. + 1/3.))
 	b.To(1.7, func(at float64) {
 		b.Is("gap", 0.2+0.3*math.Cos(w*at), 1e-9)
@@ -64,7 +65,7 @@ func TestSpeedSourceOnASupportKeepsMomentum(t *testing.T) {
 rotor: {type: inertia, J: 1, w_start: 2}
 stator: {type: inertia, J: 4, w_start: 2}
 s: {type: speed, flange: rotor, support: stator, exact: true, w_ref: {ramp: {height: 10, duration: 1}}}`,
-		"r: {speed: rotor}\ns: {speed: stator}\ntau: {torque: s}"), 5*modeltest.Ms).To(0.5, nil)
+		"r: {speed: rotor}\ns: {speed: stator}\ntau: {torque: s}"), 5*time.Millisecond).To(0.5, nil)
 	b.Is("r", 2+5*0.8, 1e-9)
 	b.Is("s", 2-5*0.2, 1e-9)
 	b.Is("tau", 8, 1e-9) // of the rotor, against the stator
@@ -76,7 +77,7 @@ func TestRollingWheelOnAMovingBelt(t *testing.T) {
 wheel: {type: inertia, J: 0.5}
 car: {type: mass, m: 10, v_start: 4}
 belt: {type: mass, m: 1000, v_start: 1}
-tyre: {type: ideal_rolling_wheel, a: wheel, b: car, radius: 0.5, support_t: belt}`, "w: {speed: wheel}\nv: {speed: car}\nb: {speed: belt}"), 5*modeltest.Ms).To(1, nil)
+tyre: {type: ideal_rolling_wheel, a: wheel, b: car, radius: 0.5, support_t: belt}`, "w: {speed: wheel}\nv: {speed: car}\nb: {speed: belt}"), 5*time.Millisecond).To(1, nil)
 	b.Is("w", 6, 1e-12)
 	b.Is("v", 4, 1e-12)
 	b.Is("b", 1, 1e-12)
@@ -87,7 +88,7 @@ func TestEddyBrakeHeatsAndCools(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: inertia, J: 1, w_start: 50}
 e: {type: eddy_current_torque, flange: body, tau_nominal: 20, w_nominal: 10, C: 5, G: 0.5, T_ambient: 300 K, T_start: 300 K}`,
-		"w: {speed: body}\nT: {state: e.T}\nP: {signal: e.lossPower}"), modeltest.Ms)
+		"w: {speed: body}\nT: {state: e.T}\nP: {signal: e.lossPower}"), time.Millisecond)
 	left, last := 0.0, 300.0
 	b.To(10, func(float64) {
 		T := b.Get("T")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 
@@ -39,7 +40,7 @@ turn: {type: speed, flange: free, w_ref: 1, exact: true}
 wheel: {type: inertia, J: 1}
 slip: {type: damper, a: free, b: wheel, d: 0}
 one: {type: speed_sensor, flange: free}
-push: {type: torque, flange: body, tau: `+c.source+`}`, "w: {speed: body}"), 5*modeltest.Ms).To(2, nil)
+push: {type: torque, flange: body, tau: `+c.source+`}`, "w: {speed: body}"), 5*time.Millisecond).To(2, nil)
 		if got := b.Get("w"); !scalar.EqualWithinAbs(got, c.area, 1e-6) {
 			t.Errorf("%s: area %.9g N·m·s, want %.9g", c.name, got, c.area)
 		}
@@ -53,7 +54,7 @@ body: {type: inertia, J: 2, w_start: 5}
 w: {type: speed_sensor, flange: body}
 push: {type: torque, flange: body, tau: {sum: [1, {product: [-1 N.m.s/rad, w]}]}}
 back: {type: linear_speed_dependent_torque, flange: body, tau_nominal: -4, w_nominal: 2}`,
-		"w: {speed: body}\nsame: {signal: w}\nP: {power: back}"), 5*modeltest.Ms).To(1, nil)
+		"w: {speed: body}\nsame: {signal: w}\nP: {power: back}"), 5*time.Millisecond).To(1, nil)
 	want := 1./3 + (5-1./3)*math.Exp(-1.5)
 	b.Is("w", want, 1e-10)
 	b.Is("same", want, 1e-10)
@@ -65,7 +66,7 @@ func TestSteepFeedbackIsStable(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: inertia, J: 0.5, w_start: 1}
 w: {type: speed_sensor, flange: body}
-back: {type: torque, flange: body, tau: {product: [-200 N.m.s/rad, w]}}`, "w: {speed: body}"), 10*modeltest.Ms)
+back: {type: torque, flange: body, tau: {product: [-200 N.m.s/rad, w]}}`, "w: {speed: body}"), 10*time.Millisecond)
 	b.To(0.05, func(at float64) { b.Is("w", math.Exp(-400*at), 1e-4) })
 	b.To(1, nil)
 	b.Is("w", 0, 1e-12)
@@ -79,7 +80,7 @@ car: {type: mass, m: 100 kg, s_start: 7}
 tyre: {type: ideal_rolling_wheel, a: wheel, b: car, radius: 0.3}
 push: {type: torque, flange: wheel, tau: 22}
 pull: {type: force, flange: car, f: -20}`,
-		"v: {speed: car}\ns: {position: car}\nw: {speed: wheel}\nF: {force: pull, onto: car}\na: {acceleration: car}"), 5*modeltest.Ms).To(2, nil)
+		"v: {speed: car}\ns: {position: car}\nw: {speed: wheel}\nF: {force: pull, onto: car}\na: {acceleration: car}"), 5*time.Millisecond).To(2, nil)
 	a := (22 - 20*0.3) / (2 + 100*0.09)
 	b.Is("w", a*2, 1e-12)
 	b.Is("v", a*2*0.3, 1e-12)
@@ -92,7 +93,7 @@ func TestGearR2TWithSupportTurnsWithIt(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 nut: {type: inertia, J: 1}
 rod: {type: mass, m: 3, v_start: 2}
-screw: {type: ideal_gear_r2t, a: nut, b: rod, ratio: 20 rad/m}`, "w: {speed: nut}\nv: {speed: rod}"), 5*modeltest.Ms).To(1, nil)
+screw: {type: ideal_gear_r2t, a: nut, b: rod, ratio: 20 rad/m}`, "w: {speed: nut}\nv: {speed: rod}"), 5*time.Millisecond).To(1, nil)
 	b.Is("w", 40, 1e-12)
 	b.Is("v", 2, 1e-12)
 }
@@ -105,7 +106,7 @@ sun: {type: inertia, J: 1, w_start: 3}
 ring: {type: inertia, J: 2, w_start: -4}
 carrier: {type: inertia, J: 0.5}
 set: {type: ideal_planetary, sun: sun, carrier: carrier, ring: ring, ratio: 2.5, planets: %s}
-push: {type: torque, flange: carrier, tau: 6}`, planets), "s: {speed: sun}\nr: {speed: ring}\nc: {speed: carrier}"), 5*modeltest.Ms).To(1, nil)
+push: {type: torque, flange: carrier, tau: 6}`, planets), "s: {speed: sun}\nr: {speed: ring}\nc: {speed: carrier}"), 5*time.Millisecond).To(1, nil)
 		s, r, c := b.Get("s"), b.Get("r"), b.Get("c")
 		if !scalar.EqualWithinAbs((1+g)*c, s+g*r, 1e-10) {
 			t.Errorf("%s: (1+g)·%g is not %g + g·%g", planets, c, s, r)
@@ -125,9 +126,9 @@ carrier: {type: inertia, J: 0.3, w_start: 2}
 ring: {type: inertia, J: 0.4}
 `
 	out := "s: {speed: small}\nl: {speed: large}\nc: {speed: carrier}\nr: {speed: ring}"
-	one := modeltest.New(t, modeltest.PlantOf(body+"rav: {type: ravigneaux, sun_small: small, sun_large: large, carrier: carrier, ring: ring, ratio_small: 3, ratio_large: 1.6}", out), 5*modeltest.Ms)
+	one := modeltest.New(t, modeltest.PlantOf(body+"rav: {type: ravigneaux, sun_small: small, sun_large: large, carrier: carrier, ring: ring, ratio_small: 3, ratio_large: 1.6}", out), 5*time.Millisecond)
 	two := modeltest.New(t, modeltest.PlantOf(body+`p1: {type: ideal_planetary, sun: small, carrier: carrier, ring: ring, ratio: 3, planets: double}
-p2: {type: ideal_planetary, sun: large, carrier: carrier, ring: ring, ratio: 1.6}`, out), 5*modeltest.Ms)
+p2: {type: ideal_planetary, sun: large, carrier: carrier, ring: ring, ratio: 1.6}`, out), 5*time.Millisecond)
 	for _, name := range []string{"s", "l", "c", "r"} {
 		two.Is(name, one.Get(name), 1e-12)
 	}
@@ -139,7 +140,7 @@ func TestDifferentialSplitsTheTorque(t *testing.T) {
 left: {type: inertia, J: 1}
 right: {type: inertia, J: 4}
 diff: {type: differential, drive: shaft, left: left, right: right, ratio: 4}
-push: {type: torque, flange: shaft, tau: 10}`, "l: {speed: left}\nr: {speed: right}\nd: {speed: shaft}"), 5*modeltest.Ms).To(1, nil)
+push: {type: torque, flange: shaft, tau: 10}`, "l: {speed: left}\nr: {speed: right}\nd: {speed: shaft}"), 5*time.Millisecond).To(1, nil)
 	b.Is("l", 20, 1e-12)
 	b.Is("r", 5, 1e-12)
 	b.Is("d", 50, 1e-12)
@@ -151,7 +152,7 @@ func TestFreewheelCarriesOneWayOnly(t *testing.T) {
 a: {type: inertia, J: 1}
 b: {type: inertia, J: 3}
 f: {type: freewheel, a: a, b: b}
-push: {type: torque, flange: a, tau: {table: [[0, 4], [1, 4], [1, -4]]}}`, "a: {speed: a}\nb: {speed: b}\ntau: {torque: f}"), 5*modeltest.Ms).To(1, nil)
+push: {type: torque, flange: a, tau: {table: [[0, 4], [1, 4], [1, -4]]}}`, "a: {speed: a}\nb: {speed: b}\ntau: {torque: f}"), 5*time.Millisecond).To(1, nil)
 	b.Is("a", 1, 1e-9)
 	b.Is("b", 1, 1e-9)
 	b.To(2, nil)
@@ -169,7 +170,7 @@ b: {type: inertia, J: 1, w_start: -16}
 f: {type: freewheel, a: a, b: b}
 ground: {type: fixed}
 hold: {type: brake, flange: b, mu: 1, cgeo: 1, fn: 2}
-drag: {type: affine_damper, a: ground, b: b, d: [1, 10], borders: [8]}`, "a: {speed: a}\nb: {speed: b}"), 5*modeltest.Ms)
+drag: {type: affine_damper, a: ground, b: b, d: [1, 10], borders: [8]}`, "a: {speed: a}\nb: {speed: b}"), 5*time.Millisecond)
 	b.To(2, func(at float64) {
 		w := 7*math.Exp(-at/4) - 2 // from 5 rad/s on 4 w' = -2 - w
 		b.Is("a", w, 1e-11)
@@ -185,7 +186,7 @@ func TestOneWayClutchNeverSlipsBackward(t *testing.T) {
 a: {type: inertia, J: 1}
 b: {type: inertia, J: 1}
 f: {type: one_way_clutch, a: a, b: b, mu: 0.5, cgeo: 1, fn: 2, peak: 1}
-push: {type: torque, flange: b, tau: {sine: {amplitude: 5, f: 2}}}`, "a: {speed: a}\nb: {speed: b}"), modeltest.Ms)
+push: {type: torque, flange: b, tau: {sine: {amplitude: 5, f: 2}}}`, "a: {speed: a}\nb: {speed: b}"), time.Millisecond)
 	slipped := false
 	b.To(2, func(at float64) {
 		slip := b.Get("f.w_rel")
@@ -206,7 +207,7 @@ push: {type: torque, flange: b, tau: {sine: {amplitude: 5, f: 2}}}`, "a: {speed:
 func TestFrictionOverSlipFollowsItsTable(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 a: {type: inertia, J: 2, w_start: 10}
-f: {type: brake, flange: a, mu_pos: [[0, 0.1], [5, 0.2], [20, 0.5]], cgeo: 0.5, fn: 40}`, "a: {speed: a}"), 5*modeltest.Ms)
+f: {type: brake, flange: a, mu_pos: [[0, 0.1], [5, 0.2], [20, 0.5]], cgeo: 0.5, fn: 40}`, "a: {speed: a}"), 5*time.Millisecond)
 	rate := 0.02 * 20 / 2
 	stop := math.Log((10+5)/5.) / rate
 	b.To(5, func(at float64) {
@@ -228,7 +229,7 @@ func TestBearingFrictionStopsAndHolds(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 a: {type: inertia, J: 2, w_start: 10}
 f: {type: bearing_friction, flange: a, tau_Coulomb: 3, tau_prop: 0.5, peak: 1.5}
-push: {type: torque, flange: a, tau: {table: [[8, 0], [18, 10]]}}`, "a: {speed: a}\ntau: {torque: f}\nphi: {angle: a}"), 5*modeltest.Ms)
+push: {type: torque, flange: a, tau: {table: [[8, 0], [18, 10]]}}`, "a: {speed: a}\ntau: {torque: f}\nphi: {angle: a}"), 5*time.Millisecond)
 	b.To(1, nil)
 	b.Is("a", 16*math.Exp(-0.25)-6, 1e-9)
 	b.Is("tau", 3+0.5*b.Get("a"), 1e-9)
@@ -247,7 +248,7 @@ push: {type: torque, flange: a, tau: {table: [[8, 0], [18, 10]]}}`, "a: {speed: 
 func TestStribeckFrictionStopsTheMass(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 m: {type: mass, m: 2, v_start: 1}
-f: {type: support_friction, flange: m, f_Coulomb: 1, f_Stribeck: 2, fexp: 3}`, "v: {speed: m}\ns: {position: m}"), modeltest.Ms).To(4, nil)
+f: {type: support_friction, flange: m, f_Coulomb: 1, f_Stribeck: 2, fexp: 3}`, "v: {speed: m}\ns: {position: m}"), time.Millisecond).To(4, nil)
 	b.Is("v", 0, 1e-12)
 	way, n := 0.0, 100000 // m·v·dv = -F·ds
 	for i := range n {
@@ -263,7 +264,7 @@ func TestBacklashWithoutDampingKeepsTheEnergy(t *testing.T) {
 		b := modeltest.New(t, modeltest.PlantOf(`
 a: {type: inertia, J: 2, w_start: 1}
 ground: {type: fixed}
-k: {type: `+kind+`, a: ground, b: a, c: 500, d: 0, backlash: 0.1}`, "w: {speed: a}\nphi: {phi_rel: k}\ntau: {torque: k}"), modeltest.Ms)
+k: {type: `+kind+`, a: ground, b: a, c: 500, d: 0, backlash: 0.1}`, "w: {speed: a}\nphi: {phi_rel: k}\ntau: {torque: k}"), time.Millisecond)
 		contact := math.Pi * math.Sqrt(2./500)                   // half a period
 		period := 2 * (contact + 0.1)                            // and twice through the gap
 		crossings := int(math.Floor((10 - 0.05) / (period / 2))) // sides that were hit
@@ -284,7 +285,7 @@ func TestElastoGapPushesOnly(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 m: {type: mass, m: 1, s_start: 1, v_start: -2}
 wall: {type: fixed}
-g: {type: elasto_gap, a: wall, b: m, c: 1e4, d: 0}`, "v: {speed: m}\ns: {s_rel: g}\nf: {force: g}"), modeltest.Ms)
+g: {type: elasto_gap, a: wall, b: m, c: 1e4, d: 0}`, "v: {speed: m}\ns: {s_rel: g}\nf: {force: g}"), time.Millisecond)
 	b.To(2, func(at float64) {
 		if f := b.Get("f"); !(f <= 1e-9) {
 			t.Fatalf("pulls with %g N at %g s", f, at)
@@ -299,7 +300,7 @@ g: {type: elasto_gap, a: wall, b: m, c: 1e4, d: 0}`, "v: {speed: m}\ns: {s_rel: 
 func TestQuadraticLoadSlowsDown(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 m: {type: mass, m: 10, v_start: -20}
-f: {type: quadratic_speed_dependent_force, flange: m, f_nominal: -50, v_nominal: 10}`, "v: {speed: m}\nf: {force: f}"), 10*modeltest.Ms).To(3, nil)
+f: {type: quadratic_speed_dependent_force, flange: m, f_nominal: -50, v_nominal: 10}`, "v: {speed: m}\nf: {force: f}"), 10*time.Millisecond).To(3, nil)
 	v := -20 / (1 + 0.5*20*3./10)
 	b.Is("v", v, 1e-8)
 	b.Is("f", 0.5*v*v, 1e-8)

@@ -25,7 +25,7 @@ play: {type: clearance, a: ground, b: body, s_min: -0.1, s_max: 0.4, restitution
 		if turns {
 			text = strings.NewReplacer("mass, m", "inertia, J", "v_start", "w_start", "s_m", "phi_m", "s_rel", "phi_rel").Replace(text)
 		}
-		b := modeltest.New(t, text, 7*modeltest.Ms)
+		b := modeltest.New(t, text, 7*time.Millisecond)
 		b.To(10, func(at float64) {
 			way := math.Mod(0.1+3*at, 1)
 			x, v := way-0.1, 3.0
@@ -54,7 +54,7 @@ bounce: {type: clearance, a: floor, b: ball, s_min: 0, restitution: %g}`, drop, 
 	for _, c := range []struct {
 		period time.Duration
 		tol    float64 // a tick ends the pile early
-	}{{modeltest.Ms, 1e-4}, {10 * modeltest.Ms, 1e-3}, {100 * modeltest.Ms, 0.1}} {
+	}{{time.Millisecond, 1e-4}, {10 * time.Millisecond, 1e-3}, {100 * time.Millisecond, 0.1}} {
 		b := modeltest.New(t, text, c.period)
 		struck, landed := 0, math.NaN()
 		for b.Get("f") == 0 && b.Ticks < 20000 {
@@ -91,7 +91,7 @@ func TestElasticMassesHandTheSpeedOn(t *testing.T) {
 			elements += fmt.Sprintf("g%d: {type: clearance, a: m%d, b: m%d, s_min: 0.05, restitution: 1}\n", i, i-1, i)
 		}
 	}
-	b := modeltest.New(t, modeltest.PlantOf(elements, outputs), 10*modeltest.Ms)
+	b := modeltest.New(t, modeltest.PlantOf(elements, outputs), 10*time.Millisecond)
 	b.To(0.2, func(at float64) {
 		for i := range 6 {
 			want := 0.0
@@ -114,7 +114,7 @@ second: {type: mass, m: 1, s_start: 0.01}
 press: {type: force, flange: first, f: {table: [[0, 0.5], [0.9, 0.5], [0.9, 0], [1, 0]]}}
 hold: {type: brake, flange: second, mu: 1, fn: {table: [[0, 10], [0.95, 10], [0.95, 0], [1, 0]]}}
 blow: {type: clearance, a: hammer, b: first, s_min: 0, restitution: 1}
-touch: {type: clearance, a: first, b: second, s_min: 0, restitution: 0}`, "v0: {speed: hammer}\nv1: {speed: first}\nv2: {speed: second}\ng: {s_rel: touch}\nf: {force: touch}"), modeltest.Ms)
+touch: {type: clearance, a: first, b: second, s_min: 0, restitution: 0}`, "v0: {speed: hammer}\nv1: {speed: first}\nv2: {speed: second}\ng: {s_rel: touch}\nf: {force: touch}"), time.Millisecond)
 	b.To(0.5, nil)
 	b.Is("f", -0.5, 1e-12)
 	b.Is("g", 0, 1e-15)
@@ -132,7 +132,7 @@ func TestStuckBrakeSlipsUnderABlow(t *testing.T) {
 hammer: {type: mass, m: 1, s_start: -1, v_start: 2}
 anvil: {type: mass, m: 3}
 hold: {type: brake, flange: anvil, mu: 1, fn: 30}
-blow: {type: clearance, a: hammer, b: anvil, s_min: 0, restitution: 0.5}`, "v0: {speed: hammer}\nv1: {speed: anvil}"), 10*modeltest.Ms)
+blow: {type: clearance, a: hammer, b: anvil, s_min: 0, restitution: 0.5}`, "v0: {speed: hammer}\nv1: {speed: anvil}"), 10*time.Millisecond)
 	b.To(0.6, func(at float64) {
 		v0, v1 := 2.0, 0.0
 		if at > 0.5+1e-9 { // 2·(1 - 0.5·3)/4 and 2·1.5/4, then 10 m/s² against it
@@ -159,7 +159,7 @@ hold: {type: freewheel, a: behind, b: anvil}
 behind: {type: inertia, J: 4}
 blow: {type: clearance, a: anvil, b: hammer, %s, restitution: 0.25}`, start, -start/4,
 			map[bool]string{true: "phi_max: 0", false: "phi_min: 0"}[start > 0]),
-			"h: {speed: hammer}\na: {speed: anvil}\nf: {speed: fast}\nb: {speed: behind}"), 10*modeltest.Ms)
+			"h: {speed: hammer}\na: {speed: anvil}\nf: {speed: fast}\nb: {speed: behind}"), 10*time.Millisecond)
 		b.To(0.5, nil)
 		heavy := 2 + 0.5*9 // anvil with what is geared to it
 		if start < 0 {
@@ -201,7 +201,7 @@ func TestRandomRowsOfClearancesKeepMomentumAndNeverOverlap(t *testing.T) {
 			elements += fmt.Sprintf("g%d: {type: clearance, a: m%d, b: m%d, s_min: 0.4, s_max: 0.7, restitution: %.17g}\n", i, i-1, i, e)
 			outputs += fmt.Sprintf("s%d: {s_rel: g%d}\n", i, i)
 		}
-		b := modeltest.New(t, modeltest.PlantOf(elements, outputs), 5*modeltest.Ms)
+		b := modeltest.New(t, modeltest.PlantOf(elements, outputs), 5*time.Millisecond)
 		sums := func() (p, energy float64) {
 			for i, m := range mass {
 				v := b.Get(fmt.Sprintf("v%d", i))
@@ -258,7 +258,7 @@ func TestUnequalContactForcesTakeFromTheBodyThatPushes(t *testing.T) {
 one: {type: mass, m: 2}
 two: {type: mass, m: 3, s_start: 0.3}
 push: {type: force, flange: one, f: %g}
-gap: {type: clearance, a: one, b: two, %s, k_s: %g}`, c.force, c.stops, ks), "a1: {acceleration: one}\na2: {acceleration: two}\nf: {force: gap}\ns: {s_rel: gap}\nv: {speed: two}"), 5*modeltest.Ms)
+gap: {type: clearance, a: one, b: two, %s, k_s: %g}`, c.force, c.stops, ks), "a1: {acceleration: one}\na2: {acceleration: two}\nf: {force: gap}\ns: {s_rel: gap}\nv: {speed: two}"), 5*time.Millisecond)
 			b.To(2, nil)
 			a := c.force / (2 + ks*3)
 			b.Is("s", c.end, 1e-15)
@@ -278,7 +278,7 @@ two: {type: mass, m: 10}
 k1: {type: spring, a: ground, b: one, c: 20}
 k2: {type: spring, a: ground, b: two, c: 40}
 gap: {type: clearance, a: one, b: two, s_min: 0, restitution: 0, k_s: 10}`,
-		"x1: {s_rel: k1}\nx2: {s_rel: k2}\nv1: {speed: one}\nv2: {speed: two}\nf: {force: gap}\ns: {s_rel: gap}"), modeltest.Ms)
+		"x1: {s_rel: k1}\nx2: {s_rel: k2}\nv1: {speed: one}\nv2: {speed: two}\nf: {force: gap}\ns: {s_rel: gap}"), time.Millisecond)
 	energy := func() float64 {
 		x1, x2, v1, v2 := b.Get("x1"), b.Get("x2"), b.Get("v1"), b.Get("v2")
 		return 10*x1*x1 + 20*x2*x2 + 5*v1*v1 + 5*v2*v2
@@ -333,7 +333,7 @@ func TestRandomRowsOfEverythingKeepMomentumAndLoseEnergy(t *testing.T) {
 		if rnd.IntN(2) > 0 {
 			elements += fmt.Sprintf("f: {type: freewheel, a: J0, b: J%d}\n", n-1)
 		}
-		b := modeltest.New(t, modeltest.PlantOf(elements, outputs), 5*modeltest.Ms)
+		b := modeltest.New(t, modeltest.PlantOf(elements, outputs), 5*time.Millisecond)
 		sums := func() (p, size, energy float64) {
 			for i, j := range J {
 				w := b.Get(fmt.Sprintf("w%d", i))
@@ -385,7 +385,7 @@ play: {type: clearance, a: floor, b: body, s_min: -1}`, "v: {speed: body}")), li
 		t.Fatal(err)
 	}
 	want := `kernel: plant "t": element "play.min": form "held" holds the force of a contact over a step, in which it chatters; take form "projected"`
-	if _, err = kernel.Prepare(sys, kernel.Options{Period: modeltest.Ms, Form: kernel.Held}); err == nil || err.Error() != want {
+	if _, err = kernel.Prepare(sys, kernel.Options{Period: time.Millisecond, Form: kernel.Held}); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

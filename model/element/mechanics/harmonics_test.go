@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/model/library"
 	"lockstep/model/modeltest"
@@ -17,7 +18,7 @@ func TestHarmonicTorqueDoesTheWorkOfItsIntegral(t *testing.T) {
 crank: {type: inertia, J: 0.5, w_start: 20}
 frame: {type: inertia, J: 3, w_start: -1}
 push: {type: harmonic_torque, flange: crank, support: frame, tau: 10, orders: [[2, 1.8], [4, 0.7]], phi_rel_start: 0.3, w_max: 120}`,
-		"w: {speed: crank}\nv: {speed: frame}\nphi: {phi_rel: push}\ntau: {torque: push}"), 5*modeltest.Ms)
+		"w: {speed: crank}\nv: {speed: frame}\nphi: {phi_rel: push}\ntau: {torque: push}"), 5*time.Millisecond)
 	energy := func(w, v float64) float64 { return 0.25*w*w + 1.5*v*v }
 	work := func(phi float64) float64 { return 10 * (phi - 0.9*math.Cos(2*phi) - 0.175*math.Cos(4*phi)) }
 	b.To(5, func(float64) {

@@ -18,7 +18,7 @@ func TestPileOfBlowsAtOneInstantLetsNothingThrough(t *testing.T) {
 	for _, e := range [][2]float64{{0, 0}, {0, 0.3}, {0.3, 0}, {0.3, 0.3}, {0.9, 0}, {0.9, 0.3}, {1, 0.3}} {
 		for _, light := range []float64{1e-3, 0.1, 1} {
 			last := math.NaN()
-			for _, period := range []time.Duration{modeltest.Ms, 10 * modeltest.Ms} {
+			for _, period := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
 				b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
 hammer: {type: mass, m: 10, s_start: -1, v_start: 2}
 ball: {type: mass, m: %g, s_start: 0}
@@ -49,7 +49,7 @@ touch: {type: clearance, a: ball, b: anvil, s_min: 0, restitution: %g}`, light, 
 					t.Errorf("e %g, %g kg, %v: the hammer gains %g m/s on the anvil", e, light, period, -v)
 				}
 				v := b.Get("v2")
-				if period == modeltest.Ms {
+				if period == time.Millisecond {
 					last = v
 				}
 				if !(math.Abs(v-last) <= 1e-3) {
@@ -78,7 +78,7 @@ func TestGapsOfVeryUnequalMassesAreWhereTheBodiesAre(t *testing.T) {
 				outputs += fmt.Sprintf("s%d: {s_rel: g%d}\n", i, i)
 			}
 		}
-		period := []time.Duration{modeltest.Ms, 5 * modeltest.Ms, 10 * modeltest.Ms}[seed%3]
+		period := []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond}[seed%3]
 		scheme := []kernel.Scheme{kernel.Complete, kernel.Papers}[seed/3%2]
 		b := modeltest.NewWith(t, modeltest.PlantOf(elements, outputs), kernel.Options{Period: period, Scheme: scheme})
 		p, size := 0.0, 0.0
@@ -118,7 +118,7 @@ func TestManyBordersInOneStepKeepTheEnergy(t *testing.T) {
 		}
 		elements += fmt.Sprintf("k%d: {type: affine_spring, a: g, b: m, c: [%s], borders: [%s], s_rel_start: %g}\n", i, list(c), list(borders[i]), start)
 	}
-	b := modeltest.New(t, modeltest.PlantOf(elements, "v: {speed: m}\nx: {s_rel: k0}"), 5*modeltest.Ms)
+	b := modeltest.New(t, modeltest.PlantOf(elements, "v: {speed: m}\nx: {s_rel: k0}"), 5*time.Millisecond)
 	energy := func() float64 {
 		x, v := math.Abs(b.Get("x")), b.Get("v")
 		sum := v * v / 2
@@ -151,7 +151,7 @@ func TestManyBordersInOneStepKeepTheEnergy(t *testing.T) {
 func TestBlowsFromBothSidesAtOneInstantAreSymmetric(t *testing.T) {
 	for _, e := range []float64{0, 0.4, 1} {
 		for _, middle := range []float64{0.1, 1, 5} {
-			for _, period := range []time.Duration{modeltest.Ms, 10 * modeltest.Ms} {
+			for _, period := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
 				b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
 left: {type: mass, m: 1, s_start: -1, v_start: 2}
 ball: {type: mass, m: %g}

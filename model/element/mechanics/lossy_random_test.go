@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 
@@ -47,8 +48,8 @@ func TestRandomLossyGearsLoseWhatTheirTableSays(t *testing.T) {
 		if len(lossy) == 0 {
 			continue
 		}
-		b := modeltest.New(t, modeltest.PlantOf(elements.String(), outputs.String()), modeltest.Ms)
-		coarse := modeltest.New(t, modeltest.PlantOf(elements.String(), outputs.String()), 5*modeltest.Ms).To(1, nil)
+		b := modeltest.New(t, modeltest.PlantOf(elements.String(), outputs.String()), time.Millisecond)
+		coarse := modeltest.New(t, modeltest.PlantOf(elements.String(), outputs.String()), 5*time.Millisecond).To(1, nil)
 		b.To(1, func(at float64) {
 			b.Is("lag", 0, 0)
 			b.Is("fault", 0, 0)

@@ -89,7 +89,7 @@ func TestLossyGearMovesAsItsFormulaSays(t *testing.T) {
 		for _, w := range []float64{100, -100} {
 			for _, Ta := range []float64{3, -3, 0, 0.2} {
 				for _, Tb := range []float64{4, -4, 0, 30} {
-					b := modeltest.New(t, g.plant(fmt.Sprint(w), fmt.Sprint(Ta), fmt.Sprint(Tb)), modeltest.Ms)
+					b := modeltest.New(t, g.plant(fmt.Sprint(w), fmt.Sprint(Ta), fmt.Sprint(Tb)), time.Millisecond)
 					d := math.Copysign(1, w)
 					a, loss := g.moving(d, Ta, Tb)
 					at := 3e-3
@@ -125,7 +125,7 @@ func TestLossyGearHoldsAndBreaksAway(t *testing.T) {
 				if Ta == 0 {
 					Tb = part
 				}
-				b := modeltest.New(t, g.plant("0", fmt.Sprint(Ta), fmt.Sprint(Tb)), modeltest.Ms).To(0.02, nil)
+				b := modeltest.New(t, g.plant("0", fmt.Sprint(Ta), fmt.Sprint(Tb)), time.Millisecond).To(0.02, nil)
 				if loss, holds := g.stuck(Ta, Tb); holds {
 					held++
 					b.Is("w1", 0, 1e-12)
@@ -151,7 +151,7 @@ func TestLossyGearHoldsAndBreaksAway(t *testing.T) {
 // A load that swings on a rope, bearing friction in the worm, nobody at the motor: it
 // stands still, and no tick owes the grid anything.
 func TestWormGearHoldsASwingingLoadOnEveryGrid(t *testing.T) {
-	for _, step := range []time.Duration{modeltest.Ms, 10 * modeltest.Ms} {
+	for _, step := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
 		b := modeltest.New(t, modeltest.PlantOf(`
 motor: {type: inertia, J: 0.01}
 worm: {type: lossy_gear, a: motor, b: drum, ratio: 50, lossTable: [[0, 0.5, 0, 0.2, 0.2], [300, 0.6, 0, 0.3, 0.3]]}
@@ -180,7 +180,7 @@ table: {type: inertia, J: 2}
 worm: {type: lossy_gear, a: motor, b: table, ratio: 30, lossTable: [[0, 0.4, 0, 0, 0]]}
 weight: {type: torque, flange: table, tau: {sine: {amplitude: 500, f: 3}}}
 push: {type: torque, flange: motor, tau: {step: {height: 50, startTime: 1}}}`,
-		"w: {speed: motor}\nload: {torque: worm, onto: motor}"), modeltest.Ms)
+		"w: {speed: motor}\nload: {torque: worm, onto: motor}"), time.Millisecond)
 	b.To(0.999, func(at float64) {
 		b.Is("w", 0, 1e-9)
 		b.Is("load", 0, 1e-9)
@@ -194,13 +194,13 @@ push: {type: torque, flange: motor, tau: {step: {height: 50, startTime: 1}}}`,
 // An ideal loss table is an ideal gear: free, without loss.
 func TestLossyGearWithoutLossesIsIdeal(t *testing.T) {
 	g := geared{1, 2, 3, losses{1, 1, 0, 0}}
-	b := modeltest.New(t, g.plant("4", "{sine: {amplitude: 5, f: 2}}", "1"), 5*modeltest.Ms)
+	b := modeltest.New(t, g.plant("4", "{sine: {amplitude: 5, f: 2}}", "1"), 5*time.Millisecond)
 	ideal := modeltest.New(t, modeltest.PlantOf(`
 one: {type: inertia, J: 1, w_start: 4}
 two: {type: inertia, J: 2}
 gear: {type: ideal_gear, a: one, b: two, ratio: 3}
 left: {type: torque, flange: one, tau: {sine: {amplitude: 5, f: 2}}}
-right: {type: torque, flange: two, tau: 1}`, "w1: {speed: one}\nload: {torque: gear, onto: one, factor: -1}\nout: {torque: gear, onto: two}"), 5*modeltest.Ms)
+right: {type: torque, flange: two, tau: 1}`, "w1: {speed: one}\nload: {torque: gear, onto: one, factor: -1}\nout: {torque: gear, onto: two}"), 5*time.Millisecond)
 	b.To(1, func(at float64) {
 		ideal.To(at, nil)
 		for _, name := range []string{"w1", "load", "out"} {
@@ -288,7 +288,7 @@ func TestLossyGearDemoAgreesWithAReference(t *testing.T) {
 		Tb := func(at float64) float64 { return -10 + 2.5*at }
 		want := map[int64]float64{}
 		g.reference(0, 2, Ta, Tb, func(at, w float64) { want[int64(math.Round(at*1e3))] = w })
-		for _, period := range []time.Duration{modeltest.Ms, 5 * modeltest.Ms} {
+		for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond} {
 			b := modeltest.New(t, g.plant("0", "{sine: {amplitude: 10, f: 1}}", "{ramp: {height: 5, duration: 2, offset: -10}}"), period)
 			worst, stuck, work := 0.0, 0, 0.0
 			modes := map[float64]bool{}
@@ -316,7 +316,7 @@ func TestLossyGearDemoAgreesWithAReference(t *testing.T) {
 // 0.5 s but that of the bearings.
 func TestLossyGearDemo3FindsTheDrivingSide(t *testing.T) {
 	g := geared{0.001, 0.001, 1, losses{0.25, 0.25, 0.625, 2.5}}
-	b := modeltest.New(t, g.plant("10", "0", "{step: {height: 1, startTime: 0.5}}"), modeltest.Ms)
+	b := modeltest.New(t, g.plant("10", "0", "{step: {height: 1, startTime: 0.5}}"), time.Millisecond)
 	a, _ := g.moving(1, 0, 0)
 	b.To(0.001, nil)
 	b.Is("w1", max(0, 10+a*0.001), 1e-9)
@@ -347,7 +347,7 @@ w3: {speed: three}
 Pin: {power: left}
 P: {power: gear}
 twist: {phi_rel: shaft}`)
-	for period, tol := range map[time.Duration]float64{modeltest.Ms / 10: 1e-7, modeltest.Ms: 2e-6} {
+	for period, tol := range map[time.Duration]float64{time.Millisecond / 10: 1e-7, time.Millisecond: 2e-6} {
 		b := modeltest.New(t, text, period)
 		energy := func() float64 {
 			sq := func(x float64) float64 { return x * x }

@@ -41,7 +41,7 @@ func TestAffineSpringFollowsItsCurve(t *testing.T) {
 			b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
 body: {type: inertia, J: 1}
 ground: {type: fixed}
-k: {type: affine_spring, a: ground, b: body, phi_rel_start: %.17g, %s}`, rest+x, c.spring), "tau: {torque: k}\nphi: {phi_rel: k}\na: {acceleration: body}"), modeltest.Ms)
+k: {type: affine_spring, a: ground, b: body, phi_rel_start: %.17g, %s}`, rest+x, c.spring), "tau: {torque: k}\nphi: {phi_rel: k}\na: {acceleration: body}"), time.Millisecond)
 			b.Is("phi", rest+x, 1e-15)
 			b.Is("tau", c.tau[i], 1e-15)
 			b.Is("a", -c.tau[i], 1e-15)
@@ -58,7 +58,7 @@ func TestHysteresisIsFrictionOfHalfTheLoop(t *testing.T) {
 		b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: mass, m: 2, v_start: 3}
 ground: {type: fixed}
-k: {type: affine_spring, a: ground, b: body, `+spring+`}`, "v: {speed: body}\nx: {s_rel: k}\nf: {force: k}"), 10*modeltest.Ms)
+k: {type: affine_spring, a: ground, b: body, `+spring+`}`, "v: {speed: body}\nx: {s_rel: k}\nf: {force: k}"), 10*time.Millisecond)
 		losesHalfTheLoop(t, b)
 	}
 }
@@ -130,7 +130,7 @@ func TestRandomChainsOfAffineSpringsKeepTheirEnergy(t *testing.T) {
 	for seed := range 30 {
 		n := 1 + rnd.IntN(4)
 		text, energy := chain(rnd, n)
-		b := modeltest.New(t, text, 20*modeltest.Ms)
+		b := modeltest.New(t, text, 20*time.Millisecond)
 		now := func() float64 {
 			v, x := make([]float64, n), make([]float64, n)
 			for i := range n {
@@ -174,7 +174,7 @@ func fourAndSix() string {
 
 // 4⁴ combinations and 2⁶ lock sets do not fit: the tick builds them, in bounded room.
 func TestFourSpringsOfFourRegionsAndSixClutchesStayBounded(t *testing.T) {
-	fine, coarse := modeltest.New(t, fourAndSix(), modeltest.Ms), modeltest.New(t, fourAndSix(), 5*modeltest.Ms)
+	fine, coarse := modeltest.New(t, fourAndSix(), time.Millisecond), modeltest.New(t, fourAndSix(), 5*time.Millisecond)
 	if c := coarse.Tables; c.Modes != nil || c.Combinations != 256 || c.Mc != 6 || !(c.Workspace() < 100e3) {
 		t.Fatalf("%d modes, %d combinations, %d friction elements, %d bytes", len(c.Modes), c.Combinations, c.Mc, c.Workspace())
 	}
@@ -251,7 +251,7 @@ func TestDeflectionDamperFollowsItsLaw(t *testing.T) {
 body: {type: mass, m: 1}
 ground: {type: fixed}
 k: {type: spring, a: ground, b: body, c: 30, s_rel_start: 0.4}
-d: {type: deflection_damper, a: ground, b: body, d: 0.1, d_delta: 5, s_rel_start: 0.4}`, "v: {speed: body}\nx: {s_rel: d}\nf: {force: d}"), modeltest.Ms)
+d: {type: deflection_damper, a: ground, b: body, d: 0.1, d_delta: 5, s_rel_start: 0.4}`, "v: {speed: body}\nx: {s_rel: d}\nf: {force: d}"), time.Millisecond)
 	x, v, h := 0.4, 0.0, 1e-5
 	f := func(x, v float64) float64 { return -30*x - (0.1+5*math.Abs(x))*v }
 	b.To(2, func(at float64) {
@@ -274,7 +274,7 @@ func TestAffineSpringOnAMasslessNode(t *testing.T) {
 body: {type: inertia, J: 1, w_start: 2}
 ground: {type: fixed}
 k: {type: affine_spring, a: body, b: middle, c: [3, 50], borders: [0.1]}
-d: {type: damper, a: middle, b: ground, d: 4}`, "w: {speed: body}\nk: {torque: k}\nd: {torque: d}\nx: {phi_rel: k}"), 5*modeltest.Ms)
+d: {type: damper, a: middle, b: ground, d: 4}`, "w: {speed: body}\nk: {torque: k}\nd: {torque: d}\nx: {phi_rel: k}"), 5*time.Millisecond)
 	impulse, before, stiff := 0.0, b.Get("k"), 0
 	b.To(3, func(at float64) {
 		b.Is("d", b.Get("k"), 1e-12)
@@ -306,7 +306,7 @@ func TestFastestOfVeryManyCombinationsIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tables, err := kernel.Prepare(sys, kernel.Options{Period: 5 * modeltest.Ms, Memory: 1})
+		tables, err := kernel.Prepare(sys, kernel.Options{Period: 5 * time.Millisecond, Memory: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,7 +77,7 @@ func TestRandomRowsOfRegionsAndStopsGoAsAnotherSolverSays(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 21))
 		r, elements, outputs := randomRow(rnd)
 		var benches []*modeltest.Bench
-		for _, period := range []time.Duration{modeltest.Ms, 5 * modeltest.Ms, 10 * modeltest.Ms} {
+		for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond} {
 			for _, scheme := range []kernel.Scheme{kernel.Complete, kernel.Papers} {
 				benches = append(benches, modeltest.NewWith(t, modeltest.PlantOf(elements, outputs), kernel.Options{Period: period, Scheme: scheme}))
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
@@ -283,7 +284,7 @@ func TestRandomVehiclesMoveByTheirMatrices(t *testing.T) {
 				fixed++
 			}
 		}
-		b := modeltest.New(t, text, 10*modeltest.Ms)
+		b := modeltest.New(t, text, 10*time.Millisecond)
 		for _, at := range []float64{0.1, 1} {
 			q := f.motion(at)
 			b.To(at, nil)

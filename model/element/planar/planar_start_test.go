@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"lockstep/model/modeltest"
 )
@@ -28,7 +29,7 @@ turned: {angle: wheel.phi}
 y: {position: wheel.y}
 front: {position: car.front.y}
 torque: {torque: spring}
-`), 5*modeltest.Ms)
+`), 5*time.Millisecond)
 		b.To(1, func(float64) {
 			b.Is("phi", 0, 1e-15)
 			b.Is("turned", 0, 1e-15)
@@ -53,7 +54,7 @@ at: {position: drawbar}
 rope: {force: rope}
 hook: {position: car.hook.x}
 load: {signal: load}
-`), 5*modeltest.Ms)
+`), 5*time.Millisecond)
 	b.To(2, func(at float64) {
 		x := 0.5 * math.Cos(math.Sqrt(120./12)*at)
 		b.Is("at", 3.5+x, 1e-12)
@@ -82,7 +83,7 @@ y: {position: slide.y}
 lug: {position: slide.lug.y}
 phi: {angle: slide.phi}
 held: {force: guide}
-`), 5*modeltest.Ms)
+`), 5*time.Millisecond)
 			b.To(2, func(at float64) {
 				d := -2 * 9.81 * s / 200 * (1 - math.Cos(10*at))
 				b.Is("x", 1+c*d, 1e-12)
@@ -106,7 +107,7 @@ turn: {type: torque, flange: one.phi, tau: 2}
 one: {speed: one.phi}
 two: {speed: two.phi}
 held: {force: guide}
-`), 5*modeltest.Ms)
+`), 5*time.Millisecond)
 	// The joint turns with lever one: its point at two is 2 m from the pivot of one.
 	a := 2 / (3 + 5*4.)
 	b.To(1, func(at float64) {
@@ -141,7 +142,7 @@ yl: {position: light.pin.y}
 xa: {position: axle.x}
 ya: {position: axle.y}
 turn: {angle: axle.phi}
-`), 5*modeltest.Ms)
+`), 5*time.Millisecond)
 	rail, box, turn, moved := 0.0, 0.0, 0.0, 0.0
 	l := math.Hypot(1.3, 0.4)
 	b.To(20, func(float64) {
@@ -176,7 +177,7 @@ two: {speed: two.phi}
 tip: {position: two.r.y}
 pivot: {signal: ay}
 pin: {signal: by}
-`), 5*modeltest.Ms)
+`), 5*time.Millisecond)
 	// Over both angles: 0.4 + 3·0.5² + 2·1², 2·0.6 and 0.3 + 2·0.6².
 	const m11, m12, m22 = 3.15, 1.2, 1.02
 	a1, a2 := 10*m22/(m11*m22-m12*m12), -10*m12/(m11*m22-m12*m12)

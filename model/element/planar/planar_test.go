@@ -210,7 +210,7 @@ up: {type: spring, a: ground, b: lever.tip.y, c: 800}
 phi: {angle: lever.phi}
 tip: {position: lever.tip.y}
 across: {position: lever.tip.x}
-`), 5*modeltest.Ms)
+`), 5*time.Millisecond)
 	b.To(1, func(at float64) {
 		b.Is("phi", 0.1*math.Cos(10*at), 1e-13)
 		b.Is("tip", 0.05*math.Cos(10*at), 1e-13)
