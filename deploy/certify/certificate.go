@@ -1,6 +1,6 @@
 // Package certify owns the certificate of a bench on a host: it measures one, writes
 // it as a page for people and as JSON, and compares two. It judges no host (package
-// deploy) and runs no bench (rt/bench).
+// deploy) and runs no bench (rt/supervisor).
 package certify
 
 import (

@@ -1,3 +1,6 @@
+// Package yamlfile owns how our YAML files are read: mappings and scalars with their places, and
+// errors that say "FILE:LINE:COL". It knows no key of any file; the packages that own a format
+// (rt/bench, rt/scenario) bring the keys.
 package yamlfile
 
 import (

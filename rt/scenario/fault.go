@@ -12,7 +12,7 @@ import (
 	"lockstep/rt/fault"
 )
 
-// FaultSpec is a fault as a scenario file or a command writes it; Handover.Fault
+// FaultSpec is a fault as a scenario file or a command writes it; ResolveFault
 // makes a fault.Fault of it.
 type FaultSpec struct {
 	Name   yamlfile.Scalar // [the target and the kind]
