@@ -104,13 +104,13 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
-	file := ""
+	scenarioText := ""
 	if c.Scenario != "" {
 		s, err := scenario.Load(h, c.Scenario)
 		if err != nil {
 			return err
 		}
-		file = s.Text(h)
+		scenarioText = s.Text(h)
 	}
 	file, data, err := b.Read(b.Plant)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *Check) bench(name string) error {
 			return err
 		}
 	}
-	fmt.Fprint(c.Out, file)
+	fmt.Fprint(c.Out, scenarioText)
 	return nil
 }
 
