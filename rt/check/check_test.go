@@ -12,6 +12,8 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/model/library"
 	"lockstep/model/plantfile"
+	"lockstep/rt/bench"
+	"lockstep/rt/scenario"
 )
 
 // checked is what check writes about a plant, and its warnings.
@@ -221,5 +223,28 @@ outputs:
 	u.modes(&b)
 	if want := "8 combinations of regions times 2^3 lock sets do not fit in memory"; !strings.Contains(b.String(), want) {
 		t.Errorf("%q is missing in %q", want, b.String())
+	}
+}
+
+func TestAScenarioEndsWhatIsSaidOfItsBench(t *testing.T) {
+	const name, with = "powershift-bench", "powershift-clutch-sticks"
+	b, err := bench.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := bench.Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := scenario.Load(h, with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := (&Check{Out: &out, Warn: func(string) {}, Scenario: with}).File(name); err != nil {
+		t.Fatal(err)
+	}
+	if text := s.Text(h); text == "" || !strings.HasSuffix(out.String(), "\n"+text) {
+		t.Errorf("it ends %q, want %q", out.String()[max(0, out.Len()-len(text)):], text)
 	}
 }

@@ -382,7 +382,7 @@ func (c *Recorder) writeEvents() {
 	}
 }
 
-// createRecord is createOwn for a file of which older ones are kept, as path.1 and so on:
+// createRecord is host.CreateExclusive for a file of which older ones are kept, as path.1 and so on:
 // the record of a run that has failed outlives the next starts.
 func createRecord(path string, older int) (*os.File, error) {
 	f, err := host.OpenExclusive(path)
