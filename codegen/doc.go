@@ -58,8 +58,8 @@
 //
 // The compiler stores what is assigned to the kernel where it is assigned, and loads it again:
 // so the sums of a row, with a sparse matrix as straight lines, grow in a variable (gather.go).
-// Where it is the tick that says which rows are meant, they do so if the source says that the
-// vectors must not overlap. Nor does the compiler take anything out of a loop: the masks of
+// Where it is the tick that says which rows are meant, they do so in functions with the directive
+// //lockstep:noalias (directive.go). Nor does the compiler take anything out of a loop: the masks of
 // what a loop does not change stand before it (hoist.go).
 // Its min and max are chains of a dozen instructions: comparisons that the processor foresees
 // stand in their place. Lanes (simd/archsimd of Go 1.26) were tried where states stand side

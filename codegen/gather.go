@@ -28,10 +28,10 @@ func (f *frame) unrollProducts(st *ast.RangeStmt, x *value, count int) {
 }
 
 // sinkOf is the vector that a loop adds products to, where the function in which it stands
-// says that its vectors must not overlap.
+// has the directive noalias.
 func (f *frame) sinkOf(st *ast.RangeStmt) *sink {
 	for _, d := range f.funcs {
-		if d.Body == nil || st.Pos() < d.Body.Pos() || d.Body.End() < st.End() || !strings.Contains(d.Doc.Text(), "must not overlap") {
+		if d.Body == nil || st.Pos() < d.Body.Pos() || d.Body.End() < st.End() || !f.noalias[d] {
 			continue
 		}
 		to := f.eval(st.Body.List[0].(*ast.AssignStmt).Lhs[0].(*ast.IndexExpr).X)

@@ -25,13 +25,15 @@ type program struct {
 	named map[string]*ast.FuncDecl // methods of Kernel by name
 	vars  map[types.Object]ast.Expr
 	multi map[types.Object]bool // variables that are assigned after their declaration
+
+	noalias map[*ast.FuncDecl]bool // functions with the directive noalias
 }
 
 // loadTick parses and checks the source that the binary carries, once.
 var loadTick = sync.OnceValues(func() (*program, error) {
 	p := &program{
 		fset: token.NewFileSet(), funcs: map[types.Object]*ast.FuncDecl{}, named: map[string]*ast.FuncDecl{},
-		vars: map[types.Object]ast.Expr{}, multi: map[types.Object]bool{},
+		vars: map[types.Object]ast.Expr{}, multi: map[types.Object]bool{}, noalias: map[*ast.FuncDecl]bool{},
 		info: &types.Info{
 			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
 			Selections: map[*ast.SelectorExpr]*types.Selection{}, Implicits: map[ast.Node]types.Object{},
@@ -96,6 +98,9 @@ func (p *program) load(name string, text fs.FS, known tickImports) ([]*ast.File,
 		file, err := parser.ParseFile(p.fset, path.Join(path.Base(name), n), content, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			return nil, fmt.Errorf("codegen: %w", err)
+		}
+		if err := p.readDirectives(file); err != nil {
+			return nil, err
 		}
 		files = append(files, file)
 	}
