@@ -70,7 +70,7 @@ func (f *frame) args(list []ast.Expr) (out []*value) {
 
 // callHow is how a call is made and what becomes of its results.
 type callHow struct {
-	jump    bool // through joint
+	jump    bool // through Kernel.calls
 	wanted  []ast.Expr
 	discard bool
 }

@@ -13,19 +13,19 @@ const identifierBits = 1<<29 - 1
 // send writes Due and Encode of a bus.
 func (w *signalWriter) send(b int, m *sigmap.Map) {
 	w.line("// Due is that of the map.\n//\n//go:nosplit")
-	w.line("func (b *bus%d) Due(i int, tick int64, y []float64) bool {\nswitch i {", b)
+	w.line("func (b *bus%d) Due(i int, tick int64, y []float64, forced bool) bool {\nswitch i {", b)
 	for i := range m.Tx {
 		if t := &m.Tx[i]; t.Send == sigmap.Cyclic {
-			w.line("case %d: // %s\nb.Now = tick\nreturn %s", i, harmless(t.Name), dueAt(t))
+			w.line("case %d: // %s\nreturn %s", i, harmless(t.Name), dueAt(t))
 		}
 	}
-	w.line("}\nreturn b.Map.Due(i, tick, y)\n}\n")
+	w.line("}\nreturn b.Map.Due(i, tick, y, forced)\n}\n")
 	w.line("// Encode is that of the map. Where a value is forced or none, it is the map's own.\n//\n//go:nosplit")
-	w.line("func (b *bus%d) Encode(f *can.Frame, i int, y []float64) bool {\ndone := false\nswitch i {", b)
+	w.line("func (b *bus%d) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) bool {\ndone := false\nswitch i {", b)
 	for i := range m.Tx {
-		w.line("case %d:\ndone = b.encode%d(f, y)", i, i)
+		w.line("case %d:\ndone = b.encode%d(f, tick, y, forced)", i, i)
 	}
-	w.line("}\nreturn done || b.Map.Encode(f, i, y)\n}\n")
+	w.line("}\nreturn done || b.Map.Encode(f, i, tick, y, forced)\n}\n")
 	for i := range m.Tx {
 		w.encode(b, i, &m.Tx[i])
 		w.sums(b, "tx", i, m.Tx[i].Protect)
@@ -43,12 +43,12 @@ func dueAt(t *sigmap.Tx) string {
 // encode writes how the frame of one message is made.
 func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
 	w.line("// encode%d makes message %s; false: it cannot.\n//\n//go:nosplit", i, harmless(t.Name))
-	w.line("func (b *bus%d) encode%d(f *can.Frame, y []float64) bool {", b, i)
+	w.line("func (b *bus%d) encode%d(f *can.Frame, tick int64, y []float64, forced bool) bool {", b, i)
 	if len(t.Fields) > 0 || t.HasCounter || len(t.Protect) > 0 {
 		w.line("t := b.tx[%d]", i)
 	}
 	if len(t.Fields) > 0 {
-		w.line("if b.Forced && t.Forces() {\nreturn false\n}")
+		w.line("if forced && t.Forces() {\nreturn false\n}")
 	}
 	words := map[string]bool{}
 	for k := range t.Fields {
@@ -91,7 +91,7 @@ func (w *signalWriter) put(t *sigmap.Tx, k int, words map[string]bool) {
 	f := &t.Fields[k]
 	from := fmt.Sprintf("v[%d]", f.Index)
 	if f.Course > 0 {
-		from = fmt.Sprintf("t.Courses[%d].Eval(b.Now*b.PeriodNs)", f.Course-1)
+		from = fmt.Sprintf("t.Courses[%d].Eval(tick*b.PeriodNs)", f.Course-1)
 		w.line("\n// %s, a course", harmless(f.Name))
 	} else {
 		w.line("\n// %s of %s [%s]", harmless(f.Name), harmless(w.job.Outputs[f.Index].Name), harmless(w.job.Outputs[f.Index].Unit))

@@ -146,7 +146,7 @@
 // chain of calls that breaks this.
 //
 // The linker allows such a chain about 800 bytes of stack and refuses to link a
-// longer one; the calls through joint start it anew (joint.go). All of a tick must
+// longer one; the indirect calls of calls.go start it anew. All of a tick must
 // fit in 16 KB, which the same test adds up, without recursion: the loop grows its
 // stack to 64 KB before the first tick. A build without inlining (-gcflags=-l)
 // takes more than the linker allows.

@@ -188,7 +188,7 @@ func (k *Kernel) open() *Mode {
 		return &k.t.Modes[k.base]
 	}
 	if k.bentFor != k.base {
-		k.joint.rebend(k)
+		k.calls.rebend(k)
 	}
 	return &k.bent
 }
