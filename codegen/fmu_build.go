@@ -21,10 +21,10 @@ var slaveOptions = []string{"-std=c99", "-O2", "-ffp-contract=off"}
 
 // BuildFMU compiles the sources of an FMU by a gcc ("" is "gcc") and adds the shared object
 // for this machine to its files. Without it the FMU is one of sources only.
-func BuildFMU(files Files, gcc string) error { return buildFMU(files, gcc) }
+func BuildFMU(files map[string][]byte, gcc string) error { return buildFMU(files, gcc) }
 
 // buildFMU does it with more options.
-func buildFMU(files Files, gcc string, more ...string) error {
+func buildFMU(files map[string][]byte, gcc string, more ...string) error {
 	if gcc == "" {
 		gcc = "gcc"
 	}
@@ -51,7 +51,7 @@ func buildFMU(files Files, gcc string, more ...string) error {
 			}
 		}
 	}
-	object, sources := "", files.sources()
+	object, sources := "", sourcesOf(files)
 	for _, s := range sources {
 		if s != slaveFile(version) {
 			object = strings.TrimSuffix(s, ".c") + ".so"
@@ -71,7 +71,7 @@ func buildFMU(files Files, gcc string, more ...string) error {
 }
 
 // PackFMU is the file NAME.fmu: a zip whose bytes follow from its files alone.
-func PackFMU(files Files) ([]byte, error) {
+func PackFMU(files map[string][]byte) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	var failed error

@@ -19,9 +19,9 @@ type markup struct {
 }
 
 // newMarkup begins a file with the marker line.
-func newMarkup(j *Job) *markup {
+func newMarkup(j *FMUPlant) *markup {
 	m := new(markup)
-	marker := strings.TrimPrefix(j.marker(), "// ")
+	marker := strings.TrimPrefix(j.Marker, "// ")
 	for strings.Contains(marker, "--") { // of three there are two left
 		marker = strings.ReplaceAll(marker, "--", "- -")
 	}
@@ -67,7 +67,7 @@ type variable struct {
 
 // variables are those of the plant, by value reference. No two have one name: an output
 // or the time gives way.
-func (j *Job) variables() []variable {
+func (j *FMUPlant) variables() []variable {
 	taken := map[string]bool{}
 	free := func(name string) string {
 		for taken[name] {
@@ -155,7 +155,7 @@ func (m *markup) units(list []variable) error {
 }
 
 // head writes what both versions have between the interface and the variables.
-func (m *markup) head(j *Job, list []variable) error {
+func (m *markup) head(j *FMUPlant, list []variable) error {
 	if err := m.units(list); err != nil {
 		return fmt.Errorf("codegen: plant %q: %w", j.Tables.Name, err)
 	}
@@ -167,11 +167,11 @@ func (m *markup) head(j *Job, list []variable) error {
 }
 
 // period is that of the grid in seconds.
-func (j *Job) period() string { return decimal(float64(j.Tables.PeriodNs) / 1e9) }
+func (j *FMUPlant) period() string { return decimal(float64(j.Tables.PeriodNs) / 1e9) }
 
 // describe2 is modelDescription.xml of FMI 2.0. Outputs at a grid point follow from the
 // steps before it: no input acts on them there.
-func (j *Job) describe2(sources []string) ([]byte, error) {
+func (j *FMUPlant) describe2(sources []string) ([]byte, error) {
 	m, list := newMarkup(j), j.variables()
 	m.begin("fmiModelDescription", attribute{"fmiVersion", "2.0"}, attribute{"modelName", j.Tables.Name}, attribute{"guid", j.token()},
 		attribute{"generationTool", "lockstep"}, attribute{"variableNamingConvention", "flat"}, attribute{"numberOfEventIndicators", "0"})
@@ -208,7 +208,7 @@ func (j *Job) describe2(sources []string) ([]byte, error) {
 }
 
 // describe3 is modelDescription.xml of FMI 3.0.
-func (j *Job) describe3() ([]byte, error) {
+func (j *FMUPlant) describe3() ([]byte, error) {
 	m, list := newMarkup(j), j.variables()
 	m.begin("fmiModelDescription", attribute{"fmiVersion", "3.0"}, attribute{"modelName", j.Tables.Name}, attribute{"instantiationToken", j.token()},
 		attribute{"generationTool", "lockstep"}, attribute{"variableNamingConvention", "flat"})
@@ -235,7 +235,7 @@ func (j *Job) describe3() ([]byte, error) {
 }
 
 // describeBuild is sources/buildDescription.xml of FMI 3.0.
-func (j *Job) describeBuild(sources []string) []byte {
+func (j *FMUPlant) describeBuild(sources []string) []byte {
 	m := newMarkup(j)
 	m.begin("fmiBuildDescription", attribute{"fmiVersion", "3.0"})
 	m.begin("BuildConfiguration", attribute{"modelIdentifier", j.Package})

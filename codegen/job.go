@@ -30,15 +30,6 @@ type Job struct {
 // Files are contents by their path below the output folder.
 type Files map[string][]byte
 
-// Report says how large what was generated is, and what was written out and what stayed a
-// table, and why.
-type Report struct {
-	Code   int      // bytes of the tick's text
-	Tables int      // bytes of its constant tables
-	State  int      // bytes of a kernel
-	Lines  []string // one for each decision
-}
-
 // check says what is wrong with a job.
 func (j *Job) check() error {
 	for i, r := range j.Package {
@@ -136,4 +127,18 @@ func hashValue(w io.Writer, v reflect.Value) {
 	default:
 		fmt.Fprintf(w, "%v ", v)
 	}
+}
+
+// signals are the names of the signals: of the plant's elements, and of its inputs.
+func (j *Job) signals() []string {
+	list := make([]string, j.Tables.M)
+	if j.System != nil && len(j.System.Signals) <= len(list) {
+		for i := range j.System.Signals {
+			list[i] = j.System.Signals[i].Name
+		}
+	}
+	for i, at := range j.Tables.InputSignal {
+		list[at] = j.Tables.Inputs[i].Name
+	}
+	return list
 }

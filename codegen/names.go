@@ -92,20 +92,6 @@ func (s *spec) owner(at string) (what, name string) {
 	return "", ""
 }
 
-// signals are the names of the signals: of the plant's elements, and of its inputs.
-func (j *Job) signals() []string {
-	list := make([]string, j.Tables.M)
-	if j.System != nil && len(j.System.Signals) <= len(list) {
-		for i := range j.System.Signals {
-			list[i] = j.System.Signals[i].Name
-		}
-	}
-	for i, at := range j.Tables.InputSignal {
-		list[at] = j.Tables.Inputs[i].Name
-	}
-	return list
-}
-
 // kindOf is of what a variable is the index, from what it is the index into.
 func (s *spec) kindOf(body ast.Node, obj types.Object, depth int) (kind string) {
 	ast.Inspect(body, func(n ast.Node) bool {

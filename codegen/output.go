@@ -10,13 +10,29 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/kernel"
 )
 
-// Go writes the Go package of a plant's kernel.
-func Go(j Job) (Files, Report, error) {
-	if err := j.check(); err != nil {
-		return nil, Report{}, err
-	}
+// Plant is what is specialised, and what the generated files say of it.
+type Plant struct {
+	Tables  *kernel.Tables
+	Signals []string // names of the signals; "" for those that have none
+	Hash    string   // of the plant on its grid
+	Marker  string   // first line of each file
+	Package string   // name of the Go package
+}
+
+// Report says how large what was generated is, and what was written out and what stayed a
+// table, and why.
+type Report struct {
+	Code   int      // bytes of the tick's text
+	Tables int      // bytes of its constant tables
+	State  int      // bytes of a kernel
+	Lines  []string // one for each decision
+}
+
+// Generate writes the files of the Go package of a plant's kernel.
+func Generate(j Plant) (map[string][]byte, Report, error) {
 	s, err := newSpec(&j)
 	if err != nil {
 		return nil, Report{}, err
@@ -28,7 +44,7 @@ func Go(j Job) (Files, Report, error) {
 }
 
 // files writes what the last round made.
-func (s *spec) files(j *Job) (Files, Report, error) {
+func (s *spec) files(j *Plant) (map[string][]byte, Report, error) {
 	var r Report
 	var code, tables strings.Builder
 	order := s.reached()
@@ -60,7 +76,7 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 	if len(s.notes) > 0 {
 		r.Lines = append(r.Lines, "loops stay, as they are longer or have jumps that need them, in "+strings.Join(slices.Sorted(maps.Keys(s.notes)), ", "))
 	}
-	out := Files{}
+	out := map[string][]byte{}
 	for name, text := range map[string]string{"tick.go": code.String(), "tick_tables.go": tables.String(), "tick_state.go": state, "kernel.go": s.kernelFile(j, order)} {
 		calls := callNames(text)
 		for _, of := range []string{"math/bits", "math"} {
@@ -72,7 +88,7 @@ func (s *spec) files(j *Job) (Files, Report, error) {
 		if name == "kernel.go" {
 			doc = fmt.Sprintf(packageText, j.Package, j.Tables.Name, time.Duration(j.Tables.PeriodNs))
 		}
-		done, err := format.Source([]byte(j.marker() + "\n\n" + doc + "package " + j.Package + "\n\n" + text))
+		done, err := format.Source([]byte(j.Marker + "\n\n" + doc + "package " + j.Package + "\n\n" + text))
 		if err != nil {
 			return nil, r, fmt.Errorf("codegen: %s: %w", name, err)
 		}
@@ -154,7 +170,7 @@ func (g *fn) write(b *strings.Builder, s *spec) {
 }
 
 // kernelFile is what the package shows: the interface of the table kernel.
-func (s *spec) kernelFile(j *Job, order []*fn) string {
+func (s *spec) kernelFile(j *Plant, order []*fn) string {
 	var b strings.Builder
 	t := j.Tables
 	fmt.Fprintf(&b, "// PlantHash is that of the plant on its grid and of the kernel that this one was made of.\nconst PlantHash = %q\n\n", j.Hash)

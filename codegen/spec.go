@@ -75,7 +75,7 @@ type fn struct {
 	looks   bool                // it reads such a cell where it lies
 }
 
-func newSpec(j *Job) (*spec, error) {
+func newSpec(j *Plant) (*spec, error) {
 	p, err := loadTick()
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func newSpec(j *Job) (*spec, error) {
 	t := j.Tables
 	k := kernel.New(t)
 	m, y := k.Dims()
-	s := &spec{program: p, plant: t, signals: j.signals(), y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous, few: few}
+	s := &spec{program: p, plant: t, signals: j.Signals, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous, few: few}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
 	return s, nil
