@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"lockstep/codegen/c99"
+	"lockstep/codegen/fmu"
+	"lockstep/codegen/specialise"
 	"lockstep/model"
 )
 
@@ -15,7 +17,7 @@ func Go(j Job) (Files, Report, error) {
 	if err := j.check(); err != nil {
 		return nil, Report{}, err
 	}
-	return Generate(Plant{Tables: j.Tables, Signals: j.signals(), Hash: j.Hash, Marker: j.marker(), Package: j.Package})
+	return specialise.Generate(specialise.Plant{Tables: j.Tables, Signals: j.signals(), Hash: j.Hash, Marker: j.marker(), Package: j.Package})
 }
 
 // C writes a plant's kernel as one C99 file and its header, named after the package. It is
@@ -55,20 +57,20 @@ func (j Job) InC(files Files, report Report) (Files, Report, error) {
 }
 
 // FMU writes a plant as a functional mock-up unit for co-simulation, of FMI 2.0 or 3.0:
-// the tree of its files with the sources. BuildFMU adds a binary, PackFMU makes the file.
+// the tree of its files with the sources. fmu.Build adds a binary, fmu.Pack makes the file.
 //
 // Time is value reference 0, then come the inputs, then the outputs, each in the order of
 // the tables. A step is a whole multiple of the period. Inputs hold from the step's start;
 // one that is never set follows the plant's own source.
 func FMU(j Job, version int) (Files, error) {
-	if err := CheckVersion(version); err != nil {
+	if err := fmu.CheckVersion(version); err != nil {
 		return nil, err
 	}
 	plant, _, err := C(j)
 	if err != nil {
 		return nil, err
 	}
-	p := FMUPlant{Tables: j.Tables, Hash: j.Hash, Marker: j.marker(), Package: j.Package}
+	p := fmu.Plant{Tables: j.Tables, Hash: j.Hash, Marker: j.marker(), Package: j.Package}
 	return p.Wrap(plant, version)
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"lockstep/codegen/specialise"
 	"lockstep/model"
 	"lockstep/model/kernel"
 )
@@ -29,6 +30,9 @@ type Job struct {
 
 // Files are contents by their path below the output folder.
 type Files map[string][]byte
+
+// Report says how large what was generated is, and what was decided.
+type Report = specialise.Report
 
 // check says what is wrong with a job.
 func (j *Job) check() error {
