@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"lockstep/codegen/c99"
 	"lockstep/codegen/fmu"
@@ -38,7 +37,7 @@ func (j Job) InC(files Files, report Report) (Files, Report, error) {
 	}
 	texts := map[string][]byte{}
 	for name, text := range files {
-		if path.Ext(name) == ".go" && path.Base(name) == name && !strings.HasSuffix(name, "_test.go") {
+		if path.Ext(name) == ".go" && path.Base(name) == name {
 			texts[name] = text
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 
+	"lockstep/codegen/c99"
+	"lockstep/codegen/fmu"
 	"lockstep/codegen/specialise"
 	"lockstep/model"
 	"lockstep/model/kernel"
@@ -85,20 +87,20 @@ func HashOf(t *kernel.Tables) string {
 }
 
 // Version is the SHA-256 of what makes text of the tables, in hex: the source of the tick and
-// that of the generator. A fault of the generator that was mended is another version, too:
+// that of the generators of Go, C and FMUs. A fault of the generator that was mended is another version, too:
 // what it wrote before gave other bits.
 var Version = sync.OnceValue(func() string {
 	sum := sha256.New()
-	for _, text := range []fs.FS{model.Text(), kernel.Text(), ownText} {
+	for _, text := range []fs.FS{model.Text(), kernel.Text(), ownText, specialise.Text(), c99.Text(), fmu.Text()} {
 		hashText(sum, text)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 })
 
-// hashText adds sources without their tests.
+// hashText adds sources.
 func hashText(sum hash.Hash, text fs.FS) {
 	_ = fs.WalkDir(text, ".", func(name string, d fs.DirEntry, err error) error { // sorted; what is embedded is always read
-		if err == nil && !d.IsDir() && !strings.HasSuffix(name, "_test.go") {
+		if err == nil && !d.IsDir() {
 			content, _ := fs.ReadFile(text, name)
 			fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
 		}

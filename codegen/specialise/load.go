@@ -27,6 +27,7 @@ type program struct {
 	multi map[types.Object]bool // variables that are assigned after their declaration
 
 	noalias map[*ast.FuncDecl]bool // functions with the directive noalias
+	errors  []error                // of the type checker, about what is no tick
 }
 
 // loadTick parses and checks the source that the binary carries, once.
@@ -73,14 +74,14 @@ func (t tickImports) Import(name string) (*types.Package, error) {
 	return p, nil
 }
 
-// check checks a package and passes over what it cannot know.
+// check checks a package and goes on at what it cannot know, such as what other packages declare.
 func (p *program) check(name string, files []*ast.File, known tickImports) *types.Package {
-	conf := types.Config{Importer: known, Error: func(error) {}}
+	conf := types.Config{Importer: known, Error: func(err error) { p.errors = append(p.errors, err) }}
 	pkg, _ := conf.Check(name, p.fset, files, p.info) // the errors are those of what is no tick
 	return pkg
 }
 
-// load parses and checks a package without its tests.
+// load parses and checks a package.
 func (p *program) load(name string, text fs.FS, known tickImports) ([]*ast.File, error) {
 	names, err := fs.Glob(text, "*.go")
 	if err != nil {
@@ -88,9 +89,6 @@ func (p *program) load(name string, text fs.FS, known tickImports) ([]*ast.File,
 	}
 	var files []*ast.File
 	for _, n := range names {
-		if strings.HasSuffix(n, "_test.go") {
-			continue
-		}
 		content, err := fs.ReadFile(text, n)
 		if err != nil {
 			return nil, err

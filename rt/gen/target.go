@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"lockstep/codegen"
@@ -32,15 +31,6 @@ func runtimeParts() []runtimePart {
 		{"io/can", can.Text()}, {"io/sigmap", sigmap.Text()}, {"rt", rt.Text()},
 		{"rt/fault", fault.Text()}, {"rt/target", target.Text()}, {"sched", sched.Text()},
 	}
-}
-
-// product lists the files of a package that are part of a target: no test, and not the
-// one that holds its text.
-func product(text fs.FS) (names []string, err error) {
-	all, err := fs.Glob(text, "*.go")
-	return slices.DeleteFunc(all, func(name string) bool {
-		return strings.HasSuffix(name, "_test.go") || name == "text.go"
-	}), err
 }
 
 // modules of the target's go.mod, as in ours.
@@ -109,7 +99,7 @@ func parts(h *target.Handover) (target.Parts, error) {
 // copyRuntime adds the packages that the loop is made of.
 func copyRuntime(files codegen.Files, head, module string) error {
 	for _, part := range runtimeParts() {
-		names, err := product(part.text)
+		names, err := fs.Glob(part.text, "*.go")
 		if err != nil {
 			return err
 		}
@@ -142,7 +132,7 @@ func runtimeHash() (string, error) {
 	sum := sha256.New()
 	io.WriteString(sum, codegen.Version())
 	for _, part := range runtimeParts() {
-		names, err := product(part.text)
+		names, err := fs.Glob(part.text, "*.go")
 		if err != nil {
 			return "", err
 		}
