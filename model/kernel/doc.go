@@ -18,6 +18,7 @@
 //	netprep.go         choice of dense or sparse, and the tables of a sparse plant
 //	netspeed.go        eigenvalue bounds of a sparse plant
 //	partition.go       plants in two parts: their tables
+//	errors.go          errors that say which element, option or period
 //	bounds.go          what a plant costs, for check and for tests
 //	matrix.go          dense and sparse products
 //
