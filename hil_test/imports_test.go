@@ -21,9 +21,10 @@ var ours = map[string][]string{
 	"model/kernel":       {"model"},
 	"model/plants":       {},
 	"io/can":             {},
-	"io/dbc":             {"io/can", "io/sigmap"},
-	"io/dbc/dbctest":     {"io/can", "io/sigmap"},
-	"io/sigmap":          {"io/can", "model"},
+	"io/dbc":             {"io/can", "io/messages"},
+	"io/dbc/dbctest":     {"io/can", "io/messages"},
+	"io/messages":        {"io/can"},
+	"io/sigmap":          {"io/can", "io/messages", "model"},
 	"io/j1939":           {"io/can"},
 	"io/record":          {"io/can"},
 	"sched":              {},
@@ -31,18 +32,21 @@ var ours = map[string][]string{
 	"rt/fault":           {"io/can", "io/sigmap"},
 	"rt/target":          {"io/can", "io/sigmap", "rt", "sched"},
 	"rt/gen":             {"codegen", "codegen/fmu", "codegen/signals", "io/can", "io/sigmap", "model", "model/kernel", "rt", "rt/bench", "rt/fault", "rt/target", "sched"},
-	"rt/bench":           {"rt/fault", "rt/target", "model", "model/kernel", "model/plants", "io/can", "io/dbc", "io/j1939", "io/sigmap", "io/record", "sched", "rt", "hil_test/ecu"},
+	"rt/bench":           {"rt/fault", "rt/target", "model", "model/kernel", "model/plants", "io/can", "io/dbc", "io/j1939", "io/messages", "io/sigmap", "io/record", "sched", "rt", "rt/ecu"},
 	"rt/sweep":           {"model", "rt", "rt/bench"},
 	"rt/cmd/lockstep":    {"*"},
 	"codegen":            {"codegen/c99", "codegen/fmu", "codegen/specialise", "model", "model/kernel"},
-	"codegen/c99":        {},
 	"codegen/fmu":        {"model", "model/kernel"},
 	"codegen/signals":    {"io/sigmap", "model"},
 	"codegen/specialise": {"codegen/c99", "model", "model/kernel"},
-	"deploy":             {"io/can", "sched"},
-	"deploy/certify":     {"deploy", "rt", "rt/bench", "sched"},
+	"codegen/c99":        {},
+	"deploy/hostinfo":    {},
+	"deploy/load":        {},
+	"deploy/doctor":      {"deploy/hostinfo", "io/can", "sched"},
+	"deploy/latency":     {"deploy/hostinfo", "deploy/load", "sched"},
+	"deploy/certify":     {"deploy/doctor", "deploy/hostinfo", "deploy/latency", "rt", "rt/bench", "sched"},
 	"hil_test":           {"*"},
-	"hil_test/ecu":       {},
+	"rt/ecu":             {},
 	"hil_test/faults":    {"*"},
 	"hil_test/proof":     {},
 	"hil_test/study":     {"model", "model/kernel", "model/plants"},
@@ -50,16 +54,16 @@ var ours = map[string][]string{
 
 // alone are packages whose tests, too, import nothing of ours: they are the
 // second opinion.
-var alone = []string{"hil_test/ecu", "hil_test/proof"}
+var alone = []string{"rt/ecu", "hil_test/proof"}
 
 // theirs lists every module from outside and the packages that may import it.
 var theirs = map[string][]string{
-	"golang.org/x/sys":                 {"io/can", "sched", "rt", "rt/target", "rt/bench", "rt/sweep", "deploy", "deploy/certify", "hil_test/study"},
+	"golang.org/x/sys":                 {"io/can", "sched", "rt", "rt/target", "rt/bench", "rt/sweep", "deploy/certify", "deploy/doctor", "deploy/latency", "deploy/load", "hil_test/study"},
 	"golang.org/x/term":                {"rt/bench", "rt/cmd/lockstep"},
 	"gonum.org/v1/gonum":               {"model", "model/kernel", "rt/bench"},
 	"github.com/goccy/go-yaml":         {"model", "rt/bench", "rt/sweep"},
 	"github.com/parquet-go/parquet-go": {"rt/sweep"},
-	"github.com/brutella/can":          {"hil_test/ecu", "hil_test/proof", "hil_test"},
+	"github.com/brutella/can":          {"rt/ecu", "hil_test/proof", "hil_test"},
 }
 
 // forTests are packages that every test may import.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/brutella/can"
 
-	"lockstep/hil_test/ecu"
+	"lockstep/rt/ecu"
 )
 
 // sent is what a sender prints at its end: frames the kernel took and refused.
