@@ -273,7 +273,7 @@ func (b *binder) reach(t *Tx, sig *messages.Signal, raw uint64) bool {
 		return false
 	}
 	t.Courses, t.Fields = append(t.Courses, Course{At: []int64{0}, Value: []float64{v}}), append(t.Fields, d)
-	if got, ok := (&Map{}).raw(t, &d, nil); ok && got == raw&d.mask() {
+	if got, ok := (&Map{}).raw(t, &d, 0, nil, false); ok && got == raw&d.mask() {
 		return true
 	}
 	t.Courses, t.Fields = t.Courses[:len(t.Courses)-1], t.Fields[:len(t.Fields)-1]

@@ -71,7 +71,7 @@ func TestFloatsGoBothWays(t *testing.T) {
 	for range 10000 {
 		y := []float64{math.Ldexp(r.NormFloat64(), r.IntN(60)-30), math.Ldexp(r.NormFloat64(), r.IntN(600)-300), 0.6*r.Float64() - 0.3}
 		var f can.Frame
-		if !out.Encode(&f, 0, y) || f.Flags != can.FlagFDF|can.FlagBRS {
+		if !out.Encode(&f, 0, 0, y, false) || f.Flags != can.FlagFDF|can.FlagBRS {
 			t.Fatalf("%v is not sent, or with flags %d", y, f.Flags)
 		}
 		want := []uint64{
@@ -91,7 +91,7 @@ func TestFloatsGoBothWays(t *testing.T) {
 		t.Errorf("%d values saturated", out.Saturated)
 	}
 	var f can.Frame
-	if out.Encode(&f, 0, []float64{math.MaxFloat64, math.Inf(1), 7}); out.Saturated != 3 || binary.BigEndian.Uint32(f.Data[:]) != math.Float32bits(math.MaxFloat32) {
+	if out.Encode(&f, 0, 0, []float64{math.MaxFloat64, math.Inf(1), 7}, false); out.Saturated != 3 || binary.BigEndian.Uint32(f.Data[:]) != math.Float32bits(math.MaxFloat32) {
 		t.Errorf("values beyond the range: %d saturated, % x", out.Saturated, f.Data[:16])
 	}
 }
@@ -146,7 +146,7 @@ func TestSentFrameHasTheConstellationOfItsConstants(t *testing.T) {
 	}
 	m := bindRich(t, s)
 	var f can.Frame
-	if m.Encode(&f, 0, []float64{17, 18, 0}); [8]byte(f.Data[:8]) != [8]byte{1, 6, 17, 18, 0, 0, 0, 9} {
+	if m.Encode(&f, 0, 0, []float64{17, 18, 0}, false); [8]byte(f.Data[:8]) != [8]byte{1, 6, 17, 18, 0, 0, 0, 9} {
 		t.Errorf("sent % x", f.Data[:8])
 	}
 	for _, c := range []struct {
@@ -176,7 +176,7 @@ func TestSignalsWithoutAPortCarryConstantsOrStartValues(t *testing.T) {
 	send := func(message string, values ...Constant) []byte {
 		m := bindRich(t, Spec{Sendings: []Sending{{Message: message, CycleNs: period, Values: values}}})
 		var f can.Frame
-		if !m.Encode(&f, 0, nil) {
+		if !m.Encode(&f, 0, 0, nil, false) {
 			t.Fatal("not sent")
 		}
 		return f.Data[:4]

@@ -173,7 +173,7 @@ func TestRoundTripStaysWithinHalfABit(t *testing.T) {
 		want := (d.Lo+(d.Hi-d.Lo)*r.Float64())*d.Factor + d.Offset
 		var f can.Frame
 		u := []float64{math.NaN()}
-		if !m.Encode(&f, 0, []float64{want}) {
+		if !m.Encode(&f, 0, 0, []float64{want}, false) {
 			t.Fatalf("%+v: %g is not sent", s, want)
 		}
 		f.ID = 2

@@ -93,8 +93,8 @@ func leaping(t *testing.T, text string, opt Options) (k *run, get func(string) f
 		t.Fatal(err)
 	}
 	k, leaps = start(t, sys, opt), new(int)
-	leap := k.joint.leap
-	k.joint.leap = func(k *Kernel, local, theta float64) {
+	leap := k.calls.leap
+	k.calls.leap = func(k *Kernel, local, theta float64) {
 		*leaps++
 		leap(k, local, theta)
 	}

@@ -205,7 +205,8 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	if opt.Form == Held {
 		for _, f := range sys.Frictions {
 			if f.Gap != nil { // the part of a step behind an impact is no part of the whole
-				return opt, fmt.Errorf("kernel: plant %q: element %q: form %q holds the force of a contact over a step, in which it chatters; take form %q", sys.Name, f.Name, Held, Projected)
+				return opt, fmt.Errorf("kernel: plant %q: %w", sys.Name, &OptionError{"form", string(Held), f.Name,
+					fmt.Sprintf("holds the force of a contact over a step, in which it chatters; take form %q", Projected)})
 			}
 		}
 	}
@@ -215,7 +216,8 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	case opt.Scheme != Papers && opt.Scheme != Complete:
 		return opt, fmt.Errorf("kernel: scheme %q is neither %q nor %q", opt.Scheme, Papers, Complete)
 	case sys.Partition != nil && opt.Stepping != Dense:
-		return opt, &PlaceError{sys.Partition.Place, fmt.Errorf("kernel: plant %q: partition: stepping %q is another way to step; take stepping %q", sys.Name, opt.Stepping, Dense)}
+		return opt, &PlaceError{sys.Partition.Place, fmt.Errorf("kernel: plant %q: partition: %w", sys.Name, &OptionError{"stepping", string(opt.Stepping), "",
+			fmt.Sprintf("is another way to step; take stepping %q", Dense)})}
 	case opt.Form != Projected && opt.Form != Held:
 		return opt, fmt.Errorf("kernel: form %q is neither %q nor %q", opt.Form, Projected, Held)
 	case opt.EventBudget < 1:

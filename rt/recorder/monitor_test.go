@@ -78,7 +78,7 @@ func TestFramesHeardBesideTheLoopAreInTheRecordOrCounted(t *testing.T) {
 	for k := int64(1); k <= ticks; k++ {
 		for i := range say.Tx {
 			var f can.Frame
-			if say.Due(i, k, nil) && say.Encode(&f, i, nil) {
+			if say.Due(i, k, nil, false) && say.Encode(&f, i, k, nil, false) {
 				run.Unit.Send(&f)
 				node.Send(&can.Frame{ID: f.ID, Len: 1, Data: [64]byte{byte(k)}}) // one the bench knows, of somebody else
 			}
