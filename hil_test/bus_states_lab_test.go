@@ -38,8 +38,8 @@ type busFate struct {
 	} `json:"changes"`
 }
 
-// fate is how the one bus of a bench fared, by its report.
-func (b *bench) fate() busFate {
+// fateOf is how the one bus of a bench fared, by its report.
+func fateOf(b *bench) busFate {
 	b.t.Helper()
 	var all struct {
 		Buses   []busFate `json:"buses"`
@@ -109,9 +109,9 @@ func statesAreTold(t *testing.T, card *adapter) {
 	shell(t, "ip link set "+card.bus+" down")
 	b.await("bus drive is down", patience)
 	shell(t, "ip link set "+card.bus+" up")
-	b.awaitBus()
+	awaitBus(b.bench)
 	b.stop()
-	f := b.fate()
+	f := fateOf(b.bench)
 	want := []string{"error-warning", "error-passive", "error-active", "bus-off", "down", "error-active"}
 	if got := f.states(); !slices.Equal(got, want) {
 		t.Errorf("the bus was %q, want %q", got, want)
@@ -139,7 +139,7 @@ func statesAreTold(t *testing.T, card *adapter) {
 }
 
 // awaitBus waits for a status line that has nothing to say of the bus.
-func (b *bench) awaitBus() {
+func awaitBus(b *bench) {
 	b.t.Helper()
 	await(b.t, "a bus that is well", 30*time.Second, func() bool {
 		lines := strings.Split(b.out.String(), "\n")
@@ -155,7 +155,7 @@ func passiveAtTheStart(t *testing.T, card *adapter) {
 	if want := "bus drive: can0 is error-passive: is another node there, and at the same bit rate?\n"; !strings.Contains(b.out.String(), want) {
 		t.Errorf("a bus that is error-passive at the start:\n%s", &b.out)
 	}
-	if f := b.fate(); f.State != "error-passive" || len(f.Changes) != 0 {
+	if f := fateOf(b); f.State != "error-passive" || len(f.Changes) != 0 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -190,7 +190,7 @@ func TestLabAnInterfaceThatIsMadeAgainIsTheBusAgain(t *testing.T) {
 	shell(t, "ip link set vcan1 down")
 	b.await("bus drive is down", patience)
 	shell(t, "ip link set vcan1 up")
-	b.awaitBus()
+	awaitBus(b.bench)
 	shell(t, "ip link del vcan1")
 	b.await("bus drive is gone", patience)
 	shell(t, "ip link add dev vcan1 type vcan && ip link set vcan1 mtu 72 up")
@@ -200,10 +200,10 @@ func TestLabAnInterfaceThatIsMadeAgainIsTheBusAgain(t *testing.T) {
 		seen := dump.out.String()
 		return strings.Count(seen, " 200#") >= 50 && strings.Contains(seen, " 110#")
 	})
-	b.awaitBus()
+	awaitBus(b.bench)
 	r := b.stop()
 	tcu.signal(syscall.SIGTERM)
-	f := b.fate()
+	f := fateOf(b.bench)
 	if got, want := f.states(), []string{"down", "up", "down", "gone", "down", "up"}; !slices.Equal(got, want) {
 		t.Errorf("the bus was %q, want %q", got, want)
 	}
@@ -260,7 +260,7 @@ func TestLabAFloodOfErrorFramesIsCounted(t *testing.T) {
 	sent := errorFrames(t, "vcan0", 10_000, unix.CAN_ERR_ACK|unix.CAN_ERR_BUSERROR)
 	time.Sleep(3 * time.Second) // for the last of them to be read, or counted: the lab stands still now and then
 	r := b.stop()
-	f := b.fate()
+	f := fateOf(b.bench)
 	t.Logf("%d error frames written, %d read, %d not", sent, f.Frames, f.Unread)
 	if f.Frames+f.Unread != sent || f.Frames < 100 || f.Unread == 0 || f.NoAck != f.Frames {
 		t.Errorf("%d error frames read and %d not, %d of them without acknowledgement; %d were written", f.Frames, f.Unread, f.NoAck, sent)

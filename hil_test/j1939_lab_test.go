@@ -37,8 +37,8 @@ func contested(t *testing.T, rule string) *bench {
 	return b
 }
 
-// addresses is what the report says of the bench's addresses, and of its end.
-func (b *bench) addresses() (lines []string, ended string) {
+// addressesOf is what the report says of the bench's addresses, and of its end.
+func addressesOf(b *bench) (lines []string, ended string) {
 	b.t.Helper()
 	var r struct {
 		Addresses []string
@@ -92,7 +92,7 @@ func TestLabAddressesAreContestedWithJ1939acd(t *testing.T) {
 	high.await("claimed 0x01", patience)
 	b.signal(syscall.SIGINT)
 	code := b.wait(patience)
-	if lines, _ := b.addresses(); code != 0 || !strings.HasPrefix(lines[0], "drive: 0x00 held, engine") {
+	if lines, _ := addressesOf(b); code != 0 || !strings.HasPrefix(lines[0], "drive: 0x00 held, engine") {
 		t.Errorf("against a higher NAME: exit %d, %q", code, lines)
 	}
 	high.signal(syscall.SIGTERM)
@@ -124,7 +124,7 @@ func TestLabALostAddressHasItsDeclaredEnd(t *testing.T) {
 			b.signal(syscall.SIGINT)
 		}
 		code := b.wait(patience)
-		lines, ended := b.addresses()
+		lines, ended := addressesOf(b)
 		if code != c.code || !strings.HasPrefix(ended, c.ended) {
 			t.Errorf("%s: exit %d, %s", c.rule, code, ended)
 		}
@@ -274,12 +274,12 @@ func TestLabTruckIsUnderstoodByJ1939ToolsAndTshark(t *testing.T) {
 			t.Errorf("tshark has %d frames of %s, which nobody is to send", n, group)
 		}
 	}
-	b.toTools(seen, spy, engine, console)
+	compareTools(t, seen, spy, engine, console)
 }
 
-// toTools compares what the kernel's J1939 sockets were given with what tshark has.
-func (b *bench) toTools(seen map[string]int, spy, engine, console *process) {
-	b.t.Helper()
+// compareTools compares what the kernel's J1939 sockets were given with what tshark has.
+func compareTools(t *testing.T, seen map[string]int, spy, engine, console *process) {
+	t.Helper()
 	// "vcan0:0000000000000001,0f004 - !3 [8] ff7d7687 15ffffff"
 	named := groups(spy.out.String(), 3)
 	for line, group := range map[string]string{
@@ -288,14 +288,14 @@ func (b *bench) toTools(seen map[string]int, spy, engine, console *process) {
 		"vcan0:0000030000000d05,0f002 - !3": "61442,3,,3",
 	} {
 		if n := named[strings.ToLower(line)]; n == 0 || n > seen[group] { // it is slow, and loses some
-			b.t.Errorf("j1939spy has %d of %q, tshark %d", n, line, seen[group])
+			t.Errorf("j1939spy has %d of %q, tshark %d", n, line, seen[group])
 		}
 	}
 	// "00 0f004: ff 7d 76 87 15 ff ff ff"
 	for p, c := range map[*process][2]string{engine: {"00 0f004:", "61444,0,,3"}, console: {"05 00100:", "256,5,3,3"}} {
 		got := groups(p.out.String(), 2)
 		if len(got) != 1 || got[c[0]] != seen[c[1]] {
-			b.t.Errorf("%s has %v, tshark %d", p.name, got, seen[c[1]])
+			t.Errorf("%s has %v, tshark %d", p.name, got, seen[c[1]])
 		}
 	}
 }

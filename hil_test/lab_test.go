@@ -20,18 +20,23 @@ const (
 	insideVar  = "LOCKSTEP_LAB"        // the lab
 	commandVar = "LOCKSTEP_LAB_BINARY" // path of the lockstep command
 	senderVar  = "LOCKSTEP_LAB_SENDER" // set: be the sender of sender_test.go
-	unitVar    = "LOCKSTEP_LAB_UNIT"   // set: be the unit of package proof
 )
 
 // scratch is a folder for what is built once for all tests.
 var scratch string
 
 func TestMain(m *testing.M) {
-	if os.Getenv(senderVar) != "" {
-		os.Exit(sender(os.Args[1:]))
-	}
 	if os.Getenv(unitVar) != "" {
 		os.Exit(proofUnit(os.Args[1:]))
+	}
+	runTests(m)
+}
+
+// runTests is the TestMain of a package: it gives its tests a scratch folder, says what was
+// skipped, and is the sender of sender_test.go if the test binary is started as that.
+func runTests(m *testing.M) {
+	if os.Getenv(senderVar) != "" {
+		os.Exit(sender(os.Args[1:]))
 	}
 	var err error
 	if scratch, err = os.MkdirTemp("", "lockstep"); err != nil {

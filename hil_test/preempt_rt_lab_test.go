@@ -284,7 +284,7 @@ func flood(t *testing.T) {
 	// what nobody reads.
 	got := int(r.RxFrames + r.RxOverflow)
 	overruns := now["can0 rx_over_errors"] - before["can0 rx_over_errors"]
-	if f := b.fate(); f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" { // the driver makes an error frame of each
+	if f := fateOf(b.bench); f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" { // the driver makes an error frame of each
 		t.Errorf("%d times the card's buffer was full by the error frames, %d by its driver; %d not read; at the end %s", f.Overflows, overruns, f.Unread, f.State)
 	}
 	if got == 0 || got > int(m) || overruns == 0 && got != int(m) {
@@ -328,7 +328,7 @@ func cardDownAndUp(t *testing.T) {
 	if r := b.stop(); r.TxDropped == 0 || r.BusDown == 0 {
 		t.Errorf("the report counts %d frames that could not be sent, and the bus down %d times; want some of each", r.TxDropped, r.BusDown)
 	}
-	f := b.fate()
+	f := fateOf(b.bench)
 	if got, want := f.states(), []string{"down", "error-active"}; !slices.Equal(got, want) || !(f.Seconds["down"] > 0.2) || f.TxErrors == nil || *f.TxErrors != 0 {
 		t.Errorf("the bus was %q for %v, want %q; errors in sending %v", got, f.Seconds, want, f.TxErrors)
 	}
@@ -348,7 +348,7 @@ func overrun(t *testing.T) {
 	taken(t, sender)
 	hog.wait(30 * time.Second)
 	b.stop()
-	f, overruns := b.fate(), cards(t)["can0 rx_over_errors"]-before
+	f, overruns := fateOf(b.bench), cards(t)["can0 rx_over_errors"]-before
 	if overruns == 0 || f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" {
 		t.Errorf("%d times the card's buffer was full by its error frames, %d by its driver; %d not read; at the end %s; want some, and as many", f.Overflows, overruns, f.Unread, f.State)
 	}
@@ -362,7 +362,7 @@ func errorsWritten(t *testing.T) {
 	errorFrames(t, "can0", 1, unix.CAN_ERR_BUSOFF)
 	time.Sleep(3 * time.Second)
 	b.stop()
-	f := b.fate()
+	f := fateOf(b.bench)
 	if f.Offs != 1 || f.State != "error-active" || !slices.Equal(f.states(), []string{"bus-off", "error-active"}) {
 		t.Errorf("off %d times, %q, at the end %s; want once, and to be back", f.Offs, f.states(), f.State)
 	}

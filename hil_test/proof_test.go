@@ -18,6 +18,8 @@ import (
 // proofVar is how long a proof in a lab runs, like 3m; hil_test/long sets it.
 const proofVar = "LOCKSTEP_PROOF"
 
+const unitVar = "LOCKSTEP_LAB_UNIT" // set: be the unit of package proof
+
 // proofUnit is what the test binary is when it is started as the unit on brutella/can.
 func proofUnit(args []string) int {
 	if err := proof.Run(args, os.Stdout); err != nil {

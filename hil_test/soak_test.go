@@ -56,9 +56,9 @@ var demands = []string{
 	"supervisor memory", "supervisor files", "supervisor threads", "target memory", "target files", "target threads",
 }
 
-// verdict waits for the end of a soak and returns its verdict; the exit code must
+// awaitVerdict waits for the end of a soak and returns its verdict; the exit code must
 // be the one that it means.
-func (b *bench) verdict() (v verdict) {
+func awaitVerdict(b *bench) (v verdict) {
 	b.t.Helper()
 	code := b.wait(b.d + 2*time.Minute)
 	b.t.Logf("%s\n%s%s", b.name, &b.out, &b.err)
@@ -133,9 +133,9 @@ func child(parent int, name string) int {
 	return 0
 }
 
-// pause stops the target for a while, once it ticks. It may have ended before: the
+// pauseTarget stops the target for a while, once it ticks. It may have ended before: the
 // verdict tells.
-func (b *bench) pause(d time.Duration) {
+func pauseTarget(b *bench, d time.Duration) {
 	b.t.Helper()
 	pid := child(b.cmd.Process.Pid, "lockstep-target")
 	if pid == 0 {
@@ -158,8 +158,8 @@ func TestSoakUnderLoadKeepsWhatARunPromises(t *testing.T) {
 	}
 	const still = 200 * time.Millisecond
 	b := startBench(t, soakFor(t, time.Minute), nil, "soak", "-scenarios", "none", "-faults=false")
-	b.pause(still)
-	v := b.verdict()
+	pauseTarget(b, still)
+	v := awaitVerdict(b)
 	if failed := v.failed(t); failed != nil {
 		t.Errorf("broken: %q", failed)
 	}
@@ -173,8 +173,8 @@ func TestSoakUnderLoadKeepsWhatARunPromises(t *testing.T) {
 
 func TestSoakUnderStopFailsWithTheFirstMissedTick(t *testing.T) {
 	b := startBench(t, time.Minute, []edit{{"overrun: skip 200", "overrun: stop # not overrun: skip 200"}}, "soak", "-load=false")
-	b.pause(200 * time.Millisecond)
-	v := b.verdict()
+	pauseTarget(b, 200 * time.Millisecond)
+	v := awaitVerdict(b)
 	failed := v.failed(t)
 	for _, want := range []string{"end", "ticks", "missed ticks"} {
 		if !slices.Contains(failed, want) {
@@ -209,7 +209,7 @@ func TestLabSoakOnVcanLosesNoFrame(t *testing.T) {
 	}
 	patientSockets(t)
 	b := startBench(t, d, nil, "soak", "-bus", "vcan0", "-besteffort", "-load=false")
-	v := b.verdict()
+	v := awaitVerdict(b)
 	if failed := v.failed(t); failed != nil {
 		t.Errorf("broken: %q", failed)
 	}
@@ -228,7 +228,7 @@ func TestLabSoakOnTwoCardsKeepsWhatARunPromises(t *testing.T) {
 	patientSockets(t)
 	before := cards(t)
 	b := startBench(t, d, nil, "soak", "-bus", "can0", "-unitbus", "can1", "-load=false")
-	v := b.verdict()
+	v := awaitVerdict(b)
 	now := cards(t)
 	since := func(count string) int { return now[count] - before[count] }
 	failed := v.failed(t)
