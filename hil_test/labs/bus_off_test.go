@@ -1,0 +1,45 @@
+package labs
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/hil_test/lab"
+)
+
+// A controller says in an error frame that it is off the bus; vcan hands on one that
+// is written to it as if a driver had made it. The safe values are on the bus
+// then, w1 = 0 among them, or the run goes on as if nothing had been.
+func TestLabBusOffDoesWhatTheBenchSays(t *testing.T) {
+	if !lab.InVCAN(t, "candump", "cansend") {
+		return
+	}
+	for action, safe := range map[string]bool{"continue": false, "stop": true, "safe": true} {
+		t.Run(action, func(t *testing.T) {
+			dump := lab.StartCandump(t, "vcan0")
+			b := lab.StartDemoOn(t, "vcan0", 4*time.Second, []lab.Edit{{"bus_off: continue", "bus_off: " + action}}, "-besteffort")
+			b.AwaitOutput(" s best effort", lab.Patience)
+			off := lab.Start(t, "cansend", "vcan0", "20000040#0000000000000000") // CAN_ERR_FLAG | CAN_ERR_BUSOFF
+			if code := off.Wait(10 * time.Second); code != 0 {
+				t.Fatalf("cansend: exit %d, %s", code, &off.Err)
+			}
+			code := b.Wait(30 * time.Second)
+			if want := map[bool]int{true: 1, false: 0}[safe]; code != want {
+				t.Errorf("exit %d, want %d\n%s%s", code, want, &b.Out, &b.Err)
+			}
+			if told := strings.Contains(b.Err.String(), "a bus was down or off"); told != safe {
+				t.Errorf("stderr: %q", b.Err.String())
+			}
+			byID, _ := lab.EndCandump(t, dump)
+			speeds := byID["200"]
+			if speeds == nil || len(speeds.Data) < 20 { // of a second that a busy host may have shortened
+				t.Fatalf("Speeds on the bus %+v; want 20\n%s%s", speeds, &b.Out, &b.Err)
+			}
+			last := speeds.Data[len(speeds.Data)-1]
+			if zero := last[0] == 0 && last[1] == 0; zero != safe {
+				t.Errorf("the last Speeds are % X; want w1 = 0: %t", last, safe)
+			}
+		})
+	}
+}

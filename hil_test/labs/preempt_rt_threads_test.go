@@ -1,0 +1,38 @@
+package labs
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/hil_test/lab"
+)
+
+// online takes CPU 1 away, or gives it back.
+func online(t *testing.T, value string) {
+	t.Helper()
+	if err := os.WriteFile("/sys/devices/system/cpu/cpu"+lab.IsolatedCPU+"/online", []byte(value), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func cpuOffline(t *testing.T) {
+	b := runRT(t)
+	online(t, "0")
+	defer online(t, "1")
+	select {
+	case <-b.Done:
+	case <-time.After(3 * time.Second):
+		r := b.stop()
+		if !r.BestEffort || !strings.Contains(b.Out.String(), "the loop lost CPU "+lab.IsolatedCPU) {
+			t.Errorf("the run went on, best effort %t, and does not say that the loop lost its CPU:\n%s", r.BestEffort, &b.Out)
+		}
+		return
+	}
+	said := strings.TrimSpace(b.Err.String())
+	t.Logf("the run has ended: %s", said)
+	if code := b.Wait(0); code != 1 || !strings.HasPrefix(said, "lockstep: run: ") || strings.Contains(said, "\n") {
+		t.Errorf("exit %d, want 1 and the reason in a line: %q", code, said)
+	}
+}

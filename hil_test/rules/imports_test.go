@@ -1,0 +1,250 @@
+package rules
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// ours lists every package and which of the module's own packages it may import.
+// The rule holds for the product's files; a test may use more.
+var ours = map[string][]string{
+	"model":               {},
+	"model/kernel":        {"model"},
+	"model/plants":        {},
+	"io/can":              {},
+	"io/dbc":              {"io/can", "io/sigmap"},
+	"io/dbc/dbctest":      {"io/can", "io/sigmap"},
+	"io/sigmap":           {"io/can", "model"},
+	"io/j1939":            {"io/can"},
+	"io/record":           {"io/can"},
+	"sched":               {},
+	"rt":                  {"io/can", "io/sigmap", "rt/fault", "sched"},
+	"rt/fault":            {"io/can", "io/sigmap"},
+	"rt/target":           {"io/can", "io/sigmap", "rt", "sched"},
+	"rt/gen":              {"codegen", "io/can", "io/sigmap", "model", "model/kernel", "rt", "rt/bench", "rt/fault", "rt/target", "sched"},
+	"rt/bench":            {"rt/fault", "rt/target", "model", "model/kernel", "model/plants", "io/can", "io/dbc", "io/j1939", "io/sigmap", "io/record", "sched", "rt", "hil_test/ecu"},
+	"rt/sweep":            {"model", "rt", "rt/bench"},
+	"rt/cmd/lockstep":     {"*"},
+	"codegen":             {"codegen/c99", "model", "model/kernel", "io/sigmap"},
+	"codegen/c99":         {},
+	"deploy":              {"io/can", "sched"},
+	"deploy/certify":      {"deploy", "rt", "rt/bench", "sched"},
+	"hil_test":            {},
+	"hil_test/ecu":        {},
+	"hil_test/proof":      {"*"},
+	"hil_test/labs":       {"*"},
+	"hil_test/install":    {"*"},
+	"hil_test/interop":    {"*"},
+	"hil_test/cost":       {"*"},
+	"hil_test/accuracy":   {"*"},
+	"hil_test/rules":      {"*"},
+	"hil_test/faults":     {"*"},
+	"hil_test/proof/unit": {},
+	"hil_test/lab":        {"hil_test/ecu"},
+	"hil_test/rig":        {"model", "model/kernel", "model/plants"},
+	"hil_test/study":      {"model", "model/kernel", "model/plants"},
+}
+
+// alone are packages whose tests, too, import nothing of ours: they are the
+// second opinion.
+var alone = []string{"hil_test/ecu", "hil_test/proof/unit"}
+
+// theirs lists every module from outside and the packages that may import it.
+var theirs = map[string][]string{
+	"golang.org/x/sys":                 {"io/can", "sched", "rt", "rt/target", "rt/bench", "rt/sweep", "deploy", "deploy/certify", "hil_test/study"},
+	"golang.org/x/term":                {"rt/bench", "rt/cmd/lockstep"},
+	"gonum.org/v1/gonum":               {"model", "model/kernel", "rt/bench"},
+	"github.com/goccy/go-yaml":         {"model", "rt/bench", "rt/sweep"},
+	"github.com/parquet-go/parquet-go": {"rt/sweep"},
+	"github.com/brutella/can":          {"hil_test/ecu", "hil_test/proof/unit", "hil_test/proof", "hil_test/lab"},
+}
+
+// forTests are packages that every test may import.
+var forTests = []string{"gonum.org/v1/gonum/floats/scalar", "golang.org/x/sys/unix", "pgregory.net/rapid"}
+
+// source is a Go file of the repository.
+type source struct {
+	path    string // from the top
+	folder  string
+	name    string // of its package clause
+	test    bool
+	imports []string
+}
+
+const top = "../.."
+
+// sources parses the head of every Go file.
+func sources(t *testing.T) (list []source) {
+	t.Helper()
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && path != top && (strings.HasPrefix(name, ".") || name == "testdata") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(path) != ".go" {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		path, _ = filepath.Rel(top, path)
+		s := source{path: path, folder: filepath.Dir(path), name: f.Name.Name, test: strings.HasSuffix(path, "_test.go")}
+		for _, i := range f.Imports {
+			text, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			s.imports = append(s.imports, text)
+		}
+		list = append(list, s)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 10 {
+		t.Fatalf("found only %d Go files above hil_test", len(list))
+	}
+	return list
+}
+
+func TestPackagesImportOnlyWhatTheDesignAllows(t *testing.T) {
+	for _, s := range sources(t) {
+		allowed, known := ours[s.folder]
+		if !known {
+			t.Errorf("%s: the package %s is not in the table", s.path, s.folder)
+		}
+		for _, path := range s.imports {
+			own, isOurs := strings.CutPrefix(path, "lockstep/")
+			switch {
+			case isOurs && !s.test && !slices.Contains(allowed, own) && !slices.Contains(allowed, "*"):
+				t.Errorf("%s imports %s", s.path, path)
+			case isOurs && slices.Contains(alone, s.folder):
+				t.Errorf("%s imports %s: it must not share a line with the target", s.path, path)
+			case !isOurs && strings.Contains(path, ".") && !(s.test && slices.Contains(forTests, path)):
+				checkModule(t, s, path)
+			}
+		}
+	}
+}
+
+// checkModule checks an import from outside the module and the standard library.
+func checkModule(t *testing.T, s source, path string) {
+	t.Helper()
+	for module, users := range theirs {
+		if path == module || strings.HasPrefix(path, module+"/") {
+			if !slices.Contains(users, s.folder) {
+				t.Errorf("%s imports %s, which is for %s", s.path, path, strings.Join(users, ", "))
+			}
+			return
+		}
+	}
+	t.Errorf("%s imports %s: the module is not in the table", s.path, path)
+}
+
+func TestThereIsOneCommand(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.name == "main" && s.folder != "rt/cmd/lockstep" && s.folder != "hil_test/study" { // a study is no product
+			t.Errorf("%s is a command of its own", s.path)
+		}
+	}
+}
+
+func TestPackageClausesFitTheFolders(t *testing.T) {
+	names := map[string]string{"hil_test": "hiltest", "rt/cmd/lockstep": "main", "hil_test/study": "main"}
+	for _, s := range sources(t) {
+		want, ok := names[s.folder]
+		if !ok {
+			want = filepath.Base(s.folder)
+		}
+		if s.name != want && !(s.test && s.name == want+"_test") {
+			t.Errorf("%s: package %s, want %s", s.path, s.name, want)
+		}
+		if s.folder == "io" {
+			t.Errorf("%s: io/ holds folders only", s.path)
+		}
+	}
+}
+
+func TestTopOfTheRepositoryIsFixed(t *testing.T) {
+	must := []string{"LICENSE", "README.md", "go.mod", "go.sum", "hil_test", "io", "model", "rt", "sched"}
+	may := append([]string{"codegen", "deploy"}, must...)
+	entries := tracked(t)
+	for _, name := range entries {
+		if !strings.HasPrefix(name, ".") && !slices.Contains(may, name) {
+			t.Errorf("%s does not belong at the top of the repository", name)
+		}
+	}
+	for _, name := range must {
+		if !slices.Contains(entries, name) {
+			t.Errorf("%s is missing at the top of the repository", name)
+		}
+	}
+}
+
+// tracked are the names at the top that belong to the repository: what git does
+// not ignore or, where there is no git, everything.
+func tracked(t *testing.T) []string {
+	t.Helper()
+	names := map[string]bool{}
+	cmd := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = top
+	if out, err := cmd.Output(); err == nil && len(out) > 0 {
+		for line := range strings.Lines(string(out)) {
+			name, _, _ := strings.Cut(strings.Trim(line, "\"\n"), "/")
+			if _, err := os.Lstat(filepath.Join(top, name)); err == nil {
+				names[name] = true
+			}
+		}
+		return slices.Sorted(maps.Keys(names))
+	}
+	entries, err := os.ReadDir(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names[e.Name()] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func TestModuleAndItsPinnedVersions(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(top, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	if !strings.HasPrefix(text, "module lockstep\n") {
+		t.Error("go.mod: the module is not called lockstep")
+	}
+	if !strings.Contains(text, "github.com/brutella/can v0.0.2") {
+		t.Error("go.mod: github.com/brutella/can is not v0.0.2")
+	}
+	if strings.Contains(text, "replace ") {
+		t.Error("go.mod: a replace does not work for those who use the module")
+	}
+}
+
+func TestLicenceIsApache2(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(top, "LICENSE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Apache License", "Version 2.0, January 2004", "Copyright 2026 The lockstep authors"} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("LICENSE does not say %q", want)
+		}
+	}
+}
