@@ -12,7 +12,7 @@
 //	study      figures for a reader, no tests of the product
 //
 // What these share is in packages of one purpose: lab starts programs and labs, rig puts
-// a plant on a grid.
+// a plant on a grid, truth reads independent solutions.
 //
 // The scripts are the entrances. all runs everything, long what takes hours. vcan is
 // user-mode Linux, whose kernel has SocketCAN; preempt_rt is QEMU with a PREEMPT_RT

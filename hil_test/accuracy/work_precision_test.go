@@ -1,83 +1,29 @@
 package accuracy
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"lockstep/hil_test/rig"
+	"lockstep/hil_test/truth"
 	"lockstep/model/kernel"
 )
 
-// solution is an independent solution of a plant.
-type solution struct {
-	names []string    // of the columns after the time
-	span  []float64   // of each column: largest less smallest value
-	time  []float64   // s
-	rows  [][]float64 // per instant; of an event the values behind it
-}
-
-// readSolution reads a file of them: rows of equal time are an event, the last
-// one counts.
-func readSolution(t testing.TB, file string) (s solution) {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.Comment = '#'
-	all, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range all[0][1:] {
-		name, _, _ = strings.Cut(name, "[")
-		s.names = append(s.names, name)
-	}
-	low, high := make([]float64, len(s.names)), make([]float64, len(s.names))
-	for line, fields := range all[1:] {
-		row := make([]float64, len(fields))
-		for i, text := range fields {
-			if row[i], err = strconv.ParseFloat(text, 64); err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			if i > 0 {
-				if line == 0 {
-					low[i-1], high[i-1] = row[i], row[i]
-				}
-				low[i-1], high[i-1] = min(low[i-1], row[i]), max(high[i-1], row[i])
-			}
-		}
-		if n := len(s.time); n > 0 && s.time[n-1] == row[0] {
-			s.rows[n-1] = row[1:]
-			continue
-		}
-		s.time, s.rows = append(s.time, row[0]), append(s.rows, row[1:])
-	}
-	for i := range low {
-		s.span = append(s.span, high[i]-low[i])
-	}
-	return s
-}
-
 // errorOf is the largest error of any column over its range, at the instants that
 // the solution and the grid share. NaN stays NaN.
-func (s *solution) errorOf(t testing.TB, r *rig.Plant) (worst float64) {
+func errorOf(t testing.TB, s truth.Table, r *rig.Plant) (worst float64) {
 	t.Helper()
+	span := s.Spans()
 	column := map[string]int{}
 	for j, o := range r.Tables.Outputs {
 		column[o.Name] = j
 	}
 	r.Reset()
 	h, tick, shared := float64(r.Tables.PeriodNs)*1e-9, 0, 0
-	for i, at := range s.time {
+	for i, at := range s.Time {
 		n := int(math.Round(at / h))
 		if math.Abs(float64(n)*h-at) > 1e-9 {
 			continue
@@ -88,12 +34,10 @@ func (s *solution) errorOf(t testing.TB, r *rig.Plant) (worst float64) {
 		if n == 0 {
 			r.Output(r.Y)
 		}
-		for c, name := range s.names {
+		for c, name := range s.Names[1:] {
 			if j, ok := column[name]; ok {
 				shared++
-				if e := math.Abs(r.Y[j]-s.rows[i][c]) / s.span[c]; !(e <= worst) {
-					worst = e
-				}
+				worst = max(worst, math.Abs(r.Y[j]-s.Rows[i][c+1])/span[c+1])
 			}
 		}
 	}
@@ -119,13 +63,13 @@ type work struct{ err, ns float64 }
 
 // workOf measures every setting at every period for one plant.
 func workOf(t *testing.T, plant, file string, seconds float64) map[setting]map[time.Duration]work {
-	s := readSolution(t, file)
+	s := truth.Read(t, file).AfterEvents()
 	all := map[setting]map[time.Duration]work{}
 	for _, set := range settings {
 		all[set] = map[time.Duration]work{}
 		for _, period := range periods {
 			r := rig.Prepare(t, plant, kernel.Options{Period: period, Scheme: set.scheme, Form: set.form}, false)
-			w := work{err: s.errorOf(t, r)}
+			w := work{err: errorOf(t, s, r)}
 			ticks := int(math.Round(seconds / period.Seconds()))
 			w.ns, _, _ = r.TickCosts(ticks, min(20, max(2, 20000/ticks)), nil)
 			all[set][period] = w

@@ -50,6 +50,7 @@ var ours = map[string][]string{
 	"hil_test/faults":     {"*"},
 	"hil_test/proof/unit": {},
 	"hil_test/lab":        {"hil_test/ecu"},
+	"hil_test/truth":      {},
 	"hil_test/rig":        {"model", "model/kernel", "model/plants"},
 	"hil_test/study":      {"model", "model/kernel", "model/plants"},
 }
