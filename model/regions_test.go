@@ -145,7 +145,7 @@ func TestRandomChainsOfAffineSpringsKeepTheirEnergy(t *testing.T) {
 		})
 		crossings += b.get("events")
 	}
-	if crossings < 3000 {
+	if !(crossings >= 3000) {
 		t.Errorf("only %g crossings", crossings)
 	}
 	t.Logf("energy within %.1e over %g crossings", worst, crossings)
@@ -185,7 +185,7 @@ func TestFourSpringsOfFourRegionsAndSixClutchesStayBounded(t *testing.T) {
 		}
 	})
 	events, transitions := coarse.get("events"), coarse.get("transitions")
-	if events < 200 || transitions < 40 {
+	if !(events >= 200) || !(transitions >= 40) {
 		t.Errorf("%g events, %g transitions: too quiet a run", events, transitions)
 	}
 	if n := testing.AllocsPerRun(1000, func() { coarse.k.Step(coarse.y, coarse.u) }); n != 0 {
@@ -237,7 +237,7 @@ push: {type: torque, flange: a, tau: {sine: {amplitude: 20, f: 2 Hz}}}`, "w: {sp
 			}
 		}
 	}
-	if events := y[0][len(y[0])-3]; events < 100 {
+	if events := y[0][len(y[0])-3]; !(events >= 100) {
 		t.Errorf("%g events", events)
 	}
 }

@@ -125,7 +125,7 @@ func TestWorkPrecisionPicksTheDefault(t *testing.T) {
 				t.Errorf("%s, %v: the default is off by %.2g of a range, more than %.2g", c.plant, period, e, c.reached)
 			}
 			for _, other := range settings { // 1e-11: where truth itself ends
-				if all[best][period].err > 3*all[other][period].err+1e-11 {
+				if !(all[best][period].err <= 3*all[other][period].err+1e-11) {
 					t.Errorf("%s, %v: the default is off by %.2g, %v by %.2g", c.plant, period, all[best][period].err, other, all[other][period].err)
 				}
 			}
@@ -135,7 +135,7 @@ func TestWorkPrecisionPicksTheDefault(t *testing.T) {
 			period time.Duration
 			least  float64
 		}{{theirs, five, c.theirs}, {held, five, c.held}} {
-			if e := all[r.other][r.period].err; e < r.least*all[best][r.period].err {
+			if e := all[r.other][r.period].err; !(e >= r.least*all[best][r.period].err) {
 				t.Errorf("%s, %v: %v is off by %.2g, the default by %.2g: less than %.2g times better", c.plant, r.period, r.other, e, all[best][r.period].err, r.least)
 			}
 		}

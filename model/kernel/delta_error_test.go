@@ -91,7 +91,7 @@ func TestHeldStepsBackToTheGridAreWithinTheBoundOfTheThesis(t *testing.T) {
 				if form == Projected {
 					limit = 1e-13
 				}
-				if !(off <= limit*(1+1e-9)) || eta <= 0.5 && form == Held && !(off <= e2[i]*(1+1e-9)) {
+				if !(off <= limit*(1+1e-9)) || !(eta > 0.5) && form == Held && !(off <= e2[i]*(1+1e-9)) {
 					t.Errorf("%s, step %g s, eta %g: off by %.6g after two steps; %.6g is the bound, %.6g that of the thesis", form, h, eta, off, limit, e2[i])
 				}
 				if !met {

@@ -57,7 +57,7 @@ func TestPlantTooFastForTheGridNamesAPeriodThatFits(t *testing.T) {
 			t.Fatalf("error %q names no period that fits", err)
 		}
 		fit, err := time.ParseDuration(m[1])
-		if err != nil || fit <= 0 || fit.Seconds() < 200/omega {
+		if err != nil || fit <= 0 || !(fit.Seconds() >= 200/omega) {
 			t.Errorf("%g rad/s: period %s, %v", omega, m[1], err)
 		}
 		if _, err := Prepare(sys, Options{Period: fit}); err != nil {

@@ -76,10 +76,7 @@ func run(t testing.TB, sys *model.System, opt kernel.Options, tr truth.Table) (w
 			if !ok {
 				continue
 			}
-			e := math.Abs(y[j]-tr.Rows[i][c+1]) / span[c+1]
-			if e > worst[name] || e != e {
-				worst[name] = e
-			}
+			worst[name] = max(worst[name], math.Abs(y[j]-tr.Rows[i][c+1])/span[c+1])
 		}
 	}
 	if shared < 20 {
