@@ -53,14 +53,14 @@ func TestProcessesRunOnArm64(t *testing.T) {
 	registered(t)
 	rec, report := filepath.Join(dir, "run.rec"), filepath.Join(dir, "r.json")
 	p := lab.Start(t, file, "run", "-record", rec, "-report", report)
-	p.AwaitOutput("eng", 3*time.Minute)
+	lab.AwaitFor(t, "eng", 3*time.Minute, func() bool { return strings.Contains(p.Out.String(), "eng") })
 	pid := strconv.Itoa(p.Cmd.Process.Pid)
 	for _, words := range [][]string{{"ctl", pid, "fault", "frame=Status", "drop", "for=2 frames"}, {"ps"}, {"stop", pid}} {
 		if out, err := exec.Command(file, words...).CombinedOutput(); err != nil || len(out) == 0 {
 			t.Errorf("%q: %v, %s", words, err, out)
 		}
 	}
-	if code := p.Wait(time.Minute); code != 0 {
+	if code := p.Wait(); code != 0 {
 		t.Errorf("exit %d, %s", code, &p.Err)
 	}
 	var r struct {
@@ -75,11 +75,11 @@ func TestProcessesRunOnArm64(t *testing.T) {
 		t.Errorf("replay: %v, %s", err, out)
 	}
 	killed := lab.Start(t, file, "run", "-report", report)
-	killed.AwaitOutput("eng", 3*time.Minute)
+	lab.AwaitFor(t, "eng", 3*time.Minute, func() bool { return strings.Contains(killed.Out.String(), "eng") })
 	if err := syscall.Kill((&lab.Bench{Process: killed}).Target(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if code := killed.Wait(time.Minute); code != 1 || !strings.Contains(killed.Out.String(), "frames sent by the supervisor") {
+	if code := killed.Wait(); code != 1 || !strings.Contains(killed.Out.String(), "frames sent by the supervisor") {
 		t.Errorf("exit %d: no safe values after the kill\n%s%s", code, &killed.Out, &killed.Err)
 	}
 }

@@ -63,7 +63,7 @@ func enabled(t *testing.T) {
 	} {
 		lab.Shell(t, line)
 	}
-	lab.Await(t, "can0 is up and has a queue", time.Minute, func() bool {
+	lab.Await(t, "can0 is up and has a queue", func() bool {
 		out := output(t, "ip link show can0")
 		return strings.Contains(out, "state UP") && strings.Contains(out, "qlen 100\n")
 	})
@@ -78,7 +78,7 @@ func undoNetwork(t *testing.T) {
 // service is the two processes of lockstep@lab, once it is ready.
 func service(t *testing.T) (supervisor, target int) {
 	t.Helper()
-	lab.Await(t, "lockstep@lab is active, with a target", 4*time.Minute, func() bool {
+	lab.AwaitFor(t, "lockstep@lab is active, with a target", 4*time.Minute, func() bool {
 		if property(t, "ActiveState") != "active" {
 			return false
 		}
@@ -143,7 +143,7 @@ func placed(t *testing.T) {
 func answered(t *testing.T) {
 	dump, tcu := lab.StartCandump(t, "can1"), lab.StartUnit(t, "can1")
 	lab.Shell(t, "systemctl restart lockstep@lab")
-	tcu.AwaitOutput("shift 1-3-6 -> 2-3-6", 2*time.Minute)
+	lab.AwaitFor(t, "the unit shifts", 2*time.Minute, func() bool { return strings.Contains(tcu.Out.String()+tcu.Err.String(), "shift 1-3-6 -> 2-3-6") })
 	byID, _ := lab.EndCandumpNow(t, dump)
 	for _, id := range []string{"110", "111", "200", "201", "202"} {
 		if byID[id] == nil {
@@ -203,13 +203,13 @@ func stretches(f *lab.Frames) string {
 func fall(t *testing.T, want, why string, do func(supervisor, target int)) {
 	s, target := service(t)
 	mark, dump, before := journalOf(t), lab.StartCandump(t, "can1"), property(t, "NRestarts")
-	lab.Await(t, "Speeds", time.Minute, func() bool { return strings.Contains(dump.Out.String(), " 200#") })
+	lab.Await(t, "Speeds", func() bool { return strings.Contains(dump.Out.String(), " 200#") })
 	do(s, target)
 	lab.AwaitExit(t, s)
 	lab.AwaitExit(t, target)
 	was := strings.Count(dump.Out.String(), " 200#")
 	again, next := service(t)
-	lab.Await(t, "Speeds of the next run", time.Minute, func() bool { return strings.Count(dump.Out.String(), " 200#") > was+20 })
+	lab.Await(t, "Speeds of the next run", func() bool { return strings.Count(dump.Out.String(), " 200#") > was+20 })
 	byID, _ := lab.EndCandumpNow(t, dump)
 	said := strings.TrimPrefix(journalOf(t), mark)
 	t.Logf("supervisor %d, then %d; target %d, then %d; the journal:\n%s", s, again, target, next, said)
@@ -245,7 +245,7 @@ func second(t *testing.T) {
 func stopped(t *testing.T) {
 	s, target := service(t)
 	mark, dump := journalOf(t), lab.StartCandump(t, "can1")
-	lab.Await(t, "Speeds", time.Minute, func() bool { return strings.Contains(dump.Out.String(), " 200#") })
+	lab.Await(t, "Speeds", func() bool { return strings.Contains(dump.Out.String(), " 200#") })
 	lab.Shell(t, "systemctl stop lockstep@lab")
 	lab.AwaitExit(t, s)
 	lab.AwaitExit(t, target)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"lockstep/hil_test/lab"
 	"lockstep/io/can"
@@ -265,12 +264,12 @@ func TestLabCanplayerPlaysTheLogsWeWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	dump := exec.Command("candump", "-L", "-n", fmt.Sprint(len(list)), "-T", "20000", "vcan0", "vcan1")
+	dump := exec.Command("candump", "-L", "-n", fmt.Sprint(len(list)), "-T", "60000", "vcan0", "vcan1")
 	dump.Stdout = out
 	if err := dump.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second)
+	lab.Await(t, "candump listens to both buses", func() bool { return lab.Listeners(t, "vcan0") > 0 && lab.Listeners(t, "vcan1") > 0 })
 	if out, err := exec.Command("canplayer", "-I", ours).CombinedOutput(); err != nil {
 		t.Fatalf("canplayer: %v\n%s", err, out)
 	}

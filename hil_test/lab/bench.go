@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,14 +61,18 @@ type spread struct {
 	Max int64 `json:"max"`
 }
 
-// Bench is `lockstep run` for a while.
+// Bench is a run of a bench that writes a report.
 type Bench struct {
 	*Process
-	File string
-	D    time.Duration
+	File string        // of the report
+	For  time.Duration // length of the run; UntilStopped: it has no end of its own
 }
 
-// StartDemo starts a bench on vcan0, best effort.
+// UntilStopped is the length of a run that the test ends. A test that does something while
+// a bench runs takes this: on a loaded machine any other length may be over before.
+const UntilStopped time.Duration = 0
+
+// StartDemo starts the demo bench on vcan0, best effort.
 func StartDemo(t *testing.T, d time.Duration) *Bench {
 	t.Helper()
 	return StartDemoOn(t, "vcan0", d, nil, "-besteffort")
@@ -89,7 +94,7 @@ func StartDemoWith(t *testing.T, d time.Duration, edits []Edit, args ...string) 
 	t.Helper()
 	dir := t.TempDir()
 	plants := Start(t, Command(t), "plants", "powershift-bench")
-	if code := plants.Wait(time.Minute); code != 0 {
+	if code := plants.Wait(); code != 0 {
 		t.Fatalf("lockstep plants powershift-bench: exit %d\n%s", code, &plants.Err)
 	}
 	text := plants.Out.String()
@@ -103,17 +108,27 @@ func StartDemoWith(t *testing.T, d time.Duration, edits []Edit, args ...string) 
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	b := &Bench{File: filepath.Join(dir, "report.json"), D: d}
-	b.Process = Start(t, Command(t), append(args, file, "-for", d.String(), "-report", b.File)...)
+	b := &Bench{File: filepath.Join(dir, "report.json"), For: d}
+	args = append(args, file, "-report", b.File)
+	if d != UntilStopped {
+		args = append(args, "-for", d.String())
+	}
+	b.Process = Start(t, Command(t), args...)
 	return b
+}
+
+// AwaitTicking waits until the loop of a run ticks: for the first status line.
+func (p *Process) AwaitTicking() {
+	p.T.Helper()
+	p.AwaitOutput("missed")
 }
 
 // AwaitReport waits for the end of a run, clean and complete, and returns what it reports.
 func (b *Bench) AwaitReport() Report {
 	b.T.Helper()
-	r := b.end(b.D + 30*time.Second)
-	if want := uint64(b.D.Nanoseconds() / r.StepNs); r.Ticks != want {
-		b.T.Errorf("%d grid points stepped in %v, want every one of %d", r.Ticks, b.D, want)
+	r := b.end(b.For + Patience)
+	if want := uint64(b.For.Nanoseconds() / r.StepNs); r.Ticks != want {
+		b.T.Errorf("%d grid points stepped in %v, want every one of %d", r.Ticks, b.For, want)
 	}
 	return r
 }
@@ -123,12 +138,12 @@ func (b *Bench) AwaitReport() Report {
 func (b *Bench) Stop() Report {
 	b.T.Helper()
 	b.Signal(syscall.SIGINT)
-	return b.end(30 * time.Second)
+	return b.end(Patience)
 }
 
 func (b *Bench) end(patience time.Duration) (r Report) {
 	b.T.Helper()
-	if code := b.Wait(patience); code != 0 {
+	if code := b.WaitFor(patience); code != 0 {
 		b.T.Fatalf("%s: exit %d, want 0\n%s%s", b.Name, code, &b.Out, &b.Err)
 	}
 	data, err := os.ReadFile(b.File)
@@ -146,6 +161,66 @@ func (b *Bench) end(patience time.Duration) (r Report) {
 func StartUnit(t *testing.T, bus string) *Process {
 	t.Helper()
 	p := Start(t, Command(t), "ecu", "powershift", "-bus", bus)
-	p.AwaitOutput("waiting for Speeds", Patience)
+	p.AwaitOutput("waiting for Speeds")
 	return p
+}
+
+// Listed is what the tests need of a run in `lockstep ps -json`.
+type Listed struct {
+	Bench      string   `json:"bench"`
+	Supervisor int      `json:"supervisor"`
+	Target     int      `json:"target"`
+	CPU        int      `json:"cpu"`
+	Shared     bool     `json:"cpu_shared"`
+	Buses      []string `json:"buses"`
+	State      string   `json:"state"`
+	Ticks      uint64   `json:"ticks"`
+}
+
+// Runs returns the runs of this host by the names of their benches.
+func Runs(t *testing.T) map[string]Listed {
+	t.Helper()
+	byName := map[string]Listed{}
+	list := listed(t)
+	for _, v := range list {
+		byName[v.Bench] = v
+	}
+	if len(byName) != len(list) {
+		t.Errorf("names are there twice: %+v", list)
+	}
+	return byName
+}
+
+func listed(t *testing.T) (list []Listed) {
+	t.Helper()
+	out, errors, code := Run(t, "ps", "-json")
+	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil {
+		t.Fatalf("ps: exit %d, %s, %v", code, errors, err)
+	}
+	return list
+}
+
+// AwaitTicks waits until the loop has done n more ticks, missed ones too, and begun another
+// one after these: what was on the bus before has then been read.
+func (b *Bench) AwaitTicks(n uint64) {
+	b.T.Helper()
+	ticks := func() uint64 {
+		for _, v := range listed(b.T) {
+			if v.Supervisor == b.Cmd.Process.Pid {
+				return v.Ticks
+			}
+		}
+		return 0
+	}
+	for _, n := range []uint64{n, 1} {
+		before := ticks()
+		Await(b.T, fmt.Sprintf("%d ticks more than %d of %s", n, before, b.Name), func() bool { return ticks() >= before+n })
+	}
+}
+
+// AwaitStatus waits for n more status lines: the supervisor has looked at everything that
+// it looks at from time to time.
+func (b *Bench) AwaitStatus(n int) {
+	b.T.Helper()
+	b.AwaitOutputs("missed", strings.Count(b.Out.String(), "missed")+n)
 }

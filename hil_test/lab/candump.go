@@ -45,31 +45,39 @@ type Frames struct {
 // has it among those that get every frame of the bus: it says nothing itself.
 func StartCandump(t *testing.T, bus string) *Process {
 	t.Helper()
-	listeners := func() int {
-		list, err := os.ReadFile("/proc/net/can/rcvlist_all")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Count(string(list), " "+bus+" ")
-	}
-	before := listeners()
+	before := Listeners(t, bus)
 	p := Start(t, "candump", "-L", "-d", "-r", "8000000", bus)
-	for end := time.Now().Add(20 * time.Second); listeners() == before; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("candump does not listen to %s:\n%s", bus, &p.Err)
-		}
-	}
+	Await(t, "candump listens to "+bus, func() bool { return Listeners(t, bus) > before })
 	return p
 }
 
-// AwaitQuiet waits until candump has no more to say.
-func AwaitQuiet(p *Process) {
-	quiet := 500 * time.Millisecond
-	if os.Getenv(InsideVar) == VCAN.Script {
-		quiet = 3 * time.Second // it stands still for a second and more
+// Listeners returns how many sockets get every frame of a bus. The kernel's list names a bus
+// without any, too, with a colon.
+func Listeners(t *testing.T, bus string) int {
+	t.Helper()
+	list, err := os.ReadFile("/proc/net/can/rcvlist_all")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for before := -1; before != len(p.Out.String()); time.Sleep(quiet) {
-		before = len(p.Out.String())
+	return strings.Count(string(list), " "+bus+" ")
+}
+
+// AwaitQuiet waits until a program that prints what it reads from a bus has printed all that
+// has come: it sleeps, for want of more, and has printed nothing for half a second. The half
+// second is for frames that a card still has to send.
+func AwaitQuiet(p *Process) {
+	p.T.Helper()
+	const looks = 25
+	for before, still := -1, 0; still < looks; time.Sleep(20 * time.Millisecond) {
+		select {
+		case <-p.Done:
+			p.T.Fatalf("%s: has ended\n%s", p.Name, &p.Err)
+		default:
+		}
+		if now := len(p.Out.String()); now != before || !asleep(p.Cmd.Process.Pid) {
+			before, still = now, 0
+		}
+		still++
 	}
 }
 
@@ -85,7 +93,7 @@ func EndCandump(t *testing.T, p *Process) (byID map[string]*Frames, order []stri
 func EndCandumpNow(t *testing.T, p *Process) (byID map[string]*Frames, order []string) {
 	t.Helper()
 	p.Signal(syscall.SIGTERM)
-	p.Wait(10 * time.Second)
+	p.Wait()
 	if strings.Contains(p.Out.String()+p.Err.String(), "DROPCOUNT") {
 		t.Fatalf("candump itself lost frames:\n%s", &p.Err)
 	}

@@ -6,6 +6,7 @@ package lab
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ import (
 const (
 	InsideVar  = "LOCKSTEP_LAB"        // the lab
 	CommandVar = "LOCKSTEP_LAB_BINARY" // path of the lockstep command
+	labsVar    = "LOCKSTEP_LABS"       // set: boot labs though no test is named
 	SenderVar  = "LOCKSTEP_LAB_SENDER" // set: be the sender of sender.go
 )
 
@@ -84,14 +86,14 @@ type Machine struct {
 	needs   []string      // programs; nil: the script itself tells, with -install
 	Outside string        // where this machine's files are in there; "": where they are here
 	More    []string      // of the environment, for the test inside
-	turn    *sync.Mutex   // held while it runs: it takes all CPUs; nil: it idles most of its time
+	alone   bool          // one at a time on this host: it takes all CPUs
 	paced   bool          // its facts need the pace of a machine of its own: nothing runs beside it
 }
 
 var (
 	VCAN      = Machine{Script: "vcan", Limit: 4 * time.Minute, needs: []string{"linux.uml", "ip", "insmod"}}
 	VCANAlone = Machine{Script: "vcan", Limit: VCAN.Limit, needs: VCAN.needs, paced: true}
-	PreemptRT = Machine{Script: "preempt_rt", Limit: 10 * time.Minute, turn: new(sync.Mutex)}
+	PreemptRT = Machine{Script: "preempt_rt", Limit: 10 * time.Minute, alone: true}
 )
 
 // InVCAN reports whether the test runs inside the vcan lab. Outside it runs the
@@ -128,8 +130,8 @@ func RequireVCAN(t *testing.T, needs ...string) {
 
 func (m Machine) Require(t *testing.T, needs ...string) {
 	t.Helper()
-	if testing.Short() {
-		Skip(t, "boots the "+m.Script+" lab: not with -short")
+	if testing.Short() || !asked() {
+		Skip(t, "boots the lab "+m.Script+", which takes its time: hil_test/all, or -run with its name")
 	}
 	packages := map[string]string{
 		"linux.uml": "user-mode-linux", "candump": "can-utils", "cangw": "can-utils", "cansend": "can-utils", "canplayer": "can-utils",
@@ -155,6 +157,13 @@ func (m Machine) Require(t *testing.T, needs ...string) {
 	}
 }
 
+// asked reports whether labs are to boot: hil_test/all asks for them, and who names tests.
+// All labs take longer than all other tests, so that go test ./... leaves them out.
+func asked() bool {
+	names := flag.Lookup("test.run")
+	return os.Getenv(labsVar) != "" || names != nil && names.Value.String() != ""
+}
+
 // path returns the path of the lab's script: it is in hil_test of the module that the
 // working folder is in.
 func (m Machine) path(t *testing.T) string {
@@ -173,19 +182,26 @@ func (m Machine) path(t *testing.T) string {
 }
 
 // wait waits for the turn of a lab, and returns what ends it.
-func (m Machine) wait() (end func()) {
-	if m.turn == nil {
+func (m Machine) wait(t *testing.T) (end func()) {
+	t.Helper()
+	if !m.alone {
 		return func() {}
 	}
-	m.turn.Lock()
-	return m.turn.Unlock
+	script, err := os.Open(m.path(t))
+	if err == nil {
+		err = syscall.Flock(int(script.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() { script.Close() }
 }
 
 // Run runs a command inside the lab, in a folder, and returns what it printed.
 // The test fails if the command fails.
 func (m Machine) Run(t *testing.T, folder string, command ...string) string {
 	t.Helper()
-	defer m.wait()()
+	defer m.wait(t)()
 	ctx, cancel := context.WithTimeout(t.Context(), m.Limit+30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.path(t), command...)
@@ -223,7 +239,7 @@ var All = []Machine{VCAN, PreemptRT}
 // RunScript runs a lab's script and returns what it leaves behind.
 func (m Machine) RunScript(t *testing.T, environment []string, command ...string) (code int, out, err string) {
 	t.Helper()
-	defer m.wait()()
+	defer m.wait(t)()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(m.path(t), command...)
 	cmd.Env = append(os.Environ(), environment...)

@@ -9,13 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // AwaitExit waits for the end of a process that is nobody's child here.
 func AwaitExit(t *testing.T, pid int) {
 	t.Helper()
-	Await(t, fmt.Sprintf("process %d has ended", pid), 30*time.Second, func() bool {
+	Await(t, fmt.Sprintf("process %d has ended", pid), func() bool {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err != nil || strings.Contains(string(text), ") Z ")
 	})
@@ -191,4 +190,43 @@ func LoopThread(t *testing.T, target int) Thread {
 		t.Fatalf("%d threads of the target are real-time ones, want the loop's alone: %v", len(list), list)
 	}
 	return list[0]
+}
+
+// asleep reports whether a process waits for something: proc(5), state S.
+func asleep(pid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, ok := strings.Cut(string(stat), ") ")
+	return ok && strings.HasPrefix(rest, "S ")
+}
+
+// AwaitSocket waits until a process has a socket and sleeps: it listens. For programs that
+// do not say when they are ready.
+func AwaitSocket(p *Process) {
+	p.T.Helper()
+	Await(p.T, p.Name+" listens at a socket", func() bool {
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.Cmd.Process.Pid))
+		for _, fd := range fds {
+			if to, _ := os.Readlink(fd); strings.HasPrefix(to, "socket:") {
+				return asleep(p.Cmd.Process.Pid)
+			}
+		}
+		return false
+	})
+}
+
+// Child returns the process id of the child of a process that has a name, once there is one.
+func Child(t *testing.T, parent int, name string) (child int) {
+	t.Helper()
+	Await(t, fmt.Sprintf("process %d has a child %s", parent, name), func() bool {
+		for _, pid := range ProcessesNamed(name) {
+			stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // "7 (name) S parent ..."
+			_, rest, _ := strings.Cut(string(stat), ") ")
+			if f := strings.Fields(rest); len(f) > 1 && f[1] == strconv.Itoa(parent) {
+				child = pid
+				return true
+			}
+		}
+		return false
+	})
+	return child
 }

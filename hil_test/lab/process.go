@@ -23,7 +23,7 @@ func Shell(t *testing.T, line string) {
 func CheckRefused(t *testing.T, want []string, args ...string) {
 	t.Helper()
 	p := Start(t, Command(t), args...)
-	code := p.Wait(Patience)
+	code := p.Wait()
 	text := strings.TrimSpace(p.Err.String())
 	if code != 3 || strings.Count(text, "\n") != 0 {
 		t.Errorf("%s: exit %d, want 3 and one line:\n%s", p.Name, code, text)
@@ -35,7 +35,9 @@ func CheckRefused(t *testing.T, want []string, args ...string) {
 	}
 }
 
-const Patience = 60 * time.Second // the lab is slow; nothing depends on it
+// Patience is how long a test awaits a fact that has to come true: far longer than it takes
+// on a loaded machine, so that no result depends on it.
+const Patience = time.Minute
 
 // MustRun runs the command, which must succeed, and returns what it printed.
 func MustRun(t *testing.T, args ...string) string {
@@ -118,8 +120,14 @@ func (p *Process) Signal(s os.Signal) {
 	}
 }
 
-// Wait returns the exit code; the test fails if the process does not end within d.
-func (p *Process) Wait(d time.Duration) int {
+// Wait returns the exit code of a process that is to end by now.
+func (p *Process) Wait() int {
+	p.T.Helper()
+	return p.WaitFor(Patience)
+}
+
+// WaitFor returns the exit code; the test fails if the process does not end within d.
+func (p *Process) WaitFor(d time.Duration) int {
 	p.T.Helper()
 	select {
 	case <-p.Done:
@@ -131,19 +139,28 @@ func (p *Process) Wait(d time.Duration) int {
 }
 
 // AwaitOutput waits until the process has written text.
-func (p *Process) AwaitOutput(text string, d time.Duration) {
+func (p *Process) AwaitOutput(text string) {
 	p.T.Helper()
-	for end := time.Now().Add(d); ; time.Sleep(2 * time.Millisecond) {
-		if strings.Contains(p.Out.String(), text) || strings.Contains(p.Err.String(), text) {
-			return
-		}
+	p.AwaitOutputs(text, 1)
+}
+
+// AwaitOutputs waits until the process has written text at least n times.
+func (p *Process) AwaitOutputs(text string, n int) {
+	p.T.Helper()
+	for end := time.Now().Add(Patience); ; time.Sleep(2 * time.Millisecond) {
+		ended := false
 		select {
-		case <-p.Done:
-			p.T.Fatalf("%s: ended without saying %q\n%s%s", p.Name, text, &p.Out, &p.Err)
+		case <-p.Done: // nothing more comes
+			ended = true
 		default:
 		}
-		if time.Now().After(end) {
-			p.T.Fatalf("%s: does not say %q within %v\n%s%s", p.Name, text, d, &p.Out, &p.Err)
+		switch {
+		case max(strings.Count(p.Out.String(), text), strings.Count(p.Err.String(), text)) >= n:
+			return
+		case ended:
+			p.T.Fatalf("%s: ended before it wrote %q %d times\n%s%s", p.Name, text, n, &p.Out, &p.Err)
+		case time.Now().After(end):
+			p.T.Fatalf("%s: has not written %q %d times within %v\n%s%s", p.Name, text, n, Patience, &p.Out, &p.Err)
 		}
 	}
 }
@@ -184,8 +201,14 @@ func MustOutput(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// Await waits until something is so, and fails the test if it does not come true.
-func Await(t *testing.T, what string, d time.Duration, so func() bool) {
+// Await waits until a fact is true, and fails the test if it does not become true.
+func Await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	AwaitFor(t, what, Patience, so)
+}
+
+// AwaitFor is Await for what takes longer than Patience.
+func AwaitFor(t *testing.T, what string, d time.Duration, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(d); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -198,6 +221,6 @@ func Await(t *testing.T, what string, d time.Duration, so func() bool) {
 func Run(t *testing.T, args ...string) (out, errors string, code int) {
 	t.Helper()
 	p := Start(t, Command(t), args...)
-	code = p.Wait(time.Minute)
+	code = p.Wait()
 	return p.Out.String(), p.Err.String(), code
 }

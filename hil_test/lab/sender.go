@@ -30,7 +30,7 @@ func SendGarbage(t *testing.T, bus, rate, seconds string, ids ...string) *Proces
 func AwaitSender(t *testing.T, p *Process) uint64 {
 	t.Helper()
 	var s sent
-	if code := p.Wait(3 * time.Minute); code != 0 {
+	if code := p.WaitFor(3 * time.Minute); code != 0 {
 		t.Fatalf("%s: exit %d\n%s", p.Name, code, &p.Err)
 	}
 	if err := json.Unmarshal([]byte(p.Out.String()), &s); err != nil {

@@ -44,25 +44,25 @@ func TestLabRunWaitsForInterfacesThatComeLate(t *testing.T) {
 		"vcan1": "ip link set vcan1 up",
 	} {
 		p := lab.Start(t, lab.Command(t), "run", "-bus", name, "-wait", "1m", "-besteffort", "-for", "100ms")
-		p.AwaitOutput("waiting for "+name+", 1m0s at most", lab.Patience)
+		p.AwaitOutput("waiting for " + name + ", 1m0s at most")
 		lab.Shell(t, up)
-		if code := p.Wait(30 * time.Second); code != 0 {
+		if code := p.Wait(); code != 0 {
 			t.Errorf("%s: exit %d, want 0\n%s%s", name, code, &p.Out, &p.Err)
 		}
 	}
 	lab.CheckRefused(t, []string{"no such CAN interface"}, "run", "-bus", "never0", "-wait", "300ms", "-besteffort", "-for", "100ms")
 	p := lab.Start(t, lab.Command(t), "run", "-bus", "never0", "-wait", "1m", "-besteffort")
-	p.AwaitOutput("waiting", lab.Patience)
+	p.AwaitOutput("waiting")
 	p.Signal(syscall.SIGTERM)
-	p.Wait(5 * time.Second)
+	p.Wait()
 }
 
 func TestLabUnknownAndShortFramesAreCountedAndChangeNothing(t *testing.T) {
 	if !lab.InVCAN(t, "cansend") {
 		return
 	}
-	b := lab.StartDemo(t, time.Minute)
-	b.AwaitOutput("missed", lab.Patience) // the first status line
+	b := lab.StartDemo(t, lab.UntilStopped)
+	b.AwaitTicking() // the first status line
 	for _, frame := range []string{
 		"110#0102", "111#", "110#R", // too short; a remote frame has no data
 		"123#1122334455667788", "00000110#1122334455667788", "200#0000000000000000", // none of the bench's
@@ -71,7 +71,7 @@ func TestLabUnknownAndShortFramesAreCountedAndChangeNothing(t *testing.T) {
 	}
 	// 40.95 bar, above the range of the signal.
 	lab.Shell(t, "cansend vcan0 110#FFFFFFFFFFFF0000")
-	time.Sleep(time.Second)
+	b.AwaitTicks(1)
 	r := b.Stop()
 	// The kernel's filter may keep away what nobody reads.
 	if r.RxShort != 2 || r.RxRange != 1 || r.RxUnknown > 4 || r.RxFrames != 3+r.RxUnknown {
@@ -88,8 +88,8 @@ func TestLabTwentyThousandFramesASecondDoNotStopTheLoop(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return
 	}
-	b := lab.StartDemo(t, time.Minute)
-	b.AwaitOutput("missed", lab.Patience) // the first status line
+	b := lab.StartDemo(t, lab.UntilStopped)
+	b.AwaitTicking() // the first status line
 	unknown := lab.SendGarbage(t, "vcan0", "20000", "3", "7ff", "123", "1abcdef", "112")
 	n := lab.AwaitSender(t, unknown)
 	known := lab.SendGarbage(t, "vcan0", "20000", "3", "110", "111")
@@ -113,13 +113,13 @@ func TestLabGarbageBesideAUnitLeavesTheDriveAlone(t *testing.T) {
 	}
 	dump := lab.StartCandump(t, "vcan0")
 	tcu := lab.StartUnit(t, "vcan0")
-	b := lab.StartDemo(t, time.Minute)
+	b := lab.StartDemo(t, lab.UntilStopped)
 	noise := lab.SendGarbage(t, "vcan0", "2000", "4", "7ff", "1abcdef")
-	tcu.AwaitOutput("gear 2-4-7 engaged", 40*time.Second)
+	tcu.AwaitOutput("gear 2-4-7 engaged")
 	lab.AwaitSender(t, noise)
 	r := b.Stop()
 	tcu.Signal(syscall.SIGINT)
-	tcu.Wait(10 * time.Second)
+	tcu.Wait()
 	byID, _ := lab.EndCandump(t, dump)
 	checkSpeeds(t, byID["200"], r)
 	if log := tcu.Out.String() + tcu.Err.String(); strings.Contains(log, "still slips") {
@@ -133,12 +133,13 @@ func TestLabUnitKilledMidShiftDoesNotStopTheBench(t *testing.T) {
 	}
 	dump := lab.StartCandump(t, "vcan0")
 	tcu := lab.StartUnit(t, "vcan0")
-	b := lab.StartDemo(t, time.Minute)
-	tcu.AwaitOutput("shift 2-3-6 -> 1-5-6", lab.Patience)
+	b := lab.StartDemo(t, lab.UntilStopped)
+	tcu.AwaitOutput("shift 2-3-6 -> 1-5-6")
 	time.Sleep(50 * time.Millisecond) // the double swap takes 0.4 s
 	tcu.Signal(syscall.SIGKILL)
-	tcu.Wait(10 * time.Second)
-	time.Sleep(3 * time.Second)
+	tcu.Wait()
+	alone := strings.Count(dump.Out.String(), " 200#")
+	lab.Await(t, "two seconds of Speeds without a unit", func() bool { return strings.Count(dump.Out.String(), " 200#") > alone+400 })
 	r := b.Stop()
 	byID, order := lab.EndCandump(t, dump)
 	checkSpeeds(t, byID["200"], r)

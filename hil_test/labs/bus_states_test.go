@@ -101,14 +101,13 @@ func statesAreTold(t *testing.T, card *adapter) {
 		{"e1a", ""}, {"e3bcs", ""}, {"sb000256", "bus drive is off"},
 	} {
 		card.says(s.says)
-		if pause(); s.line != "" {
-			b.AwaitOutput(s.line, lab.Patience)
+		if b.AwaitStatus(2); s.line != "" {
+			b.AwaitOutput(s.line)
 		}
 	}
-	b.AwaitOutput("bus drive is off", lab.Patience)
-	time.Sleep(time.Second)
+	b.AwaitStatus(1) // it tries to restart, which slcan refuses
 	lab.Shell(t, "ip link set "+card.bus+" down")
-	b.AwaitOutput("bus drive is down", lab.Patience)
+	b.AwaitOutput("bus drive is down")
 	lab.Shell(t, "ip link set "+card.bus+" up")
 	awaitBus(b.Bench)
 	b.stop()
@@ -142,7 +141,7 @@ func statesAreTold(t *testing.T, card *adapter) {
 // awaitBus waits for a status line that has nothing to say of the bus.
 func awaitBus(b *lab.Bench) {
 	b.T.Helper()
-	lab.Await(b.T, "a bus that is well", 30*time.Second, func() bool {
+	lab.Await(b.T, "a bus that is well", func() bool {
 		lines := strings.Split(b.Out.String(), "\n")
 		return len(lines) > 1 && !strings.Contains(lines[len(lines)-2], "bus drive is")
 	})
@@ -150,7 +149,7 @@ func awaitBus(b *lab.Bench) {
 
 func passiveAtTheStart(t *testing.T, card *adapter) {
 	card.says("sp000130")
-	pause()
+	card.awaitState("ERROR-PASSIVE")
 	b := lab.StartDemoOn(t, card.bus, time.Second, nil, "-besteffort")
 	b.AwaitReport()
 	if want := "bus drive: can0 is error-passive: is another node there, and at the same bit rate?\n"; !strings.Contains(b.Out.String(), want) {
@@ -163,9 +162,9 @@ func passiveAtTheStart(t *testing.T, card *adapter) {
 
 func offAtTheStart(t *testing.T, card *adapter) {
 	card.says("sb000256")
-	pause()
+	card.awaitState("BUS-OFF")
 	b := lab.StartDemoOn(t, card.bus, time.Second, nil, "-besteffort")
-	code := b.Wait(30 * time.Second)
+	code := b.Wait()
 	if want := "lockstep: bus drive: can0 is bus-off: mend the wiring, the bit rate or the termination, then ip link set can0 down && ip link set can0 up type can bitrate 500000 restart-ms 100\n"; code != 3 || b.Err.String() != want {
 		t.Errorf("exit %d, %q; want 3, %q", code, &b.Err, want)
 	}
@@ -174,7 +173,7 @@ func offAtTheStart(t *testing.T, card *adapter) {
 func downAtTheStart(t *testing.T, card *adapter) {
 	lab.Shell(t, "ip link set "+card.bus+" down")
 	b := lab.StartDemoOn(t, card.bus, time.Second, nil, "-besteffort")
-	code := b.Wait(30 * time.Second)
+	code := b.Wait()
 	if want := "ip link set can0 up type can bitrate 500000 restart-ms 100\n"; code != 3 || !strings.HasSuffix(b.Err.String(), want) || strings.Count(b.Err.String(), "\n") != 1 {
 		t.Errorf("exit %d, %q; want 3, and one line with %q", code, &b.Err, want)
 	}
@@ -189,15 +188,15 @@ func TestLabAnInterfaceThatIsMadeAgainIsTheBusAgain(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "run.rec")
 	b := ticking(t, "vcan1", nil, "-besteffort", "-record", log)
 	lab.Shell(t, "ip link set vcan1 down")
-	b.AwaitOutput("bus drive is down", lab.Patience)
+	b.AwaitOutput("bus drive is down")
 	lab.Shell(t, "ip link set vcan1 up")
 	awaitBus(b.Bench)
 	lab.Shell(t, "ip link del vcan1")
-	b.AwaitOutput("bus drive is gone", lab.Patience)
+	b.AwaitOutput("bus drive is gone")
 	lab.Shell(t, "ip link add dev vcan1 type vcan && ip link set vcan1 mtu 72 up")
 	dump := lab.StartCandump(t, "vcan1")
 	tcu := lab.StartUnit(t, "vcan1")
-	lab.Await(t, "50 Speeds and a pressure on the new interface", 30*time.Second, func() bool {
+	lab.Await(t, "50 Speeds and a pressure on the new interface", func() bool {
 		seen := dump.Out.String()
 		return strings.Count(seen, " 200#") >= 50 && strings.Contains(seen, " 110#")
 	})
@@ -259,7 +258,7 @@ func TestLabAFloodOfErrorFramesIsCounted(t *testing.T) {
 	b := ticking(t, "vcan0", nil, "-besteffort")
 	// No acknowledgement, and a bus error: what a wire that is torn off makes.
 	sent := errorFrames(t, "vcan0", 10_000, unix.CAN_ERR_ACK|unix.CAN_ERR_BUSERROR)
-	time.Sleep(3 * time.Second) // for the last of them to be read, or counted: the lab stands still now and then
+	b.AwaitStatus(3) // the last of them are read, or counted
 	r := b.stop()
 	f := fateOf(b.Bench)
 	t.Logf("%d error frames written, %d read, %d not", sent, f.Frames, f.Unread)
@@ -280,19 +279,15 @@ func TestLabBusOffIsHeardWithoutASupervisor(t *testing.T) {
 		return
 	}
 	dump := lab.StartCandump(t, "vcan0")
-	b := lab.StartDemoOn(t, "vcan0", time.Hour, []lab.Edit{{"bus_off: continue", "bus_off: stop"}, {"supervisor_gone: stop after 1 s", "supervisor_gone: continue"}}, "-besteffort")
-	b.AwaitOutput("missed", lab.Patience)
-	target := child(b.Cmd.Process.Pid, "lockstep-target")
-	if target == 0 {
-		t.Fatal("there is no target")
-	}
+	b := lab.StartDemoOn(t, "vcan0", lab.UntilStopped, []lab.Edit{{"bus_off: continue", "bus_off: stop"}, {"supervisor_gone: stop after 1 s", "supervisor_gone: continue"}}, "-besteffort")
+	b.AwaitTicking()
+	target := lab.Child(t, b.Cmd.Process.Pid, "lockstep-target")
 	b.Signal(syscall.SIGKILL)
-	b.Wait(10 * time.Second)
-	pause()
+	b.Wait()
 	before := strings.Count(dump.Out.String(), " 200#")
-	lab.Await(t, "the target goes on", 30*time.Second, func() bool { return strings.Count(dump.Out.String(), " 200#") > before })
+	lab.Await(t, "the target goes on", func() bool { return strings.Count(dump.Out.String(), " 200#") > before+80 })
 	off := lab.Start(t, "cansend", "vcan0", "20000040#0000000000000000")
-	if code := off.Wait(10 * time.Second); code != 0 {
+	if code := off.Wait(); code != 0 {
 		t.Fatalf("cansend: exit %d, %s", code, &off.Err)
 	}
 	lab.AwaitExit(t, target)

@@ -147,7 +147,7 @@ func spoil(t *testing.T) *sick {
 
 	rival := lab.Start(t, "chrt", "-f", "90", "taskset", "-c", "0-1", "sleep", "600")
 	pid := strconv.Itoa(rival.Cmd.Process.Pid)
-	lab.Await(t, "sleep is a rival", 10*time.Second, func() bool { return lab.ReadTrimmed(t, "/proc/"+pid+"/comm") == "sleep" })
+	lab.Await(t, "sleep is a rival", func() bool { return lab.ReadTrimmed(t, "/proc/"+pid+"/comm") == "sleep" })
 	add("rival", "true", "taskset -p -c "+pid+" | sed 's/.*: //'", "0")
 	add("rival's priority", "true", "chrt -p "+pid, "")
 	return s
@@ -168,7 +168,7 @@ func (s *sick) cardThread(irq string) {
 			continue
 		}
 		tid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		lab.Await(s.t, "the card's thread is on the loop's CPU", 20*time.Second, func() bool {
+		lab.Await(s.t, "the card's thread is on the loop's CPU", func() bool {
 			_ = exec.Command("cansend", "can0", "123#00").Run()
 			return lab.StatusField(s.t, fmt.Sprintf("/proc/%d", tid), "Cpus_allowed_list") == lab.IsolatedCPU
 		})
@@ -208,7 +208,7 @@ func otherClock(t *testing.T) string {
 func (s *sick) lockstep(args ...string) (code int, out string) {
 	s.t.Helper()
 	p := lab.Start(s.t, lab.Command(s.t), args...)
-	code = p.Wait(60 * time.Second)
+	code = p.Wait()
 	return code, p.Out.String() + p.Err.String()
 }
 
@@ -240,7 +240,7 @@ func (s *sick) onTerminal(answer string, args ...string) (code int, out string) 
 	}
 	done := make(chan struct{})
 	go func() { cmd.Wait(); close(done) }()
-	lab.Await(s.t, "it asks", 60*time.Second, func() bool { return strings.Contains(said.String(), "[y/N]") })
+	lab.Await(s.t, "it asks", func() bool { return strings.Contains(said.String(), "[y/N]") })
 	fmt.Fprintln(ptmx, answer)
 	select {
 	case <-done:
@@ -261,7 +261,7 @@ func (s *sick) doctorIsGreen() {
 		}
 	}
 	p := lab.Start(s.t, lab.Command(s.t), "doctor", "-json", "-cpu", lab.IsolatedCPU, "-bus", "can0")
-	p.Wait(60 * time.Second)
+	p.Wait()
 	if err := json.Unmarshal([]byte(p.Out.String()), &found); err != nil {
 		s.t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func (s *sick) onlyRoot(line []string) {
 	before := s.look()
 	s.sh("cp " + lab.Command(s.t) + " /run/lockstep-copy && chmod 755 /run/lockstep-copy")
 	p := lab.Start(s.t, "setpriv", append([]string{"--reuid=65534", "--clear-groups", "/run/lockstep-copy"}, line...)...)
-	if code := p.Wait(60 * time.Second); code != 3 || !strings.Contains(p.Err.String(), "root's to change") || strings.Count(p.Err.String(), "\n") != 1 {
+	if code := p.Wait(); code != 3 || !strings.Contains(p.Err.String(), "root's to change") || strings.Count(p.Err.String(), "\n") != 1 {
 		s.t.Errorf("of a user: exit %d\n%s", code, &p.Err)
 	}
 	s.same("of a user", before)
@@ -315,8 +315,8 @@ func (s *sick) serviceHasTheRights(fixed, before map[string]string) {
 // as the fix left it.
 func (s *sick) runKeepsIt(fixed map[string]string) {
 	s.t.Helper()
-	b := lab.StartDemoOn(s.t, "vcan0", 10*time.Minute, nil)
-	b.AwaitOutput("missed", 60*time.Second)
+	b := lab.StartDemoOn(s.t, "vcan0", lab.UntilStopped, nil)
+	b.AwaitTicking()
 	if code, out := s.lockstep("doctor", "-undo"); code != 3 || !strings.Contains(out, "a bench runs on this host") {
 		s.t.Errorf("undo in a run: exit %d\n%s", code, out)
 	}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -71,7 +70,7 @@ func TestLabARunGoesOnWhereItsControlSocketHasNoRoom(t *testing.T) {
 	const dir = "/run/lockstep"
 	smallDisk(t, dir, "nr_inodes=1,mode=755") // of its own folder
 	p := lab.Start(t, lab.Command(t), "run", "-for", "500ms")
-	if code := p.Wait(time.Minute); code != 0 || strings.Count(p.Out.String(), "lockstep ctl cannot reach this run: ") != 1 ||
+	if code := p.Wait(); code != 0 || strings.Count(p.Out.String(), "lockstep ctl cannot reach this run: ") != 1 ||
 		!strings.Contains(p.Out.String(), "no space left on device") {
 		t.Errorf("exit %d, %s\n%s", code, &p.Err, &p.Out)
 	}

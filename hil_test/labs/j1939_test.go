@@ -71,32 +71,32 @@ func TestLabAddressesAreContestedWithJ1939acd(t *testing.T) {
 	const higher, lower = "F000000000000003", "1"
 
 	low := another(t, lower)
-	low.AwaitOutput("claimed 0x00", lab.Patience)
+	low.AwaitOutput("claimed 0x00")
 	b := contested(t, "stop")
 	// Refused; in a slow lab the answer may take longer than the 250 ms for which a claim waits.
-	if code := b.Wait(lab.Patience); code != 3 && code != 1 || !strings.Contains(b.Err.String(), "address 0x00 of bus drive was lost to NAME 0000000000000001 (engine, identity 1, manufacturer 0), ours is 000000000C800001") {
+	if code := b.Wait(); code != 3 && code != 1 || !strings.Contains(b.Err.String(), "address 0x00 of bus drive was lost to NAME 0000000000000001 (engine, identity 1, manufacturer 0), ours is 000000000C800001") {
 		t.Errorf("a lower NAME is there: exit %d, %s", code, &b.Err)
 	}
 	low.Signal(syscall.SIGTERM)
-	low.Wait(lab.Patience)
+	low.Wait()
 
 	high := another(t, higher)
-	high.AwaitOutput("claimed 0x00", lab.Patience)
+	high.AwaitOutput("claimed 0x00")
 	b = contested(t, "stop")
-	high.AwaitOutput("claimed 0x01", lab.Patience) // it gives way
-	b.AwaitOutput(" missed ", lab.Patience)
+	high.AwaitOutput("claimed 0x01") // it gives way
+	b.AwaitTicking()
 	high.Signal(syscall.SIGTERM)
-	high.Wait(lab.Patience)
+	high.Wait()
 
 	high = another(t, higher) // while the bench runs
-	high.AwaitOutput("claimed 0x01", lab.Patience)
+	high.AwaitOutput("claimed 0x01")
 	b.Signal(syscall.SIGINT)
-	code := b.Wait(lab.Patience)
+	code := b.Wait()
 	if lines, _ := addressesOf(b); code != 0 || !strings.HasPrefix(lines[0], "drive: 0x00 held, engine") {
 		t.Errorf("against a higher NAME: exit %d, %q", code, lines)
 	}
 	high.Signal(syscall.SIGTERM)
-	high.Wait(lab.Patience)
+	high.Wait()
 }
 
 // What a bench does that loses an address while it runs is declared.
@@ -113,17 +113,18 @@ func TestLabALostAddressHasItsDeclaredEnd(t *testing.T) {
 		{"continue", "stopped by interrupt", 0},
 	} {
 		witness := lab.Start(t, "stdbuf", "-oL", "candump", "-L", "vcan0,18EEFFFE:1FFFFFFF")
-		b := contested(t, c.rule) // which takes longer to begin than candump
-		b.AwaitOutput(" missed ", lab.Patience)
+		lab.AwaitSocket(witness)
+		b := contested(t, c.rule)
+		b.AwaitTicking()
 		low := another(t, "1")
-		low.AwaitOutput("claimed 0x00", lab.Patience)
+		low.AwaitOutput("claimed 0x00")
 		if c.rule == "stop" {
-			b.AwaitOutput("was lost to NAME", lab.Patience)
+			b.AwaitOutput("was lost to NAME")
 		} else {
-			witness.AwaitOutput("18EEFFFE#010080", lab.Patience) // cannot claim
+			witness.AwaitOutput("18EEFFFE#010080") // cannot claim
 			b.Signal(syscall.SIGINT)
 		}
-		code := b.Wait(lab.Patience)
+		code := b.Wait()
 		lines, ended := addressesOf(b)
 		if code != c.code || !strings.HasPrefix(ended, c.ended) {
 			t.Errorf("%s: exit %d, %s", c.rule, code, ended)
@@ -138,7 +139,7 @@ func TestLabALostAddressHasItsDeclaredEnd(t *testing.T) {
 			t.Errorf("%s: the record does not tell (%v)", c.rule, err)
 		}
 		low.Signal(syscall.SIGTERM)
-		low.Wait(lab.Patience)
+		low.Wait()
 	}
 }
 
@@ -158,31 +159,25 @@ func TestLabAddressesAreClaimedAnewAfterAnInterruption(t *testing.T) {
 		t.Fatalf("cangw: %v\n%s", err, out)
 	}
 	witness := lab.Start(t, "stdbuf", "-oL", "candump", "-L", "vcan1")
+	lab.Await(t, "candump listens to vcan1", func() bool { return lab.Listeners(t, "vcan1") > 0 })
 	claims := func(n int) {
 		t.Helper()
-		for end := time.Now().Add(lab.Patience); strings.Count(witness.Out.String(), "18EEFF") < n; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("no %d claims:\n%s", n, &witness.Out)
-			}
-		}
+		witness.AwaitOutputs("18EEFF", n)
 	}
 	b := lab.Start(t, lab.Command(t), "run", file, "-bus", "vcan0", "-besteffort")
 	claims(4)
-	b.AwaitOutput(" missed ", lab.Patience)
-	for _, state := range []string{"down", "up"} {
-		if out, err := exec.Command("ip", "link", "set", "vcan0", state).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		time.Sleep(time.Second) // for the bench to see it
-	}
+	b.AwaitTicking()
+	lab.Shell(t, "ip link set vcan0 down")
+	b.AwaitOutput("bus drive is down")
+	lab.Shell(t, "ip link set vcan0 up")
 	claims(8)
 	b.Signal(syscall.SIGKILL)
-	b.Wait(lab.Patience)
+	b.Wait()
 	next := lab.Start(t, lab.Command(t), "attach")
 	claims(12)
-	next.AwaitOutput(" missed ", lab.Patience)
+	next.AwaitTicking()
 	next.Signal(syscall.SIGINT)
-	if code := next.Wait(lab.Patience); code != 0 || strings.Count(next.Out.String(), " held, ") != 4 {
+	if code := next.Wait(); code != 0 || strings.Count(next.Out.String(), " held, ") != 4 {
 		t.Errorf("attach: exit %d\n%s%s", code, &next.Out, &next.Err)
 	}
 	if text := witness.Out.String(); strings.Count(text, "18EEFF") != 12 || strings.Count(text, "18EEFF80#0400000000FF0000") != 3 {
@@ -231,16 +226,20 @@ func TestLabTruckIsUnderstoodByJ1939ToolsAndTshark(t *testing.T) {
 	console := byLine("testj1939", "-r", "vcan0:0x03,0x100")       // TC1, to the transmission
 	witness := lab.Start(t, "sh", "-c", "exec candump -L vcan0 >"+log)
 	unit := lab.Start(t, lab.Command(t), "ecu", "truck", "-bus", "vcan0")
-	unit.AwaitOutput("waiting for ShaftSpeeds", lab.Patience)
-	time.Sleep(time.Second) // candump and the others say nothing when they are ready
+	unit.AwaitOutput("waiting for ShaftSpeeds")
+	for _, p := range []*lab.Process{spy, engine, console, witness} { // they say nothing when they are ready
+		lab.AwaitSocket(p)
+	}
 	file := filepath.Join(t.TempDir(), "report.json")
-	b := &lab.Bench{File: file, D: 5 * time.Second}
+	b := &lab.Bench{File: file, For: 5 * time.Second}
 	b.Process = lab.Start(t, lab.Command(t), "run", "truck-bench", "-bus", "vcan0", "-besteffort", "-for", "5s", "-report", file)
 	r := b.AwaitReport()
-	time.Sleep(time.Second) // for the last frames to be read
+	for _, p := range []*lab.Process{spy, engine, console, witness} {
+		lab.AwaitQuiet(p)
+	}
 	for _, p := range []*lab.Process{spy, engine, console, witness, unit} {
 		p.Signal(syscall.SIGTERM)
-		p.Wait(lab.Patience)
+		p.Wait()
 	}
 
 	seen := byTshark(t, log)

@@ -75,9 +75,9 @@ func busyRun(t *testing.T, rate string) (rec, witness string, sent, heard, lost 
 	lab.Shell(t, "cangw -A -s vcan1 -d vcan0 -e")
 	defer lab.Shell(t, "cangw -F")
 	dump := lab.StartCandump(t, "vcan0")
-	b := lab.StartDemoOn(t, "vcan0", time.Minute, nil, "-besteffort", "-record", rec)
+	b := lab.StartDemoOn(t, "vcan0", lab.UntilStopped, nil, "-besteffort", "-record", rec)
 	unit := lab.Start(t, lab.Command(t), "ecu", "powershift", "-bus", "vcan0")
-	b.AwaitOutput("missed", lab.Patience)
+	b.AwaitTicking()
 	// 200 to 202 are what the bench sends: of another program on this host, and of another
 	// node, as which appears what the kernel's gateway forwards.
 	ids := []string{"7ff", "123", "1abcdef", "200", "201", "202"}
@@ -85,11 +85,11 @@ func busyRun(t *testing.T, rate string) (rec, witness string, sent, heard, lost 
 	lab.Shell(t, "cansend vcan0 123##3112233445566778899AABBCC && cansend vcan0 1ABCDEF0#R && cansend vcan0 7FF#R3")
 	sent = lab.AwaitSender(t, here) + lab.AwaitSender(t, there)
 	unit.Signal(syscall.SIGTERM) // what it sent after the end would be in no record
-	unit.Wait(10 * time.Second)
+	unit.Wait()
 	b.Stop()
 	lab.AwaitQuiet(dump)
 	dump.Signal(syscall.SIGINT)
-	dump.Wait(10 * time.Second)
+	dump.Wait()
 	heard, lost = others(t, b)
 	replaysAlike(t, rec)
 	return rec, dump.Out.String(), sent, heard, lost
@@ -118,7 +118,7 @@ func others(t *testing.T, b *lab.Bench) (heard, lost uint64) {
 func replaysAlike(t *testing.T, rec string) {
 	t.Helper()
 	p := lab.Start(t, lab.Command(t), "replay", rec)
-	if code := p.Wait(time.Minute); code != 0 || !strings.HasPrefix(p.Out.String(), "identical: ") {
+	if code := p.Wait(); code != 0 || !strings.HasPrefix(p.Out.String(), "identical: ") {
 		t.Errorf("replay: exit %d\n%s%s", code, &p.Out, &p.Err)
 	}
 	t.Logf("replay: %s", strings.TrimSpace(p.Out.String()))
@@ -299,14 +299,15 @@ func TestLabFloodBesideTheLoopIsCountedToTheFrame(t *testing.T) {
 		return
 	}
 	rec := filepath.Join(t.TempDir(), "run.rec")
-	b := lab.StartDemoOn(t, "vcan0", 3*time.Minute, nil, "-besteffort", "-record", rec)
-	b.AwaitOutput("missed", lab.Patience)
+	b := lab.StartDemoOn(t, "vcan0", lab.UntilStopped, nil, "-besteffort", "-record", rec)
+	b.AwaitTicking()
 	before := backlog(t)
 	flood := lab.SendGarbage(t, "vcan0", "20000", "90", "7ff", "123", "1abcdef")
-	time.Sleep(time.Second)
+	begun := carried(t)
+	lab.Await(t, "the flood runs", func() bool { return carried(t) > begun+1000 })
 	b.Signal(syscall.SIGSTOP)
-	for from, end := carried(t), time.Now().Add(time.Minute); carried(t) < from+50000 && time.Now().Before(end); {
-		pause() // a lab may be too slow for the kernel to run out of room within seconds
+	for from, end := carried(t), time.Now().Add(lab.Patience); carried(t) < from+50000 && time.Now().Before(end); {
+		time.Sleep(100 * time.Millisecond) // a lab may be too slow for the kernel to run out of room within seconds
 	}
 	b.Signal(syscall.SIGCONT)
 	flood.Signal(syscall.SIGTERM)
@@ -340,15 +341,17 @@ func TestLabFramesOnANewInterfaceAreRecorded(t *testing.T) {
 		return
 	}
 	rec := filepath.Join(t.TempDir(), "run.rec")
-	b := lab.StartDemoOn(t, "vcan1", time.Minute, nil, "-besteffort", "-record", rec)
-	b.AwaitOutput("missed", lab.Patience)
+	b := lab.StartDemoOn(t, "vcan1", lab.UntilStopped, nil, "-besteffort", "-record", rec)
+	b.AwaitTicking()
 	lab.Shell(t, "cansend vcan1 7F0#01 && ip link del vcan1")
-	b.AwaitOutput("bus drive is gone", lab.Patience)
+	b.AwaitOutput("bus drive is gone")
 	lab.Shell(t, "ip link add dev vcan1 type vcan && ip link set vcan1 mtu 72 up")
-	for range 20 { // it takes a second or two until all sockets have found it
+	lab.Await(t, "a frame on the new interface is in the record", func() bool {
 		lab.Shell(t, "cansend vcan1 7F1##002")
-		pause()
-	}
+		return slices.ContainsFunc(recorded(t, rec), func(e record.Entry) bool {
+			return e.Kind == record.FrameEntry && e.Frame.Other && text(&e.Frame) == "7F1##002"
+		})
+	})
 	b.Stop()
 	var got []string
 	for _, e := range recorded(t, rec) {

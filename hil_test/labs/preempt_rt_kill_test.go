@@ -22,13 +22,13 @@ func targetKilled(t *testing.T, signal syscall.Signal) {
 	if err := syscall.Kill(b.Target(), signal); err != nil {
 		t.Fatal(err)
 	}
-	code := b.Wait(20 * time.Second)
+	code := b.Wait()
 	said := strings.TrimSpace(b.Err.String())
 	if code != 1 || !strings.HasPrefix(said, "lockstep: run: ") || strings.Contains(said, "\n") {
 		t.Errorf("exit %d, want 1 and the reason in a line: %q", code, said)
 	}
 	tcu.Signal(syscall.SIGINT)
-	tcu.Wait(10 * time.Second)
+	tcu.Wait()
 	byID, order := lab.EndCandump(t, dump)
 	plant, safe := lab.CheckFallToSafe(t, byID["200"])
 	var r lab.Report
@@ -71,7 +71,7 @@ func orphan(t *testing.T, gone string) (target int, b *rtBench) {
 	target = b.Target()
 	t.Cleanup(func() { syscall.Kill(target, syscall.SIGKILL) })
 	b.Signal(syscall.SIGKILL)
-	b.Wait(10 * time.Second)
+	b.Wait()
 	return target, b
 }
 
@@ -81,10 +81,10 @@ func supervisorKilledGoesOn(t *testing.T) {
 	target, b := orphan(t, "continue")
 	file := filepath.Join(t.TempDir(), "report.json")
 	second := lab.Start(t, lab.Command(t), "attach", "-report", file)
-	second.AwaitOutput("missed", 60*time.Second)
+	second.AwaitTicking()
 	least := time.Since(b.ticking)
 	second.Signal(syscall.SIGINT)
-	code := second.Wait(30 * time.Second)
+	code := second.Wait()
 	t.Logf("attach:\n%s%s", &second.Out, &second.Err)
 	if code != 0 {
 		t.Fatalf("attach: exit %d, want 0", code)
@@ -109,7 +109,7 @@ func afterDeath(t *testing.T, gone string, enough, most int) {
 	target, _ := orphan(t, gone)
 	before := strings.Count(dump.Out.String(), " 200#")
 	if enough > 0 { // it goes on for ever
-		lab.Await(t, "safe Speeds", 60*time.Second, func() bool {
+		lab.Await(t, "safe Speeds", func() bool {
 			return strings.Count(dump.Out.String(), " 200#00000000000000") > enough
 		})
 		syscall.Kill(target, syscall.SIGKILL)

@@ -60,7 +60,7 @@ func hostIsFit(t *testing.T) {
 
 func doctorIsRight(t *testing.T) {
 	p := lab.Start(t, lab.Command(t), "doctor", "-json")
-	code := p.Wait(60 * time.Second)
+	code := p.Wait()
 	var found struct {
 		Checks []struct{ Name, Level, Verdict, Found string }
 	}
@@ -108,8 +108,8 @@ func runRT(t *testing.T, edits ...lab.Edit) *rtBench {
 func ticking(t *testing.T, bus string, edits []lab.Edit, args ...string) *rtBench {
 	t.Helper()
 	b := &rtBench{started: time.Now()}
-	b.Bench = lab.StartDemoOn(t, bus, 10*time.Minute, edits, args...)
-	b.AwaitOutput("missed", 60*time.Second) // the first status line
+	b.Bench = lab.StartDemoOn(t, bus, lab.UntilStopped, edits, args...)
+	b.AwaitTicking() // the first status line
 	b.ticking = time.Now()
 	return b
 }
@@ -153,7 +153,7 @@ func loopIsAlone(t *testing.T, edits []lab.Edit, policy int) {
 	if latency := lab.DMALatency(t); latency != 0 {
 		t.Errorf("/dev/cpu_dma_latency is held at %d us, want 0", latency)
 	}
-	tcu.AwaitOutput("shift 1-3-6 -> 2-3-6", 60*time.Second)
+	tcu.AwaitOutput("shift 1-3-6 -> 2-3-6")
 	r := b.stop()
 	if latency := lab.DMALatency(t); latency == 0 {
 		t.Error("/dev/cpu_dma_latency is still held at 0 after the run")
@@ -163,7 +163,7 @@ func loopIsAlone(t *testing.T, edits []lab.Edit, policy int) {
 	}
 	byID, _ := lab.EndCandump(t, dump)
 	tcu.Signal(syscall.SIGINT)
-	tcu.Wait(10 * time.Second)
+	tcu.Wait()
 	checkWire(t, sent, byID, r)
 	if r.BestEffort {
 		t.Errorf("the run was best effort, where all rights are there:\n%s", &b.Out)
@@ -272,7 +272,7 @@ func clockStep(t *testing.T) {
 		if err := syscall.Settimeofday(&now); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(300 * time.Millisecond)
+		b.AwaitTicks(60)
 	}
 	if r := b.stop(); r.LateNs.Max > int64(time.Hour)/2 {
 		t.Errorf("the latest tick is late by %d ns", r.LateNs.Max)
@@ -291,10 +291,10 @@ func cardDownAndUp(t *testing.T) {
 	dump := lab.StartCandump(t, "can1")
 	b := runRT(t)
 	link(t, "down")
-	b.AwaitOutput("bus drive is down", lab.Patience)
+	b.AwaitOutput("bus drive is down")
 	quiet := strings.Count(dump.Out.String(), " 200#")
 	link(t, "up", "type", "can", "bitrate", "500000")
-	lab.Await(t, "50 Speeds after the card was up again", 30*time.Second, func() bool {
+	lab.Await(t, "50 Speeds after the card was up again", func() bool {
 		return strings.Count(dump.Out.String(), " 200#") >= quiet+50
 	})
 	if r := b.stop(); r.TxDropped == 0 || r.BusDown == 0 {
@@ -318,7 +318,7 @@ func overrun(t *testing.T) {
 	sender := lab.Start(t, "taskset", "-c", "0", "chrt", "-f", "3", os.Args[0], "can1", "1000", "1", "7ff")
 	os.Unsetenv(lab.SenderVar)
 	lab.AwaitSender(t, sender)
-	hog.Wait(30 * time.Second)
+	hog.Wait()
 	b.stop()
 	f, overruns := fateOf(b.Bench), lab.CardCounters(t)["can0 rx_over_errors"]-before
 	if overruns == 0 || f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" {
@@ -332,7 +332,7 @@ func overrun(t *testing.T) {
 func errorsWritten(t *testing.T) {
 	b := runRT(t, lab.Edit{"    database: ", "    recover: restart after 10 ms\n    database: "})
 	errorFrames(t, "can0", 1, unix.CAN_ERR_BUSOFF)
-	time.Sleep(3 * time.Second)
+	b.AwaitStatus(3)
 	b.stop()
 	f := fateOf(b.Bench)
 	if f.Offs != 1 || f.State != "error-active" || !slices.Equal(f.states(), []string{"bus-off", "error-active"}) {

@@ -4,7 +4,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"lockstep/hil_test/lab"
 )
@@ -21,18 +20,26 @@ func cpuOffline(t *testing.T) {
 	b := runRT(t)
 	online(t, "0")
 	defer online(t, "1")
-	select {
-	case <-b.Done:
-	case <-time.After(3 * time.Second):
+	lost := "the loop lost CPU " + lab.IsolatedCPU
+	ended := func() bool {
+		select {
+		case <-b.Done:
+			return true
+		default:
+			return false
+		}
+	}
+	lab.Await(t, "the run has ended, or says that the loop lost its CPU", func() bool { return ended() || strings.Contains(b.Out.String(), lost) })
+	if !ended() {
 		r := b.stop()
-		if !r.BestEffort || !strings.Contains(b.Out.String(), "the loop lost CPU "+lab.IsolatedCPU) {
+		if !r.BestEffort || !strings.Contains(b.Out.String(), lost) {
 			t.Errorf("the run went on, best effort %t, and does not say that the loop lost its CPU:\n%s", r.BestEffort, &b.Out)
 		}
 		return
 	}
 	said := strings.TrimSpace(b.Err.String())
 	t.Logf("the run has ended: %s", said)
-	if code := b.Wait(0); code != 1 || !strings.HasPrefix(said, "lockstep: run: ") || strings.Contains(said, "\n") {
+	if code := b.Wait(); code != 1 || !strings.HasPrefix(said, "lockstep: run: ") || strings.Contains(said, "\n") {
 		t.Errorf("exit %d, want 1 and the reason in a line: %q", code, said)
 	}
 }

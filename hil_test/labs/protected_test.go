@@ -64,12 +64,12 @@ func runProtected(t *testing.T, bus string) (r lab.Report, tcu lab.GuardedMessag
 		}
 	}
 	unit := lab.Start(t, "/usr/bin/python3", "protected.py", bus)
-	unit.AwaitOutput("ready", lab.Patience)
+	unit.AwaitOutput("ready")
 	file := filepath.Join(dir, "report.json")
-	b := &lab.Bench{File: file, D: 10 * time.Second}
-	b.Process = lab.Start(t, lab.Command(t), "run", filepath.Join(dir, "protected.yaml"), "-for", b.D.String(), "-besteffort", "-report", file)
+	b := &lab.Bench{File: file, For: 10 * time.Second}
+	b.Process = lab.Start(t, lab.Command(t), "run", filepath.Join(dir, "protected.yaml"), "-for", b.For.String(), "-besteffort", "-report", file)
 	r = b.AwaitReport()
-	if code := unit.Wait(60 * time.Second); code != 0 {
+	if code := unit.Wait(); code != 0 {
 		t.Fatalf("%s: exit %d\n%s", unit.Name, code, &unit.Err)
 	}
 	var saw struct{ Seen, Sent map[string]uint64 }
@@ -120,7 +120,7 @@ func TestLabFramesThatAGatewayCorruptsAreErrors(t *testing.T) {
 		{"-A", "-s", "vcan1", "-d", "vcan0", "-e", "-f", "110:7FF", "-m", "XOR:D:0.0.0000010000000000"},
 	} {
 		gateway := lab.Start(t, "cangw", rule...)
-		if code := gateway.Wait(10 * time.Second); code != 0 {
+		if code := gateway.Wait(); code != 0 {
 			t.Fatalf("cangw %v: exit %d, %s", rule, code, &gateway.Err)
 		}
 	}

@@ -28,17 +28,17 @@ func TestLabBenchAndUnitDriveOnVcan(t *testing.T) {
 	}
 	dump := lab.StartCandump(t, "vcan0")
 	python := lab.Start(t, "/usr/bin/python3", "witness.py", "vcan0")
-	python.AwaitOutput("listening", lab.Patience)
+	python.AwaitOutput("listening")
 	tcu := lab.StartUnit(t, "vcan0")
 	r := lab.StartDemo(t, 20*time.Second).AwaitReport()
 	tcu.Signal(syscall.SIGINT)
-	if code := tcu.Wait(10 * time.Second); code != 0 {
+	if code := tcu.Wait(); code != 0 {
 		t.Errorf("%s: exit %d, want 0\n%s", tcu.Name, code, &tcu.Err)
 	}
 	t.Logf("%s\n%s%s", tcu.Name, &tcu.Out, &tcu.Err)
 	byID, order := lab.EndCandump(t, dump)
 	python.Signal(syscall.SIGTERM)
-	if code := python.Wait(30 * time.Second); code != 0 {
+	if code := python.Wait(); code != 0 {
 		t.Fatalf("%s: exit %d\n%s", python.Name, code, &python.Err)
 	}
 	var saw testimony

@@ -1,47 +1,15 @@
 package labs
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"lockstep/hil_test/lab"
 )
-
-// listed is what the tests need of `lockstep ps -json`.
-type listed struct {
-	Bench      string   `json:"bench"`
-	Supervisor int      `json:"supervisor"`
-	Target     int      `json:"target"`
-	CPU        int      `json:"cpu"`
-	Shared     bool     `json:"cpu_shared"`
-	Buses      []string `json:"buses"`
-	State      string   `json:"state"`
-	Ticks      uint64   `json:"ticks"`
-}
-
-// runs are those of this host, by the names of their benches.
-func runs(t *testing.T) map[string]listed {
-	t.Helper()
-	out, errors, code := lab.Run(t, "ps", "-json")
-	var list []listed
-	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil {
-		t.Fatalf("ps: exit %d, %s, %v", code, errors, err)
-	}
-	byName := map[string]listed{}
-	for _, v := range list {
-		byName[v.Bench] = v
-	}
-	if len(byName) != len(list) {
-		t.Errorf("names are there twice: %+v", list)
-	}
-	return byName
-}
 
 func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
 	if !lab.InVCAN(t) {
@@ -49,8 +17,8 @@ func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
 	}
 	dir := t.TempDir()
 	begin := func(name, bus string) *lab.Bench {
-		b := lab.StartDemoOn(t, bus, time.Minute, []lab.Edit{{"bench: powershift-bench", "bench: " + name}}, "-besteffort", "-record", filepath.Join(dir, name+".rec"))
-		b.AwaitOutput("missed", 60*time.Second)
+		b := lab.StartDemoOn(t, bus, lab.UntilStopped, []lab.Edit{{"bench: powershift-bench", "bench: " + name}}, "-besteffort", "-record", filepath.Join(dir, name+".rec"))
+		b.AwaitTicking()
 		return b
 	}
 	one, two := lab.StartUnit(t, "vcan0"), lab.StartUnit(t, "vcan1")
@@ -58,7 +26,7 @@ func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
 	lab.CheckRefused(t, []string{fmt.Sprintf("interface vcan0 is held by left, process %d: end that one (lockstep stop %[1]d)", left.Cmd.Process.Pid)},
 		"run", "-bus", "vcan0", "-besteffort")
 	lab.CheckRefused(t, []string{"interface vcan1 is held by right, process "}, "run", "-bus", "vcan1")
-	before := runs(t)
+	before := lab.Runs(t)
 	for name, bus := range map[string]string{"left": "drive=vcan0", "right": "drive=vcan1"} {
 		if v := before[name]; v.State != "running" || !slices.Equal(v.Buses, []string{bus}) || v.CPU != 0 {
 			t.Errorf("%s: %+v", name, v)
@@ -70,18 +38,18 @@ func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
 	if before["left"].Shared == before["right"].Shared { // there is one CPU: the first has it
 		t.Errorf("%+v: want one of them to share its CPU", before)
 	}
-	one.AwaitOutput("shift 1-3-6 -> 2-3-6", lab.Patience)
-	two.AwaitOutput("shift 1-3-6 -> 2-3-6", lab.Patience)
+	one.AwaitOutput("shift 1-3-6 -> 2-3-6")
+	two.AwaitOutput("shift 1-3-6 -> 2-3-6")
 	out, errors, code := lab.Run(t, "stop", "-all")
 	if code != 0 || strings.Count(out, "; clean\n") != 2 {
 		t.Errorf("stop -all: exit %d, %q, %s", code, out, errors)
 	}
 	for _, b := range []*lab.Bench{left, right} {
-		if code := b.Wait(10 * time.Second); code != 0 {
+		if code := b.Wait(); code != 0 {
 			t.Errorf("exit %d, %s", code, &b.Err)
 		}
 	}
-	if after := runs(t); len(after) != 0 {
+	if after := lab.Runs(t); len(after) != 0 {
 		t.Errorf("after that: %+v", after)
 	}
 	for name := range before {
@@ -95,11 +63,11 @@ func TestLabAnInterfaceIsFreeWhenSupervisorAndTargetAreKilled(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return
 	}
-	b := lab.StartDemoOn(t, "vcan0", time.Minute, []lab.Edit{{"supervisor_gone: stop after 1 s", "supervisor_gone: continue"}}, "-besteffort")
-	b.AwaitOutput("missed", 60*time.Second)
+	b := lab.StartDemoOn(t, "vcan0", lab.UntilStopped, []lab.Edit{{"supervisor_gone: stop after 1 s", "supervisor_gone: continue"}}, "-besteffort")
+	b.AwaitTicking()
 	target := b.Target()
 	b.Signal(syscall.SIGKILL)
-	b.Wait(10 * time.Second)
+	b.Wait()
 	lab.CheckRefused(t, []string{fmt.Sprintf("interface vcan0 is held by powershift-bench, whose target, process %d, goes on", target)},
 		"run", "-bus", "vcan0", "-besteffort")
 	if err := syscall.Kill(target, syscall.SIGKILL); err != nil {
@@ -124,18 +92,18 @@ func secondRun(t *testing.T) {
 	b := runRT(t)
 	holder := fmt.Sprintf("is held by powershift-bench, process %d: end that one (lockstep stop %[1]d)", b.Cmd.Process.Pid)
 	lab.CheckRefused(t, []string{"interface can0 " + holder}, "run", "-bus", "can0")
-	second := lab.StartDemoOn(t, "can1", time.Minute, []lab.Edit{{"cpu: auto", "cpu: " + lab.IsolatedCPU}})
-	if code := second.Wait(time.Minute); code != 3 || strings.Count(second.Err.String(), "\n") != 1 || !strings.Contains(second.Err.String(), "CPU "+lab.IsolatedCPU+" "+holder) {
+	second := lab.StartDemoOn(t, "can1", lab.UntilStopped, []lab.Edit{{"cpu: auto", "cpu: " + lab.IsolatedCPU}})
+	if code := second.Wait(); code != 3 || strings.Count(second.Err.String(), "\n") != 1 || !strings.Contains(second.Err.String(), "CPU "+lab.IsolatedCPU+" "+holder) {
 		t.Errorf("exit %d, %q", code, &second.Err)
 	}
-	if v := runs(t)["powershift-bench"]; v.CPU != 1 || v.Shared || !slices.Equal(v.Buses, []string{"drive=can0"}) || v.Target != b.Target() {
+	if v := lab.Runs(t)["powershift-bench"]; v.CPU != 1 || v.Shared || !slices.Equal(v.Buses, []string{"drive=can0"}) || v.Target != b.Target() {
 		t.Errorf("ps: %+v", v)
 	}
 	out, errors, code := lab.Run(t, "stop", "powershift-bench")
 	if code != 0 || !strings.HasSuffix(out, "; clean\n") {
 		t.Errorf("stop: exit %d, %q, %s", code, out, errors)
 	}
-	if code := b.Wait(10 * time.Second); code != 0 {
+	if code := b.Wait(); code != 0 {
 		t.Errorf("exit %d, %s", code, &b.Err)
 	}
 }

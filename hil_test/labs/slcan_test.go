@@ -5,8 +5,8 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -95,6 +95,10 @@ func (a *adapter) says(text string) {
 	}
 }
 
-// pause is long enough for two hearings of the supervisor, even where the lab stands
-// still for a while.
-func pause() { time.Sleep(400 * time.Millisecond) }
+// awaitState waits until the driver has the state that the card has said.
+func (a *adapter) awaitState(state string) {
+	a.t.Helper()
+	lab.Await(a.t, a.bus+" is "+state, func() bool {
+		return strings.Contains(lab.MustOutput(a.t, "ip", "-details", "link", "show", a.bus), "can state "+state+" ")
+	})
+}

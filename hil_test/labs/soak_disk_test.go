@@ -36,22 +36,15 @@ func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
 	state := filepath.Join(small, "state")
 	args := []string{"soak", "-bus", "vcan0", "-besteffort", "-load=false", "-leg", "12s", "-faults=false", "-scenarios", "none", "-state", state, "-record", small}
 	first := lab.StartDemoWith(t, 28*time.Second, nil, args...)
-	first.AwaitOutput("no space left on device", time.Minute)
-	first.AwaitOutput("it goes on without records", time.Minute)
-	first.AwaitOutput("leg 1, plain: ", time.Minute)
-	first.AwaitOutput("leg 2, plain, for 16s", time.Minute)
-	time.Sleep(3 * time.Second)
-	if len(named("lockstep-ecu")) != 1 || len(named("lockstep-target")) != 1 {
-		t.Fatalf("units %q, targets %q, want one of each", named("lockstep-ecu"), named("lockstep-target"))
-	}
+	first.AwaitOutput("no space left on device")
+	first.AwaitOutput("it goes on without records")
+	first.AwaitOutput("leg 1, plain: ")
+	first.AwaitOutput("leg 2, plain, for 16s")
+	lab.Await(t, "one unit and one target run", func() bool { return len(named("lockstep-ecu")) == 1 && len(named("lockstep-target")) == 1 })
 	first.Signal(syscall.SIGKILL)
-	for end := time.Now().Add(20 * time.Second); len(named("lockstep-ecu"))+len(named("lockstep-target")) > 0; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("left on the bus: %q %q", named("lockstep-ecu"), named("lockstep-target"))
-		}
-	}
+	lab.Await(t, "nobody is left on the bus", func() bool { return len(named("lockstep-ecu"))+len(named("lockstep-target")) == 0 })
 	second := lab.StartDemoWith(t, 28*time.Second, nil, args...)
-	code := second.Wait(2 * time.Minute)
+	code := second.WaitFor(2 * time.Minute)
 	t.Logf("%s%s%s%s", &first.Out, &first.Err, &second.Out, &second.Err)
 	var v struct {
 		lab.Report

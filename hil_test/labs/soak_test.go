@@ -62,7 +62,7 @@ var demands = []string{
 // be the one that it means.
 func awaitVerdict(b *lab.Bench) (v verdict) {
 	b.T.Helper()
-	code := b.Wait(b.D + 2*time.Minute)
+	code := b.WaitFor(b.For + 2*time.Minute)
 	b.T.Logf("%s\n%s%s", b.Name, &b.Out, &b.Err)
 	data, err := os.ReadFile(b.File)
 	if err == nil {
@@ -116,34 +116,12 @@ func (v *verdict) failed(t *testing.T) (list []string) {
 	return list
 }
 
-// child is the process id of the child of a process that has a name; 0: none has
-// come for half a minute.
-func child(parent int, name string) int {
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		files, _ := filepath.Glob("/proc/[0-9]*/stat")
-		for _, file := range files {
-			data, _ := os.ReadFile(file) // "7 (name) S parent ..."
-			var state string
-			var pid, ppid int
-			head, rest, _ := strings.Cut(string(data), " (")
-			comm, rest, _ := strings.Cut(rest, ") ")
-			if _, err := fmt.Sscan(head+" "+rest, &pid, &state, &ppid); err == nil && comm == name && ppid == parent {
-				return pid
-			}
-		}
-	}
-	return 0
-}
-
-// pauseTarget stops the target for a while, once it ticks. It may have ended before: the
-// verdict tells.
+// pauseTarget stops the target for a while, once it has ticked for two seconds. It may have
+// ended before: the verdict tells.
 func pauseTarget(b *lab.Bench, d time.Duration) {
 	b.T.Helper()
-	pid := child(b.Cmd.Process.Pid, "lockstep-target")
-	if pid == 0 {
-		b.T.Fatalf("%s: there is no target\n%s%s", b.Name, &b.Out, &b.Err)
-	}
-	time.Sleep(4 * time.Second)
+	pid := lab.Child(b.T, b.Cmd.Process.Pid, "lockstep-target")
+	b.AwaitTicks(400)
 	err := syscall.Kill(pid, syscall.SIGSTOP)
 	time.Sleep(d)
 	if err = errors.Join(err, syscall.Kill(pid, syscall.SIGCONT)); err != nil && !errors.Is(err, syscall.ESRCH) {

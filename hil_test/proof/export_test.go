@@ -38,7 +38,7 @@ func TestProofEveryKindOfFaultInVirtualTime(t *testing.T) {
 			{"sim", "" + name + ".yaml", "-scenario", scenario, "-record", rec}, {"export", rec, "-o", log},
 		} {
 			p := lab.Start(t, lab.Command(t), args...)
-			if code := p.Wait(2 * time.Minute); code != 0 {
+			if code := p.WaitFor(2 * time.Minute); code != 0 {
 				t.Fatalf("%s: exit %d\n%s", p.Name, code, &p.Err)
 			}
 		}

@@ -289,7 +289,7 @@ func (e *evidence) checkReceivedFaults(t *testing.T, two string) {
 func replayed(t *testing.T, path string) {
 	t.Helper()
 	p := lab.Start(t, lab.Command(t), "replay", path)
-	code := p.Wait(5 * time.Minute)
+	code := p.WaitFor(5 * time.Minute)
 	if said := strings.TrimSpace(p.Out.String()); code != 0 || !strings.HasPrefix(said, "identical: ") {
 		t.Errorf("replay: exit %d, %q%s", code, said, &p.Err)
 	} else {

@@ -49,7 +49,7 @@ func (p *proofRun) solo(flood bool) (r *soloRun, n uint64, from, to int64) {
 	t := p.T
 	dir := t.TempDir()
 	scenario, rec, file := filepath.Join(dir, "shifting.yaml"), filepath.Join(dir, "run.rec"), filepath.Join(dir, p.name+".yaml")
-	text, err := os.ReadFile("" + p.name + ".yaml")
+	text, err := os.ReadFile(p.name + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +64,11 @@ func (p *proofRun) solo(flood bool) (r *soloRun, n uint64, from, to int64) {
 			t.Fatal(err)
 		}
 	}
-	b := &lab.Bench{File: filepath.Join(dir, "report.json"), D: 12 * time.Second}
-	b.Process = lab.Start(t, lab.Command(t), append([]string{"run", file, "-bus", p.bus, "-for", b.D.String(),
+	b := &lab.Bench{File: filepath.Join(dir, "report.json"), For: 12 * time.Second}
+	b.Process = lab.Start(t, lab.Command(t), append([]string{"run", file, "-bus", p.bus, "-for", b.For.String(),
 		"-scenario", scenario, "-report", b.File, "-record", rec}, p.args...)...)
 	if flood {
-		b.AwaitOutput("missed", time.Minute) // the first status line
+		b.AwaitTicking() // the first status line
 		from = time.Now().UnixNano()
 		n = lab.AwaitSender(t, lab.SendGarbage(t, p.units, p.flood, "3", "7ff", "123", "1abcdef", "113"))
 		to = time.Now().UnixNano()
@@ -173,25 +173,25 @@ func flooded(p *proofRun) {
 // and told in the line of its message; the plant keeps what it had.
 func wrongFrames(t *testing.T) {
 	dir := t.TempDir()
-	b := &lab.Bench{File: filepath.Join(dir, "report.json"), D: 5 * time.Minute} // until it is stopped
-	b.Process = lab.Start(t, lab.Command(t), "run", "fd.yaml", "-bus", "vcan0", "-for", b.D.String(), "-report", b.File, "-besteffort")
-	b.AwaitOutput("missed", time.Minute)
+	b := &lab.Bench{File: filepath.Join(dir, "report.json"), For: lab.UntilStopped}
+	b.Process = lab.Start(t, lab.Command(t), "run", "fd.yaml", "-bus", "vcan0", "-report", b.File, "-besteffort")
+	b.AwaitTicking()
 	for range 3 {
 		lab.Shell(t, "cansend vcan0 110#01020304050607")
 	}
 	lab.Shell(t, "cansend vcan0 110#0001020304050607")
 	python := lab.Start(t, "/usr/bin/python3", "-c", `
 import can, sys
-sys.path.insert(0, "proof")
+sys.path.insert(0, "unit")
 import unit
 bus = can.Bus("vcan0", bustype="socketcan", fd=True)
 for n, clutch6 in enumerate((1.5, float("nan"), float("inf"), 2.5)):
     bus.send(unit.frame(n, True, clutch6))
 `)
-	if code := python.Wait(30 * time.Second); code != 0 {
+	if code := python.Wait(); code != 0 {
 		t.Fatalf("exit %d\n%s", code, &python.Err)
 	}
-	time.Sleep(time.Second) // a tick reads them
+	b.AwaitTicks(1) // which read them
 	b.Stop()
 	var full struct {
 		Messages []struct {
@@ -230,13 +230,14 @@ for n, clutch6 in enumerate((1.5, float("nan"), float("inf"), 2.5)):
 // cablePulled: the interface goes down in the middle of the run, and comes back.
 func cablePulled(t *testing.T) {
 	dir := t.TempDir()
-	b := &lab.Bench{File: filepath.Join(dir, "report.json"), D: 8 * time.Second}
-	b.Process = lab.Start(t, lab.Command(t), "run", "fd.yaml", "-bus", "vcan0", "-for", b.D.String(), "-report", b.File, "-besteffort")
-	b.AwaitOutput("missed", time.Minute)
+	b := &lab.Bench{File: filepath.Join(dir, "report.json"), For: lab.UntilStopped}
+	b.Process = lab.Start(t, lab.Command(t), "run", "fd.yaml", "-bus", "vcan0", "-report", b.File, "-besteffort")
+	b.AwaitTicking()
 	lab.Shell(t, "ip link set vcan0 down")
-	time.Sleep(time.Second)
+	b.AwaitTicks(100)
 	lab.Shell(t, "ip link set vcan0 up")
-	r := b.AwaitReport()
+	b.AwaitTicks(100)
+	r := b.Stop()
 	if r.BusDown == 0 || r.TxDropped == 0 || r.TxFrames == 0 {
 		t.Errorf("the report counts the bus down %d times, %d frames sent and %d dropped; want some of each", r.BusDown, r.TxFrames, r.TxDropped)
 	}

@@ -101,11 +101,11 @@ func (r *proofRun) run() *evidence {
 	r.Setenv(unitVar, "1")
 	brutella := lab.Start(r.T, os.Args[0], r.units, fmt.Sprint(seconds))
 	os.Unsetenv(unitVar)
-	python.AwaitOutput("ready", 60*time.Second)
-	brutella.AwaitOutput("ready", lab.Patience)
+	python.AwaitOutput("ready")
+	brutella.AwaitOutput("ready")
 	dir := r.TempDir()
 	r.record = filepath.Join(dir, "run.rec")
-	b := &lab.Bench{File: filepath.Join(dir, "report.json"), D: r.d}
+	b := &lab.Bench{File: filepath.Join(dir, "report.json"), For: r.d}
 	b.Process = lab.Start(r.T, lab.Command(r.T), append([]string{"run", r.name + ".yaml", "-bus", r.bus, "-for", r.d.String(),
 		"-report", b.File, "-record", r.record}, r.args...)...)
 	e := &evidence{report: b.AwaitReport()}
@@ -128,7 +128,7 @@ func (r *proofRun) run() *evidence {
 // testify reads what a unit says at its end.
 func testify(p *lab.Process, patience time.Duration, to any) {
 	p.T.Helper()
-	if code := p.Wait(patience); code != 0 {
+	if code := p.WaitFor(patience); code != 0 {
 		p.T.Fatalf("%s: exit %d\n%s", p.Name, code, &p.Err)
 	}
 	_, text, _ := strings.Cut(p.Out.String(), "ready\n")
