@@ -190,7 +190,7 @@ func TestACertificateThatIsCutShortSaysSo(t *testing.T) {
 func TestInterruptedBeforeTheRunACertificateLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	s := begin(t, nil, "certify", "-for", "10m", "-o", filepath.Join(dir, "c.html"))
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		if list, _ := os.ReadDir(dir); len(list) == 2 {
 			break
 		} else if time.Now().After(end) {

@@ -162,12 +162,7 @@ func TestChildrenDieWithTheSupervisor(t *testing.T) {
 	s.cmd.Process.Kill()
 	s.end()
 	for _, pid := range pids {
-		for i := 0; alive(pid); i++ {
-			if i == 500 {
-				t.Fatalf("process %d runs on 10 s after the supervisor was killed", pid)
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
+		await(t, "process "+itoa(pid)+" has ended after its supervisor", func() bool { return !alive(pid) })
 	}
 }
 
@@ -192,11 +187,12 @@ func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
 	before := time.Now()
 	code := s.end()
 	r := readReport(t, file)
-	if took := time.Since(before); code != 1 || r.Clean || took > 15*time.Second {
-		t.Errorf("code %d, clean %t, ended %v after the target stood still; want 1, false, about 5 s", code, r.Clean, took)
+	took := time.Since(before).Seconds()
+	if code != 1 || r.Clean {
+		t.Errorf("code %d, clean %t; want 1, false", code, r.Clean)
 	}
-	if r.Unserved == 0 || r.Ticks+r.Unserved != 400 || !(r.Still > 2) {
-		t.Errorf("%d ticks, %d not served, stood still for %g s; want 400 together, more than 2 s", r.Ticks, r.Unserved, r.Still)
+	if r.Unserved == 0 || r.Ticks+r.Unserved != 400 || !(r.Still > 2 && r.Still < took+2) {
+		t.Errorf("%d ticks, %d not served, stood still for %g s; want 400 together, more than 2 s, and no longer than since it was stopped, %g s", r.Ticks, r.Unserved, r.Still, took)
 	}
 	for _, want := range []string{"stands still for 2.", "stood still  ", "2s after its end ", "did not answer and was killed"} {
 		if !strings.Contains(s.out.String(), want) {
