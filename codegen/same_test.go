@@ -348,6 +348,7 @@ func embeddedNames() (names []string) {
 
 // Every embedded plant, ways to step them, and random plants.
 func TestGeneratedKernelsGiveTheBitsOfTheTableKernel(t *testing.T) {
+	t.Parallel()
 	names := slices.Clone(everyDay)
 	for _, name := range embeddedNames() {
 		if !slices.Contains(names, name) {

@@ -47,9 +47,7 @@ func onArm64(t *testing.T, pkg, without string, args ...string) {
 
 func TestFastPackagesPassTheirTestsOnArm64(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		lab.Skip(t, "compiles seven packages for arm64: not with -short")
-	}
+	lab.RequireTime(t, "compiles seven packages for arm64, and emulates it")
 	for _, p := range []struct{ name, without string }{
 		// These execute themselves, which this kernel does not without binfmt_misc;
 		// TestProcessesRunOnArm64 has some of them. The spin is too short for an emulator.
@@ -82,17 +80,16 @@ func TestARecordOfAnotherArchitectureIsRefusedInALine(t *testing.T) {
 	if out, err := arm64("sim", "powershift-bench", "-for", "1s", "-record", theirs); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := arm64("replay", theirs); err != nil || !strings.HasPrefix(out, "identical: 200 ticks, ") {
+	if out, err := arm64("replay", theirs); err != nil || !strings.Contains(out, " 200 ticks") {
 		t.Errorf("its own: %v, %s", err, out)
 	}
 	if _, errors, code := lab.Run(t, "sim", "powershift-bench", "-for", "1s", "-record", ours); code != 0 {
 		t.Fatalf("exit %d, %s", code, errors)
 	}
-	const why = "results are the same bit for bit on one architecture only\n"
-	if out, err := arm64("replay", ours); err == nil || strings.Count(out, "\n") != 1 || !strings.HasSuffix(out, "this is arm64: "+why) {
+	if out, err := arm64("replay", ours); err == nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, ours) || !strings.Contains(out, "arm64") || !strings.Contains(out, "amd64") {
 		t.Errorf("ours there: %v, %q", err, out)
 	}
-	if out, errors, code := lab.Run(t, "replay", theirs); code != 2 || out != "" || strings.Count(errors, "\n") != 1 || !strings.HasSuffix(errors, ": "+why) {
+	if out, errors, code := lab.Run(t, "replay", theirs); code != 2 || out != "" || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, theirs) || !strings.Contains(errors, "arm64") || !strings.Contains(errors, "amd64") {
 		t.Errorf("theirs here: exit %d, %q, %q", code, out, errors)
 	}
 }

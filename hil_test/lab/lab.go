@@ -23,7 +23,7 @@ import (
 const (
 	InsideVar  = "LOCKSTEP_LAB"        // the lab
 	CommandVar = "LOCKSTEP_LAB_BINARY" // path of the lockstep command
-	labsVar    = "LOCKSTEP_LABS"       // set: boot labs though no test is named
+	timeVar    = "LOCKSTEP_LABS"       // set: do what takes minutes though no test is named
 	SenderVar  = "LOCKSTEP_LAB_SENDER" // set: be the sender of sender.go
 )
 
@@ -130,9 +130,7 @@ func RequireVCAN(t *testing.T, needs ...string) {
 
 func (m Machine) Require(t *testing.T, needs ...string) {
 	t.Helper()
-	if testing.Short() || !asked() {
-		Skip(t, "boots the lab "+m.Script+", which takes its time: hil_test/all, or -run with its name")
-	}
+	RequireTime(t, "boots the lab "+m.Script)
 	packages := map[string]string{
 		"linux.uml": "user-mode-linux", "candump": "can-utils", "cangw": "can-utils", "cansend": "can-utils", "canplayer": "can-utils",
 		"j1939acd": "can-utils", "j1939spy": "can-utils", "testj1939": "can-utils", "tshark": "tshark",
@@ -157,11 +155,15 @@ func (m Machine) Require(t *testing.T, needs ...string) {
 	}
 }
 
-// asked reports whether labs are to boot: hil_test/all asks for them, and who names tests.
-// All labs take longer than all other tests, so that go test ./... leaves them out.
-func asked() bool {
+// RequireTime skips a test that does what takes minutes, or all CPUs, where nobody asks for
+// it: hil_test/all does, and who names a test by -run. go test ./... leaves it out, so that it
+// ends within four minutes.
+func RequireTime(t *testing.T, does string) {
+	t.Helper()
 	names := flag.Lookup("test.run")
-	return os.Getenv(labsVar) != "" || names != nil && names.Value.String() != ""
+	if asked := os.Getenv(timeVar) != "" || names != nil && names.Value.String() != ""; testing.Short() || !asked {
+		Skip(t, does+": hil_test/all, or -run with the name of the test")
+	}
 }
 
 // path returns the path of the lab's script: it is in hil_test of the module that the

@@ -22,15 +22,20 @@ func Shell(t *testing.T, line string) {
 // CheckRefused runs the command and wants exit 3 and one line that says all of want.
 func CheckRefused(t *testing.T, want []string, args ...string) {
 	t.Helper()
-	p := Start(t, Command(t), args...)
+	Start(t, Command(t), args...).CheckRefusal(want)
+}
+
+// CheckRefusal awaits the end of a process with exit 3 and one line that says all of want.
+func (p *Process) CheckRefusal(want []string) {
+	p.T.Helper()
 	code := p.Wait()
 	text := strings.TrimSpace(p.Err.String())
 	if code != 3 || strings.Count(text, "\n") != 0 {
-		t.Errorf("%s: exit %d, want 3 and one line:\n%s", p.Name, code, text)
+		p.T.Errorf("%s: exit %d, want 3 and one line:\n%s", p.Name, code, text)
 	}
 	for _, w := range want {
 		if !strings.Contains(text, w) {
-			t.Errorf("%s: does not say %q: %s", p.Name, w, text)
+			p.T.Errorf("%s: does not say %q: %s", p.Name, w, text)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 )
 
 func TestCheckSaysWhatWasUnderstoodOfAPlant(t *testing.T) {
+	t.Parallel()
 	out, errors, code := lockstep(t, "check", "powershift")
 	for _, want := range []string{
 		"powershift.yaml: plant powershift, a step of 5ms, scheme complete, form projected\n",
@@ -34,6 +35,7 @@ func TestCheckSaysWhatWasUnderstoodOfAPlant(t *testing.T) {
 }
 
 func TestCheckPrintsMatricesWithNames(t *testing.T) {
+	t.Parallel()
 	out, _, code := lockstep(t, "check", "powershift", "-matrices", "-step", "1ms", "-scheme", "papers")
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
@@ -52,6 +54,7 @@ func TestCheckPrintsMatricesWithNames(t *testing.T) {
 }
 
 func TestCheckListsTheInputsOfABenchThatNobodyDrives(t *testing.T) {
+	t.Parallel()
 	text, _, _ := lockstep(t, "plants", "powershift-bench")
 	file := filepath.Join(t.TempDir(), "b.yaml")
 	text = strings.Replace(text, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "", 1)

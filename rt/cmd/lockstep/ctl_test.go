@@ -161,6 +161,7 @@ func TestARunThatIsTakenOverIsAskedAgain(t *testing.T) {
 }
 
 func TestWrongRequestsEndWithOneLine(t *testing.T) {
+	t.Parallel()
 	file, name := openBench(t)
 	s := begin(t, nil, "run", file)
 	s.running()

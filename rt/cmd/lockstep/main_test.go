@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,10 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue { // most wait for what they have started
+		_ = p.Value.Set("6")
+	}
 	dir, err := os.MkdirTemp("", "lockstep")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -286,6 +291,7 @@ func TestHelpListsEveryCommandButNotTheTarget(t *testing.T) {
 }
 
 func TestPlantsPrintsFilesThatWork(t *testing.T) {
+	t.Parallel()
 	out, _, code := lockstep(t, "plants")
 	if code != 0 || strings.Count(out, "\n") < 3 {
 		t.Fatalf("code %d, %q", code, out)

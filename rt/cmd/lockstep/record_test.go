@@ -43,6 +43,7 @@ func TestAReplayIsIdenticalBitForBit(t *testing.T) {
 
 // Lost points, safe values and the end of the target are in the record, too.
 func TestAReplayFollowsMissedTicksAndTheSafeState(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []string{"skip 1000", "catchup 1000", "safe"} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "run.rec")

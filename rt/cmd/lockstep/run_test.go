@@ -178,6 +178,7 @@ func alive(pid int) bool {
 
 // TestTargetThatStandsStillIsSeenAndEnded stops the target and never continues it.
 func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, nil, "run", patientBench(t), "-for", "2s", "-report", file)
 	s.running()

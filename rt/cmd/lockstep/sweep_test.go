@@ -58,6 +58,7 @@ func table(t *testing.T, dir string) string {
 }
 
 func TestASweepThatIsKilledGoesOnAndLosesNothing(t *testing.T) {
+	t.Parallel()
 	dir, file := swept(t, 60, "60 s")
 	whole, broken := filepath.Join(dir, "whole"), filepath.Join(dir, "broken")
 	if out, errors, code := lockstep(t, "sweep", file, "-o", whole); code != 0 || !strings.Contains(out, "turn: 60 cases in ") {
