@@ -20,7 +20,7 @@ import (
 
 	"lockstep/codegen"
 	"lockstep/model/kernel"
-	"lockstep/rt/bench"
+	"lockstep/rt/virtual"
 )
 
 const grid = 5 * time.Millisecond
@@ -247,7 +247,7 @@ func TestFMUGivesWhatASimulationGives(t *testing.T) {
 	if err := os.WriteFile(inputs, []byte(text.String()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (bench.Simulation{Plant: "coupled-clutches", In: inputs, Out: out, Every: 1}).Run(); err != nil {
+	if _, err := (virtual.Simulation{Plant: "coupled-clutches", In: inputs, Out: out, Every: 1}).Run(); err != nil {
 		t.Fatal(err)
 	}
 	got := run(t, importer(t, 3), object(t, j, 3), j, in)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 )
@@ -33,7 +34,7 @@ func ports(prefix string, n int) (list []model.Port) {
 func randomMap(t *testing.T, seed uint64) *sigmap.Map {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(7, seed))
-	db, spec := &sigmap.Database{}, sigmap.Spec{PeriodNs: 5e6}
+	db, spec := &messages.Database{}, sigmap.Spec{PeriodNs: 5e6}
 	for i := range 6 {
 		m := randomMessage(rnd, i)
 		if len(m.Signals) == 0 {
@@ -68,14 +69,14 @@ func randomMap(t *testing.T, seed uint64) *sigmap.Map {
 	return m
 }
 
-func randomMessage(rnd *rand.Rand, i int) sigmap.Message {
-	m := sigmap.Message{Name: fmt.Sprintf("M%d", i), ID: uint32(0x100*i + rnd.IntN(0x100)), Len: []int{1, 3, 8, 8, 8, 8, 12, 64}[rnd.IntN(8)]}
+func randomMessage(rnd *rand.Rand, i int) messages.Message {
+	m := messages.Message{Name: fmt.Sprintf("M%d", i), ID: uint32(0x100*i + rnd.IntN(0x100)), Len: []int{1, 3, 8, 8, 8, 8, 12, 64}[rnd.IntN(8)]}
 	if rnd.IntN(4) == 0 {
 		m.ID |= can.EFF | uint32(rnd.IntN(1<<29))
 	}
-	var taken sigmap.Bits
+	var taken messages.Bits
 	for range 12 {
-		s := sigmap.Signal{
+		s := messages.Signal{
 			Name: fmt.Sprintf("s%d", len(m.Signals)), Start: rnd.IntN(8 * m.Len), Len: 1 + rnd.IntN([]int{8, 16, 64}[rnd.IntN(3)]),
 			BigEndian: rnd.IntN(2) == 0, Signed: rnd.IntN(2) == 0, Unit: "1", Factor: []float64{1, 1, 0.1, 0.5, -0.25, 3e-5, 1e6}[rnd.IntN(7)],
 			Offset: []float64{0, 0, -40, 1e-3, 273.15}[rnd.IntN(5)],
@@ -150,7 +151,7 @@ func protect(t *testing.T, rnd *rand.Rand, m *sigmap.Map) {
 	t.Helper()
 	ids := []uint32{0x3F, 0x69, 0x39, 0xDC, 0x94, 0xF9, 0x14, 0x64, 0xD8, 0x6A, 0x34, 0xCE, 0xA2, 0x55, 0xB5, 0x2C}
 	sum, n := []string{"56|8"}, []string{"52|4"}
-	specs := []sigmap.ProtectionSpec{
+	specs := []messages.ProtectionSpec{
 		{Profile: "e2e-1a", DataIDs: []uint32{0x1234}}, {Profile: "e2e-1b", DataIDs: []uint32{0x1234}}, {Profile: "e2e-1low", DataIDs: []uint32{0x34}},
 		{Profile: "e2e-1c", DataIDs: []uint32{0x234}}, {Profile: "e2e-2", DataIDs: ids}, {Profile: "e2e-5", DataIDs: []uint32{0x1234}},
 		{Profile: "e2e-11a", DataIDs: []uint32{0x1234}}, {Profile: "e2e-22", DataIDs: ids, Offset: 1},
@@ -169,7 +170,7 @@ func protect(t *testing.T, rnd *rand.Rand, m *sigmap.Map) {
 		var list []sigmap.Protection
 		for range 1 + rnd.IntN(2) {
 			spec := specs[rnd.IntN(len(specs))]
-			p, err := sigmap.NewProtection(spec, &sigmap.Message{Name: "m", ID: id, Len: bytes})
+			p, err := sigmap.NewProtection(spec, &messages.Message{Name: "m", ID: id, Len: bytes})
 			if err != nil {
 				t.Fatalf("%s: %v", spec.Profile, err)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/rt/fault"
@@ -16,9 +17,9 @@ import (
 // steps in 4 and 5, a counter in the lower half of 6, in 7 the CRC-8 0x1D of the others.
 func guarded(t testing.TB) *sigmap.Map {
 	t.Helper()
-	db := &sigmap.Database{File: "disturb_test.dbc", Messages: []sigmap.Message{
-		{Name: "Command", ID: 0x110, Len: 4, Signals: []sigmap.Signal{{Name: "u", Len: 16, Signed: true, Factor: 0.01, Min: -100, Max: 100, Unit: "m/s"}}},
-		{Name: "Guarded", ID: 0x300, Len: 8, Signals: []sigmap.Signal{
+	db := &messages.Database{File: "disturb_test.dbc", Messages: []messages.Message{
+		{Name: "Command", ID: 0x110, Len: 4, Signals: []messages.Signal{{Name: "u", Len: 16, Signed: true, Factor: 0.01, Min: -100, Max: 100, Unit: "m/s"}}},
+		{Name: "Guarded", ID: 0x300, Len: 8, Signals: []messages.Signal{
 			{Name: "x", Len: 32, Signed: true, Factor: 1e-6, Min: -1000, Max: 1000, Unit: "m"},
 			{Name: "steps", Start: 32, Len: 16, Factor: 1, Unit: "1"},
 			{Name: "n", Start: 48, Len: 4, Factor: 1}, {Name: "crc", Start: 56, Len: 8, Factor: 1},
@@ -30,7 +31,7 @@ func guarded(t testing.TB) *sigmap.Map {
 	m, err := sigmap.Bind(db, sigmap.Spec{
 		Receive: []sigmap.Link{{Message: "Command", Signal: "u", Port: "u"}},
 		Send:    []sigmap.Link{{Message: "Guarded", Signal: "x", Port: "x"}, {Message: "Guarded", Signal: "steps", Port: "steps"}},
-		Sendings: []sigmap.Sending{{Message: "Guarded", CycleNs: int64(period), Protect: []sigmap.ProtectionSpec{
+		Sendings: []sigmap.Sending{{Message: "Guarded", CycleNs: int64(period), Protect: []messages.ProtectionSpec{
 			{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF, Counter: []string{"n"}, Checksum: []string{"crc"}},
 		}}},
 		PeriodNs: int64(period),

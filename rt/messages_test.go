@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 )
 
@@ -123,8 +124,8 @@ func TestFrameSentOnChangeIsTriedUntilTheBusTakesIt(t *testing.T) {
 }
 
 func TestTickWithProtectionDoesNotAllocate(t *testing.T) {
-	msg := sigmap.Message{Name: "Command", Len: 4, Signals: []sigmap.Signal{{Name: "sum", Start: 24, Len: 8, Factor: 1}, {Name: "n", Start: 16, Len: 4, Factor: 1}}}
-	spec := sigmap.ProtectionSpec{Profile: "crc8", Poly: 0x2F, Counter: []string{"n"}, Checksum: []string{"sum"}}
+	msg := messages.Message{Name: "Command", Len: 4, Signals: []messages.Signal{{Name: "sum", Start: 24, Len: 8, Factor: 1}, {Name: "n", Start: 16, Len: 4, Factor: 1}}}
+	spec := messages.ProtectionSpec{Profile: "crc8", Poly: 0x2F, Counter: []string{"n"}, Checksum: []string{"sum"}}
 	p, err := sigmap.NewProtection(spec, &msg)
 	if err != nil {
 		t.Fatal(err)

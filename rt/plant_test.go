@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 	"lockstep/sched"
@@ -67,16 +68,16 @@ const period = 5 * time.Millisecond
 // ticks 1, 5, 9, ...
 func database(t testing.TB) *sigmap.Map {
 	t.Helper()
-	db := &sigmap.Database{File: "rt_test.dbc", Messages: []sigmap.Message{
-		{Name: "Command", ID: 0x110, Len: 4, Signals: []sigmap.Signal{
+	db := &messages.Database{File: "rt_test.dbc", Messages: []messages.Message{
+		{Name: "Command", ID: 0x110, Len: 4, Signals: []messages.Signal{
 			{Name: "u", Start: 0, Len: 16, Signed: true, Factor: 0.01, Min: -100, Max: 100, Unit: "m/s"},
 		}},
-		{Name: "State", ID: 0x200, Len: 8, Signals: []sigmap.Signal{
+		{Name: "State", ID: 0x200, Len: 8, Signals: []messages.Signal{
 			{Name: "x", Start: 0, Len: 32, Signed: true, Factor: 1e-6, Min: -1000, Max: 1000, Unit: "m"},
 			{Name: "steps", Start: 32, Len: 24, Factor: 1, Unit: "1"},
 			{Name: "count", Start: 60, Len: 4, Factor: 1, Min: 0, Max: 15, Unit: "1"},
 		}},
-		{Name: "Slow", ID: 0x201, Len: 3, Signals: []sigmap.Signal{
+		{Name: "Slow", ID: 0x201, Len: 3, Signals: []messages.Signal{
 			{Name: "steps", Start: 0, Len: 24, Factor: 1, Unit: "1"},
 		}},
 	}}

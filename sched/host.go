@@ -32,6 +32,7 @@ func holdLatency(root string) (*os.File, *Missing) {
 		f.Close()
 	}
 	m := &Missing{
+		Of:   ResourceLatency,
 		What: "CPUs may enter deep sleep states: " + err.Error(),
 		Help: "DeviceAllow=/dev/cpu_dma_latency rw in the unit file",
 	}
@@ -130,6 +131,7 @@ func (t Timers) look(priority int) (pid int, has *unix.SchedAttr, m *Missing) {
 
 func (t Timers) refused(pid, priority int, err error) *Missing {
 	return &Missing{
+		Of:   ResourceTimers,
 		What: fmt.Sprintf("timers of CPU %d expire in ktimers/%d below SCHED_FIFO %d: %v", t.CPU, t.CPU, priority, err),
 		Help: fmt.Sprintf("sudo chrt -f -p %d %d, or `timer: %s` in the bench", priority, pid, Nanosleep),
 	}
@@ -150,6 +152,7 @@ func realtimePriority(a *unix.SchedAttr) int {
 // thread of their own, or where it is hidden from the process.
 func missingTimers(root string, cpu, priority int) *Missing {
 	m := &Missing{
+		Of:   ResourceTimers,
 		What: fmt.Sprintf("timers of CPU %d expire in a thread of the kernel that is not to be seen: no ktimers/%d in /proc", cpu, cpu),
 		Help: fmt.Sprintf("on the host: sudo chrt -f -p %d $(pgrep -x ktimers/%d), or `timer: %s` in the bench", priority, cpu, Nanosleep),
 	}

@@ -51,7 +51,7 @@ func TestHoldLatencyWithoutDeviceOrRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, m := holdLatency(root)
-	if f != nil || m == nil || !strings.Contains(m.What, "sleep states") || !strings.Contains(m.Help, "cpu_dma_latency") {
+	if f != nil || m == nil || m.Of != ResourceLatency || !strings.Contains(m.Help, "cpu_dma_latency") {
 		t.Errorf("a device that refuses: %v, %+v", f, m)
 	}
 }
@@ -161,7 +161,7 @@ func TestRaiseTimersSaysHowWhereItCannot(t *testing.T) {
 		if m == nil {
 			continue
 		}
-		if !strings.Contains(m.What, c.what) || slices.ContainsFunc(c.help, func(h string) bool { return !strings.Contains(m.Help, h) }) {
+		if m.Of != ResourceTimers || !strings.Contains(m.What, c.what) || slices.ContainsFunc(c.help, func(h string) bool { return !strings.Contains(m.Help, h) }) {
 			t.Errorf("%s: %+v, want %q, %q", c.name, m, c.what, c.help)
 		}
 	}

@@ -114,6 +114,7 @@ func lockMemory() *Missing {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil && size > uint64(info.Totalram)*uint64(info.Unit)/2 {
 		return &Missing{
+			Of:   ResourceMemory,
 			What: fmt.Sprintf("memory cannot be locked: the process maps %d MB, more than half of the host's memory", size>>20),
 			Help: "use a build without the race detector, or a smaller plant",
 		}

@@ -12,9 +12,24 @@ import (
 
 // Missing is something the host does not grant, and the command that helps.
 type Missing struct {
-	What string
-	Help string
+	Of   Resource // "" of what this package does not ask for
+	What string   // for people
+	Help string   // the command, or what to change
 }
+
+// Resource is what a loop asks the host for.
+type Resource string
+
+const (
+	ResourceCPU       Resource = "cpu"             // the CPU of the loop
+	ResourceSecondCPU Resource = "second cpu"      // one for all other threads
+	ResourceFIFO      Resource = "fifo"            // SCHED_FIFO at the loop's priority
+	ResourceDeadline  Resource = "deadline"        // SCHED_DEADLINE with the loop's runtime
+	ResourceMemory    Resource = "memory"          // all memory locked
+	ResourcePreemptRT Resource = "preempt_rt"      // a PREEMPT_RT kernel
+	ResourceTimers    Resource = "timers"          // the thread of the timers above the loop
+	ResourceLatency   Resource = "cpu_dma_latency" // CPUs kept out of deep sleep states
+)
 
 // executable returns the file of this program, for the commands of Missing.Help.
 func executable() string {
@@ -35,6 +50,7 @@ func reason(err error) string {
 
 func missingCPU(cpu int, why, online string) Missing {
 	m := Missing{
+		Of:   ResourceCPU,
 		What: fmt.Sprintf("the loop cannot have CPU %d: %s", cpu, why),
 		Help: "start with AllowedCPUs= that contain it, or choose another one",
 	}
@@ -46,6 +62,7 @@ func missingCPU(cpu int, why, online string) Missing {
 
 func missingAlone(cpu int, online string) Missing {
 	m := Missing{
+		Of:   ResourceSecondCPU,
 		What: fmt.Sprintf("CPU %d is the only one allowed to the process: the loop shares it", cpu),
 		Help: fmt.Sprintf("allow a second CPU: start under `taskset -c %s`, or with AllowedCPUs= of two", online),
 	}
@@ -60,6 +77,7 @@ func missingAlone(cpu int, online string) Missing {
 
 func missingFIFO(priority int, why string) Missing {
 	return Missing{
+		Of:   ResourceFIFO,
 		What: fmt.Sprintf("no real-time priority SCHED_FIFO %d: %s", priority, why),
 		Help: fmt.Sprintf("sudo setcap cap_sys_nice,cap_ipc_lock=ep %s (again after each build), or LimitRTPRIO=%d in the unit file; "+
 			"a control group with real-time scheduling needs cpu.rt_runtime_us > 0", executable(), priority),
@@ -70,6 +88,7 @@ func missingFIFO(priority int, why string) Missing {
 // CAP_SYS_NICE, without which no limit helps.
 func (t Thread) missingDeadline(err error, capable bool) Missing {
 	m := Missing{
+		Of:   ResourceDeadline,
 		What: fmt.Sprintf("no SCHED_DEADLINE of %v in %v: %v", time.Duration(t.RuntimeNs), time.Duration(t.PeriodNs), err),
 		Help: fmt.Sprintf("sudo setcap cap_sys_nice,cap_ipc_lock=ep %s (again after each build)", executable()),
 	}
@@ -88,6 +107,7 @@ func (t Thread) missingDeadline(err error, capable bool) Missing {
 
 func missingMemory(why string) Missing {
 	return Missing{
+		Of:   ResourceMemory,
 		What: "memory cannot be locked: " + why,
 		Help: fmt.Sprintf("sudo setcap cap_sys_nice,cap_ipc_lock=ep %s (again after each build), or `ulimit -l unlimited`, or LimitMEMLOCK=infinity in the unit file", executable()),
 	}

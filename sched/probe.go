@@ -70,6 +70,7 @@ func probe(root string, t Thread) (missing []Missing, fifo bool) {
 	}
 	if !realtime(root) {
 		missing = append(missing, Missing{
+			Of:   ResourcePreemptRT,
 			What: "the kernel is not PREEMPT_RT",
 			Help: "boot a PREEMPT_RT kernel (Debian: apt-get install linux-image-rt-amd64)",
 		})

@@ -45,33 +45,39 @@ func TestProbeSaysWhatEachHostLacks(t *testing.T) {
 	for _, c := range []struct {
 		name                                  string
 		caps, cpus, rtprio, memlock, realtime string
-		want                                  []string // beginnings of Missing.What, in this order
+		want                                  []Resource // in this order
+		limit                                 string     // that a Missing.What names
 	}{
-		{"root on a real-time kernel", all, "0-3", "0", "8388608", "1", nil},
-		{"limits instead of capabilities", none, "0-3", "80", "unlimited", "1", nil},
-		{"two capabilities", "0000000000804000", "0-3", "0", "65536", "1", nil},
-		{"a limit that all memory fits", none, "0-3", "99", "1298677760", "1", nil},
-		{"stock desktop", none, "0-7", "0", "8388608", "", []string{"no real-time priority SCHED_FIFO 80", "memory cannot be locked: the limit is 8192 kB", "the kernel is not PREEMPT_RT"}},
-		{"priority limit below", none, "0-3", "79", "unlimited", "1", []string{"no real-time priority SCHED_FIFO 80: the limit is 79"}},
-		{"only CAP_SYS_NICE", nice, "0-3", "0", "8388608", "1", []string{"memory"}},
-		{"only CAP_IPC_LOCK", lock, "0-3", "0", "8388608", "1", []string{"no real-time priority"}},
-		{"the CPU is isolated", all, "0-2", "0", "unlimited", "1", nil}, // the kernel grants it or not
-		{"one CPU", all, "3", "0", "unlimited", "1", []string{"CPU 3 is the only one"}},
-		{"a mainline real-time kernel", all, "0-3", "0", "unlimited", "Linux version 6.12.9 (gcc) #1 SMP PREEMPT_RT Debian 6.12.9-1", nil},
-		{"a preemptible kernel", all, "0-3", "0", "unlimited", "Linux version 6.12.9 (gcc) #1 SMP PREEMPT_DYNAMIC Debian 6.12.9-1", []string{"the kernel is not PREEMPT_RT"}},
-		{"real-time patch switched off", all, "0-3,5", "0", "unlimited", "0", []string{"the kernel is not PREEMPT_RT"}},
+		{"root on a real-time kernel", all, "0-3", "0", "8388608", "1", nil, ""},
+		{"limits instead of capabilities", none, "0-3", "80", "unlimited", "1", nil, ""},
+		{"two capabilities", "0000000000804000", "0-3", "0", "65536", "1", nil, ""},
+		{"a limit that all memory fits", none, "0-3", "99", "1298677760", "1", nil, ""},
+		{"stock desktop", none, "0-7", "0", "8388608", "", []Resource{ResourceFIFO, ResourceMemory, ResourcePreemptRT}, "8192 kB"},
+		{"priority limit below", none, "0-3", "79", "unlimited", "1", []Resource{ResourceFIFO}, "SCHED_FIFO 80: the limit is 79"},
+		{"only CAP_SYS_NICE", nice, "0-3", "0", "8388608", "1", []Resource{ResourceMemory}, ""},
+		{"only CAP_IPC_LOCK", lock, "0-3", "0", "8388608", "1", []Resource{ResourceFIFO}, ""},
+		{"the CPU is isolated", all, "0-2", "0", "unlimited", "1", nil, ""}, // the kernel grants it or not
+		{"one CPU", all, "3", "0", "unlimited", "1", []Resource{ResourceSecondCPU}, "CPU 3"},
+		{"a mainline real-time kernel", all, "0-3", "0", "unlimited", "Linux version 6.12.9 (gcc) #1 SMP PREEMPT_RT Debian 6.12.9-1", nil, ""},
+		{"a preemptible kernel", all, "0-3", "0", "unlimited", "Linux version 6.12.9 (gcc) #1 SMP PREEMPT_DYNAMIC Debian 6.12.9-1", []Resource{ResourcePreemptRT}, ""},
+		{"real-time patch switched off", all, "0-3,5", "0", "unlimited", "0", []Resource{ResourcePreemptRT}, ""},
 	} {
 		got, fifo := probe(host(t, c.caps, c.cpus, c.rtprio, c.memlock, c.realtime), at)
 		if len(got) != len(c.want) {
 			t.Errorf("%s: %v is missing, want %q", c.name, got, c.want)
 			continue
 		}
+		said := ""
 		for i, m := range got {
-			if !strings.HasPrefix(m.What, c.want[i]) || m.Help == "" {
-				t.Errorf("%s: missing %q, help %q; want %q", c.name, m.What, m.Help, c.want[i])
+			if m.Of != c.want[i] || m.What == "" || m.Help == "" {
+				t.Errorf("%s: missing %+v, want %q", c.name, m, c.want[i])
 			}
+			said += m.What + "\n"
 		}
-		if fifo == says(got, "SCHED_FIFO") {
+		if !strings.Contains(said, c.limit) {
+			t.Errorf("%s: %q does not name %q", c.name, said, c.limit)
+		}
+		if fifo == lacks(got, ResourceFIFO) {
 			t.Errorf("%s: fifo %t, missing: %v", c.name, fifo, got)
 		}
 	}
@@ -79,9 +85,9 @@ func TestProbeSaysWhatEachHostLacks(t *testing.T) {
 
 func TestProbeOfAHostWithoutFilesMissesEverything(t *testing.T) {
 	got, fifo := probe(t.TempDir(), Thread{CPU: 0, Priority: 1})
-	for _, what := range []string{"CPU 0 is the only one", "SCHED_FIFO 1", "memory", "PREEMPT_RT"} {
-		if !says(got, what) {
-			t.Errorf("nothing is said about %s: %v", what, got)
+	for _, of := range []Resource{ResourceSecondCPU, ResourceFIFO, ResourceMemory, ResourcePreemptRT} {
+		if !lacks(got, of) {
+			t.Errorf("nothing is said about %s: %v", of, got)
 		}
 	}
 	if fifo {
@@ -119,12 +125,12 @@ func TestProbeAnswersAsEnterDoes(t *testing.T) {
 			}
 		}
 		e := inChild(t, at, false)
-		for _, what := range []string{"SCHED_FIFO", "SCHED_DEADLINE", "memory", "cannot have CPU", "only one"} {
-			if what == "memory" && raceDetector { // Enter refuses to lock the race detector's
+		for _, of := range []Resource{ResourceFIFO, ResourceDeadline, ResourceMemory, ResourceCPU, ResourceSecondCPU} {
+			if of == ResourceMemory && raceDetector { // Enter refuses to lock the race detector's
 				continue
 			}
-			if says(got, what) != says(e.Missing, what) {
-				t.Errorf("%+v: about %q Probe says %v, Enter %v", at, what, got, e.Missing)
+			if lacks(got, of) != lacks(e.Missing, of) {
+				t.Errorf("%+v: about %q Probe says %v, Enter %v", at, of, got, e.Missing)
 			}
 		}
 	}

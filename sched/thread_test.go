@@ -164,9 +164,9 @@ func inChild(t *testing.T, at Thread, plain bool) entered {
 	return e
 }
 
-// says tells whether one of the missing rights is about text.
-func says(missing []Missing, text string) bool {
-	return slices.ContainsFunc(missing, func(m Missing) bool { return strings.Contains(m.What, text) })
+// lacks reports whether one of resources is missing.
+func lacks(missing []Missing, resources ...Resource) bool {
+	return slices.ContainsFunc(missing, func(m Missing) bool { return slices.Contains(resources, m.Of) })
 }
 
 // Enter either has what was asked for, as the kernel tells, or says that it is
@@ -174,13 +174,13 @@ func says(missing []Missing, text string) bool {
 func checkEntered(t *testing.T, e entered) {
 	t.Helper()
 	fifo := e.Policy == unix.SCHED_FIFO && e.Priority == 7 && e.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0
-	if fifo == says(e.Missing, "SCHED_FIFO 7") && e.Policy != unix.SCHED_DEADLINE {
+	if fifo == lacks(e.Missing, ResourceFIFO) && e.Policy != unix.SCHED_DEADLINE {
 		t.Errorf("policy %d, priority %d, flags %#x; missing: %v", e.Policy, e.Priority, e.Flags, e.Missing)
 	}
-	if locked := e.Locked > 0; locked == says(e.Missing, "memory") {
+	if locked := e.Locked > 0; locked == lacks(e.Missing, ResourceMemory) {
 		t.Errorf("%d kB locked; missing: %v", e.Locked, e.Missing)
 	}
-	if own := e.Own == strconv.Itoa(e.CPU); own == says(e.Missing, "cannot have CPU") {
+	if own := e.Own == strconv.Itoa(e.CPU); own == lacks(e.Missing, ResourceCPU) {
 		t.Errorf("the thread may run on %q; missing: %v", e.Own, e.Missing)
 	}
 	if len(e.Others) < 3 {
@@ -188,11 +188,11 @@ func checkEntered(t *testing.T, e entered) {
 	}
 	for _, list := range e.Others {
 		cpus := parseCPUs(list)
-		if alone := !cpus.IsSet(e.CPU); alone == says(e.Missing, "the loop") {
+		if alone := !cpus.IsSet(e.CPU); alone == lacks(e.Missing, ResourceCPU, ResourceSecondCPU) {
 			t.Errorf("another thread may run on %q, the loop on %d; missing: %v", list, e.CPU, e.Missing)
 		}
 	}
-	if e.CPU != e.At.CPU && !says(e.Missing, "cannot have CPU") {
+	if e.CPU != e.At.CPU && !lacks(e.Missing, ResourceCPU) {
 		t.Errorf("the thread runs on CPU %d, chosen was %d", e.CPU, e.At.CPU)
 	}
 	if mask, err := strconv.ParseUint(e.Blocked, 16, 64); err != nil || mask != 1<<(unix.SIGURG-1) {
@@ -217,7 +217,7 @@ func TestEnterHasOrSaysEachRight(t *testing.T) {
 func TestEnterWithoutRightsStillHasItsCPU(t *testing.T) {
 	e := inChild(t, fifo7, true)
 	checkEntered(t, e)
-	if says(e.Missing, "cannot have CPU") {
+	if lacks(e.Missing, ResourceCPU) {
 		t.Errorf("no right is needed for a CPU; missing: %v", e.Missing)
 	}
 }
@@ -240,7 +240,7 @@ func TestDeadlineIsGrantedOrSaid(t *testing.T) {
 		granted := e.Policy == unix.SCHED_DEADLINE && e.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0 &&
 			slices.Equal(e.Deadline, []uint64{uint64(c.at.RuntimeNs), uint64(c.at.PeriodNs), uint64(c.at.PeriodNs)})
 		t.Logf("%s: granted %t; missing: %v", c.name, granted, e.Missing)
-		if granted == says(e.Missing, "SCHED_DEADLINE") {
+		if granted == lacks(e.Missing, ResourceDeadline) {
 			t.Errorf("%s: policy %d with %v ns; missing: %v", c.name, e.Policy, e.Deadline, e.Missing)
 		}
 		if c.help == "" {
@@ -264,7 +264,7 @@ func TestMissingDeadlineSaysWhatTheKernelMeans(t *testing.T) {
 		{unix.EBUSY, true, "admitted already", "sched_rt_runtime_us"},
 		{unix.EINVAL, true, "1ms in 5ms", "period_min_us"},
 	} {
-		if m := at.missingDeadline(c.err, c.capable); !strings.Contains(m.What, c.what) || !strings.Contains(m.Help, c.help) {
+		if m := at.missingDeadline(c.err, c.capable); m.Of != ResourceDeadline || !strings.Contains(m.What, c.what) || !strings.Contains(m.Help, c.help) {
 			t.Errorf("%v, capable %t: %+v, want %q, %q", c.err, c.capable, m, c.what, c.help)
 		}
 	}

@@ -1,6 +1,8 @@
 // Package certify owns the certificate of a bench on a host: it measures one, writes
-// it as a page for people and as JSON, and compares two. It judges no host (package
-// deploy) and runs no bench (rt/bench).
+// it as a page for people and as JSON, and compares two.
+//
+// It does not judge a host (package doctor) and does not run a bench: the supervisor does,
+// which supervisor.go alone calls.
 package certify
 
 import (
@@ -14,8 +16,12 @@ import (
 	"slices"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/doctor"
+	"lockstep/deploy/hostinfo"
+	"lockstep/deploy/latency"
 	"lockstep/rt/bench"
+	"lockstep/rt/check"
+	"lockstep/rt/report"
 	"lockstep/sched"
 )
 
@@ -31,16 +37,16 @@ type Certificate struct {
 	Reasons        []string `json:"reasons"`        // what does
 	CutShort       string   `json:"cut_short"`      // why it is shorter than was asked for; "": it is not
 
-	Run      *bench.Report     `json:"run"`
+	Run      *report.Report    `json:"run"`
 	Late     *Distribution     `json:"wake_up"`    // of every grid point, from its due time; nil: no tick came
 	Tick     *Distribution     `json:"tick"`       // from the wake-up to the return of the last send
 	Response *Distribution     `json:"bus_to_bus"` // nil: no frame that came in had a time
 	Beside   *Beside           `json:"beside"`     // nil: cyclictest was not measured
-	Worst    *bench.WorstCase  `json:"worst_case"`
+	Worst    *check.WorstCase  `json:"worst_case"`
 	Buses    []Bus             `json:"buses"`
 	Deadline bool              `json:"deadline"` // the loop is SCHED_DEADLINE, not SCHED_FIFO
-	Box      deploy.Box        `json:"box"`
-	Doctor   *deploy.Diagnosis `json:"doctor"`
+	Box      hostinfo.Box      `json:"box"`
+	Doctor   *doctor.Diagnosis `json:"doctor"`
 	Versions Versions          `json:"versions"`
 
 	text []byte // that it was read from; nil: it was not
@@ -59,12 +65,12 @@ type Asked struct {
 
 // Beside is the loop beside cyclictest, in turns of the same time on the same CPU.
 type Beside struct {
-	Rounds     int             `json:"rounds"`
-	Loop       *deploy.Figures `json:"loop"`
-	Cyclictest *deploy.Figures `json:"cyclictest"` // nil: it failed
-	Alone      *deploy.Figures `json:"alone"`      // the loop while no cyclictest ran; nil: there was no such time
-	Priority   int             `json:"priority"`   // SCHED_FIFO, of cyclictest, and of the loop but for a deadline
-	PhaseNs    int64           `json:"phase_ns"`   // of cyclictest after the loop's grid points
+	Rounds     int              `json:"rounds"`
+	Loop       *latency.Figures `json:"loop"`
+	Cyclictest *latency.Figures `json:"cyclictest"` // nil: it failed
+	Alone      *latency.Figures `json:"alone"`      // the loop while no cyclictest ran; nil: there was no such time
+	Priority   int              `json:"priority"`   // SCHED_FIFO, of cyclictest, and of the loop but for a deadline
+	PhaseNs    int64            `json:"phase_ns"`   // of cyclictest after the loop's grid points
 }
 
 // Bus is a bus of the bench.
@@ -152,6 +158,21 @@ func hashOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Errors of Read, for errors.Is.
+var (
+	ErrNotCertificate = errors.New("it is not the JSON of a certificate")
+	ErrFormat         = errors.New("a certificate of another format")
+	ErrAltered        = errors.New("it was changed after it was made")
+)
+
+// KeyError is a key of a certificate that is missing or has a value that it cannot have.
+type KeyError struct {
+	Key  string // in the JSON: "asked.for_ns"
+	Text string
+}
+
+func (e *KeyError) Error() string { return e.Text }
+
 // Read reads the JSON of a certificate, name is its file's. One that was changed after
 // it was made is an error.
 func Read(name string, text []byte) (*Certificate, error) {
@@ -163,22 +184,22 @@ func Read(name string, text []byte) (*Certificate, error) {
 		Made   string `json:"made"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return fail("it is not the JSON of a certificate: %w", err)
+		return fail("%w: %w", ErrNotCertificate, err)
 	}
 	switch head.Format {
 	case float64(1):
 	case nil:
-		return fail("it is not the JSON of a certificate: it has no lockstep_certificate")
+		return fail("%w: it has no lockstep_certificate", ErrNotCertificate)
 	default:
-		return fail("a certificate of format %v; this version reads 1", head.Format)
+		return fail("%w: %v; this version reads 1", ErrFormat, head.Format)
 	}
 	at := hashed.FindSubmatchIndex(text)
 	if at == nil {
-		return fail("it has no sha256")
+		return fail("%w: it has no sha256", ErrNotCertificate)
 	}
 	empty := slices.Concat(text[:at[2]], text[at[3]:])
 	if want, got := string(text[at[2]:at[3]]), hashOf(empty); got != want {
-		return fail("it was changed after it was made: its sha256 says %.12s..., its content has %.12s...", want, got)
+		return fail("%w: its sha256 says %.12s..., its content has %.12s...", ErrAltered, want, got)
 	}
 	c := &Certificate{text: text}
 	if err := json.Unmarshal(text, c); err != nil {
@@ -193,19 +214,19 @@ func Read(name string, text []byte) (*Certificate, error) {
 // whole says what a certificate lacks of what every one has.
 func (c *Certificate) whole() error {
 	if _, err := time.Parse(time.RFC3339, c.Made); err != nil {
-		return fmt.Errorf("made: %q is no time", c.Made)
+		return &KeyError{"made", fmt.Sprintf("made: %q is no time", c.Made)}
 	}
 	switch {
 	case c.Run == nil:
-		return errors.New("it has no run")
+		return &KeyError{"run", "it has no run"}
 	case c.Doctor == nil:
-		return errors.New("it has no doctor")
+		return &KeyError{"doctor", "it has no doctor"}
 	case c.Asked.ForNs <= 0:
-		return fmt.Errorf("asked.for_ns: %d ns is no time", c.Asked.ForNs)
+		return &KeyError{"asked.for_ns", fmt.Sprintf("asked.for_ns: %d ns is no time", c.Asked.ForNs)}
 	}
 	for name, d := range map[string]*Distribution{"wake_up": c.Late, "tick": c.Tick, "bus_to_bus": c.Response} {
 		if err := d.whole(); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return &KeyError{name, fmt.Sprintf("%s: %v", name, err)}
 		}
 	}
 	return nil

@@ -11,13 +11,30 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"lockstep/rt/bench"
 )
 
 // room is how much is kept free on the disk for each of the two files: a thousand late
 // ticks and three full histograms take 3 MB.
 const room = 4 << 20
+
+// Errors of Create, for errors.Is. A Refused is of the host; others are of the name.
+var (
+	ErrName    = errors.New("a name that ends in .html is wanted; the JSON is written beside it")
+	ErrNotFile = errors.New("is there and no file")
+	ErrInUse   = errors.New("another certify is writing it")
+	ErrNoRoom  = errors.New("no room")
+)
+
+// Refused is why the host does not let the files be written now, with what helps.
+type Refused struct {
+	Text string
+	Err  error // ErrInUse, ErrNoRoom
+}
+
+func (e *Refused) Error() string { return e.Text }
+
+// Unwrap returns Err.
+func (e *Refused) Unwrap() error { return e.Err }
 
 // Files are the two files of a certificate before they are there: written beside their
 // places, with room for what comes, and renamed when they are whole.
@@ -31,14 +48,14 @@ type Files struct {
 func Create(html string) (f *Files, err error) {
 	base, is := strings.CutSuffix(html, ".html")
 	if !is || filepath.Base(base) == "" || strings.HasSuffix(base, "/") {
-		return nil, fmt.Errorf("certify: -o %s: a name that ends in .html is wanted; the JSON is written beside it", html)
+		return nil, fmt.Errorf("certify: -o %s: %w", html, ErrName)
 	}
 	f = &Files{HTML: html, JSON: base + ".json"}
 	sweep(filepath.Dir(html))
 	for _, name := range []string{f.JSON, f.HTML} {
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 			f.Close()
-			return nil, fmt.Errorf("certify: -o %s is there and no file", name)
+			return nil, fmt.Errorf("certify: -o %s %w", name, ErrNotFile)
 		}
 		if err := f.reserve(name + ".part"); err != nil {
 			f.Close()
@@ -77,7 +94,7 @@ func (f *Files) reserve(name string) error {
 	if err := unix.Flock(int(part.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		part.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return refused("another certify is writing %s: let it end, or name another file", name)
+			return &Refused{fmt.Sprintf("another certify is writing %s: let it end, or name another file", name), ErrInUse}
 		}
 		return os.NewSyscallError("flock", err)
 	}
@@ -85,7 +102,7 @@ func (f *Files) reserve(name string) error {
 	own, errOwn := part.Stat()
 	if errThere != nil || errOwn != nil || !os.SameFile(there, own) { // it has its final name by now
 		part.Close()
-		return refused("another certify has just written %s: name another file", strings.TrimSuffix(name, ".part"))
+		return &Refused{fmt.Sprintf("another certify has just written %s: name another file", strings.TrimSuffix(name, ".part")), ErrInUse}
 	}
 	f.parts = append(f.parts, part) // from here on Close removes it
 	err = unix.Fallocate(int(part.Fd()), 0, 0, room)
@@ -93,14 +110,9 @@ func (f *Files) reserve(name string) error {
 		_, err = part.WriteAt(make([]byte, room), 0)
 	}
 	if err != nil {
-		return refused("room for %d MB: %w: make some, or name a file elsewhere", room>>20, err)
+		return &Refused{fmt.Sprintf("room for %d MB: %v: make some, or name a file elsewhere", room>>20, err), errors.Join(ErrNoRoom, err)}
 	}
 	return nil
-}
-
-// refused is an error of the host's, not of the command line.
-func refused(format string, args ...any) error {
-	return &bench.Exit{Code: 3, Err: fmt.Errorf(format, args...)}
 }
 
 // Close removes what was reserved and not written.

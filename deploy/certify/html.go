@@ -3,7 +3,7 @@ package certify
 import (
 	"bytes"
 	"cmp"
-	_ "embed" // the page
+	_ "embed"
 	"fmt"
 	"html/template"
 	"maps"
@@ -12,8 +12,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"lockstep/deploy"
-	"lockstep/rt/bench"
+	"lockstep/deploy/doctor"
+	"lockstep/deploy/latency"
+	"lockstep/rt/check"
+	"lockstep/rt/report"
 )
 
 //go:embed certificate.html.tmpl
@@ -34,11 +36,11 @@ type view struct {
 	Plots    []figure
 	Peers    []peerRow
 	Counts   []countRow
-	Late     []bench.LateTick // the latest first
-	LateMore uint64           // that are not among them
-	Sets     []bench.LockCost
+	Late     []report.LateTick // the latest first
+	LateMore uint64            // that are not among them
+	Sets     []check.LockCost
 	SetsMore int
-	Differ   []deploy.Check
+	Differ   []doctor.Check
 
 	PlotLeft, PlotRight, PlotTop, PlotBottom float64
 }
@@ -59,7 +61,7 @@ type figure struct {
 // peerRow is a row of the comparison with cyclictest.
 type peerRow struct {
 	Name           string
-	F              *deploy.Figures
+	F              *latency.Figures
 	RatioP50, P99  *float64
 	PoolP50, PoolH *float64
 }
@@ -107,7 +109,7 @@ func (c *Certificate) view() *view {
 			v.Peers = append(v.Peers, peerRow{Name: "the loop, in turns without it", F: b.Alone})
 		}
 	}
-	v.Late = slices.SortedFunc(slices.Values(c.Run.Ledger), func(a, b bench.LateTick) int { return cmp.Compare(b.LateNs, a.LateNs) })
+	v.Late = slices.SortedFunc(slices.Values(c.Run.Ledger), func(a, b report.LateTick) int { return cmp.Compare(b.LateNs, a.LateNs) })
 	v.Late = v.Late[:min(len(v.Late), shownLate)]
 	v.LateMore = c.Run.LateTicks - min(c.Run.LateTicks, uint64(len(v.Late)))
 	if w := c.Worst; w != nil {
@@ -115,7 +117,7 @@ func (c *Certificate) view() *view {
 		v.SetsMore = len(w.Sets) + w.More - len(v.Sets)
 	}
 	for _, check := range c.Doctor.Checks {
-		if check.Verdict != deploy.OK {
+		if check.Verdict != doctor.OK {
 			v.Differ = append(v.Differ, check)
 		}
 	}
@@ -124,7 +126,7 @@ func (c *Certificate) view() *view {
 
 // spreads are the rows of times, of the run's report.
 func (c *Certificate) spreads() []spread {
-	row := func(name, what string, s *bench.Spread, d *Distribution) spread {
+	row := func(name, what string, s *report.Spread, d *Distribution) spread {
 		if s == nil || d == nil {
 			return spread{Name: name, What: what}
 		}
@@ -184,7 +186,7 @@ func (c *Certificate) counts() []countRow {
 	}
 	u, there := r.Usage, r.Usage != nil
 	if !there {
-		u = &bench.Usage{}
+		u = &report.Usage{}
 	}
 	return append(list,
 		countRow{"allocations in the ticking process", "0", there, u.Allocs},
@@ -223,7 +225,7 @@ func ratio(r *float64) string {
 func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 // cause says what the host had to do with a late tick.
-func cause(e bench.LateTick) string {
+func cause(e report.LateTick) string {
 	list := []string{"most time in " + e.Phase}
 	if e.Thrown > 0 {
 		list = append(list, fmt.Sprintf("its CPU was given to something else %d times", e.Thrown))

@@ -13,8 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"lockstep/deploy"
-	"lockstep/rt/bench"
+	"lockstep/rt/report"
 )
 
 func html(t *testing.T, c *Certificate) string {
@@ -80,7 +79,7 @@ func TestThePageShowsTheNumbersOfTheJSONAndTheWorstCaseFirst(t *testing.T) {
 	c := stored(t, sample(t, 1, 1))
 	page := html(t, c)
 	want := []int64{}
-	for _, s := range []bench.Spread{c.Run.Late, c.Run.Tick, *c.Run.Response} {
+	for _, s := range []report.Spread{c.Run.Late, c.Run.Tick, *c.Run.Response} {
 		want = append(want, s.Max, s.P999, s.P99, s.P50)
 	}
 	if got := numbers(t, page, "times"); !slices.Equal(got, want) {
@@ -110,7 +109,7 @@ func TestThePageShowsTheNumbersOfTheJSONAndTheWorstCaseFirst(t *testing.T) {
 func TestTheLatestTickIsTheFirstAndSaysWhatTheHostDid(t *testing.T) {
 	c := sample(t, 1, 1)
 	for i := range 300 {
-		c.Run.Ledger = append(c.Run.Ledger, bench.LateTick{Tick: int64(i + 1), LateNs: int64(1000 * (i%7*100 + i)), Phase: "wake-up", Thrown: 2, Minor: 1,
+		c.Run.Ledger = append(c.Run.Ledger, report.LateTick{Tick: int64(i + 1), LateNs: int64(1000 * (i%7*100 + i)), Phase: "wake-up", Thrown: 2, Minor: 1,
 			IRQs: map[string]uint64{"LOC interrupts": 7, "36 virtio": 9, "a": 1, "b": 1, "c": 1}})
 	}
 	c.Run.LateTicks = 301
@@ -128,16 +127,19 @@ func TestTheLatestTickIsTheFirstAndSaysWhatTheHostDid(t *testing.T) {
 }
 
 func TestAPageSaysAtItsTopWhatSpeaksAgainstEachHost(t *testing.T) {
-	entries, err := os.ReadDir("../testdata/hosts")
+	entries, err := os.ReadDir("../hostinfo/testdata/hosts")
 	if err != nil || len(entries) < 5 {
 		t.Fatal(err, len(entries))
 	}
 	for _, e := range entries {
-		root, ask, d := hostOf(t, e.Name())
+		host, d := hostOf(t, e.Name())
 		c := sample(t, 1, 1)
-		c.Doctor, c.Box = &d, deploy.Fingerprint(root, ask)
+		c.Doctor, c.Box = &d, host.Box()
 		c.Buses = nil
-		list := deploy.Objections(root, ask, d)
+		list := objections(host, d)
+		if (len(list) == 0) != (e.Name() == "tuned") || !d.Fit && len(list) == 0 {
+			t.Errorf("%s: fit %t, and %q is objected", e.Name(), d.Fit, list)
+		}
 		c.judge(list)
 		page := html(t, c)
 		if c.Representative != (e.Name() == "tuned") || strings.Contains(page, `id="not-representative"`) == c.Representative {
@@ -182,7 +184,7 @@ func TestWhatMakesAMeasurementNotRepresentative(t *testing.T) {
 func TestWhatWasNotMeasuredIsNeverZero(t *testing.T) {
 	c := sample(t, 1, 1)
 	c.Run.Usage, c.Run.Response, c.Response, c.Late, c.Tick, c.Beside, c.Worst = nil, nil, nil, nil, nil, nil, nil
-	c.Run.Late, c.Run.Tick = bench.Spread{}, bench.Spread{}
+	c.Run.Late, c.Run.Tick = report.Spread{}, report.Spread{}
 	page := html(t, c)
 	if got := numbers(t, page, "times"); len(got) != 0 {
 		t.Errorf("times %v ns, of a run without a tick", got)
@@ -209,9 +211,9 @@ func TestThePageNamesTheSchedulerOfTheLoop(t *testing.T) {
 
 func TestMessagesAndBusesAreOnThePage(t *testing.T) {
 	c := sample(t, 1, 1)
-	c.Run.Messages = []bench.Received{{Message: "TSC1", Frames: 7, Cycle: &bench.Cycle{Min: 9_000_000, Mean: 10_000_000, Max: 12_345_000, Jitter: 100_000}, AgeMax: 15_000_000, Timeouts: 3}, {Message: "EBC1"}}
-	c.Run.Silent = []bench.Silence{{Message: "EBC1", For: 3600}, {Message: "TSC1", Last: 1, For: 2.5}}
-	c.Run.Buses = []bench.BusState{{Bus: "drive", Interface: "can0", State: "error-passive", ErrorFrames: 17}}
+	c.Run.Messages = []report.Received{{Message: "TSC1", Frames: 7, Cycle: &report.Cycle{Min: 9_000_000, Mean: 10_000_000, Max: 12_345_000, Jitter: 100_000}, AgeMax: 15_000_000, Timeouts: 3}, {Message: "EBC1"}}
+	c.Run.Silent = []report.Silence{{Message: "EBC1", For: 3600}, {Message: "TSC1", Last: 1, For: 2.5}}
+	c.Run.Buses = []report.BusState{{Bus: "drive", Interface: "can0", State: "error-passive", ErrorFrames: 17}}
 	page := html(t, c)
 	if got := numbers(t, page, "messages"); !slices.Equal(got, []int64{12_345_000}) {
 		t.Errorf("longest cycles %v", got)
@@ -230,7 +232,7 @@ func TestHostileNamesAreEscaped(t *testing.T) {
 	c.Run.Bench, c.Run.Plant, c.Run.Ended, c.Run.Clean, c.Box.Name, c.Box.Cmdline, c.Again = hostile, hostile, hostile, false, hostile, hostile, hostile
 	c.Buses[0].Name, c.Versions.Files[0].Name, c.Worst.Elements[0], c.Worst.Sets[0].Locked[0] = hostile, hostile, hostile, hostile
 	c.Reasons, c.Representative = []string{hostile}, false
-	c.Run.Ledger = []bench.LateTick{{Phase: hostile, IRQs: map[string]uint64{hostile: 1}}}
+	c.Run.Ledger = []report.LateTick{{Phase: hostile, IRQs: map[string]uint64{hostile: 1}}}
 	page := html(t, c)
 	if strings.Contains(page, "<script") || strings.Contains(page, `alert("`) {
 		t.Error("a name became a script")

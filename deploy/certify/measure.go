@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/doctor"
+	"lockstep/deploy/hostinfo"
+	"lockstep/deploy/latency"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/report"
+	"lockstep/rt/supervisor"
 	"lockstep/sched"
 )
 
@@ -20,7 +23,7 @@ import (
 type Order struct {
 	Asked
 	Load   func(cpus []int) (what string, stop func() error, err error) // nil: none
-	Choose bench.Chooser                                                // of Asked.Kernel
+	Choose supervisor.Chooser                                           // of Asked.Kernel
 	Out    *os.File
 	Begin  func() // is called when the preparations are over, and signals are the run's
 }
@@ -30,9 +33,9 @@ type session struct {
 	Order
 	c       *Certificate
 	host    []string // what speaks against the host
-	beside  *deploy.Beside
+	beside  *latency.Reference
 	page    *rt.Page
-	thread  sched.Thread
+	loop    loop
 	trouble error // of cyclictest
 	rounds  int
 	begun   time.Time
@@ -45,41 +48,30 @@ type session struct {
 // a policy or was judged to have failed; a run that did not begin has none.
 func (o Order) Measure() (*Certificate, error) {
 	s := &session{Order: o, c: &Certificate{Format: 1, Asked: o.Asked}}
-	b, err := bench.Load(o.Bench)
+	p, err := prepare(o.Bench, o.Bus)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.SetBuses(o.Bus); err != nil {
-		return nil, err
-	}
-	h, err := bench.Prepare(b)
-	if err != nil {
-		return nil, err
-	}
-	for _, bus := range b.Buses {
-		s.c.Buses = append(s.c.Buses, Bus{bus.Name.Text, bus.Interface.Text})
-	}
-	h.Thread.CPU = b.FreeCPU() // another bench may have the first choice; who comes in between is seen by begin
-	s.thread, s.c.Deadline = h.Thread, h.Thread.Deadline
+	s.loop, s.c.Buses, s.c.Deadline = p.loop, p.buses, p.loop.Deadline
 	if s.c.Versions, err = versions(); err != nil {
 		return nil, err
 	}
-	if err := s.look(h); err != nil {
+	if err := s.look(); err != nil {
 		return nil, err
 	}
 	fmt.Fprint(o.Out, "what a tick costs, by lock set, is measured first\n")
-	if s.c.Worst, err = h.Dearest(); err != nil {
+	if s.c.Worst, err = p.worst(); err != nil {
 		return nil, err
 	}
-	s.beside = &deploy.Beside{CPU: h.Thread.CPU, Priority: h.Thread.Priority, Period: time.Duration(h.Tables.PeriodNs)}
+	s.beside = &latency.Reference{CPU: s.loop.CPU, Priority: s.loop.Priority, Period: s.loop.Period}
 	s.trouble = s.beside.Prepare()
 	defer s.beside.Close()
-	return s.run(b)
+	return s.run(p)
 }
 
 // look takes the fingerprint of the host, and what speaks against it.
-func (s *session) look(h *bench.Handover) (err error) {
-	ask := deploy.Ask{CPU: h.Thread.CPU, Priority: max(h.Thread.Priority, 1), Timer: h.Timer.Sleep}
+func (s *session) look() error {
+	ask := doctor.Ask{CPU: s.loop.CPU, Priority: max(s.loop.Priority, 1), Timer: s.loop.Timer}
 	for _, b := range s.c.Buses {
 		if b.Interface != "pair" && !strings.HasPrefix(b.Interface, "file:") {
 			ask.Buses = append(ask.Buses, b.Interface)
@@ -91,34 +83,28 @@ func (s *session) look(h *bench.Handover) (err error) {
 	if s.UnitBus != "" {
 		ask.Buses = append(ask.Buses, s.UnitBus)
 	}
-	if h.Timer.Sleep == sched.Timerfd { // as the run will, so that the doctor sees what holds then
-		lower, _ := bench.RaiseTimers(h.Thread.CPU, min(h.Thread.Priority+1, 99), "certify")
-		defer lower()
-	}
-	d, err := deploy.Doctor("/", ask)
+	lower := s.loop.raiseTimers() // as the run will, so that the doctor sees what holds then
+	defer lower()
+	d, err := doctor.Examine("/", ask)
 	if err != nil {
 		return err
 	}
-	s.c.Doctor, s.c.Box = &d, deploy.Fingerprint("/", ask)
-	s.host = deploy.Objections("/", ask, d)
+	host := hostinfo.Read("/", ask.CPU)
+	s.c.Doctor, s.c.Box = &d, host.Box()
+	s.host = objections(host, d)
 	return nil
 }
 
 // run runs the bench, and closes the certificate.
-func (s *session) run(b *bench.Bench) (*Certificate, error) {
-	o := bench.Options{
-		For: time.Duration(s.ForNs), Bus: s.Bus, BestEffort: s.BestEffort, Out: s.Out, Every: time.Minute, Choose: s.Choose,
-		Soak:   &bench.Soak{Load: s.Load, UnitBus: s.UnitBus},
-		Follow: &bench.Follow{Begin: s.begin, End: s.finish},
-	}
+func (s *session) run(p *prepared) (*Certificate, error) {
 	s.Begin()
-	err := bench.Run(b, o)
+	err := p.run(&s.Order, s.begin, s.finish)
 	if s.c.Run == nil {
 		return nil, err
 	}
 	const tick = 10 * time.Millisecond // of /proc/stat
-	if d := time.Duration(deploy.Stolen(s.thread.CPU)-s.stolen) * tick; d > 0 && s.page != nil {
-		s.host = append(s.host, fmt.Sprintf("the hypervisor kept CPU %d from running for %v of %v", s.thread.CPU, d, time.Since(s.begun).Round(time.Second)))
+	if d := time.Duration(hostinfo.Stolen("/", s.loop.CPU)-s.stolen) * tick; d > 0 && s.page != nil {
+		s.host = append(s.host, fmt.Sprintf("the hypervisor kept CPU %d from running for %v of %v", s.loop.CPU, d, time.Since(s.begun).Round(time.Second)))
 	}
 	if s.trouble != nil {
 		s.host = append(s.host, "cyclictest: "+s.trouble.Error())
@@ -132,21 +118,18 @@ func (s *session) run(b *bench.Bench) (*Certificate, error) {
 }
 
 // begin is called when the target ticks.
-func (s *session) begin(h *bench.Handover, page *rt.Page) {
-	var err error
-	if s.c.Versions.Files, err = h.Hashes(); err != nil {
-		s.c.Versions.Files = nil // they were read before; the page says that there are none
-	}
-	moved := h.Thread.CPU != s.thread.CPU // another bench had taken the first choice
-	s.thread, s.beside.CPU = h.Thread, h.Thread.CPU
-	s.begun, s.stolen = time.Now(), deploy.Stolen(h.Thread.CPU)
+func (s *session) begin(thread sched.Thread, files []bench.Hash, page *rt.Page) {
+	s.c.Versions.Files = files
+	moved := thread.CPU != s.loop.CPU // another bench had taken the first choice
+	s.loop.Thread, s.beside.CPU = thread, thread.CPU
+	s.begun, s.stolen = time.Now(), hostinfo.Stolen("/", thread.CPU)
 	s.page, s.done = page, make(chan struct{})
 	ctx, end := context.WithCancel(context.Background())
 	s.end = end
 	go func() {
 		defer close(s.done)
 		if moved {
-			s.moved(h)
+			s.moved()
 		}
 		if s.trouble == nil {
 			s.turns(ctx)
@@ -155,9 +138,9 @@ func (s *session) begin(h *bench.Handover, page *rt.Page) {
 }
 
 // moved looks at the host again for the CPU that the loop has got.
-func (s *session) moved(h *bench.Handover) {
-	if err := s.look(h); err != nil {
-		s.host = append(s.host, fmt.Sprintf("the host was not looked at for CPU %d: %v", h.Thread.CPU, err))
+func (s *session) moved() {
+	if err := s.look(); err != nil {
+		s.host = append(s.host, fmt.Sprintf("the host was not looked at for CPU %d: %v", s.loop.CPU, err))
 	}
 }
 
@@ -223,7 +206,7 @@ func sleep(ctx context.Context, until int64) bool {
 }
 
 // finish is called at the end of the run.
-func (s *session) finish(r *bench.Report) {
+func (s *session) finish(r *report.Report) {
 	s.c.Run = r
 	if s.page == nil {
 		return // no tick came
@@ -235,21 +218,11 @@ func (s *session) finish(r *bench.Report) {
 	if loop == nil {
 		return
 	}
-	s.c.Beside = &Beside{Rounds: s.rounds, Loop: loop, Cyclictest: peer, Alone: alone, Priority: s.thread.Priority, PhaseNs: r.StepNs / 2}
+	s.c.Beside = &Beside{Rounds: s.rounds, Loop: loop, Cyclictest: peer, Alone: alone, Priority: s.loop.Priority, PhaseNs: r.StepNs / 2}
 	if r.Tick.P99 > r.StepNs/2 { // then cyclictest waits for ticks
 		loop.RatioP50, loop.RatioP99, loop.PooledP50, loop.PooledP99 = nil, nil, nil, nil
 		s.host = append(s.host, fmt.Sprintf("cyclictest had to wait for ticks of %v and more, half of the period: there is no ratio", time.Duration(r.Tick.P99).Round(time.Microsecond)))
 	}
-}
-
-// versions are those of this executable.
-func versions() (v Versions, err error) {
-	v = Versions{Lockstep: bench.Version(), Go: runtime.Version(), Arch: bench.Arch()}
-	v.Modified, _ = bench.Changed()
-	if v.Binary, err = bench.Executable(); err != nil {
-		return v, fmt.Errorf("certify: %w", err)
-	}
-	return v, nil
 }
 
 // Complete makes an order as it can be given again from anywhere: a bench and a kernel that

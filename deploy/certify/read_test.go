@@ -3,6 +3,7 @@ package certify
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,8 +13,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"lockstep/rt/bench"
 )
 
 func TestACertificateIsReadAsItWasWritten(t *testing.T) {
@@ -40,36 +39,47 @@ func TestWhatIsNoCertificateIsRefused(t *testing.T) {
 		}
 		return out
 	}
-	for want, text := range map[string][]byte{
-		"it is not the JSON of a certificate: unexpected end": whole[:len(whole)/2],
-		"it is not the JSON of a certificate: invalid":        []byte("<html>"),
-		"it is not the JSON of a certificate: it has no":      []byte("{}"),
-		"a certificate of format 2; this version reads 1":     swap(`"lockstep_certificate": 1`, `"lockstep_certificate": 2`),
-		"it has no sha256":                     []byte(`{"lockstep_certificate": 1}`),
-		"it was changed after it was made":     swap(`"missed": 0`, `"missed": 1`),
-		"it was changed after it was made: it": swap(`"tx_frames": 1440002`, `"tx_frames": 1440003`),
+	for _, c := range []struct {
+		text []byte
+		want error
+		says string
+	}{
+		{whole[:len(whole)/2], ErrNotCertificate, "unexpected end"},
+		{[]byte("<html>"), ErrNotCertificate, "invalid character '<'"},
+		{[]byte("{}"), ErrNotCertificate, "lockstep_certificate"},
+		{swap(`"lockstep_certificate": 1`, `"lockstep_certificate": 2`), ErrFormat, "2"},
+		{[]byte(`{"lockstep_certificate": 1}`), ErrNotCertificate, "sha256"},
+		{swap(`"missed": 0`, `"missed": 1`), ErrAltered, "sha256"},
+		{swap(`"tx_frames": 1440002`, `"tx_frames": 1440003`), ErrAltered, "sha256"},
 	} {
-		if _, err := Read("x.json", text); err == nil || !strings.HasPrefix(err.Error(), "certify: x.json: "+want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want %s", err, want)
+		_, err := Read("x.json", c.text)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%.40q: %v, want: %v", c.text, err, c.want)
+		} else if text := err.Error(); !strings.HasPrefix(text, "certify: x.json: ") || !strings.Contains(text, c.says) || strings.Contains(text, "\n") {
+			t.Errorf("%.40q: %s; want a line that says %s", c.text, text, c.says)
 		}
 	}
-	for want, change := range map[string]func(c *Certificate){
-		"it has no run":              func(c *Certificate) { c.Run = nil },
-		"it has no doctor":           func(c *Certificate) { c.Doctor = nil },
-		"made: \"yesterday\" is no":  func(c *Certificate) { c.Made = "yesterday" },
-		"asked.for_ns: 0 ns":         func(c *Certificate) { c.Asked.ForNs = 0 },
-		"tick: 720000 of 720001":     func(c *Certificate) { c.Tick.Samples++ },
-		"wake_up: histogram_us: 1 t": func(c *Certificate) { c.Late.Micros[-7] = 1 },
-		"bus_to_bus: beyond: 1 t":    func(c *Certificate) { c.Response.Beyond = []Beyond{{5, 1}} },
+	for _, w := range []struct {
+		key, says string
+		change    func(c *Certificate)
+	}{
+		{"run", "run", func(c *Certificate) { c.Run = nil }},
+		{"doctor", "doctor", func(c *Certificate) { c.Doctor = nil }},
+		{"made", `"yesterday"`, func(c *Certificate) { c.Made = "yesterday" }},
+		{"asked.for_ns", "0", func(c *Certificate) { c.Asked.ForNs = 0 }},
+		{"tick", "720001", func(c *Certificate) { c.Tick.Samples++ }},
+		{"wake_up", "histogram_us", func(c *Certificate) { c.Late.Micros[-7] = 1 }},
+		{"bus_to_bus", "beyond", func(c *Certificate) { c.Response.Beyond = []Beyond{{5, 1}} }},
 	} {
 		c := sample(t, 1, 1)
-		change(c)
+		w.change(c)
 		text, err := c.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read("x.json", text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
+		var wrong *KeyError
+		if _, err := Read("x.json", text); !errors.As(err, &wrong) || wrong.Key != w.key || !strings.Contains(err.Error(), w.says) {
+			t.Errorf("%v, want an error of %s that says %s", err, w.key, w.says)
 		}
 	}
 }
@@ -105,7 +115,7 @@ func TestFilesAreThereWholeOrNotAtAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(name); !isRefused(err, "another certify is writing") {
+	if _, err := Create(name); !isRefused(err, ErrInUse) {
 		t.Errorf("a second one: %v", err)
 	}
 	for _, made := range []string{f.HTML, f.JSON} {
@@ -169,10 +179,10 @@ func TestAnOrderNamesFilesSoThatItCanBeGivenFromAnywhere(t *testing.T) {
 	}
 }
 
-// isRefused tells whether the host refuses, exit code 3, for a reason.
-func isRefused(err error, why string) bool {
-	var e *bench.Exit
-	return errors.As(err, &e) && e.Code == 3 && strings.HasPrefix(err.Error(), "certify: ") && strings.Contains(err.Error(), why)
+// isRefused tells whether the host refuses for a reason.
+func isRefused(err, why error) bool {
+	var refused *Refused
+	return errors.As(err, &refused) && errors.Is(err, why) && strings.HasPrefix(err.Error(), "certify: ")
 }
 
 // A kill leaves the room that was reserved; the next one in that folder takes it away,
@@ -221,18 +231,21 @@ func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "d.html"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{
-		filepath.Join(dir, "no", "a.html"):   "no such file or directory",
-		filepath.Join(dir, "file", "a.html"): "not a directory",
-		filepath.Join(dir, "d.html"):         "is there and no file",
-		filepath.Join(dir, "a.txt"):          "a name that ends in .html is wanted",
-		filepath.Join(dir) + "/.html":        "a name that ends in .html is wanted",
-		"/proc/a.html":                       "-o /proc/a.html: open",
-		"/dev/full":                          "a name that ends in .html is wanted",
+	for name, want := range map[string]error{
+		filepath.Join(dir, "no", "a.html"):   syscall.ENOENT,
+		filepath.Join(dir, "file", "a.html"): syscall.ENOTDIR,
+		filepath.Join(dir, "d.html"):         ErrNotFile,
+		filepath.Join(dir, "a.txt"):          ErrName,
+		filepath.Join(dir) + "/.html":        ErrName,
+		"/dev/full":                          ErrName,
 	} {
-		if _, err := Create(name); err == nil || !strings.HasPrefix(err.Error(), "certify: -o ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", name, err, want)
+		if _, err := Create(name); !errors.Is(err, want) || !strings.HasPrefix(err.Error(), "certify: -o "+name) {
+			t.Errorf("%s: %v, want: %v", name, err, want)
 		}
+	}
+	var open *fs.PathError
+	if _, err := Create("/proc/a.html"); !errors.As(err, &open) || open.Op != "open" || !strings.HasPrefix(err.Error(), "certify: -o /proc/a.html") {
+		t.Errorf("below /proc: %v", err)
 	}
 	// No room: as the kernel says where a file would become too large.
 	signal.Ignore(syscall.SIGXFSZ)
@@ -248,7 +261,7 @@ func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
 	if e := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); e != nil {
 		t.Fatal(e)
 	}
-	if !isRefused(err, "room for 4 MB: file too large") {
+	if !isRefused(err, ErrNoRoom) || !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "4 MB") {
 		t.Errorf("no room: %v", err)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 2 {

@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lockstep/deploy/doctor"
+	"lockstep/deploy/hostinfo"
+	"lockstep/deploy/latency"
 )
 
 // What a certificate rests on at least: rare delays have causes that come every few
@@ -14,6 +18,24 @@ const (
 	manySamples = 10_000
 	fewSamples  = manySamples / 10
 )
+
+// objections says why what is measured on the loop's CPU of a host is not that of a tuned
+// real-time one: all that the doctor marks MUST and finds otherwise.
+func objections(h *hostinfo.Host, d doctor.Diagnosis) []string {
+	plain, list := latency.Objections(h), []string{}
+	for _, o := range plain {
+		list = append(list, o.Text)
+	}
+	if in := d.Host.Container; in != "" {
+		list = append(list, "the process is in a container ("+in+"): what else the host does cannot be seen")
+	}
+	for _, c := range d.Checks {
+		if c.Level == doctor.Must && c.Verdict != doctor.OK && !slices.ContainsFunc(plain, func(o latency.Objection) bool { return o.Check == c.Name }) {
+			list = append(list, fmt.Sprintf("%s: %s; wanted: %s", c.Name, c.Found, c.Wanted))
+		}
+	}
+	return list
+}
 
 // judge says whether the certificate is representative of a tuned real-time host; host
 // is what speaks against the host itself.

@@ -6,8 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/doctor"
+	"lockstep/deploy/hostinfo"
+	"lockstep/deploy/latency"
 	"lockstep/rt/bench"
+	"lockstep/rt/check"
+	"lockstep/rt/report"
 	"lockstep/sched"
 )
 
@@ -29,58 +33,56 @@ func histogram(n int, around, worst int64, seed uint64) *sched.Histogram {
 	return h
 }
 
-func spreadOf(h *sched.Histogram) bench.Spread {
-	return bench.Spread{P50: h.Quantile(0.5), P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
+func spreadOf(h *sched.Histogram) report.Spread {
+	return report.Spread{P50: h.Quantile(0.5), P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
 }
 
-// tuned is a host that nothing speaks against.
-func tuned(t *testing.T) (string, deploy.Ask, deploy.Diagnosis) { return hostOf(t, "tuned") }
-
-func hostOf(t *testing.T, name string) (string, deploy.Ask, deploy.Diagnosis) {
+// hostOf reads a host of testdata and what the doctor says of it.
+func hostOf(t *testing.T, name string) (*hostinfo.Host, doctor.Diagnosis) {
 	t.Helper()
-	root, ask := "../testdata/hosts/"+name, deploy.Ask{CPU: -1, Priority: 80, Timer: sched.Timerfd}
-	d, err := deploy.Doctor(root, ask)
+	root := "../hostinfo/testdata/hosts/" + name
+	d, err := doctor.Examine(root, doctor.Ask{CPU: -1, Priority: 80, Timer: sched.Timerfd})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return root, ask, d
+	return hostinfo.Read(root, -1), d
 }
 
 // sample is a certificate as one is measured; scale stretches its times.
 func sample(t *testing.T, scale int64, seed uint64) *Certificate {
 	t.Helper()
 	const ticks = 720_000
-	root, ask, d := tuned(t)
+	host, d := hostOf(t, "tuned") // nothing speaks against it
 	late, tick, response := histogram(ticks, scale*9_000, scale*61_250, seed), histogram(ticks, scale*38_000, scale*142_000, seed+1), histogram(ticks, scale*2_500_000, scale*12_345_678, seed+2)
 	answer := spreadOf(response)
 	c := &Certificate{
 		Format: 1, Made: "2026-11-20T20:00:00Z",
 		Asked: Asked{Bench: "mine.yaml", ForNs: int64(time.Hour), Load: true, Kernel: "table"},
-		Run: &bench.Report{
+		Run: &report.Report{
 			Bench: "mine", Plant: "powershift", Kernel: "table", StepNs: 5_000_000, Ticks: ticks, SimTime: 3600, Clean: true, Ended: "done",
 			Late: spreadOf(late), Tick: spreadOf(tick), Response: &answer, Overrun: "skip 2", BudgetNs: 2_500_000,
-			Usage: &bench.Usage{}, RxFrames: 720_001, TxFrames: 1_440_002, BestEffortWhy: []string{},
-			Soak: &bench.Verdict{Pass: true, Load: "cpu on CPU 0", Demands: []bench.Demand{{What: "end", Want: "clean", Seen: "done", Held: true}}},
+			Usage: &report.Usage{}, RxFrames: 720_001, TxFrames: 1_440_002, BestEffortWhy: []string{},
+			Soak: &report.Verdict{Pass: true, Load: "cpu on CPU 0", Demands: []report.Demand{{What: "end", Want: "clean", Seen: "done", Held: true}}},
 		},
 		Late: distribution(late), Tick: distribution(tick), Response: distribution(response),
-		Worst: &bench.WorstCase{
+		Worst: &check.WorstCase{
 			PeriodNs: 5_000_000, DearestNs: scale * 61_600, Share: 0.0123, Under: "random commands", Elements: []string{"C1", "C2"},
-			Exercises: []bench.ExerciseCost{{Name: "random commands", Ticks: 4711, Times: 5, P50: 1_800, DearestNs: scale * 61_600}},
-			Classes:   []bench.LockCost{{Held: 0, Sets: 1, Ticks: 4000, P50: 1_700, DearestNs: 30_300, Share: 0.006, Under: "random commands"}},
-			Sets:      []bench.LockCost{{Held: 1, Locked: []string{"C2"}, Sets: 1, Ticks: 711, P50: 1_900, DearestNs: scale * 61_600, Share: 0.0123, Under: "random commands"}},
+			Exercises: []check.ExerciseCost{{Name: "random commands", Ticks: 4711, Times: 5, P50: 1_800, DearestNs: scale * 61_600}},
+			Classes:   []check.LockCost{{Held: 0, Sets: 1, Ticks: 4000, P50: 1_700, DearestNs: 30_300, Share: 0.006, Under: "random commands"}},
+			Sets:      []check.LockCost{{Held: 1, Locked: []string{"C2"}, Sets: 1, Ticks: 711, P50: 1_900, DearestNs: scale * 61_600, Share: 0.0123, Under: "random commands"}},
 		},
-		Buses: []Bus{{"drive", "can0"}}, Box: deploy.Fingerprint(root, ask), Doctor: &d,
+		Buses: []Bus{{"drive", "can0"}}, Box: host.Box(), Doctor: &d,
 		Versions: Versions{Lockstep: "v1.2.3", Go: "go1.26", Arch: "amd64 v1", Binary: "ab12", Files: []bench.Hash{{Role: "plant", Name: "powershift", SHA256: "cd34"}}},
 	}
 	for i := range c.Box.CAN {
 		c.Box.CAN[i].Driver = "kvaser_pci"
 	}
 	half := 0.9
-	peer := &deploy.Figures{P50: 8_000, P99: 12_000, P999: 15_000, Max: 44_000, Samples: 10_000, Histogram: map[int]int64{8: 9_999, 44: 1}}
+	peer := &latency.Figures{P50: 8_000, P99: 12_000, P999: 15_000, Max: 44_000, Samples: 10_000, Histogram: map[int]int64{8: 9_999, 44: 1}}
 	loop := *peer
 	loop.RatioP50, loop.RatioP99 = &half, &half
 	c.Beside = &Beside{Rounds: 60, Loop: &loop, Cyclictest: peer, Priority: 80, PhaseNs: 2_500_000}
-	c.judge(deploy.Objections(root, ask, d))
+	c.judge(objections(host, d))
 	return c
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/deploy"
+	"lockstep/deploy/latency"
 )
 
 // Measures of a plot, in units of its viewBox.
@@ -75,7 +75,7 @@ func (d *Distribution) series(name, class string) series {
 
 // peerSeries makes a series of figures, as those of cyclictest; what is off their chart
 // has no classes and is not drawn.
-func peerSeries(f *deploy.Figures, name, class string) series {
+func peerSeries(f *latency.Figures, name, class string) series {
 	s := series{Name: name, Class: class, Worst: float64(f.Max) / 1e3, Samples: uint64(f.Samples)}
 	for _, us := range slices.Sorted(maps.Keys(f.Histogram)) {
 		s.bars = append(s.bars, bar{float64(us), float64(us + 1), float64(f.Histogram[us])})

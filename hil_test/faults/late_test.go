@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/report"
 )
 
 // late runs a bench for 2 s under a policy, and its target stands still for 200 ms
@@ -20,12 +20,12 @@ func late(a *trial, policy string, change ...string) *session {
 // entry is the ledger's about the points that were lost in the 200 ms. All sent messages are
 // in list. A target that stood still between a wake-up and its first look at the clock was
 // late in that tick already, which lost nothing.
-func (a *trial) entry(r bench.Report, list func(bench.LateTick) []string) {
+func (a *trial) entry(r report.Report, list func(report.LateTick) []string) {
 	a.Helper()
 	if len(r.Ledger) == 0 || r.LateTicks == 0 {
 		a.Fatalf("the ledger is empty, %d late ticks", r.LateTicks)
 	}
-	e := slices.MaxFunc(r.Ledger, func(a, b bench.LateTick) int { return int(a.Lost - b.Lost) })
+	e := slices.MaxFunc(r.Ledger, func(a, b report.LateTick) int { return int(a.Lost - b.Lost) })
 	a.Logf("ledger: %s; late %q, unsent %q", e.String(), e.Late, e.Unsent)
 	a.must(e.Lost >= 35 && e.LateNs >= 175e6 && e.Phase == "the wake-up", "%d points lost, %d ns late, most in %s; want 40, 200 ms, the wake-up", e.Lost, e.LateNs, e.Phase)
 	a.must(e.Tick > 0 && math.Abs(float64(e.Tick)*tick.Seconds()-e.Time) < 1e-9, "the entry is of tick %d at %g s", e.Tick, e.Time)
@@ -34,8 +34,8 @@ func (a *trial) entry(r bench.Report, list func(bench.LateTick) []string) {
 	a.must(r.Missed >= uint64(e.Lost), "%d missed, %d lost at once", r.Missed, e.Lost)
 }
 
-func unsent(e bench.LateTick) []string   { return e.Unsent }
-func sentLate(e bench.LateTick) []string { return e.Late }
+func unsent(e report.LateTick) []string   { return e.Unsent }
+func sentLate(e report.LateTick) []string { return e.Late }
 
 // onTime checks that the first and the last of n ticks are as far apart on the bus
 // as on the clock: 200 ms less, or more, is simulated time that does not follow it.

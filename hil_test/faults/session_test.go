@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"lockstep/io/can"
-	"lockstep/rt/bench"
+	"lockstep/rt/report"
 )
 
 // program is the command, built once; demo is the text of its demo bench.
@@ -291,7 +291,7 @@ func (s *session) ends(code int, want string) {
 }
 
 // read decodes the report.
-func (s *session) read() (r bench.Report) {
+func (s *session) read() (r report.Report) {
 	s.Helper()
 	data, err := os.ReadFile(s.report)
 	if err == nil {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/report"
 )
 
 // The frames that the bench sends.
@@ -194,7 +194,7 @@ func (u *unit) farewell(all []frame) {
 
 // counted checks that no frame is missing by its counter, but those that did not
 // fit into a full buffer.
-func (u *unit) counted(all []frame, r bench.Report) {
+func (u *unit) counted(all []frame, r report.Report) {
 	u.a.Helper()
 	missing := 0
 	for id := range counter {

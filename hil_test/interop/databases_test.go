@@ -19,18 +19,18 @@ import (
 	"lockstep/hil_test/lab"
 	"lockstep/io/dbc"
 	"lockstep/io/dbc/dbctest"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // read is a database as databases.py prints it.
 type read struct {
-	Messages []sigmap.Message
+	Messages []messages.Message
 	Frames   []map[string][2]string // of a signal: raw, and the value
 }
 
 // filled is the data of a frame of a message.
 type filled struct {
-	m    *sigmap.Message
+	m    *messages.Message
 	data [64]byte
 }
 
@@ -98,7 +98,7 @@ func compareDatabase(t *testing.T, file string, random *rand.Rand) (signals, val
 
 // randomFrames are frames of every message; their multiplexors are small numbers,
 // so that they select something.
-func randomFrames(db *sigmap.Database, random *rand.Rand) (frames []filled) {
+func randomFrames(db *messages.Database, random *rand.Rand) (frames []filled) {
 	for i := range db.Messages {
 		m := &db.Messages[i]
 		for n := range 20 {
@@ -141,10 +141,10 @@ func canmatrix(t *testing.T, file, encoding string, frames []filled) (r read) {
 
 // known is a message as text, as far as canmatrix tells it. Its start values are
 // physical.
-func known(m *sigmap.Message, ours bool) string {
+func known(m *messages.Message, ours bool) string {
 	text := fmt.Sprintf("%s %X, %d bytes, from %q, every %d ns, FD %v, J1939 %v\n", m.Name, m.ID, m.Len, m.Sender, m.CycleNs, m.FD, m.J1939)
 	for _, s := range m.Signals {
-		slices.SortFunc(s.Values, func(a, b sigmap.Value) int { return cmp.Compare(a.Raw, b.Raw) })
+		slices.SortFunc(s.Values, func(a, b messages.Value) int { return cmp.Compare(a.Raw, b.Raw) })
 		if ours {
 			s.Initial = s.Initial*s.Factor + s.Offset
 		}

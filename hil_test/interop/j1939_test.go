@@ -12,6 +12,7 @@ import (
 
 	"lockstep/hil_test/lab"
 	"lockstep/io/dbc"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model/plants"
 )
@@ -81,8 +82,8 @@ func TestTSC1ChecksumIsItsFormulaBothWays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &db.Messages[slices.IndexFunc(db.Messages, func(m sigmap.Message) bool { return m.Name == "TSC1" })]
-	p, err := sigmap.NewProtection(sigmap.ProtectionSpec{Profile: "j1939-tsc1"}, m)
+	m := &db.Messages[slices.IndexFunc(db.Messages, func(m messages.Message) bool { return m.Name == "TSC1" })]
+	p, err := sigmap.NewProtection(messages.ProtectionSpec{Profile: "j1939-tsc1"}, m)
 	if err != nil {
 		t.Fatal(err)
 	}

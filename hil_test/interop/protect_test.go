@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lockstep/hil_test/lab"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 )
 
@@ -92,10 +93,10 @@ func TestCRCsAgreeWithCRCCheckOnItsWholeCatalogue(t *testing.T) {
 		for range 150 {
 			n := []int{4, 8, 12, 32, 64}[r.IntN(5)]
 			size := int(c.Width / 8)
-			p, err := sigmap.NewProtection(sigmap.ProtectionSpec{
+			p, err := sigmap.NewProtection(messages.ProtectionSpec{
 				Profile: fmt.Sprint("crc", c.Width), Poly: c.Poly, Init: c.Init, XorOut: c.XOR, Reflect: c.Reflect,
 				Checksum: []string{fmt.Sprintf("%d|%d", 8*(n-size), c.Width)},
-			}, &sigmap.Message{Name: c.Name, Len: n})
+			}, &messages.Message{Name: c.Name, Len: n})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,11 +124,11 @@ func TestProfilesAgreeWithCRCCheck(t *testing.T) {
 		}
 		for range 400 {
 			n := []int{4, 8, 12, 16, 24, 32, 64}[r.IntN(7)]
-			spec := sigmap.ProtectionSpec{Profile: name, Offset: r.IntN(n - size)}
+			spec := messages.ProtectionSpec{Profile: name, Offset: r.IntN(n - size)}
 			for range many {
 				spec.DataIDs = append(spec.DataIDs, r.Uint32N(limit))
 			}
-			p, err := sigmap.NewProtection(spec, &sigmap.Message{Name: name, Len: n})
+			p, err := sigmap.NewProtection(spec, &messages.Message{Name: name, Len: n})
 			if err != nil {
 				t.Fatal(err)
 			}

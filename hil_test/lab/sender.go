@@ -14,7 +14,7 @@ import (
 
 	"github.com/brutella/can"
 
-	"lockstep/hil_test/ecu"
+	"lockstep/rt/ecu"
 )
 
 // SendGarbage starts a sender.

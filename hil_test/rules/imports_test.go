@@ -18,27 +18,50 @@ import (
 // The rule holds for the product's files; a test may use more. Nobody but the packages of
 // hil_test imports one of hil_test, but for the entries here that say so.
 var ours = map[string][]string{
-	"model":           {},
-	"model/kernel":    {"model"},
-	"model/plants":    {},
-	"io/can":          {},
-	"io/dbc":          {"io/can", "io/sigmap"},
-	"io/dbc/dbctest":  {"io/can", "io/sigmap"},
-	"io/sigmap":       {"io/can", "model"},
-	"io/j1939":        {"io/can"},
-	"io/record":       {"io/can"},
-	"sched":           {},
-	"rt":              {"io/can", "io/sigmap", "rt/fault", "sched"},
-	"rt/fault":        {"io/can", "io/sigmap"},
-	"rt/target":       {"io/can", "io/sigmap", "rt", "sched"},
-	"rt/gen":          {"codegen", "io/can", "io/sigmap", "model", "model/kernel", "rt", "rt/bench", "rt/fault", "rt/target", "sched"},
-	"rt/bench":        {"rt/fault", "rt/target", "model", "model/kernel", "model/plants", "io/can", "io/dbc", "io/j1939", "io/sigmap", "io/record", "sched", "rt", "hil_test/ecu"},
-	"rt/sweep":        {"model", "rt", "rt/bench"},
-	"rt/cmd/lockstep": {"*"},
-	"codegen":         {"codegen/c99", "model", "model/kernel", "io/sigmap"},
-	"codegen/c99":     {},
-	"deploy":          {"io/can", "sched"},
-	"deploy/certify":  {"deploy", "rt", "rt/bench", "sched"},
+	"sched": {},
+
+	"io/can":               {},
+	"io/dbc":               {"io/can", "io/messages"},
+	"io/dbc/dbctest":       {"io/can", "io/messages"},
+	"io/j1939":             {"io/can"},
+	"io/messages":          {"io/can"},
+	"io/record":            {"io/can"},
+	"io/record/recordtest": {"io/record"},
+	"io/sigmap":            {"io/can", "io/messages", "model"},
+	"io/yamlfile":          {},
+
+	"model":        {},
+	"model/kernel": {"model"},
+	"model/plants": {},
+
+	"codegen":     {"codegen/c99", "io/sigmap", "model", "model/kernel"},
+	"codegen/c99": {},
+
+	"rt":                 {"io/can", "io/sigmap", "rt/fault", "sched"},
+	"rt/bench":           {"io/can", "io/dbc", "io/j1939", "io/messages", "io/record", "io/sigmap", "io/yamlfile", "model", "model/kernel", "model/plants", "rt", "rt/ecu", "rt/fault", "rt/target", "sched"},
+	"rt/bench/benchtest": {"model/plants"},
+	"rt/check":           {"io/can", "io/dbc", "io/messages", "io/sigmap", "model", "model/kernel", "rt/bench", "rt/scenario", "sched"},
+	"rt/cmd/lockstep":    {"*"},
+	"rt/control":         {"io/yamlfile", "model", "rt", "rt/bench", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
+	"rt/ecu":             {},
+	"rt/fault":           {"io/can", "io/sigmap"},
+	"rt/gen":             {"codegen", "io/can", "io/sigmap", "model", "model/kernel", "rt", "rt/bench", "rt/fault", "rt/host", "rt/supervisor", "rt/target", "rt/virtual", "sched"},
+	"rt/host":            {"rt", "sched"},
+	"rt/recorder":        {"io/can", "io/record", "rt", "rt/bench", "rt/fault", "rt/host", "rt/report", "rt/scenario", "sched"},
+	"rt/report":          {"io/can", "io/sigmap", "rt", "rt/bench", "sched"},
+	"rt/runtest":         {"io/can", "io/dbc", "io/sigmap", "model/kernel", "rt", "rt/bench", "rt/bench/benchtest", "sched"},
+	"rt/scenario":        {"io/messages", "io/record", "io/sigmap", "io/yamlfile", "model", "rt", "rt/bench", "rt/fault", "rt/report"},
+	"rt/soak":            {"io/sigmap", "model/plants", "rt", "rt/bench", "rt/control", "rt/fault", "rt/host", "rt/report", "rt/scenario", "rt/supervisor", "sched"},
+	"rt/supervisor":      {"io/can", "io/j1939", "io/record", "model/kernel", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
+	"rt/sweep":           {"model", "rt", "rt/bench", "rt/host", "rt/scenario", "rt/virtual"},
+	"rt/target":          {"io/can", "io/sigmap", "rt", "sched"},
+	"rt/virtual":         {"io/can", "io/record", "io/sigmap", "io/yamlfile", "model", "model/kernel", "model/plants", "rt", "rt/bench", "rt/check", "rt/ecu", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
+
+	"deploy/certify":  {"deploy/doctor", "deploy/hostinfo", "deploy/latency", "rt", "rt/bench", "rt/check", "rt/host", "rt/report", "rt/soak", "rt/supervisor", "sched"},
+	"deploy/doctor":   {"deploy/hostinfo", "io/can", "sched"},
+	"deploy/hostinfo": {},
+	"deploy/latency":  {"deploy/hostinfo", "deploy/load", "sched"},
+	"deploy/load":     {},
 }
 
 // proofs are the packages of hil_test that hold tests, and may import anything. What they
@@ -47,8 +70,7 @@ var (
 	proofs  = []string{"rules", "accuracy", "cost", "interop", "labs", "proof", "faults", "install"}
 	helpers = map[string][]string{
 		"hil_test":            {},
-		"hil_test/ecu":        {},
-		"hil_test/lab":        {"hil_test/ecu"},
+		"hil_test/lab":        {"rt/ecu"},
 		"hil_test/proof/unit": {},
 		"hil_test/rig":        {"model", "model/kernel", "model/plants"},
 		"hil_test/study":      {"model", "model/kernel", "model/plants"},
@@ -69,16 +91,16 @@ func allowed(folder string) (list []string, known bool) {
 
 // alone are packages whose tests, too, import nothing of ours: they are the
 // second opinion.
-var alone = []string{"hil_test/ecu", "hil_test/proof/unit"}
+var alone = []string{"rt/ecu", "hil_test/proof/unit"}
 
 // theirs lists every module from outside and the packages that may import it.
 var theirs = map[string][]string{
-	"golang.org/x/sys":                 {"io/can", "sched", "rt", "rt/target", "rt/bench", "rt/sweep", "deploy", "deploy/certify", "hil_test/study"},
-	"golang.org/x/term":                {"rt/bench", "rt/cmd/lockstep"},
-	"gonum.org/v1/gonum":               {"model", "model/kernel", "rt/bench"},
-	"github.com/goccy/go-yaml":         {"model", "rt/bench", "rt/sweep"},
+	"github.com/brutella/can":          {"hil_test/lab", "hil_test/proof", "hil_test/proof/unit", "rt/ecu"},
+	"github.com/goccy/go-yaml":         {"io/yamlfile", "model", "rt/bench", "rt/scenario", "rt/sweep", "rt/virtual"},
 	"github.com/parquet-go/parquet-go": {"rt/sweep"},
-	"github.com/brutella/can":          {"hil_test/ecu", "hil_test/proof/unit", "hil_test/proof", "hil_test/lab"},
+	"golang.org/x/sys":                 {"deploy/certify", "deploy/doctor", "deploy/latency", "deploy/load", "hil_test/study", "io/can", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/recorder", "rt/soak", "rt/supervisor", "rt/sweep", "rt/target", "rt/virtual", "sched"},
+	"golang.org/x/term":                {"rt/cmd/lockstep", "rt/supervisor"},
+	"gonum.org/v1/gonum":               {"model", "model/kernel", "rt/check"},
 }
 
 // forTests are packages that every test may import.

@@ -1,7 +1,7 @@
 // Package can owns frames and the buses that carry them: a raw SocketCAN socket
 // or one end of an in-process socket pair, both through the same code.
 //
-// It does not know what a frame means (package sigmap), does not wait (the
+// It does not know what a frame means (package messages), does not wait (the
 // caller polls at its tick), does not configure interfaces and keeps no log.
 package can
 

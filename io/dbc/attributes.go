@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"lockstep/io/can"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // attributes holds the attributes of a file until its end.
@@ -195,7 +195,7 @@ func fd(id uint32) string {
 }
 
 // timing is apply for when a message is sent.
-func (p *parser) timing(m *sigmap.Message, of place) {
+func (p *parser) timing(m *messages.Message, of place) {
 	const most = 1e9 // ms, 11 days
 	ns := func(attribute string) int64 { return int64(math.Round(p.count(attribute, of, most) * 1e6)) }
 	m.CycleNs = ns("GenMsgCycleTime")
@@ -207,7 +207,7 @@ func (p *parser) timing(m *sigmap.Message, of place) {
 }
 
 // ofSignal is apply for a signal of a message.
-func (p *parser) ofSignal(s *sigmap.Signal, message int) {
+func (p *parser) ofSignal(s *messages.Signal, message int) {
 	of := place{message, s.Name}
 	s.SPN = int(p.count("SPN", of, 1<<19-1))
 	v := p.find("GenSigStartValue", of)

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"lockstep/io/can"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // gearbox reads testdata/gearbox.dbc, which is Windows-1252, strictly.
-func gearbox(t *testing.T) *sigmap.Database {
+func gearbox(t *testing.T) *messages.Database {
 	t.Helper()
 	data, err := os.ReadFile("testdata/gearbox.dbc")
 	if err != nil {
@@ -20,7 +20,7 @@ func gearbox(t *testing.T) *sigmap.Database {
 }
 
 // message returns the message of this name without its signals.
-func messageOf(t *testing.T, db *sigmap.Database, name string) sigmap.Message {
+func messageOf(t *testing.T, db *messages.Database, name string) messages.Message {
 	t.Helper()
 	for _, m := range db.Messages {
 		if m.Name == name {
@@ -29,10 +29,10 @@ func messageOf(t *testing.T, db *sigmap.Database, name string) sigmap.Message {
 		}
 	}
 	t.Fatalf("no message %q", name)
-	return sigmap.Message{}
+	return messages.Message{}
 }
 
-func signalOf(t *testing.T, db *sigmap.Database, name string) *sigmap.Signal {
+func signalOf(t *testing.T, db *messages.Database, name string) *messages.Signal {
 	t.Helper()
 	for i := range db.Messages {
 		if s := db.Messages[i].Signal(name); s != nil {
@@ -49,7 +49,7 @@ func TestMessagesHaveTheirAttributes(t *testing.T) {
 		t.Errorf("bus %q, %d messages", db.BusType, len(db.Messages))
 	}
 	const box, stand = "Getriebe_MQB", "Pruefstand"
-	for _, want := range []sigmap.Message{
+	for _, want := range []messages.Message{
 		{Name: "Getriebe_11", ID: 0xAD, Len: 8, Sender: box, CycleNs: 10e6, SendType: "Cyclic",
 			Comment: "Getriebe an Motor,\nfür die Momentenführung"},
 		{Name: "Getriebe_12", ID: 0xAE, Len: 8, Sender: box, CycleNs: 10e6, FastNs: 2.5e6, DelayNs: 2e6,
@@ -70,14 +70,14 @@ func TestMessagesHaveTheirAttributes(t *testing.T) {
 
 func TestSignalsHaveTheirAttributes(t *testing.T) {
 	db := gearbox(t)
-	for _, want := range []sigmap.Signal{
+	for _, want := range []messages.Signal{
 		{Name: "GE_Temperatur", Start: 48, Len: 8, Factor: 1, Offset: -58, Min: -58, Max: 196, Unit: "°C",
 			Receivers: []string{"Gateway_MQB"}, Initial: 78, HasInitial: true, Comment: `Öltemperatur im Sumpf, "heiß" ab 120 °C`},
 		{Name: "GE_Drehzahl_Ab", Start: 23, Len: 16, BigEndian: true, Signed: true, Factor: 0.25, Min: -8192, Max: 8191.75,
 			Unit: "U/min", Receivers: []string{"Motor_MQB"}, Initial: -40, HasInitial: true,
-			Values: []sigmap.Value{{Raw: -32768, Text: "ungültig"}}},
+			Values: []messages.Value{{Raw: -32768, Text: "ungültig"}}},
 		{Name: "GE_Fahrstufe", Start: 42, Len: 4, Factor: 1, Max: 15, Receivers: []string{"Gateway_MQB", "Pruefstand"},
-			Values: []sigmap.Value{{Raw: 5, Text: "P"}, {Raw: 6, Text: "R"}, {Raw: 7, Text: "N"}, {Raw: 8, Text: "D"}, {Raw: 15, Text: "Fehler"}}},
+			Values: []messages.Value{{Raw: 5, Text: "P"}, {Raw: 6, Text: "R"}, {Raw: 7, Text: "N"}, {Raw: 8, Text: "D"}, {Raw: 15, Text: "Fehler"}}},
 		{Name: "KD_Kupplung", Len: 4, Factor: 1, Max: 15, Receivers: []string{"Getriebe_MQB"}, Multiplexor: true},
 		{Name: "KD_Strom_C1", Start: 31, Len: 16, BigEndian: true, Signed: true, Factor: 0.0001, Min: -3, Max: 3, Unit: "A",
 			Receivers: []string{"Getriebe_MQB"}, Under: "KD_Kupplung", Ranges: [][2]uint64{{0, 0}}},
@@ -87,7 +87,7 @@ func TestSignalsHaveTheirAttributes(t *testing.T) {
 			Under: "AD_Unterblock", Ranges: [][2]uint64{{2, 2}, {4, 7}}},
 		{Name: "MD_Winkel", Start: 32, Len: 64, Signed: true, Float: true, Factor: 1, Unit: "rad", Receivers: []string{"Getriebe_MQB"}},
 		{Name: "MD_Zaehler", Start: 448, Len: 64, Factor: 1, Max: 1.84467440737096e19, Receivers: []string{"Getriebe_MQB"},
-			Values: []sigmap.Value{{Raw: -1, Text: "Überlauf"}}},
+			Values: []messages.Value{{Raw: -1, Text: "Überlauf"}}},
 		{Name: "EngSpeed", Start: 24, Len: 16, Factor: 0.125, Max: 8031.875, Unit: "rpm", Receivers: []string{"Getriebe_MQB"}, SPN: 190},
 		{Name: "Waehlhebelposition_der_ersten_Reihe", Len: 4, Factor: 1, Max: 15, Receivers: []string{"Getriebe_MQB"}},
 	} {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // What the format writes where there is no node or no frame.
@@ -19,7 +19,7 @@ func (p *parser) message(word token) {
 	p.skip = true // until it is known to be a message
 	id := p.integer("the identifier", 32)
 	p.lost[id] = true
-	m := sigmap.Message{Line: word.line, ID: uint32(id)} // bit 31 is can.EFF
+	m := messages.Message{Line: word.line, ID: uint32(id)} // bit 31 is can.EFF
 	m.Name = p.identifier("the message's name")
 	p.expect(":")
 	m.Len = int(p.integer("the message's length in bytes", 31))
@@ -69,7 +69,7 @@ func (p *parser) signal(word token) {
 	}
 	i := len(p.db.Messages) - 1
 	m := &p.db.Messages[i]
-	s := sigmap.Signal{Line: word.line}
+	s := messages.Signal{Line: word.line}
 	s.Name = p.identifier("the signal's name")
 	if _, twice := p.signals[place{i, s.Name}]; !twice {
 		p.signals[place{i, s.Name}] = -1 // until it is read
@@ -96,7 +96,7 @@ func (p *parser) signal(word token) {
 }
 
 // layout reads the part of a signal from its colon to its unit.
-func (p *parser) layout(s *sigmap.Signal) {
+func (p *parser) layout(s *messages.Signal) {
 	p.expect(":")
 	s.Start = int(p.integer("the start bit", 31))
 	p.expect("|")
@@ -128,7 +128,7 @@ func (p *parser) layout(s *sigmap.Signal) {
 
 // mux reads a multiplexor's mark: M, m0, m0M. It returns true for an m without a
 // number.
-func (p *parser) mux(s *sigmap.Signal) (bare bool) {
+func (p *parser) mux(s *messages.Signal) (bare bool) {
 	const want = "a colon, or the multiplexor's M, m0, m0M"
 	t := p.tok
 	if p.advance(); t.text == "M" {

@@ -1,5 +1,5 @@
 // Package dbc owns the reading of CAN databases in the DBC format: text in,
-// messages and signals out.
+// messages and signals (package messages) out.
 //
 // It does not bind signals to anything (package sigmap). It skips nodes, signal
 // groups, environment variables and all attributes but those of Message and
@@ -13,10 +13,11 @@ package dbc
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // Leniency is something in a file that should not be there, and what was made of
@@ -26,13 +27,24 @@ type Leniency struct {
 	Text      string
 }
 
+// SyntaxError says where a file does not keep to the format, and what was found there.
+type SyntaxError struct {
+	File string
+	Leniency
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: dbc: %s", e.File, e.Line, e.Col, e.Text)
+}
+
 // nothing is what is wrong with a file that is empty.
 var nothing = Leniency{1, 1, "there is not a single statement such as BO_ or SG_"}
 
 // Parse reads a DBC file, UTF-8 or Windows-1252, that keeps to the format. The
-// messages and signals it returns have passed Database.Check. An error begins
-// with file and line and names what was found; file is used for nothing else.
-func Parse(file string, data []byte) (*sigmap.Database, error) {
+// messages and signals it returns have passed Database.Check. An error is a
+// *SyntaxError or a *messages.Error: it begins with file and line and names what was
+// found; file is used for nothing else.
+func Parse(file string, data []byte) (*messages.Database, error) {
 	p := newParser(file, data)
 	p.file()
 	if p.bad == nil && p.known == 0 {
@@ -51,14 +63,14 @@ func Parse(file string, data []byte) (*sigmap.Database, error) {
 // has no sensible meaning is left out, everything else stays, and each of these
 // places is in the list, by line. What it returns has passed Database.Check. Only
 // a file without a single statement of the format is an error.
-func ParseLenient(file string, data []byte) (*sigmap.Database, []Leniency, error) {
+func ParseLenient(file string, data []byte) (*messages.Database, []Leniency, error) {
 	p := newParser(file, data)
 	p.lenient = true
 	p.file()
 	if p.known == 0 {
 		return nil, nil, p.failure(&append(p.list, nothing)[0])
 	}
-	for _, f := range p.db.Mend() {
+	for _, f := range p.db.Repair() {
 		p.list = append(p.list, Leniency{Line: f.Line, Text: f.Text})
 	}
 	slices.SortStableFunc(p.list, func(a, b Leniency) int {
@@ -77,7 +89,7 @@ type parser struct {
 	list    []Leniency
 	known   int // statements that are of the format
 
-	db   *sigmap.Database
+	db   *messages.Database
 	skip bool // the signals that follow belong to no frame
 	refs
 	attributes
@@ -86,7 +98,7 @@ type parser struct {
 func newParser(file string, data []byte) *parser {
 	return &parser{
 		lexer:      lexer{src: decode(data), line: 1},
-		db:         &sigmap.Database{File: file},
+		db:         &messages.Database{File: file},
 		refs:       newRefs(),
 		attributes: newAttributes(),
 	}

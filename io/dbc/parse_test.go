@@ -2,13 +2,14 @@ package dbc
 
 import (
 	"encoding/binary"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf16"
 
 	"lockstep/io/can"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // sample has one of everything that real files hold.
@@ -59,7 +60,7 @@ SIG_VALTYPE_ 1024 f32 : 1;
 SIG_VALTYPE_ 3221225472 orphan : 1;
 `
 
-func parse(t *testing.T, text string) *sigmap.Database {
+func parse(t *testing.T, text string) *messages.Database {
 	t.Helper()
 	db, err := Parse("x.dbc", []byte(text))
 	if err != nil {
@@ -70,22 +71,22 @@ func parse(t *testing.T, text string) *sigmap.Database {
 
 func TestParseReadsMessagesAndSignals(t *testing.T) {
 	bench, other, tcu := []string{"Bench"}, []string{"Bench", "Other"}, []string{"TCU"}
-	want := []sigmap.Message{
-		{Name: "Pressure", ID: 0x110, Len: 8, Line: 16, Sender: "TCU", OtherSenders: bench, CycleNs: 10e6, Signals: []sigmap.Signal{
+	want := []messages.Message{
+		{Name: "Pressure", ID: 0x110, Len: 8, Line: 16, Sender: "TCU", OtherSenders: bench, CycleNs: 10e6, Signals: []messages.Signal{
 			{Name: "p1", Start: 0, Len: 12, Factor: 0.01, Max: 40, Unit: "bar", Line: 17, Receivers: bench,
-				Comment: `says "bar"; really`, Values: []sigmap.Value{{Raw: 0, Text: "none"}}},
+				Comment: `says "bar"; really`, Values: []messages.Value{{Raw: 0, Text: "none"}}},
 			{Name: "p2", Start: 12, Len: 12, Factor: 0.01, Offset: -0.5, Min: -0.5, Max: 40, Unit: "bar", Line: 18, Receivers: other},
 			{Name: "counter", Start: 52, Len: 4, Factor: 1, Max: 15, Line: 19, Receivers: bench,
-				Values: []sigmap.Value{{Raw: 15, Text: "last"}, {Raw: 0, Text: "first"}}},
+				Values: []messages.Value{{Raw: 15, Text: "last"}, {Raw: 0, Text: "first"}}},
 		}},
-		{Name: "ETC1", ID: 0x18FF0503 | can.EFF, Len: 8, Line: 21, Signals: []sigmap.Signal{
+		{Name: "ETC1", ID: 0x18FF0503 | can.EFF, Len: 8, Line: 21, Signals: []messages.Signal{
 			{Name: "mode", Start: 0, Len: 2, Factor: 1, Max: 3, Multiplexor: true, Line: 22},
 			{Name: "slip", Start: 8, Len: 16, BigEndian: true, Signed: true, Factor: 0.125, Unit: "rpm",
 				Under: "mode", Ranges: [][2]uint64{{0, 0}, {2, 3}}, Line: 23},
 			{Name: "gear", Start: 8, Len: 8, Signed: true, Factor: 1, Offset: -125, Min: -125, Max: 125,
 				Multiplexor: true, Under: "mode", Ranges: [][2]uint64{{1, 1}}, Line: 24},
 		}},
-		{Name: "Long", ID: 0x400, Len: 64, Line: 29, Sender: "Bench", FD: true, Signals: []sigmap.Signal{
+		{Name: "Long", ID: 0x400, Len: 64, Line: 29, Sender: "Bench", FD: true, Signals: []messages.Signal{
 			{Name: "f32", Start: 480, Len: 32, Signed: true, Factor: 1, Unit: "N.m", Float: true, Line: 30, Receivers: tcu},
 		}},
 	}
@@ -192,13 +193,6 @@ var wrongFiles = []struct{ name, text, want string }{
 	{"float type", signal(`: 0|32@1+ (1,0) [0|0] "" X`) + `SIG_VALTYPE_ 1 s : 7;`, `dbc: "7" where 0, 1 (float) or 2 (double)`},
 	{"long token", "BO_ 1 \"" + strings.Repeat("x", 100) + "\"", strings.Repeat("x", 40) + `"... where`},
 	{"column in characters", "VERSION \"é\" ü", `x.dbc:1:13: dbc: "ü" where a keyword`},
-	{"beyond the message", signal(`: 60|8@1+ (1,0) [0|0] "" X`), `x.dbc:2: sigmap: message "M": signal "s": 60|8 does not fit the message's 8 bytes`},
-	{"length zero", signal(`: 0|0@1+ (1,0) [0|0] "" X`), `x.dbc:2: sigmap: message "M": signal "s": length 0`},
-	{"factor zero", signal(`: 0|8@1+ (0,0) [0|0] "" X`), `x.dbc:2: sigmap: message "M": signal "s": the factor is 0`},
-	{"overlap", signal(`: 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ t : 7|8@1+ (1,0) [0|0] "" X`, `x.dbc:3: sigmap: message "M": signal "t": 7|8 overlaps signal "s"`},
-	{"signal twice", signal(`: 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ s : 8|8@1+ (1,0) [0|0] "" X`, `x.dbc:3: sigmap: message "M": signal "s": the name is taken by line 2`},
-	{"message twice", message + message, `x.dbc:2: sigmap: message "M": the name is taken by line 1`},
-	{"identifier twice", message + "BO_ 1 N: 8 X", `x.dbc:2: sigmap: message "N": identifier 0x1 is taken by message "M"`},
 	{"name with a digit first", "BO_ 1 2017_5: 8 X", `x.dbc:1:7: dbc: "2017_5" is no name`},
 	{"name with a dash", signal(`: 0|8@1+ (1,0) [0|0] "" A,B-C`), `x.dbc:2:34: dbc: "B-C" is no name`},
 	{"point without a digit before", signal(`: 0|8@1+ (.25,0) [0|0] "" X`), `x.dbc:2:18: dbc: the number ".25" has no digit before its point`},
@@ -219,29 +213,59 @@ var wrongFiles = []struct{ name, text, want string }{
 	{"value with a fraction", signal(`: 0|8@1+ (1,0) [0|0] "" X`) + `VAL_ 1 s 1.0 "a";`, `x.dbc:3:10: dbc: the number "1.0" is not written as a whole one`},
 	{"value of 65 bits", signal(`: 0|8@1+ (1,0) [0|0] "" X`) + `VAL_ 1 s 18446744073709551616 "a";`, `"18446744073709551616" where a raw value should be`},
 	{"double of 32 bits", signal(`: 0|32@1+ (1,0) [0|0] "" X`) + `SIG_VALTYPE_ 1 s : 2;`, `dbc: 2 (1 is float, 2 is double) for a signal of 32 bits`},
-	{"float of 16 bits", signal(`: 0|16@1+ (1,0) [0|0] "" X`) + `SIG_VALTYPE_ 1 s : 1;`, `signal "s": a float of 16 bits, not 32 or 64`},
 	{"type of an attribute", `BA_DEF_ BO_ "A" NUMBER;`, `x.dbc:1:17: dbc: "NUMBER" where INT, HEX, FLOAT, STRING or ENUM should be`},
 	{"attribute that is not defined", message + `BA_ "A" BO_ 1 5;`, `x.dbc:2:5: dbc: attribute "A" is not defined (BA_DEF_)`},
 	{"attribute without a value", message + `BA_DEF_ "A" INT 0 1;` + "\n" + `BA_ "A";`, `x.dbc:3:8: dbc: ";" where the attribute's value should be`},
 	{"negative cycle", message + `BA_DEF_ BO_ "GenMsgCycleTime" INT 0 1;` + "\n" + `BA_ "GenMsgCycleTime" BO_ 1 -1;`, `x.dbc:3:29: dbc: "-1" for the attribute "GenMsgCycleTime", a number from 0 to 1e+09`},
 	{"start value", signal(`: 0|8@1+ (1,0) [0|0] "" X`) + `BA_DEF_ SG_ "GenSigStartValue" STRING ;` + "\n" + `BA_ "GenSigStartValue" SG_ 1 s "x";`, `x.dbc:4:32: dbc: "x" for the attribute "GenSigStartValue", a number`},
-	{"no multiplexor", signal(`m0 : 0|8@1+ (1,0) [0|0] "" X`), `x.dbc:2: sigmap: message "M": signal "s": it is multiplexed, and the message has no multiplexor (M)`},
-	{"multiplexor that is none", signal(`m0 : 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ t : 8|8@1+ (1,0) [0|0] "" X` + "\nSG_MUL_VAL_ 1 s t 0-0;", `its multiplexor "t" is none`},
-	{"multiplexor that is no signal", signal(`m0 : 0|8@1+ (1,0) [0|0] "" X`) + "SG_MUL_VAL_ 1 s t 0-0;", `its multiplexor "t" is no signal`},
-	{"multiplexor of itself", signal(`m0M : 0|8@1+ (1,0) [0|0] "" X`) + "SG_MUL_VAL_ 1 s s 0-0;", `it is multiplexed in a circle`},
-	{"range of nothing", signal(`M : 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ t m0 : 8|8@1+ (1,0) [0|0] "" X` + "\nSG_MUL_VAL_ 1 t s 2-1;", `2-1 selects nothing`},
 	{"range without its end", signal(`M : 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ t m0 : 8|8@1+ (1,0) [0|0] "" X` + "\nSG_MUL_VAL_ 1 t s 2;", `x.dbc:4:20: dbc: ";" where "-" and the last value`},
 	{"two multiplexors", signal(`M : 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ t M : 8|8@1+ (1,0) [0|0] "" X` + "\n" + ` SG_ u m0 : 16|8@1+ (1,0) [0|0] "" X`, `message "M": signal "u": which of ["s" "t"] is its multiplexor?`},
-	{"J1939 in several frames", "BO_ 2566844926 M: 20 X\n" + `BA_DEF_ "ProtocolType" STRING ;` + "\n" + `BA_ "ProtocolType" "J1939";`, `message "M": J1939 sends 20 bytes in several frames`},
-	{"29 bits without bit 31", "BO_ 419366147 M: 8 X", `x.dbc:1: sigmap: message "M": identifier 0x18FF0503 has more than 11 bits and no mark of an extended one (bit 31)`},
 }
 
 func TestErrorsNameFileLineColumnAndWhatWasFound(t *testing.T) {
 	for _, c := range wrongFiles {
 		t.Run(c.name, func(t *testing.T) {
 			db, err := Parse("x.dbc", []byte(c.text))
-			if db != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+			var e *SyntaxError
+			if db != nil || !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Parse gives %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Files that keep to the format and describe what cannot be.
+var impossibleFiles = []struct {
+	name, text string
+	want       messages.Error
+}{
+	{"beyond the message", signal(`: 60|8@1+ (1,0) [0|0] "" X`), messages.Error{Line: 2, Message: "M", Signal: "s", Err: messages.ErrPlace}},
+	{"length zero", signal(`: 0|0@1+ (1,0) [0|0] "" X`), messages.Error{Line: 2, Message: "M", Signal: "s", Err: messages.ErrPlace}},
+	{"factor zero", signal(`: 0|8@1+ (0,0) [0|0] "" X`), messages.Error{Line: 2, Message: "M", Signal: "s", Err: messages.ErrScale}},
+	{"overlap", signal(`: 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ t : 7|8@1+ (1,0) [0|0] "" X`, messages.Error{Line: 3, Message: "M", Signal: "t", Err: messages.ErrOverlap}},
+	{"signal twice", signal(`: 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ s : 8|8@1+ (1,0) [0|0] "" X`, messages.Error{Line: 3, Message: "M", Signal: "s", Err: messages.ErrName}},
+	{"message twice", message + message, messages.Error{Line: 2, Message: "M", Err: messages.ErrName}},
+	{"identifier twice", message + "BO_ 1 N: 8 X", messages.Error{Line: 2, Message: "N", Err: messages.ErrIdentifier}},
+	{"float of 16 bits", signal(`: 0|16@1+ (1,0) [0|0] "" X`) + `SIG_VALTYPE_ 1 s : 1;`, messages.Error{Line: 2, Message: "M", Signal: "s", Err: messages.ErrFloat}},
+	{"no multiplexor", signal(`m0 : 0|8@1+ (1,0) [0|0] "" X`), messages.Error{Line: 2, Message: "M", Signal: "s", Err: messages.ErrMultiplexor}},
+	{"multiplexor that is none", signal(`m0 : 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ t : 8|8@1+ (1,0) [0|0] "" X` + "\nSG_MUL_VAL_ 1 s t 0-0;", messages.Error{Line: 2, Message: "M", Signal: "s", Err: messages.ErrMultiplexor}},
+	{"multiplexor that is no signal", signal(`m0 : 0|8@1+ (1,0) [0|0] "" X`) + "SG_MUL_VAL_ 1 s t 0-0;", messages.Error{Line: 2, Message: "M", Signal: "s", Err: messages.ErrMultiplexor}},
+	{"multiplexor of itself", signal(`m0M : 0|8@1+ (1,0) [0|0] "" X`) + "SG_MUL_VAL_ 1 s s 0-0;", messages.Error{Line: 2, Message: "M", Signal: "s", Err: messages.ErrDepth}},
+	{"range of nothing", signal(`M : 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ t m0 : 8|8@1+ (1,0) [0|0] "" X` + "\nSG_MUL_VAL_ 1 t s 2-1;", messages.Error{Line: 3, Message: "M", Signal: "t", Err: messages.ErrSelection}},
+	{"J1939 in several frames", "BO_ 2566844926 M: 20 X\n" + `BA_DEF_ "ProtocolType" STRING ;` + "\n" + `BA_ "ProtocolType" "J1939";`, messages.Error{Line: 1, Message: "M", Err: messages.ErrLength}},
+	{"29 bits without bit 31", "BO_ 419366147 M: 8 X", messages.Error{Line: 1, Message: "M", Err: messages.ErrIdentifier}},
+}
+
+func TestWhatAFileDescribesIsChecked(t *testing.T) {
+	for _, c := range impossibleFiles {
+		t.Run(c.name, func(t *testing.T) {
+			db, err := Parse("x.dbc", []byte(c.text))
+			var e *messages.Error
+			if db != nil || !errors.As(err, &e) || !errors.Is(err, c.want.Err) {
+				t.Fatalf("Parse gives %v, want %v", err, c.want.Err)
+			}
+			if e.File != "x.dbc" || e.Line != c.want.Line || e.Message != c.want.Message || e.Signal != c.want.Signal {
+				t.Errorf("Parse gives %v, want line %d, message %q, signal %q", err, c.want.Line, c.want.Message, c.want.Signal)
 			}
 		})
 	}

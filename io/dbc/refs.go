@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // refs finds what statements refer to.
@@ -63,7 +63,7 @@ func (p *parser) theSignal() (place, int) {
 
 // ifSignal takes an identifier and a name and returns the signal, nil if there is
 // none.
-func (p *parser) ifSignal() *sigmap.Signal {
+func (p *parser) ifSignal() *messages.Signal {
 	where, i := p.theSignal()
 	if i < 0 {
 		return nil
@@ -173,10 +173,10 @@ func (p *parser) values() {
 }
 
 // table reads raw values, each with its text.
-func (p *parser) table() (list []sigmap.Value) {
+func (p *parser) table() (list []messages.Value) {
 	for p.tok.kind == number {
 		raw := p.raw("a raw value")
-		list = append(list, sigmap.Value{Raw: raw, Text: p.quoted("the value's text")})
+		list = append(list, messages.Value{Raw: raw, Text: p.quoted("the value's text")})
 	}
 	return list
 }

@@ -46,7 +46,7 @@ func (p *parser) forgive(at token, problem, remedy string) {
 
 // failure is the error of a file that cannot be read.
 func (p *parser) failure(l *Leniency) error {
-	return fmt.Errorf("%s:%d:%d: dbc: %s", p.db.File, l.Line, l.Col, l.Text)
+	return &SyntaxError{File: p.db.File, Leniency: *l}
 }
 
 // take returns the token if it is of kind k, and advances.

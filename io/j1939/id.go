@@ -2,9 +2,9 @@
 // identifiers made of priority, parameter group and addresses, the 64-bit NAME of a
 // node, and how a node claims its address (SAE J1939-81), as a state machine.
 //
-// It opens no bus, waits for nothing and has no clock: whoever owns these hands in
-// frames and instants. What is in a message is package sigmap's, whose databases have
-// the identifiers as a whole.
+// It opens no bus, waits for nothing and has no clock: the caller hands in frames and
+// instants. It does not know what is in a message: package messages describes it, with
+// the identifier as a whole.
 package j1939
 
 import "lockstep/io/can"

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestRecordCutAtAnyByteYieldsItsBeginningAndSaysSo(t *testing.T) {
 			t.Fatalf("cut at %d: %d entries, a shorter file had %d", n, len(got), most)
 		}
 		most = len(got)
-		if !strings.Contains(r.Torn(), "at byte ") {
+		if !tornBy(r, ErrUnended) && !tornBy(r, ErrCut) {
 			t.Fatalf("cut at %d: torn %q", n, r.Torn())
 		}
 		// A loss of power may leave the length of the file and zeros for what was in it.
@@ -39,7 +40,7 @@ func TestRecordCutAtAnyByteYieldsItsBeginningAndSaysSo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if zeros, err := readAll(r); err != nil || !slices.Equal(zeros, got) || !strings.Contains(r.Torn(), "cut off at byte ") {
+		if zeros, err := readAll(r); err != nil || !slices.Equal(zeros, got) || !tornBy(r, ErrCut) {
 			t.Fatalf("cut at %d, then zeros: %d entries, %v, torn %q; want the same %d", n, len(zeros), err, r.Torn(), len(got))
 		}
 	}
@@ -132,6 +133,33 @@ func TestOtherFilesAreRefusedWithOneLine(t *testing.T) {
 		_, err := NewReader("r", bytes.NewReader(c.file))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
+		}
+	}
+}
+
+// tornBy reports whether the record is torn for this reason, at one place.
+func tornBy(r *Reader, why error) bool {
+	list := r.Tears()
+	return len(list) == 1 && list[0].Err == why && list[0].File == r.name && list[0].At > 0
+}
+
+func TestTornSaysWhereAndWhy(t *testing.T) {
+	file, _ := sample(t)
+	last := chunks(file)[len(chunks(file))-1]
+	for _, c := range []struct {
+		file []byte
+		want string
+	}{
+		{file, ""},
+		{file[:last], fmt.Sprintf("r: ends at byte %d without the writer's end: what came after its last flush is lost", last)},
+		{file[:last+1], fmt.Sprintf("r: cut off at byte %d: the file ends within a chunk", last)},
+	} {
+		r, err := NewReader("r", bytes.NewReader(c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readAll(r); err != nil || r.Torn() != c.want {
+			t.Errorf("%v; torn %q, want %q", err, r.Torn(), c.want)
 		}
 	}
 }

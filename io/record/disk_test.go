@@ -229,7 +229,7 @@ func TestMissingFileOfASeriesIsSaid(t *testing.T) {
 	if err != nil || damage < 0 || !strings.Contains(all[damage], "part 3 of the run follows part 1") {
 		t.Errorf("%v, entry %d says that part 2 is missing", err, damage)
 	}
-	if !strings.Contains(r.Torn(), "the run goes on in a file that is missing") {
+	if !tornBy(r, ErrFileMissing) {
 		t.Errorf("torn %q", r.Torn())
 	}
 }
@@ -264,7 +264,7 @@ func TestKilledWriterLeavesWhatItFlushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := readAll(r)
-	if err != nil || len(all) != 200 || !strings.Contains(r.Torn(), "without the writer's end") {
+	if err != nil || len(all) != 200 || !tornBy(r, ErrUnended) {
 		t.Errorf("%d entries, %v, torn %q; want the 200 flushed ones", len(all), err, r.Torn())
 	}
 }

@@ -28,8 +28,26 @@ type Reader struct {
 	series bool // the files are a series that Create made
 	ended  bool // there is nothing more in this file
 	more   bool // its end says that the run goes on
-	torn   []string
+	torn   []Tear
 }
+
+// Why a record is torn; see Tear.
+var (
+	ErrUnended     = errors.New("the writer's end is missing")
+	ErrCut         = errors.New("nothing can be read from some byte on")
+	ErrFileMissing = errors.New("the run goes on in a file that is missing")
+)
+
+// Tear says where the end of a record, or of one of its files, is missing.
+type Tear struct {
+	File string
+	At   int64 // first byte that is missing
+	Err  error // one of the errors above
+
+	text string
+}
+
+func (t Tear) String() string { return t.File + ": " + t.text }
 
 // Open opens a record: the file at path or, if there is none, the last run of the
 // series that Create writes under this name. Close it.
@@ -189,7 +207,7 @@ func (r *Reader) chunk() (lost *Event, err error) {
 	c, err := r.unpack.read(r.file, r.at)
 	switch {
 	case err == errEnd:
-		r.tear("ends at byte %d without the writer's end: what came after its last flush is lost", r.at)
+		r.tear(ErrUnended, "ends at byte %d without the writer's end: what came after its last flush is lost", r.at)
 		return nil, nil
 	case err != nil:
 		return r.skip(err), nil
@@ -214,15 +232,15 @@ func (r *Reader) chunk() (lost *Event, err error) {
 func (r *Reader) skip(why error) *Event {
 	at, number := r.unpack.search(r.file, r.at+1)
 	if at < 0 || number < r.number {
-		r.tear("cut off at byte %d: %v", r.at, why)
+		r.tear(ErrCut, "cut off at byte %d: %v", r.at, why)
 		return nil
 	}
 	return r.damage(at, number, why.Error())
 }
 
-// tear ends the file where it is and keeps why for Torn.
-func (r *Reader) tear(format string, values ...any) {
-	r.torn = append(r.torn, r.name+": "+fmt.Sprintf(format, values...))
+// tear ends the file where it is and keeps why for Tears.
+func (r *Reader) tear(why error, format string, values ...any) {
+	r.torn = append(r.torn, Tear{File: r.name, At: r.at, Err: why, text: fmt.Sprintf(format, values...)})
 	r.ended = true
 }
 
@@ -238,7 +256,7 @@ func (r *Reader) damage(at int64, number uint32, why string) *Event {
 func (r *Reader) turn() (lost *Event, err error) {
 	if len(r.rest) == 0 {
 		if r.more && r.series {
-			r.tear("the run goes on in a file that is missing")
+			r.tear(ErrFileMissing, "the run goes on in a file that is missing")
 		}
 		r.more = false
 		return nil, io.EOF
@@ -258,9 +276,17 @@ func (r *Reader) turn() (lost *Event, err error) {
 	return nil, nil
 }
 
-// Torn says what is missing at the end of the record or of one of its files, one
-// sentence each; empty if nothing is.
-func (r *Reader) Torn() string { return strings.Join(r.torn, "; ") }
+// Tears lists what is missing at the end of the record or of one of its files.
+func (r *Reader) Tears() []Tear { return r.torn }
+
+// Torn says what Tears lists, one sentence each; empty if nothing is missing.
+func (r *Reader) Torn() string {
+	var list []string
+	for _, t := range r.torn {
+		list = append(list, t.String())
+	}
+	return strings.Join(list, "; ")
+}
 
 // Close closes the file.
 func (r *Reader) Close() error {

@@ -5,20 +5,21 @@ import (
 	"math"
 	"slices"
 
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
 // Bind finds the signals and ports of spec and compiles the way between them,
 // converting units. An error names message, signal, port and units; where it is
 // about one entry of spec it is a *SpecError.
-func Bind(db *Database, spec Spec, inputs, outputs []model.Port) (*Map, error) {
+func Bind(db *messages.Database, spec Spec, inputs, outputs []model.Port) (*Map, error) {
 	if err := db.Check(); err != nil {
 		return nil, err
 	}
 	if !(spec.PeriodNs > 0) {
-		return nil, fmt.Errorf("sigmap: period %d ns is not positive", spec.PeriodNs)
+		return nil, problemf(ErrTime, "sigmap: period %d ns is not positive", spec.PeriodNs)
 	}
-	b := &binder{db: db, spec: &spec, m: &Map{PeriodNs: spec.PeriodNs}, inputs: inputs, outputs: outputs, driven: map[int]*Message{}}
+	b := &binder{db: db, spec: &spec, m: &Map{PeriodNs: spec.PeriodNs}, inputs: inputs, outputs: outputs, driven: map[int]*messages.Message{}}
 	for i := range spec.Sendings {
 		if err := b.sending(&spec.Sendings[i]); err != nil {
 			return nil, specError(InSendings, i, spec.Sendings[i].Message, err)
@@ -58,16 +59,16 @@ func linkError(list string, index int, l Link, err error) error {
 
 // binder is Bind at work.
 type binder struct {
-	db              *Database
+	db              *messages.Database
 	spec            *Spec
 	m               *Map
 	inputs, outputs []model.Port
-	driven          map[int]*Message // what drives an input
-	frames          []*layout        // of m.Tx
+	driven          map[int]*messages.Message // what drives an input
+	frames          []*layout                 // of m.Tx
 }
 
 // ends finds the two ends of a link; kind of the ports is for messages.
-func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *Message, sig *Signal, index int, err error) {
+func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *messages.Message, sig *messages.Signal, index int, err error) {
 	if msg, err = b.message(l.Message); err != nil {
 		return nil, nil, 0, err
 	}
@@ -80,10 +81,10 @@ func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *Message, si
 
 // field compiles a signal to the unit of port, which is the index-th of its
 // kind, with the range of the database.
-func (b *binder) field(sig *Signal, index int, port *model.Port) (Field, error) {
+func (b *binder) field(sig *messages.Signal, index int, port *model.Port) (Field, error) {
 	unit, zero, err := scale(sig.Unit, port.Unit)
 	if err != nil {
-		return Field{}, fmt.Errorf("signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
+		return Field{}, problemf(ErrUnit, "signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
 	}
 	f := Field{Name: sig.Name, Index: index, Factor: sig.Factor * unit, Offset: sig.Offset*unit + zero}
 	f.place(sig)
@@ -92,15 +93,32 @@ func (b *binder) field(sig *Signal, index int, port *model.Port) (Field, error) 
 		f.limit(sig.Min*unit+zero, sig.Max*unit+zero)
 	}
 	if !(f.Lo <= f.Hi) {
-		return f, fmt.Errorf("%d bits (%s) hold no value of the signal's range [%g|%g] %q",
+		return f, problemf(ErrRange, "%d bits (%s) hold no value of the signal's range [%g|%g] %q",
 			sig.Len, b.where(sig), sig.Min, sig.Max, sig.Unit)
 	}
 	most := math.Max(math.Abs(f.Lo), math.Abs(f.Hi))*math.Abs(f.Factor) + math.Abs(f.Offset)
 	if f.Factor == 0 || math.IsInf(most, 0) || math.IsNaN(most) {
-		return f, fmt.Errorf("(%g,%g) %q (%s) is beyond what a number in %q can be",
+		return f, problemf(ErrRange, "(%g,%g) %q (%s) is beyond what a number in %q can be",
 			sig.Factor, sig.Offset, sig.Unit, b.where(sig), port.Unit)
 	}
 	return f, nil
+}
+
+// place sets where the bits of s are; s lies within 64 bytes.
+func (f *Field) place(s *messages.Signal) {
+	f.Len, f.Big, f.Signed, f.Float = uint8(s.Len), s.BigEndian, s.Signed, s.Float
+	at := min(s.Start/8, 56)
+	f.At = uint8(at)
+	if !s.BigEndian {
+		shift := s.Start - 8*at
+		f.Shift = uint8(shift)
+		f.Ninth = uint8(max(0, shift+s.Len-64))
+		return
+	}
+	// Counted from the highest bit of the first byte, the last bit is end.
+	end := 8*(s.Start/8-at) + 7 - s.Start%8 + s.Len - 1
+	f.Shift = uint8(max(0, 63-end))
+	f.Ninth = uint8(max(0, end-63))
 }
 
 // scale is what makes a value in one unit one in another: value·factor + zero. Units
@@ -139,7 +157,7 @@ func (f *Field) limit(lo, hi float64) {
 func slack(r float64) float64 { return 1e-6 + 1e-15*math.Abs(r) }
 
 // message finds a message of the database.
-func (b *binder) message(name string) (*Message, error) {
+func (b *binder) message(name string) (*messages.Message, error) {
 	var names []string
 	for i := range b.db.Messages {
 		if b.db.Messages[i].Name == name {
@@ -147,11 +165,11 @@ func (b *binder) message(name string) (*Message, error) {
 		}
 		names = append(names, b.db.Messages[i].Name)
 	}
-	return nil, fmt.Errorf("%s has no message %q; %s", b.db.File, name, nearest(name, names))
+	return nil, problemf(ErrUnknown, "%s has no message %q; %s", b.db.File, name, nearest(name, names))
 }
 
 // signal finds a signal of msg.
-func (b *binder) signal(msg *Message, name string) (*Signal, error) {
+func (b *binder) signal(msg *messages.Message, name string) (*messages.Signal, error) {
 	var names []string
 	for i := range msg.Signals {
 		s := &msg.Signals[i]
@@ -160,7 +178,7 @@ func (b *binder) signal(msg *Message, name string) (*Signal, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return nil, fmt.Errorf("message %s (%s:%d) has no signal %q; %s",
+	return nil, problemf(ErrUnknown, "message %s (%s:%d) has no signal %q; %s",
 		msg.Name, b.db.File, msg.Line, name, nearest(name, names))
 }
 
@@ -170,7 +188,7 @@ func (b *binder) sent(name string) int {
 }
 
 // where is the line of s in the database.
-func (b *binder) where(s *Signal) string { return fmt.Sprintf("%s:%d", b.db.File, s.Line) }
+func (b *binder) where(s *messages.Signal) string { return fmt.Sprintf("%s:%d", b.db.File, s.Line) }
 
 // find returns the index of the port called name; kind is for the message.
 func find(name, kind string, ports []model.Port) (int, error) {
@@ -181,7 +199,7 @@ func find(name, kind string, ports []model.Port) (int, error) {
 		}
 		names = append(names, ports[i].Name)
 	}
-	return 0, fmt.Errorf("the plant has no %s %q; %s", kind, name, nearest(name, names))
+	return 0, problemf(ErrUnknown, "the plant has no %s %q; %s", kind, name, nearest(name, names))
 }
 
 // ms is a time in milliseconds, for messages.

@@ -2,13 +2,13 @@ package sigmap
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
@@ -19,7 +19,7 @@ func (b *binder) receive(l Link) error {
 		return err
 	}
 	if other, ok := b.driven[index]; ok {
-		return fmt.Errorf("the port is driven by %s already", b.driver(other, index))
+		return problemf(ErrTaken, "the port is driven by %s already", b.driver(other, index))
 	}
 	rx, err := b.received(msg)
 	if err != nil {
@@ -32,7 +32,7 @@ func (b *binder) receive(l Link) error {
 	}
 	f.limit(port.Min, port.Max)
 	if !(f.Lo <= f.Hi) {
-		return fmt.Errorf("no value of the signal, [%g|%g] %q, is within the port's %g to %g %q",
+		return problemf(ErrRange, "no value of the signal, [%g|%g] %q, is within the port's %g to %g %q",
 			sig.Min, sig.Max, sig.Unit, port.Min, port.Max, port.Unit)
 	}
 	for at := sig; at.Under != ""; {
@@ -43,7 +43,7 @@ func (b *binder) receive(l Link) error {
 		at = by
 	}
 	if msg.J1939 {
-		f.Invalid = sig.codes()
+		f.Invalid = codes(sig)
 	}
 	b.driven[index] = msg
 	rx.Fields = append(rx.Fields, f)
@@ -51,7 +51,7 @@ func (b *binder) receive(l Link) error {
 }
 
 // driver names the signal of msg that drives an input.
-func (b *binder) driver(msg *Message, index int) string {
+func (b *binder) driver(msg *messages.Message, index int) string {
 	for _, l := range b.spec.Receive {
 		if l.Message == msg.Name && l.Port == b.inputs[index].Name {
 			return msg.Name + "." + l.Signal
@@ -61,9 +61,9 @@ func (b *binder) driver(msg *Message, index int) string {
 }
 
 // received returns the entry of msg, a new one at first.
-func (b *binder) received(msg *Message) (*Rx, error) {
+func (b *binder) received(msg *messages.Message) (*Rx, error) {
 	if b.sent(msg.Name) >= 0 {
-		return nil, errors.New("the message is sent too")
+		return nil, problemf(ErrTaken, "the message is sent too")
 	}
 	i := slices.IndexFunc(b.m.Rx, func(r Rx) bool { return r.Name == msg.Name })
 	if i < 0 {
@@ -76,7 +76,7 @@ func (b *binder) received(msg *Message) (*Rx, error) {
 // codes are the raw values with which SAE J1939-71 says "error" and "not available",
 // from 0xFE of the highest byte on, or of two and four bits the last two. A value
 // that the database gives another meaning has that one.
-func (s *Signal) codes() (list [][2]uint64) {
+func codes(s *messages.Signal) (list [][2]uint64) {
 	var f Field
 	f.place(s)
 	top := f.mask()
@@ -87,7 +87,7 @@ func (s *Signal) codes() (list [][2]uint64) {
 		list = [][2]uint64{{0xFE << (s.Len - 8), top}}
 	case s.Len == 2 || s.Len == 4:
 		for raw := top - 1; raw <= top; raw++ {
-			if !s.means(raw) {
+			if !means(s, raw) {
 				list = append(list, [2]uint64{raw, raw})
 			}
 		}
@@ -97,7 +97,7 @@ func (s *Signal) codes() (list [][2]uint64) {
 
 // means tells whether the database gives a raw value a text that is not about its
 // being none.
-func (s *Signal) means(raw uint64) bool {
+func means(s *messages.Signal, raw uint64) bool {
 	for _, v := range s.Values {
 		if uint64(v.Raw) != raw {
 			continue
@@ -124,11 +124,11 @@ func (b *binder) reception(s *Reception) error {
 	case err != nil:
 		return err
 	case s.CycleNs < 0 || s.TimeoutNs < DefaultTimeout || s.FirstNs < 0:
-		return fmt.Errorf("cycle %g ms, timeout %g ms, first %g ms", ms(s.CycleNs), ms(s.TimeoutNs), ms(s.FirstNs))
+		return problemf(ErrTime, "cycle %g ms, timeout %g ms, first %g ms", ms(s.CycleNs), ms(s.TimeoutNs), ms(s.FirstNs))
 	case s.FirstNs > 0 && s.TimeoutNs == 0:
-		return errors.New("a timeout of the first frame where there is none of the others")
-	case s.DLC != 0 && s.DLC != frameLen(s.DLC):
-		return fmt.Errorf("no CAN frame has %d bytes", s.DLC)
+		return problemf(ErrTime, "a timeout of the first frame where there is none of the others")
+	case s.DLC != 0 && s.DLC != messages.FrameLen(s.DLC):
+		return problemf(ErrLength, "no CAN frame has %d bytes", s.DLC)
 	}
 	if s.DLC > 0 {
 		rx.Len, rx.Exact = s.DLC, true
@@ -148,7 +148,7 @@ func (b *binder) reception(s *Reception) error {
 			return &partError{"protect", i, err}
 		}
 		if int(p.Need) > rx.Len {
-			return &partError{"protect", i, fmt.Errorf("protection %s needs %d bytes, a frame has %d", spec.Profile, p.Need, rx.Len)}
+			return &partError{"protect", i, problemf(ErrLength, "protection %s needs %d bytes, a frame has %d", spec.Profile, p.Need, rx.Len)}
 		}
 		rx.Protect = append(rx.Protect, p)
 	}
@@ -160,9 +160,9 @@ func (b *binder) reception(s *Reception) error {
 	}
 	switch {
 	case s.OnTimeout.Action != Hold && (s.TimeoutNs == 0 || s.TimeoutNs == DefaultTimeout && cmp.Or(s.CycleNs, msg.CycleNs) == 0):
-		return errors.New("on_timeout: the message has no timeout: give one, or a cycle")
+		return problemf(ErrReaction, "on_timeout: the message has no timeout: give one, or a cycle")
 	case s.OnError.Action != Hold && len(s.Protect) == 0:
-		return errors.New("on_error: the message has no protection that could be wrong")
+		return problemf(ErrReaction, "on_error: the message has no protection that could be wrong")
 	}
 	for i := range s.Invalid {
 		if err := b.invalid(rx, msg, &s.Invalid[i]); err != nil {
@@ -173,7 +173,7 @@ func (b *binder) reception(s *Reception) error {
 }
 
 // fits sees to it that the bound signals are in a frame of the length declared.
-func (b *binder) fits(rx *Rx, msg *Message) error {
+func (b *binder) fits(rx *Rx, msg *messages.Message) error {
 	for _, l := range b.spec.Receive {
 		if l.Message != msg.Name {
 			continue
@@ -181,7 +181,7 @@ func (b *binder) fits(rx *Rx, msg *Message) error {
 		sig := msg.Signal(l.Signal)
 		for at := sig; ; at = msg.Signal(at.Under) {
 			if bits, _ := at.Bits(); bits.Bytes() > rx.Len {
-				return fmt.Errorf("signal %s is beyond a frame of %d bytes", at.Name, rx.Len)
+				return problemf(ErrLength, "signal %s is beyond a frame of %d bytes", at.Name, rx.Len)
 			}
 			if at.Under == "" {
 				break
@@ -192,22 +192,24 @@ func (b *binder) fits(rx *Rx, msg *Message) error {
 }
 
 // reaction compiles what follows when msg is not to be relied upon.
-func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *Message) error {
+func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *messages.Message) error {
 	r.Action = s.Action
 	if s.Action == Substitute && len(s.Values) == 0 {
-		return fmt.Errorf("%s: substitute names no port", part)
+		return problemf(ErrReaction, "%s: substitute names no port", part)
 	}
 	for i, v := range s.Values {
 		index, err := find(v.Port, "input", b.inputs)
 		if err == nil && b.driven[index] != msg {
-			err = fmt.Errorf("the message does not drive port %s", v.Port)
+			err = problemf(ErrReaction, "the message does not drive port %s", v.Port)
 		}
 		value := 0.0
 		if err == nil {
-			value, err = model.Quantity(v.Text, b.inputs[index].Unit, nil)
+			if value, err = model.Quantity(v.Text, b.inputs[index].Unit, nil); err != nil {
+				err = &problem{ErrUnit, err}
+			}
 		}
 		if err == nil && !(value >= b.inputs[index].Min && value <= b.inputs[index].Max) {
-			err = fmt.Errorf("port %s takes %s, not %s", v.Port, between(b.inputs[index].Min, b.inputs[index].Max, b.inputs[index].Unit), v.Text)
+			err = problemf(ErrRange, "port %s takes %s, not %s", v.Port, between(b.inputs[index].Min, b.inputs[index].Max, b.inputs[index].Unit), v.Text)
 		}
 		if err != nil {
 			return &partError{part, i, fmt.Errorf("%s: %w", part, err)}
@@ -218,14 +220,14 @@ func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *Messag
 }
 
 // invalid sets the raw values of a signal that are none.
-func (b *binder) invalid(rx *Rx, msg *Message, s *InvalidSpec) error {
+func (b *binder) invalid(rx *Rx, msg *messages.Message, s *InvalidSpec) error {
 	sig, err := b.signal(msg, s.Signal)
 	if err != nil {
 		return err
 	}
 	var list [][2]uint64
 	for _, text := range s.Values {
-		r, err := sig.rawRange(text)
+		r, err := parseRawRange(sig, text)
 		if err != nil {
 			return err
 		}
@@ -243,14 +245,14 @@ func (b *binder) invalid(rx *Rx, msg *Message, s *InvalidSpec) error {
 		}
 	}
 	if !bound {
-		return errors.New("no port is driven by it")
+		return problemf(ErrUnknown, "no port is driven by it")
 	}
 	return nil
 }
 
-// rawRange reads a raw value, "255" or "0xFF", a range of them, "250-255", or a text of
+// parseRawRange reads a raw value, "255" or "0xFF", a range of them, "250-255", or a text of
 // the signal's values.
-func (s *Signal) rawRange(text string) (r [2]uint64, err error) {
+func parseRawRange(s *messages.Signal, text string) (r [2]uint64, err error) {
 	var f Field
 	f.place(s)
 	var texts []string
@@ -268,20 +270,20 @@ func (s *Signal) rawRange(text string) (r [2]uint64, err error) {
 	for i, part := range []string{lo, hi} {
 		if r[i], err = strconv.ParseUint(strings.TrimSpace(part), 0, 64); err != nil {
 			if len(texts) > 0 {
-				return r, fmt.Errorf("%q is no raw value (255), no range (250-255) and none of its texts; %s", text, nearest(text, texts))
+				return r, problemf(ErrValue, "%q is no raw value (255), no range (250-255) and none of its texts; %s", text, nearest(text, texts))
 			}
-			return r, fmt.Errorf("%q is no raw value (255) or range of them (250-255)", text)
+			return r, problemf(ErrValue, "%q is no raw value (255) or range of them (250-255)", text)
 		}
 	}
 	if r[0] > r[1] || r[1] > f.mask() {
-		return r, fmt.Errorf("%q: raw values of %d bits are 0 to %d, the lower first", text, s.Len, f.mask())
+		return r, problemf(ErrRange, "%q: raw values of %d bits are 0 to %d, the lower first", text, s.Len, f.mask())
 	}
 	return r, nil
 }
 
 // expect completes what is known of a received message by the database.
 func (b *binder) expect(rx *Rx) {
-	i := slices.IndexFunc(b.db.Messages, func(m Message) bool { return m.ID == rx.ID })
+	i := slices.IndexFunc(b.db.Messages, func(m messages.Message) bool { return m.ID == rx.ID })
 	if rx.CycleTicks == 0 {
 		rx.CycleTicks = int64(math.RoundToEven(float64(b.db.Messages[i].CycleNs) / float64(b.spec.PeriodNs)))
 		if b.db.Messages[i].CycleNs > 0 {

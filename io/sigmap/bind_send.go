@@ -1,20 +1,20 @@
 package sigmap
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
 // layout is a sent message at work.
 type layout struct {
-	msg   *Message
-	taken Bits               // what carries something
-	used  map[*Signal]string // and what
-	raw   map[string]uint64  // constants by signal
+	msg   *messages.Message
+	taken messages.Bits               // what carries something
+	used  map[*messages.Signal]string // and what
+	raw   map[string]uint64           // constants by signal
 }
 
 // sending adds a sent message.
@@ -24,7 +24,7 @@ func (b *binder) sending(s *Sending) error {
 		return err
 	}
 	if b.sent(msg.Name) >= 0 {
-		return errors.New("given twice")
+		return problemf(ErrTaken, "given twice")
 	}
 	t := Tx{Name: msg.Name, ID: msg.ID, Len: msg.Len, Send: s.Send, GapTicks: 1, CycleTicks: 1}
 	if msg.FD || msg.Len > 8 {
@@ -36,7 +36,7 @@ func (b *binder) sending(s *Sending) error {
 	if err := b.times(s, &t); err != nil {
 		return err
 	}
-	f := &layout{msg: msg, used: map[*Signal]string{}, raw: map[string]uint64{}}
+	f := &layout{msg: msg, used: map[*messages.Signal]string{}, raw: map[string]uint64{}}
 	if s.Counter != "" {
 		sig, err := b.counts(msg, s.Counter)
 		if err != nil {
@@ -48,7 +48,7 @@ func (b *binder) sending(s *Sending) error {
 		t.Counter.Signed = false
 		_, t.Counter.Hi = t.Counter.span()
 		if len(s.Protect) > 0 && sig.Len > 16 {
-			return fmt.Errorf("counter: %d bits; beside a protection at most 16 are possible", sig.Len)
+			return problemf(ErrKind, "counter: %d bits; beside a protection at most 16 are possible", sig.Len)
 		}
 	}
 	for i, p := range s.Protect {
@@ -61,13 +61,13 @@ func (b *binder) sending(s *Sending) error {
 }
 
 // counts finds a signal that can count frames.
-func (b *binder) counts(msg *Message, name string) (*Signal, error) {
+func (b *binder) counts(msg *messages.Message, name string) (*messages.Signal, error) {
 	sig, err := b.signal(msg, name)
 	switch {
 	case err != nil:
 		return nil, err
 	case sig.Float || sig.Multiplexor || sig.Under != "":
-		return nil, fmt.Errorf("signal %s (%s) is a floating-point number, or not in every frame, or says which others are", name, b.where(sig))
+		return nil, problemf(ErrKind, "signal %s (%s) is a floating-point number, or not in every frame, or says which others are", name, b.where(sig))
 	}
 	return sig, nil
 }
@@ -76,32 +76,32 @@ func (b *binder) counts(msg *Message, name string) (*Signal, error) {
 func (b *binder) times(s *Sending, t *Tx) error {
 	period := b.spec.PeriodNs
 	if s.GapNs < 0 || s.GapNs%period != 0 {
-		return fmt.Errorf("least gap %g ms is not a multiple of the period %g ms", ms(s.GapNs), ms(period))
+		return problemf(ErrTime, "least gap %g ms is not a multiple of the period %g ms", ms(s.GapNs), ms(period))
 	}
 	if s.GapNs > 0 && s.Send == Cyclic {
-		return errors.New("a least gap is of frames sent on change; this one is sent in its cycle")
+		return problemf(ErrSendType, "a least gap is of frames sent on change; this one is sent in its cycle")
 	}
 	if s.Repeats > 0 && s.Send == Cyclic {
-		return errors.New("repetitions are of frames sent on change; this one is sent in its cycle")
+		return problemf(ErrSendType, "repetitions are of frames sent on change; this one is sent in its cycle")
 	}
 	if s.Repeats < 0 || s.EveryNs < 0 || s.EveryNs%period != 0 {
-		return fmt.Errorf("%d repetitions every %g ms: not a number, and a multiple of the period %g ms", s.Repeats, ms(s.EveryNs), ms(period))
+		return problemf(ErrTime, "%d repetitions every %g ms: not a number, and a multiple of the period %g ms", s.Repeats, ms(s.EveryNs), ms(period))
 	}
 	t.GapTicks, t.Repeats = max(1, s.GapNs/period), int64(s.Repeats)
 	t.EveryTicks = max(t.GapTicks, s.EveryNs/period)
 	if s.Send == OnChange {
 		if s.CycleNs != 0 || s.PhaseNs > 0 {
-			return errors.New("it is sent on change, and has no cycle or phase")
+			return problemf(ErrSendType, "it is sent on change, and has no cycle or phase")
 		}
 		return nil
 	}
 	switch {
 	case !(s.CycleNs > 0) || s.CycleNs%period != 0:
-		return fmt.Errorf("cycle %g ms is not a positive multiple of the period %g ms", ms(s.CycleNs), ms(period))
+		return problemf(ErrTime, "cycle %g ms is not a positive multiple of the period %g ms", ms(s.CycleNs), ms(period))
 	case s.PhaseNs == FreePhase:
 		t.PhaseTicks = -1
 	case s.PhaseNs < 0 || s.PhaseNs >= s.CycleNs || s.PhaseNs%period != 0:
-		return fmt.Errorf("phase %g ms is not a multiple of the period %g ms from 0 to less than the cycle %g ms",
+		return problemf(ErrTime, "phase %g ms is not a multiple of the period %g ms from 0 to less than the cycle %g ms",
 			ms(s.PhaseNs), ms(period), ms(s.CycleNs))
 	default:
 		t.PhaseTicks = s.PhaseNs / period
@@ -111,34 +111,34 @@ func (b *binder) times(s *Sending, t *Tx) error {
 }
 
 // take notes what a signal carries.
-func (f *layout) take(s *Signal, what string) {
+func (f *layout) take(s *messages.Signal, what string) {
 	f.used[s] = what
 	bits, _ := s.Bits()
-	f.taken.join(&bits)
+	f.taken.Join(&bits)
 }
 
 // protect adds a protection.
-func (f *layout) protect(t *Tx, spec ProtectionSpec) error {
+func (f *layout) protect(t *Tx, spec messages.ProtectionSpec) error {
 	p, err := newProtection(spec, f.msg)
 	if err != nil {
 		return err
 	}
 	if n := len(t.Protect); n+1 > maxGroups || t.HasCounter && n+2 > maxGroups {
-		return fmt.Errorf("a frame has at most %d counters", maxGroups)
+		return problemf(ErrProtection, "a frame has at most %d counters", maxGroups)
 	}
 	for _, split := range []*Split{&p.Counter, &p.Checksum, &p.Nibble} {
 		bits := split.bits()
-		if bits.overlaps(&f.taken) {
-			return fmt.Errorf("protection %s: its bits carry something already", spec.Profile)
+		if bits.Overlaps(&f.taken) {
+			return problemf(ErrTaken, "protection %s: its bits carry something already", spec.Profile)
 		}
-		f.taken.join(&bits)
+		f.taken.Join(&bits)
 	}
 	t.Protect = append(t.Protect, p)
 	return nil
 }
 
 // bits are where s is.
-func (s *Split) bits() (bits Bits) {
+func (s *Split) bits() (bits messages.Bits) {
 	for _, p := range s.Part[:s.N] {
 		for i := range int(p.Len) {
 			at := int(p.Shift) + i
@@ -160,10 +160,10 @@ func (b *binder) send(l Link) error {
 	}
 	i := b.sent(msg.Name)
 	if i < 0 {
-		return errors.New("the message has no cycle: say when it is sent")
+		return problemf(ErrSendType, "the message has no cycle: say when it is sent")
 	}
 	if sig.Multiplexor {
-		return fmt.Errorf("the signal (%s) says which others are in the frame: give it a constant value", b.where(sig))
+		return problemf(ErrKind, "the signal (%s) says which others are in the frame: give it a constant value", b.where(sig))
 	}
 	if err := b.free(b.frames[i], sig); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (b *binder) send(l Link) error {
 	}
 	beyond := b.outputs[index].Beyond
 	if f.Wraps, f.Rests = beyond == model.Wraps, beyond == model.Rests; f.Wraps && f.Float {
-		return fmt.Errorf("the port is a count, and the signal (%s) a floating-point number, which does not count on beyond its digits; take one of whole numbers", b.where(sig))
+		return problemf(ErrKind, "the port is a count, and the signal (%s) a floating-point number, which does not count on beyond its digits; take one of whole numbers", b.where(sig))
 	}
 	b.frames[i].take(sig, "port "+l.Port)
 	b.m.Tx[i].Fields = append(b.m.Tx[i].Fields, f)
@@ -182,18 +182,18 @@ func (b *binder) send(l Link) error {
 }
 
 // free tells whether the bits of sig are.
-func (b *binder) free(f *layout, sig *Signal) error {
+func (b *binder) free(f *layout, sig *messages.Signal) error {
 	if what, ok := f.used[sig]; ok {
-		return fmt.Errorf("the signal carries %s already", what)
+		return problemf(ErrTaken, "the signal carries %s already", what)
 	}
 	for i := range f.msg.Signals {
 		other := &f.msg.Signals[i]
-		if what, ok := f.used[other]; ok && sig.overlaps(other) {
-			return fmt.Errorf("the signal (%s) overlaps %q (%s), which carries %s", b.where(sig), other.Name, b.where(other), what)
+		if what, ok := f.used[other]; ok && sig.Overlaps(other) {
+			return problemf(ErrTaken, "the signal (%s) overlaps %q (%s), which carries %s", b.where(sig), other.Name, b.where(other), what)
 		}
 	}
-	if bits, _ := sig.Bits(); bits.overlaps(&f.taken) {
-		return fmt.Errorf("the signal (%s) is where the protection of the frame is", b.where(sig))
+	if bits, _ := sig.Bits(); bits.Overlaps(&f.taken) {
+		return problemf(ErrTaken, "the signal (%s) is where the protection of the frame is", b.where(sig))
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (b *binder) fill(i int) error {
 		sig := &f.msg.Signals[k]
 		if _, ok := f.used[sig]; ok {
 			if sel := f.absent(sig); sel != nil {
-				return fmt.Errorf("signal %s is in a frame only if %s (%s) is %v: give %s a constant value (values: {%s: %d})",
+				return problemf(ErrMultiplexor, "signal %s is in a frame only if %s (%s) is %v: give %s a constant value (values: {%s: %d})",
 					sig.Name, sel.Under, b.where(sig), ranges(sel), sel.Under, sel.Under, sel.Ranges[0][0])
 			}
 		}
@@ -229,7 +229,7 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 		return err
 	}
 	if c.Course == nil {
-		raw, err := sig.Parse(c.Text)
+		raw, err := parseRaw(sig, c.Text)
 		if err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 		return nil
 	}
 	if sig.Multiplexor {
-		return errors.New("it says which signals are in the frame: a constant is wanted")
+		return problemf(ErrKind, "it says which signals are in the frame: a constant is wanted")
 	}
 	if err := c.Course.Check(); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 	}
 	for i, v := range c.Course.Value {
 		if raw := (v - field.Offset) / field.Factor; !(raw >= field.Lo-0.5 && raw <= field.Hi+0.5) {
-			return fmt.Errorf("point %d of its course, %g %s, is beyond what it can carry", i+1, v, sig.Unit)
+			return problemf(ErrRange, "point %d of its course, %g %s, is beyond what it can carry", i+1, v, sig.Unit)
 		}
 	}
 	f.take(sig, "a course")
@@ -264,7 +264,7 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 // reach makes a constant a field with a course of one point, so that what changes
 // values while running finds it; false: the number is no exact one, or says which
 // signals are in the frame, and the bits stay in every frame as they are.
-func (b *binder) reach(t *Tx, sig *Signal, raw uint64) bool {
+func (b *binder) reach(t *Tx, sig *messages.Signal, raw uint64) bool {
 	d := Field{Name: sig.Name, Index: -1, Course: len(t.Courses) + 1, Factor: sig.Factor, Offset: sig.Offset}
 	d.place(sig)
 	d.Lo, d.Hi = d.span()
@@ -281,7 +281,7 @@ func (b *binder) reach(t *Tx, sig *Signal, raw uint64) bool {
 }
 
 // put makes raw bits part of what the frame always carries.
-func (f *layout) put(t *Tx, sig *Signal, raw uint64) {
+func (f *layout) put(t *Tx, sig *messages.Signal, raw uint64) {
 	var at Field
 	at.place(sig)
 	at.store(&t.Base, raw&at.mask())
@@ -290,7 +290,7 @@ func (f *layout) put(t *Tx, sig *Signal, raw uint64) {
 
 // absent returns the signal of sig's chain of multiplexors that keeps it out of the
 // frame; nil: it is in it.
-func (f *layout) absent(sig *Signal) *Signal {
+func (f *layout) absent(sig *messages.Signal) *messages.Signal {
 	for sig.Under != "" {
 		raw, given := f.raw[sig.Under]
 		if !given || !within(sig.Ranges, raw) {
@@ -307,11 +307,11 @@ func (b *binder) rest(t *Tx, f *layout) {
 		for k := range f.msg.Signals[:i+1] {
 			sig := &f.msg.Signals[k]
 			bits, _ := sig.Bits()
-			if _, ok := f.used[sig]; ok || !sig.HasInitial || bits.overlaps(&f.taken) || f.absent(sig) != nil {
+			if _, ok := f.used[sig]; ok || !sig.HasInitial || bits.Overlaps(&f.taken) || f.absent(sig) != nil {
 				continue
 			}
 			f.take(sig, "its start value")
-			f.put(t, sig, sig.initial())
+			f.put(t, sig, initialRaw(sig))
 		}
 	}
 	if !f.msg.J1939 {
@@ -324,8 +324,8 @@ func (b *binder) rest(t *Tx, f *layout) {
 	}
 }
 
-// initial is the start value as raw bits, within what they hold.
-func (s *Signal) initial() uint64 {
+// initialRaw is the start value as raw bits, within what they hold.
+func initialRaw(s *messages.Signal) uint64 {
 	var f Field
 	f.place(s)
 	lo, hi := f.span()
@@ -337,7 +337,7 @@ func (s *Signal) initial() uint64 {
 }
 
 // ranges are those of a multiplexed signal, for messages.
-func ranges(s *Signal) string {
+func ranges(s *messages.Signal) string {
 	text := ""
 	for i, r := range s.Ranges {
 		if i > 0 {

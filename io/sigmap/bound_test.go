@@ -2,19 +2,23 @@ package sigmap
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
 // rich has floats, extended multiplexing, texts, start values and J1939.
-func rich() *Database {
-	octet := func(name string, at int) Signal { return Signal{Name: name, Start: at, Len: 8, Factor: 1} }
-	under := func(s Signal, by string, lo, hi uint64) Signal {
+func rich() *messages.Database {
+	octet := func(name string, at int) messages.Signal {
+		return messages.Signal{Name: name, Start: at, Len: 8, Factor: 1}
+	}
+	under := func(s messages.Signal, by string, lo, hi uint64) messages.Signal {
 		s.Under, s.Ranges = by, [][2]uint64{{lo, hi}}
 		return s
 	}
@@ -22,26 +26,26 @@ func rich() *Database {
 	mux.Multiplexor = true
 	deep := under(octet("sub", 8), "page", 1, 2)
 	deep.Multiplexor = true
-	mode := Signal{Name: "mode", Start: 0, Len: 4, Factor: 1, HasInitial: true, Initial: 5,
-		Values: []Value{{Raw: 0, Text: "off"}, {Raw: 3, Text: "drive on"}, {Raw: 15, Text: "SNA"}}}
+	mode := messages.Signal{Name: "mode", Start: 0, Len: 4, Factor: 1, HasInitial: true, Initial: 5,
+		Values: []messages.Value{{Raw: 0, Text: "off"}, {Raw: 3, Text: "drive on"}, {Raw: 15, Text: "SNA"}}}
 	level := octet("level", 8)
 	level.Factor, level.Offset, level.Unit, level.HasInitial, level.Initial = 0.5, -40, "bar", true, 7
-	return &Database{File: "rich.dbc", Messages: []Message{
-		{Name: "Floats", ID: 1, Len: 16, FD: true, BRS: true, Signals: []Signal{
+	return &messages.Database{File: "rich.dbc", Messages: []messages.Message{
+		{Name: "Floats", ID: 1, Len: 16, FD: true, BRS: true, Signals: []messages.Signal{
 			{Name: "single", Start: 7, Len: 32, BigEndian: true, Float: true, Factor: 2, Offset: 1},
 			{Name: "double", Start: 32, Len: 64, Float: true, Factor: 1},
 			{Name: "limited", Start: 96, Len: 32, Float: true, Factor: 1, Min: -0.3, Max: 0.3},
 		}},
-		{Name: "Pages", ID: 2, Len: 8, Signals: []Signal{
+		{Name: "Pages", ID: 2, Len: 8, Signals: []messages.Signal{
 			mux, deep, under(octet("a", 16), "page", 1, 1), under(octet("b", 16), "page", 2, 7), under(octet("c", 24), "sub", 4, 9), octet("always", 56),
 		}},
-		{Name: "Plain", ID: 3, Len: 8, CycleNs: 20e6, Signals: []Signal{mode, level, octet("x", 16), octet("y", 24)}},
-		{Name: "Heat", ID: 4, Len: 8, Signals: []Signal{{Name: "warm", Len: 8, Factor: 1, Offset: -40, Min: -40, Max: 215, Unit: "degC"}}},
-		{Name: "Odd", ID: 5, Len: 8, Signals: []Signal{{Name: "all", Len: 64, Factor: 1}}},
-		{Name: "Signed", ID: 6, Len: 8, Signals: []Signal{{Name: "all", Len: 64, Signed: true, Factor: 1}}},
-		{Name: "Truck", ID: 0x18F00503 | can.EFF, Len: 8, J1939: true, Signals: []Signal{
+		{Name: "Plain", ID: 3, Len: 8, CycleNs: 20e6, Signals: []messages.Signal{mode, level, octet("x", 16), octet("y", 24)}},
+		{Name: "Heat", ID: 4, Len: 8, Signals: []messages.Signal{{Name: "warm", Len: 8, Factor: 1, Offset: -40, Min: -40, Max: 215, Unit: "degC"}}},
+		{Name: "Odd", ID: 5, Len: 8, Signals: []messages.Signal{{Name: "all", Len: 64, Factor: 1}}},
+		{Name: "Signed", ID: 6, Len: 8, Signals: []messages.Signal{{Name: "all", Len: 64, Signed: true, Factor: 1}}},
+		{Name: "Truck", ID: 0x18F00503 | can.EFF, Len: 8, J1939: true, Signals: []messages.Signal{
 			octet("gear", 0), {Name: "speed", Start: 8, Len: 16, Factor: 0.125}, {Name: "lock", Start: 24, Len: 2, Factor: 1},
-			{Name: "kind", Start: 26, Len: 2, Factor: 1, Values: []Value{{Raw: 3, Text: "limit"}, {Raw: 2, Text: "torque"}}},
+			{Name: "kind", Start: 26, Len: 2, Factor: 1, Values: []messages.Value{{Raw: 3, Text: "limit"}, {Raw: 2, Text: "torque"}}},
 		}},
 	}}
 }
@@ -147,21 +151,22 @@ func TestSentFrameHasTheConstellationOfItsConstants(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
+		kind   error
 		values []Constant
 		want   string
 	}{
-		{"no selector", nil, `signal a is in a frame only if page (rich.dbc:0) is 1: give page a constant value (values: {page: 1})`},
-		{"wrong page", []Constant{{Signal: "page", Text: "2"}}, "signal a is in a frame only if page"},
-		{"wrong sub", []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "3"}}, "signal c is in a frame only if sub (rich.dbc:0) is 4-9"},
-		{"b over a", []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "6"}, {Signal: "b", Text: "3"}}, `overlaps "a"`},
-		{"text", []Constant{{Signal: "page", Text: "one"}}, `"one" is no number`},
-		{"range", []Constant{{Signal: "page", Text: "256"}}, "beyond its range, 0 to 255"},
-		{"unknown", []Constant{{Signal: "pag", Text: "1"}}, "nearest: page"},
-		{"driven", []Constant{{Signal: "a", Text: "1"}}, "carries port y0 already"},
+		{"no selector", ErrMultiplexor, nil, `signal a is in a frame only if page (rich.dbc:0) is 1: give page a constant value (values: {page: 1})`},
+		{"wrong page", ErrMultiplexor, []Constant{{Signal: "page", Text: "2"}}, "signal a is in a frame only if page"},
+		{"wrong sub", ErrMultiplexor, []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "3"}}, "signal c is in a frame only if sub (rich.dbc:0) is 4-9"},
+		{"b over a", ErrTaken, []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "6"}, {Signal: "b", Text: "3"}}, `overlaps "a"`},
+		{"text", ErrValue, []Constant{{Signal: "page", Text: "one"}}, `"one" is no number`},
+		{"range", ErrRange, []Constant{{Signal: "page", Text: "256"}}, "beyond its range, 0 to 255"},
+		{"unknown", ErrUnknown, []Constant{{Signal: "pag", Text: "1"}}, "nearest: page"},
+		{"driven", ErrTaken, []Constant{{Signal: "a", Text: "1"}}, "carries port y0 already"},
 	} {
 		s.PeriodNs, s.Sendings[0].Values = period, c.values
 		_, err := Bind(rich(), s, nil, ports("1", "y0", "y1", "y2"))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -246,34 +251,35 @@ func TestRawValuesThatSayThereIsNoneAreNotDecoded(t *testing.T) {
 
 func TestWhatIsDeclaredOfReceivedMessagesIsChecked(t *testing.T) {
 	for _, c := range []struct {
+		kind error
 		r    Reception
 		want string
 	}{
-		{Reception{Message: "Plane"}, "nearest: Plain"},
-		{Reception{Message: "Plain", DLC: 9}, "no CAN frame has 9 bytes"},
-		{Reception{Message: "Plain", DLC: 1}, "signal x is beyond a frame of 1 bytes"},
-		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"mode", []string{"SNA"}}}}, "no port is driven by it"},
-		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"256"}}}}, "raw values of 8 bits are 0 to 255"},
-		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"9-3"}}}}, "the lower first"},
-		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"none"}}}}, `"none" is no raw value (255)`},
-		{Reception{Message: "Plain", TimeoutNs: 1e9, OnTimeout: ReactionSpec{Substitute, []PortValue{{"u1", "3"}}}}, "on_timeout: the message does not drive port u1"},
-		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u9", "3"}}}}, `no input "u9"`},
-		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "300"}}}}, "takes 0 to 200, not 300"},
-		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "3 bar"}}}}, "on_error: "},
-		{Reception{Message: "Plain", Protect: []ProtectionSpec{{Profile: "e2e-3"}}}, `profile "e2e-3"`},
-		{Reception{Message: "Plain", DLC: 3, Protect: []ProtectionSpec{{Profile: "crc8", Poly: 0x1D, Checksum: []string{"56|8"}}}}, "needs 8 bytes"},
-		{Reception{Message: "Truck", CycleNs: -1}, "cycle"},
-		{Reception{Message: "Truck", FirstNs: 1e9}, "a timeout of the first frame where there is none"},
-		{Reception{Message: "Truck", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
-		{Reception{Message: "Plain", OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
-		{Reception{Message: "Plain", OnError: ReactionSpec{Action: SafeState}}, "on_error: the message has no protection"},
-		{Reception{Message: "Plain", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: Substitute}}, "on_timeout: substitute names no port"},
+		{ErrUnknown, Reception{Message: "Plane"}, "nearest: Plain"},
+		{ErrLength, Reception{Message: "Plain", DLC: 9}, "no CAN frame has 9 bytes"},
+		{ErrLength, Reception{Message: "Plain", DLC: 1}, "signal x is beyond a frame of 1 bytes"},
+		{ErrUnknown, Reception{Message: "Plain", Invalid: []InvalidSpec{{"mode", []string{"SNA"}}}}, "no port is driven by it"},
+		{ErrRange, Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"256"}}}}, "raw values of 8 bits are 0 to 255"},
+		{ErrRange, Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"9-3"}}}}, "the lower first"},
+		{ErrValue, Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"none"}}}}, `"none" is no raw value (255)`},
+		{ErrReaction, Reception{Message: "Plain", TimeoutNs: 1e9, OnTimeout: ReactionSpec{Substitute, []PortValue{{"u1", "3"}}}}, "on_timeout: the message does not drive port u1"},
+		{ErrUnknown, Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u9", "3"}}}}, `no input "u9"`},
+		{ErrRange, Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "300"}}}}, "takes 0 to 200, not 300"},
+		{ErrUnit, Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "3 bar"}}}}, "on_error: "},
+		{ErrUnknown, Reception{Message: "Plain", Protect: []messages.ProtectionSpec{{Profile: "e2e-3"}}}, `profile "e2e-3"`},
+		{ErrLength, Reception{Message: "Plain", DLC: 3, Protect: []messages.ProtectionSpec{{Profile: "crc8", Poly: 0x1D, Checksum: []string{"56|8"}}}}, "needs 8 bytes"},
+		{ErrTime, Reception{Message: "Truck", CycleNs: -1}, "cycle"},
+		{ErrTime, Reception{Message: "Truck", FirstNs: 1e9}, "a timeout of the first frame where there is none"},
+		{ErrReaction, Reception{Message: "Truck", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
+		{ErrReaction, Reception{Message: "Plain", OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
+		{ErrReaction, Reception{Message: "Plain", OnError: ReactionSpec{Action: SafeState}}, "on_error: the message has no protection"},
+		{ErrReaction, Reception{Message: "Plain", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: Substitute}}, "on_timeout: substitute names no port"},
 	} {
 		in := ports("1", "u0", "u1")
 		in[0].Min, in[0].Max = 0, 200
 		_, err := Bind(rich(), Spec{PeriodNs: period, Receive: []Link{{"Plain", "x", "u0"}}, Receptions: []Reception{c.r}}, in, []model.Port{})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %q", c.r, err, c.want)
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %v: %q", c.r, err, c.kind, c.want)
 		} else if strings.Count(err.Error(), "message "+c.r.Message+":") != 1 {
 			t.Errorf("the message is not named once: %v", err)
 		}

@@ -1,7 +1,6 @@
 package sigmap
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -35,18 +34,18 @@ func (c *Course) Check() error {
 	n := len(c.At)
 	switch {
 	case n < 1 || n > maxCourse || len(c.Value) != n:
-		return fmt.Errorf("a course has 1 to %d points, not %d", maxCourse, n)
+		return problemf(ErrCourse, "a course has 1 to %d points, not %d", maxCourse, n)
 	case c.At[0] < 0:
-		return fmt.Errorf("a course begins at 0 or later, not at %d ns", c.At[0])
+		return problemf(ErrCourse, "a course begins at 0 or later, not at %d ns", c.At[0])
 	case c.Period < 0 || c.Period > 0 && c.Period < c.At[n-1]:
-		return fmt.Errorf("the period, %g s, is shorter than the course, %g s", float64(c.Period)/1e9, float64(c.At[n-1])/1e9)
+		return problemf(ErrCourse, "the period, %g s, is shorter than the course, %g s", float64(c.Period)/1e9, float64(c.At[n-1])/1e9)
 	}
 	for i, v := range c.Value {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("point %d of the course is not finite: %g", i+1, v)
+			return problemf(ErrCourse, "point %d of the course is not finite: %g", i+1, v)
 		}
 		if i > 0 && c.At[i] < c.At[i-1] {
-			return fmt.Errorf("point %d of the course, at %g s, is before the one before it, at %g s", i+1, float64(c.At[i])/1e9, float64(c.At[i-1])/1e9)
+			return problemf(ErrCourse, "point %d of the course, at %g s, is before the one before it, at %g s", i+1, float64(c.At[i])/1e9, float64(c.At[i-1])/1e9)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
@@ -109,7 +110,7 @@ func TestReceivedValuesAreInTheUnitOfThePort(t *testing.T) {
 		{"km/h", "m/s", 27.777777777778}, {"mph", "m/s", 44.704}, {"%", "1", 1}, {"Nm", "N.m", 100},
 		{"degC", "K", 373.15}, {"°C", "K", 373.15}, {"K", "K", 100}, {"furlong", "furlong", 100},
 	} {
-		db := &Database{Messages: []Message{{Name: "M", ID: 1, Len: 8, Signals: []Signal{
+		db := &messages.Database{Messages: []messages.Message{{Name: "M", ID: 1, Len: 8, Signals: []messages.Signal{
 			{Name: "s", Len: 16, Factor: 0.5, Offset: -50, Min: -50, Max: 30000, Unit: c.signal},
 		}}}}
 		port := model.Port{Name: "u", Unit: c.port, Min: math.Inf(-1), Max: math.Inf(1)}
@@ -144,13 +145,13 @@ func TestLimitsWrittenInDecimalsAreMet(t *testing.T) {
 }
 
 func TestEveryReceivedMessageIsFound(t *testing.T) {
-	db := &Database{}
+	db := &messages.Database{}
 	var links []Link
 	var in []model.Port
 	for i := range 40 {
 		name := string(rune('A'+i%26)) + string(rune('a'+i/26))
 		id := uint32(i*37%2048) | can.EFF*uint32(i%2)
-		db.Messages = append(db.Messages, Message{Name: name, ID: id, Len: 1, Signals: []Signal{{Name: "s", Len: 8, Factor: 1}}})
+		db.Messages = append(db.Messages, messages.Message{Name: name, ID: id, Len: 1, Signals: []messages.Signal{{Name: "s", Len: 8, Factor: 1}}})
 		links = append(links, Link{name, "s", name})
 		in = append(in, ports("1", name)...)
 	}

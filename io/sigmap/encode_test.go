@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 )
 
 func TestEncodeWritesPayloadsWorkedOutByHand(t *testing.T) {
@@ -35,7 +36,7 @@ func TestEncodeWritesPayloadsWorkedOutByHand(t *testing.T) {
 }
 
 func TestEncodeRoundsHalfToEven(t *testing.T) {
-	db := &Database{Messages: []Message{{Name: "M", Len: 1, Signals: []Signal{{Name: "s", Len: 8, Signed: true, Factor: 0.5}}}}}
+	db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 1, Signals: []messages.Signal{{Name: "s", Len: 8, Signed: true, Factor: 0.5}}}}}
 	m, err := Bind(db, Spec{PeriodNs: 1, Send: []Link{{"M", "s", "y"}}, Sendings: []Sending{{Message: "M", CycleNs: 1}}}, nil, ports("1", "y"))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func TestEncodeRoundsHalfToEven(t *testing.T) {
 }
 
 func TestEncodeHoldsValuesAtTheEndOfTheirRange(t *testing.T) {
-	db := &Database{Messages: []Message{{Name: "M", Len: 8, Signals: []Signal{
+	db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 8, Signals: []messages.Signal{
 		{Name: "raw", Start: 0, Len: 8, Factor: 1},
 		{Name: "signed", Start: 8, Len: 8, Signed: true, Factor: 1},
 		{Name: "limited", Start: 16, Len: 8, Factor: 0.1, Min: 1, Max: 20.3},
@@ -111,11 +112,11 @@ func TestNaNIsNotSentAndLeavesNoGapInTheCounter(t *testing.T) {
 func TestCounterWrapsByItsOwnLength(t *testing.T) {
 	for _, length := range []int{1, 4, 8, 12} {
 		for _, big := range []bool{false, true} {
-			s := Signal{Name: "n", Start: 8, Len: length, BigEndian: big, Signed: true, Factor: 1}
+			s := messages.Signal{Name: "n", Start: 8, Len: length, BigEndian: big, Signed: true, Factor: 1}
 			if big {
 				s.Start = 15
 			}
-			m, err := Bind(&Database{Messages: []Message{{Name: "M", Len: 4, Signals: []Signal{s}}}},
+			m, err := Bind(&messages.Database{Messages: []messages.Message{{Name: "M", Len: 4, Signals: []messages.Signal{s}}}},
 				Spec{PeriodNs: 1, Sendings: []Sending{{Message: "M", CycleNs: 1, Counter: "n"}}}, nil, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -132,7 +133,7 @@ func TestCounterWrapsByItsOwnLength(t *testing.T) {
 }
 
 func TestLongMessageIsSentAsFD(t *testing.T) {
-	db := &Database{Messages: []Message{{Name: "M", ID: 1, Len: 12, Signals: []Signal{{Name: "s", Start: 88, Len: 8, Factor: 1}}}}}
+	db := &messages.Database{Messages: []messages.Message{{Name: "M", ID: 1, Len: 12, Signals: []messages.Signal{{Name: "s", Start: 88, Len: 8, Factor: 1}}}}}
 	m, err := Bind(db, Spec{PeriodNs: 1, Send: []Link{{"M", "s", "y"}}, Sendings: []Sending{{Message: "M", CycleNs: 1}}}, nil, ports("1", "y"))
 	if err != nil {
 		t.Fatal(err)

@@ -74,23 +74,6 @@ func within(ranges [][2]uint64, raw uint64) bool {
 	return false
 }
 
-// place sets where the bits of s are; s lies within 64 bytes.
-func (f *Field) place(s *Signal) {
-	f.Len, f.Big, f.Signed, f.Float = uint8(s.Len), s.BigEndian, s.Signed, s.Float
-	at := min(s.Start/8, 56)
-	f.At = uint8(at)
-	if !s.BigEndian {
-		shift := s.Start - 8*at
-		f.Shift = uint8(shift)
-		f.Ninth = uint8(max(0, shift+s.Len-64))
-		return
-	}
-	// Counted from the highest bit of the first byte, the last bit is end.
-	end := 8*(s.Start/8-at) + 7 - s.Start%8 + s.Len - 1
-	f.Shift = uint8(max(0, 63-end))
-	f.Ninth = uint8(max(0, end-63))
-}
-
 // mask has the lowest Len bits set.
 //
 //go:nosplit

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"lockstep/io/messages"
 )
 
 // Bit positions worked out by hand from the DBC conventions: Intel's start bit
@@ -51,7 +53,7 @@ func TestFieldsSitWhereTheDatabaseSays(t *testing.T) {
 	for _, c := range positions {
 		t.Run(c.name, func(t *testing.T) {
 			var f Field
-			f.place(&Signal{Start: c.start, Len: c.len, BigEndian: c.big})
+			f.place(&messages.Signal{Start: c.start, Len: c.len, BigEndian: c.big})
 			part, err := hex.DecodeString(c.data)
 			if err != nil {
 				t.Fatal(err)
@@ -72,7 +74,7 @@ func TestFieldsSitWhereTheDatabaseSays(t *testing.T) {
 
 func TestFieldsLeaveTheirNeighboursAlone(t *testing.T) {
 	for _, c := range positions {
-		s := Signal{Start: c.start, Len: c.len, BigEndian: c.big}
+		s := messages.Signal{Start: c.start, Len: c.len, BigEndian: c.big}
 		bits, ok := s.Bits()
 		if !ok {
 			t.Fatalf("%s: no place", c.name)
@@ -102,7 +104,7 @@ func TestFieldsLeaveTheirNeighboursAlone(t *testing.T) {
 }
 
 // slow reads a signal bit by bit, highest first.
-func slow(s *Signal, data *[64]byte) (raw uint64) {
+func slow(s *messages.Signal, data *[64]byte) (raw uint64) {
 	for i := range s.Len {
 		at := s.Start + s.Len - 1 - i
 		if s.BigEndian { // the same counted from the frame's first bit on the wire
@@ -119,7 +121,7 @@ func FuzzFieldAgreesWithReadingBitByBit(f *testing.F) {
 	f.Add(uint16(441), uint8(64), false, uint64(7))
 	f.Add(uint16(444), uint8(64), true, uint64(9))
 	f.Fuzz(func(t *testing.T, start uint16, length uint8, big bool, seed uint64) {
-		s := Signal{Start: int(start % 512), Len: int(length%64) + 1, BigEndian: big}
+		s := messages.Signal{Start: int(start % 512), Len: int(length%64) + 1, BigEndian: big}
 		bits, ok := s.Bits()
 		if !ok {
 			return
@@ -150,7 +152,7 @@ func TestRandomFieldsAgreeWithReadingBitByBit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	tried := 0
 	for range 20000 {
-		s := Signal{Start: r.IntN(512), Len: 1 + r.IntN(64), BigEndian: r.IntN(2) == 1}
+		s := messages.Signal{Start: r.IntN(512), Len: 1 + r.IntN(64), BigEndian: r.IntN(2) == 1}
 		if _, ok := s.Bits(); !ok {
 			continue
 		}
@@ -161,8 +163,9 @@ func TestRandomFieldsAgreeWithReadingBitByBit(t *testing.T) {
 		}
 		var f Field
 		f.place(&s)
-		if got, want := f.load(&data), slow(&s, &data); got != want {
-			t.Fatalf("%+v: loaded 0x%X, bit by bit 0x%X", s, got, want)
+		got, want := f.load(&data), slow(&s, &data)
+		if read := s.Raw(&data); got != want || read != want {
+			t.Fatalf("%+v: loaded 0x%X, read by the description 0x%X, bit by bit 0x%X", s, got, read, want)
 		}
 	}
 	if tried < 15000 {
@@ -191,9 +194,10 @@ func TestSignExtension(t *testing.T) {
 		{64, false, 1 << 63, 9223372036854775808},
 	} {
 		var f Field
-		f.place(&Signal{Len: c.len, Signed: c.signed})
-		if got := f.number(c.raw); got != c.want {
-			t.Errorf("%d bits, signed %v: 0x%X is %g, want %g", c.len, c.signed, c.raw, got, c.want)
+		s := messages.Signal{Len: c.len, Signed: c.signed, Factor: 1}
+		f.place(&s)
+		if got, read := f.number(c.raw), s.Value(c.raw); got != c.want || read != c.want {
+			t.Errorf("%d bits, signed %v: 0x%X is %g, by the description %g, want %g", c.len, c.signed, c.raw, got, read, c.want)
 		}
 		if got := f.bits(c.want); got != c.raw {
 			t.Errorf("%d bits, signed %v: %g is 0x%X, want 0x%X", c.len, c.signed, c.want, got, c.raw)
@@ -205,7 +209,7 @@ func TestSpanHoldsAtEveryLength(t *testing.T) {
 	for n := 1; n <= 64; n++ {
 		for _, signed := range []bool{false, true} {
 			var f Field
-			f.place(&Signal{Len: n, Signed: signed})
+			f.place(&messages.Signal{Len: n, Signed: signed})
 			lo, hi := f.span()
 			for _, r := range []float64{lo, hi} {
 				if got := f.number(f.bits(r)); got != r {
@@ -220,26 +224,6 @@ func TestSpanHoldsAtEveryLength(t *testing.T) {
 			if !(hi <= wantHi && hi >= wantHi*(1-0x1p-52)) {
 				t.Errorf("%d bits, signed %v: highest %g, want %g", n, signed, hi, wantHi)
 			}
-		}
-	}
-}
-
-func TestBytesIsTheLengthUpToTheLastBit(t *testing.T) {
-	for _, c := range []struct{ start, len, big, want int }{
-		{0, 1, 0, 1}, {0, 8, 0, 1}, {0, 9, 0, 2}, {52, 4, 0, 7}, {60, 4, 0, 8}, {508, 4, 0, 64},
-		{7, 8, 1, 1}, {7, 9, 1, 2}, {39, 16, 1, 6}, {51, 4, 1, 7},
-	} {
-		bits, ok := (&Signal{Start: c.start, Len: c.len, BigEndian: c.big == 1}).Bits()
-		if got := bits.Bytes(); !ok || got != c.want {
-			t.Errorf("%d|%d needs %d bytes, want %d", c.start, c.len, got, c.want)
-		}
-	}
-	for _, s := range []Signal{
-		{Start: 0, Len: 0}, {Start: 0, Len: 65}, {Start: -1, Len: 1}, {Start: 512, Len: 1},
-		{Start: 505, Len: 8}, {Start: 507, Len: 5, BigEndian: true}, {Start: 1 << 40, Len: 1},
-	} {
-		if _, ok := s.Bits(); ok {
-			t.Errorf("%d|%d fits 64 bytes", s.Start, s.Len)
 		}
 	}
 }

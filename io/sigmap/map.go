@@ -1,3 +1,9 @@
+// Package sigmap owns where each signal sits: it binds the signals of a
+// database to the ports of a plant by name, once, and from then on moves values
+// between frames and vectors by shifts and masks.
+//
+// It does not describe messages (package messages), reads no database files (package
+// dbc) or bench files, opens no bus and knows no time but the tick it is asked about.
 package sigmap
 
 import (

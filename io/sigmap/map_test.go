@@ -13,36 +13,37 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
 const period = 5_000_000 // ns
 
 // gearbox is a cut of the demo's database.
-func gearbox() *Database {
-	pressure := func(name string, start int) Signal {
-		return Signal{Name: name, Start: start, Len: 12, Factor: 0.01, Max: 40, Unit: "bar"}
+func gearbox() *messages.Database {
+	pressure := func(name string, start int) messages.Signal {
+		return messages.Signal{Name: name, Start: start, Len: 12, Factor: 0.01, Max: 40, Unit: "bar"}
 	}
-	speed := func(name string, start int, factor float64) Signal {
-		return Signal{Name: name, Start: start, Len: 15, Signed: true, Factor: factor, Unit: "rad/s"}
+	speed := func(name string, start int, factor float64) messages.Signal {
+		return messages.Signal{Name: name, Start: start, Len: 15, Signed: true, Factor: factor, Unit: "rad/s"}
 	}
-	torque := func(name string, start int, factor float64) Signal {
-		return Signal{Name: name, Start: start, Len: 16, BigEndian: true, Signed: true, Factor: factor, Unit: "N.m"}
+	torque := func(name string, start int, factor float64) messages.Signal {
+		return messages.Signal{Name: name, Start: start, Len: 16, BigEndian: true, Signed: true, Factor: factor, Unit: "N.m"}
 	}
-	counter := func(name string, start int, big bool) Signal {
-		return Signal{Name: name, Start: start, Len: 4, BigEndian: big, Factor: 1, Max: 15}
+	counter := func(name string, start int, big bool) messages.Signal {
+		return messages.Signal{Name: name, Start: start, Len: 4, BigEndian: big, Factor: 1, Max: 15}
 	}
-	return &Database{File: "gearbox.dbc", Messages: []Message{
-		{Name: "Pressure", ID: 0x110, Len: 8, Line: 10, Signals: []Signal{
+	return &messages.Database{File: "gearbox.dbc", Messages: []messages.Message{
+		{Name: "Pressure", ID: 0x110, Len: 8, Line: 10, Signals: []messages.Signal{
 			pressure("p1", 0), pressure("p2", 12), pressure("p3", 24), pressure("p4", 36), counter("counter_P", 52, false),
 		}},
-		{Name: "Gear", ID: 0x18F00503 | can.EFF, Len: 2, Line: 20, Signals: []Signal{
+		{Name: "Gear", ID: 0x18F00503 | can.EFF, Len: 2, Line: 20, Signals: []messages.Signal{
 			{Name: "gear", Start: 0, Len: 8, Factor: 1, Offset: -125, Min: -125, Max: 125, Line: 21},
 		}},
-		{Name: "Speeds", ID: 0x200, Len: 8, Line: 30, Signals: []Signal{
+		{Name: "Speeds", ID: 0x200, Len: 8, Line: 30, Signals: []messages.Signal{
 			speed("w1", 0, 0.02), speed("w2", 15, 0.01), speed("w3", 30, 0.005), speed("w4", 45, 0.001), counter("counter_S", 60, false),
 		}},
-		{Name: "Torque", ID: 0x201, Len: 8, Line: 40, Signals: []Signal{
+		{Name: "Torque", ID: 0x201, Len: 8, Line: 40, Signals: []messages.Signal{
 			torque("engine", 7, 0.1), torque("load", 23, 0.5), torque("output", 39, 1), counter("counter_T", 51, true),
 		}},
 	}}
@@ -153,15 +154,15 @@ func TestMapSurvivesTheHandOver(t *testing.T) {
 func TestRoundTripStaysWithinHalfABit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5000 {
-		s := Signal{
+		s := messages.Signal{
 			Name: "s", Start: r.IntN(512), Len: 1 + r.IntN(52), BigEndian: r.IntN(2) == 1, Signed: r.IntN(2) == 1,
 			Factor: math.Ldexp(1+r.Float64(), r.IntN(20)-15), Offset: math.Trunc(r.NormFloat64() * 100), Unit: "rpm",
 		}
 		if _, ok := s.Bits(); !ok {
 			continue
 		}
-		out, in := Message{Name: "Out", ID: 1, Len: 64, Signals: []Signal{s}}, Message{Name: "In", ID: 2, Len: 64, Signals: []Signal{s}}
-		m, err := Bind(&Database{Messages: []Message{out, in}}, Spec{
+		out, in := messages.Message{Name: "Out", ID: 1, Len: 64, Signals: []messages.Signal{s}}, messages.Message{Name: "In", ID: 2, Len: 64, Signals: []messages.Signal{s}}
+		m, err := Bind(&messages.Database{Messages: []messages.Message{out, in}}, Spec{
 			PeriodNs: 1, Send: []Link{{"Out", "s", "x"}}, Receive: []Link{{"In", "s", "x"}},
 			Sendings: []Sending{{Message: "Out", CycleNs: 1}},
 		}, ports("rad/s", "x"), ports("rad/s", "x"))

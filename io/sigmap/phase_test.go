@@ -1,10 +1,14 @@
 package sigmap
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 )
 
 // stuffed is how many bits n bits become where each run of five is followed by one of
@@ -34,7 +38,7 @@ func stuffed(n int) int {
 
 func TestBitsOfAFrameAreThoseOfTheWorstStuffing(t *testing.T) {
 	for length := range 65 {
-		if frameLen(length) != length {
+		if messages.FrameLen(length) != length {
 			continue
 		}
 		for _, id := range []uint32{1, can.EFF | 1} {
@@ -57,11 +61,11 @@ func TestBitsOfAFrameAreThoseOfTheWorstStuffing(t *testing.T) {
 }
 
 func TestChosenPhasesSpreadTheFramesAndAreAlwaysTheSame(t *testing.T) {
-	db := &Database{}
+	db := &messages.Database{}
 	var s Spec
 	s.PeriodNs = 1e6
 	for i, cycle := range []int64{10, 10, 10, 10, 10, 20, 20, 20, 20, 5, 100, 100, 1} {
-		m := Message{Name: fmt.Sprint("M", i), ID: uint32(i + 1), Len: 8}
+		m := messages.Message{Name: fmt.Sprint("M", i), ID: uint32(i + 1), Len: 8}
 		db.Messages = append(db.Messages, m)
 		s.Sendings = append(s.Sendings, Sending{Message: m.Name, CycleNs: cycle * 1e6, PhaseNs: FreePhase})
 	}
@@ -106,15 +110,30 @@ func TestCourseIsLinearBetweenPointsJumpsAndRepeats(t *testing.T) {
 			t.Errorf("at %d it is %g, want %g", at, got, want)
 		}
 	}
-	for _, wrong := range []Course{{}, {At: []int64{0, 1}, Value: []float64{1}}, {At: []int64{2, 1}, Value: []float64{1, 2}}, {At: []int64{-1}, Value: []float64{1}}} {
-		if wrong.Check() == nil {
-			t.Errorf("%v is taken", wrong)
+}
+
+func TestACourseThatCannotBeIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		course Course
+		want   string
+	}{
+		{Course{}, "a course has 1 to 65536 points, not 0"},
+		{Course{At: make([]int64, maxCourse+1), Value: make([]float64, maxCourse+1)}, "not 65537"},
+		{Course{At: []int64{0, 1}, Value: []float64{1}}, "a course has 1 to 65536 points"},
+		{Course{At: []int64{-1}, Value: []float64{1}}, "a course begins at 0 or later, not at -1 ns"},
+		{Course{At: []int64{2e9, 1e9}, Value: []float64{1, 2}}, "point 2 of the course, at 1 s, is before the one before it, at 2 s"},
+		{Course{At: []int64{0, 1e8}, Value: []float64{1, 2}, Period: 5e7}, "the period, 0.05 s, is shorter than the course, 0.1 s"},
+		{Course{At: []int64{0}, Value: []float64{math.NaN()}}, "point 1 of the course is not finite: NaN"},
+		{Course{At: []int64{0, 1}, Value: []float64{0, math.Inf(1)}}, "point 2 of the course is not finite: +Inf"},
+	} {
+		if err := c.course.Check(); !errors.Is(err, ErrCourse) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d points: %v, want %q", len(c.course.At), err, c.want)
 		}
 	}
 }
 
 func TestFrameSentOnChangeIsRepeated(t *testing.T) {
-	db := &Database{Messages: []Message{{Name: "M", Len: 2, Signals: []Signal{{Name: "a", Len: 8, Factor: 1}}}}}
+	db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 2, Signals: []messages.Signal{{Name: "a", Len: 8, Factor: 1}}}}}
 	for _, c := range []struct {
 		s    Sending
 		want string
@@ -159,7 +178,7 @@ func TestFrameSentOnChangeIsRepeated(t *testing.T) {
 }
 
 func TestFrameSentOnChangeKeepsItsGap(t *testing.T) {
-	db := &Database{Messages: []Message{{Name: "M", Len: 2, Signals: []Signal{{Name: "a", Len: 8, Factor: 0.5}}}}}
+	db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 2, Signals: []messages.Signal{{Name: "a", Len: 8, Factor: 0.5}}}}}
 	out := ports("1", "y")
 	for _, c := range []struct {
 		send SendType

@@ -1,7 +1,7 @@
 package sigmap
 
 // Protection is a counter and a checksum over some bytes of a frame, compiled from
-// a ProtectionSpec: one group; a frame may carry several. It is plain data, made
+// a messages.ProtectionSpec: one group; a frame may carry several. It is plain data, made
 // by NewProtection, for one direction: Protect and Seal write what is sent, Check
 // and Miss judge what is received. They change Next and what follows Window, do
 // not allocate and do not grow the stack.
@@ -42,7 +42,7 @@ type Protection struct {
 	Classic  bool   // profiles 1 and 2: INITIAL, SYNC, and a MaxDelta that grows while nothing valid comes
 	MaxStale uint32 // MaxNoNewOrRepeatedData; only if Classic
 	SyncInit uint32 // SyncCounterInit; only if Classic
-	Limits   WindowSpec
+	Limits   WindowLimits
 
 	Window Window
 	OKs    uint64 // the last WindowSize frames that were good, the latest in bit 0

@@ -44,15 +44,9 @@ const (
 
 func (w Window) String() string { return [...]string{"NODATA", "INIT", "VALID", "INVALID"}[w] }
 
-// WindowSpec holds the limits of the state machine E2E_SM: of the last WindowSize
-// frames and cycles without one, at least MinOk are to be good and at most
-// MaxError wrong, by the state the machine is in. AUTOSAR wants
-//
-//	1 <= MinOkStateValid <= MinOkStateInit <= MinOkStateInvalid
-//	MaxErrorStateValid >= MaxErrorStateInit >= MaxErrorStateInvalid >= 0
-//	MinOk + MaxError <= WindowSize in every state
-type WindowSpec struct {
-	WindowSize           int // 1 to 64 (AUTOSAR: 255)
+// WindowLimits are a messages.WindowSpec as the tick reads it; the fields are the same.
+type WindowLimits struct {
+	WindowSize           int // frames, 1 to 64
 	MinOkStateInit       int
 	MaxErrorStateInit    int
 	MinOkStateValid      int

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 )
 
 // span finds the range of bytes.
@@ -41,7 +42,7 @@ func (c *protector) places() error {
 	if c.f.ids == IDNibble {
 		nibble = "12|4"
 	}
-	var taken Bits
+	var taken messages.Bits
 	for _, what := range []struct {
 		name  string
 		given []string
@@ -52,18 +53,18 @@ func (c *protector) places() error {
 		{"counter", c.spec.Counter, c.f.counter, &c.p.Counter},
 		{"nibble", c.spec.Nibble, nibble, &c.p.Nibble},
 	} {
-		split, at, err := c.m.split(c.place(what.given, what.own))
+		split, at, err := compileSplit(c.m, c.place(what.given, what.own))
 		if err != nil {
 			return fmt.Errorf("%s: %w", what.name, err)
 		}
-		if at.overlaps(&taken) {
+		if at.Overlaps(&taken) {
 			return fmt.Errorf("%s: its bits are the checksum's or the counter's, too", what.name)
 		}
 		if what.to == &c.p.Checksum {
 			c.own = at
 		}
 		*what.to = split
-		taken.join(&at)
+		taken.Join(&at)
 	}
 	c.p.Need = uint8(taken.Bytes())
 	return nil
@@ -252,7 +253,7 @@ func (c *protector) order() error {
 	}
 	out := c.own
 	for _, place := range c.spec.Skip {
-		var bits Bits
+		var bits messages.Bits
 		at, err := strconv.Atoi(place)
 		switch {
 		case err == nil && (at < 0 || at >= c.m.Len):
@@ -260,11 +261,11 @@ func (c *protector) order() error {
 		case err == nil:
 			bits[at/8] = 0xFF << (at % 8 * 8)
 		default:
-			if _, bits, err = c.m.position(place); err != nil {
+			if _, bits, err = position(c.m, place); err != nil {
 				return fmt.Errorf("skip: %w", err)
 			}
 		}
-		out.join(&bits)
+		out.Join(&bits)
 	}
 	for at := c.first; at <= c.last; at++ {
 		if p.Mask[at] = ^byte(out[at/8] >> (at % 8 * 8)); p.Mask[at] != 0 {
@@ -317,11 +318,16 @@ func (c *protector) sequence() error {
 
 // window sets the window's limits.
 func (c *protector) window() error {
-	w := WindowSpec{10, 2, 2, 1, 2, 3, 2}
+	w := messages.WindowSpec{
+		WindowSize:     10,
+		MinOkStateInit: 2, MaxErrorStateInit: 2,
+		MinOkStateValid: 1, MaxErrorStateValid: 2,
+		MinOkStateInvalid: 3, MaxErrorStateInvalid: 2,
+	}
 	if c.spec.Window != nil {
 		w = *c.spec.Window
 	}
-	c.p.Limits = w
+	c.p.Limits = WindowLimits(w)
 	switch {
 	case w.WindowSize < 1 || w.WindowSize > 64:
 		return fmt.Errorf("window size %d: 1 to 64 are possible", w.WindowSize)

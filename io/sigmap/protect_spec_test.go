@@ -3,81 +3,93 @@ package sigmap
 import (
 	"bytes"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"lockstep/io/messages"
 )
 
 func TestErrorsOfAProtectionNameTheKeyTheValueAndWhatIsAllowed(t *testing.T) {
-	w := func(size, okInit, errInit, okValid, errValid, okInvalid, errInvalid int) *WindowSpec {
-		return &WindowSpec{size, okInit, errInit, okValid, errValid, okInvalid, errInvalid}
+	w := func(size, okInit, errInit, okValid, errValid, okInvalid, errInvalid int) *messages.WindowSpec {
+		return &messages.WindowSpec{
+			WindowSize:     size,
+			MinOkStateInit: okInit, MaxErrorStateInit: errInit,
+			MinOkStateValid: okValid, MaxErrorStateValid: errValid,
+			MinOkStateInvalid: okInvalid, MaxErrorStateInvalid: errInvalid,
+		}
 	}
 	id := []uint32{0x123}
 	for _, c := range []struct {
-		spec ProtectionSpec
+		spec messages.ProtectionSpec
 		want string
 	}{
-		{ProtectionSpec{Profile: "e2e-1"}, `profile "e2e-1"; nearest: e2e-1`},
-		{ProtectionSpec{Profile: "e2e-1a"}, "data id: 0 of them are given, the profile has 1"},
-		{ProtectionSpec{Profile: "e2e-2", DataIDs: id}, "data id: 1 of them are given, the profile has 16"},
-		{ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{0x10000}}, "data id 0x10000: 0 to 0xFFFF are possible"},
-		{ProtectionSpec{Profile: "e2e-1c", DataIDs: []uint32{0x1234}}, "data id 0x1234: 0 to 0xFFF are possible"},
-		{ProtectionSpec{Profile: "e2e-22", DataIDs: append(upTo(15), 256)}, "data id 0x100: 0 to 0xFF are possible"},
-		{ProtectionSpec{Profile: "crc8", Poly: 1, DataIDs: id, Checksum: one("0|8")}, "data id: 1 of them; up to 16 are possible, chosen by a counter"},
-		{ProtectionSpec{Profile: "xor", Checksum: one("0|8"), DataIDs: id}, "data id: the profile has no such thing"},
-		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Poly: 0x2F}, "poly: the profile has no such thing"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Offset: 1}, "offset: the profile has no such thing"},
-		{ProtectionSpec{Profile: "e2e-5", DataIDs: id, SyncCounter: 1}, "sync counter: the profile has no such thing"},
-		{ProtectionSpec{Profile: "counter-only", Counter: one("0|4"), Checksum: one("8|8")}, "checksum: the profile has no such thing"},
-		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Nibble: one("12|4")}, "nibble: the profile has no such thing"},
-		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Offset: 7}, "counter: 64|4 (64|4) does not fit the message's 8 bytes"},
-		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Counter: one("4|4")}, "counter: its bits are the checksum's or the counter's, too"},
-		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Counter: one("8|3")}, "modulus 15: 2 to 8 are possible in the counter's 3 bits"},
-		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Modulus: 16}, "modulus 16: the profile's is 15"},
-		{ProtectionSpec{Profile: "counter-only", Counter: one("0|4"), Modulus: 17}, "modulus 17: 2 to 16 are possible"},
-		{ProtectionSpec{Profile: "counter-only", Counter: one("0|4"), Modulus: -1}, "modulus -1: 2 to 16 are possible"},
-		{ProtectionSpec{Profile: "counter-only", Counter: one("0|4"), Start: at(16)}, "start 16: the counter runs from 0 to 15"},
-		{ProtectionSpec{Profile: "counter-only"}, "counter: no place is given"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Start: at(1)}, "counter: no place is given"},
-		{ProtectionSpec{Profile: "sum"}, "checksum: no place is given"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("CHECK")}, `checksum: the message has no signal "CHECK"; nearest: CHK`},
-		{ProtectionSpec{Profile: "sum", Checksum: one("level")}, "checksum: signal level is a floating-point number"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("sometimes")}, "checksum: signal sometimes is not in every frame: it is multiplexed by kind"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|x")}, `"0|x" is no position: want start|length`},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8@2")}, `"0|8@2" is no position: want start|length`},
-		{ProtectionSpec{Profile: "sum", Checksum: one("60|8")}, "60|8 (60|8) does not fit the message's 8 bytes"},
-		{ProtectionSpec{Profile: "sum", Checksum: []string{"0|4", "2|4"}}, "0|4 and 2|4 share bits"},
-		{ProtectionSpec{Profile: "sum", Checksum: []string{"0|2", "2|2", "4|2"}}, "3 places: a number is in one or two"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|17")}, "0|17: 17 bits; 1 to 16 are possible"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Range: []int{3}}, "range [3]: want the first and the last byte covered, of 0 to 7"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Range: []int{3, 8}}, "range [3 8]: want"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Range: []int{0, 1}, Skip: one("1")}, "range: bytes 0 to 1 hold nothing but the checksum and what is skipped"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Skip: one("8")}, "skip: byte 8: the message has bytes 0 to 7"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Skip: one("CK")}, `skip: the message has no signal "CK"`},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Init: 256}, "init 0x100: 0 to 0xFF are possible"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|4"), XorOut: 16}, "xor out 0x10: 0 to 0xF are possible"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|4"), XorPerID: map[uint32]uint32{7: 16}}, "xor per id: 0x10 of 0x7: 0 to 0xF are possible"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), IncludeID: "bits"}, `include id: "bits" is not none, bytes or nibbles`},
-		{ProtectionSpec{Profile: "crc8", Checksum: one("0|8")}, "poly 0x0: 1 to 0xFF are possible, without the highest bit"},
-		{ProtectionSpec{Profile: "crc8", Checksum: one("0|8"), Poly: 0x11D}, "poly 0x11D: 1 to 0xFF are possible, without the highest bit"},
-		{ProtectionSpec{Profile: "crc16", Checksum: one("0|8"), Poly: 0x1021}, "checksum: its place has 8 bits, the CRC 16"},
-		{ProtectionSpec{Profile: "j1939-tsc1", Checksum: one("60|2")}, "checksum: its place has 2 bits, 3 are needed"},
-		{ProtectionSpec{Profile: "j1939-tsc1", Init: 1}, "init: the profile has no such thing"},
-		{ProtectionSpec{Profile: "e2e-5", DataIDs: id, MaxDelta: 256}, "max delta 256: 1 to 255 are possible"},
-		{ProtectionSpec{Profile: "e2e-5", DataIDs: id, MaxDelta: -1}, "max delta -1: 1 to 255 are possible"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), MaxDelta: 1}, "max delta: there is no counter"},
-		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, MaxNoNew: at(15)}, "max no new 15: 0 to 14 are possible"},
-		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, SyncCounter: -1}, "sync counter -1: 0 to 14 are possible"},
-		{ProtectionSpec{Profile: "j1939-xbr", Window: w(65, 1, 0, 1, 0, 1, 0)}, "window size 65: 1 to 64 are possible"},
-		{ProtectionSpec{Profile: "j1939-xbr", Window: w(5, 1, 0, 0, 0, 1, 0)}, "min ok valid 0, init 1, invalid 1: want 1 <= valid <= init <= invalid"},
-		{ProtectionSpec{Profile: "j1939-xbr", Window: w(5, 1, 1, 1, 0, 1, 0)}, "max error valid 0, init 1, invalid 0: want valid >= init >= invalid >= 0"},
-		{ProtectionSpec{Profile: "j1939-xbr", Window: w(5, 2, 0, 2, 0, 6, 0)}, "min ok + max error is 6 in some state, more than the window size 5"},
+		{messages.ProtectionSpec{Profile: "e2e-1"}, `profile "e2e-1"; nearest: e2e-1`},
+		{messages.ProtectionSpec{Profile: "e2e-1a"}, "data id: 0 of them are given, the profile has 1"},
+		{messages.ProtectionSpec{Profile: "e2e-2", DataIDs: id}, "data id: 1 of them are given, the profile has 16"},
+		{messages.ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{0x10000}}, "data id 0x10000: 0 to 0xFFFF are possible"},
+		{messages.ProtectionSpec{Profile: "e2e-1c", DataIDs: []uint32{0x1234}}, "data id 0x1234: 0 to 0xFFF are possible"},
+		{messages.ProtectionSpec{Profile: "e2e-22", DataIDs: append(upTo(15), 256)}, "data id 0x100: 0 to 0xFF are possible"},
+		{messages.ProtectionSpec{Profile: "crc8", Poly: 1, DataIDs: id, Checksum: one("0|8")}, "data id: 1 of them; up to 16 are possible, chosen by a counter"},
+		{messages.ProtectionSpec{Profile: "xor", Checksum: one("0|8"), DataIDs: id}, "data id: the profile has no such thing"},
+		{messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Poly: 0x2F}, "poly: the profile has no such thing"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Offset: 1}, "offset: the profile has no such thing"},
+		{messages.ProtectionSpec{Profile: "e2e-5", DataIDs: id, SyncCounter: 1}, "sync counter: the profile has no such thing"},
+		{messages.ProtectionSpec{Profile: "counter-only", Counter: one("0|4"), Checksum: one("8|8")}, "checksum: the profile has no such thing"},
+		{messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Nibble: one("12|4")}, "nibble: the profile has no such thing"},
+		{messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Offset: 7}, "counter: 64|4 (64|4) does not fit the message's 8 bytes"},
+		{messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Counter: one("4|4")}, "counter: its bits are the checksum's or the counter's, too"},
+		{messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Counter: one("8|3")}, "modulus 15: 2 to 8 are possible in the counter's 3 bits"},
+		{messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Modulus: 16}, "modulus 16: the profile's is 15"},
+		{messages.ProtectionSpec{Profile: "counter-only", Counter: one("0|4"), Modulus: 17}, "modulus 17: 2 to 16 are possible"},
+		{messages.ProtectionSpec{Profile: "counter-only", Counter: one("0|4"), Modulus: -1}, "modulus -1: 2 to 16 are possible"},
+		{messages.ProtectionSpec{Profile: "counter-only", Counter: one("0|4"), Start: at(16)}, "start 16: the counter runs from 0 to 15"},
+		{messages.ProtectionSpec{Profile: "counter-only"}, "counter: no place is given"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Start: at(1)}, "counter: no place is given"},
+		{messages.ProtectionSpec{Profile: "sum"}, "checksum: no place is given"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("CHECK")}, `checksum: the message has no signal "CHECK"; nearest: CHK`},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("level")}, "checksum: signal level is a floating-point number"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("sometimes")}, "checksum: signal sometimes is not in every frame: it is multiplexed by kind"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|x")}, `"0|x" is no position: want start|length`},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8@2")}, `"0|8@2" is no position: want start|length`},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("60|8")}, "60|8 (60|8) does not fit the message's 8 bytes"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: []string{"0|4", "2|4"}}, "0|4 and 2|4 share bits"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: []string{"0|2", "2|2", "4|2"}}, "3 places: a number is in one or two"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|17")}, "0|17: 17 bits; 1 to 16 are possible"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Range: []int{3}}, "range [3]: want the first and the last byte covered, of 0 to 7"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Range: []int{3, 8}}, "range [3 8]: want"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Range: []int{0, 1}, Skip: one("1")}, "range: bytes 0 to 1 hold nothing but the checksum and what is skipped"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Skip: one("8")}, "skip: byte 8: the message has bytes 0 to 7"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Skip: one("CK")}, `skip: the message has no signal "CK"`},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Init: 256}, "init 0x100: 0 to 0xFF are possible"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|4"), XorOut: 16}, "xor out 0x10: 0 to 0xF are possible"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|4"), XorPerID: map[uint32]uint32{7: 16}}, "xor per id: 0x10 of 0x7: 0 to 0xF are possible"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8"), IncludeID: "bits"}, `include id: "bits" is not none, bytes or nibbles`},
+		{messages.ProtectionSpec{Profile: "crc8", Checksum: one("0|8")}, "poly 0x0: 1 to 0xFF are possible, without the highest bit"},
+		{messages.ProtectionSpec{Profile: "crc8", Checksum: one("0|8"), Poly: 0x11D}, "poly 0x11D: 1 to 0xFF are possible, without the highest bit"},
+		{messages.ProtectionSpec{Profile: "crc16", Checksum: one("0|8"), Poly: 0x1021}, "checksum: its place has 8 bits, the CRC 16"},
+		{messages.ProtectionSpec{Profile: "j1939-tsc1", Checksum: one("60|2")}, "checksum: its place has 2 bits, 3 are needed"},
+		{messages.ProtectionSpec{Profile: "j1939-tsc1", Init: 1}, "init: the profile has no such thing"},
+		{messages.ProtectionSpec{Profile: "e2e-5", DataIDs: id, MaxDelta: 256}, "max delta 256: 1 to 255 are possible"},
+		{messages.ProtectionSpec{Profile: "e2e-5", DataIDs: id, MaxDelta: -1}, "max delta -1: 1 to 255 are possible"},
+		{messages.ProtectionSpec{Profile: "sum", Checksum: one("0|8"), MaxDelta: 1}, "max delta: there is no counter"},
+		{messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: id, MaxNoNew: at(15)}, "max no new 15: 0 to 14 are possible"},
+		{messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: id, SyncCounter: -1}, "sync counter -1: 0 to 14 are possible"},
+		{messages.ProtectionSpec{Profile: "j1939-xbr", Window: w(65, 1, 0, 1, 0, 1, 0)}, "window size 65: 1 to 64 are possible"},
+		{messages.ProtectionSpec{Profile: "j1939-xbr", Window: w(5, 1, 0, 0, 0, 1, 0)}, "min ok valid 0, init 1, invalid 1: want 1 <= valid <= init <= invalid"},
+		{messages.ProtectionSpec{Profile: "j1939-xbr", Window: w(5, 1, 1, 1, 0, 1, 0)}, "max error valid 0, init 1, invalid 0: want valid >= init >= invalid >= 0"},
+		{messages.ProtectionSpec{Profile: "j1939-xbr", Window: w(5, 2, 0, 2, 0, 6, 0)}, "min ok + max error is 6 in some state, more than the window size 5"},
 	} {
 		_, err := NewProtection(c.spec, gauge())
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "sigmap: message Gauge: protection") {
+		kind := ErrProtection
+		if strings.HasPrefix(c.want, "profile ") {
+			kind = ErrUnknown
+		}
+		if !errors.Is(err, kind) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "sigmap: message Gauge: protection") {
 			t.Errorf("%+v: %v, want %s", c.spec, err, c.want)
 		}
 	}
@@ -85,8 +97,8 @@ func TestErrorsOfAProtectionNameTheKeyTheValueAndWhatIsAllowed(t *testing.T) {
 
 // gauge is a message whose signals are what a protection needs, and what it cannot
 // have.
-func gauge() *Message {
-	return &Message{Name: "Gauge", ID: 0x123, Len: 8, Signals: []Signal{
+func gauge() *messages.Message {
+	return &messages.Message{Name: "Gauge", ID: 0x123, Len: 8, Signals: []messages.Signal{
 		{Name: "CHK", Start: 56, Len: 8, Factor: 1}, {Name: "CNT", Start: 55, Len: 4, BigEndian: true, Signed: true, Factor: 1},
 		{Name: "level", Start: 0, Len: 32, Float: true, Factor: 1},
 		{Name: "kind", Start: 32, Len: 4, Multiplexor: true, Factor: 1}, {Name: "sometimes", Start: 36, Len: 4, Under: "kind", Factor: 1},
@@ -94,11 +106,11 @@ func gauge() *Message {
 }
 
 func TestPlacesAreNamesOfSignalsOrPositions(t *testing.T) {
-	named, err := NewProtection(ProtectionSpec{Profile: "crc8", Poly: 0x1D, Checksum: one("CHK"), Counter: one("CNT"), Skip: one("level")}, gauge())
+	named, err := NewProtection(messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, Checksum: one("CHK"), Counter: one("CNT"), Skip: one("level")}, gauge())
 	if err != nil {
 		t.Fatal(err)
 	}
-	placed, err := NewProtection(ProtectionSpec{Profile: "crc8", Poly: 0x1D, Checksum: one("56|8"), Counter: one("55|4@0"), Skip: strings.Fields("0 1 2 3")}, gauge())
+	placed, err := NewProtection(messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, Checksum: one("56|8"), Counter: one("55|4@0"), Skip: strings.Fields("0 1 2 3")}, gauge())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +131,7 @@ func TestAFrameThatEndsBeforeTheGroupIsAnErrorAndALongerOneIsNot(t *testing.T) {
 		"0|8":  {0: FrameError, 4: FrameError, 5: FrameOK, 8: FrameOK, 12: FrameOK},
 		"48|8": {5: FrameError, 6: FrameError, 7: FrameOK},
 	} {
-		p, err := NewProtection(ProtectionSpec{Profile: "crc8", Poly: 0x1D, Checksum: one(place), Range: []int{1, 4}}, gauge())
+		p, err := NewProtection(messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, Checksum: one(place), Range: []int{1, 4}}, gauge())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +149,7 @@ func TestProtectionSurvivesGobAndDoesNotAllocate(t *testing.T) {
 	for _, f := range profiles() {
 		spec, _ := random(f, 8, rand.New(rand.NewPCG(9, 10)))
 		if !f.e2e() {
-			spec = ProtectionSpec{Profile: f.name, Counter: []string{"0|4"}}
+			spec = messages.ProtectionSpec{Profile: f.name, Counter: []string{"0|4"}}
 			if f.algorithm != NoChecksum {
 				spec.Checksum = []string{fmt.Sprintf("8|%d", max(8, f.width))}
 			}
@@ -171,7 +183,7 @@ func TestProtectionSurvivesGobAndDoesNotAllocate(t *testing.T) {
 }
 
 func TestSealKeepsTheCounter(t *testing.T) {
-	p := counted(t, "e2e-2", ProtectionSpec{})
+	p := counted(t, "e2e-2", messages.ProtectionSpec{})
 	var data [64]byte
 	p.Protect(&data, 8, 0x100)
 	judge := p

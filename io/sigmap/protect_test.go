@@ -6,12 +6,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"lockstep/io/messages"
 )
 
 // protection compiles a specification for a message without signals.
-func protection(t *testing.T, n int, id uint32, spec ProtectionSpec) Protection {
+func protection(t *testing.T, n int, id uint32, spec messages.ProtectionSpec) Protection {
 	t.Helper()
-	p, err := NewProtection(spec, &Message{Name: "Frame", ID: id, Len: n})
+	p, err := NewProtection(spec, &messages.Message{Name: "Frame", ID: id, Len: n})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +41,7 @@ func TestProfilesOneAndElevenGiveTheKnownFrames(t *testing.T) {
 		"e2e-1b":   "ce00 0201 7402 b803 a704 6b05 1d06 d107 1c08 d009 a60a 6a0b 750c b90d cf0e ce00",
 		"e2e-1low": "ce00 9301 7402 2903 a704 fa05 1d06 4007 1c08 4109 a60a fb0b 750c 280d cf0e ce00",
 	} {
-		p := protection(t, 8, 0x100, ProtectionSpec{Profile: name, DataIDs: []uint32{0x123}})
+		p := protection(t, 8, 0x100, messages.ProtectionSpec{Profile: name, DataIDs: []uint32{0x123}})
 		for i, two := range strings.Fields(want) {
 			var data [64]byte
 			p.Protect(&data, 8, 0x100)
@@ -52,7 +54,7 @@ func TestProfilesOneAndElevenGiveTheKnownFrames(t *testing.T) {
 
 func TestProfilesTwoAndTwentyTwoGiveTheKnownFrames(t *testing.T) {
 	for _, name := range []string{"e2e-2", "e2e-22"} {
-		p := protection(t, 8, 0x100, ProtectionSpec{Profile: name, DataIDs: upTo(16)})
+		p := protection(t, 8, 0x100, messages.ProtectionSpec{Profile: name, DataIDs: upTo(16)})
 		for _, want := range []string{"6101", "bc02"} { // the counter is stepped before the first frame
 			data := [64]byte{2: 2, 3, 4, 5, 6, 7}
 			p.Protect(&data, 8, 0x100)
@@ -60,7 +62,7 @@ func TestProfilesTwoAndTwentyTwoGiveTheKnownFrames(t *testing.T) {
 				t.Errorf("%s: %s, want %s02...", name, got, want)
 			}
 		}
-		p = protection(t, 8, 0x100, ProtectionSpec{Profile: name, DataIDs: upTo(16), Start: at(0)})
+		p = protection(t, 8, 0x100, messages.ProtectionSpec{Profile: name, DataIDs: upTo(16), Start: at(0)})
 		data := [64]byte{2: 2, 3, 4, 5, 6, 7}
 		p.Protect(&data, 8, 0x100)
 		if got := hex.EncodeToString(data[:2]); got != "2a00" {
@@ -74,7 +76,7 @@ func TestProfileFiveGivesTheKnownFrames(t *testing.T) {
 		n, offset int
 		want      []string
 	}{{8, 0, []string{"1cca00", "cf8d01"}}, {16, 8, []string{"289100", "fbd601"}}} {
-		p := protection(t, c.n, 0x100, ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{0x1234}, Offset: c.offset})
+		p := protection(t, c.n, 0x100, messages.ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{0x1234}, Offset: c.offset})
 		for _, want := range c.want {
 			var data [64]byte
 			p.Protect(&data, c.n, 0x100)
@@ -90,15 +92,15 @@ func TestCRCsOfTheDigitsAreTheKnownCheckValues(t *testing.T) {
 	data := [64]byte{}
 	copy(data[:], "123456789")
 	for name, c := range map[string]struct {
-		spec ProtectionSpec
+		spec messages.ProtectionSpec
 		want uint32
 	}{
-		"SAE J1850":       {ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF}, 0x4B},
-		"AUTOSAR 0x2F":    {ProtectionSpec{Profile: "crc8", Poly: 0x2F, Init: 0xFF, XorOut: 0xFF}, 0xDF},
-		"profile 1":       {ProtectionSpec{Profile: "crc8", Poly: 0x1D}, 0x37},
-		"CCITT-FALSE":     {ProtectionSpec{Profile: "crc16", Poly: 0x1021, Init: 0xFFFF}, 0x29B1},
-		"MAXIM, mirrored": {ProtectionSpec{Profile: "crc8", Poly: 0x31, Reflect: true}, 0xA1},
-		"RIELLO, its initial value has no symmetry": {ProtectionSpec{Profile: "crc16", Poly: 0x1021, Init: 0xB2AA, Reflect: true}, 0x63D0},
+		"SAE J1850":       {messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF}, 0x4B},
+		"AUTOSAR 0x2F":    {messages.ProtectionSpec{Profile: "crc8", Poly: 0x2F, Init: 0xFF, XorOut: 0xFF}, 0xDF},
+		"profile 1":       {messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D}, 0x37},
+		"CCITT-FALSE":     {messages.ProtectionSpec{Profile: "crc16", Poly: 0x1021, Init: 0xFFFF}, 0x29B1},
+		"MAXIM, mirrored": {messages.ProtectionSpec{Profile: "crc8", Poly: 0x31, Reflect: true}, 0xA1},
+		"RIELLO, its initial value has no symmetry": {messages.ProtectionSpec{Profile: "crc16", Poly: 0x1021, Init: 0xB2AA, Reflect: true}, 0x63D0},
 	} {
 		c.spec.Range, c.spec.Checksum = []int{0, 8}, []string{"72|8"}
 		if c.spec.Profile == "crc16" {
@@ -152,8 +154,8 @@ func autosar() (list []profile) {
 
 // random is a specification of profile f for a message of n bytes, somewhere in
 // it, with random identifiers; offset is where it begins.
-func random(f profile, n int, r *rand.Rand) (spec ProtectionSpec, offset int) {
-	spec = ProtectionSpec{Profile: f.name, Offset: r.IntN(n - 2)}
+func random(f profile, n int, r *rand.Rand) (spec messages.ProtectionSpec, offset int) {
+	spec = messages.ProtectionSpec{Profile: f.name, Offset: r.IntN(n - 2)}
 	want := 1
 	if f.ids == IDList {
 		want = 16
@@ -260,7 +262,7 @@ func TestEverySingleWrongBitIsFound(t *testing.T) {
 
 // scattered takes places for numbers of the given bits out of a message of n bytes,
 // at random, in both byte orders, some split in two.
-func scattered(n int, widths []int, r *rand.Rand) (places [][]string, taken Bits) {
+func scattered(n int, widths []int, r *rand.Rand) (places [][]string, taken messages.Bits) {
 	for _, width := range widths {
 		parts := []int{width}
 		if width > 1 && r.IntN(3) == 0 {
@@ -270,12 +272,12 @@ func scattered(n int, widths []int, r *rand.Rand) (places [][]string, taken Bits
 		var list []string
 		for _, k := range parts {
 			for {
-				s := Signal{Start: r.IntN(8 * n), Len: k, BigEndian: r.IntN(2) == 0}
+				s := messages.Signal{Start: r.IntN(8 * n), Len: k, BigEndian: r.IntN(2) == 0}
 				bits, ok := s.Bits()
-				if !ok || bits.Bytes() > n || bits.overlaps(&taken) {
+				if !ok || bits.Bytes() > n || bits.Overlaps(&taken) {
 					continue
 				}
-				taken.join(&bits)
+				taken.Join(&bits)
 				order := 1
 				if s.BigEndian {
 					order = 0
@@ -343,9 +345,9 @@ func TestWhatIsProtectedAnywhereIsFoundOKAndNothingElseIsTouched(t *testing.T) {
 
 func TestGroupsOfOneFrameDoNotDisturbEachOther(t *testing.T) {
 	const n, id = 64, 0x13B
-	inner := protection(t, n, id, ProtectionSpec{Profile: "e2e-1a", DataIDs: []uint32{0x13B}, Range: []int{8, 15}})
-	other := protection(t, n, id, ProtectionSpec{Profile: "crc8", Poly: 0x1D, Range: []int{16, 31}, Checksum: []string{"248|8"}, Counter: []string{"240|4"}})
-	outer := protection(t, n, id, ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{7}})
+	inner := protection(t, n, id, messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: []uint32{0x13B}, Range: []int{8, 15}})
+	other := protection(t, n, id, messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, Range: []int{16, 31}, Checksum: []string{"248|8"}, Counter: []string{"240|4"}})
+	outer := protection(t, n, id, messages.ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{7}})
 	groups := []*Protection{&inner, &other, &outer}
 	judges := []Protection{inner, other, outer}
 	r := rand.New(rand.NewPCG(7, 8))

@@ -3,6 +3,8 @@ package sigmap
 import (
 	"errors"
 	"fmt"
+
+	"lockstep/io/messages"
 )
 
 // Spec says which signals go where: the map of a bench file, for one bus.
@@ -33,7 +35,7 @@ type Sending struct {
 	EveryNs int64  // time from one of them to the next, a multiple of the period; 0: GapNs
 	Counter string // signal that counts the frames, "" for none
 	Values  []Constant
-	Protect []ProtectionSpec // in this order
+	Protect []messages.ProtectionSpec // in this order
 }
 
 // Constant is what a signal carries that no port drives. Without one it carries the
@@ -52,7 +54,7 @@ type Reception struct {
 	TimeoutNs int64 // without a valid frame; DefaultTimeout: three cycles, or none without a cycle; 0: none
 	FirstNs   int64 // the timeout of the first frame, from the start on, while the sender boots; 0: TimeoutNs
 	DLC       int   // bytes a frame must have, exactly; 0: at least those of the message
-	Protect   []ProtectionSpec
+	Protect   []messages.ProtectionSpec
 	OnTimeout ReactionSpec // once the timeout has passed, until the next valid frame
 	OnError   ReactionSpec // while a protected group's window is INVALID
 	Invalid   []InvalidSpec

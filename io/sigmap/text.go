@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-//go:embed map.go field.go database.go decode.go encode.go course.go split.go protect.go protect_check.go
+//go:embed map.go field.go decode.go encode.go course.go errors.go split.go protect.go protect_check.go
 var sourceText embed.FS
 
 // Text is the source of what a tick needs of this package, of which generated targets are

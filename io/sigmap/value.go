@@ -6,47 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
-// Raw returns the bits of s, which has passed Check, in a frame.
-func (s *Signal) Raw(data *[64]byte) uint64 {
-	var f Field
-	f.place(s)
-	return f.load(data)
-}
-
-// Value is what raw bits mean, in Unit.
-func (s *Signal) Value(raw uint64) float64 {
-	f := Field{Len: uint8(s.Len), Signed: s.Signed, Float: s.Float}
-	return f.number(raw)*s.Factor + s.Offset
-}
-
-// Present tells whether signal s of m, which has passed Check, is in a frame with
-// this data.
-func (m *Message) Present(s *Signal, data *[64]byte) bool {
-	for s.Under != "" {
-		by := m.Signal(s.Under)
-		if v := by.Raw(data); !meet(s.Ranges, [][2]uint64{{v, v}}) {
-			return false
-		}
-		s = by
-	}
-	return true
-}
-
-// Signal returns the signal of this name, nil if there is none.
-func (m *Message) Signal(name string) *Signal {
-	for i := range m.Signals {
-		if m.Signals[i].Name == name {
-			return &m.Signals[i]
-		}
-	}
-	return nil
-}
-
-// Parse returns the raw bits of a text: one of Values, or a number or quantity.
-func (s *Signal) Parse(text string) (uint64, error) {
+// parseRaw returns the raw bits of a text: one of Values, or a number or quantity.
+func parseRaw(s *messages.Signal, text string) (uint64, error) {
 	var f Field
 	f.place(s)
 	var texts []string
@@ -56,15 +21,15 @@ func (s *Signal) Parse(text string) (uint64, error) {
 		}
 		texts = append(texts, v.Text)
 	}
-	if raw, ok := s.count(text); ok {
+	if raw, ok := parseCount(s, text); ok {
 		return raw, nil
 	}
-	v, err := s.number(text)
+	v, err := parseNumber(s, text)
 	if err != nil {
 		if len(texts) > 0 {
-			return 0, fmt.Errorf("%q is no number in %q and none of its texts; %s", text, s.Unit, nearest(text, texts))
+			return 0, problemf(ErrValue, "%q is no number in %q and none of its texts; %s", text, s.Unit, nearest(text, texts))
 		}
-		return 0, fmt.Errorf("%q is no number in %q", text, s.Unit)
+		return 0, problemf(ErrValue, "%q is no number in %q", text, s.Unit)
 	}
 	f.Factor, f.Offset = s.Factor, s.Offset
 	f.Lo, f.Hi = f.span()
@@ -77,14 +42,14 @@ func (s *Signal) Parse(text string) (uint64, error) {
 	}
 	if !(raw >= f.Lo && raw <= f.Hi) {
 		lo, hi := f.Lo*s.Factor+s.Offset, f.Hi*s.Factor+s.Offset
-		return 0, fmt.Errorf("%s is beyond its range, %s", text, between(math.Min(lo, hi), math.Max(lo, hi), s.Unit))
+		return 0, problemf(ErrRange, "%s is beyond its range, %s", text, between(math.Min(lo, hi), math.Max(lo, hi), s.Unit))
 	}
 	return f.bits(raw), nil
 }
 
-// count is a whole number where the raw value is the value: a float64 does not hold all
+// parseCount reads a whole number where the raw value is the value: a float64 does not hold all
 // of those beyond 2^53. ok is false for all else, and beyond the signal's range.
-func (s *Signal) count(text string) (raw uint64, ok bool) {
+func parseCount(s *messages.Signal, text string) (raw uint64, ok bool) {
 	if s.Float || s.Factor != 1 || s.Offset != 0 {
 		return 0, false
 	}
@@ -106,9 +71,9 @@ func (s *Signal) count(text string) (raw uint64, ok bool) {
 	return raw, ok && (!(s.Min < s.Max) || s.Min <= v && v <= s.Max)
 }
 
-// number is a text as a number in the signal's unit: a bare one, decimal or 0x, one with
+// parseNumber reads a text as a number in the signal's unit: a bare one, decimal or 0x, one with
 // just that unit, which need not be a known one, or with another that fits, or arithmetic.
-func (s *Signal) number(text string) (float64, error) {
+func parseNumber(s *messages.Signal, text string) (float64, error) {
 	text = strings.TrimSuffix(text, " "+s.Unit)
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
 		return v, nil

@@ -1,16 +1,18 @@
 package sigmap
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 )
 
 // guarded is Plain, sent by one map and received by another, with profile 5.
 func guarded(t *testing.T, r Reception) (out, in *Map) {
 	t.Helper()
-	p := []ProtectionSpec{{Profile: "e2e-5", DataIDs: []uint32{0x1234}, Offset: 4}}
+	p := []messages.ProtectionSpec{{Profile: "e2e-5", DataIDs: []uint32{0x1234}, Offset: 4}}
 	out = bindRich(t, Spec{Sendings: []Sending{{Message: "Plain", CycleNs: period, Protect: p}}, Send: []Link{{"Plain", "x", "y0"}}})
 	r.Message, r.Protect = "Plain", p
 	in = bindRich(t, Spec{Receive: []Link{{"Plain", "x", "u0"}}, Receptions: []Reception{r}})
@@ -192,7 +194,7 @@ func TestCyclesWithoutAFrameAreInTheWindow(t *testing.T) {
 }
 
 func TestSentFramesAreProtectedAfterAllSignals(t *testing.T) {
-	spec := Sending{Message: "Plain", CycleNs: period, Counter: "y", Protect: []ProtectionSpec{
+	spec := Sending{Message: "Plain", CycleNs: period, Counter: "y", Protect: []messages.ProtectionSpec{
 		{Profile: "e2e-1a", DataIDs: []uint32{0x123}, Range: []int{4, 7}},
 		{Profile: "xor", Checksum: []string{"0|4"}, Range: []int{0, 3}},
 	}}
@@ -226,20 +228,20 @@ func TestSentFramesAreProtectedAfterAllSignals(t *testing.T) {
 }
 
 func TestProtectionAndSignalsDoNotShareBits(t *testing.T) {
-	e2e := ProtectionSpec{Profile: "e2e-1a", DataIDs: []uint32{1}}
+	e2e := messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: []uint32{1}}
 	for _, c := range []struct {
 		s    Sending
 		port string
 		want string
 	}{
-		{Sending{Protect: []ProtectionSpec{e2e}}, "level", "where the protection of the frame is"},
-		{Sending{Counter: "level", Protect: []ProtectionSpec{e2e}}, "x", "carry something already"},
-		{Sending{Protect: []ProtectionSpec{e2e, e2e}}, "x", "carry something already"},
-		{Sending{Protect: []ProtectionSpec{e2e}, Values: []Constant{{Signal: "mode", Text: "1"}}}, "x", "where the protection of the frame is"},
+		{Sending{Protect: []messages.ProtectionSpec{e2e}}, "level", "where the protection of the frame is"},
+		{Sending{Counter: "level", Protect: []messages.ProtectionSpec{e2e}}, "x", "carry something already"},
+		{Sending{Protect: []messages.ProtectionSpec{e2e, e2e}}, "x", "carry something already"},
+		{Sending{Protect: []messages.ProtectionSpec{e2e}, Values: []Constant{{Signal: "mode", Text: "1"}}}, "x", "where the protection of the frame is"},
 	} {
 		c.s.Message, c.s.CycleNs = "Plain", period
 		_, err := Bind(rich(), Spec{PeriodNs: period, Sendings: []Sending{c.s}, Send: []Link{{"Plain", c.port, "y0"}}}, nil, ports("1", "y0"))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, ErrTaken) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}

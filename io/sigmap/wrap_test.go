@@ -1,11 +1,13 @@
 package sigmap
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/model"
 )
 
@@ -14,10 +16,10 @@ func counts() []model.Port {
 	return []model.Port{{Name: "n", Unit: "1", Max: math.Inf(1), Beyond: model.Wraps}, {Name: "age", Unit: "s", Max: math.Inf(1), Beyond: model.Rests}}
 }
 
-func countMap(t *testing.T, s Signal) *Map {
+func countMap(t *testing.T, s messages.Signal) *Map {
 	t.Helper()
 	s.Name = "n"
-	db := &Database{Messages: []Message{{Name: "M", Len: 8, Signals: []Signal{s}}}}
+	db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 8, Signals: []messages.Signal{s}}}}
 	m, err := Bind(db, Spec{PeriodNs: 1, Send: []Link{{"M", "n", "n"}}, Sendings: []Sending{{Message: "M", CycleNs: 1}}}, nil, counts())
 	if err != nil {
 		t.Fatal(err)
@@ -29,26 +31,26 @@ func countMap(t *testing.T, s Signal) *Map {
 // that the database allows.
 func TestACountWrapsByItsSignal(t *testing.T) {
 	for _, c := range []struct {
-		s    Signal
+		s    messages.Signal
 		y    float64
 		want uint64
 	}{
-		{Signal{Len: 8, Factor: 1}, 255, 255},
-		{Signal{Len: 8, Factor: 1}, 256, 0},
-		{Signal{Len: 8, Factor: 1}, 1e6, 1000000 % 256},
-		{Signal{Len: 8, Factor: 1}, -1, 255},
-		{Signal{Len: 8, Factor: 1}, 1<<53 - 1, 255},
-		{Signal{Len: 8, Signed: true, Factor: 1}, 128, 0x80},
-		{Signal{Len: 8, Signed: true, Factor: 1}, 383, 127},
-		{Signal{Len: 16, Factor: 1, Min: 0, Max: 64255}, 64256, 0},
-		{Signal{Len: 16, Factor: 1, Min: 0, Max: 64255}, 64256*7 + 12, 12},
-		{Signal{Len: 16, Factor: 1, Min: 10, Max: 19}, 25, 15},
-		{Signal{Len: 16, Factor: 1, Min: 10, Max: 19}, 3, 13},
-		{Signal{Len: 8, Factor: 2}, 515, 2}, // 257.5 is 258
-		{Signal{Len: 8, Factor: 1, Offset: -3}, 253, 0},
-		{Signal{Len: 1, Factor: 1}, 7, 1},
-		{Signal{Len: 53, Factor: 1}, 1<<53 - 1, 1<<53 - 1},
-		{Signal{Len: 64, Factor: 1}, 1 << 52, 1 << 52},
+		{messages.Signal{Len: 8, Factor: 1}, 255, 255},
+		{messages.Signal{Len: 8, Factor: 1}, 256, 0},
+		{messages.Signal{Len: 8, Factor: 1}, 1e6, 1000000 % 256},
+		{messages.Signal{Len: 8, Factor: 1}, -1, 255},
+		{messages.Signal{Len: 8, Factor: 1}, 1<<53 - 1, 255},
+		{messages.Signal{Len: 8, Signed: true, Factor: 1}, 128, 0x80},
+		{messages.Signal{Len: 8, Signed: true, Factor: 1}, 383, 127},
+		{messages.Signal{Len: 16, Factor: 1, Min: 0, Max: 64255}, 64256, 0},
+		{messages.Signal{Len: 16, Factor: 1, Min: 0, Max: 64255}, 64256*7 + 12, 12},
+		{messages.Signal{Len: 16, Factor: 1, Min: 10, Max: 19}, 25, 15},
+		{messages.Signal{Len: 16, Factor: 1, Min: 10, Max: 19}, 3, 13},
+		{messages.Signal{Len: 8, Factor: 2}, 515, 2}, // 257.5 is 258
+		{messages.Signal{Len: 8, Factor: 1, Offset: -3}, 253, 0},
+		{messages.Signal{Len: 1, Factor: 1}, 7, 1},
+		{messages.Signal{Len: 53, Factor: 1}, 1<<53 - 1, 1<<53 - 1},
+		{messages.Signal{Len: 64, Factor: 1}, 1 << 52, 1 << 52},
 	} {
 		m := countMap(t, c.s)
 		var f can.Frame
@@ -56,7 +58,7 @@ func TestACountWrapsByItsSignal(t *testing.T) {
 			t.Errorf("%+v: %g is sent as %d with %d saturated, want %d", c.s, c.y, m.Tx[0].Fields[0].load(&f.Data), m.Saturated, c.want)
 		}
 	}
-	m := countMap(t, Signal{Len: 8, Factor: 1})
+	m := countMap(t, messages.Signal{Len: 8, Factor: 1})
 	var f can.Frame
 	if m.Encode(&f, 0, []float64{math.NaN(), 0}) {
 		t.Error("a count that is no number is sent")
@@ -73,7 +75,7 @@ func TestACountWrapsByItsSignal(t *testing.T) {
 
 // What is put in the place of a count for a fault wraps too.
 func TestAForcedCountWraps(t *testing.T) {
-	m := countMap(t, Signal{Len: 8, Factor: 1})
+	m := countMap(t, messages.Signal{Len: 8, Factor: 1})
 	m.Forced = true
 	m.Tx[0].Fields[0].Force, m.Tx[0].Fields[0].Value = ForceValue, 1003
 	var f can.Frame
@@ -83,7 +85,7 @@ func TestAForcedCountWraps(t *testing.T) {
 }
 
 func TestATimerThatHasRunOutIsNoValueOutOfRange(t *testing.T) {
-	db := &Database{Messages: []Message{{Name: "M", Len: 8, Signals: []Signal{{Name: "age", Len: 16, Factor: 1, Unit: "us", Max: 65534}}}}}
+	db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 8, Signals: []messages.Signal{{Name: "age", Len: 16, Factor: 1, Unit: "us", Max: 65534}}}}}
 	m, err := Bind(db, Spec{PeriodNs: 1, Send: []Link{{"M", "age", "age"}}, Sendings: []Sending{{Message: "M", CycleNs: 1}}}, nil, counts())
 	if err != nil {
 		t.Fatal(err)
@@ -100,9 +102,9 @@ func TestATimerThatHasRunOutIsNoValueOutOfRange(t *testing.T) {
 }
 
 func TestACountInAFloatingPointSignalIsRefused(t *testing.T) {
-	db := &Database{File: "f.dbc", Messages: []Message{{Name: "M", Len: 8, Signals: []Signal{{Name: "n", Len: 32, Float: true, Factor: 1, Line: 7}}}}}
+	db := &messages.Database{File: "f.dbc", Messages: []messages.Message{{Name: "M", Len: 8, Signals: []messages.Signal{{Name: "n", Len: 32, Float: true, Factor: 1, Line: 7}}}}}
 	_, err := Bind(db, Spec{PeriodNs: 1, Send: []Link{{"M", "n", "n"}}, Sendings: []Sending{{Message: "M", CycleNs: 1}}}, nil, counts())
-	if err == nil || !strings.Contains(err.Error(), "signal M.n, port n: the port is a count, and the signal (f.dbc:7) a floating-point number") {
+	if !errors.Is(err, ErrKind) || !strings.Contains(err.Error(), "signal M.n, port n: the port is a count, and the signal (f.dbc:7) a floating-point number") {
 		t.Errorf("%v", err)
 	}
 }

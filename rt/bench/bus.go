@@ -9,17 +9,19 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 )
 
 // Bus is one CAN bus of a bench.
 type Bus struct {
-	Name      Word
-	Interface Word    // "pair", or the name of a network interface
-	Database  Word    // an embedded database, or a file beside the bench file
-	BitRate   float64 // bit/s; 0: the file does not say
-	DataRate  float64 // of the data phase of CAN FD, bit/s; 0: the file does not say
+	Name      yamlfile.Scalar
+	Interface yamlfile.Scalar // "pair", or the name of a network interface
+	Database  yamlfile.Scalar // an embedded database, or a file beside the bench file
+	BitRate   float64         // bit/s; 0: the file does not say
+	DataRate  float64         // of the data phase of CAN FD, bit/s; 0: the file does not say
 	Units     []Unit
 	Frames    []Frame // those of the restbus last
 	Receive   []Link
@@ -32,35 +34,35 @@ type Bus struct {
 
 // Frame is a message the bench sends.
 type Frame struct {
-	Message Word
+	Message yamlfile.Scalar
 	Rest    bool // of the restbus
 	Send    sigmap.SendType
-	Sent    bool  // the file says Send; else the database does
-	CycleNs int64 // > 0; Prepare checks it against the period; 0: on change only, or of a restbus, as the database says
-	PhaseNs int64 // offset of the first one on the grid; sigmap.FreePhase: the file does not say
-	GapNs   int64 // least time between two frames that follow a change; 0: the database's
-	Repeats int   // frames that follow one that a change brought about; -1: the database's
-	Counter Word  // signal that counts frames; "" none
+	Sent    bool            // the file says Send; else the database does
+	CycleNs int64           // > 0; Prepare checks it against the period; 0: on change only, or of a restbus, as the database says
+	PhaseNs int64           // offset of the first one on the grid; sigmap.FreePhase: the file does not say
+	GapNs   int64           // least time between two frames that follow a change; 0: the database's
+	Repeats int             // frames that follow one that a change brought about; -1: the database's
+	Counter yamlfile.Scalar // signal that counts frames; "" none
 	Values  []Value
 	Protect []Protect
 }
 
 // Value is what a signal carries that no port drives.
 type Value struct {
-	Signal Word
+	Signal yamlfile.Scalar
 	Text   string         // a number, a quantity, or a text of the signal's values
 	Course *sigmap.Course // instead
 }
 
 // Protect is a protected group of a message.
 type Protect struct {
-	At   Word // its profile
-	Spec sigmap.ProtectionSpec
+	At   yamlfile.Scalar // its profile
+	Spec messages.ProtectionSpec
 }
 
 // Message is what a bench says of a message it receives.
 type Message struct {
-	Message   Word
+	Message   yamlfile.Scalar
 	CycleNs   int64 // 0: as the database says
 	TimeoutNs int64 // sigmap.DefaultTimeout: three cycles; 0: none
 	FirstNs   int64 // timeout of the first frame, from the start on; 0: as the others
@@ -79,114 +81,111 @@ type Reaction struct {
 
 // Invalid lists the raw values of a signal that say that it has none.
 type Invalid struct {
-	Signal Word
+	Signal yamlfile.Scalar
 	Values []string
 }
 
 // Link ties one signal to one port of the plant.
 type Link struct {
 	Message, Signal, Port string
-	Word                  // the line itself, for errors
+	yamlfile.Scalar       // the line itself, for errors
 }
 
-func (r *reader) bus(e *ast.MappingValueNode) Bus {
+// Deviations counts the places of the database that do not keep to the format.
+func (bus *Bus) Deviations() int { return bus.lenient }
+
+func readBus(r *yamlfile.Reader, e *ast.MappingValueNode) Bus {
 	at := e.Key.GetToken().Position
-	b := Bus{Name: keyWord(e)}
-	if b.Name.Text = r.title(e.Key, "bus"); r.err != nil {
+	b := Bus{Name: yamlfile.KeyScalar(e)}
+	if b.Name.Text = ReadTitle(r, e.Key, "bus"); r.Err != nil {
 		return b
 	}
 	what := fmt.Sprintf("bus %q", b.Name.Text)
 	links := func(dst *[]Link, list, form string, receive bool) func(ast.Node) {
 		return func(n ast.Node) {
-			r.list(n, what+": "+list, func(n ast.Node) { *dst = append(*dst, r.link(n, form, receive)) })
+			r.Sequence(n, what+": "+list, func(n ast.Node) { *dst = append(*dst, readLink(r, n, form, receive)) })
 		}
 	}
 	var rest []Frame
 	frames := func(dst *[]Frame, list string, rest bool) func(ast.Node) {
 		return func(n ast.Node) {
-			for _, f := range r.pairs(n, what+": "+list) {
-				*dst = append(*dst, r.frame(f, rest))
+			for _, f := range r.Entries(n, what+": "+list) {
+				*dst = append(*dst, readFrame(r, f, rest))
 			}
 		}
 	}
-	r.object(e.Value, what, []key{
-		{"interface", func(n ast.Node) { b.Interface = r.wire(n, what) }},
-		{"database", r.name(&b.Database, what+": database")},
-		{"units", func(n ast.Node) { r.units(n, &b.Units, what+": units") }},
-		{"frames", frames(&b.Frames, "frames", false)},
-		{"receive", links(&b.Receive, "receive", "MESSAGE.SIGNAL -> PORT", true)},
-		{"send", links(&b.Send, "send", "PORT -> MESSAGE.SIGNAL", false)},
-		{"messages", func(n ast.Node) {
-			for _, m := range r.pairs(n, what+": messages") {
-				b.Messages = append(b.Messages, r.message(m))
+	r.Mapping(e.Value, what, []yamlfile.Key{
+		{Name: "interface", Read: func(n ast.Node) { b.Interface = readInterface(r, n, what) }},
+		{Name: "database", Read: r.StoreScalar(&b.Database, what+": database")},
+		{Name: "units", Read: func(n ast.Node) { readUnits(r, n, &b.Units, what+": units") }},
+		{Name: "frames", Read: frames(&b.Frames, "frames", false)},
+		{Name: "receive", Read: links(&b.Receive, "receive", "MESSAGE.SIGNAL -> PORT", true)},
+		{Name: "send", Read: links(&b.Send, "send", "PORT -> MESSAGE.SIGNAL", false)},
+		{Name: "messages", Read: func(n ast.Node) {
+			for _, m := range r.Entries(n, what+": messages") {
+				b.Messages = append(b.Messages, readMessage(r, m))
 			}
 		}},
-		{"restbus", frames(&rest, "restbus", true)},
-		{"bitrate", r.rate(&b.BitRate, what+": bitrate", 1e3, 1e6)},
-		{"j1939", func(n ast.Node) { b.J1939 = r.j1939(n, what+": j1939") }},
-		{"recover", func(n ast.Node) { b.RestartNs = r.recovery(n, what+": recover") }},
-		{"data_bitrate", r.rate(&b.DataRate, what+": data_bitrate", 1e3, 20e6)},
+		{Name: "restbus", Read: frames(&rest, "restbus", true)},
+		{Name: "bitrate", Read: readBitRate(r, &b.BitRate, what+": bitrate", 1e3, 1e6)},
+		{Name: "j1939", Read: func(n ast.Node) { b.J1939 = readJ1939(r, n, what+": j1939") }},
+		{Name: "recover", Read: func(n ast.Node) { b.RestartNs = readRecovery(r, n, what+": recover") }},
+		{Name: "data_bitrate", Read: readBitRate(r, &b.DataRate, what+": data_bitrate", 1e3, 20e6)},
 	})
 	b.Frames = append(b.Frames, rest...)
 	switch {
 	case b.Interface.Text == "":
-		r.failAt(at, "%s: the interface is missing (interface: vcan0, or pair)", what)
+		r.FailAt(at, "%s: the interface is missing (interface: vcan0, or pair)", what)
 	case b.Database.Text == "":
-		r.failAt(at, "%s: the database is missing (database: FILE.dbc)", what)
+		r.FailAt(at, "%s: the database is missing (database: FILE.dbc)", what)
 	}
 	return b
 }
 
-// recovery reads "wait" or "restart after 200 ms".
-func (r *reader) recovery(n ast.Node, what string) int64 {
-	w := r.word(n, what)
+// readRecovery reads "wait" or "restart after 200 ms".
+func readRecovery(r *yamlfile.Reader, n ast.Node, what string) int64 {
+	w := r.Scalar(n, what)
 	after, restart := strings.CutPrefix(w.Text, "restart after ")
 	if w.Text == "wait" {
 		return 0
 	}
 	seconds, err := model.Quantity(after, "s", nil)
 	if !restart || err != nil || !(seconds >= 0.01 && seconds <= 3600) {
-		r.fail(n, "%s: %q is none of: wait, restart after T (T: 10 ms to 3600 s)", what, w.Text)
+		r.Fail(n, "%s: %q is none of: wait, restart after T (T: 10 ms to 3600 s)", what, w.Text)
 	}
 	return int64(seconds * 1e9)
 }
 
-// keyWord is the key of an entry.
-func keyWord(e *ast.MappingValueNode) Word {
-	at := e.Key.GetToken().Position
-	return Word{e.Key.GetToken().Value, at.Line, at.Column}
-}
-
-func (r *reader) frame(e *ast.MappingValueNode, rest bool) Frame {
-	f := Frame{Message: keyWord(e), Rest: rest, PhaseNs: sigmap.FreePhase, Repeats: -1}
+func readFrame(r *yamlfile.Reader, e *ast.MappingValueNode, rest bool) Frame {
+	f := Frame{Message: yamlfile.KeyScalar(e), Rest: rest, PhaseNs: sigmap.FreePhase, Repeats: -1}
 	what := "frame " + f.Message.Text
-	r.object(e.Value, what, []key{
-		{"cycle", r.nanoseconds(&f.CycleNs, what+": cycle", 1, 3600e9)},
-		{"phase", r.nanoseconds(&f.PhaseNs, what+": phase", 0, 3600e9)},
-		{"counter", r.name(&f.Counter, what+": counter")},
-		{"send", func(n ast.Node) {
+	r.Mapping(e.Value, what, []yamlfile.Key{
+		{Name: "cycle", Read: readNanoseconds(r, &f.CycleNs, what+": cycle", 1, 3600e9)},
+		{Name: "phase", Read: readNanoseconds(r, &f.PhaseNs, what+": phase", 0, 3600e9)},
+		{Name: "counter", Read: r.StoreScalar(&f.Counter, what+": counter")},
+		{Name: "send", Read: func(n ast.Node) {
 			f.Sent = true
-			switch r.choice(n, what+": send", "cyclic", "on_change", "both") {
+			switch r.Choice(n, what+": send", "cyclic", "on_change", "both") {
 			case "on_change":
 				f.Send = sigmap.OnChange
 			case "both":
 				f.Send = sigmap.Both
 			}
 		}},
-		{"repeat", r.integer(&f.Repeats, what+": repeat", 0, 1000)},
-		{"min_gap", r.nanoseconds(&f.GapNs, what+": min_gap", 0, 3600e9)},
-		{"values", func(n ast.Node) { r.values(n, &f.Values, what+": values") }},
-		{"protect", func(n ast.Node) { f.Protect = r.protect(n, what+": protect") }},
+		{Name: "repeat", Read: r.StoreInteger(&f.Repeats, what+": repeat", 0, 1000)},
+		{Name: "min_gap", Read: readNanoseconds(r, &f.GapNs, what+": min_gap", 0, 3600e9)},
+		{Name: "values", Read: func(n ast.Node) { readValues(r, n, &f.Values, what+": values") }},
+		{Name: "protect", Read: func(n ast.Node) { f.Protect = readProtection(r, n, what+": protect") }},
 	})
 	if f.CycleNs == 0 && f.Send != sigmap.OnChange && !rest {
-		r.failAt(e.Key.GetToken().Position, "%s: the cycle is missing (cycle: 10 ms)", what)
+		r.FailAt(e.Key.GetToken().Position, "%s: the cycle is missing (cycle: 10 ms)", what)
 	}
 	return f
 }
 
-// link reads "MESSAGE.SIGNAL -> PORT", or the other way round for what is sent.
-func (r *reader) link(n ast.Node, form string, receive bool) Link {
-	l := Link{Word: r.word(n, "link")}
+// readLink reads "MESSAGE.SIGNAL -> PORT", or the other way round for what is sent.
+func readLink(r *yamlfile.Reader, n ast.Node, form string, receive bool) Link {
+	l := Link{Scalar: r.Scalar(n, "link")}
 	from, to, ok := strings.Cut(l.Text, "->")
 	wire, port := strings.TrimSpace(from), strings.TrimSpace(to)
 	if !receive {
@@ -195,65 +194,65 @@ func (r *reader) link(n ast.Node, form string, receive bool) Link {
 	l.Port = port
 	var dot bool
 	if l.Message, l.Signal, dot = strings.Cut(wire, "."); !ok || !dot || l.Signal == "" || l.Port == "" {
-		r.fail(n, "link %q is not of the form %s", l.Text, form)
+		r.Fail(n, "link %q is not of the form %s", l.Text, form)
 	}
 	return l
 }
 
-// rate reads a bit rate: "500 kbit/s".
-func (r *reader) rate(dst *float64, what string, lo, hi float64) func(ast.Node) {
+// readBitRate reads a bit rate: "500 kbit/s".
+func readBitRate(r *yamlfile.Reader, dst *float64, what string, lo, hi float64) func(ast.Node) {
 	return func(n ast.Node) {
-		w := r.word(n, what)
+		w := r.Scalar(n, what)
 		number, unit, _ := strings.Cut(w.Text, " ")
 		v, err := strconv.ParseFloat(number, 64)
 		v *= map[string]float64{"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6}[unit]
-		if r.err == nil && (err != nil || !(v >= lo && v <= hi)) {
-			r.fail(n, "%s: %q is not from %g kbit/s to %g kbit/s (500 kbit/s; also bit/s, Mbit/s)", what, w.Text, lo/1e3, hi/1e3)
+		if r.Err == nil && (err != nil || !(v >= lo && v <= hi)) {
+			r.Fail(n, "%s: %q is not from %g kbit/s to %g kbit/s (500 kbit/s; also bit/s, Mbit/s)", what, w.Text, lo/1e3, hi/1e3)
 		}
 		*dst = v
 	}
 }
 
-// message reads what is expected of a received message.
-func (r *reader) message(e *ast.MappingValueNode) Message {
-	m := Message{Message: keyWord(e), TimeoutNs: sigmap.DefaultTimeout}
+// readMessage reads what is expected of a received message.
+func readMessage(r *yamlfile.Reader, e *ast.MappingValueNode) Message {
+	m := Message{Message: yamlfile.KeyScalar(e), TimeoutNs: sigmap.DefaultTimeout}
 	what := "message " + m.Message.Text
-	r.object(e.Value, what, []key{
-		{"cycle", r.nanoseconds(&m.CycleNs, what+": cycle", 1, 3600e9)},
-		{"timeout", r.nanoseconds(&m.TimeoutNs, what+": timeout", 0, 3600e9)},
-		{"first_timeout", r.nanoseconds(&m.FirstNs, what+": first_timeout", 1, 3600e9)},
-		{"dlc", r.integer(&m.DLC, what+": dlc", 1, 64)},
-		{"protect", func(n ast.Node) { m.Protect = r.protect(n, what+": protect") }},
-		{"on_timeout", func(n ast.Node) { r.reaction(n, &m.OnTimeout, what+": on_timeout") }},
-		{"on_error", func(n ast.Node) { r.reaction(n, &m.OnError, what+": on_error") }},
-		{"invalid", func(n ast.Node) {
-			for _, e := range r.pairs(n, what+": invalid") {
-				m.Invalid = append(m.Invalid, Invalid{keyWord(e), r.words(e.Value, what+": invalid: "+keyWord(e).Text)})
+	r.Mapping(e.Value, what, []yamlfile.Key{
+		{Name: "cycle", Read: readNanoseconds(r, &m.CycleNs, what+": cycle", 1, 3600e9)},
+		{Name: "timeout", Read: readNanoseconds(r, &m.TimeoutNs, what+": timeout", 0, 3600e9)},
+		{Name: "first_timeout", Read: readNanoseconds(r, &m.FirstNs, what+": first_timeout", 1, 3600e9)},
+		{Name: "dlc", Read: r.StoreInteger(&m.DLC, what+": dlc", 1, 64)},
+		{Name: "protect", Read: func(n ast.Node) { m.Protect = readProtection(r, n, what+": protect") }},
+		{Name: "on_timeout", Read: func(n ast.Node) { readReaction(r, n, &m.OnTimeout, what+": on_timeout") }},
+		{Name: "on_error", Read: func(n ast.Node) { readReaction(r, n, &m.OnError, what+": on_error") }},
+		{Name: "invalid", Read: func(n ast.Node) {
+			for _, e := range r.Entries(n, what+": invalid") {
+				m.Invalid = append(m.Invalid, Invalid{yamlfile.KeyScalar(e), r.Texts(e.Value, what+": invalid: "+yamlfile.KeyScalar(e).Text)})
 			}
 		}},
 	})
 	return m
 }
 
-// reaction reads hold, safe or {substitute: {PORT: value}}.
-func (r *reader) reaction(n ast.Node, dst *Reaction, what string) {
+// readReaction reads hold, safe or {substitute: {PORT: value}}.
+func readReaction(r *yamlfile.Reader, n ast.Node, dst *Reaction, what string) {
 	switch n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 		dst.Action = sigmap.Substitute
-		r.object(n, what, []key{{"substitute", func(n ast.Node) {
-			for _, e := range r.pairs(n, what+": substitute") {
-				dst.Values = append(dst.Values, SafeValue{keyWord(e), r.word(e.Value, what+": "+keyWord(e).Text)})
+		r.Mapping(n, what, []yamlfile.Key{{Name: "substitute", Read: func(n ast.Node) {
+			for _, e := range r.Entries(n, what+": substitute") {
+				dst.Values = append(dst.Values, SafeValue{yamlfile.KeyScalar(e), r.Scalar(e.Value, what+": "+yamlfile.KeyScalar(e).Text)})
 			}
 		}}})
 		return
 	}
-	if r.choice(n, what+" (or {substitute: {PORT: value}})", "hold", "safe") == "safe" {
+	if r.Choice(n, what+" (or {substitute: {PORT: value}})", "hold", "safe") == "safe" {
 		dst.Action = sigmap.SafeState
 	}
 }
 
 // spec is the bus as package sigmap wants it.
-func (bus *Bus) spec(db *sigmap.Database, periodNs int64) sigmap.Spec {
+func (bus *Bus) spec(db *messages.Database, periodNs int64) sigmap.Spec {
 	s := sigmap.Spec{PeriodNs: periodNs}
 	for _, l := range bus.Receive {
 		s.Receive = append(s.Receive, sigmap.Link{Message: l.Message, Signal: l.Signal, Port: l.Port})
@@ -270,12 +269,12 @@ func (bus *Bus) spec(db *sigmap.Database, periodNs int64) sigmap.Spec {
 	return s
 }
 
-func (f *Frame) sending(db *sigmap.Database, periodNs int64) sigmap.Sending {
+func (f *Frame) sending(db *messages.Database, periodNs int64) sigmap.Sending {
 	s := sigmap.Sending{
 		Message: f.Message.Text, Send: f.Send, CycleNs: f.CycleNs, PhaseNs: f.PhaseNs, GapNs: f.GapNs,
 		Repeats: max(0, f.Repeats), Counter: f.Counter.Text, Protect: specs(f.Protect),
 	}
-	if i := slices.IndexFunc(db.Messages, func(m sigmap.Message) bool { return m.Name == f.Message.Text }); i >= 0 {
+	if i := slices.IndexFunc(db.Messages, func(m messages.Message) bool { return m.Name == f.Message.Text }); i >= 0 {
 		f.defaults(&s, &db.Messages[i], periodNs)
 	}
 	for _, v := range f.Values {
@@ -286,7 +285,7 @@ func (f *Frame) sending(db *sigmap.Database, periodNs int64) sigmap.Sending {
 
 // defaults gives a frame what the file leaves to the database. Its times need not fit
 // the grid: they are made longer.
-func (f *Frame) defaults(s *sigmap.Sending, msg *sigmap.Message, periodNs int64) {
+func (f *Frame) defaults(s *sigmap.Sending, msg *messages.Message, periodNs int64) {
 	grid := func(ns int64) int64 { return (ns + periodNs - 1) / periodNs * periodNs }
 	if !f.Sent {
 		s.Send = sendType(msg.SendType)
@@ -342,7 +341,7 @@ func (r *Reaction) spec() sigmap.ReactionSpec {
 	return s
 }
 
-func specs(list []Protect) (specs []sigmap.ProtectionSpec) {
+func specs(list []Protect) (specs []messages.ProtectionSpec) {
 	for i := range list {
 		specs = append(specs, list[i].Spec)
 	}
@@ -350,16 +349,16 @@ func specs(list []Protect) (specs []sigmap.ProtectionSpec) {
 }
 
 // blame finds the word of the file that an error of Bind is about.
-func (bus *Bus) blame(err error) Word {
+func (bus *Bus) blame(err error) yamlfile.Scalar {
 	var e *sigmap.SpecError
 	if !errors.As(err, &e) {
 		return bus.Database
 	}
 	switch e.List {
 	case sigmap.InReceive:
-		return bus.Receive[e.Index].Word
+		return bus.Receive[e.Index].Scalar
 	case sigmap.InSend:
-		return bus.Send[e.Index].Word
+		return bus.Send[e.Index].Scalar
 	case sigmap.InSendings:
 		f := &bus.Frames[e.Index]
 		switch e.Part {
@@ -382,4 +381,50 @@ func (bus *Bus) blame(err error) Word {
 		return m.OnError.Values[e.Item].Port
 	}
 	return m.Message
+}
+
+// IsHostInterface says that an interface is one of this host.
+func IsHostInterface(iface string) bool {
+	return iface != PairInterface && !strings.HasPrefix(iface, "fd:") && !strings.HasPrefix(iface, LogPrefix)
+}
+
+// LogPrefix begins an interface that is a log, "file:drive.log", or one channel of a log,
+// "file:drive.log@can1".
+const LogPrefix = "file:"
+
+// PairInterface is the interface of a bus that lives between two processes of the run.
+const PairInterface = "pair"
+
+// SetBuses replaces interfaces: "vcan0" where the bench has one bus, else
+// "bus=vcan0".
+func (b *Bench) SetBuses(list []string) error {
+	for _, text := range list {
+		name, iface, several := strings.Cut(text, "=")
+		if strings.HasPrefix(text, LogPrefix) {
+			several = false // the "=" is of the file's name
+		}
+		if !several {
+			name, iface = b.Buses[0].Name.Text, text
+		}
+		i := slices.IndexFunc(b.Buses, func(bus Bus) bool { return bus.Name.Text == name })
+		switch {
+		case !several && len(b.Buses) > 1:
+			return fmt.Errorf("run: -bus %s: the bench has %d buses; write -bus %s=%s", text, len(b.Buses), name, iface)
+		case i < 0 || iface == "":
+			return fmt.Errorf("run: -bus %s: write -bus BUS=INTERFACE; the bench's buses are %s", text, strings.Join(b.BusNames(), ", "))
+		case !wire(iface):
+			return fmt.Errorf("run: -bus: %q cannot be the name of a CAN interface: %s", iface, wires)
+		}
+		b.Buses[i].Interface.Text = iface
+	}
+	return nil
+}
+
+// BusNames lists the buses in the order of the file.
+func (b *Bench) BusNames() []string {
+	var names []string
+	for _, bus := range b.Buses {
+		names = append(names, bus.Name.Text)
+	}
+	return names
 }

@@ -10,6 +10,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/j1939"
 	"lockstep/io/sigmap"
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 )
 
@@ -21,46 +22,46 @@ type J1939 struct {
 
 // Address is a source address and the NAME that it is claimed for.
 type Address struct {
-	At      Word
+	At      yamlfile.Scalar
 	Address uint8
 	Name    j1939.Name
 }
 
-func (r *reader) j1939(n ast.Node, what string) *J1939 {
+func readJ1939(r *yamlfile.Reader, n ast.Node, what string) *J1939 {
 	v := &J1939{Lost: "stop"}
-	r.object(n, what, []key{
-		{"lost", func(n ast.Node) { v.Lost = r.choice(n, what+": lost", "stop", "safe", "continue") }},
-		{"addresses", func(n ast.Node) {
-			for _, e := range r.pairs(n, what+": addresses") {
-				v.Addresses = append(v.Addresses, r.address(e, what, v.Addresses))
+	r.Mapping(n, what, []yamlfile.Key{
+		{Name: "lost", Read: func(n ast.Node) { v.Lost = r.Choice(n, what+": lost", "stop", "safe", "continue") }},
+		{Name: "addresses", Read: func(n ast.Node) {
+			for _, e := range r.Entries(n, what+": addresses") {
+				v.Addresses = append(v.Addresses, readAddress(r, e, what, v.Addresses))
 			}
 		}},
 	})
 	if len(v.Addresses) == 0 {
-		r.fail(n, "%s: no address is named (addresses: {0x00: {function: engine, identity: 1}})", what)
+		r.Fail(n, "%s: no address is named (addresses: {0x00: {function: engine, identity: 1}})", what)
 	}
 	return v
 }
 
-// address reads ADDRESS: {function, identity, ...}; others are those before it.
-func (r *reader) address(e *ast.MappingValueNode, what string, others []Address) Address {
-	a := Address{At: keyWord(e)}
+// readAddress reads ADDRESS: {function, identity, ...}; others are those before it.
+func readAddress(r *yamlfile.Reader, e *ast.MappingValueNode, what string, others []Address) Address {
+	a := Address{At: yamlfile.KeyScalar(e)}
 	number, err := strconv.ParseUint(a.At.Text, 0, 8)
 	if err != nil || number >= j1939.Null {
-		r.fail(e.Key, "%s: %q is not an address from 0 to 253 (0x00 to 0xFD)", what, a.At.Text)
+		r.Fail(e.Key, "%s: %q is not an address from 0 to 253 (0x00 to 0xFD)", what, a.At.Text)
 	}
 	a.Address = uint8(number)
 	var f j1939.Fields
 	what = fmt.Sprintf("%s: address %s", what, a.At.Text)
-	part := func(name string, assign func(int), most int) key {
-		return key{name, func(n ast.Node) {
+	part := func(name string, assign func(int), most int) yamlfile.Key {
+		return yamlfile.Key{Name: name, Read: func(n ast.Node) {
 			v := 0
-			r.integer(&v, what+": "+name, 0, most)(n)
+			r.StoreInteger(&v, what+": "+name, 0, most)(n)
 			assign(v)
 		}}
 	}
-	r.object(e.Value, what, []key{
-		{"function", func(n ast.Node) { f.Function = r.function(n, what) }},
+	r.Mapping(e.Value, what, []yamlfile.Key{
+		{Name: "function", Read: func(n ast.Node) { f.Function = readFunction(r, n, what) }},
 		part("identity", func(v int) { f.Identity = uint32(v) }, 1<<21-1),
 		part("manufacturer", func(v int) { f.Manufacturer = uint16(v) }, 1<<11-1),
 		part("function_instance", func(v int) { f.FunctionInstance = uint8(v) }, 31),
@@ -69,24 +70,24 @@ func (r *reader) address(e *ast.MappingValueNode, what string, others []Address)
 		part("system_instance", func(v int) { f.SystemInstance = uint8(v) }, 15),
 		part("industry_group", func(v int) { f.IndustryGroup = uint8(v) }, 7),
 	})
-	if r.err != nil {
+	if r.Err != nil {
 		return a
 	}
 	a.Name, _ = f.Name() // every part is within its bits
 	for _, o := range others {
 		switch {
 		case o.Address == a.Address:
-			r.fail(e.Key, "%s is given twice, at line %d too", what, o.At.Line)
+			r.Fail(e.Key, "%s is given twice, at line %d too", what, o.At.Line)
 		case o.Name == a.Name:
-			r.fail(e.Key, "%s: address %s has the same NAME, %v; give it another identity", what, o.At.Text, o.Name)
+			r.Fail(e.Key, "%s: address %s has the same NAME, %v; give it another identity", what, o.At.Text, o.Name)
 		}
 	}
 	return a
 }
 
-// function reads a function of a NAME: a word, or its number.
-func (r *reader) function(n ast.Node, what string) uint8 {
-	w := r.word(n, what+": function")
+// readFunction reads a function of a NAME: a word, or its number.
+func readFunction(r *yamlfile.Reader, n ast.Node, what string) uint8 {
+	w := r.Scalar(n, what+": function")
 	var words []string
 	for _, f := range j1939.Functions() {
 		if f.Word == w.Text {
@@ -95,8 +96,8 @@ func (r *reader) function(n ast.Node, what string) uint8 {
 		words = append(words, f.Word)
 	}
 	v, err := strconv.ParseUint(w.Text, 0, 8)
-	if r.err == nil && err != nil {
-		r.fail(n, "%s: function: %q is neither a number from 0 to 255 nor one of %s%s", what, w.Text, strings.Join(words, ", "), model.Meant(w.Text, words))
+	if r.Err == nil && err != nil {
+		r.Fail(n, "%s: function: %q is neither a number from 0 to 255 nor one of %s%s", what, w.Text, strings.Join(words, ", "), model.Meant(w.Text, words))
 	}
 	return uint8(v)
 }
@@ -111,24 +112,24 @@ func (b *Bench) addresses(bus *Bus, m *sigmap.Map) error {
 	for i := range m.Tx {
 		id := j1939.ParseID(m.Tx[i].ID)
 		if m.Tx[i].ID&can.EFF == 0 {
-			return b.errorf(bus.Frames[i].Message, "bus %q: message %s has 11 bits of identifier: it is none of J1939's", bus.Name.Text, m.Tx[i].Name)
+			return b.Errorf(bus.Frames[i].Message, "bus %q: message %s has 11 bits of identifier: it is none of J1939's", bus.Name.Text, m.Tx[i].Name)
 		}
 		if bus.J1939.find(id.Source) < 0 {
-			return b.errorf(bus.Frames[i].Message, "bus %q: nobody claims 0x%02X, from which message %s is sent; add it to j1939: addresses, or leave j1939 out: nothing is claimed then",
+			return b.Errorf(bus.Frames[i].Message, "bus %q: nobody claims 0x%02X, from which message %s is sent; add it to j1939: addresses, or leave j1939 out: nothing is claimed then",
 				bus.Name.Text, id.Source, m.Tx[i].Name)
 		}
 		sends[id.Source] = true
 	}
 	for _, a := range bus.J1939.Addresses {
 		if !sends[a.Address] {
-			return b.errorf(a.At, "bus %q: no message is sent from address %s", bus.Name.Text, a.At.Text)
+			return b.Errorf(a.At, "bus %q: no message is sent from address %s", bus.Name.Text, a.At.Text)
 		}
 	}
 	return nil
 }
 
-// check says which addresses a bus claims, one per line.
-func (j *J1939) check() (text string) {
+// AddressesText says which addresses a bus claims, one per line.
+func (j *J1939) AddressesText() (text string) {
 	if j == nil {
 		return ""
 	}

@@ -8,11 +8,12 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/can"
+	"lockstep/rt/bench/benchtest"
 )
 
 // A restbus follows a formula of time: its frames carry it, rounded to their bits.
 func TestRestbusFollowsAFormulaOfTime(t *testing.T) {
-	text := strings.Replace(guardedText(t), "{sine: {mean: 10, amplitude: 5, frequency: 2 Hz}}", "{formula: 10 + 5*sin(2*pi*t)*exp(-t), period: 1 s}", 1)
+	text := strings.Replace(benchtest.GuardedText(t), "{sine: {mean: 10, amplitude: 5, frequency: 2 Hz}}", "{formula: 10 + 5*sin(2*pi*t)*exp(-t), period: 1 s}", 1)
 	b, err := guardedBench(t, text)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +17,12 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/io/can"
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/plants"
 	"lockstep/rt"
+	"lockstep/rt/ecu"
 	"lockstep/sched"
 )
 
@@ -29,37 +31,37 @@ import (
 type Bench struct {
 	File     string // the file's name as given; errors start with it
 	Name     string
-	About    string // one sentence for the listing
-	Plant    Word   // an embedded plant, or a file beside this one
-	PeriodNs int64  // grid, ns; 100 µs to 10 s
-	Scheme   string // "papers" (one event per tick, the rest in the lag buffer) or "complete"
-	Timer    string // sched.Timerfd or sched.Nanosleep
-	SpinNs   int64  // how long before a grid point the loop wakes up and spins, ns; 0: it does not
-	CPU      int    // of the loop; -1: chosen at the start
-	Priority int    // SCHED_FIFO, 1 to 99
-	Deadline bool   // SCHED_DEADLINE instead
+	About    string          // one sentence for the listing
+	Plant    yamlfile.Scalar // an embedded plant, or a file beside this one
+	PeriodNs int64           // grid, ns; 100 µs to 10 s
+	Scheme   string          // "papers" (one event per tick, the rest in the lag buffer) or "complete"
+	Timer    string          // sched.Timerfd or sched.Nanosleep
+	SpinNs   int64           // how long before a grid point the loop wakes up and spins, ns; 0: it does not
+	CPU      int             // of the loop; -1: chosen at the start
+	Priority int             // SCHED_FIFO, 1 to 99
+	Deadline bool            // SCHED_DEADLINE instead
 	Overrun  rt.Overrun
 	BudgetNs int64 // by when a tick's frames are out, ns after it was due; 0: half the period, and not checked before the start
 	WatchNs  int64 // for how long no tick may come before the target is ended, ns
 	Safe     SafeState
 	End      Ends
-	Unit     Word          // virtual control unit to try the bench with; "" none
-	Settings []ecu.Setting // of that one
-	Engine   Word          // output shown as engine speed; "" none
-	Wheel    Word          // output shown as wheel speed; Engine/Wheel is the overall ratio
+	Unit     yamlfile.Scalar // virtual control unit to try the bench with; "" none
+	Settings []ecu.Setting   // of that one
+	Engine   yamlfile.Scalar // output shown as engine speed; "" none
+	Wheel    yamlfile.Scalar // output shown as wheel speed; Engine/Wheel is the overall ratio
 	Buses    []Bus
 
 	// Files holds what was read of the files it names: who attaches to a run, and who
 	// replays one, has them as they were when it began.
-	Files map[string]kept
+	Files map[string]FileContent
 
 	text  []byte       // the file itself
 	dir   string       // where plant and databases are looked for first; "" for an embedded bench
 	draft *model.Draft // the plant, parsed before; nil: it is read
 }
 
-// kept is a file as it was when it was read.
-type kept struct {
+// FileContent is a file as it was when it was read.
+type FileContent struct {
 	Shown string // how errors call it
 	Data  []byte
 }
@@ -71,18 +73,26 @@ func Load(name string) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind(file, data) == "scenario" {
-		return nil, fmt.Errorf("bench: %s is a scenario: name the bench, and this with -scenario %s", name, name)
+	if FileKind(file, data) == "scenario" {
+		return nil, &KindError{name, "scenario", fmt.Errorf("bench: %s is a scenario: name the bench, and this with -scenario %s", name, name)}
 	}
-	if kind(file, data) == "sweep" {
-		return nil, fmt.Errorf("bench: %s is a sweep: lockstep sweep %s", name, name)
+	if FileKind(file, data) == "sweep" {
+		return nil, &KindError{name, "sweep", fmt.Errorf("bench: %s is a sweep: lockstep sweep %s", name, name)}
 	}
 	dir := ""
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		dir = filepath.Dir(name)
 	}
-	return parse(file, dir, data)
+	return Parse(file, dir, data)
 }
+
+// NotFoundError says that there is no file of a name, and nothing embedded.
+type NotFoundError struct {
+	Name string // as it was written
+	text string
+}
+
+func (e *NotFoundError) Error() string { return e.text }
 
 // ReadAny reads the file called name if there is one, else the embedded file of
 // that name; file is how errors should call it.
@@ -97,10 +107,10 @@ func ReadAny(name string) (file string, data []byte, err error) {
 	}
 	if file, data, err = readEmbedded(name); err != nil {
 		if folder {
-			return "", nil, fmt.Errorf("bench: %s is a directory", name)
+			return "", nil, fmt.Errorf("bench: %s %w", name, syscall.EISDIR)
 		}
-		return "", nil, fmt.Errorf("bench: no file %s, and nothing embedded of that name%s; `lockstep plants` lists what is",
-			name, model.Meant(name, embedded()))
+		return "", nil, &NotFoundError{name, fmt.Sprintf("bench: no file %s, and nothing embedded of that name%s; `lockstep plants` lists what is",
+			name, model.Meant(name, EmbeddedNames()))}
 	}
 	return file, data, nil
 }
@@ -108,8 +118,8 @@ func ReadAny(name string) (file string, data []byte, err error) {
 // What is read at most, bytes: of a plant, bench or database, and of a file of
 // inputs, which has ten million rows then.
 const (
-	maxText = 16 << 20
-	maxCSV  = 1 << 30
+	maxText   = 16 << 20
+	MaxInputs = 1 << 30
 )
 
 // readFile reads a text file without its byte order mark.
@@ -119,7 +129,7 @@ func readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(&limited{r: f, left: maxText})
+	data, err := io.ReadAll(LimitReader(f, maxText))
 	if err != nil {
 		var path *fs.PathError
 		if !errors.As(err, &path) {
@@ -127,11 +137,14 @@ func readFile(name string) ([]byte, error) {
 		}
 		return nil, err
 	}
-	return bytes.TrimPrefix(data, []byte(mark)), nil
+	return bytes.TrimPrefix(data, []byte(ByteOrderMark)), nil
 }
 
-// mark is the byte order mark that some editors put before UTF-8.
-const mark = "\uFEFF"
+// ByteOrderMark is the byte order mark that some editors put before UTF-8.
+const ByteOrderMark = "\uFEFF"
+
+// LimitReader returns a reader of at most left bytes of r; after them it fails with ErrTooLarge.
+func LimitReader(r io.Reader, left int64) io.Reader { return &limited{r: r, left: left} }
 
 // limited reads up to left bytes; more is an error.
 type limited struct {
@@ -139,11 +152,12 @@ type limited struct {
 	left int64
 }
 
-var errTooLarge = errors.New("too large: no file of this kind has so many bytes")
+// ErrTooLarge says that a file has more bytes than any of its kind.
+var ErrTooLarge = errors.New("too large: no file of this kind has so many bytes")
 
 func (b *limited) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errTooLarge
+		return 0, ErrTooLarge
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
@@ -159,8 +173,8 @@ func readEmbedded(name string) (file string, data []byte, err error) {
 	return name, data, err
 }
 
-// embedded lists the names of the embedded files.
-func embedded() []string {
+// EmbeddedNames lists the names of the embedded files.
+func EmbeddedNames() []string {
 	var names []string
 	for _, e := range plants.List() {
 		names = append(names, e.Name)
@@ -170,16 +184,16 @@ func embedded() []string {
 
 // Read returns the plant or database called name: a file beside the bench file,
 // else an embedded one; shown is how errors should call it.
-func (b *Bench) Read(name Word) (shown string, data []byte, err error) {
+func (b *Bench) Read(name yamlfile.Scalar) (shown string, data []byte, err error) {
 	if f, ok := b.Files[name.Text]; ok {
 		return f.Shown, f.Data, nil
 	}
 	defer func() {
 		if b.Files == nil {
-			b.Files = map[string]kept{}
+			b.Files = map[string]FileContent{}
 		}
 		if err == nil {
-			b.Files[name.Text] = kept{shown, data}
+			b.Files[name.Text] = FileContent{shown, data}
 		}
 	}()
 	if b.dir != "" {
@@ -191,78 +205,108 @@ func (b *Bench) Read(name Word) (shown string, data []byte, err error) {
 			return shown, data, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EISDIR) {
-			return "", nil, b.errorf(name, "%w", err)
+			return "", nil, b.Errorf(name, "%w", err)
 		}
 	}
 	if shown, data, err = readEmbedded(name.Text); err != nil {
-		return "", nil, b.errorf(name, "no file %q beside the bench file, and nothing embedded of that name%s",
-			name.Text, model.Meant(name.Text, embedded()))
+		return "", nil, b.Errorf(name, "%w", &NotFoundError{name.Text, fmt.Sprintf("no file %q beside the bench file, and nothing embedded of that name%s",
+			name.Text, model.Meant(name.Text, EmbeddedNames()))})
 	}
 	return shown, data, nil
 }
 
-// errorf is an error at a word of the file.
-func (b *Bench) errorf(at Word, format string, args ...any) error {
-	return fmt.Errorf("%s:%d:%d: bench: %w", b.File, at.Line, at.Col, fmt.Errorf(format, args...))
+// Errorf is an error at a word of the file.
+func (b *Bench) Errorf(at yamlfile.Scalar, format string, args ...any) error {
+	return FileOrigin(b.File).Errorf(at, format, args...)
 }
 
-func parse(file, dir string, data []byte) (*Bench, error) {
-	r := &reader{origin: origin{file: file}}
-	n := r.root(data)
+// FileOrigin is the source of what stands in a file of a bench.
+func FileOrigin(file string) yamlfile.Origin { return yamlfile.Origin{File: file, Owner: "bench"} }
+
+// CommandOrigin is the source of what stands in the words of a command.
+func CommandOrigin(name string) yamlfile.Origin {
+	return yamlfile.Origin{File: name, Owner: "bench", Command: true}
+}
+
+// NewReader returns a reader that suggests the nearest known name.
+func NewReader(from yamlfile.Origin) *yamlfile.Reader {
+	return &yamlfile.Reader{Origin: from, Suggest: model.Meant}
+}
+
+// Parse reads a bench file; dir is where its plant and databases are looked for first, ""
+// of an embedded bench.
+func Parse(file, dir string, data []byte) (*Bench, error) {
+	r := NewReader(FileOrigin(file))
+	n := r.Document(data)
 	if n == nil {
-		return nil, r.err
+		return nil, r.Err
 	}
-	b, err := r.bench(n)
+	b, err := readBench(r, n)
 	if err == nil {
 		b.text, b.dir = data, dir
 	}
 	return b, err
 }
 
-// bench reads the tree of a bench file.
-func (r *reader) bench(n ast.Node) (*Bench, error) {
-	b := &Bench{File: r.file, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
+// FromTree is parse for a file that is a tree already.
+func FromTree(file, dir string, n ast.Node) (*Bench, error) {
+	b, err := readBench(NewReader(FileOrigin(file)), n)
+	if err == nil {
+		b.dir = dir
+	}
+	return b, err
+}
+
+// SetPlant makes the bench use a plant that is parsed already; its file is not read.
+func (b *Bench) SetPlant(plant *model.Draft) { b.draft = plant }
+
+// FileText is the bench file itself.
+func (b *Bench) FileText() []byte { return b.text }
+
+// readBench reads the tree of a bench file.
+func readBench(r *yamlfile.Reader, n ast.Node) (*Bench, error) {
+	b := &Bench{File: r.File, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
 	var end, spin, budget ast.Node
-	r.object(n, "bench file", []key{
-		{"bench", func(n ast.Node) { b.Name = r.title(n, "bench") }},
-		{"about", r.text(&b.About, "about")},
-		{"plant", r.name(&b.Plant, "plant")},
-		{"period", r.nanoseconds(&b.PeriodNs, "period", 100_000, 10e9)},
-		{"scheme", func(n ast.Node) { b.Scheme = r.choice(n, "scheme", "papers", "complete") }},
-		{"timer", func(n ast.Node) { b.Timer = r.choice(n, "timer", sched.Timerfd, sched.Nanosleep) }},
-		{"spin", func(n ast.Node) { spin = n; r.nanoseconds(&b.SpinNs, "spin", 0, 1e6)(n) }},
-		{"cpu", func(n ast.Node) { r.cpu(n, &b.CPU) }},
-		{"priority", r.integer(&b.Priority, "priority", 1, 99)},
-		{"scheduler", func(n ast.Node) { b.Deadline = r.choice(n, "scheduler", "fifo", "deadline") == "deadline" }},
-		{"overrun", func(n ast.Node) { r.overrun(n, &b.Overrun) }},
-		{"tick_budget", func(n ast.Node) { budget = n; r.nanoseconds(&b.BudgetNs, "tick_budget", 1e3, 10e9)(n) }},
-		{"watchdog", r.nanoseconds(&b.WatchNs, "watchdog", 10e6, 3600e9)},
-		{"safe", func(n ast.Node) { r.safeState(n, &b.Safe) }},
-		{"end", func(n ast.Node) { end = n }},
-		{"unit", func(n ast.Node) { b.Unit, b.Settings = r.unit(n) }},
-		{"show", func(n ast.Node) {
-			r.object(n, "show", []key{{"engine", r.name(&b.Engine, "show: engine")}, {"wheel", r.name(&b.Wheel, "show: wheel")}})
+	r.Mapping(n, "bench file", []yamlfile.Key{
+		{Name: "bench", Read: func(n ast.Node) { b.Name = ReadTitle(r, n, "bench") }},
+		{Name: "about", Read: r.StoreText(&b.About, "about")},
+		{Name: "plant", Read: r.StoreScalar(&b.Plant, "plant")},
+		{Name: "period", Read: readNanoseconds(r, &b.PeriodNs, "period", 100_000, 10e9)},
+		{Name: "scheme", Read: func(n ast.Node) { b.Scheme = r.Choice(n, "scheme", "papers", "complete") }},
+		{Name: "timer", Read: func(n ast.Node) { b.Timer = r.Choice(n, "timer", sched.Timerfd, sched.Nanosleep) }},
+		{Name: "spin", Read: func(n ast.Node) { spin = n; readNanoseconds(r, &b.SpinNs, "spin", 0, 1e6)(n) }},
+		{Name: "cpu", Read: func(n ast.Node) { readCPU(r, n, &b.CPU) }},
+		{Name: "priority", Read: r.StoreInteger(&b.Priority, "priority", 1, 99)},
+		{Name: "scheduler", Read: func(n ast.Node) { b.Deadline = r.Choice(n, "scheduler", "fifo", "deadline") == "deadline" }},
+		{Name: "overrun", Read: func(n ast.Node) { readOverrun(r, n, &b.Overrun) }},
+		{Name: "tick_budget", Read: func(n ast.Node) { budget = n; readNanoseconds(r, &b.BudgetNs, "tick_budget", 1e3, 10e9)(n) }},
+		{Name: "watchdog", Read: readNanoseconds(r, &b.WatchNs, "watchdog", 10e6, 3600e9)},
+		{Name: "safe", Read: func(n ast.Node) { readSafeState(r, n, &b.Safe) }},
+		{Name: "end", Read: func(n ast.Node) { end = n }},
+		{Name: "unit", Read: func(n ast.Node) { b.Unit, b.Settings = ReadControlUnit(r, n) }},
+		{Name: "show", Read: func(n ast.Node) {
+			r.Mapping(n, "show", []yamlfile.Key{{Name: "engine", Read: r.StoreScalar(&b.Engine, "show: engine")}, {Name: "wheel", Read: r.StoreScalar(&b.Wheel, "show: wheel")}})
 		}},
-		{"buses", func(n ast.Node) {
-			for _, e := range r.pairs(n, "buses") {
-				b.Buses = append(b.Buses, r.bus(e))
+		{Name: "buses", Read: func(n ast.Node) {
+			for _, e := range r.Entries(n, "buses") {
+				b.Buses = append(b.Buses, readBus(r, e))
 			}
 		}},
 	})
-	r.ends(end, b)
-	r.missing(b)
-	r.times(b, spin, budget)
-	if r.err != nil {
-		return nil, r.err
+	readEnds(r, end, b)
+	checkComplete(r, b)
+	checkTimes(r, b, spin, budget)
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	return b, nil
 }
 
-// missing reports what a bench file cannot do without.
-func (r *reader) missing(b *Bench) {
+// checkComplete reports what a bench file cannot do without.
+func checkComplete(r *yamlfile.Reader, b *Bench) {
 	need := func(ok bool, what string) {
-		if r.err == nil && !ok {
-			r.err = fmt.Errorf("%s:1:1: bench: %s is missing", r.file, what)
+		if r.Err == nil && !ok {
+			r.Err = r.Errorf(yamlfile.Scalar{Line: 1, Col: 1}, "%s is missing", what)
 		}
 	}
 	need(b.Name != "", "the name (bench: NAME)")
@@ -271,58 +315,47 @@ func (r *reader) missing(b *Bench) {
 	need(len(b.Buses) > 0, "a bus (buses: {drive: {interface: vcan0, ...}})")
 }
 
-func (r *reader) choice(n ast.Node, what string, known ...string) string {
-	w := r.word(n, what)
-	for _, k := range known {
-		if w.Text == k {
-			return k
-		}
-	}
-	r.fail(n, "%s: %q is unknown%s; known are %s", what, w.Text, model.Meant(w.Text, known), strings.Join(known, ", "))
-	return ""
-}
-
-// title is a name that lines of status and reports begin with.
-func (r *reader) title(n ast.Node, what string) string {
+// ReadTitle reads a name with which lines of status and reports begin.
+func ReadTitle(r *yamlfile.Reader, n ast.Node, what string) string {
 	const room = 64 // letters
-	w := r.word(n, what)
+	w := r.Scalar(n, what)
 	if len([]rune(w.Text)) > room {
-		r.fail(n, "%s: the name has %d letters; at most %d fit", what, len([]rune(w.Text)), room)
+		r.Fail(n, "%s: the name has %d letters; at most %d fit", what, len([]rune(w.Text)), room)
 	}
 	return w.Text
 }
 
-// unit reads "abs", or "{name: abs, slip: 0.14}" with values for its parameters.
-func (r *reader) unit(n ast.Node) (w Word, set []ecu.Setting) {
+// ReadControlUnit reads "abs", or "{name: abs, slip: 0.14}" with values for its parameters.
+func ReadControlUnit(r *yamlfile.Reader, n ast.Node) (w yamlfile.Scalar, set []ecu.Setting) {
 	list, at := []*ast.MappingValueNode(nil), n
 	if _, ok := n.(ast.MapNode); ok {
-		list = r.pairs(n, "unit")
+		list = r.Entries(n, "unit")
 		i := slices.IndexFunc(list, func(e *ast.MappingValueNode) bool { return e.Key.GetToken().Value == "name" })
 		if i < 0 {
-			r.fail(n, "unit: name is missing: {name: %s, PARAMETER: VALUE}", ecu.Names()[0])
+			r.Fail(n, "unit: name is missing: {name: %s, PARAMETER: VALUE}", ecu.Names()[0])
 			return w, nil
 		}
 		at = list[i].Value
 		list = slices.Delete(slices.Clone(list), i, i+1)
 	}
-	w = r.word(at, "unit")
+	w = r.Scalar(at, "unit")
 	if !slices.Contains(ecu.Names(), w.Text) {
-		r.fail(at, "unit: no control unit %q%s; there are %s", w.Text, model.Meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
+		r.Fail(at, "unit: no control unit %q%s; there are %s", w.Text, model.Meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
 	}
 	for _, e := range list {
-		s, err := ecu.ParseSetting(e.Key.GetToken().Value + "=" + r.word(e.Value, "unit").Text)
+		s, err := ecu.ParseSetting(e.Key.GetToken().Value + "=" + r.Scalar(e.Value, "unit").Text)
 		if set = append(set, s); err == nil {
 			err = ecu.Check(w.Text, set)
 		}
 		if err != nil {
-			r.fail(e.Key, "unit: %s", strings.TrimPrefix(err.Error(), "ecu: "))
+			r.Fail(e.Key, "unit: %s", strings.TrimPrefix(err.Error(), "ecu: "))
 		}
 	}
 	return w, set
 }
 
-// unitArgs start the virtual control unit of the bench on a bus.
-func (b *Bench) unitArgs(bus string) []string {
+// ControlUnitArgs start the virtual control unit of the bench on a bus.
+func (b *Bench) ControlUnitArgs(bus string) []string {
 	args := []string{"ecu", b.Unit.Text, "-bus", bus}
 	for _, s := range b.Settings {
 		args = append(args, "-set", s.String())
@@ -330,10 +363,10 @@ func (b *Bench) unitArgs(bus string) []string {
 	return args
 }
 
-func (r *reader) wire(n ast.Node, what string) Word {
-	w := r.word(n, what+": interface")
-	if r.err == nil && !wire(w.Text) {
-		r.fail(n, "%s: %q cannot be the name of a CAN interface: %s", what, w.Text, wires)
+func readInterface(r *yamlfile.Reader, n ast.Node, what string) yamlfile.Scalar {
+	w := r.Scalar(n, what+": interface")
+	if r.Err == nil && !wire(w.Text) {
+		r.Fail(n, "%s: %q cannot be the name of a CAN interface: %s", what, w.Text, wires)
 	}
 	return w
 }
@@ -344,39 +377,39 @@ const wires = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or p
 // wire tells whether name can be the interface of a bus: one that is safe to show
 // in a command, or an inherited descriptor, "fd:3".
 func wire(name string) bool {
-	if log, ok := strings.CutPrefix(name, fromFile); ok {
-		return log != "" && printable(log)
+	if log, ok := strings.CutPrefix(name, LogPrefix); ok {
+		return log != "" && yamlfile.IsPrintable(log)
 	}
 	name, _ = strings.CutPrefix(name, "fd:")
 	return can.LegalName(name)
 }
 
-func (r *reader) cpu(n ast.Node, dst *int) {
-	if w := r.word(n, "cpu"); w.Text == "auto" {
+func readCPU(r *yamlfile.Reader, n ast.Node, dst *int) {
+	if w := r.Scalar(n, "cpu"); w.Text == "auto" {
 		*dst = -1
 		return
 	}
-	r.integer(dst, "cpu (auto, or its number)", 0, 1023)(n)
+	r.StoreInteger(dst, "cpu (auto, or its number)", 0, 1023)(n)
 }
 
-// times checks the times of a bench against its period, and sets those it does not
+// checkTimes checks the times of a bench against its period, and sets those it does not
 // name.
-func (r *reader) times(b *Bench, spin, budget ast.Node) {
+func checkTimes(r *yamlfile.Reader, b *Bench, spin, budget ast.Node) {
 	period := time.Duration(b.PeriodNs)
-	if r.err == nil && b.BudgetNs > b.PeriodNs {
-		r.fail(budget, "tick_budget: %v is longer than the period, %v", time.Duration(b.BudgetNs), period)
+	if r.Err == nil && b.BudgetNs > b.PeriodNs {
+		r.Fail(budget, "tick_budget: %v is longer than the period, %v", time.Duration(b.BudgetNs), period)
 	}
-	if r.err == nil && b.SpinNs > b.PeriodNs/4 {
-		r.fail(spin, "spin: %v is longer than a quarter of the period, %v", time.Duration(b.SpinNs), period)
+	if r.Err == nil && b.SpinNs > b.PeriodNs/4 {
+		r.Fail(spin, "spin: %v is longer than a quarter of the period, %v", time.Duration(b.SpinNs), period)
 	}
 	if b.WatchNs == 0 { // the policy may bear so many points at once
 		b.WatchNs = int64(2*time.Second) + int64(b.Overrun.Max+1)*b.PeriodNs
 	}
 }
 
-// overrun reads "stop", "safe", "skip N" or "catchup N".
-func (r *reader) overrun(n ast.Node, o *rt.Overrun) {
-	w := r.word(n, "overrun")
+// readOverrun reads "stop", "safe", "skip N" or "catchup N".
+func readOverrun(r *yamlfile.Reader, n ast.Node, o *rt.Overrun) {
+	w := r.Scalar(n, "overrun")
 	policy, count, _ := strings.Cut(w.Text, " ")
 	limit, err := strconv.Atoi(count)
 	counted := err == nil && limit >= 1 && limit <= 1000
@@ -390,6 +423,51 @@ func (r *reader) overrun(n ast.Node, o *rt.Overrun) {
 	case policy == "catchup" && counted:
 		*o = rt.Overrun{Policy: rt.CatchUp, Max: limit}
 	default:
-		r.fail(n, "overrun: %q is none of: stop, safe, skip N, catchup N (N: grid points at once, 1 to 1000)", w.Text)
+		r.Fail(n, "overrun: %q is none of: stop, safe, skip N, catchup N (N: grid points at once, 1 to 1000)", w.Text)
 	}
+}
+
+// PlantPeriod is the period of a plant that nobody names one for.
+const PlantPeriod = 5 * time.Millisecond
+
+// KindError says that a file is of another kind than the one that is wanted.
+type KindError struct {
+	File string // as the error calls it
+	Kind string // what it is, as kind tells
+	Err  error
+}
+
+func (e *KindError) Error() string { return e.Err.Error() }
+
+func (e *KindError) Unwrap() error { return e.Err }
+
+// FileKind tells what a file that ReadAny has read is: a "bench", a "scenario", a "sweep", a
+// file of "inputs", a "database" or else a "plant".
+func FileKind(file string, data []byte) string {
+	switch {
+	case filepath.Ext(file) == ".dbc":
+		return "database"
+	case filepath.Ext(file) == ".csv" || bytes.Contains(data, []byte("\ntime[s],")):
+		return "inputs"
+	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nbench:")):
+		return "bench"
+	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nscenario:")):
+		return "scenario"
+	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nsweep:")):
+		return "sweep"
+	}
+	return "plant"
+}
+
+// FromPlant is the bench without buses that a plant with a scenario is; file is how
+// ReadAny calls it.
+func FromPlant(name, file string, step time.Duration, scheme string) *Bench {
+	b := &Bench{
+		File: file, Name: name, Plant: yamlfile.Scalar{Text: name, Line: 1, Col: 1}, Scheme: scheme, Timer: sched.Timerfd, CPU: -1, Priority: 80,
+		PeriodNs: int64(cmp.Or(step, PlantPeriod)),
+	}
+	if _, err := os.Stat(name); err == nil {
+		b.dir, b.Plant.Text = filepath.Dir(name), filepath.Base(name)
+	}
+	return b
 }

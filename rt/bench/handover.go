@@ -15,6 +15,15 @@ import (
 // seals keep a memory file as it is for all who hold it.
 const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
 
+// NamedFault is a fault by its name and in the words of a command.
+type NamedFault struct {
+	Name string
+	Spec string
+}
+
+// String is the fault as a record tells it.
+func (f NamedFault) String() string { return f.Name + ": " + f.Spec }
+
 // forSupervisors is what follows the tables: for a supervisor that takes over.
 type forSupervisors struct {
 	Bench   *Bench
@@ -47,8 +56,8 @@ func (h *Handover) Save() (*os.File, error) {
 	return f, nil
 }
 
-// loadHandover reads what Save wrote.
-func loadHandover(f *os.File) (*Handover, error) {
+// LoadHandover reads what Save wrote.
+func LoadHandover(f *os.File) (*Handover, error) {
 	first, err := target.Open(f)
 	if err != nil {
 		return nil, err

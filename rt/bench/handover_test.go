@@ -2,15 +2,13 @@ package bench
 
 import (
 	"reflect"
-	"strconv"
 	"testing"
 	"time"
 
+	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
 )
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 func TestHandoverArrivesUnchangedAndIsSealed(t *testing.T) {
 	b, err := Load("powershift-bench")
@@ -30,7 +28,7 @@ func TestHandoverArrivesUnchangedAndIsSealed(t *testing.T) {
 	if n, err := f.WriteAt([]byte{0}, 0); err == nil {
 		t.Errorf("%d byte of the sealed hand-over could be written", n)
 	}
-	got, err := loadHandover(f)
+	got, err := LoadHandover(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +53,15 @@ func TestEqualTablesHaveOneDigest(t *testing.T) {
 			continue
 		}
 		for range 2 {
-			sys, err := LoadPlant("test", e.Name)
+			file, data, err := ReadAny(e.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plant, err := model.Load(file, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sys, err := plant.Assemble()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,13 +69,13 @@ func TestEqualTablesHaveOneDigest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := digest(tables)
+			d := DigestOfData(tables)
 			if other, ok := seen[d]; len(d) != 64 || ok && other != e.Name {
 				t.Errorf("%s: digest %s, as of %q", e.Name, d, other)
 			}
 			seen[d] = e.Name
 			tables.X0[0] += 1e-12
-			if digest(tables) == d {
+			if DigestOfData(tables) == d {
 				t.Errorf("%s: another start has the same digest", e.Name)
 			}
 		}

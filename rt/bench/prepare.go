@@ -6,11 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/hil_test/ecu"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt"
+	"lockstep/rt/ecu"
 	"lockstep/rt/fault"
 	"lockstep/rt/target"
 	"lockstep/sched"
@@ -30,9 +32,36 @@ type Handover struct {
 
 	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
 
-	faults    *faultBook         // nil: no command yet; see book
-	engine    *fault.Set         // what knows which commands are possible; nil: not asked yet
-	databases []*sigmap.Database // by bus; nil: not read yet, see database
+	engine    *fault.Set           // what knows which commands are possible; nil: not asked yet
+	databases []*messages.Database // by bus; nil: not read yet, see database
+}
+
+// Uncommanded lists the inputs that no bus drives, and what they do.
+func (h *Handover) Uncommanded() []string { return h.undriven }
+
+// Clone is the hand-over for another goroutine: nothing that is cached later is shared.
+func (h *Handover) Clone() *Handover {
+	own := *h
+	own.engine, own.databases = nil, slices.Clone(h.databases)
+	return &own
+}
+
+// CheckFaults refuses the commands that the loop would refuse: the loop cannot report it.
+func (h *Handover) CheckFaults(list []fault.Command) error {
+	if h.engine == nil {
+		m, p := len(h.Tables.Inputs), len(h.Tables.Outputs)
+		system := fault.System{PeriodNs: h.Tables.PeriodNs, M: m, P: p, Maps: h.Maps, Plant: kernel.New(h.Tables)}
+		var err error
+		if h.engine, err = fault.New(fault.Plan{Ranges: h.Loop.Faults.Ranges}, system); err != nil {
+			return err
+		}
+	}
+	for i := range list {
+		if err := h.engine.Check(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Kernel says in words which kernel ticks.
@@ -47,7 +76,7 @@ func (h *Handover) Kernel() string {
 // assembles, discretises and binds every signal to its port. Errors carry the
 // place in the file that is wrong.
 func Prepare(b *Bench) (*Handover, error) {
-	sys, err := assemble(b)
+	sys, err := Assemble(b)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +91,7 @@ func Prepare(b *Bench) (*Handover, error) {
 		Period: time.Duration(b.PeriodNs), Driven: driven, Scheme: kernel.Scheme(b.Scheme),
 	})
 	if err != nil {
-		return nil, b.errorf(b.Plant, "%w", err)
+		return nil, b.Errorf(b.Plant, "%w", err)
 	}
 	h := &Handover{
 		Handover: target.Handover{Loop: b.loop(tables), Timer: target.Timer{Sleep: b.Timer, SpinNs: b.SpinNs}, Thread: b.thread()},
@@ -70,17 +99,17 @@ func Prepare(b *Bench) (*Handover, error) {
 	}
 	for i, in := range sys.Inputs {
 		if !driven[i] {
-			h.undriven = append(h.undriven, in.Name+" "+course(&sys.Signals[in.Signal].Source, in.Unit))
+			h.undriven = append(h.undriven, in.Name+" "+DescribeSource(&sys.Signals[in.Signal].Source, in.Unit))
 		}
 	}
-	for _, shown := range []Word{b.Engine, b.Wheel} {
-		if shown.Text != "" && index(tables.Outputs, shown.Text) < 0 {
-			return nil, b.errorf(shown, "show: plant %s has no output %q%s",
-				b.Plant.Text, shown.Text, model.Meant(shown.Text, portNames(tables.Outputs)))
+	for _, shown := range []yamlfile.Scalar{b.Engine, b.Wheel} {
+		if shown.Text != "" && PortIndex(tables.Outputs, shown.Text) < 0 {
+			return nil, b.Errorf(shown, "show: plant %s has no output %q%s",
+				b.Plant.Text, shown.Text, model.Meant(shown.Text, PortNames(tables.Outputs)))
 		}
 	}
 	for i := range b.Buses {
-		db, err := h.database(i)
+		db, err := h.Database(i)
 		if err != nil {
 			return nil, err
 		}
@@ -105,10 +134,11 @@ func (b *Bench) thread() sched.Thread {
 	}.Choose()
 }
 
-func assemble(b *Bench) (*model.System, error) {
+// Assemble makes the system of matrices of the plant of a bench.
+func Assemble(b *Bench) (*model.System, error) {
 	draft, err := b.draft, error(nil)
 	if draft == nil {
-		draft, err = b.parsePlant()
+		draft, err = b.ParsePlant()
 	}
 	if err != nil {
 		return nil, err
@@ -120,7 +150,8 @@ func assemble(b *Bench) (*model.System, error) {
 	return plant.Assemble()
 }
 
-func (b *Bench) parsePlant() (*model.Draft, error) {
+// ParsePlant reads and parses the file of the plant.
+func (b *Bench) ParsePlant() (*model.Draft, error) {
 	file, data, err := b.Read(b.Plant)
 	if err != nil {
 		return nil, err
@@ -141,10 +172,10 @@ func (b *Bench) driven(sys *model.System) ([]bool, error) {
 			i := slices.Index(names, l.Port)
 			switch {
 			case i < 0:
-				return nil, b.errorf(l.Word, "plant %s has no input %q%s; it has %s",
+				return nil, b.Errorf(l.Scalar, "plant %s has no input %q%s; it has %s",
 					b.Plant.Text, l.Port, model.Meant(l.Port, names), strings.Join(names, ", "))
 			case driven[i]:
-				return nil, b.errorf(l.Word, "input %q is driven twice", l.Port)
+				return nil, b.Errorf(l.Scalar, "input %q is driven twice", l.Port)
 			}
 			driven[i] = true
 		}
@@ -158,12 +189,12 @@ func (b *Bench) checkPairs() error {
 	taken := ""
 	for _, bus := range b.Buses {
 		switch {
-		case bus.Interface.Text != pair:
+		case bus.Interface.Text != PairInterface:
 		case b.Unit.Text == "":
-			return b.errorf(bus.Interface, "bus %q: nobody is at the other end of this pair: name a virtual control unit (unit: %s) or an interface (interface: vcan0)",
+			return b.Errorf(bus.Interface, "bus %q: nobody is at the other end of this pair: name a virtual control unit (unit: %s) or an interface (interface: vcan0)",
 				bus.Name.Text, ecu.Names()[0])
 		case taken != "":
-			return b.errorf(bus.Interface, "bus %q: nobody is at the other end of this pair, the control unit is on bus %q: name an interface, here or with -bus %s=vcan0",
+			return b.Errorf(bus.Interface, "bus %q: nobody is at the other end of this pair, the control unit is on bus %q: name an interface, here or with -bus %s=vcan0",
 				bus.Name.Text, taken, bus.Name.Text)
 		default:
 			taken = bus.Name.Text
@@ -172,12 +203,13 @@ func (b *Bench) checkPairs() error {
 	return nil
 }
 
-// index is where the port called name is, -1 when there is none.
-func index(ports []model.Port, name string) int {
+// PortIndex is where the port called name is, -1 when there is none.
+func PortIndex(ports []model.Port, name string) int {
 	return slices.IndexFunc(ports, func(p model.Port) bool { return p.Name == name })
 }
 
-func portNames(ports []model.Port) []string {
+// PortNames lists the names of ports, in their order.
+func PortNames(ports []model.Port) []string {
 	names := make([]string, len(ports))
 	for i, p := range ports {
 		names[i] = p.Name
@@ -186,10 +218,10 @@ func portNames(ports []model.Port) []string {
 }
 
 // bind reads the database of a bus and ties its signals to the ports.
-func (b *Bench) bind(bus *Bus, db *sigmap.Database, t *kernel.Tables) (*sigmap.Map, error) {
+func (b *Bench) bind(bus *Bus, db *messages.Database, t *kernel.Tables) (*sigmap.Map, error) {
 	m, err := sigmap.Bind(db, bus.spec(db, b.PeriodNs), t.Inputs, t.Outputs)
 	if err != nil {
-		return nil, b.errorf(bus.blame(err), "bus %q: %w", bus.Name.Text, err)
+		return nil, b.Errorf(bus.blame(err), "bus %q: %w", bus.Name.Text, err)
 	}
 	return m, b.addresses(bus, m)
 }
@@ -197,7 +229,7 @@ func (b *Bench) bind(bus *Bus, db *sigmap.Database, t *kernel.Tables) (*sigmap.M
 // loop is the configuration of the loop, the outputs it watches included.
 func (b *Bench) loop(t *kernel.Tables) rt.Config {
 	return rt.Config{
-		Period: time.Duration(b.PeriodNs), Overrun: b.Overrun, Budget: time.Duration(b.BudgetNs), Watch: watch(t.Outputs),
+		Period: time.Duration(b.PeriodNs), Overrun: b.Overrun, Budget: time.Duration(b.BudgetNs), Watch: WatchedOutputs(t.Outputs),
 		Start: t.Start, Warmup: warmup, Supervisor: b.End.Supervisor, Bus: b.End.Bus,
 		Faults: fault.Plan{Ranges: spans(t.Inputs)},
 	}
@@ -214,10 +246,11 @@ func spans(inputs []model.Port) (list [][2]float64) {
 // warmup is how many steps touch the plant's code and data before the first tick.
 const warmup = 100
 
-func watch(outputs []model.Port) rt.Watch {
+// WatchedOutputs finds the outputs of which the loop keeps count.
+func WatchedOutputs(outputs []model.Port) rt.Watch {
 	return rt.Watch{
-		Events: index(outputs, "events"), Transitions: index(outputs, "transitions"),
-		Lag: index(outputs, "lag"), Fault: index(outputs, "fault"),
+		Events: PortIndex(outputs, "events"), Transitions: PortIndex(outputs, "transitions"),
+		Lag: PortIndex(outputs, "lag"), Fault: PortIndex(outputs, "fault"),
 	}
 }
 

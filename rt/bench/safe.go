@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"lockstep/io/sigmap"
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt"
@@ -17,15 +18,15 @@ import (
 // SafeState is what the buses of a bench carry when the plant may not or will not
 // speak: every sent output at a declared value, in the cycles of its frames.
 type SafeState struct {
-	At     Word        // the section in the file; "" there is none: the buses fall silent
-	Values []SafeValue // one for each output that is sent
-	TimeNs int64       // for how long they are sent after an end, ns; at least the longest cycle
+	At     yamlfile.Scalar // the section in the file; "" there is none: the buses fall silent
+	Values []SafeValue     // one for each output that is sent
+	TimeNs int64           // for how long they are sent after an end, ns; at least the longest cycle
 }
 
 // SafeValue is one output of the plant in the safe state.
 type SafeValue struct {
-	Port  Word
-	Value Word // a number with its unit
+	Port  yamlfile.Scalar
+	Value yamlfile.Scalar // a number with its unit
 }
 
 // Ends says what follows when things end. The first five tell whether the buses
@@ -45,57 +46,56 @@ type Ends struct {
 // does not say.
 const orphaned = int64(time.Second)
 
-func (r *reader) safeState(n ast.Node, s *SafeState) {
-	for i, e := range r.pairs(n, "safe") {
+func readSafeState(r *yamlfile.Reader, n ast.Node, s *SafeState) {
+	for i, e := range r.Entries(n, "safe") {
 		if p := e.Key.GetToken().Position; i == 0 {
-			s.At = Word{"safe", p.Line, p.Column}
+			s.At = yamlfile.Scalar{Text: "safe", Line: p.Line, Col: p.Column}
 		}
 	}
-	r.object(n, "safe", []key{
-		{"values", func(n ast.Node) {
-			for _, e := range r.pairs(n, "safe: values") {
+	r.Mapping(n, "safe", []yamlfile.Key{
+		{Name: "values", Read: func(n ast.Node) {
+			for _, e := range r.Entries(n, "safe: values") {
 				at := e.Key.GetToken().Position
-				port := Word{e.Key.GetToken().Value, at.Line, at.Column}
-				s.Values = append(s.Values, SafeValue{port, r.word(e.Value, "safe: "+port.Text)})
+				port := yamlfile.Scalar{Text: e.Key.GetToken().Value, Line: at.Line, Col: at.Column}
+				s.Values = append(s.Values, SafeValue{port, r.Scalar(e.Value, "safe: "+port.Text)})
 			}
 		}},
-		{"time", r.nanoseconds(&s.TimeNs, "safe: time", 1e6, 60e9)},
+		{Name: "time", Read: readNanoseconds(r, &s.TimeNs, "safe: time", 1e6, 60e9)},
 	})
-	if r.err == nil && s.TimeNs == 0 {
-		r.err = fmt.Errorf("%s:%d:%d: bench: safe: the time is missing for which the values are sent after an end (time: 100 ms)",
-			r.file, s.At.Line, s.At.Col)
+	if r.Err == nil && s.TimeNs == 0 {
+		r.Err = r.Errorf(s.At, "safe: the time is missing for which the values are sent after an end (time: 100 ms)")
 	}
 }
 
-// ends reads the section "end", nil where there is none; what it does not name is
+// readEnds reads the section "end", nil where there is none; what it does not name is
 // safe where there are safe values.
-func (r *reader) ends(n ast.Node, b *Bench) {
+func readEnds(r *yamlfile.Reader, n ast.Node, b *Bench) {
 	some := b.Safe.At.Text != ""
 	b.End = Ends{some, some, some, some, some, rt.Loss{Action: rt.GoEnd, AfterNs: orphaned}, rt.Loss{}}
 	if n == nil {
 		return
 	}
-	safe := func(name string, dst *bool) key {
-		return key{name, func(n ast.Node) {
-			*dst = r.choice(n, "end: "+name, "safe", "silence") == "safe"
+	safe := func(name string, dst *bool) yamlfile.Key {
+		return yamlfile.Key{Name: name, Read: func(n ast.Node) {
+			*dst = r.Choice(n, "end: "+name, "safe", "silence") == "safe"
 			if *dst && !some {
-				r.fail(n, "end: %s: safe: there is no section safe with the values", name)
+				r.Fail(n, "end: %s: safe: there is no section safe with the values", name)
 			}
 		}}
 	}
 	e := &b.End
-	r.object(n, "end", []key{
+	r.Mapping(n, "end", []yamlfile.Key{
 		safe("planned", &e.Planned), safe("shutdown", &e.Shutdown), safe("policy", &e.Policy),
 		safe("non_finite", &e.NonFinite), safe("target_gone", &e.TargetGone),
-		{"supervisor_gone", func(n ast.Node) { e.Supervisor = r.loss(n, "end: supervisor_gone", true) }},
-		{"bus_off", func(n ast.Node) { e.Bus = r.loss(n, "end: bus_off", false) }},
+		{Name: "supervisor_gone", Read: func(n ast.Node) { e.Supervisor = readLoss(r, n, "end: supervisor_gone", true) }},
+		{Name: "bus_off", Read: func(n ast.Node) { e.Bus = readLoss(r, n, "end: bus_off", false) }},
 	})
 }
 
-// loss reads "continue", "safe" or "stop", the last two with a time where later is
+// readLoss reads "continue", "safe" or "stop", the last two with a time where later is
 // set: "safe after 500 ms".
-func (r *reader) loss(n ast.Node, what string, later bool) (l rt.Loss) {
-	w := r.word(n, what)
+func readLoss(r *yamlfile.Reader, n ast.Node, what string, later bool) (l rt.Loss) {
+	w := r.Scalar(n, what)
 	action, after, timed := strings.Cut(w.Text, " after ")
 	switch action {
 	case "continue":
@@ -117,7 +117,7 @@ func (r *reader) loss(n ast.Node, what string, later bool) (l rt.Loss) {
 		if later {
 			form = "continue, safe after T, stop after T (T: 0 s to 3600 s)"
 		}
-		r.fail(n, "%s: %q is none of: %s", what, w.Text, form)
+		r.Fail(n, "%s: %q is none of: %s", what, w.Text, form)
 	}
 	return l
 }
@@ -130,13 +130,13 @@ func (b *Bench) farewell(t *kernel.Tables, maps []*sigmap.Map) (rt.Farewell, err
 	}
 	f.Values = make([]float64, len(t.Outputs))
 	for _, v := range b.Safe.Values {
-		i := index(t.Outputs, v.Port.Text)
+		i := PortIndex(t.Outputs, v.Port.Text)
 		if i < 0 {
-			return f, b.errorf(v.Port, "safe: plant %s has no output %q%s", b.Plant.Text, v.Port.Text, model.Meant(v.Port.Text, portNames(t.Outputs)))
+			return f, b.Errorf(v.Port, "safe: plant %s has no output %q%s", b.Plant.Text, v.Port.Text, model.Meant(v.Port.Text, PortNames(t.Outputs)))
 		}
 		x, err := model.Quantity(v.Value.Text, t.Outputs[i].Unit, nil)
 		if err != nil {
-			return f, b.errorf(v.Value, "safe: %s: %s", v.Port.Text, wrong(v.Value, err))
+			return f, b.Errorf(v.Value, "safe: %s: %s", v.Port.Text, QuantityError(v.Value, err))
 		}
 		f.Values[i] = x
 	}
@@ -165,7 +165,7 @@ func (b *Bench) checkSafe(bus *Bus, m *sigmap.Map, t *kernel.Tables, values []fl
 			continue // nothing in it is the plant's
 		}
 		if cycle := tx.CycleTicks * b.PeriodNs; cycle > b.Safe.TimeNs {
-			return b.errorf(b.Safe.At, "safe: the time, %v, is shorter than the cycle of frame %s, %v",
+			return b.Errorf(b.Safe.At, "safe: the time, %v, is shorter than the cycle of frame %s, %v",
 				time.Duration(b.Safe.TimeNs), tx.Name, time.Duration(cycle))
 		}
 		for j := range tx.Fields {
@@ -176,11 +176,11 @@ func (b *Bench) checkSafe(bus *Bus, m *sigmap.Map, t *kernel.Tables, values []fl
 			name := t.Outputs[f.Index].Name
 			at := slices.IndexFunc(b.Safe.Values, func(v SafeValue) bool { return v.Port.Text == name })
 			if at < 0 {
-				return b.errorf(b.Safe.At, "safe: no value for %s, which bus %s sends in frame %s (%s: %s)",
-					name, bus.Name.Text, tx.Name, name, withUnit("0", t.Outputs[f.Index].Unit))
+				return b.Errorf(b.Safe.At, "safe: no value for %s, which bus %s sends in frame %s (%s: %s)",
+					name, bus.Name.Text, tx.Name, name, WithUnit("0", t.Outputs[f.Index].Unit))
 			}
 			if raw := (values[f.Index] - f.Offset) / f.Factor; !(raw >= f.Lo-0.5 && raw <= f.Hi+0.5) {
-				return b.errorf(b.Safe.Values[at].Value, "safe: %s: %s is beyond what its signal in frame %s can carry",
+				return b.Errorf(b.Safe.Values[at].Value, "safe: %s: %s is beyond what its signal in frame %s can carry",
 					name, b.Safe.Values[at].Value.Text, tx.Name)
 			}
 		}
@@ -188,8 +188,8 @@ func (b *Bench) checkSafe(bus *Bus, m *sigmap.Map, t *kernel.Tables, values []fl
 	return nil
 }
 
-// list says in words what follows at each end, in lines.
-func (b *Bench) list() string {
+// EndsText says in words what follows at each end, in lines.
+func (b *Bench) EndsText() string {
 	words := map[bool]string{true: "safe", false: "silence"}
 	e := &b.End
 	text := fmt.Sprintf("planned %s, shutdown %s, policy %s, non_finite %s, target_gone %s,\nsupervisor_gone %s, bus_off %s",

@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"fmt"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,7 +10,9 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model/plants"
+	"lockstep/rt/bench/benchtest"
 )
 
 // A database of a manufacturer spells units in its own way, or leaves them out.
@@ -26,20 +28,20 @@ func TestABenchSaysWhatTheUnitsOfItsDatabaseMean(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ units, want string }{
-		{"", `w1: signal in "Unit_RadianPerSecon" (`},
-		{"{Unit_RadianPerSecon: rad/s}", `tau_engine: signal in "" (`},
+		{"", `"Unit_RadianPerSecon"`},
+		{"{Unit_RadianPerSecon: rad/s}", `tau_engine`},
 		{"{Unit_RadianPerSecon: rad/s, Torque.tau_engine: N.m}", ""},
 		{"{Unit_RadianPerSecon: rpm, Torque.tau_engine: kN.m, Speeds.w1: rad/s}", ""},
-		{"{Unit_RadianPerSecon: rad/s, Torque.tau_engine: bar}", `signal in "bar" (`},
-		{"{Unit_RadianPerSec: rad/s}", `bench: bus "drive": units: ` + filepath.Join(dir, "own.dbc") + ` has no unit and no signal MESSAGE.SIGNAL "Unit_RadianPerSec" (did you mean Unit_RadianPerSecon?)`},
-		{"{Unit_RadianPerSecon: rads}", `bench: bus "drive": units: unit "rads": "rads" is not a known unit`},
+		{"{Unit_RadianPerSecon: rad/s, Torque.tau_engine: bar}", `"bar"`},
+		{"{Unit_RadianPerSec: rad/s}", `bus "drive": units: ` + filepath.Join(dir, "own.dbc") + ` has no unit and no signal MESSAGE.SIGNAL "Unit_RadianPerSec" (did you mean Unit_RadianPerSecon?)`},
+		{"{Unit_RadianPerSecon: rads}", `bus "drive": units: unit "rads"`},
 		{"{Unit_RadianPerSecon: }", `is wanted here, got nothing`},
 	} {
-		bench := demoText(t, "database: powershift.dbc", "database: own.dbc")
+		bench := benchtest.DemoText(t, "database: powershift.dbc", "database: own.dbc")
 		if c.units != "" {
 			bench = strings.Replace(bench, "database: own.dbc", "database: own.dbc\n    units: "+c.units, 1)
 		}
-		b, err := parse("b.yaml", dir, []byte(bench))
+		b, err := Parse("b.yaml", dir, []byte(bench))
 		var h *Handover
 		if err == nil {
 			h, err = Prepare(b)
@@ -49,9 +51,10 @@ func TestABenchSaysWhatTheUnitsOfItsDatabaseMean(t *testing.T) {
 			t.Errorf("%s: %v", c.units, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s:\ngot  %v\nwant %s", c.units, err, c.want)
-		case strings.HasPrefix(c.want, "bench: bus"):
+		case strings.HasPrefix(c.want, "bus"):
 			at := map[bool]string{true: "Unit_RadianPerSec:", false: "rads}"}[strings.Contains(c.want, "MESSAGE.SIGNAL")]
-			if line, col := place(t, bench, at); !strings.HasPrefix(err.Error(), fmt.Sprintf("b.yaml:%d:%d: bench: ", line, col)) {
+			var got *yamlfile.FileError
+			if line, col := benchtest.Place(t, bench, at); !errors.As(err, &got) || got.File != "b.yaml" || got.Line != line || got.Col != col {
 				t.Errorf("%v is not at %d:%d", err, line, col)
 			}
 		case c.want == "" && strings.Contains(c.units, "rpm"):

@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -9,46 +8,47 @@ import (
 	"lockstep/io/sigmap"
 )
 
-// reason says why a command is refused.
-type reason uint8
+// Refusal is an error that says why a command is refused. It is a number, since the tick
+// refuses commands, too.
+type Refusal uint8
 
 const (
-	fine reason = iota
-	badOp
-	badSlot
-	badPlace
-	badInput
-	badDrive
-	badKind
-	badNumber
-	badTicks
-	badHeld
-	badRange
-	badChecksum
-	badCounter
-	badOffset
-	badLength
-	badBurst
-	badLast
-	badTrigger
+	accepted       Refusal = iota
+	ErrCommand             // there is no such command
+	ErrSlot                // there is no such slot
+	ErrTarget              // there is no such bus, message, signal or input
+	ErrInputKept           // the plant keeps the input to itself
+	ErrInputDriven         // a bus drives the input
+	ErrKind                // this kind of fault does not fit the target
+	ErrNumber              // a number is not finite, or negative where it must not be
+	ErrDelay               // the delay is not 0 to MaxDelay ticks, or 1 to MaxDelay of a frame
+	ErrHeld                // more than MaxHeld frames would be held back at once
+	ErrRange               // the input has no range for a short circuit
+	ErrNoChecksum          // the frame has no checksum
+	ErrNoCounter           // the frame has no counter
+	ErrOffset              // the offset leaves the checksum as it is
+	ErrLength              // a frame cannot have this length, or has it
+	ErrBurst               // the burst is not 1 to MaxBurst frames
+	ErrDuration            // this target cannot be disturbed for so long
+	ErrTrigger             // the trigger is on an input or output that does not exist
 )
 
 var reasons = [...]string{
-	fine: "fine", badOp: "there is no such command", badSlot: "there is no such slot",
-	badPlace: "there is no such bus, message, signal or input", badInput: "the input is taken by nobody, and the plant keeps it",
-	badDrive: "a bus drives the input", badKind: "there is no such fault on this", badNumber: "a number is not finite, or below 0 where none can be",
-	badTicks: fmt.Sprintf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay), badHeld: fmt.Sprintf("more than %d frames would be held back at once", MaxHeld),
-	badRange: "the input has no range: name a value (stuck)", badChecksum: "the frame has no checksum",
-	badCounter: "the frame has no counter", badOffset: "the offset leaves a checksum as it is", badLength: "a frame cannot have this length, or has it",
-	badBurst: fmt.Sprintf("a burst is 1 to %d frames", MaxBurst), badLast: "it cannot last like this", badTrigger: "its trigger is on what is not there",
+	accepted: "accepted", ErrCommand: "there is no such command", ErrSlot: "there is no such slot",
+	ErrTarget: "there is no such bus, message, signal or input", ErrInputKept: "the input is taken by nobody, and the plant keeps it",
+	ErrInputDriven: "a bus drives the input", ErrKind: "there is no such fault on this", ErrNumber: "a number is not finite, or below 0 where none can be",
+	ErrDelay: fmt.Sprintf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay), ErrHeld: fmt.Sprintf("more than %d frames would be held back at once", MaxHeld),
+	ErrRange: "the input has no range: name a value (stuck)", ErrNoChecksum: "the frame has no checksum",
+	ErrNoCounter: "the frame has no counter", ErrOffset: "the offset leaves a checksum as it is", ErrLength: "a frame cannot have this length, or has it",
+	ErrBurst: fmt.Sprintf("a burst is 1 to %d frames", MaxBurst), ErrDuration: "it cannot last like this", ErrTrigger: "its trigger is on what is not there",
 }
 
-func (r reason) String() string { return reasons[r] }
+func (r Refusal) Error() string { return reasons[r] }
 
-// Check says why a command cannot be: Do leaves everything as it is.
+// Check returns why Do would refuse a command, a Refusal.
 func (s *Set) Check(c *Command) error {
-	if why := s.refuse(c); why != fine {
-		return errors.New(why.String())
+	if why := s.refuse(c); why != accepted {
+		return why
 	}
 	return nil
 }
@@ -56,42 +56,42 @@ func (s *Set) Check(c *Command) error {
 // refuse is Check. What comes from another process is not believed.
 //
 //go:nosplit
-func (s *Set) refuse(c *Command) reason {
+func (s *Set) refuse(c *Command) Refusal {
 	switch c.Op {
 	case Put, Clear:
 		switch {
 		case c.Slot < 0 || c.Slot >= len(s.slots):
-			return badSlot
+			return ErrSlot
 		case c.Op == Clear:
-			return fine
+			return accepted
 		}
 		return s.refuseFault(&c.Fault)
 	case Drive, Release:
 		switch {
 		case c.Input < 0 || c.Input >= s.M:
-			return badPlace
+			return ErrTarget
 		case s.bus[c.Input]:
-			return badDrive
+			return ErrInputDriven
 		case s.Plant == nil:
-			return badInput
+			return ErrInputKept
 		case !finite(c.Value):
-			return badNumber
+			return ErrNumber
 		}
-		return fine
+		return accepted
 	}
-	return badOp
+	return ErrCommand
 }
 
 //go:nosplit
-func (s *Set) refuseFault(f *Fault) reason {
-	if why := s.refusePlace(f); why != fine {
+func (s *Set) refuseFault(f *Fault) Refusal {
+	if why := s.refusePlace(f); why != accepted {
 		return why
 	}
 	if !finite(f.A) || !finite(f.B) || f.Kind == Leak && f.B < 0 {
-		return badNumber
+		return ErrNumber
 	}
 	if f.Last < 0 || f.Frames && (f.Where == Input || f.Where == Bus) {
-		return badLast
+		return ErrDuration
 	}
 	for i := range f.Start.When {
 		c := &f.Start.When[i]
@@ -100,7 +100,7 @@ func (s *Set) refuseFault(f *Fault) reason {
 			n = s.P
 		}
 		if c.Set && (c.Index < 0 || c.Index >= n || !finite(c.Limit)) {
-			return badTrigger
+			return ErrTrigger
 		}
 	}
 	switch f.Where {
@@ -110,34 +110,34 @@ func (s *Set) refuseFault(f *Fault) reason {
 		return s.refuseFrame(f)
 	case ReceivedFrame:
 		if f.Kind == Drop {
-			return fine
+			return accepted
 		}
 		if f.Kind != DelayFrame {
-			return badKind
+			return ErrKind
 		}
 		return held(f.N, s.Maps[f.Bus].Rx[f.Message].CycleTicks)
 	}
 	if f.Kind != BusOff {
-		return badKind
+		return ErrKind
 	}
-	return fine
+	return accepted
 }
 
 // refusePlace looks whether there is what f is on.
 //
 //go:nosplit
-func (s *Set) refusePlace(f *Fault) reason {
+func (s *Set) refusePlace(f *Fault) Refusal {
 	if f.Where == Input {
 		switch {
 		case f.Input < 0 || f.Input >= s.M:
-			return badPlace
+			return ErrTarget
 		case !s.bus[f.Input] && s.Plant == nil:
-			return badInput
+			return ErrInputKept
 		}
-		return fine
+		return accepted
 	}
 	if f.Where >= wheres || f.Bus < 0 || f.Bus >= len(s.Maps) {
-		return badPlace
+		return ErrTarget
 	}
 	m, n := s.Maps[f.Bus], 1
 	switch f.Where {
@@ -148,30 +148,30 @@ func (s *Set) refusePlace(f *Fault) reason {
 	}
 	if f.Where != Bus && (f.Message < 0 || f.Message >= n) ||
 		f.Where == Signal && (f.Field < 0 || f.Field >= len(m.Tx[f.Message].Fields)) {
-		return badPlace
+		return ErrTarget
 	}
-	return fine
+	return accepted
 }
 
 //go:nosplit
-func (s *Set) refuseValue(f *Fault) reason {
+func (s *Set) refuseValue(f *Fault) Refusal {
 	switch {
 	case f.Kind < Stuck || f.Kind > Short:
-		return badKind
+		return ErrKind
 	case f.Kind == Delay && (f.N < 0 || f.N > MaxDelay):
-		return badTicks
+		return ErrDelay
 	case f.Kind == Short && f.N != 0 && f.N != 1:
-		return badNumber
+		return ErrNumber
 	case f.Kind == Short && f.Where == Input:
 		if f.Input >= len(s.ranges) || !finite(s.ranges[f.Input][f.N]) {
-			return badRange
+			return ErrRange
 		}
 	}
-	return fine
+	return accepted
 }
 
 //go:nosplit
-func (s *Set) refuseFrame(f *Fault) reason {
+func (s *Set) refuseFrame(f *Fault) Refusal {
 	t := &s.Maps[f.Bus].Tx[f.Message]
 	counter, sum := t.HasCounter, false
 	for i := range t.Protect {
@@ -180,7 +180,7 @@ func (s *Set) refuseFrame(f *Fault) reason {
 		if mask := p.SumMask(); mask != 0 {
 			sum = true
 			if f.Kind == ChecksumOffset && uint32(f.N)&mask == 0 {
-				return badOffset
+				return ErrOffset
 			}
 		}
 	}
@@ -188,15 +188,15 @@ func (s *Set) refuseFrame(f *Fault) reason {
 	case Drop, Duplicate:
 	case FreezeCounter:
 		if !counter {
-			return badCounter
+			return ErrNoCounter
 		}
 	case ChecksumValue, ChecksumFrozen, ChecksumRandom, ChecksumOffset:
 		if !sum {
-			return badChecksum
+			return ErrNoChecksum
 		}
 	case WrongLength:
 		if f.N == int64(t.Len) || !Length(f.N, t.Flags&can.FlagFDF != 0) {
-			return badLength
+			return ErrLength
 		}
 	case DelayFrame:
 		if t.Send == sigmap.OnChange {
@@ -205,12 +205,12 @@ func (s *Set) refuseFrame(f *Fault) reason {
 		return held(f.N, t.CycleTicks)
 	case Burst:
 		if f.N < 1 || f.N > MaxBurst {
-			return badBurst
+			return ErrBurst
 		}
 	default:
-		return badKind
+		return ErrKind
 	}
-	return fine
+	return accepted
 }
 
 // Length says that a frame, a classic one or one of CAN FD, can have n bytes.
@@ -228,14 +228,14 @@ func Length(n int64, fd bool) bool {
 // ticks; 0: nobody knows how often.
 //
 //go:nosplit
-func held(n, cycle int64) reason {
+func held(n, cycle int64) Refusal {
 	switch {
 	case n < 1 || n > MaxDelay:
-		return badTicks
+		return ErrDelay
 	case cycle > 0 && n > MaxHeld*cycle:
-		return badHeld
+		return ErrHeld
 	}
-	return fine
+	return accepted
 }
 
 //go:nosplit

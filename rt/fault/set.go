@@ -100,8 +100,8 @@ func New(p Plan, sys System) (*Set, error) {
 	clear(s.slots) // touches the memory now, not in a tick
 	for i := range p.Faults {
 		c := Command{Op: Put, Slot: i, Fault: p.Faults[i]}
-		if why := s.refuse(&c); why != fine {
-			return nil, fmt.Errorf("fault: fault %d: %s", i+1, why)
+		if why := s.refuse(&c); why != accepted {
+			return nil, fmt.Errorf("fault: fault %d: %w", i+1, why)
 		}
 		s.Do(&c)
 	}
@@ -116,8 +116,8 @@ func New(p Plan, sys System) (*Set, error) {
 func (s *Set) stimulus(i int) error {
 	st := &s.stim[i]
 	c := Command{Op: Release, Input: st.Input}
-	if why := s.refuse(&c); why != fine {
-		return fmt.Errorf("%s", why)
+	if why := s.refuse(&c); why != accepted {
+		return why
 	}
 	if s.course[st.Input] != 0 {
 		return fmt.Errorf("input %d has one already", st.Input)
@@ -130,7 +130,7 @@ func (s *Set) stimulus(i int) error {
 //
 //go:nosplit
 func (s *Set) Do(c *Command) {
-	if s.refuse(c) != fine {
+	if s.refuse(c) != accepted {
 		return
 	}
 	s.dirty = true

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -184,31 +185,31 @@ func TestDelayLooksBackAsFarAsItWasArmed(t *testing.T) {
 
 func TestWhatCannotBeIsRefusedAndChangesNothing(t *testing.T) {
 	put := func(f Fault) Command { return Command{Op: Put, Fault: f} }
-	for want, list := range map[string][]Command{
-		"no such slot":    {{Op: Put, Slot: Max, Fault: Fault{Kind: Stuck}}, {Op: Clear, Slot: -1}},
-		"no such command": {{Op: 99}},
-		"no such bus": {put(Fault{Kind: Stuck, Input: 2}), put(Fault{Kind: Stuck, Input: -1}), put(Fault{Kind: Stuck, Where: Signal, Bus: 1}),
+	for want, list := range map[Refusal][]Command{
+		ErrSlot:    {{Op: Put, Slot: Max, Fault: Fault{Kind: Stuck}}, {Op: Clear, Slot: -1}},
+		ErrCommand: {{Op: 99}},
+		ErrTarget: {put(Fault{Kind: Stuck, Input: 2}), put(Fault{Kind: Stuck, Input: -1}), put(Fault{Kind: Stuck, Where: Signal, Bus: 1}),
 			put(Fault{Kind: Stuck, Where: Signal, Message: 2}), put(Fault{Kind: Stuck, Where: Signal, Field: 1}), put(Fault{Kind: Stuck, Where: Signal, Field: -1}),
 			put(Fault{Kind: Drop, Where: SentFrame, Message: -1}), put(Fault{Kind: Drop, Where: ReceivedFrame, Message: 1}),
 			put(Fault{Kind: BusOff, Where: Bus, Bus: -1}), put(Fault{Kind: BusOff, Where: wheres}), {Op: Drive, Input: 9}},
-		"no such fault on this": {put(Fault{}), put(Fault{Kind: Drop}), put(Fault{Kind: kinds}), put(Fault{Kind: Stuck, Where: SentFrame}), put(Fault{Kind: Stuck, Where: Bus}),
+		ErrKind: {put(Fault{}), put(Fault{Kind: Drop}), put(Fault{Kind: kinds}), put(Fault{Kind: Stuck, Where: SentFrame}), put(Fault{Kind: Stuck, Where: Bus}),
 			put(Fault{Kind: BusOff, Where: SentFrame}), put(Fault{Kind: WrongLength, Where: ReceivedFrame})},
-		"a bus drives":        {{Op: Drive, Input: driven}, {Op: Release, Input: driven}},
-		"no range":            {put(Fault{Kind: Short, Input: source, N: 1})},
-		"not finite":          {put(Fault{Kind: Short, N: 2})},
-		"more than 64 frames": {put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxHeld + 1})},
-		"at most 1000 ticks":  {put(Fault{Kind: DelayFrame, Where: SentFrame}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame}), put(Fault{Kind: Delay, N: MaxDelay + 1}), put(Fault{Kind: Delay, N: -1}), put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxDelay + 1}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame, N: -1})},
-		"no checksum":         {put(Fault{Kind: ChecksumValue, Where: SentFrame})},
-		"no counter":          {put(Fault{Kind: FreezeCounter, Where: SentFrame})},
-		"this length":         {put(Fault{Kind: WrongLength, Where: SentFrame, N: 8}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 9}), put(Fault{Kind: WrongLength, Where: SentFrame, N: -1}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 12})},
-		"a burst":             {put(Fault{Kind: Burst, Where: SentFrame}), put(Fault{Kind: Burst, Where: SentFrame, N: MaxBurst + 1})},
-		"last like":           {put(Fault{Kind: Stuck, Last: -1}), put(Fault{Kind: Stuck, Frames: true}), put(Fault{Kind: BusOff, Where: Bus, Frames: true})},
-		"trigger":             {put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Output: true, Index: 1}}}}), put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Index: -1}}}})},
+		ErrInputDriven: {{Op: Drive, Input: driven}, {Op: Release, Input: driven}},
+		ErrRange:       {put(Fault{Kind: Short, Input: source, N: 1})},
+		ErrNumber:      {put(Fault{Kind: Short, N: 2})},
+		ErrHeld:        {put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxHeld + 1})},
+		ErrDelay:       {put(Fault{Kind: DelayFrame, Where: SentFrame}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame}), put(Fault{Kind: Delay, N: MaxDelay + 1}), put(Fault{Kind: Delay, N: -1}), put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxDelay + 1}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame, N: -1})},
+		ErrNoChecksum:  {put(Fault{Kind: ChecksumValue, Where: SentFrame})},
+		ErrNoCounter:   {put(Fault{Kind: FreezeCounter, Where: SentFrame})},
+		ErrLength:      {put(Fault{Kind: WrongLength, Where: SentFrame, N: 8}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 9}), put(Fault{Kind: WrongLength, Where: SentFrame, N: -1}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 12})},
+		ErrBurst:       {put(Fault{Kind: Burst, Where: SentFrame}), put(Fault{Kind: Burst, Where: SentFrame, N: MaxBurst + 1})},
+		ErrDuration:    {put(Fault{Kind: Stuck, Last: -1}), put(Fault{Kind: Stuck, Frames: true}), put(Fault{Kind: BusOff, Where: Bus, Frames: true})},
+		ErrTrigger:     {put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Output: true, Index: 1}}}}), put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Index: -1}}}})},
 	} {
 		for _, c := range list {
 			r := newRig(t, Plan{Ranges: [][2]float64{{0, 1}}})
-			if err := r.Check(&c); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%+v: %v, want %q", c, err, want)
+			if err := r.Check(&c); !errors.Is(err, want) {
+				t.Errorf("%+v: %v, want %v", c, err, want)
 			}
 			if got := r.history(2, straight, map[int64][]Command{1: {c}}); len(got) != 0 || r.Used() != 0 {
 				t.Errorf("%+v changes %q", c, got)
@@ -219,21 +220,43 @@ func TestWhatCannotBeIsRefusedAndChangesNothing(t *testing.T) {
 
 func TestPlanThatCannotBeIsRefused(t *testing.T) {
 	course := sigmap.Course{At: []int64{0}, Value: []float64{1}}
-	for want, p := range map[string]Plan{
-		"65 faults":               {Faults: make([]Fault, Max+1)},
-		"fault 2: there is no":    {Faults: []Fault{{Kind: Stuck}, {}}},
-		"stimulus 1: a bus":       {Stimuli: []Stimulus{{Input: driven, Course: course}}},
-		"stimulus 2: input 1 has": {Stimuli: []Stimulus{{Input: source, Course: course}, {Input: source, Course: course}}},
-		"a course has 1 to":       {Stimuli: []Stimulus{{Input: source}}},
+	system := System{PeriodNs: hNs, M: 2, P: 1, Maps: []*sigmap.Map{testMap(t)}, Plant: &plant{on: make([]bool, 2)}}
+	for _, c := range []struct {
+		plan Plan
+		kind error // nil: the text alone tells
+		want string
+	}{
+		{Plan{Faults: make([]Fault, Max+1)}, nil, "65 faults"},
+		{Plan{Faults: []Fault{{Kind: Stuck}, {}}}, ErrKind, "fault 2: "},
+		{Plan{Stimuli: []Stimulus{{Input: driven, Course: course}}}, ErrInputDriven, "stimulus 1: "},
+		{Plan{Stimuli: []Stimulus{{Input: source, Course: course}, {Input: source, Course: course}}}, nil, "stimulus 2: input 1 has"},
+		{Plan{Stimuli: []Stimulus{{Input: source}}}, sigmap.ErrCourse, "stimulus 1: "},
 	} {
-		_, err := New(p, System{PeriodNs: hNs, M: 2, P: 1, Maps: []*sigmap.Map{testMap(t)}, Plant: &plant{on: make([]bool, 2)}})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
+		_, err := New(c.plan, system)
+		if err == nil || c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %v, %q", err, c.kind, c.want)
 		}
 	}
-	_, err := New(Plan{Faults: []Fault{{Kind: Stuck, Input: source}}}, System{PeriodNs: hNs, M: 2, P: 1, Maps: []*sigmap.Map{testMap(t)}})
-	if err == nil || !strings.Contains(err.Error(), "the plant keeps it") {
+	system.Plant = nil
+	if _, err := New(Plan{Faults: []Fault{{Kind: Stuck, Input: source}}}, system); !errors.Is(err, ErrInputKept) {
 		t.Errorf("a plant that keeps its inputs: %v", err)
+	}
+}
+
+// Every refusal has a text of its own.
+func TestEveryRefusalSaysWhy(t *testing.T) {
+	texts := map[string]Refusal{}
+	for r := accepted; r <= ErrTrigger; r++ {
+		if other, twice := texts[r.Error()]; twice || r.Error() == "" {
+			t.Errorf("refusals %d and %d: %q", r, other, r)
+		}
+		texts[r.Error()] = r
+	}
+	if int(ErrTrigger)+1 != len(reasons) {
+		t.Errorf("%d texts for %d refusals", len(reasons), ErrTrigger)
+	}
+	if got, want := ErrHeld.Error(), "more than 64 frames would be held back at once"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
 )
@@ -42,10 +43,10 @@ func (p *plant) Own(i int) float64 { return float64(100*i) + float64(p.tick) }
 // of -10 to 10 rad/s in Coarse, which also has a constant of 21 degrees in 8 bits.
 func testMap(t testing.TB) *sigmap.Map {
 	t.Helper()
-	db := &sigmap.Database{File: "fault_test.dbc", Messages: []sigmap.Message{
-		{Name: "Command", ID: 0x100, Len: 8, Signals: []sigmap.Signal{{Name: "u", Len: 64, Float: true, Factor: 1, Unit: "rad/s"}}},
-		{Name: "Exact", ID: 0x200, Len: 8, Signals: []sigmap.Signal{{Name: "y", Len: 64, Float: true, Factor: 1, Unit: "rad/s"}}},
-		{Name: "Coarse", ID: 0x201, Len: 2, Signals: []sigmap.Signal{
+	db := &messages.Database{File: "fault_test.dbc", Messages: []messages.Message{
+		{Name: "Command", ID: 0x100, Len: 8, Signals: []messages.Signal{{Name: "u", Len: 64, Float: true, Factor: 1, Unit: "rad/s"}}},
+		{Name: "Exact", ID: 0x200, Len: 8, Signals: []messages.Signal{{Name: "y", Len: 64, Float: true, Factor: 1, Unit: "rad/s"}}},
+		{Name: "Coarse", ID: 0x201, Len: 2, Signals: []messages.Signal{
 			{Name: "y", Len: 8, Factor: 0.1, Offset: -12, Min: -10, Max: 10, Unit: "rad/s"},
 			{Name: "T", Start: 8, Len: 8, Factor: 0.5, Offset: -40, Unit: "degC"},
 		}},

@@ -70,10 +70,13 @@ func said(cmd *exec.Cmd) (string, error) {
 // oldest is the first toolchain that fetches a newer one where a module needs it.
 const oldest = "go1.21"
 
+// ErrNoToolchain says that no target can be built on this host.
+var ErrNoToolchain = errors.New("there is no Go toolchain")
+
 // toolchain is what the Go toolchain says of its version.
 func toolchain() (string, error) {
 	if _, err := exec.LookPath("go"); err != nil {
-		return "", errors.New("there is no Go toolchain (https://go.dev/dl): build the target elsewhere (lockstep gen -bench) and name its file, or leave out -kernel")
+		return "", fmt.Errorf("%w (https://go.dev/dl): build the target elsewhere (lockstep gen -bench) and name its file, or leave out -kernel", ErrNoToolchain)
 	}
 	text, err := said(goCommand("", "version"))
 	if err != nil {
@@ -101,7 +104,7 @@ func vendored(files codegen.Files) string {
 // vendor has the toolchain collect, without a network, what a module needs from outside.
 func vendor(files codegen.Files) (codegen.Files, error) {
 	if _, err := exec.LookPath("go"); err != nil {
-		return nil, errors.New("there is no Go toolchain")
+		return nil, ErrNoToolchain
 	}
 	dir, err := os.MkdirTemp("", "lockstep-gen-")
 	if err != nil {

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,6 +45,10 @@ func TestWhatTheToolchainRefusesIsOneLine(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("%v are left of a build that failed", left)
+	}
+	t.Setenv("PATH", "/nowhere")
+	if _, err := toolchain(); !errors.Is(err, ErrNoToolchain) {
+		t.Errorf("without one: %v", err)
 	}
 }
 

@@ -11,10 +11,12 @@ import (
 
 	"lockstep/codegen"
 	"lockstep/rt/bench"
+	"lockstep/rt/host"
+	"lockstep/rt/supervisor"
 )
 
 // FromFile chooses a target executable by its file, if it fits the run.
-func FromFile(file string) bench.Chooser {
+func FromFile(file string) supervisor.Chooser {
 	return func(h *bench.Handover) (string, string, error) {
 		fail := func(err error) (string, string, error) {
 			return "", "", fmt.Errorf("-kernel %s: %w", file, err)
@@ -45,7 +47,7 @@ func FromFile(file string) bench.Chooser {
 // cache has it.
 func Generated(h *bench.Handover) (file, mark string, err error) {
 	if file, mark, err = generated(h); err != nil {
-		return "", "", &bench.Exit{Code: 3, Err: fmt.Errorf("-kernel generated: %w", err)}
+		return "", "", &host.Exit{Code: 3, Err: fmt.Errorf("-kernel generated: %w", err)}
 	}
 	return file, mark, nil
 }
@@ -63,7 +65,7 @@ func generated(h *bench.Handover) (file, mark string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	own, err := bench.Executable() // who generates: another one may write another text
+	own, err := host.Executable() // who generates: another one may write another text
 	if err != nil {
 		return "", "", err
 	}
@@ -116,7 +118,7 @@ func sameLevel(file string) error {
 		return fmt.Errorf("it does not say how it was built: %w", err)
 	}
 	if is, want := levelOf(info), level(); is != want && want != "" {
-		return fmt.Errorf("it was built with %s, this lockstep with %s, and the two may round otherwise: build it with %[2]s", is, want)
+		return &levelError{is, want}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -27,6 +28,15 @@ func at(t *testing.T, files map[string]string) *folder {
 		}
 	}
 	return f
+}
+
+// pathOf is the path that an error is about.
+func pathOf(err error) string {
+	var at *pathError
+	if !errors.As(err, &at) {
+		return ""
+	}
+	return at.path
 }
 
 // holds are the files there.
@@ -76,8 +86,8 @@ func TestAFolderWithForeignFilesIsLeftAsItIs(t *testing.T) {
 		f := at(t, map[string]string{"ours.go": head, c.name: c.text})
 		before := f.holds(t)
 		err := f.look()
-		if want := filepath.Join(f.path, c.name) + " is not of lockstep gen: "; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", c.name, err, want)
+		if want := filepath.Join(f.path, c.name); !errors.Is(err, ErrForeign) || pathOf(err) != want {
+			t.Errorf("%s: %v, want %v: %s", c.name, err, ErrForeign, want)
 		}
 		if !maps.Equal(f.holds(t), before) {
 			t.Errorf("%s: the folder has changed", c.name)
@@ -87,8 +97,8 @@ func TestAFolderWithForeignFilesIsLeftAsItIs(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(f.path, "link.go")); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.look(); err == nil {
-		t.Error("a link is overwritten")
+	if err := f.look(); !errors.Is(err, ErrForeign) || pathOf(err) != filepath.Join(f.path, "link.go") {
+		t.Errorf("a link is overwritten: %v", err)
 	}
 }
 
@@ -130,7 +140,7 @@ func TestAFolderInThePlaceOfAFileIsRefusedBeforeAnyFileGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := f.holds(t)
-	if err := f.write(codegen.Files{"kernel.go": []byte("new"), "tick.go": []byte("new")}); err == nil || !strings.Contains(err.Error(), "tick.go is a folder") {
+	if err := f.write(codegen.Files{"kernel.go": []byte("new"), "tick.go": []byte("new")}); !errors.Is(err, ErrInTheWay) || pathOf(err) != filepath.Join(f.path, "tick.go") {
 		t.Errorf("%v", err)
 	}
 	if got := f.holds(t); !maps.Equal(got, before) {
@@ -147,7 +157,7 @@ func TestAFileThatComesMeanwhileIsLeftAsItIs(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.path, "kernel.go"), []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.write(codegen.Files{"kernel.go": []byte("new")}); err == nil || !strings.HasPrefix(err.Error(), "gen: "+filepath.Join(f.path, "kernel.go")+" is not of lockstep gen: ") {
+	if err := f.write(codegen.Files{"kernel.go": []byte("new")}); !errors.Is(err, ErrForeign) || pathOf(err) != filepath.Join(f.path, "kernel.go") {
 		t.Errorf("%v", err)
 	}
 	if got := f.holds(t)["kernel.go"]; got != "mine" {
@@ -165,7 +175,7 @@ func TestAFolderIsWrittenByOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := f.holds(t)
-	if err := f.write(codegen.Files{"kernel.go": []byte("new")}); err == nil || !strings.Contains(err.Error(), "another lockstep gen is writing there") {
+	if err := f.write(codegen.Files{"kernel.go": []byte("new")}); !errors.Is(err, ErrTaken) || pathOf(err) != f.path {
 		t.Errorf("%v", err)
 	}
 	if got := f.holds(t); !maps.Equal(got, before) {

@@ -18,6 +18,7 @@ import (
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt/bench"
+	"lockstep/rt/virtual"
 )
 
 // Request is what is to be generated.
@@ -235,7 +236,7 @@ func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 
 // job prepares the plant.
 func (r *Request) job() (codegen.Job, error) {
-	sys, err := bench.LoadPlant("gen", r.Plant)
+	sys, err := virtual.LoadPlant("gen", r.Plant)
 	if err != nil {
 		return codegen.Job{}, err
 	}

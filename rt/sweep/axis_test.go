@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/virtual"
 )
 
 const spread = `sweep: spread
@@ -135,7 +135,7 @@ func BenchmarkCase(b *testing.B) {
 				if strings.HasSuffix(plant, ".yaml") {
 					plant = filepath.Join(filepath.Dir(file), plant)
 				}
-				if _, err := (bench.Simulation{Plant: plant, For: 5 * time.Second, Every: 1}).Run(); err != nil {
+				if _, err := (virtual.Simulation{Plant: plant, For: 5 * time.Second, Every: 1}).Run(); err != nil {
 					b.Fatal(err)
 				}
 				spent[0] += middle.Sub(start)

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -26,7 +27,7 @@ func TestADamagedShardIsMadeAgainAndAWholeOneIsNot(t *testing.T) {
 		if err := os.WriteFile(o.Path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := readParquet(o.Path); err == nil || !strings.Contains(err.Error(), "damaged") {
+		if _, _, err := readParquet(o.Path); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("damage is not seen: %v", err)
 		}
 	}
@@ -110,7 +111,7 @@ func TestAFileThatChangesBeforeItsShardRunsIsNoticed(t *testing.T) {
 	if err := os.WriteFile(plant, []byte(strings.Replace(rotor, "mu: 0.5", "mu: 0.4", 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&Run{Sweep: s, Shard: Shard{0, 1, ""}, Dir: t.TempDir(), Workers: 1}).Do(); err == nil || !strings.Contains(err.Error(), "has changed since") {
+	if _, err := (&Run{Sweep: s, Shard: Shard{0, 1, ""}, Dir: t.TempDir(), Workers: 1}).Do(); !errors.Is(err, ErrChanged) {
 		t.Error(err)
 	}
 	if again := load(t, file); again.Hash == s.Hash {

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 // journal holds the rows of a shard while it runs, in the order in which they were done. A
@@ -37,7 +37,7 @@ func openJournal(path string, results int) (*journal, error) {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			f.Close()
-			return nil, &bench.Exit{Code: 3, Err: fmt.Errorf("sweep: another process works on this shard (%s is locked): let it end, or run another one (-shard)", path)}
+			return nil, &host.Exit{Code: 3, Err: fmt.Errorf("sweep: another process works on this shard (%s is locked): let it end, or run another one (-shard)", path)}
 		}
 		if err != nil {
 			f.Close()
@@ -50,7 +50,7 @@ func openJournal(path string, results int) (*journal, error) {
 		}
 		f.Close() // who had it has ended, and removed it
 	}
-	return nil, &bench.Exit{Code: 3, Err: fmt.Errorf("sweep: %s is made and removed again and again", path)}
+	return nil, &host.Exit{Code: 3, Err: fmt.Errorf("sweep: %s is made and removed again and again", path)}
 }
 
 // refused is an error of the disk.
@@ -62,7 +62,7 @@ func refused(err error) error {
 	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.ENOENT):
 		help = ": name a folder that can be written (-o DIR)"
 	}
-	return &bench.Exit{Code: 3, Err: fmt.Errorf("sweep: %w%s", err, help)}
+	return &host.Exit{Code: 3, Err: fmt.Errorf("sweep: %w%s", err, help)}
 }
 
 // rows reads what was done; what follows the last whole row is cut off.

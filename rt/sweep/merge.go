@@ -13,7 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 // Merge puts the shards in a folder together into one table, out: .parquet or .csv. hash is
@@ -40,7 +40,7 @@ func Merge(dir, out, hash string) (*Outcome, error) {
 		}
 		switch {
 		case h.Hash != hash:
-			return nil, fmt.Errorf("sweep: %s is of another sweep, %s-%s and not %s: other numbers, another version of the command or another architecture made it; sweep SWEEP -merge takes those of one alone", path, h.Sweep, h.Hash[:12], hash[:12])
+			return nil, fmt.Errorf("sweep: %s %w, %s-%s and not %s: other numbers, another version of the command or another architecture made it; sweep SWEEP -merge takes those of one alone", path, ErrOtherSweep, h.Sweep, h.Hash[:12], hash[:12])
 		case h.Shards != first.Shards:
 			return nil, fmt.Errorf("sweep: %s is of %d shards, %s of %d", path, h.Shards, paths[0], first.Shards)
 		case shards[h.Shard] != nil:
@@ -67,7 +67,7 @@ func shardFiles(dir, hash string) ([]string, error) {
 		return nil, err
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("sweep: no file of a shard is in %s", dir)
+		return nil, fmt.Errorf("sweep: %w is in %s", ErrNoShard, dir)
 	}
 	own := slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
 		return hash == "" || !strings.Contains(filepath.Base(path), "-"+hash[:12]+"-shard-")
@@ -81,6 +81,23 @@ func shardFiles(dir, hash string) ([]string, error) {
 // escape keeps filepath.Glob from taking the name of a folder as a pattern.
 func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+}
+
+// Why shards are not put together.
+var (
+	ErrOtherSweep = errors.New("is of another sweep")
+	ErrNoShard    = errors.New("no file of a shard")
+)
+
+// MissingError names the shards that are not in a folder.
+type MissingError struct {
+	Dir       string
+	Count, Of int64
+	Shards    string // their numbers, "1, 3"; of many the first ones
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("sweep: %d of %d shards are not in %s: %s", e.Count, e.Of, e.Dir, e.Shards)
 }
 
 // missing names the shards that are not there.
@@ -101,7 +118,7 @@ func missing(shards map[int64][]record, n int64, dir string) error {
 	if count > 20 {
 		names += ", ..."
 	}
-	return fmt.Errorf("sweep: %d of %d shards are not in %s: %s", count, n, dir, names)
+	return &MissingError{dir, count, n, names}
 }
 
 // merge writes the table in the order of the cases: case c is row c/N of its shard.
@@ -171,7 +188,7 @@ func (o *Outcome) Barren() error {
 		return nil
 	}
 	row := o.records[0]
-	return &bench.Exit{Code: 1, Err: fmt.Errorf("sweep: all %d cases failed, case %d: %s", o.Rows, row[0].Int64(), row[len(row)-1].ByteArray())}
+	return &host.Exit{Code: 1, Err: fmt.Errorf("sweep: all %d cases failed, case %d: %s", o.Rows, row[0].Int64(), row[len(row)-1].ByteArray())}
 }
 
 // Text says what the table holds, for people: of each result the least and the most, and

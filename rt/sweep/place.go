@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"lockstep/model"
-	"lockstep/rt/bench"
+	"lockstep/rt/virtual"
 )
 
 // place is a value in the tree of a file.
@@ -33,7 +33,7 @@ type tree struct {
 	of       *model.Draft
 }
 
-func trees(v *bench.Variation) []tree {
+func trees(v *virtual.Variation) []tree {
 	list := []tree{{"", v.Plant.Top(), []string{"", "parameters.", "elements.", "inputs."}, v.Plant}}
 	if v.Bench != nil {
 		list = append(list, tree{"bench.", v.Bench, []string{""}, nil})
@@ -45,7 +45,7 @@ func trees(v *bench.Variation) []tree {
 }
 
 // find looks an address up.
-func find(v *bench.Variation, address word) (*place, error) {
+func find(v *virtual.Variation, address word) (*place, error) {
 	list := trees(v)
 	for i := len(list) - 1; i >= 0; i-- { // the plant, whose prefix is empty, last
 		path, ok := strings.CutPrefix(address.text, list[i].prefix)

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"lockstep/model"
-	"lockstep/rt/bench"
+	"lockstep/rt/scenario"
+	"lockstep/rt/virtual"
 )
 
 // resultSpec is a column of results as the file has it.
@@ -66,8 +67,8 @@ type meter struct {
 	rule       string
 	unit       string // of the result
 	scale      float64
-	of         []bench.Reading // one, or two that are multiplied
-	conditions *bench.Conditions
+	of         []scenario.Reading // one, or two that are multiplied
+	conditions *scenario.Conditions
 	from, to   int64   // grid points
 	lo, hi     float64 // of settles
 	period     float64 // s
@@ -80,7 +81,7 @@ type meter struct {
 }
 
 // meter makes the meter for a case.
-func (r *resultSpec) meter(c *bench.Case) (m *meter, err error) {
+func (r *resultSpec) meter(c *virtual.Case) (m *meter, err error) {
 	rule, of := r.kind()
 	m = &meter{rule: rule, scale: 1, to: c.Ticks(), period: float64(c.PeriodNs()) / 1e9, value: math.NaN()}
 	if r.From.text != "" {
@@ -112,7 +113,7 @@ func (r *resultSpec) meter(c *bench.Case) (m *meter, err error) {
 }
 
 // read finds what a result is of, and its unit.
-func (m *meter) read(r *resultSpec, of word, c *bench.Case) error {
+func (m *meter) read(r *resultSpec, of word, c *virtual.Case) error {
 	var units []string
 	for name := range strings.SplitSeq(of.text, "*") {
 		reading, err := c.Reading(strings.TrimSpace(name))

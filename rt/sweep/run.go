@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 // Run is one shard of a sweep at work.
@@ -74,6 +74,19 @@ func (r *Run) Do() (*Outcome, error) {
 	return r.finish()
 }
 
+// CountError says that a folder has a shard of the same sweep in another number of shards.
+type CountError struct {
+	File     string
+	Has, New int64 // shards
+}
+
+func (e *CountError) Error() string {
+	return fmt.Sprintf("sweep: %s is of %d shards, this one of %d: name that number (-shard I/%d) or another folder (-o DIR)", e.File, e.Has, e.New, e.Has)
+}
+
+// ErrChanged says that a file of a sweep is not as it was when the sweep was read.
+var ErrChanged = errors.New("has changed since the sweep began")
+
 // otherNumber refuses a folder with shards of the same sweep in another number.
 func (r *Run) otherNumber() error {
 	for _, ending := range []string{".parquet", ".partial"} {
@@ -85,7 +98,7 @@ func (r *Run) otherNumber() error {
 			var i, n int64
 			_, err := fmt.Sscanf(filepath.Base(path)[len(r.Name)+len("-shard-")+13:], "%d-of-%d"+ending, &i, &n)
 			if err == nil && n != r.Shard.N {
-				return fmt.Errorf("sweep: %s is of %d shards, this one of %d: name that number (-shard I/%d) or another folder (-o DIR)", path, n, r.Shard.N, n)
+				return &CountError{path, n, r.Shard.N}
 			}
 		}
 	}
@@ -165,7 +178,7 @@ func (r *Run) work() error {
 			return err
 		}
 		if r.hash(w.from.Files) != r.Hash {
-			return fmt.Errorf("sweep: a file of %s has changed since the sweep began: run the same command again", r.Name)
+			return fmt.Errorf("sweep: a file of %s %w: run the same command again", r.Name, ErrChanged)
 		}
 		w.stop, workers[i] = &stop, w
 	}
@@ -224,7 +237,7 @@ func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
 			r.Stop = nil
 			stop.Store(true)
 			if err == nil {
-				err = &bench.Exit{Code: 1, Err: fmt.Errorf("sweep: stopped by %v; run the same command again to go on", s)}
+				err = &host.Exit{Code: 1, Err: fmt.Errorf("sweep: stopped by %v; run the same command again to go on", s)}
 			}
 		case <-clock.C:
 			r.show()

@@ -2,6 +2,8 @@ package sweep
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,7 +15,7 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/virtual"
 )
 
 // rotor is a wheel that a brake stops from w: it slides until J·w/tau, with tau = mu·fn at
@@ -187,7 +189,7 @@ results:
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (bench.Simulation{Plant: file, For: time.Second, Every: 1, Out: out}).Run(); err != nil {
+	if _, err := (virtual.Simulation{Plant: file, For: time.Second, Every: 1, Out: out}).Run(); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(out)
@@ -249,7 +251,7 @@ func TestACaseThatFailsIsARowWithItsReason(t *testing.T) {
 		want := ""
 		switch {
 		case J[i] < 0:
-			want = "rotor.yaml:5:29: model: element \"wheel\": inertia J -1 kg.m2 is not positive"
+			want = "rotor.yaml:5:29: model: element \"wheel\": inertia J -1 kg.m2"
 		case tau[i] > 0:
 			want = "finite"
 		}
@@ -297,14 +299,15 @@ results:
 		{"plant: rotor.yaml", "bench: rotor.yaml", `2:8: sweep: bench: rotor.yaml is a plant: write plant: rotor.yaml`},
 		{"sweep: good", "sweep: a b", `1:8: sweep: sweep: "a b" is not a name`},
 		{"sweep: good", "sweep: a[1]", `1:8: sweep: sweep: "a[1]" is not a name`},
-		{"for: 1 s", "for: 1 kg", `3:6: sweep: for: unit kg does not fit, s is wanted`},
+		{"for: 1 s", "for: 1 kg", `3:6: sweep: for: unit kg`},
 		{"for: 1 s", "for: 0 s", `3:6: sweep: for: 0 s is not more than nothing`},
 		{"results:", "result:", `6:1: sweep: unknown key "result" (did you mean results?)`},
 		{"parameters:\n  mu:", "parameters:\n  mu: [", `sweep: `},
 	} {
 		file := folder(t, strings.Replace(good, c[0], c[1], 1))
 		_, err := Load(file)
-		if err == nil || !strings.HasPrefix(err.Error(), file+":") || !strings.Contains(err.Error(), c[2]) || strings.Contains(err.Error(), "\n") {
+		var at *FileError
+		if !errors.As(err, &at) || at.File != file || !strings.Contains(fmt.Sprintf("%d:%d: sweep: %s", at.Line, at.Col, at.Text), c[2]) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q for %q: %v, want %s", c[1], c[0], err, c[2])
 		}
 	}
@@ -315,29 +318,35 @@ func TestMergingNamesWhatIsMissingAndRefusesWhatIsForeign(t *testing.T) {
 	for _, i := range []int64{0, 2, 4} {
 		do(t, s, dir, 2, Shard{i, 5, ""})
 	}
-	want := func(dir, hash, text string) {
+	want := func(dir, hash string, is func(error) bool) {
 		t.Helper()
-		if _, err := Merge(dir, filepath.Join(t.TempDir(), "all.csv"), hash); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v, want %s", err, text)
+		if _, err := Merge(dir, filepath.Join(t.TempDir(), "all.csv"), hash); !is(err) {
+			t.Errorf("%v", err)
 		}
 	}
-	want(dir, "", "2 of 5 shards are not in "+dir+": 1, 3")
-	want(dir, strings.Repeat("0", 64), "is of another sweep, mixed-"+s.Hash[:12])
+	two := func(err error) bool {
+		var e *MissingError
+		return errors.As(err, &e) && *e == MissingError{dir, 2, 5, "1, 3"}
+	}
+	foreign := func(err error) bool { return errors.Is(err, ErrOtherSweep) }
+	want(dir, "", two)
+	want(dir, strings.Repeat("0", 64), func(err error) bool { return foreign(err) && strings.Contains(err.Error(), "mixed-"+s.Hash[:12]) })
 	other := load(t, folder(t, strings.Replace(mixed, "seed: 4", "seed: 5", 1)))
 	if other.Hash == s.Hash {
 		t.Fatal("another seed has the same hash")
 	}
 	do(t, other, dir, 2, Shard{1, 5, ""})
-	want(dir, "", "is of another sweep")
-	want(dir, s.Hash, "2 of 5 shards are not in "+dir+": 1, 3")
+	want(dir, "", foreign)
+	want(dir, s.Hash, two)
 	for _, i := range []int64{1, 3} {
 		do(t, s, dir, 2, Shard{i, 5, ""})
 	}
 	if o, err := Merge(dir, filepath.Join(t.TempDir(), "all.csv"), s.Hash); err != nil || int64(o.Rows) != s.Cases {
 		t.Errorf("beside a shard of another sweep: %v, %v", o, err)
 	}
-	want(t.TempDir(), "", "no file of a shard")
-	if _, err := (&Run{Sweep: s, Shard: Shard{1, 6, ""}, Dir: dir, Workers: 1}).Do(); err == nil || !strings.Contains(err.Error(), "is of 5 shards, this one of 6") {
+	want(t.TempDir(), "", func(err error) bool { return errors.Is(err, ErrNoShard) })
+	var count *CountError
+	if _, err := (&Run{Sweep: s, Shard: Shard{1, 6, ""}, Dir: dir, Workers: 1}).Do(); !errors.As(err, &count) || count.Has != 5 || count.New != 6 {
 		t.Errorf("a shard of 6 beside those of 5: %v", err)
 	}
 }

@@ -222,12 +222,15 @@ func tidy(path string) {
 	}
 }
 
+// ErrDamaged says that a file is not as a shard was written.
+var ErrDamaged = errors.New("is damaged, or no file of a sweep")
+
 // readParquet reads a file of a sweep; one that is not whole, or of something else, is an
 // error.
 func readParquet(path string) (h head, rows []record, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s is damaged, or no file of a sweep: %w", path, err)
+			err = fmt.Errorf("%s %w: %w", path, ErrDamaged, err)
 		}
 	}()
 	data, err := os.ReadFile(path)

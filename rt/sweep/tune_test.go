@@ -50,7 +50,7 @@ func TestASweepTunesTheControlUnit(t *testing.T) {
 	if !(s[1] > s[0]+1) {
 		t.Errorf("with a third of the slip it stops in %g m after %g m", s[1], s[0])
 	}
-	if failed := o.records[2][len(o.records[2])-1]; failed.IsNull() || !strings.Contains(failed.String(), "mine.yaml:16:7: bench: unit: slip of abs: 2 is not from 0 to 1") {
+	if failed := o.records[2][len(o.records[2])-1]; failed.IsNull() || !strings.Contains(failed.String(), "mine.yaml:16:7: bench: unit: slip of abs: 2 ") {
 		t.Errorf("a slip of 2: %v", failed)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"lockstep/rt"
-	"lockstep/rt/bench"
+	"lockstep/rt/virtual"
 )
 
 // Row is one case of the table without its parameters.
@@ -22,7 +22,7 @@ type Row struct {
 // worker runs cases, one after the other, on files of its own.
 type worker struct {
 	sweep  *Sweep
-	from   *bench.Variation
+	from   *virtual.Variation
 	places [][]*place // of each parameter
 	page   *rt.Page
 	stop   *atomic.Bool
@@ -52,7 +52,7 @@ func (w *worker) open() (err error) {
 	if d.Bench.text != "" {
 		key, at = "bench", d.Bench
 	}
-	if w.from, err = bench.NewVariation(s.dir, at.text); err != nil {
+	if w.from, err = virtual.NewVariation(s.dir, at.text); err != nil {
 		return s.from(err, at, key)
 	}
 	if kind := map[bool]string{true: "bench", false: "plant"}[w.from.Bench != nil]; kind != key {
@@ -96,7 +96,7 @@ func (w *worker) find() error {
 }
 
 // prepare makes a case of the values that stand in the files now.
-func (w *worker) prepare() (*bench.Case, error) {
+func (w *worker) prepare() (*virtual.Case, error) {
 	*w.page = rt.Page{}
 	return w.from.Prepare(w.page)
 }

@@ -83,6 +83,17 @@ func scalarText(n ast.Node) (string, bool) {
 	return model.ScalarText(n)
 }
 
+// FileError is an error at a place of a sweep file.
+type FileError struct {
+	File      string
+	Line, Col int // from 1
+	Text      string
+}
+
+func (e *FileError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: sweep: %s", e.File, e.Line, e.Col, e.Text)
+}
+
 // placeError is an error at a place of the file, whose name is not known there.
 type placeError struct {
 	line, col int
@@ -140,7 +151,7 @@ func placed(file string, err error) error {
 		}
 	}
 	text, _, _ = strings.Cut(text, "\n")
-	return fmt.Errorf("%s:%d:%d: sweep: %s", file, line, col, text)
+	return &FileError{file, line, col, text}
 }
 
 // number splits "8.5 bar" into number and unit; "" of a bare one.

@@ -1,19 +1,20 @@
 // Package dbctest owns databases made for tests: random ones, and their text in
-// the DBC format.
+// the DBC format. It does not read that text (package dbc), and the product does not
+// use it.
 package dbctest
 
 import (
 	"fmt"
 
 	"lockstep/io/can"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 // Generate returns a database that keeps to the format, of 1 to 4 messages with
 // everything package dbc reads. draw(n) chooses one of 0 to n-1.
-func Generate(draw func(n int) int) *sigmap.Database {
+func Generate(draw func(n int) int) *messages.Database {
 	g := generator{draw: draw, names: map[string]bool{}, ids: map[uint32]bool{}}
-	db := &sigmap.Database{BusType: pick(draw, "", "CAN", "CAN FD")}
+	db := &messages.Database{BusType: pick(draw, "", "CAN", "CAN FD")}
 	for range 1 + draw(4) {
 		db.Messages = append(db.Messages, g.message())
 	}
@@ -23,9 +24,9 @@ func Generate(draw func(n int) int) *sigmap.Database {
 // generator is Generate at work.
 type generator struct {
 	draw  func(n int) int
-	names map[string]bool // taken
-	ids   map[uint32]bool // taken
-	m     *sigmap.Message // the one that gets signals
+	names map[string]bool   // taken
+	ids   map[uint32]bool   // taken
+	m     *messages.Message // the one that gets signals
 }
 
 func pick[T any](draw func(n int) int, list ...T) T { return list[draw(len(list))] }
@@ -40,9 +41,9 @@ func (g *generator) name(prefix string) string {
 	return name
 }
 
-func (g *generator) message() sigmap.Message {
+func (g *generator) message() messages.Message {
 	draw := g.draw
-	m := sigmap.Message{Name: g.name("M"), Len: pick(draw, 8, 8, 8, 3, 1, 64, 12, 0)}
+	m := messages.Message{Name: g.name("M"), Len: pick(draw, 8, 8, 8, 3, 1, 64, 12, 0)}
 	m.ID = uint32(draw(0x800))
 	if draw(2) == 0 {
 		m.ID = uint32(draw(1<<29)) | can.EFF
@@ -67,7 +68,7 @@ func (g *generator) message() sigmap.Message {
 		taken[i] = true
 	}
 	for range draw(8) {
-		g.add(sigmap.Signal{}, &taken)
+		g.add(messages.Signal{}, &taken)
 	}
 	if draw(2) == 0 {
 		g.mux("", nil, taken, 2)
@@ -78,7 +79,7 @@ func (g *generator) message() sigmap.Message {
 // mux adds a multiplexor and signals under it, which share what is not taken; it
 // goes down so many levels.
 func (g *generator) mux(under string, ranges [][2]uint64, taken [512]bool, levels int) {
-	s := g.add(sigmap.Signal{Multiplexor: true, Len: 2 + g.draw(5), Under: under, Ranges: ranges}, &taken)
+	s := g.add(messages.Signal{Multiplexor: true, Len: 2 + g.draw(5), Under: under, Ranges: ranges}, &taken)
 	if s == "" {
 		return
 	}
@@ -93,7 +94,7 @@ func (g *generator) mux(under string, ranges [][2]uint64, taken [512]bool, level
 			next += 3
 		}
 		for range 1 + g.draw(3) {
-			g.add(sigmap.Signal{Under: s, Ranges: list}, &branch)
+			g.add(messages.Signal{Under: s, Ranges: list}, &branch)
 		}
 		if i == 0 && levels > 1 && g.draw(2) == 0 {
 			g.mux(s, list, branch, levels-1)
@@ -103,7 +104,7 @@ func (g *generator) mux(under string, ranges [][2]uint64, taken [512]bool, level
 
 // add completes s and adds it where nothing is taken; it returns its name, "" if
 // it found no place.
-func (g *generator) add(s sigmap.Signal, taken *[512]bool) string {
+func (g *generator) add(s messages.Signal, taken *[512]bool) string {
 	draw := g.draw
 	s.BigEndian = draw(2) == 0
 	if s.Len == 0 {
@@ -134,7 +135,7 @@ func (g *generator) add(s sigmap.Signal, taken *[512]bool) string {
 	s.Comment = text(draw)
 	s.Receivers = pick(draw, nil, []string{"Motor"}, []string{"Motor", "Bench"})
 	for i := range draw(3) {
-		s.Values = append(s.Values, sigmap.Value{Raw: int64(i), Text: pick(draw, "", "ein", "ungültig", "a b; c")})
+		s.Values = append(s.Values, messages.Value{Raw: int64(i), Text: pick(draw, "", "ein", "ungültig", "a b; c")})
 	}
 	s.Initial, s.HasInitial = float64(draw(2)), true
 	s.SPN = draw(3) * draw(1000)
@@ -143,7 +144,7 @@ func (g *generator) add(s sigmap.Signal, taken *[512]bool) string {
 }
 
 // place returns the bits of s, counted as in a DBC, if none is taken.
-func place(s *sigmap.Signal, taken *[512]bool) (bits []int, ok bool) {
+func place(s *messages.Signal, taken *[512]bool) (bits []int, ok bool) {
 	at := s.Start
 	for range s.Len {
 		if at < 0 || at > 511 || taken[at] {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"lockstep/io/can"
-	"lockstep/io/sigmap"
+	"lockstep/io/messages"
 )
 
 const head = `VERSION ""
@@ -38,7 +38,7 @@ BA_DEF_DEF_ "BusType" "";
 `
 
 // Write returns db in the DBC format and sets the lines of db.
-func Write(db *sigmap.Database) string {
+func Write(db *messages.Database) string {
 	w := &writer{line: 1}
 	w.printf("%s", head)
 	for i := range db.Messages {
@@ -73,7 +73,7 @@ func (w *writer) printf(format string, args ...any) {
 }
 
 // message writes BO_ and SG_.
-func (w *writer) message(m *sigmap.Message) {
+func (w *writer) message(m *messages.Message) {
 	m.Line = w.line
 	w.printf("BO_ %d %s: %d %s\n", m.ID, m.Name, m.Len, orNobody(m.Sender))
 	for i := range m.Signals {
@@ -100,7 +100,7 @@ func (w *writer) message(m *sigmap.Message) {
 }
 
 // comments writes BO_TX_BU_ and CM_.
-func (w *writer) comments(m *sigmap.Message) {
+func (w *writer) comments(m *messages.Message) {
 	quote := func(s string) string { return strings.ReplaceAll(s, `"`, `\"`) }
 	if len(m.OtherSenders) > 0 {
 		w.printf("BO_TX_BU_ %d : %s,%s;\n", m.ID, m.Sender, strings.Join(m.OtherSenders, ","))
@@ -116,7 +116,7 @@ func (w *writer) comments(m *sigmap.Message) {
 }
 
 // attributes writes BA_ where the value is not the default.
-func (w *writer) attributes(m *sigmap.Message) {
+func (w *writer) attributes(m *messages.Message) {
 	if m.CycleNs != 0 {
 		w.printf("BA_ \"GenMsgCycleTime\" BO_ %d %d;\n", m.ID, m.CycleNs/1e6)
 	}
@@ -151,7 +151,7 @@ func (w *writer) attributes(m *sigmap.Message) {
 
 // meanings writes VAL_, SIG_VALTYPE_ and SG_MUL_VAL_, the last as Vector does: for
 // all multiplexed signals of a message if one needs it.
-func (w *writer) meanings(m *sigmap.Message) {
+func (w *writer) meanings(m *messages.Message) {
 	extended := false
 	for _, s := range m.Signals {
 		extended = extended || s.Under != "" && (s.Multiplexor || len(s.Ranges) > 1 || s.Ranges[0][0] != s.Ranges[0][1])

@@ -3,14 +3,14 @@ package main
 import (
 	"os"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/supervisor"
 )
 
 const attachUsage = "attach [BENCH|PROCESS] [-report FILE.json]"
 
 func runAttach(list []string) error {
 	a := newArgs("attach", attachUsage)
-	o := bench.Options{Out: os.Stdout}
+	o := supervisor.Options{Out: os.Stdout}
 	a.StringVar(&o.Report, "report", "", "write the closing report to this file, as JSON")
 	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
 		return err
@@ -19,5 +19,5 @@ func runAttach(list []string) error {
 	if len(a.names) == 1 {
 		which = a.names[0]
 	}
-	return bench.Attach(which, o)
+	return supervisor.Attach(which, o)
 }

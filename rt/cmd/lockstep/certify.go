@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"lockstep/deploy/certify"
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
+	"lockstep/rt/soak"
 )
 
 const certifyUsage = "certify [BENCH] [-for 1h] -o FILE.html [-bus NAME] [-unitbus NAME] [-besteffort] [-kernel table|generated|FILE] [-load=false] | lockstep certify -compare OLD.json [NEW.json]"
@@ -87,8 +88,8 @@ func (c *certifying) check() error {
 	switch {
 	case c.out == "" && c.old == "":
 		return usageError{"certify: -o FILE.html is wanted: where the certificate is written"}
-	case c.length < bench.Shortest:
-		return usageError{fmt.Sprintf("certify: -for %v: at least %v are needed", c.length, bench.Shortest)}
+	case c.length < soak.Shortest:
+		return usageError{fmt.Sprintf("certify: -for %v: at least %v are needed", c.length, soak.Shortest)}
 	}
 	return nil
 }
@@ -153,6 +154,10 @@ func (c *certifying) measure(old *certify.Certificate) error {
 		c.Order.Load = startLoad
 	}
 	files, err := certify.Create(c.out)
+	var refused *certify.Refused
+	if errors.As(err, &refused) {
+		return &host.Exit{Code: 3, Err: err}
+	}
 	if err != nil {
 		return err
 	}
@@ -163,14 +168,14 @@ func (c *certifying) measure(old *certify.Certificate) error {
 		return err
 	}
 	if e := files.Write(made); e != nil {
-		return &bench.Exit{Code: 1, Err: errors.Join(e, err)}
+		return &host.Exit{Code: 1, Err: errors.Join(e, err)}
 	}
 	made.Text(os.Stdout, files)
 	if old != nil {
 		err = errors.Join(err, compareCertificates(old, made))
 	}
 	if err != nil {
-		return &bench.Exit{Code: 1, Err: err}
+		return &host.Exit{Code: 1, Err: err}
 	}
 	return nil
 }
@@ -184,7 +189,7 @@ func untilThen(files *certify.Files) (then func()) {
 		select {
 		case <-signals:
 			files.Close()
-			os.Exit(report(&bench.Exit{Code: 1, Err: errors.New("certify: interrupted before the run, nothing is written")}))
+			os.Exit(printError(&host.Exit{Code: 1, Err: errors.New("certify: interrupted before the run, nothing is written")}))
 		case <-over:
 		}
 	}()
@@ -207,7 +212,7 @@ func compareCertificates(old, now *certify.Certificate) error {
 		worse = append(worse, fmt.Errorf("certify: worse: %s", f.Name))
 	}
 	if worse != nil {
-		return &bench.Exit{Code: 1, Err: errors.Join(worse...)}
+		return &host.Exit{Code: 1, Err: errors.Join(worse...)}
 	}
 	return nil
 }

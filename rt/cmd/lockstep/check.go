@@ -6,14 +6,14 @@ import (
 	"os"
 	"time"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/check"
 )
 
 const checkUsage = "check FILE... [-step 5ms] [-scheme NAME] [-form NAME] [-scenario FILE] [-matrices] [-strict]"
 
 func runCheck(list []string) error {
 	a := newArgs("check", checkUsage)
-	c := bench.Checking{Out: os.Stdout, Warn: func(text string) { fmt.Fprintln(os.Stderr, "lockstep: warning:", text) }}
+	c := check.Check{Out: os.Stdout, Warn: func(text string) { fmt.Fprintln(os.Stderr, "lockstep: warning:", text) }}
 	step := a.span("step", 5*time.Millisecond, "period of the grid of a plant (default 5ms); a bench has its own")
 	a.choice(&c.Scheme, "scheme", "of a plant: complete (the default) or papers, as in sim; a bench has its own", "complete", "papers")
 	a.choice(&c.Form, "form", "of a plant: projected (the default) or held, as in sim", "projected", "held")

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"lockstep/model"
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 // command is one word after `lockstep`.
@@ -94,7 +94,7 @@ func runVersion(list []string) error {
 	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
 		return err
 	}
-	fmt.Println("lockstep", bench.Version())
+	fmt.Println("lockstep", host.Version())
 	return nil
 }
 

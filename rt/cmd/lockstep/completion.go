@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"lockstep/hil_test/ecu"
 	"lockstep/model/plants"
-	"lockstep/rt/bench"
+	"lockstep/rt/control"
+	"lockstep/rt/ecu"
 )
 
 //go:embed completion
@@ -192,7 +192,7 @@ func interfaces() (list []proposal) {
 
 // running are the benches that run, by name.
 func running() (list []proposal) {
-	for _, r := range bench.List() {
+	for _, r := range control.List() {
 		list = append(list, proposal{r.Bench, "runs"})
 	}
 	return list

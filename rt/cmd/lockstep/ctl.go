@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"os"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/control"
 )
 
 const ctlUsage = "ctl BENCH|PROCESS status | faults | fault KEY=VALUE... | clear NAME...|all | set PORT=VALUE... | release PORT...|all | stop [-json]"
@@ -15,7 +15,7 @@ func runCtl(list []string) error {
 	if err := a.parse(list, 2, 1000, os.Stdout); err != nil {
 		return err
 	}
-	answer, err := bench.Ask(a.names[0], a.names[1:])
+	answer, err := control.Ask(a.names[0], a.names[1:])
 	if err != nil {
 		return err
 	}

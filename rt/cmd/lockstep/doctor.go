@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"lockstep/deploy"
-	"lockstep/rt/bench"
+	"lockstep/deploy/doctor"
+	"lockstep/rt/host"
 	"lockstep/sched"
 )
 
@@ -14,7 +14,7 @@ const doctorUsage = "doctor [-fix [-yes] [-keep CHECK,...] | -undo] [-json] [-cp
 
 // doctorArgs are what the command line asks of the doctor.
 type doctorArgs struct {
-	ask       deploy.Ask
+	ask       doctor.Ask
 	json      bool
 	root      string
 	fix, undo bool
@@ -25,7 +25,7 @@ type doctorArgs struct {
 
 func runDoctor(list []string) error {
 	a := newArgs("doctor", doctorUsage)
-	d := doctorArgs{ask: deploy.Ask{Timer: sched.Timerfd}}
+	d := doctorArgs{ask: doctor.Ask{Timer: sched.Timerfd}}
 	a.BoolVar(&d.json, "json", false, "print one JSON object")
 	a.StringVar(&d.root, "root", "/", "judge the files of another host, below `DIR`")
 	a.IntVar(&d.ask.CPU, "cpu", -1, "the CPU of the loop (default: the one that run chooses while no other bench runs)")
@@ -36,7 +36,7 @@ func runDoctor(list []string) error {
 	a.BoolVar(&d.yes, "yes", false, "with -fix: confirmed, for scripts")
 	a.several(&d.keep, "keep", "with -fix: checks whose findings are left alone: `CHECK,...`, like throttling,smt")
 	a.BoolVar(&d.undo, "undo", false, "restore what -fix has changed")
-	a.StringVar(&d.state, "state", deploy.UndoFile, "the `FILE` that says how to undo the changes")
+	a.StringVar(&d.state, "state", doctor.UndoFile, "the `FILE` that says how to undo the changes")
 	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func runDoctor(list []string) error {
 	case d.undo:
 		return d.runUndo()
 	}
-	found, err := deploy.Doctor(d.root, d.ask)
+	found, err := doctor.Examine(d.root, d.ask)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func runDoctor(list []string) error {
 		return err
 	}
 	if !found.Fit {
-		return &bench.Exit{Code: 3, Err: errors.New("doctor: the host is not fit: do what is marked MUST, or run with -besteffort")}
+		return &host.Exit{Code: 3, Err: errors.New("doctor: the host is not fit: do what is marked MUST, or run with -besteffort")}
 	}
 	return nil
 }

@@ -7,27 +7,27 @@ import (
 	"os"
 	"strings"
 
-	"lockstep/deploy"
-	"lockstep/rt/bench"
-
 	"golang.org/x/term"
+
+	"lockstep/deploy/doctor"
+	"lockstep/rt/host"
 )
 
 // fixed is what `doctor -fix -json` prints.
 type fixed struct {
-	Plan  *deploy.Plan  `json:"plan"`
-	Steps []deploy.Step `json:"steps"` // none: nothing was changed
+	Plan  *doctor.Plan  `json:"plan"`
+	Steps []doctor.Step `json:"steps"` // none: nothing was changed
 	Fit   bool          `json:"fit"`   // in the end
 }
 
 // undone is what `doctor -undo -json` prints.
 type undone struct {
-	Steps []deploy.Step `json:"steps"`
+	Steps []doctor.Step `json:"steps"`
 }
 
 // runFix shows what can be changed, and changes it once that is confirmed.
 func (d *doctorArgs) runFix() error {
-	p, err := deploy.NewPlan(d.root, d.ask, d.keep)
+	p, err := doctor.NewPlan(d.root, d.ask, d.keep)
 	if err != nil {
 		return refusal(err)
 	}
@@ -36,12 +36,12 @@ func (d *doctorArgs) runFix() error {
 			return err
 		}
 	}
-	var steps []deploy.Step
+	var steps []doctor.Step
 	confirmed := d.yes || len(p.Changes) == 0 || d.asked(len(p.Changes))
 	if confirmed {
 		steps, err = p.Apply(d.state)
 	} else {
-		err = &bench.Exit{Code: 3, Err: errors.New("doctor: nothing was changed: -fix waits for a yes on a terminal, or for -yes")}
+		err = &host.Exit{Code: 3, Err: errors.New("doctor: nothing was changed: -fix waits for a yes on a terminal, or for -yes")}
 	}
 	return errors.Join(refusal(err), d.tell(p, steps), failures(steps))
 }
@@ -61,28 +61,28 @@ func (d *doctorArgs) asked(changes int) bool {
 }
 
 // tell prints what became of the plan, and how the host is now.
-func (d *doctorArgs) tell(p *deploy.Plan, steps []deploy.Step) error {
-	now, err := deploy.Doctor(d.root, d.ask)
+func (d *doctorArgs) tell(p *doctor.Plan, steps []doctor.Step) error {
+	now, err := doctor.Examine(d.root, d.ask)
 	if err != nil {
 		return err
 	}
 	if d.json {
-		return printJSON(fixed{p, append([]deploy.Step{}, steps...), now.Fit})
+		return printJSON(fixed{p, append([]doctor.Step{}, steps...), now.Fit})
 	}
 	if len(steps) == 0 {
 		return nil
 	}
 	fmt.Println()
-	if err := deploy.StepsText(os.Stdout, steps); err != nil {
+	if err := doctor.StepsText(os.Stdout, steps); err != nil {
 		return err
 	}
-	done, _, failed := deploy.Sum(steps)
+	done, _, failed := doctor.Sum(steps)
 	fmt.Printf("\n%d changed, %d failed; undo with: lockstep doctor -undo%s\n%s\n", done, failed, d.stateFlag(), now.Sum())
 	return nil
 }
 
 func (d *doctorArgs) stateFlag() string {
-	if d.state == deploy.UndoFile {
+	if d.state == doctor.UndoFile {
 		return ""
 	}
 	return " -state " + d.state
@@ -90,14 +90,14 @@ func (d *doctorArgs) stateFlag() string {
 
 // runUndo restores what -fix has changed.
 func (d *doctorArgs) runUndo() error {
-	steps, err := deploy.Undo(d.root, d.state)
+	steps, err := doctor.Undo(d.root, d.state)
 	var said error
 	switch {
 	case d.json:
-		said = printJSON(undone{append([]deploy.Step{}, steps...)})
+		said = printJSON(undone{append([]doctor.Step{}, steps...)})
 	case len(steps) > 0:
-		said = deploy.StepsText(os.Stdout, steps)
-		done, left, failed := deploy.Sum(steps)
+		said = doctor.StepsText(os.Stdout, steps)
+		done, left, failed := doctor.Sum(steps)
 		fmt.Printf("%d restored, %d left, %d failed\n", done, left, failed)
 	case err == nil:
 		fmt.Println("nothing to undo")
@@ -107,17 +107,17 @@ func (d *doctorArgs) runUndo() error {
 
 // refusal gives what the host refuses its exit code.
 func refusal(err error) error {
-	var r deploy.Refused
+	var r doctor.Refused
 	if errors.As(err, &r) {
-		return &bench.Exit{Code: 3, Err: fmt.Errorf("doctor: %s", r.Text)}
+		return &host.Exit{Code: 3, Err: err}
 	}
 	return err
 }
 
 // failures are the changes that the host refused, a line each.
-func failures(steps []deploy.Step) error {
-	if err := deploy.Failed(steps); err != nil {
-		return &bench.Exit{Code: 3, Err: err}
+func failures(steps []doctor.Step) error {
+	if err := doctor.Failed(steps); err != nil {
+		return &host.Exit{Code: 3, Err: err}
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
-	"lockstep/hil_test/ecu"
-	"lockstep/rt/bench"
+	"lockstep/rt/ecu"
+	"lockstep/rt/host"
 )
 
 const ecuUsage = "ecu NAME -bus NAME [-set PARAMETER=VALUE]"
@@ -49,7 +49,7 @@ func runECU(list []string) error {
 	_ = os.WriteFile("/proc/self/comm", []byte("lockstep-ecu"), 0)
 	line, err := ecu.Open(*bus)
 	if err != nil {
-		return &bench.Exit{Code: 3, Err: err}
+		return &host.Exit{Code: 3, Err: err}
 	}
 	if strings.HasPrefix(*bus, "fd:") { // who started it and reads it may end before the drive
 		signal.Ignore(syscall.SIGPIPE)
@@ -67,7 +67,7 @@ func runECU(list []string) error {
 		close(stop)
 	}()
 	if err := ecu.Run(a.names[0], line, os.Stdout, stop, settings...); err != nil {
-		return &bench.Exit{Code: 1, Err: err}
+		return &host.Exit{Code: 1, Err: err}
 	}
 	return nil
 }

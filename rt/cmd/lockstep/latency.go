@@ -11,17 +11,17 @@ import (
 
 	"golang.org/x/term"
 
-	"lockstep/deploy"
-	"lockstep/rt/bench"
+	"lockstep/deploy/latency"
+	"lockstep/rt/host"
 	"lockstep/sched"
 )
 
 const latencyUsage = "latency [-for 60s] [-report FILE.json] [-svg FILE.svg] [-period 1ms] [-priority 80] [-cpu N] [-load=false]"
 
 func runLatency(list []string) error {
-	if is, err := deploy.Child(list); is {
+	if is, err := latency.Child(list); is {
 		if err != nil {
-			return &bench.Exit{Code: 1, Err: err}
+			return &host.Exit{Code: 1, Err: err}
 		}
 		return nil
 	}
@@ -39,8 +39,8 @@ func runLatency(list []string) error {
 	if *cpu < -1 {
 		return usageError{fmt.Sprintf("latency: -cpu %d: use -1 or the number of a CPU", *cpu)}
 	}
-	l := deploy.Latency{For: *length, Period: *period, CPU: *cpu, Priority: *priority, Load: *load,
-		Raise: func(cpu, priority int) (func(), *sched.Missing) { return bench.RaiseTimers(cpu, priority, "latency") }}
+	l := latency.Measurement{For: *length, Period: *period, CPU: *cpu, Priority: *priority, Load: *load,
+		Raise: func(cpu, priority int) (func(), *sched.Missing) { return host.RaiseTimers(cpu, priority, "latency") }}
 	if err := l.Check(); err != nil {
 		return usageError{err.Error()}
 	}
@@ -63,7 +63,7 @@ func runLatency(list []string) error {
 		err = errors.New("latency: interrupted, nothing is reported")
 	}
 	if err != nil {
-		return &bench.Exit{Code: 1, Err: err}
+		return &host.Exit{Code: 1, Err: err}
 	}
 	r.Text(os.Stdout)
 	return files.write(r)
@@ -103,7 +103,7 @@ func (o outputs) close() {
 }
 
 // write writes the files of a report.
-func (o outputs) write(r *deploy.LatencyReport) error {
+func (o outputs) write(r *latency.Report) error {
 	for _, out := range []struct {
 		file *os.File
 		what string
@@ -118,7 +118,7 @@ func (o outputs) write(r *deploy.LatencyReport) error {
 			_, err = out.file.Write(text)
 		}
 		if err != nil {
-			return &bench.Exit{Code: 1, Err: fmt.Errorf("latency: %s: %w", out.what, err)}
+			return &host.Exit{Code: 1, Err: fmt.Errorf("latency: %s: %w", out.what, err)}
 		}
 		fmt.Printf("\n%s in %s\n", out.what, out.file.Name())
 	}

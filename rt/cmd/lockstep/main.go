@@ -2,7 +2,7 @@
 // simulates a drivetrain in step with a CAN bus.
 //
 // This package owns the command line: names, flags, exit codes. What the
-// commands do lives in rt/bench, rt/gen, rt/sweep, deploy and hil_test/ecu.
+// commands do lives in rt/bench, rt/gen, rt/sweep, deploy and rt/ecu.
 package main
 
 import (
@@ -11,7 +11,8 @@ import (
 	"os"
 	"strings"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
+	"lockstep/rt/supervisor"
 	"lockstep/rt/target"
 )
 
@@ -31,26 +32,26 @@ func run(list []string) (code int) {
 	}
 	switch list[0] {
 	case target.Command:
-		return report(bench.Target())
+		return printError(supervisor.Target())
 	case completeCommand:
-		return report(runComplete(list[1:]))
+		return printError(runComplete(list[1:]))
 	}
 	c, err := find(list[0])
 	if err == nil {
 		err = c.run(list[1:])
 	}
-	return report(err)
+	return printError(err)
 }
 
-// report prints an error, one line each, and returns the exit code it means.
-func report(err error) int {
+// printError prints an error, one line each, and returns the exit code it means.
+func printError(err error) int {
 	if err == nil || helped(err) {
 		return 0
 	}
 	for _, line := range strings.Split(strings.TrimSpace(err.Error()), "\n") {
 		fmt.Fprintf(os.Stderr, "lockstep: %s\n", line)
 	}
-	var e *bench.Exit
+	var e *host.Exit
 	if errors.As(err, &e) {
 		return e.Code
 	}

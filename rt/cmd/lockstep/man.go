@@ -12,7 +12,7 @@ import (
 	"text/template"
 	"time"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 //go:embed man.tmpl
@@ -39,7 +39,7 @@ func runMan(list []string) error {
 	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
 		return err
 	}
-	p := page{Version: strings.Fields(bench.Version())[0]}
+	p := page{Version: strings.Fields(host.Version())[0]}
 	if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		p.Date = time.Unix(s, 0).UTC().Format(time.DateOnly)
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"os"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/control"
 )
 
 const psUsage = "ps [-json]"
@@ -14,9 +14,9 @@ func runPs(list []string) error {
 	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
 		return err
 	}
-	runs := bench.List()
+	runs := control.List()
 	if !*asJSON {
-		return bench.Table(os.Stdout, runs)
+		return control.Table(os.Stdout, runs)
 	}
 	return printJSON(runs)
 }

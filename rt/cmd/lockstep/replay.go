@@ -8,7 +8,8 @@ import (
 	"strings"
 
 	"lockstep/io/record"
-	"lockstep/rt/bench"
+	"lockstep/rt/host"
+	"lockstep/rt/virtual"
 )
 
 const (
@@ -22,7 +23,7 @@ func runReplay(list []string) error {
 	if err := a.parse(list, 1, 1, os.Stdout); err != nil {
 		return err
 	}
-	same, err := bench.Replay{Record: a.names[0], Out: *out}.Run()
+	same, err := virtual.Replay{Record: a.names[0], Out: *out}.Run()
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func runExport(list []string) error {
 	}
 	defer f.Close()
 	if err := record.Export(r, *format, f); err != nil {
-		return &bench.Exit{Code: 1, Err: err}
+		return &host.Exit{Code: 1, Err: err}
 	}
 	if torn := r.Torn(); torn != "" {
 		fmt.Fprintf(os.Stderr, "lockstep: %s: %s\n", a.names[0], torn)

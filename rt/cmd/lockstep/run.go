@@ -5,9 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/load"
 	"lockstep/rt/bench"
 	"lockstep/rt/gen"
+	"lockstep/rt/supervisor"
 )
 
 const runUsage = "run [BENCH.yaml] [-for 10s] [-bus NAME] [-wait 30s] [-besteffort] [-kernel table|generated|FILE] [-scenario FILE] [-junit FILE.xml] [-record FILE] [-report FILE.json]"
@@ -17,7 +18,7 @@ const demo = "powershift-bench"
 
 func runBench(list []string) error {
 	a := newArgs("run", runUsage)
-	o := bench.Options{Out: os.Stdout}
+	o := supervisor.Options{Out: os.Stdout}
 	length := a.span("for", 0, "how long, like 10s; without it until Ctrl-C")
 	a.hostFlags(&o.Bus, &o.BestEffort)
 	wait := a.span("wait", 0, "wait so long at most, like 30s, for interfaces that are not there or not up yet, as after a boot")
@@ -44,11 +45,11 @@ func runBench(list []string) error {
 	if err != nil {
 		return err
 	}
-	return bench.Run(b, o)
+	return supervisor.Run(b, o)
 }
 
 // kernelFlag is -kernel of what runs a bench.
-func (a *args) kernelFlag(choose *bench.Chooser) {
+func (a *args) kernelFlag(choose *supervisor.Chooser) {
 	a.Func("kernel", "what ticks: table (the default), generated (generated and built here, once), or a target executable: `FILE`", func(s string) error {
 		*choose = kernelOf(s)
 		return nil
@@ -56,7 +57,7 @@ func (a *args) kernelFlag(choose *bench.Chooser) {
 }
 
 // kernelOf is the kernel that a word means.
-func kernelOf(word string) bench.Chooser {
+func kernelOf(word string) supervisor.Chooser {
 	switch word {
 	case "table":
 		return nil
@@ -83,7 +84,7 @@ func (a *args) hostFlags(bus *[]string, bestEffort *bool) {
 }
 
 // trialFlags are -unitbus and -load of what tries a bench with its control unit.
-func (a *args) trialFlags(unitBus *string, load *bool) {
+func (a *args) trialFlags(unitBus *string, loaded *bool) {
 	a.StringVar(unitBus, "unitbus", "", "CAN interface of the virtual control unit where it is another one, as on a looped pair of cards")
-	a.BoolVar(load, "load", true, "load the CPUs besides the loop's meanwhile: "+strings.Join(deploy.Loads(), ", "))
+	a.BoolVar(loaded, "load", true, "load the CPUs besides the loop's meanwhile: "+strings.Join(load.Kinds(), ", "))
 }

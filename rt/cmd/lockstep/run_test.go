@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,20 +42,20 @@ func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
 	if r.BestEffort != (len(r.BestEffortWhy) > 0) || !r.Clean || r.Plant != "powershift" {
 		t.Errorf("best effort %v because %q, clean %v, plant %q", r.BestEffort, r.BestEffortWhy, r.Clean, r.Plant)
 	}
+	if !has(out, "[2 4 7]", "12.00:1", "800") { // gear and ratio at last, and the closing report
+		t.Errorf("the output:\n%s", out)
+	}
+	lines := 0
 	for _, line := range strings.Split(out, "\n") {
-		if strings.Contains(line, "48.00:1") && r.BestEffort != strings.Contains(line, " s best effort ") {
-			t.Errorf("a line of status, best effort %t: %s", r.BestEffort, line)
+		if !statusLine.MatchString(line) {
+			continue
 		}
-	}
-	for _, want := range []string{"2 4 7", "12.00:1", "rpm", "allocations 0", "lateness", "p99.9"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output does not show %q:\n%s", want, out)
-		}
-	}
-	for _, line := range strings.Split(out[:strings.Index(out, "ticks ")], "\n") {
-		if strings.Contains(line, "missed") && len(line) > 79 {
+		if lines++; len(line) > 79 {
 			t.Errorf("a line of status has %d columns: %s", len(line), line)
 		}
+	}
+	if lines < 2 {
+		t.Errorf("%d lines of status in 4 s:\n%s", lines, out)
 	}
 }
 
@@ -102,7 +104,7 @@ func TestCtrlCEndsTheRunWithItsReport(t *testing.T) {
 	}
 	code := s.end()
 	r := readReport(t, file)
-	if code != 0 || !r.Clean || r.Ticks == 0 || r.Usage == nil || !strings.Contains(s.out.String(), "stopped by interrupt") {
+	if code != 0 || !r.Clean || r.Ticks == 0 || r.Usage == nil || !has(r.Ended, "interrupt") || !has(s.out.String(), r.Ended) {
 		t.Errorf("code %d, report %+v, %s\n%s", code, r, s.errors.String(), s.out.String())
 	}
 }
@@ -120,20 +122,22 @@ func TestPlantGoesOnWithTheLastCommandWhenTheUnitIsKilled(t *testing.T) {
 	if code != 0 || r.Ticks != 600 || r.Allocs != 0 {
 		t.Errorf("code %d, %d ticks, %d allocations; want 0, 600, 0\n%s", code, r.Ticks, r.Allocs, s.errors.String())
 	}
-	if len(r.Silent) != 2 || !(r.Silent[0].For > 0.5) || !strings.Contains(r.Unit, "signal: killed") {
+	if len(r.Silent) != 2 || !(r.Silent[0].For > 0.5) || !has(r.Unit, syscall.SIGKILL.String()) {
 		t.Errorf("silent %+v, unit %q; want both pressure frames silent and the unit killed", r.Silent, r.Unit)
 	}
-	for _, want := range []string{"the plant went on with the last valid command", "no valid frame from TCU_Pressure_1 for "} {
-		if !strings.Contains(s.out.String(), want) {
-			t.Errorf("the output does not say %q:\n%s", want, s.out.String())
-		}
+	if len(r.Silent) == 2 && (r.Silent[0].Message != "TCU_Pressure_1" || r.Silent[1].Message != "TCU_Pressure_2") {
+		t.Errorf("silent %+v", r.Silent)
+	}
+	said := regexp.MustCompile(`(?m)^ *\d+\.\d s .*TCU_Pressure_1 `)
+	if !said.MatchString(s.out.String()) {
+		t.Errorf("no line of status names the message that is silent:\n%s", s.out.String())
 	}
 }
 
 func TestSupervisorSaysWhyTheTargetDied(t *testing.T) {
 	t.Parallel()
 	for signal, want := range map[syscall.Signal]string{
-		syscall.SIGKILL: "signal: killed",
+		syscall.SIGKILL: syscall.SIGKILL.String(),
 		syscall.SIGABRT: "SIGABRT: abort", // the Go runtime's own way to die, with a stack trace
 	} {
 		file := filepath.Join(t.TempDir(), "r.json")
@@ -148,8 +152,7 @@ func TestSupervisorSaysWhyTheTargetDied(t *testing.T) {
 			t.Errorf("%v: code %d, report %+v; want 1, without counters the target could not give", signal, code, r)
 		}
 		got := s.errors.String()
-		if !strings.HasPrefix(got, "lockstep: run: the target process died (") || !strings.Contains(got, want) ||
-			!strings.Contains(got, "last tick ") || strings.Count(got, "\n") != 1 {
+		if !strings.HasPrefix(got, "lockstep: run: ") || !has(got, want) || !regexp.MustCompile(fmt.Sprintf(`\b%d\b`, r.Ticks)).MatchString(got) || strings.Count(got, "\n") != 1 {
 			t.Errorf("%v: %q; want one line with %q and the last tick", signal, got, want)
 		}
 	}
@@ -195,10 +198,8 @@ func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
 	if r.Unserved == 0 || r.Ticks+r.Unserved != 400 || !(r.Still > 2 && r.Still < took+2) {
 		t.Errorf("%d ticks, %d not served, stood still for %g s; want 400 together, more than 2 s, and no longer than since it was stopped, %g s", r.Ticks, r.Unserved, r.Still, took)
 	}
-	for _, want := range []string{"stands still for 2.", "stood still  ", "2s after its end ", "did not answer and was killed"} {
-		if !strings.Contains(s.out.String(), want) {
-			t.Errorf("the output does not say %q:\n%s", want, s.out.String())
-		}
+	if still := regexp.MustCompile(`(?m)^ *\d+\.\d s .* 2\.\d s`); !still.MatchString(s.out.String()) || !has(s.out.String(), fmt.Sprintf("%.3f s", r.Still), fmt.Sprint(r.Unserved), r.Ended) {
+		t.Errorf("the output does not say for how long it stands still, and stood at last:\n%s", s.out.String())
 	}
 }
 
@@ -216,7 +217,7 @@ func TestControlUnitThatStandsStillIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := s.end()
-	if r := readReport(t, file); code != 0 || r.Unit != "powershift did not answer and was killed" {
+	if r := readReport(t, file); code != 0 || !strings.HasPrefix(r.Unit, "powershift ") || !r.Clean || alive(pid) {
 		t.Errorf("code %d, unit %q; want 0 and that it did not answer", code, r.Unit)
 	}
 }
@@ -260,12 +261,12 @@ func TestEveryMissedTickIsCounted(t *testing.T) {
 }
 
 func TestPolicyThatIsBrokenEndsTheRunWithCode1(t *testing.T) {
-	for policy, why := range map[string]string{"stop": "a tick was missed (stop)", "skip 3": "more ticks were missed at once than the policy allows (skip 3)"} {
+	for _, policy := range []string{"stop", "skip 3"} {
 		s, file := interrupted(t, policy)
 		code := s.end()
 		r := readReport(t, file)
-		if code != 1 || r.Clean || r.Missed == 0 || r.Usage == nil || !strings.HasPrefix(s.errors.String(), "lockstep: run: "+why) {
-			t.Errorf("%s: code %d, %d missed, %s; want 1 and %q", policy, code, r.Missed, s.errors.String(), why)
+		if code != 1 || r.Clean || r.Missed == 0 || r.Usage == nil || !strings.HasPrefix(s.errors.String(), "lockstep: run: "+r.Ended) || !has(r.Ended, "("+policy+")") {
+			t.Errorf("%s: code %d, %d missed, %q, %s; want 1 and the policy", policy, code, r.Missed, r.Ended, s.errors.String())
 		}
 	}
 }
@@ -293,7 +294,7 @@ func TestUnknownUnitOfABenchIsRefused(t *testing.T) {
 	file := patientBench(t, "unit: powershift", "unit: nonsense")
 	for _, command := range []string{"check", "run"} {
 		out, errors, code := lockstep(t, command, file)
-		if code != 2 || out != "" || !strings.Contains(errors, `bench: unit: no control unit "nonsense"; there are powershift`) {
+		if code != 2 || out != "" || strings.Count(errors, "\n") != 1 || !has(errors, "lockstep: "+file+":", `"nonsense"`, "powershift") {
 			t.Errorf("%s: code %d, %q, %q", command, code, out, errors)
 		}
 	}
@@ -303,7 +304,7 @@ func TestUnknownUnitOfABenchIsRefused(t *testing.T) {
 func TestInputsThatNoBusDrivesAreAnnounced(t *testing.T) {
 	file := patientBench(t, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "")
 	out, errors, code := lockstep(t, "run", file, "-for", "100ms")
-	if code != 0 || !strings.Contains(out, "\nnot driven: clutch8.pressure follows its own table") {
+	if code != 0 || strings.Count(out, "clutch8.pressure") != 1 || has(out, "clutch7.pressure") {
 		t.Errorf("code %d, %s\n%s", code, errors, out)
 	}
 }

@@ -16,12 +16,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/control"
 	"lockstep/sched"
 )
 
 // ps lists the runs of this host; others may test here, too.
-func ps(t *testing.T) (list []bench.Listed) {
+func ps(t *testing.T) (list []control.Listed) {
 	t.Helper()
 	out, errors, code := lockstep(t, "ps", "-json")
 	if err := json.Unmarshal([]byte(out), &list); code != 0 || errors != "" || err != nil {
@@ -31,8 +31,8 @@ func ps(t *testing.T) (list []bench.Listed) {
 }
 
 // among finds the runs of a name.
-func among(list []bench.Listed, name string) (found []bench.Listed) {
-	return slices.DeleteFunc(slices.Clone(list), func(v bench.Listed) bool { return v.Bench != name })
+func among(list []control.Listed, name string) (found []control.Listed) {
+	return slices.DeleteFunc(slices.Clone(list), func(v control.Listed) bool { return v.Bench != name })
 }
 
 // freeCPU is the number of a CPU that no host has, and no other test claims: the pair is
@@ -85,7 +85,7 @@ func TestThreeBenchesRunAtOnceAndEachReplaysBitForBit(t *testing.T) {
 	}
 	for i, name := range names {
 		out, errors, code := lockstep(t, "stop", name)
-		if code != 0 || !strings.HasPrefix(out, name+": stopped by ctl, after ") || !strings.HasSuffix(out, "; clean\n") || strings.Count(out, "\n") != 1 {
+		if code != 0 || !strings.HasPrefix(out, name+": ") || !has(out, "ctl") || strings.Count(out, "\n") != 1 {
 			t.Errorf("stop: code %d, %q, %s", code, out, errors)
 		}
 		select { // stop has waited until it is gone; its parent may not have noticed yet
@@ -93,8 +93,8 @@ func TestThreeBenchesRunAtOnceAndEachReplaysBitForBit(t *testing.T) {
 		case <-time.After(patience):
 			t.Errorf("%s is still there", name)
 		}
-		if out, errors, code := replayed(t, records[i]); code != 0 || !strings.HasPrefix(out, "identical: ") {
-			t.Errorf("replay of %s: code %d, %q, %s", name, code, out, errors)
+		if ticks, _, errors, code := replayed(t, records[i]); code != 0 || ticks == 0 {
+			t.Errorf("replay of %s: code %d, %d ticks, %s", name, code, ticks, errors)
 		}
 	}
 	if left := ps(t); len(among(left, names[0])) != 0 {
@@ -110,8 +110,7 @@ func TestOneNameMayRunTwiceAndIsThenToldApartByProcess(t *testing.T) {
 	two.running()
 	first, second := strconv.Itoa(one.cmd.Process.Pid), strconv.Itoa(two.cmd.Process.Pid)
 	for _, words := range [][]string{{"stop", name}, {"ctl", name, "status"}} {
-		if _, errors, code := lockstep(t, words...); code != 2 || !strings.Contains(errors, name+" runs several times: name the process: ") ||
-			!strings.Contains(errors, first) || !strings.Contains(errors, second) || strings.Count(errors, "\n") != 1 {
+		if _, errors, code := lockstep(t, words...); code != 2 || !has(errors, "lockstep: "+words[0]+": "+name, first, second) || strings.Count(errors, "\n") != 1 {
 			t.Errorf("%q: code %d, %s", words, code, errors)
 		}
 	}
@@ -146,23 +145,27 @@ func TestAClaimedCPUIsRefusedInALineThatNamesTheHolder(t *testing.T) {
 	refused := func(wanted ...string) {
 		t.Helper()
 		_, errors, code := lockstep(t, "run", file, "-for", "100ms")
-		wanted = append(wanted, fmt.Sprintf("lockstep: run: CPU %d is held by %s", cpu, name))
-		if code != 3 || strings.Count(errors, "\n") != 1 || slices.ContainsFunc(wanted, func(w string) bool { return !strings.Contains(errors, w) }) {
+		wanted = append(wanted, "lockstep: run: ", fmt.Sprintf("CPU %d ", cpu), name)
+		if code != 3 || strings.Count(errors, "\n") != 1 || !has(errors, wanted...) {
 			t.Errorf("code %d, %q; want %q", code, errors, wanted)
 		}
 	}
-	refused(fmt.Sprintf("process %d: end that one (lockstep stop %[1]d)", s.cmd.Process.Pid), "cpu: auto")
-	out, errors, code := lockstep(t, "run", file, "-for", "100ms", "-besteffort")
-	if want := fmt.Sprintf("the loop shares CPU %d with that of %s, process %d", cpu, name, s.cmd.Process.Pid); code != 0 || !strings.Contains(out, want) {
+	refused(fmt.Sprintf("(lockstep stop %d)", s.cmd.Process.Pid), "cpu: auto")
+	report := filepath.Join(t.TempDir(), "r.json")
+	out, errors, code := lockstep(t, "run", file, "-for", "100ms", "-besteffort", "-report", report)
+	shared := func(why string) bool {
+		return has(why, fmt.Sprintf("CPU %d ", cpu), name, strconv.Itoa(s.cmd.Process.Pid))
+	}
+	if code != 0 || !slices.ContainsFunc(readReport(t, report).BestEffortWhy, shared) {
 		t.Errorf("best effort: code %d, %s\n%s", code, errors, out)
 	}
 	target := s.child("target")
 	defer syscall.Kill(target, syscall.SIGKILL)
 	s.cmd.Process.Kill()
 	s.end()
-	refused(fmt.Sprintf("whose target, process %d, goes on without a supervisor: take it over (lockstep attach %[1]d) or end it (lockstep stop %[1]d)", target))
+	refused(fmt.Sprintf("(lockstep attach %d)", target), fmt.Sprintf("(lockstep stop %d)", target))
 	if found := among(ps(t), name); len(found) != 1 || found[0].Supervisor != 0 || found[0].Target != target ||
-		found[0].Hint != fmt.Sprintf("no supervisor: lockstep attach %d", target) || found[0].Ticks == 0 {
+		!has(found[0].Hint, fmt.Sprintf("lockstep attach %d", target)) || found[0].Ticks == 0 {
 		t.Errorf("ps: %+v", found)
 	}
 	syscall.Kill(target, syscall.SIGKILL)
@@ -245,7 +248,7 @@ func TestASecondServiceOnOneCPUEndsWithALineAndIsNeverReady(t *testing.T) {
 	}
 	defer manager.Close()
 	t.Setenv("NOTIFY_SOCKET", socket)
-	if _, errors, code := lockstep(t, "run", file); code != 3 || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, fmt.Sprintf("CPU %d is held by ", cpu)) {
+	if _, errors, code := lockstep(t, "run", file); code != 3 || strings.Count(errors, "\n") != 1 || !has(errors, fmt.Sprintf("CPU %d ", cpu), strconv.Itoa(s.cmd.Process.Pid)) {
 		t.Errorf("code %d, %q", code, errors)
 	}
 	manager.SetReadDeadline(time.Now().Add(time.Millisecond))
@@ -289,20 +292,20 @@ func TestAnotherUserSeesWhatARunHoldsAndCannotHaveItNorStopIt(t *testing.T) {
 		out, _ := c.CombinedOutput()
 		return string(out)
 	}
-	var list []bench.Listed
+	var list []control.Listed
 	text := nobody("ps", "-json")
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		t.Fatalf("%v in %q", err, text)
 	}
-	if v := among(list, name); len(v) != 1 || v[0].CPU != cpu || v[0].Supervisor != s.cmd.Process.Pid || v[0].Target != s.child("target") || v[0].State != "not known" {
+	if v := among(list, name); len(v) != 1 || v[0].CPU != cpu || v[0].Supervisor != s.cmd.Process.Pid || v[0].Target != s.child("target") || v[0].State == "running" || v[0].Ticks != 0 {
 		t.Errorf("ps: %+v", v)
 	}
-	for want, words := range map[string][]string{
-		"lockstep: stop: " + name + " is another user's run: use sudo, or ask as that user\n": {"stop", name},
-		fmt.Sprintf("lockstep: run: CPU %d is held by %s, process ", cpu, name):               {"run", "bench.yaml", "-for", "100ms"},
+	for _, c := range []struct{ words, want []string }{
+		{[]string{"stop", name}, []string{"lockstep: stop: " + name, "sudo"}},
+		{[]string{"run", "bench.yaml", "-for", "100ms"}, []string{"lockstep: run: ", fmt.Sprintf("CPU %d ", cpu), name, strconv.Itoa(s.cmd.Process.Pid)}},
 	} {
-		if got := nobody(words...); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 {
-			t.Errorf("%q: %q, want %q", words, got, want)
+		if got := nobody(c.words...); !has(got, c.want...) || strings.Count(got, "\n") != 1 {
+			t.Errorf("%q: %q, want %q", c.words, got, c.want)
 		}
 	}
 	if _, errors, code := lockstep(t, "stop", name); code != 0 {
@@ -324,25 +327,25 @@ func TestATargetWithoutASupervisorIsStoppedAndHandsItsClaimsOn(t *testing.T) {
 	}
 	orphan()
 	out, errors, code := lockstep(t, "stop", name)
-	if code != 0 || !strings.HasPrefix(out, name+": stopped, without a supervisor, after ") || !strings.HasSuffix(out, "; clean\n") {
+	if code != 0 || !strings.HasPrefix(out, name+": ") || strings.Count(out, "\n") != 1 || has(out, "ctl") {
 		t.Errorf("code %d, %q, %s", code, out, errors)
 	}
 	target := orphan() // the CPU is free again
-	again := begin(t, nil, "attach", name)
+	report := filepath.Join(t.TempDir(), "r.json")
+	again := begin(t, nil, "attach", name, "-report", report)
 	again.running()
 	if v := among(ps(t), name); len(v) != 1 || v[0].Supervisor != again.cmd.Process.Pid || v[0].Target != target || v[0].Hint != "" {
 		t.Errorf("ps: %+v", v)
 	}
 	if _, errors, code := lockstep(t, "run", file, "-for", "100ms"); code != 3 ||
-		!strings.Contains(errors, fmt.Sprintf("CPU %d is held by %s, process %d: ", cpu, name, again.cmd.Process.Pid)) {
+		!has(errors, fmt.Sprintf("CPU %d ", cpu), name, fmt.Sprintf("(lockstep stop %d)", again.cmd.Process.Pid)) {
 		t.Errorf("code %d, %s", code, errors)
 	}
-	if out, errors, code := lockstep(t, "stop", "-now", name); code != 0 ||
-		!strings.HasPrefix(out, name+": the target process was killed, as lockstep stop -now wanted, after ") || !strings.HasSuffix(out, "; NOT clean\n") {
+	if out, errors, code := lockstep(t, "stop", "-now", name); code != 0 || !strings.HasPrefix(out, name+": ") || !has(out, "-now") || strings.Count(out, "\n") != 1 {
 		t.Errorf("stop -now: code %d, %q, %s", code, out, errors)
 	}
-	if code := again.end(); code != 1 || !strings.Contains(again.out.String(), "frames sent by the supervisor") {
-		t.Errorf("code %d: no safe values after the kill:\n%s", code, &again.out)
+	if code, r := again.end(), readReport(t, report); code != 1 || r.Clean || r.SafeFrames == 0 {
+		t.Errorf("code %d, clean %t, %d safe frames after the kill:\n%s", code, r.Clean, r.SafeFrames, &again.out)
 	}
 }
 
@@ -352,26 +355,29 @@ func TestWhatCannotBeStoppedIsOneLine(t *testing.T) {
 	file := patientBench(t, "bench: powershift-bench", "bench: "+name)
 	s := begin(t, nil, "run", file, "-record", rec)
 	s.running()
-	for line, want := range map[string]string{
-		"stop " + name[:len(name)-1] + "x": "(did you mean " + name + "?); there are ",
-		"stop":                             "stop: name one run, or all of them with -all",
-		"stop -all " + name:                "stop: name one run, or all of them with -all",
-		"stop nobody-runs-me":              `stop: no bench "nobody-runs-me" runs`,
-		"ps " + name:                       "ps: 1 names given; usage: lockstep ps [-json]",
-		"run " + file + " -record " + rec:  rec + ": another run writes it: name another file",
-		"run " + file + " -report " + rec:  rec + ": another run writes it: name another file",
+	for _, c := range []struct {
+		line string
+		code int
+		want string // words of the line
+	}{
+		{"stop " + name[:len(name)-1] + "x", 3, "stop: " + name + "?)"},
+		{"stop", 2, "stop: -all"},
+		{"stop -all " + name, 2, "stop: -all"},
+		{"stop nobody-runs-me", 3, `stop: "nobody-runs-me"`},
+		{"ps " + name, 2, "ps: 1 [-json]"},
+		{"run " + file + " -record " + rec, 3, rec + ":"},
+		{"run " + file + " -report " + rec, 3, rec + ":"},
 	} {
-		out, errors, code := lockstep(t, strings.Fields(line)...)
-		if known := strings.Contains(want, "name one run") || strings.HasPrefix(line, "ps"); code != map[bool]int{true: 2, false: 3}[known] ||
-			out != "" || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, want) {
-			t.Errorf("%s: code %d, %q, %q; want %s", line, code, out, errors, want)
+		out, errors, code := lockstep(t, strings.Fields(c.line)...)
+		if code != c.code || out != "" || strings.Count(errors, "\n") != 1 || !has(errors, strings.Fields(c.want)...) {
+			t.Errorf("%s: code %d, %q, %q; want %d, %s", c.line, code, out, errors, c.code, c.want)
 		}
 	}
 	lockstep(t, "stop", name)
 	if code := s.end(); code != 0 {
 		t.Errorf("code %d", code)
 	}
-	if out, errors, code := replayed(t, rec); code != 0 {
-		t.Errorf("the record of the run that was there first: code %d, %q, %s", code, out, errors)
+	if _, _, errors, code := replayed(t, rec); code != 0 {
+		t.Errorf("the record of the run that was there first: code %d, %s", code, errors)
 	}
 }

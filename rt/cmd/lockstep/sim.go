@@ -5,14 +5,14 @@ import (
 
 	"golang.org/x/term"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/virtual"
 )
 
 const simUsage = "sim PLANT|BENCH [-for 25s] [-scenario FILE] [-junit FILE.xml] [-record FILE] [-step 5ms] [-in inputs.csv] [-out out.csv] [-events FILE.csv] [-every N] [-scheme NAME] [-form NAME] [-report FILE.json]"
 
 func runSim(list []string) error {
 	a := newArgs("sim", simUsage)
-	var s bench.Simulation
+	var s virtual.Simulation
 	length := a.span("for", 0, "how long, like 25s; without it that of the scenario, or to the last row of -in, otherwise to that of the plant's tables (10s more if they still change there), 10s if there are none")
 	step := a.span("step", 0, "period of the grid of a plant (default 5ms); a bench has its own")
 	a.StringVar(&s.Scenario, "scenario", "", "what happens and what is expected: a file, or the name of an embedded scenario")

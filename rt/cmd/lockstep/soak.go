@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/deploy"
+	"lockstep/deploy/load"
 	"lockstep/rt/bench"
+	"lockstep/rt/soak"
+	"lockstep/rt/supervisor"
 )
 
 const soakUsage = "soak BENCH [-for 1h] [-leg 10m] [-scenarios LIST] [-faults=false] [-bus NAME] [-unitbus NAME] [-besteffort] [-kernel table|generated|FILE] " +
@@ -15,8 +17,8 @@ const soakUsage = "soak BENCH [-for 1h] [-leg 10m] [-scenarios LIST] [-faults=fa
 
 func runSoak(list []string) error {
 	a := newArgs("soak", soakUsage)
-	s := &bench.Soak{}
-	o := bench.Options{Out: os.Stdout, Every: time.Minute, Soak: s}
+	s := &soak.Soak{Options: supervisor.Options{Out: os.Stdout, Every: time.Minute}}
+	o := &s.Options
 	length := a.span("for", time.Hour, "how long, all legs and starts together, 10s at least (default 1h)")
 	leg := a.span("leg", 10*time.Minute, "the longest leg, 10s at least (default 10m); each is a run of its own")
 	scenarios := a.String("scenarios", "", "scenarios between the plain legs: files or embedded ones, A,B,C, or none; without it those listed for the bench")
@@ -33,11 +35,11 @@ func runSoak(list []string) error {
 	if err := a.parse(list, 1, 1, os.Stdout); err != nil {
 		return err
 	}
-	if *length < bench.Shortest {
-		return usageError{fmt.Sprintf("soak: -for %v: at least %v are needed to see what grows", *length, bench.Shortest)}
+	if *length < soak.Shortest {
+		return usageError{fmt.Sprintf("soak: -for %v: at least %v are needed to see what grows", *length, soak.Shortest)}
 	}
-	if *leg < bench.Shortest {
-		return usageError{fmt.Sprintf("soak: -leg %v: at least %v are needed to see what grows", *leg, bench.Shortest)}
+	if *leg < soak.Shortest {
+		return usageError{fmt.Sprintf("soak: -leg %v: at least %v are needed to see what grows", *leg, soak.Shortest)}
 	}
 	if s.Keep < 1 {
 		return usageError{fmt.Sprintf("soak: -keep %d: at least 1 record is kept; without -record none is written", s.Keep)}
@@ -59,11 +61,11 @@ func runSoak(list []string) error {
 	if err != nil {
 		return err
 	}
-	return bench.RunSoak(b, o)
+	return s.RunSegments(b)
 }
 
 // startLoad starts every kind of load.
 func startLoad(cpus []int) (what string, stop func() error, err error) {
-	stop, err = deploy.StartLoad(cpus, deploy.Loads()...)
-	return strings.Join(deploy.Loads(), ", "), stop, err
+	stop, err = load.Start(cpus, load.Kinds()...)
+	return strings.Join(load.Kinds(), ", "), stop, err
 }

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"lockstep/rt/bench"
+	"lockstep/rt/control"
+	"lockstep/rt/host"
 )
 
 const stopUsage = "stop BENCH|PROCESS [-now] | lockstep stop -all [-now]"
@@ -21,14 +22,14 @@ func runStop(list []string) error {
 		return usageError{"stop: name one run, or all of them with -all; usage: lockstep " + stopUsage}
 	}
 	broken := 0
-	err := bench.Stop(a.names, *now, func(e *bench.Ending) {
+	err := control.Stop(a.names, *now, func(e *control.Ending) {
 		fmt.Println(e)
 		if !e.Clean && !*now {
 			broken++
 		}
 	})
 	if err == nil && broken > 0 {
-		return &bench.Exit{Code: 1, Err: errors.New("stop: the run was not clean")}
+		return &host.Exit{Code: 1, Err: errors.New("stop: the run was not clean")}
 	}
 	return err
 }

@@ -1,0 +1,168 @@
+package doctor
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"lockstep/deploy/hostinfo"
+)
+
+func (h *host) checkCPU() Check {
+	c := Check{
+		Name: "cpu", Level: Must,
+		Wanted: "one for the loop and another one for everything else, within reach of this process",
+		Why:    "another thread of the process on the CPU of the loop, and the two wait for each other",
+	}
+	found := fmt.Sprintf("CPU %d of %s", h.CPU, hostinfo.FormatCPUs(h.Online))
+	switch {
+	case len(h.Online) == 0:
+		return c.hidden("the list of CPUs cannot be read")
+	case !slices.Contains(h.Online, h.CPU):
+		return c.wrong(fmt.Sprintf("no CPU %d among %s", h.CPU, hostinfo.FormatCPUs(h.Online)), "choose one of these: lockstep doctor -cpu N", Restart)
+	case len(h.Online) == 1:
+		return c.wrong("the host has one CPU", "a host with two, or -besteffort", Hardware)
+	case slices.Contains(h.Reachable, h.CPU) && len(h.Reachable) > 1:
+		return c.ok(found)
+	}
+	return c.wrong(fmt.Sprintf("the control group of this process has CPUs %s", hostinfo.FormatCPUs(h.Reachable)), h.widen(), Restart)
+}
+
+// widen is how the control group of the process gets the CPUs of the host.
+func (h *host) widen() string {
+	if h.Container != "" {
+		return "start the container with --cpuset-cpus=" + hostinfo.FormatCPUs(h.Online)
+	}
+	return "start with AllowedCPUs=" + hostinfo.FormatCPUs(h.Online) + " in the unit and its slice, e.g. sudo systemd-run --scope -p AllowedCPUs=" + hostinfo.FormatCPUs(h.Online) + " ..."
+}
+
+func (h *host) checkIsolation() Check {
+	c := Check{
+		Name: "isolation", Level: Must,
+		Wanted: fmt.Sprintf("CPU %d kept free by isolcpus=domain or an isolated cpuset partition", h.CPU),
+		Why:    "what other work does in the kernel with preemption or interrupts off, no priority of the loop cuts short",
+	}
+	switch {
+	case len(h.Online) == 0:
+		return c.hidden("the list of CPUs cannot be read")
+	case len(h.Online) == 1:
+		return c.wrong("the host has one CPU", "a host with two, or -besteffort", Hardware)
+	case slices.Contains(h.Isolated, h.CPU):
+		return c.ok("isolated: " + hostinfo.FormatCPUs(h.Isolated))
+	}
+	found := fmt.Sprintf("the scheduler places other work on CPU %d", h.CPU)
+	if len(h.Isolated) > 0 {
+		found += "; isolated: " + hostinfo.FormatCPUs(h.Isolated)
+	}
+	for _, p := range h.Partitions() {
+		if strings.Contains(p.State, "invalid") && slices.Contains(p.CPUs, h.CPU) {
+			found = fmt.Sprintf("the partition of control group %s is %s", p.Group, p.State)
+		}
+	}
+	return c.wrong(found, h.bootCommand(strings.Join(h.bootOptions(), " ")), Boot)
+}
+
+func (h *host) checkGovernor() Check {
+	c := Check{
+		Name: "governor", Level: Must,
+		Wanted: "performance",
+		Why:    "a loop that sleeps most of the time gets the lowest frequency: ticks take several times what was measured, and each change stalls",
+	}
+	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq", h.CPU)
+	governor, err := h.ReadFile(dir + "/scaling_governor")
+	switch {
+	case refused(err):
+		return c.hidden("/" + dir + "/scaling_governor cannot be read")
+	case err != nil:
+		return c.ok("no frequency scaling")
+	case governor == "performance":
+		return c.ok(governor)
+	}
+	if there := h.Text(dir + "/scaling_available_governors"); there != "" && !slices.Contains(strings.Fields(there), "performance") {
+		return c.wrong(governor+"; there are "+there, "boot a kernel with CONFIG_CPU_FREQ_GOV_PERFORMANCE=y, or with cpufreq.off=1", Kernel)
+	}
+	return h.toValue(c, dir+"/scaling_governor", "performance").wrong(governor, "echo performance | sudo tee /"+dir+"/scaling_governor", Now)
+}
+
+// maxWake is the longest an idle state may take to leave, us: what a PREEMPT_RT
+// box needs to wake a thread up is a few times that.
+const maxWake = 10
+
+// checkIdle looks for idle states that are slow to leave. The run holds
+// /dev/cpu_dma_latency at 0 where it may, and they are not entered meanwhile.
+func (h *host) checkIdle() Check {
+	c := Check{
+		Name: "idle states", Level: Should,
+		Wanted: fmt.Sprintf("none that takes more than %d us to leave, or /dev/cpu_dma_latency ours to write", maxWake),
+		Why:    "the loop wakes up later by what its CPU takes to leave its idle state",
+	}
+	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpuidle", h.CPU)
+	slow, first := "", -1
+	off := c
+	for _, state := range h.ReadDir(dir) {
+		index, err := strconv.Atoi(strings.TrimPrefix(state, "state"))
+		if err != nil {
+			continue
+		}
+		latency, err := strconv.Atoi(h.Text(path.Join(dir, state, "latency")))
+		if err != nil || latency <= maxWake || h.Text(path.Join(dir, state, "disable")) == "1" {
+			continue
+		}
+		slow += fmt.Sprintf(", %s %d us", h.Text(path.Join(dir, state, "name")), latency)
+		off = h.toValue(off, path.Join(dir, state, "disable"), "1")
+		if first < 0 || index < first {
+			first = index
+		}
+	}
+	const hold = "dev/cpu_dma_latency"
+	switch slow = strings.TrimPrefix(slow, ", "); {
+	case h.Exists(hold) && !h.mayWrite(hold):
+		c.Level = Must // run refuses, too
+		uid, _, _ := strings.Cut(h.Status["Uid"], "\t")
+		return c.wrong("/"+hold+" is not ours to write", "sudo chown "+uid+" /"+hold+", or start as root", Now)
+	case slow == "" && !h.Exists(dir):
+		return c.ok("no idle driver")
+	case slow == "":
+		return c.ok("none slower than " + strconv.Itoa(maxWake) + " us")
+	case h.Exists(hold):
+		return c.ok(slow + "; kept out during a run")
+	}
+	return off.wrong(slow, fmt.Sprintf("for i in /%s/state*; do [ ${i##*state} -lt %d ] || echo 1 | sudo tee $i/disable; done", dir, first), Now)
+}
+
+// mayWrite asks without opening the file.
+func (h *host) mayWrite(name string) bool {
+	const write = 2 // W_OK
+	return syscall.Access(h.Path(name), write) == nil
+}
+
+func (h *host) checkSMT() Check {
+	c := Check{
+		Name: "smt", Level: Should,
+		Wanted: "the core of the loop to itself",
+		Why:    "what runs on the other thread of the core takes its caches and execution units: a tick takes up to twice as long",
+	}
+	siblings, err := hostinfo.ParseCPUs(h.Text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", h.CPU)))
+	if err != nil {
+		return c.unsure("the siblings of the CPU cannot be read: "+err.Error(), "lscpu -e")
+	}
+	others := slices.DeleteFunc(hostinfo.CommonCPUs(siblings, h.Online), func(cpu int) bool { return cpu == h.CPU })
+	if len(others) == 0 {
+		return c.ok("the core of the loop is its own")
+	}
+	found := fmt.Sprintf("CPU %d shares its core with CPU %s", h.CPU, hostinfo.FormatCPUs(others))
+	spare := hostinfo.CPUsWithout(others, h.Isolated) // an isolated one is another loop's
+	switch {
+	case len(spare) == 0:
+		return c.wrong(found+", which is isolated, too", "a loop on another core: cpu in the bench", Restart)
+	case len(hostinfo.CPUsWithout(h.Online, spare)) < 2: // everything else needs a CPU
+		return c.wrong(found+", and there is no other CPU", "a host with two cores", Hardware)
+	}
+	for _, cpu := range spare {
+		c = h.toValue(c, fmt.Sprintf("sys/devices/system/cpu/cpu%d/online", cpu), "0")
+	}
+	return c.wrong(found, fmt.Sprintf("echo 0 | sudo tee /sys/devices/system/cpu/cpu%d/online", spare[0]), Now)
+}

@@ -1,0 +1,128 @@
+package latency
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cyclictestSays is what cyclictest 2.40 wrote, with fewer classes and a stall.
+const cyclictestSays = `{
+  "file_version": 1,
+  "cmdline:": "cyclictest -m -p80 -i1000 -l1000 -t1 -a1 -h 200000 -q --json=out.json",
+  "rt_test_version:": "2.40",
+  "return_code": 0,
+  "num_threads": 1,
+  "resolution_in_ns": 0,
+  "thread": {
+    "0": {
+      "histogram": {"15": 100, "16": 850, "30": 44, "999": 1, "1000": 1, "2500": 1, "9999": 1, "18000": 1},
+      "cycles": 1000,
+      "min": 15,
+      "max": 250000,
+      "avg": 23.49,
+      "cpu": 1,
+      "node": 0
+    }
+  }
+}`
+
+func TestCyclictestIsReadByItsHistogram(t *testing.T) {
+	r, err := parseCyclictest([]byte(cyclictestSays), 1_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Beside the histogram there is one wake-up, which must be the largest.
+	if r.Samples != 1000 || r.OffChart != 2 || r.Max != 250_000_000 {
+		t.Errorf("%d samples, %d off the chart, max %d ns; want 1000, 2, 250000000", r.Samples, r.OffChart, r.Max)
+	}
+	if r.OverPeriod != 5 || r.Missed != 1+2+9+18+250 {
+		t.Errorf("%d wake-ups over 1 ms, %d points missed; want 5 and 280", r.OverPeriod, r.Missed)
+	}
+	for _, c := range []struct{ q, lo, hi float64 }{{0.5, 16_000, 17_000}, {0.99, 30_000, 31_000}, {0.999, 18_000_000, 250_000_000}} {
+		if got := r.quantile(c.q); !(got >= c.lo && got <= c.hi) {
+			t.Errorf("quantile %g = %g ns, want %g to %g", c.q, got, c.lo, c.hi)
+		}
+	}
+}
+
+func TestWhatIsNotCyclictestsReportIsAnError(t *testing.T) {
+	for _, text := range []string{
+		"", "{}", "[]", "nonsense", cyclictestSays[:300],
+		strings.Replace(cyclictestSays, `"thread": {`, `"thread": {"1": {},`, 1),
+		strings.Replace(cyclictestSays, `"30": 44`, `"30": -44`, 1),
+		strings.Replace(cyclictestSays, `"30": 44`, `"-30": 44`, 1),
+		`{"thread": {"0": {"histogram": {}, "cycles": 0, "max": 0}}}`,
+	} {
+		if r, err := parseCyclictest([]byte(text), 1_000_000); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.60q gives %+v, %v, want an error of one line", text, r, err)
+		}
+	}
+}
+
+// The C program counts as the measuring process does: each wake-up in one class,
+// each grid point passed by a wake-up or missed.
+func TestTheCProgramCountsEveryPoint(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("no C compiler (cc): apt-get install gcc libc6-dev")
+	}
+	program, err := compile(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &chore{Period: 500_000, Warmup: 10, Points: 200, CPU: 0, Priority: 1}
+	cmd := timerfdC(program, c)
+	bind(cmd)
+	out, err := output(t.Context(), cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := parseRecord(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRecord(t, r, c)
+}
+
+// checkRecord checks that every grid point of a chore was counted, once.
+func checkRecord(t *testing.T, r *record, c *chore) {
+	t.Helper()
+	sum := r.OffChart
+	for _, n := range r.Histogram {
+		sum += n
+	}
+	// The last wake-up may be late and pass points beyond the end, the last of the
+	// warm-up may pass some that count.
+	if points := r.Samples + r.Missed; sum != r.Samples || (r.Missed == 0 && points != c.Points) || r.Samples > c.Points || r.Samples < 1 {
+		t.Errorf("%d wake-ups in classes, %d in all, %d missed, of %d points", sum, r.Samples, r.Missed, c.Points)
+	}
+	if q := r.quantile(0.5); !(q >= 0 && q <= float64(r.Max)) || r.Max <= 0 {
+		t.Errorf("p50 %g ns, max %d ns", q, r.Max)
+	}
+}
+
+func TestASourceThatDoesNotCompileSaysWhyInOneLine(t *testing.T) {
+	if _, err := compile(t.Context(), "/nonexistent"); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("compiled into a folder that is not there: %v", err)
+	}
+	t.Setenv("PATH", "/nonexistent")
+	if _, err := compile(t.Context(), t.TempDir()); !errors.Is(err, errNoCompiler) {
+		t.Errorf("without a compiler: %v", err)
+	}
+}
+
+func TestAProcessEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	cmd := exec.Command("sleep", "1000")
+	bind(cmd)
+	if _, err := output(ctx, cmd); err != context.DeadlineExceeded {
+		t.Errorf("sleep 1000 ended with %v", err)
+	}
+	if cmd.ProcessState == nil {
+		t.Error("the process was not waited for")
+	}
+}

@@ -1,0 +1,163 @@
+package latency
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// aReport is a report of all methods, each with a tail off every chart.
+func aReport() *Report {
+	state := func(base int64) *ByMethod {
+		l := &ByMethod{Tickers: map[string]*Figures{}}
+		for i, name := range shown() {
+			late := []int64{123_456_789}
+			for k := range int64(2000) {
+				late = append(late, 1000*(base+int64(i)+k%7)+500)
+			}
+			r := []*record{recordOf(1_000_000, late...)}
+			switch f := figures(r, r); name {
+			case peerCyclictest:
+				l.Cyclictest = f
+			case peerTimerfd:
+				l.CTimerfd = f
+			default:
+				l.Tickers[name] = f
+			}
+		}
+		return l
+	}
+	r := &Report{
+		ByMethod: *state(20), Idle: state(10), Load: "cpu on CPU 0", Period: 1_000_000, Spin: 50_000, CPU: 1, Priority: 80, Rounds: 1, Seconds: 60,
+		Reasons: []string{"the kernel is <not> PREEMPT_RT & \"more\"", "a long reason: " + strings.Repeat("it goes on ", 20)},
+	}
+	r.Host = Host{Kernel: "6.1 <&>", Processor: "CPU & Co", CPUs: "0-1"}
+	return r
+}
+
+func TestTextFitsATerminalOf79Columns(t *testing.T) {
+	var out bytes.Buffer
+	aReport().Text(&out)
+	for line := range strings.Lines(out.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 79 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		if strings.HasSuffix(strings.TrimRight(line, "\n"), " ") {
+			t.Errorf("space at the end: %q", line)
+		}
+	}
+	for _, want := range []string{"NOT REPRESENTATIVE", "per class of 1 us", "off the chart 1 of 2001", "max 123457 us", "idle, us", "under load, us"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	for _, name := range shown() {
+		if n := strings.Count(out.String(), "\n"+name+" "); n != 2 {
+			t.Errorf("%s is in %d tables, want 2", name, n)
+		}
+	}
+}
+
+func TestAReportWithoutObjectionsDoesNotSayNotRepresentative(t *testing.T) {
+	r := aReport()
+	r.Representative, r.Reasons, r.Load = true, nil, noLoad
+	var out bytes.Buffer
+	r.Text(&out)
+	svg, err := r.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{out.String(), string(svg)} {
+		if strings.Contains(strings.ToLower(text), "not representative") || strings.Contains(text, "under load") {
+			t.Errorf("of a representative host without load: %.2000s", text)
+		}
+	}
+}
+
+func TestBarsGrowWithTheLogarithm(t *testing.T) {
+	last := -1
+	for n := int64(0); n <= 100_000; n = n*3 + 1 {
+		upper, lower := bar(n, 100_000)
+		level := 8*strings.Index(" ▁▂▃▄▅▆▇█", upper) + strings.Index(" ▁▂▃▄▅▆▇█", lower)
+		if level <= last && n > 1 && n < 30 { // a step of 3 is more than an eighth of 5 decades
+			t.Errorf("%d of 100000 is not higher than a third of it", n)
+		}
+		if upper != " " && lower != "█" {
+			t.Errorf("%d of 100000 floats: %q above %q", n, upper, lower)
+		}
+		last = level
+	}
+	if u, l := bar(0, 10); u != " " || l != " " {
+		t.Errorf("nothing is drawn as %q above %q", u, l)
+	}
+	if u, l := bar(1, 1_000_000); u != " " || l != "▁" {
+		t.Errorf("one is drawn as %q above %q", u, l)
+	}
+	if u, l := bar(1_000_000, 1_000_000); u != "█" || l != "█" {
+		t.Errorf("all are drawn as %q above %q", u, l)
+	}
+}
+
+// Every count is in a class of the chart or off it.
+func TestChartsLoseNoCount(t *testing.T) {
+	r := recordOf(1_000_000, 0, 999, 1000, 47_999, 48_000, 9_999_999, 10_000_000)
+	f := figures([]*record{r}, nil)
+	for _, c := range []struct{ width, n int }{{1, 48}, {1, 500}, {2, 70}, {20, 3}} {
+		count, off := f.classesOf(c.width, c.n)
+		sum := off
+		for _, n := range count {
+			sum += n
+		}
+		if sum != r.Samples {
+			t.Errorf("%d classes of %d us: %d of %d wake-ups", c.n, c.width, sum, r.Samples)
+		}
+	}
+	if count, off := f.classesOf(1, 48); count[0] != 2 || count[1] != 1 || count[47] != 1 || off != 3 {
+		t.Errorf("classes 0, 1, 47 us and off: %d, %d, %d, %d; want 2, 1, 1, 3", count[0], count[1], count[47], off)
+	}
+}
+
+func TestSVGIsWellFormedAndShowsEveryMethod(t *testing.T) {
+	svg, err := aReport().SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, paths := map[string]int{}, 0
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e := token.(type) {
+		case xml.CharData:
+			texts[string(e)]++
+		case xml.StartElement:
+			for _, a := range e.Attr {
+				if e.Name.Local == "path" && a.Name.Local == "d" && strings.Count(a.Value, "V") > 7 {
+					paths++
+				}
+				if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") || a.Value == "" {
+					t.Errorf("<%s %s=%q>", e.Name.Local, a.Name.Local, a.Value)
+				}
+			}
+		}
+	}
+	if paths != 2*len(shown()) {
+		t.Errorf("%d histograms, want two of each of %d methods", paths, len(shown()))
+	}
+	if n := texts["1, max 123457"]; n != 2*len(shown()) {
+		t.Errorf("%d bars off the chart with count and largest, want %d", n, 2*len(shown()))
+	}
+	for _, name := range append(shown(), "idle", "under load", "off: 50 us and later", aReport().Reasons[0]) {
+		if texts[name] == 0 {
+			t.Errorf("no text %q", name)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/deploy/hostinfo"
+)
+
+// TestMain lets the test binary be the process of a load that the command would be.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "latency" && os.Args[2] == ChildWord {
+		fmt.Fprintln(os.Stderr, Run(os.Args[3]))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// processes are the direct children of this process that run, and what they do.
+func processes(t *testing.T) map[int]string {
+	t.Helper()
+	list := map[int]string{}
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		stat, _ := os.ReadFile(file)
+		_, after, _ := strings.Cut(string(stat), ") ")
+		f := strings.Fields(after) // state, parent, ...
+		if len(f) > 1 && f[0] != "Z" && f[1] == strconv.Itoa(os.Getpid()) {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			list[pid] = strings.ReplaceAll(strings.TrimRight(string(line), "\x00"), "\x00", " ")
+		}
+	}
+	return list
+}
+
+// cpuTime is the time a process has had, in ticks of 10 ms.
+func cpuTime(t *testing.T, pid int) int64 {
+	t.Helper()
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	f := strings.Fields(after) // state is field 3 of proc_pid_stat(5); utime 14, stime 15
+	user, err1 := strconv.ParseInt(f[11], 10, 64)
+	system, err2 := strconv.ParseInt(f[12], 10, 64)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	return user + system
+}
+
+// anyCPU is a CPU that this process may use.
+func anyCPU(t *testing.T) int {
+	t.Helper()
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := range len(set) * 64 {
+		if set.IsSet(cpu) {
+			return cpu
+		}
+	}
+	t.Fatal("no CPU")
+	return 0
+}
+
+func TestLoadsWorkOnTheirCPUsUntilStopped(t *testing.T) {
+	var mine unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &mine); err != nil {
+		t.Fatal(err)
+	}
+	cpu := anyCPU(t)
+	stop, err := Start([]int{cpu}, Kinds()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for pid, line := range processes(t) {
+		kind := line[strings.LastIndex(line, " ")+1:]
+		seen[kind] = true
+		// A process that shares one CPU with three others gets a part of it, at some time.
+		for begin, deadline := cpuTime(t, pid), time.Now().Add(60*time.Second); cpuTime(t, pid) < begin+2; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s does nothing", line)
+			}
+		}
+		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task/[0-9]*/status"))
+		for _, task := range tasks {
+			text, _ := os.ReadFile(task)
+			if on := hostinfo.ParseFields(string(text))["Cpus_allowed_list"]; on != "" && on != strconv.Itoa(cpu) {
+				t.Errorf("a thread of %s may run on %s, want %d", line, on, cpu)
+			}
+		}
+	}
+	for _, kind := range Kinds() {
+		if !seen[kind] {
+			t.Errorf("no process %s among %v", kind, seen)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if left := processes(t); len(left) != 0 {
+		t.Errorf("still running: %v", left)
+	}
+	var now unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &now); err != nil || now != mine {
+		t.Errorf("the caller's CPUs have changed, %v", err)
+	}
+}
+
+func TestALoadThatDiedIsSaid(t *testing.T) {
+	stop, err := Start(nil, CPU, Garbage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid, line := range processes(t) {
+		if strings.HasSuffix(line, " "+Garbage) {
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			for deadline := time.Now().Add(time.Minute); processes(t)[pid] != "" && time.Now().Before(deadline); {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}
+	if err := stop(); !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), Garbage) {
+		t.Errorf("stop says %v", err)
+	}
+}
+
+func TestUnknownLoadsAndCPUsAreRefused(t *testing.T) {
+	if _, err := Start(nil, "disk"); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), `"disk"`) {
+		t.Errorf("load disk: %v", err)
+	}
+	if _, err := Start([]int{8000}, CPU); err == nil || !strings.Contains(err.Error(), "8000") {
+		t.Errorf("load on CPU 8000: %v", err)
+	}
+	if left := processes(t); len(left) != 0 {
+		t.Errorf("still running: %v", left)
+	}
+}

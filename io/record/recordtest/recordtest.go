@@ -1,0 +1,33 @@
+// Package recordtest reads records for tests. It imports nothing of ours but io/record.
+package recordtest
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"lockstep/io/record"
+)
+
+// Entries returns copies of all entries of a record, in their order.
+func Entries(t testing.TB, file string) (list []record.Entry) {
+	t.Helper()
+	r, err := record.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := *e
+		c.Tick.U, c.Tick.Y, c.Tick.Phases = slices.Clone(e.Tick.U), slices.Clone(e.Tick.Y), slices.Clone(e.Tick.Phases)
+		list = append(list, c)
+	}
+}

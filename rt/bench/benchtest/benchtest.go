@@ -1,0 +1,130 @@
+// Package benchtest owns the bench files that tests of several packages run: the embedded demo
+// bench with changes. It knows text alone, not what a bench file means.
+package benchtest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/model/plants"
+)
+
+// DemoText is the embedded demo bench, with one piece of it replaced.
+func DemoText(t testing.TB, old, replacement string) string {
+	t.Helper()
+	data, err := plants.Read("powershift-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	if strings.Count(text, old) == 0 {
+		t.Fatalf("the demo bench has no %q to replace", old)
+	}
+	return strings.Replace(text, old, replacement, 1)
+}
+
+// Place is the line and column of a piece of text, both from 1.
+func Place(t testing.TB, text, piece string) (line, col int) {
+	t.Helper()
+	i := strings.Index(text, piece)
+	if i < 0 {
+		t.Fatalf("%q is not in the file", piece)
+	}
+	return 1 + strings.Count(text[:i], "\n"), i - strings.LastIndex(text[:i], "\n")
+}
+
+// GuardedText is the demo bench with protected frames both ways and a restbus.
+func GuardedText(t testing.TB) string {
+	t.Helper()
+	text := DemoText(t, "Torque: {cycle: 10 ms, counter: counter_T}",
+		"Torque: {cycle: 10 ms, protect: {profile: e2e-2, data_ids: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], counter: counter_T, checksum: 56|8}}")
+	text = strings.Replace(text, "database: powershift.dbc", "database: guarded.dbc\n    bitrate: 250 kbit/s", 1)
+	return text + `    messages:
+      TCU_Pressure_1:
+        cycle: 10 ms
+        timeout: 40 ms
+        dlc: 8
+        protect: [{profile: crc8, poly: 0x1D, init: 0xFF, xor_out: 0xFF, counter: counter_P1, checksum: "56|8"}]
+        on_timeout: {substitute: {clutch1.pressure: 3 bar}}
+        on_error: safe
+        invalid: {pressure_C4: [0xFFF, 4000-4094]}
+    restbus:
+      Motor: {values: {speed: {table: [[0 s, 100], [0.1 s, 200]], period: 0.1 s}, torque: {sine: {mean: 10, amplitude: 5, frequency: 2 Hz}}, mode: running}}
+      Klemmen: {send: on_change, min_gap: 10 ms, values: {key: {table: [[0, 0], [0.05, 0], [0.05, 1]]}}}
+      Slow: {cycle: 20 ms}
+`
+}
+
+// GuardedDatabase is that of the demo bench with a restbus.
+func GuardedDatabase(t testing.TB) string {
+	t.Helper()
+	data, err := plants.Read("powershift.dbc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(string(data), "CM_ \"The", `BO_ 1024 Motor: 8 Motor
+ SG_ speed : 0|16@1+ (1,0) [0|8000] "rpm" TCU
+ SG_ torque : 16|16@1- (0.1,0) [0|0] "N.m" TCU
+ SG_ mode : 32|4@1+ (1,0) [0|15] "" TCU
+
+BO_ 1025 Klemmen: 1 Motor
+ SG_ key : 0|1@1+ (1,0) [0|1] "" TCU
+ SG_ level : 1|7@1+ (1,-40) [0|0] "" TCU
+
+BO_ 1026 Slow: 2 Motor
+
+CM_ "The`, 1) + "VAL_ 1024 mode 0 \"off\" 3 \"running\" ;\nBA_ \"GenMsgCycleTime\" BO_ 1024 10;\n"
+}
+
+// OpenFile writes the demo bench called "open bench", with two pressures that no bus drives
+// and a lag that no port does, and returns its name.
+func OpenFile(t testing.TB) string {
+	return DemoFile(t, "bench: powershift-bench", "bench: open bench",
+		"      - TCU_Pressure_2.pressure_C7 -> clutch7.pressure\n", "", "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "",
+		"      - lag -> Status.lag\n", "", "phase: 5 ms, counter: counter_A}", "phase: 5 ms, counter: counter_A, values: {lag: 0}}")
+}
+
+// DemoFile writes the demo bench, changed, and returns its name.
+func DemoFile(t testing.TB, replace ...string) string {
+	t.Helper()
+	data, err := plants.Read("powershift-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for i := 0; i < len(replace); i += 2 {
+		if !strings.Contains(text, replace[i]) {
+			t.Fatalf("the demo bench has no %q", replace[i])
+		}
+		text = strings.Replace(text, replace[i], replace[i+1], 1)
+	}
+	file := filepath.Join(t.TempDir(), "bench.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// GuardedFolder makes a folder with the database of GuardedText and returns its name.
+func GuardedFolder(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "guarded.dbc"), []byte(GuardedDatabase(t)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// FaultFolder makes a folder with the bench b.yaml and its database, and returns its name: the
+// bench is that of GuardedText, in which nobody drives clutch 8.
+func FaultFolder(t testing.TB) string {
+	t.Helper()
+	dir := GuardedFolder(t)
+	text := strings.Replace(GuardedText(t), "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "", 1)
+	if err := os.WriteFile(filepath.Join(dir, "b.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

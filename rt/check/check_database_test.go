@@ -1,0 +1,91 @@
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/rt/bench/benchtest"
+)
+
+// checkedFile is what check writes about a file, its warnings and its error.
+func checkedFile(t *testing.T, file string, strict bool) (out, warnings string, err error) {
+	t.Helper()
+	var b, w strings.Builder
+	c := Check{Out: &b, Strict: strict, Warn: func(text string) { w.WriteString(text + "\n") }}
+	err = c.File(file)
+	return b.String(), w.String(), err
+}
+
+func TestCheckWritesADatabaseAsATable(t *testing.T) {
+	out, warnings, err := checkedFile(t, "../../io/dbc/testdata/gearbox.dbc", true)
+	if err != nil || warnings != "" {
+		t.Errorf("%v, %s", err, warnings)
+	}
+	words := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{
+		"gearbox.dbc: database, 7 messages, 34 signals",
+		"0AD Getriebe_11, 8 bytes, from Getriebe_MQB, every 10 ms, Cyclic",
+		"GE_Temperatur 48|8@1+ (1,-58) [-58|196] °C start 78 to Gateway_MQB",
+		"GE_Fahrstufe 42|4@1+ (1,0) [0|15] 5 texts to Gateway_MQB, Pruefstand",
+		"110 Kupplungsdruck, 8 bytes, from Pruefstand or Gateway_MQB",
+		"KD_Strom_C1 31|16@0- (0.0001,0) [-3|3] A if KD_Kupplung=0 to",
+		"AD_Unterblock 8|4@1+ (1,0) [0|15] multiplexor if AD_Block=0,8-15 to",
+		"580 Messdaten, 64 bytes, CAN FD with BRS, from Pruefstand",
+		"MD_Leistung 103|32@0 float (0.001,0) kW to",
+		"0CF004FE EEC1, 8 bytes, J1939, from Motor_MQB",
+		"EngSpeed 24|16@1+ (0.125,0) [0|8031.875] rpm SPN 190 to",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
+	}
+}
+
+func TestCheckWarnsOfEveryLenienceAndStrictRefusesTheFile(t *testing.T) {
+	const file = "../../io/dbc/testdata/violations.dbc"
+	out, warnings, err := checkedFile(t, file, false)
+	if err != nil || !strings.Contains(out, "violations.dbc: database, 9 messages, 18 signals\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		file + `:8: message "Good": signal "beyond": 60|8 does not fit the message's 8 bytes; left out` + "\n",
+		file + `:11:27: the number ".25" has no digit before its point; taken as it is meant` + "\n",
+	} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("%q is missing in\n%s", want, warnings)
+		}
+	}
+	out, warnings, err = checkedFile(t, file, true)
+	if want := file + ":1:1: dbc: the format has no comments with //"; err == nil || err.Error() != want || out+warnings != "" {
+		t.Errorf("strict: %v, want %s\n%s%s", err, want, out, warnings)
+	}
+}
+
+func TestABenchReadsADatabaseLenientlyAndCheckWarns(t *testing.T) {
+	dir := t.TempDir()
+	data, err := os.ReadFile("../../model/plants/powershift.dbc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bench := filepath.Join(dir, "b.yaml")
+	for file, text := range map[string]string{
+		bench:                          benchtest.DemoText(t, "database: powershift.dbc", "database: mine.dbc"),
+		filepath.Join(dir, "mine.dbc"): string(data) + "\nFUTURE_ 1;\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, warnings, err := checkedFile(t, bench, false)
+	if err != nil || !strings.Contains(out, "bus drive") || !strings.Contains(warnings, `"FUTURE_" where a keyword`) {
+		t.Errorf("%v\n%s%s", err, warnings, out)
+	}
+	if _, _, err := checkedFile(t, bench, true); err == nil || !strings.Contains(err.Error(), `"FUTURE_" where a keyword`) {
+		t.Errorf("strict: %v", err)
+	}
+}

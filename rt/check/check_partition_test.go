@@ -1,0 +1,104 @@
+package check
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/model"
+	"lockstep/model/kernel"
+	"lockstep/model/plants"
+)
+
+// partedRail is the file of the rail car with a partition.
+func partedRail(t *testing.T, keys string) string {
+	t.Helper()
+	data, err := plants.Read("rail17")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rail.yaml")
+	if err := os.WriteFile(file, append([]byte("partition: {"+keys+"}\n"), data...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestCheckTellsThePartsOfAPlant(t *testing.T) {
+	var b bytes.Buffer
+	c := Check{Step: 50 * time.Millisecond, Out: &b}
+	if err := c.File(partedRail(t, "N_sub: 2, N_iter: 1")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"active       4  bogie1.rear.wheel.w", "two parts: 2 micro steps of 25ms", "1 additional iteration", "no event is located", "dearest tick"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("check lacks %q:\n%s", want, b.String())
+		}
+	}
+}
+
+// The wheels follow their axles at mu0·N/(T_sgn·m_red) = 457 1/s under T_sgn.
+func TestCheckWarnsOfMicroStepsThatLoseTheWheels(t *testing.T) {
+	for keys, want := range map[string]string{
+		"N_sub: 4": ": partition: micro steps of 12ms are too long for laws that let the active part decay within 2.1ms; what it does is wrong then, micro steps of 6ms would do",
+		"N_sub: 9": "",
+	} {
+		var warned []string
+		file := partedRail(t, keys)
+		c := Check{Step: 50 * time.Millisecond, Out: io.Discard, Warn: func(s string) { warned = append(warned, s) }}
+		if err := c.File(file); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimPrefix(strings.Join(warned, "; "), file); got != want {
+			t.Errorf("%s: warned of %q, want %q", keys, got, want)
+		}
+	}
+}
+
+// Drag that is quadratic in a speed that grows to 100 rad/s, of which the file says nothing
+// and then its range.
+func TestCheckWarnsOfLawsThatDoNotSettle(t *testing.T) {
+	for key, wants := range map[string]bool{"": true, ", range: 100 rad/s": false} {
+		file := filepath.Join(t.TempDir(), "fan.yaml")
+		text := `plant: fan
+elements:
+  fan: {type: inertia, J: 1}
+  w: {type: speed_sensor, flange: fan` + key + `}
+  air: {type: torque, flange: fan, tau: {product: [-5, w, w]}}
+  motor: {type: torque, flange: fan, tau: 5e4}
+outputs: {w: {speed: fan}}
+`
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var warned []string
+		c := Check{Step: 5 * time.Millisecond, Out: io.Discard, Warn: func(s string) { warned = append(warned, s) }}
+		if err := c.File(file); err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Contains(strings.Join(warned, "\n"), "under own sources laws did not settle in "); said != wants {
+			t.Errorf("with %q check warns of %q", key, warned)
+		}
+	}
+}
+
+func TestPartitionBeyondTheBudgetOfATickIsRefused(t *testing.T) {
+	p := &understood{sys: &model.System{Partition: &model.Partition{Sub: 2, Iter: 3, Place: "a.yaml:1:1"}}, tables: &kernel.Tables{PeriodNs: 1e6}}
+	if err := affords(p, 500*time.Microsecond); err != nil {
+		t.Errorf("half of the period: %v", err)
+	}
+	want := "a.yaml:1:1: partition: N_sub 2 with N_iter 3 takes 501µs in the dearest tick, more than the 500µs a tick may take; fewer of them, or a longer period"
+	if err := affords(p, 501*time.Microsecond); err == nil || err.Error() != want {
+		t.Errorf("refused with %v, want %q", err, want)
+	}
+	if p.budget = 3e5; affords(p, 301*time.Microsecond) == nil || affords(p, 300*time.Microsecond) != nil {
+		t.Error("the budget of a bench is not kept")
+	}
+	if p.sys.Partition = nil; affords(p, time.Second) != nil {
+		t.Error("a plant without a partition is refused")
+	}
+}

@@ -1,0 +1,339 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"math/cmplx"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gonum.org/v1/gonum/mat"
+
+	"lockstep/model"
+	"lockstep/model/kernel"
+)
+
+// understood is a plant that is being checked.
+type understood struct {
+	file   string
+	layout *model.Layout
+	sys    *model.System
+	tables *kernel.Tables
+	budget int64 // ns that a tick may take; 0: half of the period
+}
+
+func understand(file string, plant *model.Plant, opt kernel.Options) (*understood, error) {
+	p := &understood{file: file}
+	err := p.assemble(plant)
+	if err != nil {
+		return nil, err
+	}
+	if p.tables, err = kernel.Prepare(p.sys, opt); err != nil {
+		return nil, WithFile(file, err)
+	}
+	return p, nil
+}
+
+// WithFile puts the file of a plant before an error of the kernel that names no place.
+func WithFile(file string, err error) error {
+	if at := new(kernel.PlaceError); errors.As(err, &at) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
+func (p *understood) assemble(plant *model.Plant) (err error) {
+	if p.sys, err = plant.Assemble(); err != nil {
+		return err
+	}
+	p.layout, err = plant.Layout()
+	return err
+}
+
+func (p *understood) period() time.Duration { return time.Duration(p.tables.PeriodNs) }
+
+// plant writes all that is known of a plant on a grid.
+func (c *Check) plant(p *understood) error {
+	w := c.Out
+	list(w, "states", len(p.sys.States), portTexts(p.sys.States))
+	list(w, "freedoms", p.layout.Free, []string{fmt.Sprintf("degrees of freedom of %d with inertia", len(p.layout.Bodies))})
+	if held := p.layout.Held; len(held) > 0 {
+		list(w, "held", len(held), append([]string{"by joints: " + held[0]}, held[1:]...))
+	}
+	list(w, "massless", len(p.layout.Carried)+len(p.layout.Geared)+len(p.layout.Balanced), massless(p.layout))
+	inputs := make([]string, len(p.sys.Inputs))
+	for i, in := range p.sys.Inputs {
+		inputs[i] = portText(in.Port)
+		if in.Delay > 0 {
+			inputs[i] += fmt.Sprintf(" after %g ms", in.Delay*1e3)
+		}
+	}
+	list(w, "inputs", len(inputs), inputs)
+	list(w, "outputs", len(p.sys.Outputs), portTexts(p.sys.Outputs))
+	list(w, "friction", len(p.tables.Frictions), p.tables.Frictions)
+	p.redundant(w)
+	p.laws(w)
+	p.modes(w)
+	rates, err := eigenvalues(p.tables.OpenAt(p.sys.X0), len(p.sys.States))
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.file, err)
+	}
+	p.frequencies(w, rates)
+	c.pieces(p, rates)
+	if b := p.tables.Bounds(); p.tables.Partition == nil { // a step in two parts has neither pieces nor events
+		list(w, "bounds", -1, []string{"of a tick: " + count(b.Pieces, "piece"), count(b.Events, "event") + " a period", count(b.Corners, "corner") + " of sources",
+			count(b.Coupling, "coupling iteration") + " per piece", count(b.Pivots, "pivot") + " per event"})
+	}
+	if c.Matrices {
+		p.matrices(w)
+	}
+	return c.dearest(p)
+}
+
+// width of what check writes, columns.
+const width = 100
+
+// list writes a head, a number (none: -1) and items, wrapped.
+func list(w io.Writer, head string, n int, items []string) {
+	if n == 0 && len(items) == 0 {
+		items = []string{"none"}
+	}
+	number := ""
+	if n >= 0 {
+		number = fmt.Sprint(n)
+	}
+	line := fmt.Sprintf("  %-9s %4s  ", head, number)
+	indent := len(line)
+	for i, item := range items {
+		if i < len(items)-1 {
+			item += ","
+		}
+		used := utf8.RuneCountInString(line)
+		if used > indent && used+1+utf8.RuneCountInString(item) > width {
+			fmt.Fprintln(w, line)
+			line = strings.Repeat(" ", indent)
+			used = indent
+		}
+		if used > indent {
+			line += " "
+		}
+		line += item
+	}
+	fmt.Fprintln(w, line)
+}
+
+// count is "1 piece", "2 pieces".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func portText(p model.Port) string {
+	s := fmt.Sprintf("%s[%s]", p.Name, p.Unit)
+	if p.Min > -1e300 || p.Max < 1e300 {
+		s += fmt.Sprintf(" %g..%g", p.Min, p.Max)
+	}
+	return s
+}
+
+func portTexts(ports []model.Port) []string {
+	var text []string
+	for _, p := range ports {
+		text = append(text, portText(p))
+	}
+	return text
+}
+
+func massless(l *model.Layout) []string {
+	var text []string
+	for _, set := range []struct {
+		names []string
+		how   string
+	}{{upTo(l.Carried, 20), "points of bodies and lines: "}, {l.Geared, "eliminated, follow from gears: "}, {l.Balanced, "eliminated, follow from springs and dampers: "}} {
+		for i, name := range set.names {
+			if i == 0 {
+				name = set.how + name
+			}
+			text = append(text, name)
+		}
+	}
+	return text
+}
+
+// laws writes what is computed from the state inside the step.
+func (p *understood) laws(w io.Writer) {
+	var names []string
+	for _, s := range p.sys.Signals {
+		if s.Law != nil {
+			names = append(names, s.Name)
+		}
+	}
+	list(w, "laws", len(names), upTo(names, 20))
+	if n := len(p.sys.Guards); n > 0 {
+		list(w, "guards", n, []string{"corners of laws: a piece ends there"})
+	}
+	if t := p.tables; len(t.Switches) > 0 {
+		var regions []string
+		for i := range t.Switches {
+			regions = append(regions, fmt.Sprintf("%s in %d", t.Switches[i].Name, len(t.Switches[i].Class)))
+		}
+		regions[0] = "combinations of slopes: " + regions[0]
+		list(w, "regions", t.Combinations, upTo(regions, 20))
+	}
+}
+
+// upTo is at most n items and how many more there are.
+func upTo(items []string, n int) []string {
+	if len(items) <= n {
+		return items
+	}
+	return append(slices.Clone(items[:n]), fmt.Sprintf("and %d more", len(items)-n))
+}
+
+// modes writes where the matrices of a lock set come from.
+func (p *understood) modes(w io.Writer) {
+	t := p.tables
+	if net := t.Net; net != nil {
+		most := 0
+		for _, b := range net.Blocks {
+			most = max(most, len(b.Of))
+		}
+		list(w, "modes", -1, []string{fmt.Sprintf("stepped sparse: %d of %d entries are not 0", len(net.A.Val), t.N*t.N),
+			"friction in " + count(len(net.Blocks), "block") + " of at most " + count(most, "element"),
+			fmt.Sprintf("%.2f MB", float64(t.Workspace())/1e6), "events located per tick: " + fmt.Sprint(t.EventBudget)})
+		return
+	}
+	if t.Modes == nil {
+		sets := fmt.Sprintf("2^%d lock sets", t.Mc)
+		if t.Combinations > 1 {
+			sets = fmt.Sprintf("%d combinations of regions times %s", t.Combinations, sets)
+		}
+		list(w, "modes", -1, []string{fmt.Sprintf("%s do not fit in memory: each is factorised in place, in the tick, in %.2f MB",
+			sets, float64(t.Workspace())/1e6)})
+		return
+	}
+	redundant, all := 0, t.Blocks()[0].Of
+	for i := range t.Modes {
+		if kappa := uint64(i) & (1<<t.Mc - 1); t.Modes[i].Rank < bits.OnesCount64(kappa) && !p.opposite(all, kappa) {
+			redundant++
+		}
+	}
+	list(w, "modes", len(t.Modes), []string{fmt.Sprintf("lock sets precomputed, %.2f MB", float64(t.Bytes())/1e6),
+		fmt.Sprintf("statically indeterminate in %d of them", redundant)})
+}
+
+func eigenvalues(a []float64, n int) ([]complex128, error) {
+	var eig mat.Eigen
+	if !eig.Factorize(mat.NewDense(n, n, slices.Clone(a)), mat.EigenNone) {
+		return nil, fmt.Errorf("bench: the eigenvalues cannot be computed")
+	}
+	list := eig.Values(nil)
+	slices.SortFunc(list, func(a, b complex128) int {
+		switch x, y := cmplx.Abs(a), cmplx.Abs(b); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	return list, nil
+}
+
+// frequencies writes the eigenvalues of the open plant: no element locked, laws
+// left out.
+func (p *understood) frequencies(w io.Writer, rates []complex128) {
+	var swing, decay, grow []string
+	still, most := 0, cmplx.Abs(rates[len(rates)-1])
+	for _, r := range rates {
+		size := cmplx.Abs(r)
+		switch {
+		case size <= 1e-9*max(most, 1):
+			still++
+		case imag(r) > 0:
+			swing = append(swing, fmt.Sprintf("%.4g Hz (damping ratio %.3g)", size/(2*math.Pi), -real(r)/size+0))
+		case imag(r) == 0 && real(r) > 0:
+			grow = append(grow, fmt.Sprintf("%.4g s", 1/size))
+		case imag(r) == 0:
+			decay = append(decay, fmt.Sprintf("%.4g s", 1/size))
+		}
+	}
+	text := []string{"no element locked and no law: " + count(still, "free motion")}
+	for _, set := range []struct {
+		what  string
+		items []string
+	}{{"decays with time constants ", decay}, {"swings with ", swing}, {"grows with time constants ", grow}} {
+		for i, item := range upTo(set.items, 12) {
+			if i == 0 {
+				item = set.what + item
+			}
+			text = append(text, item)
+		}
+	}
+	list(w, "rates", len(rates), text)
+}
+
+// coarse is from how many pieces per step on check warns.
+const coarse = 16
+
+// pieces writes how the step fits the plant, and warns where it does not.
+func (c *Check) pieces(p *understood, rates []complex128) {
+	t, fastest := p.tables, p.tables.Fastest()
+	if t.Partition != nil {
+		c.parts(p)
+		return
+	}
+	if fastest == 0 {
+		list(c.Out, "step", -1, []string{"any: nothing in the plant is fast"})
+		return
+	}
+	what := "mode of any lock set"
+	switch {
+	case 2*t.Steepness > t.Radius:
+		what = "law"
+	case t.Modes == nil:
+		what = "mode of the open plant"
+	}
+	name := fmt.Sprintf("fastest %s %.4g Hz (%.4g rad/s)", what, fastest/(2*math.Pi), fastest)
+	text := []string{name, fmt.Sprintf("%s per step of %v", count(t.Split, "piece"), p.period())}
+	if t.Form == kernel.Projected {
+		text = append(text, fmt.Sprintf("one piece up to %v", fit(min(10, 1/fastest))))
+		if most := kernel.MaxSplit / fastest; most < 10 {
+			text = append(text, fmt.Sprintf("refused above %v", fit(most)))
+		}
+	}
+	list(c.Out, "step", -1, text)
+	if t.Split >= coarse {
+		c.warn("%s: the step of %v is coarse for the %s: %d pieces per step; a step of %v takes %d", p.file, p.period(), name,
+			t.Split, fit(coarse/2/fastest), coarse/2)
+	}
+	for _, r := range slices.Backward(rates) {
+		if f := imag(r) / (2 * math.Pi); f > 0.5/p.period().Seconds() && -real(r) < 0.5*cmplx.Abs(r) {
+			c.warn("%s: a step of %v cannot show the swing of %.4g Hz; one of %v can", p.file, p.period(), f, fit(0.5/f))
+			return
+		}
+	}
+}
+
+func (c *Check) warn(format string, args ...any) {
+	if c.Warn != nil {
+		c.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// fit is a step of s seconds, rounded down to two digits.
+func fit(s float64) time.Duration {
+	d := time.Duration(min(s, 1e9) * 1e9)
+	unit := time.Duration(1)
+	for d/unit >= 100 {
+		unit *= 10
+	}
+	return d.Truncate(unit)
+}

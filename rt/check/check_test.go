@@ -1,0 +1,220 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/model"
+	"lockstep/model/kernel"
+)
+
+// checked is what check writes about a plant, and its warnings.
+func checked(t *testing.T, plant string, c Check) (out, warnings string) {
+	t.Helper()
+	p, err := model.Load("t.yaml", []byte(plant))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := understand("t.yaml", p, kernel.Options{Period: c.Step})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	c.Out = &b
+	c.Warn = func(text string) { warnings += text + "\n" }
+	if err := c.plant(u); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), warnings
+}
+
+// Rows (1, 0), (0, 1), (1, 1), (2, 0): the first and the last depend on each other,
+// and with either of them the second and the third.
+func TestDependentFindsTheSmallestSets(t *testing.T) {
+	w := [][2]float64{{1, 0}, {0, 1}, {1, 1}, {2, 0}}
+	gram := make([]float64, 16)
+	for i := range w {
+		for j := range w {
+			gram[4*i+j] = -(w[i][0]*w[j][0] + w[i][1]*w[j][1])
+		}
+	}
+	sets, all := dependent(gram, 4)
+	slices.Sort(sets)
+	if want := []uint64{0b0111, 0b1001, 0b1110}; !slices.Equal(sets, want) || !all {
+		t.Errorf("got %b, want %b", sets, want)
+	}
+}
+
+// 24 equal brakes on one shaft: every pair, and the search ends.
+func TestDependentIsBounded(t *testing.T) {
+	const mc = 24
+	sets, all := dependent(slices.Repeat([]float64{-1}, mc*mc), mc)
+	if len(sets) != mc*(mc-1)/2 || !all {
+		t.Errorf("%d sets, want %d", len(sets), mc*(mc-1)/2)
+	}
+	gram := make([]float64, 60*60) // 59 independent rows and their sum: one set, too large to be found
+	for i := range 59 {
+		gram[61*i], gram[60*i+59], gram[60*59+i] = -1, -1, -1
+	}
+	gram[60*60-1] = -59
+	// The search of all 2^60 sets would not end.
+	if sets, all = dependent(gram, 60); len(sets) != 0 || all {
+		t.Errorf("%d sets, all %v", len(sets), all)
+	}
+	gram[60*60-1] = -60 // now independent
+	if sets, all = dependent(gram, 60); len(sets) != 0 || !all {
+		t.Errorf("%d sets of independent elements, all %v", len(sets), all)
+	}
+}
+
+// c = J·w² with w = 2·pi·50 Hz against ground, and damping ratio 0.1: d = 2·0.1·J·w.
+const swinging = `plant: t
+elements:
+  ground: {type: fixed}
+  body: {type: inertia, J: 1}
+  shaft: {type: spring_damper, a: ground, b: body, c: 98696.04401089358, d: 62.83185307179586}
+  free: {type: inertia, J: 1}
+  drag: {type: damper, a: ground, b: free, d: 4}
+outputs: {w: {speed: body}, phi: {angle: free}}
+`
+
+func TestCheckSaysFrequenciesAndTimeConstants(t *testing.T) {
+	out, warnings := checked(t, swinging, Check{Step: time.Millisecond})
+	for _, want := range []string{"50 Hz (damping ratio 0.1)", "time constants 0.25 s", "1 free motion", "fastest mode of any lock set 50 Hz (314.2 rad/s)",
+		"1 piece per step of 1ms", "one piece up to 3.1ms", "dearest tick"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	if warnings != "" {
+		t.Errorf("warned: %s", warnings)
+	}
+}
+
+func TestCheckWarnsOfACoarseStep(t *testing.T) {
+	_, warnings := checked(t, swinging, Check{Step: 100 * time.Millisecond})
+	for _, want := range []string{"coarse for the fastest mode of any lock set 50 Hz", "32 pieces per step; a step of 25ms takes 8",
+		"cannot show the swing of 49.75 Hz; one of 10ms can"} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("%q is missing in\n%s", want, warnings)
+		}
+	}
+}
+
+func TestMatricesAreAlignedAndSplitAtTheWidth(t *testing.T) {
+	var b bytes.Buffer
+	cols := []string{"first", "second"}
+	for range 12 {
+		cols = append(cols, "a_long_name")
+	}
+	v := make([]float64, 2*len(cols))
+	v[0], v[1], v[len(cols)] = 1.0/3, -12345.6, 1e-9
+	matrix(&b, "A", []string{"x", "speed"}, cols, v)
+	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	if len(lines) != 8 || !strings.Contains(lines[2], " 0.3333  -1.235e+04            .") || !strings.Contains(lines[3], " 1e-09           .") {
+		t.Errorf("got %d lines:\n%s", len(lines), b.String())
+	}
+	for _, l := range lines {
+		if len(l) > width {
+			t.Errorf("%d columns: %s", len(l), l)
+		}
+	}
+}
+
+func TestOwnLengthIsThatOfTheTables(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		want        time.Duration
+	}{
+		{"constant", "3", 10 * time.Second},
+		{"table that ends flat", "{table: [[0, 0], [1, 5], [3, 5]]}", 3 * time.Second},
+		{"table that ends in a change", "{table: [[0, 0], [1, 5]]}", 11 * time.Second},
+		{"step", "{step: {height: 1, startTime: 0.9}}", 10900 * time.Millisecond},
+		{"sum", "{sum: [{table: [[0, 0], [1, 5], [3, 5]]}, {product: [2, {table: [[0, 1], [4, 2], [7, 2]]}]}]}", 7 * time.Second},
+		{"periodic", "{table: [[0, 0], [1, 5]], period: 2}", 10 * time.Second},
+	} {
+		p, err := model.Load("t.yaml", []byte("plant: t\ninputs: {tau: {unit: N.m, delay: 0, default: "+c.value+"}}\nelements:\n"+
+			"  body: {type: inertia, J: 1}\n  push: {type: torque, flange: body, tau: tau}\noutputs: {w: {speed: body}}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sys, err := p.Assemble()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := OwnLength(sys, nil, time.Millisecond); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		if got := OwnLength(sys, []bool{true}, time.Millisecond); got != 10*time.Second {
+			t.Errorf("%s: %v with the input driven, want 10 s", c.name, got)
+		}
+	}
+}
+
+// A shaft of 80 parts with a brake on each, two of which share a rigid part: what is not
+// a matrix per lock set is said.
+func TestCheckSaysWhatIsSteppedSparse(t *testing.T) {
+	var plant strings.Builder
+	plant.WriteString("plant: t\nelements:\n")
+	for i := range 80 {
+		fmt.Fprintf(&plant, "  j%d: {type: inertia, J: 1, w_start: 5}\n  b%d: {type: brake, flange: j%d, mu: 1, cgeo: 1, fn: 1}\n", i, i, i)
+		if i > 0 {
+			fmt.Fprintf(&plant, "  s%d: {type: spring_damper, a: j%d, b: j%d, c: 100, d: 1}\n", i, i-1, i)
+		}
+	}
+	plant.WriteString("  more: {type: brake, flange: j7, mu: 1, cgeo: 1, fn: 1}\noutputs:\n  w: {speed: j0}\n")
+	out, _ := checked(t, plant.String(), Check{Step: 5 * time.Millisecond})
+	for _, want := range []string{
+		"stepped sparse: 554 of 25281 entries are not 0", "friction in 80 blocks of at most 2 elements",
+		"smallest statically indeterminate sets: {b7, more}\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
+// A spring with four regions on each side of a clutch: what the combinations take is
+// said, and that a clearance never closes at both ends.
+func TestCheckStatesWhatRegionsTake(t *testing.T) {
+	const plant = `
+plant: t
+elements:
+  a: {type: inertia, J: 1}
+  b: {type: inertia, J: 1}
+  k: {type: affine_spring, a: a, b: b, c: [1, 2, 3, 4], borders: [0.1, 0.2, 0.3]}
+  d: {type: affine_damper, a: a, b: b, d: [1, 2], borders: [1]}
+  c: {type: clutch, a: a, b: b, mu: 1, cgeo: 1, fn: 1}
+  g: {type: clearance, a: a, b: b, phi_min: -1, phi_max: 1}
+outputs:
+  w: {speed: a}
+`
+	out, _ := checked(t, plant, Check{Step: 5 * time.Millisecond})
+	for _, want := range []string{
+		"regions      8  combinations of slopes: k in 7, d in 3\n",
+		"modes       64  lock sets precomputed, 0.11 MB",
+		"statically indeterminate in 16 of them",
+		"smallest statically indeterminate sets: {c, g.min}, {c, g.max}\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	p, err := model.Load("t.yaml", []byte(plant))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := understand("t.yaml", p, kernel.Options{Period: 5 * time.Millisecond, Memory: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	u.modes(&b)
+	if want := "8 combinations of regions times 2^3 lock sets do not fit in memory"; !strings.Contains(b.String(), want) {
+		t.Errorf("%q is missing in %q", want, b.String())
+	}
+}

@@ -1,0 +1,360 @@
+package control
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/io/can"
+	"lockstep/model/kernel"
+	"lockstep/rt"
+	"lockstep/rt/bench"
+	"lockstep/rt/bench/benchtest"
+	"lockstep/rt/host"
+	"lockstep/rt/report"
+	"lockstep/rt/scenario"
+	"lockstep/sched"
+)
+
+// controlled is a bench that ticks in this process, faster than its clock, and can be
+// asked at a socket.
+type controlled struct {
+	report.View
+	t    *testing.T
+	s    *Server
+	dir  string
+	stop chan os.Signal
+	over chan struct{} // closed when the loop has ended
+}
+
+// openControlled is the bench of benchtest.OpenFile.
+func openControlled(t testing.TB) *bench.Handover {
+	t.Helper()
+	b, err := bench.Load(benchtest.OpenFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := bench.Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// newControlled starts one.
+func newControlled(t *testing.T) *controlled {
+	t.Helper()
+	h := openControlled(t)
+	dir, err := os.MkdirTemp("", "ctl") // short: a socket's path is
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &controlled{t: t, dir: dir, stop: make(chan os.Signal, 4), over: make(chan struct{})}
+	c.View = report.View{Handover: h, Page: new(rt.Page)}
+	if c.s, err = Open(dir, c.View, os.Getpid(), nil, c.stop); err != nil {
+		t.Fatal(err)
+	}
+	target, unit, err := can.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bus, err := can.Inherit(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := sched.NewVirtual(time.Duration(h.Tables.PeriodNs))
+	own, err := bench.Prepare(h.Bench) // as the target's: in another process
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.Loop.Virtual = true
+	loop, err := rt.New(own.Loop, kernel.New(own.Tables), []*can.Bus{bus}, own.Maps, clock, c.Page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(c.over)
+		c.Page.State.Store(uint64(rt.Running))
+		for !loop.Over() {
+			loop.Tick(clock.Wait())
+			time.Sleep(200 * time.Microsecond)
+		}
+		c.Page.State.Store(uint64(rt.Ended))
+	}()
+	t.Cleanup(func() {
+		c.end()
+		c.s.Close()
+		unit.Close()
+		bus.Close()
+		os.RemoveAll(dir)
+	})
+	return c
+}
+
+func (c *controlled) end() {
+	c.Page.Stop.Store(rt.StopPlanned)
+	<-c.over
+}
+
+// ask sends a request as the command does.
+func (c *controlled) ask(words ...string) (*Answer, error) {
+	return ask(sockets(c.dir), "open bench", words)
+}
+
+func (c *controlled) must(words ...string) *Answer {
+	c.t.Helper()
+	a, err := c.ask(words...)
+	if err != nil {
+		c.t.Fatalf("%q: %v", words, err)
+	}
+	return a
+}
+
+func TestARunIsAskedAndChanged(t *testing.T) {
+	c := newControlled(t)
+	for c.must("status").Tick == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	a := c.must("status")
+	if a.Bench != "open bench" || a.Process != os.Getpid() || a.State != "running" || len(a.Outputs) != len(c.Handover.Tables.Outputs) {
+		t.Errorf("status: %+v", a)
+	}
+	if _, ok := a.Outputs["w1[rad/s]"]; !ok {
+		t.Errorf("status has no w1: %v", a.Outputs)
+	}
+	if a = c.must("faults"); len(a.Faults) != 0 {
+		t.Errorf("faults: %+v", a.Faults)
+	}
+	before := c.must("status").Tick
+	a = c.must("fault", "name=a", "frame=Speeds", "drop", "for=3 frames")
+	if a.Tick <= before || len(a.Slots) != 1 || a.Slots[0] != 0 || len(a.Faults) != 1 || a.Faults[0].State != "active" && a.Faults[0].State != "over" {
+		t.Errorf("fault: %+v; want slot 0, begun, after tick %d", a, before) // it may be over when the answer comes
+	}
+	a = c.must("set", "clutch7.pressure=3 bar", "Status.lag=0.001")
+	if at := c.must("release", "all").Tick; !(at > a.Tick) {
+		t.Errorf("set at tick %d, released at %d", a.Tick, at)
+	}
+	for c.must("faults").Faults[0].State != "over" {
+		time.Sleep(time.Millisecond)
+	}
+	if a = c.must("faults"); a.Faults[0].Count != 3 || a.Faults[0].Spec != "frame=Speeds drop 'for=3 frames'" {
+		t.Errorf("faults: %+v; want 3 frames", a.Faults)
+	}
+	if c.must("clear", "a"); len(c.must("faults").Faults) != 0 {
+		t.Error("the fault is still there")
+	}
+	if c.must("stop"); (<-c.stop).String() != "ctl" {
+		t.Error("the supervisor is not asked to stop")
+	}
+	if c.must("stop"); len(c.stop) != 0 {
+		t.Error("asked twice, which would kill the target")
+	}
+	c.end()
+	if _, err := c.ask("fault", "frame=Speeds", "drop"); err == nil || err.Error() != "ctl: open_bench: the run is over" {
+		t.Errorf("after the end: %v", err)
+	}
+	if a := c.must("status"); a.State != "over: stopped" {
+		t.Errorf("after the end: %+v", a)
+	}
+}
+
+func TestWhatARunRefusesIsOneLine(t *testing.T) {
+	c := newControlled(t)
+	for request, want := range map[string]string{
+		"statsu":                  `unknown request "statsu" (did you mean status?)`,
+		"":                        `unknown request ""; known are status, faults, `,
+		"status now":              "status takes no further words",
+		"clear x":                 `"x"`,
+		"set clutch1.pressure=1":  "set: clutch1.pressure: TCU_Pressure_1.pressure_C1 ",
+		"fault frame=Speeds hold": "fault: word 2: fault: hold ",
+		"fault frame=Speeds freeze_counter 'at=tick\x1b 3'": "the request has characters that cannot be printed",
+	} {
+		words, err := scenario.SplitWords(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ask(words...); err == nil || !strings.HasPrefix(err.Error(), "ctl: open_bench: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v\nwant %s", request, err, want)
+		}
+	}
+	if a := c.must("faults"); len(a.Faults) != 0 {
+		t.Errorf("what was refused is there: %+v", a.Faults)
+	}
+}
+
+func TestSeveralClientsChangeARunAtOnce(t *testing.T) {
+	c := newControlled(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			name := fmt.Sprintf("f%d", i)
+			last := int64(0)
+			for range 10 {
+				for _, words := range [][]string{{"fault", "name=" + name, "frame=Status", "drop"}, {"clear", name}} {
+					a, err := c.ask(words...)
+					if err != nil || a.Tick <= last || len(a.Slots) != 1 {
+						t.Errorf("%q: %+v, %v after tick %d", words, a, err, last)
+						return
+					}
+					last = a.Tick
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if a := c.must("faults"); len(a.Faults) != 0 {
+		t.Errorf("faults are left: %+v", a.Faults)
+	}
+}
+
+// raw opens the socket as any program may.
+func (c *controlled) raw() *net.UnixConn {
+	c.t.Helper()
+	conn, _, err := dialControl(c.s.path)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	return conn
+}
+
+func TestClientsThatMisbehaveHarmNobody(t *testing.T) {
+	c := newControlled(t)
+	for _, nonsense := range []string{"\n", "\x00\x01\x02\n", "{\"json\": true}\n", strings.Repeat("a ", 1000) + "\n", "'\n", "fault \xff\xfe\n", "set =\n"} {
+		conn := c.raw()
+		if _, err := conn.Write([]byte(nonsense)); err != nil {
+			t.Fatal(err)
+		}
+		line, err := bufio.NewReader(conn).ReadBytes('\n')
+		a := Answer{}
+		if err != nil || json.Unmarshal(line, &a) != nil || a.OK || a.Error == "" {
+			t.Errorf("%.20q: %s, %v; want an answer that says what is wrong", nonsense, line, err)
+		}
+	}
+	// A megabyte without an end: answered, and hung up on.
+	conn := c.raw()
+	go conn.Write(bytes.Repeat([]byte("x"), 1<<20)) // fails when the other end closes
+	line, _ := bufio.NewReader(conn).ReadString('\n')
+	if line != "" && !strings.Contains(line, "the request is longer than 65536 bytes") {
+		t.Errorf("a megabyte: %q", line)
+	}
+	// Half a line and nothing more; an answer that nobody reads.
+	half := c.raw()
+	half.Write([]byte("stat"))
+	deaf := c.raw()
+	for range 1000 {
+		_ = deaf.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+		if _, err := deaf.Write([]byte("status\n")); err != nil {
+			break // it waits until somebody reads
+		}
+	}
+	c.must("status")
+	// More that say nothing than there is room for: who comes next is told, and served
+	// again when some have left.
+	var idle []*net.UnixConn
+	for range maxClients + 4 {
+		idle = append(idle, c.raw())
+	}
+	_, err := c.ask("status")
+	for ; err == nil; _, err = c.ask("status") { // those that were accepted last have their place a moment later
+	}
+	if !strings.Contains(err.Error(), "32 clients are there already") && !errors.Is(err, ErrNoAnswer) {
+		t.Errorf("no room: %v", err)
+	}
+	for _, conn := range idle {
+		conn.Close()
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if _, err = c.ask("status"); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Errorf("when they have left: %v", err)
+	}
+}
+
+func TestAskSaysWhichBenchesRun(t *testing.T) {
+	dir := t.TempDir()
+	var listeners []*net.UnixListener
+	for _, name := range []string{"left", "right"} {
+		l, _, err := listenControl(dir, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+	}
+	defer func() {
+		for _, l := range listeners {
+			l.Close()
+		}
+	}()
+	foreign := slices.Concat(sockets(dir), []socket{{name: "theirs", err: &fs.PathError{Err: fs.ErrPermission}}})
+	for _, c := range []struct {
+		list        []socket
+		which, want string
+		code        int
+	}{
+		{nil, "left", `ctl: no bench "left" runs; none does`, 3},
+		{sockets(dir), "middle", fmt.Sprintf(`ctl: no bench "middle" runs; there are left (process %d), right (process %d)`, os.Getpid(), os.Getpid()), 3},
+		{append(foreign, foreign[2]), "theirs", "ctl: theirs is another user's run: use sudo, or ask as that user", 3},
+	} {
+		_, err := ask(c.list, c.which, []string{"status"})
+		var exit *host.Exit
+		if err == nil || err.Error() != c.want || !errors.As(err, &exit) || exit.Code != c.code {
+			t.Errorf("%s: %v; want %s", c.which, err, c.want)
+		}
+	}
+}
+
+func TestAskMeansTheRunThatItMayAsk(t *testing.T) {
+	dir := t.TempDir()
+	l, _, err := listenControl(dir, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	theirs := socket{name: "demo", err: &fs.PathError{Err: fs.ErrPermission}}
+	s, err := choose(append([]socket{theirs}, sockets(dir)...), "demo")
+	if err != nil || s.pid != os.Getpid() {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// takenSlots names the faults with which the commands of a run begin.
+func takenSlots(h *bench.Handover) (names []string) {
+	for _, f := range scenario.NewCommands(h).Slots {
+		if f.Name != "" {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+func TestWhoAttachesKnowsTheSlots(t *testing.T) {
+	c := newControlled(t)
+	c.must("fault", "name=live", "frame=Speeds", "drop")
+	h := openControlled(t)
+	h.Named = []bench.NamedFault{{Name: "zero", Spec: "..."}, {Name: "one", Spec: "..."}}
+	v := report.View{Handover: h, Page: c.Page}
+	NameFaults(v) // slot 0 is in use, the scenario's second was cleared
+	if got := takenSlots(h); !slices.Equal(got, []string{"zero"}) {
+		t.Errorf("%q", got)
+	}
+	h.Named = nil
+	NameFaults(v)
+	if got := takenSlots(h); !slices.Equal(got, []string{"slot0"}) {
+		t.Errorf("%q", got)
+	}
+}

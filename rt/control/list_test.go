@@ -1,0 +1,81 @@
+package control
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockstep/rt"
+	"lockstep/rt/host"
+	"lockstep/rt/report"
+	"lockstep/sched"
+)
+
+func TestTheEndOfARunIsToldToAllWhoWaitForIt(t *testing.T) {
+	c := newControlled(t)
+	const many = 5
+	var answers [many]*Answer
+	var wait sync.WaitGroup
+	for i := range many {
+		wait.Go(func() {
+			a, err := c.ask("stop", "wait")
+			if err != nil {
+				t.Error(err)
+			}
+			answers[i] = a
+		})
+	}
+	if s := <-c.stop; s != Request("ctl") {
+		t.Errorf("stopped by %v", s)
+	}
+	for c.s.waiting.Load() < many {
+		time.Sleep(time.Millisecond)
+	}
+	if a := c.must("stop", "now"); a.Bench != "open bench" || <-c.stop != Request(StopNow) {
+		t.Errorf("stop now: %+v", a)
+	}
+	c.end()
+	c.s.Close()
+	c.s.Conclude(&report.Report{Bench: "open bench", Ended: "stopped", Clean: true, Ticks: 7, Missed: 2, SimTime: 0.5})
+	wait.Wait()
+	for _, a := range answers {
+		if a == nil || a.Ended != "stopped" || !a.Clean || a.Tick != 7 || a.Missed != 2 || a.Time != 0.5 {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+func TestARunIsListedAsItsPageTells(t *testing.T) {
+	h := openControlled(t)
+	h.Thread.CPU, h.Held = 2, []string{host.CPUPrefix + "2"}
+	p := new(rt.Page)
+	r := report.View{Handover: h, Page: p}
+	if v := listed(r, 12); v.State != "preparing" || !v.Since.IsZero() || v.Shared {
+		t.Errorf("before the start: %+v", v)
+	}
+	p.Supervisor.Store(11)
+	p.State.Store(uint64(rt.Running))
+	p.StartNs.Store(uint64(sched.Now() - int64(10*time.Millisecond)))
+	p.Ticks.Store(2)
+	p.Missed.Store(1)
+	if v := listed(r, 12); v.State != "running" || v.Supervisor != 11 || v.Target != 12 || v.Ticks != 2 || v.Missed != 1 ||
+		!(time.Since(v.Since) < time.Minute && time.Since(v.Since) > 0) {
+		t.Errorf("%+v", v)
+	}
+	p.StartNs.Store(uint64(sched.Now() - int64(2*time.Second)))
+	if v := listed(r, 12); !strings.HasPrefix(v.State, "stands still for ") {
+		t.Errorf("%+v", v)
+	}
+	p.SafeReason.Store(uint64(rt.BusLost))
+	if v := listed(r, 12); v.State != "safe: a bus was down or off" {
+		t.Errorf("%+v", v)
+	}
+	var text strings.Builder
+	v := listed(r, 12)
+	v.Hint = "do"
+	if err := Table(&text, []Listed{*v, {Bench: "x", CPU: -1, blind: true, State: "not known"}}); err != nil || strings.Count(text.String(), "\n") != 3 ||
+		!strings.Contains(text.String(), "drive=pair") || !strings.Contains(text.String(), "; do\n") {
+		t.Errorf("%v\n%s", err, &text)
+	}
+}

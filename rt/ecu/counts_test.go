@@ -1,0 +1,47 @@
+package ecu
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// countsOf are the counts in the last line of a log.
+func countsOf(t *testing.T, log string) Counts {
+	t.Helper()
+	log = strings.TrimSuffix(log, "\n")
+	c, err := ParseCounts(log[strings.LastIndex(log, "\n")+1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestTheLastLineSaysWhatTheUnitHasDone(t *testing.T) {
+	want := Counts{Cycles: 1, Missed: 2, Dropped: 3, Heard: 4, Malformed: 6, Lost: 7}
+	for name, rest := range map[string]string{
+		"powershift": "",
+		"truck":      "; 0 shifts, gear 0",
+		"abs":        "; 0 stops, cycles in control of [FL FR RL RR]: [0 0 0 0]",
+		"wsp":        "; 0 stops, axles 1 to 4 let go [0 0 0 0] times",
+	} {
+		u, err := NewStepped(name, &bytes.Buffer{}, &bytes.Buffer{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		*u.unit.counted(), u.malformed = want, 1
+		u.unit.counted().Malformed--
+		line := u.Close()
+		if text := name + ": 1 cycles sent, 2 missed, 3 frames dropped, 4 frames heard, 6 malformed, 7 lost by their counters" + rest; line != text {
+			t.Errorf("%q, want %q", line, text)
+		}
+		if got, err := ParseCounts(line); err != nil || got != want {
+			t.Errorf("%q is read as %v, %v", line, got, err)
+		}
+	}
+	for _, line := range []string{"", "powershift", "powershift: waiting for Speeds (0x200)", "abs: 1 cycles sent, 2 missed"} {
+		if got, err := ParseCounts(line); err == nil || got != (Counts{}) {
+			t.Errorf("%q is read as %v", line, got)
+		}
+	}
+}

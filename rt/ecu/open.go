@@ -1,0 +1,81 @@
+package ecu
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/brutella/can"
+)
+
+// Open opens a bus for a control unit: a CAN interface by its name, or a
+// descriptor of this process as "fd:N" on which every read and write is one
+// frame. An error names the bus and the command that helps.
+func Open(bus string) (io.ReadWriteCloser, error) {
+	if number, ok := strings.CutPrefix(bus, "fd:"); ok {
+		return inherit(bus, number)
+	}
+	if !plain(bus) {
+		return nil, fmt.Errorf("ecu: bus %q: %w%s", bus, ErrNoInterface, others())
+	}
+	// brutella/can goes on with descriptor -1 where there is no AF_CAN.
+	fd, err := syscall.Socket(can.AF_CAN, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 1) // CAN_RAW
+	if err != nil {
+		return nil, fmt.Errorf("ecu: bus %s: %w: %w; load them with: modprobe can-raw", bus, ErrNoCAN, err)
+	}
+	syscall.Close(fd)
+	i, err := net.InterfaceByName(bus)
+	if err != nil {
+		return nil, fmt.Errorf("ecu: bus %s: %w%s; make a virtual one with: ip link add dev %s type vcan && ip link set %s mtu 72 up",
+			bus, ErrNoInterface, others(), bus, bus)
+	}
+	if i.Flags&net.FlagUp == 0 {
+		return nil, fmt.Errorf("ecu: bus %s: %w; bring it up with: ip link set %s up", bus, ErrDown, bus)
+	}
+	line, err := can.NewReadWriteCloserForInterface(i)
+	if err != nil {
+		return nil, fmt.Errorf("ecu: bus %s: %w: %w%s", bus, ErrNoInterface, err, others())
+	}
+	return line, nil
+}
+
+// plain tells whether a bus can stand in a command as it is: up to 15 letters,
+// digits, ".", "_" and "-".
+func plain(bus string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	return bus != "" && len(bus) <= 15 && bus[0] != '-' && strings.Trim(bus, allowed) == ""
+}
+
+// others names the CAN interfaces there are.
+func others() string {
+	list, _ := net.Interfaces()
+	var names []string
+	for _, i := range list {
+		kind, _ := os.ReadFile("/sys/class/net/" + i.Name + "/type")
+		if strings.TrimSpace(string(kind)) == "280" { // linux/if_arp.h: ARPHRD_CAN
+			names = append(names, i.Name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return ", this host has " + strings.Join(names, ", ")
+}
+
+// inherit wraps a descriptor that another process handed over.
+func inherit(bus, number string) (io.ReadWriteCloser, error) {
+	fd, err := strconv.ParseUint(number, 10, 31)
+	if err != nil {
+		return nil, fmt.Errorf("ecu: bus %q: want fd:N with the number of an open descriptor", bus)
+	}
+	// Not blocking, so that Close wakes a reader.
+	if err := syscall.SetNonblock(int(fd), true); err != nil {
+		return nil, fmt.Errorf("ecu: bus %s: %w", bus, os.NewSyscallError("fcntl", err))
+	}
+	syscall.CloseOnExec(int(fd))
+	return os.NewFile(uintptr(fd), bus), nil
+}

@@ -1,0 +1,155 @@
+package ecu
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/brutella/can"
+)
+
+// sent are the frames that a stepped unit writes, with the instant that its owner has
+// reached.
+type sent struct {
+	t   *testing.T
+	now time.Duration
+	at  []time.Duration
+	all []can.Frame
+	err error
+}
+
+func (s *sent) Write(b []byte) (int, error) {
+	var f can.Frame
+	if err := can.Unmarshal(b, &f); err != nil || len(b) != 16 {
+		s.t.Errorf("a packet of %d bytes: %v", len(b), err)
+	}
+	s.at, s.all = append(s.at, s.now), append(s.all, f)
+	return len(b), s.err
+}
+
+// pack is a frame as a read from the bus returns it.
+func pack(t *testing.T, f can.Frame) []byte {
+	t.Helper()
+	b, err := can.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// step drives a gearbox with a stepped unit for a while: Speeds every 5 ms.
+func step(t *testing.T, line *sent, log *bytes.Buffer, seconds float64) (last string) {
+	t.Helper()
+	u, err := NewStepped("powershift", line, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := firstGear()
+	var held [8]float64
+	read := 0
+	for k := 1; k <= int(seconds/0.005); k++ {
+		line.now = time.Duration(k) * 5 * time.Millisecond
+		if err := u.Tick(line.now - 1); err != nil {
+			t.Fatal(err)
+		}
+		for ; read < len(line.all); read++ {
+			f := line.all[read]
+			word := binary.LittleEndian.Uint64(f.Data[:])
+			for i := range 4 {
+				held[4*int(f.ID-idPressure1)+i] = float64(word>>(12*i)&0xFFF) * barPerBit
+			}
+		}
+		for range 50 {
+			g.advance(held, euler)
+		}
+		u.Hear(pack(t, speeds(g.measured())), line.now)
+	}
+	return u.Close()
+}
+
+func TestSteppedUnitShiftsAndDoesTheSameTwice(t *testing.T) {
+	var logs [2]bytes.Buffer
+	lines := [2]*sent{{t: t}, {t: t}}
+	for i := range lines {
+		last := step(t, lines[i], &logs[i], 4)
+		// Its clock starts with the Speeds at 5 ms; the last cycle is that at 3.99 s.
+		if got, err := ParseCounts(last); err != nil || got != (Counts{Cycles: 399, Heard: 800, Lost: got.Lost}) {
+			t.Errorf("%q: %v; want 399 cycles sent and 800 frames heard", last, err)
+		}
+	}
+	if !strings.Contains(logs[0].String(), "gear 2-4-7 engaged") {
+		t.Errorf("the third shift did not come in 4 s:\n%s", &logs[0])
+	}
+	if logs[0].String() != logs[1].String() || len(lines[0].all) != 2*399 {
+		t.Errorf("%d frames; the second drive says\n%sthe first\n%s", len(lines[0].all), &logs[1], &logs[0])
+	}
+	for i, f := range lines[0].all {
+		if f != lines[1].all[i] {
+			t.Fatalf("frame %d was % X, is % X", i, f, lines[1].all[i])
+		}
+		// Cycle n is due at 10·n ms, and done when the clock is taken beyond it.
+		want := can.Frame{ID: idPressure1 + uint32(i%2)}
+		if got := f.Data[6] >> 4; f.ID != want.ID || got != uint8(i/2%16) || lines[0].at[i] != time.Duration(i/2+1)*10*time.Millisecond+5*time.Millisecond {
+			t.Fatalf("frame %d: identifier 0x%X, counter %d, at %v", i, f.ID, got, lines[0].at[i])
+		}
+	}
+}
+
+func TestSteppedUnitIsSilentWithoutTimeAndWithoutSpeeds(t *testing.T) {
+	line := &sent{t: t}
+	u, err := NewStepped("powershift", line, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Tick(time.Second); err != nil || len(line.all) != 0 {
+		t.Errorf("%v, %d frames before the first Speeds", err, len(line.all))
+	}
+	for range 100 {
+		u.Hear(pack(t, speeds(turning(first, 2))), time.Second)
+	}
+	if len(line.all) != 0 {
+		t.Errorf("%d frames although no time has passed", len(line.all))
+	}
+	if err := u.Tick(1250 * time.Millisecond); err != nil || len(line.all) != 50 {
+		t.Errorf("%v, %d frames in 250 ms, want 50", err, len(line.all))
+	}
+	if err := u.Tick(1250 * time.Millisecond); err != nil || len(line.all) != 50 {
+		t.Errorf("%v, %d frames; the same instant again must do nothing", err, len(line.all))
+	}
+	// The last cycle that hears no silence is the one at 2 s.
+	if err := u.Tick(time.Minute); err != nil || len(line.all) != 2*100 {
+		t.Errorf("%v, %d frames up to a second after the last Speeds, want 200", err, len(line.all))
+	}
+}
+
+func TestSteppedUnitCountsMalformedPacketsAndTellsTheBusFromItself(t *testing.T) {
+	line := &sent{t: t}
+	u, err := NewStepped("powershift", line, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{0, 1, 15, 17, 72} {
+		u.Hear(make([]byte, size), 0)
+	}
+	u.Hear(pack(t, speeds([4]float64{math.NaN()})), 0)
+	line.err = syscall.ENOBUFS
+	if err := u.Tick(10 * time.Millisecond); err != nil {
+		t.Errorf("a full queue: %v", err)
+	}
+	last := u.Close()
+	if got, err := ParseCounts(last); err != nil || got != (Counts{Cycles: 1, Dropped: 2, Heard: 1, Malformed: 5}) {
+		t.Errorf("%q: %v; want 1 cycle sent, 2 frames dropped, 1 heard, 5 malformed", last, err)
+	}
+	line.err = syscall.EIO
+	if err := u.Tick(20 * time.Millisecond); err == nil {
+		t.Error("a bus that fails is no error")
+	}
+	if _, err := NewStepped("gearbox", line, &bytes.Buffer{}); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), `no control unit "gearbox"; there are: powershift`) {
+		t.Errorf("an unknown unit: %v", err)
+	}
+}

@@ -1,0 +1,341 @@
+package ecu
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"syscall"
+	"time"
+
+	"github.com/brutella/can"
+)
+
+// Gears of the truck's gearbox, as in truck.yaml.
+var (
+	truckRatio = [5]float64{1: 2.86, 2: 1.62, 3: 1, 4: 0.72} // input over output speed
+
+	// Pressures of C1, C2, C3, C4, C5, RC, bar.
+	truckBars = [5][6]float64{{}, {8, 0, 0, 0, 18, 0}, {8, 0, 0, 9, 18, 0}, {8, 0, 9, 9, 0, 0}, {0, 6, 9, 9, 0, 0}}
+)
+
+// A shift, s: when the on-coming clutch has its pressure, when the off-going one begins
+// to lose its own, and when it has lost it; and the engine's torque meanwhile.
+const (
+	truckFill    = 0.5
+	truckHold    = 0.1
+	truckRelease = 0.3
+	truckReduced = 40  // %, what TSC1 leaves of the torque
+	truckCut     = 0.1 // s, in which it is taken away
+	truckReturn  = 0.2 // and given back
+	truckDwell   = 1.0 // at most, between shifts
+	truckSlip    = 2.0 // rad/s, below which the new gear is engaged
+	truckClaim   = 250 * time.Millisecond
+)
+
+// truckName is the unit's NAME: function 3, a transmission, identity 3333, maker 0.
+const truckName = 3<<40 | 3333
+
+// truck is the transmission control unit of a truck on SAE J1939. It sleeps until it
+// hears ShaftSpeeds, claims its address, 3, and 250 ms later sends TSC1, ETC1 and the
+// clutch pressures every 10 ms and ETC2 every 100 ms. It shifts by the speed of the output
+// shaft, up to the gear that TC1 asks for; while it shifts up, TSC1 limits the engine.
+// After a second without ShaftSpeeds it sleeps again.
+type truck struct {
+	line  can.Writer
+	log   io.Writer
+	awake bool
+	mute  bool // another node has the address
+	start time.Time
+	last  time.Time // latest ShaftSpeeds
+	ticks time.Time
+
+	// Speeds of the output shaft, rad/s, above which the gear is left upwards and below
+	// which downwards.
+	up, down [5]float64
+
+	in, out float64 // shafts, rad/s
+	fresh   bool
+	highest int     // gear that TC1 allows
+	brake   float64 // pedal, %
+
+	gear, from int     // from differs while the pressures change
+	began      float64 // s, of the shift
+	engaged    float64 // s, when the slip had gone; NaN before
+	readings   int     // of vanished slip
+	shifts     int
+
+	count  uint8 // of TSC1 and of the pressures
+	shafts rolling
+	counts Counts // Lost: ShaftSpeeds
+}
+
+func newTruck(line can.Writer, log io.Writer) law {
+	return &truck{
+		line: line, log: log,
+		up:   [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)},
+		down: [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80},
+	}
+}
+
+func (s *truck) parameters() (list []Parameter) {
+	for gear := 1; gear <= 3; gear++ {
+		list = append(list, Parameter{fmt.Sprintf("up_%d", gear), "rad/s", 0, 1e4, &s.up[gear]},
+			Parameter{fmt.Sprintf("down_%d", gear+1), "rad/s", 0, 1e4, &s.down[gear+1]})
+	}
+	return list
+}
+
+// truckHears lists the identifiers that concern the unit: the bench's groups, claims of
+// its address, and requests for claims from anybody.
+func truckHears() []uint32 {
+	list := []uint32{idShafts, idTC1, idEBC1, idClaim}
+	for source := range uint32(255) {
+		list = append(list, extended|0x18EAFF00|source, extended|0x18EA0300|source)
+	}
+	return list
+}
+
+func (s *truck) counted() *Counts { return &s.counts }
+func (s *truck) result() string   { return fmt.Sprintf("; %d shifts, gear %d", s.shifts, s.gear) }
+
+// hear takes a frame from the bus.
+func (s *truck) hear(f *can.Frame, now time.Time) {
+	if f.ID == idClaim {
+		s.contend(f)
+		return
+	}
+	if f.ID&0x3FF0000 == 0xEA0000 {
+		if f.Length >= 3 && bits(f, 0, 24) == 0xEE00 && s.awake {
+			_ = s.claim() // what the bus does not take is asked for again
+		}
+		return
+	}
+	s.counts.Heard++
+	if f.Length != 8 {
+		s.counts.Malformed++
+		return
+	}
+	switch f.ID {
+	case idTC1:
+		if gear := int(bits(f, 16, 8)) - 125; gear >= 1 && gear <= 4 {
+			s.highest = gear
+		}
+	case idEBC1:
+		if raw := bits(f, 8, 8); raw <= 250 {
+			s.brake = float64(raw) * 0.4
+		}
+	case idShafts:
+		s.measure(f, now)
+	}
+}
+
+func (s *truck) measure(f *can.Frame, now time.Time) {
+	if !s.awake && f.Data[7]&15 == 0 {
+		s.shafts = rolling{}
+	}
+	low := can.Frame{Data: f.Data}
+	low.Data[7] = f.Data[7] << 4 // rolling wants the counter on top
+	s.counts.Lost += int64(s.shafts.missing(&low))
+	in, ok1 := speedOf(f, 0)
+	out, ok2 := speedOf(f, 16)
+	if !ok1 || !ok2 {
+		return
+	}
+	s.in, s.out, s.fresh, s.last = in, out, true, now
+	if !s.awake {
+		s.awake, s.start, s.ticks = true, now, now
+		s.begin()
+	}
+}
+
+// begin starts a drive in the gear that fits the speed.
+func (s *truck) begin() {
+	s.gear, s.engaged, s.mute, s.highest = 1, 0, false, 4
+	for s.gear < 4 && s.out > s.up[s.gear] {
+		s.gear++
+	}
+	s.from = s.gear
+	fmt.Fprintf(s.log, "truck: 0.00 s: gear %d, address 3 claimed\n", s.gear)
+	_ = s.claim()
+}
+
+// claim claims the address, or says that the unit has none.
+func (s *truck) claim() error {
+	id := uint32(idClaim)
+	if s.mute {
+		id = idNoAddress
+	}
+	return s.send(group(truckName).frame(id))
+}
+
+// contend defends the address against a higher NAME, and leaves it to a lower one.
+func (s *truck) contend(f *can.Frame) {
+	switch {
+	case f.Length != 8 || !s.awake:
+	case s.mute:
+	case bits(f, 0, 63)|uint64(f.Data[7]>>7)<<63 > truckName:
+		_ = s.claim()
+	default:
+		s.mute = true
+		fmt.Fprintln(s.log, "truck: another node has address 3: nothing is sent any more")
+		_ = s.claim()
+	}
+}
+
+// tick is one cycle of 10 ms.
+func (s *truck) tick(now time.Time) error {
+	if s.awake && now.Sub(s.last) > silence {
+		fmt.Fprintf(s.log, "truck: no ShaftSpeeds for %v, nothing is sent\n", silence)
+		s.awake = false
+	}
+	if !s.awake || s.mute || now.Sub(s.start) < truckClaim {
+		s.ticks = now
+		return nil
+	}
+	if passed := math.Round(float64(now.Sub(s.ticks)) / float64(cycle)); passed > 1 {
+		s.counts.Missed += int64(passed) - 1
+	}
+	s.ticks = now
+	t := now.Sub(s.start).Seconds()
+	if s.fresh {
+		s.decide(t)
+		s.watch(t)
+	}
+	s.fresh = false
+	limit, percent := s.torque(t)
+	list := []can.Frame{tsc1(limit, percent, s.count), s.etc1(), clutches(s.pressures(t), s.count)}
+	if s.counts.Cycles%10 == 0 {
+		list = append(list, s.etc2())
+	}
+	s.counts.Cycles++
+	s.count++
+	for _, f := range list {
+		if err := s.send(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *truck) send(f can.Frame) error {
+	err := s.line.WriteFrame(f)
+	if errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.EAGAIN) {
+		s.counts.Dropped++
+		return nil
+	}
+	return err
+}
+
+// busy says that a shift is under way.
+func (s *truck) busy() bool { return s.gear != s.from }
+
+// decide starts the next shift when it is due.
+func (s *truck) decide(t float64) {
+	to := s.gear
+	switch {
+	case s.busy() || t < s.began+truckDwell:
+	case s.out < s.down[s.gear] || s.gear > s.highest:
+		to--
+	case s.gear < s.highest && s.out > s.up[s.gear] && s.brake == 0:
+		to++
+	}
+	if to != s.gear && to >= 1 {
+		fmt.Fprintf(s.log, "truck: %.2f s: shift %d -> %d\n", t, s.gear, to)
+		s.from, s.gear, s.began, s.engaged, s.readings = s.gear, to, t, math.NaN(), 0
+		s.shifts++
+	}
+}
+
+// watch ends a shift: the slip has vanished for three readings or was given its time,
+// the pressures are what they shall be, and the engine has its torque back.
+func (s *truck) watch(t float64) {
+	if !s.busy() {
+		return
+	}
+	if math.IsNaN(s.engaged) {
+		if s.readings++; math.Abs(s.slip()) > truckSlip {
+			s.readings = 0
+		}
+		if s.readings >= 3 || t >= s.began+truckDwell {
+			s.engaged = t
+		}
+	}
+	if t >= s.began+truckFill && t >= s.engaged+truckReturn {
+		fmt.Fprintf(s.log, "truck: %.2f s: gear %d engaged, ratio %.2f\n", t, s.gear, s.ratio())
+		s.from = s.gear
+	}
+}
+
+// slip is by how much the input shaft is faster than the gear wants it, rad/s.
+func (s *truck) slip() float64 { return s.in - truckRatio[s.gear]*s.out }
+
+// ratio is that of the shafts, as measured; of the gear while they stand.
+func (s *truck) ratio() float64 {
+	if s.out < 1 {
+		return truckRatio[s.gear]
+	}
+	return s.in / s.out
+}
+
+// torque is what TSC1 says: while the unit shifts up a limit, %, that is taken down and
+// given back by and by.
+func (s *truck) torque(t float64) (limit bool, percent float64) {
+	if !s.busy() || s.gear < s.from {
+		return false, noLimit
+	}
+	percent = 100 - (100-truckReduced)*min(1, (t-s.began)/truckCut)
+	if !math.IsNaN(s.engaged) {
+		percent += (100 - percent) * min(1, (t-s.engaged)/truckReturn)
+	}
+	return true, percent
+}
+
+// pressures are those of the clutches, bar.
+func (s *truck) pressures(t float64) (bar [6]float64) {
+	since := t - s.began
+	for i := range bar {
+		off, on := truckBars[s.from][i], truckBars[s.gear][i]
+		switch {
+		case !s.busy() || off == on:
+			bar[i] = on
+		case on > off:
+			bar[i] = off + (on-off)*min(1, since/truckFill)
+		default:
+			bar[i] = off + (on-off)*min(max((since-truckHold)/(truckRelease-truckHold), 0), 1)
+		}
+	}
+	return bar
+}
+
+// etc1 is electronic transmission controller 1: the shafts, and whether it shifts.
+func (s *truck) etc1() can.Frame {
+	g := unset
+	shifts := uint64(0)
+	if s.busy() {
+		shifts = 1
+	}
+	g.raw(0, 2, 1) // driveline engaged
+	g.raw(2, 2, 0) // there is no lock-up
+	g.raw(4, 2, shifts)
+	g.value(8, 16, s.out/rpm, rpmBit, 0)
+	slip := 0.0
+	if s.in > 0 {
+		slip = min(math.Abs(s.slip())/s.in*100, 100)
+	}
+	g.value(24, 8, slip, 0.4, 0)
+	g.value(40, 16, s.in/rpm, rpmBit, 0)
+	return g.frame(idETC1)
+}
+
+// etc2 is electronic transmission controller 2: the gears. The range is "D ".
+func (s *truck) etc2() can.Frame {
+	g := unset
+	g.value(0, 8, float64(s.gear), 1, -125)
+	g.value(8, 16, s.ratio(), 0.001, 0)
+	g.value(24, 8, float64(s.from), 1, -125)
+	const drive = 'D' | ' '<<8
+	g.raw(32, 16, drive)
+	g.raw(48, 16, drive)
+	return g.frame(idETC2)
+}

@@ -1,0 +1,274 @@
+package ecu
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/brutella/can"
+)
+
+// axleFrame is AxleSpeeds, rad/s; demandFrame is BrakeDemand, bar.
+func axleFrame(w [4]float64, counter uint8) can.Frame {
+	f := wheelFrame(w, counter)
+	f.ID = idAxleSpeeds
+	return f
+}
+
+func demandFrame(bar float64, counter uint8) can.Frame {
+	return absFrame(idDemand, uint64(math.RoundToEven(bar/wspBar))|uint64(counter&15)<<60)
+}
+
+// wspRig is the unit in a train of four wheelsets of 11 t. The rail holds most at a creep of
+// 0.3 m/s, half of it at large ones; valves answer after 20 ms.
+type wspRig struct {
+	t        *testing.T
+	u        *Stepped
+	line     *sent
+	log      bytes.Buffer
+	k        int
+	rail     [4]float64 // largest adhesion
+	demand   float64    // bar
+	v        float64    // m/s
+	rim, bar [4]float64 // m/s and bar
+	valves   [5]uint8   // hold and vent of the axles, the latest first
+	deepest  float64    // slip above 5 m/s, share of the speed
+	distance float64
+}
+
+func newWspRig(t *testing.T, v, rail float64) *wspRig {
+	t.Helper()
+	g := &wspRig{t: t, line: &sent{t: t}, v: v, rail: [4]float64{rail, rail, rail, rail}, rim: [4]float64{v, v, v, v}}
+	u, err := NewStepped("wsp", g.line, &g.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.u = u
+	return g
+}
+
+// cycle is 5 ms of the train and of the bus.
+func (g *wspRig) cycle() {
+	g.t.Helper()
+	for range 50 {
+		g.euler(1e-4)
+	}
+	g.k++
+	g.line.now = time.Duration(g.k) * brakeCycle
+	g.tell(uint8(g.k-1), g.line.now-1)
+	read := len(g.line.all)
+	if err := g.u.Tick(g.line.now); err != nil {
+		g.t.Fatal(err)
+	}
+	copy(g.valves[1:], g.valves[:4])
+	for _, f := range g.line.all[read:] {
+		g.valves[0] = f.Data[0]
+	}
+}
+
+// tell sends the two frames.
+func (g *wspRig) tell(counter uint8, now time.Duration) {
+	var w [4]float64
+	for i, v := range g.rim {
+		w[i] = v / wspRadius
+	}
+	g.u.Hear(pack(g.t, axleFrame(w, counter)), now)
+	g.u.Hear(pack(g.t, demandFrame(g.demand, counter)), now)
+}
+
+func (g *wspRig) euler(h float64) {
+	sum := 0.0
+	for i := range g.rim {
+		slip := g.v - g.rim[i]
+		grip := min(1, slip/0.3) * (0.5 + 0.5*math.Exp(-max(0, slip-0.3)/4))
+		f := 108e3 * g.rail[i] * grip
+		g.rim[i] = max(0, g.rim[i]+h*(f-7.4e3*g.bar[i])/470)
+		switch g.valves[4] >> (2 * i) & 3 {
+		case 0:
+			g.bar[i] += h * (g.demand - g.bar[i]) / 0.4
+		case 3:
+			g.bar[i] -= h * g.bar[i] / 0.2
+		}
+		if sum += f; g.v > 5 {
+			g.deepest = max(g.deepest, slip/g.v)
+		}
+	}
+	g.v = max(0, g.v-h*sum/44e3)
+	g.distance += h * g.v
+}
+
+func TestWspKeepsAxlesTurningOnEveryRail(t *testing.T) {
+	for _, rail := range []float64{0.2, 0.12, 0.08, 0.05, 0.03} {
+		g := newWspRig(t, 28, rail)
+		for range 20 {
+			g.cycle()
+		}
+		g.demand, g.distance = 3.8, 0
+		for range 40000 {
+			if g.cycle(); g.v < 2 {
+				break
+			}
+		}
+		best := (28*28 - 2*2) / (2 * rail * 108e3 * 4 / 44e3)
+		t.Logf("rail %g: deepest slip %.2f, %.1f m, %.3f of the shortest", rail, g.deepest, g.distance, g.distance/best)
+		if !(g.v < 2) || !(g.deepest < 0.3) || !(g.distance < 1.15*best) {
+			t.Errorf("rail %g: slip up to %g, %g m to %g m/s; the shortest are %g m\n%s", rail, g.deepest, g.distance, g.v, best, &g.log)
+		}
+	}
+}
+
+// Between ice and dry rail the unit learns anew what the train can do.
+func TestWspTakesUpWhatTheRailHolds(t *testing.T) {
+	g := newWspRig(t, 40, 0.2)
+	for range 20 {
+		g.cycle()
+	}
+	g.demand = 3.8
+	for stretch, rail := range []float64{0.2, 0.04, 0.2, 0.03, 0.15} {
+		g.rail = [4]float64{rail, rail, rail, rail}
+		for range 500 { // to find it out
+			g.cycle()
+		}
+		before := g.v
+		for range 300 {
+			g.cycle()
+		}
+		share := (before - g.v) / 1.5 / (rail * 108e3 * 4 / 44e3)
+		t.Logf("rail %g: %.2f of what it holds, slip up to %.2f", rail, share, g.deepest)
+		if !(share > 0.75) || !(g.deepest < 0.35) {
+			t.Errorf("stretch %d: rail %g: %g of what it holds, slip up to %g\n%s", stretch, rail, share, g.deepest, &g.log)
+		}
+	}
+}
+
+func TestWspLeavesTheBrakesAloneWhereNoAxleSlides(t *testing.T) {
+	g := newWspRig(t, 28, 0.2)
+	for range 800 {
+		g.demand = 2.5
+		if g.cycle(); g.valves[0] != 0 {
+			t.Fatalf("cycle %d: valves %08b", g.k, g.valves[0])
+		}
+	}
+	u := g.u.unit.(*wsp)
+	for i, a := range u.axles {
+		if a.vents != 0 || u.stops != 0 {
+			t.Errorf("axle %d: let go %d times, %d stops, want none", i+1, a.vents, u.stops)
+		}
+	}
+}
+
+// One axle on ice, the others on dry rail: only that one is let go.
+func TestWspLetsGoOnlyTheAxleThatSlides(t *testing.T) {
+	g := newWspRig(t, 28, 0.2)
+	g.rail[2] = 0.03
+	g.demand = 2
+	for range 800 {
+		g.cycle()
+	}
+	u := g.u.unit.(*wsp)
+	if u.axles[0].vents != 0 || u.axles[1].vents != 0 || u.axles[3].vents != 0 || !(g.bar[2] < 1) || !(g.bar[0] > 1.9) {
+		t.Errorf("%s; pressures %.2f bar", g.u.Close(), g.bar)
+	}
+}
+
+// When the brake is released the valves are, at once.
+func TestWspGivesTheBrakesBack(t *testing.T) {
+	g := newWspRig(t, 28, 0.05)
+	g.demand = 3.8
+	seen := false
+	for range 400 {
+		g.cycle()
+		seen = seen || g.valves[0] != 0
+	}
+	g.demand = 0
+	if g.cycle(); !seen || g.valves[0] != 0 {
+		t.Errorf("valves %08b, in use before: %v", g.valves[0], seen)
+	}
+}
+
+// A cylinder that is vented is closed off from its supply, and each valve stays as it is for
+// 20 ms unless an axle slides.
+func TestWspNeverVentsAnOpenCylinder(t *testing.T) {
+	g := newWspRig(t, 28, 0.05)
+	g.demand = 3.8
+	var states []uint8
+	for range 2000 {
+		g.cycle()
+		for i := range 4 {
+			states = append(states, g.valves[0]>>(2*i)&3)
+		}
+	}
+	for _, want := range []uint8{0, 1, 3} {
+		if !slices.Contains(states, want) {
+			t.Errorf("no axle is ever in state %d", want)
+		}
+	}
+	if slices.Contains(states, 2) {
+		t.Error("vented and open to its supply")
+	}
+}
+
+// What was lost or waited does not look like an axle that slides.
+func TestWspIsNotFooledByLostAndLateFrames(t *testing.T) {
+	g := newWspRig(t, 28, 0.2)
+	g.demand = 2.5
+	counter := uint8(0)
+	for k := range 600 {
+		for range 50 {
+			g.euler(1e-4)
+		}
+		now := time.Duration(k+1) * brakeCycle
+		if g.line.now = now; k%7 == 3 {
+			counter++ // lost
+			continue
+		}
+		at := now - 1
+		if k%20 < 10 {
+			at = time.Duration(k/20*20+10)*brakeCycle - 1 // all at once
+		}
+		g.tell(counter, at)
+		counter++
+		if k%20 >= 9 {
+			if err := g.u.Tick(now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if u := g.u.unit.(*wsp); u.stops != 0 || u.counts.Lost == 0 {
+		t.Errorf("%d stops, %d frames lost; want none, and some", u.stops, u.counts.Lost)
+	}
+}
+
+func TestWspFallsAsleepWithoutAxleSpeeds(t *testing.T) {
+	g := newWspRig(t, 28, 0.2)
+	for range 10 {
+		g.cycle()
+	}
+	sentSoFar := len(g.line.all)
+	if err := g.u.Tick(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(g.line.all) - sentSoFar; n != 199 {
+		t.Errorf("%d frames after the last AxleSpeeds, want those of a second, from the next cycle on", n)
+	}
+	if g.u.unit.(*wsp).awake {
+		t.Errorf("the unit is awake:\n%s", &g.log)
+	}
+	for i, f := range g.line.all {
+		if want := uint8(i % 16); f.Data[7]>>4 != want || f.ID != idValves || f.Length != 8 {
+			t.Fatalf("frame %d: 0x%X, counter %d", i, f.ID, f.Data[7]>>4)
+		}
+	}
+}
+
+func TestWspCountsShortFrames(t *testing.T) {
+	g := newWspRig(t, 28, 0.2)
+	f := axleFrame([4]float64{}, 0)
+	f.Length = 7
+	g.u.Hear(pack(t, f), 0)
+	if got := *g.u.unit.counted(); got != (Counts{Heard: 1, Malformed: 1}) {
+		t.Errorf("%v; want 1 frame heard, which is malformed", got)
+	}
+}

@@ -1,0 +1,102 @@
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/rt"
+)
+
+func TestProcessesNeedProc(t *testing.T) {
+	root := t.TempDir()
+	if _, err := program(root); err == nil || !strings.Contains(err.Error(), "mount -t proc proc /proc") {
+		t.Errorf("without /proc: %v, want the command that helps", err)
+	}
+	if exe, err := program("/"); err != nil || exe != "/proc/self/exe" {
+		t.Errorf("%s, %v", exe, err)
+	}
+}
+
+func TestCaptureKeepsTheBeginningAndTheEnd(t *testing.T) {
+	var c Capture
+	for i := range 20_000 {
+		fmt.Fprintf(&c, "line %d\n", i)
+	}
+	if got := c.Last(); got != "line 19999" {
+		t.Errorf("the last line is %q", got)
+	}
+	if got := c.Reason(); got != "line 0" || len(c.Bytes()) != room || len(c.tail) > tailRoom {
+		t.Errorf("the first line is %q, of %d and %d bytes", got, len(c.Bytes()), len(c.tail))
+	}
+	c = Capture{}
+	c.Write(bytes.Repeat([]byte("x"), 2*room))
+	c.Write([]byte("\nlast\n"))
+	if got := c.Last(); got != "last" || len(c.Bytes()) != room {
+		t.Errorf("the last line is %q, %d bytes of the beginning", got, len(c.Bytes()))
+	}
+}
+
+// sleeper is a process that somebody else has started, taken over.
+func sleeper(t *testing.T) *Process {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	p, err := Adopt(cmd.Process.Pid, 0)
+	if err != nil {
+		t.Skip("this kernel has no pidfd: ", err)
+	}
+	return p
+}
+
+func TestWhenAProcessBeganIsReadBehindItsName(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "proc/7"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]uint32{
+		"7 (a) S 1 (b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4294967301 20\n": 5, // modulo 2^32
+		"7 (a": 0, "": 0,
+	} {
+		if err := os.WriteFile(filepath.Join(root, "proc/7/stat"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := StartTime(root, 7); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+	if got := StartTime(root, 8); got != 0 {
+		t.Errorf("of none: %d", got)
+	}
+}
+
+// The kernel gives ids away again: who has that of a supervisor that has ended is none.
+func TestAProcessWithTheIDOfOneThatHasEndedIsNotTakenForIt(t *testing.T) {
+	p := sleeper(t)
+	if p.Since == 0 || p.Since != StartTime("/", p.PID) {
+		t.Fatalf("it began at %d", p.Since)
+	}
+	for _, c := range []struct {
+		who   uint64
+		alive bool
+	}{
+		{rt.Identity(p.PID, p.Since), true},
+		{rt.Identity(p.PID, p.Since-1), false},
+		{rt.Identity(p.PID, 0), true}, // it is not known
+		{rt.Identity(0, 0), false},
+	} {
+		if Alive(c.who) != c.alive {
+			t.Errorf("%x: alive is not %t", c.who, c.alive)
+		}
+	}
+	if other, err := Adopt(p.PID, p.Since-1); err == nil || err.Error() != "it has ended" {
+		t.Errorf("taken for another one: %+v, %v", other, err)
+	}
+}

@@ -1,0 +1,244 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/rt/bench"
+	"lockstep/rt/bench/benchtest"
+	"lockstep/sched"
+)
+
+// openHeld is the bench of benchtest.OpenFile.
+func openHeld(t testing.TB) *bench.Handover {
+	t.Helper()
+	b, err := bench.Load(benchtest.OpenFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := bench.Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// unheld is the name of something that nobody else holds.
+func unheld(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("%s%d-%s", BusPrefix, os.Getpid(), t.Name()[len("Test"):][:6])
+}
+
+func TestOfManyThatTakeOneThingOneHasIt(t *testing.T) {
+	what := unheld(t)
+	const many = 20
+	var all [many]Reservations
+	var by [many]*Holder
+	var wait sync.WaitGroup
+	for i := range many {
+		all[i].Owner = fmt.Sprintf("bench %d", i)
+		wait.Go(func() {
+			var err error
+			if by[i], err = all[i].take(what); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	winner := slices.Index(by[:], nil)
+	for i := range many {
+		if i != winner && (by[i] == nil || by[i].Bench != FileName(all[winner].Owner) || by[i].Supervisor != os.Getpid() || by[i].Target != 0) {
+			t.Errorf("%d lost to %+v, where %d has it", i, by[i], winner)
+		}
+	}
+	for i := range many {
+		all[i].Close()
+	}
+	var next Reservations
+	if by, err := next.take(what); by != nil || err != nil {
+		t.Errorf("let go, it is held by %v, %v", by, err)
+	}
+	next.Close()
+}
+
+func TestWhatATargetHasInheritedIsHeldUntilItEnds(t *testing.T) {
+	what := unheld(t)
+	h := &Reservations{Owner: "a bench"}
+	if by, err := h.take(what); by != nil || err != nil {
+		t.Fatal(by, err)
+	}
+	files, err := h.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Spawn("/bin/sleep", nil, files, "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	h.Inherited(p.PID)
+	for _, f := range files {
+		f.Close()
+	}
+	taken := func() *Holder {
+		var other Reservations
+		defer other.Close()
+		by, err := other.take(what)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return by
+	}
+	if by := taken(); by == nil || by.Supervisor != os.Getpid() || by.Target != p.PID {
+		t.Errorf("held by %+v, want process %d and its target %d", by, os.Getpid(), p.PID)
+	}
+	h.Close() // as the end of the supervisor does
+	if by := taken(); by == nil || by.Supervisor != 0 || by.Target != p.PID {
+		t.Errorf("held by %+v, want the target alone, %d", by, p.PID)
+	}
+	heir := &Reservations{Owner: "a bench"}
+	if err := heir.Adopt(p.FD, 3, []string{what}); err != nil {
+		t.Fatal(err)
+	}
+	p.Kill()
+	if by := taken(); by == nil || by.Supervisor != os.Getpid() {
+		t.Errorf("held by %+v, want who has taken over", by)
+	}
+	heir.Close()
+	if by := taken(); by != nil {
+		t.Errorf("held by %+v, want nobody", by)
+	}
+}
+
+func TestWhatIsLeftBesidesTheLoopsIsNeverNothing(t *testing.T) {
+	set := func(cpus ...int) (s unix.CPUSet) {
+		for _, cpu := range cpus {
+			s.Set(cpu)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		all   unix.CPUSet
+		cpu   int
+		loops []int
+		want  unix.CPUSet
+	}{
+		{set(0, 1, 2, 3), 3, []int{2}, set(0, 1)},
+		{set(0, 1, 2, 3), 3, nil, set(0, 1, 2)},
+		{set(0, 1), 1, []int{0}, set(0)}, // a loop is on each
+		{set(0, 1), 0, []int{0, 7}, set(1)},
+		{set(1), 1, []int{0}, set()},
+	} {
+		if got := left(c.all, c.cpu, c.loops); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+func TestAHolderIsNamedWithTheCommandsThatEndIt(t *testing.T) {
+	for want, h := range map[string]Holder{
+		"b, process 7: end that one (lockstep stop 7)": {What: "cpu/3", Bench: "b", Supervisor: 7, Target: 8},
+		"b, whose target, process 8, goes on without a supervisor: take it over (lockstep attach 8) or end it (lockstep stop 8)": {What: "cpu/3", Bench: "b", Target: 8},
+		"another run, which does not say its name (ss -xp | grep " + sched.ClaimRoot + "cpu/3)":                                  {What: "cpu/3"},
+	} {
+		if got := h.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// As long as somebody changes the host a run waits; it says for whom, and does not wait
+// for ever.
+func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	what := fmt.Sprintf("host/%d", os.Getpid())                   // other tests run on this host
+	if err := AwaitSettings(out, what, time.Minute); err != nil { // nobody does, or for a moment
+		t.Fatal(err)
+	}
+	fd, err := sched.Claim(sched.Claimed{What: what, Role: supervisorLabel, Process: 812, Owner: "doctor"}.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	close := sync.OnceFunc(func() { unix.Close(fd) })
+	defer close()
+	var by *ReservedError
+	if err := AwaitSettings(out, what, time.Millisecond); !errors.As(err, &by) || by.What != what || by.Owner != "doctor" || by.Supervisor != 812 {
+		t.Errorf("%v, %+v", err, by)
+	}
+	time.AfterFunc(3*polling/2, close)
+	if err := AwaitSettings(out, what, time.Minute); err != nil {
+		t.Errorf("when it has ended: %v", err)
+	}
+	if text, _ := os.ReadFile(out.Name()); strings.Count(string(text), "lockstep doctor, process 812, changes the settings of this host: waiting for it, 1m0s at most\n") != 1 {
+		t.Errorf("said: %s", text)
+	}
+}
+
+func TestControlSocketsOfRootAreBesideThoseOfServices(t *testing.T) {
+	dir, me := t.TempDir(), os.Getuid()
+	for uid, want := range map[int]string{me: dir, me + 1: fmt.Sprintf("%s-%d", dir, me+1)} {
+		if got := controlDirBesideServices(dir, uid); got != want {
+			t.Errorf("user %d: %s, want %s", uid, got, want)
+		}
+	}
+	if none := filepath.Join(dir, "none"); controlDirBesideServices(none, me+1) != none {
+		t.Error("a folder that is not there yet is left to another user")
+	}
+}
+
+func TestTheFreeCPUIsOneThatNobodyHasOrTheBenchsOwn(t *testing.T) {
+	if got := FreeCPU(7); got != 7 {
+		t.Errorf("CPU %d for a bench with CPU 7", got)
+	}
+	h := &Reservations{Owner: "free"}
+	defer h.Close()
+	all := func(cpus []int) bool { // are held
+		list := Holders()
+		return !slices.ContainsFunc(cpus, func(cpu int) bool {
+			return !slices.ContainsFunc(list, func(h Holder) bool { return h.What == CPUPrefix+strconv.Itoa(cpu) })
+		})
+	}
+	for range 100 { // benches of other tests come and go
+		cpu := FreeCPU(-1)
+		if by, err := h.take(CPUPrefix + strconv.Itoa(cpu)); err != nil {
+			t.Fatal(err)
+		} else if by != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		cpus := sched.CPUs()
+		if next := FreeCPU(-1); next == cpu && !all(cpus) {
+			t.Errorf("CPU %d of %v is free, while it is held and another one is not", cpu, cpus)
+		}
+		return
+	}
+	t.Log("each CPU was held by others all the time")
+}
+
+func TestAHolderWithoutANameIsSaid(t *testing.T) {
+	what := unheld(t)
+	fd, err := sched.Claim(what)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	var h Reservations
+	defer h.Close()
+	if by, err := h.take(what); err != nil || by == nil || by.Bench != "" || by.Supervisor != 0 {
+		t.Errorf("%v, %v", by, err)
+	}
+}

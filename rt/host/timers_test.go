@@ -1,0 +1,174 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/sched"
+)
+
+// ktimers is a CPU of a host whose thread for timers is this test's own; has is its priority,
+// 0: an ordinary one. Its number is no real CPU's.
+func ktimers(t *testing.T) (timers sched.Timers, has func() int) {
+	t.Helper()
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	tid := unix.Gettid()
+	timers = sched.Timers{Root: t.TempDir(), CPU: 1000 + os.Getpid()%1000}
+	for name, text := range map[string]string{
+		"sys/kernel/realtime":            "1\n",
+		fmt.Sprintf("proc/%d/comm", tid): fmt.Sprintf("ktimers/%d\n", timers.CPU),
+		fmt.Sprintf("proc/%d/stat", tid): fmt.Sprintf("%d (ktimers/%d) S 2 0 0 0 -1 69238848", tid, timers.CPU),
+	} {
+		path := filepath.Join(timers.Root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m := timers.Probe(1); m != nil {
+		t.Skip("it takes the right to real-time priorities (CAP_SYS_NICE): ", m.What)
+	}
+	return timers, func() int {
+		attr, err := unix.SchedGetAttr(tid, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(attr.Priority)
+	}
+}
+
+// waiting is a run with a loop on the CPU, number in this process; die is a kill of it and
+// of its target.
+func waiting(t *testing.T, on sched.Timers, dir string, number int) (run *timers, die func()) {
+	t.Helper()
+	run = &timers{on, []string{dir}, &Reservations{Owner: fmt.Sprintf("run%d", number)}}
+	if _, err := run.holds.take(fmt.Sprintf("%s%d-%d", heldTimers, on.CPU, number)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(run.holds.Close)
+	return run, run.holds.Close
+}
+
+func TestOfTwoLoopsOnACPUTheLastLowersItsTimers(t *testing.T) {
+	on, has := ktimers(t)
+	dir := filepath.Join(t.TempDir(), "lockstep")
+	for _, c := range []struct{ first, second, both int }{{11, 11, 11}, {11, 12, 12}, {12, 11, 12}} {
+		one, _ := waiting(t, on, dir, 1)
+		two, _ := waiting(t, on, dir, 2)
+		if m := one.Raise(c.first); m != nil || has() != c.first {
+			t.Fatalf("%+v: %d, %v", c, has(), m)
+		}
+		if m := two.Raise(c.second); m != nil || has() != c.both {
+			t.Errorf("%+v: both want %d, %v", c, has(), m)
+		}
+		if one.Lower(); has() != c.both {
+			t.Errorf("%+v: with the end of the first it has %d", c, has())
+		}
+		if two.Lower(); has() != 0 {
+			t.Errorf("%+v: with the end of both it has %d", c, has())
+		}
+		if _, err := os.Stat(raisedFile(dir, on.CPU)); err == nil {
+			t.Errorf("%+v: a note is left", c)
+		}
+	}
+}
+
+func TestTimersThatAKilledRunHasRaisedAreLoweredByTheNextOne(t *testing.T) {
+	on, has := ktimers(t)
+	dir := filepath.Join(t.TempDir(), "lockstep")
+	killed, die := waiting(t, on, dir, 1)
+	killed.Raise(11)
+	die()
+	if has() != 11 {
+		t.Fatalf("%d", has())
+	}
+	next, _ := waiting(t, on, dir, 2)
+	next.Raise(10) // less than the killed one has left
+	if has() != 10 {
+		t.Errorf("the next one has %d", has())
+	}
+	if next.Lower(); has() != 0 {
+		t.Errorf("in the end %d", has())
+	}
+
+	// Killed when it had noted, and not raised yet: somebody else raises them then.
+	killed, die = waiting(t, on, dir, 1)
+	killed.note(&sched.Raised{Was: &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 3}, Priority: 11})
+	die()
+	after, _ := waiting(t, on, dir, 2)
+	after.Lower()
+	if _, err := os.Stat(raisedFile(dir, on.CPU)); has() != 0 || err == nil {
+		t.Errorf("it has %d, %v", has(), err)
+	}
+}
+
+func TestANoteIsThereBeforeTheTimersAreRaised(t *testing.T) {
+	on, has := ktimers(t)
+	dir := filepath.Join(t.TempDir(), "lockstep")
+	run, _ := waiting(t, on, dir, 1)
+	_, m := on.Raise(11, func(r *sched.Raised) {
+		if run.note(r); has() != 0 || run.noted(dir) == nil || run.noted(dir).Priority != 11 {
+			t.Errorf("it has %d, noted is %+v", has(), run.noted(dir))
+		}
+	})
+	if run.Lower(); m != nil || has() != 0 {
+		t.Errorf("%v, in the end %d", m, has())
+	}
+}
+
+func TestANoteOfAnotherBootOrOfAnybodyIsNotBelieved(t *testing.T) {
+	on, _ := ktimers(t)
+	dir := t.TempDir()
+	run := &timers{on, []string{dir}, &Reservations{}}
+	const was = `"Was":{"Size":56,"Policy":1,"Priority":1},"Priority":11}`
+	for _, c := range []struct {
+		name, text string
+		mode       os.FileMode
+		believed   bool
+	}{
+		{"of this boot", fmt.Sprintf(`{"Boot":%q,`, BootID()) + was, 0o755, true},
+		{"of an earlier boot", `{"Boot":"x",` + was, 0o755, false},
+		{"no text", "{", 0o755, false},
+		{"in a folder that is everybody's", fmt.Sprintf(`{"Boot":%q,`, BootID()) + was, 0o777, false},
+	} {
+		if err := os.WriteFile(raisedFile(dir, on.CPU), []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		if got := run.noted(dir) != nil; got != c.believed {
+			t.Errorf("%s: believed: %t", c.name, got)
+		}
+	}
+	if BootID() == "" {
+		t.Error("this boot has no name")
+	}
+}
+
+// A service may put back what root's run has raised, and root what a service's.
+func TestWhoseNotesOfTimersAreLookedAt(t *testing.T) {
+	for _, c := range []struct {
+		uid  int
+		own  string
+		want []string
+	}{
+		{0, "/run/lockstep-0", []string{"/run/lockstep-0", "/run/lockstep"}},
+		{0, "/run/lockstep", []string{"/run/lockstep"}},
+		{998, "/run/lockstep", []string{"/run/lockstep", "/run/lockstep-0"}},
+		{1000, "/run/user/1000/lockstep", []string{"/run/user/1000/lockstep", "/run/lockstep", "/run/lockstep-0"}},
+	} {
+		if got := leftDirs(c.uid, c.own); !slices.Equal(got, c.want) {
+			t.Errorf("user %d: %q, want %q", c.uid, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package recorder
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/rt"
+	"lockstep/rt/bench"
+	"lockstep/rt/bench/benchtest"
+	"lockstep/rt/fault"
+	"lockstep/rt/report"
+	"lockstep/rt/scenario"
+)
+
+// openRecorded is the bench of benchtest.OpenFile.
+func openRecorded(t testing.TB) *bench.Handover {
+	t.Helper()
+	b, err := bench.Load(benchtest.OpenFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := bench.Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// The lines are noted when they are posted, the record asks when the loop has taken
+// them: a slot that has been given to another one since is called what it was.
+func TestARecordCallsASlotWhatItWasCalledThen(t *testing.T) {
+	h := openRecorded(t)
+	h.Named = []bench.NamedFault{{Name: "first", Spec: "frame=Speeds drop"}}
+	c, commands := NewEventLog(h), scenario.NewCommands(h)
+	for i, line := range []string{"fault name=a frame=Status drop", "clear a", "fault name=b frame=Torque drop", "fault name=b bus=drive bus_off"} {
+		if _, err := commands.Translate(line); err != nil {
+			t.Fatal(err)
+		}
+		c.Note(uint64(i+1), line)
+	}
+	check := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check(c.Fault(0, fault.Armed), "first: frame=Speeds drop")
+	check(c.command(1), "fault name=a frame=Status drop")
+	check(c.Fault(1, fault.Armed), "a: frame=Status drop")
+	check(c.Fault(1, fault.Active), "a: frame=Status drop")
+	check(c.command(2), "clear a")
+	check(c.Fault(1, fault.Free), "a: frame=Status drop")
+	check(c.command(3), "fault name=b frame=Torque drop")
+	check(c.Fault(1, fault.Active), "b: frame=Torque drop")
+	check(c.command(4), "fault name=b bus=drive bus_off")
+	check(c.Fault(1, fault.Free), "b: frame=Torque drop")
+	check(c.Fault(1, fault.Armed), "b: bus=drive bus_off")
+	if len(c.lines) != 0 {
+		t.Errorf("%d lines are kept", len(c.lines))
+	}
+	var none *EventLog // a run without a record
+	none.Note(1, "x")
+	none.Forget(1)
+}
+
+// An engineer goes on editing while a bench runs.
+func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
+	dir := benchtest.FaultFolder(t)
+	b, err := bench.Load(filepath.Join(dir, "b.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := bench.Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := h.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	attached, err := bench.LoadHandover(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "guarded.dbc"), []byte("VERSION \"another\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const line = "fault name=a signal=Speeds.w1 stuck=3"
+	for who, c := range map[string]*scenario.Commands{"the supervisor": scenario.NewCommands(h), "its record": NewEventLog(h).commands, "who attaches": scenario.NewCommands(attached), "its record, too": NewEventLog(attached).commands} {
+		if list, err := c.Translate(line); err != nil || len(list) != 1 {
+			t.Errorf("%s: %s: %+v (%v)", who, line, list, err)
+		}
+	}
+	c := &Recorder{View: report.View{Handover: h, Page: new(rt.Page)}}
+	header, err := c.header(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range header.Files {
+		if strings.Contains(string(f.Text), "another") {
+			t.Errorf("the record has %s as it is now", f.Name)
+		}
+	}
+}
+
+// A judge reads the ring, too, but asks for no lines.
+func TestLinesAreKeptForWhoRecordsAlone(t *testing.T) {
+	v := report.View{Handover: openRecorded(t), Page: new(rt.Page)}
+	if (*Recorder)(nil).Lines() != nil {
+		t.Error("lines are kept for a run without a recorder")
+	}
+	for path, keeps := range map[string]bool{"": false, filepath.Join(t.TempDir(), "drive.rec"): true} {
+		c, err := New(v, Options{Path: path, Scenario: &scenario.Scenario{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Lines() != nil; got != keeps {
+			t.Errorf("record %q: lines are kept: %t", path, got)
+		}
+		c.Release()
+	}
+}

@@ -1,0 +1,161 @@
+package recorder
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"lockstep/io/can"
+	"lockstep/io/record"
+	"lockstep/io/record/recordtest"
+	"lockstep/rt"
+	"lockstep/rt/bench/benchtest"
+	"lockstep/rt/report"
+	"lockstep/rt/runtest"
+	"lockstep/sched"
+)
+
+// listening is a recorder of a run that listens to a bus, and a node on that bus.
+func listening(t *testing.T, run *runtest.Run) (c *Recorder, bus *monitoredBus, node *can.Bus) {
+	t.Helper()
+	c, err := New(report.View{Handover: run.Handover, Page: run.Page}, Options{Path: filepath.Join(t.TempDir(), "record")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends [2]*can.Bus
+	a, b, err := can.Pair()
+	for i, f := range []*os.File{a, b} {
+		if err == nil {
+			ends[i], err = can.Inherit(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bus = &monitoredBus{bus: &run.Handover.Bench.Buses[0], on: ends[0]}
+	c.others = &monitor{page: run.Page, wire: []*monitoredBus{bus}, stop: make(chan struct{})}
+	t.Cleanup(func() { c.others.close(); ends[1].Close() })
+	return c, bus, ends[1]
+}
+
+// heardIn are the frames beside those of the bench in a record, and how many it says are
+// missing.
+func heardIn(t *testing.T, path string) (list []record.Frame, unheard uint64) {
+	t.Helper()
+	for _, e := range recordtest.Entries(t, path) {
+		switch {
+		case e.Kind == record.FrameEntry && e.Frame.Other:
+			list = append(list, e.Frame)
+		case e.Kind == record.EventEntry && e.Event.Kind == record.Unheard:
+			unheard += e.Event.Count
+		}
+	}
+	return list, unheard
+}
+
+// What the bench does not read may be lost; it is counted.
+func TestFramesHeardBesideTheLoopAreInTheRecordOrCounted(t *testing.T) {
+	run := runtest.Guarded(t, benchtest.GuardedText(t))
+	say := run.Commands(t)
+	c, w, node := listening(t, run)
+	node.Send(&can.Frame{ID: 0x7FE}) // before the run
+	c.others.take(0)
+	run.Page.StartNs.Store(uint64(sched.Now()))
+	if !c.begin() {
+		t.Fatal(c.err)
+	}
+	const ticks, extra = 200, 10
+	flood := func(n int) {
+		for i := range n {
+			if node.Send(&can.Frame{ID: 0x7FF, Len: 8}); i%64 == 63 || i == n-1 {
+				c.others.mu.Lock()
+				c.others.read()
+				c.others.mu.Unlock()
+			}
+		}
+	}
+	for k := int64(1); k <= ticks; k++ {
+		for i := range say.Tx {
+			var f can.Frame
+			if say.Due(i, k, nil) && say.Encode(&f, i, nil) {
+				run.Unit.Send(&f)
+				node.Send(&can.Frame{ID: f.ID, Len: 1, Data: [64]byte{byte(k)}}) // one the bench knows, of somebody else
+			}
+		}
+		if k == ticks/2 {
+			flood(maxOthers + extra)
+		}
+		run.Loop.Tick(1)
+		c.drain()
+	}
+	c.wakeUp(&rt.Entry{})
+	c.beside(math.MaxInt64)
+	c.unheard()
+	if err := c.w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, unheard := heardIn(t, c.Path)
+	known := 0
+	for _, f := range list {
+		if f.ID != 0x7FF {
+			known++
+		}
+	}
+	got := c.others.report()[0]
+	if w.heard != uint64(len(list)) || unheard < extra || got.Lost != unheard || got.Heard != w.heard ||
+		w.heard+unheard != maxOthers+extra+uint64(known) || known < 10 || c.Incomplete() != "" {
+		t.Errorf("%d frames in the record, %d of them with identifiers of the bench, %d missing, %+v; want %d of a flood in all, at least %d missing; %s",
+			len(list), known, unheard, got, maxOthers+extra, extra, c.Incomplete())
+	}
+}
+
+// The kernel says of a frame that a socket of this host has sent it, not which.
+func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
+	run := runtest.Guarded(t, benchtest.GuardedText(t))
+	c, w, _ := listening(t, run)
+	run.Page.StartNs.Store(uint64(sched.Now()))
+	if !c.begin() {
+		t.Fatal(c.err)
+	}
+	a := can.Frame{ID: 0x100, Len: 2, Data: [64]byte{1}}
+	fd := can.Frame{ID: 0x101, Len: 12}
+	c.others.sends(0, &a)
+	c.others.sends(0, &fd)
+	c.others.sends(7, &a) // a bus nobody listens on
+	other := a
+	other.Data[0] = 2
+	echo := fd
+	echo.Flags = can.FlagFDF
+	now := sched.Realtime()
+	for i, row := range []struct {
+		frame can.Frame
+		local bool
+	}{
+		{other, true}, // by another program of this host
+		{a, false},    // by another node, even of the same content
+		{a, true},     // its own
+		{a, true},     // the same again, by another program
+		{echo, true},  // its own, as the kernel gives it back
+	} {
+		c.others.queue = append(c.others.queue, monitoredFrame{can.Heard{Frame: row.frame, Local: row.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, now + int64(i)})
+	}
+	c.beside(now + 2)
+	if n := w.heard; n != 2 {
+		t.Errorf("%d frames up to the third, want 2", n)
+	}
+	c.beside(math.MaxInt64)
+	if err := c.w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, unheard := heardIn(t, c.Path)
+	want := []can.Frame{other, a, a}
+	if len(list) != len(want) || unheard != 0 || len(w.sent) != 0 {
+		t.Fatalf("%+v, %d missing, %d still expected; want %d frames", list, unheard, len(w.sent), len(want))
+	}
+	for i, f := range list {
+		if f.Frame != want[i] || f.Sent || f.Time < now {
+			t.Errorf("frame %d: %+v, want %+v", i, f, want[i])
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package recorder
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/io/can"
+	"lockstep/io/record"
+	"lockstep/rt/bench"
+)
+
+// What was cut off a record was not played.
+func TestATornRecordIsNotPlayedToItsEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.rec")
+	w, err := record.Create(path, record.Header{Period: 5e6}, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(2) {
+		if err := w.Frame(&record.Frame{Time: 1e9 + i, Other: i == 1, Frame: can.Frame{ID: 0x100, Len: 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Lost(1, 3, "the ring was full"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut, want := range map[int]string{
+		0: "run.rec was played to its end; its frames came at most 0.000 ms late; something is missing in it at 1 places",
+		5: "run.rec was played as far as it goes: " + path + ": cut off at byte ",
+	} {
+		if err := os.WriteFile(path, whole[:len(whole)-cut], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		p, target, err := OpenPlayer(bench.LogPrefix+path, []can.Filter{{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.PlayUntil(math.MaxInt64)
+		if got := p.Report(); !strings.Contains(got, want) || p.played != 2 {
+			t.Errorf("cut by %d: %d frames, %q; want 2, %q", cut, p.played, got, want)
+		}
+		p.Bus.Close()
+		p.Log.Close()
+		target.Close()
+	}
+}

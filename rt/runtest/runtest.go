@@ -1,0 +1,99 @@
+// Package runtest owns benches that tick in the process of a test: their loop in virtual time,
+// and the control unit's end of their bus. It serves tests of the rooms above rt/bench and
+// supervises, records and judges nothing.
+package runtest
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"lockstep/io/can"
+	"lockstep/io/dbc"
+	"lockstep/io/sigmap"
+	"lockstep/model/kernel"
+	"lockstep/rt"
+	"lockstep/rt/bench"
+	"lockstep/rt/bench/benchtest"
+	"lockstep/sched"
+)
+
+// Run is a prepared bench, and the loop that ticks it.
+type Run struct {
+	Handover *bench.Handover
+	Page     *rt.Page
+	Loop     *rt.Loop
+	Unit     *can.Bus // the control unit's end of the bus
+}
+
+// Demo is the embedded demo bench.
+func Demo(t testing.TB) *Run {
+	t.Helper()
+	b, err := bench.Load("powershift-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, b)
+}
+
+// Guarded is the bench of a text, with the database of benchtest.GuardedFolder.
+func Guarded(t testing.TB, text string) *Run {
+	t.Helper()
+	b, err := bench.Parse("b.yaml", benchtest.GuardedFolder(t), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, b)
+}
+
+// start makes the loop of a bench with one bus.
+func start(t testing.TB, b *bench.Bench) *Run {
+	t.Helper()
+	h, err := bench.Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Run{Handover: h, Page: new(rt.Page)}
+	var ends [2]*can.Bus
+	unit, target, err := can.Pair()
+	for i, f := range []*os.File{unit, target} {
+		if err == nil {
+			ends[i], err = can.Inherit(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ends[i].Close() })
+	}
+	period := time.Duration(h.Tables.PeriodNs)
+	if r.Loop, err = rt.New(h.Loop, kernel.New(h.Tables), ends[1:], h.Maps, sched.NewVirtual(period), r.Page); err != nil {
+		t.Fatal(err)
+	}
+	r.Unit = ends[0]
+	r.Page.State.Store(uint64(rt.Running))
+	return r
+}
+
+// Commands is the sending side of a control unit of the guarded bench: it sends two pressures.
+func (r *Run) Commands(t testing.TB) *sigmap.Map {
+	t.Helper()
+	bus := r.Handover.Bench.Buses[0]
+	_, data, err := r.Handover.Bench.Read(bus.Database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := dbc.Parse("guarded.dbc", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := sigmap.Sending{Message: "TCU_Pressure_1", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C1", Text: "20"}}}
+	for _, p := range bus.Messages[0].Protect {
+		first.Protect = append(first.Protect, p.Spec)
+	}
+	second := sigmap.Sending{Message: "TCU_Pressure_2", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C5", Text: "10"}}}
+	m, err := sigmap.Bind(db, sigmap.Spec{PeriodNs: 5e6, Sendings: []sigmap.Sending{first, second}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

@@ -1,0 +1,232 @@
+package scenario
+
+import (
+	"fmt"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/rt/bench"
+	"lockstep/rt/bench/benchtest"
+	"lockstep/rt/fault"
+	"pgregory.net/rapid"
+)
+
+// openBench is the bench of benchtest.OpenFile.
+func openBench(t testing.TB) *bench.Handover {
+	t.Helper()
+	b, err := bench.Load(benchtest.OpenFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := bench.Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestWordsArePartedAsByTheShell(t *testing.T) {
+	for _, line := range []string{
+		"fault input=p stuck=3", "  a   b  ", `a'b c'd`, `"a b" 'c d'`, `'it'\''s'`, `a\ b \'c\" \\`, `"a\"b\\c\d\$e"`, `'' "" x`, `'a\b'`, `"it's"`, "ä='ö ü'",
+	} {
+		want, err := exec.Command("sh", "-c", `printf '%s\n' `+line).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := SplitWords(line)
+		if err != nil || strings.Join(got, "\n")+"\n" != string(want) {
+			t.Errorf("%s: %q, %v; the shell says %q", line, got, err, want)
+		}
+	}
+	for _, line := range []string{`'a`, `"a`, `a\`, `a "b\"`} {
+		if got, err := SplitWords(line); err == nil {
+			t.Errorf("%s: %q, want an error", line, got)
+		}
+	}
+}
+
+func TestQuotedWordsAreReadAsTheyWere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "words")
+		quoted := make([]string, len(words))
+		for i, w := range words {
+			quoted[i] = QuoteWord(w)
+		}
+		if got, err := SplitWords(strings.Join(quoted, " ")); err != nil || !slices.Equal(got, words) {
+			t.Fatalf("%q became %q, %v", words, got, err)
+		}
+	})
+}
+
+// session is what a user types, with the operations and slots that it means.
+var session = []struct {
+	line  string
+	slots []int
+}{
+	{"fault name=a input=clutch1.pressure 'stuck=3 bar'", []int{0}},
+	{"fault name=b frame=Speeds drop", []int{1}},
+	{"fault name=c bus=drive bus_off 'for=100 ms'", []int{2}},
+	{"clear b", []int{1}},
+	{"fault name=d signal=Speeds.w1 'offset=100 rpm'", []int{1}},
+	{"fault name=a input=clutch1.pressure hold", []int{0}}, // takes the place of the first
+	{"set clutch7.pressure=3bar Status.lag=0.001 'clutch8.pressure=500 kPa'", []int{0, 3, 0}},
+	{"release all", []int{0, 0, 3}},
+	{"clear all", []int{0, 1, 2}},
+}
+
+func TestSlotsFollowFromTheCommandsAlone(t *testing.T) {
+	first, second := NewCommands(openBench(t)), NewCommands(openBench(t))
+	for _, c := range session {
+		list, err := first.Translate(c.line)
+		again, err2 := second.Translate(c.line)
+		if err != nil || err2 != nil || !reflect.DeepEqual(list, again) {
+			t.Fatalf("%s: %v, %v; %+v and %+v", c.line, err, err2, list, again)
+		}
+		var slots []int
+		for _, command := range list {
+			slots = append(slots, command.Slot)
+		}
+		if !slices.Equal(slots, c.slots) {
+			t.Errorf("%s: slots %v, want %v", c.line, slots, c.slots)
+		}
+	}
+	if left := first.Slots.names(); left != nil {
+		t.Errorf("faults %q are left", left)
+	}
+}
+
+func TestTheFaultsOfAScenarioHaveTheFirstSlots(t *testing.T) {
+	h := openBench(t)
+	h.Named = []bench.NamedFault{{Name: "x", Spec: "..."}, {Name: "y", Spec: "..."}}
+	commands := NewCommands(h)
+	list, err := commands.Translate("fault name=z frame=Speeds drop")
+	if err != nil || list[0].Slot != 2 {
+		t.Errorf("%+v, %v; want slot 2", list, err)
+	}
+	if list, err = commands.Translate("clear x z"); err != nil || len(list) != 2 || list[0].Slot != 0 || list[1].Slot != 2 {
+		t.Errorf("%+v, %v; want slots 0 and 2", list, err)
+	}
+}
+
+func TestSetGivesInputsTheirValuesInSI(t *testing.T) {
+	h := openBench(t)
+	list, err := NewCommands(h).Translate("set 'clutch7.pressure=3 bar' clutch8.pressure=400kPa Status.lag=0.001")
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for i, want := range []float64{3e5, 4e5} {
+		name := []string{"clutch7.pressure", "clutch8.pressure"}[i]
+		if c := list[i]; c.Op != fault.Drive || c.Input != bench.PortIndex(h.Tables.Inputs, name) || !scalar.EqualWithinRel(c.Value, want, 1e-15) {
+			t.Errorf("%s: %+v, want %g Pa", name, c, want)
+		}
+	}
+	if c := list[2]; c.Op != fault.Put || c.Fault.Where != fault.Signal || c.Fault.Kind != fault.Stuck || !scalar.EqualWithinRel(c.Fault.A, 0.001, 1e-15) {
+		t.Errorf("Status.lag: %+v", c)
+	}
+}
+
+func TestARefusedLineChangesNothingAndSaysWhatToDo(t *testing.T) {
+	commands := NewCommands(openBench(t))
+	if _, err := commands.Translate("fault name=a frame=Speeds drop"); err != nil {
+		t.Fatal(err)
+	}
+	before := commands.Slots
+	for line, want := range map[string]string{
+		"set a=" + strings.Repeat("1", 4096): "a change of 4102 bytes; a record has room for 4096",
+		"":                                   `"" is no command that changes a run`,
+		"stop":                               `"stop" is no command that changes a run`,
+		"set":                                "set: PORT=VALUE is missing",
+		"set x":                              `set: "x" is not PORT=VALUE`,
+		"set clutch7.presure=1bar":           `set: clutch7.presure: there is no input "clutch7.presure" (did you mean clutch7.pressure?)`,
+		"set clutch1.pressure=1bar":          "set: clutch1.pressure: TCU_Pressure_1.pressure_C1 drives it: use a fault, like fault 'input=clutch1.pressure' 'stuck=...'",
+		"set clutch7.pressure=50bar":         "set: clutch7.pressure: 50bar is outside the range of the input, 0 to ",
+		"set clutch7.pressure=NaN":           "set: clutch7.pressure: ",
+		"set clutch7.pressure=3rpm":          "set: clutch7.pressure: ",
+		"set clutch7.pressure=1bar clutch7.pressure=2bar": "set: clutch7.pressure is set twice",
+		"set Speeds.w1=3":                     "set: Speeds.w1: output w1 drives it: use a fault",
+		"set TCU_Pressure_1.pressure_C1=3bar": "set: TCU_Pressure_1.pressure_C1: it is received: use a fault",
+		"release":                             "release: name what was set, or all",
+		"release Status.lag":                  "release: Status.lag was not set",
+		"release clutch1.pressure":            "release: clutch1.pressure: TCU_Pressure_1.pressure_C1 drives it",
+		"clear":                               "clear: name a fault, or all",
+		"clear b":                             `clear: there is no fault called "b"; there are a`,
+		"clear ''":                            `clear: there is no fault called ""`,
+		"clear a b":                           `clear: there is no fault called "b"`,
+		"fault":                               "fault: word 1: what it is of is missing",
+		"fault name=b frame=Speds drop":       "fault: word 2: fault: there is no message that the bench sends or receives called \"Speds\" (did you mean Speeds?)",
+		"fault 'name=b":                       "a quotation is not closed",
+	} {
+		list, err := commands.Translate(line)
+		if err == nil || list != nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %+v\ngot  %v\nwant %s", line, list, err, want)
+		}
+		if !reflect.DeepEqual(before, commands.Slots) {
+			t.Fatalf("%s: the book has changed", line)
+		}
+	}
+}
+
+func TestThereIsRoomForAsManyFaultsAsThereAreSlots(t *testing.T) {
+	commands := NewCommands(openBench(t))
+	for i := range fault.Max {
+		if _, err := commands.Translate(fmt.Sprintf("fault name=f%d frame=Speeds drop", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := commands.Translate("fault name=more frame=Speeds drop"); err == nil || err.Error() != "fault: all 64 slots are taken: clear one" {
+		t.Errorf("%v", err)
+	}
+	if list, err := commands.Translate("clear all"); err != nil || len(list) != fault.Max {
+		t.Errorf("%d commands, %v", len(list), err)
+	}
+}
+
+func FuzzCommandLinesAreTakenWholeOrNotAtAll(f *testing.F) {
+	for _, c := range session {
+		f.Add(c.line)
+	}
+	for _, line := range []string{"set clutch7.pressure=1e999", "fault name=a input=clutch1.pressure 'leak={share: 30 %, time: 1 s}'", "fault {", "clear ''", `release "`} {
+		f.Add(line)
+	}
+	base := openBench(f)
+	f.Fuzz(func(t *testing.T, line string) {
+		own := base.Clone()
+		commands := NewCommands(own)
+		if _, err := commands.Translate("fault name=a frame=Speeds drop"); err != nil {
+			t.Fatal(err)
+		}
+		before := commands.Slots
+		list, err := commands.Translate(line)
+		if err != nil {
+			if list != nil || strings.Contains(err.Error(), "\n") || !reflect.DeepEqual(before, commands.Slots) {
+				t.Errorf("%q: %v with %d commands; the book must stay as it was", line, err, len(list))
+			}
+			return
+		}
+		if len(list) == 0 || len(list) > fault.Max {
+			t.Errorf("%q: %d commands", line, len(list))
+		}
+		for i := range list {
+			if err := own.CheckFaults(list[i : i+1]); err != nil {
+				t.Errorf("%q: the loop would refuse it: %v", line, err)
+			}
+		}
+	})
+}
+
+func TestFaultAfterTheEndOfTheRunIsRefusedLiveToo(t *testing.T) {
+	h := openBench(t)
+	h.Loop.Ticks = 400
+	commands := NewCommands(h)
+	if _, err := commands.Translate("fault frame=Speeds drop 'at=tick 401'"); err == nil || !strings.Contains(err.Error(), "at: tick 401 is after the end of the run, at tick 400: it would never start") {
+		t.Errorf("%v", err)
+	}
+	if list, err := commands.Translate("fault frame=Speeds drop 'at=2 s'"); err != nil || len(list) != 1 {
+		t.Errorf("%+v (%v)", list, err)
+	}
+}

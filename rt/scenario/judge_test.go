@@ -1,0 +1,315 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/io/can"
+	"lockstep/rt"
+	"lockstep/rt/bench"
+	"lockstep/rt/fault"
+	"lockstep/rt/report"
+)
+
+// trial is a judge that a test feeds; ticks are of 5 ms.
+type trial struct {
+	t    *testing.T
+	h    *bench.Handover
+	page *rt.Page
+	j    *Judge
+	u, y []float64
+}
+
+// begin makes the judge of one expectation, and a fault called f in slot 0.
+func begin(t *testing.T, expect string) *trial {
+	t.Helper()
+	h := fuzzed()
+	text := "scenario: test\nfaults:\n  - {name: f, frame: Speeds, drop: true}\nexpect:\n  - {" + expect + "}\n"
+	s, err := Parse("s.yaml", []byte(text), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := new(rt.Page)
+	return &trial{
+		t: t, h: h, page: page, j: NewJudge(s, h, page),
+		u: make([]float64, len(h.Tables.Inputs)), y: make([]float64, len(h.Tables.Outputs)),
+	}
+}
+
+// step is tick k, at which w1 and the pressure of clutch 1 have these values.
+func (r *trial) step(k int64, w1, c1 float64) {
+	r.y[bench.PortIndex(r.h.Tables.Outputs, "w1")], r.u[bench.PortIndex(r.h.Tables.Inputs, "clutch1.pressure")] = w1, c1
+	r.j.Entry(&rt.Entry{Kind: rt.KindStep, Tick: k, U: r.u, Y: r.y})
+}
+
+// steps are the ticks from one to another, w1 by tick.
+func (r *trial) steps(from, to int64, w1 func(k int64) float64) {
+	for k := from; k <= to; k++ {
+		r.step(k, w1(k), 0)
+	}
+}
+
+// received is a frame of TCU_Pressure_1 that tick k reads, at an instant, ns.
+func (r *trial) received(k, stamp int64) {
+	r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Tick: k, Fate: rt.Received, Stamp: can.Stamp{Soft: stamp}})
+}
+
+// verdict expects this of the only expectation; seen is part of what was seen.
+func (r *trial) verdict(held bool, seen string) report.Finding {
+	r.t.Helper()
+	list := r.j.End(0)
+	if len(list) != 1 || list[0].Held != held || !strings.Contains(list[0].Seen, seen) {
+		r.t.Errorf("%+v, want held %v, seen %q", list, held, seen)
+	}
+	return list[0]
+}
+
+func constant(v float64) func(int64) float64 { return func(int64) float64 { return v } }
+
+func TestWindowIncludesItsFirstAndItsLastTick(t *testing.T) {
+	const window = "value: w1, within: 2 %, of: 100, from: 50 ms, to: 100 ms" // ticks 10 to 20
+	for bad, held := range map[int64]bool{9: true, 10: false, 15: false, 20: false, 21: true} {
+		r := begin(t, window)
+		r.steps(1, 30, func(k int64) float64 {
+			if k == bad {
+				return 102.5
+			}
+			return 101
+		})
+		if f := r.verdict(held, "worst "); !scalar.EqualWithinAbs(f.Time, 0.055, 1e-12) {
+			t.Errorf("judged for %v s, 11 ticks are 0.055 s", f.Time)
+		} else if !held && !strings.Contains(f.Seen, fmt.Sprintf("worst 102.5 rad/s at %g s, outside at 1 of 11 ticks", float64(bad)*0.005)) {
+			t.Errorf("tick %d was outside: %s", bad, f.Seen)
+		}
+	}
+}
+
+func TestWindowWhoseTimesAreNotOnTheGridHasTheTicksInside(t *testing.T) {
+	const window = "value: w1, below: 5, from: 12 ms, to: 24 ms" // 15 ms and 20 ms
+	for bad, held := range map[int64]bool{2: true, 3: false, 4: false, 5: true} {
+		r := begin(t, window)
+		r.steps(1, 10, func(k int64) float64 { return map[bool]float64{true: 6, false: 1}[k == bad] })
+		r.verdict(held, "")
+	}
+}
+
+func TestLimitsAndTolerancesAreInTheUnitTheyAreWrittenIn(t *testing.T) {
+	rpm := math.Pi / 30
+	for _, c := range []struct {
+		expect string
+		v      float64
+		held   bool
+		seen   string
+	}{
+		{"value: w1, within: 2 %, of: 1500 rpm", 1529 * rpm, true, "worst 1529 rpm"},
+		{"value: w1, within: 2 %, of: 1500 rpm", 1531 * rpm, false, "worst 1531 rpm"},
+		{"value: w1, within: 2 %, of: -1500 rpm", -1531 * rpm, false, "worst -1531 rpm"}, // % of the size
+		{"value: w1, within: 10 rpm, of: 1500 rpm", 1490.1 * rpm, true, ""},
+		{"value: w1, within: 10 rpm, of: 1500 rpm", 1489.9 * rpm, false, ""},
+		{"value: w1, within: 10, of: 0 rpm", -10, true, ""},      // the border is inside; bare numbers are rad/s
+		{"value: w1, above: 100", 100, false, "worst 100 rad/s"}, // here it is not
+		{"value: w1, above: 100", 100.001, true, ""},
+		{"value: w1, below: 100", 100, false, ""},
+		{"value: w1, above: 1 rpm, below: 3 rpm", 2 * rpm, true, "2 rpm"},
+		{"value: w1, above: 1 rpm, below: 3 rpm", 4 * rpm, false, "4 rpm"},
+		{"value: Speeds.w1, above: 100", 101, true, "101 rad/s"}, // the port that the signal is bound to
+		{"value: w1, below: 1e300", math.NaN(), false, "worst NaN"},
+		{"value: w1, above: 1", math.Inf(1), false, "worst +Inf"},
+		{"value: w1, within: 2 %, of: 100", math.NaN(), false, "NaN"},
+	} {
+		r := begin(t, c.expect)
+		r.steps(1, 3, constant(c.v))
+		r.verdict(c.held, c.seen)
+	}
+}
+
+func TestNaNIsTheWorstOfAllValues(t *testing.T) {
+	r := begin(t, "value: w1, below: 5")
+	r.step(1, 7, 0)
+	r.step(2, math.NaN(), 0)
+	r.step(3, 9, 0)
+	r.verdict(false, "worst NaN rad/s at 0.01 s, outside at 3 of 3 ticks")
+}
+
+func TestWhatTheRunDidNotReachIsNotJudgedAndFails(t *testing.T) {
+	r := begin(t, "value: w1, below: 5, from: 50 ms, to: 100 ms")
+	r.steps(1, 19, constant(1)) // 95 ms
+	r.verdict(false, "not judged: the run ended at 0.095 s")
+	r = begin(t, "value: w1, below: 5, from: 50 ms, to: 100 ms")
+	r.steps(1, 19, constant(6)) // but broken it is
+	r.verdict(false, "worst 6 rad/s")
+	r = begin(t, "value: w1, below: 5, from: 50 ms")
+	r.steps(1, 9, constant(1))
+	r.verdict(false, "not judged: the run ended at 0.045 s")
+	r = begin(t, "value: w1, below: 5")
+	r.verdict(false, "not judged: the run ended at 0 s")
+	for _, expect := range []string{"answer: w1 > 3, after: 1 s, within: 50 ms", "answer: {frame: TCU_Pressure_1}, after: 1 s, within: 50 ms"} {
+		r = begin(t, expect)
+		r.steps(1, 150, constant(1))
+		r.verdict(false, "not judged: the run ended at 0.75 s")
+		r = begin(t, expect)
+		r.steps(1, 205, constant(1)) // 25 ms of the 50
+		r.verdict(false, "not judged: the run ended at 1.025 s")
+	}
+	r = begin(t, "answer: w1 > 3, after: {fault: f}, within: 50 ms")
+	r.steps(1, 100, constant(9))
+	r.verdict(false, "not judged: fault f never became active")
+	r = begin(t, "answer: w1 > 3, after: {when: w1 < 0}, within: 50 ms")
+	r.steps(1, 100, constant(9))
+	r.verdict(false, "not judged: w1 < 0 never held")
+}
+
+func TestEntriesLostInTheRingAreNoVerdict(t *testing.T) {
+	r := begin(t, "value: w1, below: 5")
+	r.steps(1, 19, constant(1))
+	if f := r.j.End(3); f[0].Held || f[0].Seen != "not judged: 3 entries found no room in the ring" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAnswerIsTimedFromTheTickOfItsCause(t *testing.T) {
+	for _, c := range []struct {
+		answer int64 // tick
+		held   bool
+		seen   string
+	}{
+		{200, true, "after 0 ms by ticks, at tick 200; its cause was at tick 200, and it held there"},
+		{203, true, "after 15 ms by ticks, at tick 203; its cause was at tick 200"},
+		{210, true, "after 50 ms"},
+		{211, false, "after 55 ms"},
+		{999, false, "no answer to tick 200 until the end, 500 ms later"},
+	} {
+		r := begin(t, "answer: w1 > 3, after: 1 s, within: 50 ms")
+		r.steps(1, 300, func(k int64) float64 { return map[bool]float64{true: 4, false: 1}[k >= c.answer || k < 100] })
+		r.verdict(c.held, c.seen)
+	}
+}
+
+func TestAnswerToAFaultIsTimedFromItsFirstActiveTick(t *testing.T) {
+	r := begin(t, "answer: clutch1.pressure < 1 bar, after: {fault: f}, within: 50 ms")
+	for k := range int64(100) {
+		state := fault.Armed
+		if k >= 20 {
+			state = fault.Active
+		}
+		if k == 5 || k == 20 || k == 60 { // armed, active, and active again
+			r.j.Entry(&rt.Entry{Kind: rt.KindFault, Tick: k, State: state})
+			r.j.Entry(&rt.Entry{Kind: rt.KindFault, Tick: 1, Slot: 1, State: fault.Active})
+		}
+		r.step(k, 0, map[bool]float64{true: 0.5e5, false: 2e5}[k >= 25])
+	}
+	r.verdict(true, "after 25 ms by ticks, at tick 25; its cause was at tick 20")
+}
+
+func TestAnswerToAConditionIsTimedFromTheFirstTickAtWhichAllOfItHolds(t *testing.T) {
+	r := begin(t, "answer: w1 > 50, after: {when: w1 > 10 and clutch1.pressure > 1 bar}, within: 20 ms")
+	for k := range int64(100) {
+		r.step(k, float64(k), map[bool]float64{true: 2e5, false: 0}[k >= 48])
+	}
+	r.verdict(true, "after 15 ms by ticks, at tick 51; its cause was at tick 48")
+}
+
+func TestFrameThatAnswersIsTimedByItsStamp(t *testing.T) {
+	const start = 1_000_000_000_000
+	at := func(tick, ns int64) int64 { return start + tick*5e6 + ns }
+	r := begin(t, "answer: {frame: TCU_Pressure_1}, after: 1 s, within: 9 ms")
+	r.j.Begin(start)
+	r.steps(1, 199, constant(0))
+	r.received(200, at(200, -1_000_000)) // before tick 200 was due: it answers nothing
+	r.steps(200, 201, constant(0))
+	r.received(202, at(200, 8_765_432))
+	r.received(203, at(202, 1))
+	r.steps(202, 300, constant(0))
+	r.verdict(true, "after 8.765432 ms by the kernel's stamp, read at tick 202; its cause was at tick 200")
+}
+
+func TestFrameWithoutAStampIsTimedByTheTickThatReadsIt(t *testing.T) {
+	r := begin(t, "answer: {frame: TCU_Pressure_1}, after: 1 s, within: 9 ms")
+	r.steps(1, 199, constant(0))
+	r.received(200, 0)
+	other := rt.Entry{Kind: rt.KindFrame, Tick: 201, Fate: rt.Received, Message: 1}
+	r.j.Entry(&other)
+	lost := rt.Entry{Kind: rt.KindFrame, Tick: 201, Fate: rt.Received, Withheld: true}
+	r.j.Entry(&lost)
+	r.received(202, 77) // without the start of the grid a stamp says nothing
+	r.steps(200, 300, constant(0))
+	r.verdict(false, "after 10 ms by ticks, at tick 202")
+}
+
+func TestCountsAreThoseOfTheLoopAndOfTheFramesSent(t *testing.T) {
+	for _, name := range countNames {
+		r := begin(t, "count: {message: TCU_Pressure_2, of: "+name+"}, is: 5")
+		w := &r.page.Rx[1]
+		for i, word := range []interface{ Store(uint64) }{
+			&w.Frames, &w.Errors, &w.Repeated, &w.Sequence, &w.SomeLost, &w.NoNew, &w.Timeouts, &w.Length, &w.Invalid, &w.Range,
+		} {
+			word.Store(uint64(100 + i))
+		}
+		r.verdict(false, fmt.Sprint(100+slices.Index(countNames, name)))
+	}
+	for n, held := range map[int]bool{2: false, 3: true, 5: true, 6: false} {
+		r := begin(t, "count: {message: Speeds, of: frames}, at_least: 3, at_most: 5")
+		for range n {
+			r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Fate: rt.Sent})
+			r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Fate: rt.Sent, Message: 1})
+			r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Fate: rt.Sent, Withheld: true})
+			r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Fate: rt.Dropped})
+			r.received(1, 0)
+		}
+		r.verdict(held, fmt.Sprint(n))
+	}
+}
+
+func TestAJudgeTakesNoMemoryAsTheRunGoes(t *testing.T) {
+	r := begin(t, "value: w1, below: 5")
+	k := int64(0)
+	if n := testing.AllocsPerRun(1000, func() { k++; r.step(k, 9, 0); r.received(k, k) }); n != 0 {
+		t.Errorf("%v allocations per tick", n)
+	}
+}
+
+func TestRunThatEndsBeforeItsTimeLeavesOpenWhatGoesToItsEnd(t *testing.T) {
+	for _, c := range []struct {
+		expect string
+		ticks  int64 // of 30
+		w1     float64
+		held   bool
+		seen   string
+	}{
+		{"value: w1, below: 5, from: 20 ms", 30, 1, true, "worst 1 rad/s"},
+		{"value: w1, below: 5, from: 20 ms", 29, 1, false, "not judged: the run ended at 0.145 s"},
+		{"value: w1, below: 5", 10, 1, false, "not judged"},
+		{"value: w1, below: 5", 10, 6, false, "worst 6 rad/s at 0.005 s, outside at 10 of 10 ticks"},
+		{"value: w1, below: 5, to: 50 ms", 10, 1, true, "worst 1 rad/s"},
+		{"count: {message: Speeds, of: frames}, is: 10", 10, 1, false, "not judged: the run ended at 0.05 s, at 10"},
+		{"count: {message: Speeds, of: frames}, is: 9", 10, 1, false, "10"},
+		{"count: {message: Speeds, of: frames}, at_most: 20", 10, 1, false, "not judged"},
+		{"count: {message: Speeds, of: frames}, at_most: 20", 30, 1, false, "30"},
+		{"count: {message: Speeds, of: frames}, at_least: 10", 10, 1, true, "10"},
+		{"count: {message: Speeds, of: frames}, at_least: 20", 10, 1, false, "not judged"},
+		{"count: {message: Speeds, of: frames}, is: 30", 30, 1, true, "30"},
+	} {
+		r := begin(t, c.expect)
+		r.j.length = 30
+		for k := int64(1); k <= c.ticks; k++ {
+			r.step(k, c.w1, 0)
+			r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Tick: k, Fate: rt.Sent})
+		}
+		r.verdict(c.held, c.seen)
+	}
+}
+
+func TestFaultThatTakesTheSlotOfAnotherIsNotItsCause(t *testing.T) {
+	r := begin(t, "answer: w1 > 3, after: {fault: f}, within: 50 ms")
+	for k, s := range []fault.State{fault.Armed, fault.Free, fault.Armed, fault.Active} {
+		r.j.Entry(&rt.Entry{Kind: rt.KindFault, Tick: int64(k + 1), State: s})
+		r.step(int64(k+1), 5, 0)
+	}
+	r.steps(5, 30, constant(5))
+	r.verdict(false, "not judged: fault f never became active")
+}

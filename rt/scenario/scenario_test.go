@@ -1,0 +1,180 @@
+package scenario
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/io/sigmap"
+	"lockstep/io/yamlfile"
+	"lockstep/rt/bench"
+	"lockstep/rt/bench/benchtest"
+)
+
+// TestMistakesInAScenarioAreNamedWithTheirPlace puts lines into a scenario of 4 s. The
+// error must start with the place of at and contain want.
+func TestMistakesInAScenarioAreNamedWithTheirPlace(t *testing.T) {
+	h := faultBench(t)
+	for _, c := range []struct{ lines, at, want string }{
+		{"expct: []", "expct", `scenario file: unknown key "expct" (did you mean expect?)`},
+		{"stimuli: {clutch9.pressure: 3 bar}", "clutch9", `stimuli: there is no input "clutch9.pressure" (did you mean clutch1.pressure?)`},
+		{"stimuli: {clutch1.pressure: 3 bar}", "clutch1", "stimuli: input clutch1.pressure is driven by TCU_Pressure_1.pressure_C1: use a fault (faults: [{input: clutch1.pressure, stuck: ...}])"},
+		{"stimuli: {clutch8.pressure: 50 bar}", "50 bar", "stimuli: clutch8.pressure: 5000000 Pa is beyond the range of the input, 0 to 4000000 Pa"},
+		{"stimuli: {clutch8.pressure: 3 rpm}", "3 rpm", "unit rpm"},
+		{"stimuli: {clutch8.pressure: {table: [[0 s, 0], [1 s, 60 bar]]}}", "{table", "6000000 Pa is beyond the range"},
+		{"stimuli: {clutch8.pressure: {table: [[1 s, 0], [0 s, 6 bar]]}}", "{table", "point 2 of the course, at 0 s, is before the one before it"},
+		{"stimuli: {clutch8.pressure: {sine: {mean: 5 bar, amplitude: 6 bar, frequency: 1 Hz}}}", "{sine", "-100000 Pa is beyond the range"},
+		{"faults: [{name: a, bus: drive, bus_off: true}, {name: a, bus: drive, bus_off: true}]", "a, bus: drive, bus_off: true}]", "fault: two are called a"},
+		{"faults: [{bus: drive, bus_off: true}, {bus: drive, bus_off: true}]", "drive, bus_off: true}]", "fault: two are called drive bus_off"},
+		{"faults: [{bus: drive, bus_off: true, at: 5 s}]", "5 s", "fault: at: 5 s is after the end of the run, at 4 s: it would never start"},
+		{"faults: [{bus: drive, bus_off: true, at: tick 801}]", "tick 801", "it would never start"},
+		{"faults: {bus: drive, bus_off: true}", "{bus", "faults: a list is wanted here, got a mapping"},
+		{"expect: [{value: w1, below: 5, from: 5 s}]", "5 s", "expect: 5 s is beyond the end of the run, at 4 s: it could not be judged"},
+		{"expect: [{value: w1, below: 5, from: 1 s, to: 4.01 s}]", "4.01", "beyond the end of the run"},
+		{"expect: [{value: w1, below: 5, from: 2 s, to: 1 s}]", "1 s}", "no tick lies in the window from 2 s to 1 s"},
+		{"expect: [{value: w1, below: 5, from: 1 ms, to: 4 ms}]", "4 ms", "no tick lies in the window"},
+		{"expect: [{value: w9, below: 5}]", "w9", `there is no input, output or bound signal "w9" (did you mean w1?)`},
+		{"expect: [{value: clutch8.pressure, below: 5 bar}]", "clutch8", "expect: input clutch8.pressure follows its own table, which is not seen outside of the plant: give it a course (stimuli: {clutch8.pressure: ...})"},
+		{"faults: [{bus: drive, bus_off: true, when: clutch8.pressure > 5 bar}]", "clutch8", "when: input clutch8.pressure follows its own table, which is not seen"},
+		{"expect: [{value: w1, below: 5 bar}]", "5 bar", "expect: below: \"5 bar\": unit bar"},
+		{"expect: [{value: w1}]", "w1", "expect: w1: within: 2 % and of: X are wanted, or above: X, or below: X"},
+		{"expect: [{value: w1, within: 2 %}]", "w1", "within: 2 % and of: X are wanted"},
+		{"expect: [{value: w1, within: 2 %, of: 0}]", "2 %", "2 % of 0 is no tolerance: it must be more than 0; beside 0 write it like 0.1 rad/s"},
+		{"expect: [{value: clutch1.mode, within: 2 %, of: 0}]", "2 %", "beside 0 write it like 0.1\x00"},
+		{"expect: [{value: w1, within: -1 rpm, of: 0}]", "-1 rpm", "no tolerance"},
+		{"expect: [{value: w1, within: nan %, of: 1}]", "nan %", "no tolerance"},
+		{"expect: [{value: w1, above: 3, below: 2}]", "2}", "expect: above 3 and below 2: nothing is"},
+		{"expect: [{value: w1, below: 3, after: 1 s}]", "1 s", `"1 s" does not belong to an expectation of a value`},
+		{"expect: [{below: 3}]", "{below", "one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT} is wanted"},
+		{"expect: [{value: w1, answer: w1 > 3}]", "{value", "one of value:"},
+		{"expect: [{answer: w1 > 3, within: 50 ms}]", "{answer", "after: 3 s, {fault: NAME} or {when: CONDITION} is wanted"},
+		{"expect: [{answer: w1 > 3, after: 1 s}]", "{answer", "the time is missing (within: 50 ms)"},
+		{"expect: [{answer: w1 > 3, after: 1 s, within: 0 s}]", "0 s", "0 s is not more than 0 s"},
+		{"expect: [{answer: w1 > 3, after: 3.98 s, within: 50 ms}]", "50 ms", "beyond the end of the run"},
+		{"expect: [{answer: w1 > 3, after: {fault: f}, within: 50 ms}]", "f}", `there is no fault "f"`},
+		{"expect: [{answer: {frame: Speeds}, after: 1 s, within: 50 ms}]", "Speeds", "message Speeds is sent by the bench: it is no answer"},
+		{"expect: [{answer: {frame: TCU_Presure_1}, after: 1 s, within: 50 ms}]", "TCU_Presure_1", "(did you mean TCU_Pressure_1?)"},
+		{"expect: [{count: {message: TCU_Pressure_1, of: error}, is: 5}]", "error", `there is no count "error" (did you mean errors?)`},
+		{"expect: [{count: {message: Speeds}, is: 5}]", "{count", "count: {message: M, of: WHAT} is wanted, with of one of frames, errors"},
+		{"expect: [{count: {of: frames}, is: 5}]", "{count", "count: {message: M, of: WHAT} is wanted"},
+		{"expect: [{count: {message: Speeds, of: errors}, is: 5}]", "errors", "the bench sends Speeds: only its frames are counted"},
+		{"expect: [{count: {message: Speeds, of: frames}}]", "Speeds", "count: is: 5 is wanted, or at_least: 5, or at_most: 5"},
+		{"expect: [{count: {message: Speeds, of: frames}, is: -5}]", "-5", `"-5" is not a whole number`},
+		{"expect: [{count: {message: Speeds, of: frames}, at_least: 5, at_most: 4}]", "5", "no number is at least 5 and at most 4"},
+		{"expect: [{name: a, value: w1, below: 5}, {name: a, value: w2, below: 5}]", "a, value: w2", `expect: two are called "a"`},
+		{"for: 0 s", "0 s", "for: 0 s is not more than nothing"},
+	} {
+		head := "scenario: test\nfor: 4 s\n"
+		if strings.HasPrefix(c.lines, "for:") {
+			head = "scenario: test\n"
+		}
+		text := head + c.lines + "\n"
+		_, col := benchtest.Place(t, c.lines, c.at)
+		line := 1 + strings.Count(head, "\n")
+		_, err := Parse("s.yaml", []byte(text), h)
+		var at *yamlfile.FileError
+		if !errors.As(err, &at) || at.File != "s.yaml" || at.Line != line || at.Col != col || !strings.Contains(err.Error()+"\x00", c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s\n got  %v\n want %d:%d ... %s", c.lines, err, line, col, c.want)
+		}
+	}
+	if _, err := Parse("s.yaml", []byte("about: nothing\n"), h); err == nil || err.Error() != "s.yaml:1:1: bench: the name is missing (scenario: NAME)" {
+		t.Errorf("a scenario without a name: %v", err)
+	}
+}
+
+func TestInputWithACourseIsJudged(t *testing.T) {
+	h := faultBench(t)
+	const text = "scenario: test\nstimuli: {clutch8.pressure: 3 bar}\nexpect: [{value: clutch8.pressure, below: 5 bar}, {answer: clutch1.pressure > 1 bar, after: {when: clutch8.pressure > 1 bar}, within: 1 s}]\n"
+	if s, err := Parse("s.yaml", []byte(text), h); err != nil || len(s.Expect) != 2 {
+		t.Errorf("%+v (%v)", s, err)
+	}
+}
+
+func TestMoreFaultsThanSlotsAreRefused(t *testing.T) {
+	h := faultBench(t)
+	text := "scenario: test\nfaults:\n"
+	for i := range 65 {
+		text += "  - {name: f" + strconv.Itoa(i) + ", bus: drive, bus_off: true}\n"
+	}
+	if _, err := Parse("s.yaml", []byte(text), h); err == nil || !strings.Contains(err.Error(), "more than 64 at once") {
+		t.Errorf("65 faults: %v", err)
+	}
+	if s, err := Parse("s.yaml", []byte(strings.TrimSuffix(text, "  - {name: f64, bus: drive, bus_off: true}\n")), h); err != nil || len(s.Plan.Faults) != 64 {
+		t.Errorf("64 faults: %v", err)
+	}
+}
+
+func TestLengthOfARunIsWhatItWasAskedForAndElseTheScenarios(t *testing.T) {
+	h := faultBench(t)
+	const text = "scenario: test\nfor: 4 s\nexpect: [{value: w1, below: 5, to: 3 s}]\n"
+	if s, err := Parse("s.yaml", []byte(text), h); err != nil || s.Ticks != 800 {
+		t.Errorf("%+v (%v), want 800 ticks", s, err)
+	}
+	h.Loop.Ticks = 1000 // -for 5s
+	if s, err := Parse("s.yaml", []byte(text), h); err != nil || s.Ticks != 1000 {
+		t.Errorf("%+v (%v), want 1000 ticks", s, err)
+	}
+	h.Loop.Ticks = 400
+	if _, err := Parse("s.yaml", []byte(text), h); err == nil || !strings.Contains(err.Error(), "3 s is beyond the end of the run, at 2 s") {
+		t.Errorf("a window beyond what was asked for: %v", err)
+	}
+}
+
+func TestStimuliAreCoursesInTheUnitOfTheirPort(t *testing.T) {
+	h := faultBench(t)
+	c8 := bench.PortIndex(h.Tables.Inputs, "clutch8.pressure")
+	for text, want := range map[string]sigmap.Course{
+		"3 bar": {At: []int64{0}, Value: []float64{3e5}},
+		"{table: [[0 s, 0 bar], [2 s, 20 bar]], period: 4 s}": {At: []int64{0, 2e9}, Value: []float64{0, 20e5}, Period: 4e9},
+	} {
+		s, err := Parse("s.yaml", []byte("scenario: test\nstimuli: {clutch8.pressure: "+text+"}\n"), h)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		got := s.Plan.Stimuli[0]
+		ok := got.Input == c8 && len(got.Course.At) == len(want.At) && got.Course.Period == want.Period
+		for i := range want.At {
+			ok = ok && got.Course.At[i] == want.At[i] && scalar.EqualWithinRel(got.Course.Value[i]+1, want.Value[i]+1, 1e-12)
+		}
+		if !ok {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+func TestScenarioSaysWhatWasUnderstood(t *testing.T) {
+	h := faultBench(t)
+	s, err := Parse("s.yaml", []byte(`scenario: all
+for: 4 s
+stimuli: {clutch8.pressure: {table: [[0 s, 0 bar], [2 s, 20 bar]], period: 4 s}}
+faults:
+  - {name: sticks, element: clutch1, does_not_open: 18 bar, at: 1 s, for: 500 ms}
+  - {frame: Speeds, drop: true, when: w1 > 1500 rpm, for: 5 frames}
+expect:
+  - {name: slow, value: w1, within: 2 %, of: 1500 rpm, from: 3 s, to: 4 s}
+  - {answer: clutch1.pressure < 1 bar, after: {fault: sticks}, within: 50 ms}
+  - {count: {message: TCU_Pressure_1, of: errors}, at_most: 5}
+`), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `s.yaml: scenario all, for 4 s, 800 ticks
+  stimulus  clutch8.pressure: 2 points from 0 to 2e+06 Pa, every 4 s
+  fault     sticks: element=clutch1 'does_not_open=18 bar' 'at=1 s' 'for=500 ms'; from tick 200 on, for 100 ticks
+  fault     Speeds drop: frame=Speeds drop 'when=w1 > 1500 rpm' 'for=5 frames'; when w1 > 1500 rpm, for 5 frames
+  expected  slow: w1 within 2 % of 1500 rpm from 3 s to 4 s
+  expected  clutch1.pressure < 1 bar within 50 ms after fault sticks
+  expected  errors of TCU_Pressure_1: at most 5
+`
+	if got := s.Text(h); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	Apply(h, s)
+	if h.Loop.Ticks != 800 || len(h.Loop.Faults.Faults) != 2 || len(h.Loop.Faults.Stimuli) != 1 || h.Named[0].String() != "sticks: element=clutch1 'does_not_open=18 bar' 'at=1 s' 'for=500 ms'" {
+		t.Errorf("the target is handed %+v, %v", h.Loop, h.Named)
+	}
+}

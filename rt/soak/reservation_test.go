@@ -1,0 +1,72 @@
+package soak
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"lockstep/rt/host"
+	"lockstep/rt/supervisor"
+)
+
+// Between two legs of a soak nobody takes what they have, and the next target holds it, too.
+func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
+	h := &host.Reservations{Owner: "soaked"}
+	want := host.Request{CPU: 1000 + os.Getpid()%1000, Buses: []host.Interface{{Bus: "drive", Name: fmt.Sprintf("%d-legs", os.Getpid())}}}
+	for i := range 3 {
+		r := supervisor.New(nil, supervisor.Options{})
+		r.Holds = h
+		if cpu, shared, err := r.Holds.Reserve(want); err != nil || cpu != want.CPU || shared != nil || len(r.Holds.What) != 2 {
+			t.Fatalf("leg %d: %v, CPU %d, %+v, %+v", i, err, cpu, shared, r.Holds)
+		}
+		files, err := r.Holds.Files() // what a target inherits: each name, and each socket that will say that it has it
+		if err != nil || len(files) != 4 {
+			t.Fatalf("leg %d: %d files, %v", i, len(files), err)
+		}
+		for _, f := range files {
+			f.Close()
+		}
+		k := &legs{store: &store{}}
+		r.Holds.Inherited(1_000_000 + i)
+		h = r.Holds
+		k.after(r)
+		if k.holds != h || r.Holds != nil {
+			t.Fatalf("leg %d: kept %v", i, k.holds)
+		}
+		for _, refused := range []host.Request{{CPU: want.CPU}, {CPU: want.CPU + 1000, Buses: want.Buses}} {
+			var other host.Reservations
+			var by *host.ReservedError
+			if _, _, err := other.Reserve(refused); !errors.As(err, &by) || by.Supervisor != os.Getpid() {
+				t.Errorf("leg %d: %+v held by %+v, %v", i, refused, by, err)
+			}
+			other.Close()
+		}
+	}
+	h.Close()
+}
+
+func TestTheLoadLeavesOtherLoopsTheirCPUs(t *testing.T) {
+	all := besides(-1, nil)
+	mine, other := &host.Reservations{Owner: "mine"}, &host.Reservations{Owner: "other"}
+	defer other.Close()
+	const cpu = 999
+	if _, _, err := other.Reserve(host.Request{CPU: cpu}); err != nil {
+		t.Fatal(err)
+	}
+	if loops := mine.OtherLoops(); !slices.Contains(loops, cpu) {
+		t.Errorf("loops of others on %v", loops)
+	}
+	mine.What = []string{host.CPUPrefix + strconv.Itoa(cpu)}
+	if loops := mine.OtherLoops(); slices.Contains(loops, cpu) {
+		t.Errorf("the own one is another's: %v", loops)
+	}
+	if got := besides(-1, all[:1]); len(all) > 1 && !slices.Equal(got, all[1:]) {
+		t.Errorf("%v of %v without %d", got, all, all[0])
+	}
+	if got := besides(7, all); !slices.Equal(got, []int{7}) {
+		t.Errorf("%v where every other CPU has a loop, want the own one", got)
+	}
+}

@@ -1,0 +1,307 @@
+package soak
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/rt"
+	"lockstep/rt/report"
+	"lockstep/rt/supervisor"
+)
+
+// summed adds so many legs of five minutes, each with more late ticks, and returns the
+// soak that they are of and the sums.
+func summed(t *testing.T, n int, do func(i int, s *soak, v *report.Report)) (*soak, *soakState) {
+	t.Helper()
+	base, report := soaked(t)
+	s := &soak{}
+	st := &soakState{Bench: "b", Made: "m"}
+	for i := range n {
+		v, usage := *report, *report.Usage
+		*s, v.Usage = *base, &usage
+		s.r.Page = new(rt.Page)
+		s.r.Page.StartNs.Store(1)
+		s.r.Page.Late.Record(int64(i))
+		if do != nil {
+			do(i, s, &v)
+		}
+		s.Judge(&v)
+		st.Tally.add(leg{number: i + 1, kind: plainLeg}, s, &v)
+	}
+	return s, st
+}
+
+// reread is a state as its file gives it back.
+func reread(t *testing.T, st *soakState) *soakState {
+	t.Helper()
+	data, err := st.marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := parseState(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+func TestLegsAddUpAcrossTheStateFile(t *testing.T) {
+	_, st := summed(t, 3, nil)
+	st = reread(t, st)
+	v := st.Tally.report("powershift")
+	d := st.Tally.verdict(15*time.Minute, "none")
+	if !d.Pass || v.Ticks != 180_000 || v.Missed != 27 || v.TxFrames != 3*(120_000-18) || v.TxLost != 54 || v.RxFrames != 177_000 || v.SimTime != 0 ||
+		st.Tally.Late.Late.N() != 3 || v.Late.Max != 2 || v.Unit != "powershift: 88500 cycles sent, 9 missed, 0 frames dropped, 270000 frames heard, 0 malformed, 0 lost by their counters" {
+		t.Errorf("pass %t, broken %v, %+v", d.Pass, broken(d), v)
+	}
+	want := map[string]string{
+		"ticks": "180000 in 900.003 s", "missed ticks": "27, 0.015 %, at most 5 at once", "ledger": "12 of 12 late ticks, 27 of 27 points",
+		"frames out": "359946 sent, 0 dropped, 0 refused, 54 of missed ticks, in 3 legs", "lag": "largest 4.000 ms, held in 3 of 3 legs",
+		"target memory": "held in 3 of 3 legs",
+	}
+	for _, e := range d.Demands {
+		if w := want[e.What]; w != "" && w != e.Seen {
+			t.Errorf("%s: seen %q, want %q", e.What, e.Seen, w)
+		}
+	}
+}
+
+func TestOneBrokenLegBreaksTheSoakAndIsNamed(t *testing.T) {
+	_, st := summed(t, 5, func(i int, s *soak, v *report.Report) {
+		if i == 2 {
+			v.Usage.MinorFaults = 7
+		}
+		if i >= 2 {
+			v.Usage.Allocs++
+		}
+	})
+	d := reread(t, st).Tally.verdict(25*time.Minute, "none")
+	if got := broken(d); !slices.Equal(got, []string{"allocations", "page faults"}) {
+		t.Errorf("broken %v", got)
+	}
+	want := []string{
+		"soak: allocations: demanded 0, and 0 GC cycles; seen 3, 0; broken in 3 of 5 legs, first in leg 3, plain: demanded 0, and 0 GC cycles; seen 1, 0",
+		"soak: page faults: demanded 0; seen 7 minor, 0 major; broken in 1 of 5 legs, first in leg 3, plain: demanded 0; seen 7 minor, 0 major",
+	}
+	if err := d.Failed(); err == nil || err.Error() != strings.Join(want, "\n") {
+		t.Errorf("%v", err)
+	}
+	if k := st.Tally.Kinds[0]; st.Tally.Broken != 3 || k.Broken != 3 || k.Legs != 5 || !strings.HasPrefix(k.First, "leg 3: soak: allocations: ") {
+		t.Errorf("%d broken, %+v", st.Tally.Broken, k)
+	}
+}
+
+func TestASoakOfTooFewLegsFailsForItsTicks(t *testing.T) {
+	_, st := summed(t, 2, nil)
+	if got := broken(st.Tally.verdict(15*time.Minute, "none")); !slices.Equal(got, []string{"ticks"}) {
+		t.Errorf("broken %v", got)
+	}
+	if d := (&tally{}).verdict(time.Hour, "none"); d.Pass || !slices.Equal(broken(d), []string{"ticks"}) {
+		t.Errorf("without a leg: pass %t, broken %v", d.Pass, broken(d))
+	}
+}
+
+func TestStateStaysAsLargeAsItIs(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	size := func(n int) int {
+		_, st := summed(t, n, func(i int, s *soak, v *report.Report) {
+			for range 2000 {
+				s.r.Page.Late.Record(int64(random.ExpFloat64() * 1e5))
+				s.r.Page.Work.Record(int64(random.ExpFloat64() * 1e5))
+			}
+			v.BestEffortWhy = []string{fmt.Sprintf("reason %d", i)}
+			for j := range 50 {
+				v.Ledger = append(v.Ledger, report.LateTick{Tick: int64(j), LateNs: random.Int64N(1e9)})
+			}
+			s.trouble = fmt.Errorf("process %d has ended", i)
+		})
+		data, err := st.marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(data)
+	}
+	few, many := size(40), size(120)
+	if many > few+few/4 || many > 64<<10 {
+		t.Errorf("%d bytes after 40 legs, %d after 120", few, many)
+	}
+}
+
+func TestStateFileThatIsDamagedForeignOrNewerIsRefused(t *testing.T) {
+	_, st := summed(t, 1, nil)
+	good, err := st.marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "state")
+	for _, c := range []struct {
+		data []byte
+		want string
+	}{
+		{good[:len(good)/2], "it is damaged, or no state of a soak"},
+		{nil, "it is damaged, or no state of a soak"},
+		{[]byte("{}"), "it is damaged, or no state of a soak"},
+		{[]byte(`{"plant": "powershift", "ticks": 3}`), "it is damaged, or no state of a soak"},
+		{[]byte("time[s],v[m/s]\n0,1\n"), "it is damaged, or no state of a soak"},
+		{bytes.Replace(good, []byte(`"asked":60000`), []byte(`"asked":90000`), 1), "it is damaged: its sum is not that of what it holds"},
+		{bytes.Replace(good, []byte(`{"lockstep_soak":1`), []byte(`{"lockstep_soak":2`), 1), "it is of version 2, from a newer lockstep; this one reads 1"},
+	} {
+		if bytes.Equal(c.data, good) {
+			t.Fatalf("nothing was changed for %q", c.want)
+		}
+		if err := os.WriteFile(path, c.data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s := &store{path: path}
+		if _, err := s.read(); err == nil || err.Error() != "soak: state "+path+": "+c.want+"; -fresh starts anew" {
+			t.Errorf("%.40q: %v", c.data, err)
+		}
+	}
+}
+
+func TestStateOfAnotherSoakIsRefused(t *testing.T) {
+	old := soakState{Bench: "a", Made: "1", Events: "2", Options: "legs of 10m0s"}
+	for _, c := range []struct {
+		do   func(s *soakState)
+		want string
+	}{
+		{func(s *soakState) { s.Bench = "b" }, "it is of bench a, not of b"},
+		{func(s *soakState) { s.Made = "x" }, "bench a, its plant or its databases have changed since"},
+		{func(s *soakState) { s.Events = "x" }, "its scenarios have changed since"},
+		{func(s *soakState) { s.Options = "legs of 1m0s" }, "it is of other options: legs of 10m0s; now legs of 1m0s"},
+	} {
+		now := old
+		c.do(&now)
+		if err := old.fits(&now); err == nil || err.Error() != c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	if err := old.fits(&old); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStateFileIsOfOneSoakAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	first, err := openStore(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("soak: state %s: another soak has it, process %d", path, os.Getpid())
+	if _, err := openStore(path); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	first.close()
+	second, err := openStore(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.close()
+}
+
+func TestStateThatCannotBeWrittenLeavesTheOneBefore(t *testing.T) {
+	dir := t.TempDir()
+	_, st := summed(t, 1, nil)
+	s := &store{path: filepath.Join(dir, "state"), busy: make(chan struct{}, 1)}
+	s.write(st)
+	before, err := os.ReadFile(s.path)
+	if err != nil || s.bad != 0 {
+		t.Fatal(err, s.why)
+	}
+	for _, write := range []func(*soakState){s.begin, s.write} {
+		if err := os.Symlink("/dev/full", s.path+".new"); err != nil { // a disk without room
+			t.Fatal(err)
+		}
+		write(st)
+		s.wait()
+	}
+	if s.bad != 2 || !errors.Is(s.why, unix.ENOSPC) {
+		t.Errorf("%d failed: %v", s.bad, s.why)
+	}
+	if now, err := os.ReadFile(s.path); err != nil || !bytes.Equal(now, before) {
+		t.Errorf("%v: the state is another one", err)
+	}
+	if list, _ := filepath.Glob(dir + "/*"); len(list) != 1 {
+		t.Errorf("left behind: %q", list)
+	}
+	s.write(st)
+	if back, err := s.read(); err != nil || back.Tally.Legs != 1 {
+		t.Errorf("with room again: %v", err)
+	}
+}
+
+func TestVersionsOfTheProgramAreToldApart(t *testing.T) {
+	st := &soakState{}
+	for i := range 40 {
+		st.binaryOf(fmt.Sprint(i)).Legs++
+	}
+	st.binaryOf("3").Legs++
+	legs := 0
+	for _, b := range st.Binary {
+		legs += b.Legs
+	}
+	if len(st.Binary) != maxBinaries || legs != 41 || st.Binary[3].Legs != 2 || st.Binary[maxBinaries-1].Legs != 25 {
+		data, _ := json.Marshal(st.Binary)
+		t.Errorf("%d legs: %s", legs, data)
+	}
+}
+
+// Of a soak before it the folder may have records of higher numbers.
+func TestTheLatestRecordsAreKeptWhateverTheirNumbers(t *testing.T) {
+	dir := t.TempDir()
+	k := &legs{soak: &Soak{Keep: 2}, o: supervisor.Options{Record: dir}}
+	now := time.Now()
+	for i, number := range []int{40, 41, 42, 1} {
+		file := filepath.Join(dir, fmt.Sprintf("leg-%06d.rec", number))
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, now, now.Add(time.Duration(i-10)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.recorded(&report.Report{Record: filepath.Join(dir, "leg-000001.rec"), Soak: &report.Verdict{Pass: true}})
+	left, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	if !slices.Equal(left, []string{"leg-000001.rec", "leg-000042.rec"}) {
+		t.Errorf("left are %q", left)
+	}
+}
+
+// Ctrl-C in the first moments of a plain leg: the unit has not been heard yet.
+func TestALegThatIsTooShortToBeJudgedCountsAsCut(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	k := &legs{o: supervisor.Options{Out: null}, state: &soakState{}, period: 5e6}
+	r := &supervisor.Session{}
+	r.Stop = "interrupt"
+	k.take(&leg{number: 1, kind: plainLeg}, &soak{what: &Soak{}, r: r}, &report.Report{Ticks: 199})
+	if st := k.state; st.Cut != 1 || st.CutNs != 995e6 || st.Tally.Legs != 0 || st.Tally.Asked != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestWhatIsLeftOfASoakIsNoShorterThanASoak(t *testing.T) {
+	r := &rotation{longest: 120_000, shortest: 2000}
+	for left, want := range map[int64]int64{1: 2000, 2000: 2000, 2001: 2001, 180_000: 180_000, 180_001: 120_000} {
+		if l := r.leg(1, left); l.ticks != want {
+			t.Errorf("%d are left: a leg of %d, want %d", left, l.ticks, want)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package supervisor
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/can"
+	"lockstep/rt"
+	"lockstep/rt/bench"
+)
+
+// states is the following of one bus, can0, without anything that is asked of a kernel,
+// 10 ticks of 5 ms after the first.
+func states(t *testing.T) (*busStates, *line) {
+	t.Helper()
+	r, _ := demoRun(t)
+	r.Bench.Buses[0].Interface.Text = "can0"
+	r.Page.StartNs.Store(1e9)
+	r.Page.Ticks.Store(10)
+	w := &line{bus: &r.Bench.Buses[0], since: 0.9e9, spent: map[string]int64{}, left: heard}
+	w.take(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Active})
+	w.stands = w.stand()
+	s := &busStates{View: r.View, lines: []*line{w}}
+	r.states = s
+	return s, w
+}
+
+// goes lets a controller say something at a time of the run, s.
+func (s *busStates) goes(w *line, at float64, classes uint32, data ...byte) {
+	f := can.Frame{ID: can.ERR | classes, Len: 8}
+	copy(f.Data[:], data)
+	w.errors.Add(&f)
+	s.note(w, 1e9+int64(at*1e9))
+}
+
+func TestStatesOfABusAndTheirTimesAreReported(t *testing.T) {
+	s, w := states(t)
+	const crtl = unix.CAN_ERR_CRTL | unix.CAN_ERR_CNT
+	s.goes(w, -0.05, crtl, 0, unix.CAN_ERR_CRTL_TX_WARNING, 0, 0, 0, 0, 96, 0) // before the first tick
+	s.goes(w, 0.010, crtl, 0, unix.CAN_ERR_CRTL_TX_PASSIVE, 0, 0, 0, 0, 128, 1)
+	s.goes(w, 0.012, unix.CAN_ERR_ACK) // no other state
+	s.goes(w, 0.020, unix.CAN_ERR_BUSOFF)
+	s.goes(w, 0.045, unix.CAN_ERR_RESTARTED)
+	s.Page.State.Store(uint64(rt.Ended))
+	list := s.report()
+	if len(list) != 1 {
+		t.Fatalf("%d buses", len(list))
+	}
+	v := &list[0]
+	for state, want := range map[string]float64{"error-warning": 0.010, "error-passive": 0.010, "bus-off": 0.025, "error-active": 0.005} {
+		if got := v.Seconds[state]; !(math.Abs(got-want) < 1e-9) {
+			t.Errorf("%s for %v s, want %v s", state, got, want)
+		}
+	}
+	var got []string
+	for _, c := range v.Changes {
+		got = append(got, c.Text)
+	}
+	if want := []string{
+		"bus drive (can0): error-warning, 96 errors in sending, 0 in receiving",
+		"bus drive (can0): error-passive, 128 errors in sending, 1 in receiving",
+		"bus drive (can0): bus-off",
+		"bus drive (can0): error-active, 128 errors in sending, 1 in receiving",
+	}; !slices.Equal(got, want) {
+		t.Errorf("changes %q, want %q", got, want)
+	}
+	if c := v.Changes[0]; c.At != 0 || c.Tick != 0 {
+		t.Errorf("before the first tick: %+v", c)
+	}
+	if c := v.Changes[2]; c.Tick != 4 || !(math.Abs(c.At-0.02) < 1e-9) || c.State != "bus-off" {
+		t.Errorf("off at %+v, want tick 4, 0.02 s", c)
+	}
+	lines := v.Lines()
+	if want := []string{
+		"drive on can0: bus-off 0.025 s, error-active 0.005 s, error-passive 0.010 s, error-warning 0.010 s; at the end error-active with 128 errors in sending, 1 in receiving",
+		"5 error frames: error-warning 1, error-passive 1, bus-off 1, restarted 1, not acknowledged 1",
+		"0.000 s: error-warning, 96 errors in sending, 0 in receiving",
+	}; len(lines) != 6 || !slices.Equal(lines[:3], want) {
+		t.Errorf("in words %q, want it to begin with %q", lines, want)
+	}
+	if events := s.events(); len(events) != 4 || events[1].Text != got[1] || events[2].Tick != 4 || len(s.events()) != 0 {
+		t.Errorf("the record's events are %+v", events)
+	}
+}
+
+func TestABusThatIsAsItShouldBeIsNotMentioned(t *testing.T) {
+	s, w := states(t)
+	s.note(w, 2e9)
+	for _, v := range s.report() {
+		if lines := v.Lines(); lines != nil {
+			t.Errorf("%q", lines)
+		}
+	}
+	if text := s.trouble(); text != "" {
+		t.Errorf("%q", text)
+	}
+	if text := (*busStates)(nil).trouble(); text != "" {
+		t.Errorf("without buses: %q", text)
+	}
+}
+
+func TestTheLineOfStatusSaysHowABusStands(t *testing.T) {
+	s, w := states(t)
+	say := func(want string) {
+		t.Helper()
+		if got := s.trouble(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	s.goes(w, 1, unix.CAN_ERR_CRTL|unix.CAN_ERR_CNT, 0, unix.CAN_ERR_CRTL_RX_PASSIVE, 0, 0, 0, 0, 7, 130)
+	say("bus drive is error-passive (7/130)")
+	s.goes(w, 2, unix.CAN_ERR_BUSOFF)
+	say("bus drive is off")
+	w.take(can.Link{Index: 3, Name: "can0", Card: true, State: can.Stopped})
+	s.note(w, 3e9)
+	say("bus drive is down")
+	w.take(can.Link{Gone: true})
+	s.note(w, 4e9)
+	say("bus drive is gone")
+	w.take(can.Link{Index: 4, Name: "can0", Up: true, Card: true, State: can.Active})
+	s.note(w, 5e9)
+	say("")
+}
+
+// An interface keeps its index, whatever it is called; one that is gone is replaced by
+// the next of its name.
+func TestABusIsTheInterfaceOfItsName(t *testing.T) {
+	_, w := states(t)
+	for _, c := range []struct {
+		gone bool
+		link can.Link
+		want bool
+	}{
+		{false, can.Link{Index: 3, Name: "can7"}, true},
+		{false, can.Link{Index: 4, Name: "can0"}, false},
+		{true, can.Link{Index: 4, Name: "can0"}, true},
+		{true, can.Link{Index: 3, Name: "can7"}, false},
+	} {
+		if w.link.Gone = c.gone; w.concerns(&c.link) != c.want {
+			t.Errorf("gone %t: %+v concerns the bus: %t, want %t", c.gone, c.link, !c.want, c.want)
+		}
+	}
+}
+
+func TestChangesOfABusAreKeptUpToABound(t *testing.T) {
+	s, w := states(t)
+	for range maxChanges {
+		s.goes(w, 1, unix.CAN_ERR_BUSOFF)
+		s.goes(w, 1, unix.CAN_ERR_RESTARTED)
+	}
+	if n := len(s.events()); n != maxChanges || w.errors.Offs != maxChanges {
+		t.Errorf("%d changes kept, %d times off; want %d and %d", n, w.errors.Offs, maxChanges, maxChanges)
+	}
+}
+
+func TestABusThatIsOffAtTheStartIsRefused(t *testing.T) {
+	s, w := states(t)
+	w.take(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Passive, Counted: true, Tx: 300, Rx: 2, BitRate: 250_000})
+	w.bus.BitRate = 500e3
+	if err := s.refuse(); err != nil {
+		t.Errorf("error-passive is refused: %v", err)
+	}
+	if got, want := s.notes(), []string{
+		"bus drive: can0 is error-passive, 255 errors in sending, 2 in receiving: is another node there, and at the same bit rate?",
+		"bus drive: can0 runs at 250 kbit/s, the bench file says 500 kbit/s: ip link set can0 down && ip link set can0 up type can bitrate 500000",
+	}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	w.take(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Off})
+	if err := s.refuse(); err == nil || !strings.HasPrefix(err.Error(), "bus drive: can0 is bus-off: ") || !strings.HasSuffix(err.Error(), "ip link set can0 up type can bitrate 500000 restart-ms 100") {
+		t.Errorf("bus-off at the start: %v", err)
+	}
+}
+
+func TestARunSaysThatADatabaseDoesNotKeepToItsFormat(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "model", "plants", "powershift.dbc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for odd, want := range map[string]string{
+		"": "", "\nBA_ \"Nonsense\" 5;\nBA_ \"More\" 6;\n": "database mine.dbc does not keep to the format in 2 places: lockstep check says where\n",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "mine.dbc"), append(data, odd...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r, _ := demoRun(t)
+		text := strings.Replace(string(r.Bench.FileText()), "powershift.dbc", "mine.dbc", 1)
+		if r.Bench, err = bench.Parse("bench.yaml", dir, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if r.Handover, err = bench.Prepare(r.Bench); err != nil {
+			t.Fatal(err)
+		}
+		r.states = &busStates{View: r.View}
+		if got := r.announcement(); strings.Contains(got, "database mine.dbc") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%q: the run says\n%s\nwant %q", odd, got, want)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package supervisor
+
+import (
+	"encoding/binary"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/io/can"
+	"lockstep/io/j1939"
+	"lockstep/io/yamlfile"
+	"lockstep/rt"
+	"lockstep/rt/bench"
+	"lockstep/rt/report"
+)
+
+// rig is claims on one end of a pair; the test is the other node.
+type rig struct {
+	t     *testing.T
+	c     *addressClaims
+	other *os.File
+}
+
+func newRig(t *testing.T, rule string, addresses ...bench.Address) *rig {
+	t.Helper()
+	ours, other, err := can.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	on, err := can.Inherit(ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bus := &bench.Bus{Name: yamlfile.Scalar{Text: "drive"}, J1939: &bench.J1939{Lost: rule, Addresses: addresses}}
+	g := &rig{t: t, c: &addressClaims{View: report.View{Page: new(rt.Page)}, stop: make(chan struct{}), done: make(chan struct{})}, other: other}
+	g.c.add(bus, on)
+	t.Cleanup(func() {
+		g.c.close()
+		other.Close()
+	})
+	return g
+}
+
+func (g *rig) send(f can.Frame) {
+	g.t.Helper()
+	b := make([]byte, 16)
+	binary.NativeEndian.PutUint32(b, f.ID)
+	b[4] = f.Len
+	copy(b[8:], f.Data[:8])
+	if _, err := g.other.Write(b); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// claimed waits for a claim and returns its address and NAME.
+func (g *rig) claimed() (uint8, j1939.Name) {
+	g.t.Helper()
+	b := make([]byte, 16)
+	g.other.SetReadDeadline(time.Now().Add(time.Minute))
+	if n, err := g.other.Read(b); n != 16 || err != nil {
+		g.t.Fatalf("%d bytes, %v", n, err)
+	}
+	id := j1939.ParseID(binary.NativeEndian.Uint32(b))
+	if id.PGN != j1939.PGNClaim {
+		g.t.Fatalf("%+v is no claim", id)
+	}
+	return id.Source, j1939.Name(binary.LittleEndian.Uint64(b[8:]))
+}
+
+func (g *rig) expect(address uint8, name j1939.Name) {
+	g.t.Helper()
+	if a, n := g.claimed(); a != address || n != name {
+		g.t.Errorf("0x%02X is claimed for %v, want 0x%02X for %v", a, n, address, name)
+	}
+}
+
+func claimBy(address uint8, name j1939.Name) can.Frame {
+	n := j1939.Node{Name: name, Address: address}
+	return n.Begin(0)
+}
+
+func TestAddressesAreClaimedDefendedAndTold(t *testing.T) {
+	g := newRig(t, "stop", bench.Address{Address: 0, Name: 10}, bench.Address{Address: 11, Name: 20})
+	begun := time.Now()
+	if err := g.c.settle(); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(begun); d < 250*time.Millisecond {
+		t.Errorf("held after %v", d)
+	}
+	g.expect(0, 10)
+	g.expect(11, 20)
+	g.c.follow()
+	g.send(claimBy(11, 30)) // higher
+	g.expect(11, 20)
+	g.send(can.Frame{ID: j1939.ID{Priority: 6, PGN: j1939.PGNRequest, Destination: j1939.Global, Source: 0xF9}.Bits(), Len: 3, Data: [64]byte{0, 0xEE, 0}})
+	g.expect(0, 10)
+	g.expect(11, 20)
+	if why := g.c.ends(); why != "" {
+		t.Errorf("ends: %s", why)
+	}
+	g.send(claimBy(0, 5)) // lower
+	g.expect(j1939.Null, 10)
+	if why := g.c.ends(); !strings.HasPrefix(why, "address 0x00 of bus drive was lost to NAME 0000000000000005 (engine, identity 5, manufacturer 0), ours is 000000000000000A") {
+		t.Errorf("ends: %q", why)
+	}
+	g.c.finish()
+	if list := g.c.says(); len(list) != 2 || !strings.HasPrefix(list[0], "drive: 0x00 lost, engine, identity 10") || !strings.HasSuffix(list[0], "NAME 0000000000000005 has it (engine, identity 5, manufacturer 0)") ||
+		list[1] != "drive: 0x0B held, engine, identity 20, manufacturer 0; defended 1 times" {
+		t.Errorf("says %q", list)
+	}
+	if list := g.c.events(); len(list) != 3 || len(g.c.events()) != 0 {
+		t.Errorf("events %v", list)
+	}
+}
+
+func TestALostAddressIsWhatTheRuleSays(t *testing.T) {
+	for rule, want := range map[string]struct {
+		refused, over bool
+		stop          uint64
+	}{"stop": {true, true, 0}, "safe": {true, false, rt.StopSafe}, "continue": {false, false, 0}} {
+		g := newRig(t, rule, bench.Address{Address: 0, Name: 10})
+		g.send(claimBy(0, 5))
+		err := g.c.settle()
+		if (err != nil) != want.refused || (g.c.ends() != "") != want.over || g.c.Page.Stop.Load() != want.stop {
+			t.Errorf("%s: %v, ends %q, stop %d", rule, err, g.c.ends(), g.c.Page.Stop.Load())
+		}
+	}
+}
+
+// Of what has no cycle and drives nothing nobody says that it is silent.
+func TestAClaimIsNotMissed(t *testing.T) {
+	b, err := bench.Load("truck-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := bench.Prepare(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := report.View{Handover: h, Page: new(rt.Page)}
+	v.Page.Ticks.Store(1000)
+	var names []string
+	for _, s := range v.Silent() {
+		names = append(names, s.Message)
+	}
+	if got := strings.Join(names, " "); got != "TSC1 ETC1 ETC2 ClutchPressures" {
+		t.Errorf("silent: %s", got)
+	}
+}
+
+// A bus without a name has no other node.
+func TestAPairNeedsNoClaims(t *testing.T) {
+	b, err := bench.Load("truck-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newClaims(report.View{Handover: &bench.Handover{Bench: b}, Page: new(rt.Page)})
+	if err != nil || len(c.wire) != 0 {
+		t.Fatalf("%d buses with claims, %v", len(c.wire), err)
+	}
+	if err := c.settle(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,104 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/rt/bench"
+	"lockstep/rt/bench/benchtest"
+	"lockstep/rt/host"
+	"lockstep/rt/report"
+	"lockstep/sched"
+)
+
+// openBench is the bench of benchtest.OpenFile.
+func openBench(t *testing.T) *bench.Bench {
+	t.Helper()
+	b, err := bench.Load(benchtest.OpenFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// unreserved is the name of an interface that nobody else reserves.
+func unreserved(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf("%d-%s", os.Getpid(), t.Name()[len("Test"):][:6])
+}
+
+// What a session is given is kept: it reserves no more than what it lacks.
+func TestASessionKeepsTheReservationsItIsGiven(t *testing.T) {
+	b := openBench(t)
+	b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, unreserved(t)
+	var held *host.Reservations
+	for i := range 3 {
+		r := &Session{View: report.View{Handover: &bench.Handover{Bench: b}}, Bench: b, Holds: held}
+		if err := r.hold(); err != nil || r.Handover.Thread.CPU != b.CPU || len(r.Holds.What) != 2 || held != nil && r.Holds != held {
+			t.Fatalf("session %d: %v, CPU %d, %+v", i, err, r.Handover.Thread.CPU, r.Holds)
+		}
+		held = r.Holds
+	}
+	held.Close()
+}
+
+func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
+	iface := unreserved(t)
+	begin := func(o Options) (*Session, error) {
+		b := openBench(t)
+		b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, iface // no CPU that another test takes
+		r := &Session{View: report.View{Handover: &bench.Handover{Bench: b}}, Bench: b, Options: o}
+		return r, r.hold()
+	}
+	first, err := begin(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Holds.Close()
+	second, err := begin(Options{BestEffort: true})
+	defer second.Holds.Close()
+	if want := fmt.Sprintf("run: interface %s is held by open_bench, process %d: end that one (lockstep stop %[2]d), or name another interface (-bus drive=NAME)", iface, os.Getpid()); err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+	var by *host.ReservedError
+	if !errors.As(err, &by) || by.What != host.BusPrefix+iface || by.Owner != "open_bench" || by.Supervisor != os.Getpid() || by.Target != 0 {
+		t.Errorf("%+v", by)
+	}
+}
+
+func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
+	open, iface := openBench(t), unreserved(t)
+	cpus := sched.CPUs()
+	for _, cpu := range cpus { // some may be another test's: they are held, too
+		other := &host.Reservations{Owner: "other"}
+		defer other.Close()
+		if _, _, err := other.Reserve(host.Request{CPU: cpu, Share: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		iface  string
+		best   bool
+		shares bool
+	}{{bench.PairInterface, false, true}, {bench.PairInterface, true, true}, {iface, false, false}, {iface, true, true}} {
+		b := *open
+		b.CPU = -1
+		b.Buses = slices.Clone(b.Buses)
+		b.Buses[0].Interface.Text = c.iface
+		r := &Session{View: report.View{Handover: &bench.Handover{Bench: &b}}, Bench: &b, Options: Options{BestEffort: c.best}, Holds: &host.Reservations{Owner: "mine"}}
+		err := r.hold()
+		r.Holds.Close()
+		var by *host.ReservedError
+		switch {
+		case c.shares && (err != nil || r.shared == nil || !strings.HasPrefix(r.shared.What, fmt.Sprintf("there are more loops than CPUs, %d: ", len(cpus)))):
+			t.Errorf("%+v: %v, %+v", c, err, r.shared)
+		case !c.shares && (!errors.As(err, &by) || by.What != host.CPUPrefix+strconv.Itoa(cpus[0]) || r.shared != nil):
+			t.Errorf("%+v: %v, %+v", c, err, r.shared)
+		}
+	}
+}

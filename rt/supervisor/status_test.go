@@ -1,0 +1,265 @@
+package supervisor
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/io/yamlfile"
+	"lockstep/model/kernel"
+	"lockstep/rt"
+	"lockstep/rt/bench"
+	"lockstep/rt/host"
+	"lockstep/rt/report"
+	"lockstep/rt/runtest"
+	"lockstep/sched"
+)
+
+// demoRun is the demo bench in this process, under virtual time, with nobody at the
+// other end of its bus.
+func demoRun(t *testing.T) (*Session, *rt.Loop) {
+	t.Helper()
+	run := runtest.Demo(t)
+	return sessionOf(run), run.Loop
+}
+
+func TestLineOfStatusShowsTheGearboxWithin80Columns(t *testing.T) {
+	r, loop := demoRun(t)
+	s := newStatus(r)
+	check := func(want ...string) {
+		t.Helper()
+		got := s.line(columns)
+		for _, w := range want {
+			if !strings.Contains(got, w) || len(got) > 79 {
+				t.Errorf("%q has %d columns; want at most 79, and %q", got, len(got), w)
+			}
+		}
+	}
+	check("waiting for the first tick")
+	for range 40 {
+		loop.Tick(1)
+	}
+	check("0.2 s missed 0 [1 3 6] 48.00:1 eng ", " whl ", " rpm p99 0us")
+	r.missing = []sched.Missing{{What: "x"}}
+	// The widest line of a usual run: 999.9 s, three digits of missed ticks, 99.9 ms late.
+	r.Page.SimNs.Store(999_900_000_000)
+	r.Page.Missed.Store(100)
+	for range 40 {
+		r.Page.Late.Record(99_000_000)
+	}
+	check("999.9 s best effort missed 100 [1 3 6] 48.00:1 eng ", " whl ", " rpm p99 99.0ms")
+	r.Page.SimNs.Store(1e18) // a billion seconds
+	for width := range 120 {
+		list, must := s.parts()
+		whole, least := strings.Join(list, " "), strings.Join(list[:must], " ")
+		got := s.line(width)
+		if len(got) > width || !strings.HasPrefix(whole, got) || len(got) < min(width, len(least)) {
+			t.Errorf("in %d columns: %q, want the beginning of %q, as much of %q as fits", width, got, whole, least)
+		}
+		if len(got) >= len(least) && !strings.HasPrefix(whole+" ", got+" ") {
+			t.Errorf("in %d columns: %q, want whole parts of %q", width, got, whole)
+		}
+	}
+	for range 6 {
+		loop.Tick(20)
+	}
+	check(" s best effort missed 214 no valid frame from TCU_Pressure_1 yet [1 3 6]")
+	r.Page.LastRx[0].Store(20)
+	r.Page.LastRx[1].Store(20)
+	check(" s best effort missed 214 no valid frame from TCU_Pressure_1 for 0.7 s")
+	r.Page.BusOff.Store(1)
+	check(" s best effort missed 214 bus drive is off [1 3 6]")
+	r.Page.BusOff.Store(0)
+	r.Handover.Maps[0].Rx[0].Name = strings.Repeat("x", 100)
+	r.Page.Ticks.Store(2e7) // 27 hours
+	r.Page.SimNs.Store(2e7 * 5e6)
+	check("100000 s best effort missed 214 no valid frame from " + strings.Repeat("x", 21) + "...")
+}
+
+func TestLineOfStatusSaysThatTheTargetStandsStill(t *testing.T) {
+	r, loop := demoRun(t)
+	s := newStatus(r)
+	for range 40 {
+		loop.Tick(1)
+	}
+	tick40 := func(ago time.Duration) { r.Page.StartNs.Store(uint64(sched.Now() - 41*5e6 - int64(ago))) }
+	tick40(50 * time.Millisecond)
+	if got := s.line(columns); strings.Contains(got, "still") {
+		t.Errorf("50 ms late: %q", got)
+	}
+	tick40(3210 * time.Millisecond)
+	if got := s.line(columns); !strings.Contains(got, "0.2 s missed 0 stands still for 3.2 s [1 3 6]") {
+		t.Errorf("3.21 s late: %q", got)
+	}
+	now := sched.Now()
+	r.Page.StartNs.Store(uint64(now - 1e9))
+	if still, points := r.Behind(now); still != 1e9-41*5e6 || points != 160 {
+		t.Errorf("40 of 200 grid points: still for %v, %d not served; want 795 ms, 160", still, points)
+	}
+	r.Handover.Loop.Ticks = 60
+	if _, points := r.Behind(now); points != 20 {
+		t.Errorf("40 of 60 ticks: %d not served, want 20", points)
+	}
+	if got := r.late(now); got != "" {
+		t.Errorf("0.7 s after its end the run is given up: %s", got)
+	}
+	if got := r.late(now + 2e9); !strings.Contains(got, "20 grid points were not served") {
+		t.Errorf("2.7 s after its end: %q", got)
+	}
+	r.Handover.Loop.Ticks = 40
+	if still, points := r.Behind(now); still != 0 || points != 0 {
+		t.Errorf("all ticks served: still for %v, %d points", still, points)
+	}
+	r.Page.StartNs.Store(0)
+	r.begun = now - 31e9
+	if got := r.late(now); got != "no tick within 30s" {
+		t.Errorf("31 s without a first tick: %q", got)
+	}
+}
+
+func TestLongListOfClutchesLeavesRoom(t *testing.T) {
+	r, loop := demoRun(t)
+	s := newStatus(r)
+	loop.Tick(1)
+	s.parts()
+	for _, at := range s.mode {
+		s.y[at] = float64(kernel.Stuck)
+	}
+	s.clutch = []string{"C1front", "C2front", "C3front", "B1", "B2", "B3", "F1", "F2"}
+	if got := s.engaged(); len(got) != 1 || got[0] != "[C1front C2front +6]" {
+		t.Errorf("all engaged: %q", got)
+	}
+}
+
+func TestReaderThatHasGoneEndsTheDisplayOnly(t *testing.T) {
+	r, _ := demoRun(t)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close()
+	read.Close()
+	r.Options.Out = write
+	s := newStatus(r)
+	s.end()  // its goroutine draws no more
+	s.draw() // EPIPE
+	s.draw()
+	if !s.gone {
+		t.Error("it goes on drawing")
+	}
+}
+
+func TestUnitThatWasNotThereIsNamed(t *testing.T) {
+	r, _ := demoRun(t)
+	var err error
+	if r.Unit, err = host.Spawn("/bin/sh", nil, nil, "-c", "exit 7"); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Unit.Close()
+	<-r.Unit.Done
+	r.Unit.Stderr.Write([]byte("lockstep: ecu: bus fd:3: no such thing\n"))
+	r.Unit.Stdout.Write([]byte("powershift: 12 cycles sent\n"))
+	for _, c := range []struct {
+		died  float64
+		shot  bool
+		rx    uint64
+		want  string
+		clean bool
+	}{
+		{0.01, false, 0, "powershift ended before its first frame, at 0.010 s: exit status 7: ecu: bus fd:3: no such thing", false},
+		{0.5, false, 9, "powershift ended at 0.500 s: exit status 7", true},
+		{-1, true, 9, "powershift did not answer and was killed", true},
+		{-1, false, 9, "powershift: 12 cycles sent", true},
+	} {
+		v := &report.Report{Clean: true, Ended: "done", SimTime: 1, RxFrames: c.rx}
+		r.unitDie, r.Unit.Killed = c.died, c.shot
+		r.reportUnit(v)
+		if !strings.HasPrefix(v.Unit, c.want) || v.Clean != c.clean || v.Clean != (v.Ended == "done") {
+			t.Errorf("unit %q, clean %t, ended %q; want %q, clean %t", v.Unit, v.Clean, v.Ended, c.want, c.clean)
+		}
+	}
+}
+
+func TestNamesAreShortenedToWhatTellsThemApart(t *testing.T) {
+	for _, c := range []struct{ names, want string }{
+		{"clutch1 clutch2 clutch8", "1 2 8"},
+		{"C1 B2", "C1 B2"},
+		{"clutch1 clutch12", "1 12"},
+		{"a a", "a a"},
+		{"brake", "brake"},
+	} {
+		if got := strings.Join(shorten(strings.Fields(c.names)), " "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.names, got, c.want)
+		}
+	}
+}
+
+func TestReportSaysWhatHappened(t *testing.T) {
+	r := &report.Report{
+		Plant: "powershift", Bench: "demo", StepNs: 5e6, Ticks: 600, Missed: 2, Overrun: "skip 20", SimTime: 3, Ended: "done", Clean: true,
+		Late: report.Spread{P50: 40_000, P99: 90_500, P999: 1_200_000, Max: 6_000_000}, Usage: &report.Usage{}, LagMax: 0.0036, RxFrames: 120, TxFrames: 1198, TxLost: 4, BusDown: 3, BusOffs: 2,
+		BestEffort: true, BestEffortWhy: []string{"no priority", "no memory"}, BestEffortHelp: []string{"setcap"},
+		Silent: []report.Silence{{Bus: "drive", Message: "TCU_Pressure_1", Last: 0.6, For: 2.4}, {Bus: "drive", Message: "TCU_Pressure_2", For: 3}}, RxStale: 4, RxBound: 2, Unserved: 80, Still: 0.4, Unit: "powershift ended at 0.600 s: signal: killed",
+	}
+	var text strings.Builder
+	r.Text(&text)
+	for _, want := range []string{
+		"demo: done, after 3.000 s\n",
+		"ticks        600 of 5 ms, missed 2 (policy skip 20)\n",
+		"lateness     p50 40.0     p99 90.5     p99.9 1200.0   max 6000.0 us\n",
+		"frames in    120; unknown 0, short 0, out of range 0, lost 0\n",
+		"frames out   1198; dropped 0, of missed ticks 4\n",
+		"lag          largest 3.600 ms, now 0.000 ms\n",
+		"memory       allocations 0, GC cycles 0, page faults 0 minor, 0 major\n",
+		"best effort  no priority\n               no memory\n               -> setcap\n",
+		"bus trouble  3 ticks found it down, 0 calls failed otherwise, 2 times a controller went off\n",
+		"backlog in   2 ticks left frames for the next one; 4 frames from before the first tick were thrown away\n",
+		"stood still  0.400 s before the end; 80 grid points were not served\n",
+		"control unit powershift ended at 0.600 s: signal: killed\n",
+		"silent       TCU_Pressure_1 after 0.600 s; the plant went on with the last valid command for 2.400 s\n",
+		"silent       no valid frame of TCU_Pressure_2 ever came; the plant kept the values it started with\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the report does not say %q:\n%s", want, &text)
+		}
+	}
+	r.Overrun, r.TxDropped = "catchup 20", 7
+	text.Reset()
+	if r.Text(&text); !strings.Contains(text.String(), "do not fit the send buffer") {
+		t.Errorf("frames dropped after a catch-up are not explained:\n%s", &text)
+	}
+	r.Usage = nil
+	text.Reset()
+	if err := r.JSON(&text); err != nil || strings.Contains(text.String(), "allocs") {
+		t.Errorf("a target that died cannot have counted its allocations: %v\n%s", err, &text)
+	}
+}
+
+func TestOneLineIsTakenFromAGoTrace(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       "",
+		"lockstep: rt: 1 tick\n": "rt: 1 tick",
+		"noise\npanic: kernel: wrong length\n\ngoroutine 1 [running]:\nmain.main()\n": "panic: kernel: wrong length",
+		"fatal error: out of memory\nruntime stack:\n":                                "fatal error: out of memory",
+	} {
+		var c host.Capture
+		c.Write([]byte(text))
+		if got := c.Reason(); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestMessagesOfSeveralBusesNameTheirBus(t *testing.T) {
+	r, _ := demoRun(t)
+	r.Page.Ticks.Store(1000)
+	if got := r.Silent(); len(got) != 2 || got[0].Message != "TCU_Pressure_1" || got[0].Bus != "drive" {
+		t.Errorf("one bus: %+v", got)
+	}
+	r.Handover.Maps = append(r.Handover.Maps, r.Handover.Maps[0])
+	r.Bench.Buses = append(r.Bench.Buses, bench.Bus{Name: yamlfile.Scalar{Text: "second"}})
+	if got := r.Silent(); len(got) != 4 || got[0].Message != "TCU_Pressure_1 on drive" || got[2].Line() != "no valid frame from TCU_Pressure_1 on second yet" {
+		t.Errorf("two buses: %+v", got)
+	}
+}

@@ -1,0 +1,229 @@
+package virtual
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockstep/io/yamlfile"
+	"lockstep/model"
+	"lockstep/rt/bench"
+)
+
+// Stimulus is a file of inputs: values per time for some inputs of a plant.
+//
+// A row holds from its time until the next one. Under a grid that means: the step
+// that ends at grid point k uses the last row whose time is not after grid point
+// k-1. Before the first row an input has its own source's value at time 0.
+type Stimulus struct {
+	Port  []int     // indices into the plant's inputs, one per column
+	Ns    []int64   // times of the rows, ns, increasing
+	Value []float64 // rows × len(Port), SI
+}
+
+// ReadStimulus reads a CSV file: first column time[s], then name[unit] of inputs.
+// Units are converted to the ports'. Errors are "FILE:LINE:COL: ...".
+func ReadStimulus(file string, inputs []model.Port) (*Stimulus, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("bench: inputs: %w", err)
+	}
+	defer f.Close()
+	return parseStimulus(file, f, inputs)
+}
+
+func parseStimulus(file string, from io.Reader, inputs []model.Port) (*Stimulus, error) {
+	text := bufio.NewReader(bench.LimitReader(from, bench.MaxInputs))
+	if begin, err := text.Peek(len(bench.ByteOrderMark)); err == nil && string(begin) == bench.ByteOrderMark {
+		_, _ = text.Discard(len(bench.ByteOrderMark))
+	}
+	c := csv.NewReader(text)
+	c.Comment, c.TrimLeadingSpace, c.ReuseRecord = '#', true, true
+	head, err := c.Read()
+	if err != nil {
+		return nil, badCSV(file, err)
+	}
+	s := &Stimulus{}
+	columns := make([]column, len(head))
+	for i, h := range head {
+		line, at := c.FieldPos(i)
+		if columns[i], err = s.column(i, h, inputs); err != nil {
+			return nil, &yamlfile.FileError{File: file, Line: line, Col: at, Owner: "bench", Err: err}
+		}
+	}
+	for {
+		row, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, badCSV(file, err)
+		}
+		for i, text := range row {
+			if err := s.value(columns[i], strings.TrimSpace(text)); err != nil {
+				line, at := c.FieldPos(i)
+				return nil, &yamlfile.FileError{File: file, Line: line, Col: at, Owner: "bench", Err: fmt.Errorf("column %s: %w", columns[i].name, err)}
+			}
+		}
+	}
+	if len(s.Ns) == 0 {
+		return nil, &yamlfile.FileError{File: file, Line: 2, Col: 1, Owner: "bench", Err: errors.New("the file has a header and no row")}
+	}
+	return s, nil
+}
+
+// column is one column of a file of inputs.
+type column struct {
+	name, unit string
+	factor     float64 // to SI
+	time       bool
+	min, max   float64 // SI
+}
+
+// column binds one field of the header.
+func (s *Stimulus) column(i int, head string, inputs []model.Port) (c column, err error) {
+	head = strings.TrimSpace(head)
+	name, unit, ok := strings.Cut(strings.TrimSuffix(head, "]"), "[")
+	if !ok {
+		return c, fmt.Errorf("column %q has no unit: write %s[unit]", head, head)
+	}
+	c.name, c.unit = name, unit
+	if i == 0 {
+		if name != "time" {
+			return c, fmt.Errorf("the first column is %q, it must be time[s]", head)
+		}
+		c.time = true
+		c.factor, err = model.Convert(unit, "s")
+		return c, err
+	}
+	k := bench.PortIndex(inputs, name)
+	if k < 0 {
+		names := bench.PortNames(inputs)
+		return c, fmt.Errorf("the plant has no input %q%s; it has %s", name, model.Meant(name, names), strings.Join(names, ", "))
+	}
+	if slices.Contains(s.Port, k) {
+		return c, fmt.Errorf("input %q appears twice", name)
+	}
+	s.Port = append(s.Port, k)
+	c.min, c.max = inputs[k].Min, inputs[k].Max
+	if c.factor, err = model.Convert(unit, inputs[k].Unit); err != nil {
+		err = fmt.Errorf("input %q: %w", name, err)
+	}
+	return c, err
+}
+
+// value appends one field of a row.
+func (s *Stimulus) value(c column, text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("%q is not a number", text)
+	}
+	v *= c.factor
+	if c.time {
+		return s.row(v, text)
+	}
+	if !(v >= c.min && v <= c.max) || math.IsInf(v, 0) {
+		return fmt.Errorf("%s is outside the range of the input, %s", bench.WithUnit(text, c.unit), bench.WithUnit(fmt.Sprintf("%.9g to %.9g", c.min/c.factor, c.max/c.factor), c.unit))
+	}
+	s.Value = append(s.Value, v)
+	return nil
+}
+
+// row begins a row at v seconds.
+func (s *Stimulus) row(v float64, text string) error {
+	if !(v >= 0 && v < 1e9) {
+		return fmt.Errorf("%s is not between 0 and 1e9 s", text)
+	}
+	ns := int64(math.Round(v * 1e9))
+	if n := len(s.Ns); n > 0 && ns <= s.Ns[n-1] {
+		return fmt.Errorf("%s is not after the row before it", text)
+	}
+	s.Ns = append(s.Ns, ns)
+	return nil
+}
+
+// Apply writes into u what holds at ns; row is the row that held before (start
+// with -1) and the returned one is to be given to the next call. A nil Stimulus
+// has no rows.
+func (s *Stimulus) Apply(u []float64, ns int64, row int) int {
+	if s == nil {
+		return row
+	}
+	for row+1 < len(s.Ns) && s.Ns[row+1] <= ns {
+		row++
+	}
+	if row >= 0 {
+		for i, k := range s.Port {
+			u[k] = s.Value[row*len(s.Port)+i]
+		}
+	}
+	return row
+}
+
+func badCSV(file string, err error) error {
+	var p *csv.ParseError
+	switch {
+	case errors.As(err, &p):
+		return &yamlfile.FileError{File: file, Line: p.Line, Col: p.Column, Owner: "bench", Err: p.Err}
+	case errors.Is(err, io.EOF):
+		return &yamlfile.FileError{File: file, Line: 1, Col: 1, Owner: "bench", Err: errors.New("the file is empty")}
+	}
+	return fmt.Errorf("bench: %s: %w", file, err)
+}
+
+// table writes a CSV file of numbers and plain words, whose fields need no quotes.
+// close returns the first error.
+type table struct {
+	w     *bufio.Writer
+	file  io.Closer
+	field []byte
+	begun bool
+}
+
+func newTable(name string, head []string) (*table, error) {
+	f := os.Stdout
+	if name != "-" {
+		var err error
+		if f, err = os.Create(name); err != nil {
+			return nil, fmt.Errorf("sim: %w", err)
+		}
+	}
+	t := &table{w: bufio.NewWriterSize(f, 1<<16), file: f}
+	for _, h := range head {
+		t.text(h)
+	}
+	t.end()
+	return t, nil
+}
+
+func (t *table) number(v float64) { t.put(strconv.AppendFloat(t.field[:0], v, 'g', -1, 64)) }
+func (t *table) text(s string)    { t.put(append(t.field[:0], s...)) }
+
+func (t *table) put(field []byte) {
+	t.field = field
+	if t.begun {
+		t.w.WriteByte(',')
+	}
+	t.begun = true
+	t.w.Write(field)
+}
+
+func (t *table) end() {
+	t.begun = false
+	t.w.WriteByte('\n')
+}
+
+// close writes what is left; a nil table has nothing.
+func (t *table) close() error {
+	if t == nil {
+		return nil
+	}
+	return errors.Join(t.w.Flush(), t.file.Close())
+}

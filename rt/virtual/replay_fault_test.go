@@ -1,0 +1,290 @@
+package virtual
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/io/record"
+	"lockstep/io/record/recordtest"
+	"lockstep/rt"
+	"lockstep/rt/bench"
+	"lockstep/rt/scenario"
+)
+
+// disturbances are faults of every kind on the truck bench, whose CCVS1 protectedTruck
+// protects; # stands for a number from 1 to 9.
+var disturbances = []string{
+	"signal: EEC1.EngSpeed, stuck: #00 rpm", "signal: EEC1.EngSpeed, hold: true", "signal: ShaftSpeeds.input_shaft, offset: #0 rpm",
+	"signal: ShaftSpeeds.output_shaft, gain: 1.#", "signal: EEC1.EngSpeed, noise: #0 rpm", "signal: HRW.FrontAxleLeftWheelSpeed, ramp: # km/h/s",
+	"signal: CCVS1.WheelBasedVehicleSpeed, drift: # km/h/s", "signal: EEC1.EngSpeed, floor: #00 rpm", "signal: EEC1.EngSpeed, ceiling: #00 rpm",
+	"signal: EEC1.EngSpeed, leak: {share: #0 %, time: #0 ms}", "signal: ShaftSpeeds.input_shaft, delay: #0 ms", "signal: CCVS1.WheelBasedVehicleSpeed, open: true",
+	"signal: EBC2.FrontAxleSpeed, short: ground", "signal: TC1.TransRqestedGear, stuck: #", "input: C1.pressure, short: supply", "input: C2.pressure, open: true",
+	"input: C3.pressure, noise: 0.# bar", "input: throttle, gain: 0.#", "input: throttle, delay: #0 ms", "input: mu_left, stuck: 0.#", "input: brake, offset: 0.01",
+	"input: C1.pressure, leak: {share: #0 %, time: #0 ms}", "element: C5, does_not_close: true", "element: C1, does_not_open: # bar",
+	"frame: CCVS1, drop: true", "frame: CCVS1, freeze_counter: true", "frame: CCVS1, checksum: {value: 0x#}", "frame: CCVS1, checksum: frozen",
+	"frame: CCVS1, checksum: random", "frame: CCVS1, checksum: {offset: #}", "frame: CCVS1, length: 4", "frame: CCVS1, delay: #0 ms", "frame: ShaftSpeeds, delay: 3 ticks",
+	"frame: EEC1, duplicate: true", "frame: HRW, burst: #", "frame: ClutchPressures, drop: true", "frame: TSC1, delay: #0 ms", "frame: ClutchPressures, delay: 2 ticks",
+	"bus: drive, bus_off: true",
+}
+
+// randomScenario is one of some of them, at random times and under random conditions.
+func randomScenario(seed uint64) string {
+	r := rand.New(rand.NewPCG(seed, 0))
+	text := "scenario: random\nstimuli: {grade: {sine: {mean: 0, amplitude: 0.02, frequency: 0.5 Hz}}}\nfaults:\n"
+	for i := range 30 {
+		f := strings.ReplaceAll(disturbances[r.IntN(len(disturbances))], "#", fmt.Sprint(1+r.IntN(9)))
+		start := []string{fmt.Sprintf("at: tick %d", r.IntN(250)), fmt.Sprintf("at: %d0 ms, when: w_engine > %d00 rpm", r.IntN(250), 5+r.IntN(15)),
+			fmt.Sprintf("when: v > 0.%d m/s and w_engine < %d00 rpm", r.IntN(9), 8+r.IntN(20)), "seed: 9"}[r.IntN(4)]
+		last := []string{fmt.Sprintf(", for: %d ticks", 1+r.IntN(60)), fmt.Sprintf(", for: %d0 ms", 1+r.IntN(60)), ""}[r.IntN(3)]
+		if strings.HasPrefix(f, "frame") || strings.HasPrefix(f, "signal") && r.IntN(2) == 0 {
+			last = fmt.Sprintf(", for: %d frames", 1+r.IntN(20))
+		}
+		if strings.HasPrefix(f, "bus") {
+			last = ", for: 9 ticks"
+		}
+		text += fmt.Sprintf("  - {name: f%d, %s, %s%s}\n", i, f, start, last)
+	}
+	return text
+}
+
+// protectedTruck is the truck bench with a counter and a checksum in CCVS1, under an
+// overrun policy.
+func protectedTruck(t *testing.T, policy string) string {
+	t.Helper()
+	_, data, err := bench.ReadAny("truck-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for _, r := range [][2]string{
+		{"overrun: skip 100", "overrun: " + policy},
+		{"CCVS1: {cycle: 100 ms,", "CCVS1: {cycle: 20 ms, protect: {profile: crc8, poly: 0x1D, counter: 32|4, checksum: 56|8},"},
+	} {
+		if !strings.Contains(text, r[0]) {
+			t.Fatalf("the truck bench has no %q", r[0])
+		}
+		text = strings.Replace(text, r[0], r[1], 1)
+	}
+	file := filepath.Join(t.TempDir(), "truck.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// troubled is a run in virtual time.
+type troubled struct {
+	bench, scenario string
+	commands        []string // from the first tick on
+	length          time.Duration
+	misses          [][2]int64 // lost grid points: at, how many
+	broken          bool       // its policy is
+}
+
+// run returns the record.
+func (c troubled) run(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	script, file := filepath.Join(dir, "scenario.yaml"), filepath.Join(dir, "run.rec")
+	if err := os.WriteFile(script, []byte(c.scenario), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	v := &virtualBench{simulation: &simulation{Simulation: Simulation{Plant: c.bench, For: c.length, Every: 1, Record: file, Scenario: script}, page: new(rt.Page)}}
+	defer v.close()
+	if err := v.prepare(); err != nil {
+		t.Fatalf("%v in\n%s", err, c.scenario)
+	}
+	commands := scenario.NewCommands(v.view.Handover)
+	for i, line := range c.commands {
+		list, err := commands.Translate(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.record.Lines().Note(uint64(i+1), line)
+		if !v.page.Post(uint64(i+1), list) {
+			t.Fatal("the page takes no more")
+		}
+	}
+	for _, m := range c.misses {
+		v.clock.Miss(m[0], m[1])
+	}
+	if _, err := v.conclude(v.run()); (err != nil) != c.broken {
+		t.Fatalf("%v in\n%s", err, c.scenario)
+	}
+	return file
+}
+
+func TestRunsWithRandomFaultsReplayBitForBit(t *testing.T) {
+	bench := map[bool]string{false: protectedTruck(t, "skip 100"), true: protectedTruck(t, "catchup 100")}
+	kinds, marks := map[string]int{}, [3]int{}
+	for seed := range uint64(12) {
+		scenario := randomScenario(seed)
+		file := troubled{bench: bench[seed%2 == 1], scenario: scenario, commands: []string{"fault name=live 'input=C4.pressure' 'offset=0.3 bar' 'for=50 ticks'"},
+			length: 3 * time.Second, misses: [][2]int64{{40, 5}, {90, 1}, {91, 2}, {170, 3}}}.run(t)
+		same, err := Replay{Record: file}.Run()
+		if err != nil {
+			t.Fatalf("seed %d: %v in\n%s", seed, err, scenario)
+		}
+		if same.Ticks != 300 || same.Frames == 0 {
+			t.Errorf("seed %d: %+v", seed, same)
+		}
+		for _, e := range recordtest.Entries(t, file) {
+			switch {
+			case e.Kind == record.EventEntry && (e.Event.Kind == record.Fault || e.Event.Kind == record.Parameter):
+				kinds[strings.SplitN(e.Event.Text, " ", 2)[0]]++
+			case e.Kind == record.FrameEntry:
+				for i, set := range []bool{e.Frame.Sent && e.Frame.Withheld, e.Frame.Copy, !e.Frame.Sent && e.Frame.Withheld} {
+					if set {
+						marks[i]++
+					}
+				}
+			}
+		}
+	}
+	if kinds["armed:"] < 12*31 || kinds["active:"] < 200 || kinds["over:"] < 100 || kinds["fault"] != 12 || slices.Min(marks[:]) < 20 {
+		t.Errorf("%v, frames %v: this proves little", kinds, marks)
+	}
+}
+
+// The safe state begins with a stop so long that the plant is behind for several
+// wake-ups; safe values follow the end.
+func TestRunsWithFaultsInTheSafeStateAndAfterTheEndReplay(t *testing.T) {
+	data, err := os.ReadFile(protectedTruck(t, "skip 2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "bench.yaml")
+	text := strings.Replace(string(data), "planned: silence", "planned: safe", 1)
+	if err := os.WriteFile(file, []byte(strings.Replace(text, "time: 200 ms", "time: 2 s", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(2) {
+		seed += 100
+		scenario := randomScenario(seed) + "  - {name: deaf, frame: TSC1, drop: true}\n  - {name: slow, frame: CCVS1, delay: 90 ms}\n  - {name: off, bus: drive, bus_off: true, at: 17.95 s}\n"
+		record := troubled{bench: file, scenario: scenario, length: 18 * time.Second, misses: [][2]int64{{100, 1400}}, broken: true}.run(t)
+		same, err := Replay{Record: record}.Run()
+		if err != nil || same.Ticks != 1800 || same.Frames == 0 {
+			t.Errorf("seed %d: %+v, %v in\n%s", seed, same, err, scenario)
+		}
+		safe, after := 0, 0
+		for _, e := range recordtest.Entries(t, record) {
+			if f := &e.Frame; e.Frame.Safe {
+				if safe++; f.Tick > 1800 && f.Sent && !f.Withheld {
+					after++
+				}
+			}
+		}
+		if safe < 200 || after < 200 {
+			t.Errorf("seed %d: %d frames with the safe values, %d after the end: this proves little", seed, safe, after)
+		}
+	}
+}
+
+// rewritten is a record with the header of another one, and other entries.
+func rewritten(t *testing.T, from string, list []record.Entry) string {
+	t.Helper()
+	r, err := record.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	file := filepath.Join(t.TempDir(), "rewritten.rec")
+	w, err := record.Create(file, r.Header, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		switch e.Kind {
+		case record.TickEntry:
+			err = w.Tick(&e.Tick)
+		case record.FrameEntry:
+			err = w.Frame(&e.Frame)
+		case record.EventEntry:
+			err = w.Event(&e.Event)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// someFaults withhold, repeat and hold back frames, both ways.
+const someFaults = `scenario: some
+faults:
+  - {name: drop, frame: EEC1, drop: true, at: tick 20, for: 3 frames}
+  - {name: twice, frame: EEC1, duplicate: true, at: tick 30, for: 2 frames}
+  - {name: late, frame: ShaftSpeeds, delay: 2 ticks, at: tick 60, for: 4 frames}
+  - {name: deaf, frame: ClutchPressures, drop: true, at: tick 100, for: 2 frames}
+  - {name: slow, frame: ClutchPressures, delay: 2 ticks, at: tick 110, for: 2 frames}
+`
+
+// What a record says of faults is held against what the faults do.
+func TestReplayFindsWhatTheFaultsOfARecordDidNotDo(t *testing.T) {
+	command := "fault name=live input=throttle stuck=0.9"
+	file := troubled{bench: protectedTruck(t, "skip 100"), scenario: someFaults, commands: []string{command}, length: 3 * time.Second}.run(t)
+	entries := recordtest.Entries(t, file)
+	first := func(is func(e *record.Entry) bool) func(list []record.Entry) int {
+		return func(list []record.Entry) int {
+			return slices.IndexFunc(list, func(e record.Entry) bool { return is(&e) })
+		}
+	}
+	frame := func(sent, withheld, again bool) func(list []record.Entry) int {
+		return first(func(e *record.Entry) bool {
+			f := &e.Frame
+			return e.Kind == record.FrameEntry && f.Sent == sent && f.Withheld == withheld && f.Copy == again
+		})
+	}
+	event := func(text string) func(list []record.Entry) int {
+		return first(func(e *record.Entry) bool {
+			return e.Kind == record.EventEntry && strings.HasPrefix(e.Event.Text, text)
+		})
+	}
+	drop := func(list []record.Entry, i int) []record.Entry { return slices.Delete(list, i, i+1) }
+	for name, c := range map[string]struct {
+		find   func(list []record.Entry) int
+		change func(list []record.Entry, i int) []record.Entry
+		tick   int64  // of the first difference; 0 there is none
+		of     string // what differs: begins so
+	}{
+		"nothing":      {event("armed"), func(list []record.Entry, _ int) []record.Entry { return list }, 0, ""},
+		"not withheld": {frame(true, true, false), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Withheld = false; return list }, 20, "EEC1"},
+		"no copy":      {frame(true, false, true), drop, 30, "0xCFF0180"},
+		"another copy": {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { return slices.Insert(list, i, list[i]) }, 30, "0xCF00400"},
+		"other copy":   {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Data[3] ^= 1; return list }, 30, "0xCF00400"},
+		"heard":        {frame(false, true, false), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Withheld = false; return list }, 100, "0x18FF0003"},
+		"not late":     {frame(false, false, true), drop, 112, "0x18FF0003"},
+		"no state":     {event("active: drop"), drop, 20, "active: drop"},
+		"other state":  {event("active: drop"), func(list []record.Entry, i int) []record.Entry { list[i].Event.Text = "over: drop"; return list }, 20, "over: drop"},
+		"other count":  {event("over: drop"), func(list []record.Entry, i int) []record.Entry { list[i].Event.Count++; return list }, 23, "over: drop"},
+		"a state more": {event("over: twice"), func(list []record.Entry, i int) []record.Entry { return slices.Insert(list, i, list[i]) }, 32, "over: twice"},
+		"no command":   {event(command), drop, 1, "armed: live"},
+		"other command": {event(command), func(list []record.Entry, i int) []record.Entry {
+			list[i].Event.Text = strings.Replace(command, "0.9", "0.8", 1)
+			return list
+		}, 1, "armed: live"},
+		"bad command": {event(command), func(list []record.Entry, i int) []record.Entry { list[i].Event.Text = "fault x"; return list }, 1, "fault x"},
+	} {
+		list := slices.Clone(entries)
+		i := c.find(list)
+		if i < 0 {
+			t.Errorf("%s: the record has no such entry", name)
+			continue
+		}
+		_, err := Replay{Record: rewritten(t, file, c.change(list, i))}.Run()
+		var at *DifferenceError
+		if is := errors.As(err, &at); c.tick == 0 && err != nil || c.tick != 0 && (!is || at.Tick != c.tick || !strings.HasPrefix(at.Of, c.of) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v, want tick %d, %s", name, err, c.tick, c.of)
+		}
+	}
+}
