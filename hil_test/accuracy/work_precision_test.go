@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/hil_test/lab"
 	"lockstep/hil_test/rig"
 	"lockstep/hil_test/truth"
 	"lockstep/model/kernel"
@@ -117,6 +118,10 @@ func TestWorkPrecisionPicksTheDefault(t *testing.T) {
 		{"hybrid", "../../model/plants/testdata/D1_hybrid6.csv", 20, 1e-9, 1e6, 1e6, 3},
 		{"automatic4", "../../model/plants/testdata/F_automatic.csv", 25, 1e-6, 1e3, 1e3, 6},
 	} {
+		if c.seconds > 5 && !lab.Asked() {
+			t.Logf("%s: hil_test/all", c.plant)
+			continue
+		}
 		all := workOf(t, c.plant, c.file, c.seconds)
 		t.Logf("largest error over the range of its column, cost per step\n\n%s", workTable(c.plant, all))
 		five := 5 * time.Millisecond

@@ -87,9 +87,9 @@ func StartDemoOn(t *testing.T, bus string, d time.Duration, edits []Edit, args .
 	return StartDemoWith(t, d, edits, append([]string{"run", "-bus", bus}, args...)...)
 }
 
-// StartDemoWith starts a command on the demo bench, edited. The demo bench gives up
-// after 200 ticks missed at once; the lab's processors may well be away for longer,
-// so it gets a longer patience.
+// StartDemoWith starts a command on the demo bench, edited. The demo bench gives up after 200
+// ticks missed at once, or 3 s without one; a lab may well stand still for longer, so that it
+// gets a longer patience here.
 func StartDemoWith(t *testing.T, d time.Duration, edits []Edit, args ...string) *Bench {
 	t.Helper()
 	dir := t.TempDir()
@@ -98,7 +98,7 @@ func StartDemoWith(t *testing.T, d time.Duration, edits []Edit, args ...string) 
 		t.Fatalf("lockstep plants powershift-bench: exit %d\n%s", code, &plants.Err)
 	}
 	text := plants.Out.String()
-	for _, e := range append(edits, Edit{"overrun: skip 200", "overrun: skip 900"}) {
+	for _, e := range append(edits, Edit{"overrun: skip 200", "overrun: skip 1000"}, Edit{"# watchdog: 3 s ", "watchdog: 20 s "}) {
 		if !strings.Contains(text, e[0]) {
 			t.Fatalf("the demo bench has no line %q:\n%s", e[0], text)
 		}

@@ -23,7 +23,7 @@ import (
 const (
 	InsideVar  = "LOCKSTEP_LAB"        // the lab
 	CommandVar = "LOCKSTEP_LAB_BINARY" // path of the lockstep command
-	timeVar    = "LOCKSTEP_LABS"       // set: do what takes minutes though no test is named
+	timeVar    = "LOCKSTEP_ALL"        // set: do what takes minutes though no test is named
 	SenderVar  = "LOCKSTEP_LAB_SENDER" // set: be the sender of sender.go
 )
 
@@ -160,10 +160,16 @@ func (m Machine) Require(t *testing.T, needs ...string) {
 // ends within four minutes.
 func RequireTime(t *testing.T, does string) {
 	t.Helper()
-	names := flag.Lookup("test.run")
-	if asked := os.Getenv(timeVar) != "" || names != nil && names.Value.String() != ""; testing.Short() || !asked {
+	if !Asked() {
 		Skip(t, does+": hil_test/all, or -run with the name of the test")
 	}
+}
+
+// Asked reports whether tests are to take the time they need. Else those that go through a
+// list take its beginning.
+func Asked() bool {
+	names := flag.Lookup("test.run")
+	return !testing.Short() && (os.Getenv(timeVar) != "" || names != nil && names.Value.String() != "")
 }
 
 // path returns the path of the lab's script: it is in hil_test of the module that the

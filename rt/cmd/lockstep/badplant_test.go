@@ -30,7 +30,6 @@ outputs:
 `
 
 func TestWrongPlantsEndWithOneLineThatNamesThePlaceAndWhatWouldBeRight(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "bad.yaml")
 	for _, c := range []struct{ name, old, bad, want string }{

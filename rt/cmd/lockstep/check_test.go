@@ -8,7 +8,6 @@ import (
 )
 
 func TestCheckSaysWhatWasUnderstoodOfAPlant(t *testing.T) {
-	t.Parallel()
 	out, errors, code := lockstep(t, "check", "powershift")
 	for _, want := range []string{ // what is said of them is a test of rt/bench
 		"powershift.yaml: plant powershift, ", "5ms", "complete", "projected",
@@ -32,7 +31,6 @@ func TestCheckSaysWhatWasUnderstoodOfAPlant(t *testing.T) {
 }
 
 func TestCheckPrintsMatricesWithNames(t *testing.T) {
-	t.Parallel()
 	out, _, code := lockstep(t, "check", "powershift", "-matrices", "-step", "1ms", "-scheme", "papers")
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
@@ -51,7 +49,6 @@ func TestCheckPrintsMatricesWithNames(t *testing.T) {
 }
 
 func TestCheckListsTheInputsOfABenchThatNobodyDrives(t *testing.T) {
-	t.Parallel()
 	text, _, _ := lockstep(t, "plants", "powershift-bench")
 	file := filepath.Join(t.TempDir(), "b.yaml")
 	text = strings.Replace(text, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "", 1)

@@ -48,7 +48,6 @@ func generate(t *testing.T, args ...string) (out string) {
 }
 
 func TestAPlantIsGeneratedInEachForm(t *testing.T) {
-	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, c := range []struct{ flags, want string }{
 		{"-lang go", "kernel.go"}, {"-lang c", "two_masses.c two_masses.h"}, {"-lang c -package rig", "rig.c rig.h"}, {"-fmu 2", "two_masses.fmu"}, {"-fmu 3", "two_masses.fmu"}, {"", "kernel.go"},
@@ -69,7 +68,6 @@ func TestAPlantIsGeneratedInEachForm(t *testing.T) {
 // Of many commands the precomputed lock sets are megabytes of text, and the report names the
 // other way.
 func TestAPlantOfManyCommandsIsToldToBeFactorised(t *testing.T) {
-	t.Parallel()
 	const commands = 11
 	text := "plant: many\ninputs:\n"
 	for i := range commands {
@@ -130,7 +128,6 @@ expect:
 `
 
 func TestAGeneratedTargetTicksAsTheTables(t *testing.T) {
-	t.Parallel()
 	file := patientBench(t, "supervisor_gone: stop after 1 s", "supervisor_gone: continue")
 	target := targetOf(t, file)
 	dir := t.TempDir()
@@ -348,7 +345,6 @@ func otherRun(t *testing.T, file, target string) {
 }
 
 func TestWrongGenerationsEndWithOneLine(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	file := filepath.Join(dir, "file")

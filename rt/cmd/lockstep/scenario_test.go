@@ -26,7 +26,6 @@ func write(t *testing.T, name, text string) string {
 
 // TestEmbeddedScenariosHold in virtual time. Their first line names their bench.
 func TestEmbeddedScenariosHold(t *testing.T) {
-	t.Parallel()
 	n := 0
 	for _, e := range plants.List() {
 		if e.Kind != "scenario" {

@@ -133,7 +133,6 @@ func TestWrongPlantIsNamedWithItsPlace(t *testing.T) {
 }
 
 func TestScenariosRunWithTheirPlant(t *testing.T) {
-	t.Parallel()
 	gears := map[string]float64{"downshifts": 2.86, "reverse": 2.86, "engine-braking": 2.86, "start-stop": 2.86} // each ends in gear 1
 	out, _, _ := lockstep(t, "plants")
 	for name, ratio := range gears {
