@@ -188,6 +188,7 @@ func protect(t *testing.T, rnd *rand.Rand, m *sigmap.Map) {
 
 // TestSignalsInCodeAreThoseOfTheTables builds a program of the code for random maps.
 func TestSignalsInCodeAreThoseOfTheTables(t *testing.T) {
+	t.Parallel()
 	var maps []*sigmap.Map
 	job := Job{Inputs: ports("u", signalInputs), Outputs: ports("y", signalOutputs), Internal: "lockstep", Command: "lockstep gen", Package: "main"}
 	for seed := range uint64(40) {

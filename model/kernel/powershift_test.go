@@ -1,14 +1,12 @@
 package kernel
 
 import (
-	"bufio"
 	"math"
-	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"lockstep/hil_test/truth"
 	"lockstep/model"
 	"lockstep/model/units"
 )
@@ -120,49 +118,14 @@ func energy(s *model.System, x []float64) float64 {
 	return e
 }
 
-type truth struct {
-	t float64
-	w [4]float64
-}
-
-func readTruth(t *testing.T) []truth {
+// powershiftTruth reads the truth of the powershift: time, s, and four speeds, rad/s.
+func powershiftTruth(t *testing.T) truth.Table {
 	t.Helper()
-	var out []truth
-	for _, f := range readRows(t, "testdata/H_powershift.csv") {
-		var r truth
-		r.t = f[0]
-		copy(r.w[:], f[1:])
-		out = append(out, r)
+	table := truth.Read(t, "testdata/H_powershift.csv")
+	if len(table.Rows) != 3501 || len(table.Names) != 5 {
+		t.Fatalf("truth file has %d rows of %d columns, want 3501 of 5", len(table.Rows), len(table.Names))
 	}
-	if len(out) != 3501 {
-		t.Fatalf("truth file has %d rows, want 3501", len(out))
-	}
-	return out
-}
-
-func readRows(t *testing.T, file string) [][]float64 {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out [][]float64
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if strings.HasPrefix(sc.Text(), "#") || strings.HasPrefix(sc.Text(), "t") {
-			continue // comment, names of the columns
-		}
-		var row []float64
-		for _, s := range strings.Split(sc.Text(), ",") {
-			v, err := strconv.ParseFloat(s, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			row = append(row, v)
-		}
-		out = append(out, row)
-	}
-	return out
+	return table
 }
 
 // bothSchemes and bothForms are what most facts hold for.

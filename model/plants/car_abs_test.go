@@ -215,9 +215,7 @@ func TestCarBrakesAsASecondSolverSays(t *testing.T) {
 		}
 		worst, most := map[string]float64{}, 0.0
 		off := func(name string, want, span float64) {
-			if e := math.Abs(c.get(name)-want) / span; !(e <= worst[name]) {
-				worst[name] = e
-			}
+			worst[name] = max(worst[name], math.Abs(c.get(name)-want)/span)
 		}
 		for c.seconds() < 1.5 {
 			at := c.seconds()

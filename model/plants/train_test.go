@@ -83,15 +83,13 @@ func TestTrainOfThreeCarsMovesAsByDenseMatrices(t *testing.T) {
 		sparse.Step(a, tables.Start)
 		dense.Step(b, tables.Start)
 		for j := range p {
-			if d := math.Abs(a[j] - b[j]); !(d <= apart[j]) {
-				apart[j] = d
-			}
+			apart[j] = max(apart[j], math.Abs(a[j]-b[j]))
 			size[j] = max(size[j], math.Abs(b[j]))
 		}
 	}
 	worst, at := 0.0, 0
 	for j := range p {
-		if e := apart[j] / size[j]; !(e <= worst) {
+		if e := apart[j] / size[j]; apart[j] != 0 && !(e <= worst) && !math.IsNaN(worst) {
 			worst, at = e, j
 		}
 	}

@@ -65,12 +65,9 @@ func TestDependentIsBounded(t *testing.T) {
 		gram[61*i], gram[60*i+59], gram[60*59+i] = -1, -1, -1
 	}
 	gram[60*60-1] = -59
-	began := time.Now()
+	// The search of all 2^60 sets would not end.
 	if sets, all = dependent(gram, 60); len(sets) != 0 || all {
 		t.Errorf("%d sets, all %v", len(sets), all)
-	}
-	if d := time.Since(began); d > 10*time.Second {
-		t.Errorf("it took %v", d)
 	}
 	gram[60*60-1] = -60 // now independent
 	if sets, all = dependent(gram, 60); len(sets) != 0 || !all {
