@@ -58,7 +58,7 @@ type drawn struct {
 	LabelY float64
 }
 
-// of makes a series of a distribution.
+// series makes a series of a distribution.
 func (d *Distribution) series(name, class string) series {
 	s := series{Name: name, Class: class, Worst: float64(d.MaxNs) / 1e3, Samples: d.Samples}
 	for _, us := range slices.Sorted(maps.Keys(d.Micros)) {

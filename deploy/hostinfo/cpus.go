@@ -81,7 +81,7 @@ func FormatCPUs(list []int) string {
 	return text.String()
 }
 
-// FormatMask writes sorted CPUs as parseMask reads them, the highest word first.
+// FormatMask writes sorted CPUs as ParseMask reads them, the highest word first.
 func FormatMask(list []int) string {
 	words := make([]uint32, slices.Max(append(list, 0))/32+1)
 	for _, cpu := range list {

@@ -19,7 +19,7 @@ func gearbox(t *testing.T) *messages.Database {
 	return parse(t, string(data))
 }
 
-// message returns the message of this name without its signals.
+// messageOf returns the message of this name without its signals.
 func messageOf(t *testing.T, db *messages.Database, name string) messages.Message {
 	t.Helper()
 	for _, m := range db.Messages {

@@ -59,7 +59,7 @@ func (m *Message) check() error {
 // unmarked tells whether ID must be an extended one and does not say so.
 func (m *Message) unmarked() bool { return can.MaskSFF < m.ID && m.ID <= can.MaskEFF }
 
-// frameLen is the least length of a frame that holds n bytes, -1 if none does.
+// FrameLen is the least length of a frame that holds n bytes, -1 if none does.
 func FrameLen(n int) int {
 	if 0 <= n && n <= 8 {
 		return n

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Why a Spec, a ProtectionSpec or a Course is refused. A SpecError wraps one of them, or
+// Why a Spec, a messages.ProtectionSpec or a Course is refused. A SpecError wraps one of them, or
 // an error of another package where that says more.
 var (
 	ErrUnknown     = errors.New("there is no such message, signal, port or profile")

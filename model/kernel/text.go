@@ -12,6 +12,6 @@ import (
 //go:embed suspect.go
 var text embed.FS
 
-// Text is the source of this package, from which package codegen makes the kernel of one
+// Text is the source of this package, from which package codegen/specialise makes the kernel of one
 // plant.
 func Text() fs.FS { return text }

@@ -95,7 +95,7 @@ func readNanoseconds(r *yamlfile.Reader, dst *int64, what string, lo, hi float64
 	}
 }
 
-// QuantityError is the error of package model about a quantity, with the text of the quantity once.
+// QuantityError is the error of package units about a quantity, with the text of the quantity once.
 func QuantityError(w yamlfile.Scalar, err error) string {
 	text := fmt.Sprintf("%q: ", w.Text)
 	return text + strings.TrimPrefix(strings.TrimPrefix(err.Error(), "model: "), text)

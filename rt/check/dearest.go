@@ -18,7 +18,7 @@ import (
 	"lockstep/sched"
 )
 
-// An exercise steps a plant through commands that are the same in every pass, so
+// exercise steps a plant through commands that are the same in every pass, so
 // that each tick can be measured several times: the fastest, in processor time, is
 // the tick's own cost, the rest is what else the machine did.
 type exercise struct {

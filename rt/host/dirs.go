@@ -56,7 +56,7 @@ func Printable(text string) string {
 	}, text)
 }
 
-// maxOwn is how much readOwn reads, bytes.
+// maxOwn is how much ReadOwn reads, bytes.
 const maxOwn = 64 << 10
 
 // ReadOwn reads a small file that this program has left. The folder may be a service's

@@ -308,7 +308,7 @@ func SplitWords(line string) (words []string, err error) {
 	return words, nil
 }
 
-// QuoteWord is a word as splitWords, and the shell, read it.
+// QuoteWord is a word as SplitWords, and the shell, read it.
 func QuoteWord(w string) string {
 	if w != "" && !strings.ContainsAny(w, " \t\r\n'\"\\{}$`*?<>|&;()#~!") {
 		return w

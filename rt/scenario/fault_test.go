@@ -236,7 +236,7 @@ func TestWordsOfACommandAreNamedByTheirNumber(t *testing.T) {
 	}
 }
 
-// TestEveryKindCanBeAskedFor and is in the words on the type that explains them.
+// Every kind of fault is in the comment of Scenario, which explains them.
 func TestEveryKindCanBeAskedForAndIsExplained(t *testing.T) {
 	source, err := os.ReadFile("scenario.go")
 	if err != nil {

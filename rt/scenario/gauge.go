@@ -11,7 +11,7 @@ import (
 )
 
 // gauge is a unit in which numbers are written and shown; bare ones count in it. One
-// that package model does not know has bare numbers only.
+// that package model/units does not know has bare numbers only.
 type gauge struct {
 	name   string
 	unit   string  // that quantities are asked for in: of the same dimension

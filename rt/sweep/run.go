@@ -46,7 +46,7 @@ type Outcome struct {
 }
 
 // Do runs the cases of the shard that are not done, and writes its file. A shard whose
-// file is there and whole is left alone. An *bench.Exit carries code 3 where the disk or
+// file is there and whole is left alone. A *host.Exit carries code 3 where the disk or
 // another process is in the way, and 1 where the run was stopped.
 func (r *Run) Do() (*Outcome, error) {
 	r.path = filepath.Join(r.Dir, r.file(r.Shard))

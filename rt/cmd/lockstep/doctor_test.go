@@ -12,7 +12,7 @@ import (
 	"lockstep/deploy/doctor"
 )
 
-// host is a box of the doctor's own tests.
+// hostFolder is a box of the doctor's own tests.
 func hostFolder(name string) string {
 	return filepath.Join("..", "..", "..", "deploy", "hostinfo", "testdata", "hosts", name)
 }

@@ -52,7 +52,7 @@ func TestEmbeddedScenariosHold(t *testing.T) {
 	}
 }
 
-// TestScenarioOnABusIsJudged: what a run that takes as long as it says has held and not.
+// A run that takes as long as its scenario says has a verdict: what has held, and what has not.
 func TestScenarioOfARunIsJudged(t *testing.T) {
 	junit := filepath.Join(t.TempDir(), "j.xml")
 	report := filepath.Join(t.TempDir(), "r.json")
