@@ -1,4 +1,4 @@
-// Package hiltest is the map of the tests that span packages. It holds no code, and the
+// Package hiltest owns the map of the tests that span packages. It holds no code, and the
 // product imports nothing below it. There is a folder for what the tests prove:
 //
 //	rules      imports, sizes and files of the repository are as declared

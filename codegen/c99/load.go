@@ -1,16 +1,3 @@
-// Package c99 translates the Go of a kernel's tick to C99, statement by statement.
-//
-// It takes a subset of Go: numbers, bool, fixed arrays and structs; constant tables;
-// functions and methods that get scalars and pointers and give scalars; every statement but
-// goto, defer, go and select; of the standard library what an instruction does. What is not
-// in it is refused with its place. All that Go defines and C does not keeps Go's meaning:
-// whole numbers wrap around, any shift and conversion has a value, operands and calls go
-// from left to right, arrays are values, -0 and NaN stay what they are.
-//
-// Pointers are followed over the whole text. So a function gets const where nothing is
-// written through a pointer and restrict where none of its pointers can meet another; and
-// calls stand alone, before the rest of their statement, where one changes what another
-// operand reads.
 package c99
 
 import (

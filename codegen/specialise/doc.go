@@ -1,7 +1,7 @@
-// Package specialise makes the Go package of one plant's kernel out of the source of package
-// kernel, which the binary carries.
+// Package specialise owns how the Go package of one plant's kernel is made out of the source of
+// package kernel, which the binary carries.
 //
-// It owns the text of the tick and no other: jobs, hashes and versions are package codegen's, C is
+// It makes the text of the tick and no other: jobs, hashes and versions are package codegen's, C is
 // package c99's. It reads no file.
 //
 // A generated kernel is the source of the tick specialised to one plant: all that the tables and

@@ -1,8 +1,13 @@
-// Package certify owns the certificate of a bench on a host: it measures one, writes
-// it as a page for people and as JSON, and compares two.
+// Package certify owns the certificate of a bench on a host: it measures one, writes it as a page
+// for people and as JSON, and compares two.
 //
-// It does not judge a host (package doctor) and does not run a bench: the supervisor does,
-// which supervisor.go alone calls.
+// It does not judge a host (package doctor) and does not run a bench: the supervisor does, which
+// supervisor.go alone calls.
+//
+// Reading order: certificate.go (Certificate), measure.go (Order.Measure), supervisor.go (the
+// run), reasons.go (what speaks against the figures), files.go (both files appear whole), html.go
+// and svg.go (the page), compare.go and figures.go (two certificates), text.go (what a terminal
+// shows).
 package certify
 
 import (

@@ -1,10 +1,13 @@
-// Package hostinfo reads what a Linux host is and how it was booted: kernel, CPUs and their
-// isolation, hypervisor, container, CAN cards. It reads files below a root, so that a host
+// Package hostinfo owns what is known of a Linux host and of how it was booted: kernel, CPUs and
+// their isolation, hypervisor, container, CAN cards. It reads files below a root, so that a host
 // may also be a folder of files.
 //
-// It does not judge a host (package doctor), and changes nothing. It is a room of its own
-// because the doctor, the measurement of latencies and the certificate all read a host, and
-// none of them needs another one for that.
+// It does not judge a host (package doctor), and changes nothing. It is a room of its own because
+// the doctor, the measurement of latencies and the certificate all read a host, and none of them
+// needs another one for that.
+//
+// Reading order: host.go (Host), cpus.go (lists and masks of CPUs), fingerprint.go (Fingerprint,
+// Stolen).
 package hostinfo
 
 import (

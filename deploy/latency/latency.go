@@ -1,9 +1,13 @@
-// Package latency measures how late this host wakes a thread up on a grid: by the tickers of
-// a run, and by cyclictest and a C program on a timerfd, in short turns,
+// Package latency owns the measurement of how late this host wakes a thread up on a grid. It
+// compares the tickers of a run with cyclictest and with a C program on a timerfd, in short turns,
 // idle and under a load. Reference measures cyclictest beside a loop that already ticks.
 //
-// It does not judge the settings of a host (package doctor); it says what speaks against its
-// own figures. The load is that of package load.
+// It does not judge the settings of a host (package doctor); it says what speaks against its own
+// figures. The load is that of package load.
+//
+// Reading order: latency.go (Measurement), child.go (the process of one turn), peer.go (the C
+// programs), record.go (histograms to figures), reference.go (Reference), host.go (Objections),
+// report.go, text.go and svg.go (what is shown).
 package latency
 
 import (
@@ -145,7 +149,7 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 
 // ArgError is a field of a measurement with a value that it cannot have.
 type ArgError struct {
-	Field string // of Latency: "For", "Period", "CPU", "Priority"
+	Field string // of Measurement: "For", "Period", "CPU", "Priority"
 	Text  string
 	Least time.Duration // For must have at least; else 0
 }

@@ -1,7 +1,8 @@
-// Package load loads CPUs on purpose: one process of this binary for each kind of load,
-// without priority, that ends with who started it. It does not choose the CPUs and measures
-// nothing. It is a room of its own because a soak and a certificate start the same load as
-// the measurement of latencies, and need nothing else of that.
+// Package load owns load on CPUs, made on purpose: one process of this binary for each kind of
+// load, without priority, that ends with the process that started it.
+//
+// It does not choose the CPUs and measures nothing. It is a room of its own because a soak and a
+// certificate start the same load as the measurement of latencies, and need nothing else of that.
 package load
 
 import (

@@ -1,4 +1,5 @@
-// Package cost holds what a tick costs: as a ratio against C programs built in the same
-// run, over the size of a plant, and in machine code that neither allocates nor locks nor
-// grows the stack. It asserts no absolute time.
+// Package cost owns the tests of what a tick costs. The cost is a ratio against C programs built
+// in the same run, and a function of the size of a plant. The machine code of a tick neither
+// allocates nor locks nor grows the stack. The package
+// asserts no absolute time.
 package cost

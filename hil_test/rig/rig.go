@@ -1,4 +1,5 @@
-// Package rig puts a plant on a grid and times its steps. It judges nothing.
+// Package rig owns plants on a grid for tests: it prepares them and times their steps. It judges
+// nothing.
 package rig
 
 import (

@@ -1,3 +1,4 @@
-// Package rules checks the repository itself: which package imports which, sizes, package
-// clauses, the licence, and the program that counts results. It runs nothing of the product.
+// Package rules owns the checks of the repository itself: imports, sizes, package clauses and
+// comments, the paths in the README, the licence, the count of results. It runs nothing of the
+// product.
 package rules

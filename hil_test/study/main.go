@@ -16,7 +16,7 @@
 //
 //	go run ./hil_test/study trains -o DIR
 //
-// README.md says what to conclude.
+// It is no part of the product and no test. README.md says what to conclude.
 package main
 
 import (

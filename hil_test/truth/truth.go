@@ -1,8 +1,9 @@
-// Package truth reads truth files: independent solutions of plants as CSV. Every test that
-// compares with one reads it here. The package judges nothing and imports nothing of ours.
+// Package truth owns the reading of truth files: independent solutions of plants as CSV. Every
+// test that compares with one reads it here. The package judges nothing and imports nothing of
+// ours.
 //
-// The first row names the columns, with a unit in brackets or without; the first column is
-// the time, s, or what the others are a function of. A line that begins with # is a comment.
+// The first row names the columns, with a unit in brackets or without. The first column is the
+// time, s, or what the others are a function of. A line that begins with # is a comment.
 package truth
 
 import (

@@ -1,8 +1,12 @@
-// Package can owns frames and the buses that carry them: a raw SocketCAN socket
-// or one end of an in-process socket pair, both through the same code.
+// Package can owns frames and the buses that carry them: a raw SocketCAN socket or one end of an
+// in-process socket pair, both through the same code.
 //
-// It does not know what a frame means (package messages), does not wait (the
-// caller polls at its tick), does not configure interfaces and keeps no log.
+// It does not know what a frame means (package messages), does not wait (the caller polls at its
+// tick), does not configure interfaces and keeps no log.
+//
+// Reading order: frame.go (Frame), bus.go (Bus: RecvAt, Send), dial.go (sockets), errors.go (error
+// frames, states of a controller), others.go (frames beside those of the bench), link.go
+// (what the kernel says of an interface), host.go (names of interfaces).
 package can
 
 import "unsafe"

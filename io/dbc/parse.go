@@ -1,14 +1,16 @@
-// Package dbc owns the reading of CAN databases in the DBC format: text in,
-// messages and signals (package messages) out.
+// Package dbc owns the reading of CAN databases in the DBC format: text in, messages and signals
+// (package messages) out.
 //
-// It does not bind signals to anything (package sigmap). It skips nodes, signal
-// groups, environment variables and all attributes but those of Message and
-// Signal.
+// It does not bind signals to anything (package sigmap). It skips nodes, signal groups,
+// environment variables and all attributes but those of Message and Signal.
 //
-// The parser is our own. Of 203 public files go.einride.tech/can/pkg/dbc v0.17.0
-// reads 167 (no m0M, no Windows-1252, no identifier of 29 bits without its mark)
-// and of the others nothing, and it skips SG_MUL_VAL_; this one reads all of
-// them, and says line by line what is wrong with them.
+// The parser is our own. Of 203 public files go.einride.tech/can/pkg/dbc v0.17.0 reads 167 (no
+// m0M, no Windows-1252, no identifier of 29 bits without its mark) and of the others nothing, and
+// it skips SG_MUL_VAL_. This one reads all of them, and says line by line what is wrong with them.
+//
+// Reading order: parse.go (Parse, ParseLenient), lex.go and tokens.go (tokens), message.go
+// (messages and signals), attributes.go, refs.go (what a line says of a message or signal
+// elsewhere in the file).
 package dbc
 
 import (

@@ -1,10 +1,12 @@
-// Package j1939 owns what SAE J1939 adds to CAN below the meaning of a message:
-// identifiers made of priority, parameter group and addresses, the 64-bit NAME of a
-// node, and how a node claims its address (SAE J1939-81), as a state machine.
+// Package j1939 owns what SAE J1939 adds to CAN below the meaning of a message. Identifiers are
+// made of priority, parameter group and addresses. A node has a NAME of 64 bits, and claims its
+// address by a state machine (SAE J1939-81).
 //
-// It opens no bus, waits for nothing and has no clock: the caller hands in frames and
-// instants. It does not know what is in a message: package messages describes it, with
-// the identifier as a whole.
+// It opens no bus, waits for nothing and has no clock: the caller hands in frames and instants. It
+// does not know what is in a message: package messages describes it, with the identifier as a
+// whole.
+//
+// Reading order: id.go (ID), name.go (Name, Fields), claim.go (the state machine).
 package j1939
 
 import "lockstep/io/can"

@@ -1,10 +1,14 @@
-// Package messages owns what a message and a signal are, whatever the format of the file
-// that describes them: identifier and length, bits, byte order and scale, multiplexing,
-// value tables, cycle times, and the protection of a group of signals. It checks and
+// Package messages owns what a message and a signal are, whatever the format of the file that
+// describes them. A description has identifier and length, bits, byte order and scale,
+// multiplexing, value tables, cycle times, and the protection of groups of signals. It checks and
 // repairs a description, and reads the value of one signal in one frame by it.
 //
-// It does not read files (package dbc), does not bind signals to ports and is no part of
-// the tick (package sigmap).
+// It does not read files (package dbc), does not bind signals to ports and is no part of the tick
+// (package sigmap).
+//
+// Reading order: database.go (Database, Message, Signal), signal.go (the value of a signal in a
+// frame), protection.go (ProtectionSpec), mux.go (multiplexing), check.go (Check), repair.go
+// (Repair), errors.go.
 package messages
 
 // Database is what a bus carries, as a database file describes it.

@@ -4,6 +4,12 @@
 // It knows frames (package can) and numbers with names; it does not know what a
 // plant or a signal map is, does not wait and starts nothing.
 //
+// Reading order: entry.go (Entry, Tick, Frame, Event), header.go (Header), write.go (Writer),
+// read.go (Reader); chunk.go and codec.go are the form of the file, series.go is a record in
+// several files. Then the formats of the field: export.go lists them; candump.go, asc.go, blf.go,
+// mdf.go with mdf_block.go, and csv.go write one each. log.go, candump_read.go and asc_read.go read
+// logs, source.go is any of them.
+//
 // # The file
 //
 // A record is a file, or a series of files of one run, of this form. Numbers are

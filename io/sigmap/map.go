@@ -1,9 +1,17 @@
-// Package sigmap owns where each signal sits: it binds the signals of a
-// database to the ports of a plant by name, once, and from then on moves values
-// between frames and vectors by shifts and masks.
+// Package sigmap owns where each signal sits. Once, it binds the signals of a database to the
+// ports of a plant by name. From then on it moves values between frames and vectors by shifts and
+// masks.
 //
-// It does not describe messages (package messages), reads no database files (package
-// dbc) or bench files, opens no bus and knows no time but the tick it is asked about.
+// It does not describe messages (package messages), reads no database files (package dbc) or bench
+// files, opens no bus and knows no time but the tick it is asked about.
+//
+// Reading order, in the tick: map.go (Map), decode.go (Decode; Tick: timeouts), encode.go (Due,
+// Encode), field.go and split.go (bits of a signal), course.go (values over time), protect.go
+// (makes counter and checksum), protect_check.go (checks them).
+//
+// Before the run: spec.go (Spec: what is wanted), bind.go with bind_receive.go and bind_send.go
+// (Bind), value.go and nearest.go (values and names as written), phase.go (in which tick a frame
+// goes), protect_spec.go with protect_prepare.go and protect_place.go (profiles), errors.go.
 package sigmap
 
 import (

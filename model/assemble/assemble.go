@@ -1,7 +1,11 @@
-// Package assemble owns the way from the network of a plant to its system of matrices: rigid
-// gears eliminated, massless nodes solved for, signals in order, initial states found. It
-// refuses what only the whole network shows to be wrong. It does not read files, and
-// discretises nothing.
+// Package assemble owns the way from the network of a plant to its system of matrices: rigid gears
+// eliminated, massless nodes solved for, signals in order, initial states found. It refuses what
+// only the whole network shows to be wrong. It does not read files, and discretises nothing.
+//
+// Reading order: assemble.go (System), prune.go (what nothing reads), reduce.go (gears),
+// massless.go (nodes without inertia), start.go and values.go (initial states and values), fill.go
+// (the matrices), reaction.go (torques of gears), contacts.go, losses.go, pace.go (bounds on what
+// laws do), layout.go (names of rows and columns).
 package assemble
 
 import (

@@ -1,7 +1,12 @@
-// Package element owns what an element of a plant file is: its type, how it reads its
-// parameters and their bounds, and what it can add to the network. It holds no element
-// type: these are in packages by family, mechanics, planar, contact, machine and fluid. It
-// does not read files: what loads them gives each Element its entry and its Namespace.
+// Package element owns what an element of a plant file is: its type, how it reads its parameters
+// and their bounds, and what it can add to the network. It holds no element type and does not read
+// files: what loads them gives each Element its entry and its Namespace.
+//
+// The types are in packages by family, mechanics, planar, contact, machine and fluid, so that a
+// family can grow without the others.
+//
+// Reading order: element.go (Kind, Element), parameters.go and tables.go (what an element reads),
+// build.go (what it adds to the network).
 package element
 
 import (
@@ -31,7 +36,7 @@ type Kind struct {
 // Flange is a key that names a node.
 type Flange struct {
 	Key      string
-	Domain   network.Domain // AnyDomain: that of the other flanges of the element
+	Domain   network.Domain // network.AnyDomain: that of the other flanges of the element
 	Optional bool           // left out, it is ground
 }
 

@@ -1,7 +1,7 @@
-// Package kernel puts an assembled plant on a grid: it discretises, precomputes
+// Package kernel owns an assembled plant on a grid: it discretises, precomputes
 // every lock state and steps.
 //
-// It owns the numbers of the tick and nothing else: no file, no name, no clock.
+// It has the numbers of the tick and nothing else: no file, no name, no clock.
 // Prepare may fail and allocates; Step does neither, and every loop in it has a
 // bound that Prepare fixed.
 //

@@ -1,5 +1,5 @@
-// Package modeltest makes of the text of a plant what tests want to see of it: its system, a
-// kernel that steps, or its error. It is for tests alone and holds no expectation of its own.
+// Package modeltest owns what tests make of the text of a plant: its system, a kernel that steps,
+// or its error. It is for tests alone and holds no expectation of its own.
 package modeltest
 
 import (

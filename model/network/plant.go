@@ -1,6 +1,12 @@
-// Package network owns a plant as a network: nodes that turn or move, what is rigid between
-// them and what acts on them, with places in the plant file for errors. Elements build it
-// and model/assemble makes matrices of it; it checks nothing and does not know element types.
+// Package network owns a plant as a network: nodes that turn or move, what is rigid between them
+// and what acts on them. For errors it has places in the plant file. Elements build it and
+// model/assemble makes matrices of it. It checks nothing and does not know element types.
+//
+// It is a room of its own because elements and assembly share it, and the kernel needs nothing of
+// it.
+//
+// Reading order: plant.go (Plant), law.go and contacts.go (laws, losses of contacts and gears),
+// waveform.go (values over time), span.go (ranges of inputs).
 package network
 
 import (

@@ -2,6 +2,10 @@
 // one. It does not know the element types, which are passed to it (model/library lists
 // them), and does not make matrices of the network: model/assemble does.
 //
+// Reading order: draft.go (Draft: parsed, not read yet), load.go (Load, inputs), scope.go (names,
+// assemblies), elements.go (entries), connect.go (nodes), waveforms.go and shapes.go (values over
+// time), exert.go and torques.go (what elements exert), outputs.go, pulses.go, partition.go.
+//
 // Everything is SI inside; a file may write units, which are checked and converted when it
 // is read. An error names its place in the file: FILE:LINE:COL.
 //

@@ -1,6 +1,6 @@
-// Package plants owns the example plants, files of inputs for them, benches, scenarios, sweeps
-// and databases that come with the command, as files; its trains are one text for any
-// number of cars. It does not read them.
+// Package plants owns the files that come with the command: plants, inputs for them, benches,
+// scenarios, sweeps and databases. Its trains are one text for any number of cars. It does not
+// read them.
 package plants
 
 import (

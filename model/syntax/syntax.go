@@ -1,5 +1,7 @@
 // Package syntax owns the YAML of plant files: mappings, lists and scalars with their places,
-// bounds on what is parsed, and the first error. It does not know what the keys mean.
+// bounds on what is parsed, and the first error. It does not know what the keys mean. It is a room
+// of its own because the elements and model/plantfile read entries of the same file, and neither
+// imports the other's insides.
 package syntax
 
 import (

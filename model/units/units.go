@@ -1,6 +1,9 @@
-// Package units owns how quantities are written: units of measure, numbers and expressions
-// with them, names, and the ports that carry a quantity in a unit. It does not know what a
-// quantity is for.
+// Package units owns how quantities are written: units of measure, numbers and expressions with
+// them, names, and the ports that carry a quantity in a unit. It does not know what a quantity is
+// for.
+//
+// Reading order: units.go (Unit), expr.go (Quantity: expressions), quantity.go (what unit is
+// wanted), port.go (Port), names.go (the nearest name).
 package units
 
 import (

@@ -1,6 +1,3 @@
-// Package check owns what `lockstep check` writes before a run: what was understood of a plant,
-// a bench or a database, the interface and the load of each bus, and the worst tick, measured on
-// this host. It starts no run and opens no bus.
 package check
 
 import (

@@ -1,5 +1,5 @@
-// Package check owns what lockstep check says of a file: what was understood of a plant, a bench,
-// a scenario or a database, which of it is unwise, and what the worst tick costs on this host.
+// Package check owns what lockstep check says of a plant, a bench, a scenario or a database. It
+// says what was understood, what is unwise, and what the worst tick costs on this host.
 //
 // The package starts no run and opens no bus. It reads no file format itself: model, rt/bench,
 // rt/scenario and io/dbc do.

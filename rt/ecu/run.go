@@ -1,11 +1,15 @@
-// Package ecu owns the virtual control units: programs at the other end of the bus
-// that behave as the real unit would. It is the second, independent implementation of
-// what is on the wire, built on github.com/brutella/can with its own packing of the
-// frames. It does not import any other package of lockstep, nor do its tests, and the
-// ticking process does not use it.
+// Package ecu owns the virtual control units: programs at the other end of the bus that behave as
+// the real unit would. It is the second, independent implementation of what is on the wire, built
+// on github.com/brutella/can with its own packing of the frames. It does not import any other
+// package of lockstep, nor do its tests, and the ticking process does not use it.
 //
-// A unit is a law: frames and cycles, no clock. Run gives a unit a bus and the host's
-// clock; the caller of a Stepped gives it the instants.
+// A unit is a law: frames and cycles, no clock. Run gives a unit a bus and the host's clock; the
+// caller of a Stepped gives it the instants.
+//
+// Reading order: run.go (Run, law), powershift.go with unit.go and wire.go (a gearbox), truck.go
+// with truck_wire.go (SAE J1939), abs.go and wsp.go with sensor.go and duty.go (brakes).
+// stepped.go is Stepped, settings.go the numbers that tune a unit, counts.go what a unit reports,
+// open.go its bus.
 package ecu
 
 import (

@@ -3,6 +3,9 @@
 // follow and what is set live. It knows no file and no name, reads no clock and sends
 // nothing; the loop and a replay use the same Set, and so do the same.
 //
+// Reading order: fault.go (Fault, Command), set.go (Set: begin and end of faults), value.go (values),
+// frame.go (frames), check.go (what is refused).
+//
 // A fault is in a slot. It is Armed until its Trigger holds, Active for as long as it
 // says, then Over; Clear makes the slot Free. A trigger is judged at the start of tick
 // k on the inputs and outputs of tick k-1; a fault that starts at tick k works on the

@@ -1,7 +1,11 @@
-// Package gen owns what `lockstep gen` writes and `lockstep run -kernel` starts: the
-// kernel of a plant in a folder of files, and the target executable of a bench.
+// Package gen owns what `lockstep gen` writes and `lockstep run -kernel` starts: the kernel of a
+// plant in a folder of files, and the target executable of a bench.
 //
-// How a kernel becomes text is package codegen's, how a target ticks package target's.
+// It makes no text of a kernel (package codegen) and does not tick (package target).
+//
+// Reading order: gen.go (Request), folder.go (files are replaced as a whole), target.go (the
+// sources of a target), mark.go (what an executable was made of), build.go (the Go toolchain),
+// choose.go and cache.go (the executable for a run).
 package gen
 
 import (

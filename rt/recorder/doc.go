@@ -5,6 +5,9 @@
 // when a run ends. It delays nobody: what a slow or full disk costs is missing in the record, and
 // counted.
 //
+// The player of a log is here because it is the recorder's other half: a record or a log that
+// drives a bus, with the frames of io/record.
+//
 // Reading order: recorder.go (Recorder), header.go (what a record needs to run again),
 // eventlog.go (EventLog, the names of live changes and faults), monitor.go (frames beside those
 // of the bench), player.go (Player, a log in the place of a bus).

@@ -1,7 +1,3 @@
-// Package scenario owns what happens in a run beside the control unit, and what is expected of
-// the run: stimuli, faults, live commands, expectations and their verdict, also as JUnit XML. It
-// prepares faults and finds values by name; package fault applies them in the tick. It neither
-// starts a run nor speaks to one.
 package scenario
 
 import (

@@ -1,6 +1,11 @@
-// Package sweep owns sweeps: one plant or bench, simulated in virtual time in as many cases
-// as its parameters have combinations, on every core and over many machines, with a table
-// of results. It does not simulate (rt/virtual).
+// Package sweep owns sweeps: one plant or bench, simulated in as many cases as its parameters have
+// combinations. The cases run on every core and over many machines, and end in a table of results.
+// It does not simulate (rt/virtual).
+//
+// Reading order: file.go (Sweep: the language of its file), axis.go (values of a parameter),
+// place.go (where a parameter stands), result.go (results), run.go (Run, a shard), worker.go (a
+// case), journal.go (what is done already), table.go and merge.go (tables of results), shard.go
+// (Shard), program.go (the version of the command), yaml.go (places in the file).
 //
 // A sweep file; what is given in brackets is what holds where it says nothing:
 //

@@ -1,6 +1,6 @@
-// Package unit is the other side of the proof: virtual control units of a gearbox that share
-// no line with the product. unit.py is one on python3-can and python3-crccheck; this package
-// is one on brutella/can with checksums of its own, for the classic frames.
+// Package unit owns the other side of the proof: virtual control units of a gearbox that share no
+// line with the product. The script unit.py is one on python3-can and python3-crccheck. This
+// package is one on brutella/can with checksums of its own, for the classic frames.
 package unit
 
 import (

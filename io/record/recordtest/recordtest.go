@@ -1,4 +1,5 @@
-// Package recordtest reads records for tests. It imports nothing of ours but io/record.
+// Package recordtest owns the reading of records for tests: it serves the tests of several
+// packages. It judges nothing and imports nothing of ours but io/record.
 package recordtest
 
 import (

@@ -1,5 +1,5 @@
-// Package contact owns the element types of a wheel on what it rolls on: tyre and rail. The
-// wheel and the vehicle are of other families.
+// Package contact owns the element types of a wheel on what it rolls on: tyre and rail. The wheel
+// and the vehicle are not among them: they are of other families.
 package contact
 
 import "lockstep/model/element"

@@ -1,5 +1,5 @@
-// Package fluid owns the element types with oil or air in them: actuators of clutches, wheel
-// brake circuits, brake cylinders. What their pressure presses on is of other families.
+// Package fluid owns the element types with oil or air in them: actuators of clutches, wheel brake
+// circuits, brake cylinders. The clutch or brake that their pressure presses on is not among them.
 package fluid
 
 import (

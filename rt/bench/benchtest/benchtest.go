@@ -1,5 +1,6 @@
 // Package benchtest owns the bench files that tests of several packages run: the embedded demo
-// bench with changes. It knows text alone, not what a bench file means.
+// bench with changes. It knows text alone, not what a bench file means. It is a room of its own so
+// that tests of rt/bench may import it, too: it imports nothing of rt.
 package benchtest
 
 import (

@@ -1,9 +1,13 @@
-// Command lockstep is the target side of a hardware-in-the-loop bench: it
-// simulates a drivetrain in step with a CAN bus.
+// Command lockstep is the target side of a hardware-in-the-loop bench: it simulates a drivetrain
+// in step with a CAN bus.
 //
-// This package owns the command line: names, flags, exit codes. What the commands do is in
-// rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, deploy and
-// rt/ecu.
+// This package owns the command line: names, flags, exit codes. It does not do what the commands
+// say: rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, rt/ecu and the
+// packages below deploy do.
+//
+// Reading order: main.go (main, exit codes), commands.go (the list of commands), flags.go (flags),
+// then a file for each command. man.go and completion.go write the manual page and completions of
+// that list.
 package main
 
 import (
