@@ -14,8 +14,12 @@
 // What these share is in packages of one purpose: lab starts programs and labs, rig puts
 // a plant on a grid, truth reads independent solutions.
 //
-// The scripts are the entrances. all runs everything, long what takes hours. vcan is
-// user-mode Linux, whose kernel has SocketCAN; preempt_rt is QEMU with a PREEMPT_RT
-// kernel and two emulated CAN cards; install_lab is that with a Debian of its own; soak
-// soaks the demo bench in a lab.
+// The scripts are the entrances:
+//
+//	all          everything; with -fast the checks and tests that are quick
+//	long         what takes hours
+//	vcan         a lab: user-mode Linux, whose kernel has SocketCAN
+//	preempt_rt   a lab: QEMU with a PREEMPT_RT kernel and two emulated CAN cards
+//	install_lab  that lab with a Debian of its own
+//	soak         soaks the demo bench in a lab
 package hiltest

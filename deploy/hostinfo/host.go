@@ -6,7 +6,7 @@
 // the doctor, the measurement of latencies and the certificate all read a host, and none of them
 // needs another one for that.
 //
-// Reading order: host.go (Host), cpus.go (lists and masks of CPUs), fingerprint.go (Fingerprint,
+// Reading order: host.go (Host), cpus.go (lists and masks of CPUs), fingerprint.go (Box,
 // Stolen).
 package hostinfo
 
