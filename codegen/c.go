@@ -4,11 +4,20 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"lockstep/codegen/c99"
-	"lockstep/model"
+	"lockstep/codegen/fmu"
+	"lockstep/codegen/specialise"
+	"lockstep/model/units"
 )
+
+// Go writes the Go package of a plant's kernel.
+func Go(j Job) (Files, Report, error) {
+	if err := j.check(); err != nil {
+		return nil, Report{}, err
+	}
+	return specialise.Generate(specialise.Plant{Tables: j.Tables, Signals: j.signals(), Hash: j.Hash, Marker: j.marker(), Package: j.Package})
+}
 
 // C writes a plant's kernel as one C99 file and its header, named after the package. It is
 // the Go of the same job, statement by statement: without contraction of products and sums
@@ -28,7 +37,7 @@ func (j Job) InC(files Files, report Report) (Files, Report, error) {
 	}
 	texts := map[string][]byte{}
 	for name, text := range files {
-		if path.Ext(name) == ".go" && path.Base(name) == name && !strings.HasSuffix(name, "_test.go") {
+		if path.Ext(name) == ".go" && path.Base(name) == name {
 			texts[name] = text
 		}
 	}
@@ -40,17 +49,35 @@ func (j Job) InC(files Files, report Report) (Files, Report, error) {
 	files = body.Files(c99.About{
 		Name: j.Tables.Name, Marker: j.marker(), Hash: j.Hash, Period: float64(j.Tables.PeriodNs) * 1e-9,
 		Inputs: cPorts(j.Tables.Inputs), Outputs: cPorts(j.Tables.Outputs), Start: j.Tables.Start, States: j.Tables.StateName,
-		Fault: slices.IndexFunc(j.Tables.Outputs, func(p model.Port) bool { return p.Name == "fault" }),
+		Fault: slices.IndexFunc(j.Tables.Outputs, func(p units.Port) bool { return p.Name == "fault" }),
 	})
 	report.Code = len(files[j.Package+".c"]) - body.Tables
 	return files, report, nil
+}
+
+// FMU writes a plant as a functional mock-up unit for co-simulation, of FMI 2.0 or 3.0:
+// the tree of its files with the sources. fmu.Build adds a binary, fmu.Pack makes the file.
+//
+// Time is value reference 0, then come the inputs, then the outputs, each in the order of
+// the tables. A step is a whole multiple of the period. Inputs hold from the step's start;
+// one that is never set follows the plant's own source.
+func FMU(j Job, version int) (Files, error) {
+	if err := fmu.CheckVersion(version); err != nil {
+		return nil, err
+	}
+	plant, _, err := C(j)
+	if err != nil {
+		return nil, err
+	}
+	p := fmu.Plant{Tables: j.Tables, Hash: j.Hash, Marker: j.marker(), Package: j.Package}
+	return p.Wrap(plant, version)
 }
 
 // headers are those of C that a kernel includes, or what an FMU has around it: a header beside
 // it of that name would be taken for one of them.
 var headers = []string{"float", "math", "stdarg", "stdbool", "stdint", "stdio", "stdlib", "string"}
 
-func cPorts(list []model.Port) (ports []c99.Port) {
+func cPorts(list []units.Port) (ports []c99.Port) {
 	for _, p := range list {
 		ports = append(ports, c99.Port{Name: p.Name, Unit: p.Unit})
 	}

@@ -158,6 +158,11 @@ func TestBadJobsAreRefused(t *testing.T) {
 			t.Errorf("package %q: %v, want %q", c.name, err, c.want)
 		}
 	}
+	inC := good
+	inC.Package = "math"
+	if _, _, err := inC.InC(nil, Report{}); err == nil || !strings.Contains(err.Error(), `"math" is the name of a header`) {
+		t.Errorf("package math in C: %v", err)
+	}
 }
 
 func TestHashTellsPlantsAndGridsApart(t *testing.T) {

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"sync"
 
+	"lockstep/codegen/c99"
+	"lockstep/codegen/fmu"
+	"lockstep/codegen/specialise"
 	"lockstep/model"
 	"lockstep/model/kernel"
 )
@@ -30,14 +33,8 @@ type Job struct {
 // Files are contents by their path below the output folder.
 type Files map[string][]byte
 
-// Report says how large what was generated is, and what was written out and what stayed a
-// table, and why.
-type Report struct {
-	Code   int      // bytes of the tick's text
-	Tables int      // bytes of its constant tables
-	State  int      // bytes of a kernel
-	Lines  []string // one for each decision
-}
+// Report says how large what was generated is, and what was decided.
+type Report = specialise.Report
 
 // check says what is wrong with a job.
 func (j *Job) check() error {
@@ -90,20 +87,20 @@ func HashOf(t *kernel.Tables) string {
 }
 
 // Version is the SHA-256 of what makes text of the tables, in hex: the source of the tick and
-// that of the generator. A fault of the generator that was mended is another version, too:
+// that of the generators of Go, C and FMUs. A fault of the generator that was mended is another version, too:
 // what it wrote before gave other bits.
 var Version = sync.OnceValue(func() string {
 	sum := sha256.New()
-	for _, text := range []fs.FS{model.Text(), kernel.Text(), ownText} {
+	for _, text := range []fs.FS{model.Text(), kernel.Text(), ownText, specialise.Text(), c99.Text(), fmu.Text()} {
 		hashText(sum, text)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 })
 
-// hashText adds sources without their tests.
+// hashText adds sources.
 func hashText(sum hash.Hash, text fs.FS) {
 	_ = fs.WalkDir(text, ".", func(name string, d fs.DirEntry, err error) error { // sorted; what is embedded is always read
-		if err == nil && !d.IsDir() && !strings.HasSuffix(name, "_test.go") {
+		if err == nil && !d.IsDir() {
 			content, _ := fs.ReadFile(text, name)
 			fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
 		}
@@ -136,4 +133,18 @@ func hashValue(w io.Writer, v reflect.Value) {
 	default:
 		fmt.Fprintf(w, "%v ", v)
 	}
+}
+
+// signals are the names of the signals: of the plant's elements, and of its inputs.
+func (j *Job) signals() []string {
+	list := make([]string, j.Tables.M)
+	if j.System != nil && len(j.System.Signals) <= len(list) {
+		for i := range j.System.Signals {
+			list[i] = j.System.Signals[i].Name
+		}
+	}
+	for i, at := range j.Tables.InputSignal {
+		list[at] = j.Tables.Inputs[i].Name
+	}
+	return list
 }

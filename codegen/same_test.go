@@ -17,7 +17,11 @@ import (
 
 	"lockstep/hil_test/lab"
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/network"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -60,7 +64,7 @@ func embedded(t testing.TB, plant, name string, way func(*model.System, *kernel.
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := model.Load(plant+".yaml", data)
+	p, err := plantfile.Load(plant+".yaml", data, library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,9 +87,9 @@ var ways = map[string]func(sys *model.System, opt *kernel.Options){
 }
 
 // assembled puts a plant on a grid.
-func assembled(t testing.TB, name string, p *model.Plant, way func(*model.System, *kernel.Options)) subject {
+func assembled(t testing.TB, name string, p *network.Plant, way func(*model.System, *kernel.Options)) subject {
 	t.Helper()
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@ package codegen
 
 import "embed"
 
-// ownText is the source of the generator, with the C that an FMU has around its plant.
+// ownText is the source of this package; the rooms below it have their own.
 //
-//go:embed *.go c99/*.go fmu
+//go:embed c.go job.go
 var ownText embed.FS

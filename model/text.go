@@ -5,8 +5,9 @@ import (
 	"io/fs"
 )
 
-//go:embed *.go
+//go:embed system.go
 var text embed.FS
 
-// Text is the source of this package: what the kernel's source refers to.
+// Text is the source of what the kernel's source refers to. How a plant is read and assembled is
+// no part of that.
 func Text() fs.FS { return text }

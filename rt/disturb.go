@@ -9,9 +9,6 @@ import (
 // disturbance is what the loop needs for faults on purpose.
 type disturbance struct {
 	faults  *fault.Set
-	begun   int64 // the grid point that was begun last
-	now     int64 // the grid point at which frames come in
-	acts    bool  // faults act on the frames to be sent
 	change  fault.Change
 	command fault.Command // a copy: what another process can change is not believed twice
 }
@@ -21,7 +18,6 @@ type disturbance struct {
 //
 //go:nosplit
 func (l *Loop) begin(k int64) {
-	l.begun, l.now = k, k
 	if n := l.page.mail.posted.Load(); n != l.page.mail.taken.Load() {
 		l.obey(k, n)
 	}
@@ -37,7 +33,7 @@ func (l *Loop) begin(k int64) {
 			if !l.faults.Late(b, &l.frames[0], &l.stamps[0]) {
 				break
 			}
-			l.take(b, 0, true, l.faults.Off(b))
+			l.take(b, 0, k, true, l.faults.Off(b))
 		}
 	}
 }

@@ -22,8 +22,8 @@ type Plant interface {
 // *sigmap.Map by its tables, or code that was made for one map and works on it.
 type Signals interface {
 	Decode(u []float64, f *can.Frame) (int, sigmap.Result)
-	Due(i int, tick int64, y []float64) bool
-	Encode(f *can.Frame, i int, y []float64) bool
+	Due(i int, tick int64, y []float64, forced bool) bool
+	Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) bool
 }
 
 // MaxRecv bounds how many frames a tick reads from one bus. A 1 Mbit/s bus of
@@ -67,7 +67,7 @@ type Loop struct {
 	coming  []arrival   // per received message, bus after bus
 	wire    []wireClock // per bus
 	going   []departure // per sent message, bus after bus
-	joint   joint
+	calls   calls
 	watch   supervision
 	times   times
 	start   usage
@@ -111,7 +111,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 		return nil, err
 	}
 	l.wire = make([]wireClock, len(buses))
-	l.coming, l.going, l.joint = make([]arrival, rx), make([]departure, tx), joints()
+	l.coming, l.going, l.calls = make([]arrival, rx), make([]departure, tx), newCalls()
 	l.times.real = len(buses) > 0 && !cfg.Virtual
 	copy(l.U, cfg.Start)
 	return l, nil
@@ -177,7 +177,7 @@ func (l *Loop) Tick(n int64) {
 	}
 	first := l.k + l.owed + 1
 	if n = l.admit(woke, n); l.reason == NotEnded {
-		l.joint.begin(l, l.k+1)
+		l.calls.begin(l, l.k+1)
 	}
 	l.receive()
 	l.times.mark(Receive)
@@ -230,8 +230,8 @@ func (l *Loop) serve(n int64) {
 		if l.owed == 0 || l.reason != NotEnded {
 			break
 		}
-		if l.begun != l.k+1 {
-			l.joint.begin(l, l.k+1)
+		if i > 0 { // Tick has begun the first one
+			l.calls.begin(l, l.k+1)
 		}
 		l.owed--
 		if l.owed == 0 || i == maxOverrun { // the last of this wake-up
@@ -269,9 +269,9 @@ func (l *Loop) forgo(n int64) {
 //go:nosplit
 func (l *Loop) step() {
 	l.k++
-	u := l.joint.inputs(l.faults, l.k, l.U)
+	u := l.calls.inputs(l.faults, l.k, l.U)
 	l.plant.Step(l.Y, u)
-	l.joint.signals(l.faults, l.k, l.Y)
+	l.calls.signals(l.faults, l.k, l.Y)
 	l.page.ring.step(l.k, u, l.Y)
 	w := &l.cfg.Watch
 	if w.Lag >= 0 && l.Y[w.Lag] > l.page.LagMax() {

@@ -79,11 +79,11 @@ func (a *arrival) add(at int64, valid bool) {
 //
 //go:nosplit
 func (l *Loop) receive() {
-	l.now = l.k + l.owed + 1
+	k := l.k + l.owed + 1
 	for b, bus := range l.buses {
 		n := bus.RecvAt(l.frames[:], l.stamps[:])
 		for i := range l.frames[:n] {
-			l.take(b, i, false, l.reason == NotEnded && l.joint.arrived(l.faults, b, &l.frames[i], l.stamps[i]))
+			l.take(b, i, k, false, l.reason == NotEnded && l.calls.arrived(l.faults, b, &l.frames[i], l.stamps[i]))
 		}
 		l.page.RxFrames.Add(uint64(n))
 		if n == MaxRecv {
@@ -92,11 +92,11 @@ func (l *Loop) receive() {
 	}
 }
 
-// take decodes a frame that came in, unless a fault withholds it; late says that one has
-// done so until now.
+// take decodes a frame that came in before grid point k, unless a fault withholds it; late says
+// that one has done so until now.
 //
 //go:nosplit
-func (l *Loop) take(b, at int, late, withheld bool) {
+func (l *Loop) take(b, at int, k int64, late, withheld bool) {
 	f := &l.frames[at]
 	i, result := -1, sigmap.Unknown
 	if withheld {
@@ -104,7 +104,7 @@ func (l *Loop) take(b, at int, late, withheld bool) {
 	} else {
 		i, result = l.coders[b].Decode(l.U, f)
 	}
-	l.note.set(l.now, b, i)
+	l.note.set(k, b, i)
 	l.note.fate, l.note.safe, l.note.stamp, l.note.copy, l.note.withheld = Received, false, l.stamps[at], late, withheld
 	l.page.ring.frame(&l.note, f)
 	if withheld {
@@ -126,16 +126,16 @@ func (l *Loop) take(b, at int, late, withheld bool) {
 	case sigmap.Short:
 		l.page.RxShort.Add(1)
 	}
-	l.arrive(l.firstRx[b]+i, l.wire[b].at(&l.stamps[at]), result != sigmap.Bad && result != sigmap.Short)
+	l.arrive(l.firstRx[b]+i, k, l.wire[b].at(&l.stamps[at]), result != sigmap.Bad && result != sigmap.Short)
 }
 
-// arrive notes that a frame of a message came, and when; 0: nobody stamped it.
+// arrive notes that a frame of a message came before grid point k, and when; 0: nobody stamped it.
 //
 //go:nosplit
-func (l *Loop) arrive(i int, at int64, valid bool) {
+func (l *Loop) arrive(i int, k, at int64, valid bool) {
 	a := &l.coming[i]
 	if a.stamped = at != 0; !a.stamped {
-		at = l.now * int64(l.cfg.Period)
+		at = k * int64(l.cfg.Period)
 	}
 	a.add(at, valid)
 	if valid {
@@ -149,7 +149,7 @@ func (l *Loop) arrive(i int, at int64, valid bool) {
 //go:nosplit
 func (l *Loop) judge(k int64) {
 	for _, m := range l.maps {
-		switch l.joint.tick(m, l.U, k) {
+		switch l.calls.tick(m, l.U, k) {
 		case sigmap.SafeByTimeout:
 			l.goSafe(MessageLate)
 		case sigmap.SafeByError:

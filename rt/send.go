@@ -22,21 +22,20 @@ func (l *Loop) send(k int64, served bool) {
 	if y == nil || l.reason == NonFinite && l.left == 0 {
 		return
 	}
-	l.acts = k == l.k // the frames of a point that the plant has not reached are as they should be
+	acts := k == l.k // faults do, but not on the frames of a point that the plant has not reached
 	for b, m := range l.maps {
 		if !served {
 			l.skip(b, k)
 			continue
 		}
-		m.Forced = l.acts && !l.safe && l.reason != NonFinite
-		if l.acts {
-			l.joint.give(l, b, k)
+		if acts {
+			l.calls.give(l, b, k)
 		}
-		l.resend(b, k, y)
+		l.resend(b, k, y, acts)
 		for i := range m.Tx {
 			d := &l.going[l.firstTx[b]+i]
-			if due := l.coders[b].Due(i, k, y); (due || urgent) && d.tried != k {
-				d.again = !l.joint.emit(l, b, i, k, y)
+			if due := l.coders[b].Due(i, k, y, l.forces(acts)); (due || urgent) && d.tried != k {
+				d.again = !l.calls.emit(l, b, i, k, y, acts)
 			}
 		}
 	}
@@ -47,6 +46,12 @@ func (l *Loop) send(k int64, served bool) {
 		l.answers.answer(&l.page.Response)
 	}
 }
+
+// forces reports whether faults that act on frames also force values in them: not while the safe
+// values are sent.
+//
+//go:nosplit
+func (l *Loop) forces(acts bool) bool { return acts && !l.safe && l.reason != NonFinite }
 
 // skip counts the frames that are due at a lost point.
 //
@@ -70,37 +75,36 @@ func (l *Loop) skip(b int, k int64) {
 // were due: with the values of now, and once; one that has no cycle until it is taken.
 //
 //go:nosplit
-func (l *Loop) resend(b int, k int64, y []float64) {
+func (l *Loop) resend(b int, k int64, y []float64, acts bool) {
 	for i := range l.maps[b].Tx {
 		d := &l.going[l.firstTx[b]+i]
 		if !d.again {
 			continue
 		}
 		d.again, d.tried = false, k
-		due := l.coders[b].Due(i, k, y) // then it is the one of now
+		due := l.coders[b].Due(i, k, y, l.forces(acts)) // then it is the one of now
 		if !due {
 			l.page.TxAgain.Store(l.page.TxAgain.Load() + 1)
 		}
-		taken := l.joint.emit(l, b, i, k, y)
+		taken := l.calls.emit(l, b, i, k, y, acts)
 		d.again = !taken && (due || l.maps[b].Tx[i].Send == sigmap.OnChange)
 	}
 }
 
-// emit sends one frame; false: the bus does not take it.
+// emit sends one frame, on which faults may act; false: the bus does not take it.
 //
 //go:nosplit
-func (l *Loop) emit(b, i int, k int64, y []float64) bool {
+func (l *Loop) emit(b, i int, k int64, y []float64, acts bool) bool {
 	m, at := l.maps[b], l.firstTx[b]+i
 	l.note.set(k, b, i)
 	l.note.fate, l.note.safe = Sent, l.safe || l.reason == NonFinite
-	m.Now = k
-	if l.acts {
-		l.joint.before(l.faults, b, i)
+	if acts {
+		l.calls.before(l.faults, b, i)
 	}
-	again, made := int64(0), l.coders[b].Encode(&l.frame, i, y)
+	again, made := int64(0), l.coders[b].Encode(&l.frame, i, k, y, l.forces(acts))
 	l.page.TxCount[at].Store(m.Tx[i].Counts())
 	if !made {
-		if l.acts {
+		if acts {
 			l.faults.Refused(b, i)
 		}
 		l.note.fate = Refused
@@ -108,8 +112,8 @@ func (l *Loop) emit(b, i int, k int64, y []float64) bool {
 		l.page.ring.frame(&l.note, &l.frame)
 		return true
 	}
-	if l.acts {
-		again, l.note.withheld = l.joint.sent(l.faults, &l.frame, b, i, k)
+	if acts {
+		again, l.note.withheld = l.calls.sent(l.faults, &l.frame, b, i, k)
 	}
 	taken := l.transmit(b, i)
 	l.repeat(b, i, again)

@@ -24,7 +24,7 @@ const tickStack = 16 << 10
 
 // tickJumps lists the functions of a tick that call through a value, and all that
 // can be behind it. Those of the kernel and of
-// package sigmap are the joints of model/kernel/joint.go and rt/joint.go.
+// package sigmap are the indirect calls of model/kernel/calls.go and rt/calls.go.
 var tickJumps = map[string][]string{
 	tickRoot:                      {"lockstep/sched.(*Timer).Wait", "lockstep/sched.(*Virtual).Wait"},
 	"lockstep/rt.(*Loop).Tick":    {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now", "lockstep/rt.(*Loop).begin"},

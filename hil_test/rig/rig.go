@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -29,11 +32,11 @@ func Assemble(t testing.TB, plant string) *model.System {
 			t.Fatal(err)
 		}
 	}
-	p, err := model.Load("plant.yaml", data)
+	p, err := plantfile.Load("plant.yaml", data, library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}

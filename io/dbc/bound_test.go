@@ -31,7 +31,7 @@ func TestMessagesOfAFileAreSentWithTheirStartValues(t *testing.T) {
 	for i := range db.Messages {
 		msg := &db.Messages[i]
 		var f can.Frame
-		if !m.Encode(&f, i, nil) || f.ID != msg.ID || int(f.Len) != msg.Len || f.FD() != msg.FD {
+		if !m.Encode(&f, i, 0, nil, false) || f.ID != msg.ID || int(f.Len) != msg.Len || f.FD() != msg.FD {
 			t.Errorf("%s: %+v", msg.Name, f)
 		}
 		for k := range msg.Signals {

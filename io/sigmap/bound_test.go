@@ -10,7 +10,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/messages"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // rich has floats, extended multiplexing, texts, start values and J1939.
@@ -71,7 +71,7 @@ func TestFloatsGoBothWays(t *testing.T) {
 	for range 10000 {
 		y := []float64{math.Ldexp(r.NormFloat64(), r.IntN(60)-30), math.Ldexp(r.NormFloat64(), r.IntN(600)-300), 0.6*r.Float64() - 0.3}
 		var f can.Frame
-		if !out.Encode(&f, 0, y) || f.Flags != can.FlagFDF|can.FlagBRS {
+		if !out.Encode(&f, 0, 0, y, false) || f.Flags != can.FlagFDF|can.FlagBRS {
 			t.Fatalf("%v is not sent, or with flags %d", y, f.Flags)
 		}
 		want := []uint64{
@@ -91,7 +91,7 @@ func TestFloatsGoBothWays(t *testing.T) {
 		t.Errorf("%d values saturated", out.Saturated)
 	}
 	var f can.Frame
-	if out.Encode(&f, 0, []float64{math.MaxFloat64, math.Inf(1), 7}); out.Saturated != 3 || binary.BigEndian.Uint32(f.Data[:]) != math.Float32bits(math.MaxFloat32) {
+	if out.Encode(&f, 0, 0, []float64{math.MaxFloat64, math.Inf(1), 7}, false); out.Saturated != 3 || binary.BigEndian.Uint32(f.Data[:]) != math.Float32bits(math.MaxFloat32) {
 		t.Errorf("values beyond the range: %d saturated, % x", out.Saturated, f.Data[:16])
 	}
 }
@@ -146,7 +146,7 @@ func TestSentFrameHasTheConstellationOfItsConstants(t *testing.T) {
 	}
 	m := bindRich(t, s)
 	var f can.Frame
-	if m.Encode(&f, 0, []float64{17, 18, 0}); [8]byte(f.Data[:8]) != [8]byte{1, 6, 17, 18, 0, 0, 0, 9} {
+	if m.Encode(&f, 0, 0, []float64{17, 18, 0}, false); [8]byte(f.Data[:8]) != [8]byte{1, 6, 17, 18, 0, 0, 0, 9} {
 		t.Errorf("sent % x", f.Data[:8])
 	}
 	for _, c := range []struct {
@@ -176,7 +176,7 @@ func TestSignalsWithoutAPortCarryConstantsOrStartValues(t *testing.T) {
 	send := func(message string, values ...Constant) []byte {
 		m := bindRich(t, Spec{Sendings: []Sending{{Message: message, CycleNs: period, Values: values}}})
 		var f can.Frame
-		if !m.Encode(&f, 0, nil) {
+		if !m.Encode(&f, 0, 0, nil, false) {
 			t.Fatal("not sent")
 		}
 		return f.Data[:4]
@@ -277,7 +277,7 @@ func TestWhatIsDeclaredOfReceivedMessagesIsChecked(t *testing.T) {
 	} {
 		in := ports("1", "u0", "u1")
 		in[0].Min, in[0].Max = 0, 200
-		_, err := Bind(rich(), Spec{PeriodNs: period, Receive: []Link{{"Plain", "x", "u0"}}, Receptions: []Reception{c.r}}, in, []model.Port{})
+		_, err := Bind(rich(), Spec{PeriodNs: period, Receive: []Link{{"Plain", "x", "u0"}}, Receptions: []Reception{c.r}}, in, []units.Port{})
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %v: %q", c.r, err, c.kind, c.want)
 		} else if strings.Count(err.Error(), "message "+c.r.Message+":") != 1 {

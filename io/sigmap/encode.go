@@ -90,19 +90,18 @@ func (t *Tx) Due(tick int64) bool {
 
 // Due tells whether m.Tx[i] is to be sent at a tick, where the outputs are y: in its
 // cycle, because a raw value differs from the one that went out last, or once more
-// because one did. Ticks must rise.
+// because one did. Ticks must rise. forced: Field.Force is obeyed.
 //
 //go:nosplit
-func (m *Map) Due(i int, tick int64, y []float64) bool {
+func (m *Map) Due(i int, tick int64, y []float64, forced bool) bool {
 	t := &m.Tx[i]
 	due, since := t.Due(tick), tick+1-t.Asked
-	m.Now = tick
 	switch {
 	case t.Send == Cyclic:
 	case t.Asked == 0:
 		due = true
 	case !due && since < t.GapTicks:
-	case (!due || t.Repeats > 0) && m.changed(t, y):
+	case (!due || t.Repeats > 0) && m.changed(t, tick, y, forced):
 		due, t.Left = true, t.Repeats
 	case !due && t.Left > 0 && since >= t.EveryTicks:
 		due = true
@@ -127,35 +126,35 @@ func (t *Tx) Forces() bool {
 }
 
 //go:nosplit
-func (m *Map) changed(t *Tx, y []float64) bool {
+func (m *Map) changed(t *Tx, tick int64, y []float64, forced bool) bool {
 	for j := range t.Fields {
 		d := &t.Fields[j]
-		if raw, ok := m.raw(t, d, y); !ok || raw != d.Sent {
+		if raw, ok := m.raw(t, d, tick, y, forced); !ok || raw != d.Sent {
 			return true
 		}
 	}
 	return false
 }
 
-// Value is what d carries at tick m.Now where nothing is forced, as its Factor and
+// Value is what d carries at a tick where nothing is forced, as its Factor and
 // Offset have it.
 //
 //go:nosplit
-func (m *Map) Value(t *Tx, d *Field, y []float64) float64 {
+func (m *Map) Value(t *Tx, d *Field, tick int64, y []float64) float64 {
 	if d.Course > 0 {
-		return t.Courses[d.Course-1].Eval(m.Now * m.PeriodNs)
+		return t.Courses[d.Course-1].Eval(tick * m.PeriodNs)
 	}
 	return y[d.Index]
 }
 
-// raw is what d carries now, rounded half to even unless it is a Float, and held within
+// raw is what d carries at a tick, rounded half to even unless it is a Float, and held within
 // its range, or if it Wraps brought round; m.held says whether it had to be held, and was
 // not meant to. false: it is NaN.
 //
 //go:nosplit
-func (m *Map) raw(t *Tx, d *Field, y []float64) (raw uint64, ok bool) {
+func (m *Map) raw(t *Tx, d *Field, tick int64, y []float64, forced bool) (raw uint64, ok bool) {
 	force, v, lo, hi := NoForce, 0.0, d.Lo, d.Hi
-	if m.Forced {
+	if forced {
 		force = d.Force
 	}
 	m.held = false
@@ -166,7 +165,7 @@ func (m *Map) raw(t *Tx, d *Field, y []float64) (raw uint64, ok bool) {
 		v = d.Value
 		lo, hi = d.span()
 	default:
-		v = m.Value(t, d, y)
+		v = m.Value(t, d, tick, y)
 	}
 	r := (v - d.Offset) / d.Factor
 	if !d.Float {
@@ -185,19 +184,19 @@ func (m *Map) raw(t *Tx, d *Field, y []float64) (raw uint64, ok bool) {
 	return d.bits(r), r == r
 }
 
-// Encode makes f the frame of m.Tx[i] with the values of y, rounded half to even
-// and held within the signal's range (a count wraps there), at tick m.Now, advances the counters and
-// protects it. It returns false and leaves the counters alone if a value is NaN. It
+// Encode makes f the frame of m.Tx[i] at a tick with the values of y, rounded half to even
+// and held within the signal's range (a count wraps there), advances the counters and
+// protects it. forced: Field.Force is obeyed. It returns false and leaves the counters alone if a value is NaN. It
 // does not allocate.
 //
 //go:nosplit
-func (m *Map) Encode(f *can.Frame, i int, y []float64) bool {
+func (m *Map) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) bool {
 	t := &m.Tx[i]
 	f.ID, f.Len, f.Flags, f.Res0, f.Res1 = t.ID, uint8(t.Len), t.Flags, 0, 0
 	f.Data = t.Base
 	for j := range t.Fields {
 		d := &t.Fields[j]
-		raw, ok := m.raw(t, d, y)
+		raw, ok := m.raw(t, d, tick, y, forced)
 		if !ok {
 			return false
 		}

@@ -26,7 +26,7 @@ func TestEncodeWritesPayloadsWorkedOutByHand(t *testing.T) {
 	} {
 		var f can.Frame
 		f.Data[63] = 1 // what was there before has to go
-		if !m.Encode(&f, c.tx, y) || f != *frame(t, c.id, c.want) {
+		if !m.Encode(&f, c.tx, 0, y, false) || f != *frame(t, c.id, c.want) {
 			t.Errorf("frame 0x%X % x, want 0x%X %s", f.ID, f.Data[:8], c.id, c.want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestEncodeRoundsHalfToEven(t *testing.T) {
 		want int8
 	}{{0.25, 0}, {0.75, 2}, {1.25, 2}, {1.75, 4}, {-0.25, 0}, {-0.75, -2}, {-1.25, -2}, {0.26, 1}, {-0.26, -1}, {63.5, 127}} {
 		var f can.Frame
-		if !m.Encode(&f, 0, []float64{c.y}) || int8(f.Data[0]) != c.want {
+		if !m.Encode(&f, 0, 0, []float64{c.y}, false) || int8(f.Data[0]) != c.want {
 			t.Errorf("%g is sent as %d halves, want %d", c.y, int8(f.Data[0]), c.want)
 		}
 	}
@@ -83,7 +83,7 @@ func TestEncodeHoldsValuesAtTheEndOfTheirRange(t *testing.T) {
 	} {
 		var f can.Frame
 		saturated += c.saturated
-		if !m.Encode(&f, 0, []float64{c.y}) || [4]uint8(f.Data[:4]) != c.want || m.Saturated != saturated {
+		if !m.Encode(&f, 0, 0, []float64{c.y}, false) || [4]uint8(f.Data[:4]) != c.want || m.Saturated != saturated {
 			t.Errorf("%g is sent as %d with %d saturated, want %d with %d", c.y, f.Data[:4], m.Saturated, c.want, saturated)
 		}
 	}
@@ -93,18 +93,18 @@ func TestNaNIsNotSentAndLeavesNoGapInTheCounter(t *testing.T) {
 	m := bound(t)
 	y := make([]float64, 7)
 	var f can.Frame
-	m.Encode(&f, 0, y)
+	m.Encode(&f, 0, 0, y, false)
 	for i := range 4 {
 		y[i] = math.NaN()
-		if m.Encode(&f, 0, y) {
+		if m.Encode(&f, 0, 0, y, false) {
 			t.Errorf("a frame with NaN at %d is sent", i)
 		}
-		if !m.Encode(&f, 1, y) {
+		if !m.Encode(&f, 1, 0, y, false) {
 			t.Error("a frame without NaN is not sent")
 		}
 		y[i] = 0
 	}
-	if m.Encode(&f, 0, y); f.Data[7]>>4 != 1 || m.Saturated != 0 {
+	if m.Encode(&f, 0, 0, y, false); f.Data[7]>>4 != 1 || m.Saturated != 0 {
 		t.Errorf("counter %d, want 1", f.Data[7]>>4)
 	}
 }
@@ -123,7 +123,7 @@ func TestCounterWrapsByItsOwnLength(t *testing.T) {
 			}
 			for k := range 3 << length {
 				var f can.Frame
-				m.Encode(&f, 0, nil)
+				m.Encode(&f, 0, 0, nil, false)
 				if got, want := slow(&s, &f.Data), uint64(k)&(1<<length-1); got != want {
 					t.Fatalf("%d bits, big endian %v: frame %d counts %d, want %d", length, big, k, got, want)
 				}
@@ -139,7 +139,7 @@ func TestLongMessageIsSentAsFD(t *testing.T) {
 		t.Fatal(err)
 	}
 	var f can.Frame
-	if m.Encode(&f, 0, []float64{7}); f.Len != 12 || f.Flags != can.FlagFDF || f.Data[11] != 7 {
+	if m.Encode(&f, 0, 0, []float64{7}, false); f.Len != 12 || f.Flags != can.FlagFDF || f.Data[11] != 7 {
 		t.Errorf("%+v is no CAN FD frame of 12 bytes with 7 in the last", f)
 	}
 }
@@ -151,11 +151,11 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		for i := range m.Tx {
 			if m.Tx[i].Due(1) {
-				m.Encode(&f, i, y)
+				m.Encode(&f, i, 0, y, false)
 			}
 		}
 		y[0] = math.NaN()
-		m.Encode(&f, 0, y)
+		m.Encode(&f, 0, 0, y, false)
 	}); n != 0 {
 		t.Errorf("%g allocations, want 0", n)
 	}

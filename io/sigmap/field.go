@@ -30,7 +30,7 @@ type Field struct {
 	Wraps bool   // sent: what is beyond Hi goes on from Lo, as a counter does
 	Rests bool   // sent: to be held at Lo or Hi is meant
 
-	Force Force   // sent, while Map.Forced: what stands for the value
+	Force Force   // sent: what stands for the value where Due and Encode are told so
 	Value float64 // of ForceValue, as Factor and Offset have it
 }
 

@@ -21,8 +21,6 @@ type Map struct {
 	Tx []Tx // in the order of Spec.Sendings
 
 	PeriodNs  int64  // of a tick
-	Now       int64  // the tick for which Encode works
-	Forced    bool   // Encode and Due obey Field.Force
 	Saturated uint64 // sent signals that were held at the end of their range
 
 	held bool // the value at work is one of them

@@ -160,8 +160,8 @@ func TestFrameSentOnChangeIsRepeated(t *testing.T) {
 			case k >= 5:
 				y[0] = 1
 			}
-			if m.Due(0, k, y) {
-				m.Encode(&f, 0, y)
+			if m.Due(0, k, y, false) {
+				m.Encode(&f, 0, k, y, false)
 				at = append(at, k)
 			}
 		}
@@ -210,8 +210,8 @@ func TestFrameSentOnChangeKeepsItsGap(t *testing.T) {
 			if k == 7 {
 				y = 10.1
 			}
-			if m.Due(0, k, []float64{y}) {
-				m.Encode(&f, 0, []float64{y})
+			if m.Due(0, k, []float64{y}, false) {
+				m.Encode(&f, 0, k, []float64{y}, false)
 				at = append(at, k)
 			}
 		}

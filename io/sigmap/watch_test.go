@@ -26,7 +26,7 @@ func TestOnlyFramesWithGoodProtectionAreDecoded(t *testing.T) {
 	step := func(y float64, change func(), want Result) {
 		t.Helper()
 		last = f
-		out.Encode(&f, 0, []float64{y})
+		out.Encode(&f, 0, 0, []float64{y}, false)
 		change()
 		_, got := in.Decode(u, &f)
 		if got != want || (got == OK) != (u[0] == y) {
@@ -38,7 +38,7 @@ func TestOnlyFramesWithGoodProtectionAreDecoded(t *testing.T) {
 		return func() {
 			y := float64(f.Data[2])
 			for range n {
-				out.Encode(&f, 0, []float64{y})
+				out.Encode(&f, 0, 0, []float64{y}, false)
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func TestInvalidWindowIsTakenForByWhatIsDeclared(t *testing.T) {
 		invalid, ticks := 0, 0
 		for k := int64(1); k <= 60; k++ {
 			var f can.Frame
-			out.Encode(&f, 0, []float64{float64(k)})
+			out.Encode(&f, 0, 0, []float64{float64(k)}, false)
 			wrong := k >= 20 && k < 30
 			if wrong {
 				f.Data[0] ^= 0x10
@@ -179,7 +179,7 @@ func TestCyclesWithoutAFrameAreInTheWindow(t *testing.T) {
 	for k := int64(1); k <= 60; k++ {
 		if k <= 20 && k%2 == 0 {
 			var f can.Frame
-			out.Encode(&f, 0, []float64{1})
+			out.Encode(&f, 0, 0, []float64{1}, false)
 			in.Decode(u, &f)
 		}
 		in.Tick(u, k)
@@ -205,7 +205,7 @@ func TestSentFramesAreProtectedAfterAllSignals(t *testing.T) {
 	groups := bindRich(t, Spec{Sendings: []Sending{spec}}).Tx[0].Protect
 	for k := range 40 {
 		var f can.Frame
-		m.Encode(&f, 0, []float64{float64(k)})
+		m.Encode(&f, 0, 0, []float64{float64(k)}, false)
 		if int(f.Data[2]) != k || int(f.Data[3]) != k || int(f.Data[5]) != k%15 {
 			t.Fatalf("frame %d is % x", k, f.Data[:8])
 		}
@@ -221,8 +221,8 @@ func TestSentFramesAreProtectedAfterAllSignals(t *testing.T) {
 	other := bindRich(t, Spec{Sendings: []Sending{spec}, Send: []Link{{"Plain", "x", "y0"}}})
 	other.Tx[0].SetCounts(m.Tx[0].Counts())
 	var f, g can.Frame
-	m.Encode(&f, 0, []float64{1})
-	if other.Encode(&g, 0, []float64{1}); f != g {
+	m.Encode(&f, 0, 0, []float64{1}, false)
+	if other.Encode(&g, 0, 0, []float64{1}, false); f != g {
 		t.Errorf("% x goes on as % x", f.Data[:8], g.Data[:8])
 	}
 }

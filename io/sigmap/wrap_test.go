@@ -8,12 +8,12 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/messages"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // counts are the ports of a counter and of a timer that may run out.
-func counts() []model.Port {
-	return []model.Port{{Name: "n", Unit: "1", Max: math.Inf(1), Beyond: model.Wraps}, {Name: "age", Unit: "s", Max: math.Inf(1), Beyond: model.Rests}}
+func counts() []units.Port {
+	return []units.Port{{Name: "n", Unit: "1", Max: math.Inf(1), Beyond: units.Wraps}, {Name: "age", Unit: "s", Max: math.Inf(1), Beyond: units.Rests}}
 }
 
 func countMap(t *testing.T, s messages.Signal) *Map {
@@ -54,17 +54,17 @@ func TestACountWrapsByItsSignal(t *testing.T) {
 	} {
 		m := countMap(t, c.s)
 		var f can.Frame
-		if !m.Encode(&f, 0, []float64{c.y, 0}) || m.Tx[0].Fields[0].load(&f.Data) != c.want || m.Saturated != 0 {
+		if !m.Encode(&f, 0, 0, []float64{c.y, 0}, false) || m.Tx[0].Fields[0].load(&f.Data) != c.want || m.Saturated != 0 {
 			t.Errorf("%+v: %g is sent as %d with %d saturated, want %d", c.s, c.y, m.Tx[0].Fields[0].load(&f.Data), m.Saturated, c.want)
 		}
 	}
 	m := countMap(t, messages.Signal{Len: 8, Factor: 1})
 	var f can.Frame
-	if m.Encode(&f, 0, []float64{math.NaN(), 0}) {
+	if m.Encode(&f, 0, 0, []float64{math.NaN(), 0}, false) {
 		t.Error("a count that is no number is sent")
 	}
 	for _, far := range []float64{math.Inf(1), 1e300} {
-		if !m.Encode(&f, 0, []float64{far, 0}) || f.Data[0] != 255 {
+		if !m.Encode(&f, 0, 0, []float64{far, 0}, false) || f.Data[0] != 255 {
 			t.Errorf("%g is sent as %d", far, f.Data[0])
 		}
 	}
@@ -76,10 +76,9 @@ func TestACountWrapsByItsSignal(t *testing.T) {
 // What is put in the place of a count for a fault wraps too.
 func TestAForcedCountWraps(t *testing.T) {
 	m := countMap(t, messages.Signal{Len: 8, Factor: 1})
-	m.Forced = true
 	m.Tx[0].Fields[0].Force, m.Tx[0].Fields[0].Value = ForceValue, 1003
 	var f can.Frame
-	if !m.Encode(&f, 0, []float64{1000, 0}) || f.Data[0] != 1003%256 {
+	if !m.Encode(&f, 0, 0, []float64{1000, 0}, true) || f.Data[0] != 1003%256 {
 		t.Errorf("sent as %d, want %d", f.Data[0], 1003%256)
 	}
 }
@@ -95,7 +94,7 @@ func TestATimerThatHasRunOutIsNoValueOutOfRange(t *testing.T) {
 		want uint64
 	}{{0, 0}, {1.2345e-3, 1234}, {65.5341e-3, 65534}, {3, 65534}} {
 		var f can.Frame
-		if !m.Encode(&f, 0, []float64{0, c.y}) || m.Tx[0].Fields[0].load(&f.Data) != c.want || m.Saturated != 0 {
+		if !m.Encode(&f, 0, 0, []float64{0, c.y}, false) || m.Tx[0].Fields[0].load(&f.Data) != c.want || m.Saturated != 0 {
 			t.Errorf("%g s is sent as %d us with %d saturated, want %d", c.y, m.Tx[0].Fields[0].load(&f.Data), m.Saturated, c.want)
 		}
 	}

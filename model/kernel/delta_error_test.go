@@ -62,9 +62,9 @@ func partError(t *testing.T, h, eta float64, form Form) (worst float64) {
 		angle := math.Pi * float64(a) / 2000
 		x0 := [2]float64{math.Sin(angle), math.Cos(angle)}
 		copy(k.x, x0[:])
-		k.joint.sources(k.Kernel, k.x, 0, k.t.Delta)
-		k.joint.begin(k.Kernel, 0)
-		k.joint.expand(k.Kernel, k.x)
+		k.calls.sources(k.Kernel, k.x, 0, k.t.Delta)
+		k.calls.begin(k.Kernel, 0)
+		k.calls.expand(k.Kernel, k.x)
 		k.horner(k.x1, eta)
 		want := dampedAt(x0, eta*k.t.Delta) // the projected form may need several pieces
 		worst = max(worst, math.Hypot(k.x1[0]-want[0], k.x1[1]-want[1]))

@@ -5,6 +5,58 @@
 // Prepare may fail and allocates; Step does neither, and every loop in it has a
 // bound that Prepare fixed.
 //
+// # Files, in reading order
+//
+// The tables, before the run:
+//
+//	prepare.go         Options, Tables, Prepare: what a kernel is made of
+//	region.go          switches: regions, their combinations, slopes and borders
+//	source.go          sources over time, their values and corners; signals of a piece
+//	modes.go           dense plants: length of a piece, modes, projection, discretisation
+//	steepness.go       how fast laws can follow the motion that they cause
+//	net.go             sparse plants: Net, the blocks of friction elements
+//	netprep.go         choice of dense or sparse, and the tables of a sparse plant
+//	netspeed.go        eigenvalue bounds of a sparse plant
+//	partition.go       plants in two parts: their tables
+//	errors.go          errors that say which element, option or period
+//	bounds.go          what a plant costs, for check and for tests
+//	matrix.go          dense and sparse products
+//
+// A tick:
+//
+//	kernel.go          Kernel, New, Reset, Step, Output; events and the outputs
+//	calls.go           the indirect calls of the tick, by phase, and why they are
+//	step.go            travel: pieces up to the grid time; modes at the start of one; events
+//	piece.go           the state over a piece as a polynomial; capacities, torques
+//	law.go             laws: values, agreement with the motion over a piece
+//	netpiece.go        the polynomial of a sparse plant
+//	netlaw.go          laws of a sparse plant
+//	moment.go          the state kept while the plant goes ahead to publish
+//
+// Where an event is:
+//
+//	suspect.go         whether a piece can hold an event; the first one in it
+//	root.go            roots of the polynomials
+//	guard.go           guards: where laws have corners
+//	hunt.go            how closely laws must agree while an event is located
+//	leap.go            a stride that is taken whatever happens in it
+//
+// What holds after an event:
+//
+//	resolve.go         which elements lock, slip or idle, block by block
+//	balance.go         the linear complementarity problem behind that
+//	lockset.go         the modes of a lock set: precomputed, or factorised in the tick
+//	netlock.go         locks of a sparse plant
+//	gap.go             clearances: closing, impacts, opening
+//
+// Beside the motion:
+//
+//	pulses.go          edges of wheel-speed sensors
+//	partitionstep.go   the step in two parts
+//	partitionpulses.go edges in that step
+//	elementary.go      sin, cos, exp, atan without growing the stack
+//	text.go            the source of the tick, for package codegen/specialise
+//
 // # The step
 //
 // A plant is x' = A·x + B·v + Bc·tau with friction torques tau (package model).
@@ -146,7 +198,7 @@
 // chain of calls that breaks this.
 //
 // The linker allows such a chain about 800 bytes of stack and refuses to link a
-// longer one; the calls through joint start it anew (joint.go). All of a tick must
+// longer one; the indirect calls of calls.go start it anew. All of a tick must
 // fit in 16 KB, which the same test adds up, without recursion: the loop grows its
 // stack to 64 KB before the first tick. A build without inlining (-gcflags=-l)
 // takes more than the linker allows.

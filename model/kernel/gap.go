@@ -125,7 +125,7 @@ func (k *Kernel) strike(i int, local float64) bool {
 		j = k.closing()
 	}
 	k.relocate(local)
-	k.joint.resolve(k)
+	k.calls.resolve(k)
 	k.land()
 	k.count(local)
 	k.events++
@@ -262,7 +262,7 @@ func (k *Kernel) rests(i int, s float64) bool {
 //go:nosplit
 func (k *Kernel) slipRate(i int) float64 {
 	if k.t.Net != nil {
-		k.joint.derive(k, k.xd, k.x, k.w, k.trial)
+		k.calls.derive(k, k.xd, k.x, k.w, k.trial)
 		return k.slips.dot(i, k.xd)
 	}
 	m, a := k.use(), 0.0

@@ -20,17 +20,17 @@ func (k *Kernel) seek(local float64, look bool, agreed int, on bool) (theta floa
 	case k.t.FirstLaw < k.t.M:
 		if !on {
 			k.rough = agreed == roughly || agreed == predicted
-			k.joint.couple(k)
+			k.calls.couple(k)
 		}
 		if k.t.Net != nil && agreed != predicted {
-			k.joint.agree(k, agreed == roughly)
+			k.calls.agree(k, agreed == roughly)
 		}
 		if agreed == halved {
 			k.halve(local)
 		}
 		k.horner(k.x1, 1)
 	case k.length != k.t.Delta || k.t.Modes == nil:
-		k.joint.expand(k, k.x)
+		k.calls.expand(k, k.x)
 		k.horner(k.x1, 1)
 	default:
 		k.whole(k.x1, k.x)
@@ -39,11 +39,11 @@ func (k *Kernel) seek(local float64, look bool, agreed int, on bool) (theta floa
 	if k.t.Net != nil {
 		k.constrain(k.x1)
 	}
-	if !k.joint.suspect(k) {
+	if !k.calls.suspect(k) {
 		return 1, none, expanded
 	}
 	if !expanded {
-		k.joint.expand(k, k.x)
+		k.calls.expand(k, k.x)
 	}
 	if k.t.Net != nil && !look {
 		return 0, 0, true // whatever it is, nobody asks where
@@ -61,9 +61,9 @@ const near = 1. / 4
 //
 //go:nosplit
 func (k *Kernel) hunt(local float64) (theta float64, cause int) {
-	theta, cause, _ = k.joint.seek(k, local, true, predicted, false)
+	theta, cause, _ = k.calls.seek(k, local, true, predicted, false)
 	if cause == none { // nor is there one, mostly
-		theta, cause, _ = k.joint.seek(k, local, true, halved, true)
+		theta, cause, _ = k.calls.seek(k, local, true, halved, true)
 		return theta, cause
 	}
 	if k.atOnce(theta) {
@@ -74,12 +74,12 @@ func (k *Kernel) hunt(local float64) (theta float64, cause int) {
 	if closer {
 		k.trim(local, part)
 	}
-	theta, cause, _ = k.joint.seek(k, local, true, roughly, !closer)
+	theta, cause, _ = k.calls.seek(k, local, true, roughly, !closer)
 	if cause != none && k.atOnce(theta) {
 		return theta, cause
 	}
 	if !(cause != none && theta >= k.stride(true) && k.shorter(k.cut(theta))) {
-		theta, cause, _ = k.joint.seek(k, local, true, halved, true)
+		theta, cause, _ = k.calls.seek(k, local, true, halved, true)
 	}
 	return theta, cause
 }
@@ -119,7 +119,7 @@ func (k *Kernel) shorten(local, theta float64, cause int) (float64, int) {
 		return theta, cause
 	}
 	k.trim(local, length)
-	theta, cause, _ = k.joint.seek(k, local, true, settled, false)
+	theta, cause, _ = k.calls.seek(k, local, true, settled, false)
 	return theta, cause
 }
 
@@ -132,5 +132,5 @@ func (k *Kernel) trim(local, length float64) {
 	if k.t.Net != nil {
 		x = nil
 	}
-	k.joint.sources(k, x, local, length)
+	k.calls.sources(k, x, local, length)
 }

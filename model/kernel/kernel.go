@@ -55,7 +55,7 @@ func modeName(mode int8) string {
 type Kernel struct {
 	t     *Tables
 	h     float64 // period, s
-	joint joint
+	calls calls
 
 	slips              Sparse // W
 	pushes             Sparse // transpose of Bc
@@ -155,7 +155,7 @@ func New(t *Tables) *Kernel {
 	n, mc, mw, laws := t.N, t.Mc, t.M+t.Mc, t.M-t.FirstLaw
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
-		t: t, h: float64(t.PeriodNs) * 1e-9, joint: joints(t), parts: newParts(t),
+		t: t, h: float64(t.PeriodNs) * 1e-9, calls: newCalls(t), parts: newParts(t),
 		x: vec(n), input: make([]int, t.M), mode: make([]int8, mc), region: make([]int, len(t.Switches)), side: vec(len(t.Guards)), reach: vec(len(t.Guards)),
 		struck: make([]int, mc), shutIn: make([]bool, mc), history: vec(t.History * len(t.Inputs)), shown: vec(t.M), shownAt: -1,
 		sensors: sensing(t),
@@ -354,7 +354,7 @@ func (k *Kernel) publish(y []float64) {
 //go:nosplit
 func (k *Kernel) show(y []float64) {
 	k.now(k.x)
-	k.joint.torques(k, k.x)
+	k.calls.torques(k, k.x)
 	p := len(k.outX.End)
 	k.outX.mul(y[:p], k.x)
 	k.outV.mulAdd(y[:p], k.w)

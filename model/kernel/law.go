@@ -26,7 +26,7 @@ func (k *Kernel) torqued(x []float64, theta float64) {
 	case k.t.Net != nil:
 		k.torquesAt(theta)
 	default:
-		k.joint.torques(k, x)
+		k.calls.torques(k, x)
 	}
 }
 
@@ -47,7 +47,7 @@ func (k *Kernel) laws(v, x []float64) {
 //
 //go:nosplit
 func (k *Kernel) couple() {
-	k.joint.expand(k, k.x)
+	k.calls.expand(k, k.x)
 	for range coupling {
 		k.change = 0
 		middle, end := k.follow(0, 0.5), k.follow(1, 1)
@@ -59,7 +59,7 @@ func (k *Kernel) couple() {
 			k.capacity(i)
 			k.slide(i)
 		}
-		k.joint.expand(k, k.x)
+		k.calls.expand(k, k.x)
 		if middle && end {
 			return
 		}
@@ -82,9 +82,9 @@ func (k *Kernel) halve(local float64) {
 			k.w1[j], k.w2[j] = 0, 0
 		}
 		k.trim(local, k.length/2)
-		k.joint.couple(k)
+		k.calls.couple(k)
 		if k.t.Net != nil {
-			k.joint.agree(k, false)
+			k.calls.agree(k, false)
 		}
 	}
 	if !(k.change <= looseLaw) {

@@ -12,7 +12,7 @@ func (k *Kernel) leap(local, theta float64) {
 	copy(k.before, k.mode)
 	k.hold(local, theta)
 	if len(k.pulse) > 0 {
-		k.joint.pulses(k, local, theta, true)
+		k.calls.pulses(k, local, theta, true)
 	}
 	copy(k.x, k.x1)
 	local += theta * k.length
@@ -39,7 +39,7 @@ func (k *Kernel) leap(local, theta float64) {
 	k.relocate(local)
 	if passed {
 		k.land()
-		k.joint.resolve(k)
+		k.calls.resolve(k)
 		k.land()
 	}
 	if k.count(local) {
@@ -75,7 +75,7 @@ func (k *Kernel) hold(local, theta float64) {
 			break
 		}
 		k.settleState()
-		k.joint.expand(k, k.x)
+		k.calls.expand(k, k.x)
 		k.horner(k.x1, theta)
 		k.slips.mul(k.slip, k.x)
 	}
@@ -145,7 +145,7 @@ func (k *Kernel) driveOf(j int) {
 	if k.t.Net != nil {
 		clear(k.dw1)
 		k.dw1[j] = 1
-		k.joint.derive(k, k.x1, nil, k.dw1, k.dtau)
+		k.calls.derive(k, k.x1, nil, k.dw1, k.dtau)
 		return
 	}
 	m, mw := k.use(), k.t.M+k.t.Mc
@@ -159,7 +159,7 @@ func (k *Kernel) driveOf(j int) {
 //go:nosplit
 func (k *Kernel) flowOf(x []float64) {
 	if k.t.Net != nil {
-		k.joint.derive(k, k.xd, x, nil, k.dtau)
+		k.calls.derive(k, k.xd, x, nil, k.dtau)
 		return
 	}
 	mul(k.xd, k.use().A, x)

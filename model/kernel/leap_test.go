@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/model"
+	"lockstep/model/assemble"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 )
 
 // tight is a free row of bodies on springs with regions, some with hysteresis, and stops on
@@ -82,17 +84,17 @@ func (r *tight) sums(get func(string) float64) (p, size, energy, overlap float64
 // leaping is a kernel on text that counts its leaps.
 func leaping(t *testing.T, text string, opt Options) (k *run, get func(string) float64, leaps *int) {
 	t.Helper()
-	p, err := model.Load("t.yaml", []byte(text))
+	p, err := plantfile.Load("t.yaml", []byte(text), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	k, leaps = start(t, sys, opt), new(int)
-	leap := k.joint.leap
-	k.joint.leap = func(k *Kernel, local, theta float64) {
+	leap := k.calls.leap
+	k.calls.leap = func(k *Kernel, local, theta float64) {
 		*leaps++
 		leap(k, local, theta)
 	}

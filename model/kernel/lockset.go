@@ -14,7 +14,7 @@ func (k *Kernel) use() *Mode {
 		return &k.t.Modes[k.base|int(k.kappa[0])]
 	}
 	if k.builtFor != k.kappa[0] || k.builtBase != k.base {
-		k.joint.factorise(k)
+		k.calls.factorise(k)
 		k.builtFor, k.builtBase = k.kappa[0], k.base
 	}
 	return &k.built

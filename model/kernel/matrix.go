@@ -59,6 +59,7 @@ func identity(n int) []float64 {
 
 // mul sets dst = a·x, a row-major len(dst)×len(x). dst and x must not overlap.
 //
+//lockstep:noalias
 //go:nosplit
 func mul(dst, a, x []float64) {
 	n, four := len(x), len(dst)&^3
@@ -271,6 +272,7 @@ func streamOf(s *Sparse) (out stream) {
 
 // mulAdd adds the product with x to dst. They must not overlap: generated code adds up row by row.
 //
+//lockstep:noalias
 //go:nosplit
 func (s *stream) mulAdd(dst, x []float64) {
 	row, col := s.row[:len(s.val)], s.col[:len(s.val)]

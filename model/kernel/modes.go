@@ -111,16 +111,9 @@ func (t *Tables) cut(sys *model.System) error {
 		t.Delta = h / float64(t.Split)
 		if t.Split > maxSplit {
 			fit := time.Duration(0.999 * maxSplit / fastest * 1e9)
-			hint := "; none is short enough, is a unit wrong?"
-			if fit = fit.Truncate(max(1, fit/1000)); fit > 0 {
-				hint = fmt.Sprintf("; %v would fit", fit)
-			}
-			who, name := culprit(sys.Paces, fastest), ""
-			if who.Name != "" {
-				name = fmt.Sprintf(" of %q", who.Name)
-			}
-			err := t.failed(fmt.Errorf("its fastest mode, %.4g rad/s (%.4g Hz)%s, is too fast for a period of %v%s",
-				fastest, fastest/(2*math.Pi), name, time.Duration(t.PeriodNs), hint))
+			fit = fit.Truncate(max(1, fit/1000))
+			who := culprit(sys.Paces, fastest)
+			err := t.failed(&TooFastError{Rate: fastest, Element: who.Name, Period: time.Duration(t.PeriodNs), Fit: fit})
 			if who.Place != "" {
 				return &PlaceError{who.Place, err}
 			}

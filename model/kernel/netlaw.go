@@ -25,7 +25,7 @@ const settledRough = 1e-5
 //go:nosplit
 func (k *Kernel) coupleSparse() {
 	k.presume()
-	k.joint.expand(k, k.x)
+	k.calls.expand(k, k.x)
 	k.change, k.rounds = 0, 0
 }
 
@@ -63,7 +63,7 @@ func (k *Kernel) agree(rough bool) {
 		for j, v := range k.w1 {
 			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
 		}
-		k.joint.amend(k, k.change)
+		k.calls.amend(k, k.change)
 		if k.change <= enough || before > 0 && k.change*(k.change/before) <= settledSparse {
 			k.rounds++
 			return // as the last round gained, this one has

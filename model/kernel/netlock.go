@@ -72,7 +72,7 @@ func (k *Kernel) project(dst, tau []float64) {
 			i := g.Of[bits.TrailingZeros64(rest)]
 			k.left[i] = k.slips.dot(i, dst)
 		}
-		k.joint.carry(k, b, tau)
+		k.calls.carry(k, b, tau)
 		for rest := kappa; rest != 0; rest &= rest - 1 {
 			i := g.Of[bits.TrailingZeros64(rest)]
 			k.pushes.axpy(dst, tau[i], i)
@@ -146,7 +146,7 @@ func (k *Kernel) torquesOf(b int) {
 	for l, i := range g.Of {
 		k.left[i] = k.free[i] + g.gathered(l, k.tau)
 	}
-	k.joint.carry(k, b, k.tau)
+	k.calls.carry(k, b, k.tau)
 }
 
 // given is the torque of element i at this instant unless it carries: then 0.

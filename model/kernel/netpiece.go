@@ -111,7 +111,7 @@ func (k *Kernel) refined() {
 		k.extend()
 		return
 	}
-	k.joint.expand(k, k.x) // the rounds left out terms of each
+	k.calls.expand(k, k.x) // the rounds left out terms of each
 }
 
 // grow sets coefficient j+1 of the state and j of the torques from coefficient j of the
@@ -121,7 +121,7 @@ func (k *Kernel) refined() {
 func (k *Kernel) grow(j int, w []float64) {
 	n, mc := k.t.N, k.t.Mc
 	next := k.c[(j+1)*n : (j+2)*n]
-	k.joint.derive(k, next, k.c[j*n:(j+1)*n], w, k.held[j*mc:(j+1)*mc])
+	k.calls.derive(k, next, k.c[j*n:(j+1)*n], w, k.held[j*mc:(j+1)*mc])
 	scaleIn(next, k.length/float64(j+1))
 }
 
@@ -159,7 +159,7 @@ func (k *Kernel) amend(change float64) {
 //go:nosplit
 func (k *Kernel) improve(j int, half float64, x, w []float64) {
 	n, mc := k.t.N, k.t.Mc
-	k.joint.derive(k, k.next, x, w, k.dtau)
+	k.calls.derive(k, k.next, x, w, k.dtau)
 	part, c := k.length/float64(j+1), k.c[(j+1)*n:(j+2)*n]
 	for i, v := range k.next {
 		v *= part

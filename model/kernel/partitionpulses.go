@@ -28,7 +28,7 @@ func (k *Kernel) arrive(pulses []int, local float64) {
 		way, r, s := k.x[state]-k.c[state], k.c[n+state], k.angleRate(state)
 		k.c[2*n+state], k.c[3*n+state] = 3*way-2*r-s, r+s-2*way
 		if math.Abs(k.c[state]) < farthest && math.Abs(k.x[state]) < farthest {
-			k.joint.turns(k, i, local, 1)
+			k.calls.turns(k, i, local, 1)
 		}
 	}
 }

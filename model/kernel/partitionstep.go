@@ -17,7 +17,7 @@ func (k *Kernel) macro() {
 	p, t := &k.parts, k.t.Partition
 	k.eta = 1
 	k.span()
-	k.joint.touch(k, 0, coupling)
+	k.calls.touch(k, 0, coupling)
 	k.present.take(k)
 	for q, i := range t.Latent {
 		p.start[q] = k.x[i]
@@ -30,7 +30,7 @@ func (k *Kernel) macro() {
 		if pass > 0 {
 			k.foresee()
 			k.present.restore(k)
-			k.joint.touch(k, 0, 1)
+			k.calls.touch(k, 0, 1)
 		}
 		mul(p.end, t.Phi, p.start)
 		mulAdd(p.end, t.Omega0, p.f0)
@@ -39,7 +39,7 @@ func (k *Kernel) macro() {
 			mulAdd(p.end, t.Omega1, p.f1)
 		}
 		for s := range t.Sub {
-			k.joint.micro(k, s)
+			k.calls.micro(k, s)
 			if k.failed() {
 				return
 			}
@@ -92,7 +92,7 @@ func (k *Kernel) micro(s int) {
 	d := 1 / float64(t.Sub)
 	theta := float64(s) * d
 	if s > 0 {
-		k.joint.touch(k, theta, 1)
+		k.calls.touch(k, theta, 1)
 	}
 	k.length = d * k.h
 	k.depart(t.Wheels)
@@ -114,7 +114,7 @@ func (k *Kernel) micro(s int) {
 		}
 	}
 	k.land()
-	k.joint.resolve(k)
+	k.calls.resolve(k)
 	k.land()
 	if k.count((theta + d) * k.h) {
 		k.events++
@@ -185,7 +185,7 @@ func (k *Kernel) touch(theta float64, rounds int) {
 		k.capacity(i)
 	}
 	k.length = k.h / float64(k.t.Partition.Sub)
-	k.joint.begin(k, theta*k.h)
+	k.calls.begin(k, theta*k.h)
 }
 
 // weigh sets signals, capacities and torques at theta, for state x. Laws that read

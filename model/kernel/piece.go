@@ -91,7 +91,7 @@ func (k *Kernel) line(x []float64) {
 //go:nosplit
 func (k *Kernel) rates(w []float64) {
 	if k.t.Net != nil {
-		k.joint.derive(k, k.xd, k.x, w, k.trial)
+		k.calls.derive(k, k.xd, k.x, w, k.trial)
 		return
 	}
 	m := k.use()

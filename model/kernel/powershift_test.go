@@ -8,6 +8,7 @@ import (
 
 	"lockstep/hil_test/truth"
 	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // The Powershift gearbox of paper 004, section 5, put together by hand from the
@@ -45,7 +46,7 @@ func powershift() *model.System {
 		C: identity(n), D: make([]float64, n*m), Dc: make([]float64, n*mc),
 	}
 	for i := range n {
-		port := model.Port{Name: "w" + strconv.Itoa(i+1), Unit: "rad/s", Min: -inf, Max: inf}
+		port := units.Port{Name: "w" + strconv.Itoa(i+1), Unit: "rad/s", Min: -inf, Max: inf}
 		s.States = append(s.States, port)
 		s.Outputs = append(s.Outputs, port)
 		s.A[i*n+i] = -psB[i] / psJ[i]
@@ -58,7 +59,7 @@ func powershift() *model.System {
 			src.T, src.V = append(src.T, row[0]), append(src.V, row[1])
 		}
 		s.Signals = append(s.Signals, model.Signal{Name: name + ".K", Source: src})
-		s.Inputs = append(s.Inputs, model.Input{Port: model.Port{Name: name + ".K", Unit: "N", Max: inf}, Signal: c})
+		s.Inputs = append(s.Inputs, model.Input{Port: units.Port{Name: name + ".K", Unit: "N", Max: inf}, Signal: c})
 		s.Frictions = append(s.Frictions, model.Friction{Name: name, Signal: c, Gain: 1, Peak: 1})
 		for i := range n {
 			s.W[c*n+i] = psR[c][i]
@@ -91,10 +92,10 @@ func withAngles(sys *model.System, bodies ...int) *model.System {
 	for i := range mc {
 		copy(s.W[i*wide:], sys.W[i*n:(i+1)*n])
 	}
-	s.States = append([]model.Port(nil), sys.States...)
+	s.States = append([]units.Port(nil), sys.States...)
 	for k, body := range bodies {
 		s.A[(n+k)*wide+body] = 1
-		s.States = append(s.States, model.Port{Name: "theta" + strconv.Itoa(body+1), Unit: "rad", Min: math.Inf(-1), Max: math.Inf(1)})
+		s.States = append(s.States, units.Port{Name: "theta" + strconv.Itoa(body+1), Unit: "rad", Min: math.Inf(-1), Max: math.Inf(1)})
 	}
 	s.Outputs = s.States
 	return &s

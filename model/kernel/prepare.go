@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Scheme says what a tick does after an event.
@@ -50,8 +51,8 @@ type Options struct {
 type Tables struct {
 	Name      string
 	PeriodNs  int64
-	Inputs    []model.Port // of u
-	Outputs   []model.Port // of y
+	Inputs    []units.Port // of u
+	Outputs   []units.Port // of y
 	Start     []float64    // u at rest: what each input's own source gives at time 0
 	Frictions []string     // names, in the order of the bits of kappa
 
@@ -204,7 +205,8 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	if opt.Form == Held {
 		for _, f := range sys.Frictions {
 			if f.Gap != nil { // the part of a step behind an impact is no part of the whole
-				return opt, fmt.Errorf("kernel: plant %q: element %q: form %q holds the force of a contact over a step, in which it chatters; take form %q", sys.Name, f.Name, Held, Projected)
+				return opt, fmt.Errorf("kernel: plant %q: %w", sys.Name, &OptionError{"form", string(Held), f.Name,
+					fmt.Sprintf("holds the force of a contact over a step, in which it chatters; take form %q", Projected)})
 			}
 		}
 	}
@@ -214,7 +216,8 @@ func complete(sys *model.System, opt Options) (Options, error) {
 	case opt.Scheme != Papers && opt.Scheme != Complete:
 		return opt, fmt.Errorf("kernel: scheme %q is neither %q nor %q", opt.Scheme, Papers, Complete)
 	case sys.Partition != nil && opt.Stepping != Dense:
-		return opt, &PlaceError{sys.Partition.Place, fmt.Errorf("kernel: plant %q: partition: stepping %q is another way to step; take stepping %q", sys.Name, opt.Stepping, Dense)}
+		return opt, &PlaceError{sys.Partition.Place, fmt.Errorf("kernel: plant %q: partition: %w", sys.Name, &OptionError{"stepping", string(opt.Stepping), "",
+			fmt.Sprintf("is another way to step; take stepping %q", Dense)})}
 	case opt.Form != Projected && opt.Form != Held:
 		return opt, fmt.Errorf("kernel: form %q is neither %q nor %q", opt.Form, Projected, Held)
 	case opt.EventBudget < 1:
@@ -306,7 +309,7 @@ func (t *Tables) programs() []*model.Program {
 func listOutputs(t *Tables, sys *model.System) {
 	inf := math.Inf(1)
 	port := func(name, unit string, lo, hi float64) {
-		t.Outputs = append(t.Outputs, model.Port{Name: name, Unit: unit, Min: lo, Max: hi})
+		t.Outputs = append(t.Outputs, units.Port{Name: name, Unit: unit, Min: lo, Max: hi})
 	}
 	t.Outputs = append(t.Outputs, sys.Outputs...)
 	for _, f := range sys.Frictions {

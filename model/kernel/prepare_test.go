@@ -1,8 +1,8 @@
 package kernel
 
 import (
+	"errors"
 	"math"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -52,15 +52,11 @@ func TestPlantTooFastForTheGridNamesAPeriodThatFits(t *testing.T) {
 		if err == nil {
 			t.Fatal("a plant of 1e6 rad/s is stepped at 5 ms")
 		}
-		m := regexp.MustCompile(`fastest mode, \S+ rad/s \(\S+ Hz\), is too fast for a period of 5ms; (\S+) would fit`).FindStringSubmatch(err.Error())
-		if m == nil {
-			t.Fatalf("error %q names no period that fits", err)
+		var fast *TooFastError
+		if !errors.As(err, &fast) || !(math.Abs(fast.Rate-omega) <= 1e-6*omega) || fast.Period != ms(5) || !(fast.Fit.Seconds() >= 200/omega) {
+			t.Fatalf("error %v: %+v", err, fast)
 		}
-		fit, err := time.ParseDuration(m[1])
-		if err != nil || fit <= 0 || !(fit.Seconds() >= 200/omega) {
-			t.Errorf("%g rad/s: period %s, %v", omega, m[1], err)
-		}
-		if _, err := Prepare(sys, Options{Period: fit}); err != nil {
+		if _, err := Prepare(sys, Options{Period: fast.Fit}); err != nil {
 			t.Errorf("%g rad/s: the period that should fit does not: %v", omega, err)
 		}
 	}
@@ -69,7 +65,8 @@ func TestPlantTooFastForTheGridNamesAPeriodThatFits(t *testing.T) {
 // 1e12 rad/s: 256 pieces of one radian are less than a nanosecond.
 func TestPlantTooFastForAnyGridNamesNoPeriod(t *testing.T) {
 	_, err := Prepare(oscillator(1e12, 1, 0).system(), Options{Period: ms(5)})
-	if err == nil || !strings.HasSuffix(err.Error(), "is too fast for a period of 5ms; none is short enough, is a unit wrong?") {
+	var fast *TooFastError
+	if !errors.As(err, &fast) || fast.Fit != 0 {
 		t.Errorf("error %v, want one that proposes nothing", err)
 	}
 }
@@ -105,5 +102,19 @@ func TestPrepareDoesNotChangeTheSystem(t *testing.T) {
 	}
 	if s := sys.Signals[0].Source; len(s.T) != 2 || s.V[1] != -6 {
 		t.Errorf("the source is now %v", s)
+	}
+}
+
+func TestErrorsOfAPlantSayWhatToDo(t *testing.T) {
+	for want, err := range map[string]error{
+		`its fastest mode, 6.283e+04 rad/s (1e+04 Hz) of "shaft", is too fast for a period of 10ms; 4.07ms would fit`:           &TooFastError{Rate: 2e4 * math.Pi, Element: "shaft", Period: ms(10), Fit: 4070 * time.Microsecond},
+		"its fastest mode, 1e+12 rad/s (1.592e+11 Hz), is too fast for a period of 5ms; none is short enough, is a unit wrong?": &TooFastError{Rate: 1e12, Period: ms(5)},
+		`element "play.min": form "held" does not suit it`:                                                                      &OptionError{"form", "held", "play.min", "does not suit it"},
+		`stepping "sparse" is another`:               &OptionError{"stepping", "sparse", "", "is another"},
+		"t.yaml:7:3: stepping \"sparse\" is another": &PlaceError{"t.yaml:7:3", &OptionError{"stepping", "sparse", "", "is another"}},
+	} {
+		if err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }

@@ -59,10 +59,10 @@ func (k *Kernel) pulses(local, part float64, expanded bool) {
 			continue
 		}
 		if !expanded {
-			k.joint.expand(k, k.x)
+			k.calls.expand(k, k.x)
 			expanded = true
 		}
-		k.joint.turns(k, i, local, part)
+		k.calls.turns(k, i, local, part)
 	}
 }
 
@@ -126,7 +126,7 @@ func (k *Kernel) turns(i int, local, part float64) {
 			next := k.polyAt(b)
 			if slope*next < 0 {
 				k.anglePoly(state, 1, math.Copysign(1, slope))
-				turn := k.joint.refine(k, thePoly, at, b, math.Abs(slope), -math.Abs(next))
+				turn := k.calls.refine(k, thePoly, at, b, math.Abs(slope), -math.Abs(next))
 				k.stretch(i, local, from, turn)
 				k.anglePoly(state, 1, 1)
 				from = turn
@@ -198,7 +198,7 @@ func (k *Kernel) passing(i int, edge, side int64, a, b float64) float64 {
 	if before <= 0 { // by rounding it was passed already
 		return a
 	}
-	return k.joint.refine(k, thePoly, a, b, before, min(behind, 0))
+	return k.calls.refine(k, thePoly, a, b, before, min(behind, 0))
 }
 
 // edgeAt is the angle of an edge, rad.

@@ -8,6 +8,9 @@ import (
 
 	"lockstep/hil_test/truth"
 	"lockstep/model"
+	"lockstep/model/assemble"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -20,7 +23,7 @@ func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys := assemble(t, "coupled-clutches", data)
+	sys := assembledText(t, "coupled-clutches", data)
 	table := truth.Read(t, "../plants/testdata/CoupledClutches.csv")
 	rows := map[int64][]float64{} // by time in µs, the last of equal ones
 	for i, at := range table.Time {
@@ -60,14 +63,14 @@ func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 	}
 }
 
-// assemble makes a System whose outputs are its states.
-func assemble(t rapid.TB, name string, text []byte) *model.System {
+// assembledText makes a System whose outputs are its states.
+func assembledText(t rapid.TB, name string, text []byte) *model.System {
 	t.Helper()
-	p, err := model.Load(name+".yaml", text)
+	p, err := plantfile.Load(name+".yaml", text, library.Elements())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

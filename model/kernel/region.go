@@ -92,16 +92,6 @@ func (t *Tables) fastCombinations() []int {
 	return all
 }
 
-// PlaceError is what one element is to blame for.
-type PlaceError struct {
-	Place string // FILE:LINE:COL of the element
-	Err   error
-}
-
-func (e *PlaceError) Error() string { return e.Place + ": " + e.Err.Error() }
-
-func (e *PlaceError) Unwrap() error { return e.Err }
-
 // culprit is what makes a plant as fast as it is: the element that would be fastest
 // alone, unless that is far slower: of a law the fastest is told twice as fast.
 func culprit(paces []model.Pace, fastest float64) (c model.Pace) {
@@ -188,7 +178,7 @@ func (k *Kernel) open() *Mode {
 		return &k.t.Modes[k.base]
 	}
 	if k.bentFor != k.base {
-		k.joint.rebend(k)
+		k.calls.rebend(k)
 	}
 	return &k.bent
 }

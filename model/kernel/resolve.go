@@ -18,7 +18,7 @@ func (k *Kernel) resolve() {
 		k.unforced(k.x)
 	}
 	for b := range k.blocks {
-		k.joint.settleBlock(k, b)
+		k.calls.settleBlock(k, b)
 	}
 }
 
@@ -186,7 +186,7 @@ func (k *Kernel) load(b int) {
 		return
 	}
 	copy(k.w[k.t.M:], k.give)
-	k.joint.torques(k, k.x)
+	k.calls.torques(k, k.x)
 }
 
 // direction is the sign of the torque of a slipping element, 0 for the others.

@@ -345,7 +345,7 @@ func (k *Kernel) begun(x []float64) {
 			return
 		}
 		k.instant(0)
-		k.joint.torques(k, x)
+		k.calls.torques(k, x)
 		k.heed(0, false)
 	}
 }
@@ -355,7 +355,7 @@ func (k *Kernel) begun(x []float64) {
 //go:nosplit
 func (k *Kernel) now(x []float64) {
 	if k.t.ReadsTau {
-		k.joint.sources(k, x, 0, 0)
+		k.calls.sources(k, x, 0, 0)
 		k.instant(0)
 		return
 	}

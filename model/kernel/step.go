@@ -47,7 +47,7 @@ const leastStrides = 64
 //go:nosplit
 func (k *Kernel) advance() {
 	if k.t.Partition != nil {
-		k.joint.macro(k)
+		k.calls.macro(k)
 		return
 	}
 	k.eta = 1
@@ -75,9 +75,9 @@ func (k *Kernel) travel(from, to float64, stops bool) float64 {
 		if length > k.t.Delta-k.gap {
 			length = k.t.Delta
 		}
-		k.joint.sources(k, k.x, local, length)
-		k.joint.begin(k, local)
-		theta, cause := k.joint.walk(k, local, looks > 0)
+		k.calls.sources(k, k.x, local, length)
+		k.calls.begin(k, local)
+		theta, cause := k.calls.walk(k, local, looks > 0)
 		k.keep(theta)
 		if k.failed() {
 			return local
@@ -144,7 +144,7 @@ func (k *Kernel) begin(local float64) {
 	k.instant(0)
 	k.grip()
 	if again || k.overloaded() {
-		k.joint.resolve(k)
+		k.calls.resolve(k)
 		k.land()
 	}
 	if k.count(local) {
@@ -211,7 +211,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 	if look && k.t.Net != nil && k.t.FirstLaw < k.t.M {
 		theta, cause = k.hunt(local)
 	} else {
-		theta, cause, expanded = k.joint.seek(k, local, look, halved, false)
+		theta, cause, expanded = k.calls.seek(k, local, look, halved, false)
 	}
 	apart := theta >= k.stride(look)
 	if cause != none && apart && k.t.FirstLaw < k.t.M {
@@ -222,7 +222,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		theta = 1
 	}
 	if len(k.pulse) > 0 && (cause == none || apart) {
-		k.joint.pulses(k, local, theta, expanded)
+		k.calls.pulses(k, local, theta, expanded)
 	}
 	switch {
 	case cause == none:
@@ -232,7 +232,7 @@ func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
 		return theta, cause
 	default:
 		theta = k.stride(look)
-		k.joint.leap(k, local, theta)
+		k.calls.leap(k, local, theta)
 	}
 	if k.stalled++; theta*k.length > slipZero {
 		k.stalled = 0
@@ -285,7 +285,7 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 	}
 	k.instant(theta)
 	if k.t.Friction[cause].Gap != nil && k.mode[cause] == Free {
-		return k.joint.strike(k, cause, local)
+		return k.calls.strike(k, cause, local)
 	}
 	copy(k.before, k.mode)
 	k.slips.mul(k.slip, k.x)
@@ -297,7 +297,7 @@ func (k *Kernel) event(local, theta float64, cause int) bool {
 			k.set(i, Stuck)
 		}
 	}
-	k.joint.resolve(k)
+	k.calls.resolve(k)
 	k.land()
 	changed := k.count(local)
 	if changed {

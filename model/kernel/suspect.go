@@ -142,7 +142,7 @@ func (k *Kernel) first() (theta float64, cause int) {
 			}
 			k.slipPoly(i)
 		}
-		if at, ok := k.joint.root(k, thePoly); ok && (cause == none || at < theta) {
+		if at, ok := k.calls.root(k, thePoly); ok && (cause == none || at < theta) {
 			theta, cause = at, i
 		}
 	}
@@ -152,7 +152,7 @@ func (k *Kernel) first() (theta float64, cause int) {
 				continue
 			}
 			k.levelPoly(s, side)
-			if at, ok := k.joint.root(k, thePoly); ok && (cause == none || at < theta) {
+			if at, ok := k.calls.root(k, thePoly); ok && (cause == none || at < theta) {
 				theta, cause = at, k.t.Mc+s
 			}
 		}
@@ -161,7 +161,7 @@ func (k *Kernel) first() (theta float64, cause int) {
 		if k.t.Net != nil && !k.reaches(g) {
 			continue
 		}
-		if at, ok := k.joint.root(k, g); ok && (cause == none || at < theta) {
+		if at, ok := k.calls.root(k, g); ok && (cause == none || at < theta) {
 			theta, cause = at, -2-g
 		}
 	}

@@ -1,6 +1,7 @@
 package plants_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -150,7 +151,9 @@ func TestLongPlantInTwoPartsIsSteppedDense(t *testing.T) {
 	}
 	options.Stepping = kernel.Local
 	_, err = kernel.Prepare(sys, options)
-	if want := `train.yaml:9:1: kernel: plant "train": partition: stepping "sparse" is another way to step; take stepping "dense"`; err == nil || err.Error() != want {
-		t.Errorf("refused with %v, want %q", err, want)
+	var at *kernel.PlaceError
+	var option *kernel.OptionError
+	if !errors.As(err, &at) || at.Place != "train.yaml:9:1" || !errors.As(err, &option) || option.Option != "stepping" || option.Value != "sparse" {
+		t.Errorf("%v, want stepping sparse refused at train.yaml:9:1", err)
 	}
 }

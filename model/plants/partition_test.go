@@ -10,7 +10,10 @@ import (
 
 	"lockstep/hil_test/truth"
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -25,11 +28,11 @@ type stepped struct {
 // iter iterations; sub 0: as one.
 func inParts(t *testing.T, text string, h time.Duration, sub, iter int) *stepped {
 	t.Helper()
-	p, err := model.Load("plant.yaml", []byte(text))
+	p, err := plantfile.Load("plant.yaml", []byte(text), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,11 +229,11 @@ func TestPlantThatCannotBeParted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := model.Load(name, data)
+		p, err := plantfile.Load(name, data, library.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}
-		sys, err := p.Assemble()
+		sys, err := assemble.System(p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -19,11 +22,11 @@ func trainSystem(t *testing.T, name string, replace ...string) *model.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := model.Load(name+".yaml", []byte(strings.NewReplacer(replace...).Replace(string(data))))
+	p, err := plantfile.Load(name+".yaml", []byte(strings.NewReplacer(replace...).Replace(string(data))), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}

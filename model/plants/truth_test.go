@@ -11,7 +11,10 @@ import (
 
 	"lockstep/hil_test/truth"
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -30,11 +33,11 @@ func load(t testing.TB, name string) *model.System {
 // assembled is the plant of a file.
 func assembled(t testing.TB, name string, data []byte) *model.System {
 	t.Helper()
-	p, err := model.Load(name+".yaml", data)
+	p, err := plantfile.Load(name+".yaml", data, library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}

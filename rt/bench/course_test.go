@@ -29,7 +29,7 @@ func TestRestbusFollowsAFormulaOfTime(t *testing.T) {
 		}
 		for k := int64(1); k <= 400; k++ {
 			var f can.Frame
-			if m.Now = k; !m.Encode(&f, i, y) {
+			if !m.Encode(&f, i, k, y, false) {
 				t.Fatal("not sent")
 			}
 			s := math.Mod(float64(k)*0.005, 1)

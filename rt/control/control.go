@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
@@ -239,7 +239,7 @@ func (c *Server) answer(line string) *Answer {
 		if len(words) > 0 {
 			word = words[0]
 		}
-		err = fmt.Errorf("unknown request %.60q%s; known are %s", word, model.Meant(word, requests), strings.Join(requests, ", "))
+		err = fmt.Errorf("unknown request %.60q%s; known are %s", word, units.Meant(word, requests), strings.Join(requests, ", "))
 	case words[0] != "status" && words[0] != "faults" && words[0] != "stop":
 		err = c.change(line, a)
 	case words[0] == "stop" && len(words) == 2 && words[1] == "now":

@@ -116,10 +116,9 @@ func TestNoCommandBreaksTheSet(t *testing.T) {
 		for _, _, ok := r.Held(&f, 0, k); ok; _, _, ok = r.Held(&f, 0, k) {
 		}
 		for i := range r.m.Tx {
-			r.m.Forced = true
-			r.m.Due(i, k, r.y)
+			r.m.Due(i, k, r.y, true)
 			r.Before(0, i)
-			if !r.m.Encode(&f, i, r.y) {
+			if !r.m.Encode(&f, i, k, r.y, true) {
 				r.Refused(0, i)
 				continue
 			}

@@ -5,9 +5,8 @@ import (
 	"io/fs"
 )
 
-//go:embed *.go
+//go:embed check.go doc.go fault.go frame.go set.go value.go
 var sourceText embed.FS
 
-// Text is the source of this package, of which generated targets are built; its tests are
-// no part of that.
+// Text is the source of this package, of which generated targets are built.
 func Text() fs.FS { return sourceText }

@@ -49,9 +49,8 @@ func (s *Set) Signals(k int64, y []float64) {
 		m := s.Maps[x.Bus]
 		t := &m.Tx[x.Message]
 		d := &t.Fields[x.Field]
-		m.Now = k
 		if d.Force == sigmap.NoForce {
-			d.Value = m.Value(t, d, y)
+			d.Value = m.Value(t, d, k, y)
 		}
 		lo, hi := float64(d.Lo*d.Factor)+d.Offset, float64(d.Hi*d.Factor)+d.Offset
 		v := s.disturbed(x, d.Value, min(lo, hi), max(lo, hi))

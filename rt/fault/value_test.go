@@ -11,7 +11,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 const (
@@ -63,8 +63,8 @@ func testMap(t testing.TB) *sigmap.Map {
 	return m
 }
 
-func ports(name, unit string) []model.Port {
-	return []model.Port{{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)}}
+func ports(name, unit string) []units.Port {
+	return []units.Port{{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)}}
 }
 
 // rig is a Set with a plant of two inputs and one output.
@@ -109,8 +109,7 @@ func (r *rig) tick(k int64, v float64, commands ...Command) (u []float64) {
 func (r *rig) sent(t testing.TB, i int) (float64, can.Frame) {
 	t.Helper()
 	var f can.Frame
-	r.m.Forced = true
-	if !r.m.Encode(&f, i, r.y) {
+	if !r.m.Encode(&f, i, 0, r.y, true) {
 		return math.NaN(), f
 	}
 	if i == 0 {
@@ -239,9 +238,8 @@ func TestOpenSignalIsAllOnesAndOpenInputHasNoCurrent(t *testing.T) {
 	if u[source] != 2 {
 		t.Errorf("the input is %v, want 2, the nearest to 0 in its range", u[source])
 	}
-	r.m.Forced = false
 	var f can.Frame
-	if !r.m.Encode(&f, 1, r.y) || f.Data[0] != 170 {
+	if !r.m.Encode(&f, 1, 0, r.y, false) || f.Data[0] != 170 {
 		t.Errorf("without faults the frame is % X, want raw 170 = (5+12)/0.1", f.Data[:2])
 	}
 }
@@ -291,8 +289,7 @@ func TestFrameSentOnChangeSeesTheDisturbedValue(t *testing.T) {
 	var due []int64
 	for k := int64(1); k <= 30; k++ {
 		r.tick(k, 1)
-		r.m.Forced = true
-		if r.m.Due(1, k, r.y) {
+		if r.m.Due(1, k, r.y, true) {
 			due = append(due, k)
 			r.sent(t, 1)
 		}

@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"lockstep/codegen"
+	"lockstep/codegen/fmu"
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/virtual"
 )
@@ -184,7 +186,7 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 	make := codegen.Go
 	switch {
 	case r.FMU != 0:
-		make = func(j codegen.Job) (codegen.Files, codegen.Report, error) { return fmu(j, r.FMU) }
+		make = func(j codegen.Job) (codegen.Files, codegen.Report, error) { return packFMU(j, r.FMU) }
 	case r.Lang == "c":
 		make = codegen.C
 	}
@@ -199,17 +201,17 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 // way, bytes: their text is about as long.
 const muchTable = 4 << 20
 
-// fmu makes one file, with a binary for this machine where there is a compiler.
-func fmu(job codegen.Job, version int) (codegen.Files, codegen.Report, error) {
+// packFMU makes one file, with a binary for this machine where there is a compiler.
+func packFMU(job codegen.Job, version int) (codegen.Files, codegen.Report, error) {
 	files, err := codegen.FMU(job, version)
 	if err != nil {
 		return nil, codegen.Report{}, err
 	}
 	var report codegen.Report
-	if err := codegen.BuildFMU(files, ""); err != nil {
+	if err := fmu.Build(files, ""); err != nil {
 		report.Lines = append(report.Lines, err.Error())
 	}
-	packed, err := codegen.PackFMU(files)
+	packed, err := fmu.Pack(files)
 	return codegen.Files{job.Package + ".fmu": packed}, report, err
 }
 
@@ -277,7 +279,7 @@ func (r *Request) driven(sys *model.System) ([]bool, error) {
 		case i < 0 && len(names) == 0:
 			return nil, fmt.Errorf("gen: -drive %s: the plant has no inputs", name)
 		case i < 0:
-			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s", name, model.Meant(name, names), strings.Join(names, ", "))
+			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s", name, units.Meant(name, names), strings.Join(names, ", "))
 		default:
 			list[i] = true
 		}

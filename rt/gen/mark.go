@@ -13,6 +13,7 @@ import (
 	"runtime"
 
 	"lockstep/codegen"
+	"lockstep/codegen/signals"
 	"lockstep/rt/bench"
 )
 
@@ -33,7 +34,7 @@ var markText = regexp.MustCompile(`lockstep target: plant ([0-9a-f]{64}), signal
 
 // MarkOf is the mark of the executable that fits a run.
 func MarkOf(h *bench.Handover) (Mark, error) {
-	text, err := codegen.Signals(signalJob(h, "lockstep", ""))
+	text, err := signals.Generate(signalJob(h, "lockstep", ""))
 	if err != nil {
 		return Mark{}, err
 	}

@@ -78,7 +78,7 @@ func TestFramesHeardBesideTheLoopAreInTheRecordOrCounted(t *testing.T) {
 	for k := int64(1); k <= ticks; k++ {
 		for i := range say.Tx {
 			var f can.Frame
-			if say.Due(i, k, nil) && say.Encode(&f, i, nil) {
+			if say.Due(i, k, nil, false) && say.Encode(&f, i, k, nil, false) {
 				run.Unit.Send(&f)
 				node.Send(&can.Frame{ID: f.ID, Len: 1, Data: [64]byte{byte(k)}}) // one the bench knows, of somebody else
 			}
@@ -95,7 +95,7 @@ func TestFramesHeardBesideTheLoopAreInTheRecordOrCounted(t *testing.T) {
 	if err := c.w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, unheard := heardIn(t, c.Path)
+	list, unheard := heardIn(t, c.path)
 	known := 0
 	for _, f := range list {
 		if f.ID != 0x7FF {
@@ -148,7 +148,7 @@ func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
 	if err := c.w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, unheard := heardIn(t, c.Path)
+	list, unheard := heardIn(t, c.path)
 	want := []can.Frame{other, a, a}
 	if len(list) != len(want) || unheard != 0 || len(w.sent) != 0 {
 		t.Fatalf("%+v, %d missing, %d still expected; want %d frames", list, unheard, len(w.sent), len(want))

@@ -8,7 +8,7 @@ import (
 
 	"lockstep/io/record"
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
@@ -217,7 +217,7 @@ func findSettable(h *bench.Handover, name string) (int, error) {
 	m, sig, err := findSignal(h, name)
 	if err != nil {
 		names := bench.PortNames(h.Tables.Inputs)
-		if near := model.Meant(name, names); near != "" || !strings.Contains(name, ".") {
+		if near := units.Meant(name, names); near != "" || !strings.Contains(name, ".") {
 			return 0, unknown("input", name, names)
 		}
 		return 0, err

@@ -100,9 +100,8 @@ func (g *guard) speak(now int64) {
 		}
 		var f can.Frame
 		for b, m := range h.Maps {
-			m.Now = k
 			for i := range m.Tx {
-				if (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, h.Loop.Safe.Values) && g.buses[b].Send(&f) {
+				if (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, k, h.Loop.Safe.Values, false) && g.buses[b].Send(&f) {
 					g.frames++
 				}
 			}

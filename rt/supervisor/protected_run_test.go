@@ -42,7 +42,7 @@ func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
 	for k := int64(1); k <= 400; k++ {
 		for i := range say.Tx {
 			var f can.Frame
-			if say.Due(i, k, nil) && (!say.Encode(&f, i, nil) || !unit.Send(&f)) {
+			if say.Due(i, k, nil, false) && (!say.Encode(&f, i, k, nil, false) || !unit.Send(&f)) {
 				t.Fatal("the unit cannot send")
 			}
 		}
@@ -103,7 +103,7 @@ func TestFailingProtectionTakesTheBusToTheSafeState(t *testing.T) {
 	loop, unit, say := run.Loop, run.Unit, run.Commands(t)
 	for k := int64(1); k <= 100 && r.Page.SafeReason.Load() == 0; k++ {
 		var f can.Frame
-		say.Encode(&f, 0, nil)
+		say.Encode(&f, 0, 0, nil, false)
 		if k > 20 {
 			f.Data[0] ^= 1
 		}
@@ -126,7 +126,7 @@ func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
 	step := func(change func(f *can.Frame)) {
 		for i := range say.Tx {
 			var f can.Frame
-			say.Encode(&f, i, nil)
+			say.Encode(&f, i, 0, nil, false)
 			if i == 0 {
 				change(&f)
 			}
@@ -203,7 +203,7 @@ func TestTargetIsHandedTheProtectionAndTheCourses(t *testing.T) {
 	for k := int64(1); k <= 200; k++ {
 		var in, a, b can.Frame
 		if k%3 != 0 && k < 100 {
-			say.Encode(&in, 0, nil)
+			say.Encode(&in, 0, 0, nil, false)
 			here.Decode(u, &in)
 			there.Decode(v, &in)
 		}
@@ -211,12 +211,11 @@ func TestTargetIsHandedTheProtectionAndTheCourses(t *testing.T) {
 			t.Fatalf("tick %d: %v and %d here, %v and %d there", k, u, d, v, e)
 		}
 		for i := range here.Tx {
-			due := here.Due(i, k, y)
-			if due != there.Due(i, k, y) {
+			due := here.Due(i, k, y, false)
+			if due != there.Due(i, k, y, false) {
 				t.Fatalf("tick %d: %s is due on one side", k, here.Tx[i].Name)
 			}
-			here.Now, there.Now = k, k
-			if !here.Encode(&a, i, y) || !there.Encode(&b, i, y) || a != b {
+			if !here.Encode(&a, i, k, y, false) || !there.Encode(&b, i, k, y, false) || a != b {
 				t.Fatalf("tick %d: % x here, % x there", k, a.Data[:8], b.Data[:8])
 			}
 		}

@@ -29,10 +29,10 @@ func TestRecordOfAProtectedBenchRunsAgainBitForBit(t *testing.T) {
 	for k := int64(1); k <= 900; k++ {
 		for i := range say.Tx {
 			var f can.Frame
-			if !say.Due(i, k, nil) || i == 0 && k/100%2 == 1 { // away for half a second each second
+			if !say.Due(i, k, nil, false) || i == 0 && k/100%2 == 1 { // away for half a second each second
 				continue
 			}
-			say.Encode(&f, i, nil)
+			say.Encode(&f, i, k, nil, false)
 			if k%30 == 0 {
 				f.Data[0] ^= 1
 			}

@@ -258,11 +258,10 @@ func (r *replay) sent(f *record.Frame) error {
 		y = r.h.Loop.Safe.Values
 	}
 	var got can.Frame
-	m.Now, m.Forced = f.Tick, acts && !f.Safe
 	if acts {
 		r.set.Before(b, i)
 	}
-	made, withheld := m.Encode(&got, i, y), false
+	made, withheld := m.Encode(&got, i, f.Tick, y, acts && !f.Safe), false
 	if made && acts {
 		r.again, withheld = r.set.Sent(&got, b, i, f.Tick)
 		r.frame = got

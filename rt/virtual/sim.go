@@ -17,8 +17,12 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/check"
@@ -150,7 +154,7 @@ func (w *simulation) prepare() (err error) {
 
 // inputs reads the file of inputs, or the embedded one of that name.
 func (w *simulation) inputs() (err error) {
-	ports := make([]model.Port, len(w.sys.Inputs))
+	ports := make([]units.Port, len(w.sys.Inputs))
 	for i, in := range w.sys.Inputs {
 		ports[i] = in.Port
 	}
@@ -158,7 +162,7 @@ func (w *simulation) inputs() (err error) {
 		name := strings.TrimSuffix(w.In, ".csv") + ".csv"
 		data, missing := plants.Read(name)
 		if missing != nil {
-			return fmt.Errorf("%w%s", err, model.Meant(w.In, bench.EmbeddedNames()))
+			return fmt.Errorf("%w%s", err, units.Meant(w.In, bench.EmbeddedNames()))
 		}
 		w.stimulus, err = parseStimulus(name, bytes.NewReader(data), ports)
 	}
@@ -231,11 +235,11 @@ func LoadPlant(command, name string) (*model.System, error) {
 	case "bench":
 		return nil, &bench.KindError{File: file, Kind: "bench", Err: fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)}
 	}
-	plant, err := model.Load(file, data)
+	plant, err := plantfile.Load(file, data, library.Elements())
 	if err != nil {
 		return nil, err
 	}
-	return plant.Assemble()
+	return assemble.System(plant)
 }
 
 // length is how long to simulate: as asked, to the last row of the inputs, or as

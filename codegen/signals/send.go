@@ -1,0 +1,191 @@
+package signals
+
+import (
+	"fmt"
+	"math"
+
+	"lockstep/io/sigmap"
+)
+
+// identifierBits are those of a message's identifier; those above are marks.
+const identifierBits = 1<<29 - 1
+
+// send writes Due and Encode of a bus.
+func (w *signalWriter) send(b int, m *sigmap.Map) {
+	w.line("// Due is that of the map.\n//\n//go:nosplit")
+	w.line("func (b *bus%d) Due(i int, tick int64, y []float64, forced bool) bool {\nswitch i {", b)
+	for i := range m.Tx {
+		if t := &m.Tx[i]; t.Send == sigmap.Cyclic {
+			w.line("case %d: // %s\nreturn %s", i, harmless(t.Name), dueAt(t))
+		}
+	}
+	w.line("}\nreturn b.Map.Due(i, tick, y, forced)\n}\n")
+	w.line("// Encode is that of the map. Where a value is forced or none, it is the map's own.\n//\n//go:nosplit")
+	w.line("func (b *bus%d) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) bool {\ndone := false\nswitch i {", b)
+	for i := range m.Tx {
+		w.line("case %d:\ndone = b.encode%d(f, tick, y, forced)", i, i)
+	}
+	w.line("}\nreturn done || b.Map.Encode(f, i, tick, y, forced)\n}\n")
+	for i := range m.Tx {
+		w.encode(b, i, &m.Tx[i])
+		w.sums(b, "tx", i, m.Tx[i].Protect)
+	}
+}
+
+// dueAt is the condition that a cyclic message is due at a tick.
+func dueAt(t *sigmap.Tx) string {
+	if t.CycleTicks == 1 {
+		return "true"
+	}
+	return fmt.Sprintf("tick%%%d == %d", t.CycleTicks, t.PhaseTicks)
+}
+
+// encode writes how the frame of one message is made.
+func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
+	w.line("// encode%d makes message %s; false: it cannot.\n//\n//go:nosplit", i, harmless(t.Name))
+	w.line("func (b *bus%d) encode%d(f *can.Frame, tick int64, y []float64, forced bool) bool {", b, i)
+	if len(t.Fields) > 0 || t.HasCounter || len(t.Protect) > 0 {
+		w.line("t := b.tx[%d]", i)
+	}
+	if len(t.Fields) > 0 {
+		w.line("if forced && t.Forces() {\nreturn false\n}")
+	}
+	words := map[string]bool{}
+	for k := range t.Fields {
+		if t.Fields[k].Course == 0 {
+			w.line("v := (*[%d]float64)(y)", len(w.job.Outputs))
+			break
+		}
+	}
+	held := false
+	for k := range t.Fields {
+		held = held || !t.Fields[k].Rests
+	}
+	if held {
+		w.line("held := uint64(0)")
+	}
+	for k := range t.Fields {
+		w.put(t, k, words)
+	}
+	if held {
+		w.line("b.Saturated += held")
+	}
+	if t.HasCounter {
+		w.line("\n// the counter")
+		w.or(bitPlaceOf(&t.Counter), "t.Count", words)
+		if t.Counter.Hi < 1<<53 {
+			w.line("t.Count++\nif t.Count > %d {\nt.Count = 0\n}", uint64(t.Counter.Hi))
+		} else {
+			w.line("t.Count++\nif float64(t.Count) > %s {\nt.Count = 0\n}", number(t.Counter.Hi))
+		}
+	}
+	w.frame(t, words)
+	for p := range t.Protect {
+		w.line("t.Protect[%d].Protect(&f.Data, %d, 0x%X)", p, t.Len, t.ID&identifierBits)
+	}
+	w.line("return true\n}\n")
+}
+
+// put writes how one signal gets into the words of the frame.
+func (w *signalWriter) put(t *sigmap.Tx, k int, words map[string]bool) {
+	f := &t.Fields[k]
+	from := fmt.Sprintf("v[%d]", f.Index)
+	if f.Course > 0 {
+		from = fmt.Sprintf("t.Courses[%d].Eval(tick*b.PeriodNs)", f.Course-1)
+		w.line("\n// %s, a course", harmless(f.Name))
+	} else {
+		w.line("\n// %s of %s [%s]", harmless(f.Name), harmless(w.job.Outputs[f.Index].Name), harmless(w.job.Outputs[f.Index].Unit))
+	}
+	if f.Offset != 0 || math.Signbit(f.Offset) {
+		from = fmt.Sprintf("(%s - %s)", from, number(f.Offset))
+	}
+	if f.Factor != 1 {
+		from = fmt.Sprintf("%s / %s", from, number(f.Factor))
+	}
+	if !f.Float {
+		from = fmt.Sprintf("whole(%s)", from)
+	}
+	lo, hi := number(f.Lo), number(f.Hi)
+	if f.Wraps {
+		from = fmt.Sprintf("wrapped(%s, %s, %s)", from, lo, hi)
+	}
+	x := fmt.Sprintf("x%d", k)
+	count := "\nheld++"
+	if f.Rests {
+		count = ""
+	}
+	w.line("%s := %s\nswitch {\ncase %s < %s:\n%s = %s%s\ncase %s > %s:\n%s = %s%s\ncase %s != %s:\nreturn false // there is no value\n}",
+		x, from, x, lo, x, lo, count, x, hi, x, hi, count, x, x)
+	raw := rawOf(f, x)
+	if t.Send != sigmap.Cyclic {
+		w.line("raw%d := %s\nt.Fields[%d].Sent = raw%d", k, raw, k, k)
+		raw = fmt.Sprintf("raw%d", k)
+	}
+	w.or(bitPlaceOf(f), raw, words)
+}
+
+// or puts raw bits into the words.
+func (w *signalWriter) or(p bitPlace, raw string, words map[string]bool) {
+	put := func(word int, text string) {
+		name := p.name(word)
+		op := ":="
+		if words[name] {
+			op = "|="
+		}
+		words[name] = true
+		w.line("%s %s %s", name, op, text)
+	}
+	if p.shift == 0 {
+		put(p.word, raw)
+	} else {
+		put(p.word, fmt.Sprintf("(%s) << %d", raw, p.shift))
+	}
+	if p.straddles() {
+		put(p.next, fmt.Sprintf("(%s) >> %d", raw, 64-p.shift))
+	}
+}
+
+// rawOf is the expression of the raw bits of a number within the field's range.
+func rawOf(f *sigmap.Field, x string) string {
+	switch {
+	case f.Float && f.Len == 32:
+		return fmt.Sprintf("uint64(math.Float32bits(float32(%s)))", x)
+	case f.Float:
+		return fmt.Sprintf("math.Float64bits(%s)", x)
+	case f.Signed && f.Len < 64:
+		return fmt.Sprintf("uint64(int64(%s)) & 0x%X", x, mask(int(f.Len)))
+	case f.Signed || f.Len < 64 && f.Lo >= 0: // no bit is above the sign
+		return fmt.Sprintf("uint64(int64(%s))", x)
+	}
+	return fmt.Sprintf("uint64(%s)", x)
+}
+
+// frame writes the words, and what is the same in every frame.
+func (w *signalWriter) frame(t *sigmap.Tx, words map[string]bool) {
+	w.line("\nf.ID, f.Len, f.Flags, f.Res0, f.Res1 = 0x%X, %d, 0x%X, 0, 0\nf.Data = [64]byte{}", t.ID, t.Len, t.Flags)
+	for word := range 8 {
+		base := uint64(0)
+		for i := range 8 {
+			base |= uint64(t.Base[8*word+i]) << (8 * i)
+		}
+		text := ""
+		add := func(part string) {
+			if text != "" {
+				text += " | "
+			}
+			text += part
+		}
+		if base != 0 {
+			add(fmt.Sprintf("0x%X", base))
+		}
+		if words[fmt.Sprintf("l%d", word)] {
+			add(fmt.Sprintf("l%d", word))
+		}
+		if words[fmt.Sprintf("b%d", word)] {
+			add(fmt.Sprintf("bits.ReverseBytes64(b%d)", word))
+		}
+		if text != "" {
+			w.line("binary.LittleEndian.PutUint64(f.Data[%d:%d], %s)", 8*word, 8*word+8, text)
+		}
+	}
+}
