@@ -158,6 +158,7 @@ func Run(b *bench.Bench, o Options) error {
 	return r.finish(report, signals)
 }
 
+// New returns the session of a bench; Prepare is next, and Close is due whatever happens.
 func New(b *bench.Bench, o Options) *Session {
 	r := &Session{Bench: b, Options: o, observer: o.Observer, unitDie: -1, restore: func() {}}
 	if r.observer == nil {
