@@ -8,7 +8,7 @@ import (
 	"lockstep/codegen/c99"
 	"lockstep/codegen/fmu"
 	"lockstep/codegen/specialise"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Go writes the Go package of a plant's kernel.
@@ -49,7 +49,7 @@ func (j Job) InC(files Files, report Report) (Files, Report, error) {
 	files = body.Files(c99.About{
 		Name: j.Tables.Name, Marker: j.marker(), Hash: j.Hash, Period: float64(j.Tables.PeriodNs) * 1e-9,
 		Inputs: cPorts(j.Tables.Inputs), Outputs: cPorts(j.Tables.Outputs), Start: j.Tables.Start, States: j.Tables.StateName,
-		Fault: slices.IndexFunc(j.Tables.Outputs, func(p model.Port) bool { return p.Name == "fault" }),
+		Fault: slices.IndexFunc(j.Tables.Outputs, func(p units.Port) bool { return p.Name == "fault" }),
 	})
 	report.Code = len(files[j.Package+".c"]) - body.Tables
 	return files, report, nil
@@ -77,7 +77,7 @@ func FMU(j Job, version int) (Files, error) {
 // it of that name would be taken for one of them.
 var headers = []string{"float", "math", "stdarg", "stdbool", "stdint", "stdio", "stdlib", "string"}
 
-func cPorts(list []model.Port) (ports []c99.Port) {
+func cPorts(list []units.Port) (ports []c99.Port) {
 	for _, p := range list {
 		ports = append(ports, c99.Port{Name: p.Name, Unit: p.Unit})
 	}

@@ -43,6 +43,7 @@ func TestEveryGeneratedFileSaysSo(t *testing.T) {
 
 // What a tick consists of: the subset that the C translator takes.
 func TestTickIsWrittenInTheTickSubset(t *testing.T) {
+	t.Parallel()
 	for _, plant := range []string{"coupled-clutches", "random:11", "random:6", "rail17:in parts"} {
 		files, _ := goOf(t, job(t, plant))
 		for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -107,6 +108,7 @@ func TestAPersonFindsTheElementsOfThePlant(t *testing.T) {
 // Every input, output, state and element of a plant has its name in the text, in Go and C, and
 // what is written for one signal says of which.
 func TestEveryNameOfThePlantIsInTheText(t *testing.T) {
+	t.Parallel()
 	for _, plant := range []string{"coupled-clutches", "powershift", "judder", "car-abs", "hybrid-spring", "truck"} {
 		j := job(t, plant)
 		files, _ := goOf(t, j)

@@ -9,6 +9,8 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 )
 
 // carFrom is the seed from which on plants are cars: two wheels under a body in the plane,
@@ -80,7 +82,7 @@ func randomCar(t testing.TB, seed uint64) subject {
 	if c.IntN(3) == 0 {
 		text += c.pick("partition: {N_sub: 4, N_iter: 0}\n", "partition: {N_sub: 2, N_iter: 2}\n")
 	}
-	p, err := model.Load("car.yaml", []byte(text))
+	p, err := plantfile.Load("car.yaml", []byte(text), library.Elements())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

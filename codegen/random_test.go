@@ -9,6 +9,8 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 )
 
 // chance draws the elements of a plant.
@@ -92,7 +94,7 @@ func randomPlant(t testing.TB, seed uint64) subject {
 	if c.IntN(2) == 0 {
 		text += "outputs:\n  angle: {pulses: J0, teeth: 20}\n"
 	}
-	p, err := model.Load("random.yaml", []byte(text))
+	p, err := plantfile.Load("random.yaml", []byte(text), library.Elements())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

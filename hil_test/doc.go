@@ -1,16 +1,21 @@
-// Package hiltest holds the tests that span packages: the rules of who imports
-// whom, and the command with a real CAN stack, real control units and witnesses
-// that are not ours. It holds nothing that the product needs.
+// Package hiltest is the map of the tests that span packages. It holds no code, and the
+// product imports nothing below it. There is a folder for what the tests prove:
 //
-// The tests named TestLab... run in a lab. The script vcan is user-mode Linux,
-// whose kernel has SocketCAN; the script preempt_rt is QEMU with a PREEMPT_RT
-// kernel and two emulated CAN cards, for the tests named TestLabPreemptRT... Where
-// a lab is missing they are skipped with a reason; hil_test/all installs it and
-// takes a skip for a failure.
+//	rules      imports, sizes and files of the repository are as declared
+//	accuracy   plants move as independent solutions say, and brakes stop a car
+//	cost       the tick costs no more than declared, and its code does not allocate
+//	interop    other programs read what lockstep writes, and the other way round
+//	labs       the command on a real CAN stack and on a PREEMPT_RT kernel
+//	proof      one realistic network against two independent control units
+//	faults     what follows from each fault of a run
+//	install    the package installs, runs and is removed
+//	study      figures for a reader, no tests of the product
 //
-// The tests named TestLabInstall..., behind the tag long, have a Debian of their own in
-// the second lab, by the script install_lab, for the package.
+// What these share is in packages of one purpose: lab starts programs and labs, rig puts
+// a plant on a grid, truth reads independent solutions.
 //
-// The tests named TestProof... and TestLabProof... run one realistic network, that of
-// the folder proof: in virtual time, and in both labs against two independent units.
+// The scripts are the entrances. all runs everything, long what takes hours. vcan is
+// user-mode Linux, whose kernel has SocketCAN; preempt_rt is QEMU with a PREEMPT_RT
+// kernel and two emulated CAN cards; install_lab is that with a Debian of its own; soak
+// soaks the demo bench in a lab.
 package hiltest

@@ -16,7 +16,7 @@ import re
 import sys
 
 INNER = re.compile(r"^ +--- (PASS|SKIP): (\S+)")
-LAB = re.compile(r"in the lab run the tests of (\S+)")  # packages_lab_test.go
+LAB = re.compile(r"in the lab run the tests of (\S+)")  # labs/packages_test.go
 
 
 def events(name):

@@ -1,21 +1,23 @@
+// Package model owns the system of matrices that a plant is to those who step it: states,
+// signals, friction elements, laws and ports, as plain data. It does not know plant files or
+// elements, and discretises and steps nothing.
+//
+// A plant comes to be in rooms below this one, each of which knows those before it:
+//
+//	units      how quantities, units and names are written
+//	network    nodes, and what acts between them: what elements make of themselves
+//	syntax     the YAML of a plant file
+//	element    what an element is; its families mechanics, planar, contact, machine, fluid
+//	plantfile  the language of plant files: from a file to a network
+//	library    the list of all element types, which is passed to plantfile
+//	assemble   from a network to a System
+//
+// The network is no part of this package, since it would bring what a file says of a signal
+// or a friction element beside what the kernel is told of it, under the same names, and into
+// the source that code generation reads. Package model/kernel steps a System.
 package model
 
-// Port is a scalar at the border of a plant.
-type Port struct {
-	Name     string
-	Unit     string  // SI, spelled as in Units; "1" for a bare number
-	Min, Max float64 // accepted range in Unit; ±Inf where there is none
-	Beyond   Beyond
-}
-
-// Beyond says what a signal carries of an output that is beyond what it can hold.
-type Beyond uint8
-
-const (
-	Border Beyond = iota // the end of its range: the output was not meant to go there
-	Rests                // the same, as meant: a timer that has run out
-	Wraps                // a counter: it goes on from the other end
-)
+import "lockstep/model/units"
 
 // System is an assembled plant: one form for everything the file can say.
 //
@@ -27,19 +29,19 @@ const (
 // the comment. It is plain data and never changes after Assemble.
 type System struct {
 	Name      string
-	States    []Port     // n
-	X0        []float64  // n, initial state
-	A         []float64  // n×n
-	B         []float64  // n×m
-	Bc        []float64  // n×mc
-	W         []float64  // mc×n
-	E         []float64  // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J, and what affine signals store
-	Signals   []Signal   // m; affine ones come after the sources, the laws last
-	Switches  []Switch   // deflections and speeds whose region the affine signals depend on
-	Guards    []Program  // places where a law has a corner: it is passed where the value crosses 0
-	Inputs    []Input    // which signals can be driven from outside
-	Frictions []Friction // mc
-	Outputs   []Port     // p
+	States    []units.Port // n
+	X0        []float64    // n, initial state
+	A         []float64    // n×n
+	B         []float64    // n×m
+	Bc        []float64    // n×mc
+	W         []float64    // mc×n
+	E         []float64    // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J, and what affine signals store
+	Signals   []Signal     // m; affine ones come after the sources, the laws last
+	Switches  []Switch     // deflections and speeds whose region the affine signals depend on
+	Guards    []Program    // places where a law has a corner: it is passed where the value crosses 0
+	Inputs    []Input      // which signals can be driven from outside
+	Frictions []Friction   // mc
+	Outputs   []units.Port // p
 	Pulses    []Pulses
 	Paces     []Pace     // of what acts and of what has a state
 	C         []float64  // p×n
@@ -82,7 +84,7 @@ type Affine struct {
 
 // Input is a signal that a bus or a file of inputs may drive.
 type Input struct {
-	Port
+	units.Port
 	Signal int     // index into System.Signals
 	Delay  float64 // s, >= 0: dead time between a command and its effect
 }
@@ -211,4 +213,13 @@ type Table struct {
 	X, Y   []float64 // increasing; Y is empty for one variable
 	Z      []float64 // len(X), or len(X)×len(Y)
 	Extend bool
+}
+
+// Partition has a plant stepped in two parts: what friction and laws alone turn by Sub
+// micro steps of the period, the linear rest by one (Gyebroszki, Efficient numerical
+// time-domain simulation of rail vehicles with coupled simulator systems, ch. 7).
+type Partition struct {
+	Sub   int    // micro steps of a period, 1 to 20
+	Iter  int    // additional iterations that refine it, 0 to 5
+	Place string // FILE:LINE:COL
 }

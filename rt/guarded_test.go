@@ -8,7 +8,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/fault"
 	"lockstep/sched"
 )
@@ -25,8 +25,8 @@ func guarded(t testing.TB) *sigmap.Map {
 			{Name: "n", Start: 48, Len: 4, Factor: 1}, {Name: "crc", Start: 56, Len: 8, Factor: 1},
 		}},
 	}}
-	port := func(name, unit string) model.Port {
-		return model.Port{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)}
+	port := func(name, unit string) units.Port {
+		return units.Port{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)}
 	}
 	m, err := sigmap.Bind(db, sigmap.Spec{
 		Receive: []sigmap.Link{{Message: "Command", Signal: "u", Port: "u"}},
@@ -35,7 +35,7 @@ func guarded(t testing.TB) *sigmap.Map {
 			{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF, Counter: []string{"n"}, Checksum: []string{"crc"}},
 		}}},
 		PeriodNs: int64(period),
-	}, []model.Port{port("u", "m/s")}, []model.Port{port("x", "m"), port("steps", "1")})
+	}, []units.Port{port("u", "m/s")}, []units.Port{port("x", "m"), port("steps", "1")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestTheEndOfAKilledProcessIsToldToAnotherOne(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 3000 {
+	for range 6000 {
 		if p.State.Load() == uint64(Running) {
 			break
 		}

@@ -9,7 +9,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/sched"
 )
 
@@ -81,8 +81,8 @@ func database(t testing.TB) *sigmap.Map {
 			{Name: "steps", Start: 0, Len: 24, Factor: 1, Unit: "1"},
 		}},
 	}}
-	in := []model.Port{{Name: "u", Unit: "m/s", Min: math.Inf(-1), Max: math.Inf(1)}}
-	out := []model.Port{
+	in := []units.Port{{Name: "u", Unit: "m/s", Min: math.Inf(-1), Max: math.Inf(1)}}
+	out := []units.Port{
 		{Name: "x", Unit: "m", Min: math.Inf(-1), Max: math.Inf(1)},
 		{Name: "steps", Unit: "1", Min: math.Inf(-1), Max: math.Inf(1)},
 	}

@@ -13,7 +13,10 @@ import (
 
 	"lockstep/codegen"
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -46,11 +49,11 @@ func onGrid(name string, driven bool, period time.Duration) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	p, err := model.Load(name+".yaml", data)
+	p, err := plantfile.Load(name+".yaml", data, library.Elements())
 	if err != nil {
 		return subject{}, err
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		return subject{}, err
 	}

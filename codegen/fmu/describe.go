@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // markup is XML as it is written, one element a line.
@@ -59,7 +59,7 @@ func (m *markup) line(name, close string, list []attribute) {
 
 // variable is what a description says of time, an input or an output.
 type variable struct {
-	model.Port
+	units.Port
 	causality string // "independent", "input" or "output"
 	start     string // of an input
 	about     string
@@ -89,7 +89,7 @@ func (j *Plant) variables() []variable {
 		p.Name = free(p.Name)
 		list = append(list, variable{Port: p, causality: "output"})
 	}
-	list[0] = variable{Port: model.Port{Name: free("time"), Unit: "s", Min: math.Inf(-1), Max: math.Inf(1)}, causality: "independent"}
+	list[0] = variable{Port: units.Port{Name: free("time"), Unit: "s", Min: math.Inf(-1), Max: math.Inf(1)}, causality: "independent"}
 	return list
 }
 
@@ -124,11 +124,11 @@ func (m *markup) units(list []variable) error {
 	}
 	m.begin("UnitDefinitions")
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		u, err := model.Units(name)
+		u, err := units.Parse(name)
 		if err != nil {
 			return err
 		}
-		other, err := model.Units(strings.ReplaceAll(u.SI, "rad", "A"))
+		other, err := units.Parse(strings.ReplaceAll(u.SI, "rad", "A"))
 		if err != nil {
 			return err
 		}

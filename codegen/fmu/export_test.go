@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -35,11 +37,11 @@ func OnGrid(t testing.TB, name string, period time.Duration) Plant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plant, err := model.Load(name+".yaml", data)
+	plant, err := plantfile.Load(name+".yaml", data, library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := plant.Assemble()
+	sys, err := assemble.System(plant)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,15 +8,15 @@ import (
 	"strings"
 
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Job is what the code of signals is generated from: the maps of a bench.
 type Job struct {
 	Maps     []*sigmap.Map // one per bus, as they were bound
 	Buses    []string      // their names
-	Inputs   []model.Port  // of the plant
-	Outputs  []model.Port
+	Inputs   []units.Port  // of the plant
+	Outputs  []units.Port
 	Internal string // import path below which the packages io/can, io/sigmap and rt are
 	Command  string // for the marker line
 	Package  string // that the file is of

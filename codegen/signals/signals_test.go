@@ -15,7 +15,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 const (
@@ -23,9 +23,9 @@ const (
 	signalOutputs = 12
 )
 
-func ports(prefix string, n int) (list []model.Port) {
+func ports(prefix string, n int) (list []units.Port) {
 	for i := range n {
-		list = append(list, model.Port{Name: fmt.Sprintf("%s%d", prefix, i), Unit: "1", Min: math.Inf(-1), Max: math.Inf(1)})
+		list = append(list, units.Port{Name: fmt.Sprintf("%s%d", prefix, i), Unit: "1", Min: math.Inf(-1), Max: math.Inf(1)})
 	}
 	return list
 }
@@ -188,6 +188,7 @@ func protect(t *testing.T, rnd *rand.Rand, m *sigmap.Map) {
 
 // TestSignalsInCodeAreThoseOfTheTables builds a program of the code for random maps.
 func TestSignalsInCodeAreThoseOfTheTables(t *testing.T) {
+	t.Parallel()
 	var maps []*sigmap.Map
 	job := Job{Inputs: ports("u", signalInputs), Outputs: ports("y", signalOutputs), Internal: "lockstep", Command: "lockstep gen", Package: "main"}
 	for seed := range uint64(40) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 )
 
 // Plant is what is specialised, and what the generated files say of it.
@@ -228,7 +228,7 @@ func (s *spec) kernelFile(j *Plant, order []*fn) string {
 	return b.String()
 }
 
-func portsUseInf(ports []model.Port) bool {
+func portsUseInf(ports []units.Port) bool {
 	for _, p := range ports {
 		if p.Min < -maxFloat || p.Max > maxFloat {
 			return true
@@ -239,7 +239,7 @@ func portsUseInf(ports []model.Port) bool {
 
 const maxFloat = 0x1p1023 * (1 + (1 - 0x1p-52))
 
-func writePorts(b *strings.Builder, ports []model.Port) {
+func writePorts(b *strings.Builder, ports []units.Port) {
 	bound := func(x float64) string {
 		switch {
 		case x > maxFloat:

@@ -119,7 +119,7 @@ func TestTheScenariosAreNumberedInTheirOrder(t *testing.T) {
 // TestTheLabHoldsWhatThisHostMustNotSuffer sees to it that the facts of the lab
 // that the list names are there.
 func TestTheLabHoldsWhatThisHostMustNotSuffer(t *testing.T) {
-	lab, err := os.ReadFile("../preempt_rt_lab_test.go")
+	lab, err := os.ReadFile("../labs/preempt_rt_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}

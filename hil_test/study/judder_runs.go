@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -59,9 +61,9 @@ func newDrive(plant string, period time.Duration, edits ...edit) *drive {
 		}
 		text = []byte(strings.Replace(string(text), e.from, e.to, 1))
 	}
-	p, err := model.Load(plant+".yaml", text)
+	p, err := plantfile.Load(plant+".yaml", text, library.Elements())
 	check(err)
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	check(err)
 	tables, err := kernel.Prepare(sys, kernel.Options{Period: period, Driven: []bool{true, true}})
 	check(err)

@@ -31,9 +31,7 @@ func TestJudderVehicleIsThatOfTheFile(t *testing.T) {
 				span[name] = [2]float64{v, v}
 			}
 			span[name] = [2]float64{min(span[name][0], v), max(span[name][1], v)}
-			if e := math.Abs(get() - v); e > worst[name] || e != e {
-				worst[name] = e
-			}
+			worst[name] = max(worst[name], math.Abs(get()-v))
 		}
 	}
 	most := 0.0

@@ -3,8 +3,10 @@ package main
 import (
 	"time"
 
-	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -41,11 +43,11 @@ func prepare(p *problem, h float64) (*kernel.Tables, error) {
 			return nil, err
 		}
 	}
-	plant, err := model.Load("study.yaml", text)
+	plant, err := plantfile.Load("study.yaml", text, library.Elements())
 	if err != nil {
 		return nil, err
 	}
-	sys, err := plant.Assemble()
+	sys, err := assemble.System(plant)
 	if err != nil {
 		return nil, err
 	}

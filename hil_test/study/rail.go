@@ -11,8 +11,12 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
+	"lockstep/model/units"
 )
 
 // The configurations of 003 chapter 9.
@@ -79,11 +83,11 @@ func railCar(s setting) (*kernel.Tables, error) {
 	for i, wheel := range []string{"bogie1.rear", "bogie1.front", "bogie2.rear", "bogie2.front"} {
 		text += fmt.Sprintf("  roll%d: {position: %s.rim}\n", i+1, wheel)
 	}
-	plant, err := model.Load("rail17.yaml", []byte(text))
+	plant, err := plantfile.Load("rail17.yaml", []byte(text), library.Elements())
 	if err != nil {
 		return nil, err
 	}
-	sys, err := plant.Assemble()
+	sys, err := assemble.System(plant)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +111,7 @@ func (s setting) take(until time.Duration) *ride {
 	k, y := kernel.New(t), make([]float64, len(t.Outputs))
 	var at [10]int
 	for i, name := range railPort {
-		at[i] = slices.IndexFunc(t.Outputs, func(o model.Port) bool { return o.Name == name })
+		at[i] = slices.IndexFunc(t.Outputs, func(o units.Port) bool { return o.Name == name })
 	}
 	for range int(until / s.h) {
 		k.Step(y, t.Start)

@@ -61,7 +61,7 @@ func TestRailCarInTwoPartsIsAsStableAndAccurateAsItsParts(t *testing.T) {
 			t.Errorf("T_sgn %g m/s: %+v", s.sign, s)
 		}
 	}
-	if r.scans[0].rolled < r.scans[1].rolled {
+	if !(r.scans[0].rolled >= r.scans[1].rolled) {
 		t.Errorf("T_sgn 0.2 m/s is nearer to rolling (%g m/s) than 0.05 m/s (%g)", r.scans[0].rolled, r.scans[1].rolled)
 	}
 }

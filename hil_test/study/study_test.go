@@ -7,40 +7,22 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
+	truthfile "lockstep/hil_test/truth"
 )
 
 // found is the study in short, done once.
 var found = sync.OnceValue(func() *result { return do(short) })
 
-// readFile are the numbers of a truth file by column; what is no number is NaN.
+// readFile returns the columns of a truth file by name.
 func readFile(t *testing.T, name string) map[string][]float64 {
 	t.Helper()
-	f, err := os.Open("../../model/plants/testdata/" + name + ".csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string][]float64{}
-	for _, row := range rows[1:] {
-		for j, text := range row {
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				v = math.NaN()
-			}
-			out[rows[0][j]] = append(out[rows[0][j]], v)
-		}
-	}
-	return out
+	return truthfile.Read(t, "../../model/plants/testdata/"+name+".csv").Columns()
 }
 
 // The files have 13 digits and were made by other code.

@@ -12,8 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -70,11 +72,11 @@ func (e trainExtent) train(cars int) (c trainCost, err error) {
 	if err != nil {
 		return c, err
 	}
-	plant, err := model.Load(name+".yaml", data)
+	plant, err := plantfile.Load(name+".yaml", data, library.Elements())
 	if err != nil {
 		return c, err
 	}
-	sys, err := plant.Assemble()
+	sys, err := assemble.System(plant)
 	if err != nil {
 		return c, err
 	}

@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"lockstep/io/messages"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Bind finds the signals and ports of spec and compiles the way between them,
 // converting units. An error names message, signal, port and units; where it is
 // about one entry of spec it is a *SpecError.
-func Bind(db *messages.Database, spec Spec, inputs, outputs []model.Port) (*Map, error) {
+func Bind(db *messages.Database, spec Spec, inputs, outputs []units.Port) (*Map, error) {
 	if err := db.Check(); err != nil {
 		return nil, err
 	}
@@ -62,13 +62,13 @@ type binder struct {
 	db              *messages.Database
 	spec            *Spec
 	m               *Map
-	inputs, outputs []model.Port
+	inputs, outputs []units.Port
 	driven          map[int]*messages.Message // what drives an input
 	frames          []*layout                 // of m.Tx
 }
 
 // ends finds the two ends of a link; kind of the ports is for messages.
-func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *messages.Message, sig *messages.Signal, index int, err error) {
+func (b *binder) ends(l Link, kind string, ports []units.Port) (msg *messages.Message, sig *messages.Signal, index int, err error) {
 	if msg, err = b.message(l.Message); err != nil {
 		return nil, nil, 0, err
 	}
@@ -81,7 +81,7 @@ func (b *binder) ends(l Link, kind string, ports []model.Port) (msg *messages.Me
 
 // field compiles a signal to the unit of port, which is the index-th of its
 // kind, with the range of the database.
-func (b *binder) field(sig *messages.Signal, index int, port *model.Port) (Field, error) {
+func (b *binder) field(sig *messages.Signal, index int, port *units.Port) (Field, error) {
 	unit, zero, err := scale(sig.Unit, port.Unit)
 	if err != nil {
 		return Field{}, problemf(ErrUnit, "signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
@@ -130,7 +130,7 @@ func scale(from, to string) (factor, zero float64, err error) {
 	case to == "K" && (from == "degC" || from == "°C"):
 		return 1, 273.15, nil
 	}
-	factor, err = model.Convert(from, to)
+	factor, err = units.Convert(from, to)
 	return factor, 0, err
 }
 
@@ -191,7 +191,7 @@ func (b *binder) sent(name string) int {
 func (b *binder) where(s *messages.Signal) string { return fmt.Sprintf("%s:%d", b.db.File, s.Line) }
 
 // find returns the index of the port called name; kind is for the message.
-func find(name, kind string, ports []model.Port) (int, error) {
+func find(name, kind string, ports []units.Port) (int, error) {
 	var names []string
 	for i := range ports {
 		if ports[i].Name == name {

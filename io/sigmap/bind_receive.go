@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"lockstep/io/messages"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // receive adds a received signal.
@@ -204,7 +204,7 @@ func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *messag
 		}
 		value := 0.0
 		if err == nil {
-			if value, err = model.Quantity(v.Text, b.inputs[index].Unit, nil); err != nil {
+			if value, err = units.Quantity(v.Text, b.inputs[index].Unit, nil); err != nil {
 				err = &problem{ErrUnit, err}
 			}
 		}

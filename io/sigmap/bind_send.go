@@ -6,7 +6,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/messages"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // layout is a sent message at work.
@@ -173,7 +173,7 @@ func (b *binder) send(l Link) error {
 		return err
 	}
 	beyond := b.outputs[index].Beyond
-	if f.Wraps, f.Rests = beyond == model.Wraps, beyond == model.Rests; f.Wraps && f.Float {
+	if f.Wraps, f.Rests = beyond == units.Wraps, beyond == units.Rests; f.Wraps && f.Float {
 		return problemf(ErrKind, "the port is a count, and the signal (%s) a floating-point number, which does not count on beyond its digits; take one of whole numbers", b.where(sig))
 	}
 	b.frames[i].take(sig, "port "+l.Port)
@@ -245,7 +245,7 @@ func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
 	if err := c.Course.Check(); err != nil {
 		return err
 	}
-	field, err := b.field(sig, -1, &model.Port{Unit: sig.Unit, Min: math.Inf(-1), Max: math.Inf(1)})
+	field, err := b.field(sig, -1, &units.Port{Unit: sig.Unit, Min: math.Inf(-1), Max: math.Inf(1)})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/messages"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // rich has floats, extended multiplexing, texts, start values and J1939.
@@ -277,7 +277,7 @@ func TestWhatIsDeclaredOfReceivedMessagesIsChecked(t *testing.T) {
 	} {
 		in := ports("1", "u0", "u1")
 		in[0].Min, in[0].Max = 0, 200
-		_, err := Bind(rich(), Spec{PeriodNs: period, Receive: []Link{{"Plain", "x", "u0"}}, Receptions: []Reception{c.r}}, in, []model.Port{})
+		_, err := Bind(rich(), Spec{PeriodNs: period, Receive: []Link{{"Plain", "x", "u0"}}, Receptions: []Reception{c.r}}, in, []units.Port{})
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %v: %q", c.r, err, c.kind, c.want)
 		} else if strings.Count(err.Error(), "message "+c.r.Message+":") != 1 {

@@ -8,7 +8,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/messages"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 func TestDecodeReadsAPayloadWorkedOutByHand(t *testing.T) {
@@ -113,8 +113,8 @@ func TestReceivedValuesAreInTheUnitOfThePort(t *testing.T) {
 		db := &messages.Database{Messages: []messages.Message{{Name: "M", ID: 1, Len: 8, Signals: []messages.Signal{
 			{Name: "s", Len: 16, Factor: 0.5, Offset: -50, Min: -50, Max: 30000, Unit: c.signal},
 		}}}}
-		port := model.Port{Name: "u", Unit: c.port, Min: math.Inf(-1), Max: math.Inf(1)}
-		m, err := Bind(db, Spec{PeriodNs: period, Receive: []Link{{"M", "s", "u"}}}, []model.Port{port}, nil)
+		port := units.Port{Name: "u", Unit: c.port, Min: math.Inf(-1), Max: math.Inf(1)}
+		m, err := Bind(db, Spec{PeriodNs: period, Receive: []Link{{"M", "s", "u"}}}, []units.Port{port}, nil)
 		if err != nil {
 			t.Errorf("%s: %v", c.signal, err)
 			continue
@@ -147,7 +147,7 @@ func TestLimitsWrittenInDecimalsAreMet(t *testing.T) {
 func TestEveryReceivedMessageIsFound(t *testing.T) {
 	db := &messages.Database{}
 	var links []Link
-	var in []model.Port
+	var in []units.Port
 	for i := range 40 {
 		name := string(rune('A'+i%26)) + string(rune('a'+i/26))
 		id := uint32(i*37%2048) | can.EFF*uint32(i%2)

@@ -14,7 +14,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/messages"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 const period = 5_000_000 // ns
@@ -49,17 +49,17 @@ func gearbox() *messages.Database {
 	}}
 }
 
-func ports(unit string, names ...string) (list []model.Port) {
+func ports(unit string, names ...string) (list []units.Port) {
 	for _, name := range names {
-		list = append(list, model.Port{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)})
+		list = append(list, units.Port{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)})
 	}
 	return list
 }
 
 // inputs and outputs of a plant that goes with gearbox.
-func inputs() []model.Port { return append(ports("Pa", "c1", "c2", "c3", "c4"), ports("1", "gear")...) }
+func inputs() []units.Port { return append(ports("Pa", "c1", "c2", "c3", "c4"), ports("1", "gear")...) }
 
-func outputs() []model.Port {
+func outputs() []units.Port {
 	return append(ports("rad/s", "w1", "w2", "w3", "w4"), ports("N.m", "tau1", "tau2", "tau3")...)
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // nearest names the up to three of list that look most like name.
@@ -15,7 +15,7 @@ func nearest(name string, list []string) string {
 	}
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b string) int {
-		return cmp.Compare(model.Distance(name, a), model.Distance(name, b))
+		return cmp.Compare(units.Distance(name, a), units.Distance(name, b))
 	})
 	return "nearest: " + strings.Join(list[:min(3, len(list))], ", ")
 }

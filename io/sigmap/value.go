@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"lockstep/io/messages"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // parseRaw returns the raw bits of a text: one of Values, or a number or quantity.
@@ -83,11 +83,11 @@ func parseNumber(s *messages.Signal, text string) (float64, error) {
 			return float64(n), nil
 		}
 	}
-	v, err := model.Quantity(text, s.Unit, nil)
+	v, err := units.Quantity(text, s.Unit, nil)
 	if err != nil {
 		return 0, err
 	}
-	unit, err := model.Units(s.Unit)
+	unit, err := units.Parse(s.Unit)
 	return v / unit.Factor, err
 }
 

@@ -8,12 +8,12 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/messages"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // counts are the ports of a counter and of a timer that may run out.
-func counts() []model.Port {
-	return []model.Port{{Name: "n", Unit: "1", Max: math.Inf(1), Beyond: model.Wraps}, {Name: "age", Unit: "s", Max: math.Inf(1), Beyond: model.Rests}}
+func counts() []units.Port {
+	return []units.Port{{Name: "n", Unit: "1", Max: math.Inf(1), Beyond: units.Wraps}, {Name: "age", Unit: "s", Max: math.Inf(1), Beyond: units.Rests}}
 }
 
 func countMap(t *testing.T, s messages.Signal) *Map {

@@ -1,6 +1,6 @@
-// Package yamlfile owns the reading of YAML files and of commands written like them: a Reader
-// walks the tree, refuses unknown keys and keeps the first error with its line and column. It
-// does not know what a file means, units of measure or other packages of this module.
+// Package yamlfile owns how our YAML files are read: mappings and scalars with their places, and
+// errors that say "FILE:LINE:COL". It knows no key of any file; the packages that own a format
+// (rt/bench, rt/scenario) bring the keys.
 package yamlfile
 
 import (

@@ -194,7 +194,7 @@
 // of one that is not marked so. A function added to the tick gets the mark, calls
 // nothing of the runtime but memmove and memclr, nothing of package math that is
 // no instruction (elementary.go has the others), appends nothing, stores no
-// pointer. hil_test/tick_code_test.go disassembles the command and names the
+// pointer. hil_test/cost/tick_code_test.go disassembles the command and names the
 // chain of calls that breaks this.
 //
 // The linker allows such a chain about 800 bytes of stack and refuses to link a

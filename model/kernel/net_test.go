@@ -30,13 +30,11 @@ func apart(a, b [][]float64, from, to int) float64 {
 	for j := from; j < to; j++ {
 		most, size := 0.0, 0.0
 		for i := range a {
-			if d := math.Abs(a[i][j] - b[i][j]); !(d <= most) {
-				most = d
-			}
+			most = max(most, math.Abs(a[i][j]-b[i][j]))
 			size = max(size, math.Abs(a[i][j]))
 		}
-		if !(most/size <= worst) {
-			worst = most / size
+		if most != 0 {
+			worst = max(worst, most/size)
 		}
 	}
 	return worst

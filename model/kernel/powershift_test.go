@@ -1,15 +1,14 @@
 package kernel
 
 import (
-	"bufio"
 	"math"
-	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"lockstep/hil_test/truth"
 	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // The Powershift gearbox of paper 004, section 5, put together by hand from the
@@ -47,7 +46,7 @@ func powershift() *model.System {
 		C: identity(n), D: make([]float64, n*m), Dc: make([]float64, n*mc),
 	}
 	for i := range n {
-		port := model.Port{Name: "w" + strconv.Itoa(i+1), Unit: "rad/s", Min: -inf, Max: inf}
+		port := units.Port{Name: "w" + strconv.Itoa(i+1), Unit: "rad/s", Min: -inf, Max: inf}
 		s.States = append(s.States, port)
 		s.Outputs = append(s.Outputs, port)
 		s.A[i*n+i] = -psB[i] / psJ[i]
@@ -60,7 +59,7 @@ func powershift() *model.System {
 			src.T, src.V = append(src.T, row[0]), append(src.V, row[1])
 		}
 		s.Signals = append(s.Signals, model.Signal{Name: name + ".K", Source: src})
-		s.Inputs = append(s.Inputs, model.Input{Port: model.Port{Name: name + ".K", Unit: "N", Max: inf}, Signal: c})
+		s.Inputs = append(s.Inputs, model.Input{Port: units.Port{Name: name + ".K", Unit: "N", Max: inf}, Signal: c})
 		s.Frictions = append(s.Frictions, model.Friction{Name: name, Signal: c, Gain: 1, Peak: 1})
 		for i := range n {
 			s.W[c*n+i] = psR[c][i]
@@ -93,10 +92,10 @@ func withAngles(sys *model.System, bodies ...int) *model.System {
 	for i := range mc {
 		copy(s.W[i*wide:], sys.W[i*n:(i+1)*n])
 	}
-	s.States = append([]model.Port(nil), sys.States...)
+	s.States = append([]units.Port(nil), sys.States...)
 	for k, body := range bodies {
 		s.A[(n+k)*wide+body] = 1
-		s.States = append(s.States, model.Port{Name: "theta" + strconv.Itoa(body+1), Unit: "rad", Min: math.Inf(-1), Max: math.Inf(1)})
+		s.States = append(s.States, units.Port{Name: "theta" + strconv.Itoa(body+1), Unit: "rad", Min: math.Inf(-1), Max: math.Inf(1)})
 	}
 	s.Outputs = s.States
 	return &s
@@ -119,49 +118,14 @@ func energy(s *model.System, x []float64) float64 {
 	return e
 }
 
-type truth struct {
-	t float64
-	w [4]float64
-}
-
-func readTruth(t *testing.T) []truth {
+// powershiftTruth reads the truth of the powershift: time, s, and four speeds, rad/s.
+func powershiftTruth(t *testing.T) truth.Table {
 	t.Helper()
-	var out []truth
-	for _, f := range readRows(t, "testdata/H_powershift.csv") {
-		var r truth
-		r.t = f[0]
-		copy(r.w[:], f[1:])
-		out = append(out, r)
+	table := truth.Read(t, "testdata/H_powershift.csv")
+	if len(table.Rows) != 3501 || len(table.Names) != 5 {
+		t.Fatalf("truth file has %d rows of %d columns, want 3501 of 5", len(table.Rows), len(table.Names))
 	}
-	if len(out) != 3501 {
-		t.Fatalf("truth file has %d rows, want 3501", len(out))
-	}
-	return out
-}
-
-func readRows(t *testing.T, file string) [][]float64 {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out [][]float64
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if strings.HasPrefix(sc.Text(), "#") || strings.HasPrefix(sc.Text(), "t") {
-			continue // comment, names of the columns
-		}
-		var row []float64
-		for _, s := range strings.Split(sc.Text(), ",") {
-			v, err := strconv.ParseFloat(s, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			row = append(row, v)
-		}
-		out = append(out, row)
-	}
-	return out
+	return table
 }
 
 // bothSchemes and bothForms are what most facts hold for.

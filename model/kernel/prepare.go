@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Scheme says what a tick does after an event.
@@ -50,8 +51,8 @@ type Options struct {
 type Tables struct {
 	Name      string
 	PeriodNs  int64
-	Inputs    []model.Port // of u
-	Outputs   []model.Port // of y
+	Inputs    []units.Port // of u
+	Outputs   []units.Port // of y
 	Start     []float64    // u at rest: what each input's own source gives at time 0
 	Frictions []string     // names, in the order of the bits of kappa
 
@@ -308,7 +309,7 @@ func (t *Tables) programs() []*model.Program {
 func listOutputs(t *Tables, sys *model.System) {
 	inf := math.Inf(1)
 	port := func(name, unit string, lo, hi float64) {
-		t.Outputs = append(t.Outputs, model.Port{Name: name, Unit: unit, Min: lo, Max: hi})
+		t.Outputs = append(t.Outputs, units.Port{Name: name, Unit: unit, Min: lo, Max: hi})
 	}
 	t.Outputs = append(t.Outputs, sys.Outputs...)
 	for _, f := range sys.Frictions {

@@ -213,7 +213,7 @@ type tally struct {
 
 // play runs a scenario in kernel and reference and checks every tick.
 func (s *scenario) play(t rapid.TB, all *tally) *watch {
-	sys := assemble(t, "random", []byte(s.text))
+	sys := assembledText(t, "random", []byte(s.text))
 	w := newWatch(t, sys, s)
 	defer func() {
 		if t.Failed() {

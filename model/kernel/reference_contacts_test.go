@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -37,11 +40,11 @@ func vehicle(t *testing.T) *model.System {
   a_f: {acceleration: flywheel}
   a_c: {acceleration: disc}
 `
-	p, err := model.Load("vehicle.yaml", []byte(text))
+	p, err := plantfile.Load("vehicle.yaml", []byte(text), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func TestInPlaceIsThePrecomputedKernel(t *testing.T) {
 		if s.peaked { // which of redundant locks breaks may turn on rounding
 			return
 		}
-		sys := assemble(rt, "random", []byte(s.text))
+		sys := assembledText(rt, "random", []byte(s.text))
 		opt := s.options
 		opt.Period, opt.Driven = s.period, driven(sys)
 		var k [2]*kernel.Kernel
@@ -171,7 +171,7 @@ func TestInPlaceIsThePrecomputedKernel(t *testing.T) {
 func TestStepDoesNotAllocateInAnyMode(t *testing.T) {
 	many := manyScenario("", 1)
 	check := func(name string, s *scenario) {
-		sys := assemble(t, name, []byte(s.text))
+		sys := assembledText(t, name, []byte(s.text))
 		for memory := range 2 {
 			opt := s.options
 			opt.Period, opt.Driven, opt.Memory = s.period, driven(sys), memory

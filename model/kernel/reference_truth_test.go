@@ -1,15 +1,16 @@
 package kernel_test
 
 import (
-	"encoding/csv"
 	"math"
-	"os"
-	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"lockstep/hil_test/truth"
 	"lockstep/model"
+	"lockstep/model/assemble"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -22,33 +23,17 @@ func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys := assemble(t, "coupled-clutches", data)
-	f, err := os.Open("../plants/testdata/CoupledClutches.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.Comment = '#'
-	all, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	truth := map[int64][]float64{} // by time in µs, the last of equal ones
-	for _, line := range all[1:] {
-		row := make([]float64, len(line))
-		for i, s := range line {
-			if row[i], err = strconv.ParseFloat(s, 64); err != nil {
-				t.Fatal(err)
-			}
-		}
-		truth[int64(math.Round(row[0]*1e6))] = row
+	sys := assembledText(t, "coupled-clutches", data)
+	table := truth.Read(t, "../plants/testdata/CoupledClutches.csv")
+	rows := map[int64][]float64{} // by time in µs, the last of equal ones
+	for i, at := range table.Time {
+		rows[int64(math.Round(at*1e6))] = table.Rows[i]
 	}
 	ref := newReference(sys, nil, 1.5)
 	worst, compared := 0.0, 0
 	for i := int64(1); i <= 1500; i++ {
 		ref.advance(t, float64(i)*1e-3, nil)
-		row, ok := truth[i*1000]
+		row, ok := rows[i*1000]
 		if !ok {
 			continue
 		}
@@ -78,14 +63,14 @@ func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 	}
 }
 
-// assemble makes a System whose outputs are its states.
-func assemble(t rapid.TB, name string, text []byte) *model.System {
+// assembledText makes a System whose outputs are its states.
+func assembledText(t rapid.TB, name string, text []byte) *model.System {
 	t.Helper()
-	p, err := model.Load(name+".yaml", text)
+	p, err := plantfile.Load(name+".yaml", text, library.Elements())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

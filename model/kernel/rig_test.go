@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // rig is a small plant put together by hand. Every signal is an input, the
@@ -60,7 +61,7 @@ func (r rig) system() *model.System {
 	}
 	copy(s.X0, r.X0)
 	for i := range n {
-		port := model.Port{Name: "x" + strconv.Itoa(i), Unit: "rad/s", Min: -inf, Max: inf}
+		port := units.Port{Name: "x" + strconv.Itoa(i), Unit: "rad/s", Min: -inf, Max: inf}
 		if i >= nb {
 			port.Unit = "rad"
 		}
@@ -74,7 +75,7 @@ func (r rig) system() *model.System {
 	}
 	r.addSprings(s)
 	signal := func(name, unit string, src model.Source) {
-		s.Inputs = append(s.Inputs, model.Input{Port: model.Port{Name: name, Unit: unit, Min: -inf, Max: inf}, Signal: len(s.Signals)})
+		s.Inputs = append(s.Inputs, model.Input{Port: units.Port{Name: name, Unit: unit, Min: -inf, Max: inf}, Signal: len(s.Signals)})
 		s.Signals = append(s.Signals, model.Signal{Name: name, Source: src})
 	}
 	for c, f := range r.Frictions {

@@ -28,7 +28,7 @@ func TestFirstRootIsTheFirstChangeOfSign(t *testing.T) {
 		if ok != (c.want <= 1) || ok && !scalar.EqualWithinAbs(got, c.want, 1e-6) {
 			t.Errorf("%s: root at %.9g (%t), want %g", name, got, ok, c.want)
 		}
-		if ok && got > 0 && !(k.curve(thePoly, got) <= 0) {
+		if ok && !(got <= 0) && !(k.curve(thePoly, got) <= 0) {
 			t.Errorf("%s: still %g at the root", name, k.curve(thePoly, got))
 		}
 	}

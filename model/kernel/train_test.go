@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // The parameters of a rail car of 17 degrees of freedom, SI; the structure is that of
@@ -95,7 +96,7 @@ func (t *train) system(force model.Source, block func(axle int) model.Source) *m
 		W: make([]float64, mc*n), E: make([]float64, n*n),
 	}
 	for i := range n {
-		s.States = append(s.States, model.Port{Name: fmt.Sprintf("x%d", i), Unit: "m/s", Min: math.Inf(-1), Max: math.Inf(1)})
+		s.States = append(s.States, units.Port{Name: fmt.Sprintf("x%d", i), Unit: "m/s", Min: math.Inf(-1), Max: math.Inf(1)})
 	}
 	for i, mass := range t.mass {
 		s.E[i*n+i] = mass
@@ -112,7 +113,7 @@ func (t *train) system(force model.Source, block func(axle int) model.Source) *m
 		}
 	}
 	input := func(name string, src model.Source) int {
-		s.Inputs = append(s.Inputs, model.Input{Port: model.Port{Name: name, Unit: "N", Min: math.Inf(-1), Max: math.Inf(1)}, Signal: len(s.Signals)})
+		s.Inputs = append(s.Inputs, model.Input{Port: units.Port{Name: name, Unit: "N", Min: math.Inf(-1), Max: math.Inf(1)}, Signal: len(s.Signals)})
 		s.Signals = append(s.Signals, model.Signal{Name: name, Source: src})
 		return len(s.Signals) - 1
 	}
@@ -176,7 +177,7 @@ func (t *train) adhere(s *model.System, a int) {
 func (t *train) outputs(s *model.System) {
 	n := len(s.X0)
 	out := func(name string, state int) {
-		s.Outputs = append(s.Outputs, model.Port{Name: name, Unit: "m/s", Min: math.Inf(-1), Max: math.Inf(1)})
+		s.Outputs = append(s.Outputs, units.Port{Name: name, Unit: "m/s", Min: math.Inf(-1), Max: math.Inf(1)})
 		row := make([]float64, n)
 		row[state] = 1
 		s.C = append(s.C, row...)

@@ -2,32 +2,18 @@ package kernel
 
 import (
 	"math"
-	"os"
 	"regexp"
-	"strconv"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
-)
 
-// columnRange is the span of each column of the truth, rad/s.
-func columnRange(rows []truth) (span [4]float64) {
-	lo, hi := rows[0].w, rows[0].w
-	for _, r := range rows {
-		for j, w := range r.w {
-			lo[j], hi[j] = min(lo[j], w), max(hi[j], w)
-		}
-	}
-	for j := range span {
-		span[j] = hi[j] - lo[j]
-	}
-	return span
-}
+	"lockstep/hil_test/truth"
+)
 
 // The truth is trusted to 1e-9: what is left is its own error.
 func TestPowershiftFollowsTheTruthOnEveryGrid(t *testing.T) {
-	rows := readTruth(t)
-	span := columnRange(rows)
+	table := powershiftTruth(t)
+	rows, span := table.Rows, table.Spans()[1:]
 	for _, period := range []int{1, 5, 10} {
 		for _, scheme := range bothSchemes {
 			k := start(t, powershift(), Options{Period: ms(period), Scheme: scheme})
@@ -38,9 +24,9 @@ func TestPowershiftFollowsTheTruthOnEveryGrid(t *testing.T) {
 				if k.lagOut() > 0 {
 					behind++
 				}
-				for j, w := range rows[i].w {
+				for j, w := range rows[i][1:] {
 					if !scalar.EqualWithinAbs(k.y[j], w, 1e-9*span[j]) {
-						t.Fatalf("%d ms %s: t = %g s: w%d = %.12g, want %.12g rad/s", period, scheme, rows[i].t, j+1, k.y[j], w)
+						t.Fatalf("%d ms %s: t = %g s: w%d = %.12g, want %.12g rad/s", period, scheme, rows[i][0], j+1, k.y[j], w)
 					}
 					worst = max(worst, math.Abs(k.y[j]-w)/span[j])
 				}
@@ -56,7 +42,7 @@ func TestPowershiftFollowsTheTruthOnEveryGrid(t *testing.T) {
 // What the papers' form costs: the lock torque held over a step. The bounds are
 // the issue's.
 func TestHeldFormEndsNearTheTruth(t *testing.T) {
-	rows := readTruth(t)
+	rows := powershiftTruth(t).Rows
 	for period, tol := range map[int]float64{5: 1e-4, 1: 1e-6} {
 		for _, scheme := range bothSchemes {
 			k := start(t, powershift(), Options{Period: ms(period), Scheme: scheme, Form: Held})
@@ -64,7 +50,7 @@ func TestHeldFormEndsNearTheTruth(t *testing.T) {
 				k.step()
 			}
 			worst := 0.0
-			for j, w := range rows[3500].w {
+			for j, w := range rows[3500][1:] {
 				if !scalar.EqualWithinRel(k.y[j], w, tol) {
 					t.Errorf("%d ms %s: w%d ends at %.9g, want %.9g rad/s", period, scheme, j+1, k.y[j], w)
 				}
@@ -84,16 +70,11 @@ type happening struct {
 
 func readHappenings(t *testing.T) (out []happening) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/H_powershift_events.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range regexp.MustCompile(`(?m)^([\d.]+),(lock|unlock|cross)(\d)$`).FindAllStringSubmatch(string(data), -1) {
-		at, err := strconv.ParseFloat(f[1], 64)
-		if err != nil {
-			t.Fatal(err)
+	name := regexp.MustCompile(`^(lock|unlock|cross)(\d)$`)
+	for _, e := range truth.ReadEvents(t, "testdata/H_powershift_events.csv") {
+		if f := name.FindStringSubmatch(e.Name); f != nil {
+			out = append(out, happening{f[1], int(f[2][0] - '1'), e.Time})
 		}
-		out = append(out, happening{f[2], int(f[3][0] - '1'), at})
 	}
 	if len(out) != 13 { // zero4_free is none: the clutch has no capacity then
 		t.Fatalf("events file has %d locks, break-aways and crossings, want 13", len(out))

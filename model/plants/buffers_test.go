@@ -89,7 +89,7 @@ func TestBuffersAndChainsInAllCombinationsMatchAnIndependentSolution(t *testing.
 	want = other.inTime(want)
 	for _, g := range everyWay([]grid{{period: time.Millisecond, tol: 1e-9, late: 1e-9}, {period: 5 * time.Millisecond, tol: 1e-9, late: 1e-9}, {period: 10 * time.Millisecond, tol: 1e-9, late: 1e-9}}) {
 		worst, events, tables := run(t, load(t, "buffers"), g.opt, tr)
-		within(t, g, tr.names[1:], worst)
+		within(t, g, tr.Names[1:], worst)
 		have := other.inTime(happened(tables, events, want))
 		for _, kind := range []string{"impact", "contact_begin", "separation", "region0", "region1"} {
 			of := func(list []happening) []happening {

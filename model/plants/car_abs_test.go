@@ -8,6 +8,7 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 )
 
 // What the second solver needs of car-abs.yaml, SI; front before rear.
@@ -173,9 +174,9 @@ func driven(t *testing.T, sys *model.System, period time.Duration) *car {
 	return &car{t: t, k: kernel.New(tables), tables: tables, u: slices.Clone(tables.Start), y: make([]float64, len(tables.Outputs))}
 }
 
-func (c *car) port(list []model.Port, name string) int {
+func (c *car) port(list []units.Port, name string) int {
 	c.t.Helper()
-	i := slices.IndexFunc(list, func(p model.Port) bool { return p.Name == name })
+	i := slices.IndexFunc(list, func(p units.Port) bool { return p.Name == name })
 	if i < 0 {
 		c.t.Fatalf("no port %s", name)
 	}
@@ -214,9 +215,7 @@ func TestCarBrakesAsASecondSolverSays(t *testing.T) {
 		}
 		worst, most := map[string]float64{}, 0.0
 		off := func(name string, want, span float64) {
-			if e := math.Abs(c.get(name)-want) / span; !(e <= worst[name]) {
-				worst[name] = e
-			}
+			worst[name] = max(worst[name], math.Abs(c.get(name)-want)/span)
 		}
 		for c.seconds() < 1.5 {
 			at := c.seconds()

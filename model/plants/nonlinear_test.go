@@ -1,16 +1,15 @@
 package plants_test
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"lockstep/hil_test/truth"
 	"lockstep/model/kernel"
 )
 
@@ -48,10 +47,10 @@ func (g grid) String() string {
 func TestNonlinearPlantsMatchIndependentSolutions(t *testing.T) {
 	for _, c := range nonlinear {
 		t.Run(c.plant, func(t *testing.T) {
-			tr, want := readTruth(t, "testdata/"+c.file+".csv"), readNonlinear(t, "testdata/"+c.file+"_events.csv")
+			tr, want := truth.Read(t, "testdata/"+c.file+".csv").AfterEvents(), readNonlinear(t, "testdata/"+c.file+"_events.csv")
 			for _, g := range everyWay(c.grids) {
 				worst, events, tables := run(t, load(t, c.plant), g.opt, tr)
-				within(t, g, tr.names[1:], worst)
+				within(t, g, tr.Names[1:], worst)
 				late := inOrder(t, g, want, happened(tables, events, want))
 				t.Logf("%v: %d events in order within %.1e s", g, len(want), late)
 			}
@@ -104,38 +103,25 @@ type happening struct {
 // than 1e-6. Regions are counted from the middle.
 func readNonlinear(t *testing.T, file string) (list []happening) {
 	t.Helper()
-	f, err := os.Open(file)
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	speed := max(slices.Index(rows[0], "wrel_before"), slices.Index(rows[0], "closing_speed"))
-	for _, r := range rows[1:] {
-		at, err := strconv.ParseFloat(r[0], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := r[1]
+	for _, e := range truth.ReadEvents(t, file) {
+		name := e.Name
 		switch {
 		case strings.HasPrefix(name, "start"):
 			continue
 		case name == "impact":
-			if v, err := strconv.ParseFloat(r[speed], 64); err != nil || math.Abs(v) <= 1e-6 {
+			text, ok := e.Fields["wrel_before"]
+			if !ok {
+				text = e.Fields["closing_speed"]
+			}
+			if v, err := strconv.ParseFloat(text, 64); err != nil || math.Abs(v) <= 1e-6 {
 				continue // too slow to count
 			}
 		case strings.HasPrefix(name, "x"):
-			name = "region" + r[4]
+			name = "region" + e.Fields["spring_region"]
 		case strings.HasPrefix(name, "region"):
 			name = strings.Replace(name, "-", "", 1)
 		}
-		list = append(list, happening{at, name})
+		list = append(list, happening{e.Time, name})
 	}
 	return list
 }

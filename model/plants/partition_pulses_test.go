@@ -40,7 +40,7 @@ func TestPulsesOfBrakedWheelInTwoPartsAreThoseOfItsClosedForm(t *testing.T) {
 			if n != edges || !(math.Abs(at-age-passed(edges)) <= 1e-10) {
 				t.Fatalf("N_sub %d, N_iter %d: at %g s %g edges, the last at %.12g s; want %g and %.12g", c.sub, c.iter, at, n, at-age, edges, passed(edges))
 			}
-			if want := passed(edges) - passed(edges-1); edges > 1 && !(math.Abs(period-want) <= 1e-10) {
+			if want := passed(edges) - passed(edges-1); !(edges <= 1) && !(math.Abs(period-want) <= 1e-10) {
 				t.Fatalf("N_sub %d, N_iter %d: at %g s the period is %.12g s, want %.12g", c.sub, c.iter, at, period, want)
 			}
 		}
@@ -100,15 +100,15 @@ func TestPulsesInTwoPartsAreCountedOnceAndChangeNothing(t *testing.T) {
 			phi, w = b.y[b.column["phi"]], b.y[b.column["w1"]]
 			n, age := b.y[b.column["teeth"]], b.y[b.column["teeth.age"]]
 			edge := math.Floor(phi/pitch + 0.5)
-			if want := math.Abs(edge - math.Floor(before/pitch+0.5)); speed*w > 0 && n-count != want {
+			if want := math.Abs(edge - math.Floor(before/pitch+0.5)); !(speed*w <= 0) && n-count != want {
 				t.Fatalf("N_sub %d, N_iter %d, tick %d: %g edges between %g and %g rad, want %g", c.sub, c.iter, i, n-count, before, phi, want)
 			}
-			if off := phi - (edge-0.5)*pitch - w*age; n > count && min(speed, w) > 0.1 && i > 0 && !(math.Abs(off) <= (math.Abs(w-speed)+0.1)*age) {
+			if off := phi - (edge-0.5)*pitch - w*age; !(n <= count) && !(min(speed, w) <= 0.1) && i > 0 && !(math.Abs(off) <= (math.Abs(w-speed)+0.1)*age) {
 				t.Fatalf("N_sub %d, N_iter %d, tick %d: %g s ago the wheel was %g rad off its edge", c.sub, c.iter, i, age, off)
 			}
 			count = n
 		}
-		if count < 100 {
+		if !(count >= 100) {
 			t.Errorf("N_sub %d, N_iter %d: %g edges", c.sub, c.iter, count)
 		}
 	}

@@ -8,8 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/hil_test/truth"
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -24,11 +28,11 @@ type stepped struct {
 // iter iterations; sub 0: as one.
 func inParts(t *testing.T, text string, h time.Duration, sub, iter int) *stepped {
 	t.Helper()
-	p, err := model.Load("plant.yaml", []byte(text))
+	p, err := plantfile.Load("plant.yaml", []byte(text), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +61,15 @@ func railText(t *testing.T, replace ...string) string {
 
 // wheelSpeeds are the errors of the wheels' speeds at the rim over 8 s, m/s, against
 // the independent solution: the mean and the largest.
-func wheelSpeeds(t *testing.T, tr truth, h time.Duration, sub, iter int) (mean, most float64) {
+func wheelSpeeds(t *testing.T, tr truth.Table, h time.Duration, sub, iter int) (mean, most float64) {
 	t.Helper()
 	s := inParts(t, railText(t), h, sub, iter)
 	ticks := int(20 * time.Millisecond / h)
-	for _, row := range tr.rows[1:] {
+	for _, row := range tr.Rows[1:] {
 		for range ticks {
 			s.Step(s.y, s.u)
 		}
-		for c, name := range tr.names {
+		for c, name := range tr.Names {
 			if len(name) != 2 || name[0] != 'u' {
 				continue
 			}
@@ -73,7 +77,7 @@ func wheelSpeeds(t *testing.T, tr truth, h time.Duration, sub, iter int) (mean, 
 			if !(e <= 10) {
 				t.Fatalf("%s is off by %g m/s", name, e)
 			}
-			mean, most = mean+e/4/float64(len(tr.rows)-1), max(most, e)
+			mean, most = mean+e/4/float64(len(tr.Rows)-1), max(most, e)
 		}
 	}
 	return mean, most
@@ -81,7 +85,7 @@ func wheelSpeeds(t *testing.T, tr truth, h time.Duration, sub, iter int) (mean, 
 
 // What was measured on rail17, and a little more; its wheels run at up to 3.3 m/s.
 func TestFourClassesOfSimulatorKeepTheirErrors(t *testing.T) {
-	tr := readTruth(t, "testdata/G_rail17.csv")
+	tr := truth.Read(t, "testdata/G_rail17.csv").AfterEvents()
 	for _, c := range []struct {
 		h         time.Duration
 		sub, iter int
@@ -100,7 +104,7 @@ func TestFourClassesOfSimulatorKeepTheirErrors(t *testing.T) {
 }
 
 func TestIterationsTakeTheErrorOfTwoPartsBeyondOrderOne(t *testing.T) {
-	tr := readTruth(t, "testdata/G_rail17.csv")
+	tr := truth.Read(t, "testdata/G_rail17.csv").AfterEvents()
 	order := func(iter int) float64 {
 		coarse, _ := wheelSpeeds(t, tr, 10*time.Millisecond, 5, iter)
 		fine, _ := wheelSpeeds(t, tr, 2500*time.Microsecond, 5, iter)
@@ -153,7 +157,7 @@ func TestBrakedWheelStandsStillBetweenMicroSteps(t *testing.T) {
 			}
 		}
 	}
-	if stood < 200 || s.y[s.column["transitions"]] < 4 || s.y[s.column["fault"]] != 0 {
+	if stood < 200 || !(s.y[s.column["transitions"]] >= 4) || s.y[s.column["fault"]] != 0 {
 		t.Errorf("the wheel stood in %d ticks, after %g transitions", stood, s.y[s.column["transitions"]])
 	}
 }
@@ -206,7 +210,7 @@ func TestStepInTwoPartsAllocatesNothingAndRepeatsItsBits(t *testing.T) {
 		}
 		return bits
 	}
-	if first, second := run(), run(); !slices.Equal(first, second) || s.y[s.column["transitions"]] < 4 {
+	if first, second := run(), run(); !slices.Equal(first, second) || !(s.y[s.column["transitions"]] >= 4) {
 		t.Errorf("a second run gives other bits, or nothing happened in %g transitions", s.y[s.column["transitions"]])
 	}
 	s.Reset()
@@ -225,11 +229,11 @@ func TestPlantThatCannotBeParted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := model.Load(name, data)
+		p, err := plantfile.Load(name, data, library.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}
-		sys, err := p.Assemble()
+		sys, err := assemble.System(p)
 		if err != nil {
 			t.Fatal(err)
 		}

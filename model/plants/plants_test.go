@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/model"
+	"lockstep/model/assemble"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -19,14 +21,14 @@ func TestEveryPlantLoadsAndAssembles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := model.Load(e.Name+".yaml", data)
+		p, err := plantfile.Load(e.Name+".yaml", data, library.Elements())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.Name != e.Name || p.About == "" {
 			t.Errorf("%s: plant is named %q, about %q", e.Name, p.Name, p.About)
 		}
-		if _, err := p.Assemble(); err != nil {
+		if _, err := assemble.System(p); err != nil {
 			t.Error(err)
 		}
 	}

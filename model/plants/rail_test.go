@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -58,11 +60,11 @@ func newTrain(t *testing.T, replace ...string) *train {
 			}
 		}
 	}
-	p, err := model.Load("train3.yaml", []byte(text))
+	p, err := plantfile.Load("train3.yaml", []byte(text), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"lockstep/hil_test/truth"
 )
 
 const (
@@ -221,24 +223,22 @@ func TestTheSecondSolverGoesAsTheTruthFilesSay(t *testing.T) {
 		"chapter 5, comparison 1, formula": {"D4_tyre1_high_speed_start_pacejka", 1e-7}, // the file's own doubt
 	} {
 		s := all[slices.IndexFunc(all, func(r row) bool { return r.name == name })].other
-		tr, worst := readTruth(t, "testdata/"+c.file+".csv"), map[string]float64{}
-		span := tr.spans()
-		for i, at := range tr.time {
+		tr, worst := truth.Read(t, "testdata/"+c.file+".csv").AfterEvents(), map[string]float64{}
+		span := tr.Spans()
+		for i, at := range tr.Time {
 			if err := s.to(at); err != nil {
 				t.Fatal(err)
 			}
 			names, values := s.seen()
-			for k, column := range tr.names {
+			for k, column := range tr.Names {
 				if j := slices.Index(names, column); j >= 0 {
-					if e := math.Abs(values[j]-tr.rows[i][k]) / span[k]; !(e <= worst[column]) {
-						worst[column] = e
-					}
+					worst[column] = max(worst[column], math.Abs(values[j]-tr.Rows[i][k])/span[k])
 				}
 			}
 		}
 		g, want := grid{tol: c.tol, late: 1e-9}, readNonlinear(t, "testdata/"+c.file+"_events.csv")
 		t.Log(c.file)
-		within(t, g, tr.names, worst)
+		within(t, g, tr.Names, worst)
 		have := slices.DeleteFunc(piled(s.events), func(e happening) bool {
 			return !slices.ContainsFunc(want, func(w happening) bool { return w.name == e.name })
 		})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/hil_test/truth"
 	"lockstep/model/plants"
 )
 
@@ -246,7 +247,7 @@ func (r row) check(t *testing.T) {
 	want = r.inTime(want)
 	for _, g := range r.grids {
 		worst, events, tables := run(t, assembled(t, "row", []byte(r.text)), g.opt, tr)
-		within(t, g, tr.names[1:], worst)
+		within(t, g, tr.Names[1:], worst)
 		var have []happening
 		for _, e := range events {
 			if name := called(tables, e); name != "" {
@@ -260,19 +261,19 @@ func (r row) check(t *testing.T) {
 
 // solved is the trajectory of the other solver every 10 ms, longer than what is compared of
 // the events, which may lag; of columns that rest there is none.
-func (r row) solved(t *testing.T) (tr truth, events []happening) {
+func (r row) solved(t *testing.T) (tr truth.Table, events []happening) {
 	t.Helper()
-	for at := 0.01; at < r.length+0.5; at = float64(len(tr.time)+1) * 0.01 {
+	for at := 0.01; at < r.length+0.5; at = float64(len(tr.Time)+1) * 0.01 {
 		if err := r.other.to(at); err != nil {
 			t.Fatal(err)
 		}
 		names, values := r.other.seen()
-		tr.names, tr.time = append([]string{"t"}, names...), append(tr.time, at)
-		tr.rows = append(tr.rows, append([]float64{at}, values...))
+		tr.Names, tr.Time = append([]string{"t"}, names...), append(tr.Time, at)
+		tr.Rows = append(tr.Rows, append([]float64{at}, values...))
 	}
-	for j, span := range tr.spans() {
+	for j, span := range tr.Spans() {
 		if span < 1e-9 {
-			tr.names[j] = ""
+			tr.Names[j] = ""
 		}
 	}
 	return tr, r.other.events

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -19,11 +22,11 @@ func trainSystem(t *testing.T, name string, replace ...string) *model.System {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := model.Load(name+".yaml", []byte(strings.NewReplacer(replace...).Replace(string(data))))
+	p, err := plantfile.Load(name+".yaml", []byte(strings.NewReplacer(replace...).Replace(string(data))), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,15 +83,13 @@ func TestTrainOfThreeCarsMovesAsByDenseMatrices(t *testing.T) {
 		sparse.Step(a, tables.Start)
 		dense.Step(b, tables.Start)
 		for j := range p {
-			if d := math.Abs(a[j] - b[j]); !(d <= apart[j]) {
-				apart[j] = d
-			}
+			apart[j] = max(apart[j], math.Abs(a[j]-b[j]))
 			size[j] = max(size[j], math.Abs(b[j]))
 		}
 	}
 	worst, at := 0.0, 0
 	for j := range p {
-		if e := apart[j] / size[j]; !(e <= worst) {
+		if e := apart[j] / size[j]; apart[j] != 0 && !(e <= worst) && !math.IsNaN(worst) {
 			worst, at = e, j
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
-	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 )
 
 // truck drives the truck by hand, every 10 ms.
@@ -53,7 +53,7 @@ func newTruck(t *testing.T) *truck {
 
 func (v *truck) set(input string, value float64) {
 	v.t.Helper()
-	i := slices.IndexFunc(v.tables.Inputs, func(p model.Port) bool { return p.Name == input })
+	i := slices.IndexFunc(v.tables.Inputs, func(p units.Port) bool { return p.Name == input })
 	if i < 0 {
 		v.t.Fatalf("no input %s", input)
 	}
@@ -62,7 +62,7 @@ func (v *truck) set(input string, value float64) {
 
 func (v *truck) get(output string) float64 {
 	v.t.Helper()
-	i := slices.IndexFunc(v.tables.Outputs, func(p model.Port) bool { return p.Name == output })
+	i := slices.IndexFunc(v.tables.Outputs, func(p units.Port) bool { return p.Name == output })
 	if i < 0 {
 		v.t.Fatalf("no output %s", output)
 	}

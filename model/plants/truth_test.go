@@ -1,7 +1,6 @@
 package plants_test
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
 	"os"
@@ -10,64 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/hil_test/truth"
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
-
-// truth is a table of an independent solution; rows of equal time are an event, the
-// last one counts.
-type truth struct {
-	names []string
-	time  []float64
-	rows  [][]float64
-}
-
-func readTruth(t *testing.T, file string) truth {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.Comment = '#'
-	all, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tr truth
-	for _, name := range all[0] {
-		name, _, _ = strings.Cut(name, "[")
-		tr.names = append(tr.names, name)
-	}
-	for _, line := range all[1:] {
-		row := make([]float64, len(line))
-		for i, s := range line {
-			if row[i], err = strconv.ParseFloat(s, 64); err != nil {
-				row[i] = math.NaN()
-			}
-		}
-		if n := len(tr.time); n > 0 && tr.time[n-1] == row[0] {
-			tr.rows[n-1] = row
-			continue
-		}
-		tr.time, tr.rows = append(tr.time, row[0]), append(tr.rows, row)
-	}
-	return tr
-}
-
-// spans are the ranges of the columns.
-func (tr truth) spans() (list []float64) {
-	for c := range tr.names {
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, r := range tr.rows {
-			low, high = min(low, r[c]), max(high, r[c])
-		}
-		list = append(list, high-low)
-	}
-	return list
-}
 
 func load(t testing.TB, name string) *model.System {
 	t.Helper()
@@ -84,11 +33,11 @@ func load(t testing.TB, name string) *model.System {
 // assembled is the plant of a file.
 func assembled(t testing.TB, name string, data []byte) *model.System {
 	t.Helper()
-	p, err := model.Load(name+".yaml", data)
+	p, err := plantfile.Load(name+".yaml", data, library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +46,7 @@ func assembled(t testing.TB, name string, data []byte) *model.System {
 
 // run steps a plant and returns for every column the largest error over its range at
 // the time stamps that truth and grid share, and the events.
-func run(t testing.TB, sys *model.System, opt kernel.Options, tr truth) (worst map[string]float64, events []kernel.Event, tables *kernel.Tables) {
+func run(t testing.TB, sys *model.System, opt kernel.Options, tr truth.Table) (worst map[string]float64, events []kernel.Event, tables *kernel.Tables) {
 	t.Helper()
 	tables, err := kernel.Prepare(sys, opt)
 	if err != nil {
@@ -109,10 +58,10 @@ func run(t testing.TB, sys *model.System, opt kernel.Options, tr truth) (worst m
 	for j, o := range tables.Outputs {
 		column[o.Name] = j
 	}
-	span := tr.spans()
+	span := tr.Spans()
 	worst = map[string]float64{}
 	h, tick, shared := opt.Period.Seconds(), 0, 0
-	for i, at := range tr.time {
+	for i, at := range tr.Time {
 		n := int(math.Round(at / h))
 		if math.Abs(float64(n)*h-at) > 1e-9 {
 			continue
@@ -125,15 +74,12 @@ func run(t testing.TB, sys *model.System, opt kernel.Options, tr truth) (worst m
 			k.Output(y)
 		}
 		shared++
-		for c, name := range tr.names[1:] {
+		for c, name := range tr.Names[1:] {
 			j, ok := column[name]
 			if !ok {
 				continue
 			}
-			e := math.Abs(y[j]-tr.rows[i][c+1]) / span[c+1]
-			if e > worst[name] || e != e {
-				worst[name] = e
-			}
+			worst[name] = max(worst[name], math.Abs(y[j]-tr.Rows[i][c+1])/span[c+1])
 		}
 	}
 	if shared < 20 {
@@ -174,7 +120,7 @@ var cases = []struct {
 func TestPlantsMatchIndependentSolutions(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.plant, func(t *testing.T) {
-			tr := readTruth(t, "testdata/"+c.file)
+			tr := truth.Read(t, "testdata/"+c.file).AfterEvents()
 			want := c.events
 			if c.eventsFile != "" {
 				want = readEvents(t, "testdata/"+c.eventsFile)
@@ -188,7 +134,7 @@ func TestPlantsMatchIndependentSolutions(t *testing.T) {
 				}
 				worst, events, tables := run(t, load(t, c.plant), kernel.Options{Period: time.Duration(g.ms) * time.Millisecond}, tr)
 				compared, most, at := 0, 0.0, ""
-				for _, name := range tr.names[1:] {
+				for _, name := range tr.Names[1:] {
 					e, ok := worst[name]
 					if !ok {
 						continue
@@ -215,15 +161,10 @@ func TestPlantsMatchIndependentSolutions(t *testing.T) {
 // events called zero are grazing ones, without a transition.
 func readEvents(t *testing.T, file string) []string {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var list []string
-	for line := range strings.Lines(string(data)) {
-		f := strings.Split(line, ",")
+	for _, e := range truth.ReadEvents(t, file) {
 		for _, kind := range []string{"unlock", "lock", "slip", "cross"} {
-			name, ok := strings.CutPrefix(strings.TrimSpace(f[1]), kind)
+			name, ok := strings.CutPrefix(strings.TrimSpace(e.Name), kind)
 			if !ok {
 				continue
 			}
@@ -231,9 +172,12 @@ func readEvents(t *testing.T, file string) []string {
 			if name != "" && name[0] >= '0' && name[0] <= '9' {
 				name = "clutch" + name
 			}
-			list = append(list, f[0]+" "+strings.Replace(kind, "unlock", "slip", 1)+" "+name)
+			list = append(list, e.Fields["t"]+" "+strings.Replace(kind, "unlock", "slip", 1)+" "+name)
 			break
 		}
+	}
+	if list == nil {
+		t.Fatalf("%s has no events", file)
 	}
 	return list
 }

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/model"
+	"lockstep/model/assemble"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -44,11 +46,11 @@ func newWspCar(t *testing.T, period time.Duration) *car {
   T_NAME.brake: {torque: NAME.brake}
 `, "NAME", a.name)
 	}
-	p, err := model.Load("wsp-car.yaml", []byte(text))
+	p, err := plantfile.Load("wsp-car.yaml", []byte(text), library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sys, err := p.Assemble()
+	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // Bus is one CAN bus of a bench.
@@ -149,7 +149,7 @@ func readRecovery(r *yamlfile.Reader, n ast.Node, what string) int64 {
 	if w.Text == "wait" {
 		return 0
 	}
-	seconds, err := model.Quantity(after, "s", nil)
+	seconds, err := units.Quantity(after, "s", nil)
 	if !restart || err != nil || !(seconds >= 0.01 && seconds <= 3600) {
 		r.Fail(n, "%s: %q is none of: wait, restart after T (T: 10 ms to 3600 s)", what, w.Text)
 	}

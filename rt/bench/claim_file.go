@@ -11,7 +11,7 @@ import (
 	"lockstep/io/j1939"
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // J1939 is what a bench file says of the addresses from which it sends.
@@ -97,7 +97,7 @@ func readFunction(r *yamlfile.Reader, n ast.Node, what string) uint8 {
 	}
 	v, err := strconv.ParseUint(w.Text, 0, 8)
 	if r.Err == nil && err != nil {
-		r.Fail(n, "%s: function: %q is neither a number from 0 to 255 nor one of %s%s", what, w.Text, strings.Join(words, ", "), model.Meant(w.Text, words))
+		r.Fail(n, "%s: function: %q is neither a number from 0 to 255 nor one of %s%s", what, w.Text, strings.Join(words, ", "), units.Meant(w.Text, words))
 	}
 	return uint8(v)
 }

@@ -1,13 +1,22 @@
-// Package bench owns bench files and what is prepared of them: Load reads a file, Prepare
-// turns it into a Handover, plain data with which the target process ticks. It does not
-// start or watch a run (rt/supervisor), tick (rt), know the mathematics of a plant (model,
-// model/kernel) or speak to a bus (io/can).
+// Package bench owns the bench file and the plan that is made of it. Load reads the file;
+// Prepare assembles the plant, binds every signal to its port and returns a Handover of plain
+// data, which is all that the target process needs.
 //
-// Everything that can fail, parse or look up a name happens here, before the start: the
-// target decodes the Handover and parses nothing.
+// The package runs nothing: rt/supervisor runs a bench in real time, rt/virtual in virtual
+// time. It does not tick (package rt), know the mathematics of a plant (model, model/kernel)
+// or speak to a bus (io/can). What is expected of a run is in rt/scenario.
 //
-// A bus of a bench file, with all that can be said of it; what is given in brackets is
-// what holds where the file says nothing:
+// Everything of a bench that can fail, be parsed or be looked up is done here, before the
+// start. Errors are "FILE:LINE:COL: bench: ...".
+//
+// Reading order: file.go (Bench, Load), bus.go (buses, frames, messages), protect.go
+// (protected groups, values over time), units.go (units of a database), claim_file.go (J1939
+// addresses), safe.go (safe values, ends of a run), prepare.go (Handover), handover.go (how a
+// Handover reaches the target), hash.go (digests of the sources of a run).
+//
+// # A bus of a bench file
+//
+// Brackets give the default:
 //
 //	buses:
 //	  drive:
@@ -53,6 +62,6 @@
 //	      addresses:                 # another node takes one; without j1939 nothing is claimed
 //	        0x00: {function: engine, identity: 1}    # the fields of j1939.Fields; [0]
 //
-// A frame that the bus does not take is sent once more at the next tick, before the
-// others, with the values of that tick.
+// A frame that the bus does not take is sent once more at the next tick, before the others,
+// with the values of that tick.
 package bench

@@ -20,7 +20,11 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/yamlfile"
 	"lockstep/model"
+	"lockstep/model/assemble"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/ecu"
 	"lockstep/sched"
@@ -55,9 +59,9 @@ type Bench struct {
 	// replays one, has them as they were when it began.
 	Files map[string]FileContent
 
-	text  []byte       // the file itself
-	dir   string       // where plant and databases are looked for first; "" for an embedded bench
-	draft *model.Draft // the plant, parsed before; nil: it is read
+	text  []byte           // the file itself
+	dir   string           // where plant and databases are looked for first; "" for an embedded bench
+	draft *plantfile.Draft // the plant, parsed before; nil: it is read
 }
 
 // FileContent is a file as it was when it was read.
@@ -110,7 +114,7 @@ func ReadAny(name string) (file string, data []byte, err error) {
 			return "", nil, fmt.Errorf("bench: %s %w", name, syscall.EISDIR)
 		}
 		return "", nil, &NotFoundError{name, fmt.Sprintf("bench: no file %s, and nothing embedded of that name%s; `lockstep plants` lists what is",
-			name, model.Meant(name, EmbeddedNames()))}
+			name, units.Meant(name, EmbeddedNames()))}
 	}
 	return file, data, nil
 }
@@ -210,7 +214,7 @@ func (b *Bench) Read(name yamlfile.Scalar) (shown string, data []byte, err error
 	}
 	if shown, data, err = readEmbedded(name.Text); err != nil {
 		return "", nil, b.Errorf(name, "%w", &NotFoundError{name.Text, fmt.Sprintf("no file %q beside the bench file, and nothing embedded of that name%s",
-			name.Text, model.Meant(name.Text, EmbeddedNames()))})
+			name.Text, units.Meant(name.Text, EmbeddedNames()))})
 	}
 	return shown, data, nil
 }
@@ -230,7 +234,7 @@ func CommandOrigin(name string) yamlfile.Origin {
 
 // NewReader returns a reader that suggests the nearest known name.
 func NewReader(from yamlfile.Origin) *yamlfile.Reader {
-	return &yamlfile.Reader{Origin: from, Suggest: model.Meant}
+	return &yamlfile.Reader{Origin: from, Suggest: units.Meant}
 }
 
 // Parse reads a bench file; dir is where its plant and databases are looked for first, ""
@@ -258,7 +262,7 @@ func FromTree(file, dir string, n ast.Node) (*Bench, error) {
 }
 
 // SetPlant makes the bench use a plant that is parsed already; its file is not read.
-func (b *Bench) SetPlant(plant *model.Draft) { b.draft = plant }
+func (b *Bench) SetPlant(plant *plantfile.Draft) { b.draft = plant }
 
 // FileText is the bench file itself.
 func (b *Bench) FileText() []byte { return b.text }
@@ -340,7 +344,7 @@ func ReadControlUnit(r *yamlfile.Reader, n ast.Node) (w yamlfile.Scalar, set []e
 	}
 	w = r.Scalar(at, "unit")
 	if !slices.Contains(ecu.Names(), w.Text) {
-		r.Fail(at, "unit: no control unit %q%s; there are %s", w.Text, model.Meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
+		r.Fail(at, "unit: no control unit %q%s; there are %s", w.Text, units.Meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
 	}
 	for _, e := range list {
 		s, err := ecu.ParseSetting(e.Key.GetToken().Value + "=" + r.Scalar(e.Value, "unit").Text)
@@ -470,4 +474,30 @@ func FromPlant(name, file string, step time.Duration, scheme string) *Bench {
 		b.dir, b.Plant.Text = filepath.Dir(name), filepath.Base(name)
 	}
 	return b
+}
+
+// LoadPlant reads and assembles a plant: the file of that name if there is one,
+// the embedded plant otherwise. command is what wants it, for errors.
+func LoadPlant(command, name string) (*model.System, error) {
+	file, data, err := ReadAny(name)
+	if err != nil {
+		return nil, err
+	}
+	switch FileKind(file, data) {
+	case "inputs":
+		return nil, &KindError{File: name, Kind: "inputs", Err: fmt.Errorf("%s: %s is a file of inputs: lockstep sim PLANT -in %s", command, name, name)}
+	case "scenario":
+		return nil, &KindError{File: name, Kind: "scenario", Err: fmt.Errorf("%s: %s is a scenario: lockstep sim BENCH -scenario %s", command, name, name)}
+	case "sweep":
+		return nil, &KindError{File: name, Kind: "sweep", Err: fmt.Errorf("%s: %s is a sweep: lockstep sweep %s", command, name, name)}
+	case "database":
+		return nil, &KindError{File: file, Kind: "database", Err: fmt.Errorf("%s: %s is a database; %s takes a plant", command, file, command)}
+	case "bench":
+		return nil, &KindError{File: file, Kind: "bench", Err: fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)}
+	}
+	plant, err := plantfile.Load(file, data, library.Elements())
+	if err != nil {
+		return nil, err
+	}
+	return assemble.System(plant)
 }

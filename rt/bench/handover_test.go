@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -57,11 +59,11 @@ func TestEqualTablesHaveOneDigest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plant, err := model.Load(file, data)
+			plant, err := plantfile.Load(file, data, library.Elements())
 			if err != nil {
 				t.Fatal(err)
 			}
-			sys, err := plant.Assemble()
+			sys, err := assemble.System(plant)
 			if err != nil {
 				t.Fatal(err)
 			}

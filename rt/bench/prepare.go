@@ -10,7 +10,11 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/ecu"
 	"lockstep/rt/fault"
@@ -105,7 +109,7 @@ func Prepare(b *Bench) (*Handover, error) {
 	for _, shown := range []yamlfile.Scalar{b.Engine, b.Wheel} {
 		if shown.Text != "" && PortIndex(tables.Outputs, shown.Text) < 0 {
 			return nil, b.Errorf(shown, "show: plant %s has no output %q%s",
-				b.Plant.Text, shown.Text, model.Meant(shown.Text, PortNames(tables.Outputs)))
+				b.Plant.Text, shown.Text, units.Meant(shown.Text, PortNames(tables.Outputs)))
 		}
 	}
 	for i := range b.Buses {
@@ -147,16 +151,16 @@ func Assemble(b *Bench) (*model.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plant.Assemble()
+	return assemble.System(plant)
 }
 
 // ParsePlant reads and parses the file of the plant.
-func (b *Bench) ParsePlant() (*model.Draft, error) {
+func (b *Bench) ParsePlant() (*plantfile.Draft, error) {
 	file, data, err := b.Read(b.Plant)
 	if err != nil {
 		return nil, err
 	}
-	return model.Parse(file, data)
+	return plantfile.Parse(file, data, library.Elements())
 }
 
 // driven tells for each input of the plant whether a bus drives it; no input may
@@ -173,7 +177,7 @@ func (b *Bench) driven(sys *model.System) ([]bool, error) {
 			switch {
 			case i < 0:
 				return nil, b.Errorf(l.Scalar, "plant %s has no input %q%s; it has %s",
-					b.Plant.Text, l.Port, model.Meant(l.Port, names), strings.Join(names, ", "))
+					b.Plant.Text, l.Port, units.Meant(l.Port, names), strings.Join(names, ", "))
 			case driven[i]:
 				return nil, b.Errorf(l.Scalar, "input %q is driven twice", l.Port)
 			}
@@ -204,12 +208,12 @@ func (b *Bench) checkPairs() error {
 }
 
 // PortIndex is where the port called name is, -1 when there is none.
-func PortIndex(ports []model.Port, name string) int {
-	return slices.IndexFunc(ports, func(p model.Port) bool { return p.Name == name })
+func PortIndex(ports []units.Port, name string) int {
+	return slices.IndexFunc(ports, func(p units.Port) bool { return p.Name == name })
 }
 
 // PortNames lists the names of ports, in their order.
-func PortNames(ports []model.Port) []string {
+func PortNames(ports []units.Port) []string {
 	names := make([]string, len(ports))
 	for i, p := range ports {
 		names[i] = p.Name
@@ -236,7 +240,7 @@ func (b *Bench) loop(t *kernel.Tables) rt.Config {
 }
 
 // spans are what the inputs can be.
-func spans(inputs []model.Port) (list [][2]float64) {
+func spans(inputs []units.Port) (list [][2]float64) {
 	for _, p := range inputs {
 		list = append(list, [2]float64{p.Min, p.Max})
 	}
@@ -247,7 +251,7 @@ func spans(inputs []model.Port) (list [][2]float64) {
 const warmup = 100
 
 // WatchedOutputs finds the outputs of which the loop keeps count.
-func WatchedOutputs(outputs []model.Port) rt.Watch {
+func WatchedOutputs(outputs []units.Port) rt.Watch {
 	return rt.Watch{
 		Events: PortIndex(outputs, "events"), Transitions: PortIndex(outputs, "transitions"),
 		Lag: PortIndex(outputs, "lag"), Fault: PortIndex(outputs, "fault"),

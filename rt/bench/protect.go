@@ -9,7 +9,7 @@ import (
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // readProtection reads one protected group, or a list of them.
@@ -166,7 +166,7 @@ func readFormula(r *yamlfile.Reader, n ast.Node, what string, period int64) *sig
 	text := r.Scalar(n, what).Text
 	for i := range lines + 1 {
 		at := int64(math.RoundToEven(float64(period) * float64(i) / lines))
-		v, err := model.Quantity(text, "1", map[string]float64{"t": float64(at) / 1e9})
+		v, err := units.Quantity(text, "1", map[string]float64{"t": float64(at) / 1e9})
 		if err != nil && r.Err == nil {
 			r.Fail(n, "%s: at t = %g s: %s", what, float64(at)/1e9, QuantityError(yamlfile.Scalar{Text: text}, err))
 		}
@@ -203,7 +203,7 @@ func readBareNumber(r *yamlfile.Reader, n ast.Node, text, what string) float64 {
 
 // ReadQuantity reads a quantity in an SI unit; a number without a unit is in it.
 func ReadQuantity(r *yamlfile.Reader, n ast.Node, text, unit, what string) float64 {
-	v, err := model.Quantity(text, unit, nil)
+	v, err := units.Quantity(text, unit, nil)
 	if err != nil && r.Err == nil {
 		r.Fail(n, "%s: %s", what, QuantityError(yamlfile.Scalar{Text: text}, err))
 	}

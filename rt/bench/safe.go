@@ -10,8 +10,8 @@ import (
 
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
-	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 	"lockstep/rt"
 )
 
@@ -109,7 +109,7 @@ func readLoss(r *yamlfile.Reader, n ast.Node, what string, later bool) (l rt.Los
 	}
 	seconds, err := 0.0, error(nil)
 	if timed {
-		seconds, err = model.Quantity(after, "s", nil)
+		seconds, err = units.Quantity(after, "s", nil)
 	}
 	l.AfterNs = int64(seconds * 1e9)
 	if l.Action < 0 || err != nil || timed && (!later || l.Action == rt.GoOn) || !(seconds >= 0 && seconds <= 3600) {
@@ -132,9 +132,9 @@ func (b *Bench) farewell(t *kernel.Tables, maps []*sigmap.Map) (rt.Farewell, err
 	for _, v := range b.Safe.Values {
 		i := PortIndex(t.Outputs, v.Port.Text)
 		if i < 0 {
-			return f, b.Errorf(v.Port, "safe: plant %s has no output %q%s", b.Plant.Text, v.Port.Text, model.Meant(v.Port.Text, PortNames(t.Outputs)))
+			return f, b.Errorf(v.Port, "safe: plant %s has no output %q%s", b.Plant.Text, v.Port.Text, units.Meant(v.Port.Text, PortNames(t.Outputs)))
 		}
-		x, err := model.Quantity(v.Value.Text, t.Outputs[i].Unit, nil)
+		x, err := units.Quantity(v.Value.Text, t.Outputs[i].Unit, nil)
 		if err != nil {
 			return f, b.Errorf(v.Value, "safe: %s: %s", v.Port.Text, QuantityError(v.Value, err))
 		}

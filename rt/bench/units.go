@@ -13,6 +13,7 @@ import (
 	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 )
 
 // Unit says what a unit of a database means, which may spell it in its own way, or
@@ -25,7 +26,7 @@ type Unit struct {
 func readUnits(r *yamlfile.Reader, n ast.Node, dst *[]Unit, what string) {
 	for _, e := range r.Entries(n, what) {
 		u := Unit{yamlfile.KeyScalar(e), r.Scalar(e.Value, what+": "+yamlfile.KeyScalar(e).Text).Text}
-		if _, err := model.Units(u.Is); err != nil && r.Err == nil {
+		if _, err := units.Parse(u.Is); err != nil && r.Err == nil {
 			r.Fail(e.Value, "%s: %s", what, strings.TrimPrefix(err.Error(), "model: "))
 		}
 		*dst = append(*dst, u)
@@ -44,30 +45,30 @@ func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
 		return nil, err
 	}
 	bus.lenient = len(list)
-	units, signals := map[string][]*messages.Signal{}, map[string]*messages.Signal{}
+	ofUnit, signals := map[string][]*messages.Signal{}, map[string]*messages.Signal{}
 	var known []string
 	for i := range db.Messages {
 		m := &db.Messages[i]
 		for j := range m.Signals {
 			s := &m.Signals[j]
-			if units[s.Unit] == nil {
+			if ofUnit[s.Unit] == nil {
 				known = append(known, s.Unit)
 			}
-			units[s.Unit], signals[m.Name+"."+s.Name] = append(units[s.Unit], s), s
+			ofUnit[s.Unit], signals[m.Name+"."+s.Name] = append(ofUnit[s.Unit], s), s
 			known = append(known, m.Name+"."+s.Name)
 		}
 	}
 	for _, u := range bus.Units {
-		for _, s := range units[u.Of.Text] {
+		for _, s := range ofUnit[u.Of.Text] {
 			s.Unit = u.Is
 		}
 	}
 	for _, u := range bus.Units {
 		if s := signals[u.Of.Text]; s != nil {
 			s.Unit = u.Is
-		} else if units[u.Of.Text] == nil {
+		} else if ofUnit[u.Of.Text] == nil {
 			return nil, b.Errorf(u.Of, "bus %q: units: %s has no unit and no signal MESSAGE.SIGNAL %q%s",
-				bus.Name.Text, file, u.Of.Text, model.Meant(u.Of.Text, known))
+				bus.Name.Text, file, u.Of.Text, units.Meant(u.Of.Text, known))
 		}
 	}
 	return db, nil
@@ -80,7 +81,7 @@ func readNanoseconds(r *yamlfile.Reader, dst *int64, what string, lo, hi float64
 		if r.Err != nil {
 			return
 		}
-		s, err := model.Quantity(w.Text, "s", nil)
+		s, err := units.Quantity(w.Text, "s", nil)
 		ns := math.RoundToEven(s * 1e9)
 		switch {
 		case err != nil:

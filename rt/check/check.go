@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"lockstep/io/can"
-	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/rt/bench"
 	"lockstep/rt/scenario"
 	"lockstep/sched"
@@ -52,7 +53,7 @@ func (c *Check) File(name string) error {
 	case "bench":
 		return c.bench(name)
 	}
-	plant, err := model.Load(file, data)
+	plant, err := plantfile.Load(file, data, library.Elements())
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
-	plant, err := model.Load(file, data)
+	plant, err := plantfile.Load(file, data, library.Elements())
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 )
 
@@ -207,16 +207,16 @@ func (v *interfaceTable) source(msg *messages.Message, s *messages.Signal, f *be
 }
 
 // port is a port with its unit, and its range if it has one.
-func port(list []model.Port, name string) string {
+func port(list []units.Port, name string) string {
 	p := &list[bench.PortIndex(list, name)]
 	text := fmt.Sprintf("%s[%s]", p.Name, p.Unit)
 	if !math.IsInf(p.Min, 0) || !math.IsInf(p.Max, 0) {
 		text += fmt.Sprintf(" %g to %g", p.Min, p.Max)
 	}
 	switch p.Beyond {
-	case model.Wraps:
+	case units.Wraps:
 		text += ", counts on from the other end of its range"
-	case model.Rests:
+	case units.Rests:
 		text += ", stays at the end of its range"
 	}
 	return text

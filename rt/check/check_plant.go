@@ -15,19 +15,22 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"lockstep/model"
+	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/network"
+	"lockstep/model/units"
 )
 
 // understood is a plant that is being checked.
 type understood struct {
 	file   string
-	layout *model.Layout
+	layout *assemble.Layout
 	sys    *model.System
 	tables *kernel.Tables
 	budget int64 // ns that a tick may take; 0: half of the period
 }
 
-func understand(file string, plant *model.Plant, opt kernel.Options) (*understood, error) {
+func understand(file string, plant *network.Plant, opt kernel.Options) (*understood, error) {
 	p := &understood{file: file}
 	err := p.assemble(plant)
 	if err != nil {
@@ -47,11 +50,11 @@ func WithFile(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-func (p *understood) assemble(plant *model.Plant) (err error) {
-	if p.sys, err = plant.Assemble(); err != nil {
+func (p *understood) assemble(plant *network.Plant) (err error) {
+	if p.sys, err = assemble.System(plant); err != nil {
 		return err
 	}
-	p.layout, err = plant.Layout()
+	p.layout, err = assemble.LayoutOf(plant)
 	return err
 }
 
@@ -135,7 +138,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func portText(p model.Port) string {
+func portText(p units.Port) string {
 	s := fmt.Sprintf("%s[%s]", p.Name, p.Unit)
 	if p.Min > -1e300 || p.Max < 1e300 {
 		s += fmt.Sprintf(" %g..%g", p.Min, p.Max)
@@ -143,7 +146,7 @@ func portText(p model.Port) string {
 	return s
 }
 
-func portTexts(ports []model.Port) []string {
+func portTexts(ports []units.Port) []string {
 	var text []string
 	for _, p := range ports {
 		text = append(text, portText(p))
@@ -151,7 +154,7 @@ func portTexts(ports []model.Port) []string {
 	return text
 }
 
-func massless(l *model.Layout) []string {
+func massless(l *assemble.Layout) []string {
 	var text []string
 	for _, set := range []struct {
 		names []string

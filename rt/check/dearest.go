@@ -12,6 +12,8 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/rt/bench"
 	"lockstep/sched"
 )
@@ -96,7 +98,7 @@ func measured(b *bench.Bench, t *kernel.Tables) ([]*exercise, error) {
 	if err != nil {
 		return nil, err
 	}
-	plant, err := model.Load(file, data)
+	plant, err := plantfile.Load(file, data, library.Elements())
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
@@ -229,17 +228,15 @@ var requests = []string{"status", "faults", "fault", "clear", "set", "release", 
 // answer does what a line asks for.
 func (c *Server) answer(line string) *Answer {
 	a, err := &Answer{}, error(nil)
-	words, err := scenario.SplitWords(line)
+	words, err := scenario.ParseRequest(line)
 	switch {
-	case !yamlfile.IsPrintable(line):
-		err = errors.New("the request has characters that cannot be printed")
 	case err != nil:
 	case len(words) == 0 || !slices.Contains(requests, words[0]):
 		word := ""
 		if len(words) > 0 {
 			word = words[0]
 		}
-		err = fmt.Errorf("unknown request %.60q%s; known are %s", word, model.Meant(word, requests), strings.Join(requests, ", "))
+		err = fmt.Errorf("unknown request %.60q%s; known are %s", word, units.Meant(word, requests), strings.Join(requests, ", "))
 	case words[0] != "status" && words[0] != "faults" && words[0] != "stop":
 		err = c.change(line, a)
 	case words[0] == "stop" && len(words) == 2 && words[1] == "now":

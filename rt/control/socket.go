@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
@@ -337,5 +337,5 @@ func choose(list []socket, which string) (*socket, error) {
 	case len(names) == 0:
 		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("no bench %q runs; none does", which)}
 	}
-	return nil, &host.Exit{Code: 3, Err: fmt.Errorf("no bench %q runs%s; there are %s", which, model.Meant(host.FileName(which), plain), strings.Join(names, ", "))}
+	return nil, &host.Exit{Code: 3, Err: fmt.Errorf("no bench %q runs%s; there are %s", which, units.Meant(host.FileName(which), plain), strings.Join(names, ", "))}
 }

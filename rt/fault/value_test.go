@@ -11,7 +11,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 const (
@@ -63,8 +63,8 @@ func testMap(t testing.TB) *sigmap.Map {
 	return m
 }
 
-func ports(name, unit string) []model.Port {
-	return []model.Port{{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)}}
+func ports(name, unit string) []units.Port {
+	return []units.Port{{Name: name, Unit: unit, Min: math.Inf(-1), Max: math.Inf(1)}}
 }
 
 // rig is a Set with a plant of two inputs and one output.

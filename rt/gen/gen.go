@@ -18,8 +18,8 @@ import (
 	"lockstep/codegen/fmu"
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
-	"lockstep/rt/virtual"
 )
 
 // Request is what is to be generated.
@@ -237,7 +237,7 @@ func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 
 // job prepares the plant.
 func (r *Request) job() (codegen.Job, error) {
-	sys, err := virtual.LoadPlant("gen", r.Plant)
+	sys, err := bench.LoadPlant("gen", r.Plant)
 	if err != nil {
 		return codegen.Job{}, err
 	}
@@ -278,7 +278,7 @@ func (r *Request) driven(sys *model.System) ([]bool, error) {
 		case i < 0 && len(names) == 0:
 			return nil, fmt.Errorf("gen: -drive %s: the plant has no inputs", name)
 		case i < 0:
-			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s", name, model.Meant(name, names), strings.Join(names, ", "))
+			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s", name, units.Meant(name, names), strings.Join(names, ", "))
 		default:
 			list[i] = true
 		}

@@ -24,7 +24,7 @@ func CreateExclusive(path string) (*os.File, error) {
 	return f, nil
 }
 
-// OpenExclusive is createOwn for a file that keeps what it has.
+// OpenExclusive is CreateExclusive for a file that keeps what it has.
 func OpenExclusive(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {

@@ -95,7 +95,7 @@ func TestFramesHeardBesideTheLoopAreInTheRecordOrCounted(t *testing.T) {
 	if err := c.w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, unheard := heardIn(t, c.Path)
+	list, unheard := heardIn(t, c.path)
 	known := 0
 	for _, f := range list {
 		if f.ID != 0x7FF {
@@ -148,7 +148,7 @@ func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
 	if err := c.w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, unheard := heardIn(t, c.Path)
+	list, unheard := heardIn(t, c.path)
 	want := []can.Frame{other, a, a}
 	if len(list) != len(want) || unheard != 0 || len(w.sent) != 0 {
 		t.Fatalf("%+v, %d missing, %d still expected; want %d frames", list, unheard, len(w.sent), len(want))

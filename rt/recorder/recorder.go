@@ -25,7 +25,7 @@ var ErrIncomplete = errors.New("is incomplete")
 // a disk that is slow or full holds up nobody.
 type Recorder struct {
 	report.View
-	Path   string   // "" there is no record, only a judge
+	path   string   // "" there is no record, only a judge
 	own    *os.File // open so that no other run writes that file
 	trial  *scenario.Scenario
 	best   bool                  // the run is at best effort
@@ -73,11 +73,11 @@ func New(r report.View, what Options) (*Recorder, error) {
 	if what.Path == "" && what.Scenario == nil {
 		return nil, nil
 	}
-	c := &Recorder{View: r, Path: what.Path, trial: what.Scenario, events: what.Events,
+	c := &Recorder{View: r, path: what.Path, trial: what.Scenario, events: what.Events,
 		names: NewEventLog(r.Handover), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
-	if c.Path != "" {
+	if c.path != "" {
 		var err error
-		if c.own, err = createRecord(c.Path, what.Older); err != nil { // a wrong name is told before the run
+		if c.own, err = createRecord(c.path, what.Older); err != nil { // a wrong name is told before the run
 			return nil, fmt.Errorf("run: record: %w", err)
 		}
 		if c.others, err = newMonitor(r); err != nil {
@@ -167,7 +167,7 @@ func (c *Recorder) Finish() string {
 // Lines returns the log that keeps the lines of live changes for the record; nil where there
 // is no record: a judge alone would never ask for them.
 func (c *Recorder) Lines() *EventLog {
-	if c == nil || c.Path == "" {
+	if c == nil || c.path == "" {
 		return nil
 	}
 	return c.names
@@ -241,12 +241,12 @@ func (c *Recorder) begin() bool {
 	if c.judge != nil && !c.Handover.Loop.Virtual {
 		c.judge.Begin(start + c.offset)
 	}
-	if c.begun = c.Path == ""; c.begun {
+	if c.begun = c.path == ""; c.begun {
 		return true
 	}
 	h, err := c.header(start, c.offset)
 	if err == nil {
-		c.w, err = record.Create(c.Path, *h, record.Options{})
+		c.w, err = record.Create(c.path, *h, record.Options{})
 	}
 	if err != nil {
 		c.note(err)
@@ -382,7 +382,7 @@ func (c *Recorder) writeEvents() {
 	}
 }
 
-// createRecord is createOwn for a file of which older ones are kept, as path.1 and so on:
+// createRecord is host.CreateExclusive for a file of which older ones are kept, as path.1 and so on:
 // the record of a run that has failed outlives the next starts.
 func createRecord(path string, older int) (*os.File, error) {
 	f, err := host.OpenExclusive(path)

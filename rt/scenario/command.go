@@ -8,7 +8,7 @@ import (
 
 	"lockstep/io/record"
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
@@ -217,7 +217,7 @@ func findSettable(h *bench.Handover, name string) (int, error) {
 	m, sig, err := findSignal(h, name)
 	if err != nil {
 		names := bench.PortNames(h.Tables.Inputs)
-		if near := model.Meant(name, names); near != "" || !strings.Contains(name, ".") {
+		if near := units.Meant(name, names); near != "" || !strings.Contains(name, ".") {
 			return 0, unknown("input", name, names)
 		}
 		return 0, err
@@ -267,6 +267,14 @@ func released(h *bench.Handover, slots *FaultSlots) (names []string) {
 		}
 	}
 	return names
+}
+
+// ParseRequest returns the words of a request, which has none but printable characters.
+func ParseRequest(line string) ([]string, error) {
+	if !yamlfile.IsPrintable(line) {
+		return nil, errors.New("the request has characters that cannot be printed")
+	}
+	return SplitWords(line)
 }
 
 // SplitWords takes a line apart as the shell does: blanks part words, '...' is as it is,

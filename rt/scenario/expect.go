@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
@@ -229,7 +229,7 @@ func (e *windowed) beyond(w *expectSpec) (want string, err error) {
 func (e *windowed) limit(w yamlfile.Scalar) (float64, error) {
 	v, err := e.read(w.Text)
 	if _, unit, ok := strings.Cut(w.Text, " "); ok && err == nil {
-		if _, err := model.Convert(unit, e.unit); err == nil || unit == "degC" {
+		if _, err := units.Convert(unit, e.unit); err == nil || unit == "degC" {
 			e.shown = gaugeOf(unit)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
@@ -25,7 +25,7 @@ func ResolveFault(h *bench.Handover, s FaultSpec) (f fault.Fault, err error) {
 	if i < 0 {
 		words := kindWords(t.of)
 		return f, s.Errorf(s.Kind, "fault: %s does not fit %s%s; its kinds are %s",
-			s.Kind.Text, t.name, model.Meant(s.Kind.Text, words), strings.Join(words, ", "))
+			s.Kind.Text, t.name, units.Meant(s.Kind.Text, words), strings.Join(words, ", "))
 	}
 	kind := faultKinds()[i]
 	f = t.Fault
@@ -92,7 +92,7 @@ func findTarget(h *bench.Handover, s *FaultSpec) (t *aim, err error) {
 
 // unknown says that there is no such thing, which is nearest, or which there are.
 func unknown(what, name string, names []string) error {
-	if near := model.Meant(name, names); near != "" || len(names) == 0 {
+	if near := units.Meant(name, names); near != "" || len(names) == 0 {
 		return fmt.Errorf("there is no %s %q%s", what, name, near)
 	}
 	const most = 12

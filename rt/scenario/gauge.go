@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 )
 
@@ -30,7 +30,7 @@ func gaugeOf(name string) gauge {
 
 // factorOf is a unit in SI; 1 of one that is unknown.
 func factorOf(unit string) float64 {
-	u, err := model.Units(unit)
+	u, err := units.Parse(unit)
 	if err != nil {
 		return 1
 	}
@@ -67,7 +67,7 @@ func bareNumber(text string) (float64, bool) {
 
 // bare reads a quantity as SI.
 func bare(text, unit string) (float64, error) {
-	v, err := model.Quantity(text, unit, nil)
+	v, err := units.Quantity(text, unit, nil)
 	if err != nil {
 		err = errors.New(bench.QuantityError(yamlfile.Scalar{Text: text}, err))
 	}

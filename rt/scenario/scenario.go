@@ -13,7 +13,7 @@ import (
 
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
@@ -216,7 +216,7 @@ func drivenBy(h *bench.Handover, port string) string {
 }
 
 // readStimulus reads a value or a course, within the range of its port.
-func readStimulus(r *yamlfile.Reader, n ast.Node, p *model.Port) sigmap.Course {
+func readStimulus(r *yamlfile.Reader, n ast.Node, p *units.Port) sigmap.Course {
 	what := "stimuli: " + p.Name
 	c := &sigmap.Course{At: []int64{0}}
 	switch n.(type) {

@@ -56,7 +56,7 @@ func (t *rotation) leg(number int, left int64) leg {
 	return l
 }
 
-// plan makes the rotation of a bench: one fault of every kind, then the scenarios. text
+// rotation makes the rotation of a bench: one fault of every kind, then the scenarios. text
 // is all that it is made of.
 func (k *Soak) rotation(h *bench.Handover, longest time.Duration) (t *rotation, text string, err error) {
 	t = &rotation{longest: int64(longest) / h.Tables.PeriodNs, shortest: int64(min(longest, Shortest)) / h.Tables.PeriodNs}

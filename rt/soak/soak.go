@@ -62,7 +62,7 @@ type soak struct {
 	next        time.Time
 	trouble     error // with the latest
 
-	leg  *leg              // of RunSoak; nil: the run stands alone
+	leg  *leg              // of RunSegments; nil: the run stands alone
 	beat func(ticks int64) // is told at every look how far the leg is
 	busy func() bool       // tells whether this process writes a file just now
 }

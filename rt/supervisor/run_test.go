@@ -61,7 +61,7 @@ func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	}
 	defer first.Holds.Close()
 	second, err := begin(Options{BestEffort: true})
-	defer second.Holds.Close()
+	defer func() { second.Holds.Close() }()
 	if want := fmt.Sprintf("run: interface %s is held by open_bench, process %d: end that one (lockstep stop %[2]d), or name another interface (-bus drive=NAME)", iface, os.Getpid()); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // axisSpec is what the file says of the values of a parameter.
@@ -103,7 +103,7 @@ func same(list ...word) (values []float64, unit string, err error) {
 			unit = u
 		} else if u != unit {
 			factor := 0.0
-			if factor, err = model.Convert(u, unit); u == "" || unit == "" || err != nil {
+			if factor, err = units.Convert(u, unit); u == "" || unit == "" || err != nil {
 				return nil, "", w.errorf("%q and %q have not the same unit", list[0].text, w.text)
 			}
 			v *= factor
@@ -184,7 +184,7 @@ func (s *axisSpec) complete(key word, strata bool) error {
 		want = []string{"random", "from", "to", "seed", "n"}
 	default:
 		return s.Random.errorf("%s: random: %q is unknown%s; known are uniform, normal, log", key.text, s.Random.text,
-			model.Meant(s.Random.text, []string{"uniform", "normal", "log"}))
+			units.Meant(s.Random.text, []string{"uniform", "normal", "log"}))
 	}
 	if strata {
 		want = slices.DeleteFunc(want, func(k string) bool { return k == "seed" || k == "n" || k == "steps" })

@@ -1,6 +1,6 @@
 // Package sweep owns sweeps: one plant or bench, simulated in virtual time in as many cases
 // as its parameters have combinations, on every core and over many machines, with a table
-// of results. It does not simulate (rt/bench).
+// of results. It does not simulate (rt/virtual).
 //
 // A sweep file; what is given in brackets is what holds where it says nothing:
 //

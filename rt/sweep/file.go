@@ -18,7 +18,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 )
 
@@ -192,7 +192,7 @@ func (s *Sweep) combine() (err error) {
 	case rule.word.text == "grid" || rule.word.text == "":
 		return s.grid()
 	}
-	return rule.word.errorf("cases: %q is unknown%s; known are grid, zip and {latin_hypercube: N, seed: S}", rule.word.text, model.Meant(rule.word.text, []string{"grid", "zip"}))
+	return rule.word.errorf("cases: %q is unknown%s; known are grid, zip and {latin_hypercube: N, seed: S}", rule.word.text, units.Meant(rule.word.text, []string{"grid", "zip"}))
 }
 
 func (s *Sweep) latin() error {
@@ -348,7 +348,7 @@ func span(w word, what string) (time.Duration, error) {
 	if w.text == "" {
 		return 0, nil
 	}
-	v, err := model.Quantity(w.text, "s", nil)
+	v, err := units.Quantity(w.text, "s", nil)
 	if err == nil && !(v*1e9 >= 1 && v < 1e9) {
 		err = fmt.Errorf("%s is not more than nothing", w.text)
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"lockstep/model"
+	"lockstep/model/plantfile"
+	"lockstep/model/units"
 	"lockstep/rt/virtual"
 )
 
@@ -15,7 +16,7 @@ import (
 type place struct {
 	node ast.Node
 	put  func(ast.Node)
-	of   *model.Draft // nil: not of a plant
+	of   *plantfile.Draft // nil: not of a plant
 }
 
 // write lets a text stand there.
@@ -30,7 +31,7 @@ type tree struct {
 	prefix   string
 	top      ast.Node
 	sections []string // that may be left out
-	of       *model.Draft
+	of       *plantfile.Draft
 }
 
 func trees(v *virtual.Variation) []tree {
@@ -69,7 +70,7 @@ func find(v *virtual.Variation, address word) (*place, error) {
 			}
 		}
 	}
-	return nil, address.errorf("nothing called %s stands in the files%s", address.text, model.Meant(address.text, known))
+	return nil, address.errorf("nothing called %s stands in the files%s", address.text, units.Meant(address.text, known))
 }
 
 // within follows a path from a node on; put replaces that node. nil: there is no such value.
@@ -138,7 +139,7 @@ func (p *place) fit(a *axis, at word) (unit string, err error) {
 			return "", at.errorf("%s is no number but %q", at.text, text)
 		}
 		if a.unit != "" && there != "" && a.unit != there {
-			if _, err := model.Convert(a.unit, there); err != nil {
+			if _, err := units.Convert(a.unit, there); err != nil {
 				return "", at.errorf("%s: %s; there stands %q", at.text, strings.TrimPrefix(err.Error(), "model: "), text)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/scenario"
 	"lockstep/rt/virtual"
 )
@@ -151,10 +151,10 @@ func (m *meter) read(r *resultSpec, of word, c *virtual.Case) error {
 }
 
 // show sets the unit of a result whose SI unit is the product of units.
-func (m *meter) show(r *resultSpec, units []string) (err error) {
-	m.unit = units[0]
-	if len(units) > 1 {
-		u, err := model.Units("(" + strings.Join(units, ").(") + ")")
+func (m *meter) show(r *resultSpec, spelled []string) (err error) {
+	m.unit = spelled[0]
+	if len(spelled) > 1 {
+		u, err := units.Parse("(" + strings.Join(spelled, ").(") + ")")
 		if err != nil {
 			return r.key.errorf("%s: %w", r.key.text, err)
 		}
@@ -164,7 +164,7 @@ func (m *meter) show(r *resultSpec, units []string) (err error) {
 		}
 	}
 	if r.Unit.text != "" {
-		if m.scale, err = model.Convert(m.unit, r.Unit.text); err != nil {
+		if m.scale, err = units.Convert(m.unit, r.Unit.text); err != nil {
 			return r.Unit.errorf("%s: %s", r.key.text, strings.TrimPrefix(err.Error(), "model: "))
 		}
 		m.unit = r.Unit.text

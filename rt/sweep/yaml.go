@@ -12,7 +12,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"lockstep/model"
+	"lockstep/model/syntax"
+	"lockstep/model/units"
 )
 
 // word is a value of the file and where it stands.
@@ -80,7 +81,7 @@ func scalarText(n ast.Node) (string, bool) {
 	if n == nil || n.Type() == ast.NullType {
 		return "", false
 	}
-	return model.ScalarText(n)
+	return syntax.ScalarText(n)
 }
 
 // FileError is an error at a place of a sweep file.
@@ -128,7 +129,7 @@ func decode(n ast.Node, into any) error {
 			}
 		}
 		return &placeError{unknown.Token.Position.Line, unknown.Token.Position.Column,
-			fmt.Sprintf("unknown key %q%s; known are %s", unknown.Token.Value, model.Meant(unknown.Token.Value, keys), strings.Join(keys, ", "))}
+			fmt.Sprintf("unknown key %q%s; known are %s", unknown.Token.Value, units.Meant(unknown.Token.Value, keys), strings.Join(keys, ", "))}
 	}
 	return err
 }
@@ -165,7 +166,7 @@ func (w word) number() (v float64, unit string, err error) {
 		return 0, "", w.errorf("%q is not a finite number with or without a unit, like 0.1 or 8 bar", w.text)
 	}
 	if unit != "" && unit != "degC" {
-		if _, err := model.Units(unit); err != nil {
+		if _, err := units.Parse(unit); err != nil {
 			return 0, "", w.errorf("%q: %s", w.text, strings.TrimPrefix(err.Error(), "model: "))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 )
 
@@ -30,7 +30,7 @@ type Stimulus struct {
 
 // ReadStimulus reads a CSV file: first column time[s], then name[unit] of inputs.
 // Units are converted to the ports'. Errors are "FILE:LINE:COL: ...".
-func ReadStimulus(file string, inputs []model.Port) (*Stimulus, error) {
+func ReadStimulus(file string, inputs []units.Port) (*Stimulus, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("bench: inputs: %w", err)
@@ -39,7 +39,7 @@ func ReadStimulus(file string, inputs []model.Port) (*Stimulus, error) {
 	return parseStimulus(file, f, inputs)
 }
 
-func parseStimulus(file string, from io.Reader, inputs []model.Port) (*Stimulus, error) {
+func parseStimulus(file string, from io.Reader, inputs []units.Port) (*Stimulus, error) {
 	text := bufio.NewReader(bench.LimitReader(from, bench.MaxInputs))
 	if begin, err := text.Peek(len(bench.ByteOrderMark)); err == nil && string(begin) == bench.ByteOrderMark {
 		_, _ = text.Discard(len(bench.ByteOrderMark))
@@ -88,7 +88,7 @@ type column struct {
 }
 
 // column binds one field of the header.
-func (s *Stimulus) column(i int, head string, inputs []model.Port) (c column, err error) {
+func (s *Stimulus) column(i int, head string, inputs []units.Port) (c column, err error) {
 	head = strings.TrimSpace(head)
 	name, unit, ok := strings.Cut(strings.TrimSuffix(head, "]"), "[")
 	if !ok {
@@ -100,20 +100,20 @@ func (s *Stimulus) column(i int, head string, inputs []model.Port) (c column, er
 			return c, fmt.Errorf("the first column is %q, it must be time[s]", head)
 		}
 		c.time = true
-		c.factor, err = model.Convert(unit, "s")
+		c.factor, err = units.Convert(unit, "s")
 		return c, err
 	}
 	k := bench.PortIndex(inputs, name)
 	if k < 0 {
 		names := bench.PortNames(inputs)
-		return c, fmt.Errorf("the plant has no input %q%s; it has %s", name, model.Meant(name, names), strings.Join(names, ", "))
+		return c, fmt.Errorf("the plant has no input %q%s; it has %s", name, units.Meant(name, names), strings.Join(names, ", "))
 	}
 	if slices.Contains(s.Port, k) {
 		return c, fmt.Errorf("input %q appears twice", name)
 	}
 	s.Port = append(s.Port, k)
 	c.min, c.max = inputs[k].Min, inputs[k].Max
-	if c.factor, err = model.Convert(unit, inputs[k].Unit); err != nil {
+	if c.factor, err = units.Convert(unit, inputs[k].Unit); err != nil {
 		err = fmt.Errorf("input %q: %w", name, err)
 	}
 	return c, err

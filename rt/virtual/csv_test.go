@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 )
 
-func twoInputs() []model.Port {
-	return []model.Port{
+func twoInputs() []units.Port {
+	return []units.Port{
 		{Name: "clutch1.pressure", Unit: "Pa", Min: 0, Max: 40e5},
 		{Name: "tau", Unit: "N.m", Min: math.Inf(-1), Max: math.Inf(1)},
 	}

@@ -177,7 +177,7 @@ func TestPulsesOfTheBrakeBenchesTellTheSpeedsOfTheirWheels(t *testing.T) {
 				w[e.Frame.Tick] = math.Abs(float64(int16(binary.LittleEndian.Uint16(d)<<1)>>1)) / 100
 			case b.pulses:
 				at := float64(e.Frame.Tick) - float64(binary.LittleEndian.Uint16(d[1:]))*1e-6/5e-3
-				if known && d[0] != n && edge > 1 {
+				if known && d[0] != n && !(edge <= 1) {
 					got := float64(d[0]-n) * 2 * math.Pi / b.teeth / ((at - edge) * 5e-3)
 					near := w[int(edge) : e.Frame.Tick+1]
 					if low, high := slices.Min(near), slices.Max(near); !(got > low-room && got < high+room) {

@@ -12,7 +12,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"lockstep/io/yamlfile"
-	"lockstep/model"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/ecu"
@@ -24,7 +25,7 @@ import (
 // in virtual time, each time with other values in its files, which are read and parsed
 // once. It is not safe for concurrent use: each goroutine has its own.
 type Variation struct {
-	Plant    *model.Draft
+	Plant    *plantfile.Draft
 	Bench    ast.Node      // tree of the bench file; nil: there is none, the plant is alone
 	Scenario ast.Node      // tree of the scenario; nil: there is none
 	Step     time.Duration // period of a plant alone; 0: 5 ms
@@ -50,7 +51,7 @@ func NewVariation(dir, name string) (*Variation, error) {
 	}
 	switch k := bench.FileKind(file, data); k {
 	case "plant":
-		n.Plant, err = model.Parse(file, data)
+		n.Plant, err = plantfile.Parse(file, data, library.Elements())
 	case "bench":
 		err = n.readBench(file, data)
 	default:

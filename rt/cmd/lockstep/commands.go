@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/host"
 )
 
@@ -59,7 +59,7 @@ func find(name string) (command, error) {
 		}
 		known = append(known, c.name)
 	}
-	if near := model.Meant(name, known); near != "" {
+	if near := units.Meant(name, known); near != "" {
 		return command{}, usageError{fmt.Sprintf("unknown command %q%s", name, near)}
 	}
 	return command{}, usageError{fmt.Sprintf("unknown command %q; known are %s", name, strings.Join(known, ", "))}

@@ -160,6 +160,7 @@ func TestARunThatIsTakenOverIsAskedAgain(t *testing.T) {
 }
 
 func TestWrongRequestsEndWithOneLine(t *testing.T) {
+	t.Parallel()
 	file, name := openBench(t)
 	s := begin(t, nil, "run", file)
 	s.running()

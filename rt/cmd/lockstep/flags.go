@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/model"
+	"lockstep/model/units"
 )
 
 // usageError is a wrong command line: exit code 2 and the command's own help.
@@ -85,7 +85,7 @@ func (a *args) explain(err error) error {
 	if len(known) == 0 {
 		hint = "; it has none"
 	}
-	if near := model.Nearest(name, known); near != "" {
+	if near := units.Nearest(name, known); near != "" {
 		hint = " (did you mean -" + near + "?)"
 	}
 	return usageError{fmt.Sprintf("%s: unknown flag -%s%s", a.Name(), name, hint)}

@@ -110,7 +110,7 @@ func TestLatencyLeavesNothingBehind(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		s := begin(t, nil, "latency", "-for", "6s")
-		for deadline := time.Now().Add(60 * time.Second); len(loads(s.cmd.Process.Pid)) < 4; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); len(loads(s.cmd.Process.Pid)) < 4; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the load does not begin")
 			}
@@ -122,7 +122,7 @@ func TestLatencyLeavesNothingBehind(t *testing.T) {
 		if code := s.end(); sig != syscall.SIGKILL && (code != 1 || !strings.Contains(s.errors.String(), "interrupted")) {
 			t.Errorf("%v: exit code %d: %s", sig, code, s.errors.String())
 		}
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 			left := 0
 			for _, pid := range children {
 				if line, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")); len(line) > 0 {

@@ -1,8 +1,9 @@
 // Command lockstep is the target side of a hardware-in-the-loop bench: it
 // simulates a drivetrain in step with a CAN bus.
 //
-// This package owns the command line: names, flags, exit codes. What the
-// commands do lives in rt/bench, rt/gen, rt/sweep, deploy and rt/ecu.
+// This package owns the command line: names, flags, exit codes. What the commands do is in
+// rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, deploy and
+// rt/ecu.
 package main
 
 import (

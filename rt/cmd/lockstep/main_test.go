@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -29,6 +30,10 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue { // most wait for what they have started
+		_ = p.Value.Set("4")
+	}
 	dir, err := os.MkdirTemp("", "lockstep")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -96,6 +101,20 @@ func (w *watched) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// patience is how long a test awaits a fact that has to come true: far longer than it takes
+// on a loaded machine, so that no result depends on it.
+const patience = time.Minute
+
+// await waits until a fact is true, and fails the test if it does not become true.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
 // running waits until the bench ticks.
 func (s *session) running() {
 	s.t.Helper()
@@ -103,8 +122,8 @@ func (s *session) running() {
 	case <-s.seen:
 	case <-s.over:
 		s.t.Fatalf("the run ended before its first line of status: %v, %s", s.err, s.errors.String())
-	case <-time.After(30 * time.Second):
-		s.t.Fatal("no line of status within 30 s")
+	case <-time.After(patience):
+		s.t.Fatalf("no line of status within %v", patience)
 	}
 }
 
@@ -113,7 +132,7 @@ func (s *session) end() int {
 	s.t.Helper()
 	select {
 	case <-s.over:
-	case <-time.After(60 * time.Second):
+	case <-time.After(5 * patience): // it may compute all that time
 		s.t.Fatalf("the command does not end: %s", s.out.String())
 	}
 	var e *exec.ExitError
@@ -136,17 +155,14 @@ func lockstep(t *testing.T, args ...string) (out, errors string, code int) {
 	return s.out.String(), s.errors.String(), code
 }
 
-// child finds a running child of the session by its first argument.
-func (s *session) child(name string) int {
+// child awaits a running child of the session by its first argument.
+func (s *session) child(name string) (pid int) {
 	s.t.Helper()
-	for range 100 {
-		if pid := s.find(name); pid != 0 {
-			return pid
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	s.t.Fatalf("there is no child process %q", name)
-	return 0
+	await(s.t, "there is a child process "+name, func() bool {
+		pid = s.find(name)
+		return pid != 0
+	})
+	return pid
 }
 
 // find is child without waiting; 0 when there is none.

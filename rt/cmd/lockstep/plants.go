@@ -5,8 +5,8 @@ import (
 	"os"
 	"text/tabwriter"
 
-	"lockstep/model"
 	"lockstep/model/plants"
+	"lockstep/model/units"
 )
 
 func runPlants(list []string) error {
@@ -27,7 +27,7 @@ func runPlants(list []string) error {
 		for _, e := range plants.List() {
 			names = append(names, e.Name)
 		}
-		return fmt.Errorf("%w%s", err, model.Meant(a.names[0], names))
+		return fmt.Errorf("%w%s", err, units.Meant(a.names[0], names))
 	}
 	_, err = os.Stdout.Write(data)
 	return err

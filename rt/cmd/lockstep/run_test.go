@@ -165,12 +165,7 @@ func TestChildrenDieWithTheSupervisor(t *testing.T) {
 	s.cmd.Process.Kill()
 	s.end()
 	for _, pid := range pids {
-		for i := 0; alive(pid); i++ {
-			if i == 500 {
-				t.Fatalf("process %d runs on 10 s after the supervisor was killed", pid)
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
+		await(t, "process "+itoa(pid)+" has ended after its supervisor", func() bool { return !alive(pid) })
 	}
 }
 
@@ -186,6 +181,7 @@ func alive(pid int) bool {
 
 // TestTargetThatStandsStillIsSeenAndEnded stops the target and never continues it.
 func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, nil, "run", patientBench(t), "-for", "2s", "-report", file)
 	s.running()
@@ -195,11 +191,12 @@ func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
 	before := time.Now()
 	code := s.end()
 	r := readReport(t, file)
-	if took := time.Since(before); code != 1 || r.Clean || took > 15*time.Second {
-		t.Errorf("code %d, clean %t, ended %v after the target stood still; want 1, false, about 5 s", code, r.Clean, took)
+	took := time.Since(before).Seconds()
+	if code != 1 || r.Clean {
+		t.Errorf("code %d, clean %t; want 1, false", code, r.Clean)
 	}
-	if r.Unserved == 0 || r.Ticks+r.Unserved != 400 || !(r.Still > 2) {
-		t.Errorf("%d ticks, %d not served, stood still for %g s; want 400 together, more than 2 s", r.Ticks, r.Unserved, r.Still)
+	if r.Unserved == 0 || r.Ticks+r.Unserved != 400 || !(r.Still > 2 && r.Still < took+2) {
+		t.Errorf("%d ticks, %d not served, stood still for %g s; want 400 together, more than 2 s, and no longer than since it was stopped, %g s", r.Ticks, r.Unserved, r.Still, took)
 	}
 	if still := regexp.MustCompile(`(?m)^ *\d+\.\d s .* 2\.\d s`); !still.MatchString(s.out.String()) || !has(s.out.String(), fmt.Sprintf("%.3f s", r.Still), fmt.Sprint(r.Unserved), r.Ended) {
 		t.Errorf("the output does not say for how long it stands still, and stood at last:\n%s", s.out.String())

@@ -90,7 +90,7 @@ func TestThreeBenchesRunAtOnceAndEachReplaysBitForBit(t *testing.T) {
 		}
 		select { // stop has waited until it is gone; its parent may not have noticed yet
 		case <-all[i].over:
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Errorf("%s is still there", name)
 		}
 		if ticks, _, errors, code := replayed(t, records[i]); code != 0 || ticks == 0 {
@@ -169,7 +169,7 @@ func TestAClaimedCPUIsRefusedInALineThatNamesTheHolder(t *testing.T) {
 		t.Errorf("ps: %+v", found)
 	}
 	syscall.Kill(target, syscall.SIGKILL)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) { // init has to take it in
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) { // init has to take it in
 		_, errors, code = lockstep(t, "run", file, "-for", "100ms")
 		if code == 0 || time.Now().After(end) {
 			break
@@ -212,7 +212,7 @@ func TestTheRestOfARunKeepsOffTheLoopsOfOthers(t *testing.T) {
 	follows := func() { // the masks of the supervisor's threads the claims, other tests' included
 		t.Helper()
 		var seen, want []int
-		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 			if want = unclaimed(cpus); len(want) == 0 {
 				want = cpus
 			}

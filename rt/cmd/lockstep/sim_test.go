@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 )
@@ -154,7 +153,7 @@ func TestScenariosRunWithTheirPlant(t *testing.T) {
 		if n := at("transitions[1]"); !(n > 5 && n < 40) || at("fault[1]") != 0 {
 			t.Errorf("%s: %g transitions, fault %g", name, n, at("fault[1]"))
 		}
-		if want := at("time[s]"); want < 15 || rows[0][0] != 0 {
+		if want := at("time[s]"); !(want >= 15) || rows[0][0] != 0 {
 			t.Errorf("%s ends at %g s", name, want)
 		}
 	}
@@ -194,13 +193,9 @@ func TestSimRefusesToWriteOverWhatItReads(t *testing.T) {
 
 // A report that cannot be written is known before the run, not after it.
 func TestSimOpensItsFilesBeforeTheFirstStep(t *testing.T) {
-	began := time.Now()
-	_, errors, code := lockstep(t, "sim", "powershift", "-for", "100000s", "-report", "/nosuch/r.json")
+	_, errors, code := lockstep(t, "sim", "powershift", "-for", "100000000s", "-report", "/nosuch/r.json") // would take hours
 	if code != 2 || strings.Count(errors, "\n") != 1 || !has(errors, "lockstep: sim: ", "/nosuch/r.json") {
 		t.Errorf("code %d, %s", code, errors)
-	}
-	if d := time.Since(began); d > 20*time.Second {
-		t.Errorf("after %v", d)
 	}
 }
 
@@ -208,12 +203,10 @@ func TestInterruptedSimLeavesCompleteFiles(t *testing.T) {
 	dir := t.TempDir()
 	out, report := filepath.Join(dir, "o.csv"), filepath.Join(dir, "r.json")
 	s := begin(t, nil, "sim", "powershift", "-for", "100000s", "-step", "1ms", "-every", "100", "-out", out, "-report", report)
-	for range 1000 {
-		if info, err := os.Stat(out); err == nil && info.Size() > 0 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	await(t, "rows have reached the file", func() bool {
+		info, err := os.Stat(out)
+		return err == nil && info.Size() > 0
+	})
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

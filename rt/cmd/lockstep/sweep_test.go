@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // swept is a folder with a plant and a sweep of it, which has so many cases.
@@ -56,6 +58,7 @@ func table(t *testing.T, dir string) string {
 }
 
 func TestASweepThatIsKilledGoesOnAndLosesNothing(t *testing.T) {
+	t.Parallel()
 	dir, file := swept(t, 60, "60 s")
 	whole, broken := filepath.Join(dir, "whole"), filepath.Join(dir, "broken")
 	if out, errors, code := lockstep(t, "sweep", file, "-o", whole); code != 0 || !has(out, "turn: 60 ") {
@@ -118,13 +121,10 @@ func TestASweepThatIsKilledGoesOnAndLosesNothing(t *testing.T) {
 func TestASecondProcessOnTheSameShardIsRefused(t *testing.T) {
 	dir, file := swept(t, 40, "2000 s")
 	s := begin(t, nil, "sweep", file, "-o", dir, "-j", "1")
-	for {
-		if list, _ := filepath.Glob(filepath.Join(dir, "*.partial")); len(list) == 1 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(50 * time.Millisecond) // between the file and its lock
+	await(t, "the shard's file is locked", func() bool {
+		list, _ := filepath.Glob(filepath.Join(dir, "*.partial"))
+		return len(list) == 1 && locked(t, list[0])
+	})
 	_, errors, code := lockstep(t, "sweep", file, "-o", dir)
 	if code != 3 || !has(last(errors), "lockstep: sweep: ", dir, "-shard") {
 		t.Errorf("code %d, %s", code, errors)
@@ -292,4 +292,18 @@ func TestWrongUseOfSweepIsSaid(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || !has(string(out), "1 of 2", "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT") {
 		t.Errorf("%v, %s", err, out)
 	}
+}
+
+// locked reports whether a process holds a lock on a file: proc_locks(5).
+func locked(t *testing.T, file string) bool {
+	t.Helper()
+	var s unix.Stat_t
+	if err := unix.Stat(file, &s); err != nil {
+		return false
+	}
+	list, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(list), fmt.Sprintf(":%d ", s.Ino))
 }

@@ -1,0 +1,129 @@
+package cost
+
+import (
+	"math"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/hil_test/rig"
+	"lockstep/model"
+	"lockstep/model/kernel"
+)
+
+// railTicks is the published time of rail17, 8 s, in ticks of 5 ms.
+const railTicks = 1600
+
+// railBounds are the times of a mean tick and of the dearest over the mean one of plain
+// Runge and Kutta in C at which the test fails: far beyond what is measured.
+var railBounds = []struct {
+	name          string
+	sub, iter     int // 0: the kernel's own step
+	mean, dearest float64
+}{
+	{"N_sub 1, N_iter 0", 1, 0, 15, 100},
+	{"N_sub 5, N_iter 1", 5, 1, 60, 300},
+	{"own step", 0, 0, 150, 1500},
+}
+
+// railRig is the rail car on a grid of 5 ms, in two parts or as one.
+func railRig(t testing.TB, sub, iter int) *rig.Plant {
+	t.Helper()
+	sys := rig.Assemble(t, "rail17")
+	if sub > 0 {
+		sys.Partition = &model.Partition{Sub: sub, Iter: iter}
+	}
+	tables, err := kernel.Prepare(sys, kernel.Options{Period: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig.Plant{Kernel: kernel.New(tables), Tables: tables, Y: make([]float64, len(tables.Outputs)), U: append([]float64(nil), tables.Start...)}
+}
+
+// railInC compiles the equations of the car in C.
+func railInC(t testing.TB) func(runs int, more ...string) [][]float64 {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		t.Skip("gcc is missing, and with it what to compare with: apt-get install gcc libc6-dev")
+	}
+	binary := filepath.Join(t.TempDir(), "cost_rail")
+	if out, err := exec.Command(gcc, "-std=c99", "-O2", "-o", binary, "testdata/cost_rail.c", "-lm").CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	return func(runs int, more ...string) (rows [][]float64) {
+		out, err := exec.Command(binary, append([]string{strconv.Itoa(runs)}, more...)...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(out)) {
+			var row []float64
+			for text := range strings.SplitSeq(strings.TrimSpace(line), ",") {
+				v, err := strconv.ParseFloat(text, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				row = append(row, v)
+			}
+			rows = append(rows, row)
+		}
+		return rows
+	}
+}
+
+func TestRailCarInCMovesAsInGo(t *testing.T) {
+	rows := railInC(t)(1, "trajectory")[1:]
+	r := railRig(t, 0, 0)
+	names := []string{"v_xc", "u1", "u2", "u3", "u4"}
+	column := map[string]int{}
+	for j, o := range r.Tables.Outputs {
+		column[o.Name] = j
+	}
+	off := 0.0
+	for _, row := range rows {
+		for range 4 {
+			r.Step(r.Y, r.U)
+		}
+		for i, name := range names {
+			e := math.Abs(r.Y[column[name]] - row[1+i])
+			off += e / float64(len(names)*len(rows))
+			if !(e <= 0.03) {
+				t.Fatalf("%s at %g s is %.6g m/s in Go and %.6g in C", name, row[0], r.Y[column[name]], row[1+i])
+			}
+		}
+	}
+	t.Logf("the speeds differ by %.2g m/s in the mean", off)
+	if len(rows) != railTicks/4 || !(off <= 1e-3) {
+		t.Errorf("%d rows, off by %.2g m/s in the mean", len(rows), off)
+	}
+}
+
+func TestCostOfRailCarAgainstRungeKuttaInC(t *testing.T) {
+	inC := railInC(t)
+	rigs := make([]*rig.Plant, len(railBounds))
+	for i, b := range railBounds {
+		rigs[i] = railRig(t, b.sub, b.iter)
+	}
+	c := math.Inf(1)
+	means, dearests := make([]float64, len(rigs)), make([]float64, len(rigs))
+	for i := range rigs {
+		means[i], dearests[i] = math.Inf(1), math.Inf(1)
+	}
+	for range 2 {
+		c = min(c, inC(8)[0][0])
+		for i, r := range rigs {
+			mean, dearest, _ := r.TickCosts(railTicks, 4, nil)
+			means[i], dearests[i] = min(means[i], mean), min(dearests[i], dearest)
+		}
+	}
+	for i, b := range railBounds {
+		mean, dearest := means[i]/c, dearests[i]/c
+		t.Logf("%s: a tick of 5 ms takes %.1f times, the dearest %.1f times, what plain Runge and Kutta with 0.5 ms takes in C (%.1f us)", b.name, mean, dearest, c/1e3)
+		if !(mean <= b.mean && dearest <= b.dearest) {
+			t.Errorf("%s: a tick takes %.1f and the dearest %.1f times what C takes; more than %g and %g", b.name, mean, dearest, b.mean, b.dearest)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package cost
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockstep/rt/gen"
+)
+
+// generatedJumps are tickJumps of a generated target: the loop's, with the code of its
+// signals and its kernel behind them.
+func generatedJumps(t *testing.T, list codeListing, dir string) map[string][]string {
+	t.Helper()
+	jumps := map[string][]string{protectionCode + "value": {}} // where nothing is protected
+	for name, behind := range tickJumps {
+		if strings.HasPrefix(name, kernelCode) {
+			continue
+		}
+		for _, callee := range behind {
+			switch {
+			case strings.HasPrefix(callee, kernelCode):
+				callee = plantCode + strings.TrimPrefix(callee, kernelCode)
+			case callee == sigmapCode+"Decode", callee == sigmapCode+"Due", callee == sigmapCode+"Encode":
+				callee = "main.(*bus0)." + strings.TrimPrefix(callee, sigmapCode)
+			case strings.Contains(callee, "Virtual"):
+				continue // a target has none
+			}
+			jumps[name] = append(jumps[name], callee)
+		}
+	}
+	for name := range list {
+		if strings.HasPrefix(name, "main.sum") {
+			jumps[protectionCode+"value"] = append(jumps[protectionCode+"value"], name)
+		}
+	}
+	maps.Copy(jumps, plantJumps(t, list, filepath.Join(dir, "plant")))
+	return jumps
+}
+
+// plantJumps are those of a generated kernel: what its text calls through its variable
+// jump, in a function or in one that the compiler has inlined there.
+func plantJumps(t *testing.T, list codeListing, dir string) map[string][]string {
+	t.Helper()
+	calls, through := map[string][]string{}, map[string][]string{} // by function: methods of the kernel, and those behind jump
+	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				name := plantCode + fn.Name.Name
+				ast.Inspect(fn, func(n ast.Node) bool {
+					if call, ok := n.(*ast.CallExpr); ok {
+						if to, ok := call.Fun.(*ast.SelectorExpr); ok && fmt.Sprint(to.X) == "jump" {
+							through[name] = append(through[name], plantCode+to.Sel.Name)
+						} else if ok && fmt.Sprint(to.X) == "k" {
+							calls[name] = append(calls[name], plantCode+to.Sel.Name)
+						}
+					}
+					return true
+				})
+			}
+		}
+	}
+	jumps := map[string][]string{}
+	var collect func(name string, at *codeFunction) []string
+	collect = func(name string, at *codeFunction) []string {
+		behind := slices.Clone(through[name])
+		for _, callee := range calls[name] {
+			if !slices.Contains(at.calls, callee) {
+				behind = append(behind, collect(callee, at)...)
+			}
+		}
+		return behind
+	}
+	for name, f := range list {
+		if strings.HasPrefix(name, plantCode) && f.jumps {
+			jumps[name] = collect(name, f)
+		}
+	}
+	return jumps
+}
+
+const plantCode = "plant.(*Kernel)."
+
+// TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack is the same proof as
+// that of the command's own tick.
+func TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack(t *testing.T) {
+	t.Parallel()
+	for bench, archs := range map[string][]string{"powershift-bench": {"amd64", "arm64"}, "abs-bench": {"amd64"}} {
+		dir := t.TempDir()
+		if err := (gen.Request{Bench: bench, Dir: dir}).Run(io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		module := "lockstep/generated/" + strings.ReplaceAll(bench, "-", "_")
+		known := strings.NewReplacer(module+"/internal/", "lockstep/", module+"/plant", "plant")
+		for _, goarch := range archs {
+			t.Run(bench+" "+goarch, func(t *testing.T) { walkTarget(t, dir, goarch, known) })
+		}
+	}
+}
+
+// walkTarget builds the target in a folder for a processor and walks its tick.
+func walkTarget(t *testing.T, dir, goarch string, known *strings.Replacer) {
+	bin := filepath.Join(t.TempDir(), "target")
+	build := exec.Command("go", "build", "-trimpath", "-o", bin, ".")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	list := disassembled(t, bin, known.Replace)
+	w := codeWalk{list: list, jumps: generatedJumps(t, list, dir), depth: map[string]int{}}
+	stack := w.walk(tickRoot)
+	for _, finding := range w.findings {
+		t.Error(finding)
+	}
+	for _, name := range []string{"main.(*bus0).Decode", "main.(*bus0).Encode", plantCode + "Step"} {
+		if _, walked := w.depth[name]; !walked {
+			t.Errorf("the tick does not reach %s", name)
+		}
+	}
+	t.Logf("%d functions, at most %d bytes of stack", len(w.depth), stack)
+	if stack > tickStack {
+		t.Errorf("a tick takes %d bytes of stack, %d are for it", stack, tickStack)
+	}
+}

@@ -1,0 +1,160 @@
+package install
+
+import (
+	"encoding/csv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/hil_test/lab"
+)
+
+// emulator runs executables of arm64; QEMU's user emulation, which hands their system
+// calls to this kernel.
+const emulator = "qemu-aarch64-static"
+
+// compiled is a package of Go as an executable for arm64, by build or by test -c.
+func compiled(t *testing.T, pkg string, how ...string) string {
+	t.Helper()
+	lab.RequireProgram(t, emulator, "qemu-user-static")
+	file := filepath.Join(t.TempDir(), "arm64")
+	c := exec.Command("go", append(how, "-o", file, pkg)...)
+	c.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s for arm64: %v\n%s", pkg, err, out)
+	}
+	return file
+}
+
+// onArm64 runs the tests of a package, without those that only a kernel of that
+// architecture can pass.
+func onArm64(t *testing.T, pkg, without string, args ...string) {
+	t.Helper()
+	if without == "" {
+		without = "^$"
+	}
+	c := exec.Command(emulator, append([]string{compiled(t, "../../"+pkg, "test", "-c"), "-test.short", "-test.skip", without}, args...)...)
+	c.Dir = "../../" + pkg
+	// A signal cuts the emulator's recvmmsg short, and slow as it is each test gets some.
+	c.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%s on arm64: %v\n%s", pkg, err, out)
+	}
+}
+
+func TestFastPackagesPassTheirTestsOnArm64(t *testing.T) {
+	t.Parallel()
+	lab.RequireTime(t, "compiles seven packages for arm64, and emulates it")
+	for _, p := range []struct{ name, without string }{
+		// These execute themselves, which this kernel does not without binfmt_misc;
+		// TestProcessesRunOnArm64 has some of them. The spin is too short for an emulator.
+		{"sched", "Confine|Probe|Enter|Deadline|FreshMemory|SpinDoesNotHold"},
+		{"rt", "KilledProcess|OnTheRealClock"},
+		{"rt/target", ""},
+		{"rt/fault", ""},
+		{"io/can", "DropsAfterTheLastFrame"}, // a socket option that the emulator does not have
+		{"io/dbc", ""},
+		{"io/j1939", ""},
+	} {
+		onArm64(t, p.name, p.without)
+	}
+}
+
+// arm64Command is the command for arm64; it runs as its arguments under the emulator.
+func arm64Command(t *testing.T) func(args ...string) (out string, err error) {
+	t.Helper()
+	file := compiled(t, "../../rt/cmd/lockstep", "build", "-trimpath")
+	return func(args ...string) (string, error) {
+		out, err := exec.Command(emulator, append([]string{file}, args...)...).CombinedOutput()
+		return string(out), err
+	}
+}
+
+func TestARecordOfAnotherArchitectureIsRefusedInALine(t *testing.T) {
+	t.Parallel()
+	arm64, dir := arm64Command(t), t.TempDir()
+	theirs, ours := filepath.Join(dir, "arm64.rec"), filepath.Join(dir, "ours.rec")
+	if out, err := arm64("sim", "powershift-bench", "-for", "1s", "-record", theirs); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := arm64("replay", theirs); err != nil || !strings.Contains(out, " 200 ticks") {
+		t.Errorf("its own: %v, %s", err, out)
+	}
+	if _, errors, code := lab.Run(t, "sim", "powershift-bench", "-for", "1s", "-record", ours); code != 0 {
+		t.Fatalf("exit %d, %s", code, errors)
+	}
+	if out, err := arm64("replay", ours); err == nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, ours) || !strings.Contains(out, "arm64") || !strings.Contains(out, "amd64") {
+		t.Errorf("ours there: %v, %q", err, out)
+	}
+	if out, errors, code := lab.Run(t, "replay", theirs); code != 2 || out != "" || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, theirs) || !strings.Contains(errors, "arm64") || !strings.Contains(errors, "amd64") {
+		t.Errorf("theirs here: exit %d, %q, %q", code, out, errors)
+	}
+}
+
+// The two architectures fuse products and sums differently; what that comes to is some
+// units in the last place of the quantities involved, and not more for what follows.
+func TestPlantsMoveTheSameOnArm64ToRounding(t *testing.T) {
+	t.Parallel()
+	arm64, dir := arm64Command(t), t.TempDir()
+	for _, plant := range []string{"powershift", "coupled-clutches", "rail17"} {
+		there, here := filepath.Join(dir, "there.csv"), filepath.Join(dir, "here.csv")
+		if out, err := arm64("sim", plant, "-for", "2s", "-step", "5ms", "-out", there); err != nil {
+			t.Fatalf("%s: %v\n%s", plant, err, out)
+		}
+		if _, errors, code := lab.Run(t, "sim", plant, "-for", "2s", "-step", "5ms", "-out", here); code != 0 {
+			t.Fatalf("%s: exit %d, %s", plant, code, errors)
+		}
+		a, b := columns(t, there), columns(t, here)
+		differ, worst := 0, 0.0
+		for name, x := range a {
+			y := b[name]
+			if len(x) != len(y) {
+				t.Fatalf("%s: %s has %d values there, %d here", plant, name, len(x), len(y))
+			}
+			lo, hi := y[0], y[0]
+			for _, v := range y {
+				lo, hi = min(lo, v), max(hi, v)
+			}
+			scale := max(hi-lo, 1e-3) // what only stands still has no range of its own
+			for i := range x {
+				if x[i] != y[i] {
+					differ++
+				}
+				if d := max(x[i]-y[i], y[i]-x[i]) / scale; !(d <= 1e-9) {
+					t.Fatalf("%s: %s in row %d is %v there, %v here", plant, name, i, x[i], y[i])
+				} else {
+					worst = max(worst, d)
+				}
+			}
+		}
+		t.Logf("%s: %d of %d values differ, at most %.1e of their range", plant, differ, len(a)*len(a["time[s]"]), worst)
+	}
+}
+
+// columns reads a CSV file, by the names in its first row.
+func columns(t *testing.T, file string) map[string][]float64 {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(rows) < 2 {
+		t.Fatalf("%s: %d rows, %v", file, len(rows), err)
+	}
+	list := map[string][]float64{}
+	for _, row := range rows[1:] {
+		for i, text := range row {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			list[rows[0][i]] = append(list[rows[0][i]], v)
+		}
+	}
+	return list
+}

@@ -1,0 +1,150 @@
+//go:build long
+
+package install
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// spared is what the package manager and the system themselves write in passing, where
+// a package leaves no more than the fact that something was installed once.
+var spared = regexp.MustCompile(`^(` + strings.Join([]string{
+	`/var/lib/dpkg/(status|status-old|lock|lock-frontend|triggers/.*)`, // dpkg's own books, less the files of a package in info/
+	`/var/lib/apt/(extended_states|lists/(lock|auxfiles)|periodic/.*|daily_lock)`,
+	`/var/log/.*`, // dpkg.log, the journal
+	`/var/cache/(apt|debconf|ldconfig)/.*`,
+	`/var/lib/systemd/(random-seed|timers/.*|catalog/database)`,
+	`/var/backups/.*`, // dpkg's daily copy of its books
+	`/etc/(passwd|group|shadow|gshadow|subuid|subgid)-`, `/etc/\.pwd\.lock`, // of any change of users
+	`/etc/ld\.so\.cache`,
+}, "|") + `)$`)
+
+// snapshot is everything that stays over a reboot: each path of the root's file system
+// with its type, rights and owner; what it holds, of a file in /etc or /var in full.
+func snapshot(t *testing.T) map[string]string {
+	t.Helper()
+	root, all := device(t, "/"), map[string]string{}
+	err := filepath.WalkDir("/", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		s := info.Sys().(*syscall.Stat_t)
+		if s.Dev != root {
+			return fs.SkipDir // a mount point: a folder
+		}
+		text := fmt.Sprintf("%v %d:%d", info.Mode(), s.Uid, s.Gid)
+		switch {
+		case spared.MatchString(path):
+			return nil
+		case d.Type() == fs.ModeSymlink:
+			to, err := os.Readlink(path)
+			all[path] = text + " -> " + to
+			return err
+		case d.Type() != 0:
+		case strings.HasPrefix(path, "/etc/") || strings.HasPrefix(path, "/var/"):
+			data, err := os.ReadFile(path)
+			all[path] = fmt.Sprintf("%s %d bytes, sha256 %.6x", text, len(data), sha256.Sum256(data))
+			return err
+		default:
+			text += fmt.Sprintf(" %d bytes of %v", info.Size(), info.ModTime().UTC())
+		}
+		all[path] = text
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 5000 {
+		t.Fatalf("only %d paths: this is no whole system", len(all))
+	}
+	return all
+}
+
+func device(t *testing.T, path string) uint64 {
+	t.Helper()
+	var s syscall.Stat_t
+	if err := syscall.Stat(path, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Dev
+}
+
+// state is what does not stay over a reboot, or is made anew by it: what is set in the
+// kernel, the users, and whether a unit failed.
+func state(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for name, line := range map[string]string{
+		"setting": "grep -rHs . /proc/sys/kernel/sched* /proc/sys/kernel/timer_migration /proc/sys/vm/{swappiness,stat_interval,compaction_proactiveness} /proc/sys/net/core/*mem_*",
+		"irq":     "grep -H . /proc/irq/*/smp_affinity /proc/irq/default_smp_affinity",
+		"thread":  "for c in /proc/[0-9]*/comm; do grep -qsE '^(ktimers|ksoftirqd|rcuc|irq)/' $c && chrt -p $(echo $c | cut -d / -f 3) | sed \"s|^pid [0-9]*|$(cat $c)|\"; done; true",
+		"device":  "stat -c '%n %A %U:%G' /dev/cpu_dma_latency /dev/kmsg /dev/vda /sys/fs/cgroup",
+		"failed":  "systemctl is-system-running || systemctl list-units --failed --no-legend",
+		"user":    "getent passwd; getent group",
+	} {
+		out := output(t, line)
+		if out == "" {
+			t.Fatalf("%s says nothing", line)
+		}
+		for line := range strings.Lines(out) {
+			all[name+" "+strings.TrimSpace(line)] = "is there"
+		}
+	}
+	return all
+}
+
+// left are the traces of a name where nothing of it may be.
+func left(t *testing.T, name string) []string {
+	t.Helper()
+	var list []string
+	for _, line := range []string{
+		"find / -xdev -iname '*" + name + "*' -not -path '/var/log/*'",
+		"find /run /run/lock /dev /dev/shm /dev/mqueue /sys/fs/cgroup -xdev -iname '*" + name + "*' -not -path '/run/log/*'",
+		"grep -i " + name + " /proc/[0-9]*/comm",
+		"systemctl list-units --all --no-legend '*" + name + "*'",
+		"dpkg-query -W -f '${Package} ${Status}\\n' '*" + name + "*' 2>/dev/null",
+		"udevadm info --export-db | grep -i " + name,
+		"grep -ril " + name + " /etc /var/lib",
+	} {
+		out, _ := exec.Command("bash", "-c", line).Output()
+		for found := range strings.Lines(string(out)) {
+			if found = strings.TrimSpace(found); !spared.MatchString(found) {
+				list = append(list, found)
+			}
+		}
+	}
+	return list
+}
+
+// diff says in lines what is not the same in two of them.
+func diff(before, after map[string]string) (lines []string) {
+	for path, was := range before {
+		switch is, ok := after[path]; {
+		case !ok:
+			lines = append(lines, fmt.Sprintf("%s is gone: %s", path, was))
+		case is != was:
+			lines = append(lines, fmt.Sprintf("%s was %s, is %s", path, was, is))
+		}
+	}
+	for path, is := range after {
+		if _, ok := before[path]; !ok {
+			lines = append(lines, fmt.Sprintf("%s is new: %s", path, is))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}

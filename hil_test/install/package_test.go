@@ -1,0 +1,267 @@
+package install
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"lockstep/hil_test/lab"
+)
+
+// installation is what deploy/package makes of this tree.
+var installation struct {
+	once    sync.Once
+	err     error
+	deb     string
+	tarball string
+	version string
+	root    string // the files of the tarball, unpacked
+}
+
+// packed builds the package once, and unpacks the tarball.
+func packed(t *testing.T) {
+	t.Helper()
+	lab.RequireTime(t, "builds the package")
+	p := &installation
+	p.once.Do(func() {
+		if p.deb, p.tarball, p.err = pack("../..", filepath.Join(lab.Scratch, "package"), "amd64"); p.err != nil {
+			return
+		}
+		p.version = strings.Split(filepath.Base(p.deb), "_")[1]
+		p.root = filepath.Join(lab.Scratch, strings.TrimSuffix(filepath.Base(p.tarball), ".tar.gz"))
+		p.err = exec.Command("tar", "-C", lab.Scratch, "-xzf", p.tarball).Run()
+	})
+	if p.err != nil {
+		t.Fatal(p.err)
+	}
+}
+
+// pack runs deploy/package of a source tree.
+func pack(source, dir, arch string, env ...string) (deb, tarball string, err error) {
+	cmd := exec.Command(filepath.Join(source, "deploy/package"), "-o", dir, "-arch", arch)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.Output()
+	if e := (*exec.ExitError)(nil); errors.As(err, &e) {
+		err = fmt.Errorf("deploy/package: %w\n%s", err, e.Stderr)
+	}
+	files := strings.Fields(string(out))
+	if err == nil && len(files) != 2 {
+		err = fmt.Errorf("deploy/package printed %q, want two files", out)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return files[0], files[1], nil
+}
+
+// unpack reads a tar archive: its entries by their names as installed.
+func unpack(t *testing.T, r io.Reader, prefix string) (entries map[string]*tar.Header, data map[string][]byte) {
+	t.Helper()
+	entries, data = map[string]*tar.Header{}, map[string][]byte{}
+	for archive := tar.NewReader(r); ; {
+		h, err := archive.Next()
+		if err == io.EOF {
+			return entries, data
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(h.Name, prefix)
+		if data[name], err = io.ReadAll(archive); err != nil {
+			t.Fatal(err)
+		}
+		entries[name] = h
+	}
+}
+
+func TestPackageIsTheSameBytesFromAnotherFolder(t *testing.T) {
+	t.Parallel()
+	packed(t)
+	other := filepath.Join(t.TempDir(), "source")
+	lab.MustOutput(t, "cp", "-r", "../..", other)
+	deb, tarball, err := pack(other, t.TempDir(), "amd64", "TZ=Asia/Kolkata", "LC_ALL=en_US.UTF-8", "GOFLAGS=-buildvcs=true", "GOAMD64=v3", "TMPDIR="+t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, two := range [][2]string{{installation.deb, deb}, {installation.tarball, tarball}} {
+		a, err1 := os.ReadFile(two[0])
+		b, err2 := os.ReadFile(two[1])
+		if err1 != nil || err2 != nil || filepath.Base(two[0]) != filepath.Base(two[1]) || !bytes.Equal(a, b) {
+			t.Errorf("%s and %s differ: %v, %v", two[0], two[1], err1, err2)
+		}
+	}
+}
+
+func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
+	t.Parallel()
+	lab.RequireProgram(t, "dpkg-deb", "dpkg")
+	packed(t)
+	out, err := exec.Command("dpkg-deb", "--fsys-tarfile", installation.deb).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, data := unpack(t, bytes.NewReader(out), "./")
+	f, err := os.Open(installation.tarball)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, content := unpack(t, z, filepath.Base(installation.root)+"/")
+	for name, h := range same {
+		if h.Typeflag != tar.TypeDir {
+			continue
+		}
+		if delete(same, name); h.Mode&0o7777 != 0o755 || !strings.Contains(name, "/lockstep") {
+			t.Errorf("the tarball changes the folder %s", name)
+		}
+	}
+	for name, h := range entries {
+		if h.Uid != 0 || h.Gid != 0 || h.Uname != "root" && h.Uname != "" {
+			t.Errorf("%s belongs to %d:%d (%s), want root", name, h.Uid, h.Gid, h.Uname)
+		}
+		if h.Typeflag == tar.TypeDir || strings.HasPrefix(name, "etc/") {
+			continue
+		}
+		want := int64(0o644)
+		if name == "usr/bin/lockstep" {
+			want = 0o755
+		}
+		if h.Mode&0o7777 != want || !bytes.Equal(data[name], content[name]) || same[name] == nil || !same[name].ModTime.Equal(h.ModTime) {
+			t.Errorf("%s: mode %o, want %o and the file of the tarball", name, h.Mode, want)
+		}
+		delete(same, name)
+	}
+	if len(same) != 0 || len(data) < 40 {
+		t.Errorf("%d entries; in the tarball alone: %v", len(data), slices.Sorted(maps.Keys(same)))
+	}
+	if got := lab.MustOutput(t, "dpkg-deb", "--field", installation.deb, "Package", "Architecture", "Version"); got != "Package: lockstep\nArchitecture: amd64\nVersion: "+installation.version+"\n" {
+		t.Errorf("fields: %q", got)
+	}
+}
+
+// The command of the README, a second time, on a root with other modes.
+func TestTarballUnpackedAgainLeavesOptionsAndFolders(t *testing.T) {
+	t.Parallel()
+	packed(t)
+	root := t.TempDir()
+	options := filepath.Join(root, "etc/lockstep/options")
+	unpack := func() {
+		lab.MustOutput(t, "tar", "-C", root, "--no-overwrite-dir", "--strip-components=1", "-xzf", installation.tarball)
+	}
+	unpack()
+	if err := errors.Join(os.WriteFile(options, []byte("OPTIONS=-bus can0\n"), 0o600), os.Chmod(filepath.Join(root, "etc/lockstep"), 0o750)); err != nil {
+		t.Fatal(err)
+	}
+	unpack()
+	text, err := os.ReadFile(options)
+	if err != nil || string(text) != "OPTIONS=-bus can0\n" {
+		t.Errorf("the options are %q, %v", text, err)
+	}
+	for name, want := range map[string]os.FileMode{"etc/lockstep/options": 0o600, "etc/lockstep": 0o750, "usr/bin/lockstep": 0o755} {
+		if info, err := os.Stat(filepath.Join(root, name)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %o", name, info, err, want)
+		}
+	}
+}
+
+func TestTarballRunsWhereItIsUnpacked(t *testing.T) {
+	t.Parallel()
+	packed(t)
+	program := filepath.Join(installation.root, "usr/bin/lockstep")
+	binary, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer binary.Close()
+	if libraries, err := binary.ImportedLibraries(); err != nil || len(libraries) != 0 {
+		t.Errorf("the binary needs %v, %v; want a static one", libraries, err)
+	}
+	if got := lab.MustOutput(t, program, "version"); !strings.HasPrefix(got, "lockstep "+installation.version+" ") {
+		t.Errorf("version: %q, want that of the package, %s", got, installation.version)
+	}
+	report := filepath.Join(t.TempDir(), "report.json")
+	cmd := exec.Command(program, "run", "-for", "2s", "-report", report)
+	cmd.Dir, cmd.Env = t.TempDir(), []string{} // nothing of this folder or environment is needed
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("run: %v\n%s", err, out)
+	}
+	var r struct{ Ticks int }
+	if text, err := os.ReadFile(report); err != nil || json.Unmarshal(text, &r) != nil || r.Ticks != 400 {
+		t.Errorf("%d ticks, want 400: %v", r.Ticks, err)
+	}
+}
+
+func TestExamplesRunWhenCopied(t *testing.T) {
+	t.Parallel()
+	packed(t)
+	program, examples := filepath.Join(installation.root, "usr/bin/lockstep"), filepath.Join(installation.root, "usr/share/lockstep/benches")
+	for _, c := range []struct {
+		bench, scenario string
+		plant           string
+		database        string
+	}{
+		{"powershift-bench", "powershift-clutch-sticks", "powershift", "powershift"},
+		{"abs-bench", "abs-dry", "car-abs", "abs"},
+		{"wsp-bench", "wsp-dry", "wsp-car", "wsp"},
+		{"truck-bench", "truck-ice-and-broken-shaft", "truck", "j1939"},
+	} {
+		t.Run(c.bench, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, name := range []string{c.bench + ".yaml", c.scenario + ".yaml", c.plant + ".yaml", c.database + ".dbc"} {
+				lab.MustOutput(t, "cp", filepath.Join(examples, name), dir)
+			}
+			scenario := filepath.Join(dir, c.scenario+".yaml")
+			lab.MustOutput(t, program, "sim", filepath.Join(dir, c.bench+".yaml"), "-scenario", scenario)
+			for _, file := range []string{c.plant + ".yaml", c.database + ".dbc"} { // the copies are what it goes by
+				name := filepath.Join(dir, file)
+				text, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(name, []byte("no such thing"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				out, err := exec.Command(program, "sim", filepath.Join(dir, c.bench+".yaml"), "-for", "1s").CombinedOutput()
+				if err == nil || !strings.Contains(string(out), file) {
+					t.Errorf("with a broken copy of %s: %v\n%s", file, err, out)
+				}
+				if err := os.WriteFile(name, text, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestPackageRefusesWhatItCannotBuild(t *testing.T) {
+	for line, want := range map[string]string{
+		"-arch sparc":         "-arch sparc: amd64 or arm64",
+		"-version next":       "-version next: a digit, then",
+		"-version":            "-version: a value is missing",
+		"-colour red":         "unknown flag -colour",
+		"-version 1 -arch x,": "-arch x,: amd64",
+	} {
+		cmd := exec.Command("../../deploy/package", strings.Fields(line)...)
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 2 || !strings.HasPrefix(string(out), "package: "+want) || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("package %s: code %d, %q, want 2 and %q", line, cmd.ProcessState.ExitCode(), out, want)
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package interop
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/hil_test/lab"
+	"lockstep/io/can"
+	"lockstep/io/record"
+)
+
+// logFrames is how many frames the tests of the log formats exchange.
+const logFrames = 2000
+
+// driven is a record of frames of every kind, on two buses.
+func driven(t *testing.T) (*record.Header, []record.Frame) {
+	t.Helper()
+	h := &record.Header{Period: 5e6, Start: 1_700_000_000e9,
+		Buses: []record.Bus{{Name: "powertrain", Interface: "vcan0"}, {Name: "chassis", Interface: "vcan1"}}}
+	r := rand.New(rand.NewPCG(5, 5))
+	lengths := []uint8{1, 2, 3, 7, 8, 12, 16, 20, 24, 32, 48, 64}
+	var list []record.Frame
+	for k := range int64(logFrames) {
+		f := record.Frame{Bus: uint8(k % 2), Sent: r.IntN(2) == 0, Tick: k, Time: h.At(k) + r.Int64N(4000)*1e3}
+		f.ID, f.Len = r.Uint32N(can.MaskSFF+1), uint8(r.IntN(9))
+		if r.IntN(2) == 0 {
+			f.ID = r.Uint32N(can.MaskEFF+1) | can.EFF
+		}
+		switch r.IntN(5) {
+		case 0:
+			f.Flags, f.Len = can.FlagFDF|uint8(r.IntN(4)), lengths[r.IntN(len(lengths))]
+		case 1:
+			f.ID |= can.RTR
+		}
+		if f.ID&can.RTR == 0 {
+			for i := range f.Len {
+				f.Data[i] = uint8(r.Uint32())
+			}
+		}
+		list = append(list, f)
+	}
+	return h, list
+}
+
+// exportTo writes the frames, and events between them, into a file of the format.
+func exportTo(t *testing.T, path, format string, h *record.Header, list []record.Frame) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := record.NewExporter(format, f, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		if i%500 == 7 {
+			err = errors.Join(err, x.Write(&record.Entry{Kind: record.EventEntry,
+				Event: record.Event{Kind: record.Overrun, Tick: list[i].Tick, Text: strings.Repeat("late ", i/500)}}))
+		}
+		err = errors.Join(err, x.Write(&record.Entry{Kind: record.FrameEntry, Frame: list[i]}))
+	}
+	if err := errors.Join(err, x.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// line is a frame as logs.py prints it.
+func line(us int64, channel string, f *can.Frame, sent bool) string {
+	flags, data := "", fmt.Sprintf("%x", f.Data[:f.Len])
+	for _, c := range []struct {
+		name string
+		on   bool
+	}{{"x", f.ID&can.EFF != 0}, {"r", f.ID&can.RTR != 0}, {"f", f.FD()}, {"b", f.Flags&can.FlagBRS != 0}, {"e", f.Flags&can.FlagESI != 0}, {"t", sent}} {
+		if c.on {
+			flags += c.name
+		}
+	}
+	if f.ID&can.RTR != 0 {
+		data = fmt.Sprintf("length %d", f.Len)
+	}
+	return fmt.Sprintf("%d %s %X -%s %s", us, channel, f.ID&can.MaskEFF, flags, data)
+}
+
+// python runs logs.py and returns the lines it prints.
+func python(t *testing.T, args ...string) []string {
+	t.Helper()
+	if err := exec.Command("/usr/bin/python3", "-c", "import can").Run(); err != nil {
+		lab.Skip(t, "python3-can is missing: apt-get install python3-can")
+	}
+	cmd := exec.Command("/usr/bin/python3", append([]string{"logs.py"}, args...)...)
+	cmd.Env = append(os.Environ(), "TZ=UTC")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("logs.py %v: %v", args, err)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+// compare compares line by line.
+func compare(t *testing.T, name string, got, want []string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d frames, want %d", name, len(got), len(want))
+	}
+	for i := range got {
+		if strings.TrimSpace(got[i]) != strings.TrimSpace(want[i]) {
+			t.Fatalf("%s: frame %d is\n%q, want\n%q", name, i, got[i], want[i])
+		}
+	}
+}
+
+func TestPythonCanReadsTheLogsWeWrite(t *testing.T) {
+	t.Parallel()
+	h, list := driven(t)
+	for extension, format := range map[string]string{"log": "candump", "asc": "asc", "blf": "blf"} {
+		path := filepath.Join(t.TempDir(), "x."+extension)
+		exportTo(t, path, format, h, list)
+		var want []string
+		for i := range list {
+			f := list[i]
+			at, channel := (f.Time-h.Start)/1000, fmt.Sprint(f.Bus)
+			switch format {
+			case "candump":
+				at, channel = f.Time/1000, h.Buses[f.Bus].Interface
+			case "blf":
+				at = f.Time / 1000
+			}
+			want = append(want, line(at, channel, &f.Frame, f.Sent))
+		}
+		compare(t, format, python(t, "read", path), want)
+	}
+}
+
+// logged reads a log with ours; relative times are in microseconds.
+func logged(t *testing.T, path string, channel func(string) string) (lines []string) {
+	t.Helper()
+	l, err := record.OpenLog(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for {
+		f, err := l.Next()
+		if errors.Is(err, io.EOF) {
+			return lines
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line(f.Time/1000, channel(f.Channel), &f.Frame, f.Sent))
+	}
+}
+
+func TestWeReadTheLogsPythonCanWrites(t *testing.T) {
+	t.Parallel()
+	for _, extension := range []string{"log", "asc"} {
+		path := filepath.Join(t.TempDir(), "x."+extension)
+		want := python(t, "write", path, fmt.Sprint(logFrames))
+		var first int64
+		fmt.Sscan(want[0], &first)
+		for i, s := range want {
+			var at int64
+			fmt.Sscan(s, &at)
+			_, rest, _ := strings.Cut(s, " ")
+			if extension == "asc" {
+				at -= first // an ASC log counts from its first frame
+			}
+			want[i] = fmt.Sprint(at, " ", rest)
+		}
+		got := logged(t, path, fromZero)
+		if len(got) != logFrames {
+			t.Fatalf("%s: %d frames, want %d", extension, len(got), logFrames)
+		}
+		for i := range got { // python-can adds floating-point seconds: a microsecond of slack
+			if !within(got[i], want[i], 1) {
+				t.Fatalf("%s: frame %d is\n%q, want\n%q", extension, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// within says that two lines agree but for us microseconds.
+func within(a, b string, us int64) bool {
+	var x, y int64
+	fmt.Sscan(a, &x)
+	fmt.Sscan(b, &y)
+	_, a, _ = strings.Cut(a, " ")
+	_, b, _ = strings.Cut(b, " ")
+	return x-y <= us && y-x <= us && strings.TrimSpace(a) == strings.TrimSpace(b)
+}
+
+// requireCanUtils skips where can-utils is missing.
+func requireCanUtils(t *testing.T) {
+	t.Helper()
+	for _, program := range []string{"log2asc", "asc2log"} {
+		if _, err := exec.LookPath(program); err != nil {
+			lab.Skip(t, program+" is missing: apt-get install can-utils")
+		}
+	}
+}
+
+func TestCanUtilsTurnTheLogsWeWriteIntoEachOther(t *testing.T) {
+	t.Parallel()
+	requireCanUtils(t)
+	h, list := driven(t)
+	dir := t.TempDir()
+	ours := map[string]string{"candump": filepath.Join(dir, "ours.log"), "asc": filepath.Join(dir, "ours.asc")}
+	for format, path := range ours {
+		exportTo(t, path, format, h, list)
+	}
+	theirs := map[string]string{"asc": filepath.Join(dir, "theirs.asc"), "candump": filepath.Join(dir, "theirs.log")}
+	for _, c := range [][]string{
+		{"log2asc", "-I", ours["candump"], "-O", theirs["asc"], "vcan0", "vcan1"},
+		{"asc2log", "-I", ours["asc"], "-O", theirs["candump"]},
+	} {
+		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", c, err, out)
+		}
+	}
+	for format, path := range theirs {
+		got := logged(t, path, fromZero)
+		var want []string
+		var first int64
+		fmt.Sscan(got[0], &first) // asc2log does not understand our date and takes the time of day
+		for i := range list {
+			want = append(want, line(first+(list[i].Time-list[0].Time)/1000, fmt.Sprint(list[i].Bus), &list[i].Frame, list[i].Sent))
+		}
+		compare(t, "can-utils, "+format, got, want)
+	}
+}
+
+// fromZero is the number of a channel called can0, vcan0 or, as ASC logs count, 1.
+func fromZero(name string) string {
+	if _, number, ok := strings.Cut(name, "can"); ok {
+		return number
+	}
+	n, _ := strconv.Atoi(name)
+	return strconv.Itoa(n - 1)
+}
+
+// TestLabCanplayerPlaysTheLogsWeWrite plays ours on buses where candump listens, and
+// reads what candump wrote as a source.
+func TestLabCanplayerPlaysTheLogsWeWrite(t *testing.T) {
+	if !lab.InVCAN(t, "candump", "canplayer") {
+		return
+	}
+	h, list := driven(t)
+	list = list[:300]
+	dir := t.TempDir()
+	ours, theirs := filepath.Join(dir, "ours.log"), filepath.Join(dir, "theirs.log")
+	exportTo(t, ours, "candump", h, list)
+	out, err := os.Create(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	dump := exec.Command("candump", "-L", "-n", fmt.Sprint(len(list)), "-T", "60000", "vcan0", "vcan1")
+	dump.Stdout = out
+	if err := dump.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lab.Await(t, "candump listens to both buses", func() bool { return lab.Listeners(t, "vcan0") > 0 && lab.Listeners(t, "vcan1") > 0 })
+	if out, err := exec.Command("canplayer", "-I", ours).CombinedOutput(); err != nil {
+		t.Fatalf("canplayer: %v\n%s", err, out)
+	}
+	if err := dump.Wait(); err != nil {
+		t.Fatalf("candump: %v", err)
+	}
+	source, err := record.OpenSource(theirs, "") // candump writes what two sockets have in no order
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	var got, want []string
+	for i := range list {
+		f, err := source.Next()
+		if err != nil {
+			t.Fatalf("frame %d: %v", i, err)
+		}
+		got = append(got, line(0, fromZero(f.Channel), &f.Frame, f.Sent))
+		want = append(want, line(0, fmt.Sprint(list[i].Bus), &list[i].Frame, false))
+	}
+	compare(t, "canplayer and candump", got, want)
+}

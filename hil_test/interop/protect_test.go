@@ -1,0 +1,145 @@
+package interop
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"lockstep/hil_test/lab"
+	"lockstep/io/messages"
+	"lockstep/io/sigmap"
+)
+
+// checksums runs checksums.py, or skips the test where it cannot run.
+func checksums(t *testing.T, in []byte, args ...string) []byte {
+	t.Helper()
+	if exec.Command("/usr/bin/python3", "-c", "import crccheck").Run() != nil {
+		lab.Skip(t, "python3-crccheck is missing: apt-get install python3-crccheck")
+	}
+	cmd := exec.Command("/usr/bin/python3", append([]string{"checksums.py"}, args...)...)
+	cmd.Stdin = bytes.NewReader(in)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("checksums.py: %v\n%s", err, out)
+	}
+	return out
+}
+
+// judged is a frame, what we say its checksum is, and what checksums.py is asked.
+type judged struct {
+	name, data string
+	ours       uint32
+	question   map[string]any
+}
+
+// agree compares all frames with checksums.py.
+func agree(t *testing.T, frames []judged) {
+	t.Helper()
+	var in bytes.Buffer
+	for _, f := range frames {
+		if err := json.NewEncoder(&in).Encode(f.question); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.Fields(string(checksums(t, in.Bytes())))
+	if len(lines) != len(frames) {
+		t.Fatalf("%d answers to %d questions", len(lines), len(frames))
+	}
+	for i, f := range frames {
+		if want := fmt.Sprint(f.ours); lines[i] != want {
+			t.Fatalf("%s: %s: crccheck says %s, we say %s", f.name, f.data, lines[i], want)
+		}
+	}
+	t.Logf("%d frames agree", len(frames))
+}
+
+// number reads a little-endian number of n bytes.
+func number(data []byte, n int) (v uint32) {
+	for i := range n {
+		v |= uint32(data[i]) << (8 * i)
+	}
+	return v
+}
+
+// noise fills the first n bytes of a frame.
+func noise(r *rand.Rand, n int) (data [64]byte) {
+	for i := range n {
+		data[i] = byte(r.Uint32())
+	}
+	return data
+}
+
+func TestCRCsAgreeWithCRCCheckOnItsWholeCatalogue(t *testing.T) {
+	var list []struct {
+		Name              string
+		Width, Poly, Init uint32
+		XOR               uint32 `json:"xor"`
+		Reflect           bool
+	}
+	if err := json.Unmarshal(checksums(t, nil, "catalogue"), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 40 {
+		t.Fatalf("a catalogue of %d CRCs", len(list))
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	var frames []judged
+	for _, c := range list {
+		for range 150 {
+			n := []int{4, 8, 12, 32, 64}[r.IntN(5)]
+			size := int(c.Width / 8)
+			p, err := sigmap.NewProtection(messages.ProtectionSpec{
+				Profile: fmt.Sprint("crc", c.Width), Poly: c.Poly, Init: c.Init, XorOut: c.XOR, Reflect: c.Reflect,
+				Checksum: []string{fmt.Sprintf("%d|%d", 8*(n-size), c.Width)},
+			}, &messages.Message{Name: c.Name, Len: n})
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := noise(r, n)
+			p.Protect(&data, n, 0)
+			text := hex.EncodeToString(data[:n-size])
+			frames = append(frames, judged{c.Name, text, number(data[n-size:], size), map[string]any{"crc": c.Name, "data": text}})
+		}
+	}
+	agree(t, frames)
+}
+
+func TestProfilesAgreeWithCRCCheck(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	var frames []judged
+	for _, name := range strings.Fields("e2e-1a e2e-1b e2e-1low e2e-1c e2e-2 e2e-5 e2e-11a e2e-11c e2e-22") {
+		size, many, limit, values := 1, 1, uint32(0x10000), uint32(15)
+		switch name {
+		case "e2e-5":
+			size, values = 2, 256
+		case "e2e-2", "e2e-22":
+			many, limit, values = 16, 0x100, 16
+		case "e2e-1c", "e2e-11c":
+			limit = 0x1000
+		}
+		for range 400 {
+			n := []int{4, 8, 12, 16, 24, 32, 64}[r.IntN(7)]
+			spec := messages.ProtectionSpec{Profile: name, Offset: r.IntN(n - size)}
+			for range many {
+				spec.DataIDs = append(spec.DataIDs, r.Uint32N(limit))
+			}
+			p, err := sigmap.NewProtection(spec, &messages.Message{Name: name, Len: n})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Next = r.Uint32N(values)
+			counter := p.Next
+			data := noise(r, n)
+			p.Protect(&data, n, 0)
+			text := hex.EncodeToString(data[:n])
+			frames = append(frames, judged{name, text, number(data[spec.Offset:], size),
+				map[string]any{"profile": name, "ids": spec.DataIDs, "counter": counter, "offset": spec.Offset, "data": text}})
+		}
+	}
+	agree(t, frames)
+}

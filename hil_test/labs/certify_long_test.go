@@ -1,0 +1,135 @@
+//go:build long
+
+package labs
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/deploy/certify"
+	"lockstep/hil_test/lab"
+)
+
+// certified runs `lockstep certify` and reads what it has written.
+func certified(t *testing.T, args ...string) (c *certify.Certificate, page string) {
+	t.Helper()
+	base := filepath.Join(t.TempDir(), "c")
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, lab.Command(t), append([]string{"certify", "-load=false", "-o", base + ".html"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	t.Logf("certify %q: %v\n%s", args, err, out)
+	text, err := os.ReadFile(base + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = certify.Read(base+".json", text); err != nil {
+		t.Fatal(err)
+	}
+	html, err := os.ReadFile(base + ".html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := cmd.ProcessState.ExitCode(); (code == 0) != (len(c.Failed()) == 0) || code > 1 {
+		t.Errorf("exit %d, failed: %q", code, c.Failed())
+	}
+	return c, string(html)
+}
+
+// has fails unless a reason begins so.
+func has(t *testing.T, c *certify.Certificate, reasons ...string) {
+	t.Helper()
+	for _, want := range reasons {
+		if !slices.ContainsFunc(c.Reasons, func(r string) bool { return strings.HasPrefix(r, want) }) {
+			t.Errorf("no reason %q in %q", want, c.Reasons)
+		}
+	}
+}
+
+// Frames that come in over SocketCAN have times: the certificate has the way from bus to
+// bus, and says that the bus is a virtual one.
+func TestLabCertificateOnVcanHasTheTimesFromBusToBus(t *testing.T) {
+	if !lab.Inside(t, lab.VCAN) {
+		return
+	}
+	c, page := certified(t, "powershift-bench", "-for", "15s", "-bus", "vcan0", "-besteffort")
+	if c.Response == nil || c.Response.Samples == 0 || c.Response.Samples > c.Run.RxFrames || c.Response.MaxNs != c.Run.Response.Max {
+		t.Errorf("bus to bus %+v of %d frames", c.Run.Response, c.Run.RxFrames)
+	}
+	has(t, c, "bus drive on vcan0 is a virtual interface", "the kernel is not PREEMPT_RT", "cpu: the host has one CPU")
+	if !strings.Contains(page, "bus drive on vcan0") {
+		t.Error("the page does not name the bus")
+	}
+}
+
+// On PREEMPT_RT with two cards: the fingerprint has them and their driver, all rights
+// were there, and cyclictest ran beside the loop. A disk that is full is said before the
+// run, a target that is killed afterwards, without a 0 for what it could not say.
+func TestLabCertificateOnTwoCardsNamesThemAndTheirDriver(t *testing.T) {
+	if !lab.Inside(t, lab.PreemptRT, "cyclictest") {
+		return
+	}
+	c, page := certified(t, "powershift-bench", "-for", "20s", "-bus", "can0", "-unitbus", "can1")
+	drivers := map[string]string{}
+	for _, card := range c.Box.CAN {
+		drivers[card.Interface] = card.Driver
+	}
+	if drivers["can0"] != "kvaser_pci" || drivers["can1"] != "kvaser_pci" || drivers["vcan0"] != "" {
+		t.Errorf("cards %v", c.Box.CAN)
+	}
+	if c.Run.BestEffort || !c.Box.Realtime || c.Response == nil || c.Box.Isolated != lab.IsolatedCPU {
+		t.Errorf("best effort %t (%q), %+v", c.Run.BestEffort, c.Run.BestEffortWhy, c.Box)
+	}
+	if c.Beside == nil || c.Beside.Cyclictest == nil || c.Beside.Cyclictest.Samples < 100 {
+		t.Errorf("beside cyclictest: %+v", c.Beside)
+	}
+	has(t, c, "the host is a virtual machine: QEMU", "too short: 20s")
+	if !strings.Contains(page, "kvaser_pci, PCI ") {
+		t.Error("the page does not name the driver")
+	}
+	fullDisk(t)
+	killedTarget(t)
+}
+
+func fullDisk(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	smallDisk(t, dir, "size=1m")
+	begun := time.Now()
+	out, err := exec.Command(lab.Command(t), "certify", "-for", "1h", "-o", filepath.Join(dir, "c.html")).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no space left on device") || bytes.Count(out, []byte("\n")) != 1 {
+		t.Errorf("on a full disk: %v after %v\n%s", err, time.Since(begun), out)
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 0 {
+		t.Errorf("it left %v", list)
+	}
+}
+
+func killedTarget(t *testing.T) {
+	t.Helper()
+	go func() {
+		time.Sleep(time.Second)
+		for range 600 {
+			if out, err := exec.Command("pgrep", "-x", "lockstep-target").Output(); err == nil && len(out) > 0 {
+				time.Sleep(5 * time.Second)
+				_ = exec.Command("pkill", "-KILL", "-x", "lockstep-target").Run() // a machine of its own: there is one
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}()
+	c, page := certified(t, "-for", "30s")
+	if c.Run.Usage != nil || c.CutShort == "" || !strings.Contains(c.Run.Ended, "the target process died") {
+		t.Errorf("ended %q, cut %q, usage %+v", c.Run.Ended, c.CutShort, c.Run.Usage)
+	}
+	if strings.Count(page, `<td class="n none">not measured</td>`) != 4 {
+		t.Error("the page has counts of a process that could not say them")
+	}
+}

@@ -1,0 +1,61 @@
+package labs
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/hil_test/lab"
+)
+
+func TestLabOwnSocketWorksOnARealStack(t *testing.T) {
+	testInLab(t, "../../io/can", "")
+}
+
+func TestLabUnitOpensARealBus(t *testing.T) {
+	testInLab(t, "ecu", "Open")
+}
+
+// The scheduler's own tests have all rights there, an isolated CPU and a kernel that
+// is PREEMPT_RT: nothing is skipped.
+func TestLabPreemptRTKernelKeepsWhatTheSchedulerPromises(t *testing.T) {
+	lab.PreemptRT.Require(t)
+	out := lab.PreemptRT.Run(t, "../../sched", packageTests(t, "../../sched"), "-test.v", "-test.timeout=200s")
+	if names := lab.Skipped(out); names != nil {
+		t.Errorf("skipped in the lab, where nothing may be: %v", names)
+	}
+}
+
+// packageTests builds the tests of a package that are to run in a lab.
+func packageTests(t *testing.T, folder string) string {
+	t.Helper()
+	path := filepath.Join(lab.Scratch, filepath.Base(folder)+".test")
+	if err := lab.Build("test", "-c", "-o", path, "./"+folder); err != nil {
+		t.Fatal(err)
+	}
+	// They count as passed; see results.py.
+	t.Logf("in the lab run the tests of lockstep/%s", filepath.Join("hil_test", folder))
+	return path
+}
+
+// testInLab runs the tests of a package inside the lab, in its own folder. What
+// is skipped there must pass on the same kernel without CAN.
+func testInLab(t *testing.T, folder, tests string) {
+	t.Helper()
+	lab.RequireVCAN(t, "rmmod")
+	t.Parallel()
+	path := packageTests(t, folder)
+	out := lab.VCAN.Run(t, folder, path, "-test.v", "-test.run="+tests, "-test.timeout=100s")
+	names := lab.Skipped(out)
+	if names == nil {
+		return
+	}
+	out = lab.VCAN.Run(t, folder, "bash", "-c", withoutCAN+`; exec "$@"`, "-",
+		path, "-test.v", "-test.run=^("+strings.Join(names, "|")+")$", "-test.timeout=100s")
+	if again := lab.Skipped(out); again != nil {
+		t.Errorf("skipped with CAN and without: %v", again)
+	}
+}
+
+// withoutCAN makes the lab's kernel one that has no CAN.
+const withoutCAN = "ip link del vcan0; ip link del vcan1; rmmod vcan can_gw can_raw can"

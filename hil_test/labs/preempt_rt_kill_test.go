@@ -1,0 +1,124 @@
+package labs
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockstep/hil_test/lab"
+)
+
+// targetKilled ends the target from outside: the supervisor puts the safe values on
+// the bus in its place.
+func targetKilled(t *testing.T, signal syscall.Signal) {
+	dump, before := lab.StartCandump(t, "can1"), lab.CardCounters(t)
+	tcu := lab.StartUnit(t, "can1")
+	b := runRT(t)
+	if err := syscall.Kill(b.Target(), signal); err != nil {
+		t.Fatal(err)
+	}
+	code := b.Wait()
+	said := strings.TrimSpace(b.Err.String())
+	if code != 1 || !strings.HasPrefix(said, "lockstep: run: ") || strings.Contains(said, "\n") {
+		t.Errorf("exit %d, want 1 and the reason in a line: %q", code, said)
+	}
+	tcu.Signal(syscall.SIGINT)
+	tcu.Wait()
+	byID, order := lab.EndCandump(t, dump)
+	plant, safe := lab.CheckFallToSafe(t, byID["200"])
+	var r lab.Report
+	if err := json.Unmarshal([]byte(lab.ReadTrimmed(t, b.File)), &r); err != nil {
+		t.Fatal(err)
+	}
+	// The unit's cycles, 10 ms, are the clock: an emulator that stands still stops
+	// them, too. The target's last frames may have been dropped.
+	speeds, between := 0, 0
+	for _, id := range order {
+		if id == "200" {
+			speeds++
+		}
+		if id == "110" && speeds == plant {
+			between++
+		}
+	}
+	t.Logf("%s\n%d Speeds of the plant in %d ticks, %d missed, %d frames dropped; then %d safe ones, in between %d cycles of the unit",
+		said, plant, r.Ticks, r.Missed, r.TxDropped, safe, between)
+	if most := 8 + (int(r.Ticks)-plant+1)/2; between > most {
+		t.Errorf("%d cycles of the unit between the plant's last Speeds and the first safe ones, want at most %d", between, most)
+	}
+	now := lab.CardCounters(t)
+	gone := now["can0 tx_packets"] - before["can0 tx_packets"] - (now["can1 rx_packets"] - before["can1 rx_packets"]) // no room in the other card
+	if byID["200"].Count("200"); byID["200"].Lost > int(r.TxDropped)+gone {
+		t.Errorf("the counter of Speeds jumps over %d frames, where %d were dropped and %d lost by the card", byID["200"].Lost, r.TxDropped, gone)
+	}
+	if last := byID["201"].Data[len(byID["201"].Data)-1]; !bytes.Equal(last[:6], make([]byte, 6)) {
+		t.Errorf("the last Torque is % X, want the safe values", last)
+	}
+	if safe < 10 {
+		t.Errorf("%d safe Speeds, want those of 100 ms", safe)
+	}
+}
+
+// orphan starts a run and kills its supervisor.
+func orphan(t *testing.T, gone string) (target int, b *rtBench) {
+	t.Helper()
+	b = runRT(t, lab.Edit{"supervisor_gone: stop after 1 s", "supervisor_gone: " + gone})
+	target = b.Target()
+	t.Cleanup(func() { syscall.Kill(target, syscall.SIGKILL) })
+	b.Signal(syscall.SIGKILL)
+	b.Wait()
+	return target, b
+}
+
+func supervisorKilledGoesOn(t *testing.T) {
+	dump := lab.StartCandump(t, "can1")
+	before := lab.CardCounters(t)
+	target, b := orphan(t, "continue")
+	file := filepath.Join(t.TempDir(), "report.json")
+	second := lab.Start(t, lab.Command(t), "attach", "-report", file)
+	second.AwaitTicking()
+	least := time.Since(b.ticking)
+	second.Signal(syscall.SIGINT)
+	code := second.Wait()
+	t.Logf("attach:\n%s%s", &second.Out, &second.Err)
+	if code != 0 {
+		t.Fatalf("attach: exit %d, want 0", code)
+	}
+	lab.AwaitExit(t, target)
+	var r lab.Report
+	if err := json.Unmarshal([]byte(lab.ReadTrimmed(t, file)), &r); err != nil {
+		t.Fatal(err)
+	}
+	b.checkClock(r, least)
+	byID, _ := lab.EndCandump(t, dump)
+	checkWire(t, before, byID, r)
+	if list := lab.SafeSpeeds(byID["200"]); slices.Contains(list, true) {
+		t.Errorf("of %d Speeds some carry the safe values; the first supervisor said\n%s", len(list), &b.Out)
+	}
+}
+
+// afterDeath waits for an orphan, and for its safe values, at most so many of them.
+// 500 ms are 100 Speeds, where none is missed.
+func afterDeath(t *testing.T, gone string, enough, most int) {
+	dump := lab.StartCandump(t, "can1")
+	target, _ := orphan(t, gone)
+	before := strings.Count(dump.Out.String(), " 200#")
+	if enough > 0 { // it goes on for ever
+		lab.Await(t, "safe Speeds", func() bool {
+			return strings.Count(dump.Out.String(), " 200#00000000000000") > enough
+		})
+		syscall.Kill(target, syscall.SIGKILL)
+	}
+	lab.AwaitExit(t, target)
+	byID, _ := lab.EndCandump(t, dump)
+	plant, safe := lab.CheckFallToSafe(t, byID["200"])
+	t.Logf("%d Speeds before the supervisor's death, then %d of the plant and %d safe ones", before, plant-before, safe)
+	if plant-before > 200 || safe < 1 || safe > most {
+		t.Errorf("after the supervisor's death %d Speeds of the plant and %d safe ones; want about 100, and at most %d", plant-before, safe, most)
+	}
+}

@@ -1,0 +1,346 @@
+package labs
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/hil_test/lab"
+)
+
+// The product on a PREEMPT_RT kernel and two emulated CAN cards, seen from
+// outside: the bench on can0, a virtual control unit and candump on can1. A boot
+// is dear, so these facts share one.
+func TestLabPreemptRT(t *testing.T) {
+	if !lab.Inside(t, lab.PreemptRT, "candump") {
+		return
+	}
+	for _, fact := range []struct {
+		name  string
+		check func(*testing.T)
+	}{
+		{"HostIsPreemptRTWithAnIsolatedCPU", hostIsFit},
+		{"DoctorFindsNothingWrongButTheEmulator", doctorIsRight},
+		{"LoopHasItsCPUAloneWithATimerfd", func(t *testing.T) { loopIsAlone(t, nil, lab.PolicyFIFO) }},
+		{"LoopHasItsCPUAloneWithNanosleep", func(t *testing.T) { loopIsAlone(t, []lab.Edit{{"timer: timerfd", "timer: nanosleep"}}, lab.PolicyFIFO) }},
+		{"LoopHasItsCPUAloneUnderADeadline", func(t *testing.T) {
+			loopIsAlone(t, []lab.Edit{{"scheduler: fifo", "scheduler: deadline"}}, lab.PolicyDeadline)
+		}},
+		{"FloodIsCountedAndDoesNotStopTheRun", flood},
+		{"ClockStepChangesNothing", clockStep},
+		{"CardDownAndUpIsCountedAndTheRunGoesOn", cardDownAndUp},
+		{"CardThatIsReadTooLateSaysSo", overrun},
+		{"BusOffThatIsNoneIsCorrectedByTheKernel", errorsWritten},
+		{"TargetKilledLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGKILL) }},
+		{"TargetCrashedLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGSEGV) }},
+		{"SupervisorKilledTargetGoesOnAndIsAttachedTo", supervisorKilledGoesOn},
+		{"SupervisorKilledTargetGoesSafeAfterItsTime", func(t *testing.T) { afterDeath(t, "safe after 500 ms", 50, 1<<20) }},
+		{"SupervisorKilledTargetStopsAfterItsTime", func(t *testing.T) { afterDeath(t, "stop after 500 ms", 0, 22) }},
+		{"LoopCPUTakenOfflineIsHarmlessOrAClearStop", cpuOffline},
+	} {
+		t.Run(fact.name, fact.check)
+	}
+}
+
+func hostIsFit(t *testing.T) {
+	if got := lab.ReadTrimmed(t, "/sys/kernel/realtime"); got != "1" {
+		t.Errorf("/sys/kernel/realtime: %q, want 1", got)
+	}
+	if got := lab.ReadTrimmed(t, "/sys/devices/system/cpu/isolated"); got != lab.IsolatedCPU {
+		t.Errorf("isolated CPUs: %q, want %s", got, lab.IsolatedCPU)
+	}
+}
+
+func doctorIsRight(t *testing.T) {
+	p := lab.Start(t, lab.Command(t), "doctor", "-json")
+	code := p.Wait()
+	var found struct {
+		Checks []struct{ Name, Level, Verdict, Found string }
+	}
+	if err := json.Unmarshal([]byte(p.Out.String()), &found); err != nil {
+		t.Fatalf("doctor -json: %v\n%s%s", err, &p.Out, &p.Err)
+	}
+	verdicts := map[string]string{}
+	for _, c := range found.Checks {
+		verdicts[c.Name] = c.Verdict
+		if wrong := c.Name == "virtualisation"; c.Level == "must" && (c.Verdict == "wrong") != wrong {
+			t.Errorf("%s: %s, %s", c.Name, c.Verdict, c.Found)
+		}
+	}
+	for _, name := range []string{"kernel", "isolation", "priority", "memlock", "ktimers", "can interrupts", "can can0"} {
+		if verdicts[name] != "ok" {
+			t.Errorf("%s: %q, want ok", name, verdicts[name])
+		}
+	}
+	if code != 3 {
+		t.Errorf("exit %d, want 3 of a host that is not fit:\n%s", code, &p.Err)
+	}
+}
+
+// rtBench is a run of the two processes in a lab that may be slow, so nothing is done by
+// the clock: it lasts until the test has seen what it wants.
+type rtBench struct {
+	*lab.Bench
+	started, ticking time.Time // before its start, and when it is known to tick
+}
+
+// runRT starts the demo bench, edited, on can0, with all rights, and waits until it
+// ticks.
+func runRT(t *testing.T, edits ...lab.Edit) *rtBench {
+	t.Helper()
+	t.Cleanup(func() { // of a test that has failed
+		for _, pid := range lab.ProcessesNamed("lockstep-target") {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return ticking(t, "can0", edits)
+}
+
+// ticking starts the demo bench, edited, on a bus, with more arguments, and waits until it
+// ticks.
+func ticking(t *testing.T, bus string, edits []lab.Edit, args ...string) *rtBench {
+	t.Helper()
+	b := &rtBench{started: time.Now()}
+	b.Bench = lab.StartDemoOn(t, bus, lab.UntilStopped, edits, args...)
+	b.AwaitTicking() // the first status line
+	b.ticking = time.Now()
+	return b
+}
+
+// stop ends the run and holds its ticks against the clock: served or missed, each
+// grid point counts.
+func (b *rtBench) stop() lab.Report {
+	b.T.Helper()
+	least := time.Since(b.ticking)
+	r := b.Bench.Stop()
+	b.checkClock(r, least)
+	return r
+}
+
+func (b *rtBench) checkClock(r lab.Report, least time.Duration) {
+	b.T.Helper()
+	most, got := time.Since(b.started), time.Duration(int64(r.Ticks)*r.StepNs)
+	least -= time.Duration(r.LateNs.Max + r.TickNs.Max)
+	if got < least || got > most {
+		b.T.Errorf("%d ticks are %v, where the run has lasted for %v to %v", r.Ticks, got, least, most)
+	}
+	// Speeds at each grid point, Torque and Status at every other one.
+	if r.TxFrames+r.TxDropped-r.TxAgain+r.TxLost != 2*r.Ticks {
+		b.T.Errorf("%d frames sent, %d dropped, %d of them tried again, %d of missed ticks; want %d together, two for each of %d grid points",
+			r.TxFrames, r.TxDropped, r.TxAgain, r.TxLost, 2*r.Ticks, r.Ticks)
+	}
+}
+
+// loopIsAlone looks at a whole run with a control unit: what the processes have
+// become while it lasts, and what bus and report say of it.
+func loopIsAlone(t *testing.T, edits []lab.Edit, policy int) {
+	dump := lab.StartCandump(t, "can1")
+	tcu := lab.StartUnit(t, "can1")
+	sent, before := lab.CardCounters(t), lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU)
+	b := runRT(t, edits...)
+	loop := checkThreads(t, b, policy)
+	timers := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU)
+	if edits == nil && timers.Priority <= loop.Priority {
+		t.Errorf("the timers of the loop's CPU expire in %v; want a priority above the loop's, %d", timers, loop.Priority)
+	}
+	if latency := lab.DMALatency(t); latency != 0 {
+		t.Errorf("/dev/cpu_dma_latency is held at %d us, want 0", latency)
+	}
+	tcu.AwaitOutput("shift 1-3-6 -> 2-3-6")
+	r := b.stop()
+	if latency := lab.DMALatency(t); latency == 0 {
+		t.Error("/dev/cpu_dma_latency is still held at 0 after the run")
+	}
+	if after := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); after != before {
+		t.Errorf("after the run %v, before it %v, while it lasted %v", after, before, timers)
+	}
+	byID, _ := lab.EndCandump(t, dump)
+	tcu.Signal(syscall.SIGINT)
+	tcu.Wait()
+	checkWire(t, sent, byID, r)
+	if r.BestEffort {
+		t.Errorf("the run was best effort, where all rights are there:\n%s", &b.Out)
+	}
+	if r.Allocs+r.GCCycles+r.Minor+r.Major != 0 {
+		t.Errorf("the ticking process: %d allocations, %d collections, %d and %d page faults; want none", r.Allocs, r.GCCycles, r.Minor, r.Major)
+	}
+	if len(byID["110"].Data) == 0 || r.RxFrames == 0 || r.RxUnknown+r.RxShort+r.RxRange != 0 {
+		t.Errorf("the unit sent %d frames; the bench received %d: unknown %d, short %d, out of range %d",
+			len(byID["110"].Data), r.RxFrames, r.RxUnknown, r.RxShort, r.RxRange)
+	}
+}
+
+// checkThreads looks at both processes of a run, and returns the loop's thread.
+func checkThreads(t *testing.T, b *rtBench, policy int) lab.Thread {
+	t.Helper()
+	target := b.Target()
+	loop := lab.LoopThread(t, target)
+	wantPriority := 80
+	if policy == lab.PolicyDeadline {
+		wantPriority = 0
+	}
+	if loop.Policy != policy || loop.Priority != wantPriority || loop.Cpus != lab.IsolatedCPU {
+		t.Errorf("the loop's thread %v; want policy %d, priority %d, CPUs %s", loop, policy, wantPriority, lab.IsolatedCPU)
+	}
+	if loop.Blocked>>(lab.SIGURG-1)&1 == 0 {
+		t.Errorf("the loop's thread blocks the signals %x, want SIGURG among them", loop.Blocked)
+	}
+	guards := 0
+	for _, h := range append(lab.Threads(t, target), lab.Threads(t, b.Cmd.Process.Pid)...) {
+		switch {
+		case h.Tid == loop.Tid:
+		case h.Cpus != "0":
+			t.Errorf("a thread beside the loop's, %v; want it off CPU %s", h, lab.IsolatedCPU)
+		case h.Policy == lab.PolicyFIFO && h.Priority < 80:
+			guards++
+		case h.Policy != lab.PolicyOther:
+			t.Errorf("a thread beside the loop's, %v; want an ordinary one", h)
+		}
+	}
+	if guards > 1 {
+		t.Errorf("%d real-time threads beside the loop's, want the supervisor's guard at most", guards)
+	}
+	locked, resident := lab.StatusKilobytes(t, target, "VmLck"), lab.StatusKilobytes(t, target, "VmRSS")
+	t.Logf("loop %v, memory %d kB locked, %d kB resident", loop, locked, resident)
+	if locked < resident {
+		t.Errorf("of %d kB the target has locked %d kB", resident, locked)
+	}
+	return loop
+}
+
+// checkWire holds the report against the cards and the witness on the bus. The card
+// that receives may lose frames when the emulator is away; it says so.
+func checkWire(t *testing.T, before map[string]int, byID map[string]*lab.Frames, r lab.Report) {
+	t.Helper()
+	seen := 0
+	for _, id := range []string{"200", "201", "202"} {
+		if byID[id] == nil {
+			t.Fatalf("no frame %s on the bus", id)
+		}
+		seen += len(byID[id].Data)
+	}
+	now := lab.CardCounters(t)
+	sent, received := now["can0 tx_packets"]-before["can0 tx_packets"], now["can1 rx_packets"]-before["can1 rx_packets"]
+	overruns := now["can1 rx_over_errors"] - before["can1 rx_over_errors"]
+	t.Logf("the report says %d frames sent, %d dropped; the card of the bench %d sent, the other one %d received, %d overruns",
+		r.TxFrames, r.TxDropped, sent, received, overruns)
+	if sent != int(r.TxFrames) || seen != received || received > sent || overruns == 0 && received != sent {
+		t.Errorf("%d frames on the bus, the report says %d; the card of the bench sent %d, the other one received %d, %d overruns",
+			seen, r.TxFrames, sent, received, overruns)
+	}
+}
+
+// flood sends as fast as the other card takes it: what nobody reads, then what the
+// bench reads.
+func flood(t *testing.T) {
+	before := lab.CardCounters(t)
+	b := runRT(t)
+	n := lab.AwaitSender(t, lab.SendGarbage(t, "can1", "1000", "2", "7ff", "123", "1abcdef", "112"))
+	m := lab.AwaitSender(t, lab.SendGarbage(t, "can1", "1000", "2", "110", "111"))
+	r := b.stop()
+	if n == 0 || m == 0 {
+		t.Fatal("the sender sent nothing")
+	}
+	now := lab.CardCounters(t)
+	received := now["can0 rx_packets"] - before["can0 rx_packets"]
+	t.Logf("%d and %d frames sent; the card of the bench received %d; the bench read %d and counted %d as lost",
+		n, m, received, r.RxFrames, r.RxOverflow)
+	// The card loses frames only where it says so; the kernel's filter keeps away
+	// what nobody reads.
+	got := int(r.RxFrames + r.RxOverflow)
+	overruns := now["can0 rx_over_errors"] - before["can0 rx_over_errors"]
+	if f := fateOf(b.Bench); f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" { // the driver makes an error frame of each
+		t.Errorf("%d times the card's buffer was full by the error frames, %d by its driver; %d not read; at the end %s", f.Overflows, overruns, f.Unread, f.State)
+	}
+	if got == 0 || got > int(m) || overruns == 0 && got != int(m) {
+		t.Errorf("of %d frames for the bench it read %d and counted %d as lost; its card had %d overruns", m, r.RxFrames, r.RxOverflow, overruns)
+	}
+}
+
+// clockStep sets the clock of the host an hour ahead and back again.
+func clockStep(t *testing.T) {
+	b := runRT(t)
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		now := syscall.NsecToTimeval(time.Now().Add(step).UnixNano())
+		if err := syscall.Settimeofday(&now); err != nil {
+			t.Fatal(err)
+		}
+		b.AwaitTicks(60)
+	}
+	if r := b.stop(); r.LateNs.Max > int64(time.Hour)/2 {
+		t.Errorf("the latest tick is late by %d ns", r.LateNs.Max)
+	}
+}
+
+// link is `ip link set can0` with more.
+func link(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("ip", append([]string{"link", "set", "can0"}, args...)...).CombinedOutput(); err != nil {
+		t.Fatalf("ip link set can0 %v: %v\n%s", args, err, out)
+	}
+}
+
+func cardDownAndUp(t *testing.T) {
+	dump := lab.StartCandump(t, "can1")
+	b := runRT(t)
+	link(t, "down")
+	b.AwaitOutput("bus drive is down")
+	quiet := strings.Count(dump.Out.String(), " 200#")
+	link(t, "up", "type", "can", "bitrate", "500000")
+	lab.Await(t, "50 Speeds after the card was up again", func() bool {
+		return strings.Count(dump.Out.String(), " 200#") >= quiet+50
+	})
+	if r := b.stop(); r.TxDropped == 0 || r.BusDown == 0 {
+		t.Errorf("the report counts %d frames that could not be sent, and the bus down %d times; want some of each", r.TxDropped, r.BusDown)
+	}
+	f := fateOf(b.Bench)
+	if got, want := f.states(), []string{"down", "error-active"}; !slices.Equal(got, want) || !(f.Seconds["down"] > 0.2) || f.TxErrors == nil || *f.TxErrors != 0 {
+		t.Errorf("the bus was %q for %v, want %q; errors in sending %v", got, f.Seconds, want, f.TxErrors)
+	}
+}
+
+// overrun keeps the thread that empties the card from its CPU while frames come.
+func overrun(t *testing.T) {
+	before := lab.CardCounters(t)["can0 rx_over_errors"]
+	b := runRT(t)
+	lab.Shell(t, "chrt -o -p 0 $(pgrep '^irq/[0-9]+-can0$')")
+	defer lab.Shell(t, "chrt -f -p 50 $(pgrep '^irq/[0-9]+-can0$')")
+	// Who ends the hog needs another CPU than that.
+	hog := lab.Start(t, "taskset", "-c", lab.IsolatedCPU, "timeout", "1", "taskset", "-c", "0", "chrt", "-f", "2", "sh", "-c", "while :; do :; done")
+	t.Setenv(lab.SenderVar, "1")
+	sender := lab.Start(t, "taskset", "-c", "0", "chrt", "-f", "3", os.Args[0], "can1", "1000", "1", "7ff")
+	os.Unsetenv(lab.SenderVar)
+	lab.AwaitSender(t, sender)
+	hog.Wait()
+	b.stop()
+	f, overruns := fateOf(b.Bench), lab.CardCounters(t)["can0 rx_over_errors"]-before
+	if overruns == 0 || f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" {
+		t.Errorf("%d times the card's buffer was full by its error frames, %d by its driver; %d not read; at the end %s; want some, and as many", f.Overflows, overruns, f.Unread, f.State)
+	}
+}
+
+// errorsWritten writes to the card what says that a controller is off the bus: the
+// driver's echo of it is heard as if it was one, and the kernel, asked, knows better.
+// The supervisor tries to restart it meanwhile, which this driver refuses: it is on.
+func errorsWritten(t *testing.T) {
+	b := runRT(t, lab.Edit{"    database: ", "    recover: restart after 10 ms\n    database: "})
+	errorFrames(t, "can0", 1, unix.CAN_ERR_BUSOFF)
+	b.AwaitStatus(3)
+	b.stop()
+	f := fateOf(b.Bench)
+	if f.Offs != 1 || f.State != "error-active" || !slices.Equal(f.states(), []string{"bus-off", "error-active"}) {
+		t.Errorf("off %d times, %q, at the end %s; want once, and to be back", f.Offs, f.states(), f.State)
+	}
+	for _, c := range f.Changes {
+		if strings.Contains(c.Text, "restart") {
+			t.Errorf("%s", c.Text)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package labs
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockstep/hil_test/lab"
+)
+
+// testimony is what witness.py prints.
+type testimony struct {
+	Count, Jumps               map[string]int
+	Length                     map[string]map[string]int
+	Gears                      [][]int
+	Judged                     int
+	Violations, Contradictions []any // their number, then some of them
+}
+
+func TestLabBenchAndUnitDriveOnVcan(t *testing.T) {
+	if !lab.Inside(t, lab.VCANAlone, "candump", "python3-can") {
+		return
+	}
+	dump := lab.StartCandump(t, "vcan0")
+	python := lab.Start(t, "/usr/bin/python3", "witness.py", "vcan0")
+	python.AwaitOutput("listening")
+	tcu := lab.StartUnit(t, "vcan0")
+	r := lab.StartDemo(t, 20*time.Second).AwaitReport()
+	tcu.Signal(syscall.SIGINT)
+	if code := tcu.Wait(); code != 0 {
+		t.Errorf("%s: exit %d, want 0\n%s", tcu.Name, code, &tcu.Err)
+	}
+	t.Logf("%s\n%s%s", tcu.Name, &tcu.Out, &tcu.Err)
+	byID, order := lab.EndCandump(t, dump)
+	python.Signal(syscall.SIGTERM)
+	if code := python.Wait(); code != 0 {
+		t.Fatalf("%s: exit %d\n%s", python.Name, code, &python.Err)
+	}
+	var saw testimony
+	_, text, _ := strings.Cut(python.Out.String(), "listening\n")
+	if err := json.Unmarshal([]byte(text), &saw); err != nil {
+		t.Fatalf("witness.py: %v\n%s", err, text)
+	}
+	checkFrames(t, byID, r)
+	checkUnit(t, byID, order, r, tcu.Out.String()+tcu.Err.String())
+	checkTestimony(t, byID, saw)
+	// A frame waits for the next tick at most, if that is in time.
+	if most := r.StepNs + r.LateNs.Max + r.TickNs.Max; !(r.Response.P50 > 0 && r.Response.P50 <= most) {
+		t.Errorf("bus to bus half of the frames take %d ns, want more than 0 and at most the period, the latest wake-up and the longest tick, %d ns", r.Response.P50, most)
+	}
+	if r.Allocs != 0 || r.GCCycles != 0 {
+		t.Errorf("the ticking process made %d allocations and %d collections, want none", r.Allocs, r.GCCycles)
+	}
+	if !(r.LagMax > 0 && r.Transitions > 20) || !r.BestEffort {
+		t.Errorf("the report: largest lag %v s, %d transitions, best effort %v; want some of each", r.LagMax, r.Transitions, r.BestEffort)
+	}
+}
+
+// checkFrames holds what candump saw of the bench against its report.
+func checkFrames(t *testing.T, byID map[string]*lab.Frames, r lab.Report) {
+	t.Helper()
+	for id, f := range byID {
+		if _, known := lab.Counters[id]; !known {
+			t.Errorf("%d frames with the identifier %s, which nobody should send", len(f.Data), id)
+			continue
+		}
+		for _, data := range f.Data {
+			if len(data) != 8 {
+				t.Fatalf("frame %s# % X has %d bytes, want 8", id, data, len(data))
+			}
+		}
+	}
+	for id := range lab.Counters {
+		if byID[id] == nil {
+			t.Fatalf("no frame %s on the bus", id)
+		}
+		byID[id].Count(id)
+	}
+	sent, lost := 0, 0
+	for _, id := range []string{"200", "201", "202"} {
+		sent += len(byID[id].Data)
+		lost += byID[id].Lost
+	}
+	// A frame that the bus refuses is lost after its counter has advanced.
+	if sent != int(r.TxFrames) || lost != int(r.TxDropped) {
+		t.Errorf("on the bus %d frames of the bench, %d missing by their counters; it reports %d sent, %d dropped",
+			sent, lost, r.TxFrames, r.TxDropped)
+	}
+	checkSpeeds(t, byID["200"], r)
+	if r.Ticks*uint64(r.StepNs) != 20e9 || r.Ticks != 4000 {
+		t.Errorf("%d grid points of %d ns, want 200 per second for 20 s", r.Ticks, r.StepNs)
+	}
+}
+
+// checkSpeeds holds the Speeds on the bus against the report. One is due at every
+// grid point, 200 times a second; what is not there was due at a grid point that
+// was missed, or was dropped.
+func checkSpeeds(t *testing.T, f *lab.Frames, r lab.Report) {
+	t.Helper()
+	f.Count("200")
+	if len(f.Data)+f.Lost+int(r.Missed) != int(r.Ticks) {
+		t.Errorf("%d Speeds sent, %d dropped, %d grid points missed: want %d together", len(f.Data), f.Lost, r.Missed, r.Ticks)
+	}
+}
+
+// slack is how many cycles of the unit may lie between what happens at one end of
+// the bus and what the witness writes down, when the lab stands still just then.
+const slack = 25
+
+// checkUnit holds what candump saw of the control unit against its own log and
+// the bench's report.
+func checkUnit(t *testing.T, byID map[string]*lab.Frames, order []string, r lab.Report, log string) {
+	t.Helper()
+	var cycles, missed, dropped int
+	at := strings.LastIndex(log, "powershift: ")
+	if _, err := fmt.Sscanf(log[max(at, 0):], "powershift: %d cycles sent, %d missed, %d frames dropped", &cycles, &missed, &dropped); err != nil {
+		t.Fatalf("the unit's last line has no counts: %v\n%s", err, log)
+	}
+	one, two := byID["110"], byID["111"]
+	if len(one.Data) != cycles || len(two.Data) != cycles || one.Lost+two.Lost != dropped || dropped != 0 {
+		t.Errorf("on the bus %d and %d pressure frames, %d missing by their counters; the unit says %d cycles, %d dropped",
+			len(one.Data), len(two.Data), one.Lost+two.Lost, cycles, dropped)
+	}
+	// While the bench sends Speeds, for 20 s, the unit has 2000 cycles of two
+	// frames, 200 frames a second: never more, and what is less it was late for.
+	first, last := slices.Index(order, "200"), 0
+	for i, id := range order {
+		if id == "200" {
+			last = i
+		}
+	}
+	during := 0
+	for _, id := range order[first:last] {
+		if id == "110" || id == "111" {
+			during++
+		}
+	}
+	if during/2 > 2000+slack || during/2+missed < 2000-slack {
+		t.Errorf("%d pressure frames in 20 s, and the unit says it missed %d cycles; want 4000 frames, two for each missed cycle less",
+			during, missed)
+	}
+	if got := int(r.RxFrames + r.RxOverflow); got > during+2*slack || got < during-2*slack || r.RxUnknown+r.RxShort+r.RxRange != 0 {
+		t.Errorf("the bench received %d frames and lost %d of the unit's %d; unknown %d, short %d, out of range %d",
+			r.RxFrames, r.RxOverflow, during, r.RxUnknown, r.RxShort, r.RxRange)
+	}
+	if strings.Contains(log, "still slips") || strings.Contains(log, "should be engaged") {
+		t.Errorf("the unit is not content:\n%s", log)
+	}
+}
+
+// checkTestimony holds the two witnesses against each other, and the physics
+// that python3-can saw against the gearbox.
+func checkTestimony(t *testing.T, byID map[string]*lab.Frames, saw testimony) {
+	t.Helper()
+	for id, f := range byID {
+		if saw.Count[id] != len(f.Data) || saw.Jumps[id] != f.Lost || saw.Length[id]["8"] != len(f.Data) {
+			t.Errorf("frame %s: python3-can saw %d, %d of them 8 bytes long, %d missing; candump %d, %d missing",
+				id, saw.Count[id], saw.Length[id]["8"], saw.Jumps[id], len(f.Data), f.Lost)
+		}
+	}
+	if !reflect.DeepEqual(saw.Violations, []any{0.0}) {
+		t.Errorf("speeds that do not satisfy a clutch that is stuck: %v", saw.Violations)
+	}
+	if !reflect.DeepEqual(saw.Contradictions, []any{0.0}) {
+		t.Errorf("clutches under full pressure that are not stuck: %v", saw.Contradictions)
+	}
+	if saw.Judged < 1000 {
+		t.Errorf("only %d Speeds frames could be judged", saw.Judged)
+	}
+	want := [][]int{{1, 3, 6}, {2, 3, 6}, {1, 5, 6}, {2, 4, 7}, {2, 5, 7}, {2, 5, 8}, {2, 4, 7}}
+	if len(saw.Gears) < len(want) || !slices.EqualFunc(saw.Gears[:len(want)], want, slices.Equal) {
+		t.Errorf("gears %v, want %v first", saw.Gears, want)
+	}
+}

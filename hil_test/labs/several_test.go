@@ -1,0 +1,130 @@
+package labs
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"lockstep/hil_test/lab"
+)
+
+func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
+	if !lab.InVCAN(t) {
+		return
+	}
+	dir := t.TempDir()
+	begin := func(name, bus string) *lab.Bench {
+		b := lab.StartDemoOn(t, bus, lab.UntilStopped, []lab.Edit{{"bench: powershift-bench", "bench: " + name}}, "-besteffort", "-record", filepath.Join(dir, name+".rec"))
+		b.AwaitTicking()
+		return b
+	}
+	one, two := lab.StartUnit(t, "vcan0"), lab.StartUnit(t, "vcan1")
+	left, right := begin("left", "vcan0"), begin("right", "vcan1")
+	lab.CheckRefused(t, []string{"vcan0", "left", fmt.Sprintf("lockstep stop %d", left.Cmd.Process.Pid)},
+		"run", "-bus", "vcan0", "-besteffort")
+	lab.CheckRefused(t, []string{"vcan1", "right", fmt.Sprintf("lockstep stop %d", right.Cmd.Process.Pid)}, "run", "-bus", "vcan1")
+	before := lab.Runs(t)
+	for name, bus := range map[string]string{"left": "drive=vcan0", "right": "drive=vcan1"} {
+		if v := before[name]; v.State != "running" || !slices.Equal(v.Buses, []string{bus}) || v.CPU != 0 {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if _, errors, code := lab.Run(t, "ctl", name, "fault", "frame=Status", "drop", "for=2 frames"); code != 0 {
+			t.Errorf("ctl %s: exit %d, %s", name, code, errors)
+		}
+	}
+	if before["left"].Shared == before["right"].Shared { // there is one CPU: the first has it
+		t.Errorf("%+v: want one of them to share its CPU", before)
+	}
+	one.AwaitOutput("shift 1-3-6 -> 2-3-6")
+	two.AwaitOutput("shift 1-3-6 -> 2-3-6")
+	out, errors, code := lab.Run(t, "stop", "-all")
+	if code != 0 || !strings.Contains(out, "left") || !strings.Contains(out, "right") {
+		t.Errorf("stop -all: exit %d, %q, %s", code, out, errors)
+	}
+	for _, b := range []*lab.Bench{left, right} {
+		if code := b.Wait(); code != 0 {
+			t.Errorf("exit %d, %s", code, &b.Err)
+		}
+	}
+	if after := lab.Runs(t); len(after) != 0 {
+		t.Errorf("after that: %+v", after)
+	}
+	for name := range before {
+		if out, errors, code := lab.Run(t, "replay", filepath.Join(dir, name+".rec")); code != 0 {
+			t.Errorf("replay %s: exit %d, %s%s", name, code, out, errors)
+		}
+	}
+}
+
+func TestLabAnInterfaceIsFreeWhenSupervisorAndTargetAreKilled(t *testing.T) {
+	if !lab.InVCAN(t) {
+		return
+	}
+	b := lab.StartDemoOn(t, "vcan0", lab.UntilStopped, []lab.Edit{{"supervisor_gone: stop after 1 s", "supervisor_gone: continue"}}, "-besteffort")
+	b.AwaitTicking()
+	target := b.Target()
+	b.Signal(syscall.SIGKILL)
+	b.Wait()
+	lab.CheckRefused(t, []string{"vcan0", "powershift-bench", fmt.Sprint(target)},
+		"run", "-bus", "vcan0", "-besteffort")
+	if err := syscall.Kill(target, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	lab.AwaitExit(t, target)
+	if _, errors, code := lab.Run(t, "run", "-bus", "vcan0", "-besteffort", "-for", "100ms"); code != 0 {
+		t.Errorf("exit %d, %s", code, errors)
+	}
+}
+
+func TestLabPreemptRTCPUAndCardAreHeldAndTimersLowered(t *testing.T) {
+	if !lab.Inside(t, lab.PreemptRT) {
+		return
+	}
+	t.Run("SecondRunOnTheLoopsCPUOrItsCardIsRefused", secondRun)
+	t.Run("TimersThatAKilledRunHasRaisedAreLowered", timersOfKilled)
+}
+
+// secondRun tries to start another run beside the one on CPU 1 and can0.
+func secondRun(t *testing.T) {
+	b := runRT(t)
+	holder := fmt.Sprintf("lockstep stop %d", b.Cmd.Process.Pid)
+	lab.CheckRefused(t, []string{"can0", "powershift-bench", holder}, "run", "-bus", "can0")
+	second := lab.StartDemoOn(t, "can1", lab.UntilStopped, []lab.Edit{{"cpu: auto", "cpu: " + lab.IsolatedCPU}})
+	second.CheckRefusal([]string{"CPU " + lab.IsolatedCPU, "powershift-bench", holder})
+	if v := lab.Runs(t)["powershift-bench"]; v.CPU != 1 || v.Shared || !slices.Equal(v.Buses, []string{"drive=can0"}) || v.Target != b.Target() {
+		t.Errorf("ps: %+v", v)
+	}
+	out, errors, code := lab.Run(t, "stop", "powershift-bench")
+	if code != 0 {
+		t.Errorf("stop: exit %d, %q, %s", code, out, errors)
+	}
+	if code := b.Wait(); code != 0 {
+		t.Errorf("exit %d, %s", code, &b.Err)
+	}
+}
+
+// timersOfKilled looks at the priority of the timers' thread after a run that was killed
+// with its target.
+func timersOfKilled(t *testing.T) {
+	before := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU)
+	target, _ := orphan(t, "continue")
+	syscall.Kill(target, syscall.SIGKILL)
+	lab.AwaitExit(t, target)
+	if left := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); left.Priority <= before.Priority {
+		t.Errorf("%v after the kill: this test shows nothing", left)
+	}
+	runRT(t).stop()
+	if after := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); after != before {
+		t.Errorf("after the next run %v, before all %v", after, before)
+	}
+	orphan(t, "continue")
+	if out, errors, code := lab.Run(t, "stop", "powershift-bench"); code != 0 || !strings.Contains(out, "powershift-bench") {
+		t.Errorf("stop: exit %d, %s%s", code, out, errors)
+	}
+	if after := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); after != before {
+		t.Errorf("after lockstep stop %v, before all %v", after, before)
+	}
+}

@@ -1,0 +1,104 @@
+package labs
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/hil_test/lab"
+)
+
+// adapter is the other end of a serial line at which Linux believes a CAN card: the
+// driver, slcan, is the real one, with the states, counters and error frames of all
+// drivers. What a card says of itself, the test says here. What is sent to it vanishes.
+type adapter struct {
+	t    *testing.T
+	line *os.File
+	bus  string
+}
+
+// nSLCAN is the line discipline: linux/tty.h, N_SLCAN.
+const nSLCAN = 17
+
+// newAdapter plugs it in; the interface is down.
+func newAdapter(t *testing.T) *adapter {
+	t.Helper()
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	before := interfaces(t)
+	lab.Shell(t, fmt.Sprintf("insmod /usr/lib/uml/modules/%s/kernel/drivers/net/can/slcan/slcan.ko", unix.ByteSliceToString(u.Release[:])))
+	// Blocking, and not in the runtime's poller: an old pair of terminals.
+	open := func(path string) int {
+		fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		return fd
+	}
+	line, end := open("/dev/ptyp0"), open("/dev/ttyp0")
+	raw, err := unix.IoctlGetTermios(end, unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Iflag, raw.Oflag, raw.Lflag, raw.Cflag = 0, 0, 0, unix.CS8|unix.CREAD|unix.B115200
+	if err := unix.IoctlSetTermios(end, unix.TCSETS, raw); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetPointerInt(end, unix.TIOCSETD, nSLCAN); err != nil {
+		t.Fatalf("slcan: %v", err)
+	}
+	a := &adapter{t: t, line: os.NewFile(uintptr(line), "adapter")}
+	for _, name := range interfaces(t) {
+		if !slices.Contains(before, name) {
+			a.bus = name
+		}
+	}
+	if a.bus == "" {
+		t.Fatal("slcan made no interface")
+	}
+	go func() {
+		for b := make([]byte, 4096); ; {
+			if _, err := a.line.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	return a
+}
+
+// interfaces are those of the network.
+func interfaces(t *testing.T) (names []string) {
+	t.Helper()
+	list, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range list {
+		names = append(names, i.Name)
+	}
+	return names
+}
+
+// says lets the card say something: "sp000130" is error-passive with 0 errors in
+// receiving and 130 in sending, "e1a" that nobody has acknowledged a frame.
+func (a *adapter) says(text string) {
+	a.t.Helper()
+	if _, err := a.line.WriteString(text + "\r"); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// awaitState waits until the driver has the state that the card has said.
+func (a *adapter) awaitState(state string) {
+	a.t.Helper()
+	lab.Await(a.t, a.bus+" is "+state, func() bool {
+		return strings.Contains(lab.MustOutput(a.t, "ip", "-details", "link", "show", a.bus), "can state "+state+" ")
+	})
+}

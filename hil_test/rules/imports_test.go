@@ -1,0 +1,301 @@
+package rules
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// ours lists every package and which of the module's own packages it may import.
+// The rule holds for the product's files; a test may use more. Nobody but the packages of
+// hil_test imports one of hil_test, but for the entries here that say so.
+var ours = map[string][]string{
+	"sched": {},
+
+	"io/can":               {},
+	"io/dbc":               {"io/can", "io/messages"},
+	"io/dbc/dbctest":       {"io/can", "io/messages"},
+	"io/j1939":             {"io/can"},
+	"io/messages":          {"io/can"},
+	"io/record":            {"io/can"},
+	"io/record/recordtest": {"io/record"},
+	"io/sigmap":            {"io/can", "io/messages", "model/units"},
+	"io/yamlfile":          {},
+
+	"model":                   {"model/units"},
+	"model/assemble":          {"model", "model/network", "model/units"},
+	"model/element":           {"model", "model/network", "model/syntax", "model/units"},
+	"model/element/contact":   {"model", "model/element", "model/network", "model/syntax", "model/units"},
+	"model/element/fluid":     {"model", "model/element", "model/network", "model/syntax", "model/units"},
+	"model/element/machine":   {"model", "model/element", "model/network"},
+	"model/element/mechanics": {"model", "model/element", "model/network", "model/syntax", "model/units"},
+	"model/element/planar":    {"model/element", "model/network", "model/syntax", "model/units"},
+	"model/kernel":            {"model", "model/units"},
+	"model/library":           {"model/element", "model/element/contact", "model/element/fluid", "model/element/machine", "model/element/mechanics", "model/element/planar"},
+	"model/modeltest":         {"model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile"},
+	"model/network":           {"model", "model/units"},
+	"model/plantfile":         {"model", "model/element", "model/network", "model/syntax", "model/units"},
+	"model/plants":            {},
+	"model/syntax":            {"model/network", "model/units"},
+	"model/units":             {},
+
+	"codegen":            {"codegen/c99", "codegen/fmu", "codegen/specialise", "model", "model/kernel", "model/units"},
+	"codegen/c99":        {},
+	"codegen/fmu":        {"model/kernel", "model/units"},
+	"codegen/signals":    {"io/sigmap", "model/units"},
+	"codegen/specialise": {"codegen/c99", "model", "model/kernel", "model/units"},
+
+	"rt":                 {"io/can", "io/sigmap", "rt/fault", "sched"},
+	"rt/bench":           {"io/can", "io/dbc", "io/j1939", "io/messages", "io/record", "io/sigmap", "io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/ecu", "rt/fault", "rt/target", "sched"},
+	"rt/bench/benchtest": {"model/plants"},
+	"rt/check":           {"io/can", "io/dbc", "io/messages", "io/sigmap", "model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile", "model/units", "rt/bench", "rt/scenario", "sched"},
+	"rt/cmd/lockstep":    {"*"},
+	"rt/control":         {"model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
+	"rt/ecu":             {},
+	"rt/fault":           {"io/can", "io/sigmap"},
+	"rt/gen":             {"codegen", "codegen/fmu", "codegen/signals", "io/can", "io/sigmap", "model", "model/kernel", "model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/target", "sched"},
+	"rt/host":            {"rt", "sched"},
+	"rt/recorder":        {"io/can", "io/record", "rt", "rt/bench", "rt/fault", "rt/host", "rt/report", "rt/scenario", "sched"},
+	"rt/report":          {"io/can", "io/sigmap", "rt", "rt/bench", "sched"},
+	"rt/runtest":         {"io/can", "io/dbc", "io/sigmap", "model/kernel", "rt", "rt/bench", "rt/bench/benchtest", "sched"},
+	"rt/scenario":        {"io/messages", "io/record", "io/sigmap", "io/yamlfile", "model/units", "rt", "rt/bench", "rt/fault", "rt/report"},
+	"rt/soak":            {"io/sigmap", "model/plants", "rt", "rt/bench", "rt/control", "rt/ecu", "rt/fault", "rt/host", "rt/report", "rt/scenario", "rt/supervisor", "sched"},
+	"rt/supervisor":      {"io/can", "io/j1939", "io/record", "model/kernel", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
+	"rt/sweep":           {"model/plantfile", "model/syntax", "model/units", "rt", "rt/bench", "rt/host", "rt/scenario", "rt/virtual"},
+	"rt/target":          {"io/can", "io/sigmap", "rt", "sched"},
+	"rt/virtual":         {"io/can", "io/record", "io/sigmap", "io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/check", "rt/ecu", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
+
+	"deploy/certify":  {"deploy/doctor", "deploy/hostinfo", "deploy/latency", "rt", "rt/bench", "rt/check", "rt/host", "rt/report", "rt/soak", "rt/supervisor", "sched"},
+	"deploy/doctor":   {"deploy/hostinfo", "io/can", "sched"},
+	"deploy/hostinfo": {},
+	"deploy/latency":  {"deploy/hostinfo", "deploy/load", "sched"},
+	"deploy/load":     {},
+}
+
+// proofs are the packages of hil_test that hold tests, and may import anything. What they
+// share is in helpers.
+var (
+	proofs  = []string{"rules", "accuracy", "cost", "interop", "labs", "proof", "faults", "install"}
+	helpers = map[string][]string{
+		"hil_test":            {},
+		"hil_test/lab":        {"rt/ecu"},
+		"hil_test/proof/unit": {},
+		"hil_test/rig":        {"model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/plants"},
+		"hil_test/study":      {"model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units"},
+		"hil_test/truth":      {},
+	}
+)
+
+// allowed returns what a package may import of ours.
+func allowed(folder string) (list []string, known bool) {
+	if name, ok := strings.CutPrefix(folder, "hil_test/"); ok && slices.Contains(proofs, name) {
+		return []string{"*"}, true
+	}
+	if list, known = ours[folder]; !known {
+		list, known = helpers[folder]
+	}
+	return list, known
+}
+
+// alone are packages whose tests, too, import nothing of ours: they are the
+// second opinion.
+var alone = []string{"rt/ecu", "hil_test/proof/unit"}
+
+// theirs lists every module from outside and the packages that may import it.
+var theirs = map[string][]string{
+	"github.com/brutella/can":          {"hil_test/lab", "hil_test/proof", "hil_test/proof/unit", "rt/ecu"},
+	"github.com/goccy/go-yaml":         {"io/yamlfile", "model/plantfile", "model/syntax", "rt/bench", "rt/scenario", "rt/sweep", "rt/virtual"},
+	"github.com/parquet-go/parquet-go": {"rt/sweep"},
+	"golang.org/x/sys":                 {"deploy/certify", "deploy/doctor", "deploy/latency", "deploy/load", "hil_test/study", "io/can", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/recorder", "rt/soak", "rt/supervisor", "rt/sweep", "rt/target", "rt/virtual", "sched"},
+	"golang.org/x/term":                {"rt/cmd/lockstep", "rt/supervisor"},
+	"gonum.org/v1/gonum":               {"model/assemble", "model/element/planar", "model/kernel", "model/modeltest", "rt/check"},
+}
+
+// forTests are packages that every test may import.
+var forTests = []string{"gonum.org/v1/gonum/floats/scalar", "golang.org/x/sys/unix", "pgregory.net/rapid"}
+
+// source is a Go file of the repository.
+type source struct {
+	path    string // from the top
+	folder  string
+	name    string // of its package clause
+	test    bool
+	imports []string
+}
+
+const top = "../.."
+
+// sources parses the head of every Go file.
+func sources(t *testing.T) (list []source) {
+	t.Helper()
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && path != top && (strings.HasPrefix(name, ".") || name == "testdata") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(path) != ".go" {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		path, _ = filepath.Rel(top, path)
+		s := source{path: path, folder: filepath.Dir(path), name: f.Name.Name, test: strings.HasSuffix(path, "_test.go")}
+		for _, i := range f.Imports {
+			text, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			s.imports = append(s.imports, text)
+		}
+		list = append(list, s)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 10 {
+		t.Fatalf("found only %d Go files above hil_test", len(list))
+	}
+	return list
+}
+
+func TestPackagesImportOnlyWhatTheDesignAllows(t *testing.T) {
+	for _, s := range sources(t) {
+		allowed, known := allowed(s.folder)
+		if !known {
+			t.Errorf("%s: the package %s is not in the table", s.path, s.folder)
+		}
+		for _, path := range s.imports {
+			own, isOurs := strings.CutPrefix(path, "lockstep/")
+			switch {
+			case isOurs && !s.test && !slices.Contains(allowed, own) && !slices.Contains(allowed, "*"):
+				t.Errorf("%s imports %s", s.path, path)
+			case isOurs && slices.Contains(alone, s.folder):
+				t.Errorf("%s imports %s: it must not share a line with the target", s.path, path)
+			case !isOurs && strings.Contains(path, ".") && !(s.test && slices.Contains(forTests, path)):
+				checkModule(t, s, path)
+			}
+		}
+	}
+}
+
+// checkModule checks an import from outside the module and the standard library.
+func checkModule(t *testing.T, s source, path string) {
+	t.Helper()
+	for module, users := range theirs {
+		if path == module || strings.HasPrefix(path, module+"/") {
+			if !slices.Contains(users, s.folder) {
+				t.Errorf("%s imports %s, which is for %s", s.path, path, strings.Join(users, ", "))
+			}
+			return
+		}
+	}
+	t.Errorf("%s imports %s: the module is not in the table", s.path, path)
+}
+
+func TestThereIsOneCommand(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.name == "main" && s.folder != "rt/cmd/lockstep" && s.folder != "hil_test/study" { // a study is no product
+			t.Errorf("%s is a command of its own", s.path)
+		}
+	}
+}
+
+func TestPackageClausesFitTheFolders(t *testing.T) {
+	names := map[string]string{"hil_test": "hiltest", "rt/cmd/lockstep": "main", "hil_test/study": "main"}
+	for _, s := range sources(t) {
+		want, ok := names[s.folder]
+		if !ok {
+			want = filepath.Base(s.folder)
+		}
+		if s.name != want && !(s.test && s.name == want+"_test") {
+			t.Errorf("%s: package %s, want %s", s.path, s.name, want)
+		}
+		if s.folder == "io" {
+			t.Errorf("%s: io/ holds folders only", s.path)
+		}
+	}
+}
+
+func TestTopOfTheRepositoryIsFixed(t *testing.T) {
+	must := []string{"LICENSE", "README.md", "go.mod", "go.sum", "hil_test", "io", "model", "rt", "sched"}
+	may := append([]string{"codegen", "deploy"}, must...)
+	entries := tracked(t)
+	for _, name := range entries {
+		if !strings.HasPrefix(name, ".") && !slices.Contains(may, name) {
+			t.Errorf("%s does not belong at the top of the repository", name)
+		}
+	}
+	for _, name := range must {
+		if !slices.Contains(entries, name) {
+			t.Errorf("%s is missing at the top of the repository", name)
+		}
+	}
+}
+
+// tracked are the names at the top that belong to the repository: what git does
+// not ignore or, where there is no git, everything.
+func tracked(t *testing.T) []string {
+	t.Helper()
+	names := map[string]bool{}
+	cmd := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = top
+	if out, err := cmd.Output(); err == nil && len(out) > 0 {
+		for line := range strings.Lines(string(out)) {
+			name, _, _ := strings.Cut(strings.Trim(line, "\"\n"), "/")
+			if _, err := os.Lstat(filepath.Join(top, name)); err == nil {
+				names[name] = true
+			}
+		}
+		return slices.Sorted(maps.Keys(names))
+	}
+	entries, err := os.ReadDir(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names[e.Name()] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func TestModuleAndItsPinnedVersions(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(top, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	if !strings.HasPrefix(text, "module lockstep\n") {
+		t.Error("go.mod: the module is not called lockstep")
+	}
+	if !strings.Contains(text, "github.com/brutella/can v0.0.2") {
+		t.Error("go.mod: github.com/brutella/can is not v0.0.2")
+	}
+	if strings.Contains(text, "replace ") {
+		t.Error("go.mod: a replace does not work for those who use the module")
+	}
+}
+
+func TestLicenceIsApache2(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(top, "LICENSE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Apache License", "Version 2.0, January 2004", "Copyright 2026 The lockstep authors"} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("LICENSE does not say %q", want)
+		}
+	}
+}

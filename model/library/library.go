@@ -1,0 +1,21 @@
+// Package library owns the list of element types that a plant file may use. It has no type of
+// its own: each is in the package of its family below model/element.
+package library
+
+import (
+	"lockstep/model/element"
+	"lockstep/model/element/contact"
+	"lockstep/model/element/fluid"
+	"lockstep/model/element/machine"
+	"lockstep/model/element/mechanics"
+	"lockstep/model/element/planar"
+)
+
+// Elements are the element types of a plant file, in the order of its documentation.
+func Elements() []element.Kind {
+	var all []element.Kind
+	for _, list := range [][]element.Kind{mechanics.Kinds(), planar.Kinds(), contact.Kinds(), machine.Kinds(), fluid.Kinds()} {
+		all = append(all, list...)
+	}
+	return all
+}

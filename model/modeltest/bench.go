@@ -1,0 +1,106 @@
+// Package modeltest makes of the text of a plant what tests want to see of it: its system, a
+// kernel that steps, or its error. It is for tests alone and holds no expectation of its own.
+package modeltest
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/model/assemble"
+	"lockstep/model/kernel"
+	"lockstep/model/library"
+	"lockstep/model/plantfile"
+)
+
+// Bench steps a plant given as text and reads its outputs by name.
+type Bench struct {
+	t      *testing.T
+	Kernel *kernel.Kernel
+	Tables *kernel.Tables
+	Y, U   []float64 // outputs and inputs
+	Ticks  int       // made so far
+}
+
+// New prepares a plant for a period; NewWith takes the other options of a kernel as well.
+func New(t *testing.T, text string, period time.Duration) *Bench {
+	t.Helper()
+	return NewWith(t, text, kernel.Options{Period: period})
+}
+
+func NewWith(t *testing.T, text string, opt kernel.Options) *Bench {
+	t.Helper()
+	p, err := plantfile.Load("t.yaml", []byte(text), library.Elements())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys, err := assemble.System(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.Driven = slices.Repeat([]bool{true}, len(sys.Inputs))
+	tables, err := kernel.Prepare(sys, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Bench{t: t, Kernel: kernel.New(tables), Tables: tables, Y: make([]float64, len(tables.Outputs))}
+	b.U = append(b.U, tables.Start...)
+	b.Kernel.Output(b.Y)
+	return b
+}
+
+// To steps until the given time; hook sees every grid time.
+func (b *Bench) To(seconds float64, hook func(at float64)) *Bench {
+	h := float64(b.Tables.PeriodNs) * 1e-9
+	for float64(b.Ticks)*h < seconds-h/2 {
+		b.Kernel.Step(b.Y, b.U)
+		b.Ticks++
+		if hook != nil {
+			hook(float64(b.Ticks) * h)
+		}
+	}
+	return b
+}
+
+// Get is the value of an output.
+func (b *Bench) Get(name string) float64 {
+	b.t.Helper()
+	for i, o := range b.Tables.Outputs {
+		if o.Name == name {
+			return b.Y[i]
+		}
+	}
+	b.t.Fatalf("no output %q", name)
+	return math.NaN()
+}
+
+// Set drives an input, in SI.
+func (b *Bench) Set(name string, v float64) {
+	for i, in := range b.Tables.Inputs {
+		if in.Name == name {
+			b.U[i] = v
+			return
+		}
+	}
+	b.t.Fatalf("no input %q", name)
+}
+
+// Is checks an output against a closed form.
+func (b *Bench) Is(name string, want, tol float64) {
+	b.t.Helper()
+	if got := b.Get(name); !scalar.EqualWithinAbsOrRel(got, want, tol, tol) {
+		b.t.Errorf("%s is %.12g at %g s, want %.12g", name, got, float64(b.Ticks*int(b.Tables.PeriodNs))*1e-9, want)
+	}
+}
+
+// PlantOf wraps elements and outputs, one per line, to a plant.
+func PlantOf(elements, outputs string) string {
+	indent := func(s string) string {
+		return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ") + "\n"
+	}
+	return "plant: t\nelements:\n" + indent(elements) + "outputs:\n" + indent(outputs)
+}

@@ -1,0 +1,199 @@
+package plantfile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"lockstep/model/element"
+	"lockstep/model/network"
+	"lockstep/model/syntax"
+	"lockstep/model/units"
+)
+
+// connect finds the nodes of all flanges, makes the massless ones, and tells which
+// nodes turn and which move.
+func (l *loader) connect() {
+	for _, late := range []bool{false, true} {
+		for _, e := range l.list {
+			l.Reader.Element = e.Name
+			l.connectFlanges(e, late)
+		}
+	}
+	for _, e := range l.list {
+		for _, f := range e.Kind.Flanges {
+			if n, ok := e.Nodes[f.Key]; ok && f.Domain != network.AnyDomain {
+				claim(e.Element, n, f.Domain)
+			}
+		}
+	}
+	for changed := true; changed && l.Err == nil; {
+		changed = false
+		for _, e := range l.list {
+			changed = spreadDomain(e.Element) || changed
+		}
+	}
+	for _, e := range l.list {
+		l.Reader.Element = e.Name
+		orient(e.Element)
+	}
+	l.Reader.Element = ""
+}
+
+// connectFlanges finds the node of each flange. A name that holds a dot is a node inside a
+// sub-assembly: it is looked up last, when all are known.
+func (l *loader) connectFlanges(e *entry, late bool) {
+	for _, f := range e.Kind.Flanges {
+		given, ok := e.Fields[f.Key]
+		if !ok {
+			if !f.Optional {
+				e.Fail(e.At, "%s: %s needs %s (the name of a node)", e.What(), e.Kind.Name, f.Key)
+			}
+			continue
+		}
+		if _, done := e.Nodes[f.Key]; done || e.Err != nil {
+			continue
+		}
+		name := e.Text(given, e.What()+": "+f.Key)
+		if i, ok := l.nodeAt(e, e.within, name, given, f.Key, late); ok {
+			e.Nodes[f.Key] = i
+			n := &e.Network.Nodes[i]
+			n.Users = append(n.Users, e.Name)
+		}
+	}
+}
+
+// nodeAt is the node that name means in a scope; ok is false until it is known.
+func (l *loader) nodeAt(e *entry, s *scope, name string, f syntax.Field, key string, late bool) (int, bool) {
+	if outer, rest, ok := s.handed(name); ok {
+		return l.nodeAt(e, s.outer, outer.name+rest, outer.field, key, late)
+	}
+	full := s.prefix + name
+	if i, ok := l.nodes[full]; ok {
+		return i, true
+	}
+	d, isElement := l.elements[full]
+	_, isAssembly := l.used[full]
+	switch {
+	case isElement && d.Kind != "":
+		e.Fail(f.At, "%s: %s: %q is of type %s, not a node; %s", e.What(), key, name, d.Kind, l.nodeHint(full))
+	case isAssembly:
+		e.Fail(f.At, "%s: %s: %q is a sub-assembly, not a node; a node in it is %s.NAME", e.What(), key, name, name)
+	case !units.IsName(name, true):
+		e.Fail(f.At, "%s: %s: %q is not a name for a node (letters, digits and _)", e.What(), key, name)
+	case units.IsName(name, false):
+		i := len(e.Network.Nodes)
+		l.nodes[full] = i
+		e.Network.Nodes = append(e.Network.Nodes, network.Node{Name: full, At: f.At})
+		return i, true
+	case late:
+		e.Fail(f.At, "%s: %s: %q is not a node%s", e.What(), key, name, units.DidYouMean(full, l.nodeNames()))
+	}
+	return network.Ground, false
+}
+
+// handed is the flange of an assembly that a name means, or begins with before a dot:
+// rest is what follows.
+func (s *scope) handed(name string) (b binding, rest string, ok bool) {
+	head, _, _ := strings.Cut(name, ".")
+	b, ok = s.flanges[head]
+	return b, name[len(head):], ok
+}
+
+// nodeHint tells which nodes an element has inside.
+func (l *loader) nodeHint(name string) string {
+	for _, e := range l.Elements {
+		if e.Name == name && e.Kind.Hint != "" {
+			return strings.ReplaceAll(e.Kind.Hint, "NAME", name)
+		}
+	}
+	return "nodes are inertias, fixed, and names of your own"
+}
+
+func (l *loader) nodeNames() []string { return slices.Sorted(maps.Keys(l.nodes)) }
+
+// claim fixes the domain of a node by an element; one that another element fixed
+// otherwise is a mistake.
+func claim(e *element.Element, i int, d network.Domain) {
+	n := &e.Network.Nodes[i]
+	if n.Domain == network.AnyDomain {
+		n.Domain, n.By = d, e.Name
+	}
+	if n.Domain != d {
+		e.Fail(e.At, "%s: node %q is %s by element %q; %s wants a %s one", e.What(), n.Name, n.Domain, n.By, e.Kind.Name, d)
+	}
+}
+
+// spreadDomain carries the domain of one flange to the others of the element.
+func spreadDomain(e *element.Element) bool {
+	if e.Domain == network.AnyDomain {
+		for _, f := range e.Kind.Flanges {
+			if n, ok := e.Nodes[f.Key]; ok && f.Domain == network.AnyDomain {
+				e.Domain = max(e.Domain, e.Network.Nodes[n].Domain)
+			}
+		}
+		if e.Domain == network.AnyDomain {
+			return false
+		}
+		for _, f := range e.Kind.Flanges {
+			if n, ok := e.Nodes[f.Key]; ok && f.Domain == network.AnyDomain {
+				claim(e, n, e.Domain)
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// orient finds the relative speed of the element's two ends.
+func orient(e *element.Element) {
+	plus, minus := "b", "a"
+	if _, ok := e.Nodes["flange"]; ok {
+		plus, minus = "flange", "support"
+	}
+	p, isPlus := e.Nodes[plus]
+	m, isMinus := e.Nodes[minus]
+	if isPlus && isMinus && p == m {
+		first, second := "a", "b"
+		if plus == "flange" {
+			first, second = "flange", "support"
+		}
+		e.Fail(e.Fields[second].At, "%s: %s and %s are the same node %q", e.What(), first, second, e.Network.Nodes[p].Name)
+	}
+	if !isPlus {
+		p = network.Ground
+	}
+	if !isMinus {
+		m = network.Ground
+	}
+	e.Between = network.Difference(p, m)
+	for _, f := range e.Kind.Flanges {
+		e.Domain = max(e.Domain, f.Domain)
+	}
+	if e.OwnSignal >= 0 {
+		s := &e.Network.Signals[e.OwnSignal]
+		if e.Kind.GivesMoving != "" {
+			s.Unit, _ = units.Parse(e.Per(e.Kind.Gives, e.Kind.GivesMoving))
+		}
+		if e.Has("range") && e.Err == nil {
+			s.MaxAbs = e.AboveZero("range", s.Unit.SI, 1)
+		}
+	}
+}
+
+// checkNodes refuses massless nodes that only one element touches: most are typing
+// errors.
+func (l *loader) checkNodes() {
+	mass := false
+	for _, n := range l.Network.Nodes {
+		mass = mass || n.J > 0
+		if n.Owner != "" || len(n.Users) != 1 {
+			continue
+		}
+		l.FailElement(n.Users[0], n.At, "element %q: node %q is connected to nothing else%s; name an inertia, or give it a gear",
+			n.Users[0], n.Name, units.DidYouMean(n.Name, l.nodeNames()))
+	}
+	if !mass && l.Err == nil {
+		l.Fail(network.Pos{Line: 1, Col: 1}, "the plant has no inertia; nothing can move")
+	}
+}

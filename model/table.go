@@ -1,0 +1,59 @@
+package model
+
+import "math"
+
+// Breakpoints are the inner points of a table of one variable at which it has a corner;
+// its ends count where it is not extended.
+func (t Table) Breakpoints() []float64 {
+	var list []float64
+	for i, x := range t.X {
+		before, after := 0.0, 0.0
+		switch n := len(t.X); {
+		case (i == 0 || i == n-1) && t.Extend || n < 2:
+			continue
+		case i == 0:
+			after = slope(t, 0)
+		case i == n-1:
+			before = slope(t, n-2)
+		default:
+			before, after = slope(t, i-1), slope(t, i)
+		}
+		if math.Abs(after-before) > 1e-12*(math.Abs(after)+math.Abs(before)) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// slope is that of interval i of a table of one variable.
+func slope(t Table, i int) float64 { return (t.Z[i+1] - t.Z[i]) / (t.X[i+1] - t.X[i]) }
+
+// At is the value of a table of one variable that is not extended.
+func (t Table) At(x float64) float64 {
+	for i := range len(t.X) - 1 {
+		if x < t.X[i+1] {
+			return t.Z[i] + slope(t, i)*(max(x, t.X[0])-t.X[i])
+		}
+	}
+	return t.Z[len(t.Z)-1]
+}
+
+// MaxSlope is the largest slope of a table of one variable.
+func (t Table) MaxSlope() float64 {
+	s := 0.0
+	for i := range len(t.X) - 1 {
+		s = max(s, math.Abs(slope(t, i)))
+	}
+	return s
+}
+
+// MaxSlopeX is the largest slope of a table of two variables along the first.
+func (t Table) MaxSlopeX() float64 {
+	s, c := 0.0, len(t.Y)
+	for i := range len(t.X) - 1 {
+		for j := range c {
+			s = max(s, math.Abs(t.Z[(i+1)*c+j]-t.Z[i*c+j])/(t.X[i+1]-t.X[i]))
+		}
+	}
+	return s
+}

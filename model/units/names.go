@@ -1,0 +1,70 @@
+package units
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// DidYouMean is ", did you mean ..." for the nearest of the names, if one is near.
+func DidYouMean(name string, names []string) string {
+	if n := Nearest(name, names); n != "" {
+		return fmt.Sprintf(", did you mean %q?", n)
+	}
+	return ""
+}
+
+// Meant is " (did you mean x?)" of the name that is near, or nothing where none is.
+func Meant(name string, known []string) string {
+	if n := Nearest(name, known); n != "" {
+		return " (did you mean " + n + "?)"
+	}
+	return ""
+}
+
+// Nearest returns the known name that name was probably meant to be, or "" when
+// none is near: at most a third of its letters, and always two, may be wrong.
+func Nearest(name string, known []string) string {
+	best, found := 1+max(2, len(name)/3), ""
+	for _, k := range known {
+		if len(name) > 100 || len(k) > 100 || k == name {
+			continue
+		}
+		if d := Distance(name, k); d < best && d < max(len(name), len(k)) {
+			best, found = d, k
+		}
+	}
+	return found
+}
+
+// Distance is the number of letters, of any case, to insert, delete or replace to
+// make b of a, in bytes (Levenshtein, Soviet Physics Doklady 10(8), 1966).
+func Distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	d := make([]int, len(b)+1)
+	for j := range d {
+		d[j] = j
+	}
+	for i := range len(a) {
+		left := d[0]
+		d[0] = i + 1
+		for j := range len(b) {
+			cost := left
+			if a[i] != b[j] {
+				cost++
+			}
+			left = d[j+1]
+			d[j+1] = min(cost, d[j]+1, left+1)
+		}
+	}
+	return d[len(b)]
+}
+
+// IsName tells whether s is letters, digits and "_", not starting with a digit;
+// dotted allows several of these joined by ".".
+func IsName(s string, dotted bool) bool {
+	if s == "" || len(s) > 100 || nameLen(s) != len(s) {
+		return false
+	}
+	return dotted || !slices.Contains([]byte(s), '.')
+}
