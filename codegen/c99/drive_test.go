@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"lockstep/hil_test/lab"
 )
 
 // What a script does, as testdata/drive.c numbers it.
@@ -40,7 +42,7 @@ const strict = "-Wall -Wextra -Werror -pedantic"
 // tests of a package end soon.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
-	os.Exit(m.Run())
+	lab.Main(m)
 }
 
 // cKernel is a kernel in Go.
@@ -203,7 +205,7 @@ func (b *cBuild) with(t testing.TB, flags string) cDriver {
 
 func needGcc(t testing.TB) {
 	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("gcc is missing, which compiles the kernels: apt-get install gcc libc6-dev")
+		lab.Skip(t, "gcc is missing, which compiles the kernels: apt-get install gcc libc6-dev")
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/report"
-	"lockstep/rt/supervisor"
 	"lockstep/sched"
 )
 
@@ -23,7 +22,7 @@ import (
 type Order struct {
 	Asked
 	Load   func(cpus []int) (what string, stop func() error, err error) // nil: none
-	Choose supervisor.Chooser                                           // of Asked.Kernel
+	Choose bench.Chooser                                                // of Asked.Kernel
 	Out    *os.File
 	Begin  func() // is called when the preparations are over, and signals are the run's
 }

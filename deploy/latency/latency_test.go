@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/hil_test/lab"
 	"lockstep/sched"
 )
 
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	lab.Main(m)
 }
 
 // children are the direct children of this process that run, and what they do.

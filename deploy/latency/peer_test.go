@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockstep/hil_test/lab"
 )
 
 // cyclictestSays is what cyclictest 2.40 wrote, with fewer classes and a stall.
@@ -67,7 +69,7 @@ func TestWhatIsNotCyclictestsReportIsAnError(t *testing.T) {
 // each grid point passed by a wake-up or missed.
 func TestTheCProgramCountsEveryPoint(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
-		t.Skip("no C compiler (cc): apt-get install gcc libc6-dev")
+		lab.Skip(t, "no C compiler (cc): apt-get install gcc libc6-dev")
 	}
 	program, err := compile(t.Context(), t.TempDir())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/hil_test/lab"
 	"lockstep/hil_test/rig"
 	"lockstep/model/kernel"
 )
@@ -38,7 +39,7 @@ func newCostDuel(t testing.TB, feed string) *costDuel {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
-		t.Skip("gcc is missing, and with it the C kernel to compare with: apt-get install gcc libc6-dev")
+		lab.Skip(t, "gcc is missing, and with it the C kernel to compare with: apt-get install gcc libc6-dev")
 	}
 	d := &costDuel{binary: filepath.Join(t.TempDir(), "cost_kernel"), feed: feed}
 	if out, err := exec.Command(gcc, "-std=c99", "-O2", "-o", d.binary, "testdata/cost_kernel.c", "-lm").CombinedOutput(); err != nil {

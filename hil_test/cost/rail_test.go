@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/hil_test/lab"
 	"lockstep/hil_test/rig"
 	"lockstep/model"
 	"lockstep/model/kernel"
@@ -48,7 +49,7 @@ func railInC(t testing.TB) func(runs int, more ...string) [][]float64 {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
-		t.Skip("gcc is missing, and with it what to compare with: apt-get install gcc libc6-dev")
+		lab.Skip(t, "gcc is missing, and with it what to compare with: apt-get install gcc libc6-dev")
 	}
 	binary := filepath.Join(t.TempDir(), "cost_rail")
 	if out, err := exec.Command(gcc, "-std=c99", "-O2", "-o", binary, "testdata/cost_rail.c", "-lm").CombinedOutput(); err != nil {

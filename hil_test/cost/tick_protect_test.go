@@ -9,9 +9,10 @@ import (
 const protectStack = 200
 
 func TestProtectionNeitherAllocatesNorGrowsTheStack(t *testing.T) {
-	for _, goarch := range []string{"amd64", "arm64"} {
+	for _, goarch := range processors() {
+		list := disassemble(t, "./testdata/tickprotect", goarch)
 		for _, root := range []string{"main.sends", "main.judges"} {
-			w := codeWalk{list: disassemble(t, "./testdata/tickprotect", goarch), jumps: tickJumps, depth: map[string]int{}}
+			w := codeWalk{list: list, jumps: tickJumps, depth: map[string]int{}}
 			stack := w.walk(root) - w.list[root].frame
 			for _, finding := range w.findings {
 				t.Errorf("%s: %s", goarch, finding)

@@ -54,7 +54,7 @@ var (
 )
 
 // Skip skips a test for a reason that announceSkipped repeats.
-func Skip(t *testing.T, reason string) {
+func Skip(t testing.TB, reason string) {
 	t.Helper()
 	skipping.Lock()
 	unavailable = append(unavailable, fmt.Sprintf("SKIPPED %s: %s\n", t.Name(), reason))

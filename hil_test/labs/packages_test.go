@@ -13,7 +13,7 @@ func TestLabOwnSocketWorksOnARealStack(t *testing.T) {
 }
 
 func TestLabUnitOpensARealBus(t *testing.T) {
-	testInLab(t, "ecu", "Open")
+	testInLab(t, "../../rt/ecu", "Open")
 }
 
 // The scheduler's own tests have all rights there, an isolated CPU and a kernel that
@@ -34,7 +34,7 @@ func packageTests(t *testing.T, folder string) string {
 		t.Fatal(err)
 	}
 	// They count as passed; see results.py.
-	t.Logf("in the lab run the tests of lockstep/%s", filepath.Join("hil_test", folder))
+	t.Logf("in the lab run the tests of lockstep/%s", filepath.Join("hil_test/labs", folder))
 	return path
 }
 

@@ -18,9 +18,6 @@ const (
 // page of their documentation.
 var large = []string{"model/kernel", "codegen/specialise"}
 
-// parted are packages that are larger and are being parted. The list is to become empty.
-var parted = []string{"model", "codegen"}
-
 func TestPackagesAreOfASizeThatAReaderMasters(t *testing.T) {
 	files, lines := map[string]int{}, map[string]int{}
 	for _, s := range sources(t) {
@@ -35,7 +32,7 @@ func TestPackagesAreOfASizeThatAReaderMasters(t *testing.T) {
 		lines[s.folder] += bytes.Count(text, []byte("\n"))
 	}
 	for folder, n := range files {
-		if slices.Contains(large, folder) || slices.Contains(parted, folder) {
+		if slices.Contains(large, folder) {
 			continue
 		}
 		if n > mostFiles || lines[folder] > mostLines {

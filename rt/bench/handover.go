@@ -70,3 +70,7 @@ func LoadHandover(f *os.File) (*Handover, error) {
 	}
 	return &Handover{Handover: *first, Tables: tables, Bench: last.Bench, Missing: last.Missing, Named: last.Named, Held: last.Held}, nil
 }
+
+// Chooser finds the executable that ticks for a hand-over, with a kernel that was
+// generated for it: its absolute path, and its mark (see package target).
+type Chooser func(h *Handover) (file, mark string, err error)

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockstep/io/yamlfile"
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
@@ -229,10 +228,8 @@ var requests = []string{"status", "faults", "fault", "clear", "set", "release", 
 // answer does what a line asks for.
 func (c *Server) answer(line string) *Answer {
 	a, err := &Answer{}, error(nil)
-	words, err := scenario.SplitWords(line)
+	words, err := scenario.ParseRequest(line)
 	switch {
-	case !yamlfile.IsPrintable(line):
-		err = errors.New("the request has characters that cannot be printed")
 	case err != nil:
 	case len(words) == 0 || !slices.Contains(requests, words[0]):
 		word := ""

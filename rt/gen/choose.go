@@ -12,11 +12,10 @@ import (
 	"lockstep/codegen"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
-	"lockstep/rt/supervisor"
 )
 
 // FromFile chooses a target executable by its file, if it fits the run.
-func FromFile(file string) supervisor.Chooser {
+func FromFile(file string) bench.Chooser {
 	return func(h *bench.Handover) (string, string, error) {
 		fail := func(err error) (string, string, error) {
 			return "", "", fmt.Errorf("-kernel %s: %w", file, err)

@@ -24,7 +24,6 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
-	"lockstep/rt/virtual"
 )
 
 // Request is what is to be generated.
@@ -242,7 +241,7 @@ func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 
 // job prepares the plant.
 func (r *Request) job() (codegen.Job, error) {
-	sys, err := virtual.LoadPlant("gen", r.Plant)
+	sys, err := bench.LoadPlant("gen", r.Plant)
 	if err != nil {
 		return codegen.Job{}, err
 	}

@@ -45,6 +45,7 @@ func Truncate(f *os.File) error {
 	return f.Truncate(0)
 }
 
+// Regular tells whether f is a file, and no device or pipe.
 func Regular(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode().IsRegular()

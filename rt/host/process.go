@@ -206,6 +206,7 @@ const (
 	tailRoom = 4 << 10
 )
 
+// Write takes what a process prints; it never fails.
 func (c *Capture) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,6 +218,7 @@ func (c *Capture) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// Bytes returns the beginning of what was printed.
 func (c *Capture) Bytes() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

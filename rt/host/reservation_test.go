@@ -14,24 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/rt/bench"
-	"lockstep/rt/bench/benchtest"
 	"lockstep/sched"
 )
-
-// openHeld is the bench of benchtest.OpenFile.
-func openHeld(t testing.TB) *bench.Handover {
-	t.Helper()
-	b, err := bench.Load(benchtest.OpenFile(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := bench.Prepare(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
 
 // unheld is the name of something that nobody else holds.
 func unheld(t *testing.T) string {

@@ -176,6 +176,7 @@ func FromPage(p *rt.Page, h *bench.Handover) *Report {
 	return v
 }
 
+// Quantiles returns the spread of a histogram, ns.
 func Quantiles(h *sched.Histogram) Spread {
 	return Spread{P50: h.Quantile(0.5), P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
 }

@@ -269,6 +269,14 @@ func released(h *bench.Handover, slots *FaultSlots) (names []string) {
 	return names
 }
 
+// ParseRequest returns the words of a request, which has none but printable characters.
+func ParseRequest(line string) ([]string, error) {
+	if !yamlfile.IsPrintable(line) {
+		return nil, errors.New("the request has characters that cannot be printed")
+	}
+	return SplitWords(line)
+}
+
 // SplitWords takes a line apart as the shell does: blanks part words, '...' is as it is,
 // in "..." and outside a backslash makes the next character one like any other.
 func SplitWords(line string) (words []string, err error) {

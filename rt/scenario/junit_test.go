@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/hil_test/lab"
 	"lockstep/rt/report"
 )
 
@@ -91,7 +92,7 @@ func TestJUnitHasTimesAsItsSchemasTakeThem(t *testing.T) {
 func TestJUnitIsReadByAnIndependentProgram(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("python3 is missing: apt-get install python3")
+		lab.Skip(t, "python3 is missing: apt-get install python3")
 	}
 	file := t.TempDir() + "/junit.xml"
 	f, err := os.Create(file)

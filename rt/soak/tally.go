@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lockstep/rt/ecu"
 	"lockstep/rt/report"
 	"lockstep/sched"
 )
@@ -25,7 +26,7 @@ type tally struct {
 	Due     int64             `json:"due"`    // frames, of legs in which none is disturbed on purpose
 	Unsent  int64             `json:"unsent"` // of them at missed ticks
 	Sent    sentCounts        `json:"sent"`   // what became of these
-	Unit    unitCounts        `json:"unit"`   // of the control unit, in these legs
+	Unit    ecu.Counts        `json:"unit"`   // of the control unit, in these legs
 	Demands []*demandSum      `json:"demands"`
 	Kinds   []*report.LegKind `json:"kinds"`
 }
@@ -77,8 +78,8 @@ func (t *tally) add(l leg, s *soak, v *report.Report) {
 		t.Due, t.Unsent = t.Due+framesDue(h, 1, int64(v.Ticks)), t.Unsent+s.unsent
 		c := &t.Sent
 		*c = sentCounts{c.Sent + v.TxFrames, c.Dropped + v.TxDropped, c.Refused + v.TxRefused, c.Lost + v.TxLost, c.Received + v.RxFrames}
-		if u, err := unitSays(v.Unit); err == nil {
-			t.Unit.add(u)
+		if u, err := ecu.ParseCounts(v.Unit); err == nil {
+			addCounts(&t.Unit, u)
 		}
 	}
 	if !v.Soak.Pass {
@@ -105,7 +106,8 @@ func (t *tally) demand(l leg, d report.Demand) {
 	}
 }
 
-func (u *unitCounts) add(v unitCounts) {
+// addCounts adds what a control unit has sent and heard.
+func addCounts(u *ecu.Counts, v ecu.Counts) {
 	u.Cycles, u.Missed, u.Dropped = u.Cycles+v.Cycles, u.Missed+v.Missed, u.Dropped+v.Dropped
 	u.Heard, u.Malformed, u.Lost = u.Heard+v.Heard, u.Malformed+v.Malformed, u.Lost+v.Lost
 }
@@ -164,7 +166,7 @@ func (t *tally) report(unit string) *report.Report {
 			}
 		}
 	}
-	if t.Unit != (unitCounts{}) {
+	if t.Unit != (ecu.Counts{}) {
 		v.Unit = unit + ": " + t.Unit.String()
 	}
 	return &v

@@ -3,11 +3,11 @@ package soak
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"lockstep/io/sigmap"
 	"lockstep/rt"
+	"lockstep/rt/ecu"
 	"lockstep/rt/fault"
 	"lockstep/rt/report"
 )
@@ -166,28 +166,12 @@ func (s *soak) farewell() (n int64) {
 	return n
 }
 
-// unitCounts are what a virtual control unit says at its end.
-type unitCounts struct{ Cycles, Missed, Dropped, Heard, Malformed, Lost int64 }
-
-const unitWords = "%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters"
-
-// unitSays reads them.
-func unitSays(text string) (u unitCounts, err error) {
-	_, said, _ := strings.Cut(text, ": ")
-	_, err = fmt.Sscanf(said, unitWords, &u.Cycles, &u.Missed, &u.Dropped, &u.Heard, &u.Malformed, &u.Lost)
-	return u, err
-}
-
-func (u unitCounts) String() string {
-	return fmt.Sprintf(unitWords, u.Cycles, u.Missed, u.Dropped, u.Heard, u.Malformed, u.Lost)
-}
-
 // judgeUnit takes the word of the virtual control unit.
 func (s *soak) judgeUnit(d *report.Verdict, v *report.Report) {
 	if s.r.Unit == nil {
 		return
 	}
-	u, err := unitSays(v.Unit)
+	u, err := ecu.ParseCounts(v.Unit)
 	// What it sends while the loop does not read may not fit the bus.
 	ok := err == nil && u.Heard > 0 && u.Malformed == 0 && u.Lost == 0 && (u.Dropped == 0 || v.Missed > 0)
 	d.Demand(ok, "control unit", "no frame lost or malformed, no gap in their counters", "%s", v.Unit)

@@ -36,7 +36,7 @@ type Options struct {
 	JUnit      string        // file for the verdict on it as JUnit XML; "" none
 	Out        *os.File      // status line and closing report
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
-	Choose     Chooser       // which executable ticks; nil: this one, with the table kernel
+	Choose     bench.Chooser // which executable ticks; nil: this one, with the table kernel
 	Follow     *Follow       // nil: nobody does
 	Observer   Observer      // takes part in the run; nil: nobody does
 	Priority   bool          // the virtual control unit has the least real-time priority: it does not wait for the load of this host
@@ -45,10 +45,6 @@ type Options struct {
 	// there is none.
 	Plan func(h *bench.Handover) (*scenario.Scenario, error)
 }
-
-// Chooser finds the executable that ticks for a hand-over, with a kernel that was
-// generated for it: its absolute path, and its mark (see package target).
-type Chooser func(h *bench.Handover) (file, mark string, err error)
 
 // Session is one run as the supervisor sees it, from its preparation to its report.
 type Session struct {
@@ -162,6 +158,7 @@ func Run(b *bench.Bench, o Options) error {
 	return r.finish(report, signals)
 }
 
+// New returns the session of a bench; Prepare is next, and Close is due whatever happens.
 func New(b *bench.Bench, o Options) *Session {
 	r := &Session{Bench: b, Options: o, observer: o.Observer, unitDie: -1, restore: func() {}}
 	if r.observer == nil {

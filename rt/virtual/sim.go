@@ -17,10 +17,7 @@ import (
 	"time"
 
 	"lockstep/model"
-	"lockstep/model/assemble"
 	"lockstep/model/kernel"
-	"lockstep/model/library"
-	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 	"lockstep/model/units"
 	"lockstep/rt"
@@ -121,7 +118,7 @@ func (w *simulation) prepare() (err error) {
 	case w.JUnit != "":
 		return fmt.Errorf("sim: -junit %s is for the verdict of a scenario: name one (-scenario FILE)", w.JUnit)
 	}
-	if w.sys, err = LoadPlant("sim", w.Plant); err != nil {
+	if w.sys, err = bench.LoadPlant("sim", w.Plant); err != nil {
 		return err
 	}
 	w.driven = make([]bool, len(w.sys.Inputs))
@@ -214,32 +211,6 @@ func same(a, b string) bool {
 	a, errX = filepath.Abs(a)
 	b, errY = filepath.Abs(b)
 	return errX == nil && errY == nil && a == b
-}
-
-// LoadPlant reads and assembles a plant: the file of that name if there is one,
-// the embedded plant otherwise. command is what wants it, for errors.
-func LoadPlant(command, name string) (*model.System, error) {
-	file, data, err := bench.ReadAny(name)
-	if err != nil {
-		return nil, err
-	}
-	switch bench.FileKind(file, data) {
-	case "inputs":
-		return nil, &bench.KindError{File: name, Kind: "inputs", Err: fmt.Errorf("%s: %s is a file of inputs: lockstep sim PLANT -in %s", command, name, name)}
-	case "scenario":
-		return nil, &bench.KindError{File: name, Kind: "scenario", Err: fmt.Errorf("%s: %s is a scenario: lockstep sim BENCH -scenario %s", command, name, name)}
-	case "sweep":
-		return nil, &bench.KindError{File: name, Kind: "sweep", Err: fmt.Errorf("%s: %s is a sweep: lockstep sweep %s", command, name, name)}
-	case "database":
-		return nil, &bench.KindError{File: file, Kind: "database", Err: fmt.Errorf("%s: %s is a database; %s takes a plant", command, file, command)}
-	case "bench":
-		return nil, &bench.KindError{File: file, Kind: "bench", Err: fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)}
-	}
-	plant, err := plantfile.Load(file, data, library.Elements())
-	if err != nil {
-		return nil, err
-	}
-	return assemble.System(plant)
 }
 
 // length is how long to simulate: as asked, to the last row of the inputs, or as

@@ -49,7 +49,7 @@ func runBench(list []string) error {
 }
 
 // kernelFlag is -kernel of what runs a bench.
-func (a *args) kernelFlag(choose *supervisor.Chooser) {
+func (a *args) kernelFlag(choose *bench.Chooser) {
 	a.Func("kernel", "what ticks: table (the default), generated (generated and built here, once), or a target executable: `FILE`", func(s string) error {
 		*choose = kernelOf(s)
 		return nil
@@ -57,7 +57,7 @@ func (a *args) kernelFlag(choose *supervisor.Chooser) {
 }
 
 // kernelOf is the kernel that a word means.
-func kernelOf(word string) supervisor.Chooser {
+func kernelOf(word string) bench.Chooser {
 	switch word {
 	case "table":
 		return nil
