@@ -26,7 +26,7 @@ import "lockstep/model/units"
 // x are the independent speeds, then the deflections and other states something
 // reads; v the signals (sources, inputs, laws); tau the friction torques, tau > 0
 // where the slip s = w_b - w_a is positive. Matrices are row-major; the shape is
-// the comment. It is plain data and never changes after Assemble.
+// the comment. It is plain data and never changes once package assemble has made it.
 type System struct {
 	Name      string
 	States    []units.Port // n

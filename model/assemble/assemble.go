@@ -5,7 +5,7 @@
 // Reading order: assemble.go (System), prune.go (what nothing reads), reduce.go (gears),
 // massless.go (nodes without inertia), start.go and values.go (initial states and values), fill.go
 // (the matrices), reaction.go (torques of gears), contacts.go, losses.go, pace.go (bounds on what
-// laws do), layout.go (names of rows and columns).
+// laws do), layout.go (what became of the nodes).
 package assemble
 
 import (
@@ -69,7 +69,7 @@ func System(p *network.Plant) (*model.System, error) {
 	return sys, a.finite(sys)
 }
 
-// assembly holds what the steps of Assemble share. A linear form of everything the
+// assembly holds what the steps of System share. A linear form of everything the
 // plant has is a vector of these parts, one after the other: states, signals,
 // friction torques, speeds of massless nodes, and the number 1.
 type assembly struct {

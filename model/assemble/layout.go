@@ -6,7 +6,7 @@ import (
 	"lockstep/model/network"
 )
 
-// Layout says what Assemble makes of the nodes of a plant.
+// Layout is what System makes of the nodes of a plant.
 type Layout struct {
 	Bodies   []string // nodes with inertia
 	Free     int      // degrees of freedom: the first states, the independent speeds
@@ -17,7 +17,7 @@ type Layout struct {
 	Driven   []string // sources that prescribe a speed; the node they drive is geared to it
 }
 
-// LayoutOf returns it; it fails where Assemble fails to reduce the gears.
+// LayoutOf returns the Layout of a plant. It fails where System fails to reduce the gears.
 func LayoutOf(p *network.Plant) (*Layout, error) {
 	p = pruned(p)
 	b, err := reduce(p)

@@ -6,7 +6,7 @@ import (
 	"lockstep/model"
 )
 
-// Law is a Program in the making, over quantities of the plant.
+// Law is a model.Program in the making, over quantities of the plant.
 type Law struct {
 	Args    []Form
 	Slopes  []float64

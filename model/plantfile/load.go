@@ -20,7 +20,7 @@ import (
 // Load reads a plant file; see the package comment for its form. file names it in
 // errors, which read FILE:LINE:COL: model: what is wrong and what would be right.
 //
-// What follows only from the whole network is checked by Assemble.
+// What follows only from the whole network is checked by package assemble.
 func Load(file string, data []byte, kinds []element.Kind) (*network.Plant, error) {
 	d, err := Parse(file, data, kinds)
 	if err != nil {

@@ -133,7 +133,7 @@ func elementTarget(h *bench.Handover, name string) (*aim, error) {
 type message struct {
 	bus  int
 	sent bool
-	at   int // in Map.Tx or Map.Rx
+	at   int // in sigmap.Map.Tx or .Rx
 	msg  *messages.Message
 }
 
