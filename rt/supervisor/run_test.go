@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"lockstep/rt/bench"
@@ -100,5 +101,14 @@ func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
 		case !c.shares && (!errors.As(err, &by) || by.What != host.CPUPrefix+strconv.Itoa(cpus[0]) || r.shared != nil):
 			t.Errorf("%+v: %v, %+v", c, err, r.shared)
 		}
+	}
+}
+
+func TestAUnitThatCannotBeStartedIsNamedOnce(t *testing.T) {
+	b := openBench(t)
+	b.Unit.Text = "no\x00unit" // of which no argument can be made
+	err := New(b, Options{}).StartNamedUnit("vcan0")
+	if text := fmt.Sprint(err); !errors.Is(err, syscall.EINVAL) || !strings.HasPrefix(text, "control unit "+b.Unit.Text+": ") {
+		t.Errorf("%q: who starts it says for what", text)
 	}
 }

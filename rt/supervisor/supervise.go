@@ -27,7 +27,7 @@ func (r *Session) start() (err error) {
 	}
 	if r.inherit.unit != nil {
 		if err := r.startUnit("fd:3", r.inherit.unit); err != nil {
-			return err
+			return fmt.Errorf("run: %w", err)
 		}
 	}
 	r.Page.Supervisor.Store(host.Self())
@@ -62,7 +62,7 @@ func (r *Session) startUnit(bus string, files ...*os.File) (err error) {
 	if len(files) == 0 { // on a bus with a name it sees no end of the run
 		ours, theirs, err := os.Pipe()
 		if err != nil {
-			return fmt.Errorf("run: control unit %s: %w", r.Bench.Unit.Text, err)
+			return fmt.Errorf("control unit %s: %w", r.Bench.Unit.Text, err)
 		}
 		defer ours.Close()
 		r.inherit.life, files, args = theirs, []*os.File{ours}, append(args, "-until", "3")
@@ -74,7 +74,7 @@ func (r *Session) startUnit(bus string, files ...*os.File) (err error) {
 		start()
 	}
 	if err != nil {
-		return fmt.Errorf("run: control unit %s: %w", r.Bench.Unit.Text, err)
+		return fmt.Errorf("control unit %s: %w", r.Bench.Unit.Text, err)
 	}
 	return nil
 }
