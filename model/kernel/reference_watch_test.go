@@ -4,7 +4,6 @@ import (
 	"math"
 	"pgregory.net/rapid"
 	"slices"
-	"time"
 
 	"lockstep/model"
 	"lockstep/model/kernel"
@@ -23,10 +22,6 @@ const (
 
 	torqueTol = 1e-7 // of the largest capacity: lock torques at an event located to rounding
 )
-
-// dearest is a tick that no plant of 20 friction elements may need: ten thousand
-// times what it takes, so that a loaded machine does not fail the test.
-const dearest = 500 * time.Millisecond
 
 // watch steps a kernel and the reference side by side.
 type watch struct {
@@ -87,11 +82,7 @@ func (w *watch) tick(k int) {
 	w.Helper()
 	n := len(w.sys.X0)
 	from, to := float64(k)*w.period, float64(k+1)*w.period
-	began := time.Now()
-	w.k.Step(w.y, w.u)
-	if d := time.Since(began); d > dearest {
-		w.Fatalf("tick %d: took %v; its cost is to be bounded", k, d)
-	}
+	w.k.Step(w.y, w.u) // hil_test/cost holds how its cost grows
 	w.log = append(w.log, w.k.Events()...)
 	for i, v := range w.y {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
