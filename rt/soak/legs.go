@@ -211,7 +211,7 @@ func (k *legs) leg() error {
 	o.Report, o.Scenario, o.JUnit, o.Plan, o.Observer, o.Priority = "", "", "", l.plan, seen, true
 	o.For, o.Record = time.Duration(l.ticks*k.period), k.recordOf(&l)
 	r := supervisor.New(k.bench, o)
-	r.Holds = k.holds
+	r.Reservations = k.holds
 	seen.beat, seen.busy = func(ticks int64) { k.beat(r, seen.load, ticks) }, func() bool { return len(k.store.busy) > 0 }
 	defer k.after(r)
 	if err := errors.Join(sched.Ordinary(), sched.Allow(os.Getpid(), k.cpus, 0)); err != nil {
@@ -222,7 +222,7 @@ func (k *legs) leg() error {
 	}
 	k.state.Going = &going{Number: l.number, Kind: l.kind}
 	k.store.write(k.state) // now: beside a target nothing of this process is in a hurry
-	if err := r.Follow(k.signals); err != nil {
+	if err := r.StartAndWatch(k.signals); err != nil {
 		k.state.Going = nil
 		return k.notBegun(&l, err)
 	}
@@ -299,7 +299,7 @@ func firstLine(err error) string {
 
 // after ends what a leg has left, and writes the state.
 func (k *legs) after(r *supervisor.Session) {
-	k.holds, r.Holds = r.Holds, nil // nobody takes a CPU or an interface between two legs
+	k.holds, r.Reservations = r.Reservations, nil // nobody takes a CPU or an interface between two legs
 	r.Close()
 	if r.Page != nil {
 		r.Page.Discard()

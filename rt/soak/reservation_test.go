@@ -18,11 +18,11 @@ func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
 	want := host.Request{CPU: 1000 + os.Getpid()%1000, Buses: []host.Interface{{Bus: "drive", Name: fmt.Sprintf("%d-legs", os.Getpid())}}}
 	for i := range 3 {
 		r := supervisor.New(nil, supervisor.Options{})
-		r.Holds = h
-		if cpu, shared, err := r.Holds.Reserve(want); err != nil || cpu != want.CPU || shared != nil || len(r.Holds.What) != 2 {
-			t.Fatalf("leg %d: %v, CPU %d, %+v, %+v", i, err, cpu, shared, r.Holds)
+		r.Reservations = h
+		if cpu, shared, err := r.Reservations.Reserve(want); err != nil || cpu != want.CPU || shared != nil || len(r.Reservations.What) != 2 {
+			t.Fatalf("leg %d: %v, CPU %d, %+v, %+v", i, err, cpu, shared, r.Reservations)
 		}
-		files, err := r.Holds.Files() // what a target inherits: each name, and each socket that will say that it has it
+		files, err := r.Reservations.Files() // what a target inherits: each name, and each socket that will say that it has it
 		if err != nil || len(files) != 4 {
 			t.Fatalf("leg %d: %d files, %v", i, len(files), err)
 		}
@@ -30,10 +30,10 @@ func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
 			f.Close()
 		}
 		k := &legs{store: &store{}}
-		r.Holds.Inherited(1_000_000 + i)
-		h = r.Holds
+		r.Reservations.Inherited(1_000_000 + i)
+		h = r.Reservations
 		k.after(r)
-		if k.holds != h || r.Holds != nil {
+		if k.holds != h || r.Reservations != nil {
 			t.Fatalf("leg %d: kept %v", i, k.holds)
 		}
 		for _, refused := range []host.Request{{CPU: want.CPU}, {CPU: want.CPU + 1000, Buses: want.Buses}} {

@@ -83,7 +83,7 @@ func (s *soak) Begin(r *supervisor.Session) (err error) {
 	s.y = make([]float64, len(s.r.Handover.Tables.Outputs))
 	s.load = "none"
 	if start := s.what.Load; start != nil {
-		cpus := besides(s.r.Handover.Thread.CPU, s.r.Holds.OtherLoops())
+		cpus := besides(s.r.Handover.Thread.CPU, s.r.Reservations.OtherLoops())
 		if s.load, s.stop, err = start(cpus); err != nil {
 			return fmt.Errorf("soak: %w", err)
 		}

@@ -38,7 +38,7 @@ func Attach(which string, o Options) error {
 	if err := r.succeed(); err != nil {
 		return &host.Exit{Code: 3, Err: fmt.Errorf("attach: %s, process %d: %w", r.Bench.Name, pid, err)}
 	}
-	r.restore = host.TimersOf(r.Handover.Thread.CPU, r.Holds).Lower
+	r.restore = host.TimersOf(r.Handover.Thread.CPU, r.Reservations).Lower
 	r.confine()
 	go r.guard.watch(r.Target)
 	r.states.follow()
@@ -75,8 +75,8 @@ func (r *Session) takeOver(pid int) (err error) {
 	if r.Target, err = host.Adopt(pid, since); err != nil {
 		return err
 	}
-	r.Holds = &host.Reservations{Owner: r.Bench.Name}
-	if err := r.Holds.Adopt(r.Target.FD, target.FirstBusFD+len(r.Bench.Buses), r.Handover.Held); err != nil {
+	r.Reservations = &host.Reservations{Owner: r.Bench.Name}
+	if err := r.Reservations.Adopt(r.Target.FD, target.FirstBusFD+len(r.Bench.Buses), r.Handover.Held); err != nil {
 		return fmt.Errorf("what it holds: %w: use sudo", err)
 	}
 	if r.notify, err = newNotifier(r.Page); err != nil {

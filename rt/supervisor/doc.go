@@ -6,7 +6,7 @@
 // leaves processes, reservations and other host matters to rt/host.
 //
 // Everything that can fail, allocate, parse or look up a name happens in the supervisor, before
-// the start. Session.Prepare makes the Handover and opens the buses; Session.Follow starts the
+// the start. Session.Prepare makes the Handover and opens the buses; Session.StartAndWatch starts the
 // target process, which is this binary executed again or a generated executable. The target
 // decodes the Handover, enters its thread and ticks; it parses nothing and opens nothing.
 //

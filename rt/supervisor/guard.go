@@ -114,6 +114,9 @@ func (g *guard) speak(now int64) {
 
 // close gives up the guard's buses.
 func (g *guard) close() {
+	if g == nil {
+		return
+	}
 	for _, b := range g.buses {
 		b.Close()
 	}

@@ -83,7 +83,7 @@ func (n *notifier) say(text string) bool {
 }
 
 func (n *notifier) close() {
-	if n.to != nil {
+	if n != nil && n.to != nil {
 		n.to.Close()
 	}
 }

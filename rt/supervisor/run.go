@@ -54,22 +54,13 @@ type Session struct {
 	observer Observer
 	head     string // what the display begins with
 
-	// What the run has before it starts.
-	Holds    *host.Reservations // its CPU and its interfaces
-	missing  []sched.Missing    // what the host refuses
-	shared   *sched.Missing     // the CPU is another loop's, too; nil: it is not
-	Scenario scenario.Run
-	program  string // file of the target; "" this binary
-	inherit  inheritance
-	restore  func() // undoes what was changed on the host
+	Reservations *host.Reservations // the CPU of the loop and the interfaces
+	Scenario     scenario.Run
+	preparation
+	processes
 
-	// Its processes.
-	Target  *host.Process
-	Unit    *host.Process // nil: there is no virtual one
-	unitDie float64       // simulated time at which the unit ended before the run, s; < 0: it did not
-	begun   int64         // when the target was started, ns on CLOCK_MONOTONIC
-
-	// The parts of the supervisor. The methods of those that are nil do nothing.
+	// The parts of the supervisor; nil until they are made. The methods that Close calls, and all
+	// of record, Control, claims and states, do nothing for nil.
 	guard   *guard
 	notify  *notifier
 	record  *recorder.Recorder // nil: nothing is recorded or judged
@@ -81,6 +72,23 @@ type Session struct {
 	loop    loopWatch
 
 	ending
+}
+
+// preparation is what Prepare has found and made for the start.
+type preparation struct {
+	missing []sched.Missing // what the host refuses
+	shared  *sched.Missing  // another loop has the CPU, too; nil: it is free
+	program string          // file of the target; "" this binary
+	inherit inheritance
+	restore func() // undoes what was changed on the host
+}
+
+// processes are those of a run beside the supervisor.
+type processes struct {
+	Target  *host.Process
+	Unit    *host.Process // nil: there is no virtual control unit
+	unitDie float64       // simulated time at which the unit ended before the run, s; < 0: it did not
+	begun   int64         // when the target was started, ns on CLOCK_MONOTONIC
 }
 
 // inheritance is what the processes of a run inherit from the supervisor.
@@ -152,7 +160,7 @@ func Run(b *bench.Bench, o Options) error {
 		defer report.Close()
 	}
 	signals := Signals()
-	if err := r.Follow(signals); err != nil {
+	if err := r.StartAndWatch(signals); err != nil {
 		return err
 	}
 	return r.finish(report, signals)
@@ -160,15 +168,15 @@ func Run(b *bench.Bench, o Options) error {
 
 // New returns the session of a bench; Prepare is next, and Close is due whatever happens.
 func New(b *bench.Bench, o Options) *Session {
-	r := &Session{Bench: b, Options: o, observer: o.Observer, unitDie: -1, restore: func() {}}
+	r := &Session{Bench: b, Options: o, observer: o.Observer, preparation: preparation{restore: func() {}}, processes: processes{unitDie: -1}}
 	if r.observer == nil {
 		r.observer = unobserved{}
 	}
 	return r
 }
 
-// Follow starts what is prepared, and follows it until the target has ended.
-func (r *Session) Follow(signals chan os.Signal) error {
+// StartAndWatch starts what is prepared, and returns when the target has ended.
+func (r *Session) StartAndWatch(signals chan os.Signal) error {
 	err := r.observer.Begin(r)
 	if err == nil {
 		err = r.start()
@@ -253,8 +261,8 @@ func (r *Session) Prepare() (report *os.File, err error) {
 // hold takes the run's interfaces and the CPU of its loop, but for what it has from a segment
 // before it.
 func (r *Session) hold() error {
-	if r.Holds == nil {
-		r.Holds = &host.Reservations{Owner: r.Bench.Name}
+	if r.Reservations == nil {
+		r.Reservations = &host.Reservations{Owner: r.Bench.Name}
 	}
 	q := host.Request{CPU: r.Bench.CPU, Fallback: r.Handover.Thread.CPU, Share: r.Options.BestEffort, Real: r.real(), Timers: r.Handover.Timer.Sleep == sched.Timerfd}
 	for _, bus := range r.Bench.Buses {
@@ -263,7 +271,7 @@ func (r *Session) hold() error {
 		}
 	}
 	var err error
-	r.Handover.Thread.CPU, r.shared, err = r.Holds.Reserve(q)
+	r.Handover.Thread.CPU, r.shared, err = r.Reservations.Reserve(q)
 	return err
 }
 
@@ -284,7 +292,7 @@ func (r *Session) busEvents() []record.Event { return append(r.states.events(), 
 
 // seal makes the hand-over, the first of what the target inherits.
 func (r *Session) seal() error {
-	r.Handover.Missing, r.Handover.Held = r.missing, r.Holds.What
+	r.Handover.Missing, r.Handover.Held = r.missing, r.Reservations.What
 	handover, err := r.Handover.Save()
 	if err == nil {
 		r.inherit.target = append([]*os.File{handover}, r.inherit.target...)
@@ -385,8 +393,8 @@ func (r *Session) Conclude() (report *report.Report, err error) {
 	return report, err
 }
 
-// finish reports, and tells how the run ended. What is for machines is written
-// first: nobody may be reading the terminal.
+// finish writes the report and the closing lines, and returns how the run ended. The files
+// come first: a terminal may not be read.
 func (r *Session) finish(file *os.File, signals chan os.Signal) error {
 	rep, err := r.Conclude()
 	r.notify.stopping(rep.Ended)

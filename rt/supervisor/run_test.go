@@ -39,11 +39,11 @@ func TestASessionKeepsTheReservationsItIsGiven(t *testing.T) {
 	b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, unreserved(t)
 	var held *host.Reservations
 	for i := range 3 {
-		r := &Session{View: report.View{Handover: &bench.Handover{Bench: b}}, Bench: b, Holds: held}
-		if err := r.hold(); err != nil || r.Handover.Thread.CPU != b.CPU || len(r.Holds.What) != 2 || held != nil && r.Holds != held {
-			t.Fatalf("session %d: %v, CPU %d, %+v", i, err, r.Handover.Thread.CPU, r.Holds)
+		r := &Session{View: report.View{Handover: &bench.Handover{Bench: b}}, Bench: b, Reservations: held}
+		if err := r.hold(); err != nil || r.Handover.Thread.CPU != b.CPU || len(r.Reservations.What) != 2 || held != nil && r.Reservations != held {
+			t.Fatalf("session %d: %v, CPU %d, %+v", i, err, r.Handover.Thread.CPU, r.Reservations)
 		}
-		held = r.Holds
+		held = r.Reservations
 	}
 	held.Close()
 }
@@ -60,9 +60,9 @@ func TestAnInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer first.Holds.Close()
+	defer first.Reservations.Close()
 	second, err := begin(Options{BestEffort: true})
-	defer func() { second.Holds.Close() }()
+	defer func() { second.Reservations.Close() }()
 	if want := fmt.Sprintf("run: interface %s is held by open_bench, process %d: end that one (lockstep stop %[2]d), or name another interface (-bus drive=NAME)", iface, os.Getpid()); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
@@ -91,9 +91,9 @@ func TestWhereEveryCPUIsHeldARealBusIsRefusedAndAPairShares(t *testing.T) {
 		b.CPU = -1
 		b.Buses = slices.Clone(b.Buses)
 		b.Buses[0].Interface.Text = c.iface
-		r := &Session{View: report.View{Handover: &bench.Handover{Bench: &b}}, Bench: &b, Options: Options{BestEffort: c.best}, Holds: &host.Reservations{Owner: "mine"}}
+		r := &Session{View: report.View{Handover: &bench.Handover{Bench: &b}}, Bench: &b, Options: Options{BestEffort: c.best}, Reservations: &host.Reservations{Owner: "mine"}}
 		err := r.hold()
-		r.Holds.Close()
+		r.Reservations.Close()
 		var by *host.ReservedError
 		switch {
 		case c.shares && (err != nil || r.shared == nil || !strings.HasPrefix(r.shared.What, fmt.Sprintf("there are more loops than CPUs, %d: ", len(cpus)))):

@@ -19,7 +19,7 @@ import (
 // start starts the control unit, where it is virtual, and the target.
 func (r *Session) start() (err error) {
 	if r.Handover.Timer.Sleep == sched.Timerfd {
-		t := host.TimersOf(r.Handover.Thread.CPU, r.Holds)
+		t := host.TimersOf(r.Handover.Thread.CPU, r.Reservations)
 		if m := t.Raise(min(99, r.Handover.Thread.Priority+1)); m != nil {
 			r.missing = append(r.missing, *m)
 		}
@@ -31,7 +31,7 @@ func (r *Session) start() (err error) {
 		}
 	}
 	r.Page.Supervisor.Store(host.Self())
-	held, err := r.Holds.Files()
+	held, err := r.Reservations.Files()
 	r.inherit.target = append(r.inherit.target, held...)
 	if err != nil {
 		return fmt.Errorf("run: target process: %w", err)
@@ -43,7 +43,7 @@ func (r *Session) start() (err error) {
 		return fmt.Errorf("run: target process: %w", err)
 	}
 	r.begun = sched.Now()
-	r.Holds.Inherited(r.Target.PID)
+	r.Reservations.Inherited(r.Target.PID)
 	r.inherit.close()
 	r.confine()
 	go r.guard.watch(r.Target)
@@ -117,16 +117,12 @@ func (r *Session) Close() {
 		p.Log.Close()
 	}
 	r.states.finish()
-	if r.guard != nil {
-		r.guard.close()
-	}
+	r.guard.close()
 	r.claims.close()
-	if r.notify != nil {
-		r.notify.close()
-	}
+	r.notify.close()
 	r.record.Release()
 	r.restore()
-	r.Holds.Close()
+	r.Reservations.Close()
 }
 
 // What the supervisor waits for, real time.
@@ -149,9 +145,8 @@ func (r *Session) place() {
 	}
 }
 
-// late says that the target should have ended by itself, or begun, and how it fell
-// short, or that it has lost an address that it cannot do without; "" is no reason to
-// worry.
+// late returns why the supervisor has to end the run: the target has not begun, or not ended,
+// in time, or an address that the run needs is lost. "" is no reason.
 func (r *Session) late(now int64) string {
 	start, last := int64(r.Page.StartNs.Load()), r.Handover.Loop.Ticks
 	grid := sched.Grid{Start: start, Period: r.Handover.Tables.PeriodNs}
@@ -199,7 +194,7 @@ func (r *Session) look(now time.Time) {
 // confine keeps the threads of the run's processes off the CPUs of loops, see affinity.
 func (r *Session) confine() {
 	if r.loop.affinity == nil {
-		r.loop.affinity = host.NewAffinity(r.Handover.Thread.CPU, r.Holds)
+		r.loop.affinity = host.NewAffinity(r.Handover.Thread.CPU, r.Reservations)
 	}
 	var others []int
 	if r.Unit != nil {

@@ -33,7 +33,7 @@ func sleeper(t *testing.T) *host.Process {
 }
 
 func TestFailedAttachLeavesTheTargetAlone(t *testing.T) {
-	r := &Session{Target: sleeper(t), restore: func() {}}
+	r := &Session{processes: processes{Target: sleeper(t)}, preparation: preparation{restore: func() {}}}
 	r.Close()
 	if r.Target.WaitEnded(200 * time.Millisecond) {
 		t.Error("the target has ended")
