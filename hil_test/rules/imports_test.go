@@ -71,7 +71,7 @@ var ours = map[string][]string{
 	"rt/supervisor":      {"io/can", "io/j1939", "io/record", "model/kernel", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
 	"rt/sweep":           {"model/plantfile", "model/syntax", "model/units", "rt", "rt/bench", "rt/host", "rt/scenario", "rt/virtual"},
 	"rt/target":          {"io/can", "io/sigmap", "rt", "sched"},
-	"rt/virtual":         {"io/can", "io/record", "io/sigmap", "io/yamlfile", "model", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/check", "rt/ecu", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
+	"rt/virtual":         {"io/can", "io/record", "io/sigmap", "io/yamlfile", "model", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/ecu", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
 
 	"deploy/certify":  {"deploy/doctor", "deploy/hostinfo", "deploy/latency", "rt", "rt/bench", "rt/check", "rt/host", "rt/report", "rt/soak", "rt/supervisor", "sched"},
 	"deploy/doctor":   {"deploy/hostinfo", "io/can", "sched"},

@@ -19,9 +19,6 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/yamlfile"
-	"lockstep/model"
-	"lockstep/model/assemble"
-	"lockstep/model/library"
 	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 	"lockstep/model/units"
@@ -474,30 +471,4 @@ func FromPlant(name, file string, step time.Duration, scheme string) *Bench {
 		b.dir, b.Plant.Text = filepath.Dir(name), filepath.Base(name)
 	}
 	return b
-}
-
-// LoadPlant reads and assembles a plant: the file of that name if there is one,
-// the embedded plant otherwise. command is what wants it, for errors.
-func LoadPlant(command, name string) (*model.System, error) {
-	file, data, err := ReadAny(name)
-	if err != nil {
-		return nil, err
-	}
-	switch FileKind(file, data) {
-	case "inputs":
-		return nil, &KindError{File: name, Kind: "inputs", Err: fmt.Errorf("%s: %s is a file of inputs: lockstep sim PLANT -in %s", command, name, name)}
-	case "scenario":
-		return nil, &KindError{File: name, Kind: "scenario", Err: fmt.Errorf("%s: %s is a scenario: lockstep sim BENCH -scenario %s", command, name, name)}
-	case "sweep":
-		return nil, &KindError{File: name, Kind: "sweep", Err: fmt.Errorf("%s: %s is a sweep: lockstep sweep %s", command, name, name)}
-	case "database":
-		return nil, &KindError{File: file, Kind: "database", Err: fmt.Errorf("%s: %s is a database; %s takes a plant", command, file, command)}
-	case "bench":
-		return nil, &KindError{File: file, Kind: "bench", Err: fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)}
-	}
-	plant, err := plantfile.Load(file, data, library.Elements())
-	if err != nil {
-		return nil, err
-	}
-	return assemble.System(plant)
 }

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -19,6 +18,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/model/network"
 	"lockstep/model/units"
+	"lockstep/rt/bench"
 )
 
 // understood is a plant that is being checked.
@@ -37,17 +37,9 @@ func understand(file string, plant *network.Plant, opt kernel.Options) (*underst
 		return nil, err
 	}
 	if p.tables, err = kernel.Prepare(p.sys, opt); err != nil {
-		return nil, WithFile(file, err)
+		return nil, bench.WithFile(file, err)
 	}
 	return p, nil
-}
-
-// WithFile puts the file of a plant before an error of the kernel that names no place.
-func WithFile(file string, err error) error {
-	if at := new(kernel.PlaceError); errors.As(err, &at) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", file, err)
 }
 
 func (p *understood) assemble(plant *network.Plant) (err error) {

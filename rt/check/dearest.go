@@ -135,7 +135,7 @@ func (p *understood) exercises() ([]*exercise, error) {
 	if err != nil {
 		return nil, err
 	}
-	length := int(OwnLength(p.sys, nil, p.period()) / p.period())
+	length := int(bench.OwnLength(p.sys, nil, p.period()) / p.period())
 	list := []*exercise{{name: "own sources", tables: own, ticks: min(max(length, leastTicks), passTicks)}}
 	if len(driven.Inputs) == 0 {
 		return list, nil
@@ -304,41 +304,4 @@ func (e *exercise) pass(k *kernel.Kernel, first bool) {
 			return
 		}
 	}
-}
-
-// OwnLength is how long a plant has something to do by itself: to the last row of
-// its tables; a table that still changes there, such as a step, is given 10 s
-// more. 10 s if there is nothing.
-func OwnLength(sys *model.System, driven []bool, step time.Duration) time.Duration {
-	last, changes := 0.0, false
-	leaf := func(s *model.Source, delay float64) {
-		n := len(s.T)
-		if n < 2 || s.Period > 0 || s.T[n-1]+delay < last {
-			return
-		}
-		changed := s.V[n-1] != s.V[n-2]
-		changes = changed || changes && s.T[n-1]+delay == last
-		last = s.T[n-1] + delay
-	}
-	for j := range sys.Signals {
-		i := slices.IndexFunc(sys.Inputs, func(in model.Input) bool { return in.Signal == j })
-		delay := 0.0
-		if i >= 0 {
-			if driven != nil && driven[i] {
-				continue
-			}
-			delay = sys.Inputs[i].Delay
-		}
-		s := &sys.Signals[j].Source
-		leaf(s, delay)
-		for _, factors := range s.Sum {
-			for f := range factors {
-				leaf(&factors[f], delay)
-			}
-		}
-	}
-	if changes || last == 0 {
-		last += 10
-	}
-	return max(step, time.Duration(math.Round(last*1e9)))
 }

@@ -22,7 +22,6 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
-	"lockstep/rt/check"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/rt/target"
@@ -131,7 +130,7 @@ func (w *simulation) prepare() (err error) {
 		Period: w.Step, Driven: w.driven, Scheme: kernel.Scheme(w.Scheme), Form: kernel.Form(w.Form),
 	})
 	if err != nil {
-		return check.WithFile(w.Plant, err)
+		return bench.WithFile(w.Plant, err)
 	}
 	w.kernel = kernel.New(w.tables)
 	ticks := int64(w.length() / w.Step)
@@ -224,7 +223,7 @@ func (w *simulation) length() time.Duration {
 			return last
 		}
 	}
-	return check.OwnLength(w.sys, w.driven, w.Step)
+	return bench.OwnLength(w.sys, w.driven, w.Step)
 }
 
 // run steps from grid point to grid point and writes the rows.
