@@ -9,10 +9,10 @@
 // Everything of a bench that can fail, be parsed or be looked up is done here, before the
 // start. Errors are "FILE:LINE:COL: bench: ...".
 //
-// Reading order: file.go (Bench, Load), plant.go (its plant), bus.go (buses, frames, messages), protect.go
-// (protected groups, values over time), units.go (units of a database), claim_file.go (J1939
-// addresses), safe.go (safe values, ends of a run), prepare.go (Handover), handover.go (how a
-// Handover reaches the target), hash.go (digests of the sources of a run).
+// Reading order: file.go (Bench, Load), plant.go (its plant), bus.go (buses, frames, messages),
+// protect.go (protected groups, values over time), units.go (units of a database), claim_file.go
+// (J1939 addresses), safe.go (safe values, ends of a run), prepare.go (Handover), handover.go (how
+// a Handover reaches the target), hash.go (digests of the sources of a run).
 //
 // # A bus of a bench file
 //
