@@ -175,7 +175,7 @@ func TestTickNeverAllocates(t *testing.T) {
 		r := rig.Prepare(t, c.plant, c.opt, c.frictions > 0)
 		command := costBusy(c.frictions)
 		transitions, fault := 0.0, 0.0
-		allocs := testing.AllocsPerRun(1, func() {
+		run := func() {
 			r.Reset()
 			for k := range c.ticks {
 				if c.frictions > 0 {
@@ -191,7 +191,12 @@ func TestTickNeverAllocates(t *testing.T) {
 				}
 				fault = r.Y[len(r.Y)-1]
 			}
-		})
+		}
+		// What a tick allocates it allocates each time; another goroutine of the process does not.
+		allocs := testing.AllocsPerRun(1, run)
+		for try := 0; try < 2 && allocs != 0; try++ {
+			allocs = testing.AllocsPerRun(1, run)
+		}
 		if c.frictions > 0 && fault == 0 {
 			t.Errorf("%s: a torque that is not a number makes no fault", c.name)
 		}
