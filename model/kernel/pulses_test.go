@@ -293,7 +293,7 @@ func TestPulsesAreTheSameAgainAndTakeNoMemory(t *testing.T) {
 		k := start(t, r.sensed(model.Pulses{Teeth: 48, Runout: 0.3}), Options{Period: ms(5), Scheme: scheme})
 		first := record(k, 200)
 		equal(t, string(scheme), first, record(k, 200))
-		if n := testing.AllocsPerRun(1, func() {
+		if n := leastAllocations(func() {
 			k.Reset()
 			for range 200 {
 				k.step()
