@@ -130,7 +130,7 @@ func TestEveryNameOfThePlantIsInTheText(t *testing.T) {
 				t.Errorf("%s: the C has no %q", plant, name)
 			}
 		}
-		about := regexp.MustCompile(`(?m)^((?://.*\n)*)func (cornerAfter|sourceAt)Source\w*\(t `).FindAllStringSubmatch(string(files["tick.go"]), -1)
+		about := regexp.MustCompile(`(?m)^((?://.*\n)*)func (breakpointAfter|sourceAt)Source\w*\(t `).FindAllStringSubmatch(string(files["tick.go"]), -1)
 		for _, m := range about {
 			if !regexp.MustCompile(`// Here s is of signal \d+, \S+\.\n`).MatchString(m[1]) {
 				t.Errorf("%s: a function of one signal says only %q", plant, m[1])

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"lockstep/codegen/specialise"
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 )
 
 // Job is what is generated from: a plant on a grid.
@@ -40,9 +42,11 @@ type Report = specialise.Report
 func (j *Job) check() error {
 	for i, r := range j.Package {
 		if !(r >= 'a' && r <= 'z' || i > 0 && (r == '_' || r >= '0' && r <= '9')) {
-			return fmt.Errorf("codegen: package %q: its name has %q at %d; take lower case letters, then digits and _", j.Package, r, i+1)
+			return fmt.Errorf("codegen: package %q: its name has %q at %d; take lower case letters, then digits and _",
+				j.Package, r, i+1)
 		}
 	}
+
 	if !importable(j.Package) {
 		return fmt.Errorf("codegen: %q is no name of a package that can be imported", j.Package)
 	}
@@ -66,6 +70,7 @@ func PackageOf(name string) string {
 		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
 			return c
 		}
+
 		return '_'
 	}, name)
 	if text == "" || !(text[0] >= 'a' && text[0] <= 'z') || !importable(text) || slices.Contains(headers, text) {
@@ -91,7 +96,7 @@ func HashOf(t *kernel.Tables) string {
 // what it wrote before gave other bits.
 var Version = sync.OnceValue(func() string {
 	sum := sha256.New()
-	for _, text := range []fs.FS{model.Text(), kernel.Text(), ownText, specialise.Text(), c99.Text(), fmu.Text()} {
+	for _, text := range []fs.FS{model.Text, kernel.Text, ownText, specialise.Text, c99.Text, fmu.Text} {
 		hashText(sum, text)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
@@ -99,11 +104,13 @@ var Version = sync.OnceValue(func() string {
 
 // hashText adds sources.
 func hashText(sum hash.Hash, text fs.FS) {
-	_ = fs.WalkDir(text, ".", func(name string, d fs.DirEntry, err error) error { // sorted; what is embedded is always read
+	// WalkDir goes in order, and what is embedded is always read.
+	_ = fs.WalkDir(text, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			content, _ := fs.ReadFile(text, name)
 			fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
 		}
+
 		return err
 	})
 }
@@ -143,8 +150,85 @@ func (j *Job) signals() []string {
 			list[i] = j.System.Signals[i].Name
 		}
 	}
+
 	for i, at := range j.Tables.InputSignal {
 		list[at] = j.Tables.Inputs[i].Name
 	}
 	return list
+}
+
+// Go writes the Go package of a plant's kernel.
+func Go(j Job) (Files, Report, error) {
+	if err := j.check(); err != nil {
+		return nil, Report{}, err
+	}
+	return specialise.Generate(specialise.Plant{
+		Tables: j.Tables, Signals: j.signals(), Hash: j.Hash, Marker: j.marker(), Package: j.Package,
+	})
+}
+
+// C writes a plant's kernel as one C99 file and its header, named after the package. It is
+// the Go of the same job, statement by statement: without contraction of products and sums
+// both give the same bits.
+func C(j Job) (Files, Report, error) {
+	files, report, err := Go(j)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	return j.InC(files, report)
+}
+
+// InC is the C of a job whose Go is there.
+func (j Job) InC(files Files, report Report) (Files, Report, error) {
+	if slices.Contains(headers, j.Package) {
+		err := fmt.Errorf("codegen: %q is the name of a header that the kernel includes; name the package otherwise",
+			j.Package)
+		return nil, Report{}, err
+	}
+
+	texts := map[string][]byte{}
+	for name, text := range files {
+		if path.Ext(name) == ".go" && path.Base(name) == name {
+			texts[name] = text
+		}
+	}
+
+	body, err := c99.Translate(texts, j.Package)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	report.State, report.Tables = body.State, body.Tables
+	files = body.Files(c99.About{
+		Name: j.Tables.Name, Marker: j.marker(), Hash: j.Hash, Period: float64(j.Tables.PeriodNs) * 1e-9,
+		Inputs: cPorts(j.Tables.Inputs), Outputs: cPorts(j.Tables.Outputs), Start: j.Tables.Start, States: j.Tables.StateName,
+		Fault: slices.IndexFunc(j.Tables.Outputs, func(p units.Port) bool { return p.Name == "fault" }),
+	})
+	report.Code = len(files[j.Package+".c"]) - body.Tables
+	return files, report, nil
+}
+
+// FMU writes a plant as a functional mock-up unit for co-simulation, of FMI 2.0 or 3.0:
+// the tree of its files with the sources. fmu.Build adds a binary, fmu.Pack makes the file.
+//
+// Time is value reference 0, then come the inputs, then the outputs, each in the order of
+// the tables. A step is a whole multiple of the period. Inputs hold from the step's start;
+// one that is never set follows the plant's own source.
+func FMU(j Job, version int) (Files, error) {
+	plant, _, err := C(j)
+	if err != nil {
+		return nil, err
+	}
+	p := fmu.Plant{Tables: j.Tables, Hash: j.Hash, Marker: j.marker(), Package: j.Package}
+	return p.Wrap(plant, version)
+}
+
+// headers are those of C that a kernel includes, or what an FMU has around it: a header beside
+// it of that name would be taken for one of them.
+var headers = []string{"float", "math", "stdarg", "stdbool", "stdint", "stdio", "stdlib", "string"}
+
+func cPorts(list []units.Port) (ports []c99.Port) {
+	for _, p := range list {
+		ports = append(ports, c99.Port{Name: p.Name, Unit: p.Unit})
+	}
+	return ports
 }

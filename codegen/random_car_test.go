@@ -90,7 +90,7 @@ func randomCar(t testing.TB, seed uint64) subject {
 		opt.Period = time.Duration(1+c.IntN(6)) * time.Millisecond
 		if sys.Partition == nil {
 			opt.Scheme = kernel.Scheme(c.pick("", "", string(kernel.Papers)))
-			opt.Stepping = kernel.Stepping(c.pick("", "", string(kernel.Local)))
+			opt.Stepping = kernel.Stepping(c.pick("", "", string(kernel.Sparse)))
 		}
 	})
 }

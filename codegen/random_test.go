@@ -104,7 +104,7 @@ func randomPlant(t testing.TB, seed uint64) subject {
 			opt.Scheme = kernel.Papers
 		}
 		if c.IntN(4) == 0 {
-			opt.Stepping, opt.Memory = kernel.Local, 0
+			opt.Stepping, opt.Memory = kernel.Sparse, 0
 		}
 	})
 }

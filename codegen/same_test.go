@@ -76,7 +76,7 @@ var ways = map[string]func(sys *model.System, opt *kernel.Options){
 	"papers":     func(_ *model.System, opt *kernel.Options) { opt.Scheme = kernel.Papers },
 	"held":       func(_ *model.System, opt *kernel.Options) { opt.Form = kernel.Held },
 	"factorised": func(_ *model.System, opt *kernel.Options) { opt.Memory = 1 },
-	"sparse":     func(_ *model.System, opt *kernel.Options) { opt.Stepping = kernel.Local },
+	"sparse":     func(_ *model.System, opt *kernel.Options) { opt.Stepping = kernel.Sparse },
 	"driven": func(sys *model.System, opt *kernel.Options) {
 		opt.Driven = slices.Repeat([]bool{true}, len(sys.Inputs))
 	},
@@ -209,7 +209,7 @@ func generate(t *testing.T, list []subject) (dir string) {
 		for name, text := range files {
 			put(t, filepath.Join(dir, j.Package, name), text)
 		}
-		t.Logf("%s: n %d, mc %d, %d modes, net %v; %d bytes of code, %d of tables; %s; %v", s.name, s.tables.N, s.tables.Mc, len(s.tables.Modes), s.tables.Net != nil, report.Code, report.Tables, report.Lines[0], time.Since(from).Round(time.Millisecond))
+		t.Logf("%s: n %d, mc %d, %d modes, net %v; %d bytes of code, %d of tables; %s; %v", s.name, s.tables.N, s.tables.Mc, len(s.tables.Modes), s.tables.Sparse != nil, report.Code, report.Tables, report.Lines[0], time.Since(from).Round(time.Millisecond))
 		fmt.Fprintf(&imports, "\t%q\n", "generated/"+j.Package)
 		fmt.Fprintf(&body, followText, j.Package)
 		fmt.Fprintf(&clocks, "\tclock(%q, %s.New())\n", j.Package, j.Package)

@@ -1,5 +1,6 @@
-// Package hiltest owns the map of the tests that span packages. It holds no code, and the
-// product imports nothing below it. There is a folder for what the tests prove:
+// Package hiltest owns the map of the tests that span packages. It holds no code but the guide to the
+// labs; LABS.md describes the scripts, the labs and what they prove. There is a folder for what the
+// tests prove:
 //
 //	rules      imports, sizes and files of the repository are as declared
 //	accuracy   plants move as independent solutions say, and brakes stop a car
@@ -11,15 +12,6 @@
 //	install    the package installs, runs and is removed
 //	study      figures for a reader, no tests of the product
 //
-// What these share is in packages of one purpose: lab starts programs and labs, rig puts
-// a plant on a grid, truth reads independent solutions.
-//
-// The scripts are the entrances:
-//
-//	all          everything; with -fast the checks and tests that are quick
-//	long         what takes hours
-//	vcan         a lab: user-mode Linux, whose kernel has SocketCAN
-//	preempt_rt   a lab: QEMU with a PREEMPT_RT kernel and two emulated CAN cards
-//	install_lab  that lab with a Debian of its own
-//	soak         soaks the demo bench in a lab
+// What these share is in packages of one purpose: lab starts programs and labs, rig puts a plant on a
+// grid, truth reads independent solutions. The product imports nothing below this folder.
 package hiltest

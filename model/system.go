@@ -6,7 +6,6 @@
 //
 //	units      how quantities, units and names are written
 //	network    nodes, and what acts between them: what elements make of themselves
-//	syntax     the YAML of a plant file
 //	element    what an element is; its families mechanics, planar, contact, machine, fluid
 //	plantfile  the language of plant files: from a file to a network
 //	library    the list of all element types, which is passed to plantfile
@@ -148,6 +147,21 @@ type Source struct {
 	Phase     float64 // rad
 
 	Sum [][]Source // leaves only: the value is the sum over the products of the inner lists
+}
+
+// Leaves are the sources that the value is made of: s itself, or the factors of its products.
+func (s *Source) Leaves() []*Source {
+	if len(s.Sum) == 0 {
+		return []*Source{s}
+	}
+	var list []*Source
+	for _, factors := range s.Sum {
+		for i := range factors {
+			list = append(list, &factors[i])
+		}
+	}
+
+	return list
 }
 
 // Program computes a value from linear functionals of the state and the signals,

@@ -1,6 +1,9 @@
 package model
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Breakpoints are the inner points of a table of one variable at which it has a corner;
 // its ends count where it is not extended.
@@ -18,10 +21,12 @@ func (t Table) Breakpoints() []float64 {
 		default:
 			before, after = slope(t, i-1), slope(t, i)
 		}
+
 		if math.Abs(after-before) > 1e-12*(math.Abs(after)+math.Abs(before)) {
 			list = append(list, x)
 		}
 	}
+
 	return list
 }
 
@@ -35,25 +40,49 @@ func (t Table) At(x float64) float64 {
 			return t.Z[i] + slope(t, i)*(max(x, t.X[0])-t.X[i])
 		}
 	}
+
 	return t.Z[len(t.Z)-1]
 }
 
-// MaxSlope is the largest slope of a table of one variable.
+// MaxSlope is the largest slope of a table along its first variable.
 func (t Table) MaxSlope() float64 {
-	s := 0.0
-	for i := range len(t.X) - 1 {
-		s = max(s, math.Abs(slope(t, i)))
-	}
-	return s
-}
-
-// MaxSlopeX is the largest slope of a table of two variables along the first.
-func (t Table) MaxSlopeX() float64 {
-	s, c := 0.0, len(t.Y)
+	s, c := 0.0, max(1, len(t.Y))
 	for i := range len(t.X) - 1 {
 		for j := range c {
 			s = max(s, math.Abs(t.Z[(i+1)*c+j]-t.Z[i*c+j])/(t.X[i+1]-t.X[i]))
 		}
 	}
+
 	return s
+}
+
+// At is z in state x and the region in which it lies.
+func (s *Switch) At(x []float64) (z float64, region int) {
+	z = s.Const
+	for i, c := range s.Row {
+		z += c * x[i]
+	}
+	for region < len(s.Borders) && z >= s.Borders[region] {
+		region++
+	}
+	return z, region
+}
+
+// OpenAt is A without locks and laws, with the slopes of the regions in which state x lies.
+func (s *System) OpenAt(x []float64) []float64 {
+	a, n, m := slices.Clone(s.A), len(s.X0), len(s.Signals)
+	for j, signal := range s.Signals {
+		if signal.Affine == nil {
+			continue
+		}
+		on := &s.Switches[signal.Affine.Switch]
+		_, region := on.At(x)
+		for i := range n {
+			for q, c := range on.Row {
+				a[i*n+q] += signal.Affine.Slope[region] * s.B[i*m+j] * c
+			}
+		}
+	}
+
+	return a
 }

@@ -1,13 +1,9 @@
 package model
 
-import (
-	"embed"
-	"io/fs"
-)
-
-//go:embed system.go
-var text embed.FS
+import "embed"
 
 // Text is the source of what the kernel's source refers to. How a plant is read and assembled is
 // no part of that.
-func Text() fs.FS { return text }
+//
+//go:embed system.go
+var Text embed.FS

@@ -29,11 +29,11 @@ func TestTimeLostBetweenWakeUpAndReceiveIsInTheLedger(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 9}, func(cfg *Config, _ *integrator) { cfg.Budget = 4 * time.Millisecond })
 	b.Loop.ticker = &heldUp{Virtual: b.ticker, k: 6, d: 20 * time.Millisecond}
 	b.turn(8)
-	for i := range b.page.LateTicks() {
-		var e Late
-		if b.page.ReadLate(i, &e) && e.Tick == 6 {
+	for i := range b.page.LateCount() {
+		var e LateTick
+		if b.page.ledger.read(i, &e) && e.Tick == 6 {
 			return
 		}
 	}
-	t.Errorf("tick 6 lost 20 ms of its budget of 4 ms and is not among the %d entries", b.page.LateTicks())
+	t.Errorf("tick 6 lost 20 ms of its budget of 4 ms and is not among the %d entries", b.page.LateCount())
 }

@@ -7,33 +7,39 @@ import (
 	"lockstep/rt/fault"
 )
 
-// Policy says what happens when ticks were missed.
+// Policy is the reaction to missed ticks.
 type Policy int
 
-// The policies. Missed ticks are counted under each of them, and simulated time
-// follows the clock under each of them that goes on.
+// The policies. Each of them counts missed ticks. Under Safe, Skip and CatchUp simulated time
+// follows the clock.
 const (
-	Stop    Policy = iota // the run ends
-	Safe                  // the safe state: the plant is stepped over the lost points, the bus carries the safe values from then on
-	Skip                  // the plant is stepped over the lost points, their frames are not sent
-	CatchUp               // the plant is stepped over the lost points, their frames are sent late, as far as the bus takes them
+	Stop Policy = iota // the run ends
+
+	// safe state: the plant is stepped over the missed points, the bus carries the safe values from
+	// then on
+	Safe
+
+	Skip // the plant is stepped over the missed points, their frames are not sent
+
+	// the plant is stepped over the missed points, their frames are sent late, as far as the bus
+	// takes them
+	CatchUp
 )
 
-// maxOverrun bounds how many grid points one wake-up steps over: more is a host
-// that was stopped, not one that was late, and the steps would make the next
-// ticks late too.
+// maxOverrun bounds how many grid points one wake-up makes up for. A longer gap means a host that
+// was stopped; stepping over all of it at once would make the next ticks late too.
 const maxOverrun = 1000
 
-// Overrun is the policy for missed ticks. More than Max lost grid points at once
-// are the safe state.
+// Overrun is the policy for missed ticks. More than Max points missed at once lead to the safe
+// state.
 //
-// CatchUp sends all late frames at one wake-up, faster than a bus carries them:
-// the send buffer of package can is the kernel's smallest and takes about 25
-// frames, what is more is dropped and counted in Page.TxDropped. A gap of 3 s
-// loses most of its frames; what CatchUp can bridge is a gap of a few ticks.
+// CatchUp sends all late frames at one wake-up, faster than a bus carries them: the send buffer of
+// package can is the kernel's smallest and takes about 25 frames. Further frames are dropped and
+// counted in StatusBlock.TxDropped. CatchUp bridges a gap of a few ticks; a gap of 3 s loses most
+// of its frames.
 type Overrun struct {
 	Policy Policy
-	Max    int // 1 to 1000; 0 under Stop and Safe
+	Max    int // largest gap tolerated, points: 1 to 1000; 0 under Stop and Safe
 }
 
 // String returns the policy as a bench file writes it: "stop", "skip 20".
@@ -48,70 +54,61 @@ func (o Overrun) String() string {
 	case CatchUp:
 		return fmt.Sprintf("catchup %d", o.Max)
 	}
+
 	return fmt.Sprintf("policy %d", o.Policy)
 }
 
-func (o Overrun) validate() error {
-	counted := o.Policy == Skip || o.Policy == CatchUp
-	switch {
-	case o.Policy < Stop || o.Policy > CatchUp:
-		return fmt.Errorf("rt: overrun policy %d is unknown: use stop, safe, skip or catchup", o.Policy)
-	case counted && (o.Max < 1 || o.Max > maxOverrun):
-		return fmt.Errorf("rt: overrun %q: the number of grid points is not between 1 and %d", o, maxOverrun)
-	}
-	return nil
-}
-
-// Watch names outputs of the plant that the loop reads, as indices in y; -1
-// where the plant has none.
+// Watch names outputs of the plant that the loop reads, as indices in y; -1 means that the plant
+// has no such output.
 type Watch struct {
 	Events      int // running count of events
 	Transitions int // running count of transitions of friction elements
 	Lag         int // grid time minus plant time, s
-	Fault       int // 0: fine; 1 + index of the state that is no longer finite
+	Fault       int // value 0: fine; else 1 + index of the state that is no longer finite
 }
 
-// Farewell is what the bus carries when the plant may not or will not speak.
-type Farewell struct {
-	Values []float64 // p, the outputs in their place; nil: the bus falls silent
-	Ticks  int64     // grid points for which a run that has ended sends them on; > 0 where there are Values
-	On     uint64    // bit r: they follow an end for Reason r; the others fall silent
+// SafeValues is what the bus carries in the safe state and after the end of a run.
+type SafeValues struct {
+	Values []float64 // p, in place of the outputs; nil: the bus falls silent
+	Ticks  int64     // grid points after the end at which they are sent; > 0 if Values is not nil
+	Ends   uint64    // bit r: they follow an end for Reason r; after other ends the bus falls silent
 }
 
-// follows says that the values follow an end for reason r.
+// appliesTo reports whether the values follow an end for reason r.
 //
 //go:nosplit
-func (f *Farewell) follows(r Reason) bool { return f.Values != nil && f.On>>r&1 == 1 }
+func (f *SafeValues) appliesTo(r Reason) bool { return f.Values != nil && f.Ends>>r&1 == 1 }
 
-// Loss is what the loop does some time after something it needs has gone.
+// Loss is the reaction to the loss of the supervisor or of a bus.
 type Loss struct {
 	Action  Action
-	AfterNs int64 // ns; >= 0
+	AfterNs int64 // time from the loss to the reaction, ns; >= 0
 }
 
-// Action is what follows a loss.
+// Action is what the loop does after a loss.
 type Action int
 
 // The actions.
 const (
-	GoOn   Action = iota // nothing: the run goes on
-	GoSafe               // the safe state
+	GoOn   Action = iota // the run goes on
+	GoSafe               // the bus goes to the safe state
 	GoEnd                // the run ends
 )
 
-// Config is what a run is asked to be.
+// Config holds the settings of a run.
 type Config struct {
-	Period  time.Duration // of the grid; > 0
-	Ticks   int64         // grid points to serve; 0: until Page.Stop
+	Period  time.Duration // period of the grid; > 0
+	Ticks   int64         // grid points to serve; 0: until StatusBlock.Stop is set
 	Overrun Overrun
-	Budget  time.Duration // a tick whose frames are out later than this after it was due is late; 0: half the period
+	// a tick is late when its frames are out later than this after its due time; 0: half the period
+	Budget  time.Duration
 	Watch   Watch
-	Start   []float64 // m, the inputs before the first frame
-	Warmup  int       // steps before the first tick, only of a plant that can be Reset
-	Virtual bool      // the ticker's time is not the clock's: what a tick's parts take is not measured, and none is late
-	Safe    Farewell
-	Faults  fault.Plan // what disturbs values and frames on purpose
+	Start   []float64 // m, inputs before the first frame
+	Warmup  int       // steps before the first tick; only for a plant with Reset
+	Virtual bool      // the ticker runs in virtual time: phases are not measured, and no tick is late
+	Safe    SafeValues
+	Faults  fault.Plan // planned faults of values and frames
 
-	Supervisor Loss // when the process that Page.Supervisor names has ended
-	Bus        Loss // when a bus is down or off; AfterNs is 0
+	Supervisor Loss // reaction to the end of the process that StatusBlock.Supervisor names
+	Bus        Loss // reaction to a bus that is down or off; AfterNs is 0
 }

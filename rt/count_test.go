@@ -8,7 +8,7 @@ import (
 
 // A gap of 10 points in 1000: the percentiles are of points, not of wake-ups, of
 // which only one in 990 was late.
-func TestLatenessCountsEveryPointOfAGap(t *testing.T) {
+func TestWakeUpLatencyIsRecordedForEveryPointOfAGap(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 20}, func(cfg *Config, _ *integrator) { cfg.Ticks = 1000 })
 	b.ticker.Miss(500, 10)
 	b.turn(2000)
@@ -26,7 +26,7 @@ func TestLatenessCountsEveryPointOfAGap(t *testing.T) {
 }
 
 // One of two signals out of range: the unit is there, the message is not silent.
-func TestAMessageWithASignalOutOfRangeIsNotSilent(t *testing.T) {
+func TestMessageWithASignalOutOfRangeCountsAsReceived(t *testing.T) {
 	b := newBench(t, Overrun{})
 	for _, c := range []struct {
 		f    can.Frame

@@ -12,7 +12,7 @@ import (
 )
 
 // Five frames are disturbed, those of ticks 20 to 24 of 60.
-func TestTheOtherSideSeesEachFrameFaultAsOftenAsAsked(t *testing.T) {
+func TestUnitSeesEachFrameFaultForTheDeclaredNumberOfFrames(t *testing.T) {
 	for _, c := range []struct {
 		kind fault.Kind
 		n    int64
@@ -61,7 +61,7 @@ func TestTheOtherSideSeesEachFrameFaultAsOftenAsAsked(t *testing.T) {
 
 // A delayed frame is sent as often as it would have been; one that is cut has nothing
 // beyond its end, not even a wrong checksum.
-func TestFrameFaultsOnOneMessageAddUp(t *testing.T) {
+func TestSeveralFrameFaultsOnOneMessageCombine(t *testing.T) {
 	on := func(k fault.Kind, n int64) fault.Fault {
 		return fault.Fault{Kind: k, N: n, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}, Last: 1, Frames: true}
 	}
@@ -71,12 +71,12 @@ func TestFrameFaultsOnOneMessageAddUp(t *testing.T) {
 		t.Errorf("steps %v at ticks %v", s.steps, s.tick)
 	}
 	b = newGuarded(t, Overrun{}, []fault.Fault{on(fault.WrongLength, 4), on(fault.ChecksumOffset, 1), on(fault.Drop, 0), on(fault.Burst, 9)})
-	b.page.Listen()
+	b.page.OpenRing()
 	if s = b.drive(4); s.frames != 3 || s.lost != 1 {
 		t.Errorf("%d frames, %d lost; want 3, 1", s.frames, s.lost)
 	}
 	var made []can.Frame
-	for e := (Entry{}); b.page.Next(&e); {
+	for e := (Entry{}); b.page.NextEntry(&e); {
 		if e.Kind == KindFrame && e.Withheld {
 			made = append(made, e.Frame)
 		}
@@ -86,7 +86,7 @@ func TestFrameFaultsOnOneMessageAddUp(t *testing.T) {
 	}
 }
 
-func TestRandomChecksumIsNeverTheRightOneAndTakesAllOthers(t *testing.T) {
+func TestRandomChecksumIsNeverRightAndTakesEveryOtherValue(t *testing.T) {
 	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.ChecksumRandom, Where: fault.SentFrame, Seed: 3}})
 	s := b.drive(10_000)
 	seen := map[byte]int{}
@@ -98,7 +98,7 @@ func TestRandomChecksumIsNeverTheRightOneAndTakesAllOthers(t *testing.T) {
 	}
 }
 
-func TestNothingPassesABusThatIsOff(t *testing.T) {
+func TestBusOffFaultStopsFramesInBothDirections(t *testing.T) {
 	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.BusOff, Where: fault.Bus, Start: fault.Trigger{Tick: 11}, Last: 10}})
 	var frames [64]can.Frame
 	for k := 1; k <= 30; k++ {
@@ -116,12 +116,12 @@ func TestNothingPassesABusThatIsOff(t *testing.T) {
 	if n := frames[0].Data[6] & 15; n != 29%16 {
 		t.Errorf("the counter of the last frame is %d, want %d: it went on", n, 29%16)
 	}
-	if p := b.page; p.TxFrames.Load() != 20 || p.RxFrames.Load() != 30 || p.Rx[0].Frames.Load() != 20 {
-		t.Errorf("%d sent, %d read, %d decoded; want 20, 30, 20", p.TxFrames.Load(), p.RxFrames.Load(), p.Rx[0].Frames.Load())
+	if p := b.page; p.TxFrames.Load() != 20 || p.RxFrames.Load() != 30 || p.Rx[0].Counts().Frames != 20 {
+		t.Errorf("%d sent, %d read, %d decoded; want 20, 30, 20", p.TxFrames.Load(), p.RxFrames.Load(), p.Rx[0].Counts().Frames)
 	}
 }
 
-func TestReceivedFramesAreWithheldOrComeLater(t *testing.T) {
+func TestFaultsDropOrDelayReceivedFrames(t *testing.T) {
 	from := fault.Trigger{Tick: 10}
 	for _, c := range []struct {
 		f    fault.Fault
@@ -155,14 +155,14 @@ func TestReceivedFramesAreWithheldOrComeLater(t *testing.T) {
 		if age := b.page.Rx[0].AgeMax.Load(); age > 4*uint64(period) {
 			t.Errorf("kind %d: the oldest frame was %d ns old, want at most 4 ticks", c.f.Kind, age)
 		}
-		if got, want := b.page.Rx[0].Frames.Load(), uint64(30); c.f.Kind == fault.DelayFrame && got != want {
+		if got, want := b.page.Rx[0].Counts().Frames, uint64(30); c.f.Kind == fault.DelayFrame && got != want {
 			t.Errorf("%d frames are decoded, want %d", got, want)
 		}
 	}
 }
 
 // Ticks 10 to 14 are lost; the fault is at 12 and 13.
-func TestFaultsActByTickAtLostPoints(t *testing.T) {
+func TestFaultsActAtTheirTickWhenItIsMissed(t *testing.T) {
 	stuck := fault.Fault{Kind: fault.Stuck, A: 70, Start: fault.Trigger{Tick: 12}, Last: 2}
 	for _, o := range []Overrun{{Skip, 9}, {CatchUp, 9}} {
 		b := newGuarded(t, o, []fault.Fault{stuck}, func(c *Config, _ *integrator) { c.Start = []float64{2} })
@@ -178,7 +178,7 @@ func TestFaultsActByTickAtLostPoints(t *testing.T) {
 	slow := fault.Fault{Kind: fault.DelayFrame, N: 4, Where: fault.ReceivedFrame}
 	b := newGuarded(t, Overrun{Skip, 9}, []fault.Fault{slow})
 	b.ticker.Miss(10, 5)
-	b.page.Listen()
+	b.page.OpenRing()
 	for k := 1; k <= 15; k++ {
 		if k == 8 {
 			b.command(t, 2) // read at 8, decoded at 12
@@ -186,7 +186,7 @@ func TestFaultsActByTickAtLostPoints(t *testing.T) {
 		b.turn(1)
 	}
 	var came []int64
-	for e := (Entry{}); b.page.Next(&e); {
+	for e := (Entry{}); b.page.NextEntry(&e); {
 		if e.Kind == KindFrame && e.Fate == Received {
 			came = append(came, e.Tick)
 		}
@@ -202,7 +202,7 @@ func TestFaultsActByTickAtLostPoints(t *testing.T) {
 	}
 }
 
-func TestSafeValuesGoOutAsDeclaredAndTheirFramesAreStillDisturbed(t *testing.T) {
+func TestSafeFramesCarryTheSafeValuesAndFrameFaultsStillAct(t *testing.T) {
 	at := fault.Trigger{Tick: 5}
 	b := newGuarded(t, Overrun{Safe, 0}, []fault.Fault{
 		{Kind: fault.Stuck, A: 500, Where: fault.Signal, Field: 1, Start: at},
@@ -217,7 +217,7 @@ func TestSafeValuesGoOutAsDeclaredAndTheirFramesAreStillDisturbed(t *testing.T) 
 	}
 }
 
-func TestNothingIsDisturbedAfterTheEnd(t *testing.T) {
+func TestFaultsEndWithTheRun(t *testing.T) {
 	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.BusOff, Where: fault.Bus, Start: fault.Trigger{Tick: 4}},
 		{Kind: fault.DelayFrame, N: 2, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}}}, func(c *Config, _ *integrator) { c.Safe, c.Ticks = farewell(Done), 10 })
 	for range 10 {
@@ -225,7 +225,7 @@ func TestNothingIsDisturbedAfterTheEnd(t *testing.T) {
 	}
 	b.command(t, 1)
 	s := b.drive(50)
-	if n := b.page.Rx[0].Frames.Load(); n != 1 {
+	if n := b.page.Rx[0].Counts().Frames; n != 1 {
 		t.Errorf("%d frames are decoded after the end, want 1", n)
 	}
 	if got, want := s.steps, append(span(1, 2), slices.Repeat([]int{77}, 6)...); !slices.Equal(got, want) {
@@ -250,7 +250,7 @@ func all() (list []fault.Fault) {
 
 func TestTickWithFaultsDoesNotAllocate(t *testing.T) {
 	b := newGuarded(t, Overrun{}, all())
-	b.page.Listen()
+	b.page.OpenRing()
 	var frames [256]can.Frame
 	list := []fault.Command{{Slot: 50, Fault: fault.Fault{Kind: fault.Noise, A: 1, Last: 3}}, {Op: fault.Clear, Slot: 51}}
 	batch := uint64(0)
@@ -260,7 +260,7 @@ func TestTickWithFaultsDoesNotAllocate(t *testing.T) {
 		b.page.Post(batch, list)
 		b.turn(1)
 		b.unit.Recv(frames[:])
-		b.page.Listen()
+		b.page.OpenRing()
 	}); n != 0 {
 		t.Errorf("%g allocations a tick", n)
 	}

@@ -31,7 +31,7 @@ func guarded(t testing.TB) *sigmap.Map {
 	m, err := sigmap.Bind(db, sigmap.Spec{
 		Receive: []sigmap.Link{{Message: "Command", Signal: "u", Port: "u"}},
 		Send:    []sigmap.Link{{Message: "Guarded", Signal: "x", Port: "x"}, {Message: "Guarded", Signal: "steps", Port: "steps"}},
-		Sendings: []sigmap.Sending{{Message: "Guarded", CycleNs: int64(period), Protect: []messages.ProtectionSpec{
+		Sendings: []sigmap.Sending{{Message: "Guarded", CycleNs: int64(period), Protect: []sigmap.ProtectionSpec{
 			{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF, Counter: []string{"n"}, Checksum: []string{"crc"}},
 		}}},
 		PeriodNs: int64(period),
@@ -44,7 +44,7 @@ func guarded(t testing.TB) *sigmap.Map {
 
 func newGuarded(t testing.TB, o Overrun, faults []fault.Fault, change ...func(*Config, *integrator)) *bench {
 	t.Helper()
-	b := &bench{plant: &integrator{h: period.Seconds()}, ticker: sched.NewVirtual(period), page: new(Page)}
+	b := &bench{plant: &integrator{h: period.Seconds()}, ticker: sched.NewVirtual(period), page: new(StatusBlock)}
 	target, unit := pair(t)
 	b.unit = unit
 	cfg := Config{Period: period, Overrun: o, Start: []float64{0}, Watch: unwatched(), Faults: fault.Plan{Faults: faults}}

@@ -10,32 +10,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of linux/futex.h.
+// Constants of linux/futex.h.
 const (
-	futexWait    = 0       // FUTEX_WAIT, on memory that processes share
-	futexWaiters = 1 << 31 // FUTEX_WAITERS: the kernel is to wake somebody
+	futexWait    = 0       // FUTEX_WAIT, on memory shared between processes
+	futexWaiters = 1 << 31 // FUTEX_WAITERS: the kernel must wake a waiter
 	futexDied    = 1 << 30 // FUTEX_OWNER_DIED
 )
 
-// Bequeath has the kernel say on the page, and to who waits in Died, when the calling
-// thread ends, however it ends. It is the last thing that the thread does and the
-// first that anyone learns: the end of a process is told when its other threads have
-// ended, too, and when its memory is taken down, 15 ms for 140 MB that are locked.
-// The goroutine must be locked to its thread.
+// RegisterThreadExit makes the kernel mark the status block, and wake WaitThreadExit, when the
+// calling thread ends for any reason. This is the earliest sign of the end: the parent learns of
+// the end of a process only after its other threads ended and its memory was freed, 15 ms for 140
+// MB of locked memory. The goroutine must be locked to its thread.
 //
-// The page holds the thread's list of robust futexes, linux/futex.h: an empty one,
-// which says of Life that the thread is about to take it. The kernel looks for the
-// thread's id there when it ends.
-func (p *Page) Bequeath() error {
+// The status block holds the thread's list of robust futexes (linux/futex.h). The list is empty,
+// and its pending entry is ThreadExit: the kernel looks for the thread's id there when the thread
+// ends.
+func (p *StatusBlock) RegisterThreadExit() error {
 	tid := uint64(unix.Gettid() | futexWaiters)
-	p.Life.Store(tid<<32 | tid) // the first four bytes are the futex, in either byte order
-	p.will[0].Store(uint64(uintptr(unsafe.Pointer(&p.will))))
-	p.will[2].Store(uint64(uintptr(unsafe.Pointer(&p.Life))))
-	_, _, errno := unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, uintptr(unsafe.Pointer(&p.will)), unsafe.Sizeof(p.will), 0)
+	p.ThreadExit.Store(tid<<32 | tid) // the first four bytes are the futex, in either byte order
+	p.robustList[0].Store(uint64(uintptr(unsafe.Pointer(&p.robustList))))
+	p.robustList[2].Store(uint64(uintptr(unsafe.Pointer(&p.ThreadExit))))
+	_, _, errno := unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, uintptr(unsafe.Pointer(&p.robustList)), unsafe.Sizeof(p.robustList), 0)
 	if errno != 0 {
-		p.Life.Store(0)
+		p.ThreadExit.Store(0)
 	}
-	if errno == unix.ENOSYS { // an emulator: Died does not know, and the process tells
+	if errno == unix.ENOSYS { // an emulator: WaitThreadExit knows nothing, the end of the process is seen instead
 		return nil
 	}
 	if errno != 0 {
@@ -44,21 +43,23 @@ func (p *Page) Bequeath() error {
 	return nil
 }
 
-// Died waits, d at most, for the end of the thread that has bequeathed. known is
-// false, at once, where none has.
-func (p *Page) Died(d time.Duration) (died, known bool) {
-	life := p.life()
+// WaitThreadExit waits, at most d, for the end of the thread that called RegisterThreadExit. It
+// returns known false at once if no thread has.
+func (p *StatusBlock) WaitThreadExit(d time.Duration) (died, known bool) {
+	life := p.exitFutex()
 	if life == 0 {
 		return false, false
 	}
 	t := unix.NsecToTimespec(int64(d))
-	if life&futexDied == 0 { // it has not changed since, or the kernel does not wait
-		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&p.Life)), futexWait, uintptr(life), uintptr(unsafe.Pointer(&t)), 0, 0)
+	if life&futexDied == 0 { // the kernel waits only if the value is still the same
+		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&p.ThreadExit)), futexWait, uintptr(life),
+			uintptr(unsafe.Pointer(&t)), 0, 0)
 	}
-	return p.life()&futexDied != 0, true
+
+	return p.exitFutex()&futexDied != 0, true
 }
 
-// life is the futex: the first four bytes of Life.
-func (p *Page) life() uint32 {
-	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&p.Life)))
+// exitFutex returns the futex: the first four bytes of ThreadExit.
+func (p *StatusBlock) exitFutex() uint32 {
+	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&p.ThreadExit)))
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// TestTheEndOfAKilledProcessIsToldToAnotherOne runs this test again as the process.
-func TestTheEndOfAKilledProcessIsToldToAnotherOne(t *testing.T) {
+// TestEndOfAKilledProcessWakesAnotherProcess runs this test again as the process.
+func TestEndOfAKilledProcessWakesAnotherProcess(t *testing.T) {
 	if os.Getenv("LOCKSTEP_MORTAL") != "" {
 		runtime.LockOSThread()
-		p, err := MapPage(os.NewFile(3, "page"))
+		p, err := MapStatusBlock(os.NewFile(3, "page"))
 		if err == nil {
-			err = p.Bequeath()
+			err = p.RegisterThreadExit()
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -23,15 +23,15 @@ func TestTheEndOfAKilledProcessIsToldToAnotherOne(t *testing.T) {
 		p.State.Store(uint64(Running))
 		time.Sleep(time.Hour)
 	}
-	f, p, err := CreatePage()
+	f, p, err := CreateStatusBlock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if died, known := p.Died(time.Hour); died || known {
+	if died, known := p.WaitThreadExit(time.Hour); died || known {
 		t.Fatalf("died %t, known %t, before there was a thread", died, known)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run", "^TestTheEndOfAKilledProcessIsToldToAnotherOne$")
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestEndOfAKilledProcessWakesAnotherProcess$")
 	cmd.Env = append(os.Environ(), "LOCKSTEP_MORTAL=1")
 	cmd.ExtraFiles = []*os.File{f}
 	if err := cmd.Start(); err != nil {
@@ -43,13 +43,13 @@ func TestTheEndOfAKilledProcessIsToldToAnotherOne(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if died, known := p.Died(0); died || !known {
+	if died, known := p.WaitThreadExit(0); died || !known {
 		t.Fatalf("died %t, known %t, of a process that lives", died, known)
 	}
 	told := make(chan bool, 1)
 	go func() {
 		for range 30 {
-			if died, _ := p.Died(time.Second); died {
+			if died, _ := p.WaitThreadExit(time.Second); died {
 				told <- true
 				return
 			}

@@ -3,9 +3,7 @@ package rt
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"gonum.org/v1/gonum/floats/scalar"
 
@@ -26,7 +24,7 @@ func span(a, b int) (list []int) {
 	return list
 }
 
-func TestAFrameBeforeTheTickIsAnsweredInTheTick(t *testing.T) {
+func TestFrameReceivedBeforeATickIsAnsweredInThatTick(t *testing.T) {
 	b := newBench(t, Overrun{})
 	want := 0.0
 	for _, u := range []float64{1, -2.5, 40, 0} {
@@ -40,7 +38,7 @@ func TestAFrameBeforeTheTickIsAnsweredInTheTick(t *testing.T) {
 	}
 }
 
-func TestALastCommandIsHeld(t *testing.T) {
+func TestLastCommandIsHeld(t *testing.T) {
 	b := newBench(t, Overrun{})
 	b.command(t, 10)
 	b.turn(50)
@@ -57,7 +55,7 @@ func TestALastCommandIsHeld(t *testing.T) {
 	}
 }
 
-func TestFramesGoOutOnTheirCycleWithoutAGapInTheCounter(t *testing.T) {
+func TestFramesKeepTheirCycleAndTheirCountersHaveNoGap(t *testing.T) {
 	b := newBench(t, Overrun{})
 	b.turn(20)
 	got := b.received()
@@ -78,7 +76,7 @@ func TestFramesGoOutOnTheirCycleWithoutAGapInTheCounter(t *testing.T) {
 }
 
 // Grid points 10 to 12 are lost, the wake-up comes at 13.
-func TestEachPolicyDoesWhatItSays(t *testing.T) {
+func TestEachOverrunPolicyHandlesMissedTicks(t *testing.T) {
 	without := func(lo, hi int) []int { return append(span(1, lo-1), span(hi+1, 30)...) }
 	for _, c := range []struct {
 		o      Overrun
@@ -169,7 +167,7 @@ func TestPointsAfterTheLastTickAreNotMissed(t *testing.T) {
 	}
 }
 
-func TestANonFiniteStateEndsTheRunAndSendsNothing(t *testing.T) {
+func TestNonFiniteStateEndsTheRunAndSendsNothing(t *testing.T) {
 	for _, o := range []Overrun{{Stop, 0}, {Skip, 5}, {CatchUp, 5}} {
 		b := newBench(t, o, func(_ *Config, p *integrator) { p.failsAt = 8 })
 		if o.Policy != Stop {
@@ -193,7 +191,7 @@ func TestANonFiniteStateEndsTheRunAndSendsNothing(t *testing.T) {
 	}
 }
 
-func TestNoNumberDoesNotReachTheWire(t *testing.T) {
+func TestNaNIsNotSent(t *testing.T) {
 	b := newBench(t, Overrun{}, func(cfg *Config, p *integrator) { p.failsAt, cfg.Watch = 8, unwatched() })
 	b.turn(10)
 	got := b.received()
@@ -205,7 +203,7 @@ func TestNoNumberDoesNotReachTheWire(t *testing.T) {
 	}
 }
 
-func TestFramesThatSayNothingAreCountedAndHarmless(t *testing.T) {
+func TestUnknownAndMalformedFramesAreCountedAndIgnored(t *testing.T) {
 	b := newBench(t, Overrun{})
 	b.command(t, 10)
 	b.turn(1)
@@ -233,7 +231,7 @@ func TestFramesThatSayNothingAreCountedAndHarmless(t *testing.T) {
 	}
 }
 
-func TestAFloodIsReadInPartsAndInOrder(t *testing.T) {
+func TestFloodOfFramesIsReadInPartsAndInOrder(t *testing.T) {
 	b := newBench(t, Overrun{})
 	const commands, flood = 91, MaxRecv + 10 // the socket holds about 278
 	for i := range commands {
@@ -257,7 +255,7 @@ func TestAFloodIsReadInPartsAndInOrder(t *testing.T) {
 	}
 }
 
-func TestABusThatDoesNotTakeFramesIsCounted(t *testing.T) {
+func TestFramesThatTheBusDoesNotTakeAreCounted(t *testing.T) {
 	b := newBench(t, Overrun{})
 	b.turn(1000) // nobody reads the other end
 	p := b.page
@@ -279,7 +277,7 @@ func TestABusThatDoesNotTakeFramesIsCounted(t *testing.T) {
 	}
 }
 
-func TestThePageShowsWhatThePlantReports(t *testing.T) {
+func TestStatusBlockShowsTheOutputsOfThePlant(t *testing.T) {
 	b := newBench(t, Overrun{}, func(_ *Config, p *integrator) { p.lag = 0.004 })
 	b.turn(4) // lag is 4 ms / k
 	p := b.page
@@ -295,37 +293,21 @@ func TestThePageShowsWhatThePlantReports(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatDoesNotFit(t *testing.T) {
-	good := Config{Period: period, Start: []float64{0}, Watch: unwatched()}
-	for _, c := range []struct {
-		want   string
-		change func(*Config)
-		buses  int
-	}{
-		{"period 0s", func(c *Config) { c.Period = 0 }, 0},
-		{"the ticker's period is 5000000 ns, the loop's 4000000 ns", func(c *Config) { c.Period = 4 * time.Millisecond }, 0},
-		{"-1 ticks", func(c *Config) { c.Ticks = -1 }, 0},
-		{"2 start values for the plant's 1 inputs", func(c *Config) { c.Start = []float64{0, 0} }, 0},
-		{"watched output 6 of 6", func(c *Config) { c.Watch.Fault = 6 }, 0},
-		{"watched output -2 of 6", func(c *Config) { c.Watch.Lag = -2 }, 0},
-		{"policy 7 is unknown", func(c *Config) { c.Overrun.Policy = 7 }, 0},
-		{`"skip 0"`, func(c *Config) { c.Overrun = Overrun{Skip, 0} }, 0},
-		{`"catchup 1001"`, func(c *Config) { c.Overrun = Overrun{CatchUp, 1001} }, 0},
-		{"0 signal maps for 1 buses", func(c *Config) {}, 1},
-	} {
-		cfg := good
-		c.change(&cfg)
-		_, err := New(cfg, &integrator{}, make([]*can.Bus, c.buses), nil, sched.NewVirtual(period), new(Page))
-		if err == nil || !strings.HasPrefix(err.Error(), "rt: ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("New: %v, want %q", err, c.want)
-		}
-	}
-	if _, err := New(good, &integrator{}, nil, nil, sched.NewVirtual(period), new(Page)); err != nil {
+func TestNewRefusesMoreThanTheStatusBlockHolds(t *testing.T) {
+	cfg := Config{Period: period, Start: []float64{0}, Watch: unwatched()}
+	if _, err := New(cfg, &integrator{}, nil, nil, sched.NewVirtual(period), new(StatusBlock)); err != nil {
 		t.Errorf("New: %v", err)
 	}
-	many := &sigmap.Map{Rx: make([]sigmap.Rx, MaxRx+1)}
-	if _, err := New(good, &integrator{}, make([]*can.Bus, 1), []*sigmap.Map{many}, sched.NewVirtual(period), new(Page)); err == nil {
-		t.Errorf("New follows %d messages on a page for %d", MaxRx+1, MaxRx)
+	few := []*sigmap.Map{{}}
+	for want, maps := range map[string][]*sigmap.Map{
+		"rt: 257 messages are received, the status block has room for 256": {{Rx: make([]sigmap.Rx, MaxRx+1)}},
+		"rt: 257 messages are sent, the status block has room for 256":     {{Tx: make([]sigmap.Tx, MaxTx+1)}},
+		"rt: 17 buses, the status block has room for 16":                   slices.Repeat(few, MaxBuses+1),
+	} {
+		_, err := New(cfg, &integrator{}, make([]*can.Bus, len(maps)), maps, sched.NewVirtual(period), new(StatusBlock))
+		if err == nil || err.Error() != want {
+			t.Errorf("New: %v, want %s", err, want)
+		}
 	}
 }
 
@@ -377,7 +359,7 @@ func TestNoTickOfAVirtualRunIsLate(t *testing.T) {
 	for _, virtual := range []bool{false, true} {
 		b := newBench(t, Overrun{}, func(c *Config, _ *integrator) { c.Budget, c.Virtual = 1, virtual })
 		b.turn(20)
-		if late := b.page.LateTicks(); (late == 0) != virtual {
+		if late := b.page.LateCount(); (late == 0) != virtual {
 			t.Errorf("virtual %t: %d late ticks of 20, each over a budget of 1 ns", virtual, late)
 		}
 	}

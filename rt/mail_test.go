@@ -10,9 +10,9 @@ import (
 	"lockstep/sched"
 )
 
-func TestTheRingTellsFaultsBeforeTheFramesAndTheStepOfTheirTick(t *testing.T) {
+func TestRingHasFaultsBeforeTheFramesAndTheStepOfTheirTick(t *testing.T) {
 	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.Duplicate, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}, Last: 1}})
-	b.page.Listen()
+	b.page.OpenRing()
 	b.turn(1)
 	if !b.page.Post(7, []fault.Command{{Op: fault.Put, Slot: 1, Fault: fault.Fault{Kind: fault.Drop, Where: fault.ReceivedFrame, Last: 1}}}) {
 		t.Fatal("the page takes no commands")
@@ -39,7 +39,7 @@ func TestTheRingTellsFaultsBeforeTheFramesAndTheStepOfTheirTick(t *testing.T) {
 		{KindFrame, 3, int(Sent), 0, false, false}, {KindFrame, 3, int(Sent), 0, false, true},
 	}
 	var got []told
-	for e := (Entry{}); b.page.Next(&e); {
+	for e := (Entry{}); b.page.NextEntry(&e); {
 		switch e.Kind {
 		case KindStep:
 			got = append(got, told{kind: e.Kind, tick: e.Tick})
@@ -61,9 +61,9 @@ func TestTheRingTellsFaultsBeforeTheFramesAndTheStepOfTheirTick(t *testing.T) {
 
 // Each batch makes two faults on one input that cancel each other: a step that saw one
 // of them alone would be seen. For the race detector, too.
-func TestABatchOfCommandsTakesEffectAtOneTick(t *testing.T) {
+func TestBatchOfCommandsTakesEffectAtOneTick(t *testing.T) {
 	b := newGuarded(t, Overrun{Skip, 50}, nil)
-	b.page.Listen()
+	b.page.OpenRing()
 	timer, err := sched.NewTimer(sched.Timerfd, time.Millisecond, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestABatchOfCommandsTakesEffectAtOneTick(t *testing.T) {
 	over := make(chan error)
 	go func() { over <- b.Run() }()
 	read := func() {
-		for e := (Entry{}); b.page.Next(&e); {
+		for e := (Entry{}); b.page.NextEntry(&e); {
 			switch e.Kind {
 			case KindCommand:
 				taken[e.Batch] = true

@@ -14,7 +14,7 @@ import (
 func watched(action sigmap.Action) func(m *sigmap.Map) {
 	return func(m *sigmap.Map) {
 		rx := &m.Rx[0]
-		rx.CycleTicks, rx.NextNo, rx.TimeoutTicks = 2, 4, 4
+		rx.CycleTicks, rx.NextMiss, rx.TimeoutTicks = 2, 4, 4
 		rx.OnTimeout.Action = action
 		if action == sigmap.Substitute {
 			rx.OnTimeout.Values = []sigmap.SubstituteValue{{Index: 0, Value: -3}}
@@ -22,7 +22,7 @@ func watched(action sigmap.Action) func(m *sigmap.Map) {
 	}
 }
 
-func TestLateMessageIsToldOnThePageAndActedUponAtItsTick(t *testing.T) {
+func TestLateMessageIsReportedAndHandledAtItsTick(t *testing.T) {
 	for _, c := range []struct {
 		action sigmap.Action
 		u      float64
@@ -43,11 +43,11 @@ func TestLateMessageIsToldOnThePageAndActedUponAtItsTick(t *testing.T) {
 		if got := Reason(b.page.SafeReason.Load()); got != c.reason || got != NotEnded && b.page.SafeTick.Load() != 15 {
 			t.Errorf("%v: safe state for %v from tick %d on", c.action, got, b.page.SafeTick.Load())
 		}
-		if n := w.Timeouts.Load(); n != 1 || w.Frames.Load() != 5 || w.CycleMin.Load() != 2*uint64(period) || w.CycleMax.Load() != 2*uint64(period) || w.Cycles.Load() != 4 {
-			t.Errorf("%v: %d timeouts, %d frames, %d cycles of %d to %d ns", c.action, n, w.Frames.Load(), w.Cycles.Load(), w.CycleMin.Load(), w.CycleMax.Load())
+		if n := w.Counts().Timeouts; n != 1 || w.Counts().Frames != 5 || w.CycleMin.Load() != 2*uint64(period) || w.CycleMax.Load() != 2*uint64(period) || w.Cycles.Load() != 4 {
+			t.Errorf("%v: %d timeouts, %d frames, %d cycles of %d to %d ns", c.action, n, w.Counts().Frames, w.Cycles.Load(), w.CycleMin.Load(), w.CycleMax.Load())
 		}
-		if age := w.Age.Load(); age != 10*uint64(period) || w.AgeMax.Load() != age {
-			t.Errorf("%v: the age is %d ns, at most %d ns", c.action, age, w.AgeMax.Load())
+		if age := w.AgeMax.Load(); age != 10*uint64(period) {
+			t.Errorf("%v: the age is at most %d ns", c.action, age)
 		}
 		states := b.received().steps
 		if want := span(1, 14); c.reason != NotEnded && (!slices.Equal(states[:14], want) || states[14] != 77) {
@@ -57,7 +57,7 @@ func TestLateMessageIsToldOnThePageAndActedUponAtItsTick(t *testing.T) {
 }
 
 // A frame that came during the gap is as good as new after it.
-func TestLostPointsMakeNoMessageLate(t *testing.T) {
+func TestMissedPointsMakeNoMessageLate(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 100})
 	watched(sigmap.Substitute)(b.maps[0])
 	b.command(t, 5)
@@ -65,12 +65,12 @@ func TestLostPointsMakeNoMessageLate(t *testing.T) {
 	b.command(t, 6)
 	b.ticker.Miss(2, 50)
 	b.turn(1)
-	if w := &b.page.Rx[0]; w.Timeouts.Load() != 0 || b.U[0] != 6 || b.page.Ticks.Load() != 52 {
-		t.Errorf("%d timeouts, u %g after %d ticks", w.Timeouts.Load(), b.U[0], b.page.Ticks.Load())
+	if w := &b.page.Rx[0]; w.Counts().Timeouts != 0 || b.U[0] != 6 || b.page.Ticks.Load() != 52 {
+		t.Errorf("%d timeouts, u %g after %d ticks", w.Counts().Timeouts, b.U[0], b.page.Ticks.Load())
 	}
 }
 
-func TestFrameTheBusDidNotTakeIsReplacedByTheNewerOnceAndFirst(t *testing.T) {
+func TestFrameTheBusDidNotTakeIsRetriedOnceBeforeAllOthers(t *testing.T) {
 	b := newBench(t, Overrun{})
 	tx := b.maps[0].Tx
 	tx[0].CycleTicks, tx[0].PhaseTicks = 4, 2 // State at 2, 6, ...; Slow at 1, 5, ...
@@ -107,7 +107,7 @@ func TestFrameTheBusDidNotTakeIsReplacedByTheNewerOnceAndFirst(t *testing.T) {
 	}
 }
 
-func TestFrameSentOnChangeIsTriedUntilTheBusTakesIt(t *testing.T) {
+func TestFrameSentOnChangeIsRetriedUntilTheBusTakesIt(t *testing.T) {
 	b := newBench(t, Overrun{})
 	tx := b.maps[0].Tx
 	tx[0].CycleTicks, tx[0].PhaseTicks = 1000, 999
@@ -125,7 +125,7 @@ func TestFrameSentOnChangeIsTriedUntilTheBusTakesIt(t *testing.T) {
 
 func TestTickWithProtectionDoesNotAllocate(t *testing.T) {
 	msg := messages.Message{Name: "Command", Len: 4, Signals: []messages.Signal{{Name: "sum", Start: 24, Len: 8, Factor: 1}, {Name: "n", Start: 16, Len: 4, Factor: 1}}}
-	spec := messages.ProtectionSpec{Profile: "crc8", Poly: 0x2F, Counter: []string{"n"}, Checksum: []string{"sum"}}
+	spec := sigmap.ProtectionSpec{Profile: "crc8", Poly: 0x2F, Counter: []string{"n"}, Checksum: []string{"sum"}}
 	p, err := sigmap.NewProtection(spec, &msg)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestTickWithProtectionDoesNotAllocate(t *testing.T) {
 		t.Errorf("%g allocations a tick", n)
 	}
 	w := &b.page.Rx[0]
-	if w.OK.Load() == 0 || w.Errors.Load() == 0 || w.Timeouts.Load() == 0 || math.IsNaN(b.U[0]) {
-		t.Errorf("%d good, %d wrong, %d timeouts: this proves little", w.OK.Load(), w.Errors.Load(), w.Timeouts.Load())
+	if w.Counts().OK == 0 || w.Counts().Errors == 0 || w.Counts().Timeouts == 0 || math.IsNaN(b.U[0]) {
+		t.Errorf("%d good, %d wrong, %d timeouts: this proves little", w.Counts().OK, w.Counts().Errors, w.Counts().Timeouts)
 	}
 }

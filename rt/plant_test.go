@@ -110,7 +110,7 @@ type bench struct {
 	plant  *integrator
 	ticker *sched.Virtual
 	unit   *can.Bus // the other end of the bus
-	page   *Page
+	page   *StatusBlock
 }
 
 func newBench(t testing.TB, o Overrun, change ...func(*Config, *integrator)) *bench {
@@ -118,7 +118,7 @@ func newBench(t testing.TB, o Overrun, change ...func(*Config, *integrator)) *be
 	b := &bench{
 		plant:  &integrator{h: period.Seconds(), lag: 0.004},
 		ticker: sched.NewVirtual(period),
-		page:   new(Page),
+		page:   new(StatusBlock),
 	}
 	target, unit := pair(t)
 	b.unit = unit
@@ -158,7 +158,7 @@ func pair(t testing.TB) (target, unit *can.Bus) {
 // or the given number of wake-ups.
 func (b *bench) turn(wakeUps int) {
 	for range wakeUps {
-		if b.page.Reason.Load() != 0 && b.left <= 0 {
+		if b.page.Reason.Load() != 0 && b.shutdownTicks <= 0 {
 			return
 		}
 		n := b.ticker.Wait()

@@ -3,100 +3,118 @@ package rt
 import (
 	"math"
 	"sync/atomic"
+	"unsafe"
 
 	"lockstep/io/sigmap"
 	"lockstep/sched"
 )
 
-// RxWords is what the page says of a received message. The counts are those of
-// sigmap.Counts. Times between frames are by the stamps of the controller or else
-// of the kernel, or in whole ticks where there are none.
+// RxWords holds the counts and times of a received message. Times between frames are taken from the
+// stamps of the controller, else of the kernel; without stamps they are whole ticks.
 type RxWords struct {
-	Frames, OK, SomeLost, Repeated, Sequence, Errors, Length, Range, Invalid, NoNew, Timeouts atomic.Uint64
+	counts [len(countWords{})]atomic.Uint64 // sigmap.Counts
 
-	Status atomic.Uint64 // see RxStatus
+	Status atomic.Uint64 // RxStatus, packed
 
-	Cycles      atomic.Uint64 // times between two frames
-	CycleMin    atomic.Uint64 // ns
-	CycleMax    atomic.Uint64 // ns
-	CycleSum    atomic.Uint64 // ns
-	CycleSquare atomic.Uint64 // sum of their squares, ns²; float64 bits
+	Cycles      atomic.Uint64 // number of times between two frames
+	CycleMin    atomic.Uint64 // shortest time between two frames, ns
+	CycleMax    atomic.Uint64 // longest time between two frames, ns
+	CycleSum    atomic.Uint64 // sum of the times between two frames, ns
+	CycleSquare atomic.Uint64 // sum of the squares of these times, ns²; float64 bits
 
-	Age    atomic.Uint64 // at the last tick, of the last valid frame, ns; only if there was one
-	AgeMax atomic.Uint64 // ns
+	AgeMax atomic.Uint64 // largest age of the last valid frame at a tick, ns
 }
 
-// RxStatus is how a received message stands.
+// RxStatus is the state of a received message.
 type RxStatus struct {
-	Frame     sigmap.State  // of the last frame, or cycle without one
-	Window    sigmap.Window // of its protection
-	Protected bool          // Frame and Window mean something
+	Frame     sigmap.State  // state of the last frame, or of a cycle without one
+	Window    sigmap.Window // window of the protection
+	Protected bool          // Frame and Window are valid
 	Late      bool          // the timeout has passed
 }
 
-// Load reads the status.
+// countWords is sigmap.Counts as 8-byte words.
+type countWords [unsafe.Sizeof(sigmap.Counts{}) / 8]uint64
+
+// Counts returns the counts.
+func (w *RxWords) Counts() (c sigmap.Counts) {
+	to := (*countWords)(unsafe.Pointer(&c))
+	for i := range to {
+		to[i] = w.counts[i].Load()
+	}
+	return c
+}
+
+// StoreCounts stores the counts.
+//
+//go:nosplit
+func (w *RxWords) StoreCounts(c *sigmap.Counts) {
+	from := (*countWords)(unsafe.Pointer(c))
+	for i := range from {
+		w.counts[i].Store(from[i])
+	}
+}
+
+// Load returns the status.
 func (w *RxWords) Load() RxStatus {
 	s := w.Status.Load()
 	return RxStatus{sigmap.State(s), sigmap.Window(s >> 8), s>>16&1 != 0, s>>17&1 != 0}
 }
 
-// arrival is when the frames of a message came.
+// arrival holds when the latest frames of a message came.
 type arrival struct {
-	stamped     bool  // the times are the kernel's, not the grid's
-	seen        bool  // a frame
-	valid       bool  // a valid one
-	last        int64 // when the last frame came, ns
-	good        int64 // and the last valid one
-	cycles, sum uint64
-	least, most uint64
-	square      float64
-	age, oldest int64
-	dirty       bool // the page does not know it all
+	stamped   bool  // the times are the kernel's; else the grid's
+	seen      bool  // a frame has come
+	valid     bool  // a valid frame has come
+	last      int64 // arrival of the last frame, ns
+	lastValid int64 // arrival of the last valid frame, ns
 }
 
-// add notes a frame that came at an instant.
+// recordArrival records a frame that came at an instant, ns.
 //
 //go:nosplit
-func (a *arrival) add(at int64, valid bool) {
-	a.dirty = true
+func (w *RxWords) recordArrival(a *arrival, at int64, valid bool) {
 	if gap := uint64(max(0, at-a.last)); a.seen {
-		if a.cycles == 0 {
-			a.least = gap
+		n := w.Cycles.Load()
+		if n == 0 || gap < w.CycleMin.Load() {
+			w.CycleMin.Store(gap)
 		}
-		a.least, a.most = min(a.least, gap), max(a.most, gap)
-		a.cycles++
-		a.sum += gap
-		a.square += float64(float64(gap) * float64(gap))
+		w.CycleMax.Store(max(w.CycleMax.Load(), gap))
+		w.CycleSum.Store(w.CycleSum.Load() + gap)
+		square := math.Float64frombits(w.CycleSquare.Load())
+		w.CycleSquare.Store(math.Float64bits(square + float64(float64(gap)*float64(gap))))
+		w.Cycles.Store(n + 1)
 	}
+
 	a.seen, a.last = true, at
 	if valid {
-		a.valid, a.good = true, at
+		a.valid, a.lastValid = true, at
 	}
 }
 
-// receive decodes what has come in, at most MaxRecv frames per bus, into U. What
-// comes in before grid point k is answered at k.
+// receive decodes the frames that have come in, at most MaxRecv per bus, into U. Frames that come
+// in before grid point k are answered at k.
 //
 //go:nosplit
 func (l *Loop) receive() {
-	k := l.k + l.owed + 1
+	k := l.k + l.behind + 1
 	for b, bus := range l.buses {
 		n := bus.RecvAt(l.frames[:], l.stamps[:])
 		for i := range l.frames[:n] {
-			l.take(b, i, k, false, l.reason == NotEnded && l.calls.arrived(l.faults, b, &l.frames[i], l.stamps[i]))
+			l.decodeFrame(b, i, k, false, l.reason == NotEnded && l.calls.filterReceived(l.faults, b, &l.frames[i], l.stamps[i]))
 		}
-		l.page.RxFrames.Add(uint64(n))
+		l.status.RxFrames.Add(uint64(n))
 		if n == MaxRecv {
-			l.page.RxBound.Add(1)
+			l.status.RxBound.Add(1)
 		}
 	}
 }
 
-// take decodes a frame that came in before grid point k, unless a fault withholds it; late says
-// that one has done so until now.
+// decodeFrame decodes the frame at index at, which came in before grid point k, unless a fault
+// withholds it. late marks a frame that a delay fault releases in this tick.
 //
 //go:nosplit
-func (l *Loop) take(b, at int, k int64, late, withheld bool) {
+func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 	f := &l.frames[at]
 	i, result := -1, sigmap.Unknown
 	if withheld {
@@ -104,94 +122,92 @@ func (l *Loop) take(b, at int, k int64, late, withheld bool) {
 	} else {
 		i, result = l.coders[b].Decode(l.U, f)
 	}
-	l.note.set(k, b, i)
-	l.note.fate, l.note.safe, l.note.stamp, l.note.copy, l.note.withheld = Received, false, l.stamps[at], late, withheld
-	l.page.ring.frame(&l.note, f)
+
+	l.entry.beginFrame(k, b, i)
+	l.entry.Fate, l.entry.Safe, l.entry.Stamp, l.entry.Copy, l.entry.Withheld = Received, false, l.stamps[at], late, withheld
+	l.status.ring.enterFrame(&l.entry, f)
 	if withheld {
 		return
 	}
 	if i < 0 {
-		l.page.RxUnknown.Add(1)
+		l.status.RxUnknown.Add(1)
 		return
 	}
+
 	switch result {
 	case sigmap.OK:
-		l.answers.add(l.stamps[at].Soft)
-	case sigmap.Range: // the unit is there, and its other signals hold
-		l.page.RxRange.Add(1)
+		l.response.noteArrival(l.stamps[at].Soft)
+	case sigmap.Range: // the unit is alive, and its other signals are valid
+		l.status.RxRange.Add(1)
 	case sigmap.Invalid:
-		l.page.RxInvalid.Add(1)
+		l.status.RxInvalid.Add(1)
 	case sigmap.Bad:
-		l.page.RxBad.Add(1)
+		l.status.RxBad.Add(1)
 	case sigmap.Short:
-		l.page.RxShort.Add(1)
+		l.status.RxShort.Add(1)
 	}
-	l.arrive(l.firstRx[b]+i, k, l.wire[b].at(&l.stamps[at]), result != sigmap.Bad && result != sigmap.Short)
+
+	l.recordArrival(l.firstRx[b]+i, k, l.wire[b].busTime(&l.stamps[at]), result != sigmap.Bad && result != sigmap.Short)
 }
 
-// arrive notes that a frame of a message came before grid point k, and when; 0: nobody stamped it.
+// recordArrival records that a frame of message i came before grid point k, at an instant in ns; 0:
+// the frame has no stamp.
 //
 //go:nosplit
-func (l *Loop) arrive(i int, k, at int64, valid bool) {
-	a := &l.coming[i]
+func (l *Loop) recordArrival(i int, k, at int64, valid bool) {
+	a := &l.arrivals[i]
 	if a.stamped = at != 0; !a.stamped {
 		at = k * int64(l.cfg.Period)
 	}
-	a.add(at, valid)
+	l.status.Rx[i].recordArrival(a, at, valid)
 	if valid {
-		l.page.LastRx[i].Store(uint64(l.k + 1))
+		l.status.LastRx[i].Store(uint64(l.k + 1))
 	}
 }
 
-// judge looks, at grid point k, which messages are missing or wrong, and does what is
-// declared for that.
+// superviseMessages checks, at grid point k, for missing and wrong messages and enters the safe
+// state where the bench demands it.
 //
 //go:nosplit
-func (l *Loop) judge(k int64) {
+func (l *Loop) superviseMessages(k int64) {
 	for _, m := range l.maps {
-		switch l.calls.tick(m, l.U, k) {
+		switch l.calls.superviseMap(m, l.U, k) {
 		case sigmap.SafeByTimeout:
 			l.goSafe(MessageLate)
 		case sigmap.SafeByError:
 			l.goSafe(MessageWrong)
 		}
 	}
-	if len(l.coming) == 0 {
+
+	if len(l.arrivals) == 0 {
 		return
 	}
 	now := sched.Realtime()
-	for i := range l.coming {
-		a := &l.coming[i]
+	for i := range l.arrivals {
+		a := &l.arrivals[i]
 		if !a.valid {
 			continue
 		}
-		if a.age = now - a.good; !a.stamped {
-			a.age = k*int64(l.cfg.Period) - a.good
+		age := now - a.lastValid
+		if !a.stamped {
+			age = k*int64(l.cfg.Period) - a.lastValid
 		}
-		a.age = max(0, a.age)
-		a.oldest = max(a.oldest, a.age)
+		if w := &l.status.Rx[i]; age > int64(w.AgeMax.Load()) {
+			w.AgeMax.Store(uint64(age))
+		}
 	}
 }
 
-// publishMessages writes what is known of the received messages to the page.
+// publishMessages writes the counts and states of the received messages to the status block.
 //
 //go:nosplit
 func (l *Loop) publishMessages() {
 	for b, m := range l.maps {
 		for i := range m.Rx {
-			at := l.firstRx[b] + i
-			w := &l.page.Rx[at]
-			a, r := &l.coming[at], &m.Rx[i]
-			if a.valid {
-				w.Age.Store(uint64(a.age))
-				w.AgeMax.Store(uint64(a.oldest))
-			}
-			if a.dirty {
-				w.times(a)
-				a.dirty = false
-			}
-			if r.Changed {
-				w.counts(r)
+			if r := &m.Rx[i]; r.Changed {
+				w := &l.status.Rx[l.firstRx[b]+i]
+				w.StoreCounts(&r.Counts)
+				w.storeStatus(r)
 				r.Changed = false
 			}
 		}
@@ -199,28 +215,7 @@ func (l *Loop) publishMessages() {
 }
 
 //go:nosplit
-func (w *RxWords) times(a *arrival) {
-	w.Cycles.Store(a.cycles)
-	w.CycleMin.Store(a.least)
-	w.CycleMax.Store(a.most)
-	w.CycleSum.Store(a.sum)
-	w.CycleSquare.Store(math.Float64bits(a.square))
-}
-
-//go:nosplit
-func (w *RxWords) counts(r *sigmap.Rx) {
-	c := &r.Counts
-	w.Frames.Store(c.Frames)
-	w.OK.Store(c.OK)
-	w.SomeLost.Store(c.SomeLost)
-	w.Repeated.Store(c.Repeated)
-	w.Sequence.Store(c.Sequence)
-	w.Errors.Store(c.Errors)
-	w.Length.Store(c.Length)
-	w.Range.Store(c.Range)
-	w.Invalid.Store(c.Invalid)
-	w.NoNew.Store(c.NoNew)
-	w.Timeouts.Store(c.Timeouts)
+func (w *RxWords) storeStatus(r *sigmap.Rx) {
 	s := uint64(r.Frame) | uint64(r.Window)<<8
 	if len(r.Protect) > 0 {
 		s |= 1 << 16

@@ -9,11 +9,11 @@ import (
 )
 
 // What the ring tells is what the plant computed and what the unit received.
-func TestTheRingTellsEveryStepAndFrame(t *testing.T) {
+func TestRingHasEveryStepAndFrame(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 9})
 	b.turn(3) // nobody listens
 	b.received()
-	b.page.Listen()
+	b.page.OpenRing()
 	b.ticker.Miss(10, 2)
 	ticks := 0
 	var sent, unsent, read []int
@@ -21,7 +21,7 @@ func TestTheRingTellsEveryStepAndFrame(t *testing.T) {
 	for range 20 {
 		b.command(t, 7)
 		b.turn(1)
-		for b.page.Next(&e) {
+		for b.page.NextEntry(&e) {
 			switch e.Kind {
 			case KindStep:
 				ticks++
@@ -52,19 +52,19 @@ func TestTheRingTellsEveryStepAndFrame(t *testing.T) {
 	if len(read) != 20 || read[0] != 4 || read[19] != 25 {
 		t.Errorf("commands read at ticks %v, want 20 from 4 to 25", read)
 	}
-	if b.page.Overflow() != 0 {
-		t.Errorf("%d entries lost", b.page.Overflow())
+	if b.page.LostEntries() != 0 {
+		t.Errorf("%d entries lost", b.page.LostEntries())
 	}
 }
 
 // A reader that stands still loses whole entries, which are counted; what it gets
 // afterwards is whole again.
-func TestTheRingLosesWholeEntries(t *testing.T) {
-	r := &Page{}
-	r.Listen()
+func TestFullRingDropsWholeEntries(t *testing.T) {
+	r := &StatusBlock{}
+	r.OpenRing()
 	put := func(k int64) {
 		y := []float64{float64(k), math.Inf(1), math.Copysign(0, -1)}
-		r.ring.step(k, y[:1], y)
+		r.ring.enterStep(k, y[:1], y)
 	}
 	var e Entry
 	next, lost := int64(0), uint64(0)
@@ -74,9 +74,9 @@ func TestTheRingLosesWholeEntries(t *testing.T) {
 			continue
 		}
 		before := lost
-		lost = r.Overflow()
+		lost = r.LostEntries()
 		n := uint64(0)
-		for ; r.Next(&e); n++ {
+		for ; r.NextEntry(&e); n++ {
 			if e.Kind != KindStep || e.Tick < next || e.U[0] != float64(e.Tick) || e.Y[0] != e.U[0] ||
 				!math.IsInf(e.Y[1], 1) || !math.Signbit(e.Y[2]) {
 				t.Fatalf("entry %+v after tick %d", e, next-1)
@@ -92,16 +92,16 @@ func TestTheRingLosesWholeEntries(t *testing.T) {
 	}
 }
 
-func TestTheRingDoesNotAllocate(t *testing.T) {
-	p := &Page{}
-	p.Listen()
+func TestRingDoesNotAllocate(t *testing.T) {
+	p := &StatusBlock{}
+	p.OpenRing()
 	e := Entry{U: make([]float64, 0, 8), Y: make([]float64, 0, 8)}
-	u, y, f, n := []float64{1}, []float64{2, 3}, &can.Frame{ID: 5, Len: 8}, &note{fate: Sent}
+	u, y, f, n := []float64{1}, []float64{2, 3}, &can.Frame{ID: 5, Len: 8}, &Entry{Fate: Sent}
 	if got := testing.AllocsPerRun(100, func() {
-		p.ring.step(1, u, y)
-		p.ring.frame(n, f)
-		p.ring.timing(&Late{})
-		for p.Next(&e) {
+		p.ring.enterStep(1, u, y)
+		p.ring.enterFrame(n, f)
+		p.ring.enterTiming(&LateTick{})
+		for p.NextEntry(&e) {
 		}
 	}); got != 0 {
 		t.Errorf("%g allocations", got)

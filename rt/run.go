@@ -12,39 +12,39 @@ import (
 	"lockstep/sched"
 )
 
-// usage is what the process has used so far, by its own and the kernel's count.
+// usage holds the resources used by the process so far.
 type usage struct {
 	allocs, gcCycles         uint64
 	minorFaults, majorFaults int64
-	thread                   sched.Usage // of the loop's own
+	thread                   sched.Usage // of the loop's own thread
 }
 
-// maxDrain bounds how often the drain reads MaxRecv stale frames from a bus:
-// 16,384 frames are more than a receive buffer of the usual size holds.
+// maxDrain bounds how often drain reads MaxRecv stale frames from a bus: 16,384 frames are more
+// than a receive buffer of the usual size holds.
 const maxDrain = 64
 
-// stackSize is the stack that the loop's goroutine has before the first tick,
-// bytes: far more than a step needs, so that it never grows in the run.
+// stackSize is the stack of the loop's goroutine before the first tick, bytes. A step needs far
+// less, so the stack never grows in the run.
 const stackSize = 64 << 10
 
-// Run prepares, ticks until the run is over and stores what the process has used
-// between the first and the last tick. Page.Reason says why it is over; the
-// error is that of a ticker that failed. The garbage collector is off meanwhile.
+// Run prepares, ticks until the run is over and stores what the process used between the first and
+// the last tick. StatusBlock.Reason says why the run ended; the error is that of a failed ticker.
+// The garbage collector is off during the run.
 func (l *Loop) Run() error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // waits for a collection that is under way
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // waits for a running collection
 	l.warmUp()
 	l.drain()
-	l.page.Process.Store(uint64(os.Getpid()))
-	l.page.Thread.Store(uint64(unix.Gettid()))
+	l.status.Process.Store(uint64(os.Getpid()))
+	l.status.Thread.Store(uint64(unix.Gettid()))
 	for i, b := range l.buses {
-		l.page.BusFD[i].Store(uint64(b.Fd()))
+		l.status.BusFD[i].Store(uint64(b.Fd()))
 	}
-	l.page.State.Store(uint64(Running))
+	l.status.State.Store(uint64(Running))
 	l.start = l.usage()
 	err := l.ticker.Start()
 	l.grid = l.ticker.Grid()
-	l.page.StartNs.Store(uint64(l.grid.Start))
+	l.status.StartNs.Store(uint64(l.grid.Start))
 	if err == nil && !l.loop() {
 		err = l.ticker.Err()
 	}
@@ -55,8 +55,7 @@ func (l *Loop) Run() error {
 	return nil
 }
 
-// loop ticks until the run, and what follows it, is over; false: the ticker
-// failed.
+// loop ticks until the run and its shutdown are over; false: the ticker failed.
 //
 //go:nosplit
 func (l *Loop) loop() bool {
@@ -67,19 +66,20 @@ func (l *Loop) loop() bool {
 		}
 		l.Tick(n)
 	}
+
 	return true
 }
 
-// Last are the inputs of the last step, with what faults, stimuli and commands made of
-// them.
-func (l *Loop) Last() []float64 { return l.faults.Last() }
+// LastInputs returns the inputs of the last step, with all faults, stimuli and commands applied.
+func (l *Loop) LastInputs() []float64 { return l.faults.LastInputs() }
 
-// Over says that the run has ended, and what is sent after its end is out.
+// Over reports whether the run has ended and the safe values that follow its end are out.
 //
 //go:nosplit
-func (l *Loop) Over() bool { return l.reason != NotEnded && l.left <= 0 }
+func (l *Loop) Over() bool { return l.reason != NotEnded && l.shutdownTicks <= 0 }
 
-// warmUp touches the code and the data of the plant and the stack of the loop.
+// warmUp touches the plant's code and data and the stack of the loop, so the first ticks take no
+// page faults.
 func (l *Loop) warmUp() {
 	growStack()
 	p, ok := l.plant.(interface{ Reset() })
@@ -104,24 +104,25 @@ func growStack() byte {
 	return a[len(a)-1]
 }
 
-// drain throws away what has come in before the first tick and takes the counts
-// of the buses as zero.
+// drain discards the frames received before the first tick and stores the buses' counts as the
+// baseline.
 func (l *Loop) drain() {
 	for b, bus := range l.buses {
 		for range maxDrain {
 			n := bus.Recv(l.frames[:])
-			l.page.RxStale.Add(uint64(n))
+			l.status.RxStale.Add(uint64(n))
 			if n == 0 {
 				break
 			}
 		}
-		bus.Settle()
-		l.base[b] = bus.Stats
+
+		bus.CountDrops()
+		l.baseline[b] = bus.Stats
 	}
 }
 
-// usage reads the counters. The first reading of the runtime's is not kept: it
-// may count what reading them needs.
+// usage reads the counters. The runtime's are read twice: the first reading may count its own
+// allocations.
 func (l *Loop) usage() usage {
 	var u usage
 	runtime.ReadMemStats(&l.mem)
@@ -133,14 +134,14 @@ func (l *Loop) usage() usage {
 	return u
 }
 
-// finish stores the difference to the first tick, and the frames that the kernel
-// dropped after the last one it delivered, and ends the run.
+// finish ends the run and stores what the process used since the first tick, and the frames that
+// the kernel dropped after the last one it delivered.
 func (l *Loop) finish() {
 	var thread sched.Usage
 	thread.Read()
 	minor, major := sched.Faults() // first: reading the runtime's counters may touch new pages
 	runtime.ReadMemStats(&l.mem)
-	p := l.page
+	p := l.status
 	p.Allocs.Store(l.mem.Mallocs - l.start.allocs)
 	p.GCCycles.Store(uint64(l.mem.NumGC) - l.start.gcCycles)
 	p.MinorFaults.Store(uint64(minor - l.start.minorFaults))
@@ -149,10 +150,11 @@ func (l *Loop) finish() {
 	p.Involuntary.Store(uint64(thread.Involuntary - l.start.thread.Involuntary))
 	overflow := uint64(0)
 	for b, bus := range l.buses {
-		bus.Settle()
-		overflow += bus.Stats.RxOverflow - l.base[b].RxOverflow
+		bus.CountDrops()
+		overflow += bus.Stats.RxOverflow - l.baseline[b].RxOverflow
 	}
+
 	p.RxOverflow.Store(overflow)
-	l.end(TimerFailed) // unless there is a reason already
+	l.end(TimerFailed) // kept only if there is no reason yet
 	p.State.Store(uint64(Ended))
 }

@@ -44,7 +44,7 @@ func TestRunEndsWhenItsTicksAreServed(t *testing.T) {
 	}
 }
 
-func TestRunStopsWhenThePageSaysSo(t *testing.T) {
+func TestRunStopsWhenTheStatusBlockAsksForIt(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 5})
 	b.page.Stop.Store(1)
 	b.ticker.Miss(1, 2)
@@ -79,9 +79,9 @@ func (b *brokenTicker) Err() error {
 	return nil
 }
 
-func TestRunEndsWithATickerThatFails(t *testing.T) {
+func TestRunEndsWhenTheTickerFails(t *testing.T) {
 	tk := &brokenTicker{Virtual: *sched.NewVirtual(period)}
-	page := new(Page)
+	page := new(StatusBlock)
 	l, err := New(Config{Period: period, Start: []float64{0}, Watch: unwatched()}, &integrator{}, nil, nil, tk, page)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestRunEndsWithATickerThatFails(t *testing.T) {
 }
 
 // A reader in the same process, for the race detector.
-func TestThePageIsReadDuringARun(t *testing.T) {
+func TestStatusBlockIsReadableDuringARun(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 5}, func(cfg *Config, _ *integrator) { cfg.Start = []float64{1} })
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -148,7 +148,7 @@ func target() error {
 	if err := json.NewDecoder(os.NewFile(3, "hand-over")).Decode(&h); err != nil {
 		return err
 	}
-	page, err := MapPage(os.NewFile(4, "page"))
+	page, err := MapStatusBlock(os.NewFile(4, "page"))
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func target() error {
 }
 
 // startTarget starts the process that ticks.
-func startTarget(t *testing.T, h handOver) (cmd *exec.Cmd, page *Page, unit *can.Bus) {
+func startTarget(t *testing.T, h handOver) (cmd *exec.Cmd, page *StatusBlock, unit *can.Bus) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -180,7 +180,7 @@ func startTarget(t *testing.T, h handOver) (cmd *exec.Cmd, page *Page, unit *can
 	if err != nil {
 		t.Fatal(err)
 	}
-	pageFile, page, err := CreatePage()
+	pageFile, page, err := CreateStatusBlock()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ type unitLog struct {
 
 // attend plays the unit until the target ends: it commands u at about every tick
 // and stops the target once, at tick at.
-func attend(cmd *exec.Cmd, page *Page, unit *can.Bus, u float64, at uint64) (log unitLog, err error) {
+func attend(cmd *exec.Cmd, page *StatusBlock, unit *can.Bus, u float64, at uint64) (log unitLog, err error) {
 	const h = 2 * time.Millisecond
 	ended := make(chan error)
 	go func() { ended <- cmd.Wait() }()
@@ -288,7 +288,7 @@ func TestARunOnTheRealClock(t *testing.T) {
 
 // checkClean fails if the target allocated, collected or faulted between its
 // first and its last tick.
-func checkClean(t *testing.T, p *Page) {
+func checkClean(t *testing.T, p *StatusBlock) {
 	t.Helper()
 	if p.Allocs.Load() != 0 || p.GCCycles.Load() != 0 {
 		t.Errorf("%d allocations, %d collections between the first and the last tick, want 0", p.Allocs.Load(), p.GCCycles.Load())

@@ -6,17 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervision is what the loop knows of the process that started it.
-type supervision struct {
-	pid  uint64 // Identity of the one fd is of; 0: none
-	fd   int    // of the process
-	gone int64  // grid point at which it was first seen to have ended; 0: it has not
+// supervisorWatch is what the loop knows of the supervisor's process.
+type supervisorWatch struct {
+	pid  uint64 // Identity of the process watched; 0: none
+	fd   int    // pidfd of the process; -1: none
+	gone int64  // grid point at which its end was first seen; 0: it runs
 	poll unix.PollFd
 	now  unix.Timespec // zero: poll does not wait
 }
 
-// end ends the run; the first reason stays. The safe values follow, where the
-// bench has some for this end: at once and in the frames' cycles.
+// end ends the run; the first reason stays. If the bench declares safe values for this end, they
+// are sent at once and then in the frames' cycles.
 //
 //go:nosplit
 func (l *Loop) end(r Reason) {
@@ -24,14 +24,14 @@ func (l *Loop) end(r Reason) {
 		return
 	}
 	l.reason = r
-	l.page.Reason.Store(uint64(r))
-	if l.cfg.Safe.follows(r) {
-		l.left, l.urgent = l.cfg.Safe.Ticks, true
+	l.status.Reason.Store(uint64(r))
+	if l.cfg.Safe.appliesTo(r) {
+		l.shutdownTicks, l.urgent = l.cfg.Safe.Ticks, true
 	}
 }
 
-// goSafe takes the bus to the safe state: from now on it carries the safe values,
-// while the plant follows the clock. There is no way back; the first reason stays.
+// goSafe enters the safe state: from now on the bus carries the safe values, while the plant
+// follows the clock. The run cannot leave the safe state; the first reason stays.
 //
 //go:nosplit
 func (l *Loop) goSafe(r Reason) {
@@ -39,26 +39,26 @@ func (l *Loop) goSafe(r Reason) {
 		return
 	}
 	l.safe, l.urgent = true, true
-	l.page.SafeTick.Store(uint64(l.k + l.owed + 1))
-	l.page.SafeReason.Store(uint64(r))
+	l.status.SafeTick.Store(uint64(l.k + l.behind + 1))
+	l.status.SafeReason.Store(uint64(r))
 }
 
-// farewell serves n grid points of a run that is over: the safe values only.
+// shutdown serves n grid points of a run that has ended: it sends the safe values only.
 //
 //go:nosplit
-func (l *Loop) farewell(n int64) {
+func (l *Loop) shutdown(n int64) {
 	l.safe = true
-	l.owed += n
-	l.send(l.k+l.owed, true)
-	l.left -= n
+	l.behind += n
+	l.send(l.k+l.behind, true)
+	l.shutdownTicks -= n
 }
 
-// supervise looks whether the run is to end, and whether something it needs has
-// gone. It takes at most three system calls.
+// superviseRun ends the run, or enters the safe state, on a request in the status block, the loss
+// of the supervisor or the loss of a bus. It makes at most three system calls.
 //
 //go:nosplit
-func (l *Loop) supervise() {
-	switch l.page.Stop.Load() {
+func (l *Loop) superviseRun() {
+	switch l.status.Stop.Load() {
 	case 0:
 	case StopSafe:
 		l.goSafe(AddressLost)
@@ -67,8 +67,9 @@ func (l *Loop) supervise() {
 	default:
 		l.end(Stopped)
 	}
+
 	if l.supervisorGone() {
-		l.lost(l.cfg.Supervisor.Action, SupervisorGone)
+		l.reactToLoss(l.cfg.Supervisor.Action, SupervisorGone)
 	}
 	off := uint64(0)
 	for b, bus := range l.buses {
@@ -76,13 +77,14 @@ func (l *Loop) supervise() {
 			off |= 1 << b
 		}
 	}
-	if l.page.BusOff.Store(off); off != 0 {
-		l.lost(l.cfg.Bus.Action, BusLost)
+
+	if l.status.BusOff.Store(off); off != 0 {
+		l.reactToLoss(l.cfg.Bus.Action, BusLost)
 	}
 }
 
 //go:nosplit
-func (l *Loop) lost(a Action, r Reason) {
+func (l *Loop) reactToLoss(a Action, r Reason) {
 	switch a {
 	case GoSafe:
 		l.goSafe(r)
@@ -91,28 +93,28 @@ func (l *Loop) lost(a Action, r Reason) {
 	}
 }
 
-// supervisorGone says that the supervisor has ended, and so long ago that
-// Config.Supervisor applies. Another one may have taken its place meanwhile.
+// supervisorGone reports whether the supervisor ended at least Config.Supervisor.AfterNs ago and no
+// other supervisor has taken over.
 //
 //go:nosplit
 func (l *Loop) supervisorGone() bool {
-	w := &l.watch
-	if pid := l.page.Supervisor.Load(); pid != w.pid {
-		w.adopt(pid)
+	w := &l.supervisor
+	if pid := l.status.Supervisor.Load(); pid != w.pid {
+		w.takeOver(pid)
 	}
 	if w.pid == 0 {
 		return false
 	}
-	if w.gone == 0 && w.ended() {
-		w.gone = l.k + l.owed
+	if w.gone == 0 && w.hasEnded() {
+		w.gone = l.k + l.behind
 	}
-	return w.gone != 0 && (l.k+l.owed-w.gone)*int64(l.cfg.Period) >= l.cfg.Supervisor.AfterNs
+	return w.gone != 0 && (l.k+l.behind-w.gone)*int64(l.cfg.Period) >= l.cfg.Supervisor.AfterNs
 }
 
-// adopt turns to another process.
+// takeOver watches another process as the supervisor.
 //
 //go:nosplit
-func (w *supervision) adopt(pid uint64) {
+func (w *supervisorWatch) takeOver(pid uint64) {
 	if w.pid != 0 && w.fd >= 0 {
 		_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(w.fd), 0, 0)
 	}
@@ -126,16 +128,18 @@ func (w *supervision) adopt(pid uint64) {
 	}
 }
 
-// ended says that the process has ended. Without a descriptor of it, on a kernel
-// before 5.3 or because it ended before it was adopted, the process id tells.
+// hasEnded reports whether the process has ended. It asks by process id if there is no pidfd:
+// before kernel 5.3, or if the process ended before it was watched.
 //
 //go:nosplit
-func (w *supervision) ended() bool {
+func (w *supervisorWatch) hasEnded() bool {
 	if w.fd < 0 {
 		_, _, errno := unix.RawSyscall(unix.SYS_KILL, uintptr(w.pid), 0, 0)
 		return errno == unix.ESRCH
 	}
+
 	w.poll = unix.PollFd{Fd: int32(w.fd), Events: unix.POLLIN}
-	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&w.poll)), 1, uintptr(unsafe.Pointer(&w.now)), 0, 0, 0)
+	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&w.poll)), 1,
+		uintptr(unsafe.Pointer(&w.now)), 0, 0, 0)
 	return errno == 0 && n == 1
 }

@@ -14,16 +14,16 @@ import (
 )
 
 // farewell is what the bus carries in the safe state: x = -7 m, 77 steps.
-func farewell(reasons ...Reason) Farewell {
-	f := Farewell{Values: make([]float64, outputs), Ticks: 6}
+func farewell(reasons ...Reason) SafeValues {
+	f := SafeValues{Values: make([]float64, outputs), Ticks: 6}
 	f.Values[outX], f.Values[outSteps] = -7, 77
 	for _, r := range reasons {
-		f.On |= 1 << r
+		f.Ends |= 1 << r
 	}
 	return f
 }
 
-func TestTheSafeStateIsOnTheBusAtOnceWhileThePlantFollowsTheClock(t *testing.T) {
+func TestSafeValuesAreSentAtOnceWhileThePlantFollowsTheClock(t *testing.T) {
 	for _, o := range []Overrun{{Safe, 0}, {Skip, 2}, {CatchUp, 2}} {
 		b := newBench(t, o, func(cfg *Config, _ *integrator) {
 			cfg.Ticks, cfg.Start, cfg.Safe = 30, []float64{2}, farewell(Done)
@@ -56,7 +56,7 @@ func TestTheSafeStateIsOnTheBusAtOnceWhileThePlantFollowsTheClock(t *testing.T) 
 	}
 }
 
-func TestWithoutSafeValuesTheSafeStateIsSilence(t *testing.T) {
+func TestSafeStateWithoutSafeValuesIsSilence(t *testing.T) {
 	b := newBench(t, Overrun{Safe, 0}, func(cfg *Config, _ *integrator) { cfg.Ticks = 30 })
 	b.ticker.Miss(10, 1)
 	b.turn(100)
@@ -66,7 +66,7 @@ func TestWithoutSafeValuesTheSafeStateIsSilence(t *testing.T) {
 }
 
 // What follows an end is declared for each reason.
-func TestSafeValuesFollowTheEndsTheyAreDeclaredFor(t *testing.T) {
+func TestSafeValuesFollowTheDeclaredEndsOnly(t *testing.T) {
 	ends := map[Reason]func(*bench){
 		Done:       func(*bench) {},
 		Stopped:    func(b *bench) { b.page.Stop.Store(StopPlanned) },
@@ -79,9 +79,9 @@ func TestSafeValuesFollowTheEndsTheyAreDeclaredFor(t *testing.T) {
 		for _, declared := range []bool{true, false} {
 			b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) {
 				cfg.Ticks, cfg.Bus.Action, cfg.Safe = 12, GoEnd, farewell()
-				cfg.Safe.On = 1 << reason
+				cfg.Safe.Ends = 1 << reason
 				if !declared {
-					cfg.Safe.On = ^cfg.Safe.On
+					cfg.Safe.Ends = ^cfg.Safe.Ends
 				}
 			})
 			b.turn(8)
@@ -119,7 +119,7 @@ func TestSafeValuesFollowTheEndsTheyAreDeclaredFor(t *testing.T) {
 
 // The frames of the last tick are the plant's, in their cycles: what goes out at once,
 // due or not, are the safe values.
-func TestTheLastTickIsThePlantsAndTheSafeValuesFollowAtOnce(t *testing.T) {
+func TestSafeValuesFollowTheLastTickAtOnce(t *testing.T) {
 	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Safe = 10, farewell(Done) })
 	b.turn(100)
 	got := b.received()
@@ -133,7 +133,7 @@ func TestTheLastTickIsThePlantsAndTheSafeValuesFollowAtOnce(t *testing.T) {
 
 // What the unit says and what the bus does not take after the end is counted as
 // before it.
-func TestCountersGoOnAfterTheEnd(t *testing.T) {
+func TestCountersContinueAfterTheEnd(t *testing.T) {
 	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Safe = 10, farewell(Done) })
 	b.turn(11)
 	b.command(t, 1)
@@ -154,7 +154,7 @@ func TestCountersGoOnAfterTheEnd(t *testing.T) {
 }
 
 // A host that was stopped for 25 s: no wake-up steps over more than it may.
-func TestALongStopIsMadeUpForInBoundedSteps(t *testing.T) {
+func TestLongStopIsMadeUpForInBoundedSteps(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 10}, func(cfg *Config, _ *integrator) { cfg.Start = []float64{1} })
 	b.turn(3)
 	b.ticker.Miss(4, 5000)
@@ -181,7 +181,7 @@ func TestALongStopIsMadeUpForInBoundedSteps(t *testing.T) {
 }
 
 // The supervisor is a process; it ends while another takes its place or not.
-func TestTheLossOfTheSupervisorDoesWhatIsDeclared(t *testing.T) {
+func TestLossOfTheSupervisorTakesTheDeclaredAction(t *testing.T) {
 	for _, c := range []struct {
 		action  Action
 		after   int // grid points
@@ -235,15 +235,15 @@ func sleeper(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-func TestTheLedgerNamesTickLatenessAndFrames(t *testing.T) {
+func TestLedgerHasTickLatencyAndFrames(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 9})
 	b.ticker.Miss(8, 3) // State is lost at 8, 9 and 10, Slow at 9
 	b.turn(20)
-	var e Late
-	if b.page.LateTicks() != 1 || !b.page.ReadLate(0, &e) || b.page.ReadLate(1, &e) {
-		t.Fatalf("%d entries, want 1", b.page.LateTicks())
+	var e LateTick
+	if b.page.LateCount() != 1 || !b.page.ledger.read(0, &e) || b.page.ledger.read(1, &e) {
+		t.Fatalf("%d entries, want 1", b.page.LateCount())
 	}
-	b.page.ReadLate(0, &e)
+	b.page.ledger.read(0, &e)
 	if e.Tick != 8 || e.Lost != 3 || e.LateNs != int64(3*period) || e.At != int64(11*period) || e.Phase() != WakeUp {
 		t.Errorf("entry %+v, phase %v; want tick 8, 3 lost, 15 ms late in the wake-up", e, e.Phase())
 	}
@@ -253,7 +253,7 @@ func TestTheLedgerNamesTickLatenessAndFrames(t *testing.T) {
 }
 
 // A step that takes longer than the budget, and longer than the period.
-func TestTheLedgerNamesThePhaseThatTookTheTime(t *testing.T) {
+func TestLedgerNamesThePhaseThatTookTheTime(t *testing.T) {
 	runtime.LockOSThread() // whose switches are counted
 	defer runtime.UnlockOSThread()
 	b := newBench(t, Overrun{Skip, 9}, func(cfg *Config, p *integrator) {
@@ -265,21 +265,21 @@ func TestTheLedgerNamesThePhaseThatTookTheTime(t *testing.T) {
 		}
 	})
 	b.turn(6) // virtual time: the wake-ups are punctual
-	var e Late
-	at := b.page.LateTicks() - 1
-	if at == ^uint64(0) || !b.page.ReadLate(at, &e) || e.Tick != 6 || e.Lost != 0 || e.Phase() != Step || e.Spent[Step] < 8e6 {
+	var e LateTick
+	at := b.page.LateCount() - 1
+	if at == ^uint64(0) || !b.page.ledger.read(at, &e) || e.Tick != 6 || e.Lost != 0 || e.Phase() != Step || e.Spent[Step] < 8e6 {
 		t.Errorf("entry %d: %+v, want tick 6 with 8 ms in stepping", at, e)
 	}
-	if e.Yields < 1 {
-		t.Errorf("%d voluntary switches, want that of the sleep", e.Yields)
+	if e.Voluntary < 1 {
+		t.Errorf("%d voluntary switches, want that of the sleep", e.Voluntary)
 	}
 	b.turn(1)
-	if b.page.LateTicks() > at+1 && b.page.ReadLate(at+1, &e) && e.Spent[Before] != 0 {
+	if b.page.LateCount() > at+1 && b.page.ledger.read(at+1, &e) && e.Spent[Before] != 0 {
 		t.Errorf("entry %+v: under virtual time the tick before has ended in time", e)
 	}
 }
 
-func TestTheLedgerForgetsTheOldestOnly(t *testing.T) {
+func TestLedgerOverwritesTheOldestEntriesOnly(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 9})
 	for k := range int64(3 * ledgerSize) {
 		b.ticker.Miss(2*k+2, 1)
@@ -288,13 +288,13 @@ func TestTheLedgerForgetsTheOldestOnly(t *testing.T) {
 		b.turn(1)
 		b.received()
 	}
-	n := b.page.LateTicks()
-	var e Late
-	if n < 2*ledgerSize || b.page.ReadLate(n-ledgerSize, &e) || !b.page.ReadLate(n-ledgerSize+1, &e) || !b.page.ReadLate(n-1, &e) {
+	n := b.page.LateCount()
+	var e LateTick
+	if n < 2*ledgerSize || b.page.ledger.read(n-ledgerSize, &e) || !b.page.ledger.read(n-ledgerSize+1, &e) || !b.page.ledger.read(n-1, &e) {
 		t.Fatalf("of %d entries want the last %d to be there, no more", n, ledgerSize-1)
 	}
 	last := e.Tick
-	if b.page.ReadLate(n-2, &e); !(e.Tick < last) {
+	if b.page.ledger.read(n-2, &e); !(e.Tick < last) {
 		t.Errorf("entry %d is of tick %d, the next of %d", n-2, e.Tick, last)
 	}
 }

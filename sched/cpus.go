@@ -2,25 +2,23 @@ package sched
 
 import (
 	"fmt"
+	"lockstep/sched/hostinfo"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxWalks bounds how often walk walks over the threads of a process that keeps
-// starting new ones.
-const maxWalks = 20
+// maxPasses bounds how often changeThreads passes over the threads of a process that keeps starting
+// new ones.
+const maxPasses = 20
 
-// Confine keeps every thread of process pid but thread except (0: none is) off
-// CPU cpu; threads that end meanwhile do not matter. Threads that are started
-// later inherit it from those that start them, unless these are the exception. A
-// thread that may run on no other CPU gets those of the caller; it is an error
-// if there is none.
+// Confine keeps every thread of process pid off CPU cpu, except thread except (0: no exception);
+// threads that end meanwhile do not matter. A new thread inherits the setting from the thread that
+// starts it. A thread that may run on no other CPU gets those of the caller; it is an error if the
+// caller has none.
 func Confine(pid, cpu, except int) error {
 	var others unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &others); err != nil {
@@ -34,13 +32,26 @@ func Confine(pid, cpu, except int) error {
 }
 
 func confine(pid, cpu, except int, others *unix.CPUSet) error {
-	return walk(pid, except, func(tid int) (bool, error) { return keepOff(tid, cpu, others) })
+	return changeThreads(pid, except, func(tid int) (bool, error) { return removeCPU(tid, cpu, others) })
 }
 
-// Allow gives every thread of process pid but thread except (0: none is) the CPUs of set.
-// Threads that are started later inherit them as with Confine.
+// Allowed lists the CPUs of this thread; isolated CPUs are not among them.
+func Allowed() (list []int) {
+	var set unix.CPUSet
+	_ = unix.SchedGetaffinity(0, &set) // cannot fail for the thread itself
+	for cpu := range len(set) * 64 {
+		if set.IsSet(cpu) {
+			list = append(list, cpu)
+		}
+	}
+
+	return list
+}
+
+// Allow gives every thread of process pid the CPUs of set, except thread except (0: no exception).
+// New threads inherit them as with Confine.
 func Allow(pid int, set unix.CPUSet, except int) error {
-	err := walk(pid, except, func(tid int) (bool, error) {
+	err := changeThreads(pid, except, func(tid int) (bool, error) {
 		var now unix.CPUSet
 		if err := unix.SchedGetaffinity(tid, &now); err != nil || now == set {
 			return false, err
@@ -48,7 +59,7 @@ func Allow(pid int, set unix.CPUSet, except int) error {
 		if err := unix.SchedSetaffinity(tid, &set); err != nil {
 			return false, err
 		}
-		was := now // of set the kernel grants what is there still: a CPU may have gone offline
+		was := now // the kernel grants only the online CPUs of set
 		err := unix.SchedGetaffinity(tid, &now)
 		return now != was, err
 	})
@@ -58,14 +69,14 @@ func Allow(pid int, set unix.CPUSet, except int) error {
 	return nil
 }
 
-// Ordinary gives every thread of this process, and what it starts from then on, the
-// ordinary policy, SCHED_OTHER: for a supervisor that was started under another one
-// (chrt, CPUSchedulingPolicy= in a unit file). A whole process of Go with a real-time
-// priority takes its CPU away from everything, its own collector included.
-func Ordinary() error {
-	err := walk(os.Getpid(), 0, func(tid int) (bool, error) {
+// UseOrdinaryPolicy gives every thread of this process, and its future children, the policy
+// SCHED_OTHER. It is for a supervisor started under another policy (chrt, CPUSchedulingPolicy= in a
+// unit file): a whole Go process at real-time priority takes its CPU away from everything, its own
+// garbage collector included.
+func UseOrdinaryPolicy() error {
+	err := changeThreads(os.Getpid(), 0, func(tid int) (bool, error) {
 		attr, err := unix.SchedGetAttr(tid, 0)
-		if err != nil || attr.Policy != unix.SCHED_FIFO && attr.Policy != unix.SCHED_RR && attr.Policy != unix.SCHED_DEADLINE {
+		if err != nil || realtimePriority(attr) == 0 {
 			return false, err
 		}
 		return true, unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
@@ -76,12 +87,12 @@ func Ordinary() error {
 	return nil
 }
 
-// walk calls change for each thread of a process but one, again and again until none
-// was changed, twice: a thread that was being started during one walk is caught by the
-// next, or by one a little later where the host is so busy that starting it takes long.
-func walk(pid, except int, change func(tid int) (bool, error)) error {
+// changeThreads calls change for each thread of a process but one, until two passes in a row change
+// none. A thread that is being started during one pass is caught by a later one; the pause between
+// passes serves busy hosts.
+func changeThreads(pid, except int, change func(tid int) (bool, error)) error {
 	quiet := 0
-	for range maxWalks {
+	for range maxPasses {
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if err != nil {
 			return err
@@ -98,6 +109,7 @@ func walk(pid, except int, change func(tid int) (bool, error)) error {
 			}
 			changed = changed || one
 		}
+
 		if quiet++; changed {
 			quiet = 0
 		}
@@ -106,11 +118,12 @@ func walk(pid, except int, change func(tid int) (bool, error)) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return fmt.Errorf("after %d walks there are still new threads", maxWalks)
+
+	return fmt.Errorf("after %d walks there are still new threads", maxPasses)
 }
 
-// keepOff takes cpu from the CPUs of thread tid; moved: it was among them.
-func keepOff(tid, cpu int, others *unix.CPUSet) (moved bool, err error) {
+// removeCPU removes cpu from the CPUs of thread tid; moved: the thread was allowed on it.
+func removeCPU(tid, cpu int, others *unix.CPUSet) (moved bool, err error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(tid, &set); err != nil || !set.IsSet(cpu) {
 		return false, err
@@ -124,57 +137,28 @@ func keepOff(tid, cpu int, others *unix.CPUSet) (moved bool, err error) {
 	return true, unix.SchedSetaffinity(tid, &set)
 }
 
-// candidates lists the CPUs for a loop on the host below root: the isolated ones that
-// try gets, then the allowed ones, each from the highest down.
+// candidates lists the CPUs for a loop on the host below root: isolated ones that try gets, then
+// the allowed ones, each from the highest down.
 func candidates(root string, allowed *unix.CPUSet, try func(cpu int) error) (list []int) {
-	isolated, there := parseCPUs(listed(root, "isolated")), parseCPUs(online(root))
-	for cpu := len(isolated)*64 - 1; cpu >= 0; cpu-- {
-		if isolated.IsSet(cpu) && there.IsSet(cpu) && try(cpu) == nil {
+	files := hostinfo.Files(root)
+	for _, cpu := range slices.Backward(hostinfo.CommonCPUs(files.CPUs("isolated"), files.CPUs("online"))) {
+		if try(cpu) == nil {
 			list = append(list, cpu)
 		}
 	}
+
 	for cpu := len(allowed)*64 - 1; cpu >= 0; cpu-- {
 		if allowed.IsSet(cpu) && !slices.Contains(list, cpu) {
 			list = append(list, cpu)
 		}
 	}
+
 	return list
 }
 
-// moveTo makes cpu the only one of the calling thread.
+// moveTo allows the calling thread CPU cpu only.
 func moveTo(cpu int) error {
 	var own unix.CPUSet
 	own.Set(cpu)
 	return unix.SchedSetaffinity(0, &own)
-}
-
-// online lists the CPUs of the host below root as the kernel does, "0-3"; "" if it
-// does not say.
-func online(root string) string { return listed(root, "online") }
-
-// listed returns one of the kernel's lists of CPUs of the host below root; "" if
-// it is empty or not there.
-func listed(root, name string) string {
-	text, _ := os.ReadFile(filepath.Join(root, "sys/devices/system/cpu", name))
-	return strings.TrimSpace(string(text))
-}
-
-// parseCPUs reads a list of CPUs as the kernel writes it: "0-2,5".
-func parseCPUs(list string) unix.CPUSet {
-	var set unix.CPUSet
-	for _, part := range strings.Split(list, ",") {
-		lo, hi, span := strings.Cut(strings.TrimSpace(part), "-")
-		first, err := strconv.Atoi(lo)
-		last := first
-		if err == nil && span {
-			last, err = strconv.Atoi(hi)
-		}
-		if err != nil {
-			continue
-		}
-		for cpu := first; cpu <= min(last, len(set)*64-1); cpu++ {
-			set.Set(cpu)
-		}
-	}
-	return set
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"lockstep/sched/hostinfo"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +38,7 @@ func highest(set *unix.CPUSet) int {
 	return candidates("/", set, func(int) error { return errors.New("only these") })[0]
 }
 
-func TestChooseTakesAnIsolatedCPUFirst(t *testing.T) {
+func TestChoosePrefersAnIsolatedCPU(t *testing.T) {
 	for _, c := range []struct {
 		name, isolated, online, allowed, refused string
 		want                                     []int
@@ -55,7 +56,7 @@ func TestChooseTakesAnIsolatedCPUFirst(t *testing.T) {
 			"sys/devices/system/cpu/isolated": c.isolated + "\n",
 			"sys/devices/system/cpu/online":   c.online + "\n",
 		})
-		allowed, refused := parseCPUs(c.allowed), parseCPUs(c.refused)
+		allowed, refused := cpuSet(t, c.allowed), cpuSet(t, c.refused)
 		got := candidates(root, &allowed, func(cpu int) error {
 			if refused.IsSet(cpu) {
 				return errors.New("refused")
@@ -66,18 +67,31 @@ func TestChooseTakesAnIsolatedCPUFirst(t *testing.T) {
 			t.Errorf("%s: CPUs %d, want %d", c.name, got, c.want)
 		}
 	}
-	allowed := parseCPUs("0-1")
+	allowed := cpuSet(t, "0-1")
 	if got := candidates(t.TempDir(), &allowed, moveTo); !slices.Equal(got, []int{1, 0}) {
 		t.Errorf("a host without lists of CPUs: %d, want those allowed", got)
 	}
 }
 
-func TestChooseKeepsTheCPUThatIsGiven(t *testing.T) {
-	if got := (Thread{CPU: 700}).Choose().CPU; got != 700 {
+// cpuSet is a list of CPUs as the kernel writes it, "0-2,5".
+func cpuSet(t *testing.T, list string) (set unix.CPUSet) {
+	t.Helper()
+	cpus, err := hostinfo.ParseCPUs(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	return set
+}
+
+func TestChooseKeepsTheGivenCPU(t *testing.T) {
+	if got := (Thread{CPU: 700}).ChooseCPU().CPU; got != 700 {
 		t.Errorf("Choose makes CPU 700 %d", got)
 	}
-	first := Thread{CPU: -1}.Choose()
-	if again := first.Choose(); first.CPU < 0 || again != first {
+	first := Thread{CPU: -1}.ChooseCPU()
+	if again := first.ChooseCPU(); first.CPU < 0 || again != first {
 		t.Errorf("Choose gives CPU %d, and chosen again %d", first.CPU, again.CPU)
 	}
 }
@@ -124,9 +138,9 @@ func cpusOf(t *testing.T, pid int) map[int]unix.CPUSet {
 	}
 	of := map[int]unix.CPUSet{}
 	for _, task := range tasks {
-		list := fields(fmt.Sprintf("/proc/%d/task/%s/status", pid, task.Name()))["Cpus_allowed_list"]
+		list := hostinfo.Files("/").Fields(fmt.Sprintf("proc/%d/task/%s/status", pid, task.Name()))["Cpus_allowed_list"]
 		if tid, err := strconv.Atoi(task.Name()); err == nil && list != "" {
-			of[tid] = parseCPUs(list)
+			of[tid] = cpuSet(t, list)
 		}
 	}
 	return of
@@ -137,7 +151,7 @@ func TestConfineKeepsAllThreadsButOneOffTheCPU(t *testing.T) {
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
 		t.Fatal(err)
 	}
-	cpu := Thread{CPU: -1}.Choose().CPU
+	cpu := Thread{CPU: -1}.ChooseCPU().CPU
 	if allowed.Clear(cpu); allowed.Count() == 0 {
 		t.Skip("a second CPU is missing: allow the test two")
 	}
@@ -177,7 +191,7 @@ func TestConfineKeepsAllThreadsButOneOffTheCPU(t *testing.T) {
 	}
 }
 
-func TestConfineSaysWhyItCannot(t *testing.T) {
+func TestConfineReportsWhyItFails(t *testing.T) {
 	var allowed, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
 		t.Fatal(err)
@@ -224,7 +238,7 @@ func TestOrdinaryTakesEveryThreadOutOfTheRealTimeClasses(t *testing.T) {
 			t.Logf("this host grants no real-time policy: %v", err) // then there is nothing to take
 		}
 	}
-	if err := Ordinary(); err != nil {
+	if err := UseOrdinaryPolicy(); err != nil {
 		t.Error(err)
 	}
 	close(leave)
@@ -236,7 +250,7 @@ func TestOrdinaryTakesEveryThreadOutOfTheRealTimeClasses(t *testing.T) {
 }
 
 // A CPU that has gone offline since: the kernel grants the others.
-func TestAllowGrantsWhatIsThereOfASet(t *testing.T) {
+func TestAllowGrantsTheExistingCPUsOfASet(t *testing.T) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		t.Fatal(err)

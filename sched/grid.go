@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"slices"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -8,7 +10,7 @@ import (
 
 // Grid is a grid of instants: point k is due at Start + k·Period.
 type Grid struct {
-	Start  int64 // ns on CLOCK_MONOTONIC: point 0, at which nothing is done
+	Start  int64 // instant of point 0, at which no tick is due, ns on CLOCK_MONOTONIC
 	Period int64 // ns; > 0
 }
 
@@ -17,7 +19,7 @@ type Grid struct {
 //go:nosplit
 func (g Grid) Due(k int64) int64 { return g.Start + k*g.Period }
 
-// Ticker walks along a grid. Timer does so in real time, Virtual at once.
+// Ticker follows a grid. Timer does so in real time, Virtual at once.
 type Ticker interface {
 	// Start places the grid: point 1 is due one period from now.
 	Start() error
@@ -39,7 +41,8 @@ type Ticker interface {
 //go:nosplit
 func Realtime() int64 {
 	var ts unix.Timespec
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_REALTIME, uintptr(unsafe.Pointer(&ts)), 0) // cannot fail for this clock
+	// It cannot fail for this clock.
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_REALTIME, uintptr(unsafe.Pointer(&ts)), 0)
 	return int64(ts.Sec)*1e9 + int64(ts.Nsec)
 }
 
@@ -50,6 +53,66 @@ func Realtime() int64 {
 //go:nosplit
 func Now() int64 {
 	var ts unix.Timespec
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&ts)), 0) // cannot fail for this clock
+	// It cannot fail for this clock.
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC, uintptr(unsafe.Pointer(&ts)), 0)
 	return int64(ts.Sec)*1e9 + int64(ts.Nsec)
 }
+
+// Virtual is the Ticker of a simulation without a clock: Wait returns at once,
+// and the instant is that of the last grid point passed. Point 0 is at 0 ns.
+type Virtual struct {
+	grid   Grid
+	k      int64  // the last grid point passed
+	misses []miss // by k
+	next   int    // index in misses: still to come
+}
+
+// miss says that the wake-up of grid point k comes n points late.
+type miss struct{ k, n int64 }
+
+// NewVirtual returns a ticker of the given period.
+func NewVirtual(period time.Duration) *Virtual {
+	return &Virtual{grid: Grid{Period: int64(period)}}
+}
+
+// Miss makes the wake-up of grid point k come n points late: the Wait that
+// would return 1 at k returns 1+n at k+n.
+func (v *Virtual) Miss(k, n int64) {
+	v.misses = append(v.misses, miss{k, n})
+	slices.SortStableFunc(v.misses[v.next:], func(a, b miss) int { return int(a.k - b.k) })
+}
+
+// Start puts the ticker back to grid point 0; misses that have come do not come
+// again.
+func (v *Virtual) Start() error {
+	v.k = 0
+	return nil
+}
+
+// Wait passes the next grid point and those that Miss has added to it, and
+// returns how many these are.
+//
+//go:nosplit
+func (v *Virtual) Wait() int64 {
+	n := int64(1)
+	for v.next < len(v.misses) && v.misses[v.next].k <= v.k+n {
+		n += v.misses[v.next].n
+		v.next++
+	}
+
+	v.k += n
+	return n
+}
+
+// Err returns nil: a virtual timer does not fail.
+func (v *Virtual) Err() error { return nil }
+
+// Now returns the instant of the last grid point passed, ns.
+//
+//go:nosplit
+func (v *Virtual) Now() int64 { return v.grid.Due(v.k) }
+
+// Grid returns the grid.
+//
+//go:nosplit
+func (v *Virtual) Grid() Grid { return v.grid }

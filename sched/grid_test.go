@@ -21,7 +21,7 @@ func TestGridPointsDoNotDrift(t *testing.T) {
 	}
 }
 
-func TestVirtualPassesEveryPointAtItsInstant(t *testing.T) {
+func TestVirtualTickerPassesEveryPointAtItsInstant(t *testing.T) {
 	v := NewVirtual(5 * time.Millisecond)
 	for k := int64(1); k <= 100; k++ {
 		if n := v.Wait(); n != 1 || v.Err() != nil {
@@ -33,7 +33,7 @@ func TestVirtualPassesEveryPointAtItsInstant(t *testing.T) {
 	}
 }
 
-func TestVirtualInjectsMisses(t *testing.T) {
+func TestVirtualTickerInjectsMisses(t *testing.T) {
 	v := NewVirtual(time.Millisecond)
 	v.Miss(9, 5)
 	v.Miss(3, 2) // in any order

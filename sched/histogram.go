@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"math/bits"
 	"sync/atomic"
@@ -11,17 +13,16 @@ import (
 const (
 	subBits   = 6
 	perOctave = 1 << subBits // a bin is at most 1/64 of its value wide
-	limitNs   = 1 << 37      // ns, 137 s: no tick is later than that and still of use
+	limitNs   = 1 << 37      // longest duration resolved, ns: 137 s, later than any useful tick
 	bins      = (37 - subBits + 1) * perOctave
 )
 
-// Micros is how many classes of 1 µs a Histogram has, from 0: they reach to 10 ms.
+// Micros is the number of 1 µs classes of a Histogram, from 0: they cover 10 ms.
 const Micros = 10_000
 
-// Histogram counts durations in ns, from 0 to 137 s, in bins that are at most
-// 1/64 of the duration wide; what is longer counts in the last bin. Those below
-// 10 ms also count in classes of 1 µs. It has a fixed size and no pointers, so
-// that it can lie in memory that two processes share: one records, any number may
+// Histogram counts durations from 0 to 137 s in bins that are at most 1/64 of the duration wide;
+// longer ones count in the last bin. Durations below 10 ms also count in classes of 1 µs. It has a
+// fixed size and no pointers, so it can lie in shared memory: one thread records, any number may
 // read at the same time. The zero value is empty.
 type Histogram struct {
 	n, max uint64
@@ -67,10 +68,9 @@ func (h *Histogram) N() uint64 { return atomic.LoadUint64(&h.n) }
 // Max returns the longest duration recorded, ns, exactly; 0 if there is none.
 func (h *Histogram) Max() int64 { return int64(atomic.LoadUint64(&h.max)) }
 
-// Quantile returns a duration, ns, that the share q of the recorded ones does
-// not exceed: the upper end of their bin, at most 1/64 too long and never above
-// Max. q is from 0 to 1; anything else gives Max. It is 0 if nothing was
-// recorded.
+// Quantile returns a duration, ns, that the share q of the recorded durations does not exceed. It
+// is the upper end of their bin: at most 1/64 too long and never above Max. q is from 0 to 1; any
+// other value gives Max. The result is 0 if nothing was recorded.
 func (h *Histogram) Quantile(q float64) int64 {
 	n := h.N()
 	if n == 0 || !(q >= 0 && q < 1) {
@@ -84,16 +84,17 @@ func (h *Histogram) Quantile(q float64) int64 {
 			return min(upper(i), h.Max())
 		}
 	}
+
 	return h.Max()
 }
 
-// Class is a part of a histogram.
+// Class is a range of durations in a histogram.
 type Class struct {
-	Upper int64  // the longest duration that belongs to it, ns
-	N     uint64 // of the durations recorded
+	Upper int64  // longest duration of the class, ns
+	N     uint64 // number of durations recorded
 }
 
-// Micro returns how many durations were of us to us+1 µs; 0 from Micros on.
+// Micro returns how many durations were from us to us+1 µs; 0 for us >= Micros.
 func (h *Histogram) Micro(us int) uint64 {
 	if us < 0 || us >= Micros {
 		return 0
@@ -101,8 +102,7 @@ func (h *Histogram) Micro(us int) uint64 {
 	return atomic.LoadUint64(&h.micro[us])
 }
 
-// Copy returns the counts as they are now. What is recorded meanwhile may be in some
-// of them only.
+// Copy returns the present counts. A duration recorded during the copy may be in some of them only.
 func (h *Histogram) Copy() *Histogram {
 	c := &Histogram{n: h.N(), max: uint64(h.Max())}
 	for i := range h.count {
@@ -114,9 +114,9 @@ func (h *Histogram) Copy() *Histogram {
 	return c
 }
 
-// Since returns what was recorded in h, a copy, after an earlier copy of the same
-// histogram. Its Max is that of h where the longest came since, else the upper end of
-// the bin of the longest that did.
+// Since returns the durations recorded in h, a copy, after an earlier copy of the same histogram.
+// Its Max is h's if the longest duration is new, else the upper end of the bin of the longest new
+// one.
 func (h *Histogram) Since(before *Histogram) *Histogram {
 	d := &Histogram{}
 	last := -1
@@ -127,6 +127,7 @@ func (h *Histogram) Since(before *Histogram) *Histogram {
 			last = i
 		}
 	}
+
 	for i := range h.micro {
 		d.micro[i] = h.micro[i] - before.micro[i]
 	}
@@ -137,12 +138,12 @@ func (h *Histogram) Since(before *Histogram) *Histogram {
 	default:
 		d.max = min(uint64(upper(last)), h.max)
 	}
+
 	return d
 }
 
-// Classes returns the classes in which anything was recorded, the shortest durations
-// first, per of equal width in each octave; per is a power of two up to 64. What is
-// longer than the last class counts in it.
+// Classes returns the classes with durations, the shortest first, per of equal width in each
+// octave; per is a power of two up to 64. Longer durations count in the last class.
 func (h *Histogram) Classes(per int) (list []Class) {
 	size := perOctave / per
 	for i := 0; i < bins; i += size {
@@ -154,5 +155,73 @@ func (h *Histogram) Classes(per int) (list []Class) {
 			list = append(list, c)
 		}
 	}
+
 	return list
+}
+
+// Merge adds the durations of another histogram.
+func (h *Histogram) Merge(from *Histogram) {
+	n := uint64(0)
+	for i := range h.count {
+		c := atomic.LoadUint64(&from.count[i])
+		n += c
+		h.count[i] += c
+	}
+
+	for i := range h.micro {
+		h.micro[i] += atomic.LoadUint64(&from.micro[i])
+	}
+	h.n += n
+	h.max = max(h.max, uint64(from.Max()))
+}
+
+// histogramJSON is the file form of a histogram: the bins that are not empty.
+type histogramJSON struct {
+	Max  uint64      `json:"max_ns"`
+	Bins [][2]uint64 `json:"bins"` // longest duration of the bin, ns; count
+	Us   [][2]uint64 `json:"us"`   // lower end of the 1 µs class, µs; count
+}
+
+// MarshalJSON writes the bins that are not empty.
+func (h *Histogram) MarshalJSON() ([]byte, error) {
+	v := histogramJSON{Max: uint64(h.Max()), Bins: [][2]uint64{}, Us: [][2]uint64{}}
+	for i := range h.count {
+		if c := atomic.LoadUint64(&h.count[i]); c > 0 {
+			v.Bins = append(v.Bins, [2]uint64{uint64(upper(i)), c})
+		}
+	}
+
+	for i := range h.micro {
+		if c := atomic.LoadUint64(&h.micro[i]); c > 0 {
+			v.Us = append(v.Us, [2]uint64{uint64(i), c})
+		}
+	}
+
+	return json.Marshal(v)
+}
+
+// UnmarshalJSON reads the output of MarshalJSON.
+func (h *Histogram) UnmarshalJSON(data []byte) error {
+	var v histogramJSON
+	if err := json.Unmarshal(data, &v); err != nil {
+		return err
+	}
+	*h = Histogram{max: v.Max}
+	for _, b := range v.Bins {
+		i := bin(b[0])
+		if upper(i) != int64(b[0]) || b[0] >= limitNs {
+			return fmt.Errorf("sched: histogram: no bin ends at %d ns", b[0])
+		}
+		h.count[i] += b[1]
+		h.n += b[1]
+	}
+
+	for _, c := range v.Us {
+		if c[0] >= Micros {
+			return fmt.Errorf("sched: histogram: no class of 1 us begins at %d us", c[0])
+		}
+		h.micro[c[0]] += c[1]
+	}
+
+	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestMergedHistogramIsThatOfAllDurations(t *testing.T) {
+func TestMergedHistogramHoldsAllDurations(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var parts [3]Histogram
 	var all, sum Histogram
@@ -34,7 +34,7 @@ func TestMergedHistogramIsThatOfAllDurations(t *testing.T) {
 	}
 }
 
-func TestHistogramWithABinThatIsNoneIsRefused(t *testing.T) {
+func TestHistogramWithAnInvalidBinIsRefused(t *testing.T) {
 	for _, text := range []string{`{"bins":[[1000,1]]}`, `{"bins":[[18446744073709551615,1]]}`, `{"bins":3}`, `{"us":[[10000,1]]}`, `[]`} {
 		var h Histogram
 		if err := json.Unmarshal([]byte(text), &h); err == nil {

@@ -57,7 +57,7 @@ func TestQuantilesBoundTheSortedSamplesFromAbove(t *testing.T) {
 	}
 }
 
-func TestHistogramTakesWhatNoClockShouldGive(t *testing.T) {
+func TestHistogramAcceptsNegativeAndHugeDurations(t *testing.T) {
 	var h Histogram
 	if h.N() != 0 || h.Max() != 0 || h.Quantile(0.5) != 0 {
 		t.Errorf("empty: N = %d, Max = %d ns, median %d ns, want 0", h.N(), h.Max(), h.Quantile(0.5))
@@ -78,14 +78,14 @@ func TestHistogramTakesWhatNoClockShouldGive(t *testing.T) {
 	}
 }
 
-func TestHistogramIsWordsOnly(t *testing.T) {
+func TestHistogramConsistsOfWordsOnly(t *testing.T) {
 	var h Histogram
 	if size := unsafe.Sizeof(h); size != (2+bins+Micros)*8 {
 		t.Errorf("a histogram has %d bytes, want %d: it lies in shared memory", size, (2+bins+Micros)*8)
 	}
 }
 
-func TestHistogramIsReadWhileItIsWritten(t *testing.T) {
+func TestHistogramIsReadableWhileItIsWritten(t *testing.T) {
 	var h Histogram
 	const samples = 100_000
 	done := make(chan bool)
@@ -123,7 +123,7 @@ func TestHistogramDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestClassesHoldEveryDurationOnce(t *testing.T) {
+func TestClassesCountEveryDurationOnce(t *testing.T) {
 	var h Histogram
 	for ns := int64(0); ns < 1<<38; ns = ns*9/8 + 1 {
 		h.Record(ns)
@@ -154,7 +154,7 @@ func TestClassesHoldEveryDurationOnce(t *testing.T) {
 	}
 }
 
-func TestClassesOfOneMicrosecondHoldWhatIsBelowTenMilliseconds(t *testing.T) {
+func TestOneMicrosecondClassesCoverTenMilliseconds(t *testing.T) {
 	var h Histogram
 	want := map[int]uint64{}
 	beyond := uint64(0)
@@ -181,7 +181,7 @@ func TestClassesOfOneMicrosecondHoldWhatIsBelowTenMilliseconds(t *testing.T) {
 	}
 }
 
-func TestWhatCameSinceACopyIsTheRest(t *testing.T) {
+func TestSinceReturnsTheDurationsAfterACopy(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var all, second Histogram
 	for range 1000 {

@@ -4,19 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"lockstep/sched/hostinfo"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// HoldLatency keeps the host's CPUs from sleep states that take time to wake up
-// from: /dev/cpu_dma_latency at 0 us, until the file is closed. Keep the file: it
-// is closed when it is no longer referred to. Where the host has no such device,
-// nothing is held and nothing is missing.
+// HoldLatency keeps the CPUs of the host out of slow sleep states until the returned file is
+// closed: it writes 0 us to /dev/cpu_dma_latency. Keep a reference: an unreferenced file is closed.
+// On a host without this device it returns nil, nil.
 func HoldLatency() (*os.File, *Missing) { return holdLatency("/") }
 
 func holdLatency(root string) (*os.File, *Missing) {
@@ -31,6 +28,7 @@ func holdLatency(root string) (*os.File, *Missing) {
 		}
 		f.Close()
 	}
+
 	m := &Missing{
 		Of:   ResourceLatency,
 		What: "CPUs may enter deep sleep states: " + err.Error(),
@@ -42,26 +40,26 @@ func holdLatency(root string) (*os.File, *Missing) {
 	return nil, m
 }
 
-// Timers are those of a CPU of the host below Root, "/" for the running one. On PREEMPT_RT
-// they expire in a thread of the kernel, ktimers/N; on other kernels in the interrupt itself,
-// and there is nothing to raise.
+// Timers are the kernel timers of a CPU on the host below Root, "/" for the running one. On
+// PREEMPT_RT they expire in a kernel thread, ktimers/N; on other kernels they expire in the
+// interrupt, and there is no priority to raise.
 type Timers struct {
 	Root string
 	CPU  int
 }
 
-// Raised is what Raise has done to that thread.
+// Raised is what Raise has changed.
 type Raised struct {
-	Was      *unix.SchedAttr // what it had
-	Priority int             // SCHED_FIFO, that it was given
+	Was      *unix.SchedAttr // attributes before
+	Priority int             // SCHED_FIFO priority that was set
 }
 
-// Raise gives the thread SCHED_FIFO of the given priority, 1 to 99, if it has less: the
-// loop's priority + 1, so that no real-time thread of that CPU delays a timerfd;
-// clock_nanosleep of a real-time thread does not need it. Before it does, note is told,
-// where it is not nil. r is for Lower; nil: nothing was changed.
+// Raise gives the thread SCHED_FIFO of the given priority, 1 to 99, if it has less. Use the loop's
+// priority + 1, so that no real-time thread of that CPU delays a timerfd; clock_nanosleep of a
+// real-time thread does not need it. Raise calls note, if not nil, before the change. Pass r to
+// Restore; nil: nothing was changed.
 func (t Timers) Raise(priority int, note func(*Raised)) (r *Raised, m *Missing) {
-	pid, old, m := t.look(priority)
+	pid, old, m := t.findThread(priority)
 	if m != nil || pid == 0 || realtimePriority(old) >= priority {
 		return nil, m
 	}
@@ -76,15 +74,15 @@ func (t Timers) Raise(priority int, note func(*Raised)) (r *Raised, m *Missing) 
 	return r, nil
 }
 
-// Probe says what stands in the way of Raise, and changes nothing.
+// Probe returns what would prevent Raise, and changes nothing.
 func (t Timers) Probe(priority int) *Missing {
-	pid, old, m := t.look(priority)
+	pid, old, m := t.findThread(priority)
 	if m != nil || pid == 0 || realtimePriority(old) >= priority {
 		return m
 	}
-	err := unix.SchedSetAttr(pid, old, 0) // a filter of system calls may refuse what the rights grant
-	limit := readLimits(filepath.Join(t.Root, "proc/self/limits"))["Max realtime priority"]
-	if err == nil && !capable(unix.CAP_SYS_NICE) && limit < uint64(priority) {
+	err := unix.SchedSetAttr(pid, old, 0) // a system call filter may refuse what the rights grant
+	limit := hostinfo.Files(t.Root).Limits()["Max realtime priority"]
+	if err == nil && !Capable(unix.CAP_SYS_NICE) && limit < uint64(priority) {
 		err = unix.EPERM
 	}
 	if err != nil {
@@ -93,30 +91,30 @@ func (t Timers) Probe(priority int) *Missing {
 	return nil
 }
 
-// Lower gives the thread back what it had, unless somebody else has changed it since.
-func (t Timers) Lower(r *Raised) {
+// Restore gives the thread its former attributes, unless another process has changed them since.
+func (t Timers) Restore(r *Raised) {
 	if r == nil {
 		return
 	}
 	if pid := t.Thread(); pid != 0 {
 		now, err := unix.SchedGetAttr(pid, 0)
 		if err == nil && now.Policy == unix.SCHED_FIFO && int(now.Priority) == r.Priority {
-			_ = unix.SchedSetAttr(pid, r.Was, 0) // who could raise it can do this
+			_ = unix.SchedSetAttr(pid, r.Was, 0) // the right to raise includes this
 		}
 	}
 }
 
-// Thread is the id of the thread; 0: there is none, or it cannot be seen.
+// Thread returns the id of the thread; 0: there is none, or it is hidden.
 func (t Timers) Thread() int {
-	if !realtime(t.Root) {
+	if !hostinfo.Files(t.Root).PreemptRT() {
 		return 0
 	}
-	return kernelThread(t.Root, fmt.Sprintf("ktimers/%d", t.CPU))
+	return hostinfo.Files(t.Root).KernelThread(fmt.Sprintf("ktimers/%d", t.CPU))
 }
 
-// look finds the thread, and what it has; pid is 0 where there is nothing to raise.
-func (t Timers) look(priority int) (pid int, has *unix.SchedAttr, m *Missing) {
-	if !realtime(t.Root) {
+// findThread finds the thread and its attributes; pid is 0 if there is nothing to raise.
+func (t Timers) findThread(priority int) (pid int, has *unix.SchedAttr, m *Missing) {
+	if !hostinfo.Files(t.Root).PreemptRT() {
 		return 0, nil, nil
 	}
 	if pid = t.Thread(); pid == 0 {
@@ -137,7 +135,8 @@ func (t Timers) refused(pid, priority int, err error) *Missing {
 	}
 }
 
-// realtimePriority returns the real-time priority of a, 100 for SCHED_DEADLINE, 0 for none.
+// realtimePriority returns the real-time priority of a: 100 for SCHED_DEADLINE, 0 for an ordinary
+// policy.
 func realtimePriority(a *unix.SchedAttr) int {
 	switch a.Policy {
 	case unix.SCHED_FIFO, unix.SCHED_RR:
@@ -145,47 +144,26 @@ func realtimePriority(a *unix.SchedAttr) int {
 	case unix.SCHED_DEADLINE:
 		return 100
 	}
+
 	return 0
 }
 
-// missingTimers says what to do on a PREEMPT_RT kernel whose timers have no
-// thread of their own, or where it is hidden from the process.
+// missingTimers returns the remedy on a PREEMPT_RT kernel whose timers have no thread of their own,
+// or whose thread is hidden from the process.
 func missingTimers(root string, cpu, priority int) *Missing {
 	m := &Missing{
-		Of:   ResourceTimers,
-		What: fmt.Sprintf("timers of CPU %d expire in a thread of the kernel that is not to be seen: no ktimers/%d in /proc", cpu, cpu),
-		Help: fmt.Sprintf("on the host: sudo chrt -f -p %d $(pgrep -x ktimers/%d), or `timer: %s` in the bench", priority, cpu, Nanosleep),
+		Of: ResourceTimers,
+		What: fmt.Sprintf("timers of CPU %[1]d expire in a thread of the kernel that is not to be seen: "+
+			"no ktimers/%[1]d in /proc", cpu),
+		Help: fmt.Sprintf("on the host: sudo chrt -f -p %d $(pgrep -x ktimers/%d), or `timer: %s` in the bench",
+			priority, cpu, Nanosleep),
 	}
-	if pid := kernelThread(root, fmt.Sprintf("ksoftirqd/%d", cpu)); pid != 0 {
-		m.What = fmt.Sprintf("timers of CPU %d expire in ksoftirqd/%d: this kernel has no ktimers/%d, a thread for them alone", cpu, cpu, cpu)
-		m.Help = fmt.Sprintf("`timer: %s` in the bench, or raise it with all other soft interrupts of that CPU: sudo chrt -f -p %d %d", Nanosleep, priority, pid)
+	if pid := hostinfo.Files(root).KernelThread(fmt.Sprintf("ksoftirqd/%d", cpu)); pid != 0 {
+		m.What = fmt.Sprintf("timers of CPU %[1]d expire in ksoftirqd/%[1]d: "+
+			"this kernel has no ktimers/%[1]d, a thread for them alone", cpu)
+		m.Help = fmt.Sprintf("`timer: %s` in the bench, or raise it with all other soft interrupts of that CPU: "+
+			"sudo chrt -f -p %d %d", Nanosleep, priority, pid)
 	}
+
 	return m
-}
-
-// kernelThread returns the id of the kernel's own thread of that name, 0 if there
-// is none.
-func kernelThread(root, name string) int {
-	paths, _ := filepath.Glob(filepath.Join(root, "proc/[0-9]*/comm"))
-	for _, path := range paths {
-		if text, err := os.ReadFile(path); err != nil || strings.TrimSpace(string(text)) != name {
-			continue
-		}
-		dir := filepath.Dir(path)
-		stat, _ := os.ReadFile(filepath.Join(dir, "stat"))
-		// "17 (ktimers/0) S 2 ...": the parent of all of them is kthreadd, 2.
-		after := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && len(after) > 1 && after[1] == "2" {
-			return pid
-		}
-	}
-	return 0
-}
-
-// realtime tells whether the kernel is PREEMPT_RT: by the file of the RT patches, or
-// by the version that a kernel since 6.12, which has RT without them, gives itself.
-func realtime(root string) bool {
-	text, err := os.ReadFile(filepath.Join(root, "sys/kernel/realtime"))
-	version, _ := os.ReadFile(filepath.Join(root, "proc/version"))
-	return err == nil && strings.TrimSpace(string(text)) == "1" || slices.Contains(strings.Fields(string(version)), "PREEMPT_RT")
 }

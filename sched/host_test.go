@@ -3,6 +3,7 @@ package sched
 import (
 	"bytes"
 	"fmt"
+	"lockstep/sched/hostinfo"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -62,7 +63,7 @@ func realtimeHost(t *testing.T, parent int, names map[int]string) (root string) 
 	files := map[string]string{"sys/kernel/realtime": "1\n"}
 	for pid, name := range names {
 		files[fmt.Sprintf("proc/%d/comm", pid)] = name + "\n"
-		files[fmt.Sprintf("proc/%d/stat", pid)] = fmt.Sprintf("%d (%s) S %d 0 0 0 -1 69238848", pid, name, parent)
+		files[fmt.Sprintf("proc/%d/stat", pid)] = fmt.Sprintf("%d (%s) S %d%s", pid, name, parent, strings.Repeat(" 0", 37))
 	}
 	return tree(t, files)
 }
@@ -83,7 +84,7 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	before := policy()
 	timers, noted := Timers{root, 3}, ""
 	note := func(r *Raised) { noted = fmt.Sprintf("%s, to be %d", policy(), r.Priority) }
-	if m := timers.Probe(11); (m == nil) != capable(unix.CAP_SYS_NICE) || policy() != before {
+	if m := timers.Probe(11); (m == nil) != Capable(unix.CAP_SYS_NICE) || policy() != before {
 		t.Errorf("asked for: %s, %+v", policy(), m)
 	}
 	was, m := timers.Raise(11, note)
@@ -103,12 +104,12 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	if got := policy(); m != nil || got != "policy 1 priority 11" {
 		t.Errorf("less than it has: %s, %v", got, m)
 	}
-	timers.Lower(again) // nothing
-	timers.Lower(&Raised{was.Was, 12})
+	timers.Restore(again) // nothing
+	timers.Restore(&Raised{was.Was, 12})
 	if got := policy(); got != "policy 1 priority 11" {
 		t.Errorf("what somebody else had made 11 was lowered: %s", got)
 	}
-	timers.Lower(was)
+	timers.Restore(was)
 	if got := policy(); got != before {
 		t.Errorf("restored: %s, want %s", got, before)
 	}
@@ -117,8 +118,8 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 // On PREEMPT_RT the thread of the timers has the priority asked for until restore,
 // as the kernel tells; elsewhere there is nothing to raise.
 func TestRaiseTimersOnThisHost(t *testing.T) {
-	cpu := Thread{CPU: -1}.Choose().CPU
-	pid := kernelThread("/", fmt.Sprintf("ktimers/%d", cpu))
+	cpu := Thread{CPU: -1}.ChooseCPU().CPU
+	pid := hostinfo.Files("/").KernelThread(fmt.Sprintf("ktimers/%d", cpu))
 	priority := func() int {
 		if pid == 0 {
 			return 0
@@ -132,14 +133,14 @@ func TestRaiseTimersOnThisHost(t *testing.T) {
 	before := priority()
 	was, m := Timers{"/", cpu}.Raise(before+40, nil)
 	raised := priority()
-	Timers{"/", cpu}.Lower(was)
+	Timers{"/", cpu}.Restore(was)
 	t.Logf("ktimers/%d is thread %d: priority %d, then %d; missing: %v", cpu, pid, before, raised, m)
-	if want := realtime("/") && m == nil; want != (raised == before+40) || priority() != before {
-		t.Errorf("PREEMPT_RT %t, missing %v: priority %d, then %d, restored %d", realtime("/"), m, before, raised, priority())
+	if want := hostinfo.Files("/").PreemptRT() && m == nil; want != (raised == before+40) || priority() != before {
+		t.Errorf("PREEMPT_RT %t, missing %v: priority %d, then %d, restored %d", hostinfo.Files("/").PreemptRT(), m, before, raised, priority())
 	}
 }
 
-func TestRaiseTimersSaysHowWhereItCannot(t *testing.T) {
+func TestRaiseTimersNamesTheRemedyWhereItFails(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		root   string
@@ -154,7 +155,7 @@ func TestRaiseTimersSaysHowWhereItCannot(t *testing.T) {
 		{"the thread has ended", realtimeHost(t, 2, map[int]string{1<<22 + 1: "ktimers/3"}), "expire in ktimers/3 below SCHED_FIFO 81: no such process", []string{"chrt -f -p 81 4194305"}, false},
 	} {
 		was, m := Timers{c.root, 3}.Raise(81, nil)
-		Timers{c.root, 3}.Lower(was)
+		Timers{c.root, 3}.Restore(was)
 		if raised := m == nil; raised != c.raised {
 			t.Errorf("%s: %v", c.name, m)
 		}

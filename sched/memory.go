@@ -44,6 +44,7 @@ func parseMaps(text string) []mapping {
 		m.name = strings.Join(f[5:], " ")
 		list = append(list, m)
 	}
+
 	return list
 }
 
@@ -59,13 +60,13 @@ func (m mapping) advice() int {
 	case m.read:
 		return unix.MADV_POPULATE_READ
 	}
+
 	return 0
 }
 
-// prefault makes every page of the process present, so that a first touch in the
-// loop is no page fault, even without the right to lock memory. Kernels before
-// 5.14 do not know the advice and mappings may go in between: errors do not
-// matter, the page faults of a run are counted.
+// prefault makes every page of the process present, so that a first touch in the loop is no page
+// fault, even without the right to lock memory. Errors are ignored: kernels before 5.14 do not know
+// the advice, mappings may disappear meanwhile, and a run counts its page faults.
 func prefault() {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -84,9 +85,9 @@ func prefault() {
 // touched keeps the reads of touch.
 var touched byte
 
-// touch reads a byte of every page. Kernels before 5.14 bring them in by that only, and
-// user-mode Linux maps a page of its own, and counts a fault, when it is used, be it
-// present or not. A mapping that is gone by now is left.
+// touch reads a byte of every page. On kernels before 5.14 only this makes pages present. User-mode
+// Linux maps a page, and counts a fault, at its first use even if the page is present. A mapping
+// that has been removed is skipped.
 //
 //go:norace
 func touch(start, end uintptr) {
@@ -105,12 +106,14 @@ func lockMemory() *Missing {
 		m := missingMemory(err.Error())
 		return &m
 	}
+
 	var size uint64
 	for _, m := range parseMaps(string(text)) {
 		if m.read || m.write || m.exec {
 			size += m.end - m.start
 		}
 	}
+
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil && size > uint64(info.Totalram)*uint64(info.Unit)/2 {
 		return &Missing{
@@ -119,9 +122,11 @@ func lockMemory() *Missing {
 			Help: "use a build without the race detector, or a smaller plant",
 		}
 	}
+
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE); err != nil {
 		m := missingMemory(os.NewSyscallError("mlockall", err).Error())
 		return &m
 	}
+
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestTouchReadsEveryPageAndLeavesAMappingThatIsGone(t *testing.T) {
+func TestTouchReadsEveryPageAndSkipsRemovedMappings(t *testing.T) {
 	const size = 1 << 20
 	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"lockstep/sched/hostinfo"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,7 +40,7 @@ func host(t *testing.T, caps, cpus, rtprio, memlock, realtime string) string {
 	return root
 }
 
-func TestProbeSaysWhatEachHostLacks(t *testing.T) {
+func TestProbeNamesWhatEachHostLacks(t *testing.T) {
 	const all, none, nice, lock = "000001ffffffffff", "0000000000000000", "0000000000800000", "0000000000004000"
 	at := Thread{CPU: 3, Priority: 80}
 	for _, c := range []struct {
@@ -103,13 +104,13 @@ func ofThreads(t *testing.T) map[int]string {
 		if err != nil {
 			continue // it has ended
 		}
-		of[tid] = fmt.Sprintf("CPUs %x, policy %d, priority %d, locked %s", cpus[0], attr.Policy, attr.Priority, fields("/proc/self/status")["VmLck"])
+		of[tid] = fmt.Sprintf("CPUs %x, policy %d, priority %d, locked %s", cpus[0], attr.Policy, attr.Priority, hostinfo.Files("/").Fields("proc/self/status")["VmLck"])
 	}
 	return of
 }
 
 // Probe and Enter agree about this host, and Probe changes nothing.
-func TestProbeAnswersAsEnterDoes(t *testing.T) {
+func TestProbeAgreesWithEnter(t *testing.T) {
 	for _, at := range []Thread{
 		{CPU: -1, Priority: 7},
 		{CPU: 1000, Priority: 7},
@@ -136,17 +137,17 @@ func TestProbeAnswersAsEnterDoes(t *testing.T) {
 	}
 }
 
-func TestHelpForACPUCanBeFollowedOnThisHost(t *testing.T) {
+func TestHelpForACPUWorksOnThisHost(t *testing.T) {
 	for _, c := range []struct {
 		m         Missing
 		want, not string
 	}{
-		{missingAlone(0, "0"), "this host has no second CPU", "taskset"},
-		{missingAlone(1, "0-1"), "`taskset -c 0-1`", ""},
-		{missingAlone(1, ""), "AllowedCPUs=", "taskset"},
-		{missingCPU(3, "x", "0-7"), "AllowedCPUs=", "taskset"}, // its mask is no limit
-		{missingCPU(3, "x", "0-1"), "choose a CPU that this host has: 0-1", "AllowedCPUs="},
-		{missingCPU(3, "x", ""), "AllowedCPUs=", "this host has"},
+		{missingAlone(0, []int{0}), "this host has no second CPU", "taskset"},
+		{missingAlone(1, []int{0, 1}), "`taskset -c 0-1`", ""},
+		{missingAlone(1, nil), "AllowedCPUs=", "taskset"},
+		{missingCPU(3, "x", []int{0, 1, 2, 3, 4, 5, 6, 7}), "AllowedCPUs=", "taskset"}, // its mask is no limit
+		{missingCPU(3, "x", []int{0, 1}), "choose a CPU that this host has: 0-1", "AllowedCPUs="},
+		{missingCPU(3, "x", nil), "AllowedCPUs=", "this host has"},
 	} {
 		if !strings.Contains(c.m.Help, c.want) || c.not != "" && strings.Contains(c.m.Help, c.not) {
 			t.Errorf("%+v: want %q and not %q", c.m, c.want, c.not)
@@ -154,7 +155,7 @@ func TestHelpForACPUCanBeFollowedOnThisHost(t *testing.T) {
 	}
 }
 
-func TestThrottlingIsSaidWithItsShare(t *testing.T) {
+func TestThrottlingIsReportedWithItsShare(t *testing.T) {
 	for runtime, want := range map[string]string{
 		"950000":  ", and real-time throttling leaves them 95 % of it together (kernel.sched_rt_runtime_us)",
 		"0":       ", and real-time throttling leaves them 0 % of it together (kernel.sched_rt_runtime_us)",

@@ -1,13 +1,9 @@
 package sched
 
-import (
-	"embed"
-	"io/fs"
-)
-
-//go:embed claim.go cpus.go doc.go grid.go histogram.go histogram_json.go host.go memory.go
-//go:embed missing.go probe.go thread.go timer.go usage.go virtual.go
-var sourceText embed.FS
+import "embed"
 
 // Text is the source of this package, of which generated targets are built.
-func Text() fs.FS { return sourceText }
+//
+//go:embed cpus.go doc.go grid.go histogram.go host.go memory.go
+//go:embed probe.go reservation.go thread.go timer.go
+var Text embed.FS

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"lockstep/sched/hostinfo"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,7 +68,7 @@ func enterAndTell(at string) {
 	if err := json.Unmarshal([]byte(at), &e.At); err != nil {
 		panic(err)
 	}
-	e.At = e.At.Choose()
+	e.At = e.At.ChooseCPU()
 	e.Missing = e.At.Enter()
 	minor, major := Faults()
 	for i := 0; i < len(fresh); i += 4096 {
@@ -83,18 +84,18 @@ func enterAndTell(at string) {
 		e.Policy, e.Priority, e.Flags = attr.Policy, attr.Priority, attr.Flags
 		e.Deadline = []uint64{attr.Runtime, attr.Deadline, attr.Period}
 	}
-	e.Blocked = fields("/proc/thread-self/status")["SigBlk"]
+	e.Blocked = hostinfo.Files("/").Fields("proc/thread-self/status")["SigBlk"]
 	e.Slack = timerSlack()
 	tasks, _ := os.ReadDir("/proc/self/task")
 	for _, task := range tasks {
-		list := fields("/proc/self/task/" + task.Name() + "/status")["Cpus_allowed_list"]
+		list := hostinfo.Files("/").Fields("proc/self/task/" + task.Name() + "/status")["Cpus_allowed_list"]
 		if task.Name() == strconv.Itoa(unix.Gettid()) {
 			e.Own = list
 			continue
 		}
 		e.Others = append(e.Others, list)
 	}
-	e.Locked, _ = strconv.Atoi(strings.TrimSuffix(fields("/proc/self/status")["VmLck"], " kB"))
+	e.Locked, _ = strconv.Atoi(strings.TrimSuffix(hostinfo.Files("/").Fields("proc/self/status")["VmLck"], " kB"))
 	_ = json.NewEncoder(os.Stdout).Encode(e)
 	close(stop)
 }
@@ -187,7 +188,7 @@ func checkEntered(t *testing.T, e entered) {
 		t.Errorf("the process has only %d other threads, want those of three goroutines", len(e.Others))
 	}
 	for _, list := range e.Others {
-		cpus := parseCPUs(list)
+		cpus := cpuSet(t, list)
 		if alone := !cpus.IsSet(e.CPU); alone == lacks(e.Missing, ResourceCPU, ResourceSecondCPU) {
 			t.Errorf("another thread may run on %q, the loop on %d; missing: %v", list, e.CPU, e.Missing)
 		}
@@ -208,13 +209,13 @@ func checkEntered(t *testing.T, e entered) {
 	}
 }
 
-func TestEnterHasOrSaysEachRight(t *testing.T) {
+func TestEnterGetsOrReportsEachRight(t *testing.T) {
 	e := inChild(t, fifo7, false)
 	t.Logf("missing: %v; %d kB locked", e.Missing, e.Locked)
 	checkEntered(t, e)
 }
 
-func TestEnterWithoutRightsStillHasItsCPU(t *testing.T) {
+func TestEnterWithoutRightsStillGetsItsCPU(t *testing.T) {
 	e := inChild(t, fifo7, true)
 	checkEntered(t, e)
 	if lacks(e.Missing, ResourceCPU) {
@@ -224,7 +225,7 @@ func TestEnterWithoutRightsStillHasItsCPU(t *testing.T) {
 
 // A deadline is granted, as sched_getattr(2) tells, or its absence is said, and the
 // thread has SCHED_FIFO instead.
-func TestDeadlineIsGrantedOrSaid(t *testing.T) {
+func TestDeadlineIsGrantedOrReported(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		at    Thread
@@ -252,7 +253,7 @@ func TestDeadlineIsGrantedOrSaid(t *testing.T) {
 	}
 }
 
-func TestMissingDeadlineSaysWhatTheKernelMeans(t *testing.T) {
+func TestMissingDeadlineExplainsTheKernelsError(t *testing.T) {
 	at := Thread{CPU: 3, Deadline: true, RuntimeNs: 1e6, PeriodNs: 5e6}
 	for _, c := range []struct {
 		err        error
@@ -325,7 +326,7 @@ zz-yy rw-p 00000000 00:00 0
 }
 
 func ExampleMissing() {
-	m := missingAlone(0, "0-3")
+	m := missingAlone(0, []int{0, 1, 2, 3})
 	fmt.Println(m.What)
 	fmt.Println(m.Help)
 	// Output:

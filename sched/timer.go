@@ -19,12 +19,12 @@ const (
 // a quarter of the period: a spinning thread keeps its CPU from all others.
 const MaxSpin = time.Millisecond
 
-// byClock in place of the descriptor of a timerfd: sleep in clock_nanosleep.
+// byClock replaces the descriptor of a timerfd: sleep in clock_nanosleep.
 const byClock = -2
 
-// quickest is less than any reading of the clock takes, ns: it bounds how often
-// a spin of given length reads it.
-const quickest = 10
+// minClockRead is less than the duration of any clock reading, ns: it bounds how often a spin of
+// given length reads the clock.
+const minClockRead = 10
 
 // Timer is the Ticker of a run in real time. It sleeps until the absolute
 // instants of the grid, so that it does not drift, in one of two system calls:
@@ -64,6 +64,7 @@ func NewTimer(sleep string, period, spin time.Duration) (*Timer, error) {
 	case sleep != Timerfd && sleep != Nanosleep:
 		return nil, fmt.Errorf("sched: timer %q: use %s or %s", sleep, Timerfd, Nanosleep)
 	}
+
 	t := &Timer{fd: byClock, grid: Grid{Period: int64(period)}, spin: int64(spin)}
 	if sleep == Timerfd {
 		fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
@@ -72,6 +73,7 @@ func NewTimer(sleep string, period, spin time.Duration) (*Timer, error) {
 		}
 		t.fd = fd
 	}
+
 	return t, nil
 }
 
@@ -102,10 +104,11 @@ func (t *Timer) Wait() int64 {
 	if t.spin > 0 {
 		// Woken late it may be before the last of several points: that one is
 		// left to the next Wait, which sleeps only if a further one was due.
-		if now := t.reach(t.grid.Due(t.passed + 1)); last > t.passed+1 && now < t.grid.Due(last) {
+		if now := t.spinUntil(t.grid.Due(t.passed + 1)); last > t.passed+1 && now < t.grid.Due(last) {
 			last--
 		}
 	}
+
 	n := last - t.passed
 	t.passed = last
 	return n
@@ -125,10 +128,12 @@ func (t *Timer) sleep() bool {
 		} else {
 			_, _, errno = unix.RawSyscall(unix.SYS_READ, uintptr(t.fd), uintptr(unsafe.Pointer(&t.count)), unsafe.Sizeof(t.count))
 		}
+
 		if errno != unix.EINTR { // the instant is absolute: asking again shifts nothing
 			break
 		}
 	}
+
 	switch {
 	case errno != 0:
 		t.errno = errno
@@ -138,20 +143,22 @@ func (t *Timer) sleep() bool {
 	default:
 		t.woken += int64(t.count)
 	}
+
 	return true
 }
 
-// reach reads the clock until due, at most spin away, and returns the instant.
+// spinUntil reads the clock until due, at most spin away, and returns the instant.
 //
 //go:nosplit
-func (t *Timer) reach(due int64) int64 {
+func (t *Timer) spinUntil(due int64) int64 {
 	now := Now()
-	for range t.spin / quickest {
+	for range t.spin / minClockRead {
 		if now >= due {
 			break
 		}
 		now = Now()
 	}
+
 	return now
 }
 
@@ -163,6 +170,7 @@ func (t *Timer) Err() error {
 	case t.fd == byClock:
 		return fmt.Errorf("sched: timer: %w", os.NewSyscallError("clock_nanosleep", t.errno))
 	}
+
 	return fmt.Errorf("sched: timer: %w", os.NewSyscallError("read", t.errno))
 }
 

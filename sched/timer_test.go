@@ -118,7 +118,7 @@ func TestTimerDoesNotDrift(t *testing.T) {
 	}
 }
 
-func TestSpinTakesTheWakeUpOutOfTheLateness(t *testing.T) {
+func TestSpinRemovesTheWakeUpLatency(t *testing.T) {
 	for _, sleep := range []string{Timerfd, Nanosleep} {
 		var with, without int64
 		for range 5 { // beside the load of others the median is theirs
@@ -162,7 +162,7 @@ func interrupt(t *testing.T) (sent *atomic.Int64, stop func()) {
 	}
 }
 
-func TestASignalNeitherEndsNorShiftsAWait(t *testing.T) {
+func TestSignalNeitherEndsNorShiftsAWait(t *testing.T) {
 	const period = 10 * time.Millisecond
 	withTimer(t, period, func(t *testing.T, tk *Timer) {
 		sent, stop := interrupt(t)
@@ -177,7 +177,7 @@ func TestASignalNeitherEndsNorShiftsAWait(t *testing.T) {
 	})
 }
 
-func TestTimerStartsAnewAtEachStart(t *testing.T) {
+func TestTimerRestartsAtEachStart(t *testing.T) {
 	withTimer(t, 2*time.Millisecond, func(t *testing.T, tk *Timer) {
 		for range 3 {
 			if err := tk.Start(); err != nil {
@@ -192,7 +192,7 @@ func TestTimerStartsAnewAtEachStart(t *testing.T) {
 // A timer that wakes up late between the wake-up and the instant of a point does
 // not wait for it: that point is the next Wait's, together with those that have
 // passed until then.
-func TestSpinDoesNotHoldALatePointBack(t *testing.T) {
+func TestSpinDoesNotDelayALatePoint(t *testing.T) {
 	const period = 20 * time.Millisecond
 	for _, sleep := range []string{Timerfd, Nanosleep} {
 		tk, err := NewTimer(sleep, period, MaxSpin)
@@ -231,7 +231,7 @@ func lateBeforePoint2(t *testing.T, tk *Timer) bool {
 	return false
 }
 
-func TestNewTimerRefuses(t *testing.T) {
+func TestNewTimerRefusesInvalidPeriods(t *testing.T) {
 	for _, c := range []struct {
 		sleep        string
 		period, spin time.Duration
@@ -254,7 +254,7 @@ func TestNewTimerRefuses(t *testing.T) {
 	}
 }
 
-func TestWaitAfterCloseFailsAndErrSaysHow(t *testing.T) {
+func TestWaitAfterCloseFailsWithAnError(t *testing.T) {
 	withTimer(t, time.Millisecond, func(t *testing.T, tk *Timer) {
 		point(t, tk, 0)
 		if err := tk.Close(); err != nil {

@@ -19,6 +19,7 @@ func (g *translator) call(x *ast.CallExpr) operand {
 			return g.builtin(x, b.Name())
 		}
 	}
+
 	if fn := g.flow.callee(x); fn != nil {
 		return g.ownCall(x, fn)
 	}
@@ -27,6 +28,7 @@ func (g *translator) call(x *ast.CallExpr) operand {
 			return g.library(x, fn)
 		}
 	}
+
 	g.refuse(x, "a call of what is no function of the tick")
 	return operand{}
 }
@@ -46,6 +48,7 @@ func (g *translator) ownCall(x *ast.CallExpr, fn *types.Func) operand {
 			g.out.put("const %s = %s;", g.declare(r.At(0).Type(), o.text, x), text)
 		}
 	}
+
 	return o
 }
 
@@ -58,9 +61,10 @@ func (g *translator) callText(x *ast.CallExpr, fn *types.Func) string {
 		if !ok || g.info.Uses[s.Sel] != fn { // of a table of functions
 			args, list = append(args, g.argument(list[0], recv)), list[1:]
 		} else {
-			args = append(args, g.receiver(s, isPointer(recv.Type())))
+			args = append(args, g.receiver(s))
 		}
 	}
+
 	if len(list) != params.Len() {
 		g.refuse(x, "a call whose arguments are the results of another")
 	}
@@ -70,32 +74,20 @@ func (g *translator) callText(x *ast.CallExpr, fn *types.Func) string {
 	return g.names[fn] + "(" + strings.Join(args, ", ") + ")"
 }
 
-// receiver is what a method is called on: its address, or its value.
-func (g *translator) receiver(s *ast.SelectorExpr, byAddress bool) string {
+// receiver is what a method is called on: a pointer.
+func (g *translator) receiver(s *ast.SelectorExpr) string {
 	sel := g.info.Selections[s]
 	text, pointer := g.path(s.X, sel, sel.Index()[:len(sel.Index())-1])
-	array := isArray(g.info.TypeOf(s.X)) || pointer && isArray(g.info.TypeOf(s.X).Underlying().(*types.Pointer).Elem())
-	switch {
-	case byAddress && !pointer && !array:
-		return "&" + text
-	case !byAddress && pointer:
-		return "*" + text
-	case array:
-		g.refuse(s, "a method of an array")
+	if !pointer {
+		g.refuse(s, "a method of what is no pointer")
 	}
 	return text
 }
 
-// argument is an argument; a pointer to rows is brought to that of constant rows, which C
-// does not do itself.
+// argument is an argument.
 func (g *translator) argument(x ast.Expr, p *types.Var) string {
-	if isArray(p.Type()) {
+	if is[*types.Array](p.Type()) {
 		g.refuse(x, "an array that is handed over by value")
-	}
-	if ptr, ok := p.Type().Underlying().(*types.Pointer); ok && !g.flow.through[p] {
-		if a, ok := ptr.Elem().Underlying().(*types.Array); ok && isArray(a.Elem()) {
-			return "(const " + g.declare(p.Type(), "", x) + ")" + g.expr(x).in(bindsUnary)
-		}
 	}
 	return g.text(x)
 }
@@ -108,67 +100,45 @@ func (g *translator) convert(x *ast.CallExpr) operand {
 	}
 	from := g.basic(x.Args[0])
 	o := g.expr(x.Args[0])
+	same := cBasic[to.Kind()] == cBasic[from.Kind()]
 	switch {
 	case to.Info()&types.IsBoolean != 0, to.Info()&from.Info()&types.IsFloat != 0:
 		return o // Go's way to keep a product from being fused: see the head of the file
 	case to.Info()&types.IsFloat != 0:
 		return operand{"(double)" + o.in(bindsUnary), bindsUnary, span{}}
-	case from.Info()&types.IsInteger != 0:
-		if cBasic[to.Kind()] == cBasic[from.Kind()] {
-			return o
-		}
-		return g.narrow(to, o)
-	}
-	helper, whole := "to_int64", wholeSpan(types.Typ[types.Int64])
-	switch {
-	case unsigned(to) && width(to) == 64:
-		helper, whole = "to_uint64", wholeSpan(to)
-	case width(to) < 32 || to.Kind() == types.Int32:
-		helper, whole = "to_int32", wholeSpan(types.Typ[types.Int32])
-	}
-	o = operand{g.help(helper) + "(" + o.text + ")", bindsPostfix, whole}
-	if whole.within(wholeSpan(to)) {
+	case from.Info()&types.IsInteger != 0 && same:
 		return o
+	case from.Info()&types.IsInteger != 0 && (width(to) != 32 && cBasic[to.Kind()] != ""):
+		return g.narrow(to, o)
+	case cBasic[to.Kind()] != "int64_t":
+		g.refuse(x, "a conversion of %s to %s", from, to)
 	}
-	return g.narrow(to, o)
+
+	return operand{g.help("to_int64") + "(" + o.text + ")", bindsPostfix, wholeSpan(to)}
 }
 
-// builtin is min, max or len.
+// builtin is min or max of signed integers.
 func (g *translator) builtin(x *ast.CallExpr, name string) operand {
 	if name != "min" && name != "max" {
 		g.refuse(x, "the function %s", name)
 	}
-	t := g.basic(x)
+	if t := g.basic(x); cBasic[t.Kind()] != "int64_t" {
+		g.refuse(x, "the function %s of %s", name, t)
+	}
+
 	o := g.expr(x.Args[0])
-	constant := g.info.Types[x.Args[0]].Value != nil
+	constant := g.isConst(x.Args[0])
 	for _, a := range x.Args[1:] {
-		b := g.expr(a)
-		c := g.info.Types[a].Value != nil
+		b, c := g.expr(a), g.isConst(a)
 		if constant && !c {
-			o, b, constant, c = b, o, c, constant // the same, and a constant is the cheaper bound
+			o, b = b, o
 		}
-		o = g.extreme(name, t, o, b, c)
+		text := g.help(name+"_int64") + "(" + o.text + ", " + b.text + ")"
+		o = operand{text, bindsPostfix, extremeSpan(name, o.span, b.span)}
 		constant = constant && c
 	}
-	return o
-}
 
-// extreme is the lesser or the greater of two; b may be a constant.
-func (g *translator) extreme(name string, t *types.Basic, a, b operand, constant bool) operand {
-	helper := map[string]string{"min": "least", "max": "most"}[name]
-	s := span{}
-	switch {
-	case t.Info()&types.IsFloat != 0 && constant:
-		helper = map[string]string{"min": "at_most", "max": "at_least"}[name]
-	case t.Info()&types.IsFloat != 0:
-	case unsigned(t):
-		helper = name + "_uint64"
-		s = a.span.cover(b.span)
-	default:
-		helper = name + "_int64"
-		s = extremeSpan(name, a.span, b.span)
-	}
-	return operand{g.help(helper) + "(" + a.text + ", " + b.text + ")", bindsPostfix, s}
+	return o
 }
 
 func extremeSpan(name string, a, b span) span {
@@ -178,17 +148,16 @@ func extremeSpan(name string, a, b span) span {
 		}
 		return y
 	}
+
 	return span{pick(a.lo, b.lo), pick(a.hi, b.hi)}
 }
 
 // libraryC are functions of Go's standard library with one result in C; those of the
 // second column are helpers.
 var libraryC = map[string]string{
-	"math.Abs": "fabs", "math.Sqrt": "sqrt", "math.Floor": "floor", "math.Ceil": "ceil", "math.Trunc": "trunc",
-	"math.Copysign": "copysign", "math.Float64bits": "bits_of", "math.Float64frombits": "double_of",
-	"math.Signbit": "sign_bit", "math.IsNaN": "is_nan", "math.IsInf": "is_inf", "math.Inf": "infinite",
-	"math.NaN": "not_a_number", "bits.LeadingZeros64": "leading_zeros", "bits.TrailingZeros64": "trailing_zeros",
-	"bits.OnesCount64": "ones_count", "bits.Len64": "bit_length",
+	"math.Abs": "fabs", "math.Sqrt": "sqrt", "math.Copysign": "copysign", "math.NaN": "not_a_number",
+	"math.Float64bits": "bits_of", "math.Float64frombits": "double_of",
+	"bits.LeadingZeros64": "leading_zeros", "bits.TrailingZeros64": "trailing_zeros", "bits.OnesCount64": "ones_count",
 	"bits.Mul64": "multiply_wide", "bits.Add64": "add_carry", "bits.Sub64": "sub_borrow",
 }
 
@@ -217,6 +186,7 @@ func (g *translator) library(x *ast.CallExpr, fn *types.Func) operand {
 	case types.Identical(r.At(0).Type(), types.Typ[types.Uint64]):
 		s = wholeSpan(types.Typ[types.Uint64])
 	}
+
 	return operand{name + "(" + strings.Join(args, ", ") + ")", bindsPostfix, s}
 }
 
@@ -231,6 +201,7 @@ func (g *translator) fixed(x *ast.CallExpr, fn *types.Func) string {
 		}
 		args[i], _ = constant.Float64Val(constant.ToFloat(v))
 	}
+
 	switch fn.Name() {
 	case "Inf":
 		return floatLiteral(math.Inf(int(args[0])))
@@ -242,10 +213,7 @@ func (g *translator) fixed(x *ast.CallExpr, fn *types.Func) string {
 				return floatLiteral(f)
 			}
 		}
-	case "NaN":
-		if g.noNames {
-			return "(double)NAN"
-		}
 	}
+
 	return ""
 }

@@ -3,14 +3,14 @@
 // It knows no plant: package codegen brings the Go, and what the C says of itself. It compiles
 // nothing.
 //
-// It takes a subset of Go: numbers, bool, fixed arrays and structs; constant tables; functions and
-// methods that get scalars and pointers and give scalars. It takes every statement but goto,
-// defer, go and select, and of the standard library what an instruction does. Everything else is
-// refused with its place.
+// It takes what package specialise writes: numbers, bool, fixed arrays and structs; constant
+// tables; functions and methods that get scalars and pointers and give scalars; assignments of one
+// value, if, loops with a condition or over a number, break, continue, return; of the standard
+// library what an instruction does. Integers are computed in 64 bits; narrower ones only hold
+// values. Everything else is refused with its place.
 //
 // All that Go defines and C does not keeps Go's meaning. Whole numbers wrap around, and any shift
-// and conversion has a value. Operands and calls go from left to right, arrays are values, -0 and
-// NaN stay what they are.
+// and conversion has a value. Operands and calls go from left to right, -0 and NaN stay what they are.
 //
 // Pointers are followed over the whole text. So a function gets const where nothing is written
 // through a pointer, and restrict where none of its pointers can meet another. A call that changes
@@ -21,12 +21,12 @@
 //	load.go        the Go of a tick, parsed and type-checked
 //	translate.go   Translate: what is translated, in which order
 //	files.go       Files: the header and the source of a kernel
-//	stmt.go        statements; loop.go loops, assign.go assignments and declarations
-//	expr.go        expressions; logic.go operators and comparisons, int.go ranges of whole numbers
+//	stmt.go        statements, with assignments and declarations
+//	expr.go        expressions, operators and comparisons; int.go ranges of whole numbers
 //	call.go        calls, conversions, built-in functions
 //	order.go       which operands depend on an order that C does not have
 //	flow.go        what functions read and write, and where pointers point
-//	types.go       types; table.go constant tables, names.go names, help.go helpers in C
+//	types.go       types and constant tables; names.go names, help.go helpers in C
 //	lines.go       lines of C, broken and indented
 //	text.go        the source of this package, for its version
 package c99

@@ -49,7 +49,7 @@ func (o operand) in(binds int) string {
 func (g *translator) expr(x ast.Expr) operand {
 	x = ast.Unparen(x)
 	if tv := g.info.Types[x]; tv.Value != nil {
-		return g.constant(x, tv)
+		return g.literal(x, tv.Value, tv.Type)
 	}
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -58,59 +58,20 @@ func (g *translator) expr(x ast.Expr) operand {
 		return operand{g.selector(x), bindsPostfix, g.typeSpan(x)}
 	case *ast.IndexExpr:
 		return operand{g.element(x), bindsPostfix, g.tableSpan(x)}
-	case *ast.StarExpr:
-		return g.target(x)
 	case *ast.UnaryExpr:
 		return g.unary(x)
 	case *ast.BinaryExpr:
 		return g.binary(x)
 	case *ast.CallExpr:
 		return g.call(x)
-	case *ast.CompositeLit:
-		t := g.info.TypeOf(x)
-		return operand{"(" + g.declare(t, "", x) + ")" + strings.Join(strings.Fields(g.initializer(x, t)), " "), bindsPostfix, span{}}
 	}
+
 	g.refuse(x, "an expression that is not in what is translated")
 	return operand{}
 }
 
 // text is an expression where anything may stand.
 func (g *translator) text(x ast.Expr) string { return g.expr(x).text }
-
-// constant is a literal, or the name of a constant of the package.
-func (g *translator) constant(x ast.Expr, tv types.TypeAndValue) operand {
-	if id, ok := x.(*ast.Ident); ok {
-		if c, ok := g.info.Uses[id].(*types.Const); ok && c.Parent() == g.pkg.Scope() {
-			if o, ok := g.named(c, tv); ok {
-				return o
-			}
-		}
-	}
-	return g.literal(x, tv.Value, tv.Type)
-}
-
-// named is the name of a constant, if it is of the type that is wanted.
-func (g *translator) named(c *types.Const, tv types.TypeAndValue) (operand, bool) {
-	b, ok := tv.Type.Underlying().(*types.Basic)
-	if !ok {
-		return operand{}, false
-	}
-	switch {
-	case b.Info()&types.IsInteger != 0:
-		v, _ := new(big.Int).SetString(constant.ToInt(c.Val()).ExactString(), 10)
-		if v == nil || !v.IsInt64() || v.Int64() > math.MaxInt32 || v.Int64() < -math.MaxInt32 || b.Info()&types.IsUnsigned != 0 {
-			return operand{}, false
-		}
-		g.useConst(c)
-		return operand{g.names[c], bindsPostfix, spanOf(v, v)}, true
-	case b.Info()&types.IsFloat != 0:
-		if k, ok := c.Type().Underlying().(*types.Basic); ok && k.Info()&types.IsFloat != 0 && !g.noNames {
-			g.useConst(c)
-			return operand{g.names[c], bindsPostfix, span{}}, true
-		}
-	}
-	return operand{}, false
-}
 
 // literal writes a constant: a double by the shortest decimal that reads back to it.
 func (g *translator) literal(at ast.Node, v constant.Value, t types.Type) operand {
@@ -135,6 +96,7 @@ func (g *translator) literal(at ast.Node, v constant.Value, t types.Type) operan
 		}
 		return operand{text, bindsPostfix, span{}}
 	}
+
 	g.refuse(at, "a constant of type %s", t)
 	return operand{}
 }
@@ -148,6 +110,7 @@ func floatLiteral(f float64) string {
 	case f != f:
 		return "(double)NAN"
 	}
+
 	text := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(text, ".e") {
 		text += ".0"
@@ -156,10 +119,10 @@ func floatLiteral(f float64) string {
 }
 
 func intLiteral(n *big.Int, unsigned bool) operand {
-	s := spanOf(n, n)
+	s := span{n, n}
 	switch {
 	case unsigned && n.BitLen() > 31:
-		return operand{fmt.Sprintf("UINT64_C(%s)", hexOver(n)), bindsPostfix, s}
+		return operand{fmt.Sprintf("UINT64_C(0x%x)", n), bindsPostfix, s}
 	case unsigned:
 		return operand{n.String() + "u", bindsPostfix, s}
 	case n.BitLen() <= 31 && n.Sign() >= 0:
@@ -171,11 +134,9 @@ func intLiteral(n *big.Int, unsigned bool) operand {
 	case n.BitLen() == 64:
 		return operand{"INT64_MIN", bindsPostfix, s}
 	}
+
 	return operand{fmt.Sprintf("-INT64_C(%s)", new(big.Int).Neg(n)), bindsUnary, s}
 }
-
-// hexOver writes wide bit patterns in hex.
-func hexOver(n *big.Int) string { return fmt.Sprintf("0x%x", n) }
 
 // variable is a local, a parameter or a table.
 func (g *translator) variable(x *ast.Ident) operand {
@@ -188,12 +149,10 @@ func (g *translator) variable(x *ast.Ident) operand {
 		g.useTable(v, x)
 		return operand{g.names[v], bindsPostfix, g.typeSpan(x)}
 	}
+
 	s := g.typeSpan(x)
 	if known, ok := g.spans[v]; ok {
 		s = known
-	}
-	if text, ok := g.instead[v]; ok {
-		return operand{text, bindsPostfix, s}
 	}
 	return operand{g.names[v], bindsPostfix, s}
 }
@@ -210,64 +169,33 @@ func (g *translator) selector(x *ast.SelectorExpr) string {
 
 // path goes from x through fields, and says whether what it comes to is a pointer.
 func (g *translator) path(x ast.Expr, sel *types.Selection, fields []int) (text string, pointer bool) {
-	text, pointer = g.expr(x).in(bindsPostfix), isPointer(sel.Recv())
-	if star, ok := ast.Unparen(x).(*ast.StarExpr); ok {
-		text, pointer = g.expr(star.X).in(bindsPostfix), true
-	}
+	text, pointer = g.expr(x).in(bindsPostfix), is[*types.Pointer](sel.Recv())
 	t := sel.Recv()
 	for _, i := range fields {
-		if p, ok := t.Underlying().(*types.Pointer); ok {
-			t = p.Elem()
-		}
-		f := t.Underlying().(*types.Struct).Field(i)
+		f := pointee(t).Underlying().(*types.Struct).Field(i)
 		if pointer {
 			text += "->"
 		} else {
 			text += "."
 		}
-		text, pointer, t = text+g.fieldName(f), isPointer(f.Type()), f.Type()
+
+		text, pointer, t = text+g.fieldName(f), is[*types.Pointer](f.Type()), f.Type()
 	}
+
 	return text, pointer
 }
 
 // element is an entry of an array, or of one that is pointed to.
 func (g *translator) element(x *ast.IndexExpr) string {
-	t := g.info.TypeOf(x.X).Underlying()
-	if p, ok := t.(*types.Pointer); ok {
-		t = p.Elem().Underlying()
-	}
-	if _, ok := t.(*types.Array); !ok {
+	if t := pointee(g.info.TypeOf(x.X)).Underlying(); !is[*types.Array](t) {
 		g.refuse(x, "an index of %s, which is no array", t)
 	}
 	return g.expr(x.X).in(bindsPostfix) + "[" + g.text(x.Index) + "]"
 }
 
-// target is what a pointer points to; that of an array is in C the pointer itself.
-func (g *translator) target(x *ast.StarExpr) operand {
-	o := g.expr(x.X)
-	if isArray(g.info.TypeOf(x)) {
-		return o
-	}
-	return operand{"*" + o.in(bindsUnary), bindsUnary, g.typeSpan(x)}
-}
-
-func isArray(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Array)
-	return ok
-}
-
-func isStruct(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Struct)
-	return ok
-}
-
 // address is &x; an array is in C a pointer to its first element already.
 func (g *translator) address(x ast.Expr) string {
-	x = ast.Unparen(x)
-	if star, ok := x.(*ast.StarExpr); ok {
-		return g.text(star.X)
-	}
-	if isArray(g.info.TypeOf(x)) {
+	if is[*types.Array](g.info.TypeOf(x)) {
 		return g.expr(x).in(bindsUnary)
 	}
 	return "&" + g.expr(x).in(bindsUnary)
@@ -279,8 +207,6 @@ func (g *translator) unary(x *ast.UnaryExpr) operand {
 		return operand{g.address(x.X), bindsUnary, span{}}
 	case token.NOT:
 		return operand{"!" + g.expr(x.X).in(bindsUnary), bindsUnary, span{}}
-	case token.ADD:
-		return g.expr(x.X)
 	case token.SUB:
 		t := g.basic(x)
 		o := g.expr(x.X)
@@ -288,17 +214,9 @@ func (g *translator) unary(x *ast.UnaryExpr) operand {
 			return operand{"-" + spaced(o.in(bindsUnary)), bindsUnary, span{}}
 		}
 		zero := big.NewInt(0)
-		return g.arithmetic(token.SUB, t, operand{"0", bindsPostfix, spanOf(zero, zero)}, o)
-	case token.XOR:
-		t := g.basic(x)
-		o := g.expr(x.X)
-		not := operand{"~" + o.in(bindsUnary), bindsUnary, o.span.not()}
-		if width(t) == 64 {
-			not.span = wholeSpan(t)
-			return not
-		}
-		return g.narrow(t, not)
+		return g.arithmetic(x, token.SUB, t, operand{"0", bindsPostfix, span{zero, zero}}, o)
 	}
+
 	g.refuse(x, "the operator %s", x.Op)
 	return operand{}
 }
@@ -318,4 +236,104 @@ func (g *translator) basic(x ast.Expr) *types.Basic {
 		g.refuse(x, "%s is no scalar", g.info.TypeOf(x))
 	}
 	return b
+}
+
+// comparisons and logic of C, and how tightly they bind.
+var logic = map[token.Token]int{
+	token.LAND: bindsAnd, token.LOR: bindsOr, token.EQL: bindsEqual, token.NEQ: bindsEqual,
+	token.LSS: bindsLess, token.LEQ: bindsLess, token.GTR: bindsLess, token.GEQ: bindsLess,
+}
+
+func (g *translator) binary(x *ast.BinaryExpr) operand {
+	switch x.Op {
+	case token.LAND, token.LOR:
+		return g.connect(x)
+	case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
+		return g.compare(x)
+	}
+
+	t := g.basic(x)
+	a, b := g.expr(x.X), g.expr(x.Y)
+	if t.Info()&types.IsFloat != 0 {
+		binds := bindsAdd
+		if x.Op == token.MUL || x.Op == token.QUO {
+			binds = bindsMul
+		}
+		return operand{a.in(binds) + " " + x.Op.String() + " " + b.in(binds+1), binds, span{}}
+	}
+
+	return g.arithmetic(x, x.Op, t, a, b)
+}
+
+// connect is && or ||: where calls have to stand alone, those of the right side do so
+// only where the right side is reached.
+func (g *translator) connect(x *ast.BinaryExpr) operand {
+	binds := logic[x.Op]
+	if !g.apart || !g.calls(x.Y) {
+		a, b := g.expr(x.X), g.expr(x.Y)
+		if x.Op == token.LOR && g.always(x.X, x.Y) {
+			b = operand{"!(" + a.text + ")", bindsUnary, span{}}
+		}
+		if b.binds == binds { // gcc wants to see what is meant
+			b.binds = bindsCond
+		}
+		left := a.in(binds)
+		if a.binds == bindsAnd && binds == bindsOr {
+			left = "(" + a.text + ")"
+		}
+		right := b.in(bindsBitOr)
+		return operand{left + " " + x.Op.String() + " " + right, binds, span{}}
+	}
+
+	t := g.temporary("t")
+	g.out.put("bool %s = %s;", t, g.text(x.X))
+	not := ""
+	if x.Op == token.LOR {
+		not = "!"
+	}
+	g.out.put("if (%s%s) {", not, t)
+	g.out.indent++
+	g.out.put("%s = %s;", t, g.text(x.Y))
+	g.out.indent--
+	g.out.put("}")
+	return operand{t, bindsPostfix, span{}}
+}
+
+// always says whether one of two comparisons holds in any case: of that compilers warn where
+// they see it.
+func (g *translator) always(x, y ast.Expr) bool {
+	a, ok := ast.Unparen(x).(*ast.BinaryExpr)
+	b, ok2 := ast.Unparen(y).(*ast.BinaryExpr)
+	if !ok || !ok2 || g.calls(x) || logic[a.Op] < bindsEqual || g.info.TypeOf(a.X) != g.info.TypeOf(b.X) {
+		return false
+	}
+	t, ok := g.info.TypeOf(a.X).Underlying().(*types.Basic)
+	opposite := map[token.Token]token.Token{
+		token.LSS: token.GEQ, token.GEQ: token.LSS, token.GTR: token.LEQ, token.LEQ: token.GTR, token.EQL: token.NEQ,
+		token.NEQ: token.EQL,
+	}
+	return ok && t.Info()&types.IsInteger != 0 && opposite[a.Op] == b.Op && g.text(a.X) == g.text(b.X) && g.text(a.Y) == g.text(b.Y)
+}
+
+// calls says whether an expression calls a function of the text.
+func (g *translator) calls(x ast.Expr) (found bool) {
+	ast.Inspect(x, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok {
+			found = found || g.flow.callee(c) != nil
+		}
+		return !found
+	})
+	return found
+}
+
+func (g *translator) compare(x *ast.BinaryExpr) operand {
+	if t := g.info.TypeOf(x.X); is[*types.Array](t) || is[*types.Struct](t) {
+		g.refuse(x, "a comparison of what is no scalar")
+	}
+	a, b := g.expr(x.X), g.expr(x.Y)
+	binds := bindsShift // of what is compared; another comparison gets parentheses
+	if a.text[0] == '!' {
+		a.binds = bindsCond
+	}
+	return operand{a.in(binds) + " " + x.Op.String() + " " + b.in(binds), logic[x.Op], span{}}
 }

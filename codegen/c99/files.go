@@ -108,6 +108,7 @@ func (b *Body) header(prefix string, about About) []string {
 			kernel.text = append(kernel.text, s.body...)
 		}
 	}
+
 	text := strings.NewReplacer("name_", prefix+"_", "NAME_", strings.ToUpper(prefix)+"_").Replace(cHeader)
 	text = fmt.Sprintf(text, b.inputs, b.outputs, floatLiteral(about.Period), cString(about.Hash), strings.Join(kernel.text, "\n")+"\n")
 	return append(w.text, strings.Split(text, "\n")...)
@@ -173,6 +174,7 @@ func (b *Body) source(prefix string, about About) []string {
 			text = append(append(text, s.body...), "")
 		}
 	}
+
 	text = append(text, b.code...)
 	e := b.entry
 	closing := fmt.Sprintf(cClosing, e["create"], e["reset"], e["step"], e["output"], e["drive"], e["driven"], e["own"], max(0, about.Fault))

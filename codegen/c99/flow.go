@@ -28,6 +28,7 @@ func (a places) meets(b places) bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -38,17 +39,17 @@ func (a places) add(b places) (grew bool) {
 			a[p], grew = true, true
 		}
 	}
+
 	return grew
 }
 
-// flow is what functions read and write, and where pointers point, the same for every
+// flow is which functions write, and where pointers point, the same for every
 // call: what is not ordered in C is kept in Go's order where that matters.
 type flow struct {
 	*tickText
 	reached []*types.Func                   // in the order of the text
 	points  map[types.Object]places         // of a pointer
-	writes  map[*types.Func]places          // with those of the functions it calls
-	reads   map[*types.Func]places          // likewise
+	writes  map[*types.Func]bool            // what is shared, by itself or by what it calls
 	through map[types.Object]bool           // pointers through which something is written
 	passed  map[types.Object][]types.Object // pointers that a pointer is handed to
 	changed map[types.Object]int            // assignments to a local, without its declaration
@@ -58,7 +59,7 @@ type flow struct {
 // say.
 func newFlow(t *tickText, entries []*types.Func) *flow {
 	f := &flow{
-		tickText: t, points: map[types.Object]places{}, writes: map[*types.Func]places{}, reads: map[*types.Func]places{},
+		tickText: t, points: map[types.Object]places{}, writes: map[*types.Func]bool{},
 		through: map[types.Object]bool{}, passed: map[types.Object][]types.Object{}, changed: map[types.Object]int{},
 	}
 	seen := map[*types.Func]bool{}
@@ -75,26 +76,25 @@ func newFlow(t *tickText, entries []*types.Func) *flow {
 					reach(callee)
 				}
 			}
+
 			return true
 		})
 	}
+
 	for _, fn := range entries {
 		f.point(fn.Signature().Recv(), places{theKernel: true})
 		for v := range fn.Signature().Params().Variables() {
-			if isPointer(v.Type()) {
+			if is[*types.Pointer](v.Type()) {
 				f.point(v, places{{root: v.Name()}: true})
 			}
 		}
+
 		reach(fn)
 	}
+
 	slices.SortFunc(f.reached, func(a, b *types.Func) int { return t.order[a] - t.order[b] })
 	f.solve()
 	return f
-}
-
-func isPointer(t types.Type) bool {
-	_, ok := t.Underlying().(*types.Pointer)
-	return ok
 }
 
 // callee is the function of the text that a call calls, or nil.
@@ -116,9 +116,6 @@ func (f *flow) point(v types.Object, to places) (grew bool) {
 
 // solve goes round until nothing is added.
 func (f *flow) solve() {
-	for _, fn := range f.reached {
-		f.writes[fn], f.reads[fn] = places{}, places{}
-	}
 	for grew := true; grew; {
 		grew = false
 		for _, fn := range f.reached {
@@ -128,6 +125,7 @@ func (f *flow) solve() {
 			})
 		}
 	}
+
 	clear(f.changed)
 	for _, fn := range f.reached {
 		ast.Inspect(f.funcs[fn].Body, func(n ast.Node) bool {
@@ -135,6 +133,7 @@ func (f *flow) solve() {
 			return true
 		})
 	}
+
 	for grew := true; grew; {
 		grew = false
 		for from, to := range f.passed {
@@ -157,27 +156,10 @@ func (f *flow) visit(fn *types.Func, n ast.Node) (grew bool) {
 				grew = f.hand(f.object(l), n.Rhs[i]) || grew
 			}
 		}
-	case *ast.ValueSpec:
-		for i, name := range n.Names {
-			if i < len(n.Values) {
-				grew = f.hand(f.info.Defs[name], n.Values[i]) || grew
-			}
-		}
-	case *ast.IncDecStmt:
-		grew = f.write(fn, n.X)
-	case *ast.RangeStmt:
-		if n.Tok == token.ASSIGN {
-			for _, x := range []ast.Expr{n.Key, n.Value} {
-				if x != nil {
-					grew = f.write(fn, x) || grew
-				}
-			}
-		}
 	case *ast.CallExpr:
 		grew = f.call(fn, n)
-	case *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
-		grew = f.reads[fn].add(f.at(n.(ast.Expr)))
 	}
+
 	return grew
 }
 
@@ -191,29 +173,25 @@ func (f *flow) call(fn *types.Func, c *ast.CallExpr) (grew bool) {
 	args := c.Args
 	if recv := sig.Recv(); recv != nil {
 		if s, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr); ok && f.info.Uses[s.Sel] == callee {
-			if isPointer(recv.Type()) && !isPointer(f.info.TypeOf(s.X)) {
-				grew = f.point(recv, f.at(s.X))
-				f.handOn(f.base(s.X), recv)
-			} else {
-				grew = f.hand(recv, s.X)
-			}
+			grew = f.hand(recv, s.X)
 		} else { // of a table of functions: the receiver is the first argument
 			grew = f.hand(recv, args[0])
 			args = args[1:]
 		}
 	}
+
 	for i, a := range args {
 		if i < sig.Params().Len() {
 			grew = f.hand(sig.Params().At(i), a) || grew
 		}
 	}
-	grew = f.writes[fn].add(f.writes[callee]) || grew
-	return f.reads[fn].add(f.reads[callee]) || grew
+
+	return f.writes[callee] && f.writer(fn) || grew
 }
 
 // hand lets dst point to what src points to.
 func (f *flow) hand(dst types.Object, src ast.Expr) bool {
-	if dst == nil || !isPointer(dst.Type()) {
+	if dst == nil || !is[*types.Pointer](dst.Type()) {
 		return false
 	}
 	src = ast.Unparen(src)
@@ -221,6 +199,7 @@ func (f *flow) hand(dst types.Object, src ast.Expr) bool {
 		f.handOn(f.base(u.X), dst)
 		return f.point(dst, f.at(u.X))
 	}
+
 	o := f.object(src)
 	if o == nil {
 		f.refuse(src, "a pointer that is neither a variable nor an address")
@@ -238,10 +217,19 @@ func (f *flow) handOn(src, dst types.Object) {
 
 // write notes an assignment to x.
 func (f *flow) write(fn *types.Func, x ast.Expr) bool {
-	if p := f.base(x); p != nil {
-		f.through[p] = true
+	p := f.base(x)
+	if p == nil {
+		return false
 	}
-	return f.writes[fn].add(f.at(x))
+	f.through[p] = true
+	return f.writer(fn)
+}
+
+// writer notes that a function writes what is shared.
+func (f *flow) writer(fn *types.Func) (news bool) {
+	news = !f.writes[fn]
+	f.writes[fn] = true
+	return news
 }
 
 // object is the variable that an expression names, or nil.
@@ -258,14 +246,15 @@ func (f *flow) holder(x ast.Expr) types.Object {
 	case *ast.Ident:
 		return f.info.ObjectOf(x)
 	case *ast.SelectorExpr:
-		if !isPointer(f.info.TypeOf(x.X)) {
+		if !is[*types.Pointer](f.info.TypeOf(x.X)) {
 			return f.holder(x.X)
 		}
 	case *ast.IndexExpr:
-		if !isPointer(f.info.TypeOf(x.X)) {
+		if !is[*types.Pointer](f.info.TypeOf(x.X)) {
 			return f.holder(x.X)
 		}
 	}
+
 	return nil
 }
 
@@ -276,14 +265,13 @@ func (f *flow) base(x ast.Expr) types.Object {
 		return f.baseOf(x.X)
 	case *ast.IndexExpr:
 		return f.baseOf(x.X)
-	case *ast.StarExpr:
-		return f.object(x.X)
 	}
+
 	return nil
 }
 
 func (f *flow) baseOf(x ast.Expr) types.Object {
-	if isPointer(f.info.TypeOf(x)) {
+	if is[*types.Pointer](f.info.TypeOf(x)) {
 		return f.object(x)
 	}
 	return f.base(x)
@@ -296,8 +284,6 @@ func (f *flow) at(x ast.Expr) places {
 		if v, ok := f.info.ObjectOf(x).(*types.Var); ok {
 			return places{{root: v}: true}
 		}
-	case *ast.StarExpr:
-		return f.points[f.object(x.X)]
 	case *ast.IndexExpr:
 		return f.within(x.X)
 	case *ast.SelectorExpr:
@@ -312,14 +298,16 @@ func (f *flow) at(x ast.Expr) places {
 			}
 			parts[p] = true
 		}
+
 		return parts
 	}
+
 	return nil
 }
 
 // within is where x, or what it points to, lies.
 func (f *flow) within(x ast.Expr) places {
-	if isPointer(f.info.TypeOf(x)) {
+	if is[*types.Pointer](f.info.TypeOf(x)) {
 		return f.points[f.object(x)]
 	}
 	return f.at(x)
@@ -327,11 +315,7 @@ func (f *flow) within(x ast.Expr) places {
 
 // firstField is the field with which a selection begins: an embedded one, or its own.
 func firstField(sel *types.Selection) string {
-	t := sel.Recv()
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	return t.Underlying().(*types.Struct).Field(sel.Index()[0]).Name()
+	return pointee(sel.Recv()).Underlying().(*types.Struct).Field(sel.Index()[0]).Name()
 }
 
 // count counts the assignments to locals.
@@ -341,6 +325,7 @@ func (f *flow) count(n ast.Node) {
 			f.changed[o]++
 		}
 	}
+
 	switch n := n.(type) {
 	case *ast.AssignStmt:
 		for _, l := range n.Lhs {
@@ -348,24 +333,9 @@ func (f *flow) count(n ast.Node) {
 				more(l)
 			}
 		}
-	case *ast.IncDecStmt:
-		more(n.X)
-	case *ast.RangeStmt:
-		if n.Tok == token.ASSIGN {
-			more(n.Key)
-			if n.Value != nil {
-				more(n.Value)
-			}
-		}
 	case *ast.UnaryExpr:
 		if n.Op == token.AND {
 			more(n.X)
-		}
-	case *ast.CallExpr: // of a method that gets the address
-		if fn := f.callee(n); fn != nil && fn.Signature().Recv() != nil && isPointer(fn.Signature().Recv().Type()) {
-			if s, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && !isPointer(f.info.TypeOf(s.X)) {
-				more(s.X)
-			}
 		}
 	}
 }

@@ -1,9 +1,6 @@
 package c99
 
 import (
-	"fmt"
-	"go/ast"
-	"go/types"
 	"slices"
 	"strings"
 )
@@ -22,20 +19,6 @@ var helpers = []helper{
 static inline int64_t wrap64(uint64_t bits) {
 	int64_t n;
 	memcpy(&n, &bits, sizeof n);
-	return n;
-}`},
-	{"wrap32", nil, `
-static inline int32_t wrap32(uint64_t bits) {
-	const uint32_t low = (uint32_t)bits;
-	int32_t n;
-	memcpy(&n, &low, sizeof n);
-	return n;
-}`},
-	{"wrap16", nil, `
-static inline int16_t wrap16(uint64_t bits) {
-	const uint16_t low = (uint16_t)bits;
-	int16_t n;
-	memcpy(&n, &low, sizeof n);
 	return n;
 }`},
 	{"wrap8", nil, `
@@ -57,10 +40,6 @@ static inline int64_t mul64(int64_t a, int64_t b) { return wrap64((uint64_t)a * 
 static inline int64_t div64(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? sub64(0, a) : a / b; }`},
 	{"mod64", nil, `
 static inline int64_t mod64(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }`},
-	{"udiv64", nil, `
-static inline uint64_t udiv64(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }`},
-	{"umod64", nil, `
-static inline uint64_t umod64(uint64_t a, uint64_t b) { return b == 0 ? 0 : a % b; }`},
 	{"shl64", nil, `
 // Shifts by any count.
 static inline uint64_t shl64(uint64_t a, uint64_t count) { return count < 64 ? a << count : 0; }`},
@@ -74,12 +53,6 @@ static inline int64_t sar64(int64_t a, uint64_t count) {
 	{"to_int64", nil, `
 // The whole part; the least number where it does not fit or x is no number.
 static inline int64_t to_int64(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }`},
-	{"to_uint64", []string{"to_int64"}, `
-static inline uint64_t to_uint64(double x) {
-	return x < 0x1p63 ? (uint64_t)to_int64(x) : (uint64_t)to_int64(x - 0x1p63) | UINT64_C(1) << 63;
-}`},
-	{"to_int32", nil, `
-static inline int32_t to_int32(double x) { return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN; }`},
 	{"bits_of", nil, `
 // The bits of a double, and back.
 static inline uint64_t bits_of(double x) {
@@ -93,40 +66,10 @@ static inline double double_of(uint64_t bits) {
 	memcpy(&x, &bits, sizeof x);
 	return x;
 }`},
-	{"least", []string{"bits_of", "double_of"}, `
-// The lesser of two: -0 is less than 0, and what is no number wins.
-static inline double least(double a, double b) {
-	return a < b ? a : b < a ? b : a == b ? double_of(bits_of(a) | bits_of(b)) : a + b;
-}`},
-	{"most", []string{"bits_of", "double_of"}, `
-// The greater of two: 0 is greater than -0, and what is no number wins.
-static inline double most(double a, double b) {
-	return a > b ? a : b > a ? b : a == b ? double_of(bits_of(a) & bits_of(b)) : a + b;
-}`},
-	{"at_most", nil, `
-// The same against a constant, which is neither -0 nor no number.
-static inline double at_most(double x, double bound) { return x > bound ? bound : x; }`},
-	{"at_least", nil, `
-// The same against a constant, which is neither -0 nor no number.
-static inline double at_least(double x, double bound) { return x <= bound ? bound : x; }`},
 	{"min_int64", nil, `
 static inline int64_t min_int64(int64_t a, int64_t b) { return a < b ? a : b; }`},
 	{"max_int64", nil, `
 static inline int64_t max_int64(int64_t a, int64_t b) { return a > b ? a : b; }`},
-	{"min_uint64", nil, `
-static inline uint64_t min_uint64(uint64_t a, uint64_t b) { return a < b ? a : b; }`},
-	{"max_uint64", nil, `
-static inline uint64_t max_uint64(uint64_t a, uint64_t b) { return a > b ? a : b; }`},
-	{"is_nan", nil, `
-static inline bool is_nan(double x) { return x != x; }`},
-	{"sign_bit", []string{"bits_of"}, `
-static inline bool sign_bit(double x) { return bits_of(x) >> 63 != 0; }`},
-	{"infinite", nil, `
-static inline double infinite(int64_t sign) { return sign >= 0 ? (double)INFINITY : -(double)INFINITY; }`},
-	{"is_inf", []string{"infinite"}, `
-static inline bool is_inf(double x, int64_t sign) {
-	return (sign >= 0 && x == infinite(1)) || (sign <= 0 && x == infinite(-1));
-}`},
 	{"not_a_number", []string{"double_of"}, `
 static inline double not_a_number(void) { return double_of(UINT64_C(0x7ff8000000000001)); }`},
 	{"ones_count", nil, `
@@ -185,9 +128,10 @@ static inline results_uint64_uint64 sub_borrow(uint64_t a, uint64_t b, uint64_t 
 }`},
 }
 
-// helperNames are not free for what the text names.
+// helperNames are not free for what the text names, nor are those of former helpers: the C of a
+// plant keeps the names of its variables.
 var helperNames = func() map[string]bool {
-	set := map[string]bool{}
+	set := words("least most")
 	for _, h := range helpers {
 		set[h.name] = true
 	}
@@ -211,58 +155,6 @@ func (g *translator) helperText() (text []string) {
 			text = append(text, strings.Split(h.text, "\n")...)
 		}
 	}
+
 	return text
-}
-
-// useEqual is the function that compares two structs or arrays.
-func (g *translator) useEqual(t types.Type, at ast.Node) string {
-	name := "equal_" + g.mangle(t, at)
-	if g.helped[name] {
-		return name
-	}
-	g.helped[name] = true
-	w := lines{}
-	pointer := types.Type(types.NewPointer(t))
-	w.put("")
-	w.put("static bool %s(const %s, const %s) {", name, g.declare(pointer, "a", at), g.declare(pointer, "b", at))
-	w.indent++
-	switch u := t.Underlying().(type) {
-	case *types.Array:
-		w.put("for (int64_t i = 0; i < %d; i++) {", u.Len())
-		w.indent++
-		w.put("if (%s) {", g.unequal(u.Elem(), "a[i]", "b[i]", at))
-		w.put("\treturn false;")
-		w.put("}")
-		w.indent--
-		w.put("}")
-		w.put("return true;")
-	case *types.Struct:
-		if u.NumFields() == 0 {
-			w.put("(void)a, (void)b;")
-		}
-		for i := range u.NumFields() {
-			f := g.fieldName(u.Field(i))
-			if u.Field(i).Name() == "_" {
-				continue
-			}
-			w.put("if (%s) {", g.unequal(u.Field(i).Type(), "a->"+f, "b->"+f, at))
-			w.put("\treturn false;")
-			w.put("}")
-		}
-		w.put("return true;")
-	}
-	w.indent--
-	w.put("}")
-	g.equals = append(g.equals, w.text...)
-	return name
-}
-
-func (g *translator) unequal(t types.Type, a, b string, at ast.Node) string {
-	switch {
-	case isArray(t):
-		return fmt.Sprintf("!%s(%s, %s)", g.useEqual(t, at), a, b)
-	case isStruct(t):
-		return fmt.Sprintf("!%s(&%s, &%s)", g.useEqual(t, at), a, b)
-	}
-	return a + " != " + b
 }

@@ -10,15 +10,9 @@ import (
 // span is what an integer can be; the zero value is that of what is none.
 type span struct{ lo, hi *big.Int }
 
-func spanOf(lo, hi *big.Int) span { return span{lo, hi} }
-
 // within says whether all of s is in t.
 func (s span) within(t span) bool {
 	return s.lo != nil && s.lo.Cmp(t.lo) >= 0 && s.hi.Cmp(t.hi) <= 0
-}
-
-func (s span) not() span {
-	return span{new(big.Int).Not(s.hi), new(big.Int).Not(s.lo)}
 }
 
 // combine is the span of f over the corners of two.
@@ -34,6 +28,7 @@ func (s span) combine(t span, f func(z, x, y *big.Int) *big.Int) (r span) {
 			}
 		}
 	}
+
 	return r
 }
 
@@ -53,11 +48,10 @@ func width(b *types.Basic) int {
 	switch b.Kind() {
 	case types.Int8, types.Uint8:
 		return 8
-	case types.Int16, types.Uint16:
-		return 16
-	case types.Int32, types.Uint32:
+	case types.Int32:
 		return 32
 	}
+
 	return 64
 }
 
@@ -70,6 +64,7 @@ func wholeSpan(b *types.Basic) span {
 		hi := new(big.Int).Lsh(one, n)
 		return span{new(big.Int), hi.Sub(hi, one)}
 	}
+
 	half := new(big.Int).Lsh(one, n-1)
 	return span{new(big.Int).Neg(half), new(big.Int).Sub(half, one)}
 }
@@ -107,9 +102,11 @@ func (g *translator) tableSpan(x *ast.IndexExpr) span {
 					return false
 				}
 			}
+
 			return true
 		})
 	}
+
 	g.spans[v] = s
 	return s
 }
@@ -125,16 +122,21 @@ var fits = map[token.Token]struct {
 	token.MUL: {bindsMul, (*big.Int).Mul, "mul64"},
 }
 
-// arithmetic is an operation on integers of one type, without what C leaves undefined.
-func (g *translator) arithmetic(op token.Token, t *types.Basic, a, b operand) operand {
+// arithmetic is an operation at a place on integers of one type, without what C leaves undefined.
+// A tick counts in 64 bits. Narrower types hold values, and modes, of int8, change their sign.
+func (g *translator) arithmetic(at ast.Node, op token.Token, t *types.Basic, a, b operand) operand {
+	if width(t) < 64 && (op != token.SUB || t.Kind() != types.Int8) {
+		g.refuse(at, "%s in %s: integers of a tick are computed in 64 bits", op, t)
+	}
 	switch op {
 	case token.ADD, token.SUB, token.MUL:
 		return g.sum(op, t, a, b)
 	case token.QUO, token.REM:
-		return g.divide(op, t, a, b)
+		return g.divide(at, op, t, a, b)
 	case token.SHL, token.SHR:
 		return g.shift(op, t, a, b)
 	}
+
 	return g.bitwise(op, t, a, b)
 }
 
@@ -143,27 +145,24 @@ func (g *translator) sum(op token.Token, t *types.Basic, a, b operand) operand {
 	s := a.span.combine(b.span, f.span)
 	plain := operand{a.in(f.binds) + " " + op.String() + " " + spaced(b.in(f.binds+1)), f.binds, s}
 	whole := wholeSpan(t)
-	switch {
-	case s.within(whole) && (width(t) == 64 || s.within(wholeSpan(types.Typ[types.Int16]))):
-		if a.text == "0" && op == token.SUB {
-			return operand{"-" + spaced(b.in(bindsUnary)), bindsUnary, s}
-		}
-		return plain
-	case unsigned(t) && width(t) == 64:
-		plain.span = whole
+	switch inside := s.within(whole); {
+	case inside && a.text == "0" && op == token.SUB:
+		return operand{"-" + spaced(b.in(bindsUnary)), bindsUnary, s}
+	case inside:
 		return plain
 	case unsigned(t):
-		plain.text = "(uint64_t)" + a.in(bindsUnary) + " " + op.String() + " " + b.in(f.binds+1)
-		return operand{"(" + cBasic[t.Kind()] + ")(" + plain.text + ")", bindsUnary, whole}
+		plain.span = whole
+		return plain
 	case width(t) < 64:
 		plain.text = "(int64_t)" + a.in(bindsUnary) + " " + op.String() + " " + spaced(b.in(f.binds+1))
 		return g.narrow(t, plain)
 	}
+
 	return operand{g.help(f.helper) + "(" + a.text + ", " + b.text + ")", bindsPostfix, whole}
 }
 
 // divide truncates, as Go does. Where the divisor could be 0, at which Go stops, it gives 0.
-func (g *translator) divide(op token.Token, t *types.Basic, a, b operand) operand {
+func (g *translator) divide(at ast.Node, op token.Token, t *types.Basic, a, b operand) operand {
 	zero, minus := big.NewInt(0), big.NewInt(-1)
 	spared := b.span.lo.Cmp(zero) > 0 || b.span.hi.Cmp(minus) < 0
 	whole := wholeSpan(t)
@@ -174,21 +173,16 @@ func (g *translator) divide(op token.Token, t *types.Basic, a, b operand) operan
 			whole = span{zero, new(big.Int).Sub(b.span.hi, big.NewInt(1))}
 		}
 	}
+
 	if spared {
 		return operand{a.in(bindsMul) + " " + op.String() + " " + b.in(bindsUnary), bindsMul, whole}
 	}
+	if unsigned(t) {
+		g.refuse(at, "a division by an unsigned number that could be 0")
+	}
+
 	name := map[token.Token]string{token.QUO: "div64", token.REM: "mod64"}[op]
-	if unsigned(t) {
-		name = "u" + name
-	}
-	o := operand{g.help(name) + "(" + a.text + ", " + b.text + ")", bindsPostfix, wholeSpan(types.Typ[types.Int64])}
-	if unsigned(t) {
-		o.span = wholeSpan(t)
-	}
-	if width(t) == 64 {
-		return o
-	}
-	return g.narrow(t, o)
+	return operand{g.help(name) + "(" + a.text + ", " + b.text + ")", bindsPostfix, wholeSpan(t)}
 }
 
 // shift gives 0, or the sign, where all bits are shifted out.
@@ -200,35 +194,36 @@ func (g *translator) shift(op token.Token, t *types.Basic, a, b operand) operand
 			name := map[bool]string{true: "shr64", false: "sar64"}[unsigned(t)]
 			return operand{g.help(name) + "(" + a.text + ", " + b.text + ")", bindsPostfix, whole}
 		}
+
 		s := span{new(big.Int), new(big.Int).Rsh(a.span.hi, uint(b.span.lo.Uint64()))}
 		return operand{wide(a, t).in(bindsShift) + " >> " + b.in(bindsAdd), bindsShift, s}
 	}
+
 	if short && a.span.lo.Sign() >= 0 {
 		s := span{new(big.Int), new(big.Int).Lsh(a.span.hi, uint(b.span.hi.Uint64()))}
-		if s.within(whole) || unsigned(t) && width(t) == 64 {
+		if s.within(whole) || unsigned(t) {
 			if !s.within(whole) {
 				s = whole
 			}
 			return operand{wide(a, t).in(bindsShift) + " << " + b.in(bindsAdd), bindsShift, s}
 		}
 	}
+
 	bits := a.text
 	if !unsigned(t) {
 		bits = "(uint64_t)" + a.in(bindsUnary)
 	}
 	o := operand{g.help("shl64") + "(" + bits + ", " + b.text + ")", bindsPostfix, wholeSpan(types.Typ[types.Uint64])}
-	if unsigned(t) && width(t) == 64 {
+	if unsigned(t) {
 		return o
 	}
+
 	return g.narrow(t, o)
 }
 
 // wide makes a constant that is shifted as wide as its type.
 func wide(a operand, t *types.Basic) operand {
-	if a.span.lo == nil || a.span.lo.Cmp(a.span.hi) != 0 {
-		if width(t) < 64 {
-			return operand{"(" + map[bool]string{true: "uint64_t", false: "int64_t"}[unsigned(t)] + ")" + a.in(bindsUnary), bindsUnary, a.span}
-		}
+	if a.span.lo.Cmp(a.span.hi) != 0 {
 		return a
 	}
 	macro := "INT64_C("
@@ -256,16 +251,18 @@ func (g *translator) bitwise(op token.Token, t *types.Basic, a, b operand) opera
 			s = span{new(big.Int), a.span.hi}
 		}
 		not := "~" + b.in(bindsUnary)
-		if unsigned(t) && width(t) == 64 {
+		if unsigned(t) {
 			not = "~(uint64_t)" + b.in(bindsUnary)
 		}
 		return operand{a.in(bindsUnary) + " & " + not, bindsBitAnd, s}
 	}
+
 	if positive(a) && positive(b) {
 		n := uint(max(a.span.hi.BitLen(), b.span.hi.BitLen()))
 		hi := new(big.Int).Lsh(big.NewInt(1), n)
 		s = span{new(big.Int), hi.Sub(hi, big.NewInt(1))}
 	}
+
 	binds := bindsBitOr
 	if op == token.XOR {
 		binds = bindsBitXor
@@ -282,9 +279,14 @@ func (g *translator) narrow(t *types.Basic, o operand) operand {
 	if unsigned(t) {
 		return operand{"(" + cBasic[t.Kind()] + ")" + o.in(bindsUnary), bindsUnary, whole}
 	}
-	name := map[int]string{8: "wrap8", 16: "wrap16", 32: "wrap32", 64: "wrap64"}[width(t)]
-	if width(t) < 64 {
-		return operand{g.help(name) + "((uint64_t)" + o.in(bindsUnary) + ")", bindsPostfix, whole}
+	if width(t) == 8 {
+		return operand{g.help("wrap8") + "((uint64_t)" + o.in(bindsUnary) + ")", bindsPostfix, whole}
 	}
-	return operand{g.help(name) + "(" + o.text + ")", bindsPostfix, whole}
+
+	return operand{g.help("wrap64") + "(" + o.text + ")", bindsPostfix, whole}
+}
+
+// countSpan is what a counter can be that goes from 0 up to below n.
+func countSpan(n span) span {
+	return span{new(big.Int), new(big.Int).Sub(n.hi, big.NewInt(1))}
 }

@@ -24,6 +24,7 @@ func (l *lines) put(format string, args ...any) {
 		l.blank()
 		return
 	}
+
 	tabs := l.indent
 	for {
 		cut := breakAt(line, cWidth-4*tabs)
@@ -76,6 +77,7 @@ func breakAt(line string, width int) int {
 			}
 		}
 	}
+
 	return best
 }
 
@@ -107,6 +109,7 @@ func commentText(text string) string {
 		}
 		return commentText(strings.Join(out, "\n"))
 	}
+
 	text = strings.ReplaceAll(text, "??", "? ?")
 	out := strings.Split(text, "\n")
 	for i := range out {
@@ -114,6 +117,7 @@ func commentText(text string) string {
 			out[i] += "."
 		}
 	}
+
 	return strings.Join(out, "\n")
 }
 
@@ -132,6 +136,7 @@ func cString(s string) string {
 			b.WriteByte(c)
 		}
 	}
+
 	b.WriteByte('"')
 	return b.String()
 }

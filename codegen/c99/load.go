@@ -41,10 +41,11 @@ func (t *tickText) refuse(n ast.Node, format string, args ...any) {
 func loadTick(texts map[string][]byte) (*tickText, error) {
 	t := &tickText{
 		fset: token.NewFileSet(), funcs: map[*types.Func]*ast.FuncDecl{}, values: map[types.Object]*ast.ValueSpec{},
-		structs: map[*types.TypeName]*ast.TypeSpec{}, jumps: map[types.Object]*types.Func{}, order: map[types.Object]int{}, docs: map[types.Object]*ast.CommentGroup{},
+		structs: map[*types.TypeName]*ast.TypeSpec{}, jumps: map[types.Object]*types.Func{},
+		order: map[types.Object]int{}, docs: map[types.Object]*ast.CommentGroup{},
 		info: &types.Info{
 			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-			Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{}, Implicits: map[ast.Node]types.Object{},
+			Selections: map[*ast.SelectorExpr]*types.Selection{}, Scopes: map[ast.Node]*types.Scope{},
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -54,6 +55,7 @@ func loadTick(texts map[string][]byte) (*tickText, error) {
 		}
 		t.files = append(t.files, f)
 	}
+
 	conf := types.Config{Importer: standard{}, Sizes: types.SizesFor("gc", "amd64")}
 	var err error
 	if t.pkg, err = conf.Check("tick", t.fset, t.files, t.info); err != nil {
@@ -70,6 +72,7 @@ func (t *tickText) collect() {
 			t.order[o] = len(t.order)
 		}
 	}
+
 	for _, f := range t.files {
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok {
@@ -77,11 +80,13 @@ func (t *tickText) collect() {
 					t.setJumps(d)
 					continue
 				}
+
 				fn := t.info.Defs[d.Name].(*types.Func)
 				t.funcs[fn] = d
 				note(fn)
 				continue
 			}
+
 			gen := d.(*ast.GenDecl)
 			for _, s := range gen.Specs {
 				switch s := s.(type) {
@@ -91,14 +96,10 @@ func (t *tickText) collect() {
 					t.docs[o] = docOf(gen, s.Doc)
 					note(o)
 				case *ast.ValueSpec:
-					for i, name := range s.Names {
+					for _, name := range s.Names {
 						o := t.info.Defs[name]
 						t.values[o] = s
-						t.docs[o] = docOf(gen, s.Doc)
 						note(o)
-						if i < len(s.Values) {
-							t.noteJumps(s.Values[i])
-						}
 					}
 				}
 			}
@@ -114,31 +115,8 @@ func docOf(d *ast.GenDecl, own *ast.CommentGroup) *ast.CommentGroup {
 	return own
 }
 
-// noteJumps notes the functions in a struct of functions: the tick's calls that start
-// its stack anew are plain calls in C.
-func (t *tickText) noteJumps(value ast.Expr) {
-	lit, ok := value.(*ast.CompositeLit)
-	if !ok {
-		return
-	}
-	s, ok := t.info.TypeOf(lit).Underlying().(*types.Struct)
-	if !ok {
-		return
-	}
-	for i, e := range lit.Elts {
-		var field types.Object
-		if kv, ok := e.(*ast.KeyValueExpr); ok {
-			field, e = t.info.Uses[kv.Key.(*ast.Ident)], kv.Value
-		} else {
-			field = s.Field(i)
-		}
-		if fn := t.function(e); fn != nil {
-			t.jumps[field] = fn
-		}
-	}
-}
-
-// setJumps notes those that an init sets.
+// setJumps notes the functions that an init puts into a table of functions: the tick's calls
+// that start its stack anew are plain calls in C.
 func (t *tickText) setJumps(init *ast.FuncDecl) {
 	for _, s := range init.Body.List {
 		if a, ok := s.(*ast.AssignStmt); ok && len(a.Lhs) == 1 {
@@ -161,6 +139,7 @@ func (t *tickText) function(e ast.Expr) *types.Func {
 	case *ast.SelectorExpr:
 		o = t.info.Uses[e.Sel]
 	}
+
 	if fn, ok := o.(*types.Func); ok {
 		return fn
 	}
@@ -193,44 +172,19 @@ func Standard(path string) (*types.Package, error) {
 var imports = map[string]string{
 	"math": `package math
 const (
-	E = 2.71828182845904523536028747135266249775724709369995957496696763
 	Pi = 3.14159265358979323846264338327950288419716939937510582097494459
-	Phi = 1.61803398874989484820458683436563811772030917980576286213544862
-	Sqrt2 = 1.41421356237309504880168872420969807856967187537694807317667974
 	Ln2 = 0.693147180559945309417232121458176568075500134360255254120680009
 	Log2E = 1 / Ln2
-	Ln10 = 2.30258509299404568401799145468436420760110148862877297603332790
-	Log10E = 1 / Ln10
 	MaxFloat64 = 0x1p1023 * (1 + (1 - 0x1p-52))
-	SmallestNonzeroFloat64 = 0x1p-1022 * 0x1p-52
 	MaxInt = 1<<63 - 1
-	MinInt = -1 << 63
-	MaxInt8 = 1<<7 - 1
-	MinInt8 = -1 << 7
-	MaxInt16 = 1<<15 - 1
-	MinInt16 = -1 << 15
-	MaxInt32 = 1<<31 - 1
-	MinInt32 = -1 << 31
-	MaxInt64 = 1<<63 - 1
-	MinInt64 = -1 << 63
-	MaxUint8 = 1<<8 - 1
-	MaxUint16 = 1<<16 - 1
-	MaxUint32 = 1<<32 - 1
-	MaxUint64 = 1<<64 - 1
 )
 func Abs(x float64) float64
 func Sqrt(x float64) float64
-func Floor(x float64) float64
-func Ceil(x float64) float64
-func Trunc(x float64) float64
 func Copysign(f, sign float64) float64
-func Signbit(x float64) bool
 func Float64bits(f float64) uint64
 func Float64frombits(b uint64) float64
 func Inf(sign int) float64
 func NaN() float64
-func IsNaN(f float64) bool
-func IsInf(f float64, sign int) bool
 `,
 	"math/bits": `package bits
 func Mul64(x, y uint64) (hi, lo uint64)
@@ -239,6 +193,5 @@ func Sub64(x, y, borrow uint64) (diff, borrowOut uint64)
 func LeadingZeros64(x uint64) int
 func TrailingZeros64(x uint64) int
 func OnesCount64(x uint64) int
-func Len64(x uint64) int
 `,
 }

@@ -57,6 +57,7 @@ func cIdentifier(name string) string {
 			fmt.Fprintf(&b, "u%x", r)
 		}
 	}
+
 	name = b.String()
 	if name == "_" || strings.HasPrefix(name, "__") || len(name) > 1 && name[0] == '_' && 'A' <= name[1] && name[1] <= 'Z' {
 		name = "x" + name
@@ -96,6 +97,7 @@ func (g *translator) nameGlobals() {
 				name = strings.ToLower(namedOf(recv.Type()).Name()) + "_" + name
 			}
 		}
+
 		g.names[o] = free(name, g.taken, cLibrary, helperNames)
 		g.taken[g.names[o]] = true
 	}
@@ -120,10 +122,12 @@ func (g *translator) nameLocals(d *ast.FuncDecl) {
 			name := free(cIdentifier(o.Name()), inner, g.taken, cCalled, helperNames)
 			g.names[o], inner[name], g.locals[name] = name, true, true
 		}
+
 		for child := range s.Children() {
 			scope(child, inner)
 		}
 	}
+
 	scope(g.info.Scopes[d.Type], nil)
 }
 

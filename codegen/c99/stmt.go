@@ -1,6 +1,7 @@
 package c99
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -11,77 +12,41 @@ import (
 func (g *translator) statements(list []ast.Stmt) {
 	for _, s := range list {
 		g.before(s.Pos())
-		g.statement(s, "")
-		g.behind(s.End())
+		g.statement(s)
 	}
 }
 
 // block translates a block between its braces, whose opening one is written.
 func (g *translator) block(b *ast.BlockStmt) {
-	g.behind(b.Lbrace + 1)
 	g.out.indent++
 	g.statements(b.List)
 	g.before(b.Rbrace)
 	g.out.indent--
 }
 
-// statement translates one statement; label is what stands before it.
-func (g *translator) statement(s ast.Stmt, label string) {
+// statement translates one statement.
+func (g *translator) statement(s ast.Stmt) {
 	switch s := s.(type) {
 	case *ast.AssignStmt:
 		g.assign(s)
-	case *ast.IncDecStmt:
-		g.increase(s)
-	case *ast.DeclStmt:
-		g.declaration(s.Decl.(*ast.GenDecl))
 	case *ast.ExprStmt:
-		c, ok := ast.Unparen(s.X).(*ast.CallExpr)
-		if !ok || g.flow.callee(c) == nil {
-			g.refuse(s, "a statement that is no call of the tick")
-		}
-		g.apart = g.flow.unordered(c.Args...)
-		text := g.callText(c, g.flow.callee(c))
-		g.apart = false
-		if g.flow.callee(c).Signature().Results().Len() > 0 {
-			text = "(void)" + text
-		}
-		g.out.put("%s;", text)
+		g.callAlone(s)
 	case *ast.ReturnStmt:
 		g.giveBack(s)
 	case *ast.IfStmt:
-		g.scoped(s.Init, func() { g.chain(g.branches(s)) })
+		g.branches(s)
 	case *ast.ForStmt:
-		g.loop(s, label)
+		g.loop(s)
 	case *ast.RangeStmt:
-		g.rangeLoop(s, label)
-	case *ast.SwitchStmt:
-		g.scoped(s.Init, func() { g.choose(s, label) })
+		g.rangeLoop(s)
 	case *ast.BranchStmt:
-		g.branch(s)
-	case *ast.LabeledStmt:
-		g.statement(s.Stmt, s.Label.Name)
-	case *ast.BlockStmt:
-		g.out.put("{")
-		g.block(s)
-		g.out.put("}")
-	case *ast.EmptyStmt:
+		if s.Label != nil || s.Tok != token.BREAK && s.Tok != token.CONTINUE {
+			g.refuse(s, "a jump to a label")
+		}
+		g.out.put("%s;", s.Tok)
 	default:
 		g.refuse(s, "a statement that is not in what is translated")
 	}
-}
-
-// scoped puts what has an initialisation into a block of its own.
-func (g *translator) scoped(init ast.Stmt, body func()) {
-	if init == nil {
-		body()
-		return
-	}
-	g.out.put("{")
-	g.out.indent++
-	g.statement(init, "")
-	body()
-	g.out.indent--
-	g.out.put("}")
 }
 
 // ordered is the text of an expression; its calls are done before where their order
@@ -92,40 +57,41 @@ func (g *translator) ordered(x ast.Expr) operand {
 	return g.expr(x)
 }
 
+// callAlone is a call whose results nobody takes.
+func (g *translator) callAlone(s *ast.ExprStmt) {
+	c, ok := ast.Unparen(s.X).(*ast.CallExpr)
+	if !ok || g.flow.callee(c) == nil {
+		g.refuse(s, "a statement that is no call of the tick")
+	}
+	text := g.several(c)
+	if g.flow.callee(c).Signature().Results().Len() > 0 {
+		text = "(void)" + text
+	}
+	g.out.put("%s;", text)
+}
+
 // giveBack is a return: several results are a struct.
 func (g *translator) giveBack(s *ast.ReturnStmt) {
 	r := g.fn.Signature().Results()
-	if r.Len() == 0 {
+	switch {
+	case r.Len() == 0:
 		g.out.put("return;")
-		return
-	}
-	if len(s.Results) == 1 {
-		if c, ok := ast.Unparen(s.Results[0]).(*ast.CallExpr); ok && r.Len() > 1 {
-			g.out.put("return %s;", g.several(c))
-			return
-		}
+	case len(s.Results) != r.Len():
+		g.refuse(s, "a return that does not list its results")
+	case r.Len() == 1:
 		g.out.put("return %s;", g.ordered(s.Results[0]).text)
-		return
-	}
-	g.apart = g.flow.unordered(s.Results...)
-	var texts []string
-	for _, x := range s.Results {
-		texts = append(texts, g.text(x))
-	}
-	g.apart = false
-	if len(s.Results) == 0 { // the results are variables
-		for v := range r.Variables() {
-			texts = append(texts, g.names[v])
+	default:
+		g.apart = g.flow.unordered(s.Results...)
+		texts := make([]string, r.Len())
+		for i, x := range s.Results {
+			texts[i] = g.text(x)
 		}
+		g.apart = false
+		g.out.put("return (%s){%s};", g.resultType(r, s), strings.Join(texts, ", "))
 	}
-	if r.Len() == 1 {
-		g.out.put("return %s;", texts[0])
-		return
-	}
-	g.out.put("return (%s){%s};", g.resultType(r, s), strings.Join(texts, ", "))
 }
 
-// several is a call with several results.
+// several is a call with any number of results.
 func (g *translator) several(c *ast.CallExpr) string {
 	g.apart = g.flow.unordered(c.Args...)
 	defer func() { g.apart = false }()
@@ -135,237 +101,195 @@ func (g *translator) several(c *ast.CallExpr) string {
 	return g.call(c).text
 }
 
-// arm is one case of a chain of conditions; without any it is the rest.
-type arm struct {
-	tag   string // what the conditions are compared with; "" for none
-	conds []ast.Expr
-	init  ast.Stmt
-	body  func()
-}
+// branches is if, else if and else. A condition before which something has to be done stands in
+// the else of the one before.
+func (g *translator) branches(s *ast.IfStmt) {
+	if s.Init != nil {
+		g.refuse(s, "an if with a statement before its condition")
+	}
+	g.out.put("if (%s) {", g.ordered(s.Cond).text)
+	g.block(s.Body)
 
-// branches are the arms of an if.
-func (g *translator) branches(s *ast.IfStmt) []arm {
-	list := []arm{{conds: []ast.Expr{s.Cond}, body: func() { g.block(s.Body) }}}
-	switch e := s.Else.(type) {
+	e, more := s.Else.(*ast.IfStmt)
+	for ; more && e.Init == nil && !g.flow.unordered(e.Cond); e, more = s.Else.(*ast.IfStmt) {
+		g.out.put("} else if (%s) {", g.text(e.Cond))
+		g.block(e.Body)
+		s = e
+	}
+
+	switch rest := s.Else.(type) {
 	case *ast.IfStmt:
-		rest := g.branches(e)
-		rest[0].init = e.Init
-		return append(list, rest...)
-	case *ast.BlockStmt:
-		return append(list, arm{body: func() { g.block(e) }})
-	}
-	return list
-}
-
-// chain writes if, else if and else. An arm that has to do something before its condition
-// stands in the else of the one before.
-func (g *translator) chain(arms []arm) {
-	deep, open := 0, false
-	for _, a := range arms {
-		if len(a.conds) == 0 && a.init == nil {
-			if open {
-				g.out.put("} else {")
-			} else {
-				g.out.put("{")
-			}
-			a.body()
-			open = true
-			continue
-		}
-		if open && (a.init != nil || g.flow.unordered(a.conds...)) {
-			g.out.put("} else {")
-			g.out.indent++
-			deep, open = deep+1, false
-		}
-		if a.init != nil {
-			g.statement(a.init, "")
-		}
-		cond := g.condition(a)
-		if open {
-			g.out.put("} else if (%s) {", cond)
-		} else {
-			g.out.put("if (%s) {", cond)
-		}
-		a.body()
-		open = true
-	}
-	if open {
-		g.out.put("}")
-	}
-	for range deep {
+		g.out.put("} else {")
+		g.out.indent++
+		g.branches(rest)
 		g.out.indent--
-		g.out.put("}")
+	case *ast.BlockStmt:
+		g.out.put("} else {")
+		g.block(rest)
 	}
+
+	g.out.put("}")
 }
 
-// condition is any of an arm's conditions.
-func (g *translator) condition(a arm) string {
-	g.apart = g.flow.unordered(a.conds...)
-	defer func() { g.apart = false }()
-	var texts []string
-	for _, x := range a.conds {
-		o := g.expr(x)
-		if a.tag != "" {
-			o = operand{a.tag + " == " + o.in(bindsShift), bindsEqual, span{}}
-		}
-		if len(a.conds) == 1 {
-			return o.text
-		}
-		texts = append(texts, o.in(bindsBitOr))
+// loop is for with a condition and what follows each turn.
+func (g *translator) loop(s *ast.ForStmt) {
+	if s.Init != nil || s.Cond == nil || g.flow.unordered(s.Cond) {
+		g.refuse(s, "a loop that begins with a statement, has no condition, or one that calls")
 	}
-	return strings.Join(texts, " || ")
-}
-
-// exit is a loop or a switch that break or continue leaves.
-type exit struct {
-	label         string // in Go
-	loop          bool
-	inC           bool // a loop or switch of C, which its break leaves
-	end, next     string
-	toEnd, toNext bool // the labels are used
-	late          bool // continue has to go to a label: what follows is not in the loop's head
-}
-
-// enter begins a loop or switch, leave ends it with the label behind it if it is used.
-func (g *translator) enter(e exit) *exit {
-	stem := e.label
-	if stem == "" {
-		stem = "out"
-	}
-	e.end, e.next = g.temporary(cIdentifier(stem)+"_end"), g.temporary(cIdentifier(stem)+"_next")
-	g.exits = append(g.exits, &e)
-	return &e
-}
-
-func (g *translator) leave() {
-	e := g.exits[len(g.exits)-1]
-	g.exits = g.exits[:len(g.exits)-1]
-	if e.toEnd {
-		g.out.put("%s: ;", e.end)
+	if s.Post == nil {
+		g.out.put("while (%s) {", g.text(s.Cond))
 	} else {
-		delete(g.locals, e.end)
+		g.out.put("for (; %s; %s) {", g.text(s.Cond), g.clause(s.Post))
 	}
-	if !e.toNext {
-		delete(g.locals, e.next)
+
+	g.block(s.Body)
+	g.out.put("}")
+}
+
+// clause is a statement in the head of a loop.
+func (g *translator) clause(s ast.Stmt) string {
+	held := g.out
+	g.out = lines{}
+	g.statement(s)
+	text := g.out.text
+	g.out = held
+	if len(text) != 1 {
+		g.refuse(s, "more than an assignment after each turn of a loop")
+	}
+	return strings.TrimSuffix(text[0], ";")
+}
+
+// rangeLoop is for over a number.
+func (g *translator) rangeLoop(s *ast.RangeStmt) {
+	b, ok := g.info.TypeOf(s.X).Underlying().(*types.Basic)
+	if !ok || b.Info()&types.IsInteger == 0 || s.Value != nil || s.Key != nil && s.Tok != token.DEFINE {
+		g.refuse(s, "a range over what is no number")
+	}
+	n := g.ordered(s.X)
+	if !g.isConst(s.X) {
+		if id, ok := ast.Unparen(s.X).(*ast.Ident); !ok || g.flow.changed[g.info.ObjectOf(id)] > 0 {
+			name := g.temporary("n")
+			g.out.put("const %s = %s;", g.declare(g.info.TypeOf(s.X), name, s), n.text)
+			n.text = name
+		}
+	}
+
+	t, i := types.Default(b), ""
+	if id, ok := s.Key.(*ast.Ident); ok && id.Name != "_" {
+		v := g.info.Defs[id]
+		if g.flow.changed[v] > 0 {
+			g.refuse(s, "a counter that its loop changes")
+		}
+		t, i = v.Type(), g.names[v]
+		g.spans[v] = countSpan(n.span)
+	} else {
+		i = g.temporary("i")
+	}
+
+	g.out.put("for (%s = 0; %s < %s; %s++) {", g.declare(t, i, s), i, n.in(bindsShift), i)
+	g.block(s.Body)
+	g.out.put("}")
+}
+
+// declareLocal declares a local; a pointer is one to what is constant where nothing is
+// written through it.
+func (g *translator) declareLocal(v types.Object, at ast.Node) string {
+	return g.parameter(v.Type(), g.names[v], g.flow.through[v], at)
+}
+
+// assign is =, := or an operation with =.
+func (g *translator) assign(s *ast.AssignStmt) {
+	l, r := s.Lhs[0], s.Rhs[0]
+	switch {
+	case len(s.Lhs) > len(s.Rhs):
+		g.spread(s.Lhs, r)
+	case len(s.Lhs) > 1:
+		g.refuse(s, "several assignments at once")
+	case s.Tok == token.ASSIGN || s.Tok == token.DEFINE:
+		g.apart = g.flow.unordered(append(indices(l), r)...)
+		target := ""
+		if g.apart && s.Tok == token.ASSIGN {
+			target = g.expr(l).text // with calls in its indices before those of the right side
+		}
+		value := g.expr(r)
+		g.apart = false
+		g.set(l, target, value)
+	default:
+		g.apart = g.flow.unordered(l, r)
+		dst, src := g.expr(l), g.expr(r)
+		g.apart = false
+		g.update(l, s.Tok+token.ADD-token.ADD_ASSIGN, dst, src)
 	}
 }
 
-// branch is break or continue: C's own where it means the same, otherwise a goto.
-func (g *translator) branch(s *ast.BranchStmt) {
-	if s.Tok != token.BREAK && s.Tok != token.CONTINUE {
-		g.refuse(s, "%s", s.Tok)
-	}
-	plain := true
-	for i := len(g.exits) - 1; i >= 0; i-- {
-		e := g.exits[i]
-		wanted := e.label != "" && s.Label != nil && s.Label.Name == e.label || s.Label == nil && (s.Tok == token.BREAK || e.loop)
-		switch {
-		case wanted && s.Tok == token.BREAK && plain && e.inC:
-			g.out.put("break;")
-		case wanted && s.Tok == token.BREAK:
-			e.toEnd = true
-			g.out.put("goto %s;", e.end)
-		case wanted && plain && !e.late:
-			g.out.put("continue;")
-		case wanted:
-			e.toNext = true
-			g.out.put("goto %s;", e.next)
-		}
-		if wanted {
+// update writes dst = dst op src: with op= where C's own operator does it.
+func (g *translator) update(l ast.Expr, op token.Token, dst, src operand) {
+	t := g.basic(l)
+	own := t.Info()&types.IsFloat != 0 || op == token.AND || op == token.OR || op == token.XOR
+	if !own {
+		o := g.arithmetic(l, op, t, dst, src)
+		own = o.text == dst.in(fits[op].binds)+" "+op.String()+" "+src.in(fits[op].binds+1) && fits[op].helper != ""
+		if !own {
+			g.out.put("%s = %s;", dst.text, o.text)
 			return
 		}
-		if e.inC && (s.Tok == token.BREAK || e.loop) {
-			plain = false
-		}
 	}
-	g.refuse(s, "%s out of nothing", s.Tok)
+
+	g.out.put("%s %s= %s;", dst.text, op, src.text)
 }
 
-// choose is a switch: C's own over whole constants, otherwise a chain of conditions.
-func (g *translator) choose(s *ast.SwitchStmt, label string) {
-	if s.Tag != nil && g.constantCases(s) {
-		g.chooseConstant(s, label)
-		return
+func (g *translator) isConst(x ast.Expr) bool { return g.info.Types[x].Value != nil }
+
+// indices are the expressions that say which place an assignment goes to.
+func indices(l ast.Expr) []ast.Expr {
+	switch l := ast.Unparen(l).(type) {
+	case *ast.IndexExpr:
+		return append(indices(l.X), l.Index)
+	case *ast.SelectorExpr:
+		return indices(l.X)
 	}
-	tag := ""
-	if s.Tag != nil {
-		o := g.ordered(s.Tag)
-		tag = o.text
-		if id, ok := ast.Unparen(s.Tag).(*ast.Ident); !ok || g.flow.changed[g.info.ObjectOf(id)] > 0 {
-			tag = g.temporary("tag")
-			g.out.put("const %s = %s;", g.declare(g.info.TypeOf(s.Tag), tag, s), o.text)
-		}
-	}
-	g.enter(exit{label: label})
-	var arms []arm
-	rest := -1
-	for _, c := range s.Body.List {
-		c := c.(*ast.CaseClause)
-		if c.List == nil {
-			rest = len(arms)
-		}
-		arms = append(arms, arm{tag: tag, conds: c.List, body: func() { g.clause(c) }})
-	}
-	if rest >= 0 { // it is the last of the chain, wherever it stands
-		other := arms[rest]
-		arms = append(append(arms[:rest:rest], arms[rest+1:]...), other)
-	}
-	g.chain(arms)
-	g.leave()
+
+	return nil
 }
 
-func (g *translator) clause(c *ast.CaseClause) {
-	g.behind(c.Colon + 1)
-	g.out.indent++
-	g.statements(c.Body)
-	g.out.indent--
+// set writes one assignment or declaration; target is the place where that is written already.
+func (g *translator) set(l ast.Expr, target string, value operand) {
+	t := g.info.TypeOf(l)
+	id, named := ast.Unparen(l).(*ast.Ident)
+	switch {
+	case named && id.Name == "_":
+		g.out.put("(void)(%s);", value.text)
+	case is[*types.Array](t):
+		g.refuse(l, "an array that is copied")
+	case named && g.info.Defs[id] != nil:
+		v := g.info.Defs[id]
+		g.out.put("%s = %s;", g.declareLocal(v, id), value.text)
+		if g.flow.changed[v] == 0 && value.span.lo != nil {
+			g.spans[v] = value.span
+		}
+	default:
+		if target == "" {
+			target = g.expr(l).text
+		}
+		g.out.put("%s = %s;", target, value.text)
+	}
 }
 
-func (g *translator) constantCases(s *ast.SwitchStmt) bool {
-	if b, ok := g.info.TypeOf(s.Tag).Underlying().(*types.Basic); !ok || b.Info()&types.IsInteger == 0 {
-		return false
+// spread gives the results of one call to several variables.
+func (g *translator) spread(lhs []ast.Expr, r ast.Expr) {
+	c, ok := ast.Unparen(r).(*ast.CallExpr)
+	if !ok {
+		g.refuse(r, "several values that are no call")
 	}
-	for _, c := range s.Body.List {
-		for _, x := range c.(*ast.CaseClause).List {
-			if g.info.Types[x].Value == nil {
-				return false
-			}
+	name := g.temporary("r")
+	g.out.put("const %s %s = %s;", g.resultType(g.info.TypeOf(c).(*types.Tuple), c), name, g.several(c))
+	for i, l := range lhs {
+		if id, ok := l.(*ast.Ident); ok && id.Name == "_" {
+			continue
 		}
+		if len(indices(l)) > 0 {
+			g.refuse(l, "a result of several that goes to an element")
+		}
+		g.set(l, "", operand{text: fmt.Sprintf("%s.r%d", name, i)})
 	}
-	return true
-}
-
-func (g *translator) chooseConstant(s *ast.SwitchStmt, label string) {
-	g.out.put("switch (%s) {", g.ordered(s.Tag).text)
-	g.behind(s.Body.Lbrace + 1)
-	g.enter(exit{label: label, inC: true})
-	for _, c := range s.Body.List {
-		c := c.(*ast.CaseClause)
-		g.before(c.Pos())
-		var cases []string
-		for _, x := range c.List {
-			cases = append(cases, "case "+g.text(x)+":")
-		}
-		if c.List == nil {
-			cases = append(cases, "default:")
-		}
-		g.out.put("%s {", strings.Join(cases, " "))
-		g.clause(c)
-		if n := len(c.Body); n == 0 || !leaves(c.Body[n-1]) {
-			g.out.put("\tbreak;")
-		}
-		g.out.put("}")
-	}
-	g.before(s.Body.Rbrace)
-	g.out.put("}")
-	g.leave()
-}
-
-// leaves says whether a statement goes elsewhere for certain.
-func leaves(s ast.Stmt) bool {
-	switch s.(type) {
-	case *ast.ReturnStmt, *ast.BranchStmt:
-		return true
-	}
-	return false
 }

@@ -3,16 +3,15 @@ package c99
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
 // cBasic are Go's scalars in C.
 var cBasic = map[types.BasicKind]string{
 	types.Bool: "bool", types.Float64: "double", types.Int: "int64_t", types.Uint: "uint64_t", types.Uintptr: "uint64_t",
-	types.Int8: "int8_t", types.Int16: "int16_t", types.Int32: "int32_t", types.Int64: "int64_t",
-	types.Uint8: "uint8_t", types.Uint16: "uint16_t", types.Uint32: "uint32_t", types.Uint64: "uint64_t",
+	types.Int8: "int8_t", types.Int32: "int32_t", types.Int64: "int64_t", types.Uint8: "uint8_t", types.Uint64: "uint64_t",
 	types.UntypedBool: "bool", types.UntypedFloat: "double", types.UntypedInt: "int64_t",
 }
 
@@ -29,17 +28,33 @@ func (g *translator) declare(t types.Type, name string, at ast.Node) string {
 		return g.declare(u.Elem(), fmt.Sprintf("%s[%d]", name, max(1, u.Len())), at)
 	case *types.Pointer:
 		if a, ok := u.Elem().Underlying().(*types.Array); ok {
-			if _, ok := a.Elem().Underlying().(*types.Array); ok {
+			if is[*types.Array](a.Elem()) {
 				return g.declare(a.Elem(), "(*"+name+")", at)
 			}
 			return g.declare(a.Elem(), "*"+name, at)
 		}
+
 		return g.declare(u.Elem(), "*"+name, at)
 	case *types.Struct:
 		return join(g.structName(t, at), name)
 	}
+
 	g.refuse(at, "type %s is not in what is translated", t)
 	return ""
+}
+
+// is says whether a type is one of a kind, such as an array.
+func is[T types.Type](t types.Type) bool {
+	_, ok := t.Underlying().(T)
+	return ok
+}
+
+// pointee is what t points to, or t itself.
+func pointee(t types.Type) types.Type {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		return p.Elem()
+	}
+	return t
 }
 
 func join(typ, name string) string {
@@ -49,116 +64,70 @@ func join(typ, name string) string {
 	case name[0] == '[':
 		return typ + name
 	}
+
 	return typ + " " + name
 }
 
 // parameter declares a pointer or a scalar, const where nothing is written through it.
 func (g *translator) parameter(t types.Type, name string, writes bool, at ast.Node) string {
 	text := g.declare(t, name, at)
-	if _, ok := t.Underlying().(*types.Pointer); ok && !writes {
+	if is[*types.Pointer](t) && !writes {
 		return "const " + text
 	}
 	return text
 }
 
-// structName is the name of a struct; it also notes that it is needed. One without a
-// name gets a number.
+// structName is the name of a struct; it also notes that it is needed.
 func (g *translator) structName(t types.Type, at ast.Node) string {
-	if n := namedOf(t); n != nil {
-		if _, ok := g.structs[n]; !ok {
-			g.refuse(at, "type %s is not in what is translated", t)
-		}
-		g.needStruct(n.Type(), g.names[n], at)
-		return g.names[n]
+	n := namedOf(t)
+	if g.structs[n] == nil {
+		g.refuse(at, "type %s is not in what is translated", t)
 	}
-	for _, s := range g.typeList {
-		if types.Identical(s.typ, t) {
-			return s.name
-		}
-	}
-	name := free(g.prefix+"_entry", g.taken)
-	g.taken[name] = true
-	g.needStruct(t, name, at)
-	return name
+	g.needStruct(n, at)
+	return g.names[n]
 }
 
 // cStruct is a struct type of the C text.
 type cStruct struct {
-	typ    types.Type
 	name   string
 	body   []string
 	public bool // part of the kernel
 }
 
 // needStruct writes a struct and, before it, those it holds.
-func (g *translator) needStruct(t types.Type, name string, at ast.Node) {
-	for _, s := range g.typeList {
-		if s.name == name {
-			return
-		}
+func (g *translator) needStruct(n *types.TypeName, at ast.Node) {
+	name := g.names[n]
+	if slices.ContainsFunc(g.typeList, func(s cStruct) bool { return s.name == name }) {
+		return
 	}
-	if g.open[name] {
-		g.refuse(at, "type %s holds itself", t)
-	}
-	g.open[name] = true
-	s := t.Underlying().(*types.Struct)
+
 	w := lines{}
-	spec := g.structs[namedOf(t)]
-	if spec != nil {
-		w.comment(g.docs[namedOf(t)])
-	}
+	w.comment(g.docs[n])
 	w.put("typedef struct {")
 	w.indent++
-	fields := fieldsOf(spec)
-	for i := range s.NumFields() {
-		f := s.Field(i)
-		if _, ok := f.Type().Underlying().(*types.Signature); ok {
-			g.refuse(at, "a function in a struct of the tick")
+	s, ok := g.structs[n].Type.(*ast.StructType)
+	if !ok {
+		g.refuse(at, "type %s is no struct", n.Name())
+	}
+	for _, f := range s.Fields.List {
+		w.comment(f.Doc)
+		for _, id := range f.Names {
+			v := g.info.Defs[id].(*types.Var)
+			w.put("%s;", g.declare(v.Type(), g.fieldName(v), at))
 		}
-		ast := fields[f.Pos()]
-		if ast != nil {
-			w.comment(ast.Doc)
-		}
-		w.put("%s;", g.declare(f.Type(), g.fieldName(f), at))
-		if ast != nil && ast.Comment != nil {
-			w.append(commentText(ast.Comment.List[0].Text))
+
+		if f.Comment != nil {
+			w.append(commentText(f.Comment.List[0].Text))
 		}
 	}
-	if s.NumFields() == 0 {
-		w.put("char nothing; // C has no empty struct")
-	}
+
 	w.indent--
 	w.put("} %s;", name)
-	g.typeList = append(g.typeList, cStruct{typ: t, name: name, body: w.text, public: g.public})
+	g.typeList = append(g.typeList, cStruct{name: name, body: w.text, public: g.public})
 }
 
 // fieldName is the name of a field of a struct.
 func (g *translator) fieldName(f *types.Var) string { return cIdentifier(f.Name()) }
-
-// fieldsOf lists the fields of a struct's text by their place.
-func fieldsOf(spec *ast.TypeSpec) map[token.Pos]*ast.Field {
-	fields := map[token.Pos]*ast.Field{}
-	if spec == nil {
-		return fields
-	}
-	s, ok := spec.Type.(*ast.StructType)
-	if !ok {
-		return fields
-	}
-	for _, f := range s.Fields.List {
-		if len(f.Names) == 0 {
-			t := f.Type
-			if star, ok := t.(*ast.StarExpr); ok {
-				t = star.X
-			}
-			fields[t.Pos()] = f
-		}
-		for _, n := range f.Names {
-			fields[n.Pos()] = f
-		}
-	}
-	return fields
-}
 
 // mangle is a type as part of a name.
 func (g *translator) mangle(t types.Type, at ast.Node) string {
@@ -168,6 +137,7 @@ func (g *translator) mangle(t types.Type, at ast.Node) string {
 	case *types.Array:
 		return fmt.Sprintf("%s_%d", g.mangle(u.Elem(), at), u.Len())
 	}
+
 	return strings.TrimPrefix(g.structName(t, at), g.prefix+"_")
 }
 
@@ -180,14 +150,95 @@ func (g *translator) resultType(r *types.Tuple, at ast.Node) string {
 	case 1:
 		return g.declare(r.At(0).Type(), "", at)
 	}
+
 	name, body := "results", ""
 	for i := range r.Len() {
 		name += "_" + g.mangle(r.At(i).Type(), at)
 		body += " " + g.declare(r.At(i).Type(), fmt.Sprintf("r%d", i), at) + ";"
 	}
+
 	if !g.results[name] {
 		g.results[name] = true
 		g.resultList = append(g.resultList, fmt.Sprintf("typedef struct {%s } %s;", body, name))
 	}
+
 	return name
+}
+
+// useTable writes a table of the package when it is first used.
+func (g *translator) useTable(v *types.Var, at ast.Node) {
+	if _, ok := g.tables[v]; ok {
+		return
+	}
+	spec := g.values[v]
+	if len(spec.Names) != 1 || len(spec.Values) != 1 {
+		g.refuse(spec, "a variable that is not declared alone with its value")
+	}
+
+	w := lines{}
+	head := "static const " + g.declare(v.Type(), g.names[v], at) + " ="
+	if lit, ok := spec.Values[0].(*ast.CompositeLit); ok {
+		w.put("%s {", head)
+		g.entries(&w, lit)
+		w.put("};")
+	} else {
+		w.put("%s %s;", head, g.text(spec.Values[0]))
+	}
+
+	g.tables[v] = w.text
+}
+
+// entries writes the elements of a literal, a line for each line of the text.
+func (g *translator) entries(w *lines, lit *ast.CompositeLit) {
+	if len(lit.Elts) == 0 {
+		w.put("\t0")
+		return
+	}
+
+	w.indent++
+	row, rowLine := "", 0
+	for _, e := range lit.Elts {
+		if line := g.fset.Position(e.Pos()).Line; line != rowLine && row != "" {
+			w.put("%s", row)
+			row = ""
+		}
+
+		if row != "" {
+			row += " "
+		}
+		row, rowLine = row+g.entry(e)+",", g.fset.Position(e.End()).Line
+	}
+
+	w.put("%s", row)
+	w.indent--
+}
+
+// entry is an element of a literal.
+func (g *translator) entry(e ast.Expr) string {
+	lit, ok := e.(*ast.CompositeLit)
+	if !ok {
+		return g.text(e)
+	}
+	if len(lit.Elts) == 0 {
+		return "{0}"
+	}
+
+	texts := make([]string, len(lit.Elts))
+	for i, e := range lit.Elts {
+		texts[i] = g.entry(e)
+	}
+	return "{" + strings.Join(texts, ", ") + "}"
+}
+
+// tableText is the text of the tables that are used.
+func (g *translator) tableText() (text []string) {
+	list := make([]types.Object, 0, len(g.tables))
+	for v := range g.tables {
+		list = append(list, v)
+	}
+	slices.SortFunc(list, func(a, b types.Object) int { return g.order[a] - g.order[b] })
+	for _, v := range list {
+		text = append(append(text, ""), g.tables[v]...)
+	}
+	return text
 }

@@ -20,11 +20,9 @@ import (
 var slaveOptions = []string{"-std=c99", "-O2", "-ffp-contract=off"}
 
 // Build compiles the sources of an FMU by a gcc ("" is "gcc") and adds the shared object
-// for this machine to its files. Without it the FMU is one of sources only.
-func Build(files map[string][]byte, gcc string) error { return buildFMU(files, gcc) }
-
-// buildFMU does it with more options.
-func buildFMU(files map[string][]byte, gcc string, more ...string) error {
+// for this machine to its files; more are further options. Without it the FMU is one of sources
+// only.
+func Build(files map[string][]byte, gcc string, more ...string) error {
 	if gcc == "" {
 		gcc = "gcc"
 	}
@@ -33,12 +31,16 @@ func buildFMU(files map[string][]byte, gcc string, more ...string) error {
 		version, folder = 2, map[string]string{"amd64": "linux64"}[runtime.GOARCH]
 	}
 	if folder == "" || runtime.GOOS != "linux" {
-		return fmt.Errorf("codegen: FMI %d has no name for binaries of %s on %s: the FMU has its sources only", version, runtime.GOOS, runtime.GOARCH)
+		return fmt.Errorf("codegen: FMI %d has no name for binaries of %s on %s: the FMU has its sources only",
+			version, runtime.GOOS, runtime.GOARCH)
 	}
+
 	compiler, err := exec.LookPath(gcc)
 	if err != nil {
-		return fmt.Errorf("codegen: %s is not to be had (Debian: apt install gcc libc6-dev): the FMU has its sources only", gcc)
+		return fmt.Errorf("codegen: %s is not to be had (Debian: apt install gcc libc6-dev): "+
+			"the FMU has its sources only", gcc)
 	}
+
 	dir, err := os.MkdirTemp("", "fmu")
 	if err != nil {
 		return fmt.Errorf("codegen: %w", err)
@@ -51,19 +53,25 @@ func buildFMU(files map[string][]byte, gcc string, more ...string) error {
 			}
 		}
 	}
+
 	object, sources := "", sourcesOf(files)
 	for _, s := range sources {
 		if s != slaveFile(version) {
 			object = strings.TrimSuffix(s, ".c") + ".so"
 		}
 	}
-	args := slices.Concat(slaveOptions, []string{"-fPIC", "-fvisibility=hidden", fmt.Sprintf("-DFMI%d_OVERRIDE_FUNCTION_PREFIX", version), "-shared", "-s", "-o", object}, more, sources, []string{"-lm"})
+
+	shared := []string{
+		"-fPIC", "-fvisibility=hidden", fmt.Sprintf("-DFMI%d_OVERRIDE_FUNCTION_PREFIX", version), "-shared", "-s",
+	}
+	args := slices.Concat(slaveOptions, shared, []string{"-o", object}, more, sources, []string{"-lm"})
 	cmd := exec.Command(compiler, args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 		return fmt.Errorf("codegen: %s: %w: %s", gcc, err, said)
 	}
+
 	if files["binaries/"+folder+"/"+object], err = os.ReadFile(filepath.Join(dir, object)); err != nil {
 		return fmt.Errorf("codegen: %w", err)
 	}
@@ -84,6 +92,7 @@ func Pack(files map[string][]byte) ([]byte, error) {
 		}
 		failed = errors.Join(failed, err)
 	}
+
 	if err := errors.Join(failed, z.Close()); err != nil {
 		return nil, fmt.Errorf("codegen: %w", err)
 	}

@@ -1,6 +1,7 @@
 package fmu
 
 import (
+	"bytes"
 	"encoding/xml"
 	"fmt"
 	"maps"
@@ -8,62 +9,124 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"lockstep/model/units"
 )
 
-// markup is XML as it is written, one element a line.
-type markup struct {
-	strings.Builder
-	open []string
-}
+// descriptions are the XML files of an FMU: modelDescription.xml of FMI 2.0 ("model2") and of FMI 3.0
+// ("model3"), and buildDescription.xml of FMI 3.0 ("build"). Outputs at a grid point follow from the
+// steps before it: they depend on no input there.
+var descriptions = template.Must(template.New("").Funcs(template.FuncMap{"xml": escaped, "bound": bound}).Parse(`
+{{- define "opening"}}<?xml version="1.0" encoding="UTF-8"?>
+<!-- {{.Marker}} -->
+{{end}}
 
-// newMarkup begins a file with the marker line.
-func newMarkup(j *Plant) *markup {
-	m := new(markup)
+{{- define "unitDefinitions"}}  <UnitDefinitions>
+{{range .Units}}    <Unit name="{{xml .Name}}">
+      <BaseUnit{{.Powers}}/>
+    </Unit>
+{{end}}  </UnitDefinitions>
+{{end}}
+
+{{- define "experiment"}}  <LogCategories>
+    <Category name="logStatusError" description="why a call failed"/>
+  </LogCategories>
+  <DefaultExperiment startTime="0" stepSize="{{.Period}}"/>
+{{end}}
+
+{{- define "identity" -}}
+name="{{xml .Name}}" valueReference="{{.Reference}}" causality="{{.Causality}}" variability="continuous"
+{{- if eq .Causality "output"}} initial="calculated"{{end}}
+{{- with .About}} description="{{xml .}}"{{end}}
+{{- end}}
+
+{{- define "value" -}}
+unit="{{xml .Unit}}"{{bound "min" .Min}}{{bound "max" .Max}}{{with .Start}} start="{{.}}"{{end}}
+{{- end}}
+
+{{- define "unknowns2"}}{{range .}}      <Unknown index="{{.Index}}" dependencies=""/>
+{{end}}{{end}}
+
+{{- define "model2"}}{{template "opening" .}}<fmiModelDescription fmiVersion="2.0" modelName="{{xml .Plant}}"
+{{- /**/}} guid="{{.Token}}" generationTool="lockstep" variableNamingConvention="flat" numberOfEventIndicators="0">
+  <CoSimulation modelIdentifier="{{.Package}}" canHandleVariableCommunicationStepSize="false"
+{{- /**/}} canNotUseMemoryManagementFunctions="true" canGetAndSetFMUstate="true" canSerializeFMUstate="true">
+    <SourceFiles>
+{{range .Sources}}      <File name="{{.}}"/>
+{{end}}    </SourceFiles>
+  </CoSimulation>
+{{template "unitDefinitions" .}}{{template "experiment" .}}  <ModelVariables>
+{{range .Variables}}    <ScalarVariable {{template "identity" .}}>
+      <Real {{template "value" .}}/>
+    </ScalarVariable>
+{{end}}  </ModelVariables>
+  <ModelStructure>
+    <Outputs>
+{{template "unknowns2" .Outputs}}    </Outputs>
+    <InitialUnknowns>
+{{template "unknowns2" .Outputs}}    </InitialUnknowns>
+  </ModelStructure>
+</fmiModelDescription>
+{{end}}
+
+{{- define "model3"}}{{template "opening" .}}<fmiModelDescription fmiVersion="3.0" modelName="{{xml .Plant}}"
+{{- /**/}} instantiationToken="{{.Token}}" generationTool="lockstep" variableNamingConvention="flat">
+  <CoSimulation modelIdentifier="{{.Package}}" canGetAndSetFMUState="true" canSerializeFMUState="true"
+{{- /**/}} canHandleVariableCommunicationStepSize="false" fixedInternalStepSize="{{.Period}}"/>
+{{template "unitDefinitions" .}}{{template "experiment" .}}  <ModelVariables>
+{{range .Variables}}    <Float64 {{template "identity" .}} {{template "value" .}}/>
+{{end}}  </ModelVariables>
+  <ModelStructure>
+{{range .Outputs}}    <Output valueReference="{{.Reference}}" dependencies=""/>
+{{end}}{{range .Outputs}}    <InitialUnknown valueReference="{{.Reference}}" dependencies=""/>
+{{end}}  </ModelStructure>
+</fmiModelDescription>
+{{end}}
+
+{{- define "build"}}{{template "opening" .}}<fmiBuildDescription fmiVersion="3.0">
+  <BuildConfiguration modelIdentifier="{{.Package}}">
+    <SourceFileSet language="C99" compiler="gcc" compilerOptions="{{.Options}}">
+{{range .Sources}}      <SourceFile name="{{.}}"/>
+{{end}}    </SourceFileSet>
+    <Library name="m" external="true"/>
+  </BuildConfiguration>
+</fmiBuildDescription>
+{{end}}`))
+
+// describe executes one of the descriptions for a plant.
+func (j *Plant) describe(name string, sources []string) ([]byte, error) {
+	list := j.variables()
+	defined, err := unitDefinitions(list)
+	if err != nil {
+		return nil, fmt.Errorf("codegen: plant %q: %w", j.Tables.Name, err)
+	}
+
 	marker := strings.TrimPrefix(j.Marker, "// ")
 	for strings.Contains(marker, "--") { // of three there are two left
 		marker = strings.ReplaceAll(marker, "--", "- -")
 	}
-	m.WriteString(xml.Header + "<!-- " + marker + " -->\n")
-	return m
-}
+	var b bytes.Buffer
+	err = descriptions.ExecuteTemplate(&b, name, map[string]any{
+		"Marker": marker, "Plant": j.Tables.Name, "Package": j.Package, "Token": j.token(), "Period": j.period(),
+		"Sources": sources, "Options": strings.Join(slaveOptions, " "), "Units": defined,
+		"Variables": list, "Outputs": list[1+len(j.Tables.Inputs):],
+	})
 
-// attribute is one of an element.
-type attribute struct{ name, value string }
-
-// tag writes an element that is complete.
-func (m *markup) tag(name string, list ...attribute) { m.line(name, "/>", list) }
-
-// begin writes the head of an element; end its tail, and that of none other.
-func (m *markup) begin(name string, list ...attribute) {
-	m.line(name, ">", list)
-	m.open = append(m.open, name)
-}
-
-func (m *markup) end() {
-	name := m.open[len(m.open)-1]
-	m.open = m.open[:len(m.open)-1]
-	m.WriteString(strings.Repeat("  ", len(m.open)) + "</" + name + ">\n")
-}
-
-func (m *markup) line(name, close string, list []attribute) {
-	m.WriteString(strings.Repeat("  ", len(m.open)) + "<" + name)
-	for _, a := range list {
-		m.WriteString(" " + a.name + `="`)
-		xml.EscapeText(m, []byte(a.value)) // a Builder never fails
-		m.WriteByte('"')
-	}
-	m.WriteString(close + "\n")
+	return b.Bytes(), err
 }
 
 // variable is what a description says of time, an input or an output.
 type variable struct {
 	units.Port
-	causality string // "independent", "input" or "output"
-	start     string // of an input
-	about     string
+	Reference int
+	Causality string // "independent", "input" or "output"
+	Start     string // of an input
+	About     string
 }
+
+// Index is how FMI 2.0 counts the variable.
+func (v variable) Index() int { return v.Reference + 1 }
 
 // variables are those of the plant, by value reference. No two have one name: an output
 // or the time gives way.
@@ -76,6 +139,7 @@ func (j *Plant) variables() []variable {
 		taken[name] = true
 		return name
 	}
+
 	list := []variable{{}}
 	for i, p := range j.Tables.Inputs {
 		about := "follows the plant's own source until it is set"
@@ -83,172 +147,76 @@ func (j *Plant) variables() []variable {
 			about += "; acts " + decimal(d) + " s later"
 		}
 		p.Name = free(p.Name)
-		list = append(list, variable{p, "input", decimal(j.Tables.Start[i]), about})
+		list = append(list, variable{p, len(list), "input", decimal(j.Tables.Start[i]), about})
 	}
+
 	for _, p := range j.Tables.Outputs {
 		p.Name = free(p.Name)
-		list = append(list, variable{Port: p, causality: "output"})
+		list = append(list, variable{Port: p, Reference: len(list), Causality: "output"})
 	}
-	list[0] = variable{Port: units.Port{Name: free("time"), Unit: "s", Min: math.Inf(-1), Max: math.Inf(1)}, causality: "independent"}
+
+	time := units.Port{Name: free("time"), Unit: "s", Min: math.Inf(-1), Max: math.Inf(1)}
+	list[0] = variable{Port: time, Causality: "independent"}
+
 	return list
 }
 
-// attributes are those that say who a variable is, and those of its value.
-func (v *variable) attributes(reference int) (who, value []attribute) {
-	who = []attribute{{"name", v.Name}, {"valueReference", strconv.Itoa(reference)}, {"causality", v.causality}, {"variability", "continuous"}}
-	if v.causality == "output" {
-		who = append(who, attribute{"initial", "calculated"})
-	}
-	if v.about != "" {
-		who = append(who, attribute{"description", v.about})
-	}
-	value = []attribute{{"unit", v.Unit}}
-	if !math.IsInf(v.Min, 0) {
-		value = append(value, attribute{"min", decimal(v.Min)})
-	}
-	if !math.IsInf(v.Max, 0) {
-		value = append(value, attribute{"max", decimal(v.Max)})
-	}
-	if v.start != "" {
-		value = append(value, attribute{"start", v.start})
-	}
-	return who, value
-}
+// unitDefinition is a unit by the powers of its base units, as attributes.
+type unitDefinition struct{ Name, Powers string }
 
-// units writes the definitions of all units. FMI counts radians, which are numbers
-// otherwise: their power is what the power of amperes grows by with these in their place.
-func (m *markup) units(list []variable) error {
+// unitDefinitions are those of all units. FMI counts radians, which are numbers otherwise: their
+// power is what the power of amperes grows by with these in their place.
+func unitDefinitions(list []variable) (defined []unitDefinition, err error) {
 	names := map[string]bool{}
 	for _, v := range list {
 		names[v.Unit] = true
 	}
-	m.begin("UnitDefinitions")
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		u, err := units.Parse(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		other, err := units.Parse(strings.ReplaceAll(u.SI, "rad", "A"))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		var powers []attribute
-		for i, base := range []string{"m", "kg", "s", "A", "K"} {
-			if p := u.Dim[i]; p != 0 {
-				powers = append(powers, attribute{base, strconv.Itoa(int(p))})
+
+		turns := int(u.Dim[5]) // a cycle is 2π rad
+		powers := []int{int(u.Dim[0]), int(u.Dim[1]), int(u.Dim[2]), int(u.Dim[3]), int(u.Dim[4]),
+			int(other.Dim[3]-u.Dim[3]) + turns}
+		text := ""
+		for i, base := range []string{"m", "kg", "s", "A", "K", "rad"} {
+			if powers[i] != 0 {
+				text += fmt.Sprintf(" %s=%q", base, strconv.Itoa(powers[i]))
 			}
 		}
-		factor := u.Factor
-		turns := int(u.Dim[5]) // a cycle is 2π rad
-		if p := int(other.Dim[3]-u.Dim[3]) + turns; p != 0 {
-			powers = append(powers, attribute{"rad", strconv.Itoa(p)})
+
+		if factor := u.Factor * math.Pow(2*math.Pi, float64(turns)); factor != 1 {
+			text += fmt.Sprintf(" factor=%q", decimal(factor))
 		}
-		if factor *= math.Pow(2*math.Pi, float64(turns)); factor != 1 {
-			powers = append(powers, attribute{"factor", decimal(factor)})
-		}
-		m.begin("Unit", attribute{"name", name})
-		m.tag("BaseUnit", powers...)
-		m.end()
+		defined = append(defined, unitDefinition{name, text})
 	}
-	m.end()
-	return nil
+
+	return defined, nil
 }
 
-// head writes what both versions have between the interface and the variables.
-func (m *markup) head(j *Plant, list []variable) error {
-	if err := m.units(list); err != nil {
-		return fmt.Errorf("codegen: plant %q: %w", j.Tables.Name, err)
+// bound is an attribute for a finite limit of a value.
+func bound(name string, v float64) string {
+	if math.IsInf(v, 0) {
+		return ""
 	}
-	m.begin("LogCategories")
-	m.tag("Category", attribute{"name", "logStatusError"}, attribute{"description", "why a call failed"})
-	m.end()
-	m.tag("DefaultExperiment", attribute{"startTime", "0"}, attribute{"stepSize", j.period()})
-	return nil
+	return fmt.Sprintf(" %s=%q", name, decimal(v))
 }
 
 // period is that of the grid in seconds.
 func (j *Plant) period() string { return decimal(float64(j.Tables.PeriodNs) / 1e9) }
 
-// describe2 is modelDescription.xml of FMI 2.0. Outputs at a grid point follow from the
-// steps before it: no input acts on them there.
-func (j *Plant) describe2(sources []string) ([]byte, error) {
-	m, list := newMarkup(j), j.variables()
-	m.begin("fmiModelDescription", attribute{"fmiVersion", "2.0"}, attribute{"modelName", j.Tables.Name}, attribute{"guid", j.token()},
-		attribute{"generationTool", "lockstep"}, attribute{"variableNamingConvention", "flat"}, attribute{"numberOfEventIndicators", "0"})
-	m.begin("CoSimulation", attribute{"modelIdentifier", j.Package}, attribute{"canHandleVariableCommunicationStepSize", "false"},
-		attribute{"canNotUseMemoryManagementFunctions", "true"}, attribute{"canGetAndSetFMUstate", "true"}, attribute{"canSerializeFMUstate", "true"})
-	m.begin("SourceFiles")
-	for _, s := range sources {
-		m.tag("File", attribute{"name", s})
-	}
-	m.end()
-	m.end()
-	if err := m.head(j, list); err != nil {
-		return nil, err
-	}
-	m.begin("ModelVariables")
-	for i := range list {
-		who, value := list[i].attributes(i)
-		m.begin("ScalarVariable", who...)
-		m.tag("Real", value...)
-		m.end()
-	}
-	m.end()
-	m.begin("ModelStructure")
-	for _, part := range []string{"Outputs", "InitialUnknowns"} {
-		m.begin(part)
-		for i := 1 + len(j.Tables.Inputs); i < len(list); i++ {
-			m.tag("Unknown", attribute{"index", strconv.Itoa(i + 1)}, attribute{"dependencies", ""})
-		}
-		m.end()
-	}
-	m.end()
-	m.end()
-	return []byte(m.String()), nil
-}
-
-// describe3 is modelDescription.xml of FMI 3.0.
-func (j *Plant) describe3() ([]byte, error) {
-	m, list := newMarkup(j), j.variables()
-	m.begin("fmiModelDescription", attribute{"fmiVersion", "3.0"}, attribute{"modelName", j.Tables.Name}, attribute{"instantiationToken", j.token()},
-		attribute{"generationTool", "lockstep"}, attribute{"variableNamingConvention", "flat"})
-	m.tag("CoSimulation", attribute{"modelIdentifier", j.Package}, attribute{"canGetAndSetFMUState", "true"}, attribute{"canSerializeFMUState", "true"},
-		attribute{"canHandleVariableCommunicationStepSize", "false"}, attribute{"fixedInternalStepSize", j.period()})
-	if err := m.head(j, list); err != nil {
-		return nil, err
-	}
-	m.begin("ModelVariables")
-	for i := range list {
-		who, value := list[i].attributes(i)
-		m.tag("Float64", append(who, value...)...)
-	}
-	m.end()
-	m.begin("ModelStructure")
-	for _, part := range []string{"Output", "InitialUnknown"} {
-		for i := 1 + len(j.Tables.Inputs); i < len(list); i++ {
-			m.tag(part, attribute{"valueReference", strconv.Itoa(i)}, attribute{"dependencies", ""})
-		}
-	}
-	m.end()
-	m.end()
-	return []byte(m.String()), nil
-}
-
-// describeBuild is sources/buildDescription.xml of FMI 3.0.
-func (j *Plant) describeBuild(sources []string) []byte {
-	m := newMarkup(j)
-	m.begin("fmiBuildDescription", attribute{"fmiVersion", "3.0"})
-	m.begin("BuildConfiguration", attribute{"modelIdentifier", j.Package})
-	m.begin("SourceFileSet", attribute{"language", "C99"}, attribute{"compiler", "gcc"}, attribute{"compilerOptions", strings.Join(slaveOptions, " ")})
-	for _, s := range sources {
-		m.tag("SourceFile", attribute{"name", s})
-	}
-	m.end()
-	m.tag("Library", attribute{"name", "m"}, attribute{"external", "true"})
-	m.end()
-	m.end()
-	return []byte(m.String())
-}
-
 // decimal is a value as XML reads it, with the same bits.
 func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// escaped is a text as the value of an attribute.
+func escaped(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
+	return b.String()
+}

@@ -18,9 +18,8 @@ import (
 // What the tests outside the package need of its inside: they generate and simulate, which
 // imports it.
 var (
-	BuildWith = buildFMU
-	Token     = (*Plant).token
-	Period    = (*Plant).period
+	Token  = (*Plant).token
+	Period = (*Plant).period
 )
 
 // onGrid are the plants of OnGrid.

@@ -17,19 +17,11 @@ type Plant struct {
 	Package string // prefix of the kernel's C
 }
 
-// CheckVersion refuses a version of the standard that is not known.
-func CheckVersion(version int) error {
-	if version != 2 && version != 3 {
-		return fmt.Errorf("codegen: FMI %d is not known; there are 2 and 3", version)
-	}
-	return nil
-}
-
 // Wrap puts the C of a plant into an FMU: fmi2-slave.c or fmi3-slave.c is the interface of
 // the standard (FMI 2.0.4, FMI 3.0.2), fmi-slave.h what they share.
 func (j *Plant) Wrap(plant map[string][]byte, version int) (map[string][]byte, error) {
-	if err := CheckVersion(version); err != nil {
-		return nil, err
+	if version != 2 && version != 3 {
+		return nil, fmt.Errorf("codegen: FMI %d is not known; there are 2 and 3", version)
 	}
 	marker, _, _ := bytes.Cut(plant[j.Package+".h"], []byte("\n")) // as C has it
 	marker = append(marker, '\n')
@@ -38,19 +30,23 @@ func (j *Plant) Wrap(plant map[string][]byte, version int) (map[string][]byte, e
 		files["sources/"+name] = text
 	}
 	for _, name := range []string{"fmi-slave.h", slaveFile(version)} {
-		text, err := slaveText.ReadFile("csource/" + name)
+		text, err := Text.ReadFile("csource/" + name)
 		if err != nil {
 			return nil, fmt.Errorf("codegen: %w", err)
 		}
 		files["sources/"+name] = slices.Concat(marker, text)
 	}
-	var err error
-	if version == 2 {
-		files["modelDescription.xml"], err = j.describe2(sourcesOf(files))
-	} else {
-		files["sources/buildDescription.xml"] = j.describeBuild(sourcesOf(files))
-		files["modelDescription.xml"], err = j.describe3()
+
+	sources := sourcesOf(files)
+	text, err := j.describe(fmt.Sprintf("model%d", version), sources)
+	if err != nil {
+		return nil, err
 	}
+	files["modelDescription.xml"] = text
+	if version == 3 {
+		files["sources/buildDescription.xml"], err = j.describe("build", sources)
+	}
+
 	return files, err
 }
 
@@ -64,6 +60,7 @@ func sourcesOf(files map[string][]byte) (names []string) {
 			names = append(names, name)
 		}
 	}
+
 	slices.Sort(names)
 	return names
 }

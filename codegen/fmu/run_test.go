@@ -73,7 +73,7 @@ func wrapped(t *testing.T, p fmu.Plant, version int) map[string][]byte {
 func object(t *testing.T, j fmu.Plant, version int, more ...string) string {
 	t.Helper()
 	files := wrapped(t, j, version)
-	if err := fmu.BuildWith(files, "", append([]string{"-Wall", "-Wextra", "-Werror", "-pedantic"}, more...)...); err != nil {
+	if err := fmu.Build(files, "", append([]string{"-Wall", "-Wextra", "-Werror", "-pedantic"}, more...)...); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), j.Package+".so")

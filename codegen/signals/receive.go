@@ -27,11 +27,12 @@ func (w *signalWriter) receive(b int, m *sigmap.Map) {
 func (w *signalWriter) decode(b, i int, r *sigmap.Rx) {
 	w.line("// decode%d takes message %s.\n//\n//go:nosplit", i, harmless(r.Name))
 	w.line("func (b *bus%d) decode%d(u []float64, f *can.Frame) sigmap.Result {\nr := b.rx[%d]", b, i, i)
-	w.line("if result := r.Admit(f); result != sigmap.OK {\nreturn result\n}")
+	w.line("if result := r.CheckFrame(f); result != sigmap.OK {\nreturn result\n}")
 	if len(r.Fields) == 0 {
 		w.line("return sigmap.OK\n}\n")
 		return
 	}
+
 	w.loads(r.Fields)
 	w.line("v := (*[%d]float64)(u)", len(w.job.Inputs))
 	fails := slices.ContainsFunc(r.Fields, func(f sigmap.Field) bool { return canFail(&f) })
@@ -45,6 +46,7 @@ func (w *signalWriter) decode(b, i int, r *sigmap.Rx) {
 		w.line("if result != sigmap.OK {\nr.Count(result)\n}\nreturn result\n}\n")
 		return
 	}
+
 	w.line("return sigmap.OK\n}\n")
 }
 
@@ -53,21 +55,23 @@ func (w *signalWriter) loads(fields []sigmap.Field) {
 	words := map[string]bool{}
 	add := func(f *sigmap.Field) {
 		p := bitPlaceOf(f)
-		words[p.name(p.word)] = true
-		if p.straddles() {
-			words[p.name(p.next)] = true
+		for _, name := range p.names() {
+			words[name] = true
 		}
 	}
+
 	for k := range fields {
 		add(&fields[k])
 		for s := range fields[k].When {
 			add(&fields[k].When[s].At)
 		}
 	}
+
 	for word := range 8 {
-		for _, order := range [...]string{"little", "big"} {
-			if name := fmt.Sprintf("%c%d", order[0], word); words[name] {
-				w.line("%s := %s((*[8]byte)(f.Data[%d:%d]))", name, order, 8*word, 8*word+8)
+		for _, big := range []bool{false, true} {
+			p := bitPlace{big: big}
+			if name := p.name(word); words[name] {
+				w.line("%s := %s((*[8]byte)(f.Data[%d:%d]))", name, order(big), 8*word, 8*word+8)
 			}
 		}
 	}
@@ -83,21 +87,26 @@ func (w *signalWriter) take(f *sigmap.Field) {
 			at := bitPlaceOf(&f.When[s].At)
 			all = append(all, ranges(at.load(), f.When[s].Ranges))
 		}
+
 		w.line("if %s {", strings.Join(all, " && "))
 		defer w.line("}")
 	}
-	to := fmt.Sprintf("v[%d] = %s", f.Index, scaled(f, "x"))
-	switch ranged := !allIn(f); {
-	case len(f.Invalid) > 0 && ranged:
-		w.line("if raw := %s; %s {\nif result == sigmap.OK {\nresult = sigmap.Invalid\n}", p.load(), ranges("raw", f.Invalid))
-		w.line("} else if x := %s; x >= %s && x <= %s {\n%s\n} else {\nresult = sigmap.Range\n}", meaning(f, "raw"), number(f.Lo), number(f.Hi), to)
-	case len(f.Invalid) > 0:
-		w.line("if raw := %s; %s {\nif result == sigmap.OK {\nresult = sigmap.Invalid\n}", p.load(), ranges("raw", f.Invalid))
-		w.line("} else {\nx := %s\n%s\n}", meaning(f, "raw"), to)
-	case ranged:
-		w.line("if x := %s; x >= %s && x <= %s {\n%s\n} else {\nresult = sigmap.Range\n}", meaning(f, p.load()), number(f.Lo), number(f.Hi), to)
+
+	raw, before := p.load(), ""
+	if len(f.Invalid) > 0 {
+		w.line("if raw := %s; %s {", raw, ranges("raw", f.Invalid))
+		w.line("if result == sigmap.OK {\nresult = sigmap.Invalid\n}")
+		raw, before = "raw", "} else "
+	}
+
+	switch x := meaning(f, raw); {
+	case !allIn(f):
+		w.line("%sif x := %s; x >= %s && x <= %s {", before, x, number(f.Lo), number(f.Hi))
+		w.line("v[%d] = %s\n} else {\nresult = sigmap.Range\n}", f.Index, scaled(f, "x"))
+	case before != "":
+		w.line("} else {\nx := %s\nv[%d] = %s\n}", x, f.Index, scaled(f, "x"))
 	default:
-		w.line("v[%d] = %s", f.Index, scaled(f, meaning(f, p.load())))
+		w.line("v[%d] = %s", f.Index, scaled(f, x))
 	}
 }
 
@@ -109,7 +118,10 @@ func allIn(f *sigmap.Field) bool {
 	if f.Float || f.Len > 53 {
 		return false
 	}
-	lo, hi := span(int(f.Len), f.Signed)
+	lo, hi := 0.0, math.Ldexp(1, int(f.Len))-1
+	if f.Signed {
+		lo, hi = -math.Ldexp(1, int(f.Len)-1), math.Ldexp(1, int(f.Len)-1)-1
+	}
 	return f.Lo <= lo && hi <= f.Hi
 }
 
@@ -124,8 +136,10 @@ func ranges(raw string, list [][2]uint64) string {
 			any = append(any, fmt.Sprintf("%s == 0x%X", raw, r[0]))
 			continue
 		}
+
 		any = append(any, fmt.Sprintf("0x%X <= %s && %s <= 0x%X", r[0], raw, raw, r[1]))
 	}
+
 	return "(" + strings.Join(any, " || ") + ")"
 }
 
@@ -141,6 +155,7 @@ func meaning(f *sigmap.Field, raw string) string {
 	case f.Signed || f.Len < 64: // no bit is above the sign
 		return fmt.Sprintf("float64(int64(%s))", raw)
 	}
+
 	return fmt.Sprintf("float64(%s)", raw)
 }
 

@@ -1,8 +1,11 @@
 package signals
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"lockstep/io/sigmap"
 )
@@ -19,9 +22,11 @@ func (w *signalWriter) send(b int, m *sigmap.Map) {
 			w.line("case %d: // %s\nreturn %s", i, harmless(t.Name), dueAt(t))
 		}
 	}
+
 	w.line("}\nreturn b.Map.Due(i, tick, y, forced)\n}\n")
 	w.line("// Encode is that of the map. Where a value is forced or none, it is the map's own.\n//\n//go:nosplit")
-	w.line("func (b *bus%d) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) bool {\ndone := false\nswitch i {", b)
+	w.line("func (b *bus%d) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) bool {", b)
+	w.line("done := false\nswitch i {")
 	for i := range m.Tx {
 		w.line("case %d:\ndone = b.encode%d(f, tick, y, forced)", i, i)
 	}
@@ -48,19 +53,13 @@ func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
 		w.line("t := b.tx[%d]", i)
 	}
 	if len(t.Fields) > 0 {
-		w.line("if forced && t.Forces() {\nreturn false\n}")
+		w.line("if forced && t.HasForce() {\nreturn false\n}")
 	}
 	words := map[string]bool{}
-	for k := range t.Fields {
-		if t.Fields[k].Course == 0 {
-			w.line("v := (*[%d]float64)(y)", len(w.job.Outputs))
-			break
-		}
+	if slices.ContainsFunc(t.Fields, func(f sigmap.Field) bool { return f.Waveform == 0 }) {
+		w.line("v := (*[%d]float64)(y)", len(w.job.Outputs))
 	}
-	held := false
-	for k := range t.Fields {
-		held = held || !t.Fields[k].Rests
-	}
+	held := slices.ContainsFunc(t.Fields, func(f sigmap.Field) bool { return !f.Rests })
 	if held {
 		w.line("held := uint64(0)")
 	}
@@ -79,6 +78,7 @@ func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
 			w.line("t.Count++\nif float64(t.Count) > %s {\nt.Count = 0\n}", number(t.Counter.Hi))
 		}
 	}
+
 	w.frame(t, words)
 	for p := range t.Protect {
 		w.line("t.Protect[%d].Protect(&f.Data, %d, 0x%X)", p, t.Len, t.ID&identifierBits)
@@ -90,12 +90,14 @@ func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
 func (w *signalWriter) put(t *sigmap.Tx, k int, words map[string]bool) {
 	f := &t.Fields[k]
 	from := fmt.Sprintf("v[%d]", f.Index)
-	if f.Course > 0 {
-		from = fmt.Sprintf("t.Courses[%d].Eval(tick*b.PeriodNs)", f.Course-1)
+	if f.Waveform > 0 {
+		from = fmt.Sprintf("t.Waveforms[%d].Eval(tick*b.PeriodNs)", f.Waveform-1)
 		w.line("\n// %s, a course", harmless(f.Name))
 	} else {
-		w.line("\n// %s of %s [%s]", harmless(f.Name), harmless(w.job.Outputs[f.Index].Name), harmless(w.job.Outputs[f.Index].Unit))
+		port := &w.job.Outputs[f.Index]
+		w.line("\n// %s of %s [%s]", harmless(f.Name), harmless(port.Name), harmless(port.Unit))
 	}
+
 	if f.Offset != 0 || math.Signbit(f.Offset) {
 		from = fmt.Sprintf("(%s - %s)", from, number(f.Offset))
 	}
@@ -114,34 +116,32 @@ func (w *signalWriter) put(t *sigmap.Tx, k int, words map[string]bool) {
 	if f.Rests {
 		count = ""
 	}
-	w.line("%s := %s\nswitch {\ncase %s < %s:\n%s = %s%s\ncase %s > %s:\n%s = %s%s\ncase %s != %s:\nreturn false // there is no value\n}",
-		x, from, x, lo, x, lo, count, x, hi, x, hi, count, x, x)
+	w.line("%s := %s\nswitch {", x, from)
+	w.line("case %s < %s:\n%s = %s%s", x, lo, x, lo, count)
+	w.line("case %s > %s:\n%s = %s%s", x, hi, x, hi, count)
+	w.line("case %s != %s:\nreturn false // there is no value\n}", x, x)
 	raw := rawOf(f, x)
 	if t.Send != sigmap.Cyclic {
 		w.line("raw%d := %s\nt.Fields[%d].Sent = raw%d", k, raw, k, k)
 		raw = fmt.Sprintf("raw%d", k)
 	}
+
 	w.or(bitPlaceOf(f), raw, words)
 }
 
 // or puts raw bits into the words.
 func (w *signalWriter) or(p bitPlace, raw string, words map[string]bool) {
-	put := func(word int, text string) {
-		name := p.name(word)
+	low := raw
+	if p.shift > 0 {
+		low = fmt.Sprintf("(%s) << %d", raw, p.shift)
+	}
+	for i, name := range p.names() {
 		op := ":="
 		if words[name] {
 			op = "|="
 		}
 		words[name] = true
-		w.line("%s %s %s", name, op, text)
-	}
-	if p.shift == 0 {
-		put(p.word, raw)
-	} else {
-		put(p.word, fmt.Sprintf("(%s) << %d", raw, p.shift))
-	}
-	if p.straddles() {
-		put(p.next, fmt.Sprintf("(%s) >> %d", raw, 64-p.shift))
+		w.line("%s %s %s", name, op, [...]string{low, fmt.Sprintf("(%s) >> %d", raw, 64-p.shift)}[i])
 	}
 }
 
@@ -157,6 +157,7 @@ func rawOf(f *sigmap.Field, x string) string {
 	case f.Signed || f.Len < 64 && f.Lo >= 0: // no bit is above the sign
 		return fmt.Sprintf("uint64(int64(%s))", x)
 	}
+
 	return fmt.Sprintf("uint64(%s)", x)
 }
 
@@ -164,27 +165,19 @@ func rawOf(f *sigmap.Field, x string) string {
 func (w *signalWriter) frame(t *sigmap.Tx, words map[string]bool) {
 	w.line("\nf.ID, f.Len, f.Flags, f.Res0, f.Res1 = 0x%X, %d, 0x%X, 0, 0\nf.Data = [64]byte{}", t.ID, t.Len, t.Flags)
 	for word := range 8 {
-		base := uint64(0)
-		for i := range 8 {
-			base |= uint64(t.Base[8*word+i]) << (8 * i)
-		}
-		text := ""
-		add := func(part string) {
-			if text != "" {
-				text += " | "
-			}
-			text += part
-		}
+		base := binary.LittleEndian.Uint64(t.Base[8*word:])
+		var parts []string
 		if base != 0 {
-			add(fmt.Sprintf("0x%X", base))
+			parts = append(parts, fmt.Sprintf("0x%X", base))
 		}
-		if words[fmt.Sprintf("l%d", word)] {
-			add(fmt.Sprintf("l%d", word))
+		if name := fmt.Sprintf("l%d", word); words[name] {
+			parts = append(parts, name)
 		}
-		if words[fmt.Sprintf("b%d", word)] {
-			add(fmt.Sprintf("bits.ReverseBytes64(b%d)", word))
+		if name := fmt.Sprintf("b%d", word); words[name] {
+			parts = append(parts, "bits.ReverseBytes64("+name+")")
 		}
-		if text != "" {
+		if parts != nil {
+			text := strings.Join(parts, " | ")
 			w.line("binary.LittleEndian.PutUint64(f.Data[%d:%d], %s)", 8*word, 8*word+8, text)
 		}
 	}

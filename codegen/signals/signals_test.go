@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,8 +126,8 @@ func bend(rnd *rand.Rand, m *sigmap.Map) {
 		t := &m.Tx[i]
 		if rnd.IntN(2) == 0 {
 			c := sigmap.Sine(1, 50, 7)
-			t.Courses = append(t.Courses, *c)
-			t.Fields[0].Index, t.Fields[0].Course = -1, 1
+			t.Waveforms = append(t.Waveforms, *c)
+			t.Fields[0].Index, t.Fields[0].Waveform = -1, 1
 		}
 		for j := range t.Fields {
 			f := &t.Fields[j]
@@ -151,10 +152,10 @@ func protect(t *testing.T, rnd *rand.Rand, m *sigmap.Map) {
 	t.Helper()
 	ids := []uint32{0x3F, 0x69, 0x39, 0xDC, 0x94, 0xF9, 0x14, 0x64, 0xD8, 0x6A, 0x34, 0xCE, 0xA2, 0x55, 0xB5, 0x2C}
 	sum, n := []string{"56|8"}, []string{"52|4"}
-	specs := []messages.ProtectionSpec{
+	specs := []sigmap.ProtectionSpec{
 		{Profile: "e2e-1a", DataIDs: []uint32{0x1234}}, {Profile: "e2e-1b", DataIDs: []uint32{0x1234}}, {Profile: "e2e-1low", DataIDs: []uint32{0x34}},
 		{Profile: "e2e-1c", DataIDs: []uint32{0x234}}, {Profile: "e2e-2", DataIDs: ids}, {Profile: "e2e-5", DataIDs: []uint32{0x1234}},
-		{Profile: "e2e-11a", DataIDs: []uint32{0x1234}}, {Profile: "e2e-22", DataIDs: ids, Offset: 1},
+		{Profile: "e2e-11a", DataIDs: []uint32{0x1234}}, {Profile: "e2e-11c", DataIDs: []uint32{0x234}}, {Profile: "e2e-22", DataIDs: ids, Offset: 1},
 		{Profile: "crc8", Poly: 0x1D, Init: 0x22, XorOut: 0xDF, Checksum: sum, Counter: n, DataIDs: ids[:7]},
 		{Profile: "crc8", Poly: 0x31, Reflect: true, Reverse: true, Checksum: sum, Counter: n},
 		{Profile: "crc16", Poly: 0x8005, Reflect: true, Checksum: []string{"48|16"}, Counter: []string{"0|2", "12|2"}},
@@ -162,6 +163,11 @@ func protect(t *testing.T, rnd *rand.Rand, m *sigmap.Map) {
 		{Profile: "sum", IncludeID: "bytes", IncludeLength: true, Checksum: sum}, {Profile: "nibble-sum", Init: 8, Subtract: true, IncludeID: "nibbles", Checksum: []string{"60|4"}, Counter: []string{"56|4"}},
 		{Profile: "bit-sum", XorOut: 9, Checksum: []string{"46|2", "62|2"}, Counter: []string{"14|2", "30|2"}, Skip: []string{"14|2", "30|2", "3"}},
 		{Profile: "xor", Init: 8, Checksum: []string{"0|8"}, Counter: []string{"8|4"}}, {Profile: "j1939-tsc1"}, {Profile: "j1939-xbr"}, {Profile: "counter-only", Counter: n},
+	}
+	for _, name := range sigmap.Profiles() {
+		if !slices.ContainsFunc(specs, func(s sigmap.ProtectionSpec) bool { return s.Profile == name }) {
+			t.Fatalf("profile %s is not tried", name)
+		}
 	}
 	give := func(id uint32, bytes int) []sigmap.Protection {
 		if bytes < 8 || rnd.IntN(3) == 0 {

@@ -2,6 +2,7 @@ package signals
 
 import (
 	"fmt"
+	"slices"
 
 	"lockstep/io/sigmap"
 )
@@ -21,48 +22,19 @@ func (w *signalWriter) sums(b int, way string, i int, list []sigmap.Protection) 
 	}
 }
 
-// sum is sigmap's Protection.value for one protection.
+// sum is sigmap's Protection.checksum for one protection: the same terms, in the same order.
 func (w *signalWriter) sum(p *sigmap.Protection) {
 	w.line("s := uint32(0x%X)", p.Init)
-	if p.Length {
-		w.byte(p, "n")
-	}
-	for i := range p.IDPieces {
-		w.byte(p, fmt.Sprintf("byte(id>>%d)&0x%X", i*p.FrameID, uint64(1)<<p.FrameID-1))
-	}
-	low, high := fmt.Sprintf("0x%X", p.DataID&0xFF), fmt.Sprintf("0x%X", p.DataID>>8)
-	switch p.IDMode {
-	case sigmap.IDBoth:
-		w.byte(p, low)
-		w.byte(p, high)
-	case sigmap.IDAlternating:
-		w.byte(p, fmt.Sprintf("byte(uint16(0x%X)>>(8*(%s&1)))", p.DataID, splitLoad(&p.Counter)))
-	case sigmap.IDLow:
-		w.byte(p, low)
-	case sigmap.IDNibble:
-		w.byte(p, low)
-		w.byte(p, "0")
-	}
-	for _, at := range p.Order[:p.Covered] {
-		if p.Mask[at] == 0xFF {
-			w.byte(p, fmt.Sprintf("data[%d]", at))
-		} else {
-			w.byte(p, fmt.Sprintf("data[%d]&0x%X", at, p.Mask[at]))
-		}
-	}
-	switch p.IDMode {
-	case sigmap.IDAfter:
-		w.byte(p, low)
-		w.byte(p, high)
-	case sigmap.IDList:
-		var ids [16]uint8
-		copy(ids[:], p.DataIDs[:p.IDCount])
+	if slices.ContainsFunc(p.Terms, func(t sigmap.Term) bool { return t.From == sigmap.FromDataID }) {
 		w.line("ids := [16]uint8{")
-		for _, id := range ids {
+		for _, id := range p.DataIDs {
 			w.line("0x%02X,", id)
 		}
 		w.line("}")
-		w.byte(p, fmt.Sprintf("ids[%s%%%d&15]", splitLoad(&p.Counter), p.IDCount))
+	}
+
+	for _, t := range p.Terms {
+		w.byte(p, term(p, &t))
 	}
 	switch p.Fold {
 	case sigmap.FoldTSC1:
@@ -70,7 +42,30 @@ func (w *signalWriter) sum(p *sigmap.Protection) {
 	case sigmap.FoldXBR:
 		w.line("s = (s>>4 + s) & 15")
 	}
-	w.line("return (s ^ 0x%X) & 0x%X", p.XorOut, splitMask(&p.Checksum))
+
+	w.line("return (s ^ 0x%X) & 0x%X", p.XorOut, p.Checksum.Mask())
+}
+
+// term is the expression of a byte that a checksum takes.
+func term(p *sigmap.Protection, t *sigmap.Term) string {
+	b := ""
+	switch t.From {
+	case sigmap.FromConstant:
+		return fmt.Sprintf("0x%X", t.Mask)
+	case sigmap.FromLength:
+		b = "n"
+	case sigmap.FromIdentifier:
+		b = fmt.Sprintf("byte(id>>%d)", t.At)
+	case sigmap.FromDataID:
+		b = fmt.Sprintf("ids[%s%%%d&15]", splitLoad(&p.Counter), p.IDCount)
+	default:
+		b = fmt.Sprintf("data[%d]", t.At)
+	}
+
+	if t.Mask == 0xFF {
+		return b
+	}
+	return fmt.Sprintf("%s&0x%X", b, t.Mask)
 }
 
 // byte writes what a byte does to the sum.
@@ -99,32 +94,29 @@ func (w *signalWriter) byte(p *sigmap.Protection, b string) {
 
 // table is the name of the CRC's table.
 func (w *signalWriter) table(p *sigmap.Protection) string {
-	name, ok := w.tables[p.Table]
-	if !ok {
-		name = fmt.Sprintf("crc%d", len(w.order))
-		w.tables[p.Table] = name
-		w.order = append(w.order, p.Table)
+	n := slices.Index(w.tables, p.Table)
+	if n < 0 {
+		n = len(w.tables)
+		w.tables = append(w.tables, p.Table)
 	}
-	return name
+
+	return fmt.Sprintf("crc%d", n)
 }
 
 // splitLoad is the expression of a number in one or two pieces.
 func splitLoad(s *sigmap.Split) string {
 	text, shift := "", uint8(0)
 	for _, p := range s.Part[:s.N] {
-		order := "little"
-		if p.Big {
-			order = "big"
-		}
-		part := fmt.Sprintf("uint32(%s((*[8]byte)(data[%d:%d]))>>%d)&0x%X", order, p.At, p.At+8, p.Shift, mask(int(p.Len)))
+		word := fmt.Sprintf("%s((*[8]byte)(data[%d:%d]))", order(p.Big), p.At, p.At+8)
+		part := fmt.Sprintf("uint32(%s>>%d)&0x%X", word, p.Shift, mask(int(p.Len)))
 		if shift > 0 {
 			text += fmt.Sprintf(" | (%s)<<%d", part, shift)
 		} else {
 			text = part
 		}
+
 		shift += p.Len
 	}
+
 	return "(" + text + ")"
 }
-
-func splitMask(s *sigmap.Split) uint64 { return mask(int(s.Part[0].Len) + int(s.Part[1].Len)) }

@@ -7,42 +7,36 @@ import (
 	"strings"
 )
 
-// assignment is = or := or an operation with it.
+// assignment follows =, := and an assignment with an operation.
 func (f *frame) assignment(st *ast.AssignStmt) {
-	if st.Tok != token.ASSIGN && st.Tok != token.DEFINE {
-		op := map[token.Token]token.Token{
-			token.ADD_ASSIGN: token.ADD, token.SUB_ASSIGN: token.SUB, token.MUL_ASSIGN: token.MUL, token.QUO_ASSIGN: token.QUO, token.REM_ASSIGN: token.REM,
-			token.AND_ASSIGN: token.AND, token.OR_ASSIGN: token.OR, token.XOR_ASSIGN: token.XOR, token.SHL_ASSIGN: token.SHL, token.SHR_ASSIGN: token.SHR, token.AND_NOT_ASSIGN: token.AND_NOT,
-		}[st.Tok]
-		f.update(st.Lhs[0], op, f.eval(st.Rhs[0]))
-		return
-	}
 	define := st.Tok == token.DEFINE
-	if len(st.Lhs) == 1 {
-		f.assign(st.Lhs[0], f.eval(st.Rhs[0]), define)
+	if !define && st.Tok != token.ASSIGN {
+		f.update(st.Lhs[0], st.Tok+(token.ADD-token.ADD_ASSIGN), f.eval(st.Rhs[0])) // both lists of tokens have one order
 		return
 	}
+
 	var got []*value
-	if len(st.Rhs) == 1 {
-		f.wanted = st.Lhs
-		got = f.eval(st.Rhs[0]).list
+	if len(st.Lhs) > 1 && len(st.Rhs) == 1 {
+		got = f.call(st.Rhs[0].(*ast.CallExpr), callHow{wanted: st.Lhs})
 	} else {
 		for _, e := range st.Rhs {
 			got = append(got, f.eval(e))
 		}
 	}
+
 	for i, v := range got {
 		if v.kind == scalar && f.hazard(st.Lhs[:i], v.text) {
-			got[i] = f.steady(v, "was")
+			got[i] = f.freeze(v, "was")
 		}
 	}
+
 	for i, e := range st.Lhs {
-		f.assign(e, got[i], define)
+		f.assign(e, got[i])
 	}
 }
 
-// hazard reports whether assignments before it may change what a text reads: a variable of
-// that name, or a field whose name ends so.
+// hazard reports whether the assignments in before may change what a text reads: a variable of that
+// name, or a field whose name contains it.
 func (f *frame) hazard(before []ast.Expr, text string) bool {
 	text = strings.ToLower(text)
 	for _, e := range before {
@@ -52,7 +46,7 @@ func (f *frame) hazard(before []ast.Expr, text string) bool {
 		}
 		name := ""
 		switch x := e.(type) {
-		case *ast.Ident: // an array by another name may be any
+		case *ast.Ident: // an array under another name may be any array
 			if name = f.vars[f.info.Uses[x]].name; memory && strings.ContainsAny(text, ".[") {
 				return true
 			}
@@ -63,36 +57,28 @@ func (f *frame) hazard(before []ast.Expr, text string) bool {
 				return true
 			}
 		}
+
 		if name != "" && strings.Contains(text, strings.ToLower(name)) {
 			return true
 		}
 	}
+
 	return false
 }
 
 // assign gives a variable or a place a value.
-func (f *frame) assign(e ast.Expr, v *value, define bool) {
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		f.assign(e.X, v, define)
-		return
-	case *ast.Ident:
-		if e.Name == "_" {
-			if v.kind == scalar && v.con == nil && !f.pure(v.text) {
-				f.emit(&stmt{kind: set, names: []string{"_"}, right: v.text})
-			}
-			return
-		}
-		obj := f.info.Defs[e]
-		isNew := obj != nil
-		if obj == nil {
-			obj = f.info.Uses[e]
-		}
-		f.bind(obj, v, isNew)
-		return
+func (f *frame) assign(e ast.Expr, v *value) {
+	id, ok := e.(*ast.Ident)
+	switch {
+	case !ok:
+		f.store(f.address(e).at, v)
+	case id.Name == "_":
+		f.effect(v)
+	case f.info.Defs[id] != nil:
+		f.bind(f.info.Defs[id], v, true)
+	default:
+		f.bind(f.info.Uses[id], v, false)
 	}
-	to := f.address(e)
-	f.store(e, to.at, v)
 }
 
 // bind gives a variable a value.
@@ -101,79 +87,143 @@ func (f *frame) bind(obj types.Object, v *value, define bool) {
 	if define {
 		b = binding{dyn: f.dyn}
 	}
+	defer func() { f.vars[obj] = b }()
+
 	switch {
 	case v.kind != scalar:
-		b.val = f.held(v)
-		f.vars[obj] = b
+		b.val = f.freezeOffsets(v)
 		return
 	case v.con != nil:
-		if b.val, b.fresh = constantValue(wrapInt(v.con, obj.Type()), obj.Type()), false; b.name != "" && f.dyn > b.dyn {
+		b.val, b.fresh = constantValue(v.con, obj.Type()), false
+		if b.name != "" && f.dyn > b.dyn {
 			f.emit(&stmt{kind: set, names: []string{b.name}, right: b.val.text, pure: true})
 			b.fresh = true
 		}
-		f.vars[obj] = b
+
 		return
-	case define && v.stable && !f.multi[obj]: // another name for what does not change
+	case define && v.stable && !f.multi[obj]: // another name for a value that does not change
 		b.val = v
-		f.vars[obj] = b
 		return
-	}
-	switch {
 	case b.name != "" && b.fresh && v.text == b.name:
-		return // as it was
-	case b.name == "":
+		return // unchanged
+	}
+
+	st := &stmt{kind: set, names: []string{b.name}, right: v.text, pure: f.pure(v.text)}
+	if b.name == "" {
 		b.name = f.unique(obj.Name())
-		f.emit(&stmt{kind: declare, names: []string{b.name}, right: v.text, pure: f.pure(v.text)})
-	default:
-		f.emit(&stmt{kind: set, names: []string{b.name}, right: v.text, pure: f.pure(v.text)})
+		st.kind, st.names[0] = declare, b.name
 	}
-	w := f.variable(obj, b.name)
-	w.plus = v.plus
-	if w.stable {
-		w.ranged, w.lo, w.hi = false, 0, 0
-	}
-	b.val, b.fresh = w, true
-	f.vars[obj] = b
+
+	f.emit(st)
+	b.val, b.fresh = f.variable(obj, b.name), true
+	b.val.plus = v.plus
 }
 
-// held is a reference whose offsets later assignments do not change.
-func (f *frame) held(v *value) *value {
+// freezeOffsets returns a reference whose offsets later assignments do not change.
+func (f *frame) freezeOffsets(v *value) *value {
 	if v.kind != slice {
 		return v
 	}
 	w := *v
-	w.off, w.len = f.steady(v.off, "from"), f.steady(v.len, "count")
+	w.off, w.len = f.freeze(v.off, "from"), f.freeze(v.len, "count")
 	return &w
 }
 
-// update is x op= v.
+// update follows x op= v.
 func (f *frame) update(e ast.Expr, op token.Token, v *value) {
-	if id, ok := e.(*ast.Ident); ok {
-		obj := f.info.Uses[id]
-		b := f.vars[obj]
-		sum := arith(op.String(), b.val, v)
-		if sum == b.val {
-			return
-		}
-		if b.name != "" && b.fresh && b.val.con == nil && sum.con == nil && sum != v && b.val.text == b.name {
-			f.emit(&stmt{kind: set, names: []string{b.name}, right: v.text, text: " " + op.String() + "= ", pure: f.pure(v.text)})
-			w := f.variable(obj, b.name)
-			w.plus = sum.plus
-			b.val = w
-			f.vars[obj] = b
-			return
-		}
-		f.bind(obj, sum, false)
+	id, ok := e.(*ast.Ident)
+	if !ok {
+		f.updatePlace(f.address(e).at, op, v)
 		return
 	}
-	to := f.address(e).at
-	now := f.number(to)
-	sum := arith(op.String(), now, v)
+
+	obj := f.info.Uses[id]
+	b := f.vars[obj]
+	sum := arith(op, b.val, v)
+	switch {
+	case sum == b.val:
+	case b.fresh && b.val.con == nil && sum.con == nil && sum != v && b.val.text == b.name:
+		f.emit(&stmt{kind: set, names: []string{b.name}, right: v.text, text: assigns(op), pure: f.pure(v.text)})
+		b.val = f.variable(obj, b.name)
+		b.val.plus = sum.plus
+		f.vars[obj] = b
+	default:
+		f.bind(obj, sum, false)
+	}
+}
+
+// updatePlace is update for a place.
+func (f *frame) updatePlace(at *place, op token.Token, v *value) {
+	now := f.number(at)
+	sum := arith(op, now, v)
 	switch {
 	case sum == now:
 	case now.con != nil || sum.con != nil:
-		f.put(e, to, sum, "")
+		f.storeScalar(at, sum, token.ASSIGN)
 	default:
-		f.put(e, to, v, op.String())
+		f.storeScalar(at, v, op)
+	}
+}
+
+// join keeps the values of variables on which both branches agree.
+func (f *frame) join(other map[types.Object]binding) {
+	for obj, b := range f.vars {
+		o, ok := other[obj]
+		if !ok {
+			continue
+		}
+		same := b.val.key() == o.val.key()
+		switch {
+		case b.val.kind != scalar || o.val.kind != scalar:
+			if !same {
+				b.val = &value{kind: lost, typ: b.val.typ}
+			}
+		case b.val.con != nil && o.val.con != nil && b.val.text == o.val.text:
+			b.fresh = b.fresh && o.fresh
+		case !same:
+			b.val, b.fresh = f.variable(obj, b.name), true
+		case !o.val.plus:
+			v := *b.val
+			v.plus = false
+			b.val = &v
+		}
+
+		f.vars[obj] = b
+	}
+}
+
+// variable returns the value of a variable of the generated code.
+func (f *frame) variable(obj types.Object, name string) *value {
+	v := dynamic(name, operand, obj.Type())
+	v.stable = !f.multi[obj]
+	return v
+}
+
+// declareVars gives a generated variable to every scalar that a branch or a loop assigns, and sets
+// it. With forget its value is no longer known.
+func (f *frame) declareVars(list []types.Object, forget bool) {
+	for _, obj := range list {
+		b, ok := f.vars[obj]
+		if !ok || b.val.kind != scalar {
+			continue
+		}
+		switch {
+		case b.name == "":
+			b.name = f.unique(obj.Name())
+			v := *b.val
+			v.typ = obj.Type()
+			f.emit(&stmt{kind: declare, names: []string{b.name}, right: v.typed(), pure: f.pure(v.text)})
+		case !b.fresh:
+			f.emit(&stmt{kind: set, names: []string{b.name}, right: b.val.text, pure: f.pure(b.val.text)})
+		}
+
+		b.fresh = true
+		if forget || b.val.con == nil {
+			plus := b.val.plus && !forget
+			b.val = f.variable(obj, b.name)
+			b.val.plus = plus
+		}
+
+		f.vars[obj] = b
 	}
 }

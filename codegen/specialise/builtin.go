@@ -4,164 +4,151 @@ import (
 	"go/ast"
 	"go/types"
 	"math"
+	"reflect"
 	"strings"
 )
 
 // silent are the names of calls without an effect.
-var silent = map[string]bool{
-	"float64": true, "int": true, "int64": true, "uint64": true, "uint": true, "int8": true, "int32": true, "uint8": true, "uint32": true,
-	"min": true, "max": true, "lesser": true, "greater": true, "atMost": true, "atLeast": true, "math.Abs": true, "math.Sqrt": true, "math.Floor": true, "math.Trunc": true, "math.Copysign": true, "math.Inf": true, "math.NaN": true,
-	"math.Float64bits": true, "math.Float64frombits": true, "math.IsNaN": true, "math.IsInf": true,
-	"bits.TrailingZeros64": true, "bits.LeadingZeros64": true, "bits.OnesCount64": true,
+var silent = namesOf(`float64 int int64 uint64 uint int8 int32 uint8 uint32
+	min max lesser greater atMost atLeast
+	math.Abs math.Sqrt math.Floor math.Trunc math.Copysign math.Inf math.NaN
+	math.Float64bits math.Float64frombits math.IsNaN math.IsInf
+	bits.TrailingZeros64 bits.LeadingZeros64 bits.OnesCount64`)
+
+// namesOf returns the set of the words of a text.
+func namesOf(text string) map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq(text) {
+		set[name] = true
+	}
+	return set
 }
 
-// converted is v as a t.
+// converted returns v converted to type t.
 func (f *frame) converted(v *value, t types.Type) *value {
-	b, ok := t.Underlying().(*types.Basic)
-	if !ok || v.kind != scalar {
+	if !isOf(t, types.IsNumeric) || v.kind != scalar {
 		return v
 	}
-	switch c := v.con.(type) {
-	case float64:
-		if b.Info()&types.IsFloat != 0 {
-			return constantValue(c, t)
-		}
-		if b.Info()&types.IsUnsigned != 0 {
-			return constantValue(wrapInt(uint64(c), t), t)
-		}
-		return constantValue(wrapInt(int64(c), t), t)
-	case int64, uint64:
-		n, _ := v.integer()
-		if b.Info()&types.IsFloat != 0 {
-			if u, ok := c.(uint64); ok {
-				return constantValue(float64(u), t)
-			}
-			return constantValue(float64(n), t)
-		}
-		if b.Info()&types.IsUnsigned != 0 {
-			return constantValue(wrapInt(uint64(n), t), t)
-		}
-		return constantValue(wrapInt(n, t), t)
-	case nil:
-		if goType(v.typ) == goType(t) && !isFloat(t) {
-			w := *v
-			w.typ = t
-			return &w
-		}
-		out := dynamic(goType(t)+"("+v.text+")", operand, t)
-		out.plus = v.plus
-		if !isFloat(v.typ) && isFloat(t) {
-			out.plus = true
-		}
-		return out
+	if v.con != nil {
+		return constantValue(plain(reflect.ValueOf(v.con).Convert(formOf(t))), t)
 	}
-	return v
+	if goType(v.typ) == goType(t) && !isFloat(t) {
+		w := *v
+		w.typ = t
+		return &w
+	}
+
+	out := dynamic(goType(t)+"("+v.text+")", operand, t)
+	out.plus = v.plus || !isFloat(v.typ) && isFloat(t)
+	return out
 }
 
+// builtin follows a call of a builtin function.
 func (f *frame) builtin(e *ast.CallExpr, name string) []*value {
+	args := f.args(e.Args)
 	switch name {
 	case "len", "cap":
-		return []*value{f.lengthOf(e, f.eval(e.Args[0]))}
+		return []*value{f.lengthOf(args[0])}
 	case "min", "max":
-		out := f.eval(e.Args[0])
-		for _, a := range e.Args[1:] {
-			out = f.extreme(name, out, f.eval(a))
+		out := args[0]
+		for _, a := range args[1:] {
+			out = f.extreme(name, out, a)
 		}
 		return []*value{out}
 	case "copy":
-		f.copyTo(e, f.eval(e.Args[0]), f.eval(e.Args[1]))
+		f.copyTo(args[0], args[1])
 	case "clear":
-		f.clear(e, f.eval(e.Args[0]))
-	case "panic":
-		f.fail(e, "a tick that panics")
+		zero := zeroOf(elemOf(args[0].typ))
+		f.eachTo(args[0], args[0].len, func(*value) *value { return zero })
 	default:
-		f.fail(e, "%s is not part of a tick", name)
+		f.fail("%s is not part of a tick", name)
 	}
+
 	return nil
 }
 
-// extreme is the builtin min or max of two.
+// extreme returns the builtin min or max of two values.
 func (s *spec) extreme(name string, a, b *value) *value {
-	typ := a.typ
-	if basic := typ.Underlying().(*types.Basic); basic.Info()&types.IsUntyped != 0 {
-		typ = b.typ
-	}
-	if a.con != nil && b.con != nil {
-		switch x := a.con.(type) {
-		case float64:
-			if name == "min" {
-				return constantValue(min(x, b.con.(float64)), typ)
-			}
-			return constantValue(max(x, b.con.(float64)), typ)
-		default:
-			x1, _ := a.integer()
-			y1, _ := b.integer()
-			if name == "min" {
-				return constantValue(wrapInt(min(x1, y1), typ), typ)
-			}
-			return constantValue(wrapInt(max(x1, y1), typ), typ)
+	least := name == "min"
+	if x, ok := a.con.(float64); ok && b.con != nil {
+		if least {
+			return constantValue(min(x, b.con.(float64)), a.typ)
 		}
+		return constantValue(max(x, b.con.(float64)), a.typ)
 	}
-	if isFloat(typ) {
+
+	m, aok := a.integer()
+	n, bok := b.integer()
+	switch {
+	case aok && bok && least:
+		return constantValue(min(m, n), a.typ)
+	case aok && bok:
+		return constantValue(max(m, n), a.typ)
+	case isFloat(a.typ):
 		return s.extremeFloat(name, a, b)
 	}
-	return dynamic(name+"("+a.text+", "+b.text+")", operand, typ)
+
+	return dynamic(name+"("+a.text+", "+b.text+")", operand, a.typ)
 }
 
-// extremeFloat is that of floating-point numbers by comparisons, which the processor foresees:
-// the compiler's own form takes a dozen instructions, each of which waits for the one before.
+// extremeFloat returns min or max of floating-point numbers by comparisons, which the processor
+// predicts. The compiler's own form takes a dozen instructions, each of which waits for the
+// previous one.
 func (s *spec) extremeFloat(name string, a, b *value) *value {
 	if a.con != nil {
-		a, b = b, a // of two that are no number either is as good
+		a, b = b, a // of two NaN either will do
 	}
 	bound, known := b.con.(float64)
-	helper := map[string]string{"min": "lesser", "max": "greater"}[name]
-	if known && b.plus && bound == bound {
-		helper = map[string]string{"min": "atMost", "max": "atLeast"}[name]
+	known = known && b.plus && bound == bound
+	helper := "lesser"
+	switch {
+	case name == "max" && known:
+		helper = "atLeast"
+	case name == "max":
+		helper = "greater"
+	case known:
+		helper = "atMost"
 	}
+
 	s.helper[helper] = true
 	out := dynamic(helper+"("+a.text+", "+b.text+")", operand, types.Typ[types.Float64])
 	out.plus = name == "max" && (a.plus || b.plus) || a.plus && b.plus
 	return out
 }
 
-// outright is up to how many elements a copy is written out.
+// outright is the largest number of elements of a copy that is written out.
 const outright = 32
 
-func (f *frame) copyTo(e ast.Node, dst, src *value) {
-	n := f.extreme("min", dst.len, src.len)
-	if goType(n.typ) == "int" && dst.len.key() == src.len.key() {
-		n = dst.len
+// copyTo follows the builtin copy.
+func (f *frame) copyTo(dst, src *value) {
+	n := dst.len
+	if n.key() != src.len.key() {
+		n = f.extreme("min", n, src.len)
 	}
-	f.eachTo(e, dst, n, func(i *value) *value { return f.load(f.nth(nil, src, i)) })
-}
-
-func (f *frame) clear(e ast.Node, dst *value) {
-	zero := zeroOf(dst.typ.Underlying().(*types.Slice).Elem())
-	f.eachTo(e, dst, dst.len, func(*value) *value { return zero })
+	f.eachTo(dst, n, func(i *value) *value { return f.load(f.nth(src, i)) })
 }
 
 // eachTo sets the first n elements of dst.
-func (f *frame) eachTo(e ast.Node, dst, n *value, from func(i *value) *value) {
-	if count, ok := n.integer(); ok && count <= outright {
-		for i := range count {
-			i := wholeNumber(int(i))
-			f.store(e, f.nth(nil, dst, i).at, from(i))
+func (f *frame) eachTo(dst, n *value, from func(i *value) *value) {
+	count, known := n.integer()
+	if known && count <= outright {
+		for i := range int(count) {
+			i := wholeNumber(i)
+			f.store(f.nth(dst, i).at, from(i))
 		}
+
 		return
 	}
+
 	i := dynamic(f.unique("i"), operand, types.Typ[types.Int])
-	i.stable = true
-	if count, ok := n.integer(); ok {
-		i.ranged, i.hi = true, count-1
-	}
-	body := f.block(func() { f.store(e, f.nth(nil, dst, i).at, from(i)) })
+	i.stable, i.ranged, i.hi = true, known, count-1
+	body := f.block(func() { f.store(f.nth(dst, i).at, from(i)) })
 	if len(body) > 0 {
 		f.emit(&stmt{kind: loop, names: []string{i.text}, right: n.text, body: body})
 	}
 }
 
-// library is a call of package math or bits.
+// library follows a call of package math or bits.
 func (f *frame) library(e *ast.CallExpr, name string) []*value {
 	args := f.args(e.Args)
 	if known := knownLibrary(name, args); known != nil {
@@ -191,6 +178,7 @@ func (f *frame) several(call string, tup *types.Tuple, wanted []ast.Expr) (out [
 				name = id.Name
 			}
 		}
+
 		if name == "" || name == "_" {
 			name = "got"
 		}
@@ -200,53 +188,90 @@ func (f *frame) several(call string, tup *types.Tuple, wanted []ast.Expr) (out [
 		v.stable = true
 		out = append(out, v)
 	}
+
 	f.emit(st)
 	return out
 }
 
-// knownLibrary is the value of a call where its arguments are known.
+// knownLibrary returns the value of a call with known arguments.
 func knownLibrary(name string, args []*value) *value {
-	var x []float64
-	for _, a := range args {
-		switch c := a.con.(type) {
-		case float64:
-			x = append(x, c)
-		case int64:
-			x = append(x, float64(c))
-		default:
-			return nil
-		}
-	}
-	float := func(v float64) *value { return constantValue(v, types.Typ[types.Float64]) }
-	switch name {
-	case "math.Abs":
-		return float(math.Abs(x[0]))
-	case "math.Sqrt":
-		return float(math.Sqrt(x[0]))
-	case "math.Floor":
-		return float(math.Floor(x[0]))
-	case "math.Copysign":
-		return float(math.Copysign(x[0], x[1]))
-	case "math.Inf":
-		return float(math.Inf(int(x[0])))
-	case "math.NaN":
+	float := func(x float64) *value { return constantValue(x, types.Typ[types.Float64]) }
+	if name == "math.NaN" {
 		return float(math.NaN())
 	}
+	n, whole := args[0].integer()
+	x, ok := args[0].con.(float64)
+	switch {
+	case whole && name == "math.Inf":
+		return float(math.Inf(int(n)))
+	case ok && name == "math.Abs":
+		return float(math.Abs(x))
+	case ok && name == "math.Sqrt":
+		return float(math.Sqrt(x))
+	}
+
 	return nil
 }
 
-// enclosed is a call of a function that is written down in another.
-func (f *frame) enclosed(e *ast.CallExpr, c *value) []*value {
-	i := 0
-	for _, p := range c.lit.Type.Params.List {
-		for _, n := range p.Names {
-			f.bind(f.info.Defs[n], f.steady(f.eval(e.Args[i]), n.Name), true)
-			i++
+// writeHelpers appends the functions that replace builtin functions that compile badly.
+func (s *spec) writeHelpers(b *strings.Builder) {
+	for _, h := range []string{"lesser", "greater", "atMost", "atLeast"} {
+		if s.helper[h] {
+			b.WriteString(helperTexts[h])
 		}
 	}
-	ret, ok := c.lit.Body.List[0].(*ast.ReturnStmt)
-	if !ok || len(ret.Results) != 1 {
-		f.fail(e, "a function in a function is more than an expression")
+}
+
+// helperTexts are these functions, by name.
+var helperTexts = map[string]string{
+	"lesser": `// lesser is the builtin min: -0 is less than 0, and NaN wins.
+//
+//go:nosplit
+func lesser(a, b float64) float64 {
+	if a < b {
+		return a
 	}
-	return []*value{f.eval(ret.Results[0])}
+	if b < a || a == b && a != 0 {
+		return b
+	}
+	return -(-a - b)
+}
+
+`,
+	"greater": `// greater is the builtin max: 0 is greater than -0, and NaN wins.
+//
+//go:nosplit
+func greater(a, b float64) float64 {
+	if a > b {
+		return a
+	}
+	if b > a || a == b && a != 0 {
+		return b
+	}
+	return a + b
+}
+
+`,
+	"atMost": `// atMost is the builtin min with a bound that is neither -0 nor NaN.
+//
+//go:nosplit
+func atMost(x, bound float64) float64 {
+	if x > bound {
+		return bound
+	}
+	return x
+}
+
+`,
+	"atLeast": `// atLeast is the builtin max with a bound that is neither -0 nor NaN.
+//
+//go:nosplit
+func atLeast(x, bound float64) float64 {
+	if x <= bound {
+		return bound
+	}
+	return x
+}
+
+`,
 }

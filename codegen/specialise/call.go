@@ -4,14 +4,19 @@ import (
 	"go/ast"
 	"go/types"
 	"runtime"
+	"slices"
 	"strings"
 )
 
-// call is what a call gives.
-func (f *frame) call(e *ast.CallExpr) []*value {
-	wanted := f.wanted
-	f.wanted = nil
-	discard := f.discard == e
+// callHow says how a call is made and how its results are used.
+type callHow struct {
+	jump    bool       // through Kernel.calls
+	wanted  []ast.Expr // expressions to which the results are assigned
+	discard bool       // the results are not used
+}
+
+// call returns the results of a call.
+func (f *frame) call(e *ast.CallExpr, how callHow) []*value {
 	if tv := f.info.Types[e.Fun]; tv.IsType() {
 		return []*value{f.converted(f.eval(e.Args[0]), tv.Type)}
 	}
@@ -21,46 +26,38 @@ func (f *frame) call(e *ast.CallExpr) []*value {
 		case *types.Builtin:
 			return f.builtin(e, fun.Name)
 		case *types.Func:
-			return f.invoke(e, f.funcs[obj], nil, f.args(e.Args), callHow{wanted: wanted, discard: discard})
+			return f.invoke(f.funcs[obj], f.args(e.Args), how)
 		case *types.Var:
-			c := f.eval(fun)
-			return f.enclosed(e, c)
+			return f.enclosed(f.eval(fun).lit, f.args(e.Args))
 		}
 	case *ast.SelectorExpr:
 		sel := f.info.Selections[fun]
-		if sel == nil {
-			return f.library(e, fun.X.(*ast.Ident).Name+"."+fun.Sel.Name)
+		switch {
+		case sel == nil:
+			return f.library(e, types.ExprString(fun))
+		case sel.Kind() == types.MethodVal:
+			recv := f.through(f.receiver(fun.X), sel.Index()[:len(sel.Index())-1])
+			return f.invoke(f.funcs[sel.Obj()], append([]*value{recv}, f.args(e.Args)...), how)
 		}
-		if sel.Kind() == types.MethodVal {
-			path := sel.Index()
-			recv := f.through(fun, f.receiver(fun.X), path[:len(path)-1])
-			return f.invoke(e, f.funcs[sel.Obj()], recv, f.args(e.Args), callHow{wanted: wanted, discard: discard})
-		}
-		at := f.selected(fun).at
-		name := runtime.FuncForPC(at.one.Pointer()).Name()
-		d := f.program.named[name[strings.LastIndex(name, ".")+1:]]
-		args := f.args(e.Args)
-		return f.invoke(e, d, args[0], args[1:], callHow{jump: true, wanted: wanted, discard: discard})
+
+		name := runtime.FuncForPC(f.address(fun).at.family().list[0].Pointer()).Name()
+		how.jump = true
+		return f.invoke(f.program.named[name[strings.LastIndex(name, ".")+1:]], f.args(e.Args), how)
 	}
-	f.fail(e, "call of %T", e.Fun)
+
+	f.fail("call of %T", e.Fun)
 	return nil
 }
 
-// receiver is what a method is called on: a place rather than what is there.
+// receiver returns the receiver of a method: a place rather than its content.
 func (f *frame) receiver(x ast.Expr) *value {
-	switch x := x.(type) {
-	case *ast.SelectorExpr:
-		if f.info.Selections[x] != nil {
-			return f.selected(x)
-		}
-	case *ast.IndexExpr:
-		return f.elementOf(x)
-	case *ast.ParenExpr:
-		return f.receiver(x.X)
+	if _, ok := x.(*ast.IndexExpr); ok || f.info.Selections[selector(x)] != nil {
+		return f.address(x)
 	}
 	return f.eval(x)
 }
 
+// args returns the values of the arguments.
 func (f *frame) args(list []ast.Expr) (out []*value) {
 	for _, e := range list {
 		out = append(out, f.eval(e))
@@ -68,35 +65,53 @@ func (f *frame) args(list []ast.Expr) (out []*value) {
 	return out
 }
 
-// callHow is how a call is made and what becomes of its results.
-type callHow struct {
-	jump    bool // through Kernel.calls
-	wanted  []ast.Expr
-	discard bool
+// names returns the names of fields, parameters or results.
+func names(lists ...*ast.FieldList) (out []*ast.Ident) {
+	for _, l := range lists {
+		if l == nil {
+			continue
+		}
+		for _, p := range l.List {
+			out = append(out, p.Names...)
+		}
+	}
+
+	return out
 }
 
-// invoke calls a function of the source: in place, or as a function specialised to what is
-// known of its arguments.
-func (f *frame) invoke(e *ast.CallExpr, d *ast.FuncDecl, recv *value, args []*value, how callHow) []*value {
-	if d == nil || d.Body == nil {
-		f.fail(e, "%s is not in the source", types.ExprString(e.Fun))
+// resultTypes returns the types of a function's results.
+func (f *frame) resultTypes(d *ast.FuncDecl) (list []types.Type) {
+	results := f.info.Defs[d.Name].Type().(*types.Signature).Results()
+	for v := range results.Variables() {
+		list = append(list, v.Type())
 	}
-	switch f.inPlace(d, recv, args, how) {
+	return list
+}
+
+// invoke calls a function of the source, its receiver among the arguments: in place, or as a
+// function specialised to the known arguments.
+func (f *frame) invoke(d *ast.FuncDecl, args []*value, how callHow) []*value {
+	if d == nil {
+		f.fail("call of a function that is not in the source")
+	}
+	var got []*value
+	inline := func() { got = f.inline(d, args) }
+	switch f.inPlace(d, args, how) {
 	case always:
-		return f.inline(d, recv, args)
+		inline()
+		return got
 	case perhaps:
-		var got []*value
-		if f.attempt(f.limit, func() { got = f.inline(d, recv, args) }) {
+		if f.attempt(f.limit, inline) {
 			return got
 		}
 	case brief:
-		var got []*value
-		if f.briefly(func() { got = f.inline(d, recv, args) }) {
+		if f.briefly(inline) {
 			return got
 		}
 	}
+
 	args = f.general(d, args)
-	g := f.specialise(d, how.jump, recv, args)
+	g := f.specialise(d, how.jump, args)
 	if size(g.body) > long || g.depth > deep || f.heavy[f.fn.key] {
 		g.jump = true
 	}
@@ -104,49 +119,50 @@ func (f *frame) invoke(e *ast.CallExpr, d *ast.FuncDecl, recv *value, args []*va
 		f.fn.below = max(f.fn.below, g.depth)
 	}
 	f.fn.effects = f.fn.effects || g.effects
-	return f.residual(d, g, recv, args, how)
+	return f.residual(g, args, how)
 }
 
-type whether uint8
+// inlining says if a call is followed in place.
+type inlining uint8
 
 const (
-	never whether = iota
-	brief         // where it is a few statements
+	never inlining = iota
+	brief          // where it is a few statements
 	perhaps
 	always
 )
 
-// inPlace says whether a call is followed where it stands: what gives references must be, and
-// what is a single expression or loops over arrays that it is given gains by it.
-func (f *frame) inPlace(d *ast.FuncDecl, recv *value, args []*value, how callHow) whether {
-	sig := f.info.Defs[d.Name].Type().(*types.Signature)
-	for i := range sig.Results().Len() {
-		if _, ok := sig.Results().At(i).Type().Underlying().(*types.Basic); !ok {
+// inPlace decides whether a call is followed in place. A function that returns references must be.
+// A single expression, or loops over arrays among the arguments, gain by it.
+func (f *frame) inPlace(d *ast.FuncDecl, args []*value, how callHow) inlining {
+	for _, t := range f.resultTypes(d) {
+		if _, ok := t.Underlying().(*types.Basic); !ok {
 			return always
 		}
 	}
-	if how.jump {
+
+	ofKernel := d.Recv != nil && args[0].kind == ref && args[0].at == f.root
+	switch {
+	case how.jump:
 		return never
-	}
-	method := recv != nil && recv.kind == ref && recv.at == f.root
-	slices := false
-	for i := range sig.Params().Len() {
-		_, is := sig.Params().At(i).Type().Underlying().(*types.Slice)
-		slices = slices || is
-	}
-	if straight(d) || recv == nil && len(args) > 0 && selects(args[0]) {
+	case straight(d) || d.Recv == nil && len(args) > 0 && selects(args[0]):
 		return perhaps
-	}
-	if !method && (recv != nil || slices) {
-		return perhaps
-	}
-	if method {
+	case ofKernel:
 		return brief
+	case d.Recv != nil || slices.ContainsFunc(d.Type.Params.List, f.isSlice):
+		return perhaps
 	}
+
 	return never
 }
 
-// selects reports whether an argument says which of several things a function does.
+// isSlice reports whether a parameter is a slice.
+func (f *frame) isSlice(p *ast.Field) bool {
+	_, ok := f.info.TypeOf(p.Type).Underlying().(*types.Slice)
+	return ok
+}
+
+// selects reports whether an argument is a known number that selects what a function does.
 func selects(v *value) bool {
 	_, ok := v.integer()
 	return ok
@@ -163,58 +179,154 @@ func straight(d *ast.FuncDecl) bool {
 			return false
 		}
 	}
+
 	_, ok := list[len(list)-1].(*ast.ReturnStmt)
 	return ok
 }
 
-// inline follows a call where it stands.
-func (f *frame) inline(d *ast.FuncDecl, recv *value, args []*value) []*value {
+// inline follows a call in place.
+func (f *frame) inline(d *ast.FuncDecl, args []*value) []*value {
 	if f.level > 30 {
-		f.fail(d, "calls without end")
+		f.fail("calls of %s without end", d.Name.Name)
 	}
+	at := f.at
 	g := &frame{spec: f.spec, fn: f.fn, vars: map[types.Object]binding{}, inlined: true, level: f.level + 1}
-	sig := f.info.Defs[d.Name].Type().(*types.Signature)
-	for i := range sig.Results().Len() {
-		g.types = append(g.types, sig.Results().At(i).Type())
-	}
-	set := func(n *ast.Ident, v *value) {
-		obj := f.info.Defs[n]
-		if obj == nil || n.Name == "_" {
-			return
-		}
-		if v.kind == scalar && v.con != nil {
-			v = constantValue(wrapInt(v.con, obj.Type()), obj.Type())
-		}
-		g.bind(obj, g.steadyAll(v, n.Name), true)
-	}
-	if d.Recv != nil && len(d.Recv.List[0].Names) > 0 {
-		set(d.Recv.List[0].Names[0], recv)
-	}
-	i := 0
-	for _, p := range d.Type.Params.List {
-		for _, n := range p.Names {
-			set(n, args[i])
-			i++
+	g.types = f.resultTypes(d)
+	for i, n := range names(d.Recv, d.Type.Params) {
+		if n.Name != "_" {
+			g.bind(f.info.Defs[n], g.freezeAll(args[i], n.Name), true)
 		}
 	}
-	g.named(d)
-	end := g.list(d.Body.List)
-	if end == falls && len(g.types) > 0 {
-		f.fail(d, "no return")
+
+	g.bindResults(d)
+	if end := g.list(d.Body.List); end == falls && len(g.types) > 0 {
+		f.fail("%s has no return", d.Name.Name)
 	}
+	f.at = at
 	return g.back
 }
 
-// named binds the named results of a function.
-func (f *frame) named(d *ast.FuncDecl) {
-	if d.Type.Results == nil {
-		return
+// bindResults binds the named results of a function.
+func (f *frame) bindResults(d *ast.FuncDecl) {
+	for _, n := range names(d.Type.Results) {
+		obj := f.info.Defs[n]
+		f.results = append(f.results, obj)
+		f.bind(obj, zeroOf(obj.Type()), true)
 	}
-	for _, r := range d.Type.Results.List {
-		for _, n := range r.Names {
-			obj := f.info.Defs[n]
-			f.results = append(f.results, obj)
-			f.bind(obj, zeroOf(obj.Type()), true)
+}
+
+// enclosed follows a call of a function literal, which must be one expression.
+func (f *frame) enclosed(lit *ast.FuncLit, args []*value) []*value {
+	for i, n := range names(lit.Type.Params) {
+		f.bind(f.info.Defs[n], f.freeze(args[i], n.Name), true)
+	}
+	ret, ok := lit.Body.List[0].(*ast.ReturnStmt)
+	if !ok || len(ret.Results) != 1 {
+		f.fail("a function in a function is more than an expression")
+	}
+	return f.args(ret.Results)
+}
+
+// freezeAll returns v with texts that later assignments do not change.
+func (f *frame) freezeAll(v *value, name string) *value {
+	switch v.kind {
+	case scalar:
+		return f.freeze(v, name)
+	case record:
+		w := *v
+		w.list = nil
+		for _, field := range v.list {
+			w.list = append(w.list, f.freezeAll(field, name))
+		}
+		return &w
+	}
+
+	return f.freezeOffsets(v)
+}
+
+// residual emits a call of a generated function and returns its results.
+func (f *frame) residual(g *fn, args []*value, how callHow) []*value {
+	out := make([]*value, len(g.results))
+	copy(out, g.returns)
+	known := !slices.Contains(out, nil)
+	if known && !g.effects {
+		return out
+	}
+	if g.effects {
+		clear(f.fn.kept)
+	} else if !g.jump {
+		f.silent[g.callee()] = true
+	}
+
+	passed := f.passed(args)
+	if g.jump {
+		passed = append([]string{"k"}, passed...)
+	}
+	text := g.callee() + "(" + strings.Join(passed, ", ") + ")"
+	switch {
+	case len(out) == 0 || how.discard || known:
+		f.emit(&stmt{kind: line, text: text})
+		return out
+	case len(out) == 1 && !g.effects:
+		return []*value{dynamic(text, operand, g.results[0])}
+	}
+
+	sig := f.info.Defs[g.decl.Name].Type().(*types.Signature)
+	for i, v := range f.several(text, sig.Results(), how.wanted) {
+		if out[i] == nil {
+			out[i] = v
 		}
 	}
+
+	return out
+}
+
+// callee returns the name by which the function is called.
+func (g *fn) callee() string {
+	switch {
+	case g.jump:
+		return "jump." + g.name
+	case g.method:
+		return "k." + g.name
+	}
+
+	return g.name
+}
+
+// passed returns the arguments that a generated function takes: the values that the tick computes.
+func (f *frame) passed(args []*value) (list []string) {
+	for _, a := range args {
+		f.parts(a, func(v *value) *value { list = append(list, v.text); return v })
+	}
+	return list
+}
+
+// parts replaces the values that the tick computes in an argument by those of hole, in one order.
+func (f *frame) parts(a *value, hole func(*value) *value) *value {
+	w := *a
+	switch a.kind {
+	case scalar:
+		if a.con == nil {
+			return hole(a)
+		}
+	case ref, slice:
+		root := a.at
+		for root.parent != nil {
+			root = root.parent
+		}
+		if root.param {
+			hole(&value{kind: ref, at: root, text: root.text, typ: root.typ})
+		}
+		w.at = f.rebuilt(a.at, hole)
+		if a.kind == slice {
+			w.off, w.len = f.parts(a.off, hole), f.parts(a.len, hole)
+		}
+	case tuple, record:
+		w.list = nil
+		for _, el := range a.list {
+			w.list = append(w.list, f.parts(el, hole))
+		}
+	}
+
+	return &w
 }

@@ -19,7 +19,7 @@ func readDirectives(t *testing.T, source string) (*program, error) {
 	return p, p.readDirectives(file)
 }
 
-func TestADirectiveIsOfTheFunctionBelowIt(t *testing.T) {
+func TestADirectiveAppliesToTheFunctionBelowIt(t *testing.T) {
 	p, err := readDirectives(t, `package kernel
 
 // one sets dst.
@@ -58,7 +58,7 @@ func TestABadDirectiveIsRefusedWithItsPlace(t *testing.T) {
 		"unknown and stray": {"package kernel\n\nvar x int //lockstep:alias\n", "kernel/some.go:3:11", "unknown"},
 	} {
 		_, err := readDirectives(t, c.source)
-		if !errors.Is(err, ErrDirective) || !strings.Contains(err.Error(), c.at+": ") || !strings.Contains(err.Error(), c.reason) {
+		if !errors.Is(err, errDirective) || !strings.Contains(err.Error(), c.at+": ") || !strings.Contains(err.Error(), c.reason) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -2,7 +2,6 @@ package specialise
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/token"
 	"go/types"
 	"maps"
@@ -11,54 +10,57 @@ import (
 	"strings"
 )
 
-// frame is a call of a function of the source while it is followed.
+// frame is a call of a source function while it is followed.
 type frame struct {
 	*spec
 	fn      *fn
-	vars    map[types.Object]binding
-	dyn     int // how deep in branches and loops that the tick decides
-	loops   []*cycle
-	inlined bool
-	results []types.Object // named ones
+	vars    map[types.Object]binding // values of the variables
+	dyn     int                      // depth of branches and loops that the tick decides
+	loops   []*cycle                 // loops around the present statement; nil stands for a switch
+	inlined bool                     // the call is followed in place
+	results []types.Object           // named results
 	types   []types.Type
-	back    []*value   // what an inlined call gave
-	level   int        // of calls
-	discard ast.Expr   // a call whose results nobody wants
-	wanted  []ast.Expr // what the results of a call are assigned to
+	back    []*value // results of an inlined call
+	level   int      // depth of calls
 }
 
-// binding is what a variable is.
+// binding is the value of a variable.
 type binding struct {
 	val   *value
-	name  string // in the generated code; "" where it is not there
-	fresh bool   // and it holds val
-	dyn   int
+	name  string // name in the generated code; "": not there
+	fresh bool   // the variable of that name holds val
+	dyn   int    // depth at which it was declared
 }
 
 // cycle is a loop of the source while it is followed.
 type cycle struct {
-	unrolled bool
+	unrolled bool // the loop is written out
 	dyn      int
 }
 
+// abandoned is the reason for which an attempt ends.
+type abandoned string
+
+const (
+	tooLong  abandoned = "the generated code is too long"
+	notBrief abandoned = "a call that is to be brief as it is becomes longer"
+	cannot   abandoned = "a jump has no place to go to"
+)
+
+// emit appends a statement to the function; it panics with the reason where the bound of an attempt
+// is passed.
 func (f *frame) emit(st *stmt) {
 	*f.fn.out = append(*f.fn.out, st)
 	f.fn.emitted++
-	if f.fn.strict > 0 && f.fn.emitted > f.fn.strict {
-		panic(notBrief{f.fn})
-	}
-	if f.fn.emitted > f.fn.most() {
-		panic(tooLong{f.fn})
+	switch {
+	case f.fn.emitted > f.fn.strict:
+		panic(notBrief)
+	case f.fn.emitted > f.fn.bound:
+		panic(tooLong)
 	}
 }
 
-// tooLong ends an attempt to write a loop out.
-type tooLong struct{ of *fn }
-
-// cannot ends an attempt that needs a jump which it does not have.
-type cannot struct{}
-
-// eval is the value of an expression.
+// eval returns the value of an expression.
 func (f *frame) eval(e ast.Expr) *value {
 	if tv, ok := f.info.Types[e]; ok && tv.Value != nil {
 		return constantOf(tv.Value, tv.Type)
@@ -68,113 +70,102 @@ func (f *frame) eval(e ast.Expr) *value {
 		return f.eval(e.X)
 	case *ast.Ident:
 		return f.ident(e)
-	case *ast.SelectorExpr:
-		return f.load(f.selected(e))
-	case *ast.IndexExpr:
-		return f.loadIndex(e)
+	case *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
+		return f.load(f.address(e))
 	case *ast.SliceExpr:
 		return f.sliced(e)
-	case *ast.StarExpr:
-		return f.load(f.eval(e.X))
 	case *ast.UnaryExpr:
-		if e.Op == token.AND {
-			v := f.address(e.X)
-			if v.kind == ref {
-				w := *v
-				w.at = f.rebuilt(v.at, func(i *value) *value { return f.steady(i, "at") })
-				return &w
-			}
-			return v
-		}
-		return unaryOf(e.Op, f.eval(e.X))
+		return f.unary(e)
 	case *ast.BinaryExpr:
 		return f.binary(e)
 	case *ast.CompositeLit:
 		return f.composite(e)
 	case *ast.CallExpr:
-		got := f.call(e)
+		got := f.call(e, callHow{})
 		if len(got) == 1 {
 			return got[0]
 		}
 		return &value{kind: tuple, list: got}
 	case *ast.FuncLit:
-		return &value{kind: closure, lit: e, env: f}
+		return &value{kind: closure, lit: e}
 	}
-	f.fail(e, "%T is not part of a tick", e)
+
+	f.fail("%T is not part of a tick", e)
 	return nil
 }
 
-// constantOf is a constant of the source as the tick holds it.
-func constantOf(c constant.Value, t types.Type) *value {
-	b, _ := t.Underlying().(*types.Basic)
-	switch {
-	case b == nil || b.Info()&types.IsBoolean != 0:
-		return &value{typ: t, con: constant.BoolVal(c), text: c.ExactString(), prec: operand, stable: true}
-	case b.Info()&types.IsString != 0:
-		return constantValue(constant.StringVal(c), t)
-	case b.Info()&types.IsFloat != 0:
-		x, _ := constant.Float64Val(constant.ToFloat(c))
-		return constantValue(x, t)
-	case b.Info()&types.IsUnsigned != 0:
-		n, _ := constant.Uint64Val(constant.ToInt(c))
-		return constantValue(n, t)
-	}
-	n, _ := constant.Int64Val(constant.ToInt(c))
-	return constantValue(n, t)
-}
-
+// ident returns the value of a variable, or a table of the package.
 func (f *frame) ident(e *ast.Ident) *value {
 	obj := f.info.Uses[e]
-	if obj == nil {
-		obj = f.info.Defs[e]
-	}
 	if b, ok := f.vars[obj]; ok {
 		if b.val.kind == lost {
-			f.fail(e, "what %s refers to depends on the tick", e.Name)
+			f.fail("what %s refers to depends on the tick", e.Name)
 		}
 		return b.val
 	}
+
 	if _, ok := obj.(*types.Nil); ok {
 		return &value{kind: absent}
 	}
-	if lit, ok := f.program.vars[obj]; ok {
-		return f.global(obj, lit)
-	}
-	f.fail(e, "%s is not known", e.Name)
-	return nil
-}
-
-// global is a table of the source.
-func (f *frame) global(obj types.Object, lit ast.Expr) *value {
-	arr, ok := obj.Type().Underlying().(*types.Array)
+	lit, ok := f.program.vars[obj].(*ast.CompositeLit)
 	if !ok {
-		f.fail(lit, "%s is no array", obj.Name())
+		f.fail("%s is not known", e.Name)
 	}
-	v := f.composite(lit.(*ast.CompositeLit))
-	name := obj.Name()
-	return &value{kind: ref, typ: obj.Type(), at: &place{text: name, key: name, typ: obj.Type(), fixed: true, one: solid(v.list, arr)}}
+	return f.table(obj.Name(), f.composite(lit))
 }
 
-// solid is a tuple of constants as an array.
-func solid(list []*value, arr *types.Array) reflect.Value {
-	var of reflect.Type
-	switch list[0].con.(type) {
-	case float64:
-		of = reflect.TypeFor[float64]()
-	case uint64:
-		of = reflect.TypeFor[uint64]()
-	default:
-		of = reflect.TypeFor[int64]()
-	}
-	out := reflect.MakeSlice(reflect.SliceOf(of), int(arr.Len()), int(arr.Len()))
-	for i, v := range list {
-		if v.con != nil {
-			out.Index(i).Set(reflect.ValueOf(v.con).Convert(of))
+// table returns a tuple of constants as a table of the tick.
+func (f *frame) table(name string, v *value) *value {
+	at := whole(name, v.typ, solid(v))
+	at.fixed = true
+	return refer(at)
+}
+
+// solid returns a tuple of constants as a Go slice.
+func solid(v *value) reflect.Value {
+	of := reflect.TypeOf(v.list[0].con)
+	out := reflect.MakeSlice(reflect.SliceOf(of), len(v.list), len(v.list))
+	for i, el := range v.list {
+		if el.con == nil {
+			panic("a table holds what the tick computes")
 		}
+		out.Index(i).Set(reflect.ValueOf(el.con))
 	}
+
 	return out
 }
 
+// unary returns the value of a unary expression.
+func (f *frame) unary(e *ast.UnaryExpr) *value {
+	if e.Op == token.AND {
+		v := f.address(e.X)
+		switch v.kind {
+		case scalar:
+			f.fail("address of a variable")
+		case ref:
+			return refer(f.rebuilt(v.at, func(i *value) *value { return f.freeze(i, "at") }))
+		}
+
+		return v
+	}
+
+	a := f.eval(e.X)
+	x, float := a.con.(float64)
+	switch n, whole := a.integer(); {
+	case e.Op == token.NOT:
+		return inverted(a)
+	case e.Op != token.SUB:
+		f.fail("%s is not part of a tick", e.Op)
+	case float:
+		return constantValue(-x, a.typ)
+	case whole:
+		return constantValue(-n, a.typ)
+	}
+
+	return negated(a)
+}
+
+// binary returns the value of a binary expression.
 func (f *frame) binary(e *ast.BinaryExpr) *value {
 	a := f.eval(e.X)
 	if e.Op == token.LAND && a.is(false) || e.Op == token.LOR && a.is(true) {
@@ -184,13 +175,19 @@ func (f *frame) binary(e *ast.BinaryExpr) *value {
 		return f.either(e, a)
 	}
 	b := f.eval(e.Y)
-	if a.kind != scalar || b.kind != scalar {
-		return f.compareRefs(e, a, b)
+	switch {
+	case a.kind == scalar && b.kind == scalar:
+		return arith(e.Op, a, b)
+	case b.kind != absent:
+		f.fail("only nil is compared with")
+	case e.Op == token.NEQ:
+		return inverted(f.isNil(a))
 	}
-	return arith(e.Op.String(), a, b)
+
+	return f.isNil(a)
 }
 
-// either is a && b or a || b: b is only computed where it counts.
+// either returns a && b or a || b; b is computed only where it counts.
 func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 	if a.con != nil {
 		return f.eval(e.Y)
@@ -204,21 +201,20 @@ func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 	if len(body) > 0 {
 		clear(f.fn.kept)
 	}
-	if b.con != nil && len(body) > 0 && onlyPure(body) {
+	impure := func(st *stmt) bool { return st.kind != declare || !st.pure }
+	if b.con != nil && !slices.ContainsFunc(body, impure) {
 		body = nil
 	}
 	if f.pure(a.text) && (e.Op == token.LAND && b.is(false) || e.Op == token.LOR && b.is(true)) {
 		return b
 	}
-	if len(body) == 0 {
-		return arith(e.Op.String(), a, b)
-	}
 	if onlyRows(body) {
 		for _, st := range body {
 			f.emit(st)
 		}
-		return arith(e.Op.String(), a, b)
+		return arith(e.Op, a, b)
 	}
+
 	name := "and"
 	if e.Op == token.LOR {
 		name = "or"
@@ -236,91 +232,51 @@ func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 	return v
 }
 
-func onlyPure(list []*stmt) bool {
-	for _, st := range list {
-		if st.kind != declare || !st.pure {
-			return false
-		}
-	}
-	return true
-}
-
-// onlyRows reports whether statements do no more than point at rows of tables.
+// onlyRows reports whether statements do nothing but point at rows of tables.
 func onlyRows(list []*stmt) bool {
-	for _, st := range list {
-		if st.kind != declare || !strings.HasPrefix(st.right, "&") {
-			return false
-		}
-	}
-	return true
+	others := func(st *stmt) bool { return st.kind != declare || !strings.HasPrefix(st.right, "&") }
+	return !slices.ContainsFunc(list, others)
 }
 
-// pure reports whether an expression calls nothing that may have an effect.
+// pure reports whether an expression calls no function that may have an effect.
 func (s *spec) pure(text string) bool {
-	return !slices.ContainsFunc(callNames(text), func(name string) bool { return !silent[name] && !s.silent[name] })
+	loud := func(name string) bool { return !silent[name] && !s.silent[name] }
+	return !slices.ContainsFunc(callNames(text), loud)
 }
 
-// compareRefs compares with nil, or two structs of constants.
-func (f *frame) compareRefs(e *ast.BinaryExpr, a, b *value) *value {
-	if b.kind != absent {
-		a, b = b, a
-	}
-	if b.kind != absent {
-		f.fail(e, "only nil is compared with")
-	}
-	isNil := f.isNil(a)
-	if e.Op == token.NEQ {
-		return inverted(isNil)
-	}
-	return isNil
-}
-
-// isNil tells whether a reference is nil.
+// isNil returns whether a reference is nil.
 func (f *frame) isNil(a *value) *value {
-	if a.kind == absent {
+	switch {
+	case a.kind == absent:
 		return truth(true)
-	}
-	if a.at.param {
+	case a.at.param || a.kind == slice && !isNumber(a.off, 0):
 		return truth(false)
 	}
-	if a.kind == slice && (a.off.con == nil || a.off.con.(int64) != 0) {
-		return truth(false)
-	}
-	fam := a.at.family()
-	list := make([]any, len(fam.list))
-	for i, m := range fam.list {
-		switch {
-		case !m.IsValid():
-		case m.Kind() == reflect.Pointer || m.Kind() == reflect.Slice:
-			list[i] = m.IsNil()
-		default:
-			list[i] = false
-		}
-	}
-	return f.column(a.at, fam.at, list, types.Typ[types.Bool], "Nil")
+
+	return f.columnOf(a.at, types.Typ[types.Bool], "Nil", func(m reflect.Value) any {
+		return (m.Kind() == reflect.Pointer || m.Kind() == reflect.Slice) && m.IsNil()
+	})
 }
 
-// composite is an array, a slice or a struct that is written down.
+// composite returns the value of an array, slice or struct literal.
 func (f *frame) composite(e *ast.CompositeLit) *value {
 	typ := f.info.Types[e].Type
 	if st, ok := typ.Underlying().(*types.Struct); ok {
-		out := &value{kind: record, typ: typ, list: make([]*value, st.NumFields())}
-		for i := range out.list {
-			out.list[i] = zeroOf(st.Field(i).Type())
-		}
+		out := zeroOf(typ)
+		fields := slices.Collect(st.Fields())
 		for n, el := range e.Elts {
 			if kv, ok := el.(*ast.KeyValueExpr); ok {
-				for i := range out.list {
-					if st.Field(i).Name() == kv.Key.(*ast.Ident).Name {
-						out.list[i] = f.eval(kv.Value)
-					}
-				}
-				continue
+				name := kv.Key.(*ast.Ident).Name
+				n = slices.IndexFunc(fields, func(field *types.Var) bool { return field.Name() == name })
+				el = kv.Value
 			}
+
 			out.list[n] = f.eval(el)
 		}
+
 		return out
 	}
+
 	out := &value{kind: tuple, typ: typ}
 	for _, el := range e.Elts {
 		out.list = append(out.list, f.eval(el))
@@ -330,30 +286,6 @@ func (f *frame) composite(e *ast.CompositeLit) *value {
 			out.list = append(out.list, zeroOf(arr.Elem()))
 		}
 	}
-	return out
-}
 
-// zeroOf is the zero value of a type.
-func zeroOf(t types.Type) *value {
-	switch u := t.Underlying().(type) {
-	case *types.Basic:
-		switch {
-		case u.Info()&types.IsFloat != 0:
-			return constantValue(0.0, t)
-		case u.Info()&types.IsBoolean != 0:
-			return constantValue(false, t)
-		case u.Info()&types.IsUnsigned != 0:
-			return constantValue(uint64(0), t)
-		case u.Info()&types.IsString != 0:
-			return constantValue("", t)
-		}
-		return constantValue(int64(0), t)
-	case *types.Struct:
-		out := &value{kind: record, typ: t}
-		for i := range u.NumFields() {
-			out.list = append(out.list, zeroOf(u.Field(i).Type()))
-		}
-		return out
-	}
-	return &value{kind: absent, typ: t}
+	return out
 }

@@ -5,22 +5,26 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"math"
+	"slices"
+	"strings"
 )
 
-// flow is how a statement ends.
+// flow is the way in which a statement ends.
 type flow uint8
 
 const (
-	falls     flow = iota // to the next
-	leaves                // by a jump that is in the generated code
+	falls     flow = iota // at the next statement
+	leaves                // with a jump that is in the generated code
 	returns               // out of an inlined call
 	breaks                // out of a loop that is written out
-	continues             // to its next turn
+	continues             // at the next turn of such a loop
 )
 
+// clone returns a copy of the variables.
 func (f *frame) clone() map[types.Object]binding { return maps.Clone(f.vars) }
 
-// block collects the statements that do makes.
+// block collects the statements that do emits.
 func (f *frame) block(do func()) []*stmt {
 	var list []*stmt
 	out := f.fn.out
@@ -31,101 +35,92 @@ func (f *frame) block(do func()) []*stmt {
 	return list
 }
 
-// attempt does what may turn out too long or impossible, and takes it back then.
+// attempt runs do, and undoes it where the code becomes too long or a jump is impossible.
 func (f *frame) attempt(limit int, do func()) (ok bool) {
-	fn, vars, dyn, loops := f.fn, f.clone(), f.dyn, len(f.loops)
-	kept := maps.Clone(fn.kept)
-	out, emitted, rows, bound, effects := fn.out, fn.emitted, len(fn.rows), fn.bound, fn.effects
+	fn, was, frame := f.fn, *f.fn, *f
+	vars, kept, rows := f.clone(), maps.Clone(fn.kept), map[string]string{}
 	var list []*stmt
-	fn.out = &list
-	fn.rows = append(fn.rows, map[string]string{})
-	fn.bound = append(fn.bound, fn.emitted+limit)
+	fn.out, fn.rows, fn.bound = &list, append(fn.rows, rows), min(fn.bound, fn.emitted+limit)
 	defer func() {
 		r := recover()
-		last := fn.rows[rows]
-		fn.out, fn.rows, fn.bound = out, fn.rows[:rows], bound
+		fn.out, fn.rows, fn.bound = was.out, was.rows, was.bound
 		if r == nil {
-			maps.Copy(fn.rows[rows-1], last)
+			maps.Copy(fn.rows[len(fn.rows)-1], rows)
 			*fn.out = append(*fn.out, list...)
 			ok = true
 			return
 		}
-		f.vars, f.dyn, f.loops = vars, dyn, f.loops[:loops]
-		fn.emitted, fn.effects, fn.kept = emitted, effects, kept
-		switch e := r.(type) {
-		case cannot:
-		case tooLong:
-			if e.of != fn {
-				panic(r)
-			}
-		default:
+
+		f.vars, f.dyn, f.loops = vars, frame.dyn, frame.loops
+		fn.emitted, fn.effects, fn.kept = was.emitted, was.effects, kept
+		if r != tooLong && r != cannot {
 			panic(r)
 		}
 	}()
+
 	do()
 	return
 }
 
-// apart is an attempt that counts as one statement to those around it.
-func (f *frame) apart(limit int, do func()) bool {
-	emitted, bound := f.fn.emitted, f.fn.bound
-	f.fn.bound = nil
+// attemptAsOne is an attempt that counts as one statement for the code around it.
+func (f *frame) attemptAsOne(limit int, do func()) bool {
+	was := *f.fn
+	f.fn.bound = unlimited
 	ok := f.attempt(limit, do)
-	f.fn.bound = bound
+	f.fn.bound = was.bound
 	if ok {
-		f.fn.emitted = emitted + 1
+		f.fn.emitted = was.emitted + 1
 	}
 	return ok
 }
 
-// notBrief ends an attempt of what is to be brief as it is: no part of it becomes a call to
-// make it so.
-type notBrief struct{ of *fn }
-
-// briefly is an attempt of a few statements, which count as the call that they stand for.
+// briefly is an attempt of a few statements, which count as the call that they replace. No part of
+// them may become a call.
 func (f *frame) briefly(do func()) (ok bool) {
-	if f.few == 0 {
+	if f.maxInline == 0 {
 		return false
 	}
-	fn, before, emitted := f.fn, f.fn.strict, f.fn.emitted
+	fn, was := f.fn, *f.fn
+	fn.strict = min(was.strict, fn.emitted+f.maxInline)
 	defer func() {
-		if fn.strict = before; ok && before == 0 {
-			fn.emitted = emitted + 1
+		if fn.strict = was.strict; ok && fn.strict == unlimited {
+			fn.emitted = was.emitted + 1
 		}
-		if r := recover(); r != nil && r != any(notBrief{fn}) {
+		if r := recover(); r != nil && r != notBrief {
 			panic(r)
 		}
 	}()
-	if fn.strict = fn.emitted + f.few; before > 0 {
-		fn.strict = min(fn.strict, before)
-	}
+
 	return f.attempt(f.limit, do)
 }
 
-// most is how many statements a function may have now.
-func (fn *fn) most() int {
-	least := 1 << 30
-	for _, b := range fn.bound {
-		least = min(least, b)
-	}
-	return least
-}
+// unlimited is a bound of statements that is never reached.
+const unlimited = math.MaxInt
 
+// list follows statements until one does not end at the next.
 func (f *frame) list(stmts []ast.Stmt) flow {
 	for _, st := range stmts {
 		if end := f.exec(st); end != falls {
 			return end
 		}
 	}
+
 	return falls
 }
 
+// exec follows one statement.
 func (f *frame) exec(st ast.Stmt) flow {
+	if st == nil { // for example a missing else
+		return falls
+	}
+	f.at = st
 	switch st := st.(type) {
 	case *ast.BlockStmt:
 		return f.list(st.List)
 	case *ast.ExprStmt:
-		f.statement(st.X)
+		for _, v := range f.call(st.X.(*ast.CallExpr), callHow{discard: true}) {
+			f.effect(v)
+		}
 	case *ast.AssignStmt:
 		f.assignment(st)
 	case *ast.IncDecStmt:
@@ -135,11 +130,7 @@ func (f *frame) exec(st ast.Stmt) flow {
 		}
 		f.update(st.X, op, constantValue(int64(1), f.info.TypeOf(st.X)))
 	case *ast.DeclStmt:
-		for _, s := range st.Decl.(*ast.GenDecl).Specs {
-			if v, ok := s.(*ast.ValueSpec); ok {
-				f.declared(v)
-			}
-		}
+		f.declared(st.Decl.(*ast.GenDecl))
 	case *ast.ReturnStmt:
 		return f.leave(st)
 	case *ast.BranchStmt:
@@ -153,56 +144,44 @@ func (f *frame) exec(st ast.Stmt) flow {
 	case *ast.RangeStmt:
 		return f.rangeLoop(st)
 	default:
-		f.fail(st, "%T is not part of a tick", st)
+		f.fail("%T is not part of a tick", st)
 	}
+
 	return falls
 }
 
-// statement is an expression of which only the effect counts.
-func (f *frame) statement(e ast.Expr) {
-	f.discard = e
-	for _, v := range f.call(e.(*ast.CallExpr)) {
-		if v != nil && v.kind == scalar && v.con == nil && !f.pure(v.text) {
-			f.emit(&stmt{kind: line, text: v.text})
+// declared binds the variables of a declaration.
+func (f *frame) declared(d *ast.GenDecl) {
+	for _, s := range d.Specs {
+		v := s.(*ast.ValueSpec)
+		for i, n := range v.Names {
+			obj, ok := f.info.Defs[n].(*types.Var)
+			switch {
+			case !ok: // a constant
+			case i < len(v.Values):
+				f.bind(obj, f.eval(v.Values[i]), true)
+			default:
+				f.bind(obj, zeroOf(obj.Type()), true)
+			}
 		}
 	}
 }
 
-func (f *frame) declared(v *ast.ValueSpec) {
-	for i, n := range v.Names {
-		obj := f.info.Defs[n]
-		if obj == nil {
-			continue
-		}
-		if _, ok := obj.(*types.Const); ok {
-			continue
-		}
-		val := zeroOf(obj.Type())
-		if i < len(v.Values) {
-			val = f.eval(v.Values[i])
-		}
-		f.bind(obj, val, true)
-	}
-}
-
-// leave is return.
+// leave follows a return statement.
 func (f *frame) leave(st *ast.ReturnStmt) flow {
 	var got []*value
+	for _, e := range st.Results {
+		got = append(got, f.eval(e))
+	}
 	switch {
-	case len(st.Results) == 0:
+	case len(got) == 0:
 		for _, obj := range f.results {
 			got = append(got, f.vars[obj].val)
 		}
-	case len(st.Results) == 1:
-		v := f.eval(st.Results[0])
-		if got = []*value{v}; v.kind == tuple && len(f.types) > 1 {
-			got = v.list
-		}
-	default:
-		for _, e := range st.Results {
-			got = append(got, f.eval(e))
-		}
+	case len(got) < len(f.types): // a call with several results
+		got = got[0].list
 	}
+
 	for i, t := range f.types {
 		if got[i].kind == scalar && got[i].con != nil {
 			v := *got[i]
@@ -210,9 +189,10 @@ func (f *frame) leave(st *ast.ReturnStmt) flow {
 			got[i] = &v
 		}
 	}
+
 	if f.inlined {
 		if f.dyn > 0 {
-			panic(cannot{})
+			panic(cannot)
 		}
 		for i, v := range got {
 			got[i] = f.final(v)
@@ -220,22 +200,21 @@ func (f *frame) leave(st *ast.ReturnStmt) flow {
 		f.back = got
 		return returns
 	}
-	f.fn.give(got)
-	text := "return"
-	for i, v := range got {
+
+	f.fn.recordReturn(got)
+	var texts []string
+	for _, v := range got {
 		if v.kind != scalar {
-			f.fail(st, "a reference is returned")
+			f.fail("a reference is returned")
 		}
-		if text += " "; i > 0 {
-			text = text[:len(text)-1] + ", "
-		}
-		text += v.text
+		texts = append(texts, v.text)
 	}
-	f.emit(&stmt{kind: line, text: text})
+
+	f.emit(&stmt{kind: line, text: strings.TrimSpace("return " + strings.Join(texts, ", "))})
 	return leaves
 }
 
-// final is a result: a variable of the call that gives it does not change any more.
+// final returns a result; a variable of the inlined call does not change after it.
 func (f *frame) final(v *value) *value {
 	for _, b := range f.vars {
 		if b.name != "" && v.kind == scalar && v.con == nil && v.text == b.name {
@@ -244,13 +223,14 @@ func (f *frame) final(v *value) *value {
 			return &w
 		}
 	}
+
 	return v
 }
 
-// give notes what a return of the function gives.
-func (fn *fn) give(got []*value) {
-	if !fn.returned {
-		fn.returns, fn.returned = append([]*value(nil), got...), true
+// recordReturn records the results of one return of the function.
+func (fn *fn) recordReturn(got []*value) {
+	if fn.returns == nil {
+		fn.returns = slices.Clone(got)
 	}
 	for i, v := range got {
 		if was := fn.returns[i]; was != nil && (v.con == nil || was.con == nil || v.text != was.text) {
@@ -259,52 +239,36 @@ func (fn *fn) give(got []*value) {
 	}
 }
 
+// jump follows break or continue. A switch has neither of its own.
 func (f *frame) jump(st *ast.BranchStmt) flow {
-	if st.Label != nil || len(f.loops) == 0 || st.Tok == token.GOTO || st.Tok == token.FALLTHROUGH {
-		f.fail(st, "%s with a label, or out of no loop", st.Tok)
+	if st.Label != nil || len(f.loops) == 0 || st.Tok != token.CONTINUE && f.loops[len(f.loops)-1] == nil {
+		f.fail("%s with a label, out of a switch or out of no loop", st.Tok)
 	}
 	c := f.loops[len(f.loops)-1]
-	if c == nil {
-		if st.Tok == token.BREAK {
-			f.fail(st, "break out of a switch")
-		}
-		for i := len(f.loops) - 1; c == nil; i-- {
-			c = f.loops[i]
-		}
+	for i := len(f.loops) - 1; c == nil; i-- {
+		c = f.loops[i]
 	}
-	if !c.unrolled {
+	switch {
+	case !c.unrolled:
 		f.emit(&stmt{kind: line, text: st.Tok.String()})
 		return leaves
-	}
-	if f.dyn > c.dyn {
-		panic(cannot{})
-	}
-	if st.Tok == token.BREAK {
+	case f.dyn > c.dyn:
+		panic(cannot)
+	case st.Tok == token.BREAK:
 		return breaks
 	}
+
 	return continues
 }
 
+// ifElse follows an if statement.
 func (f *frame) ifElse(st *ast.IfStmt) flow {
-	if st.Init != nil {
-		f.exec(st.Init)
-	}
-	cond := f.eval(st.Cond)
-	body := func() flow { return f.list(st.Body.List) }
-	els := func() flow {
-		if st.Else == nil {
-			return falls
-		}
-		return f.exec(st.Else)
-	}
-	var other ast.Node
-	if st.Else != nil {
-		other = st.Else
-	}
-	return f.fork(cond, f.assignedIn(st.Body, other), body, els)
+	f.exec(st.Init)
+	body, els := func() flow { return f.list(st.Body.List) }, func() flow { return f.exec(st.Else) }
+	return f.fork(f.eval(st.Cond), f.assignedIn(st.Body, st.Else), body, els)
 }
 
-// fork follows both ways where the tick decides.
+// fork follows both branches where the tick decides.
 func (f *frame) fork(cond *value, assigned []types.Object, body, els func() flow) flow {
 	switch {
 	case cond.is(true):
@@ -312,7 +276,8 @@ func (f *frame) fork(cond *value, assigned []types.Object, body, els func() flow
 	case cond.is(false):
 		return els()
 	}
-	f.settleVars(assigned, false)
+
+	f.declareVars(assigned, false)
 	before := f.clone()
 	f.dyn++
 	var a, b flow
@@ -324,10 +289,8 @@ func (f *frame) fork(cond *value, assigned []types.Object, body, els func() flow
 	st.els = f.block(func() { b = els() })
 	f.dyn--
 	maps.DeleteFunc(f.fn.kept, func(cell string, v *value) bool { return left[cell] != v })
-	for _, end := range []flow{a, b} {
-		if end != falls && end != leaves {
-			panic(cannot{})
-		}
+	if max(a, b) > leaves {
+		panic(cannot)
 	}
 	f.emit(st)
 	switch {
@@ -335,20 +298,19 @@ func (f *frame) fork(cond *value, assigned []types.Object, body, els func() flow
 		return leaves
 	case b == leaves:
 		f.vars = after
-		f.lower()
 	case a == falls:
 		f.join(after)
 	}
+
 	return falls
 }
 
+// choose follows a switch statement.
 func (f *frame) choose(st *ast.SwitchStmt) flow {
-	if st.Init != nil {
-		f.exec(st.Init)
-	}
+	f.exec(st.Init)
 	var tag *value
 	if st.Tag != nil {
-		tag = f.steady(f.eval(st.Tag), "of")
+		tag = f.freeze(f.eval(st.Tag), "of")
 	}
 	f.loops = append(f.loops, nil)
 	end := f.cases(tag, st.Body.List, nil)
@@ -356,32 +318,24 @@ func (f *frame) choose(st *ast.SwitchStmt) flow {
 	return end
 }
 
-// cases goes through the cases of a switch.
-func (f *frame) cases(tag *value, list []ast.Stmt, other *ast.CaseClause) flow {
+// cases follows the cases of a switch; other are the statements of its default.
+func (f *frame) cases(tag *value, list, other []ast.Stmt) flow {
 	if len(list) == 0 {
-		if other == nil {
-			return falls
-		}
-		return f.list(other.Body)
+		return f.list(other)
 	}
 	c := list[0].(*ast.CaseClause)
 	if c.List == nil {
-		return f.cases(tag, list[1:], c)
+		return f.cases(tag, list[1:], c.Body)
 	}
 	cond := truth(false)
 	for _, e := range c.List {
 		v := f.eval(e)
 		if tag != nil {
-			v = arith("==", tag, v)
+			v = arith(token.EQL, tag, v)
 		}
-		cond = arith("||", cond, v)
+		cond = arith(token.LOR, cond, v)
 	}
-	nodes := make([]ast.Node, 0, len(list)+1)
-	for _, n := range list {
-		nodes = append(nodes, n)
-	}
-	if other != nil {
-		nodes = append(nodes, other)
-	}
-	return f.fork(cond, f.assignedIn(nodes...), func() flow { return f.list(c.Body) }, func() flow { return f.cases(tag, list[1:], other) })
+
+	body, els := func() flow { return f.list(c.Body) }, func() flow { return f.cases(tag, list[1:], other) }
+	return f.fork(cond, f.assignedIn(slices.Concat(list, other)...), body, els)
 }

@@ -1,6 +1,7 @@
 package specialise
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -8,6 +9,7 @@ import (
 	"go/types"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,7 +29,7 @@ type program struct {
 	multi map[types.Object]bool // variables that are assigned after their declaration
 
 	noalias map[*ast.FuncDecl]bool // functions with the directive noalias
-	errors  []error                // of the type checker, about what is no tick
+	errors  []error                // errors of the type checker, outside the tick
 }
 
 // loadTick parses and checks the source that the binary carries, once.
@@ -36,8 +38,8 @@ var loadTick = sync.OnceValues(func() (*program, error) {
 		fset: token.NewFileSet(), funcs: map[types.Object]*ast.FuncDecl{}, named: map[string]*ast.FuncDecl{},
 		vars: map[types.Object]ast.Expr{}, multi: map[types.Object]bool{}, noalias: map[*ast.FuncDecl]bool{},
 		info: &types.Info{
-			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
-			Selections: map[*ast.SelectorExpr]*types.Selection{}, Implicits: map[ast.Node]types.Object{},
+			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
+			Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
 		},
 	}
 	known := tickImports{}
@@ -47,24 +49,29 @@ var loadTick = sync.OnceValues(func() (*program, error) {
 			return nil, err
 		}
 	}
-	if _, err := p.load("lockstep/model", model.Text(), known); err != nil {
+
+	if _, err := p.load("lockstep/model", model.Text, known); err != nil {
 		return nil, err
 	}
-	files, err := p.load("lockstep/model/kernel", kernel.Text(), known)
+	files, err := p.load("lockstep/model/kernel", kernel.Text, known)
 	if err != nil {
 		return nil, err
 	}
 	p.pkg = known["lockstep/model/kernel"]
 	for _, f := range files {
-		p.index(f)
+		for _, d := range f.Decls {
+			p.index(d)
+		}
 	}
+
 	return p, nil
 })
 
-// tickImports are the packages that the tick's source may refer to; of others nothing is
-// known, and what refers to them is no part of a tick.
+// tickImports are the packages to which the tick's source may refer. Code that refers to others is
+// not part of a tick.
 type tickImports map[string]*types.Package
 
+// Import returns a package, which is empty for others.
 func (t tickImports) Import(name string) (*types.Package, error) {
 	if p := t[name]; p != nil {
 		return p, nil
@@ -72,13 +79,6 @@ func (t tickImports) Import(name string) (*types.Package, error) {
 	p := types.NewPackage(name, path.Base(name))
 	p.MarkComplete()
 	return p, nil
-}
-
-// check checks a package and goes on at what it cannot know, such as what other packages declare.
-func (p *program) check(name string, files []*ast.File, known tickImports) *types.Package {
-	conf := types.Config{Importer: known, Error: func(err error) { p.errors = append(p.errors, err) }}
-	pkg, _ := conf.Check(name, p.fset, files, p.info) // the errors are those of what is no tick
-	return pkg
 }
 
 // load parses and checks a package.
@@ -93,7 +93,8 @@ func (p *program) load(name string, text fs.FS, known tickImports) ([]*ast.File,
 		if err != nil {
 			return nil, err
 		}
-		file, err := parser.ParseFile(p.fset, path.Join(path.Base(name), n), content, parser.SkipObjectResolution|parser.ParseComments)
+		at := path.Join(path.Base(name), n)
+		file, err := parser.ParseFile(p.fset, at, content, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			return nil, fmt.Errorf("codegen: %w", err)
 		}
@@ -102,106 +103,126 @@ func (p *program) load(name string, text fs.FS, known tickImports) ([]*ast.File,
 		}
 		files = append(files, file)
 	}
-	known[name] = p.check(name, files, known)
+
+	// The check continues after unknown names, such as those of other packages: they are not part of a tick.
+	conf := types.Config{Importer: known, Error: func(err error) { p.errors = append(p.errors, err) }}
+	known[name], _ = conf.Check(name, p.fset, files, p.info)
 	return files, nil
 }
 
-// index notes functions, package variables and what is assigned more than once.
-func (p *program) index(f *ast.File) {
-	for _, d := range f.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			p.funcs[p.info.Defs[d.Name]] = d
-			if d.Recv != nil && strings.HasSuffix(types.ExprString(d.Recv.List[0].Type), "*Kernel") {
-				p.named[d.Name.Name] = d
-			}
-			p.assigned(d)
-		case *ast.GenDecl:
-			for _, s := range d.Specs {
-				if v, ok := s.(*ast.ValueSpec); ok && d.Tok == token.VAR {
-					for i, n := range v.Names {
-						if i < len(v.Values) {
-							p.vars[p.info.Defs[n]] = v.Values[i]
-						}
-					}
-				}
-			}
+// index records functions, package variables and variables assigned more than once.
+func (p *program) index(d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		p.funcs[p.info.Defs[d.Name]] = d
+		if d.Recv != nil && types.ExprString(d.Recv.List[0].Type) == "*Kernel" {
+			p.named[d.Name.Name] = d
 		}
-	}
-}
-
-func (p *program) assigned(d *ast.FuncDecl) {
-	mark := func(e ast.Expr) {
-		if id, ok := e.(*ast.Ident); ok {
+		for _, n := range names(d.Type.Results) {
+			p.multi[p.info.Defs[n]] = true
+		}
+		for _, id := range assigned(d) {
 			if obj := p.info.Uses[id]; obj != nil {
 				p.multi[obj] = true
 			}
 		}
-	}
-	if d.Type.Results != nil {
-		for _, f := range d.Type.Results.List {
-			for _, n := range f.Names {
-				p.multi[p.info.Defs[n]] = true
-			}
-		}
-	}
-	ast.Inspect(d, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			for _, e := range n.Lhs {
-				mark(e)
-			}
-		case *ast.IncDecStmt:
-			mark(n.X)
-		case *ast.ForStmt: // its variable changes with every turn
-			if a, ok := n.Init.(*ast.AssignStmt); ok {
-				for _, e := range a.Lhs {
-					if id, ok := e.(*ast.Ident); ok && p.info.Defs[id] != nil {
-						p.multi[p.info.Defs[id]] = true
-					}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			if v, ok := s.(*ast.ValueSpec); ok && d.Tok == token.VAR {
+				for i, value := range v.Values {
+					p.vars[p.info.Defs[v.Names[i]]] = value
 				}
 			}
 		}
-		return true
-	})
+	}
 }
 
-// assignedIn lists the variables declared outside of a node and assigned in it.
-func (p *program) assignedIn(nodes ...ast.Node) (list []types.Object) {
-	seen, inside := map[types.Object]bool{}, map[types.Object]bool{}
-	mark := func(e ast.Expr) {
-		id, ok := e.(*ast.Ident)
-		if !ok {
-			return
+// assigned lists the names that statements in a node declare or assign to.
+func assigned(node ast.Node) (list []*ast.Ident) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		var to []ast.Expr
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			to = n.Lhs
+		case *ast.IncDecStmt:
+			to = []ast.Expr{n.X}
+		case *ast.RangeStmt:
+			if n.Tok == token.ASSIGN {
+				to = []ast.Expr{n.Key, n.Value}
+			}
 		}
-		if obj := p.info.Defs[id]; obj != nil {
-			inside[obj] = true
+
+		for _, e := range to {
+			if id, ok := e.(*ast.Ident); ok {
+				list = append(list, id)
+			}
 		}
-		if obj := p.info.Uses[id]; obj != nil && !seen[obj] && !inside[obj] {
-			seen[obj] = true
-			list = append(list, obj)
-		}
-	}
+
+		return true
+	})
+	return list
+}
+
+// assignedIn lists the variables declared outside of statements and assigned in them.
+func (p *program) assignedIn(nodes ...ast.Stmt) (list []types.Object) {
+	inside := map[types.Object]bool{}
 	for _, node := range nodes {
 		if node == nil {
 			continue
 		}
-		ast.Inspect(node, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.AssignStmt:
-				for _, e := range n.Lhs {
-					mark(e)
-				}
-			case *ast.IncDecStmt:
-				mark(n.X)
-			case *ast.RangeStmt:
-				if n.Tok == token.ASSIGN {
-					mark(n.Key)
-					mark(n.Value)
-				}
+		for _, id := range assigned(node) {
+			if obj := p.info.Defs[id]; obj != nil {
+				inside[obj] = true
 			}
-			return true
-		})
+			if obj := p.info.Uses[id]; obj != nil && !inside[obj] && !slices.Contains(list, obj) {
+				list = append(list, obj)
+			}
+		}
 	}
+
 	return list
+}
+
+// directivePrefix begins a comment by which the kernel's source steers code generation.
+//
+//	//lockstep:noalias
+//
+// in the doc comment of a function says that no vector that it assigns to overlaps another of its
+// vectors. Generated code may then add up the rows of a product one after the other.
+const directivePrefix = "//lockstep:"
+
+// errDirective is the error of a directive that is unknown or stands where it has no effect.
+var errDirective = errors.New("bad directive")
+
+// readDirectives records the functions that have a directive.
+func (p *program) readDirectives(file *ast.File) error {
+	decls := map[*ast.CommentGroup]*ast.FuncDecl{}
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Doc != nil {
+			decls[f.Doc] = f
+		}
+	}
+
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			name, ok := strings.CutPrefix(c.Text, directivePrefix)
+			if !ok {
+				continue
+			}
+			reason := ""
+			switch d := decls[group]; {
+			case name != "noalias":
+				reason = "unknown; the only one is " + directivePrefix + "noalias"
+			case d == nil:
+				reason = "not in the doc comment of a function"
+			default:
+				p.noalias[d] = true
+				continue
+			}
+
+			return fmt.Errorf("codegen: %s: %w %s: %s", p.fset.Position(c.Pos()), errDirective, c.Text, reason)
+		}
+	}
+
+	return nil
 }

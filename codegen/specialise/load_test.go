@@ -9,7 +9,7 @@ import (
 
 // Of package model the binary carries the files that the kernel refers to. What is missing would
 // have no type, and the tick would be specialised without it.
-func TestTheSourceHasAllThatTheKernelRefersToInPackageModel(t *testing.T) {
+func TestTheSourceHasEveryNameOfPackageModelThatTheKernelUses(t *testing.T) {
 	p, err := loadTick()
 	if err != nil {
 		t.Fatal(err)

@@ -5,15 +5,14 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
+// forLoop follows a for statement.
 func (f *frame) forLoop(st *ast.ForStmt) flow {
-	if st.Init != nil {
-		f.exec(st.Init)
-	}
+	f.exec(st.Init)
 	if f.indexed(st) {
 		end, limit := falls, f.limit
 		if f.dispatches(st) {
@@ -23,6 +22,7 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 			return end
 		}
 	}
+
 	if st.Cond != nil {
 		never := false
 		f.block(func() { never = f.eval(st.Cond).is(false) })
@@ -30,55 +30,67 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 			return falls
 		}
 	}
-	var nodes []ast.Node
-	for _, n := range []ast.Stmt{st.Body, st.Post} {
-		if n != nil {
-			nodes = append(nodes, n)
+
+	f.inLoop(st, []ast.Stmt{st.Body, st.Post}, func() {
+		entry := f.clone()
+		out := &stmt{kind: loop}
+		if st.Cond != nil {
+			var cond *value
+			rows := f.block(func() { cond = f.eval(st.Cond) })
+			if !onlyRows(rows) {
+				f.fail("the condition of a loop needs statements of its own")
+			}
+			for _, row := range rows {
+				f.emit(row)
+			}
+			if cond.con == nil {
+				out.text = cond.text
+			}
 		}
-	}
-	f.settleVars(f.assignedIn(nodes...), true)
-	entry := f.clone()
-	clear(f.fn.kept)
-	defer clear(f.fn.kept)
-	f.dyn++
-	f.loops = append(f.loops, &cycle{dyn: f.dyn})
-	f.keepLoop(st, entry)
-	f.loops = f.loops[:len(f.loops)-1]
-	f.dyn--
-	f.same(st, entry)
-	f.vars = entry
+
+		out.body = f.block(func() { f.list(st.Body.List) })
+		if st.Post != nil {
+			f.vars = entry
+			f.step(st, out, f.block(func() { f.exec(st.Post) }))
+		}
+
+		f.emit(out)
+	})
 	return falls
 }
 
-// keepLoop makes a loop of the generated code.
-func (f *frame) keepLoop(st *ast.ForStmt, entry map[types.Object]binding) {
-	cond := truth(true)
-	if st.Cond != nil {
-		if pre := f.block(func() { cond = f.eval(st.Cond) }); len(pre) > 0 {
-			if !onlyRows(pre) {
-				f.fail(st.Cond, "the condition of a loop needs statements of its own")
-			}
-			for _, row := range pre {
-				f.emit(row)
-			}
+// inLoop follows a loop that stays one. The variables that its turns assign are not known in it or
+// after it.
+func (f *frame) inLoop(st ast.Stmt, turn []ast.Stmt, follow func()) {
+	f.declareVars(f.assignedIn(turn...), true)
+	entry := f.clone()
+	clear(f.fn.kept)
+	f.dyn++
+	f.within(false, follow)
+	f.dyn--
+	clear(f.fn.kept)
+
+	for obj, b := range entry {
+		if obj.Pos() >= st.Pos() && obj.Pos() < st.End() {
+			continue // declared in every turn
+		}
+		if now, ok := f.vars[obj]; ok && b.val.kind != scalar && now.val.key() != b.val.key() {
+			f.fail("what %s refers to changes from turn to turn", obj.Name())
 		}
 	}
-	if cond.is(false) {
-		return
-	}
-	out := &stmt{kind: loop}
-	if cond.con == nil {
-		out.text = cond.text
-	}
-	out.body = f.block(func() { f.list(st.Body.List) })
-	if st.Post != nil {
-		f.vars = maps.Clone(entry)
-		f.step(st, out, f.block(func() { f.exec(st.Post) }))
-	}
-	f.emit(out)
+
+	f.vars = entry
 }
 
-// step adds what a loop does behind each turn: to its head where it is an assignment.
+// within follows the turns of a loop.
+func (f *frame) within(unrolled bool, follow func()) {
+	loops := f.loops
+	f.loops = append(loops, &cycle{unrolled: unrolled, dyn: f.dyn})
+	follow()
+	f.loops = loops
+}
+
+// step adds the post statement of a loop: to its head where it is an assignment.
 func (f *frame) step(st *ast.ForStmt, out *stmt, post []*stmt) {
 	if len(post) == 1 && post[0].kind == set {
 		op := post[0].text
@@ -88,158 +100,137 @@ func (f *frame) step(st *ast.ForStmt, out *stmt, post []*stmt) {
 		out.text = "; " + out.text + "; " + post[0].names[0] + op + post[0].right
 		return
 	}
+
 	ast.Inspect(st.Body, func(n ast.Node) bool {
 		if b, ok := n.(*ast.BranchStmt); ok && b.Tok == token.CONTINUE {
-			f.fail(b, "a loop whose step is no assignment goes on early")
+			f.fail("a loop whose step is no assignment goes on early")
 		}
 		return true
 	})
 	out.body = append(out.body, post...)
 }
 
-// same checks that a turn of a loop leaves references as they were.
-func (f *frame) same(n ast.Node, entry map[types.Object]binding) {
-	for obj, b := range entry {
-		if obj.Pos() >= n.Pos() && obj.Pos() < n.End() {
-			continue // made anew in every turn
-		}
-		if now, ok := f.vars[obj]; ok && b.val.kind != scalar && now.val.key() != b.val.key() {
-			f.fail(n, "what %s refers to changes from turn to turn", obj.Name())
-		}
-	}
-}
-
-// indexed reports whether a loop has a variable: it may pay to write it out.
+// indexed reports whether a loop has a variable that selects elements, so that writing it out may
+// gain.
 func (f *frame) indexed(st *ast.ForStmt) bool {
 	if a, ok := st.Init.(*ast.AssignStmt); ok {
-		return f.selects(st.Body, f.info.Defs[a.Lhs[0].(*ast.Ident)])
+		return f.selects(st.Body, a.Lhs[0])
 	}
-	if p, ok := st.Post.(*ast.IncDecStmt); ok && st.Init == nil {
-		id, ok := p.X.(*ast.Ident)
-		return ok && f.selects(st.Body, f.info.Uses[id])
-	}
-	return false
+	p, ok := st.Post.(*ast.IncDecStmt)
+	return ok && st.Init == nil && f.selects(st.Body, p.X)
 }
 
-// unrollFor follows the turns of a loop as long as its condition is known.
-func (f *frame) unrollFor(st *ast.ForStmt, limit int) flow {
-	c := &cycle{unrolled: true, dyn: f.dyn}
-	f.loops = append(f.loops, c)
-	defer func() { f.loops = f.loops[:len(f.loops)-1] }()
-	for n := 0; ; n++ {
-		cond := f.eval(st.Cond)
-		if cond.con == nil || n > max(turns, limit) && cond.is(true) {
-			panic(cannot{})
+// unrollFor follows the turns of a loop while its condition is known.
+func (f *frame) unrollFor(st *ast.ForStmt, limit int) (end flow) {
+	f.within(true, func() {
+		for n := 0; !end.stops(); n++ {
+			cond := f.eval(st.Cond)
+			switch {
+			case cond.is(false):
+				return
+			case cond.con == nil || n > max(turns, limit):
+				panic(cannot)
+			}
+
+			if end = f.turnList(st.Body.List); !end.stops() {
+				f.exec(st.Post)
+			}
 		}
-		if cond.is(false) {
-			return falls
-		}
-		switch end := f.turnList(st.Body.List); end {
-		case breaks:
-			return falls
-		case leaves, returns:
-			return end
-		}
-		if st.Post != nil {
-			f.exec(st.Post)
-		}
-	}
+	})
+	return end.after()
 }
 
+// stops reports whether a turn that ends this way is the last one.
+func (end flow) stops() bool { return end != falls && end != continues }
+
+// after returns how a loop ends whose last turn ends this way.
+func (end flow) after() flow {
+	if end == leaves || end == returns {
+		return end
+	}
+	return falls
+}
+
+// rangeLoop follows a range statement.
 func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	x := f.eval(st.X)
-	n := f.lengthOf(st, x)
+	n := f.lengthOf(x)
 	count, known := n.integer()
 	if known && count <= 0 {
 		return falls
 	}
-	products := known && count <= turns*many && f.products(st, x)
-	if products && f.apart(f.limit*many, func() { f.unrollProducts(st, x, int(count)) }) {
+	small := known && count <= turns*many
+	if small && f.products(st, x) && f.attemptAsOne(f.limit*many, func() { f.unrollProducts(st, x, int(count)) }) {
 		return falls
 	}
-	records := known && f.records(st, x) && count <= turns*many
-	if known && (count == 1 || count <= turns && f.gains(st)) || x.kind == tuple || records {
+	records := x.kind == tuple || small && f.records(st, x) // slices have no other form
+	if records || count == 1 || known && count <= turns && (isNamed(st.Value) || f.selects(st.Body, st.Key)) {
 		end, limit := falls, f.limit
-		if x.kind == tuple || records { // of slices nothing else can be made
+		if records {
 			limit *= many
-		} else if known && count <= vector && elementwise(st.Body) {
+		} else if count <= vector && elementwise(st.Body) {
 			limit *= many / 2
 		}
+
 		if f.attempt(limit, func() { end = f.unrollRange(st, x, int(count)) }) {
 			return end
 		}
-		f.notes[f.fn.decl.Name.Name] = true
+		f.keptLoops[f.fn.decl.Name.Name] = true
 	}
+
 	if x.kind == tuple {
-		x = f.spread(st, x)
+		at := f.fset.Position(st.Pos())
+		x = f.table(fmt.Sprintf("list%s%d", strings.TrimSuffix(path.Base(at.Filename), ".go"), at.Line), x)
 	}
+
 	if !known {
-		n = f.steady(n, "count")
+		n = f.freeze(n, "count")
 	}
-	f.settleVars(f.assignedIn(st.Body), true)
-	entry := f.clone()
-	clear(f.fn.kept)
-	defer clear(f.fn.kept)
-	f.dyn++
-	f.loops = append(f.loops, &cycle{dyn: f.dyn})
-	i := f.counter(st)
-	if known {
-		i.ranged, i.lo, i.hi = true, 0, count-1
-	}
-	out := &stmt{kind: loop, names: []string{i.text}, right: n.text, pure: true}
-	if goType(i.typ) != "int" && known {
-		out.right = goType(i.typ) + "(" + n.text + ")"
-	}
-	out.body = f.block(func() {
-		f.turn(st, x, i)
-		f.list(st.Body.List)
+	f.inLoop(st, []ast.Stmt{st.Body}, func() {
+		i := f.counter(st)
+		if known {
+			i.ranged, i.lo, i.hi = true, 0, count-1
+		}
+		out := &stmt{kind: loop, names: []string{i.text}, right: n.text, pure: true}
+		if goType(i.typ) != "int" && known {
+			out.right = goType(i.typ) + "(" + n.text + ")"
+		}
+		out.body = f.block(func() {
+			f.turn(st, x, i)
+			f.list(st.Body.List)
+		})
+		f.emit(out)
 	})
-	f.emit(out)
-	f.loops = f.loops[:len(f.loops)-1]
-	f.dyn--
-	f.same(st, entry)
-	f.vars = entry
 	return falls
 }
 
-// counter is what a loop over a range counts with.
+// counter returns the variable with which a range loop counts.
 func (f *frame) counter(st *ast.RangeStmt) *value {
 	name := "i"
-	id, named := st.Key.(*ast.Ident)
-	if named && id.Name != "_" {
-		name = id.Name
+	if isNamed(st.Key) {
+		name = st.Key.(*ast.Ident).Name
 	}
-	i := dynamic(f.unique(name), operand, types.Typ[types.Int])
-	if named && f.info.Defs[id] != nil {
-		i.typ = f.info.Defs[id].Type()
-	}
+	i := dynamic(f.unique(name), operand, f.keyType(st))
 	i.stable = true
 	return i
 }
 
-// spread is a tuple of numbers as a table.
-func (f *frame) spread(st *ast.RangeStmt, x *value) *value {
-	arr, ok := x.typ.Underlying().(*types.Array)
-	if !ok {
-		f.fail(st, "a loop over what is written down is too long")
+// keyType returns the type of the variable with which a range loop counts.
+func (f *frame) keyType(st *ast.RangeStmt) types.Type {
+	if id, ok := st.Key.(*ast.Ident); ok && f.info.Defs[id] != nil {
+		return f.info.Defs[id].Type()
 	}
-	for _, v := range x.list {
-		if v.kind != scalar || v.con == nil {
-			f.fail(st, "a loop over what is written down is too long")
-		}
-	}
-	at := f.fset.Position(st.Pos())
-	name := fmt.Sprintf("list%s%d", strings.TrimSuffix(path.Base(at.Filename), ".go"), at.Line)
-	return &value{kind: ref, typ: x.typ, at: &place{text: name, key: name, typ: x.typ, fixed: true, one: solid(x.list, arr)}}
+	return types.Typ[types.Int]
 }
 
-func named(e ast.Expr) bool {
+// isNamed reports whether an expression is a variable other than _.
+func isNamed(e ast.Expr) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && id.Name != "_"
 }
 
-// lengthOf is over how much a loop ranges.
-func (f *frame) lengthOf(n ast.Node, x *value) *value {
+// lengthOf returns the number of turns of a range loop over x.
+func (f *frame) lengthOf(x *value) *value {
 	switch x.kind {
 	case scalar:
 		return x
@@ -247,52 +238,172 @@ func (f *frame) lengthOf(n ast.Node, x *value) *value {
 		return x.len
 	case tuple:
 		return wholeNumber(len(x.list))
-	case absent:
-		return wholeNumber(0)
-	case ref:
-		t := x.at.typ
-		if ptr, ok := t.Underlying().(*types.Pointer); ok {
-			t = ptr.Elem()
-		}
-		if arr, ok := t.Underlying().(*types.Array); ok {
-			return wholeNumber(int(arr.Len()))
-		}
 	}
-	f.fail(n, "no length of %s", x.key())
-	return nil
+
+	return wholeNumber(int(pointee(x.at.typ).Underlying().(*types.Array).Len()))
 }
 
 // turn binds the variables of a turn.
 func (f *frame) turn(st *ast.RangeStmt, x, i *value) {
-	if named(st.Key) {
-		f.assign(st.Key, i, st.Tok == token.DEFINE)
+	if isNamed(st.Key) {
+		f.assign(st.Key, i)
 	}
-	if named(st.Value) {
-		f.assign(st.Value, f.load(f.nth(st.X, x, i)), st.Tok == token.DEFINE)
+	if isNamed(st.Value) {
+		f.assign(st.Value, f.load(f.nth(x, i)))
 	}
 }
 
-func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) flow {
-	c := &cycle{unrolled: true, dyn: f.dyn}
-	f.loops = append(f.loops, c)
-	defer func() { f.loops = f.loops[:len(f.loops)-1] }()
-	typ := types.Typ[types.Int]
-	for n := range count {
-		i := constantValue(int64(n), typ)
-		if id, ok := st.Key.(*ast.Ident); ok && f.info.Defs[id] != nil {
-			t := f.info.Defs[id].Type()
-			i = constantValue(wrapInt(int64(n), t), t)
+// unrollRange follows the turns of a range loop with a known count.
+func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) (end flow) {
+	f.within(true, func() {
+		for n := 0; n < count && !end.stops(); n++ {
+			end = f.titled(st.Body, []ast.Expr{st.Key, st.Value}, func() flow {
+				f.turn(st, x, constantValue(int64(n), f.keyType(st)))
+				return f.turnList(st.Body.List)
+			})
 		}
-		end := f.entitled(st.Body, []ast.Expr{st.Key, st.Value}, func() flow {
-			f.turn(st, x, i)
-			return f.turnList(st.Body.List)
-		})
-		switch end {
-		case breaks:
-			return falls
-		case leaves, returns:
-			return end
+	})
+	return end.after()
+}
+
+// records reports whether a loop goes through the operations of a program, which are records of the
+// tables.
+func (f *frame) records(st *ast.RangeStmt, x *value) bool {
+	if !isNamed(st.Value) || x.kind != slice || !x.at.fixed || !x.at.known {
+		return false
+	}
+	_, ok := elemOf(x.typ).Underlying().(*types.Struct)
+	return ok
+}
+
+// products reports whether a loop multiplies by a sparse matrix: each number adds a product to an
+// element of another vector.
+func (f *frame) products(st *ast.RangeStmt, x *value) bool {
+	if !isNamed(st.Key) || !isNamed(st.Value) || x.kind != slice || len(st.Body.List) != 1 {
+		return false
+	}
+	if !x.at.known || f.assigned[anyOf+x.at.shape()+"[*]"] {
+		return false
+	}
+	a, ok := st.Body.List[0].(*ast.AssignStmt)
+	if !ok || a.Tok != token.ADD_ASSIGN {
+		return false
+	}
+	_, ok = a.Lhs[0].(*ast.IndexExpr)
+	return ok && isFloat(elemOf(x.typ))
+}
+
+// many is the factor by which a loop may be longer than others if it only calls a function in each
+// turn, such as the loop over the laws, which are different programs.
+const many = 8
+
+// dispatches reports whether a loop only calls a function in each turn.
+func (f *frame) dispatches(st *ast.ForStmt) bool {
+	if len(st.Body.List) > 1 {
+		return false
+	}
+	calls := false
+	ast.Inspect(st.Body, func(n ast.Node) bool {
+		c, ok := n.(*ast.CallExpr)
+		calls = calls || ok && f.info.Selections[selector(c.Fun)] != nil
+		return true
+	})
+	return calls
+}
+
+// selector returns an expression as a selector, or nil.
+func selector(e ast.Expr) *ast.SelectorExpr {
+	sel, _ := e.(*ast.SelectorExpr)
+	return sel
+}
+
+// turns is the largest number of turns that are written out, whatever the loop contains.
+const turns = 64
+
+// selects reports whether a variable selects an element: in an index, a call or a comparison.
+func (f *frame) selects(body ast.Node, variable ast.Expr) bool {
+	id, ok := variable.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	obj := f.info.ObjectOf(id)
+	found := false
+	uses := func(list ...ast.Expr) {
+		for _, e := range list {
+			if e == nil {
+				continue
+			}
+			ast.Inspect(e, func(n ast.Node) bool {
+				id, ok := n.(*ast.Ident)
+				found = found || ok && obj != nil && f.info.Uses[id] == obj
+				return true
+			})
 		}
 	}
+
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IndexExpr:
+			uses(n.Index)
+		case *ast.SliceExpr:
+			uses(n.Low, n.High)
+		case *ast.CallExpr:
+			if !f.info.Types[n.Fun].IsType() {
+				uses(n.Args...)
+			}
+		case *ast.BinaryExpr:
+			if n.Op.Precedence() == token.EQL.Precedence() {
+				uses(n)
+			}
+		}
+
+		return true
+	})
+	return found
+}
+
+// turnList follows the statements of a turn. After a continue that the tick decides, the rest of
+// the turn is the other branch.
+func (f *frame) turnList(stmts []ast.Stmt) flow {
+	for i, st := range stmts {
+		c, ok := st.(*ast.IfStmt)
+		if !ok || c.Else != nil || !early(c.Body) {
+			if end := f.exec(st); end != falls {
+				return end
+			}
+			continue
+		}
+
+		f.exec(c.Init)
+		first, rest := c.Body.List[:len(c.Body.List)-1], stmts[i+1:]
+		assigned := f.assignedIn(slices.Concat(first, rest)...)
+		goOn, others := func() flow { return f.list(first) }, func() flow { return f.turnList(rest) }
+		return f.fork(f.eval(c.Cond), assigned, goOn, others)
+	}
+
 	return falls
+}
+
+// early reports whether a block ends with continue.
+func early(b *ast.BlockStmt) bool {
+	if len(b.List) == 0 {
+		return false
+	}
+	last, ok := b.List[len(b.List)-1].(*ast.BranchStmt)
+	return ok && last.Tok == token.CONTINUE
+}
+
+// vector is the largest number of turns of an elementwise loop that are written out.
+const vector = 32
+
+// elementwise reports whether a loop contains only a few assignments: operations on vectors.
+func elementwise(b *ast.BlockStmt) bool {
+	isCall := func(e ast.Expr) bool { _, call := e.(*ast.CallExpr); return call }
+	for _, st := range b.List {
+		if a, ok := st.(*ast.AssignStmt); !ok || slices.ContainsFunc(a.Rhs, isCall) {
+			return false
+		}
+	}
+
+	return len(b.List) <= 4
 }

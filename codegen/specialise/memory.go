@@ -5,271 +5,177 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"reflect"
 	"strings"
 )
 
-// selected is the place of a field, through what is embedded.
-func (f *frame) selected(e *ast.SelectorExpr) *value {
-	sel := f.info.Selections[e]
-	if sel == nil {
-		if id, ok := e.X.(*ast.Ident); ok { // of a package
-			if lit, ok := f.program.vars[f.info.Uses[e.Sel]]; ok {
-				return f.global(f.info.Uses[e.Sel], lit)
-			}
-			f.fail(e, "%s.%s is not known", id.Name, e.Sel.Name)
-		}
+// address returns the place that an expression names, or the value of a literal.
+func (f *frame) address(x ast.Expr) *value {
+	switch x := x.(type) {
+	case *ast.SelectorExpr:
+		return f.through(f.eval(x.X), f.info.Selections[x].Index())
+	case *ast.IndexExpr:
+		return f.nth(f.eval(x.X), f.eval(x.Index))
+	case *ast.StarExpr:
+		return f.eval(x.X)
 	}
-	base := f.eval(e.X)
-	return f.through(e, base, sel.Index())
+
+	return f.eval(x)
 }
 
+// refer returns a reference to a place.
+func refer(at *place) *value { return &value{kind: ref, at: at, typ: at.typ} }
+
 // through follows a path of fields.
-func (f *frame) through(e ast.Expr, base *value, path []int) *value {
+func (f *frame) through(base *value, path []int) *value {
 	for _, i := range path {
-		switch base.kind {
-		case record:
+		if base.kind == record {
 			base = base.list[i]
-		case ref:
-			st := structOf(base.at.typ)
-			at := base.at.field(st.Field(i), i)
-			base = &value{kind: ref, at: at, typ: at.typ}
-		default:
-			f.fail(e, "no field of %s", base.key())
+		} else {
+			base = refer(base.at.field(i))
 		}
 	}
+
 	return base
 }
 
-// load is what stands at a place: a number, a slice, or the place where it is more.
+// nth returns the place of an element.
+func (f *frame) nth(base, i *value) *value {
+	i = f.converted(i, types.Typ[types.Int])
+	switch base.kind {
+	case tuple:
+		n, ok := i.integer()
+		if !ok {
+			f.fail("index into what is written down")
+		}
+		return base.list[n]
+	case slice:
+		if _, scalar := elemOf(base.typ).Underlying().(*types.Basic); !scalar {
+			i = f.freeze(i, "at")
+		}
+		i = f.elementIndex(base, i)
+	}
+
+	return refer(f.element(base.at, i))
+}
+
+// load returns the content of a place: a number or a slice, otherwise the place itself.
 func (f *frame) load(v *value) *value {
 	if v.kind != ref {
 		return v
 	}
-	switch u := v.at.typ.Underlying().(type) {
+	switch v.at.typ.Underlying().(type) {
 	case *types.Basic:
 		return f.number(v.at)
 	case *types.Slice:
 		return f.wholeSlice(v.at)
 	case *types.Pointer:
-		if v.at.many == nil && v.at.one.IsValid() && v.at.one.IsNil() {
-			return &value{kind: absent, typ: u}
+		if v.at.known && f.isNil(v).is(true) {
+			return &value{kind: absent, typ: v.at.typ}
 		}
 	}
+
 	return v
 }
 
-// wholeSlice is a slice where it is a variable.
+// wholeSlice returns the slice stored at a place.
 func (f *frame) wholeSlice(at *place) *value {
-	fam := at.family()
-	list := make([]any, len(fam.list))
-	isNil := true
-	for i, m := range fam.list {
-		if m.IsValid() {
-			list[i] = int64(m.Len())
-			isNil = isNil && m.IsNil()
-		}
-	}
-	if isNil {
-		return &value{kind: slice, typ: at.typ, at: at, off: wholeNumber(0), len: wholeNumber(0)}
-	}
-	return &value{kind: slice, typ: at.typ, at: at, off: wholeNumber(0), len: f.column(at, fam.at, list, types.Typ[types.Int], "Len")}
+	count := f.columnOf(at, types.Typ[types.Int], "Len", func(m reflect.Value) any { return int64(m.Len()) })
+	return &value{kind: slice, typ: at.typ, at: at, off: wholeNumber(0), len: count}
 }
 
-// number is the scalar at a place: a constant where nothing assigns to it.
+// number returns the scalar at a place: a constant where nothing assigns to it.
 func (f *frame) number(at *place) *value {
 	if v := f.fn.kept[at.cell()]; v != nil {
 		return v
 	}
-	if !at.fixed && !at.param && f.isGiven(at.cell()) || at.param {
-		if !at.param {
-			f.ask(at.cell())
-			f.shape(at)
-			f.fn.looks = f.fn.looks || keeps(at.cell())
-		}
+	switch {
+	case at.param:
 		return dynamic(at.full(), operand, at.typ)
+	case !at.fixed && f.assigned.has(at):
+		f.read.add(at)
+		f.recordShape(at)
+		f.fn.readsCell = f.fn.readsCell || isStackCell(at.cell())
+		return dynamic(at.full(), operand, at.typ)
+	case at.known || at.index == nil: // 0 where out of reach in a branch that is never taken
+		return f.columnOf(at, at.typ, "", plain)
 	}
-	if at.many == nil {
-		if !at.one.IsValid() {
-			return zeroOf(at.typ) // out of reach: a branch that is never taken
-		}
-		return constantValue(plain(at.one), at.typ)
-	}
+
 	return f.lookup(at)
 }
 
-// plain is a number as constants hold it.
-func plain(v reflect.Value) any {
-	switch v.Kind() {
-	case reflect.Float64:
-		return v.Float()
-	case reflect.Bool:
-		return v.Bool()
-	case reflect.String:
-		return v.String()
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return v.Uint()
-	}
-	return v.Int()
-}
-
-// address is &x, or x where it is a struct or an array.
-func (f *frame) address(x ast.Expr) *value {
-	switch x := x.(type) {
-	case *ast.SelectorExpr:
-		return f.selected(x)
-	case *ast.IndexExpr:
-		return f.elementOf(x)
-	case *ast.CompositeLit:
-		return f.composite(x)
-	case *ast.ParenExpr:
-		return f.address(x.X)
-	case *ast.StarExpr:
-		return f.eval(x.X)
-	}
-	v := f.eval(x)
-	if v.kind != ref {
-		f.fail(x, "address of a variable")
-	}
-	return v
-}
-
-// elementOf is the place of an element.
-func (f *frame) elementOf(e *ast.IndexExpr) *value {
-	base, i := f.eval(e.X), f.eval(e.Index)
-	return f.nth(e, base, i)
-}
-
-func (f *frame) nth(e ast.Expr, base, i *value) *value {
-	i = f.converted(i, types.Typ[types.Int])
-	switch base.kind {
-	case tuple:
-		if n, ok := i.integer(); ok {
-			return base.list[n]
-		}
-		f.fail(e, "index into what is written down")
-	case slice:
-		elem := base.typ.Underlying().(*types.Slice).Elem()
-		if _, scalar := elem.Underlying().(*types.Basic); !scalar {
-			i = f.steady(i, "at")
-		}
-		at := f.element(base.at, f.behind(base, i), elem)
-		return &value{kind: ref, at: at, typ: elem}
-	case ref:
-		t := base.at.typ
-		if ptr, ok := t.Underlying().(*types.Pointer); ok {
-			t = ptr.Elem()
-		}
-		if arr, ok := t.Underlying().(*types.Array); ok {
-			return &value{kind: ref, at: f.element(base.at, i, arr.Elem()), typ: arr.Elem()}
-		}
-	}
-	f.fail(e, "no element of %s", base.key())
-	return nil
-}
-
-func (f *frame) loadIndex(e *ast.IndexExpr) *value { return f.load(f.elementOf(e)) }
-
-// sliced is x[lo:hi].
+// sliced returns x[lo:hi].
 func (f *frame) sliced(e *ast.SliceExpr) *value {
 	base := f.eval(e.X)
-	if base.kind == ref {
-		t := base.at.typ
-		if ptr, ok := t.Underlying().(*types.Pointer); ok {
-			t = ptr.Elem()
-		}
-		arr, ok := t.Underlying().(*types.Array)
-		if !ok {
-			f.fail(e, "slice of no array")
-		}
-		base = &value{kind: slice, typ: types.NewSlice(arr.Elem()), at: base.at, off: wholeNumber(0), len: wholeNumber(int(arr.Len()))}
-	}
-	if base.kind != slice {
-		f.fail(e, "slice of %s", base.key())
-	}
 	lo, hi := wholeNumber(0), base.len
 	if e.Low != nil {
-		lo = f.steady(f.eval(e.Low), "from")
+		lo = f.freeze(f.eval(e.Low), "from")
 	}
 	if e.High != nil {
-		hi = f.steady(f.eval(e.High), "to")
+		hi = f.freeze(f.eval(e.High), "to")
 	}
-	length := arith("-", hi, lo)
-	if e.Low != nil && e.High != nil { // x[i*n : (i+1)*n] has a length that is known
+	length := arith(token.SUB, hi, lo)
+	if e.Low != nil && e.High != nil { // x[i*n : (i+1)*n] has a known length
 		if n, ok := f.distance(e.Low, e.High); ok {
 			length = n
 		}
 	}
-	return &value{kind: slice, typ: base.typ, at: base.at, off: arith("+", base.off, lo), len: length}
+
+	return &value{kind: slice, typ: base.typ, at: base.at, off: arith(token.ADD, base.off, lo), len: length}
 }
 
-// distance is hi - lo where that is the same whatever the variables are.
+// distance returns hi - lo where it does not depend on variables.
 func (f *frame) distance(lo, hi ast.Expr) (*value, bool) {
-	a, aok := f.linear(lo)
-	b, bok := f.linear(hi)
-	if !aok || !bok {
-		return nil, false
-	}
-	var rest int64
-	for name, c := range b {
-		if d := c - a[name]; name == "" {
-			rest = d
-		} else if d != 0 {
+	rest := combined(token.SUB, f.linear(hi), f.linear(lo))
+	for name, c := range rest {
+		if c != 0 && name != "" {
 			return nil, false
 		}
 	}
-	for name, c := range a {
-		if _, ok := b[name]; !ok {
-			if c != 0 && name != "" {
-				return nil, false
-			}
-			if name == "" {
-				rest -= c
-			}
-		}
-	}
-	return wholeNumber(int(rest)), true
+
+	return wholeNumber(int(rest[""])), rest != nil
 }
 
-// linear is an expression as a sum of variables with whole factors.
-func (f *frame) linear(e ast.Expr) (map[string]int64, bool) {
+// sum is a sum of variables with whole factors; the constant has the name "". It is nil for an
+// expression that is not such a sum.
+type sum map[string]int64
+
+// linear returns an expression as a sum.
+func (f *frame) linear(e ast.Expr) sum {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
 		return f.linear(e.X)
 	case *ast.BinaryExpr:
-		a, aok := f.linear(e.X)
-		b, bok := f.linear(e.Y)
-		if !aok || !bok {
-			return nil, false
-		}
-		return combined(e.Op, a, b)
+		return combined(e.Op, f.linear(e.X), f.linear(e.Y))
 	case *ast.CallExpr:
-		if id, ok := e.Fun.(*ast.Ident); !ok || id.Name != "len" {
-			return nil, false
-		}
+		return nil // a call is followed only once
 	}
+
 	v := f.eval(e)
 	if n, ok := v.integer(); ok {
-		return map[string]int64{"": n}, true
+		return sum{"": n}
 	}
-	return map[string]int64{v.text: 1}, v.kind == scalar
+	return sum{v.text: 1}
 }
 
-func combined(op token.Token, a, b map[string]int64) (map[string]int64, bool) {
-	out := map[string]int64{}
+// combined returns a op b.
+func combined(op token.Token, a, b sum) sum {
+	if a == nil || b == nil {
+		return nil
+	}
+	out := sum{}
 	switch op {
 	case token.ADD, token.SUB:
 		sign := int64(1)
 		if op == token.SUB {
 			sign = -1
 		}
-		for n, c := range a {
-			out[n] += c
-		}
+		maps.Copy(out, a)
 		for n, c := range b {
 			out[n] += sign * c
 		}
-		return out, true
+		return out
 	case token.MUL:
 		if _, ok := a[""]; len(a) == 1 && ok {
 			a, b = b, a
@@ -278,78 +184,74 @@ func combined(op token.Token, a, b map[string]int64) (map[string]int64, bool) {
 			for n, d := range a {
 				out[n] = c * d
 			}
-			return out, true
+			return out
 		}
 	}
-	return nil, false
+
+	return nil
 }
 
 // store assigns to a place.
-func (f *frame) store(e ast.Node, at *place, v *value) {
-	if v.kind == record || v.kind == ref {
-		st, ok := at.typ.Underlying().(*types.Struct)
-		if !ok {
-			f.storeArray(e, at, v)
-			return
+func (f *frame) store(at *place, v *value) {
+	switch v.kind {
+	case record, ref:
+		for i := range structOf(at.typ).NumFields() {
+			f.store(at.field(i), f.load(f.through(v, []int{i})))
 		}
-		for i := range st.NumFields() {
-			f.store(e, at.field(st.Field(i), i), f.load(f.through(nil, v, []int{i})))
-		}
-		return
-	}
-	if v.kind != scalar {
-		f.fail(e, "%s is assigned a reference", at.full())
-	}
-	f.put(e, at, v, "")
-}
-
-// storeArray copies a whole array.
-func (f *frame) storeArray(e ast.Node, at *place, v *value) {
-	arr, ok := at.typ.Underlying().(*types.Array)
-	if !ok || v.kind != ref {
-		f.fail(e, "%s is assigned what is no number", at.full())
-	}
-	for i := range arr.Len() {
-		n := wholeNumber(int(i))
-		f.store(e, f.element(at, n, arr.Elem()), f.load(&value{kind: ref, at: f.element(v.at, n, arr.Elem())}))
+	case scalar:
+		f.storeScalar(at, v, token.ASSIGN)
+	default:
+		f.fail("%s is assigned a reference", at.full())
 	}
 }
 
-// put stores a scalar; op is "" or that of an assignment such as +=.
-func (f *frame) put(e ast.Node, at *place, v *value, op string) {
+// storeScalar stores a scalar; op is = or the operation of an assignment such as +=.
+func (f *frame) storeScalar(at *place, v *value, op token.Token) {
 	if at.fixed {
-		f.fail(e, "%s is part of the tables", at.full())
+		f.fail("%s is part of the tables", at.full())
 	}
 	cell := at.cell()
 	f.fn.effects = true
-	if keeps(cell) {
-		if op == "" {
-			v = f.steady(v, "top")
+	if isStackCell(cell) {
+		if op == token.ASSIGN {
+			v = f.freeze(v, "top")
 		}
-		f.keep(cell, v, op)
+		f.recordCell(cell, v, op)
 	}
+
 	if !at.param {
-		if op == "" && v.con != nil && !f.isGiven(cell) && f.holds(at, v) {
+		if op == token.ASSIGN && v.con != nil && !f.assigned.has(at) && f.alwaysHolds(at, v) {
 			return
 		}
-		if !f.isAsked(cell) {
-			if !f.pure(v.text) {
-				f.emit(&stmt{kind: set, names: []string{"_"}, right: v.text})
-			}
+		if f.lastRead != nil && !f.lastRead.has(at) {
+			f.effect(v)
 			return
 		}
-		f.give(cell)
-		f.shape(at)
+
+		f.recordAssigned(at)
+		f.recordShape(at)
 	}
-	text := " = "
-	if op != "" {
-		text = " " + op + "= "
-	}
-	f.emit(&stmt{kind: set, names: []string{at.full()}, right: v.text, text: text})
+
+	f.emit(&stmt{kind: set, names: []string{at.full()}, right: v.text, text: assigns(op)})
 }
 
-// holds reports whether all that a place can be is v after New.
-func (f *frame) holds(at *place, v *value) bool {
+// assigns returns the assignment operator for op.
+func assigns(op token.Token) string {
+	if op == token.ASSIGN {
+		return " = "
+	}
+	return " " + op.String() + "= "
+}
+
+// effect emits an expression whose effect alone is wanted.
+func (f *frame) effect(v *value) {
+	if v != nil && v.kind == scalar && v.con == nil && !f.pure(v.text) {
+		f.emit(&stmt{kind: set, names: []string{"_"}, right: v.text})
+	}
+}
+
+// alwaysHolds reports whether every cell that a place can be is v after New.
+func (f *frame) alwaysHolds(at *place, v *value) bool {
 	for _, m := range at.family().list {
 		if m.IsValid() {
 			if was := constantValue(plain(m), at.typ); was.text != v.text {
@@ -357,16 +259,17 @@ func (f *frame) holds(at *place, v *value) bool {
 			}
 		}
 	}
+
 	return true
 }
 
-// steady is a scalar in a form that later assignments do not change.
-func (f *frame) steady(v *value, name string) *value {
+// freeze returns a scalar in a form that later assignments do not change.
+func (f *frame) freeze(v *value, name string) *value {
 	if v.kind != scalar || v.stable || v.con != nil {
 		return v
 	}
-	if only := strings.TrimFunc(v.text, func(r rune) bool { return r != '.' && r != '[' && r != '(' }); only == "" && v.ranged {
-		return v // of a loop's index and constants
+	if v.ranged && !strings.ContainsAny(v.text, ".[(") {
+		return v // made of a loop's index and constants
 	}
 	name = f.unique(name)
 	f.emit(&stmt{kind: declare, names: []string{name}, right: v.text, pure: f.pure(v.text)})
@@ -375,21 +278,49 @@ func (f *frame) steady(v *value, name string) *value {
 	return &out
 }
 
-// unique is a name that the function does not have yet.
+// unique returns a name that the function does not have yet.
 func (f *frame) unique(name string) string {
 	for {
 		f.fn.names[name]++
 		n := f.fn.names[name]
 		try := name
 		if n > 1 {
-			try = fmt.Sprintf("%s%d", strings.TrimRight(name, "0123456789")+"_", n)
-			if strings.TrimRight(name, "0123456789") == name {
-				try = fmt.Sprintf("%s%d", name, n)
+			try = strings.TrimRight(name, "0123456789")
+			if try != name {
+				try += "_"
 			}
+			try = fmt.Sprint(try, n)
 		}
+
 		if !f.used[try] && (n == 1 || f.fn.names[try] == 0) {
 			f.fn.names[try] = max(f.fn.names[try], 1)
 			return try
 		}
 	}
+}
+
+// isStackCell reports whether a cell belongs to the stack of programs. Its values pass through
+// variables where the tick has no choice.
+func isStackCell(cell string) bool { return strings.HasPrefix(cell, "k.stack[") }
+
+// dropStackStores removes the stores to such cells: each is stored again before it is read.
+func dropStackStores(list []*stmt) (left []*stmt) {
+	for _, st := range list {
+		st.body, st.els = dropStackStores(st.body), dropStackStores(st.els)
+		if st.kind != set || !isStackCell(st.names[0]) {
+			left = append(left, st)
+		}
+	}
+
+	return left
+}
+
+// recordCell records the value of such a cell.
+func (f *frame) recordCell(cell string, v *value, op token.Token) {
+	if op != token.ASSIGN || strings.Contains(cell, "*") {
+		clear(f.fn.kept)
+		return
+	}
+
+	f.fn.kept[cell] = v
 }

@@ -4,95 +4,111 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// kinds are what the arrays of the kernel and of its tables have an element for.
-var kinds = map[string]string{
-	"x": "state", "x1": "state", "xd": "state", "save": "state", "X0": "state",
-	"Friction": "friction", "mode": "friction", "before": "friction", "slip": "friction", "slip1": "friction", "tau": "friction", "tau0": "friction",
-	"limit": "friction", "drag": "friction", "give": "friction", "rate": "friction", "trial": "friction", "place": "friction", "capNow": "friction",
-	"split": "friction", "fresh": "friction", "broken": "friction", "struck": "friction", "shutIn": "friction", "home": "friction", "free": "friction", "left": "friction",
-	"Switches": "switch", "region": "switch", "Pulses": "sensor", "pulse": "sensor", "saved": "sensor", "counted": "sensor",
-	"Signals": "signal", "input": "signal", "shown": "signal", "Inputs": "input", "Delay": "input",
+// fields are the fields of the kernel and its tables that have an entry for each element of a kind.
+var fields = map[string]string{
+	"state": "x x1 xd savedX X0",
+	"friction": `Friction mode modesBefore slip slip1 tau tau0 limit kinetic applied unlockedAccel trialTau atBound
+		capNow idleShare leavingZero brokeAway impacts heldClosed bitOf freeAccel residualAccel`,
+	"switch": "Switches region",
+	"sensor": "Pulses pulse savedPulse publishedCount",
+	"signal": "Signals input published",
+	"input":  "Inputs Delay",
 }
 
-// nameOf is what a person calls element n of a kind; "" where it has no name.
+// elementOf returns the kind of element for which a field has entries; "" for none.
+func elementOf(field string) string {
+	for kind, list := range fields {
+		if slices.Contains(strings.Fields(list), field) {
+			return kind
+		}
+	}
+
+	return ""
+}
+
+// elements returns the names of the elements of each kind.
+func elements(j *Plant) map[string][]string {
+	t := j.Tables
+	of := map[string][]string{"state": t.StateName, "friction": t.Frictions, "signal": j.Signals}
+	for i := range t.Switches {
+		of["switch"] = append(of["switch"], t.Switches[i].Name)
+	}
+	for _, p := range t.Pulses {
+		of["sensor"] = append(of["sensor"], t.Outputs[p.Output].Name)
+	}
+	for _, p := range t.Inputs {
+		of["input"] = append(of["input"], p.Name)
+	}
+	return of
+}
+
+// nameOf returns the name of element n of a kind; "" where it has no name.
 func (s *spec) nameOf(kind string, n int) string {
-	t, list := s.plant, []string(nil)
-	switch kind {
-	case "state":
-		list = t.StateName
-	case "friction":
-		list = t.Frictions
-	case "switch":
-		for i := range t.Switches {
-			list = append(list, t.Switches[i].Name)
-		}
-	case "sensor":
-		for _, p := range t.Pulses {
-			list = append(list, t.Outputs[p.Output].Name)
-		}
-	case "signal":
-		list = s.signals
-	case "input":
-		for _, p := range t.Inputs {
-			list = append(list, p.Name)
-		}
+	if list := s.elements[kind]; n >= 0 && n < len(list) {
+		return list[n]
 	}
-	if n < 0 || n >= len(list) {
-		return ""
-	}
-	return list[n]
+	return ""
 }
 
-// about says in a line which elements the fixed arguments of a function are.
-func (s *spec) about(d *ast.FuncDecl, vars map[types.Object]binding) string {
+// elementAt returns the element whose index is the known value of a variable, and its name; ""
+// where the variable is not such an index.
+func (f *frame) elementAt(body ast.Node, id *ast.Ident) (n int64, name string) {
+	obj := f.info.Defs[id]
+	b, ok := f.vars[obj]
+	if !ok {
+		return 0, ""
+	}
+	if n, ok = b.val.integer(); ok {
+		name = f.nameOf(f.kindOf(body, obj, 3), int(n))
+	}
+	return n, name
+}
+
+// describeArguments returns a line that names the elements selected by the fixed arguments of a
+// function.
+func (f *frame) describeArguments(d *ast.FuncDecl) string {
 	var parts []string
-	for _, p := range d.Type.Params.List {
-		for _, n := range p.Names {
-			b, ok := vars[s.info.Defs[n]]
-			if ok && (b.val.kind == ref || b.val.kind == slice) && b.val.at != nil {
-				if what, name := s.owner(b.val.at.full()); name != "" {
-					parts = append(parts, fmt.Sprintf("%s is of %s, %s", n.Name, what, name))
-				}
-			}
-			if !ok || b.val.kind != scalar {
-				continue
-			}
-			at, ok := b.val.integer()
-			if !ok {
-				continue
-			}
-			if name := s.nameOf(s.kindOf(d.Body, s.info.Defs[n], 3), int(at)); name != "" {
-				parts = append(parts, fmt.Sprintf("%s is %d, %s", n.Name, at, name))
+	for _, n := range names(d.Type.Params) {
+		if b := f.vars[f.info.Defs[n]]; b.val.at != nil {
+			if what, name := f.owner(b.val.at.full()); name != "" {
+				parts = append(parts, fmt.Sprintf("%s is of %s, %s", n.Name, what, name))
 			}
 		}
+
+		if at, name := f.elementAt(d.Body, n); name != "" {
+			parts = append(parts, fmt.Sprintf("%s is %d, %s", n.Name, at, name))
+		}
 	}
-	if len(parts) == 0 {
+
+	if parts == nil {
 		return ""
 	}
 	return "Here " + strings.Join(parts, ", and ") + "."
 }
 
-// owner is the element that a place belongs to: which one, and its name.
+// arrays matches an element of an array in a text.
+var arrays = regexp.MustCompile(`([\pL_]+)\[(\d+)\]`)
+
+// owner returns the element to which a place belongs: its kind and number, and its name.
 func (s *spec) owner(at string) (what, name string) {
-	for _, i := range indexes(at) {
-		from := i[0]
-		for from > 0 && letter(at[from-1]) {
-			from--
-		}
-		n, err := strconv.Atoi(at[i[0]+1 : i[1]-1])
-		kind := kinds[strings.TrimPrefix(at[from:i[0]], "t")] // t are the tables
+	for _, m := range arrays.FindAllStringSubmatch(at, -1) {
+		n, err := strconv.Atoi(m[2])
+		kind := elementOf(strings.TrimPrefix(m[1], "t")) // t are the tables
 		if name := s.nameOf(kind, n); err == nil && name != "" {
-			return kind + " " + strconv.Itoa(n), name
+			return kind + " " + m[2], name
 		}
 	}
+
 	return "", ""
 }
 
-// kindOf is of what a variable is the index, from what it is the index into.
+// kindOf returns the kind of element that a variable indexes, from the arrays that it indexes.
 func (s *spec) kindOf(body ast.Node, obj types.Object, depth int) (kind string) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		if kind != "" {
@@ -102,18 +118,19 @@ func (s *spec) kindOf(body ast.Node, obj types.Object, depth int) (kind string) 
 		case *ast.IndexExpr:
 			if id, ok := n.Index.(*ast.Ident); ok && s.info.Uses[id] == obj {
 				if x, ok := n.X.(*ast.SelectorExpr); ok {
-					kind = kinds[x.Sel.Name]
+					kind = elementOf(x.Sel.Name)
 				}
 			}
 		case *ast.CallExpr:
 			kind = s.kindIn(n, obj, depth)
 		}
+
 		return true
 	})
 	return kind
 }
 
-// kindIn looks into a function that the variable is passed to.
+// kindIn is kindOf in a function to which the variable is passed.
 func (s *spec) kindIn(call *ast.CallExpr, obj types.Object, depth int) string {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || depth == 0 || s.info.Selections[sel] == nil {
@@ -123,20 +140,18 @@ func (s *spec) kindIn(call *ast.CallExpr, obj types.Object, depth int) string {
 	if d == nil || d.Body == nil {
 		return ""
 	}
-	var names []*ast.Ident
-	for _, p := range d.Type.Params.List {
-		names = append(names, p.Names...)
-	}
+	params := names(d.Type.Params)
 	for i, a := range call.Args {
-		if id, ok := a.(*ast.Ident); ok && s.info.Uses[id] == obj && i < len(names) {
-			return s.kindOf(d.Body, s.info.Defs[names[i]], depth-1)
+		if id, ok := a.(*ast.Ident); ok && s.info.Uses[id] == obj {
+			return s.kindOf(d.Body, s.info.Defs[params[i]], depth-1)
 		}
 	}
+
 	return ""
 }
 
-// entitled puts the name of an element above what a turn of a loop makes for it.
-func (f *frame) entitled(body ast.Node, vars []ast.Expr, turn func() flow) flow {
+// titled puts the name of an element above the statements that a turn of a loop makes for it.
+func (f *frame) titled(body ast.Node, vars []ast.Expr, turn func() flow) flow {
 	from := len(*f.fn.out)
 	end := turn()
 	const worth = 4 // statements
@@ -145,33 +160,21 @@ func (f *frame) entitled(body ast.Node, vars []ast.Expr, turn func() flow) flow 
 	}
 	for _, e := range vars {
 		id, ok := e.(*ast.Ident)
-		if !ok || f.info.Defs[id] == nil {
-			continue
-		}
-		b := f.vars[f.info.Defs[id]]
-		if b.val == nil {
-			continue
-		}
-		at, ok := b.val.integer()
 		if !ok {
 			continue
 		}
-		if name := f.nameOf(f.kindOf(body, f.info.Defs[id], 3), int(at)); name != "" {
-			list := append([]*stmt(nil), (*f.fn.out)[:from]...)
-			list = append(list, &stmt{kind: comment, text: name})
-			*f.fn.out = append(list, (*f.fn.out)[from:]...)
+		if _, name := f.elementAt(body, id); name != "" {
+			*f.fn.out = slices.Insert(*f.fn.out, from, &stmt{kind: comment, text: name})
 			return end
 		}
 	}
+
 	return end
 }
 
-// listed are the names of the elements of a kind, as far as they fit a line.
+// listed returns the names of the elements of a kind, as many as fit a line.
 func (s *spec) listed(field string) string {
-	kind, ok := kinds[field]
-	if !ok {
-		return ""
-	}
+	kind := elementOf(field)
 	var names []string
 	size := 0
 	for i := 0; s.nameOf(kind, i) != "" || kind == "signal" && i < s.plant.M; i++ {
@@ -184,5 +187,6 @@ func (s *spec) listed(field string) string {
 		}
 		names = append(names, name)
 	}
+
 	return strings.Join(names, ", ")
 }

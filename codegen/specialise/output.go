@@ -4,86 +4,100 @@ import (
 	"fmt"
 	"go/format"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"lockstep/model/kernel"
 	"lockstep/model/units"
 )
 
-// Plant is what is specialised, and what the generated files say of it.
+// Plant is the plant that is specialised, and the texts that the generated files quote.
 type Plant struct {
 	Tables  *kernel.Tables
-	Signals []string // names of the signals; "" for those that have none
-	Hash    string   // of the plant on its grid
+	Signals []string // names of the signals; "" for signals without a name
+	Hash    string   // hash of the plant on its grid
 	Marker  string   // first line of each file
 	Package string   // name of the Go package
 }
 
-// Report says how large what was generated is, and what was written out and what stayed a
-// table, and why.
+// Report gives the size of the generated code, and which loops are written out or stay loops, and
+// why.
 type Report struct {
-	Code   int      // bytes of the tick's text
-	Tables int      // bytes of its constant tables
-	State  int      // bytes of a kernel
-	Lines  []string // one for each decision
+	Code   int      // size of the tick's text, bytes
+	Tables int      // size of its constant tables, bytes
+	State  int      // size of a kernel, bytes
+	Lines  []string // one line for each decision
 }
 
-// Generate writes the files of the Go package of a plant's kernel.
+// Generate returns the files of the Go package of a plant's kernel, by name.
 func Generate(j Plant) (map[string][]byte, Report, error) {
 	s, err := newSpec(&j)
 	if err != nil {
 		return nil, Report{}, err
 	}
-	if err := s.run(); err != nil {
+	if err := s.runPasses(); err != nil {
 		return nil, Report{}, err
 	}
 	return s.files(&j)
 }
 
-// files writes what the last round made.
+// files returns the files that the last pass produced.
 func (s *spec) files(j *Plant) (map[string][]byte, Report, error) {
-	var r Report
 	var code, tables strings.Builder
 	order := s.reached()
 	for _, f := range order {
-		f.write(&code, s)
+		f.write(&code)
 	}
 	s.writeHelpers(&code)
-	names := map[string]bool{}
-	eachName(code.String(), func(from, to int) { names[code.String()[from:to]] = true })
 	state, size := s.state()
-	r.Code, r.State = code.Len(), size
-	r.Lines = append(r.Lines, fmt.Sprintf("loops of up to %d statements are written out", s.limit))
+	r := Report{Code: code.Len(), State: size}
+	about := fmt.Sprintf("loops of up to %d statements are written out", s.limit)
 	if s.limit < generous {
-		r.Lines[0] += fmt.Sprintf(": with those of up to %d the tick has more than %d, too many for the processor to keep", generous, large)
+		about += fmt.Sprintf(": with those of up to %d the tick has more than %d,", generous, large)
+		about += " too many for the processor's cache"
 	}
-	var large []string
+
+	r.Lines = append(r.Lines, about)
+
+	used := map[string]bool{}
+	for _, name := range words(code.String()) {
+		used[name] = true
+	}
+	var long []string
 	for _, t := range s.list {
-		if !names[t.name] {
+		if !used[t.name] {
 			continue
 		}
 		bytes := t.write(&tables)
-		if r.Tables += bytes; bytes >= worthTelling {
-			large = append(large, fmt.Sprintf("%s %d kB", t.name, bytes/1000))
+		if r.Tables += bytes; bytes >= minReportedTable {
+			long = append(long, fmt.Sprintf("%s %d kB", t.name, bytes/1000))
 		}
 	}
-	if large != nil {
-		r.Lines = append(r.Lines, "large tables: "+strings.Join(large, ", "))
+
+	if long != nil {
+		r.Lines = append(r.Lines, "large tables: "+strings.Join(long, ", "))
 	}
-	if len(s.notes) > 0 {
-		r.Lines = append(r.Lines, "loops stay, as they are longer or have jumps that need them, in "+strings.Join(slices.Sorted(maps.Keys(s.notes)), ", "))
+	if len(s.keptLoops) > 0 {
+		kept := strings.Join(slices.Sorted(maps.Keys(s.keptLoops)), ", ")
+		r.Lines = append(r.Lines, "loops that are longer, or have jumps, are kept in "+kept)
 	}
+
 	out := map[string][]byte{}
-	for name, text := range map[string]string{"tick.go": code.String(), "tick_tables.go": tables.String(), "tick_state.go": state, "kernel.go": s.kernelFile(j, order)} {
-		calls := callNames(text)
+	for name, text := range map[string]string{
+		"tick.go": code.String(), "tick_tables.go": tables.String(), "tick_state.go": state,
+		"kernel.go": kernelFile(j, order),
+	} {
 		for _, of := range []string{"math/bits", "math"} {
-			if slices.ContainsFunc(calls, func(name string) bool { return strings.HasPrefix(name, path.Base(of)+".") }) {
+			isOf := func(name string) bool { return strings.HasPrefix(name, path.Base(of)+".") }
+			if slices.ContainsFunc(callNames(text), isOf) {
 				text = fmt.Sprintf("import %q\n\n", of) + text
 			}
 		}
+
 		doc := ""
 		if name == "kernel.go" {
 			doc = fmt.Sprintf(packageText, j.Package, j.Tables.Name, time.Duration(j.Tables.PeriodNs))
@@ -94,28 +108,25 @@ func (s *spec) files(j *Plant) (map[string][]byte, Report, error) {
 		}
 		out[name] = done
 	}
+
 	return out, r, nil
 }
 
-// packageText is what the package is.
+// packageText is the package comment of a generated kernel.
 const packageText = `// Package %s is the kernel of the plant %s on a grid of %v: New makes
-// one, Step takes it from one grid time to the next.
+// one, Step advances it from one grid time to the next.
 //
-// No function of a tick may grow the stack. The linker checks that, of code as the compiler
-// optimises it: with -gcflags='all=-N -l' it may not link.
+// No function of a tick may grow the stack. The linker checks this for optimised code: with -gcflags='all=-N -l' it may not link.
 `
 
-// worthTelling is the size of a table that the report names, bytes.
-const worthTelling = 16 << 10
+// minReportedTable is the size from which the report names a table, bytes.
+const minReportedTable = 16 << 10
 
-// reached are the functions that the entries call, callers first.
+// reached returns the functions that the entries call, callers first.
 func (s *spec) reached() (list []*fn) {
 	byCall := map[string]*fn{}
 	for _, f := range s.order {
-		byCall[strings.TrimSuffix(f.callText(nil), "()")] = f
-		if f.jump {
-			byCall["jump."+f.name] = f
-		}
+		byCall[f.callee()] = f
 	}
 	seen := map[*fn]bool{}
 	var visit func(f *fn)
@@ -133,21 +144,24 @@ func (s *spec) reached() (list []*fn) {
 			}
 		}
 	}
+
 	for _, f := range s.order {
 		if f.entry {
 			visit(f)
 		}
 	}
+
 	return list
 }
 
-func (g *fn) write(b *strings.Builder, s *spec) {
+// write appends the function with its comment.
+func (g *fn) write(b *strings.Builder) {
 	doc := g.decl.Doc.Text()
 	if g.about != "" {
 		doc += g.about + "\n"
 	}
 	for line := range strings.Lines(doc) {
-		b.WriteString("// " + strings.TrimRight(line, "\n") + "\n")
+		b.WriteString("// " + line)
 	}
 	if doc != "" {
 		b.WriteString("//\n")
@@ -156,163 +170,159 @@ func (g *fn) write(b *strings.Builder, s *spec) {
 	if g.method || g.jump {
 		b.WriteString("(k *Kernel) ")
 	}
-	b.WriteString(g.name + "(" + strings.Join(g.params, ", ") + ") ")
-	if len(g.results) > 0 {
-		var types []string
-		for _, t := range g.results {
-			types = append(types, goType(t))
-		}
-		b.WriteString("(" + strings.Join(types, ", ") + ") ")
-	}
-	b.WriteString("{\n")
+	b.WriteString(g.name + g.signature(g.params) + " {\n")
 	write(b, g.body)
 	b.WriteString("}\n\n")
 }
 
-// kernelFile is what the package shows: the interface of the table kernel.
-func (s *spec) kernelFile(j *Plant, order []*fn) string {
+// signature returns the parameter and result lists of the function as text.
+func (g *fn) signature(params []string) string {
+	var results []string
+	for _, t := range g.results {
+		results = append(results, goType(t))
+	}
+	text := "(" + strings.Join(params, ", ") + ")"
+	if results != nil {
+		text += " (" + strings.Join(results, ", ") + ")"
+	}
+	return text
+}
+
+// JumpType returns the type of the variable through which the function is called.
+func (g *fn) JumpType() string {
+	return "func" + g.signature(append([]string{"k *Kernel"}, g.params...))
+}
+
+// Name returns the name of the function.
+func (g *fn) Name() string { return g.name }
+
+// kernelFile returns the exported part of the package: the interface of the table kernel.
+func kernelFile(j *Plant, order []*fn) string {
+	jumps := slices.DeleteFunc(slices.Clone(order), func(f *fn) bool { return !f.jump })
+	unbounded := func(p units.Port) bool { return math.IsInf(p.Min, -1) || math.IsInf(p.Max, 1) }
+	infinite := slices.ContainsFunc(slices.Concat(j.Tables.Inputs, j.Tables.Outputs), unbounded)
+	bound := strings.NewReplacer("math.Inf(1)", "inf", "math.Inf(-1)", "-inf")
 	var b strings.Builder
-	t := j.Tables
-	fmt.Fprintf(&b, "// PlantHash is that of the plant on its grid and of the kernel that this one was made of.\nconst PlantHash = %q\n\n", j.Hash)
-	fmt.Fprintf(&b, "// PeriodNs is the period of the grid, ns.\nconst PeriodNs = %d\n\n", t.PeriodNs)
-	b.WriteString("// Port is an input or output: its SI unit, and its range in that unit. Beyond is what a signal\n// carries of a value that it cannot hold: 0 the end of its range, where the value was not\n// meant to go, 1 the same, as meant, 2 a counter, which goes on from the other end.\ntype Port struct {\nName, Unit string\nMin, Max float64\nBeyond uint8\n}\n\n")
-	if math := portsUseInf(t.Inputs) || portsUseInf(t.Outputs); math {
-		b.WriteString("var inf = math.Inf(1)\n\n")
-	}
-	b.WriteString("// Inputs are the entries of u.\nvar Inputs = []Port{\n")
-	writePorts(&b, t.Inputs)
-	b.WriteString("}\n\n// Outputs are the entries of y.\nvar Outputs = []Port{\n")
-	writePorts(&b, t.Outputs)
-	b.WriteString("}\n\n// States are what the output \"fault\" counts, from 1.\nvar States = []string{\n")
-	for _, name := range t.StateName {
-		fmt.Fprintf(&b, "%q,\n", name)
-	}
-	b.WriteString("}\n\n// Elements are what has events: friction elements, then those with regions.\nvar Elements = []string{\n")
-	for _, name := range t.Frictions {
-		fmt.Fprintf(&b, "%q,\n", name)
-	}
-	for i := range t.Switches {
-		fmt.Fprintf(&b, "%q,\n", t.Switches[i].Name)
-	}
-	b.WriteString("}\n\n")
-	fmt.Fprintf(&b, kernelText, len(t.Outputs), len(t.Inputs))
-	jumps := []*fn{}
-	for _, f := range order {
-		if f.jump {
-			jumps = append(jumps, f)
-		}
-	}
-	if len(jumps) > 0 {
-		b.WriteString("// jump holds what is called through a variable: the linker counts the stack anew there.\nvar jump struct {\n")
-		for _, f := range jumps {
-			fmt.Fprintf(&b, "%s func(k *Kernel", f.name)
-			for _, p := range f.params {
-				b.WriteString(", " + p)
-			}
-			b.WriteString(")")
-			if len(f.results) > 0 {
-				var types []string
-				for _, t := range f.results {
-					types = append(types, goType(t))
-				}
-				b.WriteString(" (" + strings.Join(types, ", ") + ")")
-			}
-			b.WriteString("\n")
-		}
-		b.WriteString("}\n\nfunc init() {\n")
-		for _, f := range jumps {
-			fmt.Fprintf(&b, "jump.%s = (*Kernel).%s\n", f.name, f.name)
-		}
-		b.WriteString("}\n")
+	t := template.New("kernel").Funcs(template.FuncMap{
+		"bound": func(x float64) string { return bound.Replace(literal(x)) },
+	})
+	about := map[string]any{"Plant": j, "Tables": j.Tables, "Jumps": jumps, "Infinite": infinite}
+	if err := template.Must(t.Parse(kernelText)).Execute(&b, about); err != nil {
+		panic(err)
 	}
 	return b.String()
 }
 
-func portsUseInf(ports []units.Port) bool {
-	for _, p := range ports {
-		if p.Min < -maxFloat || p.Max > maxFloat {
-			return true
-		}
-	}
-	return false
+// kernelText is the template of kernel.go.
+const kernelText = `// PlantHash identifies the plant on its grid and the version of the kernel's source.
+const PlantHash = {{printf "%q" .Plant.Hash}}
+
+// PeriodNs is the period of the grid, ns.
+const PeriodNs = {{.Tables.PeriodNs}}
+
+// Port is an input or output: its SI unit, and its range in that unit. Beyond says what a signal
+// carries for a value outside its range: 0 the end of the range, unintended, 1 the same, intended,
+// 2 a counter, which wraps around.
+type Port struct {
+	Name, Unit string
+	Min, Max   float64
+	Beyond     uint8
+}
+{{if .Infinite}}
+var inf = math.Inf(1)
+{{end}}
+{{define "ports"}}{{range .}}
+	{Name: {{printf "%q" .Name}}, Unit: {{printf "%q" .Unit}},
+	{{- ""}} Min: {{bound .Min}}, Max: {{bound .Max}}, Beyond: {{printf "%d" .Beyond}}},
+{{- end}}
+}{{end}}
+// Inputs are the entries of u.
+var Inputs = []Port{ {{- template "ports" .Tables.Inputs}}
+
+// Outputs are the entries of y.
+var Outputs = []Port{ {{- template "ports" .Tables.Outputs}}
+
+// States names the states; the output "fault" is an index into it, from 1.
+var States = []string{ {{- range .Tables.StateName}}
+	{{printf "%q" .}},{{end}}
 }
 
-const maxFloat = 0x1p1023 * (1 + (1 - 0x1p-52))
-
-func writePorts(b *strings.Builder, ports []units.Port) {
-	bound := func(x float64) string {
-		switch {
-		case x > maxFloat:
-			return "inf"
-		case x < -maxFloat:
-			return "-inf"
-		}
-		return literal(x)
-	}
-	for _, p := range ports {
-		fmt.Fprintf(b, "{Name: %q, Unit: %q, Min: %s, Max: %s, Beyond: %d},\n", p.Name, p.Unit, bound(p.Min), bound(p.Max), p.Beyond)
-	}
+// Elements names the elements with events: friction elements, then those with regions.
+var Elements = []string{ {{- range .Tables.Frictions}}
+	{{printf "%q" .}},{{end}}{{range .Tables.Switches}}
+	{{printf "%q" .Name}},{{end}}
 }
 
-// kernelText is the interface of the kernel.
-const kernelText = `// New makes a kernel at rest.
+// New returns a kernel at rest.
 func New() *Kernel {
 	k := new(Kernel)
 	k.create()
 	return k
 }
 
-// Step takes the plant from one grid time to the next: u holds the inputs from
-// now on, in SI, y receives the outputs at the new grid time.
+// Step advances the plant by one period. u holds the inputs from now on, in SI; y receives the
+// outputs at the new grid time.
 //
-// It panics where the lengths are not those of Dims. It does not allocate, and
-// what it computes depends on nothing but the calls since Reset.
+// It panics where the lengths differ from Dims. It does not allocate. Its result depends only
+// on the calls since Reset.
 //
 //go:nosplit
 func (k *Kernel) Step(y, u []float64) {
-	if len(y) != %[1]d || len(u) != %[2]d {
+	if len(y) != {{len .Tables.Outputs}} || len(u) != {{len .Tables.Inputs}} {
 		panic("kernel: wrong length of u or y")
 	}
-	k.step((*[%[1]d]float64)(y), (*[%[2]d]float64)(u))
+	k.step((*[{{len .Tables.Outputs}}]float64)(y), (*[{{len .Tables.Inputs}}]float64)(u))
 }
 
-// Dims are the lengths of u and y.
-func (k *Kernel) Dims() (m, p int) { return %[2]d, %[1]d }
+// Dims returns the lengths of u and y.
+func (k *Kernel) Dims() (m, p int) { return {{len .Tables.Inputs}}, {{len .Tables.Outputs}} }
 
-// Output writes the outputs at the current grid time, as Step does: at time 0
-// before the first step.
-func (k *Kernel) Output(y []float64) { k.output((*[%[1]d]float64)(y)) }
+// Output writes the outputs at the current grid time, as Step does; before the first step at
+// time 0.
+func (k *Kernel) Output(y []float64) { k.output((*[{{len .Tables.Outputs}}]float64)(y)) }
 
-// Reset puts the plant back to time 0 and its initial state.
+// Reset returns the plant to time 0 and its initial state.
 func (k *Kernel) Reset() { k.reset() }
 
-// Events are the transitions of the last Step. The slice is reused.
+// Events returns the transitions of the last Step. The slice is reused.
 func (k *Kernel) Events() []Event { return k.log[:k.logged] }
 
-// Drive has input i, which nothing drives by the tables, follow u from the next step
-// on, or its own source again. Until the dead time of the first u is over it stays as it
-// is now.
+// Drive makes input i follow u from the next step on, or its own source again. Until the dead
+// time of the first u is over, the input keeps its present value. Drive ignores an input that
+// the tables already command through u.
 //
 //go:nosplit
 func (k *Kernel) Drive(i int, on bool) { k.drive(known(i), on) }
 
-// Driven says that input i follows u.
+// Driven reports whether input i follows u.
 func (k *Kernel) Driven(i int) bool { return k.driven(known(i)) }
 
-// Own is what the source of input i gives in the middle of the next step.
+// Own returns the value of input i's own source in the middle of the next step.
 //
 //go:nosplit
 func (k *Kernel) Own(i int) float64 { return k.own(known(i)) }
 
-// known is the index of an input. The tick masks it, and would take another one for what is
-// none.
+// known returns the index of an input and panics on others, which the tick would mask to an
+// existing one.
 //
 //go:nosplit
 func known(i int) int {
-	if i < 0 || i >= %[2]d {
+	if i < 0 || i >= {{len .Tables.Inputs}} {
 		panic("kernel: no such input")
 	}
 	return i
 }
+{{if .Jumps}}
+// jump holds the functions that are called through a variable; the linker restarts its stack count there.
+var jump struct {
+{{- range .Jumps}}
+	{{.Name}} {{.JumpType}}
+{{- end}}
+}
 
-`
+func init() {
+{{- range .Jumps}}
+	jump.{{.Name}} = (*Kernel).{{.Name}}
+{{- end}}
+}
+{{end}}`

@@ -2,47 +2,70 @@ package specialise
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 	"reflect"
 	"strings"
+	"sync"
 )
 
-// place is where something lies: in what never changes, in the generated Kernel, or in an
-// array that a function was given. It is a field or an element of its parent.
+// place is a cell: in the tables, in the generated Kernel, or in an array that a function receives.
+// It is a field or an element of its parent.
 type place struct {
 	parent *place
-	nth    int    // of a field
-	index  *value // of an element
+	nth    int    // number of a field in its parent
+	index  *value // index of an element in its parent
 
-	text  string // of the generated code, up to the last index
-	sub   string // names of the fields behind that, joined
-	key   string // text with * for what the tick computes
+	text  string // generated code, up to the last index
+	sub   string // names of the fields after it, joined
+	key   string // text with * for the indices that the tick computes
+	wild  string // text with * for every index
 	typ   types.Type
-	fixed bool // nothing can assign to it
-	param bool // it is the array of a parameter: what it holds is not known
-	one   reflect.Value
-	many  func() family // where an index is computed in the tick
+	fixed bool // nothing assigns to the place
+	param bool // array of a parameter: its content is not known
+	known bool // no index on the path is computed in the tick
+
+	family func() family // values after New
 }
 
-// family is one of several things of a kind, by an index that the tick computes.
+// family lists the values that a place can be, by an index that the tick computes.
 type family struct {
-	list []reflect.Value // those that cannot be reached are not valid
+	list []reflect.Value // values; invalid where they cannot be reached
 	at   *value
 }
 
-func (p *place) family() family {
-	if p.many != nil {
-		return p.many()
-	}
-	return family{list: []reflect.Value{p.one}, at: wholeNumber(0)}
+// whole returns the place of a variable.
+func whole(name string, typ types.Type, v reflect.Value) *place {
+	one := family{list: []reflect.Value{v}, at: wholeNumber(0)}
+	return &place{text: name, key: name, wild: name, typ: typ, known: true, family: func() family { return one }}
 }
 
-// full is text and the fields behind it.
+// each returns the family of a part of every member.
+func (p *place) each(part func(reflect.Value) reflect.Value) func() family {
+	return sync.OnceValue(func() family {
+		from := p.family()
+		out := family{at: from.at}
+		for _, m := range from.list {
+			if m = pointed(m); m.IsValid() {
+				m = part(m)
+			}
+			out.list = append(out.list, m)
+		}
+
+		return out
+	})
+}
+
+// full returns text and the fields after it.
 func (p *place) full() string { return dotted(p.text, p.sub) }
 
-// cell is full with * for what the tick computes.
+// cell returns full with * for the indices that the tick computes.
 func (p *place) cell() string { return dotted(p.key, p.sub) }
 
+// shape returns full with * for every index.
+func (p *place) shape() string { return dotted(p.wild, p.sub) }
+
+// dotted joins a text and the fields after it.
 func dotted(text, sub string) string {
 	if sub == "" {
 		return text
@@ -50,30 +73,14 @@ func dotted(text, sub string) string {
 	return text + "." + sub
 }
 
-// field is field i of a struct, or of what a pointer points to.
-func (p *place) field(f *types.Var, i int) *place {
+// field returns field i of a struct, or of a pointer's target.
+func (p *place) field(i int) *place {
+	f := structOf(p.typ).Field(i)
 	q := *p
 	q.parent, q.nth, q.index, q.typ = p, i, nil, f.Type()
-	select1 := func(v reflect.Value) reflect.Value {
-		if v = pointed(v); !v.IsValid() {
-			return v
-		}
-		return v.Field(i)
-	}
-	if p.many == nil {
-		q.one = select1(p.one)
-	} else {
-		q.many = once(func() (out family) {
-			from := p.many()
-			out.at = from.at
-			for _, m := range from.list {
-				out.list = append(out.list, select1(m))
-			}
-			return out
-		})
-	}
+	q.family = p.each(func(v reflect.Value) reflect.Value { return v.Field(i) })
 	if _, pointer := f.Type().Underlying().(*types.Pointer); pointer {
-		q.fixed = true // what a kernel points to is its tables
+		q.fixed = true // a kernel points to nothing but its tables
 	}
 	if !f.Embedded() {
 		q.sub += joined(q.sub, f.Name())
@@ -81,7 +88,7 @@ func (p *place) field(f *types.Var, i int) *place {
 	return &q
 }
 
-// pointed is what a pointer points to, or v itself.
+// pointed returns the target of a pointer, or v itself.
 func pointed(v reflect.Value) reflect.Value {
 	if v.IsValid() && v.Kind() == reflect.Pointer {
 		return v.Elem()
@@ -89,18 +96,7 @@ func pointed(v reflect.Value) reflect.Value {
 	return v
 }
 
-func once(f func() family) func() family {
-	var done *family
-	return func() family {
-		if done == nil {
-			got := f()
-			done = &got
-		}
-		return *done
-	}
-}
-
-// joined is a name as it continues another.
+// joined returns a name in the form in which it continues another.
 func joined(before, name string) string {
 	if before == "" {
 		return name
@@ -108,48 +104,33 @@ func joined(before, name string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// element is element i of a slice or array.
-func (s *spec) element(p *place, i *value, elem types.Type) *place {
-	q := &place{parent: p, index: i, typ: elem, fixed: p.fixed, param: p.param}
+// element returns element i of a slice or array, or of a pointer's target array.
+func (s *spec) element(p *place, i *value) *place {
+	q := &place{
+		parent: p, index: i, typ: elemOf(pointee(p.typ)), wild: p.shape() + "[*]",
+		fixed: p.fixed, param: p.param, known: p.known,
+	}
 	n, ok := i.integer()
 	if !ok {
-		q.text, q.key = p.full()+"["+s.bounded(p, i)+"]", p.cell()+"[*]"
-		q.many = once(func() family { return spread(p, i) })
+		q.text, q.key = p.full()+"["+s.boundedIndex(p, i)+"]", p.cell()+"[*]"
+		q.known, q.family = false, sync.OnceValue(func() family { return s.spread(p, i) })
 		return q
 	}
-	q.text, q.key = fmt.Sprintf("%s[%d]", p.full(), n), fmt.Sprintf("%s[%d]", p.cell(), n)
-	at := func(v reflect.Value) reflect.Value {
-		if v = pointed(v); !v.IsValid() || n < 0 || int(n) >= v.Len() {
+
+	index := fmt.Sprintf("[%d]", n)
+	q.text, q.key = p.full()+index, p.cell()+index
+	q.family = p.each(func(v reflect.Value) reflect.Value {
+		if n < 0 || int(n) >= v.Len() {
 			return reflect.Value{}
 		}
 		return v.Index(int(n))
-	}
-	switch {
-	case p.param:
-	case p.many == nil:
-		q.one = at(p.one)
-	default:
-		q.many = once(func() (out family) {
-			from := p.many()
-			out.at = from.at
-			for _, m := range from.list {
-				out.list = append(out.list, at(m))
-			}
-			return out
-		})
-	}
+	})
 	return q
 }
 
-// spread is the family of the elements of all members of p, which are filled up to one
-// length.
-func spread(p *place, i *value) (out family) {
-	from, most := p.family(), 0
-	for _, m := range from.list {
-		if m = pointed(m); m.IsValid() {
-			most = max(most, m.Len())
-		}
-	}
+// spread returns the family of the elements of all members of p, padded to one length.
+func (s *spec) spread(p *place, i *value) (out family) {
+	from, most := p.family(), s.arrayLength(p)
 	for _, m := range from.list {
 		m = pointed(m)
 		for e := range most {
@@ -160,13 +141,14 @@ func spread(p *place, i *value) (out family) {
 			}
 		}
 	}
+
 	if out.at = i; len(from.list) > 1 {
-		out.at = arith("+", arith("*", from.at, wholeNumber(most)), i)
+		out.at = arith(token.ADD, arith(token.MUL, from.at, wholeNumber(most)), i)
 	}
 	return out
 }
 
-// rebuilt is the same place with other values for what the tick computes.
+// rebuilt returns the same place with other values for its computed indices.
 func (s *spec) rebuilt(p *place, change func(*value) *value) *place {
 	if p.parent == nil {
 		return p
@@ -176,8 +158,9 @@ func (s *spec) rebuilt(p *place, change func(*value) *value) *place {
 		if parent == p.parent {
 			return p
 		}
-		return parent.field(structOf(p.parent.typ).Field(p.nth), p.nth)
+		return parent.field(p.nth)
 	}
+
 	index := p.index
 	if index.con == nil {
 		index = change(index)
@@ -185,35 +168,39 @@ func (s *spec) rebuilt(p *place, change func(*value) *value) *place {
 	if parent == p.parent && index == p.index {
 		return p
 	}
-	return s.element(parent, index, p.typ)
+	return s.element(parent, index)
 }
 
-// structOf is the struct that t is or points to.
-func structOf(t types.Type) *types.Struct {
+// pointee returns the target type of pointer type t, or t itself.
+func pointee(t types.Type) types.Type {
 	if ptr, ok := t.Underlying().(*types.Pointer); ok {
-		t = ptr.Elem()
+		return ptr.Elem()
 	}
-	return t.Underlying().(*types.Struct)
+	return t
 }
 
-// behind is the index of element i of a slice in the array below it. Where the slice begins
-// in the tick only, that is masked, and the array longer by what i can be: so the compiler
-// sees all elements within bounds and computes the mask once.
-func (f *frame) behind(base, i *value) *value {
-	at, lo, hi := base.at, i.lo, i.hi
-	if n, ok := i.integer(); ok {
-		lo, hi = n, n
-	} else if !i.ranged {
-		lo = -1
+// structOf returns the struct that t is or points to.
+func structOf(t types.Type) *types.Struct { return pointee(t).Underlying().(*types.Struct) }
+
+// elemOf returns the element type of an array or a slice.
+func elemOf(t types.Type) types.Type {
+	return t.Underlying().(interface{ Elem() types.Type }).Elem()
+}
+
+// elementIndex returns the index of element i of a slice in the array below it. Where the tick
+// computes the start of the slice, the start is masked and the array is longer by the range of i.
+// The compiler then sees all elements within bounds and computes the mask once.
+func (f *frame) elementIndex(base, i *value) *value {
+	at := base.at
+	lo, hi, ok := i.bounds()
+	if !ok || base.off.con != nil || base.off.ranged || at.fixed || at.param || lo < 0 || hi > reach {
+		return arith(token.ADD, base.off, i)
 	}
-	if base.off.con != nil || base.off.ranged || at.fixed || at.param || lo < 0 || hi > reach {
-		return arith("+", base.off, i)
-	}
-	room := power(f.room(at))
-	out := *arith("+", arith("&", base.off, constantValue(int64(room-1), base.off.typ)), i)
-	out.within = room + int(hi)
+	room := powerOfTwo(f.arrayLength(at))
+	out := *arith(token.ADD, base.off.masked(room), i)
+	out.bound = room + int(hi)
 	return &out
 }
 
-// reach is by how much an array may be made longer.
+// reach is the number of elements by which an array may be extended.
 const reach = 256

@@ -9,127 +9,127 @@ import (
 	"maps"
 	"math/bits"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"lockstep/model/kernel"
 )
 
-// spec specialises the tick to one plant, in rounds. Each takes it that what is in the
-// kernel after New keeps its value for ever, but for what the rounds before found to be
-// assigned something else; the last one finds nothing new.
+// spec specialises the tick to one plant, in passes. Each pass assumes that the cells of the kernel
+// keep their values after New, except for those that earlier passes found to be assigned another.
+// The last pass finds nothing new.
 type spec struct {
 	*program
-	plant   *kernel.Tables
-	signals []string // names of the signals; "" for those that have none
-	root    *place
-	y, u    int             // outputs and inputs
-	given   map[string]bool // cells, with * for indices that the tick computes, that are assigned
-	any     map[string]bool // the same with * for every index
-	asked   map[string]bool // cells that the round before read; nil: not known
-	limit   int             // statements that a loop may become
-	few     int             // statements that a method may have that is followed in place
-	heavy   map[string]bool // functions that take so much stack that what they call must begin anew
-	numbers map[string]*data
-	notes   map[string]bool // functions with a loop that stayed one
+	plant     *kernel.Tables
+	elements  map[string][]string // names of the elements, by kind
+	root      *place
+	assigned  cells           // cells that are assigned
+	lastRead  cells           // cells that the previous pass read; nil: not known
+	limit     int             // statements that a loop may become
+	maxInline int             // statements of a method that is followed in place, at most
+	heavy     map[string]bool // functions that use so much stack that their calls go through a variable
+	numbers   map[string]*data
+	keptLoops map[string]bool // functions with a loop that is not written out
 
-	read   map[string]bool // cells that this round reads
-	grown  bool            // this round found something new
-	fns    map[string]*fn
-	order  []*fn
-	used   map[string]bool // names at the top of the package
-	tables map[string]*tickTable
-	list   []*tickTable
-	padded map[string]int // arrays of the kernel that are longer than they need to be
-	helper map[string]bool
-	shapes map[string]*place // one of the cells of each kind
-	sizes  map[string]int    // lengths of the arrays that they are in
-	silent map[string]bool   // functions without an effect, as they are called
+	at      ast.Node // source node that this pass has reached
+	read    cells    // cells that this pass reads
+	changed bool     // this pass found something new
+	fns     map[string]*fn
+	order   []*fn
+	used    map[string]bool // names at the top of the package
+	tables  map[string]*tickTable
+	list    []*tickTable
+	padded  map[string]int // lengths of the arrays of the kernel that are longer than their content
+	helper  map[string]bool
+	shapes  map[string]*place // one of the cells of each shape
+	sizes   map[string]int    // lengths of the arrays that contain these cells
+	silent  map[string]bool   // generated functions without an effect, by the name of their calls
 }
 
 // fn is a function of the generated tick.
 type fn struct {
 	name, about string
 	params      []string // "name type"
-	args        []string // names of these
+	args        []string // names of the parameters
 	results     []types.Type
-	returns     []*value // what all its returns have in common; nil where they differ
-	returned    bool
+	returns     []*value // values that all returns have in common; nil where they differ
 	body        []*stmt
-	effects     bool // it assigns to the kernel
-	busy        bool
-	jump        bool // called through a variable, where the linker counts stack anew
+	effects     bool // the function assigns to the kernel
+	busy        bool // the function is being generated
+	jump        bool // the function is called through a variable, where the linker restarts its stack count
 	method      bool
 	key         string
-	depth       int // bytes of stack that it and what it calls take, at most
-	below       int // of what it calls
+	depth       int // largest stack of the function and its calls, bytes
+	below       int // largest stack of its calls, bytes
 	entry       bool
 	decl        *ast.FuncDecl
 
-	out     *[]*stmt
-	emitted int
-	bound   []int // of emitted, for attempts
-	strict  int   // of emitted, for what is to be brief; 0: none
-	names   map[string]int
-	rows    []map[string]string // pointers to rows of tables, by block
-	kept    map[string]*value   // what cells of the stack of programs hold
-	looks   bool                // it reads such a cell where it lies
+	out       *[]*stmt
+	emitted   int
+	bound     int // limit of emitted, for attempts
+	strict    int // limit of emitted, for attempts to be brief
+	names     map[string]int
+	rows      []map[string]string // pointers to rows of tables, by block
+	kept      map[string]*value   // values of the cells of the stack of programs
+	readsCell bool                // the function reads such a cell in place
 }
 
+// newSpec returns the specialisation of a plant, before its first pass.
 func newSpec(j *Plant) (*spec, error) {
 	p, err := loadTick()
 	if err != nil {
 		return nil, err
 	}
-	t := j.Tables
-	k := kernel.New(t)
-	m, y := k.Dims()
-	s := &spec{program: p, plant: t, signals: j.Signals, y: y, u: m, given: map[string]bool{}, any: map[string]bool{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous, few: few}
+	s := &spec{
+		program: p, plant: j.Tables, elements: elements(j),
+		assigned: cells{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous, maxInline: few,
+	}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
-	s.root = &place{text: "k", key: "k", typ: typ, one: reflect.ValueOf(k).Elem()}
+	s.root = whole("k", typ, reflect.ValueOf(kernel.New(j.Tables)).Elem())
 	return s, nil
 }
 
-// run makes rounds until one finds nothing new that is assigned, and nothing more that is
-// assigned and not read.
-func (s *spec) run() (err error) {
+// runPasses makes passes until one finds no new assigned cell and no assigned cell that is not
+// read. An error names the place in the source that cannot be specialised.
+func (s *spec) runPasses() (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			if e, ok := r.(sourceError); ok {
-				err = e
-				return
-			}
-			panic(r)
+			err = fmt.Errorf("codegen: %s: %v", s.fset.Position(s.at.Pos()), r)
 		}
 	}()
-	for range rounds {
-		s.round()
-		if s.limit > frugal && s.statements() > large {
-			if s.few > 0 {
-				s.few = 0
+
+	for range maxPasses {
+		s.runPass()
+		switch {
+		case s.limit > frugal && s.statements() > large:
+			if s.maxInline > 0 {
+				s.maxInline = 0
 			} else {
-				s.limit, s.few = frugal, few
+				s.limit, s.maxInline = frugal, few
 			}
-			s.given, s.any, s.asked = map[string]bool{}, map[string]bool{}, nil
-			continue
-		}
-		if s.grown {
-			continue
-		}
-		if maps.Equal(s.asked, s.read) {
+
+			s.assigned, s.lastRead = cells{}, nil
+		case s.changed:
+		case maps.Equal(s.lastRead, s.read):
 			return nil
+		default:
+			s.lastRead = s.read
 		}
-		s.asked = s.read
 	}
-	return errors.New("codegen: the specialised tick does not settle")
+
+	return errors.New("codegen: the specialised tick does not converge")
 }
 
-// rounds bounds the search for what is assigned and read. It takes about ten.
-const rounds = 40
+// fail ends the run with a message.
+func (s *spec) fail(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// large is how many statements a tick may have in which loops of up to generous statements
-// are written out and methods of up to few are followed in place; a larger one calls these,
-// and if that does not help its loops are of up to frugal statements: it is faster as long
-// as the processor keeps it.
+// maxPasses bounds the search for assigned and read cells. It takes about ten passes.
+const maxPasses = 40
+
+// A tick of up to large statements has loops of up to generous statements written out and methods
+// of up to few statements in place. A larger tick calls these methods. If that does not suffice,
+// only loops of up to frugal statements are written out: the code is faster while it fits the
+// processor's cache.
 const (
 	generous = 600
 	frugal   = 60
@@ -137,7 +137,7 @@ const (
 	large    = 12000
 )
 
-// statements is how many there are.
+// statements returns the number of statements of the tick.
 func (s *spec) statements() (n int) {
 	for _, f := range s.reached() {
 		n += size(f.body)
@@ -145,97 +145,84 @@ func (s *spec) statements() (n int) {
 	return n
 }
 
-// sourceError is what the specialiser cannot take, with its place in the source.
-type sourceError string
-
-func (e sourceError) Error() string { return "codegen: " + string(e) }
-
-func (s *spec) fail(n ast.Node, format string, args ...any) {
-	at := ""
-	if n != nil {
-		at = s.fset.Position(n.Pos()).String() + ": "
-	}
-	panic(sourceError(at + fmt.Sprintf(format, args...)))
-}
-
-func (s *spec) round() {
-	s.grown, s.read, s.fns, s.order = false, map[string]bool{}, map[string]*fn{}, nil
-	s.used, s.tables, s.list, s.padded = map[string]bool{}, map[string]*tickTable{}, nil, map[string]int{}
+// runPass follows the tick once.
+func (s *spec) runPass() {
+	s.changed, s.read, s.fns, s.order = false, cells{}, map[string]*fn{}, nil
+	s.used, s.tables, s.list, s.padded = maps.Clone(taken), map[string]*tickTable{}, nil, map[string]int{}
 	s.shapes, s.sizes = map[string]*place{}, map[string]int{}
-	s.silent = map[string]bool{}
-	s.helper, s.notes = map[string]bool{}, map[string]bool{}
-	for _, name := range []string{"Kernel", "k", "y", "u", "math", "bits", "jump", "New", "Event", "Port", "Inputs", "Outputs", "States", "Elements", "lesser", "greater", "atMost", "atLeast"} {
-		s.used[name] = true
-	}
-	for name := range tokenNames {
-		s.used[name] = true
-	}
-	s.log()
-	s.entry("step", "Step", s.array("y", s.y), s.array("u", s.u))
-	s.entry("output", "Output", s.array("y", s.y))
-	s.entry("reset", "Reset")
-	s.entry("drive", "Drive", nil, nil)
-	s.entry("driven", "Driven", nil)
-	s.entry("own", "Own", nil)
+	s.silent, s.helper, s.keptLoops = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	s.keepLog()
+	s.addEntry("step", "Step", s.array("y", len(s.plant.Outputs)), s.array("u", len(s.plant.Inputs)))
+	s.addEntry("output", "Output", s.array("y", len(s.plant.Outputs)))
+	s.addEntry("reset", "Reset")
+	s.addEntry("drive", "Drive", nil, nil)
+	s.addEntry("driven", "Driven", nil)
+	s.addEntry("own", "Own", nil)
 }
 
-// tokenNames are those that a name at the top of a package must not hide.
-var tokenNames = map[string]bool{}
+// taken are the names that names at the top of the package must not hide or repeat.
+var taken = takenNames()
 
-func init() {
+// takenNames returns the set taken: the package's own names, Go's predeclared names and its
+// keywords.
+func takenNames() map[string]bool {
+	names := namesOf(`Kernel k y u math bits jump New Event Port Inputs Outputs States Elements
+		lesser greater atMost atLeast`)
 	for _, n := range types.Universe.Names() {
-		tokenNames[n] = true
+		names[n] = true
 	}
 	for t := token.BREAK; t <= token.VAR; t++ {
-		tokenNames[t.String()] = true
+		names[t.String()] = true
 	}
+	return names
 }
 
-// array is the slice of float64 that a parameter brings.
+// array returns a slice parameter of float64 of length n.
 func (s *spec) array(name string, n int) *value {
 	typ := types.NewSlice(types.Typ[types.Float64])
-	at := &place{text: name, key: name, typ: types.NewArray(types.Typ[types.Float64], int64(n)), param: true}
+	at := whole(name, types.NewArray(types.Typ[types.Float64], int64(n)), reflect.Value{})
+	at.param = true
 	return &value{kind: slice, typ: typ, at: at, off: wholeNumber(0), len: wholeNumber(n)}
 }
 
-// entry makes a function that is called from outside.
-func (s *spec) entry(name, source string, args ...*value) {
+// addEntry generates a function that is called from outside.
+func (s *spec) addEntry(name, source string, args ...*value) {
 	d := s.named[source]
-	typ := s.info.Defs[d.Name].Type().(*types.Signature).Params()
-	for i, a := range args {
-		if a == nil {
-			args[i] = dynamic(typ.At(i).Name(), operand, typ.At(i).Type())
+	for i, n := range names(d.Type.Params) {
+		if args[i] == nil {
+			args[i] = dynamic(n.Name, operand, s.info.TypeOf(n))
 		}
 	}
-	f := &frame{spec: s}
-	g := f.specialise(d, false, &value{kind: ref, at: s.root, typ: types.NewPointer(s.root.typ)}, args)
+
+	s.at = d
+	kernel := &value{kind: ref, at: s.root, typ: types.NewPointer(s.root.typ)}
+	g := (&frame{spec: s}).specialise(d, false, append([]*value{kernel}, args...))
 	g.name, g.entry, g.method = name, true, true
 }
 
-// isGiven reports whether a cell can have another value than after New.
-func (s *spec) isGiven(cell string) bool {
-	if strings.Contains(cell, "*") {
-		return s.any[wild(cell)]
-	}
-	if s.given[cell] {
+// cells is a set of cells of the kernel; * stands for an index that the tick computes. It also
+// holds the shape of each cell, after the word any.
+type cells map[string]bool
+
+func (c cells) add(at *place) { c[at.cell()], c[anyOf+at.shape()] = true, true }
+
+const anyOf = "any "
+
+var index = regexp.MustCompile(`\[(\d+)\]`)
+
+// has reports whether a cell is in the set, with any of its indices open.
+func (c cells) has(p *place) bool {
+	cell := p.cell()
+	switch {
+	case c[cell]:
+		return true
+	case !c[anyOf+p.shape()]:
+		return false
+	case strings.Contains(cell, "*"):
 		return true
 	}
-	if !s.any[wild(cell)] {
-		return false
-	}
-	return isAmong(s.given, cell)
-}
 
-// give notes that a cell is assigned.
-func (s *spec) give(cell string) {
-	if !s.given[cell] {
-		s.given[cell], s.any[wild(cell)], s.grown = true, true, true
-	}
-}
-
-// isAmong reports whether cells has this one with any of its indexes left open.
-func isAmong(cells map[string]bool, cell string) bool {
-	at := indexes(cell)
+	at := index.FindAllStringIndex(cell, -1)
 	for set := 1; set < 1<<len(at); set++ {
 		pattern := cell
 		for i := len(at) - 1; i >= 0; i-- {
@@ -243,58 +230,51 @@ func isAmong(cells map[string]bool, cell string) bool {
 				pattern = pattern[:at[i][0]] + "[*]" + pattern[at[i][1]:]
 			}
 		}
-		if cells[pattern] {
+
+		if c[pattern] {
 			return true
 		}
 	}
+
 	return false
 }
 
-// isAsked reports whether what is stored in a cell is read.
-func (s *spec) isAsked(cell string) bool {
-	if s.asked == nil || s.asked[cell] {
-		return true
+// recordAssigned adds a cell to the assigned ones.
+func (s *spec) recordAssigned(at *place) {
+	if !s.assigned[at.cell()] {
+		s.assigned.add(at)
+		s.changed = true
 	}
-	if !s.asked["any "+wild(cell)] {
-		return false
-	}
-	if strings.Contains(cell, "*") {
-		return true
-	}
-	return isAmong(s.asked, cell)
 }
 
-func (s *spec) ask(cell string) {
-	s.read[cell], s.read["any "+wild(cell)] = true, true
-}
+// powerOfTwo returns the smallest power of two that is at least n.
+func powerOfTwo(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }
 
-// power is the least power of two that is not below n.
-func power(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }
-
-// bounded is the text of index i into p, within its bounds for the compiler to see: what is
-// no loop's index is masked, and the array is as long as a power of two.
-func (s *spec) bounded(p *place, i *value) string {
+// boundedIndex returns the text of index i into p, within bounds that the compiler sees: an index
+// that is not a loop's is masked, and the array is as long as a power of two.
+func (s *spec) boundedIndex(p *place, i *value) string {
 	if p.fixed {
 		return i.text
 	}
-	key := wild(p.cell())
-	if i.within > 0 {
-		s.padded[key] = max(s.padded[key], i.within)
+	key := p.shape()
+	if i.bound > 0 {
+		s.padded[key] = max(s.padded[key], i.bound)
 		return i.text
 	}
-	n := s.room(p)
-	if i.ranged && i.lo >= 0 && i.hi < int64(n) {
+
+	n := s.arrayLength(p)
+	if i.within(n) {
 		return i.text
 	}
 	if p.param {
-		s.fail(nil, "index %s of %s is not known to be within %d", i.text, p.full(), n)
+		s.fail("index %s of %s is not known to be within %d", i.text, p.full(), n)
 	}
-	s.padded[key] = max(s.padded[key], power(n))
-	return arith("&", i, constantValue(int64(power(n)-1), i.typ)).text
+	s.padded[key] = max(s.padded[key], powerOfTwo(n))
+	return i.masked(n).text
 }
 
-// room is how long an array is, of several the longest.
-func (s *spec) room(p *place) (n int) {
+// arrayLength returns the length of an array; of several, the longest.
+func (s *spec) arrayLength(p *place) (n int) {
 	if p.param {
 		return int(p.typ.(*types.Array).Len())
 	}
@@ -303,46 +283,40 @@ func (s *spec) room(p *place) (n int) {
 			n = max(n, m.Len())
 		}
 	}
+
 	return n
 }
 
-// shape notes of what kind the cells like this one are.
-func (s *spec) shape(at *place) {
-	s.shapes[wild(at.cell())] = at
+// recordShape records the shape of a cell, and the lengths of the arrays that contain it.
+func (s *spec) recordShape(at *place) {
+	s.shapes[at.shape()] = at
 	for p := at; p.parent != nil; p = p.parent {
-		if p.index == nil {
-			continue
+		if p.index != nil {
+			key := p.parent.shape()
+			s.sizes[key] = max(s.sizes[key], s.arrayLength(p.parent))
 		}
-		key := wild(p.parent.cell())
-		for _, m := range p.parent.family().list {
-			if m = pointed(m); m.IsValid() {
-				s.sizes[key] = max(s.sizes[key], m.Len())
+	}
+}
+
+// keepLog makes the log of events a part of every kernel.
+func (s *spec) keepLog() {
+	typ := structOf(s.root.typ)
+	for i := range typ.NumFields() {
+		switch at := s.root.field(i); typ.Field(i).Name() {
+		case "logged":
+			s.keepAlways(at)
+		case "log":
+			one := s.element(at, &value{text: "i", typ: types.Typ[types.Int], ranged: true})
+			for j := range structOf(one.typ).NumFields() {
+				s.keepAlways(one.field(j))
 			}
 		}
 	}
 }
 
-// log makes the log of events a part of every kernel.
-func (s *spec) log() {
-	typ := structOf(s.root.typ)
-	for i := range typ.NumFields() {
-		switch name := typ.Field(i).Name(); name {
-		case "log", "logged":
-			at := s.root.field(typ.Field(i), i)
-			cells := []*place{at}
-			if name == "log" {
-				elem := at.typ.Underlying().(*types.Array).Elem()
-				one := s.element(at, &value{text: "i", typ: types.Typ[types.Int], ranged: true}, elem)
-				cells = nil
-				for j := range structOf(elem).NumFields() {
-					cells = append(cells, one.field(structOf(elem).Field(j), j))
-				}
-			}
-			for _, c := range cells {
-				s.give(c.cell())
-				s.ask(c.cell())
-				s.shape(c)
-			}
-		}
-	}
+// keepAlways makes a cell a part of every kernel.
+func (s *spec) keepAlways(at *place) {
+	s.recordAssigned(at)
+	s.read.add(at)
+	s.recordShape(at)
 }

@@ -3,103 +3,95 @@ package specialise
 import (
 	"go/ast"
 	"go/types"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// short is how many nodes the text of a function may have so that it is made anew for every
-// number that it is called with.
+// short is the number of syntax nodes up to which a function is generated anew for every number
+// among its arguments.
 const short = 250
 
-// general takes numbers as they come where a function is long, and those that make no
-// operation simpler.
+// general makes numbers parameters where a function is long, and where they simplify no operation.
 func (f *frame) general(d *ast.FuncDecl, args []*value) []*value {
 	size := 0
 	ast.Inspect(d.Body, func(n ast.Node) bool { size++; return true })
-	out := make([]*value, len(args))
+	out := slices.Clone(args)
 	for i, a := range args {
-		c, float := a.con.(float64)
-		if out[i] = a; float && (size >= short || c != 0 && c != 1) {
-			v := dynamic(a.text, a.prec, a.typ)
-			v.stable = true
-			out[i] = v
+		if c, float := a.con.(float64); float && (size >= short || c != 0 && c != 1) {
+			out[i] = dynamic(a.text, a.prec, a.typ)
+			out[i].stable = true
 		}
 	}
+
 	return out
 }
 
-// specialise is the function for what is known of the arguments.
-func (f *frame) specialise(d *ast.FuncDecl, jump bool, recv *value, args []*value) *fn {
+// specialise returns the generated function for the known values among the arguments.
+func (f *frame) specialise(d *ast.FuncDecl, jump bool, args []*value) *fn {
 	s := f.spec
-	g := &fn{names: map[string]int{}, rows: []map[string]string{{}}, kept: map[string]*value{}, jump: jump, decl: d}
-	h := &frame{spec: s, fn: g, vars: map[types.Object]binding{}}
-	key, about := h.enter(d, recv, args)
+	g := &fn{
+		names: map[string]int{}, rows: []map[string]string{{}}, kept: map[string]*value{},
+		jump: jump, decl: d, results: f.resultTypes(d), bound: unlimited, strict: unlimited,
+	}
+	h := &frame{spec: s, fn: g, vars: map[types.Object]binding{}, types: g.results}
+	key, about := h.enter(d, args)
 	if jump {
 		key += " by jump"
 	}
 	if old := s.fns[key]; old != nil {
 		if old.busy {
-			f.fail(d, "%s calls itself", d.Name.Name)
+			f.fail("%s calls itself", d.Name.Name)
 		}
 		return old
 	}
+
+	at := s.at
 	s.fns[key], g.key = g, key
-	g.name, g.about, g.busy = s.top(d.Name.Name+about), s.about(d, h.vars), true
-	sig := f.info.Defs[d.Name].Type().(*types.Signature)
-	for i := range sig.Results().Len() {
-		h.types = append(h.types, sig.Results().At(i).Type())
-	}
-	g.results = h.types
+	g.name, g.about, g.busy = s.top(d.Name.Name+about), h.describeArguments(d), true
 	var body []*stmt
 	g.out = &body
-	h.named(d)
+	h.bindResults(d)
 	h.list(d.Body.List)
-	if !g.looks {
-		body = unkept(body)
+	s.at = at
+	if !g.readsCell {
+		body = dropStackStores(body)
 	}
-	g.body, g.busy, g.key = h.hoisted(h.gathered(tidy(body))), false, key
+	g.body, g.busy = h.hoistMasks(h.groupSums(tidy(body))), false
 	own := frameOf(g)
 	if g.depth = own + g.below; own > wide && !s.heavy[key] {
-		s.heavy[key], s.grown = true, true
+		s.heavy[key], s.changed = true, true
 	}
-	g.method = g.uses("k")
+	g.method = reads(g.body)["k"] > 0
 	s.order = append(s.order, g)
 	return g
 }
 
-// enter binds the parameters of a function: what is known, and for the rest parameters. It
-// returns what is known, in full and for a name.
-func (f *frame) enter(d *ast.FuncDecl, recv *value, args []*value) (key, about string) {
-	names := []*ast.Ident{}
-	all := args
-	if d.Recv != nil {
-		all = append([]*value{recv}, args...)
-		names = append(names, d.Recv.List[0].Names...)
-	}
-	for _, p := range d.Type.Params.List {
-		names = append(names, p.Names...)
-	}
+// enter binds the parameters of a function: known values, and parameters for the others. It returns
+// the known values in full, as a key, and short, for a name.
+func (f *frame) enter(d *ast.FuncDecl, args []*value) (key, about string) {
 	key = f.fset.Position(d.Pos()).String()
-	for i, n := range names {
+	for i, n := range names(d.Recv, d.Type.Params) {
 		obj := f.info.Defs[n]
 		count := len(f.fn.params)
-		v := f.parts(all[i], func(v *value) *value { return f.parameter(n.Name, v) })
+		v := f.parts(args[i], func(v *value) *value { return f.parameter(n.Name, v) })
 		key += "|" + v.key() + "/" + strconv.Itoa(len(f.fn.params)-count)
-		if v.kind == scalar && v.con != nil {
-			v = constantValue(wrapInt(v.con, obj.Type()), obj.Type())
+		if v.con != nil {
+			v = constantValue(v.con, obj.Type())
 		}
 		about += known(n.Name, v)
 		b := binding{val: v}
 		if v.kind == scalar && v.con == nil {
-			b.name, b.fresh = v.text, true
-			b.val = f.variable(obj, v.text)
+			b = binding{val: f.variable(obj, v.text), name: v.text, fresh: true}
 		}
 		f.vars[obj] = b
 	}
+
 	return key, about
 }
 
-// known is what the name of a function tells of an argument.
+// known returns the part of a function's name that a known argument adds.
 func known(name string, v *value) string {
 	switch v.kind {
 	case scalar:
@@ -112,7 +104,7 @@ func known(name string, v *value) string {
 			}
 		case float64:
 			if c != 0 {
-				return "At" + letters(v.text)
+				return "At" + notInNames.ReplaceAllString(v.text, "")
 			}
 		}
 	case ref, slice:
@@ -121,40 +113,33 @@ func known(name string, v *value) string {
 		}
 		parts := strings.FieldsFunc(v.at.full(), func(r rune) bool { return strings.ContainsRune(".[]", r) })
 		last := parts[len(parts)-1]
-		if n := len(parts); last[0] >= '0' && last[0] <= '9' && n > 1 {
+		if n := len(parts); digit(last[0]) && n > 1 {
 			last = parts[n-2] + last
 		}
-		if last = letters(last); last != "" {
+		if last = notInNames.ReplaceAllString(last, ""); last != "" {
 			return joined("_", last)
 		}
 	}
+
 	return ""
 }
 
-// letters leaves of a text what a name may have.
-func letters(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return -1
-	}, text)
-}
+// notInNames matches the characters that a name cannot have.
+var notInNames = regexp.MustCompile(`\W`)
 
-// parameter makes a parameter of the function for what the tick computes.
+// parameter returns a new parameter of the generated function for a value that the tick computes.
 func (f *frame) parameter(name string, v *value) *value {
 	g := f.fn
 	if v.kind == ref { // the array of a parameter
-		for _, p := range g.params {
-			if strings.HasPrefix(p, v.text+" ") {
-				g.params = append(g.params, "_ "+arrayType(v.typ))
-				return v
-			}
+		name := v.text
+		if slices.Contains(g.params, name+" "+arrayType(v.typ)) {
+			name = "_"
 		}
 		g.names[v.text]++
-		g.params = append(g.params, v.text+" "+arrayType(v.typ))
+		g.params = append(g.params, name+" "+arrayType(v.typ))
 		return v
 	}
+
 	name = f.unique(name)
 	g.params, g.args = append(g.params, name+" "+goType(v.typ)), append(g.args, name)
 	out := dynamic(name, operand, v.typ)
@@ -165,31 +150,4 @@ func (f *frame) parameter(name string, v *value) *value {
 func arrayType(t types.Type) string {
 	arr := t.(*types.Array)
 	return "*[" + strconv.FormatInt(arr.Len(), 10) + "]" + goType(arr.Elem())
-}
-
-// uses reports whether the body of a function has a name in it.
-func (g *fn) uses(name string) bool {
-	reads := map[string]int{}
-	count(g.body, reads)
-	if reads[name] > 0 {
-		return true
-	}
-	return usesTarget(g.body, name)
-}
-
-// usesTarget reports whether something of that name is assigned to.
-func usesTarget(list []*stmt, name string) bool {
-	for _, st := range list {
-		if st.kind == set {
-			for _, n := range st.names {
-				if strings.HasPrefix(n, name+".") {
-					return true
-				}
-			}
-		}
-		if usesTarget(st.body, name) || usesTarget(st.els, name) {
-			return true
-		}
-	}
-	return false
 }

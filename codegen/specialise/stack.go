@@ -1,18 +1,16 @@
 package specialise
 
-import "slices"
-
-// The linker allows a chain of functions that may not grow the stack 792 bytes, and counts
-// anew behind a call through a variable. How much a function takes only the compiler knows;
-// here it is at most what its variables take that are in use at the same time.
+// The linker allows a chain of functions that may not grow the stack 792 bytes, and restarts the
+// count at a call through a variable. Only the compiler knows the stack of a function; here it is
+// estimated from above by the variables in use at the same time.
 const (
-	long = 60  // statements of a function that is called through a variable
-	deep = 250 // bytes below which the chain of a call need not begin anew
-	wide = 350 // bytes of a function above which all that it calls begins anew
-	base = 40  // bytes of a function beside its variables
+	long = 60  // statements above which a function is called through a variable
+	deep = 250 // stack, bytes, above which a call goes through a variable
+	wide = 350 // stack of a function, bytes, above which all of its calls go through variables
+	base = 40  // stack of a function besides its variables, bytes
 )
 
-// frameOf is what a function takes of the stack, bytes.
+// frameOf returns the estimated stack of a function, bytes.
 func frameOf(g *fn) int {
 	var u usage
 	u.from, u.to = map[string]int{}, map[string]int{}
@@ -20,46 +18,40 @@ func frameOf(g *fn) int {
 	for _, p := range g.args {
 		u.from[p] = 0
 	}
-	var change []int // places where one more is in use, and where one less
+	change := make([]int, u.at+2) // change of the number in use at a statement
 	for name, from := range u.from {
 		if to, ok := u.to[name]; ok {
-			change = append(change, 2*from+1, 2*to+2)
+			change[from]++
+			change[to+1]--
 		}
 	}
-	slices.Sort(change)
+
 	now, most := 0, 0
 	for _, c := range change {
-		if c%2 == 1 {
-			now++
-		} else {
-			now--
-		}
+		now += c
 		most = max(most, now)
 	}
+
 	return base + 8*most
 }
 
-// usage is where the variables of a function are first and last in use.
+// usage is the first and the last statement at which each variable is in use.
 type usage struct {
 	at       int
 	from, to map[string]int
 }
 
+// walk records the variables of statements.
 func (u *usage) walk(list []*stmt) {
 	for _, st := range list {
 		u.at++
-		one := *st
-		one.body, one.els = nil, nil
-		reads := map[string]int{}
-		count([]*stmt{&one}, reads)
-		for name := range reads {
-			u.to[name] = u.at
-		}
+		st.reads(func(name string) { u.to[name] = u.at })
 		if st.kind == declare || st.kind == loop {
 			for _, n := range st.names {
 				u.from[n] = u.at
 			}
 		}
+
 		from := u.at
 		u.walk(st.body)
 		u.walk(st.els)
@@ -67,7 +59,7 @@ func (u *usage) walk(list []*stmt) {
 			continue
 		}
 		u.at++
-		for name, to := range u.to { // what comes into a loop lasts to its end
+		for name, to := range u.to { // a variable from outside a loop is in use until its end
 			if begin, ok := u.from[name]; to > from && (!ok || begin <= from) {
 				u.to[name] = u.at
 			}

@@ -4,145 +4,133 @@ import (
 	"fmt"
 	"go/types"
 	"maps"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// state writes the kernel's struct and the function that sets what it begins with.
+// field is a field of a generated struct.
+type field struct {
+	typ  string // type of a number, or the name of a struct
+	size int    // length of an array; 0: not an array
+}
+
+// state returns the kernel's struct and the function that sets its initial values as text, and its
+// size, bytes.
 func (s *spec) state() (text string, size int) {
-	root := &layout{fields: map[string]*layout{}, of: map[string]*layout{}}
 	keys := slices.Sorted(maps.Keys(s.shapes))
-	keys = slices.DeleteFunc(keys, func(key string) bool { return !s.any[key] || !s.read["any "+key] })
+	keys = slices.DeleteFunc(keys, func(key string) bool { return !s.assigned[anyOf+key] || !s.read[anyOf+key] })
+	structs := map[string]map[string]field{}
 	for _, key := range keys {
-		root.add(s, strings.Split(key, ".")[1:], "k", s.shapes[key])
+		s.layOut(structs, key)
 	}
+
 	var b strings.Builder
-	b.WriteString("// Kernel steps one plant.\ntype Kernel struct {\n")
-	root.write(s, &b)
-	b.WriteString("}\n\n")
-	for _, name := range slices.Sorted(maps.Keys(root.of)) {
+	b.WriteString("// Kernel steps one plant.\n")
+	s.writeStruct(&b, "Kernel", structs["Kernel"])
+	for _, name := range slices.Sorted(maps.Keys(structs)) {
 		if name == "Event" {
-			b.WriteString("// Event is one transition: its time, s; the element, an index into Elements; what it was and\n// became, as a mode (-1 slips backward, 0 stuck, 1 slips forward, 2 free, 3 struck) or a region.\n")
+			b.WriteString(eventText)
 		}
-		b.WriteString("type " + name + " struct {\n")
-		root.of[name].write(s, &b)
-		b.WriteString("}\n\n")
+		if name != "Kernel" {
+			s.writeStruct(&b, name, structs[name])
+		}
 	}
-	b.WriteString("// create sets what a new kernel begins with.\n//\n//go:nosplit\nfunc (k *Kernel) create() {\n")
+
+	b.WriteString("// create sets the initial values of a new kernel.\n//\n//go:nosplit\n")
+	b.WriteString("func (k *Kernel) create() {\n")
 	for _, key := range keys {
-		for _, c := range cells(s.shapes[key]) {
-			if con := plain(c.value); !alike(con, zeroOf(s.shapes[key].typ).con) {
-				fmt.Fprintf(&b, "%s = %s\n", c.text, literal(con))
+		for _, at := range s.all(s.shapes[key]) {
+			if con := plain(at.family().list[0]); !alike(con, zeroOf(at.typ).con) {
+				fmt.Fprintf(&b, "%s = %s\n", at.full(), literal(con))
 			}
 		}
 	}
+
 	b.WriteString("}\n")
-	return b.String(), root.total()
+	return b.String(), bytesOf(structs, field{typ: "Kernel"})
 }
 
-// cell is a number in the kernel as New left it.
-type cell struct {
-	text, sub string
-	value     reflect.Value
-}
+const eventText = `// Event is one transition: its time, s; the element, an index into Elements; its states before
+// and after, as a mode (-1 slips backward, 0 stuck, 1 slips forward, 2 free, 3 struck) or a region.
+`
 
-// cells are all that a place would be with other indices.
-func cells(p *place) (list []cell) {
+// all returns the places with the shape of p.
+func (s *spec) all(p *place) (list []*place) {
 	if p.parent == nil {
-		return []cell{{text: p.text, value: p.one}}
+		return []*place{p}
 	}
-	for _, c := range cells(p.parent) {
-		v := pointed(c.value)
+	for _, q := range s.all(p.parent) {
 		if p.index == nil {
-			f := v.Type().Field(p.nth)
-			if !f.Anonymous {
-				c.sub += joined(c.sub, f.Name)
-			}
-			c.value = v.Field(p.nth)
-			if p.typ.Underlying().String() != "" && c.value.Kind() != reflect.Struct && c.sub != "" {
-				c.text, c.sub = dotted(c.text, c.sub), ""
-			}
-			list = append(list, c)
+			list = append(list, q.field(p.nth))
 			continue
 		}
-		for i := range v.Len() {
-			list = append(list, cell{text: dotted(c.text, c.sub) + "[" + strconv.Itoa(i) + "]", value: v.Index(i)})
+
+		for i := range s.arrayLength(q) {
+			list = append(list, s.element(q, wholeNumber(i)))
 		}
 	}
+
 	return list
 }
 
-// layout is a struct of the generated package, or an array of such, or of numbers.
-type layout struct {
-	fields map[string]*layout
-	typ    string             // of a number, or the name of a struct
-	size   int                // of an array; 0 for none
-	bytes  int                // of one
-	of     map[string]*layout // structs by name, of all
-}
-
-// add adds what a path of fields and indices leads to.
-func (l *layout) add(s *spec, path []string, key string, at *place) {
-	name, indexed := strings.CutSuffix(path[0], "[*]")
-	f := l.fields[name]
-	if f == nil {
-		f = &layout{of: l.of}
-		l.fields[name] = f
-	}
-	key += "." + name
-	if indexed {
-		f.size = max(f.size, s.sizes[key], s.padded[key], 1) // C has no array of nothing
-		key += "[*]"
-	}
-	if len(path) == 1 {
-		f.typ = goType(at.typ)
-		f.bytes = sizeOf(f.typ)
-		return
-	}
-	p := at
-	for strings.Count(wild(p.cell()), ".") > strings.Count(key, ".") || p.index == nil {
-		p = p.parent
-	}
-	f.typ = structName(p.typ)
-	if l.of[f.typ] == nil {
-		l.of[f.typ] = &layout{fields: map[string]*layout{}, of: l.of}
-	}
-	l.of[f.typ].add(s, path[1:], key, at)
-}
-
-// structName is the generated name of a struct.
-func structName(t types.Type) string {
-	name := t.String()[strings.LastIndex(t.String(), ".")+1:]
-	if name == "Event" {
-		return name // the package shows it
-	}
-	return strings.ToLower(name)
-}
-
-func (l *layout) write(s *spec, b *strings.Builder) {
-	for _, name := range slices.Sorted(maps.Keys(l.fields)) {
-		f := l.fields[name]
-		text := f.typ
-		if f.size > 0 {
-			text = fmt.Sprintf("[%d]%s", f.size, f.typ)
-			if about := s.listed(name); about != "" {
-				text += " // " + about
-			}
+// layOut adds the field of a shape of cells to its struct, and the arrays that contain it to
+// theirs.
+func (s *spec) layOut(structs map[string]map[string]field, key string) {
+	p := s.shapes[key]
+	typ := goType(p.typ)
+	for key != s.root.key {
+		dot := strings.LastIndexByte(key, '.')
+		name, indexed := strings.CutSuffix(key[dot+1:], "[*]")
+		f := field{typ: typ}
+		if indexed {
+			f.size = max(s.sizes[key[:len(key)-3]], s.padded[key[:len(key)-3]], 1) // C has no empty array
 		}
-		b.WriteString(name + " " + text + "\n")
+		for key = key[:dot]; p.index == nil && p.parent != nil || p.shape() != key; {
+			p = p.parent
+		}
+
+		typ = p.typ.(*types.Named).Obj().Name()
+		if typ != "Kernel" && typ != "Event" { // these are exported
+			typ = strings.ToLower(typ)
+		}
+		if structs[typ] == nil {
+			structs[typ] = map[string]field{}
+		}
+		structs[typ][name] = f
 	}
 }
 
-// total is how many bytes a struct takes.
-func (l *layout) total() (n int) {
-	for _, f := range l.fields {
-		one := f.bytes
-		if of := l.of[f.typ]; of != nil {
-			one = of.total()
+// writeStruct appends the declaration of a struct.
+func (s *spec) writeStruct(b *strings.Builder, name string, fields map[string]field) {
+	fmt.Fprintf(b, "type %s struct {\n", name)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		switch f := fields[name]; {
+		case f.size == 0:
+			fmt.Fprintf(b, "%s %s\n", name, f.typ)
+		case s.listed(name) != "":
+			fmt.Fprintf(b, "%s [%d]%s // %s\n", name, f.size, f.typ, s.listed(name))
+		default:
+			fmt.Fprintf(b, "%s [%d]%s\n", name, f.size, f.typ)
 		}
-		n += one * max(f.size, 1)
 	}
-	return n
+
+	b.WriteString("}\n\n")
+}
+
+// bytesOf returns the size of a field, bytes.
+func bytesOf(structs map[string]map[string]field, f field) (n int) {
+	if fields, ok := structs[f.typ]; ok {
+		for _, part := range fields {
+			n += bytesOf(structs, part)
+		}
+	} else {
+		n = sizeOf(f.typ)
+	}
+
+	return n * max(f.size, 1)
+}
+
+// sizeOf returns the size of a number of a type, bytes.
+func sizeOf(typ string) int {
+	return int(sizes.Sizeof(types.Universe.Lookup(typ).Type()))
 }

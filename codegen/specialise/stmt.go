@@ -2,6 +2,9 @@ package specialise
 
 import (
 	"fmt"
+	"iter"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -9,10 +12,10 @@ import (
 type stmt struct {
 	kind  stmtKind
 	text  string   // a line; the head of an if or for
-	names []string // variables that it declares or sets
-	right string   // what it sets them to
+	names []string // variables that the statement declares or sets
+	right string   // expression that it assigns to them
 	pure  bool     // right calls nothing that has an effect
-	sink  *sink    // what it adds to, where right reads nothing of that
+	sink  *sink    // vector to which it adds, where right does not read the vector
 	body  []*stmt
 	els   []*stmt
 }
@@ -44,11 +47,12 @@ func write(b *strings.Builder, list []*stmt) {
 				op = st.text
 			}
 			right, minus := strings.CutPrefix(st.right, "-")
-			if op == " += " && minus && single(right) { // the compiler would turn the sign first
+			if op == " += " && minus && single(right) { // the compiler would negate first
 				op = " -= "
 			} else {
 				right = st.right
 			}
+
 			fmt.Fprintf(b, "%s%s%s\n", strings.Join(st.names, ", "), op, right)
 		case loop:
 			switch {
@@ -59,6 +63,7 @@ func write(b *strings.Builder, list []*stmt) {
 			default:
 				b.WriteString("for " + st.text + " {\n")
 			}
+
 			write(b, st.body)
 			b.WriteString("}\n")
 		case branch:
@@ -67,6 +72,7 @@ func write(b *strings.Builder, list []*stmt) {
 	}
 }
 
+// writeBranch appends an if statement.
 func writeBranch(b *strings.Builder, st *stmt) {
 	b.WriteString("if " + st.text + " {\n")
 	write(b, st.body)
@@ -83,49 +89,76 @@ func writeBranch(b *strings.Builder, st *stmt) {
 	}
 }
 
-// tidy drops variables that nothing reads, again and again.
-func tidy(list []*stmt) []*stmt {
-	for {
-		reads := map[string]int{}
-		count(list, reads)
-		dropped := false
-		list = drop(list, reads, &dropped)
-		if !dropped {
-			return list
-		}
-	}
+// all iterates over statements and those inside them.
+func all(list []*stmt) iter.Seq[*stmt] {
+	return func(yield func(*stmt) bool) { visit(list, yield) }
 }
 
-// count adds up how often each name is read.
-func count(list []*stmt, reads map[string]int) {
-	text := func(t string) {
-		eachName(t, func(from, to int) {
-			if from == 0 || t[from-1] != '.' { // that is a field
-				reads[t[from:to]]++
-			}
-		})
-	}
+// visit calls yield for each statement until it returns false.
+func visit(list []*stmt, yield func(*stmt) bool) bool {
 	for _, st := range list {
-		switch st.kind {
-		case comment:
-		case declare:
-			text(st.right)
-		case set:
-			for _, n := range st.names {
-				if strings.ContainsAny(n, ".[") {
-					text(n)
-				}
-			}
-			text(st.right)
-		default:
-			text(st.text)
-			text(st.right)
+		if !yield(st) || !visit(st.body, yield) || !visit(st.els, yield) {
+			return false
 		}
-		count(st.body, reads)
-		count(st.els, reads)
 	}
+
+	return true
 }
 
+// size returns the number of statements.
+func size(list []*stmt) (n int) {
+	for range all(list) {
+		n++
+	}
+	return n
+}
+
+// reads counts how often each variable is read.
+func reads(list []*stmt) map[string]int {
+	of := map[string]int{}
+	for st := range all(list) {
+		st.reads(func(name string) { of[name]++ })
+	}
+	return of
+}
+
+// reads calls give for each variable that a statement reads, without the statements inside it.
+func (st *stmt) reads(give func(name string)) {
+	text := func(t string) {
+		for from, name := range words(t) {
+			if from == 0 || t[from-1] != '.' { // a field
+				give(name)
+			}
+		}
+	}
+
+	switch st.kind {
+	case comment:
+		return
+	case set:
+		for _, n := range st.names {
+			if strings.ContainsAny(n, ".[") {
+				text(n)
+			}
+		}
+	case line, branch, loop:
+		text(st.text)
+	}
+
+	text(st.right)
+}
+
+// tidy removes variables that are never read, repeatedly.
+func tidy(list []*stmt) []*stmt {
+	for dropped := true; dropped; {
+		dropped = false
+		list = drop(list, reads(list), &dropped)
+	}
+
+	return list
+}
+
+// drop removes such variables once.
 func drop(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
 	for _, st := range list {
 		st.body, st.els = drop(st.body, reads, dropped), drop(st.els, reads, dropped)
@@ -140,6 +173,7 @@ func drop(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
 					}
 				}
 			}
+
 			if unread < len(st.names) {
 				break
 			}
@@ -147,10 +181,11 @@ func drop(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
 				*dropped = true
 				continue
 			}
+
 			if st.names[0] != "_" || len(st.names) > 1 {
 				*dropped = true
 			}
-			if strings.HasSuffix(st.right, ")") && !st.pure {
+			if strings.HasSuffix(st.right, ")") {
 				st = &stmt{kind: line, text: st.right}
 			} else {
 				st.kind, st.names, st.text = set, []string{"_"}, ""
@@ -166,26 +201,52 @@ func drop(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
 		case st.kind == loop && len(st.names) > 0 && reads[st.names[0]] == 0:
 			st.names, *dropped = nil, true
 		}
+
 		kept = append(kept, st)
 	}
+
 	return kept
 }
 
-// silentList reports whether there is nothing but comments.
+// silentList reports whether a list has nothing but comments.
 func silentList(list []*stmt) bool {
-	for _, st := range list {
-		if st.kind != comment {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(list, func(st *stmt) bool { return st.kind != comment })
 }
 
-// size is the number of statements.
-func size(list []*stmt) int {
-	n := len(list)
-	for _, st := range list {
-		n += size(st.body) + size(st.els)
+// letter reports whether a byte can start a name; a byte outside ASCII can.
+func letter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
+}
+
+// digit reports whether a byte is a decimal digit.
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// words iterates over the names in a text and their positions.
+func words(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for from := 0; from < len(text); from++ {
+			to := from
+			for to < len(text) && (letter(text[to]) || digit(text[to])) {
+				to++
+			}
+			if to > from && letter(text[from]) && !yield(from, text[from:to]) {
+				return
+			}
+			from = max(from, to-1)
+		}
 	}
-	return n
+}
+
+// calls matches a call in a text: the name, with its dots.
+var calls = regexp.MustCompile(`([\pL_][\pL\pN_.]*)\(`)
+
+// callNames returns the names of the calls in a text.
+func callNames(text string) (names []string) {
+	if !strings.Contains(text, "(") {
+		return nil // most texts have none
+	}
+	for _, m := range calls.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	return names
 }

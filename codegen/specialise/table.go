@@ -5,60 +5,58 @@ import (
 	"go/types"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 )
 
-// tickTable is what the tick looks up by an index.
+// tickTable is a constant table that the tick reads by an index.
 type tickTable struct {
 	name   string
 	typ    types.Type
-	rows   [][]any // nil: never looked at
-	width  int     // of a row
+	rows   [][]any // nil: never read
+	width  int     // elements of a row
 	flat   bool    // one row
-	masked bool    // its index, or that of its row, is masked
+	masked bool    // the index of the row, or of a flat table, is masked
 	wide   bool    // the index into a row is masked
 }
 
-// lookup is the scalar at a place of which the tick computes an index.
+// lookup returns the element at an index that the tick computes.
 func (f *frame) lookup(at *place) *value {
-	if at.index == nil {
-		fam := at.family()
-		return f.column(at, fam.at, plains(fam.list), at.typ, "")
-	}
-	d := f.data(at.parent)
+	d, of := f.data(at.parent), at.parent.family().at
 	if n, ok := at.index.integer(); ok {
-		if con, ok := d.column(int(n)); ok {
-			return f.shared(con, at.typ)
+		column := d.column(int(n))
+		if con, ok := common(column); ok {
+			return constantValue(con, at.typ)
 		}
-		of := at.parent.family().at
-		if d.isRow(int(n)) {
+		if isIndex(column) {
 			return f.converted(of, at.typ)
 		}
-		row := f.row(f.tickTable(at.parent, d, at.typ), of)
+		row := f.row(f.tableOf(at.parent.cell(), d.rows, at.typ), of)
 		return dynamic(fmt.Sprintf("%s[%d]", row, n), operand, at.typ)
 	}
-	if con, ok := d.all(); ok {
-		return f.shared(con, at.typ)
+
+	if d.all {
+		return constantValue(d.same, at.typ)
 	}
 	if len(d.rows) == 1 && isIndex(d.rows[0]) {
 		return f.converted(at.index, at.typ)
 	}
-	t := f.tickTable(at.parent, d, at.typ)
+	t := f.tableOf(at.parent.cell(), d.rows, at.typ)
 	name := t.name
 	if len(d.rows) > 1 {
-		name = f.row(t, at.parent.family().at)
+		name = f.row(t, of)
 	} else {
 		t.flat = true
 	}
+
 	return dynamic(name+"["+t.inside(at.index)+"]", operand, at.typ)
 }
 
 // data are the numbers of an array, or of a family of arrays.
 type data struct {
-	rows   [][]any
-	width  int
-	common map[int]any // what all rows have in a column; column -1 is all
-	differ map[int]bool
+	rows [][]any
+	same any // the common value of all of them; nil: they differ
+	all  bool
 }
 
 // data reads the numbers at a place, once.
@@ -68,108 +66,53 @@ func (s *spec) data(p *place) *data {
 		return d
 	}
 	list := p.family().list
-	d := &data{rows: make([][]any, len(list)), common: map[int]any{}, differ: map[int]bool{}}
+	d := &data{rows: make([][]any, len(list))}
 	for i, m := range list {
-		if m = pointed(m); !m.IsValid() {
-			continue
-		}
-		d.width = max(d.width, m.Len())
-		for e := range m.Len() {
-			d.rows[i] = append(d.rows[i], plain(m.Index(e)))
+		if m = pointed(m); m.IsValid() {
+			for e := range m.Len() {
+				d.rows[i] = append(d.rows[i], plain(m.Index(e)))
+			}
 		}
 	}
+
+	d.same, d.all = common(slices.Concat(d.rows...))
 	s.numbers[key] = d
 	return d
 }
 
-// column is what all rows have there.
-func (d *data) column(n int) (con any, ok bool) {
-	return d.known(n, func() []any { return pick(d.rows, n) })
+// column returns the elements of all rows at an index; nil for a shorter row.
+func (d *data) column(n int) []any {
+	list := make([]any, len(d.rows))
+	for i, r := range d.rows {
+		if n < len(r) {
+			list[i] = r[n]
+		}
+	}
+
+	return list
 }
 
-// isIndex reports whether every number is its own index.
+// isIndex reports whether every number equals its index.
 func isIndex(list []any) bool {
 	for i, n := range list {
-		if n != any(int64(i)) {
+		if n != nil && n != any(int64(i)) {
 			return false
 		}
 	}
+
 	return true
 }
 
-// isRow reports whether what every row has there is the row's own index.
-func (d *data) isRow(n int) bool {
-	for i, r := range d.rows {
-		if n < len(r) && r[n] != any(int64(i)) {
-			return false
-		}
-	}
-	return true
-}
-
-// all is what all numbers are.
-func (d *data) all() (con any, ok bool) {
-	return d.known(-1, func() (list []any) {
-		for _, r := range d.rows {
-			list = append(list, r...)
-		}
-		return list
-	})
-}
-
-func (d *data) known(n int, list func() []any) (con any, ok bool) {
-	if d.differ[n] {
-		return nil, false
-	}
-	if con, ok = d.common[n]; ok {
-		return con, true
-	}
-	if con, ok = common(list()); ok {
-		d.common[n] = con
-	} else {
-		d.differ[n] = true
-	}
-	return con, ok
-}
-
-// inside is the text of an index into a row.
+// inside returns the text of an index into a row.
 func (t *tickTable) inside(i *value) string {
-	if i.ranged && i.lo >= 0 && i.hi < int64(t.width) {
+	if i.within(t.width) {
 		return i.text
 	}
 	t.wide = true
-	return arith("&", i, constantValue(int64(power(t.width)-1), i.typ)).text
+	return i.masked(t.width).text
 }
 
-func (f *frame) shared(con any, typ types.Type) *value {
-	if con == nil {
-		return zeroOf(typ)
-	}
-	return constantValue(con, typ)
-}
-
-func plains(list []reflect.Value) (out []any) {
-	for _, m := range list {
-		if m.IsValid() {
-			out = append(out, plain(m))
-		} else {
-			out = append(out, nil)
-		}
-	}
-	return out
-}
-
-// pick is column n of rows.
-func pick(rows [][]any, n int) (out []any) {
-	for _, r := range rows {
-		if n < len(r) {
-			out = append(out, r[n])
-		}
-	}
-	return out
-}
-
-// common is what all of a list are, where they can be reached.
+// common returns the value that all reachable elements of a list have.
 func common(list []any) (con any, ok bool) {
 	for _, c := range list {
 		switch {
@@ -180,10 +123,11 @@ func common(list []any) (con any, ok bool) {
 			return nil, false
 		}
 	}
+
 	return con, true
 }
 
-// alike compares to the bit.
+// alike reports whether two values have the same bits.
 func alike(a, b any) bool {
 	x, ok := a.(float64)
 	y, also := b.(float64)
@@ -193,37 +137,42 @@ func alike(a, b any) bool {
 	return a == b
 }
 
-// column is one of a list of constants, by an index.
-func (f *frame) column(at *place, i *value, list []any, typ types.Type, suffix string) *value {
-	if n, ok := i.integer(); ok {
-		if int(n) >= len(list) {
-			return zeroOf(typ)
+// columnOf returns a number of the thing at a place, or of a member of its family.
+func (f *frame) columnOf(at *place, typ types.Type, suffix string, number func(reflect.Value) any) *value {
+	fam := at.family()
+	list := make([]any, len(fam.list))
+	for i, m := range fam.list {
+		if m.IsValid() {
+			list[i] = number(m)
 		}
-		return f.shared(list[n], typ)
+	}
+
+	if n, ok := fam.at.integer(); ok {
+		return constantValue(list[n], typ)
 	}
 	if con, ok := common(list); ok {
-		return f.shared(con, typ)
+		return constantValue(con, typ)
 	}
-	t := f.tableOf(at.cell()+suffix, [][]any{list}, len(list), typ)
+	t := f.tableOf(at.cell()+suffix, [][]any{list}, typ)
 	t.flat = true
-	return dynamic(t.name+"["+t.inside(i)+"]", operand, typ)
+	return dynamic(t.name+"["+t.inside(fam.at)+"]", operand, typ)
 }
 
-func (f *frame) tickTable(of *place, d *data, typ types.Type) *tickTable {
-	return f.tableOf(of.cell(), d.rows, d.width, typ)
-}
-
-func (f *frame) tableOf(key string, rows [][]any, width int, typ types.Type) *tickTable {
+// tableOf returns the table of a key; it makes the table at the first use.
+func (f *frame) tableOf(key string, rows [][]any, typ types.Type) *tickTable {
 	if t := f.tables[key]; t != nil {
 		return t
 	}
-	t := &tickTable{name: f.top(tableName(key)), typ: typ, rows: rows, width: width}
+	t := &tickTable{name: f.top(tableName(key)), typ: typ, rows: rows}
+	for _, r := range rows {
+		t.width = max(t.width, len(r))
+	}
 	f.tables[key] = t
 	f.spec.list = append(f.spec.list, t)
 	return t
 }
 
-// tableName makes a name of a path of fields and indices.
+// tableName makes a name from a path of fields and indices.
 func tableName(key string) string {
 	name := ""
 	for _, part := range strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune(".[]*", r) }) {
@@ -231,24 +180,26 @@ func tableName(key string) string {
 			name += joined(name, part)
 		}
 	}
+
 	if len(name) > 1 && name[0] == 't' && name[1] >= 'A' && name[1] <= 'Z' {
-		name = name[1:] // of the tables
+		name = name[1:] // without the t of the tables
 	}
 	return strings.ToLower(name[:1]) + name[1:]
 }
 
-// top is a name that the package does not have yet.
+// top returns a name that the package does not have yet.
 func (s *spec) top(name string) string {
 	for try, n := name, 2; ; n++ {
 		if !s.used[try] {
 			s.used[try] = true
 			return try
 		}
+
 		try = fmt.Sprintf("%s_%d", name, n)
 	}
 }
 
-// row is a pointer to a row of a table, one for each block of statements.
+// row returns a pointer to a row of a table, one for each block of statements.
 func (f *frame) row(t *tickTable, i *value) string {
 	key := t.name + "@" + i.text
 	for n := len(f.fn.rows) - 1; n >= 0; n-- {
@@ -256,60 +207,51 @@ func (f *frame) row(t *tickTable, i *value) string {
 			return name
 		}
 	}
+
 	index := i.text
-	if !(i.ranged && i.lo >= 0 && i.hi < int64(len(t.rows))) {
+	if !i.within(len(t.rows)) {
 		t.masked = true
-		index = arith("&", i, constantValue(int64(power(len(t.rows))-1), i.typ)).text
+		index = i.masked(len(t.rows)).text
 	}
+
 	name := f.unique(t.name + "Row")
 	f.emit(&stmt{kind: declare, names: []string{name}, right: "&" + t.name + "[" + index + "]", pure: true})
 	f.fn.rows[len(f.fn.rows)-1][key] = name
 	return name
 }
 
-// write is the declaration of a table.
+// write appends the declaration of a table and returns its size, bytes.
 func (t *tickTable) write(b *strings.Builder) (size int) {
 	width, rows := t.width, len(t.rows)
 	if t.wide {
-		width = power(width)
+		width = powerOfTwo(width)
 	}
 	if t.masked {
-		rows = power(rows)
+		rows = powerOfTwo(rows)
 	}
 	typ := goType(t.typ)
-	line := func(row []any) {
-		for i, c := range row {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			if c == nil {
-				c = zeroOf(t.typ).con
-			}
-			b.WriteString(literal(c))
-		}
-	}
 	if t.flat {
-		fmt.Fprintf(b, "var %s = [%d]%s{", t.name, width, typ)
-		line(t.rows[0])
-		b.WriteString("}\n\n")
+		fmt.Fprintf(b, "var %s = [%d]%s{%s}\n\n", t.name, width, typ, t.list(t.rows[0]))
 		return width * sizeOf(typ)
 	}
+
 	fmt.Fprintf(b, "var %s = [%d][%d]%s{\n", t.name, rows, width, typ)
 	for _, r := range t.rows {
-		b.WriteString("{")
-		line(r)
-		b.WriteString("},\n")
+		fmt.Fprintf(b, "{%s},\n", t.list(r))
 	}
 	b.WriteString("}\n\n")
 	return rows * width * sizeOf(typ)
 }
 
-func sizeOf(typ string) int {
-	switch typ {
-	case "bool", "int8", "uint8":
-		return 1
-	case "int32", "uint32":
-		return 4
+// list returns the text of a row.
+func (t *tickTable) list(row []any) string {
+	var texts []string
+	for _, c := range row {
+		if c == nil {
+			c = zeroOf(t.typ).con
+		}
+		texts = append(texts, literal(c))
 	}
-	return 8
+
+	return strings.Join(texts, ", ")
 }

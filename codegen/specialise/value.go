@@ -1,54 +1,65 @@
 package specialise
 
 import (
+	"fmt"
 	"go/ast"
+	"go/constant"
+	"go/token"
 	"go/types"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 )
 
-// value is what is known of an expression of the tick's source: a number, or a text that
-// gives it in the generated code; or what the source refers to.
+// value is what is known about an expression of the tick's source: a number, text that computes it
+// in the generated code, or a reference.
 type value struct {
 	kind kind
 	typ  types.Type
 
 	// A scalar.
-	con    any    // float64, int64, uint64, bool or string; nil where it is known in the tick only
-	text   string // its expression
-	prec   int    // how tightly that binds: token precedence, 6 for a unary, 7 for an operand
-	stable bool   // it names what does not change
-	plus   bool   // a float64 that is not -0
-	nought bool   // 0 times something finite: 0 of either sign
-	ranged bool   // it is a loop's index, or that and a constant, in [lo, hi]
+	con    any    // float64, int64, uint64, bool or string; nil: known in the tick only
+	text   string // expression in the generated code
+	prec   int    // precedence of the expression: a token's, 6 for a unary, 7 for an operand
+	stable bool   // the expression names a value that does not change
+	plus   bool   // the value is a float64 and not -0
+	nought bool   // 0 times a finite value: 0 of either sign
+	ranged bool   // the value is a loop's index, possibly plus a constant, in [lo, hi]
 	lo, hi int64
-	within int // it is an index into an array of this length, as the compiler sees
+	bound  int // length of the array that the value indexes, as the compiler sees it
 
-	at       *place // of a reference: what it points to; of a slice the array below it
+	at       *place // of a reference: its target; of a slice: the array below it
 	off, len *value // of a slice
 
-	list []*value // of a tuple, of a record its fields
+	list []*value // elements of a tuple, fields of a record
 	lit  *ast.FuncLit
-	env  *frame
 }
 
+// kind is the form of a value.
 type kind uint8
 
 const (
 	scalar kind = iota
-	ref         // a pointer, or a struct or array where it stands
+	ref         // pointer, or a struct or array in place
 	slice
-	tuple  // an array or slice written down, or several results
-	record // a struct written down
+	tuple  // array or slice literal, or several results
+	record // struct literal
 	absent // nil
 	closure
-	lost // a reference that depends on the tick
+	lost // reference that depends on the tick
 )
 
+// operand is the precedence of an expression that needs no parentheses.
 const operand = 7
 
+// constantValue returns a constant as a variable of a type holds it; nil stands for one out of
+// reach.
 func constantValue(con any, typ types.Type) *value {
+	if con == nil {
+		return zeroOf(typ)
+	}
+	con = wrapped(con, typ)
 	v := &value{typ: typ, con: con, stable: true, prec: operand, text: literal(con)}
 	if f, ok := con.(float64); ok {
 		v.plus = !(f == 0 && math.Signbit(f))
@@ -59,11 +70,97 @@ func constantValue(con any, typ types.Type) *value {
 	return v
 }
 
+// sizes are the sizes of types on the machines that run a tick.
+var sizes = types.SizesFor("gc", "amd64")
+
+// wrapped returns an integer as a variable of type t holds it; other constants stay unchanged.
+func wrapped(con any, t types.Type) any {
+	b, basic := t.Underlying().(*types.Basic)
+	n, whole := (&value{con: con}).integer()
+	if !basic || !whole {
+		return con
+	}
+	unused := 64 - 8*sizes.Sizeof(types.Default(b))
+	if b.Info()&types.IsUnsigned != 0 {
+		return uint64(n) << unused >> unused
+	}
+	return n << unused >> unused
+}
+
+// wholeNumber returns the constant n of type int.
 func wholeNumber(n int) *value { return constantValue(int64(n), types.Typ[types.Int]) }
 
+// truth returns the constant b.
 func truth(b bool) *value { return constantValue(b, types.Typ[types.Bool]) }
 
-// literal is a constant in Go, that reads back to the same bits.
+// constantOf returns a constant of the source as the tick holds it.
+func constantOf(c constant.Value, t types.Type) *value {
+	switch {
+	case isFloat(t):
+		x, _ := constant.Float64Val(constant.ToFloat(c))
+		return constantValue(x, t)
+	case c.Kind() == constant.Bool:
+		return constantValue(constant.BoolVal(c), t)
+	case c.Kind() == constant.String:
+		return constantValue(constant.StringVal(c), t)
+	}
+
+	if n, ok := constant.Uint64Val(constant.ToInt(c)); ok {
+		return constantValue(n, t)
+	}
+	n, _ := constant.Int64Val(constant.ToInt(c))
+	return constantValue(n, t)
+}
+
+// zeroOf returns the zero value of a type.
+func zeroOf(t types.Type) *value {
+	if st, ok := t.Underlying().(*types.Struct); ok {
+		out := &value{kind: record, typ: t}
+		for f := range st.Fields() {
+			out.list = append(out.list, zeroOf(f.Type()))
+		}
+		return out
+	}
+
+	if form := formOf(t); form != nil {
+		return constantValue(plain(reflect.Zero(form)), t)
+	}
+	return &value{kind: absent, typ: t}
+}
+
+// formOf returns the type in which constants of a type are held; nil where the type has none.
+func formOf(t types.Type) reflect.Type {
+	switch {
+	case isFloat(t):
+		return reflect.TypeFor[float64]()
+	case isOf(t, types.IsUnsigned):
+		return reflect.TypeFor[uint64]()
+	case isOf(t, types.IsInteger):
+		return reflect.TypeFor[int64]()
+	case isOf(t, types.IsBoolean):
+		return reflect.TypeFor[bool]()
+	}
+
+	return nil
+}
+
+// plain returns a number as constants hold it.
+func plain(v reflect.Value) any {
+	switch {
+	case v.CanFloat():
+		return v.Float()
+	case v.CanInt():
+		return v.Int()
+	case v.CanUint():
+		return v.Uint()
+	case v.Kind() == reflect.Bool:
+		return v.Bool()
+	}
+
+	return v.String()
+}
+
+// literal returns a constant as a Go expression with the same bits.
 func literal(con any) string {
 	switch c := con.(type) {
 	case float64:
@@ -77,26 +174,25 @@ func literal(con any) string {
 		case c == 0 && math.Signbit(c):
 			return "math.Copysign(0, -1)"
 		}
+
 		return strconv.FormatFloat(c, 'g', -1, 64)
-	case int64:
-		return strconv.FormatInt(c, 10)
 	case uint64:
 		if c > 1<<16 {
 			return "0x" + strconv.FormatUint(c, 16)
 		}
-		return strconv.FormatUint(c, 10)
-	case bool:
-		return strconv.FormatBool(c)
+	case string:
+		return strconv.Quote(c)
 	}
-	return strconv.Quote(con.(string))
+
+	return fmt.Sprint(con)
 }
 
-// dynamic is a scalar that the tick computes.
+// dynamic returns a scalar that the tick computes.
 func dynamic(text string, prec int, typ types.Type) *value {
 	return &value{typ: typ, text: text, prec: prec}
 }
 
-// in is the text of a value as an operand of something that binds with prec.
+// in returns the text of a value as an operand of an operator of precedence prec.
 func (v *value) in(prec int) string {
 	if v.prec < prec {
 		return "(" + v.text + ")"
@@ -104,6 +200,7 @@ func (v *value) in(prec int) string {
 	return v.text
 }
 
+// integer returns the value of an integer constant.
 func (v *value) integer() (int64, bool) {
 	switch c := v.con.(type) {
 	case int64:
@@ -111,12 +208,22 @@ func (v *value) integer() (int64, bool) {
 	case uint64:
 		return int64(c), true
 	}
+
 	return 0, false
 }
 
+// within reports whether a loop's index is always in [0, n).
+func (v *value) within(n int) bool { return v.ranged && v.lo >= 0 && v.hi < int64(n) }
+
+// masked returns the index modulo the smallest power of two that is at least n.
+func (v *value) masked(n int) *value {
+	return arith(token.AND, v, constantValue(int64(powerOfTwo(n)-1), v.typ))
+}
+
+// is reports whether the value is the constant b.
 func (v *value) is(b bool) bool { c, ok := v.con.(bool); return ok && c == b }
 
-// key tells what is known at the time of writing: two values of one key are the same.
+// key returns what is known at the time of writing: two values with one key are equal.
 func (v *value) key() string {
 	switch v.kind {
 	case scalar:
@@ -137,44 +244,27 @@ func (v *value) key() string {
 		}
 		return "{" + strings.Join(keys, ",") + "}"
 	}
+
 	return "func"
 }
 
-// typed is a constant that gives a variable declared with it its type.
+// typed returns a constant as text that gives its type to a variable declared with it.
 func (v *value) typed() string {
-	if v.con == nil {
-		return v.text
-	}
-	name := goType(v.typ)
 	switch v.con.(type) {
 	case float64:
 		if !strings.ContainsAny(v.text, ".e()") {
 			return v.text + ".0"
 		}
-		return v.text
 	case int64, uint64:
-		if name != "int" {
+		if name := goType(v.typ); name != "int" {
 			return name + "(" + v.text + ")"
 		}
 	}
+
 	return v.text
 }
 
-// goType is the generated name of a scalar's type.
+// goType returns the generated name of a scalar's type.
 func goType(t types.Type) string {
-	b, ok := t.Underlying().(*types.Basic)
-	if !ok {
-		return "struct"
-	}
-	switch b.Kind() {
-	case types.UntypedInt, types.UntypedRune:
-		return "int"
-	case types.UntypedFloat:
-		return "float64"
-	case types.UntypedBool:
-		return "bool"
-	case types.Byte:
-		return "uint8"
-	}
-	return b.Name()
+	return types.Typ[types.Default(t).Underlying().(*types.Basic).Kind()].Name()
 }

@@ -1,33 +1,32 @@
-// Package certify owns the certificate of a bench on a host: it measures one, writes it as a page
-// for people and as JSON, and compares two.
+// Package certify owns the certificate of a bench on a host: it measures a bench, writes the
+// certificate as a page for people and as JSON, and compares two. What a certificate says, and how
+// it is compared, is described in ../CERTIFICATE.md.
 //
-// It does not judge a host (package doctor) and does not run a bench: the supervisor does, which
-// supervisor.go alone calls.
+// The package does not judge a host (package doctor) and does not run a bench: the supervisor does,
+// which only measure.go calls.
 //
-// Reading order: certificate.go (Certificate), measure.go (Order.Measure), supervisor.go (the
-// run), reasons.go (what speaks against the figures), files.go (both files appear whole), html.go
-// and svg.go (the page), compare.go and figures.go (two certificates), text.go (what a terminal
-// shows).
+// Reading order: certificate.go (Certificate, the reasons against its figures), measure.go
+// (Order.Measure), files.go (both files appear complete, the summary for a terminal), html.go (the
+// page), compare.go and figures.go (two certificates).
 package certify
 
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"lockstep/deploy/doctor"
-	"lockstep/deploy/hostinfo"
 	"lockstep/deploy/latency"
 	"lockstep/rt/bench"
 	"lockstep/rt/check"
 	"lockstep/rt/report"
 	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
 // Certificate is what was measured, where, and of what. Its JSON keys do not change.
@@ -50,7 +49,7 @@ type Certificate struct {
 	Worst    *check.WorstCase  `json:"worst_case"`
 	Buses    []Bus             `json:"buses"`
 	Deadline bool              `json:"deadline"` // the loop is SCHED_DEADLINE, not SCHED_FIFO
-	Box      hostinfo.Box      `json:"box"`
+	Box      hostinfo.Machine  `json:"box"`
 	Doctor   *doctor.Diagnosis `json:"doctor"`
 	Versions Versions          `json:"versions"`
 
@@ -121,6 +120,7 @@ func distribution(h *sched.Histogram) *Distribution {
 			left -= n
 		}
 	}
+
 	// The class in which 10 ms lies has shorter ones, too: it has what the others leave.
 	classes := h.Classes(64)
 	for i := len(classes) - 1; i >= 0 && left > 0; i-- {
@@ -128,6 +128,7 @@ func distribution(h *sched.Histogram) *Distribution {
 		d.Beyond = append([]Beyond{{classes[i].Upper, n}}, d.Beyond...)
 		left -= n
 	}
+
 	return d
 }
 
@@ -158,25 +159,7 @@ func sealed(text []byte) []byte {
 	return bytes.Replace(text, []byte(`"sha256": ""`), fmt.Appendf(nil, `"sha256": "%s"`, hashOf(text)), 1)
 }
 
-func hashOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// Errors of Read, for errors.Is.
-var (
-	ErrNotCertificate = errors.New("it is not the JSON of a certificate")
-	ErrFormat         = errors.New("a certificate of another format")
-	ErrAltered        = errors.New("it was changed after it was made")
-)
-
-// KeyError is a key of a certificate that is missing or has a value that it cannot have.
-type KeyError struct {
-	Key  string // in the JSON: "asked.for_ns"
-	Text string
-}
-
-func (e *KeyError) Error() string { return e.Text }
+func hashOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
 
 // Read reads the JSON of a certificate, name is its file's. One that was changed after
 // it was made is an error.
@@ -184,79 +167,124 @@ func Read(name string, text []byte) (*Certificate, error) {
 	fail := func(format string, args ...any) (*Certificate, error) {
 		return nil, fmt.Errorf("certify: "+name+": "+format, args...)
 	}
+	const other = "it is not the JSON of a certificate"
 	var head struct {
-		Format any    `json:"lockstep_certificate"`
-		Made   string `json:"made"`
+		Format any `json:"lockstep_certificate"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return fail("%w: %w", ErrNotCertificate, err)
+		return fail(other+": %w", err)
 	}
 	switch head.Format {
 	case float64(1):
 	case nil:
-		return fail("%w: it has no lockstep_certificate", ErrNotCertificate)
+		return fail(other + ": it has no lockstep_certificate")
 	default:
-		return fail("%w: %v; this version reads 1", ErrFormat, head.Format)
+		return fail("a certificate of another format: %v; this version reads 1", head.Format)
 	}
+
 	at := hashed.FindSubmatchIndex(text)
 	if at == nil {
-		return fail("%w: it has no sha256", ErrNotCertificate)
+		return fail(other + ": it has no sha256")
 	}
 	empty := slices.Concat(text[:at[2]], text[at[3]:])
 	if want, got := string(text[at[2]:at[3]]), hashOf(empty); got != want {
-		return fail("%w: its sha256 says %.12s..., its content has %.12s...", ErrAltered, want, got)
+		return fail("it was changed after it was made: its sha256 says %.12s..., its content has %.12s...", want, got)
 	}
+
 	c := &Certificate{text: text}
 	if err := json.Unmarshal(text, c); err != nil {
 		return fail("%w", err)
 	}
-	if err := c.whole(); err != nil {
-		return fail("%w", err)
+	if c.Run == nil || c.Doctor == nil {
+		return fail(other + ": it has no run or no doctor")
 	}
 	return c, nil
 }
 
-// whole says what a certificate lacks of what every one has.
-func (c *Certificate) whole() error {
-	if _, err := time.Parse(time.RFC3339, c.Made); err != nil {
-		return &KeyError{"made", fmt.Sprintf("made: %q is no time", c.Made)}
+// What a certificate rests on at least: rare delays have causes that come every few
+// minutes, and a 99.9th percentile has ten samples above it, a 99th of cyclictest too.
+const (
+	longEnough  = 10 * time.Minute
+	manySamples = 10_000
+	fewSamples  = manySamples / 10
+)
+
+// objections says why what is measured on the loop's CPU of a host is not that of a tuned
+// real-time one: all that the doctor marks MUST and finds otherwise.
+func objections(h *hostinfo.Host, d doctor.Diagnosis) []string {
+	plain, list := latency.Objections(h), []string{}
+	for _, o := range plain {
+		list = append(list, o.Text)
 	}
-	switch {
-	case c.Run == nil:
-		return &KeyError{"run", "it has no run"}
-	case c.Doctor == nil:
-		return &KeyError{"doctor", "it has no doctor"}
-	case c.Asked.ForNs <= 0:
-		return &KeyError{"asked.for_ns", fmt.Sprintf("asked.for_ns: %d ns is no time", c.Asked.ForNs)}
+	if in := d.Host.Container; in != "" {
+		list = append(list, "the process is in a container ("+in+"): what else the host does cannot be seen")
 	}
-	for name, d := range map[string]*Distribution{"wake_up": c.Late, "tick": c.Tick, "bus_to_bus": c.Response} {
-		if err := d.whole(); err != nil {
-			return &KeyError{name, fmt.Sprintf("%s: %v", name, err)}
+	for _, c := range d.Checks {
+		if c.Level == doctor.Must && c.Verdict != doctor.OK && !slices.ContainsFunc(plain, func(o latency.Objection) bool { return o.Check == c.Name }) {
+			list = append(list, fmt.Sprintf("%s: %s; wanted: %s", c.Name, c.Found, c.Wanted))
 		}
 	}
-	return nil
+
+	return list
 }
 
-// whole says what is wrong with a histogram that is there.
-func (d *Distribution) whole() error {
-	if d == nil {
-		return nil
-	}
-	sum := uint64(0)
-	for us, n := range d.Micros {
-		if us < 0 || us >= sched.Micros || n > d.Samples {
-			return fmt.Errorf("histogram_us: %d times %d us", n, us)
+// judge says whether the certificate is representative of a tuned real-time host; host
+// is what speaks against the host itself.
+func (c *Certificate) judge(host []string) {
+	c.Reasons = []string{}
+	reason := func(when bool, format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); when && !slices.Contains(c.Reasons, text) {
+			c.Reasons = append(c.Reasons, text)
 		}
-		sum += n
 	}
-	for _, b := range d.Beyond {
-		if b.UpperNs < sched.Micros*1000 || b.N > d.Samples {
-			return fmt.Errorf("beyond: %d times up to %d ns", b.N, b.UpperNs)
+
+	for _, text := range host {
+		reason(true, "%s", text)
+	}
+	for _, why := range c.Run.BestEffortWhy {
+		reason(!slices.Contains(c.Reasons, why), "best effort: %s", why)
+	}
+
+	ran := seconds(c.Run.SimTime)
+	reason(c.CutShort != "", "cut short: %s after %v of %v", c.CutShort, ran, time.Duration(c.Asked.ForNs))
+	reason(ran < longEnough, "too short: %v; what comes every few minutes is not in it, take at least %v", ran, longEnough)
+	reason(c.Run.Ticks < manySamples, "too few ticks: %d; p99.9 and max rest on fewer than %d", c.Run.Ticks, manySamples)
+	reason(!c.Asked.Load, "no load: the host had nothing else to do")
+	reason(c.Run.RxFrames == 0, "no frame came in: nobody was at the other end")
+	for _, b := range c.Buses {
+		text := c.unreal(b)
+		reason(text != "", "%s", text)
+	}
+
+	if c.Beside == nil || c.Beside.Cyclictest == nil {
+		reason(true, "no cyclictest to compare with")
+	} else {
+		n := c.Beside.Cyclictest.Samples
+		reason(n < fewSamples, "too few wake-ups of cyclictest: %d; the ratio of p99 rests on fewer than %d", n, fewSamples)
+	}
+
+	c.Representative = len(c.Reasons) == 0
+}
+
+// unreal says why the times of frames on a bus are not those of CAN; "": they are.
+func (c *Certificate) unreal(b Bus) string {
+	switch {
+	case b.Interface == "pair":
+		return fmt.Sprintf("bus %s is a pair of sockets in this host: no CAN card, driver or wire is in its times", b.Name)
+	case strings.HasPrefix(b.Interface, "file:"):
+		return fmt.Sprintf("bus %s is a log that is played: no CAN card, driver or wire is in its times", b.Name)
+	}
+
+	for _, card := range c.Box.CAN {
+		if card.Interface == b.Interface && card.Driver == "" {
+			return fmt.Sprintf("bus %s on %s is a virtual interface: no CAN card or wire is in its times", b.Name, b.Interface)
 		}
-		sum += b.N
 	}
-	if sum != d.Samples || d.Samples == 0 || d.MaxNs < 0 {
-		return fmt.Errorf("%d of %d samples are in its classes", sum, d.Samples)
-	}
-	return nil
+
+	return ""
+}
+
+// seconds is a time in s, to the ms.
+func seconds(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
 }

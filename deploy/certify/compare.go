@@ -1,12 +1,14 @@
 package certify
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,7 +20,8 @@ type Comparison struct {
 	Figures  []Compared
 }
 
-// Change is something that is not as it was; "" there was none, or is none.
+// Change is a setting whose value differs: What is its key in the JSON file, Old and New are the
+// values, "" where one of the certificates does not have the key.
 type Change struct{ What, Old, New string }
 
 // Compare compares an older certificate with a newer one.
@@ -36,36 +39,110 @@ type Change struct{ What, Old, New string }
 // The dearest tick of the plant, which has no samples, is worse from a quarter on. Ratios
 // to cyclictest are shown and not judged: their parts are.
 func Compare(old, now *Certificate) (*Comparison, error) {
-	a, err := facts(old)
+	a, err := factsOf(old)
 	if err != nil {
 		return nil, err
 	}
-	b, err := facts(now)
+	b, err := factsOf(now)
 	if err != nil {
 		return nil, err
 	}
 	c := &Comparison{Boxes: boxes(old, now)}
-	before, after := old.settings(), now.settings()
-	for _, what := range union(before, after) {
-		if x, y := before[what], after[what]; x != y {
-			c.Settings = append(c.Settings, Change{what, x, y})
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if x, y := a.setting(key), b.setting(key); x != y && settings.MatchString(key) {
+			c.Settings = append(c.Settings, Change{key, x, y})
 		}
 	}
+
 	for _, f := range figures {
 		c.Figures = append(c.Figures, f.compare(side{old, a}, side{now, b}))
 	}
 	return c, nil
 }
 
-// facts is a certificate as JSON has it: what is not there is not 0.
-func facts(c *Certificate) (tree map[string]any, err error) {
+// facts is a certificate by the keys of its JSON, as in "run.late_ns.max": what is not there is
+// not 0. An element of a list goes by its name, interface or role, otherwise by its place.
+type facts map[string]any
+
+func factsOf(c *Certificate) (facts, error) {
 	text := c.text
 	if text == nil {
+		var err error
 		if text, err = json.Marshal(c); err != nil {
 			return nil, fmt.Errorf("certify: %w", err)
 		}
 	}
-	return tree, json.Unmarshal(text, &tree)
+
+	var tree any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return nil, fmt.Errorf("certify: %w", err)
+	}
+	f := facts{}
+	f.add("", tree)
+	return f, nil
+}
+
+func (f facts) add(key string, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, below := range v {
+			f.add(key+"."+name, below)
+		}
+	case []any:
+		for i, element := range v {
+			f.add(fmt.Sprint(key, ".", nameOf(element, i)), element)
+		}
+	default:
+		f[strings.TrimPrefix(key, ".")] = v
+	}
+}
+
+// nameOf is what an element of a list goes by.
+func nameOf(element any, place int) any {
+	fields, _ := element.(map[string]any)
+	for _, keys := range [][]string{{"role", "name"}, {"name"}, {"interface"}} {
+		var words []string
+		for _, key := range keys {
+			if word, is := fields[key].(string); is {
+				words = append(words, word)
+			}
+		}
+
+		if len(words) == len(keys) {
+			return strings.Join(words, " ")
+		}
+	}
+
+	return place
+}
+
+// number is a fact that is one; nil where there is none.
+func (f facts) number(key string) *float64 {
+	if v, is := f[key].(float64); is {
+		return &v
+	}
+	return nil
+}
+
+// settings matches the keys of the host's settings, of what was asked for and of what ran.
+var settings = regexp.MustCompile(`^(box|asked|buses|versions|doctor\.host\.(cpu|priority|timer)|doctor\.checks\..*\.(verdict|found)` +
+	`|cut_short|deadline|representative|run\.(besteffort|overrun|step_ns))\b`)
+
+// setting is a fact as text; "" there is none. Times are shown with their unit.
+func (f facts) setting(key string) string {
+	switch v := f[key].(type) {
+	case nil:
+		return ""
+	case float64:
+		if strings.HasSuffix(key, "_ns") {
+			return time.Duration(v).String()
+		}
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return passing.ReplaceAllString(fmt.Sprint(v), "")
+	}
 }
 
 // boxes says how two certificates are of different boxes.
@@ -75,56 +152,19 @@ func boxes(old, now *Certificate) string {
 		return ""
 	}
 	say := func(c *Certificate) string {
-		return fmt.Sprintf("%s (%s)", c.Box.Name, strings.Join(slices.DeleteFunc([]string{c.Box.Board, c.Box.Processor, c.Box.ID}, func(s string) bool { return s == "" }), ", "))
+		known := slices.DeleteFunc([]string{c.Box.Board, c.Box.Processor, c.Box.ID}, func(s string) bool { return s == "" })
+		return fmt.Sprintf("%s (%s)", c.Box.Name, strings.Join(known, ", "))
 	}
+
 	return fmt.Sprintf("the old one is of %s, the new one of %s", say(old), say(now))
 }
 
 // passing matches what a check of the doctor finds and is another every time.
 var passing = regexp.MustCompile(` ?\(\d+ so far\)| \d+ (?:FIFO|RR)`)
 
-// settings are the host's, what was asked for and what ran, by name.
-func (c *Certificate) settings() map[string]string {
-	b, d, v := c.Box, c.Doctor.Host, c.Versions
-	m := map[string]string{
-		"host": b.Name, "board": b.Board, "firmware": b.Firmware, "processor": b.Processor, "microcode": b.Microcode,
-		"cores": fmt.Sprint(b.Cores), "CPUs": b.CPUs, "MHz": fmt.Sprint(b.MHz), "memory": fmt.Sprintf("%d MB", b.MemoryKB/1024),
-		"Linux": b.Kernel, "command line": b.Cmdline, "isolated CPUs": b.Isolated, "governor of the loop's CPU": b.Governor,
-		"idle driver": b.Idle, "clock": b.Clock, "hypervisor": b.Hypervisor, "container": b.Container,
-		"CPU of the loop": fmt.Sprint(d.CPU), "scheduler of the loop": c.Scheduler(), "timer": d.Timer,
-		"bench": c.Asked.Bench, "length": time.Duration(c.Asked.ForNs).String(), "cut short": c.CutShort,
-		"buses": fmt.Sprint(c.Buses), "unit on": c.Asked.UnitBus, "load": fmt.Sprint(c.Asked.Load), "best effort": fmt.Sprint(c.Run.BestEffort),
-		"kernel of the plant": c.Asked.Kernel, "representative": fmt.Sprint(c.Representative),
-		"period": time.Duration(c.Run.StepNs).String(), "overrun policy": c.Run.Overrun,
-		"lockstep": v.Lockstep, "Go": v.Go + " " + v.Arch, "binary": v.Binary,
-	}
-	for _, card := range b.CAN {
-		m["CAN "+card.Interface] = card.String()
-	}
-	for _, f := range v.Files {
-		m[f.Role+" "+f.Name] = f.SHA256
-	}
-	for _, check := range c.Doctor.Checks {
-		m["doctor: "+check.Name] = fmt.Sprintf("%s: %s", check.Verdict, passing.ReplaceAllString(check.Found, ""))
-	}
-	return m
-}
-
-// union are the keys of both, sorted.
-func union(a, b map[string]string) []string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return slices.Sorted(maps.Keys(all))
-}
-
 // Worse lists the figures that are.
-func (c *Comparison) Worse() (list []Compared) {
-	for _, f := range c.Figures {
-		if f.Verdict == Worse {
-			list = append(list, f)
-		}
-	}
-	return list
+func (c *Comparison) Worse() []Compared {
+	return slices.DeleteFunc(slices.Clone(c.Figures), func(f Compared) bool { return f.Verdict != Worse })
 }
 
 // Text writes the comparison for a terminal.
@@ -133,7 +173,7 @@ func (c *Comparison) Text(w io.Writer) {
 		fmt.Fprintf(w, "DIFFERENT BOXES: %s\n\n", c.Boxes)
 	}
 	for _, s := range c.Settings {
-		fmt.Fprintf(w, "  %s\n    was  %s\n    is   %s\n", s.What, said(s.Old), said(s.New))
+		fmt.Fprintf(w, "  %s\n    was  %s\n    is   %s\n", s.What, cmp.Or(s.Old, "-"), cmp.Or(s.New, "-"))
 	}
 	if len(c.Settings) > 0 {
 		fmt.Fprintln(w)
@@ -150,12 +190,4 @@ func (c *Comparison) Text(w io.Writer) {
 	default:
 		fmt.Fprint(w, "\nno figure is worse\n")
 	}
-}
-
-// said is a setting that may be none.
-func said(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

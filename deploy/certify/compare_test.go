@@ -71,7 +71,8 @@ func TestAChangedSettingAndAFigureTwiceAsLargeAreFound(t *testing.T) {
 	for _, s := range got.Settings {
 		changed[s.What] = s
 	}
-	if len(changed) != 3 || changed["governor of the loop's CPU"].New != "powersave" || changed["plant powershift"].Old != "cd34" || !strings.HasPrefix(changed["doctor: governor"].New, "wrong: powersave") {
+	if len(changed) != 4 || changed["box.governor"].New != "powersave" || changed["versions.files.plant powershift.sha256"].Old != "cd34" ||
+		changed["doctor.checks.governor.verdict"].New != "wrong" || changed["doctor.checks.governor.found"].New != "powersave" {
 		t.Errorf("settings %v", changed)
 	}
 	for _, name := range []string{"wake-up, p50", "wake-up, p99", "tick, p99.9", "bus to bus, p50", "dearest tick of the plant", "missed ticks"} {

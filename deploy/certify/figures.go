@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path"
 	"slices"
 	"strings"
 )
@@ -31,117 +32,93 @@ type Compared struct {
 	Why      string // of the verdict, where the samples decide
 }
 
-// kind is how a figure is judged.
-type kind int
+// judged is a key that is judged, by the name that it is shown under.
+type judged struct{ name, key string }
 
-const (
-	quantile kind = iota
-	largest
-	counted
-	single // one number without samples, ns
-	quotient
-)
-
-// measure is a figure of every certificate.
-type measure struct {
-	name, path string
-	kind       kind
-	q          float64 // of a quantile
-	of         func(c *Certificate) *Distribution
-}
-
-// figures lists them as they are shown.
+// figures lists the keys that are judged as they are shown; the end of a key says how.
 var figures = slices.Concat(
-	times("wake-up", "run.late_ns", func(c *Certificate) *Distribution { return c.Late }),
-	times("tick", "run.tick_ns", func(c *Certificate) *Distribution { return c.Tick }),
-	times("bus to bus", "run.response_ns", func(c *Certificate) *Distribution { return c.Response }),
-	[]measure{
-		{name: "dearest tick of the plant", path: "worst_case.dearest_ns", kind: single},
-		{name: "ratio to cyclictest, p50", path: "beside.loop.ratio_p50", kind: quotient},
-		{name: "ratio to cyclictest, p99", path: "beside.loop.ratio_p99", kind: quotient},
-		{name: "missed ticks", path: "run.missed", kind: counted},
-		{name: "grid points not served", path: "run.unserved", kind: counted},
-		{name: "late ticks", path: "run.late_ticks", kind: counted},
-		{name: "frames not taken by the bus", path: "run.tx_dropped", kind: counted},
-		{name: "frames of missed ticks", path: "run.tx_lost", kind: counted},
-		{name: "frames refused", path: "run.tx_refused", kind: counted},
-		{name: "frames lost in receiving", path: "run.rx_overflow", kind: counted},
-		{name: "frames badly protected", path: "run.rx_bad", kind: counted},
-		{name: "bus errors", path: "run.bus_errors", kind: counted},
-		{name: "allocations", path: "run.allocs", kind: counted},
-		{name: "garbage collections", path: "run.gc_cycles", kind: counted},
-		{name: "page faults, minor", path: "run.page_faults_minor", kind: counted},
-		{name: "page faults, major", path: "run.page_faults_major", kind: counted},
+	times("wake-up", "run.late_ns"),
+	times("tick", "run.tick_ns"),
+	times("bus to bus", "run.response_ns"),
+	[]judged{
+		{"dearest tick of the plant", "worst_case.dearest_ns"},
+		{"ratio to cyclictest, p50", "beside.loop.ratio_p50"},
+		{"ratio to cyclictest, p99", "beside.loop.ratio_p99"},
+		{"missed ticks", "run.missed"},
+		{"grid points not served", "run.unserved"},
+		{"late ticks", "run.late_ticks"},
+		{"frames not taken by the bus", "run.tx_dropped"},
+		{"frames of missed ticks", "run.tx_lost"},
+		{"frames refused", "run.tx_refused"},
+		{"frames lost in receiving", "run.rx_overflow"},
+		{"frames badly protected", "run.rx_bad"},
+		{"bus errors", "run.bus_errors"},
+		{"allocations", "run.allocs"},
+		{"garbage collections", "run.gc_cycles"},
+		{"page faults, minor", "run.page_faults_minor"},
+		{"page faults, major", "run.page_faults_major"},
 	})
 
 // times are the figures of a histogram, the worst first.
-func times(name, path string, of func(c *Certificate) *Distribution) []measure {
-	return []measure{
-		{name + ", worst", path + ".max", largest, 1, of},
-		{name + ", p99.9", path + ".p999", quantile, 0.999, of},
-		{name + ", p99", path + ".p99", quantile, 0.99, of},
-		{name + ", p50", path + ".p50", quantile, 0.5, of},
+func times(name, key string) []judged {
+	return []judged{
+		{name + ", worst", key + ".max"}, {name + ", p99.9", key + ".p999"},
+		{name + ", p99", key + ".p99"}, {name + ", p50", key + ".p50"},
 	}
 }
+
+// quantiles are the shares of the keys of a histogram.
+var quantiles = map[string]float64{".p999": 0.999, ".p99": 0.99, ".p50": 0.5}
 
 // side is one of two certificates.
 type side struct {
 	*Certificate
-	tree map[string]any
+	facts
 }
 
-// number is the one at a path; nil where there is none.
-func (s side) number(path string) *float64 {
-	var at any = s.tree
-	for name := range strings.SplitSeq(path, ".") {
-		level, is := at.(map[string]any)
-		if !is {
-			return nil
-		}
-		at = level[name]
-	}
-	v, is := at.(float64)
-	if !is || math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
+// samples are the histogram of a key of the run's times; is says whether it is one.
+func (s side) samples(key string) (d *Distribution, is bool) {
+	d, is = map[string]*Distribution{
+		"run.late_ns": s.Late, "run.tick_ns": s.Tick, "run.response_ns": s.Response,
+	}[strings.TrimSuffix(key, path.Ext(key))]
+	return d, is
 }
 
 // compare judges a figure.
-func (m measure) compare(old, now side) Compared {
-	c := Compared{Name: m.name, Old: old.number(m.path), New: now.number(m.path)}
-	if m.kind != counted && m.kind != quotient {
+func (f judged) compare(old, now side) Compared {
+	c := Compared{Name: f.name, Old: old.number(f.key), New: now.number(f.key)}
+	a, timed := old.samples(f.key)
+	b, _ := now.samples(f.key)
+	if timed || strings.HasSuffix(f.key, "_ns") {
 		c.Unit = "us"
 	}
-	var a, b *Distribution
-	if m.of != nil {
-		a, b = m.of(old.Certificate), m.of(now.Certificate)
-		if a == nil { // without samples a 0 is none
-			c.Old = nil
-		}
-		if b == nil {
-			c.New = nil
-		}
+	if timed && a == nil { // without samples a 0 is none
+		c.Old = nil
+	}
+	if timed && b == nil {
+		c.New = nil
 	}
 	if c.Old == nil || c.New == nil {
 		c.Verdict = Unknown
 		return c
 	}
+
 	x, y := *c.Old, *c.New
-	switch {
+	switch q := quantiles[path.Ext(f.key)]; {
 	case x == y:
 		c.Verdict = Same
-	case m.kind == quotient:
-		c.Verdict = Open
-	case m.kind == single:
-		c.Verdict = direction(x, y, 1.25, 0)
-	case m.kind == counted:
-		c.Verdict, c.Why = judgeCounts(x, y, float64(old.Run.Ticks), float64(now.Run.Ticks))
-	case m.kind == largest:
+	case q > 0:
+		c.Verdict, c.Why = judgeQuantile(x, y, q, a, b)
+	case timed:
 		c.Verdict, c.Why = judgeLargest(a, b)
+	case strings.Contains(f.key, ".ratio_"):
+		c.Verdict = Open
+	case strings.HasSuffix(f.key, "_ns"): // one number without samples
+		c.Verdict = direction(x, y, 1.25, 0)
 	default:
-		c.Verdict, c.Why = judgeQuantile(x, y, m.q, a, b)
+		c.Verdict, c.Why = judgeCounts(x, y, float64(old.Run.Ticks), float64(now.Run.Ticks))
 	}
+
 	return c
 }
 
@@ -163,6 +140,7 @@ func direction(x, y, factor, least float64) Verdict {
 	case x > y*factor && x > y+least:
 		return Better
 	}
+
 	return Small
 }
 
@@ -201,6 +179,7 @@ func judgeCounts(x, y, ticksX, ticksY float64) (Verdict, string) {
 	case !(ticksX > 0 && ticksY > 0):
 		return Open, ""
 	}
+
 	all, share := x+y, ticksY/(ticksX+ticksY)
 	z := (math.Abs(y-all*share) - 0.5) / math.Sqrt(all*share*(1-share))
 	if !(z > deviation) {
@@ -213,29 +192,28 @@ func judgeCounts(x, y, ticksX, ticksY float64) (Verdict, string) {
 func (d *Distribution) around(q float64) (low, high float64) {
 	n := float64(d.Samples)
 	wide := deviation * math.Sqrt(n*q*(1-q))
-	return d.at(q*n-wide, false), d.at(q*n+wide, true)
+	low, _ = d.class(q*n - wide)
+	_, high = d.class(q*n + wide)
+	return low, high
 }
 
-// at is the end of the class in which a rank lies, µs: the upper or the lower one.
-func (d *Distribution) at(rank float64, upper bool) float64 {
+// class is the class in which a rank lies, µs.
+func (d *Distribution) class(rank float64) (lower, upper float64) {
 	sum := 0.0
 	for _, us := range slices.Sorted(maps.Keys(d.Micros)) {
 		if sum += float64(d.Micros[us]); sum >= rank {
-			if upper {
-				return float64(us + 1)
-			}
-			return float64(us)
+			return float64(us), float64(us + 1)
 		}
 	}
+
 	for _, b := range d.Beyond {
 		if sum += float64(b.N); sum >= rank {
-			if upper {
-				return float64(b.UpperNs) / 1e3
-			}
-			return float64(b.UpperNs) / 1e3 * 63 / 64
+			upper := float64(b.UpperNs) / 1e3
+			return upper * 63 / 64, upper
 		}
 	}
-	return float64(d.MaxNs) / 1e3
+
+	return float64(d.MaxNs) / 1e3, float64(d.MaxNs) / 1e3
 }
 
 // above counts the samples in the classes above a time, ns; at least 1 where the
@@ -246,11 +224,13 @@ func (d *Distribution) above(ns int64) (n uint64) {
 			n += k
 		}
 	}
+
 	for _, b := range d.Beyond {
 		if b.UpperNs/64*63 > ns {
 			n += b.N
 		}
 	}
+
 	if n == 0 && d.MaxNs > ns {
 		n = 1
 	}
@@ -267,6 +247,7 @@ func (c *Compared) number(v *float64) string {
 	case *v == math.Trunc(*v) && math.Abs(*v) < 1e15:
 		return fmt.Sprintf("%.0f", *v)
 	}
+
 	return fmt.Sprintf("%.3g", *v)
 }
 

@@ -5,36 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/rt/host"
 )
 
 // room is how much is kept free on the disk for each of the two files: a thousand late
 // ticks and three full histograms take 3 MB.
 const room = 4 << 20
-
-// Errors of Create, for errors.Is. A Refused is of the host; others are of the name.
-var (
-	ErrName    = errors.New("a name that ends in .html is wanted; the JSON is written beside it")
-	ErrNotFile = errors.New("is there and no file")
-	ErrInUse   = errors.New("another certify is writing it")
-	ErrNoRoom  = errors.New("no room")
-)
-
-// Refused is why the host does not let the files be written now, with what helps.
-type Refused struct {
-	Text string
-	Err  error // ErrInUse, ErrNoRoom
-}
-
-func (e *Refused) Error() string { return e.Text }
-
-// Unwrap returns Err.
-func (e *Refused) Unwrap() error { return e.Err }
 
 // Files are the two files of a certificate before they are there: written beside their
 // places, with room for what comes, and renamed when they are whole.
@@ -44,24 +28,30 @@ type Files struct {
 }
 
 // Create reserves FILE.html and the FILE.json beside it. It fails where they could not
-// be written in an hour: no folder, no right to it, no room, or somebody else at it.
-func Create(html string) (f *Files, err error) {
+// be written in an hour: no folder, no right to it, no room, or somebody else at it. What the
+// host does not allow now is a *host.Exit with the code 3.
+func Create(html string) (_ *Files, err error) {
 	base, is := strings.CutSuffix(html, ".html")
-	if !is || filepath.Base(base) == "" || strings.HasSuffix(base, "/") {
-		return nil, fmt.Errorf("certify: -o %s: %w", html, ErrName)
+	if !is || strings.HasSuffix(base, "/") {
+		return nil, fmt.Errorf("certify: -o %s: a name that ends in .html is wanted; the JSON is written beside it", html)
 	}
-	f = &Files{HTML: html, JSON: base + ".json"}
+	f := &Files{HTML: html, JSON: base + ".json"}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+
 	sweep(filepath.Dir(html))
 	for _, name := range []string{f.JSON, f.HTML} {
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-			f.Close()
-			return nil, fmt.Errorf("certify: -o %s %w", name, ErrNotFile)
+			return nil, fmt.Errorf("certify: -o %s is there and no file", name)
 		}
 		if err := f.reserve(name + ".part"); err != nil {
-			f.Close()
 			return nil, fmt.Errorf("certify: -o %s: %w", html, err)
 		}
 	}
+
 	return f, nil
 }
 
@@ -87,30 +77,24 @@ func sweep(dir string) {
 
 // reserve opens a file, takes it for this process, and fills it.
 func (f *Files) reserve(name string) error {
-	part, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	part, err := host.OpenExclusive(name)
 	if err != nil {
 		return err
-	}
-	if err := unix.Flock(int(part.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		part.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return &Refused{fmt.Sprintf("another certify is writing %s: let it end, or name another file", name), ErrInUse}
-		}
-		return os.NewSyscallError("flock", err)
 	}
 	there, errThere := os.Stat(name)
 	own, errOwn := part.Stat()
 	if errThere != nil || errOwn != nil || !os.SameFile(there, own) { // it has its final name by now
 		part.Close()
-		return &Refused{fmt.Sprintf("another certify has just written %s: name another file", strings.TrimSuffix(name, ".part")), ErrInUse}
+		return host.Exitf(3, "another certify has just written %s: name another file", strings.TrimSuffix(name, ".part"))
 	}
+
 	f.parts = append(f.parts, part) // from here on Close removes it
 	err = unix.Fallocate(int(part.Fd()), 0, 0, room)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		_, err = part.WriteAt(make([]byte, room), 0)
 	}
 	if err != nil {
-		return &Refused{fmt.Sprintf("room for %d MB: %v: make some, or name a file elsewhere", room>>20, err), errors.Join(ErrNoRoom, err)}
+		return host.Exitf(3, "room for %d MB: %w: make some, or name a file elsewhere", room>>20, err)
 	}
 	return nil
 }
@@ -121,6 +105,7 @@ func (f *Files) Close() {
 		_ = os.Remove(part.Name())
 		part.Close()
 	}
+
 	f.parts = nil
 }
 
@@ -141,16 +126,23 @@ func (f *Files) Write(c *Certificate) error {
 			return fmt.Errorf("certify: %w", err)
 		}
 	}
+
 	for i, name := range []string{f.JSON, f.HTML} {
 		if err := os.Rename(f.parts[i].Name(), name); err != nil {
 			return fmt.Errorf("certify: %w", err)
 		}
 	}
+
 	for _, part := range f.parts {
 		part.Close()
 	}
 	f.parts = nil
-	return settle(filepath.Dir(f.HTML))
+	if dir, err := os.Open(filepath.Dir(f.HTML)); err == nil {
+		_ = dir.Sync() // not every file system can
+		dir.Close()
+	}
+
+	return nil
 }
 
 // put writes over the reserved room, which it then gives back.
@@ -164,15 +156,53 @@ func put(part *os.File, content []byte) error {
 	return part.Sync()
 }
 
-// settle writes the names in a folder to the disk.
-func settle(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("certify: %w", err)
+// Text is what a terminal shows of a certificate that has been written to two files.
+func (c *Certificate) Text(w io.Writer, f *Files) {
+	length := seconds(c.Run.SimTime).String()
+	if c.CutShort != "" {
+		length += fmt.Sprintf(" of %v, CUT SHORT (%s)", time.Duration(c.Asked.ForNs), c.CutShort)
 	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) && !errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("certify: %s: %w", dir, err)
+	fmt.Fprintf(w, "\ncertificate of %s on %s, %s\n", c.Run.Bench, c.Box.Name, length)
+	if !c.Representative {
+		fmt.Fprint(w, "NOT REPRESENTATIVE of a tuned real-time host:\n")
+		for _, reason := range c.Reasons {
+			fmt.Fprintf(w, "  - %s\n", reason)
+		}
 	}
-	return nil
+
+	worst := func(name string, d *Distribution) {
+		if d == nil {
+			fmt.Fprintf(w, "  %-12snot measured\n", name)
+			return
+		}
+
+		fmt.Fprintf(w, "  %-12sworst %s us of %d\n", name, us(d.MaxNs), d.Samples)
+	}
+
+	worst("wake-up", c.Late)
+	worst("tick", c.Tick)
+	worst("bus to bus", c.Response)
+	if c.Beside != nil && c.Beside.Cyclictest != nil {
+		fmt.Fprintf(w, "  %-12sworst %s us of %d; ratio of the loop to it: p50 %s, p99 %s\n", "cyclictest",
+			us(c.Beside.Cyclictest.Max), c.Beside.Cyclictest.Samples, ratio(c.Beside.Loop.RatioP50), ratio(c.Beside.Loop.RatioP99))
+	}
+
+	if c.Worst != nil {
+		fmt.Fprintf(w, "  %-12sdearest %s us, %s of the period\n", "plant", us(c.Worst.WorstNs), percent(c.Worst.Share))
+	}
+	fmt.Fprintf(w, "in %s and %s, sha256 %.16s...\nagain, and what has changed: %s\n", f.HTML, f.JSON, c.SHA256, c.Again)
+}
+
+// bare matches a word that a shell takes as it is.
+var bare = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
+// again is the command that measures once more what is in a file, and compares.
+func again(file string) string {
+	if path, err := filepath.Abs(file); err == nil {
+		file = path
+	}
+	if !bare.MatchString(file) {
+		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
+	}
+	return "lockstep certify -compare " + file
 }

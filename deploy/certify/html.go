@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"lockstep/deploy/doctor"
 	"lockstep/deploy/latency"
 	"lockstep/rt/check"
+	"lockstep/rt/plot"
 	"lockstep/rt/report"
 )
 
@@ -31,18 +33,12 @@ const (
 // view is the certificate as the page shows it.
 type view struct {
 	*Certificate
-	Length   time.Duration
-	Spreads  []spread
-	Plots    []figure
 	Peers    []peerRow
-	Counts   []countRow
 	Late     []report.LateTick // the latest first
 	LateMore uint64            // that are not among them
 	Sets     []check.LockCost
 	SetsMore int
 	Differ   []doctor.Check
-
-	PlotLeft, PlotRight, PlotTop, PlotBottom float64
 }
 
 // spread is a row of times, ns, the worst first.
@@ -52,18 +48,10 @@ type spread struct {
 	Samples    uint64  // 0: none of it was measured
 }
 
-// figure is a plot and what is under it.
-type figure struct {
-	Title, Text string
-	*plot
-}
-
 // peerRow is a row of the comparison with cyclictest.
 type peerRow struct {
-	Name           string
-	F              *latency.Figures
-	RatioP50, P99  *float64
-	PoolP50, PoolH *float64
+	Name string
+	F    *latency.Figures
 }
 
 // countRow is a count: what it counts, how many, and what it should be.
@@ -98,78 +86,52 @@ func (c *Certificate) HTML() ([]byte, error) {
 }
 
 func (c *Certificate) view() *view {
-	v := &view{Certificate: c, Length: time.Duration(c.Asked.ForNs), Spreads: c.spreads(), Plots: c.plots(), Counts: c.counts(),
-		PlotLeft: plotLeft, PlotRight: plotRight, PlotTop: plotTop, PlotBottom: plotBottom}
+	v := &view{Certificate: c}
 	if b := c.Beside; b != nil {
-		v.Peers = append(v.Peers, peerRow{"the loop, in turns with cyclictest beside it", b.Loop, b.Loop.RatioP50, b.Loop.RatioP99, b.Loop.PooledP50, b.Loop.PooledP99})
-		if b.Cyclictest != nil {
-			v.Peers = append(v.Peers, peerRow{Name: "cyclictest, in the same turns", F: b.Cyclictest})
-		}
-		if b.Alone != nil {
-			v.Peers = append(v.Peers, peerRow{Name: "the loop, in turns without it", F: b.Alone})
-		}
+		v.Peers = slices.DeleteFunc([]peerRow{
+			{"the loop, in turns with cyclictest beside it", b.Loop},
+			{"cyclictest, in the same turns", b.Cyclictest},
+			{"the loop, in turns without it", b.Alone},
+		}, func(p peerRow) bool { return p.F == nil })
 	}
-	v.Late = slices.SortedFunc(slices.Values(c.Run.Ledger), func(a, b report.LateTick) int { return cmp.Compare(b.LateNs, a.LateNs) })
+
+	latest := func(a, b report.LateTick) int { return cmp.Compare(b.LateNs, a.LateNs) }
+	v.Late = slices.SortedFunc(slices.Values(c.Run.Ledger), latest)
 	v.Late = v.Late[:min(len(v.Late), shownLate)]
 	v.LateMore = c.Run.LateTicks - min(c.Run.LateTicks, uint64(len(v.Late)))
 	if w := c.Worst; w != nil {
 		v.Sets = w.Sets[:min(len(w.Sets), shownSets)]
 		v.SetsMore = len(w.Sets) + w.More - len(v.Sets)
 	}
-	for _, check := range c.Doctor.Checks {
-		if check.Verdict != doctor.OK {
-			v.Differ = append(v.Differ, check)
-		}
-	}
+
+	fit := func(c doctor.Check) bool { return c.Verdict == doctor.OK }
+	v.Differ = slices.DeleteFunc(slices.Clone(c.Doctor.Checks), fit)
 	return v
 }
 
-// spreads are the rows of times, of the run's report.
-func (c *Certificate) spreads() []spread {
+// Spreads are the rows of times, of the run's report.
+func (c *view) Spreads() []spread {
 	row := func(name, what string, s *report.Spread, d *Distribution) spread {
 		if s == nil || d == nil {
 			return spread{Name: name, What: what}
 		}
 		return spread{name, what, []int64{s.Max, s.P999, s.P99, s.P50}, d.Samples}
 	}
+
 	return []spread{
-		row("Wake-up", "from the instant at which a grid point was due to the first instruction of its tick, missed ticks included", &c.Run.Late, c.Late),
+		row("Wake-up", "from the instant at which a grid point was due to the first instruction of its tick, missed ticks included", &c.Run.Late, c.Certificate.Late),
 		row("Tick", "from there to the return of the last send: receive, step, send", &c.Run.Tick, c.Tick),
 		row("Bus to bus", "from the kernel's time of a valid frame that came in until the frames of the tick that answers it were handed to the kernel", c.Run.Response, c.Response),
 	}
 }
 
-// plots are those that have samples.
-func (c *Certificate) plots() (list []figure) {
-	samples := func(d *Distribution) string {
-		return fmt.Sprintf("%d samples in %v, classes of 1 us; both axes logarithmic", d.Samples, seconds(c.Run.SimTime))
+// Counts are the counts of the run.
+func (c *view) Counts() []countRow {
+	r, u, there := c.Run, c.Run.Usage, c.Run.Usage != nil
+	if !there {
+		u = &report.Usage{}
 	}
-	if c.Late != nil {
-		f := figure{Title: "Wake-up: lateness of every grid point", Text: samples(c.Late)}
-		all := []series{c.Late.series("loop", "loop")}
-		if c.Beside != nil && c.Beside.Cyclictest != nil {
-			all = append(all, peerSeries(c.Beside.Cyclictest, "cyclictest", "peer"))
-			f.Text += fmt.Sprintf("; cyclictest: %d samples, in its turns", c.Beside.Cyclictest.Samples)
-			if n := c.Beside.Cyclictest.OffChart; n > 0 {
-				f.Text += fmt.Sprintf(", of which %d, from 10 ms on, are not drawn", n)
-			}
-		}
-		f.plot = newPlot(all...)
-		list = append(list, f)
-	}
-	if c.Tick != nil {
-		list = append(list, figure{"Tick: receive, step, send", samples(c.Tick), newPlot(c.Tick.series("loop", "loop"))})
-	}
-	if c.Response != nil {
-		list = append(list, figure{"Bus to bus: from a frame to its answer", samples(c.Response), newPlot(c.Response.series("loop", "loop"))})
-	}
-	return list
-}
-
-// counts are the counts of the run.
-func (c *Certificate) counts() []countRow {
-	r := c.Run
-	list := []countRow{
+	return []countRow{
 		{"ticks", "", true, r.Ticks},
 		{"missed ticks", "0", true, r.Missed},
 		{"late ticks", "0", true, r.LateTicks},
@@ -183,16 +145,11 @@ func (c *Certificate) counts() []countRow {
 		{"frames of missed ticks, not sent", "0", true, r.TxLost},
 		{"frames not sent for a value that is no number", "0", true, r.TxRefused},
 		{"calls to a bus that failed, and ticks that found it down", "0", true, r.BusErrors + r.BusDown},
+		{"allocations in the ticking process", "0", there, u.Allocs},
+		{"garbage collections in it", "0", there, u.GCCycles},
+		{"page faults in it, minor", "0", there, u.MinorFaults},
+		{"page faults in it, major", "0", there, u.MajorFaults},
 	}
-	u, there := r.Usage, r.Usage != nil
-	if !there {
-		u = &report.Usage{}
-	}
-	return append(list,
-		countRow{"allocations in the ticking process", "0", there, u.Allocs},
-		countRow{"garbage collections in it", "0", there, u.GCCycles},
-		countRow{"page faults in it, minor", "0", there, u.MinorFaults},
-		countRow{"page faults in it, major", "0", there, u.MajorFaults})
 }
 
 // Failed says why the run is no proof; none: it is.
@@ -207,6 +164,7 @@ func (c *Certificate) Failed() (list []string) {
 			}
 		}
 	}
+
 	return list
 }
 
@@ -227,13 +185,14 @@ func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 // cause says what the host had to do with a late tick.
 func cause(e report.LateTick) string {
 	list := []string{"most time in " + e.Phase}
-	if e.Thrown > 0 {
-		list = append(list, fmt.Sprintf("its CPU was given to something else %d times", e.Thrown))
+	if e.Involuntary > 0 {
+		list = append(list, fmt.Sprintf("its CPU was given to something else %d times", e.Involuntary))
 	}
 	if n := e.Minor + e.Major; n > 0 {
 		list = append(list, fmt.Sprintf("%d page faults, %d of them major", n, e.Major))
 	}
-	names := slices.SortedFunc(maps.Keys(e.IRQs), func(a, b string) int { return cmp.Or(cmp.Compare(e.IRQs[b], e.IRQs[a]), cmp.Compare(a, b)) })
+	most := func(a, b string) int { return cmp.Or(cmp.Compare(e.IRQs[b], e.IRQs[a]), cmp.Compare(a, b)) }
+	names := slices.SortedFunc(maps.Keys(e.IRQs), most)
 	var irqs []string
 	for _, name := range names[:min(len(names), shownIRQs)] {
 		irqs = append(irqs, fmt.Sprintf("%s %d", name, e.IRQs[name]))
@@ -242,4 +201,125 @@ func cause(e report.LateTick) string {
 		list = append(list, "interrupts of its CPU in the 100 ms around it: "+strings.Join(irqs, ", "))
 	}
 	return strings.Join(list, "; ")
+}
+
+// figure is a histogram and what is under it.
+type figure struct {
+	Title, Text string
+	SVG         template.HTML
+}
+
+// series is a histogram of one figure, in µs.
+type series struct {
+	name, colour string
+	fill         float64 // opacity
+	worst        float64
+	bars         []plot.Bar
+}
+
+// series makes a series of a distribution.
+func (d *Distribution) series() series {
+	s := series{name: "loop", colour: "#0072b2", fill: 0.18, worst: float64(d.MaxNs) / 1e3, bars: bars(d.Micros)}
+	from := 1e4
+	for _, b := range d.Beyond {
+		to := float64(b.UpperNs+1) / 1e3
+		s.bars = append(s.bars, plot.Bar{From: max(from, to*63/64), To: to, N: float64(b.N)})
+		from = to
+	}
+
+	return s
+}
+
+// bars are the classes of 1 µs of a histogram.
+func bars[N int64 | uint64](micros map[int]N) (list []plot.Bar) {
+	for _, us := range slices.Sorted(maps.Keys(micros)) {
+		list = append(list, plot.Bar{From: float64(us), To: float64(us + 1), N: float64(micros[us])})
+	}
+	return list
+}
+
+// Plots are the figures of what has samples.
+func (c *view) Plots() (list []figure) {
+	add := func(title string, d *Distribution, peer *latency.Figures) {
+		if d == nil {
+			return
+		}
+		text := fmt.Sprintf("%d samples in %v, classes of 1 us; both axes logarithmic", d.Samples, seconds(c.Run.SimTime))
+		all := []series{d.series()}
+
+		if peer != nil {
+			text += fmt.Sprintf("; cyclictest: %d samples, in its turns", peer.Samples)
+			if peer.OffChart > 0 {
+				text += fmt.Sprintf(", of which %d, from 10 ms on, are not drawn", peer.OffChart)
+			}
+			all = append(all, series{
+				name: "cyclictest", colour: "#b04a00", worst: float64(peer.Max) / 1e3, bars: bars(peer.Histogram),
+			})
+		}
+
+		list = append(list, figure{title, text, template.HTML(chart(all).Inline(title))})
+	}
+
+	var peer *latency.Figures
+	if c.Beside != nil {
+		peer = c.Beside.Cyclictest
+	}
+	add("Wake-up: lateness of every grid point", c.Certificate.Late, peer)
+	add("Tick: receive, step, send", c.Tick, nil)
+	add("Bus to bus: from a frame to its answer", c.Response, nil)
+	return list
+}
+
+// chart is a plot of histograms, each with its worst case; both axes are logarithmic. They
+// begin at half a class, and a little below one count.
+func chart(all []series) plot.Chart {
+	const leastTime, leastCount = 0.5, 0.7
+	reach, most := 100.0, 1.0
+	for _, s := range all {
+		reach = max(reach, 1.05*s.worst)
+		for _, b := range s.bars {
+			reach, most = max(reach, b.To), max(most, b.N)
+		}
+	}
+
+	top := math.Pow(10, math.Ceil(math.Log10(1.5*most)))
+	c := plot.Chart{
+		Width: 690, Height: 240,
+		X: plot.Axis{Low: leastTime, High: reach, Log: true, Format: duration},
+		Y: plot.Axis{Low: leastCount, High: top, Log: true, Format: count},
+	}
+	for i, s := range all {
+		histogram := plot.Curve{Colour: s.colour, Width: 0.9, Fill: s.fill}
+		histogram.X, histogram.Y = plot.Outline(s.bars, leastCount)
+		worst := plot.Curve{
+			Colour: s.colour, Width: 0.9, Dash: []float64{3, 2}, X: []float64{s.worst, s.worst}, Y: []float64{leastCount, top},
+		}
+		c.Curves = append(c.Curves, histogram, worst)
+		c.Labels = append(c.Labels, plot.Label{
+			X: s.worst, Y: top * math.Pow(leastCount/top, 0.07*float64(i)), Colour: s.colour,
+			Text: fmt.Sprintf("worst %s, %s", duration(s.worst), s.name), Before: s.worst > math.Sqrt(leastTime*reach),
+		})
+	}
+
+	return c
+}
+
+// duration is a time of a plot's axis.
+func duration(us float64) string {
+	switch {
+	case us >= 1e6:
+		return fmt.Sprintf("%.4g s", us/1e6)
+	case us >= 1e3:
+		return fmt.Sprintf("%.4g ms", us/1e3)
+	}
+
+	return fmt.Sprintf("%.4g us", us)
+}
+
+// count is a number of an axis.
+func count(n float64) string {
+	if n >= 1e6 {
+		return fmt.Sprintf("1e%.0f", math.Log10(n))
+	}
+	return fmt.Sprintf("%.0f", n)
 }

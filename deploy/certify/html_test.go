@@ -94,7 +94,7 @@ func TestThePageShowsTheNumbersOfTheJSONAndTheWorstCaseFirst(t *testing.T) {
 	if got := numbers(t, page, "beside"); !slices.Equal(got[4:8], []int64{f.Max, f.P999, f.P99, f.P50}) {
 		t.Errorf("cyclictest %v", got)
 	}
-	if got := numbers(t, page, "sets"); !slices.Equal(got, []int64{c.Worst.DearestNs}) {
+	if got := numbers(t, page, "sets"); !slices.Equal(got, []int64{c.Worst.WorstNs}) {
 		t.Errorf("lock sets %v", got)
 	}
 	if !strings.Contains(page, `data-n="1440002">1440002<`) || !strings.Contains(page, ">"+c.SHA256+"<") {
@@ -109,7 +109,7 @@ func TestThePageShowsTheNumbersOfTheJSONAndTheWorstCaseFirst(t *testing.T) {
 func TestTheLatestTickIsTheFirstAndSaysWhatTheHostDid(t *testing.T) {
 	c := sample(t, 1, 1)
 	for i := range 300 {
-		c.Run.Ledger = append(c.Run.Ledger, report.LateTick{Tick: int64(i + 1), LateNs: int64(1000 * (i%7*100 + i)), Phase: "wake-up", Thrown: 2, Minor: 1,
+		c.Run.Ledger = append(c.Run.Ledger, report.LateTick{Tick: int64(i + 1), LateNs: int64(1000 * (i%7*100 + i)), Phase: "wake-up", Involuntary: 2, Minor: 1,
 			IRQs: map[string]uint64{"LOC interrupts": 7, "36 virtio": 9, "a": 1, "b": 1, "c": 1}})
 	}
 	c.Run.LateTicks = 301
@@ -127,14 +127,14 @@ func TestTheLatestTickIsTheFirstAndSaysWhatTheHostDid(t *testing.T) {
 }
 
 func TestAPageSaysAtItsTopWhatSpeaksAgainstEachHost(t *testing.T) {
-	entries, err := os.ReadDir("../hostinfo/testdata/hosts")
+	entries, err := os.ReadDir("../../sched/hostinfo/testdata/hosts")
 	if err != nil || len(entries) < 5 {
 		t.Fatal(err, len(entries))
 	}
 	for _, e := range entries {
 		host, d := hostOf(t, e.Name())
 		c := sample(t, 1, 1)
-		c.Doctor, c.Box = &d, host.Box()
+		c.Doctor, c.Box = &d, host.Machine()
 		c.Buses = nil
 		list := objections(host, d)
 		if (len(list) == 0) != (e.Name() == "tuned") || !d.Fit && len(list) == 0 {

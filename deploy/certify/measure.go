@@ -6,16 +6,21 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
 	"lockstep/deploy/doctor"
-	"lockstep/deploy/hostinfo"
 	"lockstep/deploy/latency"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/check"
+	"lockstep/rt/host"
 	"lockstep/rt/report"
+	"lockstep/rt/soak"
+	"lockstep/rt/supervisor"
 	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
 // Order is a measurement that is wanted.
@@ -31,14 +36,15 @@ type Order struct {
 type session struct {
 	Order
 	c       *Certificate
-	host    []string // what speaks against the host
+	bench   *bench.Bench
+	plan    *bench.Handover
+	thread  sched.Thread // of the loop
+	against []string     // the host: what speaks against it
 	beside  *latency.Reference
-	page    *rt.Page
-	loop    loop
+	page    *rt.StatusBlock
 	trouble error // of cyclictest
 	rounds  int
-	begun   time.Time
-	stolen  int64 // of the loop's CPU then, ticks of 10 ms
+	stolen  latency.Stolen // of the loop's CPU
 	end     context.CancelFunc
 	done    chan struct{} // closed when no cyclictest runs any more
 }
@@ -47,113 +53,142 @@ type session struct {
 // a policy or was judged to have failed; a run that did not begin has none.
 func (o Order) Measure() (*Certificate, error) {
 	s := &session{Order: o, c: &Certificate{Format: 1, Asked: o.Asked}}
-	p, err := prepare(o.Bench, o.Bus)
-	if err != nil {
-		return nil, err
-	}
-	s.loop, s.c.Buses, s.c.Deadline = p.loop, p.buses, p.loop.Deadline
-	if s.c.Versions, err = versions(); err != nil {
+	if err := s.prepare(); err != nil {
 		return nil, err
 	}
 	if err := s.look(); err != nil {
 		return nil, err
 	}
 	fmt.Fprint(o.Out, "what a tick costs, by lock set, is measured first\n")
-	if s.c.Worst, err = p.worst(); err != nil {
+	var err error
+	if s.c.Worst, err = check.MeasureWorstTick(s.plan); err != nil {
 		return nil, err
 	}
-	s.beside = &latency.Reference{CPU: s.loop.CPU, Priority: s.loop.Priority, Period: s.loop.Period}
+	s.beside = &latency.Reference{
+		CPU: s.thread.CPU, Priority: s.thread.Priority, Period: time.Duration(s.plan.Tables.PeriodNs),
+	}
 	s.trouble = s.beside.Prepare()
 	defer s.beside.Close()
-	return s.run(p)
+	return s.run()
+}
+
+// prepare reads the bench, a file or an embedded one.
+func (s *session) prepare() (err error) {
+	if s.bench, err = bench.Load(s.Bench); err != nil {
+		return err
+	}
+	if err = s.bench.SetBuses(s.Bus); err != nil {
+		return err
+	}
+	if s.plan, err = bench.Prepare(s.bench); err != nil {
+		return err
+	}
+	// Another bench may have the first choice; who comes in between is seen by begin.
+	s.plan.Thread.CPU = host.FreeCPU(s.bench.CPU)
+	s.thread, s.c.Deadline = s.plan.Thread, s.plan.Thread.Deadline
+	for _, bus := range s.bench.Buses {
+		s.c.Buses = append(s.c.Buses, Bus{bus.Name.Text, bus.Interface.Text})
+	}
+	v := &s.c.Versions
+	v.Lockstep, v.Go, v.Arch = host.Version(), runtime.Version(), host.Arch()
+	v.Modified, _ = host.Changed()
+	if v.Binary, err = host.Executable(); err != nil {
+		return fmt.Errorf("certify: %w", err)
+	}
+	return nil
 }
 
 // look takes the fingerprint of the host, and what speaks against it.
 func (s *session) look() error {
-	ask := doctor.Ask{CPU: s.loop.CPU, Priority: max(s.loop.Priority, 1), Timer: s.loop.Timer}
+	ask := doctor.Ask{CPU: s.thread.CPU, Priority: max(s.thread.Priority, 1), Timer: s.plan.Timer.Sleep}
 	for _, b := range s.c.Buses {
 		if b.Interface != "pair" && !strings.HasPrefix(b.Interface, "file:") {
 			ask.Buses = append(ask.Buses, b.Interface)
 		}
 	}
+
 	if s.page != nil {
 		ask.Loop = int(s.page.Thread.Load())
 	}
 	if s.UnitBus != "" {
 		ask.Buses = append(ask.Buses, s.UnitBus)
 	}
-	lower := s.loop.raiseTimers() // as the run will, so that the doctor sees what holds then
-	defer lower()
+	if ask.Timer == sched.Timerfd { // as the run will, so that the doctor sees what holds then
+		lower, _ := host.RaiseTimers(ask.CPU, min(s.thread.Priority+1, 99), "certify")
+		defer lower()
+	}
+
 	d, err := doctor.Examine("/", ask)
 	if err != nil {
 		return err
 	}
-	host := hostinfo.Read("/", ask.CPU)
-	s.c.Doctor, s.c.Box = &d, host.Box()
-	s.host = objections(host, d)
+	h := hostinfo.Read("/", ask.CPU)
+	s.c.Doctor, s.c.Box, s.against = &d, h.Machine(), objections(h, d)
 	return nil
 }
 
-// run runs the bench, and closes the certificate.
-func (s *session) run(p *prepared) (*Certificate, error) {
+// run runs the bench as a soak, and closes the certificate.
+func (s *session) run() (*Certificate, error) {
 	s.Begin()
-	err := p.run(&s.Order, s.begin, s.finish)
-	if s.c.Run == nil {
+	leg := soak.Soak{
+		Options: supervisor.Options{
+			For: time.Duration(s.ForNs), Bus: s.Bus, BestEffort: s.BestEffort,
+			Out: s.Out, Every: time.Minute, Choose: s.Choose,
+		},
+		Load: s.Load, UnitBus: s.UnitBus, Begun: s.begin,
+	}
+	r, err := leg.RunWhole(s.bench)
+	if r == nil {
 		return nil, err
 	}
-	const tick = 10 * time.Millisecond // of /proc/stat
-	if d := time.Duration(hostinfo.Stolen("/", s.loop.CPU)-s.stolen) * tick; d > 0 && s.page != nil {
-		s.host = append(s.host, fmt.Sprintf("the hypervisor kept CPU %d from running for %v of %v", s.loop.CPU, d, time.Since(s.begun).Round(time.Second)))
+	s.finish(r)
+	if text := s.stolen.Text(); s.page != nil && text != "" {
+		s.against = append(s.against, text)
 	}
 	if s.trouble != nil {
-		s.host = append(s.host, "cyclictest: "+s.trouble.Error())
+		s.against = append(s.against, "cyclictest: "+s.trouble.Error())
 	}
-	if asked := time.Duration(s.ForNs); int64(s.c.Run.Ticks+s.c.Run.Unserved) < int64(asked)/s.c.Run.StepNs {
+	if int64(s.c.Run.Ticks+s.c.Run.Unserved) < s.ForNs/s.c.Run.StepNs {
 		s.c.CutShort = s.c.Run.Ended
 	}
 	s.c.Made = time.Now().UTC().Format(time.RFC3339)
-	s.c.judge(s.host)
+	s.c.judge(s.against)
 	return s.c, err
 }
 
-// begin is called when the target ticks.
-func (s *session) begin(thread sched.Thread, files []bench.Hash, page *rt.Page) {
-	s.c.Versions.Files = files
-	moved := thread.CPU != s.loop.CPU // another bench had taken the first choice
-	s.loop.Thread, s.beside.CPU = thread, thread.CPU
-	s.begun, s.stolen = time.Now(), hostinfo.Stolen("/", thread.CPU)
-	s.page, s.done = page, make(chan struct{})
+// begin is called soon after the first tick.
+func (s *session) begin(r *supervisor.Session) {
+	s.c.Versions.Files, _ = r.Handover.Hashes() // none where a file cannot be read any more
+	was := s.thread.CPU
+	s.thread = r.Handover.Thread
+	moved := s.thread.CPU != was // another bench had taken the first choice
+	s.beside.CPU = s.thread.CPU
+	s.stolen = latency.WatchStolen(s.thread.CPU)
+	s.page, s.done = r.Status, make(chan struct{})
 	ctx, end := context.WithCancel(context.Background())
 	s.end = end
 	go func() {
 		defer close(s.done)
 		if moved {
-			s.moved()
+			if err := s.look(); err != nil {
+				s.against = append(s.against, fmt.Sprintf("the host was not looked at for CPU %d: %v", s.thread.CPU, err))
+			}
 		}
+
 		if s.trouble == nil {
 			s.turns(ctx)
 		}
 	}()
 }
 
-// moved looks at the host again for the CPU that the loop has got.
-func (s *session) moved() {
-	if err := s.look(); err != nil {
-		s.host = append(s.host, fmt.Sprintf("the host was not looked at for CPU %d: %v", s.loop.CPU, err))
-	}
-}
-
 // slot is how long a round lasts about, of which cyclictest runs in one half; there are
-// mostRounds at most.
+// mostRounds at most. It ends margin before the end of its half at least: the points that it
+// misses it makes up for after it.
 const (
 	slot       = time.Minute
 	mostRounds = 60
 	margin     = 500 * time.Millisecond
 )
-
-// spare is how long before the end of its half cyclictest is to end: the points that it
-// misses it makes up for after it.
-func spare(half time.Duration) time.Duration { return max(margin, half/20) }
 
 // turns lets cyclictest run beside the loop in one half of each round; which one it is
 // alternates.
@@ -168,6 +203,7 @@ func (s *session) turns(ctx context.Context) {
 			s.trouble = fmt.Errorf("%d of %d turns failed, and are left out: %w", len(failed), s.rounds+len(failed), failed[0])
 		}
 	}()
+
 	for i := range 2 * rounds {
 		until := start + int64(half)*int64(i+1)
 		if with := i%4 == 0 || i%4 == 3; !with {
@@ -179,7 +215,8 @@ func (s *session) turns(ctx context.Context) {
 			}
 			continue
 		}
-		err := s.beside.Turn(ctx, time.Duration(until-sched.Now())-spare(half), start, &s.page.Late)
+
+		err := s.beside.Turn(ctx, time.Duration(until-sched.Now())-max(margin, half/20), start, &s.page.Late)
 		if ctx.Err() != nil {
 			return
 		}
@@ -188,6 +225,7 @@ func (s *session) turns(ctx context.Context) {
 		} else if failed = append(failed, err); len(failed) == 3 {
 			break
 		}
+
 		if !sleep(ctx, until) {
 			return
 		}
@@ -212,15 +250,19 @@ func (s *session) finish(r *report.Report) {
 	}
 	s.end()
 	<-s.done
-	s.c.Late, s.c.Tick, s.c.Response = distribution(&s.page.Late), distribution(&s.page.Work), distribution(&s.page.Response)
+	s.c.Late, s.c.Tick = distribution(&s.page.Late), distribution(&s.page.Work)
+	s.c.Response = distribution(&s.page.Response)
 	loop, peer, alone := s.beside.Figures()
 	if loop == nil {
 		return
 	}
-	s.c.Beside = &Beside{Rounds: s.rounds, Loop: loop, Cyclictest: peer, Alone: alone, Priority: s.loop.Priority, PhaseNs: r.StepNs / 2}
+	s.c.Beside = &Beside{
+		Rounds: s.rounds, Loop: loop, Cyclictest: peer, Alone: alone, Priority: s.thread.Priority, PhaseNs: r.StepNs / 2,
+	}
 	if r.Tick.P99 > r.StepNs/2 { // then cyclictest waits for ticks
 		loop.RatioP50, loop.RatioP99, loop.PooledP50, loop.PooledP99 = nil, nil, nil, nil
-		s.host = append(s.host, fmt.Sprintf("cyclictest had to wait for ticks of %v and more, half of the period: there is no ratio", time.Duration(r.Tick.P99).Round(time.Microsecond)))
+		const text = "cyclictest had to wait for ticks of %v and more, half of the period: there is no ratio"
+		s.against = append(s.against, fmt.Sprintf(text, time.Duration(r.Tick.P99).Round(time.Microsecond)))
 	}
 }
 
@@ -241,5 +283,6 @@ func (a *Asked) Complete() error {
 		}
 		*name = path
 	}
+
 	return nil
 }

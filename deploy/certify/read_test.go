@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/rt/host"
 )
 
 func TestACertificateIsReadAsItWasWritten(t *testing.T) {
@@ -41,45 +43,26 @@ func TestWhatIsNoCertificateIsRefused(t *testing.T) {
 	}
 	for _, c := range []struct {
 		text []byte
-		want error
-		says string
+		says []string
 	}{
-		{whole[:len(whole)/2], ErrNotCertificate, "unexpected end"},
-		{[]byte("<html>"), ErrNotCertificate, "invalid character '<'"},
-		{[]byte("{}"), ErrNotCertificate, "lockstep_certificate"},
-		{swap(`"lockstep_certificate": 1`, `"lockstep_certificate": 2`), ErrFormat, "2"},
-		{[]byte(`{"lockstep_certificate": 1}`), ErrNotCertificate, "sha256"},
-		{swap(`"missed": 0`, `"missed": 1`), ErrAltered, "sha256"},
-		{swap(`"tx_frames": 1440002`, `"tx_frames": 1440003`), ErrAltered, "sha256"},
+		{whole[:len(whole)/2], []string{"is not the JSON of a certificate", "unexpected end"}},
+		{[]byte("<html>"), []string{"is not the JSON of a certificate", "invalid character '<'"}},
+		{[]byte("{}"), []string{"is not the JSON of a certificate", "lockstep_certificate"}},
+		{swap(`"lockstep_certificate": 1`, `"lockstep_certificate": 2`), []string{"another format: 2"}},
+		{[]byte(`{"lockstep_certificate": 1}`), []string{"is not the JSON of a certificate", "sha256"}},
+		{swap(`"missed": 0`, `"missed": 1`), []string{"was changed", "sha256"}},
+		{swap(`"tx_frames": 1440002`, `"tx_frames": 1440003`), []string{"was changed", "sha256"}},
+		{sealed([]byte(`{"lockstep_certificate": 1, "sha256": "", "run": {}}`)), []string{"no run or no doctor"}},
 	} {
 		_, err := Read("x.json", c.text)
-		if !errors.Is(err, c.want) {
-			t.Errorf("%.40q: %v, want: %v", c.text, err, c.want)
-		} else if text := err.Error(); !strings.HasPrefix(text, "certify: x.json: ") || !strings.Contains(text, c.says) || strings.Contains(text, "\n") {
-			t.Errorf("%.40q: %s; want a line that says %s", c.text, text, c.says)
+		if err == nil || !strings.HasPrefix(err.Error(), "certify: x.json: ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.40q: %v, want one line", c.text, err)
+			continue
 		}
-	}
-	for _, w := range []struct {
-		key, says string
-		change    func(c *Certificate)
-	}{
-		{"run", "run", func(c *Certificate) { c.Run = nil }},
-		{"doctor", "doctor", func(c *Certificate) { c.Doctor = nil }},
-		{"made", `"yesterday"`, func(c *Certificate) { c.Made = "yesterday" }},
-		{"asked.for_ns", "0", func(c *Certificate) { c.Asked.ForNs = 0 }},
-		{"tick", "720001", func(c *Certificate) { c.Tick.Samples++ }},
-		{"wake_up", "histogram_us", func(c *Certificate) { c.Late.Micros[-7] = 1 }},
-		{"bus_to_bus", "beyond", func(c *Certificate) { c.Response.Beyond = []Beyond{{5, 1}} }},
-	} {
-		c := sample(t, 1, 1)
-		w.change(c)
-		text, err := c.JSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var wrong *KeyError
-		if _, err := Read("x.json", text); !errors.As(err, &wrong) || wrong.Key != w.key || !strings.Contains(err.Error(), w.says) {
-			t.Errorf("%v, want an error of %s that says %s", err, w.key, w.says)
+		for _, want := range c.says {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%.40q: %v, want it to say %q", c.text, err, want)
+			}
 		}
 	}
 }
@@ -115,7 +98,7 @@ func TestFilesAreThereWholeOrNotAtAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(name); !isRefused(err, ErrInUse) {
+	if _, err := Create(name); !isRefused(err, "another run writes it") {
 		t.Errorf("a second one: %v", err)
 	}
 	for _, made := range []string{f.HTML, f.JSON} {
@@ -180,9 +163,9 @@ func TestAnOrderNamesFilesSoThatItCanBeGivenFromAnywhere(t *testing.T) {
 }
 
 // isRefused tells whether the host refuses for a reason.
-func isRefused(err, why error) bool {
-	var refused *Refused
-	return errors.As(err, &refused) && errors.Is(err, why) && strings.HasPrefix(err.Error(), "certify: ")
+func isRefused(err error, why string) bool {
+	var exit *host.Exit
+	return errors.As(err, &exit) && exit.Code == 3 && strings.Contains(err.Error(), why) && strings.HasPrefix(err.Error(), "certify: ")
 }
 
 // A kill leaves the room that was reserved; the next one in that folder takes it away,
@@ -231,16 +214,16 @@ func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "d.html"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]error{
-		filepath.Join(dir, "no", "a.html"):   syscall.ENOENT,
-		filepath.Join(dir, "file", "a.html"): syscall.ENOTDIR,
-		filepath.Join(dir, "d.html"):         ErrNotFile,
-		filepath.Join(dir, "a.txt"):          ErrName,
-		filepath.Join(dir) + "/.html":        ErrName,
-		"/dev/full":                          ErrName,
+	for name, want := range map[string]string{
+		filepath.Join(dir, "no", "a.html"):   "no such file",
+		filepath.Join(dir, "file", "a.html"): "not a directory",
+		filepath.Join(dir, "d.html"):         "is there and no file",
+		filepath.Join(dir, "a.txt"):          "ends in .html",
+		filepath.Join(dir) + "/.html":        "ends in .html",
+		"/dev/full":                          "ends in .html",
 	} {
-		if _, err := Create(name); !errors.Is(err, want) || !strings.HasPrefix(err.Error(), "certify: -o "+name) {
-			t.Errorf("%s: %v, want: %v", name, err, want)
+		if _, err := Create(name); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "certify: -o "+name) {
+			t.Errorf("%s: %v, want: %s", name, err, want)
 		}
 	}
 	var open *fs.PathError
@@ -253,7 +236,7 @@ func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	small := unix.Rlimit{Cur: 1 << 20, Max: limit.Max}
+	small := unix.Rlimit{Cur: 3 << 20, Max: limit.Max} // the log of go test, of 1 MB, still fits
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &small); err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +244,7 @@ func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
 	if e := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); e != nil {
 		t.Fatal(e)
 	}
-	if !isRefused(err, ErrNoRoom) || !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "4 MB") {
+	if !isRefused(err, "room for 4 MB") || !errors.Is(err, syscall.EFBIG) {
 		t.Errorf("no room: %v", err)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 2 {

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"lockstep/deploy/doctor"
-	"lockstep/deploy/hostinfo"
 	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
 func TestEveryHostThatIsNotTunedHasObjections(t *testing.T) {
-	const hosts = "../hostinfo/testdata/hosts"
+	const hosts = "../../sched/hostinfo/testdata/hosts"
 	entries, err := os.ReadDir(hosts)
 	if err != nil || len(entries) < 7 {
 		t.Fatalf("%d hosts, %v", len(entries), err)

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"lockstep/deploy/doctor"
-	"lockstep/deploy/hostinfo"
 	"lockstep/deploy/latency"
 	"lockstep/rt/bench"
 	"lockstep/rt/check"
 	"lockstep/rt/report"
 	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
 // kept are the histograms made, by what they were made from.
@@ -40,7 +40,7 @@ func spreadOf(h *sched.Histogram) report.Spread {
 // hostOf reads a host of testdata and what the doctor says of it.
 func hostOf(t *testing.T, name string) (*hostinfo.Host, doctor.Diagnosis) {
 	t.Helper()
-	root := "../hostinfo/testdata/hosts/" + name
+	root := "../../sched/hostinfo/testdata/hosts/" + name
 	d, err := doctor.Examine(root, doctor.Ask{CPU: -1, Priority: 80, Timer: sched.Timerfd})
 	if err != nil {
 		t.Fatal(err)
@@ -66,19 +66,19 @@ func sample(t *testing.T, scale int64, seed uint64) *Certificate {
 		},
 		Late: distribution(late), Tick: distribution(tick), Response: distribution(response),
 		Worst: &check.WorstCase{
-			PeriodNs: 5_000_000, DearestNs: scale * 61_600, Share: 0.0123, Under: "random commands", Elements: []string{"C1", "C2"},
-			Exercises: []check.ExerciseCost{{Name: "random commands", Ticks: 4711, Times: 5, P50: 1_800, DearestNs: scale * 61_600}},
-			Classes:   []check.LockCost{{Held: 0, Sets: 1, Ticks: 4000, P50: 1_700, DearestNs: 30_300, Share: 0.006, Under: "random commands"}},
-			Sets:      []check.LockCost{{Held: 1, Locked: []string{"C2"}, Sets: 1, Ticks: 711, P50: 1_900, DearestNs: scale * 61_600, Share: 0.0123, Under: "random commands"}},
+			PeriodNs: 5_000_000, WorstNs: scale * 61_600, Share: 0.0123, Under: "random commands", Elements: []string{"C1", "C2"},
+			Exercises: []check.ExerciseCost{{Name: "random commands", Ticks: 4711, Times: 5, P50: 1_800, WorstNs: scale * 61_600}},
+			Classes:   []check.LockCost{{Held: 0, Sets: 1, Ticks: 4000, P50: 1_700, WorstNs: 30_300, Share: 0.006, Under: "random commands"}},
+			Sets:      []check.LockCost{{Held: 1, Locked: []string{"C2"}, Sets: 1, Ticks: 711, P50: 1_900, WorstNs: scale * 61_600, Share: 0.0123, Under: "random commands"}},
 		},
-		Buses: []Bus{{"drive", "can0"}}, Box: host.Box(), Doctor: &d,
+		Buses: []Bus{{"drive", "can0"}}, Box: host.Machine(), Doctor: &d,
 		Versions: Versions{Lockstep: "v1.2.3", Go: "go1.26", Arch: "amd64 v1", Binary: "ab12", Files: []bench.Hash{{Role: "plant", Name: "powershift", SHA256: "cd34"}}},
 	}
 	for i := range c.Box.CAN {
 		c.Box.CAN[i].Driver = "kvaser_pci"
 	}
 	half := 0.9
-	peer := &latency.Figures{P50: 8_000, P99: 12_000, P999: 15_000, Max: 44_000, Samples: 10_000, Histogram: map[int]int64{8: 9_999, 44: 1}}
+	peer := &latency.Figures{P50: 8_000, P99: 12_000, P999: 15_000, Counts: latency.Counts{Max: 44_000, Samples: 10_000}, Histogram: map[int]int64{8: 9_999, 44: 1}}
 	loop := *peer
 	loop.RatioP50, loop.RatioP99 = &half, &half
 	c.Beside = &Beside{Rounds: 60, Loop: &loop, Cyclictest: peer, Priority: 80, PhaseNs: 2_500_000}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/deploy/hostinfo"
+	"lockstep/sched/hostinfo"
 )
 
 // CommandLine is what only another start of this kernel changes, for this host. Nothing
@@ -14,51 +14,75 @@ type CommandLine struct {
 	Wanted []string `json:"wanted"`          // options of the kernel's command line
 	Lacks  []string `json:"lacks,omitempty"` // those it was not started with
 	Drop   []string `json:"drop,omitempty"`  // what it was started with in their place
-	Loader string   `json:"loader"`          // one of loaders
+	Loader string   `json:"loader"`          // name of one of loaders
+
+	loader loader
 }
 
-// Loaders, and where their lines are. Debian's grub alone reads a folder.
-const (
-	loaderGrubFolder = "grub.d"
-	loaderGrub       = "grub"
-	loaderPi         = "Raspberry Pi"
-	loaderExtlinux   = "u-boot"
-	loaderUnknown    = "unknown"
-)
+// loader is what starts a kernel, and where its command line stands.
+type loader struct {
+	name string
+	mark string // the file that tells a host has it, below the root
+	file string // with the command line
+	add  string // how one option is added; %s the option
+	all  string // how the whole line is written: %[1]s the options, %[2]s the file
+}
 
-// loader finds what starts the host, and the file with the kernel's command line.
-func (h *host) loader() (name, file string) {
+const grubAdd = "in /etc/default/grub, add to GRUB_CMDLINE_LINUX, then sudo update-grub: %s"
+
+// loaders, in the order in which they are looked for. Debian's grub alone reads a folder. The last
+// one stands for those that are not known.
+var loaders = []loader{
+	{
+		"Raspberry Pi", "boot/firmware/cmdline.txt", "/boot/firmware/cmdline.txt",
+		"append to the line in /boot/firmware/cmdline.txt: %s",
+		"# at the end of the one line in %[2]s, then: sudo reboot\n%[1]s",
+	},
+	{
+		"Raspberry Pi", "boot/cmdline.txt", "/boot/cmdline.txt",
+		"append to the line in /boot/cmdline.txt: %s",
+		"# at the end of the one line in %[2]s, then: sudo reboot\n%[1]s",
+	},
+	{
+		"u-boot", "boot/extlinux/extlinux.conf", "/boot/extlinux/extlinux.conf",
+		"append to the line APPEND in /boot/extlinux/extlinux.conf: %s",
+		"# at the end of the line APPEND in %[2]s, then: sudo reboot\n%[1]s\n" +
+			"# or at the prompt of u-boot: setenv bootargs \"${bootargs} %[1]s\"; saveenv",
+	},
+	{
+		"grub.d", "etc/default/grub", "/etc/default/grub.d/lockstep.cfg", grubAdd,
+		"# %[2]s, then: sudo update-grub && sudo reboot\n" +
+			"GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX %[1]s\"",
+	},
+	{
+		"grub", "etc/default/grub", "/etc/default/grub", grubAdd,
+		"sudo grubby --update-kernel=ALL --args=\"%[1]s\"\n" +
+			"# or in %[2]s: GRUB_CMDLINE_LINUX=\"... %[1]s\"\n" +
+			"# then: sudo grub2-mkconfig -o /boot/grub2/grub.cfg && sudo reboot",
+	},
+	{
+		"unknown", "", "", "add to the kernel's command line: %s",
+		"# grub, in /etc/default/grub.d/lockstep.cfg, then sudo update-grub:\n" +
+			"GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX %[1]s\"\n" +
+			"# u-boot, in the environment or at the end of APPEND in extlinux.conf:\n" +
+			"setenv bootargs \"${bootargs} %[1]s\"; saveenv\n" +
+			"# Raspberry Pi, at the end of the one line in cmdline.txt:\n%[1]s",
+	},
+}
+
+// loader finds what starts the host.
+func (h *host) loader() loader {
+	release := h.osRelease()
 	debian := h.Exists("etc/debian_version") || h.Exists("etc/default/grub.d") ||
-		strings.Contains(h.osRelease()["ID_LIKE"]+h.osRelease()["ID"], "debian") || h.osRelease()["ID"] == "ubuntu"
-	for _, l := range []struct{ name, file string }{
-		{loaderPi, "boot/firmware/cmdline.txt"},
-		{loaderPi, "boot/cmdline.txt"},
-		{loaderExtlinux, "boot/extlinux/extlinux.conf"},
-		{loaderGrub, "etc/default/grub"},
-	} {
-		if !h.Exists(l.file) {
-			continue
-		}
-		if l.name == loaderGrub && debian {
-			return loaderGrubFolder, "/etc/default/grub.d/lockstep.cfg"
-		}
-		return l.name, "/" + l.file
-	}
-	return loaderUnknown, ""
+		strings.Contains(release["ID_LIKE"]+release["ID"], "debian") || release["ID"] == "ubuntu"
+	i := slices.IndexFunc(loaders, func(l loader) bool {
+		return l.mark == "" || h.Exists(l.mark) && (l.name != "grub.d" || debian)
+	})
+	return loaders[i]
 }
 
 // bootCommand says where options go on the kernel's command line.
-func (h *host) bootCommand(options string) string {
-	switch name, file := h.loader(); name {
-	case loaderPi:
-		return "append to the line in " + file + ": " + options
-	case loaderExtlinux:
-		return "append to the line APPEND in " + file + ": " + options
-	case loaderGrub, loaderGrubFolder:
-		return "in /etc/default/grub, add to GRUB_CMDLINE_LINUX, then sudo update-grub: " + options
-	}
-	return "add to the kernel's command line: " + options
-}
+func (h *host) bootCommand(options string) string { return fmt.Sprintf(h.loader().add, options) }
 
 // bootOptions are those that isolate the CPU of the loop, and those that are
 // isolated already: Documentation/admin-guide/kernel-parameters.
@@ -67,7 +91,7 @@ func (h *host) bootOptions() []string {
 	slices.Sort(cpus)
 	list := hostinfo.FormatCPUs(slices.Compact(cpus))
 	kind := "managed_irq,domain,"
-	if byOption, _ := hostinfo.ParseCPUs(h.Text("sys/devices/system/cpu/isolated")); slices.Contains(h.Isolated, h.CPU) && !slices.Contains(byOption, h.CPU) {
+	if slices.Contains(h.Isolated, h.CPU) && !slices.Contains(h.CPUs("isolated"), h.CPU) {
 		kind = "managed_irq," // a partition of the control groups keeps the rest off
 	}
 	return []string{"isolcpus=" + kind + list, "irqaffinity=" + h.rest(), "rcu_nocbs=" + list}
@@ -83,7 +107,8 @@ func (h *host) commandLine() CommandLine {
 	}
 	// Ticks of the CPUs one after the other, and no watchdogs on the loop's.
 	b.Wanted = append(b.Wanted, "skew_tick=1", "nosoftlockup", "nmi_watchdog=0")
-	b.Loader, _ = h.loader()
+	b.loader = h.loader()
+	b.Loader = b.loader.name
 	given := strings.Fields(h.Text("proc/cmdline"))
 	for _, option := range b.Wanted {
 		name, value, _ := strings.Cut(option, "=")
@@ -96,6 +121,7 @@ func (h *host) commandLine() CommandLine {
 			b.Drop = append(b.Drop, given[same])
 		}
 	}
+
 	return b
 }
 
@@ -111,12 +137,14 @@ func covers(name, given, wanted string, cpu int) bool {
 				return false
 			}
 		}
+
 		return err == nil && slices.Contains(cpus, cpu)
 	case "rcu_nocbs":
 		return given == "all" || err == nil && slices.Contains(cpus, cpu)
 	case "irqaffinity":
 		return err == nil && len(cpus) > 0 && !slices.Contains(cpus, cpu)
 	}
+
 	return given == wanted || wanted == ""
 }
 
@@ -134,36 +162,8 @@ func isolation(value string) (flags []string, cpus string) {
 	return flags, strings.Join(slices.DeleteFunc(list, named), ",")
 }
 
-// Lines are what a user puts where, for the loader of this host; for one that is
-// not known, the options alone.
-func (b CommandLine) Lines(file string) []string {
-	options := strings.Join(b.Wanted, " ")
-	switch b.Loader {
-	case loaderGrubFolder:
-		return []string{
-			"# " + file + ", then: sudo update-grub && sudo reboot",
-			`GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX ` + options + `"`,
-		}
-	case loaderGrub:
-		return []string{
-			"sudo grubby --update-kernel=ALL --args=\"" + options + "\"",
-			"# or in " + file + ": GRUB_CMDLINE_LINUX=\"... " + options + "\"",
-			"# then: sudo grub2-mkconfig -o /boot/grub2/grub.cfg && sudo reboot",
-		}
-	case loaderPi:
-		return []string{"# at the end of the one line in " + file + ", then: sudo reboot", options}
-	case loaderExtlinux:
-		return []string{
-			"# at the end of the line APPEND in " + file + ", then: sudo reboot", options,
-			"# or at the prompt of u-boot: setenv bootargs \"${bootargs} " + options + "\"; saveenv",
-		}
-	}
-	return []string{
-		"# grub, in /etc/default/grub.d/lockstep.cfg, then sudo update-grub:",
-		`GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX ` + options + `"`,
-		"# u-boot, in the environment or at the end of APPEND in extlinux.conf:",
-		fmt.Sprintf("setenv bootargs \"${bootargs} %s\"; saveenv", options),
-		"# Raspberry Pi, at the end of the one line in cmdline.txt:",
-		options,
-	}
+// Lines are what a user puts where, for the loader of this host; for one that is not known, the
+// options alone.
+func (b CommandLine) Lines() []string {
+	return strings.Split(fmt.Sprintf(b.loader.all, strings.Join(b.Wanted, " "), b.loader.file), "\n")
 }

@@ -53,7 +53,7 @@ func TestTheCommandLineIsComputedForTheHost(t *testing.T) {
 		if got := strings.Join(b.Drop, " "); got != c.drop {
 			t.Errorf("%s: drop %s, want %s", c.host, got, c.drop)
 		}
-		lines := b.Lines(p.file)
+		lines := b.Lines()
 		if !strings.HasPrefix(lines[0], c.first) || !strings.HasPrefix(lines[len(lines)-1], c.last) {
 			t.Errorf("%s: the lines are\n%s", c.host, strings.Join(lines, "\n"))
 		}

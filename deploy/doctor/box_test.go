@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"lockstep/deploy/hostinfo"
 	"lockstep/io/can"
+	"lockstep/sched/hostinfo"
 )
 
 // box is a copy of a host of testdata whose files answer as a kernel would.
@@ -36,7 +36,7 @@ func newBox(t *testing.T, host string) *box {
 	b := &box{t: t, root: filepath.Join(t.TempDir(), host), ask: ask, links: map[string]can.Link{}}
 	b.state = filepath.Join(t.TempDir(), "undo.json")
 	b.claim = fmt.Sprintf("host/%d-%d", os.Getpid(), boxes.Add(1))
-	if err := os.CopyFS(b.root, os.DirFS(filepath.Join("..", "hostinfo", "testdata", "hosts", host))); err != nil {
+	if err := os.CopyFS(b.root, os.DirFS(filepath.Join("..", "..", "sched", "hostinfo", "testdata", "hosts", host))); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -6,13 +6,16 @@ import (
 	"strconv"
 	"strings"
 
-	"lockstep/deploy/hostinfo"
+	"lockstep/sched/hostinfo"
 )
 
 // minTxQueue is the shortest transmit queue of a CAN card, frames, that holds
 // what a tick sends: a bus of 8 Mbit/s takes about a hundred frames in 5 ms, and
 // the kernel's default of 10 drops the rest.
 const minTxQueue = 100
+
+// whyCAN is what an interface is for.
+const whyCAN = "the unit under test is at its other end"
 
 // checkCAN checks the interfaces that were asked for and mentions the others.
 func (h *host) checkCAN() (list []Check) {
@@ -24,10 +27,12 @@ func (h *host) checkCAN() (list []Check) {
 			list = append(list, h.checkInterface(name, Info)...)
 		}
 	}
+
 	if len(list) == 0 {
-		c := Check{Name: "can", Level: Info, Wanted: "a CAN interface, where a bench names one", Why: "the unit under test is at its other end"}
+		c := Check{Name: "can", Level: Info, Wanted: "a CAN interface, where a bench names one", Why: whyCAN}
 		list = append(list, c.ok("no interface"))
 	}
+
 	return list
 }
 
@@ -35,18 +40,21 @@ func (h *host) checkInterface(name string, level Level) []Check {
 	c := Check{
 		Name: "can " + name, Level: level,
 		Wanted: "up, and on the bus",
-		Why:    "the unit under test is at its other end",
+		Why:    whyCAN,
 	}
 	dir := "sys/class/net/" + name
 	kind, err := h.ReadFile(dir + "/type")
 	switch {
 	case err != nil && strings.HasPrefix(name, "vcan"):
-		return []Check{c.wrong("there is none", fmt.Sprintf("sudo ip link add dev %s type vcan && sudo ip link set %s up", name, name), Now)}
+		add := fmt.Sprintf("sudo ip link add dev %s type vcan && sudo ip link set %s up", name, name)
+		return []Check{c.wrong("there is none", add, Now)}
 	case err != nil:
-		return []Check{c.wrong("there is none", "plug the card in and load its driver: ip -br link; sudo dmesg | grep -i can", Now)}
+		return []Check{c.wrong("there is none",
+			"plug the card in and load its driver: ip -br link; sudo dmesg | grep -i can", Now)}
 	case kind != hostinfo.TypeCAN:
 		return []Check{c.wrong("it is no CAN interface (type "+kind+")", "ip -br link show type can", Restart)}
 	}
+
 	flags, err := strconv.ParseUint(h.Text(dir+"/flags"), 0, 32)
 	card := h.Exists(dir + "/device")
 	up := "sudo ip link set " + name + " up"
@@ -60,10 +68,12 @@ func (h *host) checkInterface(name string, level Level) []Check {
 	case flags&isUp == 0:
 		c = c.wrong("down", up, Now)
 	case h.Text(dir+"/carrier") == "0":
-		c = c.wrong("up, but not on the bus: bus off", "mend the wiring, the bitrate or the termination, then sudo ip link set "+name+" type can restart", Now)
+		c = c.wrong("up, but not on the bus: bus off",
+			"mend the wiring, the bitrate or the termination, then sudo ip link set "+name+" type can restart", Now)
 	default:
 		c = c.ok("up")
 	}
+
 	if !card {
 		return []Check{c}
 	}
@@ -89,9 +99,11 @@ func (h *host) checkRestart(name string) []Check {
 	case link.RestartMs > 0:
 		return []Check{c.ok(fmt.Sprintf("restart-ms %d", link.RestartMs))}
 	case link.Up: // -fix takes no interface off its bus
-		return []Check{c.wrong("restart-ms 0", fmt.Sprintf("sudo ip link set %s down && sudo ip link set %s up type can restart-ms 100", name, name), Now)}
+		command := fmt.Sprintf("sudo ip link set %s down && sudo ip link set %s up type can restart-ms 100", name, name)
+		return []Check{c.wrong("restart-ms 0", command, Now)}
 	}
-	return []Check{h.to(c, Setting{Kind: RestartMs, File: "/sys/class/net/" + name}, "100").wrong("restart-ms 0", "sudo ip link set "+name+" type can restart-ms 100", Now)}
+
+	return []Check{h.set(c, Setting{Kind: RestartMs, File: "/sys/class/net/" + name}, "100", "restart-ms 0")}
 }
 
 func (h *host) checkQueue(name string, level Level) Check {
@@ -108,8 +120,10 @@ func (h *host) checkQueue(name string, level Level) Check {
 	case err != nil:
 		return c.hidden("its length cannot be read")
 	case length < minTxQueue:
-		c = h.toValue(c, "sys/class/net/"+name+"/tx_queue_len", strconv.Itoa(minTxQueue))
-		return c.wrong(fmt.Sprintf("txqueuelen %d", length), fmt.Sprintf("sudo ip link set %s txqueuelen %d", name, minTxQueue), Now)
+		c = h.to(c, value("sys/class/net/"+name+"/tx_queue_len"), strconv.Itoa(minTxQueue))
+		command := fmt.Sprintf("sudo ip link set %s txqueuelen %d", name, minTxQueue)
+		return c.wrong(fmt.Sprintf("txqueuelen %d", length), command, Now)
 	}
+
 	return c.ok(fmt.Sprintf("txqueuelen %d", length))
 }

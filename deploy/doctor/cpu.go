@@ -8,43 +8,37 @@ import (
 	"strings"
 	"syscall"
 
-	"lockstep/deploy/hostinfo"
+	"lockstep/sched/hostinfo"
 )
 
-func (h *host) checkCPU() Check {
-	c := Check{
-		Name: "cpu", Level: Must,
-		Wanted: "one for the loop and another one for everything else, within reach of this process",
-		Why:    "another thread of the process on the CPU of the loop, and the two wait for each other",
-	}
+func (h *host) checkCPU(c Check) Check {
 	found := fmt.Sprintf("CPU %d of %s", h.CPU, hostinfo.FormatCPUs(h.Online))
 	switch {
 	case len(h.Online) == 0:
 		return c.hidden("the list of CPUs cannot be read")
 	case !slices.Contains(h.Online, h.CPU):
-		return c.wrong(fmt.Sprintf("no CPU %d among %s", h.CPU, hostinfo.FormatCPUs(h.Online)), "choose one of these: lockstep doctor -cpu N", Restart)
+		return c.wrong(fmt.Sprintf("no CPU %d among %s", h.CPU, hostinfo.FormatCPUs(h.Online)),
+			"choose one of these: lockstep doctor -cpu N", Restart)
 	case len(h.Online) == 1:
 		return c.wrong("the host has one CPU", "a host with two, or -besteffort", Hardware)
 	case slices.Contains(h.Reachable, h.CPU) && len(h.Reachable) > 1:
 		return c.ok(found)
 	}
-	return c.wrong(fmt.Sprintf("the control group of this process has CPUs %s", hostinfo.FormatCPUs(h.Reachable)), h.widen(), Restart)
+
+	return c.wrong("the control group of this process has CPUs "+hostinfo.FormatCPUs(h.Reachable), h.widen(), Restart)
 }
 
 // widen is how the control group of the process gets the CPUs of the host.
 func (h *host) widen() string {
+	online := hostinfo.FormatCPUs(h.Online)
 	if h.Container != "" {
-		return "start the container with --cpuset-cpus=" + hostinfo.FormatCPUs(h.Online)
+		return "start the container with --cpuset-cpus=" + online
 	}
-	return "start with AllowedCPUs=" + hostinfo.FormatCPUs(h.Online) + " in the unit and its slice, e.g. sudo systemd-run --scope -p AllowedCPUs=" + hostinfo.FormatCPUs(h.Online) + " ..."
+	return "start with AllowedCPUs=" + online + " in the unit and its slice, " +
+		"e.g. sudo systemd-run --scope -p AllowedCPUs=" + online + " ..."
 }
 
-func (h *host) checkIsolation() Check {
-	c := Check{
-		Name: "isolation", Level: Must,
-		Wanted: fmt.Sprintf("CPU %d kept free by isolcpus=domain or an isolated cpuset partition", h.CPU),
-		Why:    "what other work does in the kernel with preemption or interrupts off, no priority of the loop cuts short",
-	}
+func (h *host) checkIsolation(c Check) Check {
 	switch {
 	case len(h.Online) == 0:
 		return c.hidden("the list of CPUs cannot be read")
@@ -53,6 +47,7 @@ func (h *host) checkIsolation() Check {
 	case slices.Contains(h.Isolated, h.CPU):
 		return c.ok("isolated: " + hostinfo.FormatCPUs(h.Isolated))
 	}
+
 	found := fmt.Sprintf("the scheduler places other work on CPU %d", h.CPU)
 	if len(h.Isolated) > 0 {
 		found += "; isolated: " + hostinfo.FormatCPUs(h.Isolated)
@@ -62,15 +57,11 @@ func (h *host) checkIsolation() Check {
 			found = fmt.Sprintf("the partition of control group %s is %s", p.Group, p.State)
 		}
 	}
+
 	return c.wrong(found, h.bootCommand(strings.Join(h.bootOptions(), " ")), Boot)
 }
 
-func (h *host) checkGovernor() Check {
-	c := Check{
-		Name: "governor", Level: Must,
-		Wanted: "performance",
-		Why:    "a loop that sleeps most of the time gets the lowest frequency: ticks take several times what was measured, and each change stalls",
-	}
+func (h *host) checkGovernor(c Check) Check {
 	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq", h.CPU)
 	governor, err := h.ReadFile(dir + "/scaling_governor")
 	switch {
@@ -81,10 +72,14 @@ func (h *host) checkGovernor() Check {
 	case governor == "performance":
 		return c.ok(governor)
 	}
-	if there := h.Text(dir + "/scaling_available_governors"); there != "" && !slices.Contains(strings.Fields(there), "performance") {
-		return c.wrong(governor+"; there are "+there, "boot a kernel with CONFIG_CPU_FREQ_GOV_PERFORMANCE=y, or with cpufreq.off=1", Kernel)
+
+	there := h.Text(dir + "/scaling_available_governors")
+	if there != "" && !slices.Contains(strings.Fields(there), "performance") {
+		return c.wrong(governor+"; there are "+there,
+			"boot a kernel with CONFIG_CPU_FREQ_GOV_PERFORMANCE=y, or with cpufreq.off=1", Kernel)
 	}
-	return h.toValue(c, dir+"/scaling_governor", "performance").wrong(governor, "echo performance | sudo tee /"+dir+"/scaling_governor", Now)
+
+	return h.set(c, value(dir+"/scaling_governor"), "performance", governor)
 }
 
 // maxWake is the longest an idle state may take to leave, us: what a PREEMPT_RT
@@ -93,12 +88,7 @@ const maxWake = 10
 
 // checkIdle looks for idle states that are slow to leave. The run holds
 // /dev/cpu_dma_latency at 0 where it may, and they are not entered meanwhile.
-func (h *host) checkIdle() Check {
-	c := Check{
-		Name: "idle states", Level: Should,
-		Wanted: fmt.Sprintf("none that takes more than %d us to leave, or /dev/cpu_dma_latency ours to write", maxWake),
-		Why:    "the loop wakes up later by what its CPU takes to leave its idle state",
-	}
+func (h *host) checkIdle(c Check) Check {
 	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpuidle", h.CPU)
 	slow, first := "", -1
 	off := c
@@ -112,11 +102,12 @@ func (h *host) checkIdle() Check {
 			continue
 		}
 		slow += fmt.Sprintf(", %s %d us", h.Text(path.Join(dir, state, "name")), latency)
-		off = h.toValue(off, path.Join(dir, state, "disable"), "1")
+		off = h.to(off, value(path.Join(dir, state, "disable")), "1")
 		if first < 0 || index < first {
 			first = index
 		}
 	}
+
 	const hold = "dev/cpu_dma_latency"
 	switch slow = strings.TrimPrefix(slow, ", "); {
 	case h.Exists(hold) && !h.mayWrite(hold):
@@ -130,7 +121,9 @@ func (h *host) checkIdle() Check {
 	case h.Exists(hold):
 		return c.ok(slow + "; kept out during a run")
 	}
-	return off.wrong(slow, fmt.Sprintf("for i in /%s/state*; do [ ${i##*state} -lt %d ] || echo 1 | sudo tee $i/disable; done", dir, first), Now)
+
+	command := fmt.Sprintf("for i in /%s/state*; do [ ${i##*state} -lt %d ] || echo 1 | sudo tee $i/disable; done", dir, first)
+	return off.wrong(slow, command, Now)
 }
 
 // mayWrite asks without opening the file.
@@ -139,13 +132,9 @@ func (h *host) mayWrite(name string) bool {
 	return syscall.Access(h.Path(name), write) == nil
 }
 
-func (h *host) checkSMT() Check {
-	c := Check{
-		Name: "smt", Level: Should,
-		Wanted: "the core of the loop to itself",
-		Why:    "what runs on the other thread of the core takes its caches and execution units: a tick takes up to twice as long",
-	}
-	siblings, err := hostinfo.ParseCPUs(h.Text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", h.CPU)))
+func (h *host) checkSMT(c Check) Check {
+	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d", h.CPU)
+	siblings, err := hostinfo.ParseCPUs(h.Text(dir + "/topology/thread_siblings_list"))
 	if err != nil {
 		return c.unsure("the siblings of the CPU cannot be read: "+err.Error(), "lscpu -e")
 	}
@@ -161,8 +150,9 @@ func (h *host) checkSMT() Check {
 	case len(hostinfo.CPUsWithout(h.Online, spare)) < 2: // everything else needs a CPU
 		return c.wrong(found+", and there is no other CPU", "a host with two cores", Hardware)
 	}
+
 	for _, cpu := range spare {
-		c = h.toValue(c, fmt.Sprintf("sys/devices/system/cpu/cpu%d/online", cpu), "0")
+		c = h.to(c, value(fmt.Sprintf("sys/devices/system/cpu/cpu%d/online", cpu)), "0")
 	}
 	return c.wrong(found, fmt.Sprintf("echo 0 | sudo tee /sys/devices/system/cpu/cpu%d/online", spare[0]), Now)
 }

@@ -7,7 +7,6 @@
 // where others need them too (package hostinfo).
 //
 // Reading order: doctor.go (Examine, Check), then the checks: kernel.go, cpu.go, threads.go,
-// irq.go, rights.go, can.go. host.go and parse.go read what the checks ask for, text.go prints.
-// Then the changes: change.go (Setting), fix.go (Plan), apply.go, undo.go, fix_text.go, and
-// boot.go (the kernel's command line).
+// irq.go, rights.go, can.go. text.go prints. Then the changes: change.go (Setting), fix.go (Plan),
+// undo.go, fix_text.go, and boot.go (the kernel's command line).
 package doctor

@@ -1,13 +1,18 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
-	"lockstep/deploy/hostinfo"
+	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
 // Level is how much a check weighs.
@@ -103,6 +108,82 @@ type Ask struct {
 // interfaceName is what the kernel takes for one, and a command line bears.
 var interfaceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`)
 
+// checks are what is judged of every host, in the order of the report; {cpu} is the loop's,
+// {priority} its priority, {wake} maxWake.
+var checks = []struct {
+	judge       func(h *host, c Check) Check
+	name        string
+	level       Level
+	wanted, why string
+}{
+	{(*host).checkKernel, "kernel", Must,
+		"a PREEMPT_RT kernel",
+		"any other one holds the loop up as long as it likes, in every driver"},
+	{(*host).checkVirtualisation, "virtualisation", Must,
+		"a machine of its own",
+		"the host of a virtual machine takes its CPUs away when it likes; nothing in here can see or forbid it"},
+	{(*host).checkContainer, "container", Info,
+		"none, or one that was given the rights",
+		"the kernel is its host's: what concerns it is read and changed out there"},
+	{(*host).checkCPU, "cpu", Must,
+		"one for the loop and another one for everything else, within reach of this process",
+		"another thread of the process on the CPU of the loop, and the two wait for each other"},
+	{(*host).checkIsolation, "isolation", Must,
+		"CPU {cpu} kept free by isolcpus=domain or an isolated cpuset partition",
+		"what other work does in the kernel with preemption or interrupts off, no priority of the loop cuts short"},
+	{(*host).checkPriority, "priority", Must,
+		"the right to SCHED_FIFO {priority}: cap_sys_nice or an rtprio limit of {priority}",
+		"without it the loop waits its turn among all other threads"},
+	{(*host).checkMemlock, "memlock", Must,
+		"the right to lock all memory: cap_ipc_lock or an unlimited memlock limit",
+		"a page that was taken away costs a tick microseconds to milliseconds to get back"},
+	{(*host).checkCapabilities, "capabilities", Should,
+		"cap_sys_nice and cap_ipc_lock",
+		"limits grant priority and memory; raising the timer thread and SCHED_DEADLINE take cap_sys_nice"},
+	{(*host).checkKtimers, "ktimers", Must,
+		"ktimers/{cpu} above FIFO {priority}, or nanosleep as the timer",
+		"on PREEMPT_RT a timerfd expires in this thread: every real-time thread above it holds the loop up"},
+	{(*host).checkKsoftirqd, "ksoftirqd", Should,
+		"ksoftirqd/{cpu} below FIFO {priority}",
+		"it does the work that the network puts off, as much as there is: " +
+			"above the loop a flood of frames holds it up"},
+	{(*host).checkRivals, "rivals", Should,
+		"no thread of FIFO {priority} or more may run on CPU {cpu}",
+		"it holds the loop up for as long as it runs"},
+	{(*host).checkThrottling, "throttling", Should,
+		"off, once the bench has passed its soak",
+		"it takes the CPU away from a loop that runs 95 % of a second, for the rest of it: " +
+			"no healthy loop does, and it ends one that runs away, so keep it until then"},
+	{(*host).checkInterrupts, "interrupts", Should,
+		"none of a device on CPU {cpu}, new ones included",
+		"each one stops the loop for its handler, on PREEMPT_RT for the part that wakes the thread"},
+	{(*host).checkCANInterrupts, "can interrupts", Should,
+		"their threads on other CPUs than {cpu}, or above FIFO {priority}",
+		"a frame waits in the card until its thread has run: " +
+			"below the loop on its CPU, it misses the tick it came for"},
+	{(*host).checkGovernor, "governor", Must,
+		"performance",
+		"a loop that sleeps most of the time gets the lowest frequency: " +
+			"ticks take several times what was measured, and each change stalls"},
+	{(*host).checkIdle, "idle states", Should,
+		"none that takes more than {wake} us to leave, or /dev/cpu_dma_latency ours to write",
+		"the loop wakes up later by what its CPU takes to leave its idle state"},
+	{(*host).checkSMT, "smt", Should,
+		"the core of the loop to itself",
+		"what runs on the other thread of the core takes its caches and execution units: " +
+			"a tick takes up to twice as long"},
+	{(*host).checkClock, "clock source", Should,
+		"one that is read without a system call (tsc, arch_sys_counter)",
+		"the loop reads the clock several times a tick; " +
+			"hpet and acpi_pm take 1 us and more each, and one CPU at a time"},
+	{(*host).checkHugePages, "huge pages", Should,
+		"madvise or never",
+		"with always, khugepaged rebuilds the pages of the loop below it, locked or not"},
+	{(*host).checkNUMA, "numa balancing", Should,
+		"off",
+		"it takes pages away to see who misses them: page faults in the loop, locked memory or not"},
+}
+
 // Examine reads the files of a host below root, "/" for the running one, and
 // judges them. It fails where root is no host or a bus has no possible name; it
 // changes nothing.
@@ -121,6 +202,7 @@ func visit(root string, ask Ask) (*host, error) {
 			return nil, fmt.Errorf("doctor: %q cannot be the name of a CAN interface: 1 to 15 letters, digits, \".\", \"_\" and \"-\", like can0", name)
 		}
 	}
+
 	if _, err := os.Stat(filepath.Join(root, "proc", "version")); err != nil {
 		return nil, fmt.Errorf("doctor: %s is not the root of a host: %w", root, err)
 	}
@@ -138,15 +220,13 @@ func (h *host) diagnosis() Diagnosis {
 		Priority:   h.ask.Priority,
 		Timer:      h.ask.Timer,
 	}}
-	d.Checks = []Check{
-		h.checkKernel(), h.checkVirtualisation(), h.checkContainer(),
-		h.checkCPU(), h.checkIsolation(),
-		h.checkPriority(), h.checkMemlock(), h.checkCapabilities(),
-		h.checkKtimers(), h.checkKsoftirqd(), h.checkRivals(), h.checkThrottling(),
-		h.checkInterrupts(), h.checkCANInterrupts(),
-		h.checkGovernor(), h.checkIdle(), h.checkSMT(), h.checkClock(),
-		h.checkHugePages(), h.checkNUMA(),
+	fill := strings.NewReplacer("{cpu}", strconv.Itoa(h.CPU), "{priority}", strconv.Itoa(h.ask.Priority),
+		"{wake}", strconv.Itoa(maxWake))
+	for _, c := range checks {
+		check := Check{Name: c.name, Level: c.level, Wanted: fill.Replace(c.wanted), Why: c.why}
+		d.Checks = append(d.Checks, c.judge(h, check))
 	}
+
 	d.Checks = append(d.Checks, h.checkCAN()...)
 	for i := range d.Checks {
 		c := &d.Checks[i]
@@ -159,6 +239,7 @@ func (h *host) diagnosis() Diagnosis {
 		}
 		d.Fit = d.Fit && (c.Level != Must || c.Verdict == OK)
 	}
+
 	return d
 }
 
@@ -183,7 +264,7 @@ func (c Check) wrong(found, command string, can Can) Check {
 
 // hidden is a check of what this user, or this container, cannot read.
 func (c Check) hidden(found string) Check {
-	return c.unsure(found, "sudo "+executable()+" doctor")
+	return c.unsure(found, "sudo "+hostinfo.Executable()+" doctor")
 }
 
 // unsure is a check of what does not say; command is how to look.
@@ -192,11 +273,49 @@ func (c Check) unsure(found, command string) Check {
 	return c
 }
 
-// executable is the file of this program, for the commands.
-func executable() string {
-	path, err := os.Executable()
-	if err != nil {
-		return filepath.Base(os.Args[0])
-	}
-	return path
+// host is what several checks need of a host, and what changes it.
+type host struct {
+	*hostinfo.Host
+	ask   Ask
+	hands hands
+	claim string // of who changes its settings
+
+	irqbalance bool              // the daemon runs
+	limits     map[string]uint64 // soft ones of this process
+	threads    []hostinfo.Thread // with a real-time policy, or the kernel's own of a CPU
+
+	interrupts []interrupt
+	canIRQs    map[string][]string // interrupt of a CAN card: its interfaces
 }
+
+func newHost(root string, ask Ask) *host {
+	h := &host{Host: hostinfo.Read(root, ask.CPU), ask: ask, hands: hands{write: write}, claim: sched.HostSettings}
+	if h.Live() {
+		h.hands = running()
+	}
+	h.limits = h.Limits()
+	h.threads = h.findThreads()
+	h.interrupts = h.findInterrupts()
+	h.canIRQs = h.findCANIRQs()
+	return h
+}
+
+// refused says that a file is there, as far as can be told, and not for us.
+func refused(err error) bool { return err != nil && !errors.Is(err, fs.ErrNotExist) }
+
+// housekeeping are the CPUs for everything but loops: not this one's, nor another
+// isolated one, which is another loop's, nor one that shares its core with this
+// one's; what comes after is taken where nothing else is left.
+func (h *host) housekeeping() []int {
+	others := slices.DeleteFunc(slices.Clone(h.Online), func(c int) bool { return c == h.CPU })
+	for _, kept := range [][]int{h.Isolated, h.Siblings()} {
+		if rest := hostinfo.CPUsWithout(others, kept); len(rest) > 0 {
+			others = rest
+		}
+	}
+
+	return others
+}
+
+// rest is housekeeping as the kernel writes it.
+func (h *host) rest() string { return hostinfo.FormatCPUs(h.housekeeping()) }

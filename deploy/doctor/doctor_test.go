@@ -34,7 +34,7 @@ func diagnose(t *testing.T, host string, ask Ask, edits map[string]string) Diagn
 // edited is the root of a host of testdata; of a copy, if files are written anew.
 func edited(t *testing.T, host string, edits map[string]string) string {
 	t.Helper()
-	root := filepath.Join("..", "hostinfo", "testdata", "hosts", host)
+	root := filepath.Join("..", "..", "sched", "hostinfo", "testdata", "hosts", host)
 	if len(edits) > 0 {
 		dir := filepath.Join(t.TempDir(), host)
 		if err := os.CopyFS(dir, os.DirFS(root)); err != nil {
@@ -347,7 +347,7 @@ func TestTheDoctorChangesNothing(t *testing.T) {
 func tree(t *testing.T) map[string]int64 {
 	t.Helper()
 	files := map[string]int64{}
-	err := filepath.WalkDir(filepath.Join("..", "hostinfo", "testdata", "hosts"), func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join("..", "..", "sched", "hostinfo", "testdata", "hosts"), func(path string, e fs.DirEntry, err error) error {
 		if err == nil {
 			var info fs.FileInfo
 			if info, err = e.Info(); err == nil {
@@ -370,7 +370,7 @@ func TestARootThatIsNoHostIsAnError(t *testing.T) {
 
 func TestANameThatNoInterfaceCanHaveIsAnError(t *testing.T) {
 	for _, name := range []string{"", "can0;reboot", "../can0", "an-interface-too-long"} {
-		if _, err := Examine("../hostinfo/testdata/hosts/tuned", Ask{CPU: -1, Priority: 80, Buses: []string{name}}); err == nil {
+		if _, err := Examine("../../sched/hostinfo/testdata/hosts/tuned", Ask{CPU: -1, Priority: 80, Buses: []string{name}}); err == nil {
 			t.Errorf("%q was looked for", name)
 		}
 	}

@@ -4,15 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/deploy/hostinfo"
 	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
 // Plan is what can be changed on a host while it runs, and what cannot.
@@ -25,7 +23,6 @@ type Plan struct {
 
 	host   *host
 	checks map[string]Check // by name
-	file   string           // of the boot loader
 }
 
 // NewPlan says what would make the checks of a host green; what keep names is left
@@ -40,11 +37,12 @@ func NewPlan(root string, ask Ask, keep []string) (*Plan, error) {
 
 func (h *host) plan(keep []string) (*Plan, error) {
 	if len(h.Online) > 0 && !slices.Contains(h.Online, h.CPU) {
-		return nil, Refused{Text: fmt.Sprintf("no CPU %d among %s, for which nothing is changed: choose one of these with -cpu N", h.CPU, hostinfo.FormatCPUs(h.Online))}
+		return nil, Refused{Text: fmt.Sprintf("no CPU %d among %s, for which nothing is changed: "+
+			"choose one of these with -cpu N", h.CPU, hostinfo.FormatCPUs(h.Online))}
 	}
+
 	d := h.diagnosis()
 	p := &Plan{Host: d.Host, Changes: []Change{}, Kept: keep, Boot: h.commandLine(), host: h, checks: map[string]Check{}}
-	_, p.file = h.loader()
 	for _, c := range d.Checks {
 		p.checks[c.Name] = c
 		kept := slices.Contains(keep, c.Name)
@@ -55,11 +53,13 @@ func (h *host) plan(keep []string) (*Plan, error) {
 			p.Left = append(p.Left, c)
 		}
 	}
+
 	for _, name := range keep {
 		if _, known := p.checks[name]; !known {
 			return nil, fmt.Errorf("doctor: no check %q; there are %s", name, strings.Join(d.names(), ", "))
 		}
 	}
+
 	return p, nil
 }
 
@@ -101,10 +101,8 @@ func (h Holder) String() string { return fmt.Sprintf("%s, process %d", h.Owner, 
 // for a moment or lowers the timer thread must not come in between its ticks. One that has
 // claimed its CPU is about to tick.
 func (h *host) busy() Holder {
-	for _, name := range h.ReadDir("proc") {
-		if pid, err := strconv.Atoi(name); err == nil && h.Text(path.Join("proc", name, "comm")) == sched.TargetName {
-			return Holder{sched.TargetName, pid}
-		}
+	if list := h.ProcessesNamed(sched.TargetName); len(list) > 0 {
+		return Holder{sched.TargetName, list[0]}
 	}
 	by := h.claimed("cpu/")
 	return Holder{by.Owner, by.Process}
@@ -113,7 +111,7 @@ func (h *host) busy() Holder {
 // rights refuses whom the kernel would refuse, setting by setting.
 func (h *host) rights() error {
 	if h.Live() && os.Geteuid() != 0 {
-		return Refused{Text: "the settings of the host are root's to change: sudo " + executable() + " doctor ..."}
+		return Refused{Text: "the settings of the host are root's to change: sudo " + hostinfo.Executable() + " doctor ..."}
 	}
 	return nil
 }
@@ -121,7 +119,7 @@ func (h *host) rights() error {
 // alone makes the settings of the host this process's to change, until done is called: a run
 // that starts meanwhile waits.
 func (h *host) alone() (done func(), err error) {
-	fd, err := sched.Claim(h.claim)
+	fd, err := sched.Reserve(h.claim)
 	if errors.Is(err, unix.EADDRINUSE) {
 		claimed, who := h.claimed(h.claim), ""
 		by := Holder{claimed.Owner, claimed.Process}
@@ -133,10 +131,12 @@ func (h *host) alone() (done func(), err error) {
 			Err:  ErrSettingsTaken, By: by,
 		}
 	}
+
 	if err != nil {
 		return nil, fmt.Errorf("doctor: %w", err)
 	}
-	tag, err := sched.Claim(sched.Claimed{What: h.claim, Role: "supervisor", Process: os.Getpid(), Owner: "doctor"}.String())
+	by := sched.Reservation{What: h.claim, Role: "supervisor", Process: os.Getpid(), Owner: "doctor"}
+	tag, err := sched.Reserve(by.String())
 	return func() {
 		if unix.Close(fd); err == nil { // else the name, which only informs, is missing
 			unix.Close(tag)
@@ -157,17 +157,19 @@ func (h *host) mayChange() error {
 			Err:  ErrBenchRuns, By: bench,
 		}
 	}
+
 	return nil
 }
 
 // claimed is the first claim that begins so and says whose it is.
-func (h *host) claimed(begin string) sched.Claimed {
-	for _, c := range sched.Claims(h.Root) {
+func (h *host) claimed(begin string) sched.Reservation {
+	for _, c := range sched.Reservations(string(h.Files)) {
 		if strings.HasPrefix(c.What, begin) {
 			return c
 		}
 	}
-	return sched.Claimed{}
+
+	return sched.Reservation{}
 }
 
 // Step is what became of a setting.
@@ -223,9 +225,11 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 			steps = append(steps, s)
 			continue
 		}
+
 		changes = append(changes, c)
 		u.plan(c)
 	}
+
 	if err := u.save(state); err != nil {
 		return nil, err
 	}
@@ -236,11 +240,13 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 		} else {
 			s.Done = true
 		}
+
 		if now, err := h.now(c.Setting); err == nil {
 			u.made(c.Setting, now)
 		}
 		steps = append(steps, s)
 	}
+
 	return steps, u.save(state)
 }
 
@@ -253,5 +259,6 @@ func Failed(steps []Step) error {
 			list = append(list, fmt.Errorf("doctor: %s: %s stays, not %s: %s", s.Setting, s.Now, s.Then, s.Err))
 		}
 	}
+
 	return errors.Join(list...)
 }

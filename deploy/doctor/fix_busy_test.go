@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"lockstep/sched"
 )
 
@@ -16,7 +18,7 @@ func TestWhileABenchTicksNothingIsChanged(t *testing.T) {
 	p := b.plan()
 	b.apply()
 	b.set("proc/988/comm", "lockstep-target")
-	b.set("proc/988/task/991/stat", stat(991, "lockstep-target", 80, schedFIFO)) // on the CPU
+	b.set("proc/988/task/991/stat", stat(991, "lockstep-target", 80, unix.SCHED_FIFO)) // on the CPU
 	b.set("proc/988/task/991/status", "Cpus_allowed_list:\t3")
 	before := b.tree()
 	var text strings.Builder
@@ -79,7 +81,7 @@ func TestOfTwoDoctorsTheSecondIsRefused(t *testing.T) {
 		}
 	}
 	differ(t, "refused", before, b.tree())
-	i := slices.IndexFunc(sched.Claims("/"), func(c sched.Claimed) bool {
+	i := slices.IndexFunc(sched.Reservations("/"), func(c sched.Reservation) bool {
 		return c.What == b.claim && c.Process == os.Getpid() && c.Owner == "doctor"
 	})
 	if i < 0 {

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/deploy/hostinfo"
+	"golang.org/x/sys/unix"
+
 	"lockstep/io/can"
+	"lockstep/sched/hostinfo"
 )
 
 func (p *Plan) lines() (list []string) {
@@ -140,7 +142,7 @@ func TestUndoLeavesAndNamesWhatSomebodyHasChangedSince(t *testing.T) {
 	b.apply()
 	b.set("proc/sys/kernel/sched_rt_runtime_us", "900000")
 	b.set("proc/sys/kernel/numa_balancing", "1") // as it was, by hand
-	b.set("proc/412/task/412/stat", stat(412, "irq/127-can0", 90, schedFIFO))
+	b.set("proc/412/task/412/stat", stat(412, "irq/127-can0", 90, unix.SCHED_FIFO))
 	other := strings.Replace(b.get("proc/988/task/991/stat"), "(jackd)", "(else)", 1) // the number is another's now
 	b.set("proc/988/task/991/stat", other)
 	if err := os.RemoveAll(filepath.Join(b.root, "sys/devices/pci0000:00/0000:00:1c.0/0000:02:00.0/net/can0")); err != nil {

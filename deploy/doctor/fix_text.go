@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"lockstep/deploy/hostinfo"
+	"lockstep/sched/hostinfo"
 )
 
 // untouched is what no plan changes.
@@ -17,8 +17,7 @@ const untouched = "files on a disk, the kernel's command line and the boot loade
 // what is not touched.
 func (p *Plan) Text(w io.Writer) error {
 	var b strings.Builder
-	h := p.Host
-	fmt.Fprintf(&b, "%s: Linux %s, CPUs %s\nfor a loop on CPU %d at SCHED_FIFO %d that sleeps with %s\n\n", h.Name, h.Kernel, h.CPUs, h.CPU, h.Priority, h.Timer)
+	p.Host.head(&b)
 	p.changes(&b)
 	line(&b, "does not touch", untouched)
 	if len(p.Kept) > 0 {
@@ -35,6 +34,7 @@ func (p *Plan) changes(b *strings.Builder) {
 		b.WriteString("nothing to change while it runs\n\n")
 		return
 	}
+
 	fmt.Fprintf(b, "%d to change, until the next boot:\n\n", len(p.Changes))
 	if bench := p.host.busy(); bench.Process != 0 {
 		line(b, "  not now", fmt.Sprintf("a bench runs (%s): nothing is changed until it has ended", bench))
@@ -46,10 +46,12 @@ func (p *Plan) changes(b *strings.Builder) {
 				line(b, "          mind", text)
 			}
 		}
+
 		fmt.Fprintf(b, "%-*s%s\n", column, "          change", c.Setting)
 		fmt.Fprintf(b, "%-*s%s -> %s\n", column, "", c.Now, c.Then)
 		fmt.Fprintf(b, "%-*s%s\n", column, "          do", c.Command)
 	}
+
 	b.WriteByte('\n')
 }
 
@@ -67,8 +69,10 @@ func (p *Plan) mind(check string) string {
 			return "CPUs " + hostinfo.FormatCPUs(list) + " have one frequency, and so one governor"
 		}
 	case "smt":
-		return "a CPU that is off line runs nothing: the host has one less, and what was bound to it alone goes elsewhere and stays there"
+		return "a CPU that is off line runs nothing: the host has one less, " +
+			"and what was bound to it alone goes elsewhere and stays there"
 	}
+
 	return ""
 }
 
@@ -80,10 +84,7 @@ func (p *Plan) left(b *strings.Builder) {
 	b.WriteString("\nnot done here:\n\n")
 	for _, c := range p.Left {
 		line(b, fmt.Sprintf("  %-8s%s", c.mark(), c.Name), c.Found)
-		fmt.Fprintf(b, "%-*s%s\n", column, "          do", c.Command)
-		if c.Can != "" {
-			line(b, "          holds", c.Can.text(p.Host))
-		}
+		c.remedy(b, p.Host)
 	}
 }
 
@@ -95,8 +96,9 @@ func (p *Plan) boot(b *strings.Builder) {
 		fmt.Fprintf(b, "\nthe kernel's command line is as recommended: %s\n", strings.Join(p.Boot.Wanted, " "))
 		return
 	}
+
 	b.WriteString("\nfor you to write, and to boot with (nothing of it is written here):\n\n")
-	for _, text := range p.Boot.Lines(p.file) {
+	for _, text := range p.Boot.Lines() {
 		fmt.Fprintf(b, "    %s\n", text)
 	}
 	fmt.Fprintf(b, "\nof it the running kernel lacks %s\n", strings.Join(p.Boot.Lacks, " "))
@@ -117,8 +119,10 @@ func StepsText(w io.Writer, steps []Step) error {
 		case s.Left != "":
 			mark, text = "left", s.Left
 		}
+
 		fmt.Fprintf(&b, "  %-8s%s: %s\n", mark, s.Setting, text)
 	}
+
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -135,5 +139,6 @@ func Sum(steps []Step) (done, left, failed int) {
 			left++
 		}
 	}
+
 	return done, left, failed
 }

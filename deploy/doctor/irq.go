@@ -5,9 +5,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
-	"lockstep/deploy/hostinfo"
+	"lockstep/sched/hostinfo"
 )
 
 // findInterrupts returns the interrupts of devices, with the CPUs that take them.
@@ -25,6 +26,7 @@ func (h *host) findInterrupts() []interrupt {
 			i.cpus = i.mask
 		}
 	}
+
 	return slices.DeleteFunc(list, func(i interrupt) bool { return i.actions == "" })
 }
 
@@ -53,15 +55,11 @@ func (h *host) keepsManaged() bool {
 			return true
 		}
 	}
+
 	return false
 }
 
-func (h *host) checkInterrupts() Check {
-	c := Check{
-		Name: "interrupts", Level: Should,
-		Wanted: fmt.Sprintf("none of a device on CPU %d, new ones included", h.CPU),
-		Why:    "each one stops the loop for its handler, on PREEMPT_RT for the part that wakes the thread",
-	}
+func (h *host) checkInterrupts(c Check) Check {
 	if len(h.interrupts) == 0 {
 		return c.hidden("/proc/interrupts cannot be read or is empty")
 	}
@@ -77,8 +75,10 @@ func (h *host) checkInterrupts() Check {
 			movable = append(movable, i.number)
 			c = h.to(c, Setting{Kind: CPUList, File: "/proc/irq/" + i.number + "/smp_affinity_list"}, h.rest())
 		}
+
 		found = append(found, text+")")
 	}
+
 	preset, err := hostinfo.ParseMask(h.Text("proc/irq/default_smp_affinity"))
 	const presetFile = "/proc/irq/default_smp_affinity"
 	fresh := err == nil && slices.Contains(preset, h.CPU)
@@ -96,10 +96,14 @@ func (h *host) checkInterrupts() Check {
 	case len(movable) == 0:
 		return c.wrong(few(found), h.bootCommand(fmt.Sprintf("isolcpus=managed_irq,domain,%d", h.CPU)), Boot)
 	}
-	command := fmt.Sprintf("for i in %s; do echo %s | sudo tee /proc/irq/$i/smp_affinity_list; done", strings.Join(movable, " "), h.rest())
+
+	command := fmt.Sprintf("for i in %s; do echo %s | sudo tee /proc/irq/$i/smp_affinity_list; done",
+		strings.Join(movable, " "), h.rest())
 	if h.irqbalance && !slices.Contains(h.Isolated, h.CPU) {
-		command = fmt.Sprintf("IRQBALANCE_BANNED_CPULIST=%d in /etc/default/irqbalance, sudo systemctl restart irqbalance; ", h.CPU) + command
+		command = fmt.Sprintf("IRQBALANCE_BANNED_CPULIST=%d in /etc/default/irqbalance, "+
+			"sudo systemctl restart irqbalance; %s", h.CPU, command)
 	}
+
 	return c.wrong(few(found), command, Now)
 }
 
@@ -128,6 +132,7 @@ func (h *host) findCANIRQs() map[string][]string {
 				}
 			}
 		}
+
 		for _, i := range h.interrupts {
 			for action := range strings.SplitSeq(i.actions, ", ") {
 				if slices.Contains(called, action) {
@@ -136,21 +141,17 @@ func (h *host) findCANIRQs() map[string][]string {
 			}
 		}
 	}
+
 	return irqs
 }
 
 // ofCAN reports whether a thread handles the interrupt of a CAN card.
-func (h *host) ofCAN(t thread) bool {
-	number, _, _ := strings.Cut(strings.TrimPrefix(t.name, "irq/"), "-")
-	return strings.HasPrefix(t.name, "irq/") && len(h.canIRQs[number]) > 0
+func (h *host) ofCAN(t hostinfo.Thread) bool {
+	number, _, _ := strings.Cut(strings.TrimPrefix(t.Name, "irq/"), "-")
+	return strings.HasPrefix(t.Name, "irq/") && len(h.canIRQs[number]) > 0
 }
 
-func (h *host) checkCANInterrupts() Check {
-	c := Check{
-		Name: "can interrupts", Level: Should,
-		Wanted: fmt.Sprintf("their threads on other CPUs than %d, or above FIFO %d", h.CPU, h.ask.Priority),
-		Why:    "a frame waits in the card until its thread has run: below the loop on its CPU, it misses the tick it came for",
-	}
+func (h *host) checkCANInterrupts(c Check) Check {
 	var served, without []string
 	for _, names := range h.canIRQs {
 		served = append(served, names...)
@@ -160,6 +161,7 @@ func (h *host) checkCANInterrupts() Check {
 			without = append(without, name)
 		}
 	}
+
 	switch {
 	case len(without) > 0:
 		return c.unsure("no interrupt found for "+strings.Join(without, ", "), "cat /proc/interrupts")
@@ -170,24 +172,100 @@ func (h *host) checkCANInterrupts() Check {
 	case !h.KernelThreads:
 		return c.hidden("the kernel's threads cannot be seen from here")
 	}
+
 	var low, fine []string
 	var command string
 	for _, t := range h.threads {
 		if !h.ofCAN(t) {
 			continue
 		}
-		text := fmt.Sprintf("%s %s on CPU %s", t.name, t.scheduling(), hostinfo.FormatCPUs(t.cpus))
-		if t.rank() > h.ask.Priority || !slices.Contains(t.cpus, h.CPU) {
+		text := fmt.Sprintf("%s %s on CPU %s", t.Name, t.Scheduling(), hostinfo.FormatCPUs(t.CPUs))
+		if t.Rank() > h.ask.Priority || !slices.Contains(t.CPUs, h.CPU) {
 			fine = append(fine, text)
 			continue
 		}
-		low, command, c = append(low, text), h.chrt(t.name), h.raise(c, t)
+
+		low, command, c = append(low, text), h.chrt(t.Name), h.raise(c, t)
 	}
+
 	switch {
 	case len(low) > 0:
 		return c.wrong(few(low), command, Now)
 	case len(fine) == 0:
 		return c.ok("they have no threads, or the interface is down")
 	}
+
 	return c.ok(few(fine))
+}
+
+// interrupt is a line of /proc/interrupts.
+type interrupt struct {
+	number  string         // "27"
+	counts  map[int]uint64 // by CPU, since the boot
+	actions string         // who asked for it: "can0", "eth0-rx-0, eth0-tx-0"
+
+	mask []int // CPUs that may take it
+	cpus []int // CPUs that do
+}
+
+// parseInterrupts reads a text as /proc/interrupts has it; it leaves out those
+// that every CPU has for itself, such as its timer's.
+func parseInterrupts(text string) (list []interrupt) {
+	var cpus []int
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		if cpus == nil { // the first line: the CPUs that are online
+			for _, name := range f {
+				cpu, err := strconv.ParseUint(strings.TrimPrefix(name, "CPU"), 10, 31)
+				if err != nil {
+					return nil
+				}
+				cpus = append(cpus, int(cpu))
+			}
+
+			continue
+		}
+
+		number, colon := strings.CutSuffix(f[0], ":")
+		if _, err := strconv.ParseUint(number, 10, 31); err != nil || !colon || len(f) < 1+len(cpus) {
+			continue
+		}
+		signal := f[1+len(cpus):]
+		if perCPU(signal) {
+			continue
+		}
+		i := interrupt{number: number, counts: map[int]uint64{}}
+		for k, cpu := range cpus {
+			i.counts[cpu], _ = strconv.ParseUint(f[1+k], 10, 64)
+		}
+		i.actions = actionsOf(signal)
+		list = append(list, i)
+	}
+
+	return list
+}
+
+// perCPU tells by the chip and its own number: the first 32 of ARM's are private
+// to a CPU, all of RISC-V's are. On x86 they have letters for a number.
+func perCPU(f []string) bool {
+	if len(f) < 2 {
+		return false
+	}
+	number, err := strconv.ParseUint(f[1], 10, 31)
+	return strings.HasPrefix(f[0], "GIC") && err == nil && number < 32 || f[0] == "RISC-V" && f[1] == "INTC"
+}
+
+// actionsOf cuts the chip, its own number and the kind of signal off what follows
+// the counts: "PCI-MSI 524288-edge eth0", "GICv2 30 Level arch_timer".
+func actionsOf(f []string) string {
+	if len(f) > 0 {
+		f = f[1:]
+	}
+	for len(f) > 0 && (f[0][0] >= '0' && f[0][0] <= '9' || f[0] == "Level" || f[0] == "Edge") {
+		f = f[1:]
+	}
+	return strings.Join(f, " ")
 }

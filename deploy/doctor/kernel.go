@@ -7,12 +7,7 @@ import (
 	"strings"
 )
 
-func (h *host) checkKernel() Check {
-	c := Check{
-		Name: "kernel", Level: Must,
-		Wanted: "a PREEMPT_RT kernel",
-		Why:    "any other one holds the loop up as long as it likes, in every driver",
-	}
+func (h *host) checkKernel(c Check) Check {
 	if h.Realtime {
 		return c.ok(h.Release + ", PREEMPT_RT")
 	}
@@ -40,7 +35,9 @@ func (h *host) kernelCommand() string {
 	case strings.HasPrefix(id, "opensuse"), id == "sles":
 		return "sudo zypper install kernel-rt"
 	}
-	return "boot a kernel built with CONFIG_PREEMPT_RT=y (in mainline since 6.12; Debian: apt-get install linux-image-rt-" + h.debianArch() + ")"
+
+	return "boot a kernel built with CONFIG_PREEMPT_RT=y (in mainline since 6.12; " +
+		"Debian: apt-get install linux-image-rt-" + h.debianArch() + ")"
 }
 
 // osRelease reads os-release(5).
@@ -50,6 +47,7 @@ func (h *host) osRelease() map[string]string {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		release[name] = strings.Trim(value, `"'`)
 	}
+
 	return release
 }
 
@@ -62,12 +60,7 @@ func (h *host) debianArch() string {
 	return arch
 }
 
-func (h *host) checkVirtualisation() Check {
-	c := Check{
-		Name: "virtualisation", Level: Must,
-		Wanted: "a machine of its own",
-		Why:    "the host of a virtual machine takes its CPUs away when it likes; nothing in here can see or forbid it",
-	}
+func (h *host) checkVirtualisation(c Check) Check {
 	if h.Hypervisor == "" {
 		return c.ok("none seen")
 	}
@@ -75,12 +68,7 @@ func (h *host) checkVirtualisation() Check {
 		"run on the hardware; lockstep latency measures what this one is good for", Outside)
 }
 
-func (h *host) checkContainer() Check {
-	c := Check{
-		Name: "container", Level: Info,
-		Wanted: "none, or one that was given the rights",
-		Why:    "the kernel is its host's: what concerns it is read and changed out there",
-	}
+func (h *host) checkContainer(c Check) Check {
 	if h.Container == "" {
 		return c.ok("none seen")
 	}
@@ -89,13 +77,7 @@ func (h *host) checkContainer() Check {
 
 // checkThrottling looks at what protects other work from a real-time thread that
 // does not sleep: throttling up to Linux 6.11, the fair server from 6.12 on.
-func (h *host) checkThrottling() Check {
-	c := Check{
-		Name: "throttling", Level: Should,
-		Wanted: "off, once the bench has passed its soak",
-		Why: "it takes the CPU away from a loop that runs 95 % of a second, for the rest of it: " +
-			"no healthy loop does, and it ends one that runs away, so keep it until then",
-	}
+func (h *host) checkThrottling(c Check) Check {
 	const fair = "sys/kernel/debug/sched/fair_server"
 	server := fmt.Sprintf("%s/cpu%d/runtime", fair, h.CPU)
 	runtime, err := h.ReadFile(server)
@@ -103,15 +85,18 @@ func (h *host) checkThrottling() Check {
 	case err == nil && runtime == "0":
 		return c.ok("the fair server is off")
 	case err == nil:
-		return h.toValue(c, server, "0").wrong(fmt.Sprintf("the fair server has %s of %s ns", runtime, h.Text(fmt.Sprintf("%s/cpu%d/period", fair, h.CPU))),
-			"echo 0 | sudo tee /"+server, Now)
+		period := h.Text(fmt.Sprintf("%s/cpu%d/period", fair, h.CPU))
+		return h.set(c, value(server), "0", fmt.Sprintf("the fair server has %s of %s ns", runtime, period))
 	case refused(err):
 		return c.hidden("/" + fair + " is for root to read")
 	case h.KernelAtLeast(6, 12) && len(h.ReadDir("sys/kernel/debug")) == 0:
-		return c.unsure("the fair server of this kernel shows in debugfs, which is not mounted", "sudo mount -t debugfs debugfs /sys/kernel/debug")
+		return c.unsure("the fair server of this kernel shows in debugfs, which is not mounted",
+			"sudo mount -t debugfs debugfs /sys/kernel/debug")
 	case h.KernelAtLeast(6, 12):
-		return c.unsure("this kernel does not show its fair server", "zgrep -e SCHED_DEBUG -e RT_GROUP /proc/config.gz /boot/config-"+h.Release)
+		return c.unsure("this kernel does not show its fair server",
+			"zgrep -e SCHED_DEBUG -e RT_GROUP /proc/config.gz /boot/config-"+h.Release)
 	}
+
 	const file = "proc/sys/kernel/sched_rt_runtime_us"
 	share, err := h.ReadFile(file)
 	switch {
@@ -121,39 +106,33 @@ func (h *host) checkThrottling() Check {
 		return c.ok("off")
 	case share == "0":
 		c.Level, c.Wanted, c.Why = Must, "time for real-time threads", "at 0 no real-time thread runs at all"
-		return h.toValue(c, file, "950000").wrong("no time for real-time threads", "sudo sysctl -w kernel.sched_rt_runtime_us=950000", Now)
+		return h.set(c, value(file), "950000", "no time for real-time threads")
 	}
-	return h.toValue(c, file, "-1").wrong(fmt.Sprintf("real-time threads have %s of %s us", share, h.Text("proc/sys/kernel/sched_rt_period_us")),
-		"sudo sysctl -w kernel.sched_rt_runtime_us=-1", Now)
+
+	period := h.Text("proc/sys/kernel/sched_rt_period_us")
+	return h.set(c, value(file), "-1", fmt.Sprintf("real-time threads have %s of %s us", share, period))
 }
 
-func (h *host) checkClock() Check {
-	c := Check{
-		Name: "clock source", Level: Should,
-		Wanted: "one that is read without a system call (tsc, arch_sys_counter)",
-		Why:    "the loop reads the clock several times a tick; hpet and acpi_pm take 1 us and more each, and one CPU at a time",
-	}
+func (h *host) checkClock(c Check) Check {
 	const dir = "sys/devices/system/clocksource/clocksource0/"
 	name, err := h.ReadFile(dir + "current_clocksource")
 	switch name {
 	case "tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page", "riscv_clocksource", "timebase":
 		return c.ok(name)
 	}
+
 	switch {
 	case err != nil:
 		return c.hidden("the clock source cannot be read")
 	case slices.Contains(strings.Fields(h.Text(dir+"available_clocksource")), "tsc"):
-		return h.toValue(c, dir+"current_clocksource", "tsc").wrong(name, "echo tsc | sudo tee /"+dir+"current_clocksource", Now)
+		return h.set(c, value(dir+"current_clocksource"), "tsc", name)
 	}
-	return c.wrong(name, "the kernel log says what is wrong with the better one: sudo dmesg | grep -i -e tsc -e clocksource", Firmware)
+
+	return c.wrong(name,
+		"the kernel log says what is wrong with the better one: sudo dmesg | grep -i -e tsc -e clocksource", Firmware)
 }
 
-func (h *host) checkHugePages() Check {
-	c := Check{
-		Name: "huge pages", Level: Should,
-		Wanted: "madvise or never",
-		Why:    "with always, khugepaged rebuilds the pages of the loop below it, locked or not",
-	}
+func (h *host) checkHugePages(c Check) Check {
 	const file = "sys/kernel/mm/transparent_hugepage/enabled"
 	text, err := h.ReadFile(file)
 	_, chosen, _ := strings.Cut(text, "[")
@@ -164,17 +143,13 @@ func (h *host) checkHugePages() Check {
 	case err != nil:
 		return c.ok("not in this kernel")
 	case chosen == "always":
-		return h.to(c, Setting{Kind: Choice, File: "/" + file}, "madvise").wrong("always", "echo madvise | sudo tee /"+file, Now)
+		return h.set(c, Setting{Kind: Choice, File: "/" + file}, "madvise", chosen)
 	}
+
 	return c.ok(chosen)
 }
 
-func (h *host) checkNUMA() Check {
-	c := Check{
-		Name: "numa balancing", Level: Should,
-		Wanted: "off",
-		Why:    "it takes pages away to see who misses them: page faults in the loop, locked memory or not",
-	}
+func (h *host) checkNUMA(c Check) Check {
 	const file = "proc/sys/kernel/numa_balancing"
 	switch text, err := h.ReadFile(file); {
 	case refused(err):
@@ -184,6 +159,6 @@ func (h *host) checkNUMA() Check {
 	case text == "0":
 		return c.ok("off")
 	default:
-		return h.toValue(c, file, "0").wrong("on ("+text+")", "sudo sysctl -w kernel.numa_balancing=0", Now)
+		return h.set(c, value(file), "0", "on ("+text+")")
 	}
 }

@@ -11,15 +11,6 @@ func stat(pid int, name string, priority, policy int) string {
 		pid, name, priority, policy)
 }
 
-func TestTheNameInAStatLineMayHoldAnything(t *testing.T) {
-	for _, name := range []string{"ktimers/3", "a) S 1 (b", "", " ", "((", "irq/129-kvaser_"} {
-		got, err := parseStat(stat(42, name, 50, schedFIFO))
-		if err != nil || got.name != name || got.pid != 42 || got.priority != 50 || got.policy != schedFIFO {
-			t.Errorf("%q: %+v, %v", name, got, err)
-		}
-	}
-}
-
 func TestInterruptsAreReadOfX86AndARM(t *testing.T) {
 	x86 := `            CPU0       CPU3
    8:          0          0  IO-APIC   8-edge      rtc0
@@ -40,34 +31,6 @@ Err:          0
 	if list = parseInterrupts(arm); len(list) != 1 || list[0].number != "39" || list[0].actions != "eth0" {
 		t.Errorf("ARM, without its timer: %+v", list)
 	}
-}
-
-func TestPoliciesAreReadAsTheyAreWritten(t *testing.T) {
-	for policy := range policies {
-		text := policyText(policy, 81)
-		got, priority, err := parsePolicy(text)
-		realtime := policy == schedFIFO || policy == schedRR
-		if known := policies[policy] != "" && policy != schedDeadline; known != (err == nil) || known && (got != policy || priority == 81 != realtime) {
-			t.Errorf("policy %d is %q, read %d %d, %v", policy, text, got, priority, err)
-		}
-	}
-	for _, text := range []string{"", "FIFO", "FIFO 0", "FIFO 100", "FIFO x", "OTHER 5", "fifo 5", "DEADLINE", "7"} {
-		if policy, priority, err := parsePolicy(text); err == nil {
-			t.Errorf("%q is policy %d %d", text, policy, priority)
-		}
-	}
-}
-
-func FuzzStat(f *testing.F) {
-	f.Add(stat(42, "ktimers/3", 1, 1))
-	f.Add(stat(1, "a) (b", 0, 0))
-	f.Add("1 (")
-	f.Add(") 1 (")
-	f.Fuzz(func(t *testing.T, text string) {
-		if thread, err := parseStat(text); err != nil && thread.name != "" {
-			t.Fatalf("%q: %+v with error %v", text, thread, err)
-		}
-	})
 }
 
 func FuzzInterrupts(f *testing.F) {

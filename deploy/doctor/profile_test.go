@@ -39,7 +39,7 @@ func TestTheHostProfileIsWhatFixDoes(t *testing.T) {
 	}
 
 	p := b.plan() // of a loop on CPU 3 of 0 to 3
-	lines := p.Boot.Lines(p.file)
+	lines := p.Boot.Lines()
 	if text := profile(t, "usr/share/lockstep/host/lockstep.cfg"); !strings.HasSuffix(text, "\n"+lines[len(lines)-1]+"\n") {
 		t.Errorf("the snippet for grub ends otherwise than %s", lines[len(lines)-1])
 	}

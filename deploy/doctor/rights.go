@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"lockstep/sched/hostinfo"
 	"math"
 	"path"
 	"slices"
@@ -26,23 +27,20 @@ func (h *host) capable(bit int) (has, known bool) {
 func (h *host) grant() string {
 	switch h.Container {
 	case "":
-		return "sudo setcap cap_sys_nice,cap_ipc_lock=ep " + executable() + " (again after each build)"
+		return "sudo setcap cap_sys_nice,cap_ipc_lock=ep " + hostinfo.Executable() + " (again after each build)"
 	case "docker", "podman":
 		return h.Container + " run --cap-add SYS_NICE --cap-add IPC_LOCK --ulimit rtprio=99 --ulimit memlock=-1 ..."
 	}
+
 	return "give the container CAP_SYS_NICE and CAP_IPC_LOCK, RLIMIT_RTPRIO 99 and RLIMIT_MEMLOCK unlimited"
 }
 
-func (h *host) checkPriority() Check {
-	c := Check{
-		Name: "priority", Level: Must,
-		Wanted: fmt.Sprintf("the right to SCHED_FIFO %d: cap_sys_nice or an rtprio limit of %d", h.ask.Priority, h.ask.Priority),
-		Why:    "without it the loop waits its turn among all other threads",
-	}
+func (h *host) checkPriority(c Check) Check {
 	if group := h.starvedGroup(); group != "" {
-		return h.toValue(c, "sys/fs/cgroup/cpu"+strings.TrimSuffix(group, "/")+"/cpu.rt_runtime_us", "950000").wrong("the control group "+group+" has no real-time share",
-			"echo 950000 | sudo tee /sys/fs/cgroup/cpu"+strings.TrimSuffix(group, "/")+"/cpu.rt_runtime_us", Now)
+		share := value(path.Join("sys/fs/cgroup/cpu", group, "cpu.rt_runtime_us"))
+		return h.set(c, share, "950000", "the control group "+group+" has no real-time share")
 	}
+
 	nice, known := h.capable(capSysNice)
 	limit, limited := h.limits["Max realtime priority"]
 	switch {
@@ -53,6 +51,7 @@ func (h *host) checkPriority() Check {
 	case !known || !limited:
 		return c.hidden("the rights of this process cannot be read")
 	}
+
 	return c.wrong(fmt.Sprintf("no cap_sys_nice, rtprio limit %d", limit), h.grant(), Restart)
 }
 
@@ -76,15 +75,11 @@ func (h *host) starvedGroup() string {
 			return group
 		}
 	}
+
 	return ""
 }
 
-func (h *host) checkMemlock() Check {
-	c := Check{
-		Name: "memlock", Level: Must,
-		Wanted: "the right to lock all memory: cap_ipc_lock or an unlimited memlock limit",
-		Why:    "a page that was taken away costs a tick microseconds to milliseconds to get back",
-	}
+func (h *host) checkMemlock(c Check) Check {
 	lock, known := h.capable(capIPCLock)
 	limit, limited := h.limits["Max locked memory"]
 	switch {
@@ -95,15 +90,11 @@ func (h *host) checkMemlock() Check {
 	case !known || !limited:
 		return c.hidden("the rights of this process cannot be read")
 	}
+
 	return c.wrong(fmt.Sprintf("no cap_ipc_lock, memlock limit %d kB", limit>>10), h.grant(), Restart)
 }
 
-func (h *host) checkCapabilities() Check {
-	c := Check{
-		Name: "capabilities", Level: Should,
-		Wanted: "cap_sys_nice and cap_ipc_lock",
-		Why:    "limits grant priority and memory; raising the timer thread and SCHED_DEADLINE take cap_sys_nice",
-	}
+func (h *host) checkCapabilities(c Check) Check {
 	nice, known := h.capable(capSysNice)
 	lock, _ := h.capable(capIPCLock)
 	switch {
@@ -116,5 +107,6 @@ func (h *host) checkCapabilities() Check {
 	case lock:
 		return c.wrong("cap_ipc_lock alone", h.grant(), Restart)
 	}
+
 	return c.wrong("neither", h.grant(), Restart)
 }

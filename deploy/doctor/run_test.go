@@ -52,7 +52,7 @@ func TestTheDoctorAgreesWithTheRunOnThisHost(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		loop := sched.Thread{CPU: -1, Priority: 80}.Choose()
+		loop := sched.Thread{CPU: -1, Priority: 80}.ChooseCPU()
 		if d.Host.CPU != loop.CPU {
 			t.Errorf("the doctor judges CPU %d, the loop takes %d", d.Host.CPU, loop.CPU)
 		}

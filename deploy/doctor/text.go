@@ -22,8 +22,7 @@ func (d Diagnosis) JSON(w io.Writer) error {
 // for what is not, and the sum.
 func (d Diagnosis) Text(w io.Writer) error {
 	var b strings.Builder
-	h := d.Host
-	fmt.Fprintf(&b, "%s: Linux %s, CPUs %s\nfor a loop on CPU %d at SCHED_FIFO %d that sleeps with %s\n\n", h.Name, h.Kernel, h.CPUs, h.CPU, h.Priority, h.Timer)
+	d.Host.head(&b)
 	for _, c := range d.Checks {
 		line(&b, fmt.Sprintf("  %-8s%s", c.mark(), c.Name), c.Found)
 		if c.Verdict == OK {
@@ -31,14 +30,18 @@ func (d Diagnosis) Text(w io.Writer) error {
 		}
 		line(&b, "          wanted", c.Wanted)
 		line(&b, "          why", c.Why)
-		fmt.Fprintf(&b, "%-*s%s\n", column, "          do", c.Command)
-		if c.Can != "" {
-			line(&b, "          holds", c.Can.text(h))
-		}
+		c.remedy(&b, d.Host)
 	}
+
 	fmt.Fprintf(&b, "\n%s\n", d.Sum())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// head are the first lines of a text: the host, and the loop that it is judged for.
+func (h Host) head(b *strings.Builder) {
+	fmt.Fprintf(b, "%s: Linux %s, CPUs %s\n", h.Name, h.Kernel, h.CPUs)
+	fmt.Fprintf(b, "for a loop on CPU %d at SCHED_FIFO %d that sleeps with %s\n\n", h.CPU, h.Priority, h.Timer)
 }
 
 // Sum is the last line: fit or not, and what there is to do.
@@ -54,6 +57,7 @@ func (d Diagnosis) Sum() string {
 			count[c.Level]++
 		}
 	}
+
 	text := fmt.Sprintf("%d checks, %d should change, %d unknown", len(d.Checks), count[Should], unknown)
 	if d.Fit {
 		return "fit: " + text
@@ -75,29 +79,35 @@ func (c Check) mark() string {
 	case c.Level == Should:
 		return "should"
 	}
+
 	return "note"
+}
+
+// holds says when a change holds; Outside is said of what the host is inside of.
+var holds = map[Can]string{
+	Now:      "at once, until the next boot",
+	Restart:  "when lockstep is started anew",
+	Boot:     "after a boot of this kernel",
+	Kernel:   "after a boot of another kernel",
+	Firmware: "after a change in the firmware (BIOS)",
+	Hardware: "not on this hardware",
+	Outside:  "outside of the virtual machine, not in here",
+}
+
+// remedy writes what there is to do.
+func (c Check) remedy(b *strings.Builder, h Host) {
+	fmt.Fprintf(b, "%-*s%s\n", column, "          do", c.Command)
+	if c.Can != "" {
+		line(b, "          holds", c.Can.text(h))
+	}
 }
 
 // text says when a change holds.
 func (c Can) text(h Host) string {
-	switch c {
-	case Now:
-		return "at once, until the next boot"
-	case Restart:
-		return "when lockstep is started anew"
-	case Boot:
-		return "after a boot of this kernel"
-	case Kernel:
-		return "after a boot of another kernel"
-	case Firmware:
-		return "after a change in the firmware (BIOS)"
-	case Hardware:
-		return "not on this hardware"
-	}
-	if h.Container != "" {
+	if c == Outside && h.Container != "" {
 		return "on the host of the container, not in here"
 	}
-	return "outside of the virtual machine, not in here"
+	return holds[c]
 }
 
 // column is where the second column of the text begins.
@@ -117,8 +127,10 @@ func line(b *strings.Builder, head, text string) {
 			b.WriteByte(' ')
 			at++
 		}
+
 		b.WriteString(word)
 		at += len(word)
 	}
+
 	b.WriteByte('\n')
 }

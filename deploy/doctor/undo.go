@@ -43,7 +43,7 @@ func (h *host) readUndo(name string) (*undo, error) {
 		return u, nil
 	}
 	if err != nil {
-		return nil, Refused{Text: fmt.Sprintf("%s cannot be read: %v", name, reason(err)), Err: ErrUndoFile}
+		return nil, badUndoFile("%s cannot be read: %v", name, reason(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -55,7 +55,7 @@ func (h *host) readUndo(name string) (*undo, error) {
 	}
 	owner, known := info.Sys().(*syscall.Stat_t)
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || !known || int(owner.Uid) != os.Geteuid() {
-		return nil, Refused{Text: fmt.Sprintf("%s is not a file that only this user can write to: look at it, and remove it", name), Err: ErrUndoFile}
+		return nil, badUndoFile("%s is not a file that only this user can write to: look at it, and remove it", name)
 	}
 	const most = 1 << 20
 	text, err := io.ReadAll(io.LimitReader(f, most))
@@ -64,17 +64,23 @@ func (h *host) readUndo(name string) (*undo, error) {
 		err = json.Unmarshal(text, &found)
 	}
 	if err != nil {
-		return nil, Refused{Text: fmt.Sprintf("%s is not what -fix wrote: %v: look at it, and remove it", name, err), Err: ErrUndoFile}
+		return nil, badUndoFile("%s is not what -fix wrote: %v: look at it, and remove it", name, err)
 	}
 	if found.Boot != u.Boot {
 		return u, nil
 	}
 	for _, e := range found.Entries {
 		if !e.known() {
-			return nil, Refused{Text: fmt.Sprintf("%s names %q, which -fix does not change: look at it, and remove it", name, e.File), Err: ErrUndoFile}
+			return nil, badUndoFile("%s names %q, which -fix does not change: look at it, and remove it", name, e.File)
 		}
 	}
+
 	return &found, nil
+}
+
+// badUndoFile is a refusal because of the file.
+func badUndoFile(format string, args ...any) error {
+	return Refused{Text: fmt.Sprintf(format, args...), Err: ErrUndoFile}
 }
 
 // find is the entry of a setting; -1: there is none.
@@ -92,6 +98,7 @@ func (u *undo) plan(c Change) {
 		}
 		u.Entries = slices.Delete(u.Entries, i, i+1)
 	}
+
 	u.Entries = append(u.Entries, e)
 }
 
@@ -109,33 +116,39 @@ func (u *undo) made(s Setting, now string) {
 func (u *undo) save(name string) error {
 	if len(u.Entries) == 0 {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return Refused{Text: fmt.Sprintf("%s cannot be removed: %v", name, reason(err)), Err: ErrUndoFile}
+			return badUndoFile("%s cannot be removed: %v", name, reason(err))
 		}
 		return nil
 	}
-	err := func() error {
-		text, err := json.MarshalIndent(u, "", "  ")
-		if err != nil {
-			return err
-		}
-		f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(append(text, '\n'))
-		err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), name)
-		}
-		if err != nil {
-			os.Remove(f.Name())
-		}
-		return err
-	}()
-	if err != nil {
-		return Refused{Text: fmt.Sprintf("%s, which says how to undo the changes, cannot be written (%v): name another one with -state FILE", name, reason(err)), Err: ErrUndoFile}
+
+	if err := writeWhole(name, u); err != nil {
+		return badUndoFile("%s, which says how to undo the changes, cannot be written (%v): "+
+			"name another one with -state FILE", name, reason(err))
 	}
+
 	return nil
+}
+
+// writeWhole writes a value as JSON to a file, whole or not at all.
+func writeWhole(name string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+
+	_, err = f.Write(append(text, '\n'))
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
 }
 
 // Undo restores, the last change first, what is still as -fix made it; what
@@ -173,6 +186,7 @@ func (h *host) undo(state string) (steps []Step, err error) {
 		}
 		steps = append(steps, s)
 	}
+
 	slices.Reverse(failed)
 	u.Entries = failed
 	return steps, u.save(state)
@@ -200,5 +214,6 @@ func (h *host) restore(e entry) Step {
 			s.Done = true
 		}
 	}
+
 	return s
 }

@@ -46,40 +46,34 @@ func Child(list []string) (is bool, err error) {
 	if len(list) != 2 {
 		return false, nil
 	}
-	var t chore
+	var run func(*chore) error
 	switch list[0] {
 	case load.ChildWord:
 		return true, load.Run(list[1])
-	case childMeasure, childSupervise:
-		if err := json.Unmarshal([]byte(list[1]), &t); err != nil {
-			return true, fmt.Errorf("latency %s: %w (`lockstep latency` starts it)", list[0], err)
-		}
-	}
-	switch list[0] {
 	case childMeasure:
-		return true, t.measure()
+		run = (*chore).measure
 	case childSupervise:
-		return true, supervise(t, list[1])
+		run = (*chore).supervise
+	default:
+		return false, nil
 	}
-	return false, nil
+
+	var t chore
+	if err := json.Unmarshal([]byte(list[1]), &t); err != nil {
+		return true, fmt.Errorf("latency %s: %w (`lockstep latency` starts it)", list[0], err)
+	}
+	return true, run(&t)
 }
 
-// self is a command that executes this binary again as a child of `lockstep
-// latency`. It dies with the thread that starts it: lock it.
-func self(words ...string) *exec.Cmd {
-	cmd := exec.Command("/proc/self/exe", append([]string{"latency"}, words...)...)
-	cmd.Args[0] = "lockstep"
-	bind(cmd)
-	return cmd
-}
-
-// bind lets cmd die with the thread that starts it, and keeps Ctrl-C from it.
+// bind lets cmd die with the thread that starts it, which is to be locked, and keeps Ctrl-C
+// from it.
 func bind(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// output runs cmd and returns what it writes; its error is one line.
+// output runs cmd, bound, and returns what it writes; its error is one line.
 func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
+	bind(cmd)
 	var out, told bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &told
 	done := make(chan error, 1)
@@ -90,10 +84,12 @@ func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 			done <- err
 			return
 		}
+
 		stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
 		defer stop()
 		done <- cmd.Wait()
 	}()
+
 	err := <-done
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -134,9 +130,8 @@ func (t *chore) measure() error {
 type meter struct {
 	period, warmup, points int64 // ns; grid points that do not count, and all
 	passed                 int64 // grid points
-	count                  [classes]int64
-	off, max, missed       int64
-	over, samples          int64
+	late                   sched.Histogram
+	missed, over           int64 // grid points; wake-ups a period late
 }
 
 // note counts a wake-up at the instant now that n grid points have passed for; the
@@ -149,17 +144,11 @@ func (m *meter) note(now, due, n int64) {
 		return
 	}
 	late := max(0, now-due)
-	if class := late / 1000; class < classes {
-		m.count[class]++
-	} else {
-		m.off++
-	}
+	m.late.Record(late)
 	if late >= m.period {
 		m.over++
 	}
-	m.max = max(m.max, late)
 	m.missed += n - 1
-	m.samples++
 }
 
 // ticker measures the ticker of a run, in a loop that the runtime cannot preempt.
@@ -206,31 +195,26 @@ func (m *meter) naive(t *chore) error {
 		} else if err != nil {
 			return os.NewSyscallError("read", err)
 		}
+
 		m.note(sched.Now(), grid.Due(m.passed+1), int64(binary.NativeEndian.Uint64(buf)))
 	}
+
 	return nil
 }
 
 // record is what the meter counted.
 func (m *meter) record(missing []sched.Missing) *record {
-	r := &record{
-		Histogram: map[int]int64{}, OffChart: m.off, Samples: m.samples, Max: m.max,
-		Missed: m.missed, OverPeriod: m.over, Missing: missing,
-	}
-	for class, n := range m.count {
-		if n > 0 {
-			r.Histogram[class] = n
-		}
-	}
+	r := newRecord(&m.late)
+	r.Missed, r.OverPeriod, r.Missing = m.missed, m.over, missing
 	return r
 }
 
 // supervise is the worst parent that a measuring child can have: it hogs the
 // other CPUs and makes garbage while the child measures.
-func supervise(t chore, text string) error {
+func (t *chore) supervise() error {
 	runtime.LockOSThread() // the child dies with this thread
-	cmd := self(childMeasure, text)
-	cmd.Env = settings(false)
+	cmd := t.command(childMeasure)
+	bind(cmd)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("latency: %w", err)
@@ -256,13 +240,14 @@ func settings(ordinary bool) []string {
 	return append(env, "GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=2")
 }
 
-// command is the child for a chore.
+// command executes this binary again as a child of `lockstep latency` for a chore.
 func (t *chore) command(child string) *exec.Cmd {
 	text, err := json.Marshal(t)
 	if err != nil {
 		panic("latency: a chore is not JSON") // numbers and words only
 	}
-	cmd := self(child, string(text))
+	cmd := exec.Command("/proc/self/exe", "latency", child, string(text))
+	cmd.Args[0] = "lockstep"
 	cmd.Env = settings(t.Naive || child == childSupervise)
 	return cmd
 }

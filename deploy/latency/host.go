@@ -2,12 +2,10 @@ package latency
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
-	"strings"
+	"time"
 
-	"lockstep/deploy/hostinfo"
-	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
 // Host is where the figures come from.
@@ -21,17 +19,8 @@ type Host struct {
 
 // facts are those of a host.
 func facts(h *hostinfo.Host) Host {
-	processor := hostinfo.ParseFields(h.Text("proc/cpuinfo"))["model name"]
-	if processor == "" { // other architectures name it otherwise, or not
-		processor = runtime.GOARCH
-	}
-	return Host{
-		Kernel:     strings.TrimSpace(h.Release + " " + h.Text("proc/sys/kernel/version")),
-		Realtime:   h.Realtime,
-		Processor:  processor,
-		CPUs:       hostinfo.FormatCPUs(h.Online),
-		Hypervisor: h.Hypervisor,
-	}
+	b := h.Machine()
+	return Host{b.Kernel, b.Realtime, b.Processor, b.CPUs, b.Hypervisor}
 }
 
 // Objection is why latencies measured on the CPU of the loop are not those of a tuned
@@ -59,12 +48,23 @@ func Objections(h *hostinfo.Host) (list []Objection) {
 	return list
 }
 
-// raise puts the timers of the CPU above those who wake up there.
-func (l *Measurement) raise(priority int) (lower func(), m *sched.Missing) {
-	if l.Raise != nil {
-		return l.Raise(l.CPU, priority)
+// Stolen is the time for which a hypervisor has not let a CPU run.
+type Stolen struct {
+	cpu   int
+	begun time.Time
+	ticks int64 // of /proc/stat, 10 ms, at the begin
+}
+
+// WatchStolen begins to watch a CPU.
+func WatchStolen(cpu int) Stolen { return Stolen{cpu, time.Now(), hostinfo.StolenTicks("/", cpu)} }
+
+// Text says what was stolen since; "": nothing.
+func (s Stolen) Text() string {
+	const tick = 10 * time.Millisecond
+	stolen := time.Duration(hostinfo.StolenTicks("/", s.cpu)-s.ticks) * tick
+	if stolen <= 0 {
+		return ""
 	}
-	t := sched.Timers{Root: "/", CPU: l.CPU}
-	r, m := t.Raise(priority, nil)
-	return func() { t.Lower(r) }, m
+	since := time.Since(s.begun).Round(time.Second)
+	return fmt.Sprintf("the hypervisor kept CPU %d from running for %v of %v", s.cpu, stolen, since)
 }

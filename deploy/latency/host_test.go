@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/deploy/hostinfo"
+	"lockstep/sched/hostinfo"
 )
 
 // hostOf makes a host of files and what is in them.

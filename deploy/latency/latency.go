@@ -5,9 +5,9 @@
 // It does not judge the settings of a host (package doctor); it says what speaks against its own
 // figures. The load is that of package load.
 //
-// Reading order: latency.go (Measurement), child.go (the process of one turn), peer.go (the C
-// programs), record.go (histograms to figures), reference.go (Reference), host.go (Objections),
-// report.go, text.go and svg.go (what is shown).
+// Reading order: latency.go (Measurement), methods.go (the table of what is compared, and the C
+// programs), child.go (the process of one turn), record.go (histograms to figures), reference.go
+// (Reference), host.go (Objections), report.go (what is shown: keys, text and picture).
 package latency
 
 import (
@@ -16,16 +16,14 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"lockstep/deploy/hostinfo"
 	"lockstep/deploy/load"
+	"lockstep/rt/host"
 	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
 // Measurement is a measurement of how late the tickers of this host wake up, beside C
@@ -39,10 +37,6 @@ type Measurement struct {
 	Priority int               // of SCHED_FIFO, 1 to 99
 	Load     bool              // measure under a load, too
 	Progress func(text string) // is told what comes; nil: nobody is
-
-	// Raise puts the timers of a CPU above a priority until lower is called; nil: sched.Timers
-	// does, which a kill leaves as they are then.
-	Raise func(cpu, priority int) (lower func(), m *sched.Missing)
 }
 
 // What a turn of full weight takes at least where -for allows it, and how many
@@ -52,48 +46,7 @@ const (
 	enough = 10_000
 )
 
-// method is one way to wake up on a grid.
-type method struct {
-	name    string
-	against string  // its C counterpart; "" it is one
-	weight  float64 // of its turns under load
-	sleep   string  // the system call of our ticker; "" it is none
-	spin    bool
-	child   string // childMeasure, childSupervise
-}
-
-// The names of the C programs in the report.
-const (
-	peerCyclictest = "cyclictest"
-	peerTimerfd    = "c_timerfd"
-	naiveMethod    = "naive"
-)
-
-// methods lists them in the order of their turns: beside its counterpart.
-func methods() []method {
-	return []method{
-		{sched.Timerfd, peerTimerfd, 1, sched.Timerfd, false, childMeasure},
-		{peerTimerfd, "", 1, "", false, ""},
-		{sched.Timerfd + "_supervised", peerTimerfd, 1, sched.Timerfd, false, childSupervise},
-		{sched.Nanosleep + "_supervised", peerCyclictest, 1, sched.Nanosleep, false, childSupervise},
-		{peerCyclictest, "", 1, "", false, ""},
-		{sched.Nanosleep, peerCyclictest, 1, sched.Nanosleep, false, childMeasure},
-		{sched.Timerfd + "_spin", peerTimerfd, 0.5, sched.Timerfd, true, childMeasure},
-		{sched.Nanosleep + "_spin", peerCyclictest, 0.5, sched.Nanosleep, true, childMeasure},
-		{naiveMethod, peerTimerfd, 0.5, sched.Timerfd, false, childMeasure},
-	}
-}
-
-// share is the weight of a method's turns, idle ones being half as long; 0: none.
-func (m method) share(loaded bool) float64 {
-	switch {
-	case loaded:
-		return m.weight
-	case m.child == childSupervise: // whose supervisor is a load
-		return 0
-	}
-	return 0.5
-}
+var stateNames = map[bool]string{false: "idle", true: "loaded"}
 
 // session is a measurement under way.
 type session struct {
@@ -115,13 +68,15 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
-	l.CPU = sched.Thread{CPU: l.CPU, Priority: l.Priority}.Choose().CPU
-	s := &session{Measurement: l, ctx: ctx, peers: map[string]string{}, records: map[bool]map[string][]*record{false: {}, true: {}}}
-	s.host = hostinfo.Read("/", l.CPU)
-	s.plan()
-	if err := s.allowed(); err != nil {
-		return nil, err
+	l.CPU = sched.Thread{CPU: l.CPU, Priority: l.Priority}.ChooseCPU().CPU
+	s := &session{
+		Measurement: l, ctx: ctx, peers: map[string]string{}, records: map[bool]map[string][]*record{false: {}, true: {}},
+		host: hostinfo.Read("/", l.CPU), others: otherCPUs(l.CPU), left: l.For,
 	}
+	units := l.units()
+	s.rounds = max(1, int(float64(l.For)/units/float64(turn)))
+	s.unit = time.Duration(float64(l.For) / units / float64(s.rounds))
+
 	folder, err := os.MkdirTemp("", "lockstep-latency")
 	if err != nil {
 		return nil, fmt.Errorf("latency: %w", err)
@@ -129,72 +84,54 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 	defer os.RemoveAll(folder)
 	s.folder = folder
 	s.prepare()
-	lower, refused := l.raise(min(l.Priority+1, 99))
+	lower, refused := host.RaiseTimers(l.CPU, min(l.Priority+1, 99), "latency")
 	defer lower()
 	if refused != nil {
 		s.reason(refused.What + ": " + refused.Help)
 	}
-	begin, stolen := time.Now(), hostinfo.Stolen("/", s.CPU)
+	stolen := WatchStolen(s.CPU)
 	for round := range s.rounds {
 		if err := s.round(round); err != nil {
 			return nil, err
 		}
 	}
-	const tick = 10 * time.Millisecond // of /proc/stat
-	if d := time.Duration(hostinfo.Stolen("/", s.CPU)-stolen) * tick; d > 0 {
-		s.reason(fmt.Sprintf("the hypervisor kept CPU %d from running for %v of %v", s.CPU, d, time.Since(begin).Round(time.Second)))
+
+	if text := stolen.Text(); text != "" {
+		s.reason(text)
 	}
 	return s.report()
 }
 
-// ArgError is a field of a measurement with a value that it cannot have.
-type ArgError struct {
-	Field string // of Measurement: "For", "Period", "CPU", "Priority"
-	Text  string
-	Least time.Duration // For must have at least; else 0
-}
-
-func (e *ArgError) Error() string { return "latency: " + e.Text }
-
-// Check says what is wrong with the measurement that is asked for, as an *ArgError.
+// Check says in a line what is wrong with the measurement that is asked for.
 func (l *Measurement) Check() error {
 	const least = 20 // ticks of the shortest turn
 	if l.Period < 100*time.Microsecond || l.Period > 100*time.Millisecond || l.Period%time.Microsecond != 0 {
-		return &ArgError{Field: "Period", Text: fmt.Sprintf("period %v: use whole us from 100us to 100ms", l.Period)}
+		return fmt.Errorf("latency: period %v: use whole us from 100us to 100ms", l.Period)
 	}
 	if l.Priority < 1 || l.Priority > 99 {
-		return &ArgError{Field: "Priority", Text: fmt.Sprintf("priority %d of SCHED_FIFO: use 1 to 99", l.Priority)}
+		return fmt.Errorf("latency: priority %d of SCHED_FIFO: use 1 to 99", l.Priority)
 	}
 	online := hostinfo.Read("/", l.CPU).Online // empty where the host does not say
 	if l.CPU >= 0 && len(online) > 0 && !slices.Contains(online, l.CPU) {
-		return &ArgError{Field: "CPU", Text: fmt.Sprintf("CPU %d: use one that this host has: %s", l.CPU, hostinfo.FormatCPUs(online))}
+		return fmt.Errorf("latency: CPU %d: use one that this host has: %s", l.CPU, hostinfo.FormatCPUs(online))
 	}
 	if need := time.Duration(math.Ceil(2*least*l.units())) * l.Period; l.For < need {
-		return &ArgError{Field: "For", Least: need, Text: fmt.Sprintf("%v is too short for turns of %d ticks of %v: use at least %v", l.For, least, l.Period, need)}
+		const text = "latency: %v is too short for turns of %d ticks of %v: use at least %v"
+		return fmt.Errorf(text, l.For, least, l.Period, need)
 	}
+
 	return nil
 }
 
 // units is the weight of all turns of a round together.
 func (l *Measurement) units() (sum float64) {
-	for _, m := range methods() {
-		for _, loaded := range l.states() {
+	for _, loaded := range l.states() {
+		for _, m := range methods {
 			sum += m.share(loaded)
 		}
 	}
+
 	return sum
-}
-
-// plan divides the time into rounds and turns.
-func (s *session) plan() {
-	round := s.units() * float64(turn)
-	s.rounds = max(1, int(float64(s.For)/round))
-	s.unit = time.Duration(float64(s.For) / s.units() / float64(s.rounds))
-	s.left = s.For
-}
-
-func (s *session) points(weight float64) int64 {
-	return int64(weight * float64(s.unit) / float64(s.Period))
 }
 
 // states are idle and, if asked for, loaded.
@@ -203,21 +140,6 @@ func (l *Measurement) states() []bool {
 		return []bool{false, true}
 	}
 	return []bool{false}
-}
-
-// allowed finds the CPUs for the load: those that the process starts with, which
-// has no isolated ones.
-func (s *session) allowed() error {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return fmt.Errorf("latency: %w", os.NewSyscallError("sched_getaffinity", err))
-	}
-	for cpu := range len(set) * 64 {
-		if set.IsSet(cpu) && cpu != s.CPU {
-			s.others = append(s.others, cpu)
-		}
-	}
-	return nil
 }
 
 // reason notes why the figures are not representative, once.
@@ -237,6 +159,7 @@ func (s *session) prepare() {
 	} else {
 		s.reason("no cyclictest to compare with: apt-get install rt-tests")
 	}
+
 	if path, err := compile(s.ctx, s.folder); err == nil {
 		s.peers[peerTimerfd] = path
 	} else {
@@ -255,13 +178,14 @@ func (s *session) round(round int) error {
 				return err
 			}
 		}
-		list := methods()
-		if round%2 == 1 {
-			slices.Reverse(list)
+
+		for i := range methods {
+			if round%2 == 1 {
+				i = len(methods) - 1 - i
+			}
+			s.turn(&methods[i], round, loaded)
 		}
-		for _, m := range list {
-			s.turn(m, round, loaded)
-		}
+
 		if err := stop(); err != nil {
 			return err
 		}
@@ -269,11 +193,12 @@ func (s *session) round(round int) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
 // turn measures a method once; one that fails leaves nil and a reason.
-func (s *session) turn(m method, round int, loaded bool) {
+func (s *session) turn(m *method, round int, loaded bool) {
 	share := m.share(loaded)
 	_, there := s.peers[m.name]
 	if share == 0 || s.ctx.Err() != nil || (m.child == "" && !there) {
@@ -281,12 +206,14 @@ func (s *session) turn(m method, round int, loaded bool) {
 	}
 	length := time.Duration(share * float64(s.unit))
 	if s.Progress != nil {
-		s.Progress(fmt.Sprintf("round %d of %d, %s: %s, %v to go", round+1, s.rounds, stateName(loaded), m.name, s.left.Round(time.Second)))
+		s.Progress(fmt.Sprintf("round %d of %d, %s: %s, %v to go",
+			round+1, s.rounds, stateNames[loaded], m.name, s.left.Round(time.Second)))
 	}
+
 	s.left -= length
 	t := &chore{
 		Sleep: m.sleep, Naive: m.name == naiveMethod, Busy: m.name == naiveMethod && loaded,
-		Period: int64(s.Period), Points: s.points(share), CPU: s.CPU, Priority: s.Priority,
+		Period: int64(s.Period), Points: int64(share * float64(s.unit) / float64(s.Period)), CPU: s.CPU, Priority: s.Priority,
 		Warmup: min(max(int64(50*time.Millisecond/s.Period), 5), 500),
 	}
 	if m.spin {
@@ -295,7 +222,7 @@ func (s *session) turn(m method, round int, loaded bool) {
 	// An overloaded host is late, not stuck.
 	ctx, cancel := context.WithTimeout(s.ctx, 10*length+20*time.Second)
 	defer cancel()
-	r, err := s.measure(ctx, m, t)
+	r, err := m.measure(ctx, s.peers[m.name], s.folder, t)
 	if err != nil && s.ctx.Err() == nil {
 		s.reason(fmt.Sprintf("a turn of %s failed: %v", m.name, err))
 	}
@@ -308,6 +235,7 @@ func (s *session) turn(m method, round int, loaded bool) {
 			s.reason(text)
 		}
 	}
+
 	list := s.records[loaded]
 	list[m.name] = append(list[m.name], make([]*record, round-len(list[m.name]))...)
 	list[m.name] = append(list[m.name], r)
@@ -316,14 +244,6 @@ func (s *session) turn(m method, round int, loaded bool) {
 // spin is how long before the grid point the spinning tickers wake up.
 func (s *session) spin() time.Duration {
 	return min(50*time.Microsecond, s.Period/4)
-}
-
-// stateName is idle or loaded.
-func stateName(loaded bool) string {
-	if loaded {
-		return "loaded"
-	}
-	return "idle"
 }
 
 // loadText says what the load was.
@@ -342,18 +262,19 @@ func (s *session) loadText() string {
 func (s *session) report() (*Report, error) {
 	state := func(loaded bool) *ByMethod {
 		all := map[string]*Figures{}
-		for _, m := range methods() {
-			f := figures(s.records[loaded][m.name], s.records[loaded][m.against])
-			if f != nil {
+		for _, m := range methods {
+			if f := figures(s.records[loaded][m.name], s.records[loaded][m.against]); f != nil {
 				f.Against = m.against
 				all[m.name] = f
 			}
 		}
-		list := &ByMethod{Cyclictest: all[peerCyclictest], CTimerfd: all[peerTimerfd], Tickers: all}
+
+		list := &ByMethod{Tickers: all, Cyclictest: all[peerCyclictest], CTimerfd: all[peerTimerfd]}
 		delete(all, peerCyclictest)
 		delete(all, peerTimerfd)
 		return list
 	}
+
 	r := &Report{
 		Idle: state(false), Load: s.loadText(), Ratios: ratioText, Host: facts(s.host),
 		Period: int64(s.Period), Spin: int64(s.spin()), CPU: s.CPU, Priority: s.Priority,
@@ -368,52 +289,25 @@ func (s *session) report() (*Report, error) {
 			return nil, fmt.Errorf("latency: %s could not be measured: %s", name, strings.Join(s.reasons, "; "))
 		}
 	}
+
 	least := int64(enough)
 	for _, list := range []*ByMethod{r.Idle, &r.ByMethod} {
-		for name, f := range list.all() {
-			if name != naiveMethod { // it misses most of its own
+		for m, f := range list.all() {
+			if m.name != naiveMethod { // it misses most of its own
 				least = min(least, f.Samples)
 			}
 		}
 	}
+
 	if least < enough {
 		need := time.Duration(float64(s.For) * 1.02 * enough / float64(least)).Round(time.Second)
-		s.reason(fmt.Sprintf("p99.9 and max rest on %d wake-ups in places, fewer than %d: -for %v gives them", least, enough, need))
+		s.reason(fmt.Sprintf("p99.9 and max rest on %d wake-ups in places, fewer than %d: -for %v "+
+			"gives them", least, enough, need))
 	}
+
 	r.Reasons, r.Representative = s.reasons, len(s.reasons) == 0
 	if r.Reasons == nil {
 		r.Reasons = []string{}
 	}
 	return r, nil
-}
-
-// measure runs the process of a turn.
-func (s *session) measure(ctx context.Context, m method, t *chore) (*record, error) {
-	var cmd *exec.Cmd
-	result := filepath.Join(s.folder, "cyclictest.json")
-	switch {
-	case m.name == peerCyclictest:
-		other := -1
-		if len(s.others) > 0 {
-			other = s.others[0]
-		}
-		cmd = cyclictest(s.peers[m.name], result, t, other)
-		bind(cmd)
-	case m.name == peerTimerfd:
-		cmd = timerfdC(s.peers[m.name], t)
-		bind(cmd)
-	default:
-		cmd = t.command(m.child)
-	}
-	out, err := output(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	if m.name == peerCyclictest {
-		if out, err = os.ReadFile(result); err != nil {
-			return nil, err
-		}
-		return parseCyclictest(out, t.Period)
-	}
-	return parseRecord(out)
 }

@@ -77,7 +77,6 @@ func TestTheCProgramCountsEveryPoint(t *testing.T) {
 	}
 	c := &chore{Period: 500_000, Warmup: 10, Points: 200, CPU: 0, Priority: 1}
 	cmd := timerfdC(program, c)
-	bind(cmd)
 	out, err := output(t.Context(), cmd)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +119,6 @@ func TestAProcessEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	cmd := exec.Command("sleep", "1000")
-	bind(cmd)
 	if _, err := output(ctx, cmd); err != context.DeadlineExceeded {
 		t.Errorf("sleep 1000 ended with %v", err)
 	}

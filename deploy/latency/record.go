@@ -11,34 +11,35 @@ import (
 	"lockstep/sched"
 )
 
-// classes of 1 µs hold the latenesses below 10 ms; what is later is off the chart.
-const classes = 10_000
+// Counts are those of the wake-ups of one method.
+type Counts struct {
+	Max        int64 `json:"max_ns"`      // exactly
+	Missed     int64 `json:"missed"`      // grid points that passed without a wake-up of their own
+	OverPeriod int64 `json:"over_period"` // wake-ups at least one period late
+	OffChart   int64 `json:"off_chart"`   // wake-ups at least 10 ms late, in no class of the histogram
+	Samples    int64 `json:"samples"`     // wake-ups
+}
 
 // record is how late the wake-ups of one method were. The C program and the
 // measuring process write it as JSON.
 type record struct {
-	Histogram  map[int]int64   `json:"histogram"`   // class in µs: wake-ups
-	OffChart   int64           `json:"off_chart"`   // wake-ups at least 10 ms late
-	Samples    int64           `json:"samples"`     // wake-ups
-	Max        int64           `json:"max_ns"`      // ns, exactly
-	Missed     int64           `json:"missed"`      // grid points that passed without a wake-up of their own
-	OverPeriod int64           `json:"over_period"` // wake-ups at least one period late
-	Missing    []sched.Missing `json:"missing"`     // what the host refused to the process
+	Counts
+	Histogram map[int]int64   `json:"histogram"` // class in µs: wake-ups
+	Missing   []sched.Missing `json:"missing"`   // what the host refused to the process
 }
 
-// add pools o into r.
-func (r *record) add(o *record) {
-	if r.Histogram == nil {
-		r.Histogram = map[int]int64{}
+// newRecord is what a histogram counted.
+func newRecord(h *sched.Histogram) *record {
+	n := int64(h.N())
+	r := &record{Counts: Counts{Samples: n, Max: h.Max(), OffChart: n}, Histogram: map[int]int64{}}
+	for us := range sched.Micros {
+		if n := int64(h.Micro(us)); n > 0 {
+			r.Histogram[us] = n
+			r.OffChart -= n
+		}
 	}
-	for class, n := range o.Histogram {
-		r.Histogram[class] += n
-	}
-	r.OffChart += o.OffChart
-	r.Samples += o.Samples
-	r.Max = max(r.Max, o.Max)
-	r.Missed += o.Missed
-	r.OverPeriod += o.OverPeriod
+
+	return r
 }
 
 // quantile returns the lateness, ns, that the share q of the wake-ups does not
@@ -56,27 +57,25 @@ func (r *record) quantile(q float64) float64 {
 			inside := (float64(rank) - 0.5) / float64(n)
 			return min((float64(class)+inside)*1e3, float64(r.Max))
 		}
+
 		rank -= n
 	}
+
 	return float64(r.Max)
 }
 
 // Figures are how late the wake-ups of one method were.
 type Figures struct {
-	P50        int64         `json:"p50_ns"`
-	P99        int64         `json:"p99_ns"`
-	P999       int64         `json:"p999_ns"`
-	Max        int64         `json:"max_ns"`
-	Missed     int64         `json:"missed"`      // grid points that passed without a wake-up of their own
-	OverPeriod int64         `json:"over_period"` // wake-ups at least one period late
-	OffChart   int64         `json:"off_chart"`   // wake-ups at least 10 ms late, in no class of the histogram
-	Samples    int64         `json:"samples"`     // wake-ups
-	RatioP50   *float64      `json:"ratio_p50"`   // to the C counterpart; nil: it was not measured
-	RatioP99   *float64      `json:"ratio_p99"`
-	PooledP50  *float64      `json:"ratio_pooled_p50"` // of the quantiles over all rounds
-	PooledP99  *float64      `json:"ratio_pooled_p99"`
-	Against    string        `json:"against,omitempty"` // the C counterpart
-	Histogram  map[int]int64 `json:"histogram_us"`      // class in µs: wake-ups
+	P50  int64 `json:"p50_ns"`
+	P99  int64 `json:"p99_ns"`
+	P999 int64 `json:"p999_ns"`
+	Counts
+	RatioP50  *float64      `json:"ratio_p50"` // to the C counterpart; nil: it was not measured
+	RatioP99  *float64      `json:"ratio_p99"`
+	PooledP50 *float64      `json:"ratio_pooled_p50"` // of the quantiles over all rounds
+	PooledP99 *float64      `json:"ratio_pooled_p99"`
+	Against   string        `json:"against,omitempty"` // the C counterpart
+	Histogram map[int]int64 `json:"histogram_us"`      // class in µs: wake-ups
 }
 
 // figures sums up the rounds of one method; against are those of its counterpart,
@@ -88,8 +87,7 @@ func figures(rounds, against []*record) *Figures {
 	}
 	f := &Figures{
 		P50: int64(all.quantile(0.5)), P99: int64(all.quantile(0.99)), P999: int64(all.quantile(0.999)),
-		Max: all.Max, Missed: all.Missed, OverPeriod: all.OverPeriod,
-		OffChart: all.OffChart, Samples: all.Samples, Histogram: all.Histogram,
+		Counts: all.Counts, Histogram: all.Histogram,
 	}
 	f.RatioP50, f.RatioP99 = ratio(rounds, against, 0.5), ratio(rounds, against, 0.99)
 	ours, theirs := pool(with(rounds, against)), pool(with(against, rounds))
@@ -105,17 +103,27 @@ func with(rounds, others []*record) (both []*record) {
 			both = append(both, r)
 		}
 	}
+
 	return both
 }
 
 // pool adds up the rounds.
 func pool(rounds []*record) *record {
-	all := &record{}
+	all := &record{Histogram: map[int]int64{}}
 	for _, r := range rounds {
-		if r != nil {
-			all.add(r)
+		if r == nil {
+			continue
+		}
+		all.Max = max(all.Max, r.Max)
+		all.Missed += r.Missed
+		all.OverPeriod += r.OverPeriod
+		all.OffChart += r.OffChart
+		all.Samples += r.Samples
+		for class, n := range r.Histogram {
+			all.Histogram[class] += n
 		}
 	}
+
 	return all
 }
 
@@ -131,6 +139,7 @@ func ratio(rounds, against []*record, q float64) *float64 {
 			}
 		}
 	}
+
 	n := len(list)
 	if n == 0 {
 		return nil

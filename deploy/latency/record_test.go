@@ -104,15 +104,15 @@ func TestWarmUpDoesNotCountAndNothingAllocates(t *testing.T) {
 	m := &meter{period: 1000, warmup: 10, points: 1 << 40}
 	for k := range int64(10) {
 		m.note(1<<40, 0, 1)
-		if m.samples != 0 || m.max != 0 || m.passed != k+1 {
-			t.Fatalf("point %d of the warm-up: %d samples, max %d ns", k+1, m.samples, m.max)
+		if m.late.N() != 0 || m.passed != k+1 {
+			t.Fatalf("point %d of the warm-up: %d samples", k+1, m.late.N())
 		}
 	}
 	if n := testing.AllocsPerRun(1000, func() { m.note(5000, 1000, 1) }); n != 0 {
 		t.Errorf("counting a wake-up allocates %v times", n)
 	}
 	m.note(-5, 0, 1) // a clock that is not better than its grid
-	if m.count[0] != 1 || m.samples != 1002 {
-		t.Errorf("class 0 has %d of %d wake-ups, want 1 of 1002", m.count[0], m.samples)
+	if m.late.Micro(0) != 1 || m.late.N() != 1002 {
+		t.Errorf("class 0 has %d of %d wake-ups, want 1 of 1002", m.late.Micro(0), m.late.N())
 	}
 }

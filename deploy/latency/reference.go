@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
 // Reference runs cyclictest on the CPU of a loop while that ticks, in turns: with the
@@ -59,32 +57,24 @@ func (b *Reference) Turn(ctx context.Context, length time.Duration, start int64,
 	if t.Points < 1 {
 		return fmt.Errorf("a turn of %v is too short for cyclictest, which begins with a full second", length)
 	}
-	result := filepath.Join(b.folder, "cyclictest.json")
-	cmd := cyclictest(b.program, result, t, elsewhere(b.CPU))
 	phase := (start+period/2-begin)%period + period
-	cmd.Args = append(cmd.Args, fmt.Sprintf("--secaligned=%d", phase%period/1000))
-	bind(cmd)
 	limited, cancel := context.WithTimeout(ctx, 10*length+20*time.Second) // an overloaded host is late, not stuck
 	defer cancel()
-	done := make(chan error, 1)
+	var peer *record
+	done := make(chan struct{})
 	go func() {
-		_, err := output(limited, cmd)
-		done <- err
+		defer close(done)
+		aligned := fmt.Sprintf("--secaligned=%d", phase%period/1000)
+		peer, err = runCyclictest(limited, b.program, b.folder, t, aligned)
 	}()
+
 	time.Sleep(time.Duration(begin - sched.Now()))
 	before := late.Copy()
-	if err = <-done; ctx.Err() != nil {
+	if <-done; ctx.Err() != nil {
 		return ctx.Err()
 	}
 	b.loop = append(b.loop, loopRecord(late.Copy().Since(before), period))
-	b.peer = append(b.peer, nil)
-	var text []byte
-	if err == nil {
-		text, err = os.ReadFile(result)
-	}
-	if err == nil {
-		b.peer[len(b.peer)-1], err = parseCyclictest(text, period)
-	}
+	b.peer = append(b.peer, peer) // nil where it failed
 	return err
 }
 
@@ -99,41 +89,27 @@ func (b *Reference) second(ctx context.Context) (int64, error) {
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
+
 		now = sched.Now()
 	}
+
 	return (now/full + 1) * full, nil
 }
 
-// elsewhere is a CPU of this thread that is not cpu; -1: there is none.
-func elsewhere(cpu int) int {
-	var set unix.CPUSet
-	if unix.SchedGetaffinity(0, &set) != nil {
-		return -1
-	}
-	for i := range len(set) * 64 {
-		if i != cpu && set.IsSet(i) {
-			return i
-		}
-	}
-	return -1
-}
+// otherCPUs are those of this thread but cpu.
+func otherCPUs(cpu int) []int { return hostinfo.CPUsWithout(sched.Allowed(), []int{cpu}) }
 
 // loopRecord makes a record of a loop's histogram, which has each grid point: those that
 // were missed are those that were a period late.
 func loopRecord(h *sched.Histogram, period int64) *record {
-	r := &record{Histogram: map[int]int64{}, Samples: int64(h.N()), Max: h.Max(), OffChart: int64(h.N())}
-	for us := range sched.Micros {
-		n := int64(h.Micro(us))
-		if n == 0 {
-			continue
-		}
-		r.Histogram[us] = n
-		r.OffChart -= n
+	r := newRecord(h)
+	r.Missed = r.OffChart
+	for us, n := range r.Histogram {
 		if int64(us)*1000 >= period {
 			r.Missed += n
 		}
 	}
-	r.Missed += r.OffChart
+
 	r.OverPeriod = r.Missed
 	return r
 }

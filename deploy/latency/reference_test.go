@@ -54,7 +54,7 @@ func busyLoop(t *testing.T, cpu int, period time.Duration, late *sched.Histogram
 // Half a period after the grid points the loop sleeps again: where cyclictest came a
 // tenth of one after them it would wait for three more, 1.2 ms.
 func TestCyclictestTakesTurnsBesideALoopAndNotInItsWay(t *testing.T) {
-	b := &Reference{CPU: elsewhere(-1), Period: 4 * time.Millisecond}
+	b := &Reference{CPU: otherCPUs(-1)[0], Period: 4 * time.Millisecond}
 	if err := b.Prepare(); err != nil {
 		if _, missing := exec.LookPath(peerCyclictest); missing == nil {
 			t.Fatal(err)

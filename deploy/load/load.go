@@ -51,6 +51,7 @@ func Start(cpus []int, kinds ...string) (stop func() error, err error) {
 			return nil, fmt.Errorf("load: %w %q; there are %s", ErrUnknown, kind, strings.Join(Kinds(), ", "))
 		}
 	}
+
 	ready, end, done := make(chan error), make(chan struct{}), make(chan error)
 	go func() {
 		// The children inherit this thread's CPUs and die with it. It is never
@@ -61,14 +62,17 @@ func Start(cpus []int, kinds ...string) (stop func() error, err error) {
 		<-end
 		done <- endLoads(list)
 	}()
+
 	stop = func() error {
 		close(end)
 		return <-done
 	}
+
 	if err := <-ready; err != nil {
 		_ = stop()
 		return nil, err
 	}
+
 	return stop, nil
 }
 
@@ -89,6 +93,7 @@ func startLoads(cpus []int, kinds []string) (list []process, err error) {
 			return nil, fmt.Errorf("load: on CPUs %v: %w", cpus, os.NewSyscallError("sched_setaffinity", err))
 		}
 	}
+
 	for _, kind := range kinds {
 		p, err := startLoad(kind)
 		if err != nil {
@@ -100,6 +105,7 @@ func startLoads(cpus []int, kinds []string) (list []process, err error) {
 			return list, fmt.Errorf("load: %s: it ended at once", kind)
 		}
 	}
+
 	return list, nil
 }
 
@@ -117,6 +123,7 @@ func startLoad(kind string) (p process, err error) {
 		said.Close()
 		return p, err
 	}
+
 	return p, nil
 }
 
@@ -135,10 +142,12 @@ func endLoads(list []process) (err error) {
 		}
 		_ = p.cmd.Process.Kill()
 	}
+
 	for _, p := range list {
 		_ = p.cmd.Wait()
 		p.said.Close()
 	}
+
 	return err
 }
 
@@ -169,6 +178,7 @@ func Run(kind string) error {
 	default:
 		return fmt.Errorf("load: %w %q", ErrUnknown, kind)
 	}
+
 	if _, err := os.Stdout.WriteString("."); err != nil {
 		return err
 	}
@@ -222,6 +232,7 @@ func storm() error {
 			return os.NewSyscallError("write", err)
 		}
 	}
+
 	for range sleepers {
 		go func() {
 			runtime.LockOSThread()
@@ -231,6 +242,7 @@ func storm() error {
 			}
 		}()
 	}
+
 	return nil
 }
 

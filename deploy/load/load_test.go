@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"lockstep/deploy/hostinfo"
+	"lockstep/sched/hostinfo"
 )
 
 // TestMain lets the test binary be the process of a load that the command would be.
@@ -95,10 +95,10 @@ func TestLoadsWorkOnTheirCPUsUntilStopped(t *testing.T) {
 				t.Fatalf("%s does nothing", line)
 			}
 		}
-		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task/[0-9]*/status"))
-		for _, task := range tasks {
-			text, _ := os.ReadFile(task)
-			if on := hostinfo.ParseFields(string(text))["Cpus_allowed_list"]; on != "" && on != strconv.Itoa(cpu) {
+		host := hostinfo.Files("/")
+		tasks := fmt.Sprintf("proc/%d/task", pid)
+		for _, task := range host.ReadDir(tasks) {
+			if on := host.Fields(tasks + "/" + task + "/status")["Cpus_allowed_list"]; on != "" && on != strconv.Itoa(cpu) {
 				t.Errorf("a thread of %s may run on %s, want %d", line, on, cpu)
 			}
 		}

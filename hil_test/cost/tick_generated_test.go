@@ -22,7 +22,7 @@ import (
 // signals and its kernel behind them.
 func generatedJumps(t *testing.T, list codeListing, dir string) map[string][]string {
 	t.Helper()
-	jumps := map[string][]string{protectionCode + "value": {}} // where nothing is protected
+	jumps := map[string][]string{protectionCode + "checksum": {}} // where nothing is protected
 	for name, behind := range tickJumps {
 		if strings.HasPrefix(name, kernelCode) {
 			continue
@@ -41,7 +41,7 @@ func generatedJumps(t *testing.T, list codeListing, dir string) map[string][]str
 	}
 	for name := range list {
 		if strings.HasPrefix(name, "main.sum") {
-			jumps[protectionCode+"value"] = append(jumps[protectionCode+"value"], name)
+			jumps[protectionCode+"checksum"] = append(jumps[protectionCode+"checksum"], name)
 		}
 	}
 	maps.Copy(jumps, plantJumps(t, list, filepath.Join(dir, "plant")))

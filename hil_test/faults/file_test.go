@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	policies = "is none of: stop, safe, skip N, catchup N (N: grid points at once, 1 to 1000)"
-	losses   = "is none of: continue, safe after T, stop after T (T: 0 s to 3600 s)"
+	policies = "is not one of: stop, safe, skip N, catchup N (N: grid points at once, 1 to 1000)"
+	losses   = "is not one of: continue, safe after T, stop after T (T: 0 s to 3600 s)"
 )
 
 // wrong are wrong lines of the demo bench, what is refused between guillemets.
@@ -39,7 +39,7 @@ var wrong = []struct{ old, bad, want string }{
 	{"w1: 0, w2", "«w9»: 0, w2", `safe: plant powershift has no output "w9" (did you mean w1?)`},
 	{"w1: 0, w2", "w1: «3 bar», w2", `safe: w1: "3 bar": unit bar does not fit, rad/s is wanted`},
 	{"w1: 0, w2", "w1: «.nan», w2", `safe: w1: .nan is not a finite number`},
-	{"w1: 0, w2", "w1: «400», w2", `safe: w1: 400 is beyond what its signal in frame Speeds can carry`},
+	{"w1: 0, w2", "w1: «400», w2", `safe: w1: 400 is beyond the range of its signal in frame Speeds`},
 	{"w1: 0, w2", "w2", `safe: no value for w1, which bus drive sends in frame Speeds (w1: 0 rad/s)`},
 	{"time: 100 ms ", "time: 7 ms ", `safe: the time, 7ms, is shorter than the cycle of frame Torque, 10ms`},
 	{"time: 100 ms ", "time: «2 min» ", `safe: time: "2 min" is not between 1ms and 1m0s`},
@@ -51,8 +51,8 @@ var wrong = []struct{ old, bad, want string }{
 	{"supervisor_gone: stop after 1 s", "supervisor_gone: «continue after 1 s»", `end: supervisor_gone: "continue after 1 s" ` + losses},
 	{"supervisor_gone: stop after 1 s", "supervisor_gone: «safe after -1 s»", `end: supervisor_gone: "safe after -1 s" ` + losses},
 	{"supervisor_gone: stop after 1 s", "supervisor_gone: «safe after 1 h 1 s»", `end: supervisor_gone: "safe after 1 h 1 s" ` + losses},
-	{"supervisor_gone: stop after 1 s", "supervisor_gone:", `end: supervisor_gone: one value is wanted here, got nothing`},
-	{"bus_off: continue", "bus_off: «stop after 1 s»", `end: bus_off: "stop after 1 s" is none of: continue, safe, stop`},
+	{"supervisor_gone: stop after 1 s", "supervisor_gone:", `end: supervisor_gone: expected one value, got nothing`},
+	{"bus_off: continue", "bus_off: «stop after 1 s»", `end: bus_off: "stop after 1 s" is not one of: continue, safe, stop`},
 }
 
 // TestWrongSafetyOfABenchIsRefusedWithThePlaceAndWhatWouldBeRight: what the file says

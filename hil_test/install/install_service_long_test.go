@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"lockstep/hil_test/lab"
+	"lockstep/sched/hostinfo"
 )
 
 // serviceFacts are those of the boot with the package and a bench that is enabled.
@@ -121,11 +124,11 @@ func upAtBoot(t *testing.T) {
 func placed(t *testing.T) {
 	s, target := service(t)
 	loop := lab.LoopThread(t, target)
-	if loop.Policy != lab.PolicyFIFO || loop.Priority != 80 || loop.Cpus != lab.IsolatedCPU {
-		t.Errorf("the loop's thread %v; want policy %d, priority 80, CPU %s", loop, lab.PolicyFIFO, lab.IsolatedCPU)
+	if loop.Policy != unix.SCHED_FIFO || loop.Priority != 80 || hostinfo.FormatCPUs(loop.CPUs) != lab.IsolatedCPU {
+		t.Errorf("the loop's thread %v; want policy %d, priority 80, CPU %s", loop, unix.SCHED_FIFO, lab.IsolatedCPU)
 	}
 	for _, h := range append(lab.Threads(t, target), lab.Threads(t, s)...) {
-		if h.Tid != loop.Tid && (h.Policy != lab.PolicyOther || h.Cpus != "0") {
+		if h.PID != loop.PID && (h.Policy != unix.SCHED_NORMAL || hostinfo.FormatCPUs(h.CPUs) != "0") {
 			t.Errorf("a thread beside the loop's, %v; want an ordinary one on CPU 0", h)
 		}
 	}

@@ -128,27 +128,60 @@ func (g callGroups) put(set map[string]bool, name string, allowed bool) {
 	}
 }
 
-func TestManualNamesEveryCommandAndFlag(t *testing.T) {
-	t.Parallel()
-	lab.RequireProgram(t, "man", "man-db")
-	lab.RequireProgram(t, "mandoc", "mandoc")
-	packed(t)
-	page := filepath.Join(installation.root, "usr/share/man/man1/lockstep.1.gz")
+// readManual returns a manual page as man shows it in 80 columns; man and mandoc find no fault with it.
+func readManual(t *testing.T, page string) string {
+	t.Helper()
 	cmd := exec.Command("man", "--warnings", "-l", page)
 	cmd.Env = append(os.Environ(), "MANWIDTH=80", "LC_ALL=C.UTF-8")
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Contains(string(out), "warning:") {
 		t.Errorf("man: %v\n%s", err, out)
 	}
-	plain := filepath.Join(t.TempDir(), "lockstep.1")
+	plain := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(page), ".gz"))
 	if err := os.WriteFile(plain, []byte(lab.MustOutput(t, "zcat", page)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if out, _ := exec.Command("mandoc", "-Tlint", "-W", "warning", plain).CombinedOutput(); len(out) != 0 {
 		t.Errorf("mandoc: %s", out)
 	}
+	return string(out)
+}
+
+func TestEveryGuideIsInstalledAsManualPageAndAsHTML(t *testing.T) {
+	t.Parallel()
+	lab.RequireProgram(t, "man", "man-db")
+	lab.RequireProgram(t, "mandoc", "mandoc")
+	packed(t)
 	program := filepath.Join(installation.root, "usr/bin/lockstep")
-	text := string(out)
+	var names []string
+	for line := range strings.Lines(lab.MustOutput(t, program, "complete", "man", "")) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		names = append(names, name)
+	}
+	if !slices.Contains(names, "plant") {
+		t.Fatalf("guides %q", names)
+	}
+	for _, name := range names {
+		page := filepath.Join(installation.root, "usr/share/man/man7/lockstep-"+name+".7.gz")
+		html := filepath.Join(installation.root, "usr/share/doc/lockstep", name+".html")
+		if _, err := os.Stat(page); err != nil {
+			t.Error(err)
+			continue
+		}
+		readManual(t, page)
+		if text, err := os.ReadFile(html); err != nil || !strings.Contains(string(text), "<h2 id=") {
+			t.Errorf("%s: %v, %.200s", html, err, text)
+		}
+	}
+}
+
+func TestManualNamesEveryCommandAndFlag(t *testing.T) {
+	t.Parallel()
+	lab.RequireProgram(t, "man", "man-db")
+	lab.RequireProgram(t, "mandoc", "mandoc")
+	packed(t)
+	text := readManual(t, filepath.Join(installation.root, "usr/share/man/man1/lockstep.1.gz"))
+	program := filepath.Join(installation.root, "usr/bin/lockstep")
 	sections := map[string]string{} // of the commands
 	heads := regexp.MustCompile(`(?m)^   (\w+)$`).FindAllStringSubmatchIndex(text, -1)
 	for i, at := range heads {

@@ -18,7 +18,6 @@ import (
 
 	"lockstep/hil_test/lab"
 	"lockstep/io/dbc"
-	"lockstep/io/dbc/dbctest"
 	"lockstep/io/messages"
 )
 
@@ -42,14 +41,15 @@ func TestDatabasesReadAsByCanmatrix(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	files := []string{"../../io/dbc/testdata/gearbox.dbc", "../../model/plants/powershift.dbc", "../../model/plants/j1939.dbc", "../../model/plants/abs.dbc", "../../model/plants/wsp.dbc"}
 	folder := t.TempDir()
-	for i := range 24 {
-		file := filepath.Join(folder, fmt.Sprintf("generated%d.dbc", i))
-		text := dbctest.Write(dbctest.Generate(random.IntN))
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, file)
+	generate := exec.Command("go", "test", "lockstep/io/dbc", "-count=1", "-run", "TestGeneratedDatabasesAreWritten", "-generated", folder)
+	if out, err := generate.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
+	generated, err := filepath.Glob(filepath.Join(folder, "*.dbc"))
+	if err != nil || len(generated) != 24 {
+		t.Fatalf("%d generated databases, %v", len(generated), err)
+	}
+	files = append(files, generated...)
 	signals, values := 0, 0
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {

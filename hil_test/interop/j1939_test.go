@@ -83,7 +83,7 @@ func TestTSC1ChecksumIsItsFormulaBothWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &db.Messages[slices.IndexFunc(db.Messages, func(m messages.Message) bool { return m.Name == "TSC1" })]
-	p, err := sigmap.NewProtection(messages.ProtectionSpec{Profile: "j1939-tsc1"}, m)
+	p, err := sigmap.NewProtection(sigmap.ProtectionSpec{Profile: "j1939-tsc1"}, m)
 	if err != nil {
 		t.Fatal(err)
 	}

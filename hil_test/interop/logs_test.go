@@ -144,11 +144,15 @@ func TestPythonCanReadsTheLogsWeWrite(t *testing.T) {
 // logged reads a log with ours; relative times are in microseconds.
 func logged(t *testing.T, path string, channel func(string) string) (lines []string) {
 	t.Helper()
-	l, err := record.OpenLog(path)
+	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer file.Close()
+	l, err := record.NewLog(path, file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for {
 		f, err := l.Next()
 		if errors.Is(err, io.EOF) {

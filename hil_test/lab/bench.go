@@ -98,12 +98,14 @@ func StartDemoWith(t *testing.T, d time.Duration, edits []Edit, args ...string) 
 		t.Fatalf("lockstep plants powershift-bench: exit %d\n%s", code, &plants.Err)
 	}
 	text := plants.Out.String()
-	for _, e := range append(edits, Edit{"overrun: skip 200", "overrun: skip 1000"}, Edit{"# watchdog: 3 s ", "watchdog: 20 s "}) {
+	patient := []Edit{{"overrun: skip 200", "overrun: skip 1000"}, {"# watchdog: 3 s ", "watchdog: 20 s "}}
+	for _, e := range append(edits, patient...) {
 		if !strings.Contains(text, e[0]) {
 			t.Fatalf("the demo bench has no line %q:\n%s", e[0], text)
 		}
 		text = strings.Replace(text, e[0], e[1], 1)
 	}
+
 	file := filepath.Join(dir, "bench.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
@@ -210,8 +212,10 @@ func (b *Bench) AwaitTicks(n uint64) {
 				return v.Ticks
 			}
 		}
+
 		return 0
 	}
+
 	for _, n := range []uint64{n, 1} {
 		before := ticks()
 		Await(b.T, fmt.Sprintf("%d ticks more than %d of %s", n, before, b.Name), func() bool { return ticks() >= before+n })

@@ -74,6 +74,7 @@ func AwaitQuiet(p *Process) {
 			p.T.Fatalf("%s: has ended\n%s", p.Name, &p.Err)
 		default:
 		}
+
 		if now := len(p.Out.String()); now != before || !asleep(p.Cmd.Process.Pid) {
 			before, still = now, 0
 		}
@@ -106,6 +107,7 @@ func EndCandumpNow(t *testing.T, p *Process) (byID map[string]*Frames, order []s
 			ok = ok && err == nil
 			data[i] = byte(b)
 		}
+
 		if !ok {
 			t.Fatalf("candump: %q is not a frame", line)
 		}
@@ -115,6 +117,7 @@ func EndCandumpNow(t *testing.T, p *Process) (byID map[string]*Frames, order []s
 		byID[id].Data = append(byID[id].Data, data)
 		order = append(order, id)
 	}
+
 	return byID, order
 }
 

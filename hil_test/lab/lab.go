@@ -41,6 +41,7 @@ func Main(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+
 	code := m.Run()
 	os.RemoveAll(Scratch)
 	announceSkipped()
@@ -76,7 +77,8 @@ func announceSkipped() {
 		return
 	}
 	defer terminal.Close()
-	fmt.Fprintf(terminal, "%sThese, and the socket tests of io/can where the kernel has no CAN, need hil_test/all.\n", strings.Join(unavailable, ""))
+	fmt.Fprintf(terminal, "%sThese, and the socket tests of io/can where the kernel has no CAN, need hil_test/all.\n",
+		strings.Join(unavailable, ""))
 }
 
 // Machine is a lab: a script of hil_test that runs a command in it.
@@ -116,7 +118,8 @@ func Inside(t *testing.T, m Machine, needs ...string) bool {
 		t.Parallel()
 	}
 	m.More = append(slices.Clone(m.More), CommandVar+"="+m.Outside+Command(t))
-	out := m.Run(t, ".", m.Outside+os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout="+(m.Limit-20*time.Second).String())
+	limit := "-test.timeout=" + (m.Limit - 20*time.Second).String()
+	out := m.Run(t, ".", m.Outside+os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", limit)
 	if names := Skipped(out); names != nil {
 		t.Fatalf("skipped in the lab, where nothing may be: %v", names)
 	}
@@ -132,7 +135,8 @@ func (m Machine) Require(t *testing.T, needs ...string) {
 	t.Helper()
 	RequireTime(t, "boots the lab "+m.Script)
 	packages := map[string]string{
-		"linux.uml": "user-mode-linux", "candump": "can-utils", "cangw": "can-utils", "cansend": "can-utils", "canplayer": "can-utils",
+		"linux.uml": "user-mode-linux",
+		"candump":   "can-utils", "cangw": "can-utils", "cansend": "can-utils", "canplayer": "can-utils",
 		"j1939acd": "can-utils", "j1939spy": "can-utils", "testj1939": "can-utils", "tshark": "tshark",
 		"ip": "iproute2", "insmod": "kmod", "rmmod": "kmod",
 	}
@@ -143,10 +147,12 @@ func (m Machine) Require(t *testing.T, needs ...string) {
 			}
 			continue
 		}
+
 		if _, err := exec.LookPath(program); err != nil {
 			Skip(t, program+" is missing: apt-get install "+packages[program])
 		}
 	}
+
 	if m.needs != nil {
 		return
 	}
@@ -185,6 +191,7 @@ func (m Machine) path(t *testing.T) string {
 			return filepath.Join(dir, "hil_test", m.Script)
 		}
 	}
+
 	t.Fatal("the working folder is in no module")
 	return ""
 }
@@ -224,7 +231,8 @@ func (m Machine) Run(t *testing.T, folder string, command ...string) string {
 		t.Fatal(err)
 	}
 	spent := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	t.Logf("in the lab, %v, %v of a processor:\n%s", time.Since(begin).Round(time.Second/10), spent.Round(time.Second/10), out)
+	t.Logf("in the lab, %v, %v of a processor:\n%s",
+		time.Since(begin).Round(time.Second/10), spent.Round(time.Second/10), out)
 	if err != nil {
 		t.Fatalf("in the lab: %v", err)
 	}
@@ -238,6 +246,7 @@ func Skipped(out string) (names []string) {
 			names = append(names, strings.Fields(rest)[0])
 		}
 	}
+
 	return names
 }
 

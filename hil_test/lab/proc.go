@@ -9,14 +9,22 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
+
+// running is the host that the tests run on.
+const running = hostinfo.Files("/")
 
 // AwaitExit waits for the end of a process that is nobody's child here.
 func AwaitExit(t *testing.T, pid int) {
 	t.Helper()
 	Await(t, fmt.Sprintf("process %d has ended", pid), func() bool {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return err != nil || strings.Contains(string(text), ") Z ")
+		p, err := running.Thread(fmt.Sprintf("proc/%d", pid))
+		return err != nil || p.State == "Z"
 	})
 }
 
@@ -45,73 +53,47 @@ func CardCounters(t *testing.T) map[string]int {
 		folder := strings.Split(file, "/")
 		counters[folder[4]+" "+folder[6]] = n
 	}
+
 	return counters
 }
-
-// Scheduling policies, as sched(7) numbers them.
-const (
-	PolicyOther    = 0
-	PolicyFIFO     = 1
-	PolicyDeadline = 6
-)
 
 // SIGURG is the signal with which the Go runtime preempts a thread.
 const SIGURG = 23
 
-// Thread is what /proc tells of one.
-type Thread struct {
-	Tid              int
-	name             string
-	Policy, Priority int    // priority 1 to 99; 0 for those without
-	Cpus             string // that it may run on, as a list
-	Blocked          uint64 // signals: bit n-1 is signal n
-}
-
-func (t Thread) String() string {
-	return fmt.Sprintf("%d %s: policy %d, priority %d, CPUs %s", t.Tid, t.name, t.Policy, t.Priority, t.Cpus)
-}
-
 // Threads reads those of a process.
-func Threads(t *testing.T, pid int) (list []Thread) {
+func Threads(t *testing.T, pid int) (list []hostinfo.Thread) {
 	t.Helper()
-	folders, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	for _, folder := range folders {
-		stat, err := os.ReadFile(folder + "/stat")
-		if err != nil { // it has just ended
-			continue
+	tasks := fmt.Sprintf("proc/%d/task/", pid)
+	for _, tid := range running.ReadDir(tasks) {
+		if h, err := running.Thread(tasks + tid); err == nil { // else it has just ended
+			list = append(list, h)
 		}
-		// The name, in parentheses, may hold anything; proc(5) counts fields from 1.
-		name, rest, _ := strings.Cut(string(stat[strings.IndexByte(string(stat), '(')+1:]), ") ")
-		field := strings.Fields(rest) // from field 3
-		h := Thread{name: name, Cpus: StatusField(t, folder, "Cpus_allowed_list")}
-		h.Tid, _ = strconv.Atoi(filepath.Base(folder))
-		h.Priority, _ = strconv.Atoi(field[40-3])
-		h.Policy, _ = strconv.Atoi(field[41-3])
-		if h.Blocked, err = strconv.ParseUint(StatusField(t, folder, "SigBlk"), 16, 64); err != nil {
-			t.Fatalf("%s/status: SigBlk: %v", folder, err)
-		}
-		list = append(list, h)
 	}
+
 	if list == nil {
 		t.Fatalf("process %d has no threads", pid)
 	}
 	return list
 }
 
+// Blocked are the signals that a thread does not take: bit n-1 is signal n.
+func Blocked(t *testing.T, thread hostinfo.Thread) uint64 {
+	t.Helper()
+	mask, err := strconv.ParseUint(StatusField(t, "/"+thread.Dir, "SigBlk"), 16, 64)
+	if err != nil {
+		t.Fatalf("%s/status: SigBlk: %v", thread.Dir, err)
+	}
+	return mask
+}
+
 // StatusField is one field of a status file in /proc.
 func StatusField(t *testing.T, folder, field string) string {
 	t.Helper()
-	text, err := os.ReadFile(folder + "/status")
-	if err != nil {
-		t.Fatal(err)
+	value, there := running.Fields(folder + "/status")[field]
+	if !there {
+		t.Fatalf("%s/status has no line %s", folder, field)
 	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, field+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	t.Fatalf("%s/status has no line %s", folder, field)
-	return ""
+	return value
 }
 
 // Target is the process that a bench's supervisor has started.
@@ -127,34 +109,28 @@ func (b *Bench) Target() int {
 // TargetOf is the target of a supervisor, 0 if it has none.
 func TargetOf(t *testing.T, supervisor int) int {
 	t.Helper()
-	for _, pid := range ProcessesNamed("lockstep-target") {
-		if StatusField(t, fmt.Sprintf("/proc/%d", pid), "PPid") == strconv.Itoa(supervisor) {
+	return childOf(supervisor, sched.TargetName)
+}
+
+// childOf is the child of a process that has a name; 0: there is none.
+func childOf(parent int, name string) int {
+	for _, pid := range running.ProcessesNamed(name) {
+		if p, err := running.Thread(fmt.Sprintf("proc/%d", pid)); err == nil && p.Parent == parent {
 			return pid
 		}
 	}
+
 	return 0
 }
 
-// ProcessesNamed are those of a name.
-func ProcessesNamed(name string) (list []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, file := range files {
-		if text, _ := os.ReadFile(file); strings.TrimSpace(string(text)) == name {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			list = append(list, pid)
-		}
-	}
-	return list
-}
-
-// KernelThread is the priority and the policy of a thread of the kernel.
-func KernelThread(t *testing.T, name string) Thread {
+// KernelThread is a thread of the kernel.
+func KernelThread(t *testing.T, name string) hostinfo.Thread {
 	t.Helper()
-	for _, pid := range ProcessesNamed(name) {
-		return Threads(t, pid)[0]
+	h, err := running.Thread(fmt.Sprintf("proc/%d", running.KernelThread(name)))
+	if err != nil {
+		t.Fatalf("the kernel has no thread %s", name)
 	}
-	t.Fatalf("the kernel has no thread %s", name)
-	return Thread{}
+	return h
 }
 
 // DMALatency is what all who hold /dev/cpu_dma_latency ask for together, µs.
@@ -183,9 +159,9 @@ func StatusKilobytes(t *testing.T, pid int, field string) int {
 }
 
 // LoopThread finds the one thread of the target that is no ordinary one.
-func LoopThread(t *testing.T, target int) Thread {
+func LoopThread(t *testing.T, target int) hostinfo.Thread {
 	t.Helper()
-	list := slices.DeleteFunc(Threads(t, target), func(h Thread) bool { return h.Policy == PolicyOther })
+	list := slices.DeleteFunc(Threads(t, target), func(h hostinfo.Thread) bool { return h.Policy == unix.SCHED_NORMAL })
 	if len(list) != 1 {
 		t.Fatalf("%d threads of the target are real-time ones, want the loop's alone: %v", len(list), list)
 	}
@@ -194,9 +170,8 @@ func LoopThread(t *testing.T, target int) Thread {
 
 // asleep reports whether a process waits for something: proc(5), state S.
 func asleep(pid int) bool {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, ok := strings.Cut(string(stat), ") ")
-	return ok && strings.HasPrefix(rest, "S ")
+	p, err := running.Thread(fmt.Sprintf("proc/%d", pid))
+	return err == nil && p.State == "S"
 }
 
 // AwaitSocket waits until a process has a socket and sleeps: it listens. For programs that
@@ -210,6 +185,7 @@ func AwaitSocket(p *Process) {
 				return asleep(p.Cmd.Process.Pid)
 			}
 		}
+
 		return false
 	})
 }
@@ -218,15 +194,8 @@ func AwaitSocket(p *Process) {
 func Child(t *testing.T, parent int, name string) (child int) {
 	t.Helper()
 	Await(t, fmt.Sprintf("process %d has a child %s", parent, name), func() bool {
-		for _, pid := range ProcessesNamed(name) {
-			stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // "7 (name) S parent ..."
-			_, rest, _ := strings.Cut(string(stat), ") ")
-			if f := strings.Fields(rest); len(f) > 1 && f[1] == strconv.Itoa(parent) {
-				child = pid
-				return true
-			}
-		}
-		return false
+		child = childOf(parent, name)
+		return child != 0
 	})
 	return child
 }

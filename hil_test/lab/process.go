@@ -101,7 +101,10 @@ type Process struct {
 // Start starts a command; it is killed when the test ends.
 func Start(t *testing.T, name string, args ...string) *Process {
 	t.Helper()
-	p := &Process{T: t, Name: filepath.Base(name) + " " + strings.Join(args, " "), Cmd: exec.Command(name, args...), Done: make(chan struct{})}
+	p := &Process{
+		T: t, Name: filepath.Base(name) + " " + strings.Join(args, " "),
+		Cmd: exec.Command(name, args...), Done: make(chan struct{}),
+	}
 	p.Cmd.Stdout, p.Cmd.Stderr = &p.Out, &p.Err
 	if err := p.Cmd.Start(); err != nil {
 		t.Fatalf("%s: %v", p.Name, err)
@@ -110,6 +113,7 @@ func Start(t *testing.T, name string, args ...string) *Process {
 		p.Cmd.Wait()
 		close(p.Done)
 	}()
+
 	t.Cleanup(func() {
 		p.Cmd.Process.Kill()
 		<-p.Done
@@ -159,6 +163,7 @@ func (p *Process) AwaitOutputs(text string, n int) {
 			ended = true
 		default:
 		}
+
 		switch {
 		case max(strings.Count(p.Out.String(), text), strings.Count(p.Err.String(), text)) >= n:
 			return

@@ -53,6 +53,7 @@ func sender(args []string) int {
 		fmt.Fprintln(os.Stderr, "sender:", err)
 		return 2
 	}
+
 	json.NewEncoder(os.Stdout).Encode(result)
 	return 0
 }
@@ -71,6 +72,7 @@ func send(args []string) (result sent, err error) {
 		}
 		numbers = append(numbers, n)
 	}
+
 	rate, seconds := numbers[0], numbers[1]
 	var ids []uint32
 	for _, text := range args[3:] {
@@ -83,6 +85,7 @@ func send(args []string) (result sent, err error) {
 		}
 		ids = append(ids, uint32(id))
 	}
+
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -95,7 +98,9 @@ func send(args []string) (result sent, err error) {
 		} else {
 			result.Taken++
 		}
+
 		time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second / time.Duration(rate))))
 	}
+
 	return result, nil
 }

@@ -142,7 +142,7 @@ func spoil(t *testing.T) *sick {
 	card := irqOf(t, "can0")
 	file("interrupt of the card", "/proc/irq/"+card+"/smp_affinity_list", lab.IsolatedCPU, "")
 	timers := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU)
-	add("timer thread", "true", fmt.Sprintf("chrt -p %d", timers.Tid), chrt(timers.Tid, 81))
+	add("timer thread", "true", fmt.Sprintf("chrt -p %d", timers.PID), chrt(timers.PID, 81))
 	s.cardThread(card)
 
 	rival := lab.Start(t, "chrt", "-f", "90", "taskset", "-c", "0-1", "sleep", "600")

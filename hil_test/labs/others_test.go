@@ -164,7 +164,7 @@ func TestLabRecordHoldsEveryFrameOnABus(t *testing.T) {
 	}
 	beside, theirs, received, wrong := uint64(0), 0, 0, 0
 	for _, e := range recorded(t, rec) {
-		if e.Kind == record.EventEntry && (e.Event.Kind == record.Lost || e.Event.Kind == record.Unheard) {
+		if e.Kind == record.EventEntry && (e.Event.Kind == record.Lost || e.Event.Kind == record.MonitorLost) {
 			t.Errorf("%+v", e.Event)
 		}
 		if e.Kind != record.FrameEntry || e.Frame.Sent {
@@ -321,7 +321,7 @@ func TestLabFloodBesideTheLoopIsCountedToTheFrame(t *testing.T) {
 		switch {
 		case e.Kind == record.FrameEntry && e.Frame.Other:
 			in++
-		case e.Kind == record.EventEntry && e.Event.Kind == record.Unheard:
+		case e.Kind == record.EventEntry && e.Event.Kind == record.MonitorLost:
 			missing += e.Event.Count
 		}
 	}

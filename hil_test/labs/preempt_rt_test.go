@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockstep/hil_test/lab"
+	"lockstep/sched/hostinfo"
 )
 
 // The product on a PREEMPT_RT kernel and two emulated CAN cards, seen from
@@ -28,10 +29,12 @@ func TestLabPreemptRT(t *testing.T) {
 	}{
 		{"HostIsPreemptRTWithAnIsolatedCPU", hostIsFit},
 		{"DoctorFindsNothingWrongButTheEmulator", doctorIsRight},
-		{"LoopHasItsCPUAloneWithATimerfd", func(t *testing.T) { loopIsAlone(t, nil, lab.PolicyFIFO) }},
-		{"LoopHasItsCPUAloneWithNanosleep", func(t *testing.T) { loopIsAlone(t, []lab.Edit{{"timer: timerfd", "timer: nanosleep"}}, lab.PolicyFIFO) }},
+		{"LoopHasItsCPUAloneWithATimerfd", func(t *testing.T) { loopIsAlone(t, nil, unix.SCHED_FIFO) }},
+		{"LoopHasItsCPUAloneWithNanosleep", func(t *testing.T) {
+			loopIsAlone(t, []lab.Edit{{"timer: timerfd", "timer: nanosleep"}}, unix.SCHED_FIFO)
+		}},
 		{"LoopHasItsCPUAloneUnderADeadline", func(t *testing.T) {
-			loopIsAlone(t, []lab.Edit{{"scheduler: fifo", "scheduler: deadline"}}, lab.PolicyDeadline)
+			loopIsAlone(t, []lab.Edit{{"scheduler: fifo", "scheduler: deadline"}}, unix.SCHED_DEADLINE)
 		}},
 		{"FloodIsCountedAndDoesNotStopTheRun", flood},
 		{"ClockStepChangesNothing", clockStep},
@@ -96,7 +99,7 @@ type rtBench struct {
 func runRT(t *testing.T, edits ...lab.Edit) *rtBench {
 	t.Helper()
 	t.Cleanup(func() { // of a test that has failed
-		for _, pid := range lab.ProcessesNamed("lockstep-target") {
+		for _, pid := range hostinfo.Files("/").ProcessesNamed("lockstep-target") {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
@@ -158,7 +161,7 @@ func loopIsAlone(t *testing.T, edits []lab.Edit, policy int) {
 	if latency := lab.DMALatency(t); latency == 0 {
 		t.Error("/dev/cpu_dma_latency is still held at 0 after the run")
 	}
-	if after := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); after != before {
+	if after := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); after.PID != before.PID || after.Scheduling() != before.Scheduling() {
 		t.Errorf("after the run %v, before it %v, while it lasted %v", after, before, timers)
 	}
 	byID, _ := lab.EndCandump(t, dump)
@@ -178,29 +181,29 @@ func loopIsAlone(t *testing.T, edits []lab.Edit, policy int) {
 }
 
 // checkThreads looks at both processes of a run, and returns the loop's thread.
-func checkThreads(t *testing.T, b *rtBench, policy int) lab.Thread {
+func checkThreads(t *testing.T, b *rtBench, policy int) hostinfo.Thread {
 	t.Helper()
 	target := b.Target()
 	loop := lab.LoopThread(t, target)
 	wantPriority := 80
-	if policy == lab.PolicyDeadline {
+	if policy == unix.SCHED_DEADLINE {
 		wantPriority = 0
 	}
-	if loop.Policy != policy || loop.Priority != wantPriority || loop.Cpus != lab.IsolatedCPU {
+	if loop.Policy != policy || loop.Priority != wantPriority || hostinfo.FormatCPUs(loop.CPUs) != lab.IsolatedCPU {
 		t.Errorf("the loop's thread %v; want policy %d, priority %d, CPUs %s", loop, policy, wantPriority, lab.IsolatedCPU)
 	}
-	if loop.Blocked>>(lab.SIGURG-1)&1 == 0 {
-		t.Errorf("the loop's thread blocks the signals %x, want SIGURG among them", loop.Blocked)
+	if blocked := lab.Blocked(t, loop); blocked>>(lab.SIGURG-1)&1 == 0 {
+		t.Errorf("the loop's thread blocks the signals %x, want SIGURG among them", blocked)
 	}
 	guards := 0
 	for _, h := range append(lab.Threads(t, target), lab.Threads(t, b.Cmd.Process.Pid)...) {
 		switch {
-		case h.Tid == loop.Tid:
-		case h.Cpus != "0":
+		case h.PID == loop.PID:
+		case hostinfo.FormatCPUs(h.CPUs) != "0":
 			t.Errorf("a thread beside the loop's, %v; want it off CPU %s", h, lab.IsolatedCPU)
-		case h.Policy == lab.PolicyFIFO && h.Priority < 80:
+		case h.Policy == unix.SCHED_FIFO && h.Priority < 80:
 			guards++
-		case h.Policy != lab.PolicyOther:
+		case h.Policy != unix.SCHED_NORMAL:
 			t.Errorf("a thread beside the loop's, %v; want an ordinary one", h)
 		}
 	}

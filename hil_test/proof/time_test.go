@@ -44,7 +44,7 @@ type timeless struct {
 	*testing.T
 	*rt.Loop
 	clock *sched.Virtual
-	page  *rt.Page
+	page  *rt.StatusBlock
 	end   *os.File
 	fd    int
 }
@@ -72,7 +72,7 @@ func newTimeless(t *testing.T, name string, change func(*rt.Config)) *timeless {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &timeless{T: t, clock: sched.NewVirtual(time.Duration(b.PeriodNs)), page: new(rt.Page), end: end, fd: int(end.Fd())}
+	v := &timeless{T: t, clock: sched.NewVirtual(time.Duration(b.PeriodNs)), page: new(rt.StatusBlock), end: end, fd: int(end.Fd())}
 	if v.Loop, err = rt.New(h.Loop, kernel.New(h.Tables), []*can.Bus{bus}, h.Maps, v.clock, v.page); err != nil {
 		t.Fatal(err)
 	}
@@ -222,9 +222,9 @@ func TestProofFloodOfUnknownFramesChangesNoBit(t *testing.T) {
 			t.Fatalf("tick %d: outputs %v and frames %X; with the flood %v and %X", k+1, y0[k], out0[k], y1[k], out1[k])
 		}
 	}
-	if n := v.page.RxUnknown.Load(); n != ticks*flood || v.page.RxBound.Load() != 0 || v.page.Rx[0].OK.Load() != ticks/2 || calm.page.Transitions.Load() < 10 {
+	if n := v.page.RxUnknown.Load(); n != ticks*flood || v.page.RxBound.Load() != 0 || v.page.Rx[0].Counts().OK != ticks/2 || calm.page.Transitions.Load() < 10 {
 		t.Errorf("%d unknown frames, want %d; bound reached %d times; %d frames of the unit, want %d; %d transitions",
-			n, ticks*flood, v.page.RxBound.Load(), v.page.Rx[0].OK.Load(), ticks/2, calm.page.Transitions.Load())
+			n, ticks*flood, v.page.RxBound.Load(), v.page.Rx[0].Counts().OK, ticks/2, calm.page.Transitions.Load())
 	}
 	t.Logf("a tick takes %d ns, with %d unknown frames %d ns", calm.page.Work.Quantile(0.5), flood, v.page.Work.Quantile(0.5))
 }

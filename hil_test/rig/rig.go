@@ -1,9 +1,10 @@
-// Package rig owns plants on a grid for tests: it prepares them and times their steps. It judges
-// nothing.
+// Package rig owns plants on a grid for tests and studies: it prepares them and times their steps.
+// It judges nothing.
 package rig
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"lockstep/model/library"
 	"lockstep/model/plantfile"
 	"lockstep/model/plants"
+	"lockstep/model/units"
 )
 
 // Plant is a plant on a grid, to be stepped against the clock.
@@ -23,43 +25,62 @@ type Plant struct {
 	Y, U   []float64
 }
 
-// Assemble assembles a plant: an embedded one by its name, or the text of one.
-func Assemble(t testing.TB, plant string) *model.System {
-	t.Helper()
+// Load assembles a plant: an embedded one by its name, or the text of one.
+func Load(plant string) (*model.System, error) {
 	data := []byte(plant)
 	if !strings.Contains(plant, "\n") {
 		var err error
 		if data, err = plants.Read(plant); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
+
 	p, err := plantfile.Load("plant.yaml", data, library.Elements())
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	sys, err := assemble.System(p)
+	return assemble.System(p)
+}
+
+// Assemble is Load in a test.
+func Assemble(t testing.TB, plant string) *model.System {
+	t.Helper()
+	sys, err := Load(plant)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sys
 }
 
-// Prepare puts a plant on a grid; driven: all its inputs come from outside.
-func Prepare(t testing.TB, plant string, opt kernel.Options, driven bool) *Plant {
-	t.Helper()
-	sys := Assemble(t, plant)
+// New puts an assembled plant on a grid; driven: all its inputs come from outside.
+func New(sys *model.System, opt kernel.Options, driven bool) (*Plant, error) {
 	opt.Driven = make([]bool, len(sys.Inputs))
 	for i := range opt.Driven {
 		opt.Driven[i] = driven
 	}
 	tables, err := kernel.Prepare(sys, opt)
 	if err != nil {
+		return nil, err
+	}
+	return &Plant{
+		Kernel: kernel.New(tables), Tables: tables,
+		Y: make([]float64, len(tables.Outputs)), U: slices.Clone(tables.Start),
+	}, nil
+}
+
+// Prepare is Load and New in a test.
+func Prepare(t testing.TB, plant string, opt kernel.Options, driven bool) *Plant {
+	t.Helper()
+	r, err := New(Assemble(t, plant), opt, driven)
+	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Plant{Kernel: kernel.New(tables), Tables: tables}
-	r.Y = make([]float64, len(tables.Outputs))
-	r.U = append([]float64(nil), tables.Start...)
 	return r
+}
+
+// Port is the index of an output.
+func (r *Plant) Port(name string) int {
+	return slices.IndexFunc(r.Tables.Outputs, func(o units.Port) bool { return o.Name == name })
 }
 
 // RunCost is the least time of a whole run, per step, over a number of runs, ns:
@@ -75,36 +96,49 @@ func (r *Plant) RunCost(ticks, runs int, command func(tick int, u []float64)) fl
 			}
 			r.Step(r.Y, r.U)
 		}
+
 		best = min(best, time.Since(at))
 	}
+
 	return float64(best.Nanoseconds()) / float64(ticks)
 }
 
-// TickCosts is the least time of every tick over a number of runs, without that
-// of the clock: their mean and the dearest, ns, and the events of a run.
-func (r *Plant) TickCosts(ticks, runs int, command func(tick int, u []float64)) (mean, dearest, events float64) {
-	clock := time.Hour
-	for range 1000 {
-		at := time.Now()
-		clock = min(clock, time.Since(at))
-	}
-	least := make([]time.Duration, ticks)
+// LeastTicks is the least time of every tick over a number of runs, by a clock, ns, and how
+// many events there had been after it.
+func (r *Plant) LeastTicks(ticks, runs int, command func(tick int, u []float64), clock func() float64) (least, events []float64) {
+	least, events = make([]float64, ticks), make([]float64, ticks)
 	for run := range runs {
 		r.Reset()
 		for k := range ticks {
 			if command != nil {
 				command(k, r.U)
 			}
-			at := time.Now()
+			began := clock()
 			r.Step(r.Y, r.U)
-			if d := time.Since(at); run == 0 || d < least[k] {
-				least[k] = d
+			if took := clock() - began; run == 0 || took < least[k] {
+				least[k] = took
 			}
+			events[k] = r.Y[len(r.Y)-3]
 		}
 	}
-	for _, d := range least {
-		ns := float64((d - clock).Nanoseconds())
-		mean, dearest = mean+ns/float64(ticks), max(dearest, ns)
+
+	return least, events
+}
+
+// TickCosts takes the least time of each tick over a number of runs, without that of the clock. It
+// returns the mean and the largest of these times, ns, and the number of events of a run.
+func (r *Plant) TickCosts(ticks, runs int, command func(tick int, u []float64)) (mean, worst, events float64) {
+	start := time.Now()
+	clock := func() float64 { return float64(time.Since(start).Nanoseconds()) }
+	own := math.Inf(1)
+	for range 1000 {
+		began := clock()
+		own = min(own, clock()-began)
 	}
-	return mean, dearest, r.Y[len(r.Y)-3]
+
+	least, counts := r.LeastTicks(ticks, runs, command, clock)
+	for _, ns := range least {
+		mean, worst = mean+(ns-own)/float64(ticks), max(worst, ns-own)
+	}
+	return mean, worst, counts[ticks-1]
 }

@@ -18,33 +18,32 @@ import (
 // The rule holds for the product's files; a test may use more. Nobody but the packages of
 // hil_test imports one of hil_test, but for the entries here that say so.
 var ours = map[string][]string{
-	"sched": {},
+	"sched":          {"sched/hostinfo"},
+	"sched/hostinfo": {},
 
 	"io/can":               {},
 	"io/dbc":               {"io/can", "io/messages"},
-	"io/dbc/dbctest":       {"io/can", "io/messages"},
 	"io/j1939":             {"io/can"},
 	"io/messages":          {"io/can"},
 	"io/record":            {"io/can"},
 	"io/record/recordtest": {"io/record"},
 	"io/sigmap":            {"io/can", "io/messages", "model/units"},
-	"io/yamlfile":          {},
+	"io/yamlfile":          {"model/units"},
 
 	"model":                   {"model/units"},
-	"model/assemble":          {"model", "model/network", "model/units"},
-	"model/element":           {"model", "model/network", "model/syntax", "model/units"},
-	"model/element/contact":   {"model", "model/element", "model/network", "model/syntax", "model/units"},
-	"model/element/fluid":     {"model", "model/element", "model/network", "model/syntax", "model/units"},
+	"model/assemble":          {"io/yamlfile", "model", "model/network", "model/units"},
+	"model/element":           {"io/yamlfile", "model", "model/network", "model/units"},
+	"model/element/contact":   {"model", "model/element", "model/network"},
+	"model/element/fluid":     {"model", "model/element", "model/network", "model/units"},
 	"model/element/machine":   {"model", "model/element", "model/network"},
-	"model/element/mechanics": {"model", "model/element", "model/network", "model/syntax", "model/units"},
-	"model/element/planar":    {"model/element", "model/network", "model/syntax", "model/units"},
+	"model/element/mechanics": {"model", "model/element", "model/network", "model/units"},
+	"model/element/planar":    {"model/element", "model/network", "model/units"},
 	"model/kernel":            {"model", "model/units"},
 	"model/library":           {"model/element", "model/element/contact", "model/element/fluid", "model/element/machine", "model/element/mechanics", "model/element/planar"},
-	"model/modeltest":         {"model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile"},
-	"model/network":           {"model", "model/units"},
-	"model/plantfile":         {"model", "model/element", "model/network", "model/syntax", "model/units"},
+	"model/modeltest":         {"io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/plantfile"},
+	"model/network":           {"io/yamlfile", "model", "model/units"},
+	"model/plantfile":         {"io/yamlfile", "model", "model/element", "model/network", "model/units"},
 	"model/plants":            {},
-	"model/syntax":            {"model/network", "model/units"},
 	"model/units":             {},
 
 	"codegen":            {"codegen/c99", "codegen/fmu", "codegen/specialise", "model", "model/kernel", "model/units"},
@@ -58,26 +57,28 @@ var ours = map[string][]string{
 	"rt/bench/benchtest": {"model/plants"},
 	"rt/check":           {"io/can", "io/dbc", "io/messages", "io/sigmap", "model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile", "model/units", "rt/bench", "rt/scenario", "sched"},
 	"rt/cmd/lockstep":    {"*"},
-	"rt/control":         {"model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
+	"rt/control":         {"model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched", "sched/hostinfo"},
 	"rt/ecu":             {},
 	"rt/fault":           {"io/can", "io/sigmap"},
-	"rt/gen":             {"codegen", "codegen/fmu", "codegen/signals", "io/can", "io/sigmap", "model", "model/kernel", "model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/target", "sched"},
-	"rt/host":            {"rt", "sched"},
+	"rt/gen":             {"codegen", "codegen/fmu", "codegen/signals", "io/can", "io/sigmap", "model", "model/kernel", "model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/target", "sched", "sched/hostinfo"},
+	"rt/guide":           {},
+	"rt/host":            {"rt", "sched", "sched/hostinfo"},
+	"rt/plot":            {},
 	"rt/recorder":        {"io/can", "io/record", "rt", "rt/bench", "rt/fault", "rt/host", "rt/report", "rt/scenario", "sched"},
 	"rt/report":          {"io/can", "io/sigmap", "rt", "rt/bench", "sched"},
 	"rt/runtest":         {"io/can", "io/dbc", "io/sigmap", "model/kernel", "rt", "rt/bench", "rt/bench/benchtest", "sched"},
 	"rt/scenario":        {"io/messages", "io/record", "io/sigmap", "io/yamlfile", "model/units", "rt", "rt/bench", "rt/fault", "rt/report"},
-	"rt/soak":            {"io/sigmap", "model/plants", "rt", "rt/bench", "rt/control", "rt/ecu", "rt/fault", "rt/host", "rt/report", "rt/scenario", "rt/supervisor", "sched"},
+	"rt/soak":            {"io/sigmap", "model/plants", "rt", "rt/bench", "rt/control", "rt/ecu", "rt/fault", "rt/host", "rt/report", "rt/scenario", "rt/supervisor", "sched", "sched/hostinfo"},
 	"rt/supervisor":      {"io/can", "io/j1939", "io/record", "model/kernel", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
-	"rt/sweep":           {"model/plantfile", "model/syntax", "model/units", "rt", "rt/bench", "rt/host", "rt/scenario", "rt/virtual"},
+	"rt/sweep":           {"io/yamlfile", "model/plantfile", "model/units", "rt", "rt/bench", "rt/host", "rt/scenario", "rt/virtual"},
 	"rt/target":          {"io/can", "io/sigmap", "rt", "sched"},
 	"rt/virtual":         {"io/can", "io/record", "io/sigmap", "io/yamlfile", "model", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/ecu", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
 
-	"deploy/certify":  {"deploy/doctor", "deploy/hostinfo", "deploy/latency", "rt", "rt/bench", "rt/check", "rt/host", "rt/report", "rt/soak", "rt/supervisor", "sched"},
-	"deploy/doctor":   {"deploy/hostinfo", "io/can", "sched"},
-	"deploy/hostinfo": {},
-	"deploy/latency":  {"deploy/hostinfo", "deploy/load", "sched"},
-	"deploy/load":     {},
+	"deploy":         {},
+	"deploy/certify": {"deploy/doctor", "deploy/latency", "rt", "rt/bench", "rt/check", "rt/host", "rt/plot", "rt/report", "rt/soak", "rt/supervisor", "sched", "sched/hostinfo"},
+	"deploy/doctor":  {"io/can", "sched", "sched/hostinfo"},
+	"deploy/latency": {"deploy/load", "rt/host", "rt/plot", "sched", "sched/hostinfo"},
+	"deploy/load":    {},
 }
 
 // proofs are the packages of hil_test that hold tests, and may import anything. What they
@@ -86,10 +87,10 @@ var (
 	proofs  = []string{"rules", "accuracy", "cost", "interop", "labs", "proof", "faults", "install"}
 	helpers = map[string][]string{
 		"hil_test":            {},
-		"hil_test/lab":        {"rt/ecu"},
+		"hil_test/lab":        {"rt/ecu", "sched", "sched/hostinfo"},
 		"hil_test/proof/unit": {},
-		"hil_test/rig":        {"model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/plants"},
-		"hil_test/study":      {"model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units"},
+		"hil_test/rig":        {"model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units"},
+		"hil_test/study":      {"hil_test/rig", "model", "model/kernel", "model/plants", "rt/plot"},
 		"hil_test/truth":      {},
 	}
 )
@@ -112,11 +113,14 @@ var alone = []string{"rt/ecu", "hil_test/proof/unit"}
 // theirs lists every module from outside and the packages that may import it.
 var theirs = map[string][]string{
 	"github.com/brutella/can":          {"hil_test/lab", "hil_test/proof", "hil_test/proof/unit", "rt/ecu"},
-	"github.com/goccy/go-yaml":         {"io/yamlfile", "model/plantfile", "model/syntax", "rt/bench", "rt/scenario", "rt/sweep", "rt/virtual"},
+	"github.com/goccy/go-yaml":         {"io/yamlfile"},
 	"github.com/parquet-go/parquet-go": {"rt/sweep"},
-	"golang.org/x/sys":                 {"deploy/certify", "deploy/doctor", "deploy/latency", "deploy/load", "hil_test/study", "io/can", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/recorder", "rt/soak", "rt/supervisor", "rt/sweep", "rt/target", "rt/virtual", "sched"},
+	"golang.org/x/sys":                 {"deploy/certify", "deploy/doctor", "deploy/latency", "deploy/load", "hil_test/lab", "hil_test/study", "io/can", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/recorder", "rt/soak", "rt/supervisor", "rt/sweep", "rt/target", "rt/virtual", "sched", "sched/hostinfo"},
+	"github.com/yuin/goldmark":         {"rt/guide"},
+	"golang.org/x/image":               {"rt/plot"},
 	"golang.org/x/term":                {"rt/cmd/lockstep", "rt/supervisor"},
-	"gonum.org/v1/gonum":               {"model/assemble", "model/element/planar", "model/kernel", "model/modeltest", "rt/check"},
+	"gonum.org/v1/gonum":               {"hil_test/study", "model/assemble", "model/element/planar", "model/kernel", "model/modeltest", "rt/check"},
+	"gonum.org/v1/plot":                {"rt/plot"},
 }
 
 // forTests are packages that every test may import.

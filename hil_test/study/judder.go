@@ -1,19 +1,25 @@
 package main
 
 import (
-	"flag"
 	"fmt"
+	"iter"
 	"math"
-	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"lockstep/hil_test/rig"
+	"lockstep/model/kernel"
 )
 
 // The cases of 001 section 4.
 var (
-	case1  = juddering{name: "case 1", muStatic: 0.8, mu: 0.75, delta: 0.005, static: 400, slides: 320, engine: 200, reaction: 1, v: 5}
+	case1 = juddering{
+		name: "case 1", muStatic: 0.8, mu: 0.75, static: 400, slides: 320, engine: 200, v: 5,
+	}
 	case2  = with(case1, func(c *juddering) { c.name, c.engine = "case 2", 323.47 })
-	case2b = with(case1, func(c *juddering) { c.name, c.engine, c.static, c.slides = "case 2, 100 N·m", 100, 100, 80 })
+	case2b = with(case1, func(c *juddering) { c.name, c.engine, c.static, c.slides = "Coulomb", 100, 100, 80 })
 	case3  = with(case1, func(c *juddering) {
 		c.name, c.muStatic, c.mu, c.engine, c.v = "case 3", 0.1, 0.07, -168.48, -5
 	})
@@ -33,10 +39,7 @@ type judderExtent struct {
 	longest  float64 // s, of these
 }
 
-var (
-	wholeJudder = judderExtent{until: 20, fine: 0.01, variants: 4, lives: 17, longest: 40}
-	shortJudder = judderExtent{until: 3, fine: 0.1, variants: 2, lives: 3, longest: 2}
-)
+var wholeJudder = judderExtent{until: 20, fine: 0.01, variants: 4, lives: 17, longest: 40}
 
 // stickSlip is one case of stick and slip: the plant, the contact, and torques of which
 // one lets it stick for good and the other slip for good, N·m.
@@ -67,12 +70,18 @@ var judderVariants = []struct {
 type judderResult struct {
 	judderExtent
 	angles   []angleError
-	windows  [][]windowOf // per case, per variant
-	lives    [][]lifeAt   // per case
-	second   [][2]float64 // windows of the nonlinear vehicle, N·m
-	printed  []lifeAt     // at the torques of 001
+	cases    []*caseFound
 	stribeck []stribeckRun
 	engine   harmonicRun
+}
+
+// caseFound is what is found of a case.
+type caseFound struct {
+	*stickSlip
+	windows []windowOf // per variant
+	lives   []lifeAt
+	second  [2]float64 // window of the nonlinear vehicle, N·m
+	printed lifeAt     // at the torque of 001
 }
 
 // windowOf is a window of a variant with the motion in its middle.
@@ -88,26 +97,23 @@ type lifeAt struct {
 }
 
 func doJudder(e judderExtent) *judderResult {
-	n := len(stickSlips)
-	r := &judderResult{judderExtent: e, windows: make([][]windowOf, n), lives: make([][]lifeAt, n), second: make([][2]float64, n), printed: make([]lifeAt, n)}
+	r := &judderResult{judderExtent: e}
 	var all sync.WaitGroup
 	for i := range stickSlips {
-		s := &stickSlips[i]
-		r.windows[i] = make([]windowOf, e.variants)
-		for j := range r.windows[i] {
+		c := &caseFound{stickSlip: &stickSlips[i], windows: make([]windowOf, e.variants)}
+		r.cases = append(r.cases, c)
+		for j := range c.windows {
 			all.Go(func() {
-				r.windows[i][j] = s.window(judderVariants[j].edits, e)
-				if j == 0 {
-					w := r.windows[i][0]
-					r.lives[i], r.second[i] = livesOf(s, w, e), secondOpinion(s, w, e)
+				w := c.window(judderVariants[j].edits, e)
+				if c.windows[j] = w; j == 0 {
+					c.lives, c.second = livesOf(c.stickSlip, w, e), secondOpinion(c.stickSlip, w, e)
 				}
 			})
 		}
-		all.Go(func() {
-			last, end := newDrive(s.plant, 5*time.Millisecond).life(s.contact, s.engine, e.longest)
-			r.printed[i] = lifeAt{s.engine, last, end}
-		})
+
+		all.Go(func() { c.printed = newDrive(c.plant, 5*time.Millisecond).life(c.contact, c.engine, e.longest) })
 	}
+
 	all.Go(func() { r.angles = largeAngles(e.until) })
 	all.Wait()
 	for _, c := range []juddering{case2b, with(case2b, func(c *juddering) { c.name, c.stribeck = "Stribeck", 10 })} {
@@ -119,7 +125,9 @@ func doJudder(e judderExtent) *judderResult {
 
 // window finds that of a variant and what it is like in its middle.
 func (s *stickSlip) window(edits []edit, e judderExtent) (w windowOf) {
-	w.low, w.high = newDrive(s.plant, 5*time.Millisecond, edits...).window(s.contact, s.hold, s.slip, e.until, e.fine)
+	d := newDrive(s.plant, 5*time.Millisecond, edits...)
+	end := func(torque float64) outcome { return d.life(s.contact, torque, e.until).end }
+	w.low, w.high = edge(s.hold, s.slip, e.fine, lasts, end), edge(s.hold, s.slip, e.fine, slips, end)
 	w.cycle = newDrive(s.plant, time.Millisecond, edits...).measure(s.contact, (w.low+w.high)/2, e.until)
 	return w
 }
@@ -129,9 +137,9 @@ func livesOf(s *stickSlip, w windowOf, e judderExtent) (list []lifeAt) {
 	d := newDrive(s.plant, 5*time.Millisecond)
 	for i := range e.lives {
 		torque := w.low + (w.high-w.low)*(2*float64(i)/float64(e.lives-1)-0.5)
-		last, end := d.life(s.contact, torque, e.longest)
-		list = append(list, lifeAt{torque, last, end})
+		list = append(list, d.life(s.contact, torque, e.longest))
 	}
+
 	return list
 }
 
@@ -139,58 +147,192 @@ func livesOf(s *stickSlip, w windowOf, e judderExtent) (list []lifeAt) {
 // kernel.
 func secondOpinion(s *stickSlip, w windowOf, e judderExtent) [2]float64 {
 	c := *s.juddering
-	edge := func(at float64, past outcome) float64 {
-		away := math.Copysign(0.3, s.slip-s.hold)
-		a, b := at-away, at+away
-		for math.Abs(b-a) > e.fine {
-			c.engine = a + (b-a)/2
-			if _, end := newJudder(&c, anyAngle).life(s.element, e.until); end >= past {
-				b = c.engine
-			} else {
-				a = c.engine
-			}
-		}
-		return a + (b-a)/2
+	away := math.Copysign(0.3, s.slip-s.hold)
+	end := func(torque float64) outcome {
+		c.engine = torque
+		return newJudder(&c).end(s.element, e.until)
 	}
-	return [2]float64{edge(w.low, lasts), edge(w.high, slips)}
+
+	low := edge(w.low-away, w.low+away, e.fine, lasts, end)
+	return [2]float64{low, edge(w.high-away, w.high+away, e.fine, slips, end)}
 }
 
-// life is as that of a drive.
-func (m *judderModel) life(element int, until float64) (last float64, end outcome) {
+// end is as that of a drive's life.
+func (m *judderModel) end(element int, until float64) outcome {
 	const look = 0.1 // s
 	for m.t < until-look/2 {
 		m.walk(m.t+look, fineStep)
-		if n := len(m.log); n > 0 {
-			last = 0
-			for _, e := range m.log {
-				if e.element == element {
-					last = e.t
-				}
-			}
-		}
-		if m.t > last+quiet {
-			if m.mode[element] == 0 {
-				return last, holds
-			}
-			return last, slips
+		if m.t > m.changed[element]+quiet {
+			return endOf(m.mode[element] == 0)
 		}
 	}
-	return last, lasts
+
+	return lasts
 }
 
-// judderMain is the command.
-func judderMain(args []string) {
-	flags := flag.NewFlagSet("study judder", flag.ExitOnError)
-	dir := flags.String("o", "", "folder for the tables and plots")
-	flags.Parse(args)
-	if *dir == "" || flags.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "study: usage: study judder -o DIR")
-		os.Exit(2)
+// Edits of the embedded plants.
+var (
+	noReaction = []edit{
+		{"T_e: {type: torque, flange: engine, support: housing", "T_e: {type: torque, flange: engine"}, {"  mounts:", "#"},
 	}
-	r := doJudder(wholeJudder)
-	if err := r.write(*dir); err != nil {
-		fmt.Fprintln(os.Stderr, "study:", err)
-		os.Exit(1)
+	harmonics = edit{"T_e: {type: torque, flange: engine, support: housing, tau: engine.torque}",
+		"T_e: {type: harmonic_torque, flange: engine, support: housing, tau: engine.torque, orders: [[2, 1.8], [4, 0.7]], phi_rel_start: 0, w_max: 200}"}
+	loads100 = []edit{{"T_S: 400 N.m", "T_S: 100 N.m"}, {"T_C: 320 N.m", "T_C: 80 N.m"}}
+	// straight is the plant without its terms of second order; rigid is it without the
+	// moment of the loads on legs that lean as well.
+	straight = []edit{{"      brace:", "#"}, {"      lever:", "#"}, {"  wind_up:", "#"}}
+	rigid    = append([]edit{{"  legs:", "#"}}, straight...)
+)
+
+func rolling(delta float64) []edit {
+	return []edit{{"delta: 5 mm", fmt.Sprintf("delta: %g m", delta)}}
+}
+
+// stribeck lets the clutch follow 001's law of case 2, a table over the slip that is dense
+// where the exponent 0.6 makes it steep.
+func stribeck(c *juddering) edit {
+	var rows []string
+	for slip := 0.0; slip < 1000; slip = max(0.02, slip*1.5) {
+		rows = append(rows, fmt.Sprintf("[%.6g, %.9g]", slip, c.sliding(slip)/c.slides))
 	}
-	os.Stdout.Write(r.markdown())
+	const coulomb, force = "mu: 1, cgeo: 1 m, fn: clutch.force, peak: T_S/T_C", "cgeo: 1 m, fn: clutch.force"
+	return edit{coulomb, "mu_pos: [" + strings.Join(rows, ", ") + "], " + force}
+}
+
+// drive is an embedded plant on the kernel, with a constant torque of the engine.
+type drive struct{ *rig.Plant }
+
+func newDrive(plant string, period time.Duration, edits ...edit) *drive {
+	return &drive{must(rig.New(must(system(plant, edits...)), kernel.Options{Period: period}, true))}
+}
+
+func (d *drive) get(name string) float64 { return d.Y[d.Port(name)] }
+
+// reset goes back to the start, with a torque of the engine, N·m.
+func (d *drive) reset(torque float64) {
+	d.Reset()
+	d.U[0] = torque
+	d.Output(d.Y)
+}
+
+// steps steps the drive until then, s, and yields the time after every step, s.
+func (d *drive) steps(until float64) iter.Seq[float64] {
+	h := float64(d.Tables.PeriodNs) * 1e-9
+	return func(yield func(at float64) bool) {
+		for tick := 1; float64(tick)*h <= until+1e-9*h; tick++ {
+			if d.Step(d.Y, d.U); !yield(float64(tick) * h) {
+				return
+			}
+		}
+	}
+}
+
+// changes yields those of a friction element in the last step.
+func (d *drive) changes(element string) iter.Seq[kernel.Event] {
+	index := slices.Index(d.Tables.Frictions, element)
+	return func(yield func(e kernel.Event) bool) {
+		for _, e := range d.Events() {
+			if e.Friction == index && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// End of a stick-slip motion.
+type outcome int
+
+const (
+	holds outcome = iota // the contact sticks for good
+	lasts                // it still sticks and slips
+	slips                // it slips for good
+)
+
+func (o outcome) String() string { return [...]string{"sticks for good", "lasts", "slips for good"}[o] }
+
+// quiet is for how long a contact that has come to its end does nothing, s: twenty
+// periods of stick and slip.
+const quiet = 0.5
+
+// endOf is the end of a contact that does nothing any more.
+func endOf(sticks bool) outcome {
+	if sticks {
+		return holds
+	}
+	return slips
+}
+
+// life runs until a contact has come to its end, at most until, s.
+func (d *drive) life(contact string, torque, until float64) lifeAt {
+	d.reset(torque)
+	last, mode := 0.0, kernel.Stuck
+	for at := range d.steps(until) {
+		for e := range d.changes(contact) {
+			last, mode = e.Time, e.To
+		}
+		if at > last+quiet {
+			return lifeAt{torque, last, endOf(mode == kernel.Stuck)}
+		}
+	}
+
+	return lifeAt{torque, last, lasts}
+}
+
+// edge is the torque, N·m, at which a motion begins to end as least or further: between one
+// where it does not and one where it does, to fine.
+func edge(from, to, fine float64, least outcome, end func(torque float64) outcome) float64 {
+	low, high := bisect(from, to, fine, func(torque float64) bool { return end(torque) >= least })
+	return low + (high-low)/2
+}
+
+// cycle is a lasting stick-slip motion over its last second.
+type cycle struct {
+	period    float64 // s, mean
+	sticks    float64 // part of the time in which the contact sticks
+	slip      float64 // largest less smallest slip speed, rad/s or m/s
+	jerk      float64 // the same of the body's forward acceleration, m/s²
+	pitch     float64 // and of its angular acceleration, rad/s²
+	otherSlip float64 // largest slip of the other two contacts over all the time
+}
+
+// measure runs for some time and looks at the last second of it.
+func (d *drive) measure(contact string, torque, until float64) (c cycle) {
+	d.reset(torque)
+	names := []string{"slip_clutch", "v_r1", "v_r2"}
+	own := map[string]int{"clutch": 0, "front.contact": 1}[contact]
+	slip, jerk, pitch := newSpan(), newSpan(), newSpan()
+	var first, last, stuck, since float64
+	count := 0
+	for at := range d.steps(until) {
+		for e := range d.changes(contact) {
+			switch {
+			case e.Time < until-1:
+			case e.To == kernel.Stuck:
+				if count++; count == 1 {
+					first = e.Time
+				}
+				last, since = e.Time, e.Time
+			case count > 0:
+				stuck += e.Time - since
+			}
+		}
+
+		for i, name := range names {
+			if i != own {
+				c.otherSlip = max(c.otherSlip, math.Abs(d.get(name)))
+			}
+		}
+
+		if at >= until-1 {
+			slip.add(d.get(names[own]))
+			jerk.add(d.get("a_x"))
+			pitch.add(d.get("a_pitch"))
+		}
+	}
+
+	if count > 1 {
+		c.period, c.sticks = (last-first)/float64(count-1), stuck/(until-first)
+	}
+	c.slip, c.jerk, c.pitch = slip.width(), jerk.width(), pitch.width()
+	return c
 }

@@ -33,64 +33,62 @@ func (d *drive) point() (p judderPoint) {
 	return p
 }
 
-// leaner is a plant with a way to treat the lean.
-type leaner struct {
-	name string
-	*drive
-}
-
-func leaning() []leaner {
-	return []leaner{
-		{"linear, loads on legs that do not lean", newDrive("judder", 5*time.Millisecond, rigid...)},
-		{"linear about the standing vehicle", newDrive("judder", 5*time.Millisecond, straight...)},
-		{"the same, second order as laws (the plant judder)", newDrive("judder", 5*time.Millisecond)},
-		{"that at 1 ms", newDrive("judder", time.Millisecond)},
-	}
-}
-
 // largeAngles compares ways to treat the lean over a time, s.
 func largeAngles(until float64) (list []angleError) {
 	const h = 5e-3
-	truth := newJudder(&case1, anyAngle)
-	frozen := newJudder(&case1, perStep)
-	kernels := leaning()
-	errors := make([]judderPoint, len(kernels)+1)
-	low, high := truth.point(), truth.point()
-	for _, k := range kernels {
-		k.reset(case1.engine)
+	truth, frozen := newJudder(&case1), newJudder(&case1)
+	ways := []struct {
+		name string
+		step func() judderPoint
+	}{
+		{"linear, loads on legs that do not lean", leaning(5*time.Millisecond, rigid...)},
+		{"linear about the standing vehicle", leaning(5*time.Millisecond, straight...)},
+		{"the same, second order as laws (the plant judder)", leaning(5 * time.Millisecond)},
+		{"that at 1 ms", leaning(time.Millisecond)},
+		{"geometry of the last point, held over 5 ms", func() judderPoint {
+			frozen.held = poseOf(&frozen.z.q, &frozen.z.v)
+			frozen.walk(frozen.t+h, fineStep)
+			return frozen.point()
+		}},
+	}
+	list = make([]angleError, len(ways))
+	var ranges [len(judderColumns)]span
+	for j, v := range truth.point() {
+		ranges[j] = span{v, v}
 	}
 	for tick := range int(math.Round(until / h)) {
 		truth.walk(float64(tick+1)*h, fineStep)
-		frozen.hold()
-		frozen.walk(float64(tick+1)*h, fineStep)
 		want := truth.point()
 		for j, v := range want {
-			low[j], high[j] = min(low[j], v), max(high[j], v)
+			ranges[j].add(v)
 		}
-		note := func(i int, have judderPoint) {
-			for j := range want {
-				errors[i][j] = max(errors[i][j], math.Abs(have[j]-want[j]))
+		for i, way := range ways {
+			for j, v := range way.step() {
+				list[i].errors[j] = max(list[i].errors[j], math.Abs(v-want[j]))
 			}
 		}
-		for i, k := range kernels {
-			for range 5000000 / k.tables.PeriodNs {
-				k.k.Step(k.y, k.u)
-			}
-			note(i, k.point())
-		}
-		note(len(kernels), frozen.point())
 	}
-	for i, e := range errors {
-		a := angleError{name: "geometry of the last point, held over 5 ms"}
-		if i < len(kernels) {
-			a.name = kernels[i].name
+
+	for i := range list {
+		list[i].name = ways[i].name
+		for j := range ranges {
+			list[i].errors[j] /= ranges[j].width()
 		}
-		for j := range e {
-			a.errors[j] = e[j] / (high[j] - low[j])
-		}
-		list = append(list, a)
 	}
+
 	return list
+}
+
+// leaning steps the plant, with a way to treat the lean, by 5 ms.
+func leaning(period time.Duration, edits ...edit) func() judderPoint {
+	d := newDrive("judder", period, edits...)
+	d.reset(case1.engine)
+	return func() judderPoint {
+		for range 5 * time.Millisecond / period {
+			d.Step(d.Y, d.U)
+		}
+		return d.point()
+	}
 }
 
 // stribeckRun is case 2 at 100 N·m with one friction law.
@@ -111,34 +109,29 @@ func runStribeck(c *juddering, until float64) stribeckRun {
 		edits = append(edits[:len(edits):len(edits)], stribeck(c))
 	}
 	d := newDrive("judder", 5*time.Millisecond, edits...)
-	d.u[1] = c.slides
+	d.U[1] = c.slides
 	d.reset(c.engine)
 	r := stribeckRun{name: c.name}
-	low, high := math.Inf(1), math.Inf(-1)
-	mode := kernel.Stuck
-	for tick := range int(math.Round(until / 5e-3)) {
-		d.k.Step(d.y, d.u)
-		for _, e := range d.k.Events() {
-			if e.Friction == d.named["clutch"] {
-				if r.last, mode = e.Time, e.To; mode == kernel.Stuck {
-					r.sticks++
-				}
+	swing, mode := newSpan(), kernel.Stuck
+	for at := range d.steps(until) {
+		for e := range d.changes("clutch") {
+			if r.last, mode = e.Time, e.To; mode == kernel.Stuck {
+				r.sticks++
 			}
 		}
-		at := float64(tick+1) * 5e-3
+
 		r.t, r.s = append(r.t, at), append(r.s, d.get("slip_clutch"))
 		if at > until-1 {
-			low, high = min(low, d.get("a_x")), max(high, d.get("a_x"))
+			swing.add(d.get("a_x"))
 		}
 	}
-	r.most, r.swing = d.get("slip_clutch"), high-low
-	switch {
-	case r.last > until-quiet:
+
+	r.most, r.swing = d.get("slip_clutch"), swing.width()
+	if r.end = endOf(mode == kernel.Stuck); r.last > until-quiet {
 		r.end = lasts
-	case mode != kernel.Stuck:
-		r.end = slips
 	}
-	m := newJudder(c, anyAngle)
+
+	m := newJudder(c)
 	m.walk(until, fineStep)
 	r.differs = math.Abs(m.slip[clutch]-r.most) / math.Abs(m.slip[clutch])
 	return r
@@ -153,30 +146,24 @@ type harmonicRun struct {
 
 func runHarmonics(until float64) (r harmonicRun) {
 	c := with(case1, func(c *juddering) { c.engine, c.harmonics = 60, true })
-	m := newJudder(&c, anyAngle)
+	m := newJudder(&c)
 	d, calm := newDrive("judder", 5*time.Millisecond, harmonics), newDrive("judder", 5*time.Millisecond)
 	d.reset(c.engine)
 	calm.reset(c.engine)
-	var span, still [2]float64
-	for i := range span {
-		span[i] = math.Inf(1 - 2*i)
-		still[i] = span[i]
-	}
-	stretch := func(s *[2]float64, v float64) { s[0], s[1] = min(s[0], v), max(s[1], v) }
-	for tick := range int(math.Round(until / 5e-3)) {
-		at := float64(tick+1) * 5e-3
+	driven, still := newSpan(), newSpan()
+	for at := range d.steps(until) {
 		m.walk(at, fineStep)
-		d.k.Step(d.y, d.u)
-		calm.k.Step(calm.y, calm.u)
+		calm.Step(calm.Y, calm.U)
 		twist := d.get("w_e") - d.get("w_1")
 		r.t, r.torque, r.twist = append(r.t, at), append(r.torque, c.torque(m.z.q[qEngine])), append(r.twist, twist)
 		r.differs = max(r.differs, math.Abs(twist-(m.z.v[qEngine]-m.z.v[qWheel1])))
 		if at > until-1 {
-			stretch(&span, twist)
-			stretch(&still, calm.get("w_e")-calm.get("w_1"))
+			driven.add(twist)
+			still.add(calm.get("w_e") - calm.get("w_1"))
 		}
 	}
-	r.swing, r.calm = span[1]-span[0], still[1]-still[0]
+
+	r.swing, r.calm = driven.width(), still.width()
 	r.differs /= r.swing
 	return r
 }

@@ -12,7 +12,7 @@ import (
 // The file has 13 digits and was made by other code.
 func TestJudderVehicleIsThatOfTheFile(t *testing.T) {
 	want := readFile(t, "E1_case1")
-	m := newJudder(&case1, anyAngle)
+	m := newJudder(&case1)
 	columns := map[string]func() float64{
 		"x": func() float64 { return m.z.q[qX] }, "y": func() float64 { return m.z.q[qY] }, "pitch": func() float64 { return m.z.q[qPhi] },
 		"v_x": func() float64 { return m.z.v[qX] }, "pitch_rate": func() float64 { return m.z.v[qPhi] },
@@ -42,21 +42,24 @@ func TestJudderVehicleIsThatOfTheFile(t *testing.T) {
 		}
 		most = max(most, e)
 	}
-	if len(want["t"]) != 360 || len(m.log) != 0 {
-		t.Errorf("%d rows and %d transitions, want 360 and none", len(want["t"]), len(m.log))
+	if len(want["t"]) != 360 || m.changes != 0 {
+		t.Errorf("%d rows and %d transitions, want 360 and none", len(want["t"]), m.changes)
 	}
 	t.Logf("%d columns within %.1e of their range over 20 s", len(worst), most)
 }
 
-// foundJudder is the study of judder in short, done once.
+// shortJudder is the study of judder in short.
+var shortJudder = judderExtent{until: 3, fine: 0.1, variants: 2, lives: 3, longest: 2}
+
+// foundJudder is it, done once.
 var foundJudder = sync.OnceValue(func() *judderResult { return doJudder(shortJudder) })
 
 // What the kernel and the vehicle at any angle, which shares nothing with it, say of when
 // the motion ends agrees to a part of the narrow window.
 func TestStickSlipLivesInANarrowWindow(t *testing.T) {
 	r := foundJudder()
-	for i, s := range stickSlips {
-		for j, w := range r.windows[i] {
+	for _, s := range r.cases {
+		for j, w := range s.windows {
 			name := s.name + ", " + judderVariants[j].name
 			if width := w.width(); !(width > 0.5 && width < 10) {
 				t.Errorf("%s: the window is %g N·m wide", name, width)
@@ -65,15 +68,15 @@ func TestStickSlipLivesInANarrowWindow(t *testing.T) {
 				t.Errorf("%s: %+v", name, w.cycle)
 			}
 		}
-		w, far := r.windows[i][0], r.second[i]
+		w, far := s.windows[0], s.second
 		if !(math.Abs(w.low-far[0]) <= 2*r.fine) || !(math.Abs(w.high-far[1]) <= 2*r.fine) {
 			t.Errorf("%s: %g to %g N·m, of the vehicle at any angle %g to %g N·m", s.name, w.low, w.high, far[0], far[1])
 		}
-		if l := r.printed[i]; l.end != lasts {
+		if l := s.printed; l.end != lasts {
 			t.Errorf("%s: at the torque of the paper it %v after %g s", s.name, l.end, l.last)
 		}
 	}
-	if one, two := r.windows[0][0], r.windows[0][1]; !(math.Abs(one.low-two.low) < 50) {
+	if one, two := r.cases[0].windows[0], r.cases[0].windows[1]; !(math.Abs(one.low-two.low) < 50) {
 		t.Errorf("without the engine's reaction the window moves from %g to %g N·m", one.low, two.low)
 	}
 }
@@ -100,7 +103,7 @@ func TestStribeckShakesMore(t *testing.T) {
 
 func TestJudderReportHasItsFiles(t *testing.T) {
 	dir := t.TempDir()
-	if err := foundJudder().write(dir); err != nil {
+	if err := foundJudder().files().write(dir); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{

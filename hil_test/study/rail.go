@@ -5,30 +5,20 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"lockstep/model"
-	"lockstep/model/assemble"
-	"lockstep/model/kernel"
-	"lockstep/model/library"
-	"lockstep/model/plantfile"
-	"lockstep/model/plants"
-	"lockstep/model/units"
-)
+	"gonum.org/v1/gonum/mat"
 
-// The configurations of 003 chapter 9.
-var (
-	railSteps = []time.Duration{50 * time.Millisecond, 20 * time.Millisecond, 10 * time.Millisecond, 5 * time.Millisecond, 2 * time.Millisecond}
-	railIters = []int{0, 1, 2, 3, 4, 5}
-	railSubs  = []int{1, 2, 5, 10, 15, 20}
-	railSigns = []float64{1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005} // T_sgn, m/s
+	"lockstep/hil_test/rig"
+	"lockstep/model"
+	"lockstep/model/kernel"
 )
 
 // railGrid is the grid of what everything is compared with: the kernel's own step.
-const railGrid = time.Millisecond
+const railGrid = ms
+
+const ms = time.Millisecond
 
 // railExtent is how much of the study of the rail car is done.
 type railExtent struct {
@@ -36,14 +26,16 @@ type railExtent struct {
 	steps  []time.Duration
 	iters  []int
 	subs   []int
-	signs  []float64
-	rounds int // of the measurement of cost
+	signs  []float64 // T_sgn, m/s
+	rounds int       // of the measurement of cost
 }
 
-var (
-	wholeRail = railExtent{8 * time.Second, railSteps, railIters, railSubs, railSigns, 12}
-	shortRail = railExtent{2500 * time.Millisecond, []time.Duration{20 * time.Millisecond, 10 * time.Millisecond}, []int{0, 2}, []int{1, 5}, []float64{0.2, 0.05, 0.005}, 2}
-)
+// The configurations of 003 chapter 9.
+var wholeRail = railExtent{
+	until: 8 * time.Second, steps: []time.Duration{50 * ms, 20 * ms, 10 * ms, 5 * ms, 2 * ms}, iters: []int{0, 1, 2, 3, 4, 5},
+	subs:  []int{1, 2, 5, 10, 15, 20},
+	signs: []float64{1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005}, rounds: 12,
+}
 
 // setting is one way to step the car; sub 0 is the kernel's own.
 type setting struct {
@@ -69,32 +61,23 @@ type ride struct {
 }
 
 // railCar prepares the car with the outputs of a ride.
-func railCar(s setting) (*kernel.Tables, error) {
-	data, err := plants.Read("rail17")
-	if err != nil {
-		return nil, err
-	}
-	text := string(data)
+func railCar(s setting) (*rig.Plant, error) {
+	edits := []edit{{"T_sgn: 0.05 m/s, ", ""}}
 	if s.sign > 0 {
-		text = strings.ReplaceAll(text, "T_sgn: 0.05 m/s", fmt.Sprintf("T_sgn: %g m/s", s.sign))
-	} else {
-		text = strings.ReplaceAll(text, "T_sgn: 0.05 m/s, ", "")
+		edits = []edit{{"T_sgn: 0.05 m/s", fmt.Sprintf("T_sgn: %g m/s", s.sign)}}
 	}
+	ports := "outputs:\n"
 	for i, wheel := range []string{"bogie1.rear", "bogie1.front", "bogie2.rear", "bogie2.front"} {
-		text += fmt.Sprintf("  roll%d: {position: %s.rim}\n", i+1, wheel)
+		ports += fmt.Sprintf("  roll%d: {position: %s.rim}\n", i+1, wheel)
 	}
-	plant, err := plantfile.Load("rail17.yaml", []byte(text), library.Elements())
-	if err != nil {
-		return nil, err
-	}
-	sys, err := assemble.System(plant)
+	sys, err := system("rail17", append(edits, edit{"outputs:\n", ports})...)
 	if err != nil {
 		return nil, err
 	}
 	if s.sub > 0 {
 		sys.Partition = &model.Partition{Sub: s.sub, Iter: s.iter}
 	}
-	return kernel.Prepare(sys, kernel.Options{Period: s.h})
+	return rig.New(sys, kernel.Options{Period: s.h}, false)
 }
 
 // railPort says which outputs a ride keeps.
@@ -103,25 +86,26 @@ var railPort = [10]string{"xc", "v_xc", "roll1", "roll2", "roll3", "roll4", "u1"
 // take rides until then.
 func (s setting) take(until time.Duration) *ride {
 	r := &ride{setting: s}
-	t, err := railCar(s)
+	car, err := railCar(s)
 	if err != nil {
 		r.err = err
 		return r
 	}
-	k, y := kernel.New(t), make([]float64, len(t.Outputs))
+
 	var at [10]int
 	for i, name := range railPort {
-		at[i] = slices.IndexFunc(t.Outputs, func(o units.Port) bool { return o.Name == name })
+		at[i] = car.Port(name)
 	}
 	for range int(until / s.h) {
-		k.Step(y, t.Start)
+		car.Step(car.Y, car.U)
 		var row [10]float64
 		for i, j := range at {
-			row[i] = y[j]
+			row[i] = car.Y[j]
 		}
 		r.rows = append(r.rows, row)
 	}
-	if y[len(y)-1] != 0 {
+
+	if car.Y[len(car.Y)-1] != 0 {
 		r.err = errors.New("its state is no longer finite")
 	}
 	return r
@@ -131,22 +115,20 @@ func (s setting) take(until time.Duration) *ride {
 // taken in turns, so that what else the machine does weighs on none.
 func measure(rides []*ride, rounds int) {
 	const block = 20
-	kernels, tables := make([]*kernel.Kernel, len(rides)), make([]*kernel.Tables, len(rides))
+	cars := make([]*rig.Plant, len(rides))
 	for i, r := range rides {
 		r.cost = math.Inf(1)
-		if t, err := railCar(r.setting); err == nil {
-			tables[i], kernels[i] = t, kernel.New(t)
-		}
+		cars[i], _ = railCar(r.setting) // what cannot be stepped so has no cost
 	}
+
 	for range rounds {
-		for i, k := range kernels {
-			if k == nil {
+		for i, car := range cars {
+			if car == nil {
 				continue
 			}
-			y := make([]float64, len(tables[i].Outputs))
 			began := time.Now()
 			for range block {
-				k.Step(y, tables[i].Start)
+				car.Step(car.Y, car.U)
 			}
 			rides[i].cost = min(rides[i].cost, float64(time.Since(began).Nanoseconds())/block)
 		}
@@ -155,19 +137,16 @@ func measure(rides []*ride, rounds int) {
 
 // takeAll rides in all ways at once, one to a core.
 func takeAll(list []setting, until time.Duration) []*ride {
-	out, next := make([]*ride, len(list)), make(chan int)
+	out, free := make([]*ride, len(list)), make(chan struct{}, runtime.NumCPU())
 	var all sync.WaitGroup
-	for range runtime.NumCPU() {
+	for i, s := range list {
+		free <- struct{}{}
 		all.Go(func() {
-			for i := range next {
-				out[i] = list[i].take(until)
-			}
+			out[i] = s.take(until)
+			<-free
 		})
 	}
-	for i := range list {
-		next <- i
-	}
-	close(next)
+
 	all.Wait()
 	return out
 }
@@ -185,6 +164,7 @@ func (r *ride) off(truth *ride) (place, speed float64) {
 			speed += math.Abs(row[6+w]-want[6+w]) / 4
 		}
 	}
+
 	n := float64(len(r.rows))
 	return place / n, speed / n
 }
@@ -197,7 +177,133 @@ func (r *ride) shakes() (largest float64) {
 		for i, row := range r.rows {
 			sum += row[6+w] * float64(1-2*(i%2))
 		}
-		largest = most(largest, math.Abs(sum)/float64(len(r.rows)))
+		largest = max(largest, math.Abs(sum)/float64(len(r.rows)))
 	}
+
 	return largest
+}
+
+// railResult is what the study of the rail car finds.
+type railResult struct {
+	railExtent
+	truth *ride
+	maps  map[setting]*finding // per setting of chapter 9; the kernel's own steps with sub 0
+	cost  [4]float64           // 003 eq. 9.4.1: a, b, c and d, of a step, over that of N_sub 1 and N_iter 0
+	unit  float64              // ns of that step
+	scans []signRow
+}
+
+// finding is a ride against the truth.
+type finding struct {
+	*ride
+	place, speed float64 // 003 eq. 9.3.1, m and m/s
+	shake        float64 // m/s
+}
+
+// signRow is a threshold of section 9.1.
+type signRow struct {
+	*ride
+	// error of the speeds, m/s, against the same law by the kernel's own step, and against a contact that rolls
+	own, rolled float64
+}
+
+const paperSign = 0.05 // m/s, what 003 takes
+
+func doRail(e railExtent) *railResult {
+	r := &railResult{railExtent: e, maps: map[setting]*finding{}}
+	list := []setting{{h: railGrid, sign: paperSign}}
+	for _, h := range e.steps {
+		list = append(list, setting{h: h, sign: paperSign})
+		for _, iter := range e.iters {
+			for _, sub := range e.subs {
+				list = append(list, setting{h, sub, iter, paperSign})
+			}
+		}
+	}
+
+	rides := takeAll(list, e.until)
+	r.truth = rides[0]
+	measure(rides[1:], e.rounds)
+	for _, one := range rides[1:] {
+		f := &finding{ride: one, shake: one.shakes()}
+		f.place, f.speed = one.off(r.truth)
+		r.maps[one.setting] = f
+	}
+
+	r.fit()
+	r.scan()
+	return r
+}
+
+// at is a ride of the maps.
+func (r *railResult) at(h time.Duration, sub, iter int) *finding {
+	return r.maps[setting{h, sub, iter, paperSign}]
+}
+
+// growth fits 003 eq. 8.3.1, Err = a·dt^b with dt in s, to an error with the largest N_sub.
+func (r *railResult) growth(iter int, of func(f *finding) float64) (a, b float64) {
+	var h, e []float64
+	for _, step := range r.steps {
+		h, e = append(h, step.Seconds()), append(e, of(r.at(step, r.subs[len(r.subs)-1], iter)))
+	}
+	return powerLaw(h, e)
+}
+
+// fit sets cost by least squares over all settings in two parts, relative errors alike.
+func (r *railResult) fit() {
+	r.unit = math.Inf(1)
+	for _, h := range r.steps {
+		r.unit = min(r.unit, r.at(h, r.subs[0], r.iters[0]).cost)
+	}
+	var rows, ones []float64
+	for s, f := range r.maps {
+		if s.sub > 0 {
+			want := f.cost / r.unit
+			rows = append(rows, float64(s.iter)/want, float64(s.sub)/want, float64(s.iter*s.sub)/want, 1/want)
+			ones = append(ones, 1)
+		}
+	}
+
+	n := len(ones)
+	if err := mat.NewVecDense(4, r.cost[:]).SolveVec(mat.NewDense(n, 4, rows), mat.NewVecDense(n, ones)); err != nil {
+		panic("study: times of rides: " + err.Error()) // there are settings with one and with many parts
+	}
+}
+
+// step and parts of section 9.1.
+const (
+	signStep         = 5 * time.Millisecond
+	signSub          = 5
+	signIter         = 1
+	leastOwn float64 = 0.005 // m/s: with less the kernel's own step takes too many pieces for a study
+)
+
+// scan varies T_sgn as section 9.1 does.
+func (r *railResult) scan() {
+	list := []setting{{h: signStep}}
+	for _, sign := range r.signs {
+		list = append(list, setting{signStep, signSub, signIter, sign})
+	}
+	for _, sign := range r.signs {
+		if sign >= leastOwn {
+			list = append(list, setting{h: signStep, sign: sign})
+		}
+	}
+
+	rides := takeAll(list, r.until)
+	own := map[float64]*ride{}
+	for _, o := range rides[1+len(r.signs):] {
+		own[o.sign] = o
+	}
+	for _, one := range rides[1 : 1+len(r.signs)] {
+		row := signRow{ride: one, own: math.NaN()}
+		if one.err == nil {
+			_, row.rolled = one.off(rides[0])
+			if o := own[one.sign]; o != nil && o.err == nil {
+				_, row.own = one.off(o)
+			}
+		}
+
+		r.scans = append(r.scans, row)
+	}
 }

@@ -11,7 +11,12 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
-// rode is the study of the rail car in short, done once.
+// shortRail is the study of the rail car in short.
+var shortRail = railExtent{
+	2500 * time.Millisecond, []time.Duration{20 * ms, 10 * ms}, []int{0, 2}, []int{1, 5}, []float64{0.2, 0.05, 0.005}, 2,
+}
+
+// rode is it, done once.
 var rode = sync.OnceValue(func() *railResult { return doRail(shortRail) })
 
 func TestRailTruthIsThatOfTheFile(t *testing.T) {
@@ -93,7 +98,7 @@ func TestPowerLawIsFound(t *testing.T) {
 
 func TestRailFilesAreWritten(t *testing.T) {
 	dir := t.TempDir()
-	if err := rode().write(dir); err != nil {
+	if err := rode().files().write(dir); err != nil {
 		t.Fatal(err)
 	}
 	plots, err := filepath.Glob(filepath.Join(dir, "rail-*.svg"))

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"time"
+
+	"lockstep/rt/plot"
 )
 
 // The allowed error of section 9.5 and what 003 finds equal there.
@@ -29,59 +27,54 @@ func class(shake float64) int {
 	return n
 }
 
-// write leaves the tables and plots of the rail car in a folder.
-func (r *railResult) write(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	files := r.plots()
-	files["rail.md"], files["rail.csv"] = r.markdown(), r.csv()
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (r *railResult) markdown() []byte {
-	var b bytes.Buffer
-	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	p("# Ways to step a rail car of 17 degrees of freedom\n")
-	p("003 is Gyebroszki's thesis, the car the plant rail17, %v of its motion. An error is that of eq. 9.3.1, per second of motion: the car's and the mean of the wheels' added up, against the kernel's own step of %v. Own steps are the event-exact default.", r.until, railGrid)
-	p("\n## Errors and computing time (figures 34 to 42)\n")
-	p("Places in mm, speeds in mm/s, then the time of a step over that of N_sub 1 and N_iter 0 (%.1f us here).", r.unit/1e3)
+	p := &page{}
+	p.line("# Ways to step a rail car of 17 degrees of freedom\n")
+	p.line("003 is Gyebroszki's thesis, the car the plant rail17, %v of its motion. An error is that "+
+		"of eq. 9.3.1, per second of motion: the car's and the mean of the wheels' added up, against the "+
+		"kernel's own step of %v. Own steps are the event-exact default.", r.until, railGrid)
+	p.line("\n## Errors and computing time (figures 34 to 42)\n")
+	p.line("Places in mm, speeds in mm/s, then the time of a step over that of N_sub 1 and N_iter 0 "+
+		"(%.1f us here).", r.unit/1e3)
 	for _, h := range r.steps {
-		r.table(p, h)
+		r.table(p, h, func(f *finding) string { return f.cell(r.unit) })
 	}
-	p("\n003 eq. 9.4.1 for the time of a step, in that unit: %.2f·N_iter + %.2f·N_sub + %.2f·N_iter·N_sub + %.2f.", r.cost[0], r.cost[1], r.cost[2], r.cost[3])
+	p.line("\n003 eq. 9.4.1 for the time of a step, in that unit: %.2f·N_iter + %.2f·N_sub + "+
+		"%.2f·N_iter·N_sub + %.2f.", r.cost[0], r.cost[1], r.cost[2], r.cost[3])
 	slow := r.at(r.steps[len(r.steps)-1], r.subs[len(r.subs)-1], r.iters[len(r.iters)-1])
-	p("\n003 allows two fifths of the step for its time; the dearest of all, %s, takes %.2g of it here.", slow.text(), slow.cost/float64(slow.h.Nanoseconds()))
-	p("\n## Order (eq. 8.3.1: Err = a·dt^b, N_sub %d)\n", r.subs[len(r.subs)-1])
-	p("| N_iter | places: a | b | speeds: a | b |\n|---|---|---|---|---|")
-	for _, g := range r.laws {
-		p("| %d | %.2g | %.2f | %.2g | %.2f |", g.iter, g.placeA, g.placeB, g.speedA, g.speedB)
+	p.line("\n003 allows two fifths of the step for its time; the dearest of all, %s, takes %.2g of "+
+		"it here.", slow.text(), slow.cost/float64(slow.h.Nanoseconds()))
+	p.line("\n## Order (eq. 8.3.1: Err = a·dt^b, N_sub %d)\n", r.subs[len(r.subs)-1])
+	p.table("| N_iter | places: a | b | speeds: a | b |")
+	for _, iter := range r.iters {
+		placeA, placeB := r.growth(iter, func(f *finding) float64 { return f.place })
+		speedA, speedB := r.growth(iter, func(f *finding) float64 { return f.speed })
+		p.line("| %d | %.2g | %.2f | %.2g | %.2f |", iter, placeA, placeB, speedA, speedB)
 	}
+
 	r.stability(p)
 	r.thresholds(p)
 	r.equivalents(p)
-	return b.Bytes()
+	return p.Bytes()
 }
 
-func (r *railResult) table(p func(string, ...any), h time.Duration) {
-	head, line := "\n| "+h.String()+" |", "|---|"
+// table shows what cell says of every setting with steps of h.
+func (r *railResult) table(p *page, h time.Duration, cell func(f *finding) string) {
+	head := fmt.Sprintf("\n| %v |", h)
 	for _, sub := range r.subs {
-		head, line = head+fmt.Sprintf(" N_sub %d |", sub), line+"---|"
+		head += fmt.Sprintf(" N_sub %d |", sub)
 	}
-	p("%s\n%s", head, line)
+	p.table(head)
+
 	for _, iter := range r.iters {
-		row := fmt.Sprintf("| N_iter %d |", iter)
+		line := fmt.Sprintf("| N_iter %d |", iter)
 		for _, sub := range r.subs {
-			row += " " + r.at(h, sub, iter).cell(r.unit) + " |"
+			line += " " + cell(r.at(h, sub, iter)) + " |"
 		}
-		p("%s", row)
+		p.line("%s", line)
 	}
-	p("| own step | %s |", r.at(h, 0, 0).cell(r.unit))
+
+	p.line("| own step | %s |", cell(r.at(h, 0, 0)))
 }
 
 // cell is an entry of the tables.
@@ -92,67 +85,59 @@ func (f *finding) cell(unit float64) string {
 	return fmt.Sprintf("%.3g, %.3g; %.1f", 1e3*f.place, 1e3*f.speed, f.cost/unit)
 }
 
-func (r *railResult) stability(p func(string, ...any)) {
-	p("\n## Stability (figures 32 and 33)\n")
-	p("Amplitude of the highest frequency in the speeds of the wheels: class 0 below %g m/s, then a class to each factor of ten, 4 from %g m/s on.", shakeBorders[0], shakeBorders[3])
+func (r *railResult) stability(p *page) {
+	p.line("\n## Stability (figures 32 and 33)\n")
+	p.line("Amplitude of the highest frequency in the speeds of the wheels: class 0 below %g m/s, "+
+		"then a class to each factor of ten, 4 from %g m/s on.", shakeBorders[0], shakeBorders[3])
 	for _, h := range r.steps {
-		if h != 20*time.Millisecond && h != 10*time.Millisecond {
-			continue
+		if h == 20*time.Millisecond || h == 10*time.Millisecond {
+			r.table(p, h, func(f *finding) string { return fmt.Sprintf("%d (%.1e)", class(f.shake), f.shake) })
 		}
-		head, line := "\n| "+h.String()+" |", "|---|"
-		for _, sub := range r.subs {
-			head, line = head+fmt.Sprintf(" N_sub %d |", sub), line+"---|"
-		}
-		p("%s\n%s", head, line)
-		for _, iter := range r.iters {
-			row := fmt.Sprintf("| N_iter %d |", iter)
-			for _, sub := range r.subs {
-				s := r.at(h, sub, iter).shake
-				row += fmt.Sprintf(" %d (%.1e) |", class(s), s)
-			}
-			p("%s", row)
-		}
-		s := r.at(h, 0, 0).shake
-		p("| own step | %d (%.1e) |", class(s), s)
 	}
 }
 
-func (r *railResult) thresholds(p func(string, ...any)) {
-	p("\n## Threshold of the sign (section 9.1): %v, N_sub %d, N_iter %d\n", signStep, signSub, signIter)
-	p("Errors of the speeds in mm/s: of the step, against the same law by the kernel's own step (from %g m/s on; below, that takes too many pieces); and of law and step, against a contact that rolls until it breaks away.\n", leastOwn)
-	p("| T_sgn, m/s | car at the end, m/s | error of the step | against rolling | highest frequency, m/s |\n|---|---|---|---|---|")
+func (r *railResult) thresholds(p *page) {
+	p.line("\n## Threshold of the sign (section 9.1): %v, N_sub %d, N_iter %d\n", signStep, signSub, signIter)
+	p.line("Errors of the speeds in mm/s: of the step, against the same law by the kernel's own step "+
+		"(from %g m/s on; below, that takes too many pieces); and of law and step, against a contact "+
+		"that rolls until it breaks away.\n", leastOwn)
+	p.table("| T_sgn, m/s | car at the end, m/s | error of the step | against rolling | highest frequency, m/s |")
 	for _, s := range r.scans {
 		own := "-"
 		if !math.IsNaN(s.own) {
 			own = fmt.Sprintf("%.3g", 1e3*s.own)
 		}
 		if s.err != nil {
-			p("| %g | none: %v | | | |", s.sign, s.err)
+			p.line("| %g | none: %v | | | |", s.sign, s.err)
 			continue
 		}
-		p("| %g | %.2g | %s | %.3g | %.1e |", s.sign, s.end, own, 1e3*s.rolled, s.shake)
+
+		p.line("| %g | %.2g | %s | %.3g | %.1e |", s.sign, s.rows[len(s.rows)-1][1], own, 1e3*s.rolled, s.shakes())
 	}
 }
 
 // equivalents looks for the cheapest second of motion within what section 9.5 allows.
-func (r *railResult) equivalents(p func(string, ...any)) {
-	p("\n## Equivalent configurations (section 9.5)\n")
-	p("Allowed is an error of the speeds of %g mm/s; the time is that of a second of motion, in steps of N_sub 1 and N_iter 0.\n", 1e3*allowed)
-	p("| configuration | error, mm/s | time | wheels every |\n|---|---|---|---|")
+func (r *railResult) equivalents(p *page) {
+	p.line("\n## Equivalent configurations (section 9.5)\n")
+	p.line("Allowed is an error of the speeds of %g mm/s; the time is that of a second of motion, in "+
+		"steps of N_sub 1 and N_iter 0.\n", 1e3*allowed)
+	p.table("| configuration | error, mm/s | time | wheels every |")
 	row := func(name string, f *finding) {
-		p("| %s | %.3g | %.0f | %v |", name+f.text(), 1e3*f.speed, r.second(f), f.h/time.Duration(max(1, f.sub)))
+		p.line("| %s | %.3g | %.0f | %v |", name+f.text(), 1e3*f.speed, r.second(f), f.h/time.Duration(max(1, f.sub)))
 	}
 	coarse, fine := r.maps[paperCoarse], r.maps[paperFine]
 	if coarse != nil && fine != nil {
 		row("003: ", coarse)
 		row("003, instead of: ", fine)
 	}
+
 	var best *finding
 	for s, f := range r.maps {
 		if s.sub > 0 && f.err == nil && f.speed <= allowed && (best == nil || r.second(f) < r.second(best)) {
 			best = f
 		}
 	}
+
 	if best != nil {
 		row("cheapest allowed: ", best)
 	}
@@ -162,7 +147,7 @@ func (r *railResult) equivalents(p func(string, ...any)) {
 	for _, h := range r.steps {
 		row("", r.at(h, 0, 0))
 	}
-	p("\n%s", verdict(coarse, fine, r.second(coarse)/r.second(fine)))
+	p.line("\n%s", verdict(coarse, fine, r.second(coarse)/r.second(fine)))
 }
 
 // second is the time of a second of motion in units of the table.
@@ -177,40 +162,139 @@ func verdict(coarse, fine *finding, ratio float64) string {
 		}
 		return "does not keep"
 	}
+
 	saves := fmt.Sprintf("costs %.0f %% more", 100*(ratio-1))
 	if ratio < 1 {
 		saves = fmt.Sprintf("saves %.0f %%", 100*(1-ratio))
 	}
-	return fmt.Sprintf("003 takes the first for equivalent to the second, and 16 %% cheaper. Here the first %s the error and the second %s it; the first %s.", within(coarse), within(fine), saves)
+	return fmt.Sprintf("003 takes the first for equivalent to the second, and 16 %% cheaper. Here "+
+		"the first %s the error and the second %s it; the first %s.", within(coarse), within(fine), saves)
 }
 
 func (r *railResult) csv() []byte {
-	var b bytes.Buffer
-	fmt.Fprintln(&b, "step[s],N_sub,N_iter,place_error[m],speed_error[m/s],highest_frequency[m/s],step_cost[1]")
+	b := &page{}
+	b.line("step[s],N_sub,N_iter,place_error[m],speed_error[m/s],highest_frequency[m/s],step_cost[1]")
 	for _, h := range r.steps {
 		for _, iter := range r.iters {
 			for _, sub := range append([]int{0}, r.subs...) {
 				if f := r.at(h, sub, iter); f != nil {
-					fmt.Fprintf(&b, "%g,%d,%d,%.4g,%.4g,%.4g,%.4g\n", h.Seconds(), sub, iter, f.place, f.speed, f.shake, f.cost/r.unit)
+					b.line("%g,%d,%d,%.4g,%.4g,%.4g,%.4g", h.Seconds(), sub, iter, f.place, f.speed, f.shake, f.cost/r.unit)
 				}
 			}
 		}
 	}
+
 	return b.Bytes()
 }
 
-func railMain(args []string) {
-	flags := flag.NewFlagSet("study rail", flag.ExitOnError)
-	dir := flags.String("o", "", "folder for the tables and plots")
-	flags.Parse(args)
-	if *dir == "" || flags.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "study: usage: study rail -o DIR")
-		os.Exit(2)
+// railColours are of N_iter, then of the kernel's own step; the last is of the eighth T_sgn.
+var railColours = []string{"#000000", "#1f77b4", "#2ca02c", "#d6a10b", "#d62728", "#9467bd", "#7f7f7f", "#17becf"}
+
+// railMaps are what the plots over N_sub show.
+var railMaps = []struct {
+	file, title, name string
+	low, high         float64
+	of                func(r *railResult, f *finding) float64
+}{
+	{"places", "Places", "error, m", 1e-6, 10, func(_ *railResult, f *finding) float64 { return f.place }},
+	{"speeds", "Speeds", "error, m/s", 1e-6, 10, func(_ *railResult, f *finding) float64 { return f.speed }},
+	{
+		"time", "Computing time", "time over that of N_sub 1 and N_iter 0", 0.5, 300,
+		func(r *railResult, f *finding) float64 { return f.cost / r.unit },
+	},
+}
+
+// files are the tables of the rail car and its maps: over N_sub at each step, and over the
+// step for the four classes of simulator.
+func (r *railResult) files() files {
+	out := files{"rail.md": r.markdown(), "rail.csv": r.csv(), "rail-classes.svg": draw(r.classes())}
+	subs := make([]float64, len(r.subs))
+	for i, sub := range r.subs {
+		subs[i] = float64(sub)
 	}
-	r := doRail(wholeRail)
-	if err := r.write(*dir); err != nil {
-		fmt.Fprintln(os.Stderr, "study:", err)
-		os.Exit(1)
+	for _, h := range r.steps {
+		for _, m := range railMaps {
+			c := plot.Chart{
+				Title: fmt.Sprintf("%s at %v", m.title, h), X: plot.Axis{Name: "N_sub", Low: 1, High: 20, Log: true},
+				Y: plot.Axis{Name: m.name, Low: m.low, High: m.high, Log: true},
+			}
+			for i, iter := range r.iters {
+				var y []float64
+				for _, sub := range r.subs {
+					y = append(y, m.of(r, r.at(h, sub, iter)))
+				}
+				c.Curves = append(c.Curves, curve(fmt.Sprintf("N_iter %d", iter), railColours[i], 1.6, subs, y))
+			}
+
+			own := m.of(r, r.at(h, 0, 0))
+			c.Curves = append(c.Curves, curve("own step", railColours[6], 2.5, []float64{1, 20}, []float64{own, own}))
+			out[fmt.Sprintf("rail-%s-%v.svg", m.file, h)] = draw(c)
+		}
 	}
-	os.Stdout.Write(r.markdown())
+
+	r.motions(out)
+	return out
+}
+
+// motions are the speed of the car over T_sgn (figures 20 to 25) and those of the wheels at
+// 20 ms as micro steps and iterations still them (28 to 31).
+func (r *railResult) motions(out files) {
+	speed := func(title string) plot.Chart {
+		x := plot.Axis{Name: "t, s", High: r.until.Seconds()}
+		return plot.Chart{Title: title, X: x, Y: plot.Axis{Name: "m/s", Low: -0.5, High: 4}}
+	}
+
+	over := func(one *ride, row int, name string, i int) plot.Curve {
+		c := curve(name, railColours[i], 1.2, nil, nil)
+		for k, v := range one.rows {
+			c.X, c.Y = append(c.X, float64(k+1)*one.h.Seconds()), append(c.Y, v[row])
+		}
+		return c
+	}
+
+	car := speed("Figures 20 to 25: the car by T_sgn")
+	for i, one := range r.scans {
+		if one.sign >= leastOwn {
+			car.Curves = append(car.Curves, over(one.ride, 1, fmt.Sprintf("%g m/s", one.sign), i))
+		}
+	}
+
+	out["rail-signs.svg"] = draw(car)
+
+	for _, c := range [][2]int{{1, 0}, {20, 0}, {20, 1}, {5, 3}} {
+		f := r.at(20*time.Millisecond, c[0], c[1])
+		if f == nil {
+			continue
+		}
+		wheels := speed(fmt.Sprintf("Figures 28 to 31: wheels at %s", f.text()))
+		for w := range 4 {
+			wheels.Curves = append(wheels.Curves, over(f.ride, 6+w, fmt.Sprintf("wheel %d", w+1), w))
+		}
+		out[fmt.Sprintf("rail-wheels-%d-%d.svg", c[0], c[1])] = draw(wheels)
+	}
+}
+
+// classes are the errors of the speeds over the step.
+func (r *railResult) classes() plot.Chart {
+	c := plot.Chart{
+		Title: "Four classes of simulator, and the kernel's own step",
+		X:     plot.Axis{Name: "step, s", Low: 1e-3, High: 0.1, Log: true},
+		Y:     plot.Axis{Name: "error of the speeds, m/s", Low: 1e-9, High: 10, Log: true},
+	}
+	sub, iter := r.subs[len(r.subs)-1], r.iters[1]
+	for i, k := range []struct {
+		name      string
+		sub, iter int
+	}{
+		{"NI+NM", r.subs[0], r.iters[0]}, {"I+NM", r.subs[0], iter}, {"NI+M", sub, r.iters[0]},
+		{"I+M", sub, iter}, {"own step", 0, 0},
+	} {
+		var h, e []float64
+		for _, step := range r.steps {
+			h, e = append(h, step.Seconds()), append(e, r.at(step, k.sub, k.iter).speed)
+		}
+		c.Curves = append(c.Curves, curve(k.name, railColours[i], 1.6, h, e))
+	}
+
+	return c
 }

@@ -5,15 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Trains are chains: a plant whose matrices were full would take cars², and every event
 // all of the train again.
 func TestCostOfATickGrowsWithTheLengthOfTheTrain(t *testing.T) {
-	r, err := doTrains(shortTrains)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := doTrains(trainExtent{[]int{1, 3, 5, 10}, 2 * time.Second, 60, 3})
 	t.Logf("%s", r.markdown())
 	if !(r.quiet > 0.5 && r.quiet <= 1.25 && r.dearest > 0.5 && r.dearest <= 1.4) {
 		t.Errorf("quiet ticks grow with cars^%.2f and the dearest with cars^%.2f, want about 1", r.quiet, r.dearest)
@@ -24,7 +22,7 @@ func TestCostOfATickGrowsWithTheLengthOfTheTrain(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := r.write(dir); err != nil {
+	if err := r.files().write(dir); err != nil {
 		t.Fatal(err)
 	}
 	wellFormed(t, filepath.Join(dir, "trains.svg"))

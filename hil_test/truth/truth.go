@@ -36,6 +36,7 @@ func Read(t testing.TB, file string) Table {
 		}
 		table.Time, table.Rows = append(table.Time, row[0]), append(table.Rows, row)
 	}
+
 	return table
 }
 
@@ -47,8 +48,10 @@ func (table Table) AfterEvents() Table {
 			one.Rows[n-1] = table.Rows[i]
 			continue
 		}
+
 		one.Time, one.Rows = append(one.Time, at), append(one.Rows, table.Rows[i])
 	}
+
 	return one
 }
 
@@ -62,6 +65,7 @@ func (table Table) Spans() []float64 {
 		}
 		spans[c] = high - low
 	}
+
 	return spans
 }
 
@@ -73,6 +77,7 @@ func (table Table) Columns() map[string][]float64 {
 			columns[name] = append(columns[name], row[c])
 		}
 	}
+
 	return columns
 }
 
@@ -100,6 +105,7 @@ func ReadEvents(t testing.TB, file string) (events []Event) {
 		}
 		events = append(events, e)
 	}
+
 	return events
 }
 
@@ -124,6 +130,7 @@ func fields(t testing.TB, file string) (names []string, lines [][]string) {
 		name, _, _ = strings.Cut(name, "[")
 		names = append(names, name)
 	}
+
 	return names, all[1:]
 }
 

@@ -9,30 +9,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SO_MEMINFO fills an array of words: linux/sock_diag.h, SK_MEMINFO_VARS. The one
-// at memInfoDrops is the number of frames dropped, modulo 2^32.
+// SO_MEMINFO fills an array of 32-bit values: linux/sock_diag.h, SK_MEMINFO_VARS. The
+// value at memInfoDrops is the number of frames dropped, modulo 2^32.
 const (
-	memInfo      = 9
+	memInfoLen   = 9
 	memInfoDrops = 8
 )
 
 // batch is the number of messages one system call receives.
 const batch = 32
 
-// Bus is one socket that carries frames. It is not safe for concurrent use.
+// Bus sends and receives frames on one socket. It is not safe for concurrent use.
 type Bus struct {
 	Stats Stats
-	FD    bool // takes CAN FD frames: the interface's MTU is 72
-	Off   bool // the controller has said that it is off the bus, and not yet that it is back
+	FD    bool // the bus carries CAN FD frames: the interface's MTU is 72
+	Off   bool // the controller reported bus-off, and no restart since
 
-	listens bool // to error frames, and to nothing else: DialErrors
-	inverts bool // its filters say what it does not receive: DialOthers
+	errorsOnly bool // the socket receives error frames only: DialErrors
+	inverted   bool // the filters name the frames not received: DialMonitor
 
 	fd    int
-	drops uint32 // what SO_RXQ_OVFL last said
-	stamp Stamp  // of the message that take has read
+	drops uint32 // last value of SO_RXQ_OVFL, frames modulo 2^32
+	stamp Stamp  // time stamps of the message that readFrame read last
 
-	// What the kernel reads and writes; the addresses are set once, by open.
+	// Memory that the kernel reads and writes; newBus sets the addresses once.
 	tx      Frame
 	rx      [batch]Frame
 	iov     [batch]unix.Iovec
@@ -40,24 +40,24 @@ type Bus struct {
 	msgs    [batch]unix.Mmsghdr
 	poll    unix.PollFd
 	now     unix.Timespec // zero: poll does not wait
-	info    [memInfo]uint32
+	info    [memInfoLen]uint32
 }
 
-// Stats counts what happened on a bus since it was opened. Trouble on a bus is
-// counted, never an error: the next tick comes either way.
+// Stats counts frames and failures on a bus since it was opened. A failure on a bus is
+// counted and never returned as an error: the next tick comes either way.
 type Stats struct {
 	Rx         uint64 // frames received
 	Tx         uint64 // frames handed to the kernel
 	TxDropped  uint64 // frames not sent, whatever the reason
-	RxOverflow uint64 // frames the kernel dropped because the receive queue was full: told with the next frame, or by Settle
-	BadSize    uint64 // messages that are no frame: wrong size, or length beyond the size
+	RxOverflow uint64 // frames the kernel dropped from a full receive queue; updated with the next frame or by CountDrops
+	BadSize    uint64 // messages that are not a frame: wrong size, or length beyond the size
 	Down       uint64 // calls that found the interface down or the other end closed
 	Errors     uint64 // calls that failed for any other reason
-	Offs       uint64 // how often the controller went off the bus
+	Offs       uint64 // transitions of the controller to bus-off
 }
 
-// open makes a Bus of a socket; it owns fd.
-func open(fd int) *Bus {
+// newBus makes a Bus of a socket; it owns fd.
+func newBus(fd int) *Bus {
 	b := &Bus{fd: fd}
 	for i := range b.msgs {
 		b.iov[i].Base = (*byte)(unsafe.Pointer(&b.rx[i]))
@@ -67,15 +67,16 @@ func open(fd int) *Bus {
 		h.SetIovlen(1)
 		h.Control = (*byte)(unsafe.Pointer(&b.control[i]))
 	}
+
 	b.poll = unix.PollFd{Fd: int32(fd), Events: unix.POLLRDHUP}
 	return b
 }
 
-// Stamp is when a frame came in, ns since 1970; 0 where nobody has noted it, as on
+// Stamp is the reception time of a frame, ns since 1970; 0 where none is known, as on
 // a pair.
 type Stamp struct {
-	Soft int64 // by the kernel, on CLOCK_REALTIME
-	Hard int64 // by the controller, on a clock of its own that only began as that one
+	Soft int64 // software stamp of the kernel, CLOCK_REALTIME, ns
+	Hard int64 // hardware stamp of the controller, on its own free-running clock, ns
 }
 
 // Recv moves received frames into dst and returns how many: 0 when there are
@@ -85,8 +86,8 @@ type Stamp struct {
 //go:nosplit
 func (b *Bus) Recv(dst []Frame) int { return b.RecvAt(dst, nil) }
 
-// RecvAt is Recv that also tells when the frames came in: at is nil, or as long as
-// dst.
+// RecvAt is Recv with reception times: at is nil or as long as dst, and at[i] is the
+// stamp of dst[i].
 //
 //go:nosplit
 func (b *Bus) RecvAt(dst []Frame, at []Stamp) int {
@@ -99,26 +100,29 @@ func (b *Bus) RecvAt(dst []Frame, at []Stamp) int {
 			if closed && b.msgs[i].Len == 0 {
 				continue
 			}
-			if b.take(&dst[n], i) {
+			if b.readFrame(&dst[n], i) {
 				if n < len(at) {
 					at[n] = b.stamp
 				}
 				n++
 			}
 		}
+
 		if closed {
 			b.Stats.Down++
 			break
 		}
+
 		if got < want {
 			break
 		}
 	}
+
 	b.Stats.Rx += uint64(n)
 	return n
 }
 
-// receive fills the first messages of b.msgs, at most want, and returns how many.
+// receive reads up to want messages into b.msgs and returns how many.
 //
 //go:nosplit
 func (b *Bus) receive(want int) int {
@@ -127,24 +131,25 @@ func (b *Bus) receive(want int) int {
 		h.SetControllen(len(b.control[i]) * 8)
 		h.Flags = 0
 	}
+
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(b.fd),
 		uintptr(unsafe.Pointer(&b.msgs[0])), uintptr(want), unix.MSG_DONTWAIT, 0, 0)
 	if errno == 0 {
 		return int(n)
 	}
 	if errno != unix.EAGAIN {
-		b.fail(errno)
+		b.countFailure(errno)
 	}
 	return 0
 }
 
-// take copies message i into dst and tells whether it is a frame.
+// readFrame copies message i into dst and reports whether it is a frame.
 //
 //go:nosplit
-func (b *Bus) take(dst *Frame, i int) bool {
+func (b *Bus) readFrame(dst *Frame, i int) bool {
 	m := &b.msgs[i]
 	b.stamp = Stamp{}
-	b.told(i)
+	b.readControl(i)
 	f := &b.rx[i]
 	classic := m.Len == sizeClassic && f.Len <= 8
 	fd := m.Len == sizeFD && f.Len <= 64
@@ -152,10 +157,12 @@ func (b *Bus) take(dst *Frame, i int) bool {
 		b.Stats.BadSize++
 		return false
 	}
-	if f.ID&ERR != 0 && !b.listens {
-		b.says(f.ID)
+
+	if f.ID&ERR != 0 && !b.errorsOnly {
+		b.applyBusState(f.ID)
 		return false
 	}
+
 	*dst = Frame{ID: f.ID, Len: f.Len}
 	if fd { // kernels before 6.1 leave FDF to the size
 		dst.Flags = f.Flags&(FlagBRS|FlagESI) | FlagFDF
@@ -164,11 +171,11 @@ func (b *Bus) take(dst *Frame, i int) bool {
 	return true
 }
 
-// says takes in an error frame: nothing of it is the plant's. It comes in order with
-// the frames, and its absence costs nothing.
+// applyBusState updates b.Off from an error frame with identifier id. Error frames
+// arrive in order with the data frames; none is passed on to the plant.
 //
 //go:nosplit
-func (b *Bus) says(id uint32) {
+func (b *Bus) applyBusState(id uint32) {
 	switch {
 	case id&unix.CAN_ERR_BUSOFF != 0:
 		if !b.Off {
@@ -180,14 +187,14 @@ func (b *Bus) says(id uint32) {
 	}
 }
 
-// told reads what the kernel tells about message i: its drop count, cumulative
-// modulo 2^32, and when the message came in.
+// readControl reads the control data of message i: the kernel's drop count, cumulative
+// modulo 2^32, and the time stamps.
 //
 //go:nosplit
-func (b *Bus) told(i int) {
+func (b *Bus) readControl(i int) {
 	left := uint64(b.msgs[i].Hdr.Controllen)
 	at := unsafe.Pointer(&b.control[i])
-	for range 2 { // as many as bind asks for
+	for range 2 { // bind asks for two kinds of control data
 		h := (*unix.Cmsghdr)(at)
 		size := uint64(h.Len)
 		if left < unix.SizeofCmsghdr || size < unix.SizeofCmsghdr || size > left || h.Level != unix.SOL_SOCKET {
@@ -204,6 +211,7 @@ func (b *Bus) told(i int) {
 			b.stamp.Soft = int64(t[0].Sec)*1e9 + int64(t[0].Nsec)
 			b.stamp.Hard = int64(t[2].Sec)*1e9 + int64(t[2].Nsec)
 		}
+
 		size = (size + 7) &^ 7
 		if size >= left {
 			return
@@ -212,10 +220,10 @@ func (b *Bus) told(i int) {
 	}
 }
 
-// Settle counts what the kernel has dropped since the last frame it delivered:
-// it tells a drop with the next frame only, and after the last one none comes.
-// It does not allocate. Kernels before 4.12 do not know the question.
-func (b *Bus) Settle() {
+// CountDrops adds to Stats.RxOverflow the frames dropped since the last frame received:
+// the kernel reports a drop with the next frame only, and none follows the last one.
+// It does not allocate. It does nothing on kernels before 4.12, which lack SO_MEMINFO.
+func (b *Bus) CountDrops() {
 	size := uint32(unsafe.Sizeof(b.info))
 	_, _, errno := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(b.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
 		uintptr(unsafe.Pointer(&b.info[0])), uintptr(unsafe.Pointer(&size)), 0)
@@ -228,8 +236,8 @@ func (b *Bus) Settle() {
 	}
 }
 
-// closed tells whether the other end of a pair is gone. An empty message alone
-// does not: it reads like the end of the stream.
+// closed reports whether the other end of a pair is closed. An empty message alone does
+// not mean so: recvmmsg returns length 0 for both.
 //
 //go:nosplit
 func (b *Bus) closed() bool {
@@ -239,9 +247,9 @@ func (b *Bus) closed() bool {
 	return errno == 0 && n == 1 && b.poll.Revents&(unix.POLLRDHUP|unix.POLLHUP) != 0
 }
 
-// Send hands f to the kernel. It does not block or allocate; false means that
+// Send passes f to the kernel. It does not block or allocate; false means that
 // the frame is dropped and counted: the queue is full, the interface is down,
-// the other end is closed, or f is no frame this bus can carry.
+// the other end is closed, or this bus cannot carry f.
 //
 //go:nosplit
 func (b *Bus) Send(f *Frame) bool {
@@ -250,6 +258,7 @@ func (b *Bus) Send(f *Frame) bool {
 		b.Stats.Errors++
 		return false
 	}
+
 	b.tx = *f
 	size := uintptr(sizeFD)
 	if f.FD() {
@@ -258,27 +267,29 @@ func (b *Bus) Send(f *Frame) bool {
 		size = sizeClassic
 		b.tx.Flags, b.tx.Res0, b.tx.Res1 = 0, 0, 0
 	}
+
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(b.fd),
 		uintptr(unsafe.Pointer(&b.tx)), size, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	if errno == 0 && n == size {
 		b.Stats.Tx++
 		return true
 	}
+
 	b.Stats.TxDropped++
 	if errno != unix.EAGAIN && errno != unix.ENOBUFS {
-		b.fail(errno)
+		b.countFailure(errno)
 	}
 	return false
 }
 
-// fail counts a call that failed.
+// countFailure counts a call that failed.
 //
 //go:nosplit
-func (b *Bus) fail(errno unix.Errno) {
+func (b *Bus) countFailure(errno unix.Errno) {
 	switch errno {
 	case unix.ENETDOWN, unix.ENODEV, unix.ENXIO, unix.EPIPE, unix.ECONNRESET, unix.ENOTCONN:
 		b.Stats.Down++
-		b.Off = false // a controller whose interface comes up starts anew
+		b.Off = false // the controller restarts error-active when its interface comes up
 	default:
 		b.Stats.Errors++
 	}
@@ -297,8 +308,8 @@ func (b *Bus) File() (*os.File, error) {
 	return os.NewFile(uintptr(fd), fmt.Sprintf("can:fd:%d", fd)), nil
 }
 
-// Close closes the socket; from then on Recv and Send count errors. A second
-// Close is an error.
+// Close closes the socket; Recv and Send count errors afterwards. A second
+// Close returns an error.
 func (b *Bus) Close() error {
 	if b.fd < 0 {
 		return errors.New("can: close: the bus is closed")

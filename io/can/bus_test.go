@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// pair is a bus and the unit's end of it.
+// pair returns a bus and the unit's end of its pair.
 func pair(t *testing.T) (*Bus, *os.File) {
 	t.Helper()
 	target, unit, err := Pair()
@@ -28,8 +28,8 @@ func pair(t *testing.T) (*Bus, *os.File) {
 	return b, unit
 }
 
-// message is what a frame looks like on a socket.
-func message(f Frame) []byte {
+// frameBytes returns the bytes of a frame on a socket.
+func frameBytes(f Frame) []byte {
 	size := sizeClassic
 	if f.FD() {
 		size = sizeFD
@@ -38,16 +38,16 @@ func message(f Frame) []byte {
 	return all[:size]
 }
 
-// write sends raw bytes from the unit's end.
-func write(t *testing.T, unit *os.File, data []byte) {
+// writeRaw writes raw bytes from the unit's end.
+func writeRaw(t *testing.T, unit *os.File, data []byte) {
 	t.Helper()
 	if _, err := unit.Write(data); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// ramp is a frame with n different bytes.
-func ramp(id uint32, n, flags uint8) Frame {
+// frameOf returns a frame with n different data bytes.
+func frameOf(id uint32, n, flags uint8) Frame {
 	f := Frame{ID: id, Len: n, Flags: flags}
 	for i := range n {
 		f.Data[i] = 0xFF - i
@@ -55,10 +55,10 @@ func ramp(id uint32, n, flags uint8) Frame {
 	return f
 }
 
-func TestFrameHasTheKernelsBytes(t *testing.T) {
+func TestFrameHasTheLayoutOfCanfdFrame(t *testing.T) {
 	f := Frame{ID: 0x123 | EFF, Len: 3, Flags: FlagBRS | FlagFDF}
 	copy(f.Data[:], "abc")
-	got := message(f)
+	got := frameBytes(f)
 	id := *(*uint32)(unsafe.Pointer(&got[0]))
 	if len(got) != 72 || id != 0x80000123 || got[4] != 3 || got[5] != 5 || got[6] != 0 || string(got[8:11]) != "abc" {
 		t.Errorf("frame % X is not a canfd_frame", got)
@@ -69,13 +69,13 @@ func TestFramesCrossThePairUnchanged(t *testing.T) {
 	b, unit := pair(t)
 	for _, f := range []Frame{
 		{},
-		ramp(0x7FF, 8, 0),
-		ramp(0x1FFFFFFF|EFF, 5, 0),
+		frameOf(0x7FF, 8, 0),
+		frameOf(0x1FFFFFFF|EFF, 5, 0),
 		{ID: 0x12 | RTR, Len: 4},
-		ramp(0x10, 8, FlagFDF),
-		ramp(0x11, 64, FlagFDF|FlagBRS|FlagESI),
+		frameOf(0x10, 8, FlagFDF),
+		frameOf(0x11, 64, FlagFDF|FlagBRS|FlagESI),
 	} {
-		write(t, unit, message(f))
+		writeRaw(t, unit, frameBytes(f))
 		var got [2]Frame
 		if n := b.Recv(got[:]); n != 1 || got[0] != f {
 			t.Errorf("received %d frames, first %+v, want %+v", n, got[0], f)
@@ -85,8 +85,8 @@ func TestFramesCrossThePairUnchanged(t *testing.T) {
 		}
 		buf := make([]byte, 100)
 		n, err := unit.Read(buf)
-		if err != nil || string(buf[:n]) != string(message(f)) {
-			t.Errorf("unit reads % X, %v, want % X", buf[:n], err, message(f))
+		if err != nil || string(buf[:n]) != string(frameBytes(f)) {
+			t.Errorf("unit reads % X, %v, want % X", buf[:n], err, frameBytes(f))
 		}
 	}
 	if want := (Stats{Rx: 6, Tx: 6}); b.Stats != want {
@@ -94,9 +94,9 @@ func TestFramesCrossThePairUnchanged(t *testing.T) {
 	}
 }
 
-func TestLongFrameTravelsAsFD(t *testing.T) {
+func TestFrameLongerThan8BytesIsSentAsFD(t *testing.T) {
 	b, unit := pair(t)
-	f := ramp(1, 12, 0)
+	f := frameOf(1, 12, 0)
 	b.Send(&f)
 	buf := make([]byte, 100)
 	if n, _ := unit.Read(buf); n != 72 || buf[5] != FlagFDF {
@@ -104,7 +104,7 @@ func TestLongFrameTravelsAsFD(t *testing.T) {
 	}
 }
 
-func TestClassicFrameLeavesNoFlags(t *testing.T) {
+func TestClassicFrameIsSentWithoutFlags(t *testing.T) {
 	b, unit := pair(t)
 	f := Frame{ID: 1, Len: 1, Flags: FlagBRS, Res0: 7, Res1: 9}
 	b.Send(&f)
@@ -114,24 +114,24 @@ func TestClassicFrameLeavesNoFlags(t *testing.T) {
 	}
 }
 
-func TestReceivedFrameHasNothingBeyondItsLength(t *testing.T) {
+func TestReceivedFrameIsZeroBeyondItsLength(t *testing.T) {
 	b, unit := pair(t)
-	write(t, unit, message(ramp(1, 64, FlagFDF)))
-	dirty := ramp(2, 8, 0)
+	writeRaw(t, unit, frameBytes(frameOf(1, 64, FlagFDF)))
+	dirty := frameOf(2, 8, 0)
 	dirty.Len, dirty.Flags, dirty.Res1 = 3, 0xFF, 0xFF
 	raw := *(*[sizeFD]byte)(unsafe.Pointer(&dirty))
-	write(t, unit, raw[:sizeClassic])
+	writeRaw(t, unit, raw[:sizeClassic])
 	got := make([]Frame, 1)
 	b.Recv(got)
-	if n := b.Recv(got); n != 1 || got[0] != ramp(2, 3, 0) {
-		t.Errorf("received %d, %+v, want %+v", n, got[0], ramp(2, 3, 0))
+	if n := b.Recv(got); n != 1 || got[0] != frameOf(2, 3, 0) {
+		t.Errorf("received %d, %+v, want %+v", n, got[0], frameOf(2, 3, 0))
 	}
 }
 
-func TestRecvReadsAtMostTheRoomThereIs(t *testing.T) {
+func TestRecvReadsAtMostLenDstFrames(t *testing.T) {
 	b, unit := pair(t)
 	for i := range 100 {
-		write(t, unit, message(Frame{ID: uint32(i)}))
+		writeRaw(t, unit, frameBytes(Frame{ID: uint32(i)}))
 	}
 	next := uint32(0)
 	for _, room := range []int{0, 1, 31, 32, 33, 10} {
@@ -152,11 +152,11 @@ func TestRecvReadsAtMostTheRoomThereIs(t *testing.T) {
 	}
 }
 
-func TestFloodArrivesInBoundedPieces(t *testing.T) {
+func TestFloodIsReceivedInBoundedBatches(t *testing.T) {
 	b, unit := pair(t)
 	const frames = 20000
 	go func() {
-		data := message(Frame{ID: 0x555, Len: 8})
+		data := frameBytes(Frame{ID: 0x555, Len: 8})
 		for range frames {
 			if _, err := unit.Write(data); err != nil {
 				return
@@ -180,7 +180,7 @@ func TestFloodArrivesInBoundedPieces(t *testing.T) {
 
 func TestRecvDoesNotAllocate(t *testing.T) {
 	b, unit := pair(t)
-	data := message(ramp(1, 8, 0))
+	data := frameBytes(frameOf(1, 8, 0))
 	dst := make([]Frame, 64)
 	check := func(what string, act func()) {
 		if got := testing.AllocsPerRun(100, act); got != 0 {
@@ -207,7 +207,7 @@ func TestRecvDoesNotAllocate(t *testing.T) {
 
 func TestSendDoesNotAllocate(t *testing.T) {
 	b, unit := pair(t)
-	f := ramp(1, 64, FlagFDF)
+	f := frameOf(1, 64, FlagFDF)
 	if got := testing.AllocsPerRun(3000, func() { b.Send(&f) }); got != 0 {
 		t.Errorf("%g allocations, want 0", got)
 	}
@@ -220,7 +220,7 @@ func TestSendDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestUnitsCloseEndsItsRead(t *testing.T) {
+func TestCloseOfTheUnitsEndEndsItsPendingRead(t *testing.T) {
 	_, unit := pair(t)
 	done := make(chan error, 1)
 	go func() {
@@ -239,7 +239,7 @@ func TestUnitsCloseEndsItsRead(t *testing.T) {
 	}
 }
 
-func TestInterfacesAreTheOnesOfKindCAN(t *testing.T) {
+func TestInterfacesListsOnlyCANInterfaces(t *testing.T) {
 	dir := t.TempDir()
 	for name, kind := range map[string]string{"lo": "772\n", "can0": "280\n", "vcan3": "280\n", "eth0": "1\n"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
@@ -249,10 +249,10 @@ func TestInterfacesAreTheOnesOfKindCAN(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Join(interfaces(dir), " "); got != "can0 vcan3" {
+	if got := strings.Join(Interfaces(dir), " "); got != "can0 vcan3" {
 		t.Errorf("interfaces %q, want %q", got, "can0 vcan3")
 	}
-	if got := interfaces(filepath.Join(dir, "missing")); got != nil {
+	if got := Interfaces(filepath.Join(dir, "missing")); got != nil {
 		t.Errorf("interfaces %q of nothing", got)
 	}
 }

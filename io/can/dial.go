@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// What a caller tells apart about a host that refuses.
+// Reasons why Dial fails on this host, for errors.Is.
 var (
 	ErrNoCAN       = errors.New("this kernel has no AF_CAN")
 	ErrNoInterface = errors.New("no such CAN interface")
@@ -21,27 +22,27 @@ var (
 const maxFilters = 512
 
 // Dial opens a raw SocketCAN socket on the interface name, such as "vcan0" or
-// "can0". The kernel delivers only what passes one of filters, nothing when
-// there are none. "fd:N" wraps the inherited file descriptor N instead, with
+// "can0". The kernel delivers only frames that pass one of filters, none if
+// filters is empty. "fd:N" wraps the inherited file descriptor N instead, with
 // the filters it already has.
 //
 // The send queue is the smallest the kernel allows: a frame that has to wait is
 // stale, so it is dropped and counted instead.
 //
-// errors.Is tells ErrNoCAN, ErrNoInterface and ErrDown apart; each comes with
-// the command that helps.
+// An error is ErrNoCAN, ErrNoInterface or ErrDown where errors.Is says so; its text
+// has the command that helps.
 func Dial(name string, filters []Filter) (*Bus, error) {
 	if text, ok := strings.CutPrefix(name, "fd:"); ok {
 		return dialFD(name, text)
 	}
-	return connect(name, filters, false)
+	return dialInterface(name, filters, false)
 }
 
-// connect is Dial for an interface; invert: only what passes none of the filters is
-// delivered.
-func connect(name string, filters []Filter, invert bool) (*Bus, error) {
+// dialInterface is Dial for an interface; with invert, only frames that pass none of the
+// filters are delivered.
+func dialInterface(name string, filters []Filter, invert bool) (*Bus, error) {
 	if !LegalName(name) {
-		return nil, fmt.Errorf("can: dial %q: %w: %s", name, ErrNoInterface, others("vcan0"))
+		return nil, fmt.Errorf("can: dial %q: %w: %s", name, ErrNoInterface, suggestInterface("vcan0"))
 	}
 	if len(filters) > maxFilters {
 		return nil, fmt.Errorf("can: dial %s: %d filters, the kernel takes %d", name, len(filters), maxFilters)
@@ -54,12 +55,14 @@ func connect(name string, filters []Filter, invert bool) (*Bus, error) {
 	default:
 		return nil, fmt.Errorf("can: dial %s: %w", name, os.NewSyscallError("socket", err))
 	}
-	b := open(fd)
-	b.inverts = invert
+
+	b := newBus(fd)
+	b.inverted = invert
 	if err := b.bind(name, filters); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("can: dial %s: %w", name, err)
 	}
+
 	return b, nil
 }
 
@@ -73,25 +76,27 @@ func (b *Bus) bind(name string, filters []Filter) error {
 	kernel := make([]unix.CanFilter, len(filters))
 	for i, f := range filters {
 		kernel[i] = unix.CanFilter{Id: f.ID, Mask: f.Mask}
-		if b.inverts {
+		if b.inverted {
 			kernel[i].Id |= unix.CAN_INV_FILTER
 		}
 	}
-	if b.inverts { // a frame has to pass all of the inverted filters, not one
+
+	if b.inverted { // a frame must pass all inverted filters, not one of them
 		if err := unix.SetsockoptInt(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_JOIN_FILTERS, 1); err != nil {
 			return os.NewSyscallError("setsockopt CAN_RAW_JOIN_FILTERS", err)
 		}
 		if len(kernel) == 0 {
-			kernel = make([]unix.CanFilter, 1) // all pass
+			kernel = make([]unix.CanFilter, 1) // passes all frames
 		}
 	}
+
 	if err := unix.SetsockoptCanRawFilter(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_FILTER, kernel); err != nil {
 		return os.NewSyscallError("setsockopt CAN_RAW_FILTER", err)
 	}
 	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1); err != nil {
 		return os.NewSyscallError("setsockopt SO_RXQ_OVFL", err)
 	}
-	// Where the driver has no clock of its own, and on vcan, only the software's comes.
+	// A driver without a hardware clock, and vcan, deliver the software stamp only.
 	stamps := unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE |
 		unix.SOF_TIMESTAMPING_RX_HARDWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE
 	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamps); err != nil {
@@ -101,27 +106,28 @@ func (b *Bus) bind(name string, filters []Filter) error {
 	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 1); err != nil {
 		return os.NewSyscallError("setsockopt SO_SNDBUF", err)
 	}
-	if err := b.hear(unix.CAN_ERR_BUSOFF | unix.CAN_ERR_RESTARTED); err != nil {
+	if err := b.subscribeErrors(unix.CAN_ERR_BUSOFF | unix.CAN_ERR_RESTARTED); err != nil {
 		return err
 	}
 	if b.FD {
-		// An old kernel without CAN FD says no: the bus is classic then.
+		// A kernel without CAN FD refuses the option: the bus is classic then.
 		b.FD = unix.SetsockoptInt(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_FD_FRAMES, 1) == nil
 	}
+
 	return os.NewSyscallError("bind", unix.Bind(b.fd, &unix.SockaddrCAN{Ifindex: index}))
 }
 
-// Bound tells whether the socket is bound to an interface that is still there, up or
-// not. One that is removed takes the binding with it.
+// Bound reports whether the socket is bound to an existing interface, up or down.
+// Removing the interface ends the binding. A closed socket counts as bound.
 func (b *Bus) Bound() bool {
 	at, err := unix.Getsockname(b.fd)
 	can, ok := at.(*unix.SockaddrCAN)
-	return err != nil || !ok || can.Ifindex != 0 // one that is closed is nobody's to bind
+	return err != nil || !ok || can.Ifindex != 0 // a closed socket cannot be bound again
 }
 
-// Rebind binds a socket that is no longer Bound to the interface that is called name
-// now. All who share the socket are back on the bus with it, and none of them waits
-// for it. Its errors are those of Dial.
+// Rebind binds a socket that is no longer Bound to the present interface called name.
+// All processes that share the socket are back on the bus with this call; none of them
+// blocks meanwhile. Its errors are those of Dial.
 func (b *Bus) Rebind(name string, filters []Filter) error {
 	if err := b.bind(name, filters); err != nil {
 		return fmt.Errorf("can: bind %s again: %w", name, err)
@@ -129,8 +135,8 @@ func (b *Bus) Rebind(name string, filters []Filter) error {
 	return nil
 }
 
-// lookup returns the index of the interface name, which has to be a CAN
-// interface that is up, and notes whether it takes CAN FD frames.
+// lookup returns the index of the CAN interface name, which must be up, and sets b.FD
+// from its MTU.
 func (b *Bus) lookup(name string) (index int, err error) {
 	var got [4]*unix.Ifreq
 	for i, request := range [...]uint{unix.SIOCGIFINDEX, unix.SIOCGIFHWADDR, unix.SIOCGIFFLAGS, unix.SIOCGIFMTU} {
@@ -138,34 +144,36 @@ func (b *Bus) lookup(name string) (index int, err error) {
 			err = unix.IoctlIfreq(b.fd, request, got[i])
 		}
 		if err == unix.ENODEV || err == unix.EINVAL {
-			return 0, fmt.Errorf("%w: %s", ErrNoInterface, others(name))
+			return 0, fmt.Errorf("%w: %s", ErrNoInterface, suggestInterface(name))
 		}
 		if err != nil {
 			return 0, os.NewSyscallError("ioctl", err)
 		}
 	}
+
 	if got[1].Uint16() != unix.ARPHRD_CAN { // the family of the hardware address
-		return 0, fmt.Errorf("%w: %s is of another kind; %s", ErrNoInterface, name, others(name))
+		return 0, fmt.Errorf("%w: %s is not a CAN interface; %s", ErrNoInterface, name, suggestInterface(name))
 	}
 	if got[2].Uint16()&unix.IFF_UP == 0 {
-		return 0, fmt.Errorf("%w: ip link set %s up%s", ErrDown, name, bitrate(name))
+		return 0, fmt.Errorf("%w: ip link set %s up%s", ErrDown, name, bitrateOption(name))
 	}
 	b.FD = got[3].Uint32() >= sizeFD
 	return int(got[0].Uint32()), nil
 }
 
-// Share makes a second bus of the socket in f, which stays as it is. Both have one
-// receive queue: one of them receives, the other only sends.
+// Share makes a second bus of the socket in f; f stays open and the caller's. Both share
+// one receive queue: let one bus receive and the other only send.
 func Share(f *os.File) (*Bus, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("can: inherit %s: %w", f.Name(), os.NewSyscallError("fcntl", err))
 	}
-	b, err := inherit(fd)
+	b, err := wrapFD(fd)
 	if err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("can: inherit %s: %w", f.Name(), err)
 	}
+
 	return b, nil
 }
 
@@ -181,6 +189,7 @@ func Inherit(f *os.File) (*Bus, error) {
 		b.Close()
 		return nil, fmt.Errorf("can: inherit %s: %w", f.Name(), err)
 	}
+
 	return b, nil
 }
 
@@ -190,7 +199,7 @@ func dialFD(name, text string) (*Bus, error) {
 	if err != nil || fd < 3 {
 		return nil, fmt.Errorf("can: dial %s: fd:N needs a number from 3 on", name)
 	}
-	b, err := inherit(fd)
+	b, err := wrapFD(fd)
 	if err != nil {
 		return nil, fmt.Errorf("can: dial %s: %w", name, err)
 	}
@@ -198,9 +207,8 @@ func dialFD(name, text string) (*Bus, error) {
 	return b, nil
 }
 
-// inherit makes a bus of a socket that is open already; on an error fd stays
-// the caller's.
-func inherit(fd int) (*Bus, error) {
+// wrapFD makes a bus of an open socket; on an error the caller still owns fd.
+func wrapFD(fd int) (*Bus, error) {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
 		return nil, os.NewSyscallError("getsockopt SO_DOMAIN", err)
@@ -209,7 +217,7 @@ func inherit(fd int) (*Bus, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("getsockopt SO_TYPE", err)
 	}
-	b := open(fd)
+	b := newBus(fd)
 	switch {
 	case domain == unix.AF_UNIX && kind == unix.SOCK_SEQPACKET:
 		b.FD = true
@@ -219,6 +227,7 @@ func inherit(fd int) (*Bus, error) {
 	default:
 		return nil, fmt.Errorf("fd %d is neither a raw CAN socket nor one end of a pair", fd)
 	}
+
 	return b, nil
 }
 
@@ -237,5 +246,51 @@ func Pair() (target, unit *os.File, err error) {
 		unix.Close(fds[1])
 		return nil, nil, fmt.Errorf("can: pair: %w", os.NewSyscallError("fcntl", err))
 	}
+
 	return os.NewFile(uintptr(fds[0]), "pair:target"), os.NewFile(uintptr(fds[1]), "pair:unit"), nil
+}
+
+// suggestInterface returns the help for a wrong interface name: the CAN interfaces of
+// this host, or the command that adds one.
+func suggestInterface(name string) string {
+	if list := Interfaces("/sys/class/net"); len(list) > 0 {
+		return "this host has " + strings.Join(list, ", ")
+	}
+	if !strings.HasPrefix(name, "vcan") || !LegalName(name) {
+		name = "vcan0"
+	}
+	return "ip link add dev " + name + " type vcan && ip link set " + name + " up"
+}
+
+// LegalName reports whether name is an interface name that is safe in a shell command:
+// 1 to 15 letters, digits, ".", "_" and "-". The kernel also allows others, such as quotes
+// and dollar signs: linux net/core/dev.c, dev_valid_name.
+func LegalName(name string) bool {
+	const legal = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+	return 1 <= len(name) && len(name) <= 15 && name[0] != '-' &&
+		strings.Trim(name, legal) == "" && strings.Trim(name, ".") != ""
+}
+
+// bitrateOption returns the options that "ip link set NAME up" needs on a real
+// controller, "" for a virtual interface.
+func bitrateOption(name string) string {
+	if strings.HasPrefix(name, "vcan") || strings.HasPrefix(name, "vxcan") {
+		return ""
+	}
+	return " type can bitrate 500000 restart-ms 100"
+}
+
+// Interfaces lists the CAN interfaces under dir, which is laid out like
+// /sys/class/net; the list is empty if dir cannot be read.
+func Interfaces(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var list []string
+	for _, e := range entries {
+		text, _ := os.ReadFile(filepath.Join(dir, e.Name(), "type"))
+		if LegalName(e.Name()) && strings.TrimSpace(string(text)) == strconv.Itoa(unix.ARPHRD_CAN) {
+			list = append(list, e.Name())
+		}
+	}
+
+	return list
 }

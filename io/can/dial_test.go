@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open descriptors of this process.
+// descriptors counts the open file descriptors of this process.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")
@@ -21,7 +21,7 @@ func descriptors(t *testing.T) int {
 	return len(list)
 }
 
-func TestDialSaysWhetherTheKernelHasCAN(t *testing.T) {
+func TestDialReportsAKernelWithoutCAN(t *testing.T) {
 	fd, missing := unix.Socket(unix.AF_CAN, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.CAN_RAW)
 	if missing == nil {
 		unix.Close(fd)
@@ -43,13 +43,13 @@ func TestDialSaysWhetherTheKernelHasCAN(t *testing.T) {
 	}
 }
 
-// What a help text proposes may be pasted into a shell.
-func TestNamesThatAreCommandsStayOutOfTheHelp(t *testing.T) {
+// A user may paste the command of a help text into a shell.
+func TestHelpTextQuotesNoShellCommands(t *testing.T) {
 	for _, name := range []string{"vcan0;reboot", "vcan$(id)", "vcan0 up", "", ".", "..", "-h", "vcan012345678901", "vcan\x1b[2J"} {
 		if LegalName(name) {
 			t.Errorf("%q passes for the name of an interface", name)
 		}
-		if got := others(name); strings.Contains(got, "ip link") && !strings.Contains(got, "add dev vcan0 type vcan && ip link set vcan0 up") {
+		if got := suggestInterface(name); strings.Contains(got, "ip link") && !strings.Contains(got, "add dev vcan0 type vcan && ip link set vcan0 up") {
 			t.Errorf("help for %q: %q", name, got)
 		}
 		if _, err := Dial(name, nil); !errors.Is(err, ErrNoInterface) || strings.Contains(err.Error(), "\x1b") {
@@ -94,7 +94,7 @@ func TestDialTakesAnInheritedDescriptor(t *testing.T) {
 	}
 }
 
-func TestDialRefusesDescriptorsThatAreNoBus(t *testing.T) {
+func TestDialRefusesDescriptorsOfOtherKinds(t *testing.T) {
 	plain, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestDialRefusesDescriptorsThatAreNoBus(t *testing.T) {
 	}
 }
 
-// stream is a socket of another kind.
+// stream returns a stream socket, which cannot be a bus.
 func stream(t *testing.T) int {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -134,7 +134,7 @@ func stream(t *testing.T) int {
 	return fds[0]
 }
 
-func TestInheritTakesTheFileOverOnlyOnSuccess(t *testing.T) {
+func TestInheritClosesTheFileOnlyOnSuccess(t *testing.T) {
 	before := descriptors(t)
 	target, unit, err := Pair()
 	if err != nil {
@@ -178,7 +178,7 @@ func TestFileIsASecondDescriptorOfTheBus(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Close()
-	write(t, unit, message(Frame{ID: 9}))
+	writeRaw(t, unit, frameBytes(Frame{ID: 9}))
 	dst := make([]Frame, 2)
 	if n := second.Recv(dst); n != 1 || dst[0].ID != 9 {
 		t.Errorf("%d frames through the duplicate, want 1", n)

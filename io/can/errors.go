@@ -7,20 +7,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// State is how a controller stands to its bus: ISO 11898-1, fault confinement.
+// State is the fault confinement state of a controller: ISO 11898-1.
 type State uint8
 
-// The states, the worse the higher.
+// The states, in ascending severity.
 const (
-	Unknown State = iota // nobody has said; an interface without a controller, as of vcan, has none
-	Active               // error-active, as it should be
-	Warning              // still active; one of its error counters is at 96 or more
-	Passive              // one is at 128 or more: it may no longer destroy a frame that it finds wrong
-	Off                  // its transmit counter has passed 255: it sends and receives nothing
-	Stopped              // its interface is down
+	Unknown State = iota // not reported; an interface without a controller, such as vcan, has no state
+	Active               // error-active, the normal state
+	Warning              // error-active with an error counter of 96 or more
+	Passive              // error-passive, an error counter of 128 or more: sends no active error flags
+	Off                  // bus-off, the transmit error counter above 255: sends and receives nothing
+	Stopped              // the interface is down
 )
 
-// String is the state as the tools of Linux call it, in lower case.
+// String returns the name that the Linux tools use, in lower case.
 func (s State) String() string {
 	names := [...]string{"no state", "error-active", "error-warning", "error-passive", "bus-off", "stopped"}
 	if int(s) < len(names) {
@@ -29,116 +29,129 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// Errors counts what a controller and its driver have said in error frames, and keeps
-// how the controller stands by the last of them: linux/can/error.h.
+// Errors counts the error frames of a controller and its driver, and holds the state
+// that the last of them reported: linux/can/error.h.
 type Errors struct {
-	State    State // Unknown: no frame has told yet
-	Sends    bool  // Warning or Passive is it by what it sends
-	Receives bool  // and by what it receives
-	Counted  bool  // its error counters were told:
-	Tx, Rx   uint8 // of what it sends, and of what it receives
+	State       State // last state reported; Unknown: none yet
+	ByTx        bool  // the transmit error counter causes Warning or Passive
+	ByRx        bool  // the receive error counter causes Warning or Passive
+	HasCounters bool  // Tx and Rx were reported
+	Tx, Rx      uint8 // transmit and receive error counters
 
-	Frames uint64 // error frames; one may say several of what follows
+	Frames uint64 // error frames; one frame may add to several of ErrorCounts
 
-	Warnings uint64 // it went to the state Warning
-	Passives uint64 // likewise
-	Offs     uint64 // likewise
-	Restarts uint64 // its driver has brought it back to the bus
-
-	Arbitration uint64 // it lost the arbitration to another sender, and tries again
-	LostBit     int    // the bit of the frame at which, the last time; 0: not told
-	NoAck       uint64 // nobody acknowledged what it sent
-	Bus         uint64 // what was on the bus is no frame: violations of the protocol, and bus errors without more
-	TxTimeout   uint64 // its driver gave up on what it was to send
-	RxOverflow  uint64 // its own receive buffer was full: frames are lost that no one counts
-	TxOverflow  uint64 // its send buffer was full
-	Transceiver uint64 // the transceiver says there is something wrong with the wires
+	ErrorCounts
 }
 
-// Add takes in an error frame and tells whether it was one.
+// ErrorCounts counts each kind of error. The JSON keys are those of a report.
+type ErrorCounts struct {
+	Warnings uint64 `json:"warnings"` // transitions to Warning
+	Passives uint64 `json:"passives"` // transitions to Passive
+	Offs     uint64 `json:"offs"`     // transitions to Off
+	Restarts uint64 `json:"restarts"` // restarts of the controller after bus-off
+
+	Arbitration uint64 `json:"arbitration_lost"` // arbitrations lost to another sender; the controller tries again
+
+	// bit of the frame at which the last arbitration was lost; 0: not reported
+	LostBit int `json:"arbitration_lost_bit,omitempty"`
+
+	NoAck uint64 `json:"no_acknowledgement"` // frames sent that no other node acknowledged
+
+	// protocol violations, and bus errors without details
+	Bus uint64 `json:"bus_errors"`
+
+	TxTimeout   uint64 `json:"tx_timeouts"`             // transmissions that the driver gave up
+	RxOverflow  uint64 `json:"controller_rx_overflows"` // overflows of the receive buffer; frames lost unknown
+	TxOverflow  uint64 `json:"controller_tx_overflows"` // overflows of the transmit buffer
+	Transceiver uint64 `json:"transceiver_errors"`      // wiring faults that the transceiver reported
+}
+
+// Add counts the error frame f; false means that f is not an error frame.
 func (e *Errors) Add(f *Frame) bool {
 	if f.ID&ERR == 0 || f.FD() || f.Len != 8 { // CAN_ERR_DLC
 		return false
 	}
 	e.Frames++
 	has := func(class uint32) bool { return f.ID&class != 0 }
-	count := func(n *uint64, class uint32) {
-		if has(class) {
-			*n++
-		}
-	}
-	count(&e.Arbitration, unix.CAN_ERR_LOSTARB)
-	count(&e.NoAck, unix.CAN_ERR_ACK)
-	count(&e.Bus, unix.CAN_ERR_PROT|unix.CAN_ERR_BUSERROR)
-	count(&e.TxTimeout, unix.CAN_ERR_TX_TIMEOUT)
-	count(&e.Transceiver, unix.CAN_ERR_TRX)
-	count(&e.Restarts, unix.CAN_ERR_RESTARTED)
+	countIf(&e.Arbitration, has(unix.CAN_ERR_LOSTARB))
+	countIf(&e.NoAck, has(unix.CAN_ERR_ACK))
+	countIf(&e.Bus, has(unix.CAN_ERR_PROT|unix.CAN_ERR_BUSERROR))
+	countIf(&e.TxTimeout, has(unix.CAN_ERR_TX_TIMEOUT))
+	countIf(&e.Transceiver, has(unix.CAN_ERR_TRX))
+	countIf(&e.Restarts, has(unix.CAN_ERR_RESTARTED))
 	if has(unix.CAN_ERR_LOSTARB) {
 		e.LostBit = int(f.Data[0])
 	}
 	if has(unix.CAN_ERR_CNT) {
-		e.Counted, e.Tx, e.Rx = true, f.Data[6], f.Data[7]
+		e.HasCounters, e.Tx, e.Rx = true, f.Data[6], f.Data[7]
 	}
 	if has(unix.CAN_ERR_RESTARTED) {
 		e.State = Active
 	}
 	if has(unix.CAN_ERR_CRTL) {
-		e.controller(f.Data[1])
+		e.applyControllerStatus(f.Data[1])
 	}
 	if has(unix.CAN_ERR_BUSOFF) {
-		e.goes(Off, &e.Offs)
+		e.enterState(Off, &e.Offs)
 	}
 	return true
 }
 
-// controller takes in what a frame of the class CAN_ERR_CRTL says.
-func (e *Errors) controller(says byte) {
-	if says&unix.CAN_ERR_CRTL_RX_OVERFLOW != 0 {
-		e.RxOverflow++
-	}
-	if says&unix.CAN_ERR_CRTL_TX_OVERFLOW != 0 {
-		e.TxOverflow++
-	}
-	const passive, warning = unix.CAN_ERR_CRTL_TX_PASSIVE | unix.CAN_ERR_CRTL_RX_PASSIVE, unix.CAN_ERR_CRTL_TX_WARNING | unix.CAN_ERR_CRTL_RX_WARNING
+// applyControllerStatus applies data[1] of a frame of the class CAN_ERR_CRTL.
+func (e *Errors) applyControllerStatus(status byte) {
+	countIf(&e.RxOverflow, status&unix.CAN_ERR_CRTL_RX_OVERFLOW != 0)
+	countIf(&e.TxOverflow, status&unix.CAN_ERR_CRTL_TX_OVERFLOW != 0)
+	const (
+		passive  = unix.CAN_ERR_CRTL_TX_PASSIVE | unix.CAN_ERR_CRTL_RX_PASSIVE
+		sends    = unix.CAN_ERR_CRTL_TX_PASSIVE | unix.CAN_ERR_CRTL_TX_WARNING
+		receives = unix.CAN_ERR_CRTL_RX_PASSIVE | unix.CAN_ERR_CRTL_RX_WARNING
+	)
 	switch {
-	case says&passive != 0:
-		e.goes(Passive, &e.Passives)
-	case says&warning != 0:
-		e.goes(Warning, &e.Warnings)
-	case says&unix.CAN_ERR_CRTL_ACTIVE != 0:
+	case status&passive != 0:
+		e.enterState(Passive, &e.Passives)
+	case status&(sends|receives) != 0:
+		e.enterState(Warning, &e.Warnings)
+	case status&unix.CAN_ERR_CRTL_ACTIVE != 0:
 		e.State = Active
 	default:
 		return
 	}
-	e.Sends = says&(unix.CAN_ERR_CRTL_TX_PASSIVE|unix.CAN_ERR_CRTL_TX_WARNING) != 0
-	e.Receives = says&(unix.CAN_ERR_CRTL_RX_PASSIVE|unix.CAN_ERR_CRTL_RX_WARNING) != 0
+
+	e.ByTx, e.ByRx = status&sends != 0, status&receives != 0
 }
 
-// goes counts a change to a state. A controller repeats what it has said.
-func (e *Errors) goes(to State, n *uint64) {
-	if e.State != to {
-		*n++
-	}
+// enterState sets the state and counts the transition; controllers repeat their reports.
+func (e *Errors) enterState(to State, n *uint64) {
+	countIf(n, e.State != to)
 	e.State = to
 }
 
-// DialErrors opens a socket of its own on the interface name that receives all error
-// frames and nothing else. Recv, and Stats.RxOverflow of what was not read in time,
-// bound what a flood of them costs.
+// countIf adds 1 to n if the condition holds.
+func countIf(n *uint64, condition bool) {
+	if condition {
+		*n++
+	}
+}
+
+// DialErrors opens a separate socket on the interface name that receives all error
+// frames and no others. A flood of error frames costs no more than the caller's Recv;
+// those not read in time are counted in Stats.RxOverflow.
 func DialErrors(name string) (*Bus, error) {
 	b, err := Dial(name, nil)
 	if err != nil {
 		return nil, err
 	}
-	b.listens = true
-	if err := b.hear(unix.CAN_ERR_MASK); err != nil {
+	b.errorsOnly = true
+	if err := b.subscribeErrors(unix.CAN_ERR_MASK); err != nil {
 		b.Close()
 		return nil, fmt.Errorf("can: errors of %s: %w", name, err)
 	}
+
 	return b, nil
 }
 
-// hear asks the kernel for error frames of these classes.
-func (b *Bus) hear(classes int) error {
-	return os.NewSyscallError("setsockopt CAN_RAW_ERR_FILTER", unix.SetsockoptInt(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_ERR_FILTER, classes))
+// subscribeErrors asks the kernel for error frames of the given classes.
+func (b *Bus) subscribeErrors(classes int) error {
+	err := unix.SetsockoptInt(b.fd, unix.SOL_CAN_RAW, unix.CAN_RAW_ERR_FILTER, classes)
+	return os.NewSyscallError("setsockopt CAN_RAW_ERR_FILTER", err)
 }

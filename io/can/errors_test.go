@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errorFrame is an error frame of these classes.
+// errorFrame returns an error frame of the given classes.
 func errorFrame(classes uint32, data ...byte) Frame {
 	f := Frame{ID: ERR | classes, Len: 8}
 	copy(f.Data[:], data)
 	return f
 }
 
-func TestErrorFramesTellHowAControllerStands(t *testing.T) {
+func TestErrorFramesSetTheControllersState(t *testing.T) {
 	const crtl, cnt = unix.CAN_ERR_CRTL, unix.CAN_ERR_CNT
 	var e Errors
 	for i, c := range []struct {
@@ -22,19 +22,19 @@ func TestErrorFramesTellHowAControllerStands(t *testing.T) {
 		want  Errors
 	}{
 		{errorFrame(crtl|cnt, 0, unix.CAN_ERR_CRTL_TX_WARNING, 0, 0, 0, 0, 96, 3),
-			Errors{State: Warning, Sends: true, Counted: true, Tx: 96, Rx: 3, Frames: 1, Warnings: 1}},
+			Errors{State: Warning, ByTx: true, HasCounters: true, Tx: 96, Rx: 3, Frames: 1, ErrorCounts: ErrorCounts{Warnings: 1}}},
 		{errorFrame(crtl|cnt, 0, unix.CAN_ERR_CRTL_TX_PASSIVE|unix.CAN_ERR_CRTL_RX_WARNING, 0, 0, 0, 0, 128, 97),
-			Errors{State: Passive, Sends: true, Receives: true, Counted: true, Tx: 128, Rx: 97, Frames: 2, Warnings: 1, Passives: 1}},
-		{errorFrame(crtl, 0, unix.CAN_ERR_CRTL_TX_PASSIVE), // again, and without the counters
-			Errors{State: Passive, Sends: true, Counted: true, Tx: 128, Rx: 97, Frames: 3, Warnings: 1, Passives: 1}},
+			Errors{State: Passive, ByTx: true, ByRx: true, HasCounters: true, Tx: 128, Rx: 97, Frames: 2, ErrorCounts: ErrorCounts{Warnings: 1, Passives: 1}}},
+		{errorFrame(crtl, 0, unix.CAN_ERR_CRTL_TX_PASSIVE), // repeated, without the counters
+			Errors{State: Passive, ByTx: true, HasCounters: true, Tx: 128, Rx: 97, Frames: 3, ErrorCounts: ErrorCounts{Warnings: 1, Passives: 1}}},
 		{errorFrame(unix.CAN_ERR_BUSOFF),
-			Errors{State: Off, Sends: true, Counted: true, Tx: 128, Rx: 97, Frames: 4, Warnings: 1, Passives: 1, Offs: 1}},
+			Errors{State: Off, ByTx: true, HasCounters: true, Tx: 128, Rx: 97, Frames: 4, ErrorCounts: ErrorCounts{Warnings: 1, Passives: 1, Offs: 1}}},
 		{errorFrame(unix.CAN_ERR_RESTARTED),
-			Errors{State: Active, Sends: true, Counted: true, Tx: 128, Rx: 97, Frames: 5, Warnings: 1, Passives: 1, Offs: 1, Restarts: 1}},
+			Errors{State: Active, ByTx: true, HasCounters: true, Tx: 128, Rx: 97, Frames: 5, ErrorCounts: ErrorCounts{Warnings: 1, Passives: 1, Offs: 1, Restarts: 1}}},
 		{errorFrame(crtl|cnt, 0, unix.CAN_ERR_CRTL_RX_PASSIVE, 0, 0, 0, 0, 0, 130),
-			Errors{State: Passive, Receives: true, Counted: true, Rx: 130, Frames: 6, Warnings: 1, Passives: 2, Offs: 1, Restarts: 1}},
+			Errors{State: Passive, ByRx: true, HasCounters: true, Rx: 130, Frames: 6, ErrorCounts: ErrorCounts{Warnings: 1, Passives: 2, Offs: 1, Restarts: 1}}},
 		{errorFrame(crtl|cnt, 0, unix.CAN_ERR_CRTL_ACTIVE),
-			Errors{State: Active, Counted: true, Frames: 7, Warnings: 1, Passives: 2, Offs: 1, Restarts: 1}},
+			Errors{State: Active, HasCounters: true, Frames: 7, ErrorCounts: ErrorCounts{Warnings: 1, Passives: 2, Offs: 1, Restarts: 1}}},
 	} {
 		if !e.Add(&c.frame) || e != c.want {
 			t.Errorf("frame %d: %+v, want %+v", i, e, c.want)
@@ -42,11 +42,11 @@ func TestErrorFramesTellHowAControllerStands(t *testing.T) {
 	}
 }
 
-func TestErrorFramesAreCountedByWhatTheySay(t *testing.T) {
+func TestErrorFramesAreCountedByClass(t *testing.T) {
 	var e Errors
 	for _, f := range []Frame{
 		errorFrame(unix.CAN_ERR_LOSTARB, 12),
-		errorFrame(unix.CAN_ERR_ACK | unix.CAN_ERR_BUSERROR), // one bus error, of which more is known
+		errorFrame(unix.CAN_ERR_ACK | unix.CAN_ERR_BUSERROR), // one bus error with details
 		errorFrame(unix.CAN_ERR_PROT|unix.CAN_ERR_BUSERROR, 0, 0, unix.CAN_ERR_PROT_STUFF, unix.CAN_ERR_PROT_LOC_CRC_SEQ),
 		errorFrame(unix.CAN_ERR_TX_TIMEOUT),
 		errorFrame(unix.CAN_ERR_CRTL, 0, unix.CAN_ERR_CRTL_RX_OVERFLOW),
@@ -58,13 +58,13 @@ func TestErrorFramesAreCountedByWhatTheySay(t *testing.T) {
 			t.Errorf("%+v is no error frame", f)
 		}
 	}
-	want := Errors{Frames: 8, Arbitration: 1, LostBit: 12, NoAck: 1, Bus: 2, TxTimeout: 1, RxOverflow: 1, TxOverflow: 1, Transceiver: 1}
+	want := Errors{Frames: 8, ErrorCounts: ErrorCounts{Arbitration: 1, LostBit: 12, NoAck: 1, Bus: 2, TxTimeout: 1, RxOverflow: 1, TxOverflow: 1, Transceiver: 1}}
 	if e != want {
 		t.Errorf("%+v, want %+v", e, want)
 	}
 }
 
-func TestWhatIsNoErrorFrameCountsForNothing(t *testing.T) {
+func TestOtherFramesAreNotCountedAsErrors(t *testing.T) {
 	long := errorFrame(unix.CAN_ERR_BUSOFF)
 	long.Len = 64
 	short := errorFrame(unix.CAN_ERR_BUSOFF)
@@ -77,7 +77,7 @@ func TestWhatIsNoErrorFrameCountsForNothing(t *testing.T) {
 	}
 }
 
-func FuzzErrorFramesLeaveAState(f *testing.F) {
+func FuzzErrorFramesKeepAValidState(f *testing.F) {
 	f.Add(uint32(ERR|unix.CAN_ERR_BUSOFF), []byte{0, 4, 0, 0, 0, 0, 200, 9})
 	f.Add(uint32(ERR|unix.CAN_ERR_CRTL|unix.CAN_ERR_CNT), []byte{0, 0x3F, 0, 0, 0, 0, 200, 9})
 	f.Fuzz(func(t *testing.T, id uint32, data []byte) {
@@ -93,75 +93,75 @@ func FuzzErrorFramesLeaveAState(f *testing.F) {
 	})
 }
 
-// A pair hands on an error frame like any other message.
-func TestABusThatIsOffIsToldBesideItsFrames(t *testing.T) {
+// A pair carries an error frame like any other message.
+func TestBusOffIsReportedInOrderWithDataFrames(t *testing.T) {
 	b, unit := pair(t)
 	dst := make([]Frame, 8)
 	for _, c := range []struct {
-		says uint32
-		off  bool
-		offs uint64
+		classes uint32
+		off     bool
+		offs    uint64
 	}{{unix.CAN_ERR_BUSOFF, true, 1}, {unix.CAN_ERR_ACK, true, 1}, {unix.CAN_ERR_BUSOFF, true, 1}, {unix.CAN_ERR_RESTARTED, false, 1},
 		{unix.CAN_ERR_BUSOFF | unix.CAN_ERR_CNT, true, 2}} {
-		write(t, unit, message(errorFrame(c.says)))
-		write(t, unit, message(Frame{ID: 7}))
+		writeRaw(t, unit, frameBytes(errorFrame(c.classes)))
+		writeRaw(t, unit, frameBytes(Frame{ID: 7}))
 		if n := b.Recv(dst); n != 1 || dst[0].ID != 7 || b.Off != c.off || b.Stats.Offs != c.offs {
-			t.Errorf("after %#x: %d frames, off %t, %d times; want the data frame, %t, %d times", c.says, n, b.Off, b.Stats.Offs, c.off, c.offs)
+			t.Errorf("after %#x: %d frames, off %t, %d times; want the data frame, %t, %d times", c.classes, n, b.Off, b.Stats.Offs, c.off, c.offs)
 		}
 	}
 }
 
-// vcan hands an error frame that is written to it to those who listen, as a
+// vcan delivers an error frame written to it to all subscribed sockets, as a
 // controller's driver would.
-func TestErrorFramesGoToTheirOwnSocket(t *testing.T) {
-	plain := dial(t, "vcan0", Filter{}) // passes all data frames
+func TestDialErrorsReceivesErrorFramesOnly(t *testing.T) {
+	plain := dialOrSkip(t, "vcan0", Filter{}) // passes all data frames
 	listener, err := DialErrors("vcan0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	writer := dial(t, "vcan0")
+	writer := dialOrSkip(t, "vcan0")
 	for _, f := range []Frame{{ID: 0x123}, errorFrame(unix.CAN_ERR_ACK), errorFrame(unix.CAN_ERR_BUSOFF)} {
 		if !writer.Send(&f) {
 			t.Fatalf("%+v is not sent", f)
 		}
 	}
-	if got := await(listener, 2); len(got) != 2 || got[0] != ERR|unix.CAN_ERR_ACK || got[1] != ERR|unix.CAN_ERR_BUSOFF {
+	if got := recvAtLeast(listener, 2); len(got) != 2 || got[0] != ERR|unix.CAN_ERR_ACK || got[1] != ERR|unix.CAN_ERR_BUSOFF {
 		t.Errorf("the listener received %#x, want two error frames", got)
 	}
-	if got := await(plain, 1); len(got) != 1 || got[0] != 0x123 || !plain.Off {
-		t.Errorf("the plant's socket received %#x, off %t; want the data frame alone, and to know", got, plain.Off)
+	if got := recvAtLeast(plain, 1); len(got) != 1 || got[0] != 0x123 || !plain.Off {
+		t.Errorf("the plant's socket received %#x, off %t; want the data frame alone, and off", got, plain.Off)
 	}
 }
 
-// A controller that is off its bus is often brought back by hand, and says nothing.
-func TestAnInterfaceThatGoesDownIsAControllerThatStartsAnew(t *testing.T) {
-	link(t, "vcan9", "72")
+// A user often restarts a bus-off controller by hand; no error frame reports that.
+func TestBusOffEndsWhenTheInterfaceGoesDown(t *testing.T) {
+	addInterface(t, "vcan9", "72")
 	ip(t, "link", "set", "vcan9", "up")
-	b, writer := dial(t, "vcan9", Filter{}), dial(t, "vcan9")
+	b, writer := dialOrSkip(t, "vcan9", Filter{}), dialOrSkip(t, "vcan9")
 	off := errorFrame(unix.CAN_ERR_BUSOFF)
 	writer.Send(&off)
 	send(t, writer, 1)
-	if await(b, 1); !b.Off {
-		t.Fatal("bus-off was not heard")
+	if recvAtLeast(b, 1); !b.Off {
+		t.Fatal("bus-off was not received")
 	}
 	ip(t, "link", "set", "vcan9", "down")
 	if b.Recv(make([]Frame, 1)); b.Off {
 		t.Error("still off, although the interface is down")
 	}
 	ip(t, "link", "set", "vcan9", "up")
-	writer.Recv(make([]Frame, 1)) // takes the news that it was down
+	writer.Recv(make([]Frame, 1)) // reads the pending ENETDOWN
 	send(t, writer, 2)
-	if got := await(b, 1); len(got) != 1 || got[0] != 2 {
+	if got := recvAtLeast(b, 1); len(got) != 1 || got[0] != 2 {
 		t.Errorf("up again: received %v, want frame 2", got)
 	}
 }
 
-// The target's socket is brought back by a process that shares it.
-func TestASocketOutlivesItsInterface(t *testing.T) {
-	link(t, "vcan9", "72")
+// A process that shares the socket binds it again for the target.
+func TestSocketIsReboundAfterItsInterfaceReturns(t *testing.T) {
+	addInterface(t, "vcan9", "72")
 	ip(t, "link", "set", "vcan9", "up")
-	b := dial(t, "vcan9", exact(5))
+	b := dialOrSkip(t, "vcan9", exact(5))
 	file, err := b.File()
 	if err != nil {
 		t.Fatal(err)
@@ -187,32 +187,32 @@ func TestASocketOutlivesItsInterface(t *testing.T) {
 	if err := shared.Rebind("vcan9", []Filter{exact(5)}); err != nil {
 		t.Fatal(err)
 	}
-	b.Recv(make([]Frame, 1)) // takes the news that it was gone
-	writer := dial(t, "vcan9", Filter{})
+	b.Recv(make([]Frame, 1)) // reads the pending error of the removed interface
+	writer := dialOrSkip(t, "vcan9", Filter{})
 	send(t, writer, 4, 5)
-	if got := await(b, 1); len(got) != 1 || got[0] != 5 || !b.Bound() {
+	if got := recvAtLeast(b, 1); len(got) != 1 || got[0] != 5 || !b.Bound() {
 		t.Errorf("received %v, want what the filter passes", got)
 	}
-	if got := errorFrame(unix.CAN_ERR_BUSOFF); !writer.Send(&got) || await(writer, 0) != nil {
+	if got := errorFrame(unix.CAN_ERR_BUSOFF); !writer.Send(&got) || recvAtLeast(writer, 0) != nil {
 		t.Error("no error frame was written")
 	}
 	send(t, writer, 5)
-	if await(b, 1); !b.Off {
-		t.Error("bus-off is not heard on the new interface")
+	if recvAtLeast(b, 1); !b.Off {
+		t.Error("bus-off is not received on the new interface")
 	}
 	send(t, b, 6)
-	if got := await(writer, 1); len(got) != 1 || got[0] != 6 {
+	if got := recvAtLeast(writer, 1); len(got) != 1 || got[0] != 6 {
 		t.Errorf("the other side received %v, want frame 6", got)
 	}
 }
 
-func TestErrorsOfAnInterfaceThatIsNotThereAreRefused(t *testing.T) {
+func TestDialErrorsRefusesAMissingInterface(t *testing.T) {
 	if b, err := DialErrors("vcan9"); b != nil || err == nil {
 		t.Errorf("%v, %v; want an error", b, err)
 	}
 }
 
-func TestASharedSocketSendsBesideItsOwner(t *testing.T) {
+func TestSharedSocketSendsInParallelWithItsOwner(t *testing.T) {
 	target, unit, err := Pair()
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestASharedSocketSendsBesideItsOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(t, second, 3)
-	if got := drain(other); len(got) != 3 || got[0] != 1 || got[1] != 2 || got[2] != 3 {
+	if got := recvAll(other); len(got) != 3 || got[0] != 1 || got[1] != 2 || got[2] != 3 {
 		t.Errorf("received %v, want 1, 2, 3", got)
 	}
 	second.Close()

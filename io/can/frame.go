@@ -4,12 +4,15 @@
 // It does not know what a frame means (package messages), does not wait (the caller polls at its
 // tick), does not configure interfaces and keeps no log.
 //
-// Reading order: frame.go (Frame), bus.go (Bus: RecvAt, Send), dial.go (sockets), errors.go (error
-// frames, states of a controller), others.go (frames beside those of the bench), link.go
-// (what the kernel says of an interface), host.go (names of interfaces).
+// Reading order: frame.go (Frame), bus.go (Bus: RecvAt, Send), dial.go (sockets, and names of
+// interfaces), errors.go (error frames, states of a controller), monitor.go (the bus monitor: frames
+// that the bench does not read), link.go (interfaces as rtnetlink reports them).
 package can
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // Frame is the kernel's struct canfd_frame: what a socket carries, for classic
 // CAN (its first 16 bytes) and for CAN FD (all 72).
@@ -53,12 +56,20 @@ const (
 	FlagFDF uint8 = 1 << 2 // a CAN FD frame
 )
 
-// FD tells whether f travels as a CAN FD frame: it says so or is too long for
-// a classic one.
+// FD reports whether f is sent as a CAN FD frame: FlagFDF is set, or Len exceeds 8.
 //
 //go:nosplit
 func (f *Frame) FD() bool { return f.Flags&FlagFDF != 0 || f.Len > 8 }
 
-// Filter lets a frame pass if its ID and ID agree in the bits of Mask. Mask
-// includes EFF and RTR where those have to agree too; Filter{} passes all.
+// Lengths maps a data length code to the frame's length in bytes; codes above 8 are CAN FD: ISO 11898-1.
+var Lengths = [16]uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64}
+
+// DLC returns the data length code of the smallest frame that holds n bytes, n <= 64.
+func DLC(n uint8) uint8 {
+	code, _ := slices.BinarySearch(Lengths[:], n)
+	return uint8(code)
+}
+
+// Filter passes a frame whose identifier equals ID in the bits of Mask. Mask
+// includes EFF and RTR where these bits must match too; Filter{} passes all frames.
 type Filter struct{ ID, Mask uint32 }

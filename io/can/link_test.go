@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkMessage is what the kernel says of an interface of ARPHRD_CAN.
+// linkMessage returns a kernel message about an interface of type ARPHRD_CAN.
 func linkMessage(kind uint16, index, flags uint32, list []byte) []byte {
 	e := binary.NativeEndian
 	b := e.AppendUint32(nil, uint32(unix.SizeofNlMsghdr+unix.SizeofIfInfomsg+len(list)))
@@ -19,22 +19,22 @@ func linkMessage(kind uint16, index, flags uint32, list []byte) []byte {
 	return append(append(b, 0, 0, 0, 0), list...)
 }
 
-// card is the attributes of an interface with a controller.
+// card returns the attributes of an interface with a controller.
 func card(name string, state uint32, tx, rx uint16) []byte {
 	e := binary.NativeEndian
-	data := attribute(nil, unix.IFLA_CAN_STATE, e.AppendUint32(nil, state))
-	data = attribute(data, unix.IFLA_CAN_BERR_COUNTER, e.AppendUint16(e.AppendUint16(nil, tx), rx))
-	data = attribute(data, unix.IFLA_CAN_BITTIMING, append(e.AppendUint32(nil, 250_000), make([]byte, 28)...))
-	data = attribute(data, unix.IFLA_CAN_RESTART_MS, e.AppendUint32(nil, 100))
-	info := attribute(nil, unix.IFLA_INFO_KIND, []byte("can\x00"))
-	info = attribute(info, unix.IFLA_INFO_DATA, data)
-	list := attribute(nil, unix.IFLA_IFNAME, append([]byte(name), 0))
-	return attribute(list, unix.IFLA_LINKINFO|unix.NLA_F_NESTED, info)
+	data := appendAttribute(nil, unix.IFLA_CAN_STATE, e.AppendUint32(nil, state))
+	data = appendAttribute(data, unix.IFLA_CAN_BERR_COUNTER, e.AppendUint16(e.AppendUint16(nil, tx), rx))
+	data = appendAttribute(data, unix.IFLA_CAN_BITTIMING, append(e.AppendUint32(nil, 250_000), make([]byte, 28)...))
+	data = appendAttribute(data, unix.IFLA_CAN_RESTART_MS, e.AppendUint32(nil, 100))
+	info := appendAttribute(nil, unix.IFLA_INFO_KIND, []byte("can\x00"))
+	info = appendAttribute(info, unix.IFLA_INFO_DATA, data)
+	list := appendAttribute(nil, unix.IFLA_IFNAME, append([]byte(name), 0))
+	return appendAttribute(list, unix.IFLA_LINKINFO|unix.NLA_F_NESTED, info)
 }
 
-// links are those that a message of the kernel is about.
+// links parses the interfaces in the kernel messages b.
 func links(b []byte) (list []Link) {
-	messages(b, func(kind uint16, _ uint32, data []byte) {
+	forEachMessage(b, func(kind uint16, _ uint32, data []byte) {
 		if l, ok := parseLink(kind, data); ok {
 			list = append(list, l)
 		}
@@ -42,15 +42,15 @@ func links(b []byte) (list []Link) {
 	return list
 }
 
-func TestLinksAreReadFromWhatTheKernelSays(t *testing.T) {
+func TestLinksAreParsedFromKernelMessages(t *testing.T) {
 	b := linkMessage(unix.RTM_NEWLINK, 4, unix.IFF_UP, card("can0", unix.CAN_STATE_BUS_OFF, 248, 3))
-	b = append(b, linkMessage(unix.RTM_DELLINK, 5, 0, attribute(attribute(nil, unix.IFLA_IFNAME, []byte("vcan12\x00")),
-		unix.IFLA_LINKINFO, attribute(nil, unix.IFLA_INFO_KIND, []byte("vcan\x00"))))...)
+	b = append(b, linkMessage(unix.RTM_DELLINK, 5, 0, appendAttribute(appendAttribute(nil, unix.IFLA_IFNAME, []byte("vcan12\x00")),
+		unix.IFLA_LINKINFO, appendAttribute(nil, unix.IFLA_INFO_KIND, []byte("vcan\x00"))))...)
 	other := linkMessage(unix.RTM_NEWLINK, 1, unix.IFF_UP, nil)
 	binary.NativeEndian.PutUint16(other[unix.SizeofNlMsghdr+2:], unix.ARPHRD_ETHER)
 	got := links(append(b, other...))
 	want := []Link{
-		{Index: 4, Name: "can0", Up: true, Card: true, State: Off, Counted: true, Tx: 248, Rx: 3, BitRate: 250_000, RestartMs: 100},
+		{Index: 4, Name: "can0", Up: true, Card: true, State: Off, HasCounters: true, Tx: 248, Rx: 3, BitRate: 250_000, RestartMs: 100},
 		{Index: 5, Name: "vcan12", Gone: true},
 	}
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
@@ -58,19 +58,19 @@ func TestLinksAreReadFromWhatTheKernelSays(t *testing.T) {
 	}
 }
 
-func TestEveryStateOfTheKernelHasItsName(t *testing.T) {
-	for word, want := range []State{Active, Warning, Passive, Off, Stopped, Stopped, Unknown} {
-		got := links(linkMessage(unix.RTM_NEWLINK, 4, 0, card("can0", uint32(word), 0, 0)))
+func TestEveryKernelStateHasAState(t *testing.T) {
+	for value, want := range []State{Active, Warning, Passive, Off, Stopped, Stopped, Unknown} {
+		got := links(linkMessage(unix.RTM_NEWLINK, 4, 0, card("can0", uint32(value), 0, 0)))
 		if len(got) != 1 || got[0].State != want {
-			t.Errorf("state %d is %v, want %v", word, got, want)
+			t.Errorf("state %d is %v, want %v", value, got, want)
 		}
 	}
 	if s := State(9).String(); s != "state 9" {
-		t.Errorf("a state there is not is called %q", s)
+		t.Errorf("an undefined state is called %q", s)
 	}
 }
 
-func FuzzLinksAreReadFromAnyBytes(f *testing.F) {
+func FuzzLinksAreParsedFromAnyBytes(f *testing.F) {
 	whole := linkMessage(unix.RTM_NEWLINK, 4, unix.IFF_UP, card("can0", unix.CAN_STATE_BUS_OFF, 248, 3))
 	f.Add(whole)
 	for i := range len(whole) {
@@ -78,21 +78,21 @@ func FuzzLinksAreReadFromAnyBytes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, l := range links(b) {
-			if l.State > Stopped || !l.Card && (l.State != Unknown || l.Counted) {
+			if l.State > Stopped || !l.Card && (l.State != Unknown || l.HasCounters) {
 				t.Errorf("%+v of % X", l, b)
 			}
 		}
 	})
 }
 
-func TestAnInterfaceThatIsNotThereIsTold(t *testing.T) {
+func TestQueryOfAMissingInterfaceIsErrNoInterface(t *testing.T) {
 	l, err := OpenLinks()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	for _, name := range []string{"vcan99", "lo"} {
-		if link, err := l.Ask(name); !errors.Is(err, ErrNoInterface) {
+		if link, err := l.Query(name); !errors.Is(err, ErrNoInterface) {
 			t.Errorf("%s: %+v, %v; want %v", name, link, err, ErrNoInterface)
 		}
 	}
@@ -100,13 +100,13 @@ func TestAnInterfaceThatIsNotThereIsTold(t *testing.T) {
 		t.Errorf("restart of lo: %v", err)
 	}
 	l.Close()
-	if _, err := l.Ask("lo"); err == nil {
+	if _, err := l.Query("lo"); err == nil {
 		t.Error("an answer after Close")
 	}
 }
 
-func TestChangesOfAnInterfaceAreHeard(t *testing.T) {
-	dial(t, "vcan0")
+func TestChangesReportsEachChangeOfAnInterface(t *testing.T) {
+	dialOrSkip(t, "vcan0")
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to add vcan9")
 	}
@@ -115,15 +115,15 @@ func TestChangesOfAnInterfaceAreHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	link(t, "vcan9", "72")
+	addInterface(t, "vcan9", "72")
 	ip(t, "link", "set", "vcan9", "up")
-	asked, err := l.Ask("vcan9")
+	asked, err := l.Query("vcan9")
 	if err != nil || !asked.Up || asked.Card || asked.Name != "vcan9" {
 		t.Errorf("vcan9 is %+v, %v; want it to be up", asked, err)
 	}
 	ip(t, "link", "set", "vcan9", "down")
 	ip(t, "link", "del", "vcan9")
-	var told []string
+	var got []string
 	if !l.Changes(100, func(link Link) {
 		if link.Name != "vcan9" || link.Index != asked.Index {
 			return
@@ -132,13 +132,13 @@ func TestChangesOfAnInterfaceAreHeard(t *testing.T) {
 		if link.Gone {
 			now = "gone"
 		}
-		if len(told) == 0 || told[len(told)-1] != now {
-			told = append(told, now)
+		if len(got) == 0 || got[len(got)-1] != now {
+			got = append(got, now)
 		}
 	}) {
 		t.Error("changes were lost")
 	}
-	if len(told) != 4 || told[0] != "down" || told[1] != "up" || told[2] != "down" || told[3] != "gone" {
-		t.Errorf("told %v, want down, up, down, gone", told)
+	if len(got) != 4 || got[0] != "down" || got[1] != "up" || got[2] != "down" || got[3] != "gone" {
+		t.Errorf("got %v, want down, up, down, gone", got)
 	}
 }

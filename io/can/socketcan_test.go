@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// exact passes the data frame with this 11-bit identifier.
+// exact returns a filter that passes the data frame with this 11-bit identifier.
 func exact(id uint32) Filter { return Filter{ID: id, Mask: MaskSFF | EFF | RTR} }
 
-// dial opens a bus on SocketCAN, or skips and says what is missing.
-func dial(t *testing.T, name string, filters ...Filter) *Bus {
+// dialOrSkip opens a bus on SocketCAN, or skips and says what is missing.
+func dialOrSkip(t *testing.T, name string, filters ...Filter) *Bus {
 	t.Helper()
 	b, err := Dial(name, filters)
 	if errors.Is(err, ErrNoCAN) || name == "vcan0" && (errors.Is(err, ErrNoInterface) || errors.Is(err, ErrDown)) {
@@ -27,10 +27,10 @@ func dial(t *testing.T, name string, filters ...Filter) *Bus {
 	return b
 }
 
-// link makes a virtual interface with its own name and MTU, or skips.
-func link(t *testing.T, name, mtu string) {
+// addInterface makes a virtual interface with its own name and MTU, or skips.
+func addInterface(t *testing.T, name, mtu string) {
 	t.Helper()
-	dial(t, "vcan0")
+	dialOrSkip(t, "vcan0")
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to add " + name)
 	}
@@ -52,7 +52,7 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-// send sends frames with these identifiers.
+// send sends frames with the given identifiers.
 func send(t *testing.T, b *Bus, ids ...uint32) {
 	t.Helper()
 	for _, id := range ids {
@@ -62,8 +62,8 @@ func send(t *testing.T, b *Bus, ids ...uint32) {
 	}
 }
 
-// drain returns the identifiers of all frames that wait.
-func drain(b *Bus) (ids []uint32) {
+// recvAll returns the identifiers of all frames that wait.
+func recvAll(b *Bus) (ids []uint32) {
 	dst := make([]Frame, 64)
 	for n := b.Recv(dst); n > 0; n = b.Recv(dst) {
 		for _, f := range dst[:n] {
@@ -73,12 +73,12 @@ func drain(b *Bus) (ids []uint32) {
 	return ids
 }
 
-// await returns the identifiers of n frames and of any that come with them. The
+// recvAtLeast returns the identifiers of n frames and of any that come with them. The
 // kernel delivers in a thread of its own when it is busy; so this waits, but not
 // for ever.
-func await(b *Bus, n int) (ids []uint32) {
+func recvAtLeast(b *Bus, n int) (ids []uint32) {
 	for range 1000 {
-		ids = append(ids, drain(b)...)
+		ids = append(ids, recvAll(b)...)
 		if len(ids) >= n {
 			break
 		}
@@ -87,12 +87,12 @@ func await(b *Bus, n int) (ids []uint32) {
 	return ids
 }
 
-func TestSocketPassesOnlyWhatItsFiltersName(t *testing.T) {
-	none := dial(t, "vcan0")
-	one := dial(t, "vcan0", exact(0x123))
-	long := dial(t, "vcan0", Filter{ID: 0x123 | EFF, Mask: MaskEFF | EFF | RTR})
-	all := dial(t, "vcan0", Filter{})
-	sender := dial(t, "vcan0")
+func TestSocketReceivesOnlyFramesThatPassItsFilters(t *testing.T) {
+	none := dialOrSkip(t, "vcan0")
+	one := dialOrSkip(t, "vcan0", exact(0x123))
+	long := dialOrSkip(t, "vcan0", Filter{ID: 0x123 | EFF, Mask: MaskEFF | EFF | RTR})
+	all := dialOrSkip(t, "vcan0", Filter{})
+	sender := dialOrSkip(t, "vcan0")
 	sent := []uint32{0x122, 0x123, 0x124, 0x123 | EFF, 0x123 | RTR, 0x1FFFFFFF | EFF}
 	send(t, sender, sent...)
 	for _, c := range []struct {
@@ -106,16 +106,16 @@ func TestSocketPassesOnlyWhatItsFiltersName(t *testing.T) {
 		{"no filter", none, nil},
 		{"the sender itself", sender, nil},
 	} {
-		if got := await(c.bus, len(c.want)); !slices.Equal(got, c.want) {
+		if got := recvAtLeast(c.bus, len(c.want)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: received %X, want %X", c.name, got, c.want)
 		}
 	}
 }
 
 func TestFramesLoopBackToOtherSocketsOfTheHost(t *testing.T) {
-	a, b := dial(t, "vcan0", Filter{}), dial(t, "vcan0", Filter{})
+	a, b := dialOrSkip(t, "vcan0", Filter{}), dialOrSkip(t, "vcan0", Filter{})
 	dst := make([]Frame, 2)
-	for _, f := range []Frame{ramp(0x7FF, 8, 0), ramp(0x1FFFFFFF|EFF, 0, 0), ramp(1, 3, 0), ramp(2, 64, FlagFDF|FlagBRS)} {
+	for _, f := range []Frame{frameOf(0x7FF, 8, 0), frameOf(0x1FFFFFFF|EFF, 0, 0), frameOf(1, 3, 0), frameOf(2, 64, FlagFDF|FlagBRS)} {
 		for _, dir := range [][2]*Bus{{a, b}, {b, a}} {
 			if !dir[0].Send(&f) {
 				t.Fatalf("%+v is not sent: %+v", f, dir[0].Stats)
@@ -135,19 +135,19 @@ func TestFramesLoopBackToOtherSocketsOfTheHost(t *testing.T) {
 	}
 }
 
-func TestOverflowIsCountedToTheFrame(t *testing.T) {
-	rx, tx := dial(t, "vcan0", exact(0x321), exact(0x322)), dial(t, "vcan0")
+func TestOverflowCountIsExact(t *testing.T) {
+	rx, tx := dialOrSkip(t, "vcan0", exact(0x321), exact(0x322)), dialOrSkip(t, "vcan0")
 	const frames = 3000
 	for i := range frames {
 		tx.Send(&Frame{ID: 0x321, Len: 8})
 		if i%500 == 0 {
-			time.Sleep(time.Millisecond) // its backlog is short
+			time.Sleep(time.Millisecond) // the backlog of vcan is short
 		}
 	}
 	time.Sleep(50 * time.Millisecond)
-	held := len(drain(rx))
+	held := len(recvAll(rx))
 	send(t, tx, 0x322) // the count comes with the next frame
-	if got := await(rx, 1); !slices.Equal(got, []uint32{0x322}) {
+	if got := recvAtLeast(rx, 1); !slices.Equal(got, []uint32{0x322}) {
 		t.Errorf("received %X after the overflow, want 322", got)
 	}
 	if held == 0 || held >= frames {
@@ -160,24 +160,24 @@ func TestOverflowIsCountedToTheFrame(t *testing.T) {
 }
 
 func TestFDNeedsAnMTUOf72(t *testing.T) {
-	link(t, "vcan8", "16")
+	addInterface(t, "vcan8", "16")
 	ip(t, "link", "set", "vcan8", "up")
-	classic := dial(t, "vcan8", Filter{})
+	classic := dialOrSkip(t, "vcan8", Filter{})
 	if classic.FD {
 		t.Error("a bus with MTU 16 claims to take CAN FD frames")
 	}
-	f := ramp(1, 64, FlagFDF)
+	f := frameOf(1, 64, FlagFDF)
 	if classic.Send(&f) || classic.Stats.TxDropped != 1 {
 		t.Errorf("an FD frame on MTU 16: %+v", classic.Stats)
 	}
 	send(t, classic, 1)
-	if !dial(t, "vcan0").FD {
+	if !dialOrSkip(t, "vcan0").FD {
 		t.Error("vcan0 does not take CAN FD frames: set its MTU to 72")
 	}
 }
 
-func TestDialNamesTheInterfacesThereAre(t *testing.T) {
-	dial(t, "vcan0")
+func TestDialErrorListsTheInterfacesOfTheHost(t *testing.T) {
+	dialOrSkip(t, "vcan0")
 	before := descriptors(t)
 	for _, name := range []string{"vcan77", "", "a-name-longer-than-fifteen"} {
 		_, err := Dial(name, nil)
@@ -186,7 +186,7 @@ func TestDialNamesTheInterfacesThereAre(t *testing.T) {
 		}
 	}
 	_, err := Dial("lo", nil)
-	if !errors.Is(err, ErrNoInterface) || !strings.Contains(err.Error(), "lo is of another kind") {
+	if !errors.Is(err, ErrNoInterface) || !strings.Contains(err.Error(), "lo is not a CAN interface") {
 		t.Errorf("Dial lo gives %v", err)
 	}
 	if after := descriptors(t); after != before {
@@ -195,17 +195,17 @@ func TestDialNamesTheInterfacesThereAre(t *testing.T) {
 }
 
 func TestDialRefusesAnInterfaceThatIsDown(t *testing.T) {
-	link(t, "vcan9", "72")
+	addInterface(t, "vcan9", "72")
 	_, err := Dial("vcan9", nil)
 	if !errors.Is(err, ErrDown) || !strings.Contains(err.Error(), "ip link set vcan9 up") {
 		t.Errorf("Dial gives %v, want %v and the command", err, ErrDown)
 	}
 }
 
-func TestInterfaceThatGoesDownAndUpIsCountedAndServed(t *testing.T) {
-	link(t, "vcan9", "72")
+func TestInterfaceDownIsCountedAndBusWorksAgainWhenUp(t *testing.T) {
+	addInterface(t, "vcan9", "72")
 	ip(t, "link", "set", "vcan9", "up")
-	a, b := dial(t, "vcan9", Filter{}), dial(t, "vcan9", Filter{})
+	a, b := dialOrSkip(t, "vcan9", Filter{}), dialOrSkip(t, "vcan9", Filter{})
 	ip(t, "link", "set", "vcan9", "down")
 	if a.Send(&Frame{}) || a.Stats.Down != 1 {
 		t.Errorf("send on a downed interface: %+v", a.Stats)
@@ -216,7 +216,7 @@ func TestInterfaceThatGoesDownAndUpIsCountedAndServed(t *testing.T) {
 	}
 	ip(t, "link", "set", "vcan9", "up")
 	send(t, a, 5)
-	got := await(b, 1)
+	got := recvAtLeast(b, 1)
 	if !slices.Equal(got, []uint32{5}) {
 		t.Errorf("received %X after the interface came back, want 5: %+v", got, b.Stats)
 	}
@@ -233,20 +233,20 @@ func TestInterfaceThatGoesDownAndUpIsCountedAndServed(t *testing.T) {
 
 // 200 kbit/s are some 1500 frames/s, 160 bytes 10 frames at once; the queue of
 // the interface has room for all 200, the socket's own lets far fewer in.
-func TestSlowInterfaceDropsAtTheSenderAndLosesNothing(t *testing.T) {
-	link(t, "vcan9", "72")
+func TestSlowInterfaceDropsOnlyAtTheSender(t *testing.T) {
+	addInterface(t, "vcan9", "72")
 	ip(t, "link", "set", "vcan9", "up")
 	command(t, "tc", "qdisc", "add", "dev", "vcan9", "root", "tbf", "rate", "200kbit", "burst", "160", "limit", "100000")
-	rx, tx := dial(t, "vcan9", Filter{}), dial(t, "vcan9")
+	rx, tx := dialOrSkip(t, "vcan9", Filter{}), dialOrSkip(t, "vcan9")
 	begin := time.Now()
 	for i := range 200 {
 		tx.Send(&Frame{ID: uint32(i), Len: 8})
 	}
-	most := 60 + uint64(2000*time.Since(begin).Seconds()) // the queue, and what left it meanwhile
+	most := 60 + uint64(2000*time.Since(begin).Seconds()) // the queue, and the frames sent meanwhile
 	if s := tx.Stats; s.Tx == 0 || s.Tx > most || s.Tx+s.TxDropped != 200 || s.Errors+s.Down != 0 {
-		t.Errorf("sender %+v: want a short queue and the other of 200 frames dropped", s)
+		t.Errorf("sender %+v: want a short queue and the rest of 200 frames dropped", s)
 	}
-	if got := await(rx, int(tx.Stats.Tx)); len(got) != int(tx.Stats.Tx) {
+	if got := recvAtLeast(rx, int(tx.Stats.Tx)); len(got) != int(tx.Stats.Tx) {
 		t.Errorf("received %d frames of %d the kernel took", len(got), tx.Stats.Tx)
 	}
 	sent := false
@@ -262,7 +262,7 @@ func TestSlowInterfaceDropsAtTheSenderAndLosesNothing(t *testing.T) {
 }
 
 func TestInheritedSocketKeepsFilterAndFD(t *testing.T) {
-	first, tx := dial(t, "vcan0", exact(0x42)), dial(t, "vcan0")
+	first, tx := dialOrSkip(t, "vcan0", exact(0x42)), dialOrSkip(t, "vcan0")
 	f, err := first.File()
 	if err != nil {
 		t.Fatal(err)
@@ -274,13 +274,13 @@ func TestInheritedSocketKeepsFilterAndFD(t *testing.T) {
 	defer second.Close()
 	first.Close()
 	send(t, tx, 0x41, 0x42)
-	if got := await(second, 1); !slices.Equal(got, []uint32{0x42}) || !second.FD {
+	if got := recvAtLeast(second, 1); !slices.Equal(got, []uint32{0x42}) || !second.FD {
 		t.Errorf("received %X with FD %v, want 42 with FD", got, second.FD)
 	}
 }
 
 func TestSocketDoesNotAllocate(t *testing.T) {
-	rx, tx := dial(t, "vcan0", exact(0x42)), dial(t, "vcan0")
+	rx, tx := dialOrSkip(t, "vcan0", exact(0x42)), dialOrSkip(t, "vcan0")
 	dst := make([]Frame, 64)
 	f := Frame{ID: 0x42, Len: 8}
 	got := testing.AllocsPerRun(100, func() {
@@ -298,7 +298,7 @@ func TestSocketDoesNotAllocate(t *testing.T) {
 
 // A receiver that polls sees every frame of a flood or counts it.
 func TestFloodOnTheSocketIsReceivedOrCounted(t *testing.T) {
-	rx, tx := dial(t, "vcan0", exact(0x42), exact(0x700)), dial(t, "vcan0")
+	rx, tx := dialOrSkip(t, "vcan0", exact(0x42), exact(0x700)), dialOrSkip(t, "vcan0")
 	stop := make(chan struct{})
 	go func() {
 		defer close(stop)
@@ -320,16 +320,16 @@ func TestFloodOnTheSocketIsReceivedOrCounted(t *testing.T) {
 		rx.Recv(dst)
 	}
 	time.Sleep(50 * time.Millisecond)
-	drain(rx)
+	recvAll(rx)
 	send(t, tx, 0x700)
-	await(rx, 1)
+	recvAtLeast(rx, 1)
 	if s := rx.Stats; s.Rx+s.RxOverflow != 5001 || s.Errors+s.BadSize != 0 || tx.Stats.Tx != 20001 {
 		t.Errorf("%+v: received and dropped are not together 5001 (sender %+v)", s, tx.Stats)
 	}
 }
 
-func TestFramesTellWhenTheyCameIn(t *testing.T) {
-	rx, tx := dial(t, "vcan0", exact(0x321)), dial(t, "vcan0")
+func TestFramesHaveReceptionTimes(t *testing.T) {
+	rx, tx := dialOrSkip(t, "vcan0", exact(0x321)), dialOrSkip(t, "vcan0")
 	dst, at := make([]Frame, 64), make([]Stamp, 64)
 	var last int64
 	for i := range 20 {

@@ -1,12 +1,8 @@
 package can
 
-import (
-	"embed"
-	"io/fs"
-)
+import "embed"
 
-//go:embed bus.go dial.go errors.go frame.go host.go link.go others.go
-var sourceText embed.FS
-
-// Text is the source of this package, of which generated targets are built.
-func Text() fs.FS { return sourceText }
+// Text holds the source files of this package; generated targets are built from them.
+//
+//go:embed bus.go dial.go errors.go frame.go link.go monitor.go
+var Text embed.FS

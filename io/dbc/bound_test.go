@@ -5,21 +5,20 @@ import (
 	"testing"
 
 	"lockstep/io/can"
-	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 )
 
-// Every message of a file goes out with its start values, protected where the real
-// network has it so: Getriebe_11 with the identifiers that opendbc names for it.
-func TestMessagesOfAFileAreSentWithTheirStartValues(t *testing.T) {
+// Every message of a file is sent with its start values, protected where the real network
+// protects it: Getriebe_11 with the identifiers that opendbc gives.
+func TestMessagesAreSentWithTheirStartValues(t *testing.T) {
 	db := gearbox(t)
-	e2e := messages.ProtectionSpec{Profile: "e2e-2", DataIDs: []uint32{
+	e2e := sigmap.ProtectionSpec{Profile: "e2e-2", DataIDs: []uint32{
 		0x3F, 0x69, 0x39, 0xDC, 0x94, 0xF9, 0x14, 0x64, 0xD8, 0x6A, 0x34, 0xCE, 0xA2, 0x55, 0xB5, 0x2C}}
 	s := sigmap.Spec{PeriodNs: 1e6}
 	for i := range db.Messages {
 		m := sigmap.Sending{Message: db.Messages[i].Name, CycleNs: 10e6, PhaseNs: sigmap.FreePhase}
 		if m.Message == "Getriebe_11" {
-			m.Protect = []messages.ProtectionSpec{e2e}
+			m.Protect = []sigmap.ProtectionSpec{e2e}
 		}
 		s.Sendings = append(s.Sendings, m)
 	}

@@ -10,8 +10,8 @@ import (
 	"lockstep/io/sigmap"
 )
 
-// What Parse accepts binds, and ParseLenient reads it the same; what only
-// ParseLenient reads passes Check, too, and says where it is lenient.
+// A file that Parse accepts binds, and ParseLenient reads it equally. A file that only
+// ParseLenient reads passes Check, too, and its deviations are listed.
 func FuzzParseNeverPanics(f *testing.F) {
 	for _, file := range []string{"testdata/gearbox.dbc", "testdata/violations.dbc"} {
 		data, err := os.ReadFile(file)
@@ -55,7 +55,7 @@ func FuzzParseNeverPanics(f *testing.F) {
 	})
 }
 
-// checkSane checks what is true of every database that is accepted.
+// checkSane checks invariants of every accepted database.
 func checkSane(t *testing.T, db *messages.Database, data []byte) {
 	lines := strings.Count(decode(data), "\n") + 1
 	for i := range db.Messages {

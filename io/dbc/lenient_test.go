@@ -12,26 +12,26 @@ import (
 	"lockstep/io/messages"
 )
 
-// Everything that is wrong in testdata/violations.dbc: line, column, text. What has no
-// column is found by messages.Repair, in its own words.
+// violations lists the deviations in testdata/violations.dbc: line, column, text. Those with
+// column 0 come from messages.Repair.
 const violations = `1:1 the format has no comments with //; skipped
 7:0 message "Good": signal "over": ...; both stay
 8:0 message "Good": signal "beyond": ...; left out
 9:0 message "Good": signal "first": ...; called first_2
-10:6 "0_COUNTER" is no name: letters, digits and _, not a digit first; taken as it is
-11:6 "with-dash" is no name: letters, digits and _, not a digit first; taken as it is
-11:27 the number ".25" has no digit before its point; taken as it is meant
-11:31 the number "-.5" has no digit before its point; taken as it is meant
-11:37 the number "-.5" has no digit before its point; taken as it is meant
-11:41 the number "+3.25" begins with +; taken as it is meant
+10:6 "0_COUNTER" is not a name: letters, digits and _, not a digit first; taken as it is
+11:6 "with-dash" is not a name: letters, digits and _, not a digit first; taken as it is
+11:27 the number ".25" has no digit before its point; read as a number
+11:31 the number "-.5" has no digit before its point; read as a number
+11:37 the number "-.5" has no digit before its point; read as a number
+11:41 the number "+3.25" begins with +; read as a number
 12:23 "(" where + (unsigned) or - (signed) should be; taken as +
 13:0 message "Good": signal "no_factor": ...; taken as 1
 14:23 "1" where "(" should be; left out
-15:22 the number "1." has no digit after its point; taken as it is meant
+15:22 the number "1." has no digit after its point; read as a number
 15:38 ";" where the end of the line should be; skipped
 17:0 message "Unmarked": ...; taken as extended
 20:0 message "TooLong": ...; left out
-23:9 "2017_5" is no name: letters, digits and _, not a digit first; taken as it is
+23:9 "2017_5" is not a name: letters, digits and _, not a digit first; taken as it is
 24:0 message "Again": ...; left out
 26:0 message "Good": ...; called Good_2
 27:0 message "Nine": ...; taken as 12
@@ -51,12 +51,12 @@ const violations = `1:1 the format has no comments with //; skipped
 57:5 attribute "Undefined" is not defined (BA_DEF_); taken as it is
 59:31 "-5" for the attribute "GenMsgCycleTime", a number from 0 to 1e+09; left out
 61:1 "VAL_" where ";" should be; taken as if it were there
-61:15 the number "1.0" is not written as a whole one; taken as 1
+61:15 the number "1.0" is not written as a whole number; taken as 1
 64:27 2 (1 is float, 2 is double) for a signal of 32 bits; the bits decide
 65:17 the end of the file where the closing quote of this text should be; left out
 `
 
-// What stays of it.
+// survivors is the database that remains.
 const survivors = `64 Good 8 "no name" first 0|8(1,0) over 4|8(1,0) shares first_2 16|8(1,0) 0_COUNTER 24|4(1,0) with-dash 28|4(0.25,-0.5) no_sign 32|8(1,0) no_factor 40|8(1,0) last 56|4(1,0)
 18FF0503 Unmarked 8 "with the number as it is above" slip 0|16(1,0)
 65 2017_5 8 "no BO_"
@@ -68,10 +68,10 @@ const survivors = `64 Good 8 "no name" first 0|8(1,0) over 4|8(1,0) shares first
 6C Float 8 "" half 0|16(1,0) single 32|32(1,0)
 `
 
-// reason is what messages.Repair says between the names and the remedy.
+// reason matches a message of messages.Repair with names, reason and remedy.
 var reason = regexp.MustCompile(`^(message "\w+": (?:signal "\w+": )?).*(; [^;]*)$`)
 
-func TestEveryViolationIsSurvivedAndReportedWithItsLine(t *testing.T) {
+func TestLenientReportsEveryViolationByLine(t *testing.T) {
 	data, err := os.ReadFile("testdata/violations.dbc")
 	if err != nil {
 		t.Fatal(err)
@@ -92,14 +92,14 @@ func TestEveryViolationIsSurvivedAndReportedWithItsLine(t *testing.T) {
 		fmt.Fprintf(&got, "%d:%d %s\n", l.Line, l.Col, text)
 	}
 	if got.String() != violations {
-		t.Errorf("leniencies\n%s\nwant\n%s", got.String(), violations)
+		t.Errorf("deviations\n%s\nwant\n%s", got.String(), violations)
 	}
 	if got := summary(db); got != survivors {
-		t.Errorf("what stays is\n%s\nwant\n%s", got, survivors)
+		t.Errorf("the database is\n%s\nwant\n%s", got, survivors)
 	}
 }
 
-// summary is a database as text, a line for each message.
+// summary returns a database as text, one line per message.
 func summary(db *messages.Database) string {
 	var b strings.Builder
 	for i := range db.Messages {
@@ -107,10 +107,10 @@ func summary(db *messages.Database) string {
 		fmt.Fprintf(&b, "%X %s %d %q", m.ID&can.MaskEFF, m.Name, m.Len, m.Comment)
 		for _, s := range m.Signals {
 			fmt.Fprintf(&b, " %s %d|%d(%g,%g)", s.Name, s.Start, s.Len, s.Factor, s.Offset)
-			if s.Under != "" {
-				fmt.Fprintf(&b, " under %s %v", s.Under, s.Ranges)
+			if s.MuxedBy != "" {
+				fmt.Fprintf(&b, " under %s %v", s.MuxedBy, s.Ranges)
 			}
-			if s.Shares {
+			if s.MayOverlap {
 				b.WriteString(" shares")
 			}
 		}
@@ -119,9 +119,9 @@ func summary(db *messages.Database) string {
 	return b.String()
 }
 
-// A file that Parse refuses is read by ParseLenient, which names the line, too; only
-// where not one statement can be read it fails, too.
-func TestWhatStrictRefusesLenientSurvives(t *testing.T) {
+// ParseLenient reads every file that Parse refuses and names the line, too. It fails only
+// if it can read no statement.
+func TestLenientReadsFilesThatStrictRefuses(t *testing.T) {
 	for name, text := range refused() {
 		t.Run(name, func(t *testing.T) {
 			_, failure := Parse("x.dbc", []byte(text))
@@ -130,7 +130,7 @@ func TestWhatStrictRefusesLenientSurvives(t *testing.T) {
 			case failure == nil:
 				t.Fatal("strict accepts it")
 			case err != nil:
-				if keyword(text[:nameLen(text)]) || strings.TrimSuffix(err.Error(), "; left out") != failure.Error() {
+				if newParser("", nil).statements[nameForm.FindString(text)] != nil || strings.TrimSuffix(err.Error(), "; left out") != failure.Error() {
 					t.Errorf("error %v, strict %v", err, failure)
 				}
 				return
@@ -156,7 +156,7 @@ func TestWhatStrictRefusesLenientSurvives(t *testing.T) {
 	}
 }
 
-// refused are the files that Parse refuses, by name.
+// refused returns the files that Parse refuses, by name.
 func refused() map[string]string {
 	all := map[string]string{}
 	for _, c := range wrongFiles {

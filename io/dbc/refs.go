@@ -3,77 +3,74 @@ package dbc
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"lockstep/io/messages"
 )
 
-// refs finds what statements refer to.
+// refs finds the messages and signals that statements refer to.
 type refs struct {
-	messages map[uint64]int  // index of a message by its number in the file
-	signals  map[place]int   // index of a signal, -1 for one that could not be read
-	lost     map[uint64]bool // messages that are skipped or could not be read
-	bare     []unnumbered
+	messages   map[uint64]int    // index of a message by its identifier in the file
+	signals    map[signalKey]int // index of a signal in its message; -1: it could not be read
+	skipped    map[uint64]bool   // identifiers of messages skipped or not readable
+	unnumbered []unnumberedMux
 }
 
-// place is the index of a message, and a signal of it.
-type place struct {
+// signalKey is the index of a message and the name of one of its signals.
+type signalKey struct {
 	message int
 	signal  string
 }
 
-// unnumbered is a signal marked with an m without a number.
-type unnumbered struct {
-	place
+// unnumberedMux is a signal whose mark m has no number.
+type unnumberedMux struct {
+	signalKey
 	at token
 }
 
-func newRefs() refs {
-	return refs{messages: map[uint64]int{}, signals: map[place]int{}, lost: map[uint64]bool{}}
-}
-
-// theMessage takes an identifier and returns the index of its message, -1 if
-// there is none.
-func (p *parser) theMessage() int {
+// messageIndex reads an identifier and returns the index of its message, -1 if there is
+// none.
+func (p *parser) messageIndex() int {
 	at := p.tok
 	id := p.integer("the identifier", 32)
 	if i, ok := p.messages[id]; ok {
 		return i
 	}
-	if !p.lost[id] {
-		p.forgive(at, fmt.Sprintf("no message has the identifier %d", id), leftOut)
+	if !p.skipped[id] {
+		p.tolerate(at, fmt.Sprintf("no message has the identifier %d", id), leftOut)
 	}
 	return -1
 }
 
-// theSignal takes an identifier and a name and returns where that signal is; the
-// index is -1 if there is none.
-func (p *parser) theSignal() (place, int) {
-	m, at := p.theMessage(), p.tok
-	where := place{m, p.identifier("the signal's name")}
+// signalIndex reads an identifier and a name; it returns the key of that signal and its
+// index in the message, -1 if there is none.
+func (p *parser) signalIndex() (signalKey, int) {
+	m, at := p.messageIndex(), p.tok
+	where := signalKey{m, p.identifier("the signal's name")}
 	i, ok := p.signals[where]
-	if m < 0 || p.bad != nil {
+	if m < 0 {
 		return where, -1
 	}
 	if !ok {
-		p.forgive(at, fmt.Sprintf("message %q has no signal %q", p.db.Messages[m].Name, where.signal), leftOut)
+		p.tolerate(at, fmt.Sprintf("message %q has no signal %q", p.db.Messages[m].Name, where.signal), leftOut)
 		return where, -1
 	}
+
 	return where, i
 }
 
-// ifSignal takes an identifier and a name and returns the signal, nil if there is
-// none.
-func (p *parser) ifSignal() *messages.Signal {
-	where, i := p.theSignal()
+// signalOrNil reads an identifier and a name and returns the signal, nil if there is none.
+func (p *parser) signalOrNil() *messages.Signal {
+	where, i := p.signalIndex()
 	if i < 0 {
 		return nil
 	}
 	return &p.db.Messages[where.message].Signals[i]
 }
 
-// senders reads BO_TX_BU_ id : node,node;
-func (p *parser) senders() {
-	i := p.theMessage()
+// parseSenders reads BO_TX_BU_ id : node,node;
+func (p *parser) parseSenders() {
+	i := p.messageIndex()
 	p.expect(":")
 	var nodes []string
 	for p.tok.kind != end && p.tok.text != ";" && !p.tok.first {
@@ -82,8 +79,9 @@ func (p *parser) senders() {
 		}
 		p.accept(",")
 	}
-	p.semicolon()
-	if p.bad != nil || i < 0 {
+
+	p.expectSemicolon()
+	if i < 0 {
 		return
 	}
 	m := &p.db.Messages[i]
@@ -97,12 +95,12 @@ func (p *parser) senders() {
 	}
 }
 
-// note reads CM_ text; for the file, and CM_ BO_ id text; or with BU_ node, SG_
-// id signal, EV_ variable.
-func (p *parser) note() {
+// parseComment reads CM_ text; for the file, CM_ BO_ id text; for a message, or with
+// SG_ id signal, BU_ node, EV_ variable.
+func (p *parser) parseComment() {
 	const want = "the comment between quotes"
-	word := p.tok
-	var into *string
+	var ignored string
+	into, word := &ignored, p.tok
 	switch {
 	case word.kind == text:
 	case word.text == "BU_" || word.text == "EV_":
@@ -110,163 +108,173 @@ func (p *parser) note() {
 		p.identifier("a name")
 	case word.text == "BO_":
 		p.advance()
-		into = p.noteOfMessage(p.theMessage())
+		into = p.messageComment(into)
 	case word.text == "SG_":
 		p.advance()
-		into = p.noteOfSignal()
+		into = p.signalComment(into)
 	case word.kind == number && p.lenient:
-		p.forgive(word, word.spell()+" where BO_ should be", "taken as a message's identifier")
-		into = p.noteOfMessage(p.theMessage())
+		p.tolerate(word, word.format()+" where BO_ should be", "taken as a message's identifier")
+		into = p.messageComment(into)
 	default:
 		p.fail(word, want+", or BU_, BO_, SG_, EV_")
 	}
+
 	s := p.quoted(want)
-	p.semicolon()
-	if into != nil && p.bad == nil {
-		*into = s
-	}
+	p.expectSemicolon()
+	*into = s
 }
 
-// noteOfMessage is where the comment of a message goes, nil if there is none.
-func (p *parser) noteOfMessage(i int) *string {
-	if i < 0 {
-		return nil
+// messageComment reads an identifier and returns the Comment field of its message, or none if
+// there is no such message.
+func (p *parser) messageComment(none *string) *string {
+	if i := p.messageIndex(); i >= 0 {
+		return &p.db.Messages[i].Comment
 	}
-	return &p.db.Messages[i].Comment
+	return none
 }
 
-// noteOfSignal takes the identifier and the name of a signal; if a file has no
-// name there, the comment is for the message.
-func (p *parser) noteOfSignal() *string {
+// signalComment reads the identifier and the name of a signal and returns its Comment
+// field. If the name is missing, the comment is for the message.
+func (p *parser) signalComment(none *string) *string {
 	ahead := p.lexer
 	if t, _ := ahead.next(); t.kind == text && p.tok.kind == number && p.lenient {
-		i := p.theMessage()
-		remedy := "taken for the message"
-		into := p.noteOfMessage(i)
-		if into != nil && *into != "" {
-			into, remedy = nil, leftOut
+		into, remedy := p.messageComment(none), "taken for the message"
+		if *into != "" {
+			into, remedy = none, leftOut
 		}
-		p.forgive(p.tok, "a comment where the signal's name should be", remedy)
+		p.tolerate(p.tok, "a comment where the signal's name should be", remedy)
 		return into
 	}
-	if s := p.ifSignal(); s != nil {
+
+	if s := p.signalOrNil(); s != nil {
 		return &s.Comment
 	}
-	return nil
+	return none
 }
 
-// values reads VAL_ id signal raw text raw text ...; and skips those of
+// parseValues reads VAL_ id signal raw text raw text ...; and skips value tables of
 // environment variables.
-func (p *parser) values() {
+func (p *parser) parseValues() {
 	if p.tok.kind == name {
 		p.advance()
-		p.table()
-		p.semicolon()
+		p.parseTable()
+		p.expectSemicolon()
 		return
 	}
-	s := p.ifSignal()
-	list := p.table()
-	p.semicolon()
-	if s != nil && p.bad == nil {
+
+	s := p.signalOrNil()
+	list := p.parseTable()
+	p.expectSemicolon()
+	if s != nil {
 		s.Values = list
 	}
 }
 
-// table reads raw values, each with its text.
-func (p *parser) table() (list []messages.Value) {
+// skipValueTable skips VAL_TABLE_ name raw text raw text ...;
+func (p *parser) skipValueTable() {
+	p.identifier("the table's name")
+	p.parseTable()
+	p.expectSemicolon()
+}
+
+// parseTable reads pairs of a raw value and its text.
+func (p *parser) parseTable() (list []messages.Value) {
 	for p.tok.kind == number {
-		raw := p.raw("a raw value")
+		raw := p.rawValue("a raw value")
 		list = append(list, messages.Value{Raw: raw, Text: p.quoted("the value's text")})
 	}
+
 	return list
 }
 
-// valueType reads SIG_VALTYPE_ id signal : type; with 1 for a float of 32 bits
-// and 2 for one of 64.
-func (p *parser) valueType() {
-	s := p.ifSignal()
+// parseValueType reads SIG_VALTYPE_ id signal : type; type 1 is a float of 32 bits, 2 of 64
+// bits.
+func (p *parser) parseValueType() {
+	s := p.signalOrNil()
 	p.accept(":")
 	at := p.tok
 	kind := p.integer("0, 1 (float) or 2 (double)", 2)
-	p.semicolon()
-	if p.bad != nil || s == nil {
+	p.expectSemicolon()
+	if s == nil {
 		return
 	}
 	s.Float = kind != 0
 	if kind == 3 || kind == 1 && s.Len == 64 || kind == 2 && s.Len == 32 {
-		p.forgive(at, fmt.Sprintf("%d (1 is float, 2 is double) for a signal of %d bits", kind, s.Len), "the bits decide")
+		p.tolerate(at, fmt.Sprintf("%d (1 is float, 2 is double) for a signal of %d bits", kind, s.Len), "the bits decide")
 	}
 }
 
-// selected reads SG_MUL_VAL_ id signal multiplexor low-high, low-high, ...;
-func (p *parser) selected() {
-	s := p.ifSignal()
+// parseMuxValues reads SG_MUL_VAL_ id signal multiplexor low-high, low-high, ...;
+func (p *parser) parseMuxValues() {
+	s := p.signalOrNil()
 	by := p.identifier("the multiplexor's name")
 	var list [][2]uint64
-	for p.bad == nil {
+	for {
 		low := p.integer("the first value that selects the signal", 64)
-		list = append(list, [2]uint64{low, p.high()})
+		list = append(list, [2]uint64{low, p.parseRangeEnd()})
 		if !p.accept(",") && p.tok.kind != number {
 			break
 		}
 	}
-	p.semicolon()
-	if s != nil && p.bad == nil {
-		s.Under, s.Ranges = by, list
+
+	p.expectSemicolon()
+	if s != nil {
+		s.MuxedBy, s.Ranges = by, list
 	}
 }
 
-// high takes -high, the end of a range, which may look like a negative number.
-func (p *parser) high() uint64 {
+// parseRangeEnd reads -high, the end of a range, which may look like a negative number.
+func (p *parser) parseRangeEnd() uint64 {
 	const want = `"-" and the last value that selects the signal`
 	if p.accept("-") {
 		return p.integer(want, 64)
 	}
-	t := p.tok
-	if t.kind == number && t.text[0] == '-' {
-		if v, err := strconv.ParseUint(t.text[1:], 10, 64); err == nil {
-			p.advance()
-			return v
+	return takeNumber(p, want, func(text string) (uint64, error) {
+		high, isRange := strings.CutPrefix(text, "-")
+		if !isRange {
+			return 0, strconv.ErrSyntax
 		}
-	}
-	p.fail(t, want)
-	return 0
+		return strconv.ParseUint(high, 10, 64)
+	})
 }
 
-// selectors finds the multiplexor of the signals that are marked with a value
-// alone: the one that is no multiplexed signal itself.
-func (p *parser) selectors() {
-	for _, b := range p.bare {
-		if i := p.signals[b.place]; i >= 0 && p.bad == nil {
+// resolveMultiplexors sets the multiplexor of signals that are marked with a value only:
+// the multiplexor of the message that is in every frame.
+func (p *parser) resolveMultiplexors() {
+	for _, b := range p.unnumbered {
+		if i := p.signals[b.signalKey]; i >= 0 {
 			s, remedy := &p.db.Messages[b.message].Signals[i], "taken as a plain signal"
-			if len(p.roots(b.message)) == 0 {
+			if len(p.rootMultiplexors(b.message)) == 0 {
 				s.Multiplexor, remedy = true, "taken as M"
 			}
-			p.forgive(b.at, `"m" where a multiplexor's M or m0 should be`, remedy)
+			p.tolerate(b.at, `"m" where a multiplexor's M or m0 should be`, remedy)
 		}
 	}
+
 	for i := range p.db.Messages {
-		roots := p.roots(i)
+		roots := p.rootMultiplexors(i)
 		for j := range p.db.Messages[i].Signals {
 			s := &p.db.Messages[i].Signals[j]
-			if len(s.Ranges) == 0 || s.Under != "" || len(roots) == 0 {
+			if len(s.Ranges) == 0 || s.MuxedBy != "" || len(roots) == 0 {
 				continue
 			}
-			s.Under = roots[0]
+			s.MuxedBy = roots[0]
 			if len(roots) > 1 {
-				p.forgive(token{line: s.Line}, fmt.Sprintf("message %q: signal %q: which of %q is its multiplexor?",
+				p.tolerate(token{line: s.Line}, fmt.Sprintf("message %q: signal %q: which of %q is its multiplexor?",
 					p.db.Messages[i].Name, s.Name, roots), "taken for "+roots[0])
 			}
 		}
 	}
 }
 
-// roots are the multiplexors of a message that are in every frame.
-func (p *parser) roots(message int) (names []string) {
+// rootMultiplexors returns the names of the multiplexors that are in every frame of a
+// message.
+func (p *parser) rootMultiplexors(message int) (names []string) {
 	for i := range p.db.Messages[message].Signals {
 		if s := &p.db.Messages[message].Signals[i]; s.Multiplexor && len(s.Ranges) == 0 {
 			names = append(names, s.Name)
 		}
 	}
+
 	return names
 }

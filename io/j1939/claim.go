@@ -6,121 +6,126 @@ import (
 	"lockstep/io/can"
 )
 
-// State is how a node stands to its address.
+// State is the state of a node's address claim.
 type State uint8
 
 // The states of a node.
 const (
-	Silent  State = iota // it has not begun
-	Waiting              // it has claimed, and may not send yet
-	Held                 // the address is its own
-	Lost                 // another node has it; this one may send nothing but that it cannot claim
+	Silent  State = iota // Begin has not been called
+	Waiting              // the claim is sent, the node may not use the address yet
+	Held                 // the node owns the address
+	Lost                 // another node owns the address; this one may only send "cannot claim"
 )
 
-// String returns the state as a word.
+// String returns the state in lower case.
 func (s State) String() string { return [...]string{"silent", "waiting", "held", "lost"}[s&3] }
 
-// Node claims one address for one NAME and keeps to it: the messages it is for are
-// bound to it, so it does not move to another one. Instants are ns on any one clock.
+// Node claims one fixed address for one NAME: the messages of the bench are bound to the
+// address, so the node never takes another one. Instants are ns on any one clock.
 //
-//	Begin           the claim goes out; it waits
-//	Hear, a claim   for its address with a higher NAME: it claims again. With a lower
-//	                one, or its own: it has lost, and says so after a while
-//	Hear, a request for claims: it claims again, or says that it has lost
-//	Due             what is to go out by now, and the end of the wait
+//	Begin             sends the claim; state Waiting
+//	Receive, a claim  of its address by a higher NAME: the node claims again. By a lower
+//	                  or equal NAME: state Lost; "cannot claim" follows after a delay
+//	Receive, a request for claims: the node claims again, or sends "cannot claim"
+//	Poll              sends a delayed frame; changes Waiting to Held
 type Node struct {
 	Name    Name
-	Address uint8 // 0 to 253
+	Address uint8 // address claimed, 0 to 253
 	State   State
-	Rival   Name // of the node that has the address; valid in Lost
+	Rival   Name // NAME of the node that owns the address; valid in state Lost
 
-	ready  int64 // when a wait is over
-	excuse int64 // when it says that it cannot claim; 0: it need not
+	waitEnd       int64 // end of state Waiting, ns
+	cannotClaimAt int64 // instant of the "cannot claim" frame, ns; 0: none is due
 }
 
-// Wait is how long a claim must stand before the address is used, ns; Delay the most
-// until a node says that it cannot claim: SAE J1939-81, 4.4.3.3 and 4.2.2.3.
+// ClaimWait is the time from a claim to the first use of the address, ns;
+// CannotClaimDelay the longest delay of "cannot claim", ns: SAE J1939-81, 4.4.3.3 and
+// 4.2.2.3.
 const (
-	Wait  = 250e6
-	Delay = 153e6
+	ClaimWait        = 250e6
+	CannotClaimDelay = 153e6
 )
 
-// Begin claims the address; the frame must go out.
+// Begin starts the claim; the caller sends the frame.
 func (n *Node) Begin(now int64) can.Frame {
-	n.State, n.ready, n.excuse = Waiting, now+Wait, 0
-	return n.claim(n.Address)
+	n.State, n.waitEnd, n.cannotClaimAt = Waiting, now+ClaimWait, 0
+	return n.claimFrame(n.Address)
 }
 
-// Hear takes a frame from the bus; the answer, if there is one, must go out.
-func (n *Node) Hear(f *can.Frame, now int64) (answer can.Frame, ok bool) {
+// Receive processes a frame of the bus; if ok, the caller sends the answer.
+func (n *Node) Receive(f *can.Frame, now int64) (answer can.Frame, ok bool) {
 	id := ParseID(f.ID)
 	switch {
 	case n.State == Silent || f.ID&can.EFF == 0 || f.ID&(can.RTR|can.ERR) != 0:
 	case id.PGN == PGNClaim && id.Source == n.Address && f.Len == 8:
-		return n.contend(Name(binary.LittleEndian.Uint64(f.Data[:])), now)
-	case id.PGN == PGNRequest && asks(f):
-		return n.asked(&id, now)
+		return n.resolveConflict(Name(binary.LittleEndian.Uint64(f.Data[:])), now)
+	case id.PGN == PGNRequest && requestsClaims(f):
+		return n.answerRequest(&id, now)
 	}
+
 	return can.Frame{}, false
 }
 
-// contend decides between this node and another one that claims its address.
-func (n *Node) contend(other Name, now int64) (answer can.Frame, ok bool) {
+// resolveConflict decides whether this node or the other one gets the address.
+func (n *Node) resolveConflict(other Name, now int64) (answer can.Frame, ok bool) {
 	switch {
 	case n.State == Lost:
 		n.Rival = other
 		return can.Frame{}, false
 	case n.Name < other:
 		if n.State == Waiting {
-			n.ready = now + Wait
+			n.waitEnd = now + ClaimWait
 		}
-		return n.claim(n.Address), true
+		return n.claimFrame(n.Address), true
 	}
+
 	n.State, n.Rival = Lost, other
-	n.excuse = n.later(now)
+	n.cannotClaimAt = n.cannotClaimTime(now)
 	return can.Frame{}, false
 }
 
-// asks tells whether a request is one for claims.
-func asks(f *can.Frame) bool {
+// requestsClaims reports whether the request f asks for address claims.
+func requestsClaims(f *can.Frame) bool {
 	return f.Len >= 3 && uint32(f.Data[0])|uint32(f.Data[1])<<8|uint32(f.Data[2])<<16 == PGNClaim
 }
 
-// asked answers a request to all, or to this node.
-func (n *Node) asked(id *ID, now int64) (answer can.Frame, ok bool) {
+// answerRequest answers a request for claims to all nodes, or to this node.
+func (n *Node) answerRequest(id *ID, now int64) (answer can.Frame, ok bool) {
 	switch {
 	case n.State == Lost:
-		if id.Destination == Global && n.excuse == 0 {
-			n.excuse = n.later(now)
+		if id.Destination == Global && n.cannotClaimAt == 0 {
+			n.cannotClaimAt = n.cannotClaimTime(now)
 		}
 	case id.Destination == Global || id.Destination == n.Address:
-		return n.claim(n.Address), true
+		return n.claimFrame(n.Address), true
 	}
+
 	return can.Frame{}, false
 }
 
-// later is when to say that the address is lost. All that have lost one send with the
-// identifier of address 254: the NAME spreads them, so that they do not collide.
-func (n *Node) later(now int64) int64 {
+// cannotClaimTime returns the instant at which to send "cannot claim", ns. All nodes send
+// that frame with the identifier of address 254; a delay from the NAME avoids collisions.
+func (n *Node) cannotClaimTime(now int64) int64 {
 	spread := uint64(n.Name) * 0x9E3779B97F4A7C15 // Knuth's multiplicative hash, 64 bits
-	return now + 1 + int64(spread>>11)%Delay
+	return now + 1 + int64(spread>>11)%CannotClaimDelay
 }
 
-// Due is to be called now and again, every 50 ms or so: it ends the wait, and what it
-// returns must go out.
-func (n *Node) Due(now int64) (f can.Frame, ok bool) {
-	if n.State == Waiting && now >= n.ready {
+// Poll ends the wait and returns a delayed frame when one is due; if ok, the caller sends
+// it. Call Poll about every 50 ms.
+func (n *Node) Poll(now int64) (f can.Frame, ok bool) {
+	if n.State == Waiting && now >= n.waitEnd {
 		n.State = Held
 	}
-	if n.State == Lost && n.excuse != 0 && now >= n.excuse {
-		n.excuse = 0
-		return n.claim(Null), true
+	if n.State == Lost && n.cannotClaimAt != 0 && now >= n.cannotClaimAt {
+		n.cannotClaimAt = 0
+		return n.claimFrame(Null), true
 	}
+
 	return can.Frame{}, false
 }
 
-// claim is the frame that claims an address; from Null it says that none can be.
-func (n *Node) claim(from uint8) can.Frame {
+// claimFrame returns the frame "address claimed"; from address Null it means "cannot claim".
+func (n *Node) claimFrame(from uint8) can.Frame {
 	f := can.Frame{ID: ID{Priority: 6, PGN: PGNClaim, Destination: Global, Source: from}.Bits(), Len: 8}
 	binary.LittleEndian.PutUint64(f.Data[:], uint64(n.Name))
 	return f

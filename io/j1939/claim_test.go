@@ -12,7 +12,7 @@ import (
 
 const ms = 1_000_000 // ns
 
-// claimFrame is the claim of another node.
+// claimFrame returns the claim of another node.
 func claimFrame(address uint8, name j1939.Name) can.Frame {
 	n := j1939.Node{Name: name, Address: address}
 	return n.Begin(0)
@@ -24,62 +24,62 @@ func requestFrame(to uint8, pgn uint32) can.Frame {
 	return f
 }
 
-func TestAnAddressIsHeldAfter250Milliseconds(t *testing.T) {
+func TestAddressIsHeldAfter250Milliseconds(t *testing.T) {
 	n := j1939.Node{Name: 7, Address: 3}
 	f := n.Begin(1000)
 	if a, name := claimOf(t, &f); a != 3 || name != 7 {
 		t.Errorf("claims %d for %v", a, name)
 	}
 	for at, want := range map[int64]j1939.State{1000: j1939.Waiting, 1000 + 250*ms - 1: j1939.Waiting} {
-		if n.Due(at); n.State != want {
+		if n.Poll(at); n.State != want {
 			t.Errorf("after %d ns it is %v", at-1000, n.State)
 		}
 	}
-	if n.Due(1000 + 250*ms); n.State != j1939.Held {
+	if n.Poll(1000 + 250*ms); n.State != j1939.Held {
 		t.Errorf("after 250 ms it is %v", n.State)
 	}
 }
 
-func TestTheLowerNameKeepsTheAddress(t *testing.T) {
+func TestLowerNameKeepsTheAddress(t *testing.T) {
 	n := j1939.Node{Name: 7, Address: 3}
 	n.Begin(0)
 	rival := claimFrame(3, 8)
-	answer, ok := n.Hear(&rival, 200*ms)
+	answer, ok := n.Receive(&rival, 200*ms)
 	if a, name := claimOf(t, &answer); !ok || a != 3 || name != 7 {
 		t.Errorf("answers %v: %d for %v", ok, a, name)
 	}
-	if n.Due(449 * ms); n.State != j1939.Waiting {
+	if n.Poll(449 * ms); n.State != j1939.Waiting {
 		t.Errorf("249 ms after the contest it is %v", n.State)
 	}
-	if n.Due(450 * ms); n.State != j1939.Held {
+	if n.Poll(450 * ms); n.State != j1939.Held {
 		t.Errorf("250 ms after the contest it is %v", n.State)
 	}
-	if _, ok := n.Hear(&rival, 500*ms); !ok || n.State != j1939.Held {
+	if _, ok := n.Receive(&rival, 500*ms); !ok || n.State != j1939.Held {
 		t.Errorf("while it holds the address: defends %v, %v", ok, n.State)
 	}
 	elsewhere := claimFrame(4, 1)
-	if _, ok := n.Hear(&elsewhere, 600*ms); ok || n.State != j1939.Held {
+	if _, ok := n.Receive(&elsewhere, 600*ms); ok || n.State != j1939.Held {
 		t.Error("a claim for another address concerns it")
 	}
 }
 
-func TestTheHigherNameLosesTheAddressAndSaysSo(t *testing.T) {
+func TestHigherNameLosesTheAddressAndSendsCannotClaim(t *testing.T) {
 	for _, other := range []j1939.Name{6, 7} { // lower, and its own
 		n := j1939.Node{Name: 7, Address: 3}
 		n.Begin(0)
-		n.Due(250 * ms)
+		n.Poll(250 * ms)
 		rival := claimFrame(3, other)
-		if _, ok := n.Hear(&rival, 300*ms); ok || n.State != j1939.Lost || n.Rival != other {
+		if _, ok := n.Receive(&rival, 300*ms); ok || n.State != j1939.Lost || n.Rival != other {
 			t.Fatalf("answers %v, is %v, rival %v", ok, n.State, n.Rival)
 		}
-		if _, ok := n.Due(300 * ms); ok {
+		if _, ok := n.Poll(300 * ms); ok {
 			t.Error("says at once that it cannot claim")
 		}
-		f, ok := n.Due(453 * ms)
+		f, ok := n.Poll(453 * ms)
 		if a, name := claimOf(t, &f); !ok || a != j1939.Null || name != 7 {
 			t.Errorf("153 ms later: %v, from %d as %v", ok, a, name)
 		}
-		if _, ok := n.Due(900 * ms); ok {
+		if _, ok := n.Poll(900 * ms); ok {
 			t.Error("says twice that it cannot claim")
 		}
 	}
@@ -97,11 +97,11 @@ func TestRequestsForClaimsAreAnswered(t *testing.T) {
 		{"for another group", requestFrame(3, 61444), false},
 	} {
 		n := j1939.Node{Name: 7, Address: 3}
-		if _, ok := n.Hear(&c.frame, 0); ok {
+		if _, ok := n.Receive(&c.frame, 0); ok {
 			t.Errorf("%s: it answers before it has begun", c.name)
 		}
 		n.Begin(0)
-		f, ok := n.Hear(&c.frame, 100*ms)
+		f, ok := n.Receive(&c.frame, 100*ms)
 		if ok != c.answers {
 			t.Errorf("%s: answers %v", c.name, ok)
 		}
@@ -114,21 +114,21 @@ func TestRequestsForClaimsAreAnswered(t *testing.T) {
 	n := j1939.Node{Name: 7, Address: 3}
 	n.Begin(0)
 	rival := claimFrame(3, 1)
-	n.Hear(&rival, 10*ms)
-	n.Due(200 * ms) // has said that it cannot claim
+	n.Receive(&rival, 10*ms)
+	n.Poll(200 * ms) // has said that it cannot claim
 	all, it := requestFrame(j1939.Global, j1939.PGNClaim), requestFrame(3, j1939.PGNClaim)
-	n.Hear(&it, 300*ms)
-	if _, ok := n.Due(600 * ms); ok {
+	n.Receive(&it, 300*ms)
+	if _, ok := n.Poll(600 * ms); ok {
 		t.Error("answers a request to an address that is no longer its own")
 	}
-	n.Hear(&all, 700*ms)
-	if f, ok := n.Due(900 * ms); !ok || j1939.ParseID(f.ID).Source != j1939.Null {
+	n.Receive(&all, 700*ms)
+	if f, ok := n.Poll(900 * ms); !ok || j1939.ParseID(f.ID).Source != j1939.Null {
 		t.Errorf("a request to all: answers %v, %08X", ok, f.ID)
 	}
 }
 
-// wire is a bus with nodes that begin at their own time: one frame at a time, heard by
-// all others that have begun; which of those that want to send is next is drawn.
+// wire is a bus whose nodes begin at different times. It carries one frame at a time to all
+// other nodes that have begun; the next sender is drawn at random.
 type wire struct {
 	nodes  []j1939.Node
 	begins []int64
@@ -148,7 +148,7 @@ func (w *wire) run(t *rapid.T, until int64) {
 			if n.State == j1939.Silent && now >= w.begins[i] {
 				w.queue = append(w.queue, sent{i, n.Begin(now)})
 			}
-			if f, ok := n.Due(now); ok {
+			if f, ok := n.Poll(now); ok {
 				w.queue = append(w.queue, sent{i, f})
 			}
 		}
@@ -165,17 +165,16 @@ func (w *wire) run(t *rapid.T, until int64) {
 			if i == s.by {
 				continue
 			}
-			if f, ok := w.nodes[i].Hear(&s.f, now); ok {
+			if f, ok := w.nodes[i].Receive(&s.f, now); ok {
 				w.queue = append(w.queue, sent{i, f})
 			}
 		}
 	}
 }
 
-// Whatever the NAMEs, the times at which nodes begin and the order of their frames:
-// each address is held by the lowest NAME that wants it, by no other, and there is an
-// end of it.
-func TestEachAddressEndsWithItsLowestNameAmongManyNodes(t *testing.T) {
+// For all NAMEs, begin times and frame orders: the lowest NAME that claims an address holds
+// it, no other node does, and the number of frames is bounded.
+func TestLowestNameGetsEachAddress(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		count := rapid.IntRange(2, 12).Draw(t, "nodes")
 		names := rapid.SliceOfNDistinct(rapid.Uint64(), count, count, rapid.ID).Draw(t, "names")

@@ -10,8 +10,8 @@ import (
 	"lockstep/io/j1939"
 )
 
-// The identifiers of Detroit Diesel's DDEC VI manual and of SAE J1939-21's examples.
-func TestIdentifiersOfThePublishedMessages(t *testing.T) {
+// Identifiers of Detroit Diesel's DDEC VI manual and of SAE J1939-21's examples.
+func TestIdentifiersOfPublishedMessagesAreParsed(t *testing.T) {
 	for bits, want := range map[uint32]j1939.ID{
 		0x0CF00400: {Priority: 3, PGN: 61444, Destination: j1939.Global, Source: 0},   // EEC1
 		0x0C000003: {Priority: 3, PGN: 0, Destination: 0, Source: 3},                  // TSC1, transmission to engine
@@ -35,7 +35,7 @@ func TestIdentifiersOfThePublishedMessages(t *testing.T) {
 	}
 }
 
-func TestEveryIdentifierIsMadeOfItsParts(t *testing.T) {
+func TestParseIDAndBitsAreInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bits := rapid.Uint32Range(0, can.MaskEFF).Draw(t, "identifier")
 		if back := j1939.ParseID(bits).Bits(); back != bits|can.EFF {
@@ -44,37 +44,37 @@ func TestEveryIdentifierIsMadeOfItsParts(t *testing.T) {
 	})
 }
 
-// One NAME with ones in a single field at a time: SAE J1939-81, figure 1.
-func TestEveryFieldOfANameHasItsBits(t *testing.T) {
-	for want, f := range map[j1939.Name]j1939.Fields{
-		0x00000000001FFFFF: {Identity: 1<<21 - 1},
-		0x00000000FFE00000: {Manufacturer: 1<<11 - 1},
-		0x0000000700000000: {ECUInstance: 7},
-		0x000000F800000000: {FunctionInstance: 31},
-		0x0000FF0000000000: {Function: 255},
-		0x00FE000000000000: {VehicleSystem: 127},
-		0x0F00000000000000: {SystemInstance: 15},
-		0x7000000000000000: {IndustryGroup: 7},
-		0x8000000000000000: {Arbitrary: true},
-	} {
-		got, err := f.Name()
-		if err != nil || got != want {
-			t.Errorf("%+v is %v, %v, want %v", f, got, err, want)
-		}
-		if got.Fields() != f {
-			t.Errorf("%v is %+v, want %+v", got, got.Fields(), f)
-		}
+// One NAME with ones in a single part at a time: SAE J1939-81, figure 1.
+func TestEveryPartOfANameHasItsStandardBits(t *testing.T) {
+	want := map[string]j1939.Name{
+		"identity":          0x00000000001FFFFF,
+		"manufacturer":      0x00000000FFE00000,
+		"ecu_instance":      0x0000000700000000,
+		"function_instance": 0x000000F800000000,
+		"function":          0x0000FF0000000000,
+		"vehicle_system":    0x00FE000000000000,
+		"system_instance":   0x0F00000000000000,
+		"industry_group":    0x7000000000000000,
 	}
-	if _, err := (j1939.Fields{Identity: 1 << 21}).Name(); err == nil || err.Error() != "j1939: NAME: identity 2097152 is beyond its 21 bits, 2097151 at most" {
-		t.Errorf("error %v", err)
+	for _, p := range j1939.Parts() {
+		ones := j1939.Name(p.Max()) << p.Shift
+		if ones != want[p.Key] {
+			t.Errorf("%s is %v, want %v", p.Key, ones, want[p.Key])
+		}
+		if p.Value(ones) != p.Max() || p.Value(^ones) != 0 {
+			t.Errorf("%s: %d of %v, %d of %v", p.Key, p.Value(ones), ones, p.Value(^ones), ^ones)
+		}
+		delete(want, p.Key)
 	}
-	n, _ := j1939.Fields{Function: 9, Identity: 7, FunctionInstance: 1}.Name()
-	if got := n.About(); got != "brakes, identity 7, manufacturer 0, function instance 1" {
+	if len(want) > 0 {
+		t.Errorf("no part is %v", want)
+	}
+	if got := j1939.Name(9<<40 | 7 | 1<<35).Describe(); got != "brakes, identity 7, manufacturer 0, function instance 1" {
 		t.Errorf("about: %q", got)
 	}
 }
 
-func TestFiltersPassWhatANodeHears(t *testing.T) {
+func TestFiltersPassClaimsAndRequestsOnly(t *testing.T) {
 	passes := func(id uint32) bool {
 		for _, f := range j1939.Filters() {
 			if id&f.Mask == f.ID&f.Mask {
@@ -94,7 +94,7 @@ func TestFiltersPassWhatANodeHears(t *testing.T) {
 	}
 }
 
-// claimOf is the address and the NAME of a claim.
+// claimOf returns the address and the NAME of a claim.
 func claimOf(t interface{ Fatalf(string, ...any) }, f *can.Frame) (uint8, j1939.Name) {
 	id := j1939.ParseID(f.ID)
 	if id.PGN != j1939.PGNClaim || id.Destination != j1939.Global || id.Priority != 6 || f.Len != 8 || f.ID&can.EFF == 0 {

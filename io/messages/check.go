@@ -1,127 +1,275 @@
 package messages
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"lockstep/io/can"
 )
 
-// Check returns the first thing in db that cannot be, as an *Error: a name or identifier
-// given twice, an identifier or a length CAN does not have, a signal that is
-// empty, beyond its message, over another one of the same frames (unless it
-// Shares) or under a multiplexor that is none, a factor of zero.
+// Flaw is an impossible entry of a database, and its repair.
+type Flaw struct {
+	Line    int    // line in Database.File, from 1; 0 if there is no file
+	Message string // name of the message
+	Signal  string // name of the signal; "" if the flaw is in the message itself
+	Err     error  // description of the flaw
+	Remedy  string // change that Repair made
+}
+
+// String returns message, signal and error in one line.
+func (f *Flaw) String() string {
+	if f.Signal == "" {
+		return fmt.Sprintf("message %q: %v", f.Message, f.Err)
+	}
+	return fmt.Sprintf("message %q: signal %q: %v", f.Message, f.Signal, f.Err)
+}
+
+// Error is the error of Check.
+type Error struct {
+	File string // name of the database file
+	Flaw
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.String()
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, &e.Flaw)
+}
+
+// Check returns the first flaw that Repair would repair, as an *Error: a name or identifier
+// used twice, an identifier or a length that CAN does not have, a factor of zero, or a
+// signal that is empty, beyond its message, overlaps another one of the same frames
+// (unless MayOverlap) or has an invalid multiplexor.
 func (db *Database) Check() error {
-	names, ids := map[string]int{}, map[uint32]string{}
-	for i := range db.Messages {
-		m := &db.Messages[i]
-		err := m.check()
-		line, twice := names[m.Name]
-		other, taken := ids[m.ID]
-		switch {
-		case err != nil:
-		case twice:
-			err = errTaken(line)
-		case taken:
-			err = errTakenID(m.ID, other)
-		}
-		if err != nil {
-			return &Error{File: db.File, Line: m.Line, Message: m.Name, Err: err}
-		}
-		names[m.Name], ids[m.ID] = m.Line, m.Name
-		if at, err := m.checkSignals(); err != nil {
-			return &Error{File: db.File, Line: at.Line, Message: m.Name, Signal: at.Name, Err: err}
-		}
+	tried := Database{Messages: slices.Clone(db.Messages)}
+	for i := range tried.Messages {
+		tried.Messages[i].Signals = slices.Clone(tried.Messages[i].Signals)
+	}
+	if flaws := tried.Repair(); len(flaws) > 0 {
+		return &Error{db.File, flaws[0]}
 	}
 	return nil
 }
 
-func errTaken(line int) error { return problemf(ErrName, "the name is taken by line %d", line) }
-
-func errTakenID(id uint32, by string) error {
-	return problemf(ErrIdentifier, "identifier 0x%X is taken by message %q", id&can.MaskEFF, by)
-}
-
-// check is Check for the message without its signals.
+// check checks the message without its signals.
 func (m *Message) check() error {
 	switch id := m.ID &^ can.EFF; {
-	case m.unmarked():
-		return problemf(ErrIdentifier, "identifier 0x%X has more than 11 bits and no mark of an extended one (bit 31)", id)
+	case m.lacksExtendedBit():
+		return fmt.Errorf("identifier 0x%X has more than 11 bits and is not marked as extended (bit 31)", id)
 	case id > can.MaskEFF:
-		return problemf(ErrIdentifier, "identifier 0x%X has more than 29 bits", id)
+		return fmt.Errorf("identifier 0x%X has more than 29 bits", id)
 	case m.J1939 && m.Len > 8:
-		return problemf(ErrLength, "J1939 sends %d bytes in several frames", m.Len)
+		return fmt.Errorf("a J1939 message of %d bytes takes several frames", m.Len)
 	case m.Len != FrameLen(m.Len):
-		return problemf(ErrLength, "no CAN frame has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", m.Len)
+		return fmt.Errorf("no CAN frame has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", m.Len)
 	}
+
 	return nil
 }
 
-// unmarked tells whether ID must be an extended one and does not say so.
-func (m *Message) unmarked() bool { return can.MaskSFF < m.ID && m.ID <= can.MaskEFF }
+// lacksExtendedBit reports whether ID needs 29 bits but is not marked as extended.
+func (m *Message) lacksExtendedBit() bool { return can.MaskSFF < m.ID && m.ID <= can.MaskEFF }
 
-// FrameLen is the least length of a frame that holds n bytes, -1 if none does.
+// FrameLen returns the length of the smallest frame that holds n bytes, -1 if none does.
 func FrameLen(n int) int {
-	if 0 <= n && n <= 8 {
-		return n
+	if n < 0 || n > 64 {
+		return -1
 	}
-	for _, l := range []int{12, 16, 20, 24, 32, 48, 64} {
-		if 0 <= n && n <= l {
-			return l
-		}
-	}
-	return -1
+	return int(can.Lengths[can.DLC(uint8(n))])
 }
 
-// checkSignals is Check for the signals of m; at is the one with the error.
-func (m *Message) checkSignals() (at *Signal, err error) {
-	lines := map[string]int{}
-	for i := range m.Signals {
-		s := &m.Signals[i]
-		if line, twice := lines[s.Name]; twice {
-			return s, errTaken(line)
-		}
-		lines[s.Name] = s.Line
-		if err := s.check(m.Len); err != nil {
-			return s, err
-		}
-	}
-	f := newFinder(m)
-	for i := range m.Signals {
-		s := &m.Signals[i]
-		if err := f.checkMux(s); err != nil {
-			return s, err
-		}
-		f.enter(s)
-		if by := f.collision(i); by != nil && !s.Shares {
-			return s, errOverlap(s, by)
-		}
-	}
-	return nil, nil
-}
-
-func errOverlap(s, by *Signal) error {
-	return problemf(ErrOverlap, "%d|%d overlaps signal %q", s.Start, s.Len, by.Name)
-}
-
-// check is Check for what s is by itself, in a message of so many bytes.
+// check checks s, apart from other signals, in a message of the given length.
 func (s *Signal) check(bytes int) error {
 	for _, v := range []float64{s.Factor, s.Offset, s.Min, s.Max} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return problemf(ErrScale, "(%g,%g) [%g|%g] is not finite", s.Factor, s.Offset, s.Min, s.Max)
+			return fmt.Errorf("(%g,%g) [%g|%g] is not finite", s.Factor, s.Offset, s.Min, s.Max)
 		}
 	}
+
 	switch {
 	case s.Len < 1 || s.Len > 64:
-		return problemf(ErrPlace, "length %d is not 1 to 64 bits", s.Len)
+		return fmt.Errorf("length %d is not 1 to 64 bits", s.Len)
 	case s.Factor == 0:
-		return problemf(ErrScale, "the factor is 0")
-	case s.oddFloat():
-		return problemf(ErrFloat, "a float of %d bits, not 32 or 64", s.Len)
+		return fmt.Errorf("the factor is 0")
+	case s.badFloatLength():
+		return fmt.Errorf("a float has 32 or 64 bits, not %d", s.Len)
 	}
+
 	if bits, ok := s.Bits(); !ok || bits.Bytes() > bytes {
-		return problemf(ErrPlace, "%d|%d does not fit the message's %d bytes", s.Start, s.Len, bytes)
+		return fmt.Errorf("%d|%d does not fit the message's %d bytes", s.Start, s.Len, bytes)
 	}
 	return nil
 }
 
-func (s *Signal) oddFloat() bool { return s.Float && s.Len != 32 && s.Len != 64 }
+// badFloatLength reports whether s is a float of neither 32 nor 64 bits.
+func (s *Signal) badFloatLength() bool { return s.Float && s.Len != 32 && s.Len != 64 }
+
+// Repair changes db until Check passes, and returns the changes. It removes entries that
+// have no sensible meaning and keeps all others.
+func (db *Database) Repair() []Flaw {
+	r := repairer{ids: map[uint32]owner{}}
+	names := newScope()
+	for i := range db.Messages {
+		names.all[db.Messages[i].Name] = true
+	}
+	preserved := db.Messages[:0]
+	for _, m := range db.Messages {
+		r.message, r.names = &m, names
+		if r.repairMessage() {
+			r.makeNameUnique(&m.Name, "", m.Line)
+			r.repairSignals()
+			preserved = append(preserved, m)
+		}
+	}
+
+	clear(db.Messages[len(preserved):])
+	db.Messages = preserved
+	return r.flaws
+}
+
+const leftOut = "left out"
+
+// repairer holds the state of Repair.
+type repairer struct {
+	flaws   []Flaw
+	ids     map[uint32]owner // messages by identifier
+	names   scope            // names of messages, or of the signals of message
+	message *Message         // message under repair
+}
+
+// scope holds the names of all messages, or of the signals of one message.
+type scope struct {
+	all   map[string]bool // names in use, old and new
+	lines map[string]int  // line of the first use of a name
+	count map[string]int  // number of uses of a name
+}
+
+func newScope() scope {
+	return scope{map[string]bool{}, map[string]int{}, map[string]int{}}
+}
+
+// addFlaw adds a flaw of the message, or of one of its signals.
+func (r *repairer) addFlaw(line int, signal string, err error, remedy string) {
+	r.flaws = append(r.flaws, Flaw{line, r.message.Name, signal, err, remedy})
+}
+
+// owner is the message that has an identifier.
+type owner struct {
+	name string
+	line int
+}
+
+// repairMessage repairs the message without its signals; false means to leave it out.
+func (r *repairer) repairMessage() bool {
+	m := r.message
+	if m.lacksExtendedBit() {
+		err := m.check()
+		m.ID |= can.EFF
+		r.addFlaw(m.Line, "", err, "taken as extended")
+	}
+
+	err := m.check()
+	if l := FrameLen(m.Len); l > m.Len && !m.J1939 {
+		m.Len = l
+		if long := err; m.check() == nil {
+			r.addFlaw(m.Line, "", long, fmt.Sprintf("taken as %d", l))
+			err = nil
+		}
+	}
+
+	if by, is := r.ids[m.ID]; err == nil && is {
+		err = fmt.Errorf("identifier 0x%X is taken by message %q in line %d", m.ID&can.MaskEFF, by.name, by.line)
+	}
+	if err != nil {
+		r.addFlaw(m.Line, "", err, leftOut)
+		return false
+	}
+
+	r.ids[m.ID] = owner{m.Name, m.Line}
+	return true
+}
+
+// makeNameUnique changes *name if it is in use already. signal is the name of the signal, or "" if
+// *name is that of a message.
+func (r *repairer) makeNameUnique(name *string, signal string, line int) {
+	n := &r.names
+	n.count[*name]++
+	if n.count[*name] == 1 {
+		n.lines[*name] = line
+		return
+	}
+
+	other := ""
+	for other == "" || n.all[other] {
+		other = fmt.Sprintf("%s_%d", *name, n.count[*name])
+		n.count[*name]++
+	}
+
+	n.count[*name]--
+	r.addFlaw(line, signal, fmt.Errorf("the name is taken by line %d", n.lines[*name]), "called "+other)
+	*name, n.all[other] = other, true
+}
+
+// repairSignals repairs the signals of the message.
+func (r *repairer) repairSignals() {
+	m := r.message
+	r.names = newScope()
+	for i := range m.Signals {
+		r.names.all[m.Signals[i].Name] = true
+	}
+	r.filterSignals(func(s *Signal) error {
+		r.repairNumbers(s)
+		err := s.check(m.Len)
+		if err == nil {
+			r.makeNameUnique(&s.Name, s.Name, s.Line)
+		}
+		return err
+	})
+	for before := -1; before != len(m.Signals); { // a signal without its multiplexor is left out, too
+		before = len(m.Signals)
+		r.filterSignals(m.checkMux)
+	}
+
+	f := collisionFinder{m: m}
+	for i := range m.Signals {
+		s := &m.Signals[i]
+		f.add(s)
+		if by := f.collision(i); by != nil && !s.MayOverlap {
+			s.MayOverlap = true
+			r.addFlaw(s.Line, s.Name, fmt.Errorf("%d|%d overlaps signal %q", s.Start, s.Len, by.Name), "both stay")
+		}
+	}
+}
+
+// filterSignals removes the signals of the message that fail the check.
+func (r *repairer) filterSignals(check func(*Signal) error) {
+	preserved := make([]Signal, 0, len(r.message.Signals)) // check may read the other signals
+	for i := range r.message.Signals {
+		s := &r.message.Signals[i]
+		if err := check(s); err != nil {
+			r.addFlaw(s.Line, s.Name, err, leftOut)
+			continue
+		}
+
+		preserved = append(preserved, *s)
+	}
+
+	if len(preserved) < len(r.message.Signals) {
+		r.message.Signals = preserved
+	}
+}
+
+// repairNumbers repairs the factor and the type of s.
+func (r *repairer) repairNumbers(s *Signal) {
+	if s.Factor == 0 {
+		s.Factor = 1
+		r.addFlaw(s.Line, s.Name, fmt.Errorf("the factor is 0"), "taken as 1")
+	}
+
+	if s.badFloatLength() {
+		s.Float = false
+		r.addFlaw(s.Line, s.Name, fmt.Errorf("a float has 32 or 64 bits, not %d", s.Len), "taken as an integer")
+	}
+}

@@ -1,20 +1,18 @@
-// Package messages owns what a message and a signal are, whatever the format of the file that
-// describes them. A description has identifier and length, bits, byte order and scale,
-// multiplexing, value tables, cycle times, and the protection of groups of signals. It checks and
-// repairs a description, and reads the value of one signal in one frame by it.
+// Package messages owns the description of messages and signals, independent of the file format.
+// A description has identifier and length, bits, byte order and scale, multiplexing, value tables
+// and cycle times. The package checks and repairs a description, and reads the value of a signal
+// from a frame.
 //
-// It does not read files (package dbc), does not bind signals to ports and is no part of the tick
-// (package sigmap).
+// It does not read files (package dbc) and does not bind signals to ports (package sigmap). The
+// tick does not use it.
 //
 // Reading order: database.go (Database, Message, Signal), signal.go (the value of a signal in a
-// frame), protection.go (ProtectionSpec), mux.go (multiplexing), check.go (Check), repair.go
-// (Repair), errors.go.
+// frame), mux.go (multiplexing), check.go (Check, Repair, and their errors).
 package messages
 
-// Database is what a bus carries, as a database file describes it.
+// Database describes the messages of a bus, as a database file does.
 type Database struct {
-	File     string // for messages
-	BusType  string // as in the file: "CAN", "CAN FD"; "" if it does not say
+	File     string // name for error messages
 	Messages []Message
 }
 
@@ -25,60 +23,59 @@ type Message struct {
 	Len          int    // bytes, 0 to 64
 	Signals      []Signal
 	Sender       string   // node that sends it, "" if the file names none
-	OtherSenders []string // further nodes that do
+	OtherSenders []string // further nodes that send it
 	Comment      string
 	SendType     string // as in the file: "Cyclic", "OnChange", ...
 	CycleNs      int64  // time between two frames, ns
-	FastNs       int64  // the same while a signal is active, ns
-	DelayNs      int64  // least time between two frames, ns
-	StartDelayNs int64  // from the start to the first frame, ns
-	Repeats      int    // frames that follow a change
-	FD           bool   // CAN FD; always with more than 8 bytes
-	BRS          bool   // CAN FD and, by the file, with a second bit rate
-	J1939        bool   // ID is priority, parameter group and addresses
-	Line         int    // in Database.File, 0 if it came from no file
+	FastNs       int64  // time between two frames while a signal is active, ns
+	DelayNs      int64  // minimum time between two frames, ns
+	Repeats      int    // frames repeated after a change
+	FD           bool   // CAN FD frame; always true if Len > 8
+	BRS          bool   // CAN FD frame with bit rate switch
+	J1939        bool   // ID consists of priority, parameter group and addresses
+	Line         int    // line in Database.File, from 1; 0 if there is no file
 }
 
 // Signal describes a number inside a frame: value = raw·Factor + Offset.
 type Signal struct {
 	Name       string
-	Start      int  // as in a DBC: bit b of byte B is 8·B+b; of the last bit, or the first if BigEndian
-	Len        int  // bits, 1 to 64
-	BigEndian  bool // Motorola: the bits run from the first byte's highest on
-	Signed     bool
+	Start      int     // as in a DBC: bit b of byte B is 8·B+b; the lowest bit, or the highest if BigEndian
+	Len        int     // bits, 1 to 64
+	BigEndian  bool    // Motorola byte order: bits run down from the highest bit of the first byte
+	Signed     bool    // raw is two's complement
 	Float      bool    // raw is an IEEE 754 number of 32 or 64 bits
-	Factor     float64 // Unit per bit, not 0
-	Offset     float64 // Unit
-	Min, Max   float64 // Unit; no limits unless Min < Max
+	Factor     float64 // in Unit per bit, not 0
+	Offset     float64 // in Unit
+	Min, Max   float64 // in Unit; no limits unless Min < Max
 	Unit       string
 	Comment    string
 	Values     []Value  // texts of raw values, in the file's order
-	Initial    float64  // raw value before the first real one; if HasInitial
+	Initial    float64  // start value, raw; valid if HasInitial
 	HasInitial bool     // the file gives Initial
-	Receivers  []string // nodes
+	Receivers  []string // names of receiving nodes
 	SPN        int      // suspect parameter number of J1939, 0 if not given
 
-	// A signal with an Under is in a frame if that signal is, and carries a raw
-	// value within one of Ranges.
-	Multiplexor bool        // others are Under this one
-	Under       string      // "" for a signal that is in every frame
+	// A multiplexed signal is in a frame if its multiplexor is, and if the raw value of
+	// the multiplexor is within one of Ranges.
+	Multiplexor bool        // the raw value of this signal selects other signals
+	MuxedBy     string      // name of the multiplexor; "" for a signal in every frame
 	Ranges      [][2]uint64 // lowest and highest raw value
-	Shares      bool        // lies over an earlier signal of the same frames, which Check forgives
+	MayOverlap  bool        // Check accepts that it overlaps an earlier signal of the same frames
 
-	Line int
+	Line int // line in Database.File, from 1; 0 if there is no file
 }
 
-// Value is what a raw value means.
+// Value is an entry of a value table: a raw value and its text.
 type Value struct {
-	Raw  int64 // two's complement, of 64 bits if the signal is signed or that long
+	Raw  int64 // raw value; two's complement of 64 bits if the signal is signed or has 64 bits
 	Text string
 }
 
-// Bits marks the bits of a frame: bit b of byte B is bit 8·B+b.
+// Bits is a set of bits of a frame: bit b of byte B is bit 8·B+b.
 type Bits [8]uint64
 
-// Bits returns where s sits; ok is false if that is not within 64 bytes or if s
-// has no length from 1 to 64.
+// Bits returns the bits of the frame that s takes; ok is false if these are not within
+// 64 bytes or if the length of s is not 1 to 64.
 func (s *Signal) Bits() (bits Bits, ok bool) {
 	if s.Len < 1 || s.Len > 64 || s.Start < 0 || s.Start > 511 {
 		return bits, false
@@ -89,51 +86,54 @@ func (s *Signal) Bits() (bits Bits, ok bool) {
 			return bits, false
 		}
 		bits[at/64] |= 1 << (at % 64)
-		at = s.next(at)
+		at = s.nextBit(at)
 	}
+
 	return bits, true
 }
 
-// next is the bit of the frame that follows bit at of s.
-func (s *Signal) next(at int) int {
+// nextBit returns the bit of the frame that follows bit at of s.
+func (s *Signal) nextBit(at int) int {
 	switch {
 	case !s.BigEndian:
 		return at + 1
-	case at%8 == 0: // on to the next byte's highest
+	case at%8 == 0: // continue at the highest bit of the next byte
 		return at + 15
 	default:
 		return at - 1
 	}
 }
 
-// Bytes is the length a frame needs to hold all of bits.
+// Bytes returns the number of bytes that a frame needs to hold all of bits.
 func (bits *Bits) Bytes() int {
 	for n := 64; n > 0; n-- {
 		if byte(bits[(n-1)/8]>>((n-1)%8*8)) != 0 {
 			return n
 		}
 	}
+
 	return 0
 }
 
-// Join adds the bits of b.
-func (bits *Bits) Join(b *Bits) {
+// Add adds the bits of b to the set.
+func (bits *Bits) Add(b *Bits) {
 	for i := range bits {
 		bits[i] |= b[i]
 	}
 }
 
-// Overlaps tells whether both mark a bit.
+// Overlaps reports whether the sets have a bit in common.
 func (bits *Bits) Overlaps(b *Bits) bool {
 	for i := range bits {
 		if bits[i]&b[i] != 0 {
 			return true
 		}
 	}
+
 	return false
 }
 
-// Overlaps tells whether two signals, which lie within 64 bytes, share bits.
+// Overlaps reports whether two signals share bits; both must lie within 64 bytes.
 func (s *Signal) Overlaps(other *Signal) bool {
 	a, _ := s.Bits()
 	b, _ := other.Bits()

@@ -2,7 +2,7 @@ package messages
 
 import "testing"
 
-func TestBytesIsTheLengthUpToTheLastBit(t *testing.T) {
+func TestBytesIsTheLengthUpToTheLastBitUsed(t *testing.T) {
 	for _, c := range []struct{ start, len, big, want int }{
 		{0, 1, 0, 1}, {0, 8, 0, 1}, {0, 9, 0, 2}, {52, 4, 0, 7}, {60, 4, 0, 8}, {508, 4, 0, 64},
 		{7, 8, 1, 1}, {7, 9, 1, 2}, {39, 16, 1, 6}, {51, 4, 1, 7},

@@ -2,7 +2,7 @@ package messages
 
 import "math"
 
-// Raw returns the bits of s, which has passed Check, in a frame.
+// Raw returns the raw value of s in a frame; s must have passed Check.
 func (s *Signal) Raw(data *[64]byte) (raw uint64) {
 	at := s.Start
 	for i := range s.Len {
@@ -12,16 +12,18 @@ func (s *Signal) Raw(data *[64]byte) (raw uint64) {
 		} else {
 			raw |= bit << i
 		}
-		at = s.next(at)
+
+		at = s.nextBit(at)
 	}
+
 	return raw
 }
 
-// Value is what raw bits mean, in Unit.
-func (s *Signal) Value(raw uint64) float64 { return s.number(raw)*s.Factor + s.Offset }
+// Value converts a raw value to Unit.
+func (s *Signal) Value(raw uint64) float64 { return s.rawNumber(raw)*s.Factor + s.Offset }
 
-// number is what raw bits mean as a number, before Factor and Offset.
-func (s *Signal) number(raw uint64) float64 {
+// rawNumber returns a raw value as a number, before Factor and Offset.
+func (s *Signal) rawNumber(raw uint64) float64 {
 	switch {
 	case s.Float && s.Len == 32:
 		return float64(math.Float32frombits(uint32(raw)))
@@ -31,28 +33,39 @@ func (s *Signal) number(raw uint64) float64 {
 		unused := 64 - s.Len
 		return float64(int64(raw<<unused) >> unused)
 	}
+
 	return float64(raw)
 }
 
-// Present tells whether signal s of m, which has passed Check, is in a frame with
-// this data.
+// Selectors lists s and its multiplexors, from s up, without the one that is in every frame. Each
+// entry is in a frame only if its own multiplexor has a value within the Ranges of the entry. s is
+// a signal of m, which must have passed Check.
+func (m *Message) Selectors(s *Signal) (list []*Signal) {
+	for ; s.MuxedBy != ""; s = m.Signal(s.MuxedBy) {
+		list = append(list, s)
+	}
+	return list
+}
+
+// Present reports whether a frame with this data contains signal s of m; m must have
+// passed Check.
 func (m *Message) Present(s *Signal, data *[64]byte) bool {
-	for s.Under != "" {
-		by := m.Signal(s.Under)
-		if v := by.Raw(data); !meet(s.Ranges, [][2]uint64{{v, v}}) {
+	for _, s := range m.Selectors(s) {
+		if v := m.Signal(s.MuxedBy).Raw(data); !intersect(s.Ranges, [][2]uint64{{v, v}}) {
 			return false
 		}
-		s = by
 	}
+
 	return true
 }
 
-// Signal returns the signal of this name, nil if there is none.
+// Signal returns the signal called name, nil if there is none.
 func (m *Message) Signal(name string) *Signal {
 	for i := range m.Signals {
 		if m.Signals[i].Name == name {
 			return &m.Signals[i]
 		}
 	}
+
 	return nil
 }

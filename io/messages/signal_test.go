@@ -2,9 +2,8 @@ package messages
 
 import "testing"
 
-// A value is read from its bits, by its description alone: the payloads are the examples
-// of both byte orders, of two's complement and of IEEE 754.
-func TestAValueIsReadByItsDescription(t *testing.T) {
+// The payloads are examples of both byte orders, of two's complement and of IEEE 754.
+func TestValueOfAFrameFollowsItsDescription(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		s    Signal

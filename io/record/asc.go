@@ -2,57 +2,54 @@ package record
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"lockstep/io/can"
 )
 
-// asc writes Vector's text log. Its date is the local time of this machine, as the
-// format has no time zone; times are seconds since the start with six digits, channels
+// ascExporter writes Vector's text log. Its date is the local time of this machine, because
+// the format has no time zone. Times are seconds since the start with six decimals, channels
 // count from 1, and events are comments.
-type asc struct {
-	h     *Header
-	out   *bufio.Writer
-	clock clock
-	line  []byte
-}
+type ascExporter struct{ lineExporter }
 
-// ascDate has exactly three digits of the second: CANoe takes no other number.
+// ascDate has exactly three decimals of the second, as CANoe requires.
 const ascDate = "Mon Jan 2 15:04:05.000 2006"
 
 func newASC(to Target, h *Header) (Exporter, error) {
-	x := &asc{h: h, out: bufio.NewWriter(to), clock: clock{start: h.Start}}
+	x := &ascExporter{lineExporter{h: h, out: bufio.NewWriter(to), clock: clock{start: h.Start}, end: "End TriggerBlock\n"}}
+	x.format = x.appendEntry
 	date := time.Unix(0, h.Start).Format(ascDate)
 	_, err := fmt.Fprintf(x.out, "date %s\nbase hex  timestamps absolute\nno internal events logged\n"+
 		"Begin Triggerblock %s\n   0.000000 Start of measurement\n", date, date)
 	return x, err
 }
 
-func (x *asc) Write(e *Entry) error {
-	b := x.line[:0]
+func (x *ascExporter) appendEntry(b []byte, e *Entry) []byte {
 	switch e.Kind {
 	case FrameEntry:
-		b = appendSeconds(b, x.clock.since(x.h.time(e.Frame.Time, e.Frame.Tick)))
+		b = appendSeconds(b, x.clock.elapsed(x.h.timeOr(e.Frame.Time, e.Frame.Tick)))
 		b = appendASC(b, &e.Frame)
 	case EventEntry:
 		b = append(b, "// "...)
-		b = appendSeconds(b, x.clock.since(x.h.time(e.Event.Time, e.Event.Tick)))
+		b = appendSeconds(b, x.clock.elapsed(x.h.timeOr(e.Event.Time, e.Event.Tick)))
 		b = fmt.Appendf(b, " tick %d %s: %s", e.Event.Tick, e.Event.Kind, oneLine(e.Event.Text))
 	default:
-		return nil
+		return b
 	}
-	x.line = append(b, '\n')
-	_, err := x.out.Write(x.line)
-	return err
+
+	return append(b, '\n')
 }
 
 func appendSeconds(b []byte, ns int64) []byte {
 	return fmt.Appendf(b, "%4d.%06d", ns/1e9, ns%1e9/1e3)
 }
 
-// oneLine is text without line breaks, which would end a comment.
+// oneLine returns text without line breaks, which would end a comment.
 func oneLine(text string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(text) }
 
 // appendASC appends channel, identifier, direction and data of a frame.
@@ -74,7 +71,8 @@ func appendASC(b []byte, f *Frame) []byte {
 		return fmt.Appendf(b, " %d  %-15s %-4s r %x", channel, id, direction, min(f.Len, 8))
 	case f.FD():
 		brs, esi := f.Flags&can.FlagBRS, f.Flags&can.FlagESI>>1
-		b = fmt.Appendf(b, " CANFD %3d %-4s %8s  %32s %d %d %x %2d", channel, direction, id, "", brs, esi, dlc(f.Len), f.Len)
+		b = fmt.Appendf(b, " CANFD %3d %-4s %8s  %32s %d %d %x %2d",
+			channel, direction, id, "", brs, esi, can.DLC(f.Len), f.Len)
 		b = appendBytes(b, f.Data[:f.Len])
 		// duration, bits, flags (12 FD, 13 BRS, 14 ESI), CRC, four bit timings
 		return fmt.Appendf(b, " %8d %4d %8X %8d %8d %8d %8d %8d", 0, 0, 1<<12|uint(brs)<<13|uint(esi)<<14, 0, 0, 0, 0, 0)
@@ -91,9 +89,221 @@ func appendBytes(b, data []byte) []byte {
 	return b
 }
 
-func (x *asc) Close() error {
-	if _, err := x.out.WriteString("End TriggerBlock\n"); err != nil {
-		return err
+// ascState holds settings of an ASC log that apply to the following lines.
+type ascState struct {
+	decimal  bool  // identifiers and data are decimal
+	relative bool  // times are relative to the line before
+	last     int64 // time of the line before, ns
+}
+
+// isASC reports whether head, the first line, begins an ASC log.
+func isASC(head []byte) bool {
+	head = bytes.ToLower(head)
+	for _, word := range [...]string{"date ", "base ", "begin ", "//", "internal events", "no internal events"} {
+		if bytes.HasPrefix(head, []byte(word)) {
+			return true
+		}
 	}
-	return x.out.Flush()
+
+	words := strings.Fields(string(head))
+	if len(words) < 4 || !strings.Contains(words[0], ".") {
+		return false
+	}
+	_, ok := parseSeconds(words[0])
+	return ok
+}
+
+// parse reads one line. It returns false for a line without a CAN frame: head, comments,
+// statistics, other buses, transmit requests.
+func (a *ascState) parse(line []byte, f *LogFrame) (bool, error) {
+	words := strings.Fields(string(line))
+	if strings.EqualFold(words[0], "base") {
+		return false, a.parseBase(words)
+	}
+	at, ok := parseSeconds(words[0])
+	if !ok || !strings.Contains(words[0], ".") || len(words) < 3 {
+		return false, nil
+	}
+	if a.relative {
+		at += a.last
+	}
+	a.last, f.Time = at, at
+	words = words[1:]
+	if strings.EqualFold(words[0], "CANFD") {
+		return a.parseFD(words[1:], f)
+	}
+	if _, err := strconv.ParseUint(words[0], 10, 16); err != nil {
+		return false, nil
+	}
+	f.Channel = words[0]
+	return a.parseClassic(words[1:], f)
+}
+
+// parseBase reads base hex|dec timestamps absolute|relative.
+func (a *ascState) parseBase(words []string) error {
+	for i := 0; i+1 < len(words); i += 2 {
+		switch strings.ToLower(words[i] + " " + words[i+1]) {
+		case "base hex":
+			a.decimal = false
+		case "base dec":
+			a.decimal = true
+		case "timestamps absolute":
+			a.relative = false
+		case "timestamps relative":
+			a.relative = true
+		default:
+			return fmt.Errorf("%q is not base hex|dec timestamps absolute|relative", strings.Join(words, " "))
+		}
+	}
+
+	return nil
+}
+
+// parseNumber reads a number in the base of the log.
+func (a *ascState) parseNumber(text string, bits int) (uint64, error) {
+	base := 16
+	if a.decimal {
+		base = 10
+	}
+	v, err := strconv.ParseUint(text, base, bits)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is not a number of base %d and %d bits", text, base, bits)
+	}
+	return v, nil
+}
+
+// parseID reads an identifier; a trailing x marks an extended one.
+func (a *ascState) parseID(text string, f *LogFrame) error {
+	digits := strings.TrimRight(text, "xX")
+	id, err := a.parseNumber(digits, 32)
+	if err != nil {
+		return fmt.Errorf("identifier: %w; export a log with names again with numbers", err)
+	}
+	return f.setID(id, len(digits) < len(text))
+}
+
+// setDirection sets f.Sent and reports whether the frame was on the bus.
+func (f *LogFrame) setDirection(text string) (onBus, isFrame bool) {
+	switch strings.ToLower(text) {
+	case "rx":
+		return true, true
+	case "tx":
+		f.Sent = true
+		return true, true
+	}
+
+	return false, strings.EqualFold(text, "txrq")
+}
+
+// parseClassic reads ID DIRECTION d|r DLC BYTES, or ErrorFrame.
+func (a *ascState) parseClassic(words []string, f *LogFrame) (bool, error) {
+	if strings.EqualFold(words[0], "ErrorFrame") {
+		f.ID, f.Len = can.ERR, 8
+		return true, nil
+	}
+
+	if len(words) < 3 {
+		return false, nil
+	}
+	if onBus, _ := f.setDirection(words[1]); !onBus {
+		return false, nil
+	}
+	kind := strings.ToLower(words[2])
+	if kind != "d" && kind != "r" {
+		return false, nil
+	}
+	if err := a.parseID(words[0], f); err != nil {
+		return false, err
+	}
+	if words = words[3:]; kind == "r" {
+		f.ID |= can.RTR
+		if len(words) > 0 { // newer versions write Length = ... here, which is ignored
+			n, _ := a.parseNumber(words[0], 4)
+			f.Len = uint8(min(n, 8))
+		}
+
+		return true, nil
+	}
+
+	if len(words) == 0 {
+		return false, errors.New("the length after d is missing")
+	}
+	n, err := a.parseNumber(words[0], 4)
+	if err != nil {
+		return false, fmt.Errorf("length: %w", err)
+	}
+	f.Len = uint8(min(n, 8)) // codes above 8 are valid and mean 8
+	return true, a.parseData(words[1:], f)
+}
+
+// parseFD reads CHANNEL DIRECTION ID [NAME] BRS ESI DLC LENGTH BYTES.
+func (a *ascState) parseFD(words []string, f *LogFrame) (bool, error) {
+	if len(words) < 3 {
+		return false, errors.New("CANFD without channel, direction and identifier")
+	}
+	f.Channel = words[0]
+	onBus, isFrame := f.setDirection(words[1])
+	switch {
+	case onBus && strings.EqualFold(words[2], "ErrorFrame"):
+		f.ID, f.Len = can.ERR, 8
+		return true, nil
+	case !isFrame:
+		return false, fmt.Errorf("CANFD: direction %.20q is not Rx or Tx", words[1])
+	case !onBus:
+		return false, nil
+	}
+
+	if err := a.parseID(words[2], f); err != nil {
+		return false, err
+	}
+	words = words[3:]
+	if len(words) > 0 && words[0] != "0" && words[0] != "1" {
+		words = words[1:] // name of the frame
+	}
+	if len(words) < 4 {
+		return false, errors.New("CANFD without BRS, ESI, length code and length")
+	}
+	for i, bit := range [...]uint8{can.FlagBRS, can.FlagESI} {
+		switch words[i] {
+		case "0":
+		case "1":
+			f.Flags |= bit
+		default:
+			return false, fmt.Errorf("CANFD: %.20q is not 0 or 1: BRS and ESI", words[i])
+		}
+	}
+
+	code, err := strconv.ParseUint(words[2], 16, 4)
+	n, err2 := strconv.ParseUint(words[3], 10, 8)
+	if err != nil || err2 != nil || n > 64 {
+		return false, fmt.Errorf("CANFD: length code %.20q and length %.20q: they go to f and to 64", words[2], words[3])
+	}
+	f.Len = uint8(n)
+	if n == 0 && code > 0 { // a remote frame, which is classic
+		f.ID, f.Flags, f.Len = f.ID|can.RTR, 0, uint8(min(code, 8))
+		return true, nil
+	}
+
+	f.Flags |= can.FlagFDF
+	if err := a.parseData(words[4:], f); err != nil {
+		return false, err
+	}
+	f.Len = can.Lengths[can.DLC(f.Len)]
+	return true, nil
+}
+
+// parseData reads the bytes of a frame.
+func (a *ascState) parseData(words []string, f *LogFrame) error {
+	if len(words) < int(f.Len) {
+		return fmt.Errorf("%d bytes of data where the length says %d", len(words), f.Len)
+	}
+	for i := range f.Len {
+		v, err := a.parseNumber(words[i], 8)
+		if err != nil {
+			return fmt.Errorf("data: %w", err)
+		}
+		f.Data[i] = uint8(v)
+	}
+
+	return nil
 }

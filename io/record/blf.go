@@ -3,29 +3,27 @@ package record
 import (
 	"bytes"
 	"compress/zlib"
-	"encoding/binary"
 	"time"
 
 	"lockstep/io/can"
 )
 
-// blf writes Vector's binary log: a header of 144 bytes, which is completed at the
-// end, and containers of deflated objects. Events are global markers. A file without
-// its end can be read: every container stands for itself.
+// blfExporter writes Vector's binary log: a header of 144 bytes, which is completed at the
+// end, and containers of deflated objects. Events are global markers. A file without its
+// end can be read, because every container is independent.
 //
-// After an object the format has as many zeros as its length leaves when divided by 4,
-// which aligns nothing when that is odd; the objects inside a container are made to
-// leave 0.
-type blf struct {
-	h       *Header
-	to      Target
-	clock   clock
-	at      int64        // bytes of the file
-	objects bytes.Buffer // of the next container
-	packed  bytes.Buffer
-	deflate *zlib.Writer
-	full    uint64 // bytes of the file if nothing were deflated
-	count   uint32 // of objects
+// The format pads an object by its length modulo 4, which does not align odd lengths; the
+// objects inside a container therefore have a length divisible by 4.
+type blfExporter struct {
+	h            *Header
+	to           Target
+	clock        clock
+	at           int64        // size of the file so far, bytes
+	objects      bytes.Buffer // objects of the next container
+	packed       bytes.Buffer
+	deflate      *zlib.Writer
+	unpackedSize uint64 // size of the file before deflation, bytes
+	count        uint32 // number of objects
 }
 
 // Types and sizes of objects.
@@ -36,132 +34,104 @@ const (
 	blfMarker    = 96
 	blfFD        = 100
 
-	blfHeader  = 144
-	blfObject  = 32        // bytes before the body of an object
-	blfOutside = 32        // of a container
-	blfMost    = 128 << 10 // bytes of objects in a container
+	blfHeader        = 144
+	blfObject        = 32        // bytes before the body of an object
+	blfContainerHead = 32        // head of a container, bytes
+	blfContainerMax  = 128 << 10 // size of the objects in a container, bytes
 )
 
 func newBLF(to Target, h *Header) (Exporter, error) {
-	x := &blf{h: h, to: to, clock: clock{start: h.Start}, at: blfHeader, full: blfHeader}
+	x := &blfExporter{h: h, to: to, clock: clock{start: h.Start}, at: blfHeader, unpackedSize: blfHeader}
 	x.deflate = zlib.NewWriter(&x.packed)
-	return x, x.header()
+	return x, x.writeHeader()
 }
 
-// header writes the file's header.
-func (x *blf) header() error {
-	b := append(make([]byte, 0, blfHeader), "LOGG"...)
-	b = binary.LittleEndian.AppendUint32(b, blfHeader)
-	b = append(b, 0, 0, 0, 0) // application: unknown, version 0.0.0
-	b = append(b, 2, 6, 8, 1) // of the format
-	b = binary.LittleEndian.AppendUint64(b, uint64(x.at))
-	b = binary.LittleEndian.AppendUint64(b, x.full)
-	b = binary.LittleEndian.AppendUint32(b, x.count)
-	b = binary.LittleEndian.AppendUint32(b, 0)
-	b = appendSystemTime(b, x.h.Start)
-	b = appendSystemTime(b, x.h.Start+x.clock.last)
-	_, err := x.to.WriteAt(b[:blfHeader], 0)
+// writeHeader writes the file's header.
+func (x *blfExporter) writeHeader() error {
+	b := pack(nil, []byte("LOGG"), uint32(blfHeader),
+		[4]byte{},           // application: unknown, version 0.0.0
+		[4]byte{2, 6, 8, 1}, // of the format
+		x.at, x.unpackedSize, x.count, uint32(0),
+		systemTime(x.h.Start), systemTime(x.h.Start+x.clock.last))
+	_, err := x.to.WriteAt(append(b, make([]byte, blfHeader-len(b))...), 0)
 	return err
 }
 
-// appendSystemTime appends a SYSTEMTIME in the local time of this machine, as the
-// format has no time zone.
-func appendSystemTime(b []byte, ns int64) []byte {
+// systemTime returns a SYSTEMTIME in the local time of this machine: the format has no time zone.
+func systemTime(ns int64) [8]uint16 {
 	t := time.Unix(0, ns)
-	for _, v := range [...]int{t.Year(), int(t.Month()), int(t.Weekday()), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond() / 1e6} {
-		b = binary.LittleEndian.AppendUint16(b, uint16(v))
+	return [8]uint16{
+		uint16(t.Year()), uint16(t.Month()), uint16(t.Weekday()), uint16(t.Day()),
+		uint16(t.Hour()), uint16(t.Minute()), uint16(t.Second()), uint16(t.Nanosecond() / 1e6),
 	}
-	return b
 }
 
-func (x *blf) Write(e *Entry) error {
+func (x *blfExporter) Write(e *Entry) error {
 	switch e.Kind {
 	case FrameEntry:
 		kind, body := blfBody(&e.Frame)
-		return x.object(kind, x.h.time(e.Frame.Time, e.Frame.Tick), body)
+		return x.addObject(kind, x.h.timeOr(e.Frame.Time, e.Frame.Tick), body)
 	case EventEntry:
-		return x.object(blfMarker, x.h.time(e.Event.Time, e.Event.Tick), blfEvent(&e.Event))
+		return x.addObject(blfMarker, x.h.timeOr(e.Event.Time, e.Event.Tick), blfEvent(&e.Event))
 	}
+
 	return nil
 }
 
-// blfBody is the object of a frame.
+// blfBody returns the object of a frame.
 func blfBody(f *Frame) (kind uint32, b []byte) {
 	id := f.ID & can.MaskSFF
 	if f.ID&can.EFF != 0 {
 		id = f.ID&can.MaskEFF | 1<<31
 	}
-	flags := byte(0)
-	if f.Sent {
-		flags |= 1
-	}
-	if f.ID&can.RTR != 0 {
-		flags |= 0x80
-	}
-	b = binary.LittleEndian.AppendUint16(b, uint16(f.Bus)+1)
+	channel, flags := uint16(f.Bus)+1, bit(f.Sent)|bit(f.ID&can.RTR != 0)<<7
 	switch {
-	case f.ID&can.ERR != 0:
-		b = append(b, make([]byte, 10)...) // length, flags, code, position, DLC, 0
-		b = append(b, make([]byte, 12)...) // frame length, identifier, flags, 0
-		return blfError, append(b, f.Data[:8]...)
-	case f.FD():
-		b = append(b, flags, dlc(f.Len))
-		b = binary.LittleEndian.AppendUint32(b, id)
-		b = append(b, 0, 0, 0, 0, 0) // frame length, ns; bits of the arbitration phase
-		b = append(b, 1|f.Flags&can.FlagBRS<<1|f.Flags&can.FlagESI<<1, f.Len, 0, 0, 0, 0, 0)
-		return blfFD, append(b, f.Data[:]...)
+	case f.ID&can.ERR != 0: // before the data: length, flags, code, position, DLC, frame length, identifier
+		return blfError, pack(nil, channel, [22]byte{}, f.Data[:8])
+	case f.FD(): // between: frame length, ns; bits of the arbitration phase
+		fd := 1 | f.Flags&can.FlagBRS<<1 | f.Flags&can.FlagESI<<1
+		return blfFD, pack(nil, channel, flags, can.DLC(f.Len), id, [5]byte{}, fd, f.Len, [5]byte{}, f.Data[:])
 	default:
-		b = append(b, flags, min(f.Len, 8))
-		b = binary.LittleEndian.AppendUint32(b, id)
-		return blfMessage, append(b, f.Data[:8]...)
+		return blfMessage, pack(nil, channel, flags, min(f.Len, 8), id, f.Data[:8])
 	}
 }
 
-// blfEvent is a global marker in the group lockstep, named as the kind of the event.
+// blfEvent returns a global marker in the group lockstep with the name of the event's kind.
 func blfEvent(e *Event) []byte {
-	group, name, text := "lockstep", e.Kind.String(), []byte(e.Text)
+	group, name, text := "lockstep", e.Kind.String(), e.Text
 	for (len(group)+len(name)+len(text))%4 != 0 {
-		text = append(text, ' ')
+		text += " "
 	}
-	b := binary.LittleEndian.AppendUint32(nil, 0)     // type of a commented event
-	b = binary.LittleEndian.AppendUint32(b, 0xFFFFFF) // foreground
-	b = binary.LittleEndian.AppendUint32(b, 0x3333FF) // background: red
-	b = append(b, 0, 0, 0, 0)                         // 0, not relocatable
-	for _, n := range [...]int{len(group), len(name), len(text)} {
-		b = binary.LittleEndian.AppendUint32(b, uint32(n))
-	}
-	b = append(b, make([]byte, 12)...)
-	b = append(append(b, group...), name...)
-	return append(b, text...)
+	return pack(nil,
+		uint32(0),                          // type of a commented event
+		uint32(0xFFFFFF), uint32(0x3333FF), // foreground; background: red
+		[4]byte{}, // 0, not relocatable
+		uint32(len(group)), uint32(len(name)), uint32(len(text)), [12]byte{},
+		[]byte(group+name+text))
 }
 
-// object puts an object into the container, which is written when it is full.
-func (x *blf) object(kind uint32, at int64, body []byte) error {
-	if x.objects.Len()+blfObject+len(body) > blfMost {
-		if err := x.container(); err != nil {
+// addObject adds an object to the container and writes the container when it is full.
+func (x *blfExporter) addObject(kind uint32, at int64, body []byte) error {
+	if x.objects.Len()+blfObject+len(body) > blfContainerMax {
+		if err := x.writeContainer(); err != nil {
 			return err
 		}
 	}
-	b := blfBase(kind, blfObject, blfObject+len(body))
-	b = binary.LittleEndian.AppendUint32(b, 2) // times in ns
-	b = append(b, 0, 0, 0, 0)                  // client, version
-	b = binary.LittleEndian.AppendUint64(b, uint64(x.clock.since(at)))
-	x.objects.Write(b)
-	x.objects.Write(body)
+
+	const nanoseconds = 2 // unit of times
+	x.objects.Write(blfBase(kind, blfObject, blfObject+len(body)))
+	x.objects.Write(pack(nil, uint32(nanoseconds), [4]byte{}, x.clock.elapsed(at), body)) // [4]: client, version
 	x.count++
 	return nil
 }
 
-// blfBase is the first part of an object's header.
+// blfBase returns the first part of an object's header.
 func blfBase(kind uint32, header, size int) []byte {
-	b := binary.LittleEndian.AppendUint16([]byte("LOBJ"), uint16(header))
-	b = binary.LittleEndian.AppendUint16(b, 1)
-	b = binary.LittleEndian.AppendUint32(b, uint32(size))
-	return binary.LittleEndian.AppendUint32(b, kind)
+	return pack(nil, []byte("LOBJ"), uint16(header), uint16(1), uint32(size), kind)
 }
 
-// container writes the objects there are.
-func (x *blf) container() error {
+// writeContainer writes the objects collected so far.
+func (x *blfExporter) writeContainer() error {
 	n := x.objects.Len()
 	if n == 0 {
 		return nil
@@ -170,24 +140,20 @@ func (x *blf) container() error {
 	x.deflate.Reset(&x.packed)
 	_, _ = x.objects.WriteTo(x.deflate) // into memory
 	_ = x.deflate.Close()
-	size := blfOutside + x.packed.Len()
+	size := blfContainerHead + x.packed.Len()
 	b := blfBase(blfContainer, 16, size)
-	b = append(b, 2, 0, 0, 0, 0, 0, 0, 0) // deflated
-	b = binary.LittleEndian.AppendUint32(b, uint32(n))
-	b = append(b, 0, 0, 0, 0)
-	b = append(b, x.packed.Bytes()...)
-	b = append(b, make([]byte, size%4)...)
+	b = pack(b, [8]byte{2}, uint32(n), [4]byte{}, x.packed.Bytes(), make([]byte, size%4)) // 2: deflated
 	if _, err := x.to.WriteAt(b, x.at); err != nil {
 		return err
 	}
 	x.at += int64(len(b))
-	x.full += uint64(blfOutside + n)
+	x.unpackedSize += uint64(blfContainerHead + n)
 	return nil
 }
 
-func (x *blf) Close() error {
-	if err := x.container(); err != nil {
+func (x *blfExporter) Close() error {
+	if err := x.writeContainer(); err != nil {
 		return err
 	}
-	return x.header()
+	return x.writeHeader()
 }

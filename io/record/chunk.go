@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	magic    = "lockrec4" // there was no 3, which is one bit beside 2: no damage makes one form of another
-	oldMagic = "lockrec1" // the oldest form that is read
+	magic    = "lockrec4" // version 3 is unused: it differs from 2 by one bit, which damage could flip
+	oldMagic = "lockrec1" // oldest version that is read
 )
 
-// forms are those that are read.
+// forms lists the versions that are read.
 var forms = []string{oldMagic, "lockrec2", magic}
 
-// marker begins every chunk; its first and last bytes are no text.
+// marker begins every chunk; its first and last bytes are not text.
 var marker = [4]byte{0x9e, 'L', 'C', 0xe9}
 
 // Kinds of chunks.
@@ -30,41 +30,41 @@ const (
 
 const (
 	headSize  = 24
-	maxHeader = 64 << 20 // bytes of a header: plants and databases are in it
-	maxData   = 1 << 20  // bytes of a data chunk
-	fill      = 64 << 10 // bytes at which a data chunk is full
+	maxHeader = 64 << 20 // size of a header, bytes: it contains plants and databases
+	maxData   = 1 << 20  // size of a data chunk, bytes
+	chunkFull = 64 << 10 // size at which a data chunk is written, bytes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // chunk is a chunk without its number.
 type chunk struct {
-	kind    byte
-	packing byte   // 1: stored is deflated
-	stored  []byte // payload in the file
-	full    int    // length of the payload unpacked
+	kind        byte
+	packing     byte   // 1: stored is deflated
+	stored      []byte // payload in the file
+	unpackedLen int    // length of the unpacked payload, bytes
 }
 
-// appendTo appends the chunk as it lies in the file.
+// appendTo appends the chunk in its file format.
 func (c *chunk) appendTo(b []byte, number uint32) []byte {
 	at := len(b)
 	b = append(b, marker[:]...)
 	b = binary.LittleEndian.AppendUint32(b, number)
 	b = append(b, c.kind, c.packing, 0, 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(c.stored)))
-	b = binary.LittleEndian.AppendUint32(b, uint32(c.full))
+	b = binary.LittleEndian.AppendUint32(b, uint32(c.unpackedLen))
 	sum := crc32.Update(crc32.Checksum(b[at:], castagnoli), castagnoli, c.stored)
 	b = binary.LittleEndian.AppendUint32(b, sum)
 	return append(b, c.stored...)
 }
 
-// packer deflates payloads; its memory is used again.
+// packer deflates payloads and reuses its memory.
 type packer struct {
 	w   *flate.Writer
 	out bytes.Buffer
 }
 
-// pack makes a chunk of a payload. What it returns holds until the next call.
+// pack makes a chunk of a payload; the chunk is valid until the next call.
 func (p *packer) pack(kind byte, payload []byte) chunk {
 	p.out.Reset()
 	if p.w == nil {
@@ -76,38 +76,39 @@ func (p *packer) pack(kind byte, payload []byte) chunk {
 	if p.out.Len() >= len(payload) {
 		p.out.Reset()
 		_, _ = p.out.Write(payload)
-		return chunk{kind: kind, stored: p.out.Bytes(), full: len(payload)}
+		return chunk{kind: kind, stored: p.out.Bytes(), unpackedLen: len(payload)}
 	}
-	return chunk{kind: kind, packing: 1, stored: p.out.Bytes(), full: len(payload)}
+
+	return chunk{kind: kind, packing: 1, stored: p.out.Bytes(), unpackedLen: len(payload)}
 }
 
-// Why a chunk cannot be read.
+// Causes for which a chunk cannot be read.
 var (
-	errEnd    = errors.New("the file ends here") // at the end of a chunk
+	errEnd    = errors.New("the file ends here") // after a whole chunk
 	errCut    = errors.New("the file ends within a chunk")
 	errMarker = errors.New("no chunk begins here")
 	errHead   = errors.New("the head of the chunk is damaged")
 	errSum    = errors.New("the CRC-32C of the chunk does not fit")
 )
 
-// unpacker reads chunks; its memory is used again.
+// unpacker reads chunks and reuses its memory.
 type unpacker struct {
-	head   [headSize]byte
-	stored bytes.Buffer
-	full   bytes.Buffer
-	inflow io.ReadCloser
+	head     [headSize]byte
+	stored   bytes.Buffer
+	full     bytes.Buffer
+	inflater io.ReadCloser
 }
 
-// found is a chunk of a file.
-type found struct {
+// foundChunk is a chunk of a file.
+type foundChunk struct {
 	kind    byte
 	number  uint32
-	payload []byte // until the next call
-	next    int64  // offset of the byte after it
+	payload []byte // payload, valid until the next call
+	next    int64  // offset of the byte after the chunk
 }
 
 // read reads the chunk at an offset.
-func (u *unpacker) read(r io.ReaderAt, at int64) (f found, err error) {
+func (u *unpacker) read(r io.ReaderAt, at int64) (f foundChunk, err error) {
 	n, err := r.ReadAt(u.head[:], at)
 	switch {
 	case n == 0 && err == io.EOF:
@@ -117,12 +118,13 @@ func (u *unpacker) read(r io.ReaderAt, at int64) (f found, err error) {
 	case err != nil && n < headSize:
 		return f, err
 	}
+
 	if [4]byte(u.head[:4]) != marker {
 		return f, errMarker
 	}
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(u.head[i:]) }
 	stored, full := int64(word(12)), int64(word(16))
-	f = found{kind: u.head[8], number: word(4), next: at + headSize + stored}
+	f = foundChunk{kind: u.head[8], number: word(4), next: at + headSize + stored}
 	limit := int64(maxData)
 	if f.kind == headerChunk {
 		limit = maxHeader
@@ -145,32 +147,33 @@ func (u *unpacker) read(r io.ReaderAt, at int64) (f found, err error) {
 	return f, err
 }
 
-// unpack is the payload of what was read last.
+// unpack returns the payload of the chunk read last.
 func (u *unpacker) unpack(packing byte, full int64) ([]byte, error) {
 	out := &u.stored
 	if packing == 1 {
-		if u.inflow == nil {
-			u.inflow = flate.NewReader(nil)
+		if u.inflater == nil {
+			u.inflater = flate.NewReader(nil)
 		}
-		if err := u.inflow.(flate.Resetter).Reset(&u.stored, nil); err != nil {
+		if err := u.inflater.(flate.Resetter).Reset(&u.stored, nil); err != nil {
 			return nil, err
 		}
 		u.full.Reset()
-		if _, err := u.full.ReadFrom(io.LimitReader(u.inflow, full+1)); err != nil {
+		if _, err := u.full.ReadFrom(io.LimitReader(u.inflater, full+1)); err != nil {
 			return nil, fmt.Errorf("the chunk cannot be unpacked: %w", err)
 		}
 		out = &u.full
 	}
+
 	if int64(out.Len()) != full {
 		return nil, errHead
 	}
 	return out.Bytes(), nil
 }
 
-// search is the offset of the next chunk that can be read, after at, and its number;
-// -1 if there is none.
-func (u *unpacker) search(r io.ReaderAt, at int64) (offset int64, number uint32) {
-	window := make([]byte, fill)
+// findNext returns offset and number of the first readable chunk from at on; offset is -1
+// if there is none.
+func (u *unpacker) findNext(r io.ReaderAt, at int64) (offset int64, number uint32) {
+	window := make([]byte, chunkFull)
 	for {
 		n, err := r.ReadAt(window, at)
 		from := 0
@@ -185,9 +188,10 @@ func (u *unpacker) search(r io.ReaderAt, at int64) (offset int64, number uint32)
 			}
 			from++
 		}
+
 		if err != nil || n < len(marker) {
 			return -1, 0
 		}
-		at += int64(n - len(marker) + 1) // a marker may lie across the border
+		at += int64(n - len(marker) + 1) // a marker may lie across two windows
 	}
 }

@@ -7,217 +7,222 @@ import (
 	"math/bits"
 )
 
-// codec is what the records of a chunk are written less: both sides keep one.
+// codec holds the previous values from which records of a chunk are coded as differences. Its
+// methods code a record in either direction, so that one description of the format writes and
+// reads it.
 type codec struct {
-	index  int64    // of the last tick
-	time   int64    // of the last frame or event
-	hard   int64    // of the last frame that had one
-	last   []uint64 // bits of the values of the last tick, inputs then outputs
-	before []uint64 // of the tick before that
-	phases []int64  // of the last tick
+	stream
+
+	index      int64    // index of the last tick
+	time       int64    // time of the last frame or event
+	hard       int64    // last time of the controller
+	last       []uint64 // bits of the values of the last tick, inputs then outputs
+	beforeLast []uint64 // bits of the values of the tick before the last
+	phases     []int64  // phases of the last tick
 }
 
 func newCodec(h *Header) codec {
 	n := len(h.Inputs) + len(h.Outputs)
-	return codec{last: make([]uint64, n), before: make([]uint64, n), phases: make([]int64, len(h.Phases))}
+	return codec{last: make([]uint64, n), beforeLast: make([]uint64, n), phases: make([]int64, len(h.Phases))}
 }
 
-// reset starts a chunk.
+// reset starts a new chunk.
 func (c *codec) reset() {
 	c.index, c.time, c.hard = 0, 0, 0
 	clear(c.last)
-	clear(c.before)
+	clear(c.beforeLast)
 	clear(c.phases)
 }
 
-// expect returns the bits on the straight line through the last two ticks and takes
-// value i's place for the next one, which next fills.
-func (c *codec) expect(i int) uint64 { return 2*c.last[i] - c.before[i] }
+// errRecord is a format error in a chunk with a right checksum: another program wrote the file.
+var errRecord = errors.New("the chunk holds no records of this form")
 
-func (c *codec) next(i int, b uint64) { c.before[i], c.last[i] = c.last[i], b }
+// append appends a record to b.
+func (c *codec) append(b []byte, e *Entry) []byte {
+	c.stream = stream{b: b}
+	c.codeEntry(e)
+	return c.b
+}
+
+// decode reads the first record of b into e and returns the rest.
+func (c *codec) decode(e *Entry, b []byte) (rest []byte, err error) {
+	c.stream = stream{b: b, reads: true}
+	if c.codeEntry(e); c.bad {
+		return nil, errRecord
+	}
+	return c.b, nil
+}
+
+func (c *codec) codeEntry(e *Entry) {
+	c.byte((*byte)(&e.Kind))
+	switch e.Kind {
+	case TickEntry:
+		c.codeTick(&e.Tick)
+	case FrameEntry:
+		c.codeFrame(&e.Frame)
+	case EventEntry:
+		c.codeEvent(&e.Event)
+	default:
+		c.bad = true
+	}
+}
+
+func (c *codec) codeTick(t *Tick) {
+	c.delta(&t.Index, &c.index)
+	flags := uint64(t.Flags)
+	c.uvarint(&flags)
+	t.Flags = Flags(flags)
+
+	i := 0
+	for _, values := range [...][]float64{t.U, t.Y} {
+		for j := range values {
+			expected := 2*c.last[i] - c.beforeLast[i]
+			z := zigzag(math.Float64bits(values[j]) - expected)
+			c.shortUint(&z)
+			now := expected + unzigzag(z)
+			values[j] = math.Float64frombits(now)
+			c.beforeLast[i], c.last[i] = c.last[i], now
+			i++
+		}
+	}
+
+	for i := range t.Phases {
+		c.delta(&t.Phases[i], &c.phases[i])
+	}
+}
+
+func (c *codec) codeFrame(f *Frame) {
+	if c.reads {
+		*f = Frame{}
+	}
+	hard, bits := f.Hard != 0, byte(0)
+	flags := [...]*bool{&f.Sent, &f.Lost, &f.Safe, &f.Withheld, &f.Copy, &hard, &f.Other}
+	for i, set := range flags {
+		if *set {
+			bits |= 1 << i
+		}
+	}
+
+	c.byte(&bits)
+	for i, set := range flags {
+		*set = bits>>i&1 != 0
+	}
+	c.byte(&f.Bus)
+	c.codeTime(&f.Tick, &f.Time)
+	if hard {
+		c.delta(&f.Hard, &c.hard)
+	}
+
+	var id [4]byte
+	binary.LittleEndian.PutUint32(id[:], f.ID)
+	c.bytes(id[:])
+	f.ID = binary.LittleEndian.Uint32(id[:])
+	c.byte(&f.Len)
+	c.byte(&f.Flags)
+	if f.Len > uint8(len(f.Data)) {
+		c.bad = true
+		return
+	}
+
+	c.bytes(f.Data[:f.Len])
+}
+
+func (c *codec) codeEvent(e *Event) {
+	c.byte((*byte)(&e.Kind))
+	c.codeTime(&e.Tick, &e.Time)
+	c.uvarint(&e.Count)
+	n := uint64(min(len(e.Text), MaxText))
+	c.uvarint(&n)
+	if !c.reads {
+		c.b = append(c.b, e.Text[:n]...)
+		return
+	}
+
+	e.Text = string(c.next(n))
+}
+
+// codeTime codes the tick and the time of a frame or an event.
+func (c *codec) codeTime(tick, time *int64) {
+	last := c.index
+	c.delta(tick, &last)
+	c.delta(time, &c.time)
+}
+
+// stream is the byte stream of a chunk's records. Its methods append a number, or read the next
+// one if reads is set.
+type stream struct {
+	b     []byte
+	reads bool
+	bad   bool // a value read was not valid
+}
+
+// next returns the next n bytes and removes them from the stream.
+func (s *stream) next(n uint64) []byte {
+	if n > uint64(len(s.b)) {
+		s.b, s.bad = nil, true
+		return nil
+	}
+
+	b := s.b[:n]
+	s.b = s.b[n:]
+	return b
+}
+
+func (s *stream) bytes(b []byte) {
+	if s.reads {
+		copy(b, s.next(uint64(len(b))))
+	} else {
+		s.b = append(s.b, b...)
+	}
+}
+
+func (s *stream) byte(v *byte) {
+	if !s.reads {
+		s.b = append(s.b, *v)
+	} else if b := s.next(1); b != nil {
+		*v = b[0]
+	} else {
+		*v = 0
+	}
+}
+
+func (s *stream) uvarint(v *uint64) {
+	if !s.reads {
+		s.b = binary.AppendUvarint(s.b, *v)
+		return
+	}
+
+	u, n := binary.Uvarint(s.b)
+	if n <= 0 {
+		s.b, s.bad, n = nil, true, 0
+	}
+	*v, s.b = u, s.b[n:]
+}
+
+// delta codes v as the difference to *before, and sets *before to v.
+func (s *stream) delta(v, before *int64) {
+	z := zigzag(uint64(*v - *before))
+	s.uvarint(&z)
+	*before += int64(unzigzag(z))
+	*v = *before
+}
+
+// shortUint codes an integer as a byte n and n bytes.
+func (s *stream) shortUint(z *uint64) {
+	n := byte((bits.Len64(*z) + 7) / 8)
+	s.byte(&n)
+	if n > 8 {
+		s.bad = true
+		return
+	}
+
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], *z)
+	s.bytes(b[:n])
+	clear(b[n:])
+	*z = binary.LittleEndian.Uint64(b[:])
+}
 
 func zigzag(d uint64) uint64 { return d<<1 ^ uint64(int64(d)>>63) }
 
 func unzigzag(z uint64) uint64 { return z>>1 ^ -(z & 1) }
-
-func (c *codec) appendTick(b []byte, t *Tick) []byte {
-	b = append(b, byte(TickEntry))
-	b = binary.AppendVarint(b, t.Index-c.index)
-	c.index = t.Index
-	b = binary.AppendUvarint(b, uint64(t.Flags))
-	i := 0
-	for _, values := range [...][]float64{t.U, t.Y} {
-		for _, v := range values {
-			now := math.Float64bits(v)
-			z := zigzag(now - c.expect(i))
-			c.next(i, now)
-			b = append(b, byte((bits.Len64(z)+7)/8))
-			for ; z != 0; z >>= 8 {
-				b = append(b, byte(z))
-			}
-			i++
-		}
-	}
-	for i, ns := range t.Phases {
-		b = binary.AppendVarint(b, ns-c.phases[i])
-		c.phases[i] = ns
-	}
-	return b
-}
-
-func (c *codec) appendFrame(b []byte, f *Frame) []byte {
-	bits := byte(0)
-	for i, set := range [...]bool{f.Sent, f.Lost, f.Safe, f.Withheld, f.Copy, f.Hard != 0, f.Other} {
-		if set {
-			bits |= 1 << i
-		}
-	}
-	b = append(b, byte(FrameEntry), bits, f.Bus)
-	b = c.appendWhen(b, f.Tick, f.Time)
-	if f.Hard != 0 {
-		b = binary.AppendVarint(b, f.Hard-c.hard)
-		c.hard = f.Hard
-	}
-	b = binary.LittleEndian.AppendUint32(b, f.ID)
-	b = append(b, f.Len, f.Flags)
-	return append(b, f.Data[:f.Len]...)
-}
-
-func (c *codec) appendEvent(b []byte, e *Event) []byte {
-	text := e.Text[:min(len(e.Text), MaxText)]
-	b = append(b, byte(EventEntry), byte(e.Kind))
-	b = c.appendWhen(b, e.Tick, e.Time)
-	b = binary.AppendUvarint(b, e.Count)
-	b = binary.AppendUvarint(b, uint64(len(text)))
-	return append(b, text...)
-}
-
-func (c *codec) appendWhen(b []byte, tick, time int64) []byte {
-	b = binary.AppendVarint(b, tick-c.index)
-	b = binary.AppendVarint(b, time-c.time)
-	c.time = time
-	return b
-}
-
-// errRecord is damage that no checksum shows: another program wrote the file.
-var errRecord = errors.New("the chunk holds no records of this form")
-
-// decode reads the first record of b into e and returns the rest.
-func (c *codec) decode(e *Entry, b []byte) (rest []byte, err error) {
-	in := input{b: b}
-	e.Kind = Kind(in.byte())
-	switch e.Kind {
-	case TickEntry:
-		c.decodeTick(&e.Tick, &in)
-	case FrameEntry:
-		c.decodeFrame(&e.Frame, &in)
-	case EventEntry:
-		c.decodeEvent(&e.Event, &in)
-	default:
-		in.bad = true
-	}
-	if in.bad {
-		return nil, errRecord
-	}
-	return in.b, nil
-}
-
-func (c *codec) decodeTick(t *Tick, in *input) {
-	c.index += in.varint()
-	t.Index, t.Flags = c.index, Flags(in.uvarint())
-	i := 0
-	for _, values := range [...][]float64{t.U, t.Y} {
-		for j := range values {
-			now := c.expect(i) + unzigzag(in.word())
-			c.next(i, now)
-			values[j] = math.Float64frombits(now)
-			i++
-		}
-	}
-	for i := range t.Phases {
-		c.phases[i] += in.varint()
-		t.Phases[i] = c.phases[i]
-	}
-}
-
-func (c *codec) decodeFrame(f *Frame, in *input) {
-	*f = Frame{}
-	bits := in.byte()
-	f.Sent, f.Lost, f.Safe, f.Bus = bits&1 != 0, bits&2 != 0, bits&4 != 0, in.byte()
-	f.Withheld, f.Copy, f.Other = bits&8 != 0, bits&16 != 0, bits&64 != 0
-	f.Tick, f.Time = c.decodeWhen(in)
-	if bits&32 != 0 {
-		c.hard += in.varint()
-		f.Hard = c.hard
-	}
-	for i := range 4 {
-		f.ID |= uint32(in.byte()) << (8 * i)
-	}
-	f.Len, f.Flags = in.byte(), in.byte()
-	if f.Len > uint8(len(f.Data)) {
-		in.bad = true
-		return
-	}
-	copy(f.Data[:], in.bytes(uint64(f.Len)))
-}
-
-func (c *codec) decodeEvent(e *Event, in *input) {
-	e.Kind = EventKind(in.byte())
-	e.Tick, e.Time = c.decodeWhen(in)
-	e.Count = in.uvarint()
-	e.Text = string(in.bytes(in.uvarint()))
-}
-
-func (c *codec) decodeWhen(in *input) (tick, time int64) {
-	tick = c.index + in.varint()
-	c.time += in.varint()
-	return tick, c.time
-}
-
-// input is what is left of a chunk; bad once something did not fit.
-type input struct {
-	b   []byte
-	bad bool
-}
-
-func (in *input) bytes(n uint64) []byte {
-	if n > uint64(len(in.b)) {
-		in.b, in.bad = nil, true
-		return nil
-	}
-	b := in.b[:n]
-	in.b = in.b[n:]
-	return b
-}
-
-func (in *input) byte() byte {
-	if b := in.bytes(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (in *input) uvarint() uint64 {
-	v, n := binary.Uvarint(in.b)
-	if n <= 0 {
-		in.b, in.bad = nil, true
-		return 0
-	}
-	in.b = in.b[n:]
-	return v
-}
-
-func (in *input) varint() int64 { return int64(unzigzag(in.uvarint())) }
-
-// word reads a byte n and an integer of n bytes.
-func (in *input) word() (z uint64) {
-	n := in.byte()
-	if n > 8 {
-		in.bad = true
-		return 0
-	}
-	for i, b := range in.bytes(uint64(n)) {
-		z |= uint64(b) << (8 * i)
-	}
-	return z
-}

@@ -19,7 +19,7 @@ import (
 	"lockstep/io/can"
 )
 
-// disk takes left bytes, then refuses like a full disk, in the middle of a write.
+// disk accepts left bytes, then fails like a full disk, in the middle of a write.
 type disk struct {
 	bytes.Buffer
 	left int
@@ -35,7 +35,7 @@ func (d *disk) Write(b []byte) (int, error) {
 	return n, syscall.ENOSPC
 }
 
-func TestChunkThatWaitsForRoomIsWhatItWas(t *testing.T) {
+func TestQueuedChunkIsUnchanged(t *testing.T) {
 	d := &disk{left: 1 << 20}
 	w, err := New(d, header(0, 0, 0))
 	if err != nil {
@@ -79,7 +79,7 @@ func write(w *Writer, a, b int64) (err error) {
 	return err
 }
 
-func TestFullDiskLosesACountedGapAndNothingElse(t *testing.T) {
+func TestFullDiskLosesACountedGapOnly(t *testing.T) {
 	d := &disk{left: 100_000}
 	w, err := New(d, header(1, 40, 0))
 	if err != nil {
@@ -137,108 +137,8 @@ func TestFullDiskLosesACountedGapAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestSeriesIsBoundedAndReadsAsOneRun(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.rec")
-	const most = 100_000
-	for turn, keep := range []int{0, 3} {
-		w, err := Create(path, header(1, 40, 0), Options{MaxBytes: most, Keep: keep})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := write(w, 0, 3000); err != nil {
-			t.Fatal(err)
-		}
-		open, _ := filepath.Glob("/proc/self/fd/*")
-		if n := slices.IndexFunc(open, func(fd string) bool { name, _ := os.Readlink(fd); return name == part(path, w.series.last-1) }); n >= 0 {
-			t.Error("the file before the last is still open")
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "run.*.rec"))
-		for _, name := range files {
-			if info, err := os.Stat(name); err != nil || info.Size() > most {
-				t.Errorf("%s: %d bytes, %v; want at most %d", name, info.Size(), err, most)
-			}
-		}
-		r, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := readAll(r)
-		if err != nil || r.Torn() != "" {
-			t.Fatalf("%v, torn %q", err, r.Torn())
-		}
-		switch {
-		case turn == 0 && (len(files) < 5 || len(all) != 6000 || r.Header.Part != 1):
-			t.Errorf("%d files, %d entries from part %d; want all 6000", len(files), len(all), r.Header.Part)
-		case turn == 1 && (len(files) != 3 || len(all) >= 6000 || len(all) < 500 || r.Header.Part < 2):
-			t.Errorf("%d files, %d entries from part %d; want the end of the run in 3 files", len(files), len(all), r.Header.Part)
-		}
-		if want := " 2999 0 0 {951 8 "; !strings.HasPrefix(all[len(all)-1], "frame ") || !strings.Contains(all[len(all)-1], want) {
-			t.Errorf("the last entry is %q, want %q", all[len(all)-1], want)
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestSecondRunOfASeriesLeavesTheFirst(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.rec")
-	for range 2 {
-		w, err := Create(path, header(1, 40, 0), Options{MaxBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(write(w, 0, 10), w.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, want := range map[string]int{path: 20, part(path, 1): 20, part(path, 2): 20} {
-		r, err := Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all, err := readAll(r); err != nil || len(all) != want {
-			t.Errorf("%s: %d entries, %v; want %d", name, len(all), err, want)
-		}
-		r.Close()
-	}
-}
-
-func TestMissingFileOfASeriesIsSaid(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.rec")
-	w, err := Create(path, header(1, 40, 0), Options{MaxBytes: 100_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(write(w, 0, 3000), w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	numbers, _ := parts(path)
-	os.Remove(part(path, 2))
-	os.Remove(part(path, numbers[len(numbers)-1]))
-	r, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	all, err := readAll(r)
-	damage := slices.IndexFunc(all, func(s string) bool { return strings.Contains(s, "Kind:damage") })
-	if err != nil || damage < 0 || !strings.Contains(all[damage], "part 3 of the run follows part 1") {
-		t.Errorf("%v, entry %d says that part 2 is missing", err, damage)
-	}
-	if !tornBy(r, ErrFileMissing) {
-		t.Errorf("torn %q", r.Torn())
-	}
-}
-
-func TestWriterToldOfNoWayOutSaysIt(t *testing.T) {
-	if _, err := Create("/nowhere/run.rec", header(1, 1, 0), Options{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v", err)
-	}
-	if _, err := Create("/nowhere/run.rec", header(1, 1, 0), Options{MaxBytes: 1}); !errors.Is(err, os.ErrNotExist) {
+func TestWriterReturnsTheErrorOfItsFile(t *testing.T) {
+	if _, err := Create("/nowhere/run.rec", header(1, 1, 0)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 	w, err := New(&disk{left: 0}, header(1, 1, 0))
@@ -250,9 +150,9 @@ func TestWriterToldOfNoWayOutSaysIt(t *testing.T) {
 	}
 }
 
-func TestKilledWriterLeavesWhatItFlushed(t *testing.T) {
+func TestKilledWriterLeavesItsFlushedData(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.rec")
-	w, err := Create(path, header(1, 40, 0), Options{})
+	w, err := Create(path, header(1, 40, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,17 +164,17 @@ func TestKilledWriterLeavesWhatItFlushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := readAll(r)
-	if err != nil || len(all) != 200 || !tornBy(r, ErrUnended) {
+	if err != nil || len(all) != 200 || !tornBy(r, unended) {
 		t.Errorf("%d entries, %v, torn %q; want the 200 flushed ones", len(all), err, r.Torn())
 	}
 }
 
-// killVar makes the test binary a writer that is killed: the file to write.
+// killVar names the environment variable with the file that a killed writer writes.
 const killVar = "LOCKSTEP_RECORD_KILL"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(killVar); path != "" {
-		w, err := Create(path, header(1, 40, 0), Options{})
+		w, err := Create(path, header(1, 40, 0))
 		for k := int64(0); err == nil; k += 100 {
 			if err = errors.Join(write(w, k, k+100), w.Flush()); err == nil {
 				fmt.Println(k + 100)
@@ -286,7 +186,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestKill9LeavesEverythingUpToTheLastFlush(t *testing.T) {
+func TestRecordIsCompleteUpToTheLastFlushAfterKill(t *testing.T) {
 	for range 5 {
 		path := filepath.Join(t.TempDir(), "run.rec")
 		cmd := exec.Command(os.Args[0])
@@ -336,8 +236,8 @@ func TestKill9LeavesEverythingUpToTheLastFlush(t *testing.T) {
 	}
 }
 
-func TestFullDeviceIsRefusedAtOnceAndStays(t *testing.T) {
-	if _, err := Create("/dev/full", header(1, 1, 0), Options{}); !errors.Is(err, syscall.ENOSPC) {
+func TestFullDeviceIsRefusedAndNotRemoved(t *testing.T) {
+	if _, err := Create("/dev/full", header(1, 1, 0)); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%v, want no space left on device", err)
 	}
 	if _, err := os.Stat("/dev/full"); err != nil {
@@ -353,7 +253,7 @@ func TestMemoryDoesNotGrowWithTheLengthOfTheRun(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	path := filepath.Join(t.TempDir(), "run.rec")
-	w, err := Create(path, header(1, 40, 0), Options{MaxBytes: 1 << 20})
+	w, err := Create(path, header(1, 40, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,20 +1,18 @@
-// Package record owns what happened: the record of a run, its export to the log
-// formats of the field, and the logs of others as a source of frames.
+// Package record owns the record of a run, its export to common log formats, and the reading of
+// logs and records as a source of frames.
 //
-// It knows frames (package can) and numbers with names; it does not know what a
-// plant or a signal map is, does not wait and starts nothing.
+// It knows frames (package can) and named numbers. It does not know plants or signal maps, does
+// not block and starts no goroutine.
 //
 // Reading order: entry.go (Entry, Tick, Frame, Event), header.go (Header), write.go (Writer),
-// read.go (Reader); chunk.go and codec.go are the form of the file, series.go is a record in
-// several files. Then the formats of the field: export.go lists them; candump.go, asc.go, blf.go,
-// mdf.go with mdf_block.go, and csv.go write one each. log.go, candump_read.go and asc_read.go read
-// logs, source.go is any of them.
+// read.go (Reader); chunk.go and codec.go are the file format. Then the other formats: export.go
+// lists them and writes CSV; blf.go and mdf.go write one each, candump.go and asc.go write and read
+// one each. log.go reads a candump or ASC log, source.go reads any log or record.
 //
 // # The file
 //
-// A record is a file, or a series of files of one run, of this form. Numbers are
-// little endian; a varint is that of encoding/binary, signed ones are in its
-// zigzag form.
+// A record is a file of this format. Numbers are little endian; a varint is that of
+// encoding/binary, in zigzag form if signed.
 //
 //	file    magic "lockrec4", then chunks: one header, data chunks, one end
 //	chunk    0  4  marker 9e 4c 43 e9
@@ -28,20 +26,19 @@
 //	        24     payload
 //	header  Header as JSON
 //	data    records, each a byte 1 (tick), 2 (frame) or 3 (event) and its fields
-//	end     a byte: 1 if the run goes on in a next file, else 0
+//	end     a byte 0
 //
-//	tick    varint   index, less that of the tick before
+//	tick    varint   index, minus the index of the tick before
 //	        uvarint  flags
 //	        values   inputs, then outputs: a byte n = 0 to 8 and n bytes
-//	        varints  phases, each less that of the tick before, ns
-//	frame   byte     bits: 1 sent, 0 received; 2 not taken by the bus; 4 with the safe
-//	                 values; 8 withheld, 16 a copy: see Frame; 32 a time of the controller
-//	                 is there; 64 other
+//	        varints  phases, each minus the phase of the tick before, ns
+//	frame   byte     bits: 1 sent, 0 received; 2 not accepted by the bus; 4 with the safe
+//	                 values; 8 withheld, 16 a copy: see Frame; 32 with a time of the
+//	                 controller; 64 other
 //	        byte     bus
-//	        varint   tick, less the index of the last tick record
-//	        varint   time, less that of the frame or event before, ns
-//	        varint   time of the controller, less that of the frame before that has one,
-//	                 ns; only if it is there
+//	        varint   tick, minus the index of the last tick record
+//	        varint   time, minus the time of the frame or event before, ns
+//	        varint   time of the controller, minus the last one before, ns; only with bit 32
 //	        4 1 1    identifier with the bits of can.Frame, length, flags of can.Frame
 //	        length   data
 //	event   byte     kind
@@ -50,31 +47,27 @@
 //	        uvarint  count
 //	        uvarint  length of the text, then the text
 //
-// A file of the form "lockrec2" has no bit 64, one of the form "lockrec1" none of the
-// bits 8, 16 and 32 either; they are the same otherwise, and Reader takes all three.
+// A file of version "lockrec2" has no bit 64; one of version "lockrec1" also has no bits 8,
+// 16 and 32. They are the same otherwise, and Reader reads all three.
 //
-// What is said "less that before" starts from 0 in every chunk, so that each chunk
-// can be read alone.
+// All differences start from 0 in every chunk, so that each chunk can be read alone.
 //
-// A value is the 64 bits of a float64 as an integer b. Along a smooth signal b runs
-// nearly straight, so what is written is the difference d = b - (2 b1 - b2) to the
-// straight line through b1 of the tick before and b2 of the one before that, modulo
-// 2^64, in zigzag form and without its upper zero bytes. A value that stays costs one
-// byte, and every bit comes back: of NaN, of -0, of everything. The chunk is then
-// deflated.
+// A value is the 64 bits of a float64 as an integer b. Along a smooth signal b is nearly
+// linear. The file therefore holds the difference d = b - (2 b1 - b2) to the line through b1 of
+// the tick before and b2 of the tick before that, modulo 2^64, in zigzag form without its
+// upper zero bytes. A constant value costs one byte, and every bit is preserved, also of NaN
+// and -0. The chunk is then deflated.
 //
 // # What survives
 //
-// Writer.Flush hands everything to the kernel: it survives the death of the process.
-// Writer.Sync also waits until it is on the disk: it survives a loss of power. A
-// chunk that is cut or damaged does not pass its CRC-32C; Reader leaves it out, looks
-// for the next one, yields an event Damage in its place, and Reader.Torn says what is
-// missing at the end. Both sides hold a chunk or two in memory, whatever the length of
-// the run.
+// Writer.Flush passes all data to the kernel, where it survives the death of the process.
+// Writer.Sync also waits until the data is on the disk, where it survives a loss of power.
+// A truncated or damaged chunk fails its CRC-32C: Reader skips to the next valid chunk and
+// returns an event Damage in its place; Reader.Torn tells what is missing at the end.
+// Writer and Reader hold one or two chunks in memory, independent of the length of the run.
 //
 // # Other formats
 //
-// NewExporter writes candump logs, ASC, BLF, MDF4 and CSV. OpenLog reads candump logs
-// and ASC, and OpenSource makes one of them, or the record itself, a source of frames
-// in the order of time.
+// Export writes candump logs, ASC, BLF, MDF4 and CSV. OpenSource makes a candump log, an ASC log or
+// the record itself a source of frames in the order of time.
 package record

@@ -1,68 +1,78 @@
 package record
 
 import (
+	"bufio"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// Exporter writes what happened in the format of another program. What a format has
-// no place for is left out: ticks but for MDF4 and CSV, frames for CSV, events for
-// candump logs and CSV.
+// Exporter writes entries in the format of another program. Only MDF4 and CSV contain
+// ticks; CSV contains no frames; candump logs and CSV contain no events.
 type Exporter interface {
 	Write(e *Entry) error
-	Close() error // writes what is left and the end; the file stays open
+	Close() error // writes the remaining data and the end; the file stays open
 }
 
-// Target is a file to export to, such as an *os.File. BLF and MDF4 need WriteAt, which
-// a pipe refuses.
+// Target is a file to export to, such as an *os.File. BLF and MDF4 need WriteAt, which a
+// pipe does not have.
 type Target interface {
 	io.Writer
 	io.WriterAt
 }
 
-var formats = map[string]func(Target, *Header) (Exporter, error){
-	"candump": newCandump,
-	"asc":     newASC,
-	"blf":     newBLF,
-	"mdf4":    newMDF,
-	"csv":     newCSV,
+var formats = []struct {
+	name  string
+	start func(Target, *Header) (Exporter, error)
+}{
+	{"candump", newCandump},
+	{"asc", newASC},
+	{"blf", newBLF},
+	{"mdf4", newMDF},
+	{"csv", newCSV},
 }
 
-// Formats are the names of the formats for NewExporter.
-func Formats() []string { return []string{"candump", "asc", "blf", "mdf4", "csv"} }
+// Formats returns the names of the formats for NewExporter.
+func Formats() (names []string) {
+	for _, f := range formats {
+		names = append(names, f.name)
+	}
+	return names
+}
 
 // NewExporter starts an export into an empty file.
 //
-// Times count from Header.Start but in candump logs, which count from 1970 UTC. No
-// time is less than the one before it: logs are read in the order of time, and where
-// the record has another order by microseconds a time is raised.
+// Times count from Header.Start, in candump logs from 1970 UTC. Times never decrease,
+// because readers expect logs in the order of time: where entries of the record are out of
+// order by microseconds, the later entry gets the time of the one before.
 func NewExporter(format string, to Target, h *Header) (Exporter, error) {
-	start, ok := formats[format]
-	if !ok {
-		return nil, fmt.Errorf("record: there is no format %q: use one of %s", format, strings.Join(Formats(), ", "))
+	i := slices.Index(Formats(), format)
+	if i < 0 {
+		return nil, fmt.Errorf("record: unknown format %q; use one of %s", format, strings.Join(Formats(), ", "))
 	}
-	x, err := start(to, h)
+	x, err := formats[i].start(to, h)
 	if err != nil {
 		return nil, fmt.Errorf("record: %s: %w", format, err)
 	}
-	return onBus{x}, nil
+	return busFrames{x}, nil
 }
 
-// onBus leaves out the frames that no bus has taken, and those received that come a
-// second time: it writes what was on the bus.
-type onBus struct{ Exporter }
+// busFrames writes the frames that were on the bus: it leaves out frames that no bus
+// accepted, and received frames passed to the plant a second time.
+type busFrames struct{ Exporter }
 
-func (x onBus) Write(e *Entry) error {
+func (x busFrames) Write(e *Entry) error {
 	if f := &e.Frame; e.Kind == FrameEntry && (f.Lost || f.Sent && f.Withheld || !f.Sent && f.Copy) {
 		return nil
 	}
 	return x.Exporter.Write(e)
 }
 
-// Export writes the rest of a record.
+// Export exports the remaining entries of a record.
 func Export(r *Reader, format string, to Target) error {
 	x, err := NewExporter(format, to, &r.Header)
 	if err != nil {
@@ -80,26 +90,89 @@ func Export(r *Reader, format string, to Target) error {
 			return fmt.Errorf("record: %s: %w", format, err)
 		}
 	}
+
 	if err := x.Close(); err != nil {
 		return fmt.Errorf("record: %s: %w", format, err)
 	}
 	return nil
 }
 
-// clock gives times that never go back, ns.
+// lineExporter exports entries as lines of text.
+type lineExporter struct {
+	h      *Header
+	out    *bufio.Writer
+	clock  clock
+	line   []byte
+	format func(b []byte, e *Entry) []byte // function that appends the line of an entry, if any
+	end    string                          // last line
+}
+
+func (x *lineExporter) Write(e *Entry) error {
+	x.line = x.format(x.line[:0], e)
+	_, err := x.out.Write(x.line)
+	return err
+}
+
+func (x *lineExporter) Close() error {
+	_, err := x.out.WriteString(x.end)
+	return errors.Join(err, x.out.Flush())
+}
+
+// clock returns times that never decrease, ns.
 type clock struct{ start, last int64 }
 
-// since is the time since the start.
-func (c *clock) since(at int64) int64 {
+// elapsed returns the time since the start, ns.
+func (c *clock) elapsed(at int64) int64 {
 	c.last = max(c.last, at-c.start)
 	return c.last
 }
 
-// fdLengths are the lengths of CAN FD frames by data length code: ISO 11898-1.
-var fdLengths = [16]uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64}
+// csvExporter writes the ticks as CSV: time[s], inputs, outputs, flags, and phases in ns.
+// Numbers have the fewest digits that read back to the same value.
+type csvExporter struct {
+	h    *Header
+	out  *csv.Writer
+	row  []string
+	text []byte
+}
 
-// dlc is the data length code of the smallest frame that holds n bytes, n <= 64.
-func dlc(n uint8) uint8 {
-	code, _ := slices.BinarySearch(fdLengths[:], n)
-	return uint8(code)
+func newCSV(to Target, h *Header) (Exporter, error) {
+	x := &csvExporter{h: h, out: csv.NewWriter(to)}
+	x.row = append(x.row, "time[s]")
+	for _, s := range slices.Concat(h.Inputs, h.Outputs) {
+		x.row = append(x.row, s.Name+"["+s.Unit+"]")
+	}
+	x.row = append(x.row, "flags[1]")
+	for _, name := range h.Phases {
+		x.row = append(x.row, name+"[ns]")
+	}
+	return x, x.out.Write(x.row)
+}
+
+func (x *csvExporter) Write(e *Entry) error {
+	if e.Kind != TickEntry {
+		return nil
+	}
+	t := &e.Tick
+	x.row = append(x.row[:0], seconds(t.Index*x.h.Period))
+	for _, values := range [...][]float64{t.U, t.Y} {
+		for _, v := range values {
+			x.text = strconv.AppendFloat(x.text[:0], v, 'g', -1, 64)
+			x.row = append(x.row, string(x.text))
+		}
+	}
+
+	x.row = append(x.row, strconv.Itoa(int(t.Flags)))
+	for _, ns := range t.Phases {
+		x.row = append(x.row, strconv.FormatInt(ns, 10))
+	}
+	return x.out.Write(x.row)
+}
+
+// seconds formats a time in seconds without a rounding error.
+func seconds(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'g', -1, 64) }
+
+func (x *csvExporter) Close() error {
+	x.out.Flush()
+	return x.out.Error()
 }

@@ -22,7 +22,7 @@ import (
 	"lockstep/io/can"
 )
 
-func TestCandumpLogIsThatOfCandump(t *testing.T) {
+func TestCandumpLogEqualsThatOfCandump(t *testing.T) {
 	h := header(1, 2, 1)
 	list := []Entry{
 		{Kind: FrameEntry, Frame: Frame{Bus: 1, Time: 1_700_000_001_000_002_999, Frame: can.Frame{ID: 0x7, Len: 2, Data: [64]byte{0xAB, 1}}}},
@@ -43,7 +43,7 @@ func TestCandumpLogIsThatOfCandump(t *testing.T) {
 	}
 }
 
-func TestASCIsThatOfVector(t *testing.T) {
+func TestASCEqualsThatOfVector(t *testing.T) {
 	defer func(l *time.Location) { time.Local = l }(time.Local)
 	time.Local = time.UTC
 	h := header(1, 2, 1)
@@ -69,8 +69,8 @@ func TestASCIsThatOfVector(t *testing.T) {
 	}
 }
 
-// TestLogsWeWriteAreReadBack drives frames of every kind through both text formats.
-func TestLogsWeWriteAreReadBack(t *testing.T) {
+// TestWrittenLogsAreReadBack drives frames of every kind through both text formats.
+func TestWrittenLogsAreReadBack(t *testing.T) {
 	h := header(1, 2, 1)
 	list := drive(&h, 500)
 	for _, format := range []string{"candump", "asc"} {
@@ -84,7 +84,7 @@ func TestLogsWeWriteAreReadBack(t *testing.T) {
 				continue
 			}
 			f := e.Frame
-			want := Logged{Time: (f.Time - h.Start) / 1e3 * 1e3, Channel: fmt.Sprint(f.Bus + 1), Sent: f.Sent, Frame: f.Frame}
+			want := LogFrame{Time: (f.Time - h.Start) / 1e3 * 1e3, Channel: fmt.Sprint(f.Bus + 1), Sent: f.Sent, Frame: f.Frame}
 			if format == "candump" {
 				want.Time, want.Channel = f.Time/1e3*1e3, fmt.Sprintf("vcan%d", f.Bus)
 			}
@@ -175,7 +175,7 @@ func TestCSVReadsBackToTheSameValues(t *testing.T) {
 	}
 }
 
-func TestExportOfARecordSaysWhatCannotBe(t *testing.T) {
+func TestExportReportsErrors(t *testing.T) {
 	h := header(1, 2, 1)
 	if _, err := NewExporter("mf4", nil, &h); err == nil || !strings.Contains(err.Error(), "use one of candump, asc, blf, mdf4, csv") {
 		t.Errorf("%v", err)
@@ -214,9 +214,9 @@ func TestExportWritesAWholeRecord(t *testing.T) {
 	}
 }
 
-func TestSourceGivesTheFramesARecordReceivedInTheOrderOfTime(t *testing.T) {
+func TestSourceReturnsReceivedFramesInTheOrderOfTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.rec")
-	w, err := Create(path, header(1, 2, 1), Options{})
+	w, err := Create(path, header(1, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,9 +254,9 @@ func TestSourceGivesTheFramesARecordReceivedInTheOrderOfTime(t *testing.T) {
 	}
 }
 
-func TestSourceSaysWhatIsMissingInARecord(t *testing.T) {
+func TestSourceReportsGapsOfARecord(t *testing.T) {
 	file := record(t, header(1, 1, 0), written{
-		&Frame{Time: 1, Frame: can.Frame{ID: 1}}, nil, &Event{Kind: Unheard, Count: 7}, &Event{Kind: Note}, nil, &Frame{Time: 2, Frame: can.Frame{ID: 2}}, nil})
+		&Frame{Time: 1, Frame: can.Frame{ID: 1}}, nil, &Event{Kind: MonitorLost, Count: 7}, &Event{Kind: Note}, nil, &Frame{Time: 2, Frame: can.Frame{ID: 2}}, nil})
 	for cut, want := range map[int]string{0: "", 1: "ends within a chunk"} {
 		path := filepath.Join(t.TempDir(), "run.rec")
 		if err := os.WriteFile(path, file[:len(file)-cut], 0o666); err != nil {
@@ -277,7 +277,7 @@ func TestSourceSaysWhatIsMissingInARecord(t *testing.T) {
 	}
 }
 
-func TestBusesInLogsHaveNamesThatInterfacesCanHave(t *testing.T) {
+func TestBusesInLogsHaveLegalInterfaceNames(t *testing.T) {
 	for _, c := range []struct{ interfaces, want string }{
 		{"vcan0 vcan1", "vcan0 vcan1"}, {"pair", "pair"}, {"pair pair", "can0 can1"}, {"file:a.log vcan0", "can0 vcan0"}, {"", "can0"},
 	} {
@@ -286,7 +286,7 @@ func TestBusesInLogsHaveNamesThatInterfacesCanHave(t *testing.T) {
 			h.Buses = append(h.Buses, Bus{Interface: name})
 		}
 		for i := range max(1, len(h.Buses)) {
-			names = append(names, h.bus(uint8(i)))
+			names = append(names, h.busName(uint8(i)))
 		}
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%q: %s, want %s", c.interfaces, got, c.want)
@@ -294,8 +294,8 @@ func TestBusesInLogsHaveNamesThatInterfacesCanHave(t *testing.T) {
 	}
 }
 
-// What a fault keeps from the bus was not on it; what it keeps from the plant was.
-func TestLogsHoldWhatWasOnTheBus(t *testing.T) {
+// A frame withheld from the bus was not on the bus; a frame withheld from the plant was.
+func TestLogsContainTheFramesOnTheBus(t *testing.T) {
 	h := header(1, 1, 0)
 	list := []Entry{}
 	for id, f := range map[uint32]Frame{

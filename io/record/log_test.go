@@ -29,7 +29,7 @@ func readLog(text string) (out string, skipped int, err error) {
 	}
 }
 
-func TestCandumpLogsAsTheyAreFound(t *testing.T) {
+func TestCandumpLogsOfOtherProgramsAreRead(t *testing.T) {
 	for name, c := range map[string]struct{ line, want string }{
 		"plain":               {"(1436509052.249713) vcan0 123#1122", "vcan0 1436509052249713000 123#1122 false"},
 		"received":            {"(0.5) can1 00000123#AA R", "can1 500000000 00000123#AA false"},
@@ -56,7 +56,7 @@ func TestCandumpLogsAsTheyAreFound(t *testing.T) {
 	}
 }
 
-func TestASCLogsAsTheyAreFound(t *testing.T) {
+func TestASCLogsOfOtherProgramsAreRead(t *testing.T) {
 	const head = "date Fri Nov 20 04:59:45.931 am 2026\r\nbase hex  timestamps absolute\r\nno internal events logged\r\n// version 9.0.0\r\nBegin TriggerBlock Fri\r\n"
 	for name, c := range map[string]struct{ lines, want string }{
 		"classic":      {"   2.501000 1  64              Rx   d 8 00 11 22 33 44 55 66 FF  Length = 240000 BitCount = 124 ID = 100", "1 2501000000 064#00112233445566FF false"},
@@ -100,23 +100,23 @@ func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 		{candump + "(99999999999.0) can1 1#", "log:3: record: time"},
 		{candump + "(1.0) can1 1", "no # between"},
 		{candump + "(1.0) can1 800#", "identifier 800 has more than 11 bits"},
-		{candump + "(1.0) can1 0000#112", "3 digits of data are no whole bytes"},
+		{candump + "(1.0) can1 0000#112", "3 digits of data are not whole bytes"},
 		{candump + "(1.0) can1 #11", `identifier "" is not`},
 		{candump + "(1.0) can1 000000001#11", `identifier "000000001" is not`},
 		{candump + "(1.0) can1 1#112233445566778899", "18 digits of data, at most 16"},
 		{candump + "(1.0) can1 1#GG", `data byte "GG"`},
-		{candump + "(1.0) can1 1##", "flags behind ## is missing"},
+		{candump + "(1.0) can1 1##", "flags after ## is missing"},
 		{candump + "(1.0) can1 1##x11", `flags "x"`},
 		{candump + "(1.0) can1 1#R9", `length "9" of a remote frame`},
 		{candump + "(1.0) can1 1##0" + strings.Repeat("11", 65), "130 digits of data, at most 128"},
 		{candump + strings.Repeat("(", maxLine), "log:3: record: a line of more than 65536 bytes"},
-		{asc + "0.1 1 Gear Rx d 0", `identifier: "Gear" is no number of base 16 and 32 bits; a log with names`},
+		{asc + "0.1 1 Gear Rx d 0", `identifier: "Gear" is not a number of base 16 and 32 bits; export a log with names`},
 		{asc + "0.1 1 800 Rx d 0", "identifier 800 has more than 11 bits"},
 		{asc + "0.1 1 20000000x Rx d 0", "identifier 20000000 has more than 29 bits"},
-		{asc + "0.1 1 1 Rx d", "the length behind d is missing"},
+		{asc + "0.1 1 1 Rx d", "the length after d is missing"},
 		{asc + "0.1 1 1 Rx d 10 1", "log:3: record: length"},
 		{asc + "0.1 1 1 Rx d 2 1", "1 bytes of data where the length says 2"},
-		{asc + "0.1 1 1 Rx d 1 100", `data: "100" is no number`},
+		{asc + "0.1 1 1 Rx d 1 100", `data: "100" is not a number`},
 		{asc + "0.1 CANFD 1", "CANFD without channel"},
 		{asc + "0.1 CANFD 1 Rx 1 1 0 9", "CANFD without BRS"},
 		{asc + "0.1 CANFD 1 Rx 1 name 2 0 9 12", `"2" is not 0 or 1`},
@@ -164,7 +164,7 @@ func TestSourceOfALogIsInTheOrderOfTime(t *testing.T) {
 	}
 }
 
-func TestSourceTellsWhereALogIsBad(t *testing.T) {
+func TestSourceErrorsNameTheLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte("(1.0) can0 1#\n(2.0) can0 1#1\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -222,10 +222,10 @@ func checkLog(t *testing.T, text []byte) {
 			}
 			return
 		}
-		if fd := f.Flags&can.FlagFDF != 0; f.Len > 64 || !fd && f.Len > 8 || fdLengths[dlc(f.Len)] != f.Len || f.Time < 0 {
+		if fd := f.Flags&can.FlagFDF != 0; f.Len > 64 || !fd && f.Len > 8 || can.Lengths[can.DLC(f.Len)] != f.Len || f.Time < 0 {
 			t.Fatalf("no frame: %+v", f)
 		}
-		var again Logged
+		var again LogFrame
 		if err := parseFrame(string(appendCandump(nil, &f.Frame)), &again); err != nil || again.Frame != f.Frame {
 			t.Fatalf("%v: %+v reads back as %+v", err, f.Frame, again.Frame)
 		}

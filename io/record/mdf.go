@@ -3,80 +3,63 @@ package record
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"lockstep/io/can"
 )
 
-// mdf writes ASAM MDF 4.1: a group of the ticks with inputs, outputs, flags and phases,
-// three groups of CAN frames in the form of the bus logging standard, and events.
+// mdfExporter writes ASAM MDF 4.1: a group of the ticks with inputs, outputs, flags and
+// phases, three groups of CAN frames as in the bus logging standard, and events.
 //
-// While it is written the file is called unfinished ("UnFinMF", cycle counters), and
-// what is there can be read: every block is linked only after it is whole. Close makes
-// it a finished one.
-type mdf struct {
+// During the export the file is marked unfinished ("UnFinMF", cycle counters). It can be
+// read nevertheless, because a block is linked only after it is whole. Close marks the file
+// as finished.
+type mdfExporter struct {
 	h     *Header
 	w     blocks
 	clock clock
 	ticks *group
-	data  *group // CAN_DataFrame
-	rtr   *group // CAN_RemoteFrame
-	err   *group // CAN_ErrorFrame
-	event int64  // offset of the last event, 0 if there is none
+	data  *group  // CAN_DataFrame
+	rtr   *group  // CAN_RemoteFrame
+	err   *group  // CAN_ErrorFrame
+	marks listEnd // list of events
 }
 
 const mdfHD = 64 // offset of the header block, behind the identification
 
-// Unfinished: the cycle counters may be behind.
+// mdfCounters marks a file whose cycle counters may be behind.
 const mdfCounters = 1
 
 func newMDF(to Target, h *Header) (Exporter, error) {
-	x := &mdf{h: h, w: blocks{to: to, at: mdfHD}, clock: clock{start: h.Start}}
-	x.identify("UnFinMF ", mdfCounters)
-	x.header()
+	x := &mdfExporter{h: h, w: blocks{to: to, at: mdfHD}, clock: clock{start: h.Start}, marks: listEnd{mdfHD, 4}}
+	x.writeIdentification("UnFinMF ", mdfCounters)
+	x.writeHeader()
 	names := append([]channel{timeChannel()}, tickChannels(h)...)
-	x.ticks = x.w.group(0, "plant", tickSize(h), 0, names)
-	x.data = x.w.group(x.ticks.dg, "CAN", dataSize, mdfBus, busChannels("CAN_DataFrame", dataSize))
-	x.rtr = x.w.group(x.data.dg, "CAN", rtrSize, mdfBus, busChannels("CAN_RemoteFrame", rtrSize))
-	x.err = x.w.group(x.rtr.dg, "CAN", dataSize, mdfBus, busChannels("CAN_ErrorFrame", dataSize))
+	groups := &listEnd{mdfHD, 0}
+	x.ticks = x.w.addGroup(groups, "plant", tickSize(h), 0, names)
+	x.data = x.w.addGroup(groups, "CAN", dataSize, mdfBus, busChannels("CAN_DataFrame", dataSize))
+	x.rtr = x.w.addGroup(groups, "CAN", rtrSize, mdfBus, busChannels("CAN_RemoteFrame", rtrSize))
+	x.err = x.w.addGroup(groups, "CAN", dataSize, mdfBus, busChannels("CAN_ErrorFrame", dataSize))
 	return x, x.w.err
 }
 
-// identify writes the identification: the name that tells if the file is finished.
-func (x *mdf) identify(name string, unfinished uint16) {
-	b := make([]byte, 0, mdfHD)
-	b = append(b, name...)
-	b = append(b, "4.10    lockstep"...)
-	b = append(b, 0, 0, 0, 0)
-	b = binary.LittleEndian.AppendUint16(b, 410)
-	b = append(b, make([]byte, 30)...)
-	b = binary.LittleEndian.AppendUint16(b, unfinished)
-	x.w.write(append(b, 0, 0), 0)
+// writeIdentification writes the identification block; name tells whether the file is finished.
+func (x *mdfExporter) writeIdentification(name string, unfinished uint16) {
+	x.w.write(pack(nil, []byte(name+"4.10    lockstep"), [4]byte{}, uint16(410), [30]byte{}, unfinished, [2]byte{}), 0)
 }
 
-// header writes the header block and the file history, which has to be there.
-func (x *mdf) header() {
-	var f fields
-	f.u64(uint64(x.h.Start))
-	f.u16(0) // UTC
-	f.u16(0)
-	f.u8(2, 0, 0, 0) // the zone is valid
-	f.f64(0)
-	f.f64(0)
-	x.w.add("HD", make([]int64, 6), f)
-	comment := x.w.text("MD", fmt.Sprintf(`<FHcomment xmlns="http://www.asam.net/mdf/v4"><TX>export of run %s</TX>`+
+// writeHeader writes the header block and the mandatory file history.
+func (x *mdfExporter) writeHeader() {
+	utc := [8]byte{4: 2} // no offsets; the zone is valid
+	x.w.addBlock("HD", make([]int64, 6), x.h.Start, utc, [2]float64{})
+	comment := x.w.addText("MD", fmt.Sprintf(`<FHcomment xmlns="http://www.asam.net/mdf/v4"><TX>export of run %s</TX>`+
 		`<tool_id>lockstep</tool_id><tool_vendor>lockstep</tool_vendor><tool_version>%s</tool_version></FHcomment>`,
 		xml(x.h.Run), xml(x.h.Version)))
-	f = nil
-	f.u64(uint64(x.h.Start))
-	f.u16(0)
-	f.u16(0)
-	f.u8(2, 0, 0, 0)
-	x.w.link(mdfHD, 1, x.w.add("FH", []int64{0, comment}, f))
+	x.w.link(mdfHD, 1, x.w.addBlock("FH", []int64{0, comment}, x.h.Start, utc))
 }
 
-// xml is text for an XML element; what XML cannot hold is left out.
+// xml escapes a text for an XML element and removes characters that XML does not allow.
 func xml(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0xFFFE || r == 0xFFFF {
@@ -91,23 +74,23 @@ func timeChannel() channel {
 	return channel{name: "time", unit: "s", kind: mdfFloat, bits: 64, master: true}
 }
 
-// tickSize is the size of a tick's record: time, values, flags, phases.
+// tickSize returns the size of a tick's record, bytes: time, values, flags, phases.
 func tickSize(h *Header) int { return 8 + 8*(len(h.Inputs)+len(h.Outputs)) + 2 + 8*len(h.Phases) }
 
 func tickChannels(h *Header) (list []channel) {
 	at := uint32(8)
-	for _, signals := range [...][]Signal{h.Inputs, h.Outputs} {
-		for _, s := range signals {
-			list = append(list, channel{name: s.Name, unit: s.Unit, kind: mdfFloat, at: at, bits: 64})
-			at += 8
-		}
+	for _, s := range slices.Concat(h.Inputs, h.Outputs) {
+		list = append(list, channel{name: s.Name, unit: s.Unit, kind: mdfFloat, at: at, bits: 64})
+		at += 8
 	}
+
 	list = append(list, channel{name: "flags", kind: mdfUint, at: at, bits: 16})
 	at += 2
 	for _, name := range h.Phases {
 		list = append(list, channel{name: "phase " + name, unit: "ns", kind: mdfSigned, at: at, bits: 64})
 		at += 8
 	}
+
 	return list
 }
 
@@ -117,14 +100,17 @@ const (
 	rtrSize  = 17
 )
 
-// busChannels are time and the structure of a frame, as python-can and asammdf write
-// it; a remote frame has no data and no CAN FD.
+// busChannels returns time and the structure of a frame as python-can and asammdf write it;
+// a remote frame has no data and no CAN FD flags.
 func busChannels(name string, size int) []channel {
 	const event = 0x400 // a bus event
 	list := []struct {
 		name string
 		bits uint32
-	}{{"BusChannel", 8}, {"ID", 32}, {"IDE", 8}, {"DLC", 8}, {"DataLength", 8}, {"DataBytes", 512}, {"Dir", 8}, {"EDL", 8}, {"BRS", 8}, {"ESI", 8}}
+	}{
+		{"BusChannel", 8}, {"ID", 32}, {"IDE", 8}, {"DLC", 8}, {"DataLength", 8}, {"DataBytes", 512},
+		{"Dir", 8}, {"EDL", 8}, {"BRS", 8}, {"ESI", 8},
+	}
 	if size == rtrSize {
 		list = append(list[:5], list[6])
 	}
@@ -138,103 +124,219 @@ func busChannels(name string, size int) []channel {
 		whole.parts = append(whole.parts, c)
 		at += p.bits / 8
 	}
+
 	return []channel{timeChannel(), whole}
 }
 
-func (x *mdf) Write(e *Entry) error {
-	switch e.Kind {
+func (x *mdfExporter) Write(e *Entry) error {
+	switch t := &e.Tick; e.Kind {
 	case TickEntry:
-		x.tick(&e.Tick)
+		x.ticks.addRecord(float64(t.Index*x.h.Period)/1e9, t.U, t.Y, uint16(t.Flags), t.Phases)
 	case FrameEntry:
-		x.frame(&e.Frame)
+		x.writeFrame(&e.Frame)
 	case EventEntry:
-		x.mark(&e.Event)
+		x.writeMarker(&e.Event)
 	}
+
 	return x.w.err
 }
 
-func (x *mdf) tick(t *Tick) {
-	g := x.ticks
-	f := fields(g.buf)
-	f.f64(float64(t.Index*x.h.Period) / 1e9)
-	for _, values := range [...][]float64{t.U, t.Y} {
-		for _, v := range values {
-			f.f64(v)
-		}
+// writeFrame appends a frame to its group. Vector's programs recognize an extended frame by
+// bit 31 of ID, others by IDE.
+func (x *mdfExporter) writeFrame(r *Frame) {
+	id, extended := r.ID&can.MaskSFF, r.ID&can.EFF != 0
+	if extended {
+		id = r.ID&can.MaskEFF | 1<<31
 	}
-	f.u16(uint16(t.Flags))
-	for _, ns := range t.Phases {
-		f.u64(uint64(ns))
+	at := float64(x.clock.elapsed(x.h.timeOr(r.Time, r.Tick))) / 1e9
+	head := pack(nil, at, r.Bus+1, id, bit(extended), can.DLC(r.Len))
+	if r.ID&(can.ERR|can.RTR) == can.RTR {
+		x.rtr.addRecord(head, byte(0), bit(r.Sent))
+		return
 	}
-	g.buf = f
-	g.row()
-}
 
-// frame appends a frame to its group. Vector's programs see from bit 31 of ID that a
-// frame is extended, others from IDE.
-func (x *mdf) frame(r *Frame) {
-	id, extended := r.ID&can.MaskSFF, byte(0)
-	if r.ID&can.EFF != 0 {
-		id, extended = r.ID&can.MaskEFF|1<<31, 1
-	}
 	g := x.data
-	switch {
-	case r.ID&can.ERR != 0:
+	if r.ID&can.ERR != 0 {
 		g = x.err
-	case r.ID&can.RTR != 0:
-		g = x.rtr
 	}
-	sent := byte(0)
-	if r.Sent {
-		sent = 1
-	}
-	f := fields(g.buf)
-	f.f64(float64(x.clock.since(x.h.time(r.Time, r.Tick))) / 1e9)
-	f.u8(r.Bus + 1)
-	f.u32(id)
-	f.u8(extended, dlc(r.Len))
-	if g == x.rtr {
-		f.u8(0, sent)
-	} else {
-		f.u8(r.Len)
-		f.u8(r.Data[:]...)
-		f.u8(sent, flag(r.FD()), r.Flags&can.FlagBRS, r.Flags&can.FlagESI>>1)
-	}
-	g.buf = f
-	g.row()
+	g.addRecord(head, r.Len, r.Data[:], bit(r.Sent), bit(r.FD()), r.Flags&can.FlagBRS, r.Flags&can.FlagESI>>1)
 }
 
-func flag(is bool) byte {
+// writeMarker writes an event as a marker.
+func (x *mdfExporter) writeMarker(e *Event) {
+	at := max(0, x.h.timeOr(e.Time, e.Tick)-x.h.Start)
+	text := fmt.Sprintf("tick %d: %s", e.Tick, e.Text)
+	links := []int64{0, 0, 0, x.w.addText("TX", e.Kind.String()), x.w.addText("TX", text)}
+	marker := [16]byte{6, 1} // a marker, at a time, a point, for no cause of the standard's
+	x.w.appendToList(&x.marks, x.w.addBlock("EV", links, marker, at, 1e-9))
+}
+
+func (x *mdfExporter) Close() error {
+	for _, g := range [...]*group{x.ticks, x.data, x.rtr, x.err} {
+		g.flush()
+	}
+	x.writeIdentification("MDF     ", 0)
+	return x.w.err
+}
+
+// pack appends values of a fixed size in little endian order.
+func pack(b []byte, values ...any) []byte {
+	for _, v := range values {
+		b, _ = binary.Append(b, binary.LittleEndian, v)
+	}
+	return b
+}
+
+// bit returns 1 for true, 0 for false.
+func bit(is bool) byte {
 	if is {
 		return 1
 	}
 	return 0
 }
 
-// mark writes an event as a marker.
-func (x *mdf) mark(e *Event) {
-	at := max(0, x.h.time(e.Time, e.Tick)-x.h.Start)
-	var f fields
-	f.u8(6, 1, 0, 0, 0, 0, 0, 0) // a marker, at a time, a point, for no cause of the standard's
-	f.u32(0)
-	f.u16(0)
-	f.u16(0)
-	f.u64(uint64(at))
-	f.f64(float64(time.Nanosecond) / float64(time.Second))
-	text := fmt.Sprintf("tick %d: %s", e.Tick, e.Text)
-	ev := x.w.add("EV", []int64{0, 0, 0, x.w.text("TX", e.Kind.String()), x.w.text("TX", text)}, f)
-	if x.event == 0 {
-		x.w.link(mdfHD, 4, ev)
-	} else {
-		x.w.link(x.event, 0, ev)
-	}
-	x.event = ev
+// blocks writes blocks in sequence and patches links of written blocks. After the first
+// error it does nothing.
+type blocks struct {
+	to  Target
+	at  int64 // offset of the next block, a multiple of 8
+	err error
 }
 
-func (x *mdf) Close() error {
-	for _, g := range [...]*group{x.ticks, x.data, x.rtr, x.err} {
+// addBlock writes a block of links and data and returns its offset. Links are offsets in the
+// file, 0 for none; id has two letters.
+func (w *blocks) addBlock(id string, links []int64, data ...any) int64 {
+	body := pack(nil, data...)
+	size := 24 + 8*len(links) + len(body)
+	out := pack(nil, []byte("##"+id), [4]byte{}, uint64(size), uint64(len(links)), links, body, make([]byte, -size&7))
+	at := w.at
+	w.write(out, at)
+	w.at += int64(len(out))
+	return at
+}
+
+func (w *blocks) write(b []byte, at int64) {
+	if w.err == nil {
+		_, w.err = w.to.WriteAt(b, at)
+	}
+}
+
+// patch overwrites 8 bytes at an offset.
+func (w *blocks) patch(at, value int64) {
+	w.write(pack(nil, value), at)
+}
+
+// link sets link i of the block at an offset to another offset.
+func (w *blocks) link(at int64, i int, to int64) { w.patch(at+24+8*int64(i), to) }
+
+// listEnd is the place of the link to the next block of a list: at first in the head of the list,
+// then link 0 of the last block.
+type listEnd struct {
+	at   int64 // offset of the block with the link
+	link int   // index of the link
+}
+
+// appendToList links a block to the end of a list.
+func (w *blocks) appendToList(c *listEnd, block int64) {
+	w.link(c.at, c.link, block)
+	*c = listEnd{block, 0}
+}
+
+// addText writes a text block and returns its offset, 0 if s is empty.
+func (w *blocks) addText(id, s string) int64 {
+	if s == "" {
+		return 0
+	}
+	return w.addBlock(id, nil, []byte(s), byte(0))
+}
+
+// channel is a channel of a group with its place in the record.
+type channel struct {
+	name, unit string
+	kind       byte // one of the constants below
+	at         uint32
+	bits       uint32
+	flags      uint32
+	parts      []channel // members of a structure
+	master     bool      // the channel is the time of the record
+}
+
+// Data types of channels.
+const (
+	mdfUint   = 0
+	mdfFloat  = 4
+	mdfArray  = 10
+	mdfSigned = 2
+)
+
+// addChannels writes a list of channels and returns the offset of the first.
+func (w *blocks) addChannels(list []channel) (first int64) {
+	for i := len(list) - 1; i >= 0; i-- {
+		c := &list[i]
+		links := []int64{first, w.addChannels(c.parts), w.addText("TX", c.name), 0, 0, 0, w.addText("TX", c.unit), 0}
+		first = w.addBlock("CN", links,
+			[2]byte{2 * bit(c.master), bit(c.master)}, // master, of time
+			c.kind, byte(0), c.at, c.bits, c.flags, uint32(0),
+			[4]byte{},    // precision, attachments
+			[6]float64{}) // ranges and limits, not given
+	}
+
+	return first
+}
+
+// group is a data group with one channel group, that is, sorted records of one form. Its
+// data are blocks in a list; each is linked only after it is whole, so that the file can be
+// read at any moment.
+type group struct {
+	w       *blocks
+	cg      int64   // offset of the channel group block
+	data    listEnd // list of the blocks with its records
+	records uint64
+	written int64 // bytes written before
+	buf     []byte
+}
+
+// mdfFill is the size of the records in a block, bytes.
+const mdfFill = 1 << 20
+
+// mdfBus holds the flags of a channel group that logs a bus: bus event, plain bus event.
+const mdfBus = 0x6
+
+// addGroup starts a group and links it to the end of the list of groups.
+func (w *blocks) addGroup(groups *listEnd, name string, size int, flags uint16, list []channel) *group {
+	g := &group{w: w}
+	source := int64(0)
+	if flags == mdfBus {
+		bus := [8]byte{2, 2} // a bus, CAN
+		source = w.addBlock("SI", []int64{w.addText("TX", "CAN"), w.addText("TX", "CAN"), 0}, bus)
+	}
+
+	const identifier, records = uint64(0), uint64(0) // the number of records is patched
+	g.cg = w.addBlock("CG", []int64{0, w.addChannels(list), w.addText("TX", name), source, 0, 0},
+		identifier, records, flags, uint16('.'), uint32(0), uint32(size), uint32(0))
+	dg := w.addBlock("DG", []int64{0, g.cg, 0, 0}, [8]byte{})
+	w.appendToList(groups, dg)
+	g.data = listEnd{dg, 2}
+	return g
+}
+
+// addRecord adds a record and writes the block when it is full.
+func (g *group) addRecord(values ...any) {
+	g.buf = pack(g.buf, values...)
+	g.records++
+	if len(g.buf) >= mdfFill {
 		g.flush()
 	}
-	x.identify("MDF     ", 0)
-	return x.w.err
+}
+
+// flush writes the records collected so far.
+func (g *group) flush() {
+	if len(g.buf) == 0 {
+		return
+	}
+	dt := g.w.addBlock("DT", nil, g.buf)
+	g.w.appendToList(&g.data, g.w.addBlock("DL", []int64{0, dt}, [4]byte{}, uint32(1), g.written))
+	g.w.patch(g.cg+24+6*8+8, int64(g.records))
+	g.written += int64(len(g.buf))
+	g.buf = g.buf[:0]
 }

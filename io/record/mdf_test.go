@@ -15,8 +15,8 @@ import (
 	"lockstep/io/can"
 )
 
-// mdfFile is a reader of MDF4 of its own: it follows the links, as the standard says
-// they are, and checks every block on the way.
+// mdfFile is an independent reader of MDF4: it follows the links as the standard
+// defines them, and checks every block.
 type mdfFile struct {
 	t testing.TB
 	b []byte
@@ -48,7 +48,7 @@ func (m mdfFile) text(at int64) string {
 	return strings.TrimRight(string(data), "\x00")
 }
 
-// mdfGroup is a group as it is read: its channels by name.
+// mdfGroup is a group as read: its channels by name.
 type mdfGroup struct {
 	source   string
 	cycles   int64
@@ -187,7 +187,7 @@ func exported(t testing.TB, format string, h *Header, entries []Entry) (open, cl
 	return open, closed
 }
 
-// drive is a record of n ticks with frames of every kind and an event.
+// drive returns a record of n ticks with frames of every kind and an event.
 func drive(h *Header, n int64) (list []Entry) {
 	for k := range n {
 		list = append(list, Entry{Kind: TickEntry, Tick: Tick{Index: k, U: []float64{float64(k) / 3}, Y: []float64{math.Sqrt(float64(k)), -float64(k)}, Phases: []int64{k - 7}}})
@@ -197,7 +197,7 @@ func drive(h *Header, n int64) (list []Entry) {
 		case 1:
 			f.ID = uint32(k*7919)&can.MaskEFF | can.EFF
 		case 2:
-			f.Flags, f.Len = can.FlagFDF|uint8(k)&3, fdLengths[1+k%15]
+			f.Flags, f.Len = can.FlagFDF|uint8(k)&3, can.Lengths[1+k%15]
 		case 3:
 			f.ID |= can.RTR
 		}
@@ -276,7 +276,7 @@ func checkMDFFrame(t *testing.T, h *Header, f *Frame, bus map[string]mdfGroup, a
 		id, ide = uint64(f.ID&can.MaskEFF|1<<31), 1
 	}
 	got := fmt.Sprint(c["time"][i], value("BusChannel"), value("ID"), value("IDE"), value("DLC"), value("Dir"))
-	want := fmt.Sprint(float64(f.Time-h.Start)/1e9, f.Bus+1, id, ide, dlc(f.Len), map[bool]int{true: 1}[f.Sent])
+	want := fmt.Sprint(float64(f.Time-h.Start)/1e9, f.Bus+1, id, ide, can.DLC(f.Len), map[bool]int{true: 1}[f.Sent])
 	if name != "CAN_RemoteFrame" {
 		got += fmt.Sprint(value("DataLength"), value("DataBytes"), value("EDL"), value("BRS"), value("ESI"))
 		want += fmt.Sprint(f.Len, f.Data[:], map[bool]int{true: 1}[f.FD()], f.Flags&1, f.Flags>>1&1)

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// written is what a test puts into a record, one pointer each.
+// written is a list of items that a test writes, one pointer each.
 type written []any
 
 func header(m, p, phases int) Header {
@@ -33,7 +33,7 @@ func header(m, p, phases int) Header {
 	return h
 }
 
-// put writes everything; a negative int is a Flush.
+// put writes all items; a negative int is a Flush.
 func put(t testing.TB, w *Writer, all written) {
 	t.Helper()
 	for _, x := range all {
@@ -54,7 +54,7 @@ func put(t testing.TB, w *Writer, all written) {
 	}
 }
 
-// record is the file that holds it.
+// record returns the items as a file.
 func record(t testing.TB, h Header, all written) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -69,7 +69,7 @@ func record(t testing.TB, h Header, all written) []byte {
 	return b.Bytes()
 }
 
-// same is what a written thing and an entry have to agree in, bit for bit.
+// same compares a written item with an entry, bit for bit.
 func same(x any) string {
 	switch x := x.(type) {
 	case *Tick:
@@ -111,7 +111,7 @@ func readAll(r *Reader) (list []string, err error) {
 	}
 }
 
-// draw draws what a run may do, and what it may not.
+// draw draws random items, valid ones and invalid ones.
 func draw(t *rapid.T, m, p, phases int) (all written) {
 	value := rapid.OneOf(rapid.Float64(), rapid.Just(math.NaN()), rapid.Just(math.Inf(-1)), rapid.Just(math.Copysign(0, -1)),
 		rapid.Map(rapid.Uint64(), math.Float64frombits))
@@ -180,7 +180,7 @@ func TestEverythingWrittenComesBackBitForBit(t *testing.T) {
 	})
 }
 
-// sample is a small record with several chunks.
+// sample returns a small record with several chunks.
 func sample(t testing.TB) (file []byte, all written) {
 	for k := range int64(12) {
 		v := float64(k)
@@ -201,18 +201,18 @@ func TestHeaderComesBackWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.Header
-	if got.Part != 1 || got.Run == "" || string(got.Files[0].Text) != "period: 5 ms\n\xe4" || len(got.Files[0].SHA256) != 64 {
+	if got.Run == "" || string(got.Files[0].Text) != "period: 5 ms\n\xe4" || len(got.Files[0].SHA256) != 64 {
 		t.Errorf("header %+v", got)
 	}
-	got.Run, got.Part, got.Files[0].SHA256, h.Files[0].SHA256 = "", 0, "", ""
+	got.Run, got.Files[0].SHA256, h.Files[0].SHA256 = "", "", ""
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", h) {
 		t.Errorf("got  %+v\nwant %+v", got, h)
 	}
 }
 
-// A record of a form before has no frames that the target did not read, the oldest
-// neither marks of faults nor times of the controller.
-func TestRecordOfAFormBeforeReads(t *testing.T) {
+// Records of older versions have no monitored frames; the oldest have neither marks of
+// faults nor times of the controller.
+func TestRecordsOfOlderVersionsAreRead(t *testing.T) {
 	h := header(1, 1, 0)
 	all := written{
 		&Frame{Bus: 1, Sent: true, Lost: true, Tick: 1, Time: 5, Frame: can.Frame{ID: 0x123, Len: 2, Data: [64]byte{7, 8}}},
@@ -244,7 +244,7 @@ func TestTickDoesNotAllocateWhenWritten(t *testing.T) {
 	if err := w.Tick(&tick); err != nil {
 		t.Fatal(err)
 	}
-	w.raw = slices.Grow(w.raw, 2*fill)
+	w.raw = slices.Grow(w.raw, 2*chunkFull)
 	if n := testing.AllocsPerRun(100, func() { // less than a chunk
 		tick.Index++
 		for i := range tick.Y {
@@ -270,13 +270,14 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzRecords has no checksum in the way.
+// FuzzRecords decodes records without a checksum.
 func FuzzRecords(f *testing.F) {
 	h := header(1, 2, 1)
 	c := newCodec(&h)
-	b := c.appendTick(nil, &Tick{Index: 3, U: []float64{1}, Y: []float64{2, 3}, Phases: []int64{4}})
-	b = c.appendFrame(b, &Frame{Frame: can.Frame{ID: 5, Len: 8}})
-	f.Add(c.appendEvent(b, &Event{Text: "text"}))
+	tick := Tick{Index: 3, U: []float64{1}, Y: []float64{2, 3}, Phases: []int64{4}}
+	b := c.append(nil, &Entry{Kind: TickEntry, Tick: tick})
+	b = c.append(b, &Entry{Kind: FrameEntry, Frame: Frame{Frame: can.Frame{ID: 5, Len: 8}}})
+	f.Add(c.append(b, &Entry{Kind: EventEntry, Event: Event{Text: "text"}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := newCodec(&h)
 		e := Entry{Tick: Tick{U: make([]float64, 1), Y: make([]float64, 2), Phases: make([]int64, 1)}}

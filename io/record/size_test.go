@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// trajectory is a plant's day in a hundred values: 20 inputs of which a few move, 40
+// trajectory returns 100 values of a typical plant: 20 inputs, a few of which change, 40
 // smooth outputs, 40 that are constant or switch.
 func trajectory(t *Tick, k int64) {
 	s := float64(k) * 0.005
@@ -67,11 +67,12 @@ func TestTickTakesAFewBytesPerMovingValue(t *testing.T) {
 	}
 }
 
-func TestValueThatStaysOrRunsStraightTakesOneByte(t *testing.T) {
+func TestConstantOrLinearValueTakesOneByte(t *testing.T) {
 	h := header(1, 2, 1)
 	c := newCodec(&h)
 	for k := range 4 {
-		b := c.appendTick(nil, &Tick{Index: int64(k), U: []float64{-3.7}, Y: []float64{math.NaN(), 1 + float64(k)/8}, Phases: []int64{9}})
+		tick := Tick{Index: int64(k), U: []float64{-3.7}, Y: []float64{math.NaN(), 1 + float64(k)/8}, Phases: []int64{9}}
+		b := c.append(nil, &Entry{Kind: TickEntry, Tick: tick})
 		if want := 7; k >= 2 && len(b) > want { // kind, index, flags, three values, a phase
 			t.Errorf("tick %d takes %d bytes, want %d", k, len(b), want)
 		}

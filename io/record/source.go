@@ -1,8 +1,6 @@
 package record
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,142 +9,128 @@ import (
 	"lockstep/io/can"
 )
 
-// Source gives the frames of a log, or those of others in a record, in the order of time.
-// It holds a few of them in memory, whatever the length of the log.
+// Source returns the frames of a log, or the received frames of a record, in the order of
+// time. It holds a few frames in memory, independent of the length of the log.
 type Source struct {
-	Disorder int // frames that came further than window too late: moved to the time of the one before
-	Gaps     int // places in a record where something is lost or damaged
+	io.Closer // closes the file
+
+	Disorder int // frames out of order by more than reorderWindow: set to the time of the frame before
+	Gaps     int // gaps of a record: entries lost or damaged
+
+	// Torn describes, after io.EOF, what is missing at the end of a record; "" if nothing is missing,
+	// and for a log, which does not show it.
+	Torn func() string
 
 	channel string
-	next    func() (Logged, error)
-	closer  io.Closer
-	torn    func() string // nil: it is no record
-	held    []Logged      // in the order of time
-	err     error         // what the log said last
-	seen    int           // frames so far, of any channel
-	start   int64         // time of the first frame, of any channel
-	last    int64         // of the one given last
+	next    func() (LogFrame, error)
+	buffer  []LogFrame // frames read ahead, in the order of time
+	err     error      // last error of the log
+	count   int        // frames so far, of any channel
+	start   int64      // time of the first frame, of any channel
+	last    int64      // time of the last frame returned
 }
 
-// window is how many frames a frame may stand too late in a log: recorders that have a
-// queue per bus write a few milliseconds in disorder.
-const window = 256
+// reorderWindow is the number of frames by which a frame may be out of order in a log:
+// recorders with a queue per bus write some milliseconds in disorder.
+const reorderWindow = 256
 
-// OpenSource opens a log of candump -L, an ASC log or a record. Only the frames of the
-// channel are given, of an interface such as can0 or in ASC of a number such as 1; with
-// "" those of all. Times count from the first frame of any channel, so that two sources of
-// one log keep step. Error frames are left out. Close it.
+// OpenSource opens a log of candump -L, an ASC log or a record; the caller closes it. It
+// returns the frames of one channel, an interface such as can0 or in ASC a number such as
+// 1, or with "" of all channels. Times count from the first frame of any channel, so that
+// two sources of one log are synchronous. Error frames are left out.
 func OpenSource(path, channel string) (*Source, error) {
-	s := &Source{channel: channel}
-	is, err := isRecord(path)
+	f, err := os.Open(path)
 	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	s := &Source{Closer: f, channel: channel}
+	if err := s.open(path, f); err != nil {
+		f.Close()
 		return nil, err
 	}
-	if is {
-		r, err := Open(path)
-		if err != nil {
-			return nil, err
-		}
-		s.next, s.closer, s.torn = s.received(r), r, r.Torn
-		return s, nil
-	}
-	l, err := OpenLog(path)
-	if err != nil {
-		return nil, err
-	}
-	s.next, s.closer = l.Next, l
+
 	return s, nil
 }
 
-// isRecord tells a record, also a series of files, from a log.
-func isRecord(path string) (bool, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		if numbers, _ := parts(path); len(numbers) > 0 {
-			return true, nil
+// open starts reading f, a record or a log.
+func (s *Source) open(path string, f *os.File) error {
+	head := make([]byte, len(magic)-1) // without the version: NewReader reports an unknown version
+	if n, _ := f.ReadAt(head, 0); n < len(head) || string(head) != magic[:len(head)] {
+		l, err := NewLog(path, f)
+		if err != nil {
+			return err
 		}
+		s.next, s.Torn = l.Next, func() string { return "" }
+		return nil
 	}
+
+	r, err := NewReader(path, f)
 	if err != nil {
-		return false, fmt.Errorf("record: %w", err)
+		return err
 	}
-	defer f.Close()
-	head := make([]byte, len(magic)-1) // without the version: Open has words for another one
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, fmt.Errorf("record: %w", err)
-	}
-	return bytes.HasPrefix([]byte(magic), head[:n]) && n == len(head), nil
+	s.next, s.Torn = s.recordFrames(r), r.Torn
+	return nil
 }
 
-// received reads the frames of a record that others have sent; channels are the
-// interfaces.
-func (s *Source) received(r *Reader) func() (Logged, error) {
-	return func() (Logged, error) {
+// recordFrames returns a function that reads the received frames of a record; its channels
+// are the interfaces.
+func (s *Source) recordFrames(r *Reader) func() (LogFrame, error) {
+	return func() (LogFrame, error) {
 		for {
 			e, err := r.Next()
 			if err != nil {
-				return Logged{}, err
+				return LogFrame{}, err
 			}
 			switch f := &e.Frame; {
 			case e.Kind == FrameEntry && !f.Sent && !f.Copy:
-				return Logged{Time: r.Header.time(f.Time, f.Tick), Channel: r.Header.bus(f.Bus), Frame: f.Frame}, nil
-			case e.Kind == EventEntry && (e.Event.Kind == Lost || e.Event.Kind == Unheard || e.Event.Kind == Damage):
+				return LogFrame{Time: r.Header.timeOr(f.Time, f.Tick), Channel: r.Header.busName(f.Bus), Frame: f.Frame}, nil
+			case e.Kind == EventEntry && (e.Event.Kind == Lost || e.Event.Kind == MonitorLost || e.Event.Kind == Damage):
 				s.Gaps++
 			}
 		}
 	}
 }
 
-// Next is the next frame; at the end the error is io.EOF.
-func (s *Source) Next() (Logged, error) {
-	for s.err == nil && len(s.held) < window {
-		s.fill()
+// Next returns the next frame; at the end the error is io.EOF.
+func (s *Source) Next() (LogFrame, error) {
+	for s.err == nil && len(s.buffer) < reorderWindow {
+		s.readFrame()
 	}
-	if len(s.held) == 0 {
-		return Logged{}, s.err
+	if len(s.buffer) == 0 {
+		return LogFrame{}, s.err
 	}
-	f := s.held[0]
-	s.held = slices.Delete(s.held, 0, 1)
+	f := s.buffer[0]
+	s.buffer = slices.Delete(s.buffer, 0, 1)
 	f.Time -= s.start
 	if f.Time < s.last {
 		s.Disorder++
 		f.Time = s.last
 	}
+
 	s.last = f.Time
 	return f, nil
 }
 
-// fill takes one more line of the log and puts it where it belongs.
-func (s *Source) fill() {
+// readFrame reads one more frame and inserts it into the buffer in the order of time.
+func (s *Source) readFrame() {
 	f, err := s.next()
 	if err != nil {
 		s.err = err
 		return
 	}
+
 	if f.ID&can.ERR != 0 {
 		return
 	}
-	if s.seen++; s.seen <= window && (s.seen == 1 || f.Time < s.start) {
+	if s.count++; s.count <= reorderWindow && (s.count == 1 || f.Time < s.start) {
 		s.start = f.Time
 	}
 	if s.channel != "" && f.Channel != s.channel {
 		return
 	}
-	i := len(s.held)
-	for i > 0 && s.held[i-1].Time > f.Time {
+	i := len(s.buffer)
+	for i > 0 && s.buffer[i-1].Time > f.Time {
 		i--
 	}
-	s.held = slices.Insert(s.held, i, f)
+	s.buffer = slices.Insert(s.buffer, i, f)
 }
-
-// Torn says, after io.EOF, what is missing at the end of a record; empty if nothing is,
-// and of a log, of which nobody can say.
-func (s *Source) Torn() string {
-	if s.torn == nil {
-		return ""
-	}
-	return s.torn()
-}
-
-// Close closes the log.
-func (s *Source) Close() error { return s.closer.Close() }

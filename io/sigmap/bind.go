@@ -1,6 +1,7 @@
 package sigmap
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,138 +10,145 @@ import (
 	"lockstep/model/units"
 )
 
-// Bind finds the signals and ports of spec and compiles the way between them,
-// converting units. An error names message, signal, port and units; where it is
-// about one entry of spec it is a *SpecError.
+// Bind resolves the signals and ports of spec and compiles the Map between them, with unit
+// conversion. An error names message, signal, port and units; an error about one entry of
+// spec is a *SpecError.
 func Bind(db *messages.Database, spec Spec, inputs, outputs []units.Port) (*Map, error) {
 	if err := db.Check(); err != nil {
 		return nil, err
 	}
 	if !(spec.PeriodNs > 0) {
-		return nil, problemf(ErrTime, "sigmap: period %d ns is not positive", spec.PeriodNs)
+		return nil, fmt.Errorf("sigmap: period %d ns is not positive", spec.PeriodNs)
 	}
-	b := &binder{db: db, spec: &spec, m: &Map{PeriodNs: spec.PeriodNs}, inputs: inputs, outputs: outputs, driven: map[int]*messages.Message{}}
-	for i := range spec.Sendings {
-		if err := b.sending(&spec.Sendings[i]); err != nil {
-			return nil, specError(InSendings, i, spec.Sendings[i].Message, err)
-		}
+	b := &binder{
+		db: db, spec: &spec, m: &Map{PeriodNs: spec.PeriodNs},
+		inputs: inputs, outputs: outputs, drivers: map[int]Link{},
 	}
-	for i, l := range spec.Receive {
-		if err := b.receive(l); err != nil {
-			return nil, linkError(InReceive, i, l, err)
-		}
+	if err := try(b.bindLists); err != nil {
+		return nil, err
 	}
-	for i, l := range spec.Send {
-		if err := b.send(l); err != nil {
-			return nil, linkError(InSend, i, l, err)
-		}
-	}
-	for i := range spec.Sendings {
-		if err := b.fill(i); err != nil {
-			return nil, specError(InSendings, i, spec.Sendings[i].Message, err)
-		}
-	}
-	for i := range spec.Receptions {
-		if err := b.reception(&spec.Receptions[i]); err != nil {
-			return nil, specError(InReceptions, i, spec.Receptions[i].Message, err)
-		}
-	}
+
 	for i := range b.m.Rx {
-		b.expect(&b.m.Rx[i])
+		b.m.Rx[i].setTimeouts()
 	}
-	b.phases()
-	b.m.sortRx()
+	b.choosePhases()
+	slices.SortFunc(b.m.Rx, func(v, w Rx) int { return cmp.Compare(v.ID, w.ID) }) // Find needs this order
+
 	return b.m, nil
 }
 
-func linkError(list string, index int, l Link, err error) error {
-	return &SpecError{List: list, Index: index, Err: fmt.Errorf("signal %s.%s, port %s: %w", l.Message, l.Signal, l.Port, err)}
-}
-
-// binder is Bind at work.
+// binder holds the state of Bind.
 type binder struct {
 	db              *messages.Database
 	spec            *Spec
 	m               *Map
 	inputs, outputs []units.Port
-	driven          map[int]*messages.Message // what drives an input
-	frames          []*layout                 // of m.Tx
+	drivers         map[int]Link // link that drives an input
+	frames          []*txLayout  // layouts of m.Tx
 }
 
-// ends finds the two ends of a link; kind of the ports is for messages.
-func (b *binder) ends(l Link, kind string, ports []units.Port) (msg *messages.Message, sig *messages.Signal, index int, err error) {
-	if msg, err = b.message(l.Message); err != nil {
-		return nil, nil, 0, err
+// bindLists binds all lists of the Spec. Signals without a port are filled after all signals with
+// a port are bound.
+func (b *binder) bindLists() {
+	s := b.spec
+	for i := range s.Sendings {
+		inList(InSendings, i, "message "+s.Sendings[i].Message, func() { b.addSending(&s.Sendings[i]) })
 	}
-	if sig, err = b.signal(msg, l.Signal); err != nil {
-		return nil, nil, 0, err
+	for i, l := range s.Receive {
+		inList(InReceive, i, l.describe(), func() { b.addReceived(l) })
 	}
-	index, err = find(l.Port, kind, ports)
-	return msg, sig, index, err
+	for i, l := range s.Send {
+		inList(InSend, i, l.describe(), func() { b.addSent(l) })
+	}
+	for i := range s.Sendings {
+		inList(InSendings, i, "message "+s.Sendings[i].Message, func() { b.fillUnbound(i) })
+	}
+	for i := range s.Receptions {
+		inList(InReceptions, i, "message "+s.Receptions[i].Message, func() { b.setReception(&s.Receptions[i]) })
+	}
 }
 
-// field compiles a signal to the unit of port, which is the index-th of its
-// kind, with the range of the database.
-func (b *binder) field(sig *messages.Signal, index int, port *units.Port) (Field, error) {
-	unit, zero, err := scale(sig.Unit, port.Unit)
+func (l Link) describe() string {
+	return fmt.Sprintf("signal %s.%s, port %s", l.Message, l.Signal, l.Port)
+}
+
+// findEnds returns message, signal and port index of a link; kind names the ports in errors.
+func (b *binder) findEnds(l Link, kind string, ports []units.Port) (*messages.Message, *messages.Signal, int) {
+	msg := b.findMessage(l.Message)
+	sig := b.findSignal(msg, l.Signal)
+	return msg, sig, findPort(l.Port, kind, ports)
+}
+
+// compileField compiles a signal to the unit of port, which has the given index, with the
+// range of the database.
+func (b *binder) compileField(sig *messages.Signal, index int, port *units.Port) Field {
+	unit, zero, err := unitScale(sig.Unit, port.Unit)
 	if err != nil {
-		return Field{}, problemf(ErrUnit, "signal in %q (%s), port in %q: %w", sig.Unit, b.where(sig), port.Unit, err)
+		refuse("signal in %q (%s), port in %q: %w", sig.Unit, b.lineOf(sig), port.Unit, err)
 	}
-	f := Field{Name: sig.Name, Index: index, Factor: sig.Factor * unit, Offset: sig.Offset*unit + zero}
-	f.place(sig)
-	f.Lo, f.Hi = f.span()
+	f := rawField(sig)
+	f.Index, f.Factor, f.Offset = index, sig.Factor*unit, sig.Offset*unit+zero
+	f.Lo, f.Hi = f.rawRange()
 	if sig.Min < sig.Max {
-		f.limit(sig.Min*unit+zero, sig.Max*unit+zero)
+		f.narrow(sig.Min*unit+zero, sig.Max*unit+zero)
 	}
 	if !(f.Lo <= f.Hi) {
-		return f, problemf(ErrRange, "%d bits (%s) hold no value of the signal's range [%g|%g] %q",
-			sig.Len, b.where(sig), sig.Min, sig.Max, sig.Unit)
+		refuse("%d bits (%s) hold no value of the signal's range [%g|%g] %q",
+			sig.Len, b.lineOf(sig), sig.Min, sig.Max, sig.Unit)
 	}
+
 	most := math.Max(math.Abs(f.Lo), math.Abs(f.Hi))*math.Abs(f.Factor) + math.Abs(f.Offset)
 	if f.Factor == 0 || math.IsInf(most, 0) || math.IsNaN(most) {
-		return f, problemf(ErrRange, "(%g,%g) %q (%s) is beyond what a number in %q can be",
-			sig.Factor, sig.Offset, sig.Unit, b.where(sig), port.Unit)
+		refuse("(%g,%g) %q (%s) is beyond the largest number in %q",
+			sig.Factor, sig.Offset, sig.Unit, b.lineOf(sig), port.Unit)
 	}
-	return f, nil
+
+	return f
 }
 
-// place sets where the bits of s are; s lies within 64 bytes.
-func (f *Field) place(s *messages.Signal) {
-	f.Len, f.Big, f.Signed, f.Float = uint8(s.Len), s.BigEndian, s.Signed, s.Float
+// rawField returns a field for the raw bits of s, which lies within 64 bytes.
+func rawField(s *messages.Signal) (f Field) {
 	at := min(s.Start/8, 56)
-	f.At = uint8(at)
+	f = Field{
+		Name: s.Name, At: uint8(at), Len: uint8(s.Len),
+		Big: s.BigEndian, Signed: s.Signed, Float: s.Float, Factor: 1,
+	}
+	f.Lo, f.Hi = f.rawRange()
 	if !s.BigEndian {
 		shift := s.Start - 8*at
 		f.Shift = uint8(shift)
 		f.Ninth = uint8(max(0, shift+s.Len-64))
-		return
+		return f
 	}
-	// Counted from the highest bit of the first byte, the last bit is end.
+
+	// end is the last bit, counted from the highest bit of the first byte.
 	end := 8*(s.Start/8-at) + 7 - s.Start%8 + s.Len - 1
 	f.Shift = uint8(max(0, 63-end))
 	f.Ninth = uint8(max(0, end-63))
+	return f
 }
 
-// scale is what makes a value in one unit one in another: value·factor + zero. Units
-// that are equal need not be known.
-func scale(from, to string) (factor, zero float64, err error) {
+// unitScale returns the conversion between two units: value·factor + zero. Equal units need
+// not be known.
+func unitScale(from, to string) (factor, zero float64, err error) {
 	switch {
 	case from == to:
 		return 1, 0, nil
 	case to == "K" && (from == "degC" || from == "°C"):
 		return 1, 273.15, nil
 	}
+
 	factor, err = units.Convert(from, to)
 	return factor, 0, err
 }
 
-// limit narrows the raw range to values from lo to hi, in the port's unit.
-func (f *Field) limit(lo, hi float64) {
+// narrow reduces the raw range to values from lo to hi, in the port's unit.
+func (f *Field) narrow(lo, hi float64) {
 	lo, hi = (lo-f.Offset)/f.Factor, (hi-f.Offset)/f.Factor
 	if f.Factor < 0 {
 		lo, hi = hi, lo
 	}
-	if f.Float { // a float32 has 24 bits of what the limit is written in
+	if f.Float { // a float32 keeps only 24 bits of the limit
 		part := 1e-15
 		if f.Len == 32 {
 			part = 1e-7
@@ -148,59 +156,49 @@ func (f *Field) limit(lo, hi float64) {
 		f.Lo, f.Hi = math.Max(f.Lo, lo-part*math.Abs(lo)), math.Min(f.Hi, hi+part*math.Abs(hi))
 		return
 	}
-	f.Lo = math.Max(f.Lo, math.Ceil(lo-slack(lo)))
-	f.Hi = math.Min(f.Hi, math.Floor(hi+slack(hi)))
+
+	f.Lo = math.Max(f.Lo, math.Ceil(lo-tolerance(lo)))
+	f.Hi = math.Min(f.Hi, math.Floor(hi+tolerance(hi)))
 }
 
-// slack is how far beyond a limit a raw value counts as within, bits: the limit
-// is written in decimals, and 0.3 is not 3·0.1.
-func slack(r float64) float64 { return 1e-6 + 1e-15*math.Abs(r) }
+// tolerance is how far, in bits, a raw value may exceed a limit r: limits are decimal
+// numbers, and 0.3 is not 3·0.1.
+func tolerance(r float64) float64 { return 1e-6 + 1e-15*math.Abs(r) }
 
-// message finds a message of the database.
-func (b *binder) message(name string) (*messages.Message, error) {
-	var names []string
-	for i := range b.db.Messages {
-		if b.db.Messages[i].Name == name {
-			return &b.db.Messages[i], nil
-		}
-		names = append(names, b.db.Messages[i].Name)
+// findMessage returns the message of the database called name.
+func (b *binder) findMessage(name string) *messages.Message {
+	i, near := findByName(b.db.Messages, name, messageName)
+	if i < 0 {
+		refuse("%s has no message %q; %s", b.db.File, name, near)
 	}
-	return nil, problemf(ErrUnknown, "%s has no message %q; %s", b.db.File, name, nearest(name, names))
+	return &b.db.Messages[i]
 }
 
-// signal finds a signal of msg.
-func (b *binder) signal(msg *messages.Message, name string) (*messages.Signal, error) {
-	var names []string
-	for i := range msg.Signals {
-		s := &msg.Signals[i]
-		if s.Name == name {
-			return s, nil
-		}
-		names = append(names, s.Name)
+// findSignal returns the signal of msg called name.
+func (b *binder) findSignal(msg *messages.Message, name string) *messages.Signal {
+	i, near := findByName(msg.Signals, name, signalName)
+	if i < 0 {
+		refuse("message %s (%s:%d) has no signal %q; %s", msg.Name, b.db.File, msg.Line, name, near)
 	}
-	return nil, problemf(ErrUnknown, "message %s (%s:%d) has no signal %q; %s",
-		msg.Name, b.db.File, msg.Line, name, nearest(name, names))
+	return &msg.Signals[i]
 }
 
-// sent returns the index of the sent message of this name, -1 if there is none.
-func (b *binder) sent(name string) int {
+// txIndex returns the index of the sent message called name, -1 if there is none.
+func (b *binder) txIndex(name string) int {
 	return slices.IndexFunc(b.m.Tx, func(t Tx) bool { return t.Name == name })
 }
 
-// where is the line of s in the database.
-func (b *binder) where(s *messages.Signal) string { return fmt.Sprintf("%s:%d", b.db.File, s.Line) }
+// lineOf returns file and line of s in the database.
+func (b *binder) lineOf(s *messages.Signal) string { return fmt.Sprintf("%s:%d", b.db.File, s.Line) }
 
-// find returns the index of the port called name; kind is for the message.
-func find(name, kind string, ports []units.Port) (int, error) {
-	var names []string
-	for i := range ports {
-		if ports[i].Name == name {
-			return i, nil
-		}
-		names = append(names, ports[i].Name)
+// findPort returns the index of the port called name; kind names the ports in errors.
+func findPort(name, kind string, ports []units.Port) int {
+	i, near := findByName(ports, name, portName)
+	if i < 0 {
+		refuse("the plant has no %s %q; %s", kind, name, near)
 	}
-	return 0, problemf(ErrUnknown, "the plant has no %s %q; %s", kind, name, nearest(name, names))
+	return i
 }
 
-// ms is a time in milliseconds, for messages.
+// ms converts ns to ms, for errors.
 func ms(ns int64) float64 { return float64(ns) / 1e6 }

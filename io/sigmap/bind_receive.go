@@ -2,7 +2,6 @@ package sigmap
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -12,73 +11,60 @@ import (
 	"lockstep/model/units"
 )
 
-// receive adds a received signal.
-func (b *binder) receive(l Link) error {
-	msg, sig, index, err := b.ends(l, "input", b.inputs)
-	if err != nil {
-		return err
+// addReceived adds a received signal.
+func (b *binder) addReceived(l Link) {
+	msg, sig, index := b.findEnds(l, "input", b.inputs)
+	if other, ok := b.drivers[index]; ok {
+		refuse("the port is driven by %s.%s already", other.Message, other.Signal)
 	}
-	if other, ok := b.driven[index]; ok {
-		return problemf(ErrTaken, "the port is driven by %s already", b.driver(other, index))
-	}
-	rx, err := b.received(msg)
-	if err != nil {
-		return err
-	}
-	port := &b.inputs[index]
-	f, err := b.field(sig, index, port)
-	if err != nil {
-		return err
-	}
-	f.limit(port.Min, port.Max)
+	rx, port := b.rxOf(msg), &b.inputs[index]
+	f := b.compileField(sig, index, port)
+	f.narrow(port.Min, port.Max)
 	if !(f.Lo <= f.Hi) {
-		return problemf(ErrRange, "no value of the signal, [%g|%g] %q, is within the port's %g to %g %q",
+		refuse("no value of the signal, [%g|%g] %q, is within the port's %g to %g %q",
 			sig.Min, sig.Max, sig.Unit, port.Min, port.Max, port.Unit)
 	}
-	for at := sig; at.Under != ""; {
-		by := msg.Signal(at.Under)
-		s := Selector{Ranges: at.Ranges}
-		s.At.place(by)
-		f.When = append(f.When, s)
-		at = by
+
+	for _, s := range msg.Selectors(sig) {
+		f.When = append(f.When, Selector{rawField(msg.Signal(s.MuxedBy)), s.Ranges})
 	}
 	if msg.J1939 {
-		f.Invalid = codes(sig)
+		f.Invalid = j1939InvalidCodes(sig)
 	}
-	b.driven[index] = msg
+	b.drivers[index] = l
 	rx.Fields = append(rx.Fields, f)
-	return nil
 }
 
-// driver names the signal of msg that drives an input.
-func (b *binder) driver(msg *messages.Message, index int) string {
-	for _, l := range b.spec.Receive {
-		if l.Message == msg.Name && l.Port == b.inputs[index].Name {
-			return msg.Name + "." + l.Signal
-		}
-	}
-	return msg.Name
-}
-
-// received returns the entry of msg, a new one at first.
-func (b *binder) received(msg *messages.Message) (*Rx, error) {
-	if b.sent(msg.Name) >= 0 {
-		return nil, problemf(ErrTaken, "the message is sent too")
+// rxOf returns the entry of msg in Map.Rx and adds it if it is new.
+func (b *binder) rxOf(msg *messages.Message) *Rx {
+	if b.txIndex(msg.Name) >= 0 {
+		refuse("the message is sent too")
 	}
 	i := slices.IndexFunc(b.m.Rx, func(r Rx) bool { return r.Name == msg.Name })
 	if i < 0 {
 		i = len(b.m.Rx)
-		b.m.Rx = append(b.m.Rx, Rx{Name: msg.Name, ID: msg.ID, Len: msg.Len, TimeoutTicks: DefaultTimeout})
+		b.m.Rx = append(b.m.Rx, Rx{
+			Name: msg.Name, ID: msg.ID, Len: msg.Len,
+			CycleTicks: b.cycleTicks(msg.CycleNs), TimeoutTicks: DefaultTimeout,
+		})
 	}
-	return &b.m.Rx[i], nil
+
+	return &b.m.Rx[i]
 }
 
-// codes are the raw values with which SAE J1939-71 says "error" and "not available",
-// from 0xFE of the highest byte on, or of two and four bits the last two. A value
-// that the database gives another meaning has that one.
-func codes(s *messages.Signal) (list [][2]uint64) {
-	var f Field
-	f.place(s)
+// cycleTicks converts a cycle to ticks, at least 1; 0 if ns is 0.
+func (b *binder) cycleTicks(ns int64) int64 {
+	if ns == 0 {
+		return 0
+	}
+	return max(1, int64(math.RoundToEven(float64(ns)/float64(b.spec.PeriodNs))))
+}
+
+// j1939InvalidCodes returns the raw values that mean "error" and "not available" by SAE
+// J1939-71: 0xFE and above in the highest byte, or the last two values of 2 or 4 bits.
+// Values to which the database gives another meaning are excluded.
+func j1939InvalidCodes(s *messages.Signal) (list [][2]uint64) {
+	f := rawField(s)
 	top := f.mask()
 	switch {
 	case s.Float || s.Signed:
@@ -87,212 +73,183 @@ func codes(s *messages.Signal) (list [][2]uint64) {
 		list = [][2]uint64{{0xFE << (s.Len - 8), top}}
 	case s.Len == 2 || s.Len == 4:
 		for raw := top - 1; raw <= top; raw++ {
-			if !means(s, raw) {
+			if !hasMeaning(s, raw) {
 				list = append(list, [2]uint64{raw, raw})
 			}
 		}
 	}
+
 	return list
 }
 
-// means tells whether the database gives a raw value a text that is not about its
-// being none.
-func means(s *messages.Signal, raw uint64) bool {
+// hasMeaning reports whether the database gives a raw value a text that does not say "no
+// value".
+func hasMeaning(s *messages.Signal, raw uint64) bool {
 	for _, v := range s.Values {
 		if uint64(v.Raw) != raw {
 			continue
 		}
 		text := strings.ToLower(v.Text)
-		for _, none := range []string{"error", "avail", "n/a", "sna", "invalid", "reserved", "fault", "don't care", "no action", "take no"} {
+		for _, none := range []string{
+			"error", "avail", "n/a", "sna", "invalid", "reserved", "fault", "don't care", "no action", "take no",
+		} {
 			if strings.Contains(text, none) {
 				return false
 			}
 		}
+
 		return true
 	}
+
 	return false
 }
 
-// reception sets what is expected of a received message.
-func (b *binder) reception(s *Reception) error {
-	msg, err := b.message(s.Message)
-	if err != nil {
-		return err
-	}
-	rx, err := b.received(msg)
+// setReception sets timing, protection and reactions of a received message.
+func (b *binder) setReception(s *Reception) {
+	msg := b.findMessage(s.Message)
+	rx := b.rxOf(msg)
 	switch {
-	case err != nil:
-		return err
 	case s.CycleNs < 0 || s.TimeoutNs < DefaultTimeout || s.FirstNs < 0:
-		return problemf(ErrTime, "cycle %g ms, timeout %g ms, first %g ms", ms(s.CycleNs), ms(s.TimeoutNs), ms(s.FirstNs))
+		refuse("cycle %g ms, timeout %g ms, first %g ms", ms(s.CycleNs), ms(s.TimeoutNs), ms(s.FirstNs))
 	case s.FirstNs > 0 && s.TimeoutNs == 0:
-		return problemf(ErrTime, "a timeout of the first frame where there is none of the others")
+		refuse("a timeout of the first frame needs a timeout of the others")
 	case s.DLC != 0 && s.DLC != messages.FrameLen(s.DLC):
-		return problemf(ErrLength, "no CAN frame has %d bytes", s.DLC)
+		refuse("no CAN frame has %d bytes", s.DLC)
 	}
+
 	if s.DLC > 0 {
 		rx.Len, rx.Exact = s.DLC, true
 	}
-	rx.CycleTicks = int64(math.RoundToEven(float64(cmp.Or(s.CycleNs, msg.CycleNs)) / float64(b.spec.PeriodNs)))
-	if s.CycleNs > 0 {
-		rx.CycleTicks = max(1, rx.CycleTicks)
-	}
+	rx.CycleTicks = b.cycleTicks(cmp.Or(s.CycleNs, msg.CycleNs))
 	rx.TimeoutTicks = s.TimeoutNs
 	if s.TimeoutNs > 0 {
 		rx.TimeoutTicks = max(1, s.TimeoutNs/b.spec.PeriodNs)
 	}
 	rx.FirstTicks = s.FirstNs / b.spec.PeriodNs
 	for i, spec := range s.Protect {
-		p, err := newProtection(spec, msg)
-		if err != nil {
-			return &partError{"protect", i, err}
-		}
-		if int(p.Need) > rx.Len {
-			return &partError{"protect", i, problemf(ErrLength, "protection %s needs %d bytes, a frame has %d", spec.Profile, p.Need, rx.Len)}
-		}
-		rx.Protect = append(rx.Protect, p)
+		inPart("protect", i, func() {
+			p := newProtection(spec, msg)
+			if int(p.Need) > rx.Len {
+				refuse("protection %s needs %d bytes, a frame has %d", spec.Profile, p.Need, rx.Len)
+			}
+			rx.Protect = append(rx.Protect, p)
+		})
 	}
-	if err := b.reaction(&rx.OnTimeout, &s.OnTimeout, "on_timeout", msg); err != nil {
-		return err
-	}
-	if err := b.reaction(&rx.OnError, &s.OnError, "on_error", msg); err != nil {
-		return err
-	}
+
+	b.compileReaction(&rx.OnTimeout, &s.OnTimeout, "on_timeout", msg)
+	b.compileReaction(&rx.OnError, &s.OnError, "on_error", msg)
 	switch {
 	case s.OnTimeout.Action != Hold && (s.TimeoutNs == 0 || s.TimeoutNs == DefaultTimeout && cmp.Or(s.CycleNs, msg.CycleNs) == 0):
-		return problemf(ErrReaction, "on_timeout: the message has no timeout: give one, or a cycle")
+		refuse("on_timeout: the message has no timeout: give one, or a cycle")
 	case s.OnError.Action != Hold && len(s.Protect) == 0:
-		return problemf(ErrReaction, "on_error: the message has no protection that could be wrong")
+		refuse("on_error: the message has no protection")
 	}
+
 	for i := range s.Invalid {
-		if err := b.invalid(rx, msg, &s.Invalid[i]); err != nil {
-			return &partError{"invalid", i, fmt.Errorf("invalid: signal %s: %w", s.Invalid[i].Signal, err)}
-		}
+		inPart("invalid", i, func() {
+			inContext("invalid: signal "+s.Invalid[i].Signal, func() { b.setInvalid(rx, msg, &s.Invalid[i]) })
+		})
 	}
-	return b.fits(rx, msg)
+
+	rx.checkLength(msg)
 }
 
-// fits sees to it that the bound signals are in a frame of the length declared.
-func (b *binder) fits(rx *Rx, msg *messages.Message) error {
-	for _, l := range b.spec.Receive {
-		if l.Message != msg.Name {
-			continue
+// checkLength refuses bound signals beyond the declared length of the frame.
+func (r *Rx) checkLength(msg *messages.Message) {
+	for i := range r.Fields {
+		needed := []*messages.Signal{msg.Signal(r.Fields[i].Name)}
+		for _, s := range msg.Selectors(needed[0]) {
+			needed = append(needed, msg.Signal(s.MuxedBy))
 		}
-		sig := msg.Signal(l.Signal)
-		for at := sig; ; at = msg.Signal(at.Under) {
-			if bits, _ := at.Bits(); bits.Bytes() > rx.Len {
-				return problemf(ErrLength, "signal %s is beyond a frame of %d bytes", at.Name, rx.Len)
-			}
-			if at.Under == "" {
-				break
+		for _, s := range needed {
+			if bits, _ := s.Bits(); bits.Bytes() > r.Len {
+				refuse("signal %s is beyond a frame of %d bytes", s.Name, r.Len)
 			}
 		}
 	}
-	return nil
 }
 
-// reaction compiles what follows when msg is not to be relied upon.
-func (b *binder) reaction(r *Reaction, s *ReactionSpec, part string, msg *messages.Message) error {
+// compileReaction compiles a reaction to missing or invalid frames of msg.
+func (b *binder) compileReaction(r *Reaction, s *ReactionSpec, part string, msg *messages.Message) {
 	r.Action = s.Action
 	if s.Action == Substitute && len(s.Values) == 0 {
-		return problemf(ErrReaction, "%s: substitute names no port", part)
+		refuse("%s: substitute names no port", part)
 	}
 	for i, v := range s.Values {
-		index, err := find(v.Port, "input", b.inputs)
-		if err == nil && b.driven[index] != msg {
-			err = problemf(ErrReaction, "the message does not drive port %s", v.Port)
-		}
-		value := 0.0
-		if err == nil {
-			if value, err = units.Quantity(v.Text, b.inputs[index].Unit, nil); err != nil {
-				err = &problem{ErrUnit, err}
-			}
-		}
-		if err == nil && !(value >= b.inputs[index].Min && value <= b.inputs[index].Max) {
-			err = problemf(ErrRange, "port %s takes %s, not %s", v.Port, between(b.inputs[index].Min, b.inputs[index].Max, b.inputs[index].Unit), v.Text)
-		}
-		if err != nil {
-			return &partError{part, i, fmt.Errorf("%s: %w", part, err)}
-		}
-		r.Values = append(r.Values, SubstituteValue{index, value})
+		inPart(part, i, func() {
+			inContext(part, func() { r.Values = append(r.Values, b.compileSubstitute(v, msg)) })
+		})
 	}
-	return nil
 }
 
-// invalid sets the raw values of a signal that are none.
-func (b *binder) invalid(rx *Rx, msg *messages.Message, s *InvalidSpec) error {
-	sig, err := b.signal(msg, s.Signal)
-	if err != nil {
-		return err
+// compileSubstitute compiles the substitute value of an input that msg drives.
+func (b *binder) compileSubstitute(v PortValue, msg *messages.Message) SubstituteValue {
+	index := findPort(v.Port, "input", b.inputs)
+	port := &b.inputs[index]
+	if b.drivers[index].Message != msg.Name {
+		refuse("the message does not drive port %s", v.Port)
 	}
+	value, err := units.Quantity(v.Text, port.Unit, nil)
+	if err != nil {
+		refuse("%w", err)
+	}
+	if !(value >= port.Min && value <= port.Max) {
+		refuse("port %s takes %s, not %s", v.Port, formatRange(port.Min, port.Max, port.Unit), v.Text)
+	}
+	return SubstituteValue{index, value}
+}
+
+// setInvalid sets the raw values of a signal that mean "no value".
+func (b *binder) setInvalid(rx *Rx, msg *messages.Message, s *InvalidSpec) {
+	sig := b.findSignal(msg, s.Signal)
 	var list [][2]uint64
 	for _, text := range s.Values {
-		r, err := parseRawRange(sig, text)
-		if err != nil {
-			return err
-		}
-		list = append(list, r)
+		list = append(list, parseRawRange(sig, text))
 	}
 	bound := false
-	for _, l := range b.spec.Receive {
-		if l.Message != msg.Name || l.Signal != s.Signal {
-			continue
-		}
-		for j := range rx.Fields {
-			if b.inputs[rx.Fields[j].Index].Name == l.Port {
-				rx.Fields[j].Invalid, bound = list, true
-			}
+	for i := range rx.Fields {
+		if f := &rx.Fields[i]; f.Name == s.Signal {
+			f.Invalid, bound = list, true
 		}
 	}
+
 	if !bound {
-		return problemf(ErrUnknown, "no port is driven by it")
+		refuse("the signal drives no port")
 	}
-	return nil
 }
 
-// parseRawRange reads a raw value, "255" or "0xFF", a range of them, "250-255", or a text of
-// the signal's values.
-func parseRawRange(s *messages.Signal, text string) (r [2]uint64, err error) {
-	var f Field
-	f.place(s)
-	var texts []string
-	for _, v := range s.Values {
-		if v.Text == text {
-			raw := uint64(v.Raw) & f.mask()
-			return [2]uint64{raw, raw}, nil
-		}
-		texts = append(texts, v.Text)
+// parseRawRange reads a raw value, "255" or "0xFF", a range "250-255", or a value text of the
+// signal.
+func parseRawRange(s *messages.Signal, text string) (r [2]uint64) {
+	f := rawField(s)
+	i, near := findByName(s.Values, text, valueText)
+	if i >= 0 {
+		raw := uint64(s.Values[i].Raw) & f.mask()
+		return [2]uint64{raw, raw}
 	}
+
 	lo, hi, isRange := strings.Cut(text, "-")
 	if !isRange {
 		hi = lo
 	}
 	for i, part := range []string{lo, hi} {
+		var err error
 		if r[i], err = strconv.ParseUint(strings.TrimSpace(part), 0, 64); err != nil {
-			if len(texts) > 0 {
-				return r, problemf(ErrValue, "%q is no raw value (255), no range (250-255) and none of its texts; %s", text, nearest(text, texts))
-			}
-			return r, problemf(ErrValue, "%q is no raw value (255) or range of them (250-255)", text)
+			refuse("%q is not a raw value (255) or a range (250-255)%s", text, notAText(s, near))
 		}
 	}
+
 	if r[0] > r[1] || r[1] > f.mask() {
-		return r, problemf(ErrRange, "%q: raw values of %d bits are 0 to %d, the lower first", text, s.Len, f.mask())
+		refuse("%q: raw values of %d bits are 0 to %d, the lower first", text, s.Len, f.mask())
 	}
-	return r, nil
+	return r
 }
 
-// expect completes what is known of a received message by the database.
-func (b *binder) expect(rx *Rx) {
-	i := slices.IndexFunc(b.db.Messages, func(m messages.Message) bool { return m.ID == rx.ID })
-	if rx.CycleTicks == 0 {
-		rx.CycleTicks = int64(math.RoundToEven(float64(b.db.Messages[i].CycleNs) / float64(b.spec.PeriodNs)))
-		if b.db.Messages[i].CycleNs > 0 {
-			rx.CycleTicks = max(1, rx.CycleTicks)
-		}
+// setTimeouts sets the timeouts that depend on the cycle.
+func (r *Rx) setTimeouts() {
+	if r.TimeoutTicks == DefaultTimeout {
+		r.TimeoutTicks = 3 * r.CycleTicks
 	}
-	if rx.TimeoutTicks == DefaultTimeout {
-		rx.TimeoutTicks = 3 * rx.CycleTicks
-	}
-	rx.FirstTicks = max(rx.FirstTicks, rx.TimeoutTicks)
-	rx.NextNo = rx.CycleTicks + rx.CycleTicks/2 + 1
+	r.FirstTicks = max(r.FirstTicks, r.TimeoutTicks)
+	r.NextMiss = r.CycleTicks + r.CycleTicks/2 + 1
 }

@@ -9,311 +9,260 @@ import (
 	"lockstep/model/units"
 )
 
-// layout is a sent message at work.
-type layout struct {
+// txLayout holds the layout of a sent message during Bind.
+type txLayout struct {
 	msg   *messages.Message
-	taken messages.Bits               // what carries something
-	used  map[*messages.Signal]string // and what
-	raw   map[string]uint64           // constants by signal
+	taken messages.Bits               // bits in use
+	used  map[*messages.Signal]string // use of each signal, for errors
+	raw   map[string]uint64           // raw constants by signal
 }
 
-// sending adds a sent message.
-func (b *binder) sending(s *Sending) error {
-	msg, err := b.message(s.Message)
-	if err != nil {
-		return err
+// addSending adds a sent message.
+func (b *binder) addSending(s *Sending) {
+	msg := b.findMessage(s.Message)
+	if b.txIndex(msg.Name) >= 0 {
+		refuse("given twice")
 	}
-	if b.sent(msg.Name) >= 0 {
-		return problemf(ErrTaken, "given twice")
-	}
-	t := Tx{Name: msg.Name, ID: msg.ID, Len: msg.Len, Send: s.Send, GapTicks: 1, CycleTicks: 1}
+	t := Tx{Name: msg.Name, ID: msg.ID, Len: msg.Len, Send: s.Send}
 	if msg.FD || msg.Len > 8 {
 		t.Flags = can.FlagFDF
 	}
 	if msg.BRS {
 		t.Flags |= can.FlagBRS
 	}
-	if err := b.times(s, &t); err != nil {
-		return err
-	}
-	f := &layout{msg: msg, used: map[*messages.Signal]string{}, raw: map[string]uint64{}}
+	b.setTiming(s, &t)
+	f := &txLayout{msg: msg, used: map[*messages.Signal]string{}, raw: map[string]uint64{}}
 	if s.Counter != "" {
-		sig, err := b.counts(msg, s.Counter)
-		if err != nil {
-			return fmt.Errorf("counter: %w", err)
-		}
-		f.take(sig, "the counter")
-		t.HasCounter = true
-		t.Counter.place(sig)
-		t.Counter.Signed = false
-		_, t.Counter.Hi = t.Counter.span()
-		if len(s.Protect) > 0 && sig.Len > 16 {
-			return problemf(ErrKind, "counter: %d bits; beside a protection at most 16 are possible", sig.Len)
-		}
+		inContext("counter", func() { b.addCounter(s, &t, f) })
 	}
 	for i, p := range s.Protect {
-		if err := f.protect(&t, p); err != nil {
-			return &partError{"protect", i, err}
-		}
+		inPart("protect", i, func() { f.addProtection(&t, p) })
 	}
+
 	b.m.Tx, b.frames = append(b.m.Tx, t), append(b.frames, f)
-	return nil
 }
 
-// counts finds a signal that can count frames.
-func (b *binder) counts(msg *messages.Message, name string) (*messages.Signal, error) {
-	sig, err := b.signal(msg, name)
+// addCounter makes a signal the frame counter of t.
+func (b *binder) addCounter(s *Sending, t *Tx, f *txLayout) {
+	sig := b.findSignal(f.msg, s.Counter)
 	switch {
-	case err != nil:
-		return nil, err
-	case sig.Float || sig.Multiplexor || sig.Under != "":
-		return nil, problemf(ErrKind, "signal %s (%s) is a floating-point number, or not in every frame, or says which others are", name, b.where(sig))
+	case sig.Float || sig.Multiplexor || sig.MuxedBy != "":
+		refuse("signal %s (%s) is a floating-point number, a multiplexor, or not in every frame",
+			s.Counter, b.lineOf(sig))
+	case len(s.Protect) > 0 && sig.Len > 16:
+		refuse("%d bits; with a protection at most 16 are possible", sig.Len)
 	}
-	return sig, nil
+
+	f.markUsed(sig, "the counter")
+	t.HasCounter = true
+	t.Counter = rawField(sig)
+	t.Counter.Signed = false
+	_, t.Counter.Hi = t.Counter.rawRange()
 }
 
-// times sets when t is sent.
-func (b *binder) times(s *Sending, t *Tx) error {
+// setTiming sets cycle, phase and repetitions of t.
+func (b *binder) setTiming(s *Sending, t *Tx) {
 	period := b.spec.PeriodNs
-	if s.GapNs < 0 || s.GapNs%period != 0 {
-		return problemf(ErrTime, "least gap %g ms is not a multiple of the period %g ms", ms(s.GapNs), ms(period))
-	}
-	if s.GapNs > 0 && s.Send == Cyclic {
-		return problemf(ErrSendType, "a least gap is of frames sent on change; this one is sent in its cycle")
-	}
-	if s.Repeats > 0 && s.Send == Cyclic {
-		return problemf(ErrSendType, "repetitions are of frames sent on change; this one is sent in its cycle")
-	}
-	if s.Repeats < 0 || s.EveryNs < 0 || s.EveryNs%period != 0 {
-		return problemf(ErrTime, "%d repetitions every %g ms: not a number, and a multiple of the period %g ms", s.Repeats, ms(s.EveryNs), ms(period))
-	}
-	t.GapTicks, t.Repeats = max(1, s.GapNs/period), int64(s.Repeats)
-	t.EveryTicks = max(t.GapTicks, s.EveryNs/period)
-	if s.Send == OnChange {
-		if s.CycleNs != 0 || s.PhaseNs > 0 {
-			return problemf(ErrSendType, "it is sent on change, and has no cycle or phase")
-		}
-		return nil
-	}
 	switch {
+	case s.GapNs < 0 || s.GapNs%period != 0:
+		refuse("least gap %g ms is not a multiple of the period %g ms", ms(s.GapNs), ms(period))
+	case s.GapNs > 0 && s.Send == Cyclic:
+		refuse("a least gap needs a frame sent on change; this one is cyclic")
+	case s.Repeats > 0 && s.Send == Cyclic:
+		refuse("repetitions need a frame sent on change; this one is cyclic")
+	case s.Repeats < 0 || s.EveryNs < 0 || s.EveryNs%period != 0:
+		refuse("%d repetitions every %g ms: not a number, and a multiple of the period %g ms",
+			s.Repeats, ms(s.EveryNs), ms(period))
+	case s.Send == OnChange && (s.CycleNs != 0 || s.PhaseNs > 0):
+		refuse("it is sent on change, and has no cycle or phase")
+	case s.Send == OnChange:
+		t.CycleTicks = 1
 	case !(s.CycleNs > 0) || s.CycleNs%period != 0:
-		return problemf(ErrTime, "cycle %g ms is not a positive multiple of the period %g ms", ms(s.CycleNs), ms(period))
+		refuse("cycle %g ms is not a positive multiple of the period %g ms", ms(s.CycleNs), ms(period))
 	case s.PhaseNs == FreePhase:
-		t.PhaseTicks = -1
+		t.CycleTicks, t.PhaseTicks = s.CycleNs/period, -1
 	case s.PhaseNs < 0 || s.PhaseNs >= s.CycleNs || s.PhaseNs%period != 0:
-		return problemf(ErrTime, "phase %g ms is not a multiple of the period %g ms from 0 to less than the cycle %g ms",
+		refuse("phase %g ms is not a multiple of the period %g ms from 0 to less than the cycle %g ms",
 			ms(s.PhaseNs), ms(period), ms(s.CycleNs))
 	default:
-		t.PhaseTicks = s.PhaseNs / period
+		t.CycleTicks, t.PhaseTicks = s.CycleNs/period, s.PhaseNs/period
 	}
-	t.CycleTicks = s.CycleNs / period
-	return nil
+
+	t.GapTicks, t.Repeats = max(1, s.GapNs/period), int64(s.Repeats)
+	t.EveryTicks = max(t.GapTicks, s.EveryNs/period)
 }
 
-// take notes what a signal carries.
-func (f *layout) take(s *messages.Signal, what string) {
+// markUsed marks the bits of a signal as used for what.
+func (f *txLayout) markUsed(s *messages.Signal, what string) {
 	f.used[s] = what
 	bits, _ := s.Bits()
-	f.taken.Join(&bits)
+	f.taken.Add(&bits)
 }
 
-// protect adds a protection.
-func (f *layout) protect(t *Tx, spec messages.ProtectionSpec) error {
-	p, err := newProtection(spec, f.msg)
-	if err != nil {
-		return err
-	}
+// addProtection adds a protection.
+func (f *txLayout) addProtection(t *Tx, spec ProtectionSpec) {
+	p := newProtection(spec, f.msg)
 	if n := len(t.Protect); n+1 > maxGroups || t.HasCounter && n+2 > maxGroups {
-		return problemf(ErrProtection, "a frame has at most %d counters", maxGroups)
+		refuse("a frame has at most %d counters", maxGroups)
 	}
-	for _, split := range []*Split{&p.Counter, &p.Checksum, &p.Nibble} {
-		bits := split.bits()
+	for _, part := range p.parts() {
+		bits := part.at.bits()
 		if bits.Overlaps(&f.taken) {
-			return problemf(ErrTaken, "protection %s: its bits carry something already", spec.Profile)
+			refuse("protection %s: its bits are in use already", spec.Profile)
 		}
-		f.taken.Join(&bits)
+		f.taken.Add(&bits)
 	}
+
 	t.Protect = append(t.Protect, p)
-	return nil
 }
 
-// bits are where s is.
-func (s *Split) bits() (bits messages.Bits) {
-	for _, p := range s.Part[:s.N] {
-		for i := range int(p.Len) {
-			at := int(p.Shift) + i
-			if p.Big { // counted from the last byte's lowest
-				at = 8*(7-at/8) + at%8
-			}
-			at += 8 * int(p.At)
-			bits[at/64] |= 1 << (at % 64)
-		}
-	}
-	return bits
-}
-
-// send adds a sent signal.
-func (b *binder) send(l Link) error {
-	msg, sig, index, err := b.ends(l, "output", b.outputs)
-	if err != nil {
-		return err
-	}
-	i := b.sent(msg.Name)
+// addSent adds a sent signal.
+func (b *binder) addSent(l Link) {
+	msg, sig, index := b.findEnds(l, "output", b.outputs)
+	i := b.txIndex(msg.Name)
 	if i < 0 {
-		return problemf(ErrSendType, "the message has no cycle: say when it is sent")
+		refuse("the message has no cycle: give it an entry in frames")
 	}
 	if sig.Multiplexor {
-		return problemf(ErrKind, "the signal (%s) says which others are in the frame: give it a constant value", b.where(sig))
+		refuse("the signal (%s) is a multiplexor: give it a constant value", b.lineOf(sig))
 	}
-	if err := b.free(b.frames[i], sig); err != nil {
-		return err
-	}
-	f, err := b.field(sig, index, &b.outputs[index])
-	if err != nil {
-		return err
-	}
+	b.checkFree(b.frames[i], sig)
+	f := b.compileField(sig, index, &b.outputs[index])
 	beyond := b.outputs[index].Beyond
 	if f.Wraps, f.Rests = beyond == units.Wraps, beyond == units.Rests; f.Wraps && f.Float {
-		return problemf(ErrKind, "the port is a count, and the signal (%s) a floating-point number, which does not count on beyond its digits; take one of whole numbers", b.where(sig))
+		refuse("the port is a count, and the signal (%s) a floating-point number, "+
+			"which is not exact for large counts; use an integer signal", b.lineOf(sig))
 	}
-	b.frames[i].take(sig, "port "+l.Port)
+
+	b.frames[i].markUsed(sig, "port "+l.Port)
 	b.m.Tx[i].Fields = append(b.m.Tx[i].Fields, f)
-	return nil
 }
 
-// free tells whether the bits of sig are.
-func (b *binder) free(f *layout, sig *messages.Signal) error {
+// checkFree refuses sig if its bits are in use.
+func (b *binder) checkFree(f *txLayout, sig *messages.Signal) {
 	if what, ok := f.used[sig]; ok {
-		return problemf(ErrTaken, "the signal carries %s already", what)
+		refuse("the signal carries %s already", what)
 	}
 	for i := range f.msg.Signals {
 		other := &f.msg.Signals[i]
 		if what, ok := f.used[other]; ok && sig.Overlaps(other) {
-			return problemf(ErrTaken, "the signal (%s) overlaps %q (%s), which carries %s", b.where(sig), other.Name, b.where(other), what)
+			refuse("the signal (%s) overlaps %q (%s), which carries %s",
+				b.lineOf(sig), other.Name, b.lineOf(other), what)
 		}
 	}
+
 	if bits, _ := sig.Bits(); bits.Overlaps(&f.taken) {
-		return problemf(ErrTaken, "the signal (%s) is where the protection of the frame is", b.where(sig))
+		refuse("the signal (%s) overlaps the protection of the frame", b.lineOf(sig))
 	}
-	return nil
 }
 
-// fill gives the signals of a sent message that no port drives their values.
-func (b *binder) fill(i int) error {
+// fillUnbound sets the values of signals of a sent message that no port drives.
+func (b *binder) fillUnbound(i int) {
 	s, t, f := &b.spec.Sendings[i], &b.m.Tx[i], b.frames[i]
 	for k := range s.Values {
-		if err := b.constant(t, f, &s.Values[k]); err != nil {
-			return &partError{"values", k, fmt.Errorf("signal %s: %w", s.Values[k].Signal, err)}
-		}
+		inPart("values", k, func() {
+			inContext("signal "+s.Values[k].Signal, func() { b.addConstant(t, f, &s.Values[k]) })
+		})
 	}
+
 	for k := range f.msg.Signals {
 		sig := &f.msg.Signals[k]
 		if _, ok := f.used[sig]; ok {
-			if sel := f.absent(sig); sel != nil {
-				return problemf(ErrMultiplexor, "signal %s is in a frame only if %s (%s) is %v: give %s a constant value (values: {%s: %d})",
-					sig.Name, sel.Under, b.where(sig), ranges(sel), sel.Under, sel.Under, sel.Ranges[0][0])
+			if sel := f.excludedBy(sig); sel != nil {
+				refuse("signal %s is in a frame only if %s (%s) is %v: give %s a constant value (values: {%s: %d})",
+					sig.Name, sel.MuxedBy, b.lineOf(sig), formatRanges(sel), sel.MuxedBy, sel.MuxedBy, sel.Ranges[0][0])
 			}
 		}
 	}
-	b.rest(t, f)
-	return nil
+
+	b.fillRest(t, f)
 }
 
-// constant gives a signal a constant value or a course.
-func (b *binder) constant(t *Tx, f *layout, c *Constant) error {
-	sig, err := b.signal(f.msg, c.Signal)
-	if err != nil {
-		return err
-	}
-	if err := b.free(f, sig); err != nil {
-		return err
-	}
-	if c.Course == nil {
-		raw, err := parseRaw(sig, c.Text)
-		if err != nil {
-			return err
+// addConstant gives a signal a constant value or a waveform.
+func (b *binder) addConstant(t *Tx, f *txLayout, c *Constant) {
+	sig := b.findSignal(f.msg, c.Signal)
+	b.checkFree(f, sig)
+	if c.Waveform == nil {
+		raw := parseRaw(sig, c.Text)
+		f.markUsed(sig, "a constant")
+		if !b.addConstantField(t, sig, raw) {
+			f.setBase(t, sig, raw)
 		}
-		f.take(sig, "a constant")
-		if !b.reach(t, sig, raw) {
-			f.put(t, sig, raw)
-		}
-		return nil
+		return
 	}
+
 	if sig.Multiplexor {
-		return problemf(ErrKind, "it says which signals are in the frame: a constant is wanted")
+		refuse("the signal is a multiplexor: expected a constant, got a waveform")
 	}
-	if err := c.Course.Check(); err != nil {
-		return err
+	if err := c.Waveform.Check(); err != nil {
+		refuse("%w", err)
 	}
-	field, err := b.field(sig, -1, &units.Port{Unit: sig.Unit, Min: math.Inf(-1), Max: math.Inf(1)})
-	if err != nil {
-		return err
-	}
-	for i, v := range c.Course.Value {
+	field := b.compileField(sig, -1, &units.Port{Unit: sig.Unit, Min: math.Inf(-1), Max: math.Inf(1)})
+	for i, v := range c.Waveform.Value {
 		if raw := (v - field.Offset) / field.Factor; !(raw >= field.Lo-0.5 && raw <= field.Hi+0.5) {
-			return problemf(ErrRange, "point %d of its course, %g %s, is beyond what it can carry", i+1, v, sig.Unit)
+			refuse("point %d of its waveform, %g %s, is beyond the signal's range", i+1, v, sig.Unit)
 		}
 	}
-	f.take(sig, "a course")
-	t.Courses = append(t.Courses, *c.Course)
-	field.Course = len(t.Courses)
+
+	f.markUsed(sig, "a waveform")
+	t.Waveforms = append(t.Waveforms, *c.Waveform)
+	field.Waveform = len(t.Waveforms)
 	t.Fields = append(t.Fields, field)
-	return nil
 }
 
-// reach makes a constant a field with a course of one point, so that what changes
-// values while running finds it; false: the number is no exact one, or says which
-// signals are in the frame, and the bits stay in every frame as they are.
-func (b *binder) reach(t *Tx, sig *messages.Signal, raw uint64) bool {
-	d := Field{Name: sig.Name, Index: -1, Course: len(t.Courses) + 1, Factor: sig.Factor, Offset: sig.Offset}
-	d.place(sig)
-	d.Lo, d.Hi = d.span()
-	v := d.number(raw)*d.Factor + d.Offset
+// addConstantField makes a constant a field with a waveform of one point, so that faults and
+// live commands can change it. It returns false for a multiplexor and for a value that does
+// not convert exactly; the caller then puts the bits into Tx.Base.
+func (b *binder) addConstantField(t *Tx, sig *messages.Signal, raw uint64) bool {
+	d := rawField(sig)
+	d.Index, d.Waveform, d.Factor, d.Offset = -1, len(t.Waveforms)+1, sig.Factor, sig.Offset
+	d.Lo, d.Hi = d.rawRange()
+	v := d.rawNumber(raw)*d.Factor + d.Offset
 	if sig.Multiplexor || math.IsNaN(v) || math.IsInf(v, 0) {
 		return false
 	}
-	t.Courses, t.Fields = append(t.Courses, Course{At: []int64{0}, Value: []float64{v}}), append(t.Fields, d)
-	if got, ok := (&Map{}).raw(t, &d, 0, nil, false); ok && got == raw&d.mask() {
+	t.Waveforms, t.Fields = append(t.Waveforms, Waveform{At: []int64{0}, Value: []float64{v}}), append(t.Fields, d)
+	if got, ok := (&Map{}).rawValue(t, &d, 0, nil, false); ok && got == raw&d.mask() {
 		return true
 	}
-	t.Courses, t.Fields = t.Courses[:len(t.Courses)-1], t.Fields[:len(t.Fields)-1]
+	t.Waveforms, t.Fields = t.Waveforms[:len(t.Waveforms)-1], t.Fields[:len(t.Fields)-1]
 	return false
 }
 
-// put makes raw bits part of what the frame always carries.
-func (f *layout) put(t *Tx, sig *messages.Signal, raw uint64) {
-	var at Field
-	at.place(sig)
+// setBase stores raw bits of a signal in Tx.Base.
+func (f *txLayout) setBase(t *Tx, sig *messages.Signal, raw uint64) {
+	at := rawField(sig)
 	at.store(&t.Base, raw&at.mask())
 	f.raw[sig.Name] = raw & at.mask()
 }
 
-// absent returns the signal of sig's chain of multiplexors that keeps it out of the
-// frame; nil: it is in it.
-func (f *layout) absent(sig *messages.Signal) *messages.Signal {
-	for sig.Under != "" {
-		raw, given := f.raw[sig.Under]
-		if !given || !within(sig.Ranges, raw) {
-			return sig
+// excludedBy returns the signal in sig's chain of multiplexors that excludes sig from the
+// frame, nil if the frame contains sig.
+func (f *txLayout) excludedBy(sig *messages.Signal) *messages.Signal {
+	for _, s := range f.msg.Selectors(sig) {
+		raw, given := f.raw[s.MuxedBy]
+		if !given || !within(s.Ranges, raw) {
+			return s
 		}
-		sig = f.msg.Signal(sig.Under)
 	}
+
 	return nil
 }
 
-// rest fills what carries nothing yet: start values, and ones in a J1939 message.
-func (b *binder) rest(t *Tx, f *layout) {
-	for i := range f.msg.Signals { // a signal stands after its multiplexor only mostly
+// fillRest fills unused bits: with start values, and in a J1939 message with ones.
+func (b *binder) fillRest(t *Tx, f *txLayout) {
+	for i := range f.msg.Signals { // repeat: a signal may stand before its multiplexor
 		for k := range f.msg.Signals[:i+1] {
 			sig := &f.msg.Signals[k]
 			bits, _ := sig.Bits()
-			if _, ok := f.used[sig]; ok || !sig.HasInitial || bits.Overlaps(&f.taken) || f.absent(sig) != nil {
+			if _, ok := f.used[sig]; ok || !sig.HasInitial || bits.Overlaps(&f.taken) || f.excludedBy(sig) != nil {
 				continue
 			}
-			f.take(sig, "its start value")
-			f.put(t, sig, initialRaw(sig))
+			f.markUsed(sig, "its start value")
+			f.setBase(t, sig, initialRaw(sig))
 		}
 	}
+
 	if !f.msg.J1939 {
 		return
 	}
@@ -324,20 +273,18 @@ func (b *binder) rest(t *Tx, f *layout) {
 	}
 }
 
-// initialRaw is the start value as raw bits, within what they hold.
+// initialRaw returns the start value as raw bits, limited to their range.
 func initialRaw(s *messages.Signal) uint64 {
-	var f Field
-	f.place(s)
-	lo, hi := f.span()
+	f := rawField(s)
 	v := s.Initial
 	if !s.Float {
-		v = whole(v)
+		v = roundHalfEven(v)
 	}
-	return f.bits(min(max(v, lo), hi))
+	return f.rawBits(min(max(v, f.Lo), f.Hi))
 }
 
-// ranges are those of a multiplexed signal, for messages.
-func ranges(s *messages.Signal) string {
+// formatRanges formats the Ranges of a multiplexed signal, for errors.
+func formatRanges(s *messages.Signal) string {
 	text := ""
 	for i, r := range s.Ranges {
 		if i > 0 {
@@ -347,5 +294,6 @@ func ranges(s *messages.Signal) string {
 			text += fmt.Sprintf("-%d", r[1])
 		}
 	}
+
 	return text
 }

@@ -2,7 +2,6 @@ package sigmap
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -13,13 +12,13 @@ import (
 	"lockstep/model/units"
 )
 
-// rich has floats, extended multiplexing, texts, start values and J1939.
+// rich is a database with floats, extended multiplexing, texts, start values and J1939.
 func rich() *messages.Database {
 	octet := func(name string, at int) messages.Signal {
 		return messages.Signal{Name: name, Start: at, Len: 8, Factor: 1}
 	}
 	under := func(s messages.Signal, by string, lo, hi uint64) messages.Signal {
-		s.Under, s.Ranges = by, [][2]uint64{{lo, hi}}
+		s.MuxedBy, s.Ranges = by, [][2]uint64{{lo, hi}}
 		return s
 	}
 	mux := octet("page", 0)
@@ -60,7 +59,7 @@ func bindRich(t *testing.T, s Spec) *Map {
 	return m
 }
 
-func TestFloatsGoBothWays(t *testing.T) {
+func TestFloatsAreSentAndReceived(t *testing.T) {
 	out := bindRich(t, Spec{
 		Sendings: []Sending{{Message: "Floats", CycleNs: period}},
 		Send:     []Link{{"Floats", "single", "y0"}, {"Floats", "double", "y1"}, {"Floats", "limited", "y2"}},
@@ -96,7 +95,7 @@ func TestFloatsGoBothWays(t *testing.T) {
 	}
 }
 
-func TestReceivedFloatThatIsNoNumberIsOutOfRange(t *testing.T) {
+func TestReceivedNaNIsOutOfRange(t *testing.T) {
 	in := bindRich(t, Spec{Receive: []Link{{"Floats", "single", "u0"}, {"Floats", "double", "u1"}}})
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		u := []float64{3, 4, 5, 6}
@@ -109,7 +108,7 @@ func TestReceivedFloatThatIsNoNumberIsOutOfRange(t *testing.T) {
 	}
 }
 
-func TestMultiplexedSignalsAreTakenOnlyWhenTheyAreThere(t *testing.T) {
+func TestMultiplexedSignalsAreDecodedOnlyIfPresent(t *testing.T) {
 	in := bindRich(t, Spec{Receive: []Link{{"Pages", "a", "u0"}, {"Pages", "b", "u1"}, {"Pages", "c", "u2"}, {"Pages", "always", "u3"}}})
 	msg := &rich().Messages[1]
 	r := rand.New(rand.NewPCG(3, 4))
@@ -139,7 +138,7 @@ func TestMultiplexedSignalsAreTakenOnlyWhenTheyAreThere(t *testing.T) {
 	}
 }
 
-func TestSentFrameHasTheConstellationOfItsConstants(t *testing.T) {
+func TestConstantMultiplexorsSelectTheSignalsSent(t *testing.T) {
 	s := Spec{
 		Sendings: []Sending{{Message: "Pages", CycleNs: period, Values: []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "6"}, {Signal: "always", Text: "9"}}}},
 		Send:     []Link{{"Pages", "a", "y0"}, {"Pages", "c", "y1"}},
@@ -151,22 +150,21 @@ func TestSentFrameHasTheConstellationOfItsConstants(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		kind   error
 		values []Constant
 		want   string
 	}{
-		{"no selector", ErrMultiplexor, nil, `signal a is in a frame only if page (rich.dbc:0) is 1: give page a constant value (values: {page: 1})`},
-		{"wrong page", ErrMultiplexor, []Constant{{Signal: "page", Text: "2"}}, "signal a is in a frame only if page"},
-		{"wrong sub", ErrMultiplexor, []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "3"}}, "signal c is in a frame only if sub (rich.dbc:0) is 4-9"},
-		{"b over a", ErrTaken, []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "6"}, {Signal: "b", Text: "3"}}, `overlaps "a"`},
-		{"text", ErrValue, []Constant{{Signal: "page", Text: "one"}}, `"one" is no number`},
-		{"range", ErrRange, []Constant{{Signal: "page", Text: "256"}}, "beyond its range, 0 to 255"},
-		{"unknown", ErrUnknown, []Constant{{Signal: "pag", Text: "1"}}, "nearest: page"},
-		{"driven", ErrTaken, []Constant{{Signal: "a", Text: "1"}}, "carries port y0 already"},
+		{"no selector", nil, `signal a is in a frame only if page (rich.dbc:0) is 1: give page a constant value (values: {page: 1})`},
+		{"wrong page", []Constant{{Signal: "page", Text: "2"}}, "signal a is in a frame only if page"},
+		{"wrong sub", []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "3"}}, "signal c is in a frame only if sub (rich.dbc:0) is 4-9"},
+		{"b over a", []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "6"}, {Signal: "b", Text: "3"}}, `overlaps "a"`},
+		{"text", []Constant{{Signal: "page", Text: "one"}}, `"one" is not a number`},
+		{"range", []Constant{{Signal: "page", Text: "256"}}, "beyond its range, 0 to 255"},
+		{"unknown", []Constant{{Signal: "pag", Text: "1"}}, "nearest: page"},
+		{"driven", []Constant{{Signal: "a", Text: "1"}}, "carries port y0 already"},
 	} {
 		s.PeriodNs, s.Sendings[0].Values = period, c.values
 		_, err := Bind(rich(), s, nil, ports("1", "y0", "y1", "y2"))
-		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -194,7 +192,7 @@ func TestSignalsWithoutAPortCarryConstantsOrStartValues(t *testing.T) {
 		{"Signed", []Constant{{Signal: "all", Text: "-9007199254740993"}}, [4]byte{255, 255, 255, 255}},
 		{"Heat", []Constant{{Signal: "warm", Text: "0x14"}}, [4]byte{60, 0, 0, 0}},
 		{"Heat", []Constant{{Signal: "warm", Text: "20 degC"}}, [4]byte{60, 0, 0, 0}},
-		{"Heat", []Constant{{Signal: "warm", Course: &Course{At: []int64{0}, Value: []float64{30}}}}, [4]byte{70, 0, 0, 0}},
+		{"Heat", []Constant{{Signal: "warm", Waveform: &Waveform{At: []int64{0}, Value: []float64{30}}}}, [4]byte{70, 0, 0, 0}},
 		{"Truck", nil, [4]byte{255, 255, 255, 255}},
 		{"Truck", []Constant{{Signal: "speed", Text: "1000"}, {Signal: "lock", Text: "1"}}, [4]byte{255, 0x40, 0x1F, 0xFD}},
 	} {
@@ -204,7 +202,7 @@ func TestSignalsWithoutAPortCarryConstantsOrStartValues(t *testing.T) {
 	}
 }
 
-func TestRawValuesThatSayThereIsNoneAreNotDecoded(t *testing.T) {
+func TestInvalidRawValuesAreNotDecoded(t *testing.T) {
 	in := bindRich(t, Spec{
 		Receive: []Link{{"Truck", "gear", "u0"}, {"Truck", "speed", "u1"}, {"Truck", "lock", "u2"}, {"Truck", "kind", "u3"}},
 	})
@@ -249,37 +247,36 @@ func TestRawValuesThatSayThereIsNoneAreNotDecoded(t *testing.T) {
 	}
 }
 
-func TestWhatIsDeclaredOfReceivedMessagesIsChecked(t *testing.T) {
+func TestReceptionsAreChecked(t *testing.T) {
 	for _, c := range []struct {
-		kind error
 		r    Reception
 		want string
 	}{
-		{ErrUnknown, Reception{Message: "Plane"}, "nearest: Plain"},
-		{ErrLength, Reception{Message: "Plain", DLC: 9}, "no CAN frame has 9 bytes"},
-		{ErrLength, Reception{Message: "Plain", DLC: 1}, "signal x is beyond a frame of 1 bytes"},
-		{ErrUnknown, Reception{Message: "Plain", Invalid: []InvalidSpec{{"mode", []string{"SNA"}}}}, "no port is driven by it"},
-		{ErrRange, Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"256"}}}}, "raw values of 8 bits are 0 to 255"},
-		{ErrRange, Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"9-3"}}}}, "the lower first"},
-		{ErrValue, Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"none"}}}}, `"none" is no raw value (255)`},
-		{ErrReaction, Reception{Message: "Plain", TimeoutNs: 1e9, OnTimeout: ReactionSpec{Substitute, []PortValue{{"u1", "3"}}}}, "on_timeout: the message does not drive port u1"},
-		{ErrUnknown, Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u9", "3"}}}}, `no input "u9"`},
-		{ErrRange, Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "300"}}}}, "takes 0 to 200, not 300"},
-		{ErrUnit, Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "3 bar"}}}}, "on_error: "},
-		{ErrUnknown, Reception{Message: "Plain", Protect: []messages.ProtectionSpec{{Profile: "e2e-3"}}}, `profile "e2e-3"`},
-		{ErrLength, Reception{Message: "Plain", DLC: 3, Protect: []messages.ProtectionSpec{{Profile: "crc8", Poly: 0x1D, Checksum: []string{"56|8"}}}}, "needs 8 bytes"},
-		{ErrTime, Reception{Message: "Truck", CycleNs: -1}, "cycle"},
-		{ErrTime, Reception{Message: "Truck", FirstNs: 1e9}, "a timeout of the first frame where there is none"},
-		{ErrReaction, Reception{Message: "Truck", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
-		{ErrReaction, Reception{Message: "Plain", OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
-		{ErrReaction, Reception{Message: "Plain", OnError: ReactionSpec{Action: SafeState}}, "on_error: the message has no protection"},
-		{ErrReaction, Reception{Message: "Plain", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: Substitute}}, "on_timeout: substitute names no port"},
+		{Reception{Message: "Plane"}, "nearest: Plain"},
+		{Reception{Message: "Plain", DLC: 9}, "no CAN frame has 9 bytes"},
+		{Reception{Message: "Plain", DLC: 1}, "signal x is beyond a frame of 1 bytes"},
+		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"mode", []string{"SNA"}}}}, "the signal drives no port"},
+		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"256"}}}}, "raw values of 8 bits are 0 to 255"},
+		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"9-3"}}}}, "the lower first"},
+		{Reception{Message: "Plain", Invalid: []InvalidSpec{{"x", []string{"none"}}}}, `"none" is not a raw value (255)`},
+		{Reception{Message: "Plain", TimeoutNs: 1e9, OnTimeout: ReactionSpec{Substitute, []PortValue{{"u1", "3"}}}}, "on_timeout: the message does not drive port u1"},
+		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u9", "3"}}}}, `no input "u9"`},
+		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "300"}}}}, "takes 0 to 200, not 300"},
+		{Reception{Message: "Plain", OnError: ReactionSpec{Substitute, []PortValue{{"u0", "3 bar"}}}}, "on_error: "},
+		{Reception{Message: "Plain", Protect: []ProtectionSpec{{Profile: "e2e-3"}}}, `profile "e2e-3"`},
+		{Reception{Message: "Plain", DLC: 3, Protect: []ProtectionSpec{{Profile: "crc8", Poly: 0x1D, Checksum: []string{"56|8"}}}}, "needs 8 bytes"},
+		{Reception{Message: "Truck", CycleNs: -1}, "cycle"},
+		{Reception{Message: "Truck", FirstNs: 1e9}, "a timeout of the first frame needs a timeout"},
+		{Reception{Message: "Truck", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
+		{Reception{Message: "Plain", OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
+		{Reception{Message: "Plain", OnError: ReactionSpec{Action: SafeState}}, "on_error: the message has no protection"},
+		{Reception{Message: "Plain", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: Substitute}}, "on_timeout: substitute names no port"},
 	} {
 		in := ports("1", "u0", "u1")
 		in[0].Min, in[0].Max = 0, 200
 		_, err := Bind(rich(), Spec{PeriodNs: period, Receive: []Link{{"Plain", "x", "u0"}}, Receptions: []Reception{c.r}}, in, []units.Port{})
-		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %v: %q", c.r, err, c.kind, c.want)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.r, err, c.want)
 		} else if strings.Count(err.Error(), "message "+c.r.Message+":") != 1 {
 			t.Errorf("the message is not named once: %v", err)
 		}

@@ -6,84 +6,84 @@ import "lockstep/io/can"
 type Rx struct {
 	Name   string
 	ID     uint32 // with can.EFF if it is extended
-	Len    int    // bytes of the message by the database, or DLC; a frame with fewer is Short
-	Exact  bool   // a frame with more is, too
+	Len    int    // length by the database, or Reception.DLC, bytes; a shorter frame is Short
+	Exact  bool   // a longer frame is Short, too
 	Fields []Field
 
-	CycleTicks   int64 // expected; 0: nothing is
-	TimeoutTicks int64 // without a valid frame; 0: none
-	FirstTicks   int64 // the same until the first one has come, from the start on
+	CycleTicks   int64 // expected cycle, ticks; 0: none
+	TimeoutTicks int64 // longest time without a valid frame, ticks; 0: no limit
+	FirstTicks   int64 // timeout of the first valid frame, ticks from the start
 	Protect      []Protection
 	OnTimeout    Reaction
 	OnError      Reaction
 
-	Counts  Counts
-	Frame   State  // of the last frame, or cycle without one; the worst of all groups
-	Window  Window // likewise; only if there are groups
-	Late    bool   // the timeout has passed
-	Last    int64  // tick of the last valid frame; 0: none yet
-	Changed bool   // some of these, since somebody set it to false
-	NextNo  int64  // tick at which the next cycle has passed without a frame
+	Counts   Counts
+	Frame    State  // state of the last frame, or missing frame; the worst of all protections
+	Window   Window // worst window of all protections; valid only if there are any
+	Late     bool   // the timeout has expired
+	Last     int64  // tick of the last valid frame; 0: none yet
+	Changed  bool   // a field from Counts to Late has changed; the reader sets it to false
+	NextMiss int64  // tick at which a missing frame is counted next
 
-	came  bool // some frame since the last Tick
-	fresh bool // a valid one
+	received bool // a frame has come since the last Tick
+	valid    bool // a valid frame has come since the last Tick
 }
 
-// Counts tells what has become of the frames of a message.
+// Counts counts the frames of a message by their fate.
 type Counts struct {
-	Frames   uint64 // all
-	OK       uint64 // of them, protected: OK, INITIAL, SYNC
-	SomeLost uint64 // OK_SOMELOST
-	Repeated uint64
-	Sequence uint64 // WRONGSEQUENCE
-	Errors   uint64 // ERROR: mostly a wrong checksum
-	Length   uint64 // of the wrong length
-	Range    uint64 // with a value out of its range
-	Invalid  uint64 // with a raw value that says that there is none
+	Frames   uint64 // all frames received
+	OK       uint64 // protected frames with state OK, INITIAL or SYNC
+	SomeLost uint64 // protected frames with state OK_SOMELOST
+	Repeated uint64 // protected frames with state REPEATED
+	Sequence uint64 // protected frames with state WRONGSEQUENCE
+	Errors   uint64 // protected frames with state ERROR, mostly a wrong checksum
+	Length   uint64 // frames of the wrong length
+	Range    uint64 // frames with a value out of its range
+	Invalid  uint64 // frames with a raw value that means "no value"
 	NoNew    uint64 // cycles without a frame
-	Timeouts uint64 // how often the timeout has passed
+	Timeouts uint64 // expired timeouts
 }
 
-// Action is what follows when a message is not to be relied upon.
+// Action is the kind of reaction to a message that is missing or not valid.
 type Action uint8
 
 const (
 	Hold       Action = iota // the inputs keep their last values
-	Substitute               // some take declared ones
+	Substitute               // declared inputs take substitute values
 	SafeState                // the run goes to its safe state
 )
 
 func (a Action) String() string { return [...]string{"hold", "substitute", "safe"}[a] }
 
-// Reaction is an Action, compiled.
+// Reaction is a compiled ReactionSpec.
 type Reaction struct {
 	Action Action
 	Values []SubstituteValue
 }
 
-// SubstituteValue is an input, and what it takes.
+// SubstituteValue is the substitute value of an input.
 type SubstituteValue struct {
-	Index int     // entry of u
-	Value float64 // unit of the port
+	Index int     // index in u
+	Value float64 // value in the unit of the port
 }
 
-// Result is what became of a received frame.
+// Result is the outcome of Decode for a received frame.
 type Result uint8
 
 const (
 	OK      Result = iota
-	Unknown        // not one of Map.Rx, or no data frame
-	Short          // of the wrong length: nothing decoded, even if the bound signals are in it
-	Range          // some signal is out of its range and keeps its last value; the others are decoded
-	Invalid        // some signal says that it has no value and keeps its last one; the others are decoded
-	Bad            // its protection is not as it should be: nothing decoded
+	Unknown        // not a message of Map.Rx, or not a data frame
+	Short          // wrong length: nothing decoded
+	Range          // a signal is out of its range and keeps its last value; the others are decoded
+	Invalid        // a signal has a "no value" code and keeps its last value; the others are decoded
+	Bad            // wrong protection: nothing decoded
 )
 
 // Decode writes the values of a received frame into u and returns the index of
 // its message in m.Rx, -1 if it is Unknown. It does not allocate.
 //
-// A frame whose state is ERROR, REPEATED or WRONGSEQUENCE is not decoded; while the
-// window is INVALID, none is where OnError puts substitutes in their place.
+// A frame with state ERROR, REPEATED or WRONGSEQUENCE is not decoded. While the window is
+// INVALID and OnError sets substitutes, no frame is decoded.
 //
 //go:nosplit
 func (m *Map) Decode(u []float64, f *can.Frame) (int, Result) {
@@ -92,47 +92,53 @@ func (m *Map) Decode(u []float64, f *can.Frame) (int, Result) {
 		return -1, Unknown
 	}
 	rx := &m.Rx[i]
-	if result := rx.Admit(f); result != OK {
+	if result := rx.CheckFrame(f); result != OK {
 		return i, result
 	}
 	return i, rx.decode(u, f)
 }
 
-// Admit is Decode before the values: it counts a frame of this message and checks its
-// length and its protection. OK: its values may be taken.
+// CheckFrame counts a frame of this message and checks its length and its protection. OK
+// means that its values may be decoded.
 //
 //go:nosplit
-func (r *Rx) Admit(f *can.Frame) Result {
+func (r *Rx) CheckFrame(f *can.Frame) Result {
 	r.Counts.Frames++
-	r.came, r.Changed = true, true
+	r.received, r.Changed = true, true
 	n := int(f.Len)
 	short := n < r.Len || r.Exact && n > r.Len
 	if short {
 		r.Counts.Length++
 		n = 0
 	}
-	if len(r.Protect) > 0 && !r.judge(f, n) && !short {
+
+	if len(r.Protect) > 0 && !r.checkProtection(f, n) && !short {
 		return Bad
 	}
 	if short {
 		return Short
 	}
-	r.fresh = true
+	r.valid = true
 	if r.Window == WindowInvalid && r.OnError.Action == Substitute {
 		return Bad
 	}
 	return OK
 }
 
-// judge checks the protection of a frame of n bytes, 0 if it has the wrong length, and
-// tells whether it is good.
+// checkProtection checks the protection of a frame of n bytes, 0 if its length is wrong, and
+// reports whether the frame is good.
 //
 //go:nosplit
-func (r *Rx) judge(f *can.Frame, n int) bool {
+func (r *Rx) checkProtection(f *can.Frame, n int) bool {
 	r.Frame, r.Window = FrameOK, WindowValid
 	for j := range r.Protect {
-		r.worst(r.Protect[j].Check(&f.Data, n, f.ID&can.MaskEFF))
+		s := r.Protect[j].Check(&f.Data, n, f.ID&can.MaskEFF)
+		if s.Frame.rank() > r.Frame.rank() {
+			r.Frame = s.Frame
+		}
+		r.Window = worseWindow(r.Window, s.Window)
 	}
+
 	switch r.Frame {
 	case FrameError:
 		r.Counts.Errors++
@@ -147,57 +153,29 @@ func (r *Rx) judge(f *can.Frame, n int) bool {
 		r.Counts.OK++
 		return true
 	}
-	return false
-}
 
-// worst takes in the status of a group.
-//
-//go:nosplit
-func (r *Rx) worst(s Status) {
-	if s.Frame.rank() > r.Frame.rank() {
-		r.Frame = s.Frame
-	}
-	if s.Window.rank() > r.Window.rank() {
-		r.Window = s.Window
-	}
+	return false
 }
 
 // rank orders states from good to bad.
 //
 //go:nosplit
-func (s State) rank() int {
-	switch s {
-	case FrameOK:
-		return 0
-	case FrameSync:
-		return 1
-	case FrameInitial:
-		return 2
-	case FrameSomeLost:
-		return 3
-	case FrameRepeated:
-		return 4
-	case FrameWrongSequence:
-		return 5
-	case FrameNoNewData:
-		return 6
-	}
-	return 7
+func (s State) rank() uint8 {
+	return [8]uint8{
+		FrameOK: 0, FrameSync: 1, FrameInitial: 2, FrameSomeLost: 3,
+		FrameRepeated: 4, FrameWrongSequence: 5, FrameNoNewData: 6, FrameError: 7,
+	}[s&7]
 }
 
-// rank orders windows from good to bad.
+// worseWindow returns the worse of two windows.
 //
 //go:nosplit
-func (w Window) rank() int {
-	switch w {
-	case WindowValid:
-		return 0
-	case WindowInit:
-		return 1
-	case WindowNoData:
-		return 2
+func worseWindow(v, w Window) Window {
+	rank := [4]uint8{WindowValid: 0, WindowInit: 1, WindowNoData: 2, WindowInvalid: 3}
+	if rank[w&3] > rank[v&3] {
+		return w
 	}
-	return 3
+	return v
 }
 
 // decode writes the values of a good frame into u.
@@ -207,7 +185,7 @@ func (r *Rx) decode(u []float64, f *can.Frame) Result {
 	result := OK
 	for j := range r.Fields {
 		d := &r.Fields[j]
-		if len(d.When) > 0 && !d.present(&f.Data) {
+		if len(d.When) > 0 && !d.isPresent(&f.Data) {
 			continue
 		}
 		raw := d.load(&f.Data)
@@ -217,18 +195,21 @@ func (r *Rx) decode(u []float64, f *can.Frame) Result {
 			}
 			continue
 		}
-		v := d.number(raw)
+
+		v := d.rawNumber(raw)
 		if !(v >= d.Lo && v <= d.Hi) {
 			result = Range
 			continue
 		}
+
 		u[d.Index] = v*d.Factor + d.Offset
 	}
+
 	r.Count(result)
 	return result
 }
 
-// Count counts what became of the values of a frame.
+// Count counts a frame with a result of Range or Invalid.
 //
 //go:nosplit
 func (r *Rx) Count(result Result) {
@@ -240,28 +221,28 @@ func (r *Rx) Count(result Result) {
 	}
 }
 
-// Demand is what Tick asks the run to do.
-type Demand uint8
+// Request is a request of Tick to the run.
+type Request uint8
 
 const (
-	NoDemand      Demand = iota
-	SafeByTimeout        // a message is late whose reaction is SafeState
-	SafeByError          // the window of one is INVALID
+	NoRequest     Request = iota
+	SafeByTimeout         // safe state: a message timed out
+	SafeByError           // safe state: the window of a message is INVALID
 )
 
-// Tick judges at tick k, after the frames that came before it, which messages are
-// missing, and does what is declared for it to u. Ticks must rise; those that are
-// made up for later are left out.
+// Tick checks at tick k, after Decode of the frames before it, which messages are missing,
+// and applies their reactions to u. k must rise; call Tick only for ticks in real time, not
+// for missed ticks that are computed later.
 //
-// A cycle has passed without a frame when the frame is more than half a cycle late. A
-// message is late when no valid frame has come for its timeout, which is another one
-// until the first has come, counted from the start; what is declared for that goes before what is declared for its window.
+// A frame counts as missing when it is more than half a cycle late. A message times out
+// when no valid frame has come for TimeoutTicks, or for FirstTicks from the start before
+// the first valid frame. OnTimeout takes precedence over OnError.
 //
 //go:nosplit
-func (m *Map) Tick(u []float64, k int64) (d Demand) {
+func (m *Map) Tick(u []float64, k int64) (d Request) {
 	for i := range m.Rx {
 		r := &m.Rx[i]
-		r.pass(k)
+		r.updateTimeouts(k)
 		switch {
 		case r.Late:
 			if r.OnTimeout.apply(u) {
@@ -273,24 +254,26 @@ func (m *Map) Tick(u []float64, k int64) (d Demand) {
 			}
 		}
 	}
+
 	return d
 }
 
-// pass is Tick for what is known of r.
+// updateTimeouts updates the timeout state of r at tick k.
 //
 //go:nosplit
-func (r *Rx) pass(k int64) {
-	if r.fresh {
+func (r *Rx) updateTimeouts(k int64) {
+	if r.valid {
 		r.Last, r.Late = k, false // Changed is set
 	}
 	switch {
-	case r.came:
-		r.NextNo = k + r.CycleTicks + r.CycleTicks/2 + 1
-	case r.CycleTicks > 0 && k >= r.NextNo:
-		r.NextNo = k + r.CycleTicks
-		r.miss()
+	case r.received:
+		r.NextMiss = k + r.CycleTicks + r.CycleTicks/2 + 1
+	case r.CycleTicks > 0 && k >= r.NextMiss:
+		r.NextMiss = k + r.CycleTicks
+		r.countMiss()
 	}
-	r.came, r.fresh = false, false
+
+	r.received, r.valid = false, false
 	limit := r.TimeoutTicks
 	if r.Last == 0 {
 		limit = r.FirstTicks
@@ -301,10 +284,10 @@ func (r *Rx) pass(k int64) {
 	}
 }
 
-// miss notes a cycle without a frame.
+// countMiss counts a cycle without a frame.
 //
 //go:nosplit
-func (r *Rx) miss() {
+func (r *Rx) countMiss() {
 	r.Counts.NoNew++
 	r.Changed = true
 	if len(r.Protect) == 0 {
@@ -312,14 +295,11 @@ func (r *Rx) miss() {
 	}
 	r.Frame, r.Window = FrameNoNewData, WindowValid
 	for j := range r.Protect {
-		if s := r.Protect[j].Miss(); s.Window.rank() > r.Window.rank() {
-			r.Window = s.Window
-		}
+		r.Window = worseWindow(r.Window, r.Protect[j].CheckMissing().Window)
 	}
 }
 
-// apply puts the substitutes in their places; true: the run is to go to its safe
-// state.
+// apply writes the substitute values into u; true requests the safe state.
 //
 //go:nosplit
 func (r *Reaction) apply(u []float64) bool {

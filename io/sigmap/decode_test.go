@@ -11,7 +11,7 @@ import (
 	"lockstep/model/units"
 )
 
-func TestDecodeReadsAPayloadWorkedOutByHand(t *testing.T) {
+func TestDecodeOfAPayloadWorkedOutByHand(t *testing.T) {
 	m := bound(t)
 	u := make([]float64, 5)
 	// 18, 24, 17.5 and 0.12 bar: raw 0x708, 0x960, 0x6D6 and 0x00C; counter 9.
@@ -63,7 +63,7 @@ func TestShortAndUnknownFramesChangeNothing(t *testing.T) {
 	}
 }
 
-func TestValueOutOfRangeKeepsTheLastOneAndTheOthersPass(t *testing.T) {
+func TestValueOutOfRangeKeepsTheLastValueOfItsSignalOnly(t *testing.T) {
 	m := bound(t)
 	u := make([]float64, 5)
 	m.Decode(u, frame(t, 0x110, "080796d6c6009000"))
@@ -81,7 +81,7 @@ func TestValueOutOfRangeKeepsTheLastOneAndTheOthersPass(t *testing.T) {
 	}
 }
 
-func TestPortsRangeHoldsInItsOwnUnit(t *testing.T) {
+func TestRangeOfAPortAppliesInItsUnit(t *testing.T) {
 	in := inputs()
 	in[0].Min, in[0].Max = 2e5, 20e5 // Pa
 	m, err := Bind(gearbox(), spec(), in, outputs())
@@ -129,12 +129,12 @@ func TestReceivedValuesAreInTheUnitOfThePort(t *testing.T) {
 	}
 }
 
-func TestLimitsWrittenInDecimalsAreMet(t *testing.T) {
+func TestDecimalLimitsAreWithinTheRange(t *testing.T) {
 	for _, factor := range []float64{0.1, 0.01, 0.3, 0.7, 1.0 / 3, 1e-6, 0.001953125, -0.1} {
 		for n := 1; n < 250; n++ {
 			f := Field{Len: 8, Factor: factor}
-			f.Lo, f.Hi = f.span()
-			f.limit(-math.Abs(factor)*float64(n), math.Abs(factor)*float64(n))
+			f.Lo, f.Hi = f.rawRange()
+			f.narrow(-math.Abs(factor)*float64(n), math.Abs(factor)*float64(n))
 			want := float64(n)
 			lo := 0.0
 			if !(f.Lo == lo && f.Hi == want) {

@@ -6,13 +6,13 @@ import (
 	"lockstep/io/can"
 )
 
-// SendType says when a message is sent.
+// SendType is the cause of sending a message.
 type SendType uint8
 
 const (
-	Cyclic   SendType = iota // in its cycle
-	OnChange                 // at the ticks at which a raw value differs from the one sent last
-	Both                     // in its cycle and on change
+	Cyclic   SendType = iota // sent in its cycle
+	OnChange                 // sent when a raw value differs from the value sent last
+	Both                     // sent in its cycle and on change
 )
 
 func (s SendType) String() string { return [...]string{"cyclic", "on_change", "both"}[s] }
@@ -21,44 +21,37 @@ func (s SendType) String() string { return [...]string{"cyclic", "on_change", "b
 type Tx struct {
 	Name       string
 	ID         uint32 // with can.EFF if it is extended
-	Len        int    // bytes
-	Flags      uint8  // of the frame
+	Len        int    // length, bytes
+	Flags      uint8  // flags of the frame: can.FlagFDF, can.FlagBRS
 	Send       SendType
-	CycleTicks int64    // > 0; 1 if only sent on change
-	PhaseTicks int64    // 0 <= phase < cycle
-	GapTicks   int64    // least distance of frames that a change brings about, > 0
-	Repeats    int64    // frames that follow one that a change brought about
-	EveryTicks int64    // from one of them to the next, >= GapTicks
-	Base       [64]byte // what the frame carries where nothing else is put
+	CycleTicks int64    // cycle, ticks, > 0; 1 if OnChange
+	PhaseTicks int64    // phase, ticks, 0 <= phase < cycle
+	GapTicks   int64    // minimum time before a frame sent on change, ticks, > 0
+	Repeats    int64    // repetitions of a frame sent on change
+	EveryTicks int64    // time between repetitions, ticks, >= GapTicks
+	Base       [64]byte // data of the frame before fields, counter and protection are stored
 	Fields     []Field
-	Courses    []Course
+	Waveforms  []Waveform
 	HasCounter bool
-	Counter    Field  // Index, Factor, Offset unused
+	Counter    Field  // field of the counter; Index, Factor and Offset are not used
 	Count      uint64 // the next counter value
 	Protect    []Protection
 
-	Asked int64 // 1 + the tick of the last Due; 0: none yet
-	Left  int64 // of Repeats
+	LastDue     int64 // 1 + tick at which Map.Due was last true; 0: never
+	RepeatsLeft int64 // repetitions still to be sent
 }
 
-// maxGroups is how many counters a frame can have: Counts has room for so many.
+// maxGroups limits the counters of a frame: Counts has room for four.
 const maxGroups = 4
 
-// Counts is what all counters of t say next, in one word: who puts it into another Tx
-// of the same kind goes on counting.
+// Counts returns the next values of all counters of t in 64 bits. SetCounts of another Tx
+// with the same counters continues them. With a protection each counter has at most 16 bits.
 //
 //go:nosplit
 func (t *Tx) Counts() uint64 {
-	if len(t.Protect) == 0 {
-		return t.Count
-	}
-	c, at := uint64(0), 0
-	if t.HasCounter {
-		c, at = t.Count&0xFFFF, 16
-	}
+	c := t.Count
 	for i := range t.Protect {
-		c |= uint64(t.Protect[i].Next) << at
-		at += 16
+		c = c<<16 | uint64(t.Protect[i].Next)
 	}
 	return c
 }
@@ -67,127 +60,127 @@ func (t *Tx) Counts() uint64 {
 //
 //go:nosplit
 func (t *Tx) SetCounts(c uint64) {
-	if len(t.Protect) == 0 {
-		t.Count = c
-		return
-	}
-	if t.HasCounter {
-		t.Count = c & 0xFFFF
-		c >>= 16
-	}
-	for i := range t.Protect {
+	for i := len(t.Protect) - 1; i >= 0; i-- {
 		t.Protect[i].Next = uint32(c & 0xFFFF)
 		c >>= 16
 	}
+
+	t.Count = c
 }
 
-// Due tells whether t is to be sent at a tick because of its cycle.
+// Due reports whether t is sent at a tick because of its cycle.
 //
 //go:nosplit
 func (t *Tx) Due(tick int64) bool {
 	return t.Send != OnChange && tick%t.CycleTicks == t.PhaseTicks
 }
 
-// Due tells whether m.Tx[i] is to be sent at a tick, where the outputs are y: in its
-// cycle, because a raw value differs from the one that went out last, or once more
-// because one did. Ticks must rise. forced: Field.Force is obeyed.
+// Due reports whether m.Tx[i] is sent at a tick with the outputs y: in its cycle, because a
+// raw value differs from the value sent last, or as a repetition. Ticks must rise. With
+// forced, Field.Force applies.
 //
 //go:nosplit
 func (m *Map) Due(i int, tick int64, y []float64, forced bool) bool {
 	t := &m.Tx[i]
-	due, since := t.Due(tick), tick+1-t.Asked
+	due, since := t.Due(tick), tick+1-t.LastDue
 	switch {
 	case t.Send == Cyclic:
-	case t.Asked == 0:
+	case t.LastDue == 0:
 		due = true
 	case !due && since < t.GapTicks:
-	case (!due || t.Repeats > 0) && m.changed(t, tick, y, forced):
-		due, t.Left = true, t.Repeats
-	case !due && t.Left > 0 && since >= t.EveryTicks:
+	case (!due || t.Repeats > 0) && m.valueChanged(t, tick, y, forced):
+		due, t.RepeatsLeft = true, t.Repeats
+	case !due && t.RepeatsLeft > 0 && since >= t.EveryTicks:
 		due = true
-		t.Left--
+		t.RepeatsLeft--
 	}
+
 	if due {
-		t.Asked = tick + 1
+		t.LastDue = tick + 1
 	}
 	return due
 }
 
-// Forces tells whether a fault stands for one of the values.
+// HasForce reports whether a fault forces one of the fields.
 //
 //go:nosplit
-func (t *Tx) Forces() bool {
+func (t *Tx) HasForce() bool {
 	for j := range t.Fields {
 		if t.Fields[j].Force != NoForce {
 			return true
 		}
 	}
+
 	return false
 }
 
+// valueChanged reports whether a raw value of t differs from the value sent last.
+//
 //go:nosplit
-func (m *Map) changed(t *Tx, tick int64, y []float64, forced bool) bool {
+func (m *Map) valueChanged(t *Tx, tick int64, y []float64, forced bool) bool {
 	for j := range t.Fields {
 		d := &t.Fields[j]
-		if raw, ok := m.raw(t, d, tick, y, forced); !ok || raw != d.Sent {
+		if raw, ok := m.rawValue(t, d, tick, y, forced); !ok || raw != d.Sent {
 			return true
 		}
 	}
+
 	return false
 }
 
-// Value is what d carries at a tick where nothing is forced, as its Factor and
-// Offset have it.
+// Value returns the value of d at a tick, without Field.Force, in the unit of the port.
 //
 //go:nosplit
 func (m *Map) Value(t *Tx, d *Field, tick int64, y []float64) float64 {
-	if d.Course > 0 {
-		return t.Courses[d.Course-1].Eval(tick * m.PeriodNs)
+	if d.Waveform > 0 {
+		return t.Waveforms[d.Waveform-1].Eval(tick * m.PeriodNs)
 	}
 	return y[d.Index]
 }
 
-// raw is what d carries at a tick, rounded half to even unless it is a Float, and held within
-// its range, or if it Wraps brought round; m.held says whether it had to be held, and was
-// not meant to. false: it is NaN.
+// rawValue returns the raw value of d at a tick. It rounds half to even unless d is a Float,
+// wraps if d.Wraps, and limits the value to its range. m.saturated tells whether it limited
+// the value although d.Rests is false. ok is false if the value is NaN.
 //
 //go:nosplit
-func (m *Map) raw(t *Tx, d *Field, tick int64, y []float64, forced bool) (raw uint64, ok bool) {
+func (m *Map) rawValue(t *Tx, d *Field, tick int64, y []float64, forced bool) (raw uint64, ok bool) {
 	force, v, lo, hi := NoForce, 0.0, d.Lo, d.Hi
 	if forced {
 		force = d.Force
 	}
-	m.held = false
+	m.saturated = false
 	switch force {
 	case ForceOnes:
 		return d.mask(), true
 	case ForceValue:
 		v = d.Value
-		lo, hi = d.span()
+		lo, hi = d.rawRange()
 	default:
 		v = m.Value(t, d, tick, y)
 	}
+
 	r := (v - d.Offset) / d.Factor
 	if !d.Float {
-		r = whole(r)
+		r = roundHalfEven(r)
 	}
 	if d.Wraps {
-		r = wrapped(r, lo, hi)
+		r = wrapRaw(r, lo, hi)
 	}
-	m.held = (r < lo || r > hi) && !d.Rests
+	m.saturated = (r < lo || r > hi) && !d.Rests
 	switch {
 	case r < lo:
 		r = lo
 	case r > hi:
 		r = hi
 	}
-	return d.bits(r), r == r
+
+	return d.rawBits(r), r == r
 }
 
-// Encode makes f the frame of m.Tx[i] at a tick with the values of y, rounded half to even
-// and held within the signal's range (a count wraps there), advances the counters and
-// protects it. forced: Field.Force is obeyed. It returns false and leaves the counters alone if a value is NaN. It
-// does not allocate.
+// Encode makes f the frame of m.Tx[i] at a tick with the values of y, advances the counters
+// and sets the checksums. Values are rounded half to even and limited to the range of their
+// signal; a count wraps. With forced, Field.Force applies. If a value is NaN, Encode returns
+// false and leaves the counters unchanged. It does not allocate.
 //
 //go:nosplit
 func (m *Map) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) bool {
@@ -196,16 +189,17 @@ func (m *Map) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) 
 	f.Data = t.Base
 	for j := range t.Fields {
 		d := &t.Fields[j]
-		raw, ok := m.raw(t, d, tick, y, forced)
+		raw, ok := m.rawValue(t, d, tick, y, forced)
 		if !ok {
 			return false
 		}
-		if m.held {
+		if m.saturated {
 			m.Saturated++
 		}
 		d.Sent = raw
 		d.store(&f.Data, d.Sent)
 	}
+
 	if t.HasCounter {
 		t.Counter.store(&f.Data, t.Count)
 		t.Count++
@@ -213,18 +207,19 @@ func (m *Map) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) 
 			t.Count = 0
 		}
 	}
+
 	for j := range t.Protect {
 		t.Protect[j].Protect(&f.Data, t.Len, t.ID&can.MaskEFF)
 	}
 	return true
 }
 
-// whole is v rounded to a whole number, half to even. math.RoundToEven is a call
-// that may grow the stack on a processor without SSE 4.1.
+// roundHalfEven returns v rounded to a whole number, half to even. math.RoundToEven is a
+// call that may grow the stack on a processor without SSE 4.1.
 //
 //go:nosplit
-func whole(v float64) float64 {
-	if !(math.Abs(v) < 1<<52) { // whole already, or NaN
+func roundHalfEven(v float64) float64 {
+	if !(math.Abs(v) < 1<<52) { // a whole number already, or NaN
 		return v
 	}
 	return math.Copysign(math.Abs(v)+1<<52-1<<52, v) // the sum has no bits below 1

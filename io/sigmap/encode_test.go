@@ -9,7 +9,7 @@ import (
 	"lockstep/io/messages"
 )
 
-func TestEncodeWritesPayloadsWorkedOutByHand(t *testing.T) {
+func TestEncodeOfPayloadsWorkedOutByHand(t *testing.T) {
 	m := bound(t)
 	y := []float64{-100, 50, -25, 4.5, 123.4, -100, -1}
 	for _, c := range []struct {
@@ -52,7 +52,7 @@ func TestEncodeRoundsHalfToEven(t *testing.T) {
 	}
 }
 
-func TestEncodeHoldsValuesAtTheEndOfTheirRange(t *testing.T) {
+func TestEncodeLimitsValuesToTheirRange(t *testing.T) {
 	db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 8, Signals: []messages.Signal{
 		{Name: "raw", Start: 0, Len: 8, Factor: 1},
 		{Name: "signed", Start: 8, Len: 8, Signed: true, Factor: 1},
@@ -161,10 +161,10 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestWholeRoundsAsRoundToEvenDoes(t *testing.T) {
+func TestRoundHalfEvenEqualsRoundToEven(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	check := func(v float64) {
-		got, want := whole(v), math.RoundToEven(v)
+		got, want := roundHalfEven(v), math.RoundToEven(v)
 		if math.Float64bits(got) != math.Float64bits(want) && !(got != got && want != want) {
 			t.Errorf("whole(%v) = %v, want %v", v, got, want)
 		}

@@ -3,66 +3,67 @@ package sigmap
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 )
 
-// Field is a signal bound to an entry of a vector, compiled to a load of eight
-// bytes, and of a ninth if it straddles them: value = raw·Factor + Offset in the
-// port's unit.
+// Field is a signal bound to an entry of a vector, compiled to a load of eight bytes, and
+// of a ninth if the signal extends into it: value = raw·Factor + Offset in the port's unit.
 type Field struct {
-	Name   string  // of the signal; the tick does not read it
-	Index  int     // entry of u if received, of y if sent; -1: Course says it
-	Course int     // 1 + entry of Tx.Courses; 0: none
-	At     uint8   // first of the eight bytes, 0 to 56
-	Shift  uint8   // bits of the eight bytes below the signal
-	Ninth  uint8   // bits of the signal in the byte after them, 0 to 7
-	Len    uint8   // bits, 1 to 64
-	Big    bool    // the eight bytes are big endian
-	Signed bool    // raw is two's complement
-	Float  bool    // raw is an IEEE 754 number of 32 or 64 bits
-	Factor float64 // unit of the port per bit
-	Offset float64 // unit of the port
-	Lo, Hi float64 // raw values that are accepted or sent, whole numbers unless Float
+	Name     string  // name of the signal; the tick does not read it
+	Index    int     // index in u if received, in y if sent; -1: Waveform gives the value
+	Waveform int     // 1 + index in Tx.Waveforms; 0: none
+	At       uint8   // first of the eight bytes, 0 to 56
+	Shift    uint8   // bits of the eight bytes below the signal
+	Ninth    uint8   // bits of the signal in the ninth byte, 0 to 7
+	Len      uint8   // length, bits, 1 to 64
+	Big      bool    // the eight bytes are big endian
+	Signed   bool    // raw is two's complement
+	Float    bool    // raw is an IEEE 754 number of 32 or 64 bits
+	Factor   float64 // unit of the port per bit
+	Offset   float64 // unit of the port
+	Lo, Hi   float64 // range of raw values accepted or sent, whole numbers unless Float
 
-	When    []Selector  // received: it is in the frames in which all of these hold
-	Invalid [][2]uint64 // received: raw values that say that there is no value, lowest and highest
+	When    []Selector  // received: the frame contains the signal if all of these match
+	Invalid [][2]uint64 // received: ranges of raw values that mean "no value", lowest and highest
 
-	Sent  uint64 // raw bits that went out last; see Map.Due
-	Wraps bool   // sent: what is beyond Hi goes on from Lo, as a counter does
-	Rests bool   // sent: to be held at Lo or Hi is meant
+	Sent  uint64 // raw bits sent last; see Map.Due
+	Wraps bool   // sent: a value beyond Hi continues from Lo, as of a counter
+	Rests bool   // sent: a value limited to Lo or Hi does not count as saturated
 
-	Force Force   // sent: what stands for the value where Due and Encode are told so
-	Value float64 // of ForceValue, as Factor and Offset have it
+	Force Force   // sent: replacement of the value in forced calls of Due and Encode
+	Value float64 // value of ForceValue, in the unit of the port
 }
 
-// Force says what stands for the value of a sent field.
+// Force is the replacement of the value of a sent field.
 type Force uint8
 
-// What stands for a value.
+// The replacements of a value.
 const (
 	NoForce    Force = iota
-	ForceValue       // Field.Value, held within what the bits can carry
-	ForceOnes        // all bits are ones: as a rule there is no value then
+	ForceValue       // Field.Value, limited to the range of the bits
+	ForceOnes        // all bits are ones, as a rule "no value"
 )
 
-// Selector is a multiplexor, and the raw values of it that select.
+// Selector is a multiplexor with the raw values that select a signal.
 type Selector struct {
-	At     Field
-	Ranges [][2]uint64 // lowest and highest
+	At     Field       // field of the multiplexor
+	Ranges [][2]uint64 // lowest and highest raw values
 }
 
-// present tells whether the field is in a frame.
+// isPresent reports whether a frame contains the field.
 //
 //go:nosplit
-func (f *Field) present(data *[64]byte) bool {
+func (f *Field) isPresent(data *[64]byte) bool {
 	for i := range f.When {
 		if s := &f.When[i]; !within(s.Ranges, s.At.load(data)) {
 			return false
 		}
 	}
+
 	return true
 }
 
-// within tells whether a raw value is in one of the ranges.
+// within reports whether a raw value is in one of the ranges.
 //
 //go:nosplit
 func within(ranges [][2]uint64, raw uint64) bool {
@@ -71,10 +72,11 @@ func within(ranges [][2]uint64, raw uint64) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
-// mask has the lowest Len bits set.
+// mask returns a mask of the lowest Len bits.
 //
 //go:nosplit
 func (f *Field) mask() uint64 { return math.MaxUint64 >> (64 - f.Len) }
@@ -95,10 +97,11 @@ func (f *Field) load(data *[64]byte) uint64 {
 			v |= uint64(data[f.At+8]) << (64 - f.Shift)
 		}
 	}
+
 	return v & f.mask()
 }
 
-// store sets the raw bits of the field, which are zero so far.
+// store sets the raw bits of the field; the bits in data must be zero.
 //
 //go:nosplit
 func (f *Field) store(data *[64]byte, raw uint64) {
@@ -107,10 +110,12 @@ func (f *Field) store(data *[64]byte, raw uint64) {
 			data[f.At+8] |= byte(raw << (8 - f.Ninth))
 			raw >>= f.Ninth
 		}
+
 		v := binary.BigEndian.Uint64(data[f.At:])
 		binary.BigEndian.PutUint64(data[f.At:], v|raw<<f.Shift)
 		return
 	}
+
 	v := binary.LittleEndian.Uint64(data[f.At:])
 	binary.LittleEndian.PutUint64(data[f.At:], v|raw<<f.Shift)
 	if f.Ninth > 0 {
@@ -118,10 +123,10 @@ func (f *Field) store(data *[64]byte, raw uint64) {
 	}
 }
 
-// number is what the raw bits mean as a number, before Factor and Offset.
+// rawNumber returns raw bits as a number, before Factor and Offset.
 //
 //go:nosplit
-func (f *Field) number(raw uint64) float64 {
+func (f *Field) rawNumber(raw uint64) float64 {
 	switch {
 	case f.Float && f.Len == 32:
 		return float64(math.Float32frombits(uint32(raw)))
@@ -130,14 +135,15 @@ func (f *Field) number(raw uint64) float64 {
 	case f.Signed:
 		return float64(int64(raw<<(64-f.Len)) >> (64 - f.Len))
 	}
+
 	return float64(raw)
 }
 
-// bits is the inverse of number for a number within the field's range, whole
+// rawBits is the inverse of rawNumber; r is within the field's range, and a whole number
 // unless the field is Float.
 //
 //go:nosplit
-func (f *Field) bits(r float64) uint64 {
+func (f *Field) rawBits(r float64) uint64 {
 	switch {
 	case f.Float && f.Len == 32:
 		return uint64(math.Float32bits(float32(r)))
@@ -146,14 +152,15 @@ func (f *Field) bits(r float64) uint64 {
 	case f.Signed:
 		return uint64(int64(r)) & f.mask()
 	}
+
 	return uint64(r)
 }
 
-// wrapped is a whole raw number brought into lo to hi as a counter of so many values
-// goes on from its other end. Beyond 2^53 it is left as it is.
+// wrapRaw wraps a whole raw number into the range lo to hi, as a counter of hi-lo+1 values
+// does. Beyond 2^53 it returns r unchanged.
 //
 //go:nosplit
-func wrapped(r, lo, hi float64) float64 {
+func wrapRaw(r, lo, hi float64) float64 {
 	n := hi - lo + 1
 	if r >= lo && r <= hi || !(math.Abs(r-lo) < 1<<53 && n < 1<<53) {
 		return r
@@ -165,12 +172,12 @@ func wrapped(r, lo, hi float64) float64 {
 	return lo + float64(rest)
 }
 
-// span is the range of raw numbers the field can hold. Above 2^53 the upper end
-// is the largest float64 that fits. A Float holds less where its factor would make
-// more of it than a float64 is.
+// rawRange returns the range of raw numbers that the bits of the field can hold. Above 2^53
+// the upper end is the largest float64 that fits. The range of a Float is reduced so that
+// the value after Factor is a finite float64.
 //
 //go:nosplit
-func (f *Field) span() (lo, hi float64) {
+func (f *Field) rawRange() (lo, hi float64) {
 	if f.Float {
 		hi = math.MaxFloat32
 		if f.Len == 64 {
@@ -179,11 +186,13 @@ func (f *Field) span() (lo, hi float64) {
 		hi = min(hi, math.MaxFloat64/4/max(1, math.Abs(f.Factor)))
 		return -hi, hi
 	}
+
 	n := f.Len
 	if f.Signed {
 		n--
 		lo = -float64(uint64(1) << n)
 	}
+
 	if hi = 1; n > 0 {
 		hi = 2 * float64(uint64(1)<<(n-1))
 	}
@@ -192,3 +201,65 @@ func (f *Field) span() (lo, hi float64) {
 	}
 	return lo, hi - 1
 }
+
+// Split is a number of up to 16 bits in one or two bit ranges, the lower bits in the first.
+type Split struct {
+	Part [2]BitRange
+	N    uint8 // number of bit ranges, 0 to 2
+}
+
+// BitRange is a range of up to 16 bits within eight bytes of a frame.
+type BitRange struct {
+	At    uint8 // first of eight bytes, 0 to 56
+	Shift uint8 // bits of the eight bytes below the range
+	Len   uint8 // length, bits, 1 to 16
+	Big   bool  // the eight bytes are big endian
+}
+
+// Load returns the number. Load and Store are not inlined: that would enlarge the stack
+// frames of the tick's call chain.
+//
+//go:nosplit
+//go:noinline
+func (s *Split) Load(data *[64]byte) (v uint32) {
+	for i := s.N; i > 0; i-- {
+		f := &s.Part[(i-1)&1]
+		word := binary.LittleEndian.Uint64(data[f.At:])
+		if f.Big {
+			word = bits.ReverseBytes64(word)
+		}
+		v = v<<f.Len | uint32(word>>f.Shift)&(1<<f.Len-1)
+	}
+
+	return v
+}
+
+// Store stores the lowest bits of v and overwrites the old ones.
+//
+//go:nosplit
+//go:noinline
+func (s *Split) Store(data *[64]byte, v uint32) {
+	for i := range s.N {
+		f := &s.Part[i&1]
+		word := binary.LittleEndian.Uint64(data[f.At:])
+		if f.Big {
+			word = bits.ReverseBytes64(word)
+		}
+		word ^= (word>>f.Shift ^ uint64(v)) & (1<<f.Len - 1) << f.Shift
+		if f.Big {
+			word = bits.ReverseBytes64(word)
+		}
+		binary.LittleEndian.PutUint64(data[f.At:], word)
+		v >>= f.Len
+	}
+}
+
+// length returns the number of bits.
+//
+//go:nosplit
+func (s *Split) length() int { return int(s.Part[0].Len + s.Part[1].Len) }
+
+// Mask returns a mask with as many low bits set as the number has.
+//
+//go:nosplit
+func (s *Split) Mask() uint32 { return 1<<s.length() - 1 }

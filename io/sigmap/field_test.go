@@ -49,11 +49,10 @@ var positions = []struct {
 	{"motorola last bit", 504, 1, true, 1, 63, "01"},
 }
 
-func TestFieldsSitWhereTheDatabaseSays(t *testing.T) {
+func TestFieldsUseTheBitsOfTheDatabase(t *testing.T) {
 	for _, c := range positions {
 		t.Run(c.name, func(t *testing.T) {
-			var f Field
-			f.place(&messages.Signal{Start: c.start, Len: c.len, BigEndian: c.big})
+			f := rawField(&messages.Signal{Start: c.start, Len: c.len, BigEndian: c.big})
 			part, err := hex.DecodeString(c.data)
 			if err != nil {
 				t.Fatal(err)
@@ -72,15 +71,14 @@ func TestFieldsSitWhereTheDatabaseSays(t *testing.T) {
 	}
 }
 
-func TestFieldsLeaveTheirNeighboursAlone(t *testing.T) {
+func TestStoreChangesOnlyItsOwnBits(t *testing.T) {
 	for _, c := range positions {
 		s := messages.Signal{Start: c.start, Len: c.len, BigEndian: c.big}
 		bits, ok := s.Bits()
 		if !ok {
 			t.Fatalf("%s: no place", c.name)
 		}
-		var f Field
-		f.place(&s)
+		f := rawField(&s)
 		var others [64]byte
 		for i := range others {
 			others[i] = ^byte(bits[i/8] >> (i % 8 * 8))
@@ -103,7 +101,7 @@ func TestFieldsLeaveTheirNeighboursAlone(t *testing.T) {
 	}
 }
 
-// slow reads a signal bit by bit, highest first.
+// slow returns a signal read bit by bit, highest first.
 func slow(s *messages.Signal, data *[64]byte) (raw uint64) {
 	for i := range s.Len {
 		at := s.Start + s.Len - 1 - i
@@ -116,7 +114,7 @@ func slow(s *messages.Signal, data *[64]byte) (raw uint64) {
 	return raw
 }
 
-func FuzzFieldAgreesWithReadingBitByBit(f *testing.F) {
+func FuzzFieldEqualsReadingBitByBit(f *testing.F) {
 	f.Add(uint16(0), uint8(1), false, uint64(1))
 	f.Add(uint16(441), uint8(64), false, uint64(7))
 	f.Add(uint16(444), uint8(64), true, uint64(9))
@@ -131,8 +129,7 @@ func FuzzFieldAgreesWithReadingBitByBit(f *testing.F) {
 		for i := range data {
 			data[i] = byte(r.Uint32())
 		}
-		var field Field
-		field.place(&s)
+		field := rawField(&s)
 		raw := field.load(&data)
 		if want := slow(&s, &data); raw != want {
 			t.Fatalf("%+v: loaded 0x%X, bit by bit 0x%X", s, raw, want)
@@ -148,7 +145,7 @@ func FuzzFieldAgreesWithReadingBitByBit(f *testing.F) {
 	})
 }
 
-func TestRandomFieldsAgreeWithReadingBitByBit(t *testing.T) {
+func TestRandomFieldsEqualReadingBitByBit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	tried := 0
 	for range 20000 {
@@ -161,8 +158,7 @@ func TestRandomFieldsAgreeWithReadingBitByBit(t *testing.T) {
 		for i := range data {
 			data[i] = byte(r.Uint32())
 		}
-		var f Field
-		f.place(&s)
+		f := rawField(&s)
 		got, want := f.load(&data), slow(&s, &data)
 		if read := s.Raw(&data); got != want || read != want {
 			t.Fatalf("%+v: loaded 0x%X, read by the description 0x%X, bit by bit 0x%X", s, got, read, want)
@@ -193,26 +189,24 @@ func TestSignExtension(t *testing.T) {
 		{64, true, 1 << 63, -9223372036854775808},
 		{64, false, 1 << 63, 9223372036854775808},
 	} {
-		var f Field
 		s := messages.Signal{Len: c.len, Signed: c.signed, Factor: 1}
-		f.place(&s)
-		if got, read := f.number(c.raw), s.Value(c.raw); got != c.want || read != c.want {
+		f := rawField(&s)
+		if got, read := f.rawNumber(c.raw), s.Value(c.raw); got != c.want || read != c.want {
 			t.Errorf("%d bits, signed %v: 0x%X is %g, by the description %g, want %g", c.len, c.signed, c.raw, got, read, c.want)
 		}
-		if got := f.bits(c.want); got != c.raw {
+		if got := f.rawBits(c.want); got != c.raw {
 			t.Errorf("%d bits, signed %v: %g is 0x%X, want 0x%X", c.len, c.signed, c.want, got, c.raw)
 		}
 	}
 }
 
-func TestSpanHoldsAtEveryLength(t *testing.T) {
+func TestRawRangeHoldsAtEveryLength(t *testing.T) {
 	for n := 1; n <= 64; n++ {
 		for _, signed := range []bool{false, true} {
-			var f Field
-			f.place(&messages.Signal{Len: n, Signed: signed})
-			lo, hi := f.span()
+			f := rawField(&messages.Signal{Len: n, Signed: signed})
+			lo, hi := f.rawRange()
 			for _, r := range []float64{lo, hi} {
-				if got := f.number(f.bits(r)); got != r {
+				if got := f.rawNumber(f.rawBits(r)); got != r {
 					t.Errorf("%d bits, signed %v: %g becomes %g", n, signed, r, got)
 				}
 			}

@@ -1,40 +1,37 @@
-// Package sigmap owns where each signal sits. Once, it binds the signals of a database to the
-// ports of a plant by name. From then on it moves values between frames and vectors by shifts and
-// masks.
+// Package sigmap owns the signal map between frames and plant ports. Before the run it binds the
+// signals of a database to the ports of a plant by name. In the tick it moves values between
+// frames and vectors by shifts and masks.
 //
 // It does not describe messages (package messages), reads no database files (package dbc) or bench
-// files, opens no bus and knows no time but the tick it is asked about.
+// files, opens no bus and has no clock: the caller passes the tick.
 //
 // Reading order, in the tick: map.go (Map), decode.go (Decode; Tick: timeouts), encode.go (Due,
-// Encode), field.go and split.go (bits of a signal), course.go (values over time), protect.go
-// (makes counter and checksum), protect_check.go (checks them).
+// Encode), field.go (bits of a signal; numbers split over two bit ranges), waveform.go (values over
+// time), protect.go (sets counter and checksum), protect_check.go (checks both).
 //
-// Before the run: spec.go (Spec: what is wanted), bind.go with bind_receive.go and bind_send.go
-// (Bind), value.go and nearest.go (values and names as written), phase.go (in which tick a frame
-// goes), protect_spec.go with protect_prepare.go and protect_place.go (profiles), errors.go.
+// Before the run: spec.go (Spec, the input of Bind), bind.go with bind_receive.go and bind_send.go
+// (Bind), value.go (values and names as text), phase.go (in which tick a frame is sent),
+// protect_spec.go (ProtectionSpec, profiles) with protect_prepare.go.
 package sigmap
 
 import (
-	"sort"
-
 	"lockstep/io/can"
 )
 
-// Map moves values between the frames of one bus and the vectors of a plant. It
-// is plain data, made by Bind; Decode, Tick, Due and Encode change what it counts and
-// what it knows of the frames so far, and nothing else: the same frames at the same
-// ticks give the same values.
+// Map moves values between the frames of one bus and the vectors of a plant. It is plain
+// data, made by Bind. Decode, Tick, Due and Encode change only its counters and the state
+// of its messages: the same frames at the same ticks give the same values.
 type Map struct {
-	Rx []Rx // by rising ID
-	Tx []Tx // in the order of Spec.Sendings
+	Rx []Rx // received messages, by rising ID
+	Tx []Tx // sent messages, in the order of Spec.Sendings
 
-	PeriodNs  int64  // of a tick
-	Saturated uint64 // sent signals that were held at the end of their range
+	PeriodNs  int64  // period of the tick, ns
+	Saturated uint64 // signal values limited to the end of their range when sent
 
-	held bool // the value at work is one of them
+	saturated bool // rawValue limited its last value
 }
 
-// Filters lets pass exactly the data frames Decode knows.
+// Filters returns filters that pass exactly the data frames that Decode knows.
 func (m *Map) Filters() []can.Filter {
 	list := make([]can.Filter, len(m.Rx))
 	for i := range m.Rx {
@@ -44,6 +41,7 @@ func (m *Map) Filters() []can.Filter {
 		}
 		list[i] = can.Filter{ID: id, Mask: mask | can.EFF | can.RTR}
 	}
+
 	return list
 }
 
@@ -60,13 +58,9 @@ func (m *Map) Find(id uint32) int {
 			hi = mid
 		}
 	}
+
 	if lo < len(m.Rx) && m.Rx[lo].ID == id {
 		return lo
 	}
 	return -1
-}
-
-// sortRx puts Rx in the order Find relies on.
-func (m *Map) sortRx() {
-	sort.Slice(m.Rx, func(i, j int) bool { return m.Rx[i].ID < m.Rx[j].ID })
 }

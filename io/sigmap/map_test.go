@@ -19,7 +19,7 @@ import (
 
 const period = 5_000_000 // ns
 
-// gearbox is a cut of the demo's database.
+// gearbox is an excerpt of the demo's database.
 func gearbox() *messages.Database {
 	pressure := func(name string, start int) messages.Signal {
 		return messages.Signal{Name: name, Start: start, Len: 12, Factor: 0.01, Max: 40, Unit: "bar"}
@@ -56,7 +56,7 @@ func ports(unit string, names ...string) (list []units.Port) {
 	return list
 }
 
-// inputs and outputs of a plant that goes with gearbox.
+// inputs and outputs are the ports of a plant for gearbox.
 func inputs() []units.Port { return append(ports("Pa", "c1", "c2", "c3", "c4"), ports("1", "gear")...) }
 
 func outputs() []units.Port {
@@ -90,7 +90,7 @@ func bound(t *testing.T) *Map {
 	return m
 }
 
-// frame is a frame with the payload written in hex.
+// frame returns a frame with a hexadecimal payload.
 func frame(t *testing.T, id uint32, payload string) *can.Frame {
 	t.Helper()
 	data, err := hex.DecodeString(payload)
@@ -136,7 +136,7 @@ func TestFiltersNameTheReceivedDataFrames(t *testing.T) {
 	}
 }
 
-func TestMapSurvivesTheHandOver(t *testing.T) {
+func TestMapIsUnchangedByGob(t *testing.T) {
 	m := bound(t)
 	var buf bytes.Buffer
 	if err := gob.NewEncoder(&buf).Encode(m); err != nil {
@@ -188,7 +188,7 @@ func TestRoundTripStaysWithinHalfABit(t *testing.T) {
 	}
 }
 
-func TestBindErrorsNameTheLine(t *testing.T) {
+func TestBindErrorsNameTheDatabaseLine(t *testing.T) {
 	s := spec()
 	s.Receive[3].Signal = "p5"
 	_, err := Bind(gearbox(), s, inputs(), outputs())

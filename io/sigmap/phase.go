@@ -7,18 +7,19 @@ import (
 	"lockstep/io/can"
 )
 
-// window bounds how many ticks the choice of phases looks at.
-const window = 1 << 14
+// phaseWindow is the number of ticks that choosePhases considers.
+const phaseWindow = 1 << 14
 
-// phases chooses those that are left to it, the shortest cycles first: the one at
-// which the fullest tick that the frame is sent at is least full, the first of such.
-func (b *binder) phases() {
-	var load [window]int // bits, by tick
+// choosePhases sets the phases left to Bind, for the shortest cycles first. It takes the
+// phase with the least peak load among the ticks of the frame, the first of equal ones.
+func (b *binder) choosePhases() {
+	var load [phaseWindow]int // load of each tick, bits
 	put := func(t *Tx) {
-		for k := t.PhaseTicks; k < window; k += t.CycleTicks {
-			load[k] += t.Bits()
+		for k := t.PhaseTicks; k < phaseWindow; k += t.CycleTicks {
+			load[k] += t.MaxBits()
 		}
 	}
+
 	var free []*Tx
 	for i := range b.m.Tx {
 		switch t := &b.m.Tx[i]; {
@@ -28,30 +29,33 @@ func (b *binder) phases() {
 			put(t)
 		}
 	}
+
 	slices.SortStableFunc(free, func(x, y *Tx) int { return cmp.Compare(x.CycleTicks, y.CycleTicks) })
 	for _, t := range free {
 		least := 0
-		for p := range min(t.CycleTicks, window) {
+		for p := range min(t.CycleTicks, phaseWindow) {
 			most := 0
-			for k := p; k < window; k += t.CycleTicks {
+			for k := p; k < phaseWindow; k += t.CycleTicks {
 				most = max(most, load[k])
 			}
 			if p == 0 || most < least {
 				t.PhaseTicks, least = p, most
 			}
 		}
+
 		put(t)
 	}
 }
 
-// Bits is what a frame of t takes of a bus at most, in bit times of a classic frame:
-// (g + 8s + 13 + (g+8s-1)/4) bits with s bytes, g = 34 or 54 (Davis et al., Real-Time
-// Systems 35, 2007, eq. 1). Of a CAN FD frame it is both phases, see BitsFD.
-func (t *Tx) Bits() int {
+// MaxBits returns the longest duration of a frame of t on the bus, in bit times: for a
+// classic frame of s bytes g + 8s + 13 + (g+8s-1)/4 with g = 34 or 54 (Davis et al.,
+// Real-Time Systems 35, 2007, eq. 1); for a CAN FD frame the sum of MaxBitsFD.
+func (t *Tx) MaxBits() int {
 	if t.Flags&can.FlagFDF != 0 {
-		slow, fast := t.BitsFD()
+		slow, fast := t.MaxBitsFD()
 		return slow + fast
 	}
+
 	g := 34
 	if t.ID&can.EFF != 0 {
 		g = 54
@@ -59,12 +63,12 @@ func (t *Tx) Bits() int {
 	return g + 8*t.Len + 13 + (g+8*t.Len-1)/4
 }
 
-// BitsFD is what a CAN FD frame takes at most, in bits at the nominal rate and, from
-// its BRS bit to the end of its checksum, at the data rate, by ISO 11898-1:2015: the
-// head and the data with a stuff bit after the first five and then after each four
-// more, none at their end; the stuff count and the checksum of 17 or 21 bits with fixed
-// stuff bits; 13 of the end and the gap.
-func (t *Tx) BitsFD() (slow, fast int) {
+// MaxBitsFD returns the longest duration of a CAN FD frame in bits at the nominal rate and,
+// from its BRS bit to the end of its checksum, in bits at the data rate: ISO 11898-1:2015.
+// Head and data have a stuff bit after the first five bits and after each four more, none
+// at their end. The stuff count and the checksum of 17 or 21 bits have fixed stuff bits.
+// The end of the frame and the interframe space have 13 bits.
+func (t *Tx) MaxBitsFD() (slow, fast int) {
 	head := 17 // SOF, 11 of the identifier, RRS, IDE, FDF, res, BRS
 	if t.ID&can.EFF != 0 {
 		head = 36 // and SRR, 18 more

@@ -1,7 +1,6 @@
 package sigmap
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -11,8 +10,8 @@ import (
 	"lockstep/io/messages"
 )
 
-// stuffed is how many bits n bits become where each run of five is followed by one of
-// the other kind, which begins the next run: the worst there is.
+// stuffed returns the length of n bits with worst-case stuffing: a stuff bit of the other
+// value after each run of five begins the next run.
 func stuffed(n int) int {
 	bits, run, last := 0, 0, -1
 	next := 0
@@ -36,7 +35,7 @@ func stuffed(n int) int {
 	return bits
 }
 
-func TestBitsOfAFrameAreThoseOfTheWorstStuffing(t *testing.T) {
+func TestMaxBitsEqualsWorstCaseStuffing(t *testing.T) {
 	for length := range 65 {
 		if messages.FrameLen(length) != length {
 			continue
@@ -44,8 +43,8 @@ func TestBitsOfAFrameAreThoseOfTheWorstStuffing(t *testing.T) {
 		for _, id := range []uint32{1, can.EFF | 1} {
 			classic := Tx{ID: id, Len: length}
 			head, crc := map[bool]int{false: 19, true: 39}[id&can.EFF != 0], 15
-			if want := stuffed(head+8*length+crc) + 13; length <= 8 && classic.Bits() != want {
-				t.Errorf("%d bytes, 0x%X: %d bits, want %d", length, id, classic.Bits(), want)
+			if want := stuffed(head+8*length+crc) + 13; length <= 8 && classic.MaxBits() != want {
+				t.Errorf("%d bytes, 0x%X: %d bits, want %d", length, id, classic.MaxBits(), want)
 			}
 			fd := Tx{ID: id, Len: length, Flags: can.FlagFDF}
 			head, crc = map[bool]int{false: 22, true: 41}[id&can.EFF != 0], 17
@@ -53,14 +52,14 @@ func TestBitsOfAFrameAreThoseOfTheWorstStuffing(t *testing.T) {
 				crc = 21
 			}
 			fixed := (4+crc)/4 + 1
-			if want := stuffed(head+8*length) + 4 + crc + fixed + 13; fd.Bits() != want {
-				t.Errorf("FD, %d bytes, 0x%X: %d bits, want %d", length, id, fd.Bits(), want)
+			if want := stuffed(head+8*length) + 4 + crc + fixed + 13; fd.MaxBits() != want {
+				t.Errorf("FD, %d bytes, 0x%X: %d bits, want %d", length, id, fd.MaxBits(), want)
 			}
 		}
 	}
 }
 
-func TestChosenPhasesSpreadTheFramesAndAreAlwaysTheSame(t *testing.T) {
+func TestChosenPhasesSpreadFramesReproducibly(t *testing.T) {
 	db := &messages.Database{}
 	var s Spec
 	s.PeriodNs = 1e6
@@ -103,8 +102,8 @@ func TestChosenPhasesSpreadTheFramesAndAreAlwaysTheSame(t *testing.T) {
 	}
 }
 
-func TestCourseIsLinearBetweenPointsJumpsAndRepeats(t *testing.T) {
-	c := Course{At: []int64{10, 20, 20, 40}, Value: []float64{1, 3, 5, 6}, Period: 50}
+func TestWaveformIsLinearBetweenPointsJumpsAndRepeats(t *testing.T) {
+	c := Waveform{At: []int64{10, 20, 20, 40}, Value: []float64{1, 3, 5, 6}, Period: 50}
 	for at, want := range map[int64]float64{0: 1, 10: 1, 15: 2, 19: 2.8, 20: 5, 30: 5.5, 40: 6, 49: 6, 50: 1, 65: 2, 80: 5.5} {
 		if got := c.Eval(at); got != want {
 			t.Errorf("at %d it is %g, want %g", at, got, want)
@@ -112,21 +111,21 @@ func TestCourseIsLinearBetweenPointsJumpsAndRepeats(t *testing.T) {
 	}
 }
 
-func TestACourseThatCannotBeIsRefused(t *testing.T) {
+func TestImpossibleWaveformIsRefused(t *testing.T) {
 	for _, c := range []struct {
-		course Course
+		course Waveform
 		want   string
 	}{
-		{Course{}, "a course has 1 to 65536 points, not 0"},
-		{Course{At: make([]int64, maxCourse+1), Value: make([]float64, maxCourse+1)}, "not 65537"},
-		{Course{At: []int64{0, 1}, Value: []float64{1}}, "a course has 1 to 65536 points"},
-		{Course{At: []int64{-1}, Value: []float64{1}}, "a course begins at 0 or later, not at -1 ns"},
-		{Course{At: []int64{2e9, 1e9}, Value: []float64{1, 2}}, "point 2 of the course, at 1 s, is before the one before it, at 2 s"},
-		{Course{At: []int64{0, 1e8}, Value: []float64{1, 2}, Period: 5e7}, "the period, 0.05 s, is shorter than the course, 0.1 s"},
-		{Course{At: []int64{0}, Value: []float64{math.NaN()}}, "point 1 of the course is not finite: NaN"},
-		{Course{At: []int64{0, 1}, Value: []float64{0, math.Inf(1)}}, "point 2 of the course is not finite: +Inf"},
+		{Waveform{}, "a waveform has 1 to 65536 points, not 0"},
+		{Waveform{At: make([]int64, maxPoints+1), Value: make([]float64, maxPoints+1)}, "not 65537"},
+		{Waveform{At: []int64{0, 1}, Value: []float64{1}}, "a waveform has 1 to 65536 points"},
+		{Waveform{At: []int64{-1}, Value: []float64{1}}, "a waveform begins at 0 or later, not at -1 ns"},
+		{Waveform{At: []int64{2e9, 1e9}, Value: []float64{1, 2}}, "point 2 of the waveform, at 1 s, is earlier than the point before it, at 2 s"},
+		{Waveform{At: []int64{0, 1e8}, Value: []float64{1, 2}, Period: 5e7}, "the period, 0.05 s, is shorter than the waveform, 0.1 s"},
+		{Waveform{At: []int64{0}, Value: []float64{math.NaN()}}, "point 1 of the waveform is not finite: NaN"},
+		{Waveform{At: []int64{0, 1}, Value: []float64{0, math.Inf(1)}}, "point 2 of the waveform is not finite: +Inf"},
 	} {
-		if err := c.course.Check(); !errors.Is(err, ErrCourse) || !strings.Contains(err.Error(), c.want) {
+		if err := c.course.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d points: %v, want %q", len(c.course.At), err, c.want)
 		}
 	}

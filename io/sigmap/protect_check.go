@@ -2,115 +2,124 @@ package sigmap
 
 import "math/bits"
 
-// Status is what is known of a protected group after a frame, or after a cycle
-// without one.
+// Status is the state of a protection after a frame, or after a cycle without a frame.
 type Status struct {
 	Frame  State
 	Window Window
 }
 
-// State is the judgement on one frame, named as the AUTOSAR E2E library names it.
+// State is the check result of one frame, named as in the AUTOSAR E2E library.
 type State uint8
 
 const (
-	FrameNoNewData     State = iota // NONEWDATA: no frame came
-	FrameOK                         // OK: the checksum is right, the counter one further
-	FrameSomeLost                   // OK_SOMELOST: further by more, but not by more than MaxDeltaCounter
-	FrameRepeated                   // REPEATED: the counter of the last frame again
-	FrameWrongSequence              // WRONGSEQUENCE: further by more than MaxDeltaCounter, or back
-	FrameError                      // ERROR (profiles 1 and 2: WRONGCRC): wrong checksum, too short, or a counter that does not exist
-	FrameInitial                    // INITIAL: the first valid frame, with nothing to compare its counter with
-	FrameSync                       // SYNC (profiles 1 and 2): valid again, but not long enough
+	FrameNoNewData     State = iota // NONEWDATA: no frame received
+	FrameOK                         // OK: right checksum, counter step 1
+	FrameSomeLost                   // OK_SOMELOST: counter step 2 to MaxDeltaCounter
+	FrameRepeated                   // REPEATED: counter step 0
+	FrameWrongSequence              // WRONGSEQUENCE: counter step above MaxDeltaCounter, or back
+	FrameError                      // ERROR (profiles 1 and 2: WRONGCRC): wrong checksum or counter, or too short
+	FrameInitial                    // INITIAL: first valid frame, without a counter to compare with
+	FrameSync                       // SYNC (profiles 1 and 2): valid again, but too few frames yet
 )
 
 func (s State) String() string {
 	return [...]string{"NONEWDATA", "OK", "OK_SOMELOST", "REPEATED", "WRONGSEQUENCE", "ERROR", "INITIAL", "SYNC"}[s]
 }
 
-// Good tells whether the window counts s as E2E_P_OK.
+// Good reports whether the window counts s as E2E_P_OK.
 //
 //go:nosplit
 func (s State) Good() bool { return s == FrameOK || s == FrameSomeLost || s == FrameSync }
 
-// Window is the judgement on the last frames, the state of E2E_SM.
+// Window is the check result of the last frames, the state of E2E_SM.
 type Window uint8
 
 const (
-	WindowNoData  Window = iota // NODATA: nothing valid yet
-	WindowInit                  // INIT: something, not enough yet
+	WindowNoData  Window = iota // NODATA: no valid frame yet
+	WindowInit                  // INIT: too few valid frames yet
 	WindowValid                 // VALID
 	WindowInvalid               // INVALID
 )
 
 func (w Window) String() string { return [...]string{"NODATA", "INIT", "VALID", "INVALID"}[w] }
 
-// WindowLimits are a messages.WindowSpec as the tick reads it; the fields are the same.
+// WindowLimits holds the limits of the state machine E2E_SM. Of the last WindowSize frames
+// and cycles without a frame, at least MinOk must be good and at most MaxError wrong; the
+// limits depend on the present state. AUTOSAR requires
+//
+//	1 <= MinOkStateValid <= MinOkStateInit <= MinOkStateInvalid
+//	MaxErrorStateValid >= MaxErrorStateInit >= MaxErrorStateInvalid >= 0
+//	MinOk + MaxError <= WindowSize in every state
+//
+// The tag key names a field in a bench file.
 type WindowLimits struct {
-	WindowSize           int // frames, 1 to 64
-	MinOkStateInit       int
-	MaxErrorStateInit    int
-	MinOkStateValid      int
-	MaxErrorStateValid   int
-	MinOkStateInvalid    int
-	MaxErrorStateInvalid int
+	WindowSize           int `key:"window_size"` // 1 to 64 (AUTOSAR: 255)
+	MinOkStateInit       int `key:"min_ok_state_init"`
+	MaxErrorStateInit    int `key:"max_error_state_init"`
+	MinOkStateValid      int `key:"min_ok_state_valid"`
+	MaxErrorStateValid   int `key:"max_error_state_valid"`
+	MinOkStateInvalid    int `key:"min_ok_state_invalid"`
+	MaxErrorStateInvalid int `key:"max_error_state_invalid"`
 }
 
-// Check judges a received frame of n bytes; id is its identifier, without marks.
+// Check checks a received frame of n bytes; id is its identifier without flags.
 //
-// The counters follow the AUTOSAR E2E library, written from knowledge of it, not
-// from its text: E2E_P05Check, E2E_P11Check and E2E_P22Check compare with the last
-// frame whose checksum was right, at first with the counter before 0, so that a
-// receiver that starts in the middle says WRONGSEQUENCE once. E2E_P01Check and
-// E2E_P02Check (R4.2 on) say INITIAL to the first; MaxDeltaCounter grows by one
-// with every call until a frame is valid; after more than MaxNoNewOrRepeatedData
-// cycles without a new frame and after a WRONGSEQUENCE, SyncCounterInit frames are
-// SYNC. What has no profile is compared as in profile 5, and the first frame is
-// INITIAL.
+// The counter checks follow the AUTOSAR E2E library, written from knowledge of it, not from
+// its text:
+//   - E2E_P05Check, E2E_P11Check and E2E_P22Check compare with the last frame whose checksum
+//     was right, at first with the counter before 0. A receiver that starts in the middle
+//     therefore reports WRONGSEQUENCE once.
+//   - E2E_P01Check and E2E_P02Check (from R4.2) report INITIAL for the first frame.
+//     MaxDeltaCounter grows by one with every call until a frame is valid. SyncCounterInit
+//     frames are SYNC after a WRONGSEQUENCE, and after more than MaxNoNewOrRepeatedData cycles
+//     without a new frame.
+//   - Other profiles compare as profile 5 does, and the first frame is INITIAL.
 //
 //go:nosplit
 func (p *Protection) Check(data *[64]byte, n int, id uint32) Status {
 	p.n, p.id = byte(n), id
-	p.grow()
+	p.widenDelta()
 	s := FrameError
-	if p.intact(data) {
-		s = p.sequence(p.Counter.load(data))
+	if p.isIntact(data) {
+		s = p.checkCounter(p.Counter.Load(data))
 	}
-	return p.slide(s)
+	return p.advanceWindow(s)
 }
 
-// Miss is to be called once for every expected cycle without a frame.
+// CheckMissing updates the state for a cycle without a frame; call it once for each.
 //
 //go:nosplit
-func (p *Protection) Miss() Status {
-	p.grow()
+func (p *Protection) CheckMissing() Status {
+	p.widenDelta()
 	p.Stale = min(p.Stale+1, p.Modulus-1)
-	return p.slide(FrameNoNewData)
+	return p.advanceWindow(FrameNoNewData)
 }
 
-// grow lets the step that is allowed grow with the time without a valid frame.
+// widenDelta increases the allowed counter step with the time without a valid frame.
 //
 //go:nosplit
-func (p *Protection) grow() { p.Delta = min(p.Delta+1, p.Modulus-1) }
+func (p *Protection) widenDelta() { p.Delta = min(p.Delta+1, p.Modulus-1) }
 
-// intact tells whether length, checksum, data identifier and counter can be.
+// isIntact reports whether length, checksum, data identifier and counter are valid.
 //
 //go:nosplit
-func (p *Protection) intact(data *[64]byte) bool {
+func (p *Protection) isIntact(data *[64]byte) bool {
 	switch {
 	case p.n < p.Need:
-	case p.Algorithm != NoChecksum && p.Checksum.load(data) != p.value(data):
-	case p.Nibble.N > 0 && p.Nibble.load(data) != uint32(p.DataID>>8):
-	case p.Modulus > 0 && p.Counter.load(data) >= p.Modulus:
+	case p.Algorithm != NoChecksum && p.Checksum.Load(data) != p.checksum(data):
+	case p.Nibble.N > 0 && p.Nibble.Load(data) != uint32(p.DataID>>8):
+	case p.Modulus > 0 && p.Counter.Load(data) >= p.Modulus:
 	default:
 		return true
 	}
+
 	return false
 }
 
-// sequence judges the counter of an intact frame.
+// checkCounter checks the counter of an intact frame.
 //
 //go:nosplit
-func (p *Protection) sequence(counter uint32) State {
+func (p *Protection) checkCounter(counter uint32) State {
 	if p.Modulus == 0 {
 		return FrameOK
 	}
@@ -139,46 +148,50 @@ func (p *Protection) sequence(counter uint32) State {
 		return FrameWrongSequence
 	default:
 		p.Last, p.Delta = counter, p.MaxDelta
-		if p.synchronises() {
+		if p.needsSync() {
 			return FrameSync
 		}
 	}
+
 	if delta > 1 {
 		return FrameSomeLost
 	}
 	return FrameOK
 }
 
-// synchronises tells whether a frame of profile 1 or 2 with a valid counter is one
-// of those after an irregularity.
+// needsSync reports whether a frame of profile 1 or 2 with a valid counter is SYNC, that
+// is, one of the first frames after an irregularity.
 //
 //go:nosplit
-func (p *Protection) synchronises() bool {
+func (p *Protection) needsSync() bool {
 	stale := p.Stale > p.MaxStale
 	p.Stale = 0
 	if stale {
 		p.Sync = p.SyncInit
 		return true
 	}
+
 	if p.Sync > 0 {
 		p.Sync--
 		return true
 	}
+
 	return false
 }
 
-// slide moves the window on by one judgement: E2E_SMCheck of R4.2 to R19-11, with
-// one window size for all states, from knowledge. Later releases add a size for
-// each state and ways to clear the window; without these they do the same.
+// advanceWindow adds a frame state to the window: E2E_SMCheck of R4.2 to R19-11, with one
+// window size for all states, written from knowledge. Later releases add a size for each
+// state and ways to clear the window, and are the same without these.
 //
 //go:nosplit
-func (p *Protection) slide(s State) Status {
+func (p *Protection) advanceWindow(s State) Status {
 	if p.Window == WindowNoData {
 		if s != FrameError && s != FrameNoNewData {
 			p.Window = WindowInit
 		}
 		return Status{s, p.Window}
 	}
+
 	p.OKs, p.Errors = p.OKs<<1, p.Errors<<1
 	if s.Good() {
 		p.OKs |= 1
@@ -187,14 +200,14 @@ func (p *Protection) slide(s State) Status {
 		p.Errors |= 1
 	}
 	spare := uint(64 - p.Limits.WindowSize)
-	p.judge(bits.OnesCount64(p.OKs<<spare), bits.OnesCount64(p.Errors<<spare))
+	p.updateWindow(bits.OnesCount64(p.OKs<<spare), bits.OnesCount64(p.Errors<<spare))
 	return Status{s, p.Window}
 }
 
-// judge goes to the next state of the window by what is in it.
+// updateWindow sets the next state of the window from its good and wrong frames.
 //
 //go:nosplit
-func (p *Protection) judge(good, wrong int) {
+func (p *Protection) updateWindow(good, wrong int) {
 	l := &p.Limits
 	switch {
 	case p.Window == WindowValid:

@@ -5,12 +5,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"lockstep/io/messages"
 )
 
-// counted is a counter-only or e2e group in bytes 0 and 1 of a frame of 8.
-func counted(t *testing.T, name string, spec messages.ProtectionSpec) Protection {
+// counted returns a counter-only or e2e group in bytes 0 and 1 of a frame of 8.
+func counted(t *testing.T, name string, spec ProtectionSpec) Protection {
 	t.Helper()
 	spec.Profile = name
 	switch {
@@ -24,10 +22,10 @@ func counted(t *testing.T, name string, spec messages.ProtectionSpec) Protection
 	return protection(t, 8, 0x100, spec)
 }
 
-// letters stand for states in the tables below.
+// letters abbreviate states in the tables below.
 const letters = ".OLRWEIS" // NONEWDATA OK OK_SOMELOST REPEATED WRONGSEQUENCE ERROR INITIAL SYNC
 
-// hear lets p hear frames with the counters given: "-" is a cycle without a frame,
+// hear passes frames with the given counters to p: "-" is a cycle without a frame,
 // "x" a frame with a wrong checksum.
 func hear(p *Protection, words string) string {
 	var got strings.Builder
@@ -37,7 +35,7 @@ func hear(p *Protection, words string) string {
 		var s Status
 		switch word {
 		case "-":
-			s = p.Miss()
+			s = p.CheckMissing()
 		case "x":
 			sends.Protect(&data, 8, 0x100)
 			data[4] ^= 1
@@ -52,44 +50,44 @@ func hear(p *Protection, words string) string {
 	return got.String()
 }
 
-func TestLostRepeatedAndDisorderedFramesGetTheStatesOfTheirProfile(t *testing.T) {
+func TestCounterErrorsGetTheStatesOfTheProfile(t *testing.T) {
 	for _, c := range []struct {
 		name, profile string
-		spec          messages.ProtectionSpec
+		spec          ProtectionSpec
 		words, want   string
 	}{
-		{"in order and round", "e2e-5", messages.ProtectionSpec{}, "0 1 2 3", "OOOO"},
-		{"round", "e2e-5", messages.ProtectionSpec{}, "254 255 0 1", "WOOO"},
-		{"joins in the middle", "e2e-5", messages.ProtectionSpec{}, "77 78", "WO"},
-		{"repeated", "e2e-5", messages.ProtectionSpec{}, "0 0 0 1", "ORRO"},
-		{"lost", "e2e-5", messages.ProtectionSpec{MaxDelta: 3}, "0 2 5 9 10", "OLLWO"},
-		{"a wrong frame is no step", "e2e-5", messages.ProtectionSpec{MaxDelta: 2}, "0 x 2 x x 5", "OELEEW"},
-		{"back", "e2e-5", messages.ProtectionSpec{}, "5 4 5 6", "WWOO"},
-		{"misses do not widen the step", "e2e-5", messages.ProtectionSpec{MaxDelta: 1}, "0 - - 3 4", "O..WO"},
-		{"15 values, 14 to 0", "e2e-11a", messages.ProtectionSpec{}, "0 14 0 1", "OWOO"},
-		{"16 values, 15 to 0", "e2e-22", messages.ProtectionSpec{MaxDelta: 1}, "15 0 1", "ROO"},
+		{"in order and round", "e2e-5", ProtectionSpec{}, "0 1 2 3", "OOOO"},
+		{"round", "e2e-5", ProtectionSpec{}, "254 255 0 1", "WOOO"},
+		{"joins in the middle", "e2e-5", ProtectionSpec{}, "77 78", "WO"},
+		{"repeated", "e2e-5", ProtectionSpec{}, "0 0 0 1", "ORRO"},
+		{"lost", "e2e-5", ProtectionSpec{MaxDelta: 3}, "0 2 5 9 10", "OLLWO"},
+		{"a wrong frame is no step", "e2e-5", ProtectionSpec{MaxDelta: 2}, "0 x 2 x x 5", "OELEEW"},
+		{"back", "e2e-5", ProtectionSpec{}, "5 4 5 6", "WWOO"},
+		{"misses do not widen the step", "e2e-5", ProtectionSpec{MaxDelta: 1}, "0 - - 3 4", "O..WO"},
+		{"15 values, 14 to 0", "e2e-11a", ProtectionSpec{}, "0 14 0 1", "OWOO"},
+		{"16 values, 15 to 0", "e2e-22", ProtectionSpec{MaxDelta: 1}, "15 0 1", "ROO"},
 
-		{"initial", "e2e-1a", messages.ProtectionSpec{}, "7 8 9", "IOO"},
-		{"15 values", "e2e-1a", messages.ProtectionSpec{}, "13 14 0", "IOO"},
-		{"16 values", "e2e-2", messages.ProtectionSpec{}, "14 15 0", "IOO"},
-		{"repeated", "e2e-2", messages.ProtectionSpec{}, "1 1 2 2", "IROR"},
-		{"lost", "e2e-2", messages.ProtectionSpec{MaxDelta: 2}, "1 3 4", "ILO"},
-		{"the step grows with misses", "e2e-2", messages.ProtectionSpec{MaxDelta: 1}, "1 - - 4", "I..L"},
-		{"and with wrong frames", "e2e-1a", messages.ProtectionSpec{MaxDelta: 1}, "1 x x 4", "IEEL"},
-		{"too far, then it grows until it is not", "e2e-2", messages.ProtectionSpec{MaxDelta: 1}, "0 5 5 5 5", "IWWWL"},
-		{"too far, then in step", "e2e-2", messages.ProtectionSpec{MaxDelta: 1, SyncCounter: 2}, "0 8 9 10 11", "IWSSO"},
-		{"after a pause, no synchronising", "e2e-1a", messages.ProtectionSpec{MaxNoNew: at(2), MaxDelta: 5}, "0 - - 3 4 - - - 8 9", "I..LO...SO"},
-		{"after a pause", "e2e-1a", messages.ProtectionSpec{MaxNoNew: at(2), MaxDelta: 5, SyncCounter: 1}, "0 - - - 4 5 6", "I...SSO"},
-		{"after repetitions", "e2e-1a", messages.ProtectionSpec{MaxNoNew: at(1), SyncCounter: 1}, "0 0 1 1 1 2 3 4", "IRORRSSO"},
+		{"initial", "e2e-1a", ProtectionSpec{}, "7 8 9", "IOO"},
+		{"15 values", "e2e-1a", ProtectionSpec{}, "13 14 0", "IOO"},
+		{"16 values", "e2e-2", ProtectionSpec{}, "14 15 0", "IOO"},
+		{"repeated", "e2e-2", ProtectionSpec{}, "1 1 2 2", "IROR"},
+		{"lost", "e2e-2", ProtectionSpec{MaxDelta: 2}, "1 3 4", "ILO"},
+		{"the step grows with misses", "e2e-2", ProtectionSpec{MaxDelta: 1}, "1 - - 4", "I..L"},
+		{"and with wrong frames", "e2e-1a", ProtectionSpec{MaxDelta: 1}, "1 x x 4", "IEEL"},
+		{"too far, then it grows until it is not", "e2e-2", ProtectionSpec{MaxDelta: 1}, "0 5 5 5 5", "IWWWL"},
+		{"too far, then in step", "e2e-2", ProtectionSpec{MaxDelta: 1, SyncCounter: 2}, "0 8 9 10 11", "IWSSO"},
+		{"after a pause, no synchronising", "e2e-1a", ProtectionSpec{MaxNoNew: at(2), MaxDelta: 5}, "0 - - 3 4 - - - 8 9", "I..LO...SO"},
+		{"after a pause", "e2e-1a", ProtectionSpec{MaxNoNew: at(2), MaxDelta: 5, SyncCounter: 1}, "0 - - - 4 5 6", "I...SSO"},
+		{"after repetitions", "e2e-1a", ProtectionSpec{MaxNoNew: at(1), SyncCounter: 1}, "0 0 1 1 1 2 3 4", "IRORRSSO"},
 
-		{"repetitions without a limit", "e2e-1a", messages.ProtectionSpec{}, strings.Repeat("0 ", 20) + "1", "I" + strings.Repeat("R", 19) + "O"},
-		{"a pause without a limit", "e2e-2", messages.ProtectionSpec{}, "0 " + strings.Repeat("- ", 20) + "1", "I" + strings.Repeat(".", 20) + "O"},
-		{"two may be lost", "e2e-5", messages.ProtectionSpec{}, "0 3 7", "OLW"},
+		{"repetitions without a limit", "e2e-1a", ProtectionSpec{}, strings.Repeat("0 ", 20) + "1", "I" + strings.Repeat("R", 19) + "O"},
+		{"a pause without a limit", "e2e-2", ProtectionSpec{}, "0 " + strings.Repeat("- ", 20) + "1", "I" + strings.Repeat(".", 20) + "O"},
+		{"two may be lost", "e2e-5", ProtectionSpec{}, "0 3 7", "OLW"},
 
-		{"one of four may be lost", "counter-only", messages.ProtectionSpec{Modulus: 4}, "0 2 1", "ILW"},
-		{"none of two", "counter-only", messages.ProtectionSpec{Modulus: 2}, "0 1 0 0", "IOOR"},
-		{"initial", "counter-only", messages.ProtectionSpec{}, "7 8 8 10 9", "IORLW"},
-		{"of 5", "counter-only", messages.ProtectionSpec{Modulus: 5}, "3 4 0 2 7", "IOOLE"},
+		{"one of four may be lost", "counter-only", ProtectionSpec{Modulus: 4}, "0 2 1", "ILW"},
+		{"none of two", "counter-only", ProtectionSpec{Modulus: 2}, "0 1 0 0", "IOOR"},
+		{"initial", "counter-only", ProtectionSpec{}, "7 8 8 10 9", "IORLW"},
+		{"of 5", "counter-only", ProtectionSpec{Modulus: 5}, "3 4 0 2 7", "IOOLE"},
 	} {
 		p := counted(t, c.profile, c.spec)
 		if got := hear(&p, c.words); got != c.want {
@@ -98,9 +96,9 @@ func TestLostRepeatedAndDisorderedFramesGetTheStatesOfTheirProfile(t *testing.T)
 	}
 }
 
-func TestACounterOutsideOfItsProfileIsAnError(t *testing.T) {
+func TestCounterBeyondItsModulusIsAnError(t *testing.T) {
 	for name, want := range map[string]State{"e2e-1a": FrameError, "e2e-11c": FrameError, "e2e-2": FrameInitial} {
-		p := counted(t, name, messages.ProtectionSpec{})
+		p := counted(t, name, ProtectionSpec{})
 		p.Next = 15
 		var data [64]byte
 		p.Protect(&data, 8, 0x100)
@@ -111,10 +109,10 @@ func TestACounterOutsideOfItsProfileIsAnError(t *testing.T) {
 }
 
 // A frame whose checksum is right for another data identifier with the same low
-// byte is told from ours by the nibble alone.
-func TestAWrongNibbleOfTheDataIdentifierIsAnError(t *testing.T) {
-	ours := protection(t, 8, 0x100, messages.ProtectionSpec{Profile: "e2e-11c", DataIDs: []uint32{0x123}})
-	theirs := protection(t, 8, 0x100, messages.ProtectionSpec{Profile: "e2e-11c", DataIDs: []uint32{0x923}})
+// byte differs from ours in the nibble only.
+func TestWrongNibbleOfTheDataIdentifierIsAnError(t *testing.T) {
+	ours := protection(t, 8, 0x100, ProtectionSpec{Profile: "e2e-11c", DataIDs: []uint32{0x123}})
+	theirs := protection(t, 8, 0x100, ProtectionSpec{Profile: "e2e-11c", DataIDs: []uint32{0x923}})
 	var data [64]byte
 	theirs.Protect(&data, 8, 0x100)
 	if got := ours.Check(&data, 8, 0x100).Frame; got != FrameError {
@@ -188,9 +186,9 @@ func (m *classicModel) check(counter int) State {
 	return FrameSync
 }
 
-// windowModel is E2E_SMCheck over a list of all that was ever heard.
+// windowModel is E2E_SMCheck over the list of all states so far.
 type windowModel struct {
-	messages.WindowSpec
+	WindowLimits
 	state Window
 	heard []State // since INIT
 }
@@ -228,8 +226,8 @@ func (m *windowModel) check(s State) Window {
 	return m.state
 }
 
-// limits are a window's, at random within what AUTOSAR allows.
-func limits(r *rand.Rand) (w messages.WindowSpec) {
+// limits returns random limits of a window that AUTOSAR allows.
+func limits(r *rand.Rand) (w WindowLimits) {
 	w.WindowSize = 1 + r.IntN(64)
 	wrong := r.IntN(w.WindowSize)
 	w.MaxErrorStateValid = wrong
@@ -241,17 +239,17 @@ func limits(r *rand.Rand) (w messages.WindowSpec) {
 	return w
 }
 
-func TestLongRandomSequencesGiveTheStatesOfThePlainModels(t *testing.T) {
+func TestRandomSequencesMatchTheReferenceModels(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	var frames [8]int
 	var windows [4]int
 	for round := range 400 {
 		w := limits(r)
 		name := []string{"e2e-1a", "e2e-2", "e2e-1b"}[round%3]
-		spec := messages.ProtectionSpec{MaxDelta: 1 + r.IntN(5), MaxNoNew: at(r.IntN(8)), SyncCounter: r.IntN(4), Window: &w}
+		spec := ProtectionSpec{MaxDelta: 1 + r.IntN(5), MaxNoNew: at(r.IntN(8)), SyncCounter: r.IntN(4), Window: &w}
 		p := counted(t, name, spec)
 		frame := classicModel{modulus: int(p.Modulus), maxDeltaCounterInit: spec.MaxDelta, maxNoNewOrRepeatedData: *spec.MaxNoNew, syncCounterInit: spec.SyncCounter}
-		window := windowModel{WindowSpec: w}
+		window := windowModel{WindowLimits: w}
 		trouble := 1 + r.IntN(30) // one frame in as many
 		sends := p
 		for i := range 1500 {
@@ -269,7 +267,7 @@ func TestLongRandomSequencesGiveTheStatesOfThePlainModels(t *testing.T) {
 			switch what {
 			case 0:
 				counter = -1
-				got = p.Miss()
+				got = p.CheckMissing()
 			case 1:
 				counter = -2
 				data[3]++
@@ -303,9 +301,9 @@ func TestLongRandomSequencesGiveTheStatesOfThePlainModels(t *testing.T) {
 	}
 }
 
-func TestWindowFollowsAUnitThatStartsFailsAndComesBack(t *testing.T) {
-	w := messages.WindowSpec{WindowSize: 4, MinOkStateInit: 2, MaxErrorStateInit: 1, MinOkStateValid: 1, MaxErrorStateValid: 1, MinOkStateInvalid: 3, MaxErrorStateInvalid: 0}
-	p := counted(t, "e2e-5", messages.ProtectionSpec{Window: &w})
+func TestWindowFollowsStartFailureAndRecovery(t *testing.T) {
+	w := WindowLimits{WindowSize: 4, MinOkStateInit: 2, MaxErrorStateInit: 1, MinOkStateValid: 1, MaxErrorStateValid: 1, MinOkStateInvalid: 3, MaxErrorStateInvalid: 0}
+	p := counted(t, "e2e-5", ProtectionSpec{Window: &w})
 	var got strings.Builder
 	for _, word := range strings.Fields("- x 0 1 2 - - - - 3 4 5 x 6 x 7 8 9 10") {
 		hear(&p, word)
@@ -319,7 +317,7 @@ func TestWindowFollowsAUnitThatStartsFailsAndComesBack(t *testing.T) {
 	}
 }
 
-func TestStatesAreNamedAsAUTOSARNamesThem(t *testing.T) {
+func TestStatesHaveTheNamesOfAUTOSAR(t *testing.T) {
 	for s, want := range map[fmt.Stringer]string{
 		FrameNoNewData: "NONEWDATA", FrameOK: "OK", FrameSomeLost: "OK_SOMELOST", FrameRepeated: "REPEATED",
 		FrameWrongSequence: "WRONGSEQUENCE", FrameError: "ERROR", FrameInitial: "INITIAL", FrameSync: "SYNC",

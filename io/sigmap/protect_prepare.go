@@ -1,7 +1,7 @@
 package sigmap
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -12,214 +12,169 @@ import (
 	"lockstep/io/messages"
 )
 
-// span finds the range of bytes.
-func (c *protector) span() error {
+// protectionCompiler holds the state of NewProtection.
+type protectionCompiler struct {
+	spec        ProtectionSpec
+	f           profile
+	m           *messages.Message
+	p           Protection
+	mode        idMode        // mode of f, or of the specification
+	first, last int           // first and last byte covered
+	own         messages.Bits // bits of the checksum
+}
+
+// checkNumber refuses a number outside lo to hi.
+func checkNumber(name string, v, lo, hi int) {
+	if v < lo || v > hi {
+		refuse("%s %d: %d to %d are possible", name, v, lo, hi)
+	}
+}
+
+// checkHex refuses a number above limit; its error is hexadecimal.
+func checkHex(name string, v, limit uint32) {
+	if v > limit {
+		refuse("%s 0x%X: 0 to 0x%X are possible", name, v, limit)
+	}
+}
+
+// setRange sets the range of bytes covered.
+func (c *protectionCompiler) setRange() {
 	r := c.spec.Range
-	c.first, c.last = 0, c.m.Len-1
-	switch {
-	case len(r) == 0:
-	case len(r) != 2 || r[0] < 0 || r[0] > r[1] || r[1] >= c.m.Len:
-		return fmt.Errorf("range %v: want the first and the last byte covered, of 0 to %d", r, c.m.Len-1)
-	default:
-		c.first, c.last = r[0], r[1]
+	if len(r) == 0 {
+		r = []int{0, c.m.Len - 1}
+	} else if len(r) != 2 || r[0] < 0 || r[0] > r[1] || r[1] >= c.m.Len {
+		refuse("range %v: expected the first and the last byte covered, 0 to %d", r, c.m.Len-1)
 	}
-	return nil
+
+	c.first, c.last = r[0], r[1]
 }
 
-// place returns the places given, or else the profile's own.
-func (c *protector) place(given []string, own string) []string {
-	if len(given) > 0 || own == "" {
-		return given
-	}
-	at, length, _ := strings.Cut(own, "|")
-	bit, _ := strconv.Atoi(at)
-	return []string{fmt.Sprintf("%d|%s", bit+8*(c.first+c.spec.Offset), length)}
-}
-
-// places compiles where everything is.
-func (c *protector) places() error {
-	nibble := ""
-	if c.f.ids == IDNibble {
-		nibble = "12|4"
+// compilePlaces compiles the places of checksum, counter and nibble.
+func (c *protectionCompiler) compilePlaces() {
+	given := [...][]string{c.spec.Checksum, c.spec.Counter, c.spec.Nibble}
+	own := [...]string{c.f.checksum, c.f.counter, ""}
+	if c.f.ids == idNibble {
+		own[2] = "12|4"
 	}
 	var taken messages.Bits
-	for _, what := range []struct {
-		name  string
-		given []string
-		own   string
-		to    *Split
-	}{
-		{"checksum", c.spec.Checksum, c.f.checksum, &c.p.Checksum},
-		{"counter", c.spec.Counter, c.f.counter, &c.p.Counter},
-		{"nibble", c.spec.Nibble, nibble, &c.p.Nibble},
-	} {
-		split, at, err := compileSplit(c.m, c.place(what.given, what.own))
-		if err != nil {
-			return fmt.Errorf("%s: %w", what.name, err)
+	for i, part := range c.p.parts() {
+		places := given[i]
+		if len(places) == 0 && own[i] != "" {
+			at, length, _ := strings.Cut(own[i], "|")
+			bit, _ := strconv.Atoi(at)
+			places = []string{fmt.Sprintf("%d|%s", bit+8*(c.first+c.spec.Offset), length)}
 		}
-		if at.Overlaps(&taken) {
-			return fmt.Errorf("%s: its bits are the checksum's or the counter's, too", what.name)
-		}
-		if what.to == &c.p.Checksum {
-			c.own = at
-		}
-		*what.to = split
-		taken.Join(&at)
+
+		inContext(part.name, func() {
+			split, at := compileSplit(c.m, places)
+			if at.Overlaps(&taken) {
+				refuse("its bits overlap the checksum or the counter")
+			}
+			if i == 0 {
+				c.own = at
+			}
+			*part.at = split
+			taken.Add(&at)
+		})
 	}
+
 	c.p.Need = uint8(taken.Bytes())
-	return nil
 }
 
-// length is how many bits s has.
-func (s *Split) length() int { return int(s.Part[0].Len) + int(s.Part[1].Len) }
-
-// counter sets what is sent.
-func (c *protector) counter() error {
-	p := &c.p
+// setCounter sets modulus and first value of the counter.
+func (c *protectionCompiler) setCounter() {
+	p, n := &c.p, c.spec.Modulus
 	if p.Counter.N == 0 {
-		if c.f.e2e() || c.f.algorithm == NoChecksum || c.spec.Modulus != 0 || c.spec.Start != nil {
-			return errors.New("counter: no place is given")
+		if c.f.e2e() || c.f.algorithm == NoChecksum || n != 0 || c.spec.Start != nil {
+			refuse("counter: no place is given")
 		}
-		return nil
+		return
 	}
-	most := 1 << p.Counter.length()
-	n := c.spec.Modulus
-	switch {
-	case c.f.modulus > 0 && n != 0 && n != c.f.modulus:
-		return fmt.Errorf("modulus %d: the profile's is %d", n, c.f.modulus)
-	case c.f.modulus > 0:
-		n = c.f.modulus
-	case n == 0:
-		n = most
+
+	most := int(p.Counter.Mask()) + 1
+	if c.f.modulus > 0 && n != 0 && n != c.f.modulus {
+		refuse("modulus %d: the profile's is %d", n, c.f.modulus)
 	}
+	n = cmp.Or(c.f.modulus, n, most)
 	if n < 2 || n > most {
-		return fmt.Errorf("modulus %d: 2 to %d are possible in the counter's %d bits", n, most, p.Counter.length())
+		refuse("modulus %d: 2 to %d are possible in the counter's %d bits", n, most, p.Counter.length())
 	}
 	start := c.f.start
 	if c.spec.Start != nil {
 		start = *c.spec.Start
 	}
 	if start < 0 || start >= n {
-		return fmt.Errorf("start %d: the counter runs from 0 to %d", start, n-1)
+		refuse("start %d: the counter runs from 0 to %d", start, n-1)
 	}
 	p.Modulus, p.Next = uint32(n), uint32(start)
-	return nil
 }
 
-// ids sets what names the data besides its bits.
-func (c *protector) ids() error {
-	p, ids := &c.p, c.spec.DataIDs
-	p.IDMode = c.f.ids
-	if !c.f.e2e() && len(ids) > 0 {
-		p.IDMode = IDList
-		if p.Counter.N == 0 || len(ids) > 16 {
-			return fmt.Errorf("data id: %d of them; up to 16 are possible, chosen by a counter", len(ids))
-		}
+// checkDataIDs checks the data identifiers and sets their mode.
+func (c *protectionCompiler) checkDataIDs() {
+	ids, want, limit := c.spec.DataIDs, 1, uint32(0xFFFF)
+	switch c.mode = c.f.ids; {
+	case c.mode == noID && len(ids) == 0:
+		return
+	case c.mode == noID && (c.p.Counter.N == 0 || len(ids) > 16):
+		refuse("data id: %d of them; up to 16 are possible, chosen by a counter", len(ids))
+	case c.mode == noID:
+		c.mode, want, limit = idList, len(ids), 0xFF
+	case c.mode == idList:
+		want, limit = 16, 0xFF
+	case c.mode == idNibble:
+		limit = c.p.Nibble.Mask()<<8 | 0xFF
 	}
-	want, limit := 1, uint32(0xFFFF)
-	switch p.IDMode {
-	case NoID:
-		return nil
-	case IDList:
-		limit = 0xFF
-		if want = len(ids); c.f.e2e() {
-			want = 16
-		}
-	case IDNibble:
-		limit = 1<<(8+c.p.Nibble.length()) - 1
-	}
+
 	if len(ids) != want {
-		return fmt.Errorf("data id: %d of them are given, the profile has %d", len(ids), want)
+		refuse("data id: %d of them are given, the profile has %d", len(ids), want)
 	}
 	for _, id := range ids {
-		if id > limit {
-			return fmt.Errorf("data id 0x%X: 0 to 0x%X are possible", id, limit)
-		}
+		checkHex("data id", id, limit)
 	}
-	p.DataID = uint16(ids[0])
-	if p.IDMode == IDList {
-		p.IDCount = uint8(len(ids))
-		for i, id := range ids {
-			p.DataIDs[i] = uint8(id)
-		}
-	}
-	return nil
 }
 
-// checksum sets the algorithm.
-func (c *protector) checksum() error {
+// setChecksum sets the algorithm and its parameters.
+func (c *protectionCompiler) setChecksum() {
 	p, s, f := &c.p, &c.spec, &c.f
-	p.Algorithm, p.Width, p.Digit, p.Fold = f.algorithm, f.width, f.digit, f.fold
-	p.Init, p.XorOut, p.Reflect, p.Subtract, p.Length = s.Init|f.init, s.XorOut|f.xor, s.Reflect, s.Subtract, s.IncludeLength
-	if f.algorithm == NoChecksum {
-		return nil
+	if p.Algorithm = f.algorithm; p.Algorithm == NoChecksum {
+		return
 	}
+	p.Width, p.Digit, p.Fold, p.Reflect, p.Subtract = f.width, f.digit, f.fold, s.Reflect, s.Subtract
+	p.Init, p.XorOut = s.Init|f.init, s.XorOut|f.xor
 	if p.Checksum.N == 0 {
-		return errors.New("checksum: no place is given")
+		refuse("checksum: no place is given")
 	}
-	if err := c.identifier(); err != nil {
-		return err
+	if !slices.Contains(IncludeIDs(), cmp.Or(s.IncludeID, "none")) {
+		refuse("include id: %q is not none, bytes or nibbles", s.IncludeID)
 	}
-	have := p.Checksum.length()
-	limit := uint64(1)<<have - 1
+	have, limit := p.Checksum.length(), p.Checksum.Mask()
 	for id, xor := range s.XorPerID {
-		if uint64(xor) > limit {
-			return fmt.Errorf("xor per id: 0x%X of 0x%X: 0 to 0x%X are possible", xor, id, limit)
+		if xor > limit {
+			refuse("xor per id: 0x%X of 0x%X: 0 to 0x%X are possible", xor, id, limit)
 		}
 		if id == c.m.ID&can.MaskEFF {
 			p.XorOut = xor
 		}
 	}
+
+	checkHex("xor out", p.XorOut, limit)
+	checkHex("init", p.Init, limit)
+	need := map[Fold]int{FoldTSC1: 3, FoldXBR: 4}[f.fold]
 	switch poly := s.Poly | f.poly; {
-	case uint64(p.XorOut) > limit:
-		return fmt.Errorf("xor out 0x%X: 0 to 0x%X are possible", p.XorOut, limit)
-	case uint64(p.Init) > limit:
-		return fmt.Errorf("init 0x%X: 0 to 0x%X are possible", p.Init, limit)
+	case have < need:
+		refuse("checksum: its place has %d bits, %d are needed", have, need)
 	case f.algorithm != CRC:
-		return c.fold(have)
 	case have != int(f.width):
-		return fmt.Errorf("checksum: its place has %d bits, the CRC %d", have, f.width)
-	case poly == 0 || poly > 1<<f.width-1:
-		return fmt.Errorf("poly 0x%X: 1 to 0x%X are possible, without the highest bit, which is always set", poly, 1<<f.width-1)
+		refuse("checksum: its place has %d bits, the CRC %d", have, f.width)
+	case poly == 0 || poly > limit:
+		refuse("poly 0x%X: 1 to 0x%X are possible, without the highest bit, which is always set", poly, limit)
 	default:
-		p.table(poly)
+		p.buildTable(poly)
 	}
-	return nil
 }
 
-// fold checks that the sum's place holds it.
-func (c *protector) fold(have int) error {
-	if need := map[Fold]int{FoldTSC1: 3, FoldXBR: 4}[c.f.fold]; have < need {
-		return fmt.Errorf("checksum: its place has %d bits, %d are needed", have, need)
-	}
-	return nil
-}
-
-// identifier sets what of the frame's identifier is taken.
-func (c *protector) identifier() error {
-	p, include := &c.p, c.spec.IncludeID
-	size := uint8(2) // bytes of 11 bits
-	if c.m.ID&can.EFF != 0 {
-		size = 4
-	}
-	if c.f.fold != NoFold {
-		include = "bytes"
-	}
-	switch include {
-	case "", "none":
-	case "bytes":
-		p.FrameID, p.IDPieces = 8, size
-	case "nibbles":
-		p.FrameID, p.IDPieces = 4, 2*size
-	default:
-		return fmt.Errorf("include id: %q is not none, bytes or nibbles", include)
-	}
-	return nil
-}
-
-// table computes what a byte does to the register, and turns Init around for a
-// register that is turned around.
-func (p *Protection) table(poly uint32) {
+// buildTable computes the CRC table for each byte, and reflects Init if Reflect is set.
+func (p *Protection) buildTable(poly uint32) {
 	reflect := func(v uint32) uint32 { return bits.Reverse32(v) >> (32 - p.Width) }
 	if p.Reflect {
 		poly, p.Init = reflect(poly), reflect(p.Init)
@@ -241,84 +196,139 @@ func (p *Protection) table(poly uint32) {
 				s <<= 1
 			}
 		}
+
 		p.Table[i] = uint16(s & (1<<p.Width - 1))
 	}
 }
 
-// order lists the bytes that are covered.
-func (c *protector) order() error {
+// listTerms lists the input bytes of the checksum in their order.
+func (c *protectionCompiler) listTerms() {
 	p := &c.p
 	if p.Algorithm == NoChecksum {
-		return nil
+		return
 	}
+	data := c.dataTerms()
+	if c.spec.IncludeLength {
+		p.Terms = append(p.Terms, Term{From: FromLength, Mask: 0xFF})
+	}
+	c.addIdentifierTerms()
+	before, after := c.dataIDTerms()
+	p.Terms = slices.Concat(p.Terms, before, data, after)
+}
+
+// addIdentifierTerms adds parts of the frame's identifier, the lowest first.
+func (c *protectionCompiler) addIdentifierTerms() {
+	piece := map[string]uint8{"bytes": 8, "nibbles": 4}[c.spec.IncludeID]
+	if c.f.fold != NoFold {
+		piece = 8
+	}
+	size := uint8(16) // bits of the whole bytes that hold 11 bits
+	if c.m.ID&can.EFF != 0 {
+		size = 32
+	}
+	for at := uint8(0); piece > 0 && at < size; at += piece {
+		c.p.Terms = append(c.p.Terms, Term{From: FromIdentifier, At: at, Mask: 1<<piece - 1})
+	}
+}
+
+// dataIDTerms returns the terms of the data identifiers before and after the data.
+func (c *protectionCompiler) dataIDTerms() (before, after []Term) {
+	if c.mode == noID {
+		return nil, nil
+	}
+	p, ids := &c.p, c.spec.DataIDs
+	p.DataID = uint16(ids[0])
+	low, high := Term{From: FromConstant, Mask: uint8(ids[0])}, Term{From: FromConstant, Mask: uint8(ids[0] >> 8)}
+	byCounter := []Term{{From: FromDataID, Mask: 0xFF}}
+	choose := func(ids ...uint32) {
+		p.IDCount = uint8(len(ids))
+		for i, id := range ids {
+			p.DataIDs[i] = uint8(id)
+		}
+	}
+
+	switch c.mode {
+	case idBoth:
+		return []Term{low, high}, nil
+	case idAlternating:
+		choose(ids[0], ids[0]>>8)
+		return byCounter, nil
+	case idLow:
+		return []Term{low}, nil
+	case idNibble:
+		return []Term{low, {From: FromConstant}}, nil
+	case idAfter:
+		return nil, []Term{low, high}
+	case idList:
+		choose(ids...)
+		return nil, byCounter
+	}
+
+	panic("sigmap: a profile whose data identifier is not in its checksum")
+}
+
+// dataTerms lists the data bytes covered.
+func (c *protectionCompiler) dataTerms() (list []Term) {
 	out := c.own
 	for _, place := range c.spec.Skip {
 		var bits messages.Bits
 		at, err := strconv.Atoi(place)
 		switch {
 		case err == nil && (at < 0 || at >= c.m.Len):
-			return fmt.Errorf("skip: byte %d: the message has bytes 0 to %d", at, c.m.Len-1)
+			refuse("skip: byte %d: the message has bytes 0 to %d", at, c.m.Len-1)
 		case err == nil:
 			bits[at/8] = 0xFF << (at % 8 * 8)
 		default:
-			if _, bits, err = position(c.m, place); err != nil {
-				return fmt.Errorf("skip: %w", err)
-			}
+			inContext("skip", func() { _, bits = findPosition(c.m, place) })
 		}
-		out.Join(&bits)
+
+		out.Add(&bits)
 	}
+
 	for at := c.first; at <= c.last; at++ {
-		if p.Mask[at] = ^byte(out[at/8] >> (at % 8 * 8)); p.Mask[at] != 0 {
-			p.Order[p.Covered] = uint8(at)
-			p.Covered++
-			p.Need = max(p.Need, uint8(at+1))
+		if mask := ^byte(out[at/8] >> (at % 8 * 8)); mask != 0 {
+			list = append(list, Term{From: FromData, At: uint8(at), Mask: mask})
+			c.p.Need = max(c.p.Need, uint8(at+1))
 		}
 	}
-	if p.Covered == 0 {
-		return fmt.Errorf("range: bytes %d to %d hold nothing but the checksum and what is skipped", c.first, c.last)
+
+	if len(list) == 0 {
+		refuse("range: bytes %d to %d hold only the checksum and skipped bits", c.first, c.last)
 	}
 	if c.spec.Reverse {
-		slices.Reverse(p.Order[:p.Covered])
+		slices.Reverse(list)
 	}
-	return nil
+
+	return list
 }
 
-// sequence sets how received counters are judged.
-func (c *protector) sequence() error {
-	p, most := &c.p, int(c.p.Modulus)-1
+// setSequence sets the limits for received counters.
+func (c *protectionCompiler) setSequence() {
+	p, s, most := &c.p, &c.spec, int(c.p.Modulus)-1
 	p.Classic = c.f.classic
 	if p.Modulus == 0 {
-		if c.spec.MaxDelta != 0 {
-			return errors.New("max delta: there is no counter")
+		if s.MaxDelta != 0 {
+			refuse("max delta: there is no counter")
 		}
-		return nil
+		return
 	}
-	delta, stale := c.spec.MaxDelta, most
-	if delta == 0 {
-		delta = max(1, min(3, most-1))
+
+	delta, stale := cmp.Or(s.MaxDelta, max(1, min(3, most-1))), most
+	if s.MaxNoNew != nil {
+		stale = *s.MaxNoNew
 	}
-	if delta < 1 || delta > most {
-		return fmt.Errorf("max delta %d: 1 to %d are possible", delta, most)
-	}
-	if c.spec.MaxNoNew != nil {
-		stale = *c.spec.MaxNoNew
-	}
-	if stale < 0 || stale > most {
-		return fmt.Errorf("max no new %d: 0 to %d are possible", stale, most)
-	}
-	if c.spec.SyncCounter < 0 || c.spec.SyncCounter > most {
-		return fmt.Errorf("sync counter %d: 0 to %d are possible", c.spec.SyncCounter, most)
-	}
-	p.MaxDelta, p.MaxStale, p.SyncInit = uint32(delta), uint32(stale), uint32(c.spec.SyncCounter)
+	p.MaxDelta, p.MaxStale, p.SyncInit = uint32(delta), uint32(stale), uint32(s.SyncCounter)
 	if c.f.e2e() && !p.Classic {
 		p.Seen, p.Last = true, p.Modulus-1
 	}
-	return nil
+	checkNumber("max delta", delta, 1, most)
+	checkNumber("max no new", stale, 0, most)
+	checkNumber("sync counter", s.SyncCounter, 0, most)
 }
 
-// window sets the window's limits.
-func (c *protector) window() error {
-	w := messages.WindowSpec{
+// setWindow sets the window's limits.
+func (c *protectionCompiler) setWindow() {
+	w := WindowLimits{
 		WindowSize:     10,
 		MinOkStateInit: 2, MaxErrorStateInit: 2,
 		MinOkStateValid: 1, MaxErrorStateValid: 2,
@@ -327,21 +337,28 @@ func (c *protector) window() error {
 	if c.spec.Window != nil {
 		w = *c.spec.Window
 	}
-	c.p.Limits = WindowLimits(w)
-	switch {
-	case w.WindowSize < 1 || w.WindowSize > 64:
-		return fmt.Errorf("window size %d: 1 to 64 are possible", w.WindowSize)
-	case !(1 <= w.MinOkStateValid && w.MinOkStateValid <= w.MinOkStateInit && w.MinOkStateInit <= w.MinOkStateInvalid):
-		return fmt.Errorf("window: min ok valid %d, init %d, invalid %d: want 1 <= valid <= init <= invalid",
-			w.MinOkStateValid, w.MinOkStateInit, w.MinOkStateInvalid)
-	case !(w.MaxErrorStateValid >= w.MaxErrorStateInit && w.MaxErrorStateInit >= w.MaxErrorStateInvalid && w.MaxErrorStateInvalid >= 0):
-		return fmt.Errorf("window: max error valid %d, init %d, invalid %d: want valid >= init >= invalid >= 0",
-			w.MaxErrorStateValid, w.MaxErrorStateInit, w.MaxErrorStateInvalid)
+	c.p.Limits = w
+	checkNumber("window size", w.WindowSize, 1, 64)
+	ok := []int{1, w.MinOkStateValid, w.MinOkStateInit, w.MinOkStateInvalid}
+	wrong := []int{0, w.MaxErrorStateInvalid, w.MaxErrorStateInit, w.MaxErrorStateValid}
+	if !slices.IsSorted(ok) {
+		refuse("window: min ok valid %d, init %d, invalid %d: expected 1 <= valid <= init <= invalid",
+			ok[1], ok[2], ok[3])
 	}
-	for _, sum := range []int{w.MinOkStateInit + w.MaxErrorStateInit, w.MinOkStateValid + w.MaxErrorStateValid, w.MinOkStateInvalid + w.MaxErrorStateInvalid} {
+
+	if !slices.IsSorted(wrong) {
+		refuse("window: max error valid %d, init %d, invalid %d: expected valid >= init >= invalid >= 0",
+			wrong[3], wrong[2], wrong[1])
+	}
+
+	sums := [...]int{
+		w.MinOkStateInit + w.MaxErrorStateInit,
+		w.MinOkStateValid + w.MaxErrorStateValid,
+		w.MinOkStateInvalid + w.MaxErrorStateInvalid,
+	}
+	for _, sum := range sums {
 		if sum > w.WindowSize {
-			return fmt.Errorf("window: min ok + max error is %d in some state, more than the window size %d", sum, w.WindowSize)
+			refuse("window: min ok + max error is %d in some state, more than the window size %d", sum, w.WindowSize)
 		}
 	}
-	return nil
 }

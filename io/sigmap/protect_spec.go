@@ -1,126 +1,286 @@
 package sigmap
 
 import (
-	"fmt"
-	"slices"
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
 
 	"lockstep/io/messages"
 )
 
-// profile is what the name of a profile stands for.
+// ProtectionSpec is a protection as a bench file describes it. A place is the name of a signal, or
+// a position as in a DBC, "start|length", which is Intel unless "@0" follows. A split number has
+// two places, the lower bits in the first.
+//
+// The checksum covers all bytes of Range except its own bits and the bits in Skip. Own and skipped
+// bits count as 0; a byte without other bits is left out.
+//
+// The tag key names a field in a bench file. The tag of says which profiles have the field: see
+// profile.has.
+type ProtectionSpec struct {
+	Profile string `key:"profile"` // name of the profile: see profiles
+
+	Counter  []string `key:"counter"`                // places of the counter; empty: the profile's place, or no counter
+	Checksum []string `key:"checksum" of:"checksum"` // places of the checksum; empty: the profile's place
+	Offset   int      `key:"offset" of:"e2e"`        // start of checksum and counter, bytes after the first byte of Range
+	Range    []int    `key:"range" of:"checksum"`    // first and last byte covered; empty: the whole message
+	Skip     []string `key:"skip" of:"checksum"`     // places and bytes ("7") not covered
+	Reverse  bool     `key:"reverse" of:"open crc"`  // the bytes are processed from last to first
+
+	// Data identifiers. e2e-2, e2e-22: 16, by counter; other e2e: one; crc8: up to 16, by counter, or none.
+	DataIDs []uint32 `key:"data_ids,data_id" of:"data id"`
+	Nibble  []string `key:"nibble" of:"nibble"` // place of the data identifier's bits above the lowest 8
+
+	Modulus int  `key:"modulus"` // number of counter values, at least 2; 0: the profile's, or all values of its bits
+	Start   *int `key:"start"`   // first counter sent; nil: the profile's, or 0
+
+	Poly          uint32            `key:"poly" of:"open crc"`       // polynomial without its highest bit
+	Init          uint32            `key:"init" of:"open"`           // initial value of the register
+	XorOut        uint32            `key:"xor_out" of:"open"`        // mask XORed onto the result
+	XorPerID      map[uint32]uint32 `key:"xor_per_id" of:"open"`     // replacements of XorOut, by identifier
+	Reflect       bool              `key:"reflect" of:"open crc"`    // the lowest bit is first, in input and output
+	Subtract      bool              `key:"subtract" of:"open sum"`   // the sum is subtracted from Init, not added
+	IncludeID     string            `key:"include_id" of:"open"`     // one of IncludeIDs; the identifier is before the data, lowest first
+	IncludeLength bool              `key:"include_length" of:"open"` // the length of the frame is processed before all
+
+	// Received: largest counter step that is not WRONGSEQUENCE; 0: 3, or Modulus-2 if less.
+	MaxDelta    int  `key:"max_delta"`
+	MaxNoNew    *int `key:"max_no_new" of:"classic"`   // MaxNoNewOrRepeatedData; nil: no limit
+	SyncCounter int  `key:"sync_counter" of:"classic"` // SyncCounterInit
+
+	// Limits of the window; nil: ten frames, VALID after two good ones, until three are wrong or none is good.
+	Window *WindowLimits `key:"window"`
+}
+
+// IncludeIDs returns the values of ProtectionSpec.IncludeID; "" means "none".
+func IncludeIDs() []string { return []string{"none", "bytes", "nibbles"} }
+
+// idMode is the way in which a CRC includes the data identifier.
+type idMode uint8
+
+const (
+	noID          idMode = iota
+	idBoth               // low byte, then high byte, before the data
+	idAlternating        // before the data, the low byte if the counter is even, the high byte if odd
+	idLow                // low byte before the data
+	idNibble             // low byte and a zero before the data; the other bits are in Nibble
+	idAfter              // low byte, then high byte, after the data
+	idList               // the entry of DataIDs selected by the counter, after the data
+)
+
+// profile holds the parameters that a profile fixes.
 type profile struct {
 	name              string
 	algorithm         Algorithm
 	width, digit      uint8
 	poly, init, xor   uint32
-	ids               IDMode
-	modulus, start    int
-	checksum, counter string // own places, relative to Offset
+	ids               idMode
+	modulus, start    int    // 0: the specification gives them
+	checksum, counter string // places of the profile, relative to Offset
 	fold              Fold
 	classic           bool
 }
 
-// own tells whether the profile fixes the numbers of its checksum.
-func (f *profile) own() bool { return f.poly != 0 || f.fold != NoFold || f.algorithm == NoChecksum }
-
-// e2e tells whether f is one of AUTOSAR's.
-func (f *profile) e2e() bool { return f.ids != NoID }
-
-// profiles lists all of them.
+// profiles lists all profiles, with the numbers and the places of checksum and counter that the
+// profiles of AUTOSAR and SAE fix. For other profiles the specification gives them.
 func profiles() []profile {
 	one := profile{algorithm: CRC, width: 8, poly: 0x1D, modulus: 15, checksum: "0|8", counter: "8|4"}
-	two := profile{algorithm: CRC, width: 8, poly: 0x2F, init: 0xFF, xor: 0xFF, ids: IDList, modulus: 16, start: 1, checksum: "0|8", counter: "8|4"}
-	of := func(f profile, name string, ids IDMode, classic bool) profile {
+	two := profile{
+		algorithm: CRC, width: 8, poly: 0x2F, init: 0xFF, xor: 0xFF,
+		modulus: 16, start: 1, checksum: "0|8", counter: "8|4",
+	}
+	five := profile{
+		algorithm: CRC, width: 16, poly: 0x1021, init: 0xFFFF,
+		modulus: 256, checksum: "0|16", counter: "16|8",
+	}
+	j1939 := profile{algorithm: Sum, digit: 8, checksum: "60|4", counter: "56|4"}
+	of := func(f profile, name string, ids idMode, classic bool) profile {
 		f.name, f.ids, f.classic = name, ids, classic
 		return f
 	}
+
+	folded := func(name string, fold Fold, modulus int) profile {
+		f := j1939
+		f.name, f.fold, f.modulus = name, fold, modulus
+		return f
+	}
+
 	return []profile{
-		of(one, "e2e-1a", IDBoth, true), of(one, "e2e-1b", IDAlternating, true),
-		of(one, "e2e-1low", IDLow, true), of(one, "e2e-1c", IDNibble, true),
-		of(one, "e2e-11a", IDBoth, false), of(one, "e2e-11c", IDNibble, false),
-		of(two, "e2e-2", IDList, true), of(two, "e2e-22", IDList, false),
-		{name: "e2e-5", algorithm: CRC, width: 16, poly: 0x1021, init: 0xFFFF, ids: IDAfter, modulus: 256, checksum: "0|16", counter: "16|8"},
+		of(one, "e2e-1a", idBoth, true),
+		of(one, "e2e-1b", idAlternating, true),
+		of(one, "e2e-1low", idLow, true),
+		of(one, "e2e-1c", idNibble, true),
+		of(one, "e2e-11a", idBoth, false),
+		of(one, "e2e-11c", idNibble, false),
+		of(two, "e2e-2", idList, true),
+		of(two, "e2e-22", idList, false),
+		of(five, "e2e-5", idAfter, false),
 		{name: "crc8", algorithm: CRC, width: 8},
 		{name: "crc16", algorithm: CRC, width: 16},
 		{name: "sum", algorithm: Sum, digit: 8},
 		{name: "nibble-sum", algorithm: Sum, digit: 4},
 		{name: "bit-sum", algorithm: Sum, digit: 1},
 		{name: "xor", algorithm: XOR},
-		{name: "j1939-tsc1", algorithm: Sum, digit: 8, fold: FoldTSC1, modulus: 8, checksum: "60|4", counter: "56|4"},
-		{name: "j1939-xbr", algorithm: Sum, digit: 8, fold: FoldXBR, modulus: 16, checksum: "60|4", counter: "56|4"},
+		folded("j1939-tsc1", FoldTSC1, 8),
+		folded("j1939-xbr", FoldXBR, 16),
 		{name: "counter-only"},
 	}
 }
 
-// NewProtection compiles a specification for message m.
-func NewProtection(spec messages.ProtectionSpec, m *messages.Message) (Protection, error) {
-	p, err := newProtection(spec, m)
-	if err != nil {
-		err = fmt.Errorf("sigmap: message %s: %w", m.Name, err)
+// Profiles returns the names of all profiles.
+func Profiles() (names []string) {
+	for _, f := range profiles() {
+		names = append(names, f.name)
 	}
+	return names
+}
+
+// e2e reports whether f is a profile of AUTOSAR E2E.
+func (f *profile) e2e() bool { return f.ids != noID }
+
+// has reports whether f has the fields of a class, the tag of in ProtectionSpec.
+func (f *profile) has(class string) bool {
+	crc := f.algorithm == CRC
+	open := f.poly == 0 && f.fold == NoFold && f.algorithm != NoChecksum // parameters are free
+	return map[string]bool{
+		"":         true,
+		"checksum": f.algorithm != NoChecksum,
+		"open":     open,
+		"open crc": open && crc,
+		"open sum": open && f.algorithm == Sum,
+		"e2e":      f.e2e(),
+		"data id":  f.e2e() || crc && f.width == 8,
+		"nibble":   f.ids == idNibble,
+		"classic":  f.classic,
+	}[class]
+}
+
+// NewProtection compiles a specification for message m.
+func NewProtection(spec ProtectionSpec, m *messages.Message) (p Protection, err error) {
+	err = try(func() { p = newProtection(spec, m) })
 	return p, err
 }
 
-// newProtection is NewProtection whose errors do not say of which message they are.
-func newProtection(spec messages.ProtectionSpec, m *messages.Message) (Protection, error) {
-	c := protector{spec: spec, m: m, p: Protection{Profile: spec.Profile}}
+func newProtection(spec ProtectionSpec, m *messages.Message) Protection {
 	list := profiles()
-	i := slices.IndexFunc(list, func(f profile) bool { return f.name == spec.Profile })
+	i, near := findByName(list, spec.Profile, func(f *profile) string { return f.name })
 	if i < 0 {
-		var names []string
-		for _, f := range list {
-			names = append(names, f.name)
-		}
-		return Protection{}, problemf(ErrUnknown, "protection: profile %q; %s", spec.Profile, nearest(spec.Profile, names))
+		refuse("protection: profile %q; %s", spec.Profile, near)
 	}
-	c.f = list[i]
-	for _, step := range []func() error{c.keys, c.span, c.places, c.counter, c.ids, c.checksum, c.order, c.sequence, c.window} {
-		if err := step(); err != nil {
-			return Protection{}, problemf(ErrProtection, "protection %s: %w", spec.Profile, err)
-		}
+	c := protectionCompiler{spec: spec, f: list[i], m: m, p: Protection{Profile: spec.Profile}}
+	steps := []func(){
+		c.checkKeys, c.setRange, c.compilePlaces, c.setCounter, c.checkDataIDs,
+		c.setChecksum, c.listTerms, c.setSequence, c.setWindow,
 	}
-	return c.p, nil
+	for _, step := range steps {
+		inContext("protection "+spec.Profile, step)
+	}
+	return c.p
 }
 
-// protector is NewProtection at work.
-type protector struct {
-	spec        messages.ProtectionSpec
-	f           profile
-	m           *messages.Message
-	p           Protection
-	first, last int           // bytes covered
-	own         messages.Bits // of the checksum
-}
-
-// keys refuses what the profile has no use for.
-func (c *protector) keys() error {
-	s, f := &c.spec, &c.f
-	crc := f.algorithm == CRC
-	for _, k := range []struct {
-		name        string
-		given, fits bool
-	}{
-		{"offset", s.Offset != 0, f.e2e()},
-		{"checksum", len(s.Checksum) > 0, f.algorithm != NoChecksum},
-		{"range", len(s.Range) > 0, f.algorithm != NoChecksum},
-		{"skip", len(s.Skip) > 0, f.algorithm != NoChecksum},
-		{"reverse", s.Reverse, crc && !f.own()},
-		{"data id", len(s.DataIDs) > 0, f.e2e() || crc && f.width == 8},
-		{"nibble", len(s.Nibble) > 0, f.ids == IDNibble},
-		{"poly", s.Poly != 0, crc && !f.own()},
-		{"init", s.Init != 0, !f.own()},
-		{"xor out", s.XorOut != 0, !f.own()},
-		{"xor per id", len(s.XorPerID) > 0, !f.own()},
-		{"reflect", s.Reflect, crc && !f.own()},
-		{"subtract", s.Subtract, f.algorithm == Sum && !f.own()},
-		{"include id", s.IncludeID != "" && s.IncludeID != "none", !f.own()},
-		{"include length", s.IncludeLength, !f.own()},
-		{"max no new", s.MaxNoNew != nil, f.classic},
-		{"sync counter", s.SyncCounter != 0, f.classic},
-	} {
-		if k.given && !k.fits {
-			return fmt.Errorf("%s: the profile has no such thing", k.name)
+// checkKeys refuses fields that the profile does not have.
+func (c *protectionCompiler) checkKeys() {
+	spec := reflect.ValueOf(c.spec)
+	for i := range spec.NumField() {
+		field, v := spec.Type().Field(i), spec.Field(i)
+		given := !v.IsZero() && v.Interface() != IncludeIDs()[0]
+		if given && !c.f.has(field.Tag.Get("of")) {
+			keys := strings.Split(field.Tag.Get("key"), ",")
+			refuse("%s: the profile does not have this key", strings.ReplaceAll(keys[len(keys)-1], "_", " "))
 		}
 	}
-	return nil
+}
+
+// part is a number of a protection: checksum, counter or nibble.
+type part struct {
+	name string
+	at   *Split
+}
+
+// parts returns the numbers of a protection with their names in errors.
+func (p *Protection) parts() [3]part {
+	return [3]part{{"checksum", &p.Checksum}, {"counter", &p.Counter}, {"nibble", &p.Nibble}}
+}
+
+// bits returns the bits of the frame that s takes.
+func (s *Split) bits() (bits messages.Bits) {
+	var data [64]byte
+	s.Store(&data, s.Mask())
+	for i, b := range data {
+		bits[i/8] |= uint64(b) << (i % 8 * 8)
+	}
+	return bits
+}
+
+// Carries returns the part of the protection that signal s overlaps: "counter", "checksum",
+// "data id", or "" for none.
+func (p *Protection) Carries(s *messages.Signal) string {
+	at, _ := s.Bits()
+	for _, part := range p.parts() {
+		if bits := part.at.bits(); bits.Overlaps(&at) {
+			return strings.Replace(part.name, "nibble", "data id", 1)
+		}
+	}
+
+	return ""
+}
+
+// findPosition returns the signal and the bits of a place: the name of a signal of m, or a
+// position as in a DBC, "start|length", which is Intel unless "@0" follows.
+func findPosition(m *messages.Message, place string) (s *messages.Signal, bits messages.Bits) {
+	if at, length, ok := strings.Cut(place, "|"); ok {
+		length, order, given := strings.Cut(length, "@")
+		start, err1 := strconv.Atoi(at)
+		size, err2 := strconv.Atoi(length)
+		if err := errors.Join(err1, err2); err != nil || given && order != "0" && order != "1" {
+			refuse("%q is not a position: "+
+				"expected start|length, start|length@1 (Intel) or start|length@0 (Motorola)", place)
+		}
+
+		s = &messages.Signal{Name: place, Start: start, Len: size, BigEndian: order == "0"}
+	} else {
+		i, near := findByName(m.Signals, place, signalName)
+		if i < 0 {
+			refuse("the message has no signal %q; %s", place, near)
+		}
+		s = &m.Signals[i]
+	}
+
+	bits, ok := s.Bits()
+	if !ok || bits.Bytes() > m.Len {
+		refuse("%s (%d|%d) does not fit the message's %d bytes", place, s.Start, s.Len, m.Len)
+	}
+	return s, bits
+}
+
+// compileSplit compiles a number in one or two places of m and returns the bits that it
+// takes.
+func compileSplit(m *messages.Message, places []string) (s Split, taken messages.Bits) {
+	if len(places) > len(s.Part) {
+		refuse("%d places: a number is in one or two, its lower bits in the first", len(places))
+	}
+	total := 0
+	for i, place := range places {
+		sig, at := findPosition(m, place)
+		switch {
+		case sig.Float:
+			refuse("signal %s is a floating-point number", place)
+		case sig.MuxedBy != "":
+			refuse("signal %s is not in every frame: it is multiplexed by %s", place, sig.MuxedBy)
+		case at.Overlaps(&taken):
+			refuse("%s and %s share bits", places[0], place)
+		}
+
+		total += sig.Len
+		taken.Add(&at)
+		f := rawField(sig)
+		s.Part[i] = BitRange{f.At, f.Shift, f.Len, f.Big}
+		s.N++
+	}
+
+	if total > 16 {
+		refuse("%s: %d bits; 1 to 16 are possible", strings.Join(places, " and "), total)
+	}
+	return s, taken
 }

@@ -10,8 +10,8 @@ import (
 	"lockstep/io/messages"
 )
 
-// protection compiles a specification for a message without signals.
-func protection(t *testing.T, n int, id uint32, spec messages.ProtectionSpec) Protection {
+// protection returns a compiled specification for a message without signals.
+func protection(t *testing.T, n int, id uint32, spec ProtectionSpec) Protection {
 	t.Helper()
 	p, err := NewProtection(spec, &messages.Message{Name: "Frame", ID: id, Len: n})
 	if err != nil {
@@ -22,7 +22,7 @@ func protection(t *testing.T, n int, id uint32, spec messages.ProtectionSpec) Pr
 
 func at(n int) *int { return &n }
 
-// upTo is 0, 1 ... n-1.
+// upTo returns 0, 1 ... n-1.
 func upTo(n int) (list []uint32) {
 	for i := range n {
 		list = append(list, uint32(i))
@@ -41,7 +41,7 @@ func TestProfilesOneAndElevenGiveTheKnownFrames(t *testing.T) {
 		"e2e-1b":   "ce00 0201 7402 b803 a704 6b05 1d06 d107 1c08 d009 a60a 6a0b 750c b90d cf0e ce00",
 		"e2e-1low": "ce00 9301 7402 2903 a704 fa05 1d06 4007 1c08 4109 a60a fb0b 750c 280d cf0e ce00",
 	} {
-		p := protection(t, 8, 0x100, messages.ProtectionSpec{Profile: name, DataIDs: []uint32{0x123}})
+		p := protection(t, 8, 0x100, ProtectionSpec{Profile: name, DataIDs: []uint32{0x123}})
 		for i, two := range strings.Fields(want) {
 			var data [64]byte
 			p.Protect(&data, 8, 0x100)
@@ -54,7 +54,7 @@ func TestProfilesOneAndElevenGiveTheKnownFrames(t *testing.T) {
 
 func TestProfilesTwoAndTwentyTwoGiveTheKnownFrames(t *testing.T) {
 	for _, name := range []string{"e2e-2", "e2e-22"} {
-		p := protection(t, 8, 0x100, messages.ProtectionSpec{Profile: name, DataIDs: upTo(16)})
+		p := protection(t, 8, 0x100, ProtectionSpec{Profile: name, DataIDs: upTo(16)})
 		for _, want := range []string{"6101", "bc02"} { // the counter is stepped before the first frame
 			data := [64]byte{2: 2, 3, 4, 5, 6, 7}
 			p.Protect(&data, 8, 0x100)
@@ -62,7 +62,7 @@ func TestProfilesTwoAndTwentyTwoGiveTheKnownFrames(t *testing.T) {
 				t.Errorf("%s: %s, want %s02...", name, got, want)
 			}
 		}
-		p = protection(t, 8, 0x100, messages.ProtectionSpec{Profile: name, DataIDs: upTo(16), Start: at(0)})
+		p = protection(t, 8, 0x100, ProtectionSpec{Profile: name, DataIDs: upTo(16), Start: at(0)})
 		data := [64]byte{2: 2, 3, 4, 5, 6, 7}
 		p.Protect(&data, 8, 0x100)
 		if got := hex.EncodeToString(data[:2]); got != "2a00" {
@@ -76,7 +76,7 @@ func TestProfileFiveGivesTheKnownFrames(t *testing.T) {
 		n, offset int
 		want      []string
 	}{{8, 0, []string{"1cca00", "cf8d01"}}, {16, 8, []string{"289100", "fbd601"}}} {
-		p := protection(t, c.n, 0x100, messages.ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{0x1234}, Offset: c.offset})
+		p := protection(t, c.n, 0x100, ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{0x1234}, Offset: c.offset})
 		for _, want := range c.want {
 			var data [64]byte
 			p.Protect(&data, c.n, 0x100)
@@ -92,28 +92,28 @@ func TestCRCsOfTheDigitsAreTheKnownCheckValues(t *testing.T) {
 	data := [64]byte{}
 	copy(data[:], "123456789")
 	for name, c := range map[string]struct {
-		spec messages.ProtectionSpec
+		spec ProtectionSpec
 		want uint32
 	}{
-		"SAE J1850":       {messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF}, 0x4B},
-		"AUTOSAR 0x2F":    {messages.ProtectionSpec{Profile: "crc8", Poly: 0x2F, Init: 0xFF, XorOut: 0xFF}, 0xDF},
-		"profile 1":       {messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D}, 0x37},
-		"CCITT-FALSE":     {messages.ProtectionSpec{Profile: "crc16", Poly: 0x1021, Init: 0xFFFF}, 0x29B1},
-		"MAXIM, mirrored": {messages.ProtectionSpec{Profile: "crc8", Poly: 0x31, Reflect: true}, 0xA1},
-		"RIELLO, its initial value has no symmetry": {messages.ProtectionSpec{Profile: "crc16", Poly: 0x1021, Init: 0xB2AA, Reflect: true}, 0x63D0},
+		"SAE J1850":       {ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF}, 0x4B},
+		"AUTOSAR 0x2F":    {ProtectionSpec{Profile: "crc8", Poly: 0x2F, Init: 0xFF, XorOut: 0xFF}, 0xDF},
+		"profile 1":       {ProtectionSpec{Profile: "crc8", Poly: 0x1D}, 0x37},
+		"CCITT-FALSE":     {ProtectionSpec{Profile: "crc16", Poly: 0x1021, Init: 0xFFFF}, 0x29B1},
+		"MAXIM, mirrored": {ProtectionSpec{Profile: "crc8", Poly: 0x31, Reflect: true}, 0xA1},
+		"RIELLO, its initial value has no symmetry": {ProtectionSpec{Profile: "crc16", Poly: 0x1021, Init: 0xB2AA, Reflect: true}, 0x63D0},
 	} {
 		c.spec.Range, c.spec.Checksum = []int{0, 8}, []string{"72|8"}
 		if c.spec.Profile == "crc16" {
 			c.spec.Checksum[0] = "72|16"
 		}
 		p := protection(t, 12, 0x100, c.spec)
-		if got := p.value(&data); got != c.want {
+		if got := p.checksum(&data); got != c.want {
 			t.Errorf("%s: 0x%X, want 0x%X", name, got, c.want)
 		}
 	}
 }
 
-// division is a CRC as the remainder of a division of the whole message, bit by
+// division returns a CRC as the remainder of a division of the whole message, bit by
 // bit: no register, no table.
 func division(message []byte, f *profile) uint32 {
 	w := int(f.width)
@@ -142,7 +142,7 @@ func division(message []byte, f *profile) uint32 {
 	return rest ^ f.xor
 }
 
-// autosar are the profiles of the AUTOSAR E2E library.
+// autosar lists the profiles of the AUTOSAR E2E library.
 func autosar() (list []profile) {
 	for _, f := range profiles() {
 		if f.e2e() {
@@ -152,19 +152,19 @@ func autosar() (list []profile) {
 	return list
 }
 
-// random is a specification of profile f for a message of n bytes, somewhere in
-// it, with random identifiers; offset is where it begins.
-func random(f profile, n int, r *rand.Rand) (spec messages.ProtectionSpec, offset int) {
-	spec = messages.ProtectionSpec{Profile: f.name, Offset: r.IntN(n - 2)}
+// random returns a specification of profile f at a random place in a message of n bytes,
+// with random identifiers; offset is its first byte.
+func random(f profile, n int, r *rand.Rand) (spec ProtectionSpec, offset int) {
+	spec = ProtectionSpec{Profile: f.name, Offset: r.IntN(n - 2)}
 	want := 1
-	if f.ids == IDList {
+	if f.ids == idList {
 		want = 16
 	}
 	for range want {
 		id := r.Uint32N(0x10000)
-		if f.ids == IDList {
+		if f.ids == idList {
 			id >>= 8
-		} else if f.ids == IDNibble {
+		} else if f.ids == idNibble {
 			id >>= 4
 		}
 		spec.DataIDs = append(spec.DataIDs, id)
@@ -174,7 +174,7 @@ func random(f profile, n int, r *rand.Rand) (spec messages.ProtectionSpec, offse
 
 var lengths = []int{3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64}
 
-func TestProfilesAgreeWithADivisionBitByBit(t *testing.T) {
+func TestProfilesEqualPolynomialDivision(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, f := range autosar() {
 		for range 300 {
@@ -192,13 +192,13 @@ func TestProfilesAgreeWithADivisionBitByBit(t *testing.T) {
 			lo, hi := byte(id), byte(id>>8)
 			var message []byte
 			switch f.ids {
-			case IDBoth:
+			case idBoth:
 				message = []byte{lo, hi}
-			case IDAlternating:
+			case idAlternating:
 				message = []byte{[]byte{lo, hi}[counter%2]}
-			case IDLow:
+			case idLow:
 				message = []byte{lo}
-			case IDNibble:
+			case idNibble:
 				message = []byte{lo, 0}
 				if data[offset+1]>>4 != hi {
 					t.Fatalf("%s: % x: the high nibble of byte %d is not %X", f.name, data[:n], offset+1, hi)
@@ -208,9 +208,9 @@ func TestProfilesAgreeWithADivisionBitByBit(t *testing.T) {
 			message = append(message, data[:offset]...)
 			message = append(message, data[offset+size:n]...)
 			switch f.ids {
-			case IDAfter:
+			case idAfter:
 				message = append(message, lo, hi)
-			case IDList:
+			case idList:
 				message = append(message, byte(spec.DataIDs[counter]))
 			}
 			want := division(message, &f)
@@ -218,7 +218,7 @@ func TestProfilesAgreeWithADivisionBitByBit(t *testing.T) {
 			if size == 2 {
 				got |= uint32(data[offset+1]) << 8
 			}
-			if count := uint32(data[offset+size]) & (p.Counter.mask()); got != want || count != counter {
+			if count := uint32(data[offset+size]) & (p.Counter.Mask()); got != want || count != counter {
 				t.Fatalf("%s at %d: % x: checksum 0x%X and counter %d, want 0x%X and %d", f.name, offset, data[:n], got, count, want, counter)
 			}
 		}
@@ -247,8 +247,8 @@ func TestEverySingleWrongBitIsFound(t *testing.T) {
 				got := then.Check(&bad, n, 0x100).Frame
 				// Another counter takes another data identifier, which may undo
 				// what it changed; then the counter is wrong.
-				counter := f.ids == IDAlternating || f.ids == IDList
-				counter = counter && p.Counter.load(&bad) != p.Counter.load(&data)
+				counter := f.ids == idAlternating || f.ids == idList
+				counter = counter && p.Counter.Load(&bad) != p.Counter.Load(&data)
 				if got == FrameOK || got != FrameError && !counter {
 					t.Errorf("%s, %d bytes: bit %d is wrong: %v", f.name, n, bit, got)
 				}
@@ -260,7 +260,7 @@ func TestEverySingleWrongBitIsFound(t *testing.T) {
 	}
 }
 
-// scattered takes places for numbers of the given bits out of a message of n bytes,
+// scattered returns places for numbers of the given bits out of a message of n bytes,
 // at random, in both byte orders, some split in two.
 func scattered(n int, widths []int, r *rand.Rand) (places [][]string, taken messages.Bits) {
 	for _, width := range widths {
@@ -277,7 +277,7 @@ func scattered(n int, widths []int, r *rand.Rand) (places [][]string, taken mess
 				if !ok || bits.Bytes() > n || bits.Overlaps(&taken) {
 					continue
 				}
-				taken.Join(&bits)
+				taken.Add(&bits)
 				order := 1
 				if s.BigEndian {
 					order = 0
@@ -291,7 +291,7 @@ func scattered(n int, widths []int, r *rand.Rand) (places [][]string, taken mess
 	return places, taken
 }
 
-func TestWhatIsProtectedAnywhereIsFoundOKAndNothingElseIsTouched(t *testing.T) {
+func TestProtectionAtRandomPlacesIsOKAndChangesNoOtherBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, f := range profiles() {
 		for range 200 {
@@ -313,7 +313,7 @@ func TestWhatIsProtectedAnywhereIsFoundOKAndNothingElseIsTouched(t *testing.T) {
 			}
 			places, taken := scattered(n, []int{count, width, 4}, r)
 			spec.Counter, spec.Checksum = places[0], places[1]
-			if f.ids == IDNibble {
+			if f.ids == idNibble {
 				spec.Nibble = places[2]
 			}
 			if f.algorithm == NoChecksum {
@@ -345,9 +345,9 @@ func TestWhatIsProtectedAnywhereIsFoundOKAndNothingElseIsTouched(t *testing.T) {
 
 func TestGroupsOfOneFrameDoNotDisturbEachOther(t *testing.T) {
 	const n, id = 64, 0x13B
-	inner := protection(t, n, id, messages.ProtectionSpec{Profile: "e2e-1a", DataIDs: []uint32{0x13B}, Range: []int{8, 15}})
-	other := protection(t, n, id, messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, Range: []int{16, 31}, Checksum: []string{"248|8"}, Counter: []string{"240|4"}})
-	outer := protection(t, n, id, messages.ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{7}})
+	inner := protection(t, n, id, ProtectionSpec{Profile: "e2e-1a", DataIDs: []uint32{0x13B}, Range: []int{8, 15}})
+	other := protection(t, n, id, ProtectionSpec{Profile: "crc8", Poly: 0x1D, Range: []int{16, 31}, Checksum: []string{"248|8"}, Counter: []string{"240|4"}})
+	outer := protection(t, n, id, ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{7}})
 	groups := []*Protection{&inner, &other, &outer}
 	judges := []Protection{inner, other, outer}
 	r := rand.New(rand.NewPCG(7, 8))

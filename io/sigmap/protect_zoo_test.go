@@ -7,20 +7,19 @@ import (
 	"testing"
 
 	"lockstep/io/can"
-	"lockstep/io/messages"
 )
 
-// A zoo of checksums found on real networks, each as the data of a bench file and
+// zoo: checksums found on real networks, each as the data of a bench file and
 // as the plainest code for it: the frame with its checksum bits zero and its
 // identifier in, the checksum out.
 type kept struct {
 	n    int
 	id   uint32
-	spec messages.ProtectionSpec
+	spec ProtectionSpec
 	sum  func(d []byte, id uint32) uint32
 }
 
-// crc8 is CRC-8 by shifting.
+// crc8 returns a CRC-8 by shifting.
 func crc8(data []byte, poly, init, xor byte) byte {
 	s := init
 	for _, b := range data {
@@ -36,7 +35,7 @@ func crc8(data []byte, poly, init, xor byte) byte {
 	return s ^ xor
 }
 
-// nibbles is the sum of all nibbles.
+// nibbles returns the sum of all nibbles.
 func nibbles(data []byte) (s uint32) {
 	for _, b := range data {
 		s += uint32(b>>4) + uint32(b&15)
@@ -44,7 +43,7 @@ func nibbles(data []byte) (s uint32) {
 	return s
 }
 
-// total is the sum of all bytes.
+// total returns the sum of all bytes.
 func total(data []byte) (s uint32) {
 	for _, b := range data {
 		s += uint32(b)
@@ -63,11 +62,11 @@ func one(place string) []string { return []string{place} }
 func zoo() map[string]kept {
 	getriebe := []uint32{0x3F, 0x69, 0x39, 0xDC, 0x94, 0xF9, 0x14, 0x64, 0xD8, 0x6A, 0x34, 0xCE, 0xA2, 0x55, 0xB5, 0x2C}
 	return map[string]kept{
-		"VW MQB": {8, 0xAD, messages.ProtectionSpec{Profile: "e2e-2", DataIDs: getriebe},
+		"VW MQB": {8, 0xAD, ProtectionSpec{Profile: "e2e-2", DataIDs: getriebe},
 			func(d []byte, _ uint32) uint32 {
 				return uint32(crc8(append(append([]byte{}, d[1:]...), byte(getriebe[d[1]&15])), 0x2F, 0xFF, 0xFF))
 			}},
-		"VW PQ": {8, 0x1A0, messages.ProtectionSpec{Profile: "xor", Checksum: one("56|8"), Counter: one("52|4")},
+		"VW PQ": {8, 0x1A0, ProtectionSpec{Profile: "xor", Checksum: one("56|8"), Counter: one("52|4")},
 			func(d []byte, _ uint32) uint32 {
 				s := byte(0)
 				for _, b := range d[:7] {
@@ -75,7 +74,7 @@ func zoo() map[string]kept {
 				}
 				return uint32(s)
 			}},
-		"VW MLB": {8, 0x109, messages.ProtectionSpec{Profile: "xor", Init: 0x08, Checksum: one("0|8"), Counter: one("8|4")},
+		"VW MLB": {8, 0x109, ProtectionSpec{Profile: "xor", Init: 0x08, Checksum: one("0|8"), Counter: one("8|4")},
 			func(d []byte, _ uint32) uint32 {
 				s := byte(8)
 				for _, b := range d[1:] {
@@ -83,11 +82,11 @@ func zoo() map[string]kept {
 				}
 				return uint32(s)
 			}},
-		"Hyundai CRC-8": {8, 0x38D, messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0x22, XorOut: 0xDF, Checksum: one("56|8"), Counter: one("52|4")},
+		"Hyundai CRC-8": {8, 0x38D, ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0x22, XorOut: 0xDF, Checksum: one("56|8"), Counter: one("52|4")},
 			func(d []byte, _ uint32) uint32 { return uint32(crc8(d[:7], 0x1D, 0xFD^0xDF, 0xDF)) }},
-		"Hyundai TCS13": {8, 0x394, messages.ProtectionSpec{Profile: "nibble-sum", Subtract: true, Checksum: one("48|4"), Counter: one("13|3"), Skip: one("7")},
+		"Hyundai TCS13": {8, 0x394, ProtectionSpec{Profile: "nibble-sum", Subtract: true, Checksum: one("48|4"), Counter: one("13|3"), Skip: one("7")},
 			func(d []byte, _ uint32) uint32 { return (16 - nibbles(d[:7])%16) % 16 }},
-		"Hyundai WHL_SPD11": {8, 0x386, messages.ProtectionSpec{Profile: "bit-sum", XorOut: 9, Checksum: []string{"46|2", "62|2"},
+		"Hyundai WHL_SPD11": {8, 0x386, ProtectionSpec{Profile: "bit-sum", XorOut: 9, Checksum: []string{"46|2", "62|2"},
 			Counter: []string{"14|2", "30|2"}, Skip: []string{"14|2", "30|2"}},
 			func(d []byte, _ uint32) (s uint32) {
 				for i, b := range d {
@@ -98,38 +97,38 @@ func zoo() map[string]kept {
 				}
 				return s&15 ^ 9
 			}},
-		"Nissan": {8, 0x169, messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF, Checksum: one("56|8"), Counter: one("48|4")},
+		"Nissan": {8, 0x169, ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF, Checksum: one("56|8"), Counter: one("48|4")},
 			func(d []byte, _ uint32) uint32 { return uint32(crc8(d[:7], 0x1D, 0xFF, 0xFF)) }},
-		"Rivian": {8, 0x120, messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, XorPerID: map[uint32]uint32{0x120: 0x3F, 0x160: 0x63}, Checksum: one("0|8"), Counter: one("8|4")},
+		"Rivian": {8, 0x120, ProtectionSpec{Profile: "crc8", Poly: 0x1D, XorPerID: map[uint32]uint32{0x120: 0x3F, 0x160: 0x63}, Checksum: one("0|8"), Counter: one("8|4")},
 			func(d []byte, _ uint32) uint32 { return uint32(crc8(d[1:], 0x1D, 0, 0x3F)) }},
-		"Chrysler": {8, 0x292, messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF, Checksum: one("56|8"), Counter: one("52|4")},
+		"Chrysler": {8, 0x292, ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF, Checksum: one("56|8"), Counter: one("52|4")},
 			func(d []byte, _ uint32) uint32 { return uint32(crc8(d[:7], 0x1D, 0xFF, 0xFF)) }},
-		"FCA Giorgio": {8, 0x106, messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, XorOut: 0x0A, XorPerID: map[uint32]uint32{0xDE: 0x10, 0x106: 0xF6, 0x122: 0xF1}, Checksum: one("56|8"), Counter: one("48|4")},
+		"FCA Giorgio": {8, 0x106, ProtectionSpec{Profile: "crc8", Poly: 0x1D, XorOut: 0x0A, XorPerID: map[uint32]uint32{0xDE: 0x10, 0x106: 0xF6, 0x122: 0xF1}, Checksum: one("56|8"), Counter: one("48|4")},
 			func(d []byte, _ uint32) uint32 { return uint32(crc8(d[:7], 0x1D, 0, 0xF6)) }},
-		"FCA Giorgio, another": {8, 0x100, messages.ProtectionSpec{Profile: "crc8", Poly: 0x1D, XorOut: 0x0A, XorPerID: map[uint32]uint32{0xDE: 0x10}, Checksum: one("56|8"), Counter: one("48|4")},
+		"FCA Giorgio, another": {8, 0x100, ProtectionSpec{Profile: "crc8", Poly: 0x1D, XorOut: 0x0A, XorPerID: map[uint32]uint32{0xDE: 0x10}, Checksum: one("56|8"), Counter: one("48|4")},
 			func(d []byte, _ uint32) uint32 { return uint32(crc8(d[:7], 0x1D, 0, 0x0A)) }},
-		"Honda": {5, 0xE4, messages.ProtectionSpec{Profile: "nibble-sum", Init: 8, Subtract: true, IncludeID: "nibbles", Checksum: one("32|4"), Counter: one("36|2")},
+		"Honda": {5, 0xE4, ProtectionSpec{Profile: "nibble-sum", Init: 8, Subtract: true, IncludeID: "nibbles", Checksum: one("32|4"), Counter: one("36|2")},
 			func(d []byte, id uint32) uint32 { return (8 - nibbles(idBytes(id)) - nibbles(d)) & 15 }},
-		"Honda, 29 bits": {8, 0x12F81100 | can.EFF, messages.ProtectionSpec{Profile: "nibble-sum", Init: 11, Subtract: true, IncludeID: "nibbles", Checksum: one("56|4"), Counter: one("60|2")},
+		"Honda, 29 bits": {8, 0x12F81100 | can.EFF, ProtectionSpec{Profile: "nibble-sum", Init: 11, Subtract: true, IncludeID: "nibbles", Checksum: one("56|4"), Counter: one("60|2")},
 			func(d []byte, id uint32) uint32 { return (11 - nibbles(idBytes(id)) - nibbles(d)) & 15 }},
-		"Toyota": {8, 0x2E4, messages.ProtectionSpec{Profile: "sum", IncludeID: "bytes", IncludeLength: true, Checksum: one("56|8")},
+		"Toyota": {8, 0x2E4, ProtectionSpec{Profile: "sum", IncludeID: "bytes", IncludeLength: true, Checksum: one("56|8")},
 			func(d []byte, id uint32) uint32 { return (8 + total(idBytes(id)) + total(d)) & 0xFF }},
-		"Tesla": {8, 0x175, messages.ProtectionSpec{Profile: "sum", IncludeID: "bytes", Checksum: one("56|8"), Counter: one("52|4")},
+		"Tesla": {8, 0x175, ProtectionSpec{Profile: "sum", IncludeID: "bytes", Checksum: one("56|8"), Counter: one("52|4")},
 			func(d []byte, id uint32) uint32 { return (total(idBytes(id)) + total(d)) & 0xFF }},
-		"Subaru": {8, 0x139, messages.ProtectionSpec{Profile: "sum", IncludeID: "bytes", Checksum: one("0|8"), Counter: one("8|4")},
+		"Subaru": {8, 0x139, ProtectionSpec{Profile: "sum", IncludeID: "bytes", Checksum: one("0|8"), Counter: one("8|4")},
 			func(d []byte, id uint32) uint32 { return (total(idBytes(id)) + total(d[1:])) & 0xFF }},
-		"PSA": {8, 0x452, messages.ProtectionSpec{Profile: "nibble-sum", Init: 4, Subtract: true, Checksum: one("60|4"), Counter: one("56|4")},
+		"PSA": {8, 0x452, ProtectionSpec{Profile: "nibble-sum", Init: 4, Subtract: true, Checksum: one("60|4"), Counter: one("56|4")},
 			func(d []byte, _ uint32) uint32 { return (4 - nibbles(d)) & 15 }},
-		"body": {8, 0x250, messages.ProtectionSpec{Profile: "crc8", Poly: 0xD5, Init: 0xFF, Reverse: true, Checksum: one("56|8"), Counter: one("52|4")},
+		"body": {8, 0x250, ProtectionSpec{Profile: "crc8", Poly: 0xD5, Init: 0xFF, Reverse: true, Checksum: one("56|8"), Counter: one("52|4")},
 			func(d []byte, _ uint32) uint32 {
 				return uint32(crc8([]byte{d[6], d[5], d[4], d[3], d[2], d[1], d[0]}, 0xD5, 0xFF, 0))
 			}},
-		"J1939 TSC1": {8, 0x0C000003 | can.EFF, messages.ProtectionSpec{Profile: "j1939-tsc1"},
+		"J1939 TSC1": {8, 0x0C000003 | can.EFF, ProtectionSpec{Profile: "j1939-tsc1"},
 			func(d []byte, id uint32) uint32 {
 				s := total(d[:7]) + uint32(d[7]&15) + total(idBytes(id))
 				return (s>>6&3 + s>>3 + s) & 7
 			}},
-		"J1939 XBR": {8, 0x0C040B2A | can.EFF, messages.ProtectionSpec{Profile: "j1939-xbr"},
+		"J1939 XBR": {8, 0x0C040B2A | can.EFF, ProtectionSpec{Profile: "j1939-xbr"},
 			func(d []byte, id uint32) uint32 {
 				s := total(d[:7]) + uint32(d[7]&15) + total(idBytes(id))
 				return (s>>4 + s) & 15
@@ -137,7 +136,7 @@ func zoo() map[string]kept {
 	}
 }
 
-func TestChecksumsOfRealNetworksAreWrittenAsData(t *testing.T) {
+func TestChecksumsOfRealNetworksAreReproduced(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for name, k := range zoo() {
 		p := protection(t, k.n, k.id, k.spec)
@@ -150,10 +149,10 @@ func TestChecksumsOfRealNetworksAreWrittenAsData(t *testing.T) {
 			counter := p.Next
 			p.Protect(&data, k.n, id)
 			open := data
-			p.Checksum.store(&open, 0)
-			got, want := p.Checksum.load(&data), k.sum(open[:k.n], id)
-			if got != want || p.Modulus > 0 && p.Counter.load(&data) != counter {
-				t.Fatalf("%s: % x: checksum 0x%X, counter %d; want 0x%X, %d", name, data[:k.n], got, p.Counter.load(&data), want, counter)
+			p.Checksum.Store(&open, 0)
+			got, want := p.Checksum.Load(&data), k.sum(open[:k.n], id)
+			if got != want || p.Modulus > 0 && p.Counter.Load(&data) != counter {
+				t.Fatalf("%s: % x: checksum 0x%X, counter %d; want 0x%X, %d", name, data[:k.n], got, p.Counter.Load(&data), want, counter)
 			}
 			if s := judges.Check(&data, k.n, id); i > 0 && s.Frame != FrameOK {
 				t.Fatalf("%s: % x: %v", name, data[:k.n], s)
@@ -170,14 +169,14 @@ func TestHyundaiFDIsProfileFive(t *testing.T) {
 	for n, xor := range map[int]uint32{8: 0x5F29, 16: 0x041D, 24: 0x819D, 32: 0x9F5B} {
 		for range 200 {
 			id := r.Uint32N(0x800)
-			p := protection(t, n, id, messages.ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{0xF800 | id}})
+			p := protection(t, n, id, ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{0xF800 | id}})
 			var data [64]byte
 			for i := range n {
 				data[i] = byte(r.Uint32())
 			}
 			p.Protect(&data, n, id)
 			want := division(append(append([]byte{}, data[2:n]...), byte(id), byte(id>>8)), &xmodem) ^ xor
-			if got := p.Checksum.load(&data); got != want {
+			if got := p.Checksum.Load(&data); got != want {
 				t.Fatalf("%d bytes, 0x%X: %s: 0x%X, want 0x%X", n, id, hex.EncodeToString(data[:n]), got, want)
 			}
 		}
@@ -186,12 +185,12 @@ func TestHyundaiFDIsProfileFive(t *testing.T) {
 
 func TestFoldedSumsAreThreeAndFourBitsInAWiderPlace(t *testing.T) {
 	for name, most := range map[string]uint32{"j1939-tsc1": 7, "j1939-xbr": 15} {
-		p := protection(t, 8, 0x0C000003|can.EFF, messages.ProtectionSpec{Profile: name, Checksum: one("48|8")})
+		p := protection(t, 8, 0x0C000003|can.EFF, ProtectionSpec{Profile: name, Checksum: one("48|8")})
 		seen := uint32(0)
 		for i := range 100 {
 			data := [64]byte{byte(5 * i), byte(7 * i)}
 			p.Protect(&data, 8, 0x0C000003)
-			seen = max(seen, p.Checksum.load(&data))
+			seen = max(seen, p.Checksum.Load(&data))
 		}
 		if seen != most {
 			t.Errorf("%s: the largest checksum is %d, want %d", name, seen, most)
@@ -199,8 +198,8 @@ func TestFoldedSumsAreThreeAndFourBitsInAWiderPlace(t *testing.T) {
 	}
 }
 
-func TestXorPerIDIsFoundWithoutTheMarkOfAnExtendedIdentifier(t *testing.T) {
-	spec := messages.ProtectionSpec{Profile: "xor", XorPerID: map[uint32]uint32{0x12345: 0x5A}, Checksum: one("0|8")}
+func TestXorPerIDIgnoresTheExtendedFlag(t *testing.T) {
+	spec := ProtectionSpec{Profile: "xor", XorPerID: map[uint32]uint32{0x12345: 0x5A}, Checksum: one("0|8")}
 	if p := protection(t, 8, 0x12345|can.EFF, spec); p.XorOut != 0x5A {
 		t.Errorf("0x%X, want 0x5A", p.XorOut)
 	}
@@ -208,7 +207,7 @@ func TestXorPerIDIsFoundWithoutTheMarkOfAnExtendedIdentifier(t *testing.T) {
 
 // A sum without its identifier or length would be blind for a frame under another
 // name; these are not.
-func TestIdentifierAndLengthAreCoveredWhereTheyAreToBe(t *testing.T) {
+func TestIdentifierAndLengthAreCoveredIfIncluded(t *testing.T) {
 	k := zoo()["Toyota"]
 	p := protection(t, k.n, k.id, k.spec)
 	var data [64]byte

@@ -3,85 +3,92 @@ package sigmap
 import (
 	"errors"
 	"fmt"
-
-	"lockstep/io/messages"
 )
 
-// Spec says which signals go where: the map of a bench file, for one bus.
+// Spec is the input of Bind: the signals, messages and timing of one bus of a bench file.
 type Spec struct {
 	Receive    []Link
 	Send       []Link
 	Sendings   []Sending
-	Receptions []Reception // of messages that are watched; what it does not name has the defaults of a Reception
-	PeriodNs   int64       // the grid, > 0
+	Receptions []Reception // expectations of received messages; others have the defaults of a Reception
+	PeriodNs   int64       // period of the tick, ns, > 0
 }
 
-// Link joins a signal and a port.
+// Link binds a signal to a port of the plant.
 type Link struct{ Message, Signal, Port string }
 
-// FreePhase as a phase leaves it to Bind: the one at which the bus has the least to
-// carry in any tick.
+// PortOf returns the port to which a signal is bound, "" if none is.
+func PortOf(list []Link, message, signal string) string {
+	for _, l := range list {
+		if l.Message == message && l.Signal == signal {
+			return l.Port
+		}
+	}
+
+	return ""
+}
+
+// FreePhase as a phase lets Bind choose the phase that minimizes the peak load of the bus.
 const FreePhase = -1
 
-// Sending says when a message is sent: at the ticks where the time is PhaseNs
-// more than a multiple of CycleNs.
+// Sending says when a message is sent and with which values. A cyclic message is sent at
+// the ticks at PhaseNs plus a multiple of CycleNs.
 type Sending struct {
 	Message string
 	Send    SendType
-	CycleNs int64  // a multiple of the period, > 0; not used OnChange
-	PhaseNs int64  // a multiple of the period, 0 <= phase < cycle; or FreePhase
-	GapNs   int64  // least time from one frame to the next that a change brings about, a multiple of the period
-	Repeats int    // frames that follow one that a change brought about; another change begins anew
-	EveryNs int64  // time from one of them to the next, a multiple of the period; 0: GapNs
+	CycleNs int64  // cycle, ns, a multiple of the period, > 0; not used if OnChange
+	PhaseNs int64  // phase, ns, a multiple of the period, 0 <= phase < cycle; or FreePhase
+	GapNs   int64  // minimum time before a frame sent on change, ns, a multiple of the period
+	Repeats int    // repetitions of a frame sent on change; another change restarts them
+	EveryNs int64  // time between repetitions, ns, a multiple of the period; 0: GapNs
 	Counter string // signal that counts the frames, "" for none
 	Values  []Constant
-	Protect []messages.ProtectionSpec // in this order
+	Protect []ProtectionSpec // protections, applied in this order
 }
 
-// Constant is what a signal carries that no port drives. Without one it carries the
-// database's start value, or raw 0, which is its Offset; in a J1939 message, "not
-// available": all ones.
+// Constant is the value of a signal that no port drives. A signal without one carries the
+// start value of the database, or raw 0, which is its Offset; in a J1939 message all ones,
+// "not available".
 type Constant struct {
-	Signal string
-	Text   string  // a text of the signal's values, or a quantity
-	Course *Course // a course over time instead; its values are in the signal's unit
+	Signal   string
+	Text     string    // value text of the signal, or a quantity
+	Waveform *Waveform // instead of Text: values over time in the signal's unit; nil: none
 }
 
-// Reception says what is expected of a received message.
+// Reception is the timing and protection expected of a received message.
 type Reception struct {
 	Message   string
-	CycleNs   int64 // 0: the database's, if it has one
-	TimeoutNs int64 // without a valid frame; DefaultTimeout: three cycles, or none without a cycle; 0: none
-	FirstNs   int64 // the timeout of the first frame, from the start on, while the sender boots; 0: TimeoutNs
-	DLC       int   // bytes a frame must have, exactly; 0: at least those of the message
-	Protect   []messages.ProtectionSpec
-	OnTimeout ReactionSpec // once the timeout has passed, until the next valid frame
-	OnError   ReactionSpec // while a protected group's window is INVALID
+	CycleNs   int64 // expected cycle, ns; 0: the cycle of the database, if any
+	TimeoutNs int64 // longest time without a valid frame, ns; DefaultTimeout: three cycles, if any; 0: none
+	FirstNs   int64 // timeout of the first frame, ns from the start, while the sender boots; 0: TimeoutNs
+	DLC       int   // exact length of a frame, bytes; 0: at least the length of the message
+	Protect   []ProtectionSpec
+	OnTimeout ReactionSpec // reaction from the timeout to the next valid frame
+	OnError   ReactionSpec // reaction while the window of a protection is INVALID
 	Invalid   []InvalidSpec
 }
 
-// DefaultTimeout stands for three cycles.
+// DefaultTimeout as a timeout means three cycles.
 const DefaultTimeout = -1
 
-// ReactionSpec says what follows when a message is not to be relied upon.
+// ReactionSpec is the reaction to a message that is missing or not valid.
 type ReactionSpec struct {
 	Action Action
-	Values []PortValue // of Substitute: ports that the message drives; the others hold
+	Values []PortValue // for Substitute: values of ports that the message drives; other ports hold
 }
 
-// PortValue is an input of the plant and a quantity.
+// PortValue is an input of the plant and its value as a quantity.
 type PortValue struct{ Port, Text string }
 
-// InvalidSpec lists the raw values of a signal that say that there is none: numbers,
-// ranges "250-255", or texts of the signal's values. An empty list means that all are
-// values, of a signal of J1939 too, where the codes for "error" and "not available"
-// are understood otherwise.
+// InvalidSpec lists the raw values with which a signal signals "no value": numbers, ranges
+// "250-255", or value texts of the signal. With an empty list every raw value is valid; for
+// a J1939 signal that replaces the codes for "error" and "not available".
 type InvalidSpec struct {
 	Signal string
 	Values []string
 }
 
-// Parts of a Spec that a SpecError can be about.
+// Lists of a Spec, for Place.List.
 const (
 	InReceive    = "receive"
 	InSend       = "send"
@@ -89,34 +96,65 @@ const (
 	InReceptions = "receptions"
 )
 
+// Place is the location of an entry in a Spec.
+type Place struct {
+	List  string // list of the Spec, such as InReceive
+	Index int    // index in the list
+	Part  string // part of a Sending or Reception: "values", "protect", "invalid", "on_timeout", "on_error" or ""
+	Item  int    // index in the part
+}
+
 // SpecError is an error of Bind about one entry of the Spec.
 type SpecError struct {
-	List  string // one of the above
-	Index int    // in that list
-	Part  string // of a Sending or Reception: "values", "protect", "invalid", "on_timeout", "on_error" or ""
-	Item  int    // in that part
-	Err   error
+	Place
+	Err error
 }
 
 func (e *SpecError) Error() string { return "sigmap: " + e.Err.Error() }
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// partError is an error about an entry of a part of a Sending or Reception.
-type partError struct {
-	part string
-	item int
-	err  error
+// refusal is the panic value with which Bind and NewProtection refuse a specification.
+type refusal struct{ error }
+
+// refuse stops Bind or NewProtection with an error.
+func refuse(format string, args ...any) { panic(refusal{fmt.Errorf(format, args...)}) }
+
+// try runs do and returns the error with which it refused, nil if it did not.
+func try(do func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case refusal:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
+
+	do()
+	return nil
 }
 
-func (e *partError) Error() string { return e.err.Error() }
-func (e *partError) Unwrap() error { return e.err }
-
-// specError says where in the Spec an error is.
-func specError(list string, index int, message string, err error) error {
-	s := &SpecError{List: list, Index: index, Err: fmt.Errorf("message %s: %w", message, err)}
-	var p *partError
-	if errors.As(err, &p) {
-		s.Part, s.Item = p.part, p.item
+// inContext runs do and prefixes its error with where.
+func inContext(where string, do func()) {
+	if err := try(do); err != nil {
+		refuse("%s: %w", where, err)
 	}
-	return s
+}
+
+// inPart runs do for an entry in a part of a Sending or Reception.
+func inPart(part string, item int, do func()) {
+	if err := try(do); err != nil {
+		panic(refusal{&SpecError{Place{Part: part, Item: item}, err}})
+	}
+}
+
+// inList runs do for an entry of a list of the Spec; where names the entry.
+func inList(list string, index int, where string, do func()) {
+	if err := try(do); err != nil {
+		s := &SpecError{Err: err}
+		errors.As(err, &s)
+		s.List, s.Index, s.Err = list, index, fmt.Errorf("%s: %w", where, s.Err)
+		panic(refusal{s})
+	}
 }

@@ -1,13 +1,9 @@
 package sigmap
 
-import (
-	"embed"
-	"io/fs"
-)
+import "embed"
 
-//go:embed map.go field.go decode.go encode.go course.go errors.go split.go protect.go protect_check.go
-var sourceText embed.FS
-
-// Text is the source of what a tick needs of this package, of which generated targets are
-// built. How signals are bound is no part of that.
-func Text() fs.FS { return sourceText }
+// Text holds the source files that the tick needs; generated targets are built from them.
+// The files that bind signals are not part of Text.
+//
+//go:embed map.go field.go decode.go encode.go waveform.go protect.go protect_check.go
+var Text embed.FS

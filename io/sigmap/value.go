@@ -1,8 +1,10 @@
 package sigmap
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,51 +12,44 @@ import (
 	"lockstep/model/units"
 )
 
-// parseRaw returns the raw bits of a text: one of Values, or a number or quantity.
-func parseRaw(s *messages.Signal, text string) (uint64, error) {
-	var f Field
-	f.place(s)
-	var texts []string
-	for _, v := range s.Values {
-		if v.Text == text {
-			return uint64(v.Raw) & f.mask(), nil
-		}
-		texts = append(texts, v.Text)
+// parseRaw returns the raw bits for a text: a value text of s, a number or a quantity.
+func parseRaw(s *messages.Signal, text string) uint64 {
+	f := rawField(s)
+	i, near := findByName(s.Values, text, valueText)
+	if i >= 0 {
+		return uint64(s.Values[i].Raw) & f.mask()
 	}
 	if raw, ok := parseCount(s, text); ok {
-		return raw, nil
+		return raw
 	}
 	v, err := parseNumber(s, text)
 	if err != nil {
-		if len(texts) > 0 {
-			return 0, problemf(ErrValue, "%q is no number in %q and none of its texts; %s", text, s.Unit, nearest(text, texts))
-		}
-		return 0, problemf(ErrValue, "%q is no number in %q", text, s.Unit)
+		refuse("%q is not a number in %q%s", text, s.Unit, notAText(s, near))
 	}
 	f.Factor, f.Offset = s.Factor, s.Offset
-	f.Lo, f.Hi = f.span()
+	f.Lo, f.Hi = f.rawRange()
 	if s.Min < s.Max {
-		f.limit(s.Min, s.Max)
+		f.narrow(s.Min, s.Max)
 	}
 	raw := (v - s.Offset) / s.Factor
 	if !s.Float {
-		raw = whole(raw)
+		raw = roundHalfEven(raw)
 	}
 	if !(raw >= f.Lo && raw <= f.Hi) {
 		lo, hi := f.Lo*s.Factor+s.Offset, f.Hi*s.Factor+s.Offset
-		return 0, problemf(ErrRange, "%s is beyond its range, %s", text, between(math.Min(lo, hi), math.Max(lo, hi), s.Unit))
+		refuse("%s is beyond its range, %s", text, formatRange(math.Min(lo, hi), math.Max(lo, hi), s.Unit))
 	}
-	return f.bits(raw), nil
+
+	return f.rawBits(raw)
 }
 
-// parseCount reads a whole number where the raw value is the value: a float64 does not hold all
-// of those beyond 2^53. ok is false for all else, and beyond the signal's range.
+// parseCount reads a whole number for a signal with factor 1 and offset 0, as a float64 is not
+// exact beyond 2^53. ok is false for other signals and texts, and beyond the signal's range.
 func parseCount(s *messages.Signal, text string) (raw uint64, ok bool) {
 	if s.Float || s.Factor != 1 || s.Offset != 0 {
 		return 0, false
 	}
-	var f Field
-	f.place(s)
+	f := rawField(s)
 	digits, base := text, 10
 	if hex, is := strings.CutPrefix(text, "0x"); is {
 		digits, base = hex, 16
@@ -67,12 +62,13 @@ func parseCount(s *messages.Signal, text string) (raw uint64, ok bool) {
 		n, err := strconv.ParseUint(digits, base, 64)
 		raw, ok = n, err == nil && n <= f.mask()
 	}
-	v := f.number(raw)
+
+	v := f.rawNumber(raw)
 	return raw, ok && (!(s.Min < s.Max) || s.Min <= v && v <= s.Max)
 }
 
-// parseNumber reads a text as a number in the signal's unit: a bare one, decimal or 0x, one with
-// just that unit, which need not be a known one, or with another that fits, or arithmetic.
+// parseNumber reads a text as a number in the signal's unit: a plain number, decimal or 0x, a
+// number with the signal's unit (known or not) or a compatible one, or arithmetic.
 func parseNumber(s *messages.Signal, text string) (float64, error) {
 	text = strings.TrimSuffix(text, " "+s.Unit)
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
@@ -83,6 +79,7 @@ func parseNumber(s *messages.Signal, text string) (float64, error) {
 			return float64(n), nil
 		}
 	}
+
 	v, err := units.Quantity(text, s.Unit, nil)
 	if err != nil {
 		return 0, err
@@ -91,11 +88,44 @@ func parseNumber(s *messages.Signal, text string) (float64, error) {
 	return v / unit.Factor, err
 }
 
-// between is the text of a range; one without a dimension has no unit.
-func between(lo, hi float64, unit string) string {
+// notAText continues an error about a value of s; near lists the most similar value texts.
+func notAText(s *messages.Signal, near string) string {
+	if len(s.Values) == 0 {
+		return ""
+	}
+	return " and none of its texts; " + near
+}
+
+// formatRange returns a range as text, without a unit if it has no dimension.
+func formatRange(lo, hi float64, unit string) string {
 	text := fmt.Sprintf("%g to %g", lo, hi)
 	if unit == "" || unit == "1" {
 		return text
 	}
 	return text + " " + unit
 }
+
+// findByName returns the index of the entry of list that is called name, or -1 and up to three
+// names that are most similar.
+func findByName[T any](list []T, name string, called func(*T) string) (i int, near string) {
+	var names []string
+	for i := range list {
+		if called(&list[i]) == name {
+			return i, ""
+		}
+		names = append(names, called(&list[i]))
+	}
+
+	if len(names) == 0 {
+		return -1, "there are none"
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return cmp.Compare(units.Distance(name, a), units.Distance(name, b))
+	})
+	return -1, "nearest: " + strings.Join(names[:min(3, len(names))], ", ")
+}
+
+func messageName(m *messages.Message) string { return m.Name }
+func signalName(s *messages.Signal) string   { return s.Name }
+func portName(p *units.Port) string          { return p.Name }
+func valueText(v *messages.Value) string     { return v.Text }

@@ -1,190 +1,215 @@
-// Package assemble owns the way from the network of a plant to its system of matrices: rigid gears
-// eliminated, massless nodes solved for, signals in order, initial states found. It refuses what
-// only the whole network shows to be wrong. It does not read files, and discretises nothing.
+// Package assemble owns the step from the network of a plant to its matrices. It eliminates rigid
+// gears, solves for massless nodes, orders the signals and finds the initial states. It refuses
+// errors that only the whole network shows. It does not read files, and discretises nothing.
 //
-// Reading order: assemble.go (System), prune.go (what nothing reads), reduce.go (gears),
-// massless.go (nodes without inertia), start.go and values.go (initial states and values), fill.go
-// (the matrices), reaction.go (torques of gears), contacts.go, losses.go, pace.go (bounds on what
-// laws do), layout.go (what became of the nodes).
+// Reading order: assemble.go (System), prune.go (parts that nothing reads), reduce.go (gears;
+// Layout), massless.go (nodes without inertia), start.go (initial states and values), fill.go (the
+// matrices, and the rates of elements), reaction.go (torques of gears), losses.go (losses of gears
+// and contacts).
 package assemble
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/network"
 )
 
-// System eliminates the rigid gears and builds the matrices of System.
+// System eliminates the rigid gears and builds the matrices of a plant.
 //
-// With w = N·u (N from the gears), u = (u₁ of the nodes with inertia, u₂ of massless
-// ones, u₃ prescribed), J the inertias, f the sum of all torques along the nodes,
-// linear in the speeds, the other states, the signals and the friction torques:
+// Let w = N·u (N from the gears), with u = (u₁ of the nodes with inertia, u₂ of massless nodes, u₃
+// prescribed). J holds the inertias. f is the sum of all torques along the nodes, linear in the
+// speeds, the other states, the signals and the friction torques:
 //
 //	N₁ᵀ·J·N₁·u₁' = N₁ᵀ·(f - J·N₃·u₃')      0 = N₂ᵀ·f
 //
-// The second is solved for u₂ (massless.go). States are u₁ and what the elements
+// massless.go solves the second equation for u₂. The states are u₁ and those that the elements
 // declare and something reads: twists of springs, u₃, lags, temperatures, angles.
 //
-// An error names the element and the place in the file.
-func System(p *network.Plant) (*model.System, error) {
-	p = pruned(p)
-	b, err := reduce(p)
-	if err != nil {
-		return nil, err
-	}
-	x0, err := startState(p, b)
-	if err != nil {
-		return nil, err
-	}
-	a := newAssembly(p, b)
-	if err := a.check(); err != nil {
-		return nil, err
-	}
-	if err := a.eliminate(); err != nil {
-		return nil, err
-	}
-	if err := a.settle(x0); err != nil {
-		return nil, err
-	}
-	if err := a.motion(); err != nil {
-		return nil, err
-	}
-	if err := a.lose(); err != nil {
-		return nil, err
-	}
-	if err := a.push(); err != nil {
-		return nil, err
-	}
-	if err := a.order(); err != nil {
-		return nil, err
-	}
-	sys := a.ports()
-	sys.X0 = x0
-	if err := a.fill(sys); err != nil {
-		return nil, err
-	}
-	return sys, a.finite(sys)
+// An error names the element and its place in the file.
+func System(p *network.Plant) (sys *model.System, err error) {
+	defer catch(&err)
+	a := &assembly{Plant: p, basis: reduce(p)}
+	a.prune()
+	x0 := a.startState()
+	a.countParts()
+	a.checkElements()
+	a.solveMassless()
+	a.balanceStart(x0)
+	a.computeRates()
+	a.solveGearLosses()
+	a.solveContactLosses()
+	a.orderSignals()
+	s := a.ports()
+	s.X0 = x0
+	a.fill(s)
+	a.checkFinite(s)
+	return s, nil
 }
 
-// assembly holds what the steps of System share. A linear form of everything the
-// plant has is a vector of these parts, one after the other: states, signals,
-// friction torques, speeds of massless nodes, and the number 1.
+// refusal is the panic with which loops over a plant refuse it; catch makes it the error of an
+// exported function.
+type refusal struct{ error }
+
+// catch sets err from a refusal.
+func catch(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case refusal:
+		*err = r.error
+	default:
+		panic(r)
+	}
+}
+
+// refuseAt refuses a plant at a place of its file.
+func refuseAt(p *network.Plant, at network.Pos, format string, args ...any) {
+	panic(refusal{yamlfile.Origin{File: p.File, Owner: "model"}.ErrorAt(at, format, args...)})
+}
+
+// refuse refuses a plant because of an element.
+func refuse(p *network.Plant, element string, at network.Pos, format string, args ...any) {
+	format = "element %q: " + format
+	refuseAt(p, at, format, slices.Insert(args, 0, any(element))...)
+}
+
+// wholeFile is the place of an error that no single element causes.
+var wholeFile = network.Pos{Line: 1, Col: 1}
+
+// assembly holds the data that the steps of System share. A linear form of the plant is a vector of
+// these parts, one after the other: states, signals, friction torques, speeds of massless nodes,
+// and the number 1.
 type assembly struct {
 	*network.Plant
 	*basis
-	n, m, mc int
-	signals  []network.Signal // of the plant, with one more for constants where they are needed
-	constant int              // that one; -1: none
-	along    [][]float64      // per effort, its row over the columns of N
-	values   [][]float64      // per effort, what it exerts
-	massless [][]float64      // u₂ as forms without u₂
-	statics  [][]float64      // forms of the twists that massless nodes keep at zero
-	rates    [][]float64      // x'
-	inertia  *mat.Dense       // Nᵀ·J·N
-	inverted *mat.Dense       // that of the free nodes, inverted
-	loose    *loosening       // nil until a torque of a gear is read
-	loads    [][]float64      // of each loss, as a form
-	shares   []float64        // of each loss
-	pushed   [][]float64      // of each push, as a form
-	place    []int            // signal of the file -> signal of the System
+	usedParts
+	n, m, mc       int             // numbers of states, signals and friction torques
+	constant       int             // signal for constants; -1: none
+	along          [][]float64     // per effort, its row over the columns of N
+	values         [][]float64     // per effort, its torque or force as a form
+	massless       [][]float64     // u₂ as forms without u₂
+	staticForms    [][]float64     // forms of the twists that massless nodes keep at zero
+	rates          [][]float64     // x' as forms
+	inertia        *mat.Dense      // Nᵀ·J·N
+	inverseInertia *mat.Dense      // inverse of the inertia of the free nodes
+	tieSolution    *tieElimination // nil until a torque of a gear is read
+	gearLoads      [][]float64     // load of each gear loss, as a form
+	gearShares     []float64       // share of each gear loss, 0 to 1
+	contactLosses  [][]float64     // force of each contact loss, as a form
+	signalPlace    []int           // index in System of each used signal
+	args           [][][]float64   // arguments of the law of each used signal, as forms
 }
 
-func newAssembly(p *network.Plant, b *basis) *assembly {
-	a := &assembly{Plant: p, basis: b, n: b.free + len(p.States), mc: len(p.Frictions), constant: -1}
-	a.signals = append(a.signals, p.Signals...)
+// countParts counts the parts of a form. Constants get a signal where there are any.
+func (a *assembly) countParts() {
 	var forms []network.Form
-	for _, o := range p.Outputs {
+	for _, o := range a.Outputs {
 		forms = append(forms, o.Form)
 	}
-	for _, e := range p.Efforts {
+	for _, e := range a.Efforts {
 		forms = append(forms, e.Value)
-	}
-	for _, s := range p.States {
-		forms = append(forms, s.Der)
-	}
-	for _, f := range forms {
-		for _, m := range f {
-			if m.Kind == network.OfOne && a.constant < 0 {
-				a.constant = len(a.signals)
-				a.signals = append(a.signals, network.Signal{Name: "one", Source: network.Constant(1)})
-			}
-		}
-	}
-	a.m = len(a.signals)
-	for _, e := range p.Efforts {
 		a.along = append(a.along, a.form(e.Row))
 	}
-	return a
+
+	for _, s := range a.states {
+		forms = append(forms, s.Der)
+	}
+	a.constant = -1
+	for _, m := range slices.Concat(forms...) {
+		if m.Kind == network.OfOne && a.constant < 0 {
+			a.constant = len(a.signals)
+			a.signals = append(a.signals, network.Signal{Name: "one", Source: network.Constant(1)})
+		}
+	}
+
+	a.n, a.m, a.mc = a.freeCount+len(a.states), len(a.signals), len(a.Frictions)
 }
 
-// Begins of the parts of a form.
+// Index of the first entry of each part of a form.
 func (a *assembly) ofSignals() int  { return a.n }
 func (a *assembly) ofTorques() int  { return a.n + a.m }
 func (a *assembly) ofMassless() int { return a.n + a.m + a.mc }
-func (a *assembly) ofOne() int      { return a.n + a.m + a.mc + a.open }
+func (a *assembly) ofOne() int      { return a.n + a.m + a.mc + a.masslessCount }
 
 func (a *assembly) zero() []float64 { return make([]float64, a.ofOne()+1) }
 
-// state is the state that is the speed of column j of N; for a massless node it is
-// its place in the third part.
+// column returns the index in a form of the speed of column j of N: a state, or a massless speed.
 func (a *assembly) column(j int) int {
 	switch {
-	case j < a.free:
+	case j < a.freeCount:
 		return j
-	case j < a.free+a.open:
-		return a.ofMassless() + j - a.free
+	case j < a.freeCount+a.masslessCount:
+		return a.ofMassless() + j - a.freeCount
 	}
-	return a.free + a.Plant.Nodes[a.basis.nodes[j]].Driven - 1
+
+	return a.freeCount + a.driveState(j)
 }
 
-// raw is f with massless speeds as unknowns.
-func (a *assembly) raw(f network.Form) []float64 {
-	out := a.zero()
-	size := a.zero()
-	add := func(i int, v float64) {
-		out[i] += v
-		size[i] = max(size[i], math.Abs(v))
+// driveState returns the state that is the speed of prescribed column j.
+func (a *assembly) driveState(j int) int { return a.stateOf[a.Nodes[a.nodes[j]].Driven-1] }
+
+// formSum is a sum of forms; results within rounding count as zero.
+type formSum struct{ value, size []float64 }
+
+func (a *assembly) total() formSum { return formSum{a.zero(), a.zero()} }
+
+// add adds v to entry i.
+func (t formSum) add(i int, v float64) {
+	t.value[i] += v
+	t.size[i] = max(t.size[i], math.Abs(v))
+}
+
+// rounded returns the sum, with results within rounding set to zero.
+func (t formSum) rounded() []float64 {
+	for i, v := range t.value {
+		if math.Abs(v) <= 1e-13*t.size[i] {
+			t.value[i] = 0
+		}
 	}
+
+	return t.value
+}
+
+// rawForm returns f with massless speeds as unknowns.
+func (a *assembly) rawForm(f network.Form) []float64 {
+	out := a.total()
 	for _, m := range f {
 		switch m.Kind {
 		case network.OfOne:
-			add(a.ofOne(), m.Coef)
+			out.add(a.ofOne(), m.Coef)
 		case network.OfSpeed:
 			for j, c := range a.rows[m.Index] {
-				add(a.column(j), m.Coef*c)
+				out.add(a.column(j), m.Coef*c)
 			}
 		case network.OfState:
-			add(a.free+m.Index, m.Coef)
+			out.add(a.freeCount+a.stateOf[m.Index], m.Coef)
 		case network.OfSignal:
-			add(a.ofSignals()+m.Index, m.Coef)
+			out.add(a.ofSignals()+a.signalOf[m.Index], m.Coef)
 		case network.OfFriction:
-			add(a.ofTorques()+m.Index, m.Coef)
+			out.add(a.ofTorques()+m.Index, m.Coef)
 		}
 	}
-	for i, v := range out {
-		if math.Abs(v) <= 1e-13*size[i] {
-			out[i] = 0 // rounding
-		}
-	}
-	return out
+
+	return out.rounded()
 }
 
-// resolve is f without massless speeds.
-func (a *assembly) resolve(f network.Form) []float64 { return a.substitute(a.raw(f)) }
-
-func (a *assembly) substitute(v []float64) []float64 {
-	for j := range a.massless {
+// resolvedForm returns f without massless speeds.
+func (a *assembly) resolvedForm(f network.Form) []float64 {
+	v := a.rawForm(f)
+	for j, speed := range a.massless {
 		c := v[a.ofMassless()+j]
 		v[a.ofMassless()+j] = 0
-		addTo(v, c, a.massless[j])
+		addTo(v, c, speed)
 	}
+
 	return v
 }
 
-// addTo is dst += c·v.
+// addTo computes dst += c·v.
 func addTo(dst []float64, c float64, v []float64) {
 	if c == 0 {
 		return
@@ -194,98 +219,80 @@ func addTo(dst []float64, c float64, v []float64) {
 	}
 }
 
-// check refuses what does nothing, and friction where it cannot be.
-func (a *assembly) check() error {
+// checkElements refuses elements without effect, and friction elements at places where they cannot
+// work.
+func (a *assembly) checkElements() {
 	for i, e := range a.Efforts {
-		if len(e.Row) > 0 && largest(a.along[i]) == 0 && !a.isFriction(e.Element) && !a.carried(e.Row) {
-			return refuse(a.Plant, e.Element, e.At, "its ends turn together rigidly, it does nothing; remove it")
+		isFriction := slices.ContainsFunc(a.Frictions, func(k network.Friction) bool { return k.Name == e.Element })
+		if len(e.Row) > 0 && network.Largest(a.along[i]) == 0 && !isFriction && !a.carriedByJoints(e.Row) {
+			refuse(a.Plant, e.Element, e.At, "its ends turn together rigidly, it does nothing; remove it")
 		}
 	}
+
 	for _, k := range a.Frictions {
 		f := a.form(k.Rel)
-		if largest(f) == 0 {
-			return refuse(a.Plant, k.Name, k.At, "its sides turn together rigidly, it can never slip; remove it")
+		if network.Largest(f) == 0 {
+			refuse(a.Plant, k.Name, k.At, "its sides turn together rigidly, it can never slip; remove it")
 		}
-		for j := a.free; j < a.free+a.open; j++ {
-			if n := a.Plant.Nodes[a.basis.nodes[j]]; f[j] != 0 {
-				return refuse(a.Plant, k.Name, k.At, "it rubs on node %q, which is massless and follows from no gear; "+
-					"give that an inertia, or a gear to a node that has one", n.Name)
+		for j := range a.masslessCount {
+			if f[a.freeCount+j] != 0 {
+				refuse(a.Plant, k.Name, k.At, "it rubs on massless node %q, whose speed no gear determines; "+
+					"give the node an inertia, or a gear to a node with inertia", a.masslessNode(j).Name)
 			}
 		}
-		moves := false
-		for _, c := range f[:a.free] {
-			moves = moves || c != 0
-		}
-		if !moves {
-			return refuse(a.Plant, k.Name, k.At, "the speeds of both its sides are prescribed; remove it")
+
+		if network.Largest(f[:a.freeCount]) == 0 {
+			refuse(a.Plant, k.Name, k.At, "the speeds of both its sides are prescribed; remove it")
 		}
 	}
-	return nil
 }
 
-// carried tells whether joints carry what acts along a row.
-func (a *assembly) carried(r network.Row) bool {
-	for _, t := range r {
-		if n := a.Plant.Nodes[t.Node]; n.Framed && n.Owner != "fixed" && largest(a.rows[t.Node]) == 0 {
-			return true
-		}
-	}
-	return false
+// carriedByJoints reports whether joints carry the force along a row.
+func (a *assembly) carriedByJoints(r network.Row) bool {
+	return slices.ContainsFunc(r, func(t network.Term) bool {
+		n := &a.Nodes[t.Node]
+		return n.Framed && n.Owner != "fixed" && network.Largest(a.rows[t.Node]) == 0
+	})
 }
 
-func (a *assembly) isFriction(element string) bool {
-	for _, k := range a.Frictions {
-		if k.Name == element {
-			return true
-		}
-	}
-	return false
-}
-
-// motion computes the rates of all states.
-func (a *assembly) motion() error {
-	k := len(a.basis.nodes)
+// computeRates computes the rates of all states.
+func (a *assembly) computeRates() {
+	k := len(a.nodes)
 	a.inertia = mat.NewDense(k, k, nil)
-	for q, n := range a.Plant.Nodes {
+	for q, n := range a.Nodes {
 		for i, u := range a.rows[q] {
 			for j, v := range a.rows[q] {
 				a.inertia.Set(i, j, a.inertia.At(i, j)+n.J*(u*v))
 			}
 		}
 	}
-	var err error
-	if a.inverted, err = a.inverse(); err != nil {
-		return err
-	}
+
+	a.invertInertia()
 	for _, e := range a.Efforts {
-		a.values = append(a.values, a.resolve(e.Value))
+		a.values = append(a.values, a.resolvedForm(e.Value))
 	}
-	force := make([][]float64, a.free)
+	force := make([][]float64, a.freeCount)
 	for j := range force {
 		force[j] = a.force(j)
-		for d := a.free + a.open; d < k; d++ {
-			addTo(force[j], -a.inertia.At(j, d), a.resolve(a.driveOf(d)))
+		for d := a.freeCount + a.masslessCount; d < k; d++ {
+			addTo(force[j], -a.inertia.At(j, d), a.resolvedForm(a.states[a.driveState(d)].Der))
 		}
 	}
-	for i := range a.free {
+
+	for i := range a.freeCount {
 		r := a.zero()
-		for j := range a.free {
-			addTo(r, a.inverted.At(i, j), force[j])
+		for j := range a.freeCount {
+			addTo(r, a.inverseInertia.At(i, j), force[j])
 		}
 		a.rates = append(a.rates, r)
 	}
-	for _, s := range a.States {
-		a.rates = append(a.rates, a.resolve(s.Der))
+
+	for _, s := range a.states {
+		a.rates = append(a.rates, a.resolvedForm(s.Der))
 	}
-	return nil
 }
 
-// driveOf is the rate of prescribed column d.
-func (a *assembly) driveOf(d int) network.Form {
-	return a.States[a.Plant.Nodes[a.basis.nodes[d]].Driven-1].Der
-}
-
-// force is the sum of all torques along column j of N.
+// force returns the sum of all torques along column j of N.
 func (a *assembly) force(j int) []float64 {
 	f := a.zero()
 	for i := range a.Efforts {
@@ -294,36 +301,33 @@ func (a *assembly) force(j int) []float64 {
 	return f
 }
 
-// inverse of the inertias of the free nodes. Rows and columns are scaled by powers of
+// invertInertia inverts the inertias of the free nodes. Rows and columns are scaled by powers of
 // two, so that inertias of very different size do not look singular.
-func (a *assembly) inverse() (*mat.Dense, error) {
-	k := a.free
+func (a *assembly) invertInertia() {
+	k := a.freeCount
 	if k == 0 {
-		return nil, errorf(a.Plant, network.Pos{Line: 1, Col: 1}, "every inertia is driven by a speed source; nothing is left to simulate")
+		refuseAt(a.Plant, wholeFile, "every inertia is driven by a speed source; nothing is left to simulate")
 	}
-	out := mat.NewDense(k, k, nil)
+	a.inverseInertia = mat.NewDense(k, k, nil)
 	scale := make([]float64, k)
 	for i := range k {
 		_, e := math.Frexp(a.inertia.At(i, i))
 		scale[i] = math.Ldexp(1, -e/2)
 	}
+
 	scaling := func(i, j int, v float64) float64 { return scale[i] * v * scale[j] }
-	out.Apply(scaling, a.inertia.Slice(0, k, 0, k))
-	if err := out.Inverse(out); err != nil {
-		return nil, errorf(a.Plant, network.Pos{Line: 1, Col: 1}, "inertias and gear ratios differ too much in size to be solved together")
+	a.inverseInertia.Apply(scaling, a.inertia.Slice(0, k, 0, k))
+	if err := a.inverseInertia.Inverse(a.inverseInertia); err != nil {
+		refuseAt(a.Plant, wholeFile, "inertias and gear ratios differ too much in size to be solved together")
 	}
-	out.Apply(scaling, out)
-	return out, nil
+	a.inverseInertia.Apply(scaling, a.inverseInertia)
 }
 
-// finite refuses matrices that overflowed.
-func (a *assembly) finite(sys *model.System) error {
-	for _, list := range [][]float64{sys.A, sys.B, sys.Bc, sys.W, sys.E, sys.C, sys.D, sys.Dc, sys.X0} {
-		for _, v := range list {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return errorf(a.Plant, network.Pos{Line: 1, Col: 1}, "the matrices are not finite; parameters differ too much in size")
-			}
+// checkFinite refuses matrices that overflowed.
+func (a *assembly) checkFinite(sys *model.System) {
+	for _, v := range slices.Concat(sys.A, sys.B, sys.Bc, sys.W, sys.E, sys.C, sys.D, sys.Dc, sys.X0) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			refuseAt(a.Plant, wholeFile, "the matrices are not finite; parameters differ too much in size")
 		}
 	}
-	return nil
 }

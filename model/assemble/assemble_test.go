@@ -15,7 +15,7 @@ import (
 	"lockstep/model/units"
 )
 
-// same compares two matrices; NaN is never the same.
+// same compares two matrices; NaN never equals NaN.
 func same(t *testing.T, name string, got, want []float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -143,7 +143,7 @@ outputs:
 	same(t, "one", sys.Signals[0].Source.V, []float64{1})
 }
 
-// tau > 0 where w_b > w_a, and flange b gets -tau; a brake's b is the flange.
+// tau > 0 where w_b > w_a, and flange b gets -tau; flange b of a brake is its flange.
 func TestFrictionActsAgainstTheSlip(t *testing.T) {
 	sys := modeltest.System(t, `
 plant: grips
@@ -180,7 +180,7 @@ outputs:
 }
 
 // Random trees of inertias, gears, massless wheels, springs and clutches: the gears
-// hold, and the power of every part is what its law says.
+// hold, and every part has the power of its law.
 func TestRandomTreesKeepGearsAndPower(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -273,7 +273,7 @@ func checkTree(t *testing.T, sys *model.System, g tree) {
 	}
 }
 
-// times is a·x, with a row-major and len(x) columns.
+// times returns a·x, with a row-major and len(x) columns.
 func times(a, x []float64) []float64 {
 	y := make([]float64, len(a)/len(x))
 	for i := range y {
@@ -290,7 +290,7 @@ func dot(a, b []float64) float64 {
 	return s
 }
 
-func TestAssembleIsTheSameEveryTime(t *testing.T) {
+func TestAssembleIsRepeatable(t *testing.T) {
 	first := modeltest.System(t, modeltest.Train)
 	for range 20 {
 		if again := modeltest.System(t, modeltest.Train); !reflect.DeepEqual(again, first) {
@@ -299,9 +299,9 @@ func TestAssembleIsTheSameEveryTime(t *testing.T) {
 	}
 }
 
-// What nothing reads is no state and no law: sensors, temperatures, actuators that are
-// only there for later.
-func TestOnlyWhatIsReadBecomesAState(t *testing.T) {
+// Sensors, temperatures and actuators that nothing reads become neither states nor laws: they may be
+// in the file for later use.
+func TestOnlyUsedPartsBecomeStates(t *testing.T) {
 	sys := modeltest.System(t, `
 plant: idle
 elements:

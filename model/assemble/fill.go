@@ -11,19 +11,17 @@ import (
 	"lockstep/model/units"
 )
 
-// order places the signals: sources first, then affine ones, then laws, each after
-// those it reads.
-func (a *assembly) order() error {
+// orderSignals orders the signals: sources, then affine signals, then laws, each after those that
+// it reads.
+func (a *assembly) orderSignals() {
 	reads := make([][]int, a.m)
+	a.args = make([][][]float64, a.m)
 	for i, s := range a.signals {
 		if s.Law == nil {
 			continue
 		}
-		for _, f := range s.Law.Args {
-			v, err := a.measured(f, s.At, s.Name)
-			if err != nil {
-				return err
-			}
+		a.args[i] = a.arguments(s.Law, s.At, s.Name)
+		for _, v := range a.args[i] {
 			for j := range a.m {
 				if v[a.ofSignals()+j] != 0 && a.signals[j].Law != nil && !slices.Contains(reads[i], j) {
 					reads[i] = append(reads[i], j)
@@ -31,272 +29,284 @@ func (a *assembly) order() error {
 			}
 		}
 	}
-	a.place = make([]int, a.m)
+
+	a.signalPlace = slices.Repeat([]int{-1}, a.m)
 	next := 0
-	for i, s := range a.signals {
-		a.place[i] = -1
-		if s.Law == nil && s.Affine == nil {
-			a.place[i] = next
-			next++
-		}
-	}
-	for i, s := range a.signals {
-		if s.Affine != nil {
-			a.place[i] = next
-			next++
-		}
-	}
-	for next < a.m {
-		before := next
-		for i, s := range a.signals {
-			ready := s.Law != nil && a.place[i] < 0
-			for _, j := range reads[i] {
-				ready = ready && a.place[j] >= 0
-			}
-			if ready {
-				a.place[i] = next
+	place := func(ready func(i int, s *network.Signal) bool) {
+		for i := range a.signals {
+			if a.signalPlace[i] < 0 && ready(i, &a.signals[i]) {
+				a.signalPlace[i] = next
 				next++
 			}
 		}
+	}
+
+	place(func(_ int, s *network.Signal) bool { return s.Law == nil && s.Affine == nil })
+	place(func(_ int, s *network.Signal) bool { return s.Affine != nil })
+	unplaced := func(j int) bool { return a.signalPlace[j] < 0 }
+	for next < a.m {
+		before := next
+		place(func(i int, _ *network.Signal) bool { return !slices.ContainsFunc(reads[i], unplaced) })
 		if next == before {
-			return a.loop(reads)
+			a.refuseLoop(reads, unplaced)
 		}
 	}
-	return nil
 }
 
-// loop names laws that wait for each other: following what the first one left reads
-// comes round.
-func (a *assembly) loop(reads [][]int) error {
-	i := slices.Index(a.place, -1)
+// refuseLoop names the laws that depend on each other in a loop.
+func (a *assembly) refuseLoop(reads [][]int, unplaced func(int) bool) {
+	i := slices.Index(a.signalPlace, -1)
 	var path []int
 	for !slices.Contains(path, i) {
 		path = append(path, i)
-		i = reads[i][slices.IndexFunc(reads[i], func(j int) bool { return a.place[j] < 0 })]
+		i = reads[i][slices.IndexFunc(reads[i], unplaced)]
 	}
+
 	var names []string
 	for _, j := range path[slices.Index(path, i):] {
 		names = append(names, a.signals[j].Name)
 	}
+	what := " depend on each other without a state between; give one of them a lag"
 	if len(names) == 1 {
-		return errorf(a.Plant, a.signals[i].At, "%s depends on itself without a state between; give it a lag", names[0])
+		what = " depends on itself without a state between; give it a lag"
 	}
-	return errorf(a.Plant, a.signals[i].At, "%s depend on each other without a state between; give one of them a lag",
-		strings.Join(names, ", "))
+	refuseAt(a.Plant, a.signals[i].At, "%s%s", strings.Join(names, ", "), what)
 }
 
-// ports fills names, signals and friction laws.
+// ports returns a system with names, signals and friction laws.
 func (a *assembly) ports() *model.System {
 	inf := math.Inf(1)
 	sys := &model.System{Name: a.Name, Partition: a.Partition}
-	for _, f := range a.basis.nodes[:a.free] {
-		n := &a.Plant.Nodes[f]
-		name := ".w"
-		if n.Domain == network.Translational {
-			name = ".v"
-		}
-		sys.States = append(sys.States, units.Port{Name: n.Name + name, Unit: n.SpeedUnit(), Min: -inf, Max: inf})
+	for _, f := range a.nodes[:a.freeCount] {
+		n := &a.Nodes[f]
+		name := n.Name + n.Domain.Per(".w", ".v")
+		sys.States = append(sys.States, units.Port{Name: name, Unit: n.SpeedUnit(), Min: -inf, Max: inf})
 	}
-	for _, s := range a.States {
+
+	for _, s := range a.states {
 		sys.States = append(sys.States, units.Port{Name: s.Name, Unit: s.Unit, Min: -inf, Max: inf})
 	}
 	sys.Signals = make([]model.Signal, a.m)
 	for i, s := range a.signals {
-		sys.Signals[a.place[i]] = model.Signal{Name: s.Name, Source: s.Source, Affine: s.Affine}
+		if s.Affine != nil {
+			on := *s.Affine
+			on.Switch = a.switchOf[on.Switch]
+			s.Affine = &on
+		}
+
+		sys.Signals[a.signalPlace[i]] = model.Signal{Name: s.Name, Source: s.Source, Affine: s.Affine}
 	}
+
 	for _, in := range a.Inputs {
-		in.Signal = a.place[in.Signal]
+		in.Signal = a.signalPlace[a.signalOf[in.Signal]]
 		sys.Inputs = append(sys.Inputs, in)
 	}
+
 	for _, k := range a.Frictions {
 		f := k.Friction
-		f.Signal = a.place[f.Signal]
+		f.Signal = a.signalPlace[a.signalOf[f.Signal]]
+		if f.Gap != nil {
+			gap := *f.Gap
+			gap.State = a.freeCount + a.stateOf[gap.State]
+			f.Gap = &gap
+		}
+
 		sys.Frictions = append(sys.Frictions, f)
 	}
+
 	for _, o := range a.Outputs {
 		sys.Outputs = append(sys.Outputs, o.Port)
 	}
 	for _, s := range a.Pulses {
-		s.State += a.free
+		s.State = a.freeCount + a.stateOf[s.State]
 		sys.Pulses = append(sys.Pulses, s)
 	}
+
 	return sys
 }
 
 // fill computes the matrices and the programs.
-func (a *assembly) fill(sys *model.System) error {
+func (a *assembly) fill(sys *model.System) {
 	n, m, mc, p := a.n, a.m, a.mc, len(a.Outputs)
 	sys.A, sys.B, sys.Bc = make([]float64, n*n), make([]float64, n*m), make([]float64, n*mc)
 	for i, r := range a.rates {
-		a.split(r, sys.A[i*n:(i+1)*n], sys.B[i*m:(i+1)*m], sys.Bc[i*mc:(i+1)*mc])
+		a.splitForm(r, sys.A[i*n:(i+1)*n], sys.B[i*m:(i+1)*m], sys.Bc[i*mc:(i+1)*mc])
 	}
 	sys.W = make([]float64, mc*n)
 	for i, k := range a.Frictions {
-		copy(sys.W[i*n:(i+1)*n], a.resolve(k.Rel.Speeds(1)))
+		copy(sys.W[i*n:(i+1)*n], a.resolvedForm(k.Rel.Speeds(1)))
 	}
 	sys.E = make([]float64, n*n)
-	for i := range a.basis.nodes {
-		for j := range a.basis.nodes {
-			massive := func(j int) bool { return j < a.free || j >= a.free+a.open }
-			if massive(i) && massive(j) {
-				sys.E[a.column(i)*n+a.column(j)] += a.inertia.At(i, j)
+	for i := range a.nodes {
+		for j := range a.nodes {
+			if c, d := a.column(i), a.column(j); c < n && d < n { // both have a mass
+				sys.E[c*n+d] += a.inertia.At(i, j)
 			}
 		}
 	}
-	for i, s := range a.States {
-		sys.E[(a.free+i)*n+a.free+i] += s.C
+
+	for i, s := range a.states {
+		sys.E[(a.freeCount+i)*n+a.freeCount+i] += s.C
 	}
 	sys.C, sys.D, sys.Dc = make([]float64, p*n), make([]float64, p*m), make([]float64, p*mc)
 	for i, o := range a.Outputs {
-		r, err := a.measured(o.Form, o.At, fmt.Sprintf("output %q", o.Name))
-		if err != nil {
-			return err
-		}
-		a.split(r, sys.C[i*n:(i+1)*n], sys.D[i*m:(i+1)*m], sys.Dc[i*mc:(i+1)*mc])
+		r := a.measuredForm(o.Form, o.At, fmt.Sprintf("output %q", o.Name))
+		a.splitForm(r, sys.C[i*n:(i+1)*n], sys.D[i*m:(i+1)*m], sys.Dc[i*mc:(i+1)*mc])
 	}
-	if err := a.regions(sys); err != nil {
-		return err
-	}
-	if err := a.gaps(sys); err != nil {
-		return err
-	}
-	if err := a.converges(sys); err != nil {
-		return err
-	}
-	if err := a.programs(sys); err != nil {
-		return err
-	}
-	a.paces(sys)
-	return nil
+
+	a.regions(sys)
+	a.checkGaps(sys)
+	a.checkLossGain(sys)
+	a.programs(sys)
+	a.measureRates(sys)
 }
 
-// regions fills the switches. What they depend on must be known before the torques.
-func (a *assembly) regions(sys *model.System) error {
-	for _, s := range a.Switches {
-		z := a.resolve(s.Form)
-		if largest(z[a.n:a.ofOne()]) > 0 {
-			return refuse(a.Plant, s.Name, s.At, "its deflection or slip follows from the torques on a massless node; give that node an inertia")
+// regions fills the switches. Their levels must not depend on torques.
+func (a *assembly) regions(sys *model.System) {
+	for _, s := range a.switches {
+		z := a.resolvedForm(s.Form)
+		if network.Largest(z[a.n:a.ofOne()]) > 0 {
+			refuse(a.Plant, s.Name, s.At,
+				"its deflection or slip follows from the torques on a massless node; give that node an inertia")
 		}
+
 		s.Row, s.Const = z[:a.n:a.n], s.Const+z[a.ofOne()]
 		sys.Switches = append(sys.Switches, s.Switch)
 	}
-	return nil
 }
 
-// split puts the parts of a form to rows of three matrices.
-func (a *assembly) split(f, x, v, tau []float64) {
+// checkGaps refuses clearances that do not start open.
+func (a *assembly) checkGaps(sys *model.System) {
+	for i, f := range sys.Frictions {
+		if f.Gap == nil {
+			continue
+		}
+		if open := f.Gap.Sign * (sys.X0[f.Gap.State] - f.Gap.Limit); !(open > 0) {
+			how := "closed"
+			if open < 0 {
+				how = "overlapping by " + units.Format(units.DropRounding(-open), sys.States[f.Gap.State].Unit)
+			}
+			refuse(a.Plant, f.Name, a.Frictions[i].At, "at the start it is %s; start it inside its play", how)
+		}
+	}
+}
+
+// splitForm copies the parts of a form to rows of three matrices.
+func (a *assembly) splitForm(f, x, v, tau []float64) {
 	copy(x, f[:a.n])
 	for j := range a.m {
-		v[a.place[j]] = f[a.ofSignals()+j]
+		v[a.signalPlace[j]] = f[a.ofSignals()+j]
 	}
 	if c := f[a.ofOne()]; c != 0 {
-		v[a.place[a.constant]] += c
+		v[a.signalPlace[a.constant]] += c
 	}
-	copy(tau, f[a.ofTorques():a.ofTorques()+a.mc])
+	copy(tau, f[a.ofTorques():a.ofMassless()])
 }
 
-// programs writes the laws and guards.
-func (a *assembly) programs(sys *model.System) error {
-	from := make([]int, a.m) // signal of the System -> of the file
-	for i, j := range a.place {
+// programs writes the programs of the laws and guards.
+func (a *assembly) programs(sys *model.System) {
+	from := make([]int, a.m) // index of each signal of the System among the used ones
+	for i, j := range a.signalPlace {
 		from[j] = i
 	}
 	for j, i := range from {
-		s := a.signals[i]
-		if s.Law == nil {
-			continue
+		if l := a.signals[i].Law; l != nil {
+			sys.Signals[j].Law = a.program(l, a.args[i])
 		}
-		p, err := a.program(s.Law, s.At, s.Name)
-		if err != nil {
-			return err
-		}
-		sys.Signals[j].Law = p
 	}
+
 	start := startSignals(sys)
 	for j, i := range from {
-		s, p := a.signals[i], sys.Signals[j].Law
+		l, p := a.signals[i].Law, sys.Signals[j].Law
 		if p == nil {
 			continue
 		}
-		resize(p, s.Law.Unsized, sys.X0, start)
-		if k := s.Law.Loss; k > 0 {
-			p.Slopes[0] = steepestLoss(a.GearLosses[k-1], a.shares[k-1])
+		scaleSlopes(p, l.Unsized, sys.X0, start)
+		if k := l.Loss; k > 0 {
+			p.Slopes[0] = steepestLoss(a.GearLosses[k-1], a.gearShares[k-1])
 		}
-		for _, k := range s.Law.Stiff {
+		for _, k := range l.Stiff {
 			g := 0.0
 			for q, r := range p.Args[k.Rate].Row {
 				g += r * sys.B[q*a.m+j]
 			}
-			if g != 0 { // twice as fast as the oscillation that the spring makes
+			if g != 0 { // twice the frequency of the oscillation on the spring
 				p.Slopes[k.Rate] = max(p.Slopes[k.Rate], 2*math.Sqrt(k.C/math.Abs(g)), k.Own/math.Abs(g))
 			}
 		}
-		follow(sys, p)
+
+		addIndirectSlopes(sys, p)
 	}
-	for _, g := range a.Guards {
-		p, err := a.program(&g.Law, g.At, g.Name)
-		if err != nil {
-			return err
-		}
-		sys.Guards = append(sys.Guards, *p)
+
+	for _, g := range a.guards {
+		sys.Guards = append(sys.Guards, *a.program(&g.Law, a.arguments(&g.Law, g.At, g.Name)))
 	}
-	return nil
 }
 
-// follow tells of a law how steeply it follows the state through the laws it reads, by
-// arguments that no operation uses.
-func follow(sys *model.System, p *model.Program) {
+// addIndirectSlopes adds to a law how steeply it follows the state through the laws that it reads:
+// as arguments that no operation uses.
+func addIndirectSlopes(sys *model.System, p *model.Program) {
+	through := func(row []float64, slope float64) {
+		p.Args = append(p.Args, model.Functional{Row: row})
+		p.Slopes = append(p.Slopes, slope)
+	}
+
 	for i := range p.Args {
 		for k, j := range p.Args[i].Signal {
-			read := sys.Signals[j].Law
 			s := p.Slopes[i] * math.Abs(p.Args[i].Coef[k])
 			if b := sys.Signals[j].Affine; b != nil && s > 0 {
-				p.Args = append(p.Args, model.Functional{Row: sys.Switches[b.Switch].Row})
-				p.Slopes = append(p.Slopes, s*largest(b.Slope))
+				through(sys.Switches[b.Switch].Row, s*network.Largest(b.Slope))
 			}
+			read := sys.Signals[j].Law
 			if read == nil || s == 0 {
 				continue
 			}
 			for q, f := range read.Args {
-				if read.Slopes[q] > 0 && largest(f.Row) > 0 {
-					p.Args = append(p.Args, model.Functional{Row: f.Row})
-					p.Slopes = append(p.Slopes, s*read.Slopes[q])
+				if read.Slopes[q] > 0 && network.Largest(f.Row) > 0 {
+					through(f.Row, s*read.Slopes[q])
 				}
 			}
 		}
 	}
 }
 
-func (a *assembly) program(l *network.Law, at network.Pos, what string) (*model.Program, error) {
-	p := &model.Program{Slopes: slices.Clone(l.Slopes), Ops: slices.Clone(l.Ops), Tables: l.Tables}
+// arguments returns the arguments of a law as forms.
+func (a *assembly) arguments(l *network.Law, at network.Pos, what string) (list [][]float64) {
 	for _, f := range l.Args {
-		v, err := a.measured(f, at, what)
-		if err != nil {
-			return nil, err
-		}
+		list = append(list, a.measuredForm(f, at, what))
+	}
+	return list
+}
+
+// program returns the program of a law with these arguments.
+func (a *assembly) program(l *network.Law, args [][]float64) *model.Program {
+	p := &model.Program{Slopes: slices.Clone(l.Slopes), Ops: a.ops(l), Tables: l.Tables}
+	for _, v := range args {
 		t := model.Functional{Const: v[a.ofOne()]}
-		if row := v[:a.n:a.n]; largest(row) > 0 {
+		if row := v[:a.n:a.n]; network.Largest(row) > 0 {
 			t.Row = row
 		}
 		for j := range a.m {
 			if c := v[a.ofSignals()+j]; c != 0 {
-				t.Signal, t.Coef = append(t.Signal, a.place[j]), append(t.Coef, c)
+				t.Signal, t.Coef = append(t.Signal, a.signalPlace[j]), append(t.Coef, c)
 			}
 		}
-		if tau := v[a.ofTorques():a.ofMassless()]; largest(tau) > 0 {
+
+		if tau := v[a.ofTorques():a.ofMassless()]; network.Largest(tau) > 0 {
 			t.Tau = tau
 		}
 		p.Args = append(p.Args, t)
 	}
+
 	if depth := stackDepth(p.Ops); depth > model.MaxStack {
 		panic(fmt.Sprintf("model: a law needs %d places on the stack, more than %d", depth, model.MaxStack))
 	}
-	return p, nil
+	return p
 }
 
-// stackDepth is how many values a list of operations holds at most.
+// stackDepth returns the largest number of values that a list of operations holds.
 func stackDepth(ops []model.Op) int {
-	now, most := 0, 0
+	now, deepest := 0, 0
 	for _, op := range ops {
 		switch op.Code {
 		case model.Push, model.Arg, model.Side:
@@ -304,7 +314,66 @@ func stackDepth(ops []model.Op) int {
 		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max, model.Look2, model.If:
 			now--
 		}
-		most = max(most, now)
+
+		deepest = max(deepest, now)
 	}
-	return most
+
+	return deepest
+}
+
+// measureRates computes how fast each element would be alone, rad/s. Its torque follows the state
+// by a row r and drives the state by g. A damper is as fast as |r|·|g|. A spring, whose twist A
+// makes from speeds, is as fast as the square root of |r|·|A|·|g|.
+func (a *assembly) measureRates(sys *model.System) {
+	for i, e := range a.Efforts {
+		g := make([]float64, a.n)
+		for j := range a.freeCount {
+			for k := range a.freeCount {
+				g[j] += a.inverseInertia.At(j, k) * a.along[i][k]
+			}
+		}
+
+		a.addRate(sys, e.Element, e.At, a.values[i], g)
+	}
+
+	for i, s := range a.states {
+		g := make([]float64, a.n)
+		g[a.freeCount+i] = 1
+		a.addRate(sys, s.Name, s.At, a.rates[a.freeCount+i], g)
+	}
+}
+
+// addRate adds the rate of an element with torque value that drives the state by g.
+func (a *assembly) addRate(sys *model.System, name string, at network.Pos, value, g []float64) {
+	r := make([]float64, a.n)
+	addSize(r, 1, value[:a.n])
+	for i := range a.m {
+		c := math.Abs(value[a.ofSignals()+i])
+		switch s := &sys.Signals[a.signalPlace[i]]; {
+		case s.Affine != nil:
+			addSize(r, c*network.Largest(s.Affine.Slope), sys.Switches[s.Affine.Switch].Row)
+		case s.Law != nil:
+			for k, f := range s.Law.Args {
+				addSize(r, c*s.Law.Slopes[k], f.Row)
+			}
+		}
+	}
+
+	damper, spring := 0.0, 0.0
+	for i := range a.n {
+		damper += r[i] * math.Abs(g[i])
+		for j := range a.n {
+			spring += r[i] * math.Abs(sys.A[i*a.n+j]*g[j])
+		}
+	}
+
+	place := fmt.Sprintf("%s:%d:%d", a.File, at.Line, at.Col)
+	sys.Paces = append(sys.Paces, model.Pace{Name: name, Place: place, Rate: max(damper, math.Sqrt(spring))})
+}
+
+// addSize computes dst += c·|v|.
+func addSize(dst []float64, c float64, v []float64) {
+	for i, x := range v {
+		dst[i] += c * math.Abs(x)
+	}
 }

@@ -9,7 +9,7 @@ import (
 	"lockstep/model/plantfile"
 )
 
-func TestLayoutNamesWhatBecameOfTheNodes(t *testing.T) {
+func TestLayoutListsTheRoleOfEveryNode(t *testing.T) {
 	p, err := plantfile.Load("t.yaml", []byte(`plant: t
 elements:
   ground: {type: fixed}
@@ -41,7 +41,7 @@ outputs: {w: {speed: body}}
 	}
 }
 
-func TestLayoutNamesWhatBodiesCarryAndJointsHold(t *testing.T) {
+func TestLayoutListsCarriedPointsAndHeldCoordinates(t *testing.T) {
 	p, err := plantfile.Load("t.yaml", []byte(`plant: t
 elements:
   base: {type: body, dof: [], x_start: 0, y_start: 0, nodes: {foot: [0, 0]}}

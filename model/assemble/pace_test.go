@@ -12,8 +12,8 @@ import (
 	"lockstep/model/plantfile"
 )
 
-// The step is refused by the name and the place of what is too fast for it.
-func TestElementTooFastForTheStepIsNamed(t *testing.T) {
+// The error names the element that is too fast for the period, and its place in the file.
+func TestElementTooFastForThePeriodIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		name, elements, place string
 		rate                  float64 // rad/s, to four digits

@@ -44,7 +44,7 @@ var (
 )
 
 // J·w' = b·w + tau + Rᵀ·mu in the paper; slip here is R·w/r_c, torque -mu·r_c.
-func TestPowershiftIsThePapersSystem(t *testing.T) {
+func TestPowershiftHasTheMatricesOfThePaper(t *testing.T) {
 	sys := powershift(t)
 	if got := names(sys.States); got != "shaft1.w[rad/s] shaft2.w[rad/s] shaft3.w[rad/s] shaft4.w[rad/s]" {
 		t.Errorf("states are %s", got)
@@ -68,7 +68,7 @@ func TestPowershiftIsThePapersSystem(t *testing.T) {
 	same(t, "X0", sys.X0, []float64{100, -100. / 3, 100. / 12, -100. / 48})
 }
 
-func TestPowershiftSourcesAreThePapers(t *testing.T) {
+func TestPowershiftHasTheSourcesOfThePaper(t *testing.T) {
 	sys := powershift(t)
 	for c, f := range sys.Frictions {
 		if want := fmt.Sprintf("clutch%d", c+1); f.Name != want || sys.Inputs[c].Name != want+".pressure" || f.Signal != c {

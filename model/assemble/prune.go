@@ -1,221 +1,141 @@
 package assemble
 
 import (
+	"slices"
 	"strings"
 
 	"lockstep/model"
 	"lockstep/model/network"
 )
 
-// pruned is the plant without the states, laws and guards that nothing reads: what
-// acts on it, what its outputs and friction elements read, and what these depend on,
-// stays.
-func pruned(p *network.Plant) *network.Plant {
+// usedParts are the states, signals, switches and guards of a plant that something reads: those
+// that act on the plant, those that outputs and friction elements read, and those on which these
+// depend. The index lists map from the lists of the plant to these.
+type usedParts struct {
+	states   []network.State
+	signals  []network.Signal // plus one for constants where needed
+	switches []network.Region
+	guards   []network.Guard
+
+	stateOf, signalOf, switchOf, guardOf []int
+}
+
+// prune finds the used parts.
+func (a *assembly) prune() {
+	p := a.Plant
 	u := usage{Plant: p, states: make([]bool, len(p.States)), signals: make([]bool, len(p.Signals)),
 		switches: make([]bool, len(p.Switches))}
 	for _, in := range p.Inputs {
-		u.signal(in.Signal)
+		u.markSignal(in.Signal)
 	}
 	for _, e := range p.Efforts {
-		u.form(e.Value)
+		u.markForm(e.Value)
 	}
 	for _, k := range p.Frictions {
-		u.signal(k.Signal)
+		u.markSignal(k.Signal)
 		if k.Gap != nil {
-			u.state(k.Gap.State)
+			u.markState(k.Gap.State)
 		}
 	}
+
 	for _, o := range p.Outputs {
-		u.form(o.Form)
+		u.markForm(o.Form)
 	}
 	for _, s := range p.Pulses {
-		u.state(s.State)
+		u.markState(s.State)
 	}
 	for _, n := range p.Nodes {
 		if n.Driven > 0 {
-			u.state(n.Driven - 1)
+			u.markState(n.Driven - 1)
 		}
 	}
-	return u.keep()
+
+	guards := make([]bool, len(p.Guards))
+	for i, g := range p.Guards {
+		guards[i] = u.guardUsed(g)
+	}
+
+	a.states, a.stateOf = selectMarked(p.States, u.states)
+	a.signals, a.signalOf = selectMarked(p.Signals, u.signals)
+	a.switches, a.switchOf = selectMarked(p.Switches, u.switches)
+	a.guards, a.guardOf = selectMarked(p.Guards, guards)
 }
 
-// usage marks what is needed.
+// selectMarked returns the marked items of a list, and the new index of each item of the list.
+func selectMarked[T any](list []T, marked []bool) (some []T, at []int) {
+	for i, item := range list {
+		at = append(at, len(some))
+		if marked[i] {
+			some = append(some, item)
+		}
+	}
+
+	return some, at
+}
+
+// ops returns the operations of a law, with indices of used guards.
+func (k *usedParts) ops(l *network.Law) []model.Op {
+	ops := slices.Clone(l.Ops)
+	for i, op := range ops {
+		if op.Code == model.If || op.Code == model.Side {
+			ops[i].Index = k.guardOf[op.Index]
+		}
+	}
+
+	return ops
+}
+
+// usage marks used parts.
 type usage struct {
 	*network.Plant
 	states, signals, switches []bool
 }
 
-func (u *usage) form(f network.Form) {
+// markForm marks the states and signals of a form.
+func (u *usage) markForm(f network.Form) {
 	for _, m := range f {
 		switch m.Kind {
 		case network.OfState:
-			u.state(m.Index)
+			u.markState(m.Index)
 		case network.OfSignal:
-			u.signal(m.Index)
+			u.markSignal(m.Index)
 		}
 	}
 }
 
-func (u *usage) state(i int) {
+// markState marks a state and the parts on which its rate depends.
+func (u *usage) markState(i int) {
 	if !u.states[i] {
 		u.states[i] = true
-		u.form(u.Plant.States[i].Der)
+		u.markForm(u.Plant.States[i].Der)
 	}
 }
 
-func (u *usage) signal(i int) {
+// markSignal marks a signal and the parts on which it depends.
+func (u *usage) markSignal(i int) {
 	if u.signals[i] {
 		return
 	}
 	u.signals[i] = true
 	if l := u.Plant.Signals[i].Law; l != nil {
 		for _, f := range l.Args {
-			u.form(f)
+			u.markForm(f)
 		}
 	}
+
 	if a := u.Plant.Signals[i].Affine; a != nil {
 		u.switches[a.Switch] = true
-		u.form(u.Plant.Switches[a.Switch].Form)
+		u.markForm(u.Plant.Switches[a.Switch].Form)
 	}
 }
 
-// guard tells whether a guard belongs to an element with a law that is needed.
-func (u *usage) guard(g network.Guard) bool {
+// guardUsed reports whether a guard belongs to an element with a used law.
+func (u *usage) guardUsed(g network.Guard) bool {
 	for i, s := range u.Plant.Signals {
 		if u.signals[i] && s.Law != nil && (s.Name == g.Name || strings.HasPrefix(s.Name, g.Name+".")) {
 			return true
 		}
 	}
+
 	return false
-}
-
-// keep copies the plant with what is marked, everything renumbered.
-func (u *usage) keep() *network.Plant {
-	p := *u.Plant
-	at := map[network.MeasureKind][]int{network.OfState: number(u.states), network.OfSignal: number(u.signals)}
-	move := func(f network.Form) network.Form {
-		out := make(network.Form, len(f))
-		for i, m := range f {
-			if list, ok := at[m.Kind]; ok {
-				m.Index = list[m.Index]
-			}
-			out[i] = m
-		}
-		return out
-	}
-	guards := u.keepGuards(&p, move)
-	switches := number(u.switches)
-	p.States, p.Signals, p.Switches = nil, nil, nil
-	for i, s := range u.Plant.Switches {
-		if u.switches[i] {
-			s.Form = move(s.Form)
-			p.Switches = append(p.Switches, s)
-		}
-	}
-	for i, s := range u.Plant.States {
-		if u.states[i] {
-			s.Der = move(s.Der)
-			p.States = append(p.States, s)
-		}
-	}
-	for i, s := range u.Plant.Signals {
-		if !u.signals[i] {
-			continue
-		}
-		if s.Law != nil {
-			l := moved(*s.Law, move, guards)
-			s.Law = &l
-		}
-		if s.Affine != nil {
-			a := *s.Affine
-			a.Switch = switches[a.Switch]
-			s.Affine = &a
-		}
-		p.Signals = append(p.Signals, s)
-	}
-	p.Nodes = append([]network.Node(nil), p.Nodes...)
-	for i := range p.Nodes {
-		if d := p.Nodes[i].Driven; d > 0 {
-			p.Nodes[i].Driven = at[network.OfState][d-1] + 1
-		}
-	}
-	p.ContactLosses = append([]network.ContactLoss(nil), p.ContactLosses...)
-	for i := range p.ContactLosses {
-		p.ContactLosses[i].Own = at[network.OfSignal][p.ContactLosses[i].Own]
-	}
-	renumber(&p, move, at[network.OfSignal])
-	return &p
-}
-
-// keepGuards copies the guards that are needed and returns their new places.
-func (u *usage) keepGuards(p *network.Plant, move func(network.Form) network.Form) []int {
-	keeps := make([]bool, len(u.Guards))
-	for i, g := range u.Guards {
-		keeps[i] = u.guard(g)
-	}
-	guards := number(keeps)
-	p.Guards = nil
-	for i, g := range u.Guards {
-		if keeps[i] {
-			p.Guards = append(p.Guards, network.Guard{Name: g.Name, At: g.At, Law: moved(g.Law, move, guards)})
-		}
-	}
-	return guards
-}
-
-// renumber moves what efforts, friction elements, inputs and outputs read.
-func renumber(p *network.Plant, move func(network.Form) network.Form, signals []int) {
-	p.Efforts = append([]network.Effort(nil), p.Efforts...)
-	for i := range p.Efforts {
-		p.Efforts[i].Value = move(p.Efforts[i].Value)
-	}
-	p.Frictions = append([]network.Friction(nil), p.Frictions...)
-	for i := range p.Frictions {
-		p.Frictions[i].Signal = signals[p.Frictions[i].Signal]
-		if g := p.Frictions[i].Gap; g != nil {
-			moved := *g
-			moved.State = move(network.StateOf(g.State))[0].Index
-			p.Frictions[i].Gap = &moved
-		}
-	}
-	p.Inputs = append([]model.Input(nil), p.Inputs...)
-	for i := range p.Inputs {
-		p.Inputs[i].Signal = signals[p.Inputs[i].Signal]
-	}
-	p.Pulses = append([]model.Pulses(nil), p.Pulses...)
-	for i := range p.Pulses {
-		p.Pulses[i].State = move(network.StateOf(p.Pulses[i].State))[0].Index
-	}
-	p.Outputs = append([]network.Output(nil), p.Outputs...)
-	for i := range p.Outputs {
-		p.Outputs[i].Form = move(p.Outputs[i].Form)
-	}
-}
-
-// moved is the law with its arguments and guards renumbered.
-func moved(l network.Law, move func(network.Form) network.Form, guards []int) network.Law {
-	args := l.Args
-	l.Args = nil
-	for _, f := range args {
-		l.Args = append(l.Args, move(f))
-	}
-	l.Ops = append([]model.Op(nil), l.Ops...)
-	for i, op := range l.Ops {
-		if op.Code == model.If || op.Code == model.Side {
-			l.Ops[i].Index = guards[op.Index]
-		}
-	}
-	return l
-}
-
-// number counts the marked ones: their new places.
-func number(marked []bool) []int {
-	at, n := make([]int, len(marked)), 0
-	for i, m := range marked {
-		at[i] = n
-		if m {
-			n++
-		}
-	}
-	return at
 }

@@ -15,7 +15,7 @@ import (
 	"lockstep/model/plantfile"
 )
 
-// What gears exert, from the balance of a machine that is solved by hand.
+// The torques of gears, from the balance of a machine that is solved by hand.
 func TestGearsExertTheirReactions(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 one: {type: inertia, J: 2}
@@ -143,8 +143,8 @@ func TestRandomTreesKeepTheBalanceOfTorques(t *testing.T) {
 	}
 }
 
-// Gears in a closed loop share their torque in a way that nothing determines; what is
-// outside the loop, and the loop as a whole, is determined.
+// The split of torque between gears in a closed loop is not determined; torques
+// outside the loop, and of the loop as a whole, are.
 func TestTorqueOfRedundantGearsIsRefused(t *testing.T) {
 	text := func(output string) string {
 		return modeltest.PlantOf(`
@@ -169,8 +169,8 @@ push: {type: torque, flange: one, tau: 6.5625}`, "M: "+output)
 	}
 }
 
-// A torque sensor cuts a shaft; a power sensor too. What they measure can drive others.
-func TestTorqueAndPowerSensorsMeasureWhatGoesThrough(t *testing.T) {
+// Torque and power sensors cut a shaft. Their outputs can drive other elements.
+func TestTorqueAndPowerSensorsMeasureTheirShaft(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 one: {type: inertia, J: 1, w_start: 2}
 cut: {type: torque_sensor, a: one, b: middle}
@@ -191,8 +191,8 @@ feel: {type: torque, flange: other, tau: cut}`,
 	b.Is("w", 6, 1e-12)
 }
 
-// The torque that a speed source puts on its flange is the one that drives it, and
-// clutches and brakes report the power they take.
+// The torque that a speed source exerts on its flange is the torque that drives it.
+// Clutches and brakes report the power that they dissipate.
 func TestFrictionReportsItsPower(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 motor: {type: speed, flange: shaft, w_ref: 10, exact: true}

@@ -1,36 +1,35 @@
 package assemble
 
 import (
-	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockstep/model/network"
 )
 
-// basis is the null-space basis of the rigid connections: w = N·u, with u the speeds
-// of the independent nodes: those with inertia, then the massless ones, then those
-// that a source prescribes. N is the identity on them.
+// basis is the null-space basis of the rigid connections: w = N·u. u are the speeds of the
+// independent nodes: those with inertia, then massless ones, then those that a source prescribes. N
+// is the identity on them.
 type basis struct {
-	nodes []int       // of the columns
-	free  int         // the first are nodes with inertia: their speeds are states
-	open  int         // the next are massless: springs and dampers determine them
-	rows  [][]float64 // per node: its row of N
-	gaps  []float64   // per node: its place is rows·places + gaps
+	nodes         []int       // node of each column
+	freeCount     int         // the first columns: nodes with inertia; their speeds are states
+	masslessCount int         // the next columns: massless nodes, which springs and dampers determine
+	rows          [][]float64 // per node: its row of N
+	offsets       []float64   // per node: its place is rows·places + offset
 }
 
-// reduce eliminates the ties one after the other (Gauss-Jordan), so that a tie that
-// contradicts those before it can be named; one that follows from them is dropped.
-// What is eliminated is, in this order of preference, a massless node, an inertia
-// without an initial speed, an inertia with one; the last of its kind in the file. Of
-// bodies it is the coordinate that moves most, an angle only where no place is left, and
-// none that hardly moves, from which the others would follow badly. So no inertia depends
-// on a massless node.
-func reduce(p *network.Plant) (*basis, error) {
+// reduce eliminates the ties one after the other (Gauss-Jordan), so that it can name a tie that
+// contradicts those before it. A tie that follows from others is dropped. It eliminates, in this
+// order of preference, a massless node, an inertia without an initial speed, an inertia with one;
+// the last of its kind in the file. Of a body it eliminates the coordinate that moves most. It
+// takes an angle only where no position is left, and no coordinate that hardly moves, from which
+// the others would follow badly. So no inertia depends on a massless node.
+func reduce(p *network.Plant) *basis {
 	n := len(p.Nodes)
-	pivots := make([][]float64, n) // dependent node: 0 = row·w, with 1 at the node; else nil
-	gaps := make([]float64, n)     // and of places
+	pivots := make([][]float64, n) // dependent node: 0 = row·w, with 1 at the node; otherwise nil
+	gaps := make([]float64, n)     // offset of the node's place
 	for _, t := range p.Ties {
 		r, gap := make([]float64, n), t.Gap
 		for _, x := range t.Row {
@@ -38,74 +37,99 @@ func reduce(p *network.Plant) (*basis, error) {
 				r[x.Node] += x.Coef
 			}
 		}
-		scale := largest(r)
+
+		scale := network.Largest(r)
 		for q, pr := range pivots {
 			if pr != nil {
 				gap -= r[q] * gaps[q]
-				subtract(r, r[q], pr, q)
+				sweep(r, pr, q)
 			}
 		}
+
 		clean(r, scale)
 		q := pivot(p, r)
-		if q < 0 && largest(r) > 0 {
-			return nil, refuse(p, t.Name, t.At, "the speed it gives contradicts the gears and the other speed sources")
-		}
-		if q < 0 && t.Joint {
-			return nil, refuse(p, t.Name, t.At, "it over-constrains: the motion that it takes is taken already; "+
+		switch {
+		case q < 0 && network.Largest(r) > 0:
+			refuse(p, t.Name, t.At, "the speed it gives contradicts the gears and the other speed sources")
+		case q < 0 && t.Joint:
+			refuse(p, t.Name, t.At, "it over-constrains: another joint already removes this motion; "+
 				"remove it, or the other joint")
-		}
-		if q < 0 {
+		case q < 0:
 			continue
 		}
-		f := r[q]
-		for i := range r {
-			r[i] /= f
-		}
-		gap /= f
+
+		gap /= r[q]
+		divide(r, r[q])
 		for i, pr := range pivots {
 			if pr != nil {
-				scale := largest(pr)
+				scale := network.Largest(pr)
 				gaps[i] -= pr[q] * gap
-				subtract(pr, pr[q], r, q)
+				sweep(pr, r, q)
 				clean(pr, scale)
 			}
 		}
+
 		pivots[q], gaps[q] = r, gap
-		if held := stuckBody(p, pivots); held != "" {
-			return nil, refuse(p, t.Name, t.At, "it over-constrains: it leaves %s no speed but zero; "+
-				"remove it, or put more into dof", held)
+		if held := immobileBody(p, pivots); held != nil {
+			refuse(p, t.Name, t.At, "it over-constrains: it leaves %s no speed but zero; "+
+				"remove it, or put more into dof", strings.Join(held, ", "))
 		}
-		if held := heldNodes(p, pivots); held != "" {
-			return nil, refuse(p, t.Name, t.At, "together with the other gears it leaves %s no speed but zero; "+
-				"remove it or correct a ratio", held)
+
+		if held := immobileNodes(p, pivots); held != nil {
+			refuse(p, t.Name, t.At, "together with the other gears it leaves %s no speed but zero; "+
+				"remove it or correct a ratio", strings.Join(held, ", "))
 		}
 	}
+
 	b := basisOf(p, pivots)
-	b.gaps = gaps
-	return b, nil
+	b.offsets = gaps
+	return b
 }
 
-// errorf is an error at a place of the plant file, refuse one of an element.
-func errorf(p *network.Plant, at network.Pos, format string, args ...any) error {
-	return network.NewError(p.File, "", at, format, args...)
-}
+// eliminate gives each row a pivot where possible: a column from first up to end in which the row
+// has 1 and the others have 0 (Gauss and Jordan, with full pivoting). It returns the columns,
+// counted from first; -1 where the row is zero there within rounding of size scale.
+func eliminate(rows [][]float64, first, end int, scale []float64) []int {
+	pivots := slices.Repeat([]int{-1}, len(rows))
+	for range rows {
+		at, col, best := -1, -1, 1e-10
+		for i, r := range rows {
+			for j, x := range r[first:end] {
+				if v := math.Abs(x); pivots[i] < 0 && v > best*scale[i] {
+					at, col, best = i, j, v/scale[i]
+				}
+			}
+		}
 
-func refuse(p *network.Plant, element string, at network.Pos, format string, args ...any) error {
-	return network.NewError(p.File, element, at, "element %q: "+format, slices.Insert(args, 0, any(element))...)
-}
-
-// subtract is r -= f·s, exactly zero at q.
-func subtract(r []float64, f float64, s []float64, q int) {
-	if f == 0 {
-		return
+		if at < 0 {
+			break
+		}
+		pivots[at] = col
+		divide(rows[at], rows[at][first+col])
+		for i, r := range rows {
+			if i != at {
+				sweep(r, rows[at], first+col)
+			}
+		}
 	}
-	for i, v := range s {
-		r[i] -= f * v
-	}
+
+	return pivots
+}
+
+// sweep removes column q from r by a row that has 1 there.
+func sweep(r, row []float64, q int) {
+	addTo(r, -r[q], row)
 	r[q] = 0
 }
 
-// clean sets to zero what is left by rounding.
+// divide divides r by f.
+func divide(r []float64, f float64) {
+	for i := range r {
+		r[i] /= f
+	}
+}
+
+// clean sets entries within rounding of scale to zero.
 func clean(r []float64, scale float64) {
 	for i, v := range r {
 		if math.Abs(v) <= 1e-10*scale {
@@ -114,71 +138,70 @@ func clean(r []float64, scale float64) {
 	}
 }
 
-func largest(r []float64) float64 {
-	m := 0.0
-	for _, v := range r {
-		m = max(m, math.Abs(v))
-	}
-	return m
-}
-
-// pivot chooses the node of r to eliminate; -1 if r is zero.
+// pivot returns the node of r to eliminate; -1 if r is zero.
 func pivot(p *network.Plant, r []float64) int {
-	best, rank, scale := -1, 7, largest(r)
+	best, rank, scale := -1, 7, network.Largest(r)
 	for i, v := range r {
-		k := 0
-		if p.Nodes[i].J > 0 {
+		n, k := &p.Nodes[i], 0
+		if n.J > 0 {
 			k = 2
-			if p.Nodes[i].Given {
+			if n.Given {
 				k = 4
 			}
 		}
-		if tilts(&p.Nodes[i]) {
+
+		if n.Framed && n.Domain == network.Rotational { // the angle of a body
 			k++
 		}
-		framed := p.Nodes[i].Framed && p.Nodes[i].J > 0
+		framed := n.Framed && n.J > 0
 		if framed && math.Abs(v) < 0.01*scale {
 			k = 6
 		}
-		if v == 0 || p.Nodes[i].Driven > 0 || k > rank || k == rank && framed && p.Nodes[best].Framed && math.Abs(v) < math.Abs(r[best]) {
+		if v == 0 || n.Driven > 0 || k > rank {
+			continue
+		}
+		if k == rank && framed && p.Nodes[best].Framed && math.Abs(v) < math.Abs(r[best]) {
 			continue
 		}
 		best, rank = i, k
 	}
+
 	return best
 }
 
-// heldNodes names the nodes that can no longer turn. Joints may hold a body along some of its
-// coordinates.
-func heldNodes(p *network.Plant, pivots [][]float64) string {
-	var names []string
+// immobileNodes returns the names of the nodes that can no longer turn. Joints may hold a body
+// along some of its coordinates.
+func immobileNodes(p *network.Plant, pivots [][]float64) (names []string) {
 	for q, n := range p.Nodes {
-		if !n.Framed && still(pivots, q) {
-			names = append(names, fmt.Sprintf("%q", n.Name))
+		if !n.Framed && immobile(pivots, q) {
+			names = append(names, strconv.Quote(n.Name))
 		}
 	}
-	return strings.Join(names, ", ")
+
+	return names
 }
 
-// stuckBody names the coordinates of a body of which none can move any more.
-func stuckBody(p *network.Plant, pivots [][]float64) string {
+// immobileBody returns the names of the coordinates of a body none of which can move any more.
+func immobileBody(p *network.Plant, pivots [][]float64) []string {
 	moves, names := map[string]bool{}, map[string][]string{}
 	for q, n := range p.Nodes {
 		if n.Framed && n.J > 0 {
-			moves[n.By] = moves[n.By] || !still(pivots, q)
-			names[n.By] = append(names[n.By], fmt.Sprintf("%q", n.Name))
+			moves[n.By] = moves[n.By] || !immobile(pivots, q)
+			names[n.By] = append(names[n.By], strconv.Quote(n.Name))
 		}
 	}
+
 	for _, n := range p.Nodes {
-		if list := names[n.By]; list != nil && !moves[n.By] {
-			return strings.Join(list, ", ")
+		if !moves[n.By] && names[n.By] != nil {
+			return names[n.By]
 		}
 	}
-	return ""
+
+	return nil
 }
 
-// still tells whether the ties leave node q no speed but zero.
-func still(pivots [][]float64, q int) bool {
+// immobile reports whether the ties leave node q only speed zero.
+func immobile(pivots [][]float64, q int) bool {
 	if pivots[q] == nil {
 		return false
 	}
@@ -187,10 +210,11 @@ func still(pivots [][]float64, q int) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
-// basisOf sorts the independent nodes and expresses the others in them.
+// basisOf sorts the independent nodes and expresses the others by them.
 func basisOf(p *network.Plant, pivots [][]float64) *basis {
 	var massive, massless, driven []int
 	for i, n := range p.Nodes {
@@ -204,7 +228,8 @@ func basisOf(p *network.Plant, pivots [][]float64) *basis {
 			driven = append(driven, i)
 		}
 	}
-	b := &basis{nodes: slices.Concat(massive, massless, driven), free: len(massive), open: len(massless)}
+
+	b := &basis{nodes: slices.Concat(massive, massless, driven), freeCount: len(massive), masslessCount: len(massless)}
 	for i := range p.Nodes {
 		row := make([]float64, len(b.nodes))
 		for j, f := range b.nodes {
@@ -215,12 +240,14 @@ func basisOf(p *network.Plant, pivots [][]float64) *basis {
 				row[j] = -r[f]
 			}
 		}
+
 		b.rows = append(b.rows, row)
 	}
+
 	return b
 }
 
-// form expresses a row of node speeds in the independent ones.
+// form expresses a row of node speeds by the independent ones.
 func (b *basis) form(r network.Row) []float64 {
 	f := make([]float64, len(b.nodes))
 	scale := 0.0
@@ -230,9 +257,50 @@ func (b *basis) form(r network.Row) []float64 {
 			scale = max(scale, math.Abs(t.Coef*c))
 		}
 	}
+
 	clean(f, 1e-3*scale)
 	return f
 }
 
-// tilts tells whether the node is the angle of a body.
-func tilts(n *network.Node) bool { return n.Framed && n.Domain == network.Rotational }
+// Layout says how System treats the nodes of a plant.
+type Layout struct {
+	Bodies   []string // nodes with inertia
+	Free     int      // degrees of freedom: the first states, the independent speeds
+	Held     []string // coordinates of bodies that joints hold fixed
+	Carried  []string // points of bodies, and lines between them
+	Geared   []string // other massless nodes whose speed follows from gears
+	Balanced []string // massless nodes whose speed follows from springs and dampers
+	Driven   []string // sources that prescribe a speed; the driven node is geared to the source
+}
+
+// LayoutOf returns the Layout of a plant. It fails where System fails to reduce the gears.
+func LayoutOf(p *network.Plant) (l *Layout, err error) {
+	defer catch(&err)
+	b := reduce(p)
+	l = &Layout{Free: b.freeCount}
+	for i, n := range p.Nodes {
+		switch {
+		case n.Owner == "fixed":
+		case n.Driven > 0:
+			l.Driven = append(l.Driven, n.Name)
+		case n.J > 0:
+			if l.Bodies = append(l.Bodies, n.Name); !slices.Contains(b.nodes, i) && network.Largest(b.rows[i]) == 0 {
+				l.Held = append(l.Held, n.Name)
+			}
+		case n.Framed:
+			name := n.Name
+			if n.Owner == "body" {
+				name = name[:strings.LastIndexByte(name, '.')] // of .x and .y
+			}
+			if k := len(l.Carried); k == 0 || l.Carried[k-1] != name {
+				l.Carried = append(l.Carried, name)
+			}
+		case slices.Contains(b.nodes, i):
+			l.Balanced = append(l.Balanced, n.Name)
+		default:
+			l.Geared = append(l.Geared, n.Name)
+		}
+	}
+
+	return l, nil
+}

@@ -9,10 +9,10 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// What presses the wheel is the force of a spring, of a size that no file tells. The slope
-// of the contact is 5e3 1/s then: at 5 ms the motion is that of short steps, with a spring
-// that starts loaded and so tells it, and with one that starts relaxed, whose load comes.
-func TestContactUnderASpringIsFollowedAtEveryStep(t *testing.T) {
+// The force of a spring presses the wheel; the file does not give its size. The slope
+// of the contact is then 5e3 1/s. At 5 ms the motion equals that of short steps, both with a spring
+// that starts loaded and with one that starts relaxed and is loaded later.
+func TestContactUnderASpringIsAccurateAtEveryPeriod(t *testing.T) {
 	for relaxed, bound := range map[string]float64{"0.0981": 1e-9, "0": 2e-6} {
 		v, w := sprung(t, relaxed, 5*time.Millisecond)
 		short, turns := sprung(t, relaxed, 100*time.Microsecond)
@@ -22,7 +22,7 @@ func TestContactUnderASpringIsFollowedAtEveryStep(t *testing.T) {
 	}
 }
 
-// sprung are the speeds of axle and wheel after 2 s.
+// sprung returns the speeds of axle and wheel after 2 s.
 func sprung(t *testing.T, relaxed string, step time.Duration) (v, w float64) {
 	b := modeltest.New(t, fmt.Sprintf(`plant: t
 elements:
@@ -42,8 +42,8 @@ outputs:
 }
 
 // J·w' = tau - c·w²: from 100 rad/s without torque w falls as 1/(1/w + c·t/J), from rest it
-// goes to the root of tau/c as tanh. Sensors start at 100 rad/s, or tell their range.
-func TestProductOfSensorsIsFollowedAsItGrows(t *testing.T) {
+// approaches the root of tau/c as tanh. Sensors start at 100 rad/s, or give their range.
+func TestProductOfSensorsIsAccurateAsItGrows(t *testing.T) {
 	const drag = `plant: t
 elements:
   fan: {type: inertia, J: 1, w_start: %g}
@@ -70,9 +70,9 @@ outputs: {w: {speed: fan}}
 	}
 }
 
-// Friction that lifts its own wheel, or presses it on, has a closed form as long as it does
+// Friction that lifts its own wheel, or presses it down, has a closed form while it does
 // not jam: f = mu·N/(1 ± mu·gain), 0.7 and 1.7 times mu·N here.
-func TestFrictionThatPressesItselfOnIsThatOfItsBalance(t *testing.T) {
+func TestSelfEnergisingFrictionFollowsItsBalance(t *testing.T) {
 	for _, gain := range []float64{2, -2} {
 		b := modeltest.New(t, fmt.Sprintf(`plant: t
 elements:

@@ -2,68 +2,68 @@ package assemble
 
 import (
 	"math"
+	"slices"
 	"strings"
 
+	"lockstep/model"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
 
-// startState returns the initial state, after checking that the speeds given for
-// dependent nodes agree with the gears.
-func startState(p *network.Plant, b *basis) ([]float64, error) {
-	x := make([]float64, b.free, b.free+len(p.States))
-	u := make([]float64, len(b.nodes))
-	for j, n := range b.nodes {
-		u[j] = p.Nodes[n].Start
-		if d := p.Nodes[n].Driven; d > 0 {
-			u[j] = driveStart(p, d-1)
-		}
-		if j < b.free {
-			x[j] = u[j]
+// startState returns the initial state. It checks that the given speeds of dependent nodes agree
+// with the gears.
+func (a *assembly) startState() []float64 {
+	u := make([]float64, len(a.nodes))
+	for j, n := range a.nodes {
+		u[j] = a.Nodes[n].Start
+		if a.Nodes[n].Driven > 0 {
+			u[j] = a.driveStart(&a.states[a.driveState(j)])
 		}
 	}
-	for i, n := range p.Nodes {
+
+	x := slices.Clone(u[:a.freeCount])
+	places, placed := make([]float64, len(a.Nodes)), make([]bool, len(a.Nodes))
+	for i, n := range a.Nodes {
+		places[i], placed[i] = a.placeOf(i)
 		w, size, known := 0.0, math.Abs(n.Start), true
-		for j, c := range b.rows[i] {
+		for j, c := range a.rows[i] {
 			w += c * u[j]
 			size = max(size, math.Abs(c*u[j]))
-			known = known && (c == 0 || j < b.free || j >= b.free+b.open)
+			known = known && (c == 0 || j < a.freeCount || j >= a.freeCount+a.masslessCount)
 		}
+
 		if n.Given && known && !(math.Abs(w-n.Start) <= 1e-9*size) {
-			key := "w_start"
-			if n.Domain == network.Translational {
-				key = "v_start"
-			}
-			return nil, refuse(p, n.Name, n.At, "%s %.9g %s contradicts the gears, which make it %.9g %s", key, n.Start, n.SpeedUnit(), w, n.SpeedUnit())
+			refuse(a.Plant, n.Name, n.At, "%s %.9g %s contradicts the gears, which make it %.9g %s",
+				n.Domain.Per("w_start", "v_start"), n.Start, n.SpeedUnit(), w, n.SpeedUnit())
 		}
 	}
-	places, placed := places(p, b)
-	for i, s := range p.States {
-		if err := refuseMixed(p, &s); err != nil {
-			return nil, err
-		}
+
+	for _, s := range a.states {
+		a.refuseMixed(&s)
 		v, any := s.Start, false
 		for _, t := range s.Along {
 			v += t.Coef * places[t.Node]
 			any = any || placed[t.Node]
 		}
+
 		if s.Along != nil && !any && !s.Stays {
 			v = 0
 		}
 		if s.Speed != nil {
-			v = driveStart(p, i)
+			v = a.driveStart(&s)
 		}
 		x = append(x, v)
 	}
-	return x, nil
+
+	return x
 }
 
-// refuseMixed refuses a distance between a place in the plane and a node that is a displacement
-// and would be taken for one at the centre of its body.
-func refuseMixed(p *network.Plant, s *network.State) error {
+// refuseMixed refuses a distance between a place in the plane and a node that is only a
+// displacement, and would be taken as lying at the centre of its body.
+func (a *assembly) refuseMixed(s *network.State) {
 	var place, loose *network.Node
 	for _, t := range s.Along {
-		n := &p.Nodes[t.Node]
+		n := &a.Nodes[t.Node]
 		if n.Fixes {
 			place = n
 		}
@@ -71,56 +71,156 @@ func refuseMixed(p *network.Plant, s *network.State) error {
 			loose = n
 		}
 	}
-	if place == nil || loose == nil {
-		return nil
+
+	if place != nil && loose != nil {
+		refuse(a.Plant, s.Name[:strings.LastIndexByte(s.Name, '.')], s.At, "where %q is in the plane is not known, "+
+			"but %q is at %s; give x_start and y_start to both bodies or to none",
+			loose.Name, place.Name, units.Format(units.DropRounding(place.Phi0), "m"))
 	}
-	return refuse(p, s.Name[:strings.LastIndexByte(s.Name, '.')], s.At,
-		"where %q is in the plane is not known, but %q is at %s; give x_start and y_start to both bodies or to none",
-		loose.Name, place.Name, units.Format(units.DropRounding(place.Phi0), "m"))
 }
 
-// driveStart is the initial speed of a prescribed node: a filtered one begins where
-// the flange does, if that is given.
-func driveStart(p *network.Plant, i int) float64 {
-	s := &p.States[i]
+// driveStart returns the initial speed of a prescribed node: a filtered one starts at the speed of
+// its flange, if that is given.
+func (a *assembly) driveStart(s *network.State) float64 {
 	v, given := 0.0, false
 	for _, t := range s.Speed {
-		v += t.Coef * p.Nodes[t.Node].Start
-		given = given || p.Nodes[t.Node].Given
+		v += t.Coef * a.Nodes[t.Node].Start
+		given = given || a.Nodes[t.Node].Given
 	}
+
 	if given {
 		return v
 	}
 	return s.Start
 }
 
-// places are the initial angles (positions) of the nodes: as written, or through the
-// gears from those that are.
-func places(p *network.Plant, b *basis) (at []float64, placed []bool) {
-	for i := range p.Nodes {
-		v, any := placeOf(p, b, i)
-		at, placed = append(at, v), append(placed, any)
-	}
-	return at, placed
-}
-
-// placeOf is where node i starts, and whether that follows from what was written. Nothing
-// but its own starts places a body: two places in a joint tell by how much they are apart,
-// not how far a body has turned.
-func placeOf(p *network.Plant, b *basis, i int) (at float64, placed bool) {
-	n := &p.Nodes[i]
+// placeOf returns the angle (position) at which node i starts, as given or through the gears, and
+// whether it follows from given values. A body is placed only by its own start values: two places
+// in a joint give their distance, not the rotation of a body.
+func (a *assembly) placeOf(i int) (at float64, placed bool) {
+	n := &a.Nodes[i]
 	if n.Placed || n.Framed {
 		return n.Phi0, n.Placed
 	}
 	at = n.Phi0
-	for j, c := range b.rows[i] {
-		if from := &p.Nodes[b.nodes[j]]; b.nodes[j] != i && c != 0 {
+	for j, c := range a.rows[i] {
+		if from := &a.Nodes[a.nodes[j]]; a.nodes[j] != i && c != 0 {
 			at += c * from.Phi0
 			placed = placed || from.Placed
 		}
 	}
+
 	if placed {
-		at += b.gaps[i]
+		at += a.offsets[i]
 	}
 	return at, placed
+}
+
+// scaleSlopes enlarges slopes to their size at the start of the plant, in state x with the signals
+// v.
+func scaleSlopes(p *model.Program, open []network.Unsized, x, v []float64) {
+	for _, u := range open {
+		if more := math.Abs(functionalAt(&p.Args[u.By], x, v)) / u.Assumed; more > 1 && !math.IsInf(more, 0) {
+			p.Slopes[u.Arg] *= more
+		}
+	}
+}
+
+// startSignals returns the signals at the start of the plant, by their index: sources at their
+// largest value, without friction.
+func startSignals(sys *model.System) []float64 {
+	v := make([]float64, len(sys.Signals))
+	for j := range v {
+		switch s := &sys.Signals[j]; {
+		case s.Law != nil:
+			v[j] = programAt(s.Law, sys.X0, v)
+		case s.Affine != nil:
+			z, r := sys.Switches[s.Affine.Switch].At(sys.X0)
+			v[j] = s.Affine.Slope[r]*z + s.Affine.Offset[r]
+		default:
+			if low, high := network.SourceRange(s.Source); high >= low {
+				v[j] = high
+				if -low > high {
+					v[j] = low
+				}
+			}
+		}
+	}
+
+	return v
+}
+
+// programAt estimates the value of a program in state x with the signals v: without friction, with
+// all guards positive, and with tables of two variables at their largest value.
+func programAt(p *model.Program, x, v []float64) float64 {
+	var s [model.MaxStack]float64
+	top := -1
+	for _, op := range p.Ops {
+		switch op.Code {
+		case model.Push, model.Arg, model.Side:
+			top++
+			s[top] = op.Value
+			switch op.Code {
+			case model.Arg:
+				s[top] = functionalAt(&p.Args[op.Index], x, v)
+			case model.Side:
+				s[top] = 1
+			}
+		case model.If:
+			top--
+		case model.Look:
+			s[top] = p.Tables[op.Index].At(s[top])
+		case model.Look2:
+			top--
+			s[top] = network.Largest(p.Tables[op.Index].Z)
+		default:
+			if f, ok := ofTwo[op.Code]; ok {
+				top--
+				s[top] = f(s[top], s[top+1])
+			} else {
+				s[top] = ofOneValue[op.Code](s[top])
+			}
+		}
+	}
+
+	return s[0]
+}
+
+// ofTwo and ofOneValue are the operations on the top of the stack.
+var (
+	ofTwo = map[model.Code]func(a, b float64) float64{
+		model.Add: func(a, b float64) float64 { return a + b },
+		model.Sub: func(a, b float64) float64 { return a - b },
+		model.Mul: func(a, b float64) float64 { return a * b },
+		model.Div: func(a, b float64) float64 {
+			if b == 0 {
+				return 0
+			}
+			return a / b
+		},
+		model.Min: math.Min, model.Max: math.Max,
+	}
+	ofOneValue = map[model.Code]func(b float64) float64{
+		model.Neg: func(b float64) float64 { return -b },
+		model.Sign: func(b float64) float64 {
+			if b == 0 {
+				return 0
+			}
+			return math.Copysign(1, b)
+		},
+		model.Sqrt: func(b float64) float64 { return math.Sqrt(max(0, b)) },
+		model.Abs:  math.Abs, model.Exp: math.Exp, model.Atan: math.Atan, model.Sin: math.Sin, model.Cos: math.Cos,
+	}
+)
+
+// functionalAt returns the value of a functional in state x with the signals v.
+func functionalAt(f *model.Functional, x, v []float64) float64 {
+	sum := f.Const
+	for i, c := range f.Row {
+		sum += c * x[i]
+	}
+	for i, j := range f.Signal {
+		sum += f.Coef[i] * v[j]
+	}
+	return sum
 }

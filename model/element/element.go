@@ -11,26 +11,60 @@ package element
 
 import (
 	"fmt"
+	"strings"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model/network"
-	"lockstep/model/syntax"
 	"lockstep/model/units"
 )
 
-// Kind is an element type: the nodes it touches, its keys, and how its entry becomes
+// Kind is an element type: the nodes it touches, its parameters, and how its entry becomes
 // part of the plant.
 type Kind struct {
-	Name        string
-	Owns        bool           // it is a node itself, of domain itself
-	Itself      network.Domain // of the node it owns
-	Flanges     []Flange
-	Points      []string // keys that name points of bodies
-	Keys        []string
-	Gives       string           // unit of the signal of its own name, "" where it has none
-	GivesMoving string           // the same of an element that moves, where it is another
-	Hint        string           // where its nodes are, for a flange that names it as NAME; "": it has none inside
-	Early       func(e *Element) // makes the nodes of a kind that owns several
-	Read        func(e *Element) Declared
+	Name       string
+	Owns       bool           // it is a node itself, of domain itself
+	Itself     network.Domain // of the node it owns
+	Flanges    []Flange
+	Parameters []Parameter
+	Gives      string           // unit of the signal of its own name, "" where it has none
+	Adds       []Quantity       // what outputs can read of it beside what follows from its flanges
+	Hint       string           // where its nodes are, for a flange that names it as NAME; "": it has none inside
+	Early      func(e *Element) // makes the nodes of a kind that owns several
+	Read       func(e *Element) Declared
+}
+
+// Quantity is what outputs read of an element as NAME.Key: a signal or a state.
+type Quantity struct {
+	Key     string
+	Unit    string // SI; as that of a Parameter
+	Meaning string // noun phrase
+}
+
+// Domain returns the domain of all elements of the type; network.AnyDomain where their nodes decide.
+func (k *Kind) Domain() network.Domain {
+	d, any := k.Itself, false
+	for _, f := range k.Flanges {
+		d, any = max(d, f.Domain), any || f.Domain == network.AnyDomain
+	}
+	if any && d != network.Translational {
+		return network.AnyDomain
+	}
+	return d
+}
+
+// Keys returns the keys of an entry of the type, type included.
+func (k *Kind) Keys() []string {
+	keys := []string{"type"}
+	for _, f := range k.Flanges {
+		keys = append(keys, f.Key)
+	}
+	for _, p := range k.Parameters {
+		if k.Domain() != network.AnyDomain {
+			p = p.In(k.Domain())
+		}
+		keys = append(keys, strings.Split(p.Key, "|")...)
+	}
+	return keys
 }
 
 // Flange is a key that names a node.
@@ -59,14 +93,14 @@ func OnSupport(d network.Domain) []Flange {
 
 // Element is one entry of the section elements while it is read.
 type Element struct {
-	*syntax.Reader
+	*yamlfile.Reader
 	*Plant
 	Namespace
 	Name      string // with the names of the sub-assemblies around it: left.brake
 	Assembly  string // in which it is declared; "" for the plant
 	Kind      *Kind
 	At        network.Pos
-	Fields    map[string]syntax.Field
+	Fields    map[string]Field
 	Nodes     map[string]int // by flange key
 	Domain    network.Domain // of its flanges
 	Between   network.Row    // w_b - w_a, or w_flange - w_support
@@ -79,9 +113,9 @@ type Element struct {
 // Namespace reads values that may name parameters, inputs and signals: those that are
 // known where an element stands.
 type Namespace interface {
-	Quantity(f syntax.Field, what string, want units.Wanted) float64 // in SI
-	Signal(f syntax.Field, what, name string, want units.Wanted) int // an index into the signals of the network
-	FullName(name string) string                                     // name in the whole plant
+	Quantity(f Field, what string, want units.Wanted) float64 // in SI
+	Signal(f Field, what, name string, want units.Wanted) int // an index into the signals of the network
+	FullName(name string) string                              // name in the whole plant
 }
 
 // Plant is the plant that is being read, with what its elements know of each other.
@@ -97,16 +131,12 @@ func (p *Plant) Angle(n int) int {
 		return i
 	}
 	node := &p.Network.Nodes[n]
-	name := ".phi"
-	if node.Domain == network.Translational {
-		name = ".s"
-	}
-	p.Network.States = append(p.Network.States, network.State{Name: node.Name + name, Unit: node.AngleUnit(), At: node.At,
-		Der: network.RowOf(n).Speeds(1), Along: network.RowOf(n)})
 	if p.angles == nil {
 		p.angles = map[int]int{}
 	}
-	p.angles[n] = len(p.Network.States) - 1
+	s := network.State{Name: node.Name + node.Domain.Per(".phi", ".s"), Unit: node.AngleUnit(), At: node.At,
+		Der: network.RowOf(n).Speeds(1), Along: network.RowOf(n)}
+	p.angles[n] = network.Add(&p.Network.States, s)
 	return p.angles[n]
 }
 
@@ -118,9 +148,18 @@ func (e *Element) What() string {
 	return fmt.Sprintf("element %q", e.Name)
 }
 
+// Field is an entry of the file with its places.
+type Field = yamlfile.Field
+
+// Refuse refuses the element in a message that begins with its name. It ends the reading of the
+// file, as every error does.
+func (e *Element) Refuse(at network.Pos, format string, args ...any) {
+	e.FailAt(at, "%s: %s", e.What(), fmt.Sprintf(format, args...))
+}
+
 // Fail refuses the element.
 func (e *Element) Fail(at network.Pos, format string, args ...any) {
-	e.FailElement(e.Name, at, format, args...)
+	e.FailAt(at, format, args...)
 }
 
 // Declared is an element as the section outputs sees it.

@@ -2,107 +2,268 @@ package element
 
 import (
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"lockstep/model/network"
-	"lockstep/model/syntax"
 	"lockstep/model/units"
 )
 
-// Number reads a required parameter.
-func (e *Element) Number(key, unit, meaning string) (float64, syntax.Field) {
-	f, ok := e.Fields[key]
-	if !ok {
-		e.Fail(e.At, "%s: %s needs %s (%s, %s)", e.What(), e.Kind.Name, key, meaning, unit)
-		return math.NaN(), f
-	}
-	return e.Value(f, unit), f
+// Parameter is a key of an element type: what is checked where it is read, and what the guide
+// prints. A "|" parts two spellings: of an element that turns, and of one that moves.
+type Parameter struct {
+	Key     string
+	Form    Form
+	Unit    string   // SI; of rows one for each column
+	Default string   // a number or a word; "": required; other text: Read decides
+	Bound   Bound    // of a number, of each in a list, of the last column of rows
+	Words   []string // that are known; nil: any
+	Meaning string   // noun phrase
 }
 
-// Option reads a parameter that has a default.
-func (e *Element) Option(key, unit string, missing float64) (float64, syntax.Field) {
-	f, ok := e.Fields[key]
-	if !ok {
-		return missing, syntax.Field{At: e.At}
+// Form is how the value of a key is written.
+type Form string
+
+const (
+	AsNumber   Form = "number"
+	OverTime   Form = "over time" // a number, a waveform or a name
+	AsRows     Form = "rows"      // the first column increases
+	AsList     Form = "list"
+	AsMap      Form = "map"
+	AsWord     Form = "word"
+	NumberRows Form = "number or rows"
+	NumberList Form = "number or list"
+)
+
+// Of declares a parameter of the form.
+func (f Form) Of(key, unit, missing string, b Bound, meaning string) Parameter {
+	return Parameter{Key: key, Form: f, Unit: unit, Default: missing, Bound: b, Meaning: meaning}
+}
+
+// Word declares one of the words.
+func Word(key, missing, meaning string, words ...string) Parameter {
+	return Parameter{Key: key, Form: AsWord, Default: missing, Meaning: meaning, Words: words}
+}
+
+// Flag declares a choice of true and false.
+func Flag(key, missing, meaning string) Parameter {
+	return Word(key, missing, meaning, "true", "false")
+}
+
+// Bound is the range of a number, as the guide prints it.
+type Bound string
+
+const (
+	Any         Bound = ""
+	Positive    Bound = "> 0"
+	NotNegative Bound = ">= 0"
+	Nonzero     Bound = "not 0"
+	AtLeastOne  Bound = ">= 1"
+	Share       Bound = "0 to 1"
+	Fraction    Bound = "> 0 to 1"
+)
+
+// wrong returns what is wrong with a number; "" if nothing is.
+func (b Bound) wrong(x float64) string {
+	switch {
+	case b == Positive && !(x > 0):
+		return "is not positive"
+	case b == NotNegative && !(x >= 0):
+		return "is negative"
+	case b == Nonzero && !(x < 0 || x > 0):
+		return "is zero"
+	case b == AtLeastOne && !(x >= 1):
+		return "is below 1"
+	case b == Share && !(x >= 0 && x <= 1):
+		return "is outside 0 to 1"
+	case b == Fraction && !(x > 0 && x <= 1):
+		return "is outside 0 to 1, 0 not included"
 	}
-	return e.Value(f, unit), f
+
+	return ""
+}
+
+// In returns the parameter as an element of domain d spells it.
+func (p Parameter) In(d network.Domain) Parameter {
+	p.Key, p.Default, p.Meaning = d.Spell(p.Key), d.Spell(p.Default), d.Spell(p.Meaning)
+	list := p.Units()
+	for i, unit := range list {
+		list[i] = d.Spell(unit)
+	}
+	p.Unit = strings.Join(list, ", ")
+	return p
+}
+
+// Units returns the units of the columns of rows; of a number that one.
+func (p Parameter) Units() []string { return strings.Split(p.Unit, ", ") }
+
+// declared returns the parameter of a key, which is spelled as by an element that turns.
+func (e *Element) declared(key string) Parameter {
+	for _, p := range e.Kind.Parameters {
+		if network.Rotational.Spell(p.Key) == key {
+			return p.In(e.Domain)
+		}
+	}
+	panic("element: " + e.Kind.Name + " does not declare " + key)
+}
+
+// Field returns the entry of a key, and whether it is written.
+func (e *Element) Field(key string) (Field, bool) {
+	f, ok := e.Fields[e.declared(key).Key]
+	return f, ok
 }
 
 // Has tells whether a key is written.
 func (e *Element) Has(key string) bool {
-	_, ok := e.Fields[key]
+	_, ok := e.Field(key)
 	return ok
 }
 
-// Value reads a number with a unit, in SI.
-func (e *Element) Value(f syntax.Field, unit string) float64 {
-	return e.Quantity(f, e.What()+": "+f.Key, units.Want(unit))
-}
-
-// Need reads a required parameter > 0; AtLeastZero one >= 0 with a default, AboveZero one
-// > 0 with a default.
-func (e *Element) Need(key, unit, meaning string) float64 {
-	x, f := e.Number(key, unit, meaning)
-	e.Positive(x, f, meaning+" "+key, unit)
-	return x
-}
-
-func (e *Element) AtLeastZero(key, unit string, missing float64) float64 {
-	x, f := e.Option(key, unit, missing)
-	e.NotNegative(x, f, key, unit)
-	return x
-}
-
-func (e *Element) AboveZero(key, unit string, missing float64) float64 {
-	x, f := e.Option(key, unit, missing)
-	e.Positive(x, f, key, unit)
-	return x
-}
-
-// Positive fails unless x > 0; NotNegative unless x >= 0.
-func (e *Element) Positive(x float64, f syntax.Field, name, unit string) {
-	if !(x > 0) {
-		e.Fail(f.At, "%s: %s %s is not positive", e.What(), name, units.Format(x, unit))
+// Place is where the value of a key stands; where it is left out, the element.
+func (e *Element) Place(key string) network.Pos {
+	if f, ok := e.Field(key); ok {
+		return f.At
 	}
+	return e.At
 }
 
-func (e *Element) NotNegative(x float64, f syntax.Field, name, unit string) {
-	if !(x >= 0) {
-		e.Fail(f.At, "%s: %s %s is negative", e.What(), name, units.Format(x, unit))
-	}
-}
+// UnitOf returns the unit of a key.
+func (e *Element) UnitOf(key string) string { return e.declared(key).Unit }
 
-// Waveform reads a value over time: an index into the signals of the network.
-func (e *Element) Waveform(f syntax.Field, unit string) int {
-	return e.Signal(f, e.What()+": "+f.Key, e.Name+"."+f.Key, units.Want(unit))
-}
-
-// NeedWaveform reads a value over time that must be there.
-func (e *Element) NeedWaveform(key, unit, meaning string) int {
-	f, ok := e.Fields[key]
+// entry is an entry that must be there.
+func (e *Element) entry(p Parameter) Field {
+	f, ok := e.Fields[p.Key]
 	if !ok {
-		e.Fail(e.At, "%s: %s needs %s (%s, %s, or the name of an input)", e.What(), e.Kind.Name, key, meaning, unit)
-		return 0
+		needs := p.Meaning
+		switch {
+		case p.Words != nil:
+			needs = strings.Join(p.Words, ", ")
+		case p.Form == AsRows:
+			needs = "rows " + needs + "; " + p.Unit
+		case p.Unit != "" && p.Unit != "1":
+			needs += ", " + p.Unit
+		}
+		if p.Form == OverTime {
+			needs += ", or the name of an input"
+		}
+		e.Refuse(e.At, "%s needs %s (%s)", e.Kind.Name, p.Key, needs)
 	}
-	return e.Waveform(f, unit)
+	return f
 }
 
-// Per chooses the spelling of a unit by the element's domain.
-func (e *Element) Per(rot, trans string) string {
-	if e.Domain == network.Translational {
-		return trans
+// Number reads a number. Left out it is the declared default; without one it is refused.
+func (e *Element) Number(key string) float64 {
+	p := e.declared(key)
+	missing, err := strconv.ParseFloat(p.Default, 64)
+	if err != nil {
+		e.entry(p)
 	}
-	return rot
+	return e.NumberOr(key, missing)
+}
+
+// NumberOr reads a number that is missing where it is left out.
+func (e *Element) NumberOr(key string, missing float64) float64 {
+	p := e.declared(key)
+	f, ok := e.Fields[p.Key]
+	if !ok {
+		return missing
+	}
+	return e.value(f, p)
+}
+
+// value reads a number in the last unit of p, within its bound.
+func (e *Element) value(f Field, p Parameter) float64 {
+	list := p.Units()
+	unit := list[len(list)-1]
+	x := e.Quantity(f, e.What()+": "+p.Key, units.Want(unit))
+	if wrong := p.Bound.wrong(x); wrong != "" {
+		e.Refuse(f.At, "%s %s %s (%s)", p.Key, units.Format(x, unit), wrong, p.Meaning)
+	}
+	return x
+}
+
+// ReadStart reads where a node starts, and how fast.
+func (e *Element) ReadStart(n *network.Node, speed, place string) {
+	n.Start, n.Phi0 = e.Number(speed), e.Number(place)
+	n.Given, n.Placed = e.Has(speed), e.Has(place)
+}
+
+// Waveform reads a value over time: an index into the signals of the network. A bound holds for
+// what is known of the values.
+func (e *Element) Waveform(key string) int {
+	p := e.declared(key)
+	f := e.entry(p)
+	i := e.Signal(f, e.What()+": "+p.Key, e.Name+"."+p.Key, units.Want(p.Unit))
+	low, high := e.Network.Range(i)
+	switch {
+	case p.Bound == Positive && !(high > 0):
+		e.Refuse(f.At, "%s %s is never positive; a %s transmits nothing then",
+			p.Key, units.Format(high, p.Unit), e.Kind.Name)
+	case p.Bound == Share && !math.IsInf(low, 0) && !math.IsInf(high, 0) && !(low >= 0 && high <= 1):
+		e.Refuse(f.At, "%s goes from %g to %g; a share of 0 to 1 is wanted", p.Key, low, high)
+	}
+	return i
+}
+
+// OptionalWaveform reads a value over time; nil where it is left out.
+func (e *Element) OptionalWaveform(key string) network.Form {
+	if !e.Has(key) {
+		return nil
+	}
+	return network.SignalOf(e.Waveform(key))
+}
+
+// Per chooses a spelling by the element's domain.
+func (e *Element) Per(rot, trans string) string { return e.Domain.Per(rot, trans) }
+
+// Word reads a word.
+func (e *Element) Word(key string) string {
+	p := e.declared(key)
+	if p.Default != "" && !e.Has(key) {
+		return p.Default
+	}
+	f := e.entry(p)
+	text := e.Text(f, e.What()+": "+p.Key)
+	if p.Words != nil && !slices.Contains(p.Words, text) {
+		e.Refuse(f.At, "%s: %q is none of %s%s", p.Key, text, strings.Join(p.Words, ", "), units.Meant(text, p.Words))
+	}
+	return text
 }
 
 // Flag reads true or false.
-func (e *Element) Flag(key string) bool {
-	f, ok := e.Fields[key]
-	if !ok {
-		return false
+func (e *Element) Flag(key string) bool { return e.Word(key) == "true" }
+
+// Forbid refuses keys that are written although they must not be; why goes on after the key.
+func (e *Element) Forbid(why string, keys ...string) {
+	for _, key := range keys {
+		if f, ok := e.Field(key); ok {
+			e.Refuse(f.KeyAt, "%s %s", f.Key, why)
+		}
 	}
-	text := e.Text(f, e.What()+": "+key)
-	if text != "true" && text != "false" {
-		e.Fail(f.At, "%s: %s: %q is neither true nor false", e.What(), key, text)
+}
+
+// Together tells whether two keys are written; one alone is refused.
+func (e *Element) Together(a, b string) bool {
+	for _, key := range []string{a, b} {
+		if f, ok := e.Field(key); ok && e.Has(a) != e.Has(b) {
+			e.Refuse(f.KeyAt, "%s and %s go together", a, b)
+		}
 	}
-	return text == "true"
+
+	return e.Has(a)
+}
+
+// CheckSpelling refuses keys of the other domain.
+func (e *Element) CheckSpelling() {
+	other := network.Rotational
+	if e.Domain != network.Translational {
+		other = network.Translational
+	}
+	for _, p := range e.Kind.Parameters {
+		wrong, right := other.Spell(p.Key), e.Domain.Spell(p.Key)
+		if f, ok := e.Fields[wrong]; ok && wrong != right {
+			e.Refuse(f.KeyAt, "it is %s; %s is wanted", e.Domain, right)
+		}
+	}
 }

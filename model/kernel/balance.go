@@ -5,35 +5,36 @@ import (
 	"math/bits"
 )
 
-// softness is the part of its own mobility by which a lock yields in balance. It
-// makes redundant locks share their load in one way and is far below overload.
-const softness = 1e-13
+// lockCompliance is the part of its own mobility by which a lock yields in solveComplementarity. It
+// makes the split of load between redundant locks unique and is far below overload.
+const lockCompliance = 1e-13
 
-// balanceTries bounds the exchanges of balance, per friction element.
-const balanceTries = 4
+// maxPivots bounds the pivots of solveComplementarity, per friction element.
+const maxPivots = 4
 
-// balance finds the torques of the elements at rest: the complementarity problem
+// solveComplementarity solves for the torques of the elements at rest, the linear complementarity
+// problem
 //
 //	a = b + G·tau,    low <= tau <= limit,    a = 0 inside, a >= 0 at limit, a <= 0 at low
 //
-// with a their slip accelerations, b those without their torques, G = W·Bc. It
-// exchanges what violates this between the inside and the bounds: all of it while
-// that helps, then the element of the lowest index alone, which comes to an end
-// (Júdice and Pires, Computers Ops Res. 21, 1994). trial holds the torques, place
-// the bound: 1, -1 or 0 inside.
+// with a the slip accelerations, b those without these torques, and G = W·Bc. It moves violating
+// elements between the interior and the bounds: all of them while this reduces their number, then
+// only the one of the lowest index, which terminates (Júdice and Pires, Computers Ops Res. 21,
+// 1994). trialTau holds the torques. atBound holds the bound: 1, -1, or 0 for the interior.
 //
 //go:nosplit
-func (k *Kernel) balance(b int, rest uint64) {
+func (k *Kernel) solveComplementarity(b int, atRest uint64) {
 	g := &k.blocks[b]
-	for r := rest; r != 0; r &= r - 1 {
-		i := g.Of[bits.TrailingZeros64(r)]
-		k.give[i], k.place[i] = 0, 0
+	for r := atRest; r != 0; r &= r - 1 {
+		i := g.Elements[bits.TrailingZeros64(r)]
+		k.applied[i], k.atBound[i] = 0, 0
 	}
-	k.unlocked(g)
-	fewest, patience := len(g.Of)+1, 3
-	for range balanceTries * len(g.Of) {
-		k.inside(g, rest)
-		violated := k.violated(g, rest)
+
+	k.setUnlockedAccel(g)
+	fewest, patience := len(g.Elements)+1, 3
+	for range maxPivots * len(g.Elements) {
+		k.solveInterior(g, atRest)
+		violated := k.violations(g, atRest)
 		count := bits.OnesCount64(violated)
 		switch {
 		case count == 0:
@@ -43,58 +44,62 @@ func (k *Kernel) balance(b int, rest uint64) {
 		case patience > 0:
 			patience--
 		default:
-			violated &= -violated // the lowest index alone
+			violated &= -violated // only the lowest index
 		}
+
 		for ; violated != 0; violated &= violated - 1 {
-			k.exchange(g.Of[bits.TrailingZeros64(violated)])
+			k.pivot(g.Elements[bits.TrailingZeros64(violated)])
 		}
 	}
-	k.inside(g, rest)
+
+	k.solveInterior(g, atRest)
 }
 
-// unlocked sets rate: the slip accelerations of a block under give.
+// setUnlockedAccel sets unlockedAccel: the slip accelerations of a block under applied, rad/s².
 //
 //go:nosplit
-func (k *Kernel) unlocked(g *Block) {
-	if k.t.Net != nil {
-		for l, i := range g.Of {
-			k.rate[i] = k.free[i] + g.gathered(l, k.give)
+func (k *Kernel) setUnlockedAccel(g *Block) {
+	if k.t.Sparse != nil {
+		for l, i := range g.Elements {
+			k.unlockedAccel[i] = k.freeAccel[i] + g.addedAcceleration(l, k.applied)
 		}
 		return
 	}
-	copy(k.w[k.t.M:], k.give)
-	m := k.open()
+
+	copy(k.w[k.t.M:], k.applied)
+	m := k.currentUnlocked()
 	mul(k.xd, m.A, k.x)
 	mulAdd(k.xd, m.B, k.w)
-	k.slips.mul(k.rate, k.xd)
+	k.slips.mul(k.unlockedAccel, k.xd)
 }
 
-// inside sets trial: the bound of what stands there, and for the others the
-// torques that take their slip acceleration away.
+// solveInterior sets trialTau: the bound for elements at a bound, and for the others the torques
+// that cancel their slip acceleration.
 //
 //go:nosplit
-func (k *Kernel) inside(g *Block, rest uint64) {
-	mc, f := len(g.Of), &k.factor
+func (k *Kernel) solveInterior(g *Block, atRest uint64) {
+	mc, f := len(g.Elements), &k.factor
 	f.rank = 0
-	for r := rest; r != 0; r &= r - 1 {
+	for r := atRest; r != 0; r &= r - 1 {
 		l := bits.TrailingZeros64(r)
-		i := g.Of[l]
-		switch k.place[i] {
+		i := g.Elements[l]
+		switch k.atBound[i] {
 		case 1:
-			k.trial[i] = k.limit[i]
+			k.trialTau[i] = k.limit[i]
 		case -1:
-			k.trial[i] = k.least(i)
+			k.trialTau[i] = k.minTorque(i)
 		default:
 			f.taken[f.rank] = l
 			f.rank++
-			k.trial[i] = 0
+			k.trialTau[i] = 0
 		}
 	}
-	for q, i := range f.taken[:f.rank] { // Cholesky of -G + softness, and the right side
+
+	for q, i := range f.taken[:f.rank] { // Cholesky of -G with lockCompliance, and the right side
 		for p, j := range f.taken[:q+1] {
 			s := -g.Gram[i*mc+j]
 			if p == q {
-				s *= 1 + softness
+				s *= 1 + lockCompliance
 			}
 			for c := range p {
 				s -= f.l[q*mc+c] * f.l[p*mc+c]
@@ -102,79 +107,85 @@ func (k *Kernel) inside(g *Block, rest uint64) {
 			if p < q {
 				f.l[q*mc+p] = s / f.l[p*mc+p]
 			} else {
-				f.l[q*mc+q] = math.Sqrt(max(s, -g.Gram[i*mc+i]*softness/2))
+				f.l[q*mc+q] = math.Sqrt(max(s, -g.Gram[i*mc+i]*lockCompliance/2))
 			}
 		}
-		s := k.rate[g.Of[i]]
-		for r := rest; r != 0; r &= r - 1 {
+
+		s := k.unlockedAccel[g.Elements[i]]
+		for r := atRest; r != 0; r &= r - 1 {
 			j := bits.TrailingZeros64(r)
-			if k.place[g.Of[j]] != 0 {
-				s += g.Gram[i*mc+j] * k.trial[g.Of[j]]
+			if k.atBound[g.Elements[j]] != 0 {
+				s += g.Gram[i*mc+j] * k.trialTau[g.Elements[j]]
 			}
 		}
+
 		for p := range q {
 			s -= f.l[q*mc+p] * f.rhs[p]
 		}
 		f.rhs[q] = s / f.l[q*mc+q]
 	}
+
 	for q := f.rank - 1; q >= 0; q-- {
 		s := f.rhs[q]
 		for p := q + 1; p < f.rank; p++ {
-			s -= f.l[p*mc+q] * k.trial[g.Of[f.taken[p]]]
+			s -= f.l[p*mc+q] * k.trialTau[g.Elements[f.taken[p]]]
 		}
-		k.trial[g.Of[f.taken[q]]] = s / f.l[q*mc+q]
+		k.trialTau[g.Elements[f.taken[q]]] = s / f.l[q*mc+q]
 	}
 }
 
-// violated is the set of elements that do not stand where trial wants them.
+// violations returns the set of elements whose trialTau contradicts their bound.
 //
 //go:nosplit
-func (k *Kernel) violated(g *Block, rest uint64) uint64 {
+func (k *Kernel) violations(g *Block, atRest uint64) uint64 {
 	set := uint64(0)
-	for r := rest; r != 0; r &= r - 1 {
+	for r := atRest; r != 0; r &= r - 1 {
 		l := bits.TrailingZeros64(r)
-		i, bad := g.Of[l], false
-		if k.place[i] == 0 {
-			slack := overload/4*k.limit[i] + k.noise
-			bad = k.trial[i] > k.limit[i]+slack || k.trial[i] < k.least(i)-slack
+		i, bad := g.Elements[l], false
+		if k.atBound[i] == 0 {
+			slack := overload/4*k.limit[i] + k.torqueTol
+			bad = k.trialTau[i] > k.limit[i]+slack || k.trialTau[i] < k.minTorque(i)-slack
 		} else {
-			a, size := k.moves(g, rest, l)
-			bad = float64(k.place[i])*a < -1e-11*size
+			a, size := k.trialAcceleration(g, atRest, l)
+			bad = float64(k.atBound[i])*a < -1e-11*size
 		}
+
 		if bad {
 			set |= 1 << l
 		}
 	}
+
 	return set
 }
 
-// moves is the slip acceleration of element l of a block under trial, and the size of
-// the terms it is made of, rad/s².
+// trialAcceleration returns the slip acceleration of element l of a block under trialTau, and the
+// size of its terms, rad/s².
 //
 //go:nosplit
-func (k *Kernel) moves(g *Block, rest uint64, l int) (a, size float64) {
-	mc, i := len(g.Of), g.Of[l]
-	a = k.rate[i] + softness*g.Gram[l*mc+l]*k.trial[i]
-	size = math.Abs(k.rate[i])
-	for r := rest; r != 0; r &= r - 1 {
+func (k *Kernel) trialAcceleration(g *Block, atRest uint64, l int) (a, size float64) {
+	mc, i := len(g.Elements), g.Elements[l]
+	a = k.unlockedAccel[i] + lockCompliance*g.Gram[l*mc+l]*k.trialTau[i]
+	size = math.Abs(k.unlockedAccel[i])
+	for r := atRest; r != 0; r &= r - 1 {
 		j := bits.TrailingZeros64(r)
-		part := g.Gram[l*mc+j] * k.trial[g.Of[j]]
+		part := g.Gram[l*mc+j] * k.trialTau[g.Elements[j]]
 		a += part
 		size += math.Abs(part)
 	}
+
 	return a, size
 }
 
-// exchange puts element i on the bound it exceeds, or back inside.
+// pivot moves element i to the bound that it exceeds, or back to the interior.
 //
 //go:nosplit
-func (k *Kernel) exchange(i int) {
+func (k *Kernel) pivot(i int) {
 	switch {
-	case k.place[i] != 0:
-		k.place[i] = 0
-	case k.trial[i] > 0:
-		k.place[i] = 1
+	case k.atBound[i] != 0:
+		k.atBound[i] = 0
+	case k.trialTau[i] > 0:
+		k.atBound[i] = 1
 	default:
-		k.place[i] = -1
+		k.atBound[i] = -1
 	}
 }

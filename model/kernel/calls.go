@@ -1,73 +1,102 @@
 package kernel
 
-// calls are the indirect calls of a tick, by its phases. New sets them once; no inner loop makes
-// one.
+// calls holds the indirect calls of a tick, by phase. New sets them once; no inner loop makes one.
 //
-// No function of a tick may grow its stack. So the linker adds up the frames along each chain of
-// direct calls, refuses more than about 800 bytes, and begins anew at an indirect call. doc.go says what
-// all of a tick may take. The comment of a field names the reason:
+// No function of a tick may grow its stack. The linker adds up the frames along each chain of
+// direct calls and refuses more than about 800 bytes. An indirect call starts a new chain. doc.go
+// states the stack limit of a whole tick. The comment of a field names the reason for its call:
 //
-//   - limit: a direct call would make the chain named too long;
-//   - share: the chain named fits by itself, but not with the callers or calls beyond it, which
-//     would be direct as well;
-//   - form: New chooses the function by the form and the stepping of the plant.
+//   - limit: a direct call makes the named chain too long;
+//   - share: the named chain fits by itself, but not together with its callers or the calls below it,
+//     which would be direct as well;
+//   - form: New selects the function by the form and the stepping of the plant.
 //
-// A law or a guard (run, argument, operate, sin) takes 330 bytes below its caller.
+// A law or an event indicator (evaluateProgram, argument, execute, sin) takes 330 bytes below its caller.
 type calls struct {
 	// A step in two parts: the period, the locks at an instant, a micro step.
-	macro func(k *Kernel)                                // limit: Step, advance, macro, a law
-	touch func(k *Kernel, theta float64, iterations int) // share: macro, touch, a law
-	micro func(k *Kernel, s int)                         // limit: macro, micro, a law
+	// limit: Step, advanceTick, macroStep, a law
+	macroStep func(k *Kernel)
+	// share: macroStep, updateModes, a law
+	updateModes func(k *Kernel, theta float64, iterations int)
+	// limit: macroStep, microStep, a law
+	microStep func(k *Kernel, s int)
 
-	// A piece: signals over it, modes at its start, the way to its end or first event.
-	sources func(k *Kernel, x []float64, local, length float64)                                                      // limit: Step, publish, show, now, sources, a law
-	begin   func(k *Kernel, local float64)                                                                           // limit: Step, publish, travel, begin, a law
-	walk    func(k *Kernel, local float64, look bool) (theta float64, cause int)                                     // share: Step, publish, travel, walk, seek
-	seek    func(k *Kernel, local float64, look bool, agreed int, on bool) (theta float64, cause int, expanded bool) // share: walk, hunt, seek, first, reaches
-	leap    func(k *Kernel, local, theta float64)                                                                    // share: walk, leap, a guard
+	// A substep: its signals, the modes at its start, the motion to its end or first event.
+	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, setSignals, a law
+	setSignals func(k *Kernel, x []float64, local, length float64)
+	// limit: Step, writeOutputs, advanceTo, startSubstep, a law
+	startSubstep func(k *Kernel, local float64)
+	// share: Step, writeOutputs, advanceTo, advanceSubstep, locateEvent
+	advanceSubstep func(k *Kernel, local float64, locate bool) (theta float64, cause int)
+	// share: advanceSubstep, locateEventSparse, locateEvent, firstEvent, prepareIndicator
+	locateEvent func(k *Kernel, local float64, locate bool, accuracy int, resume bool) (
+		theta float64, cause int, expanded bool)
+	// share: advanceSubstep, stepOverEvents, an event indicator
+	stepOverEvents func(k *Kernel, local, theta float64)
 
-	// The motion over a piece, in line with its laws.
-	expand  func(k *Kernel, x []float64)              // form, share: agree, refined, expand
-	couple  func(k *Kernel)                           // form, share: seek, halve, couple, a law
-	agree   func(k *Kernel, rough bool)               // share: seek, halve, agree, a law
-	amend   func(k *Kernel, change float64)           // share: agree, amend, improve, derive
-	torques func(k *Kernel, x []float64)              // form, share: firstRoot, refine, a guard, torques
-	derive  func(k *Kernel, dst, x, w, tau []float64) // share: agree, refined, extend, grow, derive
+	// The motion over a substep, consistent with its laws.
+	// form, share: iterateLaws, refineExpansion, expand
+	expand func(k *Kernel, x []float64)
+	// form, share: locateEvent, halveUntilConverged, solveLaws, a law
+	solveLaws func(k *Kernel)
+	// share: locateEvent, halveUntilConverged, iterateLaws, a law
+	iterateLaws func(k *Kernel, coarse bool)
+	// share: iterateLaws, correctExpansion, correctTerm, derive
+	correctExpansion func(k *Kernel, change float64)
+	// form, share: firstRoot, refineRoot, an event indicator, setTorques
+	setTorques func(k *Kernel, x []float64)
+	// share: iterateLaws, refineExpansion, addTerm, derive
+	derive func(k *Kernel, dst, x, w, tau []float64)
 
-	// Where in a piece an event is.
-	suspect func(k *Kernel) bool                                     // share: seek, suspect, a guard
-	root    func(k *Kernel, curve int) (theta float64, ok bool)      // limit: seek, first, root, a guard
-	refine  func(k *Kernel, curve int, a, b, fa, fb float64) float64 // limit: turns, passing, refine, a guard
+	// The place of an event in a substep.
+	// share: locateEvent, mayHoldEvent, an event indicator
+	mayHoldEvent func(k *Kernel) bool
+	// limit: locateEvent, firstEvent, firstRoot, an event indicator
+	firstRoot func(k *Kernel, curve int) (theta float64, ok bool)
+	// limit: countEdges, locateEdge, refineRoot, an event indicator
+	refineRoot func(k *Kernel, curve int, a, b, fa, fb float64) float64
 
-	// Modes after an event: which elements are locked, and what the locks carry.
-	resolve     func(k *Kernel)                            // share: Step, publish, travel, event, resolve, settleBlock
-	settleBlock func(k *Kernel, b int)                     // share: event, resolve, settleBlock, balance
-	carry       func(k *Kernel, b int, tau []float64)      // limit: Step, publish, travel, event, land, project, carry
-	strike      func(k *Kernel, i int, local float64) bool // share: Step, publish, travel, event, strike, collide
-	factorise   func(k *Kernel)                            // limit: Step, publish, travel, event, use, factorise, solve
-	rebend      func(k *Kernel)                            // share: settleBlock, balance, unlocked, rebend
+	// The modes after an event: the locked elements and their torques.
+	// share: Step, writeOutputs, advanceTo, handleEvent, resolveModes, resolveBlock
+	resolveModes func(k *Kernel)
+	// share: handleEvent, resolveModes, resolveBlock, solveComplementarity
+	resolveBlock func(k *Kernel, b int)
+	// limit: Step, writeOutputs, advanceTo, handleEvent, projectLocks, projectSlips, solveLockTorques
+	solveLockTorques func(k *Kernel, b int, tau []float64)
+	// share: Step, writeOutputs, advanceTo, handleEvent, handleImpact, transmitImpacts
+	handleImpact func(k *Kernel, i int, local float64) bool
+	// limit: Step, writeOutputs, advanceTo, handleEvent, currentMode, factorise, solveLocks
+	factorise func(k *Kernel)
+	// share: resolveBlock, solveComplementarity, setUnlockedAccel, buildUnlocked
+	buildUnlocked func(k *Kernel)
 
-	// Edges of sensors in the part of a piece that was taken.
-	pulses func(k *Kernel, local, part float64, expanded bool) // share: walk, leap, pulses
-	turns  func(k *Kernel, i int, local, part float64)         // limit: macro, arrive, turns, stretch
+	// The sensor edges in the part of a substep that was taken.
+	// share: advanceSubstep, stepOverEvents, countPulses
+	countPulses func(k *Kernel, local, part float64, expanded bool)
+	// limit: macroStep, countPath, countEdges, countMonotonic
+	countEdges func(k *Kernel, i int, local, part float64)
 }
 
+// newCalls returns the calls for the form and the stepping of a plant.
 func newCalls(t *Tables) calls {
 	c := calls{
-		macro: (*Kernel).macro, touch: (*Kernel).touch, micro: (*Kernel).micro,
-		sources: (*Kernel).sources, begin: (*Kernel).begin, walk: (*Kernel).walk, seek: (*Kernel).seek, leap: (*Kernel).leap,
-		expand: (*Kernel).expand, couple: (*Kernel).couple, agree: (*Kernel).agree, amend: (*Kernel).amend,
-		torques: (*Kernel).torques, derive: (*Kernel).derive,
-		suspect: (*Kernel).suspect, root: (*Kernel).firstRoot, refine: (*Kernel).refine,
-		resolve: (*Kernel).resolve, settleBlock: (*Kernel).settleBlock, carry: (*Kernel).carry, strike: (*Kernel).strike,
-		factorise: (*Kernel).factorise, rebend: (*Kernel).rebend,
-		pulses: (*Kernel).pulses, turns: (*Kernel).turns,
+		macroStep: (*Kernel).macroStep, updateModes: (*Kernel).updateModes, microStep: (*Kernel).microStep,
+		setSignals: (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
+		locateEvent: (*Kernel).locateEvent, stepOverEvents: (*Kernel).stepOverEvents,
+		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,
+		correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques, derive: (*Kernel).derive,
+		mayHoldEvent: (*Kernel).mayHoldEvent, firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot,
+		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,
+		solveLockTorques: (*Kernel).solveLockTorques, handleImpact: (*Kernel).handleImpact,
+		factorise: (*Kernel).factorise, buildUnlocked: (*Kernel).buildUnlocked,
+		countPulses: (*Kernel).countPulses, countEdges: (*Kernel).countEdges,
 	}
 	switch {
-	case t.Net != nil:
-		c.expand, c.couple, c.torques = (*Kernel).expandSparse, (*Kernel).coupleSparse, (*Kernel).torquesSparse
+	case t.Sparse != nil:
+		c.expand, c.solveLaws, c.setTorques = (*Kernel).expandSparse, (*Kernel).predictLaws, (*Kernel).setTorquesSparse
 	case t.Form == Held:
-		c.expand = (*Kernel).line
+		c.expand = (*Kernel).expandLine
 	}
+
 	return c
 }

@@ -8,8 +8,8 @@ import (
 	"lockstep/model"
 )
 
-// damped is the oscillator of 000 table 17, state (x', x), with a border at x = 0 that
-// changes nothing: an event wherever it is passed.
+// damped is the oscillator of 000 table 17, state (x', x), with a region boundary at x = 0 that
+// changes nothing: each crossing is an event.
 func damped(x0 [2]float64) *model.System {
 	r := rig{J: []float64{1}, Drag: []float64{5}, X0: x0[:], Springs: []spring{{-1, 0, 10, 0}}}
 	sys := r.system()
@@ -19,7 +19,7 @@ func damped(x0 [2]float64) *model.System {
 	return sys
 }
 
-// dampedAt is its motion after t: exp(-2.5·t) times a turn of 1.936 rad/s.
+// dampedAt returns its state after t: exp(-2.5·t) times a rotation of 1.936 rad/s.
 func dampedAt(x0 [2]float64, t float64) [2]float64 {
 	w := math.Sqrt(10 - 2.5*2.5)
 	e, s, c := math.Exp(-2.5*t), math.Sin(w*t)/w, math.Cos(w*t)
@@ -30,8 +30,8 @@ func dampedAt(x0 [2]float64, t float64) [2]float64 {
 var deltaSteps = map[string]float64{"0031": 0.031, "0062": 0.0616, "0093": 0.093, "0154": 0.154, "01Teig": 0.32446229407788896}
 
 // The part eta of a step in the held form is a straight line (000 eq. 141): its error
-// is at most e1_max (eq. 146), and reaches it in some direction. The projected form
-// makes none.
+// is at most e1_max (eq. 146), and equals it in some direction. The projected form
+// has no such error.
 func TestPartOfAHeldStepIsWithinTheBoundOfTheThesis(t *testing.T) {
 	bounds := truth.Read(t, "testdata/C_error_bounds.csv").Columns()
 	for name, h := range deltaSteps {
@@ -39,7 +39,7 @@ func TestPartOfAHeldStepIsWithinTheBoundOfTheThesis(t *testing.T) {
 		for i, eta := range bounds["eta"] {
 			limit := bounds["e1max_Td_"+name][i]
 			if eta == 0 || eta > 1 {
-				continue // the kernel takes no piece longer than its step
+				continue // no substep of the kernel is longer than its step
 			}
 			held, exact := partError(t, h, eta, Held), partError(t, h, eta, Projected)
 			if !(held <= limit*(1+1e-9)+1e-14) || !(held >= 0.999*limit-1e-14) {
@@ -55,18 +55,18 @@ func TestPartOfAHeldStepIsWithinTheBoundOfTheThesis(t *testing.T) {
 	}
 }
 
-// partError is the largest error over all directions after the part eta of a step.
+// partError returns the largest error over all directions after the part eta of a step.
 func partError(t *testing.T, h, eta float64, form Form) (worst float64) {
 	k := start(t, damped([2]float64{0, 1}), Options{Period: period(h), Form: form})
 	for a := range 2000 {
 		angle := math.Pi * float64(a) / 2000
 		x0 := [2]float64{math.Sin(angle), math.Cos(angle)}
 		copy(k.x, x0[:])
-		k.calls.sources(k.Kernel, k.x, 0, k.t.Delta)
-		k.calls.begin(k.Kernel, 0)
+		k.calls.setSignals(k.Kernel, k.x, 0, k.t.Delta)
+		k.calls.startSubstep(k.Kernel, 0)
 		k.calls.expand(k.Kernel, k.x)
 		k.horner(k.x1, eta)
-		want := dampedAt(x0, eta*k.t.Delta) // the projected form may need several pieces
+		want := dampedAt(x0, eta*k.t.Delta) // the projected form may need several substeps
 		worst = max(worst, math.Hypot(k.x1[0]-want[0], k.x1[1]-want[1]))
 	}
 	return worst
@@ -102,8 +102,8 @@ func TestHeldStepsBackToTheGridAreWithinTheBoundOfTheThesis(t *testing.T) {
 	}
 }
 
-// backOnGrid starts so that the border is passed at eta of the first step as the form
-// has it, and returns the error after two steps per size of the start.
+// backOnGrid starts so that the boundary is crossed at eta of the first step of the form. It
+// returns the error after two steps, relative to the size of the start.
 func backOnGrid(t *testing.T, h, eta float64, form Form) (off float64, met bool) {
 	k := start(t, damped([2]float64{0, 1}), Options{Period: period(h), Form: form, Scheme: Papers})
 	later := func(x0 [2]float64) float64 { // deflection at eta
@@ -117,7 +117,7 @@ func backOnGrid(t *testing.T, h, eta float64, form Form) (off float64, met bool)
 	x0 := [2]float64{-b, a}
 	size := math.Hypot(x0[0], x0[1])
 	copy(k.x, x0[:])
-	k.locate(k.x)
+	k.setRegions(k.x)
 	k.step()
 	met = len(k.Events()) == 1 && math.Abs(k.eta-eta) < 1e-9 && math.Abs(k.lag-(1-eta)*h) < 1e-9
 	k.step()

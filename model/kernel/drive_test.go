@@ -7,8 +7,8 @@ import (
 )
 
 // The torque 5 + 2t on J = 2 is -3 from 0.1 s to 0.2 s. With a dead time d its source is
-// later by d, and -3 comes d after 0.1 s; until then the torque stays.
-func TestInputTakenFromItsSourceFollowsWhatIsGivenAndIsGivenBack(t *testing.T) {
+// delayed by d, and -3 starts d after 0.1 s; until then the torque stays.
+func TestInputFollowsCommandsWhileDrivenAndThenItsSource(t *testing.T) {
 	const J, from, to = 2.0, 20, 40 // ticks of 5 ms
 	for _, d := range []float64{0, 0.012} {
 		own := func(at float64) float64 { return 5 + 2*max(0, at-d) }
@@ -32,7 +32,7 @@ func TestInputTakenFromItsSourceFollowsWhatIsGivenAndIsGivenBack(t *testing.T) {
 			k := prepare(t, sys, Options{Period: ms(5), Form: form})
 			m, p := k.Dims()
 			u, y := make([]float64, m), make([]float64, p)
-			for range 2 { // the second time after Reset, driven when it comes
+			for range 2 { // the second run follows Reset and is still driven
 				for tick := 1; tick <= 60; tick++ {
 					switch tick - 1 {
 					case from:
@@ -40,7 +40,7 @@ func TestInputTakenFromItsSourceFollowsWhatIsGivenAndIsGivenBack(t *testing.T) {
 					case to:
 						k.Drive(0, false)
 					}
-					u[0] = 1000 // nobody reads it
+					u[0] = 1000 // not read
 					if tick > from && tick <= to {
 						u[0] = -3
 					}
@@ -59,8 +59,8 @@ func TestInputTakenFromItsSourceFollowsWhatIsGivenAndIsGivenBack(t *testing.T) {
 	}
 }
 
-// What a bus drives stays the bus's.
-func TestInputOfABusIsNotGivenBackToItsSource(t *testing.T) {
+// Drive does not release an input that the tables command through u.
+func TestInputOfABusDoesNotReturnToItsSource(t *testing.T) {
 	sys := rig{J: []float64{2}, Torques: []torque{{0, always(5)}}}.system()
 	k := prepare(t, sys, Options{Period: ms(5), Driven: []bool{true}})
 	_, p := k.Dims()

@@ -5,25 +5,25 @@ import (
 	"math/bits"
 )
 
-// The tick's own elementary functions: those of package math may grow the stack,
-// and on some processors they are assembly with other bits.
+// The tick has its own elementary functions: those of package math may grow the stack,
+// and on some processors they are assembly that gives other bits.
 //
 // sin, cos, exp and atan are good to one ulp over all float64 (the test allows
-// two), also where sin and cos have a large argument or are close to zero: the
-// reduction takes as many bits of 4/pi as the argument needs. What is left is the
-// rounding of the argument itself: at 1e9 rad it is 1e-7 rad. Special values are
+// two). This holds for sin and cos of large arguments and close to their zeros: the
+// reduction takes as many bits of 4/pi as the argument needs. The remaining error is the
+// rounding of the argument itself, 1e-7 rad at 1e9 rad. Special values are
 // those of package math. No product is fused with an addition, so every processor
 // and every GOAMD64 level gives the same bits.
 //
 // The polynomials are those of FreeBSD's msun (Sun Microsystems, 1993): k_sin.c,
 // k_cos.c, e_exp.c, s_atan.c.
 
-// axb is a·x + b, rounded twice: the conversion keeps them from being fused.
+// axb returns a·x + b, rounded twice: the conversion prevents a fused operation.
 //
 //go:nosplit
 func axb(a, x, b float64) float64 { return float64(a*x) + b }
 
-// sin is the sine of x, rad.
+// sin returns the sine of x, rad.
 //
 //go:nosplit
 func sin(x float64) float64 {
@@ -31,19 +31,10 @@ func sin(x float64) float64 {
 		return nearSin(x, 0)
 	}
 	q, hi, lo := quadrant(x)
-	s := 0.0
-	if q&1 == 0 {
-		s = nearSin(hi, lo)
-	} else {
-		s = nearCos(hi, lo)
-	}
-	if q&2 != 0 {
-		return -s
-	}
-	return s
+	return turned(q, hi, lo)
 }
 
-// cos is the cosine of x, rad.
+// cos returns the cosine of x, rad.
 //
 //go:nosplit
 func cos(x float64) float64 {
@@ -51,19 +42,27 @@ func cos(x float64) float64 {
 		return nearCos(x, 0)
 	}
 	q, hi, lo := quadrant(x)
-	c := 0.0
-	if q&1 == 0 {
-		c = nearCos(hi, lo)
-	} else {
-		c = nearSin(hi, lo)
-	}
-	if (q+1)&2 != 0 {
-		return -c
-	}
-	return c
+	return turned(q+1, hi, lo)
 }
 
-// nearSin is the sine of hi + lo, |hi| <= pi/4, lo below an ulp of hi.
+// turned returns the sine of q·pi/2 + hi + lo, with hi and lo as returned by quadrant.
+//
+//go:nosplit
+func turned(q int, hi, lo float64) float64 {
+	s := 0.0
+	if q&1 == 0 {
+		s = nearSin(hi, lo)
+	} else {
+		s = nearCos(hi, lo)
+	}
+
+	if q&2 != 0 {
+		return -s
+	}
+	return s
+}
+
+// nearSin returns the sine of hi + lo, |hi| <= pi/4, lo below an ulp of hi.
 //
 //go:nosplit
 func nearSin(hi, lo float64) float64 {
@@ -75,7 +74,7 @@ func nearSin(hi, lo float64) float64 {
 	return hi - (axb(z, t, -lo) + float64(v*1.66666666666666324348e-01))
 }
 
-// nearCos is the cosine of hi + lo, |hi| <= pi/4, lo below an ulp of hi.
+// nearCos returns the cosine of hi + lo, |hi| <= pi/4, lo below an ulp of hi.
 //
 //go:nosplit
 func nearCos(hi, lo float64) float64 {
@@ -89,8 +88,8 @@ func nearCos(hi, lo float64) float64 {
 	return one + (((1 - one) - half) + (float64(z*r) - float64(hi*lo)))
 }
 
-// fourOverPi holds the binary digits of 4/pi, its whole part first; no float64
-// needs those behind. The length spares the checks of the indices in quadrantFar.
+// fourOverPi holds the binary digits of 4/pi, whole part first; no float64 needs further digits.
+// The length avoids the index checks in quadrantFar.
 var fourOverPi = [31 + 4]uint64{
 	0x0000000000000001, 0x45f306dc9c882a53, 0xf84eafa3ea69bb81, 0xb6c52b3278872083,
 	0xfca2c757bd778ac3, 0x6e48dc74849ba5c0, 0x0c925dd413a32439, 0xfc3bd63962534e7d,
@@ -99,24 +98,25 @@ var fourOverPi = [31 + 4]uint64{
 	0xea4f758fd7cbe2f6, 0x7a0e73ef14a525d4, 0xd7f6bf623f1aba10, 0xac06608df8f6d757,
 }
 
-// quadrant reduces x, |x| > pi/4: x = q·pi/2 + hi + lo with |hi + lo| <= pi/4, to
-// 2^-58 of hi + lo. It is NaN where x is not finite.
+// quadrant reduces x, |x| > pi/4: x = q·pi/2 + hi + lo with |hi + lo| <= pi/4, to 2^-58 of hi + lo.
+// The result is NaN where x is not finite.
 //
 //go:nosplit
 func quadrant(x float64) (q int, hi, lo float64) {
 	if math.Abs(x) < 1<<20 { // pi/2 in two parts: n times the first, of 33 bits, is exact
 		n := axb(x, 2/math.Pi, 0x1.8p52) - 0x1.8p52
 		r, w := x-float64(n*1.57079632673412561417e+00), float64(n*6.07710050650619224932e-11)
-		if hi = r - w; math.Abs(hi) > 0x1p-8 { // else too much has cancelled
+		if hi = r - w; math.Abs(hi) > 0x1p-8 { // below this too many digits cancel
 			return int(n), hi, (r - hi) - w
 		}
 	}
+
 	return quadrantFar(x)
 }
 
-// quadrantFar is quadrant for every x, to 2^-62 of hi + lo (Payne and Hanek, SIGNUM
-// Newsletter 18, 1983). It shares nothing, and the race detector's calls would not fit the
-// stack here, at the end of the longest chain of a step.
+// quadrantFar is quadrant for every x, to 2^-62 of hi + lo (Payne and Hanek, SIGNUM Newsletter 18,
+// 1983). It ends the longest call chain of a step. It shares no memory, and the race detector's
+// calls would not fit the stack.
 //
 //go:nosplit
 //go:norace
@@ -139,12 +139,13 @@ func quadrantFar(x float64) (q int, hi, lo float64) {
 	octant := up >> 61
 	up, low = up<<3|low>>61, low<<3
 	sign := b >> 63
-	if octant&1 == 1 { // from the next even octant, back
+	if octant&1 == 1 { // reduce from the next even octant, backwards
 		octant++
 		sign ^= 1
 		low, carry = bits.Sub64(0, low, 0)
 		up, _ = bits.Sub64(0, up, carry)
 	}
+
 	zeros := bits.LeadingZeros64(up)
 	up = up<<zeros | low>>(64-zeros)
 	up, _ = bits.Mul64(up, 0xc90fdaa22168c234) // pi/4
@@ -156,7 +157,7 @@ func quadrantFar(x float64) (q int, hi, lo float64) {
 	return q, float64(int64(up&^0x7ff>>1)) * (2 * unit), float64(int64(up&0x7ff)) * unit
 }
 
-// exp is e to the power of x.
+// exp returns e to the power of x.
 //
 //go:nosplit
 func exp(x float64) float64 {
@@ -168,6 +169,7 @@ func exp(x float64) float64 {
 	case x < -745.133219101941108420:
 		return 0
 	}
+
 	near := axb(math.Log2E, x, 0.5)
 	k := int(near) // towards 0
 	whole := float64(k)
@@ -181,15 +183,15 @@ func exp(x float64) float64 {
 	c := axb(axb(4.13813679705723846039e-08, z, -1.65339022054652515390e-06), z, 6.61375632143793436117e-05)
 	c = r - float64(z*axb(axb(c, z, -2.77777777770155933842e-03), z, 1.66666666666666019037e-01))
 	y := 1 - ((lo - float64(r*c)/(2-c)) - hi)
-	return y * power2(k>>1) * power2(k-k>>1) // rounded once, where it is below 2^-1022
+	return y * power2(k>>1) * power2(k-k>>1) // rounded only once where the result is below 2^-1022
 }
 
-// power2 is 2^k, -1022 <= k <= 1023.
+// power2 returns 2^k, -1022 <= k <= 1023.
 //
 //go:nosplit
 func power2(k int) float64 { return math.Float64frombits(uint64(k+1023) << 52) }
 
-// atan is the arc tangent of x, rad.
+// atan returns the arc tangent of x, rad.
 //
 //go:nosplit
 func atan(x float64) float64 {
@@ -207,6 +209,7 @@ func atan(x float64) float64 {
 	default:
 		hi, lo, r = 1.57079632679489655800e+00, 6.12323399573676603587e-17, -1/a
 	}
+
 	z := r * r
 	w := z * z
 	s := axb(axb(axb(1.62858201153657823623e-02, w, 4.97687799461593236017e-02), w, 6.66107313738753120669e-02), w, 9.09088713343650656196e-02)
@@ -217,8 +220,8 @@ func atan(x float64) float64 {
 	return math.Copysign(hi-((float64(r*s)-lo)-r), x)
 }
 
-// floor is the largest whole number that is not above x. That of package math may
-// grow the stack on a processor without SSE 4.1.
+// floor returns the largest whole number that is not above x. Package math's floor may grow the
+// stack on a processor without SSE 4.1.
 //
 //go:nosplit
 func floor(x float64) float64 {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// bigPrec is the precision of the references, bits: what a sine loses to its
-// argument (1100 of them at most) and 200 more.
+// bigPrec is the precision of the references, bits: up to 1100 that a sine loses to its argument,
+// and 200 more.
 const bigPrec = 1300
 
 func bigFloat(x float64) *big.Float { return new(big.Float).SetPrec(bigPrec).SetFloat64(x) }
@@ -33,12 +33,12 @@ var bigPi = func() *big.Float {
 	return a.Sub(a, bigNew().Mul(bigFloat(4), inverse(239)))
 }()
 
-// bigSinCos is sine and cosine of x by their series, after whole multiples of pi/2.
+// bigSinCos returns sine and cosine of x by their series, after removing whole multiples of pi/2.
 func bigSinCos(x *big.Float) (sin, cos *big.Float) {
 	half := bigNew().Quo(bigPi, bigFloat(2))
 	turns, _ := bigNew().Add(bigNew().Quo(x, half), bigFloat(math.Copysign(0.5, float64(x.Sign())))).Int(nil)
 	r := bigNew().Sub(x, bigNew().Mul(half, bigNew().SetInt(turns)))
-	r.SetPrec(256) // what is left of the precision when the argument is gone
+	r.SetPrec(256) // the precision that remains after the reduction
 	sums := [2]*big.Float{new(big.Float).SetPrec(256), new(big.Float).SetPrec(256).SetInt64(1)}
 	term := new(big.Float).SetPrec(256).SetInt64(1)
 	for i := 1; i < 70 && term.Sign() != 0; i++ {
@@ -109,9 +109,9 @@ func ulps(got float64, want *big.Float) float64 {
 	return math.Abs(f)
 }
 
-// hard are arguments at which something changes: ends of intervals, the smallest
-// and the largest numbers, and where sine and cosine are closest to zero (Muller,
-// Elementary Functions, table 11.1: 6381956970095103·2^797 is worst of all).
+// hard are the arguments at which something changes: ends of intervals, the smallest and the
+// largest numbers, and the places where sine and cosine are closest to zero (Muller, Elementary
+// Functions, table 11.1: 6381956970095103·2^797 is the worst of all).
 var hard = []float64{
 	5e-324, 1e-310, 0x1p-1022, 1e-300, 1e-20, 1e-8, 1e-3, 0.3, 7. / 16, 11. / 16, math.Pi / 4, 19. / 16, math.Pi / 2, 2,
 	39. / 16, 3 * math.Pi / 4, math.Pi, 2 * math.Pi, 4, 7, 11, 22, 355, 52174, 1 << 19, 1e6, 1e9, 1 << 29, 1 << 53, 1e15, 1e22,
@@ -119,9 +119,9 @@ var hard = []float64{
 	0.5 * math.Ln2, 1.5 * math.Ln2, 700, 709.7827128933839, 709.782712893384, 708.39641853226, 744.4400719213812, 745.1332191019411, 745.2, 746,
 }
 
-// worst is the largest error over hard arguments and random ones: uniform up to the
-// size given and up to where the reduction changes its way, over all exponents, and
-// next to multiples of pi/2. It fails above two ulp.
+// worst returns the largest error over hard arguments and random ones: uniform up to the size given
+// and up to the change of the reduction, over all exponents, and next to multiples of pi/2. It
+// fails above two ulp.
 func worst(t *testing.T, f func(float64) float64, want func(float64) *big.Float, size float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -153,14 +153,14 @@ func worst(t *testing.T, f func(float64) float64, want func(float64) *big.Float,
 	}
 }
 
-func TestElementaryFunctionsAreGoodToTwoUlp(t *testing.T) {
+func TestElementaryFunctionsAreAccurateToTwoUlp(t *testing.T) {
 	t.Run("sin", func(t *testing.T) { worst(t, sin, bigSin, 20) })
 	t.Run("cos", func(t *testing.T) { worst(t, cos, bigCos, 20) })
 	t.Run("exp", func(t *testing.T) { worst(t, exp, clampExp, 745) })
 	t.Run("atan", func(t *testing.T) { worst(t, atan, bigAtan, 10) })
 }
 
-// clampExp is bigExp where float64 has the result, +Inf or 0 far beyond.
+// clampExp is bigExp within the range of float64, +Inf or 0 far beyond.
 func clampExp(x float64) *big.Float {
 	switch {
 	case x > 800:
@@ -171,7 +171,7 @@ func clampExp(x float64) *big.Float {
 	return bigExp(x)
 }
 
-// same compares as the bits do: a NaN is a NaN, -0 is not 0.
+// same compares bits: a NaN equals a NaN, -0 differs from 0.
 func same(a, b float64) bool {
 	return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b
 }
@@ -219,8 +219,7 @@ func TestFloorIsExact(t *testing.T) {
 	}
 }
 
-// BenchmarkElementary sets the tick's functions against those of package math in
-// the same run.
+// BenchmarkElementary compares the tick's functions with those of package math in the same run.
 func BenchmarkElementary(b *testing.B) {
 	for _, c := range []struct {
 		name      string

@@ -7,13 +7,13 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
-// What each clutch is commanded when it is to lock, N (the truth's own values).
+// Command of each clutch that is to lock, N (from the reference solution).
 var psFull = [8]float64{900, 1200, 3500, 3500, 3500, 9000, 9000, 9000}
 
 // gear is a choice of one clutch on each pair of shafts.
 type gear [3]int
 
-// allGears are the 18: {1,2} × {3,4,5} × {6,7,8}.
+// allGears are the 18 gears: {1,2} × {3,4,5} × {6,7,8}.
 func allGears() (out []gear) {
 	for _, a := range []int{0, 1} {
 		for _, b := range []int{2, 3, 4} {
@@ -46,8 +46,8 @@ func (k *run) locked(g gear) bool {
 	return true
 }
 
-// shift commands one step of a change of gear, s seconds after it began: what
-// goes lets go within 0.06 s, what comes is full after 0.2 s.
+// shift commands a change of gear, s seconds after its start: the clutches that open are free after
+// 0.06 s, those that close have full capacity after 0.2 s.
 func (k *run) shift(from, to gear, s float64) {
 	for c := range 8 {
 		switch {
@@ -64,8 +64,8 @@ func (k *run) shift(from, to gear, s float64) {
 	k.step()
 }
 
-// engage shifts until the gear is locked, checks its exact ratio over another
-// tenth of a second and returns the ticks it took to lock.
+// engage shifts until the gear is locked, checks its exact ratio over another tenth of a second and
+// returns the ticks that locking took.
 func (k *run) engage(t *testing.T, from, to gear) int {
 	t.Helper()
 	const most, hold = 1000, 20 // ticks of 5 ms
@@ -94,7 +94,7 @@ func (k *run) engage(t *testing.T, from, to gear) int {
 	return 0
 }
 
-// allDriven are the capacities of a powershift when a unit commands them.
+// allDriven are the capacities of a powershift that a control unit commands.
 var allDriven = []bool{true, true, true, true, true, true, true, true}
 
 func TestEveryGearEngagesAndEveryShiftLocksAtItsRatio(t *testing.T) {

@@ -6,59 +6,56 @@ import (
 	"lockstep/model"
 )
 
-// coupling bounds the iterations that bring the laws of a piece in line with the
-// motion they cause. Pieces are so short that each gains about a digit.
-const coupling = 12
+// maxLawIterations bounds the iterations that make the laws of a substep consistent with the motion
+// they cause. Substeps are so short that each iteration gains about a digit.
+const maxLawIterations = 12
 
-// settledLaw is the change of a law, as part of its largest value, that is none.
-const settledLaw = 1e-13
+// lawTol is the change of a law below which it has converged, as part of its largest value.
+const lawTol = 1e-13
 
-// looseLaw is the change in the last round from which on a piece is not what its laws say.
-const looseLaw = 1e-5
+// looseLawTol is the change in the last iteration above which a substep counts as not converged.
+const looseLawTol = 1e-5
 
-// torqued sets tau for state x, that at theta of the piece, where a law reads it, from
-// w and capNow.
+// setTorquesRead sets tau from w and capNow where a law reads it, for state x at theta of the
+// substep.
 //
 //go:nosplit
-func (k *Kernel) torqued(x []float64, theta float64) {
+func (k *Kernel) setTorquesRead(x []float64, theta float64) {
 	switch {
 	case !k.t.ReadsTau:
-	case k.t.Net != nil:
-		k.torquesAt(theta)
+	case k.t.Sparse != nil:
+		k.setTorquesAt(theta)
 	default:
-		k.calls.torques(k, x)
+		k.calls.setTorques(k, x)
 	}
 }
 
-// laws sets the law signals of v for state x; the signals before them are set.
+// evaluateLaws sets the law signals of v for state x; the signals before them must be set.
 //
 //go:nosplit
-func (k *Kernel) laws(v, x []float64) {
+func (k *Kernel) evaluateLaws(v, x []float64) {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
-		v[j] = k.run(j-k.t.FirstLaw, x, v)
+		v[j] = k.evaluateProgram(j-k.t.FirstLaw, x, v)
 	}
 }
 
-// couple brings the laws over the piece in line with the motion they cause. Each
-// law signal is the parabola through its values at the start, the middle and the
-// end of the piece, and the state follows exactly from these: collocation at the
-// three Lobatto points, of order four where the laws are smooth. It leaves the
-// piece expanded.
+// solveLaws makes the laws over the substep consistent with the motion they cause. Each law signal
+// is the parabola through its values at the start, the middle and the end of the substep, and the
+// state follows exactly from these: collocation at the three Lobatto points, of order four where
+// the laws are smooth. It leaves the substep expanded.
 //
 //go:nosplit
-func (k *Kernel) couple() {
+func (k *Kernel) solveLaws() {
 	k.calls.expand(k, k.x)
-	for range coupling {
-		k.change = 0
-		middle, end := k.follow(0, 0.5), k.follow(1, 1)
+	for range maxLawIterations {
+		k.lawChange = 0
+		middle, end := k.updateLaws(0, 0.5), k.updateLaws(1, 1)
 		for j := k.t.FirstLaw; j < k.t.M; j++ {
 			q := j - k.t.FirstLaw
-			k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawAt[2*q], k.lawAt[2*q+1])
+			k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawValues[2*q], k.lawValues[2*q+1])
 		}
-		for i := range k.mode {
-			k.capacity(i)
-			k.slide(i)
-		}
+
+		k.expandFrictions()
 		k.calls.expand(k, k.x)
 		if middle && end {
 			return
@@ -66,55 +63,57 @@ func (k *Kernel) couple() {
 	}
 }
 
-// halvings are how often a piece is halved in which laws do not settle.
-const halvings = 5
+// maxHalvings is how often a substep is halved in which laws do not converge.
+const maxHalvings = 5
 
-// halve takes half of a piece, time and again, until its laws settle; and counts it if they
-// do not.
+// halveUntilConverged halves a substep repeatedly until its laws converge, and counts it in
+// unconverged if they do not.
 //
 //go:nosplit
-func (k *Kernel) halve(local float64) {
-	for range halvings {
-		if k.change <= looseLaw || !(k.length/2 > k.gap) {
+func (k *Kernel) halveUntilConverged(local float64) {
+	for range maxHalvings {
+		if k.lawChange <= looseLawTol || !(k.length/2 > k.timeTol) {
 			break
 		}
-		for j := k.t.FirstLaw; j < k.t.M; j++ { // where they were to go is no guess
+		for j := k.t.FirstLaw; j < k.t.M; j++ { // their extrapolation is no good guess
 			k.w1[j], k.w2[j] = 0, 0
 		}
-		k.trim(local, k.length/2)
-		k.calls.couple(k)
-		if k.t.Net != nil {
-			k.calls.agree(k, false)
+		k.restartSubstep(local, k.length/2)
+		k.calls.solveLaws(k)
+		if k.t.Sparse != nil {
+			k.calls.iterateLaws(k, false)
 		}
 	}
-	if !(k.change <= looseLaw) {
-		k.unsettled++
+
+	if !(k.lawChange <= looseLawTol) {
+		k.unconverged++
 	}
 }
 
-// follow sets the laws of point p of couple, at theta of the piece, from the motion
-// as it is expanded, and reports whether they are settled.
+// updateLaws sets the laws of point p of solveLaws, at theta of the substep, from the expanded
+// motion. It reports whether they have converged.
 //
 //go:nosplit
-func (k *Kernel) follow(p int, theta float64) bool {
+func (k *Kernel) updateLaws(p int, theta float64) bool {
 	k.horner(k.x1, theta)
-	k.instant(theta)
-	k.torqued(k.x1, theta)
-	k.laws(k.w[:k.t.M], k.x1)
+	k.setInstant(theta)
+	k.setTorquesRead(k.x1, theta)
+	k.evaluateLaws(k.w[:k.t.M], k.x1)
 	settled := true
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
-		k.size[q] = max(k.size[q], math.Abs(k.w[j]))
-		if step := math.Abs(k.w[j] - k.lawAt[2*q+p]); !(step <= settledLaw*k.size[q]) {
-			settled, k.change = false, max(k.change, step/k.size[q])
+		k.lawMax[q] = max(k.lawMax[q], math.Abs(k.w[j]))
+		if change := math.Abs(k.w[j] - k.lawValues[2*q+p]); !(change <= lawTol*k.lawMax[q]) {
+			settled, k.lawChange = false, max(k.lawChange, change/k.lawMax[q])
 		}
-		k.lawAt[2*q+p] = k.w[j]
+		k.lawValues[2*q+p] = k.w[j]
 	}
+
 	return settled
 }
 
-// parabola gives the coefficients of a + w1·theta + w2·theta² through a, b and c
-// at 0, 1/2 and 1; they are exactly 0 for a constant.
+// parabola returns the coefficients of a + w1·theta + w2·theta² through a, b and c at 0, 1/2 and 1.
+// They are exactly 0 for a constant.
 //
 //go:nosplit
 func parabola(a, b, c float64) (w1, w2 float64) {
@@ -122,51 +121,51 @@ func parabola(a, b, c float64) (w1, w2 float64) {
 	return c - a - w2, w2
 }
 
-// program is a law or a guard; row is that of its first argument in reads.
+// program is a law or an event indicator.
 type program struct {
 	*model.Program
-	row  int
-	bent bool // an argument reads an affine signal
+	row         int  // row of its first argument in argRows
+	readsAffine bool // an argument reads an affine signal
 }
 
-// guard is the program of guard g: they follow the laws.
+// indicatorProgram returns the index of the program of event indicator g; the laws come first.
 //
 //go:nosplit
-func (k *Kernel) guard(g int) int { return k.t.M - k.t.FirstLaw + g }
+func (k *Kernel) indicatorProgram(g int) int { return k.t.M - k.t.FirstLaw + g }
 
-// run is the value of program i in state x with the signals v and the torques
-// tau, where torqued has set them.
+// evaluateProgram returns the value of program i in state x with the signals v, and the torques tau
+// where setTorquesRead has set them.
 //
 //go:nosplit
-func (k *Kernel) run(i int, x, v []float64) float64 {
+func (k *Kernel) evaluateProgram(i int, x, v []float64) float64 {
 	p := &k.programs[i]
 	for a := range p.Args {
 		k.args[a] = k.argument(p, a, x, v)
 	}
-	return k.operate(p)
+	return k.execute(p)
 }
 
-// argument is the value of argument a of program p.
+// argument returns the value of argument a of program p.
 //
 //go:nosplit
 //go:norace
 func (k *Kernel) argument(p *program, a int, x, v []float64) float64 {
 	f := &p.Args[a]
-	s := k.reads.dotFrom(f.Const, p.row+a, x)
+	s := k.argRows.dotFrom(f.Const, p.row+a, x)
 	for i, j := range f.Signal {
 		s += f.Coef[i] * v[j]
 	}
-	s = k.readsTau.dotFrom(s, p.row+a, k.tau)
-	if p.bent {
-		s += k.sloped(f, x)
+	s = k.argTauRows.dotFrom(s, p.row+a, k.tau)
+	if p.readsAffine {
+		s += k.slopePart(f, x)
 	}
 	return s
 }
 
-// operate is the value of program p on the arguments in args.
+// execute returns the value of program p on the arguments in args.
 //
 //go:nosplit
-func (k *Kernel) operate(p *program) float64 {
+func (k *Kernel) execute(p *program) float64 {
 	s, top := &k.stack, -1
 	for _, op := range p.Ops {
 		switch op.Code {
@@ -180,10 +179,10 @@ func (k *Kernel) operate(p *program) float64 {
 			top++
 			s[top] = k.side[op.Index]
 		case model.Look:
-			s[top] = look(&p.Tables[op.Index], s[top])
+			s[top] = lookup(&p.Tables[op.Index], s[top])
 		case model.Look2:
 			top--
-			s[top] = look2(&p.Tables[op.Index], s[top], s[top+1])
+			s[top] = lookup2(&p.Tables[op.Index], s[top], s[top+1])
 		case model.If:
 			if top--; k.side[op.Index] < 0 {
 				s[top] = s[top+1]
@@ -195,9 +194,12 @@ func (k *Kernel) operate(p *program) float64 {
 			s[top] = unary(op.Code, s[top])
 		}
 	}
+
 	return s[0]
 }
 
+// binary returns the value of an operation on a and b; a division by 0 gives 0.
+//
 //go:nosplit
 func binary(c model.Code, a, b float64) float64 {
 	switch c {
@@ -212,12 +214,15 @@ func binary(c model.Code, a, b float64) float64 {
 	case model.Max:
 		return max(a, b)
 	}
+
 	if b == 0 {
 		return 0
 	}
 	return a / b
 }
 
+// unary returns the value of an operation on b.
+//
 //go:nosplit
 func unary(c model.Code, b float64) float64 {
 	switch c {
@@ -239,13 +244,14 @@ func unary(c model.Code, b float64) float64 {
 	case model.Sin:
 		return sin(b)
 	}
+
 	return cos(b)
 }
 
-// look is table t at v.
+// lookup returns the value of table t at v.
 //
 //go:nosplit
-func look(t *model.Table, v float64) float64 {
+func lookup(t *model.Table, v float64) float64 {
 	if len(t.X) == 1 {
 		return t.Z[0]
 	}
@@ -253,10 +259,10 @@ func look(t *model.Table, v float64) float64 {
 	return t.Z[i] + f*(t.Z[i+1]-t.Z[i])
 }
 
-// look2 is table t at row v and column w; both have at least two points.
+// lookup2 returns the value of table t at row v and column w; both need at least two points.
 //
 //go:nosplit
-func look2(t *model.Table, v, w float64) float64 {
+func lookup2(t *model.Table, v, w float64) float64 {
 	i, f := interval(t.X, v, t.Extend)
 	j, g := interval(t.Y, w, t.Extend)
 	c := len(t.Y)
@@ -265,17 +271,18 @@ func look2(t *model.Table, v, w float64) float64 {
 	return a + f*(b-a)
 }
 
-// interval is the index i of the interval of x in which v lies, and v's place in
-// it, held inside [0, 1] unless the table is extended.
+// interval returns the index i of the interval of x that contains v, and the place of v in it,
+// clipped to [0, 1] unless the table is extended.
 //
 //go:nosplit
 func interval(x []float64, v float64, extend bool) (int, float64) {
 	lo := 0
-	for n := len(x) - 1; n > 1; n -= n / 2 { // it is among the n from lo on, whatever v is
+	for n := len(x) - 1; n > 1; n -= n / 2 { // the interval is among the n from lo on, for every v
 		if x[lo+n/2] <= v {
 			lo += n / 2
 		}
 	}
+
 	f := (v - x[lo]) / (x[lo+1] - x[lo])
 	if !extend {
 		f = min(max(f, 0), 1)

@@ -5,34 +5,36 @@ import (
 	"math/bits"
 )
 
-// use makes the matrices of the present lock set current: from the table where
-// the lock sets are precomputed, otherwise by factorising it in place.
+// currentMode returns the matrices of the present lock set: from the table where the lock sets are
+// precomputed, otherwise factorised in place.
 //
 //go:nosplit
-func (k *Kernel) use() *Mode {
+func (k *Kernel) currentMode() *Mode {
 	if k.t.Modes != nil {
 		return &k.t.Modes[k.base|int(k.kappa[0])]
 	}
-	if k.builtFor != k.kappa[0] || k.builtBase != k.base {
+	if k.lockedSet != k.kappa[0] || k.lockedBase != k.base {
 		k.calls.factorise(k)
-		k.builtFor, k.builtBase = k.kappa[0], k.base
+		k.lockedSet, k.lockedBase = k.kappa[0], k.base
 	}
-	return &k.built
+
+	return &k.lockedMode
 }
 
-// factor is the room for a Cholesky factorisation S = L·Lᵀ of
-// S = W_L·M⁻¹·W_Lᵀ on a set of locks.
+// factor is the working memory for a Cholesky factorisation S = L·Lᵀ of S = W_L·M⁻¹·W_Lᵀ on a set
+// of locks.
 type factor struct {
-	rank  int
-	taken []int     // the independent locks, in the order they were taken
+	rank  int       // locks taken
+	taken []int     // the independent locks, in the order in which they were taken
 	l     []float64 // mc×mc, lower triangle
 	rhs   []float64 // mc×(2n+m+mc)
 }
 
-// take adds lock e to the factorisation, if it is independent of those in it.
+// addLock adds lock e to the factorisation and reports true, if e is independent of the locks in
+// it.
 //
 //go:nosplit
-func (f *factor) take(gram []float64, mc, e int) bool {
+func (f *factor) addLock(gram []float64, mc, e int) bool {
 	q := f.rank
 	row := f.l[q*mc : q*mc+q+1]
 	d := -gram[e*mc+e]
@@ -45,6 +47,7 @@ func (f *factor) take(gram []float64, mc, e int) bool {
 		row[j] = s / f.l[j*mc+j]
 		left -= row[j] * row[j]
 	}
+
 	if !(left > 1e-11*d) {
 		return false
 	}
@@ -54,15 +57,15 @@ func (f *factor) take(gram []float64, mc, e int) bool {
 	return true
 }
 
-// movable reports whether element l of block b, outside kappa, can slip while kappa
-// holds: its slip's mobility W_i·P·M⁻¹·W_iᵀ is not zero.
+// canSlip reports whether element l of block b, outside kappa, can slip while kappa holds: whether
+// the mobility W_i·P·M⁻¹·W_iᵀ of its slip is not zero.
 //
 //go:nosplit
-func (k *Kernel) movable(b, l int) bool {
-	if k.t.Net != nil {
-		return k.adds(b, l)
+func (k *Kernel) canSlip(b, l int) bool {
+	if k.t.Sparse != nil {
+		return k.isIndependent(b, l)
 	}
-	m, n, mc, i := k.use(), k.t.N, k.t.Mc, l
+	m, n, mc, i := k.currentMode(), k.t.N, k.t.Mc, l
 	g := 0.0
 	for r := range n {
 		w := k.t.W[i*n+r]
@@ -73,25 +76,25 @@ func (k *Kernel) movable(b, l int) bool {
 			g += w * p * k.t.Bc[c*mc+i]
 		}
 	}
+
 	return g < 1e-10*k.t.Gram[i*mc+i] // both negative
 }
 
-// factorise fills built for lock set kappa without allocating:
+// factorise sets lockedMode for lock set kappa without allocating:
 //
 //	(T, U, S⁻¹·W) = S⁻¹·(W·A, W·B, W)    A_kappa = A + Bc·T, and so on.
 //
-// Locks that depend on those before them carry no torque. The cost is bounded by
-// mc²·(2n+m+mc).
+// Locks that depend on those before them carry no torque. The cost is bounded by mc²·(2n+m+mc).
 //
 //go:nosplit
 func (k *Kernel) factorise() {
-	t, kappa, open := k.t, k.kappa[0], k.open()
+	t, kappa, open := k.t, k.kappa[0], k.currentUnlocked()
 	k.rank = 0
 	for rest := kappa; rest != 0; rest &= rest - 1 {
-		k.take(t.Gram, t.Mc, bits.TrailingZeros64(rest))
+		k.addLock(t.Gram, t.Mc, bits.TrailingZeros64(rest))
 	}
-	k.solve()
-	m, n, mw := &k.built, t.N, t.M+t.Mc
+	k.solveLocks()
+	m, n, mw := &k.lockedMode, t.N, t.M+t.Mc
 	copy(m.A, open.A)
 	copy(m.B, t.Open.B)
 	copy(m.P, t.Open.P)
@@ -102,6 +105,7 @@ func (k *Kernel) factorise() {
 			m.B[i*mw+t.M+bits.TrailingZeros64(rest)] = 0
 		}
 	}
+
 	width := 2*n + mw
 	for q, e := range k.taken[:k.rank] {
 		x := k.rhs[q*width : (q+1)*width]
@@ -117,18 +121,18 @@ func (k *Kernel) factorise() {
 	}
 }
 
-// solve sets rhs to S⁻¹·(W·A, W·B, W) on the locks taken, with the columns of B
-// that belong to locks of kappa left out.
+// solveLocks sets rhs to S⁻¹·(W·A, W·B, W) on the locks taken, without the columns of B that belong
+// to locks of kappa.
 //
 //go:nosplit
-func (k *Kernel) solve() {
+func (k *Kernel) solveLocks() {
 	t, f := k.t, &k.factor
 	n, mw, mc := t.N, t.M+t.Mc, t.Mc
 	width := 2*n + mw
 	row := func(q int) []float64 { return f.rhs[q*width : (q+1)*width] }
 	for q, e := range f.taken[:f.rank] {
 		r := row(q)
-		copy(r[:n], k.bentWA[e*n:(e+1)*n])
+		copy(r[:n], k.unlockedWA[e*n:(e+1)*n])
 		copy(r[n:n+mw], t.WB[e*mw:(e+1)*mw])
 		for rest := k.kappa[0]; rest != 0; rest &= rest - 1 {
 			r[n+t.M+bits.TrailingZeros64(rest)] = 0
@@ -139,6 +143,7 @@ func (k *Kernel) solve() {
 		}
 		scaleIn(r, 1/f.l[q*mc+q])
 	}
+
 	for q := f.rank - 1; q >= 0; q-- {
 		r := row(q)
 		for j := q + 1; j < f.rank; j++ {

@@ -1,8 +1,11 @@
 package kernel
 
-import "gonum.org/v1/gonum/mat"
+import (
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+)
 
-// product is a·b for row-major a (r×k) and b (k×c), before the run only.
+// product returns a·b for row-major a (r×k) and b (k×c); before the run only.
 func product(a, b []float64, r, k, c int) []float64 {
 	out := make([]float64, r*c)
 	if r == 0 || k == 0 || c == 0 {
@@ -12,25 +15,15 @@ func product(a, b []float64, r, k, c int) []float64 {
 	return out
 }
 
-func sum(a, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for i := range out {
-		out[i] = a[i] + b[i]
-	}
-	return out
-}
+// sum returns a + b.
+func sum(a, b []float64) []float64 { return floats.AddTo(make([]float64, len(a)), a, b) }
 
-func scale(a []float64, f float64) []float64 {
-	out := make([]float64, len(a))
-	for i := range out {
-		out[i] = f * a[i]
-	}
-	return out
-}
+// scale returns f·a.
+func scale(a []float64, f float64) []float64 { return floats.ScaleTo(make([]float64, len(a)), f, a) }
 
-// unsign takes the sign from what is zero in the matrices: it makes no difference to a sum,
-// and no compiler writes -0 down as a constant.
-func (t *Tables) unsign() {
+// clearNegativeZeros replaces -0 by 0 in the matrices. No sum changes, and no compiler writes -0 as
+// a constant.
+func (t *Tables) clearNegativeZeros() {
 	lists := [][]float64{t.Gram, t.WA, t.WB}
 	for _, m := range append([]Mode{t.Open}, t.Modes...) {
 		lists = append(lists, m.Phi, m.G0, m.G1, m.G2, m.A, m.B, m.T, m.U, m.P)
@@ -47,8 +40,10 @@ func (t *Tables) unsign() {
 	}
 }
 
+// negate returns -a.
 func negate(a []float64) []float64 { return scale(a, -1) }
 
+// identity returns the unit matrix of size n.
 func identity(n int) []float64 {
 	out := make([]float64, n*n)
 	for i := range n {
@@ -68,13 +63,9 @@ func mul(dst, a, x []float64) {
 		d := dst[i : i+4]
 		d[0], d[1], d[2], d[3] = s0, s1, s2, s3
 	}
+
 	for i := four; i < len(dst); i++ {
-		row := a[i*n : i*n+n : i*n+n]
-		s := 0.0
-		for j, v := range row {
-			s += v * x[j]
-		}
-		dst[i] = s
+		dst[i] = dotRow(a, i, x)
 	}
 }
 
@@ -91,18 +82,14 @@ func mulAdd(dst, a, x []float64) {
 		d[2] += s2
 		d[3] += s3
 	}
+
 	for i := four; i < len(dst); i++ {
-		row := a[i*n : i*n+n : i*n+n]
-		s := 0.0
-		for j, v := range row {
-			s += v * x[j]
-		}
-		dst[i] += s
+		dst[i] += dotRow(a, i, x)
 	}
 }
 
-// fourRows multiplies the first four rows of a with x; together they keep four
-// sums going where one would wait for its own last addition.
+// fourRows multiplies the first four rows of a by x. Four sums grow side by side, where one would
+// wait for its own last addition.
 //
 //go:nosplit
 func fourRows(a, x []float64) (s0, s1, s2, s3 float64) {
@@ -115,58 +102,61 @@ func fourRows(a, x []float64) (s0, s1, s2, s3 float64) {
 		s2 += a2[j] * v
 		s3 += a3[j] * v
 	}
+
 	return s0, s1, s2, s3
 }
 
-// Sparse holds the entries of a matrix that are not zero, row by row.
-type Sparse struct {
-	End []int // per row: index behind its last entry
-	Col []int
+// SparseMatrix holds the entries of a matrix that are not zero, row by row.
+type SparseMatrix struct {
+	End []int // per row: index after its last entry
+	Col []int // column of each entry
 	Val []float64
 }
 
-// sparseOf leaves out the zeros of a, row-major with n columns.
-func sparseOf(a []float64, rows, n int) (s Sparse) {
+// sparseOf returns the non-zero entries of a, row-major with n columns.
+func sparseOf(a []float64, rows, n int) (s SparseMatrix) {
 	for i := range rows {
-		s.add(a[i*n : (i+1)*n])
+		s.addRow(a[i*n : (i+1)*n])
 	}
 	return s
 }
 
-// add appends a row.
-func (s *Sparse) add(row []float64) {
+// addRow appends a row.
+func (s *SparseMatrix) addRow(row []float64) {
 	for j, v := range row {
 		if v != 0 {
 			s.Col, s.Val = append(s.Col, j), append(s.Val, v)
 		}
 	}
+
 	s.End = append(s.End, len(s.Col))
 }
 
-// begin is the index of the first entry of row i. What is called at the end of the tick's
-// chains, here and below, shares nothing; the race detector's calls would not fit the stack.
+// rowStart returns the index of the first entry of row i. This method and the two below end the
+// longest call chains of the tick. They share no memory, and the race detector's calls would not
+// fit the stack.
 //
 //go:nosplit
 //go:norace
-func (s *Sparse) begin(i int) int {
+func (s *SparseMatrix) rowStart(i int) int {
 	if i == 0 {
 		return 0
 	}
 	return s.End[i-1]
 }
 
-// dot is row i times x.
+// dot returns row i times x.
 //
 //go:nosplit
 //go:norace
-func (s *Sparse) dot(i int, x []float64) float64 { return s.dotFrom(0, i, x) }
+func (s *SparseMatrix) dot(i int, x []float64) float64 { return s.dotFrom(0, i, x) }
 
-// dotFrom is sum and row i times x, added up from the left.
+// dotFrom returns sum plus row i times x, added from the left.
 //
 //go:nosplit
 //go:norace
-func (s *Sparse) dotFrom(sum float64, i int, x []float64) float64 {
-	for p := s.begin(i); p < s.End[i]; p++ {
+func (s *SparseMatrix) dotFrom(sum float64, i int, x []float64) float64 {
+	for p := s.rowStart(i); p < s.End[i]; p++ {
 		sum += s.Val[p] * x[s.Col[p]]
 	}
 	return sum
@@ -175,8 +165,8 @@ func (s *Sparse) dotFrom(sum float64, i int, x []float64) float64 {
 // axpy adds a times row i to dst.
 //
 //go:nosplit
-func (s *Sparse) axpy(dst []float64, a float64, i int) {
-	for p := s.begin(i); p < s.End[i]; p++ {
+func (s *SparseMatrix) axpy(dst []float64, a float64, i int) {
+	for p := s.rowStart(i); p < s.End[i]; p++ {
 		dst[s.Col[p]] += a * s.Val[p]
 	}
 }
@@ -184,7 +174,7 @@ func (s *Sparse) axpy(dst []float64, a float64, i int) {
 // mul sets dst = s·x.
 //
 //go:nosplit
-func (s *Sparse) mul(dst, x []float64) {
+func (s *SparseMatrix) mul(dst, x []float64) {
 	p := 0
 	for i, end := range s.End {
 		sum := 0.0
@@ -198,7 +188,7 @@ func (s *Sparse) mul(dst, x []float64) {
 // mulAdd adds s·x to dst.
 //
 //go:nosplit
-func (s *Sparse) mulAdd(dst, x []float64) {
+func (s *SparseMatrix) mulAdd(dst, x []float64) {
 	p := 0
 	for i, end := range s.End {
 		sum := dst[i]
@@ -209,19 +199,20 @@ func (s *Sparse) mulAdd(dst, x []float64) {
 	}
 }
 
-// zero reports whether all of x is zero.
+// isZero reports whether all of x is zero.
 //
 //go:nosplit
-func zero(x []float64) bool {
+func isZero(x []float64) bool {
 	for _, v := range x {
 		if v != 0 {
 			return false
 		}
 	}
+
 	return true
 }
 
-// dotRow is row i of a (row-major, len(x) columns) times x.
+// dotRow returns row i of a (row-major, len(x) columns) times x.
 //
 //go:nosplit
 func dotRow(a []float64, i int, x []float64) float64 {
@@ -252,25 +243,28 @@ func scaleIn(dst []float64, a float64) {
 	}
 }
 
-// stream holds the same entries in the order in which they are multiplied without
-// waiting for each other: the first of each row, the second of each, and so on.
+// stream holds the entries of a matrix in an order in which products need not wait for each other:
+// the first of each row, then the second of each, and so on.
 type stream struct {
 	row, col []int32
 	val      []float64
 }
 
-func streamOf(s *Sparse) (out stream) {
+// streamOf returns the entries of s as a stream.
+func streamOf(s *SparseMatrix) (out stream) {
 	for nth := 0; len(out.val) < len(s.Val); nth++ {
 		for i := range s.End {
-			if p := s.begin(i) + nth; p < s.End[i] {
+			if p := s.rowStart(i) + nth; p < s.End[i] {
 				out.row, out.col, out.val = append(out.row, int32(i)), append(out.col, int32(s.Col[p])), append(out.val, s.Val[p])
 			}
 		}
 	}
+
 	return out
 }
 
-// mulAdd adds the product with x to dst. They must not overlap: generated code adds up row by row.
+// mulAdd adds the product with x to dst. dst and x must not overlap: generated code adds up row by
+// row.
 //
 //lockstep:noalias
 //go:nosplit

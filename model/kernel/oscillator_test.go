@@ -36,8 +36,8 @@ func TestSpringAndMassFollowTheCosine(t *testing.T) {
 }
 
 // Coulomb friction F on a spring c: half a cycle turns about ∓F/c and loses 2F/c
-// of amplitude; it sticks at the first turn inside ±F/c. Here F/c = 0.1 and the
-// start is 1.07: turns at -0.87, 0.67, -0.47, 0.27 and -0.07, the last one holds.
+// of amplitude; it sticks at the first reversal inside ±F/c. Here F/c = 0.1 and the
+// start is 1.07: reversals at -0.87, 0.67, -0.47, 0.27 and -0.07, where it stays.
 func TestFrictionOscillatorLosesTheSameInEveryHalfCycle(t *testing.T) {
 	const band, x0 = 0.1, 1.07
 	for _, omega := range []float64{3, 70, 900} {
@@ -95,12 +95,12 @@ func TestStickSlipKeepsItsPeriod(t *testing.T) {
 }
 
 // A lock torque 1.05·cos about its turning point exceeds the capacity 1 for 0.6
-// rad only, less than a step: the step that holds the peak must see it.
+// rad only, less than a step: the step that contains the peak must locate the event.
 func TestLockTorqueThatPeaksInsideAStepBreaksTheLock(t *testing.T) {
 	const c, rad, over = 100.0, 0.9, 1.05 // N·m/rad, rad per step, amplitude over capacity
 	omega := math.Sqrt(c)                 // of body 1 on its spring, the other end locked
 	h := rad / omega
-	for _, shift := range []float64{0.3, 0.45, 0.6} { // where in a step the peak lies
+	for _, shift := range []float64{0.3, 0.45, 0.6} { // place of the peak in a step
 		for _, sign := range []float64{1, -1} {
 			phase := rad * (10 + shift) // from the start to the peak
 			r := rig{
@@ -108,7 +108,7 @@ func TestLockTorqueThatPeaksInsideAStepBreaksTheLock(t *testing.T) {
 				X0:        []float64{0, sign * omega * over / c * math.Sin(phase), sign * over / c * math.Cos(phase)},
 				Frictions: []contact{{W: []float64{1, 0}, K: always(1)}},
 			}
-			// The first time the torque is 1: the bottom half cycles before are turned off.
+			// The first time at which the torque is 1: the capacity is higher in earlier half cycles.
 			r.Frictions[0].K = table((phase-2)/omega, 10, (phase-2)/omega, 1)
 			sys := r.system()
 			k := start(t, sys, Options{Period: period(h)})
@@ -132,9 +132,9 @@ func TestLockTorqueThatPeaksInsideAStepBreaksTheLock(t *testing.T) {
 	}
 }
 
-// A torque with corners at odd places, and one with five hundred corners in every
-// step: the speed is its integral, and the tick reaches its end.
-func TestSourceWithCornersOffTheGridIsExact(t *testing.T) {
+// A torque with breakpoints off the grid, and one with five hundred breakpoints in every
+// step: the speed is its integral, and the tick reaches the grid time.
+func TestSourceWithBreakpointsOffTheGridIsExact(t *testing.T) {
 	var dense model.Source
 	for i := range 20000 {
 		dense.T = append(dense.T, float64(i)*0.0100001e-3)

@@ -1,35 +1,44 @@
 package kernel
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 
 	"lockstep/model"
 )
 
-// Partition is a plant in two parts (Gyebroszki, Efficient numerical time-domain
-// simulation of rail vehicles with coupled simulator systems, ch. 6 and 7). The active
-// part are the states that laws and friction alone move, such as the speeds of wheels,
-// with what integrates them; the latent part is the linear rest, on which laws, friction
-// and the active part act as external forces.
+// Partition is a plant in two parts (Gyebroszki, Efficient numerical time-domain simulation of rail
+// vehicles with coupled simulator systems, ch. 6 and 7). The active part is the states that only
+// laws and friction drive, such as wheel speeds, and the states that integrate them. The latent
+// part is the linear rest, on which laws, friction and the active part act as external forces.
 type Partition struct {
 	Sub, Iter      int       // N_sub micro steps, N_iter additional iterations
-	Active, Latent []int     // states
+	Active, Latent []int     // indices of the states
 	Phi            []float64 // latent×latent, over the period
-	Omega0         []float64 // effect of a force that is constant over it
-	Omega1         []float64 // of one that grows from 0 to 1 over it
-	Inner          []float64 // affine signals: the slope that is part of Phi, their largest
-	Sided          []int     // guards that a law asks for its side
-	Wheels, Bodies []int     // pulses of the active part and of the latent one
-	Decay          float64   // how fast laws and dampers let the active part decay, 1/s
+	Omega0         []float64 // latent×latent, effect of a force that is constant over the period
+	Omega1         []float64 // latent×latent, effect of a force that grows from 0 to 1 over the period
+	InnerSlope     []float64 // affine signals: the slope in Phi, their largest
+	SideIndicators []int     // event indicators whose side a law reads
+	Wheels, Bodies []int     // pulses of the active part and of the latent part
+	Decay          float64   // how fast laws and dampers make the active part decay, 1/s
 }
 
-// Bears is how many times a micro step of Runge and Kutta may be as long as the time
-// constant of a decay.
-const Bears = 2.785
+// StabilityLimit is the longest stable micro step of Runge and Kutta's method of order four, in
+// time constants of the decay.
+const StabilityLimit = 2.785
 
-// split fills Partition; the modes are projected.
-func (t *Tables) split(sys *model.System) error {
+// buildPartition sets Partition; the modes must be projected.
+func (t *Tables) buildPartition(sys *model.System) {
+	defer func() {
+		r := recover()
+		if why, ok := r.(refusal); ok {
+			r = refusal{sys.Partition.Place, fmt.Errorf("partition: %w", why.err)}
+		}
+		if r != nil {
+			panic(r)
+		}
+	}()
+
 	p := &Partition{Sub: sys.Partition.Sub, Iter: sys.Partition.Iter}
 	active := t.activeStates()
 	for i, is := range active {
@@ -39,24 +48,16 @@ func (t *Tables) split(sys *model.System) error {
 			p.Latent = append(p.Latent, i)
 		}
 	}
-	err := t.separable(p)
-	if err == nil {
-		err = p.discretise(t, sys)
-	}
-	if err == nil {
-		p.Decay, err = t.decay(p.Active)
-	}
-	if err != nil {
-		return &PlaceError{sys.Partition.Place, t.failed(fmt.Errorf("partition: %w", err))}
-	}
-	for g := range t.Guards {
-		for _, law := range t.Signals[t.FirstLaw:] {
-			if asks(law.Law, g) {
-				p.Sided = append(p.Sided, g)
-				break
-			}
+
+	t.checkSeparable(p)
+	p.discretise(t, sys)
+	p.Decay = t.decay(p.Active)
+	for g := range t.Indicators {
+		if slices.ContainsFunc(t.Signals[t.FirstLaw:], func(law Signal) bool { return readsSide(law.Law, g) }) {
+			p.SideIndicators = append(p.SideIndicators, g)
 		}
 	}
+
 	for i := range t.Pulses {
 		if active[t.Pulses[i].State] {
 			p.Wheels = append(p.Wheels, i)
@@ -64,47 +65,45 @@ func (t *Tables) split(sys *model.System) error {
 			p.Bodies = append(p.Bodies, i)
 		}
 	}
+
 	t.Partition = p
-	return nil
 }
 
-// separable says why a plant cannot be stepped in two parts.
-func (t *Tables) separable(p *Partition) error {
+// checkSeparable refuses a plant that cannot be stepped in two parts.
+func (t *Tables) checkSeparable(p *Partition) {
 	switch {
 	case t.Form == Held:
-		return fmt.Errorf("form %q is another way to step; take form %q", Held, Projected)
-	case len(t.Gapped) > 0:
-		return fmt.Errorf("element %q hits its stop between two micro steps, and no event is located; take the section out", t.Frictions[t.Gapped[0]])
+		refuse("form %q cannot step a plant in two parts; use form %q", Held, Projected)
+	case len(t.Clearances) > 0:
+		refuse("element %q hits its stop between two micro steps, and no event is located; "+
+			"remove the section", t.Frictions[t.Clearances[0]])
 	case len(p.Active) == 0:
-		return errors.New("no state is moved by laws and friction alone: springs, dampers or gears couple them all; take the section out")
+		refuse("no state is driven by laws and friction alone: " +
+			"springs, dampers or gears couple them all; remove the section")
 	case len(p.Latent) == 0:
-		return errors.New("laws and friction alone move every state: there is no linear part; take the section out")
+		refuse("laws and friction alone drive every state: there is no linear part; remove the section")
 	}
-	return nil
 }
 
-// activeStates marks the states that a law or a friction element drives and nothing
-// linear, and then, time and again, those that only integrate such.
+// activeStates marks the states that laws or friction elements drive and no linear term does. It
+// then repeatedly marks the states that only integrate marked ones.
 func (t *Tables) activeStates() []bool {
-	active := make([]bool, t.N)
+	active, mw := make([]bool, t.N), t.M+t.Mc
 	for i := range active {
-		active[i] = t.driven(i) && t.alone(i, nil)
+		driven := !isZero(t.Open.B[i*mw+t.FirstLaw : (i+1)*mw])
+		active[i] = driven && t.actedOnBy(i, make([]bool, t.N))
 	}
-	for again := true; again; {
-		again = false
+
+	for changed := true; changed; {
+		changed = false
 		for i := range active {
-			if !active[i] && t.integrates(i, active) && t.alone(i, active) {
-				active[i], again = true, true
+			if !active[i] && t.integrates(i, active) && t.actedOnBy(i, active) {
+				active[i], changed = true, true
 			}
 		}
 	}
-	return active
-}
 
-// driven reports whether a law or a friction element acts on state i.
-func (t *Tables) driven(i int) bool {
-	mw := t.M + t.Mc
-	return !zero(t.Open.B[i*mw+t.FirstLaw : (i+1)*mw])
+	return active
 }
 
 // integrates reports whether an active state acts on state i.
@@ -114,43 +113,43 @@ func (t *Tables) integrates(i int, active []bool) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
-// alone reports whether nothing linear but itself and active states acts on state i.
-func (t *Tables) alone(i int, active []bool) bool {
+// actedOnBy reports whether only active states and state i itself act on state i linearly.
+func (t *Tables) actedOnBy(i int, active []bool) bool {
 	for j, a := range t.Open.A[i*t.N : (i+1)*t.N] {
-		if a != 0 && j != i && (active == nil || !active[j]) {
+		if a != 0 && j != i && !active[j] {
 			return false
 		}
 	}
+
 	at := i * (t.M + t.Mc)
-	return zero(t.Open.B[at+t.FirstAffine : at+t.FirstLaw])
+	return isZero(t.Open.B[at+t.FirstAffine : at+t.FirstLaw])
 }
 
-// asks reports whether a law depends on the side of guard g.
-func asks(law *model.Program, g int) bool {
-	for _, op := range law.Ops {
-		if (op.Code == model.Side || op.Code == model.If) && op.Index == g {
-			return true
-		}
-	}
-	return false
+// readsSide reports whether a law depends on the side of event indicator g.
+func readsSide(law *model.Program, g int) bool {
+	return slices.ContainsFunc(law.Ops, func(op model.Op) bool {
+		return (op.Code == model.Side || op.Code == model.If) && op.Index == g
+	})
 }
 
-// discretise fills Phi, Omega0 and Omega1 by the exponential of the augmented matrix.
-// Springs and dampers with regions are in it with their largest slopes: a softer inner
-// one lets an external force gain energy.
-func (p *Partition) discretise(t *Tables, sys *model.System) error {
+// discretise sets Phi, Omega0 and Omega1 by the exponential of the augmented matrix. Springs and
+// dampers with regions enter with their largest slopes: with a softer slope inside, an external
+// force would gain energy.
+func (p *Partition) discretise(t *Tables, sys *model.System) {
 	l := len(p.Latent)
-	p.Inner = make([]float64, t.FirstLaw-t.FirstAffine)
+	p.InnerSlope = make([]float64, t.FirstLaw-t.FirstAffine)
 	for s := range t.Switches {
 		sw := &t.Switches[s]
 		for _, j := range sw.Signals {
-			p.Inner[j-t.FirstAffine] = t.Signals[j].Affine.Slope[t.steepestRegion(sw)]
+			p.InnerSlope[j-t.FirstAffine] = t.Signals[j].Affine.Slope[t.steepestRegion(sw)]
 		}
 	}
-	bent, stored := t.bent(t.Open.A, t.steepest()), t.stored(sys.E)
+
+	bent, stored := t.withSlopes(t.Open.A, t.steepestCombination()), t.storedEnergy(sys.E)
 	a, e := make([]float64, l*l), make([]float64, l)
 	for q, i := range p.Latent {
 		e[q] = stored[i]
@@ -158,71 +157,62 @@ func (p *Partition) discretise(t *Tables, sys *model.System) error {
 			a[q*l+c] = bent[i*t.N+j]
 		}
 	}
-	full, err := exponential(a, e, l, t.Delta)
+
+	full := exponential(a, e, l, t.Delta)
 	p.Phi, p.Omega0, p.Omega1 = full[0], scale(full[1], t.Delta), scale(full[2], t.Delta)
-	return err
 }
 
-// forces are the rows of the plant by part: how x, v and tau act on it.
-type forces struct{ x, v, tau Sparse }
+// forces holds the rows of one part of the plant: how x, v and tau act on it.
+type forces struct{ x, v, tau SparseMatrix }
 
-// parts is the room for a step in two parts.
-type parts struct {
+// partitionWork is the working memory of a step in two parts.
+type partitionWork struct {
 	active, latent forces
 
-	v, dv      []float64 // m, sources at the start of the period and their change over it
-	start, end []float64 // latent states at both ends
-	f0, f1     []float64 // external forces on the latent part at both ends
-	force      []float64 // active signals, slopes and all: m
-	x0, rate   []float64 // active states at the start of a micro step, their rates
-	sum        []float64 // what Runge and Kutta add up
-	settled    []float64 // mc, friction torques of the round before
+	v, dv      []float64 // m, sources at the start of the period, and their change over it
+	start, end []float64 // latent states at both ends of the period
+	f0, f1     []float64 // external forces on the latent part at both ends of the period
+	force      []float64 // m, signals with the slope parts of affine ones
+	x0, rate   []float64 // active states at the start of a micro step, and their rates
+	sum        []float64 // weighted sum of the Runge-Kutta stages
+	lastTau    []float64 // mc, friction torques of the previous iteration, N·m
 }
 
-// newParts makes the room; nothing without a Partition.
-func newParts(t *Tables) (p parts) {
+// newPartitionWork returns the working memory; zero without a Partition.
+func newPartitionWork(t *Tables) (p partitionWork) {
 	if t.Partition == nil {
 		return p
 	}
 	vec := func(n int) []float64 { return make([]float64, n) }
 	a, l := t.Partition.Active, t.Partition.Latent
-	p = parts{
+	p = partitionWork{
 		v: vec(t.M), dv: vec(t.M), start: vec(len(l)), end: vec(len(l)), f0: vec(len(l)), f1: vec(len(l)),
-		force: vec(t.M), x0: vec(len(a)), rate: vec(len(a)), sum: vec(len(a)), settled: vec(t.Mc),
+		force: vec(t.M), x0: vec(len(a)), rate: vec(len(a)), sum: vec(len(a)), lastTau: vec(t.Mc),
 	}
-	everywhere := make([]bool, t.N)
-	for i := range everywhere {
-		everywhere[i] = true
-	}
-	byActive := make([]bool, t.N)
-	for _, i := range a {
-		byActive[i] = true
-	}
-	p.active, p.latent = t.forcesOn(a, everywhere), t.forcesOn(l, byActive)
+	p.active, p.latent = t.forcesOn(a, nil), t.forcesOn(l, l)
 	return p
 }
 
-// forcesOn takes the rows of some states, of x only the columns marked.
-func (t *Tables) forcesOn(states []int, marked []bool) forces {
-	var x, v, tau []float64
+// forcesOn returns the rows of some states; the columns of x in without are 0.
+func (t *Tables) forcesOn(states, without []int) (f forces) {
+	mw := t.M + t.Mc
 	for _, i := range states {
-		for j, a := range t.Open.A[i*t.N : (i+1)*t.N] {
-			if !marked[j] {
-				a = 0
-			}
-			x = append(x, a)
+		x := slices.Clone(t.Open.A[i*t.N : (i+1)*t.N])
+		for _, j := range without {
+			x[j] = 0
 		}
-		mw := t.M + t.Mc
-		v = append(v, t.Open.B[i*mw:i*mw+t.M]...)
-		tau = append(tau, t.Open.B[i*mw+t.M:(i+1)*mw]...)
+		f.x.addRow(x)
+		f.v.addRow(t.Open.B[i*mw : i*mw+t.M])
+		f.tau.addRow(t.Open.B[i*mw+t.M : (i+1)*mw])
 	}
-	return forces{sparseOf(x, len(states), t.N), sparseOf(v, len(states), t.M), sparseOf(tau, len(states), t.Mc)}
+
+	return f
 }
 
-// rates sets dst to what acts on a part.
+// addUp sets dst to the rates of a part.
 //
 //go:nosplit
-func (f *forces) rates(dst, x, v, tau []float64) {
+func (f *forces) addUp(dst, x, v, tau []float64) {
 	f.x.mul(dst, x)
 	f.v.mulAdd(dst, v)
 	f.tau.mulAdd(dst, tau)

@@ -2,103 +2,106 @@ package kernel
 
 import "math"
 
-// macro takes the plant over one period in two parts. The latent part goes first, under
-// external forces held at their start, then the active one by micro steps on which it
-// acts as a straight line between its ends. Every additional iteration does both again,
-// with forces and sources straight between their start and the end that was found before
-// (Gyebroszki, section 7.2).
+// macroStep advances the plant by one period in two parts. The latent part goes first, under
+// external forces held at their start. The active part follows in micro steps; for it the latent
+// part moves on a straight line between its ends. Every additional iteration repeats both, with
+// forces and sources straight between their start and the end found before (Gyebroszki, section
+// 7.2).
 //
-// Friction follows the rules of the kernel at the micro steps: what sticks there and what
-// slips is the same complementarity problem, and a slip that has changed its sign is put
-// to zero, momentum kept. No event is located.
+// Friction follows the rules of the kernel at the micro steps: the same complementarity problem
+// determines the locks. A slip that has changed its sign is set to zero, momentum kept. No event is
+// located.
 //
 //go:nosplit
-func (k *Kernel) macro() {
-	p, t := &k.parts, k.t.Partition
+func (k *Kernel) macroStep() {
+	p, t := &k.partition, k.t.Partition
 	k.eta = 1
-	k.span()
-	k.calls.touch(k, 0, coupling)
-	k.present.take(k)
+	k.setSources()
+	k.calls.updateModes(k, 0, maxLawIterations)
+	k.savedState.set(&k.plantState)
 	for q, i := range t.Latent {
 		p.start[q] = k.x[i]
 	}
-	k.press(p.f0)
+	k.setLatentForces(p.f0)
 	copy(p.f1, p.f0)
 	k.length = k.h
-	k.depart(t.Bodies)
+	k.startPath(t.Bodies)
 	for pass := range t.Iter + 1 {
 		if pass > 0 {
-			k.foresee()
-			k.present.restore(k)
-			k.calls.touch(k, 0, 1)
+			k.predictSources()
+			k.restoreState()
+			k.calls.updateModes(k, 0, 1)
 		}
+
 		mul(p.end, t.Phi, p.start)
 		mulAdd(p.end, t.Omega0, p.f0)
 		if pass > 0 {
 			axpy(p.f1, -1, p.f0)
 			mulAdd(p.end, t.Omega1, p.f1)
 		}
+
 		for s := range t.Sub {
-			k.calls.micro(k, s)
-			if k.failed() {
+			k.calls.microStep(k, s)
+			if k.stopIfNotFinite() {
 				return
 			}
 		}
 	}
+
 	k.length = k.h
-	k.arrive(t.Bodies, 0)
-	k.land()
-	k.relocate(k.h)
+	k.countPath(t.Bodies, 0)
+	k.projectLocks()
+	k.updateRegions(k.h)
 }
 
-// span sets what the sources are at the start of the period. Commands are held.
+// setSources sets the sources at the start of the period. Commands are held.
 //
 //go:nosplit
-func (k *Kernel) span() {
-	p := &k.parts
+func (k *Kernel) setSources() {
+	p := &k.partition
 	clear(p.dv)
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		if i := k.input[j]; i >= 0 {
-			p.v[j] = k.command(i, k.h/2)
+			p.v[j] = k.commandAt(i, k.h/2)
 		} else {
-			p.v[j] = sourceAt(&k.t.Signals[j].Source, k.grid(), k.grid()+k.gap)
+			p.v[j] = sourceAt(&k.t.Signals[j].Source, k.gridTime(), k.gridTime()+k.timeTol)
 		}
 	}
 }
 
-// foresee lets the sources go straight to their value at the end of the period, on the
-// part of them that holds in its middle, and sets f1 to the forces at the end that a
-// pass has found.
+// predictSources sets the change of the sources over the period, on the smooth part that holds in
+// its middle. It also sets f1 to the forces at the end that the last pass has found.
 //
 //go:nosplit
-func (k *Kernel) foresee() {
-	p := &k.parts
+func (k *Kernel) predictSources() {
+	p := &k.partition
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		if k.input[j] < 0 {
-			p.dv[j] = sourceAt(&k.t.Signals[j].Source, k.grid()+k.h, k.grid()+k.h/2) - p.v[j]
+			p.dv[j] = sourceAt(&k.t.Signals[j].Source, k.gridTime()+k.h, k.gridTime()+k.h/2) - p.v[j]
 		}
 	}
-	k.locate(k.x)
-	k.weigh(1, coupling)
-	k.press(p.f1)
+
+	k.setRegions(k.x)
+	k.updateForces(1, maxLawIterations)
+	k.setLatentForces(p.f1)
 }
 
-// micro takes the active part over micro step s, and at its end puts slips to zero that
-// have changed their sign. The pulses that it counts are taken back with a further pass.
+// microStep advances the active part over micro step s. At its end it sets slips to zero that have
+// changed their sign. A further pass discards the pulses counted here.
 //
 //go:nosplit
-func (k *Kernel) micro(s int) {
+func (k *Kernel) microStep(s int) {
 	t := k.t.Partition
 	d := 1 / float64(t.Sub)
 	theta := float64(s) * d
 	if s > 0 {
-		k.calls.touch(k, theta, 1)
+		k.calls.updateModes(k, theta, 1)
 	}
 	k.length = d * k.h
-	k.depart(t.Wheels)
-	k.march(theta, d)
-	k.arrive(t.Wheels, theta*k.h)
-	copy(k.before, k.mode)
+	k.startPath(t.Wheels)
+	k.rungeKutta(theta, d)
+	k.countPath(t.Wheels, theta*k.h)
+	copy(k.modesBefore, k.mode)
 	k.slips.mul(k.slip, k.x)
 	passed := false
 	for i, slip := range k.slip {
@@ -107,130 +110,175 @@ func (k *Kernel) micro(s int) {
 	if !passed {
 		return
 	}
-	k.weigh(theta+d, 1)
+	k.updateForces(theta+d, 1)
 	for i, slip := range k.slip {
 		if k.direction(i)*slip < 0 {
-			k.set(i, Stuck)
+			k.setMode(i, Stuck)
 		}
 	}
-	k.land()
-	k.calls.resolve(k)
-	k.land()
-	if k.count((theta + d) * k.h) {
+
+	k.projectLocks()
+	k.calls.resolveModes(k)
+	k.projectLocks()
+	if k.recordTransitions((theta + d) * k.h) {
 		k.events++
 	}
 }
 
-// march is a step of Runge and Kutta of order four from theta over the part d of the
-// period; w and tau are those of its start.
+// rungeKutta is a step of Runge and Kutta of order four from theta over the part d of the period; w
+// and tau must be those of its start.
 //
 //go:nosplit
-func (k *Kernel) march(theta, d float64) {
-	p, active := &k.parts, k.t.Partition.Active
+func (k *Kernel) rungeKutta(theta, d float64) {
+	p, active := &k.partition, k.t.Partition.Active
 	for q, i := range active {
 		p.x0[q], p.sum[q] = k.x[i], k.x[i]
 	}
-	k.ahead(theta, d, 1./6, 1./2)
-	k.weigh(theta+d/2, 1)
-	k.ahead(theta, d, 1./3, 1./2)
-	k.weigh(theta+d/2, 1)
-	k.ahead(theta, d, 1./3, 1)
-	k.weigh(theta+d, 1)
-	k.ahead(theta, d, 1./6, 1)
+	k.rungeKuttaStage(theta, d, 1./6, 1./2)
+	k.updateForces(theta+d/2, 1)
+	k.rungeKuttaStage(theta, d, 1./3, 1./2)
+	k.updateForces(theta+d/2, 1)
+	k.rungeKuttaStage(theta, d, 1./3, 1)
+	k.updateForces(theta+d, 1)
+	k.rungeKuttaStage(theta, d, 1./6, 1)
 	for q, i := range active {
 		k.x[i] = p.sum[q]
 	}
 }
 
-// ahead adds the rates of the active part to what march sums up, by weight, and puts the
-// state where they lead after the part place of its step.
+// rungeKuttaStage adds the rates of the active part, times weight, to the sum of rungeKutta. It
+// then sets the state to where these rates lead after the given part of the step.
 //
 //go:nosplit
-func (k *Kernel) ahead(theta, d, weight, place float64) {
-	p := &k.parts
-	p.active.rates(p.rate, k.x, k.w[:k.t.M], k.tau)
+func (k *Kernel) rungeKuttaStage(theta, d, weight, part float64) {
+	p := &k.partition
+	p.active.addUp(p.rate, k.x, k.w[:k.t.M], k.tau)
 	axpy(p.sum, weight*d*k.h, p.rate)
 	for q, i := range k.t.Partition.Active {
-		k.x[i] = p.x0[q] + place*d*k.h*p.rate[q]
+		k.x[i] = p.x0[q] + part*d*k.h*p.rate[q]
 	}
-	k.between(theta + place*d)
+	k.interpolateLatent(theta + part*d)
 }
 
-// between puts the latent part on the straight line from its start to its end.
+// interpolateLatent sets the latent states on the straight line from their start to their end.
 //
 //go:nosplit
-func (k *Kernel) between(theta float64) {
-	p := &k.parts
+func (k *Kernel) interpolateLatent(theta float64) {
+	p := &k.partition
 	for q, i := range k.t.Partition.Latent {
 		k.x[i] = p.start[q] + theta*(p.end[q]-p.start[q])
 	}
 }
 
-// touch settles at theta which friction elements are free, stick and slip, as the kernel
-// does where a piece begins; w and tau are then those of theta.
+// updateModes determines at theta which friction elements are free, stick and slip, as at the start
+// of a substep; w and tau are then those of theta.
 //
 //go:nosplit
-func (k *Kernel) touch(theta float64, rounds int) {
-	for _, g := range k.t.Partition.Sided {
+func (k *Kernel) updateModes(theta float64, iterations int) {
+	for _, g := range k.t.Partition.SideIndicators {
 		k.side[g] = 1
-		if k.run(k.guard(g), k.x, k.w[:k.t.M]) < 0 {
+		if k.evaluateProgram(k.indicatorProgram(g), k.x, k.w[:k.t.M]) < 0 {
 			k.side[g] = -1
 		}
 	}
-	k.weigh(theta, rounds)
+
+	k.updateForces(theta, iterations)
 	copy(k.w0, k.w)
 	clear(k.w1)
 	clear(k.w2)
 	for i := range k.mode {
-		k.capacity(i)
+		k.expandCapacity(i)
 	}
 	k.length = k.h / float64(k.t.Partition.Sub)
-	k.calls.begin(k, theta*k.h)
+	k.calls.startSubstep(k, theta*k.h)
 }
 
-// weigh sets signals, capacities and torques at theta, for state x. Laws that read
-// torques, and torques that follow laws, settle in at most so many rounds.
+// updateForces sets signals, capacities and torques at theta, for state x. Laws that read torques,
+// and torques that follow laws, get at most the given number of iterations.
 //
 //go:nosplit
-func (k *Kernel) weigh(theta float64, rounds int) {
-	p := &k.parts
+func (k *Kernel) updateForces(theta float64, iterations int) {
+	p := &k.partition
 	for j := range k.t.FirstAffine {
 		k.w[j] = p.v[j] + theta*p.dv[j]
 	}
-	k.bends(k.w)
+	k.setOffsets(k.w)
 	if !k.t.ReadsTau {
-		rounds = 1
+		iterations = 1
 	}
-	for range rounds {
+	for range iterations {
 		if k.t.ReadsTau {
-			k.exert()
-			k.torques(k.x)
+			k.setCapacities()
+			k.setTorques(k.x)
 		}
-		k.laws(k.w[:k.t.M], k.x)
-		k.exert()
-		k.torques(k.x)
-		off, size := 0.0, 0.0
+
+		k.evaluateLaws(k.w[:k.t.M], k.x)
+		k.setCapacities()
+		k.setTorques(k.x)
+		change, size := 0.0, 0.0
 		for i, tau := range k.tau {
-			off, size = max(off, math.Abs(tau-p.settled[i])), max(size, math.Abs(tau))
-			p.settled[i] = tau
+			change, size = max(change, math.Abs(tau-p.lastTau[i])), max(size, math.Abs(tau))
+			p.lastTau[i] = tau
 		}
-		if off <= torqueNoise*size {
+
+		if change <= torqueNoise*size {
 			return
 		}
 	}
 }
 
-// press sets f to the external forces on the latent part under w and tau: of springs and
-// dampers with regions what Phi does not hold.
+// setLatentForces sets f to the external forces on the latent part under w and tau. Of springs and
+// dampers with regions it is the part that Phi does not hold.
 //
 //go:nosplit
-func (k *Kernel) press(f []float64) {
-	p := &k.parts
+func (k *Kernel) setLatentForces(f []float64) {
+	p := &k.partition
 	copy(p.force, k.w[:k.t.M])
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
 		a := k.t.Signals[j].Affine
 		z := k.level(a.Switch, k.x)
-		p.force[j] += a.Slope[k.region[a.Switch]]*z - k.t.Partition.Inner[j-k.t.FirstAffine]*(z-k.t.Switches[a.Switch].Const)
+		p.force[j] += a.Slope[k.region[a.Switch]]*z -
+			k.t.Partition.InnerSlope[j-k.t.FirstAffine]*(z-k.t.Switches[a.Switch].Const)
 	}
-	p.latent.rates(f, k.x, p.force, k.tau)
+
+	p.latent.addUp(f, k.x, p.force, k.tau)
+}
+
+// cubic is the degree of the path on which a step in two parts counts pulses. The path runs through
+// the angle and its rate at both ends of the step that moves it: a micro step for the active part,
+// the period for the latent part.
+const cubic = 3
+
+// startPath stores the angle and the rate at which the path of some pulses starts.
+//
+//go:nosplit
+func (k *Kernel) startPath(pulses []int) {
+	n := k.t.N
+	for _, i := range pulses {
+		state := k.t.Pulses[i].State
+		k.c[state], k.c[n+state] = k.x[state], k.angleRate(state)
+	}
+}
+
+// countPath counts the pulses along the path up to the present state; local is the time of its
+// start, s.
+//
+//go:nosplit
+func (k *Kernel) countPath(pulses []int, local float64) {
+	n := k.t.N
+	for _, i := range pulses {
+		state := k.t.Pulses[i].State
+		distance, r, s := k.x[state]-k.c[state], k.c[n+state], k.angleRate(state)
+		k.c[2*n+state], k.c[3*n+state] = 3*distance-2*r-s, r+s-2*distance
+		if math.Abs(k.c[state]) < maxAngle && math.Abs(k.x[state]) < maxAngle {
+			k.calls.countEdges(k, i, local, 1)
+		}
+	}
+}
+
+// angleRate returns the rate of an angle over length, from the state and the signals.
+//
+//go:nosplit
+func (k *Kernel) angleRate(state int) float64 {
+	return k.length * (dotRow(k.t.Open.A, state, k.x) + dotRow(k.t.Open.B, state, k.w))
 }

@@ -10,8 +10,8 @@ import (
 	"lockstep/model"
 )
 
-// follow steps a rig for the given time and compares body 0 with want(t) at
-// every grid time; while the lag is owed the prediction must be it as well.
+// follow steps a rig for the given time and compares body 0 with want(t) at every grid time; while
+// there is lag the prediction must equal it as well.
 func follow(t *testing.T, name string, k *run, until, tol float64, want func(t float64) float64) {
 	t.Helper()
 	for range int(until/k.h + 0.5) {
@@ -23,7 +23,7 @@ func follow(t *testing.T, name string, k *run, until, tol float64, want func(t f
 	}
 }
 
-// each runs a fact for both schemes on a grid of 10 ms.
+// each runs a check for both schemes on a grid of 10 ms.
 func each(t *testing.T, r rig, fact func(name string, k *run)) {
 	t.Helper()
 	for _, scheme := range bothSchemes {
@@ -31,7 +31,7 @@ func each(t *testing.T, r rig, fact func(name string, k *run)) {
 	}
 }
 
-// transition is one that a test expects.
+// transition is an expected transition.
 type transition struct {
 	t        float64 // s
 	friction int
@@ -98,7 +98,7 @@ func TestPassageThroughZeroNeverTransmitsMoreThanTheCapacity(t *testing.T) {
 }
 
 // Load 5 on J = 2, capacity K falls by 100 per second from 10 at 0.1013 s to 0:
-// it breaks where peak·K = 5, then J·w' = 5 - K until K is gone.
+// it breaks away where peak·K = 5, then J·w' = 5 - K until K is 0.
 func TestCapacityThatFallsInsideAStepBreaksTheLockInTime(t *testing.T) {
 	const J, load, t0 = 2.0, 5.0, 0.1013
 	for _, peak := range []float64{1, 1.5} {
@@ -231,7 +231,7 @@ func TestCommandHoldsFromItsTickToTheNext(t *testing.T) {
 				t.Fatalf("%s: tick %d: w = %.15g, want %.15g rad/s", scheme, k.tick, k.y[0], w)
 			}
 		}
-		k.u[0], k.u[1] = 0, 50 // let go while it slips, then hold beyond the load
+		k.u[0], k.u[1] = 0, 50 // release while it slips, then hold more than the load
 		k.step()
 		k.u[0], k.u[1] = 1e4, 0
 		for range 20 {
@@ -248,9 +248,9 @@ func TestCommandHoldsFromItsTickToTheNext(t *testing.T) {
 	}
 }
 
-// Five brakes lock one after the other so close that the lag grows beyond a
-// period; body 0 has none, and its speed shows when its command held.
-func TestCommandHoldsFromItsTickWhileTheLagIsOwed(t *testing.T) {
+// Five brakes lock one after the other, so close together that the lag grows beyond a
+// period. Body 0 has no brake; its speed shows when its command held.
+func TestCommandHoldsFromItsTickWhileThereIsLag(t *testing.T) {
 	r := rig{J: []float64{1}, X0: []float64{0}, Torques: []torque{{0, always(0)}}}
 	for i := range 5 {
 		stop := []float64{0.0112, 0.0124, 0.0256, 0.0281, 0.0413}[i]

@@ -11,8 +11,8 @@ import (
 	"lockstep/model/units"
 )
 
-// The Powershift gearbox of paper 004, section 5, put together by hand from the
-// numbers of the truth file's own parameters: R, J, b, sources and capacities.
+// The Powershift gearbox of paper 004, section 5, assembled by hand from the
+// parameters of the reference file: R, J, b, sources and capacities.
 var (
 	psJ = []float64{1, 0.3, 0.5, 2500}     // kg·m²
 	psB = []float64{0.02, 0.01, 0.01, 0.5} // N·m·s/rad, drag to ground
@@ -73,8 +73,8 @@ func powershift() *model.System {
 	return s
 }
 
-// withAngles is sys with the angles of the given bodies as further states and
-// outputs, so that the work of constant torques on them is exact.
+// withAngles returns sys with the angles of the given bodies as further states and outputs, so that
+// the work of constant torques on them is exact.
 func withAngles(sys *model.System, bodies ...int) *model.System {
 	n, m, mc := len(sys.X0), len(sys.Signals), len(sys.Frictions)
 	wide := n + len(bodies)
@@ -101,7 +101,7 @@ func withAngles(sys *model.System, bodies ...int) *model.System {
 	return &s
 }
 
-// frictionless takes the viscous drag out of a powershift.
+// frictionless removes the viscous drag from a powershift.
 func frictionless(s *model.System) *model.System {
 	for i := range psB {
 		s.A[i*len(s.X0)+i] = 0
@@ -109,7 +109,7 @@ func frictionless(s *model.System) *model.System {
 	return s
 }
 
-// energy is what is stored in state x, J.
+// energy returns the energy stored in state x, J.
 func energy(s *model.System, x []float64) float64 {
 	e := 0.0
 	for i := range x {
@@ -118,7 +118,7 @@ func energy(s *model.System, x []float64) float64 {
 	return e
 }
 
-// powershiftTruth reads the truth of the powershift: time, s, and four speeds, rad/s.
+// powershiftTruth reads the reference solution of the powershift: time, s, and four speeds, rad/s.
 func powershiftTruth(t *testing.T) truth.Table {
 	t.Helper()
 	table := truth.Read(t, "testdata/H_powershift.csv")
@@ -128,7 +128,7 @@ func powershiftTruth(t *testing.T) truth.Table {
 	return table
 }
 
-// bothSchemes and bothForms are what most facts hold for.
+// bothSchemes and bothForms are the cases of most tests.
 var (
 	bothSchemes = []Scheme{Papers, Complete}
 	bothForms   = []Form{Projected, Held}

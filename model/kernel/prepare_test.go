@@ -10,7 +10,7 @@ import (
 	"lockstep/model"
 )
 
-func TestPrepareRefusesWhatCannotBeStepped(t *testing.T) {
+func TestPrepareRefusesPlantsThatItCannotStep(t *testing.T) {
 	fine := Options{Period: ms(5)}
 	many := rig{J: []float64{1}}
 	for range 65 {
@@ -31,7 +31,7 @@ func TestPrepareRefusesWhatCannotBeStepped(t *testing.T) {
 		"unknown form":      {powershift(), Options{Period: ms(5), Form: "exact"}, `kernel: form "exact" is neither "projected" nor "held"`},
 		"negative budget":   {powershift(), Options{Period: ms(5), EventBudget: -1}, "kernel: event budget -1 is below 1"},
 		"short lag bound":   {powershift(), Options{Period: ms(5), LagBound: ms(4)}, "kernel: lag bound 4ms is below the period 5ms"},
-		"driven too short":  {powershift(), Options{Period: ms(5), Driven: []bool{true}}, "kernel: len(Driven) is not the number of inputs"},
+		"driven too short":  {powershift(), Options{Period: ms(5), Driven: []bool{true}}, `kernel: 1 entries in Driven; the plant has 8 inputs`},
 		"no state":          {rig{}.system(), fine, `kernel: plant "rig" has no state: it has no inertia that can move`},
 		"too many elements": {many.system(), fine, `kernel: plant "rig": 65 friction elements act on each other without anything elastic between them; at most 64 are possible`},
 		"NaN in the plant":  {nan, fine, `kernel: plant "powershift": its matrices are not finite`},
@@ -44,7 +44,7 @@ func TestPrepareRefusesWhatCannotBeStepped(t *testing.T) {
 	}
 }
 
-// A body on a spring of 1e6 rad/s: 256 pieces of 1 µs reach 256 µs.
+// A body on a spring of 1e6 rad/s: 256 substeps of 1 µs span 256 µs.
 func TestPlantTooFastForTheGridNamesAPeriodThatFits(t *testing.T) {
 	for _, omega := range []float64{1e6, 3e9} {
 		sys := oscillator(omega, 1, 0).system()
@@ -62,7 +62,7 @@ func TestPlantTooFastForTheGridNamesAPeriodThatFits(t *testing.T) {
 	}
 }
 
-// 1e12 rad/s: 256 pieces of one radian are less than a nanosecond.
+// 1e12 rad/s: 256 substeps of one radian are shorter than a nanosecond.
 func TestPlantTooFastForAnyGridNamesNoPeriod(t *testing.T) {
 	_, err := Prepare(oscillator(1e12, 1, 0).system(), Options{Period: ms(5)})
 	var fast *TooFastError
@@ -92,7 +92,7 @@ func TestTablesNameInputsOutputsAndStart(t *testing.T) {
 	}
 }
 
-// The system is not ours: Prepare must leave it as it was.
+// The system belongs to the caller: Prepare must not change it.
 func TestPrepareDoesNotChangeTheSystem(t *testing.T) {
 	r := brake(8, table(0, 4, 1, -6), always(0))
 	r.Frictions[0].Offset = 1.5
@@ -105,13 +105,11 @@ func TestPrepareDoesNotChangeTheSystem(t *testing.T) {
 	}
 }
 
-func TestErrorsOfAPlantSayWhatToDo(t *testing.T) {
+func TestErrorsOfAPlantNameTheRemedy(t *testing.T) {
 	for want, err := range map[string]error{
 		`its fastest mode, 6.283e+04 rad/s (1e+04 Hz) of "shaft", is too fast for a period of 10ms; 4.07ms would fit`:           &TooFastError{Rate: 2e4 * math.Pi, Element: "shaft", Period: ms(10), Fit: 4070 * time.Microsecond},
 		"its fastest mode, 1e+12 rad/s (1.592e+11 Hz), is too fast for a period of 5ms; none is short enough, is a unit wrong?": &TooFastError{Rate: 1e12, Period: ms(5)},
-		`element "play.min": form "held" does not suit it`:                                                                      &OptionError{"form", "held", "play.min", "does not suit it"},
-		`stepping "sparse" is another`:               &OptionError{"stepping", "sparse", "", "is another"},
-		"t.yaml:7:3: stepping \"sparse\" is another": &PlaceError{"t.yaml:7:3", &OptionError{"stepping", "sparse", "", "is another"}},
+		"t.yaml:7:3: stepping \"sparse\" is another": &PlaceError{"t.yaml:7:3", errors.New(`stepping "sparse" is another`)},
 	} {
 		if err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)

@@ -11,8 +11,8 @@ import (
 	"lockstep/model/units"
 )
 
-// sensed is a rig with a sensor on the angle of each of its bodies: the deflection of a
-// spring of no stiffness to ground. Those come last, and their outputs too.
+// sensed is a rig with a sensor on the angle of each body: the deflection of a spring of zero
+// stiffness to ground. These states come last, and so do their outputs.
 func (r rig) sensed(sensors ...model.Pulses) *model.System {
 	nb, springs := len(r.J), len(r.Springs)
 	for i := range nb {
@@ -31,14 +31,14 @@ func (r rig) sensed(sensors ...model.Pulses) *model.System {
 	return s
 }
 
-// gives are the three outputs of sensor i.
+// gives returns the three outputs of sensor i.
 func (r *run) gives(i int) (count, age, period float64) {
 	at := r.t.Pulses[i].Output
 	return r.y[at], r.y[at+1], r.y[at+2]
 }
 
-// edgeTimes are the instants up to until at which phi, which turns back at the given
-// times only, goes through an edge of d: by bisection of the closed form.
+// edgeTimes returns the instants up to until at which phi passes an edge of d, by bisection of the
+// closed form. phi reverses at the given times only.
 func edgeTimes(d model.Pulses, phi func(t float64) float64, until float64, turns ...float64) (list []float64) {
 	angle := func(i float64) float64 {
 		return 2 * math.Pi / float64(d.Teeth) * (i + 0.5 + d.Runout*math.Sin(2*math.Pi*i/float64(d.Teeth)))
@@ -69,8 +69,8 @@ func edgeTimes(d model.Pulses, phi func(t float64) float64, until float64, turns
 	return list
 }
 
-// follows compares sensor i of a run with the edges that it should give, at every grid
-// point, and returns the largest error of a time.
+// follows compares sensor i of a run with the expected edges at every grid point, and returns the
+// largest error of a time, s.
 func follows(t *testing.T, what string, k *run, i int, edges []float64, until float64) (worst float64) {
 	t.Helper()
 	seen := 0
@@ -103,9 +103,9 @@ func follows(t *testing.T, what string, k *run, i int, edges []float64, until fl
 
 var gridPeriods = []int{1, 5, 10} // ms
 
-// A body under a constant torque: the edges are the roots of a quadratic. Forward,
-// backward, turning back inside a tick, from rest, and 1600 edges in a tick.
-func TestPulsesOfAConstantAccelerationComeAtTheRoots(t *testing.T) {
+// A body under a constant torque: the edges are the roots of a quadratic. The cases are forward,
+// backward, a reversal inside a tick, from rest, and 1600 edges in a tick.
+func TestPulsesOfAConstantAccelerationAreAtTheRoots(t *testing.T) {
 	worst := 0.0
 	for _, c := range []struct {
 		name            string
@@ -149,8 +149,8 @@ func TestPulsesOfAConstantAccelerationComeAtTheRoots(t *testing.T) {
 }
 
 // The angle is the deflection of a spring: a cosine, of less and of more than a radian
-// in a tick, that turns back many times, and in a pitch as well as over many.
-func TestPulsesOfAnOscillationComeAtItsAngles(t *testing.T) {
+// in a tick, that reverses many times, within a pitch and over many pitches.
+func TestPulsesOfAnOscillationAreAtItsAngles(t *testing.T) {
 	worst := 0.0
 	for _, omega := range []float64{3, 70, 900} {
 		for _, amplitude := range []float64{0.02, 1, 12} {
@@ -174,9 +174,9 @@ func TestPulsesOfAnOscillationComeAtItsAngles(t *testing.T) {
 	t.Logf("largest error of a time %.2g s", worst)
 }
 
-// A brake stops a wheel inside a tick: it slows down evenly, and then gives no more
-// edges. In the papers' scheme the time behind the stop is owed for a while, and what is
-// published is the prediction.
+// A brake stops a wheel inside a tick: it slows down evenly, and then passes no more
+// edges. In the papers' scheme the time after the stop stays in the lag for a while, and the
+// outputs are the prediction.
 func TestPulsesEndWhereABrakeStopsTheWheel(t *testing.T) {
 	for _, w0 := range []float64{20, -20} {
 		const decel = 31.7
@@ -201,9 +201,9 @@ func TestPulsesEndWhereABrakeStopsTheWheel(t *testing.T) {
 	}
 }
 
-// While the plant owes time to the grid the count is that at the grid time, not at the
-// plant's.
-func TestPulsesArePredictedWhileTimeIsOwed(t *testing.T) {
+// While there is lag the count is that at the grid time, not at the
+// plant time.
+func TestPulsesArePredictedWhileThereIsLag(t *testing.T) {
 	// The brake of body 0 stops it at 0.1012 s; body 1 turns on.
 	r := rig{J: []float64{1, 1}, Frictions: []contact{{W: []float64{1, 0}, K: always(10)}}, X0: []float64{1.012, 500, 0, 0}}
 	sensors := []model.Pulses{{Teeth: 48}, {Teeth: 480}}
@@ -227,8 +227,8 @@ func TestPulsesArePredictedWhileTimeIsOwed(t *testing.T) {
 	}
 }
 
-// A wheel at rest exactly on an edge, and one that trembles there by less than any
-// sensor sees, give no edge after the first.
+// A wheel at rest exactly on an edge, and one that oscillates there by less than any
+// sensor detects, give no edge after the first.
 func TestAWheelAtRestOnAnEdgeGivesNoPulses(t *testing.T) {
 	d := model.Pulses{Teeth: 48}
 	for _, c := range []struct{ angle, tremble float64 }{
@@ -247,8 +247,8 @@ func TestAWheelAtRestOnAnEdgeGivesNoPulses(t *testing.T) {
 	}
 }
 
-// A sensor only looks: every other output has the same bits with it and without.
-func TestSensorsChangeNothing(t *testing.T) {
+// Every other output has the same bits with and without a sensor.
+func TestSensorsDoNotChangeTheMotion(t *testing.T) {
 	for name, b := range busy() {
 		for _, scheme := range bothSchemes {
 			for _, opt := range []Options{{}, {Form: Held}, {Memory: 1}} {
@@ -257,7 +257,7 @@ func TestSensorsChangeNothing(t *testing.T) {
 				n, m, mc := len(with.X0), len(with.Signals), len(with.Frictions)
 				p := len(with.Outputs)
 				with.Outputs = append([]units.Port(nil), with.Outputs...)
-				for state := range 3 { // a speed does for an angle here
+				for state := range 3 { // here a speed may stand for an angle
 					with.Pulses = append(with.Pulses, model.Pulses{Output: p + 3*state, State: state, Teeth: 7 + state, Runout: 0.1})
 					for range 3 {
 						with.Outputs = append(with.Outputs, units.Port{Name: "p", Unit: "1"})
@@ -285,8 +285,8 @@ func TestSensorsChangeNothing(t *testing.T) {
 	}
 }
 
-// What a sensor gives depends on the calls since Reset alone, and costs no memory.
-func TestPulsesAreTheSameAgainAndTakeNoMemory(t *testing.T) {
+// The outputs of a sensor depend only on the calls since Reset, and it does not allocate.
+func TestPulsesAreRepeatableAndDoNotAllocate(t *testing.T) {
 	r := oscillator(70, 12, 0)
 	r.Frictions = []contact{{W: []float64{1}, K: always(4900)}}
 	for _, scheme := range bothSchemes {
@@ -307,7 +307,7 @@ func TestPulsesAreTheSameAgainAndTakeNoMemory(t *testing.T) {
 	}
 }
 
-// A plant that stops for a state that is no number keeps the count of the tick before.
+// A plant that stops because of a NaN keeps the count of the previous tick.
 func TestPulsesStopWithThePlant(t *testing.T) {
 	r := rig{J: []float64{1e-300}, Torques: []torque{{0, table(0, 0, 0.02, 0, 0.021, 1e300)}}, X0: []float64{50, 0}}
 	k := start(t, r.sensed(model.Pulses{Teeth: 48}), Options{Period: ms(5)})
@@ -322,8 +322,8 @@ func TestPulsesStopWithThePlant(t *testing.T) {
 	}
 }
 
-// BenchmarkPulses is what four sensors of 48 teeth add to a step of 5 ms at 30 rad/s, on
-// a plant of four wheels on springs.
+// BenchmarkPulses measures what four sensors of 48 teeth add to a step of 5 ms at 30 rad/s, on a
+// plant of four wheels on springs.
 func BenchmarkPulses(b *testing.B) {
 	r := rig{J: []float64{1, 1, 1, 1}, X0: []float64{30, 31, 32, 33}}
 	for i := range 3 {

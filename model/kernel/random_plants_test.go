@@ -21,7 +21,7 @@ type change struct {
 	Value       float64 // N·m
 }
 
-// scenario is a plant and what happens to it.
+// scenario is a plant and the commands of its run.
 type scenario struct {
 	text    string
 	peaked  bool
@@ -31,8 +31,8 @@ type scenario struct {
 	options kernel.Options
 }
 
-// draw makes numbers without ties: ties between independent parameters are
-// knife's edges that no two solvers need decide alike.
+// draw makes numbers without ties. Ties between independent parameters are undecided cases, on
+// which two solvers may differ.
 type draw struct {
 	*rapid.T
 	count int
@@ -153,8 +153,8 @@ func plantText(d *draw, peaked bool) (text string, inputs int) {
 	return text + "elements:\n  ground: {type: fixed}\n  " + strings.Join(b.elements, "\n  ") + "\n", b.inputs
 }
 
-// torqueTable is linear in pieces, with jumps: what the kernel integrates exactly.
-// (It takes a sine as a parabola over a piece; the work-precision test has that.)
+// torqueTable is a piecewise linear torque with jumps, which the kernel integrates exactly. (It
+// approximates a sine by a parabola over a substep; the work-precision test covers that.)
 func torqueTable(d *draw) string {
 	var rows []string
 	at := 0.0
@@ -204,7 +204,7 @@ func (s *scenario) command(u []float64, tick int) {
 	}
 }
 
-// tally counts what a test has seen, over all scenarios.
+// tally counts the events of a test over all scenarios.
 type tally struct {
 	runs, cut, ticks, events int
 	worst, energy, lag       float64
@@ -239,8 +239,8 @@ func (s *scenario) play(t rapid.TB, all *tally) *watch {
 	return w
 }
 
-// steady makes rapid draw the same plants in every run and write no files;
-// -rapid.seed draws others.
+// steady makes rapid draw the same plants in every run and write no files; -rapid.seed draws
+// others.
 func steady(t *testing.T) {
 	t.Helper()
 	for name, value := range map[string]string{"rapid.seed": "1", "rapid.nofailfile": "true"} {
@@ -265,9 +265,9 @@ func TestRandomPlantsAgreeWithTheReference(t *testing.T) {
 	}
 }
 
-// With friction elements by the dozen, decided by Lemke's method in the reference.
+// Plants with dozens of friction elements; the reference uses Lemke's method.
 // Static friction is the kinetic one: the motion is unique, no run is cut. With
-// other seeds the reference itself may find no end of events, and the test fails.
+// other seeds the reference itself may find events without end, and the test fails.
 func TestLargeRandomPlantsAgreeWithTheReference(t *testing.T) {
 	steady(t)
 	var all tally
@@ -286,5 +286,5 @@ func (a tally) String() string {
 		a.runs, a.cut, a.ticks, a.events, a.worst, a.energy, a.lag, a.lagged)
 }
 
-// driven is all inputs of a System.
+// driven returns true for every input of a System.
 func driven(sys *model.System) []bool { return slices.Repeat([]bool{true}, len(sys.Inputs)) }

@@ -50,13 +50,13 @@ func randomRig(rnd *rand.Rand) rig {
 	return r
 }
 
-// watch checks after each tick what must hold in any plant.
+// watch checks after each tick the properties that hold in any plant.
 type watch struct {
 	*run
 	r        rig
 	command  []float64 // capacities of this tick, N·m
 	before   []float64 // state at the last row without lag
-	energy   float64   // J, of that state
+	energy   float64   // J, energy of that state
 	name     string
 	worst    float64 // J, largest work of friction
 	lagMax   float64 // s
@@ -92,7 +92,7 @@ func (w *watch) check(t *testing.T) {
 	}
 }
 
-// work is what friction and drag have done since the last row, J.
+// work returns the work of friction and drag since the last row, J.
 func (w *watch) work(t *testing.T, e float64) {
 	t.Helper()
 	done := e - w.energy
@@ -107,8 +107,8 @@ func (w *watch) work(t *testing.T, e float64) {
 	w.energy = e
 }
 
-// Whatever is joined to what and commanded when: the numbers stay finite, no
-// torque exceeds its capacity, what is stuck does not slip, friction and drag
+// For any connections and any commands: the numbers stay finite, no
+// torque exceeds its capacity, stuck elements do not slip, friction and drag
 // never do work, and the lag keeps its bound.
 func TestRandomPlantsObeyPhysics(t *testing.T) {
 	plants := 100
@@ -169,10 +169,10 @@ func randomTable(rnd *rand.Rand) (s model.Source) {
 }
 
 // Commands that change every 10 ms, and capacities that change at any time, give
-// one motion whatever the grid and the scheme, and whether the lock sets are
-// precomputed or factorised in place: an event that a long step misses
-// or misplaces shows here. Between events the kernel is exact, so 1e-7 is room
-// for what events amplify.
+// the same motion on every grid and in every scheme, and whether the lock sets are
+// precomputed or factorised in the tick: an event that a long step misses
+// or misplaces shows here. Between events the kernel is exact, so 1e-7 allows
+// for the errors that events amplify.
 func TestGridAndSchemeDoNotChangeTheMotion(t *testing.T) {
 	plants := 120
 	if testing.Short() {
@@ -193,7 +193,7 @@ func TestGridAndSchemeDoNotChangeTheMotion(t *testing.T) {
 		fine := start(t, sys, Options{Period: ms(1), Driven: driven})
 		papers := start(t, sys, Options{Period: ms(10), Driven: driven, Scheme: Papers})
 		place := start(t, sys, Options{Period: ms(10), Driven: driven, Memory: 1})
-		local := start(t, sys, Options{Period: ms(10), Driven: driven, Stepping: Local})
+		local := start(t, sys, Options{Period: ms(10), Driven: driven, Stepping: Sparse})
 		for range 100 {
 			for i := range r.Frictions {
 				if rnd.Intn(10) == 0 {
@@ -226,11 +226,11 @@ func TestGridAndSchemeDoNotChangeTheMotion(t *testing.T) {
 }
 
 // Bodies and clutches at random, redundant ones among them, all at rest under
-// random torques: which break is settled at once. What sticks stays within its
-// static capacity, what slips is driven the way it slips, and a mode found is
+// random torques: one instant decides which break away. A stuck element stays within its
+// static capacity, a slipping one is driven in its direction, and the modes found are
 // kept: the next steps have no event. With whole numbers many of them are
 // exactly at their limit.
-func TestModesAtRestAreSettledInOneInstant(t *testing.T) {
+func TestModesAtRestAreResolvedInOneInstant(t *testing.T) {
 	plants := 1200
 	if testing.Short() {
 		plants = 500
@@ -260,7 +260,7 @@ func TestModesAtRestAreSettledInOneInstant(t *testing.T) {
 
 func checkSettled(t *testing.T, seed int, k *run) {
 	t.Helper()
-	k.grip()
+	k.setLoads()
 	m := &k.t.Modes[k.kappa[0]]
 	mul(k.xd, m.A, k.x)
 	mulAdd(k.xd, m.B, k.w)

@@ -43,9 +43,9 @@ func rankOf(set uint32) int {
 }
 
 // From the moving start, all 256 sets of clutches are closed at once with 100 kN
-// each. Friction only takes energy; what is stuck does not slip; a set of full
-// rank stands still.
-func TestEveryLockSetHoldsWhatItMustAndNothingElse(t *testing.T) {
+// each. Friction only takes energy; stuck elements do not slip; a set of full
+// rank is at rest.
+func TestEveryLockSetHoldsItsElementsOnly(t *testing.T) {
 	for _, scheme := range bothSchemes {
 		for _, form := range bothForms {
 			sys := withAngles(frictionless(powershift()), 0, 3)
@@ -83,7 +83,7 @@ func TestEveryLockSetHoldsWhatItMustAndNothingElse(t *testing.T) {
 	}
 }
 
-// checkSet fails on what is not finite or not possible in this tick.
+// checkSet fails on values that are not finite or not possible in this tick.
 func checkSet(t *testing.T, k *run, set uint32) {
 	t.Helper()
 	for i, v := range k.y {
@@ -130,7 +130,7 @@ func TestLocksHoldWhereAnAdmissibleSplitExists(t *testing.T) {
 // stays: w3 = -2·w4, so slip6 = 2·w4 > 0 gives 480 and slip8 = -w4 < 0 gives
 // -500. With a = w4': 0.5·(-2a) = -(480 + lambda7 - 500), so lambda7 = 20 + a;
 // 2500·a = 1500 - 4·480 - 2·lambda7 + 500, so a = 40/2502, lambda7 below 30.
-func TestLocksMoveAsTheyMustWhereNoSplitExists(t *testing.T) {
+func TestLocksSlipWhereNoAdmissibleSplitExists(t *testing.T) {
 	const a = 40. / 2502
 	for _, scheme := range bothSchemes {
 		for _, form := range bothForms {
@@ -150,7 +150,7 @@ func TestLocksMoveAsTheyMustWhereNoSplitExists(t *testing.T) {
 	}
 }
 
-// With 500 each, the load that can be held ends at 1500 (lambda 500, 0, -500).
+// With 500 each, the largest load that can be held is 1500 (lambda 500, 0, -500).
 // It rises by 1000 N·m per second.
 func TestRampThroughTheLimitBreaksRedundantLocksInTime(t *testing.T) {
 	for _, scheme := range bothSchemes {

@@ -51,7 +51,7 @@ func vehicle(t *testing.T) *model.System {
 	return sys
 }
 
-// shaken is a random state near the standing vehicle, rolling at up to 8 m/s.
+// shaken returns a random state near the standing vehicle, rolling at up to 8 m/s.
 func shaken(sys *model.System, rng *rand.Rand) []float64 {
 	x := make([]float64, len(sys.X0))
 	scale := map[string]float64{"m/s": 0.5, "rad/s": 8, "m": 0.03, "rad": 0.03}
@@ -105,7 +105,7 @@ func (p *refPlant) compare(t *testing.T, tables *kernel.Tables, want []float64, 
 	kernel.New(tables).Output(have)
 	for i, o := range p.sys.Outputs {
 		if strings.HasPrefix(o.Name, "F_f") && p.redundant {
-			continue // how they share the load is not determined
+			continue // their split of the load is not determined
 		}
 		scale := 1 + math.Abs(want[i])
 		if o.Unit == "N" || o.Unit == "N.m" {

@@ -2,15 +2,16 @@ package kernel_test
 
 import (
 	"math"
-	"pgregory.net/rapid"
 	"slices"
+
+	"pgregory.net/rapid"
 
 	"lockstep/model"
 	"lockstep/model/kernel"
 )
 
-// meter recomputes each tick of a kernel from the kernel's own state at its start
-// and the transitions it reports, and adds up what flows where:
+// meter recomputes each tick of a kernel from the kernel's state at its start and the transitions
+// it reports, and adds up the energy flows:
 //
 //	d(½xᵀEx)/dt = xᵀE·B·v - (-xᵀE·Bc·tau) - (-xᵀE·A·x)   in, friction, dampers
 type meter struct {

@@ -8,10 +8,10 @@ import (
 
 // Tolerances of the friction decision, relative.
 const (
-	overShare  = 1e-10 // of its own capacity: more is too much for a stuck element
-	overScale  = 1e-11 // of the largest capacity among the stuck ones
+	overShare  = 1e-10 // of its own capacity: above it a stuck element is overloaded
+	overScale  = 1e-11 // of the largest capacity among the stuck elements
 	slipShare  = 1e-12 // slip acceleration that counts as 0
-	knifeShare = 1e-6  // a decision that turns with this change of capacity is on a knife's edge
+	knifeShare = 1e-6  // a decision that changes with this change of capacity is undecided
 	enumerated = 6     // elements at rest up to which all assignments are tried
 )
 
@@ -71,7 +71,7 @@ func (p *refPlant) share(t float64, x []float64, set []int, bound func(int) floa
 // if that holds; else the assignment in which the fewest slip, those that slip
 // transmitting their kinetic torque in the direction in which they begin to slip.
 //
-// sure is false where the answer is on a knife's edge or several motions fit;
+// sure is false where the decision is undecided or several motions fit;
 // both need a static friction above the kinetic.
 func (p *refPlant) decide(t float64, x []float64, rest []int, arrived bool) (sure bool) {
 	peaked := p.peaked(rest)

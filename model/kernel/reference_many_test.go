@@ -82,14 +82,14 @@ func manyScenario(scheme kernel.Scheme, seed uint32) scenario {
 		options: kernel.Options{Scheme: scheme, Memory: 1}}
 }
 
-// Twenty friction elements, factorised in place or block by block: each of them locks
+// Twenty friction elements, factorised in the tick or block by block: each of them locks
 // and slips, locked sets of every size from 0 to 20 occur, and the states are those of
 // the reference.
 func TestTwentyFrictionElementsAgreeWithTheReference(t *testing.T) {
 	for seed, scheme := range []kernel.Scheme{kernel.Complete, kernel.Papers, kernel.Complete, kernel.Complete} {
 		s := manyScenario(scheme, uint32(seed))
 		if seed == 3 {
-			s.options.Stepping = kernel.Local
+			s.options.Stepping = kernel.Sparse
 		}
 		var all tally
 		w := s.play(t, &all)
@@ -126,13 +126,13 @@ func TestTwentyFrictionElementsAgreeWithTheReference(t *testing.T) {
 	}
 }
 
-// Options{Memory: 1} changes how the matrices of a lock set come about, not what
+// Options{Memory: 1} changes how the matrices of a lock set are computed, not what
 // they are.
-func TestInPlaceIsThePrecomputedKernel(t *testing.T) {
+func TestModesFactorisedInTheTickGiveThePrecomputedMotion(t *testing.T) {
 	worst := 0.0
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawScenario(rt)
-		if s.peaked { // which of redundant locks breaks may turn on rounding
+		if s.peaked { // rounding may decide which of redundant locks breaks away
 			return
 		}
 		sys := assembledText(rt, "random", []byte(s.text))
@@ -167,8 +167,8 @@ func TestInPlaceIsThePrecomputedKernel(t *testing.T) {
 	t.Logf("largest difference %.2g", worst)
 }
 
-// No allocation in Step, whatever happens: twenty elements in place, and random
-// plants with every lock set precomputed and in place.
+// Step does not allocate, whatever the events: with twenty elements factorised in the tick, and random
+// plants with every lock set precomputed and factorised.
 func TestStepDoesNotAllocateInAnyMode(t *testing.T) {
 	many := manyScenario("", 1)
 	check := func(name string, s *scenario) {

@@ -9,7 +9,7 @@ import (
 	"lockstep/model"
 )
 
-// Modes of a friction element, written anew: this file and the other reference_
+// Modes of a friction element, defined again: this file and the other reference_
 // files share no code with the kernel.
 const (
 	backward int8 = -1
@@ -34,7 +34,7 @@ type refPlant struct {
 	redundant bool       // more stuck elements than that
 }
 
-// newRefPlant takes the inputs that are driven by commands; nil means none.
+// newRefPlant takes the inputs that commands drive; nil means none.
 func newRefPlant(sys *model.System, driven []bool) *refPlant {
 	p := &refPlant{sys: sys, n: len(sys.X0), m: len(sys.Signals), mc: len(sys.Frictions)}
 	p.input = slices.Repeat([]int{-1}, p.m)

@@ -3,8 +3,9 @@ package kernel_test
 import (
 	"fmt"
 	"math"
-	"pgregory.net/rapid"
 	"slices"
+
+	"pgregory.net/rapid"
 
 	"lockstep/model"
 )
@@ -33,7 +34,7 @@ type reference struct {
 	events  []refEvent
 	steps   int
 	near    bool    // a stuck element is within knifeShare of its capacity
-	knife   float64 // first instant at which the other answer is right as well
+	knife   float64 // first instant at which the other decision is right as well
 	corners []float64
 	k       [7][]float64
 	y       []float64

@@ -2,8 +2,9 @@ package kernel_test
 
 import (
 	"math"
-	"pgregory.net/rapid"
 	"slices"
+
+	"pgregory.net/rapid"
 
 	"lockstep/model"
 	"lockstep/model/kernel"

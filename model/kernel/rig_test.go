@@ -10,8 +10,8 @@ import (
 	"lockstep/model/units"
 )
 
-// rig is a small plant put together by hand. Every signal is an input, the
-// capacities first; every state is an output.
+// rig is a small plant assembled by hand. Every signal is an input, the capacities first; every
+// state is an output.
 type rig struct {
 	J         []float64 // inertia of each body, kg·m²
 	Drag      []float64 // viscous, to ground, N·m·s/rad; nil: none
@@ -41,7 +41,7 @@ type torque struct {
 	Tau  model.Source // N·m
 }
 
-// always is the source of a constant, table that of rows of time and value.
+// always is a constant source; table is a source with rows of time and value.
 func always(v float64) model.Source { return model.Source{T: []float64{0}, V: []float64{v}} }
 
 func table(rows ...float64) (s model.Source) {
@@ -119,7 +119,7 @@ func (r rig) addSprings(s *model.System) {
 	}
 }
 
-// run is a kernel with room for its outputs.
+// run is a kernel with its inputs and outputs.
 type run struct {
 	*Kernel
 	y, u []float64

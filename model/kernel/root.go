@@ -2,30 +2,30 @@ package kernel
 
 import "math"
 
-// rootSamples are the places at which a curve is looked at for its first change
-// of sign. A piece is at most one radian of the fastest mode, so nothing turns
-// twice between two of them.
+// rootSamples is the number of places at which a curve is sampled for its first change of sign. A
+// substep is at most one radian of the fastest mode, so no curve turns twice between two samples.
 const rootSamples = 16
 
-// thePoly stands for the polynomial in poly; a curve from 0 on is a guard.
-const thePoly = -1
+// polynomial selects the curve in poly; a number from 0 on selects that event indicator.
+const polynomial = -1
 
-// curve is the value of a curve at theta of the expanded piece, positive while
-// there is no event.
+// curveAt returns the value of a curve at theta of the expanded substep; positive where there is no
+// event.
 //
 //go:nosplit
-func (k *Kernel) curve(c int, theta float64) float64 {
-	if c != thePoly {
-		if k.t.Net != nil {
-			return k.side[c]*k.guardAt(c, theta) + guardZero*(1+k.reach[c])
+func (k *Kernel) curveAt(c int, theta float64) float64 {
+	if c != polynomial {
+		if k.t.Sparse != nil {
+			return k.side[c]*k.indicatorAt(c, theta) + indicatorTol*(1+k.indicatorMax[c])
 		}
-		k.glance(c, theta)
-		return k.side[c]*k.run(k.guard(c), k.xd, k.w[:k.t.M]) + guardZero*(1+k.reach[c])
+		k.setIndicatorInputs(c, theta)
+		return k.side[c]*k.evaluateProgram(k.indicatorProgram(c), k.xd, k.w[:k.t.M]) + indicatorTol*(1+k.indicatorMax[c])
 	}
+
 	return k.polyAt(theta)
 }
 
-// polyAt is the value of the polynomial in poly.
+// polyAt returns the value of the polynomial in poly at theta.
 //
 //go:nosplit
 func (k *Kernel) polyAt(theta float64) float64 {
@@ -36,49 +36,51 @@ func (k *Kernel) polyAt(theta float64) float64 {
 	return s
 }
 
-// firstRoot is the first place in [0, 1] at which a curve, positive at the start,
-// becomes negative. A polynomial that starts negative has it at 0; a guard that
-// was just passed may. Between two samples a curve may turn: where the samples
-// have a low point, its own is looked at; of a guard only where the samples beside
-// it say that it can be negative.
+// firstRoot returns the first place in [0, 1] at which a curve, positive at the start, becomes
+// negative. A polynomial that starts negative has its root at 0; an event indicator that was just
+// passed may start negative. A curve may turn between two samples: where the samples have a low
+// point, the minimum there is located. For an event indicator this is done only where the
+// neighbouring samples show that it can be negative.
 //
 //go:nosplit
 func (k *Kernel) firstRoot(c int) (float64, bool) {
-	if c == thePoly && k.staysAbove() {
+	if c == polynomial && k.staysPositive() {
 		return 1, false
 	}
 	const step = 1. / rootSamples
-	a, fa := 0.0, k.curve(c, 0)
-	if fa < 0 && c == thePoly {
+	a, fa := 0.0, k.curveAt(c, 0)
+	if fa < 0 && c == polynomial {
 		return 0, true
 	}
 	fa = max(fa, 0)
-	left, before := a, fa // the sample before a; at the start, where the curve falls
-	if c != thePoly || k.poly[1] >= 0 {
+	left, before := a, fa // the sample before a; at the start only where the curve falls
+	if c != polynomial || k.poly[1] >= 0 {
 		before = math.Inf(-1)
 	}
 	for j := 1; j <= rootSamples; j++ {
 		b := float64(j) * step
-		fb := k.curve(c, b)
-		if before >= fa && fa <= fb && (c == thePoly || fa < max(before, fb)-fa) { // as steep as a guard falls or rises
-			low := k.lowest(c, left, b)
-			if fl := k.curve(c, low); fl < 0 {
-				return k.refine(c, left, low, before, fl), true
+		fb := k.curveAt(c, b)
+		if before >= fa && fa <= fb && (c == polynomial || fa < max(before, fb)-fa) { // by the indicator's slope
+			low := k.locateMinimum(c, left, b)
+			if fl := k.curveAt(c, low); fl < 0 {
+				return k.refineRoot(c, left, low, before, fl), true
 			}
 		}
-		if fb < 0 || c == thePoly && j == rootSamples && fb == 0 {
-			return k.refine(c, a, b, fa, fb), true
+
+		if fb < 0 || c == polynomial && j == rootSamples && fb == 0 {
+			return k.refineRoot(c, a, b, fa, fb), true
 		}
 		left, before, a, fa = a, fa, b, fb
 	}
+
 	return 1, false
 }
 
-// staysAbove reports whether the terms of poly cannot take it to zero: all together, or
-// those that bend it where it rises.
+// staysPositive reports whether poly cannot reach zero in [0, 1]: because of all its terms, or
+// because of those that bend it where it rises.
 //
 //go:nosplit
-func (k *Kernel) staysAbove() bool {
+func (k *Kernel) staysPositive() bool {
 	bends := 0.0
 	for _, c := range k.poly[2:] {
 		bends += math.Abs(c)
@@ -88,14 +90,14 @@ func (k *Kernel) staysAbove() bool {
 	return c0 > rounding && (c1 > bends || c0-rounding > math.Abs(c1)+bends)
 }
 
-// lowest is where a curve is lowest in [a, b], where it turns once, or a place
-// where it is negative.
+// locateMinimum returns the place of the minimum of a curve in [a, b], in which it turns once, or a
+// place where it is negative.
 //
 //go:nosplit
-func (k *Kernel) lowest(c int, a, b float64) float64 {
-	for range 32 { // (2/3)^32 is 2e-6 of a step: the value is then good to 1e-12
+func (k *Kernel) locateMinimum(c int, a, b float64) float64 {
+	for range 32 { // (2/3)^32 is 2e-6 of a step: the value is exact to 1e-12
 		l, r := a+(b-a)/3, b-(b-a)/3
-		fl, fr := k.curve(c, l), k.curve(c, r)
+		fl, fr := k.curveAt(c, l), k.curveAt(c, r)
 		switch {
 		case fl < 0:
 			return l
@@ -105,16 +107,16 @@ func (k *Kernel) lowest(c int, a, b float64) float64 {
 			a = l
 		}
 	}
+
 	return a
 }
 
-// refine narrows [a, b] with curve(a) >= 0 >= curve(b) to rounding, by the
-// Illinois secant with a bisection every third time, and returns the end where
-// the curve is not positive.
+// refineRoot narrows [a, b] with curve(a) >= 0 >= curve(b) to rounding, by the Illinois secant with
+// a bisection every third time. It returns the end at which the curve is not positive.
 //
 //go:nosplit
-func (k *Kernel) refine(c int, a, b, fa, fb float64) float64 {
-	kept := 0 // which end stayed in the last step: -1 a, 1 b
+func (k *Kernel) refineRoot(c int, a, b, fa, fb float64) float64 {
+	kept := 0 // the end that stayed in the last step: -1 a, 1 b
 	for i := range 90 {
 		m := a + (b-a)/2
 		if i%3 != 2 && fa > fb {
@@ -122,10 +124,11 @@ func (k *Kernel) refine(c int, a, b, fa, fb float64) float64 {
 				m = s
 			}
 		}
+
 		if m <= a || m >= b {
 			break
 		}
-		if fm := k.curve(c, m); fm >= 0 {
+		if fm := k.curveAt(c, m); fm >= 0 {
 			a, fa = m, fm
 			if kept == 1 {
 				fb /= 2
@@ -139,5 +142,6 @@ func (k *Kernel) refine(c int, a, b, fa, fb float64) float64 {
 			kept = -1
 		}
 	}
+
 	return b
 }

@@ -24,12 +24,12 @@ func TestFirstRootIsTheFirstChangeOfSign(t *testing.T) {
 		"cubic, late":              {[]float64{1e-9, 1e-3, 0, -1.1e-3}, 0.953463},
 	} {
 		k.poly = c.p
-		got, ok := k.firstRoot(thePoly)
+		got, ok := k.firstRoot(polynomial)
 		if ok != (c.want <= 1) || ok && !scalar.EqualWithinAbs(got, c.want, 1e-6) {
 			t.Errorf("%s: root at %.9g (%t), want %g", name, got, ok, c.want)
 		}
-		if ok && !(got <= 0) && !(k.curve(thePoly, got) <= 0) {
-			t.Errorf("%s: still %g at the root", name, k.curve(thePoly, got))
+		if ok && !(got <= 0) && !(k.curveAt(polynomial, got) <= 0) {
+			t.Errorf("%s: still %g at the root", name, k.curveAt(polynomial, got))
 		}
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"lockstep/model"
 )
 
-// segment is the row of table T that holds at time t: T[i] <= t < T[i+1]; -1
-// before the first.
+// tableRow returns the row of table T that holds at time t: T[i] <= t < T[i+1]; -1 before the first
+// row.
 //
 //go:nosplit
-func segment(T []float64, t float64) int {
-	lo, hi := 0, len(T) // number of rows with T <= t
+func tableRow(T []float64, t float64) int {
+	lo, hi := 0, len(T) // lo becomes the number of rows with T <= t
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		if T[mid] <= t {
@@ -21,13 +21,13 @@ func segment(T []float64, t float64) int {
 			hi = mid
 		}
 	}
+
 	return lo - 1
 }
 
-// crossing is s with a row more wherever its table passes through v between two
-// rows, so that max(0, s - v) is straight between rows as well. Other sources are
-// returned as they are.
-func crossing(s model.Source, v float64) model.Source {
+// splitAtOffset returns s with an added row wherever its table passes through v between two rows.
+// Then max(0, s - v) is straight between rows as well. Other sources are returned unchanged.
+func splitAtOffset(s model.Source, v float64) model.Source {
 	if s.Held || s.Amplitude != 0 || len(s.Sum) > 0 {
 		return s
 	}
@@ -38,12 +38,14 @@ func crossing(s model.Source, v float64) model.Source {
 			part := (v - s.V[i-1]) / (s.V[i] - s.V[i-1])
 			out.T, out.V = append(out.T, s.T[i-1]+part*(s.T[i]-s.T[i-1])), append(out.V, v)
 		}
+
 		out.T, out.V = append(out.T, s.T[i]), append(out.V, s.V[i])
 	}
+
 	return out
 }
 
-// delayed is s later by a dead time.
+// delayed returns s delayed by a dead time d, s.
 func delayed(s model.Source, d float64) model.Source {
 	if d == 0 {
 		return s
@@ -55,48 +57,48 @@ func delayed(s model.Source, d float64) model.Source {
 			s.T[i] += d
 		}
 	}
+
 	sum := make([][]model.Source, len(s.Sum))
 	for i, factors := range s.Sum {
 		for _, f := range factors {
 			sum[i] = append(sum[i], delayed(f, d))
 		}
 	}
+
 	s.Sum = sum
 	return s
 }
 
-// corners is the largest number of corners, of sources and of commands with a
-// dead time, within the time that one tick can span.
-func (t *Tables) corners() int {
-	span := float64(t.periods()) * float64(t.PeriodNs) * 1e-9
-	most := 0
+// maxBreakpoints returns the largest number of breakpoints of sources, and of commands with a dead
+// time, within the time that one tick can span.
+func (t *Tables) maxBreakpoints() int {
+	span := float64(t.maxPeriods()) * float64(t.PeriodNs) * 1e-9
+	count := 0
 	var once []float64
-	leaf := func(s *model.Source) {
-		if s.Period > 0 {
-			most += (len(s.T) + 1) * (int(span/s.Period) + 2)
-		} else {
-			once = append(once, s.T...)
-		}
-		if s.Amplitude != 0 || s.Period > 0 {
-			once = append(once, s.Start)
-		}
-	}
 	for _, d := range t.Delay {
 		if d > 0 {
-			most += t.periods()
+			count += t.maxPeriods()
 		}
 	}
+
 	for i := range t.Signals {
 		s := &t.Signals[i]
-		if s.Input < 0 && len(s.Source.Sum) == 0 {
-			leaf(&s.Source)
+		if s.Input >= 0 && len(s.Source.Sum) == 0 {
+			continue
 		}
-		for _, factors := range s.Source.Sum {
-			for j := range factors {
-				leaf(&factors[j])
+		for _, leaf := range s.Source.Leaves() {
+			if leaf.Period > 0 {
+				count += (len(leaf.T) + 1) * (int(span/leaf.Period) + 2)
+			} else {
+				once = append(once, leaf.T...)
+			}
+
+			if leaf.Amplitude != 0 || leaf.Period > 0 {
+				once = append(once, leaf.Start)
 			}
 		}
 	}
+
 	slices.Sort(once)
 	cluster, first := 0, 0
 	for i := range once {
@@ -105,11 +107,11 @@ func (t *Tables) corners() int {
 		}
 		cluster = max(cluster, i-first+1)
 	}
-	return most + cluster
+
+	return count + cluster
 }
 
-// sourceAt is the value of s at time t, on the smooth part of it that holds
-// around time mid.
+// sourceAt returns the value of s at time t, on the smooth part of s that holds at time mid.
 //
 //go:nosplit
 func sourceAt(s *model.Source, t, mid float64) float64 {
@@ -124,9 +126,12 @@ func sourceAt(s *model.Source, t, mid float64) float64 {
 		}
 		total += p
 	}
+
 	return total
 }
 
+// leafAt is sourceAt for a source without products.
+//
 //go:nosplit
 func leafAt(s *model.Source, t, mid float64) float64 {
 	v := tableAt(s, t, mid)
@@ -136,6 +141,8 @@ func leafAt(s *model.Source, t, mid float64) float64 {
 	return v
 }
 
+// tableAt returns the table part of leafAt.
+//
 //go:nosplit
 func tableAt(s *model.Source, t, mid float64) float64 {
 	if len(s.T) == 0 {
@@ -148,7 +155,8 @@ func tableAt(s *model.Source, t, mid float64) float64 {
 		shift := s.Start + s.Period*floor((mid-s.Start)/s.Period)
 		t, mid = t-shift, mid-shift
 	}
-	i := segment(s.T, mid)
+
+	i := tableRow(s.T, mid)
 	switch {
 	case i < 0:
 		return s.V[0]
@@ -157,27 +165,31 @@ func tableAt(s *model.Source, t, mid float64) float64 {
 	case s.Held:
 		return s.V[i]
 	}
+
 	return s.V[i] + (s.V[i+1]-s.V[i])*((t-s.T[i])/(s.T[i+1]-s.T[i]))
 }
 
-// cornerAfter is the first corner of s after time t, +Inf where there is none.
+// breakpointAfter returns the first breakpoint of s after time t, +Inf where there is none.
 //
 //go:nosplit
-func cornerAfter(s *model.Source, t float64) float64 {
+func breakpointAfter(s *model.Source, t float64) float64 {
 	if len(s.Sum) == 0 {
-		return leafCorner(s, t)
+		return leafBreakpoint(s, t)
 	}
 	next := math.Inf(1)
 	for _, factors := range s.Sum {
 		for i := range factors {
-			next = min(next, leafCorner(&factors[i], t))
+			next = min(next, leafBreakpoint(&factors[i], t))
 		}
 	}
+
 	return next
 }
 
+// leafBreakpoint is breakpointAfter for a source without products.
+//
 //go:nosplit
-func leafCorner(s *model.Source, t float64) float64 {
+func leafBreakpoint(s *model.Source, t float64) float64 {
 	next := math.Inf(1)
 	if (s.Amplitude != 0 || s.Period > 0) && t < s.Start {
 		next = s.Start
@@ -190,45 +202,48 @@ func leafCorner(s *model.Source, t float64) float64 {
 		shift = s.Start + s.Period*floor((t-s.Start)/s.Period)
 		next = min(next, shift+s.Period)
 	}
-	if i := segment(s.T, t-shift) + 1; i < len(s.T) {
+
+	if i := tableRow(s.T, t-shift) + 1; i < len(s.T) {
 		next = min(next, shift+s.T[i])
 	}
 	return next
 }
 
-// corner is the first corner of any source, or change of a command, after the
-// local time of this tick, as a local time.
+// nextChange returns the first breakpoint of any source, or change of a command, after the local
+// time of this tick, as a local time.
 //
 //go:nosplit
-func (k *Kernel) corner(local float64) float64 {
-	now := k.grid() + local
-	if now+k.gap >= k.nextSource {
-		k.nextSource = math.Inf(1)
+func (k *Kernel) nextChange(local float64) float64 {
+	now := k.gridTime() + local
+	if now+k.timeTol >= k.nextBreakpoint {
+		k.nextBreakpoint = math.Inf(1)
 		for j := range k.t.Signals[:k.t.FirstAffine] {
 			if sig := &k.t.Signals[j]; k.input[j] < 0 {
-				k.nextSource = min(k.nextSource, cornerAfter(&sig.Source, now+k.gap))
+				k.nextBreakpoint = min(k.nextBreakpoint, breakpointAfter(&sig.Source, now+k.timeTol))
 			}
 		}
 	}
-	next := k.nextSource - k.grid()
+
+	next := k.nextBreakpoint - k.gridTime()
 	for i, d := range k.t.Delay {
 		if i > 0 && d == k.t.Delay[i-1] {
 			continue
 		}
-		next = min(next, float64(ticks((local+k.gap-d)/k.h)+1)*k.h+d)
+		next = min(next, float64(floorTicks((local+k.timeTol-d)/k.h)+1)*k.h+d)
 	}
+
 	return next
 }
 
-// grid is the grid time at the start of this tick, s.
+// gridTime returns the grid time at the start of this tick, s.
 //
 //go:nosplit
-func (k *Kernel) grid() float64 { return float64(k.tick) * k.h }
+func (k *Kernel) gridTime() float64 { return float64(k.tick) * k.h }
 
-// ticks is the largest whole number that is not above x; |x| is below History.
+// floorTicks returns the largest whole number that is not above x; |x| must be below History.
 //
 //go:nosplit
-func ticks(x float64) int64 {
+func floorTicks(x float64) int64 {
 	n := int64(x)
 	if float64(n) > x {
 		n--
@@ -236,21 +251,21 @@ func ticks(x float64) int64 {
 	return n
 }
 
-// command is input i at a local time: commands hold from the tick of their
-// arrival, after their dead time, until the next.
+// commandAt returns input i at a local time. A command holds from the tick of its arrival, after
+// its dead time, until the next one.
 //
 //go:nosplit
-func (k *Kernel) command(i int, local float64) float64 {
-	at := min(k.tick+ticks((local-k.t.Delay[i])/k.h), k.latest)
+func (k *Kernel) commandAt(i int, local float64) float64 {
+	at := min(k.tick+floorTicks((local-k.t.Delay[i])/k.h), k.latest)
 	if at < 0 {
 		return k.t.Start[i]
 	}
-	return k.past(max(at, k.latest-int64(k.t.History)+1))[i]
+	return k.inputsAt(max(at, k.latest-int64(k.t.History)+1))[i]
 }
 
-// Drive has input i, which nothing drives by the tables, follow u from the next step
-// on, or its own source again. Until the dead time of the first u is over it stays as it
-// is now.
+// Drive makes input i follow u from the next step on, or its own source again. Until the dead time
+// of the first u is over, the input keeps its present value. Drive ignores an input that the tables
+// already command through u.
 //
 //go:nosplit
 func (k *Kernel) Drive(i int, on bool) {
@@ -258,131 +273,135 @@ func (k *Kernel) Drive(i int, on bool) {
 	if k.t.Signals[j].Input >= 0 {
 		return
 	}
-	k.shownAt, k.nextSource = -1, 0
+	k.publishedAt, k.nextBreakpoint = -1, 0
 	if !on {
 		k.input[j] = -1
 		return
 	}
+
 	k.input[j] = i
-	now := sourceAt(&k.t.Signals[j].Source, k.grid(), k.grid()+k.gap)
+	now := sourceAt(&k.t.Signals[j].Source, k.gridTime(), k.gridTime()+k.timeTol)
 	for tick := range int64(k.t.History) {
-		k.past(tick)[i] = now
+		k.inputsAt(tick)[i] = now
 	}
 }
 
-// Driven says that input i follows u.
+// Driven reports whether input i follows u.
 func (k *Kernel) Driven(i int) bool { return k.input[k.t.InputSignal[i]] >= 0 }
 
-// Own is what the source of input i gives in the middle of the next step.
+// Own returns the value of input i's own source in the middle of the next step.
 //
 //go:nosplit
 func (k *Kernel) Own(i int) float64 {
-	at := k.grid() + k.h/2 + k.t.Delay[i] // the source is later by the dead time
+	at := k.gridTime() + k.h/2 + k.t.Delay[i] // the source in the tables is delayed by the dead time
 	return sourceAt(&k.t.Signals[k.t.InputSignal[i]].Source, at, at)
 }
 
-// sources sets w over the piece that begins at a local time and lasts length:
-// commands held, sources as the parabola through their values at the start, the
-// middle and the end (exact for tables, since pieces end at corners), laws held
-// at their value at the start until couple refines them, the torque of slipping
-// elements from the clipped capacity. Where x is nil the piece begins as that before it,
-// and couple does the rest.
+// setSignals sets w over the substep that starts at a local time and lasts length, s. Commands are
+// held. Sources are the parabola through their values at the start, the middle and the end; this is
+// exact for tables, since substeps end at breakpoints. Laws hold their value at the start until
+// solveLaws refines them. The torque of slipping elements follows the clipped capacity. With x nil
+// the substep starts as the previous one did, and solveLaws does the rest.
 //
 //go:nosplit
-func (k *Kernel) sources(x []float64, local, length float64) {
+func (k *Kernel) setSignals(x []float64, local, length float64) {
 	k.length = length
 	mid := local + length/2
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
 		k.w1[j], k.w2[j] = 0, 0
 	}
-	k.bends(k.w0)
+	k.setOffsets(k.w0)
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		sig := &k.t.Signals[j]
 		if i := k.input[j]; i >= 0 {
-			k.w0[j], k.w1[j], k.w2[j] = k.command(i, mid), 0, 0
+			k.w0[j], k.w1[j], k.w2[j] = k.commandAt(i, mid), 0, 0
 			continue
 		}
-		t, tm := k.grid()+local, k.grid()+mid
-		if local == 0 && k.shownAt == k.tick && length > 0 {
-			k.w0[j] = k.shown[j]
+
+		t, tm := k.gridTime()+local, k.gridTime()+mid
+		if local == 0 && k.publishedAt == k.tick && length > 0 {
+			k.w0[j] = k.published[j]
 		} else {
 			k.w0[j] = sourceAt(&sig.Source, t, tm)
 		}
-		if sig.Source.Amplitude == 0 && len(sig.Source.Sum) == 0 { // straight between corners
+
+		if sig.Source.Amplitude == 0 && len(sig.Source.Sum) == 0 { // straight between breakpoints
 			k.w1[j], k.w2[j] = sourceAt(&sig.Source, t+length, tm)-k.w0[j], 0
 			continue
 		}
+
 		k.w1[j], k.w2[j] = parabola(k.w0[j], sourceAt(&sig.Source, tm, tm), sourceAt(&sig.Source, t+length, tm))
 	}
+
 	if x != nil {
-		k.begun(x)
+		k.startLaws(x)
 	}
 }
 
-// begun sets the laws and capacities that hold at the start of the piece, for
-// state x. Laws that read torques and torques that follow laws settle in a bounded
-// number of rounds: each loses what a gear loses of its torque.
+// startLaws sets the laws and capacities at the start of the substep, for state x. Laws that read
+// torques and torques that follow laws converge in a bounded number of iterations, as each
+// iteration loses the part that a gear loses of its torque.
 //
 //go:nosplit
-func (k *Kernel) begun(x []float64) {
+func (k *Kernel) startLaws(x []float64) {
 	first, m := k.t.FirstLaw, k.t.M
 	rounds := 1
 	if k.t.ReadsTau {
-		rounds = coupling
-		k.heed(0, true)
+		rounds = maxLawIterations
+		k.setTorquesOfLaws(0, true)
 	}
+
 	for range rounds {
-		k.laws(k.w0[:m], x)
-		moved := k.t.Net == nil || k.settling()
+		k.evaluateLaws(k.w0[:m], x)
+		moved := k.t.Sparse == nil || k.lawsMoved()
 		for j := first; j < m; j++ {
 			k.w1[j], k.w2[j] = 0, 0
 		}
-		for i := range k.mode {
-			k.capacity(i)
-			k.slide(i)
-		}
+		k.expandFrictions()
 		if !moved || !k.t.ReadsTau {
 			return
 		}
-		k.instant(0)
-		k.calls.torques(k, x)
-		k.heed(0, false)
+		k.setInstant(0)
+		k.calls.setTorques(k, x)
+		k.setTorquesOfLaws(0, false)
 	}
 }
 
-// now sets w and capNow to their values at the grid time, for state x.
+// setSignalsNow sets w and capNow to their values at the grid time, for state x.
 //
 //go:nosplit
-func (k *Kernel) now(x []float64) {
+func (k *Kernel) setSignalsNow(x []float64) {
 	if k.t.ReadsTau {
-		k.calls.sources(k, x, 0, 0)
-		k.instant(0)
+		k.calls.setSignals(k, x, 0, 0)
+		k.setInstant(0)
 		return
 	}
+
 	m := k.t.M
-	k.shownAt = k.tick
-	k.bends(k.w)
+	k.publishedAt = k.tick
+	k.setOffsets(k.w)
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		if i := k.input[j]; i >= 0 {
-			k.w[j] = k.command(i, 0)
+			k.w[j] = k.commandAt(i, 0)
 		} else {
-			k.shown[j] = sourceAt(&k.t.Signals[j].Source, k.grid(), k.grid()+k.gap) // behind a jump
-			k.w[j] = k.shown[j]
+			k.published[j] = sourceAt(&k.t.Signals[j].Source, k.gridTime(), k.gridTime()+k.timeTol) // after a jump
+			k.w[j] = k.published[j]
 		}
 	}
-	k.laws(k.w[:m], x)
-	k.exert()
+
+	k.evaluateLaws(k.w[:m], x)
+	k.setCapacities()
 }
 
-// exert sets the capacities of this instant, and the torques in w that follow from them.
+// setCapacities sets the capacities of this instant, and the torques in w that follow from them.
 //
 //go:nosplit
-func (k *Kernel) exert() {
+func (k *Kernel) setCapacities() {
 	for i := range k.capNow {
 		f, at := &k.t.Friction[i], k.t.M+i
 		k.capNow[i] = f.Gain * max(0, k.w[f.Signal]-f.Offset)
 		k.w[at] = k.direction(i) * k.capNow[i]
-		if k.idle(i) {
+		if k.isIdle(i) {
 			k.w[at] = k.idleTorque(i)
 		}
 	}

@@ -1,179 +1,192 @@
 package kernel
 
-import "math"
+import (
+	"math"
 
-// overload is the relative excess over a capacity that counts as too much: above
-// the rounding of a lock torque.
+	"lockstep/model"
+)
+
+// overload is the relative excess over a capacity that breaks a lock: above the rounding of a lock
+// torque.
 const overload = 1e-9
 
-// torqueNoise is the part of the largest friction torque that is rounding in the
-// others: a freewheel without load carries that much.
+// torqueNoise is the rounding of a friction torque as part of the largest one: even an unloaded
+// freewheel carries that much.
 const torqueNoise = 1e-13
 
-// cornerGap is the time below which two instants are one near time 0, s.
-const cornerGap = 1e-12
+// minTimeTol is the time difference below which two instants near time 0 are one, s.
+const minTimeTol = 1e-12
 
-// pieces is the largest number of pieces a tick can take: what the period and the
-// longest lag need, and one more for each place where a piece can be cut.
+// maxSubsteps returns the largest number of substeps of a tick: those of the period and the longest
+// lag, and one more for each instant at which a substep may end early.
 //
 //go:nosplit
-func (t *Tables) pieces() int {
-	return t.periods()*(t.Split+1+2*t.Looks+t.strides()) + t.Corners
+func (t *Tables) maxSubsteps() int {
+	return t.maxPeriods()*(t.Split+1+2*t.EventChecks+t.minSubsteps()) + t.Breakpoints
 }
 
-// periods is how many periods a tick can span, at most.
+// maxPeriods returns the largest number of periods that a tick can span.
 //
 //go:nosplit
-func (t *Tables) periods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9)) }
+func (t *Tables) maxPeriods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9)) }
 
-// strides is how many of them a period has; in a long plant each is a piece, since
-// every one moves all of it.
+// minSubsteps returns the number of minimum substeps in a period. In a sparse plant each is a full
+// substep, because each moves all of the plant.
 //
 //go:nosplit
-func (t *Tables) strides() int {
-	if t.Net != nil {
+func (t *Tables) minSubsteps() int {
+	if t.Sparse != nil {
 		return t.Split
 	}
-	return max(leastStrides, 4*t.Split)
+	return max(minSubstepsPerPeriod, 4*t.Split)
 }
 
-// leastStrides is how many there are in a period of one piece.
-const leastStrides = 64
+// minSubstepsPerPeriod is the number of minimum substeps in a period of few substeps.
+const minSubstepsPerPeriod = 64
 
-// advance takes the plant towards the grid time of this tick: over the period
-// and what the lag still owes. What it does not reach stays in the lag; a tick
-// after which that could be more than the bound goes all the way.
+// advanceTick advances the plant to the grid time of this tick: over the period and the lag. The
+// time that it does not reach stays in the lag. A tick after which the lag could exceed its bound
+// goes all the way.
 //
 //go:nosplit
-func (k *Kernel) advance() {
+func (k *Kernel) advanceTick() {
 	if k.t.Partition != nil {
-		k.calls.macro(k)
+		k.calls.macroStep(k)
 		return
 	}
+
 	k.eta = 1
-	stops := k.h+k.lag <= k.t.LagBound+k.gap && (k.t.Net == nil || k.t.Scheme == Papers)
-	reached := k.travel(-k.lag, k.h, stops)
-	if k.lag = k.h - reached; k.lag <= k.gap {
+	stops := k.h+k.lag <= k.t.LagBound+k.timeTol && (k.t.Sparse == nil || k.t.Scheme == Papers)
+	reached := k.advanceTo(-k.lag, k.h, stops)
+	if k.lag = k.h - reached; k.lag <= k.timeTol {
 		k.lag = 0
 	}
 }
 
-// travel takes the plant from one time towards another, both local: counted from
-// the grid time at the start of the tick. Where it may stop it does at the event at
-// which its scheme ends. It returns how far it came.
+// advanceTo advances the plant between two local times, counted from the grid time at the start of
+// the tick, s. Where stops is true it may end at the event at which the scheme ends a tick. It
+// returns the local time reached.
 //
 //go:nosplit
-func (k *Kernel) travel(from, to float64, stops bool) float64 {
-	local, found, looks := from, 0, k.t.Looks*-int(ticks((from-to+k.gap)/k.h))
-	clear(k.struck)
-	for range k.t.pieces() {
+func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
+	local, found, checksLeft := from, 0, k.t.EventChecks*-int(floorTicks((from-to+k.timeTol)/k.h))
+	clear(k.impacts)
+	for range k.t.maxSubsteps() {
 		left := to - local
-		if left <= k.gap || stops && looks <= 0 && local-from > k.gap {
+		if left <= k.timeTol || stops && checksLeft <= 0 && local-from > k.timeTol {
 			break
 		}
-		length := min(left, max(k.corner(local)-local, k.gap))
-		if length > k.t.Delta-k.gap {
+		length := min(left, max(k.nextChange(local)-local, k.timeTol))
+		if length > k.t.Delta-k.timeTol {
 			length = k.t.Delta
 		}
-		k.calls.sources(k, k.x, local, length)
-		k.calls.begin(k, local)
-		theta, cause := k.calls.walk(k, local, looks > 0)
-		k.keep(theta)
-		if k.failed() {
+		k.calls.setSignals(k, k.x, local, length)
+		k.calls.startSubstep(k, local)
+		theta, cause := k.calls.advanceSubstep(k, local, checksLeft > 0)
+		k.saveLawTrend(theta)
+		if k.stopIfNotFinite() {
 			return local
 		}
 		local += theta * k.length
-		if cause == none {
-			if k.length < length { // it was shortened for an event that is not in it
-				looks--
+		if cause == noEvent {
+			if k.length < length { // the event it was shortened for is not in it
+				checksLeft--
 			}
 			continue
 		}
-		looks--
-		if k.event(local, theta, cause) && to-local > k.gap {
+
+		checksLeft--
+		if k.handleEvent(local, theta, cause) && to-local > k.timeTol {
 			if found++; found == 1 {
 				k.eta = (local - from) / (to - from)
 			}
-			if stops && k.stop(found, local-from) {
+			if stops && k.tickEnds(found, local-from) {
 				break
 			}
 		}
 	}
+
 	return local
 }
 
-// stop reports whether a tick ends at its found-th event, with so much of its time
-// done.
+// tickEnds reports whether a tick ends at its event number found, when it has advanced by done, s.
 //
 //go:nosplit
-func (k *Kernel) stop(found int, done float64) bool {
+func (k *Kernel) tickEnds(found int, done float64) bool {
 	if k.t.Scheme == Papers {
-		return done > k.gap
+		return done > k.timeTol
 	}
 	return found >= k.t.EventBudget
 }
 
-// begin brings the modes in line with the capacities at the start of a piece:
-// elements without capacity are free, others become active, and a lock that is
-// overloaded (a command fell) breaks.
+// startSubstep makes the modes consistent with the capacities at the start of a substep. Elements
+// without capacity become free and others active; a lock that is overloaded, as after a falling
+// command, breaks away.
 //
 //go:nosplit
-func (k *Kernel) begin(local float64) {
+func (k *Kernel) startSubstep(local float64) {
 	k.slips.mul(k.slip, k.x)
-	copy(k.before, k.mode)
-	again := false
+	copy(k.modesBefore, k.mode)
+	resolve := false
 	for i, s := range k.slip {
-		active := k.active(i)
+		active := k.hasCapacity(i)
 		switch {
 		case !active && k.mode[i] != Free:
-			again = again || k.mode[i] == Stuck
-			k.set(i, Free)
+			resolve = resolve || k.mode[i] == Stuck
+			k.setMode(i, Free)
 		case active && k.mode[i] == Free:
-			k.set(i, k.rest(i, s))
-			again = again || k.mode[i] == Stuck
+			k.setMode(i, k.modeAtSlip(i, s))
+			resolve = resolve || k.mode[i] == Stuck
 		}
+
 		if math.Abs(s) > 10*slipZero {
-			k.fresh[i] = false
+			k.leavingZero[i] = false
 		}
 	}
-	for _, i := range k.t.Gapped {
+
+	for _, i := range k.t.Clearances {
 		if k.mode[i] == Stuck {
-			k.shut(i)
+			k.setClosed(i)
 		}
 	}
-	k.instant(0)
-	k.grip()
-	if again || k.overloaded() {
-		k.calls.resolve(k)
-		k.land()
+
+	k.setInstant(0)
+	k.setLoads()
+	if resolve || k.anyOverloaded() {
+		k.calls.resolveModes(k)
+		k.projectLocks()
 	}
-	if k.count(local) {
+
+	if k.recordTransitions(local) {
 		k.events++
-		if k.t.ReadsTau { // laws began with the torques of the modes before
-			k.begun(k.x)
+		if k.t.ReadsTau { // the laws started with the torques of the previous modes
+			k.startLaws(k.x)
 		}
 	}
-	k.noise = 0
+
+	k.torqueTol = 0
 	for i, tau := range k.tau {
 		k.tau0[i] = tau
-		k.noise = max(k.noise, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
+		k.torqueTol = max(k.torqueTol, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
 	}
-	for _, i := range k.t.Gapped { // where a contact ends it has no torque, but terms that round
-		if k.carries(i) {
-			k.noise = max(k.noise, torqueNoise/50*k.terming(i))
+
+	for _, i := range k.t.Clearances { // a contact ends at torque 0, to the rounding of its terms
+		if k.carriesLoad(i) {
+			k.torqueTol = max(k.torqueTol, torqueNoise/50*k.largestTerm(i))
 		}
 	}
+
 	for i := range k.mode {
-		k.slide(i)
+		k.expandTorque(i)
 	}
 }
 
-// set moves element i to mode to and keeps kappa in step.
+// setMode sets the mode of element i and its bit in kappa.
 //
 //go:nosplit
-func (k *Kernel) set(i int, to int8) {
+func (k *Kernel) setMode(i int, to int8) {
 	k.mode[i] = to
-	at := k.home[i]
+	at := k.bitOf[i]
 	if to == Stuck {
 		k.kappa[at.block] |= 1 << at.bit
 	} else {
@@ -181,127 +194,177 @@ func (k *Kernel) set(i int, to int8) {
 	}
 }
 
-// count records the transitions since before was taken and reports whether there
-// were any.
+// recordTransitions logs the transitions since modesBefore was taken. It reports whether there were
+// any.
 //
 //go:nosplit
-func (k *Kernel) count(local float64) bool {
+func (k *Kernel) recordTransitions(local float64) bool {
 	any := false
 	for i, to := range k.mode {
-		if from := k.before[i]; from != to {
+		if from := k.modesBefore[i]; from != to {
 			any = true
 			k.transitions++
-			k.record(Event{Time: k.grid() + local, Friction: i, From: from, To: to})
+			k.logEvent(Event{Time: k.gridTime() + local, Friction: i, From: from, To: to})
 		}
 	}
+
 	return any
 }
 
-// Causes of an event: a friction element from 0 on, switch s as mc+s, guard g as
-// -2-g.
-const none = -1
+// noEvent is the cause where there is no event. Other causes are: friction element i as i, switch s
+// as mc+s, event indicator g as -2-g.
+const noEvent = -1
 
-// walk takes the state to the end of the piece, or to the first event in it; one that
-// is less than a stride away is not told apart from those behind it. It returns the
-// place and the cause.
+// advanceSubstep advances the state to the end of the substep or to the first event in it. An event
+// less than a minimum substep away is handled together with those after it. It returns the place of
+// the event, 0 to 1, and its cause.
 //
 //go:nosplit
-func (k *Kernel) walk(local float64, look bool) (theta float64, cause int) {
+func (k *Kernel) advanceSubstep(local float64, locate bool) (theta float64, cause int) {
 	expanded := true
-	if look && k.t.Net != nil && k.t.FirstLaw < k.t.M {
-		theta, cause = k.hunt(local)
+	if locate && k.t.Sparse != nil && k.t.FirstLaw < k.t.M {
+		theta, cause = k.locateEventSparse(local)
 	} else {
-		theta, cause, expanded = k.calls.seek(k, local, look, halved, false)
+		theta, cause, expanded = k.calls.locateEvent(k, local, locate, convergeOrHalve, false)
 	}
-	apart := theta >= k.stride(look)
-	if cause != none && apart && k.t.FirstLaw < k.t.M {
-		theta, cause = k.shorten(local, theta, cause)
-		apart = theta >= k.stride(look) // the first event of the shorter piece may be another
+
+	separate := theta >= k.minSubstep(locate)
+	if cause != noEvent && separate && k.t.FirstLaw < k.t.M {
+		theta, cause = k.locateEventShortened(local, theta, cause)
+		separate = theta >= k.minSubstep(locate) // the first event of the shorter substep may differ
 	}
-	if cause == none {
+
+	if cause == noEvent {
 		theta = 1
 	}
-	if len(k.pulse) > 0 && (cause == none || apart) {
-		k.calls.pulses(k, local, theta, expanded)
+	if len(k.pulse) > 0 && (cause == noEvent || separate) {
+		k.calls.countPulses(k, local, theta, expanded)
 	}
 	switch {
-	case cause == none:
+	case cause == noEvent:
 		copy(k.x, k.x1)
-	case apart:
+	case separate:
 		k.horner(k.x, theta)
 		return theta, cause
 	default:
-		theta = k.stride(look)
-		k.calls.leap(k, local, theta)
+		theta = k.minSubstep(locate)
+		k.calls.stepOverEvents(k, local, theta)
 	}
-	if k.stalled++; theta*k.length > slipZero {
-		k.stalled = 0
+
+	if k.coincident++; theta*k.length > slipZero {
+		k.coincident = 0
 	}
-	return theta, none
+	return theta, noEvent
 }
 
-// stride is the part of the piece in which events are not told apart: none while the
-// tick looks for them, a little where they pile up at one instant.
+// minSubstep returns the part of the substep within which events are not separated: 0 while the
+// tick locates events, a small part where events accumulate at one instant.
 //
 //go:nosplit
-func (k *Kernel) stride(look bool) float64 {
-	if !look {
-		return min(1, k.h/(float64(k.t.strides())*k.length))
+func (k *Kernel) minSubstep(locate bool) float64 {
+	if !locate {
+		return min(1, k.h/(float64(k.t.minSubsteps())*k.length))
 	}
-	if k.piled() {
+	if k.eventsAccumulate() {
 		return 1. / 4096
 	}
 	return 0
 }
 
-// piled reports whether events pile up at one instant.
+// eventsAccumulate reports whether events accumulate at one instant.
 //
 //go:nosplit
-func (k *Kernel) piled() bool { return k.stalled > k.pile() }
+func (k *Kernel) eventsAccumulate() bool { return k.coincident > k.accumulationLimit() }
 
-// pile is how many events at one instant are none: from half of it on impacts are
-// plastic, which ends most.
+// accumulationLimit returns the number of events at one instant beyond which they count as an
+// accumulation. From half of it on impacts are plastic, which ends most accumulations.
 //
 //go:nosplit
-func (k *Kernel) pile() int { return 2 * (k.t.Mc + len(k.side) + len(k.region) + 1) }
+func (k *Kernel) accumulationLimit() int { return 2 * (k.t.Mc + len(k.side) + len(k.region) + 1) }
 
-// event lets what caused it and the elements at rest with it make their one
-// transition. It reports whether a friction element or a switch made one.
+// handleEvent gives the cause of an event, and the elements at rest with it, their one transition.
+// It reports whether a friction element or a switch changed.
 //
 //go:nosplit
-func (k *Kernel) event(local, theta float64, cause int) bool {
+func (k *Kernel) handleEvent(local, theta float64, cause int) bool {
 	if theta*k.length > slipZero {
-		k.stalled = 0
+		k.coincident = 0
 	}
-	k.stalled++
-	if cause < none {
+	k.coincident++
+	if cause < noEvent {
 		k.side[-2-cause] = -k.side[-2-cause]
 		k.events++
 		return false
 	}
+
 	if cause >= k.t.Mc {
-		k.pass(cause-k.t.Mc, local)
+		k.crossBoundary(cause-k.t.Mc, local)
 		return true
 	}
-	k.instant(theta)
+
+	k.setInstant(theta)
 	if k.t.Friction[cause].Gap != nil && k.mode[cause] == Free {
-		return k.calls.strike(k, cause, local)
+		return k.calls.handleImpact(k, cause, local)
 	}
-	copy(k.before, k.mode)
+	copy(k.modesBefore, k.mode)
 	k.slips.mul(k.slip, k.x)
-	k.rates(k.w)
+	k.setRates(k.w)
 	for i, s := range k.slip {
 		d := k.direction(i)
-		leaves := k.fresh[i] && d*k.slips.dot(i, k.xd) >= 0
+		leaves := k.leavingZero[i] && d*k.slips.dot(i, k.xd) >= 0
 		if d != 0 && (i == cause || math.Abs(s) <= 2*slipZero && !leaves) {
-			k.set(i, Stuck)
+			k.setMode(i, Stuck)
 		}
 	}
-	k.calls.resolve(k)
-	k.land()
-	changed := k.count(local)
+
+	k.calls.resolveModes(k)
+	k.projectLocks()
+	changed := k.recordTransitions(local)
 	if changed {
 		k.events++
 	}
 	return changed
 }
+
+// Bounds lists the bounds of the loops in a tick.
+type Bounds struct {
+	Substeps    int // substeps of a tick with the largest lag
+	Events      int // events located in a period; the rest of it separates events by a minimum substep
+	MinSubsteps int // minimum substeps in a period
+	Breakpoints int // breakpoints of sources and delayed commands in a tick
+	Iterations  int // law iterations in a substep; 0 without laws
+	Pivots      int // pivots among the friction elements at rest, per event
+}
+
+// Bounds returns the bounds of a tick.
+func (t *Tables) Bounds() Bounds {
+	b := Bounds{Substeps: t.maxSubsteps(), Events: t.EventChecks, MinSubsteps: t.minSubsteps(), Breakpoints: t.Breakpoints}
+	if t.FirstLaw < t.M {
+		b.Iterations = maxLawIterations
+	}
+	for _, g := range t.Blocks() {
+		b.Pivots += maxPivots * len(g.Elements) * (len(g.Elements) + 1)
+	}
+	return b
+}
+
+// Workspace returns the memory, bytes, in which slopes are added and a lock set is factorised. For
+// a plant stepped sparse it is the memory of its matrices and blocks.
+func (t *Tables) Workspace() int {
+	if t.Sparse != nil {
+		return t.Sparse.bytes()
+	}
+	n, mc, mw := t.N, t.Mc, t.M+t.Mc
+	slopes := 0
+	if len(t.Switches) > 0 {
+		slopes = n*n + mc*n
+	}
+	return 8 * (2*n*n + n*mw + mc*(n+mw) + mc*mc + mc*(2*n+mw) + slopes)
+}
+
+// Fastest returns the largest frequency that a substep must follow, rad/s: over all lock sets where
+// they are precomputed, and twice the steepness of the laws.
+func (t *Tables) Fastest() float64 { return max(t.Radius, 2*t.Steepness) }
+
+// SourceAt returns the value of s at time t, s; at a jump, the value after it.
+func SourceAt(s *model.Source, t float64) float64 { return sourceAt(s, t, t) }

@@ -1,17 +1,12 @@
 package kernel
 
-import (
-	"embed"
-	"io/fs"
-)
-
-//go:embed balance.go bounds.go calls.go elementary.go errors.go gap.go guard.go hunt.go kernel.go
-//go:embed law.go leap.go lockset.go matrix.go modes.go moment.go net.go netlaw.go netlock.go
-//go:embed netpiece.go netprep.go netspeed.go partition.go partitionpulses.go partitionstep.go
-//go:embed piece.go prepare.go pulses.go region.go resolve.go root.go source.go steepness.go step.go
-//go:embed suspect.go
-var text embed.FS
+import "embed"
 
 // Text is the source of this package, from which package codegen/specialise makes the kernel of one
 // plant.
-func Text() fs.FS { return text }
+//
+//go:embed balance.go calls.go clearance.go elementary.go eventcheck.go kernel.go law.go locate.go
+//go:embed lockset.go matrix.go modes.go partition.go partitionstep.go prepare.go pulses.go
+//go:embed region.go resolve.go root.go source.go sparse.go sparselaw.go sparselock.go
+//go:embed sparseprepare.go sparsesubstep.go speed.go state.go step.go stepover.go substep.go
+var Text embed.FS

@@ -12,8 +12,8 @@ import (
 	"lockstep/model"
 )
 
-// chatter is a rig with more events in a tick than any budget: six bodies on
-// springs of 1.1 to 1.6 kHz, each rubbing on a brake far too weak to stop it.
+// chatter is a rig with more events in a tick than any budget: six bodies on springs of 1.1 to 1.6
+// kHz, each with a brake far too weak to stop it.
 func chatter() rig {
 	var r rig
 	for i := range 6 {
@@ -31,7 +31,7 @@ func chatter() rig {
 	return r
 }
 
-// busy are plants and runs that meet every path of the tick.
+// busy are plants and runs that reach every path of the tick.
 func busy() map[string]struct {
 	sys   *model.System
 	ticks int
@@ -50,7 +50,7 @@ func busy() map[string]struct {
 func eachBusy(t *testing.T, fact func(t *testing.T, k *run, ticks int)) {
 	for name, b := range busy() {
 		for _, scheme := range bothSchemes {
-			for kind, opt := range map[string]Options{"projected": {}, "held": {Form: Held}, "in place": {Memory: 1}, "sparse": {Stepping: Local}} {
+			for kind, opt := range map[string]Options{"projected": {}, "held": {Form: Held}, "in place": {Memory: 1}, "sparse": {Stepping: Sparse}} {
 				opt.Period, opt.Scheme = ms(5), scheme
 				t.Run(fmt.Sprintf("%s/%s/%s", name, scheme, kind), func(t *testing.T) {
 					fact(t, start(t, b.sys, opt), b.ticks)
@@ -87,7 +87,7 @@ func TestStepDoesNotAllocate(t *testing.T) {
 	})
 }
 
-// record is every bit that a run gives: all outputs and all events.
+// record holds every bit of a run: all outputs and all events.
 func record(k *run, ticks int) []uint64 {
 	var out []uint64
 	k.Reset()
@@ -136,8 +136,8 @@ func TestSameTablesAndInputsGiveTheSameBits(t *testing.T) {
 }
 
 // The chatter has about 16 events in each of six elements per tick, more than
-// any budget: the lag must not run away in either scheme, and the friction of
-// 0.001 of the amplitude stops it within 1000 half cycles all the same.
+// any budget: the lag must stay bounded in either scheme, and the friction of
+// 0.001 of the amplitude still stops it within 1000 half cycles.
 func TestLagKeepsItsBoundAndGoesBackToZero(t *testing.T) {
 	for name, b := range busy() {
 		for _, scheme := range bothSchemes {
@@ -174,7 +174,7 @@ func TestMotionIsTheSameAfterADayOfSimulatedTime(t *testing.T) {
 	}
 	for _, scheme := range bothSchemes {
 		k := start(t, late, Options{Period: ms(5), Scheme: scheme})
-		k.tick, k.nextSource = day, 0
+		k.tick, k.nextBreakpoint = day, 0
 		now := start(t, powershift(), Options{Period: ms(5), Scheme: scheme})
 		for range 700 {
 			k.step()
@@ -193,7 +193,7 @@ func TestMotionIsTheSameAfterADayOfSimulatedTime(t *testing.T) {
 
 // Clutch 2 locks at 0.7157743641 s, inside the tick that ends at 0.720 s. The
 // state stops at the lock, the outputs are the truth at 0.720 s.
-func TestWhileTheLagIsOwedTheOutputsAreThePrediction(t *testing.T) {
+func TestOutputsAreThePredictionWhileThereIsLag(t *testing.T) {
 	const lock, at = 0.7157743641328, 720 // s, ms
 	table := powershiftTruth(t)
 	rows, span := table.Rows, table.Spans()[1:]
@@ -219,8 +219,8 @@ func TestWhileTheLagIsOwedTheOutputsAreThePrediction(t *testing.T) {
 }
 
 // Body 0 locks after 2.5 ms and the plant stops there; body 1 locks after 3.3 ms,
-// which only the prediction has seen.
-func TestPredictionWalksThroughTheEventsOfTheLag(t *testing.T) {
+// which only the prediction reaches.
+func TestPredictionIncludesTheEventsOfTheLag(t *testing.T) {
 	r := rig{
 		J: []float64{1, 0.001}, X0: []float64{10, 10.01},
 		Frictions: []contact{{W: []float64{1, 0}, K: always(4000)}, {W: []float64{0, 1}, K: always(3)}},
@@ -266,7 +266,7 @@ func TestInputThatIsNotFiniteSetsFaultAndHoldsThePlant(t *testing.T) {
 				k.u[input] = bad
 				for range 5 {
 					k.step()
-					if bad < 0 && input == 0 { // a capacity below zero is none
+					if bad < 0 && input == 0 { // a capacity below zero counts as zero
 						continue
 					}
 					if k.faultOut() != 1 || k.y[0] != w {
@@ -283,9 +283,9 @@ func TestInputThatIsNotFiniteSetsFaultAndHoldsThePlant(t *testing.T) {
 	}
 }
 
-// The same where redundant locks share a load: no part of the split may keep the
+// The same where redundant locks share a load: no idle share may keep the
 // NaN of a command.
-func TestFaultUnderRedundantLocksLeavesNumbers(t *testing.T) {
+func TestFaultUnderRedundantLocksLeavesFiniteOutputs(t *testing.T) {
 	for input := range 8 {
 		k := start(t, under([8]float64{5: 505, 6: 30, 7: 510}, always(1500)), Options{Period: ms(5), Driven: allDriven})
 		k.step()
@@ -307,9 +307,9 @@ func TestFaultUnderRedundantLocksLeavesNumbers(t *testing.T) {
 	}
 }
 
-// Body 2 is unstable with 1e5 1/s: it leaves the numbers within two ticks, and
+// Body 2 is unstable with 1e5 1/s: its state is not finite after two ticks, and
 // the fault names its state, not the first.
-func TestFaultNamesTheStateThatBlewUp(t *testing.T) {
+func TestFaultNamesTheStateThatDiverged(t *testing.T) {
 	r := rig{J: []float64{1, 1, 1}, X0: []float64{1, 1, 1}, Drag: []float64{0, 0, -5e4}}
 	k := start(t, r.system(), Options{Period: ms(5)})
 	for range 10 {

@@ -22,8 +22,8 @@ const (
 	adhesion, adhesionLeft  = 0.1, 0.2
 )
 
-// train puts cars of the kind together: a velocity per degree of freedom, a deflection
-// per spring, an adhesion law and a brake per wheelset.
+// train assembles cars: a velocity per degree of freedom, a deflection per spring, an adhesion law
+// and a brake per wheelset.
 type train struct {
 	mass    []float64
 	springs []link
@@ -51,7 +51,7 @@ func (t *train) spring(c, d float64, at []int, coef ...float64) int {
 	return len(t.springs) - 1
 }
 
-// newTrain is a train of so many cars.
+// newTrain returns a train with the given number of cars.
 func newTrain(cars int) *train {
 	t := &train{}
 	for c := range cars {

@@ -10,8 +10,8 @@ import (
 	"lockstep/hil_test/truth"
 )
 
-// The truth is trusted to 1e-9: what is left is its own error.
-func TestPowershiftFollowsTheTruthOnEveryGrid(t *testing.T) {
+// The reference solution is accurate to 1e-9.
+func TestPowershiftFollowsTheReferenceOnEveryGrid(t *testing.T) {
 	table := powershiftTruth(t)
 	rows, span := table.Rows, table.Spans()[1:]
 	for _, period := range []int{1, 5, 10} {
@@ -39,9 +39,9 @@ func TestPowershiftFollowsTheTruthOnEveryGrid(t *testing.T) {
 	}
 }
 
-// What the papers' form costs: the lock torque held over a step. The bounds are
+// The error of the papers' form, which holds the lock torque over a step. The bounds are
 // the issue's.
-func TestHeldFormEndsNearTheTruth(t *testing.T) {
+func TestHeldFormEndsNearTheReference(t *testing.T) {
 	rows := powershiftTruth(t).Rows
 	for period, tol := range map[int]float64{5: 1e-4, 1: 1e-6} {
 		for _, scheme := range bothSchemes {
@@ -82,8 +82,8 @@ func readHappenings(t *testing.T) (out []happening) {
 	return out
 }
 
-// observe turns transitions into happenings. Becoming active or free is none,
-// except that a lock whose capacity went to zero has broken away.
+// observe turns transitions into happenings. Gaining or losing capacity is not one, except that a
+// lock whose capacity went to zero has broken away.
 func observe(e Event) (happening, bool) {
 	h := happening{clutch: e.Friction, t: e.Time}
 	switch {
@@ -99,7 +99,7 @@ func observe(e Event) (happening, bool) {
 	return h, true
 }
 
-func TestEveryLockAndBreakAwayIsFoundAndNoOther(t *testing.T) {
+func TestOnlyTheReferenceLocksAndBreakawaysOccur(t *testing.T) {
 	want := readHappenings(t)
 	for _, period := range []int{1, 5, 10} {
 		for _, scheme := range bothSchemes {
@@ -214,8 +214,8 @@ func TestHeldLockTorqueDoesAlmostNoWork(t *testing.T) {
 		sys := withAngles(powershift(), 0, 3)
 		k := start(t, sys, Options{Period: ms(5), Form: form})
 		drag := func(at float64, x []float64) (f, rate float64) {
-			k.sources(x, at-k.grid(), 0)
-			k.instant(0)
+			k.setSignals(x, at-k.gridTime(), 0)
+			k.setInstant(0)
 			mul(k.xd, k.t.Modes[k.kappa[0]].A, x)
 			mulAdd(k.xd, k.t.Modes[k.kappa[0]].B, k.w)
 			for i, b := range psB {

@@ -11,10 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
-	"lockstep/model/assemble"
 	"lockstep/model/kernel"
-	"lockstep/model/library"
-	"lockstep/model/plantfile"
 )
 
 // Bench steps a plant given as text and reads its outputs by name.
@@ -34,14 +31,7 @@ func New(t *testing.T, text string, period time.Duration) *Bench {
 
 func NewWith(t *testing.T, text string, opt kernel.Options) *Bench {
 	t.Helper()
-	p, err := plantfile.Load("t.yaml", []byte(text), library.Elements())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sys, err := assemble.System(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sys := System(t, text)
 	opt.Driven = slices.Repeat([]bool{true}, len(sys.Inputs))
 	tables, err := kernel.Prepare(sys, opt)
 	if err != nil {
@@ -63,6 +53,7 @@ func (b *Bench) To(seconds float64, hook func(at float64)) *Bench {
 			hook(float64(b.Ticks) * h)
 		}
 	}
+
 	return b
 }
 
@@ -74,6 +65,7 @@ func (b *Bench) Get(name string) float64 {
 			return b.Y[i]
 		}
 	}
+
 	b.t.Fatalf("no output %q", name)
 	return math.NaN()
 }
@@ -86,6 +78,7 @@ func (b *Bench) Set(name string, v float64) {
 			return
 		}
 	}
+
 	b.t.Fatalf("no input %q", name)
 }
 

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/assemble"
 	"lockstep/model/library"
-	"lockstep/model/network"
 	"lockstep/model/plantfile"
 )
 
@@ -48,13 +48,18 @@ func CutMarks(text string) (plain, at string) {
 	return before + strings.Replace(rest, "»", "", 1), fmt.Sprintf("%d:%d", line, col)
 }
 
-// Check loads and assembles a plant, whose file is called t.yaml.
-func Check(text string) error {
+// assembled is the system of a plant, whose file is called t.yaml.
+func assembled(text string) (*model.System, error) {
 	p, err := plantfile.Load("t.yaml", []byte(text), library.Elements())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = assemble.System(p)
+	return assemble.System(p)
+}
+
+// Check loads and assembles a plant.
+func Check(text string) error {
+	_, err := assembled(text)
 	return err
 }
 
@@ -71,35 +76,26 @@ func Refuse(t *testing.T, plant, old, new, want string) {
 	RefuseText(t, text, "t.yaml:"+want)
 }
 
-// RefuseText checks the error of a plant, FILE:LINE:COL: model: TEXT, and its parts.
+// RefuseText checks the error of a plant, FILE:LINE:COL: model: TEXT, and its place.
 func RefuseText(t *testing.T, text, want string) {
 	t.Helper()
 	err := Check(text)
 	if err == nil || err.Error() != want {
 		t.Fatalf("got  %v\nwant %s", err, want)
 	}
-	var e *network.Error
+	var e *yamlfile.FileError
 	if !errors.As(err, &e) {
 		t.Fatalf("%v is no error at a place", err)
 	}
-	if place := fmt.Sprintf("%s:%d:%d: ", e.File, e.At.Line, e.At.Col); !strings.HasPrefix(want, place) {
+	if place := fmt.Sprintf("%s:%d:%d: ", e.File, e.Line, e.Col); !strings.HasPrefix(want, place) {
 		t.Errorf("its place is %s, want that of %s", place, want)
-	}
-	if _, rest, ok := strings.Cut(want, ": model: element \""); ok {
-		if name, _, _ := strings.Cut(rest, "\""); e.Element != name {
-			t.Errorf("its element is %q, want %q", e.Element, name)
-		}
 	}
 }
 
 // System is a sound plant assembled.
 func System(t *testing.T, text string) *model.System {
 	t.Helper()
-	p, err := plantfile.Load("t.yaml", []byte(text), library.Elements())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sys, err := assemble.System(p)
+	sys, err := assembled(text)
 	if err != nil {
 		t.Fatal(err)
 	}

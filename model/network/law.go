@@ -25,16 +25,24 @@ type Stiffness struct {
 	C, Own float64
 }
 
-// Arg pushes the value of f; slope is the largest |d value / d f| of the whole law.
-// It returns the index of the argument, with which push again.
-func (l *Law) Arg(f Form, slope float64) int {
+// LawOf is the law f; slope is the largest |d value / d f| of what the law becomes.
+func LawOf(f Form, slope float64) *Law { return new(Law).Arg(f, slope) }
+
+// Product is the law f·g.
+func Product(f, g Form) *Law { return LawOf(f, 0).Arg(g, 0).Do(model.Mul) }
+
+// Read gives the law the argument f and returns its index; slope is the largest
+// |d value / d f| of the whole law.
+func (l *Law) Read(f Form, slope float64) int {
 	l.Args = append(l.Args, f)
 	l.Slopes = append(l.Slopes, math.Abs(slope))
-	l.Again(len(l.Args) - 1)
 	return len(l.Args) - 1
 }
 
-// Again pushes argument i once more.
+// Arg reads f and pushes its value.
+func (l *Law) Arg(f Form, slope float64) *Law { return l.Again(l.Read(f, slope)) }
+
+// Again pushes argument i.
 func (l *Law) Again(i int) *Law {
 	l.Ops = append(l.Ops, model.Op{Code: model.Arg, Index: i})
 	return l
@@ -96,10 +104,21 @@ func (p *Plant) SizeSlope(l *Law, arg, by, signal int) {
 	}
 }
 
-// Product is the law f·g.
-func Product(f, g Form) *Law {
-	var l Law
-	l.Arg(f, 0)
-	l.Arg(g, 0)
-	return l.Do(model.Mul)
+// ContactLoss is the loss k·N of a contact that carries N, taken from the body that pushes in
+// one direction of the motion.
+type ContactLoss struct {
+	Name    string
+	At      Pos
+	Rel     Row
+	Contact int // friction element
+	Own     int // signal of the loss
+	K       float64
+}
+
+// GearLoss is the friction of a lossy gear, with what its law needs from the whole plant.
+type GearLoss struct {
+	Name          string
+	At            Pos
+	Friction, Tie int
+	Eta1, Eta2    float64 // least efficiencies
 }

@@ -5,16 +5,21 @@
 // It is a room of its own because elements and assembly share it, and the kernel needs nothing of
 // it.
 //
-// Reading order: plant.go (Plant), law.go and contacts.go (laws, losses of contacts and gears),
-// waveform.go (values over time), span.go (ranges of inputs).
+// Reading order: plant.go (Plant), law.go (laws, losses of contacts and gears), waveform.go (values
+// over time and their ranges).
 package network
 
 import (
 	"slices"
+	"strings"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/units"
 )
+
+// Pos is a place in the plant file.
+type Pos = yamlfile.Pos
 
 // Plant is a plant file that was read and checked: a network of nodes and of what
 // acts between them. All values are SI.
@@ -39,6 +44,12 @@ type Plant struct {
 	Partition     *model.Partition // nil: none
 }
 
+// Add appends an item to a list of a plant and returns its index.
+func Add[T any](list *[]T, item T) int {
+	*list = append(*list, item)
+	return len(*list) - 1
+}
+
 // Domain is what a node does: it turns or it moves. A speed of either kind is a
 // coordinate of the same network.
 type Domain int
@@ -51,6 +62,23 @@ const (
 
 func (d Domain) String() string {
 	return [...]string{"of any kind", "rotational", "translational"}[d]
+}
+
+// Per chooses a spelling: that of what moves, or else that of what turns.
+func (d Domain) Per(rot, trans string) string {
+	if d == Translational {
+		return trans
+	}
+	return rot
+}
+
+// Spell chooses of "ROT|TRANS" as Per does; any other text is one spelling.
+func (d Domain) Spell(text string) string {
+	rot, trans, two := strings.Cut(text, "|")
+	if two {
+		return d.Per(rot, trans)
+	}
+	return text
 }
 
 // Node is a speed, rad/s or m/s. Without inertia, it follows from the gears, or from
@@ -196,12 +224,15 @@ func (r Row) Speeds(scale float64) Form {
 
 // Scaled is f times the number k.
 func (f Form) Scaled(k float64) Form {
-	out := make(Form, len(f))
-	for i, m := range f {
-		out[i] = measure{m.Kind, m.Index, k * m.Coef}
+	out := slices.Clone(f)
+	for i := range out {
+		out[i].Coef *= k
 	}
 	return out
 }
+
+// Index is that of the only quantity of f.
+func (f Form) Index() int { return f[0].Index }
 
 // Plus is f + g.
 func (f Form) Plus(g Form) Form { return append(append(Form(nil), f...), g...) }
@@ -225,6 +256,7 @@ func (r Row) Coef(n int) (c float64) {
 			c += t.Coef
 		}
 	}
+
 	return c
 }
 
@@ -250,25 +282,14 @@ func Difference(plus, minus int) Row {
 const Ground = -1
 
 // SpeedUnit is the unit of the speed of a node, AngleUnit that of its angle or position.
-func (n *Node) SpeedUnit() string {
-	if n.Domain == Translational {
-		return "m/s"
-	}
-	return "rad/s"
-}
+func (n *Node) SpeedUnit() string { return n.Domain.Per("rad/s", "m/s") }
+func (n *Node) AngleUnit() string { return n.Domain.Per("rad", "m") }
 
-func (n *Node) AngleUnit() string {
-	if n.Domain == Translational {
-		return "m"
-	}
-	return "rad"
-}
-
-// Negative is -r.
-func (r Row) Negative() Row {
+// Scaled is r times the number k.
+func (r Row) Scaled(k float64) Row {
 	out := slices.Clone(r)
 	for i := range out {
-		out[i].Coef = -out[i].Coef
+		out[i].Coef *= k
 	}
 	return out
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model/element"
 	"lockstep/model/network"
-	"lockstep/model/syntax"
 	"lockstep/model/units"
 )
 
@@ -15,34 +15,34 @@ import (
 // nodes turn and which move.
 func (l *loader) connect() {
 	for _, late := range []bool{false, true} {
-		for _, e := range l.list {
-			l.Reader.Element = e.Name
+		for _, e := range l.Elements {
 			l.connectFlanges(e, late)
 		}
 	}
-	for _, e := range l.list {
+
+	for _, e := range l.Elements {
 		for _, f := range e.Kind.Flanges {
 			if n, ok := e.Nodes[f.Key]; ok && f.Domain != network.AnyDomain {
-				claim(e.Element, n, f.Domain)
+				claim(e, n, f.Domain)
 			}
 		}
 	}
-	for changed := true; changed && l.Err == nil; {
+
+	for changed := true; changed; {
 		changed = false
-		for _, e := range l.list {
-			changed = spreadDomain(e.Element) || changed
+		for _, e := range l.Elements {
+			changed = spreadDomain(e) || changed
 		}
 	}
-	for _, e := range l.list {
-		l.Reader.Element = e.Name
-		orient(e.Element)
+
+	for _, e := range l.Elements {
+		orient(e)
 	}
-	l.Reader.Element = ""
 }
 
 // connectFlanges finds the node of each flange. A name that holds a dot is a node inside a
 // sub-assembly: it is looked up last, when all are known.
-func (l *loader) connectFlanges(e *entry, late bool) {
+func (l *loader) connectFlanges(e *element.Element, late bool) {
 	for _, f := range e.Kind.Flanges {
 		given, ok := e.Fields[f.Key]
 		if !ok {
@@ -51,11 +51,12 @@ func (l *loader) connectFlanges(e *entry, late bool) {
 			}
 			continue
 		}
-		if _, done := e.Nodes[f.Key]; done || e.Err != nil {
+
+		if _, done := e.Nodes[f.Key]; done {
 			continue
 		}
 		name := e.Text(given, e.What()+": "+f.Key)
-		if i, ok := l.nodeAt(e, e.within, name, given, f.Key, late); ok {
+		if i, ok := l.nodeAt(e, e.Namespace.(*scope), name, given, f.Key, late); ok {
 			e.Nodes[f.Key] = i
 			n := &e.Network.Nodes[i]
 			n.Users = append(n.Users, e.Name)
@@ -64,7 +65,8 @@ func (l *loader) connectFlanges(e *entry, late bool) {
 }
 
 // nodeAt is the node that name means in a scope; ok is false until it is known.
-func (l *loader) nodeAt(e *entry, s *scope, name string, f syntax.Field, key string, late bool) (int, bool) {
+func (l *loader) nodeAt(e *element.Element, s *scope, name string, f yamlfile.Field, key string,
+	late bool) (int, bool) {
 	if outer, rest, ok := s.handed(name); ok {
 		return l.nodeAt(e, s.outer, outer.name+rest, outer.field, key, late)
 	}
@@ -82,13 +84,12 @@ func (l *loader) nodeAt(e *entry, s *scope, name string, f syntax.Field, key str
 	case !units.IsName(name, true):
 		e.Fail(f.At, "%s: %s: %q is not a name for a node (letters, digits and _)", e.What(), key, name)
 	case units.IsName(name, false):
-		i := len(e.Network.Nodes)
-		l.nodes[full] = i
-		e.Network.Nodes = append(e.Network.Nodes, network.Node{Name: full, At: f.At})
-		return i, true
+		l.nodes[full] = network.Add(&e.Network.Nodes, network.Node{Name: full, At: f.At})
+		return l.nodes[full], true
 	case late:
-		e.Fail(f.At, "%s: %s: %q is not a node%s", e.What(), key, name, units.DidYouMean(full, l.nodeNames()))
+		e.Fail(f.At, "%s: %s: %q is not a node%s", e.What(), key, name, units.Meant(full, l.nodeNames()))
 	}
+
 	return network.Ground, false
 }
 
@@ -107,6 +108,7 @@ func (l *loader) nodeHint(name string) string {
 			return strings.ReplaceAll(e.Kind.Hint, "NAME", name)
 		}
 	}
+
 	return "nodes are inertias, fixed, and names of your own"
 }
 
@@ -126,57 +128,52 @@ func claim(e *element.Element, i int, d network.Domain) {
 
 // spreadDomain carries the domain of one flange to the others of the element.
 func spreadDomain(e *element.Element) bool {
-	if e.Domain == network.AnyDomain {
-		for _, f := range e.Kind.Flanges {
-			if n, ok := e.Nodes[f.Key]; ok && f.Domain == network.AnyDomain {
-				e.Domain = max(e.Domain, e.Network.Nodes[n].Domain)
-			}
-		}
-		if e.Domain == network.AnyDomain {
-			return false
-		}
-		for _, f := range e.Kind.Flanges {
-			if n, ok := e.Nodes[f.Key]; ok && f.Domain == network.AnyDomain {
-				claim(e, n, e.Domain)
-			}
-		}
-		return true
+	if e.Domain != network.AnyDomain {
+		return false
 	}
-	return false
+	var open []int
+	for _, f := range e.Kind.Flanges {
+		if n, ok := e.Nodes[f.Key]; ok && f.Domain == network.AnyDomain {
+			open = append(open, n)
+			e.Domain = max(e.Domain, e.Network.Nodes[n].Domain)
+		}
+	}
+
+	if e.Domain == network.AnyDomain {
+		return false
+	}
+	for _, n := range open {
+		claim(e, n, e.Domain)
+	}
+	return true
 }
 
 // orient finds the relative speed of the element's two ends.
 func orient(e *element.Element) {
-	plus, minus := "b", "a"
+	first, second := "a", "b"
+	plus, minus := second, first
 	if _, ok := e.Nodes["flange"]; ok {
-		plus, minus = "flange", "support"
+		first, second = "flange", "support"
+		plus, minus = first, second
 	}
-	p, isPlus := e.Nodes[plus]
-	m, isMinus := e.Nodes[minus]
-	if isPlus && isMinus && p == m {
-		first, second := "a", "b"
-		if plus == "flange" {
-			first, second = "flange", "support"
-		}
+
+	p, m := e.Node(plus), e.Node(minus)
+	if p == m && p != network.Ground {
 		e.Fail(e.Fields[second].At, "%s: %s and %s are the same node %q", e.What(), first, second, e.Network.Nodes[p].Name)
-	}
-	if !isPlus {
-		p = network.Ground
-	}
-	if !isMinus {
-		m = network.Ground
 	}
 	e.Between = network.Difference(p, m)
 	for _, f := range e.Kind.Flanges {
 		e.Domain = max(e.Domain, f.Domain)
 	}
+	if e.Kind.Owns {
+		e.Domain = max(e.Domain, e.Network.Nodes[e.OwnNode].Domain)
+	}
+	e.CheckSpelling()
 	if e.OwnSignal >= 0 {
 		s := &e.Network.Signals[e.OwnSignal]
-		if e.Kind.GivesMoving != "" {
-			s.Unit, _ = units.Parse(e.Per(e.Kind.Gives, e.Kind.GivesMoving))
-		}
-		if e.Has("range") && e.Err == nil {
-			s.MaxAbs = e.AboveZero("range", s.Unit.SI, 1)
+		s.Unit = units.Want(e.Domain.Spell(e.Kind.Gives)).Unit
+		if _, ok := e.Fields["range"]; ok {
+			s.MaxAbs = e.Number("range")
 		}
 	}
 }
@@ -190,10 +187,11 @@ func (l *loader) checkNodes() {
 		if n.Owner != "" || len(n.Users) != 1 {
 			continue
 		}
-		l.FailElement(n.Users[0], n.At, "element %q: node %q is connected to nothing else%s; name an inertia, or give it a gear",
-			n.Users[0], n.Name, units.DidYouMean(n.Name, l.nodeNames()))
+		l.FailAt(n.At, "element %q: node %q is connected to nothing else%s; name an inertia, or give it a gear",
+			n.Users[0], n.Name, units.Meant(n.Name, l.nodeNames()))
 	}
-	if !mass && l.Err == nil {
-		l.Fail(network.Pos{Line: 1, Col: 1}, "the plant has no inertia; nothing can move")
+
+	if !mass {
+		l.FailAt(network.Pos{Line: 1, Col: 1}, "the plant has no inertia; nothing can move")
 	}
 }

@@ -24,18 +24,18 @@ var exertionUnits = map[string]string{"f": "N", "tau": "N.m", "share": "1"}
 // exertion is the signal of that name; -1 where there is no such element.
 func (l *loader) exertion(name string) int {
 	i := max(0, strings.LastIndexByte(name, '.'))
-	x := exertion{name[:i], name[min(i+1, len(name)):], len(l.Network.Signals)}
+	x := exertion{element: name[:i], key: name[min(i+1, len(name)):]}
 	unit, ok := exertionUnits[x.key]
 	if !ok || l.elements[x.element].Kind == "" {
 		return -1
 	}
-	for _, y := range l.exertions {
-		if y.element == x.element && y.key == x.key {
-			return y.signal
-		}
+	same := func(y exertion) bool { return y.element == x.element && y.key == x.key }
+	if i := slices.IndexFunc(l.exertions, same); i >= 0 {
+		return l.exertions[i].signal
 	}
-	u, _ := units.Parse(unit)
-	l.Network.Signals = append(l.Network.Signals, network.Signal{Name: name, Law: &network.Law{}, Unit: u, Read: true})
+
+	s := network.Signal{Name: name, Law: &network.Law{}, Unit: units.Want(unit).Unit, Read: true}
+	x.signal = network.Add(&l.Network.Signals, s)
 	l.exertions = append(l.exertions, x)
 	return x.signal
 }
@@ -44,32 +44,31 @@ func (l *loader) exertion(name string) int {
 // force, a torque or a sum of them get what these are made of: what is linear in the
 // state is then no law of its own, to be followed.
 func (l *loader) exert() {
-	if l.Err != nil {
-		return
-	}
 	for _, x := range l.exertions {
 		d, s := l.elements[x.element], &l.Network.Signals[x.signal]
 		k := slices.IndexFunc(l.Network.Frictions, func(k network.Friction) bool { return k.Name == x.element })
 		switch {
 		case x.key == "share" && k < 0:
-			l.Fail(s.At, "%q: element %q is of type %s and has no capacity; name a clutch or brake", s.Name, x.element, d.Kind)
+			l.FailAt(s.At, "%q: element %q is of type %s and has no capacity; name a clutch or brake", s.Name, x.element, d.Kind)
 		case x.key == "share":
 			shiftOffset(l.Network, &l.Network.Frictions[k])
 			pushShare(s.Law, k, &l.Network.Frictions[k])
 		case d.Tau == nil:
-			l.Fail(s.At, "%q: element %q is of type %s and has no torque or force of its own", s.Name, x.element, d.Kind)
+			l.FailAt(s.At, "%q: element %q is of type %s and has no torque or force of its own", s.Name, x.element, d.Kind)
 		case d.Unit != s.Unit.SI:
-			l.Fail(s.At, "%q: element %q exerts %s, not %s", s.Name, x.element, d.Unit, s.Unit.SI)
+			l.FailAt(s.At, "%q: element %q exerts %s, not %s", s.Name, x.element, d.Unit, s.Unit.SI)
 		default:
 			s.Law.Arg(d.Tau, 1)
 			s.Linear = d.Tau
 		}
 	}
+
 	for _, s := range l.Network.Signals {
 		if s.Law != nil {
 			inline(l.Network, s.Law)
 		}
 	}
+
 	for i := range l.Network.Guards {
 		inline(l.Network, &l.Network.Guards[i].Law)
 	}
@@ -86,9 +85,11 @@ func (l *loader) jams() {
 				gain += m.Coef
 			}
 		}
+
 		if all := f.Rough * math.Abs(gain); !(all < 1) {
-			l.FailElement(f.Name, f.At, "element %q: its normal force grows by %g for each 1 that it exerts, and that by up to %g for each 1 of normal force; "+
-				"from a product of 1 on it jams, here it is %g", f.Name, units.DropRounding(gain), units.DropRounding(f.Rough), units.DropRounding(all))
+			l.FailAt(f.At, "element %q: its normal force grows by %g for each 1 that it exerts, "+
+				"and that by up to %g for each 1 of normal force; from a product of 1 on it jams, here it is %g",
+				f.Name, units.DropRounding(gain), units.DropRounding(f.Rough), units.DropRounding(all))
 		}
 	}
 }
@@ -107,6 +108,7 @@ func shiftOffset(p *network.Plant, f *network.Friction) {
 			return
 		}
 	}
+
 	if signal >= 0 {
 		f.Signal, f.Offset = signal, f.Offset-sum
 	}
@@ -147,7 +149,9 @@ func spread(p *network.Plant, f network.Form, depth int) network.Form {
 			out = out.Plus(spread(p, p.Signals[m.Index].Linear, depth-1).Scaled(m.Coef))
 			continue
 		}
+
 		out = append(out, m)
 	}
+
 	return out
 }

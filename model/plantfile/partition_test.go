@@ -49,7 +49,7 @@ func TestPartitionIsReadWithItsDefaultsOrRefusedAtItsPlace(t *testing.T) {
 		"partition: {N_iter: -1}":    "wheel.yaml:10:21: model: partition: N_iter -1 is not a whole number from 0 to 5",
 		"partition: {N_iter: 6}":     "N_iter 6 is not a whole number from 0 to 5",
 		"partition: {N_sub: 2 ms}":   "N_sub",
-		"partition: {N_subs: 2}":     `unknown key "N_subs", did you mean "N_sub"?`,
+		"partition: {N_subs: 2}":     `unknown key "N_subs" (did you mean N_sub?)`,
 		"partition: 5":               "partition",
 		"partition: {N_iter: [1,2]}": "N_iter",
 	} {

@@ -4,9 +4,9 @@ import (
 	"math"
 	"slices"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/network"
-	"lockstep/model/syntax"
 	"lockstep/model/units"
 )
 
@@ -14,42 +14,32 @@ import (
 const maxTeeth = 100000
 
 // readPulses is a wheel-speed sensor on a node: three outputs.
-func (l *loader) readPulses(f, main syntax.Field, beside map[string]syntax.Field, what string) {
+func (l *loader) readPulses(f, main yamlfile.Field, beside map[string]yamlfile.Field, what string) {
 	what += ": pulses"
-	for _, key := range []string{"onto", "factor", "per", "min", "max"} {
-		if g, ok := beside[key]; ok {
-			l.Fail(g.KeyAt, "%s: %s does not go with pulses; they are counted", what, key)
-		}
-	}
+	l.forbid(beside, what, "does not go with pulses; they are counted", "onto", "factor", "per", "min", "max")
+
 	n := l.nodeNamed(main, what)
-	if l.Err == nil && l.Network.Nodes[n].Domain == network.Translational {
-		l.Fail(main.At, "%s: %q moves and does not turn; name a node that turns", what, l.Network.Nodes[n].Name)
+	if l.Network.Nodes[n].Domain == network.Translational {
+		l.FailAt(main.At, "%s: %q moves and does not turn; name a node that turns", what, l.Network.Nodes[n].Name)
 	}
 	teeth, ok := beside["teeth"]
 	if !ok {
-		l.Fail(main.KeyAt, "%s: teeth, the edges of a turn, are wanted", what)
-	}
-	if l.Err != nil {
-		return
+		l.FailAt(main.KeyAt, "%s: teeth, the edges of a turn, are wanted", what)
 	}
 	s := model.Pulses{Output: len(l.Network.Outputs)}
-	edges := l.quantity(teeth, what+": teeth", units.Want("1"))
-	if s.Teeth = int(edges); !(edges >= 1 && edges <= maxTeeth) || float64(s.Teeth) != edges {
-		l.Fail(teeth.At, "%s: teeth %g is not a whole number from 1 to %d", what, edges, maxTeeth)
+	s.Teeth = l.global.whole(teeth, what+": teeth", 1, maxTeeth)
+	s.Runout = l.global.option(beside, "runout", what, units.Want("1"), 0)
+	if !(s.Runout >= 0 && s.Runout <= 0.5) {
+		l.FailAt(beside["runout"].At, "%s: runout %g is outside 0 to 0.5 of a pitch", what, s.Runout)
 	}
-	if g, ok := beside["runout"]; ok {
-		if s.Runout = l.quantity(g, what+": runout", units.Want("1")); !(s.Runout >= 0 && s.Runout <= 0.5) {
-			l.Fail(g.At, "%s: runout %g is outside 0 to 0.5 of a pitch", what, s.Runout)
-		}
-	}
-	if l.Err != nil {
-		return
-	}
+
 	s.State = l.Angle(n)
 	l.Network.Pulses = append(l.Network.Pulses, s)
 	inf := math.Inf(1)
 	for _, p := range []units.Port{
-		{Name: f.Key, Unit: "1", Min: 0, Max: inf, Beyond: units.Wraps}, {Name: f.Key + ".age", Unit: "s", Min: 0, Max: inf, Beyond: units.Rests}, {Name: f.Key + ".period", Unit: "s", Min: 0, Max: inf, Beyond: units.Rests},
+		{Name: f.Key, Unit: "1", Max: inf, Beyond: units.Wraps},
+		{Name: f.Key + ".age", Unit: "s", Max: inf, Beyond: units.Rests},
+		{Name: f.Key + ".period", Unit: "s", Max: inf, Beyond: units.Rests},
 	} {
 		l.checkOutput(p.Name, f.KeyAt, what)
 		l.Network.Outputs = append(l.Network.Outputs, network.Output{Port: p, At: f.KeyAt})
@@ -59,12 +49,12 @@ func (l *loader) readPulses(f, main syntax.Field, beside map[string]syntax.Field
 // checkOutput refuses a name that is taken.
 func (l *loader) checkOutput(name string, at network.Pos, what string) {
 	if _, taken := l.inputs[name]; taken {
-		l.Fail(at, "%s: an input has the same name", what)
+		l.FailAt(at, "%s: an input has the same name", what)
 	}
 	if l.reserved(name) {
-		l.Fail(at, "%s: every plant has this output already", what)
+		l.FailAt(at, "%s: every plant has this output already", what)
 	}
 	if slices.ContainsFunc(l.Network.Outputs, func(o network.Output) bool { return o.Name == name }) {
-		l.Fail(at, "%s: %q is an output of pulses, too; rename one", what, name)
+		l.FailAt(at, "%s: %q is an output of pulses, too; rename one", what, name)
 	}
 }

@@ -3,40 +3,34 @@ package plantfile
 import (
 	"fmt"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model/element"
 	"lockstep/model/network"
-	"lockstep/model/syntax"
 	"lockstep/model/units"
 )
 
 // power is torque times relative speed of an element, as a law.
-func (l *loader) power(f syntax.Field, what string) element.Reading {
+func (l *loader) power(f yamlfile.Field, what string) element.Reading {
 	d := l.elementNamed(f, what)
-	switch {
-	case l.Err != nil:
-		return element.Reading{}
-	case d.Tau == nil || len(d.Rel) == 0:
-		l.Fail(f.At, "%s: type %s has no power to read", what, d.Kind)
+	if d.Tau == nil || len(d.Rel) == 0 {
+		l.FailAt(f.At, "%s: type %s has no power to read", what, d.Kind)
 	}
 	p := network.Product(d.Tau, d.Rel.Speeds(1))
-	u, _ := units.Parse("W")
-	l.Network.Signals = append(l.Network.Signals, network.Signal{Name: l.Text(f, what) + ".power", Law: p, Unit: u, At: f.At, Read: true})
-	return element.Reading{Form: network.SignalOf(len(l.Network.Signals) - 1), Unit: "W"}
+	s := network.Signal{Name: l.Text(f, what) + ".power", Law: p, Unit: units.Want("W").Unit, At: f.At, Read: true}
+	return element.Reading{Form: network.SignalOf(network.Add(&l.Network.Signals, s)), Unit: "W"}
 }
 
 // readTorques reads torque: an element or a list of them. With onto: NODE it is what
 // they exert on that node; without, the sum of their own tau.
-func (l *loader) readTorques(f, on syntax.Field, what string) element.Reading {
-	list := []syntax.Field{f}
-	if _, single := syntax.ScalarText(f.Node); !single {
-		list = nil
-		for _, n := range l.Items(f.Node, f.At, what) {
-			list = append(list, syntax.Field{Key: f.Key, KeyAt: f.KeyAt, At: syntax.StartOf(n), Node: n})
-		}
+func (l *loader) readTorques(f, on yamlfile.Field, what string) element.Reading {
+	list := []yamlfile.Field{f}
+	if _, single := yamlfile.ScalarText(f.Node); !single {
+		list = l.Items(f, what)
 		if len(list) == 0 {
-			l.Fail(f.At, "%s: the list is empty; name elements", what)
+			l.FailAt(f.At, "%s: the list is empty; name elements", what)
 		}
 	}
+
 	at := network.Ground
 	if on.Key != "" {
 		at = l.nodeNamed(on, what+": onto")
@@ -47,16 +41,13 @@ func (l *loader) readTorques(f, on syntax.Field, what string) element.Reading {
 	}
 	for _, g := range list {
 		d := l.elementNamed(g, what)
-		if l.Err != nil {
-			return r
-		}
 		if on.Key != "" {
 			r.Form = r.Form.Plus(l.exerted(g, at, d, what, l.Text(on, what)))
 			continue
 		}
+
 		if d.Tau == nil || len(d.Rel) == 0 {
-			l.Fail(g.At, "%s: type %s has no torque to read; %s", what, d.Kind, l.torqueHint(l.Text(g, what)))
-			return r
+			l.FailAt(g.At, "%s: type %s has no torque to read; %s", what, d.Kind, l.torqueHint(l.Text(g, what)))
 		}
 		of := network.Rotational
 		if d.Unit == "N" { // also of a joint between bodies that only turn
@@ -65,6 +56,7 @@ func (l *loader) readTorques(f, on syntax.Field, what string) element.Reading {
 		l.matches(g, what, of)
 		r.Form = r.Form.Plus(d.Tau)
 	}
+
 	return r
 }
 
@@ -75,12 +67,13 @@ func (l *loader) torqueHint(name string) string {
 			return fmt.Sprintf("with onto: NODE beside it, it is what %q exerts on that node", name)
 		}
 	}
+
 	return "name a torque, spring, damper, clutch, brake or inertia"
 }
 
 // exerted is what an element exerts on node at: by its own torques, and as a gear. A
 // tie to a node of its own is inside the element.
-func (l *loader) exerted(f syntax.Field, at int, d element.Declared, what, node string) network.Form {
+func (l *loader) exerted(f yamlfile.Field, at int, d element.Declared, what, node string) network.Form {
 	name := l.Text(f, what)
 	var sum network.Form
 	acts, touches := false, false
@@ -91,24 +84,27 @@ func (l *loader) exerted(f syntax.Field, at int, d element.Declared, what, node 
 			sum = sum.Plus(value.Scaled(c))
 		}
 	}
+
 	for _, a := range l.Network.Efforts {
 		if a.Element == name {
 			add(a.Row.Coef(at), a.Value)
 		}
 	}
+
 	for i, t := range l.Network.Ties {
 		if t.Name == name && node != name {
 			add(t.Row.Coef(at), network.TieOf(i))
 		}
 	}
+
 	switch {
-	case l.Err != nil:
 	case !acts:
-		l.Fail(f.At, "%s: type %s exerts no torque; %s", what, d.Kind, l.torqueHint(name))
+		l.FailAt(f.At, "%s: type %s exerts no torque; %s", what, d.Kind, l.torqueHint(name))
 	case !touches:
-		l.Fail(f.At, "%s: element %q does not touch node %q", what, name, node)
+		l.FailAt(f.At, "%s: element %q does not touch node %q", what, name, node)
 	default:
 		l.matches(f, what, l.Network.Nodes[at].Domain)
 	}
+
 	return sum
 }

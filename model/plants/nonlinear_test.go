@@ -153,7 +153,7 @@ func called(tables *kernel.Tables, e kernel.Event) string {
 	clutch := strings.Replace(tables.Frictions[e.Friction], "tyre", "Cw", 1)
 	switch {
 	case tables.Friction[e.Friction].Gap != nil:
-		return map[int8]string{kernel.Struck: "impact", kernel.Stuck: "contact_begin", kernel.Free: "separation"}[e.To]
+		return map[int8]string{kernel.Impact: "impact", kernel.Stuck: "contact_begin", kernel.Free: "separation"}[e.To]
 	case e.From == kernel.Free || e.To == kernel.Free:
 		return ""
 	case clutch == "friction" && e.To == kernel.Stuck:

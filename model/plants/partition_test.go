@@ -223,7 +223,7 @@ func TestPlantThatCannotBeParted(t *testing.T) {
 	for name, want := range map[string]string{
 		"coupled-clutches": "no linear part",
 		"hybrid-clearance": `element "stop.max" hits its stop`,
-		"oscillator":       "no state is moved by laws and friction alone",
+		"oscillator":       "no state is driven by laws and friction alone",
 	} {
 		data, err := plants.Read(name)
 		if err != nil {

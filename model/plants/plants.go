@@ -4,6 +4,7 @@
 package plants
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"path"
@@ -29,65 +30,75 @@ func Read(name string) ([]byte, error) {
 			return data, nil
 		}
 	}
+
 	if data := trainOf(strings.TrimSuffix(name, ".yaml")); data != nil {
 		return data, nil
 	}
+	return nil, fmt.Errorf("plants: %q is not embedded; there are %s", name, strings.Join(Names(), ", "))
+}
+
+// Names lists the names of the embedded files, in the order of List.
+func Names() []string {
 	var names []string
 	for _, e := range List() {
 		names = append(names, e.Name)
 	}
-	return nil, fmt.Errorf("plants: %q is not embedded; there are %s", name, strings.Join(names, ", "))
+	return names
 }
 
 // List returns every embedded file: plants, then inputs, benches, scenarios, sweeps and databases.
 func List() []Entry {
-	dir, err := files.ReadDir(".")
-	if err != nil {
-		panic("plants: the embedded directory cannot be read")
-	}
-	kinds := []string{"plant", "inputs", "bench", "scenario", "sweep", "database"}
 	var list []Entry
+	dir, _ := files.ReadDir(".") // what is embedded can be read
 	for _, f := range dir {
-		data, err := files.ReadFile(f.Name())
-		if err != nil {
-			panic("plants: an embedded file cannot be read")
-		}
+		data, _ := files.ReadFile(f.Name())
 		list = append(list, entry(f.Name(), string(data)))
 	}
+
 	for _, cars := range listed {
-		t := train{cars}
-		list = append(list, entry(t.name()+".yaml", string(trainOf(t.name()))))
+		name := train{cars}.name()
+		list = append(list, entry(name+".yaml", string(trainOf(name))))
 	}
+
+	kinds := []string{"plant", "inputs", "bench", "scenario", "sweep", "database"}
 	slices.SortStableFunc(list, func(a, b Entry) int {
 		return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind)
 	})
 	return list
 }
 
-// entry tells the kind of a file from its ending and its first key.
-func entry(file, text string) Entry {
-	e := Entry{Name: strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".csv"), Kind: "plant"}
+// Kind tells what a file is: a "bench", a "scenario", a "sweep", a file of "inputs", a "database" or
+// else a "plant".
+func Kind(file string, data []byte) string {
 	switch {
-	case path.Ext(file) == ".csv":
-		e.Kind = "inputs"
 	case path.Ext(file) == ".dbc":
-		e.Kind = "database"
-	case strings.Contains("\n"+text, "\nbench:"):
-		e.Kind = "bench"
-	case strings.Contains("\n"+text, "\nscenario:"):
-		e.Kind = "scenario"
-	case strings.Contains("\n"+text, "\nsweep:"):
-		e.Kind = "sweep"
+		return "database"
+	case path.Ext(file) == ".csv" || bytes.Contains(data, []byte("\ntime[s],")):
+		return "inputs"
 	}
+
+	for _, kind := range []string{"bench", "scenario", "sweep"} {
+		if bytes.HasPrefix(data, []byte(kind+":")) || bytes.Contains(data, []byte("\n"+kind+":")) {
+			return kind
+		}
+	}
+
+	return "plant"
+}
+
+func entry(file, text string) Entry {
+	e := Entry{Name: strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".csv"), Kind: Kind(file, []byte(text))}
 	for line := range strings.Lines(text) {
 		if about, ok := strings.CutPrefix(line, "# "); ok {
 			e.About = strings.TrimSpace(about)
 			break
 		}
+
 		if about, ok := strings.CutPrefix(line, "CM_ \""); ok {
 			e.About = strings.TrimRight(strings.TrimSpace(about), "\";")
 			break
 		}
 	}
+
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed" // trainText
 	"fmt"
+	"strconv"
 	"strings"
 	"text/template"
 )
@@ -31,8 +32,9 @@ type link struct{ Rear, Front int }
 
 // trainOf returns the train of that name, "train1" to "train40"; nil for another name.
 func trainOf(name string) []byte {
-	t := train{}
-	if n, err := fmt.Sscanf(name, "train%d", &t.Cars); n != 1 || err != nil || t.Cars < 1 || t.Cars > mostCars || t.name() != name {
+	cars, _ := strconv.Atoi(strings.TrimPrefix(name, "train"))
+	t := train{cars}
+	if cars < 1 || cars > mostCars || t.name() != name {
 		return nil
 	}
 	var b bytes.Buffer
@@ -82,9 +84,11 @@ func (t train) Brakes() (list []brake) {
 			force = 22000
 		}
 		for w := range 4 {
-			list = append(list, brake{fmt.Sprintf("car%d.brake%d", t.Cars-behind, 4-w), force, 4.5 + 0.3*float64(behind) + 0.05*float64(w)})
+			name := fmt.Sprintf("car%d.brake%d", t.Cars-behind, 4-w)
+			list = append(list, brake{name, force, 4.5 + 0.3*float64(behind) + 0.05*float64(w)})
 		}
 	}
+
 	return list
 }
 

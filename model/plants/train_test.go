@@ -70,7 +70,7 @@ func TestTrainsHaveTheirCars(t *testing.T) {
 // on: speeds and places of cars, wheels, forces on wheels and in couplers.
 func TestTrainOfThreeCarsMovesAsByDenseMatrices(t *testing.T) {
 	sys := trainSystem(t, "train3")
-	sparse, tables := trainKernel(t, sys, kernel.Options{Stepping: kernel.Local})
+	sparse, tables := trainKernel(t, sys, kernel.Options{Stepping: kernel.Sparse})
 	dense, _ := trainKernel(t, sys, kernel.Options{Stepping: kernel.Dense})
 	ticks := 1500
 	if testing.Short() {

@@ -1,9 +1,11 @@
 package units
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -26,7 +28,7 @@ func Quantity(text, siUnit string, params map[string]float64) (float64, error) {
 	}
 	v, err := Evaluate(text, known)
 	if err == nil {
-		v.SI, err = v.In(want, siUnit)
+		v.SI, err = v.In(Wanted{want, siUnit})
 	}
 	if err != nil {
 		return 0, fmt.Errorf("model: %w", err)
@@ -47,25 +49,21 @@ const zeroCelsius = 273.15 // K
 
 // In checks that v fits the wanted unit and returns it in SI; a bare number counts
 // in the wanted unit itself.
-func (v Value) In(want Unit, spelled string) (float64, error) {
+func (v Value) In(want Wanted) (float64, error) {
 	if v.Bare {
 		v.SI *= want.Factor
 	} else if v.Dim != want.Dim {
-		return 0, fmt.Errorf("unit %s does not fit, %s is wanted", v.Spelled(), spell(spelled))
+		return 0, fmt.Errorf("unit %s does not fit, %s is wanted", v.Spelled(), cmp.Or(want.Spelled, "1"))
 	}
+
 	if math.IsNaN(v.SI) || math.IsInf(v.SI, 0) {
-		return 0, fmt.Errorf("%g %s is not a finite number", v.SI, spell(spelled))
+		return 0, fmt.Errorf("%g %s is not a finite number", v.SI, cmp.Or(want.Spelled, "1"))
 	}
 	return v.SI, nil
 }
 
 // Spelled is the unit of v as written, or that of its dimension.
-func (v Value) Spelled() string {
-	if v.unit != "" {
-		return v.unit
-	}
-	return v.Dim.String()
-}
+func (v Value) Spelled() string { return cmp.Or(v.unit, v.Dim.String()) }
 
 // factor is the size of the unit in which v was written.
 func (v Value) factor() float64 {
@@ -84,15 +82,8 @@ func (v Value) Like(base Value) (Value, bool) {
 			v.SI += zeroCelsius
 		}
 	}
-	return v, v.Dim == base.Dim || v.Bare || base.Bare
-}
 
-// spell is a unit as shown in messages: "" is "1".
-func spell(unit string) string {
-	if unit == "" {
-		return "1"
-	}
-	return unit
+	return v, v.Dim == base.Dim || v.Bare || base.Bare
 }
 
 const (
@@ -137,76 +128,69 @@ func (e *expr) take(operators string) byte {
 
 func (e *expr) skip(n int) { e.rest = strings.TrimLeft(e.rest[n:], " \t") }
 
-func (e *expr) sum(depth int) (Value, error) {
-	v, err := e.product(depth)
+func (e *expr) sum(depth int) (Value, error) { return e.chain("+-", e.product, Value.add, depth) }
+
+func (e *expr) product(depth int) (Value, error) { return e.chain("*/", e.sign, Value.times, depth) }
+
+// chain reads operands with operators between them, from the left to the right.
+func (e *expr) chain(operators string, operand func(int) (Value, error),
+	join func(v, w Value, inverse bool) (Value, error), depth int) (Value, error) {
+	v, err := operand(depth)
 	for err == nil {
-		op := e.take("+-")
+		op := e.take(operators)
 		if op == 0 {
 			break
 		}
 		var w Value
-		if w, err = e.product(depth); err != nil {
+		if w, err = operand(depth); err != nil {
 			break
 		}
 		if v.degC || w.degC {
-			return v, errCelsius
+			return v, errors.New("a temperature in degC cannot be calculated with; write it in K")
 		}
-		if v.Bare != w.Bare || v.Dim != w.Dim {
-			return v, fmt.Errorf("units %s and %s cannot be added", v.Spelled(), w.Spelled())
-		}
-		if op == '-' {
-			w.SI = -w.SI
-		}
-		v.SI += w.SI
+		v, err = join(v, w, op == operators[1])
 	}
+
 	return v, err
 }
 
-func (e *expr) product(depth int) (Value, error) {
-	v, err := e.sign(depth)
-	for err == nil {
-		op := e.take("*/")
-		if op == 0 {
-			break
-		}
-		var w Value
-		if w, err = e.sign(depth); err != nil {
-			break
-		}
-		v, err = v.times(w, op == '/')
+// add is v+w, or v-w.
+func (v Value) add(w Value, subtract bool) (Value, error) {
+	if v.Bare != w.Bare || v.Dim != w.Dim {
+		return v, fmt.Errorf("units %s and %s cannot be added", v.Spelled(), w.Spelled())
 	}
-	return v, err
+	if subtract {
+		w.SI = -w.SI
+	}
+	v.SI += w.SI
+	return v, nil
 }
 
 // times is v·w, or v/w.
 func (v Value) times(w Value, divide bool) (Value, error) {
-	if v.degC || w.degC {
-		return v, errCelsius
-	}
-	sign := 1
+	power := 1
 	if divide {
 		if w.SI == 0 {
-			return v, fmt.Errorf("division by zero")
+			return v, errors.New("division by zero")
 		}
-		sign = -1
+		power = -1
 		v.SI /= w.SI
 	} else {
 		v.SI *= w.SI
 	}
+
 	switch {
 	case w.Bare:
 	case v.Bare && !divide:
 		v.Dim, v.unit = w.Dim, w.unit
 	default:
 		v.unit = ""
-		for i := range v.Dim {
-			x := int(v.Dim[i]) + sign*int(w.Dim[i])
-			if x > maxExponent || x < -maxExponent {
-				return v, fmt.Errorf("the power of a unit is too large")
-			}
-			v.Dim[i] = int8(x)
+		var err error
+		if v.Dim, err = v.Dim.plus(w.Dim, power); err != nil {
+			return v, err
 		}
 	}
+
 	v.Bare = v.Bare && w.Bare
 	return v, nil
 }
@@ -232,6 +216,7 @@ func (e *expr) sign(depth int) (Value, error) {
 		}
 		return v, err
 	}
+
 	return e.atom(depth)
 }
 
@@ -252,14 +237,14 @@ func (e *expr) call(name string, depth int) (Value, error) {
 			err = fmt.Errorf("%s has no finite value there", name)
 		}
 	}
+
 	return v, err
 }
 
 // atom is a number with or without a unit, a parameter, pi, or a function.
 func (e *expr) atom(depth int) (Value, error) {
-	if n := nameLen(e.rest); n > 0 {
-		name := e.rest[:n]
-		e.skip(n)
+	if name := nameForm.FindString(e.rest); name != "" {
+		e.skip(len(name))
 		if v, ok := e.params[name]; ok {
 			return v, nil
 		}
@@ -271,126 +256,72 @@ func (e *expr) atom(depth int) (Value, error) {
 		}
 		return Value{}, &UnknownName{name}
 	}
-	n := numberLen(e.rest)
-	if n == 0 {
+
+	number := numberForm.FindString(e.rest)
+	if number == "" {
 		if e.rest == "" {
-			return Value{}, fmt.Errorf("a value is missing at the end")
+			return Value{}, errors.New("a value is missing at the end")
 		}
 		return Value{}, fmt.Errorf("a number or a name is wanted at %q", e.rest)
 	}
-	x, err := strconv.ParseFloat(e.rest[:n], 64)
+
+	x, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return Value{}, fmt.Errorf("%s is not a finite number", e.rest[:n])
+		return Value{}, fmt.Errorf("%s is not a finite number", number)
 	}
-	e.skip(n)
-	n = unitLen(e.rest)
-	if n == 0 {
+	e.skip(len(number))
+	return e.measured(x)
+}
+
+// measured is a number with the unit that follows it.
+func (e *expr) measured(x float64) (Value, error) {
+	n := atomLen(e.rest)
+	switch name := e.rest[:n]; {
+	case name == "degC" || name == "°C":
+		e.skip(n)
+		return Value{SI: x + zeroCelsius, Dim: Dim{4: 1}, unit: name, degC: true}, nil
+	case n == 0 && !strings.HasPrefix(e.rest, "1/min"):
 		return Value{SI: x, Bare: true}, nil
 	}
-	text := e.rest[:n]
-	if text == "degC" || text == "°C" {
-		e.skip(n)
-		return Value{SI: x + zeroCelsius, Dim: Dim{4: 1}, unit: text, degC: true}, nil
+
+	u, rest, _ := unitProduct(e.rest, false, 0)
+	for _, rpm := range perMinute {
+		if after, ok := strings.CutPrefix(e.rest, rpm); ok {
+			rest = after
+			u, _ = Parse(rpm)
+		}
 	}
-	u, err := Parse(text)
-	if err != nil {
+
+	text := e.rest[:len(e.rest)-len(rest)]
+	if refused := refusedPower(rest); rest == e.rest || refused > 0 {
+		text += rest[:max(refused, n+len(powerForm.FindString(e.rest[n:]))-len(text))]
 		return Value{}, fmt.Errorf("%q is not a known unit (products are written with *)", text)
 	}
-	e.skip(n)
+
+	e.skip(len(text))
 	return Value{SI: x * u.Factor, Dim: u.Dim, unit: text}, nil
 }
 
-var errCelsius = errors.New("a temperature in degC cannot be calculated with; write it in K")
+// refusedPower is the length of a joint at the start of rest and of the unit behind it, if that
+// has a power that Parse refuses: "/s^99" and "/s99" are no division by a parameter. 0 otherwise.
+func refusedPower(rest string) int {
+	join := len(joinForm.FindString(rest))
+	n := join + atomLen(rest[join:])
+	_, known := unitAtom(rest[join:n])
+	power := len(powerForm.FindString(rest[n:]))
+	if join == 0 || !known || power == 0 || strings.HasPrefix(rest[n+power:], "_") {
+		return 0
+	}
+	return n + power
+}
 
 // UnknownName is a name in an expression that is no parameter.
 type UnknownName struct{ Name string }
 
 func (u *UnknownName) Error() string { return fmt.Sprintf("%q is not a known parameter", u.Name) }
 
-// nameLen is the length of the name at the start of s: letters, digits and "_",
-// and "." between them; 0 if it does not start with a letter or "_".
-func nameLen(s string) int {
-	i := 0
-	for i < len(s) {
-		c := s[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
-		inside := i > 0 && (c >= '0' && c <= '9' || c == '.' && s[i-1] != '.' && i+1 < len(s))
-		if !letter && !inside {
-			break
-		}
-		i++
-	}
-	return i
-}
-
-// numberLen is the length of the decimal number at the start of s.
-func numberLen(s string) int {
-	digits := func(i int) int {
-		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-			i++
-		}
-		return i
-	}
-	i := digits(0)
-	n := i
-	if i < len(s) && s[i] == '.' {
-		i = digits(i + 1)
-		n = i - 1
-	}
-	if n == 0 {
-		return 0
-	}
-	if i < len(s) && (s[i] == 'e' || s[i] == 'E') {
-		j := i + 1
-		if j < len(s) && (s[j] == '+' || s[j] == '-') {
-			j++
-		}
-		if k := digits(j); k > j {
-			return k
-		}
-	}
-	return i
-}
-
-// unitLen is the length of the unit at the start of s. A "/" belongs to it only
-// if a unit follows without a blank: "100 rpm/2" and "3 m/r1" are divisions.
-func unitLen(s string) int {
-	if strings.HasPrefix(s, "1/min") {
-		return len("1/min")
-	}
-	n := atomLen(s)
-	if n == 0 {
-		return 0
-	}
-	n += powerLen(s[n:])
-	for n < len(s) {
-		join := 1
-		if strings.HasPrefix(s[n:], "·") {
-			join = len("·")
-		} else if s[n] != '.' && s[n] != '/' {
-			break
-		}
-		next := s[n+join:]
-		if strings.HasPrefix(next, "(") {
-			end := strings.IndexByte(next, ')')
-			if _, err := Parse(next[:end+1]); end < 0 || err != nil {
-				break
-			}
-			n += join + end + 1
-			continue
-		}
-		k := atomLen(next)
-		end := k + powerLen(next[k:])
-		if _, ok := unitAtom(next[:k]); !ok || strings.HasPrefix(next[end:], "_") {
-			break
-		}
-		n += join + end
-	}
-	return n
-}
-
-// powerLen is the length of the exponent at the start of s.
-func powerLen(s string) int {
-	_, rest := unitPower(s)
-	return len(s) - len(rest)
-}
+// A name is letters, digits and "_", and "." between them.
+var (
+	nameForm   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*`)
+	numberForm = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`)
+)

@@ -1,18 +1,8 @@
 package units
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 )
-
-// DidYouMean is ", did you mean ..." for the nearest of the names, if one is near.
-func DidYouMean(name string, names []string) string {
-	if n := Nearest(name, names); n != "" {
-		return fmt.Sprintf(", did you mean %q?", n)
-	}
-	return ""
-}
 
 // Meant is " (did you mean x?)" of the name that is near, or nothing where none is.
 func Meant(name string, known []string) string {
@@ -34,6 +24,7 @@ func Nearest(name string, known []string) string {
 			best, found = d, k
 		}
 	}
+
 	return found
 }
 
@@ -57,14 +48,12 @@ func Distance(a, b string) int {
 			d[j+1] = min(cost, d[j]+1, left+1)
 		}
 	}
+
 	return d[len(b)]
 }
 
 // IsName tells whether s is letters, digits and "_", not starting with a digit;
 // dotted allows several of these joined by ".".
 func IsName(s string, dotted bool) bool {
-	if s == "" || len(s) > 100 || nameLen(s) != len(s) {
-		return false
-	}
-	return dotted || !slices.Contains([]byte(s), '.')
+	return len(s) <= 100 && s != "" && nameForm.FindString(s) == s && (dotted || !strings.Contains(s, "."))
 }

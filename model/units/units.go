@@ -2,15 +2,19 @@
 // them, names, and the ports that carry a quantity in a unit. It does not know what a quantity is
 // for.
 //
-// Reading order: units.go (Unit), expr.go (Quantity: expressions), quantity.go (what unit is
-// wanted), port.go (Port), names.go (the nearest name).
+// Reading order: units.go (Unit, what unit is wanted, Port), expr.go (Quantity: expressions),
+// names.go (the nearest name).
 package units
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Unit is a unit of measure: value_SI = value·Factor.
@@ -28,32 +32,42 @@ type Dim [6]int8
 
 // String spells the dimension in base units: "kg.m2/s2"; "1" for a number.
 func (d Dim) String() string {
-	var over, under []string
+	var over []string
+	under := ""
 	for _, i := range [...]int{1, 0, 2, 3, 4, 5} {
 		name := [...]string{"m", "kg", "s", "A", "K", "cycle"}[i]
-		switch e := int(d[i]); {
-		case e == 1:
+		if e := max(d[i], -d[i]); e > 1 {
+			name += strconv.Itoa(int(e))
+		}
+		switch {
+		case d[i] > 0:
 			over = append(over, name)
-		case e > 1:
-			over = append(over, fmt.Sprint(name, e))
-		case e == -1:
-			under = append(under, name)
-		case e < -1:
-			under = append(under, fmt.Sprint(name, -e))
+		case d[i] < 0:
+			under += "/" + name
 		}
 	}
-	s := strings.Join(over, ".")
-	if s == "" {
-		s = "1"
-	}
-	if len(under) == 0 {
-		return s
-	}
-	return s + "/" + strings.Join(under, "/")
+
+	return cmp.Or(strings.Join(over, "."), "1") + under
 }
 
 // maxExponent bounds every exponent of a unit, so that products stay in int8.
 const maxExponent = 12
+
+// plus is the dimension of a product with e to the power n.
+func (d Dim) plus(e Dim, n int) (Dim, error) {
+	for i := range d {
+		x := int(d[i]) + n*int(e[i])
+		if x > maxExponent || x < -maxExponent {
+			return d, errors.New("a power of a unit is too large")
+		}
+		d[i] = int8(x)
+	}
+
+	return d, nil
+}
+
+// perMinute are spellings of rpm; they are no quotients.
+var perMinute = []string{"1/min", "U/min", "rev/min"}
 
 // Parse reads a unit such as "N.m.s/rad", "kg·m²", "bar", "rpm" or "N/bar".
 //
@@ -61,252 +75,178 @@ const maxExponent = 12
 // a group in parentheses; powers are written m2, m^2, m², s^-1. "" and "1" are a
 // bare number; "1/min" and "U/min" are revolutions per minute.
 func Parse(s string) (Unit, error) {
-	switch s {
-	case "", "-":
+	switch {
+	case s == "" || s == "-":
 		return Unit{Factor: 1, SI: "1"}, nil
-	case "1/min", "U/min", "rev/min":
+	case slices.Contains(perMinute, s):
 		return Parse("rpm")
-	}
-	if len(s) > 100 {
+	case len(s) > 100:
 		return Unit{}, fmt.Errorf("model: unit of %d characters is too long", len(s))
 	}
-	u, rest, err := unitProduct(s, 0)
-	if err == nil && rest != "" {
+
+	u, rest, err := unitProduct(s, true, 0)
+	if rest == "" {
+		return u, nil
+	}
+	if err == nil {
 		err = fmt.Errorf("unexpected %q", rest)
 	}
-	if err != nil {
-		return Unit{}, fmt.Errorf("model: unit %q: %w", s, err)
-	}
-	return u, nil
+	return Unit{}, fmt.Errorf("model: unit %q: %w", s, err)
 }
 
-// unitProduct reads factors up to the end or an unmatched ")".
-func unitProduct(s string, depth int) (Unit, string, error) {
-	u, s, err := unitFactor(s, depth)
-	for err == nil && s != "" && s[0] != ')' {
-		var f Unit
-		var divide bool
-		switch {
-		case s[0] == '/':
-			divide, s = true, s[1:]
-		case s[0] == '.':
-			s = s[1:]
-		case strings.HasPrefix(s, "·"):
-			s = s[len("·"):]
-		default:
-			return u, s, fmt.Errorf("unexpected %q", s)
+// Reason is the text of an error of this package without the name of its owner.
+func Reason(err error) string { return strings.TrimPrefix(err.Error(), "model: ") }
+
+// unitProduct reads the factors at the start of s that are units; the error says why what follows
+// them in rest is none. one: the number 1 is a factor, too.
+func unitProduct(s string, one bool, depth int) (u Unit, rest string, err error) {
+	u, rest, err = unitFactor(s, one, depth)
+	for err == nil {
+		join := joinForm.FindString(rest)
+		if join == "" {
+			break
 		}
-		if f, s, err = unitFactor(s, depth); err == nil {
-			u, err = u.times(f, divide)
+		f, after, wrong := unitFactor(rest[len(join):], one, depth)
+		if wrong == nil {
+			f, wrong = u.times(f, join == "/")
 		}
+		if wrong != nil || strings.HasPrefix(after, "_") { // m/s_x divides by s_x
+			return u, rest, wrong
+		}
+		u, rest = f, after
 	}
-	return u, s, err
+
+	return u, rest, err
 }
 
-// unitFactor reads an atom with its power, or a group in parentheses.
-func unitFactor(s string, depth int) (Unit, string, error) {
-	if strings.HasPrefix(s, "(") {
+// unitFactor reads a unit with its power, or a group in parentheses.
+func unitFactor(s string, one bool, depth int) (u Unit, rest string, err error) {
+	if group, ok := strings.CutPrefix(s, "("); ok {
 		if depth > 3 {
-			return Unit{}, s, fmt.Errorf("parentheses are nested too deeply")
+			return u, s, errors.New("parentheses are nested too deeply")
 		}
-		u, rest, err := unitProduct(s[1:], depth+1)
-		if err != nil {
-			return u, rest, err
+		u, rest, err = unitProduct(group, true, depth+1)
+		if after, ok := strings.CutPrefix(rest, ")"); ok && rest != group {
+			return u, after, nil
 		}
-		if !strings.HasPrefix(rest, ")") {
-			return u, rest, fmt.Errorf("a closing parenthesis is missing")
-		}
-		return u, rest[1:], nil
+		return u, s, cmp.Or(err, errors.New("a closing parenthesis is missing"))
 	}
+
 	name := s[:atomLen(s)]
-	if strings.HasPrefix(s, "1") {
+	if one && strings.HasPrefix(s, "1") {
 		name = "1"
 	}
 	u, ok := unitAtom(name)
 	if !ok {
 		return u, s, fmt.Errorf("%q is not a known unit", name)
 	}
-	p, rest := unitPower(s[len(name):])
-	if p == 0 || p > maxExponent || p < -maxExponent {
-		return u, rest, fmt.Errorf("power of %q is not 1 to %d", name, maxExponent)
+	rest = s[len(name):]
+	written := powerForm.FindString(rest)
+	if written == "" {
+		return u, rest, nil
 	}
-	v, err := u, error(nil)
-	if p != 1 {
-		v = Unit{Factor: math.Pow(u.Factor, float64(p)), SI: fmt.Sprint(u.SI, p)}
-		if p < 0 {
-			v.SI = fmt.Sprint(u.SI, "^", p)
-		}
-		if strings.ContainsAny(u.SI, "/.") {
-			return u, rest, fmt.Errorf("a power of %q is not supported", name)
-		}
-		for i := range u.Dim {
-			e := int(u.Dim[i]) * p
-			if e > maxExponent || e < -maxExponent {
-				return u, rest, fmt.Errorf("power of %q is too large", name)
-			}
-			v.Dim[i] = int8(e)
-		}
+	rest = rest[len(written):]
+	p, _ := strconv.Atoi(superscripts.Replace(strings.TrimPrefix(written, "^")))
+	switch {
+	case p == 0 || p > maxExponent || p < -maxExponent:
+		return u, s, fmt.Errorf("power of %q is not 1 to %d", name, maxExponent)
+	case p == 1:
+		return u, rest, nil
+	case strings.ContainsAny(u.SI, "/."):
+		return u, s, fmt.Errorf("a power of %q is not supported", name)
 	}
-	return v, rest, err
+
+	u.Factor = math.Pow(u.Factor, float64(p))
+	if p < 0 {
+		u.SI += "^"
+	}
+	u.SI += strconv.Itoa(p)
+	if u.Dim, err = (Dim{}).plus(u.Dim, p); err != nil {
+		return u, s, err
+	}
+	return u, rest, nil
 }
+
+// powerForm is an exponent: "2", "^-1", "²", "⁻¹".
+var (
+	joinForm     = regexp.MustCompile(`^[./·]`)
+	powerForm    = regexp.MustCompile(`^(\^-?[0-9]+|[0-9]+|⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)`)
+	superscripts = strings.NewReplacer("⁻", "-", "⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4",
+		"⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9")
+)
 
 // times is u·f, or u/f.
 func (u Unit) times(f Unit, divide bool) (Unit, error) {
-	sign, join := 1, "."
-	si := f.SI
+	power, join, si := 1, ".", f.SI
 	u.Factor *= f.Factor
 	if divide {
-		sign, join = -1, "/"
+		power, join = -1, "/"
 		u.Factor /= f.Factor * f.Factor
 		if strings.ContainsAny(si, "/.") {
 			si = "(" + si + ")"
 		}
 	}
+
 	u.SI += join + si
-	for i := range u.Dim {
-		e := int(u.Dim[i]) + sign*int(f.Dim[i])
-		if e > maxExponent || e < -maxExponent {
-			return u, fmt.Errorf("a power is too large")
-		}
-		u.Dim[i] = int8(e)
-	}
-	return u, nil
+	var err error
+	u.Dim, err = u.Dim.plus(f.Dim, power)
+	return u, err
 }
 
 // atomLen is the length in bytes of the unit name at the start of s.
 func atomLen(s string) int {
 	for i, r := range s {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '%' || r == '°' || r == 'µ' || r == 'μ') {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("%°µμ", r)) {
 			return i
 		}
 	}
+
 	return len(s)
 }
 
-// unitPower reads an exponent: "2", "^-1", "²", "⁻¹"; 1 if there is none, 0 if it
-// is not one.
-func unitPower(s string) (p int, rest string) {
-	caret := strings.HasPrefix(s, "^")
-	if caret {
-		s = s[1:]
-	}
-	sign, digits := 1, 0
-	for s != "" {
-		r, n := utf8.DecodeRuneInString(s)
-		d := strings.Index("0123456789", string(r))
-		if i := strings.Index("⁰¹²³⁴⁵⁶⁷⁸⁹", string(r)); i >= 0 && d < 0 {
-			d = utf8.RuneCountInString("⁰¹²³⁴⁵⁶⁷⁸⁹"[:i])
-		}
-		minus := digits == 0 && sign == 1 && (r == '⁻' || r == '-' && caret)
-		if d < 0 && !minus {
-			break
-		}
-		s = s[n:]
-		if minus {
-			sign = -1
-			continue
-		}
-		p, digits = min(10*p+d, 1000), digits+1
-	}
-	if digits == 0 && !caret && sign == 1 {
-		return 1, s
-	}
-	return sign * p, s
+// atoms are the units with a name of their own.
+var atoms = map[string]Unit{
+	"1": {1, Dim{}, "1"}, "%": {0.01, Dim{}, "1"},
+	"rad": {1, Dim{}, "rad"}, "deg": {math.Pi / 180, Dim{}, "rad"}, "°": {math.Pi / 180, Dim{}, "rad"},
+	"rpm": {math.Pi / 30, Dim{0, 0, -1}, "rad/s"}, "Hz": {1, Dim{0, 0, -1, 0, 0, 1}, "Hz"},
+
+	"s": {1, Dim{0, 0, 1}, "s"}, "ms": {1e-3, Dim{0, 0, 1}, "s"}, "ns": {1e-9, Dim{0, 0, 1}, "s"},
+	"us": {1e-6, Dim{0, 0, 1}, "s"}, "µs": {1e-6, Dim{0, 0, 1}, "s"}, "μs": {1e-6, Dim{0, 0, 1}, "s"},
+	"min": {60, Dim{0, 0, 1}, "s"}, "h": {3600, Dim{0, 0, 1}, "s"},
+
+	"m": {1, Dim{1}, "m"}, "mm": {1e-3, Dim{1}, "m"}, "cm": {1e-2, Dim{1}, "m"}, "km": {1e3, Dim{1}, "m"},
+	"um": {1e-6, Dim{1}, "m"}, "µm": {1e-6, Dim{1}, "m"}, "μm": {1e-6, Dim{1}, "m"},
+	"kmh": {1 / 3.6, Dim{1, 0, -1}, "m/s"}, "kph": {1 / 3.6, Dim{1, 0, -1}, "m/s"},
+	"mph": {0.44704, Dim{1, 0, -1}, "m/s"},
+
+	"kg": {1, Dim{0, 1}, "kg"}, "g": {1e-3, Dim{0, 1}, "kg"}, "t": {1e3, Dim{0, 1}, "kg"},
+
+	"Nm":  {1, Dim{2, 1, -2}, "N.m"},
+	"bar": {1e5, Dim{-1, 1, -2}, "Pa"}, "mbar": {1e2, Dim{-1, 1, -2}, "Pa"},
+	// Pounds at 9.80665 m/s² on square inches.
+	"psi": {0.45359237 * 9.80665 / (0.0254 * 0.0254), Dim{-1, 1, -2}, "Pa"},
 }
+
+// derived are the units that take prefixes.
+var (
+	derived = map[string]Dim{
+		"N": {1, 1, -2}, "Pa": {-1, 1, -2}, "J": {2, 1, -2}, "W": {2, 1, -3},
+		"A": {0, 0, 0, 1}, "V": {2, 1, -3, -1}, "K": {0, 0, 0, 0, 1},
+	}
+	prefixes = map[string]float64{"": 1, "m": 1e-3, "k": 1e3, "M": 1e6, "h": 1e2}
+)
 
 // unitAtom is a named unit with its prefix: "kN", "bar", "mm".
 func unitAtom(name string) (Unit, bool) {
-	u := func(factor float64, si string, dim ...int8) (Unit, bool) {
-		v := Unit{Factor: factor, SI: si}
-		copy(v.Dim[:], dim)
-		return v, true
+	if u, ok := atoms[name]; ok {
+		return u, true
 	}
-	switch name {
-	case "1":
-		return u(1, "1")
-	case "%":
-		return u(0.01, "1")
-	case "rad":
-		return u(1, "rad")
-	case "deg", "°":
-		return u(math.Pi/180, "rad")
-	case "rpm":
-		return u(math.Pi/30, "rad/s", 0, 0, -1)
-	case "Hz":
-		return u(1, "Hz", 0, 0, -1, 0, 0, 1)
-	case "s":
-		return u(1, "s", 0, 0, 1)
-	case "ms":
-		return u(1e-3, "s", 0, 0, 1)
-	case "us", "µs", "μs":
-		return u(1e-6, "s", 0, 0, 1)
-	case "ns":
-		return u(1e-9, "s", 0, 0, 1)
-	case "min":
-		return u(60, "s", 0, 0, 1)
-	case "h":
-		return u(3600, "s", 0, 0, 1)
-	case "m":
-		return u(1, "m", 1)
-	case "mm":
-		return u(1e-3, "m", 1)
-	case "cm":
-		return u(1e-2, "m", 1)
-	case "um", "µm", "μm":
-		return u(1e-6, "m", 1)
-	case "km":
-		return u(1e3, "m", 1)
-	case "kmh", "kph":
-		return u(1/3.6, "m/s", 1, 0, -1)
-	case "mph":
-		return u(0.44704, "m/s", 1, 0, -1)
-	case "kg":
-		return u(1, "kg", 0, 1)
-	case "g":
-		return u(1e-3, "kg", 0, 1)
-	case "t":
-		return u(1e3, "kg", 0, 1)
+	for si, dim := range derived {
+		if prefix, ok := strings.CutSuffix(name, si); ok && prefixes[prefix] > 0 {
+			return Unit{prefixes[prefix], dim, si}, true
+		}
 	}
-	return unitDerived(name)
-}
 
-// unitDerived holds force, pressure, energy, power, current, voltage and temperature.
-func unitDerived(name string) (Unit, bool) {
-	for _, d := range [...]struct {
-		si  string
-		dim Dim
-	}{
-		{"N", Dim{1, 1, -2}},
-		{"Pa", Dim{-1, 1, -2}},
-		{"J", Dim{2, 1, -2}},
-		{"W", Dim{2, 1, -3}},
-		{"A", Dim{0, 0, 0, 1}},
-		{"V", Dim{2, 1, -3, -1}},
-		{"K", Dim{0, 0, 0, 0, 1}},
-	} {
-		prefix, ok := strings.CutSuffix(name, d.si)
-		if !ok {
-			continue
-		}
-		for _, p := range [...]struct {
-			name   string
-			factor float64
-		}{{"", 1}, {"m", 1e-3}, {"k", 1e3}, {"M", 1e6}, {"h", 1e2}} {
-			if p.name == prefix {
-				return Unit{Factor: p.factor, Dim: d.dim, SI: d.si}, true
-			}
-		}
-	}
-	switch name {
-	case "bar":
-		return Unit{Factor: 1e5, Dim: Dim{-1, 1, -2}, SI: "Pa"}, true
-	case "mbar":
-		return Unit{Factor: 1e2, Dim: Dim{-1, 1, -2}, SI: "Pa"}, true
-	case "psi": // 0.45359237 kg at 9.80665 m/s² on (25.4 mm)²
-		return Unit{Factor: 0.45359237 * 9.80665 / (0.0254 * 0.0254), Dim: Dim{-1, 1, -2}, SI: "Pa"}, true
-	case "Nm":
-		return Unit{Factor: 1, Dim: Dim{2, 1, -2}, SI: "N.m"}, true
-	}
 	return Unit{}, false
 }
 
@@ -329,3 +269,51 @@ func Convert(from, to string) (factor float64, err error) {
 	}
 	return f.Factor / t.Factor, nil
 }
+
+// Wanted is the unit that a value is asked in; a bare number counts in it.
+type Wanted struct {
+	Unit
+	Spelled string
+}
+
+// Want is a known unit as wanted.
+func Want(spelled string) Wanted {
+	u, _ := Parse(spelled)
+	return Wanted{u, spelled}
+}
+
+// Format prints an SI value in the wanted unit.
+func (w Wanted) Format(si float64) string {
+	return Format(si/w.Factor, w.Spelled)
+}
+
+// Format prints "3 bar", and a bare number alone.
+func Format(x float64, unit string) string {
+	if cmp.Or(unit, "1") == "1" {
+		return fmt.Sprintf("%.9g", x)
+	}
+	return fmt.Sprintf("%.9g %s", x, unit)
+}
+
+// DropRounding drops what is rounding in a difference.
+func DropRounding(v float64) float64 {
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 9, 64), 64)
+	return short
+}
+
+// Port is a scalar at the border of a plant.
+type Port struct {
+	Name     string
+	Unit     string  // SI, spelled as Parse reads it; "1" for a bare number
+	Min, Max float64 // accepted range in Unit; ±Inf where there is none
+	Beyond   Beyond
+}
+
+// Beyond says what a signal carries of an output that is beyond what it can hold.
+type Beyond uint8
+
+const (
+	Border Beyond = iota // the end of its range: the output was not meant to go there
+	Rests                // the same, as meant: a timer that has run out
+	Wraps                // a counter: it goes on from the other end
+)

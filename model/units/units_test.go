@@ -170,6 +170,8 @@ func TestQuantityRefuses(t *testing.T) {
 		{"nan", "m", `"nan" is not a known parameter`},
 		{"inf", "m", `"inf" is not a known parameter`},
 		{"0x10", "m", "is not a known unit"},
+		{"3 m/s^99", "m/s", `"m/s^99" is not a known unit`},
+		{"3 m/s99", "m", `"m/s99" is not a known unit`},
 		{"1e400", "m", "1e400 is not a finite number"},
 		{"1e300*1e300", "m", "not a finite number"},
 		{"bad", "m", "not a finite number"},
@@ -178,7 +180,7 @@ func TestQuantityRefuses(t *testing.T) {
 		{strings.Repeat("1+", 600) + "1", "m", "longer than 1000"},
 		{"1", "nothing", `"nothing"`},
 	} {
-		v, err := Quantity(c.text, c.unit, map[string]float64{"bad": math.NaN()})
+		v, err := Quantity(c.text, c.unit, map[string]float64{"bad": math.NaN(), "s99": 2})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.20q in %s: %v, %v; want an error with %q", c.text, c.unit, v, err, c.want)
 		}

@@ -9,7 +9,7 @@ import (
 	"lockstep/rt/bench/benchtest"
 )
 
-func TestMistakesInProtectionAndMessagesAreNamedWithTheirPlace(t *testing.T) {
+func TestErrorsOfProtectionsAndMessagesHaveAPosition(t *testing.T) {
 	for _, c := range []struct{ old, new, at, want string }{
 		{"profile: e2e-2", "profile: e2e-3", "e2e-3", `"e2e-3"`},
 		{"profile: e2e-2, ", "", "{data_ids", "frame Torque: protect: the profile is missing"},
@@ -26,10 +26,10 @@ func TestMistakesInProtectionAndMessagesAreNamedWithTheirPlace(t *testing.T) {
 		{"on_error: safe", "on_error: sage", "sage\n", `"sage" is unknown (did you mean safe?); known are hold, safe`},
 		{"[0xFFF, 4000-4094]", "[4096]", "pressure_C4: [", "4095"},
 		{"mode: running", "mode: run", "mode: run", `"run"`},
-		{"data_ids: [0,", "data_id: 3, data_ids: [0,", "[0, 1, 2", "data_ids: data_id is given, too"},
+		{"data_ids: [0,", "data_id: 3, data_ids: [0,", "[0, 1, 2", "data_ids: expected one of data_id and data_ids, got both"},
 		{"protect: [{profile: crc8, poly: 0x1D, init: 0xFF, xor_out: 0xFF, counter: counter_P1, checksum: \"56|8\"}]", "protect: []", "[]", "the list is empty"},
-		{"period: 0.1 s}, torque", "period: 0.1 s, sine: {frequency: 1 Hz}}, torque", "{table: [[0 s", "one of a table, a sine and a formula, not two"},
-		{"frequency: 2 Hz}", "frequency: 2 Hz}, period: 3 s", "{sine", "a sine has no period: its frequency says it"},
+		{"period: 0.1 s}, torque", "period: 0.1 s, sine: {frequency: 1 Hz}}, torque", "{table: [[0 s", "expected one of table, sine and formula, got several"},
+		{"frequency: 2 Hz}", "frequency: 2 Hz}, period: 3 s", "{sine", "a sine has no key period; give its frequency"},
 		{"on_timeout: {substitute: {clutch1.pressure: 3 bar}}", "on_timeout: {}", "TCU_Pressure_1:\n", "on_timeout"},
 		{"timeout: 40 ms", "timeout: 0 s", "TCU_Pressure_1:\n", "timeout"},
 		{"[0.1 s, 200]", "[0.1 s, 20 %]", "[0.1 s, 20", `table: "20 %" is not a bare number, in the signal's unit`},
@@ -39,7 +39,7 @@ func TestMistakesInProtectionAndMessagesAreNamedWithTheirPlace(t *testing.T) {
 		{"{sine: {mean: 10, amplitude: 5, frequency: 2 Hz}}", "{formula: 9000*t, period: 1 s}", "torque: {formula", "torque"},
 		{"mean: 10,", "mean: 10 %,", "10 %", `sine: mean: "10 %" is not a bare number`},
 		{"[0.1 s, 200]", "[0.1 s]", "[0.1 s]", "a row is [time, value], got 1 numbers"},
-		{"period: 0.1 s}", "period: 0.05 s}", "{table: [[0 s", "the period, 0.05 s, is shorter than the course, 0.1 s"},
+		{"period: 0.1 s}", "period: 0.05 s}", "{table: [[0 s", "the period, 0.05 s, is shorter than the waveform, 0.1 s"},
 		{"[0.1 s, 200]", "[0.1 s, 9000]", "speed: {table", "9000 rpm"},
 		{"frequency: 2 Hz", "frequency: 0 Hz", "{mean", "sine: a frequency of 0 Hz"},
 		{"Slow: {cycle: 20 ms}", "Slow: {}", "Slow: {}", "0 ms"},

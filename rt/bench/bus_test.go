@@ -9,35 +9,35 @@ import (
 
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/io/yamlfile"
 	"lockstep/rt/bench/benchtest"
 )
 
-func TestDatabaseSaysHowAFrameIsSentWhereTheFileDoesNot(t *testing.T) {
+func TestDatabaseGivesTheDefaultsOfSending(t *testing.T) {
 	msg := messages.Message{Name: "M", SendType: "OnChange", CycleNs: 100e6, DelayNs: 7e6, FastNs: 21e6, Repeats: 3}
 	for _, c := range []struct {
-		f    Frame
+		file sigmap.Sending
+		sent bool // the file says how
 		kind string
 		want sigmap.Sending
 	}{
-		{Frame{Repeats: -1}, "OnChange", sigmap.Sending{Send: sigmap.OnChange, GapNs: 10e6, Repeats: 3, EveryNs: 25e6}},
-		{Frame{Repeats: 0, GapNs: 20e6}, "spontan", sigmap.Sending{Send: sigmap.OnChange, GapNs: 20e6, EveryNs: 25e6}},
-		{Frame{Repeats: -1, CycleNs: 50e6}, "OnChange", sigmap.Sending{CycleNs: 50e6}},
-		{Frame{Repeats: -1, CycleNs: 50e6}, "CyclicAndSpontaneous", sigmap.Sending{Send: sigmap.Both, CycleNs: 50e6, GapNs: 10e6, Repeats: 3, EveryNs: 25e6}},
-		{Frame{Repeats: -1}, "Cyclic", sigmap.Sending{CycleNs: 100e6}},
-		{Frame{Repeats: -1}, "CyclicIfActive", sigmap.Sending{CycleNs: 100e6}},
-		{Frame{Repeats: -1}, "", sigmap.Sending{CycleNs: 100e6}},
-		{Frame{Repeats: 1, Sent: true}, "OnChange", sigmap.Sending{CycleNs: 100e6, Repeats: 1}}, // send: cyclic; Bind refuses the rest
-		{Frame{Repeats: 2, Sent: true, Send: sigmap.Both}, "Cyclic", sigmap.Sending{Send: sigmap.Both, CycleNs: 100e6, GapNs: 10e6, Repeats: 2, EveryNs: 25e6}},
+		{sigmap.Sending{Repeats: -1}, false, "OnChange", sigmap.Sending{Send: sigmap.OnChange, GapNs: 10e6, Repeats: 3, EveryNs: 25e6}},
+		{sigmap.Sending{Repeats: 0, GapNs: 20e6}, false, "spontan", sigmap.Sending{Send: sigmap.OnChange, GapNs: 20e6, EveryNs: 25e6}},
+		{sigmap.Sending{Repeats: -1, CycleNs: 50e6}, false, "OnChange", sigmap.Sending{CycleNs: 50e6}},
+		{sigmap.Sending{Repeats: -1, CycleNs: 50e6}, false, "CyclicAndSpontaneous", sigmap.Sending{Send: sigmap.Both, CycleNs: 50e6, GapNs: 10e6, Repeats: 3, EveryNs: 25e6}},
+		{sigmap.Sending{Repeats: -1}, false, "Cyclic", sigmap.Sending{CycleNs: 100e6}},
+		{sigmap.Sending{Repeats: -1}, false, "CyclicIfActive", sigmap.Sending{CycleNs: 100e6}},
+		{sigmap.Sending{Repeats: -1}, false, "", sigmap.Sending{CycleNs: 100e6}},
+		{sigmap.Sending{Repeats: 1}, true, "OnChange", sigmap.Sending{CycleNs: 100e6, Repeats: 1}}, // send: cyclic; Bind refuses the rest
+		{sigmap.Sending{Repeats: 2, Send: sigmap.Both}, true, "Cyclic", sigmap.Sending{Send: sigmap.Both, CycleNs: 100e6, GapNs: 10e6, Repeats: 2, EveryNs: 25e6}},
 	} {
-		c.f.Message.Text, c.want.Message, msg.SendType = "M", "M", c.kind
-		got := c.f.sending(&messages.Database{Messages: []messages.Message{msg}}, 5e6)
+		c.file.Message, c.want.Message, msg.SendType = "M", "M", c.kind
+		got := (&Frame{Sending: c.file, Sent: c.sent}).sending(&messages.Database{Messages: []messages.Message{msg}}, 5e6)
 		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
 			t.Errorf("%q: %+v, want %+v", c.kind, got, c.want)
 		}
 	}
 	msg.CycleNs, msg.SendType = 0, "CyclicAndOnChange"
-	if got := (&Frame{Message: yamlfile.Scalar{Text: "M"}}).sending(&messages.Database{Messages: []messages.Message{msg}}, 5e6); got.Send != sigmap.OnChange {
+	if got := (&Frame{Sending: sigmap.Sending{Message: "M"}}).sending(&messages.Database{Messages: []messages.Message{msg}}, 5e6); got.Send != sigmap.OnChange {
 		t.Errorf("both without a cycle is sent %v, want on change", got.Send)
 	}
 }
@@ -61,7 +61,7 @@ func TestRecoveryIsDeclaredPerBus(t *testing.T) {
 		switch {
 		case want >= 0 && (err != nil || b.Buses[0].RestartNs != want):
 			t.Errorf("%s: %v", text, err)
-		case want < 0 && (err == nil || !strings.Contains(err.Error(), "recover: \""+text+"\" is none of: wait, restart after T (T: 10 ms to 3600 s)") || !strings.HasPrefix(err.Error(), "bench.yaml:")):
+		case want < 0 && (err == nil || !strings.Contains(err.Error(), "recover: \""+text+"\" is not one of: wait, restart after T (T: 10 ms to 3600 s)") || !strings.HasPrefix(err.Error(), "bench.yaml:")):
 			t.Errorf("%s: %v", text, err)
 		}
 	}

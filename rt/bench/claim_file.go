@@ -1,11 +1,11 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"lockstep/io/can"
 	"lockstep/io/j1939"
@@ -14,136 +14,129 @@ import (
 	"lockstep/model/units"
 )
 
-// J1939 is what a bench file says of the addresses from which it sends.
+// J1939 is the section of a bench file with the addresses that the bench claims.
 type J1939 struct {
-	Lost      string // "stop", "safe" or "continue": when another node takes one away
+	Lost      string // reaction to a lost address: "stop", "safe" or "continue"
 	Addresses []Address
 }
 
-// Address is a source address and the NAME that it is claimed for.
+// Address is a source address with the NAME that claims it.
 type Address struct {
 	At      yamlfile.Scalar
 	Address uint8
 	Name    j1939.Name
 }
 
-func readJ1939(r *yamlfile.Reader, n ast.Node, what string) *J1939 {
-	v := &J1939{Lost: "stop"}
-	r.Mapping(n, what, []yamlfile.Key{
-		{Name: "lost", Read: func(n ast.Node) { v.Lost = r.Choice(n, what+": lost", "stop", "safe", "continue") }},
-		{Name: "addresses", Read: func(n ast.Node) {
-			for _, e := range r.Entries(n, what+": addresses") {
-				v.Addresses = append(v.Addresses, readAddress(r, e, what, v.Addresses))
-			}
-		}},
-	})
+func readJ1939(r *yamlfile.Reader, f yamlfile.Field, what string) *J1939 {
+	s := r.Section(f, what, "lost", "addresses")
+	v := &J1939{Lost: cmp.Or(r.Choice(s["lost"], what+": lost", "stop", "safe", "continue"), "stop")}
+	for _, a := range r.FieldsOf(s["addresses"], what+": addresses") {
+		v.Addresses = append(v.Addresses, readAddress(r, a, what, v.Addresses))
+	}
 	if len(v.Addresses) == 0 {
-		r.Fail(n, "%s: no address is named (addresses: {0x00: {function: engine, identity: 1}})", what)
+		r.Fail(f, "%s: no address is named (addresses: {0x00: {function: engine, identity: 1}})", what)
 	}
 	return v
 }
 
-// readAddress reads ADDRESS: {function, identity, ...}; others are those before it.
-func readAddress(r *yamlfile.Reader, e *ast.MappingValueNode, what string, others []Address) Address {
-	a := Address{At: yamlfile.KeyScalar(e)}
-	number, err := strconv.ParseUint(a.At.Text, 0, 8)
+// readAddress reads ADDRESS: {function, identity, ...}; others are the addresses before it.
+func readAddress(r *yamlfile.Reader, f yamlfile.Field, what string, others []Address) Address {
+	a := Address{At: f.KeyScalar()}
+	number, err := strconv.ParseUint(f.Key, 0, 8)
 	if err != nil || number >= j1939.Null {
-		r.Fail(e.Key, "%s: %q is not an address from 0 to 253 (0x00 to 0xFD)", what, a.At.Text)
+		r.FailAt(f.KeyAt, "%s: %q is not an address from 0 to 253 (0x00 to 0xFD)", what, f.Key)
 	}
 	a.Address = uint8(number)
-	var f j1939.Fields
-	what = fmt.Sprintf("%s: address %s", what, a.At.Text)
-	part := func(name string, assign func(int), most int) yamlfile.Key {
-		return yamlfile.Key{Name: name, Read: func(n ast.Node) {
-			v := 0
-			r.StoreInteger(&v, what+": "+name, 0, most)(n)
-			assign(v)
-		}}
+	what = fmt.Sprintf("%s: address %s", what, f.Key)
+	var keys []string
+	for _, p := range j1939.Parts() {
+		keys = append(keys, p.Key)
 	}
-	r.Mapping(e.Value, what, []yamlfile.Key{
-		{Name: "function", Read: func(n ast.Node) { f.Function = readFunction(r, n, what) }},
-		part("identity", func(v int) { f.Identity = uint32(v) }, 1<<21-1),
-		part("manufacturer", func(v int) { f.Manufacturer = uint16(v) }, 1<<11-1),
-		part("function_instance", func(v int) { f.FunctionInstance = uint8(v) }, 31),
-		part("ecu_instance", func(v int) { f.ECUInstance = uint8(v) }, 7),
-		part("vehicle_system", func(v int) { f.VehicleSystem = uint8(v) }, 127),
-		part("system_instance", func(v int) { f.SystemInstance = uint8(v) }, 15),
-		part("industry_group", func(v int) { f.IndustryGroup = uint8(v) }, 7),
-	})
-	if r.Err != nil {
-		return a
+	s := r.Section(f, what, keys...)
+	for _, p := range j1939.Parts() {
+		v := 0
+		if p.Key == "function" {
+			v = readFunction(r, s[p.Key], what)
+		} else {
+			v = r.Integer(s[p.Key], what+": "+p.Key, 0, p.Max())
+		}
+
+		a.Name |= j1939.Name(v) << p.Shift
 	}
-	a.Name, _ = f.Name() // every part is within its bits
+
 	for _, o := range others {
 		switch {
 		case o.Address == a.Address:
-			r.Fail(e.Key, "%s is given twice, at line %d too", what, o.At.Line)
+			r.FailAt(f.KeyAt, "%s is used twice, first in line %d", what, o.At.Line)
 		case o.Name == a.Name:
-			r.Fail(e.Key, "%s: address %s has the same NAME, %v; give it another identity", what, o.At.Text, o.Name)
+			r.FailAt(f.KeyAt, "%s: address %s has the same NAME, %v; give it another identity", what, o.At.Text, o.Name)
 		}
 	}
+
 	return a
 }
 
-// readFunction reads a function of a NAME: a word, or its number.
-func readFunction(r *yamlfile.Reader, n ast.Node, what string) uint8 {
-	w := r.Scalar(n, what+": function")
+// readFunction reads the function of a NAME: its name or its number.
+func readFunction(r *yamlfile.Reader, f yamlfile.Field, what string) int {
+	w := r.Scalar(f, what+": function")
 	var words []string
-	for _, f := range j1939.Functions() {
-		if f.Word == w.Text {
-			return f.Value
+	for _, known := range j1939.Functions() {
+		if known.Name == w.Text {
+			return int(known.Value)
 		}
-		words = append(words, f.Word)
+		words = append(words, known.Name)
 	}
+
 	v, err := strconv.ParseUint(w.Text, 0, 8)
-	if r.Err == nil && err != nil {
-		r.Fail(n, "%s: function: %q is neither a number from 0 to 255 nor one of %s%s", what, w.Text, strings.Join(words, ", "), units.Meant(w.Text, words))
+	if err != nil {
+		r.Fail(f, "%s: function: %q is neither a number from 0 to 255 nor one of %s%s",
+			what, w.Text, strings.Join(words, ", "), units.Meant(w.Text, words))
 	}
-	return uint8(v)
+
+	return int(v)
 }
 
-// addresses checks that each message sent has a source address that is claimed, and
-// that each address claimed is that of a message.
-func (b *Bench) addresses(bus *Bus, m *sigmap.Map) error {
+// checkAddresses checks that the source address of each sent message is claimed, and that
+// each claimed address is the source of a message.
+func (b *Bench) checkAddresses(bus *Bus, m *sigmap.Map) error {
 	if bus.J1939 == nil {
 		return nil
 	}
 	sends := map[uint8]bool{}
 	for i := range m.Tx {
-		id := j1939.ParseID(m.Tx[i].ID)
+		id, at := j1939.ParseID(m.Tx[i].ID), bus.positions[sigmap.Place{List: sigmap.InSendings, Index: i}]
 		if m.Tx[i].ID&can.EFF == 0 {
-			return b.Errorf(bus.Frames[i].Message, "bus %q: message %s has 11 bits of identifier: it is none of J1939's", bus.Name.Text, m.Tx[i].Name)
+			return b.Errorf(at, "bus %q: message %s has an identifier of 11 bits and is not a message of J1939",
+				bus.Name.Text, m.Tx[i].Name)
 		}
-		if bus.J1939.find(id.Source) < 0 {
-			return b.Errorf(bus.Frames[i].Message, "bus %q: nobody claims 0x%02X, from which message %s is sent; add it to j1939: addresses, or leave j1939 out: nothing is claimed then",
+
+		if !slices.ContainsFunc(bus.J1939.Addresses, func(a Address) bool { return a.Address == id.Source }) {
+			return b.Errorf(at, "bus %q: no address 0x%02X is claimed, but message %s is sent from it; "+
+				"add it to j1939: addresses, or remove j1939 to claim no address",
 				bus.Name.Text, id.Source, m.Tx[i].Name)
 		}
+
 		sends[id.Source] = true
 	}
+
 	for _, a := range bus.J1939.Addresses {
 		if !sends[a.Address] {
 			return b.Errorf(a.At, "bus %q: no message is sent from address %s", bus.Name.Text, a.At.Text)
 		}
 	}
+
 	return nil
 }
 
-// AddressesText says which addresses a bus claims, one per line.
-func (j *J1939) AddressesText() (text string) {
+// DescribeAddresses lists the addresses that a bus claims, one per line.
+func (j *J1939) DescribeAddresses() (text string) {
 	if j == nil {
 		return ""
 	}
 	for _, a := range j.Addresses {
-		text += fmt.Sprintf("  address 0x%02X is claimed for NAME %v (%s); when it is lost: %s\n", a.Address, a.Name, a.Name.About(), j.Lost)
+		text += fmt.Sprintf("  address 0x%02X is claimed for NAME %v (%s); when it is lost: %s\n",
+			a.Address, a.Name, a.Name.Describe(), j.Lost)
 	}
-	return text
-}
 
-func (j *J1939) find(address uint8) int {
-	for i, a := range j.Addresses {
-		if a.Address == address {
-			return i
-		}
-	}
-	return -1
+	return text
 }

@@ -28,20 +28,20 @@ func truckBench(t *testing.T, old, new string) (string, error) {
 	return text, err
 }
 
-func TestMistakesInAddressesAreNamedWithTheirPlace(t *testing.T) {
+func TestErrorsOfAddressesHaveAPosition(t *testing.T) {
 	const engine = "0x00: {function: engine, identity: 1}"
 	for _, c := range []struct{ old, new, at, want string }{
 		{engine, "0xFE: {identity: 1}", "0xFE", `bus "drive": j1939: "0xFE" is not an address from 0 to 253 (0x00 to 0xFD)`},
 		{engine, "-1: {identity: 1}", "-1:", `"-1" is not an address`},
 		{engine, "engine: {identity: 1}", "engine: {identity", `"engine" is not an address`},
-		{engine, "5: {identity: 1}", "0x05: {function: shift", "address 0x05 is given twice, at line"},
+		{engine, "5: {identity: 1}", "0x05: {function: shift", "address 0x05 is used twice, first in line"},
 		{engine, "0: {function: shift_console, identity: 2}", "0x05: {function: shift", "address 0 has the same NAME, 0000050000000002; give it another identity"},
 		{engine, "0x00: {function: engin, identity: 1}", "engin,", `function: "engin" is neither a number from 0 to 255 nor one of engine, transmission, shift_console`},
 		{engine, "0x00: {function: 256, identity: 1}", "256,", `function: "256" is neither a number from 0 to 255`},
 		{engine, "0x00: {identity: 2097152}", "2097152", `identity: "2097152" is not a whole number from 0 to 2097151`},
 		{engine, "0x00: {manufacturer: 2048}", "2048", "from 0 to 2047"},
 		{engine, "0x00: {identty: 1}", "identty", `unknown key "identty" (did you mean identity?)`},
-		{engine, "0x01: {function: engine, identity: 1}", "EEC1: {cycle", "nobody claims 0x00, from which message EEC1 is sent; add it to j1939: addresses, or leave j1939 out"},
+		{engine, "0x01: {function: engine, identity: 1}", "EEC1: {cycle", "no address 0x00 is claimed, but message EEC1 is sent from it; add it to j1939: addresses, or remove j1939"},
 		{engine, engine + "\n        0x21: {identity: 9}", "0x21:", "no message is sent from address 0x21"},
 		{"lost: stop ", "lost: stopp ", "stopp", `lost: "stopp" is unknown (did you mean stop?); known are stop, safe, continue`},
 		{"      lost: stop ", "      loost: stop ", "loost", `unknown key "loost" (did you mean lost?)`},

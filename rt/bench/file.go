@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/io/can"
 	"lockstep/io/yamlfile"
 	"lockstep/model/plantfile"
@@ -27,58 +25,54 @@ import (
 	"lockstep/sched"
 )
 
-// Bench is a bench file: which plant runs at which period, on which buses, with
-// which signal at which port. Load fills it; nothing is resolved yet.
+// Bench is the content of a bench file: plant, period, buses, and the signals of its ports.
+// Load fills it without resolving names; Prepare resolves them.
 type Bench struct {
 	File     string // the file's name as given; errors start with it
 	Name     string
 	About    string          // one sentence for the listing
-	Plant    yamlfile.Scalar // an embedded plant, or a file beside this one
-	PeriodNs int64           // grid, ns; 100 µs to 10 s
+	Plant    yamlfile.Scalar // name of an embedded plant, or of a file in the folder of the bench file
+	PeriodNs int64           // period of the grid, ns; 100 µs to 10 s
 	Scheme   string          // "papers" (one event per tick, the rest in the lag buffer) or "complete"
 	Timer    string          // sched.Timerfd or sched.Nanosleep
-	SpinNs   int64           // how long before a grid point the loop wakes up and spins, ns; 0: it does not
-	CPU      int             // of the loop; -1: chosen at the start
-	Priority int             // SCHED_FIFO, 1 to 99
-	Deadline bool            // SCHED_DEADLINE instead
+	SpinNs   int64           // time before a grid point at which the loop wakes up and spins, ns; 0: no spinning
+	CPU      int             // CPU of the loop; -1: chosen at the start
+	Priority int             // priority of SCHED_FIFO, 1 to 99
+	Deadline bool            // SCHED_DEADLINE instead of SCHED_FIFO
 	Overrun  rt.Overrun
-	BudgetNs int64 // by when a tick's frames are out, ns after it was due; 0: half the period, and not checked before the start
-	WatchNs  int64 // for how long no tick may come before the target is ended, ns
+	// Budget of a tick: its frames must be sent so many ns after it was due; 0: half the period, and
+	// no check before the start.
+	BudgetNs int64
+	WatchNs  int64 // longest time without a tick before the watchdog ends the target, ns
 	Safe     SafeState
 	End      Ends
 	Unit     yamlfile.Scalar // virtual control unit to try the bench with; "" none
-	Settings []ecu.Setting   // of that one
+	Settings []ecu.Setting   // parameters of the virtual control unit
 	Engine   yamlfile.Scalar // output shown as engine speed; "" none
 	Wheel    yamlfile.Scalar // output shown as wheel speed; Engine/Wheel is the overall ratio
 	Buses    []Bus
 
-	// Files holds what was read of the files it names: who attaches to a run, and who
-	// replays one, has them as they were when it began.
+	// Files holds the content of the files that the bench names, as read at the start of the run:
+	// attach and replay use the same content.
 	Files map[string]FileContent
 
-	text  []byte           // the file itself
-	dir   string           // where plant and databases are looked for first; "" for an embedded bench
-	draft *plantfile.Draft // the plant, parsed before; nil: it is read
+	text  []byte           // content of the bench file
+	dir   string           // folder searched first for plant and databases; "" for an embedded bench
+	draft *plantfile.Draft // plant set by SetPlant; nil: read from its file
 }
 
-// FileContent is a file as it was when it was read.
+// FileContent is the content of a file at the time of reading.
 type FileContent struct {
-	Shown string // how errors call it
+	Shown string // name of the file in errors
 	Data  []byte
 }
 
 // Load reads a bench: the file of that name if there is one, the embedded bench
 // otherwise. Errors are "FILE:LINE:COL: bench: ...".
 func Load(name string) (*Bench, error) {
-	file, data, err := ReadAny(name)
+	file, data, _, err := ReadKind("bench", name, "bench", "plant") // Parse reports what a plant lacks to be a bench
 	if err != nil {
 		return nil, err
-	}
-	if FileKind(file, data) == "scenario" {
-		return nil, &KindError{name, "scenario", fmt.Errorf("bench: %s is a scenario: name the bench, and this with -scenario %s", name, name)}
-	}
-	if FileKind(file, data) == "sweep" {
-		return nil, &KindError{name, "sweep", fmt.Errorf("bench: %s is a sweep: lockstep sweep %s", name, name)}
 	}
 	dir := ""
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
@@ -87,37 +81,46 @@ func Load(name string) (*Bench, error) {
 	return Parse(file, dir, data)
 }
 
-// NotFoundError says that there is no file of a name, and nothing embedded.
-type NotFoundError struct {
-	Name string // as it was written
-	text string
+// NotFoundError is the error for a name of neither a file nor an embedded file.
+type NotFoundError struct{ Name string } // name as written
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("no file %s, and no embedded file of that name%s; `lockstep plants` lists the embedded files",
+		e.Name, units.Meant(e.Name, plants.Names()))
 }
 
-func (e *NotFoundError) Error() string { return e.text }
-
-// ReadAny reads the file called name if there is one, else the embedded file of
-// that name; file is how errors should call it.
+// ReadAny reads the file called name if it exists, else the embedded file of that name; file
+// is its name for errors.
 func ReadAny(name string) (file string, data []byte, err error) {
-	data, err = readFile(name)
-	if err == nil {
+	if file, data, err = readNamed(name, name); err != nil {
+		err = fmt.Errorf("bench: %w", err)
+	}
+	return file, data, err
+}
+
+// readNamed reads the file at path if it exists, else the embedded file called name.
+func readNamed(path, name string) (file string, data []byte, err error) {
+	data, err = readFile(path)
+	folder := errors.Is(err, syscall.EISDIR)
+	if !folder && !errors.Is(err, fs.ErrNotExist) {
+		return path, data, err
+	}
+	if data, err = plants.Read(name); err == nil {
+		if filepath.Ext(name) == "" {
+			name += ".yaml"
+		}
 		return name, data, nil
 	}
-	folder := errors.Is(err, syscall.EISDIR)
-	if !errors.Is(err, fs.ErrNotExist) && !folder {
-		return "", nil, fmt.Errorf("bench: %w", err)
+
+	if folder {
+		return "", nil, fmt.Errorf("%s %w", name, syscall.EISDIR)
 	}
-	if file, data, err = readEmbedded(name); err != nil {
-		if folder {
-			return "", nil, fmt.Errorf("bench: %s %w", name, syscall.EISDIR)
-		}
-		return "", nil, &NotFoundError{name, fmt.Sprintf("bench: no file %s, and nothing embedded of that name%s; `lockstep plants` lists what is",
-			name, units.Meant(name, EmbeddedNames()))}
-	}
-	return file, data, nil
+
+	return "", nil, &NotFoundError{name}
 }
 
-// What is read at most, bytes: of a plant, bench or database, and of a file of
-// inputs, which has ten million rows then.
+// Size limits, bytes: maxText of a plant, bench or database; MaxInputs of a file of inputs,
+// enough for ten million rows.
 const (
 	maxText   = 16 << 20
 	MaxInputs = 1 << 30
@@ -131,231 +134,196 @@ func readFile(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(LimitReader(f, maxText))
-	if err != nil {
-		var path *fs.PathError
-		if !errors.As(err, &path) {
-			err = fmt.Errorf("%s: %w", name, err)
-		}
-		return nil, err
+	if errors.Is(err, ErrTooLarge) {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	return bytes.TrimPrefix(data, []byte(ByteOrderMark)), nil
+	return bytes.TrimPrefix(data, []byte(ByteOrderMark)), err
 }
 
 // ByteOrderMark is the byte order mark that some editors put before UTF-8.
 const ByteOrderMark = "\uFEFF"
 
 // LimitReader returns a reader of at most left bytes of r; after them it fails with ErrTooLarge.
-func LimitReader(r io.Reader, left int64) io.Reader { return &limited{r: r, left: left} }
-
-// limited reads up to left bytes; more is an error.
-type limited struct {
-	r    io.Reader
-	left int64
+func LimitReader(r io.Reader, left int64) io.Reader {
+	return &limitedReader{io.LimitedReader{R: r, N: left}}
 }
 
-// ErrTooLarge says that a file has more bytes than any of its kind.
-var ErrTooLarge = errors.New("too large: no file of this kind has so many bytes")
+type limitedReader struct{ io.LimitedReader }
 
-func (b *limited) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+// ErrTooLarge is the error for a file above its size limit.
+var ErrTooLarge = errors.New("the file is too large for its kind")
+
+func (b *limitedReader) Read(p []byte) (int, error) {
+	if b.N <= 0 {
 		return 0, ErrTooLarge
 	}
-	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
+	return b.LimitedReader.Read(p)
 }
 
-// readEmbedded reads an embedded file; file is its full name.
-func readEmbedded(name string) (file string, data []byte, err error) {
-	data, err = plants.Read(name)
-	if filepath.Ext(name) == "" {
-		name += ".yaml"
-	}
-	return name, data, err
-}
-
-// EmbeddedNames lists the names of the embedded files.
-func EmbeddedNames() []string {
-	var names []string
-	for _, e := range plants.List() {
-		names = append(names, e.Name)
-	}
-	return names
-}
-
-// Read returns the plant or database called name: a file beside the bench file,
-// else an embedded one; shown is how errors should call it.
+// Read returns the plant or database called name: a file in the folder of the bench file,
+// else an embedded one; shown is its name for errors.
 func (b *Bench) Read(name yamlfile.Scalar) (shown string, data []byte, err error) {
 	if f, ok := b.Files[name.Text]; ok {
 		return f.Shown, f.Data, nil
 	}
-	defer func() {
-		if b.Files == nil {
-			b.Files = map[string]FileContent{}
-		}
-		if err == nil {
-			b.Files[name.Text] = FileContent{shown, data}
-		}
-	}()
-	if b.dir != "" {
-		shown = name.Text
-		if !filepath.IsAbs(shown) {
-			shown = filepath.Join(b.dir, shown)
-		}
-		if data, err = readFile(shown); err == nil {
-			return shown, data, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EISDIR) {
-			return "", nil, b.Errorf(name, "%w", err)
-		}
+	path := name.Text
+	switch {
+	case b.dir == "":
+		path = "" // an embedded bench has no folder
+	case !filepath.IsAbs(path):
+		path = filepath.Join(b.dir, path)
 	}
-	if shown, data, err = readEmbedded(name.Text); err != nil {
-		return "", nil, b.Errorf(name, "%w", &NotFoundError{name.Text, fmt.Sprintf("no file %q beside the bench file, and nothing embedded of that name%s",
-			name.Text, units.Meant(name.Text, EmbeddedNames()))})
+
+	if shown, data, err = readNamed(path, name.Text); err != nil {
+		return "", nil, b.Errorf(name, "%w", err)
 	}
+	if b.Files == nil {
+		b.Files = map[string]FileContent{}
+	}
+	b.Files[name.Text] = FileContent{shown, data}
+
 	return shown, data, nil
 }
 
-// Errorf is an error at a word of the file.
+// Errorf returns an error at a scalar of the file.
 func (b *Bench) Errorf(at yamlfile.Scalar, format string, args ...any) error {
-	return FileOrigin(b.File).Errorf(at, format, args...)
+	return NewReader(b.File).Errorf(at, format, args...)
 }
 
-// FileOrigin is the source of what stands in a file of a bench.
-func FileOrigin(file string) yamlfile.Origin { return yamlfile.Origin{File: file, Owner: "bench"} }
-
-// CommandOrigin is the source of what stands in the words of a command.
-func CommandOrigin(name string) yamlfile.Origin {
-	return yamlfile.Origin{File: name, Owner: "bench", Command: true}
+// NewReader returns a reader of a file of a bench.
+func NewReader(file string) *yamlfile.Reader {
+	return &yamlfile.Reader{Origin: yamlfile.Origin{File: file, Owner: "bench"}}
 }
 
-// NewReader returns a reader that suggests the nearest known name.
-func NewReader(from yamlfile.Origin) *yamlfile.Reader {
-	return &yamlfile.Reader{Origin: from, Suggest: units.Meant}
+// NewCommandReader returns a reader of the words of a command.
+func NewCommandReader(name string) *yamlfile.Reader {
+	return &yamlfile.Reader{Origin: yamlfile.Origin{File: name, Owner: "bench", Command: true}}
 }
 
-// Parse reads a bench file; dir is where its plant and databases are looked for first, ""
-// of an embedded bench.
-func Parse(file, dir string, data []byte) (*Bench, error) {
-	r := NewReader(FileOrigin(file))
-	n := r.Document(data)
-	if n == nil {
-		return nil, r.Err
-	}
-	b, err := readBench(r, n)
+// Parse reads a bench file; dir is the folder searched first for its plant and databases, ""
+// for an embedded bench.
+func Parse(file, dir string, data []byte) (b *Bench, err error) {
+	r := NewReader(file)
+	err = r.Try(func() { b = readBench(r, dir, r.Document(data)) })
 	if err == nil {
-		b.text, b.dir = data, dir
+		b.text = data
 	}
 	return b, err
 }
 
-// FromTree is parse for a file that is a tree already.
-func FromTree(file, dir string, n ast.Node) (*Bench, error) {
-	b, err := readBench(NewReader(FileOrigin(file)), n)
-	if err == nil {
-		b.dir = dir
-	}
-	return b, err
-}
-
-// SetPlant makes the bench use a plant that is parsed already; its file is not read.
+// SetPlant sets a parsed plant; the plant's file is not read then.
 func (b *Bench) SetPlant(plant *plantfile.Draft) { b.draft = plant }
 
-// FileText is the bench file itself.
+// FileText returns the content of the bench file.
 func (b *Bench) FileText() []byte { return b.text }
 
-// readBench reads the tree of a bench file.
-func readBench(r *yamlfile.Reader, n ast.Node) (*Bench, error) {
-	b := &Bench{File: r.File, Scheme: "papers", Timer: sched.Timerfd, CPU: -1, Priority: 80}
-	var end, spin, budget ast.Node
-	r.Mapping(n, "bench file", []yamlfile.Key{
-		{Name: "bench", Read: func(n ast.Node) { b.Name = ReadTitle(r, n, "bench") }},
-		{Name: "about", Read: r.StoreText(&b.About, "about")},
-		{Name: "plant", Read: r.StoreScalar(&b.Plant, "plant")},
-		{Name: "period", Read: readNanoseconds(r, &b.PeriodNs, "period", 100_000, 10e9)},
-		{Name: "scheme", Read: func(n ast.Node) { b.Scheme = r.Choice(n, "scheme", "papers", "complete") }},
-		{Name: "timer", Read: func(n ast.Node) { b.Timer = r.Choice(n, "timer", sched.Timerfd, sched.Nanosleep) }},
-		{Name: "spin", Read: func(n ast.Node) { spin = n; readNanoseconds(r, &b.SpinNs, "spin", 0, 1e6)(n) }},
-		{Name: "cpu", Read: func(n ast.Node) { readCPU(r, n, &b.CPU) }},
-		{Name: "priority", Read: r.StoreInteger(&b.Priority, "priority", 1, 99)},
-		{Name: "scheduler", Read: func(n ast.Node) { b.Deadline = r.Choice(n, "scheduler", "fifo", "deadline") == "deadline" }},
-		{Name: "overrun", Read: func(n ast.Node) { readOverrun(r, n, &b.Overrun) }},
-		{Name: "tick_budget", Read: func(n ast.Node) { budget = n; readNanoseconds(r, &b.BudgetNs, "tick_budget", 1e3, 10e9)(n) }},
-		{Name: "watchdog", Read: readNanoseconds(r, &b.WatchNs, "watchdog", 10e6, 3600e9)},
-		{Name: "safe", Read: func(n ast.Node) { readSafeState(r, n, &b.Safe) }},
-		{Name: "end", Read: func(n ast.Node) { end = n }},
-		{Name: "unit", Read: func(n ast.Node) { b.Unit, b.Settings = ReadControlUnit(r, n) }},
-		{Name: "show", Read: func(n ast.Node) {
-			r.Mapping(n, "show", []yamlfile.Key{{Name: "engine", Read: r.StoreScalar(&b.Engine, "show: engine")}, {Name: "wheel", Read: r.StoreScalar(&b.Wheel, "show: wheel")}})
-		}},
-		{Name: "buses", Read: func(n ast.Node) {
-			for _, e := range r.Entries(n, "buses") {
-				b.Buses = append(b.Buses, readBus(r, e))
-			}
-		}},
-	})
-	readEnds(r, end, b)
-	checkComplete(r, b)
-	checkTimes(r, b, spin, budget)
-	if r.Err != nil {
-		return nil, r.Err
-	}
-	return b, nil
+// FromTree is Parse for a parsed YAML tree.
+func FromTree(file, dir string, n yamlfile.Node) (b *Bench, err error) {
+	r := NewReader(file)
+	err = r.Try(func() { b = readBench(r, dir, n) })
+	return b, err
 }
 
-// checkComplete reports what a bench file cannot do without.
-func checkComplete(r *yamlfile.Reader, b *Bench) {
+func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
+	s := r.Section(yamlfile.Root(n), "bench file", "bench", "about", "plant", "period", "scheme", "timer", "spin",
+		"cpu", "priority", "scheduler", "overrun", "tick_budget", "watchdog", "safe", "end", "control_unit", "unit", "show", "buses")
+	if old, ok := s["unit"]; ok {
+		r.FailAt(old.KeyAt, "unit: this key is called control_unit")
+	}
 	need := func(ok bool, what string) {
-		if r.Err == nil && !ok {
-			r.Err = r.Errorf(yamlfile.Scalar{Line: 1, Col: 1}, "%s is missing", what)
+		if !ok {
+			r.FailAt(yamlfile.Pos{Line: 1, Col: 1}, "%s is missing", what)
 		}
 	}
+
+	show := r.Section(s["show"], "show", "engine", "wheel")
+	b := &Bench{
+		File: r.File, dir: dir,
+		Name:     ReadTitle(r, r.Scalar(s["bench"], "bench"), "bench"),
+		About:    r.Scalar(s["about"], "about").Text,
+		Plant:    r.Scalar(s["plant"], "plant"),
+		PeriodNs: readNanoseconds(r, s["period"], "period", 100_000, 10e9),
+		Scheme:   cmp.Or(r.Choice(s["scheme"], "scheme", "papers", "complete"), "papers"),
+		Timer:    cmp.Or(r.Choice(s["timer"], "timer", sched.Timerfd, sched.Nanosleep), sched.Timerfd),
+		SpinNs:   readNanoseconds(r, s["spin"], "spin", 0, 1e6),
+		CPU:      readCPU(r, s["cpu"]),
+		Priority: cmp.Or(r.Integer(s["priority"], "priority", 1, 99), 80),
+		Deadline: r.Choice(s["scheduler"], "scheduler", "fifo", "deadline") == "deadline",
+		Overrun:  readOverrun(r, s["overrun"]),
+		BudgetNs: readNanoseconds(r, s["tick_budget"], "tick_budget", 1e3, 10e9),
+		WatchNs:  readNanoseconds(r, s["watchdog"], "watchdog", 10e6, 3600e9),
+		Safe:     readSafeState(r, s["safe"]),
+		End:      readEnds(r, s["end"], !s["safe"].IsMissing()),
+		Engine:   r.Scalar(show["engine"], "show: engine"),
+		Wheel:    r.Scalar(show["wheel"], "show: wheel"),
+	}
+	if unit, ok := s["control_unit"]; ok {
+		b.Unit, b.Settings = ReadControlUnit(r, unit)
+	}
+	for _, bus := range r.FieldsOf(s["buses"], "buses") {
+		b.Buses = append(b.Buses, *readBus(r, bus))
+	}
+
 	need(b.Name != "", "the name (bench: NAME)")
 	need(b.Plant.Text != "", "the plant (plant: NAME)")
 	need(b.PeriodNs > 0, "the period (period: 5 ms)")
 	need(len(b.Buses) > 0, "a bus (buses: {drive: {interface: vcan0, ...}})")
+	period := time.Duration(b.PeriodNs)
+	if b.BudgetNs > b.PeriodNs {
+		r.Fail(s["tick_budget"], "tick_budget: %v is longer than the period, %v", time.Duration(b.BudgetNs), period)
+	}
+	if b.SpinNs > b.PeriodNs/4 {
+		r.Fail(s["spin"], "spin: %v is longer than a quarter of the period, %v", time.Duration(b.SpinNs), period)
+	}
+	if b.WatchNs == 0 { // the policy may tolerate so many missed ticks at once
+		b.WatchNs = int64(2*time.Second) + int64(b.Overrun.Max+1)*b.PeriodNs
+	}
+
+	return b
 }
 
-// ReadTitle reads a name with which lines of status and reports begin.
-func ReadTitle(r *yamlfile.Reader, n ast.Node, what string) string {
+// ReadTitle checks the length of a name that begins lines of the status and of reports.
+func ReadTitle(r *yamlfile.Reader, w yamlfile.Scalar, what string) string {
 	const room = 64 // letters
-	w := r.Scalar(n, what)
-	if len([]rune(w.Text)) > room {
-		r.Fail(n, "%s: the name has %d letters; at most %d fit", what, len([]rune(w.Text)), room)
+	if n := len([]rune(w.Text)); n > room {
+		r.FailAt(w.At(), "%s: the name has %d letters; at most %d fit", what, n, room)
 	}
 	return w.Text
 }
 
-// ReadControlUnit reads "abs", or "{name: abs, slip: 0.14}" with values for its parameters.
-func ReadControlUnit(r *yamlfile.Reader, n ast.Node) (w yamlfile.Scalar, set []ecu.Setting) {
-	list, at := []*ast.MappingValueNode(nil), n
-	if _, ok := n.(ast.MapNode); ok {
-		list = r.Entries(n, "unit")
-		i := slices.IndexFunc(list, func(e *ast.MappingValueNode) bool { return e.Key.GetToken().Value == "name" })
-		if i < 0 {
-			r.Fail(n, "unit: name is missing: {name: %s, PARAMETER: VALUE}", ecu.Names()[0])
-			return w, nil
+// ReadControlUnit reads "abs", or "{name: abs, slip: 0.14}" with values of parameters.
+func ReadControlUnit(r *yamlfile.Reader, f yamlfile.Field) (w yamlfile.Scalar, set []ecu.Setting) {
+	name, list := f, []yamlfile.Field(nil)
+	if yamlfile.IsMapping(f.Node) {
+		list = r.FieldsOf(f, "control_unit")
+		at := slices.IndexFunc(list, func(f yamlfile.Field) bool { return f.Key == "name" })
+		if at < 0 {
+			r.Fail(f, "control_unit: name is missing: {name: %s, PARAMETER: VALUE}", ecu.Names()[0])
 		}
-		at = list[i].Value
-		list = slices.Delete(slices.Clone(list), i, i+1)
+		name = list[at]
+		list = slices.Delete(list, at, at+1)
 	}
-	w = r.Scalar(at, "unit")
+
+	w = r.Scalar(name, "control_unit")
 	if !slices.Contains(ecu.Names(), w.Text) {
-		r.Fail(at, "unit: no control unit %q%s; there are %s", w.Text, units.Meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
+		r.Fail(name, "control_unit: no control unit %q%s; there are %s",
+			w.Text, units.Meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
 	}
-	for _, e := range list {
-		s, err := ecu.ParseSetting(e.Key.GetToken().Value + "=" + r.Scalar(e.Value, "unit").Text)
+
+	for _, p := range list {
+		s, err := ecu.ParseSetting(p.Key + "=" + r.Scalar(p, "control_unit").Text)
 		if set = append(set, s); err == nil {
 			err = ecu.Check(w.Text, set)
 		}
 		if err != nil {
-			r.Fail(e.Key, "unit: %s", strings.TrimPrefix(err.Error(), "ecu: "))
+			r.FailAt(p.KeyAt, "control_unit: %s", strings.TrimPrefix(err.Error(), "ecu: "))
 		}
 	}
+
 	return w, set
 }
 
-// ControlUnitArgs start the virtual control unit of the bench on a bus.
+// ControlUnitArgs returns the arguments that start the virtual control unit on a bus.
 func (b *Bench) ControlUnitArgs(bus string) []string {
 	args := []string{"ecu", b.Unit.Text, "-bus", bus}
 	for _, s := range b.Settings {
@@ -364,20 +332,20 @@ func (b *Bench) ControlUnitArgs(bus string) []string {
 	return args
 }
 
-func readInterface(r *yamlfile.Reader, n ast.Node, what string) yamlfile.Scalar {
-	w := r.Scalar(n, what+": interface")
-	if r.Err == nil && !wire(w.Text) {
-		r.Fail(n, "%s: %q cannot be the name of a CAN interface: %s", what, w.Text, wires)
+func readInterface(r *yamlfile.Reader, f yamlfile.Field, what string) yamlfile.Scalar {
+	w := r.Scalar(f, what+": interface")
+	if !isInterfaceName(w.Text) {
+		r.Fail(f, "%s: %q cannot be the name of a CAN interface: %s", what, w.Text, interfaceForm)
 	}
 	return w
 }
 
-// wires says what wire accepts.
-const wires = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL"
+// interfaceForm describes the names that isInterfaceName accepts.
+const interfaceForm = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL"
 
-// wire tells whether name can be the interface of a bus: one that is safe to show
-// in a command, or an inherited descriptor, "fd:3".
-func wire(name string) bool {
+// isInterfaceName reports whether name can be the interface of a bus: a name that is safe in
+// a shell command, or an inherited descriptor, "fd:3".
+func isInterfaceName(name string) bool {
 	if log, ok := strings.CutPrefix(name, LogPrefix); ok {
 		return log != "" && yamlfile.IsPrintable(log)
 	}
@@ -385,86 +353,73 @@ func wire(name string) bool {
 	return can.LegalName(name)
 }
 
-func readCPU(r *yamlfile.Reader, n ast.Node, dst *int) {
-	if w := r.Scalar(n, "cpu"); w.Text == "auto" {
-		*dst = -1
-		return
+// readCPU reads the number of a CPU; -1 for auto or a missing key.
+func readCPU(r *yamlfile.Reader, f yamlfile.Field) int {
+	if f.IsMissing() || r.Scalar(f, "cpu").Text == "auto" {
+		return -1
 	}
-	r.StoreInteger(dst, "cpu (auto, or its number)", 0, 1023)(n)
-}
-
-// checkTimes checks the times of a bench against its period, and sets those it does not
-// name.
-func checkTimes(r *yamlfile.Reader, b *Bench, spin, budget ast.Node) {
-	period := time.Duration(b.PeriodNs)
-	if r.Err == nil && b.BudgetNs > b.PeriodNs {
-		r.Fail(budget, "tick_budget: %v is longer than the period, %v", time.Duration(b.BudgetNs), period)
-	}
-	if r.Err == nil && b.SpinNs > b.PeriodNs/4 {
-		r.Fail(spin, "spin: %v is longer than a quarter of the period, %v", time.Duration(b.SpinNs), period)
-	}
-	if b.WatchNs == 0 { // the policy may bear so many points at once
-		b.WatchNs = int64(2*time.Second) + int64(b.Overrun.Max+1)*b.PeriodNs
-	}
+	return r.Integer(f, "cpu (auto, or its number)", 0, 1023)
 }
 
 // readOverrun reads "stop", "safe", "skip N" or "catchup N".
-func readOverrun(r *yamlfile.Reader, n ast.Node, o *rt.Overrun) {
-	w := r.Scalar(n, "overrun")
-	policy, count, _ := strings.Cut(w.Text, " ")
-	limit, err := strconv.Atoi(count)
-	counted := err == nil && limit >= 1 && limit <= 1000
-	switch {
-	case w.Text == "stop":
-		*o = rt.Overrun{Policy: rt.Stop}
-	case w.Text == "safe":
-		*o = rt.Overrun{Policy: rt.Safe}
-	case policy == "skip" && counted:
-		*o = rt.Overrun{Policy: rt.Skip, Max: limit}
-	case policy == "catchup" && counted:
-		*o = rt.Overrun{Policy: rt.CatchUp, Max: limit}
-	default:
-		r.Fail(n, "overrun: %q is none of: stop, safe, skip N, catchup N (N: grid points at once, 1 to 1000)", w.Text)
+func readOverrun(r *yamlfile.Reader, f yamlfile.Field) (o rt.Overrun) {
+	text := r.Scalar(f, "overrun").Text
+	plain := map[string]rt.Policy{"stop": rt.Stop, "safe": rt.Safe}
+	counted := map[string]rt.Policy{"skip": rt.Skip, "catchup": rt.CatchUp}
+	policy, ok := plain[text]
+	if word, count, _ := strings.Cut(text, " "); !ok {
+		o.Max, _ = strconv.Atoi(count)
+		policy, ok = counted[word]
+		ok = ok && o.Max >= 1 && o.Max <= 1000
 	}
+
+	if !ok {
+		r.Fail(f, "overrun: %q is not one of: stop, safe, skip N, catchup N (N: grid points at once, 1 to 1000)", text)
+	}
+	o.Policy = policy
+
+	return o
 }
 
-// PlantPeriod is the period of a plant that nobody names one for.
+// KindError is the error for a file of the wrong kind.
+type KindError struct {
+	Command, File string // command, and name of the file as given
+	Kind, Want    string // kind of the file and kind expected, by plants.Kind
+}
+
+func (e *KindError) Error() string {
+	use := map[string]string{
+		"bench":    "a bench (lockstep run %[1]s, lockstep gen -bench %[1]s)",
+		"plant":    "a plant (lockstep sim %s)",
+		"scenario": "a scenario (lockstep sim BENCH -scenario %s)",
+		"sweep":    "a sweep (lockstep sweep %s)",
+		"inputs":   "a file of inputs (lockstep sim PLANT -in %s)",
+		"database": "a database (lockstep check %s)",
+	}
+	return fmt.Sprintf("%s: %s is %s; a %[4]s begins with %[4]s: NAME",
+		e.Command, e.File, fmt.Sprintf(use[e.Kind], e.File), e.Want)
+}
+
+// ReadKind is ReadAny for a file of one of the kinds want; command names the caller in errors.
+func ReadKind(command, name string, want ...string) (file string, data []byte, kind string, err error) {
+	if file, data, err = ReadAny(name); err != nil {
+		return "", nil, "", err
+	}
+	if kind = plants.Kind(file, data); !slices.Contains(want, kind) {
+		err = &KindError{command, name, kind, want[0]}
+	}
+	return file, data, kind, err
+}
+
+// PlantPeriod is the default period of a plant without a bench.
 const PlantPeriod = 5 * time.Millisecond
 
-// KindError says that a file is of another kind than the one that is wanted.
-type KindError struct {
-	File string // as the error calls it
-	Kind string // what it is, as kind tells
-	Err  error
-}
-
-func (e *KindError) Error() string { return e.Err.Error() }
-
-func (e *KindError) Unwrap() error { return e.Err }
-
-// FileKind tells what a file that ReadAny has read is: a "bench", a "scenario", a "sweep", a
-// file of "inputs", a "database" or else a "plant".
-func FileKind(file string, data []byte) string {
-	switch {
-	case filepath.Ext(file) == ".dbc":
-		return "database"
-	case filepath.Ext(file) == ".csv" || bytes.Contains(data, []byte("\ntime[s],")):
-		return "inputs"
-	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nbench:")):
-		return "bench"
-	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nscenario:")):
-		return "scenario"
-	case bytes.Contains(append([]byte{'\n'}, data...), []byte("\nsweep:")):
-		return "sweep"
-	}
-	return "plant"
-}
-
-// FromPlant is the bench without buses that a plant with a scenario is; file is how
-// ReadAny calls it.
+// FromPlant returns a bench without buses for a plant with a scenario; file is the name that
+// ReadAny returned.
 func FromPlant(name, file string, step time.Duration, scheme string) *Bench {
 	b := &Bench{
-		File: file, Name: name, Plant: yamlfile.Scalar{Text: name, Line: 1, Col: 1}, Scheme: scheme, Timer: sched.Timerfd, CPU: -1, Priority: 80,
+		File: file, Name: name, Plant: yamlfile.Scalar{Text: name, Line: 1, Col: 1}, Scheme: scheme,
+		Timer: sched.Timerfd, CPU: -1, Priority: 80,
 		PeriodNs: int64(cmp.Or(step, PlantPeriod)),
 	}
 	if _, err := os.Stat(name); err == nil {

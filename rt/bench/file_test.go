@@ -36,7 +36,7 @@ func TestEmbeddedBenchIsPrepared(t *testing.T) {
 	}
 }
 
-func TestBenchFindsPlantAndDatabaseBesideItself(t *testing.T) {
+func TestBenchFindsPlantAndDatabaseInItsFolder(t *testing.T) {
 	dir := t.TempDir()
 	for from, to := range map[string]string{"powershift": "mine.yaml", "powershift.dbc": "mine.dbc"} {
 		data, err := plants.Read(from)
@@ -62,9 +62,9 @@ func TestBenchFindsPlantAndDatabaseBesideItself(t *testing.T) {
 	}
 }
 
-// TestBadBenchFileIsNamedWithItsPlace replaces one piece of the demo bench. The
+// TestErrorsOfABenchFileHaveAPosition replaces one piece of the demo bench. The
 // error must start with the place of at and contain want.
-func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
+func TestErrorsOfABenchFileHaveAPosition(t *testing.T) {
 	for _, c := range []struct{ name, old, new, at, want string }{
 		{"unknown key", "period: 5 ms", "perod: 5 ms", "perod", `bench file: unknown key "perod" (did you mean period?); known are bench, about, plant, period,`},
 		{"unknown key of a bus", "database:", "databse:", "databse", `bus "drive": unknown key "databse" (did you mean database?); known are interface, database, units, frames, receive, send`},
@@ -78,17 +78,18 @@ func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 		{"unknown scheme", "scheme: papers", "scheme: paper", "paper ", `scheme: "paper" is unknown (did you mean papers?); known are papers, complete`},
 		{"negative cpu", "cpu: auto", "cpu: -1", "-1", "is not a whole number from 0 to 1023"},
 		{"priority too high", "priority: 80", "priority: 100", "100 ", `priority: "100" is not a whole number from 1 to 99`},
-		{"unknown policy", "overrun: skip 200", "overrun: ignore", "ignore", `overrun: "ignore" is none of: stop, safe, skip N, catchup N`},
-		{"policy without a number", "overrun: skip 200", "overrun: skip", "skip ", `overrun: "skip" is none of`},
-		{"policy with 0", "overrun: skip 200", "overrun: catchup 0", "catchup 0", `overrun: "catchup 0" is none of`},
-		{"a list where a value belongs", "period: 5 ms", "period: [5 ms]", "[5 ms]", "period: one value is wanted here, got a list"},
-		{"a value where a mapping belongs", "show: {engine: w1, wheel: w4}", "show: w1", "w1 ", `show: keys with values are wanted here, got "w1"`},
+		{"unknown policy", "overrun: skip 200", "overrun: ignore", "ignore", `overrun: "ignore" is not one of: stop, safe, skip N, catchup N`},
+		{"policy without a number", "overrun: skip 200", "overrun: skip", "skip ", `overrun: "skip" is not one of`},
+		{"policy with 0", "overrun: skip 200", "overrun: catchup 0", "catchup 0", `overrun: "catchup 0" is not one of`},
+		{"a list where a value belongs", "period: 5 ms", "period: [5 ms]", "[5 ms]", "period: expected one value, got a list"},
+		{"a value where a mapping belongs", "show: {engine: w1, wheel: w4}", "show: w1", "w1 ", `show: expected keys with values, got "w1"`},
 		{"empty value", "plant: powershift ", "plant: ", "     # an", "plant"},
 		{"link without arrow", "- w1 -> Speeds.w1", "- w1 = Speeds.w1", "w1 = ", `link "w1 = Speeds.w1" is not of the form PORT -> MESSAGE.SIGNAL`},
 		{"link without signal", "- TCU_Pressure_1.pressure_C1 ->", "- TCU_Pressure_1 ->", "TCU_Pressure_1 ->", "is not of the form MESSAGE.SIGNAL -> PORT"},
 		{"no cycle", "{cycle: 5 ms, counter: counter_S}", "{counter: counter_S}", "Speeds: {", "frame Speeds: the cycle is missing"},
-		{"unknown unit", "unit: powershift", "unit: nonsense", "nonsense", `unit: no control unit "nonsense"; there are powershift`},
-		{"unit that is nearly one", "unit: powershift", "unit: powershit", "powershit", `no control unit "powershit" (did you mean powershift?)`},
+		{"key of before", "control_unit: powershift", "unit: powershift", "unit: power", "unit: this key is called control_unit"},
+		{"unknown unit", "control_unit: powershift", "control_unit: nonsense", "nonsense", `control_unit: no control unit "nonsense"; there are powershift`},
+		{"unit that is nearly one", "control_unit: powershift", "control_unit: powershit", "powershit", `no control unit "powershit" (did you mean powershift?)`},
 		{"escape sequences", "bench: powershift-bench", `bench: "\x1b[31mred"`, `"\x1b`, `bench: "\x1b[31mred" has characters that cannot be printed`},
 		{"long name", "bench: powershift-bench", "bench: " + strings.Repeat("x", 65), "xxx", "bench: the name has 65 letters; at most 64 fit"},
 		{"long name of a bus", "  drive:", "  " + strings.Repeat("x", 65) + ":", "xxx", "bus: the name has 65 letters"},
@@ -98,13 +99,13 @@ func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 		{"no interface", "    interface: pair ", "    # interface: pair", "drive:", `bus "drive": the interface is missing`},
 		{"broken YAML", "buses:", "buses: [", "[", ""},
 
-		{"setting that a unit has not", "unit: powershift ", "unit: {name: abs, slipp: 0.1} ", "slipp", `"slipp"`},
-		{"setting out of range", "unit: powershift ", "unit: {name: abs, slip: 1.5} ", "slip: 1.5", "slip of abs: 1.5"},
-		{"setting with a unit", "unit: powershift ", "unit: {name: abs, crawl: 2 m/s} ", "crawl", `"crawl=2 m/s"`},
-		{"settings of nobody", "unit: powershift ", "unit: {slip: 0.1} ", "{slip", "unit: name is missing: {name: powershift, PARAMETER: VALUE}"},
-		{"pair without a unit", "unit: powershift ", "# unit: powershift ", "pair  ", `bus "drive": nobody is at the other end of this pair: name a virtual control unit (unit: powershift)`},
-		{"second pair", "  drive:", "  drive:\n    interface: pair\n    database: powershift.dbc\n  second:", "pair  ", `bus "second": nobody is at the other end of this pair, the control unit is on bus "drive"`},
-		{"unknown plant", "plant: powershift ", "plant: powershit ", "powershit ", `no file "powershit" beside the bench file, and nothing embedded of that name (did you mean powershift?)`},
+		{"setting that a unit has not", "control_unit: powershift ", "control_unit: {name: abs, slipp: 0.1} ", "slipp", `"slipp"`},
+		{"setting out of range", "control_unit: powershift ", "control_unit: {name: abs, slip: 1.5} ", "slip: 1.5", "slip of abs: 1.5"},
+		{"setting with a unit", "control_unit: powershift ", "control_unit: {name: abs, crawl: 2 m/s} ", "crawl", `"crawl=2 m/s"`},
+		{"settings of nobody", "control_unit: powershift ", "control_unit: {slip: 0.1} ", "{slip", "control_unit: name is missing: {name: powershift, PARAMETER: VALUE}"},
+		{"pair without a unit", "control_unit: powershift ", "# control_unit: powershift ", "pair  ", `bus "drive": nothing is connected to the other end of this pair: name a virtual control unit (control_unit: powershift)`},
+		{"second pair", "  drive:", "  drive:\n    interface: pair\n    database: powershift.dbc\n  second:", "pair  ", `bus "second": nothing is connected to the other end of this pair, the control unit is on bus "drive"`},
+		{"unknown plant", "plant: powershift ", "plant: powershit ", "powershit ", `no file powershit, and no embedded file of that name (did you mean powershift?)`},
 		{"unknown database", "database: powershift.dbc", "database: powershift.dbx", "powershift.dbx", "(did you mean powershift.dbc?)"},
 		{"unknown input", "-> clutch3.pressure", "-> clutch3.presure", "TCU_Pressure_1.pressure_C3", `plant powershift has no input "clutch3.presure" (did you mean clutch3.pressure?)`},
 		{"input driven twice", "-> clutch2.pressure", "-> clutch1.pressure", "TCU_Pressure_1.pressure_C2", `input "clutch1.pressure" is driven twice`},
@@ -124,17 +125,17 @@ func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 		{"tiny watchdog", "# watchdog: 3 s ", "watchdog: 3 ms ", "3 ms", `watchdog: "3 ms" is not between 10ms and 1h0m0s`},
 		{"unknown end", "planned: silence", "planed: silence", "planed", `end: unknown key "planed" (did you mean planned?)`},
 		{"unknown action", "planned: silence", "planned: halt", "halt ", `end: planned: "halt" is unknown; known are safe, silence`},
-		{"loss of nothing known", "stop after 1 s", "halt after 1 s", "halt", `end: supervisor_gone: "halt after 1 s" is none of: continue, safe after T, stop after T`},
-		{"loss after no time", "stop after 1 s", "stop after noon", "stop after", `"stop after noon" is none of`},
+		{"loss of nothing known", "stop after 1 s", "halt after 1 s", "halt", `end: supervisor_gone: "halt after 1 s" is not one of: continue, safe after T, stop after T`},
+		{"loss after no time", "stop after 1 s", "stop after noon", "stop after", `"stop after noon" is not one of`},
 		{"loss after too long", "stop after 1 s", "stop after 3601 s", "stop after", `(T: 0 s to 3600 s)`},
-		{"to continue later", "stop after 1 s", "continue after 1 s", "continue after", `"continue after 1 s" is none of`},
-		{"bus off later", "bus_off: continue ", "bus_off: stop after 2 s  ", "stop after 2 s  ", `bus_off: "stop after 2 s" is none of: continue, safe, stop`},
+		{"to continue later", "stop after 1 s", "continue after 1 s", "continue after", `"continue after 1 s" is not one of`},
+		{"bus off later", "bus_off: continue ", "bus_off: stop after 2 s  ", "stop after 2 s  ", `bus_off: "stop after 2 s" is not one of: continue, safe, stop`},
 		{"no safe time", "  time: 100 ms ", "  # time: 100 ms ", "values:", "safe: the time is missing"},
 		{"short safe time", "  time: 100 ms ", "  time: 9 ms ", "time: 9", "safe: the time, 9ms, is shorter than the cycle of frame Torque, 10ms"},
 		{"missing safe value", "w3: 0, ", "", "time: 100", "safe: no value for w3, which bus drive sends in frame Speeds (w3: 0 rad/s)"},
 		{"unknown safe output", "w3: 0, ", "w3: 0, w33: 0, ", "w33: 0", `safe: plant powershift has no output "w33"`},
 		{"safe value of another unit", "w3: 0, ", "w3: 3 bar, ", "3 bar", "safe: w3: "},
-		{"safe value beyond its signal", "w3: 0, ", "w3: 1e9, ", "1e9", "safe: w3: 1e9 is beyond what its signal in frame Speeds can carry"},
+		{"safe value beyond its signal", "w3: 0, ", "w3: 1e9, ", "1e9", "safe: w3: 1e9 is beyond the range of its signal in frame Speeds"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := benchtest.DemoText(t, c.old, c.new)
@@ -152,11 +153,11 @@ func TestBadBenchFileIsNamedWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestWhatABenchFileCannotDoWithoutIsNamed(t *testing.T) {
+func TestMissingKeysOfABenchFileAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    "b.yaml:1:1: bench: the file is empty",
 		"# only a comment\n":                  "b.yaml:1:1: bench: the file is empty",
-		"- a\n- b\n":                          "b.yaml:1:1: bench: bench file: keys with values are wanted here, got a list",
+		"- a\n- b\n":                          "b.yaml:1:1: bench: bench file: expected keys with values, got a list",
 		"about: x\n":                          "b.yaml:1:1: bench: the name (bench: NAME) is missing",
 		"bench: x\nplant: y\n":                "b.yaml:1:1: bench: the period (period: 5 ms) is missing",
 		"bench: x\nplant: y\nperiod: 5 ms\n":  "b.yaml:1:1: bench: a bus",
@@ -212,7 +213,7 @@ func TestSeveralBusesOfABenchAreBound(t *testing.T) {
 	}
 }
 
-func TestPeriodOf100MicrosecondsIsTaken(t *testing.T) {
+func TestPeriodOf100MicrosecondsIsAccepted(t *testing.T) {
 	for text, want := range map[string]int64{"100 us": 100_000, "0.1 ms": 100_000, "0.0001": 100_000, "10 s": 10e9} {
 		if b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, "period: 5 ms", "period: "+text))); err != nil || b.PeriodNs != want {
 			t.Errorf("period %s: %v", text, err)
@@ -220,7 +221,7 @@ func TestPeriodOf100MicrosecondsIsTaken(t *testing.T) {
 	}
 }
 
-func TestByteOrderMarkIsNoText(t *testing.T) {
+func TestByteOrderMarkIsIgnored(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"b.yaml": benchtest.DemoText(t, "5 ms", "5 ms"), "powershift.dbc": ""} {
 		if text == "" {
@@ -243,27 +244,19 @@ func TestByteOrderMarkIsNoText(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFileIsRefused(t *testing.T) {
+func TestFoldersAndMissingFilesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	for name, want := range map[string]error{"/dev/zero": ErrTooLarge, dir: syscall.EISDIR} {
 		if _, err := Load(name); !errors.Is(err, want) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
-	}
-	for name, is := range map[string]func(error) bool{
-		"/dev/zero": func(err error) bool { return errors.Is(err, ErrTooLarge) && strings.Contains(err.Error(), "/dev/zero") },
-		dir: func(err error) bool {
-			var none *NotFoundError
-			return errors.As(err, &none) && none.Name == dir
-		},
-	} {
 		b, err := Parse("b.yaml", dir, []byte(benchtest.DemoText(t, "database: powershift.dbc", "database: "+name)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var at *yamlfile.FileError
-		if _, err := Prepare(b); !is(err) || !errors.As(err, &at) || at.File != "b.yaml" {
-			t.Errorf("%s: %v", name, err)
+		if _, err := Prepare(b); !errors.Is(err, want) || !strings.Contains(err.Error(), name) || !errors.As(err, &at) || at.File != "b.yaml" {
+			t.Errorf("database %s: %v, want %v", name, err, want)
 		}
 	}
 }
@@ -277,7 +270,7 @@ func TestInputsThatNoBusDrivesAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(h.undriven) != 1 || h.undriven[0] != "clutch8.pressure follows its own table" {
-		t.Errorf("not driven: %q, want clutch8.pressure with its own table", h.undriven)
+	if len(h.uncommanded) != 1 || h.uncommanded[0] != "clutch8.pressure follows its own table" {
+		t.Errorf("not driven: %q, want clutch8.pressure with its own table", h.uncommanded)
 	}
 }

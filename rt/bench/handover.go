@@ -1,76 +1,190 @@
 package bench
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/gob"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"os"
+	"reflect"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/io/record"
+	"lockstep/io/yamlfile"
 	"lockstep/model/kernel"
+	"lockstep/rt"
 	"lockstep/rt/target"
 	"lockstep/sched"
 )
 
-// seals keep a memory file as it is for all who hold it.
-const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-
-// NamedFault is a fault by its name and in the words of a command.
+// NamedFault is a fault with its name and its command.
 type NamedFault struct {
-	Name string
-	Spec string
+	Name string // name of the fault
+	Spec string // words of the command
 }
 
-// String is the fault as a record tells it.
+// String returns the fault as in a record.
 func (f NamedFault) String() string { return f.Name + ": " + f.Spec }
 
-// forSupervisors is what follows the tables: for a supervisor that takes over.
-type forSupervisors struct {
-	Bench   *Bench
-	Missing []sched.Missing
-	Named   []NamedFault
-	Held    []string
+// ForSupervisors is the further data that a supervisor needs to take over a run.
+type ForSupervisors struct {
+	Bench        *Bench
+	Missing      []sched.Missing // rights that the host refuses
+	Named        []NamedFault    // faults of Loop.Faults, by slot
+	Reservations []string        // reservations of the run; the target inherits their descriptors after its buses
 }
 
-// Save writes the hand-over to a sealed file in memory, to be inherited by the
-// target process; the caller closes it. Its values follow one another, and each process
-// reads as far as it needs: a generated target no tables, no target what is for
-// supervisors.
+// Save writes the hand-over to a sealed file in memory, which the target process inherits;
+// the caller closes it. The values follow one another, and each process reads only those that
+// it needs: a generated target skips the tables, and no target reads ForSupervisors.
 func (h *Handover) Save() (*os.File, error) {
-	fd, err := unix.MemfdCreate("lockstep-handover", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	f, err := rt.SealedFile("lockstep-handover", unix.F_SEAL_WRITE, func(f *os.File) error {
+		to := gob.NewEncoder(f)
+		return errors.Join(to.Encode(&h.Handover), to.Encode(h.Tables), to.Encode(&h.ForSupervisors))
+	})
 	if err != nil {
-		return nil, fmt.Errorf("bench: hand-over: %w", os.NewSyscallError("memfd_create", err))
-	}
-	f := os.NewFile(uintptr(fd), "handover")
-	to := gob.NewEncoder(f)
-	for _, part := range []any{&h.Handover, h.Tables, &forSupervisors{h.Bench, h.Missing, h.Named, h.Held}} {
-		if err := to.Encode(part); err != nil {
-			f.Close()
-			return nil, fmt.Errorf("bench: hand-over: %w", err)
-		}
-	}
-	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("bench: hand-over: %w", os.NewSyscallError("fcntl(F_ADD_SEALS)", err))
+		return nil, fmt.Errorf("bench: hand-over: %w", err)
 	}
 	return f, nil
 }
 
-// LoadHandover reads what Save wrote.
+// LoadHandover reads a hand-over written by Save.
 func LoadHandover(f *os.File) (*Handover, error) {
 	first, err := target.Open(f)
 	if err != nil {
 		return nil, err
 	}
-	tables, last := &kernel.Tables{}, &forSupervisors{}
-	for _, part := range []any{tables, last} {
+	h := &Handover{Handover: *first, Tables: &kernel.Tables{}}
+	for _, part := range []any{h.Tables, &h.ForSupervisors} {
 		if err := first.Next(part); err != nil {
 			return nil, err
 		}
 	}
-	return &Handover{Handover: *first, Tables: tables, Bench: last.Bench, Missing: last.Missing, Named: last.Named, Held: last.Held}, nil
+
+	return h, nil
 }
 
-// Chooser finds the executable that ticks for a hand-over, with a kernel that was
-// generated for it: its absolute path, and its mark (see package target).
+// Chooser finds the target executable with the generated kernel for a hand-over: its absolute
+// path, and its mark (see package target).
 type Chooser func(h *Handover) (file, mark string, err error)
+
+// Sources returns the plant and the databases of a bench.
+func (b *Bench) Sources() (list []record.File, err error) {
+	add := func(role string, name yamlfile.Scalar) {
+		if _, data, e := b.Read(name); e != nil {
+			err = errors.Join(err, e)
+		} else {
+			list = append(list, record.File{Role: role, Name: name.Text, Text: data})
+		}
+	}
+
+	add("plant", b.Plant)
+	for _, bus := range b.Buses {
+		add("dbc", bus.Database)
+	}
+	return list, err
+}
+
+// Hash is the SHA-256, hexadecimal, of a source of a run.
+type Hash struct {
+	// bench, plant or dbc: a file; tables: the prepared tables of the kernel; target: the executable's mark.
+	Role   string `json:"role"`
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// Hashes returns the hashes of all sources of a run except the binary.
+func (h *Handover) Hashes() ([]Hash, error) {
+	files, err := h.Bench.Sources()
+	if err != nil {
+		return nil, err
+	}
+	files = append([]record.File{{Role: "bench", Name: h.Bench.File, Text: h.Bench.text}}, files...)
+	var list []Hash
+	for _, f := range files {
+		sum := sha256.Sum256(f.Text)
+		list = append(list, Hash{f.Role, f.Name, hex.EncodeToString(sum[:])})
+	}
+
+	list = append(list, Hash{"tables", h.Tables.Name, DigestOfData(h.Tables)})
+	if h.Mark != "" {
+		sum := sha256.Sum256([]byte(h.Mark))
+		list = append(list, Hash{"target", h.Mark, hex.EncodeToString(sum[:])})
+	}
+
+	return list, nil
+}
+
+// DigestOfData returns the SHA-256 of plain data, hexadecimal: equal data have an equal digest in
+// every process. It ignores fields that are unexported or tagged `digest:"-"`.
+func DigestOfData(data any) string {
+	h := sha256.New()
+	put := func(v uint64) {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], v)
+		h.Write(b[:])
+	}
+
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if put(uint64(v.Kind())); !v.IsNil() {
+				walk(v.Elem())
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("digest") != "-" {
+					walk(v.Field(i))
+				}
+			}
+		case reflect.Slice, reflect.Array:
+			put(uint64(v.Len()))
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+		case reflect.String:
+			put(uint64(v.Len()))
+			h.Write([]byte(v.String()))
+		case reflect.Float64:
+			put(math.Float64bits(v.Float()))
+		case reflect.Bool:
+			put(map[bool]uint64{true: 1}[v.Bool()])
+		case reflect.Int, reflect.Int8, reflect.Int64:
+			put(uint64(v.Int()))
+		case reflect.Uint8, reflect.Uint64:
+			put(v.Uint())
+		default:
+			panic("bench: digest of a " + v.Kind().String()) // a test makes one of every plant
+		}
+	}
+
+	walk(reflect.ValueOf(data))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// DigestOfBytes returns the SHA-256 of texts and their lengths, hexadecimal.
+func DigestOfBytes(data ...[]byte) string {
+	h := sha256.New()
+	for _, d := range data {
+		fmt.Fprintf(h, "%d ", len(d))
+		h.Write(d)
+	}
+
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Digest returns the digest of a bench file and of every file that it names.
+func (b *Bench) Digest() string {
+	list := [][]byte{b.text}
+	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
+		list = append(list, []byte(name), b.Files[name].Data)
+	}
+	return DigestOfBytes(list...)
+}

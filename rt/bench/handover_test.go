@@ -80,6 +80,10 @@ func TestEqualTablesHaveOneDigest(t *testing.T) {
 			if DigestOfData(tables) == d {
 				t.Errorf("%s: another start has the same digest", e.Name)
 			}
+			d = DigestOfData(tables)
+			if tables.FirstState = append(tables.FirstState, 1); DigestOfData(tables) != d {
+				t.Errorf("%s: Acts, which follows from the other tables, is part of the digest", e.Name)
+			}
 		}
 	}
 	if len(seen) < 3 {

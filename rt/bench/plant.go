@@ -5,33 +5,142 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
+	"lockstep/io/dbc"
+	"lockstep/io/messages"
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/assemble"
 	"lockstep/model/kernel"
 	"lockstep/model/library"
 	"lockstep/model/plantfile"
+	"lockstep/model/units"
 )
 
-// LoadPlant reads and assembles a plant: the file of that name if there is one,
-// the embedded plant otherwise. command is what wants it, for errors.
-func LoadPlant(command, name string) (*model.System, error) {
-	file, data, err := ReadAny(name)
+// Unit gives the meaning of a unit's spelling in a database, or the unit of a signal whose
+// unit in the database is missing or wrong.
+type Unit struct {
+	Of yamlfile.Scalar // unit as spelled in the database, or MESSAGE.SIGNAL, which takes precedence
+	Is string          // known unit, such as "km/h"
+}
+
+func readUnits(r *yamlfile.Reader, f yamlfile.Field, what string) (list []Unit) {
+	for _, g := range r.FieldsOf(f, what) {
+		u := Unit{g.KeyScalar(), r.Scalar(g, what+": "+g.Key).Text}
+		if _, err := units.Parse(u.Is); err != nil {
+			r.Fail(g, "%s: %s", what, units.Reason(err))
+		}
+		list = append(list, u)
+	}
+
+	return list
+}
+
+// Database reads the database of a bus leniently (check lists the deviations) and applies the
+// units of the bench file to its signals.
+func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
+	file, data, err := b.Read(bus.Database)
 	if err != nil {
 		return nil, err
 	}
-	switch FileKind(file, data) {
-	case "inputs":
-		return nil, &KindError{File: name, Kind: "inputs", Err: fmt.Errorf("%s: %s is a file of inputs: lockstep sim PLANT -in %s", command, name, name)}
-	case "scenario":
-		return nil, &KindError{File: name, Kind: "scenario", Err: fmt.Errorf("%s: %s is a scenario: lockstep sim BENCH -scenario %s", command, name, name)}
-	case "sweep":
-		return nil, &KindError{File: name, Kind: "sweep", Err: fmt.Errorf("%s: %s is a sweep: lockstep sweep %s", command, name, name)}
-	case "database":
-		return nil, &KindError{File: file, Kind: "database", Err: fmt.Errorf("%s: %s is a database; %s takes a plant", command, file, command)}
-	case "bench":
-		return nil, &KindError{File: file, Kind: "bench", Err: fmt.Errorf("%s: %s is a bench: name it with -bench %s", command, file, name)}
+	db, list, err := dbc.ParseLenient(file, data)
+	if err != nil {
+		return nil, err
+	}
+	bus.deviations = len(list)
+	is, used := map[string]string{}, map[string]bool{}
+	for _, u := range bus.Units {
+		is[u.Of.Text] = u.Is
+	}
+	var known []string
+	for i := range db.Messages {
+		m := &db.Messages[i]
+		for j := range m.Signals {
+			s := &m.Signals[j]
+			for _, key := range []string{s.Unit, m.Name + "." + s.Name} {
+				known = append(known, key)
+				if unit, ok := is[key]; ok {
+					s.Unit, used[key] = unit, true
+				}
+			}
+		}
+	}
+
+	for _, u := range bus.Units {
+		if !used[u.Of.Text] {
+			return nil, b.Errorf(u.Of, "bus %q: units: %s has no unit and no signal MESSAGE.SIGNAL %q%s",
+				bus.Name.Text, file, u.Of.Text, units.Meant(u.Of.Text, known))
+		}
+	}
+
+	return db, nil
+}
+
+// readNanoseconds reads a time from lo to hi, a whole number of ns.
+func readNanoseconds(r *yamlfile.Reader, f yamlfile.Field, what string, lo, hi float64) int64 {
+	w := r.Scalar(f, what)
+	s := ReadQuantity(r, f, w.Text, "s", what)
+	ns := math.RoundToEven(s * 1e9)
+	switch {
+	case !(ns >= lo && ns <= hi):
+		r.Fail(f, "%s: %q is not between %v and %v", what, w.Text, time.Duration(lo), time.Duration(hi))
+	case !(math.Abs(s*1e9-ns) < 1e-3):
+		r.Fail(f, "%s: %q is not a whole number of nanoseconds", what, w.Text)
+	}
+
+	return int64(ns)
+}
+
+// QuantityError returns an error of package units with the text of the quantity exactly once.
+func QuantityError(text string, err error) string {
+	text = fmt.Sprintf("%q: ", text)
+	return text + strings.TrimPrefix(units.Reason(err), text)
+}
+
+// DescribeSource describes the waveform of an input that nothing drives.
+func DescribeSource(s *model.Source, unit string) string {
+	switch {
+	case len(s.Sum) > 0 || s.Amplitude != 0 || s.Period > 0:
+		return "follows its own course"
+	case len(s.T) > 1:
+		return "follows its own table"
+	}
+
+	return "stays at " + WithUnit(fmt.Sprintf("%.6g", kernel.SourceAt(s, 0)), unit)
+}
+
+// Database returns the database of a bus and reads it on the first call.
+func (h *Handover) Database(bus int) (*messages.Database, error) {
+	if h.databases == nil {
+		h.databases = make([]*messages.Database, len(h.Bench.Buses))
+	}
+	if h.databases[bus] == nil {
+		db, err := h.Bench.Database(&h.Bench.Buses[bus])
+		if err != nil {
+			return nil, err
+		}
+		h.databases[bus] = db
+	}
+
+	return h.databases[bus], nil
+}
+
+// WithUnit returns a number with its unit, without one if it has no dimension.
+func WithUnit(number, unit string) string {
+	if unit == "" || unit == "1" {
+		return number
+	}
+	return number + " " + unit
+}
+
+// LoadPlant reads and assembles a plant: the file called name if it exists, else the embedded
+// plant. command names the caller in errors.
+func LoadPlant(command, name string) (*model.System, error) {
+	file, data, _, err := ReadKind(command, name, "plant")
+	if err != nil {
+		return nil, err
 	}
 	plant, err := plantfile.Load(file, data, library.Elements())
 	if err != nil {
@@ -40,7 +149,8 @@ func LoadPlant(command, name string) (*model.System, error) {
 	return assemble.System(plant)
 }
 
-// WithFile puts the file of a plant before an error of the kernel that names no place.
+// WithFile prefixes an error of the kernel with the file of the plant, unless the error names
+// a place itself.
 func WithFile(file string, err error) error {
 	if at := new(kernel.PlaceError); errors.As(err, &at) {
 		return err
@@ -48,20 +158,10 @@ func WithFile(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
-// OwnLength is how long a plant has something to do by itself: to the last row of
-// its tables; a table that still changes there, such as a step, is given 10 s
-// more. 10 s if there is nothing.
+// OwnLength returns the length of a simulation from the plant's own tables: the time of their
+// last row, plus 10 s if the value still changes there, as in a step; 10 s without tables.
 func OwnLength(sys *model.System, driven []bool, step time.Duration) time.Duration {
 	last, changes := 0.0, false
-	leaf := func(s *model.Source, delay float64) {
-		n := len(s.T)
-		if n < 2 || s.Period > 0 || s.T[n-1]+delay < last {
-			return
-		}
-		changed := s.V[n-1] != s.V[n-2]
-		changes = changed || changes && s.T[n-1]+delay == last
-		last = s.T[n-1] + delay
-	}
 	for j := range sys.Signals {
 		i := slices.IndexFunc(sys.Inputs, func(in model.Input) bool { return in.Signal == j })
 		delay := 0.0
@@ -71,14 +171,18 @@ func OwnLength(sys *model.System, driven []bool, step time.Duration) time.Durati
 			}
 			delay = sys.Inputs[i].Delay
 		}
-		s := &sys.Signals[j].Source
-		leaf(s, delay)
-		for _, factors := range s.Sum {
-			for f := range factors {
-				leaf(&factors[f], delay)
+
+		for _, s := range sys.Signals[j].Source.Leaves() {
+			n := len(s.T)
+			if n < 2 || s.Period > 0 || s.T[n-1]+delay < last {
+				continue
 			}
+			changed := s.V[n-1] != s.V[n-2]
+			changes = changed || changes && s.T[n-1]+delay == last
+			last = s.T[n-1] + delay
 		}
 	}
+
 	if changes || last == 0 {
 		last += 10
 	}

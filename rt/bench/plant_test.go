@@ -9,7 +9,7 @@ import (
 	"lockstep/model/plantfile"
 )
 
-func TestOwnLengthIsThatOfTheTables(t *testing.T) {
+func TestOwnLengthFollowsTheTables(t *testing.T) {
 	for _, c := range []struct {
 		name, value string
 		want        time.Duration

@@ -22,35 +22,32 @@ import (
 	"lockstep/sched"
 )
 
-// Handover is all the target process needs, as plain data: it decodes this,
-// makes a kernel and a loop of it and ticks.
+// Handover is all that the target process needs, as plain data: the target decodes it, makes
+// a kernel and a loop from it, and ticks.
 type Handover struct {
 	target.Handover
-	Tables *kernel.Tables // a generated target does not read them
+	Tables *kernel.Tables // tables of the kernel; a generated target does not read them
 
-	// For a supervisor that takes over.
-	Bench   *Bench
-	Missing []sched.Missing // what the host refuses
-	Named   []NamedFault    // the faults of Loop.Faults, by slot
-	Held    []string        // what the run holds: the target inherits it behind its buses
+	ForSupervisors
 
-	undriven []string // inputs that no bus drives, and what they do; stays with the supervisor
+	uncommanded []string // descriptions of inputs that no bus drives; not sent to the target
 
-	engine    *fault.Set           // what knows which commands are possible; nil: not asked yet
-	databases []*messages.Database // by bus; nil: not read yet, see database
+	engine    *fault.Set           // fault set that checks commands; nil: not made yet
+	databases []*messages.Database // databases by bus; nil: not read yet, see Database
 }
 
-// Uncommanded lists the inputs that no bus drives, and what they do.
-func (h *Handover) Uncommanded() []string { return h.undriven }
+// Uncommanded describes the inputs that no bus drives.
+func (h *Handover) Uncommanded() []string { return h.uncommanded }
 
-// Clone is the hand-over for another goroutine: nothing that is cached later is shared.
+// Clone returns a copy for another goroutine that shares no caches.
 func (h *Handover) Clone() *Handover {
 	own := *h
 	own.engine, own.databases = nil, slices.Clone(h.databases)
 	return &own
 }
 
-// CheckFaults refuses the commands that the loop would refuse: the loop cannot report it.
+// CheckFaults refuses the commands that the loop would refuse, because the loop itself cannot
+// report errors.
 func (h *Handover) CheckFaults(list []fault.Command) error {
 	if h.engine == nil {
 		m, p := len(h.Tables.Inputs), len(h.Tables.Outputs)
@@ -60,31 +57,33 @@ func (h *Handover) CheckFaults(list []fault.Command) error {
 			return err
 		}
 	}
+
 	for i := range list {
 		if err := h.engine.Check(&list[i]); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
-// Kernel says in words which kernel ticks.
-func (h *Handover) Kernel() string {
+// KernelInUse returns the kind of the kernel: "table" or "generated".
+func (h *Handover) KernelInUse() string {
 	if h.Mark == "" {
 		return "table"
 	}
 	return "generated"
 }
 
-// Prepare makes a Handover of a bench: it reads the plant and the databases,
-// assembles, discretises and binds every signal to its port. Errors carry the
-// place in the file that is wrong.
+// Prepare makes a Handover from a bench: it reads the plant and the databases, assembles and
+// discretises the plant, and binds every signal to its port. Errors have the position in the
+// file.
 func Prepare(b *Bench) (*Handover, error) {
 	sys, err := Assemble(b)
 	if err != nil {
 		return nil, err
 	}
-	driven, err := b.driven(sys)
+	driven, err := b.drivenInputs(sys)
 	if err != nil {
 		return nil, err
 	}
@@ -98,20 +97,24 @@ func Prepare(b *Bench) (*Handover, error) {
 		return nil, b.Errorf(b.Plant, "%w", err)
 	}
 	h := &Handover{
-		Handover: target.Handover{Loop: b.loop(tables), Timer: target.Timer{Sleep: b.Timer, SpinNs: b.SpinNs}, Thread: b.thread()},
-		Tables:   tables, Bench: b,
+		Handover: target.Handover{
+			Loop: b.loop(tables), Timer: target.Timer{Sleep: b.Timer, SpinNs: b.SpinNs}, Thread: b.thread(),
+		},
+		Tables: tables, ForSupervisors: ForSupervisors{Bench: b},
 	}
 	for i, in := range sys.Inputs {
 		if !driven[i] {
-			h.undriven = append(h.undriven, in.Name+" "+DescribeSource(&sys.Signals[in.Signal].Source, in.Unit))
+			h.uncommanded = append(h.uncommanded, in.Name+" "+DescribeSource(&sys.Signals[in.Signal].Source, in.Unit))
 		}
 	}
+
 	for _, shown := range []yamlfile.Scalar{b.Engine, b.Wheel} {
 		if shown.Text != "" && PortIndex(tables.Outputs, shown.Text) < 0 {
 			return nil, b.Errorf(shown, "show: plant %s has no output %q%s",
 				b.Plant.Text, shown.Text, units.Meant(shown.Text, PortNames(tables.Outputs)))
 		}
 	}
+
 	for i := range b.Buses {
 		db, err := h.Database(i)
 		if err != nil {
@@ -123,27 +126,25 @@ func Prepare(b *Bench) (*Handover, error) {
 		}
 		h.Maps = append(h.Maps, m)
 	}
+
 	h.Loop.Faults.Ranges = inputRanges(tables, h.Maps)
-	if h.Loop.Safe, err = b.farewell(tables, h.Maps); err != nil {
+	if h.Loop.Safe, err = b.makeFarewell(tables, h.Maps); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// thread is what the loop's thread asks of the host.
+// thread returns the scheduling of the loop's thread.
 func (b *Bench) thread() sched.Thread {
 	return sched.Thread{
 		CPU: b.CPU, Priority: b.Priority, Sleep: b.Timer,
 		Deadline: b.Deadline, RuntimeNs: cmp.Or(b.BudgetNs, b.PeriodNs/2), PeriodNs: b.PeriodNs,
-	}.Choose()
+	}.ChooseCPU()
 }
 
-// Assemble makes the system of matrices of the plant of a bench.
+// Assemble returns the plant of a bench as matrices.
 func Assemble(b *Bench) (*model.System, error) {
-	draft, err := b.draft, error(nil)
-	if draft == nil {
-		draft, err = b.ParsePlant()
-	}
+	draft, err := b.ParsePlant()
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +155,11 @@ func Assemble(b *Bench) (*model.System, error) {
 	return assemble.System(plant)
 }
 
-// ParsePlant reads and parses the file of the plant.
+// ParsePlant reads and parses the file of the plant, or returns the plant of SetPlant.
 func (b *Bench) ParsePlant() (*plantfile.Draft, error) {
+	if b.draft != nil {
+		return b.draft, nil
+	}
 	file, data, err := b.Read(b.Plant)
 	if err != nil {
 		return nil, err
@@ -163,51 +167,56 @@ func (b *Bench) ParsePlant() (*plantfile.Draft, error) {
 	return plantfile.Parse(file, data, library.Elements())
 }
 
-// driven tells for each input of the plant whether a bus drives it; no input may
-// be driven twice.
-func (b *Bench) driven(sys *model.System) ([]bool, error) {
+// drivenInputs reports for each input of the plant whether a bus drives it; an input driven
+// twice is an error.
+func (b *Bench) drivenInputs(sys *model.System) ([]bool, error) {
 	driven := make([]bool, len(sys.Inputs))
 	names := make([]string, len(sys.Inputs))
 	for i, in := range sys.Inputs {
 		names[i] = in.Name
 	}
 	for _, bus := range b.Buses {
-		for _, l := range bus.Receive {
-			i := slices.Index(names, l.Port)
+		for j, l := range bus.Receive {
+			i, at := slices.Index(names, l.Port), bus.positions[sigmap.Place{List: sigmap.InReceive, Index: j}]
 			switch {
 			case i < 0:
-				return nil, b.Errorf(l.Scalar, "plant %s has no input %q%s; it has %s",
+				return nil, b.Errorf(at, "plant %s has no input %q%s; it has %s",
 					b.Plant.Text, l.Port, units.Meant(l.Port, names), strings.Join(names, ", "))
 			case driven[i]:
-				return nil, b.Errorf(l.Scalar, "input %q is driven twice", l.Port)
+				return nil, b.Errorf(at, "input %q is driven twice", l.Port)
 			}
+
 			driven[i] = true
 		}
 	}
+
 	return driven, nil
 }
 
-// checkPairs refuses a bus in this process that has nobody at its other end: there
-// is one virtual control unit, and it has one bus.
+// checkPairs refuses an in-process bus without a control unit at its other end: there is one
+// virtual control unit, and it has one bus.
 func (b *Bench) checkPairs() error {
 	taken := ""
 	for _, bus := range b.Buses {
 		switch {
 		case bus.Interface.Text != PairInterface:
 		case b.Unit.Text == "":
-			return b.Errorf(bus.Interface, "bus %q: nobody is at the other end of this pair: name a virtual control unit (unit: %s) or an interface (interface: vcan0)",
+			return b.Errorf(bus.Interface, "bus %q: nothing is connected to the other end of this pair: "+
+				"name a virtual control unit (control_unit: %s) or an interface (interface: vcan0)",
 				bus.Name.Text, ecu.Names()[0])
 		case taken != "":
-			return b.Errorf(bus.Interface, "bus %q: nobody is at the other end of this pair, the control unit is on bus %q: name an interface, here or with -bus %s=vcan0",
+			return b.Errorf(bus.Interface, "bus %q: nothing is connected to the other end of this pair, the control unit is on bus %q: "+
+				"name an interface, here or with -bus %s=vcan0",
 				bus.Name.Text, taken, bus.Name.Text)
 		default:
 			taken = bus.Name.Text
 		}
 	}
+
 	return nil
 }
 
-// PortIndex is where the port called name is, -1 when there is none.
+// PortIndex returns the index of the port called name, -1 if there is none.
 func PortIndex(ports []units.Port, name string) int {
 	return slices.IndexFunc(ports, func(p units.Port) bool { return p.Name == name })
 }
@@ -221,36 +230,29 @@ func PortNames(ports []units.Port) []string {
 	return names
 }
 
-// bind reads the database of a bus and ties its signals to the ports.
+// bind binds the signals of a bus to the ports.
 func (b *Bench) bind(bus *Bus, db *messages.Database, t *kernel.Tables) (*sigmap.Map, error) {
 	m, err := sigmap.Bind(db, bus.spec(db, b.PeriodNs), t.Inputs, t.Outputs)
 	if err != nil {
-		return nil, b.Errorf(bus.blame(err), "bus %q: %w", bus.Name.Text, err)
+		return nil, b.Errorf(bus.positionOf(err), "bus %q: %w", bus.Name.Text, err)
 	}
-	return m, b.addresses(bus, m)
+	return m, b.checkAddresses(bus, m)
 }
 
-// loop is the configuration of the loop, the outputs it watches included.
+// loop returns the configuration of the loop, with the outputs that the loop watches.
 func (b *Bench) loop(t *kernel.Tables) rt.Config {
 	return rt.Config{
-		Period: time.Duration(b.PeriodNs), Overrun: b.Overrun, Budget: time.Duration(b.BudgetNs), Watch: WatchedOutputs(t.Outputs),
+		Period: time.Duration(b.PeriodNs), Overrun: b.Overrun, Budget: time.Duration(b.BudgetNs),
+		Watch: WatchedOutputs(t.Outputs),
 		Start: t.Start, Warmup: warmup, Supervisor: b.End.Supervisor, Bus: b.End.Bus,
-		Faults: fault.Plan{Ranges: spans(t.Inputs)},
 	}
 }
 
-// spans are what the inputs can be.
-func spans(inputs []units.Port) (list [][2]float64) {
-	for _, p := range inputs {
-		list = append(list, [2]float64{p.Min, p.Max})
-	}
-	return list
-}
-
-// warmup is how many steps touch the plant's code and data before the first tick.
+// warmup is the number of steps that load the plant's code and data into the caches before
+// the first tick.
 const warmup = 100
 
-// WatchedOutputs finds the outputs of which the loop keeps count.
+// WatchedOutputs returns the indices of the outputs that the loop counts.
 func WatchedOutputs(outputs []units.Port) rt.Watch {
 	return rt.Watch{
 		Events: PortIndex(outputs, "events"), Transitions: PortIndex(outputs, "transitions"),
@@ -258,7 +260,7 @@ func WatchedOutputs(outputs []units.Port) rt.Watch {
 	}
 }
 
-// inputRanges are those of the inputs: of the port, and of the signal where one drives it.
+// inputRanges returns the range of each input: of its port and of the signal that drives it.
 func inputRanges(t *kernel.Tables, maps []*sigmap.Map) [][2]float64 {
 	list := make([][2]float64, len(t.Inputs))
 	for i, p := range t.Inputs {
@@ -273,5 +275,6 @@ func inputRanges(t *kernel.Tables, maps []*sigmap.Map) [][2]float64 {
 			}
 		}
 	}
+
 	return list
 }

@@ -2,9 +2,10 @@ package bench
 
 import (
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
-
-	"github.com/goccy/go-yaml/ast"
+	"strings"
 
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
@@ -12,210 +13,226 @@ import (
 	"lockstep/model/units"
 )
 
-// readProtection reads one protected group, or a list of them.
-func readProtection(r *yamlfile.Reader, n ast.Node, what string) (list []Protect) {
-	if _, ok := n.(*ast.SequenceNode); !ok {
-		return []Protect{readProtectionGroup(r, n, what)}
+// readProtection reads one protection or a list of protections.
+func readProtection(r *yamlfile.Reader, f yamlfile.Field, what string) (list []Protect) {
+	for _, group := range r.OneOrItems(f, what) {
+		list = append(list, readProtectionGroup(r, group, what))
 	}
-	r.Sequence(n, what, func(n ast.Node) { list = append(list, readProtectionGroup(r, n, what)) })
 	if len(list) == 0 {
-		r.Fail(n, "%s: the list is empty", what)
+		r.Fail(f, "%s: the list is empty", what)
 	}
 	return list
 }
 
-func readProtectionGroup(r *yamlfile.Reader, n ast.Node, what string) (p Protect) {
-	s := &p.Spec
-	key1 := func(name string, read func(n ast.Node, what string)) yamlfile.Key {
-		return yamlfile.Key{Name: name, Read: func(n ast.Node) { read(n, what+": "+name) }}
+// Protect is a protection of a message.
+type Protect struct {
+	At   yamlfile.Scalar // profile, with its position
+	Spec sigmap.ProtectionSpec
+}
+
+// readProtectionGroup reads the keys that the fields of sigmap.ProtectionSpec name.
+func readProtectionGroup(r *yamlfile.Reader, f yamlfile.Field, what string) (p Protect) {
+	fields := readTaggedFields(r, f, what, &p.Spec, 1<<16)
+	at := slices.IndexFunc(fields, func(f yamlfile.Field) bool { return f.Key == "profile" })
+	if at < 0 {
+		r.Fail(f, "%s: the profile is missing (profile: e2e-2)", what)
 	}
-	words := func(name string, dst *[]string) yamlfile.Key {
-		return key1(name, func(n ast.Node, what string) { *dst = r.Texts(n, what) })
-	}
-	count := func(name string, dst *int) yamlfile.Key {
-		return key1(name, func(n ast.Node, what string) { *dst = int(r.Unsigned(n, what, 1<<16)) })
-	}
-	optional := func(name string, dst **int) yamlfile.Key {
-		return key1(name, func(n ast.Node, what string) { v := int(r.Unsigned(n, what, 1<<16)); *dst = &v })
-	}
-	bits := func(name string, dst *uint32) yamlfile.Key {
-		return key1(name, func(n ast.Node, what string) { *dst = r.Unsigned(n, what, math.MaxUint32) })
-	}
-	flag := func(name string, dst *bool) yamlfile.Key {
-		return key1(name, func(n ast.Node, what string) { *dst = r.Choice(n, what, "true", "false") == "true" })
-	}
-	numbers := func(name string) yamlfile.Key {
-		return key1(name, func(n ast.Node, what string) {
-			if s.DataIDs != nil {
-				r.Fail(n, "%s: data_id is given, too: one of data_id and data_ids is meant", what)
-			}
-			s.DataIDs = r.UnsignedList(n, what)
-		})
-	}
-	r.Mapping(n, what, []yamlfile.Key{
-		{Name: "profile", Read: func(n ast.Node) { p.At = r.Scalar(n, what+": profile"); s.Profile = p.At.Text }},
-		words("counter", &s.Counter), words("checksum", &s.Checksum), count("offset", &s.Offset),
-		key1("range", func(n ast.Node, what string) {
-			for _, v := range r.UnsignedList(n, what) {
-				s.Range = append(s.Range, int(v))
-			}
-		}),
-		words("skip", &s.Skip), flag("reverse", &s.Reverse), numbers("data_ids"), numbers("data_id"), words("nibble", &s.Nibble),
-		count("modulus", &s.Modulus), optional("start", &s.Start),
-		bits("poly", &s.Poly), bits("init", &s.Init), bits("xor_out", &s.XorOut),
-		key1("xor_per_id", func(n ast.Node, what string) {
-			s.XorPerID = map[uint32]uint32{}
-			for _, e := range r.Entries(n, what) {
-				id, err := strconv.ParseUint(e.Key.GetToken().Value, 0, 29)
-				if err != nil {
-					r.Fail(e.Key, "%s: %q is no identifier", what, e.Key.GetToken().Value)
-				}
-				s.XorPerID[uint32(id)] = r.Unsigned(e.Value, what, math.MaxUint32)
-			}
-		}),
-		flag("reflect", &s.Reflect), flag("subtract", &s.Subtract),
-		key1("include_id", func(n ast.Node, what string) { s.IncludeID = r.Choice(n, what, "none", "bytes", "nibbles") }),
-		flag("include_length", &s.IncludeLength),
-		count("max_delta", &s.MaxDelta), optional("max_no_new", &s.MaxNoNew), count("sync_counter", &s.SyncCounter),
-		key1("window", func(n ast.Node, what string) { s.Window = readWindow(r, n, what) }),
-	})
-	if p.At.Text == "" {
-		r.Fail(n, "%s: the profile is missing (profile: e2e-2)", what)
-	}
+	p.At = fields[at].Scalar(p.Spec.Profile)
+
 	return p
 }
 
-func readWindow(r *yamlfile.Reader, n ast.Node, what string) *messages.WindowSpec {
-	w := &messages.WindowSpec{}
-	count := func(name string, dst *int) yamlfile.Key {
-		return yamlfile.Key{Name: name, Read: func(n ast.Node) { *dst = int(r.Unsigned(n, what+": "+name, 64)) }}
-	}
-	r.Mapping(n, what, []yamlfile.Key{
-		count("window_size", &w.WindowSize), count("min_ok_state_init", &w.MinOkStateInit), count("max_error_state_init", &w.MaxErrorStateInit),
-		count("min_ok_state_valid", &w.MinOkStateValid), count("max_error_state_valid", &w.MaxErrorStateValid),
-		count("min_ok_state_invalid", &w.MinOkStateInvalid), count("max_error_state_invalid", &w.MaxErrorStateInvalid),
-	})
-	return w
-}
-
-// readValues reads what the signals of a frame carry: SIGNAL: value, {table: [[t, v], ...],
-// period: T}, {sine: {mean: M, amplitude: A, frequency: F}} or {formula: F(t), period: T}.
-func readValues(r *yamlfile.Reader, n ast.Node, dst *[]Value, what string) {
-	for _, e := range r.Entries(n, what) {
-		v := Value{Signal: yamlfile.KeyScalar(e)}
-		what := what + ": " + v.Signal.Text
-		switch e.Value.(type) {
-		case *ast.MappingNode, *ast.MappingValueNode:
-			v.Course = ReadWaveform(r, e.Value, what, func(n ast.Node, text, what string) float64 { return readBareNumber(r, n, text, what) })
-		default:
-			v.Text = r.Scalar(e.Value, what).Text
+// readTaggedFields reads keys into the fields of a struct whose tags name them; most is the largest
+// whole number accepted.
+func readTaggedFields(r *yamlfile.Reader, f yamlfile.Field, what string, into any, most uint64,
+) []yamlfile.Field {
+	v, at := reflect.ValueOf(into).Elem(), map[string]int{}
+	var keys []string
+	for i := range v.NumField() {
+		for key := range strings.SplitSeq(v.Type().Field(i).Tag.Get("key"), ",") {
+			keys, at[key] = append(keys, key), i
 		}
-		*dst = append(*dst, v)
 	}
+
+	fields := r.FieldsOf(f, what)
+	r.CheckKeys(fields, what, keys...)
+	for _, g := range fields {
+		readTagged(r, g, what+": "+g.Key, v.Field(at[g.Key]).Addr().Interface(), most)
+	}
+	return fields
 }
 
-// ReadWaveform reads a value over time; value reads one number of it.
-func ReadWaveform(r *yamlfile.Reader, n ast.Node, what string, value func(n ast.Node, text, what string) float64) *sigmap.Course {
-	c := &sigmap.Course{}
-	var period int64
-	var sine *sigmap.Course
-	var formula ast.Node
-	r.Mapping(n, what, []yamlfile.Key{
-		{Name: "table", Read: func(n ast.Node) {
-			r.Sequence(n, what+": table", func(n ast.Node) {
-				row := r.Texts(n, what+": table")
-				if len(row) != 2 {
-					r.Fail(n, "%s: table: a row is [time, value], got %d numbers", what, len(row))
-					return
-				}
-				c.At = append(c.At, int64(math.RoundToEven(ReadQuantity(r, n, row[0], "s", what+": table")*1e9)))
-				c.Value = append(c.Value, value(n, row[1], what+": table"))
-			})
-		}},
-		{Name: "period", Read: readNanoseconds(r, &period, what+": period", 1e3, 1e15)},
-		{Name: "sine", Read: func(n ast.Node) { sine = readSine(r, n, what+": sine", value) }},
-		{Name: "formula", Read: func(n ast.Node) { formula = n }},
-	})
-	switch c.Period = period; {
-	case len(c.At) > 0 && (sine != nil || formula != nil) || sine != nil && formula != nil:
-		r.Fail(n, "%s: one of a table, a sine and a formula, not two", what)
-	case formula != nil:
-		c = readFormula(r, formula, what+": formula", period)
-	case sine == nil:
-	case period > 0:
-		r.Fail(n, "%s: a sine has no period: its frequency says it", what)
+// readTagged reads the value of one key.
+func readTagged(r *yamlfile.Reader, f yamlfile.Field, what string, into any, most uint64) {
+	switch into := into.(type) {
+	case *bool:
+		*into = r.Choice(f, what, "true", "false") == "true"
+	case *int:
+		*into = int(r.Unsigned(f, what, most))
+	case **int:
+		v := int(r.Unsigned(f, what, most))
+		*into = &v
+	case *uint32:
+		*into = r.Unsigned(f, what, math.MaxUint32)
+	case *string:
+		if f.Key == "profile" {
+			*into = r.Scalar(f, what).Text
+		} else {
+			*into = r.Choice(f, what, sigmap.IncludeIDs()...)
+		}
+	case *[]string:
+		*into = r.Texts(f, what)
+	case *[]int:
+		for _, v := range r.OneOrItems(f, what) {
+			*into = append(*into, int(r.Unsigned(v, what, math.MaxUint32)))
+		}
+	case *[]uint32:
+		if *into != nil {
+			r.Fail(f, "%s: expected one of data_id and data_ids, got both", what)
+		}
+		for _, v := range r.OneOrItems(f, what) {
+			*into = append(*into, r.Unsigned(v, what, math.MaxUint32))
+		}
+	case *map[uint32]uint32:
+		*into = map[uint32]uint32{}
+		for _, g := range r.FieldsOf(f, what) {
+			id, err := strconv.ParseUint(g.Key, 0, 29)
+			if err != nil {
+				r.FailAt(g.KeyAt, "%s: %q is not an identifier", what, g.Key)
+			}
+			(*into)[uint32(id)] = r.Unsigned(g, what, math.MaxUint32)
+		}
+	case **sigmap.WindowLimits:
+		*into = &sigmap.WindowLimits{}
+		readTaggedFields(r, f, what, *into, 64)
 	default:
-		c = sine
+		panic("bench: a key of a protection of an unknown type") // a test reads all of them
 	}
-	if r.Err == nil {
-		if err := c.Check(); err != nil {
-			r.Fail(n, "%s: %v", what, err)
-		}
+}
+
+// readConstant reads the value of a signal: SIGNAL: value, {table: [[t, v], ...], period: T},
+// {sine: {mean: M, amplitude: A, frequency: F}} or {formula: F(t), period: T}.
+func readConstant(r *yamlfile.Reader, f yamlfile.Field, what string) sigmap.Constant {
+	c := sigmap.Constant{Signal: f.Key}
+	if yamlfile.IsMapping(f.Node) {
+		c.Waveform = ReadWaveform(r, f, what, readBareNumber)
+	} else {
+		c.Text = r.Scalar(f, what).Text
 	}
+
 	return c
 }
 
-// readFormula reads an expression of the time t in seconds, in the unit of what it is for, as
-// 1024 lines a period.
-func readFormula(r *yamlfile.Reader, n ast.Node, what string, period int64) *sigmap.Course {
-	const lines = 1024
-	c := &sigmap.Course{Period: period}
-	if period == 0 {
-		r.Fail(n, "%s: its period is missing (period: 2 s)", what)
+// numberReader reads a number of a waveform; f is its field for errors.
+type numberReader func(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64
+
+// ReadWaveform reads a waveform; value reads one number.
+func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, value numberReader) *sigmap.Waveform {
+	s := r.Section(f, what, "table", "period", "sine", "formula")
+	c := &sigmap.Waveform{Period: readNanoseconds(r, s["period"], what+": period", 1e3, 1e15)}
+	table, ways := what+": table", 0
+	for _, row := range r.Items(s["table"], table) {
+		cells := r.Texts(row, table)
+		if len(cells) != 2 {
+			r.Fail(row, "%s: a row is [time, value], got %d numbers", table, len(cells))
+		}
+		c.At = append(c.At, int64(math.RoundToEven(ReadQuantity(r, row, cells[0], "s", table)*1e9)))
+		c.Value = append(c.Value, value(r, row, cells[1], table))
 	}
-	text := r.Scalar(n, what).Text
+
+	for _, way := range []bool{len(c.At) > 0, !s["sine"].IsMissing(), !s["formula"].IsMissing()} {
+		if way {
+			ways++
+		}
+	}
+
+	switch formula, isFormula := s["formula"]; {
+	case ways > 1:
+		r.Fail(f, "%s: expected one of table, sine and formula, got several", what)
+	case isFormula:
+		c = readFormula(r, formula, what+": formula", c.Period)
+	case s["sine"].IsMissing():
+	case c.Period > 0:
+		r.Fail(f, "%s: a sine has no key period; give its frequency", what)
+	default:
+		c = readSine(r, s["sine"], what+": sine", value)
+	}
+
+	if err := c.Check(); err != nil {
+		r.Fail(f, "%s: %v", what, err)
+	}
+
+	return c
+}
+
+// readFormula reads an expression of the time t, s, as 1024 lines per period; its value is in the
+// unit of the signal or port.
+func readFormula(r *yamlfile.Reader, f yamlfile.Field, what string, period int64) *sigmap.Waveform {
+	const lines = 1024
+	c := &sigmap.Waveform{Period: period}
+	if period == 0 {
+		r.Fail(f, "%s: its period is missing (period: 2 s)", what)
+	}
+	text := r.Scalar(f, what).Text
 	for i := range lines + 1 {
 		at := int64(math.RoundToEven(float64(period) * float64(i) / lines))
 		v, err := units.Quantity(text, "1", map[string]float64{"t": float64(at) / 1e9})
-		if err != nil && r.Err == nil {
-			r.Fail(n, "%s: at t = %g s: %s", what, float64(at)/1e9, QuantityError(yamlfile.Scalar{Text: text}, err))
+		if err != nil {
+			r.Fail(f, "%s: at t = %g s: %s", what, float64(at)/1e9, QuantityError(text, err))
 		}
 		c.At, c.Value = append(c.At, at), append(c.Value, v)
 	}
+
 	return c
 }
 
 // readSine reads {mean: M, amplitude: A, frequency: F}.
-func readSine(r *yamlfile.Reader, n ast.Node, what string, value func(n ast.Node, text, what string) float64) *sigmap.Course {
-	mean, amplitude, frequency := 0.0, 0.0, 0.0
-	number := func(name string, dst *float64) yamlfile.Key {
-		return yamlfile.Key{Name: name, Read: func(n ast.Node) { *dst = value(n, r.Scalar(n, what).Text, what+": "+name) }}
+func readSine(r *yamlfile.Reader, f yamlfile.Field, what string, value numberReader) *sigmap.Waveform {
+	s := r.Section(f, what, "mean", "amplitude", "frequency")
+	number := func(key string, read numberReader) float64 {
+		if s[key].IsMissing() {
+			return 0
+		}
+		return read(r, s[key], r.Scalar(s[key], what).Text, what+": "+key)
 	}
-	r.Mapping(n, what, []yamlfile.Key{number("mean", &mean), number("amplitude", &amplitude), {Name: "frequency", Read: func(n ast.Node) {
-		frequency = ReadQuantity(r, n, r.Scalar(n, what).Text, "Hz", what+": frequency")
-	}}})
+
+	mean, amplitude := number("mean", value), number("amplitude", value)
+	frequency := number("frequency", func(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64 {
+		return ReadQuantity(r, f, text, "Hz", what)
+	})
 	if !(frequency >= 1e-5 && frequency <= 1e5) {
-		r.Fail(n, "%s: a frequency of %g Hz is not between 1e-5 Hz and 1e5 Hz", what, frequency)
-		return nil
+		r.Fail(f, "%s: a frequency of %g Hz is not between 1e-5 Hz and 1e5 Hz", what, frequency)
 	}
+
 	return sigmap.Sine(mean, amplitude, frequency)
 }
 
-// readBareNumber is a number without a unit: which one a signal has stands in its database, which
+// readBareNumber reads a number without a unit: the unit of the signal is in its database, which
 // is not read yet.
-func readBareNumber(r *yamlfile.Reader, n ast.Node, text, what string) float64 {
+func readBareNumber(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
-	if r.Err == nil && (err != nil || math.IsNaN(v) || math.IsInf(v, 0)) {
-		r.Fail(n, "%s: %q is not a bare number, in the signal's unit", what, text)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		r.Fail(f, "%s: %q is not a bare number, in the signal's unit", what, text)
 	}
 	return v
 }
 
-// ReadQuantity reads a quantity in an SI unit; a number without a unit is in it.
-func ReadQuantity(r *yamlfile.Reader, n ast.Node, text, unit, what string) float64 {
+// ReadQuantity reads a quantity and converts it to an SI unit; a number without a unit is in unit.
+func ReadQuantity(r *yamlfile.Reader, f yamlfile.Field, text, unit, what string) float64 {
 	v, err := units.Quantity(text, unit, nil)
-	if err != nil && r.Err == nil {
-		r.Fail(n, "%s: %s", what, QuantityError(yamlfile.Scalar{Text: text}, err))
+	if err != nil {
+		r.Fail(f, "%s: %s", what, QuantityError(text, err))
 	}
 	return v
 }
 
-// ProtectedPart says that a signal is part of a protection, else the other text.
-func ProtectedPart(s *messages.Signal, list []sigmap.Protection, other string) string {
+// ProtectionOf describes the part of a protection that a signal carries, or returns other.
+func ProtectionOf(s *messages.Signal, list []sigmap.Protection, other string) string {
 	for i := range list {
 		if part := list[i].Carries(s); part != "" {
 			return part + " of " + list[i].Profile
 		}
 	}
+
 	return other
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // A database of a manufacturer spells units in its own way, or leaves them out.
-func TestABenchSaysWhatTheUnitsOfItsDatabaseMean(t *testing.T) {
+func TestBenchTranslatesTheUnitsOfItsDatabase(t *testing.T) {
 	data, err := plants.Read("powershift.dbc")
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestABenchSaysWhatTheUnitsOfItsDatabaseMean(t *testing.T) {
 		{"{Unit_RadianPerSecon: rad/s, Torque.tau_engine: bar}", `"bar"`},
 		{"{Unit_RadianPerSec: rad/s}", `bus "drive": units: ` + filepath.Join(dir, "own.dbc") + ` has no unit and no signal MESSAGE.SIGNAL "Unit_RadianPerSec" (did you mean Unit_RadianPerSecon?)`},
 		{"{Unit_RadianPerSecon: rads}", `bus "drive": units: unit "rads"`},
-		{"{Unit_RadianPerSecon: }", `is wanted here, got nothing`},
+		{"{Unit_RadianPerSecon: }", `expected one value, got nothing`},
 	} {
 		bench := benchtest.DemoText(t, "database: powershift.dbc", "database: own.dbc")
 		if c.units != "" {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -17,10 +18,10 @@ import (
 	"lockstep/rt/bench"
 )
 
-// usualRate is the bit rate where a bench gives none, bit/s.
+// usualRate is the bit rate assumed for a bench without one, bit/s.
 const usualRate = 500e3
 
-// busRates says the bit rates that the file gives.
+// busRates describes the bit rates that the file gives.
 func busRates(bus *bench.Bus) string {
 	text := ""
 	if bus.BitRate > 0 {
@@ -35,7 +36,7 @@ func busRates(bus *bench.Bus) string {
 	return text
 }
 
-// interfaceTable writes the messages of a bus with what they are to the bench.
+// interfaceTable writes the messages of a bus and their use in the bench.
 type interfaceTable struct {
 	b   *bench.Bench
 	bus *bench.Bus
@@ -44,32 +45,51 @@ type interfaceTable struct {
 	out *tabwriter.Writer
 }
 
-// checkBus writes the complete interface of a bus, and what the bench puts on it.
-func (c *Check) checkBus(b *bench.Bench, bus *bench.Bus, t *kernel.Tables, m *sigmap.Map) error {
-	w := c.Out
-	db, err := b.Database(bus)
+// checkBus writes the complete interface of a bus, and the bus load of the bench.
+func (c *Check) checkBus(h *bench.Handover, bus int) error {
+	db, err := h.Database(bus)
 	if err != nil {
 		return err
 	}
+	m := h.Maps[bus]
+	v := &interfaceTable{h.Bench, &h.Bench.Buses[bus], db, h.Tables, tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)}
 	for i := range m.Rx {
-		v := &interfaceTable{b, bus, db, t, tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-		fmt.Fprintf(w, "  %s %s received, %s\n", identifier(m.Rx[i].ID), m.Rx[i].Name, v.aboutReceived(&m.Rx[i]))
-		v.received(&m.Rx[i])
-		err = errors.Join(err, v.out.Flush())
+		rx := &m.Rx[i]
+		fmt.Fprintf(c.Out, "  %s %s received, %s\n", identifier(rx.ID), rx.Name, v.aboutReceived(rx))
+		err = errors.Join(err, v.rows(rx.Name, func(msg *messages.Message, s *messages.Signal) string {
+			if at := sigmap.PortOf(v.bus.Receive, msg.Name, s.Name); at != "" {
+				return "-> " + port(v.t.Inputs, at)
+			}
+			return bench.ProtectionOf(s, rx.Protect, "not used")
+		}))
 	}
+
 	for i := range m.Tx {
-		v := &interfaceTable{b, bus, db, t, tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-		fmt.Fprintf(w, "  %s %s, %s\n", identifier(m.Tx[i].ID), m.Tx[i].Name, v.aboutSent(&m.Tx[i], &bus.Frames[i]))
-		v.sent(&m.Tx[i], &bus.Frames[i])
-		err = errors.Join(err, v.out.Flush())
+		tx, f := &m.Tx[i], &v.bus.Frames[i]
+		fmt.Fprintf(c.Out, "  %s %s, %s\n", identifier(tx.ID), tx.Name, v.aboutSent(tx, f))
+		err = errors.Join(err, v.rows(tx.Name, func(msg *messages.Message, s *messages.Signal) string {
+			if !msg.Present(s, &tx.Base) {
+				return "not sent:" // the row shows the mux values
+			}
+			return bench.ProtectionOf(s, tx.Protect, v.sourceOf(msg, s, f))
+		}))
 	}
-	return errors.Join(err, c.load(b, bus, m))
+
+	return errors.Join(err, c.load(v.b, v.bus, m))
 }
 
-// message is what the database says of a message.
-func (v *interfaceTable) message(name string) *messages.Message {
+// rows writes the signals of a message; what describes the use of each in the bench.
+func (v *interfaceTable) rows(name string, what func(*messages.Message, *messages.Signal) string) error {
 	i := slices.IndexFunc(v.db.Messages, func(m messages.Message) bool { return m.Name == name })
-	return &v.db.Messages[i]
+	msg := &v.db.Messages[i]
+	for i := range msg.Signals {
+		s := &msg.Signals[i]
+		cells := signalRow(s)
+		fmt.Fprintf(v.out, "    %s.%s\t%s\t%s\t%s\t[%s]\t%s\n", msg.Name, s.Name, cells[1], cells[2],
+			cmp.Or(cells[3], "-"), cmp.Or(s.Unit, "1"), strings.TrimSpace(what(msg, s)+" "+cells[5]))
+	}
+
+	return v.out.Flush()
 }
 
 func (v *interfaceTable) ms(ticks int64) string {
@@ -91,6 +111,7 @@ func (v *interfaceTable) aboutReceived(rx *sigmap.Rx) string {
 		}
 		text += fmt.Sprintf(", late after %s%s: %s", v.ms(rx.TimeoutTicks), first, v.reaction(&rx.OnTimeout))
 	}
+
 	for i := range rx.Protect {
 		text += ", protected by " + rx.Protect[i].Profile
 	}
@@ -109,6 +130,7 @@ func (v *interfaceTable) reaction(r *sigmap.Reaction) string {
 		p := &v.t.Inputs[s.Index]
 		list = append(list, p.Name+" is "+bench.WithUnit(fmt.Sprintf("%g", s.Value), p.Unit))
 	}
+
 	return strings.Join(list, ", ")
 }
 
@@ -126,12 +148,14 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
 			text += " (chosen)"
 		}
 	}
+
 	if tx.Send != sigmap.Cyclic {
 		text += fmt.Sprintf(", on change, at most every %s", v.ms(tx.GapTicks))
 		if tx.Repeats > 0 {
 			text += fmt.Sprintf(", and %d times more every %s", tx.Repeats, v.ms(tx.EveryTicks))
 		}
 	}
+
 	for i := range tx.Protect {
 		text += ", protected by " + tx.Protect[i].Profile
 	}
@@ -141,60 +165,22 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
 	return text
 }
 
-// row writes one signal, and what it is to the bench.
-func (v *interfaceTable) row(msg *messages.Message, s *messages.Signal, what string) {
-	cells := signalRow(s)
-	limits := cells[3]
-	if limits == "" {
-		limits = "-"
-	}
-	fmt.Fprintf(v.out, "    %s.%s\t%s\t%s\t%s\t[%s]\t%s\n", msg.Name, s.Name, cells[1], cells[2], limits, bench.UnitOrOne(s.Unit),
-		strings.TrimSpace(what+" "+cells[5]))
-}
-
-func (v *interfaceTable) received(rx *sigmap.Rx) {
-	msg := v.message(rx.Name)
-	for i := range msg.Signals {
-		s := &msg.Signals[i]
-		what := bench.ProtectedPart(s, rx.Protect, "not used")
-		for _, l := range v.bus.Receive {
-			if l.Message == msg.Name && l.Signal == s.Name {
-				what = fmt.Sprintf("-> %s", port(v.t.Inputs, l.Port))
-			}
-		}
-		v.row(msg, s, what)
-	}
-}
-
-func (v *interfaceTable) sent(tx *sigmap.Tx, f *bench.Frame) {
-	msg := v.message(tx.Name)
-	for i := range msg.Signals {
-		s := &msg.Signals[i]
-		what := "not sent:" // the row says when it would be
-		if msg.Present(s, &tx.Base) {
-			what = bench.ProtectedPart(s, tx.Protect, v.source(msg, s, f))
-		}
-		v.row(msg, s, what)
-	}
-}
-
-// source says where the value of a sent signal comes from.
-func (v *interfaceTable) source(msg *messages.Message, s *messages.Signal, f *bench.Frame) string {
-	for _, l := range v.bus.Send {
-		if l.Message == msg.Name && l.Signal == s.Name {
-			return "<- " + port(v.t.Outputs, l.Port)
-		}
+// sourceOf describes the source of a sent signal's value.
+func (v *interfaceTable) sourceOf(msg *messages.Message, s *messages.Signal, f *bench.Frame) string {
+	if at := sigmap.PortOf(v.bus.Send, msg.Name, s.Name); at != "" {
+		return "<- " + port(v.t.Outputs, at)
 	}
 	for _, c := range f.Values {
-		if c.Signal.Text == s.Name {
-			if c.Course != nil {
-				return "<- a course over time"
+		if c.Signal == s.Name {
+			if c.Waveform != nil {
+				return "<- a waveform"
 			}
 			return "= " + c.Text
 		}
 	}
+
 	switch {
-	case f.Counter.Text == s.Name:
+	case f.Counter == s.Name:
 		return "counts the frames"
 	case s.HasInitial:
 		return fmt.Sprintf("= raw %g, its start value", s.Initial)
@@ -203,10 +189,11 @@ func (v *interfaceTable) source(msg *messages.Message, s *messages.Signal, f *be
 	case s.Offset != 0:
 		return fmt.Sprintf("= raw 0, which is %g", s.Offset)
 	}
+
 	return "= 0"
 }
 
-// port is a port with its unit, and its range if it has one.
+// port formats a port with its unit, and its range if it has one.
 func port(list []units.Port, name string) string {
 	p := &list[bench.PortIndex(list, name)]
 	text := fmt.Sprintf("%s[%s]", p.Name, p.Unit)
@@ -215,51 +202,50 @@ func port(list []units.Port, name string) string {
 	}
 	switch p.Beyond {
 	case units.Wraps:
-		text += ", counts on from the other end of its range"
+		text += ", wraps at the end of its range"
 	case units.Rests:
 		text += ", stays at the end of its range"
 	}
+
 	return text
 }
 
-// load writes what the bench puts on a bus at most, and warns where that is too much.
+// load writes the largest bus load of the bench, and warns if it exceeds the bit rate.
 func (c *Check) load(b *bench.Bench, bus *bench.Bus, m *sigmap.Map) error {
-	rate := bus.BitRate
-	if rate == 0 {
-		rate = usualRate
-	}
-	data := bus.DataRate
-	if data == 0 {
-		data = rate
-	}
+	rate := cmp.Or(bus.BitRate, usualRate)
+	data := cmp.Or(bus.DataRate, rate)
 	var frames, bits, share, changes float64
 	for i := range m.Tx {
 		t := &m.Tx[i]
-		seconds := float64(t.Bits()) / rate
-		if slow, fast := t.BitsFD(); t.Flags&can.FlagBRS != 0 {
+		seconds := float64(t.MaxBits()) / rate
+		if slow, fast := t.MaxBitsFD(); t.Flags&can.FlagBRS != 0 {
 			seconds = float64(slow)/rate + float64(fast)/data
 		}
 		if t.Send != sigmap.OnChange {
 			perSecond := 1e9 / float64(t.CycleTicks*b.PeriodNs)
 			frames += perSecond
-			bits += perSecond * float64(t.Bits())
+			bits += perSecond * float64(t.MaxBits())
 			share += perSecond * seconds
 		}
+
 		if t.Send != sigmap.Cyclic {
 			changes += 1e9 / float64(t.GapTicks*b.PeriodNs) * seconds
 		}
 	}
+
 	text := ""
 	if changes > 0 {
-		text = fmt.Sprintf("; with a change whenever one may be sent %.1f %% more", changes*100)
+		text = fmt.Sprintf("; frames sent on change add up to %.1f %%", changes*100)
 	}
 	if bus.DataRate > 0 {
 		text += fmt.Sprintf("; data of CAN FD at %g kbit/s", data/1e3)
 	}
 	if share > 1 {
-		c.warn("%s:%d:%d: bus %q: what the bench sends is up to %.1f %% of %g kbit/s: frames will be dropped",
+		c.warn("%s:%d:%d: bus %q: the bench sends up to %.1f %% of %g kbit/s: frames will be dropped",
 			b.File, bus.Name.Line, bus.Name.Col, bus.Name.Text, share*100, rate/1e3)
 	}
-	_, err := fmt.Fprintf(c.Out, "  sent: %.0f frames/s, at most %.1f kbit/s, %.1f %% of %g kbit/s%s\n", frames, bits/1e3, share*100, rate/1e3, text)
+
+	_, err := fmt.Fprintf(c.Out, "  sent: %.0f frames/s, at most %.1f kbit/s, %.1f %% of %g kbit/s%s\n",
+		frames, bits/1e3, share*100, rate/1e3, text)
 	return err
 }

@@ -42,7 +42,7 @@ BO_ 1026`, 1)
 		"Torque.counter_T 51|4@0+ (1,0) [0|15] [1] counter of e2e-2",
 		"202 Status, 8 bytes every 10 ms, phase 5 ms",
 		"400 Motor, 8 bytes every 10 ms, phase 0 ms (chosen), restbus",
-		"Motor.speed 0|16@1+ (1,0) [0|8000] [rpm] <- a course over time",
+		"Motor.speed 0|16@1+ (1,0) [0|8000] [rpm] <- a waveform",
 		"Motor.mode 32|4@1+ (1,0) [0|15] [1] = running",
 		"401 Klemmen, 1 bytes, on change, at most every 10 ms, restbus",
 		"Klemmen.level 1|7@1+ (1,-40) - [1] = raw 0, which is -40",
@@ -52,7 +52,7 @@ BO_ 1026`, 1)
 		"Pages.b 8|8@1+ (1,0) - [1] = 0 if page=1",
 		"402 Slow, 2 bytes every 20 ms, phase 5 ms (chosen), restbus",
 		// 135 bits with 8 bytes, 75 with 2: (200 + 3·100 + 50)·135 + 50·75 bit/s; a change: 100·65 bit/s.
-		"sent: 600 frames/s, at most 78.0 kbit/s, 31.2 % of 250 kbit/s; with a change whenever one may be sent 2.6 % more",
+		"sent: 600 frames/s, at most 78.0 kbit/s, 31.2 % of 250 kbit/s; frames sent on change add up to 2.6 %",
 	} {
 		if !strings.Contains(words, want) {
 			t.Errorf("%q is missing", want)
@@ -63,11 +63,11 @@ BO_ 1026`, 1)
 	}
 }
 
-func TestCheckWarnsOfABusThatCannotCarryWhatIsSent(t *testing.T) {
+func TestCheckWarnsOfAnOverloadedBus(t *testing.T) {
 	for _, c := range []struct{ rate, want string }{
 		{"250 kbit/s", ""},
 		{"72 kbit/s", ""},
-		{"71 kbit/s", "what the bench sends is up to 100.4 % of 71 kbit/s: frames will be dropped"},
+		{"71 kbit/s", "the bench sends up to 100.4 % of 71 kbit/s: frames will be dropped"},
 	} {
 		dir := t.TempDir()
 		text := strings.Replace(benchtest.GuardedText(t), "250 kbit/s", c.rate, 1)

@@ -30,11 +30,12 @@ func (c *Check) database(file string, data []byte) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
-// lenient warns of what is wrong in the database of a bus.
-func (c *Check) lenient(b *bench.Bench, bus *bench.Bus) error {
+// warnDeviations warns of deviations in the database of a bus.
+func (c *Check) warnDeviations(b *bench.Bench, bus *bench.Bus) error {
 	file, data, err := b.Read(bus.Database)
 	if err == nil {
 		_, err = c.readDatabase(file, data)
@@ -42,8 +43,8 @@ func (c *Check) lenient(b *bench.Bench, bus *bench.Bus) error {
 	return err
 }
 
-// readDatabase reads a database and warns of every line that does not keep to
-// the format, or with Strict refuses it.
+// readDatabase reads a database and warns of every line that deviates from the format; with
+// Strict it refuses such a database.
 func (c *Check) readDatabase(file string, data []byte) (*messages.Database, error) {
 	if c.Strict {
 		return dbc.Parse(file, data)
@@ -56,10 +57,11 @@ func (c *Check) readDatabase(file string, data []byte) (*messages.Database, erro
 		}
 		c.warn("%s: %s", at, l.Text)
 	}
+
 	return db, err
 }
 
-// aboutMessage says what a database says about a message.
+// aboutMessage returns the properties of a message for its line.
 func aboutMessage(m *messages.Message) []string {
 	list := []string{fmt.Sprintf("%d bytes", m.Len)}
 	switch {
@@ -70,6 +72,7 @@ func aboutMessage(m *messages.Message) []string {
 	case m.J1939:
 		list = append(list, "J1939")
 	}
+
 	if m.Sender != "" {
 		list = append(list, "from "+strings.Join(append([]string{m.Sender}, m.OtherSenders...), " or "))
 	}
@@ -82,8 +85,7 @@ func aboutMessage(m *messages.Message) []string {
 	return list
 }
 
-// signalTable writes the signals of a message as a DBC writes them, the columns
-// that say nothing left out.
+// signalTable writes the signals of a message in the notation of a DBC, without empty columns.
 func signalTable(w io.Writer, m *messages.Message) error {
 	var rows [][]string
 	for i := range m.Signals {
@@ -97,12 +99,14 @@ func signalTable(w io.Writer, m *messages.Message) error {
 				line += cell + "\t"
 			}
 		}
+
 		fmt.Fprintln(table, strings.TrimRight(line, "\t "))
 	}
+
 	return table.Flush()
 }
 
-// signalRow is the row of a signal in signalTable.
+// signalRow returns the row of a signal in signalTable.
 func signalRow(s *messages.Signal) []string {
 	order, sign, limits := "1", "+", ""
 	if s.BigEndian {
@@ -114,6 +118,7 @@ func signalRow(s *messages.Signal) []string {
 	case s.Signed:
 		sign = "-"
 	}
+
 	if s.Min < s.Max {
 		limits = fmt.Sprintf("[%g|%g]", s.Min, s.Max)
 	}
@@ -136,11 +141,11 @@ func signalRow(s *messages.Signal) []string {
 	}
 }
 
-// muxText says when a signal is in its message, and whether it is a multiplexor.
+// muxText describes the multiplexing of a signal.
 func muxText(s *messages.Signal) string {
 	text := ""
-	if s.Under != "" {
-		text = "if " + s.Under + "="
+	if s.MuxedBy != "" {
+		text = "if " + s.MuxedBy + "="
 		for i, r := range s.Ranges {
 			if i > 0 {
 				text += ","
@@ -150,6 +155,7 @@ func muxText(s *messages.Signal) string {
 			}
 		}
 	}
+
 	if s.Multiplexor {
 		text = strings.TrimSpace("multiplexor " + text)
 	}

@@ -46,7 +46,7 @@ func TestCheckWritesADatabaseAsATable(t *testing.T) {
 	}
 }
 
-func TestCheckWarnsOfEveryLenienceAndStrictRefusesTheFile(t *testing.T) {
+func TestCheckWarnsOfDeviationsAndStrictRefusesThem(t *testing.T) {
 	const file = "../../io/dbc/testdata/violations.dbc"
 	out, warnings, err := checkedFile(t, file, false)
 	if err != nil || !strings.Contains(out, "violations.dbc: database, 9 messages, 18 signals\n") {
@@ -54,7 +54,7 @@ func TestCheckWarnsOfEveryLenienceAndStrictRefusesTheFile(t *testing.T) {
 	}
 	for _, want := range []string{
 		file + `:8: message "Good": signal "beyond": 60|8 does not fit the message's 8 bytes; left out` + "\n",
-		file + `:11:27: the number ".25" has no digit before its point; taken as it is meant` + "\n",
+		file + `:11:27: the number ".25" has no digit before its point; read as a number` + "\n",
 	} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("%q is missing in\n%s", want, warnings)
@@ -66,7 +66,7 @@ func TestCheckWarnsOfEveryLenienceAndStrictRefusesTheFile(t *testing.T) {
 	}
 }
 
-func TestABenchReadsADatabaseLenientlyAndCheckWarns(t *testing.T) {
+func TestCheckWarnsOfDeviationsInTheDatabaseOfABench(t *testing.T) {
 	dir := t.TempDir()
 	data, err := os.ReadFile("../../model/plants/powershift.dbc")
 	if err != nil {

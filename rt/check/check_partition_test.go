@@ -28,13 +28,13 @@ func partedRail(t *testing.T, keys string) string {
 	return file
 }
 
-func TestCheckTellsThePartsOfAPlant(t *testing.T) {
+func TestCheckDescribesAPartition(t *testing.T) {
 	var b bytes.Buffer
 	c := Check{Step: 50 * time.Millisecond, Out: &b}
 	if err := c.File(partedRail(t, "N_sub: 2, N_iter: 1")); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"active       4  bogie1.rear.wheel.w", "two parts: 2 micro steps of 25ms", "1 additional iteration", "no event is located", "dearest tick"} {
+	for _, want := range []string{"active       4  bogie1.rear.wheel.w", "two parts: 2 micro steps of 25ms", "1 additional iteration", "no event is located", "worst tick"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("check lacks %q:\n%s", want, b.String())
 		}
@@ -42,9 +42,9 @@ func TestCheckTellsThePartsOfAPlant(t *testing.T) {
 }
 
 // The wheels follow their axles at mu0·N/(T_sgn·m_red) = 457 1/s under T_sgn.
-func TestCheckWarnsOfMicroStepsThatLoseTheWheels(t *testing.T) {
+func TestCheckWarnsOfLongMicroSteps(t *testing.T) {
 	for keys, want := range map[string]string{
-		"N_sub: 4": ": partition: micro steps of 12ms are too long for laws that let the active part decay within 2.1ms; what it does is wrong then, micro steps of 6ms would do",
+		"N_sub: 4": ": partition: micro steps of 12ms are too long for laws with a time constant of 2.1ms in the active part: its results are wrong; take micro steps of at most 6ms",
 		"N_sub: 9": "",
 	} {
 		var warned []string
@@ -59,9 +59,9 @@ func TestCheckWarnsOfMicroStepsThatLoseTheWheels(t *testing.T) {
 	}
 }
 
-// Drag that is quadratic in a speed that grows to 100 rad/s, of which the file says nothing
-// and then its range.
-func TestCheckWarnsOfLawsThatDoNotSettle(t *testing.T) {
+// Drag is quadratic in a speed that grows to 100 rad/s; the file gives its range only in the
+// second case.
+func TestCheckWarnsOfLawsThatDoNotConverge(t *testing.T) {
 	for key, wants := range map[string]bool{"": true, ", range: 100 rad/s": false} {
 		file := filepath.Join(t.TempDir(), "fan.yaml")
 		text := `plant: fan
@@ -80,25 +80,25 @@ outputs: {w: {speed: fan}}
 		if err := c.File(file); err != nil {
 			t.Fatal(err)
 		}
-		if said := strings.Contains(strings.Join(warned, "\n"), "under own sources laws did not settle in "); said != wants {
+		if said := strings.Contains(strings.Join(warned, "\n"), "under own input waveforms laws did not converge in "); said != wants {
 			t.Errorf("with %q check warns of %q", key, warned)
 		}
 	}
 }
 
 func TestPartitionBeyondTheBudgetOfATickIsRefused(t *testing.T) {
-	p := &understood{sys: &model.System{Partition: &model.Partition{Sub: 2, Iter: 3, Place: "a.yaml:1:1"}}, tables: &kernel.Tables{PeriodNs: 1e6}}
-	if err := affords(p, 500*time.Microsecond); err != nil {
+	p := &checkedPlant{sys: &model.System{Partition: &model.Partition{Sub: 2, Iter: 3, Place: "a.yaml:1:1"}}, tables: &kernel.Tables{PeriodNs: 1e6}}
+	if err := checkBudget(p, 500*time.Microsecond); err != nil {
 		t.Errorf("half of the period: %v", err)
 	}
-	want := "a.yaml:1:1: partition: N_sub 2 with N_iter 3 takes 501µs in the dearest tick, more than the 500µs a tick may take; fewer of them, or a longer period"
-	if err := affords(p, 501*time.Microsecond); err == nil || err.Error() != want {
+	want := "a.yaml:1:1: partition: N_sub 2 with N_iter 3 takes 501µs in the worst tick, more than the budget of 500µs; take fewer of them, or a longer period"
+	if err := checkBudget(p, 501*time.Microsecond); err == nil || err.Error() != want {
 		t.Errorf("refused with %v, want %q", err, want)
 	}
-	if p.budget = 3e5; affords(p, 301*time.Microsecond) == nil || affords(p, 300*time.Microsecond) != nil {
+	if p.budget = 3e5; checkBudget(p, 301*time.Microsecond) == nil || checkBudget(p, 300*time.Microsecond) != nil {
 		t.Error("the budget of a bench is not kept")
 	}
-	if p.sys.Partition = nil; affords(p, time.Second) != nil {
+	if p.sys.Partition = nil; checkBudget(p, time.Second) != nil {
 		t.Error("a plant without a partition is refused")
 	}
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -21,17 +22,17 @@ import (
 	"lockstep/rt/bench"
 )
 
-// understood is a plant that is being checked.
-type understood struct {
+// checkedPlant is a plant under check.
+type checkedPlant struct {
 	file   string
 	layout *assemble.Layout
 	sys    *model.System
 	tables *kernel.Tables
-	budget int64 // ns that a tick may take; 0: half of the period
+	budget int64 // budget of a tick, ns; 0: half of the period
 }
 
-func understand(file string, plant *network.Plant, opt kernel.Options) (*understood, error) {
-	p := &understood{file: file}
+func newCheckedPlant(file string, plant *network.Plant, opt kernel.Options) (*checkedPlant, error) {
+	p := &checkedPlant{file: file}
 	err := p.assemble(plant)
 	if err != nil {
 		return nil, err
@@ -42,7 +43,21 @@ func understand(file string, plant *network.Plant, opt kernel.Options) (*underst
 	return p, nil
 }
 
-func (p *understood) assemble(plant *network.Plant) (err error) {
+// newCheckedBench returns the plant of a bench with the tables of its hand-over.
+func newCheckedBench(h *bench.Handover) (*checkedPlant, error) {
+	draft, err := h.Bench.ParsePlant()
+	if err != nil {
+		return nil, err
+	}
+	plant, err := draft.Load()
+	if err != nil {
+		return nil, err
+	}
+	p := &checkedPlant{file: h.Bench.File, tables: h.Tables, budget: h.Bench.BudgetNs}
+	return p, p.assemble(plant)
+}
+
+func (p *checkedPlant) assemble(plant *network.Plant) (err error) {
 	if p.sys, err = assemble.System(plant); err != nil {
 		return err
 	}
@@ -50,15 +65,16 @@ func (p *understood) assemble(plant *network.Plant) (err error) {
 	return err
 }
 
-func (p *understood) period() time.Duration { return time.Duration(p.tables.PeriodNs) }
+func (p *checkedPlant) period() time.Duration { return time.Duration(p.tables.PeriodNs) }
 
-// plant writes all that is known of a plant on a grid.
-func (c *Check) plant(p *understood) error {
+// plant writes the description of a plant on a grid.
+func (c *Check) plant(p *checkedPlant) error {
 	w := c.Out
 	list(w, "states", len(p.sys.States), portTexts(p.sys.States))
-	list(w, "freedoms", p.layout.Free, []string{fmt.Sprintf("degrees of freedom of %d with inertia", len(p.layout.Bodies))})
+	free := fmt.Sprintf("degrees of freedom of %d with inertia", len(p.layout.Bodies))
+	list(w, "freedoms", p.layout.Free, []string{free})
 	if held := p.layout.Held; len(held) > 0 {
-		list(w, "held", len(held), append([]string{"by joints: " + held[0]}, held[1:]...))
+		list(w, "held", len(held), withHead("by joints: ", held))
 	}
 	list(w, "massless", len(p.layout.Carried)+len(p.layout.Geared)+len(p.layout.Balanced), massless(p.layout))
 	inputs := make([]string, len(p.sys.Inputs))
@@ -68,32 +84,35 @@ func (c *Check) plant(p *understood) error {
 			inputs[i] += fmt.Sprintf(" after %g ms", in.Delay*1e3)
 		}
 	}
+
 	list(w, "inputs", len(inputs), inputs)
 	list(w, "outputs", len(p.sys.Outputs), portTexts(p.sys.Outputs))
 	list(w, "friction", len(p.tables.Frictions), p.tables.Frictions)
 	p.redundant(w)
 	p.laws(w)
 	p.modes(w)
-	rates, err := eigenvalues(p.tables.OpenAt(p.sys.X0), len(p.sys.States))
+	rates, err := eigenvalues(p.sys.OpenAt(p.sys.X0), len(p.sys.States))
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.file, err)
 	}
 	p.frequencies(w, rates)
-	c.pieces(p, rates)
-	if b := p.tables.Bounds(); p.tables.Partition == nil { // a step in two parts has neither pieces nor events
-		list(w, "bounds", -1, []string{"of a tick: " + count(b.Pieces, "piece"), count(b.Events, "event") + " a period", count(b.Corners, "corner") + " of sources",
-			count(b.Coupling, "coupling iteration") + " per piece", count(b.Pivots, "pivot") + " per event"})
+	c.substeps(p, rates)
+	if b := p.tables.Bounds(); p.tables.Partition == nil { // a partitioned plant has neither substeps nor events
+		list(w, "bounds", -1, []string{"of a tick: " + count(b.Substeps, "substep"),
+			count(b.Events, "event") + " a period", count(b.Breakpoints, "breakpoint") + " of input waveforms",
+			count(b.Iterations, "coupling iteration") + " per substep", count(b.Pivots, "pivot") + " per event"})
 	}
+
 	if c.Matrices {
 		p.matrices(w)
 	}
-	return c.dearest(p)
+	return c.worstTick(p)
 }
 
-// width of what check writes, columns.
+// width is the width of the output, columns.
 const width = 100
 
-// list writes a head, a number (none: -1) and items, wrapped.
+// list writes a head, a number n, -1 for none, and wrapped items.
 func list(w io.Writer, head string, n int, items []string) {
 	if n == 0 && len(items) == 0 {
 		items = []string{"none"}
@@ -114,15 +133,17 @@ func list(w io.Writer, head string, n int, items []string) {
 			line = strings.Repeat(" ", indent)
 			used = indent
 		}
+
 		if used > indent {
 			line += " "
 		}
 		line += item
 	}
+
 	fmt.Fprintln(w, line)
 }
 
-// count is "1 piece", "2 pieces".
+// count returns "1 substep" or "2 substeps".
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -147,79 +168,80 @@ func portTexts(ports []units.Port) []string {
 }
 
 func massless(l *assemble.Layout) []string {
-	var text []string
-	for _, set := range []struct {
-		names []string
-		how   string
-	}{{upTo(l.Carried, 20), "points of bodies and lines: "}, {l.Geared, "eliminated, follow from gears: "}, {l.Balanced, "eliminated, follow from springs and dampers: "}} {
-		for i, name := range set.names {
-			if i == 0 {
-				name = set.how + name
-			}
-			text = append(text, name)
-		}
-	}
-	return text
+	return slices.Concat(withHead("points of bodies and lines: ", atMost(l.Carried, 20)),
+		withHead("eliminated, follow from gears: ", l.Geared),
+		withHead("eliminated, follow from springs and dampers: ", l.Balanced))
 }
 
-// laws writes what is computed from the state inside the step.
-func (p *understood) laws(w io.Writer) {
+// withHead returns items with head before the first.
+func withHead(head string, items []string) []string {
+	if len(items) == 0 {
+		return nil
+	}
+	return append([]string{head + items[0]}, items[1:]...)
+}
+
+// laws writes the laws computed from the state inside the step.
+func (p *checkedPlant) laws(w io.Writer) {
 	var names []string
 	for _, s := range p.sys.Signals {
 		if s.Law != nil {
 			names = append(names, s.Name)
 		}
 	}
-	list(w, "laws", len(names), upTo(names, 20))
+
+	list(w, "laws", len(names), atMost(names, 20))
 	if n := len(p.sys.Guards); n > 0 {
-		list(w, "guards", n, []string{"corners of laws: a piece ends there"})
+		list(w, "guards", n, []string{"breakpoints of laws: a substep ends there"})
 	}
 	if t := p.tables; len(t.Switches) > 0 {
 		var regions []string
 		for i := range t.Switches {
 			regions = append(regions, fmt.Sprintf("%s in %d", t.Switches[i].Name, len(t.Switches[i].Class)))
 		}
-		regions[0] = "combinations of slopes: " + regions[0]
-		list(w, "regions", t.Combinations, upTo(regions, 20))
+		list(w, "regions", t.Combinations, withHead("combinations of slopes: ", atMost(regions, 20)))
 	}
 }
 
-// upTo is at most n items and how many more there are.
-func upTo(items []string, n int) []string {
+// atMost returns at most n items, followed by the number of further items.
+func atMost(items []string, n int) []string {
 	if len(items) <= n {
 		return items
 	}
 	return append(slices.Clone(items[:n]), fmt.Sprintf("and %d more", len(items)-n))
 }
 
-// modes writes where the matrices of a lock set come from.
-func (p *understood) modes(w io.Writer) {
+// modes describes how the matrices of a lock set are computed.
+func (p *checkedPlant) modes(w io.Writer) {
 	t := p.tables
-	if net := t.Net; net != nil {
+	if net := t.Sparse; net != nil {
 		most := 0
 		for _, b := range net.Blocks {
-			most = max(most, len(b.Of))
+			most = max(most, len(b.Elements))
 		}
 		list(w, "modes", -1, []string{fmt.Sprintf("stepped sparse: %d of %d entries are not 0", len(net.A.Val), t.N*t.N),
 			"friction in " + count(len(net.Blocks), "block") + " of at most " + count(most, "element"),
 			fmt.Sprintf("%.2f MB", float64(t.Workspace())/1e6), "events located per tick: " + fmt.Sprint(t.EventBudget)})
 		return
 	}
+
 	if t.Modes == nil {
 		sets := fmt.Sprintf("2^%d lock sets", t.Mc)
 		if t.Combinations > 1 {
 			sets = fmt.Sprintf("%d combinations of regions times %s", t.Combinations, sets)
 		}
-		list(w, "modes", -1, []string{fmt.Sprintf("%s do not fit in memory: each is factorised in place, in the tick, in %.2f MB",
-			sets, float64(t.Workspace())/1e6)})
+		list(w, "modes", -1, []string{fmt.Sprintf("%s do not fit in memory: each is factorised in place, in the tick, "+
+			"in %.2f MB", sets, float64(t.Workspace())/1e6)})
 		return
 	}
-	redundant, all := 0, t.Blocks()[0].Of
+
+	redundant, all := 0, t.Blocks()[0].Elements
 	for i := range t.Modes {
 		if kappa := uint64(i) & (1<<t.Mc - 1); t.Modes[i].Rank < bits.OnesCount64(kappa) && !p.opposite(all, kappa) {
 			redundant++
 		}
 	}
+
 	list(w, "modes", len(t.Modes), []string{fmt.Sprintf("lock sets precomputed, %.2f MB", float64(t.Bytes())/1e6),
 		fmt.Sprintf("statically indeterminate in %d of them", redundant)})
 }
@@ -230,21 +252,12 @@ func eigenvalues(a []float64, n int) ([]complex128, error) {
 		return nil, fmt.Errorf("bench: the eigenvalues cannot be computed")
 	}
 	list := eig.Values(nil)
-	slices.SortFunc(list, func(a, b complex128) int {
-		switch x, y := cmplx.Abs(a), cmplx.Abs(b); {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(list, func(a, b complex128) int { return cmp.Compare(cmplx.Abs(a), cmplx.Abs(b)) })
 	return list, nil
 }
 
-// frequencies writes the eigenvalues of the open plant: no element locked, laws
-// left out.
-func (p *understood) frequencies(w io.Writer, rates []complex128) {
+// frequencies writes the eigenvalues of the open plant, with no element locked and without laws.
+func (p *checkedPlant) frequencies(w io.Writer, rates []complex128) {
 	var swing, decay, grow []string
 	still, most := 0, cmplx.Abs(rates[len(rates)-1])
 	for _, r := range rates {
@@ -260,35 +273,28 @@ func (p *understood) frequencies(w io.Writer, rates []complex128) {
 			decay = append(decay, fmt.Sprintf("%.4g s", 1/size))
 		}
 	}
-	text := []string{"no element locked and no law: " + count(still, "free motion")}
-	for _, set := range []struct {
-		what  string
-		items []string
-	}{{"decays with time constants ", decay}, {"swings with ", swing}, {"grows with time constants ", grow}} {
-		for i, item := range upTo(set.items, 12) {
-			if i == 0 {
-				item = set.what + item
-			}
-			text = append(text, item)
-		}
-	}
-	list(w, "rates", len(rates), text)
+
+	list(w, "rates", len(rates), slices.Concat([]string{"no element locked and no law: " + count(still, "free motion")},
+		withHead("decays with time constants ", atMost(decay, 12)), withHead("oscillates with ", atMost(swing, 12)),
+		withHead("grows with time constants ", atMost(grow, 12))))
 }
 
-// coarse is from how many pieces per step on check warns.
-const coarse = 16
+// coarseSubsteps is the number of substeps per step from which on check warns.
+const coarseSubsteps = 16
 
-// pieces writes how the step fits the plant, and warns where it does not.
-func (c *Check) pieces(p *understood, rates []complex128) {
+// substeps writes the substeps of a step, and warns of a coarse step.
+func (c *Check) substeps(p *checkedPlant, rates []complex128) {
 	t, fastest := p.tables, p.tables.Fastest()
 	if t.Partition != nil {
-		c.parts(p)
+		c.partition(p)
 		return
 	}
+
 	if fastest == 0 {
 		list(c.Out, "step", -1, []string{"any: nothing in the plant is fast"})
 		return
 	}
+
 	what := "mode of any lock set"
 	switch {
 	case 2*t.Steepness > t.Radius:
@@ -296,22 +302,26 @@ func (c *Check) pieces(p *understood, rates []complex128) {
 	case t.Modes == nil:
 		what = "mode of the open plant"
 	}
+
 	name := fmt.Sprintf("fastest %s %.4g Hz (%.4g rad/s)", what, fastest/(2*math.Pi), fastest)
-	text := []string{name, fmt.Sprintf("%s per step of %v", count(t.Split, "piece"), p.period())}
+	text := []string{name, fmt.Sprintf("%s per step of %v", count(t.Split, "substep"), p.period())}
 	if t.Form == kernel.Projected {
-		text = append(text, fmt.Sprintf("one piece up to %v", fit(min(10, 1/fastest))))
+		text = append(text, fmt.Sprintf("one substep up to %v", roundDown(min(10, 1/fastest))))
 		if most := kernel.MaxSplit / fastest; most < 10 {
-			text = append(text, fmt.Sprintf("refused above %v", fit(most)))
+			text = append(text, fmt.Sprintf("refused above %v", roundDown(most)))
 		}
 	}
+
 	list(c.Out, "step", -1, text)
-	if t.Split >= coarse {
-		c.warn("%s: the step of %v is coarse for the %s: %d pieces per step; a step of %v takes %d", p.file, p.period(), name,
-			t.Split, fit(coarse/2/fastest), coarse/2)
+	if t.Split >= coarseSubsteps {
+		c.warn("%s: the step of %v is coarse for the %s: %d substeps per step; a step of %v takes %d", p.file, p.period(), name,
+			t.Split, roundDown(coarseSubsteps/2/fastest), coarseSubsteps/2)
 	}
+
 	for _, r := range slices.Backward(rates) {
 		if f := imag(r) / (2 * math.Pi); f > 0.5/p.period().Seconds() && -real(r) < 0.5*cmplx.Abs(r) {
-			c.warn("%s: a step of %v cannot show the swing of %.4g Hz; one of %v can", p.file, p.period(), f, fit(0.5/f))
+			c.warn("%s: a step of %v cannot resolve the oscillation of %.4g Hz; a step of %v can",
+				p.file, p.period(), f, roundDown(0.5/f))
 			return
 		}
 	}
@@ -323,8 +333,8 @@ func (c *Check) warn(format string, args ...any) {
 	}
 }
 
-// fit is a step of s seconds, rounded down to two digits.
-func fit(s float64) time.Duration {
+// roundDown returns s seconds as a duration, rounded down to two digits.
+func roundDown(s float64) time.Duration {
 	d := time.Duration(min(s, 1e9) * 1e9)
 	unit := time.Duration(1)
 	for d/unit >= 100 {

@@ -22,7 +22,7 @@ func checked(t *testing.T, plant string, c Check) (out, warnings string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := understand("t.yaml", p, kernel.Options{Period: c.Step})
+	u, err := newCheckedPlant("t.yaml", p, kernel.Options{Period: c.Step})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestDependentFindsTheSmallestSets(t *testing.T) {
 }
 
 // 24 equal brakes on one shaft: every pair, and the search ends.
-func TestDependentIsBounded(t *testing.T) {
+func TestSearchOfDependentSetsIsBounded(t *testing.T) {
 	const mc = 24
 	sets, all := dependent(slices.Repeat([]float64{-1}, mc*mc), mc)
 	if len(sets) != mc*(mc-1)/2 || !all {
@@ -85,10 +85,10 @@ elements:
 outputs: {w: {speed: body}, phi: {angle: free}}
 `
 
-func TestCheckSaysFrequenciesAndTimeConstants(t *testing.T) {
+func TestCheckWritesFrequenciesAndTimeConstants(t *testing.T) {
 	out, warnings := checked(t, swinging, Check{Step: time.Millisecond})
 	for _, want := range []string{"50 Hz (damping ratio 0.1)", "time constants 0.25 s", "1 free motion", "fastest mode of any lock set 50 Hz (314.2 rad/s)",
-		"1 piece per step of 1ms", "one piece up to 3.1ms", "dearest tick"} {
+		"1 substep per step of 1ms", "one substep up to 3.1ms", "worst tick"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
@@ -100,8 +100,8 @@ func TestCheckSaysFrequenciesAndTimeConstants(t *testing.T) {
 
 func TestCheckWarnsOfACoarseStep(t *testing.T) {
 	_, warnings := checked(t, swinging, Check{Step: 100 * time.Millisecond})
-	for _, want := range []string{"coarse for the fastest mode of any lock set 50 Hz", "32 pieces per step; a step of 25ms takes 8",
-		"cannot show the swing of 49.75 Hz; one of 10ms can"} {
+	for _, want := range []string{"coarse for the fastest mode of any lock set 50 Hz", "32 substeps per step; a step of 25ms takes 8",
+		"cannot resolve the oscillation of 49.75 Hz; a step of 10ms can"} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("%q is missing in\n%s", want, warnings)
 		}
@@ -130,7 +130,7 @@ func TestMatricesAreAlignedAndSplitAtTheWidth(t *testing.T) {
 
 // A shaft of 80 parts with a brake on each, two of which share a rigid part: what is not
 // a matrix per lock set is said.
-func TestCheckSaysWhatIsSteppedSparse(t *testing.T) {
+func TestCheckReportsSparseSteps(t *testing.T) {
 	var plant strings.Builder
 	plant.WriteString("plant: t\nelements:\n")
 	for i := range 80 {
@@ -153,7 +153,7 @@ func TestCheckSaysWhatIsSteppedSparse(t *testing.T) {
 
 // A spring with four regions on each side of a clutch: what the combinations take is
 // said, and that a clearance never closes at both ends.
-func TestCheckStatesWhatRegionsTake(t *testing.T) {
+func TestCheckReportsTheMemoryOfRegions(t *testing.T) {
 	const plant = `
 plant: t
 elements:
@@ -181,7 +181,7 @@ outputs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := understand("t.yaml", p, kernel.Options{Period: 5 * time.Millisecond, Memory: 1})
+	u, err := newCheckedPlant("t.yaml", p, kernel.Options{Period: 5 * time.Millisecond, Memory: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ outputs:
 	}
 }
 
-func TestAScenarioEndsWhatIsSaidOfItsBench(t *testing.T) {
+func TestScenarioIsDescribedAfterItsBench(t *testing.T) {
 	const name, with = "powershift-bench", "powershift-clutch-sticks"
 	b, err := bench.Load(name)
 	if err != nil {
@@ -210,7 +210,7 @@ func TestAScenarioEndsWhatIsSaidOfItsBench(t *testing.T) {
 	if err := (&Check{Out: &out, Warn: func(string) {}, Scenario: with}).File(name); err != nil {
 		t.Fatal(err)
 	}
-	if text := s.Text(h); text == "" || !strings.HasSuffix(out.String(), "\n"+text) {
+	if text := s.Describe(h); text == "" || !strings.HasSuffix(out.String(), "\n"+text) {
 		t.Errorf("it ends %q, want %q", out.String()[max(0, out.Len()-len(text)):], text)
 	}
 }

@@ -9,13 +9,11 @@ import (
 	"math"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
@@ -24,94 +22,94 @@ import (
 	"lockstep/rt/scenario"
 )
 
-// Server is the supervisor's ear for `lockstep ctl`: a socket in the file system that
-// only its own user can open. A request is a line of words as the shell quotes them, the
-// answer one line of JSON, see Answer. What changes the run goes through the page and
-// takes effect at one tick; one change waits for the one before it.
+// Server answers `lockstep ctl` on a socket that only its own user can open. A request is a line of
+// words as the shell quotes them, the answer one line of JSON, see Answer. A change crosses the
+// status block and takes effect at one tick; changes are applied one after the other.
 type Server struct {
 	report.View
-	target   int // process id
-	listener *net.UnixListener
-	path     string
-	stop     chan<- os.Signal
-	stopping atomic.Bool   // it was asked for
-	room     chan struct{} // one for each client that fits
+	target        int // process id
+	listener      *net.UnixListener
+	path          string
+	stop          chan<- os.Signal
+	stopRequested atomic.Bool   // a stop was requested
+	clientSlots   chan struct{} // one entry per connected client
 
-	over    chan struct{} // closed when the report is there: ended
-	ended   Answer
-	waiting atomic.Int64 // clients that want it
+	reportReady    chan struct{} // closed when ended is valid
+	ended          Answer
+	waitingClients atomic.Int64 // clients that wait for ended
 
-	changing sync.Mutex // one change at a time
-	batch    uint64     // the last one posted
+	changing sync.Mutex // held while a change is applied
+	batch    uint64     // last batch posted
 	commands *scenario.Commands
-	slots    atomic.Pointer[scenario.FaultSlots] // those of the last change
-	record   *recorder.EventLog                  // nil: nobody records
+	slots    atomic.Pointer[scenario.FaultSlots] // slots after the last change
+	record   *recorder.EventLog                  // nil: there is no record
 }
 
 // The bounds of a control socket.
 const (
-	maxClients = 32              // at once
-	maxLine    = 64 << 10        // of a request, bytes
-	listening  = time.Minute     // that a client may say nothing
-	answering  = 5 * time.Second // that it may take to read an answer
-	uptake     = 2 * time.Second // that the loop may take beyond two periods to take a change
+	maxClients   = 32              // at once
+	maxLine      = 64 << 10        // of a request, bytes
+	idleTimeout  = time.Minute     // longest silence of a client
+	writeTimeout = 5 * time.Second // longest time that a client may take to read an answer
+	takeTimeout  = 2 * time.Second // longest time, beyond two periods, until the loop takes a change
 )
 
-// Answer is what a request gets.
+// Answer is the answer to a request.
 type Answer struct {
 	OK    bool   `json:"ok"`
-	Error string `json:"error,omitempty"` // why not
+	Error string `json:"error,omitempty"` // reason of a refusal
 
 	Bench   string  `json:"bench,omitempty"`
-	Process int     `json:"process,omitempty"` // of the supervisor
-	Tick    int64   `json:"tick"`              // from which on a change has effect; of others the present one
-	Time    float64 `json:"time_s"`            // the same, simulated time
+	Process int     `json:"process,omitempty"` // process id of the supervisor
+	Tick    int64   `json:"tick"`              // first tick of a change's effect; for other requests the present tick
+	Time    float64 `json:"time_s"`            // simulated time of Tick, s
 
-	Slots  []int        `json:"slots,omitempty"`  // of the faults that the request has put or cleared
-	Faults []FaultState `json:"faults,omitempty"` // of `faults`, and the one of `fault`
+	Slots  []int        `json:"slots,omitempty"`  // slots of the faults that the request has set or cleared
+	Faults []FaultState `json:"faults,omitempty"` // of `faults`, and of `fault` the new one
 
-	Run   *Listed `json:"run,omitempty"`   // of `status`: the run as lockstep ps lists it
-	Ended string  `json:"ended,omitempty"` // of `stop wait`: why the run has ended
-	Clean bool    `json:"clean,omitempty"` // likewise: no policy was broken
+	Run   *ListedRun `json:"run,omitempty"`   // of `status`: the row of lockstep ps
+	Ended string     `json:"ended,omitempty"` // of `stop wait`: why the run has ended
+	Clean bool       `json:"clean,omitempty"` // of `stop wait`: no policy was broken
 
 	State     string             `json:"state,omitempty"` // of `status`: "running", or what is wrong
 	Missed    uint64             `json:"missed,omitempty"`
 	LateTicks uint64             `json:"late_ticks,omitempty"`
-	Outputs   map[string]float64 `json:"outputs,omitempty"` // of the plant, SI; one that is not finite is left out
+	Outputs   map[string]float64 `json:"outputs,omitempty"` // outputs of the plant, SI; non-finite ones are left out
 }
 
-// FaultState is a fault as `faults` tells it.
+// FaultState is a fault in the answer to `faults`.
 type FaultState struct {
 	Slot  int    `json:"slot"`
 	Name  string `json:"name"`
 	Spec  string `json:"spec"`
 	State string `json:"state"`
-	Count uint64 `json:"count"` // ticks that it has disturbed so far, or frames
+	Count uint64 `json:"count"` // ticks, or frames, disturbed so far
 }
 
-// Open listens for the requests of `lockstep ctl` to a run: they may end it by stop,
-// and the record, nil where there is none, keeps the lines of the changes.
+// Open opens the control socket of a run. Requests may end the run through stop; record, nil if
+// there is none, keeps the lines of changes.
 func Open(dir string, r report.View, target int, record *recorder.EventLog, stop chan<- os.Signal) (*Server, error) {
-	c := &Server{View: r, target: target, record: record, stop: stop, room: make(chan struct{}, maxClients), over: make(chan struct{})}
+	c := &Server{View: r, target: target, record: record, stop: stop, clientSlots: make(chan struct{}, maxClients),
+		reportReady: make(chan struct{})}
 	var err error
 	if c.listener, c.path, err = listenControl(dir, r.Handover.Bench.Name); err != nil {
 		return nil, err
 	}
 	c.commands = scenario.NewCommands(r.Handover)
-	c.publish()
-	go c.serve()
+	c.publishSlots()
+	go c.acceptClients()
 	return c, nil
 }
 
-// NameFaults completes the faults of a run that was another supervisor's: the live
-// changes of that one are known by their slots only.
+// NameFaults completes the named faults of a run taken over from another supervisor: its live
+// faults are known by their slots only.
 func NameFaults(r report.View) {
 	list := make([]bench.NamedFault, fault.Max)
 	copy(list, r.Handover.Named)
 	r.Handover.Named = list
 	for slot := range list {
 		f := &list[slot]
-		switch state, _ := r.Page.FaultState(slot); {
+		switch state, _ := r.Status.FaultState(slot); {
 		case state == fault.Free:
 			*f = bench.NamedFault{}
 		case f.Name == "":
@@ -120,217 +118,173 @@ func NameFaults(r report.View) {
 	}
 }
 
-// Clients is how many are there: each has a descriptor of this process.
+// Clients returns the number of connected clients; each has a descriptor of this process.
 func (c *Server) Clients() int64 {
-	if c == nil {
-		return 0
-	}
-	return int64(len(c.room))
+	return int64(len(c.clientSlots))
 }
 
-// Close ends it; the socket's file goes, too.
+// Close closes the listener and removes the socket.
 func (c *Server) Close() {
-	if c != nil {
-		c.listener.Close()
-	}
+	c.listener.Close() // the error of closing nil does not matter
 }
 
-// Conclude tells those who wait for the end of the run how it was, and gives them the
-// time to hear it.
-func (c *Server) Conclude(v *report.Report) {
-	if c == nil {
-		return
+// AnswerWaiting answers the clients that wait for the end of the run, and gives them time to read
+// the answer.
+func (c *Server) AnswerWaiting(v *report.Report) {
+	if c.listener == nil {
+		return // no client could ask
 	}
-	c.ended = Answer{OK: true, Bench: v.Bench, Process: os.Getpid(), Tick: int64(v.Ticks), Time: v.SimTime, Missed: v.Missed, LateTicks: v.LateTicks,
+	c.ended = Answer{OK: true, Bench: v.Bench, Process: os.Getpid(), Tick: int64(v.Ticks), Time: v.SimTime,
+		Missed: v.Missed, LateTicks: v.LateTicks,
 		Ended: v.Ended, Clean: v.Clean}
-	close(c.over)
-	for end := time.Now().Add(answering); c.waiting.Load() > 0 && time.Now().Before(end); {
+	close(c.reportReady)
+	for end := time.Now().Add(writeTimeout); c.waitingClients.Load() > 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// stopAndWait does what a request to stop says, and answers when the run is over.
+// stopAndWait handles a stop request, and answers when the run has ended.
 func (c *Server) stopAndWait(conn *net.UnixConn, request string) {
-	c.waiting.Add(1) // before anything can end the run
-	defer c.waiting.Add(-1)
+	c.waitingClients.Add(1) // before the run can end
+	defer c.waitingClients.Add(-1)
 	a := c.answer(request)
 	if a.OK {
-		<-c.over
+		<-c.reportReady
 		a = &c.ended
 	}
-	reply(conn, a)
+
+	writeAnswer(conn, a)
 }
 
-// serve lets clients in until the run is over.
-func (c *Server) serve() {
+// acceptClients accepts clients until the listener is closed.
+func (c *Server) acceptClients() {
 	for {
 		conn, err := c.listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // no descriptor is left; a client that goes gives one back
+		if err != nil { // no descriptor is left; a client that disconnects frees one
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
+
 		select {
-		case c.room <- struct{}{}:
+		case c.clientSlots <- struct{}{}:
 			go func() {
-				c.client(conn)
-				<-c.room
+				c.serveClient(conn)
+				<-c.clientSlots
 			}()
 		default:
-			reply(conn, &Answer{Error: fmt.Sprintf("%d clients are there already", maxClients)})
+			writeAnswer(conn, &Answer{Error: fmt.Sprintf("%d clients are connected already", maxClients)})
 			conn.Close()
 		}
 	}
 }
 
-// client answers one client until it leaves, says nothing for too long or too much at
-// once.
-func (c *Server) client(conn *net.UnixConn) {
+// serveClient answers one client until it disconnects, is silent for too long or sends too long a
+// line.
+func (c *Server) serveClient(conn *net.UnixConn) {
 	defer conn.Close()
 	lines := bufio.NewReaderSize(conn, maxLine)
 	for {
-		_ = conn.SetReadDeadline(time.Now().Add(listening))
+		_ = conn.SetReadDeadline(time.Now().Add(idleTimeout))
 		line, err := lines.ReadSlice('\n')
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			reply(conn, &Answer{Error: fmt.Sprintf("the request is longer than %d bytes", maxLine)})
+			writeAnswer(conn, &Answer{Error: fmt.Sprintf("the request is longer than %d bytes", maxLine)})
 			return
 		case err != nil && !(errors.Is(err, io.EOF) && len(line) > 0):
 			return
 		}
+
 		request := strings.TrimSpace(string(line))
 		if stop, waits := strings.CutSuffix(request, " wait"); waits && strings.HasPrefix(request, "stop ") {
 			c.stopAndWait(conn, stop)
 			return
 		}
-		if !reply(conn, c.answer(request)) || err != nil {
+
+		if !writeAnswer(conn, c.answer(request)) || err != nil {
 			return
 		}
 	}
 }
 
-// reply writes an answer; false: the client does not take it.
-func reply(conn *net.UnixConn, a *Answer) bool {
+// writeAnswer writes an answer; false: the client does not take it.
+func writeAnswer(conn *net.UnixConn, a *Answer) bool {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return false
 	}
-	_ = conn.SetWriteDeadline(time.Now().Add(answering))
+	_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 	_, err = conn.Write(append(text, '\n'))
 	return err == nil
 }
 
-// requests lists what a request can begin with.
-var requests = []string{"status", "faults", "fault", "clear", "set", "release", "stop"}
-
-// answer does what a line asks for.
-func (c *Server) answer(line string) *Answer {
-	a, err := &Answer{}, error(nil)
-	words, err := scenario.ParseRequest(line)
-	switch {
-	case err != nil:
-	case len(words) == 0 || !slices.Contains(requests, words[0]):
-		word := ""
-		if len(words) > 0 {
-			word = words[0]
-		}
-		err = fmt.Errorf("unknown request %.60q%s; known are %s", word, units.Meant(word, requests), strings.Join(requests, ", "))
-	case words[0] != "status" && words[0] != "faults" && words[0] != "stop":
-		err = c.change(line, a)
-	case words[0] == "stop" && len(words) == 2 && words[1] == "now":
-		c.tell(StopNow, a)
-	case len(words) > 1:
-		err = fmt.Errorf("%s takes no further words", words[0])
-	default:
-		c.tell(words[0], a)
-	}
-	if err != nil {
-		return &Answer{Error: err.Error()}
-	}
-	a.OK = true
-	a.Time = float64(a.Tick*c.Handover.Tables.PeriodNs) / 1e9
-	return a
-}
-
-// tell answers what changes no value.
-func (c *Server) tell(what string, a *Answer) {
-	p := c.Page
-	a.Bench, a.Process, a.Tick = c.Handover.Bench.Name, os.Getpid(), int64(p.Ticks.Load())
-	switch what {
-	case "stop":
-		if !c.stopping.Swap(true) { // a second wish would be one to kill
-			c.stop <- Request("ctl")
-		}
-	case StopNow:
-		c.stop <- Request(StopNow)
-	case "faults":
-		a.Faults = []FaultState{}
-		for slot, f := range c.slots.Load() {
-			if f.Name != "" {
-				a.Faults = append(a.Faults, c.fault(slot, f.NamedFault))
-			}
-		}
-	case "status":
-		c.status(a)
-	}
-}
-
-// StopNow is the wish to kill the target.
-const StopNow = "stop now"
-
-// Request is the wish of a client, in the place of a signal.
+// Request is a request of a client, in the form of a signal.
 type Request string
 
 func (Request) Signal()          {}
 func (a Request) String() string { return string(a) }
 
-func (c *Server) fault(slot int, f bench.NamedFault) FaultState {
-	state, count := c.Page.FaultState(slot)
+func (c *Server) faultState(slot int, f bench.NamedFault) FaultState {
+	state, count := c.Status.FaultState(slot)
 	return FaultState{Slot: slot, Name: f.Name, Spec: f.Spec, State: state.String(), Count: count}
 }
 
-func (c *Server) status(a *Answer) {
-	p, outputs := c.Page, c.Handover.Tables.Outputs
-	a.Run = listed(c.View, c.target)
-	a.State, a.Missed, a.LateTicks = a.Run.State, a.Run.Missed, p.LateTicks()
+func (c *Server) answerFaults(_ string, a *Answer) error {
+	a.Faults = []FaultState{}
+	for slot, f := range c.slots.Load() {
+		if f.Name != "" {
+			a.Faults = append(a.Faults, c.faultState(slot, f.NamedFault))
+		}
+	}
+
+	return nil
+}
+
+func (c *Server) answerStatus(_ string, a *Answer) error {
+	p, outputs := c.Status, c.Handover.Tables.Outputs
+	a.Run = newListedRun(c.View, c.target)
+	a.State, a.Missed, a.LateTicks = a.Run.State, a.Run.Missed, p.LateCount()
 	y := make([]float64, len(outputs))
 	if _, ok := p.Outputs(y); !ok {
-		return
+		return nil
 	}
 	a.Outputs = map[string]float64{}
 	for i, o := range outputs {
-		if !math.IsNaN(y[i]) && !math.IsInf(y[i], 0) { // JSON has none
+		if !math.IsNaN(y[i]) && !math.IsInf(y[i], 0) { // JSON has no NaN and no infinity
 			a.Outputs[o.Name+"["+o.Unit+"]"] = y[i]
 		}
 	}
+
+	return nil
 }
 
-// change hands a change to the loop and waits until it has effect.
-func (c *Server) change(line string, a *Answer) error {
+// applyChange posts a change to the loop and waits until it has effect.
+func (c *Server) applyChange(line string, a *Answer) error {
 	c.changing.Lock()
 	defer c.changing.Unlock()
-	p := c.Page
+	p := c.Status
 	if rt.Reason(p.Reason.Load()) != rt.NotEnded {
-		return errors.New("the run is over")
+		return errors.New("the run has ended")
 	}
 	before := c.commands.Slots
 	list, err := c.commands.Translate(line)
 	if err != nil {
 		return err
 	}
-	taken, _ := p.Taken() // a supervisor before this one may have posted
+	taken, _ := p.Taken() // an earlier supervisor may have posted
 	batch := max(c.batch, taken) + 1
-	c.record.Note(batch, line) // before the loop can have taken it
+	c.record.KeepLine(batch, line) // before the loop can take the batch
 	if !p.Post(batch, list) {
-		c.record.Forget(batch)
+		c.record.DropLine(batch)
 		c.commands.Slots = before
 		return errors.New("the loop has not taken the last change yet")
 	}
+
 	c.batch = batch
-	c.publish()
-	if a.Tick, err = c.await(); err != nil {
+	c.publishSlots()
+	if a.Tick, err = c.awaitEffect(); err != nil {
 		return err
 	}
 	for i := range list {
@@ -338,29 +292,32 @@ func (c *Server) change(line string, a *Answer) error {
 			a.Slots = append(a.Slots, list[i].Slot)
 		}
 		if list[i].Op == fault.Put {
-			a.Faults = append(a.Faults, c.fault(list[i].Slot, c.slots.Load()[list[i].Slot].NamedFault))
+			a.Faults = append(a.Faults, c.faultState(list[i].Slot, c.slots.Load()[list[i].Slot].NamedFault))
 		}
 	}
+
 	return nil
 }
 
-// await returns the tick from which on the last change has effect.
-func (c *Server) await() (tick int64, err error) {
+// awaitEffect waits for the effect of the last change and returns its first tick.
+func (c *Server) awaitEffect() (tick int64, err error) {
 	period := time.Duration(c.Handover.Tables.PeriodNs)
-	for end := time.Now().Add(uptake + 2*period); time.Now().Before(end); time.Sleep(min(period/4, 5*time.Millisecond)) {
-		// The tick itself must be over, too: until then the page tells of what was before.
-		if batch, tick := c.Page.Taken(); batch == c.batch && int64(c.Page.Ticks.Load()) >= tick {
+	for end := time.Now().Add(takeTimeout + 2*period); time.Now().Before(end); time.Sleep(min(period/4, 5*time.Millisecond)) {
+		// Wait for the end of that tick: until then the status block shows the state before.
+		if batch, tick := c.Status.Taken(); batch == c.batch && int64(c.Status.Ticks.Load()) >= tick {
 			return tick, nil
 		}
-		if rt.State(c.Page.State.Load()) == rt.Ended {
+		if rt.State(c.Status.State.Load()) == rt.Ended {
 			return 0, errors.New("the run ended before the change had effect")
 		}
 	}
-	return 0, fmt.Errorf("the loop has not taken the change within %v; it has effect when the loop goes on", uptake+2*period)
+
+	return 0, fmt.Errorf("the loop has not taken the change within %v; it has effect when the loop goes on",
+		takeTimeout+2*period)
 }
 
-// publish makes the slots known to the requests that only read them.
-func (c *Server) publish() {
+// publishSlots makes the slots visible to requests that only read them.
+func (c *Server) publishSlots() {
 	slots := c.commands.Slots
 	c.slots.Store(&slots)
 }

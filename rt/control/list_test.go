@@ -12,7 +12,7 @@ import (
 	"lockstep/sched"
 )
 
-func TestTheEndOfARunIsToldToAllWhoWaitForIt(t *testing.T) {
+func TestEndOfARunIsReportedToAllWaitingClients(t *testing.T) {
 	c := newControlled(t)
 	const many = 5
 	var answers [many]*Answer
@@ -29,7 +29,7 @@ func TestTheEndOfARunIsToldToAllWhoWaitForIt(t *testing.T) {
 	if s := <-c.stop; s != Request("ctl") {
 		t.Errorf("stopped by %v", s)
 	}
-	for c.s.waiting.Load() < many {
+	for c.s.waitingClients.Load() < many {
 		time.Sleep(time.Millisecond)
 	}
 	if a := c.must("stop", "now"); a.Bench != "open bench" || <-c.stop != Request(StopNow) {
@@ -37,7 +37,7 @@ func TestTheEndOfARunIsToldToAllWhoWaitForIt(t *testing.T) {
 	}
 	c.end()
 	c.s.Close()
-	c.s.Conclude(&report.Report{Bench: "open bench", Ended: "stopped", Clean: true, Ticks: 7, Missed: 2, SimTime: 0.5})
+	c.s.AnswerWaiting(&report.Report{Bench: "open bench", Ended: "stopped", Clean: true, Ticks: 7, Missed: 2, SimTime: 0.5})
 	wait.Wait()
 	for _, a := range answers {
 		if a == nil || a.Ended != "stopped" || !a.Clean || a.Tick != 7 || a.Missed != 2 || a.Time != 0.5 {
@@ -46,12 +46,12 @@ func TestTheEndOfARunIsToldToAllWhoWaitForIt(t *testing.T) {
 	}
 }
 
-func TestARunIsListedAsItsPageTells(t *testing.T) {
+func TestRunIsListedFromItsStatusBlock(t *testing.T) {
 	h := openControlled(t)
-	h.Thread.CPU, h.Held = 2, []string{host.CPUPrefix + "2"}
-	p := new(rt.Page)
-	r := report.View{Handover: h, Page: p}
-	if v := listed(r, 12); v.State != "preparing" || !v.Since.IsZero() || v.Shared {
+	h.Thread.CPU, h.Reservations = 2, []string{host.CPUPrefix + "2"}
+	p := new(rt.StatusBlock)
+	r := report.View{Handover: h, Status: p}
+	if v := newListedRun(r, 12); v.State != "preparing" || !v.Since.IsZero() || v.Shared {
 		t.Errorf("before the start: %+v", v)
 	}
 	p.Supervisor.Store(11)
@@ -59,22 +59,22 @@ func TestARunIsListedAsItsPageTells(t *testing.T) {
 	p.StartNs.Store(uint64(sched.Now() - int64(10*time.Millisecond)))
 	p.Ticks.Store(2)
 	p.Missed.Store(1)
-	if v := listed(r, 12); v.State != "running" || v.Supervisor != 11 || v.Target != 12 || v.Ticks != 2 || v.Missed != 1 ||
+	if v := newListedRun(r, 12); v.State != "running" || v.Supervisor != 11 || v.Target != 12 || v.Ticks != 2 || v.Missed != 1 ||
 		!(time.Since(v.Since) < time.Minute && time.Since(v.Since) > 0) {
 		t.Errorf("%+v", v)
 	}
 	p.StartNs.Store(uint64(sched.Now() - int64(2*time.Second)))
-	if v := listed(r, 12); !strings.HasPrefix(v.State, "stands still for ") {
+	if v := newListedRun(r, 12); !strings.HasPrefix(v.State, "stands still for ") {
 		t.Errorf("%+v", v)
 	}
 	p.SafeReason.Store(uint64(rt.BusLost))
-	if v := listed(r, 12); v.State != "safe: a bus was down or off" {
+	if v := newListedRun(r, 12); v.State != "safe: a bus was down or off" {
 		t.Errorf("%+v", v)
 	}
 	var text strings.Builder
-	v := listed(r, 12)
+	v := newListedRun(r, 12)
 	v.Hint = "do"
-	if err := Table(&text, []Listed{*v, {Bench: "x", CPU: -1, blind: true, State: "not known"}}); err != nil || strings.Count(text.String(), "\n") != 3 ||
+	if err := Table(&text, []ListedRun{*v, {Bench: "x", CPU: -1, unknown: true, State: "not known"}}); err != nil || strings.Count(text.String(), "\n") != 3 ||
 		!strings.Contains(text.String(), "drive=pair") || !strings.Contains(text.String(), "; do\n") {
 		t.Errorf("%v\n%s", err, &text)
 	}

@@ -22,77 +22,76 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
-	"lockstep/rt/report"
 	"lockstep/rt/scenario"
 )
 
-// socketEnd ends the name of a control socket.
+// socketEnd is the suffix of a control socket's name.
 const socketEnd = ".sock"
 
 // maxPath is the longest path of a socket: struct sockaddr_un, less its last byte.
 const maxPath = 107
 
-// listenControl opens the control socket of a bench: NAME.sock, or NAME-PID.sock beside
-// another run of that name. What supervisors that were killed have left goes.
+// listenControl opens the control socket of a bench: NAME.sock, or NAME-PID.sock if another run has
+// that name. It removes the sockets of killed supervisors.
 func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 	lock, err := host.OwnDir(dir)
 	if err != nil {
 		return nil, "", err
 	}
 	defer lock.Close()
-	// One run at a time looks which sockets there are; the lock goes with its file.
+	// One run at a time may look for sockets; closing the file releases the lock.
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return nil, "", fmt.Errorf("%s: %w", dir, os.NewSyscallError("flock", err))
 	}
-	sweep(dir)
+	removeStaleSockets(dir)
 	name := host.FileName(bench)
 	for _, name := range []string{name, fmt.Sprintf("%s-%d", name, os.Getpid())} {
 		path := filepath.Join(dir, name+socketEnd)
 		if len(path) > maxPath {
 			return nil, "", fmt.Errorf("%s: the path of a socket has %d bytes at most", path, maxPath)
 		}
-		conn, _, err := dialControl(path)
-		switch {
-		case errors.Is(err, unix.ECONNREFUSED): // nobody listens there any more
+		if isStale(path) {
 			if err := os.Remove(path); err != nil {
 				return nil, "", err
 			}
-		case errors.Is(err, fs.ErrNotExist):
-		default:
-			if err == nil {
-				conn.Close()
-			}
+		} else if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		l, err := listenAlone(path)
+
+		l, err := listenPrivate(path)
 		return l, path, err
 	}
-	return nil, "", fmt.Errorf("%s: there is a run of this process", dir)
+
+	return nil, "", fmt.Errorf("%s: this process has a run already", dir)
 }
 
-// sweep removes sockets at which nobody listens any more. In a directory that two kernels
-// share, as a user-mode Linux may with its host, one of the other kernel looks like that:
-// there all stay. Nobody else is between making a socket and listening: see the lock.
-func sweep(dir string) {
+// removeStaleSockets removes sockets without a listener. If two kernels share the directory, such
+// as user-mode Linux and its host, a socket of the other kernel looks stale too, so all sockets
+// stay. The lock of listenControl ensures that no socket is caught before it listens.
+func removeStaleSockets(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*"+socketEnd))
-	if !thisKernels(dir, len(files) == 0) {
+	if !onlyThisKernel(dir, len(files) == 0) {
 		return
 	}
 	for _, file := range files {
-		if info, err := os.Lstat(file); err != nil || info.Mode().Type() != fs.ModeSocket {
-			continue
-		}
-		if conn, _, err := dialControl(file); err == nil {
-			conn.Close()
-		} else if errors.Is(err, unix.ECONNREFUSED) {
+		if info, err := os.Lstat(file); err == nil && info.Mode().Type() == fs.ModeSocket && isStale(file) {
 			_ = os.Remove(file)
 		}
 	}
 }
 
-// thisKernels says that no other kernel has had sockets in dir. A file there lists those
-// that had, this one from now on; it begins anew when dir is empty.
-func thisKernels(dir string, empty bool) bool {
+// isStale reports whether no process listens at a socket any more.
+func isStale(path string) bool {
+	conn, _, err := dialControl(path)
+	if err == nil {
+		conn.Close()
+	}
+	return errors.Is(err, unix.ECONNREFUSED)
+}
+
+// onlyThisKernel reports whether no other kernel has had sockets in dir. A file in dir lists the
+// kernels, including this one from now on; the file is restarted when dir is empty.
+func onlyThisKernel(dir string, empty bool) bool {
 	mode, this, file := os.O_APPEND, host.BootID()+"\n", filepath.Join(dir, "kernels")
 	text, _ := host.ReadOwn(file)
 	switch {
@@ -103,16 +102,18 @@ func thisKernels(dir string, empty bool) bool {
 	case strings.Contains(string(text), this):
 		return false
 	}
+
 	if f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|unix.O_NOFOLLOW|mode, 0o600); err == nil {
-		_, _ = f.WriteString(this) // without it nothing is removed
+		_, _ = f.WriteString(this) // on an error no socket is removed
 		f.Close()
 	}
-	return false // what is there may be of a kernel that has not said so
+
+	return false // sockets may belong to a kernel that is not in the list
 }
 
-// listenAlone listens on a socket that only its user can open, from its first moment on:
-// Linux makes the file with the mode of the socket.
-func listenAlone(path string) (*net.UnixListener, error) {
+// listenPrivate listens on a socket that only its user can open, from the first moment on: Linux
+// creates the file with the mode of the socket.
+func listenPrivate(path string) (*net.UnixListener, error) {
 	c := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		if e := raw.Control(func(fd uintptr) { err = os.NewSyscallError("fchmod", unix.Fchmod(int(fd), 0o600)) }); e != nil {
 			return e
@@ -126,8 +127,8 @@ func listenAlone(path string) (*net.UnixListener, error) {
 	return l.(*net.UnixListener), nil
 }
 
-// dialControl opens a control socket; pid is the process that listens there. One of another
-// user says what it likes: only root asks it.
+// dialControl opens a control socket; pid is the process that listens there. Answers of another
+// user are not to be trusted: only root asks that user's runs.
 func dialControl(path string) (conn *net.UnixConn, pid int, err error) {
 	if conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
 		return nil, 0, err
@@ -141,83 +142,81 @@ func dialControl(path string) (conn *net.UnixConn, pid int, err error) {
 			}
 		})
 	}
-	if err == nil && !asks(os.Getuid(), uid) {
+
+	if err == nil && !mayAsk(os.Getuid(), uid) {
 		err = &fs.PathError{Op: "dial", Path: path, Err: fs.ErrPermission}
 	}
 	if err != nil {
 		conn.Close()
 		return nil, 0, err
 	}
+
 	return conn, pid, nil
 }
 
-// asks tells whether user me talks to what user uid runs.
-func asks(me, uid int) bool { return me == 0 || me == uid }
+// mayAsk reports whether user me asks the runs of user uid.
+func mayAsk(me, uid int) bool { return me == 0 || me == uid }
 
-// socket is a control socket at which somebody answers, or may not be asked.
+// socket is a control socket with a listener, or one that this user may not ask.
 type socket struct {
-	name  string // of the bench, or NAME-PID
-	conn  *net.UnixConn
-	pid   int
-	since uint32       // when that process began; 0: not known
-	err   error        // why it cannot be asked
-	lone  *report.View // there is no socket: a target without a supervisor, process pid
+	name   string // NAME or NAME-PID of the bench
+	conn   *net.UnixConn
+	pid    int
+	since  uint32         // start time of the process; 0: not known
+	err    error          // why the socket cannot be asked
+	orphan *targetProcess // target without a supervisor, process pid; it has no socket
 }
 
-// is says that the socket is meant.
-func (s *socket) is(which string) bool {
+// matches reports whether which names this run: name, NAME-PID or process id.
+func (s *socket) matches(which string) bool {
 	pid := strconv.Itoa(s.pid)
 	return which == pid || s.name == host.FileName(which) || s.name == host.FileName(which)+"-"+pid
 }
 
 func (s *socket) String() string { return fmt.Sprintf("%s (process %d)", s.name, s.pid) }
 
-// sockets finds the control sockets of this user and, as far as it may look, of others.
+// sockets returns the control sockets of this user and, as far as visible, of other users.
 func sockets(dirs ...string) (list []socket) {
 	for _, dir := range dirs {
 		files, _ := filepath.Glob(filepath.Join(dir, "*"+socketEnd))
 		for _, file := range files {
 			s := socket{name: strings.TrimSuffix(filepath.Base(file), socketEnd)}
 			if s.name != host.FileName(s.name) {
-				continue // it is none that a run makes
+				continue // no run makes such a name
 			}
 			if s.conn, s.pid, s.err = dialControl(file); s.err == nil || errors.Is(s.err, fs.ErrPermission) {
 				list = append(list, s)
 			}
 		}
 	}
+
 	return list
 }
 
-// controlDirs are all directories with control sockets that this user may see.
+// controlDirs returns all directories with control sockets that this user may see.
 func controlDirs() []string {
 	dirs := []string{host.ControlDir()}
 	for _, pattern := range []string{host.ServicesDir, host.ServicesDir + "-0", "/run/user/*/lockstep", "/tmp/lockstep-*"} {
 		more, _ := filepath.Glob(pattern)
-		for _, dir := range more {
-			if !slices.Contains(dirs, dir) {
-				dirs = append(dirs, dir)
-			}
-		}
+		dirs = append(dirs, slices.DeleteFunc(more, func(dir string) bool { return slices.Contains(dirs, dir) })...)
 	}
+
 	return dirs
 }
 
-// Ask sends a request to the supervisor of the bench called which, a name or a process
-// id, and returns its answer. An *Exit carries exit code 3 where there is no such run or
-// it belongs to somebody else, 1 where it gives no answer; what it refuses has code 2.
-//
-// which may be the bench's file, too.
+// Ask sends a request to the supervisor of a bench and returns its answer. which is the bench's
+// name, its file, or a process id. An *Exit has code 3 if there is no such run or it belongs to
+// another user, and 1 if it does not answer; a refusal has code 2.
 func Ask(which string, words []string) (*Answer, error) {
-	which, err := nameOf(which)
+	which, err := benchName(which)
 	if err != nil {
 		return nil, err
 	}
 	return ask(sockets(controlDirs()...), which, words)
 }
 
-// nameOf is the name of a bench, where which is its file.
-func nameOf(which string) (string, error) {
+// benchName returns the name of the bench if which is its file, else which.
+func benchName(which string) (string, error) {
 	if info, err := os.Stat(which); err != nil || !info.Mode().IsRegular() {
 		return which, nil
 	}
@@ -230,12 +229,11 @@ func nameOf(which string) (string, error) {
 
 func ask(list []socket, which string, words []string) (*Answer, error) {
 	defer closeAll(list)
-	s, err := choose(list, which)
+	s, err := chooseRun(list, which)
 	if err != nil {
 		return nil, fmt.Errorf("ctl: %w", err)
 	}
-	_ = s.conn.SetDeadline(time.Now().Add(patient))
-	a, err := s.ask(words...)
+	a, err := s.ask(answerTimeout, words...)
 	if err != nil {
 		return nil, fmt.Errorf("ctl: %w", err)
 	}
@@ -250,33 +248,41 @@ func closeAll(list []socket) {
 	}
 }
 
-// ask sends a request and waits for its answer.
-func (s *socket) ask(words ...string) (*Answer, error) {
-	if err := s.send(words...); err != nil {
+// ask sends a request and waits for its answer, at most d.
+func (s *socket) ask(d time.Duration, words ...string) (*Answer, error) {
+	_ = s.conn.SetDeadline(time.Now().Add(d))
+	if err := s.sendRequest(words...); err != nil {
 		return nil, err
 	}
-	return s.hear()
+	return s.readAnswer()
 }
 
-func (s *socket) send(words ...string) error {
+// noAnswer marks a run that was asked and does not answer.
+const noAnswer = "gives no answer"
+
+func (s *socket) noAnswerError(err error) error {
+	return host.Exitf(1, "%s %s: %w", s, noAnswer, err)
+}
+
+func (s *socket) sendRequest(words ...string) error {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = scenario.QuoteWord(w)
 	}
 	if _, err := s.conn.Write([]byte(strings.Join(quoted, " ") + "\n")); err != nil {
-		return &host.Exit{Code: 1, Err: fmt.Errorf("%s %w: %w", s, ErrNoAnswer, err)}
+		return s.noAnswerError(err)
 	}
 	return nil
 }
 
-func (s *socket) hear() (*Answer, error) {
+func (s *socket) readAnswer() (*Answer, error) {
 	text, err := bufio.NewReader(io.LimitReader(s.conn, maxAnswer)).ReadBytes('\n')
 	a := &Answer{}
 	if err == nil {
 		err = json.Unmarshal(text, a)
 	}
 	if err != nil {
-		return nil, &host.Exit{Code: 1, Err: fmt.Errorf("%s %w: %w", s, ErrNoAnswer, err)}
+		return nil, s.noAnswerError(err)
 	}
 	if !a.OK {
 		return nil, fmt.Errorf("%s: %s", s.name, host.Printable(a.Error))
@@ -287,55 +293,40 @@ func (s *socket) hear() (*Answer, error) {
 // maxAnswer is the longest answer, bytes.
 const maxAnswer = 4 << 20
 
-// patient is how long an answer may take: a change waits for one or two before it, and
-// for the longest period.
-const patient = 40 * time.Second
+// answerTimeout is the longest time to an answer: a change waits for one or two earlier ones, each
+// of which may take the longest period.
+const answerTimeout = 40 * time.Second
 
-// ErrNoAnswer says that a run was asked and does not answer.
-var ErrNoAnswer = errors.New("gives no answer")
-
-// SeveralError says that several runs have a name.
-type SeveralError struct {
-	Name string
-	Runs []string // as NAME (process PID)
-}
-
-func (e *SeveralError) Error() string {
-	return fmt.Sprintf("%s runs several times: name the process: %s", e.Name, strings.Join(e.Runs, ", "))
-}
-
-// choose finds the run that is meant.
-func choose(list []socket, which string) (*socket, error) {
-	var found []*socket
-	var names, plain []string
+// chooseRun returns the run that which names.
+func chooseRun(list []socket, which string) (*socket, error) {
+	var own []*socket
+	var foreign *socket
+	var names, plain, several []string
 	for i := range list {
 		s := &list[i]
 		if s.err == nil {
 			names, plain = append(names, s.String()), append(plain, s.name)
 		}
-		if s.is(which) {
-			found = append(found, s)
+		switch {
+		case !s.matches(which):
+		case s.err == nil:
+			own, several = append(own, s), append(several, s.String())
+		case foreign == nil:
+			foreign = s
 		}
 	}
-	foreign := func(s *socket) bool { return s.err != nil }
-	if !slices.ContainsFunc(found, func(s *socket) bool { return !foreign(s) }) {
-		found = found[:min(1, len(found))]
-	} else {
-		found = slices.DeleteFunc(found, foreign) // who has one of his own means that
-	}
+
 	switch {
-	case len(found) == 1 && found[0].err != nil:
-		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("%s is another user's run: use sudo, or ask as that user", found[0].name)}
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		var several []string
-		for _, s := range found {
-			several = append(several, s.String())
-		}
-		return nil, &SeveralError{which, several}
+	case len(own) == 1: // this user's own run comes first
+		return own[0], nil
+	case len(own) > 1:
+		return nil, fmt.Errorf("%s runs several times: name the process: %s", which, strings.Join(several, ", "))
+	case foreign != nil:
+		return nil, host.Exitf(3, "%s is another user's run: use sudo, or ask as that user", foreign.name)
 	case len(names) == 0:
-		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("no bench %q runs; none does", which)}
+		return nil, host.Exitf(3, "no bench %q runs; no bench runs at all", which)
 	}
-	return nil, &host.Exit{Code: 3, Err: fmt.Errorf("no bench %q runs%s; there are %s", which, units.Meant(host.FileName(which), plain), strings.Join(names, ", "))}
+
+	near := units.Meant(host.FileName(which), plain)
+	return nil, host.Exitf(3, "no bench %q runs%s; there are %s", which, near, strings.Join(names, ", "))
 }

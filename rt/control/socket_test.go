@@ -13,7 +13,7 @@ import (
 	"lockstep/rt/host"
 )
 
-func TestAStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
+func TestStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	stale, path, err := listenControl(dir, "my bench/1")
 	if err != nil || filepath.Base(path) != "my_bench_1.sock" {
@@ -36,10 +36,9 @@ func TestAStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 	if list := sockets(dir); len(list) != 2 || list[0].pid != os.Getpid() {
 		t.Errorf("%v", list)
 	}
-	var several *SeveralError
-	if _, err := ask(sockets(dir), "my bench/1", []string{"status"}); !errors.As(err, &several) || several.Name != "my bench/1" || len(several.Runs) != 2 ||
-		!strings.HasPrefix(several.Runs[0], "my_bench_1") || !strings.HasPrefix(several.Runs[1], "my_bench_1") {
-		t.Errorf("%v", err)
+	want := fmt.Sprintf("ctl: my bench/1 runs several times: name the process: my_bench_1-%d (process %[1]d), my_bench_1 (process %[1]d)", os.Getpid())
+	if _, err := ask(sockets(dir), "my bench/1", []string{"status"}); err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
 	}
 	first.Close()
 	second.Close()
@@ -48,7 +47,7 @@ func TestAStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 	}
 }
 
-func TestSocketsOfKilledRunsOfOtherNamesGoUnlessAnotherKernelMayHaveThem(t *testing.T) {
+func TestSocketsOfKilledRunsAreRemovedUnlessAnotherKernelMayUseThem(t *testing.T) {
 	for _, c := range []struct {
 		name, kernels string // what the folder says of who had sockets there
 		gone          bool
@@ -61,7 +60,7 @@ func TestSocketsOfKilledRunsOfOtherNamesGoUnlessAnotherKernelMayHaveThem(t *test
 		dir := t.TempDir()
 		var listeners []*net.UnixListener
 		for _, name := range []string{"killed", "lives"} {
-			l, err := listenAlone(filepath.Join(dir, name+socketEnd))
+			l, err := listenPrivate(filepath.Join(dir, name+socketEnd))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +89,7 @@ func TestSocketsOfKilledRunsOfOtherNamesGoUnlessAnotherKernelMayHaveThem(t *test
 	}
 }
 
-func TestAFolderWithoutSocketsForgetsOtherKernels(t *testing.T) {
+func TestFolderWithoutSocketsForgetsOtherKernels(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "kernels")
 	if err := os.WriteFile(file, []byte("another\n"), 0o600); err != nil {
@@ -106,19 +105,19 @@ func TestAFolderWithoutSocketsForgetsOtherKernels(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherUserAnswersDoesNoHarm(t *testing.T) {
+func TestAnswersOfOtherUsersAreHarmless(t *testing.T) {
 	for _, c := range []struct {
 		me, uid int
 		want    bool
 	}{{0, 1000, true}, {1000, 1000, true}, {1000, 0, false}, {1000, 1001, false}} {
-		if asks(c.me, c.uid) != c.want {
+		if mayAsk(c.me, c.uid) != c.want {
 			t.Errorf("user %d asks %d: %t", c.me, c.uid, !c.want)
 		}
 	}
 	dir := t.TempDir()
 	answer := func(name string, write func(net.Conn)) {
 		t.Helper()
-		l, err := listenAlone(filepath.Join(dir, name+socketEnd))
+		l, err := listenPrivate(filepath.Join(dir, name+socketEnd))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,21 +157,21 @@ func TestWhatAnotherUserAnswersDoesNoHarm(t *testing.T) {
 	}
 	closeAll(list)
 	var text strings.Builder
-	if err := Table(&text, []Listed{{Bench: "a\x1b[2Jb\u009b", File: "f"}}); err != nil || !strings.Contains(text.String(), "a[2Jb ") || strings.ContainsAny(text.String(), "\x1b\u009b") {
+	if err := Table(&text, []ListedRun{{Bench: "a\x1b[2Jb\u009b", File: "f"}}); err != nil || !strings.Contains(text.String(), "a[2Jb ") || strings.ContainsAny(text.String(), "\x1b\u009b") {
 		t.Errorf("%q, %v", &text, err)
 	}
 	text.Reset()
-	if err := (&Answer{Bench: "a\x1bb"}).Text(&text, "status"); err != nil || !strings.HasPrefix(text.String(), "ab: ") {
+	if err := (&Answer{Bench: "a\x1bb"}).Print(&text, "status"); err != nil || !strings.HasPrefix(text.String(), "ab: ") {
 		t.Errorf("%q, %v", &text, err)
 	}
 }
 
-func TestADirectoryThatOthersCanWriteToIsRefused(t *testing.T) {
+func TestSocketDirectoryWritableByOthersIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := listenControl(dir, "b"); !errors.Is(err, host.ErrNotAlone) {
+	if _, _, err := listenControl(dir, "b"); !errors.Is(err, host.ErrWritableByOthers) {
 		t.Errorf("%v", err)
 	}
 	service := t.TempDir()

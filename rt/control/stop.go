@@ -3,136 +3,126 @@ package control
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"lockstep/rt"
 	"lockstep/rt/host"
-	"lockstep/rt/report"
 )
 
-// Ending is how a run that lockstep stop has ended was.
-type Ending struct {
-	Bench   string
-	Process int    // of the supervisor; of the target where there was none
-	Ended   string // why, in words
-	Clean   bool   // it broke no policy
-	Ticks   int64
-	Missed  uint64
-	Time    float64 // simulated
-}
-
-// String is the run in a line.
-func (e *Ending) String() string {
+// EndLine formats the end of a run, from the answer to `stop wait`, as one line.
+func (a *Answer) EndLine() string {
 	word := "clean"
-	if !e.Clean {
+	if !a.Clean {
 		word = "NOT clean"
 	}
-	return host.Printable(fmt.Sprintf("%s: %s, after %.3f s: %d ticks, missed %d; %s", e.Bench, e.Ended, e.Time, e.Ticks, e.Missed, word))
+	return host.Printable(fmt.Sprintf("%s: %s, after %.3f s: %d ticks, missed %d; %s",
+		a.Bench, a.Ended, a.Time, a.Tick, a.Missed, word))
 }
 
-// Stop ends runs, each called by a name, a file or a process id, without any all that this
-// user may end; now: at once, by killing the target. It tells each time a run is gone. An
-// *Exit carries exit code 3 where there is no such run or it belongs to somebody else.
-func Stop(names []string, now bool, tell func(*Ending)) error {
+// Stop ends the run called which, a name, a file or a process id, or all runs that this user may
+// end. now kills the targets at once. Stop calls report for each run that has ended. An *Exit has
+// code 3 if there is no such run or it belongs to another user.
+func Stop(which string, all, now bool, report func(*Answer)) error {
 	list := append(sockets(controlDirs()...), orphans()...)
 	defer closeAll(list)
-	var meant []*socket
-	for _, which := range names {
-		which, err := nameOf(which)
+	if all {
+		list = slices.DeleteFunc(list, func(s socket) bool { return s.err != nil })
+	} else {
+		which, err := benchName(which)
 		if err != nil {
 			return err
 		}
-		s, err := choose(list, which)
+		s, err := chooseRun(list, which)
 		if err != nil {
 			return fmt.Errorf("stop: %w", err)
 		}
-		meant = append(meant, s)
+		list = []socket{*s}
 	}
-	for i := range list {
-		if s := &list[i]; len(names) == 0 && s.err == nil {
-			meant = append(meant, s)
-		}
+
+	var ends sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	for _, s := range list {
+		ends.Go(func() {
+			a, err := s.stop(now)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, fmt.Errorf("stop: %w", err))
+			} else {
+				report(a)
+			}
+		})
 	}
-	var trouble []error
-	waits := make([]func() (*Ending, error), len(meant))
-	for i, s := range meant { // all are asked before one is waited for
-		waits[i] = s.stop(now)
-	}
-	for _, wait := range waits {
-		e, err := wait()
-		if err != nil {
-			trouble = append(trouble, fmt.Errorf("stop: %w", err))
-			continue
-		}
-		tell(e)
-	}
-	return errors.Join(trouble...)
+
+	ends.Wait()
+	return errors.Join(errs...)
 }
 
-// orphans are the targets without a supervisor that this user may end.
+// orphans returns the targets without a supervisor that this user may end.
 func orphans() (list []socket) {
-	for _, pid := range targets() {
-		since := host.StartTime("/", pid)
-		h, page, err := OpenTarget(pid)
-		if err == nil && !host.Alive(page.Supervisor.Load()) && rt.State(page.State.Load()) != rt.Ended {
-			list = append(list, socket{name: host.FileName(h.Bench.Name), pid: pid, since: since, lone: &report.View{Handover: h, Page: page}})
+	for _, t := range findTargets() {
+		if t.isOrphan() {
+			list = append(list, socket{name: host.FileName(t.Handover.Bench.Name), pid: t.pid, since: t.since, orphan: &t})
 		}
 	}
+
 	return list
 }
 
-// stop asks a run to end; wait waits until it is gone.
-func (s *socket) stop(now bool) (wait func() (*Ending, error)) {
-	gone, err := host.Adopt(s.pid, s.since)
-	if s.lone != nil {
-		return s.stopLone(now, gone, err)
+// stop asks a run to end, and waits until it has ended.
+func (s *socket) stop(now bool) (*Answer, error) {
+	gone, err := host.OpenProcess(s.pid, s.since)
+	if s.orphan != nil {
+		return s.stopOrphan(now, gone, err)
 	}
 	words := []string{"stop", "wait"}
 	if now {
 		words = []string{"stop", "now", "wait"}
 	}
-	asked := s.send(words...)
-	return func() (*Ending, error) {
-		if asked != nil {
-			return nil, asked
-		}
-		a, e := s.hear() // without a limit: a disk may take its time
-		if e != nil {
-			return nil, e
-		}
-		if err == nil { // else a process of another namespace: its word will do
-			gone.WaitDone(patient)
-		}
-		return &Ending{a.Bench, s.pid, a.Ended, a.Clean, a.Tick, a.Missed, a.Time}, nil
+	if err := s.sendRequest(words...); err != nil {
+		return nil, err
 	}
+	a, failed := s.readAnswer()      // no time limit: writing to a disk may take long
+	if failed == nil && err == nil { // else the process is in another namespace, and its answer is trusted
+		gone.WaitDone(answerTimeout)
+	}
+	return a, failed
 }
 
-// serving is within what a target that is asked to end has reached its next grid point, real time.
-const serving = 30 * time.Second
+// endTimeout is the longest time until a target that is asked to end reaches its next grid point,
+// real time.
+const endTimeout = 30 * time.Second
 
-// stopLone ends a target without a supervisor, by its page.
-func (s *socket) stopLone(now bool, target *host.Process, err error) (wait func() (*Ending, error)) {
-	p := s.lone.Page
+// stopOrphan ends a target without a supervisor through its status block; err tells why its process
+// was not found.
+func (s *socket) stopOrphan(now bool, target *host.Process, err error) (*Answer, error) {
+	p, h := s.orphan.Status, s.orphan.Handover
 	if now && err == nil {
 		target.Signal(unix.SIGKILL)
 	}
 	p.Stop.Store(rt.StopPlanned)
-	return func() (*Ending, error) {
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s, err)
-		}
-		if h := s.lone.Handover; !target.WaitDone(serving + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
-			return nil, &host.Exit{Code: 1, Err: fmt.Errorf("%s does not end; nobody watches over it: lockstep stop %d -now kills it", s, s.pid)}
-		}
-		host.TimersOf(s.lone.Handover.Thread.CPU, &host.Reservations{}).Lower()
-		e := &Ending{Bench: s.lone.Handover.Bench.Name, Process: s.pid, Ended: "killed without a supervisor, and nobody has put the safe values on its buses",
-			Ticks: int64(p.Ticks.Load()), Missed: p.Missed.Load(), Time: float64(p.SimNs.Load()) / 1e9}
-		if rt.State(p.State.Load()) == rt.Ended {
-			reason := rt.Reason(p.Reason.Load())
-			e.Ended, e.Clean = reason.String()+", without a supervisor", reason.Clean() && p.SafeReason.Load() == 0
-		}
-		return e, nil
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s, err)
 	}
+	if !target.WaitDone(endTimeout + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
+		return nil, host.Exitf(1, "%s does not end and has no supervisor: lockstep stop %d -now kills it", s, s.pid)
+
+	}
+
+	host.TimersOf(h.Thread.CPU, &host.Reservations{}).Release()
+	a := &Answer{
+		Bench: h.Bench.Name, Ended: "killed without a supervisor, and nobody has put the safe values on its buses",
+		Tick: int64(p.Ticks.Load()), Missed: p.Missed.Load(), Time: float64(p.SimNs.Load()) / 1e9,
+	}
+	if rt.State(p.State.Load()) == rt.Ended {
+		reason := rt.Reason(p.Reason.Load())
+		a.Ended, a.Clean = reason.String()+", without a supervisor", reason.Clean() && p.SafeReason.Load() == 0
+	}
+
+	return a, nil
 }

@@ -1,10 +1,9 @@
 package ecu
 
 import (
-	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/brutella/can"
@@ -17,19 +16,20 @@ const (
 	idWheelSpeeds = 0x1A0
 	idChassis     = 0x1A1
 	idPulsesFront = 0x1A3
-	idPulsesRear  = 0x1A4
 )
+
+// absWiring is that of the car.
+var absWiring = brakeWiring{idWheelSpeeds, idChassis, idPulsesFront, "wheels", absRadius, 48, 2, absBar}
 
 const (
 	absRadius = 0.3   // m, of the wheels
-	absTeeth  = 48    // of their sensors
 	wheelBit  = 0.01  // rad/s, 15 bits signed
 	absBar    = 0.1   // bar per bit of the master pressure, 12 bits
 	absShare  = 0.001 // per bit of a valve's command, 10 bits
 	absMost   = 12.0  // m/s2, by which no car slows down
 	absBuild  = 110.0 // bar/s through the open inlet at a difference of 1 bar
 	absDump   = 150.0 // bar/s through the open outlet at 1 bar
-	absMark   = 0.1   // s, between speeds that are kept while all wheels roll
+	absKeep   = 0.1   // s, between speeds that are kept while all wheels roll
 	absTry    = 0.5   // s, between tries of a rear wheel, at least
 	absRest   = 4.0   // times as long as the last one took
 	absSeldom = 1.0   // s, at most
@@ -80,38 +80,30 @@ type absWheel struct {
 // on a road that differs from left to right slowly more, as the driver takes to steering
 // against it. After a second without WheelSpeeds it sleeps again.
 type abs struct {
-	duty
-	sensors
-	tune   absTuning
-	wheels [4]absWheel
-	pedal  float64    // bar
-	braked rolling    // of Chassis
-	car    float64    // m/s
-	slows  float64    // m/s2, by how much it was seen to slow down
-	fall   float64    // m/s2, by which it is taken to
-	at     float64    // s, of the speeds in the cycle before
-	marks  [2]mark    // where wheels were known to roll, the latest behind
-	tried  float64    // s, when a rear wheel was last let go
-	trial  int        // the rear wheel that is, 2 or 3; 0: none
-	side   int        // the latest that was
-	rest   float64    // s, until the next one is
-	told   bool       // one has told the speed
-	gains  bool       // it has picked up speed
-	spread [2]float64 // bar, by which the brakes of an axle may differ
-
-	stop float64 // s, when a stop in which the unit was needed began; NaN outside
-	from float64 // m/s, at that time
+	brake
+	tune     absTuning
+	wheels   [4]absWheel
+	car      float64    // m/s
+	slows    float64    // m/s2, by how much it was seen to slow down
+	fall     float64    // m/s2, by which it is taken to
+	rolled   [2]known   // where wheels were known to roll, the latest behind
+	tried    float64    // s, when a rear wheel was last let go
+	released int        // the rear wheel that is, 2 or 3; 0: none
+	side     int        // the latest that was
+	rest     float64    // s, until the next one is
+	told     bool       // one has told the speed
+	gains    bool       // it has picked up speed
+	spread   [2]float64 // bar, by which the brakes of an axle may differ
 }
 
-// mark is a speed of the car that is known.
-type mark struct{ at, v float64 } // s and m/s
+// known is a speed of the car that is known for an instant.
+type known struct{ at, v float64 } // s and m/s
 
-func newAbs(line can.Writer, log io.Writer) law {
-	return &abs{
-		duty: duty{name: "abs", speeds: "WheelSpeeds", line: line, log: log}, stop: math.NaN(), side: 2,
-		sensors: newSensors(absRadius, absTeeth, 2),
-		tune:    absTuning{slip: 0.12, margin: 0.05, ahead: 0.02, follow: 80, damp: 8, rearGain: 3, step: 600, drop: 1200, pedal: 5, crawl: 1.5},
-	}
+func newAbs(s *session) law {
+	return &abs{brake: newBrake(s, &absWiring), side: 2, tune: absTuning{
+		slip: 0.12, margin: 0.05, ahead: 0.02, follow: 80, damp: 8, rearGain: 3,
+		step: 600, drop: 1200, pedal: 5, crawl: 1.5,
+	}}
 }
 
 func (s *abs) parameters() []Parameter {
@@ -138,67 +130,25 @@ func (s *abs) result() string {
 	return fmt.Sprintf("; %d stops, cycles in control of %v: %v", s.stops, absNames, list)
 }
 
-// hear takes a frame from the bus.
-func (s *abs) hear(f *can.Frame, now time.Time) {
-	if !s.whole(f) {
-		return
-	}
-	switch f.ID {
-	case idChassis:
-		s.counts.Lost += int64(s.braked.missing(f))
-		s.pedal = float64(bits(f, 0, 12)) * absBar
-	case idPulsesFront, idPulsesRear:
-		pair := int(f.ID - idPulsesFront)
-		s.follow(&s.pairs[pair], f, now)
-		s.takeEdges(f, pair)
-	case idWheelSpeeds:
-		if !s.awake && f.Data[7]>>4 == 0 { // another bench begins
-			s.sensors, s.braked, s.at = newSensors(absRadius, absTeeth, 2), rolling{}, 0
-		}
-		s.follow(&s.values, f, now)
-		s.take(fourSpeeds(f, absRadius))
-		if s.wake(now) {
-			fmt.Fprintf(s.log, "abs: 0.00 s: wheels at %.1f m/s\n", s.fastest())
-		}
-	}
-}
+func (s *abs) hear(f *can.Frame, now time.Time) { s.listen(f, now) }
 
-// fourSpeeds reads WheelSpeeds, or AxleSpeeds, m/s at rims of that radius, m.
-func fourSpeeds(f *can.Frame, radius float64) (v [4]float64) {
-	for i := range v {
-		v[i] = float64(int64(bits(f, 15*i, 15)<<49)>>49) * wheelBit * radius
-	}
-	return v
-}
-
-// tick is one cycle of 5 ms.
-func (s *abs) tick(now time.Time) error {
-	t, dt, ok := s.due(now)
-	if !ok {
-		return nil
-	}
+// step is one cycle of 5 ms.
+func (s *abs) step(t, dt float64) []can.Frame {
 	s.control(t, dt)
-	for i, id := range []uint32{idAbsFront, idAbsRear} {
-		if err := s.send(valves(id, s.wheels[2*i:2*i+2], s.needed(), s.count-1)); err != nil {
-			return err
-		}
+	return []can.Frame{
+		valves(idAbsFront, s.wheels[:2], s.needed(), s.count),
+		valves(idAbsRear, s.wheels[2:], s.needed(), s.count),
 	}
-	return nil
 }
 
 // needed says that the unit holds a wheel.
 func (s *abs) needed() bool {
-	for _, w := range s.wheels {
-		if w.active {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.wheels[:], func(w absWheel) bool { return w.active })
 }
 
 // control sets the valves for the next dt, s.
 func (s *abs) control(t, dt float64) {
-	braking := s.pedal > s.tune.pedal
+	braking := s.demand > s.tune.pedal
 	s.refer(braking)
 	s.tryOut(braking)
 	var wish [4]float64 // bar/s
@@ -209,12 +159,13 @@ func (s *abs) control(t, dt float64) {
 	s.even(wish[2:], 2, dt)
 	for i := range s.wheels {
 		w := &s.wheels[i]
-		if w.active && (!braking || s.car < s.tune.crawl || w.bar > s.pedal-1 && wish[i] > 0) {
+		if w.active && (!braking || s.car < s.tune.crawl || w.bar > s.demand-1 && wish[i] > 0) {
 			w.active = false
 		}
-		w.set(wish[i], s.pedal, dt)
+		w.set(wish[i], s.demand, dt)
 	}
-	s.report(t, braking)
+
+	s.track(t, s.car, s.needed(), !braking || s.car < s.tune.crawl)
 }
 
 // refer reckons the speed of the car. As long as no wheel is held the fastest one has it,
@@ -224,15 +175,15 @@ func (s *abs) refer(braking bool) {
 	s.at = s.values.now
 	rolls := !braking || !s.needed()
 	if rolls {
-		s.fall, s.told, s.trial, s.tried, s.rest = absMost, false, 0, s.at, 0
+		s.fall, s.told, s.released, s.tried, s.rest = absMost, false, 0, s.at, 0
 	}
 	if s.car = max(s.fastest(), s.car-s.fall*passed); !braking {
 		s.car = s.fastest()
 	}
-	if now := (mark{s.at, s.car}); rolls && now.at-s.marks[1].at > absMark {
-		s.marks = [2]mark{s.marks[1], now}
+	if now := (known{s.at, s.car}); rolls && now.at-s.rolled[1].at > absKeep {
+		s.rolled = [2]known{s.rolled[1], now}
 	}
-	if before := s.marks[0]; rolls {
+	if before := s.rolled[0]; rolls {
 		s.slows = min(max((before.v-s.car)/(s.at-before.at+brakeCycle.Seconds()), 0), absMost)
 	}
 }
@@ -240,40 +191,44 @@ func (s *abs) refer(braking bool) {
 // tryOut lets a rear wheel go until it rolls, and takes the speed of the car from it.
 func (s *abs) tryOut(braking bool) {
 	if !braking || !s.needed() {
-		s.trial = 0
+		s.released = 0
 		return
 	}
-	if s.trial == 0 {
+
+	if s.released == 0 {
 		if s.at-s.tried > s.rest {
 			s.side = 5 - s.side
 			if other := 5 - s.side; s.wheels[other].bar < s.wheels[s.side].bar/2 {
 				s.side = other
 			}
-			s.trial, s.gains, s.tried = s.side, false, s.at
-			s.wheels[s.trial].active = true
+			s.released, s.gains, s.tried = s.side, false, s.at
+			s.wheels[s.released].active = true
 		}
+
 		return
 	}
-	more := s.wheel[s.trial].rate + s.slows
+
+	more := s.wheel[s.released].rate + s.slows
 	s.gains = s.gains || more > absGains
 	if s.at-s.tried > absLong || s.gains && more < absRolls {
-		s.learn(mark{s.at, s.wheel[s.trial].v})
+		s.learn(known{s.at, s.wheel[s.released].v})
 	}
 }
 
 // learn takes the speed of the car from a wheel that rolls, and from the second one on how
 // fast it slows down.
-func (s *abs) learn(now mark) {
+func (s *abs) learn(now known) {
 	s.car = max(now.v, s.fastest())
 	s.rest = min(max(absTry, absRest*(s.at-s.tried)), absSeldom)
-	if before := s.marks[1]; s.told {
+	if before := s.rolled[1]; s.told {
 		s.fall = min(max((before.v-now.v)/(now.at-before.at), 0.3), absMost)
 		s.slows = s.fall
 	} else {
 		s.told, s.rest = true, absSoon
 	}
-	s.marks[1] = now
-	s.trial, s.tried = 0, s.at
+
+	s.rolled[1] = now
+	s.released, s.tried = 0, s.at
 }
 
 // wish is the rate, bar/s, at which the pressure of wheel i should change. It begins to
@@ -301,17 +256,19 @@ func (s *abs) even(wish []float64, first int, dt float64) {
 		*spread = 0
 		return
 	}
+
 	if first == 2 {
 		pair[0].active, pair[1].active = true, true
 	}
-	if s.trial != 0 && first == 2 {
-		let := s.trial - 2
+	if s.released != 0 && first == 2 {
+		let := s.released - 2
 		if wish[let] = 0; !s.gains {
 			wish[let] = -s.tune.drop
 		}
 		wish[1-let] = min(wish[1-let], 0)
 		return
 	}
+
 	*spread = min(*spread+absSpread[first/2]*dt, math.Abs(pair[0].bar-pair[1].bar)+absApart)
 	worse := 0
 	if wish[1] < wish[0] {
@@ -329,6 +286,7 @@ func (w *absWheel) set(wish, pedal, dt float64) {
 	} else {
 		w.bar += min(pedal-w.bar, in*dt)
 	}
+
 	in, out := w.rates(pedal)
 	switch {
 	case !w.active:
@@ -339,6 +297,7 @@ func (w *absWheel) set(wish, pedal, dt float64) {
 	default:
 		w.inlet, w.outlet = 1, min(1, -wish/out)
 	}
+
 	w.cycles++
 }
 
@@ -347,35 +306,18 @@ func (w *absWheel) rates(pedal float64) (in, out float64) {
 	return absBuild * math.Sqrt(max(pedal-w.bar, 0.5)), absDump * math.Sqrt(max(w.bar, 0.5))
 }
 
-// report tells of a stop when it is over.
-func (s *abs) report(t float64, braking bool) {
-	switch {
-	case math.IsNaN(s.stop) && s.needed():
-		s.stop, s.from = t, s.car
-		s.stops++
-	case !math.IsNaN(s.stop) && (!braking || s.car < s.tune.crawl):
-		fmt.Fprintf(s.log, "abs: %.2f s: from %.1f to %.1f m/s in %.2f s\n", t, s.from, s.car, t-s.stop)
-		s.stop = math.NaN()
-	}
-}
-
 // valves packs the commands of two wheels: inlet and outlet of each in 10 bits from bit 0
 // on, the pump in bit 40, whether the unit holds the wheel in bits 41 and 42, the counter
 // in bits 60 to 63.
 func valves(id uint32, pair []absWheel, pump bool, counter uint8) can.Frame {
-	word := uint64(counter&15) << 60
-	flag := func(bit int, on bool) {
-		if on {
-			word |= 1 << bit
-		}
-	}
+	var g group
 	for i, w := range pair {
-		word |= uint64(math.RoundToEven(w.inlet/absShare)) << (20 * i)
-		word |= uint64(math.RoundToEven(w.outlet/absShare)) << (20*i + 10)
-		flag(41+i, w.active)
+		g.raw(20*i, 10, uint64(math.RoundToEven(w.inlet/absShare)))
+		g.raw(20*i+10, 10, uint64(math.RoundToEven(w.outlet/absShare)))
+		g.flag(41+i, w.active)
 	}
-	flag(40, pump)
-	f := can.Frame{ID: id, Length: 8}
-	binary.LittleEndian.PutUint64(f.Data[:], word)
-	return f
+
+	g.flag(40, pump)
+	g.raw(60, 4, uint64(counter))
+	return g.frame(id)
 }

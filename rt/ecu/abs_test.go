@@ -169,7 +169,7 @@ func TestAbsLeavesTheBrakesAloneWhereNoWheelSlips(t *testing.T) {
 
 // On a split road each front wheel gets what it bears within half a second. The rear ones are
 // held as the worse of them bears, and part little by little.
-func TestAbsLetsTheRearBrakesPartSlowly(t *testing.T) {
+func TestAbsLimitsTheDifferenceOfTheRearBrakes(t *testing.T) {
 	g := newAbsRig(t, 28, 1)
 	g.road[0], g.road[2] = 0.1, 0.1
 	g.pedal = 150
@@ -190,7 +190,7 @@ func TestAbsLetsTheRearBrakesPartSlowly(t *testing.T) {
 
 // The lab does not always keep time: for 25 ms, again and again, the unit is not heard and
 // hears nothing, and still no wheel locks and the car stops about as soon.
-func TestAbsBearsToBeAwayFor25ms(t *testing.T) {
+func TestAbsToleratesAPauseOf25ms(t *testing.T) {
 	for _, road := range []float64{1, 0.7, 0.1} {
 		g := newAbsRig(t, 28, road)
 		for range 20 {
@@ -212,7 +212,7 @@ func TestAbsBearsToBeAwayFor25ms(t *testing.T) {
 }
 
 // What was lost or waited does not look like a wheel that jumps.
-func TestAbsIsNotFooledByLostAndLateFrames(t *testing.T) {
+func TestAbsWorksWithLostAndLateFrames(t *testing.T) {
 	g := newAbsRig(t, 28, 1)
 	g.pedal = 25
 	counter := uint8(0)
@@ -255,7 +255,7 @@ func TestAbsFallsAsleepWithoutWheelSpeeds(t *testing.T) {
 	if n := len(g.line.all) - sentSoFar; n != 2*199 {
 		t.Errorf("%d frames after the last WheelSpeeds, want those of a second, from the next cycle on", n)
 	}
-	if !strings.Contains(g.log.String(), "no WheelSpeeds for 1s") {
+	if !strings.Contains(g.log.String(), "no WheelSpeeds (0x1A0) for 1s") {
 		t.Error(g.log.String())
 	}
 	for i, f := range g.line.all {
@@ -270,7 +270,7 @@ func TestAbsCountsShortFrames(t *testing.T) {
 	f := wheelFrame(g.w, 0)
 	f.Length = 7
 	g.u.Hear(pack(t, f), 0)
-	if got := *g.u.unit.counted(); got != (Counts{Heard: 1, Malformed: 1}) {
+	if got := g.u.counts; got != (Counts{Heard: 1, Malformed: 1}) {
 		t.Errorf("%v; want 1 frame heard, which is malformed", got)
 	}
 }

@@ -36,7 +36,7 @@ func drive(t *testing.T, u *unit, g *gearbox, seconds float64, look func(now flo
 	}
 }
 
-func TestSixtySecondsOfDrivingShiftForEver(t *testing.T) {
+func TestSixtySecondsOfDrivingKeepShifting(t *testing.T) {
 	log := &bytes.Buffer{}
 	u, g := unit{log: log}, firstGear()
 	u.begin(g.measured())
@@ -98,7 +98,7 @@ func TestFirstThreeShiftsHappenAtTheTimesOfThePaper(t *testing.T) {
 	}
 }
 
-func TestUnitThatWasKilledMidShiftFindsBackIntoTheDrive(t *testing.T) {
+func TestUnitKilledMidShiftResumesTheDrive(t *testing.T) {
 	for _, at := range []float64{0.55, 1.8, 2.6, 17.48} { // s, within each kind of shift
 		u, g := unit{log: &bytes.Buffer{}}, firstGear()
 		u.begin(g.measured())
@@ -125,7 +125,7 @@ func TestUnitThatWasKilledMidShiftFindsBackIntoTheDrive(t *testing.T) {
 	}
 }
 
-func TestUnitThatComesLateCatchesTheVehicle(t *testing.T) {
+func TestUnitThatStartsLateTakesOverTheVehicle(t *testing.T) {
 	// Nobody shifts: in first gear the engine races beyond what the bus can say
 	// (327 rad/s after 2.5 s, and after 8 s the wheel, too, with 16 rad/s).
 	for _, late := range []int{3, 8} { // s

@@ -1,6 +1,7 @@
 package ecu
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,13 @@ import (
 	"github.com/brutella/can"
 )
 
+// What the host may lack.
+var (
+	errNoCAN       = errors.New("this kernel has no CAN sockets (AF_CAN)")
+	errNoInterface = errors.New("no such CAN interface")
+	errDown        = errors.New("the CAN interface is down")
+)
+
 // Open opens a bus for a control unit: a CAN interface by its name, or a
 // descriptor of this process as "fd:N" on which every read and write is one
 // frame. An error names the bus and the command that helps.
@@ -20,25 +28,26 @@ func Open(bus string) (io.ReadWriteCloser, error) {
 		return inherit(bus, number)
 	}
 	if !plain(bus) {
-		return nil, fmt.Errorf("ecu: bus %q: %w%s", bus, ErrNoInterface, others())
+		return nil, fmt.Errorf("ecu: bus %q: %w%s", bus, errNoInterface, others())
 	}
 	// brutella/can goes on with descriptor -1 where there is no AF_CAN.
 	fd, err := syscall.Socket(can.AF_CAN, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 1) // CAN_RAW
 	if err != nil {
-		return nil, fmt.Errorf("ecu: bus %s: %w: %w; load them with: modprobe can-raw", bus, ErrNoCAN, err)
+		return nil, fmt.Errorf("ecu: bus %s: %w: %w; load them with: modprobe can-raw", bus, errNoCAN, err)
 	}
 	syscall.Close(fd)
 	i, err := net.InterfaceByName(bus)
 	if err != nil {
-		return nil, fmt.Errorf("ecu: bus %s: %w%s; make a virtual one with: ip link add dev %s type vcan && ip link set %s mtu 72 up",
-			bus, ErrNoInterface, others(), bus, bus)
+		return nil, fmt.Errorf("ecu: bus %s: %w%s; make a virtual one with: "+
+			"ip link add dev %s type vcan && ip link set %s mtu 72 up", bus, errNoInterface, others(), bus, bus)
 	}
+
 	if i.Flags&net.FlagUp == 0 {
-		return nil, fmt.Errorf("ecu: bus %s: %w; bring it up with: ip link set %s up", bus, ErrDown, bus)
+		return nil, fmt.Errorf("ecu: bus %s: %w; bring it up with: ip link set %s up", bus, errDown, bus)
 	}
 	line, err := can.NewReadWriteCloserForInterface(i)
 	if err != nil {
-		return nil, fmt.Errorf("ecu: bus %s: %w: %w%s", bus, ErrNoInterface, err, others())
+		return nil, fmt.Errorf("ecu: bus %s: %w: %w%s", bus, errNoInterface, err, others())
 	}
 	return line, nil
 }
@@ -60,6 +69,7 @@ func others() string {
 			names = append(names, i.Name)
 		}
 	}
+
 	if names == nil {
 		return ""
 	}

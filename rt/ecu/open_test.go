@@ -11,23 +11,23 @@ import (
 func TestOpenNamesTheBusAndTheCommandThatHelps(t *testing.T) {
 	_, err := Open("nocan9")
 	switch {
-	case errors.Is(err, ErrNoCAN): // this kernel has none
+	case errors.Is(err, errNoCAN): // this kernel has none
 		if !strings.Contains(err.Error(), "modprobe can-raw") {
 			t.Errorf("no helping command: %v", err)
 		}
-	case errors.Is(err, ErrNoInterface):
+	case errors.Is(err, errNoInterface):
 		if !strings.Contains(err.Error(), "ip link add dev nocan9 type vcan") {
 			t.Errorf("no helping command: %v", err)
 		}
 	default:
-		t.Fatalf("Open = %v, want ErrNoInterface or ErrNoCAN", err)
+		t.Fatalf("Open = %v, want errNoInterface or errNoCAN", err)
 	}
 	if !strings.Contains(err.Error(), "nocan9") {
 		t.Errorf("the bus is not named: %v", err)
 	}
 }
 
-func TestOpenRefusesADescriptorThatIsNone(t *testing.T) {
+func TestOpenRefusesAnInvalidDescriptor(t *testing.T) {
 	for _, bus := range []string{"fd:", "fd:x", "fd:-1", "fd:99999", "fd:3000000000"} {
 		if _, err := Open(bus); err == nil || !strings.Contains(err.Error(), bus) {
 			t.Errorf("Open(%q) = %v, want an error that names it", bus, err)
@@ -35,7 +35,7 @@ func TestOpenRefusesADescriptorThatIsNone(t *testing.T) {
 	}
 }
 
-func TestOpenTakesADescriptor(t *testing.T) {
+func TestOpenAcceptsADescriptor(t *testing.T) {
 	var fds [2]int
 	if err := syscall.Pipe2(fds[:], syscall.O_CLOEXEC); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestOpenTakesADescriptor(t *testing.T) {
 func TestOpenRefusesNamesThatAreCommands(t *testing.T) {
 	for _, bus := range []string{"vcan0;reboot", "vcan$(id)", "", "-h", "vcan012345678901", "vcan\x1b[2J"} {
 		_, err := Open(bus)
-		if !errors.Is(err, ErrNoInterface) || strings.Contains(err.Error(), "ip link") || strings.Contains(err.Error(), "\x1b") {
+		if !errors.Is(err, errNoInterface) || strings.Contains(err.Error(), "ip link") || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("Open %q gives %v", bus, err)
 		}
 	}

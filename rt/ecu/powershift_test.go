@@ -123,7 +123,7 @@ func (b *bench) result() error {
 	}
 }
 
-func TestUnitSleepsUntilItHearsSpeeds(t *testing.T) {
+func TestUnitSleepsUntilItReceivesSpeeds(t *testing.T) {
 	b := connect(t)
 	if frames := b.read(50 * time.Millisecond); len(frames) != 0 {
 		t.Errorf("sent %d frames before the first Speeds", len(frames))
@@ -159,7 +159,7 @@ func TestBothPressureFramesComeEveryCycleWithACounterWithoutGap(t *testing.T) {
 	}
 }
 
-func TestMalformedFramesAreCountedAndLeftOut(t *testing.T) {
+func TestMalformedFramesAreCountedAndIgnored(t *testing.T) {
 	b := connect(t)
 	for _, size := range []int{1, 7, 15, 17, 72, 200} {
 		b.write(make([]byte, size))
@@ -203,8 +203,8 @@ func TestFramesMissingByTheirCountersAreCounted(t *testing.T) {
 	}
 }
 
-func TestUnitOnTheMoveTakesANewBenchForOne(t *testing.T) {
-	s := session{unit: unit{log: io.Discard}}
+func TestUnitInMotionRecognisesANewBench(t *testing.T) {
+	s := newPowershift(&session{log: io.Discard}).(*powershift)
 	for i, counter := range []uint8{3, 4, 0, 1, 4} { // asleep before the third: a new one; then 2 missing
 		f := speeds(turning(first, 2))
 		f.Data[7] |= counter << 4
@@ -240,7 +240,7 @@ func TestGarbageOnTheBusDoesNotStopTheUnit(t *testing.T) {
 	}
 }
 
-func TestSilenceEndsTheDriveAndSpeedsBeginANewOne(t *testing.T) {
+func TestSilenceEndsTheDriveAndSpeedsStartANewOne(t *testing.T) {
 	b := connect(t)
 	b.send(speeds(turning(first, 2)))
 	b.read(silence + 200*time.Millisecond)
@@ -257,7 +257,7 @@ func TestSilenceEndsTheDriveAndSpeedsBeginANewOne(t *testing.T) {
 	}
 }
 
-func TestContradictionOfTheBenchIsReportedOnce(t *testing.T) {
+func TestInconsistentSpeedsAreReportedOnce(t *testing.T) {
 	b := connect(t)
 	free := can.Frame{ID: idStatus, Length: 8, Data: [8]uint8{2}} // clutch 1 free
 	for range 50 {
@@ -280,7 +280,7 @@ func TestEndOfTheBusIsNoError(t *testing.T) {
 	}
 }
 
-func TestStopEndsAUnitThatNobodyReads(t *testing.T) {
+func TestStopEndsAUnitWithoutAReader(t *testing.T) {
 	b := connect(t)
 	// The smallest buffer the kernel allows holds a few frames; nobody takes them.
 	if err := syscall.SetsockoptInt(b.fd, syscall.SOL_SOCKET, syscall.SO_SNDBUF, 1); err != nil {
@@ -322,10 +322,10 @@ func (l *line) Write(b []byte) (int, error) {
 
 func (l *line) Close() error { return nil }
 
-func TestFailureOfTheBusIsReturned(t *testing.T) {
+func TestBusErrorIsReturned(t *testing.T) {
 	for _, c := range []struct{ failure, want error }{
 		{syscall.EIO, syscall.EIO},
-		{syscall.ENETDOWN, ErrDown},
+		{syscall.ENETDOWN, errDown},
 		{io.EOF, nil}, {os.ErrClosed, nil}, {syscall.ECONNRESET, nil},
 	} {
 		l := &line{packets: make(chan []byte), failure: c.failure}
@@ -336,7 +336,7 @@ func TestFailureOfTheBusIsReturned(t *testing.T) {
 	}
 }
 
-func TestFullQueueCostsFramesButNotTheUnit(t *testing.T) {
+func TestFullQueueDropsFramesAndTheUnitGoesOn(t *testing.T) {
 	l := &line{packets: make(chan []byte), failure: io.EOF, full: syscall.ENOBUFS, writes: make(chan struct{})}
 	var log journal
 	end := make(chan error, 1)

@@ -6,10 +6,10 @@
 // A unit is a law: frames and cycles, no clock. Run gives a unit a bus and the host's clock; the
 // caller of a Stepped gives it the instants.
 //
-// Reading order: run.go (Run, law), powershift.go with unit.go and wire.go (a gearbox), truck.go
-// with truck_wire.go (SAE J1939), abs.go and wsp.go with sensor.go and duty.go (brakes).
-// stepped.go is Stepped, settings.go the numbers that tune a unit, counts.go what a unit reports,
-// open.go its bus.
+// Reading order: run.go (Run, law), session.go (what all units have in common and what they count;
+// Stepped), powershift.go (a gearbox), truck.go (SAE J1939), brake.go with abs.go and wsp.go
+// (brakes and their sensors). settings.go is the numbers that tune a unit, open.go its bus,
+// packing.go the bits of frames.
 package ecu
 
 import (
@@ -19,7 +19,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,19 +29,18 @@ import (
 // no clock: the instants it is told never go back.
 type law interface {
 	hear(f *can.Frame, now time.Time)
-	tick(now time.Time) error // one cycle; the error is the bus's
-	counted() *Counts         // so far
-	result() string           // what its last line says after the counts
-	parameters() []Parameter  // what can be set before it hears anything
+	step(t, dt float64) []can.Frame // one cycle, see session.cycle: what is to be sent
+	result() string                 // what its last line says after the counts
+	parameters() []Parameter        // what can be set before it hears anything
 }
 
 // kind is a control unit that there is.
 type kind struct {
-	name  string
-	cycle time.Duration // of law.tick
-	hears []uint32      // the identifiers it listens to
-	waits string        // for what, before it does anything
-	begin func(line can.Writer, log io.Writer) law
+	name   string
+	period time.Duration // of its cycles
+	hears  []uint32      // the identifiers it listens to
+	waits  string        // for what, before it does anything
+	begin  func(*session) law
 }
 
 // kinds lists the control units.
@@ -50,15 +48,9 @@ func kinds() []kind {
 	return []kind{
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
 		{"truck", cycle, truckHears(), "ShaftSpeeds (0CFF0180)", newTruck},
-		{"abs", brakeCycle, []uint32{idWheelSpeeds, idChassis, idPulsesFront, idPulsesRear}, "WheelSpeeds (0x1A0)", newAbs},
-		{"wsp", brakeCycle, []uint32{idAxleSpeeds, idDemand, idBogie1, idBogie2}, "AxleSpeeds (0x1A8)", newWsp},
+		{"abs", brakeCycle, absWiring.hears(), "WheelSpeeds (0x1A0)", newAbs},
+		{"wsp", brakeCycle, wspWiring.hears(), "AxleSpeeds (0x1A8)", newWsp},
 	}
-}
-
-// make makes the law with its settings.
-func (k *kind) make(line can.Writer, log io.Writer, settings []Setting) (law, error) {
-	unit := k.begin(line, log)
-	return unit, set(k.name, unit.parameters(), settings)
 }
 
 // Names lists the control units there are.
@@ -74,7 +66,7 @@ func find(name string) (kind, error) {
 	list := kinds()
 	i := slices.IndexFunc(list, func(k kind) bool { return k.name == name })
 	if i < 0 {
-		return kind{}, problemf(ErrUnknown, "ecu: no control unit %q; there are: %s", name, strings.Join(Names(), ", "))
+		return kind{}, fmt.Errorf("ecu: no control unit %q; there are: %s", name, strings.Join(Names(), ", "))
 	}
 	return list[i], nil
 }
@@ -82,27 +74,20 @@ func find(name string) (kind, error) {
 // Run is the control unit called name on a bus, in real time. What it says goes to
 // log; its last line sums up.
 //
-// A read from bus must return one frame, a write must take one. Frames that are
-// not 16 bytes long are counted and left out. Run returns nil when stop or the bus
-// is closed, and an error when the bus fails; it closes bus in any case. A reader
+// A read from bus must return one frame, a write must take one. Run returns nil when stop or
+// the bus is closed, and an error when the bus fails; it closes bus in any case. A reader
 // that the bus does not wake on Close ends with the next frame.
 func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{}, settings ...Setting) error {
 	defer bus.Close()
-	k, err := find(name)
-	if err != nil {
-		return err
-	}
-	framed := &whole{ReadWriteCloser: bus}
-	line := can.NewReadWriteCloser(framed)
-	unit, err := k.make(line, log, settings)
+	unit, err := NewStepped(name, bus, log, settings...)
 	if err != nil {
 		return err
 	}
 	done := make(chan struct{})
 	defer close(done)
 
-	frames, failed := make(chan can.Frame), make(chan error, 1)
-	go func() { failed <- k.receive(line, frames, done) }()
+	packets, failed := make(chan []byte), make(chan error, 1)
+	go func() { failed <- receive(bus, packets, done) }()
 	go func() { // ends a write that waits for room
 		select {
 		case <-stop:
@@ -111,40 +96,38 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 		}
 	}()
 
-	fmt.Fprintf(log, "%s: waiting for %s\n", k.name, k.waits)
-	ticker := time.NewTicker(k.cycle)
+	begun := time.Now()
+	ticker := time.NewTicker(unit.period)
 	defer ticker.Stop()
 	for err == nil {
 		select {
 		case <-stop:
 			err = io.EOF
 		case err = <-failed:
-		case f := <-frames:
-			unit.hear(&f, time.Now())
+		case packet := <-packets:
+			unit.Hear(packet, time.Since(begun))
 		case <-ticker.C:
-			err = unit.tick(time.Now())
+			err = unit.tick(time.Since(begun))
 		}
 	}
-	fmt.Fprintln(log, k.lastLine(unit, framed.malformed.Load()))
+
+	unit.Close()
 	return ending(err)
 }
 
-// receive hands on the frames that concern the unit until the bus ends; it
-// always returns an error.
-//
-// It takes the place of can.Bus.ConnectAndPublish, which never returns when a
-// reader keeps saying io.EOF.
-func (k *kind) receive(line can.Reader, frames chan<- can.Frame, done <-chan struct{}) error {
+// frameSize is the size of a classic CAN frame on the wire of a socket, bytes.
+const frameSize = 16
+
+// receive hands on what is read from the bus until the bus ends; it always returns an error.
+func receive(bus io.Reader, packets chan<- []byte, done <-chan struct{}) error {
 	for {
-		var f can.Frame
-		if err := line.ReadFrame(&f); err != nil {
+		packet := make([]byte, frameSize+1) // a longer one is seen to be longer
+		n, err := bus.Read(packet)
+		if err != nil {
 			return err
 		}
-		if !slices.Contains(k.hears, f.ID) {
-			continue
-		}
 		select {
-		case frames <- f:
+		case packets <- packet[:n]:
 		case <-done:
 			return io.EOF
 		}
@@ -158,28 +141,9 @@ func ending(err error) error {
 			return nil
 		}
 	}
+
 	if errors.Is(err, syscall.ENETDOWN) {
-		return fmt.Errorf("ecu: %w while the unit was running: %w", ErrDown, err)
+		return fmt.Errorf("ecu: %w while the unit was running: %w", errDown, err)
 	}
 	return fmt.Errorf("ecu: %w", err)
-}
-
-// frameSize is the size of a classic CAN frame on the wire of a socket, bytes.
-const frameSize = 16
-
-// whole lets only reads of 16 bytes pass, the size of a classic CAN frame:
-// can.ReadFrame takes a short one for the end of the bus.
-type whole struct {
-	io.ReadWriteCloser
-	malformed atomic.Uint64
-}
-
-func (r *whole) Read(b []byte) (int, error) {
-	for {
-		n, err := r.ReadWriteCloser.Read(b)
-		if err != nil || n == frameSize {
-			return n, err
-		}
-		r.malformed.Add(1)
-	}
 }

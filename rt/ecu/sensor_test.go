@@ -37,7 +37,7 @@ func (g *geared) frame() *can.Frame {
 
 // From counts that wrap and ages that end at 65.535 ms a unit has the speed of the wheel: the
 // mean since the edge before, none at rest, and forwards again as backwards.
-func TestSensorHasTheSpeedFromItsEdges(t *testing.T) {
+func TestSensorComputesSpeedFromEdges(t *testing.T) {
 	// 3 s at 40 rad/s and more, 1 s to rest, 0.5 s of rest, 1.5 s backwards.
 	speed := func(at float64) float64 {
 		switch {
@@ -87,7 +87,7 @@ func TestSensorHasTheSpeedFromItsEdges(t *testing.T) {
 }
 
 // A bench that begins anew counts from 0: that is no speed.
-func TestSensorBearsACountThatBeginsAnew(t *testing.T) {
+func TestSensorToleratesARestartedCount(t *testing.T) {
 	g := &geared{angle: func(at float64) float64 { return 90 * at }}
 	s := newSensors(0.3, 48, 1)
 	for k := range 100 {
@@ -102,10 +102,10 @@ func TestSensorBearsACountThatBeginsAnew(t *testing.T) {
 }
 
 // Frames that were missing for so long that their counter has gone round are no leap of the wheel.
-func TestSensorBearsALongGap(t *testing.T) {
+func TestSensorToleratesALongGap(t *testing.T) {
 	g := &geared{angle: func(at float64) float64 { return 90 * at }}
 	s := newSensors(0.3, 48, 1)
-	var d duty
+	d := brake{session: &session{}}
 	for k := range 100 {
 		f := g.frame()
 		f.Data[7] |= uint8(k&15) << 4
@@ -121,7 +121,7 @@ func TestSensorBearsALongGap(t *testing.T) {
 }
 
 // A wheel that locks is known to be slow before its next edge comes, and to stand where none does.
-func TestSensorSeesAWheelThatLocks(t *testing.T) {
+func TestSensorDetectsALockedWheel(t *testing.T) {
 	g := &geared{angle: func(at float64) float64 { return 60 * min(at, 0.1) }}
 	s := newSensors(0.3, 48, 1)
 	for range 36 {
@@ -137,7 +137,7 @@ func TestSensorSeesAWheelThatLocks(t *testing.T) {
 }
 
 // Where edges are heard the values of the same wheels do not count, until no more edges come.
-func TestSensorTakesValuesWhereThereAreNoEdges(t *testing.T) {
+func TestSensorUsesSpeedValuesWithoutEdges(t *testing.T) {
 	g := &geared{angle: func(at float64) float64 { return 50 * at }}
 	s := newSensors(0.3, 48, 1)
 	for k := range 100 {

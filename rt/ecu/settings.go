@@ -2,6 +2,7 @@ package ecu
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,18 +30,14 @@ func ParseSetting(text string) (Setting, error) {
 	name, number, ok := strings.Cut(text, "=")
 	v, err := strconv.ParseFloat(number, 64)
 	if !ok || name == "" || err != nil {
-		return Setting{}, problemf(ErrSetting, "ecu: %q is not NAME=VALUE with a bare number, like slip=0.14", text)
+		return Setting{}, fmt.Errorf("ecu: %q is not NAME=VALUE with a bare number, like slip=0.14", text)
 	}
 	return Setting{name, v}, nil
 }
 
 // Check says what is wrong with settings of the control unit called name.
-func Check(name string, set []Setting) error {
-	k, err := find(name)
-	if err != nil {
-		return err
-	}
-	_, err = k.make(nil, nil, set)
+func Check(name string, list []Setting) error {
+	_, err := NewStepped(name, nil, io.Discard, list...)
 	return err
 }
 
@@ -51,7 +48,7 @@ func Parameters(name string) []Parameter {
 	if err != nil {
 		return nil
 	}
-	return k.begin(nil, nil).parameters()
+	return k.begin(&session{}).parameters()
 }
 
 // Describe lists the parameters of the control unit called name with their defaults.
@@ -63,18 +60,22 @@ func set(name string, list []Parameter, settings []Setting) error {
 		at := slices.IndexFunc(list, func(p Parameter) bool { return p.Name == s.Name })
 		switch {
 		case at < 0 && len(list) == 0:
-			return problemf(ErrParameter, "ecu: %s has no parameters to set, and so no %s", name, s.Name)
+			return fmt.Errorf("ecu: %s has no parameters to set, and so no %s", name, s.Name)
 		case at < 0:
-			return problemf(ErrParameter, "ecu: %s has no parameter %q; it has %s", name, s.Name, describe(list))
+			return fmt.Errorf("ecu: %s has no parameter %q; it has %s", name, s.Name, describe(list))
 		case slices.ContainsFunc(settings[:i], func(o Setting) bool { return o.Name == s.Name }):
-			return problemf(ErrParameter, "ecu: %s is set twice", s.Name)
+			return fmt.Errorf("ecu: %s is set twice", s.Name)
 		}
+
 		p := list[at]
 		if !(s.Value >= p.Least && s.Value <= p.Most) {
-			return problemf(ErrRange, "ecu: %s of %s: %g is not from %g to %g%s", p.Name, name, s.Value, p.Least, p.Most, spaced(p.Unit))
+			return fmt.Errorf("ecu: %s of %s: %g is not from %g to %g%s",
+				p.Name, name, s.Value, p.Least, p.Most, spaced(p.Unit))
 		}
+
 		*p.Value = s.Value
 	}
+
 	return nil
 }
 

@@ -1,11 +1,9 @@
 package ecu
 
 import (
-	"errors"
+	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
-	"syscall"
 	"time"
 
 	"github.com/brutella/can"
@@ -42,13 +40,7 @@ const truckName = 3<<40 | 3333
 // shaft, up to the gear that TC1 asks for; while it shifts up, TSC1 limits the engine.
 // After a second without ShaftSpeeds it sleeps again.
 type truck struct {
-	line  can.Writer
-	log   io.Writer
-	awake bool
-	mute  bool // another node has the address
-	start time.Time
-	last  time.Time // latest ShaftSpeeds
-	ticks time.Time
+	*session // mute when another node has the address
 
 	// Speeds of the output shaft, rad/s, above which the gear is left upwards and below
 	// which downwards.
@@ -65,16 +57,15 @@ type truck struct {
 	readings   int     // of vanished slip
 	shifts     int
 
-	count  uint8 // of TSC1 and of the pressures
-	shafts rolling
-	counts Counts // Lost: ShaftSpeeds
+	shafts rolling // of ShaftSpeeds
 }
 
-func newTruck(line can.Writer, log io.Writer) law {
+func newTruck(s *session) law {
+	s.delay = truckClaim
 	return &truck{
-		line: line, log: log,
-		up:   [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)},
-		down: [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80},
+		session: s,
+		up:      [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)},
+		down:    [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80},
 	}
 }
 
@@ -83,6 +74,7 @@ func (s *truck) parameters() (list []Parameter) {
 		list = append(list, Parameter{fmt.Sprintf("up_%d", gear), "rad/s", 0, 1e4, &s.up[gear]},
 			Parameter{fmt.Sprintf("down_%d", gear+1), "rad/s", 0, 1e4, &s.down[gear+1]})
 	}
+
 	return list
 }
 
@@ -96,8 +88,7 @@ func truckHears() []uint32 {
 	return list
 }
 
-func (s *truck) counted() *Counts { return &s.counts }
-func (s *truck) result() string   { return fmt.Sprintf("; %d shifts, gear %d", s.shifts, s.gear) }
+func (s *truck) result() string { return fmt.Sprintf("; %d shifts, gear %d", s.shifts, s.gear) }
 
 // hear takes a frame from the bus.
 func (s *truck) hear(f *can.Frame, now time.Time) {
@@ -105,15 +96,15 @@ func (s *truck) hear(f *can.Frame, now time.Time) {
 		s.contend(f)
 		return
 	}
+
 	if f.ID&0x3FF0000 == 0xEA0000 {
 		if f.Length >= 3 && bits(f, 0, 24) == 0xEE00 && s.awake {
 			_ = s.claim() // what the bus does not take is asked for again
 		}
 		return
 	}
-	s.counts.Heard++
-	if f.Length != 8 {
-		s.counts.Malformed++
+
+	if !s.accept(f) {
 		return
 	}
 	switch f.ID {
@@ -134,17 +125,14 @@ func (s *truck) measure(f *can.Frame, now time.Time) {
 	if !s.awake && f.Data[7]&15 == 0 {
 		s.shafts = rolling{}
 	}
-	low := can.Frame{Data: f.Data}
-	low.Data[7] = f.Data[7] << 4 // rolling wants the counter on top
-	s.counts.Lost += int64(s.shafts.missing(&low))
+	s.counts.Lost += s.shafts.missing(f.Data[7])
 	in, ok1 := speedOf(f, 0)
 	out, ok2 := speedOf(f, 16)
 	if !ok1 || !ok2 {
 		return
 	}
-	s.in, s.out, s.fresh, s.last = in, out, true, now
-	if !s.awake {
-		s.awake, s.start, s.ticks = true, now, now
+	s.in, s.out, s.fresh = in, out, true
+	if s.wake(now) {
 		s.begin()
 	}
 }
@@ -174,7 +162,7 @@ func (s *truck) contend(f *can.Frame) {
 	switch {
 	case f.Length != 8 || !s.awake:
 	case s.mute:
-	case bits(f, 0, 63)|uint64(f.Data[7]>>7)<<63 > truckName:
+	case binary.LittleEndian.Uint64(f.Data[:]) > truckName:
 		_ = s.claim()
 	default:
 		s.mute = true
@@ -183,48 +171,21 @@ func (s *truck) contend(f *can.Frame) {
 	}
 }
 
-// tick is one cycle of 10 ms.
-func (s *truck) tick(now time.Time) error {
-	if s.awake && now.Sub(s.last) > silence {
-		fmt.Fprintf(s.log, "truck: no ShaftSpeeds for %v, nothing is sent\n", silence)
-		s.awake = false
-	}
-	if !s.awake || s.mute || now.Sub(s.start) < truckClaim {
-		s.ticks = now
-		return nil
-	}
-	if passed := math.Round(float64(now.Sub(s.ticks)) / float64(cycle)); passed > 1 {
-		s.counts.Missed += int64(passed) - 1
-	}
-	s.ticks = now
-	t := now.Sub(s.start).Seconds()
+// step is one cycle of 10 ms.
+func (s *truck) step(t, _ float64) []can.Frame {
 	if s.fresh {
 		s.decide(t)
 		s.watch(t)
 	}
+
 	s.fresh = false
+
 	limit, percent := s.torque(t)
 	list := []can.Frame{tsc1(limit, percent, s.count), s.etc1(), clutches(s.pressures(t), s.count)}
-	if s.counts.Cycles%10 == 0 {
+	if s.counts.Cycles%10 == 1 {
 		list = append(list, s.etc2())
 	}
-	s.counts.Cycles++
-	s.count++
-	for _, f := range list {
-		if err := s.send(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *truck) send(f can.Frame) error {
-	err := s.line.WriteFrame(f)
-	if errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.EAGAIN) {
-		s.counts.Dropped++
-		return nil
-	}
-	return err
+	return list
 }
 
 // busy says that a shift is under way.
@@ -240,6 +201,7 @@ func (s *truck) decide(t float64) {
 	case s.gear < s.highest && s.out > s.up[s.gear] && s.brake == 0:
 		to++
 	}
+
 	if to != s.gear && to >= 1 {
 		fmt.Fprintf(s.log, "truck: %.2f s: shift %d -> %d\n", t, s.gear, to)
 		s.from, s.gear, s.began, s.engaged, s.readings = s.gear, to, t, math.NaN(), 0
@@ -261,6 +223,7 @@ func (s *truck) watch(t float64) {
 			s.engaged = t
 		}
 	}
+
 	if t >= s.began+truckFill && t >= s.engaged+truckReturn {
 		fmt.Fprintf(s.log, "truck: %.2f s: gear %d engaged, ratio %.2f\n", t, s.gear, s.ratio())
 		s.from = s.gear
@@ -305,19 +268,15 @@ func (s *truck) pressures(t float64) (bar [6]float64) {
 			bar[i] = off + (on-off)*min(max((since-truckHold)/(truckRelease-truckHold), 0), 1)
 		}
 	}
+
 	return bar
 }
 
 // etc1 is electronic transmission controller 1: the shafts, and whether it shifts.
 func (s *truck) etc1() can.Frame {
 	g := unset
-	shifts := uint64(0)
-	if s.busy() {
-		shifts = 1
-	}
-	g.raw(0, 2, 1) // driveline engaged
-	g.raw(2, 2, 0) // there is no lock-up
-	g.raw(4, 2, shifts)
+	g.raw(0, 6, 1) // driveline engaged, no lock-up, no shift
+	g.flag(4, s.busy())
 	g.value(8, 16, s.out/rpm, rpmBit, 0)
 	slip := 0.0
 	if s.in > 0 {
@@ -338,4 +297,72 @@ func (s *truck) etc2() can.Frame {
 	g.raw(32, 16, drive)
 	g.raw(48, 16, drive)
 	return g.frame(idETC2)
+}
+
+// Identifiers of the truck's frames, of 29 bits: SAE J1939. The unit has address 3.
+const (
+	extended = 1 << 31
+
+	idTSC1      = extended | 0x0C000003 // to the engine, 0
+	idETC1      = extended | 0x0CF00203
+	idETC2      = extended | 0x18F00503
+	idClutches  = extended | 0x18FF0003 // proprietary B
+	idTC1       = extended | 0x0C010305 // from the shift console, 5
+	idEBC1      = extended | 0x18F0010B
+	idShafts    = extended | 0x0CFF0180 // proprietary B, from what stands for the wiring
+	idClaim     = extended | 0x18EEFF03 // address claimed, from 3
+	idNoAddress = extended | 0x18EEFFFE // cannot claim
+)
+
+const (
+	rpm      = math.Pi / 30 // rad/s
+	rpmBit   = 0.125        // of speeds, rpm
+	shaftBit = rpmBit * rpm // the same, rad/s
+	noLimit  = 125          // %, the largest torque that can be asked for
+	truckBar = 0.1          // bar per bit
+)
+
+// tsc1 is torque/speed control 1: at most this torque, %, or with limit false nothing.
+// Its checksum, of three bits, is over the seven bytes before it, the counter and the
+// identifier.
+func tsc1(limit bool, percent float64, counter uint8) can.Frame {
+	g := unset
+	mode := uint64(0)
+	if limit {
+		mode = 3
+	}
+	g.raw(0, 2, mode)
+	g.raw(4, 2, 1) // priority high
+	g.raw(8, 16, 0xFAFF)
+	g.value(24, 8, percent, 1, -125)
+	g.raw(32, 8, 0)
+	g.raw(40, 4, 0)
+	g.raw(56, 4, uint64(counter&7))
+	f := g.frame(idTSC1)
+	sum := uint(counter & 7)
+	for _, b := range f.Data[:7] {
+		sum += uint(b)
+	}
+	for id := uint(idTSC1 &^ extended); id > 0; id >>= 8 {
+		sum += id & 0xFF
+	}
+	f.Data[7] = byte((sum>>6&3+sum>>3+sum)&7)<<4 | counter&7
+	return f
+}
+
+// clutches packs the pressures of C1 to C5 and RC, bar.
+func clutches(bar [6]float64, counter uint8) can.Frame {
+	g := unset
+	for i, p := range bar {
+		g.value(8*i, 8, p, truckBar, 0)
+	}
+	g.raw(56, 4, uint64(counter&15))
+	return g.frame(idClutches)
+}
+
+// speedOf reads a speed of 16 bits, rad/s; ok is false where the frame says that there
+// is none.
+func speedOf(f *can.Frame, at int) (w float64, ok bool) {
+	raw := bits(f, at, 16)
+	return float64(raw) * shaftBit, raw <= 0xFAFF
 }

@@ -146,7 +146,7 @@ func TestTruckFallsAsleepWithoutShaftSpeeds(t *testing.T) {
 	if err := g.u.Tick(g.line.now + 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if len(g.line.all) != sent || !strings.Contains(g.log.String(), "no ShaftSpeeds for 1s") {
+	if len(g.line.all) != sent || !strings.Contains(g.log.String(), "no ShaftSpeeds (0CFF0180) for 1s") {
 		t.Errorf("%d frames more; %s", len(g.line.all)-sent, &g.log)
 	}
 }

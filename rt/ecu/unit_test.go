@@ -96,7 +96,7 @@ func TestNoShiftBeginsWithoutNewSpeeds(t *testing.T) {
 	}
 }
 
-func TestTwoRoundingsAreNoSlip(t *testing.T) {
+func TestRoundingOfTwoSpeedsIsNotSlip(t *testing.T) {
 	// 100 rad/s and -33.333.. rad/s are sent as 100 and -33.33: 0.01 rad/s of slip.
 	if !vanished(0, 1, [4]float64{100, -33.33}) {
 		t.Error("a slip of half a bit counts")
@@ -106,7 +106,7 @@ func TestTwoRoundingsAreNoSlip(t *testing.T) {
 	}
 }
 
-func TestVehicleInMotionIsTakenOver(t *testing.T) {
+func TestUnitTakesOverAVehicleInMotion(t *testing.T) {
 	u := unit{log: &bytes.Buffer{}}
 	w := [4]float64{300, -20, 5, -9}
 	u.begin(w)

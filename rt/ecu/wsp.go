@@ -1,9 +1,7 @@
 package ecu
 
 import (
-	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 	"time"
 
@@ -16,12 +14,13 @@ const (
 	idAxleSpeeds = 0x1A8
 	idDemand     = 0x1A9
 	idBogie1     = 0x1AB
-	idBogie2     = 0x1AC
 )
+
+// wspWiring is that of the rail vehicle.
+var wspWiring = brakeWiring{idAxleSpeeds, idDemand, idBogie1, "axles", wspRadius, 80, 4, wspBar}
 
 const (
 	wspRadius = 0.46 // m, of the wheels
-	wspTeeth  = 80   // of their sensors
 	wspBar    = 0.01 // bar per bit of the demand, 12 bits
 	wspBrakes = 0.3  // bar, above which there is braking
 	wspSlot   = 4    // cycles that a valve stays as it is
@@ -69,27 +68,20 @@ type wspAxle struct {
 // is vented and yet gains no speed tells that it does. The unit has no sensor for pressures.
 // After a second without AxleSpeeds it sleeps again.
 type wsp struct {
-	duty
-	sensors
+	brake
 	tune   wspTuning
 	axles  [4]wspAxle
-	demand float64              // bar
 	train  float64              // m/s
 	fall   float64              // m/s2, by which it falls at most
 	knownT float64              // s, when an axle was last known to roll
 	knownV float64              // m/s, its speed then
 	past   [2 * wspPast]float64 // m/s, of the train in the cycles before
-
-	slide float64 // s, when a stop in which the unit was needed began; NaN outside
-	from  float64 // m/s, at that time
-	asked rolling
 }
 
-func newWsp(line can.Writer, log io.Writer) law {
+func newWsp(base *session) law {
 	s := &wsp{
-		duty: duty{name: "wsp", speeds: "AxleSpeeds", line: line, log: log}, slide: math.NaN(),
-		sensors: newSensors(wspRadius, wspTeeth, 4),
-		tune:    wspTuning{slip: 0.02, margin: 0.3, fall: 3.5, train: 2.6, gains: 0.5, crawl: 2},
+		brake: newBrake(base, &wspWiring),
+		tune:  wspTuning{slip: 0.02, margin: 0.3, fall: 3.5, train: 2.6, gains: 0.5, crawl: 2},
 	}
 	for i := range s.axles {
 		s.axles[i].sensor = &s.wheel[i]
@@ -119,43 +111,20 @@ func (s *wsp) result() string {
 
 // hear takes a frame from the bus.
 func (s *wsp) hear(f *can.Frame, now time.Time) {
-	if !s.whole(f) {
+	if !s.listen(f, now) {
 		return
 	}
-	switch f.ID {
-	case idDemand:
-		s.counts.Lost += int64(s.asked.missing(f))
-		s.demand = float64(bits(f, 0, 12)) * wspBar
-		return
-	case idBogie1, idBogie2:
-		pair := int(f.ID - idBogie1)
-		s.follow(&s.pairs[pair], f, now)
-		s.takeEdges(f, pair)
-		return
-	}
-	if !s.awake && f.Data[7]>>4 == 0 { // another bench begins
-		s.sensors, s.asked = newSensors(wspRadius, wspTeeth, 4), rolling{}
-	}
-	s.follow(&s.values, f, now)
-	s.take(fourSpeeds(f, wspRadius))
-	if s.wake(now) {
-		s.train = s.fastest()
-		s.knownT, s.knownV, s.fall = 0, s.train, s.tune.train
-		for i := range s.past {
-			s.past[i] = s.train
-		}
-		fmt.Fprintf(s.log, "wsp: 0.00 s: axles at %.1f m/s\n", s.fastest())
+	s.train = s.fastest()
+	s.knownT, s.knownV, s.fall = 0, s.train, s.tune.train
+	for i := range s.past {
+		s.past[i] = s.train
 	}
 }
 
-// tick is one cycle of 5 ms.
-func (s *wsp) tick(now time.Time) error {
-	t, dt, ok := s.due(now)
-	if !ok {
-		return nil
-	}
+// step is one cycle of 5 ms.
+func (s *wsp) step(t, dt float64) []can.Frame {
 	s.control(t, dt)
-	return s.send(s.valves())
+	return []can.Frame{s.valves()}
 }
 
 // control sets the valves for the next dt, s.
@@ -165,6 +134,7 @@ func (s *wsp) control(t, dt float64) {
 		s.train, s.fall = s.fastest(), s.tune.train
 		s.knownT, s.knownV = t, s.train
 	}
+
 	needed := false
 	for i := range s.axles {
 		a := &s.axles[i]
@@ -172,19 +142,15 @@ func (s *wsp) control(t, dt float64) {
 			a.active, a.valve, a.steady = false, wspFill, 0
 			continue
 		}
+
 		a.turn(&s.tune, s.train)
 		s.learn(a, t)
 		needed = needed || a.active
 	}
+
 	oldest := &s.past[s.counts.Cycles%(2*wspPast)]
-	switch {
-	case math.IsNaN(s.slide) && needed:
-		s.slide, s.from = t, s.train
+	if s.track(t, s.train, needed, !braking || s.train < s.tune.crawl) {
 		s.slows((*oldest - s.past[(s.counts.Cycles+wspPast)%(2*wspPast)]) / (wspPast * brakeCycle.Seconds()))
-		s.stops++
-	case !math.IsNaN(s.slide) && (!braking || s.train < s.tune.crawl):
-		fmt.Fprintf(s.log, "wsp: %.2f s: from %.1f to %.1f m/s in %.2f s\n", t, s.from, s.train, t-s.slide)
-		s.slide = math.NaN()
 	}
 	*oldest = s.train
 }
@@ -199,6 +165,7 @@ func (s *wsp) learn(a *wspAxle, t float64) {
 	} else {
 		a.steady = 0
 	}
+
 	switch {
 	case a.steady >= wspCoasts:
 		s.train, s.fall = s.fastest(), min(2*s.fall, s.tune.train)
@@ -227,6 +194,7 @@ func (a *wspAxle) turn(tune *wspTuning, train float64) {
 	default:
 		want = a.refill()
 	}
+
 	if want == wspVent && a.valve != wspVent {
 		a.vents++
 	}
@@ -252,19 +220,13 @@ func (a *wspAxle) refill() int {
 // the unit is at its brake in bits 8 to 11, the counter in bits 60 to 63. A cylinder that
 // is vented is closed off as well.
 func (s *wsp) valves() can.Frame {
-	word := uint64((s.count-1)&15) << 60
+	var g group
 	for i, a := range s.axles {
-		if a.valve != wspFill {
-			word |= 1 << (2 * i)
-		}
-		if a.valve == wspVent {
-			word |= 2 << (2 * i)
-		}
-		if a.active {
-			word |= 1 << (8 + i)
-		}
+		g.flag(2*i, a.valve != wspFill)
+		g.flag(2*i+1, a.valve == wspVent)
+		g.flag(8+i, a.active)
 	}
-	f := can.Frame{ID: idValves, Length: 8}
-	binary.LittleEndian.PutUint64(f.Data[:], word)
-	return f
+
+	g.raw(60, 4, uint64(s.count))
+	return g.frame(idValves)
 }

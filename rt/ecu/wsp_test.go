@@ -120,7 +120,7 @@ func TestWspKeepsAxlesTurningOnEveryRail(t *testing.T) {
 }
 
 // Between ice and dry rail the unit learns anew what the train can do.
-func TestWspTakesUpWhatTheRailHolds(t *testing.T) {
+func TestWspUsesTheAdhesionOfTheRail(t *testing.T) {
 	g := newWspRig(t, 40, 0.2)
 	for range 20 {
 		g.cycle()
@@ -160,7 +160,7 @@ func TestWspLeavesTheBrakesAloneWhereNoAxleSlides(t *testing.T) {
 }
 
 // One axle on ice, the others on dry rail: only that one is let go.
-func TestWspLetsGoOnlyTheAxleThatSlides(t *testing.T) {
+func TestWspReleasesOnlyTheSlidingAxle(t *testing.T) {
 	g := newWspRig(t, 28, 0.2)
 	g.rail[2] = 0.03
 	g.demand = 2
@@ -174,7 +174,7 @@ func TestWspLetsGoOnlyTheAxleThatSlides(t *testing.T) {
 }
 
 // When the brake is released the valves are, at once.
-func TestWspGivesTheBrakesBack(t *testing.T) {
+func TestWspReturnsTheBrakes(t *testing.T) {
 	g := newWspRig(t, 28, 0.05)
 	g.demand = 3.8
 	seen := false
@@ -211,7 +211,7 @@ func TestWspNeverVentsAnOpenCylinder(t *testing.T) {
 }
 
 // What was lost or waited does not look like an axle that slides.
-func TestWspIsNotFooledByLostAndLateFrames(t *testing.T) {
+func TestWspWorksWithLostAndLateFrames(t *testing.T) {
 	g := newWspRig(t, 28, 0.2)
 	g.demand = 2.5
 	counter := uint8(0)
@@ -268,7 +268,7 @@ func TestWspCountsShortFrames(t *testing.T) {
 	f := axleFrame([4]float64{}, 0)
 	f.Length = 7
 	g.u.Hear(pack(t, f), 0)
-	if got := *g.u.unit.counted(); got != (Counts{Heard: 1, Malformed: 1}) {
+	if got := g.u.counts; got != (Counts{Heard: 1, Malformed: 1}) {
 		t.Errorf("%v; want 1 frame heard, which is malformed", got)
 	}
 }

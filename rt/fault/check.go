@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -8,91 +9,72 @@ import (
 	"lockstep/io/sigmap"
 )
 
-// Refusal is an error that says why a command is refused. It is a number, since the tick
-// refuses commands, too.
-type Refusal uint8
-
-const (
-	accepted       Refusal = iota
-	ErrCommand             // there is no such command
-	ErrSlot                // there is no such slot
-	ErrTarget              // there is no such bus, message, signal or input
-	ErrInputKept           // the plant keeps the input to itself
-	ErrInputDriven         // a bus drives the input
-	ErrKind                // this kind of fault does not fit the target
-	ErrNumber              // a number is not finite, or negative where it must not be
-	ErrDelay               // the delay is not 0 to MaxDelay ticks, or 1 to MaxDelay of a frame
-	ErrHeld                // more than MaxHeld frames would be held back at once
-	ErrRange               // the input has no range for a short circuit
-	ErrNoChecksum          // the frame has no checksum
-	ErrNoCounter           // the frame has no counter
-	ErrOffset              // the offset leaves the checksum as it is
-	ErrLength              // a frame cannot have this length, or has it
-	ErrBurst               // the burst is not 1 to MaxBurst frames
-	ErrDuration            // this target cannot be disturbed for so long
-	ErrTrigger             // the trigger is on an input or output that does not exist
+// Reasons to refuse a command. The tick refuses commands too, so the errors are made in advance.
+var (
+	errCommand     = errors.New("there is no such command")
+	errSlot        = errors.New("there is no such slot")
+	errTarget      = errors.New("there is no such bus, message, signal or input")
+	errInputKept   = errors.New("nothing drives the input, and the plant cannot release it")
+	errInputDriven = errors.New("a bus drives the input")
+	errKind        = errors.New("this target has no fault of this kind")
+	errNumber      = errors.New("a number is not finite, or is negative where it must not be")
+	errDelay       = fmt.Errorf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay)
+	errHeld        = fmt.Errorf("more than %d frames would be held back at once", MaxHeld)
+	errRange       = errors.New("the input has no range: name a value (stuck)")
+	errNoChecksum  = errors.New("the frame has no checksum")
+	errNoCounter   = errors.New("the frame has no counter")
+	errOffset      = errors.New("the offset leaves a checksum as it is")
+	errLength      = errors.New("the length is invalid, or is the frame's own")
+	errBurst       = fmt.Errorf("a burst is 1 to %d frames", MaxBurst)
+	errDuration    = errors.New("the duration is negative, or counts frames of a target without frames")
+	errTrigger     = errors.New("a condition names an input or output that does not exist, or a limit that is not finite")
 )
 
-var reasons = [...]string{
-	accepted: "accepted", ErrCommand: "there is no such command", ErrSlot: "there is no such slot",
-	ErrTarget: "there is no such bus, message, signal or input", ErrInputKept: "the input is taken by nobody, and the plant keeps it",
-	ErrInputDriven: "a bus drives the input", ErrKind: "there is no such fault on this", ErrNumber: "a number is not finite, or below 0 where none can be",
-	ErrDelay: fmt.Sprintf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay), ErrHeld: fmt.Sprintf("more than %d frames would be held back at once", MaxHeld),
-	ErrRange: "the input has no range: name a value (stuck)", ErrNoChecksum: "the frame has no checksum",
-	ErrNoCounter: "the frame has no counter", ErrOffset: "the offset leaves a checksum as it is", ErrLength: "a frame cannot have this length, or has it",
-	ErrBurst: fmt.Sprintf("a burst is 1 to %d frames", MaxBurst), ErrDuration: "it cannot last like this", ErrTrigger: "its trigger is on what is not there",
-}
-
-func (r Refusal) Error() string { return reasons[r] }
-
-// Check returns why Do would refuse a command, a Refusal.
-func (s *Set) Check(c *Command) error {
-	if why := s.refuse(c); why != accepted {
-		return why
-	}
-	return nil
-}
-
-// refuse is Check. What comes from another process is not believed.
+// Check returns why Apply would refuse a command. It checks everything, because commands come from
+// another process.
 //
 //go:nosplit
-func (s *Set) refuse(c *Command) Refusal {
+func (s *Set) Check(c *Command) error {
 	switch c.Op {
 	case Put, Clear:
-		switch {
-		case c.Slot < 0 || c.Slot >= len(s.slots):
-			return ErrSlot
-		case c.Op == Clear:
-			return accepted
+		if c.Slot < 0 || c.Slot >= len(s.slots) {
+			return errSlot
 		}
-		return s.refuseFault(&c.Fault)
+		if c.Op == Put {
+			return s.checkFault(&c.Fault)
+		}
 	case Drive, Release:
 		switch {
 		case c.Input < 0 || c.Input >= s.M:
-			return ErrTarget
-		case s.bus[c.Input]:
-			return ErrInputDriven
+			return errTarget
+		case s.inputs[c.Input].bus:
+			return errInputDriven
 		case s.Plant == nil:
-			return ErrInputKept
+			return errInputKept
 		case !finite(c.Value):
-			return ErrNumber
+			return errNumber
 		}
-		return accepted
+	default:
+		return errCommand
 	}
-	return ErrCommand
+
+	return nil
 }
 
 //go:nosplit
-func (s *Set) refuseFault(f *Fault) Refusal {
-	if why := s.refusePlace(f); why != accepted {
-		return why
+func (s *Set) checkFault(f *Fault) error {
+	if err := s.checkPlace(f); err != nil {
+		return err
 	}
-	if !finite(f.A) || !finite(f.B) || f.Kind == Leak && f.B < 0 {
-		return ErrNumber
+	switch {
+	case !f.Kind.fits(f.Where):
+		return errKind
+	case !finite(f.A) || !finite(f.B) || f.Kind == Leak && f.B < 0:
+		return errNumber
+	case f.Last < 0 || f.Frames && (f.Where == Input || f.Where == Bus):
+		return errDuration
 	}
-	if f.Last < 0 || f.Frames && (f.Where == Input || f.Where == Bus) {
-		return ErrDuration
-	}
+
 	for i := range f.Start.When {
 		c := &f.Start.When[i]
 		n := s.M
@@ -100,44 +82,57 @@ func (s *Set) refuseFault(f *Fault) Refusal {
 			n = s.P
 		}
 		if c.Set && (c.Index < 0 || c.Index >= n || !finite(c.Limit)) {
-			return ErrTrigger
+			return errTrigger
 		}
 	}
+
 	switch f.Where {
 	case Input, Signal:
-		return s.refuseValue(f)
+		return s.checkValue(f)
 	case SentFrame:
-		return s.refuseFrame(f)
+		return checkFrame(f, &s.Maps[f.Bus].Tx[f.Message])
 	case ReceivedFrame:
-		if f.Kind == Drop {
-			return accepted
+		if f.Kind == DelayFrame {
+			return checkHeld(f.N, s.Maps[f.Bus].Rx[f.Message].CycleTicks)
 		}
-		if f.Kind != DelayFrame {
-			return ErrKind
-		}
-		return held(f.N, s.Maps[f.Bus].Rx[f.Message].CycleTicks)
 	}
-	if f.Kind != BusOff {
-		return ErrKind
-	}
-	return accepted
+
+	return nil
 }
 
-// refusePlace looks whether there is what f is on.
+// fits reports whether a target can have a fault of kind k.
 //
 //go:nosplit
-func (s *Set) refusePlace(f *Fault) Refusal {
+func (k Kind) fits(w Where) bool {
+	switch {
+	case k == None || k >= kinds:
+		return false
+	case k <= Short:
+		return w == Input || w == Signal
+	case k == BusOff:
+		return w == Bus
+	}
+
+	return w == SentFrame || w == ReceivedFrame && (k == Drop || k == DelayFrame)
+}
+
+// checkPlace checks that the target of f exists.
+//
+//go:nosplit
+func (s *Set) checkPlace(f *Fault) error {
 	if f.Where == Input {
 		switch {
 		case f.Input < 0 || f.Input >= s.M:
-			return ErrTarget
-		case !s.bus[f.Input] && s.Plant == nil:
-			return ErrInputKept
+			return errTarget
+		case !s.inputs[f.Input].bus && s.Plant == nil:
+			return errInputKept
 		}
-		return accepted
+
+		return nil
 	}
+
 	if f.Where >= wheres || f.Bus < 0 || f.Bus >= len(s.Maps) {
-		return ErrTarget
+		return errTarget
 	}
 	m, n := s.Maps[f.Bus], 1
 	switch f.Where {
@@ -146,96 +141,97 @@ func (s *Set) refusePlace(f *Fault) Refusal {
 	case ReceivedFrame:
 		n = len(m.Rx)
 	}
+
 	if f.Where != Bus && (f.Message < 0 || f.Message >= n) ||
 		f.Where == Signal && (f.Field < 0 || f.Field >= len(m.Tx[f.Message].Fields)) {
-		return ErrTarget
+		return errTarget
 	}
-	return accepted
+
+	return nil
 }
 
 //go:nosplit
-func (s *Set) refuseValue(f *Fault) Refusal {
+func (s *Set) checkValue(f *Fault) error {
 	switch {
-	case f.Kind < Stuck || f.Kind > Short:
-		return ErrKind
 	case f.Kind == Delay && (f.N < 0 || f.N > MaxDelay):
-		return ErrDelay
+		return errDelay
 	case f.Kind == Short && f.N != 0 && f.N != 1:
-		return ErrNumber
+		return errNumber
 	case f.Kind == Short && f.Where == Input:
 		if f.Input >= len(s.ranges) || !finite(s.ranges[f.Input][f.N]) {
-			return ErrRange
+			return errRange
 		}
 	}
-	return accepted
+
+	return nil
 }
 
 //go:nosplit
-func (s *Set) refuseFrame(f *Fault) Refusal {
-	t := &s.Maps[f.Bus].Tx[f.Message]
+func checkFrame(f *Fault, t *sigmap.Tx) error {
 	counter, sum := t.HasCounter, false
 	for i := range t.Protect {
 		p := &t.Protect[i]
 		counter = counter || p.Modulus > 0
-		if mask := p.SumMask(); mask != 0 {
+		if mask := p.Checksum.Mask(); mask != 0 {
 			sum = true
 			if f.Kind == ChecksumOffset && uint32(f.N)&mask == 0 {
-				return ErrOffset
+				return errOffset
 			}
 		}
 	}
+
 	switch f.Kind {
-	case Drop, Duplicate:
 	case FreezeCounter:
 		if !counter {
-			return ErrNoCounter
+			return errNoCounter
 		}
 	case ChecksumValue, ChecksumFrozen, ChecksumRandom, ChecksumOffset:
 		if !sum {
-			return ErrNoChecksum
+			return errNoChecksum
 		}
 	case WrongLength:
-		if f.N == int64(t.Len) || !Length(f.N, t.Flags&can.FlagFDF != 0) {
-			return ErrLength
+		if f.N == int64(t.Len) || !IsFrameLength(f.N, t.Flags&can.FlagFDF != 0) {
+			return errLength
 		}
 	case DelayFrame:
 		if t.Send == sigmap.OnChange {
-			return held(f.N, 0)
+			return checkHeld(f.N, 0)
 		}
-		return held(f.N, t.CycleTicks)
+		return checkHeld(f.N, t.CycleTicks)
 	case Burst:
 		if f.N < 1 || f.N > MaxBurst {
-			return ErrBurst
+			return errBurst
 		}
-	default:
-		return ErrKind
 	}
-	return accepted
+
+	return nil
 }
 
-// Length says that a frame, a classic one or one of CAN FD, can have n bytes.
+// IsFrameLength reports whether a CAN frame, or CAN FD frame if fd is true, can have n bytes.
 //
 //go:nosplit
-func Length(n int64, fd bool) bool {
+func IsFrameLength(n int64, fd bool) bool {
 	switch n {
 	case 12, 16, 20, 24, 32, 48, 64:
 		return fd
 	}
+
 	return n >= 0 && n <= 8
 }
 
-// held looks whether frames can be delayed by n ticks that come once in a cycle of
-// ticks; 0: nobody knows how often.
+// checkHeld checks that frames with a cycle of so many ticks can be delayed by n ticks; cycle 0:
+// unknown.
 //
 //go:nosplit
-func held(n, cycle int64) Refusal {
+func checkHeld(n, cycle int64) error {
 	switch {
 	case n < 1 || n > MaxDelay:
-		return ErrDelay
+		return errDelay
 	case cycle > 0 && n > MaxHeld*cycle:
-		return ErrHeld
+		return errHeld
 	}
-	return accepted
+
+	return nil
 }
 
 //go:nosplit

@@ -5,55 +5,59 @@ import "lockstep/io/sigmap"
 // The bounds of a Set.
 const (
 	Max      = 64   // faults at once: slots
-	MaxDelay = 1000 // ticks that a value or a frame can be delayed
-	MaxHeld  = 64   // frames that a fault can hold back at once; one more, of a message without a cycle, is dropped
-	MaxBurst = 64   // times that a frame can be sent again at its tick
+	MaxDelay = 1000 // longest delay of a value or a frame, ticks
+	// frames that a fault can hold back at once; a further one, of a message without a cycle, is
+	// dropped
+	MaxHeld  = 64
+	MaxBurst = 64 // times that a frame can be repeated at its tick
 )
 
 // Kind is what a fault does.
 type Kind uint8
 
-// The kinds. v is the value without the fault; A, B and N are the fault's.
+// The kinds. v is the value without the fault; A, B and N are the fields of Fault.
 const (
 	None Kind = iota
 
 	// Of a value: Where is Input or Signal.
 	Stuck   // v = A
-	Hold    // v as it was when the fault began
+	Hold    // v at the start of the fault
 	Offset  // v + A
 	Gain    // v·A
 	Noise   // v + A·n; n is random, of mean 0, deviation 1 and size at most 6: the sum of 12 uniform numbers
-	Ramp    // v as it was when the fault began, + A per second since
-	Drift   // v + A per second since the fault began
+	Ramp    // v at the start of the fault, + A per second since then
+	Drift   // v + A per second since the start of the fault
 	Floor   // at least A
 	Ceiling // at most A
-	Leak    // follows (1-A)·v with the time constant B, s; from v on
-	Delay   // v of N ticks ago; what was before the fault was armed counts as what it was then. Also of a frame, see DelayFrame
-	Open    // of a signal: all ones, which is no value; of an input: the value nearest to 0 in its range
+	Leak    // follows (1-A)·v with the time constant B, s; starts from v
+	Delay   // v of N ticks ago, limited to the time since the fault was armed. Also of a frame, see DelayFrame
+	Open    // of a signal: all bits 1, not a value; of an input: the value nearest to 0 in its range
 	Short   // the lowest value of the range if N is 0 (to ground), the highest if it is 1 (to supply)
 
 	// Of a frame sent: Where is SentFrame. Drop and DelayFrame also ReceivedFrame.
-	Drop           // made, and kept from the bus: its counters advance; received: not decoded
-	FreezeCounter  // its counters are those of the frame before the fault, its checksums right; afterwards they go on from there
+	Drop // sent: encoded, so its counters advance, but kept from the bus; received: not decoded
+	// counters repeat those of the frame before the fault, with right checksums; afterwards they
+	// continue from there
+	FreezeCounter
 	ChecksumValue  // its checksums are N
-	ChecksumFrozen // they are those of the last frame before the fault; 0 if there was none
-	ChecksumRandom // they are random, and never the right ones
-	ChecksumOffset // they are the right ones + N, N not 0, modulo their width
-	WrongLength    // it has N bytes: it is cut, or zeros follow
-	DelayFrame     // sent, or decoded, N ticks later as it was made; N at least 1
+	ChecksumFrozen // its checksums are those of the last frame before the fault; 0 if there was none
+	ChecksumRandom // its checksums are random, and never the right ones
+	ChecksumOffset // its checksums are the right ones + N, N not 0, modulo their width
+	WrongLength    // it has N bytes: cut, or filled with zeros
+	DelayFrame     // sent, or decoded, N ticks later; N at least 1
 	Duplicate      // sent twice
-	Burst          // sent N more times
+	Burst          // repeated N times
 
 	// Of a bus: Where is Bus.
-	BusOff // nothing goes out and nothing comes in; frames are made as ever
+	BusOff // no frame goes out or comes in; frames are encoded as usual
 
 	kinds
 )
 
-// Where is what a fault is on.
+// Where is the kind of target of a fault.
 type Where uint8
 
-// The places.
+// The kinds of target.
 const (
 	Input         Where = iota // entry of u
 	Signal                     // field of a message sent
@@ -63,7 +67,7 @@ const (
 	wheres
 )
 
-// Fault is a fault on purpose: plain data of a fixed size.
+// Fault is a planned fault: plain data of a fixed size.
 type Fault struct {
 	Kind  Kind
 	Where Where
@@ -73,59 +77,83 @@ type Fault struct {
 	Field   int // of Signal: index in Tx.Fields
 	Input   int // of Input: index in u
 
-	// A and B, see Kind: in the unit of the port, SI, of an input and of a signal that a
-	// port drives; in the signal's own where none does. A share has no unit.
+	// A and B, see Kind: in the unit of the port, SI, for an input and for a signal that a port
+	// drives; in the signal's own unit for other signals. A share has no unit.
 	A, B float64
 	N    int64  // see Kind
 	Seed uint64 // of Noise and ChecksumRandom
 
 	Start  Trigger
-	Last   int64 // how long it is active, ticks; 0: until it is cleared
-	Frames bool  // Last counts the frames of that message, not ticks
+	Last   int64 // duration, ticks; 0: until it is cleared
+	Frames bool  // Last counts frames of the message, not ticks
 }
 
-// Trigger says when a fault starts: at the first tick at which all of it holds.
+// Trigger starts a fault at the first tick at which all of its parts hold.
 type Trigger struct {
-	Tick int64        // not before; 0: at once
-	When [2]Condition // those that are set
+	Tick int64      // first tick; 0: at once
+	When Conditions // conditions; those not set hold
 }
 
-// Condition compares an input or output of the last tick, as it was with all faults,
-// with a limit. NaN fulfils none. An input that nothing drives has its start value.
+// Conditions hold together when each one that is set holds.
+type Conditions [2]Condition
+
+// Hold reports whether the conditions hold for outputs y and inputs u.
+//
+//go:nosplit
+func (l *Conditions) Hold(y, u []float64) bool {
+	for i := range l {
+		c := &l[i]
+		if !c.Set {
+			continue
+		}
+		values := u
+		if c.Output {
+			values = y
+		}
+		if v := values[c.Index]; c.Above && !(v > c.Limit) || !c.Above && !(v < c.Limit) {
+			return false
+		}
+	}
+
+	return true
+}
+
+// Condition compares an input or output of the last tick, with all faults applied, with a limit.
+// NaN fulfils no condition. An input that nothing drives has its start value.
 type Condition struct {
 	Set    bool
-	Output bool // of y; else of u
-	Above  bool // > Limit; else < Limit
+	Output bool // an entry of y; else of u
+	Above  bool // holds for v > Limit; else for v < Limit
 	Index  int
-	Limit  float64 // unit of the port
+	Limit  float64 // in the unit of the port
 }
 
-// Plan is what is known before the first tick.
+// Plan holds the faults and stimuli declared before the first tick.
 type Plan struct {
-	Faults  []Fault // by slot, Max at most
+	Faults  []Fault // by slot, at most Max
 	Stimuli []Stimulus
-	Ranges  [][2]float64 // lowest and highest value of each input; nil: none has a range
+	Ranges  [][2]float64 // lowest and highest value of each input; nil: no input has a range
 }
 
-// Stimulus is what an input follows that no bus drives: at tick k the course at k
-// periods, held over the step that ends there.
+// Stimulus is a waveform for an input that no bus drives. Its value at k periods is held over the
+// step that ends at tick k.
 type Stimulus struct {
-	Input  int
-	Course sigmap.Course // SI
+	Input    int
+	Waveform sigmap.Waveform // values in SI units
 }
 
-// State says where a fault is.
+// State is the state of a fault.
 type State uint8
 
 // The states.
 const (
-	Free   State = iota // there is none in the slot: it was cleared
-	Armed               // its trigger has not come yet
-	Active              // it disturbs
-	Over                // it is done; what it held back still goes out in its time
+	Free   State = iota // the slot is empty: the fault was cleared
+	Armed               // the trigger has not held yet
+	Active              // the fault acts
+	Over                // the fault has ended; frames that it held back still go out when due
 )
 
-// String is the state in one word, as a record has it.
+// String returns the state in one word, as records have it.
 func (s State) String() string {
 	if s > Over {
 		return "unknown"
@@ -133,19 +161,19 @@ func (s State) String() string {
 	return [...]string{"cleared", "armed", "active", "over"}[s]
 }
 
-// Op is what a Command does.
+// Op is the operation of a Command.
 type Op uint8
 
 // The operations.
 const (
-	Put     Op = iota // arm Fault in Slot, in the place of what is there and of what it holds back
+	Put     Op = iota // arm Fault in Slot; replaces the slot's fault and drops the frames it holds back
 	Clear             // free Slot
-	Drive             // Input, which no bus drives, is Value from this tick on
-	Release           // Input follows its own source or stimulus again
+	Drive             // set Input, which no bus drives, to Value from this tick on
+	Release           // return Input to its own waveform or stimulus
 )
 
-// Command is a change while running: plain data of a fixed size. One that Check
-// refuses changes nothing.
+// Command is a change during a run: plain data of a fixed size. A command that Check refuses
+// changes nothing.
 type Command struct {
 	Op    Op
 	Slot  int
@@ -154,9 +182,9 @@ type Command struct {
 	Value float64 // SI
 }
 
-// Change is a change of state, at the start of a tick.
+// Change is a change of a fault's state at the start of a tick.
 type Change struct {
 	Slot  int
 	State State
-	Count uint64 // ticks that the fault has disturbed so far, or frames
+	Count uint64 // ticks, or frames, disturbed so far
 }

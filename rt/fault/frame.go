@@ -2,54 +2,55 @@ package fault
 
 import "lockstep/io/can"
 
-// heldFrame is a frame that waits.
+// heldFrame is a frame that a delay fault holds back.
 type heldFrame struct {
 	frame   can.Frame
 	stamp   can.Stamp
-	due     int64 // tick
+	due     int64 // tick of its release
 	message int
-	again   int64 // times that it is sent beyond the first
+	again   int64 // number of repetitions
 }
 
-// message is what is known of the frames of a message sent.
+// message is the state of a sent message.
 type message struct {
-	any    bool      // there was one
-	counts uint64    // what its counters were, see sigmap.Tx.Counts
-	sums   [4]uint32 // the checksums of the last that was sent with its right ones
+	any    bool      // a frame was sent
+	counts uint64    // its counters, see sigmap.Tx.Counts
+	sums   [4]uint32 // checksums of the last frame with right ones
 }
 
-// frameOut is what becomes of the frame at hand.
+// frameOut collects the effects of the faults on the frame at hand.
 type frameOut struct {
-	found  uint64    // what its counters were before Before,
-	counts uint64    // and after it
-	sums   [4]uint32 // its right checksums
-	wrong  bool      // it has others
-	length int64     // 1 + its length; 0: its own
-	again  int64     // it is sent so many times beyond the first
-	delay  int64     // it is held so many ticks,
-	keeper int       // 1 + slot that holds it; 0: none does
-	keep   bool      // it is kept from the bus
+	found  uint64    // counters before PrepareCounters
+	counts uint64    // counters after PrepareCounters
+	sums   [4]uint32 // right checksums
+	wrong  bool      // the checksums were changed
+	length int64     // 1 + new length, bytes; 0: unchanged
+	again  int64     // number of repetitions
+	delay  int64     // delay, ticks
+	keeper int       // 1 + slot that holds the frame back; 0: none
+	keep   bool      // the frame is kept from the bus
 }
 
-// Off says that a fault keeps the node off a bus.
+// BusIsOff reports whether a fault keeps the node off bus b.
 //
 //go:nosplit
-func (s *Set) Off(b int) bool {
+func (s *Set) BusIsOff(b int) bool {
 	l := &s.on[Bus]
 	for i := range l.n {
 		if s.slots[l.at[i]].Bus == b {
 			return true
 		}
 	}
+
 	return false
 }
 
-// Arrived says whether a frame that came in on a bus is withheld from the plant: for
-// ever, or until Late gives it back.
+// FilterReceived reports whether a frame received on a bus is withheld from the plant: dropped, or
+// held until NextDelayed releases it.
 //
 //go:nosplit
-func (s *Set) Arrived(b int, f *can.Frame, at can.Stamp) (withheld bool) {
-	if s.Off(b) {
+func (s *Set) FilterReceived(b int, f *can.Frame, at can.Stamp) (withheld bool) {
+	if s.BusIsOff(b) {
 		return true
 	}
 	l := &s.on[ReceivedFrame]
@@ -62,34 +63,34 @@ func (s *Set) Arrived(b int, f *can.Frame, at can.Stamp) (withheld bool) {
 		if x.Kind == DelayFrame {
 			if h := s.hold(x, f, s.tick+x.N); h != nil {
 				h.stamp = at
-				if at.Soft != 0 { // the kernel has stamped it
+				if at.Soft != 0 { // it has a stamp
 					h.stamp.Soft += x.N * s.PeriodNs
 				}
 			}
 		}
+
 		return true
 	}
+
 	return false
 }
 
-// Late gives back the next frame received on a bus that was withheld until this tick or
-// an earlier one, as if it came now; false: there is none.
+// NextDelayed releases the next received frame of a bus that was withheld until this tick or an
+// earlier one, as if it arrived now; false: there is none.
 //
 //go:nosplit
-func (s *Set) Late(b int, f *can.Frame, at *can.Stamp) bool {
-	x := s.due(ReceivedFrame, b, s.tick)
-	if x == nil {
-		return false
+func (s *Set) NextDelayed(b int, f *can.Frame, at *can.Stamp) bool {
+	h := s.take(ReceivedFrame, b, s.tick)
+	if h != nil {
+		*f, *at = h.frame, h.stamp
 	}
-	h := s.pop(x)
-	*f, *at = h.frame, h.stamp
-	return true
+	return h != nil
 }
 
-// Before prepares message i of a bus for Encode: its counters.
+// PrepareCounters sets the counters of message i of a bus for Encode.
 //
 //go:nosplit
-func (s *Set) Before(b, i int) {
+func (s *Set) PrepareCounters(b, i int) {
 	t, m := &s.Maps[b].Tx[i], &s.sent[s.first[b]+i]
 	s.frame.found = t.Counts()
 	l := &s.on[SentFrame]
@@ -99,25 +100,26 @@ func (s *Set) Before(b, i int) {
 			t.SetCounts(m.counts)
 		}
 	}
+
 	s.frame.counts = t.Counts()
 }
 
-// Refused takes Before back: Encode has made no frame.
+// RestoreCounters undoes PrepareCounters when Encode made no frame.
 //
 //go:nosplit
-func (s *Set) Refused(b, i int) { s.Maps[b].Tx[i].SetCounts(s.frame.found) }
+func (s *Set) RestoreCounters(b, i int) { s.Maps[b].Tx[i].SetCounts(s.frame.found) }
 
-// Sent does to the frame that Encode has just made of message i of a bus what is to be
-// done to it at tick k. It is sent 1 + again times; or it is withheld, for ever or until
-// Held gives it back.
+// DisturbFrame applies the frame faults of tick k to the frame that Encode has just made of message
+// i of a bus. The frame is sent 1 + again times; or it is withheld: dropped, or held until NextHeld
+// releases it.
 //
 //go:nosplit
-func (s *Set) Sent(f *can.Frame, b, i int, k int64) (again int64, withheld bool) {
+func (s *Set) DisturbFrame(f *can.Frame, b, i int, k int64) (again int64, withheld bool) {
 	o, m := &s.frame, &s.sent[s.first[b]+i]
-	o.wrong, o.length, o.again, o.delay, o.keeper, o.keep = false, 0, 0, 0, 0, s.Off(b)
+	o.wrong, o.length, o.again, o.delay, o.keeper, o.keep = false, 0, 0, 0, 0, s.BusIsOff(b)
 	t := &s.Maps[b].Tx[i]
 	for j := range t.Protect {
-		o.sums[j&3] = t.Protect[j].Sum(&f.Data)
+		o.sums[j&3] = t.Protect[j].Checksum.Load(&f.Data)
 	}
 	s.countSignals(b, i)
 	l := &s.on[SentFrame]
@@ -127,7 +129,8 @@ func (s *Set) Sent(f *can.Frame, b, i int, k int64) (again int64, withheld bool)
 			s.spoil(int(l.at[j]), f)
 		}
 	}
-	if o.length > 0 { // at last: checksums are where they are
+
+	if o.length > 0 { // last, because the checksums keep their place
 		cut(f, o.length-1)
 	}
 	m.any, m.counts = true, o.counts
@@ -140,13 +143,14 @@ func (s *Set) Sent(f *can.Frame, b, i int, k int64) (again int64, withheld bool)
 	case o.keeper == 0:
 		return o.again, false
 	}
+
 	if h := s.hold(&s.slots[o.keeper-1], f, k+o.delay); h != nil {
 		h.message, h.again = i, o.again
 	}
 	return 0, true
 }
 
-// countSignals counts a frame for the faults on its signals that last for some.
+// countSignals counts a frame for the faults on its signals that last for a number of frames.
 //
 //go:nosplit
 func (s *Set) countSignals(b, i int) {
@@ -158,36 +162,35 @@ func (s *Set) countSignals(b, i int) {
 	}
 }
 
-// Held gives back the next frame of a bus that was withheld until tick k or an earlier
-// one: message i, to be sent 1 + again times; false: there is none.
+// NextHeld releases the next frame of a bus that was withheld until tick k or an earlier one. It is
+// message i, to be sent 1 + again times; false: there is none.
 //
 //go:nosplit
-func (s *Set) Held(f *can.Frame, b int, k int64) (i int, again int64, ok bool) {
-	x := s.due(SentFrame, b, k)
-	if x == nil {
+func (s *Set) NextHeld(f *can.Frame, b int, k int64) (i int, again int64, ok bool) {
+	h := s.take(SentFrame, b, k)
+	if h == nil {
 		return 0, 0, false
 	}
-	h := s.pop(x)
 	*f = h.frame
 	return h.message, h.again, true
 }
 
-// Waits says that Held has something to give back.
+// HasHeld reports whether NextHeld has a frame to release.
 //
 //go:nosplit
-func (s *Set) Waits(b int, k int64) bool { return s.due(SentFrame, b, k) != nil }
+func (s *Set) HasHeld(b int, k int64) bool { return s.due(SentFrame, b, k) != nil }
 
-// isOn says that the fault works on the next frame of message i of a bus.
+// isOn reports whether the fault acts on the next frame of message i of a bus.
 //
 //go:nosplit
 func (x *slot) isOn(b, i int) bool { return x.Bus == b && x.Message == i && x.left() }
 
-// left says that there are still frames to disturb.
+// left reports whether the fault has frames left to disturb.
 //
 //go:nosplit
 func (x *slot) left() bool { return !x.Frames || x.Last == 0 || x.count < uint64(x.Last) }
 
-// spoil is what the fault in a slot does to a frame.
+// spoil applies the fault in a slot to frame f.
 //
 //go:nosplit
 func (s *Set) spoil(slot int, f *can.Frame) {
@@ -220,14 +223,14 @@ func cut(f *can.Frame, n int64) {
 	f.Len = uint8(n)
 }
 
-// falsify puts other checksums into a frame.
+// falsify changes the checksums of a frame.
 //
 //go:nosplit
 func (s *Set) falsify(x *slot, f *can.Frame) {
 	list := s.Maps[x.Bus].Tx[x.Message].Protect
 	for j := range list {
 		p := &list[j]
-		mask := p.SumMask()
+		mask := p.Checksum.Mask()
 		if mask == 0 {
 			continue
 		}
@@ -236,18 +239,19 @@ func (s *Set) falsify(x *slot, f *can.Frame) {
 		case ChecksumFrozen:
 			sum = s.sent[s.first[x.Bus]+x.Message].sums[j&3]
 		case ChecksumOffset:
-			sum += p.Sum(&f.Data)
-		case ChecksumRandom: // one of the others, each as likely as any
+			sum += p.Checksum.Load(&f.Data)
+		case ChecksumRandom: // every other value is equally likely
 			if sum = uint32(x.draw() >> 32 % uint64(mask)); sum >= s.frame.sums[j&3] {
 				sum++
 			}
 		}
-		p.SetSum(&f.Data, sum&mask)
+
+		p.Checksum.Store(&f.Data, sum&mask)
 	}
 }
 
-// hold keeps a frame back until it is due; nil: there is no room, and it is dropped.
-// Those that are due later, because another fault has delayed them, too, stay behind it.
+// hold holds a frame back until tick due; nil: there is no room, and the frame is dropped. The
+// queue stays sorted by due tick, since a second fault may have delayed earlier frames further.
 //
 //go:nosplit
 func (s *Set) hold(x *slot, f *can.Frame, due int64) *heldFrame {
@@ -265,7 +269,7 @@ func (s *Set) hold(x *slot, f *can.Frame, due int64) *heldFrame {
 	return h
 }
 
-// due is the first fault that holds a frame that is due at tick k; nil: none does.
+// due returns the first fault that holds a frame to be released at tick k; nil: none does.
 //
 //go:nosplit
 func (s *Set) due(w Where, b int, k int64) *slot {
@@ -278,13 +282,18 @@ func (s *Set) due(w Where, b int, k int64) *slot {
 			return x
 		}
 	}
+
 	return nil
 }
 
-// pop takes the frame that x holds and that is due first.
+// take removes and returns the first frame to be released at tick k; nil: there is none.
 //
 //go:nosplit
-func (s *Set) pop(x *slot) *heldFrame {
+func (s *Set) take(w Where, b int, k int64) *heldFrame {
+	x := s.due(w, b, k)
+	if x == nil {
+		return nil
+	}
 	h := &x.held[x.first%MaxHeld]
 	x.first++
 	x.n--

@@ -11,14 +11,14 @@ import (
 
 // A message sent on change has no cycle: nobody knows beforehand how many frames a delay
 // of 100 ticks holds.
-func TestDelayHoldsSoManyFramesAndDropsTheRest(t *testing.T) {
+func TestDelayHoldsMaxHeldFramesAndDropsTheRest(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{{Kind: DelayFrame, Where: SentFrame, Message: 1, N: 100}}})
 	var out []int64
 	for k := int64(1); k <= 300; k++ {
 		r.tick(k, float64(k))
 		var f can.Frame
 		for {
-			i, again, ok := r.Held(&f, 0, k)
+			i, again, ok := r.NextHeld(&f, 0, k)
 			if !ok {
 				break
 			}
@@ -30,9 +30,9 @@ func TestDelayHoldsSoManyFramesAndDropsTheRest(t *testing.T) {
 		if k > 80 {
 			continue
 		}
-		r.Before(0, 1)
+		r.PrepareCounters(0, 1)
 		f = can.Frame{ID: 0x201, Len: 2, Data: [64]byte{byte(k)}}
-		if again, withheld := r.Sent(&f, 0, 1, k); again != 0 || !withheld {
+		if again, withheld := r.DisturbFrame(&f, 0, 1, k); again != 0 || !withheld {
 			t.Errorf("tick %d: sent at once", k)
 		}
 	}
@@ -48,7 +48,7 @@ func TestDelayHoldsSoManyFramesAndDropsTheRest(t *testing.T) {
 	}
 }
 
-func TestFramesOfTwoDelaysComeWhenEachIsDue(t *testing.T) {
+func TestFramesOfTwoDelaysAreReleasedWhenDue(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{
 		{Kind: DelayFrame, Where: SentFrame, Message: 1, N: 20, Last: 1, Frames: true}, {Kind: DelayFrame, Where: SentFrame, Message: 1, N: 2},
 	}})
@@ -57,15 +57,15 @@ func TestFramesOfTwoDelaysComeWhenEachIsDue(t *testing.T) {
 		r.tick(k, 0)
 		f := can.Frame{}
 		for {
-			if _, _, ok := r.Held(&f, 0, k); !ok {
+			if _, _, ok := r.NextHeld(&f, 0, k); !ok {
 				break
 			}
 			out = append(out, [2]int64{int64(f.Data[0]), k})
 		}
 		if k <= 3 {
-			r.Before(0, 1)
+			r.PrepareCounters(0, 1)
 			f = can.Frame{ID: 0x201, Len: 2, Data: [64]byte{byte(k)}}
-			r.Sent(&f, 0, 1, k)
+			r.DisturbFrame(&f, 0, 1, k)
 		}
 	}
 	if want := [][2]int64{{2, 4}, {3, 5}, {1, 23}}; !slices.Equal(out, want) {
@@ -74,23 +74,23 @@ func TestFramesOfTwoDelaysComeWhenEachIsDue(t *testing.T) {
 }
 
 // A new fault in the slot of one that still holds frames lets go of them.
-func TestNewFaultInASlotForgetsTheFramesHeldThere(t *testing.T) {
+func TestNewFaultInASlotDropsTheFramesHeldThere(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{{Kind: DelayFrame, Where: SentFrame, N: 5}}})
 	r.tick(1, 0)
 	f := can.Frame{ID: 0x200, Len: 8}
-	r.Before(0, 0)
-	r.Sent(&f, 0, 0, 1)
+	r.PrepareCounters(0, 0)
+	r.DisturbFrame(&f, 0, 0, 1)
 	r.tick(2, 0, Command{Op: Put, Fault: Fault{Kind: Drop, Where: SentFrame}})
-	if r.Waits(0, 100) {
+	if r.HasHeld(0, 100) {
 		t.Error("a frame of the fault before is still there")
 	}
-	if _, _, ok := r.Held(&f, 0, 100); ok {
+	if _, _, ok := r.NextHeld(&f, 0, 100); ok {
 		t.Error("and comes back")
 	}
 }
 
 // What comes over shared memory can be anything.
-func TestNoCommandBreaksTheSet(t *testing.T) {
+func TestRandomCommandsDoNotBreakTheSet(t *testing.T) {
 	r := newRig(t, Plan{})
 	rnd := rand.New(rand.NewPCG(1, 2))
 	whole := func() int64 {
@@ -109,20 +109,20 @@ func TestNoCommandBreaksTheSet(t *testing.T) {
 			accepted++
 		}
 		r.tick(k, float64(k%50), c)
-		for r.Late(0, &f, &at) {
+		for r.NextDelayed(0, &f, &at) {
 		}
 		f = can.Frame{ID: 0x100, Len: 8}
-		r.Arrived(0, &f, at)
-		for _, _, ok := r.Held(&f, 0, k); ok; _, _, ok = r.Held(&f, 0, k) {
+		r.FilterReceived(0, &f, at)
+		for _, _, ok := r.NextHeld(&f, 0, k); ok; _, _, ok = r.NextHeld(&f, 0, k) {
 		}
 		for i := range r.m.Tx {
 			r.m.Due(i, k, r.y, true)
-			r.Before(0, i)
+			r.PrepareCounters(0, i)
 			if !r.m.Encode(&f, i, k, r.y, true) {
-				r.Refused(0, i)
+				r.RestoreCounters(0, i)
 				continue
 			}
-			if again, _ := r.Sent(&f, 0, i, k); again < 0 || again > MaxBurst || f.Len > 8 {
+			if again, _ := r.DisturbFrame(&f, 0, i, k); again < 0 || again > MaxBurst || f.Len > 8 {
 				t.Fatalf("%+v: sent %d times more with %d bytes", c, again, f.Len)
 			}
 		}

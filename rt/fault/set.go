@@ -6,131 +6,139 @@ import (
 	"lockstep/io/sigmap"
 )
 
-// Driver is a plant whose inputs can be taken from their own sources.
+// Driver is a plant whose inputs can be switched from their own waveforms to u.
 type Driver interface {
-	Drive(i int, on bool) // from the next step on input i follows u; or its own source
-	Own(i int) float64    // what its own source gives in the middle of the next step
+	Drive(i int, on bool) // on: from the next step on input i follows u; off: its own waveform
+	Own(i int) float64    // value of the input's own waveform in the middle of the next step
 }
 
-// System is what a Set works on.
+// System describes the plant and buses of a Set.
 type System struct {
-	PeriodNs int64         // of a tick; > 0
+	PeriodNs int64         // period of a tick, ns; > 0
 	M, P     int           // len(u), len(y)
 	Maps     []*sigmap.Map // one per bus
-	Plant    Driver        // nil: its inputs cannot be taken from their sources
+	Plant    Driver        // nil: inputs cannot be switched from their own waveforms
 }
 
-// Set is the engine: what there is of faults, courses and live values, and what they do
-// at a tick. At each tick Do is called for the commands that have come, then Begin;
-// after it, in the order of the tick, Arrived and Late for frames received, Inputs
-// before the step, Signals after it, and Before, Sent and Held for frames to be sent.
-// None of these allocates or grows the stack.
+// Set holds faults, waveforms and live values and applies them at each tick. Call, in this order:
+// Apply for each command, BeginTick, FilterReceived and NextDelayed for frames received,
+// DisturbInputs before the step, DisturbSignals after it, and PrepareCounters, DisturbFrame and
+// NextHeld for frames to be sent. None of these allocates or grows the stack.
 //
 // The same calls with the same arguments have the same results.
 type Set struct {
 	System
 	h      float64      // period, s
-	ranges [][2]float64 // of inputs
-	slots  []slot       // Max
-	on     [wheres]list // slots that are Active, and those that look on while Armed
-	bus    []bool       // by input: a bus drives it
-	course []int        // by input: 1 + entry of courses; 0: none
-	set    []bool       // by input: it has a live value,
-	value  []float64    // this one
-	driven []bool       // by input: the plant was told to follow u
-	u      []float64    // inputs of the last step
-	seen   []int64      // by input: the tick for which u is its value already
+	ranges [][2]float64 // lowest and highest value of each input
+	slots  []slot       // len Max
+	on     [wheres]list // slots that are Active, and Delay faults that are Armed
+	inputs []input
+	u      []float64 // inputs of the last step
 	stim   []Stimulus
-	first  []int     // per bus, entry of sent of its first message
-	sent   []message // bus after bus
+	first  []int     // per bus, index in sent of its first message
+	sent   []message // per message sent, bus after bus
 
 	changes [4 * Max]Change
-	made    int   // of them, since Begin of
-	read    int   // and how many were read
-	tick    int64 // the last Begin
+	made    int   // changes since the last BeginTick
+	read    int   // changes read by NextChange
+	tick    int64 // tick of the last BeginTick
 	frame   frameOut
 	waiting int  // frames held back
-	used    int  // slots from here on have never had a fault
-	dirty   bool // on and driven do not hold any more
+	used    int  // slots from here on were never used
+	dirty   bool // on and driven must be recomputed
 }
 
-// list is some slots in their order.
+// input is the state of an input of the plant.
+type input struct {
+	bus    bool    // a bus drives it
+	course bool    // it follows a stimulus
+	set    bool    // it has a live value
+	value  float64 // the live value
+	driven bool    // the plant follows u for this input
+	seen   int64   // tick for which u holds its own value
+}
+
+// list holds slot numbers in ascending order.
 type list struct {
 	n  int
 	at [Max]uint8
 }
 
-// slot is a fault at work.
+// slot is a fault and its state.
 type slot struct {
 	Fault
 	state  State
-	fresh  bool   // it has not worked on a value yet
-	count  uint64 // see Change
+	fresh  bool   // it has not acted on a value yet
+	count  uint64 // ticks or frames disturbed: Change.Count
 	began  int64  // tick at which it became active
 	value  float64
-	share  float64 // of a Leak: what it comes nearer in a tick
+	share  float64 // of a Leak: share of the remaining distance covered in a tick
 	random uint64
 
-	past  [MaxDelay]float64 // of a Delay: values of the last ticks, by tick,
-	since int64             // from this one on; 0: there is none yet
+	past  [MaxDelay]float64 // of a Delay: values of the last ticks, by tick modulo MaxDelay
+	since int64             // first tick in past; 0: none yet
 
-	held  [MaxHeld]heldFrame // a queue
-	first int                // of it
-	n     int                // frames in it
+	held  [MaxHeld]heldFrame // ring buffer of frames held back
+	first int                // index of the oldest one
+	n     int                // frames held back
 }
 
 // New returns the Set of a plan, with all faults armed.
 func New(p Plan, sys System) (*Set, error) {
-	s := &Set{System: sys, h: float64(sys.PeriodNs) * 1e-9, ranges: p.Ranges, stim: p.Stimuli, slots: make([]slot, Max), dirty: true}
-	m := sys.M
-	s.bus, s.course, s.set, s.value = make([]bool, m), make([]int, m), make([]bool, m), make([]float64, m)
-	s.driven, s.u, s.seen = make([]bool, m), make([]float64, m), make([]int64, m)
+	s := &Set{
+		System: sys, h: float64(sys.PeriodNs) * 1e-9, ranges: p.Ranges, stim: p.Stimuli,
+		slots: make([]slot, Max), inputs: make([]input, sys.M), u: make([]float64, sys.M), dirty: true,
+	}
 	for _, mp := range sys.Maps {
 		s.first = append(s.first, len(s.sent))
 		s.sent = append(s.sent, make([]message, len(mp.Tx))...)
 		for _, rx := range mp.Rx {
 			for _, f := range rx.Fields {
-				s.bus[f.Index] = true
+				s.inputs[f.Index].bus = true
 			}
 		}
 	}
+
 	if len(p.Faults) > Max {
-		return nil, fmt.Errorf("fault: %d faults, %d are possible at once", len(p.Faults), Max)
+		return nil, fmt.Errorf("fault: %d faults, at most %d are possible at once", len(p.Faults), Max)
 	}
-	clear(s.slots) // touches the memory now, not in a tick
+	clear(s.slots) // touch the memory now, not in a tick
 	for i := range p.Faults {
 		c := Command{Op: Put, Slot: i, Fault: p.Faults[i]}
-		if why := s.refuse(&c); why != accepted {
-			return nil, fmt.Errorf("fault: fault %d: %w", i+1, why)
+		if err := s.Check(&c); err != nil {
+			return nil, fmt.Errorf("fault: fault %d: %w", i+1, err)
 		}
-		s.Do(&c)
+		s.Apply(&c)
 	}
+
 	for i := range p.Stimuli {
 		if err := s.stimulus(i); err != nil {
 			return nil, fmt.Errorf("fault: stimulus %d: %w", i+1, err)
 		}
 	}
+
 	return s, nil
 }
 
 func (s *Set) stimulus(i int) error {
 	st := &s.stim[i]
 	c := Command{Op: Release, Input: st.Input}
-	if why := s.refuse(&c); why != accepted {
-		return why
+	if err := s.Check(&c); err != nil {
+		return err
 	}
-	if s.course[st.Input] != 0 {
-		return fmt.Errorf("input %d has one already", st.Input)
+	in := &s.inputs[st.Input]
+	if in.course {
+		return fmt.Errorf("input %d has a stimulus already", st.Input)
 	}
-	s.course[st.Input] = 1 + i
-	return st.Course.Check()
+	in.course = true
+	return st.Waveform.Check()
 }
 
-// Do carries out a command, with effect from the next Begin on.
+// Apply applies a command, with effect from the next BeginTick on.
 //
 //go:nosplit
-func (s *Set) Do(c *Command) {
-	if s.refuse(c) != accepted {
+func (s *Set) Apply(c *Command) {
+	if s.Check(c) != nil {
 		return
 	}
 	s.dirty = true
@@ -153,13 +161,13 @@ func (s *Set) Do(c *Command) {
 		}
 		s.end(x)
 	case Drive:
-		s.set[c.Input], s.value[c.Input] = true, c.Value
+		s.inputs[c.Input].set, s.inputs[c.Input].value = true, c.Value
 	case Release:
-		s.set[c.Input] = false
+		s.inputs[c.Input].set = false
 	}
 }
 
-// end takes back what a fault has left.
+// end removes the forced value of a fault's signal.
 //
 //go:nosplit
 func (s *Set) end(x *slot) {
@@ -179,35 +187,35 @@ func (s *Set) change(slot int, to State) {
 	}
 }
 
-// Change reads the changes of state, one after the other, that the last Begin and the
-// commands before it have made; false: there are no more. It is to be called until
-// then.
+// NextChange returns, one by one, the state changes made by the last BeginTick and the commands
+// before it; false: there are no more. Call it until it returns false.
 //
 //go:nosplit
-func (s *Set) Change(c *Change) bool {
+func (s *Set) NextChange(c *Change) bool {
 	if s.read >= s.made {
 		s.made, s.read = 0, 0
 		return false
 	}
+
 	*c = s.changes[s.read]
 	s.read++
 	return true
 }
 
-// Used is how many slots, from the first on, have ever had a fault.
+// UsedSlots returns how many slots, from the first on, were ever used.
 //
 //go:nosplit
-func (s *Set) Used() int { return s.used }
+func (s *Set) UsedSlots() int { return s.used }
 
-// State says how the fault in a slot stands.
+// State returns the state of the fault in a slot and its count.
 //
 //go:nosplit
 func (s *Set) State(slot int) (State, uint64) { return s.slots[slot].state, s.slots[slot].count }
 
-// Begin starts tick k, the next one; y are the outputs of the tick before.
+// BeginTick starts tick k, the next one; y are the outputs of the previous tick.
 //
 //go:nosplit
-func (s *Set) Begin(k int64, y []float64) {
+func (s *Set) BeginTick(k int64, y []float64) {
 	for i := range s.slots[:s.used] {
 		switch x := &s.slots[i]; x.state {
 		case Armed:
@@ -222,11 +230,13 @@ func (s *Set) Begin(k int64, y []float64) {
 			}
 		}
 	}
+
 	s.tick = k
 	if s.dirty {
 		s.dirty = false
 		s.arrange()
 	}
+
 	for w := range s.on {
 		l := &s.on[w]
 		for i := range l.n {
@@ -237,39 +247,24 @@ func (s *Set) Begin(k int64, y []float64) {
 	}
 }
 
-// byFrame says that the fault counts frames, not ticks.
+// byFrame reports whether the fault counts frames, not ticks.
 //
 //go:nosplit
 func (x *slot) byFrame() bool { return x.Where == SentFrame || x.Where == ReceivedFrame || x.Frames }
 
-// triggered says that a fault is to start at tick k. Before tick 2 there are no inputs
-// and outputs that a condition could be on.
+// triggered reports whether a fault starts at tick k. Before tick 2 there are no inputs and outputs
+// for a condition.
 //
 //go:nosplit
 func (s *Set) triggered(t *Trigger, k int64, y []float64) bool {
-	if k < t.Tick {
+	if k < t.Tick || k < 2 && (t.When[0].Set || t.When[1].Set) {
 		return false
 	}
-	for i := range t.When {
-		c := &t.When[i]
-		if !c.Set {
-			continue
-		}
-		v := 0.0
-		if c.Output {
-			v = y[c.Index]
-		} else {
-			v = s.u[c.Index]
-		}
-		if k < 2 || c.Above && !(v > c.Limit) || !c.Above && !(v < c.Limit) {
-			return false
-		}
-	}
-	return true
+	return t.When.Hold(y, s.u)
 }
 
-// arrange lists the slots by what they are on, and tells the plant which inputs are
-// taken from their sources.
+// arrange lists the active slots by target and switches the plant's inputs between u and their own
+// waveforms.
 //
 //go:nosplit
 func (s *Set) arrange() {
@@ -284,18 +279,21 @@ func (s *Set) arrange() {
 			l.n++
 		}
 	}
-	for i := range s.driven {
-		if s.bus[i] {
+
+	for i := range s.inputs {
+		in := &s.inputs[i]
+		if in.bus {
 			continue
 		}
-		on := s.set[i] || s.course[i] > 0
+		on := in.set || in.course
 		l := &s.on[Input]
 		for j := range l.n {
 			x := &s.slots[l.at[j]]
 			on = on || x.Input == i && x.state == Active
 		}
-		if on != s.driven[i] {
-			s.driven[i] = on
+
+		if on != in.driven {
+			in.driven = on
 			s.Plant.Drive(i, on)
 		}
 	}

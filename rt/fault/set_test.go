@@ -17,15 +17,15 @@ import (
 func (r *rig) history(n int64, v func(k int64) float64, at map[int64][]Command) (list []string) {
 	for k := int64(1); k <= n; k++ {
 		for _, c := range at[k] {
-			r.Do(&c)
+			r.Apply(&c)
 		}
-		r.Begin(k, r.y)
-		for c := (Change{}); r.Change(&c); {
+		r.BeginTick(k, r.y)
+		for c := (Change{}); r.NextChange(&c); {
 			list = append(list, fmt.Sprint(k, " ", c.Slot, " ", c.State, " ", c.Count))
 		}
-		r.Inputs(k, []float64{v(k), 0})
+		r.DisturbInputs(k, []float64{v(k), 0})
 		r.y[0] = v(k)
-		r.Signals(k, r.y)
+		r.DisturbSignals(k, r.y)
 	}
 	return list
 }
@@ -57,7 +57,7 @@ func TestFaultStartsAtTheTickAfterItsConditionsHold(t *testing.T) {
 	}
 }
 
-func TestChangesAreToldAtTheirTickWithWhatWasDisturbed(t *testing.T) {
+func TestStateChangesAreReportedAtTheirTickWithTheirCounts(t *testing.T) {
 	stuck := Fault{Kind: Stuck, Start: Trigger{Tick: 10}, Last: 5}
 	r := newRig(t, Plan{Faults: []Fault{stuck}})
 	list := r.history(100, straight, map[int64][]Command{
@@ -91,7 +91,7 @@ func TestAllSlotsCanChangeAtOneTick(t *testing.T) {
 }
 
 // Input 1's own source is 100 + tick.
-func TestInputThatNothingDrivesIsTakenFromItsSourceOnlyWhileAFaultIsOnIt(t *testing.T) {
+func TestFaultTakesAnUndrivenInputFromItsSourceWhileActive(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{
 		{Kind: Offset, A: 0.5, Input: source, Start: Trigger{Tick: 5}, Last: 10},
 		{Kind: Gain, A: 2, Input: source, Start: Trigger{Tick: 10}, Last: 10},
@@ -117,12 +117,12 @@ func TestInputThatNothingDrivesIsTakenFromItsSourceOnlyWhileAFaultIsOnIt(t *test
 	}
 }
 
-func TestLiveValueGoesBeforeTheStimulusAndTheStimulusBeforeTheSource(t *testing.T) {
-	course := sigmap.Course{At: []int64{0, 1e9}, Value: []float64{0, 100}} // 0.5 per tick
+func TestLiveValueOverridesTheStimulusAndTheStimulusTheSource(t *testing.T) {
+	course := sigmap.Waveform{At: []int64{0, 1e9}, Value: []float64{0, 100}} // 0.5 per tick
 	for _, with := range []bool{false, true} {
 		var p Plan
 		if with {
-			p.Stimuli = []Stimulus{{Input: source, Course: course}}
+			p.Stimuli = []Stimulus{{Input: source, Waveform: course}}
 		}
 		r := newRig(t, p)
 		for k := int64(1); k <= 12; k++ {
@@ -154,7 +154,7 @@ func TestLiveValueGoesBeforeTheStimulusAndTheStimulusBeforeTheSource(t *testing.
 	}
 }
 
-func TestDelayLooksBackAsFarAsItWasArmed(t *testing.T) {
+func TestDelayReturnsValuesSinceItWasArmed(t *testing.T) {
 	for _, n := range []int64{0, 1, 999, MaxDelay} {
 		r := newRig(t, Plan{Faults: []Fault{{Kind: Delay, N: n, Start: Trigger{Tick: 1500}}}})
 		for k := int64(1); k < 4000; k++ {
@@ -183,43 +183,43 @@ func TestDelayLooksBackAsFarAsItWasArmed(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeIsRefusedAndChangesNothing(t *testing.T) {
+func TestInvalidCommandIsRefusedAndChangesNothing(t *testing.T) {
 	put := func(f Fault) Command { return Command{Op: Put, Fault: f} }
-	for want, list := range map[Refusal][]Command{
-		ErrSlot:    {{Op: Put, Slot: Max, Fault: Fault{Kind: Stuck}}, {Op: Clear, Slot: -1}},
-		ErrCommand: {{Op: 99}},
-		ErrTarget: {put(Fault{Kind: Stuck, Input: 2}), put(Fault{Kind: Stuck, Input: -1}), put(Fault{Kind: Stuck, Where: Signal, Bus: 1}),
+	for want, list := range map[error][]Command{
+		errSlot:    {{Op: Put, Slot: Max, Fault: Fault{Kind: Stuck}}, {Op: Clear, Slot: -1}},
+		errCommand: {{Op: 99}},
+		errTarget: {put(Fault{Kind: Stuck, Input: 2}), put(Fault{Kind: Stuck, Input: -1}), put(Fault{Kind: Stuck, Where: Signal, Bus: 1}),
 			put(Fault{Kind: Stuck, Where: Signal, Message: 2}), put(Fault{Kind: Stuck, Where: Signal, Field: 1}), put(Fault{Kind: Stuck, Where: Signal, Field: -1}),
 			put(Fault{Kind: Drop, Where: SentFrame, Message: -1}), put(Fault{Kind: Drop, Where: ReceivedFrame, Message: 1}),
 			put(Fault{Kind: BusOff, Where: Bus, Bus: -1}), put(Fault{Kind: BusOff, Where: wheres}), {Op: Drive, Input: 9}},
-		ErrKind: {put(Fault{}), put(Fault{Kind: Drop}), put(Fault{Kind: kinds}), put(Fault{Kind: Stuck, Where: SentFrame}), put(Fault{Kind: Stuck, Where: Bus}),
+		errKind: {put(Fault{}), put(Fault{Kind: Drop}), put(Fault{Kind: kinds}), put(Fault{Kind: Stuck, Where: SentFrame}), put(Fault{Kind: Stuck, Where: Bus}),
 			put(Fault{Kind: BusOff, Where: SentFrame}), put(Fault{Kind: WrongLength, Where: ReceivedFrame})},
-		ErrInputDriven: {{Op: Drive, Input: driven}, {Op: Release, Input: driven}},
-		ErrRange:       {put(Fault{Kind: Short, Input: source, N: 1})},
-		ErrNumber:      {put(Fault{Kind: Short, N: 2})},
-		ErrHeld:        {put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxHeld + 1})},
-		ErrDelay:       {put(Fault{Kind: DelayFrame, Where: SentFrame}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame}), put(Fault{Kind: Delay, N: MaxDelay + 1}), put(Fault{Kind: Delay, N: -1}), put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxDelay + 1}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame, N: -1})},
-		ErrNoChecksum:  {put(Fault{Kind: ChecksumValue, Where: SentFrame})},
-		ErrNoCounter:   {put(Fault{Kind: FreezeCounter, Where: SentFrame})},
-		ErrLength:      {put(Fault{Kind: WrongLength, Where: SentFrame, N: 8}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 9}), put(Fault{Kind: WrongLength, Where: SentFrame, N: -1}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 12})},
-		ErrBurst:       {put(Fault{Kind: Burst, Where: SentFrame}), put(Fault{Kind: Burst, Where: SentFrame, N: MaxBurst + 1})},
-		ErrDuration:    {put(Fault{Kind: Stuck, Last: -1}), put(Fault{Kind: Stuck, Frames: true}), put(Fault{Kind: BusOff, Where: Bus, Frames: true})},
-		ErrTrigger:     {put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Output: true, Index: 1}}}}), put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Index: -1}}}})},
+		errInputDriven: {{Op: Drive, Input: driven}, {Op: Release, Input: driven}},
+		errRange:       {put(Fault{Kind: Short, Input: source, N: 1})},
+		errNumber:      {put(Fault{Kind: Short, N: 2})},
+		errHeld:        {put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxHeld + 1})},
+		errDelay:       {put(Fault{Kind: DelayFrame, Where: SentFrame}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame}), put(Fault{Kind: Delay, N: MaxDelay + 1}), put(Fault{Kind: Delay, N: -1}), put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxDelay + 1}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame, N: -1})},
+		errNoChecksum:  {put(Fault{Kind: ChecksumValue, Where: SentFrame})},
+		errNoCounter:   {put(Fault{Kind: FreezeCounter, Where: SentFrame})},
+		errLength:      {put(Fault{Kind: WrongLength, Where: SentFrame, N: 8}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 9}), put(Fault{Kind: WrongLength, Where: SentFrame, N: -1}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 12})},
+		errBurst:       {put(Fault{Kind: Burst, Where: SentFrame}), put(Fault{Kind: Burst, Where: SentFrame, N: MaxBurst + 1})},
+		errDuration:    {put(Fault{Kind: Stuck, Last: -1}), put(Fault{Kind: Stuck, Frames: true}), put(Fault{Kind: BusOff, Where: Bus, Frames: true})},
+		errTrigger:     {put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Output: true, Index: 1}}}}), put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Index: -1}}}})},
 	} {
 		for _, c := range list {
 			r := newRig(t, Plan{Ranges: [][2]float64{{0, 1}}})
 			if err := r.Check(&c); !errors.Is(err, want) {
 				t.Errorf("%+v: %v, want %v", c, err, want)
 			}
-			if got := r.history(2, straight, map[int64][]Command{1: {c}}); len(got) != 0 || r.Used() != 0 {
+			if got := r.history(2, straight, map[int64][]Command{1: {c}}); len(got) != 0 || r.UsedSlots() != 0 {
 				t.Errorf("%+v changes %q", c, got)
 			}
 		}
 	}
 }
 
-func TestPlanThatCannotBeIsRefused(t *testing.T) {
-	course := sigmap.Course{At: []int64{0}, Value: []float64{1}}
+func TestInvalidPlanIsRefused(t *testing.T) {
+	course := sigmap.Waveform{At: []int64{0}, Value: []float64{1}}
 	system := System{PeriodNs: hNs, M: 2, P: 1, Maps: []*sigmap.Map{testMap(t)}, Plant: &plant{on: make([]bool, 2)}}
 	for _, c := range []struct {
 		plan Plan
@@ -227,10 +227,10 @@ func TestPlanThatCannotBeIsRefused(t *testing.T) {
 		want string
 	}{
 		{Plan{Faults: make([]Fault, Max+1)}, nil, "65 faults"},
-		{Plan{Faults: []Fault{{Kind: Stuck}, {}}}, ErrKind, "fault 2: "},
-		{Plan{Stimuli: []Stimulus{{Input: driven, Course: course}}}, ErrInputDriven, "stimulus 1: "},
-		{Plan{Stimuli: []Stimulus{{Input: source, Course: course}, {Input: source, Course: course}}}, nil, "stimulus 2: input 1 has"},
-		{Plan{Stimuli: []Stimulus{{Input: source}}}, sigmap.ErrCourse, "stimulus 1: "},
+		{Plan{Faults: []Fault{{Kind: Stuck}, {}}}, errKind, "fault 2: "},
+		{Plan{Stimuli: []Stimulus{{Input: driven, Waveform: course}}}, errInputDriven, "stimulus 1: "},
+		{Plan{Stimuli: []Stimulus{{Input: source, Waveform: course}, {Input: source, Waveform: course}}}, nil, "stimulus 2: input 1 has"},
+		{Plan{Stimuli: []Stimulus{{Input: source}}}, nil, "stimulus 1: a waveform has 1 to"},
 	} {
 		_, err := New(c.plan, system)
 		if err == nil || c.kind != nil && !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
@@ -238,24 +238,25 @@ func TestPlanThatCannotBeIsRefused(t *testing.T) {
 		}
 	}
 	system.Plant = nil
-	if _, err := New(Plan{Faults: []Fault{{Kind: Stuck, Input: source}}}, system); !errors.Is(err, ErrInputKept) {
+	if _, err := New(Plan{Faults: []Fault{{Kind: Stuck, Input: source}}}, system); !errors.Is(err, errInputKept) {
 		t.Errorf("a plant that keeps its inputs: %v", err)
 	}
 }
 
-// Every refusal has a text of its own.
-func TestEveryRefusalSaysWhy(t *testing.T) {
-	texts := map[string]Refusal{}
-	for r := accepted; r <= ErrTrigger; r++ {
-		if other, twice := texts[r.Error()]; twice || r.Error() == "" {
-			t.Errorf("refusals %d and %d: %q", r, other, r)
+// Every refusal has a text of its own, with the bound that holds.
+func TestEveryRefusalHasAnError(t *testing.T) {
+	all := []error{
+		errCommand, errSlot, errTarget, errInputKept, errInputDriven, errKind, errNumber, errDelay, errHeld, errRange,
+		errNoChecksum, errNoCounter, errOffset, errLength, errBurst, errDuration, errTrigger,
+	}
+	texts := map[string]bool{"": true}
+	for _, err := range all {
+		if texts[err.Error()] {
+			t.Errorf("twice, or nothing: %q", err)
 		}
-		texts[r.Error()] = r
+		texts[err.Error()] = true
 	}
-	if int(ErrTrigger)+1 != len(reasons) {
-		t.Errorf("%d texts for %d refusals", len(reasons), ErrTrigger)
-	}
-	if got, want := ErrHeld.Error(), "more than 64 frames would be held back at once"; got != want {
+	if got, want := errHeld.Error(), "more than 64 frames would be held back at once"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -269,12 +270,12 @@ func TestSetDoesNotAllocate(t *testing.T) {
 		put.Slot = int(k % Max)
 		put.Fault.Kind, put.Fault.Where = Kind(1+k%int64(Short)), Where(k%2)
 		put.Fault.N = k % 2
-		r.Do(&put)
-		r.Begin(k, r.y)
-		for c := (Change{}); r.Change(&c); {
+		r.Apply(&put)
+		r.BeginTick(k, r.y)
+		for c := (Change{}); r.NextChange(&c); {
 		}
-		r.Inputs(k, []float64{1, 2}[:])
-		r.Signals(k, r.y)
+		r.DisturbInputs(k, []float64{1, 2}[:])
+		r.DisturbSignals(k, r.y)
 	}); n != 0 {
 		t.Errorf("%v allocations a tick", n)
 	}

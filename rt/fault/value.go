@@ -2,26 +2,27 @@ package fault
 
 import "lockstep/io/sigmap"
 
-// Inputs are the inputs of the step that ends at tick k, where u are those that frames
-// have brought; they hold until the next call.
+// DisturbInputs returns the inputs of the step that ends at tick k, from the inputs u that frames
+// have brought. They are valid until the next call.
 //
 //go:nosplit
-func (s *Set) Inputs(k int64, u []float64) []float64 {
+func (s *Set) DisturbInputs(k int64, u []float64) []float64 {
 	copy(s.u, u)
 	for i := range s.stim {
-		s.u[s.stim[i].Input] = s.stim[i].Course.Eval(k * s.PeriodNs)
+		s.u[s.stim[i].Input] = s.stim[i].Waveform.Eval(k * s.PeriodNs)
 	}
-	for i, on := range s.set {
-		if on {
-			s.u[i] = s.value[i]
+	for i := range s.inputs {
+		if in := &s.inputs[i]; in.set {
+			s.u[i] = in.value
 		}
 	}
+
 	l := &s.on[Input]
 	for i := range l.n {
 		x := &s.slots[l.at[i]]
 		at := x.Input
-		if !s.bus[at] && !s.set[at] && s.course[at] == 0 && s.seen[at] != k {
-			s.seen[at], s.u[at] = k, s.Plant.Own(at)
+		if in := &s.inputs[at]; !in.bus && !in.set && !in.course && in.seen != k {
+			in.seen, s.u[at] = k, s.Plant.Own(at)
 		}
 		lo, hi := 0.0, 0.0
 		if at < len(s.ranges) {
@@ -29,21 +30,24 @@ func (s *Set) Inputs(k int64, u []float64) []float64 {
 		}
 		s.u[at] = s.disturbed(x, s.u[at], lo, hi)
 	}
+
 	return s.u
 }
 
-// Last are the inputs of the last step, as Inputs made them.
-func (s *Set) Last() []float64 { return s.u }
+// LastInputs returns the inputs of the last step, as DisturbInputs made them.
+func (s *Set) LastInputs() []float64 { return s.u }
 
-// Signals works on the fields of the messages sent at tick k, where the outputs are y.
+// DisturbSignals applies value faults to the signals of the messages sent at tick k, where the
+// outputs are y.
 //
 //go:nosplit
-func (s *Set) Signals(k int64, y []float64) {
+func (s *Set) DisturbSignals(k int64, y []float64) {
 	l := &s.on[Signal]
 	for i := range l.n {
 		x := &s.slots[l.at[i]]
 		s.Maps[x.Bus].Tx[x.Message].Fields[x.Field].Force = sigmap.NoForce
 	}
+
 	for i := range l.n {
 		x := &s.slots[l.at[i]]
 		m := s.Maps[x.Bus]
@@ -64,7 +68,7 @@ func (s *Set) Signals(k int64, y []float64) {
 	}
 }
 
-// disturbed is what a fault makes of the value v at this tick, in a range from lo to hi.
+// disturbed returns the value v of this tick with the fault applied, in a range from lo to hi.
 //
 //go:nosplit
 func (s *Set) disturbed(x *slot, v, lo, hi float64) float64 {
@@ -75,6 +79,7 @@ func (s *Set) disturbed(x *slot, v, lo, hi float64) float64 {
 		}
 		return late
 	}
+
 	if x.fresh {
 		x.fresh, x.value = false, v
 		if x.Kind == Leak {
@@ -83,6 +88,7 @@ func (s *Set) disturbed(x *slot, v, lo, hi float64) float64 {
 	} else if x.Kind == Leak {
 		x.value += float64((float64((1-x.A)*v) - x.value) * x.share)
 	}
+
 	since := float64(s.tick-x.began) * s.h
 	switch x.Kind {
 	case Stuck:
@@ -111,10 +117,11 @@ func (s *Set) disturbed(x *slot, v, lo, hi float64) float64 {
 		}
 		return hi
 	}
+
 	return v
 }
 
-// delayed takes in the value of tick k and returns that of N ticks before.
+// delayed stores the value of tick k and returns the value of N ticks before.
 //
 //go:nosplit
 func (x *slot) delayed(k int64, v float64) float64 {
@@ -122,7 +129,7 @@ func (x *slot) delayed(k int64, v float64) float64 {
 		x.since = k
 	}
 	at := max(k-x.N, x.since)
-	late := x.past[at%MaxDelay] // of k-MaxDelay if N is that
+	late := x.past[at%MaxDelay] // holds tick k-MaxDelay if N is MaxDelay
 	if at == k {
 		late = v
 	}
@@ -130,8 +137,8 @@ func (x *slot) delayed(k int64, v float64) float64 {
 	return late
 }
 
-// normal is a random number of mean 0 and deviation 1: the sum of 12 uniform ones,
-// which have the variance 1/12, less its mean.
+// normal returns a random number of mean 0 and deviation 1: the sum of 12 uniform numbers, each of
+// variance 1/12, less its mean.
 //
 //go:nosplit
 func (x *slot) normal() float64 {
@@ -142,8 +149,7 @@ func (x *slot) normal() float64 {
 	return sum
 }
 
-// draw is the next of a sequence of random bits: SplitMix64 (Steele, Lea, Flood,
-// OOPSLA 2014).
+// draw returns the next 64 random bits: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 //
 //go:nosplit
 func (x *slot) draw() uint64 {
@@ -154,12 +160,12 @@ func (x *slot) draw() uint64 {
 	return z ^ z>>31
 }
 
-// decay is e^-x for x >= 0 to 1e-15: the Taylor polynomial of x/2^n <= 1/8, squared n
-// times. Package math's may grow the stack.
+// decay returns e^-x for x >= 0, accurate to 1e-15: the Taylor polynomial of x/2^n <= 1/8, squared
+// n times. Package math's Exp may grow the stack.
 //
 //go:nosplit
 func decay(x float64) float64 {
-	if !(x < 64) { // less than the rounding of 1; also 1/0
+	if !(x < 64) { // e^-64 is below the rounding of 1; also for x = +Inf
 		return 0
 	}
 	n := 0

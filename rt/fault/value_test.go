@@ -94,14 +94,14 @@ func newRig(t testing.TB, p Plan) *rig {
 func (r *rig) tick(k int64, v float64, commands ...Command) (u []float64) {
 	r.plant.tick = k
 	for i := range commands {
-		r.Do(&commands[i])
+		r.Apply(&commands[i])
 	}
-	r.Begin(k, r.y)
-	for c := (Change{}); r.Change(&c); {
+	r.BeginTick(k, r.y)
+	for c := (Change{}); r.NextChange(&c); {
 	}
-	u = slices.Clone(r.Inputs(k, []float64{v, -1}))
+	u = slices.Clone(r.DisturbInputs(k, []float64{v, -1}))
 	r.y[0] = v
-	r.Signals(k, r.y)
+	r.DisturbSignals(k, r.y)
 	return u
 }
 
@@ -168,7 +168,7 @@ func formulas() map[Kind]struct {
 	}
 }
 
-func TestValueFaultsFollowTheirFormulasFromTheirTickOnAndEnd(t *testing.T) {
+func TestValueFaultsFollowTheirFormulasForTheirDuration(t *testing.T) {
 	for kind, c := range formulas() {
 		for _, where := range []Where{Input, Signal} {
 			f := c.Fault
@@ -195,7 +195,7 @@ func TestValueFaultsFollowTheirFormulasFromTheirTickOnAndEnd(t *testing.T) {
 }
 
 // The sum of twelve uniform numbers of 53 bits from SplitMix64, computed anew.
-func TestNoiseIsNormalSeededAndTheSameEachTime(t *testing.T) {
+func TestNoiseIsNormalAndRepeatable(t *testing.T) {
 	const n, a = 20_000, 0.25
 	r := newRig(t, Plan{Faults: []Fault{{Kind: Noise, A: a, Seed: 42}}})
 	state, sum, square := uint64(42), 0.0, 0.0
@@ -228,7 +228,7 @@ func TestDecayIsTheExponential(t *testing.T) {
 	}
 }
 
-func TestOpenSignalIsAllOnesAndOpenInputHasNoCurrent(t *testing.T) {
+func TestOpenSignalIsAllOnesAndOpenInputIsZero(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{{Kind: Open, Where: Signal, Message: 1}, {Kind: Open, Where: Input, Input: source}},
 		Ranges: [][2]float64{{-1, 1}, {2, 10}}})
 	u := r.tick(1, 5)
@@ -245,7 +245,7 @@ func TestOpenSignalIsAllOnesAndOpenInputHasNoCurrent(t *testing.T) {
 }
 
 // The declared range is -10 to 10 rad/s, the bits hold -12 to 13.5.
-func TestForcedSignalIsHeldWithinItsBitsNotWithinItsRange(t *testing.T) {
+func TestForcedSignalIsLimitedByItsBitsNotByItsRange(t *testing.T) {
 	for _, c := range []struct {
 		f    Fault
 		want byte
@@ -263,7 +263,7 @@ func TestForcedSignalIsHeldWithinItsBitsNotWithinItsRange(t *testing.T) {
 }
 
 // What is open stays open, whatever is added to nothing; what is shorted or stuck is not.
-func TestOpenSignalHasNoValueToDisturb(t *testing.T) {
+func TestOpenSignalIgnoresOtherFaults(t *testing.T) {
 	for kind, want := range map[Kind]byte{Offset: 0xFF, Gain: 0xFF, Hold: 0xFF, Floor: 0xFF, Stuck: 140, Short: 20} {
 		r := newRig(t, Plan{Faults: []Fault{{Kind: Open, Where: Signal, Message: 1}, {Kind: kind, A: 2, Where: Signal, Message: 1}}})
 		r.tick(1, 5)
@@ -299,7 +299,7 @@ func TestFrameSentOnChangeSeesTheDisturbedValue(t *testing.T) {
 	}
 }
 
-func TestFaultsOnOneTargetWorkInTheOrderOfTheirSlots(t *testing.T) {
+func TestFaultsOnOneTargetActInTheOrderOfTheirSlots(t *testing.T) {
 	offset, gain := Fault{Kind: Offset, A: 1}, Fault{Kind: Gain, A: 3}
 	for _, c := range []struct {
 		list []Fault
@@ -322,7 +322,7 @@ func TestFaultsOnOneTargetWorkInTheOrderOfTheirSlots(t *testing.T) {
 	}
 }
 
-func TestNaNFulfilsNoConditionAndIsNoNumberOfAFault(t *testing.T) {
+func TestNaNFulfilsNoConditionAndIsRefusedInAFault(t *testing.T) {
 	nan := math.NaN()
 	for _, above := range []bool{false, true} {
 		r := newRig(t, Plan{Faults: []Fault{{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Output: true, Above: above}}}}}})

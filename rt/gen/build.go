@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/version"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +20,8 @@ import (
 func goCommand(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0",
+		"GOOS=linux", "GOARCH="+runtime.GOARCH)
 	if l := level(); l != "" {
 		cmd.Env = append(cmd.Env, l)
 	}
@@ -41,19 +43,14 @@ func build(files codegen.Files, dir, file string) error {
 		return err
 	}
 	made := filepath.Join(tmp, "target")
-	if err := run(goCommand(f.path, "build", "-o", made, ".")); err != nil {
+	if _, err := said(goCommand(f.path, "build", "-o", made, ".")); err != nil {
 		return err
 	}
 	return os.Rename(made, file)
 }
 
-// run runs a command of the toolchain; the error is its first line that says what is wrong.
-func run(cmd *exec.Cmd) error {
-	_, err := said(cmd)
-	return err
-}
-
-// said is what a command of the toolchain prints.
+// said is what a command of the toolchain prints; the error is its first line that says what is
+// wrong.
 func said(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.CombinedOutput()
 	if err == nil {
@@ -64,6 +61,7 @@ func said(cmd *exec.Cmd) (string, error) {
 			return "", fmt.Errorf("go %s: %s", cmd.Args[1], line)
 		}
 	}
+
 	return "", fmt.Errorf("go %s: %w", cmd.Args[1], err)
 }
 
@@ -76,8 +74,10 @@ var ErrNoToolchain = errors.New("there is no Go toolchain")
 // toolchain is what the Go toolchain says of its version.
 func toolchain() (string, error) {
 	if _, err := exec.LookPath("go"); err != nil {
-		return "", fmt.Errorf("%w (https://go.dev/dl): build the target elsewhere (lockstep gen -bench) and name its file, or leave out -kernel", ErrNoToolchain)
+		return "", fmt.Errorf("%w (https://go.dev/dl): build the target elsewhere (lockstep gen -bench) "+
+			"and name its file, or leave out -kernel", ErrNoToolchain)
 	}
+
 	text, err := said(goCommand("", "version"))
 	if err != nil {
 		return "", err
@@ -93,11 +93,11 @@ func toolchain() (string, error) {
 func vendored(files codegen.Files) string {
 	got, err := vendor(files)
 	if err != nil {
-		return fmt.Sprintf("not vendored, its build needs %s %s from the network or the module cache: %v", sysModule, sysPin, err)
+		return fmt.Sprintf("not vendored, its build needs %s %s from the network or the module cache: %v",
+			sysModule, sysPin, err)
 	}
-	for path, text := range got {
-		files[path] = text
-	}
+
+	maps.Copy(files, got)
 	return fmt.Sprintf("%s %s is vendored: it builds without a network", sysModule, sysPin)
 }
 
@@ -117,7 +117,7 @@ func vendor(files codegen.Files) (codegen.Files, error) {
 	}
 	cmd := goCommand(dir, "mod", "vendor")
 	cmd.Env = append(cmd.Env, "GOPROXY=off")
-	if err := run(cmd); err != nil {
+	if _, err := said(cmd); err != nil {
 		return nil, err
 	}
 	got := codegen.Files{}

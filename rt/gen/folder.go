@@ -72,8 +72,10 @@ func (f *folder) look() error {
 		case d.IsDir():
 			return nil
 		case !d.Type().IsRegular() || !f.ours(name):
-			return &pathError{path, " is not of lockstep gen: nothing is overwritten; name another folder, or remove it", ErrForeign}
+			text := " is not of lockstep gen: nothing is overwritten; name another folder, or remove it"
+			return &pathError{path, text, ErrForeign}
 		}
+
 		if !executable(path) {
 			f.old = append(f.old, name)
 		}
@@ -102,6 +104,7 @@ func marked(path string) bool {
 		defer archive.Close()
 		return hasMarker(archive.Open("modelDescription.xml"))
 	}
+
 	return hasMarker(os.Open(path))
 }
 
@@ -131,8 +134,9 @@ func (f *folder) write(files codegen.Files) (err error) {
 		for _, path := range made {
 			_ = os.Remove(path) // if it is empty
 		}
-		return fmt.Errorf("gen: %w", oneLine(err))
+		return fmt.Errorf("gen: %w", err)
 	}
+
 	return nil
 }
 
@@ -155,20 +159,14 @@ func (f *folder) replace(files codegen.Files) error {
 			return err
 		}
 	}
+
 	dir, err := os.MkdirTemp(f.path, stage)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.fill(dir, files), os.RemoveAll(dir))
-}
+	defer os.RemoveAll(dir) // a stage that stays goes with the next gen
 
-// oneLine is the first of several errors: the others follow from it.
-func oneLine(err error) error {
-	var list interface{ Unwrap() []error }
-	if errors.As(err, &list) {
-		return oneLine(list.Unwrap()[0])
-	}
-	return err
+	return f.fill(dir, files)
 }
 
 // makeAll makes a folder and those above it and returns the new ones, deepest first.
@@ -179,6 +177,7 @@ func makeAll(path string) (made []string, err error) {
 		}
 		made = append(made, at)
 	}
+
 	return made, os.MkdirAll(path, 0o755)
 }
 
@@ -201,12 +200,14 @@ func (f *folder) fill(dir string, files codegen.Files) error {
 			return &pathError{path, " is a folder, and a file is to be there: remove it", ErrInTheWay}
 		}
 	}
+
 	for _, name := range sorted(files) {
 		path := filepath.Join(f.path, filepath.FromSlash(name))
 		if err := os.Rename(filepath.Join(dir, filepath.FromSlash(name)), path); err != nil {
 			return err
 		}
 	}
+
 	for _, name := range slices.Backward(f.old) {
 		if _, ok := files[filepath.ToSlash(name)]; ok {
 			continue
@@ -218,5 +219,6 @@ func (f *folder) fill(dir string, files codegen.Files) error {
 			_ = os.Remove(filepath.Join(f.path, up)) // if it is empty
 		}
 	}
+
 	return nil
 }

@@ -4,8 +4,8 @@
 // It makes no text of a kernel (package codegen) and does not tick (package target).
 //
 // Reading order: gen.go (Request), folder.go (files are replaced as a whole), target.go (the
-// sources of a target), mark.go (what an executable was made of), build.go (the Go toolchain),
-// choose.go and cache.go (the executable for a run).
+// sources of a target, and the mark of what an executable was made of), build.go (the Go
+// toolchain), choose.go (the executable for a run, and the cache of those built).
 package gen
 
 import (
@@ -50,6 +50,7 @@ func (r *Request) command() string {
 			words = append(words, flag, quoted(value))
 		}
 	}
+
 	if r.Plant != "" {
 		words = append(words, quoted(r.Plant))
 	}
@@ -139,6 +140,7 @@ func size(n int) string {
 	case n < 10_000_000:
 		return fmt.Sprintf("%d kB", n/1000)
 	}
+
 	return fmt.Sprintf("%d MB", n/1_000_000)
 }
 
@@ -158,15 +160,20 @@ func (r *Request) check() error {
 	case r.Lang == "c" || r.FMU != 0:
 		return fmt.Errorf("gen: -bench %s: a target executable is written in Go: leave out -lang c and -fmu", r.Bench)
 	}
+
 	var extra []string
 	for _, flag := range []struct {
 		name  string
 		given bool
-	}{{"-step", r.Step != 0}, {"-scheme", r.Scheme != ""}, {"-form", r.Form != ""}, {"-drive", r.Drive != nil}, {"-factorise", r.Factor}} {
+	}{
+		{"-step", r.Step != 0}, {"-scheme", r.Scheme != ""}, {"-form", r.Form != ""}, {"-drive", r.Drive != nil},
+		{"-factorise", r.Factor},
+	} {
 		if flag.given {
 			extra = append(extra, flag.name)
 		}
 	}
+
 	if extra != nil {
 		return fmt.Errorf("gen: -bench %s: the bench says it: leave out %s", r.Bench, strings.Join(extra, ", "))
 	}
@@ -182,6 +189,7 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 		}
 		return targetFiles(h, r.packageName(b.Name), r.command())
 	}
+
 	job, err := r.job()
 	if err != nil {
 		return nil, codegen.Report{}, err
@@ -193,10 +201,14 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 	case r.Lang == "c":
 		make = codegen.C
 	}
+
 	files, report, err := make(job)
 	if n := job.Tables.Bytes(); n >= muchTable {
-		report.Lines = append(report.Lines, fmt.Sprintf("%s of tables are the matrices of %d lock sets: -factorise has the tick solve them instead, in little text, slower at events, and rounded otherwise than in sim", size(n), len(job.Tables.Modes)))
+		report.Lines = append(report.Lines, fmt.Sprintf("%s of tables are the matrices of %d lock sets: "+
+			"-factorise has the tick solve them instead, in little text, slower at events, "+
+			"and rounded otherwise than in sim", size(n), len(job.Tables.Modes)))
 	}
+
 	return files, report, err
 }
 
@@ -232,9 +244,11 @@ func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 		if _, other, err := b.Read(b.Plant); err != nil {
 			return nil, nil, err
 		} else if string(one) != string(other) {
-			return nil, nil, fmt.Errorf("gen: bench %s is of plant %s, not of %s: leave out %s", r.Bench, b.Plant.Text, r.Plant, r.Plant)
+			return nil, nil, fmt.Errorf("gen: bench %s is of plant %s, not of %[3]s: leave out %[3]s",
+				r.Bench, b.Plant.Text, r.Plant)
 		}
 	}
+
 	h, err := bench.Prepare(b)
 	return b, h, err
 }
@@ -261,7 +275,9 @@ func (r *Request) job() (codegen.Job, error) {
 	if err != nil {
 		return codegen.Job{}, fmt.Errorf("gen: %s: %w", r.Plant, err)
 	}
-	return codegen.Job{Tables: t, System: sys, Hash: codegen.HashOf(t), Command: r.command(), Package: r.packageName(t.Name)}, nil
+	return codegen.Job{
+		Tables: t, System: sys, Hash: codegen.HashOf(t), Command: r.command(), Package: r.packageName(t.Name),
+	}, nil
 }
 
 // driven tells which inputs follow the caller from the start; the others follow their
@@ -282,11 +298,13 @@ func (r *Request) driven(sys *model.System) ([]bool, error) {
 		case i < 0 && len(names) == 0:
 			return nil, fmt.Errorf("gen: -drive %s: the plant has no inputs", name)
 		case i < 0:
-			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s", name, units.Meant(name, names), strings.Join(names, ", "))
+			return nil, fmt.Errorf("gen: -drive %s: the plant has no such input%s; it has %s",
+				name, units.Meant(name, names), strings.Join(names, ", "))
 		default:
 			list[i] = true
 		}
 	}
+
 	return list, nil
 }
 

@@ -32,9 +32,7 @@ func TestTheRuntimeOfATargetIsComplete(t *testing.T) {
 		known["lockstep/"+part.path] = true
 	}
 	files := map[string][]byte{}
-	if err := copyRuntime(files, head, "m"); err != nil {
-		t.Fatal(err)
-	}
+	copyRuntime(files, head, "m")
 	for name, text := range files {
 		if !strings.HasPrefix(string(text), head+"\n") {
 			t.Errorf("%s does not begin with the marker", name)

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ServicesDir is where those of services are, and root's where there are none.
+// ServicesDir holds the control sockets of services, and root's if there are no services.
 const ServicesDir = "/run/lockstep"
 
-// ControlDir is where the control sockets of this user's runs are.
+// ControlDir returns the folder of this user's control sockets.
 func ControlDir() string {
 	if os.Getuid() == 0 {
 		return controlDirBesideServices(ServicesDir, 0)
@@ -26,7 +26,7 @@ func ControlDir() string {
 	return fmt.Sprintf("/tmp/lockstep-%d", os.Getuid())
 }
 
-// controlDirBesideServices is dir, or one beside it where that belongs to the user of the services.
+// controlDirBesideServices returns dir, or a folder beside it if dir belongs to another user.
 func controlDirBesideServices(dir string, uid int) string {
 	var s unix.Stat_t
 	if unix.Stat(dir, &s) == nil && int(s.Uid) != uid {
@@ -35,7 +35,7 @@ func controlDirBesideServices(dir string, uid int) string {
 	return dir
 }
 
-// FileName is a bench's name as part of a file's.
+// FileName returns the name of a bench as part of a file name.
 func FileName(bench string) string {
 	plain := func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
@@ -43,10 +43,12 @@ func FileName(bench string) string {
 		}
 		return '_'
 	}
+
 	return strings.TrimLeft(strings.Map(plain, bench), ".")
 }
 
-// Printable is a text without what a terminal would act upon: it may be another user's.
+// Printable returns text without control characters, which a terminal could act upon: the text may
+// come from another user.
 func Printable(text string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) && c != '\n' {
@@ -56,60 +58,103 @@ func Printable(text string) string {
 	}, text)
 }
 
-// maxOwn is how much ReadOwn reads, bytes.
-const maxOwn = 64 << 10
+// maxOwnFile is the number of bytes that ReadOwn reads.
+const maxOwnFile = 64 << 10
 
-// ReadOwn reads a small file that this program has left. The folder may be a service's
-// while this is root: no link there is followed, and nothing is waited for.
+// ReadOwn reads a small file written by this program. The folder may be a service's while this
+// process is root, so ReadOwn follows no link and does not block.
 func ReadOwn(file string) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxOwn))
+	return io.ReadAll(io.LimitReader(f, maxOwnFile))
 }
 
-// OwnDir makes the directory, and opens it if nobody else can put something there. To
-// root one of a service's user will do: no link there is followed.
+// OwnDir makes the directory and opens it if no other user can write to it. Root accepts a
+// directory of a service's user. OwnDir follows no link.
 func OwnDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	f, err := believed(dir)
-	var s unix.Stat_t
-	if err == nil {
-		err = unix.Fstat(int(f.Fd()), &s)
-	}
-	if me := os.Getuid(); err == nil && me != 0 && int(s.Uid) != me {
-		f.Close()
-		err = notAlone(dir)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return openDir(dir, true)
 }
 
-func notAlone(dir string) error { return fmt.Errorf("%s %w: rm -r %s", dir, ErrNotAlone, dir) }
+// ErrWritableByOthers means that other users can write to a folder.
+var ErrWritableByOthers = errors.New("is not this user's alone")
 
-// ErrNotAlone says that others can write to a folder.
-var ErrNotAlone = errors.New("is not this user's alone")
+// isTrusted reports whether only this user or root has written in a directory; root also trusts a
+// service's user.
+func isTrusted(dir string) bool {
+	f, err := openDir(dir, false)
+	f.Close() // the error of closing nil does not matter
+	return err == nil
+}
 
-// believed opens a directory in which only this user or root has written, to root also one
-// of a service's user.
-func believed(dir string) (*os.File, error) {
+// openDir opens a directory in which only this user can write and, unless own is true, root. Root
+// accepts a directory of any user.
+func openDir(dir string, own bool) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
 	var s unix.Stat_t
-	if err = unix.Fstat(int(f.Fd()), &s); err == nil && (int(s.Uid) != os.Getuid() && s.Uid != 0 && os.Getuid() != 0 || s.Mode&0o022 != 0) {
-		err = notAlone(dir)
+	err = unix.Fstat(int(f.Fd()), &s)
+	me := os.Getuid()
+	others := me != 0 && int(s.Uid) != me && (own || s.Uid != 0)
+	if err == nil && (others || s.Mode&0o022 != 0) {
+		err = fmt.Errorf("%s %w: rm -r %s", dir, ErrWritableByOthers, dir)
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
+
 	return f, nil
+}
+
+// ErrFileTaken means that another run writes a file.
+var ErrFileTaken = errors.New("another run writes it")
+
+// CreateExclusive creates or truncates a file like os.Create, and fails if another run writes it.
+func CreateExclusive(path string) (*os.File, error) {
+	f, err := OpenExclusive(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := Truncate(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+
+	return f, nil
+}
+
+// OpenExclusive opens or creates a file without truncating it, and fails if another run writes it.
+func OpenExclusive(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if IsRegular(f) && unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK {
+		f.Close()
+		return nil, Exitf(3, "%s: %w: name another file", path, ErrFileTaken)
+	}
+
+	return f, nil // several runs may write to a device
+}
+
+// Truncate empties a regular file; other files stay as they are.
+func Truncate(f *os.File) error {
+	if !IsRegular(f) {
+		return nil
+	}
+	return f.Truncate(0)
+}
+
+// IsRegular reports whether f is a regular file, not a device or pipe.
+func IsRegular(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAReportIsOneRunsAlone(t *testing.T) {
+func TestReportFileBelongsToOneRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	if err := os.WriteFile(file, []byte("of before"), 0o644); err != nil {
 		t.Fatal(err)

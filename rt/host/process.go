@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,42 +18,49 @@ import (
 
 	"lockstep/rt"
 	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
-// Exit is an error that ends a command with its own exit code: 1 the run broke
-// its policy, 2 bad usage or bad file, 3 the host refuses.
+// Exit is an error that ends a command with its own exit code: 1 the run broke its policy, 2 bad
+// usage or bad file, 3 the host refuses.
 type Exit struct {
 	Code int
 	Err  error
 }
 
+// Exitf returns an Exit with a formatted error.
+func Exitf(code int, format string, args ...any) *Exit {
+	return &Exit{code, fmt.Errorf(format, args...)}
+}
+
 func (e *Exit) Error() string { return e.Err.Error() }
 func (e *Exit) Unwrap() error { return e.Err }
 
-// Process is this binary, executed again, or a generated target: a child of the
-// supervisor, or a target that it has adopted.
+// Process is a child of the supervisor (this binary or a generated target), or a target that the
+// supervisor has taken over.
 type Process struct {
-	cmd     *exec.Cmd // nil: adopted
+	cmd     *exec.Cmd // nil: taken over
 	PID     int
-	Since   uint32        // when it began, see began
-	FD      int           // of the process, readable when it has ended; < 0: the kernel has none (before 5.4)
+	Since   uint32        // start time, see StartTime; 0: not known
+	FD      int           // pidfd, readable when the process has ended; < 0: the kernel has none (before 5.4)
 	Stdout  Capture       // its standard output
 	Stderr  Capture       // its standard error
-	Done    chan struct{} // closed when it has ended
-	err     error         // how it ended; valid after done
-	EndedNs int64         // likewise, ns on CLOCK_MONOTONIC
+	Done    chan struct{} // closed when the process has ended
+	err     error         // how the process ended; valid after Done
+	EndedNs int64         // end, ns on CLOCK_MONOTONIC; valid after Done
 	Killed  bool          // the supervisor killed it before it ended
 }
 
-// Spawn starts an executable, "" this binary, with args; files become descriptors 3,
-// 4, ... The child is its own process group, so that Ctrl-C reaches the supervisor
-// alone. It outlives the supervisor if it wants to.
+// Spawn starts an executable, "" this binary, with args; files become descriptors 3, 4, ... The
+// child has its own process group, so Ctrl-C reaches the supervisor alone. The child may outlive
+// the supervisor.
 func Spawn(exe string, env []string, files []*os.File, args ...string) (p *Process, err error) {
 	if exe == "" {
-		if exe, err = program("/"); err != nil {
+		if exe, err = executablePath("/"); err != nil {
 			return nil, err
 		}
 	}
+
 	p = &Process{cmd: exec.Command(exe, args...), FD: -1, Done: make(chan struct{})}
 	p.cmd.Args[0] = "lockstep"
 	p.cmd.Env = append(os.Environ(), env...)
@@ -64,22 +71,18 @@ func Spawn(exe string, env []string, files []*os.File, args ...string) (p *Proce
 		return nil, err
 	}
 	p.PID, p.Since = p.cmd.Process.Pid, StartTime("/", p.cmd.Process.Pid)
-	// Nobody has waited for it yet, so it is this one. Started with a descriptor, it would
-	// not start under an emulator that knows no CLONE_PIDFD.
+	// Only the child can have this id, because nobody has waited for it yet. Starting it with a
+	// descriptor would fail under an emulator without CLONE_PIDFD.
 	if p.FD, err = unix.PidfdOpen(p.PID, 0); err != nil {
 		p.FD = -1
 	}
-	go func() {
-		p.err = p.cmd.Wait()
-		p.EndedNs = sched.Now()
-		close(p.Done)
-	}()
+	go p.awaitEnd(p.cmd.Wait)
 	return p, nil
 }
 
-// program is the file of this binary, which stays what it is when another one is
-// put in its place; root is "/" but for tests.
-func program(root string) (string, error) {
+// executablePath returns the path of this binary, which stays valid when another binary replaces
+// the file; root is "/" except in tests.
+func executablePath(root string) (string, error) {
 	exe := filepath.Join(root, "proc/self/exe")
 	if _, err := os.Lstat(exe); err != nil {
 		return "", fmt.Errorf("%w: mount -t proc proc /proc", err)
@@ -87,26 +90,19 @@ func program(root string) (string, error) {
 	return exe, nil
 }
 
-// StartTime is when a process of the host below root began, as rt.Identity has it; 0: that
-// cannot be known.
+// StartTime returns when a process of the host below root started, in the form of rt.Identity; 0:
+// not known.
 func StartTime(root string, pid int) uint32 {
-	text, _ := os.ReadFile(filepath.Join(root, "proc", strconv.Itoa(pid), "stat"))
-	// "812 (lockstep) S 1 ...": the name may have anything in it; what follows is the
-	// third field, and the 22nd the time.
-	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(f) < 20 {
-		return 0
-	}
-	ticks, _ := strconv.ParseUint(f[19], 10, 64)
-	return uint32(ticks)
+	t, _ := hostinfo.ParseStat(hostinfo.Files(root).Text(fmt.Sprintf("proc/%d/stat", pid)))
+	return uint32(t.Start)
 }
 
-// Self is the identity of this process.
-func Self() uint64 { return rt.Identity(os.Getpid(), StartTime("/", os.Getpid())) }
+// SelfIdentity returns the identity of this process.
+func SelfIdentity() uint64 { return rt.Identity(os.Getpid(), StartTime("/", os.Getpid())) }
 
-// Adopt makes a process of one that somebody else has started, and that had begun then when
-// it was looked at; 0: that is not known.
-func Adopt(pid int, since uint32) (*Process, error) {
+// OpenProcess opens a process that another process has started. since is its start time; 0: not
+// known.
+func OpenProcess(pid int, since uint32) (*Process, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("pidfd_open", err)
@@ -116,14 +112,22 @@ func Adopt(pid int, since uint32) (*Process, error) {
 		unix.Close(fd)
 		return nil, errors.New("it has ended")
 	}
+
 	p := &Process{PID: pid, Since: now, FD: fd, Done: make(chan struct{})}
-	go func() {
+	go p.awaitEnd(func() error {
 		for !p.WaitEnded(time.Hour) {
 		}
-		p.EndedNs = sched.Now()
-		close(p.Done)
-	}()
+		return nil
+	})
+
 	return p, nil
+}
+
+// awaitEnd records the end of the process; wait returns at the end.
+func (p *Process) awaitEnd(wait func() error) {
+	p.err = wait()
+	p.EndedNs = sched.Now()
+	close(p.Done)
 }
 
 // Signal sends a signal, unless the process has been waited for.
@@ -140,10 +144,10 @@ func (p *Process) Kill() {
 	<-p.Done
 }
 
-// Ours tells whether this process has started it.
-func (p *Process) Ours() bool { return p.cmd != nil }
+// IsChild reports whether this process has started it.
+func (p *Process) IsChild() bool { return p.cmd != nil }
 
-// Close gives up the descriptor of a process that has ended.
+// Close closes the descriptor of a process that has ended.
 func (p *Process) Close() {
 	if p.FD >= 0 {
 		unix.Close(p.FD)
@@ -151,18 +155,22 @@ func (p *Process) Close() {
 	}
 }
 
-// WaitEnded waits for the end of the process, d at most. It sees the end at once and
-// not when its last words have been read.
+// WaitEnded waits for the end of the process, at most d. It does not wait for the rest of the
+// process's output.
 func (p *Process) WaitEnded(d time.Duration) bool {
 	if p.FD < 0 {
 		return p.WaitDone(d)
 	}
-	poll := []unix.PollFd{{Fd: int32(p.FD), Events: unix.POLLIN}}
-	n, err := unix.Poll(poll, int(d.Milliseconds()))
-	return err == nil && n == 1
+	return endsWithin(p.FD, d)
 }
 
-// WaitDone tells whether the process has ended within d.
+// endsWithin waits for the end of the process of a pidfd, at most d.
+func endsWithin(pidfd int, d time.Duration) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(d.Milliseconds()))
+	return err == nil && n > 0
+}
+
+// WaitDone waits for the end of the process and of its output, at most d.
 func (p *Process) WaitDone(d time.Duration) bool {
 	select {
 	case <-p.Done:
@@ -172,7 +180,7 @@ func (p *Process) WaitDone(d time.Duration) bool {
 	}
 }
 
-// HowEnded says in words how the process ended.
+// HowEnded describes how the process ended.
 func (p *Process) HowEnded() string {
 	var e *exec.ExitError
 	if p.cmd == nil {
@@ -184,6 +192,7 @@ func (p *Process) HowEnded() string {
 		}
 		return "exit status 0"
 	}
+
 	if status, ok := e.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return e.Error() // "signal: killed"
 	}
@@ -193,39 +202,37 @@ func (p *Process) HowEnded() string {
 	return e.Error()
 }
 
-// Capture keeps the beginning of what a process writes, and the end.
+// Capture keeps the first and the last bytes that a process writes.
 type Capture struct {
 	mu   sync.Mutex
-	text []byte // the first room bytes
-	tail []byte // the last ones
+	text []byte // the first captureHead bytes and the last captureTail
 }
 
-// What a capture keeps, bytes.
+// Sizes of the kept parts, bytes.
 const (
-	room     = 64 << 10
-	tailRoom = 4 << 10
+	captureHead = 64 << 10
+	captureTail = 4 << 10
 )
 
-// Write takes what a process prints; it never fails.
+// Write stores output of a process; it never fails.
 func (c *Capture) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.text = append(c.text, b[:min(len(b), room-len(c.text))]...)
-	c.tail = append(c.tail, b[max(0, len(b)-tailRoom):]...)
-	if extra := len(c.tail) - tailRoom; extra > 0 {
-		c.tail = append(c.tail[:0], c.tail[extra:]...)
+	c.text = append(c.text, b...)
+	if extra := len(c.text) - captureHead - captureTail; extra > 0 {
+		c.text = slices.Delete(c.text, captureHead, captureHead+extra)
 	}
 	return len(b), nil
 }
 
-// Bytes returns the beginning of what was printed.
+// Bytes returns the kept output.
 func (c *Capture) Bytes() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return bytes.Clone(c.text)
 }
 
-// Reason is the one line that says why: the first of a panic, else the first.
+// Reason returns the line that states the cause: the first line of a panic, else the first line.
 func (c *Capture) Reason() string {
 	lines := strings.Split(strings.TrimSpace(string(c.Bytes())), "\n")
 	for _, l := range lines {
@@ -233,21 +240,20 @@ func (c *Capture) Reason() string {
 			return l
 		}
 	}
+
 	return strings.TrimPrefix(lines[0], "lockstep: ")
 }
 
-// Last is the last line.
-func (c *Capture) Last() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	text := strings.TrimSpace(string(c.tail))
+// LastLine returns the last line.
+func (c *Capture) LastLine() string {
+	text := strings.TrimSpace(string(c.Bytes()))
 	return text[strings.LastIndex(text, "\n")+1:]
 }
 
-// Alive says that the process of an identity has not ended, or cannot be asked. Another one
-// may have its id by now.
+// Alive reports whether the process of an identity still runs, or cannot be asked. A later process
+// with the same id does not count.
 func Alive(who uint64) bool {
-	pid, since := rt.Process(who)
+	pid, since := rt.SplitIdentity(who)
 	if pid == 0 {
 		return false
 	}
@@ -256,28 +262,51 @@ func Alive(who uint64) bool {
 		return !errors.Is(err, unix.ESRCH)
 	}
 	defer unix.Close(fd)
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-	if err == nil && n > 0 {
+	if endsWithin(fd, 0) {
 		return false
 	}
 	now := StartTime("/", pid)
 	return since == 0 || now == 0 || since == now
 }
 
-// WithPriority calls f on a thread with the least real-time priority or, where the host
-// does not grant that, the highest share of its CPU: a real unit does not wait for the
-// load of this host. What f starts inherits it, in all its threads: one of them never
-// waits for another of less priority.
+// WithPriority calls f on a thread with the lowest real-time priority or, if the host refuses it,
+// with nice value -20: a real control unit does not wait for the load of this host. All threads of
+// a process that f starts inherit the priority, so none waits for a thread of lower priority.
 func WithPriority(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with its priority
+		runtime.LockOSThread() // never unlocked: the thread ends with its priority
 		fifo := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
 		if unix.SchedSetAttr(0, &fifo, 0) != nil {
 			_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
 		}
 		f()
 	}()
+
 	<-done
+}
+
+// Repeat calls f once per period, in its own goroutine, until stop is called. stop waits for a
+// running call, and may be called again.
+func Repeat(period time.Duration, f func(now time.Time)) (stop func()) {
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		clock := time.NewTicker(period)
+		defer clock.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case now := <-clock.C:
+				f(now)
+			}
+		}
+	}()
+
+	return sync.OnceFunc(func() {
+		close(over)
+		<-done
+	})
 }

@@ -14,10 +14,10 @@ import (
 
 func TestProcessesNeedProc(t *testing.T) {
 	root := t.TempDir()
-	if _, err := program(root); err == nil || !strings.Contains(err.Error(), "mount -t proc proc /proc") {
+	if _, err := executablePath(root); err == nil || !strings.Contains(err.Error(), "mount -t proc proc /proc") {
 		t.Errorf("without /proc: %v, want the command that helps", err)
 	}
-	if exe, err := program("/"); err != nil || exe != "/proc/self/exe" {
+	if exe, err := executablePath("/"); err != nil || exe != "/proc/self/exe" {
 		t.Errorf("%s, %v", exe, err)
 	}
 }
@@ -27,17 +27,17 @@ func TestCaptureKeepsTheBeginningAndTheEnd(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&c, "line %d\n", i)
 	}
-	if got := c.Last(); got != "line 19999" {
+	if got := c.LastLine(); got != "line 19999" {
 		t.Errorf("the last line is %q", got)
 	}
-	if got := c.Reason(); got != "line 0" || len(c.Bytes()) != room || len(c.tail) > tailRoom {
-		t.Errorf("the first line is %q, of %d and %d bytes", got, len(c.Bytes()), len(c.tail))
+	if got := c.Reason(); got != "line 0" || len(c.Bytes()) != captureHead+captureTail {
+		t.Errorf("the first line is %q, of %d bytes", got, len(c.Bytes()))
 	}
 	c = Capture{}
-	c.Write(bytes.Repeat([]byte("x"), 2*room))
+	c.Write(bytes.Repeat([]byte("x"), 2*captureHead))
 	c.Write([]byte("\nlast\n"))
-	if got := c.Last(); got != "last" || len(c.Bytes()) != room {
-		t.Errorf("the last line is %q, %d bytes of the beginning", got, len(c.Bytes()))
+	if got := c.LastLine(); got != "last" || len(c.Bytes()) != captureHead+captureTail {
+		t.Errorf("the last line is %q, of %d bytes", got, len(c.Bytes()))
 	}
 }
 
@@ -49,20 +49,20 @@ func sleeper(t *testing.T) *Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	p, err := Adopt(cmd.Process.Pid, 0)
+	p, err := OpenProcess(cmd.Process.Pid, 0)
 	if err != nil {
 		t.Skip("this kernel has no pidfd: ", err)
 	}
 	return p
 }
 
-func TestWhenAProcessBeganIsReadBehindItsName(t *testing.T) {
+func TestStartTimeOfAProcessIsReadBehindItsName(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "proc/7"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]uint32{
-		"7 (a) S 1 (b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4294967301 20\n": 5, // modulo 2^32
+		"7 (a) S 1 (b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4294967301 20 " + strings.Repeat("0 ", 19) + "\n": 5, // modulo 2^32
 		"7 (a": 0, "": 0,
 	} {
 		if err := os.WriteFile(filepath.Join(root, "proc/7/stat"), []byte(text), 0o644); err != nil {
@@ -78,7 +78,7 @@ func TestWhenAProcessBeganIsReadBehindItsName(t *testing.T) {
 }
 
 // The kernel gives ids away again: who has that of a supervisor that has ended is none.
-func TestAProcessWithTheIDOfOneThatHasEndedIsNotTakenForIt(t *testing.T) {
+func TestProcessThatReusesAnIDIsAnotherProcess(t *testing.T) {
 	p := sleeper(t)
 	if p.Since == 0 || p.Since != StartTime("/", p.PID) {
 		t.Fatalf("it began at %d", p.Since)
@@ -96,7 +96,7 @@ func TestAProcessWithTheIDOfOneThatHasEndedIsNotTakenForIt(t *testing.T) {
 			t.Errorf("%x: alive is not %t", c.who, c.alive)
 		}
 	}
-	if other, err := Adopt(p.PID, p.Since-1); err == nil || err.Error() != "it has ended" {
+	if other, err := OpenProcess(p.PID, p.Since-1); err == nil || err.Error() != "it has ended" {
 		t.Errorf("taken for another one: %+v, %v", other, err)
 	}
 }

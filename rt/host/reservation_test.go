@@ -1,7 +1,6 @@
 package host
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,7 +22,7 @@ func unheld(t *testing.T) string {
 	return fmt.Sprintf("%s%d-%s", BusPrefix, os.Getpid(), t.Name()[len("Test"):][:6])
 }
 
-func TestOfManyThatTakeOneThingOneHasIt(t *testing.T) {
+func TestOnlyOneOfManyGetsAReservation(t *testing.T) {
 	what := unheld(t)
 	const many = 20
 	var all [many]Reservations
@@ -33,7 +32,7 @@ func TestOfManyThatTakeOneThingOneHasIt(t *testing.T) {
 		all[i].Owner = fmt.Sprintf("bench %d", i)
 		wait.Go(func() {
 			var err error
-			if by[i], err = all[i].take(what); err != nil {
+			if by[i], err = all[i].reserve(what); err != nil {
 				t.Error(err)
 			}
 		})
@@ -49,16 +48,16 @@ func TestOfManyThatTakeOneThingOneHasIt(t *testing.T) {
 		all[i].Close()
 	}
 	var next Reservations
-	if by, err := next.take(what); by != nil || err != nil {
+	if by, err := next.reserve(what); by != nil || err != nil {
 		t.Errorf("let go, it is held by %v, %v", by, err)
 	}
 	next.Close()
 }
 
-func TestWhatATargetHasInheritedIsHeldUntilItEnds(t *testing.T) {
+func TestInheritedReservationLastsUntilTheTargetEnds(t *testing.T) {
 	what := unheld(t)
 	h := &Reservations{Owner: "a bench"}
-	if by, err := h.take(what); by != nil || err != nil {
+	if by, err := h.reserve(what); by != nil || err != nil {
 		t.Fatal(by, err)
 	}
 	files, err := h.Files()
@@ -70,14 +69,14 @@ func TestWhatATargetHasInheritedIsHeldUntilItEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Kill()
-	h.Inherited(p.PID)
+	h.NameTarget(p.PID)
 	for _, f := range files {
 		f.Close()
 	}
 	taken := func() *Holder {
 		var other Reservations
 		defer other.Close()
-		by, err := other.take(what)
+		by, err := other.reserve(what)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +90,7 @@ func TestWhatATargetHasInheritedIsHeldUntilItEnds(t *testing.T) {
 		t.Errorf("held by %+v, want the target alone, %d", by, p.PID)
 	}
 	heir := &Reservations{Owner: "a bench"}
-	if err := heir.Adopt(p.FD, 3, []string{what}); err != nil {
+	if err := heir.TakeOver(p.FD, 3, []string{what}); err != nil {
 		t.Fatal(err)
 	}
 	p.Kill()
@@ -104,7 +103,7 @@ func TestWhatATargetHasInheritedIsHeldUntilItEnds(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftBesidesTheLoopsIsNeverNothing(t *testing.T) {
+func TestOtherThreadsAlwaysKeepACPU(t *testing.T) {
 	set := func(cpus ...int) (s unix.CPUSet) {
 		for _, cpu := range cpus {
 			s.Set(cpu)
@@ -123,17 +122,17 @@ func TestWhatIsLeftBesidesTheLoopsIsNeverNothing(t *testing.T) {
 		{set(0, 1), 0, []int{0, 7}, set(1)},
 		{set(1), 1, []int{0}, set()},
 	} {
-		if got := left(c.all, c.cpu, c.loops); got != c.want {
+		if got := remainingCPUs(c.all, c.cpu, c.loops); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }
 
-func TestAHolderIsNamedWithTheCommandsThatEndIt(t *testing.T) {
+func TestHolderIsNamedWithTheCommandsThatEndIt(t *testing.T) {
 	for want, h := range map[string]Holder{
 		"b, process 7: end that one (lockstep stop 7)": {What: "cpu/3", Bench: "b", Supervisor: 7, Target: 8},
 		"b, whose target, process 8, goes on without a supervisor: take it over (lockstep attach 8) or end it (lockstep stop 8)": {What: "cpu/3", Bench: "b", Target: 8},
-		"another run, which does not say its name (ss -xp | grep " + sched.ClaimRoot + "cpu/3)":                                  {What: "cpu/3"},
+		"another run, which does not say its name (ss -xp | grep " + sched.ReservationRoot + "cpu/3)":                            {What: "cpu/3"},
 	} {
 		if got := h.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -143,28 +142,28 @@ func TestAHolderIsNamedWithTheCommandsThatEndIt(t *testing.T) {
 
 // As long as somebody changes the host a run waits; it says for whom, and does not wait
 // for ever.
-func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
+func TestRunWaitsForChangesOfHostSettings(t *testing.T) {
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	what := fmt.Sprintf("host/%d", os.Getpid())                   // other tests run on this host
-	if err := AwaitSettings(out, what, time.Minute); err != nil { // nobody does, or for a moment
+	what := fmt.Sprintf("host/%d", os.Getpid())                       // other tests run on this host
+	if err := AwaitHostSettings(out, what, time.Minute); err != nil { // nobody does, or for a moment
 		t.Fatal(err)
 	}
-	fd, err := sched.Claim(sched.Claimed{What: what, Role: supervisorLabel, Process: 812, Owner: "doctor"}.String())
+	fd, err := sched.Reserve(sched.Reservation{What: what, Role: supervisorRole, Process: 812, Owner: "doctor"}.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	close := sync.OnceFunc(func() { unix.Close(fd) })
 	defer close()
-	var by *ReservedError
-	if err := AwaitSettings(out, what, time.Millisecond); !errors.As(err, &by) || by.What != what || by.Owner != "doctor" || by.Supervisor != 812 {
-		t.Errorf("%v, %+v", err, by)
+	const still = "run: lockstep doctor, process 812, still changes the settings of this host after 1ms: start the run again when it has ended"
+	if err := AwaitHostSettings(out, what, time.Millisecond); err == nil || err.Error() != still {
+		t.Errorf("%v", err)
 	}
-	time.AfterFunc(3*polling/2, close)
-	if err := AwaitSettings(out, what, time.Minute); err != nil {
+	time.AfterFunc(3*pollInterval/2, close)
+	if err := AwaitHostSettings(out, what, time.Minute); err != nil {
 		t.Errorf("when it has ended: %v", err)
 	}
 	if text, _ := os.ReadFile(out.Name()); strings.Count(string(text), "lockstep doctor, process 812, changes the settings of this host: waiting for it, 1m0s at most\n") != 1 {
@@ -172,7 +171,7 @@ func TestARunWaitsForWhoChangesTheHost(t *testing.T) {
 	}
 }
 
-func TestControlSocketsOfRootAreBesideThoseOfServices(t *testing.T) {
+func TestControlSocketsOfRootAreInTheFolderOfServices(t *testing.T) {
 	dir, me := t.TempDir(), os.Getuid()
 	for uid, want := range map[int]string{me: dir, me + 1: fmt.Sprintf("%s-%d", dir, me+1)} {
 		if got := controlDirBesideServices(dir, uid); got != want {
@@ -184,7 +183,7 @@ func TestControlSocketsOfRootAreBesideThoseOfServices(t *testing.T) {
 	}
 }
 
-func TestTheFreeCPUIsOneThatNobodyHasOrTheBenchsOwn(t *testing.T) {
+func TestFreeCPUIsUnreservedOrTheBenchsOwn(t *testing.T) {
 	if got := FreeCPU(7); got != 7 {
 		t.Errorf("CPU %d for a bench with CPU 7", got)
 	}
@@ -198,13 +197,13 @@ func TestTheFreeCPUIsOneThatNobodyHasOrTheBenchsOwn(t *testing.T) {
 	}
 	for range 100 { // benches of other tests come and go
 		cpu := FreeCPU(-1)
-		if by, err := h.take(CPUPrefix + strconv.Itoa(cpu)); err != nil {
+		if by, err := h.reserve(CPUPrefix + strconv.Itoa(cpu)); err != nil {
 			t.Fatal(err)
 		} else if by != nil {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		cpus := sched.CPUs()
+		cpus := sched.LoopCPUs()
 		if next := FreeCPU(-1); next == cpu && !all(cpus) {
 			t.Errorf("CPU %d of %v is free, while it is held and another one is not", cpu, cpus)
 		}
@@ -213,16 +212,16 @@ func TestTheFreeCPUIsOneThatNobodyHasOrTheBenchsOwn(t *testing.T) {
 	t.Log("each CPU was held by others all the time")
 }
 
-func TestAHolderWithoutANameIsSaid(t *testing.T) {
+func TestHolderWithoutANameIsReported(t *testing.T) {
 	what := unheld(t)
-	fd, err := sched.Claim(what)
+	fd, err := sched.Reserve(what)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
 	var h Reservations
 	defer h.Close()
-	if by, err := h.take(what); err != nil || by == nil || by.Bench != "" || by.Supervisor != 0 {
+	if by, err := h.reserve(what); err != nil || by == nil || by.Bench != "" || by.Supervisor != 0 {
 		t.Errorf("%v, %v", by, err)
 	}
 }

@@ -14,37 +14,37 @@ import (
 	"lockstep/sched"
 )
 
-// timers are those of a CPU while loops wait for them: above the loops, and as they were
-// before when the last of these has ended. Each run that has a loop there says so by a claim,
-// which its target inherits. What they were stands in a file for the case that a run is
-// killed, from before they are raised; the next one on that CPU, lockstep attach or lockstep
-// stop puts them back.
+// timers are the kernel timers of a CPU. Their thread has a priority above the loops while loops
+// wait for them, and its former priority after the last of these loops has ended. Each run with a
+// loop there holds a reservation, which its target inherits. A note in a file holds the former
+// priority in case the run is killed; it is written before the change. The next run on that CPU,
+// lockstep attach or lockstep stop then restores the priority.
 //
-// A file is believed that is this user's or root's, and by root also that of a service. So
-// what a service that was killed has raised stays raised for a user's run on that CPU, until
-// a service or root is the last one there; it does no harm to a loop.
+// A note is trusted if its folder belongs to this user or root; root also trusts a service's. So
+// timers raised by a killed service stay raised for a user's run on that CPU, until a service or
+// root runs there last; this does not harm a loop.
 type timers struct {
 	sched.Timers
-	dirs  []string // of the files, beside the control sockets; the first is this user's
-	holds *Reservations
+	dirs         []string // folders of the notes, beside the control sockets; the first is this user's
+	reservations *Reservations
 }
 
-// heldTimers begins the claims: CPU-PROCESS follows.
-const heldTimers = "timers/"
+// timersPrefix is the prefix of the reservations; CPU-PROCESS follows.
+const timersPrefix = "timers/"
 
-// raised is what is in a file.
-type raised struct {
-	Boot string // of which this is true
+// raisedNote is the content of a note.
+type raisedNote struct {
+	Boot string // boot for which the note is valid
 	sched.Raised
 }
 
-// TimersOf are those of a CPU for who has holds.
+// TimersOf returns the timers of a CPU for the run with these reservations.
 func TimersOf(cpu int, h *Reservations) *timers {
-	return &timers{sched.Timers{Root: "/", CPU: cpu}, leftDirs(os.Getuid(), ControlDir()), h}
+	return &timers{sched.Timers{Root: "/", CPU: cpu}, noteDirs(os.Getuid(), ControlDir()), h}
 }
 
-// leftDirs are the folders of files that a user believes; own is his.
-func leftDirs(uid int, own string) []string {
+// noteDirs returns the folders of notes that a user trusts; own is the user's.
+func noteDirs(uid int, own string) []string {
 	list := []string{own, ServicesDir}
 	if uid != 0 {
 		list = append(list, ServicesDir+"-0")
@@ -52,126 +52,183 @@ func leftDirs(uid int, own string) []string {
 	return slices.Compact(list)
 }
 
-// raisedFile is where a run leaves it.
-func raisedFile(dir string, cpu int) string {
+// noteFile returns the path of a run's note.
+func noteFile(dir string, cpu int) string {
 	return filepath.Join(dir, fmt.Sprintf("ktimers-%d", cpu))
 }
 
-// BootID identifies this run of the kernel.
+// BootID returns the id of this boot of the kernel.
 func BootID() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(text))
 }
 
-// claim says that there is a loop which waits for these timers.
-func (t *timers) claim() error {
+// reserve reserves the use of these timers by a loop.
+func (t *timers) reserve() error {
 	if t.Thread() == 0 {
 		return nil
 	}
-	if _, err := t.holds.take(fmt.Sprintf("%s%d-%d", heldTimers, t.CPU, os.Getpid())); err != nil {
+	if _, err := t.reservations.reserve(fmt.Sprintf("%s%d-%d", timersPrefix, t.CPU, os.Getpid())); err != nil {
 		return fmt.Errorf("run: timers of CPU %d: %w", t.CPU, err)
 	}
 	return nil
 }
 
-// Raise puts them above a loop.
+// Raise raises the timers above a loop.
 func (t *timers) Raise(priority int) *sched.Missing {
-	defer t.alone()()
-	if !t.used() {
-		t.restore()
+	defer t.lock()()
+	if !t.inUse() {
+		t.restoreNoted()
 	}
-	_, m := t.Timers.Raise(priority, t.note)
+	_, m := t.Timers.Raise(priority, t.writeNote)
 	return m
 }
 
-// Lower is for the end of the loop: if it was the last one they are put back.
-func (t *timers) Lower() {
-	defer t.alone()()
-	t.holds.drop(heldTimers)
-	if !t.used() {
-		t.restore()
+// Release ends the use of the timers by this run, and restores them if it was the last one.
+func (t *timers) Release() {
+	defer t.lock()()
+	t.reservations.release(timersPrefix)
+	if !t.inUse() {
+		t.restoreNoted()
 	}
 }
 
-// alone keeps others from doing the same at the same time, until done is called. Who has
-// that for a second hangs, or was not meant to have it: nobody waits longer for him.
-func (t *timers) alone() (done func()) {
+// lock excludes other processes until done is called. After a second it gives up waiting: the
+// holder hangs or is not a run.
+func (t *timers) lock() (done func()) {
 	for range 100 {
-		if fd, err := sched.Claim(fmt.Sprintf("%s%d", heldTimers, t.CPU)); err == nil {
+		if fd, err := sched.Reserve(fmt.Sprintf("%s%d", timersPrefix, t.CPU)); err == nil {
 			return func() { unix.Close(fd) }
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+
 	return func() {}
 }
 
-// used tells whether another loop waits for these timers.
-func (t *timers) used() bool {
-	return slices.ContainsFunc(sched.Claims("/"), func(c sched.Claimed) bool {
-		return strings.HasPrefix(c.What, fmt.Sprintf("%s%d-", heldTimers, t.CPU)) && !t.holds.has(c.What)
+// inUse reports whether another loop waits for these timers.
+func (t *timers) inUse() bool {
+	return slices.ContainsFunc(sched.Reservations("/"), func(c sched.Reservation) bool {
+		return strings.HasPrefix(c.What, fmt.Sprintf("%s%d-", timersPrefix, t.CPU)) &&
+			!slices.Contains(t.reservations.Names(), c.What)
 	})
 }
 
-// note writes down what is about to be raised. What another loop had raised already was what
-// that one has noted.
-func (t *timers) note(r *sched.Raised) {
+// writeNote writes the note before the timers are raised. If another loop has raised them already,
+// the former priority is taken from its note.
+func (t *timers) writeNote(r *sched.Raised) {
 	for _, dir := range t.dirs {
-		if left := t.noted(dir); left != nil && r.Was.Policy == unix.SCHED_FIFO && left.Priority == int(r.Was.Priority) {
+		if left := t.readNote(dir); left != nil && r.Was.Policy == unix.SCHED_FIFO && left.Priority == int(r.Was.Priority) {
 			r.Was = left.Was
 		}
 	}
+
 	own, err := OwnDir(t.dirs[0])
 	if err != nil {
-		return // who is not killed does without
+		return // the run goes on; only if killed would it need the note
 	}
 	own.Close()
-	text, _ := json.Marshal(&raised{BootID(), *r}) // numbers and a text
-	// The folder may be a service's while this is root: nothing there is followed. It is
-	// nobody's secret: what root has raised a service may put back.
-	if f, err := os.OpenFile(raisedFile(t.dirs[0], t.CPU), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o644); err == nil {
+	text, _ := json.Marshal(&raisedNote{BootID(), *r}) // numbers and a text
+	// The folder may be a service's while this process is root, so no link is followed. The note is
+	// readable by all: a service may restore what root has raised.
+	if f, err := os.OpenFile(noteFile(t.dirs[0], t.CPU), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o644); err == nil {
 		_, _ = f.Write(text)
 		f.Close()
 	}
 }
 
-// noted is what stands in the file of a folder for this boot; nil: nothing.
-func (t *timers) noted(dir string) *raised {
-	if own, err := believed(dir); err != nil {
-		return nil // somebody else could have written it
-	} else {
-		own.Close()
+// readNote reads the note in a folder for this boot; nil: there is none.
+func (t *timers) readNote(dir string) *raisedNote {
+	if !isTrusted(dir) {
+		return nil // another user could have written it
 	}
-	text, err := ReadOwn(raisedFile(dir, t.CPU))
-	left := &raised{}
+	text, err := ReadOwn(noteFile(dir, t.CPU))
+	left := &raisedNote{}
 	if err != nil || json.Unmarshal(text, left) != nil || left.Was == nil || left.Boot != BootID() {
 		return nil
 	}
 	return left
 }
 
-// restore puts the timers back as it was noted. A file that another user's is stays: it is
-// of no more use, as they are not any more what was made of them.
-func (t *timers) restore() {
+// restoreNoted restores the timers from the notes and removes these. A note of another user stays;
+// it is obsolete, because the timers no longer match it.
+func (t *timers) restoreNoted() {
 	for _, dir := range t.dirs {
-		if left := t.noted(dir); left != nil {
-			t.Timers.Lower(&left.Raised)
+		if left := t.readNote(dir); left != nil {
+			t.Timers.Restore(&left.Raised)
 		}
-		if own, err := believed(dir); err == nil {
-			own.Close()
-			_ = os.Remove(raisedFile(dir, t.CPU))
+		if isTrusted(dir) {
+			_ = os.Remove(noteFile(dir, t.CPU))
 		}
 	}
 }
 
-// RaiseTimers puts the timers of a CPU above a priority for who measures there, as a run
-// does; lower puts them back.
+// RaiseTimers raises the timers of a CPU above a priority for a measurement, as a run does; lower
+// restores them.
 func RaiseTimers(cpu, priority int, who string) (lower func(), m *sched.Missing) {
 	t := TimersOf(cpu, &Reservations{Owner: who})
-	if t.claim() == nil {
+	if t.reserve() == nil {
 		m = t.Raise(priority)
 	}
 	return func() {
-		t.Lower()
-		t.holds.Close()
+		t.Release()
+		t.reservations.Close()
 	}, m
+}
+
+// Affinity keeps all threads of a run except the loop's off the CPU of the loop, and off the CPUs
+// of other runs' loops if a CPU remains.
+type Affinity struct {
+	cpu          int           // CPU of the loop
+	reservations *Reservations // reservations of the run
+	all          unix.CPUSet   // CPUs of this process at the start of the run
+	loops        []int         // CPUs of other runs' loops at the last Apply
+	next         time.Time     // time of the next check for other loops
+}
+
+// NewAffinity records the CPUs of this process.
+func NewAffinity(cpu int, h *Reservations) *Affinity {
+	a := &Affinity{cpu: cpu, reservations: h}
+	_ = unix.SchedGetaffinity(0, &a.all) // cannot fail for the thread itself
+	return a
+}
+
+// Apply moves the threads of this process, of the processes others, and of the target except its
+// loop's thread; loop 0: that thread is not known yet. Threads start and end while a process
+// starts, so Apply is called again when the loop ticks. Errors are ignored here; the target reports
+// those of its own threads.
+func (a *Affinity) Apply(target, loop int, others ...int) {
+	a.loops = a.reservations.OtherLoops()
+	set := remainingCPUs(a.all, a.cpu, a.loops)
+	if set.Count() == 0 {
+		return
+	}
+	for _, pid := range append([]int{os.Getpid()}, others...) {
+		_ = sched.Allow(pid, set, 0)
+	}
+	if loop != 0 {
+		_ = sched.Allow(target, set, loop)
+	}
+}
+
+// LoopsChanged reports, once per second, whether loops of other runs have started or ended.
+func (a *Affinity) LoopsChanged(now time.Time) bool {
+	if now.Before(a.next) {
+		return false
+	}
+	a.next = now.Add(time.Second)
+	return !slices.Equal(a.loops, a.reservations.OtherLoops())
+}
+
+// remainingCPUs returns all CPUs without cpu and without loops; if none remains, without cpu only.
+func remainingCPUs(all unix.CPUSet, cpu int, loops []int) unix.CPUSet {
+	all.Clear(cpu)
+	most := all
+	for _, cpu := range loops {
+		all.Clear(cpu)
+	}
+	if all.Count() == 0 {
+		return most
+	}
+	return all
 }

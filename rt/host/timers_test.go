@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +25,8 @@ func ktimers(t *testing.T) (timers sched.Timers, has func() int) {
 	for name, text := range map[string]string{
 		"sys/kernel/realtime":            "1\n",
 		fmt.Sprintf("proc/%d/comm", tid): fmt.Sprintf("ktimers/%d\n", timers.CPU),
-		fmt.Sprintf("proc/%d/stat", tid): fmt.Sprintf("%d (ktimers/%d) S 2 0 0 0 -1 69238848", tid, timers.CPU),
+		fmt.Sprintf("proc/%d/stat", tid): fmt.Sprintf("%d (ktimers/%d) S 2 0 0 0 -1 69238848", tid, timers.CPU) +
+			strings.Repeat(" 0", 43), // proc_pid_stat(5): 52 fields
 	} {
 		path := filepath.Join(timers.Root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -34,7 +36,10 @@ func ktimers(t *testing.T) (timers sched.Timers, has func() int) {
 			t.Fatal(err)
 		}
 	}
-	if m := timers.Probe(1); m != nil {
+	switch m := timers.Probe(1); {
+	case m != nil && sched.Capable(unix.CAP_SYS_NICE):
+		t.Fatal(m.What)
+	case m != nil:
 		t.Skip("it takes the right to real-time priorities (CAP_SYS_NICE): ", m.What)
 	}
 	return timers, func() int {
@@ -51,14 +56,14 @@ func ktimers(t *testing.T) (timers sched.Timers, has func() int) {
 func waiting(t *testing.T, on sched.Timers, dir string, number int) (run *timers, die func()) {
 	t.Helper()
 	run = &timers{on, []string{dir}, &Reservations{Owner: fmt.Sprintf("run%d", number)}}
-	if _, err := run.holds.take(fmt.Sprintf("%s%d-%d", heldTimers, on.CPU, number)); err != nil {
+	if _, err := run.reservations.reserve(fmt.Sprintf("%s%d-%d", timersPrefix, on.CPU, number)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(run.holds.Close)
-	return run, run.holds.Close
+	t.Cleanup(run.reservations.Close)
+	return run, run.reservations.Close
 }
 
-func TestOfTwoLoopsOnACPUTheLastLowersItsTimers(t *testing.T) {
+func TestLastOfTwoLoopsOnACPURestoresItsTimers(t *testing.T) {
 	on, has := ktimers(t)
 	dir := filepath.Join(t.TempDir(), "lockstep")
 	for _, c := range []struct{ first, second, both int }{{11, 11, 11}, {11, 12, 12}, {12, 11, 12}} {
@@ -70,19 +75,19 @@ func TestOfTwoLoopsOnACPUTheLastLowersItsTimers(t *testing.T) {
 		if m := two.Raise(c.second); m != nil || has() != c.both {
 			t.Errorf("%+v: both want %d, %v", c, has(), m)
 		}
-		if one.Lower(); has() != c.both {
+		if one.Release(); has() != c.both {
 			t.Errorf("%+v: with the end of the first it has %d", c, has())
 		}
-		if two.Lower(); has() != 0 {
+		if two.Release(); has() != 0 {
 			t.Errorf("%+v: with the end of both it has %d", c, has())
 		}
-		if _, err := os.Stat(raisedFile(dir, on.CPU)); err == nil {
+		if _, err := os.Stat(noteFile(dir, on.CPU)); err == nil {
 			t.Errorf("%+v: a note is left", c)
 		}
 	}
 }
 
-func TestTimersThatAKilledRunHasRaisedAreLoweredByTheNextOne(t *testing.T) {
+func TestNextRunRestoresTheTimersOfAKilledRun(t *testing.T) {
 	on, has := ktimers(t)
 	dir := filepath.Join(t.TempDir(), "lockstep")
 	killed, die := waiting(t, on, dir, 1)
@@ -96,36 +101,36 @@ func TestTimersThatAKilledRunHasRaisedAreLoweredByTheNextOne(t *testing.T) {
 	if has() != 10 {
 		t.Errorf("the next one has %d", has())
 	}
-	if next.Lower(); has() != 0 {
+	if next.Release(); has() != 0 {
 		t.Errorf("in the end %d", has())
 	}
 
 	// Killed when it had noted, and not raised yet: somebody else raises them then.
 	killed, die = waiting(t, on, dir, 1)
-	killed.note(&sched.Raised{Was: &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 3}, Priority: 11})
+	killed.writeNote(&sched.Raised{Was: &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 3}, Priority: 11})
 	die()
 	after, _ := waiting(t, on, dir, 2)
-	after.Lower()
-	if _, err := os.Stat(raisedFile(dir, on.CPU)); has() != 0 || err == nil {
+	after.Release()
+	if _, err := os.Stat(noteFile(dir, on.CPU)); has() != 0 || err == nil {
 		t.Errorf("it has %d, %v", has(), err)
 	}
 }
 
-func TestANoteIsThereBeforeTheTimersAreRaised(t *testing.T) {
+func TestNoteIsWrittenBeforeTheTimersAreRaised(t *testing.T) {
 	on, has := ktimers(t)
 	dir := filepath.Join(t.TempDir(), "lockstep")
 	run, _ := waiting(t, on, dir, 1)
 	_, m := on.Raise(11, func(r *sched.Raised) {
-		if run.note(r); has() != 0 || run.noted(dir) == nil || run.noted(dir).Priority != 11 {
-			t.Errorf("it has %d, noted is %+v", has(), run.noted(dir))
+		if run.writeNote(r); has() != 0 || run.readNote(dir) == nil || run.readNote(dir).Priority != 11 {
+			t.Errorf("it has %d, noted is %+v", has(), run.readNote(dir))
 		}
 	})
-	if run.Lower(); m != nil || has() != 0 {
+	if run.Release(); m != nil || has() != 0 {
 		t.Errorf("%v, in the end %d", m, has())
 	}
 }
 
-func TestANoteOfAnotherBootOrOfAnybodyIsNotBelieved(t *testing.T) {
+func TestNoteOfAnotherBootOrUserIsIgnored(t *testing.T) {
 	on, _ := ktimers(t)
 	dir := t.TempDir()
 	run := &timers{on, []string{dir}, &Reservations{}}
@@ -140,13 +145,13 @@ func TestANoteOfAnotherBootOrOfAnybodyIsNotBelieved(t *testing.T) {
 		{"no text", "{", 0o755, false},
 		{"in a folder that is everybody's", fmt.Sprintf(`{"Boot":%q,`, BootID()) + was, 0o777, false},
 	} {
-		if err := os.WriteFile(raisedFile(dir, on.CPU), []byte(c.text), 0o644); err != nil {
+		if err := os.WriteFile(noteFile(dir, on.CPU), []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chmod(dir, c.mode); err != nil {
 			t.Fatal(err)
 		}
-		if got := run.noted(dir) != nil; got != c.believed {
+		if got := run.readNote(dir) != nil; got != c.believed {
 			t.Errorf("%s: believed: %t", c.name, got)
 		}
 	}
@@ -156,7 +161,7 @@ func TestANoteOfAnotherBootOrOfAnybodyIsNotBelieved(t *testing.T) {
 }
 
 // A service may put back what root's run has raised, and root what a service's.
-func TestWhoseNotesOfTimersAreLookedAt(t *testing.T) {
+func TestOnlyOwnNotesOfTimersAreRead(t *testing.T) {
 	for _, c := range []struct {
 		uid  int
 		own  string
@@ -167,7 +172,7 @@ func TestWhoseNotesOfTimersAreLookedAt(t *testing.T) {
 		{998, "/run/lockstep", []string{"/run/lockstep", "/run/lockstep-0"}},
 		{1000, "/run/user/1000/lockstep", []string{"/run/user/1000/lockstep", "/run/lockstep", "/run/lockstep-0"}},
 	} {
-		if got := leftDirs(c.uid, c.own); !slices.Equal(got, c.want) {
+		if got := noteDirs(c.uid, c.own); !slices.Equal(got, c.want) {
 			t.Errorf("user %d: %q, want %q", c.uid, got, c.want)
 		}
 	}

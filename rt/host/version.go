@@ -11,33 +11,33 @@ import (
 	"strings"
 )
 
-// release is the version of a package and its commit, which deploy/package has the
-// linker set; "" in any other build, of which Go itself may know the commit.
+// release is the version of a package and its commit, set by the linker in deploy/package; "" in
+// any other build, for which Go may know the commit.
 var release string
 
-// Version is that of this program, its commit where it is known, and its compiler's.
+// Version returns the version of this program, its commit if known, and its compiler.
 func Version() string {
 	version, compiler := release, ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version, compiler = cmp.Or(version, info.Main.Version), info.GoVersion
 	}
-	return strings.Join(strings.Fields(cmp.Or(version, "(devel)")+" "+noted("vcs.revision")+" "+compiler), " ")
+	return strings.Join(strings.Fields(cmp.Or(version, "(devel)")+" "+buildSetting("vcs.revision")+" "+compiler), " ")
 }
 
-// Arch is the architecture that this program was built for, with its level: "amd64 v1".
+// Arch returns the architecture that this program was built for, with its level: "amd64 v1".
 func Arch() string {
-	return strings.TrimSpace(runtime.GOARCH + " " + cmp.Or(noted("GOAMD64"), noted("GOARM64")))
+	return strings.TrimSpace(runtime.GOARCH + " " + cmp.Or(buildSetting("GOAMD64"), buildSetting("GOARM64")))
 }
 
-// Changed tells whether the sources of this program were not those of its commit; known
-// is false where Go noted no commit.
+// Changed reports whether the sources of this program differ from its commit; known is false if Go
+// recorded no commit.
 func Changed() (changed, known bool) {
-	text := noted("vcs.modified")
+	text := buildSetting("vcs.modified")
 	return text == "true", text != ""
 }
 
-// noted is what Go has noted of how this program was built, "" nothing.
-func noted(key string) (value string) {
+// buildSetting returns a build setting of this program; "" if Go recorded none.
+func buildSetting(key string) (value string) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == key {
@@ -45,10 +45,11 @@ func noted(key string) (value string) {
 			}
 		}
 	}
+
 	return value
 }
 
-// Executable is the SHA-256 of this program's file, hexadecimal.
+// Executable returns the SHA-256 of this program's file, hexadecimal.
 func Executable() (string, error) {
 	f, err := os.Open("/proc/self/exe")
 	if err != nil {

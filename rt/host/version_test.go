@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestAProgramKnowsItsFileAndItsArchitecture(t *testing.T) {
+func TestProgramKnowsItsFileAndItsArchitecture(t *testing.T) {
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -1,24 +1,24 @@
-// Package recorder owns the record of a run while it is written. A Recorder reads the ring of
-// the status block, feeds the judge of a scenario, and writes ticks, frames and events.
+// Package recorder owns the record of a run while it is written. A Recorder reads the ring of the
+// status block, passes entries to the judge of a scenario, and writes ticks, frames and events.
 //
-// The package does not know the form of the file (io/record), judge (scenario.Judge) or decide
-// when a run ends. It delays nobody: what a slow or full disk costs is missing in the record, and
-// counted.
+// The package does not know the file format (io/record), judge (scenario.Judge) or decide when a
+// run ends. It delays no other part: what a slow or full disk cannot take is missing in the record,
+// and counted.
 //
-// The player of a log is here because it is the recorder's other half: a record or a log that
-// drives a bus, with the frames of io/record.
+// The player of a log is here because it is the counterpart of the recorder: it sends the received
+// frames of a record or a log on a bus, with the frames of io/record.
 //
-// Reading order: recorder.go (Recorder), header.go (what a record needs to run again),
-// eventlog.go (EventLog, the names of live changes and faults), monitor.go (frames beside those
-// of the bench), player.go (Player, a log in the place of a bus).
+// Reading order: recorder.go (Recorder), header.go (what a record needs to run again), eventlog.go
+// (EventLog, the names of live changes and faults), monitor.go (frames of other nodes), player.go
+// (Player, a log in place of a bus).
 //
-// # Frames beside those of the bench
+// # Monitored frames
 //
-// Where a run is recorded, each bus that is an interface of this host has one more socket. It
-// receives what the filters of the target's socket keep away. All of it is in the record, marked,
-// from grid point 0 until the target has ended.
+// While a run is recorded, each bus that is an interface of this host has one more socket. It
+// receives the frames that the filters of the target's socket reject. They are in the record,
+// marked, from grid point 0 until the target has ended.
 //
-// Of the frames that come back from this host, the monitor leaves out those that the target says
-// it sent. The same identifier from another node or another program is kept. What the monitor
-// cannot take in time is counted, in the record and in the report.
+// The monitor leaves out frames from this host that the target has reported as sent. It keeps the
+// same identifier from another node or another program. Frames that the monitor cannot take in time
+// are counted, in the record and in the report.
 package recorder

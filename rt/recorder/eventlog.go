@@ -10,76 +10,64 @@ import (
 	"lockstep/rt/scenario"
 )
 
-// EventLog knows what a record calls the batches and slots that the ring tells of by
-// their numbers. It is asked in the order of the ring, and so calls a slot what it was
-// called then, whatever has become of it since.
+// EventLog names the batches and slots that the ring reports by number. Its methods are called in
+// the order of the ring, so a slot gets the name that it had at that tick.
 type EventLog struct {
 	commands *scenario.Commands
-	before   scenario.FaultSlots // the slots before the last command
+	before   scenario.FaultSlots // slots before the last command
 
-	mu    sync.Mutex
-	lines map[uint64]string // by batch, those that have not been asked for
+	lines sync.Map // command line by batch, until it is taken
 }
 
-// NewEventLog begins with the faults of the scenario.
+// NewEventLog returns a log that knows the faults of the scenario.
 func NewEventLog(h *bench.Handover) *EventLog {
-	return &EventLog{commands: scenario.NewCommands(h.Clone()), lines: map[uint64]string{}}
+	return &EventLog{commands: scenario.NewCommands(h.Clone())}
 }
 
-// Note keeps the line of a batch, before the loop can have it; without a record nobody
-// asks for it.
-func (c *EventLog) Note(batch uint64, line string) {
-	if c == nil {
-		return
+// KeepLine keeps the line of a batch. Call it before the batch is posted; a nil log keeps nothing.
+func (c *EventLog) KeepLine(batch uint64, line string) {
+	if c != nil {
+		c.lines.Store(batch, line)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lines[batch] = line
 }
 
-// Forget takes back what was noted of a batch that the loop will not have.
-func (c *EventLog) Forget(batch uint64) {
-	if c == nil {
-		return
+// DropLine drops the line of a batch that was not posted.
+func (c *EventLog) DropLine(batch uint64) {
+	if c != nil {
+		c.lines.Delete(batch)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.lines, batch)
 }
 
-// command is the line of a batch that has taken effect, to be asked for once.
-func (c *EventLog) command(batch uint64) string {
-	c.mu.Lock()
-	line := c.lines[batch]
-	c.mu.Unlock()
-	c.Forget(batch)
-	c.before = c.commands.Slots
-	_, _ = c.commands.Translate(line) // it was understood once
+// takeLine returns the line of a batch that has taken effect, and drops it.
+func (c *EventLog) takeLine(batch uint64) string {
+	kept, _ := c.lines.LoadAndDelete(batch)
+	line, _ := kept.(string)
+	_, _ = c.Translate(line) // the line was translated without an error before
 	return line
 }
 
-// Fault is the fault of a slot that has come to a state: "NAME: SPEC".
-func (c *EventLog) Fault(slot int, to fault.State) string {
+// FaultText returns the name and text of the fault whose slot has changed to a state: "NAME: SPEC".
+func (c *EventLog) FaultText(slot int, to fault.State) string {
 	slots := &c.commands.Slots
-	if to == fault.Free { // the command that did that has emptied it
+	if to == fault.Free { // the command has emptied the slot already
 		slots = &c.before
 	}
 	return slots[slot].String()
 }
 
-// tell writes what has become of a fault, or that a command has taken effect.
-func (c *Recorder) tell(e *rt.Entry) {
+// writeEvent writes a change of a fault's state, or that a command has taken effect.
+func (c *Recorder) writeEvent(e *rt.Entry) {
 	w := record.Event{Tick: e.Tick}
 	if e.Kind == rt.KindCommand {
-		w.Kind, w.Text = record.Parameter, c.names.command(e.Batch)
+		w.Kind, w.Text = record.Parameter, c.eventLog.takeLine(e.Batch)
 	} else {
-		w.Kind, w.Count, w.Text = record.Fault, e.Count, e.State.String()+": "+c.names.Fault(e.Slot, e.State)
+		w.Kind, w.Count, w.Text = record.Fault, e.Count, e.State.String()+": "+c.eventLog.FaultText(e.Slot, e.State)
 	}
-	c.put(c.w.Event(&w))
+
+	c.noteFirstError(c.w.Event(&w))
 }
 
-// Translate is the commands of a line that has taken effect, at its place among the
-// others.
+// Translate returns the commands of a line that has taken effect; call it in the order of effect.
 func (c *EventLog) Translate(line string) ([]fault.Command, error) {
 	c.before = c.commands.Slots
 	return c.commands.Translate(line)

@@ -30,7 +30,7 @@ func openRecorded(t testing.TB) *bench.Handover {
 
 // The lines are noted when they are posted, the record asks when the loop has taken
 // them: a slot that has been given to another one since is called what it was.
-func TestARecordCallsASlotWhatItWasCalledThen(t *testing.T) {
+func TestRecordKeepsTheNamesOfSlots(t *testing.T) {
 	h := openRecorded(t)
 	h.Named = []bench.NamedFault{{Name: "first", Spec: "frame=Speeds drop"}}
 	c, commands := NewEventLog(h), scenario.NewCommands(h)
@@ -38,7 +38,7 @@ func TestARecordCallsASlotWhatItWasCalledThen(t *testing.T) {
 		if _, err := commands.Translate(line); err != nil {
 			t.Fatal(err)
 		}
-		c.Note(uint64(i+1), line)
+		c.KeepLine(uint64(i+1), line)
 	}
 	check := func(got, want string) {
 		t.Helper()
@@ -46,27 +46,27 @@ func TestARecordCallsASlotWhatItWasCalledThen(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	check(c.Fault(0, fault.Armed), "first: frame=Speeds drop")
-	check(c.command(1), "fault name=a frame=Status drop")
-	check(c.Fault(1, fault.Armed), "a: frame=Status drop")
-	check(c.Fault(1, fault.Active), "a: frame=Status drop")
-	check(c.command(2), "clear a")
-	check(c.Fault(1, fault.Free), "a: frame=Status drop")
-	check(c.command(3), "fault name=b frame=Torque drop")
-	check(c.Fault(1, fault.Active), "b: frame=Torque drop")
-	check(c.command(4), "fault name=b bus=drive bus_off")
-	check(c.Fault(1, fault.Free), "b: frame=Torque drop")
-	check(c.Fault(1, fault.Armed), "b: bus=drive bus_off")
-	if len(c.lines) != 0 {
-		t.Errorf("%d lines are kept", len(c.lines))
+	check(c.FaultText(0, fault.Armed), "first: frame=Speeds drop")
+	check(c.takeLine(1), "fault name=a frame=Status drop")
+	check(c.FaultText(1, fault.Armed), "a: frame=Status drop")
+	check(c.FaultText(1, fault.Active), "a: frame=Status drop")
+	check(c.takeLine(2), "clear a")
+	check(c.FaultText(1, fault.Free), "a: frame=Status drop")
+	check(c.takeLine(3), "fault name=b frame=Torque drop")
+	check(c.FaultText(1, fault.Active), "b: frame=Torque drop")
+	check(c.takeLine(4), "fault name=b bus=drive bus_off")
+	check(c.FaultText(1, fault.Free), "b: frame=Torque drop")
+	check(c.FaultText(1, fault.Armed), "b: bus=drive bus_off")
+	for batch, line := range c.lines.Range {
+		t.Errorf("the line of batch %v is kept: %v", batch, line)
 	}
 	var none *EventLog // a run without a record
-	none.Note(1, "x")
-	none.Forget(1)
+	none.KeepLine(1, "x")
+	none.DropLine(1)
 }
 
 // An engineer goes on editing while a bench runs.
-func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
+func TestRunKeepsTheFilesItStartedWith(t *testing.T) {
 	dir := benchtest.FaultFolder(t)
 	b, err := bench.Load(filepath.Join(dir, "b.yaml"))
 	if err != nil {
@@ -94,7 +94,7 @@ func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
 			t.Errorf("%s: %s: %+v (%v)", who, line, list, err)
 		}
 	}
-	c := &Recorder{View: report.View{Handover: h, Page: new(rt.Page)}}
+	c := &Recorder{View: report.View{Handover: h, Status: new(rt.StatusBlock)}}
 	header, err := c.header(0, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -107,9 +107,9 @@ func TestARunGoesOnWithTheFilesThatItBeganWith(t *testing.T) {
 }
 
 // A judge reads the ring, too, but asks for no lines.
-func TestLinesAreKeptForWhoRecordsAlone(t *testing.T) {
-	v := report.View{Handover: openRecorded(t), Page: new(rt.Page)}
-	if (*Recorder)(nil).Lines() != nil {
+func TestLinesAreKeptOnlyForARecord(t *testing.T) {
+	v := report.View{Handover: openRecorded(t), Status: new(rt.StatusBlock)}
+	if (&Recorder{}).EventLog() != nil {
 		t.Error("lines are kept for a run without a recorder")
 	}
 	for path, keeps := range map[string]bool{"": false, filepath.Join(t.TempDir(), "drive.rec"): true} {
@@ -117,7 +117,7 @@ func TestLinesAreKeptForWhoRecordsAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.Lines() != nil; got != keeps {
+		if got := c.EventLog() != nil; got != keeps {
 			t.Errorf("record %q: lines are kept: %t", path, got)
 		}
 		c.Release()

@@ -1,8 +1,8 @@
 package recorder
 
 import (
+	"fmt"
 	"runtime"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -11,15 +11,15 @@ import (
 	"lockstep/rt/host"
 )
 
-// header is what the record needs to run again without any other file.
+// header returns the header of the record, with all files that a replay needs.
 func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 	b, t := c.Handover.Bench, c.Handover.Tables
 	h := &record.Header{
-		Version: host.Version(), Host: hostName(), GOARCH: runtime.GOARCH, BestEffort: c.best,
+		Version: host.Version(), Host: hostName(), GOARCH: runtime.GOARCH, BestEffort: c.bestEffort,
 		Period: t.PeriodNs, Start: start + offset, Mono: start,
 		Phases: []string{"the tick before", "wake-up", "receive", "step", "send"},
 		Hashes: map[string]string{"tables": bench.DigestOfData(t)},
-		Notes:  map[string]string{"kernel": c.Handover.Kernel()},
+		Notes:  map[string]string{"kernel": c.Handover.KernelInUse()},
 	}
 	for _, p := range t.Inputs {
 		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit})
@@ -28,7 +28,7 @@ func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit})
 	}
 	h.Files = append(h.Files, record.File{Role: "bench", Name: b.File, Text: b.FileText()})
-	if s := c.trial; s != nil {
+	if s := c.scenario; s != nil {
 		h.Files = append(h.Files, record.File{Role: "scenario", Name: s.File, Text: s.Source})
 	}
 	for i, bus := range b.Buses {
@@ -41,6 +41,7 @@ func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 		}
 		h.Buses = append(h.Buses, rb)
 	}
+
 	files, err := b.Sources()
 	if err != nil {
 		return nil, err
@@ -49,12 +50,12 @@ func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 	return h, nil
 }
 
-// hostName is the name of this host and its kernel.
+// hostName returns the name of this host and its kernel.
 func hostName() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return ""
 	}
-	text := func(b []byte) string { return strings.TrimRight(string(b), "\x00") }
-	return text(u.Nodename[:]) + ", " + text(u.Sysname[:]) + " " + text(u.Release[:]) + " " + text(u.Version[:]) + ", " + text(u.Machine[:])
+	text := func(b [65]byte) string { return unix.ByteSliceToString(b[:]) }
+	return fmt.Sprintf("%s, %s %s %s, %s", text(u.Nodename), text(u.Sysname), text(u.Release), text(u.Version), text(u.Machine))
 }

@@ -19,7 +19,7 @@ import (
 // listening is a recorder of a run that listens to a bus, and a node on that bus.
 func listening(t *testing.T, run *runtest.Run) (c *Recorder, bus *monitoredBus, node *can.Bus) {
 	t.Helper()
-	c, err := New(report.View{Handover: run.Handover, Page: run.Page}, Options{Path: filepath.Join(t.TempDir(), "record")})
+	c, err := New(report.View{Handover: run.Handover, Status: run.Status}, Options{Path: filepath.Join(t.TempDir(), "record")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +34,8 @@ func listening(t *testing.T, run *runtest.Run) (c *Recorder, bus *monitoredBus, 
 		}
 	}
 	bus = &monitoredBus{bus: &run.Handover.Bench.Buses[0], on: ends[0]}
-	c.others = &monitor{page: run.Page, wire: []*monitoredBus{bus}, stop: make(chan struct{})}
-	t.Cleanup(func() { c.others.close(); ends[1].Close() })
+	c.monitor.status, c.monitor.buses = run.Status, []*monitoredBus{bus}
+	t.Cleanup(func() { c.monitor.close(); ends[1].Close() })
 	return c, bus, ends[1]
 }
 
@@ -47,7 +47,7 @@ func heardIn(t *testing.T, path string) (list []record.Frame, unheard uint64) {
 		switch {
 		case e.Kind == record.FrameEntry && e.Frame.Other:
 			list = append(list, e.Frame)
-		case e.Kind == record.EventEntry && e.Event.Kind == record.Unheard:
+		case e.Kind == record.EventEntry && e.Event.Kind == record.MonitorLost:
 			unheard += e.Event.Count
 		}
 	}
@@ -55,13 +55,13 @@ func heardIn(t *testing.T, path string) (list []record.Frame, unheard uint64) {
 }
 
 // What the bench does not read may be lost; it is counted.
-func TestFramesHeardBesideTheLoopAreInTheRecordOrCounted(t *testing.T) {
+func TestMonitoredFramesAreRecordedOrCounted(t *testing.T) {
 	run := runtest.Guarded(t, benchtest.GuardedText(t))
 	say := run.Commands(t)
 	c, w, node := listening(t, run)
 	node.Send(&can.Frame{ID: 0x7FE}) // before the run
-	c.others.take(0)
-	run.Page.StartNs.Store(uint64(sched.Now()))
+	c.monitor.takeUntil(0)
+	run.Status.StartNs.Store(uint64(sched.Now()))
 	if !c.begin() {
 		t.Fatal(c.err)
 	}
@@ -69,9 +69,9 @@ func TestFramesHeardBesideTheLoopAreInTheRecordOrCounted(t *testing.T) {
 	flood := func(n int) {
 		for i := range n {
 			if node.Send(&can.Frame{ID: 0x7FF, Len: 8}); i%64 == 63 || i == n-1 {
-				c.others.mu.Lock()
-				c.others.read()
-				c.others.mu.Unlock()
+				c.monitor.mu.Lock()
+				c.monitor.readFrames()
+				c.monitor.mu.Unlock()
 			}
 		}
 	}
@@ -84,14 +84,14 @@ func TestFramesHeardBesideTheLoopAreInTheRecordOrCounted(t *testing.T) {
 			}
 		}
 		if k == ticks/2 {
-			flood(maxOthers + extra)
+			flood(maxMonitored + extra)
 		}
 		run.Loop.Tick(1)
-		c.drain()
+		c.drainRing()
 	}
-	c.wakeUp(&rt.Entry{})
-	c.beside(math.MaxInt64)
-	c.unheard()
+	c.writeWakeUp(&rt.Entry{})
+	c.writeMonitored(math.MaxInt64)
+	c.writeMonitorLosses()
 	if err := c.w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -102,27 +102,27 @@ func TestFramesHeardBesideTheLoopAreInTheRecordOrCounted(t *testing.T) {
 			known++
 		}
 	}
-	got := c.others.report()[0]
-	if w.heard != uint64(len(list)) || unheard < extra || got.Lost != unheard || got.Heard != w.heard ||
-		w.heard+unheard != maxOthers+extra+uint64(known) || known < 10 || c.Incomplete() != "" {
+	got := c.monitor.report()[0]
+	if w.recorded != uint64(len(list)) || unheard < extra || got.Lost != unheard || got.Heard != w.recorded ||
+		w.recorded+unheard != maxMonitored+extra+uint64(known) || known < 10 || c.Incomplete() != "" {
 		t.Errorf("%d frames in the record, %d of them with identifiers of the bench, %d missing, %+v; want %d of a flood in all, at least %d missing; %s",
-			len(list), known, unheard, got, maxOthers+extra, extra, c.Incomplete())
+			len(list), known, unheard, got, maxMonitored+extra, extra, c.Incomplete())
 	}
 }
 
 // The kernel says of a frame that a socket of this host has sent it, not which.
-func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
+func TestMonitorTellsFramesOfTheTargetFromOthers(t *testing.T) {
 	run := runtest.Guarded(t, benchtest.GuardedText(t))
 	c, w, _ := listening(t, run)
-	run.Page.StartNs.Store(uint64(sched.Now()))
+	run.Status.StartNs.Store(uint64(sched.Now()))
 	if !c.begin() {
 		t.Fatal(c.err)
 	}
 	a := can.Frame{ID: 0x100, Len: 2, Data: [64]byte{1}}
 	fd := can.Frame{ID: 0x101, Len: 12}
-	c.others.sends(0, &a)
-	c.others.sends(0, &fd)
-	c.others.sends(7, &a) // a bus nobody listens on
+	c.monitor.noteSent(0, &a)
+	c.monitor.noteSent(0, &fd)
+	c.monitor.noteSent(7, &a) // a bus nobody listens on
 	other := a
 	other.Data[0] = 2
 	echo := fd
@@ -138,13 +138,13 @@ func TestOnlyWhatTheTargetHasSentIsItsOwn(t *testing.T) {
 		{a, true},     // the same again, by another program
 		{echo, true},  // its own, as the kernel gives it back
 	} {
-		c.others.queue = append(c.others.queue, monitoredFrame{can.Heard{Frame: row.frame, Local: row.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, now + int64(i)})
+		c.monitor.queue = append(c.monitor.queue, monitoredFrame{can.MonitoredFrame{Frame: row.frame, Local: row.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, now + int64(i)})
 	}
-	c.beside(now + 2)
-	if n := w.heard; n != 2 {
+	c.writeMonitored(now + 2)
+	if n := w.recorded; n != 2 {
 		t.Errorf("%d frames up to the third, want 2", n)
 	}
-	c.beside(math.MaxInt64)
+	c.writeMonitored(math.MaxInt64)
 	if err := c.w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"lockstep/sched"
 )
 
-// logChannel is the file and the channel, "" for all, of such an interface. A file whose
-// own name has an "@" is found first.
+// logChannel splits an interface name into the file and the channel, "" for all channels. A file
+// whose own name has an "@" takes precedence.
 func logChannel(iface string) (path, channel string) {
 	path = strings.TrimPrefix(iface, bench.LogPrefix)
 	if i := strings.LastIndexByte(path, '@'); i > 0 {
@@ -25,30 +25,31 @@ func logChannel(iface string) (path, channel string) {
 			return path[:i], path[i+1:]
 		}
 	}
+
 	return path, ""
 }
 
-// Player puts the frames of a log on a bus between two processes, each when it was
-// due in the log: its first one at the first grid point. Only what the bench receives
-// is played; what the target sends is read and thrown away.
+// Player sends the frames of a log on a bus between two processes, each at its time in the log; the
+// first frame is due at the first grid point. It plays only frames that the bench receives, and
+// discards what the target sends.
 type Player struct {
 	name    string
 	Log     *record.Source
 	Bus     *can.Bus
 	filters []can.Filter
 
-	stop chan struct{} // closed when the run is over
-	done chan struct{} // closed when nothing is played any more; what follows is valid then
+	stop chan struct{} // closed when the run has ended
+	done chan struct{} // closed when playing has ended; the fields below are valid then
 
-	ahead   *record.Logged // the frame to be played next; nil: it is not known yet
-	played  uint64         // frames
-	ended   bool           // the log was played to its end
-	dropped uint64         // frames that found no room
-	late    int64          // the most that one came late, ns: the player has no real-time rights
-	trouble error          // what ended it early
+	ahead   *record.LogFrame // next frame to be played; nil: not read yet
+	played  uint64           // frames played
+	ended   bool             // the log was played to its end
+	dropped uint64           // frames that found no room
+	late    int64            // largest delay of a frame, ns: the player has no real-time rights
+	err     error            // error that ended the log early
 }
 
-// OpenPlayer opens the log of an interface; the target gets the other end of the bus.
+// OpenPlayer opens the log of an interface. The returned file is the target's end of the bus.
 func OpenPlayer(iface string, filters []can.Filter) (*Player, *os.File, error) {
 	path, channel := logChannel(iface)
 	from, err := record.OpenSource(path, channel)
@@ -60,74 +61,80 @@ func OpenPlayer(iface string, filters []can.Filter) (*Player, *os.File, error) {
 		from.Close()
 		return nil, nil, err
 	}
+
 	bus, err := can.Inherit(unit)
 	if err != nil {
 		from.Close()
 		target.Close()
 		return nil, nil, err
 	}
-	return &Player{name: strings.TrimPrefix(iface, bench.LogPrefix), Log: from, Bus: bus, filters: filters, stop: make(chan struct{}), done: make(chan struct{})}, target, nil
+
+	return &Player{name: strings.TrimPrefix(iface, bench.LogPrefix), Log: from, Bus: bus, filters: filters,
+		stop: make(chan struct{}), done: make(chan struct{})}, target, nil
 }
 
 // Play plays until the log or the run has ended.
-func (p *Player) Play(page *rt.Page) {
+func (p *Player) Play(page *rt.StatusBlock) {
 	defer close(p.done)
 	for page.StartNs.Load() == 0 {
-		if !p.idle(sched.Now() + int64(5*time.Millisecond)) {
+		if !p.discardUntil(sched.Now() + int64(5*time.Millisecond)) {
 			return
 		}
 	}
+
 	start := int64(page.StartNs.Load())
-	for p.next() {
-		if !p.idle(start + p.ahead.Time) {
+	for p.fetchNext() {
+		if !p.discardUntil(start + p.ahead.Time) {
 			return
 		}
 		p.late = max(p.late, sched.Now()-start-p.ahead.Time)
-		p.put()
+		p.sendNext()
 	}
-	for p.idle(sched.Now() + int64(time.Second)) {
+
+	for p.discardUntil(sched.Now() + int64(time.Second)) {
 	}
 }
 
-// PlayUntil plays what is due until an instant, ns from the first grid point on, without a
-// clock.
+// PlayUntil plays the frames due until an instant, ns after the first grid point, in virtual time.
 func (p *Player) PlayUntil(now int64) {
 	var waste [32]can.Frame
 	for p.Bus.Recv(waste[:]) > 0 {
 	}
-	for p.next() && p.ahead.Time <= now {
-		p.put()
+	for p.fetchNext() && p.ahead.Time <= now {
+		p.sendNext()
 	}
 }
 
-// next looks for the next frame that the bench receives; false: there is none.
-func (p *Player) next() bool {
-	for p.ahead == nil && !p.ended && p.trouble == nil {
+// fetchNext reads up to the next frame that the bench receives; false: there is none.
+func (p *Player) fetchNext() bool {
+	for p.ahead == nil && !p.ended && p.err == nil {
 		f, err := p.Log.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			p.ended = true
 		case err != nil:
-			p.trouble = err
-		case p.wanted(&f.Frame):
+			p.err = err
+		case p.isReceived(&f.Frame):
 			p.ahead = &f
 		}
 	}
+
 	return p.ahead != nil
 }
 
-// put sends that frame.
-func (p *Player) put() {
+// sendNext sends that frame.
+func (p *Player) sendNext() {
 	if p.Bus.Send(&p.ahead.Frame) {
 		p.played++
 	} else {
 		p.dropped++
 	}
+
 	p.ahead = nil
 }
 
-// idle reads what the target sends until an instant; false: the run is over.
-func (p *Player) idle(until int64) bool {
+// discardUntil discards the frames of the target until an instant; false: the run has ended.
+func (p *Player) discardUntil(until int64) bool {
 	var waste [32]can.Frame
 	for {
 		p.Bus.Recv(waste[:])
@@ -143,27 +150,29 @@ func (p *Player) idle(until int64) bool {
 	}
 }
 
-// wanted says that the bench receives such a frame, as the kernel's filters would.
-func (p *Player) wanted(f *can.Frame) bool {
+// isReceived reports whether the bench receives such a frame, by the filters of its socket.
+func (p *Player) isReceived(f *can.Frame) bool {
 	return slices.ContainsFunc(p.filters, func(w can.Filter) bool { return f.ID&w.Mask == w.ID&w.Mask })
 }
 
-// Report is what the report has to say of the log.
+// Report describes what became of the log.
 func (p *Player) Report() string {
 	text := p.name + " was played to its end"
 	switch {
-	case p.trouble != nil:
-		text = fmt.Sprintf("%s ended early: %v", p.name, p.trouble)
+	case p.err != nil:
+		text = fmt.Sprintf("%s ended early: %v", p.name, p.err)
 	case !p.ended:
 		text = p.name + " had not come to its end"
 	case p.Log.Torn() != "":
 		text = fmt.Sprintf("%s was played as far as it goes: %s", p.name, p.Log.Torn())
 	}
+
 	if p.played == 0 && p.dropped == 0 {
 		text += "; it held no frame that the bench receives"
 	} else {
 		text += fmt.Sprintf("; its frames came at most %.3f ms late", float64(p.late)/1e6)
 	}
+
 	if n := p.Log.Disorder; n > 0 {
 		text += fmt.Sprintf("; %d frames were out of order", n)
 	}
@@ -176,7 +185,7 @@ func (p *Player) Report() string {
 	return text
 }
 
-// Finish ends it.
+// Finish stops the player and closes its bus.
 func (p *Player) Finish() {
 	close(p.stop)
 	<-p.done

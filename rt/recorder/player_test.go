@@ -13,9 +13,9 @@ import (
 )
 
 // What was cut off a record was not played.
-func TestATornRecordIsNotPlayedToItsEnd(t *testing.T) {
+func TestTruncatedRecordIsNotPlayed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.rec")
-	w, err := record.Create(path, record.Header{Period: 5e6}, record.Options{})
+	w, err := record.Create(path, record.Header{Period: 5e6})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,186 +18,153 @@ import (
 	"lockstep/sched"
 )
 
-// ErrIncomplete says that a record lacks something of its run.
+// ErrIncomplete means that a record lacks a part of its run.
 var ErrIncomplete = errors.New("is incomplete")
 
-// Recorder writes the record of a run from the page's ring, in a goroutine of its own:
-// a disk that is slow or full holds up nobody.
+// Recorder writes the record of a run from the ring of the status block. It runs in its own
+// goroutine, so a slow or full disk delays no other part.
 type Recorder struct {
 	report.View
-	path   string   // "" there is no record, only a judge
-	own    *os.File // open so that no other run writes that file
-	trial  *scenario.Scenario
-	best   bool                  // the run is at best effort
-	events func() []record.Event // what else has happened since the last call; nil: nothing can
-	others *monitor              // nil: there is nothing to hear beside the loop, or no record
-	names  *EventLog
-	judge  *scenario.Judge // of the scenario; nil: there is none
-	w      *record.Writer  // nil: the target has not begun, or there is no record
-	err    error           // the first trouble with the disk
-	times  int             // how often there was trouble
+	path       string                // "": no record, only a judge
+	file       *os.File              // held open so that no other run writes the file
+	scenario   *scenario.Scenario    // nil: none
+	bestEffort bool                  // the run is at best effort
+	events     func() []record.Event // events of the run since the last call; nil: there are none
+	monitor    monitor               // idle if no bus is a host interface, or there is no record
+	eventLog   *EventLog             // nil: there is no record
+	judge      *scenario.Judge       // of the scenario; nil: there is none
+	w          *record.Writer        // nil: the target has not started, or there is no record
+	err        error                 // first disk error
+	times      int                   // number of disk errors
 
-	wake   []rt.Entry // what belongs to one wake-up, until its timing has come
-	used   int        // of wake
-	lost   uint64     // entries lost in the ring so far
-	late   uint64     // entries of the ledger written
-	tick   record.Tick
-	start  int64     // grid point 0, ns since 1970
-	offset int64     // CLOCK_REALTIME less the clock of the grid at the start, ns
-	synced time.Time // when the disk was last told to keep what it has
-	begun  bool      // the grid is placed
+	entries []rt.Entry // entries of one wake-up, until its timing entry comes
+	used    int        // entries in use
+	lost    uint64     // entries lost in the ring so far
+	late    uint64     // ledger entries written
+	tick    record.Tick
+	start   int64     // grid point 0, ns since 1970
+	offset  int64     // CLOCK_REALTIME minus the clock of the grid at the start, ns
+	synced  time.Time // time of the last sync to disk
+	begun   bool      // the grid has started
 
-	findings []report.Finding // of the judge, at the end
+	Findings []report.Finding // results of the scenario's expectations, valid after End
 
-	stop, done chan struct{}
+	stop func() // stops the goroutine of Record; nil: Record was not called
 }
 
-// FlushInterval is how often a record reaches the kernel, syncing how often the disk: what
-// a death of the process, and a loss of power, can cost.
+// FlushInterval is how often a record is written to the kernel, syncing how often to the disk. They
+// bound the loss when the process dies and when the power fails.
 const (
 	FlushInterval = 200 * time.Millisecond
 	syncing       = 5 * time.Second
 )
 
-// Options is what is to be written of a run besides what its loop says.
+// Options are the settings of a recorder.
 type Options struct {
-	Path     string // of the record; "" none
-	Older    int    // records of starts before that are kept
+	Path     string // file of the record; "" none
+	Older    int    // number of earlier records to keep
 	Scenario *scenario.Scenario
-	Events   func() []record.Event // since the last call; nil: there are none
+	Events   func() []record.Event // events since the last call; nil: there are none
 }
 
-// New makes the recorder of a run, nil where there is nothing to record or judge;
-// the file is there at once.
-func New(r report.View, what Options) (*Recorder, error) {
+// New returns the recorder of a run and creates its file. The recorder is idle if there is nothing
+// to record or judge.
+func New(r report.View, what Options) (_ *Recorder, err error) {
 	if what.Path == "" && what.Scenario == nil {
-		return nil, nil
+		return &Recorder{}, nil
 	}
-	c := &Recorder{View: r, path: what.Path, trial: what.Scenario, events: what.Events,
-		names: NewEventLog(r.Handover), synced: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	c := &Recorder{
+		View: r, path: what.Path, scenario: what.Scenario, events: what.Events, synced: time.Now(),
+	}
 	if c.path != "" {
-		var err error
-		if c.own, err = createRecord(c.path, what.Older); err != nil { // a wrong name is told before the run
+		c.eventLog = NewEventLog(r.Handover)
+		if c.file, err = createRecord(c.path, what.Older); err != nil { // a bad file name is reported before the run
 			return nil, fmt.Errorf("run: record: %w", err)
 		}
-		if c.others, err = newMonitor(r); err != nil {
-			c.own.Close()
+		if err = c.monitor.open(r); err != nil {
+			c.file.Close()
 			return nil, &host.Exit{Code: 3, Err: err}
 		}
 	}
-	if c.trial != nil {
-		c.judge = scenario.NewJudge(c.trial, r.Handover, r.Page)
+
+	if c.scenario != nil {
+		c.judge = scenario.NewJudge(c.scenario, r.Handover, r.Status)
 	}
-	r.Page.Listen()
+	r.Status.OpenRing()
 	return c, nil
 }
 
-// Record records a run, which may be at best effort, in a goroutine until finish.
+// Record records a run in a goroutine until Finish.
 func (c *Recorder) Record(bestEffort bool) {
-	if c == nil {
-		return
+	if c.Status == nil {
+		return // idle
 	}
-	c.best = bestEffort
-	c.others.follow()
-	go c.run()
+	c.bestEffort = bestEffort
+	c.monitor.listen()
+	c.stop = host.Repeat(FlushInterval, c.Write)
 }
 
-// run records until the run is over.
-func (c *Recorder) run() {
-	defer close(c.done)
-	clock := time.NewTicker(FlushInterval)
-	defer clock.Stop()
-	for over := false; !over; {
-		select {
-		case <-c.stop:
-			over = true
-		case <-clock.C:
-		}
-		c.Write(time.Now())
-	}
-	c.Conclude()
-}
-
-// Write writes what has happened since the last one.
+// Write writes what has happened since the last call.
 func (c *Recorder) Write(now time.Time) {
-	if !c.begun && !c.begin() {
+	if c.Status == nil || !c.begun && !c.begin() { // idle, or too early
 		return
 	}
-	c.drain()
+	c.drainRing()
 	if c.w == nil {
 		return
 	}
-	c.note(c.w.Flush())
+	c.noteError(c.w.Flush())
 	if now.Sub(c.synced) > syncing {
-		c.note(c.w.Sync())
+		c.noteError(c.w.Sync())
 		c.synced = now
 	}
 }
 
-// Conclude judges, writes how the run ended, and closes the file.
-func (c *Recorder) Conclude() {
+// End judges the scenario, writes how the run ended, and closes the file.
+func (c *Recorder) End() {
 	if c.judge != nil {
-		c.findings = c.judge.End(c.Page.Overflow())
+		c.Findings = c.judge.End(c.Status.LostEntries())
 	}
 	if c.w == nil {
 		return
 	}
-	c.wakeUp(&rt.Entry{}) // what the bus carried after the last tick
-	c.others.settle()
-	c.beside(math.MaxInt64)
-	c.unheard()
-	for i := range c.findings {
-		c.put(c.w.Event(&record.Event{Kind: record.Verdict, Tick: c.judge.Last, Text: c.findings[i].Line()}))
+	c.writeWakeUp(&rt.Entry{}) // frames after the last tick
+	c.monitor.countLosses()
+	c.writeMonitored(math.MaxInt64)
+	c.writeMonitorLosses()
+	for i := range c.Findings {
+		c.noteFirstError(c.w.Event(&record.Event{Kind: record.Verdict, Tick: c.judge.Last, Text: c.Findings[i].Line()}))
 	}
-	c.put(c.w.Event(&record.Event{Tick: int64(c.Page.Ticks.Load()), Text: rt.Reason(c.Page.Reason.Load()).String()}))
-	c.note(c.w.Close())
+	c.noteFirstError(c.w.Event(&record.Event{Tick: int64(c.Status.Ticks.Load()), Text: rt.Reason(c.Status.Reason.Load()).String()}))
+	c.noteError(c.w.Close())
 }
 
-// Finish ends the record and says what is wrong with it; "" nothing.
+// Finish ends the record and returns what is wrong with it; "" nothing.
 func (c *Recorder) Finish() string {
-	if c == nil {
-		return ""
+	if c.stop != nil {
+		c.stop()
+		c.Write(time.Now())
+		c.End()
 	}
-	close(c.stop)
-	<-c.done
+
 	c.Release()
 	return c.Incomplete()
 }
 
-// Lines returns the log that keeps the lines of live changes for the record; nil where there
-// is no record: a judge alone would never ask for them.
-func (c *Recorder) Lines() *EventLog {
-	if c == nil || c.path == "" {
-		return nil
-	}
-	return c.names
-}
+// EventLog returns the log for the lines of live changes; nil if there is no record, since a judge
+// does not read them.
+func (c *Recorder) EventLog() *EventLog { return c.eventLog }
 
-// Release closes what the recorder listens to, and lets others have the file.
+// Release closes the recorder's sockets and releases the file.
 func (c *Recorder) Release() {
-	if c != nil {
-		c.others.close()
-		c.own.Close() // of nil an error of no interest
-	}
+	c.monitor.close()
+	c.file.Close() // the error of closing nil does not matter
 }
 
-// Findings returns what became of the scenario's expectations, after finish.
-func (c *Recorder) Findings() []report.Finding {
-	if c == nil {
-		return nil
-	}
-	return c.findings
-}
+// Monitored returns the counts of monitored frames. Call it after Finish.
+func (c *Recorder) Monitored() []report.MonitoredBus { return c.monitor.report() }
 
-// Monitored returns what was heard beside the loop, after finish.
-func (c *Recorder) Monitored() []report.Overheard {
-	if c == nil {
-		return nil
-	}
-	return c.others.report()
-}
-
-// Incomplete says what is wrong with the record; "" nothing.
+// Incomplete returns what is wrong with the record; "" nothing.
 func (c *Recorder) Incomplete() string {
 	if c.err != nil {
 		return fmt.Sprintf("%v (%d times)", c.err, c.times)
@@ -208,8 +175,8 @@ func (c *Recorder) Incomplete() string {
 	return ""
 }
 
-// note keeps trouble with the disk; the writer holds what it can and tries again.
-func (c *Recorder) note(err error) {
+// noteError counts an error of the disk and keeps the first; the writer retries.
+func (c *Recorder) noteError(err error) {
 	if err == nil {
 		return
 	}
@@ -219,23 +186,24 @@ func (c *Recorder) note(err error) {
 	c.times++
 }
 
-// put is note for what is written record by record, of which the writer counts what
-// it loses.
-func (c *Recorder) put(err error) {
+// noteFirstError keeps the first error of writing single entries; the writer counts those that it
+// loses.
+func (c *Recorder) noteFirstError(err error) {
 	if err != nil && c.err == nil {
-		c.note(err)
+		c.noteError(err)
 	}
 }
 
-// begin writes the header once the grid is placed.
+// begin writes the header once the grid has started.
 func (c *Recorder) begin() bool {
-	start, now := int64(c.Page.StartNs.Load()), sched.Now()
+	start, now := int64(c.Status.StartNs.Load()), sched.Now()
 	switch {
-	case c.Handover.Loop.Virtual: // point 0 is at 0 ns, which is the present
+	case c.Handover.Loop.Virtual: // point 0 is at 0 ns, which is now
 		now = 0
 	case start == 0:
 		return false
 	}
+
 	c.offset = sched.Realtime() - now
 	c.start = start + c.offset
 	if c.judge != nil && !c.Handover.Loop.Virtual {
@@ -246,13 +214,14 @@ func (c *Recorder) begin() bool {
 	}
 	h, err := c.header(start, c.offset)
 	if err == nil {
-		c.w, err = record.Create(c.path, *h, record.Options{})
+		c.w, err = record.Create(c.path, *h)
 	}
 	if err != nil {
-		c.note(err)
-		c.begun = c.judge != nil // a verdict does not wait for a disk
+		c.noteError(err)
+		c.begun = c.judge != nil // the judge does not wait for a disk
 		return c.begun
 	}
+
 	c.begun = true
 	c.tick = record.Tick{
 		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
@@ -260,60 +229,63 @@ func (c *Recorder) begin() bool {
 	return true
 }
 
-// drain writes what the ring holds.
-func (c *Recorder) drain() {
+// drainRing writes the entries of the ring.
+func (c *Recorder) drainRing() {
 	for {
-		if c.used == len(c.wake) {
-			c.wake = append(c.wake, rt.Entry{})
+		if c.used == len(c.entries) {
+			c.entries = append(c.entries, rt.Entry{})
 		}
-		e := &c.wake[c.used]
-		if !c.Page.Next(e) {
+		e := &c.entries[c.used]
+		if !c.Status.NextEntry(e) {
 			break
 		}
 		if c.judge != nil {
 			c.judge.Entry(e)
 		}
 		if e.Kind == rt.KindFrame && e.Fate == rt.Sent && !e.Withheld {
-			c.others.sends(e.Bus, &e.Frame)
+			c.monitor.noteSent(e.Bus, &e.Frame)
 		}
 		if c.used++; e.Kind == rt.KindTiming {
-			c.wakeUp(e)
+			c.writeWakeUp(e)
 			c.used = 0
 		}
-		if c.w != nil && c.Page.LateTicks() > c.late+100 { // of a ledger of 512, while a long ring is read
+
+		if c.w != nil && c.Status.LateCount() > c.late+100 { // the ledger keeps 512 entries while a long ring is read
 			c.writeEvents()
 		}
 	}
-	c.beside(sched.Realtime() - int64(settling)) // of a loop that stands still
-	c.unheard()
-	if n := c.Page.Overflow(); n != c.lost {
-		if c.w != nil {
-			c.put(c.w.Lost(c.tick.Index, n-c.lost, "the ring was full"))
-		}
-		c.lost = n
-	}
+
+	lost := c.Status.LostEntries()
 	if c.w != nil {
+		c.writeMonitored(sched.Realtime() - int64(settleTime)) // also when the loop stands still
+		c.writeMonitorLosses()
+		if lost != c.lost {
+			c.noteFirstError(c.w.Lost(c.tick.Index, lost-c.lost, "the ring was full"))
+		}
 		c.writeEvents()
 	}
+
+	c.lost = lost
 }
 
-// wakeUp writes what happened at one wake-up of the loop; t is its timing.
-func (c *Recorder) wakeUp(t *rt.Entry) {
+// writeWakeUp writes the entries of one wake-up of the loop; t is its timing.
+func (c *Recorder) writeWakeUp(t *rt.Entry) {
 	if c.w == nil {
 		return
 	}
 	steps, safe := int64(0), false
-	for i := range c.wake[:c.used] {
-		e := &c.wake[i]
+	for i := range c.entries[:c.used] {
+		e := &c.entries[i]
 		if e.Kind == rt.KindStep {
 			steps++
 		}
 		safe = safe || e.Kind == rt.KindFrame && e.Safe
 	}
-	for i := range c.wake[:c.used] {
-		switch e := &c.wake[i]; e.Kind {
+
+	for i := range c.entries[:c.used] {
+		switch e := &c.entries[i]; e.Kind {
 		case rt.KindFault, rt.KindCommand:
-			c.tell(e)
+			c.writeEvent(e)
 		case rt.KindStep:
 			steps--
 			c.tick.Index, c.tick.Flags = e.Tick, 0
@@ -327,75 +299,76 @@ func (c *Recorder) wakeUp(t *rt.Entry) {
 				c.tick.Flags |= record.Missed
 			} else {
 				copy(c.tick.Phases, t.Spent[:])
-				if t.Lost > 0 || c.overdue(t) {
+				if t.Lost > 0 || c.overBudget(t) {
 					c.tick.Flags |= record.Late
 				}
 			}
-			c.put(c.w.Tick(&c.tick))
+
+			c.noteFirstError(c.w.Tick(&c.tick))
 		case rt.KindFrame:
 			if e.Fate == rt.Unsent || e.Fate == rt.Refused {
-				continue // there never was a frame
+				continue // no frame was made
 			}
-			if c.Handover.Loop.Virtual { // the clock's time says nothing: that of its grid point holds
+			if c.Handover.Loop.Virtual { // real time means nothing here: the frame gets the time of its grid point
 				e.Stamp = can.Stamp{}
 			}
-			c.beside(e.Stamp.Soft)
-			c.put(c.w.Frame(&record.Frame{Bus: uint8(e.Bus), Sent: e.Fate != rt.Received, Lost: e.Fate == rt.Dropped, Safe: e.Safe,
+			c.writeMonitored(e.Stamp.Soft)
+			c.noteFirstError(c.w.Frame(&record.Frame{Bus: uint8(e.Bus), Sent: e.Fate != rt.Received, Lost: e.Fate == rt.Dropped,
+				Safe:     e.Safe,
 				Withheld: e.Withheld, Copy: e.Copy, Tick: e.Tick, Time: e.Stamp.Soft, Hard: e.Stamp.Hard, Frame: e.Frame}))
 		}
 	}
-	c.beside(t.At + c.offset)
+
+	c.writeMonitored(t.At + c.offset)
 }
 
-// overdue says that the frames of a tick were out later than its budget allows.
-func (c *Recorder) overdue(t *rt.Entry) bool {
+// overBudget reports whether the frames of a tick were out later than its budget allows.
+func (c *Recorder) overBudget(t *rt.Entry) bool {
 	out := t.At
 	for _, ns := range t.Spent[rt.Receive:] {
 		out += ns
 	}
 	b := c.Handover.Bench
-	due := int64(c.Page.StartNs.Load()) + t.Tick*b.PeriodNs
+	due := int64(c.Status.StartNs.Load()) + t.Tick*b.PeriodNs
 	return out-due > cmp.Or(b.BudgetNs, b.PeriodNs/2)
 }
 
-// writeEvents writes the new entries of the ledger and the events of the run.
+// writeEvents writes the new ledger entries and the events of the run.
 func (c *Recorder) writeEvents() {
-	p, lost := c.Page, uint64(0)
-	for ; c.late < p.LateTicks(); c.late++ {
-		e := report.LedgerEntry{}
-		if !p.ReadLate(c.late, &e.Late) {
-			lost++
-			continue
-		}
-		v := e.Report(c.Handover)
-		c.put(c.w.Event(&record.Event{Kind: record.Overrun, Tick: e.Tick, Time: e.At + c.offset, Count: uint64(e.Lost), Text: v.String()}))
-	}
+	lost := c.Status.ReadLedger(&c.late, func(e *rt.LateTick) {
+		v := report.NewLateTick(c.Handover, e, nil)
+		c.noteFirstError(c.w.Event(&record.Event{
+			Kind: record.Overrun, Tick: e.Tick, Time: e.At + c.offset, Count: uint64(e.Lost), Text: v.String(),
+		}))
+	})
 	if lost > 0 {
-		c.put(c.w.Event(&record.Event{Kind: record.Note, Tick: c.tick.Index, Time: sched.Realtime(), Count: lost,
+		c.noteFirstError(c.w.Event(&record.Event{Kind: record.Note, Tick: c.tick.Index, Time: sched.Realtime(), Count: lost,
 			Text: fmt.Sprintf("%d entries of the ledger were overwritten before they were read", lost)}))
 	}
+
 	if c.events == nil {
 		return
 	}
 	for _, e := range c.events() {
-		c.put(c.w.Event(&e))
+		c.noteFirstError(c.w.Event(&e))
 	}
 }
 
-// createRecord is host.CreateExclusive for a file of which older ones are kept, as path.1 and so on:
-// the record of a run that has failed outlives the next starts.
+// createRecord creates a file like host.CreateExclusive and keeps older ones as path.1, path.2 and
+// so on: the record of a failed run survives the next starts.
 func createRecord(path string, older int) (*os.File, error) {
 	f, err := host.OpenExclusive(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && (older == 0 || !host.Regular(f) || info.Size() == 0) {
+	if err == nil && (older == 0 || !host.IsRegular(f) || info.Size() == 0) {
 		if err = host.Truncate(f); err == nil {
 			return f, nil
 		}
 	}
-	defer f.Close() // with its lock, when it has its new name
+
+	defer f.Close() // closed, and unlocked, after the renaming
 	for i := older; i > 0 && err == nil; i-- {
 		from := path
 		if i > 1 {
@@ -405,6 +378,7 @@ func createRecord(path string, older int) (*os.File, error) {
 			err = nil
 		}
 	}
+
 	if err != nil {
 		return nil, err
 	}

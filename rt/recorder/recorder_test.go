@@ -12,7 +12,7 @@ import (
 	"lockstep/rt/host"
 )
 
-func TestRecordsOfStartsBeforeAreKeptUpToANumber(t *testing.T) {
+func TestRecordsOfEarlierStartsAreKeptUpToANumber(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.rec")
 	var last *os.File
 	for i := range 6 {

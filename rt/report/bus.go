@@ -11,28 +11,21 @@ import (
 
 // BusState is how a bus that is an interface of this host fared.
 type BusState struct {
-	Bus       string             `json:"bus"`
-	Interface string             `json:"interface"`
-	State     string             `json:"state"` // at the end: error-active, error-warning, error-passive, bus-off, stopped; up, where there is no controller; down; gone
-	Seconds   map[string]float64 `json:"seconds"`
-	TxErrors  *int               `json:"tx_errors,omitempty"` // the controller's error counters, as it told them last
-	RxErrors  *int               `json:"rx_errors,omitempty"`
+	Bus       string `json:"bus"`
+	Interface string `json:"interface"`
+
+	// at the end: error-active, error-warning, error-passive, bus-off, stopped; up, where there is no
+	// controller; down; gone
+	State string `json:"state"`
+
+	Seconds  map[string]float64 `json:"seconds"`
+	TxErrors *int               `json:"tx_errors,omitempty"` // the controller's error counters, as it told them last
+	RxErrors *int               `json:"rx_errors,omitempty"`
 
 	ErrorFrames uint64 `json:"error_frames"`        // by which the supervisor knows what follows
 	Unread      uint64 `json:"error_frames_unread"` // came faster than it reads them, and count for nothing
 
-	Warnings    uint64 `json:"warnings"` // how often the controller became error-warning
-	Passives    uint64 `json:"passives"` // and error-passive
-	Offs        uint64 `json:"offs"`
-	Restarts    uint64 `json:"restarts"`
-	Arbitration uint64 `json:"arbitration_lost"`
-	LostBit     int    `json:"arbitration_lost_bit,omitempty"` // the last time
-	NoAck       uint64 `json:"no_acknowledgement"`
-	BusErrors   uint64 `json:"bus_errors"`
-	TxTimeout   uint64 `json:"tx_timeouts"`
-	RxOverflow  uint64 `json:"controller_rx_overflows"`
-	TxOverflow  uint64 `json:"controller_tx_overflows"`
-	Transceiver uint64 `json:"transceiver_errors"`
+	can.ErrorCounts
 
 	Changes []BusChange `json:"changes,omitempty"` // of all buses a thousand are kept
 }
@@ -62,36 +55,27 @@ func (v *BusState) Lines() (list []string) {
 			list = append(list, fmt.Sprintf("and %d more changes", len(v.Changes)-i))
 			break
 		}
+
 		_, text, _ := strings.Cut(c.Text, "): ")
 		list = append(list, fmt.Sprintf("%.3f s: %s", c.At, text))
 	}
+
 	return list
 }
 
 // counts says what was in the error frames.
 func (v *BusState) counts() string {
-	var parts []string
-	part := func(what string, n uint64) {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", what, n))
-		}
-	}
-	part("error-warning", v.Warnings)
-	part("error-passive", v.Passives)
-	part("bus-off", v.Offs)
-	part("restarted", v.Restarts)
 	lost := "arbitration lost"
 	if v.LostBit > 0 {
 		lost += fmt.Sprintf(" (last in bit %d)", v.LostBit)
 	}
-	part(lost, v.Arbitration)
-	part("not acknowledged", v.NoAck)
-	part("bus errors", v.BusErrors)
-	part("timeouts in sending", v.TxTimeout)
-	part("receive buffer of the controller full", v.RxOverflow)
-	part("its send buffer full", v.TxOverflow)
-	part("errors of the transceiver", v.Transceiver)
-	part("came too fast and were not read", v.Unread)
+	parts := nonZero(
+		count{"error-warning", v.Warnings}, count{"error-passive", v.Passives}, count{"bus-off", v.Offs},
+		count{"restarted", v.Restarts}, count{lost, v.Arbitration}, count{"not acknowledged", v.NoAck},
+		count{"bus errors", v.ErrorCounts.Bus}, count{"timeouts in sending", v.TxTimeout},
+		count{"receive buffer of the controller full", v.RxOverflow}, count{"its send buffer full", v.TxOverflow},
+		count{"errors of the transceiver", v.Transceiver}, count{"came too fast and were not read", v.Unread},
+	)
 	return fmt.Sprintf("%d error frames: %s", v.ErrorFrames, strings.Join(parts, ", "))
 }
 

@@ -10,7 +10,7 @@ import (
 	"lockstep/rt/runtest"
 )
 
-func TestHistogramShowsTheRareBesideTheCommon(t *testing.T) {
+func TestHistogramShowsRareValues(t *testing.T) {
 	got := histogram([]Class{{1535, 10}, {1791, 999_990}, {4095, 500_000}, {1<<24 - 1, 1}})
 	want := []string{
 		"to       2.0 us   1000000 " + strings.Repeat("#", 40),
@@ -28,10 +28,10 @@ func TestHistogramShowsTheRareBesideTheCommon(t *testing.T) {
 func TestReportHasTheResponsesInClasses(t *testing.T) {
 	r := runtest.Demo(t)
 	for range 7 {
-		r.Page.Response.Record(1500)
+		r.Status.Response.Record(1500)
 	}
-	r.Page.Response.Record(3_000_000)
-	v := FromPage(r.Page, r.Handover)
+	r.Status.Response.Record(3_000_000)
+	v := View{r.Handover, r.Status}.Report()
 	data, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestReportHasTheResponsesInClasses(t *testing.T) {
 	if v.Text(&text); !strings.Contains(text.String(), "\n               to    4194.3 us         1 ######\n") {
 		t.Errorf("the report in words:\n%s", &text)
 	}
-	if v := FromPage(new(rt.Page), r.Handover); v.Responses != nil || v.Response != nil {
+	if v := (View{r.Handover, new(rt.StatusBlock)}).Report(); v.Responses != nil || v.Response != nil {
 		t.Error("responses of a run without any")
 	}
 }

@@ -4,7 +4,7 @@
 // The package judges nothing: verdicts are made by rt/scenario and rt/soak and are carried here.
 // It watches no process and no bus; who does fills the fields of a Report.
 //
-// Reading order: report.go (Report), view.go (View, a run by its plan and its status block),
-// messages.go (received and dropped messages), bus.go (states of a bus), ledger.go (late ticks),
-// classes.go (histograms), criterion.go (findings and verdicts), segments.go (legs of a soak).
+// Reading order: report.go (Report), view.go (View, a run by its plan and its status block;
+// histograms), messages.go (received and dropped messages), bus.go (states of a bus), ledger.go
+// (late ticks), verdict.go (findings and verdicts, legs of a soak).
 package report

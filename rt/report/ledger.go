@@ -12,29 +12,22 @@ import (
 	"lockstep/rt/bench"
 )
 
-// ledgerRoom is how many late ticks a report lists; all are counted.
-const ledgerRoom = 1000
+// maxLateTicks is how many late ticks a report lists; all are counted.
+const maxLateTicks = 1000
 
 // Ledger collects what the loop enters, before it is overwritten, and what the
 // host tells about that time.
 type Ledger struct {
 	CPU     int // of the loop
+	Entries []LateTick
+	Lost    uint64 // entries that were overwritten before they were read
 	next    uint64
-	lost    uint64 // entries that were overwritten before they were read
-	entries []LedgerEntry
 	irqs    map[string]uint64 // interrupts of the loop's CPU when it last looked
 }
 
-// LedgerEntry is an entry of the loop and the interrupts that its CPU had between two
-// looks of the supervisor, by name.
-type LedgerEntry struct {
-	rt.Late
-	irqs map[string]uint64
-}
-
-// Collect reads what is new. It is called several times per second, often enough
+// Collect reads what is new of a run. It is called several times per second, often enough
 // for a ledger of 512 entries to lose none at a period of 1 ms.
-func (l *Ledger) Collect(p *rt.Page) {
+func (l *Ledger) Collect(v View) {
 	now := interrupts("/", l.CPU)
 	since := map[string]uint64{}
 	for name, n := range now {
@@ -42,25 +35,13 @@ func (l *Ledger) Collect(p *rt.Page) {
 			since[name] = d
 		}
 	}
-	l.irqs = now
-	for ; l.next < p.LateTicks(); l.next++ {
-		e := LedgerEntry{irqs: since}
-		switch {
-		case !p.ReadLate(l.next, &e.Late):
-			l.lost++
-		case len(l.entries) < ledgerRoom:
-			l.entries = append(l.entries, e)
-		}
-	}
-}
 
-// Report puts the entries into words; lost counts those that were overwritten before they
-// were read.
-func (l *Ledger) Report(h *bench.Handover) (list []LateTick, lost uint64) {
-	for i := range l.entries {
-		list = append(list, l.entries[i].Report(h))
-	}
-	return list, l.lost
+	l.irqs = now
+	l.Lost += v.Status.ReadLedger(&l.next, func(e *rt.LateTick) {
+		if len(l.Entries) < maxLateTicks {
+			l.Entries = append(l.Entries, NewLateTick(v.Handover, e, since))
+		}
+	})
 }
 
 // interrupts reads how many interrupts a CPU has had, by number and device, from
@@ -87,24 +68,30 @@ func interrupts(root string, cpu int) map[string]uint64 {
 			counts[name] = n
 		}
 	}
+
 	return counts
 }
 
 // LateTick is one entry of the overrun ledger in a report. Times are real time.
 type LateTick struct {
-	Tick   int64             `json:"tick"`              // index of the grid point, the first of those lost
-	Time   float64           `json:"time_s"`            // simulated time of it
-	Lost   int64             `json:"lost"`              // grid points that passed before the wake-up, besides the one it served
-	LateNs int64             `json:"late_ns"`           // from its due time to the wake-up
-	Phase  string            `json:"phase"`             // which part took the most time
-	Spent  Phases            `json:"spent_ns"`          // how long each part took
-	Late   []string          `json:"frames_late"`       // messages that went out at this wake-up
-	Unsent []string          `json:"frames_unsent"`     // messages due at lost points that did not go out
-	Minor  int64             `json:"page_faults_minor"` // of the loop's thread since the tick before
-	Major  int64             `json:"page_faults_major"`
-	Slept  int64             `json:"switches_voluntary"`
-	Thrown int64             `json:"switches_involuntary"`
-	IRQs   map[string]uint64 `json:"interrupts"` // of the loop's CPU around that time, between two looks of the supervisor, 100 ms apart
+	Tick int64   `json:"tick"`   // index of the grid point, the first of those lost
+	Time float64 `json:"time_s"` // simulated time of it
+
+	// grid points that passed before the wake-up, besides the one it served
+	Lost int64 `json:"lost"`
+
+	LateNs      int64    `json:"late_ns"`           // from its due time to the wake-up
+	Phase       string   `json:"phase"`             // which part took the most time
+	Spent       Phases   `json:"spent_ns"`          // how long each part took
+	Late        []string `json:"frames_late"`       // messages that went out at this wake-up
+	Unsent      []string `json:"frames_unsent"`     // messages due at lost points that did not go out
+	Minor       int64    `json:"page_faults_minor"` // of the loop's thread since the tick before
+	Major       int64    `json:"page_faults_major"`
+	Voluntary   int64    `json:"switches_voluntary"`
+	Involuntary int64    `json:"switches_involuntary"`
+
+	// of the loop's CPU around that time, between two looks of the supervisor, 100 ms apart
+	IRQs map[string]uint64 `json:"interrupts"`
 }
 
 // Phases is the time that each part of a tick took, ns.
@@ -116,13 +103,14 @@ type Phases struct {
 	Send    int64 `json:"send"`
 }
 
-// Report puts an entry into words.
-func (e *LedgerEntry) Report(h *bench.Handover) LateTick {
+// NewLateTick puts an entry of the loop into words; irqs are the interrupts that its CPU had
+// between two looks of the supervisor, by name.
+func NewLateTick(h *bench.Handover, e *rt.LateTick, irqs map[string]uint64) LateTick {
 	s := e.Spent
 	v := LateTick{
 		Tick: e.Tick, Time: float64(e.Tick*h.Tables.PeriodNs) / 1e9, Lost: e.Lost, LateNs: e.LateNs, Phase: e.Phase().String(),
 		Spent: Phases{s[rt.Before], s[rt.WakeUp], s[rt.Receive], s[rt.Step], s[rt.Send]},
-		Minor: e.Minor, Major: e.Major, Slept: e.Yields, Thrown: e.Thrown, IRQs: e.irqs,
+		Minor: e.Minor, Major: e.Major, Voluntary: e.Voluntary, Involuntary: e.Involuntary, IRQs: irqs,
 		Late: []string{}, Unsent: []string{},
 	}
 	at := 0
@@ -137,6 +125,7 @@ func (e *LedgerEntry) Report(h *bench.Handover) LateTick {
 			at++
 		}
 	}
+
 	return v
 }
 
@@ -147,8 +136,8 @@ func (v *LateTick) String() string {
 		text += fmt.Sprintf(", %d points lost", v.Lost)
 	}
 	text += ", most in " + v.Phase
-	if v.Thrown > 0 {
-		text += fmt.Sprintf("; its CPU was taken %d times", v.Thrown)
+	if v.Involuntary > 0 {
+		text += fmt.Sprintf("; its CPU was taken %d times", v.Involuntary)
 	}
 	if n := v.Minor + v.Major; n > 0 {
 		text += fmt.Sprintf("; %d page faults", n)

@@ -41,7 +41,7 @@ MIS:          0
 	}
 }
 
-func TestALateTickReadsAsWhatHappened(t *testing.T) {
+func TestLateTickIsPrintedAsASentence(t *testing.T) {
 	b, err := bench.Load("powershift-bench")
 	if err != nil {
 		t.Fatal(err)
@@ -50,10 +50,10 @@ func TestALateTickReadsAsWhatHappened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := LedgerEntry{Late: rt.Late{Tick: 400, Lost: 2, LateNs: 11e6, Thrown: 3, Major: 1}}
+	e := rt.LateTick{Tick: 400, Lost: 2, LateNs: 11e6, Involuntary: 3, Major: 1}
 	e.Spent[rt.Receive], e.Spent[rt.WakeUp] = 9e6, 2e6
 	e.Sent[0], e.Unsent[0] = 0b001, 0b110
-	v := e.Report(h)
+	v := NewLateTick(h, &e, nil)
 	if v.Time != 2 || strings.Join(v.Late, " ") != "Speeds" || strings.Join(v.Unsent, " ") != "Torque Status" || v.Spent.Receive != 9e6 {
 		t.Errorf("%+v; want at 2 s, Speeds late, Torque and Status not sent, 9 ms in receiving", v)
 	}

@@ -15,7 +15,7 @@ import (
 type Received struct {
 	Bus     string `json:"bus"`
 	Message string `json:"message"` // "Speeds"; "Speeds on drive" where there are several buses
-	ID      uint32 `json:"id"`      // without its mark, see extended
+	ID      uint32 `json:"id"`      // without the flag of 29 bits, see extended
 	EFF     bool   `json:"extended,omitempty"`
 	Frames  uint64 `json:"frames"`
 
@@ -50,31 +50,35 @@ type Cycle struct {
 	Jitter int64 `json:"jitter"` // standard deviation
 }
 
+// messageLabel is the name of a message, with that of its bus where there are several.
+func messageLabel(h *bench.Handover, bus int, message string) string {
+	if len(h.Maps) > 1 {
+		message += " on " + h.Bench.Buses[bus].Name.Text
+	}
+	return message
+}
+
 // ReceivedMessages says what the page knows of the received messages.
-func ReceivedMessages(p *rt.Page, h *bench.Handover) (list []Received) {
-	at := 0
+func (v View) ReceivedMessages() (list []Received) {
+	p, h := v.Status, v.Handover
 	for b, m := range h.Maps {
-		bus := h.Bench.Buses[b].Name.Text
 		for i := range m.Rx {
-			v := receivedMessage(&p.Rx[at], &m.Rx[i])
-			v.Bus, v.Message = bus, m.Rx[i].Name
-			if len(h.Maps) > 1 {
-				v.Message += " on " + bus
-			}
-			list = append(list, v)
-			at++
+			got := receivedMessage(&p.Rx[len(list)], &m.Rx[i])
+			got.Bus, got.Message = h.Bench.Buses[b].Name.Text, messageLabel(h, b, m.Rx[i].Name)
+			list = append(list, got)
 		}
 	}
+
 	return list
 }
 
 func receivedMessage(w *rt.RxWords, rx *sigmap.Rx) Received {
-	s := w.Load()
+	s, c := w.Load(), w.Counts()
 	v := Received{
-		ID: rx.ID & can.MaskEFF, EFF: rx.ID&can.EFF != 0, Frames: w.Frames.Load(), Protected: len(rx.Protect) > 0,
-		OK: w.OK.Load(), SomeLost: w.SomeLost.Load(), Repeated: w.Repeated.Load(), Sequence: w.Sequence.Load(),
-		Errors: w.Errors.Load(), NoNew: w.NoNew.Load(), Length: w.Length.Load(), Range: w.Range.Load(), Invalid: w.Invalid.Load(),
-		Timeouts: w.Timeouts.Load(), Late: s.Late, AgeMax: int64(w.AgeMax.Load()),
+		ID: rx.ID & can.MaskEFF, EFF: rx.ID&can.EFF != 0, Protected: len(rx.Protect) > 0,
+		Frames: c.Frames, OK: c.OK, SomeLost: c.SomeLost, Repeated: c.Repeated, Sequence: c.Sequence, Errors: c.Errors,
+		NoNew: c.NoNew, Length: c.Length, Range: c.Range, Invalid: c.Invalid, Timeouts: c.Timeouts,
+		Late: s.Late, AgeMax: int64(w.AgeMax.Load()),
 	}
 	if v.Protected {
 		v.State, v.Window = s.Frame.String(), s.Window.String()
@@ -82,26 +86,37 @@ func receivedMessage(w *rt.RxWords, rx *sigmap.Rx) Received {
 	if n := float64(w.Cycles.Load()); n > 0 {
 		mean := float64(w.CycleSum.Load()) / n
 		spread := math.Sqrt(max(0, math.Float64frombits(w.CycleSquare.Load())/n-mean*mean))
-		v.Cycle = &Cycle{int64(w.CycleMin.Load()), int64(math.Round(mean)), int64(w.CycleMax.Load()), int64(math.Round(spread))}
+		v.Cycle = &Cycle{int64(w.CycleMin.Load()), int64(math.Round(mean)), int64(w.CycleMax.Load()),
+			int64(math.Round(spread))}
 	}
+
 	return v
 }
 
-// wrong lists in words what was wrong with a message: "wrong checksum 12, repeated 1".
-func (v *Received) wrong() []string {
-	var list []string
-	for _, c := range []struct {
-		what string
-		n    uint64
-	}{
-		{"wrong checksum", v.wrongSum()}, {"wrong sequence", v.Sequence}, {"repeated", v.Repeated}, {"wrong length", v.Length},
-		{"timeouts", v.Timeouts}, {"some lost", v.SomeLost}, {"out of range", v.Range}, {"no value", v.Invalid},
-	} {
+// count is how often something happened.
+type count struct {
+	what string
+	n    uint64
+}
+
+// nonZero lists counts in words, but for those that are 0: "repeated 1".
+func nonZero(counts ...count) (list []string) {
+	for _, c := range counts {
 		if c.n > 0 {
 			list = append(list, fmt.Sprintf("%s %d", c.what, c.n))
 		}
 	}
+
 	return list
+}
+
+// wrong lists in words what was wrong with a message: "wrong checksum 12, repeated 1".
+func (v *Received) wrong() []string {
+	return nonZero(
+		count{"wrong checksum", v.wrongSum()}, count{"wrong sequence", v.Sequence}, count{"repeated", v.Repeated},
+		count{"wrong length", v.Length}, count{"timeouts", v.Timeouts}, count{"some lost", v.SomeLost},
+		count{"out of range", v.Range}, count{"no value", v.Invalid},
+	)
 }
 
 // wrongSum are the errors of a protected message but those of a wrong length.
@@ -117,6 +132,7 @@ func (v *Received) String() string {
 			text += fmt.Sprintf(", age at most %s ms", ms(v.AgeMax))
 		}
 	}
+
 	if v.Protected {
 		text += ", " + v.Window
 	}
@@ -142,20 +158,17 @@ type Dropped struct {
 	Frames  uint64 `json:"frames"`
 }
 
-// DroppedFrames lists the messages of which some were dropped.
-func DroppedFrames(p *rt.Page, h *bench.Handover) (list []Dropped) {
+// droppedFrames lists the messages of which some were dropped.
+func (v View) droppedFrames() (list []Dropped) {
 	at := 0
-	for b, m := range h.Maps {
+	for b, m := range v.Handover.Maps {
 		for i := range m.Tx {
-			name := m.Tx[i].Name
-			if len(h.Maps) > 1 {
-				name += " on " + h.Bench.Buses[b].Name.Text
-			}
-			if n := p.TxDrops[at].Load(); n > 0 {
-				list = append(list, Dropped{name, n})
+			if n := v.Status.TxDrops[at].Load(); n > 0 {
+				list = append(list, Dropped{messageLabel(v.Handover, b, m.Tx[i].Name), n})
 			}
 			at++
 		}
 	}
+
 	return list
 }

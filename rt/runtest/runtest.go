@@ -24,7 +24,7 @@ import (
 // Run is a prepared bench, and the loop that ticks it.
 type Run struct {
 	Handover *bench.Handover
-	Page     *rt.Page
+	Status   *rt.StatusBlock
 	Loop     *rt.Loop
 	Unit     *can.Bus // the control unit's end of the bus
 }
@@ -56,7 +56,7 @@ func start(t testing.TB, b *bench.Bench) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Run{Handover: h, Page: new(rt.Page)}
+	r := &Run{Handover: h, Status: new(rt.StatusBlock)}
 	var ends [2]*can.Bus
 	unit, target, err := can.Pair()
 	for i, f := range []*os.File{unit, target} {
@@ -68,12 +68,13 @@ func start(t testing.TB, b *bench.Bench) *Run {
 		}
 		t.Cleanup(func() { ends[i].Close() })
 	}
+
 	period := time.Duration(h.Tables.PeriodNs)
-	if r.Loop, err = rt.New(h.Loop, kernel.New(h.Tables), ends[1:], h.Maps, sched.NewVirtual(period), r.Page); err != nil {
+	if r.Loop, err = rt.New(h.Loop, kernel.New(h.Tables), ends[1:], h.Maps, sched.NewVirtual(period), r.Status); err != nil {
 		t.Fatal(err)
 	}
 	r.Unit = ends[0]
-	r.Page.State.Store(uint64(rt.Running))
+	r.Status.State.Store(uint64(rt.Running))
 	return r
 }
 
@@ -90,9 +91,7 @@ func (r *Run) Commands(t testing.TB) *sigmap.Map {
 		t.Fatal(err)
 	}
 	first := sigmap.Sending{Message: "TCU_Pressure_1", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C1", Text: "20"}}}
-	for _, p := range bus.Messages[0].Protect {
-		first.Protect = append(first.Protect, p.Spec)
-	}
+	first.Protect = bus.Messages[0].Protect
 	second := sigmap.Sending{Message: "TCU_Pressure_2", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C5", Text: "10"}}}
 	m, err := sigmap.Bind(db, sigmap.Spec{PeriodNs: 5e6, Sendings: []sigmap.Sending{first, second}}, nil, nil)
 	if err != nil {

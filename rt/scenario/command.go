@@ -27,9 +27,9 @@ func (l *FaultSlots) find(name string) int {
 	return slices.IndexFunc(l[:], func(f FaultSlot) bool { return f.Name == name })
 }
 
-// put gives a fault its slot: that of the fault with its name, which it replaces, or the
+// assign gives a fault its slot: that of the fault with its name, which it replaces, or the
 // first free one.
-func (l *FaultSlots) put(f bench.NamedFault) (slot int, err error) {
+func (l *FaultSlots) assign(f bench.NamedFault) (slot int, err error) {
 	if slot = l.find(f.Name); slot < 0 {
 		slot = l.find("")
 	}
@@ -47,6 +47,7 @@ func (l *FaultSlots) names() (list []string) {
 			list = append(list, f.Name)
 		}
 	}
+
 	return list
 }
 
@@ -56,6 +57,7 @@ func (l *FaultSlots) names() (list []string) {
 type Commands struct {
 	h     *bench.Handover
 	Slots FaultSlots
+	set   []string // what the line at hand has set
 }
 
 // NewCommands returns the commands of a run that begins with the faults of its scenario.
@@ -70,7 +72,7 @@ func NewCommands(h *bench.Handover) *Commands {
 // Translate translates a line that `lockstep ctl` has sent and that changes the run, words
 // as the shell quotes them:
 //
-//	fault KEY=VALUE...        see FaultSpec; one that has the name of another takes its place
+//	fault KEY=VALUE...        see faultSpec; one that has the name of another takes its place
 //	clear NAME... | all
 //	set PORT=VALUE...         an input that no bus drives, or a MESSAGE.SIGNAL that no port drives
 //	release PORT... | all     their own sources again
@@ -86,123 +88,134 @@ func (c *Commands) Translate(line string) ([]fault.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	verbs := map[string]func(*bench.Handover, *FaultSlots, []string) ([]fault.Command, error){
-		"fault": faultCommand, "clear": clearCommand, "set": setCommand, "release": releaseCommand,
-	}
-	if len(words) == 0 || verbs[words[0]] == nil {
+	if len(words) == 0 || words[0] != "fault" && verbs[words[0]].each == nil {
 		return nil, fmt.Errorf("%.60q is no command that changes a run", line)
 	}
-	slots := c.Slots
-	list, err := verbs[words[0]](c.h, &slots, words[1:])
-	if err == nil && len(list) > fault.Max {
-		err = fmt.Errorf("%s: %d changes; %d are possible at once", words[0], len(list), fault.Max)
-	}
-	if err == nil {
-		if err = c.h.CheckFaults(list); err != nil {
-			err = fmt.Errorf("%s: %w", words[0], err)
-		}
-	}
+	next := Commands{h: c.h, Slots: c.Slots}
+	list, err := next.translate(words[0], words[1:])
 	if err != nil {
 		return nil, err
 	}
-	c.Slots = slots
+	if len(list) > fault.Max {
+		return nil, fmt.Errorf("%s: %d changes; %d are possible at once", words[0], len(list), fault.Max)
+	}
+	if err := c.h.CheckFaults(list); err != nil {
+		return nil, fmt.Errorf("%s: %w", words[0], err)
+	}
+	c.Slots = next.Slots
 	return list, nil
 }
 
-func faultCommand(h *bench.Handover, slots *FaultSlots, words []string) ([]fault.Command, error) {
-	spec, err := ParseFault(words)
-	if err != nil {
-		return nil, err
-	}
-	c, err := putFault(h, slots, spec)
-	return []fault.Command{c}, err
+// verbs are the commands that change one thing with each of their words.
+var verbs = map[string]struct {
+	missing string                   // said where there is no word
+	all     func(*Commands) []string // the words that "all" stands for; nil: it is no such word
+	each    func(c *Commands, word string) (fault.Command, error)
+}{
+	"clear":   {"name a fault, or all", func(c *Commands) []string { return c.Slots.names() }, (*Commands).clearFault},
+	"set":     {"PORT=VALUE is missing", nil, (*Commands).setValue},
+	"release": {"name what was set, or all", (*Commands).settable, (*Commands).releaseInput},
 }
 
-// putFault makes the command that arms a fault.
-func putFault(h *bench.Handover, slots *FaultSlots, spec FaultSpec) (c fault.Command, err error) {
-	if c.Fault, err = ResolveFault(h, spec); err != nil {
-		return c, err
-	}
-	if n := h.Loop.Ticks; n > 0 && c.Fault.Start.Tick > n {
-		return c, spec.Errorf(spec.At, "fault: at: %s is after the end of the run, at tick %d: it would never start", spec.At.Text, n)
-	}
-	c.Slot, err = slots.put(bench.NamedFault{Name: spec.Name.Text, Spec: spec.String()})
-	return c, err
-}
-
-func clearCommand(h *bench.Handover, slots *FaultSlots, words []string) (list []fault.Command, err error) {
-	all := slots.names()
-	if len(words) == 1 && words[0] == "all" {
-		words = all
-	}
-	if len(words) == 0 {
-		return nil, errors.New("clear: name a fault, or all")
-	}
-	for _, name := range words {
-		slot := slots.find(name)
-		if slot < 0 || name == "" {
-			return nil, fmt.Errorf("clear: %w", unknown("fault called", name, all))
-		}
-		slots[slot] = FaultSlot{}
-		list = append(list, fault.Command{Op: fault.Clear, Slot: slot})
-	}
-	return list, nil
-}
-
-func setCommand(h *bench.Handover, slots *FaultSlots, words []string) (list []fault.Command, err error) {
-	if len(words) == 0 {
-		return nil, errors.New("set: PORT=VALUE is missing")
-	}
-	for i, w := range words {
-		name, value, ok := strings.Cut(w, "=")
-		if !ok || name == "" || value == "" {
-			return nil, fmt.Errorf("set: %.60q is not PORT=VALUE", w)
-		}
-		if slices.ContainsFunc(words[:i], func(w string) bool { return strings.HasPrefix(w, name+"=") }) {
-			return nil, fmt.Errorf("set: %s is set twice", name)
-		}
-		c, err := setValue(h, slots, name, value)
+func (c *Commands) translate(name string, words []string) (list []fault.Command, err error) {
+	if name == "fault" {
+		spec, err := parseFault(words)
 		if err != nil {
-			return nil, fmt.Errorf("set: %s: %w", name, err)
+			return nil, err
 		}
-		list = append(list, c)
+		command, err := c.armFault(spec)
+		return []fault.Command{command}, err
 	}
+
+	verb := verbs[name]
+	if len(words) == 1 && words[0] == "all" && verb.all != nil {
+		words = verb.all(c)
+	}
+	if len(words) == 0 {
+		return nil, fmt.Errorf("%s: %s", name, verb.missing)
+	}
+	for _, w := range words {
+		command, err := verb.each(c, w)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		list = append(list, command)
+	}
+
 	return list, nil
+}
+
+// armFault makes the command that arms a fault.
+func (c *Commands) armFault(spec *faultSpec) (command fault.Command, err error) {
+	err = spec.Try(func() {
+		command.Fault = spec.resolve(c.h)
+		if n := c.h.Loop.Ticks; n > 0 && command.Fault.Start.Tick > n {
+			at := spec.get("at")
+			spec.fail(at, "at: %s is after the end of the run, at tick %d: it would never start", at.Text, n)
+		}
+	})
+	if err != nil {
+		return command, err
+	}
+	command.Slot, err = c.Slots.assign(bench.NamedFault{Name: spec.Name.Text, Spec: spec.String()})
+	return command, err
+}
+
+func (c *Commands) clearFault(name string) (fault.Command, error) {
+	slot := c.Slots.find(name)
+	if slot < 0 || name == "" {
+		return fault.Command{}, unknownName("fault called", name, c.Slots.names())
+	}
+	c.Slots[slot] = FaultSlot{}
+	return fault.Command{Op: fault.Clear, Slot: slot}, nil
 }
 
 // setValue makes the command that gives one thing a value. A signal that no port drives is
 // stuck at it, by a fault of its own name.
-func setValue(h *bench.Handover, slots *FaultSlots, name, value string) (c fault.Command, err error) {
-	i, err := findSettable(h, name)
-	if err != nil {
-		return c, err
+func (c *Commands) setValue(word string) (command fault.Command, err error) {
+	name, value, ok := strings.Cut(word, "=")
+	switch {
+	case !ok || name == "" || value == "":
+		return command, fmt.Errorf("%.60q is not PORT=VALUE", word)
+	case slices.Contains(c.set, name):
+		return command, fmt.Errorf("%s is set twice", name)
 	}
-	if i < 0 {
-		if c, err = putFault(h, slots, setSpec(name, value)); err == nil {
-			slots[c.Slot].Set = true
+
+	c.set = append(c.set, name)
+	i, err := findSettable(c.h, name)
+	switch {
+	case err != nil:
+	case i >= 0:
+		command, err = driveInput(c.h, i, value)
+	default:
+		if command, err = c.armFault(setSpec(name, value)); err == nil {
+			c.Slots[command.Slot].Set = true
 		}
-		return c, err
 	}
-	t, err := inputTarget(h, name)
+
 	if err != nil {
-		return c, err
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	c = fault.Command{Op: fault.Drive, Input: i}
-	if c.Value, err = t.level(value); err != nil {
-		return c, err
+	return command, err
+}
+
+// driveInput makes the command that gives an input a value.
+func driveInput(h *bench.Handover, input int, value string) (fault.Command, error) {
+	t := targetOfInput(h, input)
+	v, err := t.parseLevel(value)
+	if per := factorOf(t.unit); err == nil && !(v >= t.lo && v <= t.hi) {
+		err = fmt.Errorf("%s is outside the range of the input, %s", value, formatRange(t.lo/per, t.hi/per, t.unit))
 	}
-	if per := factorOf(t.unit); !(c.Value >= t.lo && c.Value <= t.hi) {
-		return c, fmt.Errorf("%s is outside the range of the input, %s", value, bench.WithUnit(fmt.Sprintf("%.9g to %.9g", t.lo/per, t.hi/per), t.unit))
-	}
-	return c, nil
+	return fault.Command{Op: fault.Drive, Input: input, Value: v}, err
 }
 
 // setSpec is the fault behind `set MESSAGE.SIGNAL=VALUE`.
-func setSpec(signal, value string) FaultSpec {
-	at := func(text string) yamlfile.Scalar { return yamlfile.Scalar{Text: text, Line: 1} }
-	return FaultSpec{
-		Name: at(signal), Target: at("signal"), On: at(signal), Kind: at("stuck"), Value: at(value), Origin: bench.CommandOrigin("set"),
+func setSpec(signal, value string) *faultSpec {
+	e := &entry{Reader: bench.NewCommandReader("set"), what: "fault"}
+	for _, w := range [][2]string{{"name", signal}, {"signal", signal}, {"stuck", value}} {
+		e.add(w[0], yamlfile.Scalar{Text: w[1], Line: 1})
 	}
+	return newFaultSpec(e)
 }
 
 // findSettable returns the index of the input called name, if no bus drives it; -1 of a
@@ -214,58 +227,53 @@ func findSettable(h *bench.Handover, name string) (int, error) {
 		}
 		return i, nil
 	}
+
 	m, sig, err := findSignal(h, name)
 	if err != nil {
 		names := bench.PortNames(h.Tables.Inputs)
 		if near := units.Meant(name, names); near != "" || !strings.Contains(name, ".") {
-			return 0, unknown("input", name, names)
+			return 0, unknownName("input", name, names)
 		}
 		return 0, err
 	}
-	if port := boundPort(h, m, sig); port != "" || !m.sent {
+
+	if port := portOf(h, m, sig); port != "" || !m.sent {
 		why := map[bool]string{true: "output " + port + " drives it", false: "it is received"}[m.sent]
 		return 0, fmt.Errorf("%s: use a fault, like fault 'signal=%s' 'stuck=...'", why, name)
 	}
+
 	return -1, nil
 }
 
-func releaseCommand(h *bench.Handover, slots *FaultSlots, words []string) (list []fault.Command, err error) {
-	if len(words) == 1 && words[0] == "all" {
-		words = released(h, slots)
+func (c *Commands) releaseInput(name string) (fault.Command, error) {
+	i, err := findSettable(c.h, name)
+	slot := c.Slots.find(name)
+	switch {
+	case err != nil:
+		return fault.Command{}, fmt.Errorf("%s: %w", name, err)
+	case i >= 0:
+		return fault.Command{Op: fault.Release, Input: i}, nil
+	case slot < 0 || !c.Slots[slot].Set:
+		return fault.Command{}, fmt.Errorf("%s was not set", name)
 	}
-	if len(words) == 0 {
-		return nil, errors.New("release: name what was set, or all")
-	}
-	for _, name := range words {
-		i, err := findSettable(h, name)
-		slot := slots.find(name)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("release: %s: %w", name, err)
-		case i >= 0:
-			list = append(list, fault.Command{Op: fault.Release, Input: i})
-		case slot < 0 || !slots[slot].Set:
-			return nil, fmt.Errorf("release: %s was not set", name)
-		default:
-			slots[slot] = FaultSlot{}
-			list = append(list, fault.Command{Op: fault.Clear, Slot: slot})
-		}
-	}
-	return list, nil
+
+	return c.clearFault(name)
 }
 
-// released is what `release all` releases.
-func released(h *bench.Handover, slots *FaultSlots) (names []string) {
-	for _, p := range h.Tables.Inputs {
-		if drivenBy(h, p.Name) == "" {
+// settable is what `release all` releases.
+func (c *Commands) settable() (names []string) {
+	for _, p := range c.h.Tables.Inputs {
+		if drivenBy(c.h, p.Name) == "" {
 			names = append(names, p.Name)
 		}
 	}
-	for _, f := range slots {
+
+	for _, f := range c.Slots {
 		if f.Set {
 			names = append(names, f.Name)
 		}
 	}
+
 	return names
 }
 
@@ -307,6 +315,7 @@ func SplitWords(line string) (words []string, err error) {
 			word.WriteRune(c)
 		}
 	}
+
 	if open != 0 || escaped {
 		return nil, errors.New("a quotation is not closed")
 	}

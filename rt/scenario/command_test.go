@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+	"pgregory.net/rapid"
 
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/fault"
-	"pgregory.net/rapid"
 )
 
 // openBench is the bench of benchtest.OpenFile.

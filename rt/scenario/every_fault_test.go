@@ -33,9 +33,9 @@ func TestOneFaultOfEveryKindThatABenchHasAPlaceFor(t *testing.T) {
 		}
 		var kinds, never []string
 		for i := range s.Faults {
-			kinds = append(kinds, s.Faults[i].Kind.Text)
+			kinds = append(kinds, s.Faults[i].kind.Text)
 		}
-		for _, k := range faultKinds() {
+		for _, k := range faultKinds {
 			if !slices.Contains(kinds, k.word) {
 				never = append(never, k.word)
 			}

@@ -7,12 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/io/yamlfile"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
-	"lockstep/rt/fault"
 )
 
 // Expectation is something that a scenario demands, resolved.
@@ -20,371 +17,318 @@ type Expectation struct {
 	Name yamlfile.Scalar // [what is wanted]
 	Want string          // in words
 
-	value  *windowed
-	answer *answered
-	count  *counted
+	begin func() criterion // for a run
 }
 
-// windowed demands a value between limits in a window.
-type windowed struct {
-	value
+// windowCriterion demands a value between limits in a window.
+type windowCriterion struct {
+	Reading
 	lo, hi   float64 // SI
 	open     bool    // the limits themselves are outside
 	from, to int64   // ticks, both judged; to 0: the end of the run
-	shown    gauge   // to people
+	display  scale   // to people
+
+	ticks   int64   // judged,
+	outside int64   // of them outside,
+	margin  float64 // and how far inside the worst one was
+	worst   float64
+	at      int64 // its tick
 }
 
-// answered demands something within a time after its cause.
-type answered struct {
-	tick  int64              // the cause: this tick,
-	slot  int                // or when the fault in this slot becomes active; -1 not
-	cause [2]fault.Condition // or when all of these that are set hold
-	holds [2]fault.Condition // the answer: that these hold
-	frame *message           // or that this one comes; nil: it is a condition
-	ns    int64              // within
-	after string             // the cause in words
+// answerCriterion demands something within a time after its cause.
+type answerCriterion struct {
+	slot  int        // of the fault whose begin is the cause; -1: it is a tick or a condition
+	cause Conditions // when all of these that are set hold
+	holds Conditions // the answer: that these hold
+	frame *message   // or that this one comes; nil: it is a condition
+	ns    int64      // within
+	after string     // the cause in words
+
+	begun      int64 // tick of the cause; -1: it has not come
+	cleared    bool  // and will not: the fault was cleared before
+	answeredNs int64 // ns, from its cause to it; -1: it has not come
+	at         int64 // tick that brought it
+	stamped    bool  // it is by the kernel's stamp
 }
 
-// counted demands a number of frames.
-type counted struct {
+// countCriterion demands a number of frames.
+type countCriterion struct {
 	message
 	of     string
 	lo, hi uint64
+	seen   uint64
 }
 
-// expectSpec is an expectation as it is written.
+// expectKeys are the keys of an expectation, expectParts those of its values that are mappings.
+var (
+	expectKeys = []string{
+		"name", "answer", "after", "count", "value", "within", "of", "above", "below", "from", "to",
+		"is", "at_least", "at_most",
+	}
+	expectParts = map[string][]string{"answer": {"frame"}, "after": {"fault", "when"}, "count": {"message", "of"}}
+)
+
+// expectSpec is an expectation as it is written, of a scenario for a bench.
 type expectSpec struct {
-	at                                              yamlfile.Scalar
-	name, value, within, of, above, below, from, to yamlfile.Scalar
-	answer, frame, after, fault, when               yamlfile.Scalar
-	message, what, is, least, most                  yamlfile.Scalar
-	yamlfile.Origin
+	*entry
+	s *Scenario
+	h *bench.Handover
 }
 
-// readExpectation reads an entry of expect.
-func readExpectation(r *yamlfile.Reader, n ast.Node) expectSpec {
-	s := expectSpec{at: yamlfile.ScalarAt(n, "expect"), Origin: r.Origin}
-	mapped := func(n ast.Node) bool {
-		switch n.(type) {
-		case *ast.MappingNode, *ast.MappingValueNode:
-			return true
+// resolve makes an expectation of it.
+func (w expectSpec) resolve() (e Expectation) {
+	var kinds []string
+	for _, kind := range []string{"value", "answer", "count"} {
+		if w.get(kind).Line > 0 {
+			kinds = append(kinds, kind)
 		}
-		return false
 	}
-	known := []yamlfile.Key{
-		{Name: "name", Read: func(n ast.Node) { s.name = yamlfile.ScalarAt(n, bench.ReadTitle(r, n, "expect: name")) }},
-		{Name: "answer", Read: func(n ast.Node) {
-			if !mapped(n) {
-				s.answer = r.Scalar(n, "expect: answer")
-				return
-			}
-			r.Mapping(n, "expect: answer", []yamlfile.Key{{Name: "frame", Read: r.StoreScalar(&s.frame, "expect: answer: frame")}})
-		}},
-		{Name: "after", Read: func(n ast.Node) {
-			if !mapped(n) {
-				s.after = r.Scalar(n, "expect: after")
-				return
-			}
-			r.Mapping(n, "expect: after", []yamlfile.Key{
-				{Name: "fault", Read: r.StoreScalar(&s.fault, "expect: after: fault")}, {Name: "when", Read: r.StoreScalar(&s.when, "expect: after: when")},
-			})
-		}},
-		{Name: "count", Read: func(n ast.Node) {
-			r.Mapping(n, "expect: count", []yamlfile.Key{
-				{Name: "message", Read: r.StoreScalar(&s.message, "expect: count: message")}, {Name: "of", Read: r.StoreScalar(&s.what, "expect: count: of")},
-			})
-		}},
+
+	if len(kinds) != 1 {
+		w.fail(w.at, "one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT} is wanted")
 	}
-	for _, k := range []struct {
-		name string
-		dst  *yamlfile.Scalar
-	}{
-		{"value", &s.value}, {"within", &s.within}, {"of", &s.of}, {"above", &s.above}, {"below", &s.below}, {"from", &s.from}, {"to", &s.to},
-		{"is", &s.is}, {"at_least", &s.least}, {"at_most", &s.most},
-	} {
-		known = append(known, yamlfile.Key{Name: k.name, Read: r.StoreScalar(k.dst, "expect: "+k.name)})
+	switch kinds[0] {
+	case "value":
+		w.resolveValue(&e)
+	case "answer":
+		w.resolveAnswer(&e)
+	case "count":
+		w.resolveCount(&e)
 	}
-	r.Mapping(n, "expect", known)
-	return s
+
+	if e.Name = w.get("name"); e.Name.Text == "" {
+		e.Name = yamlfile.Scalar{Text: e.Want, Line: w.at.Line, Col: w.at.Col}
+	}
+	if slices.ContainsFunc(w.s.Expect, func(o Expectation) bool { return o.Name.Text == e.Name.Text }) {
+		w.fail(e.Name, "two are called %q: give one another name (name: ...)", e.Name.Text)
+	}
+	return e
 }
 
-// expectation resolves one.
-func (s *Scenario) expectation(w *expectSpec, h *bench.Handover) (e Expectation, err error) {
-	kinds := 0
-	for _, k := range []yamlfile.Scalar{w.value, {Text: w.answer.Text + w.frame.Text}, {Text: w.message.Text + w.what.Text}} {
-		if k.Text != "" {
-			kinds++
+// checkKeys refuses keys that do not belong to this kind of expectation.
+func (w expectSpec) checkKeys(kind string, keys ...string) {
+	for _, f := range w.fields {
+		name, _, _ := strings.Cut(f.key, ".")
+		if f.Text != "" && name != "name" && !slices.Contains(keys, name) {
+			w.fail(f.Scalar, "%q does not belong to an expectation of %s", f.Text, kind)
 		}
 	}
-	switch {
-	case kinds != 1:
-		err = w.Errorf(w.at, "expect: one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT} is wanted")
-	case w.value.Text != "":
-		e.value, e.Want, err = s.windowed(w, h)
-	case w.message.Text+w.what.Text != "":
-		e.count, e.Want, err = s.counted(w, h)
+}
+
+func (w expectSpec) resolveValue(e *Expectation) {
+	w.checkKeys("a value", "value", "within", "of", "above", "below", "from", "to")
+	v := windowCriterion{lo: math.Inf(-1), hi: math.Inf(1), open: true, margin: math.Inf(1)}
+	value := w.get("value")
+	var err error
+	if v.Reading, err = FindReading(w.h, value.Text); err != nil {
+		w.fail(value, "%w", err)
+	}
+	v.display = v.scale
+
+	var want string
+	switch within, of, limit := w.text("within"), w.text("of"), w.text("above")+w.text("below"); {
+	case within != "" && of != "" && limit == "":
+		want = w.setTolerance(&v, within, of)
+	case within+of == "" && limit != "":
+		want = w.setLimits(&v)
 	default:
-		e.answer, e.Want, err = s.answered(w, h)
+		w.fail(value, "%s: within: 2 %% and of: X are wanted, or above: X, or below: X", value.Text)
 	}
-	e.Name = yamlfile.Scalar{Text: e.Want, Line: w.at.Line, Col: w.at.Col}
-	if w.name.Text != "" {
-		e.Name = w.name
-	}
-	if err == nil && slices.ContainsFunc(s.Expect, func(o Expectation) bool { return o.Name.Text == e.Name.Text }) {
-		err = w.Errorf(e.Name, "expect: two are called %q: give one another name (name: ...)", e.Name.Text)
-	}
-	return e, err
+
+	e.Want = value.Text + " " + want + w.setWindow(&v)
+	e.begin = func() criterion { c := v; return &c }
 }
 
-// only refuses words that do not belong to this kind of expectation.
-func (w *expectSpec) only(kind string, list ...yamlfile.Scalar) error {
-	for _, k := range list {
-		if k.Text != "" {
-			return w.Errorf(k, "expect: %q does not belong to an expectation of %s", k.Text, kind)
-		}
-	}
-	return nil
-}
-
-func (s *Scenario) windowed(w *expectSpec, h *bench.Handover) (e *windowed, want string, err error) {
-	if err := w.only("a value", w.after, w.fault, w.when, w.is, w.least, w.most); err != nil {
-		return nil, "", err
-	}
-	e = &windowed{lo: math.Inf(-1), hi: math.Inf(1), open: true}
-	if e.value, err = findValue(h, w.value.Text); err != nil {
-		return nil, "", w.Errorf(w.value, "expect: %w", err)
-	}
-	e.shown = e.gauge
-	switch {
-	case w.within.Text != "" && w.of.Text != "" && w.above.Text+w.below.Text == "":
-		want, err = e.around(w)
-	case w.above.Text+w.below.Text != "" && w.within.Text+w.of.Text == "":
-		want, err = e.beyond(w)
-	default:
-		err = w.Errorf(w.value, "expect: %s: within: 2 %% and of: X are wanted, or above: X, or below: X", w.value.Text)
-	}
-	if err == nil {
-		err = s.window(e, w, h)
-	}
-	return e, w.value.Text + " " + want + windowText(w), err
-}
-
-func windowText(w *expectSpec) (text string) {
-	if w.from.Text != "" {
-		text += " from " + w.from.Text
-	}
-	if w.to.Text != "" {
-		text += " to " + w.to.Text
-	}
-	return text
-}
-
-// around sets the limits to a tolerance around a value; in % it is of the value.
-func (e *windowed) around(w *expectSpec) (want string, err error) {
-	e.open = false
-	middle, err := e.limit(w.of)
-	if err != nil {
-		return "", w.Errorf(w.of, "expect: of: %w", err)
-	}
-	tolerance := 0.0
-	if number, ok := strings.CutSuffix(w.within.Text, "%"); ok {
+// setTolerance sets the limits to a tolerance around a value; in % it is of the value.
+func (w expectSpec) setTolerance(v *windowCriterion, within, of string) (want string) {
+	middle := w.readLimit(v, "of")
+	var tolerance float64
+	var err error
+	if number, ok := strings.CutSuffix(within, "%"); ok {
 		if tolerance, err = strconv.ParseFloat(strings.TrimSpace(number), 64); err != nil {
-			err = fmt.Errorf("%q is no number of %%", w.within.Text)
+			err = fmt.Errorf("%q is no number of %%", within)
 		}
 		tolerance *= math.Abs(middle) / 100
 	} else {
-		tolerance, err = e.difference(w.within.Text, "")
+		tolerance, err = v.Difference(within)
 	}
+
 	if err == nil && !(tolerance > 0 && !math.IsInf(tolerance, 0)) {
-		err = fmt.Errorf("%s of %s is no tolerance: it must be more than 0; beside 0 write it like %s", w.within.Text, w.of.Text, bench.WithUnit("0.1", e.gauge.name))
+		err = fmt.Errorf("%s of %s is no tolerance: it must be more than 0; beside 0 write it like %s",
+			within, of, bench.WithUnit("0.1", v.scale.name))
 	}
-	if err != nil {
-		return "", w.Errorf(w.within, "expect: within: %w", err)
-	}
-	e.lo, e.hi = middle-tolerance, middle+tolerance
-	return "within " + w.within.Text + " of " + w.of.Text, nil
+
+	w.check("within", err)
+	v.open, v.lo, v.hi = false, middle-tolerance, middle+tolerance
+	return "within " + within + " of " + of
 }
 
-// beyond sets one limit or both.
-func (e *windowed) beyond(w *expectSpec) (want string, err error) {
-	if w.above.Text != "" {
-		if e.lo, err = e.limit(w.above); err != nil {
-			return "", w.Errorf(w.above, "expect: above: %w", err)
-		}
-		want = "above " + w.above.Text
+// setLimits sets one limit or both.
+func (w expectSpec) setLimits(v *windowCriterion) (want string) {
+	var list []string
+	if above := w.text("above"); above != "" {
+		v.lo, list = w.readLimit(v, "above"), append(list, "above "+above)
 	}
-	if w.below.Text != "" {
-		if e.hi, err = e.limit(w.below); err != nil {
-			return "", w.Errorf(w.below, "expect: below: %w", err)
-		}
-		want = strings.TrimPrefix(want+" and below "+w.below.Text, " and ")
+	if below := w.text("below"); below != "" {
+		v.hi, list = w.readLimit(v, "below"), append(list, "below "+below)
 	}
-	if !(e.lo < e.hi) {
-		return "", w.Errorf(w.below, "expect: %s: nothing is", want)
+	want = strings.Join(list, " and ")
+	if !(v.lo < v.hi) {
+		w.fail(w.get("below"), "%s: nothing is", want)
 	}
-	return want, nil
+	return want
 }
 
-// limit reads a limit; its unit is what people are shown.
-func (e *windowed) limit(w yamlfile.Scalar) (float64, error) {
-	v, err := e.read(w.Text)
-	if _, unit, ok := strings.Cut(w.Text, " "); ok && err == nil {
-		if _, err := units.Convert(unit, e.unit); err == nil || unit == "degC" {
-			e.shown = gaugeOf(unit)
+// readLimit reads a limit; its unit is what people are shown.
+func (w expectSpec) readLimit(v *windowCriterion, key string) float64 {
+	text := w.text(key)
+	limit, err := v.Read(text)
+	if _, unit, ok := strings.Cut(text, " "); ok && err == nil {
+		if _, err := units.Convert(unit, v.unit); err == nil || unit == "degC" {
+			v.display = scaleOf(unit)
 		}
 	}
-	return v, err
+
+	w.check(key, err)
+	return limit
 }
 
-// show is a value for people.
-func (e *windowed) show(v float64) string {
-	return bench.WithUnit(fmt.Sprintf("%.6g", e.shown.number(v)), e.shown.name)
+// format is a value for people.
+func (v *windowCriterion) format(value float64) string {
+	return bench.WithUnit(fmt.Sprintf("%.6g", v.display.fromSI(value)), v.display.name)
 }
 
-// window sets the ticks that are judged.
-func (s *Scenario) window(e *windowed, w *expectSpec, h *bench.Handover) (err error) {
-	e.from = 1
-	if w.from.Text != "" {
-		if e.from, err = ParseInstant(h, w.from.Text); err != nil {
-			return w.Errorf(w.from, "expect: from: %w", err)
-		}
-		e.from = max(1, e.from)
-	}
-	if w.to.Text != "" {
-		if e.to, err = ParseInstant(h, w.to.Text); err != nil {
-			return w.Errorf(w.to, "expect: to: %w", err)
-		}
-		if t, err := bare(w.to.Text, "s"); err == nil && math.RoundToEven(t*1e9) < float64(e.to*h.Tables.PeriodNs) {
-			e.to-- // the last tick in the window, not the first after it
-		}
-		if e.to < e.from {
-			return w.Errorf(w.to, "expect: to: no tick lies in the window%s", windowText(w))
+// setWindow sets the ticks that are judged, and returns them in words.
+func (w expectSpec) setWindow(v *windowCriterion) (want string) {
+	for _, key := range []string{"from", "to"} {
+		if at := w.text(key); at != "" {
+			want += " " + key + " " + at
 		}
 	}
-	return s.ends(max(e.from, e.to), w, [2]yamlfile.Scalar{w.from, w.to}, h)
+
+	v.from, v.to = max(1, w.instant(w.h, "from")), w.instant(w.h, "to")
+	if to := w.text("to"); to != "" {
+		if t, err := parseQuantity(to, "s"); err == nil && math.RoundToEven(t*1e9) < float64(v.to*w.h.Tables.PeriodNs) {
+			v.to-- // the last tick in the window, not the first after it
+		}
+		if v.to < v.from {
+			w.fail(w.get("to"), "to: no tick lies in the window%s", want)
+		}
+	}
+
+	w.checkEnd(max(v.from, v.to), "from", "to")
+	return want
 }
 
-// ends refuses what lies beyond the end of the run.
-func (s *Scenario) ends(tick int64, w *expectSpec, words [2]yamlfile.Scalar, h *bench.Handover) error {
-	if s.Ticks == 0 || tick <= s.Ticks {
-		return nil
+// checkEnd refuses what lies beyond the end of the run; of two keys the last one that is there says so.
+func (w expectSpec) checkEnd(tick int64, first, last string) {
+	at := w.get(last)
+	if at.Text == "" {
+		at = w.get(first)
 	}
-	word := words[1]
-	if word.Text == "" {
-		word = words[0]
+	if w.s.Ticks > 0 && tick > w.s.Ticks {
+		w.fail(at, "%s is beyond the end of the run, at %s: it could not be judged", at.Text, w.s.FormatTick(w.s.Ticks, w.h))
 	}
-	return w.Errorf(word, "expect: %s is beyond the end of the run, at %s: it could not be judged", word.Text, s.FormatTick(s.Ticks, h))
 }
 
-func (s *Scenario) answered(w *expectSpec, h *bench.Handover) (e *answered, want string, err error) {
-	if err := w.only("an answer", w.of, w.above, w.below, w.from, w.to, w.is, w.least, w.most); err != nil {
-		return nil, "", err
-	}
-	e = &answered{slot: -1}
-	if want = w.answer.Text; w.frame.Text != "" {
-		m, err := findMessage(h, w.frame.Text)
+func (w expectSpec) resolveAnswer(e *Expectation) {
+	w.checkKeys("an answer", "answer", "after", "within")
+	a := answerCriterion{slot: -1, begun: -1, answeredNs: -1, holds: w.conditions(w.h, "answer")}
+	want := w.text("answer")
+	if name := w.text("answer.frame"); name != "" {
+		m, err := findMessage(w.h, name)
 		if err == nil && m.sent {
-			err = fmt.Errorf("message %s is sent by the bench: it is no answer", w.frame.Text)
+			err = fmt.Errorf("message %s is sent by the bench: it is no answer", name)
 		}
-		if err != nil {
-			return nil, "", w.Errorf(w.frame, "expect: answer: %w", err)
-		}
-		e.frame, want = &m, "frame "+w.frame.Text
-	} else if e.holds, err = ParseConditions(h, w.answer.Text); err != nil {
-		return nil, "", w.Errorf(w.answer, "expect: answer: %w", err)
+		w.check("answer.frame", err)
+		a.frame, want = &m, "frame "+name
 	}
-	if err := s.cause(e, w, h); err != nil {
-		return nil, "", err
+
+	if want == "" {
+		w.fail(w.at, "answer: a condition or {frame: MESSAGE} is wanted")
 	}
-	within, err := bare(w.within.Text, "s")
-	if e.ns = int64(math.RoundToEven(within * 1e9)); err == nil && !(within > 0 && within < 1e6) {
-		err = fmt.Errorf("%s is not more than 0 s", w.within.Text)
+	w.setCause(&a)
+	text := w.text("within")
+	if text == "" {
+		w.fail(w.at, "within: the time is missing (within: 50 ms)")
 	}
-	if w.within.Text == "" {
-		w.within, err = w.at, fmt.Errorf("the time is missing (within: 50 ms)")
+	within, err := parseQuantity(text, "s")
+	if err == nil && !(within > 0 && within < 1e6) {
+		err = fmt.Errorf("%s is not more than 0 s", text)
 	}
-	if err != nil {
-		return nil, "", w.Errorf(w.within, "expect: within: %w", err)
+	w.check("within", err)
+	if a.ns = int64(math.RoundToEven(within * 1e9)); a.begun >= 0 {
+		w.checkEnd(a.begun+a.ns/w.h.Tables.PeriodNs, "after", "within")
 	}
-	if e.slot < 0 && w.when.Text == "" {
-		if err := s.ends(e.tick+e.ns/h.Tables.PeriodNs, w, [2]yamlfile.Scalar{w.after, w.within}, h); err != nil {
-			return nil, "", err
-		}
-	}
-	return e, want + " within " + w.within.Text + " after " + e.after, nil
+	e.Want = want + " within " + text + " after " + a.after
+	e.begin = func() criterion { c := a; return &c }
 }
 
-// cause sets what an answer is timed from.
-func (s *Scenario) cause(e *answered, w *expectSpec, h *bench.Handover) (err error) {
-	given := 0
-	for _, c := range []yamlfile.Scalar{w.after, w.fault, w.when} {
-		if c.Text != "" {
-			given++
-		}
-	}
+// setCause sets what an answer is timed from.
+func (w expectSpec) setCause(a *answerCriterion) {
+	tick, name, when := w.text("after"), w.text("after.fault"), w.text("after.when")
 	switch {
-	case given != 1:
-		return w.Errorf(w.at, "expect: answer: after: 3 s, {fault: NAME} or {when: CONDITION} is wanted")
-	case w.after.Text != "":
-		e.after = w.after.Text
-		if e.tick, err = ParseInstant(h, w.after.Text); err != nil {
-			return w.Errorf(w.after, "expect: after: %w", err)
-		}
-	case w.fault.Text != "":
-		e.after = "fault " + w.fault.Text
-		if e.slot = slices.Index(s.FaultNames(), w.fault.Text); e.slot < 0 {
-			return w.Errorf(w.fault, "expect: after: %w", unknown("fault", w.fault.Text, s.FaultNames()))
+	case tick != "":
+		a.after, a.begun = tick, w.instant(w.h, "after")
+	case when != "" && name == "":
+		a.after, a.cause = when, w.conditions(w.h, "after.when")
+	case name != "" && when == "":
+		a.after, a.slot = "fault "+name, slices.Index(w.s.FaultNames(), name)
+		if a.slot < 0 {
+			w.check("after.fault", unknownName("fault", name, w.s.FaultNames()))
 		}
 	default:
-		e.after = w.when.Text
-		if e.cause, err = ParseConditions(h, w.when.Text); err != nil {
-			return w.Errorf(w.when, "expect: after: %w", err)
-		}
+		w.fail(w.at, "answer: after: 3 s, {fault: NAME} or {when: CONDITION} is wanted")
 	}
-	return nil
 }
 
 // countNames are what is counted of a received message, as Received has them.
-var countNames = []string{"frames", "errors", "repeated", "sequence", "some_lost", "no_new", "timeouts", "length", "invalid", "range"}
+var countNames = []string{
+	"frames", "errors", "repeated", "sequence", "some_lost", "no_new", "timeouts", "length", "invalid", "range",
+}
 
-func (s *Scenario) counted(w *expectSpec, h *bench.Handover) (e *counted, want string, err error) {
-	if err := w.only("a count", w.within, w.of, w.above, w.below, w.from, w.to, w.after, w.fault, w.when); err != nil {
-		return nil, "", err
+func (w expectSpec) resolveCount(e *Expectation) {
+	w.checkKeys("a count", "count", "is", "at_least", "at_most")
+	name, of := w.get("count.message"), w.get("count.of")
+	if name.Text == "" || of.Text == "" {
+		w.fail(w.at, "count: {message: M, of: WHAT} is wanted, with of one of %s", strings.Join(countNames, ", "))
 	}
-	if w.message.Text == "" || w.what.Text == "" {
-		return nil, "", w.Errorf(w.at, "expect: count: {message: M, of: WHAT} is wanted, with of one of %s", strings.Join(countNames, ", "))
-	}
-	e = &counted{of: w.what.Text, hi: math.MaxUint64}
-	if e.message, err = findMessage(h, w.message.Text); err != nil {
-		return nil, "", w.Errorf(w.message, "expect: count: %w", err)
-	}
+	c := countCriterion{of: of.Text, hi: math.MaxUint64}
+	var err error
+	c.message, err = findMessage(w.h, name.Text)
+	w.check("count.message", err)
+
+	is, least, most := w.text("is"), w.text("at_least"), w.text("at_most")
 	switch {
-	case !slices.Contains(countNames, e.of):
-		return nil, "", w.Errorf(w.what, "expect: count: of: %w", unknown("count", e.of, countNames))
-	case e.sent && e.of != "frames":
-		return nil, "", w.Errorf(w.what, "expect: count: of: the bench sends %s: only its frames are counted", w.message.Text)
-	case w.is.Text == "" && w.least.Text == "" && w.most.Text == "" || w.is.Text != "" && w.least.Text+w.most.Text != "":
-		return nil, "", w.Errorf(w.message, "expect: count: is: 5 is wanted, or at_least: 5, or at_most: 5")
+	case !slices.Contains(countNames, c.of):
+		w.fail(of, "count: of: %w", unknownName("count", c.of, countNames))
+	case c.sent && c.of != "frames":
+		w.fail(of, "count: of: the bench sends %s: only its frames are counted", name.Text)
+	case (is != "") == (least+most != ""):
+		w.fail(name, "count: is: 5 is wanted, or at_least: 5, or at_most: 5")
 	}
-	for _, b := range []struct {
-		word yamlfile.Scalar
-		text string
-		dst  []*uint64
-	}{{w.is, "is ", []*uint64{&e.lo, &e.hi}}, {w.least, "at least ", []*uint64{&e.lo}}, {w.most, "at most ", []*uint64{&e.hi}}} {
-		if b.word.Text == "" {
+
+	var list []string
+	for _, bound := range []struct {
+		key, text string
+		dst       []*uint64
+	}{{"is", is, []*uint64{&c.lo, &c.hi}}, {"at_least", least, []*uint64{&c.lo}}, {"at_most", most, []*uint64{&c.hi}}} {
+		if bound.text == "" {
 			continue
 		}
-		n, err := whole(b.word.Text, 0, math.MaxInt64)
+		n, err := parseWhole(bound.text, 0, math.MaxInt64)
 		if err != nil {
-			return nil, "", w.Errorf(b.word, "expect: count: %w", err)
+			w.fail(w.get(bound.key), "count: %w", err)
 		}
-		for _, dst := range b.dst {
+		for _, dst := range bound.dst {
 			*dst = uint64(n)
 		}
-		want += ", " + b.text + b.word.Text
+		list = append(list, strings.ReplaceAll(bound.key, "_", " ")+" "+bound.text)
 	}
-	if e.lo > e.hi {
-		return nil, "", w.Errorf(w.least, "expect: count: no number is at least %d and at most %d", e.lo, e.hi)
+
+	if c.lo > c.hi {
+		w.fail(w.get("at_least"), "count: no number is at least %d and at most %d", c.lo, c.hi)
 	}
-	return e, e.of + " of " + w.message.Text + ":" + strings.TrimPrefix(want, ","), nil
+	e.Want = c.of + " of " + name.Text + ": " + strings.Join(list, ", ")
+	e.begin = func() criterion { run := c; return &run }
 }

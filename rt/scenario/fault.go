@@ -5,27 +5,25 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"lockstep/io/yamlfile"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
 
-// FaultSpec is a fault as a scenario file or a command writes it; ResolveFault
-// makes a fault.Fault of it.
-type FaultSpec struct {
+// faultSpec is a fault as a scenario file or a command writes it; resolve
+// makes a fault.Fault of it. Its entry has as well
+//
+//	at     when it starts: "3 s", "tick 600"; "" at once
+//	when   or under which conditions: "w1 > 1500 rpm and w4 < 0 rpm"; "" under any
+//	for    how long: "200 ms", "40 ticks", "5 frames"; "" until cleared
+//	seed   of what is random; "" 1
+type faultSpec struct {
+	*entry
 	Name   yamlfile.Scalar // [the target and the kind]
-	Target yamlfile.Scalar // what On is: input, signal, frame, bus or element
-	On     yamlfile.Scalar // a port, MESSAGE.SIGNAL, a message, a bus or a friction element
-	Kind   yamlfile.Scalar // a word of faultKinds
-	Value  yamlfile.Scalar // of the kind, or how it is done: "frozen" of a checksum; "" there is none
-	More   yamlfile.Scalar // a second one: the time of a leak, the number of a checksum
-	At     yamlfile.Scalar // when it starts: "3 s", "tick 600"; "" at once
-	When   yamlfile.Scalar // or under which conditions: "w1 > 1500 rpm and w4 < 0 rpm"; "" under any
-	For    yamlfile.Scalar // how long: "200 ms", "40 ticks", "5 frames"; "" until cleared
-	Seed   yamlfile.Scalar // of what is random; "" 1
-	yamlfile.Origin
+	target yamlfile.Scalar // what on is: a word of faultTargets
+	on     yamlfile.Scalar // a port, MESSAGE.SIGNAL, a message, a bus or a friction element
+	kind   yamlfile.Scalar // a word of faultKinds
+	value  yamlfile.Scalar // of the kind; of a mapping the first one in it
 }
 
 // faultKind is a kind of faults: the key that asks for it, what it can be of, and what
@@ -34,32 +32,14 @@ type faultKind struct {
 	word  string
 	kind  fault.Kind
 	of    []fault.Where
-	takes taking
+	takes argument
 }
-
-// taking says what the value of a kind is.
-type taking uint8
-
-const (
-	takesNothing    taking = iota // "true", or the word alone
-	takesLevel                    // a value of the target
-	takesDifference               // in the unit of the target
-	takesSpread                   // the same, > 0
-	takesRate                     // in the unit of the target per second
-	takesFactor                   // a bare number
-	takesLeak                     // {share: 30 %, time: 200 ms}
-	takesTime                     // a time or a number of ticks
-	takesRail                     // ground or supply
-	takesChecksum                 // frozen, random, {value: 0x00} or {offset: 1}
-	takesSize                     // bytes
-	takesCount                    // of frames
-	takesCapacity                 // a value of the target, or nothing: the largest one
-)
 
 var (
 	ofValues   = []fault.Where{fault.Input, fault.Signal}
 	ofSent     = []fault.Where{fault.SentFrame}
 	ofFrames   = []fault.Where{fault.SentFrame, fault.ReceivedFrame}
+	ofBuses    = []fault.Where{fault.Bus}
 	ofElements = []fault.Where{element}
 )
 
@@ -67,168 +47,172 @@ var (
 const element = fault.Where(255)
 
 // faultKinds lists every kind there is.
-func faultKinds() []faultKind {
-	return []faultKind{
-		{"stuck", fault.Stuck, ofValues, takesLevel},
-		{"hold", fault.Hold, ofValues, takesNothing},
-		{"offset", fault.Offset, ofValues, takesDifference},
-		{"gain", fault.Gain, ofValues, takesFactor},
-		{"noise", fault.Noise, ofValues, takesSpread},
-		{"ramp", fault.Ramp, ofValues, takesRate},
-		{"drift", fault.Drift, ofValues, takesRate},
-		{"floor", fault.Floor, ofValues, takesLevel},
-		{"ceiling", fault.Ceiling, ofValues, takesLevel},
-		{"leak", fault.Leak, ofValues, takesLeak},
-		{"delay", fault.Delay, ofValues, takesTime},
-		{"open", fault.Open, ofValues, takesNothing},
-		{"short", fault.Short, ofValues, takesRail},
-		{"drop", fault.Drop, ofFrames, takesNothing},
-		{"delay", fault.DelayFrame, ofFrames, takesTime},
-		{"freeze_counter", fault.FreezeCounter, ofSent, takesNothing},
-		{"checksum", fault.ChecksumValue, ofSent, takesChecksum},
-		{"length", fault.WrongLength, ofSent, takesSize},
-		{"duplicate", fault.Duplicate, ofSent, takesNothing},
-		{"burst", fault.Burst, ofSent, takesCount},
-		{"bus_off", fault.BusOff, []fault.Where{fault.Bus}, takesNothing},
-		{"does_not_open", fault.Floor, ofElements, takesCapacity},
-		{"does_not_close", fault.Ceiling, ofElements, takesNothing},
-	}
+var faultKinds = []faultKind{
+	{"stuck", fault.Stuck, ofValues, takesLevel},
+	{"hold", fault.Hold, ofValues, noArgument},
+	{"offset", fault.Offset, ofValues, takesDifference},
+	{"gain", fault.Gain, ofValues, takesFactor},
+	{"noise", fault.Noise, ofValues, takesSpread},
+	{"ramp", fault.Ramp, ofValues, takesRate},
+	{"drift", fault.Drift, ofValues, takesRate},
+	{"floor", fault.Floor, ofValues, takesLevel},
+	{"ceiling", fault.Ceiling, ofValues, takesLevel},
+	{"leak", fault.Leak, ofValues, takesLeak},
+	{"delay", fault.Delay, ofValues, takesTime},
+	{"open", fault.Open, ofValues, noArgument},
+	{"short", fault.Short, ofValues, takesRail},
+	{"drop", fault.Drop, ofFrames, noArgument},
+	{"delay", fault.DelayFrame, ofFrames, takesTime},
+	{"freeze_counter", fault.FreezeCounter, ofSent, noArgument},
+	{"checksum", fault.ChecksumValue, ofSent, takesChecksum},
+	{"length", fault.WrongLength, ofSent, takesSize},
+	{"duplicate", fault.Duplicate, ofSent, noArgument},
+	{"burst", fault.Burst, ofSent, takesCount},
+	{"bus_off", fault.BusOff, ofBuses, noArgument},
+	{"does_not_open", fault.Floor, ofElements, takesCapacity},
+	{"does_not_close", fault.Ceiling, ofElements, noArgument},
 }
 
-// faultTargets are the keys that say what a fault is of, faultPlaces what each can be.
-var (
-	faultTargets = []string{"input", "signal", "frame", "bus", "element"}
-	faultPlaces  = [][]fault.Where{ofValues, ofValues, ofFrames, {fault.Bus}, ofElements}
-)
+// faultTargets lists what a fault can be of.
+var faultTargets = []struct {
+	word string // the key that says so
+	of   []fault.Where
+	find func(h *bench.Handover, name string) (*resolvedTarget, error)
+}{
+	{"input", ofValues, findInput},
+	{"signal", ofValues, findSignalTarget},
+	{"frame", ofFrames, findFrame},
+	{"bus", ofBuses, findBus},
+	{"element", ofElements, findElement},
+}
+
+// targetWords are the keys that say what a fault is of.
+func targetWords() (words []string) {
+	for _, t := range faultTargets {
+		words = append(words, t.word)
+	}
+	return words
+}
 
 // readFault reads one fault.
-func readFault(r *yamlfile.Reader, n ast.Node) FaultSpec {
-	s := FaultSpec{Origin: r.Origin}
-	once := func(dst *yamlfile.Scalar, e yamlfile.Scalar, group string) {
-		if dst.Text != "" && r.Err == nil {
-			r.Err = r.Errorf(e, "fault: %s and %s: one %s is wanted", dst.Text, e.Text, group)
+func readFault(r *yamlfile.Reader, f yamlfile.Field) *faultSpec {
+	keys := slices.Concat([]string{"name", "at", "when", "for", "seed"}, targetWords())
+	parts := map[string][]string{}
+	for _, k := range faultKinds {
+		if !slices.Contains(keys, k.word) { // "delay" is of values and of frames
+			keys = append(keys, k.word)
 		}
-		*dst = e
+		parts[k.word] = k.takes.keys
 	}
-	known := []yamlfile.Key{
-		{Name: "name", Read: func(n ast.Node) { s.Name = yamlfile.ScalarAt(n, bench.ReadTitle(r, n, "fault: name")) }},
-		{Name: "at", Read: r.StoreScalar(&s.At, "fault: at")},
-		{Name: "when", Read: r.StoreScalar(&s.When, "fault: when")},
-		{Name: "for", Read: r.StoreScalar(&s.For, "fault: for")},
-		{Name: "seed", Read: r.StoreScalar(&s.Seed, "fault: seed")},
+
+	return newFaultSpec(readEntry(r, f, "fault", keys, parts))
+}
+
+// newFaultSpec finds target and kind among the keys of a fault.
+func newFaultSpec(e *entry) *faultSpec {
+	s := &faultSpec{entry: e, Name: e.get("name")}
+	once := func(dst *yamlfile.Scalar, f field, group string) {
+		if dst.Text != "" {
+			s.fail(f.Scalar, "%s and %s: one %s is wanted", dst.Text, f.key, group)
+		}
+		*dst = yamlfile.Scalar{Text: f.key, Line: f.Line, Col: f.Col}
 	}
-	for _, t := range faultTargets {
-		known = append(known, yamlfile.Key{Name: t, Read: func(n ast.Node) {
-			once(&s.Target, yamlfile.ScalarAt(n, t), "target")
-			s.On = r.Scalar(n, "fault: "+t)
-		}})
-	}
-	for _, k := range faultKinds() {
-		if !slices.ContainsFunc(known, func(e yamlfile.Key) bool { return e.Name == k.word }) {
-			known = append(known, yamlfile.Key{Name: k.word, Read: func(n ast.Node) {
-				once(&s.Kind, yamlfile.ScalarAt(n, k.word), "kind")
-				readArgument(r, n, &s, k.takes)
-			}})
+
+	targets, of := targetWords(), -1
+	for _, f := range e.fields {
+		if i := slices.Index(targets, f.key); i >= 0 {
+			once(&s.target, f, "target")
+			s.on, of = f.Scalar, i
+		}
+
+		if slices.ContainsFunc(faultKinds, func(k faultKind) bool { return k.word == f.key }) {
+			once(&s.kind, f, "kind")
+			s.value = f.Scalar
+			if parts := e.parts(f.key); len(parts) > 0 {
+				s.value = parts[0].Scalar
+			}
 		}
 	}
-	r.Mapping(n, "fault", known)
+
 	switch {
-	case s.Target.Text == "":
-		r.Fail(n, "fault: what it is of is missing: one of %s", strings.Join(faultTargets, ", "))
-	case s.Kind.Text == "":
-		r.Fail(n, "fault: of %s %s: its kind is missing: one of %s", s.Target.Text, s.On.Text, strings.Join(kindWords(faultPlaces[slices.Index(faultTargets, s.Target.Text)]...), ", "))
+	case of < 0:
+		s.fail(s.at, "what it is of is missing: one of %s", strings.Join(targets, ", "))
+	case s.kind.Text == "":
+		s.fail(s.at, "of %s %s: its kind is missing: one of %s",
+			s.target.Text, s.on.Text, strings.Join(kindWords(faultTargets[of].of...), ", "))
 	}
+
 	if s.Name.Text == "" {
-		s.Name = yamlfile.Scalar{Text: s.On.Text + " " + s.Kind.Text, Line: s.Target.Line, Col: s.Target.Col}
+		s.Name = yamlfile.Scalar{Text: s.on.Text + " " + s.kind.Text, Line: s.target.Line, Col: s.target.Col}
 	}
 	return s
 }
 
-// readArgument reads the value of a kind.
-func readArgument(r *yamlfile.Reader, n ast.Node, s *FaultSpec, takes taking) {
-	what := "fault: " + s.Kind.Text
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-	default:
-		s.Value = r.Scalar(n, what)
-		return
-	}
-	number := func(key string) func(n ast.Node) {
-		return func(n ast.Node) {
-			s.Value, s.More = yamlfile.ScalarAt(n, key), r.Scalar(n, what+": "+key)
-		}
-	}
-	switch takes {
-	case takesLeak:
-		r.Mapping(n, what, []yamlfile.Key{{Name: "share", Read: r.StoreScalar(&s.Value, what+": share")}, {Name: "time", Read: r.StoreScalar(&s.More, what+": time")}})
-	case takesChecksum:
-		r.Mapping(n, what, []yamlfile.Key{{Name: "value", Read: number("value")}, {Name: "offset", Read: number("offset")}})
-	default:
-		r.Fail(n, "%s: one value is wanted here, got a mapping", what)
-	}
-}
-
 // kindWords are the kinds that such targets can have.
 func kindWords(of ...fault.Where) (words []string) {
-	for _, k := range faultKinds() {
+	for _, k := range faultKinds {
 		if slices.ContainsFunc(k.of, func(w fault.Where) bool { return slices.Contains(of, w) }) {
 			words = append(words, k.word)
 		}
 	}
+
 	return words
 }
 
 // maxWord bounds a word of a command, bytes.
 const maxWord = 500
 
-// ParseFault reads a fault from the words of a command, KEY=VALUE each, or a KEY alone
+// parseFault reads a fault from the words of a command, KEY=VALUE each, or a KEY alone
 // where it takes no value. Errors name the word by its number, from 1.
-func ParseFault(words []string) (FaultSpec, error) {
-	r := bench.NewReader(bench.CommandOrigin("fault"))
+func parseFault(words []string) (*faultSpec, error) {
+	r := bench.NewCommandReader("fault")
 	var text strings.Builder
 	for i, w := range words {
 		key, value, given := strings.Cut(w, "=")
 		switch {
 		case !yamlfile.IsPrintable(w) || key == "" || len(w) > maxWord:
-			return FaultSpec{}, r.Errorf(yamlfile.Scalar{Line: i + 1}, "%.60q is not KEY=VALUE", w)
+			return nil, r.Errorf(yamlfile.Scalar{Line: i + 1}, "%.60q is not KEY=VALUE", w)
 		case !given:
 			value = "true"
 		case !strings.HasPrefix(value, "{"):
 			value = strconv.Quote(value)
 		}
+
 		text.WriteString(strconv.Quote(key) + ": " + value + "\n")
 	}
+
 	if len(words) == 0 {
-		return FaultSpec{}, r.Errorf(yamlfile.Scalar{Line: 1}, "what it is of is missing: KEY=VALUE ... with one of %s", strings.Join(faultTargets, ", "))
+		return nil, r.Errorf(yamlfile.Scalar{Line: 1},
+			"what it is of is missing: KEY=VALUE ... with one of %s", strings.Join(targetWords(), ", "))
 	}
-	n := r.Document([]byte(text.String()))
-	if n == nil {
-		return FaultSpec{}, r.Err
-	}
-	s := readFault(r, n)
-	return s, r.Err
+
+	var s *faultSpec
+	err := r.Try(func() { s = readFault(r, yamlfile.Root(r.Document([]byte(text.String())))) })
+	return s, err
 }
 
-// String is the fault in words that ParseFault reads, as the shell quotes them.
-func (s *FaultSpec) String() string {
-	value := s.Value.Text
-	switch {
-	case s.Kind.Text == "leak":
-		value = "{share: " + strconv.Quote(value) + ", time: " + strconv.Quote(s.More.Text) + "}"
-	case s.More.Text != "":
-		value = "{" + value + ": " + strconv.Quote(s.More.Text) + "}"
+// String is the fault in words that parseFault reads, as the shell quotes them.
+func (s *faultSpec) String() string {
+	kind := s.kind.Text
+	var parts []string
+	for _, p := range s.parts(kind) {
+		parts = append(parts, p.key+": "+strconv.Quote(p.Text))
 	}
-	words := []string{s.Target.Text + "=" + s.On.Text, s.Kind.Text + "=" + value}
-	if value == "true" {
-		words[1] = s.Kind.Text
+	slices.Sort(parts)
+	words := []string{s.target.Text + "=" + s.on.Text, kind}
+	switch value := s.text(kind); {
+	case parts != nil:
+		words[1] += "={" + strings.Join(parts, ", ") + "}"
+	case value != "true":
+		words[1] += "=" + value
 	}
-	for _, w := range []struct{ key, text string }{
-		{"at", s.At.Text}, {"when", s.When.Text}, {"for", s.For.Text}, {"seed", s.Seed.Text},
-	} {
-		if w.text != "" {
-			words = append(words, w.key+"="+w.text)
+
+	for _, key := range []string{"at", "when", "for", "seed"} {
+		if text := s.text(key); text != "" {
+			words = append(words, key+"="+text)
 		}
 	}
+
 	for i, w := range words {
 		words[i] = QuoteWord(w)
 	}

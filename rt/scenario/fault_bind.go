@@ -14,84 +14,80 @@ import (
 	"lockstep/rt/fault"
 )
 
-// ResolveFault resolves a fault: names to indices, quantities to numbers in the unit of the
-// port, times to ticks, rounded up to the grid. Errors carry the place of the word.
-func ResolveFault(h *bench.Handover, s FaultSpec) (f fault.Fault, err error) {
-	t, err := findTarget(h, &s)
+// resolve resolves a fault: names to indices, quantities to numbers in the unit of the port, times
+// to ticks, rounded up to the grid. Errors carry the place of the word.
+func (s *faultSpec) resolve(h *bench.Handover) fault.Fault {
+	t, err := faultTargets[slices.Index(targetWords(), s.target.Text)].find(h, s.on.Text)
 	if err != nil {
-		return f, err
+		s.fail(s.on, "%w", err)
 	}
-	i := slices.IndexFunc(faultKinds(), func(k faultKind) bool { return k.word == s.Kind.Text && slices.Contains(k.of, t.of) })
+	t.name = s.target.Text + " " + s.on.Text
+	i := slices.IndexFunc(faultKinds, func(k faultKind) bool {
+		return k.word == s.kind.Text && slices.Contains(k.of, t.kindOf())
+	})
 	if i < 0 {
-		words := kindWords(t.of)
-		return f, s.Errorf(s.Kind, "fault: %s does not fit %s%s; its kinds are %s",
-			s.Kind.Text, t.name, units.Meant(s.Kind.Text, words), strings.Join(words, ", "))
+		words := kindWords(t.kindOf())
+		s.fail(s.kind, "%s does not fit %s%s; its kinds are %s",
+			s.kind.Text, t.name, units.Meant(s.kind.Text, words), strings.Join(words, ", "))
 	}
-	kind := faultKinds()[i]
-	f = t.Fault
-	f.Kind, f.Seed = kind.kind, 1
-	if err := resolveArgument(h, &f, &s, t, kind.takes); err != nil {
-		return f, s.Errorf(s.Value, "fault: %s of %s: %w", s.Kind.Text, t.name, err)
-	}
-	if s.Seed.Text != "" {
-		if f.Seed, err = strconv.ParseUint(s.Seed.Text, 0, 64); err != nil {
-			return f, s.Errorf(s.Seed, "fault: seed: %q is not a whole number from 0 on", s.Seed.Text)
+
+	f := t.Fault
+	f.Kind, f.Seed = faultKinds[i].kind, 1
+	s.checkValue(t, faultKinds[i].takes.resolve(&binding{s, &f, h, t}, s.text(s.kind.Text)))
+	if seed := s.get("seed"); seed.Text != "" {
+		if f.Seed, err = strconv.ParseUint(seed.Text, 0, 64); err != nil {
+			s.fail(seed, "seed: %q is not a whole number from 0 on", seed.Text)
 		}
 	}
-	if f.Start, err = parseTrigger(h, &s); err != nil {
-		return f, err
+
+	f.Start.Tick, f.Start.When = s.instant(h, "at"), s.conditions(h, "when")
+	if last := s.text("for"); last != "" {
+		s.check("for", resolveDuration(h, &f, s, last))
 	}
-	if s.For.Text != "" {
-		if err := resolveDuration(h, &f, &s); err != nil {
-			return f, s.Errorf(s.For, "fault: for: %w", err)
-		}
-	}
-	if err := h.CheckFaults([]fault.Command{{Fault: f}}); err != nil {
-		return f, s.Errorf(s.Value, "fault: %s of %s: %w", s.Kind.Text, t.name, err)
-	}
-	return f, nil
+	s.checkValue(t, h.CheckFaults([]fault.Command{{Fault: f}}))
+
+	return f
 }
 
-// aim is what a fault is of.
-type aim struct {
+// checkValue is what is wrong with the value of the kind.
+func (s *faultSpec) checkValue(t *resolvedTarget, err error) {
+	if err != nil {
+		s.fail(s.value, "%s of %s: %w", s.kind.Text, t.name, err)
+	}
+}
+
+// resolvedTarget is what a fault is of.
+type resolvedTarget struct {
 	fault.Fault                  // Where and indices
-	of          fault.Where      // Where, or element
+	element     bool             // it is of the friction element that follows the input
 	name        string           // for messages
-	gauge                        // in which its values are written
-	own         bool             // which package fault wants, too; else SI
+	scale                        // in which its values are written
+	ownUnit     bool             // which package fault wants, too; else SI
 	lo, hi      float64          // what it can be, as package fault wants it
 	slack       float64          // and how far beyond that is still taken
 	sig         *messages.Signal // nil: of an input by its port
 	msg         *messages.Message
 }
 
-func findTarget(h *bench.Handover, s *FaultSpec) (t *aim, err error) {
-	switch s.Target.Text {
-	case "input":
-		t, err = inputTarget(h, s.On.Text)
-	case "element":
-		t, err = elementTarget(h, s.On.Text)
-	case "signal":
-		t, err = signalTarget(h, s.On.Text)
-	case "frame":
-		t, err = frameTarget(h, s.On.Text)
-	default:
-		names := h.Bench.BusNames()
-		i := slices.Index(names, s.On.Text)
-		if i < 0 {
-			err = unknown("bus", s.On.Text, names)
-		}
-		t = &aim{Fault: fault.Fault{Where: fault.Bus, Bus: i}, of: fault.Bus}
+// kindOf is what the kinds of a fault are of: Where, or element.
+func (t *resolvedTarget) kindOf() fault.Where {
+	if t.element {
+		return element
 	}
-	if err != nil {
-		return nil, s.Errorf(s.On, "fault: %w", err)
-	}
-	t.name = s.Target.Text + " " + s.On.Text
-	return t, nil
+	return t.Where
 }
 
-// unknown says that there is no such thing, which is nearest, or which there are.
-func unknown(what, name string, names []string) error {
+func findBus(h *bench.Handover, name string) (*resolvedTarget, error) {
+	names := h.Bench.BusNames()
+	i := slices.Index(names, name)
+	if i < 0 {
+		return nil, unknownName("bus", name, names)
+	}
+	return &resolvedTarget{Fault: fault.Fault{Where: fault.Bus, Bus: i}}, nil
+}
+
+// unknownName says that there is no such thing, which is nearest, or which there are.
+func unknownName(what, name string, names []string) error {
 	if near := units.Meant(name, names); near != "" || len(names) == 0 {
 		return fmt.Errorf("there is no %s %q%s", what, name, near)
 	}
@@ -103,68 +99,81 @@ func unknown(what, name string, names []string) error {
 	return fmt.Errorf("there is no %s %q; there are %s", what, name, list)
 }
 
-func inputTarget(h *bench.Handover, name string) (*aim, error) {
+func findInput(h *bench.Handover, name string) (*resolvedTarget, error) {
 	i := bench.PortIndex(h.Tables.Inputs, name)
 	if i < 0 {
-		return nil, unknown("input", name, bench.PortNames(h.Tables.Inputs))
+		return nil, unknownName("input", name, bench.PortNames(h.Tables.Inputs))
 	}
-	p := &h.Tables.Inputs[i]
-	return &aim{Fault: fault.Fault{Where: fault.Input, Input: i}, of: fault.Input, gauge: gaugeOf(p.Unit), lo: p.Min, hi: p.Max}, nil
+	return targetOfInput(h, i), nil
 }
 
-// elementTarget is the input that a friction element's capacity follows.
-func elementTarget(h *bench.Handover, name string) (*aim, error) {
+func targetOfInput(h *bench.Handover, i int) *resolvedTarget {
+	p := &h.Tables.Inputs[i]
+	return &resolvedTarget{Fault: fault.Fault{Where: fault.Input, Input: i}, scale: scaleOf(p.Unit), lo: p.Min, hi: p.Max}
+}
+
+// findElement is the input that a friction element's capacity follows.
+func findElement(h *bench.Handover, name string) (*resolvedTarget, error) {
 	i := slices.Index(h.Tables.Frictions, name)
 	if i < 0 {
-		return nil, unknown("friction element", name, h.Tables.Frictions)
+		return nil, unknownName("friction element", name, h.Tables.Frictions)
 	}
 	in := slices.Index(h.Tables.InputSignal, h.Tables.Friction[i].Signal)
 	if in < 0 {
 		return nil, fmt.Errorf("the capacity of %s follows no input: name what it depends on (input: ...)", name)
 	}
-	t, err := inputTarget(h, h.Tables.Inputs[in].Name)
-	if err == nil {
-		t.of = element
-	}
-	return t, err
+	t := targetOfInput(h, in)
+	t.element = true
+	return t, nil
 }
 
-// message is where a bus has a message of this name: "Speeds", or "Speeds on drive".
+// message is where a bus has a message.
 type message struct {
 	bus  int
 	sent bool
 	at   int // in sigmap.Map.Tx or .Rx
-	msg  *messages.Message
+	name string
+	msg  *messages.Message // in its database, where it has been looked up
 }
 
-// findMessage finds a message that the bench sends or receives.
+// messagesOf are those that a bench sends or receives.
+func messagesOf(h *bench.Handover) (list []message) {
+	for b, mp := range h.Maps {
+		for i := range mp.Tx {
+			list = append(list, message{bus: b, sent: true, at: i, name: mp.Tx[i].Name})
+		}
+		for i := range mp.Rx {
+			list = append(list, message{bus: b, at: i, name: mp.Rx[i].Name})
+		}
+	}
+
+	return list
+}
+
+// findMessage finds a message that the bench sends or receives: "Speeds", or "Speeds on drive".
 func findMessage(h *bench.Handover, name string) (m message, err error) {
 	name, bus, named := strings.Cut(name, " on ")
 	var found []message
 	var names []string
-	for b, mp := range h.Maps {
-		if named && h.Bench.Buses[b].Name.Text != bus {
+	for _, m := range messagesOf(h) {
+		if named && h.Bench.Buses[m.bus].Name.Text != bus {
 			continue
 		}
-		for i := range mp.Tx {
-			if names = append(names, mp.Tx[i].Name); mp.Tx[i].Name == name {
-				found = append(found, message{bus: b, sent: true, at: i})
-			}
-		}
-		for i := range mp.Rx {
-			if names = append(names, mp.Rx[i].Name); mp.Rx[i].Name == name {
-				found = append(found, message{bus: b, at: i})
-			}
+		if names = append(names, m.name); m.name == name {
+			found = append(found, m)
 		}
 	}
+
 	switch {
 	case named && !slices.Contains(h.Bench.BusNames(), bus):
-		return m, unknown("bus", bus, h.Bench.BusNames())
+		return m, unknownName("bus", bus, h.Bench.BusNames())
 	case len(found) == 0:
-		return m, unknown("message that the bench sends or receives called", name, names)
+		return m, unknownName("message that the bench sends or receives called", name, names)
 	case len(found) > 1:
-		return m, fmt.Errorf("several buses have a message %s: write %s on %s", name, name, h.Bench.Buses[found[0].bus].Name.Text)
+		return m, fmt.Errorf("several buses have a message %s: write %s on %s",
+			name, name, h.Bench.Buses[found[0].bus].Name.Text)
 	}
+
 	m = found[0]
 	db, err := h.Database(m.bus)
 	if err != nil {
@@ -193,50 +202,53 @@ func findSignal(h *bench.Handover, name string) (m message, sig *messages.Signal
 		for i := range m.msg.Signals {
 			names = append(names, m.msg.Signals[i].Name)
 		}
-		return m, nil, unknown("signal of "+m.msg.Name+" called", second, names)
+		return m, nil, unknownName("signal of "+m.msg.Name+" called", second, names)
 	}
+
 	return m, sig, nil
 }
 
-// boundPort is the one that a link ties a signal to; "" none does.
-func boundPort(h *bench.Handover, m message, sig *messages.Signal) string {
+// portOf is the one that a link ties a signal to; "" none does.
+func portOf(h *bench.Handover, m message, sig *messages.Signal) string {
 	bus := &h.Bench.Buses[m.bus]
-	for _, l := range map[bool][]bench.Link{true: bus.Send, false: bus.Receive}[m.sent] {
-		if l.Message == m.msg.Name && l.Signal == sig.Name {
-			return l.Port
-		}
+	if m.sent {
+		return sigmap.PortOf(bus.Send, m.msg.Name, sig.Name)
 	}
-	return ""
+	return sigmap.PortOf(bus.Receive, m.msg.Name, sig.Name)
 }
 
-func signalTarget(h *bench.Handover, name string) (*aim, error) {
+func findSignalTarget(h *bench.Handover, name string) (*resolvedTarget, error) {
 	m, sig, err := findSignal(h, name)
 	if err != nil {
 		return nil, err
 	}
-	port := boundPort(h, m, sig)
+	port := portOf(h, m, sig)
 	if !m.sent {
 		if port == "" {
 			return nil, fmt.Errorf("signal %s is received, and drives no input of the plant", name)
 		}
-		t, err := inputTarget(h, port)
+		t, err := findInput(h, port)
 		if err == nil {
-			t.sig, t.gauge = sig, gaugeOf(sig.Unit)
+			t.sig, t.scale = sig, scaleOf(sig.Unit)
 		}
 		return t, err
 	}
+
 	tx := &h.Maps[m.bus].Tx[m.at]
 	i := slices.IndexFunc(tx.Fields, func(f sigmap.Field) bool { return f.Name == sig.Name })
 	if i < 0 {
-		if part := guardsOf(h, m, sig); part != "" {
-			return nil, fmt.Errorf("signal %s is %s: what disturbs it is of the frame (frame: %s, with freeze_counter or checksum)", name, part, m.msg.Name)
+		if part := protectionOf(h, m, sig); part != "" {
+			return nil, fmt.Errorf("signal %s is %s: what disturbs it is of the frame "+
+				"(frame: %s, with freeze_counter or checksum)", name, part, m.msg.Name)
 		}
+
 		return nil, fmt.Errorf("signal %s: no port and no value of the bench drives it (values: {%s: ...})", name, sig.Name)
 	}
+
 	f := &tx.Fields[i]
-	t := &aim{
+	t := &resolvedTarget{
 		Fault: fault.Fault{Where: fault.Signal, Bus: m.bus, Message: m.at, Field: i},
-		of:    fault.Signal, sig: sig, msg: m.msg, gauge: gaugeOf(sig.Unit), own: f.Index < 0,
+		sig:   sig, msg: m.msg, scale: scaleOf(sig.Unit), ownUnit: f.Index < 0,
 	}
 	a, b := f.Lo*f.Factor+f.Offset, f.Hi*f.Factor+f.Offset
 	t.lo, t.hi = math.Min(a, b), math.Max(a, b)
@@ -246,25 +258,26 @@ func signalTarget(h *bench.Handover, name string) (*aim, error) {
 	return t, nil
 }
 
-// guardsOf says what a signal is of the frame that carries it, a counter or a checksum; ""
+// protectionOf says what a signal is of the frame that carries it, a counter or a checksum; ""
 // neither.
-func guardsOf(h *bench.Handover, m message, sig *messages.Signal) string {
+func protectionOf(h *bench.Handover, m message, sig *messages.Signal) string {
 	for _, f := range h.Bench.Buses[m.bus].Frames {
-		if f.Message.Text == m.msg.Name && f.Counter.Text == sig.Name {
+		if f.Message == m.msg.Name && f.Counter == sig.Name {
 			return "the counter"
 		}
 	}
-	return bench.ProtectedPart(sig, h.Maps[m.bus].Tx[m.at].Protect, "")
+
+	return bench.ProtectionOf(sig, h.Maps[m.bus].Tx[m.at].Protect, "")
 }
 
-func frameTarget(h *bench.Handover, name string) (*aim, error) {
+func findFrame(h *bench.Handover, name string) (*resolvedTarget, error) {
 	m, err := findMessage(h, name)
 	if err != nil {
 		return nil, err
 	}
-	t := &aim{Fault: fault.Fault{Where: fault.ReceivedFrame, Bus: m.bus, Message: m.at}, of: fault.ReceivedFrame, msg: m.msg}
+	t := &resolvedTarget{Fault: fault.Fault{Where: fault.ReceivedFrame, Bus: m.bus, Message: m.at}, msg: m.msg}
 	if m.sent {
-		t.Where, t.of = fault.SentFrame, fault.SentFrame
+		t.Where = fault.SentFrame
 	}
 	return t, nil
 }

@@ -3,10 +3,8 @@ package scenario
 import (
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -35,11 +33,11 @@ func faultBench(t *testing.T) *bench.Handover {
 }
 
 // yamlFault is a fault in a scenario file; the words of a command are its lines.
-func yamlFault(t *testing.T, h *bench.Handover, text string) (fault.Fault, FaultSpec, error) {
+func yamlFault(t *testing.T, h *bench.Handover, text string) (fault.Fault, *faultSpec, error) {
 	t.Helper()
 	s, err := Parse("s.yaml", []byte("scenario: test\nfaults:\n  - {"+text+"}\n"), h)
 	if err != nil {
-		return fault.Fault{}, FaultSpec{}, err
+		return fault.Fault{}, nil, err
 	}
 	return s.Plan.Faults[0], s.Faults[0], nil
 }
@@ -50,7 +48,7 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 	w1, w4 := bench.PortIndex(h.Tables.Outputs, "w1"), bench.PortIndex(h.Tables.Outputs, "w4")
 	rpm := math.Pi / 30
 	tx := func(name string) int {
-		return slices.IndexFunc(h.Bench.Buses[0].Frames, func(f bench.Frame) bool { return f.Message.Text == name })
+		return slices.IndexFunc(h.Bench.Buses[0].Frames, func(f bench.Frame) bool { return f.Message == name })
 	}
 	in := func(f fault.Fault) fault.Fault { f.Input = c1; return f }
 	sent := func(name string, f fault.Fault) fault.Fault { f.Where, f.Message = fault.SentFrame, tx(name); return f }
@@ -73,7 +71,7 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 		`signal: TCU_Pressure_1.pressure_C1, stuck: 3`:                              in(fault.Fault{Kind: fault.Stuck, A: 3e5}), // a bare number is in the signal's unit
 		`signal: Speeds.w1, stuck: 1500 rpm, for: 5 frames`:                         {Where: fault.Signal, Kind: fault.Stuck, A: 1500 * rpm, Last: 5, Frames: true},
 		`signal: Speeds.w4, offset: 1`:                                              {Where: fault.Signal, Field: 3, Kind: fault.Offset, A: 1},
-		`signal: Motor.speed, stuck: 1500, when: "w1 > 1500 rpm and w4 < -1 rad/s"`: {Where: fault.Signal, Message: tx("Motor"), Kind: fault.Stuck, A: 1500, Start: fault.Trigger{When: [2]fault.Condition{{Set: true, Output: true, Above: true, Index: w1, Limit: 1500 * rpm}, {Set: true, Output: true, Index: w4, Limit: -1}}}},
+		`signal: Motor.speed, stuck: 1500, when: "w1 > 1500 rpm and w4 < -1 rad/s"`: {Where: fault.Signal, Message: tx("Motor"), Kind: fault.Stuck, A: 1500, Start: fault.Trigger{When: fault.Conditions{{Set: true, Output: true, Above: true, Index: w1, Limit: 1500 * rpm}, {Set: true, Output: true, Index: w4, Limit: -1}}}},
 		`signal: Motor.speed, stuck: 50 Hz*60`:                                      {}, // see below
 		`signal: Motor.mode, stuck: running`:                                        {Where: fault.Signal, Message: tx("Motor"), Field: 2, Kind: fault.Stuck, A: 3},
 		`frame: Speeds, drop: true, for: 3 frames`:                                  sent("Speeds", fault.Fault{Kind: fault.Drop, Last: 3, Frames: true}),
@@ -89,7 +87,7 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 		`frame: Speeds, burst: 5`:                                                   sent("Speeds", fault.Fault{Kind: fault.Burst, N: 5}),
 		`frame: TCU_Pressure_2, drop: true`:                                         {Where: fault.ReceivedFrame, Message: 1, Kind: fault.Drop},
 		`frame: TCU_Pressure_2, delay: 3 ticks`:                                     {Where: fault.ReceivedFrame, Message: 1, Kind: fault.DelayFrame, N: 3},
-		`bus: drive, bus_off: true, when: TCU_Pressure_1.pressure_C1 < 3`:           {Where: fault.Bus, Kind: fault.BusOff, Start: fault.Trigger{When: [2]fault.Condition{{Set: true, Index: c1, Limit: 3e5}}}},
+		`bus: drive, bus_off: true, when: TCU_Pressure_1.pressure_C1 < 3`:           {Where: fault.Bus, Kind: fault.BusOff, Start: fault.Trigger{When: fault.Conditions{{Set: true, Index: c1, Limit: 3e5}}}},
 		`bus: drive, bus_off: true`:                                                 {Where: fault.Bus, Kind: fault.BusOff},
 		`element: clutch1, does_not_open: true`:                                     in(fault.Fault{Kind: fault.Floor, A: 4e6}),
 		`element: clutch1, does_not_open: 18 bar`:                                   in(fault.Fault{Kind: fault.Floor, A: 18e5}),
@@ -121,19 +119,19 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 func near(a, b float64) bool { return scalar.EqualWithinAbsOrRel(a, b, 1e-12, 1e-12) }
 
 // checkWords sees to it that a fault of a file, as words, is the same fault.
-func checkWords(t *testing.T, h *bench.Handover, text string, spec FaultSpec, want fault.Fault) {
+func checkWords(t *testing.T, h *bench.Handover, text string, spec *faultSpec, want fault.Fault) {
 	t.Helper()
 	words, err := SplitWords(spec.String())
 	if err != nil {
 		t.Errorf("%s: as words %s: %v", text, spec.String(), err)
 		return
 	}
-	again, err := ParseFault(words)
+	again, err := parseFault(words)
 	if err != nil {
 		t.Errorf("%s: as words %s: %v", text, spec.String(), err)
 		return
 	}
-	got, err := ResolveFault(h, again)
+	got, err := resolved(h, again)
 	got.A, got.B, got.Start.When[0].Limit = want.A, want.B, want.Start.When[0].Limit
 	if err != nil || got != want {
 		t.Errorf("%s: as words %s: %+v (%v), want %+v", text, spec.String(), got, err, want)
@@ -183,7 +181,7 @@ func TestMistakesInAFaultAreNamed(t *testing.T) {
 		{`input: clutch1.pressure, short: plus`, "plus", `"plus" is neither ground nor supply`},
 		{`frame: Torque, checksum: {value: 0x100}`, "0x100", `"0x100" is not a whole number from 0 to 255 (0xFF)`},
 		{`frame: Torque, checksum: {offset: 0}`, "0}", `"0" is not a whole number from 1 to 255`},
-		{`frame: Torque, checksum: wrong`, "wrong", `"wrong" is none of: {value: 0x00}, frozen, random, {offset: 1}`},
+		{`frame: Torque, checksum: wrong`, "wrong", `"wrong" is not one of: {value: 0x00}, frozen, random, {offset: 1}`},
 		{`frame: Speeds, checksum: frozen`, "frozen", "the frame has no checksum"},
 		{`frame: Motor, freeze_counter: true`, "true", "the frame has no counter"},
 		{`frame: Speeds, length: 8`, "8}", "the frame has 8 bytes: that is its length"},
@@ -226,9 +224,9 @@ func TestWordsOfACommandAreNamedByTheirNumber(t *testing.T) {
 		{[]string{"input=clutch1.pressure", "leak={share: 1"}, "fault: word "},
 		{[]string{"input=clutch1.pressure", "hold", "at=yesterday"}, "fault: word 3: fault: at: "},
 	} {
-		s, err := ParseFault(c.words)
+		s, err := parseFault(c.words)
 		if err == nil {
-			_, err = ResolveFault(h, s)
+			_, err = resolved(h, s)
 		}
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want %s", c.words, err, c.want)
@@ -236,19 +234,11 @@ func TestWordsOfACommandAreNamedByTheirNumber(t *testing.T) {
 	}
 }
 
-// Every kind of fault is in the comment of Scenario, which explains them.
-func TestEveryKindCanBeAskedForAndIsExplained(t *testing.T) {
-	source, err := os.ReadFile("scenario.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, _, _ := strings.Cut(string(source), "\ntype Scenario struct")
+// Each kind of package fault has a word; TestGuideListsTheKeys finds each word in the guide.
+func TestEveryKindCanBeAskedFor(t *testing.T) {
 	asked := map[fault.Kind]bool{fault.ChecksumFrozen: true, fault.ChecksumRandom: true, fault.ChecksumOffset: true}
-	for _, k := range faultKinds() {
+	for _, k := range faultKinds {
 		asked[k.kind] = true
-		if !regexp.MustCompile(`\b` + k.word + `\b`).MatchString(doc) {
-			t.Errorf("the comment on Scenario does not explain %s", k.word)
-		}
 	}
 	for k := fault.None + 1; k <= fault.BusOff; k++ {
 		if !asked[k] {
@@ -282,10 +272,10 @@ func FuzzFaultWords(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		h := fuzzed()
-		s, err := ParseFault(strings.Split(text, "\n"))
+		s, err := parseFault(strings.Split(text, "\n"))
 		var got fault.Fault
 		if err == nil {
-			got, err = ResolveFault(h, s)
+			got, err = resolved(h, s)
 		}
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 10*maxWord {
@@ -297,11 +287,11 @@ func FuzzFaultWords(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q says of itself %s: %v", text, s.String(), err)
 		}
-		again, err := ParseFault(words)
+		again, err := parseFault(words)
 		if err != nil {
 			t.Fatalf("%q says of itself %s: %v", text, s.String(), err)
 		}
-		same, err := ResolveFault(h, again)
+		same, err := resolved(h, again)
 		if err != nil || !reflect.DeepEqual(same, got) {
 			t.Fatalf("%q says of itself %s, which is %+v (%v), not %+v", text, s.String(), same, err, got)
 		}
@@ -326,6 +316,28 @@ func FuzzScenario(f *testing.F) {
 			}
 			return
 		}
-		_ = s.Text(fuzzed())
+		_ = s.Describe(fuzzed())
 	})
+}
+
+// The words of a fault are read by the layer that reads files.
+func TestTheWordsOfAFaultHaveNoAnchorsAndNoKeyTwice(t *testing.T) {
+	for word, want := range map[string]string{
+		"about={a: &a one}":    `"&": anchors, `,
+		"about={<<: {b: 1}}":   `"<<": anchors, `,
+		"about={b: 1, b: 3}":   `mapping key "b" already defined at `,
+		"about={x: !!str one}": `anchors, `,
+	} {
+		_, err := parseFault([]string{"frame=Speeds", word})
+		var at *yamlfile.WordError
+		if !errors.As(err, &at) || at.Word != 2 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want word 2: %s", word, err, want)
+		}
+	}
+}
+
+// resolved is the fault that a spec is of a bench, or what is wrong with it.
+func resolved(h *bench.Handover, s *faultSpec) (f fault.Fault, err error) {
+	err = s.Try(func() { f = s.resolve(h) })
+	return f, err
 }

@@ -10,23 +10,25 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/can"
+	"lockstep/io/sigmap"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 	"lockstep/rt/report"
 )
 
-// trial is a judge that a test feeds; ticks are of 5 ms.
-type trial struct {
+// fedJudge is a judge that a test feeds; ticks are of 5 ms.
+type fedJudge struct {
 	t    *testing.T
 	h    *bench.Handover
-	page *rt.Page
+	page *rt.StatusBlock
 	j    *Judge
 	u, y []float64
+	e    rt.Entry // at hand
 }
 
 // begin makes the judge of one expectation, and a fault called f in slot 0.
-func begin(t *testing.T, expect string) *trial {
+func begin(t *testing.T, expect string) *fedJudge {
 	t.Helper()
 	h := fuzzed()
 	text := "scenario: test\nfaults:\n  - {name: f, frame: Speeds, drop: true}\nexpect:\n  - {" + expect + "}\n"
@@ -34,33 +36,35 @@ func begin(t *testing.T, expect string) *trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := new(rt.Page)
-	return &trial{
+	page := new(rt.StatusBlock)
+	return &fedJudge{
 		t: t, h: h, page: page, j: NewJudge(s, h, page),
 		u: make([]float64, len(h.Tables.Inputs)), y: make([]float64, len(h.Tables.Outputs)),
 	}
 }
 
 // step is tick k, at which w1 and the pressure of clutch 1 have these values.
-func (r *trial) step(k int64, w1, c1 float64) {
+func (r *fedJudge) step(k int64, w1, c1 float64) {
 	r.y[bench.PortIndex(r.h.Tables.Outputs, "w1")], r.u[bench.PortIndex(r.h.Tables.Inputs, "clutch1.pressure")] = w1, c1
-	r.j.Entry(&rt.Entry{Kind: rt.KindStep, Tick: k, U: r.u, Y: r.y})
+	r.e = rt.Entry{Kind: rt.KindStep, Tick: k, U: r.u, Y: r.y}
+	r.j.Entry(&r.e)
 }
 
 // steps are the ticks from one to another, w1 by tick.
-func (r *trial) steps(from, to int64, w1 func(k int64) float64) {
+func (r *fedJudge) steps(from, to int64, w1 func(k int64) float64) {
 	for k := from; k <= to; k++ {
 		r.step(k, w1(k), 0)
 	}
 }
 
 // received is a frame of TCU_Pressure_1 that tick k reads, at an instant, ns.
-func (r *trial) received(k, stamp int64) {
-	r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Tick: k, Fate: rt.Received, Stamp: can.Stamp{Soft: stamp}})
+func (r *fedJudge) received(k, stamp int64) {
+	r.e = rt.Entry{Kind: rt.KindFrame, Tick: k, Fate: rt.Received, Stamp: can.Stamp{Soft: stamp}}
+	r.j.Entry(&r.e)
 }
 
 // verdict expects this of the only expectation; seen is part of what was seen.
-func (r *trial) verdict(held bool, seen string) report.Finding {
+func (r *fedJudge) verdict(held bool, seen string) report.Finding {
 	r.t.Helper()
 	list := r.j.End(0)
 	if len(list) != 1 || list[0].Held != held || !strings.Contains(list[0].Seen, seen) {
@@ -244,12 +248,10 @@ func TestFrameWithoutAStampIsTimedByTheTickThatReadsIt(t *testing.T) {
 func TestCountsAreThoseOfTheLoopAndOfTheFramesSent(t *testing.T) {
 	for _, name := range countNames {
 		r := begin(t, "count: {message: TCU_Pressure_2, of: "+name+"}, is: 5")
-		w := &r.page.Rx[1]
-		for i, word := range []interface{ Store(uint64) }{
-			&w.Frames, &w.Errors, &w.Repeated, &w.Sequence, &w.SomeLost, &w.NoNew, &w.Timeouts, &w.Length, &w.Invalid, &w.Range,
-		} {
-			word.Store(uint64(100 + i))
-		}
+		r.page.Rx[1].StoreCounts(&sigmap.Counts{
+			Frames: 100, Errors: 101, Repeated: 102, Sequence: 103, SomeLost: 104,
+			NoNew: 105, Timeouts: 106, Length: 107, Invalid: 108, Range: 109,
+		})
 		r.verdict(false, fmt.Sprint(100+slices.Index(countNames, name)))
 	}
 	for n, held := range map[int]bool{2: false, 3: true, 5: true, 6: false} {

@@ -1,17 +1,25 @@
 package scenario
 
 import (
-	"lockstep/rt"
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
 
-// Reading is where a value stands in what Run tells of.
+// Reading is an input or output of the plant, named as a port or by the signal that is bound to it.
 type Reading struct {
+	scale       // in which its values are written
 	Output bool // in y, otherwise in u
 	Index  int
-	Unit   string // in which people read it
-	SI     string // in which it is told
+	SI     string // unit in which Run tells of it
 }
 
 // Of is the value there.
@@ -24,34 +32,144 @@ func (r Reading) Of(y, u []float64) float64 {
 
 // FindReading finds an output, an input that is known outside of the plant, or a bound signal.
 func FindReading(h *bench.Handover, name string) (r Reading, err error) {
-	v, err := findValue(h, name)
+	outputs, inputs := h.Tables.Outputs, h.Tables.Inputs
+	if i := bench.PortIndex(outputs, name); i >= 0 {
+		return Reading{scaleOf(outputs[i].Unit), true, i, outputs[i].Unit}, nil
+	}
+	if i := bench.PortIndex(inputs, name); i >= 0 {
+		return Reading{scaleOf(inputs[i].Unit), false, i, inputs[i].Unit}, checkVisible(h, i)
+	}
+	m, sig, err := findSignal(h, name)
+	if err != nil && m.msg == nil { // nor is there such a message
+		ports := append(bench.PortNames(outputs), bench.PortNames(inputs)...)
+		return r, unknownName("input, output or bound signal", name, ports)
+	}
+
 	if err != nil {
 		return r, err
 	}
-	ports := h.Tables.Inputs
-	if v.output {
-		ports = h.Tables.Outputs
+	port := portOf(h, m, sig)
+	if port == "" {
+		return r, fmt.Errorf("signal %s is bound to no port", name)
 	}
-	return Reading{Output: v.output, Index: v.index, Unit: v.gauge.name, SI: ports[v.index].Unit}, nil
+	r, err = FindReading(h, port)
+	r.scale = scaleOf(sig.Unit)
+	return r, err
 }
 
 // Conditions are of outputs, inputs and signals.
-type Conditions [2]fault.Condition
+type Conditions = fault.Conditions
 
-// Hold tells whether all hold; NaN fulfils none.
-func (list Conditions) Hold(y, u []float64) bool {
-	e := rt.Entry{Y: y, U: u}
-	return hold((*[2]fault.Condition)(&list), &e)
+// ParseConditions reads "w1 > 1500 rpm", or two of these joined by " and ".
+func ParseConditions(h *bench.Handover, text string) (list Conditions, err error) {
+	parts := strings.Split(text, " and ")
+	if len(parts) > len(list) {
+		return list, fmt.Errorf("%q has %d conditions; at most %d are possible", text, len(parts), len(list))
+	}
+	for i, p := range parts {
+		at := strings.IndexAny(p, "<>")
+		if at < 0 {
+			return list, fmt.Errorf("%q is not of the form PORT > VALUE or PORT < VALUE", p)
+		}
+		limit := strings.TrimSpace(p[at+1:])
+		if strings.HasPrefix(limit, "=") {
+			return list, fmt.Errorf("%q: only > and < are compared", p)
+		}
+		name := strings.TrimSpace(p[:at])
+		v, err := FindReading(h, name)
+		if err != nil {
+			return list, err
+		}
+		c := fault.Condition{Set: true, Output: v.Output, Above: p[at] == '>', Index: v.Index}
+		if c.Limit, err = v.Read(limit); err != nil {
+			return list, fmt.Errorf("%s: %w", name, err)
+		}
+		list[i] = c
+	}
+
+	return list, nil
 }
 
-// Read reads a value as SI; a bare number is in r.Unit.
-func (r Reading) Read(text string) (float64, error) {
-	g := gaugeOf(r.Unit)
-	return g.read(text)
+// checkVisible refuses an input that moves by itself: the loop has the values that it gives to
+// the plant, not those that the plant has of its own.
+func checkVisible(h *bench.Handover, input int) error {
+	name := h.Tables.Inputs[input].Name
+	does := bench.DescribeSource(&h.Tables.Signals[h.Tables.InputSignal[input]].Source, "")
+	if !strings.HasPrefix(does, "follows") || drivenBy(h, name) != "" ||
+		slices.ContainsFunc(h.Loop.Faults.Stimuli, func(s fault.Stimulus) bool { return s.Input == input }) {
+		return nil
+	}
+
+	return fmt.Errorf("input %s %s, which is not seen outside of the plant: "+
+		"give it a course (stimuli: {%s: ...}) or name an output", name, does, name)
+}
+
+// scale is a unit in which numbers are written and shown; bare ones count in it. One
+// that package model/units does not know has bare numbers only.
+type scale struct {
+	name   string
+	unit   string  // that quantities are asked for in: of the same dimension
+	factor float64 // SI per unit
+	zero   float64 // SI where the number is 0
+}
+
+// scaleOf is a unit as a plant or a database has it.
+func scaleOf(name string) scale {
+	name = cmp.Or(name, "1")
+	if name == "degC" || name == "°C" {
+		return scale{name, "K", 1, 273.15}
+	}
+	return scale{name, name, factorOf(name), 0}
+}
+
+// factorOf is a unit in SI; 1 of one that is unknown.
+func factorOf(unit string) float64 {
+	u, err := units.Parse(unit)
+	if err != nil {
+		return 1
+	}
+	return u.Factor
+}
+
+// toSI is a number as SI, number is its inverse.
+func (m *scale) toSI(number float64) float64 { return number*m.factor + m.zero }
+func (m *scale) fromSI(si float64) float64   { return (si - m.zero) / m.factor }
+
+// Read reads a value as SI; a bare number is in the unit of the gauge.
+func (m *scale) Read(text string) (float64, error) {
+	if v, ok := parseNumber(text); ok {
+		return m.toSI(v), nil
+	}
+	return parseQuantity(text, m.unit)
 }
 
 // Difference is Read for a difference of values, such as a tolerance.
-func (r Reading) Difference(text string) (float64, error) {
-	g := gaugeOf(r.Unit)
-	return g.difference(text, "")
+func (m *scale) Difference(text string) (float64, error) { return m.parseScaled(text, m.unit) }
+
+// perSecond is Read for a difference per second.
+func (m *scale) perSecond(text string) (float64, error) { return m.parseScaled(text, "("+m.unit+")/s") }
+
+func (m *scale) parseScaled(text, unit string) (float64, error) {
+	if v, ok := parseNumber(text); ok {
+		return v * m.factor, nil
+	}
+	return parseQuantity(text, unit)
+}
+
+func formatRange(lo, hi float64, unit string) string {
+	return bench.WithUnit(fmt.Sprintf("%.9g to %.9g", lo, hi), unit)
+}
+
+func parseNumber(text string) (float64, bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// parseQuantity reads a quantity as SI.
+func parseQuantity(text, unit string) (float64, error) {
+	v, err := units.Quantity(text, unit, nil)
+	if err != nil {
+		err = errors.New(bench.QuantityError(text, err))
+	}
+	return v, err
 }

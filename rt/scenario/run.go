@@ -1,13 +1,92 @@
 package scenario
 
 import (
+	"cmp"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
+	"slices"
+	"strconv"
 
 	"lockstep/rt/bench"
 	"lockstep/rt/report"
 )
+
+// junitSuites is the root of the JUnit XML that is written.
+type junitSuites struct {
+	XMLName  xml.Name   `xml:"testsuites"`
+	Tests    int        `xml:"tests,attr"`
+	Failures int        `xml:"failures,attr"`
+	Suite    junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Time     string      `xml:"time,attr"` // see junitTime
+	Cases    []junitCase `xml:"testcase"`
+	Out      string      `xml:"system-out"`
+}
+
+type junitCase struct {
+	Class   string        `xml:"classname,attr"`
+	Name    string        `xml:"name,attr"`
+	Time    string        `xml:"time,attr"` // see junitTime
+	Failure *junitFailure `xml:"failure"`
+	Out     string        `xml:"system-out,omitempty"`
+}
+
+type junitFailure struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+}
+
+// junitTime is a time, s, as the schemas of JUnit XML take it: without an exponent, to
+// the ms.
+func junitTime(s float64) string { return strconv.FormatFloat(math.Round(s*1e3)/1e3, 'f', -1, 64) }
+
+// writeJUnit writes the verdict on a run as JUnit XML: a case for each expectation, and one
+// more for a run that broke its policy. Times are simulated.
+func writeJUnit(r *report.Report, w io.Writer) error {
+	t := r.Scenario
+	s := junitSuite{Name: t.Scenario, Time: junitTime(r.SimTime), Out: r.Ended}
+	add := func(name string, seconds float64, held bool, text string) {
+		c := junitCase{Class: cmp.Or(r.Bench, r.Plant) + "." + t.Scenario, Name: name, Time: junitTime(seconds)}
+		if s.Tests++; held {
+			c.Out = text
+		} else {
+			s.Failures++
+			c.Failure = &junitFailure{Message: text, Type: "broken"}
+		}
+
+		s.Cases = append(s.Cases, c)
+	}
+
+	for i := range t.Findings {
+		f := &t.Findings[i]
+		add(f.What, f.Time, f.Held, f.String())
+	}
+
+	if !r.Clean {
+		add("the run", r.SimTime, false, r.Ended)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(junitSuites{Tests: s.Tests, Failures: s.Failures, Suite: s}); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
 
 // Run is a scenario that a run follows, and the file for its verdict.
 type Run struct {
@@ -32,15 +111,18 @@ func Open(h *bench.Handover, name, junit string) (s Run, err error) {
 
 // Report adds the verdict of the findings to the report of the run, and writes it to the
 // file.
-func (s *Run) Report(report *report.Report, findings []report.Finding) error {
+func (s *Run) Report(r *report.Report, findings []report.Finding) error {
 	if s.Scenario == nil {
 		return nil
 	}
-	report.Trial = NewTrial(s.Scenario, findings)
+	broken := slices.ContainsFunc(findings, func(f report.Finding) bool { return !f.Held })
+	r.Scenario = &report.ScenarioResult{
+		Scenario: s.Scenario.Name, File: s.Scenario.File, Pass: !broken, Findings: findings,
+	}
 	if s.junit == nil {
 		return nil
 	}
-	if err := errors.Join(WriteJUnit(report, s.junit), s.junit.Close()); err != nil {
+	if err := errors.Join(writeJUnit(r, s.junit), s.junit.Close()); err != nil {
 		return fmt.Errorf("run: junit: %w", err)
 	}
 	return nil

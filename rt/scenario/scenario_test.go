@@ -25,13 +25,13 @@ func TestMistakesInAScenarioAreNamedWithTheirPlace(t *testing.T) {
 		{"stimuli: {clutch8.pressure: 50 bar}", "50 bar", "stimuli: clutch8.pressure: 5000000 Pa is beyond the range of the input, 0 to 4000000 Pa"},
 		{"stimuli: {clutch8.pressure: 3 rpm}", "3 rpm", "unit rpm"},
 		{"stimuli: {clutch8.pressure: {table: [[0 s, 0], [1 s, 60 bar]]}}", "{table", "6000000 Pa is beyond the range"},
-		{"stimuli: {clutch8.pressure: {table: [[1 s, 0], [0 s, 6 bar]]}}", "{table", "point 2 of the course, at 0 s, is before the one before it"},
+		{"stimuli: {clutch8.pressure: {table: [[1 s, 0], [0 s, 6 bar]]}}", "{table", "point 2 of the waveform, at 0 s, is earlier than the point before it, at 1 s"},
 		{"stimuli: {clutch8.pressure: {sine: {mean: 5 bar, amplitude: 6 bar, frequency: 1 Hz}}}", "{sine", "-100000 Pa is beyond the range"},
 		{"faults: [{name: a, bus: drive, bus_off: true}, {name: a, bus: drive, bus_off: true}]", "a, bus: drive, bus_off: true}]", "fault: two are called a"},
 		{"faults: [{bus: drive, bus_off: true}, {bus: drive, bus_off: true}]", "drive, bus_off: true}]", "fault: two are called drive bus_off"},
 		{"faults: [{bus: drive, bus_off: true, at: 5 s}]", "5 s", "fault: at: 5 s is after the end of the run, at 4 s: it would never start"},
 		{"faults: [{bus: drive, bus_off: true, at: tick 801}]", "tick 801", "it would never start"},
-		{"faults: {bus: drive, bus_off: true}", "{bus", "faults: a list is wanted here, got a mapping"},
+		{"faults: {bus: drive, bus_off: true}", "{bus", "faults: expected a list, got a mapping"},
 		{"expect: [{value: w1, below: 5, from: 5 s}]", "5 s", "expect: 5 s is beyond the end of the run, at 4 s: it could not be judged"},
 		{"expect: [{value: w1, below: 5, from: 1 s, to: 4.01 s}]", "4.01", "beyond the end of the run"},
 		{"expect: [{value: w1, below: 5, from: 2 s, to: 1 s}]", "1 s}", "no tick lies in the window from 2 s to 1 s"},
@@ -126,7 +126,7 @@ func TestLengthOfARunIsWhatItWasAskedForAndElseTheScenarios(t *testing.T) {
 func TestStimuliAreCoursesInTheUnitOfTheirPort(t *testing.T) {
 	h := faultBench(t)
 	c8 := bench.PortIndex(h.Tables.Inputs, "clutch8.pressure")
-	for text, want := range map[string]sigmap.Course{
+	for text, want := range map[string]sigmap.Waveform{
 		"3 bar": {At: []int64{0}, Value: []float64{3e5}},
 		"{table: [[0 s, 0 bar], [2 s, 20 bar]], period: 4 s}": {At: []int64{0, 2e9}, Value: []float64{0, 20e5}, Period: 4e9},
 	} {
@@ -136,9 +136,9 @@ func TestStimuliAreCoursesInTheUnitOfTheirPort(t *testing.T) {
 			continue
 		}
 		got := s.Plan.Stimuli[0]
-		ok := got.Input == c8 && len(got.Course.At) == len(want.At) && got.Course.Period == want.Period
+		ok := got.Input == c8 && len(got.Waveform.At) == len(want.At) && got.Waveform.Period == want.Period
 		for i := range want.At {
-			ok = ok && got.Course.At[i] == want.At[i] && scalar.EqualWithinRel(got.Course.Value[i]+1, want.Value[i]+1, 1e-12)
+			ok = ok && got.Waveform.At[i] == want.At[i] && scalar.EqualWithinRel(got.Waveform.Value[i]+1, want.Value[i]+1, 1e-12)
 		}
 		if !ok {
 			t.Errorf("%s: %+v, want %+v", text, got, want)
@@ -170,7 +170,7 @@ expect:
   expected  clutch1.pressure < 1 bar within 50 ms after fault sticks
   expected  errors of TCU_Pressure_1: at most 5
 `
-	if got := s.Text(h); got != want {
+	if got := s.Describe(h); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	Apply(h, s)

@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -14,7 +15,6 @@ import (
 // anew with each.
 type leg struct {
 	number int    // from 1
-	first  bool   // of this start
 	kind   string // plainLeg, faultsLeg or "scenario NAME"
 	ticks  int64
 	plan   func(h *bench.Handover) (*scenario.Scenario, error) // nil: nothing happens in it
@@ -38,7 +38,8 @@ type rotation struct {
 type turn struct {
 	kind  string
 	ticks int64
-	plan  func(round int) func(h *bench.Handover) (*scenario.Scenario, error)
+	file  string                                    // of the scenario
+	text  func(h *bench.Handover, round int) []byte // of it, in each round
 }
 
 // leg is the one of a number, from 1, of which left ticks remain. What would be left of
@@ -49,11 +50,20 @@ func (t *rotation) leg(number int, left int64) leg {
 		l.ticks = max(left, t.shortest)
 		return l
 	}
+
 	if n := len(t.turns); n > 0 && number%2 == 0 {
 		turn := &t.turns[(number/2-1)%n]
 		l.kind, l.ticks, l.plan = turn.kind, turn.ticks, turn.plan((number/2-1)/n)
 	}
+
 	return l
+}
+
+// plan makes the scenario of a round.
+func (t *turn) plan(round int) func(h *bench.Handover) (*scenario.Scenario, error) {
+	return func(h *bench.Handover) (*scenario.Scenario, error) {
+		return scenario.Parse(t.file, t.text(h, round), h)
+	}
 }
 
 // rotation makes the rotation of a bench: one fault of every kind, then the scenarios. text
@@ -66,40 +76,35 @@ func (k *Soak) rotation(h *bench.Handover, longest time.Duration) (t *rotation, 
 			return nil, "", fmt.Errorf("soak: legs of %v are too short for %d faults one after the other: -leg %v, or -faults=false", longest, len(kinds),
 				time.Duration(scenario.ShortestFaultGap*int64(len(kinds)+2)*h.Tables.PeriodNs))
 		}
-		t.turns = append(t.turns, turn{faultsLeg, gap * int64(len(kinds)+2), func(round int) func(*bench.Handover) (*scenario.Scenario, error) {
-			return func(h *bench.Handover) (*scenario.Scenario, error) {
-				return scenario.Parse("faults", faultsText(scenario.EveryFault(h, round), gap), h)
-			}
-		}})
+
+		faults := func(h *bench.Handover, round int) []byte { return faultsText(scenario.EveryFault(h, round), gap) }
+		t.turns = append(t.turns, turn{faultsLeg, gap * int64(len(kinds)+2), "faults", faults})
 	}
+
 	names := k.Scenarios
 	if names == nil {
 		names = listedFor(h.Bench.Name)
 	}
 	for _, name := range names {
-		file, data, err := bench.ReadAny(name)
+		file, data, _, err := bench.ReadKind("soak", name, "scenario")
 		if err != nil {
 			return nil, "", err
-		}
-		if what := bench.FileKind(file, data); what != "scenario" {
-			return nil, "", &bench.KindError{File: file, Kind: what, Err: fmt.Errorf("soak: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, what)}
 		}
 		s, err := scenario.Parse(file, data, h)
 		if err != nil {
 			return nil, "", err
 		}
-		ticks := s.Ticks
-		if ticks == 0 {
-			ticks = t.longest
-		}
+		ticks := cmp.Or(s.Ticks, t.longest)
 		if ticks > t.longest {
-			return nil, "", fmt.Errorf("soak: scenario %s lasts %s, longer than a leg of %v: -leg %v", name, s.FormatTick(ticks, h), longest, time.Duration(ticks*h.Tables.PeriodNs))
+			return nil, "", fmt.Errorf("soak: scenario %s lasts %s, longer than a leg of %v: -leg %v",
+				name, s.FormatTick(ticks, h), longest, time.Duration(ticks*h.Tables.PeriodNs))
 		}
+
 		text += string(data)
-		t.turns = append(t.turns, turn{"scenario " + s.Name, ticks, func(int) func(*bench.Handover) (*scenario.Scenario, error) {
-			return func(h *bench.Handover) (*scenario.Scenario, error) { return scenario.Parse(file, data, h) }
-		}})
+		same := func(*bench.Handover, int) []byte { return data }
+		t.turns = append(t.turns, turn{"scenario " + s.Name, ticks, file, same})
 	}
+
 	return t, text, nil
 }
 
@@ -110,6 +115,7 @@ func listedFor(bench string) (names []string) {
 			names = append(names, e.Name)
 		}
 	}
+
 	return names
 }
 

@@ -100,7 +100,7 @@ func TestWrongRotationsAreRefused(t *testing.T) {
 		{Soak{Scenarios: []string{"nosuch"}}, time.Minute, func(err error) bool { return errors.As(err, new(*bench.NotFoundError)) }, "nosuch"},
 		{Soak{Scenarios: []string{"powershift"}}, time.Minute, func(err error) bool {
 			var other *bench.KindError
-			return errors.As(err, &other) && other.File == "powershift.yaml" && other.Kind == "plant"
+			return errors.As(err, &other) && other.File == "powershift" && other.Kind == "plant"
 		}, "soak: "},
 		{Soak{Scenarios: []string{"wsp-ice"}}, time.Minute, func(err error) bool {
 			var at *yamlfile.FileError

@@ -25,7 +25,7 @@ func demoRun(t *testing.T) *supervisor.Session {
 	t.Helper()
 	run := runtest.Demo(t)
 	r := supervisor.New(run.Handover.Bench, supervisor.Options{Out: os.Stdout})
-	r.View = report.View{Handover: run.Handover, Page: run.Page}
+	r.View = report.View{Handover: run.Handover, Status: run.Status}
 	return r
 }
 
@@ -61,17 +61,17 @@ func asked(t *testing.T, v report.View) *control.Server {
 
 // soaked is a soak of the demo bench, of 60,000 ticks, that has kept everything,
 // and its report.
-func soaked(t *testing.T) (*soak, *report.Report) {
+func soaked(t *testing.T) (*observation, *report.Report) {
 	t.Helper()
 	r := demoRun(t)
 	r.Options.For = 5 * time.Minute
 	r.Handover.Loop.Ticks = 60_000
-	r.Page.StartNs.Store(1)
+	r.Status.StartNs.Store(1)
 	r.Target = &host.Process{EndedNs: int64(5*time.Minute) + 1_000_000}
 	r.Unit = &host.Process{}
 	held := [2]footprint{{10_000, 10, 20}, {50_000, 8, 15}}
-	s := &soak{
-		r: r, load: "none", entries: 4, lost: 9, most: 5, unsent: 18, level: 59_998,
+	s := &observation{
+		soak: &Soak{}, r: r, load: "none", entries: 4, lost: 9, most: 5, unsent: 18, level: 59_998,
 		first: held, last: held, samples: 20,
 	}
 	return s, &report.Report{
@@ -82,8 +82,8 @@ func soaked(t *testing.T) (*soak, *report.Report) {
 }
 
 // verdictOf is the verdict that a soak adds to a report.
-func verdictOf(s *soak, v *report.Report) *report.Verdict {
-	s.Judge(v)
+func verdictOf(s *observation, v *report.Report) *report.Verdict {
+	v.Soak = s.judge(v)
 	return v.Soak
 }
 
@@ -107,51 +107,51 @@ func TestSoakThatKeptEverythingPasses(t *testing.T) {
 func TestEachDemandOfASoakFailsByItself(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		do   func(s *soak, v *report.Report)
+		do   func(s *observation, v *report.Report)
 		want string
 	}{
-		{"safe state", func(s *soak, v *report.Report) { v.Clean = false }, "end"},
-		{"too short", func(s *soak, v *report.Report) { v.Ticks, v.TxFrames, s.level = 59_998, 120_000-18-4, 59_997 }, "ticks"},
-		{"ahead of the clock at the end", func(s *soak, v *report.Report) { s.r.Target.EndedNs = int64(5*time.Minute) - 5_000_000 }, "ticks"},
-		{"ahead of the clock before", func(s *soak, v *report.Report) { s.ahead = 1 }, "ticks"},
-		{"too many missed at once", func(s *soak, v *report.Report) { s.most = 201 }, "missed ticks"},
-		{"not served at the end", func(s *soak, v *report.Report) { v.Unserved = 1 }, "missed ticks"},
-		{"a missed tick without an entry", func(s *soak, v *report.Report) { v.Missed++ }, "ledger"},
-		{"an entry not read", func(s *soak, v *report.Report) { v.LateTicks++ }, "ledger"},
-		{"an entry overwritten", func(s *soak, v *report.Report) { s.gone++ }, "ledger"},
-		{"lag", func(s *soak, v *report.Report) { s.level = 40_000 }, "lag"},
-		{"lag that is no number", func(s *soak, v *report.Report) { s.level = 0 }, "lag"},
-		{"allocation", func(s *soak, v *report.Report) { v.Usage.Allocs++ }, "allocations"},
-		{"collection", func(s *soak, v *report.Report) { v.Usage.GCCycles++ }, "allocations"},
-		{"minor fault", func(s *soak, v *report.Report) { v.Usage.MinorFaults++ }, "page faults"},
-		{"major fault", func(s *soak, v *report.Report) { v.Usage.MajorFaults++ }, "page faults"},
-		{"no counts", func(s *soak, v *report.Report) { v.Usage = nil }, "memory"},
-		{"frame not sent", func(s *soak, v *report.Report) { v.TxFrames-- }, "frames out"},
-		{"frame twice", func(s *soak, v *report.Report) { v.TxFrames++ }, "frames out"},
-		{"frames of missed ticks", func(s *soak, v *report.Report) { v.TxLost--; v.TxFrames++ }, "frames out"},
-		{"dropped", func(s *soak, v *report.Report) { v.TxFrames--; v.TxDropped++ }, "bus"},
-		{"refused", func(s *soak, v *report.Report) { v.TxFrames--; v.TxRefused++ }, "bus"},
-		{"bus down", func(s *soak, v *report.Report) { v.BusDown++ }, "bus"},
-		{"bus error", func(s *soak, v *report.Report) { v.BusErrors++ }, "bus"},
-		{"lost in", func(s *soak, v *report.Report) { v.RxOverflow++ }, "frames in"},
-		{"unknown", func(s *soak, v *report.Report) { v.RxUnknown++ }, "frames in"},
-		{"short", func(s *soak, v *report.Report) { v.RxShort++ }, "frames in"},
-		{"bad size", func(s *soak, v *report.Report) { v.RxBadSize++ }, "frames in"},
-		{"out of range", func(s *soak, v *report.Report) { v.RxRange++ }, "frames in"},
-		{"nothing in", func(s *soak, v *report.Report) { v.RxFrames = 0 }, "frames in"},
-		{"unit died", func(s *soak, v *report.Report) { v.Unit = "powershift ended at 3.000 s: signal: killed" }, "control unit"},
-		{"unit lost frames", func(s *soak, v *report.Report) { v.Unit = strings.Replace(v.Unit, "0 lost", "1 lost", 1) }, "control unit"},
-		{"unit took a frame for malformed", func(s *soak, v *report.Report) { v.Unit = strings.Replace(v.Unit, "0 malf", "1 malf", 1) }, "control unit"},
-		{"unit heard nothing", func(s *soak, v *report.Report) { v.Unit = strings.Replace(v.Unit, "90000", "0", 1) }, "control unit"},
-		{"one look", func(s *soak, v *report.Report) { s.samples = 1 }, "processes"},
-		{"no look", func(s *soak, v *report.Report) { s.trouble = errors.New("gone") }, "processes"},
-		{"supervisor grows", func(s *soak, v *report.Report) { s.last[0].KB += 4097 }, "supervisor memory"},
-		{"target grows", func(s *soak, v *report.Report) { s.last[1].KB += 65 }, "target memory"},
-		{"supervisor keeps a file", func(s *soak, v *report.Report) { s.last[0].Files++ }, "supervisor files"},
-		{"target closes one", func(s *soak, v *report.Report) { s.last[1].Files-- }, "target files"},
-		{"supervisor starts threads", func(s *soak, v *report.Report) { s.last[0].Threads += 5 }, "supervisor threads"},
-		{"target starts one", func(s *soak, v *report.Report) { s.last[1].Threads++ }, "target threads"},
-		{"load ended", func(s *soak, v *report.Report) { s.over = errors.New("deploy: the load cpu ended by itself") }, "load"},
+		{"safe state", func(s *observation, v *report.Report) { v.Clean = false }, "end"},
+		{"too short", func(s *observation, v *report.Report) { v.Ticks, v.TxFrames, s.level = 59_998, 120_000-18-4, 59_997 }, "ticks"},
+		{"ahead of the clock at the end", func(s *observation, v *report.Report) { s.r.Target.EndedNs = int64(5*time.Minute) - 5_000_000 }, "ticks"},
+		{"ahead of the clock before", func(s *observation, v *report.Report) { s.ahead = 1 }, "ticks"},
+		{"too many missed at once", func(s *observation, v *report.Report) { s.most = 201 }, "missed ticks"},
+		{"not served at the end", func(s *observation, v *report.Report) { v.Unserved = 1 }, "missed ticks"},
+		{"a missed tick without an entry", func(s *observation, v *report.Report) { v.Missed++ }, "ledger"},
+		{"an entry not read", func(s *observation, v *report.Report) { v.LateTicks++ }, "ledger"},
+		{"an entry overwritten", func(s *observation, v *report.Report) { s.gone++ }, "ledger"},
+		{"lag", func(s *observation, v *report.Report) { s.level = 40_000 }, "lag"},
+		{"lag that is no number", func(s *observation, v *report.Report) { s.level = 0 }, "lag"},
+		{"allocation", func(s *observation, v *report.Report) { v.Usage.Allocs++ }, "allocations"},
+		{"collection", func(s *observation, v *report.Report) { v.Usage.GCCycles++ }, "allocations"},
+		{"minor fault", func(s *observation, v *report.Report) { v.Usage.MinorFaults++ }, "page faults"},
+		{"major fault", func(s *observation, v *report.Report) { v.Usage.MajorFaults++ }, "page faults"},
+		{"no counts", func(s *observation, v *report.Report) { v.Usage = nil }, "memory"},
+		{"frame not sent", func(s *observation, v *report.Report) { v.TxFrames-- }, "frames out"},
+		{"frame twice", func(s *observation, v *report.Report) { v.TxFrames++ }, "frames out"},
+		{"frames of missed ticks", func(s *observation, v *report.Report) { v.TxLost--; v.TxFrames++ }, "frames out"},
+		{"dropped", func(s *observation, v *report.Report) { v.TxFrames--; v.TxDropped++ }, "bus"},
+		{"refused", func(s *observation, v *report.Report) { v.TxFrames--; v.TxRefused++ }, "bus"},
+		{"bus down", func(s *observation, v *report.Report) { v.BusDown++ }, "bus"},
+		{"bus error", func(s *observation, v *report.Report) { v.BusErrors++ }, "bus"},
+		{"lost in", func(s *observation, v *report.Report) { v.RxOverflow++ }, "frames in"},
+		{"unknown", func(s *observation, v *report.Report) { v.RxUnknown++ }, "frames in"},
+		{"short", func(s *observation, v *report.Report) { v.RxShort++ }, "frames in"},
+		{"bad size", func(s *observation, v *report.Report) { v.RxBadSize++ }, "frames in"},
+		{"out of range", func(s *observation, v *report.Report) { v.RxRange++ }, "frames in"},
+		{"nothing in", func(s *observation, v *report.Report) { v.RxFrames = 0 }, "frames in"},
+		{"unit died", func(s *observation, v *report.Report) { v.Unit = "powershift ended at 3.000 s: signal: killed" }, "control unit"},
+		{"unit lost frames", func(s *observation, v *report.Report) { v.Unit = strings.Replace(v.Unit, "0 lost", "1 lost", 1) }, "control unit"},
+		{"unit took a frame for malformed", func(s *observation, v *report.Report) { v.Unit = strings.Replace(v.Unit, "0 malf", "1 malf", 1) }, "control unit"},
+		{"unit heard nothing", func(s *observation, v *report.Report) { v.Unit = strings.Replace(v.Unit, "90000", "0", 1) }, "control unit"},
+		{"one look", func(s *observation, v *report.Report) { s.samples = 1 }, "processes"},
+		{"no look", func(s *observation, v *report.Report) { s.trouble = errors.New("gone") }, "processes"},
+		{"supervisor grows", func(s *observation, v *report.Report) { s.last[0].KB += 4097 }, "supervisor memory"},
+		{"target grows", func(s *observation, v *report.Report) { s.last[1].KB += 65 }, "target memory"},
+		{"supervisor keeps a file", func(s *observation, v *report.Report) { s.last[0].Files++ }, "supervisor files"},
+		{"target closes one", func(s *observation, v *report.Report) { s.last[1].Files-- }, "target files"},
+		{"supervisor starts threads", func(s *observation, v *report.Report) { s.last[0].Threads += 5 }, "supervisor threads"},
+		{"target starts one", func(s *observation, v *report.Report) { s.last[1].Threads++ }, "target threads"},
+		{"load ended", func(s *observation, v *report.Report) { s.over = errors.New("deploy: the load cpu ended by itself") }, "load"},
 	} {
 		s, v := soaked(t)
 		c.do(s, v)
@@ -193,8 +193,8 @@ func TestUnderCatchUpTheFramesOfMissedTicksAreSent(t *testing.T) {
 // 10 Status, and the first of each whether due or not.
 func TestSafeFramesAfterTheEndAreNotTakenForTooMany(t *testing.T) {
 	s, v := soaked(t)
-	s.r.Page.Reason.Store(uint64(rt.Done))
-	s.r.Handover.Loop.Safe.On = 1 << rt.Done
+	s.r.Status.Reason.Store(uint64(rt.Done))
+	s.r.Handover.Loop.Safe.Ends = 1 << rt.Done
 	v.TxFrames += 43
 	if got := broken(verdictOf(s, v)); got != nil {
 		t.Errorf("broken %v", got)
@@ -229,52 +229,49 @@ func TestSoakLooksAtLagClockAndProcesses(t *testing.T) {
 	r.Options.For = 10 * time.Second
 	r.Bench.Unit.Text = ""
 	r.Target = &host.Process{PID: os.Getpid(), FD: -1, Done: make(chan struct{})}
-	s := &soak{what: &Soak{}}
-	if err := s.Begin(r); err != nil || s.load != "none" {
-		t.Fatalf("%v, load %q", err, s.load)
-	}
+	s := &observation{soak: &Soak{}, r: r, y: make([]float64, len(r.Handover.Tables.Outputs))}
 	now := time.Now()
-	s.Look(now) // before the first tick
+	s.look(now) // before the first tick
 	if s.samples != 0 || s.ahead != 0 {
 		t.Errorf("%d samples before the first tick", s.samples)
 	}
 	period := r.Handover.Tables.PeriodNs
-	r.Page.StartNs.Store(uint64(sched.Now() - 300*period))
-	r.Page.Ticks.Store(150) // less than a tenth
-	s.Look(now)
+	r.Status.StartNs.Store(uint64(sched.Now() - 300*period))
+	r.Status.Ticks.Store(150) // less than a tenth
+	s.look(now)
 	if s.samples != 0 || s.ahead != 0 {
 		t.Errorf("%d samples after 0.75 s of 10 s, %d times ahead of the clock", s.samples, s.ahead)
 	}
-	r.Page.Ticks.Store(200)
+	r.Status.Ticks.Store(200)
 	s.busy = func() bool { return true } // with a file of its own open
-	if s.Look(now); s.samples != 0 {
+	if s.look(now); s.samples != 0 {
 		t.Error("a sample while this process writes")
 	}
 	s.busy = nil
 	c := asked(t, r.View) // lockstep ps has a descriptor of this process
-	s.Look(now)
+	s.look(now)
 	with := s.last[0].Files
 	s.samples, s.next = 0, time.Time{}
 	r.Control = c
-	if s.Look(now); s.last[0].Files != with-1 {
+	if s.look(now); s.last[0].Files != with-1 {
 		t.Errorf("%d files with a client, %d without", s.last[0].Files, with)
 	}
-	r.Control, s.samples, s.next = nil, 0, time.Time{}
-	s.Look(now)
-	s.Look(now.Add(100 * time.Millisecond)) // too early for another one
-	s.Look(now.Add(time.Second))
+	r.Control, s.samples, s.next = &control.Server{}, 0, time.Time{}
+	s.look(now)
+	s.look(now.Add(100 * time.Millisecond)) // too early for another one
+	s.look(now.Add(time.Second))
 	if s.samples != 2 || s.trouble != nil || s.ahead != 0 {
 		t.Errorf("%d samples, %v, %d times ahead of the clock; want 2", s.samples, s.trouble, s.ahead)
 	}
 	if f := s.first[1]; f.KB < 1000 || f.Threads < 2 || f.Files < 3 {
 		t.Errorf("this process holds %+v", f)
 	}
-	r.Page.State.Store(uint64(rt.Ended))
-	if s.Look(now.Add(2 * time.Second)); s.samples != 2 || s.trouble != nil {
+	r.Status.State.Store(uint64(rt.Ended))
+	if s.look(now.Add(2 * time.Second)); s.samples != 2 || s.trouble != nil {
 		t.Errorf("%d samples, %v after the target has ended, want 2 as before", s.samples, s.trouble)
 	}
-	r.Page.Ticks.Store(1 << 30)
-	if s.Look(now); s.ahead != 1 {
+	r.Status.Ticks.Store(1 << 30)
+	if s.look(now); s.ahead != 1 {
 		t.Errorf("%d times ahead of the clock, want 1", s.ahead)
 	}
 }

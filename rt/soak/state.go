@@ -2,20 +2,24 @@ package soak
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"reflect"
+	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"lockstep/rt/bench"
+	"lockstep/rt/ecu"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
+	"lockstep/sched"
 )
 
 // soakState is all that a soak has seen so far: what its state file holds.
@@ -56,10 +60,10 @@ type stateFile struct {
 
 // store keeps a state in a file, which is replaced as a whole.
 type store struct {
-	path string   // "" it is kept nowhere
-	lock *os.File // nobody else has it
-	busy chan struct{}
-	bad  int // how often it could not be written
+	path string        // "" it is kept nowhere
+	lock *os.File      // nobody else has it
+	busy chan struct{} // full while the file is written
+	bad  int           // how often it could not be written
 	why  error
 }
 
@@ -69,44 +73,29 @@ func openStore(path string) (*store, error) {
 	if path == "" {
 		return s, nil
 	}
-	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o666)
+	lock, err := host.OpenExclusive(path + ".lock")
+	if errors.Is(err, host.ErrFileTaken) {
+		pid, _ := os.ReadFile(path + ".lock")
+		return nil, host.Exitf(3, "soak: state %s: another soak has it, process %s", path, cmp.Or(string(pid), "unknown"))
+	}
+
 	if err != nil {
 		return nil, fmt.Errorf("soak: state: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		pid, _ := io.ReadAll(io.LimitReader(f, 20))
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = fmt.Errorf("another soak has it, process %s", cmpText(string(pid), "unknown"))
-		}
-		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("soak: state %s: %w", path, err)}
-	}
-	_ = f.Truncate(0) // it only helps who is refused
-	_, _ = fmt.Fprintf(f, "%d", os.Getpid())
-	s.lock = f
+	_ = lock.Truncate(0) // it only helps who is refused
+	_, _ = fmt.Fprintf(lock, "%d", os.Getpid())
+	s.lock = lock
 	return s, nil
-}
-
-func cmpText(text, otherwise string) string {
-	if text = strings.TrimSpace(text); text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // close gives the file back.
 func (s *store) close() {
 	s.wait()
-	if s.lock != nil {
-		s.lock.Close()
-	}
+	s.lock.Close() // of nil an error of no interest
 }
 
 // read reads the state; nil: there is none.
 func (s *store) read() (*soakState, error) {
-	if s.path == "" {
-		return nil, nil
-	}
 	data, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -151,52 +140,40 @@ func (v *soakState) marshal() ([]byte, error) {
 // write replaces the file, so that after a loss of power there is the one before or this
 // one. What goes wrong is kept: the next one may succeed.
 func (s *store) write(v *soakState) {
-	if s.path == "" {
-		return
-	}
-	data, err := v.marshal()
-	s.wait()
-	if err == nil {
-		err = replace(s.path, data)
-	}
-	s.note(err)
+	s.busy <- struct{}{}
+	s.put(v.marshal())
 }
 
-// begin is write that nobody waits for; while one is under way it is none.
+// begin starts an asynchronous write; it does nothing while one is running.
 func (s *store) begin(v *soakState) {
-	if s.path == "" {
-		return
-	}
 	select {
 	case s.busy <- struct{}{}:
+		go s.put(v.marshal()) // what it holds now: the write alone is not waited for
 	default:
-		return
 	}
-	data, err := v.marshal()
-	go func() {
-		if err == nil {
-			err = replace(s.path, data)
-		}
-		s.note(err)
-		<-s.busy
-	}()
 }
 
-// wait waits for what begin has begun.
-func (s *store) wait() {
-	if s.path == "" {
-		return
+// put ends a write.
+func (s *store) put(data []byte, err error) {
+	if err == nil && s.path != "" {
+		err = replace(s.path, data)
 	}
-	s.busy <- struct{}{}
-	<-s.busy
-}
-
-func (s *store) note(err error) {
 	if err != nil {
 		s.bad++
 		s.why = err
 	}
+
+	<-s.busy
 }
+
+// wait waits until nothing is being written.
+func (s *store) wait() {
+	s.busy <- struct{}{}
+	<-s.busy
+}
+
+// writing tells whether the file is being written.
+func (s *store) writing() bool { return len(s.busy) > 0 }
 
 // replace writes a file beside path, and puts it in its place.
 func replace(path string, data []byte) error {
@@ -209,6 +186,7 @@ func replace(path string, data []byte) error {
 		_ = os.Remove(path + ".new") // a full disk has room again
 		return err
 	}
+
 	if err := os.Rename(path+".new", path); err != nil {
 		return err
 	}
@@ -216,6 +194,7 @@ func replace(path string, data []byte) error {
 		_ = dir.Sync() // not every file system can
 		dir.Close()
 	}
+
 	return nil
 }
 
@@ -231,6 +210,7 @@ func (v *soakState) fits(now *soakState) error {
 	case v.Options != now.Options:
 		return fmt.Errorf("it is of other options: %s; now %s", v.Options, now.Options)
 	}
+
 	return nil
 }
 
@@ -248,17 +228,220 @@ const maxBinaries = 16
 
 // binaryOf is the entry of a version.
 func (v *soakState) binaryOf(version string) *report.Binary {
-	for _, b := range v.Binary {
-		if b.Version == version {
-			return b
+	same := func(b *report.Binary) bool { return b.Version == version }
+	if len(v.Binary) == maxBinaries && !slices.ContainsFunc(v.Binary, same) {
+		v.Binary[maxBinaries-1].Version, version = "other versions", "other versions"
+	}
+	return entry(&v.Binary, same, &report.Binary{Version: version})
+}
+
+// instant is a time that outlives this process: by the clock on the wall, which may be set,
+// and by the one that begins with each boot.
+type instant struct {
+	Wall   int64  `json:"last_ns"` // ns since 1970
+	Boot   string `json:"boot"`    // id
+	Uptime int64  `json:"boot_ns"` // since it, ns
+}
+
+func thisInstant() instant {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // there since 2.6.39
+	return instant{time.Now().UnixNano(), host.BootID(), t.Nano()}
+}
+
+// since is how long before now an instant was, ns: exact within a boot, and otherwise by the
+// clock on the wall, at least the time since the boot.
+func (now instant) since(then instant) int64 {
+	if then.Boot == now.Boot && now.Boot != "" {
+		return max(0, now.Uptime-then.Uptime)
+	}
+	if then.Boot == "" { // the file is of an earlier version
+		return max(0, now.Wall-then.Wall)
+	}
+	return max(now.Uptime, now.Wall-then.Wall)
+}
+
+// tally adds legs up. It stays as large as it is, however many there are.
+type tally struct {
+	Legs   int           `json:"legs"` // done, broken ones included
+	Broken int           `json:"broken"`
+	Asked  int64         `json:"asked"`   // ticks of these
+	WallNs int64         `json:"wall_ns"` // from their first grid points to their ends
+	Sum    report.Report `json:"sum"`     // counts added, the largest of largest ones
+	Late   *histograms   `json:"histograms"`
+
+	Unit    ecu.Counts        `json:"unit"` // of the control unit, in legs in which no frame is disturbed on purpose
+	Demands []*demandSum      `json:"demands"`
+	Kinds   []*report.LegKind `json:"kinds"`
+}
+
+// histograms are those of a page.
+type histograms struct{ Late, Work, Response sched.Histogram }
+
+// demandSum is what became of one demand in all legs.
+type demandSum struct {
+	report.Demand        // of the latest leg
+	Legs          int    `json:"legs"`
+	Broken        int    `json:"broken"`
+	First         string `json:"first,omitempty"` // that was broken
+}
+
+// entry returns the element of a list that is meant, and adds made where there is none.
+func entry[T any](list *[]*T, meant func(*T) bool, made *T) *T {
+	i := slices.IndexFunc(*list, meant)
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, made)
+	}
+
+	return (*list)[i]
+}
+
+// kind is the entry of a kind of legs.
+func (t *tally) kind(name string) *report.LegKind {
+	return entry(&t.Kinds, func(k *report.LegKind) bool { return k.Kind == name }, &report.LegKind{Kind: name})
+}
+
+// add takes a leg that has ended; v has its verdict.
+func (t *tally) add(o *observation, v *report.Report) {
+	p := o.r.Status
+	t.Legs++
+	t.Asked += o.r.Handover.Loop.Ticks
+	t.WallNs += o.wall()
+	if t.Late == nil {
+		t.Late = &histograms{}
+	}
+	t.Late.Late.Merge(&p.Late)
+	t.Late.Work.Merge(&p.Work)
+	t.Late.Response.Merge(&p.Response)
+	addReport(&t.Sum, v)
+
+	k := t.kind(o.leg.kind)
+	k.Legs, k.Ticks, k.Missed = k.Legs+1, k.Ticks+v.Ticks, k.Missed+v.Missed
+	if s := o.r.Scenario.Scenario; s != nil {
+		k.Faults += len(s.Faults)
+	}
+	if u, err := ecu.ParseCounts(v.Unit); err == nil && !o.disturbed() {
+		addCounts[int64](&t.Unit, &u)
+	}
+	if err := v.Soak.Failed(); err != nil {
+		t.broke(o.leg, k, firstLine(err))
+	}
+	for _, d := range v.Soak.Demands {
+		t.demand(o.leg, d)
+	}
+}
+
+// broke counts a broken leg; the first of a kind is named.
+func (t *tally) broke(l *leg, k *report.LegKind, why string) {
+	t.Broken++
+	k.Broken++
+	k.First = cmp.Or(k.First, fmt.Sprintf("leg %d: %s", l.number, why))
+}
+
+// notBegun adds a leg of which nothing can be judged.
+func (t *tally) notBegun(l *leg, err error) {
+	t.Legs++
+	k := t.kind(l.kind)
+	k.Legs++
+	t.broke(l, k, "it did not begin: "+firstLine(err))
+	t.demand(l, report.Demand{What: "start", Want: "it begins", Seen: firstLine(err)})
+}
+
+// demand adds what became of a demand in a leg.
+func (t *tally) demand(l *leg, d report.Demand) {
+	e := entry(&t.Demands, func(e *demandSum) bool { return e.What == d.What }, &demandSum{})
+	e.Demand = d
+	if e.Legs++; !d.Held {
+		e.Broken++
+		e.First = cmp.Or(e.First, fmt.Sprintf("leg %d, %s: demanded %s; seen %s", l.number, l.kind, d.Want, d.Seen))
+	}
+}
+
+// addCounts adds the counts of a struct, which are its fields of type N: uint64 in a report.
+func addCounts[N uint64 | int64, T any](sum, v *T) {
+	to, from := reflect.ValueOf(sum).Elem(), reflect.ValueOf(v).Elem()
+	for i := range to.NumField() {
+		if n, ok := to.Field(i).Addr().Interface().(*N); ok {
+			*n += from.Field(i).Interface().(N)
 		}
 	}
-	if len(v.Binary) == maxBinaries {
-		b := v.Binary[maxBinaries-1]
-		b.Version = "other versions"
-		return b
+}
+
+// addReport adds the counts of v; what is the same in all runs is v's.
+func addReport(r *report.Report, v *report.Report) {
+	addCounts[uint64](r, v)
+	if r.Usage == nil {
+		r.Usage = &report.Usage{}
 	}
-	b := &report.Binary{Version: version}
-	v.Binary = append(v.Binary, b)
-	return b
+	if v.Usage != nil {
+		addCounts[uint64](r.Usage, v.Usage)
+	}
+	r.LagMax, r.Lag, r.Still = max(r.LagMax, v.LagMax), v.Lag, r.Still+v.Still
+	r.SafeFrames, r.SimTime = r.SafeFrames+v.SafeFrames, r.SimTime+v.SimTime
+	r.Plant, r.Bench, r.Kernel, r.StepNs, r.BudgetNs, r.Overrun = v.Plant, v.Bench, v.Kernel, v.StepNs, v.BudgetNs, v.Overrun
+	r.BestEffort = r.BestEffort || v.BestEffort
+	for i, why := range v.BestEffortWhy {
+		if !slices.Contains(r.BestEffortWhy, why) && len(r.BestEffortWhy) < worstRoom {
+			r.BestEffortWhy = append(r.BestEffortWhy, why)
+			if i < len(v.BestEffortHelp) && !slices.Contains(r.BestEffortHelp, v.BestEffortHelp[i]) {
+				r.BestEffortHelp = append(r.BestEffortHelp, v.BestEffortHelp[i])
+			}
+		}
+	}
+
+	r.Ledger = append(r.Ledger, v.Ledger...)
+	slices.SortStableFunc(r.Ledger, func(a, b report.LateTick) int { return cmp.Compare(b.LateNs, a.LateNs) })
+	r.Ledger = slices.Clone(r.Ledger[:min(len(r.Ledger), worstRoom)])
+}
+
+// worstRoom is how many of the latest ticks the report of a soak lists.
+const worstRoom = 32
+
+// report is that of all legs, without a verdict; unit is the control unit's name.
+func (t *tally) report(unit string) *report.Report {
+	v := t.Sum
+	if v.BestEffortWhy == nil {
+		v.BestEffortWhy = []string{}
+	}
+	if t.Late != nil {
+		v.SetSpreads(&t.Late.Late, &t.Late.Work, &t.Late.Response)
+	}
+	if t.Unit != (ecu.Counts{}) {
+		v.Unit = unit + ": " + t.Unit.String()
+	}
+	return &v
+}
+
+// verdict is that on all legs; length is how long they are to be together.
+func (t *tally) verdict(length time.Duration, load string) *report.Verdict {
+	d := &report.Verdict{Load: load}
+	for _, e := range t.Demands {
+		sum := e.Demand
+		if sum.Held = e.Broken == 0; t.Legs > 1 {
+			sum.Seen = fmt.Sprintf("held in %d of %d legs; in the last one %s", e.Legs-e.Broken, e.Legs, e.Seen)
+		}
+		if e.What == "ticks" {
+			asked := int64(length) / t.Sum.StepNs
+			sum.Held = sum.Held && t.Asked >= asked
+			sum.Want = ticksWanted(asked, t.Sum.StepNs, length)
+			sum.Seen = fmt.Sprintf("%d in %.3f s", t.Sum.Ticks, float64(t.WallNs)/1e9)
+		}
+
+		if e.Broken > 0 && t.Legs > 1 {
+			sum.Seen += "; first broken in " + e.First
+		}
+		d.Demands = append(d.Demands, sum)
+	}
+
+	if t.Legs == 0 {
+		d.Demand(false, "ticks", length.String(), "no leg is done")
+	}
+	d.Pass = d.Failed() == nil
+	return d
+}
+
+// ticksWanted is how many ticks are demanded of a length.
+func ticksWanted(ticks, stepNs int64, length time.Duration) string {
+	return fmt.Sprintf("%d, %v / %g ms", ticks, length, float64(stepNs)/1e6)
 }

@@ -22,22 +22,23 @@ import (
 
 // summed adds so many legs of five minutes, each with more late ticks, and returns the
 // soak that they are of and the sums.
-func summed(t *testing.T, n int, do func(i int, s *soak, v *report.Report)) (*soak, *soakState) {
+func summed(t *testing.T, n int, do func(i int, s *observation, v *report.Report)) (*observation, *soakState) {
 	t.Helper()
 	base, report := soaked(t)
-	s := &soak{}
+	s := &observation{}
 	st := &soakState{Bench: "b", Made: "m"}
 	for i := range n {
 		v, usage := *report, *report.Usage
 		*s, v.Usage = *base, &usage
-		s.r.Page = new(rt.Page)
-		s.r.Page.StartNs.Store(1)
-		s.r.Page.Late.Record(int64(i))
+		s.r.Status = new(rt.StatusBlock)
+		s.r.Status.StartNs.Store(1)
+		s.r.Status.Late.Record(int64(i))
 		if do != nil {
 			do(i, s, &v)
 		}
-		s.Judge(&v)
-		st.Tally.add(leg{number: i + 1, kind: plainLeg}, s, &v)
+		v.Soak = s.judge(&v)
+		s.leg = &leg{number: i + 1, kind: plainLeg}
+		st.Tally.add(s, &v)
 	}
 	return s, st
 }
@@ -65,10 +66,11 @@ func TestLegsAddUpAcrossTheStateFile(t *testing.T) {
 		st.Tally.Late.Late.N() != 3 || v.Late.Max != 2 || v.Unit != "powershift: 88500 cycles sent, 9 missed, 0 frames dropped, 270000 frames heard, 0 malformed, 0 lost by their counters" {
 		t.Errorf("pass %t, broken %v, %+v", d.Pass, broken(d), v)
 	}
+	const held = "held in 3 of 3 legs; in the last one "
 	want := map[string]string{
-		"ticks": "180000 in 900.003 s", "missed ticks": "27, 0.015 %, at most 5 at once", "ledger": "12 of 12 late ticks, 27 of 27 points",
-		"frames out": "359946 sent, 0 dropped, 0 refused, 54 of missed ticks, in 3 legs", "lag": "largest 4.000 ms, held in 3 of 3 legs",
-		"target memory": "held in 3 of 3 legs",
+		"ticks": "180000 in 900.003 s", "missed ticks": held + "9, 0.015 %, at most 5 at once", "end": held + "done",
+		"ledger": held + "4 of 4 late ticks, 9 of 9 points", "target memory": held + "50000 kB",
+		"frames out": held + "119982 sent, 0 dropped, 0 refused, 18 of missed ticks",
 	}
 	for _, e := range d.Demands {
 		if w := want[e.What]; w != "" && w != e.Seen {
@@ -78,7 +80,7 @@ func TestLegsAddUpAcrossTheStateFile(t *testing.T) {
 }
 
 func TestOneBrokenLegBreaksTheSoakAndIsNamed(t *testing.T) {
-	_, st := summed(t, 5, func(i int, s *soak, v *report.Report) {
+	_, st := summed(t, 5, func(i int, s *observation, v *report.Report) {
 		if i == 2 {
 			v.Usage.MinorFaults = 7
 		}
@@ -91,8 +93,8 @@ func TestOneBrokenLegBreaksTheSoakAndIsNamed(t *testing.T) {
 		t.Errorf("broken %v", got)
 	}
 	want := []string{
-		"soak: allocations: demanded 0, and 0 GC cycles; seen 3, 0; broken in 3 of 5 legs, first in leg 3, plain: demanded 0, and 0 GC cycles; seen 1, 0",
-		"soak: page faults: demanded 0; seen 7 minor, 0 major; broken in 1 of 5 legs, first in leg 3, plain: demanded 0; seen 7 minor, 0 major",
+		"soak: allocations: demanded 0, and 0 GC cycles; seen held in 2 of 5 legs; in the last one 1, 0; first broken in leg 3, plain: demanded 0, and 0 GC cycles; seen 1, 0",
+		"soak: page faults: demanded 0; seen held in 4 of 5 legs; in the last one 0 minor, 0 major; first broken in leg 3, plain: demanded 0; seen 7 minor, 0 major",
 	}
 	if err := d.Failed(); err == nil || err.Error() != strings.Join(want, "\n") {
 		t.Errorf("%v", err)
@@ -115,10 +117,10 @@ func TestASoakOfTooFewLegsFailsForItsTicks(t *testing.T) {
 func TestStateStaysAsLargeAsItIs(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	size := func(n int) int {
-		_, st := summed(t, n, func(i int, s *soak, v *report.Report) {
+		_, st := summed(t, n, func(i int, s *observation, v *report.Report) {
 			for range 2000 {
-				s.r.Page.Late.Record(int64(random.ExpFloat64() * 1e5))
-				s.r.Page.Work.Record(int64(random.ExpFloat64() * 1e5))
+				s.r.Status.Late.Record(int64(random.ExpFloat64() * 1e5))
+				s.r.Status.Work.Record(int64(random.ExpFloat64() * 1e5))
 			}
 			v.BestEffortWhy = []string{fmt.Sprintf("reason %d", i)}
 			for j := range 50 {
@@ -260,7 +262,7 @@ func TestVersionsOfTheProgramAreToldApart(t *testing.T) {
 // Of a soak before it the folder may have records of higher numbers.
 func TestTheLatestRecordsAreKeptWhateverTheirNumbers(t *testing.T) {
 	dir := t.TempDir()
-	k := &legs{soak: &Soak{Keep: 2}, o: supervisor.Options{Record: dir}}
+	k := &legs{Soak: &Soak{Keep: 2, Options: supervisor.Options{Record: dir}}}
 	now := time.Now()
 	for i, number := range []int{40, 41, 42, 1} {
 		file := filepath.Join(dir, fmt.Sprintf("leg-%06d.rec", number))
@@ -288,10 +290,10 @@ func TestALegThatIsTooShortToBeJudgedCountsAsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	k := &legs{o: supervisor.Options{Out: null}, state: &soakState{}, period: 5e6}
+	k := &legs{Soak: &Soak{Options: supervisor.Options{Out: null}}, state: &soakState{}, period: 5e6}
 	r := &supervisor.Session{}
 	r.Stop = "interrupt"
-	k.take(&leg{number: 1, kind: plainLeg}, &soak{what: &Soak{}, r: r}, &report.Report{Ticks: 199})
+	k.take(&observation{soak: k.Soak, r: r, leg: &leg{number: 1, kind: plainLeg}}, &report.Report{Ticks: 199})
 	if st := k.state; st.Cut != 1 || st.CutNs != 995e6 || st.Tally.Legs != 0 || st.Tally.Asked != 0 {
 		t.Errorf("%+v", st)
 	}

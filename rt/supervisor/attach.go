@@ -25,78 +25,74 @@ func Attach(which string, o Options) error {
 	r := New(nil, o)
 	defer r.Close()
 	if err := r.takeOver(pid); err != nil {
-		return &host.Exit{Code: 3, Err: fmt.Errorf("attach: process %d: %w", pid, err)}
+		return refused(fmt.Errorf("attach: process %d: %w", pid, err))
 	}
-	report, err := r.createReport()
-	if err != nil {
+	if err := r.createReport(); err != nil {
 		return err
 	}
-	if report != nil {
-		defer report.Close()
-	}
 	signals := Signals()
-	if err := r.succeed(); err != nil {
-		return &host.Exit{Code: 3, Err: fmt.Errorf("attach: %s, process %d: %w", r.Bench.Name, pid, err)}
+	if err := r.replaceSupervisor(); err != nil {
+		return refused(fmt.Errorf("attach: %s, process %d: %w", r.Bench.Name, pid, err))
 	}
-	r.restore = host.TimersOf(r.Handover.Thread.CPU, r.Reservations).Lower
-	r.confine()
+	r.restore = host.TimersOf(r.Handover.Thread.CPU, r.Reservations).Release
+	r.applyAffinity()
 	go r.guard.watch(r.Target)
-	r.states.follow()
-	r.claims, _ = newClaims(r.View) // a bus that is gone has nobody to claim against
-	r.claims.follow()
+	r.states.watch()
+	_ = r.claims.open(r.View) // a bus that is gone has nobody to claim against
+	r.claims.defend()
 	control.NameFaults(r.View)
 	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.Bench.Name, pid)
 	r.openControl(signals)
 	r.watch(signals)
-	return r.finish(report, signals)
+	report, err := r.Shutdown()
+	return r.Finish(report, err, signals)
 }
 
-// succeed puts this process in the place of the supervisor that has ended. Of two
+// replaceSupervisor puts this process in the place of the supervisor that has ended. Of two
 // that try, one does.
-func (r *Session) succeed() error {
-	old := r.Page.Supervisor.Load()
-	if host.Alive(old) || !r.Page.Supervisor.CompareAndSwap(old, host.Self()) {
-		return fmt.Errorf("%w, process %d", control.ErrSupervised, control.SupervisorOf(r.Page))
+func (r *Session) replaceSupervisor() error {
+	old := r.Status.Supervisor.Load()
+	if host.Alive(old) || !r.Status.Supervisor.CompareAndSwap(old, host.SelfIdentity()) {
+		return fmt.Errorf("%w, process %d", errSupervised, control.SupervisorOf(r.Status))
 	}
 	return nil
 }
+
+var errSupervised = errors.New("it has a supervisor")
 
 // takeOver prepares r to be the supervisor of a target that somebody else has
 // started. Until succeed nothing of the run has changed.
 func (r *Session) takeOver(pid int) (err error) {
 	since := host.StartTime("/", pid)
-	if r.Handover, r.Page, err = control.OpenTarget(pid); err != nil {
+	if r.View, err = control.OpenTarget(pid); err != nil {
 		return err
 	}
-	if rt.State(r.Page.State.Load()) == rt.Preparing {
+	if rt.State(r.Status.State.Load()) == rt.Preparing {
 		return errors.New("it has not begun to tick yet: try again")
 	}
-	r.Bench, r.missing, r.begun, r.ledger.CPU = r.Handover.Bench, r.Handover.Missing, sched.Now(), r.Handover.Thread.CPU
-	if r.Target, err = host.Adopt(pid, since); err != nil {
+	r.Bench, r.missing, r.startedAt, r.ledger.CPU = r.Handover.Bench, r.Handover.Missing, sched.Now(), r.Handover.Thread.CPU
+	if r.Target, err = host.OpenProcess(pid, since); err != nil {
 		return err
 	}
 	r.Reservations = &host.Reservations{Owner: r.Bench.Name}
-	if err := r.Reservations.Adopt(r.Target.FD, target.FirstBusFD+len(r.Bench.Buses), r.Handover.Held); err != nil {
+	if err := r.Reservations.TakeOver(r.Target.FD, target.FirstBusFD+len(r.Bench.Buses), r.Handover.Reservations); err != nil {
 		return fmt.Errorf("what it holds: %w: use sudo", err)
 	}
-	if r.notify, err = newNotifier(r.Page); err != nil {
-		return err
-	}
-	r.guard = &guard{View: r.View, done: make(chan struct{})}
-	if r.states, err = newBusStates(r.View); err != nil {
+	if err := r.openParts(); err != nil {
 		return err
 	}
 	for i, bus := range r.Bench.Buses {
-		fd, err := unix.PidfdGetfd(r.Target.FD, int(r.Page.BusFD[i].Load()), 0)
+		fd, err := unix.PidfdGetfd(r.Target.FD, int(r.Status.BusFD[i].Load()), 0)
 		if err != nil {
 			return fmt.Errorf("bus %s: %w: use sudo", bus.Name.Text, os.NewSyscallError("pidfd_getfd", err))
 		}
 		f := os.NewFile(uintptr(fd), "bus "+bus.Name.Text)
-		err = r.keep(i, f)
+		err = r.addBus(i, f)
 		f.Close()
 		if err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
 	}
+
 	return nil
 }

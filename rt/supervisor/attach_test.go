@@ -10,11 +10,11 @@ import (
 )
 
 // The kernel gives ids away again: who has that of a supervisor that has ended is none.
-func TestATargetIsTakenOverFromAProcessThatHasTheIDOfItsSupervisor(t *testing.T) {
+func TestTargetIsTakenOverWhenAnotherProcessHasTheIDOfItsSupervisor(t *testing.T) {
 	me := os.Getpid()
-	r := &Session{View: report.View{Page: new(rt.Page)}}
-	r.Page.Supervisor.Store(rt.Identity(me, host.StartTime("/", me)-1))
-	if err := r.succeed(); err != nil || r.Page.Supervisor.Load() != host.Self() {
-		t.Errorf("%v, the supervisor is %x, want %x", err, r.Page.Supervisor.Load(), host.Self())
+	r := &Session{View: report.View{Status: new(rt.StatusBlock)}}
+	r.Status.Supervisor.Store(rt.Identity(me, host.StartTime("/", me)-1))
+	if err := r.replaceSupervisor(); err != nil || r.Status.Supervisor.Load() != host.SelfIdentity() {
+		t.Errorf("%v, the supervisor is %x, want %x", err, r.Status.Supervisor.Load(), host.SelfIdentity())
 	}
 }

@@ -17,26 +17,26 @@ import (
 
 // states is the following of one bus, can0, without anything that is asked of a kernel,
 // 10 ticks of 5 ms after the first.
-func states(t *testing.T) (*busStates, *line) {
+func states(t *testing.T) (*busStates, *watchedBus) {
 	t.Helper()
 	r, _ := demoRun(t)
 	r.Bench.Buses[0].Interface.Text = "can0"
-	r.Page.StartNs.Store(1e9)
-	r.Page.Ticks.Store(10)
-	w := &line{bus: &r.Bench.Buses[0], since: 0.9e9, spent: map[string]int64{}, left: heard}
-	w.take(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Active})
-	w.stands = w.stand()
-	s := &busStates{View: r.View, lines: []*line{w}}
+	r.Status.StartNs.Store(1e9)
+	r.Status.Ticks.Store(10)
+	w := &watchedBus{bus: &r.Bench.Buses[0], since: 0.9e9, spent: map[string]int64{}, errorsLeft: maxErrorFrames}
+	w.setLink(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Active})
+	w.lastState = w.currentState()
+	s := &busStates{View: r.View, buses: []*watchedBus{w}}
 	r.states = s
 	return s, w
 }
 
 // goes lets a controller say something at a time of the run, s.
-func (s *busStates) goes(w *line, at float64, classes uint32, data ...byte) {
+func (s *busStates) goes(w *watchedBus, at float64, classes uint32, data ...byte) {
 	f := can.Frame{ID: can.ERR | classes, Len: 8}
 	copy(f.Data[:], data)
 	w.errors.Add(&f)
-	s.note(w, 1e9+int64(at*1e9))
+	s.noteState(w, 1e9+int64(at*1e9))
 }
 
 func TestStatesOfABusAndTheirTimesAreReported(t *testing.T) {
@@ -47,7 +47,7 @@ func TestStatesOfABusAndTheirTimesAreReported(t *testing.T) {
 	s.goes(w, 0.012, unix.CAN_ERR_ACK) // no other state
 	s.goes(w, 0.020, unix.CAN_ERR_BUSOFF)
 	s.goes(w, 0.045, unix.CAN_ERR_RESTARTED)
-	s.Page.State.Store(uint64(rt.Ended))
+	s.Status.State.Store(uint64(rt.Ended))
 	list := s.report()
 	if len(list) != 1 {
 		t.Fatalf("%d buses", len(list))
@@ -89,27 +89,27 @@ func TestStatesOfABusAndTheirTimesAreReported(t *testing.T) {
 	}
 }
 
-func TestABusThatIsAsItShouldBeIsNotMentioned(t *testing.T) {
+func TestHealthyBusIsNotMentioned(t *testing.T) {
 	s, w := states(t)
-	s.note(w, 2e9)
+	s.noteState(w, 2e9)
 	for _, v := range s.report() {
 		if lines := v.Lines(); lines != nil {
 			t.Errorf("%q", lines)
 		}
 	}
-	if text := s.trouble(); text != "" {
+	if text := s.problem(); text != "" {
 		t.Errorf("%q", text)
 	}
-	if text := (*busStates)(nil).trouble(); text != "" {
+	if text := (&busStates{}).problem(); text != "" {
 		t.Errorf("without buses: %q", text)
 	}
 }
 
-func TestTheLineOfStatusSaysHowABusStands(t *testing.T) {
+func TestStatusLineShowsTheStateOfABus(t *testing.T) {
 	s, w := states(t)
 	say := func(want string) {
 		t.Helper()
-		if got := s.trouble(); got != want {
+		if got := s.problem(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -117,20 +117,20 @@ func TestTheLineOfStatusSaysHowABusStands(t *testing.T) {
 	say("bus drive is error-passive (7/130)")
 	s.goes(w, 2, unix.CAN_ERR_BUSOFF)
 	say("bus drive is off")
-	w.take(can.Link{Index: 3, Name: "can0", Card: true, State: can.Stopped})
-	s.note(w, 3e9)
+	w.setLink(can.Link{Index: 3, Name: "can0", Card: true, State: can.Stopped})
+	s.noteState(w, 3e9)
 	say("bus drive is down")
-	w.take(can.Link{Gone: true})
-	s.note(w, 4e9)
+	w.setLink(can.Link{Gone: true})
+	s.noteState(w, 4e9)
 	say("bus drive is gone")
-	w.take(can.Link{Index: 4, Name: "can0", Up: true, Card: true, State: can.Active})
-	s.note(w, 5e9)
+	w.setLink(can.Link{Index: 4, Name: "can0", Up: true, Card: true, State: can.Active})
+	s.noteState(w, 5e9)
 	say("")
 }
 
 // An interface keeps its index, whatever it is called; one that is gone is replaced by
 // the next of its name.
-func TestABusIsTheInterfaceOfItsName(t *testing.T) {
+func TestBusIsTheInterfaceOfItsName(t *testing.T) {
 	_, w := states(t)
 	for _, c := range []struct {
 		gone bool
@@ -142,13 +142,13 @@ func TestABusIsTheInterfaceOfItsName(t *testing.T) {
 		{true, can.Link{Index: 4, Name: "can0"}, true},
 		{true, can.Link{Index: 3, Name: "can7"}, false},
 	} {
-		if w.link.Gone = c.gone; w.concerns(&c.link) != c.want {
+		if w.link.Gone = c.gone; w.matchesLink(&c.link) != c.want {
 			t.Errorf("gone %t: %+v concerns the bus: %t, want %t", c.gone, c.link, !c.want, c.want)
 		}
 	}
 }
 
-func TestChangesOfABusAreKeptUpToABound(t *testing.T) {
+func TestBusChangesAreKeptUpToALimit(t *testing.T) {
 	s, w := states(t)
 	for range maxChanges {
 		s.goes(w, 1, unix.CAN_ERR_BUSOFF)
@@ -159,26 +159,26 @@ func TestChangesOfABusAreKeptUpToABound(t *testing.T) {
 	}
 }
 
-func TestABusThatIsOffAtTheStartIsRefused(t *testing.T) {
+func TestBusThatIsOffAtTheStartIsRefused(t *testing.T) {
 	s, w := states(t)
-	w.take(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Passive, Counted: true, Tx: 300, Rx: 2, BitRate: 250_000})
+	w.setLink(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Passive, HasCounters: true, Tx: 300, Rx: 2, BitRate: 250_000})
 	w.bus.BitRate = 500e3
-	if err := s.refuse(); err != nil {
+	if err := s.refuseBusOff(); err != nil {
 		t.Errorf("error-passive is refused: %v", err)
 	}
-	if got, want := s.notes(), []string{
+	if got, want := s.warnings(), []string{
 		"bus drive: can0 is error-passive, 255 errors in sending, 2 in receiving: is another node there, and at the same bit rate?",
 		"bus drive: can0 runs at 250 kbit/s, the bench file says 500 kbit/s: ip link set can0 down && ip link set can0 up type can bitrate 500000",
 	}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	w.take(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Off})
-	if err := s.refuse(); err == nil || !strings.HasPrefix(err.Error(), "bus drive: can0 is bus-off: ") || !strings.HasSuffix(err.Error(), "ip link set can0 up type can bitrate 500000 restart-ms 100") {
+	w.setLink(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Off})
+	if err := s.refuseBusOff(); err == nil || !strings.HasPrefix(err.Error(), "bus drive: can0 is bus-off: ") || !strings.HasSuffix(err.Error(), "ip link set can0 up type can bitrate 500000 restart-ms 100") {
 		t.Errorf("bus-off at the start: %v", err)
 	}
 }
 
-func TestARunSaysThatADatabaseDoesNotKeepToItsFormat(t *testing.T) {
+func TestRunWarnsOfADatabaseThatBreaksItsFormat(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "model", "plants", "powershift.dbc"))
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func newRig(t *testing.T, rule string, addresses ...bench.Address) *rig {
 		t.Fatal(err)
 	}
 	bus := &bench.Bus{Name: yamlfile.Scalar{Text: "drive"}, J1939: &bench.J1939{Lost: rule, Addresses: addresses}}
-	g := &rig{t: t, c: &addressClaims{View: report.View{Page: new(rt.Page)}, stop: make(chan struct{}), done: make(chan struct{})}, other: other}
+	g := &rig{t: t, c: &addressClaims{View: report.View{Status: new(rt.StatusBlock)}}, other: other}
 	g.c.add(bus, on)
 	t.Cleanup(func() {
 		g.c.close()
@@ -80,10 +80,10 @@ func claimBy(address uint8, name j1939.Name) can.Frame {
 	return n.Begin(0)
 }
 
-func TestAddressesAreClaimedDefendedAndTold(t *testing.T) {
+func TestAddressesAreClaimedDefendedAndReported(t *testing.T) {
 	g := newRig(t, "stop", bench.Address{Address: 0, Name: 10}, bench.Address{Address: 11, Name: 20})
 	begun := time.Now()
-	if err := g.c.settle(); err != nil {
+	if err := g.c.waitClaimed(); err != nil {
 		t.Fatal(err)
 	}
 	if d := time.Since(begun); d < 250*time.Millisecond {
@@ -91,22 +91,22 @@ func TestAddressesAreClaimedDefendedAndTold(t *testing.T) {
 	}
 	g.expect(0, 10)
 	g.expect(11, 20)
-	g.c.follow()
+	g.c.defend()
 	g.send(claimBy(11, 30)) // higher
 	g.expect(11, 20)
 	g.send(can.Frame{ID: j1939.ID{Priority: 6, PGN: j1939.PGNRequest, Destination: j1939.Global, Source: 0xF9}.Bits(), Len: 3, Data: [64]byte{0, 0xEE, 0}})
 	g.expect(0, 10)
 	g.expect(11, 20)
-	if why := g.c.ends(); why != "" {
+	if why := g.c.endReason(); why != "" {
 		t.Errorf("ends: %s", why)
 	}
 	g.send(claimBy(0, 5)) // lower
 	g.expect(j1939.Null, 10)
-	if why := g.c.ends(); !strings.HasPrefix(why, "address 0x00 of bus drive was lost to NAME 0000000000000005 (engine, identity 5, manufacturer 0), ours is 000000000000000A") {
+	if why := g.c.endReason(); !strings.HasPrefix(why, "address 0x00 of bus drive was lost to NAME 0000000000000005 (engine, identity 5, manufacturer 0), ours is 000000000000000A") {
 		t.Errorf("ends: %q", why)
 	}
-	g.c.finish()
-	if list := g.c.says(); len(list) != 2 || !strings.HasPrefix(list[0], "drive: 0x00 lost, engine, identity 10") || !strings.HasSuffix(list[0], "NAME 0000000000000005 has it (engine, identity 5, manufacturer 0)") ||
+	g.c.close()
+	if list := g.c.lines(); len(list) != 2 || !strings.HasPrefix(list[0], "drive: 0x00 lost, engine, identity 10") || !strings.HasSuffix(list[0], "NAME 0000000000000005 has it (engine, identity 5, manufacturer 0)") ||
 		list[1] != "drive: 0x0B held, engine, identity 20, manufacturer 0; defended 1 times" {
 		t.Errorf("says %q", list)
 	}
@@ -115,22 +115,22 @@ func TestAddressesAreClaimedDefendedAndTold(t *testing.T) {
 	}
 }
 
-func TestALostAddressIsWhatTheRuleSays(t *testing.T) {
+func TestLostAddressFollowsTheDeclaredRule(t *testing.T) {
 	for rule, want := range map[string]struct {
 		refused, over bool
 		stop          uint64
 	}{"stop": {true, true, 0}, "safe": {true, false, rt.StopSafe}, "continue": {false, false, 0}} {
 		g := newRig(t, rule, bench.Address{Address: 0, Name: 10})
 		g.send(claimBy(0, 5))
-		err := g.c.settle()
-		if (err != nil) != want.refused || (g.c.ends() != "") != want.over || g.c.Page.Stop.Load() != want.stop {
-			t.Errorf("%s: %v, ends %q, stop %d", rule, err, g.c.ends(), g.c.Page.Stop.Load())
+		err := g.c.waitClaimed()
+		if (err != nil) != want.refused || (g.c.endReason() != "") != want.over || g.c.Status.Stop.Load() != want.stop {
+			t.Errorf("%s: %v, ends %q, stop %d", rule, err, g.c.endReason(), g.c.Status.Stop.Load())
 		}
 	}
 }
 
 // Of what has no cycle and drives nothing nobody says that it is silent.
-func TestAClaimIsNotMissed(t *testing.T) {
+func TestAddressClaimIsNotMissed(t *testing.T) {
 	b, err := bench.Load("truck-bench")
 	if err != nil {
 		t.Fatal(err)
@@ -139,8 +139,8 @@ func TestAClaimIsNotMissed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := report.View{Handover: h, Page: new(rt.Page)}
-	v.Page.Ticks.Store(1000)
+	v := report.View{Handover: h, Status: new(rt.StatusBlock)}
+	v.Status.Ticks.Store(1000)
 	var names []string
 	for _, s := range v.Silent() {
 		names = append(names, s.Message)
@@ -151,16 +151,17 @@ func TestAClaimIsNotMissed(t *testing.T) {
 }
 
 // A bus without a name has no other node.
-func TestAPairNeedsNoClaims(t *testing.T) {
+func TestPairNeedsNoAddressClaims(t *testing.T) {
 	b, err := bench.Load("truck-bench")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := newClaims(report.View{Handover: &bench.Handover{Bench: b}, Page: new(rt.Page)})
-	if err != nil || len(c.wire) != 0 {
-		t.Fatalf("%d buses with claims, %v", len(c.wire), err)
+	c := &addressClaims{}
+	err = c.open(report.View{Handover: &bench.Handover{ForSupervisors: bench.ForSupervisors{Bench: b}}, Status: new(rt.StatusBlock)})
+	if err != nil || len(c.buses) != 0 {
+		t.Fatalf("%d buses with claims, %v", len(c.buses), err)
 	}
-	if err := c.settle(); err != nil {
+	if err := c.waitClaimed(); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,11 +10,11 @@
 // target process, which is this binary executed again or a generated executable. The target
 // decodes the Handover, enters its thread and ticks; it parses nothing and opens nothing.
 //
-// Reading order: run.go (Run, Session), rights.go (what the host refuses), busstart.go (buses
-// before the start), supervise.go (start, watch, Close), guard.go (safe values when the target
-// dies or hangs), busstate.go and busreport.go (states of the buses), claim.go (J1939 addresses),
-// status.go (the status line), notify.go (service manager), outcome.go (the report), attach.go
-// (Attach), target.go (the target process with the table kernel).
+// Reading order: run.go (Run, Session), before.go (buses before the start, what the host refuses),
+// supervise.go (start, watch, Close, the target process with the table kernel), guard.go (safe
+// values when the target dies or hangs), busstate.go (states of the buses), claim.go (J1939
+// addresses), status.go (the status line), notify.go (service manager), outcome.go (the report),
+// attach.go (Attach).
 //
 // # What the processes share
 //

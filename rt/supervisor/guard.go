@@ -23,14 +23,14 @@ type guard struct {
 	target *host.Process // since it was started
 	buses  []*can.Bus    // of the supervisor's own; they only send
 
-	done   chan struct{} // closed when the target has ended and the buses are as they shall be
-	hung   string        // why it ended the target; "" it did not
-	frames int           // safe frames sent in the target's place
-	first  time.Duration // from the last grid point that the target served to the first of them
+	done      chan struct{} // closed when the target has ended and the buses are as they shall be
+	hung      string        // why it ended the target; "" it did not
+	frames    int           // safe frames sent in the target's place
+	safeAfter time.Duration // from the last grid point that the target served to the first of them
 }
 
-// patrol is how often the guard looks at the tick counter.
-const patrol = 20 * time.Millisecond
+// guardInterval is how often the guard looks at the tick counter.
+const guardInterval = 20 * time.Millisecond
 
 // watch watches over the target until it has ended. Its thread is the nicest to itself that the
 // host grants, -20: the bus must not wait for whatever else this host is doing. It
@@ -41,50 +41,47 @@ func (g *guard) watch(target *host.Process) {
 	defer close(g.done)
 	runtime.LockOSThread()                                      // and never unlocked: the thread ends with its priority
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
-	for !g.over() {
+	for !g.waitEnded() {
 		if g.hung != "" {
 			continue
 		}
-		if still, _ := g.Behind(sched.Now()); still > g.patience() {
+		if still, _ := g.Behind(sched.Now()); still > g.hangLimit() {
 			g.hung = fmt.Sprintf("no tick for %.1f s (watchdog)", still.Seconds())
 			g.target.Signal(unix.SIGKILL)
 		}
 	}
-	if g.deserted() && g.Handover.Bench.End.TargetGone {
-		g.speak(sched.Now())
+
+	p := g.Status
+	unsaid := rt.State(p.State.Load()) != rt.Ended || rt.Reason(p.Reason.Load()) == rt.TimerFailed // what is on the bus
+	if p.StartNs.Load() != 0 && unsaid && g.Handover.Bench.End.TargetGone {
+		g.sendSafeValues(sched.Now())
 	}
 }
 
-// patience is how long no tick may come. None does while the safe values follow the
+// hangLimit is how long no tick may come. None does while the safe values follow the
 // end of a run.
-func (g *guard) patience() time.Duration {
+func (g *guard) hangLimit() time.Duration {
 	d := g.Handover.Bench.WatchNs
-	if rt.Reason(g.Page.Reason.Load()) != rt.NotEnded {
+	if rt.Reason(g.Status.Reason.Load()) != rt.NotEnded {
 		d += g.Handover.Loop.Safe.Ticks * g.Handover.Tables.PeriodNs
 	}
 	return time.Duration(d)
 }
 
-// over waits a little, and tells whether the loop has ended: its thread says so
+// waitEnded waits a little, and tells whether the loop has ended: its thread says so
 // before its process does.
-func (g *guard) over() bool {
-	died, known := g.Page.Died(patrol)
+func (g *guard) waitEnded() bool {
+	died, known := g.Status.WaitThreadExit(guardInterval)
 	if !known {
-		return g.target.WaitEnded(patrol)
+		return g.target.WaitEnded(guardInterval)
 	}
 	return died || g.target.WaitEnded(0)
 }
 
-// deserted says that the target has ended without having said what is on the bus.
-func (g *guard) deserted() bool {
-	p := g.Page
-	return p.StartNs.Load() != 0 && (rt.State(p.State.Load()) != rt.Ended || rt.Reason(p.Reason.Load()) == rt.TimerFailed)
-}
-
-// speak sends the safe values: every frame at once, then in their cycles. The
+// sendSafeValues sends the safe values: every frame at once, then in their cycles. The
 // counters go on from where the target was.
-func (g *guard) speak(now int64) {
-	h, p := g.Handover, g.Page
+func (g *guard) sendSafeValues(now int64) {
+	h, p := g.Handover, g.Status
 	grid := sched.Grid{Start: int64(p.StartNs.Load()), Period: h.Tables.PeriodNs}
 	at := 0
 	for _, m := range h.Maps {
@@ -93,6 +90,7 @@ func (g *guard) speak(now int64) {
 			at++
 		}
 	}
+
 	first := (now - grid.Start) / grid.Period
 	for k := first; k <= first+h.Loop.Safe.Ticks; k++ {
 		if k > first {
@@ -106,17 +104,15 @@ func (g *guard) speak(now int64) {
 				}
 			}
 		}
+
 		if k == first {
-			g.first = time.Duration(sched.Now() - grid.Due(int64(p.Ticks.Load())))
+			g.safeAfter = time.Duration(sched.Now() - grid.Due(int64(p.Ticks.Load())))
 		}
 	}
 }
 
 // close gives up the guard's buses.
 func (g *guard) close() {
-	if g == nil {
-		return
-	}
 	for _, b := range g.buses {
 		b.Close()
 	}

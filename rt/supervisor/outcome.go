@@ -2,10 +2,13 @@ package supervisor
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"lockstep/io/can"
+	"lockstep/io/record"
 	"lockstep/rt"
 	"lockstep/rt/report"
 	"lockstep/sched"
@@ -15,7 +18,7 @@ import (
 func (r *Session) announcement() string {
 	b, out := r.Bench, &strings.Builder{}
 	fmt.Fprintf(out, "%s: plant %s every %g ms", b.Name, r.Handover.Tables.Name, float64(b.PeriodNs)/1e6)
-	if k := r.Handover.Kernel(); k != "table" {
+	if k := r.Handover.KernelInUse(); k != "table" {
 		fmt.Fprintf(out, ", kernel %s", k)
 	}
 	for _, bus := range b.Buses {
@@ -25,18 +28,22 @@ func (r *Session) announcement() string {
 	case r.Unit != nil:
 		fmt.Fprintf(out, ", virtual control unit %s", b.Unit.Text)
 	case b.Unit.Text != "":
-		fmt.Fprintf(out, " (a virtual unit for it: lockstep %s)", strings.Join(b.ControlUnitArgs(b.Buses[0].Interface.Text), " "))
+		fmt.Fprintf(out, " (a virtual unit for it: lockstep %s)",
+			strings.Join(b.ControlUnitArgs(b.Buses[0].Interface.Text), " "))
 	}
+
 	fmt.Fprint(out, "; Ctrl-C ends it\n")
 	if list := r.Handover.Uncommanded(); len(list) > 0 {
 		fmt.Fprintf(out, "not driven: %s\n", strings.Join(list, ", "))
 	}
 	for _, bus := range b.Buses {
 		if n := bus.Deviations(); n > 0 {
-			fmt.Fprintf(out, "database %s does not keep to the format in %d places: lockstep check says where\n", bus.Database.Text, n)
+			fmt.Fprintf(out, "database %s does not keep to the format in %d places: lockstep check says where\n",
+				bus.Database.Text, n)
 		}
 	}
-	for _, note := range r.states.notes() {
+
+	for _, note := range r.states.warnings() {
 		fmt.Fprintln(out, note)
 	}
 	for _, m := range r.missing {
@@ -47,19 +54,27 @@ func (r *Session) announcement() string {
 
 // report collects what the page, the processes and the host say at the end.
 func (r *Session) report() *report.Report {
-	if r.Target.Ours() { // what was refused was told to who started it
-		r.missing = join(r.missing, r.refused())
+	if r.Target.IsChild() { // the target tells who started it what the host has refused it
+		var refused []sched.Missing
+		_ = json.Unmarshal(r.Target.Stdout.Bytes(), &refused) // one that died first has said nothing
+		for _, m := range refused {
+			if !slices.ContainsFunc(r.missing, func(e sched.Missing) bool { return e.Of == m.Of }) {
+				r.missing = append(r.missing, m)
+			}
+		}
 	}
-	r.ledger.Collect(r.Page)
+
+	r.ledger.Collect(r.View)
 	if r.loop.migrated.Load() {
 		r.missing = append(r.missing, sched.Missing{
-			What: fmt.Sprintf("the loop lost CPU %d while it ran: it was taken offline, or somebody moved the loop", r.Handover.Thread.CPU),
+			What: fmt.Sprintf("the loop lost CPU %d while it ran: it was taken offline, or somebody moved the loop",
+				r.Handover.Thread.CPU),
 			Help: fmt.Sprintf("leave it online: echo 1 > /sys/devices/system/cpu/cpu%d/online", r.Handover.Thread.CPU),
 		})
 	}
-	v := report.FromPage(r.Page, r.Handover)
-	v.Bench, v.Kernel = r.Bench.Name, r.Handover.Kernel()
-	v.Overrun = r.Bench.Overrun.String()
+
+	v := r.View.Report()
+	v.Bench, v.Kernel, v.Overrun = r.Bench.Name, r.Handover.KernelInUse(), r.Bench.Overrun.String()
 	v.BestEffort = len(r.missing) > 0
 	for _, m := range r.missing {
 		v.BestEffortWhy = append(v.BestEffortWhy, m.What)
@@ -67,19 +82,18 @@ func (r *Session) report() *report.Report {
 			v.BestEffortHelp = append(v.BestEffortHelp, m.Help)
 		}
 	}
-	v.Silent = r.Silent()
-	v.Messages, v.Dropped = report.ReceivedMessages(r.Page, r.Handover), report.DroppedFrames(r.Page, r.Handover)
-	v.Safe, v.SafeSince = r.Safe()
-	v.LateTicks, v.BudgetNs = r.Page.LateTicks(), cmp.Or(r.Bench.BudgetNs, r.Bench.PeriodNs/2)
-	v.Ledger, v.LedgerLost = r.ledger.Report(r.Handover)
-	v.SafeFrames, v.SafeAfter = r.guard.frames, r.guard.first.Seconds()
+
+	v.LateTicks, v.BudgetNs = r.Status.LateCount(), cmp.Or(r.Bench.BudgetNs, r.Bench.PeriodNs/2)
+	v.Ledger, v.LedgerLost = r.ledger.Entries, r.ledger.Lost
+	v.SafeFrames, v.SafeAfter = r.guard.frames, r.guard.safeAfter.Seconds()
 	v.Buses = r.states.report()
-	v.Addresses = r.claims.says()
-	v.Ended, v.Clean = r.ended()
-	if rt.State(r.Page.State.Load()) != rt.Ended {
+	v.Addresses = r.claims.lines()
+	v.Ended, v.Clean = r.outcome()
+	if rt.State(r.Status.State.Load()) != rt.Ended {
 		still, points := r.Behind(r.Target.EndedNs)
 		v.Still, v.Unserved = still.Seconds(), uint64(points)
 	}
+
 	r.reportUnit(v)
 	return v
 }
@@ -90,54 +104,106 @@ func (r *Session) reportUnit(v *report.Report) {
 	name := r.Bench.Unit.Text
 	switch {
 	case r.Unit == nil:
-	case r.unitDie >= 0 && v.RxFrames == 0:
-		v.Unit = fmt.Sprintf("%s ended before its first frame, at %.3f s: %s", name, r.unitDie, r.Unit.HowEnded())
+	case r.unitEndedAt >= 0 && v.RxFrames == 0:
+		v.Unit = fmt.Sprintf("%s ended before its first frame, at %.3f s: %s", name, r.unitEndedAt, r.Unit.HowEnded())
 		if v.Clean {
 			v.Clean, v.Ended = false, "control unit "+v.Unit
 		}
-	case r.unitDie >= 0 && r.unitDie < v.SimTime:
-		v.Unit = fmt.Sprintf("%s ended at %.3f s: %s", name, r.unitDie, r.Unit.HowEnded())
+	case r.unitEndedAt >= 0 && r.unitEndedAt < v.SimTime:
+		v.Unit = fmt.Sprintf("%s ended at %.3f s: %s", name, r.unitEndedAt, r.Unit.HowEnded())
 	case r.Unit.Killed:
 		v.Unit = name + " did not answer and was killed"
 	default:
-		v.Unit = r.Unit.Stdout.Last()
+		v.Unit = r.Unit.Stdout.LastLine()
 	}
 }
 
-// join adds what the target was refused to what the supervisor expected. Both
-// begin with the thing and a colon; the reasons behind it may differ.
-func join(expected, refused []sched.Missing) []sched.Missing {
-	thing := func(m sched.Missing) string {
-		name, _, _ := strings.Cut(m.What, ": ")
-		return name
-	}
-	for _, m := range refused {
-		if !slices.ContainsFunc(expected, func(e sched.Missing) bool { return thing(e) == thing(m) }) {
-			expected = append(expected, m)
-		}
-	}
-	return expected
-}
-
-// ended says why the run is over, and whether that is as it should be.
-func (r *Session) ended() (why string, clean bool) {
-	p := r.Page
+// outcome says why the run is over, and whether that is as it should be.
+func (r *Session) outcome() (why string, clean bool) {
+	p := r.Status
 	reason := rt.Reason(p.Reason.Load())
+	died := rt.State(p.State.Load()) != rt.Ended
 	switch {
-	case rt.State(p.State.Load()) != rt.Ended && r.guard.hung != "":
+	case died && r.guard.hung != "":
 		return r.guard.hung + "; the target process was killed", false
-	case rt.State(p.State.Load()) != rt.Ended && r.killed:
+	case died && r.killed:
 		return "the target process was killed, as lockstep stop -now wanted", false
-	case rt.State(p.State.Load()) != rt.Ended && r.Target.Killed:
+	case died && r.Target.Killed:
 		why := r.overdue
 		if r.Stop != "" {
 			why = "stopped by " + r.Stop
 		}
 		return why + "; the target process did not answer and was killed", false
-	case rt.State(p.State.Load()) != rt.Ended:
+	case died:
 		return fmt.Sprintf("the target process died (%s; last tick %d)", r.Target.HowEnded(), p.Ticks.Load()), false
 	case reason == rt.TimerFailed:
 		return cmp.Or(r.Target.Stderr.Reason(), reason.String()), false
 	}
+
 	return r.View.Ended(r.Stop, r.overdue)
+}
+
+// report is how the buses fared.
+func (s *busStates) report() (list []report.BusState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.buses {
+		s.addTime(w, sched.Now())
+		e := &w.errors
+		v := report.BusState{
+			Bus: w.bus.Name.Text, Interface: w.bus.Interface.Text, State: w.lastState, Seconds: map[string]float64{},
+			ErrorFrames: e.Frames, Unread: w.unread, ErrorCounts: e.ErrorCounts,
+		}
+		if e.HasCounters {
+			tx, rx := int(e.Tx), int(e.Rx)
+			v.TxErrors, v.RxErrors = &tx, &rx
+		}
+
+		for state, ns := range w.spent {
+			v.Seconds[state] = float64(ns) / 1e9
+		}
+		for _, c := range s.changes {
+			if c.Bus == w.bus.Name.Text {
+				v.Changes = append(v.Changes, c)
+			}
+		}
+
+		list = append(list, v)
+	}
+
+	return list
+}
+
+// events are the changes since the last call, as a record keeps them.
+func (s *busStates) events() (list []record.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.changes[s.recorded:] {
+		list = append(list, record.Event{Kind: record.BusState, Tick: c.Tick, Time: c.Time, Text: c.Text})
+	}
+	s.recorded = len(s.changes)
+	return list
+}
+
+// problem is what is wrong with the buses right now, in at most 60 columns; "" is
+// nothing.
+func (s *busStates) problem() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.buses {
+		text := w.lastState
+		switch text {
+		case report.BusUp, can.Active.String():
+			continue
+		case can.Off.String():
+			text = "off"
+		}
+
+		if e := &w.errors; e.HasCounters && e.State < can.Off && w.link.Up {
+			text += fmt.Sprintf(" (%d/%d)", e.Tx, e.Rx)
+		}
+		return fmt.Sprintf("bus %.24s is %s", w.bus.Name.Text, text)
+	}
+
+	return ""
 }

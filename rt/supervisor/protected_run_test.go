@@ -18,7 +18,7 @@ import (
 // sessionOf is the session of a bench that ticks in this process.
 func sessionOf(run *runtest.Run) *Session {
 	r := New(run.Handover.Bench, Options{Out: os.Stdout})
-	r.View = report.View{Handover: run.Handover, Page: run.Page}
+	r.View = report.View{Handover: run.Handover, Status: run.Status}
 	return r
 }
 
@@ -32,7 +32,7 @@ func guardedRun(t *testing.T, text string) (*Session, *runtest.Run) {
 func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
 	r, run := guardedRun(t, benchtest.GuardedText(t))
 	loop, unit, say := run.Loop, run.Unit, run.Commands(t)
-	check, err := sigmap.NewProtection(r.Bench.Buses[0].Frames[1].Protect[0].Spec, &messages.Message{Name: "Torque", Len: 8, Signals: []messages.Signal{
+	check, err := sigmap.NewProtection(r.Bench.Buses[0].Frames[1].Protect[0], &messages.Message{Name: "Torque", Len: 8, Signals: []messages.Signal{
 		{Name: "counter_T", Start: 51, Len: 4, BigEndian: true, Factor: 1}}})
 	if err != nil {
 		t.Fatal(err)
@@ -89,9 +89,9 @@ func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
 	if fmt.Sprint(at[1025]) != "[1 10]" {
 		t.Errorf("the frame sent on change came at %v, want at 1 and 10", at[1025])
 	}
-	w := &r.Page.Rx[0]
-	if w.Frames.Load() != 200 || w.OK.Load() != 200 || w.CycleMin.Load() != 10e6 || w.CycleMax.Load() != 10e6 || w.Timeouts.Load() != 0 || w.AgeMax.Load() != 5e6 {
-		t.Errorf("%d frames, %d good, cycle %d to %d ns, %d timeouts, age %d ns", w.Frames.Load(), w.OK.Load(), w.CycleMin.Load(), w.CycleMax.Load(), w.Timeouts.Load(), w.AgeMax.Load())
+	w := &r.Status.Rx[0]
+	if w.Counts().Frames != 200 || w.Counts().OK != 200 || w.CycleMin.Load() != 10e6 || w.CycleMax.Load() != 10e6 || w.Counts().Timeouts != 0 || w.AgeMax.Load() != 5e6 {
+		t.Errorf("%d frames, %d good, cycle %d to %d ns, %d timeouts, age %d ns", w.Counts().Frames, w.Counts().OK, w.CycleMin.Load(), w.CycleMax.Load(), w.Counts().Timeouts, w.AgeMax.Load())
 	}
 	if s := w.Load(); s != (rt.RxStatus{Frame: sigmap.FrameOK, Window: sigmap.WindowValid, Protected: true}) {
 		t.Errorf("%+v", s)
@@ -101,7 +101,7 @@ func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
 func TestFailingProtectionTakesTheBusToTheSafeState(t *testing.T) {
 	r, run := guardedRun(t, benchtest.GuardedText(t))
 	loop, unit, say := run.Loop, run.Unit, run.Commands(t)
-	for k := int64(1); k <= 100 && r.Page.SafeReason.Load() == 0; k++ {
+	for k := int64(1); k <= 100 && r.Status.SafeReason.Load() == 0; k++ {
 		var f can.Frame
 		say.Encode(&f, 0, 0, nil, false)
 		if k > 20 {
@@ -110,15 +110,15 @@ func TestFailingProtectionTakesTheBusToTheSafeState(t *testing.T) {
 		unit.Send(&f)
 		loop.Tick(1)
 	}
-	if why := rt.Reason(r.Page.SafeReason.Load()); why != rt.MessageWrong || r.Page.SafeTick.Load() != 23 {
-		t.Errorf("%v at tick %d, want the third wrong frame at 23", why, r.Page.SafeTick.Load())
+	if why := rt.Reason(r.Status.SafeReason.Load()); why != rt.MessageWrong || r.Status.SafeTick.Load() != 23 {
+		t.Errorf("%v at tick %d, want the third wrong frame at 23", why, r.Status.SafeTick.Load())
 	}
 	if got := loop.U[0]; got != 20e5 {
 		t.Errorf("clutch1.pressure is %g Pa, want 20 bar", got)
 	}
 }
 
-func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
+func TestReportAndStatusShowTheStateOfReceivedMessages(t *testing.T) {
 	r, run := guardedRun(t, benchtest.GuardedText(t))
 	loop, unit, say := run.Loop, run.Unit, run.Commands(t)
 	s := newStatus(r)
@@ -138,13 +138,13 @@ func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
 	for range 30 {
 		step(func(*can.Frame) {})
 	}
-	if got := s.trouble(); got != "" {
+	if got := s.problem(); got != "" {
 		t.Errorf("without trouble: %q", got)
 	}
 	for range 2 {
 		step(func(f *can.Frame) { f.Data[0] ^= 1 })
 	}
-	if got := s.trouble(); got != "TCU_Pressure_1: wrong checksum 2" {
+	if got := s.problem(); got != "TCU_Pressure_1: wrong checksum 2" {
 		t.Errorf("two wrong frames: %q", got)
 	}
 	for range 9 {
@@ -153,7 +153,7 @@ func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
 	for range 8 {
 		step(func(f *can.Frame) { *f = can.Frame{ID: 0x123} })
 	}
-	v := report.ReceivedMessages(r.Page, r.Handover)
+	v := r.ReceivedMessages()
 	want := report.Received{
 		Bus: "drive", Message: "TCU_Pressure_1", ID: 0x110, Protected: true, Frames: 32, OK: 30, Errors: 2, NoNew: v[0].NoNew,
 		State: "NONEWDATA", Window: "INVALID", Timeouts: 1, Late: true, AgeMax: v[0].AgeMax, Cycle: v[0].Cycle,
@@ -171,13 +171,13 @@ func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
 	if got := v[0].String(); got != line {
 		t.Errorf("got  %s\nwant %s", got, line)
 	}
-	if got := s.trouble(); got != "TCU_Pressure_1: wrong checksum 2" {
+	if got := s.problem(); got != "TCU_Pressure_1: wrong checksum 2" {
 		t.Errorf("late: %q", got)
 	}
 	for range 100 {
 		loop.Tick(1)
 	}
-	if got := s.trouble(); got != "no valid frame from TCU_Pressure_1 for 0.7 s" {
+	if got := s.problem(); got != "no valid frame from TCU_Pressure_1 for 0.7 s" {
 		t.Errorf("silent: %q", got)
 	}
 	if v := r.Silent(); len(v) != 2 || !v[0].Substituted || v[1].Substituted {
@@ -185,7 +185,7 @@ func TestReportAndStatusSayHowReceivedMessagesStand(t *testing.T) {
 	}
 }
 
-func TestTargetIsHandedTheProtectionAndTheCourses(t *testing.T) {
+func TestTargetGetsTheProtectionAndTheWaveforms(t *testing.T) {
 	r, run := guardedRun(t, benchtest.GuardedText(t))
 	f, err := r.Handover.Save()
 	if err != nil {

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -37,9 +36,14 @@ type Options struct {
 	Out        *os.File      // status line and closing report
 	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
 	Choose     bench.Chooser // which executable ticks; nil: this one, with the table kernel
-	Follow     *Follow       // nil: nobody does
-	Observer   Observer      // takes part in the run; nil: nobody does
-	Priority   bool          // the virtual control unit has the least real-time priority: it does not wait for the load of this host
+
+	// The virtual control unit has the least real-time priority: it does not wait for the
+	// load of this host.
+	Priority bool
+
+	// Look is called several times per second while the run lasts, by the goroutine that
+	// supervises it; nil: nobody looks.
+	OnPoll func(now time.Time)
 
 	// Plan makes the scenario of the run, in the place of Scenario; it returns nil where
 	// there is none.
@@ -49,22 +53,23 @@ type Options struct {
 // Session is one run as the supervisor sees it, from its preparation to its report.
 type Session struct {
 	report.View
-	Options  Options
-	Bench    *bench.Bench
-	observer Observer
-	head     string // what the display begins with
+	Options Options
+	Bench   *bench.Bench
+	Title   string   // line before the announcement; "" none
+	Known   bool     // the announcement is left out: a run before this one has made it
+	head    string   // what the display begins with
+	file    *os.File // of the report, written at the end; nil: there is none
 
 	Reservations *host.Reservations // the CPU of the loop and the interfaces
 	Scenario     scenario.Run
 	preparation
 	processes
 
-	// The parts of the supervisor; nil until they are made. The methods that Close calls, and all
-	// of record, Control, claims and states, do nothing for nil.
+	// The parts of the supervisor; idle until they are made.
 	guard   *guard
 	notify  *notifier
-	record  *recorder.Recorder // nil: nothing is recorded or judged
-	Control *control.Server    // nil: lockstep ctl cannot reach the run
+	record  *recorder.Recorder
+	Control *control.Server    // idle: lockstep ctl cannot reach the run
 	claims  *addressClaims     // of addresses
 	states  *busStates         // of the buses that are interfaces
 	players []*recorder.Player // of the buses that are logs
@@ -85,10 +90,10 @@ type preparation struct {
 
 // processes are those of a run beside the supervisor.
 type processes struct {
-	Target  *host.Process
-	Unit    *host.Process // nil: there is no virtual control unit
-	unitDie float64       // simulated time at which the unit ended before the run, s; < 0: it did not
-	begun   int64         // when the target was started, ns on CLOCK_MONOTONIC
+	Target      *host.Process
+	Unit        *host.Process // nil: there is no virtual control unit
+	unitEndedAt float64       // simulated time at which the unit ended before the run, s; < 0: it did not
+	startedAt   int64         // when the target was started, ns on CLOCK_MONOTONIC
 }
 
 // inheritance is what the processes of a run inherit from the supervisor.
@@ -113,7 +118,7 @@ func (i *inheritance) close() {
 type loopWatch struct {
 	affinity *host.Affinity // of all other threads
 	ticked   bool           // the target was seen to tick
-	placed   bool           // the thread was seen on its CPU alone
+	pinned   bool           // the thread was seen on its CPU alone
 	migrated atomic.Bool    // and later it was not
 }
 
@@ -124,68 +129,42 @@ type ending struct {
 	overdue string // why the supervisor ended the run by itself; "" it did not
 }
 
-// Observer takes part in a run from inside, as a soak does. The goroutine that supervises
-// the run calls its methods, in this order.
-type Observer interface {
-	Begin(r *Session) error          // before the target is started
-	Head(announcement string) string // what the display begins with, given what the run says of itself
-	Look(now time.Time)              // several times per second while the run lasts
-	End()                            // when the target has ended, or could not be started
-	Judge(v *report.Report)          // completes the report
-}
-
-// unobserved is the Observer of a run that nobody observes.
-type unobserved struct{}
-
-func (unobserved) Begin(*Session) error    { return nil }
-func (unobserved) Head(text string) string { return text }
-func (unobserved) Look(time.Time)          {}
-func (unobserved) End()                    {}
-func (unobserved) Judge(*report.Report)    {}
-
 // Run prepares a bench, runs it until its time is over or a signal comes, and
 // reports. An *Exit carries the exit code of a run that broke its policy (1) or a
 // host that refuses (3).
 func Run(b *bench.Bench, o Options) error {
 	r := New(b, o)
 	defer r.Close()
-	if err := sched.Ordinary(); err != nil {
-		return &host.Exit{Code: 3, Err: fmt.Errorf("run: %w", err)}
-	}
-	report, err := r.Prepare()
-	if err != nil {
+	if err := r.Prepare(); err != nil {
 		return err
-	}
-	if report != nil {
-		defer report.Close()
 	}
 	signals := Signals()
 	if err := r.StartAndWatch(signals); err != nil {
 		return err
 	}
-	return r.finish(report, signals)
+	report, err := r.Shutdown()
+	return r.Finish(report, err, signals)
 }
 
 // New returns the session of a bench; Prepare is next, and Close is due whatever happens.
 func New(b *bench.Bench, o Options) *Session {
-	r := &Session{Bench: b, Options: o, observer: o.Observer, preparation: preparation{restore: func() {}}, processes: processes{unitDie: -1}}
-	if r.observer == nil {
-		r.observer = unobserved{}
+	return &Session{
+		Bench: b, Options: o,
+		preparation: preparation{restore: func() {}}, processes: processes{unitEndedAt: -1},
+		guard: &guard{}, notify: &notifier{}, claims: &addressClaims{}, states: &busStates{},
+		record: &recorder.Recorder{}, Control: &control.Server{},
 	}
-	return r
 }
 
 // StartAndWatch starts what is prepared, and returns when the target has ended.
 func (r *Session) StartAndWatch(signals chan os.Signal) error {
-	err := r.observer.Begin(r)
-	if err == nil {
-		err = r.start()
+	if err := r.start(); err != nil {
+		return refused(err)
 	}
-	if err != nil {
-		r.observer.End()
-		return &host.Exit{Code: 3, Err: err}
+	r.head = r.Title
+	if !r.Known {
+		r.head += r.announcement()
 	}
-	r.head = r.observer.Head(r.announcement())
 	r.openControl(signals)
 	r.watch(signals)
 	return nil
@@ -193,10 +172,13 @@ func (r *Session) StartAndWatch(signals chan os.Signal) error {
 
 // openControl lets `lockstep ctl` in. A run does without where it cannot, and says so.
 func (r *Session) openControl(signals chan os.Signal) {
-	var err error
-	if r.Control, err = control.Open(host.ControlDir(), r.View, r.Target.PID, r.record.Lines(), signals); err != nil {
+	c, err := control.Open(host.ControlDir(), r.View, r.Target.PID, r.record.EventLog(), signals)
+	if err != nil {
 		r.head += fmt.Sprintf("lockstep ctl cannot reach this run: %v\n", err)
+		return
 	}
+
+	r.Control = c
 }
 
 // Signals takes the signals that end a run. A reader that has gone, as of `lockstep
@@ -209,67 +191,85 @@ func Signals() chan os.Signal {
 }
 
 // Prepare does all that may fail before the start.
-func (r *Session) Prepare() (report *os.File, err error) {
+func (r *Session) Prepare() (err error) {
+	if err := sched.UseOrdinaryPolicy(); err != nil {
+		return refused(fmt.Errorf("run: %w", err))
+	}
 	if err := r.Bench.SetBuses(r.Options.Bus); err != nil {
-		return nil, err
+		return err
 	}
 	if r.Handover, err = bench.Prepare(r.Bench); err != nil {
-		return nil, err
+		return err
 	}
-	if err := r.hold(); err != nil {
-		return nil, &host.Exit{Code: 3, Err: err}
+	if err := r.reserve(); err != nil {
+		return refused(err)
 	}
-	if err := host.AwaitSettings(r.Options.Out, sched.HostSettings, host.SettingsTimeout); err != nil {
-		return nil, &host.Exit{Code: 3, Err: err}
+	if err := host.AwaitHostSettings(r.Options.Out, sched.HostSettings, host.SettingsTimeout); err != nil {
+		return refused(err)
 	}
-	r.await()
+	r.awaitInterfaces()
+
 	r.ledger.CPU = r.Handover.Thread.CPU
 	if r.Options.For > 0 {
-		if r.Handover.Loop.Ticks = int64(r.Options.For) / r.Handover.Tables.PeriodNs; r.Handover.Loop.Ticks == 0 {
-			return nil, fmt.Errorf("run: %v is shorter than the period, %v", r.Options.For, time.Duration(r.Handover.Tables.PeriodNs))
+		period := r.Handover.Tables.PeriodNs
+		if r.Handover.Loop.Ticks = int64(r.Options.For) / period; r.Handover.Loop.Ticks == 0 {
+			return fmt.Errorf("run: %v is shorter than the period, %v", r.Options.For, time.Duration(period))
 		}
 	}
+
 	if err := r.openScenario(); err != nil {
-		return nil, err
+		return err
 	}
 	if r.Options.Choose != nil {
 		if r.program, r.Handover.Mark, err = r.Options.Choose(r.Handover); err != nil {
-			return nil, fmt.Errorf("run: %w", err)
+			return fmt.Errorf("run: %w", err)
 		}
 	}
+
 	if err := r.open(); err != nil {
-		return nil, &host.Exit{Code: 3, Err: err}
+		return refused(err)
 	}
-	if err := r.rights(); err != nil {
-		return nil, err
+	if err := r.checkRights(); err != nil {
+		return err
 	}
-	if err := r.seal(); err != nil {
-		return nil, &host.Exit{Code: 3, Err: err}
+	if err := r.saveHandover(); err != nil {
+		return refused(err)
 	}
-	if r.claims, err = newClaims(r.View); err == nil {
-		err = r.claims.settle()
+	if err = r.claims.open(r.View); err == nil {
+		err = r.claims.waitClaimed()
 	}
 	if err != nil {
-		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("run: %w", err)}
+		return refused(fmt.Errorf("run: %w", err))
 	}
-	if r.record, err = recorder.New(r.View, recorder.Options{Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Events: r.busEvents}); err != nil {
-		return nil, err
+
+	record, err := recorder.New(r.View, recorder.Options{
+		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario,
+		Events: func() []record.Event { return append(r.states.events(), r.claims.events()...) },
+	})
+	if err != nil {
+		return err
 	}
+	r.record = record
 	return r.createReport()
 }
 
-// hold takes the run's interfaces and the CPU of its loop, but for what it has from a segment
+// refused is an error of the host: exit code 3.
+func refused(err error) error { return &host.Exit{Code: 3, Err: err} }
+
+// reserve takes the run's interfaces and the CPU of its loop, but for what it has from a segment
 // before it.
-func (r *Session) hold() error {
+func (r *Session) reserve() error {
 	if r.Reservations == nil {
 		r.Reservations = &host.Reservations{Owner: r.Bench.Name}
 	}
-	q := host.Request{CPU: r.Bench.CPU, Fallback: r.Handover.Thread.CPU, Share: r.Options.BestEffort, Real: r.real(), Timers: r.Handover.Timer.Sleep == sched.Timerfd}
+	q := host.Request{CPU: r.Bench.CPU, Fallback: r.Handover.Thread.CPU, Share: r.Options.BestEffort,
+		Real: r.hasRealBus(), Timers: r.Handover.Timer.Sleep == sched.Timerfd}
 	for _, bus := range r.Bench.Buses {
 		if bench.IsHostInterface(bus.Interface.Text) {
 			q.Buses = append(q.Buses, host.Interface{Bus: bus.Name.Text, Name: bus.Interface.Text})
 		}
 	}
+
 	var err error
 	r.Handover.Thread.CPU, r.shared, err = r.Reservations.Reserve(q)
 	return err
@@ -281,18 +281,16 @@ func (r *Session) openScenario() (err error) {
 		r.Scenario, err = scenario.Open(r.Handover, r.Options.Scenario, r.Options.JUnit)
 		return err
 	}
+
 	if r.Scenario.Scenario, err = r.Options.Plan(r.Handover); r.Scenario.Scenario != nil {
 		scenario.Apply(r.Handover, r.Scenario.Scenario)
 	}
 	return err
 }
 
-// busEvents are the new events of the buses and of the claims of addresses.
-func (r *Session) busEvents() []record.Event { return append(r.states.events(), r.claims.events()...) }
-
-// seal makes the hand-over, the first of what the target inherits.
-func (r *Session) seal() error {
-	r.Handover.Missing, r.Handover.Held = r.missing, r.Reservations.What
+// saveHandover makes the hand-over, the first of what the target inherits.
+func (r *Session) saveHandover() error {
+	r.Handover.Missing, r.Handover.Reservations = r.missing, r.Reservations.Names()
 	handover, err := r.Handover.Save()
 	if err == nil {
 		r.inherit.target = append([]*os.File{handover}, r.inherit.target...)
@@ -303,17 +301,13 @@ func (r *Session) seal() error {
 // open makes what the target inherits besides the hand-over: the page, the bus
 // sockets; and the supervisor's own ends of the buses.
 func (r *Session) open() error {
-	file, page, err := rt.CreatePage()
+	file, page, err := rt.CreateStatusBlock()
 	if err != nil {
 		return err
 	}
-	r.Page = page
+	r.Status = page
 	r.inherit.target = append(r.inherit.target, file)
-	if r.notify, err = newNotifier(page); err != nil {
-		return err
-	}
-	r.guard = &guard{View: r.View, done: make(chan struct{})}
-	if r.states, err = newBusStates(r.View); err != nil {
+	if err := r.openParts(); err != nil {
 		return err
 	}
 	for i, bus := range r.Bench.Buses {
@@ -322,15 +316,33 @@ func (r *Session) open() error {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
 		r.inherit.target = append(r.inherit.target, f)
-		if err := r.keep(i, f); err != nil {
+		if err := r.addBus(i, f); err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
 	}
-	return r.states.refuse()
+
+	return r.states.refuseBusOff()
 }
 
-// keep gives the guard its own end of a bus, and follows how it stands.
-func (r *Session) keep(bus int, f *os.File) error {
+// openParts makes the parts of the supervisor that need the status block.
+func (r *Session) openParts() error {
+	notify, err := newNotifier(r.Status)
+	if err != nil {
+		return err
+	}
+	states, err := newBusStates(r.View)
+	if err != nil {
+		notify.close()
+		return err
+	}
+
+	r.notify, r.states = notify, states
+	r.guard = &guard{View: r.View, done: make(chan struct{})}
+	return nil
+}
+
+// addBus gives the guard its own end of a bus, and follows how it stands.
+func (r *Session) addBus(bus int, f *os.File) error {
 	own, err := can.Share(f)
 	if err != nil {
 		return err
@@ -351,6 +363,7 @@ func (r *Session) dial(name string, filters []can.Filter) (*os.File, error) {
 		}
 		return target, err
 	}
+
 	if name != bench.PairInterface {
 		bus, err := can.Dial(name, filters)
 		if err != nil {
@@ -359,6 +372,7 @@ func (r *Session) dial(name string, filters []can.Filter) (*os.File, error) {
 		defer bus.Close()
 		return bus.File()
 	}
+
 	target, unit, err := can.Pair()
 	if err != nil {
 		return nil, err
@@ -367,12 +381,11 @@ func (r *Session) dial(name string, filters []can.Filter) (*os.File, error) {
 	return target, nil
 }
 
-// Conclude ends what is beside the target, and returns what is to be reported.
-func (r *Session) Conclude() (report *report.Report, err error) {
+// Shutdown ends what is beside the target, and returns what is to be reported.
+func (r *Session) Shutdown() (report *report.Report, err error) {
 	r.Control.Close()
 	<-r.guard.done
-	r.observer.End()
-	r.states.finish()
+	r.states.close()
 	r.guard.close() // so that the control unit sees the end of its bus
 	if r.Unit != nil && !r.Unit.WaitDone(Grace) {
 		r.Unit.Kill()
@@ -380,32 +393,28 @@ func (r *Session) Conclude() (report *report.Report, err error) {
 	for _, p := range r.players {
 		p.Finish()
 	}
-	r.claims.finish()
+	r.claims.close()
 	trouble := r.record.Finish()
 	report = r.report()
-	report.Record, report.Trouble, report.Others = r.Options.Record, trouble, r.record.Monitored()
+	report.Record, report.RecordError, report.Monitored = r.Options.Record, trouble, r.record.Monitored()
 	for _, p := range r.players {
 		report.Played = append(report.Played, p.Report())
 	}
-	err = r.Scenario.Report(report, r.record.Findings())
-	r.observer.Judge(report)
-	r.Control.Conclude(report)
+	err = r.Scenario.Report(report, r.record.Findings)
+	r.Control.AnswerWaiting(report)
 	return report, err
 }
 
-// finish writes the report and the closing lines, and returns how the run ended. The files
-// come first: a terminal may not be read.
-func (r *Session) finish(file *os.File, signals chan os.Signal) error {
-	rep, err := r.Conclude()
-	r.notify.stopping(rep.Ended)
-	if r.Options.Follow != nil {
-		r.Options.Follow.End(rep)
-	}
-	if file != nil {
-		if e := report.Save(rep, file); e != nil {
+// Finish writes the report and the closing lines, and returns how the run ended; err is what
+// went wrong before. The files come first: a terminal may not be read.
+func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) error {
+	r.notify.sendStopping(rep.Ended)
+	if r.file != nil {
+		if e := report.Save(rep, r.file); e != nil {
 			err = errors.Join(err, fmt.Errorf("run: report: %w", e))
 		}
 	}
+
 	signal.Stop(signals) // from here on they kill
 	fmt.Fprintln(r.Options.Out)
 	rep.Text(r.Options.Out)
@@ -413,15 +422,17 @@ func (r *Session) finish(file *os.File, signals chan os.Signal) error {
 		rep.Soak.Text(r.Options.Out)
 		err = errors.Join(rep.Soak.Failed(), err)
 	}
-	if rep.Trial != nil {
-		rep.Trial.Text(r.Options.Out)
-		err = errors.Join(rep.Trial.Failed(), err)
+
+	if rep.Scenario != nil {
+		rep.Scenario.Text(r.Options.Out)
+		err = errors.Join(rep.Scenario.Failed(), err)
 	}
-	if rep.Trouble != "" {
-		err = errors.Join(fmt.Errorf("run: record %s %w: %s", r.Options.Record, recorder.ErrIncomplete, rep.Trouble), err)
+
+	if rep.RecordError != "" {
+		err = errors.Join(fmt.Errorf("run: record %s %w: %s", r.Options.Record, recorder.ErrIncomplete, rep.RecordError), err)
 	}
 	if !rep.Clean {
-		return &host.Exit{Code: 1, Err: errors.Join(fmt.Errorf("run: %s, after %.3f s", rep.Ended, rep.SimTime), err)}
+		err = errors.Join(fmt.Errorf("run: %s, after %.3f s", rep.Ended, rep.SimTime), err)
 	}
 	if err != nil {
 		return &host.Exit{Code: 1, Err: err}
@@ -429,34 +440,13 @@ func (r *Session) finish(file *os.File, signals chan os.Signal) error {
 	return nil
 }
 
-// refused decodes what the target said the host refused it.
-func (r *Session) refused() (list []sched.Missing) {
-	// A target that died first has said nothing; how it died is reported.
-	_ = json.Unmarshal(r.Target.Stdout.Bytes(), &list)
-	return list
-}
-
-// createReport makes the file of the report, which is written at the end; nil: there is none.
-func (r *Session) createReport() (*os.File, error) {
+// createReport makes the file of the report, where one is asked for.
+func (r *Session) createReport() (err error) {
 	if r.Options.Report == "" {
-		return nil, nil
+		return nil
 	}
-	f, err := host.CreateExclusive(r.Options.Report)
-	if err != nil {
-		return nil, fmt.Errorf("run: report: %w", err)
+	if r.file, err = host.CreateExclusive(r.Options.Report); err != nil {
+		return fmt.Errorf("run: report: %w", err)
 	}
-	return f, nil
-}
-
-// Follow lets the caller of Run see more of it than its report.
-type Follow struct {
-	Begin func(b Begun)          // once, soon after the first tick; it must not block
-	End   func(r *report.Report) // once, with the report that is then written
-}
-
-// Begun is a run that ticks.
-type Begun struct {
-	Thread sched.Thread // of the loop
-	Files  []bench.Hash // what the run is made from; nil: a file cannot be read any more
-	Page   *rt.Page     // the counters of the loop
+	return nil
 }

@@ -6,9 +6,9 @@ import (
 	"math"
 	"math/bits"
 	"os"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -33,7 +33,7 @@ type status struct {
 	engine int      // index in y; -1 none
 	wheel  int
 	widest int  // of the clutches so far, so that the columns stay
-	gone   bool // the reader has: nothing more is drawn
+	closed bool // the reader has: nothing more is drawn
 
 	last time.Time     // when it was last asked for
 	todo chan struct{} // asks for a line
@@ -58,18 +58,19 @@ func newStatus(r *Session) *status {
 	go func() {
 		defer close(s.done)
 		_, err := s.out.WriteString(r.head)
-		s.gone = err != nil
+		s.closed = err != nil
 		for range s.todo {
 			s.draw()
 		}
 	}()
+
 	return s
 }
 
-// look asks for a line when it is time for one. A terminal that does not take it
+// requestDraw asks for a line when it is time for one. A terminal that does not take it
 // holds up nobody but itself.
-func (s *status) look(now time.Time) {
-	if now.Sub(s.last) < s.every-look/2 {
+func (s *status) requestDraw(now time.Time) {
+	if now.Sub(s.last) < s.every-pollInterval/2 {
 		return
 	}
 	s.last = now
@@ -85,17 +86,10 @@ func shorten(names []string) []string {
 		return names
 	}
 	n := 0
-	for ; n < len(names[0]); n++ {
-		for _, name := range names {
-			if n >= len(name)-1 || name[n] != names[0][n] {
-				return cut(names, n)
-			}
-		}
+	ends := func(name string) bool { return n >= len(name)-1 || name[n] != names[0][n] }
+	for !slices.ContainsFunc(names, ends) {
+		n++
 	}
-	return cut(names, n)
-}
-
-func cut(names []string, n int) []string {
 	short := make([]string, len(names))
 	for i, name := range names {
 		short[i] = name[n:]
@@ -104,19 +98,19 @@ func cut(names []string, n int) []string {
 }
 
 func (s *status) draw() {
-	if s.gone {
+	if s.closed {
 		return
 	}
 	width := columns
 	if w, _, err := term.GetSize(int(s.out.Fd())); err == nil && w > 1 {
-		width = min(width, w-1)
+		width = w - 1
 	}
 	form := "%s\n"
 	if s.terminal {
 		form = "\r%s\x1b[K"
 	}
 	_, err := fmt.Fprintf(s.out, form, s.line(width))
-	s.gone = err != nil // nobody reads it any more
+	s.closed = err != nil // nobody reads it any more
 }
 
 // end takes the line away from a terminal.
@@ -124,42 +118,59 @@ func (s *status) end() {
 	close(s.todo)
 	select {
 	case <-s.done:
-	case <-time.After(look): // the terminal is stopped
+	case <-time.After(pollInterval): // the terminal is stopped
 		return
 	}
-	if s.terminal && !s.gone {
+
+	if s.terminal && !s.closed {
 		fmt.Fprint(s.out, "\r\x1b[K")
 	}
 }
 
-// columns is how wide a line may be: a terminal of 80 would wrap a longer one.
+// columns is how wide a line may be where no terminal says it: one of 80 would wrap a longer one.
 const columns = 79
 
-// line is the state of the run in at most width columns: what does not fit is left
-// out, part by part from the right; of the first ones, which must be told, it is cut.
+// line is the state of the run in at most width columns. The parts that must be shown are cut; of the
+// others it holds those that fit, the lateness before the speeds, the clutches and the ratio.
 func (s *status) line(width int) string {
-	line := ""
-	list, must := s.parts()
-	for i, part := range list {
-		if i > 0 {
-			part = " " + part
-		}
-		if utf8.RuneCountInString(line+part) > width {
-			if i < must {
-				line = string([]rune(line + part)[:width])
-			}
+	all, must := s.parts()
+	list := make([]string, len(all))
+	copy(list, all[:must])
+	line := []rune(joinParts(list))
+	for _, i := range []int{latencyPart, speedPart, clutchPart, ratioPart} {
+		if must == len(all) {
 			break
 		}
-		line += part
+		list[must+i] = all[must+i]
+		longer := []rune(joinParts(list))
+		if len(longer) > width {
+			list[must+i] = ""
+			continue
+		}
+		line = longer
 	}
-	return line
+
+	return string(line[:min(len(line), width)])
 }
 
-// parts are the parts of the line, the most important first; the first must of them
-// are how far the run is, if at best effort, what it has missed and what is wrong.
+// joinParts joins the parts that are not empty.
+func joinParts(list []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(list), func(part string) bool { return part == "" }), " ")
+}
+
+// Parts of the line after those that must be shown.
+const (
+	clutchPart = iota
+	ratioPart
+	speedPart
+	latencyPart
+)
+
+// parts are the parts of the line in their order; "" is left out. The first must of them tell how
+// far the run is, whether it is at best effort, what it has missed and what is wrong. The other
+// four are there while the target ticks.
 func (s *status) parts() (list []string, must int) {
-	p := s.r.Page
-	s.y = s.y[:cap(s.y)]
+	p := s.r.Status
 	_, ticking := p.Outputs(s.y)
 	seconds := float64(p.SimNs.Load()) / 1e9
 	first := fmt.Sprintf("%5.1f s", seconds)
@@ -172,42 +183,39 @@ func (s *status) parts() (list []string, must int) {
 	case !ticking:
 		first = "waiting for the first tick"
 	}
+
 	list = []string{first}
 	if len(s.r.missing) > 0 {
 		list = append(list, "best effort")
 	}
-	trouble := s.trouble()
+	trouble := s.problem()
 	if ticking {
 		missed := fmt.Sprintf("missed %d", p.Missed.Load())
-		if late := p.LateTicks(); late > 0 && trouble == "" {
+		if late := p.LateCount(); late > 0 && trouble == "" {
 			missed += fmt.Sprintf(" late %d", late)
 		}
 		list = append(list, missed)
 	}
-	if trouble != "" {
-		list = append(list, trouble)
+
+	list = append(list, trouble)
+	if must = len(list); ticking {
+		list = append(list, s.lockedClutches(), s.ratio(), s.speeds(), latencyText(&p.Late))
 	}
-	if must = len(list); !ticking {
-		return list, must
-	}
-	list = append(list, s.engaged()...)
-	list = append(list, s.ratio()...)
-	list = append(list, s.speeds()...)
-	return append(list, lateness(&p.Late)), must
+	return list, must
 }
 
-// trouble is what is wrong right now, in at most 60 columns; "" is nothing.
-func (s *status) trouble() string {
-	if why := rt.Reason(s.r.Page.SafeReason.Load()); why != rt.NotEnded {
-		return fmt.Sprintf("SAFE since %.3f s", float64(int64(s.r.Page.SafeTick.Load())*s.r.Handover.Tables.PeriodNs)/1e9)
+// problem is what is wrong right now, in at most 60 columns; "" is nothing.
+func (s *status) problem() string {
+	if why := rt.Reason(s.r.Status.SafeReason.Load()); why != rt.NotEnded {
+		return fmt.Sprintf("SAFE since %.3f s", float64(int64(s.r.Status.SafeTick.Load())*s.r.Handover.Tables.PeriodNs)/1e9)
 	}
-	if why := rt.Reason(s.r.Page.Reason.Load()); why != rt.NotEnded {
+	if why := rt.Reason(s.r.Status.Reason.Load()); why != rt.NotEnded {
 		return "over: " + why.String() // the safe values follow
 	}
-	if text := s.r.states.trouble(); text != "" {
+	if text := s.r.states.problem(); text != "" {
 		return text
 	}
-	if off := s.r.Page.BusOff.Load() &^ s.r.states.follows(); off != 0 {
+	if off := s.r.Status.BusOff.Load(); off != 0 {
 		return fmt.Sprintf("bus %.24s is off", s.r.Bench.Buses[bits.TrailingZeros64(off)].Name.Text)
 	}
 	if s.r.loop.migrated.Load() {
@@ -217,20 +225,20 @@ func (s *status) trouble() string {
 	if still > report.Standstill {
 		return fmt.Sprintf("stands still for %.1f s", still.Seconds())
 	}
-	if text := s.r.MessageTrouble(true); text != "" {
+	if text := s.r.MessageProblem(true); text != "" {
 		return text
 	}
 	if silent := s.r.Silent(); len(silent) > 0 {
 		return silent[0].Line()
 	}
-	return s.r.MessageTrouble(false)
+	return s.r.MessageProblem(false)
 }
 
-// engaged lists the clutches that are stuck, padded to the widest list so far.
-func (s *status) engaged() []string {
+// lockedClutches lists the clutches that are locked, padded to the widest list so far.
+func (s *status) lockedClutches() string {
 	const most = 20 // columns
 	if len(s.mode) == 0 {
-		return nil
+		return ""
 	}
 	list, more := "", 0
 	for i, at := range s.mode {
@@ -242,30 +250,28 @@ func (s *status) engaged() []string {
 			list = strings.TrimSpace(list + " " + name)
 		}
 	}
+
 	if more > 0 {
 		list += fmt.Sprintf(" +%d", more)
 	}
-	if list == "" {
-		list = "-"
-	}
-	s.widest = max(s.widest, len(list)+2)
-	return []string{fmt.Sprintf("%-*s", s.widest, "["+list+"]")}
+	list = "[" + cmp.Or(list, "-") + "]"
+	s.widest = max(s.widest, len(list))
+	return fmt.Sprintf("%-*s", s.widest, list)
 }
 
 // ratio is the overall ratio, engine over wheel; blank while the wheel stands.
-func (s *status) ratio() []string {
+func (s *status) ratio() string {
 	if s.engine < 0 || s.wheel < 0 {
-		return nil
+		return ""
 	}
 	if ratio := math.Abs(s.y[s.engine] / s.y[s.wheel]); ratio < 1000 {
-		return []string{fmt.Sprintf("%5.2f:1", ratio)}
+		return fmt.Sprintf("%5.2f:1", ratio)
 	}
-	return []string{"  -  :1"}
+	return "  -  :1"
 }
 
 // speeds are the engine's and the wheel's, in rpm where they are angular speeds.
-func (s *status) speeds() []string {
-	var text []string
+func (s *status) speeds() (text string) {
 	last := ""
 	for _, c := range []struct {
 		name  string
@@ -284,16 +290,14 @@ func (s *status) speeds() []string {
 			one += " " + unit
 		}
 		last = unit
-		text = append([]string{one}, text...)
+		text = strings.TrimSuffix(one+" "+text, " ")
 	}
-	if text == nil {
-		return nil
-	}
-	return []string{strings.Join(text, " ")}
+
+	return text
 }
 
-// lateness is its 99th percentile, of all ticks.
-func lateness(h *sched.Histogram) string {
+// latencyText is its 99th percentile, of all ticks.
+func latencyText(h *sched.Histogram) string {
 	p99 := float64(h.Quantile(0.99))
 	switch {
 	case p99 >= 100e6:
@@ -301,5 +305,6 @@ func lateness(h *sched.Histogram) string {
 	case p99 >= 1e6:
 		return fmt.Sprintf("p99 %.1fms", p99/1e6)
 	}
+
 	return fmt.Sprintf("p99 %.0fus", p99/1e3)
 }

@@ -24,7 +24,7 @@ func demoRun(t *testing.T) (*Session, *rt.Loop) {
 	return sessionOf(run), run.Loop
 }
 
-func TestLineOfStatusShowsTheGearboxWithin80Columns(t *testing.T) {
+func TestStatusLineShowsTheGearboxWithin80Columns(t *testing.T) {
 	r, loop := demoRun(t)
 	s := newStatus(r)
 	check := func(want ...string) {
@@ -43,47 +43,50 @@ func TestLineOfStatusShowsTheGearboxWithin80Columns(t *testing.T) {
 	check("0.2 s missed 0 [1 3 6] 48.00:1 eng ", " whl ", " rpm p99 0us")
 	r.missing = []sched.Missing{{What: "x"}}
 	// The widest line of a usual run: 999.9 s, three digits of missed ticks, 99.9 ms late.
-	r.Page.SimNs.Store(999_900_000_000)
-	r.Page.Missed.Store(100)
+	r.Status.SimNs.Store(999_900_000_000)
+	r.Status.Missed.Store(100)
 	for range 40 {
-		r.Page.Late.Record(99_000_000)
+		r.Status.Late.Record(99_000_000)
 	}
 	check("999.9 s best effort missed 100 [1 3 6] 48.00:1 eng ", " whl ", " rpm p99 99.0ms")
-	r.Page.SimNs.Store(1e18) // a billion seconds
+	r.Status.SimNs.Store(1e18) // a billion seconds
 	for width := range 120 {
 		list, must := s.parts()
-		whole, least := strings.Join(list, " "), strings.Join(list[:must], " ")
+		whole, least, late := joinParts(list), joinParts(list[:must]), list[len(list)-1]
 		got := s.line(width)
-		if len(got) > width || !strings.HasPrefix(whole, got) || len(got) < min(width, len(least)) {
-			t.Errorf("in %d columns: %q, want the beginning of %q, as much of %q as fits", width, got, whole, least)
+		if len(got) > width || !strings.HasPrefix(got, least[:min(width, len(least))]) {
+			t.Errorf("in %d columns: %q, want as much of %q as fits", width, got, least)
 		}
-		if len(got) >= len(least) && !strings.HasPrefix(whole+" ", got+" ") {
-			t.Errorf("in %d columns: %q, want whole parts of %q", width, got, whole)
+		if room := width >= len(least+" "+late); room != strings.HasSuffix(got, " p99 99.0ms") {
+			t.Errorf("in %d columns: %q, want the lateness at the end: %t", width, got, room)
+		}
+		if (got == whole) != (width >= len(whole)) {
+			t.Errorf("in %d columns: %q, want %q where it fits", width, got, whole)
 		}
 	}
 	for range 6 {
 		loop.Tick(20)
 	}
 	check(" s best effort missed 214 no valid frame from TCU_Pressure_1 yet [1 3 6]")
-	r.Page.LastRx[0].Store(20)
-	r.Page.LastRx[1].Store(20)
+	r.Status.LastRx[0].Store(20)
+	r.Status.LastRx[1].Store(20)
 	check(" s best effort missed 214 no valid frame from TCU_Pressure_1 for 0.7 s")
-	r.Page.BusOff.Store(1)
-	check(" s best effort missed 214 bus drive is off [1 3 6]")
-	r.Page.BusOff.Store(0)
+	r.Status.BusOff.Store(1)
+	check(" s best effort missed 214 bus drive is off eng ", " rpm p99 99.0ms")
+	r.Status.BusOff.Store(0)
 	r.Handover.Maps[0].Rx[0].Name = strings.Repeat("x", 100)
-	r.Page.Ticks.Store(2e7) // 27 hours
-	r.Page.SimNs.Store(2e7 * 5e6)
+	r.Status.Ticks.Store(2e7) // 27 hours
+	r.Status.SimNs.Store(2e7 * 5e6)
 	check("100000 s best effort missed 214 no valid frame from " + strings.Repeat("x", 21) + "...")
 }
 
-func TestLineOfStatusSaysThatTheTargetStandsStill(t *testing.T) {
+func TestStatusLineSaysThatTheTargetStandsStill(t *testing.T) {
 	r, loop := demoRun(t)
 	s := newStatus(r)
 	for range 40 {
 		loop.Tick(1)
 	}
-	tick40 := func(ago time.Duration) { r.Page.StartNs.Store(uint64(sched.Now() - 41*5e6 - int64(ago))) }
+	tick40 := func(ago time.Duration) { r.Status.StartNs.Store(uint64(sched.Now() - 41*5e6 - int64(ago))) }
 	tick40(50 * time.Millisecond)
 	if got := s.line(columns); strings.Contains(got, "still") {
 		t.Errorf("50 ms late: %q", got)
@@ -93,7 +96,7 @@ func TestLineOfStatusSaysThatTheTargetStandsStill(t *testing.T) {
 		t.Errorf("3.21 s late: %q", got)
 	}
 	now := sched.Now()
-	r.Page.StartNs.Store(uint64(now - 1e9))
+	r.Status.StartNs.Store(uint64(now - 1e9))
 	if still, points := r.Behind(now); still != 1e9-41*5e6 || points != 160 {
 		t.Errorf("40 of 200 grid points: still for %v, %d not served; want 795 ms, 160", still, points)
 	}
@@ -101,24 +104,24 @@ func TestLineOfStatusSaysThatTheTargetStandsStill(t *testing.T) {
 	if _, points := r.Behind(now); points != 20 {
 		t.Errorf("40 of 60 ticks: %d not served, want 20", points)
 	}
-	if got := r.late(now); got != "" {
+	if got := r.overdueReason(now); got != "" {
 		t.Errorf("0.7 s after its end the run is given up: %s", got)
 	}
-	if got := r.late(now + 2e9); !strings.Contains(got, "20 grid points were not served") {
+	if got := r.overdueReason(now + 2e9); !strings.Contains(got, "20 grid points were not served") {
 		t.Errorf("2.7 s after its end: %q", got)
 	}
 	r.Handover.Loop.Ticks = 40
 	if still, points := r.Behind(now); still != 0 || points != 0 {
 		t.Errorf("all ticks served: still for %v, %d points", still, points)
 	}
-	r.Page.StartNs.Store(0)
-	r.begun = now - 31e9
-	if got := r.late(now); got != "no tick within 30s" {
+	r.Status.StartNs.Store(0)
+	r.startedAt = now - 31e9
+	if got := r.overdueReason(now); got != "no tick within 30s" {
 		t.Errorf("31 s without a first tick: %q", got)
 	}
 }
 
-func TestLongListOfClutchesLeavesRoom(t *testing.T) {
+func TestLongListOfClutchesIsShortened(t *testing.T) {
 	r, loop := demoRun(t)
 	s := newStatus(r)
 	loop.Tick(1)
@@ -127,12 +130,12 @@ func TestLongListOfClutchesLeavesRoom(t *testing.T) {
 		s.y[at] = float64(kernel.Stuck)
 	}
 	s.clutch = []string{"C1front", "C2front", "C3front", "B1", "B2", "B3", "F1", "F2"}
-	if got := s.engaged(); len(got) != 1 || got[0] != "[C1front C2front +6]" {
+	if got := s.lockedClutches(); got != "[C1front C2front +6]" {
 		t.Errorf("all engaged: %q", got)
 	}
 }
 
-func TestReaderThatHasGoneEndsTheDisplayOnly(t *testing.T) {
+func TestClosedOutputEndsTheDisplayOnly(t *testing.T) {
 	r, _ := demoRun(t)
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -145,12 +148,12 @@ func TestReaderThatHasGoneEndsTheDisplayOnly(t *testing.T) {
 	s.end()  // its goroutine draws no more
 	s.draw() // EPIPE
 	s.draw()
-	if !s.gone {
+	if !s.closed {
 		t.Error("it goes on drawing")
 	}
 }
 
-func TestUnitThatWasNotThereIsNamed(t *testing.T) {
+func TestReportNamesAControlUnitThatWasSilent(t *testing.T) {
 	r, _ := demoRun(t)
 	var err error
 	if r.Unit, err = host.Spawn("/bin/sh", nil, nil, "-c", "exit 7"); err != nil {
@@ -173,7 +176,7 @@ func TestUnitThatWasNotThereIsNamed(t *testing.T) {
 		{-1, false, 9, "powershift: 12 cycles sent", true},
 	} {
 		v := &report.Report{Clean: true, Ended: "done", SimTime: 1, RxFrames: c.rx}
-		r.unitDie, r.Unit.Killed = c.died, c.shot
+		r.unitEndedAt, r.Unit.Killed = c.died, c.shot
 		r.reportUnit(v)
 		if !strings.HasPrefix(v.Unit, c.want) || v.Clean != c.clean || v.Clean != (v.Ended == "done") {
 			t.Errorf("unit %q, clean %t, ended %q; want %q, clean %t", v.Unit, v.Clean, v.Ended, c.want, c.clean)
@@ -181,7 +184,7 @@ func TestUnitThatWasNotThereIsNamed(t *testing.T) {
 	}
 }
 
-func TestNamesAreShortenedToWhatTellsThemApart(t *testing.T) {
+func TestNamesAreShortenedToTheirDistinctParts(t *testing.T) {
 	for _, c := range []struct{ names, want string }{
 		{"clutch1 clutch2 clutch8", "1 2 8"},
 		{"C1 B2", "C1 B2"},
@@ -195,7 +198,7 @@ func TestNamesAreShortenedToWhatTellsThemApart(t *testing.T) {
 	}
 }
 
-func TestReportSaysWhatHappened(t *testing.T) {
+func TestReportStatesTheOutcomeOfARun(t *testing.T) {
 	r := &report.Report{
 		Plant: "powershift", Bench: "demo", StepNs: 5e6, Ticks: 600, Missed: 2, Overrun: "skip 20", SimTime: 3, Ended: "done", Clean: true,
 		Late: report.Spread{P50: 40_000, P99: 90_500, P999: 1_200_000, Max: 6_000_000}, Usage: &report.Usage{}, LagMax: 0.0036, RxFrames: 120, TxFrames: 1198, TxLost: 4, BusDown: 3, BusOffs: 2,
@@ -209,7 +212,7 @@ func TestReportSaysWhatHappened(t *testing.T) {
 		"ticks        600 of 5 ms, missed 2 (policy skip 20)\n",
 		"lateness     p50 40.0     p99 90.5     p99.9 1200.0   max 6000.0 us\n",
 		"frames in    120; unknown 0, short 0, out of range 0, lost 0\n",
-		"frames out   1198; dropped 0, of missed ticks 4\n",
+		"frames out   1198; dropped 0, not sent at missed ticks 4\n",
 		"lag          largest 3.600 ms, now 0.000 ms\n",
 		"memory       allocations 0, GC cycles 0, page faults 0 minor, 0 major\n",
 		"best effort  no priority\n               no memory\n               -> setcap\n",
@@ -236,7 +239,7 @@ func TestReportSaysWhatHappened(t *testing.T) {
 	}
 }
 
-func TestOneLineIsTakenFromAGoTrace(t *testing.T) {
+func TestGoTraceIsShortenedToOneLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "",
 		"lockstep: rt: 1 tick\n": "rt: 1 tick",
@@ -253,7 +256,7 @@ func TestOneLineIsTakenFromAGoTrace(t *testing.T) {
 
 func TestMessagesOfSeveralBusesNameTheirBus(t *testing.T) {
 	r, _ := demoRun(t)
-	r.Page.Ticks.Store(1000)
+	r.Status.Ticks.Store(1000)
 	if got := r.Silent(); len(got) != 2 || got[0].Message != "TCU_Pressure_1" || got[0].Bus != "drive" {
 		t.Errorf("one bus: %+v", got)
 	}

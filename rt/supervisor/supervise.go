@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/control"
 	"lockstep/rt/host"
@@ -23,14 +24,16 @@ func (r *Session) start() (err error) {
 		if m := t.Raise(min(99, r.Handover.Thread.Priority+1)); m != nil {
 			r.missing = append(r.missing, *m)
 		}
-		r.restore = t.Lower
+		r.restore = t.Release
 	}
+
 	if r.inherit.unit != nil {
 		if err := r.startUnit("fd:3", r.inherit.unit); err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
 	}
-	r.Page.Supervisor.Store(host.Self())
+
+	r.Status.Supervisor.Store(host.SelfIdentity())
 	held, err := r.Reservations.Files()
 	r.inherit.target = append(r.inherit.target, held...)
 	if err != nil {
@@ -42,15 +45,15 @@ func (r *Session) start() (err error) {
 	if r.Target, err = host.Spawn(r.program, env, r.inherit.target, target.Command); err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}
-	r.begun = sched.Now()
-	r.Reservations.Inherited(r.Target.PID)
+	r.startedAt = sched.Now()
+	r.Reservations.NameTarget(r.Target.PID)
 	r.inherit.close()
-	r.confine()
+	r.applyAffinity()
 	go r.guard.watch(r.Target)
-	r.states.follow()
-	r.claims.follow()
+	r.states.watch()
+	r.claims.defend()
 	for _, p := range r.players {
-		go p.Play(r.Page)
+		go p.Play(r.Status)
 	}
 	r.record.Record(len(r.missing) > 0)
 	return nil
@@ -67,12 +70,14 @@ func (r *Session) startUnit(bus string, files ...*os.File) (err error) {
 		defer ours.Close()
 		r.inherit.life, files, args = theirs, []*os.File{ours}, append(args, "-until", "3")
 	}
+
 	start := func() { r.Unit, err = host.Spawn("", nil, files, args...) }
 	if r.Options.Priority {
 		host.WithPriority(start)
 	} else {
 		start()
 	}
+
 	if err != nil {
 		return fmt.Errorf("control unit %s: %w", r.Bench.Unit.Text, err)
 	}
@@ -90,14 +95,15 @@ func (r *Session) StartNamedUnit(bus string) error {
 	if err := r.startUnit(bus); err != nil {
 		return err
 	}
-	for range starting / look { // it speaks when it listens
+	for range starting / pollInterval { // it speaks when it listens
 		if len(r.Unit.Stdout.Bytes()) > 0 {
 			return nil
 		}
-		if r.Unit.WaitDone(look) {
+		if r.Unit.WaitDone(pollInterval) {
 			return fmt.Errorf("control unit %s: %s", name, r.Unit.HowEnded())
 		}
 	}
+
 	return fmt.Errorf("control unit %s does not listen to %s within %v", name, bus, starting)
 }
 
@@ -106,17 +112,20 @@ func (r *Session) StartNamedUnit(bus string) error {
 func (r *Session) Close() {
 	r.inherit.close()
 	r.Control.Close()
-	r.inherit.life.Close() // of nil it does nothing
+	for _, f := range []*os.File{r.inherit.life, r.file} {
+		f.Close() // of nil it does nothing
+	}
 	for _, p := range []*host.Process{r.Target, r.Unit} {
-		if p != nil && p.Ours() {
+		if p != nil && p.IsChild() {
 			p.Kill()
 			p.Close()
 		}
 	}
+
 	for _, p := range r.players {
 		p.Log.Close()
 	}
-	r.states.finish()
+	r.states.close()
 	r.guard.close()
 	r.claims.close()
 	r.notify.close()
@@ -131,68 +140,68 @@ const (
 	Grace    = 2 * time.Second  // from the last grid point to the end, and from asking for the end to it
 )
 
-// place looks whether the loop's thread is still on its CPU: the kernel moves it away
+// checkAffinity looks whether the loop's thread is still on its CPU: the kernel moves it away
 // when that is taken offline.
-func (r *Session) place() {
+func (r *Session) checkAffinity() {
 	var set unix.CPUSet
-	if unix.SchedGetaffinity(int(r.Page.Thread.Load()), &set) != nil {
+	if unix.SchedGetaffinity(int(r.Status.Thread.Load()), &set) != nil {
 		return // it has ended
 	}
 	if set.Count() == 1 && set.IsSet(r.Handover.Thread.CPU) {
-		r.loop.placed = true
-	} else if r.loop.placed {
+		r.loop.pinned = true
+	} else if r.loop.pinned {
 		r.loop.migrated.Store(true)
 	}
 }
 
-// late returns why the supervisor has to end the run: the target has not begun, or not ended,
+// overdueReason returns why the supervisor has to end the run: the target has not begun, or not ended,
 // in time, or an address that the run needs is lost. "" is no reason.
-func (r *Session) late(now int64) string {
-	start, last := int64(r.Page.StartNs.Load()), r.Handover.Loop.Ticks
+func (r *Session) overdueReason(now int64) string {
+	start, last := int64(r.Status.StartNs.Load()), r.Handover.Loop.Ticks
 	grid := sched.Grid{Start: start, Period: r.Handover.Tables.PeriodNs}
-	lost := r.claims.ends()
+	lost := r.claims.endReason()
 	switch {
 	case lost != "":
 		return lost
-	case start == 0 && now > r.begun+int64(starting):
+	case start == 0 && now > r.startedAt+int64(starting):
 		return fmt.Sprintf("no tick within %v", starting)
 	case start != 0 && last > 0 && now > grid.Due(last+r.Handover.Loop.Safe.Ticks)+int64(Grace):
 		_, points := r.Behind(now)
 		return fmt.Sprintf("%v after its end %d grid points were not served", Grace, points)
 	}
+
 	return ""
 }
 
-// look is how often the supervisor looks at the page.
-const look = 100 * time.Millisecond
+// pollInterval is how often the supervisor looks at the page.
+const pollInterval = 100 * time.Millisecond
 
-// again is how long after the first signal another one is the same wish: timeout(1)
+// repeatWindow is how long after the first signal another one is the same wish: timeout(1)
 // and a terminal that is closed say it twice.
-const again = 500 * time.Millisecond
+const repeatWindow = 500 * time.Millisecond
 
-// look is done again and again while the target ticks.
-func (r *Session) look(now time.Time) {
-	r.notify.look(now)
-	r.ledger.Collect(r.Page)
-	r.observer.Look(now)
-	if !r.loop.ticked && r.Page.Ticks.Load() > 0 {
-		r.confine()
-		r.loop.ticked = true
-		if r.Options.Follow != nil {
-			files, _ := r.Handover.Hashes()
-			r.Options.Follow.Begin(Begun{r.Handover.Thread, files, r.Page})
-		}
+// poll is done again and again while the target ticks.
+func (r *Session) poll(now time.Time) {
+	r.notify.poll(now)
+	r.ledger.Collect(r.View)
+	if r.Options.OnPoll != nil {
+		r.Options.OnPoll(now)
 	}
+	if !r.loop.ticked && r.Status.Ticks.Load() > 0 {
+		r.applyAffinity()
+		r.loop.ticked = true
+	}
+
 	if r.loop.ticked {
-		r.place()
-		if r.loop.affinity.Changed(now) {
-			r.confine()
+		r.checkAffinity()
+		if r.loop.affinity.LoopsChanged(now) {
+			r.applyAffinity()
 		}
 	}
 }
 
-// confine keeps the threads of the run's processes off the CPUs of loops, see affinity.
-func (r *Session) confine() {
+// applyAffinity keeps the threads of the run's processes off the CPUs of loops, see affinity.
+func (r *Session) applyAffinity() {
 	if r.loop.affinity == nil {
 		r.loop.affinity = host.NewAffinity(r.Handover.Thread.CPU, r.Reservations)
 	}
@@ -200,7 +209,7 @@ func (r *Session) confine() {
 	if r.Unit != nil {
 		others = append(others, r.Unit.PID)
 	}
-	r.loop.affinity.Apply(r.Target.PID, int(r.Page.Thread.Load()), others...)
+	r.loop.affinity.Apply(r.Target.PID, int(r.Status.Thread.Load()), others...)
 }
 
 // watch follows the run until the target has ended. The first signal, or a target
@@ -209,7 +218,7 @@ func (r *Session) confine() {
 func (r *Session) watch(signals <-chan os.Signal) {
 	show := newStatus(r)
 	defer show.end()
-	clock := time.NewTicker(look)
+	clock := time.NewTicker(pollInterval)
 	defer clock.Stop()
 	var unitDone chan struct{}
 	if r.Unit != nil {
@@ -218,16 +227,17 @@ func (r *Session) watch(signals <-chan os.Signal) {
 	var patience, ripe <-chan time.Time
 	insists := false // another signal is a second wish
 	end := func(how uint64) {
-		r.Page.Stop.Store(how)
+		r.Status.Stop.Store(how)
 		patience = time.After(Grace + time.Duration((2+r.Handover.Loop.Safe.Ticks)*r.Handover.Tables.PeriodNs))
 	}
+
 	for {
 		select {
 		case now := <-clock.C:
-			show.look(now)
-			r.look(now)
+			show.requestDraw(now)
+			r.poll(now)
 			if r.Stop == "" && r.overdue == "" {
-				if r.overdue = r.late(sched.Now()); r.overdue != "" {
+				if r.overdue = r.overdueReason(sched.Now()); r.overdue != "" {
 					end(rt.StopPlanned)
 				}
 			}
@@ -237,10 +247,11 @@ func (r *Session) watch(signals <-chan os.Signal) {
 				r.Target.Kill()
 				return
 			}
+
 			if r.Stop != "" {
 				continue
 			}
-			r.Stop, ripe = strings.ToLower(s.String()), time.After(again)
+			r.Stop, ripe = strings.ToLower(s.String()), time.After(repeatWindow)
 			end(map[bool]uint64{true: rt.StopShutdown, false: rt.StopPlanned}[s == syscall.SIGTERM])
 		case <-ripe:
 			for len(signals) > 0 { // on a busy host the same wish may still lie there
@@ -251,9 +262,27 @@ func (r *Session) watch(signals <-chan os.Signal) {
 			r.Target.Kill()
 			return
 		case <-unitDone:
-			r.unitDie, unitDone = float64(r.Page.SimNs.Load())/1e9, nil
+			r.unitEndedAt, unitDone = float64(r.Status.SimNs.Load())/1e9, nil
 		case <-r.Target.Done:
 			return
 		}
 	}
+}
+
+// Target is the process that ticks with the table kernel: this binary, executed again.
+// An *Exit carries exit code 1 when the end was not a clean one.
+func Target() error {
+	if err := target.Run("", tableKernel); err != nil {
+		return &host.Exit{Code: 1, Err: err}
+	}
+	return nil
+}
+
+// tableKernel makes the kernel of the tables that follow the hand-over.
+func tableKernel(h *target.Handover) (target.Parts, error) {
+	t := &kernel.Tables{}
+	if err := h.Next(t); err != nil {
+		return target.Parts{}, err
+	}
+	return target.Parts{Plant: kernel.New(t)}, nil
 }

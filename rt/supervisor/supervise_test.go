@@ -25,32 +25,33 @@ func sleeper(t *testing.T) *host.Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	p, err := host.Adopt(cmd.Process.Pid, 0)
+	p, err := host.OpenProcess(cmd.Process.Pid, 0)
 	if err != nil {
 		t.Skip("this kernel has no pidfd: ", err)
 	}
 	return p
 }
 
-func TestFailedAttachLeavesTheTargetAlone(t *testing.T) {
-	r := &Session{processes: processes{Target: sleeper(t)}, preparation: preparation{restore: func() {}}}
+func TestFailedAttachDoesNotChangeTheTarget(t *testing.T) {
+	r := New(nil, Options{})
+	r.Target = sleeper(t)
 	r.Close()
 	if r.Target.WaitEnded(200 * time.Millisecond) {
 		t.Error("the target has ended")
 	}
 }
 
-func TestOfTwoThatAttachOneSucceeds(t *testing.T) {
-	r := &Session{View: report.View{Page: new(rt.Page)}}
+func TestOnlyOneOfTwoAttachesSucceeds(t *testing.T) {
+	r := &Session{View: report.View{Status: new(rt.StatusBlock)}}
 	gone := exec.Command("true")
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	r.Page.Supervisor.Store(rt.Identity(gone.Process.Pid, 0))
-	if err := r.succeed(); err != nil || control.SupervisorOf(r.Page) != os.Getpid() {
-		t.Errorf("the first: %v, the supervisor is %d, want %d", err, control.SupervisorOf(r.Page), os.Getpid())
+	r.Status.Supervisor.Store(rt.Identity(gone.Process.Pid, 0))
+	if err := r.replaceSupervisor(); err != nil || control.SupervisorOf(r.Status) != os.Getpid() {
+		t.Errorf("the first: %v, the supervisor is %d, want %d", err, control.SupervisorOf(r.Status), os.Getpid())
 	}
-	if err := r.succeed(); !errors.Is(err, control.ErrSupervised) {
+	if err := r.replaceSupervisor(); !errors.Is(err, errSupervised) {
 		t.Errorf("the second: %v, want that it has a supervisor", err)
 	}
 }
@@ -60,16 +61,16 @@ func TestWatchdogWaitsOutTheSafeValuesAfterAnEnd(t *testing.T) {
 	r, _ := demoRun(t)
 	r.Bench.WatchNs, r.Handover.Loop.Safe.Ticks = 300e6, 1000
 	g := &guard{View: r.View}
-	if d := g.patience(); d != 300*time.Millisecond {
+	if d := g.hangLimit(); d != 300*time.Millisecond {
 		t.Errorf("while it ticks: %v, want 300 ms", d)
 	}
-	r.Page.Reason.Store(uint64(rt.Stopped))
-	if d := g.patience(); d != 5300*time.Millisecond {
+	r.Status.Reason.Store(uint64(rt.Stopped))
+	if d := g.hangLimit(); d != 5300*time.Millisecond {
 		t.Errorf("after the end, with safe values for 5 s: %v, want 5.3 s", d)
 	}
 	s := newStatus(r)
 	defer s.end()
-	if got := s.trouble(); got != "over: stopped" {
+	if got := s.problem(); got != "over: stopped" {
 		t.Errorf("the display says %q, want over: stopped", got)
 	}
 }
@@ -83,9 +84,9 @@ func watched(t *testing.T, signals chan os.Signal) (r *Session, over chan struct
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { null.Close() })
-	r.Options.Out, r.begun, r.Target = null, sched.Now(), sleeper(t)
+	r.Options.Out, r.startedAt, r.Target = null, sched.Now(), sleeper(t)
 	r.Handover.Loop.Safe.Ticks = 12_000 // a minute of safe values, so long it would not be killed for its silence
-	if r.notify, err = newNotifier(r.Page); err != nil {
+	if r.notify, err = newNotifier(r.Status); err != nil {
 		t.Fatal(err)
 	}
 	over = make(chan struct{})
@@ -93,12 +94,12 @@ func watched(t *testing.T, signals chan os.Signal) (r *Session, over chan struct
 	return r, over
 }
 
-func TestASignalThatIsToldTwiceIsOneWish(t *testing.T) {
+func TestRepeatedSignalIsOneRequest(t *testing.T) {
 	signals := make(chan os.Signal, 4)
 	signals <- syscall.SIGTERM
 	signals <- syscall.SIGTERM
 	r, over := watched(t, signals)
-	for r.Page.Stop.Load() == 0 || len(signals) > 0 {
+	for r.Status.Stop.Load() == 0 || len(signals) > 0 {
 		time.Sleep(time.Millisecond)
 	}
 	r.Target.Signal(syscall.SIGTERM) // it ends by itself
@@ -107,25 +108,25 @@ func TestASignalThatIsToldTwiceIsOneWish(t *testing.T) {
 	}
 }
 
-func TestASecondSignalKillsATargetThatDoesNotListen(t *testing.T) {
+func TestSecondSignalKillsATargetThatDoesNotStop(t *testing.T) {
 	signals := make(chan os.Signal, 4)
 	r, over := watched(t, signals)
 	for range 1000 {
 		select {
 		case signals <- syscall.SIGINT:
 		case <-over:
-			if !r.Target.Killed || r.Page.Stop.Load() != rt.StopPlanned {
-				t.Errorf("killed: %t, asked to stop: %d; want both", r.Target.Killed, r.Page.Stop.Load())
+			if !r.Target.Killed || r.Status.Stop.Load() != rt.StopPlanned {
+				t.Errorf("killed: %t, asked to stop: %d; want both", r.Target.Killed, r.Status.Stop.Load())
 			}
 			return
 		}
-		time.Sleep(again / 10)
+		time.Sleep(repeatWindow / 10)
 	}
 	t.Error("1000 signals have not ended it")
 }
 
 // A message is waited for by nobody: it would hold up Ctrl-C and the end of the run.
-func TestManagerThatDoesNotReadHoldsNothingUp(t *testing.T) {
+func TestServiceManagerThatDoesNotReadDoesNotBlock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
@@ -133,42 +134,42 @@ func TestManagerThatDoesNotReadHoldsNothingUp(t *testing.T) {
 	}
 	defer manager.Close()
 	t.Setenv("NOTIFY_SOCKET", name)
-	n, err := newNotifier(new(rt.Page))
+	n, err := newNotifier(new(rt.StatusBlock))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer n.close()
 	full := false
 	for i := 0; i < 10_000 && !full; i++ { // the queue of a socket has 10 places, or what the host says
-		full = !n.say("WATCHDOG=1")
+		full = !n.send("WATCHDOG=1")
 	}
 	if !full {
 		t.Fatal("10,000 messages that nobody reads have gone")
 	}
-	n.page.Ticks.Store(readyAfter)
-	if n.look(time.Now()); n.ready {
+	n.status.Ticks.Store(readyAfter)
+	if n.poll(time.Now()); n.ready {
 		t.Error("READY is taken for said although it has not gone")
 	}
 	text := make([]byte, 100)
 	if _, err := manager.Read(text); err != nil {
 		t.Fatal(err)
 	}
-	if n.look(time.Now()); !n.ready {
+	if n.poll(time.Now()); !n.ready {
 		t.Error("READY is not said when there is room again")
 	}
 }
 
-func TestEachEndIsToldForWhatItIs(t *testing.T) {
+func TestReportNamesTheCauseOfEachEnd(t *testing.T) {
 	r, _ := demoRun(t)
 	r.Target, r.guard = &host.Process{}, &guard{}
-	r.Page.State.Store(uint64(rt.Ended))
+	r.Status.State.Store(uint64(rt.Ended))
 	for reason, want := range map[rt.Reason]string{
 		rt.MissedTick: "a tick was missed (skip 200)", rt.BusLost: "a bus was down or off",
 		rt.SupervisorGone: "the supervisor has ended", rt.TimerFailed: "the timer failed",
 		rt.Shutdown: "stopped by SIGTERM to the target process", rt.Done: "done",
 	} {
-		r.Page.Reason.Store(uint64(reason))
-		if why, clean := r.ended(); why != want || clean != reason.Clean() {
+		r.Status.Reason.Store(uint64(reason))
+		if why, clean := r.outcome(); why != want || clean != reason.Clean() {
 			t.Errorf("%q, clean %t; want %q", why, clean, want)
 		}
 	}

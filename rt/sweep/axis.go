@@ -2,61 +2,27 @@ package sweep
 
 import (
 	"cmp"
+	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model/units"
 )
 
-// axisSpec is what the file says of the values of a parameter.
-type axisSpec struct {
-	Of        words `yaml:"of"`
-	Values    words `yaml:"values"`
-	From      word  `yaml:"from"`
-	To        word  `yaml:"to"`
-	Steps     word  `yaml:"steps"`
-	Random    word  `yaml:"random"`
-	Mean      word  `yaml:"mean"`
-	Deviation word  `yaml:"deviation"`
-	Seed      word  `yaml:"seed"`
-	N         word  `yaml:"n"`
-}
-
 // axis are the values of a parameter, in one unit.
 type axis struct {
-	unit string
-	n    int64
-	list []float64                      // n of them; nil: at says them
-	at   func(fraction float64) float64 // the value below which that share lies, 0 to 1
-	seed uint64                         // of random ones
-	lin  bool                           // the fraction grows evenly, both ends included
-	perm []int32                        // of a latin hypercube: the stratum of each case
-}
-
-// value is the i-th value.
-func (a *axis) value(i int64) float64 {
-	switch {
-	case a.list != nil:
-		return a.list[i]
-	case a.lin && a.n > 1:
-		return a.at(float64(i) / float64(a.n-1))
-	case a.lin:
-		return a.at(0)
-	case a.perm != nil:
-		return a.at((float64(a.perm[i]) + random(a.seed, uint64(i))) / float64(a.n))
-	}
-	return a.at(random(a.seed, uint64(i)))
+	unit   string
+	values []float64
 }
 
 // text is the i-th value as it stands in a file.
 func (a *axis) text(i int64) string {
-	text := strconv.FormatFloat(a.value(i), 'g', -1, 64)
-	if a.unit != "" {
-		text += " " + a.unit
-	}
-	return text
+	return strings.TrimSuffix(strconv.FormatFloat(a.values[i], 'g', -1, 64)+" "+a.unit, " ")
 }
 
 // random is the i-th number of a seed, between 0 and 1 and neither of them: splitmix64
@@ -80,125 +46,232 @@ func seeded(seed int64, name string) uint64 {
 	return mix(h.Sum64(), uint64(seed))
 }
 
-// strata puts the cases of a latin hypercube into their strata: one case in each.
-func (a *axis) strata(n int64, seed uint64) {
-	a.n, a.seed = n, seed
-	a.perm = make([]int32, n)
-	for i := range a.perm {
-		a.perm[i] = int32(i)
+// The values of a parameter are spread over the shares 0 to 1 of what lies below them.
+
+// evenly are n shares, both ends included.
+func evenly(n int64) []float64 {
+	shares := make([]float64, n)
+	for i := range shares {
+		shares[i] = float64(i) / float64(max(1, n-1))
 	}
-	slices.SortFunc(a.perm, func(i, j int32) int {
-		return cmp.Compare(mix(^seed, uint64(i)), mix(^seed, uint64(j)))
-	})
+	return shares
 }
 
-// same converts numbers to the unit of the first.
-func same(list ...word) (values []float64, unit string, err error) {
+// randomly are n random shares.
+func randomly(n int64, seed uint64) []float64 {
+	shares := make([]float64, n)
+	for i := range shares {
+		shares[i] = random(seed, uint64(i))
+	}
+	return shares
+}
+
+// inStrata are the shares of a latin hypercube: of n equal strata each has one case.
+func inStrata(n int64, seed uint64) []float64 {
+	strata := make([]int32, n)
+	for i := range strata {
+		strata[i] = int32(i)
+	}
+	slices.SortFunc(strata, func(i, j int32) int {
+		return cmp.Compare(mix(^seed, uint64(i)), mix(^seed, uint64(j)))
+	})
+	shares := randomly(n, seed)
+	for i := range shares {
+		shares[i] = (float64(strata[i]) + shares[i]) / float64(n)
+	}
+	return shares
+}
+
+// number splits "8.5 bar" into number and unit; "" of a bare one.
+func number(text string) (v float64, unit string, err error) {
+	first, unit, _ := strings.Cut(text, " ")
+	if share, ok := strings.CutSuffix(first, "%"); ok {
+		first, unit = share, "%"
+	}
+	if v, err = strconv.ParseFloat(first, 64); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, "", fmt.Errorf("%q is not a finite number with or without a unit, like 0.1 or 8 bar", text)
+	}
+	if _, err = units.Parse(unit); err != nil && unit != "degC" {
+		return 0, "", fmt.Errorf("%q: %s", text, units.Reason(err))
+	}
+	return v, unit, nil
+}
+
+// numbers converts values to the unit of the first.
+func (s *spec) numbers(list ...yamlfile.Scalar) (values []float64, unit string) {
 	for i, w := range list {
-		v, u, err := w.number()
+		v, u, err := number(w.Text)
 		if err != nil {
-			return nil, "", err
+			s.FailAt(w.At(), "%w", err)
 		}
 		if i == 0 {
 			unit = u
 		} else if u != unit {
-			factor := 0.0
-			if factor, err = units.Convert(u, unit); u == "" || unit == "" || err != nil {
-				return nil, "", w.errorf("%q and %q have not the same unit", list[0].text, w.text)
+			factor, err := units.Convert(u, unit)
+			if u == "" || unit == "" || err != nil {
+				s.FailAt(w.At(), "%q and %q have not the same unit", list[0].Text, w.Text)
 			}
 			v *= factor
 		}
+
 		values = append(values, v)
 	}
-	return values, unit, nil
+
+	return values, unit
 }
 
 const maxCases = 1_000_000
 
-// axis makes the values of the parameter called key; strata: they are those of a latin
-// hypercube.
-func (s *axisSpec) axis(key word, strata bool) (a axis, err error) {
-	if err := s.complete(key, strata); err != nil {
-		return a, err
-	}
-	var v []float64
-	switch {
-	case len(s.Values) > 0:
-		a.list, a.unit, err = same(s.Values...)
-		a.n = int64(len(a.list))
-		return a, err
-	case s.Random.text == "normal":
-		if v, a.unit, err = same(s.Mean, s.Deviation); err == nil && !(v[1] > 0) {
-			err = s.Deviation.errorf("%s: deviation: %s is not more than 0", key.text, s.Deviation.text)
-		}
-		a.at = func(p float64) float64 { return v[0] + v[1]*math.Sqrt2*math.Erfinv(2*p-1) }
-	default:
-		v, a.unit, err = same(s.From, s.To)
-		a.at = func(p float64) float64 {
-			if p == 1 {
-				return v[1]
-			}
-			return v[0] + (v[1]-v[0])*p
-		}
-	}
-	if s.Random.text == "log" && err == nil {
-		if !(v[0] > 0 && v[1] > 0) {
-			return a, s.From.errorf("%s: from %s to %s: both must be more than 0 to be spread by their logarithm", key.text, s.From.text, s.To.text)
-		}
-		a.at = func(p float64) float64 { return v[0] * math.Pow(v[1]/v[0], p) }
-	}
-	if err != nil || strata {
-		return a, err
-	}
-	if a.lin = s.Steps.text != ""; a.lin {
-		a.n, err = s.Steps.whole(key.text+": steps", 1, maxCases)
-		if err == nil && a.n == 1 && v[0] != v[1] {
-			err = s.Steps.errorf("%s: steps: %s and %s are two values, 1 step is one", key.text, s.From.text, s.To.text)
-		}
-		return a, err
-	}
-	seed, err := s.Seed.whole(key.text+": seed", 0, math.MaxInt64)
-	if err == nil {
-		a.n, err = s.N.whole(key.text+": n", 1, maxCases)
-	}
-	a.seed = seeded(seed, key.text)
-	return a, err
+// axisKeys are the keys of a parameter; of and values have lists.
+var (
+	axisLists = []string{"values", "of"}
+	axisKeys  = []string{"from", "to", "steps", "random", "mean", "deviation", "seed", "n"}
+)
+
+// spreads are how values are spread, by the key random; "": it has none. Of normal the ends are
+// mean and deviation.
+var spreads = map[string]struct {
+	keys  []string
+	value func(a, b, share float64) float64
+}{
+	"":        {[]string{"from", "to", "steps"}, linear},
+	"uniform": {[]string{"random", "from", "to", "seed", "n"}, linear},
+	"log": {[]string{"random", "from", "to", "seed", "n"}, func(a, b, share float64) float64 {
+		return a * math.Pow(b/a, share)
+	}},
+	"normal": {[]string{"random", "mean", "deviation", "seed", "n"}, func(a, b, share float64) float64 {
+		return a + b*math.Sqrt2*math.Erfinv(2*share-1)
+	}},
 }
 
-// complete says which keys are missing, or too many.
-func (s *axisSpec) complete(key word, strata bool) error {
-	given := map[string]bool{"values": len(s.Values) > 0}
-	for name, w := range map[string]word{"from": s.From, "to": s.To, "steps": s.Steps, "random": s.Random, "mean": s.Mean,
-		"deviation": s.Deviation, "seed": s.Seed, "n": s.N} {
-		given[name] = w.text != ""
+func linear(a, b, share float64) float64 {
+	if share == 1 {
+		return b
 	}
-	var want []string
+	return a + (b-a)*share
+}
+
+// axis makes the values of a parameter; strata: how many cases a latin hypercube has, and its seed.
+func (s *spec) axis(strata, seed int64) (a axis) {
+	s.checkKeys(strata > 0)
+	if s.has("values") {
+		a.values, a.unit = s.numbers(s.given["values"]...)
+		return a
+	}
+
+	from, to, random := s.get("from"), s.get("to"), s.get("random").Text
+	if random == "normal" {
+		from, to = s.get("mean"), s.get("deviation")
+	}
+	ends, unit := s.numbers(from, to)
+	a.unit = unit
 	switch {
-	case given["values"]:
-		want = []string{"values"}
-	case !given["random"]:
-		want = []string{"from", "to", "steps"}
-	case s.Random.text == "normal":
-		want = []string{"random", "mean", "deviation", "seed", "n"}
-	case s.Random.text == "uniform" || s.Random.text == "log":
-		want = []string{"random", "from", "to", "seed", "n"}
+	case random == "normal" && !(ends[1] > 0):
+		s.fail("deviation", "deviation: %s is not more than 0", to.Text)
+	case random == "log" && !(ends[0] > 0 && ends[1] > 0):
+		s.fail("from", "from %s to %s: both must be more than 0 to be spread by their logarithm", from.Text, to.Text)
+	}
+
+	switch {
+	case strata > 0:
+		a.values = inStrata(strata, seeded(seed, s.name.Text))
+	case random == "":
+		a.values = evenly(s.whole("steps", 1, maxCases))
+		if len(a.values) == 1 && ends[0] != ends[1] {
+			s.fail("steps", "steps: %s and %s are two values, 1 step is one", from.Text, to.Text)
+		}
 	default:
-		return s.Random.errorf("%s: random: %q is unknown%s; known are uniform, normal, log", key.text, s.Random.text,
-			units.Meant(s.Random.text, []string{"uniform", "normal", "log"}))
+		seed = s.whole("seed", 0, math.MaxInt64)
+		a.values = randomly(s.whole("n", 1, maxCases), seeded(seed, s.name.Text))
 	}
+
+	for i, share := range a.values {
+		a.values[i] = spreads[random].value(ends[0], ends[1], share)
+	}
+	return a
+}
+
+// checkKeys refuses a parameter with keys that are missing, or too many.
+func (s *spec) checkKeys(strata bool) {
+	random := s.get("random").Text
+	spread, known := spreads[random]
+	want := spread.keys
+	switch {
+	case s.has("values") && strata:
+		s.fail("", "a latin hypercube takes ranges (from, to), no lists")
+	case s.has("values"):
+		want = []string{"values"}
+	case !known:
+		s.fail("random", "random: %q is unknown%s; known are uniform, normal, log", random,
+			units.Meant(random, slices.Sorted(maps.Keys(spreads))))
+	}
+
 	if strata {
-		want = slices.DeleteFunc(want, func(k string) bool { return k == "seed" || k == "n" || k == "steps" })
-		if given["values"] {
-			return key.errorf("%s: a latin hypercube takes ranges (from, to), no lists", key.text)
+		want = slices.DeleteFunc(slices.Clone(want), func(k string) bool { return k == "seed" || k == "n" || k == "steps" })
+	}
+	for _, key := range append([]string{"values"}, axisKeys...) {
+		switch wanted := slices.Contains(want, key); {
+		case wanted && !s.has(key):
+			s.fail("", "%s is missing; a list, {from, to, steps} or {random, from, to, seed, n} is wanted", key)
+		case !wanted && s.has(key):
+			s.fail("", "%s does not go with %s", key, want[0])
 		}
 	}
-	for _, name := range []string{"values", "from", "to", "steps", "random", "mean", "deviation", "seed", "n"} {
-		switch wanted := slices.Contains(want, name); {
-		case wanted && !given[name]:
-			return key.errorf("%s: %s is missing; a list, {from, to, steps} or {random, from, to, seed, n} is wanted", key.text, name)
-		case !wanted && given[name]:
-			return key.errorf("%s: %s does not go with %s", key.text, name, want[0])
+}
+
+// spec is a mapping of the sweep file: a parameter, a result, or how cases are made.
+type spec struct {
+	*yamlfile.Reader
+	name  yamlfile.Scalar
+	given map[string][]yamlfile.Scalar // by key; one value, or those of a list
+}
+
+// readSpec reads a mapping. The keys in lists may have a list, and a bare list is that of the first.
+func readSpec(r *yamlfile.Reader, f yamlfile.Field, lists []string, keys ...string) spec {
+	s := spec{r, yamlfile.Scalar{Text: f.Key, Line: f.KeyAt.Line, Col: f.KeyAt.Col}, map[string][]yamlfile.Scalar{}}
+	if len(lists) > 0 && yamlfile.IsList(f.Node) {
+		s.given[lists[0]] = r.Scalars(f, f.Key)
+		return s
+	}
+
+	fields := r.FieldsOf(f, f.Key)
+	r.CheckKeys(fields, f.Key, append(lists, keys...)...)
+	for _, g := range fields {
+		what := f.Key + ": " + g.Key
+		if slices.Contains(lists, g.Key) {
+			s.given[g.Key] = r.Scalars(g, what)
+		} else {
+			s.given[g.Key] = []yamlfile.Scalar{r.Scalar(g, what)}
 		}
 	}
-	return nil
+
+	return s
+}
+
+// get is the value of a key; its text is "" where the key is missing.
+func (s *spec) get(key string) yamlfile.Scalar {
+	if list := s.given[key]; len(list) > 0 {
+		return list[0]
+	}
+	return yamlfile.Scalar{}
+}
+
+func (s *spec) has(key string) bool { return len(s.given[key]) > 0 }
+
+// fail ends the reading with an error at a key, or where it is missing at the name.
+func (s *spec) fail(key, format string, args ...any) {
+	at := s.name
+	if s.has(key) {
+		at = s.get(key)
+	}
+	s.FailAt(at.At(), s.name.Text+": %w", fmt.Errorf(format, args...))
+}
+
+// whole reads a whole number from lo to hi.
+func (s *spec) whole(key string, lo, hi int64) int64 {
+	n, err := strconv.ParseInt(s.get(key).Text, 10, 64)
+	if err != nil || n < lo || n > hi {
+		s.fail(key, "%s: %q is not a whole number from %d to %d", key, s.get(key).Text, lo, hi)
+	}
+	return n
 }

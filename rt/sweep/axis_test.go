@@ -36,7 +36,7 @@ func TestALatinHypercubeHasOneCaseInEachStratum(t *testing.T) {
 	} {
 		seen := make([]int, s.Cases)
 		for i := range s.Cases {
-			v := share(s.parameters[p].value(s.parameters[p].index(i)))
+			v := share(s.parameters[p].values[s.parameters[p].index(i)])
 			if !(v > 0 && v < 1) {
 				t.Fatalf("parameter %d, case %d: share %g", p, i, v)
 			}
@@ -70,8 +70,8 @@ func TestRandomValuesHaveTheirDistributionAndAreTheSameEachTime(t *testing.T) {
 	for p, want := range [][2]float64{{math.Log(0.1), math.Log(100) / math.Sqrt(12)}, {2, 0.1}, {15, 10 / math.Sqrt(12)}} {
 		var sum, squares float64
 		for i := range s.Cases {
-			v := s.parameters[p].value(i)
-			if v != again.parameters[p].value(i) {
+			v := s.parameters[p].values[i]
+			if v != again.parameters[p].values[i] {
 				t.Fatalf("parameter %d, case %d: another value", p, i)
 			}
 			if p == 0 {

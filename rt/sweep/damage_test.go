@@ -3,12 +3,15 @@ package sweep
 import (
 	"bytes"
 	"errors"
-	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestADamagedShardIsMadeAgainAndAWholeOneIsNot(t *testing.T) {
@@ -49,14 +52,20 @@ func TestADamagedShardIsMadeAgainAndAWholeOneIsNot(t *testing.T) {
 
 func TestAJournalIsReadUpToItsLastWholeRow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
-	rows := []Row{{Case: 3, Results: []float64{1.5, math.NaN()}, Judged: true, Broken: "a; b"}, {Case: 7, Results: []float64{math.Inf(-1), 3}, Failed: "why"}, {Case: 1, Results: []float64{0, 2}}}
+	values := []float64{0.1, math.Copysign(0, -1), math.MaxFloat64, math.SmallestNonzeroFloat64}
+	rows := []Row{
+		{Case: 3, Results: []*float64{&values[0], nil}, Judged: true, Broken: "a; b"},
+		{Case: 7, Results: []*float64{nil, nil}, Failed: `why <"\u00e9\n`},
+		{Case: 1, Results: []*float64{&values[1], &values[2]}},
+		{Case: 2, Results: []*float64{&values[3], &values[0]}},
+	}
 	j, err := openJournal(path, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ends []int64
 	for i := range rows {
-		if err := j.put(&rows[i]); err != nil {
+		if err := j.put(rows[i]); err != nil {
 			t.Fatal(err)
 		}
 		ends = append(ends, j.end)
@@ -86,10 +95,10 @@ func TestAJournalIsReadUpToItsLastWholeRow(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := j.rows()
-			if err != nil || len(got) != want || fmt.Sprint(got) != fmt.Sprint(rows[:want]) && want > 0 {
+			if err != nil || len(got) != want || !reflect.DeepEqual(got, rows[:want]) && want > 0 {
 				t.Fatalf("cut at %d, bent %v: %v (%v), want %d rows", cut, bend, got, err, want)
 			}
-			if err := j.put(&rows[2]); err != nil {
+			if err := j.put(rows[2]); err != nil {
 				t.Fatal(err)
 			}
 			j.Close()
@@ -111,7 +120,7 @@ func TestAFileThatChangesBeforeItsShardRunsIsNoticed(t *testing.T) {
 	if err := os.WriteFile(plant, []byte(strings.Replace(rotor, "mu: 0.5", "mu: 0.4", 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&Run{Sweep: s, Shard: Shard{0, 1, ""}, Dir: t.TempDir(), Workers: 1}).Do(); !errors.Is(err, ErrChanged) {
+	if _, err := (&Run{Sweep: s, Shard: Shard{0, 1, ""}, Dir: t.TempDir(), Workers: 1, Progress: io.Discard}).Do(); !errors.Is(err, ErrChanged) {
 		t.Error(err)
 	}
 	if again := load(t, file); again.Hash == s.Hash {
@@ -119,36 +128,38 @@ func TestAFileThatChangesBeforeItsShardRunsIsNoticed(t *testing.T) {
 	}
 }
 
-// A kill while a shard's file is written leaves a hidden one; the next start of the shard
-// takes it away, and leaves one that somebody is writing.
+// A kill while a shard's file is written leaves a hidden draft; the next start of the shard uses
+// it up, after a change of the sweep, too, and waits for one that somebody is writing.
 func TestWhatAKillHasLeftIsGoneAfterTheNextStart(t *testing.T) {
 	s, dir := load(t, folder(t, mixed)), t.TempDir()
 	p := Shard{1, 3, "test"}
-	var left []string
-	for _, hash := range []string{s.Hash[:12], "0123456789ab"} {
-		name := filepath.Join(dir, fmt.Sprintf(".%s-%s-shard-1-of-3.parquet.123", s.Name, hash))
-		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		left = append(left, name)
-	}
-	writing, err := draft(filepath.Join(dir, s.file(p)+".parquet"))
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".mixed-shard-1-of-3.draft"), bytes.Repeat([]byte("half"), 1e5), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer writing.Close()
-	do(t, s, dir, 1, p)
-	for _, name := range left {
-		if _, err := os.Stat(name); err == nil {
-			t.Errorf("%s is still there", name)
-		}
+	path := filepath.Join(dir, "mixed-0123456789ab-shard-1-of-3.parquet")
+	var written atomic.Bool
+	writing, release := make(chan bool), make(chan bool)
+	go replace(path, "mixed-shard-1-of-3", func(w io.Writer) error {
+		writing <- true
+		<-release
+		written.Store(true)
+		_, err := w.Write([]byte("another version"))
+		return err
+	})
+	<-writing
+	time.AfterFunc(time.Second, func() { release <- true })
+	o := do(t, s, dir, 1, p)
+	if !written.Load() {
+		t.Error("the shard did not wait for who writes a file of its name")
 	}
-	if _, err := os.Stat(writing.Name()); err != nil {
-		t.Errorf("what somebody writes is gone: %v", err)
+	if text, err := os.ReadFile(path); err != nil || string(text) != "another version" {
+		t.Errorf("what somebody wrote is %q, %v", text, err)
 	}
-	writing.Close()
+	if _, _, err := readParquet(o.Path); err != nil {
+		t.Error(err)
+	}
 	do(t, s, dir, 1, p) // it is whole
-	if list, _ := os.ReadDir(dir); len(list) != 1 {
+	if list, _ := os.ReadDir(dir); len(list) != 2 {
 		t.Errorf("there are %v", list)
 	}
 }

@@ -11,22 +11,18 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-
+	"lockstep/io/yamlfile"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 // Sweep is a sweep file that was read and checked.
 type Sweep struct {
-	File  string
+	yamlfile.Origin
 	Name  string
-	Note  string // one line
 	Hash  string // of all that decides about the results, hexadecimal
 	Cases int64
 
@@ -36,62 +32,22 @@ type Sweep struct {
 
 	Columns []Column
 
-	program    string // that simulates
-	text       []byte // the file itself
-	dir        string
-	spec       document
-	parameters []parameter
-	results    []resultSpec
-	judged     bool // a scenario expects something
-}
-
-// document is the file as it stands there.
-type document struct {
-	Sweep      word              `yaml:"sweep"`
-	About      word              `yaml:"about"`
-	Plant      word              `yaml:"plant"`
-	Bench      word              `yaml:"bench"`
-	Scenario   word              `yaml:"scenario"`
-	Step       word              `yaml:"step"`
-	For        word              `yaml:"for"`
-	Parameters named[axisList]   `yaml:"parameters"`
-	Cases      rule              `yaml:"cases"`
-	Results    named[resultSpec] `yaml:"results"`
-}
-
-// axisList is an axisSpec that may be a bare list.
-type axisList struct{ axisSpec }
-
-func (s *axisList) UnmarshalYAML(n ast.Node) error {
-	if _, ok := n.(*ast.SequenceNode); ok {
-		return s.Values.UnmarshalYAML(n)
-	}
-	return decode(n, &s.axisSpec)
-}
-
-// rule is how parameters combine.
-type rule struct {
-	word word // grid or zip
-	latin
-}
-
-type latin struct {
-	Hypercube word `yaml:"latin_hypercube"`
-	Seed      word `yaml:"seed"`
-}
-
-func (r *rule) UnmarshalYAML(n ast.Node) error {
-	if _, ok := scalarText(n); ok {
-		return r.word.UnmarshalYAML(n)
-	}
-	return decode(n, &r.latin)
+	program      string // that simulates
+	text         []byte // the file itself
+	dir          string
+	given        map[string]yamlfile.Scalar // the keys with one value
+	step, length time.Duration              // of a plant alone, of a case; 0: not said
+	parameters   []parameter
+	cases        spec // of a latin hypercube
+	results      []spec
+	judged       bool // a scenario expects something
 }
 
 // parameter is one column of values and where they go.
 type parameter struct {
+	spec
 	axis
-	key     word
-	targets words
+	targets []yamlfile.Scalar
 	stride  int64 // of a grid: cases between two values
 }
 
@@ -102,66 +58,105 @@ func Load(name string) (*Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sweep{File: file, text: data}
+	s := &Sweep{Origin: yamlfile.Origin{File: file, Owner: "sweep"}, text: data}
 	if s.program, err = program(); err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		s.dir = filepath.Dir(name)
 	}
-	if err := s.read(data); err != nil {
-		return nil, placed(file, err)
+	r := &yamlfile.Reader{Origin: s.Origin}
+	err = r.Try(func() {
+		s.read(r, yamlfile.Root(r.Document(data)))
+		s.combine(r)
+		s.makeColumns(r)
+	})
+	if err != nil {
+		return nil, err
 	}
 	w, err := s.worker()
 	if err != nil {
 		return nil, err
 	}
 	if err := s.check(w); err != nil {
-		return nil, placed(file, err)
+		return nil, err
 	}
 	s.Hash = s.hash(w.from.Files)
 	return s, nil
 }
 
-func (s *Sweep) read(data []byte) error {
-	f, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return err
+// program says which program simulates, as far as bits depend on it: its version with the
+// compiler's, and the architecture with its level, from which on products and sums are
+// fused. Sources without a commit may be any: then it is the executable itself.
+func program() (string, error) {
+	words := host.Version() + " " + host.Arch()
+	if changed, known := host.Changed(); known && !changed {
+		return words, nil
 	}
-	if len(f.Docs) != 1 || f.Docs[0].Body == nil {
-		return errors.New("a sweep file holds one document that starts with sweep: NAME")
+	sum, err := host.Executable()
+	return words + " " + sum, err
+}
+
+func (s *Sweep) read(r *yamlfile.Reader, top yamlfile.Field) {
+	const what = "sweep file"
+	fields := r.FieldsOf(top, what)
+	r.CheckKeys(fields, what,
+		"sweep", "about", "plant", "bench", "scenario", "step", "for", "parameters", "cases", "results")
+	s.given = map[string]yamlfile.Scalar{}
+	var step yamlfile.Field
+	for _, f := range fields {
+		text, single := yamlfile.ScalarText(f.Node)
+		switch {
+		case f.Key == "parameters":
+			for _, f := range r.FieldsOf(f, f.Key) {
+				p := parameter{spec: readSpec(r, f, axisLists, axisKeys...)}
+				if p.targets = p.given["of"]; len(p.targets) == 0 {
+					p.targets = []yamlfile.Scalar{p.name}
+				}
+				s.parameters = append(s.parameters, p)
+			}
+		case f.Key == "cases" && !(single && text != ""):
+			s.cases = readSpec(r, f, nil, "latin_hypercube", "seed")
+		case f.Key == "results":
+			for _, f := range r.FieldsOf(f, f.Key) {
+				s.results = append(s.results, readSpec(r, f, nil, slices.Concat(rules, resultKeys)...))
+			}
+		case f.Key == "step":
+			step = f
+			s.step = readSpan(r, f)
+		case f.Key == "for":
+			s.length = readSpan(r, f)
+		default:
+			s.given[f.Key] = r.Scalar(f, f.Key)
+		}
 	}
-	if err := decode(f.Docs[0].Body, &s.spec); err != nil {
-		return err
-	}
-	d := &s.spec
-	s.Name, s.Note, s.Plant = d.Sweep.text, d.About.text, d.Plant.text+d.Bench.text
+
+	name, plant, bench := s.given["sweep"], s.given["plant"], s.given["bench"]
+	s.Name, s.Plant = name.Text, plant.Text+bench.Text
 	switch {
 	case s.Name == "":
-		return errors.New("the name is missing (sweep: NAME)")
+		r.Fail(top, "the name is missing (sweep: NAME)")
 	case !plain.MatchString(s.Name) || len(s.Name) > 64:
-		return d.Sweep.errorf("sweep: %q is not a name (at most 64 letters, digits, _ and -)", s.Name)
-	case (d.Plant.text == "") == (d.Bench.text == ""):
-		return d.Bench.errorf("plant: NAME or bench: NAME is wanted, one of them")
-	case d.Bench.text != "" && d.Step.text != "":
-		return d.Step.errorf("step: a bench has its own period: vary it by bench.period")
-	case len(d.Parameters) == 0:
-		return errors.New("nothing is varied: parameters: {NAME: {from: 1, to: 2, steps: 5}} is missing")
-	case len(d.Results) == 0:
-		return errors.New("nothing is asked for: results: {NAME: {final: OUTPUT}} is missing")
+		r.FailAt(name.At(), "sweep: %q is not a name (at most 64 letters, digits, _ and -)", s.Name)
+	case (plant.Text == "") == (bench.Text == ""):
+		r.FailAt(bench.At(), "plant: NAME or bench: NAME is wanted, one of them")
+	case bench.Text != "" && s.step != 0:
+		r.Fail(step, "step: a bench has its own period: vary it by bench.period")
+	case len(s.parameters) == 0:
+		r.Fail(top, "nothing is varied: parameters: {NAME: {from: 1, to: 2, steps: 5}} is missing")
+	case len(s.results) == 0:
+		r.Fail(top, "nothing is asked for: results: {NAME: {final: OUTPUT}} is missing")
 	}
-	if err := s.combine(); err != nil {
-		return err
+}
+
+// readSpan reads a time, more than 0.
+func readSpan(r *yamlfile.Reader, f yamlfile.Field) time.Duration {
+	w := r.Scalar(f, f.Key)
+	v := bench.ReadQuantity(r, f, w.Text, "s", f.Key)
+	if !(v*1e9 >= 1 && v < 1e9) {
+		r.Fail(f, "%s: %s is not more than nothing", f.Key, w.Text)
 	}
-	for _, e := range d.Results {
-		r := e.value
-		r.key = e.key
-		if err := r.complete(); err != nil {
-			return err
-		}
-		s.results = append(s.results, r)
-	}
-	return s.columns()
+	return time.Duration(math.RoundToEven(v * 1e9))
 }
 
 // What the names of columns and of sweeps are made of; the latter are parts of files' names.
@@ -171,87 +166,53 @@ var (
 )
 
 // combine makes the values of the parameters and counts the cases.
-func (s *Sweep) combine() (err error) {
-	rule := &s.spec.Cases
-	strata := rule.Hypercube.text != ""
-	for _, e := range s.spec.Parameters {
-		p := parameter{key: e.key, targets: e.value.Of}
-		if len(p.targets) == 0 {
-			p.targets = words{e.key}
+func (s *Sweep) combine(r *yamlfile.Reader) {
+	rule := s.given["cases"]
+	var strata, seed int64
+	if s.cases.given != nil {
+		strata = s.cases.whole("latin_hypercube", 1, maxCases)
+		if !s.cases.has("seed") {
+			s.cases.fail("latin_hypercube", "seed is missing: {latin_hypercube: %d, seed: 1}", strata)
 		}
-		if p.axis, err = e.value.axis(e.key, strata); err != nil {
-			return err
-		}
-		s.parameters = append(s.parameters, p)
+		seed = s.cases.whole("seed", 0, math.MaxInt64)
+	} else if known := []string{"grid", "zip"}; rule.Text != "" && !slices.Contains(known, rule.Text) {
+		r.FailAt(rule.At(), "cases: %q is unknown%s; known are grid, zip and {latin_hypercube: N, seed: S}",
+			rule.Text, units.Meant(rule.Text, known))
 	}
-	switch {
-	case strata:
-		return s.latin()
-	case rule.word.text == "zip":
-		return s.zip()
-	case rule.word.text == "grid" || rule.word.text == "":
-		return s.grid()
-	}
-	return rule.word.errorf("cases: %q is unknown%s; known are grid, zip and {latin_hypercube: N, seed: S}", rule.word.text, units.Meant(rule.word.text, []string{"grid", "zip"}))
-}
 
-func (s *Sweep) latin() error {
-	rule := &s.spec.Cases
-	n, err := rule.Hypercube.whole("cases: latin_hypercube", 1, maxCases)
-	if err != nil {
-		return err
-	}
-	if rule.Seed.text == "" {
-		return rule.Hypercube.errorf("cases: seed is missing: {latin_hypercube: %d, seed: 1}", n)
-	}
-	seed, err := rule.Seed.whole("cases: seed", 0, math.MaxInt64)
-	if err != nil {
-		return err
-	}
-	for i := range s.parameters {
-		s.parameters[i].strata(n, seeded(seed, s.parameters[i].key.text))
-	}
-	s.Cases = n
-	return nil
-}
-
-func (s *Sweep) zip() error {
-	s.Cases = s.parameters[0].n
+	all := 1.0
 	for i := range s.parameters {
 		p := &s.parameters[i]
-		if p.n != s.Cases {
-			return p.key.errorf("cases: zip: %s has %d values, %s has %d", p.key.text, p.n, s.parameters[0].key.text, s.Cases)
-		}
-		p.stride = 1
+		p.axis, p.stride = p.spec.axis(strata, seed), 1
+		all *= float64(len(p.values))
 	}
-	return nil
-}
 
-func (s *Sweep) grid() error {
-	product := 1.0
-	s.Cases = 1
-	for i := len(s.parameters) - 1; i >= 0; i-- {
-		p := &s.parameters[i]
-		p.stride = s.Cases
-		s.Cases *= p.n
-		if product *= float64(p.n); product > maxCases {
-			all := 1.0
-			for _, p := range s.parameters {
-				all *= float64(p.n)
+	first := &s.parameters[0]
+	if strata > 0 || rule.Text == "zip" {
+		s.Cases = int64(len(first.values))
+		for _, p := range s.parameters {
+			if n := int64(len(p.values)); n != s.Cases {
+				r.FailAt(p.name.At(), "cases: zip: %s has %d values, %s has %d", p.name.Text, n, first.name.Text, s.Cases)
 			}
-			return s.parameters[0].key.errorf("cases: %.12g are too many, at most %d are possible; a latin hypercube takes as many as you say", all, maxCases)
 		}
+
+		return
 	}
-	return nil
+
+	if all > maxCases {
+		r.FailAt(first.name.At(), "cases: %.12g are too many, at most %d are possible; "+
+			"a latin hypercube takes as many as you say", all, maxCases)
+	}
+
+	s.Cases = 1
+	for i := range slices.Backward(s.parameters) {
+		s.parameters[i].stride = s.Cases
+		s.Cases *= int64(len(s.parameters[i].values))
+	}
 }
 
 // index is which of its values a parameter has in a case.
-func (p *parameter) index(number int64) int64 {
-	if p.stride == 0 {
-		return number
-	}
-	return number / p.stride % p.n
-}
+func (p *parameter) index(number int64) int64 { return number / p.stride % int64(len(p.values)) }
 
 // Column is one of the table of results.
 type Column struct {
@@ -274,29 +235,28 @@ const (
 
 var ownColumns = []string{"case", "held", "broken", "failed"}
 
-func (s *Sweep) columns() error {
-	s.Columns = []Column{{Name: "case", Kind: Number}}
-	add := func(key word, kind Kind) error {
+// makeColumns makes the columns that the file names.
+func (s *Sweep) makeColumns(r *yamlfile.Reader) {
+	taken := slices.Clone(ownColumns)
+	add := func(name yamlfile.Scalar, kind Kind) {
 		switch {
-		case !legal.MatchString(key.text):
-			return key.errorf("%q cannot be the name of a column (letters, digits, _, -, . and [])", key.text)
-		case slices.ContainsFunc(s.Columns, func(c Column) bool { return c.Name == key.text }) || slices.Contains(ownColumns, key.text):
-			return key.errorf("a column of the table is already called %s", key.text)
+		case !legal.MatchString(name.Text):
+			r.FailAt(name.At(), "%q cannot be the name of a column (letters, digits, _, -, . and [])", name.Text)
+		case slices.Contains(taken, name.Text):
+			r.FailAt(name.At(), "a column of the table is already called %s", name.Text)
 		}
-		s.Columns = append(s.Columns, Column{Name: key.text, Kind: kind})
-		return nil
+
+		taken = append(taken, name.Text)
+		s.Columns = append(s.Columns, Column{Name: name.Text, Kind: kind})
 	}
+
+	s.Columns = []Column{{Name: "case", Kind: Number}}
 	for _, p := range s.parameters {
-		if err := add(p.key, Parameter); err != nil {
-			return err
-		}
+		add(p.name, Parameter)
 	}
 	for _, r := range s.results {
-		if err := add(r.key, Result); err != nil {
-			return err
-		}
+		add(r.name, Result)
 	}
-	return nil
 }
 
 // check holds names and units against the plant and, where there are ones, the bench and
@@ -304,21 +264,22 @@ func (s *Sweep) columns() error {
 func (s *Sweep) check(w *worker) error {
 	c, err := w.prepare()
 	if err != nil {
-		return fmt.Errorf("%s cannot be simulated as its files stand: %w", s.Plant, err)
+		return s.ErrorAt(yamlfile.Pos{}, "%s cannot be simulated as its files stand: %w", s.Plant, err)
 	}
 	defer c.Close()
-	s.Ticks, s.StepNs = c.Ticks(), c.PeriodNs()
+	s.Ticks, s.StepNs = c.Handover.Loop.Ticks, c.Handover.Tables.PeriodNs
 	if err := w.fit(); err != nil {
 		return err
 	}
 	for i := range s.results {
-		m, err := s.results[i].meter(c)
+		m, err := newMeter(s.results[i], c)
 		if err != nil {
 			return err
 		}
 		s.Columns[1+len(s.parameters)+i].Unit = m.unit
 	}
-	if s.judged = c.Expects() > 0; s.judged {
+
+	if s.judged = c.Scenario != nil && len(c.Scenario.Expect) > 0; s.judged {
 		s.Columns = append(s.Columns, Column{Name: "held", Kind: Verdict}, Column{Name: "broken", Kind: Text})
 	}
 	s.Columns = append(s.Columns, Column{Name: "failed", Kind: Text})
@@ -342,20 +303,3 @@ func (s *Sweep) hash(files map[string][]byte) string {
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
-
-// span reads a time of the file, more than 0; 0 of none.
-func span(w word, what string) (time.Duration, error) {
-	if w.text == "" {
-		return 0, nil
-	}
-	v, err := units.Quantity(w.text, "s", nil)
-	if err == nil && !(v*1e9 >= 1 && v < 1e9) {
-		err = fmt.Errorf("%s is not more than nothing", w.text)
-	}
-	if err != nil {
-		return 0, w.errorf("%s: %s", what, strings.TrimPrefix(err.Error(), "model: "))
-	}
-	return time.Duration(math.RoundToEven(v * 1e9)), nil
-}
-
-var _ yaml.NodeUnmarshaler = (*rule)(nil)

@@ -23,10 +23,11 @@ func Merge(dir, out, hash string) (*Outcome, error) {
 	if ending != ".parquet" && ending != ".csv" {
 		return nil, fmt.Errorf("sweep: -o %s: a table is written as .parquet or .csv", out)
 	}
-	paths, err := shardFiles(dir, hash)
+	paths, err := shardsToMerge(dir, hash)
 	if err != nil {
 		return nil, err
 	}
+
 	var first head
 	shards := map[int64][]record{}
 	for i, path := range paths {
@@ -38,49 +39,55 @@ func Merge(dir, out, hash string) (*Outcome, error) {
 			first = h
 			hash = cmp.Or(hash, h.Hash)
 		}
+
+		_, twice := shards[h.Shard]
 		switch {
 		case h.Hash != hash:
-			return nil, fmt.Errorf("sweep: %s %w, %s-%s and not %s: other numbers, another version of the command or another architecture made it; sweep SWEEP -merge takes those of one alone", path, ErrOtherSweep, h.Sweep, h.Hash[:12], hash[:12])
+			return nil, fmt.Errorf("sweep: %s %w, %s-%s and not %s: other numbers, another version of the command "+
+				"or another architecture made it; sweep SWEEP -merge takes those of one alone",
+				path, ErrOtherSweep, h.Sweep, h.Hash[:12], hash[:12])
 		case h.Shards != first.Shards:
 			return nil, fmt.Errorf("sweep: %s is of %d shards, %s of %d", path, h.Shards, paths[0], first.Shards)
-		case shards[h.Shard] != nil:
+		case twice:
 			return nil, fmt.Errorf("sweep: %s is shard %d, and so is another file in %s", path, h.Shard, dir)
 		case h.Rows != (Shard{I: h.Shard, N: h.Shards}).cases(h.Cases):
 			return nil, fmt.Errorf("sweep: %s has %d rows, and not all of its cases", path, h.Rows)
 		}
-		if rows == nil {
-			rows = []record{}
-		}
+
 		shards[h.Shard] = rows
 	}
+
 	if err := missing(shards, first.Shards, dir); err != nil {
 		return nil, err
 	}
 	return first.merge(shards, out)
 }
 
-// shardFiles lists the files of shards in a folder; of the sweep with that hash alone, if
+// shardsToMerge lists the files of shards in a folder; of the sweep with that hash alone, if
 // there are any: others of it may be there that were made before its file was changed.
-func shardFiles(dir, hash string) ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(escape(dir), "*-shard-*-of-*.parquet"))
+func shardsToMerge(dir, hash string) ([]string, error) {
+	files, err := shardFiles(dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("sweep: %w is in %s", ErrNoShard, dir)
+	var own, all []string
+	for _, f := range files {
+		if path := filepath.Join(dir, f.name); f.ending == "parquet" {
+			all = append(all, path)
+			if strings.HasPrefix(hash, f.hash) {
+				own = append(own, path)
+			}
+		}
 	}
-	own := slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
-		return hash == "" || !strings.Contains(filepath.Base(path), "-"+hash[:12]+"-shard-")
-	})
-	if len(own) > 0 {
-		return own, nil
-	}
-	return paths, nil
-}
 
-// escape keeps filepath.Glob from taking the name of a folder as a pattern.
-func escape(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+	switch {
+	case len(all) == 0:
+		return nil, fmt.Errorf("sweep: %w is in %s", ErrNoShard, dir)
+	case len(own) == 0:
+		return all, nil
+	}
+
+	return own, nil
 }
 
 // Why shards are not put together.
@@ -89,58 +96,44 @@ var (
 	ErrNoShard    = errors.New("no file of a shard")
 )
 
-// MissingError names the shards that are not in a folder.
-type MissingError struct {
-	Dir       string
-	Count, Of int64
-	Shards    string // their numbers, "1, 3"; of many the first ones
-}
-
-func (e *MissingError) Error() string {
-	return fmt.Sprintf("sweep: %d of %d shards are not in %s: %s", e.Count, e.Of, e.Dir, e.Shards)
-}
-
-// missing names the shards that are not there.
+// missing names the shards that are not there; of many the first ones.
 func missing(shards map[int64][]record, n int64, dir string) error {
 	var list []string
-	count := int64(0)
 	for i := range n {
-		if shards[i] == nil {
-			if count++; count <= 20 {
-				list = append(list, fmt.Sprint(i))
-			}
+		if _, ok := shards[i]; !ok {
+			list = append(list, fmt.Sprint(i))
 		}
 	}
-	if count == 0 {
+
+	count := len(list)
+	switch {
+	case count == 0:
 		return nil
+	case count > 20:
+		list = append(list[:20], "...")
 	}
-	names := strings.Join(list, ", ")
-	if count > 20 {
-		names += ", ..."
-	}
-	return &MissingError{dir, count, n, names}
+
+	return fmt.Errorf("sweep: %d of %d shards are not in %s: %s", count, n, dir, strings.Join(list, ", "))
 }
 
 // merge writes the table in the order of the cases: case c is row c/N of its shard.
 func (h head) merge(shards map[int64][]record, out string) (*Outcome, error) {
-	o := &Outcome{Path: out}
+	var rows []record
 	for number := range h.Cases {
 		shard := shardOf(number, h.Shards)
 		row := shards[shard][number/h.Shards]
 		if row[0].Int64() != number {
 			return nil, fmt.Errorf("sweep: shard %d has case %d in the place of case %d", shard, row[0].Int64(), number)
 		}
-		if !row[len(row)-1].IsNull() {
-			o.Failed++
-		}
-		o.records = append(o.records, row)
+		rows = append(rows, row)
 	}
+
 	h.Shard, h.Shards = 0, 1
-	o.Head, o.Rows = h, len(o.records)
+	o := newOutcome(out, h, rows)
 	if filepath.Ext(out) == ".parquet" {
-		return o, writeParquet(out, h, o.records)
+		return o, writeParquet(out, filepath.Base(out), h, rows)
 	}
-	return o, replace(out, func(f io.Writer) error { return writeCSV(f, h.Columns, o.records) })
+	return o, replace(out, filepath.Base(out), func(f io.Writer) error { return writeCSV(f, h.Columns, rows) })
 }
 
 // writeCSV writes name[unit] as head, and nothing for null.
@@ -157,6 +150,7 @@ func writeCSV(to io.Writer, columns []Column, rows []record) error {
 		}
 		err = errors.Join(err, w.Write(fields))
 	}
+
 	w.Flush()
 	return errors.Join(err, w.Error())
 }
@@ -178,6 +172,7 @@ func field(v parquet.Value) string {
 	case v.Kind() == parquet.ByteArray:
 		return string(v.ByteArray())
 	}
+
 	return v.String()
 }
 
@@ -188,7 +183,8 @@ func (o *Outcome) Barren() error {
 		return nil
 	}
 	row := o.records[0]
-	return &host.Exit{Code: 1, Err: fmt.Errorf("sweep: all %d cases failed, case %d: %s", o.Rows, row[0].Int64(), row[len(row)-1].ByteArray())}
+	return &host.Exit{Code: 1, Err: fmt.Errorf("sweep: all %d cases failed, case %d: %s",
+		o.Rows, row[0].Int64(), row[len(row)-1].ByteArray())}
 }
 
 // Text says what the table holds, for people: of each result the least and the most, and
@@ -204,18 +200,22 @@ func (o *Outcome) Text(w io.Writer) {
 				with = append(with, row)
 			}
 		}
+
 		if len(with) == 0 {
 			fmt.Fprintf(w, "  %-24s no case has one\n", c.title())
 			continue
 		}
+
 		by := func(a, b record) int { return cmp.Compare(a[i].Double(), b[i].Double()) }
 		least, most := slices.MinFunc(with, by), slices.MaxFunc(with, by)
 		none := ""
 		if n := len(o.records) - len(with); n > 0 {
 			none = fmt.Sprintf(", none in %d", n)
 		}
-		fmt.Fprintf(w, "  %-24s %-12.6g in case %-8d to %-12.6g in case %d%s\n", c.title(), least[i].Double(), least[0].Int64(), most[i].Double(), most[0].Int64(), none)
+		fmt.Fprintf(w, "  %-24s %-12.6g in case %-8d to %-12.6g in case %d%s\n", c.title(),
+			least[i].Double(), least[0].Int64(), most[i].Double(), most[0].Int64(), none)
 	}
+
 	o.verdicts(w)
 }
 
@@ -234,5 +234,6 @@ func (o *Outcome) verdicts(w io.Writer) {
 			}
 		}
 	}
+
 	fmt.Fprintf(w, "  %-24s all expectations in %d of %d cases\n", "held", held, judged)
 }

@@ -1,62 +1,43 @@
 package sweep
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model/units"
 	"lockstep/rt/scenario"
 	"lockstep/rt/virtual"
 )
 
-// resultSpec is a column of results as the file has it.
-type resultSpec struct {
-	key word
+// rules are the keys of a result that say what it is of its value; resultKeys go with them.
+var (
+	rules      = []string{"final", "min", "max", "mean", "rms", "integral", "first", "settles", "count"}
+	resultKeys = []string{"within", "to", "of", "from", "unit"}
+)
 
-	Final    word `yaml:"final"`
-	Min      word `yaml:"min"`
-	Max      word `yaml:"max"`
-	Mean     word `yaml:"mean"`
-	RMS      word `yaml:"rms"`
-	Integral word `yaml:"integral"`
-	First    word `yaml:"first"`
-	Settles  word `yaml:"settles"`
-	Count    word `yaml:"count"`
-
-	Within word `yaml:"within"`
-	To     word `yaml:"to"`
-	Of     word `yaml:"of"`
-	From   word `yaml:"from"`
-	Unit   word `yaml:"unit"`
-}
-
-// rules are what results can be of their value.
-var rules = []string{"final", "min", "max", "mean", "rms", "integral", "first", "settles", "count"}
-
-// kind is the rule of the result and what it is of.
-func (r *resultSpec) kind() (rule string, of word) {
-	for i, w := range []word{r.Final, r.Min, r.Max, r.Mean, r.RMS, r.Integral, r.First, r.Settles, r.Count} {
-		if w.text != "" {
-			rule, of = rule+" "+rules[i], w
-		}
+// rule is the rule of a result and what it is of.
+func (s *spec) rule() (rule string, of yamlfile.Scalar) {
+	list := slices.DeleteFunc(slices.Clone(rules), func(key string) bool { return !s.has(key) })
+	if len(list) != 1 {
+		s.fail("", "one of %s is wanted, with what it is of", strings.Join(rules, ", "))
 	}
-	return strings.TrimPrefix(rule, " "), of
-}
-
-func (r *resultSpec) complete() error {
-	rule, of := r.kind()
+	rule = list[0]
+	of = s.get(rule)
 	switch {
-	case !slices.Contains(rules, rule):
-		return r.key.errorf("%s: one of %s is wanted, with what it is of", r.key.text, strings.Join(rules, ", "))
-	case rule == "settles" && (r.Within.text == "" || r.Of.text == ""):
-		return of.errorf("%s: {settles: %s, within: TOLERANCE, of: VALUE} is wanted", r.key.text, of.text)
-	case rule != "settles" && r.Within.text+r.Of.text != "":
-		return of.errorf("%s: within and of go with settles", r.key.text)
-	case timed(rule) && r.Unit.text != "":
-		return r.Unit.errorf("%s: unit: it is a %s", r.key.text, map[bool]string{true: "number", false: "time, in s"}[rule == "count"])
+	case rule == "settles" && !(s.has("within") && s.has("of")):
+		s.fail(rule, "{settles: %s, within: TOLERANCE, of: VALUE} is wanted", of.Text)
+	case rule != "settles" && (s.has("within") || s.has("of")):
+		s.fail(rule, "within and of go with settles")
+	case rule == "count" && s.has("unit"):
+		s.fail("unit", "unit: it is a number")
+	case timed(rule) && s.has("unit"):
+		s.fail("unit", "unit: it is a time, in s")
 	}
-	return nil
+
+	return rule, of
 }
 
 // timed tells whether a result has a unit of its own.
@@ -80,99 +61,114 @@ type meter struct {
 	held   bool
 }
 
-// meter makes the meter for a case.
-func (r *resultSpec) meter(c *virtual.Case) (m *meter, err error) {
-	rule, of := r.kind()
-	m = &meter{rule: rule, scale: 1, to: c.Ticks(), period: float64(c.PeriodNs()) / 1e9, value: math.NaN()}
-	if r.From.text != "" {
-		if m.from, err = c.Instant(r.From.text); err != nil {
-			return nil, r.From.errorf("%s: from: %w", r.key.text, err)
+// newMeter makes the meter of a result for a case.
+func newMeter(s spec, c *virtual.Case) (m *meter, err error) {
+	s.Reader = &yamlfile.Reader{Origin: s.Origin}
+	err = s.Try(func() { m = s.meter(c) })
+	return m, err
+}
+
+func (s *spec) meter(c *virtual.Case) *meter {
+	rule, of := s.rule()
+	m := &meter{rule: rule, scale: 1, to: c.Handover.Loop.Ticks, period: float64(c.Handover.Tables.PeriodNs) / 1e9, value: math.NaN()}
+	instant := func(key string, at *int64) {
+		if s.has(key) {
+			var err error
+			if *at, err = scenario.ParseInstant(c.Handover, s.get(key).Text); err != nil {
+				s.fail(key, "%s: %w", key, err)
+			}
 		}
 	}
-	if r.To.text != "" {
-		if m.to, err = c.Instant(r.To.text); err != nil {
-			return nil, r.To.errorf("%s: to: %w", r.key.text, err)
-		}
+
+	instant("from", &m.from)
+	instant("to", &m.to)
+	if m.from > m.to || m.to > c.Handover.Loop.Ticks {
+		s.fail(rule, "the window from %.6g s to %.6g s is empty, or beyond the end of the case at %.6g s",
+			float64(m.from)*m.period, float64(m.to)*m.period, float64(c.Handover.Loop.Ticks)*m.period)
 	}
-	if m.from > m.to || m.to > c.Ticks() {
-		return nil, of.errorf("%s: the window from %.6g s to %.6g s is empty, or beyond the end of the case at %.6g s", r.key.text,
-			float64(m.from)*m.period, float64(m.to)*m.period, float64(c.Ticks())*m.period)
-	}
-	if strings.ContainsAny(of.text, "<>") && (rule == "first" || rule == "count") {
-		list, err := c.Conditions(of.text)
+
+	switch condition := strings.ContainsAny(of.Text, "<>"); {
+	case condition && (rule == "first" || rule == "count"):
+		list, err := scenario.ParseConditions(c.Handover, of.Text)
 		if err != nil {
-			return nil, of.errorf("%s: %s: %w", r.key.text, rule, err)
+			s.fail(rule, "%s: %w", rule, err)
 		}
-		m.conditions, m.unit = &list, map[bool]string{true: "s", false: ""}[rule == "first"]
-		return m, nil
+		m.conditions = &list
+	case rule == "first":
+		s.fail(rule, "first: a condition is wanted, like v < 0.1 m/s")
+	default:
+		m.read(s, of, c)
 	}
-	if rule == "first" {
-		return nil, of.errorf("%s: first: a condition is wanted, like v < 0.1 m/s", r.key.text)
+
+	if rule == "first" || rule == "settles" {
+		m.unit = "s"
 	}
-	return m, m.read(r, of, c)
+	return m
 }
 
 // read finds what a result is of, and its unit.
-func (m *meter) read(r *resultSpec, of word, c *virtual.Case) error {
+func (m *meter) read(s *spec, of yamlfile.Scalar, c *virtual.Case) {
 	var units []string
-	for name := range strings.SplitSeq(of.text, "*") {
-		reading, err := c.Reading(strings.TrimSpace(name))
+	for name := range strings.SplitSeq(of.Text, "*") {
+		reading, err := scenario.FindReading(c.Handover, strings.TrimSpace(name))
 		if err != nil {
-			return of.errorf("%s: %s: %w", r.key.text, m.rule, err)
+			s.fail(m.rule, "%s: %w", m.rule, err)
 		}
 		m.of = append(m.of, reading)
 		units = append(units, reading.SI)
 	}
+
 	if len(m.of) > 2 || len(m.of) > 1 && timed(m.rule) {
-		return of.errorf("%s: %s: %q multiplies too many", r.key.text, m.rule, of.text)
+		s.fail(m.rule, "%s: %q multiplies too many", m.rule, of.Text)
 	}
+
 	switch m.rule {
 	case "count":
-		return nil
 	case "settles":
-		m.unit = "s"
-		middle, err := m.of[0].Read(r.Of.text)
+		middle, err := m.of[0].Read(s.get("of").Text)
 		if err != nil {
-			return r.Of.errorf("%s: of: %w", r.key.text, err)
+			s.fail("of", "of: %w", err)
 		}
-		tolerance, err := m.of[0].Difference(r.Within.text)
+		tolerance, err := m.of[0].Difference(s.get("within").Text)
 		if err == nil && !(tolerance > 0) {
-			err = r.Within.errorf("%s is not more than 0", r.Within.text)
+			err = fmt.Errorf("%s is not more than 0", s.get("within").Text)
 		}
 		if err != nil {
-			return r.Within.errorf("%s: within: %w", r.key.text, err)
+			s.fail("within", "within: %w", err)
 		}
 		m.lo, m.hi = middle-tolerance, middle+tolerance
-		return nil
 	case "integral":
-		units = append(units, "s")
+		m.show(s, append(units, "s"))
+	default:
+		m.show(s, units)
 	}
-	return m.show(r, units)
 }
 
 // show sets the unit of a result whose SI unit is the product of units.
-func (m *meter) show(r *resultSpec, spelled []string) (err error) {
+func (m *meter) show(s *spec, spelled []string) {
 	m.unit = spelled[0]
 	if len(spelled) > 1 {
 		u, err := units.Parse("(" + strings.Join(spelled, ").(") + ")")
 		if err != nil {
-			return r.key.errorf("%s: %w", r.key.text, err)
+			s.fail("", "%w", err)
 		}
 		m.unit = u.SI
 		if u.Dim.String() != "1" {
 			m.unit = u.Dim.String()
 		}
 	}
-	if r.Unit.text != "" {
-		if m.scale, err = units.Convert(m.unit, r.Unit.text); err != nil {
-			return r.Unit.errorf("%s: %s", r.key.text, strings.TrimPrefix(err.Error(), "model: "))
+
+	if s.has("unit") {
+		scale, err := units.Convert(m.unit, s.get("unit").Text)
+		if err != nil {
+			s.fail("unit", "%s", units.Reason(err))
 		}
-		m.unit = r.Unit.text
+		m.scale, m.unit = scale, s.get("unit").Text
 	}
+
 	if m.unit == "1" {
 		m.unit = ""
 	}
-	return nil
 }
 
 // take takes grid point k.
@@ -180,67 +176,62 @@ func (m *meter) take(k int64, y, u []float64) {
 	if k < m.from || k > m.to {
 		return
 	}
+	var v float64
+	var holds bool
 	if m.conditions != nil {
-		m.happen(k, m.conditions.Hold(y, u))
-		return
+		holds = m.conditions.Hold(y, u)
+	} else {
+		v = m.of[0].Of(y, u)
+		for _, factor := range m.of[1:] {
+			v *= factor.Of(y, u)
+		}
+		holds = v >= m.lo && v <= m.hi
 	}
-	v := m.of[0].Of(y, u)
-	if len(m.of) > 1 {
-		v *= m.of[1].Of(y, u)
+
+	now, begins := float64(k)*m.period, m.points == 0
+	if begins {
+		m.first = v
 	}
 	switch m.rule {
 	case "final":
 		m.value = v
 	case "min", "max":
-		if m.points == 0 || v != v || m.rule == "min" && v < m.value || m.rule == "max" && v > m.value {
+		if begins || v != v || m.rule == "min" && v < m.value || m.rule == "max" && v > m.value {
 			m.value = v // once NaN, always
 		}
+	case "first":
+		if holds && math.IsNaN(m.value) {
+			m.value = now
+		}
 	case "settles":
-		if inside := v >= m.lo && v <= m.hi; inside && !m.held {
-			m.value, m.held = float64(k)*m.period, true
-		} else if !inside {
-			m.value, m.held = math.NaN(), false
+		if !holds {
+			m.value = math.NaN()
+		} else if !m.held {
+			m.value = now
 		}
 	case "count":
-		if m.points == 0 {
-			m.first = v
+		switch {
+		case begins:
+			m.value = 0
+		case m.conditions == nil:
+			m.value = v - m.first
+		case holds && !m.held:
+			m.value++
 		}
-		m.value = v - m.first
-	default:
-		m.sum(v)
-	}
-	m.points++
-	m.last = v
-}
-
-// sum integrates by the trapezoidal rule, of rms the square.
-func (m *meter) sum(v float64) {
-	a, b := m.last, v
-	if m.rule == "rms" {
-		a, b = a*a, b*b
-	}
-	if m.points == 0 {
-		m.value = 0
-		m.first = v
-		return
-	}
-	m.value += m.period * (a + b) / 2
-}
-
-// happen takes whether the conditions hold.
-func (m *meter) happen(k int64, holds bool) {
-	switch {
-	case m.rule == "first":
-		if holds && math.IsNaN(m.value) {
-			m.value = float64(k) * m.period
+	default: // integral, mean and rms by the trapezoidal rule
+		a, b := m.last, v
+		if m.rule == "rms" {
+			a, b = a*a, b*b
 		}
-	case m.points == 0:
-		m.value = 0
-	case holds && !m.held:
-		m.value++
+		if begins {
+			m.value = 0
+		} else {
+			m.value += m.period * (a + b) / 2
+		}
 	}
+
 	m.points++
-	m.held = holds
+	m.last, m.held = v, holds
 }
 
 // result is what was measured; NaN: there is none.
@@ -248,16 +239,15 @@ func (m *meter) result() float64 {
 	length := float64(m.points-1) * m.period
 	v := m.value
 	switch {
-	case m.points == 0:
-		return math.NaN()
-	case m.rule == "mean" && m.points > 1:
-		v /= length
-	case m.rule == "rms" && m.points > 1:
-		v = math.Sqrt(v / length)
-	case m.rule == "mean":
+	case m.rule == "mean" && length == 0:
 		v = m.first
-	case m.rule == "rms":
+	case m.rule == "mean":
+		v /= length
+	case m.rule == "rms" && length == 0:
 		v = math.Abs(m.first)
+	case m.rule == "rms":
+		v = math.Sqrt(v / length)
 	}
+
 	return v * m.scale
 }

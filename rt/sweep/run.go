@@ -1,10 +1,10 @@
 package sweep
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,8 +27,8 @@ type Run struct {
 
 	path    string // without its ending
 	journal *journal
-	rows    []Row
-	resumed int
+	rows    map[int64]Row // what is done, by its case
+	resumed int           // of them, done by a run before
 	begun   time.Time
 	failed  int
 }
@@ -43,6 +43,17 @@ type Outcome struct {
 	Took    time.Duration
 	Head    head
 	records []record
+}
+
+func newOutcome(path string, h head, rows []record) *Outcome {
+	o := &Outcome{Path: path, Rows: len(rows), Head: h, records: rows}
+	for _, row := range rows {
+		if !row[len(row)-1].IsNull() {
+			o.Failed++
+		}
+	}
+
+	return o
 }
 
 // Do runs the cases of the shard that are not done, and writes its file. A shard whose
@@ -61,7 +72,6 @@ func (r *Run) Do() (*Outcome, error) {
 		return nil, err
 	}
 	defer r.journal.Close()
-	tidy(filepath.Join(r.Dir, fmt.Sprintf("%s-*-shard-%d-of-%d.parquet", escape(r.Name), r.Shard.I, r.Shard.N))) // of the sweep as it was before, too
 	if done := r.whole(); done != nil {
 		return done, r.remove()
 	}
@@ -74,41 +84,27 @@ func (r *Run) Do() (*Outcome, error) {
 	return r.finish()
 }
 
-// CountError says that a folder has a shard of the same sweep in another number of shards.
-type CountError struct {
-	File     string
-	Has, New int64 // shards
-}
-
-func (e *CountError) Error() string {
-	return fmt.Sprintf("sweep: %s is of %d shards, this one of %d: name that number (-shard I/%d) or another folder (-o DIR)", e.File, e.Has, e.New, e.Has)
-}
-
 // ErrChanged says that a file of a sweep is not as it was when the sweep was read.
 var ErrChanged = errors.New("has changed since the sweep began")
 
 // otherNumber refuses a folder with shards of the same sweep in another number.
 func (r *Run) otherNumber() error {
-	for _, ending := range []string{".parquet", ".partial"} {
-		list, err := filepath.Glob(filepath.Join(escape(r.Dir), r.Name+"-"+r.Hash[:12]+"-shard-*-of-*"+ending))
-		if err != nil {
-			return err
-		}
-		for _, path := range list {
-			var i, n int64
-			_, err := fmt.Sscanf(filepath.Base(path)[len(r.Name)+len("-shard-")+13:], "%d-of-%d"+ending, &i, &n)
-			if err == nil && n != r.Shard.N {
-				return &CountError{path, n, r.Shard.N}
-			}
+	files, err := shardFiles(r.Dir)
+	for _, f := range files {
+		if f.sweep == r.Name && f.hash == r.Hash[:12] && f.N != r.Shard.N {
+			return fmt.Errorf("sweep: %s is of %d shards, this one of %d: name that number (-shard I/%d) "+
+				"or another folder (-o DIR)", filepath.Join(r.Dir, f.name), f.N, r.Shard.N, f.N)
 		}
 	}
-	return nil
+
+	return err
 }
 
 // whole returns what is in the shard's file if it is there and whole; nil otherwise.
 func (r *Run) whole() *Outcome {
 	h, rows, err := readParquet(r.path + ".parquet")
-	if err == nil && (h.Hash != r.Hash || h.Shard != r.Shard.I || h.Shards != r.Shard.N || h.Rows != r.Shard.cases(r.Cases)) {
+	own := h.Hash == r.Hash && h.Shard == r.Shard.I && h.Shards == r.Shard.N && h.Rows == r.Shard.cases(r.Cases)
+	if err == nil && !own {
 		err = fmt.Errorf("%s.parquet is of another shard than its name says", r.path)
 	}
 	if err != nil {
@@ -117,19 +113,14 @@ func (r *Run) whole() *Outcome {
 		}
 		return nil
 	}
-	o := &Outcome{Path: r.path + ".parquet", Already: true, Rows: len(rows), Head: h, records: rows}
-	for _, row := range rows {
-		if !row[len(row)-1].IsNull() {
-			o.Failed++
-		}
-	}
+
+	o := newOutcome(r.path+".parquet", h, rows)
+	o.Already = true
 	return o
 }
 
 func (r *Run) say(format string, args ...any) {
-	if r.Progress != nil {
-		fmt.Fprintf(r.Progress, r.Name+": "+format, args...)
-	}
+	fmt.Fprintf(r.Progress, r.Name+": "+format, args...)
 }
 
 // resume takes over what is in the journal.
@@ -138,13 +129,14 @@ func (r *Run) resume() error {
 	if err != nil {
 		return err
 	}
-	seen := map[int64]bool{}
+	r.rows = make(map[int64]Row, r.Shard.cases(r.Cases))
 	for _, row := range rows {
-		if mine := row.Case >= 0 && row.Case < r.Cases && shardOf(row.Case, r.Shard.N) == r.Shard.I; mine && !seen[row.Case] {
-			seen[row.Case] = true
+		_, twice := r.rows[row.Case]
+		if !twice && row.Case >= 0 && row.Case < r.Cases && shardOf(row.Case, r.Shard.N) == r.Shard.I {
 			r.take(row)
 		}
 	}
+
 	if r.resumed = len(r.rows); r.resumed > 0 {
 		r.say("goes on after %d of %d cases\n", r.resumed, r.Shard.cases(r.Cases))
 	}
@@ -152,7 +144,7 @@ func (r *Run) resume() error {
 }
 
 func (r *Run) take(row Row) {
-	r.rows = append(r.rows, row)
+	r.rows[row.Case] = row
 	if row.Failed != "" {
 		r.failed++
 	}
@@ -161,15 +153,13 @@ func (r *Run) take(row Row) {
 // work runs what is not done.
 func (r *Run) work() error {
 	var todo []int64
-	done := make(map[int64]bool, len(r.rows))
-	for _, row := range r.rows {
-		done[row.Case] = true
-	}
 	for block := range r.Shard.cases(r.Cases) {
-		if number := r.Shard.number(block); !done[number] {
+		number := r.Shard.number(block)
+		if _, done := r.rows[number]; !done {
 			todo = append(todo, number)
 		}
 	}
+
 	workers := make([]*worker, min(r.Workers, len(todo)))
 	var stop atomic.Bool
 	for i := range workers {
@@ -182,6 +172,7 @@ func (r *Run) work() error {
 		}
 		w.stop, workers[i] = &stop, w
 	}
+
 	r.begun = time.Now()
 	rows := make(chan Row, len(workers))
 	var next atomic.Int64
@@ -195,10 +186,12 @@ func (r *Run) work() error {
 			}
 		})
 	}
+
 	go func() {
 		all.Wait()
 		close(rows)
 	}()
+
 	return r.collect(rows, &stop)
 }
 
@@ -211,11 +204,10 @@ const (
 // collect writes rows into the journal as they come, until there are no more. A signal and
 // a disk that refuses stop the workers.
 func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
-	every := line
+	clock := time.NewTicker(line)
 	if r.Terminal {
-		every = blink
+		clock.Reset(blink)
 	}
-	clock := time.NewTicker(every)
 	defer clock.Stop()
 	for {
 		select {
@@ -225,11 +217,13 @@ func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
 					r.show()
 					fmt.Fprintln(r.Progress)
 				}
+
 				return err
 			}
+
 			r.take(row)
 			if err == nil {
-				if err = r.journal.put(&row); err != nil {
+				if err = r.journal.put(row); err != nil {
 					stop.Store(true)
 				}
 			}
@@ -247,9 +241,6 @@ func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
 
 // show tells how far it is.
 func (r *Run) show() {
-	if r.Progress == nil {
-		return
-	}
 	all, spent := r.Shard.cases(r.Cases), time.Since(r.begun).Seconds()
 	rate := float64(len(r.rows)-r.resumed) / spent
 	left := "?"
@@ -260,18 +251,24 @@ func (r *Run) show() {
 	if r.Terminal {
 		begin, end = "\r", "\x1b[K"
 	}
-	fmt.Fprintf(r.Progress, "%s%s: %d of %d cases, %.3g per second, %s left, %d failed%s", begin, r.Name, len(r.rows), all, rate, left, r.failed, end)
+	fmt.Fprintf(r.Progress, "%s%s: %d of %d cases, %.3g per second, %s left, %d failed%s",
+		begin, r.Name, len(r.rows), all, rate, left, r.failed, end)
 }
 
 // finish writes the file of the shard.
 func (r *Run) finish() (*Outcome, error) {
-	slices.SortFunc(r.rows, func(a, b Row) int { return cmp.Compare(a.Case, b.Case) })
-	o := &Outcome{Path: r.path + ".parquet", Rows: len(r.rows), Resumed: r.resumed, Failed: r.failed, Took: time.Since(r.begun)}
-	for i := range r.rows {
-		o.records = append(o.records, r.record(&r.rows[i]))
+	var rows []record
+	for _, number := range slices.Sorted(maps.Keys(r.rows)) {
+		rows = append(rows, r.record(r.rows[number]))
 	}
-	o.Head = head{Sweep: r.Name, Hash: r.Hash, Shard: r.Shard.I, Shards: r.Shard.N, Cases: r.Cases, Columns: r.Columns, File: string(r.text)}
-	if err := writeParquet(o.Path, o.Head, o.records); err != nil {
+	h := head{
+		Sweep: r.Name, Hash: r.Hash, Shard: r.Shard.I, Shards: r.Shard.N,
+		Cases: r.Cases, Columns: r.Columns, File: string(r.text),
+	}
+	o := newOutcome(r.path+".parquet", h, rows)
+	o.Resumed, o.Took = r.resumed, time.Since(r.begun)
+	draft := fmt.Sprintf("%s-shard-%d-of-%d", r.Name, r.Shard.I, r.Shard.N) // also of the sweep as it was before
+	if err := writeParquet(o.Path, draft, h, rows); err != nil {
 		return nil, err
 	}
 	return o, r.remove()

@@ -1,9 +1,21 @@
 package sweep
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/rt/host"
 )
 
 // Shard is one part of a sweep; see number.
@@ -35,17 +47,23 @@ func ParseShard(text string, env func(string) string) (Shard, error) {
 				return shard(env(name), text, name+", of -shard "+text)
 			}
 		}
-		return Shard{}, fmt.Errorf("sweep: -shard %s: which one is missing: -shard 0/%s, or %s or %s in the environment", text, text, slurmTask, indexedJob)
+
+		return Shard{}, fmt.Errorf("sweep: -shard %s: which one is missing: -shard 0/%s, or %s or %s in the environment",
+			text, text, slurmTask, indexedJob)
 	case env(slurmTask) != "":
 		// A task that is submitted again alone counts itself only.
-		if last, err := strconv.Atoi(env(slurmMax)); env(slurmMin) != "0" || err != nil || strconv.Itoa(last+1) != env(slurmCount) {
-			return Shard{}, fmt.Errorf("sweep: the job array is not --array=0-N (%s=%s, %s=%s, %s=%s): say of how many shards this is one (-shard N)",
+		last, err := strconv.Atoi(env(slurmMax))
+		if env(slurmMin) != "0" || err != nil || strconv.Itoa(last+1) != env(slurmCount) {
+			return Shard{}, fmt.Errorf("sweep: the job array is not --array=0-N (%s=%s, %s=%s, %s=%s): "+
+				"say of how many shards this is one (-shard N)",
 				slurmMin, env(slurmMin), slurmMax, env(slurmMax), slurmCount, env(slurmCount))
 		}
+
 		return shard(env(slurmTask), env(slurmCount), slurmTask+" of "+slurmCount)
 	case env(indexedJob) != "":
 		return Shard{}, fmt.Errorf("sweep: %s=%s: say of how many shards this is one (-shard N)", indexedJob, env(indexedJob))
 	}
+
 	return Shard{0, 1, ""}, nil
 }
 
@@ -53,8 +71,10 @@ func shard(first, second, from string) (Shard, error) {
 	i, errI := strconv.ParseInt(first, 10, 64)
 	n, errN := strconv.ParseInt(second, 10, 64)
 	if errI != nil || errN != nil || n < 1 || n > maxShards || i < 0 || i >= n {
-		return Shard{}, fmt.Errorf("sweep: shard %s of %s: shards are counted from 0 to N-1, N at most %d (-shard 0/16)", first, second, maxShards)
+		return Shard{}, fmt.Errorf("sweep: shard %s of %s: shards are counted from 0 to N-1, N at most %d (-shard 0/16)",
+			first, second, maxShards)
 	}
+
 	return Shard{i, n, from}, nil
 }
 
@@ -82,4 +102,131 @@ func (p Shard) cases(all int64) int64 {
 // file is the name of the shard's file without its ending.
 func (s *Sweep) file(p Shard) string {
 	return fmt.Sprintf("%s-%s-shard-%d-of-%d", s.Name, s.Hash[:12], p.I, p.N)
+}
+
+// shardFile is what the name of a shard's file says.
+type shardFile struct {
+	name, sweep, hash string // of the hash 12 digits
+	Shard
+	ending string // "parquet", or "partial" of a journal
+}
+
+var shardName = regexp.MustCompile(`^(.+)-([0-9a-f]{12})-shard-([0-9]{1,6})-of-([0-9]{1,6})\.(parquet|partial)$`)
+
+// shardFiles are the files of shards in a folder, in the order of their names.
+func shardFiles(dir string) (files []shardFile, err error) {
+	list, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range list {
+		if m := shardName.FindStringSubmatch(e.Name()); m != nil {
+			i, _ := strconv.ParseInt(m[3], 10, 64)
+			n, _ := strconv.ParseInt(m[4], 10, 64)
+			files = append(files, shardFile{m[0], m[1], m[2], Shard{I: i, N: n}, m[5]})
+		}
+	}
+
+	return files, nil
+}
+
+// journal holds the rows of a shard while it runs, in the order in which they were done. A
+// kill leaves it readable up to its last whole row. Its lock is that of the shard.
+//
+// A row is a line: its checksum (crc32, IEEE, hexadecimal) and the Row as JSON.
+type journal struct {
+	*os.File
+	results int
+	end     int64 // of the last whole row
+}
+
+// openJournal opens the journal of a shard, or makes it, and locks it.
+func openJournal(path string, results int) (*journal, error) {
+	f, err := openLocked(func() (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666) }, unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("sweep: another process works on this shard (%s is locked): "+
+			"let it end, or run another one (-shard)", path)}
+	}
+
+	if err != nil {
+		return nil, refused(err)
+	}
+	return &journal{File: f, results: results}, nil
+}
+
+// openLocked opens a file and locks it; it opens it again where who had the lock has removed or
+// renamed it.
+func openLocked(open func() (*os.File, error), how int) (*os.File, error) {
+	for {
+		f, err := open()
+		if err != nil {
+			return nil, err
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|how); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%s cannot be locked: %w", f.Name(), err)
+		}
+
+		there, errThere := os.Stat(f.Name())
+		own, errOwn := f.Stat()
+		if errThere == nil && errOwn == nil && os.SameFile(there, own) {
+			return f, nil
+		}
+		f.Close()
+	}
+}
+
+// refused is an error of the disk.
+func refused(err error) error {
+	help := ""
+	switch {
+	case errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT):
+		help = ": make room and run the same command again, cases that are done are kept"
+	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.ENOENT):
+		help = ": name a folder that can be written (-o DIR)"
+	}
+
+	return &host.Exit{Code: 3, Err: fmt.Errorf("sweep: %w%s", err, help)}
+}
+
+// rows reads what was done; what follows the last whole row is cut off.
+func (j *journal) rows() (list []Row, err error) {
+	data, err := io.ReadAll(j.File)
+	if err != nil {
+		return nil, refused(err)
+	}
+	for line := range bytes.Lines(data) {
+		var row Row
+		sum, text, _ := bytes.Cut(line, []byte(" "))
+		text, whole := bytes.CutSuffix(text, []byte("\n"))
+		if !whole || fmt.Sprintf("%08x", crc32.ChecksumIEEE(text)) != string(sum) ||
+			json.Unmarshal(text, &row) != nil || len(row.Results) != j.results {
+			break
+		}
+
+		list = append(list, row)
+		j.end += int64(len(line))
+	}
+
+	if err = j.Truncate(j.end); err == nil {
+		_, err = j.Seek(j.end, io.SeekStart)
+	}
+	if err != nil {
+		return nil, refused(err)
+	}
+	return list, nil
+}
+
+// put appends a row.
+func (j *journal) put(r Row) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	n, err := fmt.Fprintf(j, "%08x %s\n", crc32.ChecksumIEEE(text), text)
+	if err != nil {
+		return refused(err)
+	}
+	j.end += int64(n)
+	return nil
 }

@@ -8,14 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
-	"golang.org/x/sys/unix"
 )
 
 // The library is at v0.25.1 on purpose: later ones link protocol buffers and geometry into
@@ -52,53 +50,54 @@ func (g group) Fields() []parquet.Field {
 	return fields
 }
 
+// nodes are the types of the kinds of columns.
+var nodes = map[Kind]parquet.Node{
+	Number:    parquet.Leaf(parquet.Int64Type),
+	Parameter: parquet.Leaf(parquet.DoubleType),
+	Result:    parquet.Optional(parquet.Leaf(parquet.DoubleType)),
+	Verdict:   parquet.Optional(parquet.Leaf(parquet.BooleanType)),
+	Text:      parquet.Optional(parquet.String()),
+}
+
 func schema(name string, columns []Column) *parquet.Schema {
 	g := group{Group: parquet.Group{}}
 	for _, c := range columns {
-		var n parquet.Node
-		switch c.Kind {
-		case Number:
-			n = parquet.Leaf(parquet.Int64Type)
-		case Parameter:
-			n = parquet.Leaf(parquet.DoubleType)
-		case Result:
-			n = parquet.Optional(parquet.Leaf(parquet.DoubleType))
-		case Verdict:
-			n = parquet.Optional(parquet.Leaf(parquet.BooleanType))
-		default:
-			n = parquet.Optional(parquet.String())
-		}
-		g.Group[c.Name] = n
+		g.Group[c.Name] = nodes[c.Kind]
 		g.order = append(g.order, c.Name)
 	}
+
 	return parquet.NewSchema(name, g)
 }
 
 // record is the row of a case.
-func (s *Sweep) record(r *Row) record {
+func (s *Sweep) record(r Row) record {
 	list := record{parquet.Int64Value(r.Case)}
 	for i := range s.parameters {
 		p := &s.parameters[i]
-		list = append(list, parquet.DoubleValue(p.value(p.index(r.Case))))
+		list = append(list, parquet.DoubleValue(p.values[p.index(r.Case)]))
 	}
+
 	for _, v := range r.Results {
-		if math.IsNaN(v) {
+		if v == nil {
 			list = append(list, parquet.NullValue())
 		} else {
-			list = append(list, parquet.DoubleValue(v))
+			list = append(list, parquet.DoubleValue(*v))
 		}
 	}
+
 	text := func(s string) parquet.Value {
 		if s == "" {
 			return parquet.NullValue()
 		}
 		return parquet.ByteArrayValue([]byte(s))
 	}
+
 	if s.judged && r.Judged {
 		list = append(list, parquet.BooleanValue(r.Broken == ""), text(r.Broken))
 	} else if s.judged {
 		list = append(list, parquet.NullValue(), parquet.NullValue())
 	}
+
 	return append(list, text(r.Failed))
 }
 
@@ -123,9 +122,8 @@ func seal(data []byte) (place []byte, sum string) {
 
 var unsealed = strings.Repeat("0", 2*sha256.Size)
 
-// writeParquet writes a file under another name and renames it when all of it is on the
-// disk.
-func writeParquet(path string, h head, rows []record) error {
+// writeParquet writes a file as a draft first.
+func writeParquet(path, draft string, h head, rows []record) error {
 	h.Rows = int64(len(rows))
 	about, err := json.Marshal(h)
 	if err != nil {
@@ -139,87 +137,59 @@ func writeParquet(path string, h head, rows []record) error {
 			w.SetKeyValueMetadata("unit."+c.Name, c.Unit)
 		}
 	}
+
 	for _, row := range rows {
 		for i := range row {
 			level := 0
-			if optional := h.Columns[i].Kind != Number && h.Columns[i].Kind != Parameter; optional && !row[i].IsNull() {
+			if nodes[h.Columns[i].Kind].Optional() && !row[i].IsNull() {
 				level = 1
 			}
 			row[i] = row[i].Level(0, level, i)
 		}
+
 		if _, err := w.WriteRows([]parquet.Row{parquet.Row(row)}); err != nil {
 			return err
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		return err
 	}
 	place, sum := seal(data.Bytes())
 	copy(place, sum)
-	return replace(path, func(f io.Writer) error {
+	return replace(path, draft, func(f io.Writer) error {
 		_, err := f.Write(data.Bytes())
 		return err
 	})
 }
 
-// replace writes a file under a name of its own, and renames it when it is on the disk.
-func replace(path string, write func(io.Writer) error) (err error) {
-	tidy(filepath.Join(filepath.Dir(path), escape(filepath.Base(path))))
-	f, err := draft(path)
+// replace writes a file as a hidden draft beside it, and renames that when it is on the disk. A
+// draft that a kill has left is used again; who else writes one of that name is waited for.
+func replace(path, draft string, write func(io.Writer) error) (err error) {
+	draft = filepath.Join(filepath.Dir(path), "."+draft+".draft")
+	f, err := openLocked(func() (*os.File, error) { return os.OpenFile(draft, os.O_RDWR|os.O_CREATE, 0o644) }, 0)
 	if err != nil {
 		return refused(err)
 	}
 	defer func() {
 		if err != nil {
+			os.Remove(draft)
 			f.Close()
-			os.Remove(f.Name())
 			err = refused(err)
 		}
 	}()
-	if err = errors.Join(write(f), f.Chmod(0o644), f.Sync()); err != nil {
+
+	if err = errors.Join(f.Truncate(0), write(f), f.Sync()); err != nil {
 		return err
 	}
-	if err = errors.Join(os.Rename(f.Name(), path), f.Close()); err != nil { // in this order, for its lock
+	if err = errors.Join(os.Rename(draft, path), f.Close()); err != nil { // in this order, for its lock
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// draft makes the file that is to take the place of path, locked as long as it is open.
-func draft(path string) (*os.File, error) {
-	for {
-		f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-		if err != nil {
-			return nil, err
-		}
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		own, errOwn := f.Stat()
-		if there, errThere := os.Stat(f.Name()); err == nil && errOwn == nil && errThere == nil && os.SameFile(own, there) {
-			return f, nil
-		}
-		f.Close()
-		if err != nil {
-			return nil, err
-		} // else somebody has tidied it away before it was locked
-	}
-}
-
-// tidy removes the drafts of a file, a pattern, that were left by a kill: nobody has them
-// locked.
-func tidy(path string) {
-	list, _ := filepath.Glob(filepath.Join(escape(filepath.Dir(path)), "."+filepath.Base(path)+".[0-9]*"))
-	for _, name := range list {
-		if f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0); err == nil {
-			if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-				_ = os.Remove(name)
-			}
-			f.Close()
-		}
-	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // ErrDamaged says that a file is not as a shard was written.
@@ -233,6 +203,7 @@ func readParquet(path string) (h head, rows []record, err error) {
 			err = fmt.Errorf("%s %w: %w", path, ErrDamaged, err)
 		}
 	}()
+
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return h, nil, err
@@ -256,6 +227,7 @@ func readParquet(path string) (h head, rows []record, err error) {
 			return h, nil, err
 		}
 	}
+
 	return h, rows, nil
 }
 

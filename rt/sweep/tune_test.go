@@ -17,7 +17,7 @@ func tuned(t *testing.T, unit, sweep string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := strings.Replace(string(text), "unit: abs", "unit: "+unit, 1)
+	named := strings.Replace(string(text), "control_unit: abs", "control_unit: "+unit, 1)
 	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "mine.yaml"), []byte(named), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -34,11 +34,11 @@ results:
 `
 
 func TestASweepTunesTheControlUnit(t *testing.T) {
-	text := strings.NewReplacer("BENCH", "mine.yaml", "ADDRESS", "bench.unit.slip", "VALUES", "0.12, 0.04, 2").Replace(stops)
+	text := strings.NewReplacer("BENCH", "mine.yaml", "ADDRESS", "bench.control_unit.slip", "VALUES", "0.12, 0.04, 2").Replace(stops)
 	o := do(t, load(t, tuned(t, "{name: abs, slip: 0.1}", text)), t.TempDir(), 2, Shard{0, 1, ""})
 	text = strings.NewReplacer("BENCH", "abs-bench", "ADDRESS", "scenario.road.fl", "VALUES", "1").Replace(stops)
 	plain := do(t, load(t, folder(t, text)), t.TempDir(), 1, Shard{0, 1, ""})
-	text = strings.NewReplacer("BENCH", "abs-bench", "ADDRESS", "bench.unit.slip", "VALUES", "0.04").Replace(stops)
+	text = strings.NewReplacer("BENCH", "abs-bench", "ADDRESS", "bench.control_unit.slip", "VALUES", "0.04").Replace(stops)
 	embedded := do(t, load(t, folder(t, text)), t.TempDir(), 1, Shard{0, 1, ""})
 	s, want := o.get(t, "s"), plain.get(t, "s")[0]
 	if got := embedded.get(t, "s")[0]; got != s[1] {
@@ -50,7 +50,7 @@ func TestASweepTunesTheControlUnit(t *testing.T) {
 	if !(s[1] > s[0]+1) {
 		t.Errorf("with a third of the slip it stops in %g m after %g m", s[1], s[0])
 	}
-	if failed := o.records[2][len(o.records[2])-1]; failed.IsNull() || !strings.Contains(failed.String(), "mine.yaml:16:7: bench: unit: slip of abs: 2 ") {
+	if failed := o.records[2][len(o.records[2])-1]; failed.IsNull() || !strings.Contains(failed.String(), "mine.yaml:16:15: bench: control_unit: slip of abs: 2 ") {
 		t.Errorf("a slip of 2: %v", failed)
 	}
 }

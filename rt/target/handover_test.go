@@ -28,7 +28,7 @@ func written(t *testing.T, values ...any) *os.File {
 	return f
 }
 
-func TestAHandoverIsReadAsFarAsATargetNeeds(t *testing.T) {
+func TestTargetReadsItsPartOfTheHandover(t *testing.T) {
 	type more struct{ Name string }
 	f := written(t, &Handover{Mark: "m", Loop: rt.Config{Period: time.Millisecond}}, &more{"tables"}, &more{"for supervisors"})
 	for n := range 3 { // who attaches reads it again
@@ -45,7 +45,7 @@ func TestAHandoverIsReadAsFarAsATargetNeeds(t *testing.T) {
 	}
 }
 
-func TestADamagedHandoverIsOneLine(t *testing.T) {
+func TestDamagedHandoverGivesAnErrorOfOneLine(t *testing.T) {
 	f := written(t, &Handover{Mark: "m"})
 	h, err := Open(f)
 	if err != nil {

@@ -33,7 +33,7 @@ const Command = "target"
 // They stay open: who attaches reads them.
 const (
 	HandoverFD = 3
-	PageFD     = 4
+	StatusFD   = 4
 	FirstBusFD = 5
 )
 
@@ -49,28 +49,27 @@ type Maker func(h *Handover) (Parts, error)
 // Main is all that a generated executable does; it returns the exit code.
 func Main(mark string, makes Maker) int {
 	if len(os.Args) != 2 || os.Args[1] != Command {
-		fmt.Fprintf(os.Stderr, "lockstep: this is a target process: lockstep run BENCH.yaml -kernel %s starts it\n", os.Args[0])
+		fmt.Fprintf(os.Stderr, "lockstep: this is a target process: lockstep run BENCH.yaml -kernel %s starts it\n",
+			os.Args[0])
 		return 2
 	}
-	reason, err := Run(mark, makes)
-	if err == nil && !reason.Clean() {
-		err = errors.New(reason.String())
-	}
-	if err != nil {
+
+	if err := Run(mark, makes); err != nil {
 		fmt.Fprintf(os.Stderr, "lockstep: %v\n", err)
 		return 1
 	}
+
 	return 0
 }
 
-// Run takes what the process inherited and ticks until the run is over; the reason
-// says why. Before the first tick it writes to its standard output what the host
+// Run takes what the process inherited and ticks until the run is over; the error says why the
+// end was not a clean one. Before the first tick it writes to its standard output what the host
 // refused, []sched.Missing as JSON.
-func Run(mark string, makes Maker) (rt.Reason, error) {
+func Run(mark string, makes Maker) error {
 	runtime.LockOSThread()
 	name := append([]byte(sched.TargetName), 0)
 	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0); err != nil {
-		return 0, fmt.Errorf("target: %w", os.NewSyscallError("prctl(PR_SET_NAME)", err))
+		return fmt.Errorf("target: %w", os.NewSyscallError("prctl(PR_SET_NAME)", err))
 	}
 	// The goroutine may be on another thread by now than the first, which names the process.
 	_ = os.WriteFile("/proc/self/comm", []byte(sched.TargetName), 0)
@@ -79,24 +78,24 @@ func Run(mark string, makes Maker) (rt.Reason, error) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	h, err := Open(os.NewFile(HandoverFD, "handover"))
 	if err != nil {
-		return 0, fmt.Errorf("%w (a target is started by `lockstep run` only)", err)
+		return fmt.Errorf("%w (a target is started by `lockstep run` only)", err)
 	}
 	if h.Mark != mark {
-		return 0, errors.New("target: the run is not of the plant and the signals that this executable was made from: generate it again")
+		return errors.New("target: the run is not of the plant and the signals that this executable was made from: generate it again")
 	}
-	page, err := rt.MapPage(os.NewFile(PageFD, "page"))
+	status, err := rt.MapStatusBlock(os.NewFile(StatusFD, "page"))
 	if err != nil {
-		return 0, err
+		return err
 	}
-	loop, err := h.assemble(page, makes)
+	loop, err := h.assemble(status, makes)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if err := page.Bequeath(); err != nil {
-		return 0, err
+	if err := status.RegisterThreadExit(); err != nil {
+		return err
 	}
-	terminated(page)
-	spareThreads()
+	stopOnSIGTERM(status)
+	startSpareThreads()
 	latency, missing := sched.HoldLatency()
 	if latency != nil {
 		defer latency.Close()
@@ -106,28 +105,33 @@ func Run(mark string, makes Maker) (rt.Reason, error) {
 		refused = append(refused, *missing)
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(refused); err != nil && !errors.Is(err, syscall.EPIPE) {
-		return 0, fmt.Errorf("target: %w", err)
+		return fmt.Errorf("target: %w", err)
 	}
-	err = loop.Run()
-	return rt.Reason(page.Reason.Load()), err
+	if err := loop.Run(); err != nil {
+		return err
+	}
+	if reason := rt.Reason(status.Reason.Load()); !reason.Clean() {
+		return errors.New(reason.String())
+	}
+	return nil
 }
 
-// terminated lets SIGTERM end the run as a shutdown: the supervisor may be gone,
+// stopOnSIGTERM lets SIGTERM end the run as a shutdown: the supervisor may be gone,
 // and the service manager asks all processes of a service. What waits here does not
 // run before the signal comes.
-func terminated(page *rt.Page) {
+func stopOnSIGTERM(status *rt.StatusBlock) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	go func() {
 		<-signals
-		page.Stop.Store(rt.StopShutdown)
+		status.Stop.Store(rt.StopShutdown)
 	}()
 }
 
-// spareThreads makes the runtime start more threads than a run can need and park
+// startSpareThreads makes the runtime start more threads than a run can need and park
 // them. It would otherwise start one, and allocate for it, when the loop sleeps in
 // a system call for longer than usual and another goroutine is to run.
-func spareThreads() {
+func startSpareThreads() {
 	const spare = 4 // two processors, twice
 	ready, leave := make(chan struct{}), make(chan struct{})
 	for range spare {
@@ -139,6 +143,7 @@ func spareThreads() {
 			ready <- struct{}{}
 		}()
 	}
+
 	for range spare {
 		<-ready
 	}
@@ -149,7 +154,7 @@ func spareThreads() {
 }
 
 // assemble makes the loop of what was handed over; the bus sockets are inherited.
-func (h *Handover) assemble(page *rt.Page, makes Maker) (*rt.Loop, error) {
+func (h *Handover) assemble(page *rt.StatusBlock, makes Maker) (*rt.Loop, error) {
 	parts, err := makes(h)
 	if err != nil {
 		return nil, err
@@ -162,13 +167,14 @@ func (h *Handover) assemble(page *rt.Page, makes Maker) (*rt.Loop, error) {
 		}
 		buses = append(buses, bus)
 	}
+
 	ticker, err := sched.NewTimer(h.Timer.Sleep, h.Loop.Period, time.Duration(h.Timer.SpinNs))
 	if err != nil {
 		return nil, err
 	}
 	loop, err := rt.New(h.Loop, parts.Plant, buses, h.Maps, ticker, page)
-	if err != nil || parts.Signals == nil {
-		return loop, err
+	if err == nil && parts.Signals != nil {
+		loop.UseCoders(parts.Signals)
 	}
-	return loop, loop.Use(parts.Signals)
+	return loop, err
 }

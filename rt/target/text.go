@@ -1,12 +1,8 @@
 package target
 
-import (
-	"embed"
-	"io/fs"
-)
-
-//go:embed handover.go target.go
-var sourceText embed.FS
+import "embed"
 
 // Text is the source of this package, of which generated targets are built.
-func Text() fs.FS { return sourceText }
+//
+//go:embed handover.go target.go
+var Text embed.FS

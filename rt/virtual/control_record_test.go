@@ -43,22 +43,22 @@ func startLoop(t *testing.T, v report.View) (end func()) {
 	}
 	h.Loop.Virtual = true
 	clock := sched.NewVirtual(time.Duration(h.Tables.PeriodNs))
-	loop, err := rt.New(h.Loop, kernel.New(h.Tables), []*can.Bus{bus}, h.Maps, clock, v.Page)
+	loop, err := rt.New(h.Loop, kernel.New(h.Tables), []*can.Bus{bus}, h.Maps, clock, v.Status)
 	if err != nil {
 		t.Fatal(err)
 	}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		v.Page.State.Store(uint64(rt.Running))
+		v.Status.State.Store(uint64(rt.Running))
 		for !loop.Over() {
 			loop.Tick(clock.Wait())
 			time.Sleep(200 * time.Microsecond)
 		}
-		v.Page.State.Store(uint64(rt.Ended))
+		v.Status.State.Store(uint64(rt.Ended))
 	}()
 	end = func() {
-		v.Page.Stop.Store(rt.StopPlanned)
+		v.Status.Stop.Store(rt.StopPlanned)
 		<-over
 	}
 	t.Cleanup(func() {
@@ -123,7 +123,7 @@ func TestManyWhoChangeARecordedRunAtOnceReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := report.View{Page: new(rt.Page)}
+	v := report.View{Status: new(rt.StatusBlock)}
 	if v.Handover, err = bench.Prepare(b); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestManyWhoChangeARecordedRunAtOnceReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := openControl(t, v, rec.Lines())
+	ask := openControl(t, v, rec.EventLog())
 	end := startLoop(t, v)
 	rec.Record(false)
 	var clients sync.WaitGroup
@@ -164,10 +164,10 @@ func TestManyWhoChangeARecordedRunAtOnceReplay(t *testing.T) {
 	if why := rec.Finish(); why != "" {
 		t.Error(why)
 	}
-	if len(rec.Findings()) != 2 {
-		t.Errorf("%d findings, want 2", len(rec.Findings()))
+	if len(rec.Findings) != 2 {
+		t.Errorf("%d findings, want 2", len(rec.Findings))
 	}
-	for _, f := range rec.Findings() {
+	for _, f := range rec.Findings {
 		if !f.Held {
 			t.Errorf("%+v", f)
 		}

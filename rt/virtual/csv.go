@@ -2,10 +2,12 @@ package virtual
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -13,70 +15,87 @@ import (
 	"strings"
 
 	"lockstep/io/yamlfile"
+	"lockstep/model/kernel"
+	"lockstep/model/plants"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
 )
 
-// Stimulus is a file of inputs: values per time for some inputs of a plant.
+// stimulus is a file of inputs: values per time for some inputs of a plant.
 //
 // A row holds from its time until the next one. Under a grid that means: the step
 // that ends at grid point k uses the last row whose time is not after grid point
 // k-1. Before the first row an input has its own source's value at time 0.
-type Stimulus struct {
+type stimulus struct {
 	Port  []int     // indices into the plant's inputs, one per column
 	Ns    []int64   // times of the rows, ns, increasing
 	Value []float64 // rows × len(Port), SI
 }
 
-// ReadStimulus reads a CSV file: first column time[s], then name[unit] of inputs.
-// Units are converted to the ports'. Errors are "FILE:LINE:COL: ...".
-func ReadStimulus(file string, inputs []units.Port) (*Stimulus, error) {
-	f, err := os.Open(file)
-	if err != nil {
+// readStimulus reads a CSV file, or the embedded one of that name: first column time[s], then
+// name[unit] of inputs. Units are converted to the ports'. Errors are "FILE:LINE:COL: ...".
+func readStimulus(name string, inputs []units.Port) (*stimulus, error) {
+	f, err := os.Open(name)
+	if err == nil {
+		defer f.Close()
+		return parseStimulus(name, f, inputs)
+	}
+
+	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("bench: inputs: %w", err)
 	}
-	defer f.Close()
-	return parseStimulus(file, f, inputs)
+	embedded := strings.TrimSuffix(name, ".csv") + ".csv"
+	if data, err := plants.Read(embedded); err == nil {
+		return parseStimulus(embedded, bytes.NewReader(data), inputs)
+	}
+	return nil, fmt.Errorf("bench: inputs: %w%s", err, units.Meant(name, plants.Names()))
 }
 
-func parseStimulus(file string, from io.Reader, inputs []units.Port) (*Stimulus, error) {
+func parseStimulus(file string, from io.Reader, inputs []units.Port) (*stimulus, error) {
 	text := bufio.NewReader(bench.LimitReader(from, bench.MaxInputs))
 	if begin, err := text.Peek(len(bench.ByteOrderMark)); err == nil && string(begin) == bench.ByteOrderMark {
 		_, _ = text.Discard(len(bench.ByteOrderMark))
 	}
 	c := csv.NewReader(text)
 	c.Comment, c.TrimLeadingSpace, c.ReuseRecord = '#', true, true
-	head, err := c.Read()
-	if err != nil {
-		return nil, badCSV(file, err)
+	fail := func(line, col int, err error) (*stimulus, error) {
+		return nil, &yamlfile.FileError{File: file, Line: line, Col: col, Owner: "bench", Err: err}
 	}
-	s := &Stimulus{}
-	columns := make([]column, len(head))
-	for i, h := range head {
-		line, at := c.FieldPos(i)
-		if columns[i], err = s.column(i, h, inputs); err != nil {
-			return nil, &yamlfile.FileError{File: file, Line: line, Col: at, Owner: "bench", Err: err}
-		}
-	}
+	s := &stimulus{}
+	var columns []column
 	for {
 		row, err := c.Read()
-		if errors.Is(err, io.EOF) {
-			break
+		var bad *csv.ParseError
+		switch {
+		case errors.As(err, &bad):
+			return fail(bad.Line, bad.Column, bad.Err)
+		case errors.Is(err, io.EOF) && columns == nil:
+			return fail(1, 1, errors.New("the file is empty"))
+		case errors.Is(err, io.EOF) && len(s.Ns) == 0:
+			return fail(2, 1, errors.New("the file has a header and no row"))
+		case errors.Is(err, io.EOF):
+			return s, nil
+		case err != nil:
+			return nil, fmt.Errorf("bench: %s: %w", file, err)
 		}
-		if err != nil {
-			return nil, badCSV(file, err)
-		}
+
+		header := len(columns) < len(row)
 		for i, text := range row {
-			if err := s.value(columns[i], strings.TrimSpace(text)); err != nil {
-				line, at := c.FieldPos(i)
-				return nil, &yamlfile.FileError{File: file, Line: line, Col: at, Owner: "bench", Err: fmt.Errorf("column %s: %w", columns[i].name, err)}
+			text = strings.TrimSpace(text)
+			if header {
+				var next column
+				next, err = s.column(i, text, inputs)
+				columns = append(columns, next)
+			} else if err = s.value(columns[i], text); err != nil {
+				err = fmt.Errorf("column %s: %w", columns[i].name, err)
+			}
+
+			if err != nil {
+				line, col := c.FieldPos(i)
+				return fail(line, col, err)
 			}
 		}
 	}
-	if len(s.Ns) == 0 {
-		return nil, &yamlfile.FileError{File: file, Line: 2, Col: 1, Owner: "bench", Err: errors.New("the file has a header and no row")}
-	}
-	return s, nil
 }
 
 // column is one column of a file of inputs.
@@ -88,8 +107,7 @@ type column struct {
 }
 
 // column binds one field of the header.
-func (s *Stimulus) column(i int, head string, inputs []units.Port) (c column, err error) {
-	head = strings.TrimSpace(head)
+func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, err error) {
 	name, unit, ok := strings.Cut(strings.TrimSuffix(head, "]"), "[")
 	if !ok {
 		return c, fmt.Errorf("column %q has no unit: write %s[unit]", head, head)
@@ -103,11 +121,14 @@ func (s *Stimulus) column(i int, head string, inputs []units.Port) (c column, er
 		c.factor, err = units.Convert(unit, "s")
 		return c, err
 	}
+
 	k := bench.PortIndex(inputs, name)
 	if k < 0 {
 		names := bench.PortNames(inputs)
-		return c, fmt.Errorf("the plant has no input %q%s; it has %s", name, units.Meant(name, names), strings.Join(names, ", "))
+		return c, fmt.Errorf("the plant has no input %q%s; it has %s",
+			name, units.Meant(name, names), strings.Join(names, ", "))
 	}
+
 	if slices.Contains(s.Port, k) {
 		return c, fmt.Errorf("input %q appears twice", name)
 	}
@@ -120,7 +141,7 @@ func (s *Stimulus) column(i int, head string, inputs []units.Port) (c column, er
 }
 
 // value appends one field of a row.
-func (s *Stimulus) value(c column, text string) error {
+func (s *stimulus) value(c column, text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return fmt.Errorf("%q is not a number", text)
@@ -130,14 +151,16 @@ func (s *Stimulus) value(c column, text string) error {
 		return s.row(v, text)
 	}
 	if !(v >= c.min && v <= c.max) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s is outside the range of the input, %s", bench.WithUnit(text, c.unit), bench.WithUnit(fmt.Sprintf("%.9g to %.9g", c.min/c.factor, c.max/c.factor), c.unit))
+		limits := fmt.Sprintf("%.9g to %.9g", c.min/c.factor, c.max/c.factor)
+		return fmt.Errorf("%s is outside the range of the input, %s", bench.WithUnit(text, c.unit), bench.WithUnit(limits, c.unit))
 	}
+
 	s.Value = append(s.Value, v)
 	return nil
 }
 
 // row begins a row at v seconds.
-func (s *Stimulus) row(v float64, text string) error {
+func (s *stimulus) row(v float64, text string) error {
 	if !(v >= 0 && v < 1e9) {
 		return fmt.Errorf("%s is not between 0 and 1e9 s", text)
 	}
@@ -149,10 +172,10 @@ func (s *Stimulus) row(v float64, text string) error {
 	return nil
 }
 
-// Apply writes into u what holds at ns; row is the row that held before (start
-// with -1) and the returned one is to be given to the next call. A nil Stimulus
+// apply writes into u what holds at ns; row is the row that held before (start
+// with -1) and the returned one is to be given to the next call. A nil stimulus
 // has no rows.
-func (s *Stimulus) Apply(u []float64, ns int64, row int) int {
+func (s *stimulus) apply(u []float64, ns int64, row int) int {
 	if s == nil {
 		return row
 	}
@@ -164,30 +187,24 @@ func (s *Stimulus) Apply(u []float64, ns int64, row int) int {
 			u[k] = s.Value[row*len(s.Port)+i]
 		}
 	}
+
 	return row
 }
 
-func badCSV(file string, err error) error {
-	var p *csv.ParseError
-	switch {
-	case errors.As(err, &p):
-		return &yamlfile.FileError{File: file, Line: p.Line, Col: p.Column, Owner: "bench", Err: p.Err}
-	case errors.Is(err, io.EOF):
-		return &yamlfile.FileError{File: file, Line: 1, Col: 1, Owner: "bench", Err: errors.New("the file is empty")}
-	}
-	return fmt.Errorf("bench: %s: %w", file, err)
-}
-
-// table writes a CSV file of numbers and plain words, whose fields need no quotes.
+// csvTable writes a CSV file of numbers and plain words, whose fields need no quotes.
 // close returns the first error.
-type table struct {
+type csvTable struct {
 	w     *bufio.Writer
 	file  io.Closer
 	field []byte
 	begun bool
 }
 
-func newTable(name string, head []string) (*table, error) {
+// newTable begins a file with its heads: "-" is the standard output, "" none.
+func newTable(name string, head []string) (*csvTable, error) {
+	if name == "" {
+		return nil, nil
+	}
 	f := os.Stdout
 	if name != "-" {
 		var err error
@@ -195,7 +212,8 @@ func newTable(name string, head []string) (*table, error) {
 			return nil, fmt.Errorf("sim: %w", err)
 		}
 	}
-	t := &table{w: bufio.NewWriterSize(f, 1<<16), file: f}
+
+	t := &csvTable{w: bufio.NewWriterSize(f, 1<<16), file: f, field: make([]byte, 0, 256)} // no field grows in the run
 	for _, h := range head {
 		t.text(h)
 	}
@@ -203,10 +221,19 @@ func newTable(name string, head []string) (*table, error) {
 	return t, nil
 }
 
-func (t *table) number(v float64) { t.put(strconv.AppendFloat(t.field[:0], v, 'g', -1, 64)) }
-func (t *table) text(s string)    { t.put(append(t.field[:0], s...)) }
+// newPortTable is a table of all ports of a plant, by time.
+func newPortTable(name string, tables *kernel.Tables) (*csvTable, error) {
+	head := []string{"time[s]"}
+	for _, p := range slices.Concat(tables.Outputs, tables.Inputs) {
+		head = append(head, p.Name+"["+p.Unit+"]")
+	}
+	return newTable(name, head)
+}
 
-func (t *table) put(field []byte) {
+func (t *csvTable) number(v float64) { t.put(strconv.AppendFloat(t.field[:0], v, 'g', -1, 64)) }
+func (t *csvTable) text(s string)    { t.put(append(t.field[:0], s...)) }
+
+func (t *csvTable) put(field []byte) {
 	t.field = field
 	if t.begun {
 		t.w.WriteByte(',')
@@ -215,13 +242,13 @@ func (t *table) put(field []byte) {
 	t.w.Write(field)
 }
 
-func (t *table) end() {
+func (t *csvTable) end() {
 	t.begun = false
 	t.w.WriteByte('\n')
 }
 
 // close writes what is left; a nil table has nothing.
-func (t *table) close() error {
+func (t *csvTable) close() error {
 	if t == nil {
 		return nil
 	}

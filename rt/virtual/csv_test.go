@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"lockstep/model"
+	"lockstep/model/kernel"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
 )
@@ -38,7 +39,7 @@ func TestStimulusIsHeldBetweenRowsAndConvertedToSI(t *testing.T) {
 		{12e6, 3.5e5, -1000},
 		{1e12, 3.5e5, -1000},
 	} {
-		if row = s.Apply(u, c.ns, row); u[0] != c.pressure || u[1] != c.tau {
+		if row = s.apply(u, c.ns, row); u[0] != c.pressure || u[1] != c.tau {
 			t.Errorf("at %d ns: %v Pa, %v N.m; want %v, %v", c.ns, u[0], u[1], c.pressure, c.tau)
 		}
 	}
@@ -75,7 +76,7 @@ func TestBadStimulusIsNamedWithItsPlace(t *testing.T) {
 func TestSourceIsLinearBetweenItsRowsAndJumpsAtEqualTimes(t *testing.T) {
 	s := &model.Source{T: []float64{0, 1, 1, 3}, V: []float64{10, 20, 40, 0}}
 	for at, want := range map[float64]float64{-1: 10, 0: 10, 0.5: 15, 1: 40, 2: 20, 3: 0, 9: 0} {
-		if got := valueAt(s, at); got != want {
+		if got := kernel.SourceAt(s, at); got != want {
 			t.Errorf("at %g s: %g, want %g", at, got, want)
 		}
 	}
@@ -86,7 +87,7 @@ func TestByteOrderMarkOfInputsIsNoText(t *testing.T) {
 	if err := os.WriteFile(file, []byte("\xef\xbb\xbftime[s],tau[N.m]\n0,1\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadStimulus(file, twoInputs()); err != nil {
+	if _, err := readStimulus(file, twoInputs()); err != nil {
 		t.Error(err)
 	}
 }

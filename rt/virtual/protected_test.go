@@ -18,13 +18,13 @@ func TestRecordOfAProtectedBenchRunsAgainBitForBit(t *testing.T) {
 	r := runtest.Guarded(t, strings.Replace(benchtest.GuardedText(t), "on_error: safe", "on_error: {substitute: {clutch2.pressure: 1 bar}}", 1))
 	say := r.Commands(t)
 	file := filepath.Join(t.TempDir(), "record")
-	rec, err := recorder.New(report.View{Handover: r.Handover, Page: r.Page}, recorder.Options{Path: file})
+	rec, err := recorder.New(report.View{Handover: r.Handover, Status: r.Status}, recorder.Options{Path: file})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rec.Release()
 	frames := make([]can.Frame, 64)
-	r.Page.StartNs.Store(1)
+	r.Status.StartNs.Store(1)
 	rec.Write(time.Now())
 	for k := int64(1); k <= 900; k++ {
 		for i := range say.Tx {
@@ -49,11 +49,11 @@ func TestRecordOfAProtectedBenchRunsAgainBitForBit(t *testing.T) {
 		r.Unit.Recv(frames)
 		rec.Write(time.Now())
 	}
-	w := &r.Page.Rx[0]
-	if w.Timeouts.Load() < 4 || w.Errors.Load() == 0 || r.Page.SafeReason.Load() != 0 {
-		t.Errorf("%d timeouts, %d errors, %v: this proves little", w.Timeouts.Load(), w.Errors.Load(), rt.Reason(r.Page.SafeReason.Load()))
+	w := &r.Status.Rx[0]
+	if w.Counts().Timeouts < 4 || w.Counts().Errors == 0 || r.Status.SafeReason.Load() != 0 {
+		t.Errorf("%d timeouts, %d errors, %v: this proves little", w.Counts().Timeouts, w.Counts().Errors, rt.Reason(r.Status.SafeReason.Load()))
 	}
-	rec.Conclude()
+	rec.End()
 	if why := rec.Incomplete(); why != "" {
 		t.Fatal(why)
 	}

@@ -13,7 +13,10 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/model/kernel"
 	"lockstep/rt/bench"
+	"lockstep/rt/fault"
 	"lockstep/rt/host"
+	"lockstep/rt/recorder"
+	"lockstep/rt/scenario"
 )
 
 // Replay runs a record again: the inputs of every tick, decoded from the frames that
@@ -29,12 +32,21 @@ type replay struct {
 	h      *bench.Handover
 	kernel *kernel.Kernel
 	u, y   []float64
-	out    *table
-	ticks  int64
-	frames int64
+	out    *csvTable
 	last   int64 // tick stepped to
 
-	disturbed
+	Replayed
+
+	// Of faults on purpose: the engine of the loop, and what it says that has not been found in
+	// the record yet.
+	set          *fault.Set
+	names        *recorder.EventLog
+	started      int64          // the last tick begun
+	changes      []record.Event // of faults' states, at its start
+	delayed      []record.Frame // received before, reaching the plant at it
+	frame        can.Frame      // sent last,
+	copiesLeft   int64          // and how often it is still to be sent
+	pendingError error          // a difference, if the plant was stepped after it: after the end of a run nothing is disturbed
 }
 
 // Replayed counts what a replay has found identical, bit for bit.
@@ -49,28 +61,25 @@ func (r Replayed) String() string {
 // DifferenceError is the first difference between a record and its replay.
 type DifferenceError struct {
 	Tick int64
-	Of   string // the input, output, frame or change that differs
+	Of   string // the input, output, frame or change that differs; "": what follows the tick is missing
 	Err  error
 }
 
 func (e *DifferenceError) Error() string { return e.Err.Error() }
 func (e *DifferenceError) Unwrap() error { return e.Err }
 
-// GapError says that a record lacks what follows a tick.
-type GapError struct {
-	Tick int64 // the last identical one
-	Err  error
-}
-
-func (e *GapError) Error() string { return e.Err.Error() }
-func (e *GapError) Unwrap() error { return e.Err }
-
 func difference(tick int64, of, format string, args ...any) error {
 	return &DifferenceError{tick, of, fmt.Errorf(format, args...)}
 }
 
-func gap(tick int64, format string, args ...any) error {
-	return &GapError{tick, fmt.Errorf(format, args...)}
+// firstDifference is a difference whose text begins with its tick.
+func firstDifference(tick int64, of, format string, args ...any) error {
+	return difference(tick, of, "the first difference is at tick %d: %s", tick, fmt.Sprintf(format, args...))
+}
+
+// incomplete is the error of a record that lacks what follows the last tick.
+func (r *replay) incomplete(format string, args ...any) error {
+	return difference(r.last, "", "identical up to tick %d%s", r.last, fmt.Sprintf(format, args...))
 }
 
 // frameID is the identifier of a frame as errors call it.
@@ -87,21 +96,17 @@ func (p Replay) Run() (same Replayed, err error) {
 	if err := r.prepare(); err != nil {
 		return same, fmt.Errorf("replay: %s: %w", p.Record, err)
 	}
-	if err := r.create(p.Out); err != nil {
+	if r.out, err = newPortTable(p.Out, r.h.Tables); err != nil {
 		return same, err
 	}
-	err = r.run()
-	if r.out != nil {
-		err = errors.Join(err, r.out.close())
-	}
-	if err != nil {
+	if err := errors.Join(r.run(), r.out.close()); err != nil {
 		return same, &host.Exit{Code: 1, Err: fmt.Errorf("replay: %s: %w", p.Record, err)}
 	}
-	return Replayed{r.ticks, r.frames}, nil
+	return r.Replayed, nil
 }
 
 // prepare makes the kernel and the signal maps of the files in the record.
-func (r *replay) prepare() error {
+func (r *replay) prepare() (err error) {
 	h := &r.in.Header
 	var b *bench.Bench
 	files := map[string]bench.FileContent{}
@@ -109,7 +114,6 @@ func (r *replay) prepare() error {
 	for _, f := range h.Files {
 		switch f.Role {
 		case "bench":
-			var err error
 			if b, err = bench.Parse(f.Name, "", f.Text); err != nil {
 				return err
 			}
@@ -119,6 +123,7 @@ func (r *replay) prepare() error {
 			files[f.Name] = bench.FileContent{Shown: f.Name, Data: f.Text}
 		}
 	}
+
 	if b == nil {
 		return errors.New("there is no bench in it")
 	}
@@ -128,7 +133,7 @@ func (r *replay) prepare() error {
 			b.Buses[i].Interface.Text = h.Buses[i].Interface
 		}
 	}
-	var err error
+
 	if r.h, err = bench.Prepare(b); err != nil {
 		return err
 	}
@@ -138,23 +143,12 @@ func (r *replay) prepare() error {
 	case got != h.Hashes["tables"]:
 		return fmt.Errorf("made by %s, whose matrices differ from those of this version: replay it with that one", h.Version)
 	}
+
 	r.kernel = kernel.New(r.h.Tables)
 	m, p := r.kernel.Dims()
 	r.u, r.y = make([]float64, m), make([]float64, p)
 	copy(r.u, r.h.Tables.Start)
-	return r.disturb(scenario)
-}
-
-func (r *replay) create(file string) (err error) {
-	if file == "" {
-		return nil
-	}
-	head := []string{"time[s]"}
-	for _, s := range slices.Concat(r.in.Header.Outputs, r.in.Header.Inputs) {
-		head = append(head, s.Name+"["+s.Unit+"]")
-	}
-	r.out, err = newTable(file, head)
-	return err
+	return r.prepareFaults(scenario)
 }
 
 // run goes through the record until its end or the first difference.
@@ -165,45 +159,46 @@ func (r *replay) run() error {
 			break
 		}
 		if err == nil {
-			err = r.entry(e)
+			err = r.replayEntry(e)
 		}
 		if err != nil {
 			return err
 		}
 	}
+
 	if torn := r.in.Torn(); torn != "" {
-		return gap(r.last, "identical up to tick %d, %d frames, but: %s", r.last, r.frames, torn)
+		return r.incomplete(", %d frames, but: %s", r.Frames, torn)
 	}
 	return nil
 }
 
-func (r *replay) entry(e *record.Entry) error {
+func (r *replay) replayEntry(e *record.Entry) error {
 	switch {
 	case e.Kind == record.TickEntry:
-		return r.tick(&e.Tick)
+		return r.checkTick(&e.Tick)
 	case e.Kind == record.FrameEntry && e.Frame.Other:
 		return nil // it never reached the plant
 	case e.Kind == record.FrameEntry && e.Frame.Sent:
-		return r.sent(&e.Frame)
+		return r.checkSentFrame(&e.Frame)
 	case e.Kind == record.FrameEntry && int(e.Frame.Bus) < len(r.h.Maps):
-		return r.received(&e.Frame)
+		return r.receiveFrame(&e.Frame)
 	case e.Kind == record.EventEntry && e.Event.Kind == record.Parameter:
-		return r.command(&e.Event)
+		return r.applyCommand(&e.Event)
 	case e.Kind == record.EventEntry && e.Event.Kind == record.Fault:
-		return r.changed(&e.Event)
+		return r.checkFaultChange(&e.Event)
 	case e.Kind == record.EventEntry && (e.Event.Kind == record.Lost || e.Event.Kind == record.Damage):
-		return gap(r.last, "identical up to tick %d, %d frames; then the record has a gap: %s, %d: %s",
-			r.last, r.frames, e.Event.Kind, e.Event.Count, e.Event.Text)
+		return r.incomplete(", %d frames; then the record has a gap: %s, %d: %s", r.Frames, e.Event.Kind, e.Event.Count, e.Event.Text)
 	}
+
 	return nil
 }
 
-// tick steps the plant and compares bits.
-func (r *replay) tick(t *record.Tick) error {
+// checkTick steps the plant and compares bits.
+func (r *replay) checkTick(t *record.Tick) error {
 	if t.Index != r.last+1 {
-		return gap(r.last, "identical up to tick %d; the next in the record is %d", r.last, t.Index)
+		return r.incomplete("; the next in the record is %d", t.Index)
 	}
-	if err := r.begun(t.Index); err != nil {
+	if err := r.checkTickStart(t.Index); err != nil {
 		return err
 	}
 	if t.Flags&record.Missed == 0 { // as the loop does it
@@ -211,22 +206,25 @@ func (r *replay) tick(t *record.Tick) error {
 			m.Tick(r.u, t.Index)
 		}
 	}
-	u := r.set.Inputs(t.Index, r.u)
+
+	u := r.set.DisturbInputs(t.Index, r.u)
 	for i, v := range t.U {
 		if math.Float64bits(v) != math.Float64bits(u[i]) {
 			name := r.in.Header.Inputs[i].Name
-			return difference(t.Index, name, "the first difference is at tick %d: input %s is %v, the frames received say %v", t.Index, name, v, u[i])
+			return firstDifference(t.Index, name, "input %s is %v, the frames received say %v", name, v, u[i])
 		}
 	}
+
 	r.kernel.Step(r.y, u)
-	r.set.Signals(t.Index, r.y)
-	r.last, r.ticks = t.Index, r.ticks+1
+	r.set.DisturbSignals(t.Index, r.y)
+	r.last, r.Ticks = t.Index, r.Ticks+1
 	for i, v := range t.Y {
 		if math.Float64bits(v) != math.Float64bits(r.y[i]) {
 			name := r.in.Header.Outputs[i].Name
-			return difference(t.Index, name, "the first difference is at tick %d: output %s was %v, is %v", t.Index, name, v, r.y[i])
+			return firstDifference(t.Index, name, "output %s was %v, is %v", name, v, r.y[i])
 		}
 	}
+
 	if r.out != nil {
 		r.out.number(float64(t.Index*r.in.Header.Period) / 1e9)
 		for _, v := range slices.Concat(r.y, u) {
@@ -234,19 +232,20 @@ func (r *replay) tick(t *record.Tick) error {
 		}
 		r.out.end()
 	}
+
 	return nil
 }
 
-// sent encodes a frame that went out, or that no bus took, and compares bytes.
-func (r *replay) sent(f *record.Frame) error {
+// checkSentFrame encodes a frame that went out, or that no bus took, and compares bytes.
+func (r *replay) checkSentFrame(f *record.Frame) error {
 	if int(f.Bus) >= len(r.h.Maps) {
 		return difference(f.Tick, frameID(f.ID), "tick %d: a frame on bus %d of %d", f.Tick, f.Bus, len(r.h.Maps))
 	}
 	if f.Tick != r.last && !f.Safe {
-		return gap(r.last, "identical up to tick %d; the next in the record, as its frames say, is %d", r.last, f.Tick)
+		return r.incomplete("; the next in the record, as its frames say, is %d", f.Tick)
 	}
 	b, m, acts := int(f.Bus), r.h.Maps[f.Bus], f.Tick == r.last // as the loop does it
-	if err := r.inOrder(f, acts); err != nil || f.Copy {
+	if err := r.checkOrder(f, acts); err != nil || f.Copy {
 		return err
 	}
 	i := slices.IndexFunc(m.Tx, func(t sigmap.Tx) bool { return t.ID == f.ID })
@@ -259,16 +258,168 @@ func (r *replay) sent(f *record.Frame) error {
 	}
 	var got can.Frame
 	if acts {
-		r.set.Before(b, i)
+		r.set.PrepareCounters(b, i)
 	}
 	made, withheld := m.Encode(&got, i, f.Tick, y, acts && !f.Safe), false
 	if made && acts {
-		r.again, withheld = r.set.Sent(&got, b, i, f.Tick)
+		r.copiesLeft, withheld = r.set.DisturbFrame(&got, b, i, f.Tick)
 		r.frame = got
 	}
+
 	if !made || got != f.Frame || withheld != f.Withheld {
-		return differs(f, m.Tx[i].Name, &got, withheld)
+		return frameDifference(f, m.Tx[i].Name, &got, withheld)
 	}
-	r.frames++
+	r.Frames++
 	return nil
+}
+
+// prepareFaults makes the engine of the scenario in the record, if there was one.
+func (r *replay) prepareFaults(file *record.File) (err error) {
+	if file != nil {
+		r.h.Loop.Ticks = math.MaxInt64 // the run was as long as it was
+		s, err := scenario.Parse(file.Name, file.Text, r.h)
+		if err != nil {
+			return err
+		}
+		scenario.Apply(r.h, s)
+	}
+
+	r.names = recorder.NewEventLog(r.h)
+	r.set, err = fault.New(r.h.Loop.Faults, fault.System{
+		PeriodNs: r.h.Tables.PeriodNs, M: len(r.u), P: len(r.y), Maps: r.h.Maps, Plant: r.kernel,
+	})
+	return err
+}
+
+// beginTick starts tick k, once.
+func (r *replay) beginTick(k int64) {
+	if r.started == k {
+		return
+	}
+	r.started = k
+	r.set.BeginTick(k, r.y)
+	for c := (fault.Change{}); r.set.NextChange(&c); {
+		r.changes = append(r.changes, record.Event{Count: c.Count, Text: c.State.String() + ": " + r.names.FaultText(c.Slot, c.State)})
+	}
+	var f can.Frame
+	var at can.Stamp
+	for b, m := range r.h.Maps {
+		for r.set.NextDelayed(b, &f, &at) {
+			off := r.set.BusIsOff(b)
+			if !off {
+				m.Decode(r.u, &f)
+			}
+			r.delayed = append(r.delayed, record.Frame{Bus: uint8(b), Withheld: off, Frame: f})
+		}
+	}
+}
+
+// checkTickStart begins the tick that is to be stepped, and says what of its start is missing in
+// the record.
+func (r *replay) checkTickStart(k int64) error {
+	r.beginTick(k)
+	switch {
+	case r.pendingError != nil:
+		return r.pendingError
+	case len(r.changes) > 0:
+		return firstDifference(k, r.changes[0].Text, "the record has no %q", r.changes[0].Text)
+	case len(r.delayed) > 0:
+		id := frameID(r.delayed[0].ID)
+		return firstDifference(k, id, "the record has no frame %s that reached the plant late", id)
+	case r.copiesLeft > 0:
+		id := frameID(r.frame.ID)
+		return difference(k, id, "the first difference is before tick %d: frame %s was not sent %d times more", k, id, r.copiesLeft)
+	}
+
+	return nil
+}
+
+// applyCommand carries out a change that was made while running.
+func (r *replay) applyCommand(e *record.Event) error {
+	list, err := r.names.Translate(e.Text)
+	if err != nil {
+		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
+	}
+	if r.started > r.last {
+		return difference(e.Tick, e.Text, "tick %d: %q comes after the start of the tick", e.Tick, e.Text)
+	}
+	for i := range list {
+		r.set.Apply(&list[i])
+	}
+	return nil
+}
+
+// checkFaultChange compares a change of a fault's state.
+func (r *replay) checkFaultChange(e *record.Event) error {
+	r.beginTick(r.last + 1)
+	if len(r.changes) == 0 {
+		return firstDifference(e.Tick, e.Text, "the record has %q", e.Text)
+	}
+	if want := r.changes[0]; e.Tick != r.started || e.Text != want.Text || e.Count != want.Count {
+		return firstDifference(e.Tick, e.Text, "the record has %q after %d, at tick %d it is %q after %d",
+			e.Text, e.Count, r.started, want.Text, want.Count)
+	}
+
+	r.changes = r.changes[1:]
+	return nil
+}
+
+// receiveFrame takes a frame that came in.
+func (r *replay) receiveFrame(f *record.Frame) error {
+	r.Frames++
+	r.beginTick(r.last + 1)
+	b, withheld := int(f.Bus), false
+	switch {
+	case !f.Copy:
+		if withheld = r.set.FilterReceived(b, &f.Frame, can.Stamp{}); !withheld {
+			r.h.Maps[b].Decode(r.u, &f.Frame)
+		}
+	case len(r.delayed) > 0 && r.delayed[0].Bus == f.Bus && r.delayed[0].Frame == f.Frame:
+		withheld = r.delayed[0].Withheld
+		r.delayed = r.delayed[1:]
+	default:
+		withheld = !f.Withheld
+	}
+
+	if withheld != f.Withheld && r.pendingError == nil {
+		r.pendingError = firstDifference(f.Tick, frameID(f.ID), "frame %s received: withheld %t, late %t in the record, which is not so",
+			frameID(f.ID), f.Withheld, f.Copy)
+	}
+
+	return nil
+}
+
+// checkOrder looks whether a frame sent is one that had to be sent again or only now, and
+// none else had.
+func (r *replay) checkOrder(f *record.Frame, acts bool) error {
+	b, off := int(f.Bus), false
+	switch {
+	case !f.Copy && r.copiesLeft > 0 || !f.Copy && acts && r.set.HasHeld(b, f.Tick):
+		return firstDifference(f.Tick, frameID(f.ID), "frame %s is in the record before one that had to be sent again",
+			frameID(f.ID))
+	case !f.Copy:
+		return nil
+	case r.copiesLeft > 0:
+		off = r.set.BusIsOff(b) // of one held back; others are not sent again then
+		r.copiesLeft--
+	default:
+		var ok bool
+		if _, r.copiesLeft, ok = r.set.NextHeld(&r.frame, b, f.Tick); !ok || !acts {
+			return firstDifference(f.Tick, frameID(f.ID), "frame %s is in the record again", frameID(f.ID))
+		}
+		off = r.set.BusIsOff(b)
+	}
+
+	if r.frame != f.Frame || off != f.Withheld {
+		return frameDifference(f, frameID(f.ID), &r.frame, off)
+	}
+	r.Frames++
+	return nil
+}
+
+// frameDifference is the error for a frame sent.
+func frameDifference(f *record.Frame, name string, got *can.Frame, withheld bool) error {
+	withheldText := map[bool]string{true: ", withheld"}
+	return firstDifference(f.Tick, name, "frame %s was % X%s, is % X%s",
+		name, f.Data[:f.Len], withheldText[f.Withheld], got.Data[:got.Len], withheldText[withheld])
 }

@@ -15,6 +15,7 @@ import (
 	"lockstep/io/record/recordtest"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/report"
 	"lockstep/rt/scenario"
 )
 
@@ -96,7 +97,10 @@ func (c troubled) run(t *testing.T) string {
 	if err := os.WriteFile(script, []byte(c.scenario), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	v := &virtualBench{simulation: &simulation{Simulation: Simulation{Plant: c.bench, For: c.length, Every: 1, Record: file, Scenario: script}, page: new(rt.Page)}}
+	v := &simulation{
+		Simulation: Simulation{Plant: c.bench, For: c.length, Every: 1, Record: file, Scenario: script},
+		view:       report.View{Status: new(rt.StatusBlock)},
+	}
 	defer v.close()
 	if err := v.prepare(); err != nil {
 		t.Fatalf("%v in\n%s", err, c.scenario)
@@ -107,15 +111,15 @@ func (c troubled) run(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.record.Lines().Note(uint64(i+1), line)
-		if !v.page.Post(uint64(i+1), list) {
+		v.record.EventLog().KeepLine(uint64(i+1), line)
+		if !v.view.Status.Post(uint64(i+1), list) {
 			t.Fatal("the page takes no more")
 		}
 	}
 	for _, m := range c.misses {
 		v.clock.Miss(m[0], m[1])
 	}
-	if _, err := v.conclude(v.run()); (err != nil) != c.broken {
+	if _, err := v.finish(v.run()); (err != nil) != c.broken {
 		t.Fatalf("%v in\n%s", err, c.scenario)
 	}
 	return file
@@ -196,7 +200,7 @@ func rewritten(t *testing.T, from string, list []record.Entry) string {
 	}
 	defer r.Close()
 	file := filepath.Join(t.TempDir(), "rewritten.rec")
-	w, err := record.Create(file, r.Header, record.Options{})
+	w, err := record.Create(file, r.Header)
 	if err != nil {
 		t.Fatal(err)
 	}

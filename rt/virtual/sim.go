@@ -1,29 +1,38 @@
+// Package virtual owns runs in virtual time: a plant alone or a bench with its virtual control
+// unit, as fast as it goes, in one process; and replays of records.
+//
+// The package uses no real-time thread, no interface of this host and no second process. The
+// tick is that of package rt, so that a virtual run and a replay are the same bit for bit.
+//
+// Reading order: sim.go (Simulation: a plant alone or a bench, prepared), loop.go (its buses, its
+// loop, its report), csv.go (inputs from a file), vary.go (Variation, for many runs of varied
+// files), replay.go (Replay, with the faults of its record).
 package virtual
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"lockstep/io/can"
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/ecu"
 	"lockstep/rt/host"
+	"lockstep/rt/recorder"
 	"lockstep/rt/report"
+	"lockstep/rt/scenario"
 	"lockstep/rt/target"
 	"lockstep/sched"
 )
@@ -49,126 +58,191 @@ type Simulation struct {
 	Progress *os.File // a terminal that shows how far it is; nil: none
 }
 
-// simulation is a Simulation at work.
+// simulation is a Simulation at work: the loop of a run on a grid that passes at once. A bench
+// has its buses as pairs, and its virtual control unit at the other end of one. All have their
+// turns in one goroutine, so that the same files give the same record, but for the stamps of its
+// header.
+//
+// Before grid point k the unit does what is due until then; what it sends is read at k.
+// What the loop sends at k the unit hears at k, before it does what is due at k. A log
+// that stands in for a bus is played likewise. A bus with nobody at its other end
+// carries nothing in. A plant, alone or with a scenario, is a bench without buses.
 type simulation struct {
 	Simulation
-	sys      *model.System
-	tables   *kernel.Tables
+	view     report.View
+	sys      *model.System // whose inputs that nobody drives are shown; the tables have them delayed
 	kernel   *kernel.Kernel
-	stimulus *Stimulus
 	loop     *rt.Loop
-	page     *rt.Page
-	driven   []bool
+	clock    *sched.Virtual
+	stimulus *stimulus // of a plant alone; nil: its inputs have their own sources
+	scenario scenario.Run
+	record   *recorder.Recorder // nil: nothing is recorded or judged
 
-	out, events *table
-	report      *os.File
+	players    []*recorder.Player // of the buses that are logs
+	buses      []*can.Bus         // the loop's ends
+	unitEnds   []*can.Bus         // the other ones; nil: a player has it
+	unit       *ecu.Stepped
+	unitOutput host.Capture // by the unit
+	bus        int          // the unit's
+	frame      [128]byte
+
+	each        func(k int64, y, u []float64) bool // takes each grid point, and says whether to go on; nil: nobody does
+	out, events *csvTable
+	reportFile  *os.File
+	usage       *report.Usage // of the steps of a plant alone; nil: the loop was not alone in its process
 	stop        chan os.Signal
 	stopped     os.Signal // what ended it; nil: nothing did
 	progress    progress
 }
 
+// defaultLength is how long a bench runs in virtual time that nobody says more about.
+const defaultLength = 10 * time.Second
+
 // Run simulates and writes the files; the report is for the caller to show. An
 // *Exit carries exit code 1 when the plant's state became non-finite, or the bench
 // broke its policy. SIGINT and SIGTERM end it early, with the files complete; a second
-// one kills. A bench runs with its buses and its control unit: see virtualBench.
+// one kills.
 func (s Simulation) Run() (*report.Report, error) {
-	w := &simulation{Simulation: s, page: new(rt.Page), stop: make(chan os.Signal, 1)}
-	if file, data, err := bench.ReadAny(s.Plant); err == nil && (bench.FileKind(file, data) == "bench" || bench.FileKind(file, data) == "plant" && s.Scenario != "") {
-		return runVirtual(w)
-	}
-	w.Step = cmp.Or(w.Step, bench.PlantPeriod)
+	w := &simulation{Simulation: s, view: report.View{Status: new(rt.StatusBlock)}, stop: make(chan os.Signal, 1)}
+	defer w.close()
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
-	w.attend()
+	signal.Notify(w.stop, syscall.SIGINT, syscall.SIGTERM)
+	runtime.Gosched() // what the runtime starts for signals allocates: before the count
 	return w.finish(w.run())
 }
 
-// attend takes the signals that end the simulation.
-func (w *simulation) attend() {
-	signal.Notify(w.stop, syscall.SIGINT, syscall.SIGTERM)
-	runtime.Gosched() // what the runtime starts for signals allocates: before the count
-}
-
-// finish completes the files.
-func (w *simulation) finish(report *report.Report) (*report.Report, error) {
-	signal.Stop(w.stop) // from here on they kill
-	var err error
-	for _, t := range []*table{w.out, w.events} {
-		err = errors.Join(err, t.close())
-	}
-	if w.report != nil {
-		err = errors.Join(err, report.JSON(w.report), w.report.Close())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("sim: %w", err)
-	}
-	if !report.Clean {
-		return report, &host.Exit{Code: 1, Err: fmt.Errorf("sim: %s, after %.6g s", report.Ended, report.SimTime)}
-	}
-	return report, nil
-}
-
 // prepare does all that may fail before the first step; the files are the last.
-func (w *simulation) prepare() (err error) {
-	switch {
-	case w.Record != "":
-		return fmt.Errorf("sim: -record %s is for a bench; %s is a plant", w.Record, w.Plant)
-	case w.JUnit != "":
-		return fmt.Errorf("sim: -junit %s is for the verdict of a scenario: name one (-scenario FILE)", w.JUnit)
-	}
-	if w.sys, err = bench.LoadPlant("sim", w.Plant); err != nil {
+func (w *simulation) prepare() error {
+	if err := w.checkFiles(); err != nil {
 		return err
 	}
-	w.driven = make([]bool, len(w.sys.Inputs))
-	if w.In != "" {
-		if err := w.inputs(); err != nil {
-			return err
+	file, data, err := bench.ReadAny(w.Plant)
+	kind := "plant"
+	switch {
+	case err != nil: // preparePlant says so
+	case plants.Kind(file, data) == "bench":
+		kind = "bench"
+	case plants.Kind(file, data) == "plant" && w.Scenario != "":
+		kind = "plant with a scenario"
+	}
+
+	if err := w.checkFlags(kind); err != nil {
+		return err
+	}
+	if kind == "plant" {
+		err = w.preparePlant()
+	} else {
+		b := bench.FromPlant(w.Plant, file, w.Step, w.Scheme)
+		if kind == "bench" {
+			if b, err = bench.Load(w.Plant); err != nil {
+				return err
+			}
+		}
+
+		open := func(h *bench.Handover) (scenario.Run, error) { return scenario.Open(h, w.Scenario, w.JUnit) }
+		if err = w.prepareBench(b, open); err == nil {
+			w.sys, err = bench.Assemble(b)
 		}
 	}
-	w.tables, err = kernel.Prepare(w.sys, kernel.Options{
-		Period: w.Step, Driven: w.driven, Scheme: kernel.Scheme(w.Scheme), Form: kernel.Form(w.Form),
+
+	if err != nil {
+		return err
+	}
+	w.progress = progress{to: w.Progress, length: time.Duration(w.view.Handover.Loop.Ticks) * w.Step}
+	return w.createFiles()
+}
+
+// checkFlags says which flag does not fit what is simulated.
+func (w *simulation) checkFlags(kind string) error {
+	const forPlant = "is for a plant; %s is a bench, and "
+	const forAlone = "is for a plant without a scenario; %s is a plant with one, and "
+	for _, f := range []struct{ kind, flag, text, why string }{
+		{"plant", "-record", w.Record, "is for a bench; %s is a plant"},
+		{"plant", "-junit", w.JUnit, "is for the verdict of a scenario: name one (-scenario FILE)"},
+		{"bench", "-in", w.In, forPlant + "its inputs come from its buses and from a scenario's stimuli (-scenario FILE)"},
+		{"bench", "-scheme", w.Scheme, forPlant + "its file says it (scheme: papers)"},
+		{"bench", "-form", w.Form, forPlant + "it has its own"},
+		{"bench", "-step", w.Step.String(), forPlant + "its file says it (period: 5 ms)"},
+		{"plant with a scenario", "-in", w.In, forAlone + "its inputs follow the scenario's stimuli"},
+		{"plant with a scenario", "-form", w.Form, forAlone + "its form is projected"},
+		{"plant with a scenario", "-record", w.Record, "is for a bench; %s is a plant"},
+	} {
+		if f.kind == kind && f.text != "" && f.text != "0s" {
+			return fmt.Errorf("sim: %s %s %s", f.flag, f.text, strings.Replace(f.why, "%s", w.Plant, 1))
+		}
+	}
+
+	return nil
+}
+
+// preparePlant prepares a plant alone.
+func (w *simulation) preparePlant() (err error) {
+	sys, err := bench.LoadPlant("sim", w.Plant)
+	if err != nil {
+		return err
+	}
+	w.sys = sys
+	driven := make([]bool, len(sys.Inputs))
+	if w.In != "" {
+		ports := make([]units.Port, len(sys.Inputs))
+		for i, in := range sys.Inputs {
+			ports[i] = in.Port
+		}
+		if w.stimulus, err = readStimulus(w.In, ports); err != nil {
+			return err
+		}
+		for _, i := range w.stimulus.Port {
+			driven[i] = true
+		}
+	}
+
+	step := cmp.Or(w.Step, bench.PlantPeriod)
+	tables, err := kernel.Prepare(sys, kernel.Options{
+		Period: step, Driven: driven, Scheme: kernel.Scheme(w.Scheme), Form: kernel.Form(w.Form),
 	})
 	if err != nil {
 		return bench.WithFile(w.Plant, err)
 	}
-	w.kernel = kernel.New(w.tables)
-	ticks := int64(w.length() / w.Step)
-	if ticks < 1 {
-		return fmt.Errorf("sim: %v is shorter than the step, %v", w.length(), w.Step)
+	if w.For == 0 && w.stimulus != nil { // to its last row
+		if last := time.Duration(w.stimulus.Ns[len(w.stimulus.Ns)-1]); last >= step {
+			w.For = last
+		}
 	}
-	config := rt.Config{Period: w.Step, Ticks: ticks, Watch: bench.WatchedOutputs(w.tables.Outputs), Start: w.tables.Start}
-	if w.loop, err = rt.New(config, w.kernel, nil, nil, sched.NewVirtual(w.Step), w.page); err != nil {
-		return err
+	if w.For == 0 {
+		w.For = bench.OwnLength(sys, driven, step)
 	}
-	w.progress = progress{to: w.Progress, length: time.Duration(ticks) * w.Step}
-	if err := w.apart(); err != nil {
-		return err
-	}
-	return w.create()
+	config := rt.Config{Period: step, Watch: bench.WatchedOutputs(tables.Outputs), Start: tables.Start}
+	w.setHandover(&bench.Handover{
+		ForSupervisors: bench.ForSupervisors{Bench: &bench.Bench{}},
+		Tables:         tables, Handover: target.Handover{Loop: config},
+	})
+	return w.begin()
 }
 
-// inputs reads the file of inputs, or the embedded one of that name.
-func (w *simulation) inputs() (err error) {
-	ports := make([]units.Port, len(w.sys.Inputs))
-	for i, in := range w.sys.Inputs {
-		ports[i] = in.Port
-	}
-	if w.stimulus, err = ReadStimulus(w.In, ports); errors.Is(err, fs.ErrNotExist) {
-		name := strings.TrimSuffix(w.In, ".csv") + ".csv"
-		data, missing := plants.Read(name)
-		if missing != nil {
-			return fmt.Errorf("%w%s", err, units.Meant(w.In, bench.EmbeddedNames()))
-		}
-		w.stimulus, err = parseStimulus(name, bytes.NewReader(data), ports)
-	}
+// prepareBench prepares a bench, and the scenario that open reads for it.
+func (w *simulation) prepareBench(b *bench.Bench, open func(*bench.Handover) (scenario.Run, error)) error {
+	h, err := bench.Prepare(b)
 	if err != nil {
 		return err
 	}
-	for _, i := range w.stimulus.Port {
-		w.driven[i] = true
+	w.setHandover(h)
+	h.Loop.Virtual = true
+	if w.scenario, err = open(h); err != nil {
+		return err
 	}
-	return nil
+	return w.begin()
+}
+
+// isPlantOnly says that a plant is simulated without a scenario.
+func (w *simulation) isPlantOnly() bool { return w.view.Handover.Bench.Plant.Text == "" }
+
+// setHandover takes over what runs, for as long as is asked for.
+func (w *simulation) setHandover(h *bench.Handover) {
+	w.Step = time.Duration(h.Tables.PeriodNs)
+	h.Loop.Ticks = int64(w.For / w.Step)
+	w.view.Handover = h
 }
 
 // SameFileError says that one file has two uses of which one writes it.
@@ -181,24 +255,25 @@ func (e *SameFileError) Error() string {
 	return fmt.Sprintf("sim: %s and %s are the same file, %s", e.One, e.Other, e.File)
 }
 
-// apart refuses to write two things to one file, or over one that is read.
-func (w *simulation) apart() error {
+// checkFiles refuses to write two things to one file, or over one that is read.
+func (w *simulation) checkFiles() error {
 	type use struct{ flag, file string }
 	reads := []use{{"the plant", w.Plant}, {"-in", w.In}, {"-scenario", w.Scenario}}
 	writes := []use{{"-out", w.Out}, {"-events", w.Events}, {"-report", w.Report}, {"-record", w.Record}, {"-junit", w.JUnit}}
 	for i, a := range writes {
 		for _, b := range slices.Concat(reads, writes[:i]) {
-			if a.file != "" && same(a.file, b.file) {
+			if a.file != "" && sameFile(a.file, b.file) {
 				return &SameFileError{b.flag, a.flag, a.file}
 			}
 		}
 	}
+
 	return nil
 }
 
-// same reports whether two names are of one file; devices, such as /dev/null, may
+// sameFile reports whether two names are of one file; devices, such as /dev/null, may
 // be shared.
-func same(a, b string) bool {
+func sameFile(a, b string) bool {
 	if a == "-" || b == "-" || b == "" {
 		return a == b
 	}
@@ -212,136 +287,19 @@ func same(a, b string) bool {
 	return errX == nil && errY == nil && a == b
 }
 
-// length is how long to simulate: as asked, to the last row of the inputs, or as
-// long as the plant has something to do by itself.
-func (w *simulation) length() time.Duration {
-	if w.For > 0 {
-		return w.For
+// createFiles opens the output files and writes their headers.
+func (w *simulation) createFiles() (err error) {
+	if w.out, err = newPortTable(w.Out, w.view.Handover.Tables); err != nil {
+		return err
 	}
-	if w.stimulus != nil {
-		if last := time.Duration(w.stimulus.Ns[len(w.stimulus.Ns)-1]); last >= w.Step {
-			return last
-		}
-	}
-	return bench.OwnLength(w.sys, w.driven, w.Step)
-}
-
-// run steps from grid point to grid point and writes the rows.
-func (w *simulation) run() *report.Report {
-	var before, after runtime.MemStats
-	w.kernel.Output(w.loop.Y)
-	row := w.stimulus.Apply(w.loop.U, 0, -1)
-	w.row(0, w.loop.U) // the inputs from there on
-	w.progress.start()
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // waits for a collection that is under way
-	runtime.ReadMemStats(&before)
-	runtime.ReadMemStats(&before) // the first may count what it needs itself
-	minor, major := sched.Faults()
-	period := int64(w.Step)
-	for k := int64(1); rt.Reason(w.page.Reason.Load()) == rt.NotEnded && !w.signalled(); k++ {
-		w.loop.Tick(1)
-		row = w.stimulus.Apply(w.loop.U, k*period, row)
-		if k%int64(w.Every) == 0 {
-			w.row(k*period, w.loop.U)
-		}
-		w.list()
-		w.progress.show(k * period)
-	}
-	minorEnd, majorEnd := sched.Faults()
-	runtime.ReadMemStats(&after)
-	w.progress.end()
-	v := report.FromPage(w.page, &bench.Handover{Tables: w.tables, Handover: target.Handover{Loop: rt.Config{Watch: bench.WatchedOutputs(w.tables.Outputs)}}})
-	v.Usage = &report.Usage{
-		Allocs: after.Mallocs - before.Mallocs, GCCycles: uint64(after.NumGC - before.NumGC),
-		MinorFaults: uint64(minorEnd - minor), MajorFaults: uint64(majorEnd - major),
-	}
-	reason := rt.Reason(w.page.Reason.Load())
-	v.Ended, v.Clean = reason.String(), reason.Clean()
-	if w.stopped != nil {
-		v.Ended, v.Clean = "stopped by "+strings.ToLower(w.stopped.String()), true
-	}
-	if reason == rt.NonFinite {
-		v.Ended = fmt.Sprintf("state %s of the plant is no longer finite", w.tables.StateName[w.page.BrokenState.Load()])
-	}
-	return v
-}
-
-// signalled reports whether a signal asked for the end.
-func (w *simulation) signalled() bool {
-	select {
-	case w.stopped = <-w.stop:
-		return true
-	default:
-		return false
-	}
-}
-
-// row writes the ports at a grid time: the outputs there, and of the inputs u those that
-// something drives; the others have their own sources.
-func (w *simulation) row(ns int64, u []float64) {
-	if w.out == nil {
-		return
-	}
-	w.out.number(float64(ns) / 1e9)
-	for _, v := range w.loop.Y {
-		w.out.number(v)
-	}
-	for i, in := range w.sys.Inputs {
-		if w.kernel.Driven(i) {
-			w.out.number(u[i])
-		} else {
-			w.out.number(valueAt(&w.sys.Signals[in.Signal].Source, float64(ns)/1e9))
-		}
-	}
-	w.out.end()
-}
-
-// list writes the transitions of the last step.
-func (w *simulation) list() {
-	if w.events == nil {
-		return
-	}
-	for _, e := range w.kernel.Events() {
-		w.events.number(e.Time)
-		element, from, to := w.tables.Names(e)
-		for _, text := range []string{element, from, to} {
-			w.events.text(text)
-		}
-		w.events.end()
-	}
-}
-
-// valueAt is a source's value at t seconds, after a jump there.
-func valueAt(s *model.Source, t float64) float64 { return kernel.SourceAt(s, t) }
-
-// create opens the output files and writes their headers.
-func (w *simulation) create() (err error) {
-	if w.Out != "" {
-		head := []string{"time[s]"}
-		for _, p := range w.tables.Outputs {
-			head = append(head, p.Name+"["+p.Unit+"]")
-		}
-		for _, p := range w.tables.Inputs {
-			head = append(head, p.Name+"["+p.Unit+"]")
-		}
-		if w.out, err = newTable(w.Out, head); err != nil {
-			return err
-		}
-	}
-	if w.Events != "" {
-		if w.events, err = newTable(w.Events, []string{"time[s]", "element", "from", "to"}); err != nil {
-			return err
-		}
-	}
-	for _, t := range []*table{w.out, w.events} {
-		if t != nil {
-			t.field = make([]byte, 0, 256) // so that no field grows in the run
-		}
+	if w.events, err = newTable(w.Events, []string{"time[s]", "element", "from", "to"}); err != nil {
+		return err
 	}
 	if w.Report != "" {
-		if w.report, err = os.Create(w.Report); err != nil {
+		if w.reportFile, err = os.Create(w.Report); err != nil {
 			return fmt.Errorf("sim: report: %w", err)
 		}
 	}
+
 	return nil
 }

@@ -22,7 +22,7 @@ func TestSameSeesThroughLinksAndPaths(t *testing.T) {
 		{file, link, true}, {file, dir + "/./a", true}, {dir + "/new", dir + "/./new", true}, {dir + "/new", dir + "/other", false},
 		{"-", "-", true}, {"-", file, false}, {file, "", false}, {"/dev/null", "/dev/null", false},
 	} {
-		if got := same(c.a, c.b); got != c.want {
+		if got := sameFile(c.a, c.b); got != c.want {
 			t.Errorf("same(%q, %q) = %v", c.a, c.b, got)
 		}
 	}

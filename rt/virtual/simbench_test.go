@@ -97,7 +97,7 @@ func TestAScenarioInVirtualTimeIsTheSameTwiceAndReplays(t *testing.T) {
 }
 
 func TestABenchWithoutAUnitSaysThatNothingCameIn(t *testing.T) {
-	file := benchtest.DemoFile(t, "unit: powershift ", "#unit: powershift ", "interface: pair ", "interface: can0 ")
+	file := benchtest.DemoFile(t, "control_unit: powershift ", "#control_unit: powershift ", "interface: pair ", "interface: can0 ")
 	r, err := Simulation{Plant: file, For: time.Second, Every: 1}.Run()
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestABrokenExpectationEndsAVirtualBenchWithCode1(t *testing.T) {
 	if !errors.As(err, &exit) || exit.Code != 1 || strings.Count(err.Error(), "\n") != 0 || !strings.Contains(err.Error(), "scenario two: ") {
 		t.Errorf("%v; want one line and code 1", err)
 	}
-	if r == nil || r.Ticks != 200 || len(r.Trial.Findings) != 2 || !r.Trial.Findings[0].Held || r.Trial.Findings[1].Held {
+	if r == nil || r.Ticks != 200 || len(r.Scenario.Findings) != 2 || !r.Scenario.Findings[0].Held || r.Scenario.Findings[1].Held {
 		t.Errorf("%+v", r)
 	}
 	xml, err := os.ReadFile(junit)
@@ -161,7 +161,7 @@ func TestABrokenExpectationEndsAVirtualBenchWithCode1(t *testing.T) {
 
 func TestAVerdictDoesNotWaitForADiskThatIsFull(t *testing.T) {
 	report, err := Simulation{Plant: "powershift-bench", For: 4 * time.Second, Scenario: "powershift-clutch-sticks", Record: "/dev/full", Every: 1}.Run()
-	if !errors.Is(err, recorder.ErrIncomplete) || !strings.Contains(err.Error(), "/dev/full") || report == nil || report.Trial == nil || !report.Trial.Pass {
+	if !errors.Is(err, recorder.ErrIncomplete) || !strings.Contains(err.Error(), "/dev/full") || report == nil || report.Scenario == nil || !report.Scenario.Pass {
 		t.Errorf("%+v (%v); want a verdict that held", report, err)
 	}
 }
@@ -210,7 +210,7 @@ func TestAScenarioDrivesAPlantWithoutABench(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Simulation{Plant: "automatic4", Scenario: scenario, Out: out, Step: 10 * time.Millisecond, Every: 1}.Run()
-	if err != nil || r.Ticks != 300 || r.Bench != "" || r.Virtual || r.Trial == nil || !r.Trial.Findings[0].Held {
+	if err != nil || r.Ticks != 300 || r.Bench != "" || r.Virtual || r.Scenario == nil || !r.Scenario.Findings[0].Held {
 		t.Fatalf("%v, %+v", err, r)
 	}
 	data, err := os.ReadFile(out)

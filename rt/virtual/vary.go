@@ -2,14 +2,11 @@ package virtual
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"lockstep/io/yamlfile"
 	"lockstep/model/library"
@@ -26,8 +23,8 @@ import (
 // once. It is not safe for concurrent use: each goroutine has its own.
 type Variation struct {
 	Plant    *plantfile.Draft
-	Bench    ast.Node      // tree of the bench file; nil: there is none, the plant is alone
-	Scenario ast.Node      // tree of the scenario; nil: there is none
+	Bench    yamlfile.Node // tree of the bench file; nil: there is none, the plant is alone
+	Scenario yamlfile.Node // tree of the scenario; nil: there is none
 	Step     time.Duration // period of a plant alone; 0: 5 ms
 	For      time.Duration // 0: as the scenario says, otherwise 10 s
 
@@ -35,13 +32,13 @@ type Variation struct {
 
 	name, file, dir string
 	scenario        string // its file
-	known           map[string]bench.FileContent
+	files           map[string]bench.FileContent
 }
 
 // NewVariation reads a plant or bench: a file in dir, else as ReadAny finds it.
 func NewVariation(dir, name string) (*Variation, error) {
 	n := &Variation{name: fileIn(dir, name), Files: map[string][]byte{}}
-	file, data, err := bench.ReadAny(n.name)
+	file, data, kind, err := bench.ReadKind("sweep", n.name, "plant", "bench")
 	if err != nil {
 		return nil, err
 	}
@@ -49,14 +46,12 @@ func NewVariation(dir, name string) (*Variation, error) {
 	if info, err := os.Stat(n.name); err == nil && !info.IsDir() {
 		n.dir = filepath.Dir(n.name)
 	}
-	switch k := bench.FileKind(file, data); k {
-	case "plant":
+	if kind == "plant" {
 		n.Plant, err = plantfile.Parse(file, data, library.Elements())
-	case "bench":
+	} else {
 		err = n.readBench(file, data)
-	default:
-		err = &bench.KindError{File: file, Kind: k, Err: fmt.Errorf("bench: %s is of another kind (%s); a plant or a bench is wanted", file, k)}
 	}
+
 	return n, err
 }
 
@@ -81,25 +76,26 @@ func (n *Variation) readBench(file string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	n.known = h.Bench.Files
-	for _, f := range n.known {
+	n.files = h.Bench.Files
+	for _, f := range n.files {
 		n.Files[f.Shown] = f.Data
 	}
-	r := bench.NewReader(bench.FileOrigin(file))
-	if n.Bench = r.Document(data); r.Err == nil {
+	r := bench.NewReader(file)
+	return r.Try(func() {
+		n.Bench = r.Document(data)
 		expandControlUnit(r, n.Bench)
-	}
-	return r.Err
+	})
 }
 
 // expandControlUnit lets all parameters of the virtual control unit stand in the tree of a bench, so
 // that they can be varied; they count as standing where the unit does.
-func expandControlUnit(r *yamlfile.Reader, top ast.Node) {
-	for _, e := range r.Entries(top, "bench file") {
-		if e.Key.GetToken().Value != "unit" {
+func expandControlUnit(r *yamlfile.Reader, top yamlfile.Node) {
+	const key = "control_unit"
+	for _, f := range r.FieldsOf(yamlfile.Root(top), "bench file") {
+		if f.Key != key {
 			continue
 		}
-		w, set := bench.ReadControlUnit(r, e.Value)
+		w, set := bench.ReadControlUnit(r, f)
 		text := "{name: " + w.Text
 		for _, p := range ecu.Parameters(w.Text) {
 			s := ecu.Setting{Name: p.Name, Value: *p.Value}
@@ -108,25 +104,19 @@ func expandControlUnit(r *yamlfile.Reader, top ast.Node) {
 			}
 			text += ", " + strings.Replace(s.String(), "=", ": ", 1)
 		}
-		at := e.Value.GetToken().Position
-		e.Value = r.Document([]byte(text + "}"))
-		for _, v := range r.Entries(e.Value, "unit") {
-			v.Key.GetToken().Position, v.Value.GetToken().Position = at, at
-		}
+
+		yamlfile.SetValue(top, key, r.Document([]byte(text+"}")))
 	}
 }
 
-// Follow lets all cases follow a scenario, found likewise.
-func (n *Variation) Follow(dir, name string) error {
-	file, data, err := bench.ReadAny(fileIn(dir, name))
+// SetScenario lets all cases follow a scenario, found likewise.
+func (n *Variation) SetScenario(dir, name string) error {
+	file, data, _, err := bench.ReadKind("sweep", fileIn(dir, name), "scenario")
 	if err != nil {
 		return err
 	}
-	if k := bench.FileKind(file, data); k != "scenario" {
-		return &bench.KindError{File: file, Kind: k, Err: fmt.Errorf("bench: %s is a file of another kind (%s); a scenario begins with scenario: NAME", file, k)}
-	}
 	n.scenario, n.Files[file] = file, data
-	r := bench.NewReader(bench.FileOrigin(file))
+	r := bench.NewReader(file)
 	n.Scenario = r.Document(data)
 	return r.Err
 }
@@ -139,83 +129,56 @@ func (n *Variation) bench() (*bench.Bench, error) {
 		if b, err = bench.FromTree(n.file, n.dir, n.Bench); err != nil {
 			return nil, err
 		}
-		b.Files = n.known
+		b.Files = n.files
 	}
+
 	b.SetPlant(n.Plant)
 	return b, nil
 }
 
 // Case is one simulation of a Variation.
-type Case struct{ v *virtualBench }
+type Case struct {
+	Handover *bench.Handover
+	Scenario *scenario.Scenario // nil: there is none
+	sim      *simulation
+}
 
 // Prepare makes a simulation of the values that stand in the trees now. page is of the
 // case alone until it has run, and all zero. The case is to be closed.
-func (n *Variation) Prepare(page *rt.Page) (*Case, error) {
+func (n *Variation) Prepare(page *rt.StatusBlock) (*Case, error) {
 	b, err := n.bench()
 	if err != nil {
 		return nil, err
 	}
-	h, err := bench.Prepare(b)
-	if err != nil {
-		return nil, err
-	}
-	c := &Case{&virtualBench{simulation: &simulation{Simulation: Simulation{For: n.For, Every: 1}, page: page}}}
-	c.v.equip(b, h)
-	if n.Scenario != nil {
-		r := bench.NewReader(bench.FileOrigin(n.scenario))
-		if c.v.scenario.Scenario, err = scenario.ReadTree(r, n.Scenario, h); err != nil {
-			return nil, err
+	w := &simulation{Simulation: Simulation{For: n.For, Every: 1}, view: report.View{Status: page}}
+	err = w.prepareBench(b, func(h *bench.Handover) (run scenario.Run, err error) {
+		if n.Scenario != nil {
+			if run.Scenario, err = scenario.FromTree(n.scenario, n.Scenario, h); err == nil {
+				scenario.Apply(h, run.Scenario)
+			}
 		}
-		scenario.Apply(h, c.v.scenario.Scenario)
-	}
-	if err = c.v.begin(); err == nil {
-		err = c.v.startRecorder()
-	}
+
+		return run, err
+	})
 	if err != nil {
-		c.Close()
+		w.close()
 		return nil, err
 	}
-	return c, nil
+
+	return &Case{w.view.Handover, w.scenario.Scenario, w}, nil
 }
 
 // Close gives up what the case holds.
-func (c *Case) Close() { c.v.close() }
+func (c *Case) Close() { c.sim.close() }
 
 // Run simulates. each takes every grid point: its number from 0 on, the outputs there and
 // the inputs of the step that ends there, SI; false ends the run. The error is what broke
 // it: a policy of the bench, or a state of the plant that is no number any more.
 func (c *Case) Run(each func(k int64, y, u []float64) bool) (*report.Report, error) {
-	c.v.each = each
-	report, err := c.v.settle(c.v.run())
+	c.sim.each = each
+	report, err := c.sim.finishReport(c.sim.run())
 	if err == nil && !report.Clean {
 		err = errors.New(report.Ended)
 	}
 	return report, err
-}
-
-// Ticks is how many steps the case has, PeriodNs how long each is, ns.
-func (c *Case) Ticks() int64    { return c.v.view.Handover.Loop.Ticks }
-func (c *Case) PeriodNs() int64 { return c.v.view.Handover.Tables.PeriodNs }
-
-// Expects is how many expectations the scenario has.
-func (c *Case) Expects() int {
-	if c.v.scenario.Scenario == nil {
-		return 0
-	}
-	return len(c.v.scenario.Scenario.Expect)
-}
-
-// Reading finds an output, an input that is known outside of the plant, or a bound signal.
-func (c *Case) Reading(name string) (scenario.Reading, error) {
-	return scenario.FindReading(c.v.view.Handover, name)
-}
-
-// Conditions reads "PORT > VALUE", two at most, joined by "and".
-func (c *Case) Conditions(text string) (scenario.Conditions, error) {
-	return scenario.ParseConditions(c.v.view.Handover, text)
-}
-
-// Instant reads "3 s" or "tick 600" as a grid point; times between two are rounded up.
-func (c *Case) Instant(text string) (int64, error) {
-	return scenario.ParseInstant(c.v.view.Handover, text)
 }

@@ -120,6 +120,7 @@ func crc8(poly, crc byte, data []byte) byte {
 			}
 		}
 	}
+
 	return crc
 }
 
@@ -135,6 +136,7 @@ func crc16(data []byte) uint16 {
 			}
 		}
 	}
+
 	return crc
 }
 
@@ -152,6 +154,7 @@ func nibbles(d []byte) bool {
 			s += b >> 4
 		}
 	}
+
 	return d[6]>>4 == s&15
 }
 
@@ -171,12 +174,14 @@ func (w *witness) see(f *can.Frame) {
 		w.unknown++
 		return
 	}
+
 	s := &k.seen
 	s.Frames++
 	if f.Length != k.length {
 		s.Length++
 		return
 	}
+
 	d := f.Data[:k.length]
 	if !k.check(d) {
 		s.Wrong++
@@ -188,6 +193,7 @@ func (w *witness) see(f *can.Frame) {
 		}
 		s.Lost += max(0, step-1)
 	}
+
 	k.begun, k.last = true, n
 	if k.grid == 0 {
 		return
@@ -214,6 +220,7 @@ func (w *witness) report() *Testimony {
 			t.Frames[f.name] = &f.seen
 		}
 	}
+
 	return t
 }
 
@@ -231,6 +238,7 @@ func (l *law) step(wheel float64) {
 	case wheel <= 9.5:
 		l.high = false
 	}
+
 	l.bar = [4]float64{17.5, 0, 18, 0}
 	if l.high {
 		l.bar = [4]float64{0, 17.5, 0, 18}
@@ -290,6 +298,7 @@ func Run(args []string, out io.Writer) error {
 			}
 		}
 	}()
+
 	fmt.Fprintln(out, "ready")
 	for end := time.Now().Add(time.Minute); heard.Load() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
@@ -305,6 +314,7 @@ func Run(args []string, out io.Writer) error {
 		}
 		sent++
 	}
+
 	for time.Since(time.Unix(0, heard.Load())) < quiet {
 		time.Sleep(100 * time.Millisecond)
 	}

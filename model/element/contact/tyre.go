@@ -1,18 +1,69 @@
+// Package contact owns the element types of a wheel on what it rolls on: tyre and rail. The wheel
+// and the vehicle are not among them: they are of other families.
+//
+// Reading order: tyre.go, rail.go.
 package contact
 
 import (
-	"math"
+	"fmt"
+	"maps"
+	"slices"
 
 	"lockstep/model"
 	"lockstep/model/element"
 	"lockstep/model/network"
-	"lockstep/model/syntax"
-	"lockstep/model/units"
 )
 
-func tyreKinds() []element.Kind {
-	return []element.Kind{{Name: "tyre", Flanges: append(element.Flanges(network.Rotational, "a"), element.Flanges(network.AnyDomain, "b")...),
-		Keys: []string{"radius", "fn", "friction", "mu", "peak", "B", "C", "D", "E", "S_h", "S_v", "relaxation", "damping", "v_low", "v_range"}, Read: readTyre}}
+// Kinds are the contacts of a wheel with what it rolls on.
+func Kinds() []element.Kind {
+	number, over, formula := element.AsNumber.Of, element.OverTime.Of, element.NumberRows.Of
+	unbounded, positive, notNegative := element.Any, element.Positive, element.NotNegative
+	wheel := func(a, b network.Domain) []element.Flange {
+		return append(element.Flanges(a, "a"), element.Flanges(b, "b")...)
+	}
+	return []element.Kind{
+		{Name: "tyre", Flanges: wheel(network.Rotational, network.AnyDomain), Read: readTyre,
+			Adds: []element.Quantity{{Key: "slip", Unit: "1", Meaning: "slip kappa of the magic formula"},
+				{Key: "k", Unit: "1", Meaning: "deflection of the tread, with relaxation"}},
+			Parameters: []element.Parameter{
+				number("radius", "m", "if b moves", positive, "effective radius of the wheel"),
+				over("fn", "N", "", positive, "normal force"),
+				over("friction", "1", "1", positive, "friction of the road over that of the data"),
+				number("mu", "1", "or B, C, D, E", positive, "coefficient of Coulomb friction"),
+				number("peak", "1", "1", element.AtLeastOne, "static over sliding friction, with mu"),
+				formula("B", "N, 1", "or mu", positive, "stiffness factor; [fn, B]"),
+				formula("C", "N, 1", "or mu", unbounded, "shape factor; [fn, C]"),
+				formula("D", "N, 1", "or mu", positive, "peak factor, largest force over fn; [fn, D]"),
+				formula("E", "N, 1", "or mu", unbounded, "curvature factor; [fn, E]"),
+				number("S_h", "1", "0", unbounded, "horizontal shift of the slip"),
+				number("S_v", "N.m|N", "0", unbounded, "vertical shift of the force"),
+				number("v_low", "rad/s|m/s", "1", positive, "least speed in the slip, without relaxation"),
+				number("relaxation", "rad|m", "0", notNegative, "relaxation length; 0: none"),
+				number("damping", "s", "0.02", notNegative, "damping of the tread, with relaxation"),
+				number("v_range", "rad/s|m/s", "50", positive, "speed up to which the tread relaxes faster"),
+			}},
+		{Name: "rail_contact", Flanges: wheel(network.AnyDomain, network.Translational), Read: readRail,
+			Adds: []element.Quantity{{Key: "fn", Unit: "N", Meaning: "normal force"}},
+			Parameters: []element.Parameter{
+				number("radius", "m", "if a turns", positive, "rolling radius of the wheel"),
+				over("fn", "N", "", positive, "normal force"),
+				over("friction", "1", "1", positive, "condition of the track over time"),
+				element.AsRows.Of("way", "m, 1", "1", notNegative, "[position, condition of the track]"),
+				element.Word("law", "", "law of adhesion", slices.Sorted(maps.Keys(adhesions))...),
+				number("mu0", "1", "by law", element.Fraction, "friction at zero slip"),
+				number("A", "1", "by law", element.Fraction, "friction at high slip over mu0"),
+				number("v_star", "m/s", "by law", positive, "slip over which friction falls"),
+				number("T_sgn", "m/s", "0", notNegative, "slip up to which the force is a slope; 0: friction element"),
+				number("peak", "1", "1", element.AtLeastOne, "static over sliding friction, without T_sgn"),
+				number("B", "s/m", "0", notNegative, "decay of friction over slip"),
+				number("C", "N/m3", "by law", positive, "stiffness of the contact"),
+				number("a_ellipse", "m", "by law", positive, "half axis of the contact along the rail"),
+				number("b_ellipse", "m", "by law", positive, "half axis of the contact across the rail"),
+				number("k_A", "1", "1", element.Fraction, "reduction of adhesion"),
+				number("k_S", "1", "0.4", element.Fraction, "reduction of slip; at most k_A"),
+				number("v_low", "m/s", "3", positive, "least speed in the slip"),
+			}},
+	}
 }
 
 // tyre is what readTyre makes of a wheel (flange a) that rolls on the road under a
@@ -21,66 +72,65 @@ type tyre struct {
 	*element.Element
 	load, road int // signals; road -1: the friction of the road is 1
 	vs, v      network.Form
-	k          int    // state of the relaxation length
 	force      string // unit
+
+	// Of the magic formula:
+	shape    map[string]model.Table // B, C, D and E: numbers or tables over fn
+	steepest float64                // largest force per 1 of slip
+	length   float64                // relaxation length; 0: none
+	low      float64                // v_low
 }
 
 // readTyre reads a tyre: Coulomb friction (mu), or the magic formula (000 eq. 135 to
 // 138).
 func readTyre(e *element.Element) element.Declared {
-	radius := 1.0
-	switch f, given := e.Fields["radius"]; {
-	case e.Domain == network.Translational:
-		x, f := e.Number("radius", "m", "effective, of the wheel")
-		e.Positive(x, f, "radius", "m")
-		radius = x
-	case given:
-		e.Fail(f.KeyAt, "%s: radius goes with a vehicle that moves; %q turns with the wheel", e.What(), e.Network.Nodes[e.Node("b")].Name)
+	t := tyre{Element: e, road: -1, force: e.Per("N.m", "N")}
+	if e.Domain == network.Translational {
+		t.roll(e.Number("radius"))
+	} else {
+		name := e.Network.Nodes[e.Node("b")].Name
+		e.Forbid(fmt.Sprintf("goes with a vehicle that moves; %q turns with the wheel", name), "radius")
+		t.roll(1)
 	}
-	e.Between = network.Row{e.Term("b", -1), e.Term("a", radius)}
-	t := tyre{Element: e, load: e.NeedWaveform("fn", "N", "normal force, its load"), road: -1,
-		vs: e.Between.Speeds(1), v: network.RowOf(e.Node("b")).Speeds(1), force: e.Per("N.m", "N")}
-	if e.Err != nil {
-		return element.Declared{}
-	}
-	if _, most := t.Network.Range(t.load); !(most > 0) {
-		e.Fail(e.Fields["fn"].At, "%s: fn %s is never positive; a tyre without load transmits nothing", e.What(), units.Format(most, "N"))
-	}
-	if e.Has("friction") {
-		t.road = e.NeedWaveform("friction", "1", "of the road")
-		if e.Err != nil {
-			return element.Declared{}
-		}
-		if _, most := t.Network.Range(t.road); !(most > 0) {
-			e.Fail(e.Fields["friction"].At, "%s: friction %g is never positive; such a road holds nothing", e.What(), most)
-		}
-		t.guardZero(t.road)
-	}
+
+	t.load = e.Waveform("fn")
+	t.readRoad()
 	if t.road >= 0 || !e.Has("mu") { // Coulomb friction alone follows its load itself
 		t.guardZero(t.load)
 	}
-	magic := []string{"B", "C", "D", "E", "S_h", "S_v", "relaxation", "damping", "v_low", "v_range"}
-	if !e.Has("mu") {
-		magic = []string{"peak"}
-	}
-	for _, key := range magic {
-		if f, ok := e.Fields[key]; ok {
-			e.Fail(f.KeyAt, "%s: %s and mu: a tyre is Coulomb friction (mu, peak) or the magic formula (B, C, D, E)", e.What(), key)
-		}
-	}
+	const or = "and mu: a tyre is Coulomb friction (mu, peak) or the magic formula (B, C, D, E)"
 	if e.Has("mu") {
+		e.Forbid(or, "B", "C", "D", "E", "S_h", "S_v", "relaxation", "damping", "v_low", "v_range")
 		return t.coulomb()
 	}
-	f := t.magic()
-	e.Exert(e.Between, f.Scaled(-1))
-	return element.Declared{Rel: e.Between, Tau: f, Unit: t.force}
+
+	e.Forbid(or, "peak")
+	return e.Resist(t.magic())
+}
+
+// roll sets the speeds of a wheel of a radius.
+func (t *tyre) roll(radius float64) {
+	t.Between = network.Row{t.Term("b", -1), t.Term("a", radius)}
+	t.vs, t.v = t.Between.Speeds(1), network.RowOf(t.Node("b")).Speeds(1)
+}
+
+// readRoad reads the friction of what the wheel rolls on.
+func (t *tyre) readRoad() {
+	if t.Has("friction") {
+		t.road = t.Waveform("friction")
+		t.guardZero(t.road)
+	}
+}
+
+// pushRoad multiplies the top by the friction of the road.
+func (t *tyre) pushRoad(l *network.Law) {
+	if t.road >= 0 {
+		l.Arg(network.SignalOf(t.road), 0).Push(0).Do(model.Max, model.Mul)
+	}
 }
 
 // guardZero guards the place where a signal passes zero, below which it counts as zero.
 func (t *tyre) guardZero(signal int) {
-	if t.Err != nil {
-		return
-	}
 	if low, _ := t.Network.Range(signal); low < 0 {
 		t.GuardPoints(network.SignalOf(signal), []float64{0})
 	}
@@ -88,158 +138,134 @@ func (t *tyre) guardZero(signal int) {
 
 // coulomb is |force| <= mu·fn·friction.
 func (t *tyre) coulomb() element.Declared {
-	mu := t.Need("mu", "1", "coefficient of friction")
-	k := model.Friction{Gain: mu, Signal: t.load, Peak: t.Peak(1)}
-	if t.road >= 0 {
-		var l network.Law
-		l.Arg(network.SignalOf(t.load), 0)
-		l.Push(0).Do(model.Max)
-		l.Arg(network.SignalOf(t.road), 0)
-		l.Do(model.Mul)
-		k.Signal = t.AddLaw(t.Name+".grip", "N", &l)
-		return t.PressedBy(t.AddFriction(k), t.load, mu*k.Peak*t.Network.MaxAbs(t.road))
+	mu := t.Number("mu")
+	k := model.Friction{Gain: mu, Signal: t.load, Peak: t.Number("peak")}
+	if t.road < 0 {
+		return t.AddFriction(k)
 	}
-	return t.AddFriction(k)
+	l := network.LawOf(network.SignalOf(t.load), 0).Push(0).Do(model.Max)
+	k.Signal = t.AddLaw("grip", "N", l.Arg(network.SignalOf(t.road), 0).Do(model.Mul)).Index()
+	return t.PressedBy(t.AddFriction(k), t.load, mu*k.Peak*t.Network.MaxAbs(t.road))
 }
 
 // slip makes the signal of the slip:
 //
 //	kappa = v_s/max(|v|, v_low) + S_h, or with a relaxation length v_s/max(|v|, |v_s|) + S_h
-func (t *tyre) slip(length float64) int {
-	unit := t.Per("rad/s", "m/s")
-	shift, _ := t.Option("S_h", "1", 0)
-	low := t.AboveZero("v_low", unit, 1)
-	var l network.Law
-	if length == 0 {
-		l.Arg(t.vs, 1/low)
-		l.Arg(t.v, 0)
-		l.Do(model.Abs).Push(low)
+func (t *tyre) slip() network.Form {
+	shift := t.Number("S_h")
+	var l *network.Law
+	if t.length == 0 {
+		l = network.LawOf(t.vs, 1/t.low).Arg(t.v, 0).Do(model.Abs).Push(t.low)
 	} else {
-		vs := l.Arg(t.vs, 1/length)
-		l.Arg(t.v, 0)
-		l.Do(model.Abs).Again(vs).Do(model.Abs)
+		l = network.LawOf(t.vs, 1/t.length).Arg(t.v, 0).Do(model.Abs).Again(0).Do(model.Abs)
 	}
-	l.Do(model.Max, model.Div).Push(shift).Do(model.Add)
-	return t.AddLaw(t.Name+".slip", "1", &l)
+
+	return t.NameLaw("slip", l.Do(model.Max, model.Div).Push(shift).Do(model.Add))
 }
 
-// rolled checks what goes with a relaxation length and returns it, guarding the corners of
-// the slip.
-func (t *tyre) rolled() (length float64) {
-	relaxed := t.Has("relaxation")
-	for key, with := range map[string]bool{"damping": true, "v_range": true, "v_low": false} {
-		if f, ok := t.Fields[key]; ok && with != relaxed {
-			t.Fail(f.KeyAt, "%s: %s goes %s relaxation", t.What(), key, map[bool]string{true: "with", false: "without"}[with])
-		}
-	}
-	length = t.AtLeastZero("relaxation", t.Per("rad", "m"), 0)
-	var g network.Law // |v|, and v_low or |v_s|
-	g.Arg(t.v, 0)
-	if g.Do(model.Abs); length == 0 {
-		g.Push(t.AboveZero("v_low", t.Per("rad/s", "m/s"), 1))
+// readRelaxation reads the relaxation length and what goes with it or without it, guarding the
+// corners of the slip.
+func (t *tyre) readRelaxation() {
+	if t.Has("relaxation") {
+		t.Forbid("goes without relaxation", "v_low")
 	} else {
-		g.Arg(t.vs, 0)
-		g.Do(model.Abs)
+		t.Forbid("goes with relaxation", "damping", "v_range")
 	}
+
+	t.length, t.low = t.Number("relaxation"), t.Number("v_low")
+	g := network.LawOf(t.v, 0).Do(model.Abs) // |v|, and v_low or |v_s|
+	if t.length == 0 {
+		g.Push(t.low)
+	} else {
+		g.Arg(t.vs, 0).Do(model.Abs)
+	}
+
 	t.AddGuard(g.Do(model.Sub))
-	return length
 }
 
-// formula is the magic formula with B, C, D and E numbers or tables over fn, and how steep
-// its force is at most.
-type formula struct {
-	shape    map[string]model.Table
-	steepest float64 // per 1 of slip
-}
-
-func (t *tyre) formula() formula {
-	m := formula{map[string]model.Table{}, 1}
+// readFormula reads the coefficients of the magic formula.
+func (t *tyre) readFormula() {
+	t.shape, t.steepest = map[string]model.Table{}, 1
 	for _, key := range []string{"B", "C", "D", "E"} {
-		table := t.loadTable(key)
-		most := 0.0
-		for _, z := range table.Z {
-			most = max(most, math.Abs(z))
-		}
+		table := t.readCoefficient(key)
 		if key != "E" {
-			m.steepest *= most
+			t.steepest *= network.Largest(table.Z)
 		}
-		m.shape[key] = table
+		t.shape[key] = table
 	}
-	if t.Err != nil {
-		return m
-	}
-	m.steepest *= t.Network.MaxAbs(t.load)
+
+	t.steepest *= t.Network.MaxAbs(t.load)
 	if t.road >= 0 {
-		m.steepest *= t.Network.MaxAbs(t.road)
+		t.steepest *= t.Network.MaxAbs(t.road)
 	}
+}
+
+// readCoefficient reads a coefficient: a number, or rows of load and number.
+func (t *tyre) readCoefficient(key string) model.Table {
+	if !t.Has(key) {
+		t.Refuse(t.At, "tyre needs %s (of the magic formula), or mu", key)
+	}
+	var m model.Table
+	if t.IsScalar(key) {
+		m = element.Constant(t.Number(key))
+	} else {
+		m = t.Table(key)
+	}
+
+	t.GuardPoints(network.SignalOf(t.load), m.Breakpoints())
 	return m
 }
 
 // push pushes a coefficient at the load that is argument fn.
-func (m *formula) push(l *network.Law, key string, fn int) {
-	if table := m.shape[key]; len(table.X) > 1 {
-		l.Again(fn).Look(table)
-	} else {
-		l.Push(table.Z[0])
+func (t *tyre) push(l *network.Law, key string, fn int) *network.Law {
+	if table := t.shape[key]; len(table.X) > 1 {
+		return l.Again(fn).Look(table)
 	}
+	return l.Push(t.shape[key].Z[0])
 }
 
 // sine pushes sin(C·atan(B·kappa - E·(B·kappa - atan(B·kappa)))).
-func (m *formula) sine(l *network.Law, kappa, fn int) {
-	stretched := func() { // B·kappa
-		m.push(l, "B", fn)
-		l.Again(kappa).Do(model.Mul)
+func (t *tyre) sine(l *network.Law, kappa, fn int) {
+	stretched := func() *network.Law { // B·kappa
+		return t.push(l, "B", fn).Again(kappa).Do(model.Mul)
 	}
 	stretched()
-	m.push(l, "E", fn)
+	t.push(l, "E", fn)
 	stretched()
-	stretched()
-	l.Do(model.Atan, model.Sub, model.Mul, model.Sub, model.Atan)
-	m.push(l, "C", fn)
-	l.Do(model.Mul, model.Sin)
-}
-
-// loaded multiplies the top by D·fn·friction.
-func (t *tyre) loaded(m *formula, l *network.Law, fn int) {
-	m.push(l, "D", fn)
-	l.Do(model.Mul).Again(fn).Push(0).Do(model.Max, model.Mul)
-	if t.road >= 0 {
-		l.Arg(network.SignalOf(t.road), 0)
-		l.Push(0).Do(model.Max, model.Mul)
-	}
+	stretched().Do(model.Atan, model.Sub, model.Mul, model.Sub, model.Atan)
+	t.push(l, "C", fn).Do(model.Mul, model.Sin)
 }
 
 // magic is the force at a slip:
 //
 //	friction·fn·D·sin(C·atan(B·kappa - E·(B·kappa - atan(B·kappa)))) + S_v
 func (t *tyre) magic() network.Form {
-	length := t.rolled()
-	m := t.formula()
-	shift, _ := t.Option("S_v", t.force, 0)
-	if t.Err != nil {
-		return nil
-	}
-	slip := t.slip(length)
-	t.Named["slip"] = element.Reading{Form: network.SignalOf(slip), Unit: "1"}
+	t.readRelaxation()
+	t.readFormula()
+	shift := t.Number("S_v")
+	slip := t.slip()
 	var l network.Law
-	if length > 0 {
-		t.tread(&m, &l, slip, length)
+	fn := 1
+	if t.length > 0 {
+		fn = t.tread(&l, slip)
 	} else {
-		kappa, fn := l.Arg(network.SignalOf(slip), m.steepest), l.Arg(network.SignalOf(t.load), 0)
-		l.Ops = nil
+		kappa := l.Read(slip, t.steepest)
+		fn = l.Read(network.SignalOf(t.load), 0)
 		t.Network.SizeSlope(&l, kappa, fn, t.load)
-		m.sine(&l, kappa, fn)
-		t.loaded(&m, &l, fn)
+		t.sine(&l, kappa, fn)
 	}
-	l.Push(shift).Do(model.Add)
-	return network.SignalOf(t.AddLaw(t.Name+"."+t.Per("tau", "f"), t.force, &l))
+
+	t.push(&l, "D", fn).Do(model.Mul).Again(fn).Push(0).Do(model.Max, model.Mul)
+	t.pushRoad(&l)
+	return t.AddLaw(t.Per("tau", "f"), t.force, l.Push(shift).Do(model.Add))
 }
 
 // mostShort is by how much a slip can shorten the relaxation length.
 const mostShort = 100
 
-// tread pushes the force of a tread that the slip stretches, up to g, what the formula has
-// at it; k is both over the slope of the formula at no slip:
+// tread pushes what a tread gives that the slip stretches, up to g, what the formula has
+// at it, and returns the argument that is the load; k is both over the slope of the formula at
+// no slip:
 //
 //	k' = r·(g - k),  r = min(p, v_range)/relaxation,  p = max(|v|, |v_s|)·kappa/g
 //	force = friction·fn·B·C·D·(k + lead·(g - k)) + S_v,  lead = min(1, max(damping·r, 1 - v_range/p))
@@ -248,81 +274,40 @@ const mostShort = 100
 // damper, at speed the force is that of the formula. Beyond its peak a locked wheel has
 // stretched the tread no more than the force it bears: it does not throw the car back.
 // The tread gives no more than it took, whatever the speed.
-func (t *tyre) tread(m *formula, l *network.Law, slip int, length float64) {
-	fast := t.AboveZero("v_range", t.Per("rad/s", "m/s"), 50)
-	lag := t.AtLeastZero("damping", "s", 20e-3)
-	t.k = t.AddState(network.State{Name: "k", Unit: "1"})
-	var sine, path, rate network.Law
-	kappa, fn := sine.Arg(network.SignalOf(slip), 1), sine.Arg(network.SignalOf(t.load), 0)
-	sine.Ops = nil
-	m.sine(&sine, kappa, fn)
-	m.push(&sine, "B", fn)
-	m.push(&sine, "C", fn)
-	g := network.SignalOf(t.AddLaw(t.Name+".stretch", "1", sine.Do(model.Mul, model.Div)))
+func (t *tyre) tread(l *network.Law, slip network.Form) (load int) {
+	fast, lag := t.Number("v_range"), t.Number("damping")
+	state := t.AddState(network.State{Name: "k"})
+	stretch := network.StateOf(state)
 
-	path.Arg(network.SignalOf(slip), 0)
-	path.Do(model.Abs)
-	path.Arg(g, 0)
-	path.Do(model.Abs, model.Div).Push(1).Do(model.Max).Push(mostShort).Do(model.Min)
-	path.Arg(t.v, 0)
-	path.Do(model.Abs)
-	path.Arg(t.vs, 0)
-	p := network.SignalOf(t.AddLaw(t.Name+".path", t.Per("rad/s", "m/s"), path.Do(model.Abs, model.Max, model.Mul)))
+	var sine network.Law
+	kappa, fn := sine.Read(slip, 1), sine.Read(network.SignalOf(t.load), 0)
+	t.sine(&sine, kappa, fn)
+	t.push(&sine, "B", fn)
+	g := t.AddLaw("stretch", "1", t.push(&sine, "C", fn).Do(model.Mul, model.Div))
 
-	to, k := rate.Arg(g, 1), rate.Arg(network.StateOf(t.k), fast/length)
-	rate.Ops = nil
-	rate.Again(to).Again(k).Do(model.Sub)
-	rate.Arg(p, 0)
-	rate.Push(fast).Do(model.Min, model.Mul).Times(1 / length)
-	t.Network.States[t.k].Der = network.SignalOf(t.AddLaw(t.Name+".slip_rate", "1/s", &rate))
+	path := network.LawOf(slip, 0).Do(model.Abs).Arg(g, 0).Do(model.Abs, model.Div)
+	path.Push(1).Do(model.Max).Push(mostShort).Do(model.Min)
+	path.Arg(t.v, 0).Do(model.Abs).Arg(t.vs, 0).Do(model.Abs, model.Max, model.Mul)
+	p := t.AddLaw("path", t.Per("rad/s", "m/s"), path)
 
-	k, to, way, load := l.Arg(network.StateOf(t.k), m.steepest), l.Arg(g, m.steepest*lag), l.Arg(p, 0), l.Arg(network.SignalOf(t.load), 0)
-	l.Ops = nil
+	rate := network.LawOf(g, 1).Arg(stretch, fast/t.length).Do(model.Sub)
+	rate.Arg(p, 0).Push(fast).Do(model.Min, model.Mul).Times(1 / t.length)
+	t.Network.States[state].Der = t.AddLaw("slip_rate", "1/s", rate)
+
+	k, to, way := l.Read(stretch, t.steepest), l.Read(g, t.steepest*lag), l.Read(p, 0)
+	load = l.Read(network.SignalOf(t.load), 0)
 	t.Network.SizeSlope(l, k, load, t.load)
 	t.Network.SizeSlope(l, to, load, t.load)
 	l.Again(k).Again(to).Again(k).Do(model.Sub)
-	l.Again(way).Push(fast).Do(model.Min).Times(lag/length).Push(1).Push(fast).Again(way).Do(model.Div, model.Sub, model.Max).Push(1).Do(model.Min, model.Mul, model.Add)
-	m.push(l, "B", load)
-	m.push(l, "C", load)
-	l.Do(model.Mul, model.Mul)
-	t.loaded(m, l, load)
-	t.leads(p, fast, length, lag)
-}
+	l.Again(way).Push(fast).Do(model.Min).Times(lag / t.length)
+	l.Push(1).Push(fast).Again(way).Do(model.Div, model.Sub, model.Max).Push(1).Do(model.Min, model.Mul, model.Add)
+	t.push(l, "B", load)
+	t.push(l, "C", load).Do(model.Mul, model.Mul)
 
-// leads guards where the lead begins and ends to grow.
-func (t *tyre) leads(p network.Form, fast, length, lag float64) {
-	corner := func(at float64) {
-		var l network.Law
-		l.Arg(p, 0)
-		t.AddGuard(l.Push(at).Do(model.Sub))
+	corner := fast // where the lead begins and ends to grow
+	if lag*fast >= t.length {
+		corner = t.length / lag
 	}
-	if lag*fast >= length {
-		corner(length / lag)
-	} else {
-		corner(fast)
-	}
-}
-
-// loadTable reads a coefficient: a number, or rows of load and number.
-func (t *tyre) loadTable(key string) model.Table {
-	f, ok := t.Fields[key]
-	if !ok {
-		t.Fail(t.At, "%s: tyre needs %s (of the magic formula), or mu", t.What(), key)
-		return model.Table{}
-	}
-	if _, single := syntax.ScalarText(f.Node); single {
-		v := t.Value(f, "1")
-		if key == "B" || key == "D" {
-			t.Positive(v, f, key, "1")
-		}
-		return model.Table{X: []float64{0}, Z: []float64{v}}
-	}
-	m := t.Table(f, "N", "1")
-	for _, z := range m.Z {
-		if key == "B" || key == "D" {
-			t.Positive(z, f, key, "1")
-		}
-	}
-	t.GuardPoints(network.SignalOf(t.load), m.Breakpoints())
-	return m
+	t.AddGuard(network.LawOf(p, 0).Push(corner).Do(model.Sub))
+	return load
 }

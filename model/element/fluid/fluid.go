@@ -1,14 +1,161 @@
 // Package fluid owns the element types with oil or air in them: actuators of clutches, wheel brake
 // circuits, brake cylinders. The clutch or brake that their pressure presses on is not among them.
+//
+// Reading order: fluid.go (types, actuators and cylinders), hydraulics.go (wheel brake circuits).
 package fluid
 
 import (
-	"slices"
+	"math"
 
+	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/network"
+	"lockstep/model/units"
 )
 
 // Kinds are hydraulic and pneumatic elements.
 func Kinds() []element.Kind {
-	return slices.Concat(actuatorKinds(), hydraulicKinds(), pneumaticKinds())
+	type parameters = []element.Parameter
+	type adds = []element.Quantity
+	number, rows, over := element.AsNumber.Of, element.AsRows.Of, element.OverTime.Of
+	free, positive, notNegative, share := element.Any, element.Positive, element.NotNegative, element.Share
+	volume := element.Quantity{Key: "V", Unit: "m3", Meaning: "volume of the fluid"}
+	start := number("V_start", "m3", "0", notNegative, "volume at the start")
+	return []element.Kind{
+		{Name: "hydraulic_actuator", Gives: "Pa", Read: readActuator,
+			Adds: adds{{Key: "p_map", Unit: "Pa", Meaning: "pressure of the map"},
+				{Key: "p_valve", Unit: "Pa", Meaning: "pressure of the valve, with the lag"}, volume},
+			Parameters: parameters{
+				over("current", "A", "", free, "current of the solenoid"),
+				rows("pressure_map", "A, Pa", "", free, "[current, pressure]"),
+				number("lag", "s", "0", notNegative, "time constant of the valve"),
+				number("fill_volume", "m3", "none", positive, "volume up to the kiss point; none: no piston"),
+				number("fill_pressure", "Pa", "0", notNegative, "pressure of the empty piston"),
+				number("kiss_pressure", "Pa", "with fill_volume", free, "pressure at which the plates touch"),
+				number("stiffness", "Pa/m3", "with fill_volume", positive, "stiffness of the plates"),
+				number("flow", "m3/s", "with fill_volume", positive, "flow at 1 bar of difference"),
+				number("flow_range", "Pa", "1e4", positive, "difference around which the flow is bounded"),
+			}},
+		{Name: "wheel_brake_circuit", Gives: "Pa", Read: readWheelCircuit,
+			Adds: adds{volume, {Key: "Q_in", Unit: "m3/s", Meaning: "flow through inlet and check valve"},
+				{Key: "Q_out", Unit: "m3/s", Meaning: "flow through the outlet valve"}},
+			Parameters: parameters{
+				over("master", "Pa", "", free, "pressure of the master cylinder"),
+				over("inlet", "1", "0", share, "inlet valve; 1: closed"),
+				over("outlet", "1", "0", share, "outlet valve; 1: open"),
+				over("drain", "Pa", "0", free, "pressure behind the outlet valve, or an accumulator"),
+				number("A_inlet", "m2", "", positive, "cross-section of the inlet valve"),
+				number("A_outlet", "m2", "", positive, "cross-section of the outlet valve"),
+				number("A_check", "m2", "0", notNegative, "cross-section of the check valve; 0: none"),
+				number("p_check", "Pa", "1e4", notNegative, "opening pressure of the check valve"),
+				number("C_d", "1", "0.7", positive, "discharge coefficient"),
+				number("rho", "kg/m3", "1050", positive, "density of the fluid"),
+				number("p_transition", "Pa", "1e5", positive, "difference below which flows are laminar"),
+				number("stiffness", "Pa/m3", "or p_V", positive, "stiffness of the caliper"),
+				number("V0", "m3", "0", notNegative, "volume up to contact of the pads, with stiffness"),
+				rows("p_V", "m3, Pa", "or stiffness", free, "[volume, pressure], not falling"),
+				start,
+			}},
+		{Name: "low_pressure_accumulator", Gives: "Pa", Read: readAccumulator,
+			Adds: adds{volume, {Key: "Q_pump", Unit: "m3/s", Meaning: "flow of the pump"}},
+			Parameters: parameters{
+				rows("p_V", "m3, Pa", "", free, "[volume, pressure], not falling"), start,
+				over("pump", "1", "none", share, "drive of the return pump; with flow"),
+				number("flow", "m3/s", "with pump", positive, "flow of the pump at full drive"),
+				number("p_suction", "Pa", "1e5", positive, "pressure below which the pump delivers less"),
+			}},
+		{Name: "brake_cylinder", Gives: "Pa", Read: readCylinder, Adds: adds{{Key: "p", Unit: "Pa", Meaning: "pressure"}},
+			Parameters: parameters{
+				over("demand", "Pa", "", free, "pressure that the brake asks for"),
+				over("hold", "1", "0", share, "hold valve; 1: closed"),
+				over("vent", "1", "0", share, "vent valve; 1: open"),
+				number("T_fill", "s", "", positive, "time constant of filling"),
+				number("T_release", "s", "T_vent", positive, "time constant of releasing"),
+				number("T_vent", "s", "", positive, "time constant of venting"),
+				number("p_start", "Pa", "0", notNegative, "pressure at the start"),
+			}},
+	}
+}
+
+// readActuator turns the current of a solenoid into the pressure at a piston.
+//
+// pressure_map gives the pressure of the valve over the current (dead band and
+// saturation are its shape), lag its first-order lag. With fill_volume, oil flows to
+// the piston and fills it from fill_pressure to kiss_pressure, where the plates
+// touch; from there on the pressure rises with the stiffness of the pack:
+//
+//	V' = flow·dp/sqrt(|dp| + flow_range),  dp = p_valve - p(V)
+//
+// and flow_range, a pressure, keeps it bounded around dp = 0. The signal of the
+// element's name is the pressure at the piston.
+func readActuator(e *element.Element) element.Declared {
+	current := network.SignalOf(e.Waveform("current"))
+	t := e.Table("pressure_map")
+	lag := e.Number("lag")
+	valve := e.NameLaw("p_map", network.LawOf(current, 0).Look(t))
+	e.GuardPoints(current, t.Breakpoints())
+	e.Own().MaxAbs = network.Largest(t.Z)
+	if lag > 0 {
+		valve = e.AddLag(network.State{Name: "p_valve", Start: t.Z[0]}, valve, lag)
+	}
+	e.NameForm("p_valve", valve)
+	if e.Has("fill_volume") {
+		fillPiston(e, valve)
+	} else {
+		e.Forbid("goes with fill_volume", "fill_pressure", "kiss_pressure", "stiffness", "flow", "flow_range")
+		e.Own().Law = network.LawOf(valve, 0)
+	}
+
+	return element.Declared{}
+}
+
+// fillPiston adds the piston: its volume is a state, p(V) the pressure.
+func fillPiston(e *element.Element, valve network.Form) {
+	volume, low, kiss := e.Number("fill_volume"), e.Number("fill_pressure"), e.Number("kiss_pressure")
+	if !(kiss >= low) {
+		e.Refuse(e.Place("kiss_pressure"), "kiss_pressure %s is below fill_pressure %s",
+			units.Format(kiss, "Pa"), units.Format(low, "Pa"))
+	}
+	stiff, flow, bend := e.Number("stiffness"), e.Number("flow")/math.Sqrt(1e5), e.Number("flow_range")
+	p := model.Table{Extend: true, X: []float64{-volume, 0, volume, 2 * volume},
+		Z: []float64{low - stiff*volume, low, kiss, kiss + stiff*volume}}
+	state := e.AddState(network.State{Name: "V"})
+	V := e.NameForm("V", network.StateOf(state))
+	e.Own().Law = network.LawOf(V, stiff).Look(p)
+	e.GuardPoints(V, []float64{0, volume})
+
+	q := network.LawOf(valve, 0).Arg(V, stiff*flow/math.Sqrt(bend)).Look(p).Do(model.Sub)
+	q.Again(0).Again(1).Look(p).Do(model.Sub, model.Abs).Push(bend).Do(model.Add, model.Sqrt, model.Div).Times(flow)
+	e.Network.States[state].Der = e.AddLaw("Q", "m3/s", q)
+}
+
+// readCylinder is a brake cylinder behind the two magnet valves of a wheel slide
+// protection, which without current let it follow the demand:
+//
+//	p' = (1 - hold)·(1 - vent)·(demand - p)/T - vent·p/T_vent
+//
+// with T = T_fill while the demand is above p, otherwise T_release, and p, above the
+// atmosphere, the signal of the element's name. Times are what a test of the brake gives:
+// from 0 it takes 2.3·T_fill to 90 % of the demand, and 2.3·T_vent to lose 90 %.
+func readCylinder(e *element.Element) element.Declared {
+	asked := e.Waveform("demand")
+	vent, fill, start := e.Number("T_vent"), e.Number("T_fill"), e.Number("p_start")
+	release := e.NumberOr("T_release", vent)
+	hold, open := readShare(e, "hold"), readShare(e, "vent")
+	i := e.AddState(network.State{Name: "p", Start: start})
+	p := network.StateOf(i)
+	missing := network.SignalOf(asked).Plus(p.Scaled(-1))
+	l := network.LawOf(missing, 1/min(fill, release)).Push(0).Do(model.Max).Times(1 / fill)
+	l.Again(0).Push(0).Do(model.Min).Times(1 / release).Do(model.Add)
+	for _, valve := range []network.Form{hold, open} {
+		pushOpening(l.Push(1), valve).Do(model.Sub, model.Mul)
+	}
+	pushOpening(l.Arg(p, 1/vent), open).Do(model.Mul).Times(1 / vent).Do(model.Sub)
+	if fill != release {
+		e.AddGuard(network.LawOf(missing, 0))
+	}
+	e.Network.States[i].Der = e.AddLaw("rate", "Pa/s", l)
+	s := e.Own()
+	s.Law, s.MaxAbs = network.LawOf(p, 1), max(start, e.Network.MaxAbs(asked))
+	return element.Declared{}
 }

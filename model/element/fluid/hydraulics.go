@@ -6,19 +6,8 @@ import (
 	"lockstep/model"
 	"lockstep/model/element"
 	"lockstep/model/network"
-	"lockstep/model/syntax"
 	"lockstep/model/units"
 )
-
-func hydraulicKinds() []element.Kind {
-	return []element.Kind{
-		{Name: "wheel_brake_circuit",
-			Keys: []string{"master", "inlet", "outlet", "drain", "A_inlet", "A_outlet", "A_check", "p_check",
-				"C_d", "rho", "p_transition", "stiffness", "V0", "p_V", "V_start"}, Gives: "Pa", Read: readWheelCircuit},
-		{Name: "low_pressure_accumulator",
-			Keys: []string{"p_V", "V_start", "pump", "flow", "p_suction"}, Gives: "Pa", Read: readAccumulator},
-	}
-}
 
 // circuit is what readWheelCircuit makes of the brake of one wheel and the valves
 // before it.
@@ -42,26 +31,19 @@ type circuit struct {
 // below p_transition it is laminar, proportional to dp, as in Simscape. Above, it falls
 // short of the turbulent one by 1 % at 5 and by 0.25 % at 10 times p_transition.
 func readWheelCircuit(e *element.Element) element.Declared {
-	c := circuit{Element: e, rate: e.AboveZero("C_d", "1", 0.7) * math.Sqrt(2/e.AboveZero("rho", "kg/m3", 1050)),
-		bend: e.AboveZero("p_transition", "Pa", 1e5)}
-	master := e.NeedWaveform("master", "Pa", "pressure of the master cylinder")
-	inlet := e.Need("A_inlet", "m2", "cross-section of the inlet valve")
-	outlet := e.Need("A_outlet", "m2", "cross-section of the outlet valve")
-	check := e.AtLeastZero("A_check", "m2", 0)
+	c := circuit{Element: e, rate: e.Number("C_d") * math.Sqrt(2/e.Number("rho")), bend: e.Number("p_transition")}
+	master := e.Waveform("master")
+	inlet, outlet, check := e.Number("A_inlet"), e.Number("A_outlet"), e.Number("A_check")
 	drain, tank := c.drain()
 	curve := readCaliper(e)
+	c.stiffness = curve.MaxSlope()
 	p := makeChamber(e, curve)
-	if c.stiffness = curve.MaxSlope(); e.Err != nil {
-		return element.Declared{}
-	}
-	e.Network.Signals[e.OwnSignal].MaxAbs = e.Network.MaxAbs(master)
-	fall := network.SignalOf(master).Plus(p.Scaled(-1))
-	in := c.line(inlet, check, fall)
+	e.Own().MaxAbs = e.Network.MaxAbs(master)
+	in := c.line(inlet, check, network.SignalOf(master).Plus(p.Scaled(-1)))
 	out := c.outlet(outlet, p, drain)
-	e.Network.States[volumeState(e)].Der = in.Plus(out.Scaled(-1))
+	e.Network.States[volume(e).Index()].Der = in.Plus(out.Scaled(-1))
 	if tank != nil {
-		s := &e.Network.States[volumeState(tank)]
-		s.Der = s.Der.Plus(out)
+		fill(tank, out)
 	}
 	return element.Declared{}
 }
@@ -73,76 +55,52 @@ func readWheelCircuit(e *element.Element) element.Declared {
 //
 // with p = p(V). The master pressure is given, so what comes back does not change it.
 func readAccumulator(e *element.Element) element.Declared {
-	f, ok := e.Fields["p_V"]
-	if !ok {
-		e.Fail(e.At, "%s: low_pressure_accumulator needs p_V (rows of volume and pressure)", e.What())
+	p := makeChamber(e, readPressureOverVolume(e))
+	if !e.Together("pump", "flow") {
 		return element.Declared{}
 	}
-	p := makeChamber(e, readPressureOverVolume(e, f))
-	for _, key := range []string{"pump", "flow"} {
-		if f, ok := e.Fields[key]; ok && !(e.Has("pump") && e.Has("flow")) {
-			e.Fail(f.KeyAt, "%s: pump and flow go together", e.What())
-		}
-	}
-	if !e.Has("pump") || e.Err != nil {
-		return element.Declared{}
-	}
-	flow := e.Need("flow", "m3/s", "return pump")
-	suction := e.AboveZero("p_suction", "Pa", 1e5)
-	var l network.Law
-	l.Arg(p, flow/suction)
-	l.Times(1 / suction).Push(0).Do(model.Max).Push(1).Do(model.Min)
-	pushOpening(e, &l, readShare(e, "pump"))
-	l.Do(model.Mul).Times(flow)
+	flow, suction := e.Number("flow"), e.Number("p_suction")
+	l := network.LawOf(p, flow/suction).Times(1 / suction).Push(0).Do(model.Max).Push(1).Do(model.Min)
+	pushOpening(l, readShare(e, "pump"))
 	e.GuardPoints(p, []float64{suction})
-	s := &e.Network.States[volumeState(e)]
-	s.Der = s.Der.Plus(addFlow(e, "Q_pump", &l).Scaled(-1))
+	fill(e, e.NameLaw("Q_pump", l.Do(model.Mul).Times(flow)).Scaled(-1))
 	return element.Declared{}
 }
 
-// volumeState is the state V of the element. Circuits and the accumulator behind them are read
+// fill adds a flow to the rate of the volume of an element.
+func fill(e *element.Element, flow network.Form) {
+	s := &e.Network.States[volume(e).Index()]
+	s.Der = s.Der.Plus(flow)
+}
+
+// volume is the state V of the element. Circuits and the accumulator behind them are read
 // in any order: whoever comes first makes it.
-func volumeState(e *element.Element) int {
+func volume(e *element.Element) network.Form {
 	if r, ok := e.Named["V"]; ok {
-		return r.Form[0].Index
+		return r.Form
 	}
-	start := e.AtLeastZero("V_start", "m3", 0)
-	i := e.AddState(network.State{Name: "V", Unit: "m3", Start: start})
-	e.Named["V"] = element.Reading{Form: network.StateOf(i), Unit: "m3"}
-	return i
+	return e.NameForm("V", network.StateOf(e.AddState(network.State{Name: "V", Start: e.Number("V_start")})))
 }
 
 // makeChamber makes p(V) the signal of the element.
 func makeChamber(e *element.Element, curve model.Table) network.Form {
-	i := e.OwnSignal
-	if e.Err != nil {
-		return network.SignalOf(i)
-	}
-	V := network.StateOf(volumeState(e))
-	var p network.Law
-	p.Arg(V, curve.MaxSlope())
-	p.Look(curve)
-	e.Network.Signals[i].Law = &p
+	V := volume(e)
+	e.Own().Law = network.LawOf(V, curve.MaxSlope()).Look(curve)
 	e.GuardPoints(V, curve.Breakpoints())
-	return network.SignalOf(i)
+	return network.SignalOf(e.OwnSignal)
 }
 
 // readCaliper reads p(V): stiffness from V0 on, or a table.
 func readCaliper(e *element.Element) model.Table {
-	if f, ok := e.Fields["p_V"]; ok {
-		for _, key := range []string{"stiffness", "V0"} {
-			if g, both := e.Fields[key]; both {
-				e.Fail(g.KeyAt, "%s: %s and p_V; the table has all of the curve", e.What(), key)
-			}
-		}
-		return readPressureOverVolume(e, f)
+	if e.Has("p_V") {
+		e.Forbid("and p_V; the table has all of the curve", "stiffness", "V0")
+		return readPressureOverVolume(e)
 	}
+
 	if !e.Has("stiffness") {
-		e.Fail(e.At, "%s: wheel_brake_circuit needs stiffness (of the caliper, Pa/m3), or p_V (rows of volume and pressure)", e.What())
-		return model.Table{}
+		e.Refuse(e.At, "wheel_brake_circuit needs stiffness (of the caliper, Pa/m3), or p_V (rows of volume and pressure)")
 	}
-	stiff := e.Need("stiffness", "Pa/m3", "caliper")
-	gap := e.AtLeastZero("V0", "m3", 0)
+	stiff, gap := e.Number("stiffness"), e.Number("V0")
 	if gap == 0 {
 		return model.Table{Extend: true, X: []float64{0, 1e-6}, Z: []float64{0, stiff * 1e-6}}
 	}
@@ -150,64 +108,58 @@ func readCaliper(e *element.Element) model.Table {
 }
 
 // readPressureOverVolume reads rows [V, p] that go on as they end; p must not fall.
-func readPressureOverVolume(e *element.Element, f syntax.Field) model.Table {
-	t := e.Table(f, "m3", "Pa")
+func readPressureOverVolume(e *element.Element) model.Table {
+	t, at := e.Table("p_V"), e.Place("p_V")
 	t.Extend = true
-	if e.Err == nil && len(t.X) < 2 {
-		e.Fail(f.At, "%s: p_V: one row; at least two are wanted", e.What())
+	if len(t.X) < 2 {
+		e.Refuse(at, "p_V: one row; at least two are wanted")
 	}
-	for i := range t.Z {
-		if e.Err == nil && i > 0 && !(t.Z[i] >= t.Z[i-1]) {
-			e.Fail(f.At, "%s: p_V: pressure %s in row %d is below the %s before; it must not fall with the volume", e.What(),
-				units.Format(t.Z[i], "Pa"), i+1, units.Format(t.Z[i-1], "Pa"))
+	for i, p := range t.Z {
+		if i > 0 && !(p >= t.Z[i-1]) {
+			e.Refuse(at, "p_V: pressure %s in row %d is below the %s before; it must not fall with the volume",
+				units.Format(p, "Pa"), i+1, units.Format(t.Z[i-1], "Pa"))
 		}
 	}
+
 	return t
 }
 
 // drain is the pressure behind the outlet valve, and the accumulator there if it is one.
 func (c *circuit) drain() (network.Form, *element.Element) {
-	if !c.Has("drain") {
+	drain := c.OptionalWaveform("drain")
+	if drain == nil {
 		return nil, nil
 	}
-	i := c.Waveform(c.Fields["drain"], "Pa")
-	if i == c.OwnSignal && c.Err == nil {
-		c.Fail(c.Fields["drain"].At, "%s: it drains into itself; name a low_pressure_accumulator, or a pressure", c.What())
+	if drain.Index() == c.OwnSignal {
+		c.Refuse(c.Place("drain"), "it drains into itself; name a low_pressure_accumulator, or a pressure")
 	}
 	for _, other := range c.Elements {
-		if other.OwnSignal == i && other.Kind.Name == "low_pressure_accumulator" {
-			return network.SignalOf(i), other
+		if other.OwnSignal == drain.Index() && other.Kind.Name == "low_pressure_accumulator" {
+			return drain, other
 		}
 	}
-	return network.SignalOf(i), nil
+
+	return drain, nil
 }
 
-// readShare reads a command from 0 to 1, of a valve or a motor; -1 where it is left out, 0.
-func readShare(e *element.Element, key string) int {
-	f, ok := e.Fields[key]
-	if !ok {
-		return -1
+// readShare reads a command from 0 to 1, of a valve or a motor; nil where it is left out, 0.
+func readShare(e *element.Element, key string) network.Form {
+	share := e.OptionalWaveform(key)
+	if share == nil {
+		return nil
 	}
-	i := e.Waveform(f, "1")
-	low, high := e.Network.Range(i)
-	switch {
-	case e.Err != nil:
-	case math.IsInf(low, 0) || math.IsInf(high, 0):
-		e.GuardPoints(network.SignalOf(i), []float64{0, 1})
-	case !(low >= 0 && high <= 1):
-		e.Fail(f.At, "%s: %s goes from %g to %g; a share of 0 to 1 is wanted", e.What(), key, low, high)
+	if low, high := e.Network.Range(share.Index()); math.IsInf(low, 0) || math.IsInf(high, 0) {
+		e.GuardPoints(share, []float64{0, 1})
 	}
-	return i
+	return share
 }
 
 // pushOpening pushes a share.
-func pushOpening(e *element.Element, l *network.Law, share int) {
-	if share < 0 {
-		l.Push(0)
-		return
+func pushOpening(l *network.Law, share network.Form) *network.Law {
+	if share == nil {
+		return l.Push(0)
 	}
-	l.Arg(network.SignalOf(share), 0)
-	l.Push(0).Do(model.Max).Push(1).Do(model.Min)
+	return l.Arg(share, 0).Push(0).Do(model.Max).Push(1).Do(model.Min)
 }
 
 // orifice pushes the flow through an opening of area at the pressure difference that dp
@@ -222,56 +174,40 @@ func (c *circuit) orifice(l *network.Law, area float64, dp func()) {
 // steep tells of a flow through an opening how it follows the volume in the caliper, most
 // where there is no difference of pressures. No operation uses that argument.
 func (c *circuit) steep(l *network.Law, area float64) {
-	l.Arg(network.StateOf(volumeState(c.Element)), c.stiffness*c.rate*area/math.Sqrt(c.bend))
-	l.Ops = nil
+	l.Read(volume(c.Element), c.stiffness*c.rate*area/math.Sqrt(c.bend))
 }
 
 // line is the flow from the master cylinder at fall = master - p: through the inlet valve,
 // and back through the check valve beside it.
 func (c *circuit) line(area, check float64, fall network.Form) network.Form {
-	crack := c.AtLeastZero("p_check", "Pa", 1e4)
+	crack := c.Number("p_check")
 	share := readShare(c.Element, "inlet")
-	if f, ok := c.Fields["p_check"]; ok && check == 0 {
-		c.Fail(f.KeyAt, "%s: p_check goes with A_check", c.What())
+	if check == 0 {
+		c.Forbid("goes with A_check", "p_check")
 	}
-	if c.Err != nil {
-		return nil
-	}
-	var l, g network.Law
-	dp := l.Arg(fall, 0)
+	var l network.Law
+	dp := l.Read(fall, 0)
 	c.steep(&l, area+check)
 	c.orifice(&l, area, func() { l.Again(dp) })
-	pushOpening(c.Element, &l, share)
-	l.Push(1).Do(model.Sub, model.Mul, model.Neg)
+	pushOpening(&l, share).Push(1).Do(model.Sub, model.Mul, model.Neg)
 	if check > 0 {
 		c.orifice(&l, check, func() { l.Again(dp).Push(crack).Do(model.Add).Push(0).Do(model.Min) })
 		l.Do(model.Add)
-		g.Arg(fall, 0)
-		c.AddGuard(g.Push(crack).Do(model.Add))
+		c.AddGuard(network.LawOf(fall, 0).Push(crack).Do(model.Add))
 	}
-	return addFlow(c.Element, "Q_in", &l)
+
+	return c.NameLaw("Q_in", &l)
 }
 
 // outlet is the flow through the outlet valve from p to drain.
 func (c *circuit) outlet(area float64, p, drain network.Form) network.Form {
 	share := readShare(c.Element, "outlet")
-	if c.Err != nil {
-		return nil
-	}
 	var l network.Law
-	dp := l.Arg(p.Plus(drain.Scaled(-1)), 0)
+	dp := l.Read(p.Plus(drain.Scaled(-1)), 0)
 	if len(drain) > 0 { // how it follows what is behind it
-		l.Arg(drain, area*c.rate/math.Sqrt(c.bend))
+		l.Read(drain, area*c.rate/math.Sqrt(c.bend))
 	}
 	c.steep(&l, area)
 	c.orifice(&l, area, func() { l.Again(dp) })
-	pushOpening(c.Element, &l, share)
-	return addFlow(c.Element, "Q_out", l.Do(model.Mul))
-}
-
-// addFlow makes a signal of a flow, m3/s.
-func addFlow(e *element.Element, name string, l *network.Law) network.Form {
-	Q := network.SignalOf(e.AddLaw(e.Name+"."+name, "m3/s", l))
-	e.Named[name] = element.Reading{Form: Q, Unit: "m3/s"}
-	return Q
+	return c.NameLaw("Q_out", pushOpening(&l, share).Do(model.Mul))
 }

@@ -13,14 +13,52 @@ import (
 
 // Kinds are the element types of the family.
 func Kinds() []element.Kind {
-	r := network.Rotational
+	type parameters = []element.Parameter
+	type adds = []element.Quantity
+	r, number, rows, over := network.Rotational, element.AsNumber.Of, element.AsRows.Of, element.OverTime.Of
+	free, positive, notNegative := element.Any, element.Positive, element.NotNegative
 	return []element.Kind{
-		{Name: "engine", Flanges: element.Flanges(r, "flange"),
-			Keys: []string{"map", "full_load", "drag", "throttle", "override", "override_mode", "on", "lag", "tau_start",
-				"idle_speed", "idle_gain", "idle_torque", "limit_speed", "limit_range"}, Read: readEngine},
-		{Name: "torque_converter", Flanges: element.Flanges(r, "impeller", "turbine"),
-			Keys: []string{"lambda", "K", "ratio", "w_max"}, Read: readConverter},
+		{Name: "engine", Flanges: element.Flanges(r, "flange"), Read: readEngine,
+			Adds: adds{{Key: "tau_burn", Unit: "N.m", Meaning: "torque without the lag"},
+				{Key: "tau", Unit: "N.m", Meaning: "torque with the lag"}},
+			Parameters: parameters{
+				rows("full_load", "rad/s, N.m", "or map", free, "[speed, torque] of full throttle"),
+				rows("drag", "rad/s, N.m", "0", free, "[speed, torque] of throttle 0, with full_load"),
+				element.AsMap.Of("map", "rad/s, 1, N.m", "or full_load", free,
+					"{w: [...], throttle: [...], tau: [[...], ...]}, a row of tau for each speed"),
+				over("throttle", "1", "1", free, "throttle, 0 to 1; required with map"),
+				over("override", "1", "none", free, "demand of another controller, 0 to 1"),
+				over("override_mode", "1", "none", free, "0, 1: off; 2: instead of throttle; 3: upper limit"),
+				over("on", "1", "1", free, "1: runs, 0: no fuel"),
+				number("lag", "s", "0", notNegative, "time constant of the torque"),
+				number("tau_start", "N.m", "0", free, "torque at the start, with lag"),
+				number("idle_speed", "rad/s", "none", positive, "speed of the idle controller"),
+				number("idle_gain", "N.m.s/rad", "with idle_speed", positive, "torque per speed below idle_speed"),
+				number("idle_torque", "N.m", "with idle_speed", positive, "largest torque of the idle controller"),
+				number("limit_speed", "rad/s", "none", positive, "speed at which the limiter begins"),
+				number("limit_range", "rad/s", "10", positive, "range over which the limiter cuts the fuel"),
+			}},
+		{Name: "torque_converter", Flanges: element.Flanges(r, "impeller", "turbine"), Read: readConverter,
+			Adds: adds{{Key: "tau_pump", Unit: "N.m", Meaning: "torque that the impeller takes"},
+				{Key: "tau_turbine", Unit: "N.m", Meaning: "torque on the turbine"}},
+			Parameters: parameters{
+				rows("lambda", "1, N.m.s2", "or K", free, "[nu, pump torque over squared speed]"),
+				rows("K", "1, 1", "or lambda", positive, "[nu, speed over root of pump torque], rad/s and N.m"),
+				rows("ratio", "1, 1", "", free, "[nu, turbine torque over pump torque]"),
+				number("w_max", "rad/s", "650", positive, "speed up to which the step is short enough"),
+			}},
 	}
+}
+
+// engine is what readEngine makes of an engine: its law and what that reads.
+type engine struct {
+	*element.Element
+	w          network.Form // speed
+	throttle   network.Form // 0 to 1; nil: none
+	full, drag model.Table  // torque over speed, the map over throttle too; drag without points: 0
+	isMap      bool
+	l          network.Law
+	speed      int // argument of the law
 }
 
 // readEngine is a torque over speed and throttle (map), or between the drag and the
@@ -28,175 +66,138 @@ func Kinds() []element.Kind {
 // lag of what burns.
 func readEngine(e *element.Element) element.Declared {
 	at := network.RowOf(e.Node("flange"))
-	w := at.Speeds(1)
-	throttle := -1
+	g := engine{Element: e, w: at.Speeds(1)}
 	if e.Has("throttle") {
-		throttle = readOverride(e, e.NeedWaveform("throttle", "1", "0 to 1"))
+		g.throttle = readOverride(e, network.SignalOf(e.Waveform("throttle")))
 	}
-	full, drag, isMap := readEngineTables(e, throttle)
-	if e.Err != nil {
-		return element.Declared{}
+	g.readTables()
+	points := slices.Clone(g.full.X)
+	if !g.isMap {
+		points = append(g.full.Breakpoints(), g.drag.Breakpoints()...)
 	}
-	var l network.Law
-	slope := full.MaxSlope() + drag.MaxSlope()
-	if isMap {
-		slope = full.MaxSlopeX()
+	g.speed = g.l.Read(g.w, g.full.MaxSlope()+g.drag.MaxSlope())
+	g.pushFired()
+	g.addIdle()
+	g.addLimiter()
+	if on := e.OptionalWaveform("on"); on != nil { // 1: it runs, 0: it gets no fuel
+		g.fade(func() { g.l.Arg(on, 0) })
 	}
-	speed := l.Arg(w, slope)
-	fire(&l, speed, throttle, full, drag)
-	addIdle(e, &l, speed)
-	drags := func() { // pushes what the engine takes without fuel
-		switch {
-		case isMap:
-			l.Again(speed).Push(0).Look2(full)
-		case len(drag.X) > 0:
-			l.Again(speed).Look(drag)
-		default:
-			l.Push(0)
-		}
+
+	tau := e.NameLaw("tau_burn", &g.l)
+	e.GuardPoints(g.w, points)
+	if lag := e.Number("lag"); lag > 0 {
+		tau = e.AddLag(network.State{Name: "tau", Start: e.Number("tau_start")}, tau, lag)
 	}
-	addLimiter(e, &l, speed, drags)
-	if e.Has("on") {
-		on := network.SignalOf(e.NeedWaveform("on", "1", "1: it runs, 0: it gets no fuel"))
-		fade(&l, drags, func() { l.Arg(on, 0) })
-	}
-	burn := e.AddLaw(e.Name+".tau_burn", "N.m", &l)
-	points := append(full.X, drag.X...)
-	if !isMap {
-		points = append(full.Breakpoints(), drag.Breakpoints()...)
-	}
-	e.GuardPoints(w, points)
-	tau := network.SignalOf(burn)
-	if lag := e.AtLeastZero("lag", "s", 0); lag > 0 {
-		start, _ := e.Option("tau_start", "N.m", 0)
-		i := e.AddState(network.State{Name: "tau", Unit: "N.m", Start: start})
-		e.Network.States[i].Der = tau.Scaled(1 / lag).Plus(network.StateOf(i).Scaled(-1 / lag))
-		tau = network.StateOf(i)
-	}
+
 	e.Exert(at, tau)
-	e.Named["tau_burn"] = element.Reading{Form: network.SignalOf(burn), Unit: "N.m"}
 	return element.Declared{Rel: at, Tau: tau, Unit: "N.m"}
 }
 
 // readOverride is what another controller leaves of the driver's demand, 0 to 1. Its
 // mode is that of SAE J1939's TSC1, SPN 695: 2 asks for a torque, 3 is a limit; 0 is
 // off, and 1, a speed, this engine does not control.
-func readOverride(e *element.Element, throttle int) int {
-	for _, key := range []string{"override", "override_mode"} {
-		if f, ok := e.Fields[key]; ok && !(e.Has("override") && e.Has("override_mode")) {
-			e.Fail(f.KeyAt, "%s: override and override_mode go together", e.What())
-			return throttle
-		}
-	}
-	if !e.Has("override") {
+func readOverride(e *element.Element, throttle network.Form) network.Form {
+	if !e.Together("override", "override_mode") {
 		return throttle
 	}
 	const far = 10 // more than any demand
-	var l network.Law
-	l.Arg(network.SignalOf(throttle), 0)
-	asked := l.Arg(network.SignalOf(e.NeedWaveform("override", "1", "demand asked for, 0 to 1")), 0)
-	l.Push(2)
-	mode := l.Arg(network.SignalOf(e.NeedWaveform("override_mode", "1", "0: off, 2: asked for, 3: at most")), 0)
-	l.Do(model.Sub).Push(0).Do(model.Max).Times(far).Do(model.Add, model.Min)                       // asked in mode 2 and 3 is the most
-	l.Again(asked).Again(mode).Push(2).Do(model.Sub, model.Abs).Times(far).Do(model.Sub, model.Max) // and in mode 2 the least
-	l.Push(0).Do(model.Max).Push(1).Do(model.Min)
-	return e.AddLaw(e.Name+".demand", "1", &l)
+	l := network.LawOf(throttle, 0)
+	asked := l.Read(network.SignalOf(e.Waveform("override")), 0)
+	mode := l.Read(network.SignalOf(e.Waveform("override_mode")), 0)
+	// asked in mode 2 and 3 is the most
+	l.Again(asked).Push(2).Again(mode).Do(model.Sub).Push(0).Do(model.Max).Times(far).Do(model.Add, model.Min)
+	// and in mode 2 the least
+	l.Again(asked).Again(mode).Push(2).Do(model.Sub, model.Abs).Times(far).Do(model.Sub, model.Max)
+	return e.AddLaw("demand", "1", l.Push(0).Do(model.Max).Push(1).Do(model.Min))
 }
 
-// fire replaces the speed on top by the torque at the given throttle.
-func fire(l *network.Law, speed, throttle int, full, drag model.Table) {
+// pushFired pushes the torque at the speed and the throttle.
+func (g *engine) pushFired() {
+	g.l.Again(g.speed)
 	switch {
-	case len(full.Y) > 0:
-		l.Arg(network.SignalOf(throttle), 0)
-		l.Look2(full)
-	case throttle >= 0 && len(drag.X) > 0: // drag + throttle·(full - drag)
-		l.Look(full).Again(speed).Look(drag).Do(model.Sub)
-		l.Arg(network.SignalOf(throttle), 0)
-		l.Do(model.Mul).Again(speed).Look(drag).Do(model.Add)
-	case throttle >= 0:
-		l.Look(full)
-		l.Arg(network.SignalOf(throttle), 0)
-		l.Do(model.Mul)
+	case g.isMap:
+		g.l.Arg(g.throttle, 0).Look2(g.full)
+	case g.throttle != nil && len(g.drag.X) > 0: // drag + throttle·(full - drag)
+		g.l.Look(g.full).Again(g.speed).Look(g.drag).Do(model.Sub)
+		g.l.Arg(g.throttle, 0).Do(model.Mul).Again(g.speed).Look(g.drag).Do(model.Add)
+	case g.throttle != nil:
+		g.l.Look(g.full).Arg(g.throttle, 0).Do(model.Mul)
 	default:
-		l.Look(full)
+		g.l.Look(g.full)
 	}
 }
 
-// readEngineTables reads the torques of an engine.
-func readEngineTables(e *element.Element, throttle int) (full, drag model.Table, isMap bool) {
-	f, isMap := e.Fields["map"]
-	g, isCurve := e.Fields["full_load"]
+// pushDrag pushes what the engine takes without fuel.
+func (g *engine) pushDrag() {
 	switch {
-	case isMap == isCurve:
-		e.Fail(e.At, "%s: engine needs either map or full_load", e.What())
-	case isMap:
-		full = e.Map2(f, [3]string{"w", "throttle", "tau"}, [3]string{"rad/s", "1", "N.m"})
-		if throttle < 0 {
-			e.Fail(e.At, "%s: engine with a map needs throttle (0 to 1, or the name of an input)", e.What())
-		}
-		if d, ok := e.Fields["drag"]; ok {
-			e.Fail(d.KeyAt, "%s: drag goes with full_load; in a map it is the column of throttle 0", e.What())
-		}
+	case g.isMap:
+		g.l.Again(g.speed).Push(0).Look2(g.full)
+	case len(g.drag.X) > 0:
+		g.l.Again(g.speed).Look(g.drag)
 	default:
-		full = e.Table(g, "rad/s", "N.m")
-		if d, ok := e.Fields["drag"]; ok {
-			drag = e.Table(d, "rad/s", "N.m")
-		}
+		g.l.Push(0)
 	}
-	return full, drag, isMap
+}
+
+// readTables reads the torques of an engine.
+func (g *engine) readTables() {
+	if g.isMap = g.Has("map"); g.isMap == g.Has("full_load") {
+		g.Refuse(g.At, "engine needs either map or full_load")
+	}
+	if g.isMap {
+		g.full = g.Map2("map", [3]string{"w", "throttle", "tau"})
+		if g.throttle == nil {
+			g.Refuse(g.At, "engine with a map needs throttle (0 to 1, or the name of an input)")
+		}
+		g.Forbid("goes with full_load; in a map it is the column of throttle 0", "drag")
+		return
+	}
+
+	g.full = g.Table("full_load")
+	if g.Has("drag") {
+		g.drag = g.Table("drag")
+	}
 }
 
 // addIdle adds the idle controller: idle_gain·(idle_speed - w), from 0 to idle_torque.
-func addIdle(e *element.Element, l *network.Law, speed int) {
-	if !e.Has("idle_speed") {
-		for _, key := range []string{"idle_gain", "idle_torque"} {
-			if f, ok := e.Fields[key]; ok {
-				e.Fail(f.KeyAt, "%s: %s goes with idle_speed", e.What(), key)
-			}
-		}
+func (g *engine) addIdle() {
+	if !g.Has("idle_speed") {
+		g.Forbid("goes with idle_speed", "idle_gain", "idle_torque")
 		return
 	}
-	idle := e.Need("idle_speed", "rad/s", "idle speed")
-	gain := e.Need("idle_gain", "N.m.s/rad", "torque per speed below idle")
-	most := e.Need("idle_torque", "N.m", "largest torque of the idle controller")
-	l.Slopes[speed] += gain
-	l.Push(idle).Again(speed).Do(model.Sub).Times(gain).Push(0).Do(model.Max).Push(most).Do(model.Min, model.Add)
-	e.GuardPoints(l.Args[speed], []float64{idle - most/gain, idle})
+
+	idle, gain, most := g.Number("idle_speed"), g.Number("idle_gain"), g.Number("idle_torque")
+	g.l.Slopes[g.speed] += gain
+	g.l.Push(idle).Again(g.speed).Do(model.Sub).Times(gain).Push(0).Do(model.Max).Push(most).Do(model.Min, model.Add)
+	g.GuardPoints(g.w, []float64{idle - most/gain, idle})
 }
 
 // addLimiter fades the torque to the drag from limit_speed on, over limit_range.
-func addLimiter(e *element.Element, l *network.Law, speed int, drags func()) {
-	if !e.Has("limit_speed") {
+func (g *engine) addLimiter() {
+	if !g.Has("limit_speed") {
 		return
 	}
-	limit := e.Need("limit_speed", "rad/s", "speed at which fuel is cut")
-	span := e.AboveZero("limit_range", "rad/s", 10)
-	l.Slopes[speed] += largestEntry(e, l) / span
-	fade(l, drags, func() {
-		l.Push(limit + span).Again(speed).Do(model.Sub).Times(1 / span).Push(0).Do(model.Max).Push(1).Do(model.Min)
+	limit, span := g.Number("limit_speed"), g.Number("limit_range")
+	most := 0.0
+	for _, t := range g.l.Tables {
+		most = max(most, network.Largest(t.Z))
+	}
+	g.l.Slopes[g.speed] += most / span
+	g.fade(func() {
+		g.l.Push(limit + span).Again(g.speed).Do(model.Sub).Times(1 / span)
+		g.l.Push(0).Do(model.Max).Push(1).Do(model.Min)
 	})
-	e.GuardPoints(l.Args[speed], []float64{limit, limit + span})
+	g.GuardPoints(g.w, []float64{limit, limit + span})
 }
 
 // fade replaces the top by drag + part·(top - drag).
-func fade(l *network.Law, drags, part func()) {
-	drags()
-	l.Do(model.Sub)
+func (g *engine) fade(part func()) {
+	g.pushDrag()
+	g.l.Do(model.Sub)
 	part()
-	l.Do(model.Mul)
-	drags()
-	l.Do(model.Add)
-}
-
-// largestEntry is the largest entry of the tables of a law.
-func largestEntry(e *element.Element, l *network.Law) float64 {
-	m := 0.0
-	for _, t := range l.Tables {
-		for _, z := range t.Z {
-			m = max(m, math.Abs(z))
-		}
-	}
-	return m
+	g.l.Do(model.Mul)
+	g.pushDrag()
+	g.l.Do(model.Add)
 }
 
 // readConverter is, with nu = w_turbine/w_impeller,
@@ -207,100 +208,71 @@ func largestEntry(e *element.Element, l *network.Law) float64 {
 // coupling point the torque changes its sign and is not multiplied.
 func readConverter(e *element.Element) element.Declared {
 	lambda, ratio := readConverterTables(e)
-	fast := e.AboveZero("w_max", "rad/s", 650)
-	if e.Err != nil {
-		return element.Declared{}
-	}
+	fast := e.Number("w_max")
 	pump, turbine := e.Node("impeller"), e.Node("turbine")
 	wp, wt := network.RowOf(pump).Speeds(1), network.RowOf(turbine).Speeds(1)
 	torque := func(ratio model.Table) *network.Law {
-		var l network.Law
 		byTurbine, byPump := converterSlopes(lambda, ratio, fast)
-		t := l.Arg(wt, byTurbine)
-		p := l.Arg(wp, byPump)
-		l.Do(model.Div).Look(lambda)
+		var l network.Law
+		t, p := l.Read(wt, byTurbine), l.Read(wp, byPump)
+		l.Again(t).Again(p).Do(model.Div).Look(lambda)
 		if len(ratio.X) > 1 {
 			l.Again(t).Again(p).Do(model.Div).Look(ratio).Do(model.Mul)
 		} else {
 			l.Times(ratio.Z[0])
 		}
-		l.Again(p).Do(model.Mul).Again(p).Do(model.Abs, model.Mul)
-		return &l
+
+		return l.Again(p).Do(model.Mul).Again(p).Do(model.Abs, model.Mul)
 	}
-	i := e.AddLaw(e.Name+".tau_pump", "N.m", torque(model.Table{X: []float64{0}, Z: []float64{1}}))
-	j := e.AddLaw(e.Name+".tau_turbine", "N.m", torque(ratio))
-	e.Exert(network.RowOf(pump), network.SignalOf(i).Scaled(-1))
-	e.Exert(network.RowOf(turbine), network.SignalOf(j))
-	e.Named["tau_pump"], e.Named["tau_turbine"] = element.Reading{Form: network.SignalOf(i), Unit: "N.m"}, element.Reading{Form: network.SignalOf(j), Unit: "N.m"}
-	var g network.Law
-	g.Arg(wt, 0)
-	g.Arg(wp, 0)
-	points := append(lambda.Breakpoints(), ratio.Breakpoints()...)
-	slices.Sort(points)
-	if points = slices.Compact(points); len(points) > 0 {
-		g.Do(model.Div).Look(element.GuardTable(points))
-		e.AddGuard(&g)
-	}
-	return element.Declared{Rel: network.Difference(turbine, pump), Tau: network.SignalOf(j), Unit: "N.m"}
+
+	in := e.NameLaw("tau_pump", torque(element.Constant(1)))
+	out := e.NameLaw("tau_turbine", torque(ratio))
+	e.Exert(network.RowOf(pump), in.Scaled(-1))
+	e.Exert(network.RowOf(turbine), out)
+	e.GuardLaw(network.LawOf(wt, 0).Arg(wp, 0).Do(model.Div), append(lambda.Breakpoints(), ratio.Breakpoints()...))
+	return element.Declared{Rel: network.Difference(turbine, pump), Tau: out, Unit: "N.m"}
 }
 
 // converterSlopes bounds how the torque lambda·ratio·w_impeller² follows both speeds,
 // up to the speed fast of the impeller.
 func converterSlopes(lambda, ratio model.Table, fast float64) (byTurbine, byPump float64) {
+	product := func(x float64) float64 { return lambda.At(x) * ratio.At(x) }
 	points := slices.Concat(lambda.X, ratio.X)
 	slices.Sort(points)
-	for i := range len(points) - 1 {
+	points = slices.Compact(points)
+	for i := range len(points) - 1 { // it is a parabola between: steepest at an end
 		a, b := points[i], points[i+1]
-		if b <= a {
-			continue
-		}
-		product := func(x float64) float64 { return lambda.At(x) * ratio.At(x) }
-		for _, x := range [2]float64{a, b} { // it is a parabola between: steepest at an end
-			near := a + (b-a)*1e-3
-			if x == b {
-				near = b - (b-a)*1e-3
-			}
+		for _, end := range [2][2]float64{{a, a + (b-a)*1e-3}, {b, b - (b-a)*1e-3}} {
+			x, near := end[0], end[1]
 			rise := math.Abs((product(near) - product(x)) / (near - x))
 			byTurbine = max(byTurbine, rise*fast)
 			byPump = max(byPump, (2*math.Abs(product(x))+rise*math.Abs(x))*fast)
 		}
 	}
+
 	return byTurbine, byPump
 }
 
 // readConverterTables reads lambda or K, and ratio, over nu.
 func readConverterTables(e *element.Element) (lambda, ratio model.Table) {
-	f, direct := e.Fields["lambda"]
-	g, byK := e.Fields["K"]
-	h, ok := e.Fields["ratio"]
-	switch {
-	case direct == byK:
-		e.Fail(e.At, "%s: torque_converter needs either lambda (N.m.s2) or K (rad/s over the root of N.m)", e.What())
-	case !ok:
-		e.Fail(e.At, "%s: torque_converter needs ratio (rows of nu and turbine torque over pump torque)", e.What())
-	}
-	if e.Err != nil {
-		return
+	direct := e.Has("lambda")
+	if direct == e.Has("K") {
+		e.Refuse(e.At, "torque_converter needs either lambda (N.m.s2) or K (rad/s over the root of N.m)")
 	}
 	if direct {
-		lambda = e.Table(f, "1", "N.m.s2")
+		lambda = e.Table("lambda")
 	} else {
-		lambda = e.Table(g, "1", "1")
+		lambda = e.Table("K")
 		for i, k := range lambda.Z {
-			if !(k > 0) {
-				e.Fail(g.At, "%s: K: %g in row %d is not positive", e.What(), k, i+1)
-				return
-			}
 			lambda.Z[i] = 1 / (k * k)
 		}
 	}
-	ratio = e.Table(h, "1", "1")
-	if len(lambda.X) < 2 && e.Err == nil {
-		e.Fail(e.At, "%s: lambda or K: one row; at least two are wanted", e.What())
+
+	ratio = e.Table("ratio")
+	if len(lambda.X) < 2 {
+		e.Refuse(e.At, "lambda or K: one row; at least two are wanted")
 	}
-	if e.Err != nil {
-		return
-	}
+
 	if last := lambda.X[len(lambda.X)-1]; last <= 1 {
 		n := len(lambda.X)
 		if last < 1 {
@@ -308,11 +280,13 @@ func readConverterTables(e *element.Element) (lambda, ratio model.Table) {
 		} else if lambda.Z[n-1] == 0 {
 			n--
 		}
+
 		for i := n - 1; i >= 0; i-- {
 			if x := 2 - lambda.X[i]; x > lambda.X[len(lambda.X)-1] {
 				lambda.X, lambda.Z = append(lambda.X, x), append(lambda.Z, -lambda.Z[i])
 			}
 		}
 	}
+
 	return lambda, ratio
 }

@@ -7,29 +7,44 @@ import (
 )
 
 func gapKinds() []element.Kind {
-	rot := []string{"c", "d", "backlash", "phi_rel0", "phi_rel_start", "s_rel0", "s_rel_start"}
+	ends := element.Ends(either)
+	play := parameters{elastic, viscous, number("backlash", angle, "0", notNegative, "total play"), relaxed, begin}
 	return []element.Kind{
-		{Name: "elasto_backlash", Flanges: element.Ends(network.AnyDomain), Keys: rot, Read: readBacklash},
-		{Name: "elasto_backlash2", Flanges: element.Ends(network.AnyDomain), Keys: rot, Read: readBacklash},
-		{Name: "clearance", Flanges: element.Ends(network.AnyDomain), Read: readClearance,
-			Keys: []string{"phi_min", "phi_max", "phi_rel_start", "s_min", "s_max", "s_rel_start", "restitution", "k_s"}},
-		{Name: "elasto_gap", Flanges: element.Ends(network.Translational),
-			Keys: []string{"c", "d", "s_rel0", "s_rel_start"}, Read: readGap},
+		{Name: "elasto_backlash", Flanges: ends, Parameters: play, Adds: twist, Read: readBacklash},
+		{Name: "elasto_backlash2", Flanges: ends, Parameters: play, Adds: twist, Read: readBacklash},
+		{Name: "clearance", Flanges: ends, Read: readClearance,
+			Parameters: parameters{
+				number("phi_min|s_min", angle, "no stop", unbounded, "lower end of the play"),
+				number("phi_max|s_max", angle, "no stop", unbounded, "upper end of the play"),
+				begin,
+				number("restitution", "1", "0", element.Share, "0: plastic impact, 1: elastic"),
+				number("k_s", "1", "1", element.AtLeastOne, "force on the pushing body over that on the other"),
+			},
+			Adds: adds{{Key: "play", Unit: angle, Meaning: "deflection from the lower stop, or from the only one"}}},
+		{Name: "elasto_gap", Flanges: element.Ends(moves), Parameters: parameters{elastic, viscous, relaxed, begin},
+			Adds: twist, Read: readGap},
 	}
 }
 
-// readContact reads stiffness and damping of an elastic contact.
-func readContact(e *element.Element) (c, d float64) {
-	unit := e.Per("N.m/rad", "N/m")
-	c, f := e.Number("c", unit, "stiffness")
-	e.Positive(c, f, "stiffness c", unit)
-	unit = e.Per("N.m.s/rad", "N.s/m")
-	d, f = e.Number("d", unit, "damping")
-	e.NotNegative(d, f, "damping d", unit)
-	return c, d
+// contact is an elastic contact with the law it makes, over the twist x and the relative
+// speed w.
+type contact struct {
+	*element.Element
+	element.Declared
+	c, d float64
+	l    network.Law
+	x, w int
 }
 
-// addContactSide adds the law of one side of a contact that is side·x deep, x = phi_rel -
+// begin begins the law.
+func (t *contact) begin() {
+	t.Declared = t.AddTwist(0)
+	t.x = t.l.Read(network.StateOf(t.Twist), 2*t.c)
+	t.w = t.l.Read(t.Between.Speeds(1), t.d)
+	t.l.Stiff = []network.Stiffness{{Rate: t.w, C: 2 * t.c}}
+}
+
+// addSide adds the law of one side of a contact that is side·x deep, x = phi_rel -
 // phi_rel0, from the gap on; it is >= 0:
 //
 //	tau_c = c·max(0, side·x - gap), tau_d = d·side·w_rel
@@ -38,70 +53,49 @@ func readContact(e *element.Element) (c, d float64) {
 //
 // It is written with the sides of its corners, so that it stays smooth over a piece
 // that ends at one of them.
-func addContactSide(e *element.Element, l *network.Law, x, w int, side, gap, c, d float64, jump bool) {
-	depth := l.Args[x].Scaled(side).Plus(network.One(-gap))
-	rate := l.Args[w].Scaled(side)
-	guard := func(f network.Form) int {
-		var g network.Law
-		g.Arg(f, 0)
-		return e.AddGuard(&g)
-	}
+func (t *contact) addSide(side, gap float64, jump bool) {
+	depth := t.l.Args[t.x].Scaled(side).Plus(network.One(-gap))
+	rate := t.l.Args[t.w].Scaled(side)
+	guard := func(f network.Form) int { return t.AddGuard(network.LawOf(f, 0)) }
 	inside := guard(depth)
-	pushing := guard(depth.Scaled(c).Plus(rate.Scaled(d)))
-	elastic := func() { l.Again(x).Times(side).Push(gap).Do(model.Sub).Times(c) }
-	elastic()
-	l.Again(w).Times(side * d).Do(model.Add)
+	pushing := guard(depth.Scaled(t.c).Plus(rate.Scaled(t.d)))
+	elastic := func() *network.Law {
+		return t.l.Again(t.x).Times(side).Push(gap).Do(model.Sub).Times(t.c)
+	}
+	elastic().Again(t.w).Times(side * t.d).Do(model.Add)
 	if !jump {
-		elastic()
-		l.Times(2).Choose(guard(depth.Scaled(c).Plus(rate.Scaled(-d))))
+		elastic().Times(2).Choose(guard(depth.Scaled(t.c).Plus(rate.Scaled(-t.d))))
 	}
-	l.Push(0).Choose(pushing).Push(0).Choose(inside)
+	t.l.Push(0).Choose(pushing).Push(0).Choose(inside)
 }
 
-// elasticLaw begins a law over the twist and the relative speed.
-func elasticLaw(e *element.Element, c, d float64) (l *network.Law, twist, rate int, rest float64, i int) {
-	i, rest = e.AddTwist(0)
-	l = &network.Law{}
-	twist = l.Arg(network.StateOf(i), 2*c)
-	rate = l.Arg(e.Between.Speeds(1), d)
-	l.Ops = nil
-	l.Stiff = []network.Stiffness{{Rate: rate, C: 2 * c}}
-	return l, twist, rate, rest, i
+// exert exerts the law.
+func (t *contact) exert(name string) element.Declared {
+	t.Tau = t.Resist(t.AddLaw(name, t.Unit, &t.l)).Tau
+	return t.Declared
 }
 
-// readBacklash is a spring-damper with a total gap backlash (b in the Modelica Standard Library); with 0 it is a plain one.
+// readBacklash is a spring-damper with a total gap backlash (b in the Modelica Standard
+// Library); with 0 it is a plain one.
 func readBacklash(e *element.Element) element.Declared {
-	c, d := readContact(e)
-	b := e.AtLeastZero("backlash", e.Per("rad", "m"), 0)
-	if e.Err != nil {
-		return element.Declared{}
-	}
+	t := contact{Element: e, c: e.Number("c"), d: e.Number("d")}
+	b := e.Number("backlash")
 	if b <= 1e-10 {
-		i, rest := e.AddTwist(c)
-		tau := network.StateOf(i).Scaled(c).Plus(e.Between.Speeds(d))
-		e.Exert(e.Between, tau.Scaled(-1))
-		return element.Declared{Rel: e.Between, Tau: tau, Unit: e.Per("N.m", "N"), Angle: e.Per("rad", "m"), Twist: i, Rest: rest}
+		return readLink(e)
 	}
-	l, x, w, rest, i := elasticLaw(e, c, d)
+	t.begin()
 	jump := e.Kind.Name == "elasto_backlash2"
-	addContactSide(e, l, x, w, 1, b/2, c, d, jump)
-	addContactSide(e, l, x, w, -1, b/2, c, d, jump)
-	l.Do(model.Sub)
-	tau := network.SignalOf(e.AddLaw(e.Name+".tau", e.Per("N.m", "N"), l))
-	e.Exert(e.Between, tau.Scaled(-1))
-	return element.Declared{Rel: e.Between, Tau: tau, Unit: e.Per("N.m", "N"), Angle: e.Per("rad", "m"), Twist: i, Rest: rest}
+	t.addSide(1, b/2, jump)
+	t.addSide(-1, b/2, jump)
+	t.l.Do(model.Sub)
+	return t.exert("tau")
 }
 
 // readGap is a contact that pushes while s_rel < s_rel0.
 func readGap(e *element.Element) element.Declared {
-	c, d := readContact(e)
-	if e.Err != nil {
-		return element.Declared{}
-	}
-	l, x, w, rest, i := elasticLaw(e, c, d)
-	addContactSide(e, l, x, w, -1, 0, c, d, false)
-	l.Do(model.Neg)
-	f := network.SignalOf(e.AddLaw(e.Name+".f", "N", l))
-	e.Exert(e.Between, f.Scaled(-1))
-	return element.Declared{Rel: e.Between, Tau: f, Unit: "N", Angle: "m", Twist: i, Rest: rest}
+	t := contact{Element: e, c: e.Number("c"), d: e.Number("d")}
+	t.begin()
+	t.addSide(-1, 0, false)
+	t.l.Do(model.Neg)
+	return t.exert("f")
 }

@@ -2,67 +2,55 @@ package mechanics
 
 import (
 	"math"
+	"slices"
 
+	"lockstep/model"
 	"lockstep/model/element"
 	"lockstep/model/network"
-	"lockstep/model/syntax"
 )
 
 func gearKinds() []element.Kind {
-	r, t := network.Rotational, network.Translational
-	gear := append(element.Ends(r), element.Flange{Key: "support", Domain: r, Optional: true})
-	rolling := append(element.Flanges(r, "a"), element.Flanges(t, "b")...)
-	rolling = append(rolling, element.Flange{Key: "support_r", Domain: r, Optional: true},
-		element.Flange{Key: "support_t", Domain: t, Optional: true})
+	flanges := element.Flanges
+	gear := append(element.Ends(turns), element.Flange{Key: "support", Domain: turns, Optional: true})
+	rolling := append(flanges(turns, "a"), flanges(moves, "b")...)
+	rolling = append(rolling, element.Flange{Key: "support_r", Domain: turns, Optional: true},
+		element.Flange{Key: "support_t", Domain: moves, Optional: true})
+	ratio := number("ratio", "1", "", element.Nonzero, "speed of a over speed of b")
+	losses := rows("lossTable", "rad/s, 1, 1, N.m, N.m", "no losses", unbounded,
+		"[speed of a, eta_mf1, eta_mf2, tau_bf1, tau_bf2], from speed 0 on")
+	teeth := func(key, sun string) element.Parameter {
+		return number(key, "1", "", positive, "teeth of the ring over teeth of the "+sun)
+	}
 	return []element.Kind{
-		{Name: "ideal_gear", Flanges: gear, Keys: []string{"ratio"}, Read: readGear},
-		{Name: "lossy_gear", Flanges: gear, Keys: []string{"ratio", "lossTable"}, Read: readLossyGear},
-		{Name: "ideal_planetary", Flanges: element.Flanges(r, "sun", "carrier", "ring"),
-			Keys: []string{"ratio", "planets"}, Read: readPlanetary},
-		{Name: "ravigneaux", Flanges: element.Flanges(r, "sun_small", "sun_large", "carrier", "ring"),
-			Keys: []string{"ratio_small", "ratio_large"}, Read: readRavigneaux},
-		{Name: "differential", Flanges: element.Flanges(r, "drive", "left", "right"),
-			Keys: []string{"ratio"}, Read: readDifferential},
-		{Name: "ideal_rolling_wheel", Flanges: rolling,
-			Keys: []string{"radius"}, Read: readRolling},
-		{Name: "ideal_gear_r2t", Flanges: rolling,
-			Keys: []string{"ratio"}, Read: readRolling},
+		{Name: "ideal_gear", Flanges: gear, Parameters: parameters{ratio}, Read: readGear},
+		{Name: "lossy_gear", Flanges: gear, Parameters: parameters{ratio, losses}, Read: readLossyGear},
+		{Name: "ideal_planetary", Flanges: flanges(turns, "sun", "carrier", "ring"), Read: readPlanetary,
+			Parameters: parameters{teeth("ratio", "sun"),
+				element.Word("planets", "single", "planets between sun and ring", "single", "double")}},
+		{Name: "ravigneaux", Flanges: flanges(turns, "sun_small", "sun_large", "carrier", "ring"), Read: readRavigneaux,
+			Parameters: parameters{teeth("ratio_small", "small sun"), teeth("ratio_large", "large sun")}},
+		{Name: "differential", Flanges: flanges(turns, "drive", "left", "right"), Read: readDifferential,
+			Parameters: parameters{number("ratio", "1", "1", element.Nonzero, "speed of drive over mean of left and right")}},
+		{Name: "ideal_rolling_wheel", Flanges: rolling, Read: readRolling,
+			Parameters: parameters{number("radius", "m", "", positive, "rolling radius")}},
+		{Name: "ideal_gear_r2t", Flanges: rolling, Read: readRolling,
+			Parameters: parameters{number("ratio", "rad/m", "", element.Nonzero, "angle of a over path of b")}},
 	}
 }
 
 // readGear is w_a - w_support = ratio·(w_b - w_support).
 func readGear(e *element.Element) element.Declared {
-	tieGear(e)
-	return element.Declared{}
-}
-
-func tieGear(e *element.Element) {
-	ratio, f := e.Number("ratio", "1", "speed of a over speed of b")
-	if !(ratio != 0) || math.IsNaN(ratio) {
-		e.Fail(f.At, "%s: ratio %g is zero; it is the speed of a over the speed of b", e.What(), ratio)
-	}
+	ratio := e.Number("ratio")
 	e.Tie(e.Term("a", 1), e.Term("b", -ratio), e.Term("support", ratio-1))
-}
-
-// readTeeth reads the ratio of two numbers of teeth, which is positive.
-func readTeeth(e *element.Element, key, meaning string) float64 {
-	g, f := e.Number(key, "1", meaning)
-	e.Positive(g, f, key, "1")
-	return g
+	return element.Declared{}
 }
 
 // readPlanetary is (1 + ratio)·w_carrier = w_sun + ratio·w_ring, and with a pair of
 // planets between sun and ring (1 - ratio)·w_carrier = w_sun - ratio·w_ring.
 func readPlanetary(e *element.Element) element.Declared {
-	g := readTeeth(e, "ratio", "teeth of the ring over those of the sun")
-	if f, ok := e.Fields["planets"]; ok {
-		switch text := e.Text(f, e.What()+": planets"); text {
-		case "single":
-		case "double":
-			g = -g
-		default:
-			e.Fail(f.At, "%s: planets: %q is neither single nor double", e.What(), text)
-		}
+	g := e.Number("ratio")
+	if e.Word("planets") == "double" {
+		g = -g
 	}
 	e.Tie(e.Term("carrier", 1+g), e.Term("sun", -1), e.Term("ring", -g))
 	return element.Declared{}
@@ -71,20 +59,15 @@ func readPlanetary(e *element.Element) element.Declared {
 // readRavigneaux is two planetary sets on one carrier and ring: the large sun with
 // single planets, the small sun with double ones.
 func readRavigneaux(e *element.Element) element.Declared {
-	small := readTeeth(e, "ratio_small", "teeth of the ring over those of the small sun")
-	large := readTeeth(e, "ratio_large", "teeth of the ring over those of the large sun")
-	c, r := e.Node("carrier"), e.Node("ring")
-	e.Tie(network.TermOf(c, 1-small), e.Term("sun_small", -1), network.TermOf(r, small))
-	e.Tie(network.TermOf(c, 1+large), e.Term("sun_large", -1), network.TermOf(r, -large))
+	small, large := e.Number("ratio_small"), e.Number("ratio_large")
+	e.Tie(e.Term("carrier", 1-small), e.Term("sun_small", -1), e.Term("ring", small))
+	e.Tie(e.Term("carrier", 1+large), e.Term("sun_large", -1), e.Term("ring", -large))
 	return element.Declared{}
 }
 
 // readDifferential is w_drive = ratio·(w_left + w_right)/2.
 func readDifferential(e *element.Element) element.Declared {
-	ratio, f := e.Option("ratio", "1", 1)
-	if !(ratio != 0) {
-		e.Fail(f.At, "%s: ratio %g is zero; it is the speed of drive over the mean of left and right", e.What(), ratio)
-	}
+	ratio := e.Number("ratio")
 	e.Tie(e.Term("drive", 1), e.Term("left", -ratio/2), e.Term("right", -ratio/2))
 	return element.Declared{}
 }
@@ -94,14 +77,197 @@ func readDifferential(e *element.Element) element.Declared {
 func readRolling(e *element.Element) element.Declared {
 	var ratio float64
 	if e.Kind.Name == "ideal_rolling_wheel" {
-		ratio = 1 / e.Need("radius", "m", "rolling radius")
+		ratio = 1 / e.Number("radius")
 	} else {
-		var f syntax.Field
-		ratio, f = e.Number("ratio", "rad/m", "angle of a over path of b")
-		if !(ratio != 0) {
-			e.Fail(f.At, "%s: ratio %g rad/m is zero; it is the angle of a over the path of b", e.What(), ratio)
-		}
+		ratio = e.Number("ratio")
 	}
+
 	e.Tie(e.Term("a", 1), e.Term("b", -ratio), e.Term("support_r", -1), e.Term("support_t", ratio))
 	return element.Declared{}
+}
+
+// The side of a lossy gear outlasts its end by a part of the load and by a torque,
+// N·m, and its capacity is larger by twice that: without load there is no side, only
+// rounding, and a gear that just holds its load holds it.
+const (
+	marginPart = 1e-11
+	marginTau  = 1e-12
+)
+
+// selfLocking is how much more than flange b can ask for a gear holds that b cannot
+// drive: without it, a worm at rest has nothing in reserve but rounding.
+const selfLocking = 2
+
+// lossTable is over |w_a|: efficiencies with flange a and with flange b driving, and
+// the bearing friction, N·m on the side of a, in both cases.
+type lossTable struct {
+	eta1, eta2, tau1, tau2 model.Table
+}
+
+func (t lossTable) all() []model.Table { return []model.Table{t.eta1, t.eta2, t.tau1, t.tau2} }
+
+// lossy is a lossy gear while it is read.
+type lossy struct {
+	*element.Element
+	lossTable
+	at int // index of the loss
+}
+
+// readLossyGear is an ideal gear and a friction element from flange a to the support.
+// With load the torque into flange a, its torque is tau_loss while w_a > 0,
+//
+//	tau_loss = max((1 - eta1)·load + tau1, (1 - 1/eta2)·load + tau2)
+//
+// and backward the same with both torques negative. It takes part in the load itself:
+// load = load0 + share·tau_loss, so that the capacity, of load0 alone, is
+//
+//	max(((1 - eta1)·load0 + tau1)/(1 - (1 - eta1)·share),
+//	    (eta2·tau2 - (1 - eta2)·load0)/(eta2 + (1 - eta2)·share))
+//
+// with -load0 backward, the second times selfLocking where eta2 reaches 0. Stuck, the sign of
+// its own torque is the side.
+func readLossyGear(e *element.Element) element.Declared {
+	readGear(e)
+	g := lossy{Element: e, lossTable: readLossTable(e), at: len(e.Network.GearLosses)}
+	e.Between = network.Difference(e.Node("a"), e.Node("support"))
+	own := len(e.Network.Frictions)
+	ideal := true
+	for i, table := range g.all() {
+		for _, z := range table.Z {
+			ideal = ideal && z == [4]float64{1, 1, 0, 0}[i]
+		}
+	}
+
+	if ideal {
+		return e.AddFriction(model.Friction{Signal: e.AddConstant("tau_max", 0), Gain: 1, Peak: 1})
+	}
+	e.Network.GearLosses = append(e.Network.GearLosses, network.GearLoss{Name: e.Name, At: e.At, Friction: own,
+		Tie: len(e.Network.Ties) - 1, Eta1: slices.Min(g.eta1.Z), Eta2: slices.Min(g.eta2.Z)})
+	d := e.AddFriction(model.Friction{Gain: 1, Peak: 1})
+
+	var side network.Law
+	load := side.Read(network.GearLoadOf(g.at), 0)
+	side.Arg(network.FrictionOf(own), 0)
+	side.Arg(e.Between.Speeds(1), 0).Times(1e-6).Do(model.Add) // tells the side at the start
+	forward := g.addLastingGuard(&side, load)
+
+	capacity := g.pushLosses(forward).Do(model.Max)
+	capacity.Loss = g.at + 1
+	margin(capacity, 0).Times(2).Do(model.Add)
+	e.Network.Frictions[own].Signal = e.AddLaw("tau_max", "N.m", capacity).Index()
+	g.addLastingGuard(g.pushLosses(forward).Do(model.Sub), 0)
+	e.GuardSlip(g.all()...)
+	return d
+}
+
+// addLastingGuard makes a guard of l that keeps its side until the other is plain, under a load.
+func (g *lossy) addLastingGuard(l *network.Law, load int) int {
+	return g.AddGuard(margin(l, load).Side(len(g.Network.Guards)).Do(model.Mul, model.Add))
+}
+
+// margin pushes how far a side outlasts its end.
+func margin(l *network.Law, load int) *network.Law {
+	return l.Again(load).Do(model.Abs).Times(marginPart).Push(marginTau).Do(model.Add)
+}
+
+// pushLosses pushes the loss with flange a driving and that with flange b driving, both on the
+// side of a guard. The load is argument 0.
+func (g *lossy) pushLosses(side int) *network.Law {
+	var l network.Law
+	load := l.Read(network.GearLoadOf(g.at), 0)
+	share := l.Read(network.GearShareOf(g.at), 0)
+	speed := l.Read(g.Between.Speeds(1), g.tau1.MaxSlope()+g.tau2.MaxSlope())
+	at := func(t model.Table) *network.Law {
+		if len(t.X) == 1 {
+			return l.Push(t.Z[0])
+		}
+		return l.Again(speed).Do(model.Abs).Look(t)
+	}
+
+	rest := func(eta model.Table) *network.Law { // 1 - eta
+		l.Push(1)
+		return at(eta).Do(model.Sub)
+	}
+
+	rest(g.eta1).Again(load).Do(model.Mul).Side(side).Do(model.Mul)
+	at(g.tau1).Do(model.Add).Push(1)
+	rest(g.eta1).Again(share).Do(model.Mul, model.Sub, model.Div)
+
+	at(g.eta2)
+	at(g.tau2).Do(model.Mul)
+	rest(g.eta2).Again(load).Do(model.Mul).Side(side).Do(model.Mul, model.Sub)
+	at(g.eta2)
+	rest(g.eta2).Again(share).Do(model.Mul, model.Add, model.Div)
+	if slices.Min(g.eta2.Z) == 0 {
+		l.Times(selfLocking)
+	}
+	return &l
+}
+
+// readLossTable reads rows [|w_a|, eta_mf1, eta_mf2, tau_bf1, tau_bf2]. They go on like the
+// last two until an efficiency has halved or reached 1, or a torque has reached 0, and
+// stay as they are from there on.
+func readLossTable(e *element.Element) lossTable {
+	cols := [][]float64{{0}, {1}, {1}, {0}, {0}}
+	if f, ok := e.Field("lossTable"); ok {
+		cols = e.Columns("lossTable")
+		checkLosses(e, f, cols)
+	}
+
+	if n := len(cols[0]); n > 1 {
+		further := math.Inf(1)
+		slope := [5]float64{}
+		for j := 1; j < 5; j++ {
+			z := cols[j][n-1]
+			s := (z - cols[j][n-2]) / (cols[0][n-1] - cols[0][n-2])
+			slope[j] = s
+			switch {
+			case j < 3 && s > 0:
+				further = min(further, (1-z)/s)
+			case j < 3 && s < 0:
+				further = min(further, -z/2/s)
+			case s < 0:
+				further = min(further, -z/s)
+			}
+		}
+
+		if further > 0 && (slope != [5]float64{}) {
+			further = min(further, 1e6)
+			slope[0] = 1
+			for j := range cols {
+				cols[j] = append(cols[j], max(0, cols[j][n-1]+further*slope[j]))
+			}
+		}
+	}
+
+	table := func(j int) model.Table {
+		t := model.Table{X: cols[0], Z: cols[j]}
+		if slices.Min(t.Z) == slices.Max(t.Z) {
+			t = model.Table{X: t.X[:1], Z: t.Z[:1]}
+		}
+		return t
+	}
+
+	return lossTable{table(1), table(2), table(3), table(4)}
+}
+
+// checkLosses refuses what is no gear.
+func checkLosses(e *element.Element, f element.Field, cols [][]float64) {
+	if cols[0][0] != 0 {
+		e.Refuse(f.At, "lossTable: the first row is at speed %g; 0 is wanted", cols[0][0])
+	}
+	for i := range cols[0] {
+		eta1, eta2, tau1, tau2 := cols[1][i], cols[2][i], cols[3][i], cols[4][i]
+		switch {
+		case !(eta1 > 0 && eta1 <= 1):
+			e.Refuse(f.At, "lossTable: eta_mf1 %g in row %d is outside 0 to 1, 0 not included", eta1, i+1)
+		case !(eta2 >= 0 && eta2 <= 1):
+			e.Refuse(f.At, "lossTable: eta_mf2 %g in row %d is outside 0 to 1", eta2, i+1)
+		case !(tau1 >= 0 && tau2 >= 0):
+			e.Refuse(f.At, "lossTable: tau_bf %g, %g N.m in row %d is negative", tau1, tau2, i+1)
+		case eta1 == 1 && eta2 == 1 && tau1 != tau2:
+			e.Refuse(f.At, "lossTable: tau_bf1 %g and tau_bf2 %g N.m in row %d differ, but no efficiency does; "+
+				"without mesh losses the bearings take the same either way", tau1, tau2, i+1)
+		}
+	}
 }

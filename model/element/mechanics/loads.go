@@ -2,6 +2,7 @@ package mechanics
 
 import (
 	"math"
+	"slices"
 
 	"lockstep/model"
 	"lockstep/model/element"
@@ -9,100 +10,85 @@ import (
 )
 
 func loadKinds() []element.Kind {
-	r, t := network.Rotational, network.Translational
-	return []element.Kind{
-		{Name: "linear_speed_dependent_torque", Flanges: element.OnSupport(r),
-			Keys: []string{"tau_nominal", "w_nominal"}, Read: readLinearLoad},
-		{Name: "linear_speed_dependent_force", Flanges: element.OnSupport(t),
-			Keys: []string{"f_nominal", "v_nominal"}, Read: readLinearLoad},
-		{Name: "quadratic_speed_dependent_torque", Flanges: element.OnSupport(r),
-			Keys: []string{"tau_nominal", "w_nominal"}, Read: readQuadraticLoad},
-		{Name: "quadratic_speed_dependent_force", Flanges: element.OnSupport(t),
-			Keys: []string{"f_nominal", "v_nominal"}, Read: readQuadraticLoad},
-		{Name: "eddy_current_torque", Flanges: element.OnSupport(r),
-			Keys: []string{"tau_nominal", "w_nominal", "excitation", "alpha20", "TRef", "C", "T_start", "G", "T_ambient"}, Read: readEddy},
-		{Name: "vehicle", Owns: true, Itself: t, Flanges: element.Flanges(r, "flange"),
-			Keys: []string{"m", "R", "A", "Cd", "rho", "Cr", "g", "inclination", "wind", "v_start", "s_start", "v_max"}, Read: readVehicle},
+	on := element.OnSupport
+	nominal := parameters{
+		number("tau_nominal|f_nominal", torque, "", unbounded, "value at the nominal speed; negative: a load"),
+		number("w_nominal|v_nominal", speed, "", positive, "nominal speed"),
 	}
-}
-
-// readNominal reads the torque (force) of a load at its nominal speed: it accelerates
-// where it is positive.
-func readNominal(e *element.Element) (tau, w float64) {
-	name := e.Per("tau_nominal", "f_nominal")
-	tau, _ = e.Number(name, e.Per("N.m", "N"), "at the nominal speed, negative for a load")
-	speed, unit := e.Per("w_nominal", "v_nominal"), e.Per("rad/s", "m/s")
-	w, f := e.Number(speed, unit, "nominal speed")
-	e.Positive(w, f, speed, unit)
-	return tau, w
+	return []element.Kind{
+		{Name: "linear_speed_dependent_torque", Flanges: on(turns), Parameters: nominal, Read: readLinearLoad},
+		{Name: "linear_speed_dependent_force", Flanges: on(moves), Parameters: nominal, Read: readLinearLoad},
+		{Name: "quadratic_speed_dependent_torque", Flanges: on(turns), Parameters: nominal, Read: readQuadraticLoad},
+		{Name: "quadratic_speed_dependent_force", Flanges: on(moves), Parameters: nominal, Read: readQuadraticLoad},
+		{Name: "eddy_current_torque", Flanges: on(turns), Read: readEddy,
+			Parameters: parameters{
+				number("tau_nominal", "N.m", "", notNegative, "largest braking torque"),
+				number("w_nominal", "rad/s", "", positive, "slip of the largest torque at TRef"),
+				over("excitation", "1", "1", unbounded, "coil current over the nominal one"),
+				number("alpha20", "1/K", "0", notNegative, "temperature coefficient of the resistance"),
+				number("TRef", "K", "293.15", unbounded, "temperature at which w_nominal holds"),
+				number("C", "J/K", "infinite", positive, "heat capacity"),
+				number("T_start", "K", "TRef", unbounded, "temperature at the start"),
+				number("G", "W/K", "0", notNegative, "heat conductance to the ambient"),
+				number("T_ambient", "K", "T_start", unbounded, "ambient temperature"),
+			},
+			Adds: adds{{Key: "T", Unit: "K", Meaning: "temperature"},
+				{Key: "lossPower", Unit: "W", Meaning: "braking power"}}},
+		{Name: "vehicle", Owns: true, Itself: moves, Flanges: element.Flanges(turns, "flange"), Read: readVehicle,
+			Parameters: slices.Concat(parameters{
+				number("m", "kg", "", positive, "mass"),
+				number("R", "m", "", positive, "radius of the wheels"),
+				number("A", "m2", "0", notNegative, "frontal area"),
+				number("Cd", "1", "0", notNegative, "drag coefficient"),
+				number("rho", "kg/m3", "1.2", notNegative, "density of the air"),
+				over("wind", "m/s", "0", unbounded, "speed of the wind, positive from behind"),
+				number("Cr", "1", "0", notNegative, "coefficient of rolling resistance"),
+				over("inclination", "1", "0", unbounded, "tangent of the slope, positive uphill"),
+				number("g", "m/s2", "9.80665", notNegative, "gravitational acceleration"),
+				number("v_max", "m/s", "100", positive, "speed up to which the step is short enough"),
+			}, initial),
+			Adds: adds{{Key: "f_air", Unit: "N", Meaning: "force of the air, with A and Cd above 0"},
+				{Key: "f_slope", Unit: "N", Meaning: "force of the slope, with inclination"}}},
+	}
 }
 
 // readLinearLoad is tau = tau_nominal·w/w_nominal.
 func readLinearLoad(e *element.Element) element.Declared {
-	tau, w := readNominal(e)
-	k := e.Between.Speeds(tau / w)
-	e.Exert(e.Between, k)
-	return element.Declared{Rel: e.Between, Tau: k, Unit: e.Per("N.m", "N")}
+	return e.Drive(e.Between.Speeds(e.Number("tau_nominal") / e.Number("w_nominal")))
 }
 
 // readQuadraticLoad is tau = tau_nominal·(w/w_nominal)²·sign(w).
 func readQuadraticLoad(e *element.Element) element.Declared {
-	tau, w := readNominal(e)
-	var l network.Law
-	i := l.Arg(e.Between.Speeds(1), 4*tau/w) // up to twice the nominal speed
-	l.Again(i).Do(model.Abs, model.Mul).Times(tau / (w * w))
-	return exertLoad(e, e.Per("tau", "f"), &l)
-}
-
-// exertLoad exerts a law along the element.
-func exertLoad(e *element.Element, name string, l *network.Law) element.Declared {
-	tau := network.SignalOf(e.AddLaw(e.Name+"."+name, e.Per("N.m", "N"), l))
-	e.Exert(e.Between, tau)
-	return element.Declared{Rel: e.Between, Tau: tau, Unit: e.Per("N.m", "N")}
+	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
+	l := network.LawOf(e.Between.Speeds(1), 4*tau/w) // up to twice the nominal speed
+	l.Again(0).Do(model.Abs, model.Mul).Times(tau / (w * w))
+	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), l))
 }
 
 // readEddy is tau = 2·tau_nominal·e²·x/(1 + x²) against the slip, with
 // x = w_rel/(w_nominal·(1 + alpha·(T - TRef))); its loss heats C, which G cools.
 func readEddy(e *element.Element) element.Declared {
-	tau, f := e.Number("tau_nominal", "N.m", "largest braking torque")
-	e.NotNegative(tau, f, "tau_nominal", "N.m")
-	w := e.Need("w_nominal", "rad/s", "slip of the largest torque")
-	alpha := e.AtLeastZero("alpha20", "1/K", 0)
-	ref, _ := e.Option("TRef", "K", 293.15)
-	heat := e.AboveZero("C", "J/K", math.Inf(1))
-	start, _ := e.Option("T_start", "K", ref)
-	loss := e.AtLeastZero("G", "W/K", 0)
-	ambient, _ := e.Option("T_ambient", "K", start)
-	var field int
-	if e.Has("excitation") {
-		field = e.NeedWaveform("excitation", "1", "field, 0 to 1")
-	} else {
-		field = e.AddConstant("excitation", 1)
+	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
+	alpha, ref := e.Number("alpha20"), e.Number("TRef")
+	heat, loss := e.NumberOr("C", math.Inf(1)), e.Number("G")
+	start := e.NumberOr("T_start", ref)
+	ambient := e.NumberOr("T_ambient", start)
+	field := e.OptionalWaveform("excitation")
+	if field == nil {
+		field = network.SignalOf(e.AddConstant("excitation", 1))
 	}
-	if e.Err != nil {
-		return element.Declared{}
-	}
-	T := e.AddState(network.State{Name: "T", Unit: "K", Start: start})
-	var l network.Law
-	l.Arg(e.Between.Speeds(1), 2*tau/w)
-	l.Push(w)
-	l.Arg(network.StateOf(T).Plus(network.One(-ref)), 0)
-	l.Times(alpha).Push(1).Do(model.Add, model.Mul, model.Div) // x
+
+	i := e.AddState(network.State{Name: "T", Start: start})
+	T := e.NameForm("T", network.StateOf(i))
+	l := network.LawOf(e.Between.Speeds(1), 2*tau/w).Push(w)
+	l.Arg(T.Plus(network.One(-ref)), 0).Times(alpha).Push(1).Do(model.Add, model.Mul, model.Div) // x
 	// 2·x/(1 + x²) = sin(2·atan(x))
 	l.Do(model.Atan).Times(2).Do(model.Sin).Times(tau)
-	i := l.Arg(network.SignalOf(field), 0)
-	l.Again(i).Do(model.Mul, model.Mul)
-	brake := e.AddLaw(e.Name+".tau", "N.m", &l)
-	var p network.Law
-	p.Arg(network.SignalOf(brake), 0)
-	p.Arg(e.Between.Speeds(1), 0)
-	p.Do(model.Mul)
-	power := e.AddLaw(e.Name+".lossPower", "W", &p)
-	e.Named["lossPower"] = element.Reading{Form: network.SignalOf(power), Unit: "W"}
-	e.Named["T"] = element.Reading{Form: network.StateOf(T), Unit: "K"}
-	e.Network.States[T].Der = network.SignalOf(power).Scaled(1 / heat).Plus(network.StateOf(T).Scaled(-loss / heat)).Plus(network.One(loss * ambient / heat))
-	e.Exert(e.Between, network.SignalOf(brake).Scaled(-1))
-	return element.Declared{Rel: e.Between, Tau: network.SignalOf(brake), Unit: "N.m"}
+	excited := l.Read(field, 0)
+	brake := e.AddLaw("tau", "N.m", l.Again(excited).Again(excited).Do(model.Mul, model.Mul))
+	power := e.NameLaw("lossPower", network.Product(brake, e.Between.Speeds(1)))
+	e.Network.States[i].Der = power.Scaled(1 / heat).Plus(T.Scaled(-loss / heat)).Plus(network.One(loss * ambient / heat))
+	return e.Resist(brake)
 }
 
 // readVehicle is a mass on wheels of radius R:
@@ -112,65 +98,36 @@ func readEddy(e *element.Element) element.Declared {
 // with tan(a) = inclination. The rolling resistance is a friction element: it holds
 // the vehicle on a slope that is not too steep.
 func readVehicle(e *element.Element) element.Declared {
-	n := &e.Network.Nodes[e.OwnNode]
-	n.J = e.Need("m", "kg", "mass")
-	n.Start, _ = e.Option("v_start", "m/s", 0)
-	n.Phi0, _ = e.Option("s_start", "m", 0)
-	n.Given, n.Placed = e.Has("v_start"), e.Has("s_start")
 	own := e.OwnNode
-	radius := e.Need("R", "m", "wheel radius")
-	e.Tie(e.Term("flange", radius), network.TermOf(own, -1))
-	area, cd, rho := e.AtLeastZero("A", "m2", 0), e.AtLeastZero("Cd", "1", 0), e.AtLeastZero("rho", "kg/m3", 1.2)
-	cr := e.AtLeastZero("Cr", "1", 0)
-	weight := n.J * e.AtLeastZero("g", "m/s2", 9.80665)
-	fast := e.AboveZero("v_max", "m/s", 100)
-	along := network.RowOf(own)
+	n := &e.Network.Nodes[own]
+	n.J = e.Number("m")
+	e.ReadStart(n, "w_start", "phi_start")
+	e.Tie(e.Term("flange", e.Number("R")), network.TermOf(own, -1))
+	area, cd, rho := e.Number("A"), e.Number("Cd"), e.Number("rho")
+	cr, weight, fast := e.Number("Cr"), n.J*e.Number("g"), e.Number("v_max")
+	e.Between = network.RowOf(own)
 	if k := rho * cd * area / 2; k > 0 {
-		air := along.Speeds(1)
-		if e.Has("wind") {
-			air = air.Plus(network.SignalOf(e.NeedWaveform("wind", "m/s", "speed of the air")).Scaled(-1))
-		}
-		var l network.Law
-		i := l.Arg(air, 2*k*fast)
-		l.Again(i).Do(model.Abs, model.Mul).Times(-k)
-		exertNamed(e, "f_air", along, &l)
+		air := e.Between.Speeds(1).Plus(e.OptionalWaveform("wind").Scaled(-1))
+		l := network.LawOf(air, 2*k*fast).Again(0).Do(model.Abs, model.Mul).Times(-k)
+		e.Exert(e.Between, e.NameLaw("f_air", l))
 	}
-	flat := !e.Has("inclination")
-	slope := 0
-	if !flat {
-		slope = e.NeedWaveform("inclination", "1", "tangent of the slope, positive uphill")
-	}
+
+	slope := e.OptionalWaveform("inclination") // tangent, positive uphill; nil: flat
 	if cr > 0 {
 		k := model.Friction{Gain: cr * weight, Peak: 1}
-		if flat {
+		if slope == nil {
 			k.Signal = e.AddConstant("cos", 1)
 		} else {
-			var l network.Law
-			l.Arg(network.SignalOf(slope), 0)
-			l.Do(model.Atan, model.Cos)
-			k.Signal = e.AddLaw(e.Name+".cos", "1", &l)
+			k.Signal = e.AddLaw("cos", "1", network.LawOf(slope, 0).Do(model.Atan, model.Cos)).Index()
 		}
-		between := e.Between
-		e.Between = along
-		e.AddFriction(k)
-		e.Between = between
-	}
-	if !flat && weight > 0 {
-		var l network.Law
-		l.Arg(network.SignalOf(slope), 0)
-		l.Do(model.Atan, model.Sin).Times(-weight)
-		exertNamed(e, "f_slope", along, &l)
-	}
-	return element.Declared{Rel: along, Friction: cr > 0}
-}
 
-// exertNamed lets a law act along a row, and names it for the outputs.
-func exertNamed(e *element.Element, name string, along network.Row, l *network.Law) {
-	unit := "N.m"
-	if e.Network.Nodes[along[0].Node].Domain == network.Translational {
-		unit = "N"
+		e.AddFriction(k)
 	}
-	i := e.AddLaw(e.Name+"."+name, unit, l)
-	e.Exert(along, network.SignalOf(i))
-	e.Named[name] = element.Reading{Form: network.SignalOf(i), Unit: unit}
+
+	if slope != nil && weight > 0 {
+		l := network.LawOf(slope, 0).Do(model.Atan, model.Sin).Times(-weight)
+		e.Exert(e.Between, e.NameLaw("f_slope", l))
+	}
+
+	return element.Declared{Rel: e.Between, Friction: cr > 0}
 }

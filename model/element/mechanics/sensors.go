@@ -1,42 +1,39 @@
 package mechanics
 
 import (
+	"slices"
+
 	"lockstep/model/element"
 	"lockstep/model/network"
 )
 
 func sensorKinds() []element.Kind {
+	ends, on := element.Ends, element.OnSupport
+	path := adds{{Key: "phi_rel", Unit: angle, Meaning: "the measured value as a state"}}
+	size := func(unit string) parameters {
+		return parameters{number("range", unit, "as it starts", positive, "largest size of the signal that is expected")}
+	}
 	return []element.Kind{
-		{Name: "speed_sensor", Flanges: element.OnSupport(network.AnyDomain), Gives: "rad/s", GivesMoving: "m/s",
-			Keys: []string{"range"}, Read: readSpeedSensor},
-		{Name: "angle_sensor", Flanges: element.OnSupport(network.Rotational), Gives: "rad",
-			Keys: []string{"range"}, Read: readAngleSensor},
-		{Name: "position_sensor", Flanges: element.OnSupport(network.Translational), Gives: "m",
-			Keys: []string{"range"}, Read: readAngleSensor},
-		{Name: "torque_sensor", Flanges: element.Ends(network.Rotational), Gives: "N.m",
-			Keys: []string{"range"}, Read: readTorqueSensor},
-		{Name: "force_sensor", Flanges: element.Ends(network.Translational), Gives: "N",
-			Keys: []string{"range"}, Read: readTorqueSensor},
-		{Name: "power_sensor", Flanges: element.Ends(network.AnyDomain), Gives: "W",
-			Keys: []string{"range"}, Read: readTorqueSensor},
-		{Name: "position_table", Flanges: element.Flanges(network.Translational, "flange"),
-			Keys: []string{"table"}, Gives: "1", Read: readPositionTable},
+		{Name: "speed_sensor", Flanges: on(either), Gives: speed, Parameters: size(speed), Read: readSpeedSensor},
+		{Name: "angle_sensor", Flanges: on(turns), Gives: angle, Parameters: size(angle), Adds: path, Read: readAngleSensor},
+		{Name: "position_sensor", Flanges: on(moves), Gives: angle, Parameters: size(angle), Adds: path, Read: readAngleSensor},
+		{Name: "torque_sensor", Flanges: ends(turns), Gives: torque, Parameters: size(torque), Read: readTorqueSensor},
+		{Name: "force_sensor", Flanges: ends(moves), Gives: torque, Parameters: size(torque), Read: readTorqueSensor},
+		{Name: "power_sensor", Flanges: ends(either), Gives: "W", Parameters: size("W"), Read: readTorqueSensor},
+		{Name: "position_table", Flanges: element.Flanges(moves, "flange"), Gives: "1", Read: readPositionTable,
+			Parameters: parameters{rows("table", "m, 1", "", unbounded, "[position, value]")}},
 	}
 }
 
 func readSpeedSensor(e *element.Element) element.Declared {
-	s := &e.Network.Signals[e.OwnSignal]
-	s.Law = &network.Law{}
-	s.Law.Arg(e.Between.Speeds(1), 1)
+	e.Own().Law = network.LawOf(e.Between.Speeds(1), 1)
 	return element.Declared{Rel: e.Between}
 }
 
 // readAngleSensor integrates the relative speed.
 func readAngleSensor(e *element.Element) element.Declared {
-	i := e.AddState(network.State{Name: "phi_rel", Unit: e.Per("rad", "m"), Der: e.Between.Speeds(1), Along: e.Between})
-	s := &e.Network.Signals[e.OwnSignal]
-	s.Law = &network.Law{}
-	s.Law.Arg(network.StateOf(i), 1)
+	i := e.AddState(network.State{Name: "phi_rel", Der: e.Between.Speeds(1), Along: e.Between})
+	e.Own().Law = network.LawOf(network.StateOf(i), 1)
 	return element.Declared{Rel: e.Between, Twist: i, Angle: e.Per("rad", "m")}
 }
 
@@ -44,38 +41,21 @@ func readAngleSensor(e *element.Element) element.Declared {
 func readTorqueSensor(e *element.Element) element.Declared {
 	e.Tie(e.Term("a", 1), e.Term("b", -1))
 	tau := network.TieOf(len(e.Network.Ties) - 1).Scaled(-1)
-	s := &e.Network.Signals[e.OwnSignal]
+	e.Own().Law = network.LawOf(tau, 1)
 	if e.Kind.Name == "power_sensor" {
-		s.Law = network.Product(tau, network.RowOf(e.Node("a")).Speeds(1))
-		return element.Declared{}
+		e.Own().Law = network.Product(tau, network.RowOf(e.Node("a")).Speeds(1))
 	}
-	s.Law = &network.Law{}
-	s.Law.Arg(tau, 1)
 	return element.Declared{}
 }
 
 // readPositionTable is a value along the way: rows [position, value] of the flange, linear
 // between them and constant outside.
 func readPositionTable(e *element.Element) element.Declared {
-	f, ok := e.Fields["table"]
-	if !ok {
-		e.Fail(e.At, "%s: position_table needs table (rows of position and value)", e.What())
-		return element.Declared{}
-	}
-	t := e.Table(f, "m", "1")
-	if e.Err != nil {
-		return element.Declared{}
-	}
+	t := e.Table("table")
 	s := network.StateOf(e.Angle(e.Node("flange")))
-	var l network.Law
-	l.Arg(s, t.MaxSlope())
-	l.Look(t)
 	e.GuardPoints(s, t.Breakpoints())
-	low, high := t.Z[0], t.Z[0]
-	for _, z := range t.Z {
-		low, high = min(low, z), max(high, z)
-	}
-	own := &e.Network.Signals[e.OwnSignal]
-	own.Law, own.MaxAbs = &l, max(-low, high)
+	own := e.Own()
+	own.Law = network.LawOf(s, t.MaxSlope()).Look(t)
+	own.MaxAbs = max(-slices.Min(t.Z), slices.Max(t.Z))
 	return element.Declared{}
 }

@@ -2,6 +2,7 @@ package mechanics
 
 import (
 	"math"
+	"sort"
 
 	"lockstep/model"
 	"lockstep/model/element"
@@ -9,39 +10,45 @@ import (
 )
 
 func sourceKinds() []element.Kind {
+	on := element.OnSupport
+	driven := element.Quantity{Key: "w", Unit: speed, Meaning: "speed that the source gives"}
+	effort := over("tau|f", torque, "", unbounded, "torque on the flange|force on the flange")
+	filter := parameters{
+		element.Flag("exact", "false", "true: the source is followed exactly; it must not jump"),
+		number("f_crit", "Hz", "50", positive, "cutoff frequency of the filter without exact"),
+	}
 	return []element.Kind{
-		{Name: "torque", Flanges: element.OnSupport(network.Rotational), Keys: []string{"tau"}, Read: readTorque},
-		{Name: "force", Flanges: element.OnSupport(network.Translational), Keys: []string{"f"}, Read: readTorque},
-		{Name: "harmonic_torque", Flanges: element.OnSupport(network.Rotational),
-			Keys: []string{"tau", "orders", "phi_rel_start", "w_max"}, Read: readHarmonics},
-		{Name: "speed", Owns: true, Itself: network.AnyDomain, Flanges: element.OnSupport(network.AnyDomain),
-			Keys: []string{"w_ref", "v_ref", "exact", "f_crit"}, Read: readSpeed},
-		{Name: "position", Owns: true, Itself: network.AnyDomain, Flanges: element.OnSupport(network.AnyDomain),
-			Keys: []string{"phi_ref", "s_ref", "exact", "f_crit"}, Read: readSpeed},
+		{Name: "torque", Flanges: on(turns), Read: readTorque,
+			Parameters: parameters{effort}},
+		{Name: "force", Flanges: on(moves), Read: readTorque,
+			Parameters: parameters{effort}},
+		{Name: "harmonic_torque", Flanges: on(turns), Read: readHarmonics,
+			Parameters: parameters{
+				over("tau", "N.m", "", unbounded, "mean torque"),
+				rows("orders", "1, 1", "", unbounded, "[order, amplitude], orders > 0"),
+				number("phi_rel_start", "rad", "from angles", unbounded, "angle at the start"),
+				number("w_max", "rad/s", "650", positive, "speed up to which the step is short enough"),
+			},
+			Adds: adds{{Key: "phi_rel", Unit: "rad", Meaning: "angle of the flange against the support"}}},
+		{Name: "speed", Owns: true, Flanges: on(either), Read: readSpeed, Adds: adds{driven},
+			Parameters: append(parameters{over("w_ref|v_ref", speed, "", unbounded, "speed of the flange")}, filter...)},
+		{Name: "position", Owns: true, Flanges: on(either), Read: readSpeed,
+			Parameters: append(parameters{
+				over("phi_ref|s_ref", angle, "", unbounded, "angle of the flange|position of the flange")}, filter...),
+			Adds: adds{driven, {Key: "phi", Unit: angle, Meaning: "angle that it gives|position that it gives"}}},
 	}
 }
 
 func readTorque(e *element.Element) element.Declared {
-	key, unit := "tau", "N.m"
-	if e.Domain == network.Translational {
-		key, unit = "f", "N"
-	}
-	f, ok := e.Fields[key]
-	if !ok {
-		e.Fail(e.At, "%s: %s needs %s (%s, or the name of an input)", e.What(), e.Kind.Name, key, unit)
-		return element.Declared{}
-	}
-	tau := network.SignalOf(e.Waveform(f, unit))
-	e.Exert(e.Between, tau)
-	return element.Declared{Rel: e.Between, Tau: tau, Unit: unit}
+	return e.Drive(network.SignalOf(e.Waveform("tau")))
 }
 
 // readSpeed drives a flange with a given speed or angle. The element is a node whose
 // speed is a state of its own, with the given rate; a tie carries it to the flange.
 //
 // With exact the rate is the derivative of the source, and for an angle its second
-// one, with a slow return to the source itself. Otherwise, as in the Modelica Standard Library, a low-pass filter of f_crit
-// makes the motion smooth:
+// one, with a slow return to the source itself. Otherwise, as in the Modelica Standard
+// Library, a low-pass filter of f_crit makes the motion smooth:
 //
 //	speed     w' = w_crit·(w_ref - w)
 //	position  w' = w_crit·((phi_ref - phi)·w_crit - 1.3617·w)/0.6180,  phi' = w
@@ -49,90 +56,81 @@ func readSpeed(e *element.Element) element.Declared {
 	own := e.OwnNode
 	n := &e.Network.Nodes[own]
 	n.Domain = e.Domain
-	key, wrong, unit := "w_ref", "v_ref", e.Per("rad/s", "m/s")
+	key := "w_ref"
 	if e.Kind.Name == "position" {
-		key, wrong, unit = "phi_ref", "s_ref", e.Per("rad", "m")
+		key = "phi_ref"
 	}
-	if e.Domain == network.Translational {
-		key, wrong = wrong, key
-	}
-	if f, ok := e.Fields[wrong]; ok {
-		e.Fail(f.KeyAt, "%s: it is %s; %s is wanted", e.What(), e.Domain, key)
-	}
-	ref := e.NeedWaveform(key, unit, "what the flange does")
-	crit := 2 * math.Pi * e.AboveZero("f_crit", "Hz", 50)
-	if e.Err != nil {
-		return element.Declared{}
-	}
+	ref := e.Waveform(key)
+	crit := 2 * math.Pi * e.Number("f_crit")
 	e.Tie(network.TermOf(own, 1), e.Term("flange", -1), e.Term("support", 1))
 	if e.Flag("exact") {
 		followExactly(e, n, ref)
 	} else {
 		followFiltered(e, n, ref, crit)
 	}
+
 	return element.Declared{Rel: e.Between, Tau: network.DriveOf(own), Unit: e.Per("N.m", "N")}
 }
 
 func followFiltered(e *element.Element, n *network.Node, ref int, crit float64) {
-	speed := e.Per("rad/s", "m/s")
+	i := e.AddState(network.State{Name: "w", Speed: e.Between})
+	n.Driven = i + 1
+	source, w := network.SignalOf(ref), network.StateOf(i)
 	if e.Kind.Name == "speed" {
-		w := e.AddState(network.State{Name: "w", Unit: speed, Speed: e.Between})
-		e.Network.States[w].Der = network.SignalOf(ref).Scaled(crit).Plus(network.StateOf(w).Scaled(-crit))
-		n.Driven = w + 1
+		e.Network.States[i].Der = source.Scaled(crit).Plus(w.Scaled(-crit))
 		return
 	}
-	w := e.AddState(network.State{Name: "w", Unit: speed, Speed: e.Between})
-	phi := e.AddState(network.State{Name: "phi", Unit: e.Per("rad", "m"), Der: network.StateOf(w), Along: e.Between})
+
 	const af, bf = 1.3617, 0.6180
-	e.Network.States[w].Der = network.SignalOf(ref).Scaled(crit * crit / bf).
-		Plus(network.StateOf(phi).Scaled(-crit * crit / bf)).Plus(network.StateOf(w).Scaled(-crit * af / bf))
-	n.Driven = w + 1
+	phi := network.StateOf(e.AddState(network.State{Name: "phi", Der: w, Along: e.Between}))
+	e.Network.States[i].Der = source.Scaled(crit * crit / bf).
+		Plus(phi.Scaled(-crit * crit / bf)).Plus(w.Scaled(-crit * af / bf))
 }
 
 // followExactly needs a source that is known in advance and smooth enough.
 func followExactly(e *element.Element, n *network.Node, ref int) {
-	f := e.Fields["exact"]
-	s := &e.Network.Signals[ref]
+	at, s := e.Place("exact"), &e.Network.Signals[ref]
 	if s.Law != nil || ref < len(e.Network.Inputs) {
-		e.Fail(f.At, "%s: exact wants a source that is known in advance; %q is not, use f_crit", e.What(), s.Name)
+		e.Refuse(at, "exact wants a source that is known in advance; %q is not, use f_crit", s.Name)
+	}
+	source, wanted := s.Source, network.SignalOf(ref)
+	rate := func(s model.Source, what string) model.Source {
+		d, ok := derivative(s)
+		if !ok {
+			e.Refuse(at, "exact: %s jumps, which takes an infinite torque; use f_crit", what)
+		}
+		return d
+	}
+
+	add := func(name string, s model.Source) network.Form {
+		return network.SignalOf(e.AddSignal(name, network.Signal{Source: s}))
+	}
+
+	first := rate(source, "the source")
+	state := network.State{Name: "w"}
+	if e.Kind.Name == "speed" {
+		accel := add("accel", first)
+		state.Start = startOfSource(source)
+		i := e.AddState(state)
+		n.Driven = i + 1
+		e.Network.States[i].Der = accel.Plus(wanted.Scaled(recall)).Plus(network.StateOf(i).Scaled(-recall))
 		return
 	}
-	list := []model.Source{s.Source} // it and its derivatives, up to the acceleration
-	for i, what := range []string{"the source", "its speed"} {
-		if i == 1 && e.Kind.Name == "speed" {
-			break
-		}
-		d, ok := derivative(list[i])
-		if !ok {
-			e.Fail(f.At, "%s: exact: %s jumps, which takes an infinite torque; use f_crit", e.What(), what)
-			return
-		}
-		list = append(list, d)
-	}
-	last := len(list) - 1
-	accel := addSource(e, "accel", list[last])
-	w := e.AddState(network.State{Name: "w", Unit: e.Per("rad/s", "m/s"), Start: startOfSource(list[last-1])})
-	if e.Kind.Name == "position" {
-		n.Phi0 = startOfSource(s.Source)
-		phi := e.AddState(network.State{Name: "phi", Unit: e.Per("rad", "m"), Der: network.StateOf(w), Start: n.Phi0})
-		accel = accel.Plus(addSource(e, "speed", list[1]).Scaled(2 * recall)).Plus(network.StateOf(w).Scaled(-2 * recall)).
-			Plus(network.SignalOf(ref).Scaled(recall * recall)).Plus(network.StateOf(phi).Scaled(-recall * recall))
-	} else {
-		accel = accel.Plus(network.SignalOf(ref).Scaled(recall)).Plus(network.StateOf(w).Scaled(-recall))
-	}
-	e.Network.States[w].Der = accel
-	n.Driven = w + 1
+
+	accel := add("accel", rate(first, "its speed"))
+	state.Start = startOfSource(first)
+	i := e.AddState(state)
+	n.Driven = i + 1
+	w := network.StateOf(i)
+	n.Phi0 = startOfSource(source)
+	phi := network.StateOf(e.AddState(network.State{Name: "phi", Der: w, Start: n.Phi0}))
+	e.Network.States[i].Der = accel.Plus(add("speed", first).Scaled(2 * recall)).Plus(w.Scaled(-2 * recall)).
+		Plus(wanted.Scaled(recall * recall)).Plus(phi.Scaled(-recall * recall))
 }
 
 // recall is how fast, 1/s, an exact motion returns to its source: what a sine is more than
 // parabolas over pieces of a step would otherwise add up, to a drift.
 const recall = 1.0
-
-// addSource is a signal of the element that is known in advance.
-func addSource(e *element.Element, name string, s model.Source) network.Form {
-	e.Network.Signals = append(e.Network.Signals, network.Signal{Name: e.Name + "." + name, At: e.At, Source: s, Read: true})
-	return network.SignalOf(len(e.Network.Signals) - 1)
-}
 
 // startOfSource is its value at time 0.
 func startOfSource(s model.Source) float64 {
@@ -145,8 +143,10 @@ func startOfSource(s model.Source) float64 {
 			}
 			total += p
 		}
+
 		return total
 	}
+
 	v := 0.0
 	if len(s.T) > 0 {
 		v = tableStart(s)
@@ -166,18 +166,15 @@ func tableStart(s model.Source) float64 {
 		}
 		t = math.Mod(-s.Start, s.Period)
 	}
-	last := -1
-	for i, at := range s.T {
-		if at <= t {
-			last = i
-		}
-	}
+
+	last := sort.Search(len(s.T), func(i int) bool { return s.T[i] > t }) - 1
 	switch {
 	case last < 0:
 		return s.V[0]
 	case last == len(s.T)-1 || s.Held:
 		return s.V[last]
 	}
+
 	return s.V[last] + (s.V[last+1]-s.V[last])*(t-s.T[last])/(s.T[last+1]-s.T[last])
 }
 
@@ -199,9 +196,11 @@ func derivative(s model.Source) (model.Source, bool) {
 					term = append(term, factors[j])
 				}
 			}
+
 			d.Sum = append(d.Sum, term)
 		}
 	}
+
 	return d, true
 }
 
@@ -214,6 +213,7 @@ func leafDerivative(s model.Source) (model.Source, bool) {
 			return d, false
 		}
 	}
+
 	n := len(s.T)
 	if s.Period > 0 && n > 0 && s.V[0] != s.V[n-1] {
 		return d, false
@@ -230,8 +230,52 @@ func leafDerivative(s model.Source) (model.Source, bool) {
 			d.T, d.V = append(d.T, s.T[i]), append(d.V, dv/dt)
 		}
 	}
+
 	if len(d.T) > 0 {
 		d.T, d.V = append(d.T, s.T[n-1]), append(d.V, 0)
 	}
 	return d, true
+}
+
+// readHarmonics is a torque with the orders of an engine over its angle (Modeling and
+// simulation of longitudinal dynamics coupled with clutch judder, section 4, where the
+// angle is misprinted as speed times time):
+//
+//	tau·(1 + sum of amplitude·sin(order·phi_rel))
+func readHarmonics(e *element.Element) element.Declared {
+	mean := e.Waveform("tau")
+	rows := e.Columns("orders")
+	if !(rows[0][0] > 0) {
+		e.Refuse(e.Place("orders"), "orders: order %g is not positive; it counts periods per turn", rows[0][0])
+	}
+	size, steep := 1.0, 0.0
+	for i, order := range rows[0] {
+		a := math.Abs(rows[1][i])
+		size, steep = size+a, steep+a*order
+	}
+
+	s := network.State{Name: "phi_rel", Der: e.Between.Speeds(1), Start: e.NumberOr("phi_rel_start", 0)}
+	if !e.Has("phi_rel_start") {
+		s.Along = e.Between
+	}
+	turn := e.AddState(s)
+	most := e.Network.MaxAbs(mean)
+	if mean < len(e.Network.Inputs) {
+		if in := e.Network.Inputs[mean]; !math.IsInf(in.Max-in.Min, 0) {
+			most = max(-in.Min, in.Max)
+		}
+	}
+
+	var l network.Law
+	angle, rate := l.Read(network.StateOf(turn), most*steep), l.Read(e.Between.Speeds(1), 0)
+	fast := e.Number("w_max")
+	l.Stiff = []network.Stiffness{{Rate: rate, Own: rows[0][len(rows[0])-1] * fast}}
+	l.Push(1)
+	for i, order := range rows[0] {
+		l.Again(angle).Times(order).Do(model.Sin).Times(rows[1][i]).Do(model.Add)
+	}
+	l.Arg(network.SignalOf(mean), size).Do(model.Mul)
+	d := e.Drive(e.AddLaw("tau", "N.m", &l))
+	d.Twist, d.Angle = turn, "rad"
+	return d
 }

@@ -12,64 +12,58 @@ import (
 // from a to b.
 func readPair(e *element.Element) (a, b *frame, dir [2]float64) {
 	a, b = pointAt(e, "a"), pointAt(e, "b")
-	if e.Err != nil {
-		return
-	}
 	if a.body == b.body {
-		e.Fail(e.Fields["b"].At, "%s: a and b are on the same body", e.What())
-		return
+		e.Refuse(e.Place("b"), "a and b are on the same body")
 	}
 	e.Domain = network.Translational
-	if e.Has("angle") {
-		angle, _ := e.Option("angle", "rad", 0)
-		dir[1], dir[0] = math.Sincos(angle)
+	if e.Has("angle") || e.Kind.Name == "translational_joint" {
+		dir[1], dir[0] = math.Sincos(e.Number("angle"))
 		for i := range dir {
 			if math.Abs(dir[i]) < 1e-15 {
 				dir[i] = 0 // 90 deg
 			}
 		}
-		return
+
+		return a, b, dir
 	}
-	if e.Kind.Name == "translational_joint" {
-		e.Fail(e.At, "%s: translational_joint needs angle (of its axis, from x to y)", e.What())
-		return
-	}
+
 	wantPlaces(e, a, b)
-	x, y := [2]float64{1, 0}, [2]float64{0, 1}
-	dx, dy := b.at(x, 0)-a.at(x, 0), b.at(y, 0)-a.at(y, 0)
+	dx, dy := b.at(xAxis, 0)-a.at(xAxis, 0), b.at(yAxis, 0)-a.at(yAxis, 0)
 	length := math.Hypot(dx, dy)
-	if !(length > 0) && e.Err == nil {
-		e.Fail(e.At, "%s: %s and %s are at the same place; give angle", e.What(), a.name, b.name)
+	if !(length > 0) {
+		e.Refuse(e.At, "%s and %s are at the same place; give angle", a.name, b.name)
 	}
 	return a, b, [2]float64{dx / length, dy / length}
 }
 
+var xAxis, yAxis = [2]float64{1, 0}, [2]float64{0, 1}
+
 // angleTo is the direction from one point to another, in degrees.
 func (p *frame) angleTo(to *frame) float64 {
-	x, y := [2]float64{1, 0}, [2]float64{0, 1}
-	return math.Atan2(to.at(y, 0)-p.at(y, 0), to.at(x, 0)-p.at(x, 0)) * 180 / math.Pi
+	return math.Atan2(to.at(yAxis, 0)-p.at(yAxis, 0), to.at(xAxis, 0)-p.at(xAxis, 0)) * 180 / math.Pi
 }
 
 // wantPlaces fails unless both bodies have places in the plane.
 func wantPlaces(e *element.Element, list ...*frame) {
 	for _, p := range list {
 		if !(p.body.written[0] && p.body.written[1]) {
-			e.Fail(e.At, "%s: the place of %q is not known; give its body x_start and y_start", e.What(), p.name)
+			e.Refuse(e.At, "the place of %q is not known; give its body x_start and y_start", p.name)
 		}
 	}
+}
+
+// parting is the speed at which two points part in a direction.
+func parting(a, b *frame, dir [2]float64) network.Row {
+	return append(b.along(dir), a.along(dir).Scaled(-1)...)
 }
 
 // readLine makes the distance of two points a node: its speed is that at which they part
 // along the line, and what pushes it pushes them apart. The line keeps its direction.
 func readLine(e *element.Element) element.Declared {
 	a, b, dir := readPair(e)
-	if e.Err != nil {
-		return element.Declared{}
-	}
-	own := e.OwnNode
-	r := append(b.along(dir), a.along(dir).Negative()...)
+	own, r := e.OwnNode, parting(a, b, dir)
 	if len(r) == 0 {
-		e.Fail(e.At, "%s: neither %q nor %q moves along it", e.What(), a.name, b.name)
+		e.Refuse(e.At, "neither %q nor %q moves along it", a.name, b.name)
 	}
 	n := &e.Network.Nodes[own]
 	from, known := a.place(dir)
@@ -79,6 +73,7 @@ func readLine(e *element.Element) element.Declared {
 		fixes, loose := p.reckoning(dir)
 		n.Fixes, n.Loose = n.Fixes || fixes, n.Loose || loose
 	}
+
 	if n.Fixes && n.Loose {
 		wantPlaces(e, a, b)
 	}
@@ -94,34 +89,26 @@ func readLine(e *element.Element) element.Declared {
 // and with rotation: locked w_b = w_a.
 func readSlide(e *element.Element) element.Declared {
 	a, b, axis := readPair(e)
-	if e.Err != nil {
-		return element.Declared{}
-	}
 	across := [2]float64{-axis[1], axis[0]}
-	d := 0.0
+	r := parting(a, b, across)
 	if a.body.moves[2] {
 		wantPlaces(e, a, b)
-		d = b.at(axis, 0) - a.at(axis, 0)
+		d := b.at(axis, 0) - a.at(axis, 0)
 		beside := b.at(across, b.body.start[2]) - a.at(across, a.body.start[2]) - d*a.body.start[2]
-		if !(math.Abs(beside) <= 1e-5*(1+math.Abs(d))) && e.Err == nil { // an angle may be rounded
-			e.Fail(e.At, "%s: %q is %s beside the axis through %q; correct angle (%s leads through both), or where they start",
-				e.What(), b.name, units.Format(units.DropRounding(beside), "m"), a.name, units.Format(a.angleTo(b), "deg"))
+		if !(math.Abs(beside) <= 1e-5*(1+math.Abs(d))) { // an angle may be rounded
+			e.Refuse(e.At, "%q is %s beside the axis through %q; correct angle (%s leads through both), or where they start",
+				b.name, units.Format(units.DropRounding(beside), "m"), a.name, units.Format(a.angleTo(b), "deg"))
+		}
+
+		if d != 0 {
+			r = append(r, network.TermOf(a.body.node[2], -d))
 		}
 	}
-	r := append(b.along(across), a.along(across).Negative()...)
-	if a.body.moves[2] && d != 0 {
-		r = append(r, network.TermOf(a.body.node[2], -d))
-	}
-	joinRigidly(e, r)
+
+	e.Tie(r...).Joint = true
 	reaction := element.Declared{Rel: r, Tau: network.TieOf(len(e.Network.Ties) - 1).Scaled(-1), Unit: "N"}
-	if f, ok := e.Fields["rotation"]; ok {
-		switch text := e.Text(f, e.What()+": rotation"); text {
-		case "free":
-		case "locked":
-			joinRigidly(e, append(b.turning(), a.turning().Negative()...))
-		default:
-			e.Fail(f.At, "%s: rotation: %q is neither free nor locked", e.What(), text)
-		}
+	if e.Word("rotation") == "locked" {
+		e.Tie(append(b.turning(), a.turning().Scaled(-1)...)...).Joint = true
 	}
 	return reaction
 }
@@ -132,10 +119,4 @@ func (p *frame) turning() network.Row {
 		return network.RowOf(p.body.node[2])
 	}
 	return nil
-}
-
-// joinRigidly is a tie that must take a degree of freedom.
-func joinRigidly(e *element.Element, r network.Row) {
-	e.Tie(r...)
-	e.Network.Ties[len(e.Network.Ties)-1].Joint = true
 }

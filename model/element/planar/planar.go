@@ -16,19 +16,36 @@ import (
 
 	"lockstep/model/element"
 	"lockstep/model/network"
-	"lockstep/model/syntax"
 	"lockstep/model/units"
 )
 
 // Kinds are the element types of the family.
 func Kinds() []element.Kind {
+	type parameters = []element.Parameter
+	number, free, positive := element.AsNumber.Of, element.Any, element.Positive
+	a := element.Word("a", "", "body, or node of a body")
+	b := element.Word("b", "", "body, or node of a body")
 	return []element.Kind{
-		{Name: "body",
-			Keys:  []string{"m", "J", "dof", "nodes", "g", "x_start", "y_start", "phi_start", "v_x_start", "v_y_start", "w_start"},
-			Early: makeBody, Read: readBody, Hint: "its flanges are NAME.x, NAME.y, NAME.phi, and those of its nodes"},
-		{Name: "line", Owns: true, Itself: network.Translational, Points: []string{"a", "b"},
-			Keys: []string{"angle"}, Read: readLine},
-		{Name: "translational_joint", Points: []string{"a", "b"}, Keys: []string{"angle", "rotation"}, Read: readSlide},
+		{Name: "body", Early: makeBody, Read: readBody,
+			Hint: "its flanges are NAME.x, NAME.y, NAME.phi, and those of its nodes",
+			Parameters: parameters{
+				number("m", "kg", "with x or y", positive, "mass"),
+				number("J", "kg.m2", "with phi", positive, "moment of inertia"),
+				element.AsList.Of("dof", "", "[x, y, phi]", free, "coordinates that move"),
+				element.AsMap.Of("nodes", "m", "none", free, "{POINT: [x, y], ...} from the centre"),
+				number("g", "m/s2", "0", free, "gravitational acceleration, for the weight along -y"),
+				number("x_start", "m", "0", free, "position of the centre along x at the start"),
+				number("y_start", "m", "0", free, "position of the centre along y at the start"),
+				number("phi_start", "rad", "0", free, "angle at the start"),
+				number("v_x_start", "m/s", "0", free, "speed along x at the start"),
+				number("v_y_start", "m/s", "0", free, "speed along y at the start"),
+				number("w_start", "rad/s", "0", free, "angular speed at the start"),
+			}},
+		{Name: "line", Owns: true, Itself: network.Translational, Read: readLine,
+			Parameters: parameters{a, b, number("angle", "rad", "from a to b", free, "direction, from x to y")}},
+		{Name: "translational_joint", Read: readSlide,
+			Parameters: parameters{a, b, number("angle", "rad", "", free, "direction of the axis, from x to y"),
+				element.Word("rotation", "free", "rotation of b against a", "free", "locked")}},
 	}
 }
 
@@ -49,37 +66,39 @@ type body struct {
 	points  []*frame   // the centre first
 }
 
-var coordinates = []string{"x", "y", "phi"}
+var (
+	coordinates = []string{"x", "y", "phi"}
+	domains     = []network.Domain{network.Translational, network.Translational, network.Rotational}
+)
 
 // makeBody makes the nodes of a body: NAME.x, NAME.y, NAME.phi, and NAME.POINT.x and .y of
 // each of its points. What does not move is fixed.
 func makeBody(e *element.Element) {
 	b := &body{moves: [3]bool{true, true, true}}
-	if f, ok := e.Fields["dof"]; ok {
+	if f, ok := e.Field("dof"); ok {
 		b.moves = [3]bool{}
-		for _, n := range e.Items(f.Node, f.At, e.What()+": dof") {
-			at := syntax.StartOf(n)
-			name := e.Text(syntax.Field{At: at, Node: n}, e.What()+": dof")
+		for _, g := range e.Items(f, "dof") {
+			name := e.Text(g, e.What()+": dof")
 			i := slices.Index(coordinates, name)
 			if i < 0 {
-				e.Fail(at, "%s: dof: %q is none of x, y and phi%s", e.What(), name, units.DidYouMean(name, coordinates))
-				return
+				e.Refuse(g.At, "dof: %q is none of x, y and phi%s", name, units.Meant(name, coordinates))
 			}
 			if b.moves[i] {
-				e.Fail(at, "%s: dof: %s appears twice", e.What(), name)
+				e.Refuse(g.At, "dof: %s appears twice", name)
 			}
 			b.moves[i] = true
 		}
 	}
+
 	for i, name := range coordinates {
-		b.node[i] = addNode(e, e.Name+"."+name, domainOf(i), b.moves[i])
+		b.node[i] = addNode(e, e.Name+"."+name, domains[i], b.moves[i])
 	}
 	b.points = []*frame{{name: e.Name, body: b}}
 	e.Data = b
 	for _, f := range pointFields(e) {
 		name := e.Name + "." + f.Key
-		if !units.IsName(f.Key, false) || slices.Index(coordinates, f.Key) >= 0 {
-			e.Fail(f.KeyAt, "%s: nodes: %q is not a name for a node (letters, digits and _; not x, y, phi)", e.What(), f.Key)
+		if !units.IsName(f.Key, false) || slices.Contains(coordinates, f.Key) {
+			e.Refuse(f.KeyAt, "nodes: %q is not a name for a node (letters, digits and _; not x, y, phi)", f.Key)
 		}
 		p := &frame{name: name, body: b}
 		for i := range p.node {
@@ -89,32 +108,23 @@ func makeBody(e *element.Element) {
 	}
 }
 
-// domainOf is what coordinate i of a body does.
-func domainOf(i int) network.Domain {
-	if i == 2 {
-		return network.Rotational
-	}
-	return network.Translational
-}
-
 // addNode makes a node of the element; one that does not move is fixed.
 func addNode(e *element.Element, name string, d network.Domain, moves bool) int {
 	owner := e.Kind.Name
 	if !moves {
 		owner = "fixed"
 	}
-	i := len(e.Network.Nodes)
-	e.Network.Nodes = append(e.Network.Nodes, network.Node{Name: name, At: e.At, Owner: owner, Domain: d, By: e.Name, Framed: true})
-	return i
+	n := network.Node{Name: name, At: e.At, Owner: owner, Domain: d, By: e.Name, Framed: true}
+	return network.Add(&e.Network.Nodes, n)
 }
 
 // pointFields are the entries of nodes.
-func pointFields(e *element.Element) []syntax.Field {
-	f, ok := e.Fields["nodes"]
+func pointFields(e *element.Element) []element.Field {
+	f, ok := e.Field("nodes")
 	if !ok {
 		return nil
 	}
-	return e.Entries(f.Node, f.At, e.What()+": nodes")
+	return e.Entries(f, "nodes")
 }
 
 // readBody gives a body its inertia, its points and where it starts.
@@ -122,10 +132,10 @@ func readBody(e *element.Element) element.Declared {
 	b := e.Data.(*body)
 	m, J := 0.0, 0.0
 	if b.moves[0] || b.moves[1] {
-		m = e.Need("m", "kg", "mass")
+		m = e.Number("m")
 	}
 	if b.moves[2] {
-		J = e.Need("J", "kg.m2", "moment of inertia")
+		J = e.Number("J")
 	}
 	for i, c := range coordinates {
 		n := &e.Network.Nodes[b.node[i]]
@@ -133,55 +143,54 @@ func readBody(e *element.Element) element.Declared {
 		if n.J = m; i == 2 {
 			n.J, speed = J, "w_start"
 		}
-		n.Start, _ = e.Option(speed, n.SpeedUnit(), 0)
-		n.Given = e.Has(speed)
-		b.start[i], _ = e.Option(place, n.AngleUnit(), 0)
-		b.written[i] = e.Has(place)
-		n.Phi0, n.Placed = b.start[i], b.written[i]
+		e.ReadStart(n, speed, place)
+		b.start[i], b.written[i] = n.Phi0, n.Placed
 		n.Fixes = n.Placed && i < 2
 		if !b.moves[i] {
-			if n.J = 0; n.Given {
-				e.Fail(e.Fields[speed].KeyAt, "%s: %s: it does not move along %s; add that to dof", e.What(), speed, c)
-			}
+			n.J = 0
+			forbidAlong(e, c, speed)
 		}
 	}
+
 	for i, f := range pointFields(e) {
 		readPoint(e, f, b.points[1+i])
 	}
-	if f, ok := e.Fields["g"]; ok {
-		g := e.Value(f, "m/s2")
-		if !b.moves[1] && e.Err == nil {
-			e.Fail(f.KeyAt, "%s: g: it does not move along y; add that to dof", e.What())
+	if e.Has("g") {
+		g := e.Number("g")
+		if !b.moves[1] {
+			forbidAlong(e, "y", "g")
 		}
 		e.Exert(network.RowOf(b.node[1]), network.One(-m*g))
 	}
+
 	return element.Declared{}
 }
 
+// forbidAlong refuses a key of a motion that the body does not make.
+func forbidAlong(e *element.Element, coordinate, key string) {
+	if f, ok := e.Field(key); ok {
+		e.Refuse(f.KeyAt, "%s: it does not move along %s; add that to dof", key, coordinate)
+	}
+}
+
 // readPoint ties the two flanges of a point to its body.
-func readPoint(e *element.Element, f syntax.Field, p *frame) {
-	what := e.What() + ": nodes: " + f.Key
-	pair := e.Items(f.Node, f.At, what)
+func readPoint(e *element.Element, f element.Field, p *frame) {
+	pair := e.NumbersOf(f, element.Parameter{Key: "nodes: " + f.Key, Unit: "m"})
 	if len(pair) != 2 {
-		e.Fail(f.At, "%s: %d values; [x, y] from the centre of the body are wanted", what, len(pair))
-		return
+		e.Refuse(f.At, "nodes: %s: %d values; [x, y] from the centre of the body are wanted", f.Key, len(pair))
 	}
-	for i, n := range pair {
-		p.rel[i] = e.Quantity(syntax.Field{At: syntax.StartOf(n), Node: n}, what, units.Want("m"))
-	}
-	for i := range 2 {
-		own := p.node[i]
+	p.rel = [2]float64(pair)
+	for i, own := range p.node {
 		var dir [2]float64
 		dir[i] = 1
 		n := &e.Network.Nodes[own]
 		n.Phi0, n.Placed = p.place(dir)
 		n.Fixes, n.Loose = p.reckoning(dir)
-		r := p.along(dir)
-		if len(r) == 0 {
+		if r := p.along(dir); len(r) > 0 {
+			followRigidly(e, own, r)
+		} else {
 			n.Owner = "fixed"
-			continue
 		}
-		followRigidly(e, own, r)
 	}
 }
 
@@ -193,6 +202,7 @@ func (p *frame) along(dir [2]float64) network.Row {
 			r = append(r, network.TermOf(p.body.node[i], c))
 		}
 	}
+
 	return r
 }
 
@@ -214,6 +224,7 @@ func (p *frame) place(dir [2]float64) (at float64, known bool) {
 			known = true
 		}
 	}
+
 	return at, known
 }
 
@@ -224,13 +235,13 @@ func (p *frame) reckoning(dir [2]float64) (fixes, loose bool) {
 		fixes = fixes || c != 0 && p.body.written[i]
 		loose = loose || c*p.rel[i] != 0 && !p.body.written[i]
 	}
+
 	return fixes, loose
 }
 
 // followRigidly ties a node to others, where they start as well.
 func followRigidly(e *element.Element, own int, r network.Row) {
-	e.Tie(append(r.Negative(), network.TermOf(own, 1))...)
-	t := &e.Network.Ties[len(e.Network.Ties)-1]
+	t := e.Tie(append(r.Scaled(-1), network.TermOf(own, 1))...)
 	for _, x := range t.Row {
 		t.Gap += x.Coef * e.Network.Nodes[x.Node].Phi0
 	}
@@ -238,31 +249,22 @@ func followRigidly(e *element.Element, own int, r network.Row) {
 
 // pointAt is the point that a key names.
 func pointAt(e *element.Element, key string) *frame {
-	f, ok := e.Fields[key]
-	if !ok {
-		e.Fail(e.At, "%s: %s needs %s (a body, or a node of one)", e.What(), e.Kind.Name, key)
-		return nil
-	}
-	name := e.FullName(e.Text(f, e.What()+": "+key))
+	name := e.FullName(e.Word(key))
 	var names []string
 	for _, other := range e.Elements {
-		b, _ := other.Data.(*body)
-		for _, p := range b.all() {
+		b, ok := other.Data.(*body)
+		if !ok {
+			continue
+		}
+		for _, p := range b.points {
 			if p.name == name {
 				return p
 			}
 			names = append(names, p.name)
 		}
 	}
-	slices.Sort(names)
-	e.Fail(f.At, "%s: %s: %q is no body and no node of one%s", e.What(), key, name, units.DidYouMean(name, names))
-	return nil
-}
 
-// all are the points of a body; none of what is no body.
-func (b *body) all() []*frame {
-	if b == nil {
-		return nil
-	}
-	return b.points
+	slices.Sort(names)
+	e.Refuse(e.Place(key), "%s: %q is no body and no node of one%s", key, name, units.Meant(name, names))
+	return nil
 }

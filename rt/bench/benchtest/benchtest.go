@@ -12,18 +12,38 @@ import (
 	"lockstep/model/plants"
 )
 
-// DemoText is the embedded demo bench, with one piece of it replaced.
-func DemoText(t testing.TB, old, replacement string) string {
+// DemoText is the embedded demo bench with pieces of it replaced: an old one, a new one, and so on.
+func DemoText(t testing.TB, replace ...string) string {
 	t.Helper()
 	data, err := plants.Read("powershift-bench")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(data)
-	if strings.Count(text, old) == 0 {
-		t.Fatalf("the demo bench has no %q to replace", old)
+	for i := 0; i < len(replace); i += 2 {
+		if !strings.Contains(text, replace[i]) {
+			t.Fatalf("the demo bench has no %q to replace", replace[i])
+		}
+		text = strings.Replace(text, replace[i], replace[i+1], 1)
 	}
-	return strings.Replace(text, old, replacement, 1)
+
+	return text
+}
+
+// DemoFile writes the demo bench, changed as by DemoText, and returns its name.
+func DemoFile(t testing.TB, replace ...string) string {
+	t.Helper()
+	return filepath.Join(folder(t, "bench.yaml", DemoText(t, replace...)), "bench.yaml")
+}
+
+// folder makes a folder with a file and returns its name.
+func folder(t testing.TB, name, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // Place is the line and column of a piece of text, both from 1.
@@ -83,39 +103,16 @@ CM_ "The`, 1) + "VAL_ 1024 mode 0 \"off\" 3 \"running\" ;\nBA_ \"GenMsgCycleTime
 // and a lag that no port does, and returns its name.
 func OpenFile(t testing.TB) string {
 	return DemoFile(t, "bench: powershift-bench", "bench: open bench",
-		"      - TCU_Pressure_2.pressure_C7 -> clutch7.pressure\n", "", "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "",
-		"      - lag -> Status.lag\n", "", "phase: 5 ms, counter: counter_A}", "phase: 5 ms, counter: counter_A, values: {lag: 0}}")
-}
-
-// DemoFile writes the demo bench, changed, and returns its name.
-func DemoFile(t testing.TB, replace ...string) string {
-	t.Helper()
-	data, err := plants.Read("powershift-bench")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(data)
-	for i := 0; i < len(replace); i += 2 {
-		if !strings.Contains(text, replace[i]) {
-			t.Fatalf("the demo bench has no %q", replace[i])
-		}
-		text = strings.Replace(text, replace[i], replace[i+1], 1)
-	}
-	file := filepath.Join(t.TempDir(), "bench.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return file
+		"      - TCU_Pressure_2.pressure_C7 -> clutch7.pressure\n", "",
+		"      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "",
+		"      - lag -> Status.lag\n", "",
+		"phase: 5 ms, counter: counter_A}", "phase: 5 ms, counter: counter_A, values: {lag: 0}}")
 }
 
 // GuardedFolder makes a folder with the database of GuardedText and returns its name.
 func GuardedFolder(t testing.TB) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "guarded.dbc"), []byte(GuardedDatabase(t)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return folder(t, "guarded.dbc", GuardedDatabase(t))
 }
 
 // FaultFolder makes a folder with the bench b.yaml and its database, and returns its name: the

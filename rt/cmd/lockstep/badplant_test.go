@@ -5,33 +5,27 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lockstep/model"
+	"lockstep/rt/guide"
+	"lockstep/rt/scenario"
 )
 
-// soundPlant has a place for every wrong line below.
-const soundPlant = `plant: sound
-parameters: {J: 1}
-inputs:
-  p: {unit: bar, min: 0, max: 40}
-assemblies:
-  end:
-    flanges: [axle]
-    elements:
-      drag: {type: damper, a: axle, b: rim, d: 1}
-      rim: {type: inertia, J: 1}
-elements:
-  body: {type: inertia, J: 1 kg.m2}
-  other: {type: inertia, J: 2}
-  gear: {type: ideal_gear, a: body, b: wheel, ratio: 2}
-  grip: {type: clutch, a: wheel, b: other, mu: 0.1, cgeo: 1, area: 10 cm2, pressure: p}
-  push: {type: torque, flange: body, tau: {table: [[0, 1], [1, 2]]}}
-  left: {type: end, axle: other}
-outputs:
-  w: {speed: body}
-`
+// guideFile returns the YAML file of a guide that begins with the line head.
+func guideFile(t *testing.T, source []byte, head string) string {
+	t.Helper()
+	for _, b := range (guide.Guide{Source: source}).Blocks() {
+		if b.Language == "yaml" && strings.HasPrefix(b.Text, head+"\n") {
+			return b.Text
+		}
+	}
+	t.Fatalf("the guide has no file that begins with %s", head)
+	return ""
+}
 
 func TestWrongPlantsEndWithOneLineThatNamesThePlaceAndWhatWouldBeRight(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "bad.yaml")
+	soundPlant := guideFile(t, model.Guide, "plant: sound") // it has a place for every wrong line below
+	file := filepath.Join(t.TempDir(), "bad.yaml")
 	for _, c := range []struct{ name, old, bad, want string }{
 		{"sound", "", "", ""},
 		{"no number", "J: 1 kg.m2", "J: .nan", `12:28: "body": J: .nan`},
@@ -76,28 +70,13 @@ func TestWrongPlantsEndWithOneLineThatNamesThePlaceAndWhatWouldBeRight(t *testin
 	}
 }
 
-// readme writes a file of the README, which begins with the line head, into a folder.
-func readme(t *testing.T, head string) (file string) {
-	t.Helper()
-	text, err := os.ReadFile("../../../README.md")
-	if err != nil {
+func TestThePlantOfTheGuideWorks(t *testing.T) {
+	dir := t.TempDir()
+	file, report := filepath.Join(dir, "shaft.yaml"), filepath.Join(dir, "r.json")
+	if err := os.WriteFile(file, []byte(guideFile(t, model.Guide, "plant: shaft")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "\n    "+head+"\n")
-	block, _, ok := strings.Cut(rest, "\n\n")
-	if !ok {
-		t.Fatalf("the README has no %s", head)
-	}
-	file = filepath.Join(t.TempDir(), "readme.yaml")
-	if err := os.WriteFile(file, []byte(head+strings.ReplaceAll("\n"+block, "\n    ", "\n")+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-func TestThePlantOfTheReadmeWorks(t *testing.T) {
-	report := filepath.Join(t.TempDir(), "r.json")
-	out, errors, code := lockstep(t, "sim", readme(t, "plant: shaft"), "-report", report)
+	out, errors, code := lockstep(t, "sim", file, "-report", report)
 	if code != 0 || errors != "" {
 		t.Fatalf("code %d, %s%s", code, errors, out)
 	}
@@ -106,13 +85,17 @@ func TestThePlantOfTheReadmeWorks(t *testing.T) {
 	}
 }
 
-func TestTheScenarioOfTheReadmeWorks(t *testing.T) {
-	report := filepath.Join(t.TempDir(), "r.json")
-	out, errors, code := lockstep(t, "sim", "truck-bench", "-scenario", readme(t, "scenario: ice-uphill"), "-report", report)
+func TestTheScenarioOfTheGuideWorks(t *testing.T) {
+	dir := t.TempDir()
+	file, report := filepath.Join(dir, "ice.yaml"), filepath.Join(dir, "r.json")
+	if err := os.WriteFile(file, []byte(guideFile(t, scenario.Guide, "scenario: ice-uphill")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, errors, code := lockstep(t, "sim", "truck-bench", "-scenario", file, "-report", report)
 	if code != 0 || errors != "" {
 		t.Fatalf("code %d, %s%s", code, errors, out)
 	}
-	if r := readReport(t, report); r.Trial == nil || r.Trial.Scenario != "ice-uphill" || !r.Trial.Pass || len(r.Trial.Findings) != 4 {
-		t.Errorf("%+v\n%s", r.Trial, out)
+	if r := readReport(t, report); r.Scenario == nil || r.Scenario.Scenario != "ice-uphill" || !r.Scenario.Pass || len(r.Scenario.Findings) != 4 {
+		t.Errorf("%+v\n%s", r.Scenario, out)
 	}
 }

@@ -15,8 +15,6 @@ import (
 	"lockstep/rt/soak"
 )
 
-const certifyUsage = "certify [BENCH] [-for 1h] -o FILE.html [-bus NAME] [-unitbus NAME] [-besteffort] [-kernel table|generated|FILE] [-load=false] | lockstep certify -compare OLD.json [NEW.json]"
-
 // certifying is the command line of certify.
 type certifying struct {
 	certify.Order
@@ -25,63 +23,60 @@ type certifying struct {
 	given         map[string]bool // flags
 }
 
-func runCertify(list []string) error {
-	c, err := parseCertify(list)
-	if err != nil {
-		return err
-	}
-	var old *certify.Certificate
-	if c.old != "" {
-		if old, err = readCertificate(c.old); err != nil {
+func defineCertify(a *args) func() error {
+	c := &certifying{given: map[string]bool{}}
+	length := a.span("for 1h", time.Hour, "how long, 10s at least (default 1h); less than 10m is not representative")
+	a.StringVar(&c.out, "o FILE.html", "", "write the certificate to this FILE.html, and FILE.json beside it")
+	a.StringVar(&c.old, "compare OLD.json", "", "say what changed since this certificate, OLD.json: in NEW.json, or in one that is measured now as the old one was")
+	a.hostFlags(&c.Bus, &c.BestEffort)
+	a.loadFlags(&c.UnitBus, &c.Asked.Load)
+	a.StringVar(&c.Kernel, "kernel table|generated|FILE", "table", "what ticks: table, generated, or a target executable")
+
+	return func() error {
+		c.length = *length
+		if err := c.read(a); err != nil {
 			return err
 		}
-	}
-	if c.now != "" {
-		now, err := readCertificate(c.now)
-		if err != nil {
-			return err
+		var old *certify.Certificate
+		var err error
+		if c.old != "" {
+			if old, err = readCertificate(c.old); err != nil {
+				return err
+			}
 		}
-		return compareCertificates(old, now)
+
+		if c.now != "" {
+			now, err := readCertificate(c.now)
+			if err != nil {
+				return err
+			}
+			return compareCertificates(old, now)
+		}
+
+		return c.measure(old)
 	}
-	return c.measure(old)
 }
 
-func parseCertify(list []string) (*certifying, error) {
-	c := &certifying{given: map[string]bool{}}
-	a := newArgs("certify", certifyUsage)
-	length := a.span("for", time.Hour, "how long, 10s at least (default 1h); less than 10m is not representative")
-	a.StringVar(&c.out, "o", "", "write the certificate to this `FILE.html`, and FILE.json beside it")
-	a.StringVar(&c.old, "compare", "", "say what changed since this certificate, `OLD.json`: in NEW.json, or in one that is measured now as the old one was")
-	a.hostFlags(&c.Bus, &c.BestEffort)
-	a.trialFlags(&c.UnitBus, &c.Asked.Load)
-	a.StringVar(&c.Kernel, "kernel", "table", "what ticks: table, generated, or a target executable")
-	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
-		return nil, err
-	}
-	for _, name := range a.set() {
-		c.given[name] = true
-	}
+// read reads what the command line asks for.
+func (c *certifying) read(a *args) error {
+	a.Visit(func(f *flag.Flag) { c.given[f.Name] = true })
 	if len(a.names) == 1 && c.old != "" && strings.HasSuffix(a.names[0], ".json") {
 		c.now = a.names[0]
 		for name := range c.given {
 			if name != "compare" {
-				return nil, usageError{fmt.Sprintf("certify: -%s is of a measurement; two certificates are compared as they are", name)}
+				return usageError{fmt.Sprintf("certify: -%s is of a measurement; two certificates are compared as they are", name)}
 			}
 		}
-		return c, nil
+
+		return nil
 	}
+
 	c.Bench = demo
 	if len(a.names) == 1 {
 		c.Bench, c.given["bench"] = a.names[0], true
 	}
-	c.length = *length
-	return c, c.check()
-}
 
-// set are the names of the flags that were given.
-func (a *args) set() (names []string) {
-	a.Visit(func(f *flag.Flag) { names = append(names, f.Name) })
-	return names
+	return c.check()
 }
 
 func (c *certifying) check() error {
@@ -91,6 +86,7 @@ func (c *certifying) check() error {
 	case c.length < soak.Shortest:
 		return usageError{fmt.Sprintf("certify: -for %v: at least %v are needed", c.length, soak.Shortest)}
 	}
+
 	return nil
 }
 
@@ -115,27 +111,20 @@ func readCertificate(name string) (*certify.Certificate, error) {
 // not say otherwise.
 func (c *certifying) like(old *certify.Certificate) {
 	was := old.Asked
-	if !c.given["bench"] {
-		c.Bench = was.Bench
+	for flag, take := range map[string]func(){
+		"bench":      func() { c.Bench = was.Bench },
+		"for":        func() { c.length = time.Duration(was.ForNs) },
+		"bus":        func() { c.Bus = was.Bus },
+		"unitbus":    func() { c.UnitBus = was.UnitBus },
+		"besteffort": func() { c.BestEffort = was.BestEffort },
+		"kernel":     func() { c.Kernel = was.Kernel },
+		"load":       func() { c.Asked.Load = was.Load },
+	} {
+		if !c.given[flag] {
+			take()
+		}
 	}
-	if !c.given["for"] {
-		c.length = time.Duration(was.ForNs)
-	}
-	if !c.given["bus"] {
-		c.Bus = was.Bus
-	}
-	if !c.given["unitbus"] {
-		c.UnitBus = was.UnitBus
-	}
-	if !c.given["besteffort"] {
-		c.BestEffort = was.BestEffort
-	}
-	if !c.given["kernel"] {
-		c.Kernel = was.Kernel
-	}
-	if !c.given["load"] {
-		c.Asked.Load = was.Load
-	}
+
 	if c.out == "" {
 		c.out = strings.TrimSuffix(c.old, ".json") + time.Now().UTC().Format("-20060102-150405") + ".html"
 	}
@@ -154,10 +143,6 @@ func (c *certifying) measure(old *certify.Certificate) error {
 		c.Order.Load = startLoad
 	}
 	files, err := certify.Create(c.out)
-	var refused *certify.Refused
-	if errors.As(err, &refused) {
-		return &host.Exit{Code: 3, Err: err}
-	}
 	if err != nil {
 		return err
 	}
@@ -174,10 +159,7 @@ func (c *certifying) measure(old *certify.Certificate) error {
 	if old != nil {
 		err = errors.Join(err, compareCertificates(old, made))
 	}
-	if err != nil {
-		return &host.Exit{Code: 1, Err: err}
-	}
-	return nil
+	return exit1(err)
 }
 
 // untilThen lets a signal end the command at once, without a trace, until what it returns
@@ -193,6 +175,7 @@ func untilThen(files *certify.Files) (then func()) {
 		case <-over:
 		}
 	}()
+
 	return func() {
 		signal.Stop(signals)
 		close(over)
@@ -211,8 +194,5 @@ func compareCertificates(old, now *certify.Certificate) error {
 	for _, f := range c.Worse() {
 		worse = append(worse, fmt.Errorf("certify: worse: %s", f.Name))
 	}
-	if worse != nil {
-		return &host.Exit{Code: 1, Err: errors.Join(worse...)}
-	}
-	return nil
+	return exit1(errors.Join(worse...))
 }

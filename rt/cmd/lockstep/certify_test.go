@@ -83,7 +83,7 @@ func TestACertificateHasTheFiguresOfItsRunAndIsMeasuredAgainAsItWas(t *testing.T
 			t.Errorf("standard output does not say %q:\n%s", want, out)
 		}
 	}
-	for _, ns := range []int64{r.Late.Max, r.Late.P50, r.Tick.Max, r.Tick.P999, c.Worst.DearestNs, c.Late.MaxNs} {
+	for _, ns := range []int64{r.Late.Max, r.Late.P50, r.Tick.Max, r.Tick.P999, c.Worst.WorstNs, c.Late.MaxNs} {
 		if want := fmt.Sprintf(`data-ns="%d">%.1f`, ns, float64(ns)/1e3); !strings.Contains(string(page), want) {
 			t.Errorf("the page does not show %d ns", ns)
 		}
@@ -139,7 +139,7 @@ func measuredAgain(t *testing.T, old string) {
 		t.Errorf("it does not end with the comparison:\n%s", want)
 	}
 	c, err := certify.Compare(was, now)
-	if err != nil || !slices.Contains(c.Settings, certify.Change{What: "length", Old: "10s", New: "11s"}) {
+	if err != nil || !slices.Contains(c.Settings, certify.Change{What: "asked.for_ns", Old: "10s", New: "11s"}) {
 		t.Errorf("settings %v, %v", c.Settings, err)
 	}
 	for _, f := range c.Worse() {

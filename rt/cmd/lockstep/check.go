@@ -1,32 +1,53 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"time"
+	"text/tabwriter"
 
+	"lockstep/model/plants"
+	"lockstep/model/units"
+	"lockstep/rt/bench"
 	"lockstep/rt/check"
 )
 
-const checkUsage = "check FILE... [-step 5ms] [-scheme NAME] [-form NAME] [-scenario FILE] [-matrices] [-strict]"
-
-func runCheck(list []string) error {
-	a := newArgs("check", checkUsage)
+func defineCheck(a *args) func() error {
 	c := check.Check{Out: os.Stdout, Warn: func(text string) { fmt.Fprintln(os.Stderr, "lockstep: warning:", text) }}
-	step := a.span("step", 5*time.Millisecond, "period of the grid of a plant (default 5ms); a bench has its own")
-	a.choice(&c.Scheme, "scheme", "of a plant: complete (the default) or papers, as in sim; a bench has its own", "complete", "papers")
-	a.choice(&c.Form, "form", "of a plant: projected (the default) or held, as in sim", "projected", "held")
+	step := a.gridFlags(&c.Scheme, &c.Form)
 	a.BoolVar(&c.Matrices, "matrices", false, "print the matrices of a plant with the names of rows and columns")
-	a.BoolVar(&c.Strict, "strict", false, "refuse a database that does not keep to the format, instead of warning line by line")
-	a.StringVar(&c.Scenario, "scenario", "", "say what is understood of this scenario of the bench or plant, too")
-	if err := a.parse(list, 1, 1000, os.Stdout); err != nil {
+	a.BoolVar(&c.Strict, "strict", false,
+		"refuse a database that does not keep to the format, instead of warning line by line")
+	a.StringVar(&c.Scenario, "scenario SCENARIO|FILE", "",
+		"say what is understood of this scenario of the bench or plant, too")
+
+	return func() error {
+		c.Step = cmp.Or(*step, bench.PlantPeriod)
+		var all error
+		for _, name := range a.names {
+			all = errors.Join(all, c.File(name))
+		}
+		return all
+	}
+}
+
+func definePlants(a *args) func() error {
+
+	return func() error {
+		if len(a.names) == 0 {
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			for _, e := range plants.List() {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.Kind, e.About)
+			}
+			return w.Flush()
+		}
+
+		data, err := plants.Read(a.names[0])
+		if err != nil {
+			return fmt.Errorf("%w%s", err, units.Meant(a.names[0], plants.Names()))
+		}
+		_, err = os.Stdout.Write(data)
 		return err
 	}
-	c.Step = *step
-	var all error
-	for _, name := range a.names {
-		all = errors.Join(all, c.File(name))
-	}
-	return all
 }

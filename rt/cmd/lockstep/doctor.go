@@ -1,16 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+
+	"golang.org/x/term"
 
 	"lockstep/deploy/doctor"
 	"lockstep/rt/host"
 	"lockstep/sched"
 )
-
-const doctorUsage = "doctor [-fix [-yes] [-keep CHECK,...] | -undo] [-json] [-cpu N] [-priority 80] [-timer timerfd] [-bus NAME,...] [-state FILE] [-root DIR]"
 
 // doctorArgs are what the command line asks of the doctor.
 type doctorArgs struct {
@@ -23,47 +25,49 @@ type doctorArgs struct {
 	state     string
 }
 
-func runDoctor(list []string) error {
-	a := newArgs("doctor", doctorUsage)
+func defineDoctor(a *args) func() error {
 	d := doctorArgs{ask: doctor.Ask{Timer: sched.Timerfd}}
 	a.BoolVar(&d.json, "json", false, "print one JSON object")
-	a.StringVar(&d.root, "root", "/", "judge the files of another host, below `DIR`")
-	a.IntVar(&d.ask.CPU, "cpu", -1, "the CPU of the loop (default: the one that run chooses while no other bench runs)")
-	a.IntVar(&d.ask.Priority, "priority", 80, "the priority of the loop, SCHED_FIFO 1 to 99")
-	a.choice(&d.ask.Timer, "timer", "what the loop sleeps with: timerfd (the default) or nanosleep", sched.Timerfd, sched.Nanosleep)
-	a.several(&d.ask.Buses, "bus", "CAN interfaces that must be up: `NAME,...`")
+	a.StringVar(&d.root, "root DIR", "/", "judge the files of another host, below DIR")
+	a.IntVar(&d.ask.CPU, "cpu N", -1,
+		"the CPU of the loop (default: the one that run chooses while no other bench runs)")
+	a.IntVar(&d.ask.Priority, "priority N", 80, "the priority of the loop, SCHED_FIFO 1 to 99")
+	a.choice(&d.ask.Timer, "timer",
+		"what the loop sleeps with: timerfd (the default) or nanosleep", sched.Timerfd, sched.Nanosleep)
+	a.several(&d.ask.Buses, "bus INTERFACE,...", "CAN interfaces that must be up")
 	a.BoolVar(&d.fix, "fix", false, "show what can be changed while the host runs, and change it once that is confirmed")
 	a.BoolVar(&d.yes, "yes", false, "with -fix: confirmed, for scripts")
-	a.several(&d.keep, "keep", "with -fix: checks whose findings are left alone: `CHECK,...`, like throttling,smt")
+	a.several(&d.keep, "keep CHECK,...", "with -fix: checks whose findings are left alone, like throttling,smt")
 	a.BoolVar(&d.undo, "undo", false, "restore what -fix has changed")
-	a.StringVar(&d.state, "state", doctor.UndoFile, "the `FILE` that says how to undo the changes")
-	if err := a.parse(list, 0, 0, os.Stdout); err != nil {
-		return err
+	a.StringVar(&d.state, "state FILE", doctor.UndoFile, "the file that says how to undo the changes")
+
+	return func() error {
+		if err := d.check(); err != nil {
+			return err
+		}
+		switch {
+		case d.fix:
+			return d.runFix()
+		case d.undo:
+			return d.runUndo()
+		}
+
+		found, err := doctor.Examine(d.root, d.ask)
+		if err != nil {
+			return err
+		}
+		write := found.Text
+		if d.json {
+			write = found.JSON
+		}
+		if err := write(os.Stdout); err != nil {
+			return err
+		}
+		if !found.Fit {
+			return &host.Exit{Code: 3, Err: errors.New("doctor: the host is not fit: do what is marked MUST, or run with -besteffort")}
+		}
+		return nil
 	}
-	if err := d.check(); err != nil {
-		return err
-	}
-	switch {
-	case d.fix:
-		return d.runFix()
-	case d.undo:
-		return d.runUndo()
-	}
-	found, err := doctor.Examine(d.root, d.ask)
-	if err != nil {
-		return err
-	}
-	write := found.Text
-	if d.json {
-		write = found.JSON
-	}
-	if err := write(os.Stdout); err != nil {
-		return err
-	}
-	if !found.Fit {
-		return &host.Exit{Code: 3, Err: errors.New("doctor: the host is not fit: do what is marked MUST, or run with -besteffort")}
-	}
-	return nil
 }
 
 // check refuses flags that are out of range or do not go together.
@@ -85,5 +89,112 @@ func (d *doctorArgs) check() error {
 	default:
 		return nil
 	}
+
 	return usageError{"doctor: " + text}
+}
+
+// fixed is what `doctor -fix -json` prints.
+type fixed struct {
+	Plan  *doctor.Plan  `json:"plan"`
+	Steps []doctor.Step `json:"steps"` // none: nothing was changed
+	Fit   bool          `json:"fit"`   // in the end
+}
+
+// undone is what `doctor -undo -json` prints.
+type undone struct {
+	Steps []doctor.Step `json:"steps"`
+}
+
+// runFix shows what can be changed, and changes it once that is confirmed.
+func (d *doctorArgs) runFix() error {
+	p, err := doctor.NewPlan(d.root, d.ask, d.keep)
+	if err != nil {
+		return refusal(err, nil)
+	}
+	if !d.json {
+		if err := p.Text(os.Stdout); err != nil {
+			return err
+		}
+	}
+
+	var steps []doctor.Step
+	confirmed := d.yes || len(p.Changes) == 0 || d.asked(len(p.Changes))
+	if confirmed {
+		steps, err = p.Apply(d.state)
+	} else {
+		err = &host.Exit{Code: 3, Err: errors.New("doctor: nothing was changed: -fix waits for a yes on a terminal, or for -yes")}
+	}
+
+	return errors.Join(d.tell(p, steps), refusal(err, steps))
+}
+
+// asked asks on the terminal, if there is one.
+func (d *doctorArgs) asked(changes int) bool {
+	if d.json || d.root != "/" || !term.IsTerminal(int(os.Stdin.Fd())) {
+		return false
+	}
+	fmt.Printf("\nmake these %d changes? [y/N] ", changes)
+	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true
+	}
+
+	return false
+}
+
+// tell prints what became of the plan, and how the host is now.
+func (d *doctorArgs) tell(p *doctor.Plan, steps []doctor.Step) error {
+	now, err := doctor.Examine(d.root, d.ask)
+	if err != nil {
+		return err
+	}
+	if d.json {
+		return printJSON(fixed{p, append([]doctor.Step{}, steps...), now.Fit})
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	fmt.Println()
+	if err := doctor.StepsText(os.Stdout, steps); err != nil {
+		return err
+	}
+	done, _, failed := doctor.Sum(steps)
+	fmt.Printf("\n%d changed, %d failed; undo with: lockstep doctor -undo%s\n%s\n", done, failed, d.stateFlag(), now.Sum())
+	return nil
+}
+
+func (d *doctorArgs) stateFlag() string {
+	if d.state == doctor.UndoFile {
+		return ""
+	}
+	return " -state " + d.state
+}
+
+// runUndo restores what -fix has changed.
+func (d *doctorArgs) runUndo() error {
+	steps, err := doctor.Undo(d.root, d.state)
+	var said error
+	switch {
+	case d.json:
+		said = printJSON(undone{append([]doctor.Step{}, steps...)})
+	case len(steps) > 0:
+		said = doctor.StepsText(os.Stdout, steps)
+		done, left, failed := doctor.Sum(steps)
+		fmt.Printf("%d restored, %d left, %d failed\n", done, left, failed)
+	case err == nil:
+		fmt.Println("nothing to undo")
+	}
+
+	return errors.Join(said, refusal(err, steps))
+}
+
+// refusal gives what the host refuses its exit code: all of it, or some changes, a line each.
+func refusal(err error, steps []doctor.Step) error {
+	var r doctor.Refused
+	failed := doctor.Failed(steps)
+	if failed != nil || errors.As(err, &r) {
+		return &host.Exit{Code: 3, Err: errors.Join(err, failed)}
+	}
+	return err
 }

@@ -14,7 +14,7 @@ import (
 
 // hostFolder is a box of the doctor's own tests.
 func hostFolder(name string) string {
-	return filepath.Join("..", "..", "..", "deploy", "hostinfo", "testdata", "hosts", name)
+	return filepath.Join("..", "..", "..", "sched", "hostinfo", "testdata", "hosts", name)
 }
 
 func TestDoctorEndsWith0OnlyWhereTheHostIsFit(t *testing.T) {

@@ -178,7 +178,7 @@ func soaks(t *testing.T, file, target string) {
 	if exe, _ := os.Readlink(filepath.Join("/proc", itoa(s.child("target")), "exe")); exe != target {
 		t.Errorf("%s ticks, want %s", exe, target)
 	}
-	ticked := func(v control.Listed) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks >= 300 } // 1.5 s: what is shorter counts as cut
+	ticked := func(v control.ListedRun) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks >= 300 } // 1.5 s: what is shorter counts as cut
 	for end := time.Now().Add(time.Minute); !slices.ContainsFunc(ps(t), ticked); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("no 300 ticks in a minute: %s", s.errors.String())
@@ -367,8 +367,8 @@ func TestWrongGenerationsEndWithOneLine(t *testing.T) {
 		{"-bench powershift-bench -o $OUT -step 1ms", nil, "gen: -bench powershift-bench: -step"},
 		{"-bench powershift-bench -o $OUT -form held -drive all", nil, "gen: -bench powershift-bench: -form, -drive"},
 		{"truck -bench powershift-bench -o $OUT", nil, "gen: powershift-bench powershift, truck:"},
-		{"powershift-bench -o $OUT", as[*bench.KindError], "gen: powershift-bench.yaml -bench powershift-bench"},
-		{"powershift.dbc -o $OUT", as[*bench.KindError], "gen: powershift.dbc database;"},
+		{"powershift-bench -o $OUT", as[*bench.KindError], "gen: powershift-bench -bench powershift-bench"},
+		{"powershift.dbc -o $OUT", as[*bench.KindError], "gen: powershift.dbc database"},
 		{"powershif -o $OUT", as[*bench.NotFoundError], "powershif, powershift?)"},
 		{"powershift -o $OUT -package Shift", nil, `codegen: "Shift": 'S' 1`},
 		{"powershift -o $OUT -package func", nil, `codegen: "func"`},

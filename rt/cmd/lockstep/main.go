@@ -5,9 +5,10 @@
 // say: rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, rt/ecu and the
 // packages below deploy do.
 //
-// Reading order: main.go (main, exit codes), commands.go (the list of commands), flags.go (flags),
-// then a file for each command. man.go and completion.go write the manual page and completions of
-// that list.
+// Reading order: main.go (main, exit codes), commands.go (the table of commands), flags.go (flags,
+// usage, help), then the commands: run.go (run, soak), sim.go (sim, replay, export), ctl.go (what is
+// done with runs that go on), check.go (check, plants), and a file for each other one. shell.go
+// writes the manual page and completions of that table.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os"
 	"strings"
 
+	"lockstep/deploy/latency"
 	"lockstep/rt/host"
 	"lockstep/rt/supervisor"
 	"lockstep/rt/target"
@@ -31,26 +33,46 @@ func run(list []string) (code int) {
 			code = 1
 		}
 	}()
+
 	if len(list) == 0 {
 		help(os.Stderr)
 		return 2
 	}
+
 	switch list[0] {
 	case target.Command:
 		return printError(supervisor.Target())
 	case completeCommand:
-		return printError(runComplete(list[1:]))
+		printCompletions(list[1:])
+		return 0
+	case "latency":
+		is, err := latency.Child(list[1:])
+		if err != nil {
+			return printError(exit1(err))
+		}
+		if is {
+			return 0
+		}
 	}
+
 	c, err := find(list[0])
 	if err == nil {
-		err = c.run(list[1:])
+		err = c.args().execute(list[1:])
 	}
 	return printError(err)
 }
 
+// exit1 is an error with exit code 1; nil stays nil.
+func exit1(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &host.Exit{Code: 1, Err: err}
+}
+
 // printError prints an error, one line each, and returns the exit code it means.
 func printError(err error) int {
-	if err == nil || helped(err) {
+	if err == nil {
 		return 0
 	}
 	for _, line := range strings.Split(strings.TrimSpace(err.Error()), "\n") {

@@ -258,11 +258,11 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"sim powershift -in /nosuch.csv", is(fs.ErrNotExist), "/nosuch.csv:"},
 		{"sim powershift -out /nosuch/o.csv", is(fs.ErrNotExist), "sim: /nosuch/o.csv:"},
 		{"sim powershift.dbc", as[*bench.KindError], "sim: powershift.dbc database"},
-		{"check automatic4-reverse", as[*bench.KindError], "check: automatic4-reverse: sim PLANT -in"},
+		{"check automatic4-reverse", as[*bench.KindError], "check: automatic4-reverse sim PLANT -in"},
 		{"check powershift -scheme x", as[usageError], `check: "x" -scheme:`},
 		{"check nosuch", as[*bench.NotFoundError], "nosuch,"},
 		{"plants powershif", nil, `plants: "powershif" ` + strings.Join(embedded, ", ") + ` powershift?)`},
-		{"ecu powershift", nil, "ecu: -bus vcan0"},
+		{"ecu powershift", as[usageError], "ecu: -bus INTERFACE"},
 		{"ecu gearbox -bus vcan0", nil, `ecu: "gearbox"; powershift, truck, abs, wsp`},
 		{"help nosuch", as[usageError], `"nosuch"`},
 	} {
@@ -288,7 +288,7 @@ func has(text string, words ...string) bool {
 func failure(words ...string) error {
 	c, err := find(words[0])
 	if err == nil {
-		err = c.run(words[1:])
+		err = c.args().execute(words[1:])
 	}
 	return err
 }
@@ -325,7 +325,7 @@ func TestHelpListsEveryCommandButNotTheTarget(t *testing.T) {
 			t.Errorf("help does not mention %s", c.name)
 		}
 		flags, errors, code := lockstep(t, "help", c.name)
-		if code != 0 || errors != "" || !strings.HasPrefix(flags, "usage: lockstep "+c.usage+"\n") {
+		if code != 0 || errors != "" || !strings.HasPrefix(flags, "usage: lockstep "+c.args().usage()+"\n") {
 			t.Errorf("help %s: code %d, %q, %q", c.name, code, flags, errors)
 		}
 	}

@@ -291,7 +291,7 @@ func interrupted(t *testing.T, policy string) (s *session, report string) {
 
 // TestUnknownUnitOfABenchIsRefused by check and by run.
 func TestUnknownUnitOfABenchIsRefused(t *testing.T) {
-	file := patientBench(t, "unit: powershift", "unit: nonsense")
+	file := patientBench(t, "control_unit: powershift", "control_unit: nonsense")
 	for _, command := range []string{"check", "run"} {
 		out, errors, code := lockstep(t, command, file)
 		if code != 2 || out != "" || strings.Count(errors, "\n") != 1 || !has(errors, "lockstep: "+file+":", `"nonsense"`, "powershift") {

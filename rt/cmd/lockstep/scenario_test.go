@@ -43,8 +43,8 @@ func TestEmbeddedScenariosHold(t *testing.T) {
 			t.Errorf("%s: code %d, %s\n%s", e.Name, code, errors, out)
 			continue
 		}
-		if r := readReport(t, report); r.Trial == nil || r.Trial.Scenario != e.Name || !r.Trial.Pass || len(r.Trial.Findings) == 0 || !has(out, e.Name) {
-			t.Errorf("%s: %+v\n%s", e.Name, r.Trial, out)
+		if r := readReport(t, report); r.Scenario == nil || r.Scenario.Scenario != e.Name || !r.Scenario.Pass || len(r.Scenario.Findings) == 0 || !has(out, e.Name) {
+			t.Errorf("%s: %+v\n%s", e.Name, r.Scenario, out)
 		}
 	}
 	if n < 3 {
@@ -84,19 +84,19 @@ expect:
 		t.Errorf("JUnit: %v, %+v\n%s", err, root, data)
 	}
 	r := readReport(t, report)
-	if r.Trial == nil || r.Trial.Scenario != "half" || r.Trial.Pass || len(r.Trial.Findings) != 3 {
-		t.Fatalf("the report: %+v", r.Trial)
+	if r.Scenario == nil || r.Scenario.Scenario != "half" || r.Scenario.Pass || len(r.Scenario.Findings) != 3 {
+		t.Fatalf("the report: %+v", r.Scenario)
 	}
 	for i, want := range []struct {
 		name string
 		held bool
 	}{{"floor", true}, {"and its end", true}, {"impossible", false}} {
-		f := r.Trial.Findings[i]
+		f := r.Scenario.Findings[i]
 		if f.What != want.name || f.Held != want.held || !has(out, want.name+": ") {
 			t.Errorf("%+v, want %+v, in\n%s", f, want, out)
 		}
 	}
-	if seen := r.Trial.Findings[1].Seen; !has(seen, "tick 40", "tick 80") {
+	if seen := r.Scenario.Findings[1].Seen; !has(seen, "tick 40", "tick 80") {
 		t.Errorf("a fault of 40 ticks from tick 40 on: %s", seen)
 	}
 }
@@ -111,8 +111,8 @@ func TestScenarioOfARunThatIsStoppedIsNotJudged(t *testing.T) {
 	if code := s.cmd.ProcessState.ExitCode(); code != 1 || !has(s.errors.String(), "long: ", "w1 ") {
 		t.Errorf("code %d, %s", code, s.errors.String())
 	}
-	if r := readReport(t, report); r.Trial == nil || r.Trial.Pass || len(r.Trial.Findings) != 1 || r.Trial.Findings[0].Held {
-		t.Errorf("%+v", r.Trial)
+	if r := readReport(t, report); r.Scenario == nil || r.Scenario.Pass || len(r.Scenario.Findings) != 1 || r.Scenario.Findings[0].Held {
+		t.Errorf("%+v", r.Scenario)
 	}
 }
 
@@ -126,11 +126,11 @@ func TestMistakesWithScenariosAreOneLine(t *testing.T) {
 	}{
 		{[]string{"run", "-junit", "x.xml"}, as[usageError], "run: -junit -scenario"},
 		{[]string{"run", "-scenario", "nothing.yaml"}, nil, "nothing.yaml,"},
-		{[]string{"run", "-scenario", "powershift"}, nil, "powershift.yaml (plant);"},
+		{[]string{"run", "-scenario", "powershift"}, as[*bench.KindError], "scenario: powershift plant (lockstep NAME"},
 		{[]string{"run", "-scenario", wrong}, nil, wrong + `:3:13: fault: "clutch1.presure" clutch1.pressure?)`},
 		{[]string{"run", "-for", "2s", "-scenario", late}, nil, late + ":3:31: expect:"},
 		{[]string{"run", "-scenario", "powershift-clutch-sticks", "-junit", "/nonexistent/j.xml"}, nil, "run: /nonexistent/j.xml:"},
-		{[]string{"check", "powershift.dbc", "-scenario", late}, as[*bench.KindError], "check: powershift.dbc database; -scenario"},
+		{[]string{"check", "powershift.dbc", "-scenario", late}, as[*bench.KindError], "check -scenario: powershift.dbc database plant: NAME"},
 		{[]string{"check", "powershift", "-scenario", "truck-ice-and-broken-shaft"}, as[*yamlfile.FileError], "truck-ice-and-broken-shaft.yaml:"},
 		{[]string{"check", "powershift-clutch-sticks"}, as[*bench.KindError], "check: -scenario powershift-clutch-sticks"},
 		{[]string{"sim", "powershift", "-in", "powershift-clutch-sticks"}, is(fs.ErrNotExist), "powershift-clutch-sticks:"},

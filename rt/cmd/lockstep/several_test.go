@@ -21,7 +21,7 @@ import (
 )
 
 // ps lists the runs of this host; others may test here, too.
-func ps(t *testing.T) (list []control.Listed) {
+func ps(t *testing.T) (list []control.ListedRun) {
 	t.Helper()
 	out, errors, code := lockstep(t, "ps", "-json")
 	if err := json.Unmarshal([]byte(out), &list); code != 0 || errors != "" || err != nil {
@@ -31,8 +31,8 @@ func ps(t *testing.T) (list []control.Listed) {
 }
 
 // among finds the runs of a name.
-func among(list []control.Listed, name string) (found []control.Listed) {
-	return slices.DeleteFunc(slices.Clone(list), func(v control.Listed) bool { return v.Bench != name })
+func among(list []control.ListedRun, name string) (found []control.ListedRun) {
+	return slices.DeleteFunc(slices.Clone(list), func(v control.ListedRun) bool { return v.Bench != name })
 }
 
 // freeCPU is the number of a CPU that no host has, and no other test claims: the pair is
@@ -183,7 +183,7 @@ func TestAClaimedCPUIsRefusedInALineThatNamesTheHolder(t *testing.T) {
 // unclaimed are those of cpus that no loop has.
 func unclaimed(cpus []int) []int {
 	return slices.DeleteFunc(slices.Clone(cpus), func(cpu int) bool {
-		return slices.ContainsFunc(sched.Claims("/"), func(c sched.Claimed) bool { return c.What == fmt.Sprintf("cpu/%d", cpu) })
+		return slices.ContainsFunc(sched.Reservations("/"), func(c sched.Reservation) bool { return c.What == fmt.Sprintf("cpu/%d", cpu) })
 	})
 }
 
@@ -202,7 +202,7 @@ func allowed(pid int, cpus []int) []int {
 // All but the loop of a run keeps off the CPUs on which other loops begin to tick, and comes
 // back when they have ended.
 func TestTheRestOfARunKeepsOffTheLoopsOfOthers(t *testing.T) {
-	cpus := sched.CPUs()
+	cpus := sched.LoopCPUs()
 	if len(cpus) < 2 {
 		t.Skip("it takes two CPUs: a larger machine")
 	}
@@ -224,7 +224,7 @@ func TestTheRestOfARunKeepsOffTheLoopsOfOthers(t *testing.T) {
 		t.Fatalf("on CPUs %v, want %v", seen, want)
 	}
 	follows()
-	fd, err := sched.Claim(sched.Claimed{What: fmt.Sprintf("cpu/%d", cpus[len(cpus)-1]), Role: "supervisor", Process: os.Getpid(), Owner: "other"}.String())
+	fd, err := sched.Reserve(sched.Reservation{What: fmt.Sprintf("cpu/%d", cpus[len(cpus)-1]), Role: "supervisor", Process: os.Getpid(), Owner: "other"}.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestAnotherUserSeesWhatARunHoldsAndCannotHaveItNorStopIt(t *testing.T) {
 		out, _ := c.CombinedOutput()
 		return string(out)
 	}
-	var list []control.Listed
+	var list []control.ListedRun
 	text := nobody("ps", "-json")
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		t.Fatalf("%v in %q", err, text)

@@ -37,7 +37,7 @@ func TestSoakThatIsInterruptedFailsForItsLengthAndReports(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.json")
 	s := begin(t, nil, "soak", patientBench(t), "-for", "10m", "-load=false", "-report", file)
 	s.child("target")
-	judged := func(v control.Listed) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks > 300 } // of less nothing is said
+	judged := func(v control.ListedRun) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks > 300 } // of less nothing is said
 	for end := time.Now().Add(time.Minute); !slices.ContainsFunc(ps(t), judged); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no 300 ticks within a minute")

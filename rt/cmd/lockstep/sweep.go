@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,43 +14,44 @@ import (
 	"lockstep/rt/sweep"
 )
 
-const sweepUsage = "sweep SWEEP [-o DIR] [-j N] [-shard I/N] | lockstep sweep [SWEEP] -merge DIR -o FILE.parquet|FILE.csv"
+func defineSweep(a *args) func() error {
+	out := a.String("o DIR|FILE.parquet|FILE.csv", "",
+		"folder for the file of the shard, SWEEP-HASH-shard-I-of-N.parquet (default: this one); with -merge "+
+			"the table, .parquet or .csv")
+	workers := a.Int("j N", runtime.GOMAXPROCS(0), "how many cases at once")
+	text := a.String("shard I/N", "",
+		"which part: I/N, I from 0 to N-1; N alone takes I from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX; "+
+			"without it, SLURM_ARRAY_TASK_ID and _COUNT of a job array 0-N say it, otherwise it is the whole")
+	from := a.String("merge DIR", "", "put the shards in this folder together into one table")
 
-func runSweep(list []string) error {
-	a := newArgs("sweep", sweepUsage)
-	out := a.String("o", "", "folder for the file of the shard, SWEEP-HASH-shard-I-of-N.parquet (default: this one); with -merge the table, .parquet or .csv")
-	workers := a.Int("j", runtime.GOMAXPROCS(0), "how many cases at once")
-	text := a.String("shard", "", "which part: I/N, I from 0 to N-1; N alone takes I from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX; without it, SLURM_ARRAY_TASK_ID and _COUNT of a job array 0-N say it, otherwise it is the whole")
-	from := a.String("merge", "", "put the shards in this folder together into one table")
-	if err := a.parse(list, 0, 1, os.Stdout); err != nil {
-		return err
-	}
-	switch {
-	case *from != "" && (*out == "" || *text != ""):
-		return usageError{"sweep: -merge DIR wants -o FILE.parquet or -o FILE.csv, and no -shard"}
-	case *from == "" && len(a.names) == 0:
-		return usageError{"sweep: no sweep is named; usage: lockstep " + a.usage}
-	case *workers < 1:
-		return usageError{"sweep: -j must be at least 1"}
-	}
-	var s *sweep.Sweep
-	var err error
-	if len(a.names) > 0 {
-		if s, err = sweep.Load(a.names[0]); err != nil {
+	return func() error {
+		switch {
+		case *from != "" && (*out == "" || *text != ""):
+			return usageError{"sweep: -merge DIR wants -o FILE.parquet or -o FILE.csv, and no -shard"}
+		case *from == "" && len(a.names) == 0:
+			return usageError{"sweep: no sweep is named; usage: lockstep " + a.usage()}
+		case *workers < 1:
+			return usageError{"sweep: -j must be at least 1"}
+		}
+
+		var s *sweep.Sweep
+		var err error
+		if len(a.names) > 0 {
+			if s, err = sweep.Load(a.names[0]); err != nil {
+				return err
+			}
+		}
+
+		if *from != "" {
+			return mergeShards(s, *from, *out)
+		}
+		r := &sweep.Run{Sweep: s, Dir: cmp.Or(*out, "."), Workers: *workers, Progress: os.Stderr}
+		r.Terminal = term.IsTerminal(int(os.Stderr.Fd()))
+		if r.Shard, err = sweep.ParseShard(*text, os.Getenv); err != nil {
 			return err
 		}
+		return runShard(r)
 	}
-	if *from != "" {
-		return mergeShards(s, *from, *out)
-	}
-	r := &sweep.Run{Sweep: s, Dir: *out, Workers: *workers, Progress: os.Stderr, Terminal: term.IsTerminal(int(os.Stderr.Fd()))}
-	if r.Dir == "" {
-		r.Dir = "."
-	}
-	if r.Shard, err = sweep.ParseShard(*text, os.Getenv); err != nil {
-		return err
-	}
-	return runShard(r)
 }
 
 func runShard(r *sweep.Run) error {
@@ -66,6 +68,7 @@ func runShard(r *sweep.Run) error {
 		fmt.Printf("%s: %s is there and whole, %d cases, %d failed: nothing to do\n", r.Name, o.Path, o.Rows, o.Failed)
 		return o.Barren()
 	}
+
 	fmt.Printf("%s: %d cases in %v, %d failed; %s\n\n", r.Name, o.Rows-o.Resumed, o.Took.Round(10*time.Millisecond), o.Failed, o.Path)
 	o.Text(os.Stdout)
 	return o.Barren()

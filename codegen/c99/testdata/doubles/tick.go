@@ -4,7 +4,7 @@ import "math"
 
 // Numbers that have to read back to their bits.
 const (
-	tiny          = math.SmallestNonzeroFloat64
+	tiny          = 0x1p-1074
 	huge          = math.MaxFloat64
 	third         = 1.0 / 3
 	exact float64 = 0x1.8p52
@@ -15,7 +15,7 @@ const (
 var numbers = [9]float64{0, 1, third, tiny, -huge, 0.1, 1e23, 2.2250738585072014e-308, 6.02214076e23}
 
 // limits has what Go has no constant for.
-var limits = [4]float64{math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1)}
+var limits = [4]float64{math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1)}
 
 var scale = 2.5e-3 // of the inputs
 
@@ -34,45 +34,46 @@ func (k *Kernel) create() {
 
 //go:nosplit
 func (k *Kernel) reset() {
-	k.sum, k.tick = 0, 0
-	k.on = [M]bool{}
+	k.sum = 0
+	k.tick = 0
+	for i := range M {
+		k.on[i] = false
+	}
 }
 
 //go:nosplit
 func (k *Kernel) step(y *[P]float64, u *[M]float64) {
-	a, b, c := u[0], u[1], u[2]
-	y[0] = min(a, b)
-	y[1] = max(a, b)
-	y[2] = min(a, 0)
-	y[3] = min(a, b, c) - max(a, b, c, 1.5)
+	a := u[0]
+	b := u[1]
+	c := u[2]
 	y[4] = math.Abs(a) + math.Copysign(1, b)
-	y[5] = math.Floor(a) + math.Trunc(b) + math.Ceil(c)
 	y[6] = math.Sqrt(math.Abs(a))
 	y[7] = a*b + c
 	y[8] = float64(a*b) + c - a*(b*c)/(c+(a-b))
-	y[9] = -a - -b + (+c)
+	y[9] = -a - -b + c
 	y[10] = -(a * b)
 	y[11] = math.Float64frombits(math.Float64bits(a) ^ 1<<63)
 	y[12] = flags(a, b)
-	y[13] = max(min(a, 1), -1)
-	y[14] = max(0, b)
 	y[15] = negative(c)
 	s := 0.0
-	for i, v := range numbers {
-		s += v * float64(i+1) * 1e-300
+	for i := range 9 {
+		s += numbers[i] * float64(i+1) * 1e-300
 	}
 	y[16] = s + limits[3]
 	if k.tick&1 == 1 {
 		y[16] = limits[k.tick>>1&3]
+		if k.tick>>1&3 == 2 {
+			y[16] = math.NaN()
+		}
 	}
 	y[17] = a + (b + c)
 	y[18] = a - (b - c) - (a - b)
 	y[19] = a / b / c * (a / (b / c))
 	k.sum += float64(scale*a) * 1e-9
-	if math.IsNaN(k.sum) || math.IsInf(k.sum, 0) {
+	if !(math.Abs(k.sum) <= math.MaxFloat64) {
 		k.sum = 0
 	}
-	k.tick++
+	k.tick += 1
 	k.output(y)
 }
 
@@ -106,11 +107,12 @@ func flags(a, b float64) float64 {
 	if a == b || a > huge && b < -tiny {
 		n |= 8
 	}
-	less, same := a < b, (a < b) == (b < a)
+	less := a < b
+	same := (a < b) == (b < a)
 	if less != same && (less || same) {
 		n |= 16
 	}
-	if math.IsNaN(a) || math.IsInf(b, -1) || math.Signbit(a) {
+	if math.Float64bits(a)>>63 != 0 {
 		n |= 32
 	}
 	return float64(n)
@@ -118,7 +120,8 @@ func flags(a, b float64) float64 {
 
 //go:nosplit
 func (k *Kernel) output(y *[P]float64) {
-	y[20], y[21] = k.sum, exact+third
+	y[20] = k.sum
+	y[21] = exact + third
 	y[22] = k.last
 	y[P-1] = zero0
 }

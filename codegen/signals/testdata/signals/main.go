@@ -111,7 +111,7 @@ func (r *rig) compare() error {
 			c.Rx[i].Protect = strip(c.Rx[i].Protect)
 		}
 		for i := range c.Tx {
-			c.Tx[i].Protect, c.Tx[i].Asked = strip(c.Tx[i].Protect), 0 // nobody asks it of a cyclic one
+			c.Tx[i].Protect, c.Tx[i].LastDue = strip(c.Tx[i].Protect), 0 // nobody asks it of a cyclic one
 			c.Tx[i].Fields = append([]sigmap.Field(nil), c.Tx[i].Fields...)
 			for j := range c.Tx[i].Fields {
 				c.Tx[i].Fields[j].Value = 0 // can be NaN

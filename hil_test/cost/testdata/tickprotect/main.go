@@ -12,13 +12,12 @@ import (
 //go:nosplit
 func sends(p *sigmap.Protection, data *[64]byte) {
 	p.Protect(data, len(os.Args), 0x100)
-	p.Seal(data, len(os.Args), 0x100)
 }
 
 //go:noinline
 //go:nosplit
 func judges(p *sigmap.Protection, data *[64]byte) sigmap.Status {
-	p.Miss()
+	p.CheckMissing()
 	return p.Check(data, len(os.Args), 0x100)
 }
 

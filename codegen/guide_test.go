@@ -1,0 +1,231 @@
+package codegen_test
+
+import (
+	"archive/zip"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockstep/codegen"
+	"lockstep/rt/gen"
+	"lockstep/rt/guide"
+)
+
+var row = regexp.MustCompile("(?m)^\\| `([^`]+)`")
+
+// firstColumn returns what the rows of the n-th table of a section begin with, n from 0.
+func firstColumn(t *testing.T, topic string, n int) (list []string) {
+	t.Helper()
+	s, _ := guide.Guide{Source: codegen.Guide}.Section(topic)
+	tables := strings.Split(string(s.Source), "\n|---")
+	if len(tables) < n+2 {
+		t.Fatalf("section %s has no table %d", topic, n)
+	}
+	text, _, _ := strings.Cut(tables[n+1], "\n\n")
+	for _, m := range row.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// same compares two lists, whatever their order.
+func same(t *testing.T, what string, told, is []string) {
+	t.Helper()
+	told, is = slices.Sorted(slices.Values(told)), slices.Sorted(slices.Values(is))
+	if is = slices.Compact(is); !slices.Equal(told, is) {
+		t.Errorf("%s: the guide has %q, there are %q", what, told, is)
+	}
+}
+
+// block returns the n-th block of the guide in a language.
+func block(t *testing.T, language string, n int) string {
+	t.Helper()
+	for _, b := range (guide.Guide{Source: codegen.Guide}).Blocks() {
+		if b.Language == language {
+			if n--; n < 0 {
+				return b.Text
+			}
+		}
+	}
+	t.Fatalf("the guide has too few blocks of %s", language)
+	return ""
+}
+
+// generated makes a request of the guide's plant, as its commands do, in a folder of its own that
+// becomes the current one.
+func generated(t *testing.T, folder string, r gen.Request) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if r.Dir = folder; r.Bench == "" {
+		r.Plant = "flywheel.yaml"
+		write(t, r.Plant, block(t, "yaml", 0))
+	}
+	if err := r.Run(t.Output()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// output runs a command and returns what it prints.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	c := exec.Command(name, args...)
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off", "GOFLAGS=", "GOWORK=off")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+func names(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() {
+			name += "/"
+		}
+		list = append(list, name)
+	}
+	return list
+}
+
+func TestGuideGoProgramRuns(t *testing.T) {
+	generated(t, "flywheel", gen.Request{})
+	same(t, "files in Go", firstColumn(t, "go-kernel", 0), names(t, "flywheel"))
+	var told []string
+	for _, name := range firstColumn(t, "go-kernel", 1) {
+		name, _, _ = strings.Cut(name, "(")
+		told = append(told, name)
+	}
+	same(t, "names in Go", told, exported(t, "flywheel"))
+
+	write(t, "main.go", block(t, "go", 0))
+	output(t, "go", "mod", "init", "rig")
+	if got, want := output(t, "go", "run", "."), block(t, "text", 0); got != want {
+		t.Errorf("it prints %q, in the guide %q", got, want)
+	}
+}
+
+// exported lists what a package shows, methods included.
+func exported(t *testing.T, folder string) (list []string) {
+	t.Helper()
+	for _, name := range names(t, folder) {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(folder, name), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				list = append(list, d.Name.Name)
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					switch s := s.(type) {
+					case *ast.TypeSpec:
+						list = append(list, s.Name.Name)
+					case *ast.ValueSpec:
+						for _, n := range s.Names {
+							list = append(list, n.Name)
+						}
+					}
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(name string) bool { return !ast.IsExported(name) })
+}
+
+func TestGuideCProgramRuns(t *testing.T) {
+	generated(t, "kernel", gen.Request{Lang: "c"})
+	same(t, "files in C", []string{"flywheel.c", "flywheel.h"}, names(t, "kernel"))
+	header, err := os.ReadFile("kernel/flywheel.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told, is []string
+	for _, name := range firstColumn(t, "c-kernel", 0) {
+		name, _, _ = strings.Cut(name, "(")
+		told = append(told, name)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(?:\} |#define |extern .*|[a-z ]+)\b((?i:flywheel)_\w+)(?:;|\(| "?\d|\[\];)`).FindAllStringSubmatch(string(header), -1) {
+		is = append(is, m[1])
+	}
+	for _, m := range regexp.MustCompile(`\b(flywheel_\w+)\[\]`).FindAllStringSubmatch(string(header), -1) {
+		is = append(is, m[1])
+	}
+	same(t, "names in C", told, is)
+
+	write(t, "main.c", block(t, "c", 0))
+	last := strings.Split(strings.TrimSpace(block(t, "sh", 2)), "\n")
+	words := strings.Fields(last[0])
+	output(t, words[0], append(words[1:], "-Wall", "-Wextra", "-Werror")...)
+	lines := strings.SplitAfter(block(t, "text", 0), "\n")
+	if got, want := output(t, last[1]), lines[len(lines)-2]; got != want {
+		t.Errorf("it prints %q, in the guide %q", got, want)
+	}
+}
+
+func TestGuideListsTheFilesOfAnFMU(t *testing.T) {
+	var is []string
+	for _, version := range []int{2, 3} {
+		generated(t, "fmu", gen.Request{FMU: version})
+		file, err := zip.OpenReader("fmu/flywheel.fmu")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range file.File {
+			is = append(is, f.Name)
+		}
+		file.Close()
+	}
+	told := firstColumn(t, "fmu", 0)
+	for i, name := range told {
+		if strings.HasSuffix(name, "fmi3-slave.c") {
+			told = append(told, strings.Replace(name, "3", "2", 1))
+		}
+		if other := map[string]string{"amd64": "aarch64", "arm64": "x86_64"}[runtime.GOARCH]; strings.HasPrefix(name, "binaries/"+other) {
+			is = append(is, told[i])
+		}
+	}
+	same(t, "files of an FMU", told, is)
+}
+
+func TestGuideTargetIsBuilt(t *testing.T) {
+	generated(t, "target", gen.Request{Bench: "powershift-bench"})
+	same(t, "files of a target", firstColumn(t, "target-executable", 0), names(t, "target"))
+	output(t, "go", "build", "-C", "target", "-o", "../mine.target", ".")
+	if _, err := gen.ReadMark("mine.target"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGuideListsTheFlagsOfGen(t *testing.T) {
+	var is, told []string
+	for _, m := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(output(t, "go", "run", "lockstep/rt/cmd/lockstep", "gen", "-h"), -1) {
+		is = append(is, m[1])
+	}
+	for _, name := range firstColumn(t, "flags-of-gen", 0) {
+		name, _, _ = strings.Cut(name, " ")
+		told = append(told, name)
+	}
+	same(t, "flags", told, is)
+}

@@ -1,0 +1,20 @@
+// Package deploy owns the guides to installing lockstep and judging a host. It does not do either:
+// the packages below it do.
+package deploy
+
+import _ "embed"
+
+// Certificate is the guide to certificates, which `lockstep help` prints.
+//
+//go:embed CERTIFICATE.md
+var Certificate []byte
+
+// Install is the guide to packages, services and upgrades, which `lockstep help install` prints.
+//
+//go:embed INSTALL.md
+var Install []byte
+
+// Host is the guide to judging and preparing a host, which `lockstep help host` prints.
+//
+//go:embed HOST.md
+var Host []byte

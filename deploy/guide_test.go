@@ -1,0 +1,176 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockstep/deploy"
+	"lockstep/deploy/certify"
+	"lockstep/rt/guide"
+)
+
+var row = regexp.MustCompile("(?m)^\\| `([^`]+)`")
+
+// firstColumn returns what the rows of the table of a section of the guide begin with.
+func firstColumn(t *testing.T, topic string) (list []string) {
+	t.Helper()
+	s, _ := guide.Guide{Source: deploy.Certificate}.Section(topic)
+	_, text, ok := strings.Cut(string(s.Source), "\n|---")
+	if !ok {
+		t.Fatalf("section %s has no table", topic)
+	}
+	text, _, _ = strings.Cut(text, "\n\n")
+	for _, m := range row.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// same compares two lists, whatever their order.
+func same(t *testing.T, what string, told, is []string) {
+	t.Helper()
+	told, is = slices.Sorted(slices.Values(told)), slices.Sorted(slices.Values(is))
+	if !slices.Equal(told, is) {
+		t.Errorf("%s: the guide has %q, there are %q", what, told, is)
+	}
+}
+
+// command returns the n-th block of the guide for a shell: the words behind lockstep.
+func command(t *testing.T, n int) []string {
+	t.Helper()
+	for _, b := range (guide.Guide{Source: deploy.Certificate}).Blocks() {
+		if b.Language == "sh" {
+			if n--; n < 0 {
+				return strings.Fields(b.Text)[1:]
+			}
+		}
+	}
+	t.Fatal("the guide has too few blocks for a shell")
+	return nil
+}
+
+// The first certificate of the guide, without the load, and its comparison with itself. What a
+// shared machine misses may break the run: the certificate is written all the same.
+func TestGuideCertificateIsMadeAndCompared(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "lockstep")
+	run := func(mayFail bool, name string, words ...string) string {
+		t.Helper()
+		out, err := exec.Command(name, words...).CombinedOutput()
+		if exit := (&exec.ExitError{}); err != nil && !(mayFail && errors.As(err, &exit) && exit.ExitCode() == 1) {
+			t.Fatalf("%s %q: %v\n%s", name, words, err, out)
+		}
+		return string(out)
+	}
+	run(false, "go", "build", "-o", program, "lockstep/rt/cmd/lockstep")
+	var is, told []string
+	for _, m := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(run(false, program, "certify", "-h"), -1) {
+		is = append(is, m[1])
+	}
+	for _, name := range firstColumn(t, "flags-of-certify") {
+		name, _, _ = strings.Cut(name, " ")
+		told = append(told, name)
+	}
+	same(t, "flags", told, is)
+
+	var source string // of the reasons
+	for _, name := range []string{"certify/certificate.go", "certify/measure.go", "latency/host.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source += string(text)
+	}
+
+	t.Chdir(dir)
+	run(true, program, append(command(t, 0), "-load=false")...)
+	read := func(name string) []byte {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	is = nil
+	for _, m := range regexp.MustCompile(`</div>|<h2>([^<]*)</h2>`).FindAllSubmatch(read("first.html"), -1) {
+		if is = append(is, string(m[1])); m[1] == nil {
+			is = nil // the boxes before the sections have titles of their own
+		}
+	}
+	same(t, "sections", firstColumn(t, "sections-of-the-page"), is)
+	c, err := certify.Read("first.json", read("first.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkReasons(t, c, source)
+	checkKeys(t, read("first.json"))
+
+	out := run(false, program, command(t, 2)...)
+	for _, name := range firstColumn(t, "compared-figures") {
+		if !strings.Contains(out, "\n  "+name+" ") {
+			t.Errorf("the comparison has no %q\n%s", name, out)
+		}
+	}
+	both, err := certify.Compare(c, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is = nil
+	for _, f := range both.Figures {
+		is = append(is, f.Name)
+	}
+	same(t, "figures", firstColumn(t, "compared-figures"), is)
+	same(t, "verdicts", firstColumn(t, "verdicts-of-a-comparison"), []string{
+		string(certify.Same), string(certify.Noise), string(certify.Small), string(certify.Better), string(certify.Worse), string(certify.Open), string(certify.Unknown),
+	})
+}
+
+// checkReasons checks that the reasons of the guide are in the source, and that those of a
+// certificate are in the guide.
+func checkReasons(t *testing.T, c *certify.Certificate, source string) {
+	t.Helper()
+	told := firstColumn(t, "representative")
+	for _, text := range told {
+		if !strings.Contains(source, text) {
+			t.Errorf("no reason is %q", text)
+		}
+	}
+	var must []string
+	for _, check := range c.Doctor.Checks {
+		must = append(must, check.Name+": ")
+	}
+	for _, why := range c.Reasons {
+		known := func(text string) bool { return strings.Contains(why, text) }
+		of := func(check string) bool { return strings.HasPrefix(why, check) }
+		if !slices.ContainsFunc(told, known) && !slices.ContainsFunc(must, of) {
+			t.Errorf("the guide has no reason %q", why)
+		}
+	}
+}
+
+// checkKeys compares the keys of a certificate with those of the guide.
+func checkKeys(t *testing.T, text []byte) {
+	t.Helper()
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "keys", firstColumn(t, "certificate-in-json"), slices.Collect(maps.Keys(tree)))
+	s, _ := guide.Guide{Source: deploy.Certificate}.Section("certificate-in-json")
+	for _, of := range []any{certify.Distribution{}, certify.Beyond{}} {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
+			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); !strings.Contains(string(s.Source), "`"+key+"`") {
+				t.Errorf("the guide has no key %s", key)
+			}
+		}
+	}
+}

@@ -1,0 +1,351 @@
+package kernel
+
+import (
+	"math"
+	"math/bits"
+)
+
+// A clearance is a friction element that cannot be overloaded in one direction and carries no load in
+// the other: a freewheel that exists only while the clearance is closed. It is Free
+// while open and Stuck in contact. It closes with an impact.
+
+// Impact is the mode that a clearance takes for an instant when it closes with an impact; it occurs
+// in events only.
+const Impact int8 = 3
+
+// clearance returns how far clearance i is open in state x, m or rad; negative where the sides
+// overlap.
+//
+//go:nosplit
+func (k *Kernel) clearance(i int, x []float64) float64 {
+	g := k.t.Friction[i].Gap
+	return g.Sign * (x[g.State] - g.Limit)
+}
+
+// setClosed sets clearance i to exactly zero, which removes rounding only.
+//
+//go:nosplit
+func (k *Kernel) setClosed(i int) {
+	g := k.t.Friction[i].Gap
+	k.x[g.State] = g.Limit
+}
+
+// mayClose reports whether open clearance i can close in the substep. It can where the clearance is
+// closed at either end, or where the cubic through both ends and slopes comes close to zero: its
+// control points are compared with the deviation of a sine of at most one radian from that cubic.
+//
+//go:nosplit
+func (k *Kernel) mayClose(i int) bool {
+	a, b := k.clearance(i, k.x), k.clearance(i, k.x1)
+	if a <= 0 || b <= 0 {
+		return true
+	}
+	r, s := k.length*k.slip[i], k.length*k.slip1[i]
+	bend := k.length * k.length * k.slips.dot(i, k.xd)
+	return min(a, a+r/3, b-s/3, b) <= 0.02*(math.Abs(r)+math.Abs(s)+math.Abs(bend))
+}
+
+// overlapZero is the overlap of a closed clearance over a substep, and the part of its motion, that
+// count as rounding, m or rad.
+const overlapZero = 1e-13
+
+// clearancePoly sets poly to clearance i over the substep. Where the clearance is closed at the
+// start, the root there is divided out; where it has just separated, without speed, twice.
+//
+//go:nosplit
+func (k *Kernel) clearancePoly(i int) {
+	n, g := k.t.N, k.t.Friction[i].Gap
+	clear(k.poly)
+	for j := range k.degree + 1 {
+		k.poly[j] = g.Sign * k.c[j*n+g.State]
+	}
+	k.poly[0] = max(0, k.clearance(i, k.x))
+	if k.poly[0] > 0 {
+		return
+	}
+	roots := 1
+	if k.leavingZero[i] {
+		roots = 2
+	}
+	copy(k.poly, k.poly[roots:])
+	clear(k.poly[len(k.poly)-roots:])
+	size := 0.0
+	for _, c := range k.poly {
+		size += math.Abs(c)
+	}
+	if k.poly[0] > -overlapZero*(1+size) { // below this it closes again at once
+		k.poly[0] = max(0, k.poly[0])
+	}
+}
+
+// openSeparated opens the clearances whose contact the torques no longer hold.
+//
+//go:nosplit
+func (k *Kernel) openSeparated() {
+	for _, i := range k.t.Clearances {
+		if k.mode[i] == Forward {
+			k.setMode(i, Free)
+			k.setClosed(i)
+		}
+	}
+}
+
+// maxRebounds is the number of impacts of a clearance in a tick that may rebound, whatever the time
+// between them. Later ones rebound only if they last a minimum substep.
+const maxRebounds = 40
+
+// handleImpact applies the impact of clearance i (000 eq. 107, 108). The impulse passes through
+// closed clearances and freewheels, one after the other, except those hit from both sides at once.
+// Clutches and springs transmit no impulse; a locked clutch may slip afterwards. It reports whether
+// the clearance closed.
+//
+//go:nosplit
+func (k *Kernel) handleImpact(i int, local float64) bool {
+	k.setClosed(i)
+	k.slips.mul(k.slip, k.x)
+	if k.slip[i] > slipZero {
+		return false
+	}
+	copy(k.modesBefore, k.mode)
+	for r := k.simultaneousImpacts(i); r != 0; r &= r - 1 {
+		if q := k.blocks[k.bitOf[i].block].Elements[bits.TrailingZeros64(r)]; k.slip[q] < -slipZero && k.mode[q] == Free {
+			k.logEvent(Event{Time: k.gridTime() + local, Friction: q, From: Free, To: Impact})
+			k.impacts[q]++
+		}
+	}
+
+	next := k.transmitImpacts(i)
+	k.setModesAfterImpact()
+	for range k.t.Mc { // beyond the bound impacts are plastic
+		if next < 0 {
+			break
+		}
+		k.setMode(next, Stuck)
+		k.projectLocks()
+		k.slips.mul(k.slip, k.x)
+		next = k.fastestClosing()
+	}
+
+	k.updateRegions(local)
+	k.calls.resolveModes(k)
+	k.projectLocks()
+	k.recordTransitions(local)
+	k.events++
+	return true
+}
+
+// transmitImpacts applies the impact of clearance or freewheel j, and then of those that it closes,
+// one after the other. It returns an element that still closes when the bound is reached, -1 for
+// none.
+//
+//go:nosplit
+func (k *Kernel) transmitImpacts(j int) int {
+	for left := maxRebounds + 4*k.t.Mc; j >= 0 && left > 0; left-- {
+		k.applyImpacts(&k.blocks[k.bitOf[j].block], k.simultaneousImpacts(j))
+		j = k.fastestClosing()
+	}
+
+	return j
+}
+
+// simultaneousImpacts returns the set, bits of a block, of elements hit together with clearance or
+// freewheel j: those that close at this instant and work against each other, or act on none of the
+// set.
+//
+//go:nosplit
+func (k *Kernel) simultaneousImpacts(j int) uint64 {
+	at := k.bitOf[j]
+	g, set := &k.blocks[at.block], uint64(1)<<at.bit
+	for l, i := range g.Elements {
+		if set>>l&1 == 0 && k.isClosing(i) && g.opposes(l, set) {
+			set |= 1 << l
+		}
+	}
+
+	return set
+}
+
+// applyImpacts applies the impulses of a set of simultaneous impacts: -W·Bc·p = (1 + e)·W·x. The
+// matrix has no positive element off its diagonal, so no impulse pulls and no energy is gained.
+// Momentum is kept.
+//
+//go:nosplit
+func (k *Kernel) applyImpacts(g *Block, set uint64) {
+	for r := set; r != 0; r &= r - 1 {
+		i := g.Elements[bits.TrailingZeros64(r)]
+		k.trialTau[i] = k.restitution(i)
+	}
+
+	f := &k.factor
+	f.rank = 0
+	for r := set; r != 0; r &= r - 1 {
+		l := bits.TrailingZeros64(r)
+		i := g.Elements[l]
+		if k.t.Friction[i].Gap != nil {
+			k.leavingZero[i] = false
+			if k.setMode(i, Stuck); k.trialTau[i] > 0 {
+				k.setMode(i, Free)
+			}
+		}
+
+		k.trialTau[i] = -(1 + k.trialTau[i]) * k.slip[i]
+		f.taken[f.rank] = l
+		f.rank++
+	}
+
+	k.applyImpulses(g)
+	k.slips.mul(k.slip, k.x)
+}
+
+// restitution returns the coefficient of restitution of clearance or freewheel i at this instant, 0
+// to 1; 0 where the rebound ends at once.
+//
+//go:nosplit
+func (k *Kernel) restitution(i int) float64 {
+	g := k.t.Friction[i].Gap
+	if g == nil || g.Restitution == 0 || 2*k.coincident > k.accumulationLimit() ||
+		k.reboundEnds(i, -g.Restitution*k.slip[i]) {
+		return 0
+	}
+	return g.Restitution
+}
+
+// opposes reports whether element l of a block works against each element of a set, or does not act
+// on it.
+//
+//go:nosplit
+func (g *Block) opposes(l int, set uint64) bool {
+	for r := set; r != 0; r &= r - 1 {
+		if g.Gram[l*len(g.Elements)+bits.TrailingZeros64(r)] < 0 {
+			return false
+		}
+	}
+
+	return true
+}
+
+// applyImpulses changes the slips of the elements in the factorisation by trialTau. It solves for
+// the impulses by elimination; an element that depends on the others gets none.
+//
+//go:nosplit
+func (k *Kernel) applyImpulses(g *Block) {
+	f, mc := &k.factor, len(g.Elements)
+	for q, i := range f.taken[:f.rank] {
+		for c, j := range f.taken[:f.rank] {
+			f.l[q*mc+c] = g.Gram[i*mc+j]
+		}
+		for p, j := range f.taken[:q] {
+			part := f.l[q*mc+p] / f.l[p*mc+p]
+			axpy(f.l[q*mc+p:q*mc+f.rank], -part, f.l[p*mc+p:p*mc+f.rank])
+			k.trialTau[g.Elements[i]] -= part * k.trialTau[g.Elements[j]]
+		}
+
+		if own := g.Gram[i*mc+i]; f.l[q*mc+q] > 1e-11*own { // both negative
+			f.l[q*mc+q] = math.Inf(-1)
+		}
+	}
+
+	for q := f.rank - 1; q >= 0; q-- {
+		i := g.Elements[f.taken[q]]
+		for c := q + 1; c < f.rank; c++ {
+			k.trialTau[i] -= f.l[q*mc+c] * k.trialTau[g.Elements[f.taken[c]]]
+		}
+		k.trialTau[i] /= f.l[q*mc+q]
+	}
+
+	for _, l := range f.taken[:f.rank] {
+		k.bcT.axpy(k.x, k.trialTau[g.Elements[l]], g.Elements[l])
+	}
+}
+
+// minFlight is the shortest rebound simulated, s; shorter ones count as contact.
+const minFlight = 1e-9
+
+// reboundEnds reports whether a rebound of clearance i at speed s ends at once. After many impacts
+// in a tick a rebound shorter than a minimum substep counts as ended.
+//
+//go:nosplit
+func (k *Kernel) reboundEnds(i int, s float64) bool {
+	shortest := minFlight
+	if k.impacts[i] > maxRebounds {
+		shortest = max(shortest, k.h/float64(k.t.minSubsteps()))
+	}
+	return s <= slipZero || 2*s < -shortest*k.slipAcceleration(i)
+}
+
+// slipAcceleration returns the slip acceleration of element i under w, rad/s²: setRates for one
+// row.
+//
+//go:nosplit
+func (k *Kernel) slipAcceleration(i int) float64 {
+	if k.t.Sparse != nil {
+		k.calls.derive(k, k.xd, k.x, k.w, k.trialTau)
+		return k.slips.dot(i, k.xd)
+	}
+
+	m, a := k.currentMode(), 0.0
+	for r, c := range k.t.W[i*k.t.N : (i+1)*k.t.N] {
+		if c != 0 {
+			a += c * (dotRow(m.A, r, k.x) + dotRow(m.B, r, k.w))
+		}
+	}
+
+	return a
+}
+
+// fastestClosing returns the closed clearance or freewheel that an impulse closes fastest; -1 for
+// none.
+//
+//go:nosplit
+func (k *Kernel) fastestClosing() int {
+	fastest := -1
+	for i, s := range k.slip {
+		if k.isClosing(i) && (fastest < 0 || s < k.slip[fastest]) {
+			fastest = i
+		}
+	}
+
+	return fastest
+}
+
+// isClosing reports whether clearance or freewheel i is closed and closes. A clearance counts as
+// closed if it would close within timeTol.
+//
+//go:nosplit
+func (k *Kernel) isClosing(i int) bool {
+	f, s := &k.t.Friction[i], k.slip[i]
+	return s < -slipZero && f.OneWay && (f.Gap == nil || k.mode[i] == Stuck || k.clearance(i, k.x) <= -s*k.timeTol)
+}
+
+// setModesAfterImpact makes the modes consistent with the slips after an impact.
+//
+//go:nosplit
+func (k *Kernel) setModesAfterImpact() {
+	for i, s := range k.slip {
+		switch {
+		case k.mode[i] == Free:
+		case k.t.Friction[i].Gap == nil:
+			k.setMode(i, k.modeAtSlip(i, s))
+		case s > slipZero:
+			k.setMode(i, Free)
+		}
+	}
+}
+
+// largestTerm returns the largest term in the torque of contact i, N·m.
+//
+//go:nosplit
+func (k *Kernel) largestTerm(i int) float64 {
+	largest := 0.0
+	if net := k.t.Sparse; net != nil {
+		for p := net.WA.rowStart(i); p < net.WA.End[i]; p++ {
+			largest = max(largest, math.Abs(net.WA.Val[p]*k.x[net.WA.Col[p]]))
+		}
+		return largest / -k.mobility(i)
+	}
+
+	for j, c := range k.currentMode().T[i*k.t.N : (i+1)*k.t.N] {
+		largest = max(largest, math.Abs(c*k.x[j]))
+	}
+	return largest
+}

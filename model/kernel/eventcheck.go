@@ -1,0 +1,292 @@
+package kernel
+
+import "math"
+
+// mayHoldEvent reports whether the substep from x to x1 can hold an event.
+//
+//go:nosplit
+func (k *Kernel) mayHoldEvent() bool {
+	k.slips.mul(k.slip1, k.x1)
+	k.setRates(k.w0)
+	k.setInstant(1)
+	for i, mode := range k.mode {
+		switch mode {
+		case Free:
+		case Stuck:
+			if k.overloadSide(i) != 0 {
+				return true
+			}
+		default:
+			if k.slipMayReachZero(i) {
+				return true
+			}
+		}
+	}
+
+	for _, i := range k.t.Clearances {
+		if k.mode[i] == Free && k.mayClose(i) {
+			return true
+		}
+	}
+
+	for s := range k.region {
+		if k.mayLeaveRegion(s, 1) || k.mayLeaveRegion(s, -1) {
+			return true
+		}
+	}
+
+	k.setTorquesRead(k.x1, 1)
+	for g := range k.side {
+		if k.indicatorPassed(g, k.x1) {
+			return true
+		}
+	}
+
+	return false
+}
+
+// indicatorTol is the part of an indicator's largest value so far, and of one, that counts as zero.
+// A torque of rounding has no side.
+const indicatorTol = 1e-12
+
+// indicatorPassed reports whether event indicator g has changed its side in state x, with w and tau
+// as set.
+//
+//go:nosplit
+func (k *Kernel) indicatorPassed(g int, x []float64) bool {
+	v := k.evaluateProgram(k.indicatorProgram(g), x, k.w[:k.t.M])
+	k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
+	return k.side[g]*v < -indicatorTol*(1+k.indicatorMax[g])
+}
+
+// overloadSide returns the side, +1 or -1, on which the lock torque of stuck element i can exceed
+// its static capacity, and 0 for none. It checks the end of the substep, and the parabola through
+// both ends and the slope in between.
+//
+//go:nosplit
+func (k *Kernel) overloadSide(i int) float64 {
+	f := &k.t.Friction[i]
+	if k.isIdle(i) {
+		return 0
+	}
+	tau0 := k.tau0[i]
+	tau1, slope := k.endLockTorque(i)
+	static := f.Peak * k.capNow[i]
+	if f.OneWay {
+		if tau1 > max(static, f.Floor)*(1+overload)+4*k.torqueTol || f.Gap != nil && mayReachZero(-tau0, -tau1, -slope) {
+			return 1
+		}
+		return 0
+	}
+
+	if math.Abs(tau1) > static*(1+overload)+4*k.torqueTol {
+		return math.Copysign(1, tau1)
+	}
+	for _, side := range [2]float64{1, -1} {
+		if mayReachZero(f.Peak*k.capC[3*i]-side*tau0, static-side*tau1, f.Peak*k.capC[3*i+1]-side*slope) {
+			return side
+		}
+	}
+
+	return 0
+}
+
+// endLockTorque returns the torque of stuck element i at the end of the substep and its slope at
+// the start, N·m.
+//
+//go:nosplit
+func (k *Kernel) endLockTorque(i int) (tau1, slope float64) {
+	if k.t.Sparse != nil {
+		return k.lockTorqueAt(i, 1), k.tauPoly[k.t.Mc+i]
+	}
+	m := k.currentMode()
+	return dotRow(m.T, i, k.x1) + dotRow(m.U, i, k.w), k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
+}
+
+// mayReachZero reports whether a curve that starts at a with slope r and ends at b, both positive,
+// can reach zero over the substep. It checks the parabola through them, within the deviation of a
+// sine of at most one radian from it.
+//
+//go:nosplit
+func mayReachZero(a, b, r float64) bool {
+	c := b - a - r
+	return r < 0 && c > 0 && a-r*r/(4*c) <= 0.05*(c-r)
+}
+
+// slipMayReachZero reports whether the slip of slipping element i can reach zero: at the end of the
+// substep, or in between by the parabola through both ends and the slope. A slip that has just left
+// zero can return on any curve.
+//
+//go:nosplit
+func (k *Kernel) slipMayReachZero(i int) bool {
+	d := k.direction(i)
+	s0, s1 := d*k.slip[i], d*k.slip1[i]
+	return k.leavingZero[i] || s1 <= 0 || mayReachZero(s0, s1, d*k.slips.dot(i, k.xd)*k.length)
+}
+
+// firstEvent locates the first event of the expanded substep and returns its place and cause.
+//
+//go:nosplit
+func (k *Kernel) firstEvent() (theta float64, cause int) {
+	theta, cause = 1, noEvent
+	for i, mode := range k.mode {
+		switch mode {
+		case Free:
+			if k.t.Friction[i].Gap == nil || !k.mayClose(i) {
+				continue
+			}
+			k.clearancePoly(i)
+		case Stuck:
+			side := k.overloadSide(i)
+			if side == 0 {
+				continue
+			}
+			k.torquePoly(i, side)
+		default:
+			if !k.slipMayReachZero(i) {
+				continue
+			}
+			k.slipPoly(i)
+		}
+
+		if at, ok := k.calls.firstRoot(k, polynomial); ok && (cause == noEvent || at < theta) {
+			theta, cause = at, i
+		}
+	}
+
+	for s := range k.region {
+		for _, side := range [2]float64{1, -1} {
+			if !k.mayLeaveRegion(s, side) {
+				continue
+			}
+			k.levelPoly(s, side)
+			if at, ok := k.calls.firstRoot(k, polynomial); ok && (cause == noEvent || at < theta) {
+				theta, cause = at, k.t.Mc+s
+			}
+		}
+	}
+
+	for g := range k.side {
+		if k.t.Sparse != nil && !k.prepareIndicator(g) {
+			continue
+		}
+		if at, ok := k.calls.firstRoot(k, g); ok && (cause == noEvent || at < theta) {
+			theta, cause = at, -2-g
+		}
+	}
+
+	return theta, cause
+}
+
+// slipPoly sets poly to the slip of element i over the substep, positive in its direction.
+//
+//go:nosplit
+func (k *Kernel) slipPoly(i int) {
+	n, d := k.t.N, float64(k.mode[i])
+	clear(k.poly)
+	for j := range k.degree + 1 {
+		k.poly[j] = d * k.slips.dot(i, k.c[j*n:(j+1)*n])
+	}
+	if k.leavingZero[i] {
+		k.poly[0] += slipZero
+	}
+}
+
+// torquePoly sets poly to the reserve of stuck element i over the substep, N·m: static capacity
+// minus lock torque, on one side.
+//
+//go:nosplit
+func (k *Kernel) torquePoly(i int, side float64) {
+	f := &k.t.Friction[i]
+	clear(k.poly)
+	if f.Peak*k.capNow[i] < f.Floor {
+		k.poly[0] = f.Floor * (1 + overload/2)
+	} else {
+		for j := range 3 {
+			k.poly[j] = f.Peak * (1 + overload/2) * k.capC[3*i+j]
+		}
+	}
+
+	k.poly[0] += 2 * k.torqueTol
+	if k.t.Sparse != nil {
+		for j := range k.degree + 1 {
+			k.poly[j] -= side * k.tauPoly[j*k.t.Mc+i]
+		}
+		return
+	}
+
+	m, n := k.currentMode(), k.t.N
+	for j := range k.degree + 1 {
+		k.poly[j] -= side * dotRow(m.T, i, k.c[j*n:(j+1)*n])
+	}
+	for j, w := range [3][]float64{k.w0, k.w1, k.w2} {
+		k.poly[j] -= side * dotRow(m.U, i, w)
+	}
+}
+
+// Reads lists the states and the signals that an event indicator reads.
+type Reads struct{ States, Signals []int }
+
+// indicatorReads lists what each event indicator reads, so that locating its event costs in
+// proportion to what it reads and not to the size of the plant.
+func (t *Tables) indicatorReads() (list []Reads) {
+	for g := range t.Indicators {
+		states, signals := make([]bool, t.N), make([]bool, t.M)
+		mark := func(row []float64) {
+			for i, r := range row {
+				states[i] = states[i] || r != 0
+			}
+		}
+
+		for _, a := range t.Indicators[g].Args {
+			mark(a.Row)
+			for _, j := range a.Signal {
+				signals[j] = true
+				if b := t.Signals[j].Affine; b != nil {
+					mark(t.Switches[b.Switch].Row)
+				}
+			}
+		}
+
+		list = append(list, Reads{indicesOf(states), indicesOf(signals)})
+	}
+
+	return list
+}
+
+// indicesOf returns the indices of the true entries of a list.
+func indicesOf(list []bool) (at []int) {
+	for i, m := range list {
+		if m {
+			at = append(at, i)
+		}
+	}
+
+	return at
+}
+
+// setIndicatorInputs sets the inputs of event indicator g at theta of the expanded substep: states
+// in xd, signals in w.
+//
+//go:nosplit
+func (k *Kernel) setIndicatorInputs(g int, theta float64) {
+	if k.t.ReadsTau {
+		k.horner(k.xd, theta)
+		k.setInstant(theta)
+		k.setTorquesRead(k.xd, theta)
+		return
+	}
+
+	r, n := &k.t.Reads[g], k.t.N
+	for _, i := range r.States {
+		s := k.c[k.degree*n+i]
+		for j := k.degree - 1; j >= 0; j-- {
+			s = s*theta + k.c[j*n+i]
+		}
+		k.xd[i] = s
+	}
+
+	for _, j := range r.Signals {
+		k.w[j] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
+	}
+}

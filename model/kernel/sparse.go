@@ -1,0 +1,220 @@
+package kernel
+
+import "lockstep/model"
+
+// SparseTables holds the matrices of a long plant, such as a train of cars or a shaft of many
+// parts. Each state acts on few others, so memory and the cost of a substep grow in proportion to
+// the length. The plant is stepped on its Taylor polynomials alone. A lock set has no matrix; the
+// torques of its elements
+//
+//	tau_L = -G_L⁻¹·W_L·(A·x + B·v + Bc_S·tau_S)    with G_L = W_L·Bc_L
+//
+// are solved block by block at every derivative. A block is a group of friction elements that G
+// couples, such as those of one bogie or one gearbox.
+type SparseTables struct {
+	A           SparseMatrix // n×n, without affine slopes
+	B           SparseMatrix // n×m
+	W           SparseMatrix // mc×n
+	BcT         SparseMatrix // mc×n, the transpose of Bc
+	WA, WB      SparseMatrix // mc×n, mc×m: W·A, W·B
+	C, D, Dc    SparseMatrix // p×n, p×m, p×mc
+	Levels      SparseMatrix // switches×n
+	ArgRows     SparseMatrix // n columns: rows of the arguments of all laws and event indicators
+	ArgTauRows  SparseMatrix // mc columns: the part of these arguments that reads friction torques
+	StatesRead  []int        // states that laws, event indicators and switches read
+	TorquesRead []int        // friction elements whose torques laws read
+	Drives      []bool       // laws: the law acts on a state or is a capacity; others are only read
+	SelfRate    []float64    // laws: how fast a law can follow the motion that it causes itself, rad/s
+	Blocks      []Block
+}
+
+// Block is a group of friction elements whose torques act on each other's slips.
+type Block struct {
+	Elements []int     // indices of the friction elements
+	Gram     []float64 // len(Elements)², W·Bc of these elements
+}
+
+// addedAcceleration returns what torques tau add to the slip acceleration of element l of the
+// block, rad/s².
+//
+//go:nosplit
+func (g *Block) addedAcceleration(l int, tau []float64) float64 {
+	sum := 0.0
+	for p, i := range g.Elements {
+		sum += g.Gram[l*len(g.Elements)+p] * tau[i]
+	}
+	return sum
+}
+
+// blockBit is the position of a friction element in kappa.
+type blockBit struct{ block, bit int }
+
+// bindRows sets the matrices that the kernel reads row by row, from the tables or their sparse
+// part.
+func (k *Kernel) bindRows() {
+	t, row, longest := k.t, 0, 0
+	for _, p := range t.programs() {
+		k.programs = append(k.programs, program{p, row, t.readsAffine(p)})
+		row, longest = row+len(p.Args), max(longest, len(p.Args))
+	}
+
+	k.args = make([]float64, longest)
+	k.blocks = t.Blocks()
+	if net := t.Sparse; net != nil {
+		k.slips, k.bcT, k.levels, k.argRows, k.argTauRows = net.W, net.BcT, net.Levels, net.ArgRows, net.ArgTauRows
+		k.outX, k.outV, k.outTau = net.C, net.D, net.Dc
+	} else {
+		k.slips, k.bcT = sparseOf(t.W, t.Mc, t.N), sparseOf(transposed(t.Bc, t.N, t.Mc), t.Mc, t.N)
+		k.levels, k.argRows, k.argTauRows = t.functionalRows()
+		p := len(t.C) / t.N
+		k.outX, k.outV, k.outTau = sparseOf(t.C, p, t.N), sparseOf(t.D, p, t.M), sparseOf(t.Dc, p, t.Mc)
+	}
+
+	k.bitOf = make([]blockBit, t.Mc)
+	for b := range k.blocks {
+		for l, i := range k.blocks[b].Elements {
+			k.bitOf[i] = blockBit{b, l}
+		}
+	}
+}
+
+// readsAffine reports whether program p reads an affine signal.
+func (t *Tables) readsAffine(p *model.Program) bool {
+	for _, a := range p.Args {
+		for _, j := range a.Signal {
+			if j >= t.FirstAffine && j < t.FirstLaw {
+				return true
+			}
+		}
+	}
+
+	return false
+}
+
+// Blocks returns the groups of friction elements that are resolved together; all of them where
+// their lock sets are matrices.
+func (t *Tables) Blocks() []Block {
+	if t.Sparse != nil {
+		return t.Sparse.Blocks
+	}
+	all := Block{Gram: t.Gram}
+	for i := range t.Mc {
+		all.Elements = append(all.Elements, i)
+	}
+	return []Block{all}
+}
+
+// functionalRows returns the rows of the switches and of the arguments of laws and event
+// indicators.
+func (t *Tables) functionalRows() (levels, reads, readsTau SparseMatrix) {
+	for s := range t.Switches {
+		levels.addRow(t.Switches[s].Row)
+	}
+	for _, p := range t.programs() {
+		for a := range p.Args {
+			reads.addRow(p.Args[a].Row)
+			readsTau.addRow(p.Args[a].Tau)
+		}
+	}
+
+	return levels, reads, readsTau
+}
+
+// transposed returns the transpose of a, rows×columns.
+func transposed(a []float64, rows, columns int) []float64 {
+	out := make([]float64, len(a))
+	for i := range rows {
+		for j := range columns {
+			out[j*rows+i] = a[i*columns+j]
+		}
+	}
+
+	return out
+}
+
+// mobility returns the slip acceleration of element i per unit of its own torque; negative.
+//
+//go:nosplit
+func (k *Kernel) mobility(i int) float64 {
+	at := k.bitOf[i]
+	g := &k.blocks[at.block]
+	return g.Gram[at.bit*(len(g.Elements)+1)]
+}
+
+// sparseWork is the working memory of a kernel that is stepped sparse.
+type sparseWork struct {
+	locks          []blockFactor   // factorisation of each block
+	freeAccel      []float64       // mc, slip accelerations without any friction torque, rad/s²
+	residualAccel  []float64       // mc, slip accelerations that the locks must cancel, rad/s²
+	signals        []float64       // m, signals with the slope parts of affine ones
+	tauPoly        []float64       // (degree+1)×mc, Taylor coefficients of the friction torques over the substep
+	torqueIterates []torqueIterate // TorquesRead×3: at the start and at the lawPoints
+	torqueFeedback []float64       // TorquesRead×2, part of lawTrend: torque gain through the laws, and its modes
+	lawStates      []float64       // 2×n, states that laws and event indicators read, at the lawPoints
+	lawResults     []float64       // laws×2, the laws evaluated at the lawPoints
+	lastIterate    []float64       // laws×4, lawValues and lawResults of the previous iteration
+	aStream        stream          // A
+	bStream        stream          // B
+	affineStream   stream          // columns of B of the affine signals
+	term, next     []float64       // n, terms of the correction by a change of the laws
+	dw1, dw2       []float64       // m+mc, change of w1 and w2
+	dtau           []float64       // mc, change of the torques
+	argPoly        []float64       // arguments×(degree+1) of an event indicator over the substep
+	iterations     int             // law iterations taken in this substep
+	coarse         bool            // the expansion suffices to locate an event coarsely
+	lawChange      float64         // largest change of a law in the last iteration, as part of its size; NaN: not finite
+}
+
+// blockFactor is the factorisation of the lock set of a block.
+type blockFactor struct {
+	kappa uint64 // lock set that is factorised
+	factor
+	inverseDiag []float64 // 1 / diagonal of l
+}
+
+// newSparseWork returns the working memory for t; torqueFeedback is part of trend.
+func newSparseWork(t *Tables, trend []float64, args int) sparseWork {
+	mc, laws, mw := t.Mc, t.M-t.FirstLaw, t.M+t.Mc
+	vec := func(n int) []float64 { return make([]float64, n) }
+	n := sparseWork{
+		freeAccel: vec(mc), residualAccel: vec(mc), signals: vec(t.M), tauPoly: vec((t.Degree + 1) * mc),
+		lawStates: vec(2 * t.N), lawResults: vec(2 * laws), lastIterate: vec(4 * laws),
+		aStream: streamOf(&t.Sparse.A), bStream: streamOf(&t.Sparse.B),
+		affineStream: streamOf(t.Sparse.affineColumns(t.FirstAffine, t.FirstLaw)),
+		term:         vec(t.N), next: vec(t.N), dw1: vec(mw), dw2: vec(mw), dtau: vec(mc),
+		argPoly: vec(args * (t.Degree + 1)),
+	}
+	n.torqueIterates, n.torqueFeedback = make([]torqueIterate, 3*len(t.Sparse.TorquesRead)), trend[3*laws:]
+	for b := range t.Sparse.Blocks {
+		s := len(t.Sparse.Blocks[b].Elements)
+		f := factor{taken: make([]int, s), l: vec(s * s), rhs: vec(s)}
+		n.locks = append(n.locks, blockFactor{factor: f, inverseDiag: vec(s)})
+	}
+
+	return n
+}
+
+// affineColumns returns the columns of B of the affine signals, first to end-1.
+func (net *SparseTables) affineColumns(first, end int) *SparseMatrix {
+	out := new(SparseMatrix)
+	for i := range net.B.End {
+		for p := net.B.rowStart(i); p < net.B.End[i]; p++ {
+			if j := net.B.Col[p]; j >= first && j < end {
+				out.Col, out.Val = append(out.Col, j), append(out.Val, net.B.Val[p])
+			}
+		}
+
+		out.End = append(out.End, len(out.Col))
+	}
+
+	return out
+}
+
+// largestBlock returns the number of elements in the largest block.
+func (t *Tables) largestBlock() int {
+	largest := 0
+	for _, b := range t.Blocks() {
+		largest = max(largest, len(b.Elements))
+	}
+	return largest
+}

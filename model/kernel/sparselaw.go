@@ -1,0 +1,223 @@
+package kernel
+
+import "math"
+
+// lawPoints are the places of a substep, besides its start, at which laws are evaluated.
+var lawPoints = [2]float64{0.5, 1}
+
+// sparseLawTol is lawTol of a plant stepped sparse: an iteration leaves a hundredth of it.
+const sparseLawTol = 1e-9
+
+// coarseLawTol is sparseLawTol of a substep that will be shortened to the event found in it.
+const coarseLawTol = 1e-5
+
+// predictLaws starts the law iteration of a plant stepped sparse; its result is the motion that
+// solveLaws gives, in fewer iterations. The laws continue from the end of the last substep, and
+// each iteration adds a correction to the polynomial. An iteration is Newton's method for the part
+// that a law has in its own motion. A law that changes by a and b at the two points moves what it
+// drives by
+//
+//	(a/3 - b/24)·length and (2·a/3 + b/6)·length
+//
+// times a factor that previous iterations give. setTorquesOfLaws does the same for lock torques
+// that respond at once.
+//
+//go:nosplit
+func (k *Kernel) predictLaws() {
+	k.extrapolateLaws()
+	k.calls.expand(k, k.x)
+	k.lawChange, k.iterations = 0, 0
+}
+
+// iterateLaws runs the law iterations; after a coarse run it continues them.
+//
+//go:nosplit
+func (k *Kernel) iterateLaws(coarse bool) {
+	tol := 0.0
+	if coarse {
+		tol = coarseLawTol
+	} else {
+		k.refineExpansion()
+	}
+
+	for ; k.iterations < maxLawIterations; k.iterations++ {
+		before := k.lawChange
+		k.lawChange = 0
+		for p, theta := range lawPoints {
+			k.setInstant(theta)
+			for _, i := range k.t.Sparse.TorquesRead {
+				k.setTorqueAt(i, theta)
+			}
+			k.setTorquesOfLaws(p+1, k.iterations == 0)
+			k.evaluateLaws(k.w[:k.t.M], k.lawStates[p*k.t.N:(p+1)*k.t.N])
+			k.recordLaws(p)
+		}
+
+		if k.lawChange <= sparseLawTol {
+			return
+		}
+		copy(k.dw1, k.w1)
+		copy(k.dw2, k.w2)
+		for q := range k.t.M - k.t.FirstLaw {
+			k.correctLaw(q, before)
+		}
+		k.expandFrictions()
+		for j, v := range k.w1 {
+			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
+		}
+		k.calls.correctExpansion(k, k.lawChange)
+		if k.lawChange <= tol || before > 0 && k.lawChange*(k.lawChange/before) <= sparseLawTol {
+			k.iterations++
+			return // this iteration gains as much as the last one
+		}
+	}
+}
+
+// extrapolateLaws continues the laws over the substep with the trend of the previous one.
+//
+//go:nosplit
+func (k *Kernel) extrapolateLaws() {
+	l := k.length
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q := j - k.t.FirstLaw
+		k.w1[j], k.w2[j] = k.lawTrend[3*q]*l, k.lawTrend[3*q+1]*l*l
+		k.lawValues[2*q], k.lawValues[2*q+1] = k.w0[j]+k.w1[j]/2+k.w2[j]/4, k.w0[j]+k.w1[j]+k.w2[j]
+	}
+
+	k.expandFrictions()
+}
+
+// recordLaws stores the laws evaluated at point p, and the largest change.
+//
+//go:nosplit
+func (k *Kernel) recordLaws(p int) {
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q := j - k.t.FirstLaw
+		k.lawMax[q] = max(k.lawMax[q], math.Abs(k.w[j]))
+		if change := math.Abs(k.w[j] - k.lawValues[2*q+p]); k.t.Sparse.Drives[q] && !(change <= 0) {
+			k.lawChange = max(k.lawChange, change/k.lawMax[q])
+		}
+		k.lawResults[2*q+p] = k.w[j]
+	}
+}
+
+// The factors of the laws are updated from changes above these limits only.
+const (
+	minLearnedChange = 1e-8 // change of a law, as part of its largest value; below it is rounding
+	minLearnedShare  = 1e-2 // part of the largest change in the iteration; below it is the effect of other laws
+)
+
+// correctLaw updates law q for the next iteration. It first updates the law's factor from the
+// previous iteration, in which laws changed by at most before. A law that is only read takes its
+// new value.
+//
+//go:nosplit
+func (k *Kernel) correctLaw(q int, before float64) {
+	a, b := k.lawValues[2*q], k.lawValues[2*q+1]
+	fa, fb := k.lawResults[2*q], k.lawResults[2*q+1]
+	if k.t.Sparse.Drives[q] {
+		f := &k.lawTrend[3*q+2]
+		da, db := a-k.lastIterate[4*q], b-k.lastIterate[4*q+1]
+		if before > 0 && max(math.Abs(da), math.Abs(db)) > max(minLearnedChange, minLearnedShare*before)*k.lawMax[q] {
+			oa, ob := fa-k.lastIterate[4*q+2], fb-k.lastIterate[4*q+3]
+			ma, mb := da/3-db/24, 2*da/3+db/6
+			own := k.t.Sparse.SelfRate[q]
+			*f = min(max((oa*db-ob*da)/(ma*db-mb*da)/k.length, -own), own)
+		}
+
+		k.lastIterate[4*q], k.lastIterate[4*q+1], k.lastIterate[4*q+2], k.lastIterate[4*q+3] = a, b, fa, fb
+		g := *f * k.length
+		m11, m12, m21, m22 := 1-g/3, g/24, -2*g/3, 1-g/6
+		det := m11*m22 - m12*m21
+		ra, rb := fa-a, fb-b
+		fa, fb = a+(m22*ra-m12*rb)/det, b+(m11*rb-m21*ra)/det
+	}
+
+	k.lawValues[2*q], k.lawValues[2*q+1] = fa, fb
+	j := k.t.FirstLaw + q
+	k.w1[j], k.w2[j] = parabola(k.w0[j], fa, fb)
+}
+
+// maxTorqueFeedback bounds the gain from a torque, through the laws that read it, back to the
+// torque.
+const maxTorqueFeedback = 0.5
+
+// torqueIterate is a friction torque during the law iteration, N·m: the value that the laws read, and
+// the value and the result of the previous iteration.
+type torqueIterate struct{ in, lastIn, lastOut float64 }
+
+// setTorquesOfLaws sets the friction torques that laws read at point p, 0 the start of the substep,
+// for the next iteration. A law may act at once on a torque that it reads: the block of a locked
+// brake pushes on its bogie, which loads the wheel. The secant through two iterations then gives
+// the torque.
+//
+//go:nosplit
+func (k *Kernel) setTorquesOfLaws(p int, first bool) {
+	if k.t.Sparse == nil {
+		return
+	}
+	for f, i := range k.t.Sparse.TorquesRead {
+		e, out := &k.torqueIterates[3*f+p], k.tau[i]
+		feedback, of := &k.torqueFeedback[2*f], &k.torqueFeedback[2*f+1]
+		if first {
+			if modes := k.modeNumber(k.bitOf[i].block); p == 0 && modes != *of {
+				*feedback, *of = 0, modes
+			}
+			e.in, e.lastIn, e.lastOut = out, out, out
+			continue
+		}
+
+		if d := e.in - e.lastIn; p == 0 && math.Abs(d) > minLearnedChange*math.Abs(out) {
+			*feedback = min(max((out-e.lastOut)/d, -maxTorqueFeedback), maxTorqueFeedback)
+		}
+		e.lastIn, e.lastOut = e.in, out
+		e.in += (out - e.in) / (1 - *feedback)
+		k.tau[i] = e.in
+	}
+}
+
+// modeNumber returns a number that identifies the modes of block b.
+//
+//go:nosplit
+func (k *Kernel) modeNumber(b int) float64 {
+	s := 0.0
+	for _, i := range k.blocks[b].Elements {
+		s = 5*s + float64(k.mode[i])
+	}
+	return s
+}
+
+// saveLawTrend stores the laws at theta of the substep and their slopes, for the next substep.
+//
+//go:nosplit
+func (k *Kernel) saveLawTrend(theta float64) {
+	if k.t.Sparse == nil {
+		return
+	}
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q, l := j-k.t.FirstLaw, k.length
+		k.lawTrend[3*q], k.lawTrend[3*q+1] = (k.w1[j]+2*theta*k.w2[j])/l, k.w2[j]/(l*l)
+		k.lawStart[q] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
+	}
+
+	if k.t.ReadsTau { // the torques that laws read also continue
+		k.setInstant(theta)
+		k.setTorquesAt(theta)
+	}
+}
+
+// lawsMoved stores the laws at the start of a substep and reports whether they changed since the
+// last call.
+//
+//go:nosplit
+func (k *Kernel) lawsMoved() bool {
+	moved := false
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		q := j - k.t.FirstLaw
+		change := k.w0[j] - k.lawStart[q]
+		moved = moved || !(math.Abs(change) <= sparseLawTol*k.lawMax[q])
+		k.lawStart[q] = k.w0[j]
+	}
+
+	return moved
+}

@@ -1,0 +1,194 @@
+package kernel
+
+import "math/bits"
+
+// lockFactor returns the factorisation of the present lock set of block b.
+//
+//go:nosplit
+func (k *Kernel) lockFactor(b int) *blockFactor {
+	f := &k.locks[b]
+	if f.kappa != k.kappa[b] {
+		g := &k.blocks[b]
+		f.rank = 0
+		for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
+			f.addLock(g.Gram, len(g.Elements), bits.TrailingZeros64(rest))
+		}
+		for q := range f.rank {
+			f.inverseDiag[q] = 1 / f.l[q*len(g.Elements)+q]
+		}
+		f.kappa = k.kappa[b]
+	}
+
+	return f
+}
+
+// solveLockTorques sets the torques of the locks of block b that cancel the accelerations in
+// residualAccel. Locks that depend on those before them carry none.
+//
+//go:nosplit
+func (k *Kernel) solveLockTorques(b int, tau []float64) {
+	f, g := k.lockFactor(b), &k.blocks[b]
+	mc := len(g.Elements)
+	for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
+		tau[g.Elements[bits.TrailingZeros64(rest)]] = 0
+	}
+	for q, l := range f.taken[:f.rank] {
+		s := k.residualAccel[g.Elements[l]]
+		for p := range q {
+			s -= f.l[q*mc+p] * f.rhs[p]
+		}
+		f.rhs[q] = s * f.inverseDiag[q]
+	}
+
+	for q := f.rank - 1; q >= 0; q-- {
+		s := f.rhs[q]
+		for p := q + 1; p < f.rank; p++ {
+			s -= f.l[p*mc+q] * f.rhs[p]
+		}
+		f.rhs[q] = s * f.inverseDiag[q]
+		tau[g.Elements[f.taken[q]]] = f.rhs[q]
+	}
+}
+
+// projectSlips removes the slip of locked elements from dst, a state or a derivative of one. It
+// sets tau to the torques or impulses of the locks that do so.
+//
+//go:nosplit
+func (k *Kernel) projectSlips(dst, tau []float64) {
+	for b, kappa := range k.kappa {
+		if kappa == 0 {
+			continue
+		}
+		g := &k.blocks[b]
+		if len(g.Elements) == 1 || kappa&(kappa-1) == 0 { // most blocks have one lock
+			l := bits.TrailingZeros64(kappa)
+			i, own := g.Elements[l], g.Gram[l*(len(g.Elements)+1)]
+			tau[i] = 0
+			if own != 0 {
+				tau[i] = -k.slips.dot(i, dst) / own
+				k.bcT.axpy(dst, tau[i], i)
+			}
+
+			continue
+		}
+
+		for rest := kappa; rest != 0; rest &= rest - 1 {
+			i := g.Elements[bits.TrailingZeros64(rest)]
+			k.residualAccel[i] = k.slips.dot(i, dst)
+		}
+
+		k.calls.solveLockTorques(k, b, tau)
+		for rest := kappa; rest != 0; rest &= rest - 1 {
+			i := g.Elements[bits.TrailingZeros64(rest)]
+			k.bcT.axpy(dst, tau[i], i)
+		}
+	}
+}
+
+// projectSparse projects a state on the constraint of the lock set; momentum is kept.
+//
+//go:nosplit
+func (k *Kernel) projectSparse(x []float64) { k.projectSlips(x, k.dtau) }
+
+// setFreeAccel sets freeAccel for state x from w.
+//
+//go:nosplit
+func (k *Kernel) setFreeAccel(x []float64) {
+	k.t.Sparse.WA.mul(k.freeAccel, x)
+	k.t.Sparse.WB.mulAdd(k.freeAccel, k.totalSignals(x, k.w))
+}
+
+// totalSignals returns the signals of w plus the slope parts of affine ones in x; nil x adds none.
+//
+//go:nosplit
+func (k *Kernel) totalSignals(x, w []float64) []float64 {
+	if len(k.region) == 0 || x == nil {
+		return w[:k.t.M]
+	}
+	k.setSlopeParts(x)
+	copy(k.signals, w[:k.t.FirstAffine])
+	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
+		k.signals[j] += w[j]
+	}
+	copy(k.signals[k.t.FirstLaw:], w[k.t.FirstLaw:k.t.M])
+	return k.signals
+}
+
+// setSlopeParts sets the affine entries of signals to their slope parts in x.
+//
+//go:nosplit
+func (k *Kernel) setSlopeParts(x []float64) {
+	for s, r := range k.region {
+		z := k.levels.dot(s, x)
+		for _, j := range k.t.Switches[s].Signals {
+			k.signals[j] = k.t.Signals[j].Affine.Slope[r] * z
+		}
+	}
+}
+
+// setTorquesSparse is setTorques for a plant stepped sparse.
+//
+//go:nosplit
+func (k *Kernel) setTorquesSparse(x []float64) {
+	k.setFreeAccel(x)
+	for b := range k.blocks {
+		k.setBlockTorques(b)
+	}
+}
+
+// setBlockTorques sets tau of block b from freeAccel.
+//
+//go:nosplit
+func (k *Kernel) setBlockTorques(b int) {
+	g := &k.blocks[b]
+	for _, i := range g.Elements {
+		k.tau[i] = k.appliedTorque(i)
+	}
+	if k.kappa[b] == 0 {
+		return
+	}
+	for l, i := range g.Elements {
+		k.residualAccel[i] = k.freeAccel[i] + g.addedAcceleration(l, k.tau)
+	}
+	k.calls.solveLockTorques(k, b, k.tau)
+}
+
+// appliedTorque returns the torque of element i at this instant, 0 where it is in kappa.
+//
+//go:nosplit
+func (k *Kernel) appliedTorque(i int) float64 {
+	switch {
+	case k.isIdle(i):
+		return k.idleTorque(i)
+	case k.mode[i] == Free:
+		return 0
+	}
+
+	return k.direction(i) * k.capNow[i]
+}
+
+// setLoads sets the limits and the torques of the friction elements at this instant.
+//
+//go:nosplit
+func (k *Kernel) setLoads() {
+	if k.t.Sparse != nil {
+		k.setFreeAccel(k.x)
+	}
+	for b := range k.blocks {
+		k.setLimits(k.blocks[b].Elements)
+		k.setLoad(b)
+	}
+}
+
+// isIndependent reports whether element l of block b can slip while those in the present
+// factorisation are locked.
+//
+//go:nosplit
+func (k *Kernel) isIndependent(b, l int) bool {
+	g := &k.blocks[b]
+	if !k.addLock(g.Gram, len(g.Elements), l) {
+		return false
+	}
+	k.rank--
+	return true
+}

@@ -1,0 +1,299 @@
+package kernel
+
+import (
+	"math"
+
+	"lockstep/model"
+)
+
+// derive sets dst to the derivative of state x under w, and tau to its friction torques: those of w
+// and those of the locks. A nil x or w is zero.
+//
+//go:nosplit
+func (k *Kernel) derive(dst, x, w, tau []float64) {
+	clear(dst)
+	if x != nil {
+		k.aStream.mulAdd(dst, x)
+	}
+	switch {
+	case w != nil:
+		k.bStream.mulAdd(dst, k.totalSignals(x, w))
+	case x != nil && len(k.region) > 0:
+		k.setSlopeParts(x)
+		k.affineStream.mulAdd(dst, k.signals)
+	}
+
+	clear(tau)
+	if w != nil {
+		copy(tau, w[k.t.M:])
+		for i, v := range tau {
+			if v != 0 {
+				k.bcT.axpy(dst, v, i)
+			}
+		}
+	}
+
+	k.projectSlips(dst, tau)
+}
+
+// Limits on the remainder of a Taylor polynomial, as part of the state.
+const (
+	remainder           = 1e-17 // below rounding, also for matrices that are not normal
+	remainderCorrection = 1e-14 // of a law correction: well below the error of the iteration
+	remainderCoarse     = 1e-9  // of a substep that is shortened to an event located coarsely
+)
+
+// termsNeeded returns the degree of the Taylor polynomial for a quantity rel times as large as the
+// state over a substep, with a remainder below least.
+//
+//go:nosplit
+func (k *Kernel) termsNeeded(size, least float64) int {
+	r, j := k.t.Radius*k.length, 1
+	if k.coarse {
+		least = remainderCoarse
+	}
+	for term := r * size; j < k.t.Degree && term > least; j++ {
+		term *= r / float64(j+1)
+	}
+	return max(min(j, k.t.Degree), 4)
+}
+
+// expandSparse is expand without matrices of the lock set.
+//
+//go:nosplit
+func (k *Kernel) expandSparse(x []float64) {
+	n := k.t.N
+	copy(k.c[:n], x)
+	for _, i := range k.t.Sparse.StatesRead {
+		k.lawStates[i], k.lawStates[n+i] = x[i], x[i]
+	}
+	k.degree = 0
+	k.extendExpansion()
+}
+
+// extendExpansion adds terms to the expansion of the substep until the remainder is small.
+//
+//go:nosplit
+func (k *Kernel) extendExpansion() {
+	n, mc, middle, top := k.t.N, k.t.Mc, 1.0, k.termsNeeded(1, remainder)
+	for j := range top {
+		if middle /= 2; j < k.degree {
+			continue
+		}
+		switch j {
+		case 0:
+			k.addTerm(j, k.w0)
+		case 1:
+			k.addTerm(j, k.w1)
+		case 2:
+			k.addTerm(j, k.w2)
+		default:
+			k.addTerm(j, nil)
+		}
+
+		next := k.c[(j+1)*n : (j+2)*n]
+		for _, i := range k.t.Sparse.StatesRead {
+			k.lawStates[i] += middle * next[i]
+			k.lawStates[n+i] += next[i]
+		}
+	}
+
+	k.degree = top
+	clear(k.tauPoly[top*mc : (top+1)*mc])
+}
+
+// refineExpansion makes a coarse expansion a full one.
+//
+//go:nosplit
+func (k *Kernel) refineExpansion() {
+	if !k.coarse {
+		return
+	}
+	if k.coarse = false; k.iterations == 0 {
+		k.extendExpansion()
+		return
+	}
+
+	k.calls.expand(k, k.x) // the iterations left out terms of each coefficient
+}
+
+// addTerm sets coefficient j+1 of the state and j of the torques from coefficient j of the state
+// and of w, given as w; nil is zero.
+//
+//go:nosplit
+func (k *Kernel) addTerm(j int, w []float64) {
+	n, mc := k.t.N, k.t.Mc
+	next := k.c[(j+1)*n : (j+2)*n]
+	k.calls.derive(k, next, k.c[j*n:(j+1)*n], w, k.tauPoly[j*mc:(j+1)*mc])
+	scaleIn(next, k.length/float64(j+1))
+}
+
+// signalCoefficient returns coefficient j of signal i over the substep.
+//
+//go:nosplit
+func (k *Kernel) signalCoefficient(j, i int) float64 {
+	switch j {
+	case 0:
+		return k.w0[i]
+	case 1:
+		return k.w1[i]
+	}
+
+	return k.w2[i]
+}
+
+// correctExpansion adds the effect of the changes dw1 and dw2 of w to the expanded substep. They
+// are change times as large as w; smaller changes need fewer terms.
+//
+//go:nosplit
+func (k *Kernel) correctExpansion(change float64) {
+	middle, top := 0.125, min(k.termsNeeded(change, remainderCorrection), k.degree)
+	k.correctTerm(1, 0.25, nil, k.dw1)
+	k.correctTerm(2, middle, k.term, k.dw2)
+	for j := 3; j < top; j++ {
+		middle /= 2
+		k.correctTerm(j, middle, k.term, nil)
+	}
+}
+
+// correctTerm adds term j+1 of a correction, from its previous term x and coefficient w of the
+// change; nil is zero. middle is the part of the term at the middle of the substep.
+//
+//go:nosplit
+func (k *Kernel) correctTerm(j int, middle float64, x, w []float64) {
+	n, mc := k.t.N, k.t.Mc
+	k.calls.derive(k, k.next, x, w, k.dtau)
+	part, c := k.length/float64(j+1), k.c[(j+1)*n:(j+2)*n]
+	for i, v := range k.next {
+		v *= part
+		k.term[i] = v
+		c[i] += v
+	}
+
+	axpy(k.tauPoly[j*mc:(j+1)*mc], 1, k.dtau)
+	for _, i := range k.t.Sparse.StatesRead {
+		k.lawStates[i] += middle * k.term[i]
+		k.lawStates[n+i] += k.term[i]
+	}
+}
+
+// expandFrictions sets capacities and sliding torques over the substep.
+//
+//go:nosplit
+func (k *Kernel) expandFrictions() {
+	for i := range k.mode {
+		k.expandCapacity(i)
+		k.expandTorque(i)
+	}
+}
+
+// lockTorqueAt returns the torque of lock i at theta of the substep, N·m.
+//
+//go:nosplit
+func (k *Kernel) lockTorqueAt(i int, theta float64) float64 {
+	s := 0.0
+	for j := k.degree; j >= 0; j-- {
+		s = s*theta + k.tauPoly[j*k.t.Mc+i]
+	}
+	return s
+}
+
+// setTorquesAt sets tau at theta of the expanded substep, where setInstant was called.
+//
+//go:nosplit
+func (k *Kernel) setTorquesAt(theta float64) {
+	for i := range k.tau {
+		k.setTorqueAt(i, theta)
+	}
+}
+
+// setTorqueAt sets tau of element i at theta of the expanded substep.
+//
+//go:nosplit
+func (k *Kernel) setTorqueAt(i int, theta float64) {
+	if k.tau[i] = k.appliedTorque(i); k.carriesLoad(i) {
+		k.tau[i] = k.lockTorqueAt(i, theta)
+	}
+}
+
+// prepareIndicator sets the arguments of event indicator g over the substep and reports whether it
+// can change its sign. A linear one cannot if the terms of its polynomial are too small.
+//
+//go:nosplit
+func (k *Kernel) prepareIndicator(g int) bool {
+	p, n, width := &k.programs[k.indicatorProgram(g)], k.t.N, k.t.Degree+1
+	for a := range p.Args {
+		f, poly := &p.Args[a], k.argPoly[a*width:(a+1)*width]
+		clear(poly)
+		for j := range k.degree + 1 {
+			c := k.c[j*n : (j+1)*n]
+			poly[j] = k.argRows.dot(p.row+a, c)
+			for i, signal := range f.Signal {
+				if j <= 2 {
+					poly[j] += f.Coef[i] * k.signalCoefficient(j, signal)
+				}
+				if signal >= k.t.FirstAffine && signal < k.t.FirstLaw {
+					s := k.t.Signals[signal].Affine
+					z := k.levels.dot(s.Switch, c)
+					if j == 0 {
+						z = k.level(s.Switch, c)
+					}
+					poly[j] += f.Coef[i] * s.Slope[k.region[s.Switch]] * z
+				}
+			}
+		}
+
+		poly[0] += f.Const
+	}
+
+	isTable := len(p.Ops) == 2 && p.Ops[0].Code == model.Arg && p.Ops[1].Code == model.Look
+	if !isTable && len(p.Ops) != 1 || k.argTauRows.rowStart(p.row) != k.argTauRows.End[p.row] {
+		return true
+	}
+	reach := 0.0
+	for _, c := range k.argPoly[1:width] {
+		reach += math.Abs(c)
+	}
+	if isTable {
+		return !(k.tableMinimum(&p.Tables[p.Ops[1].Index], k.side[g], reach) > 0)
+	}
+	return !(k.side[g]*k.argPoly[0] > reach)
+}
+
+// tableMinimum returns the lowest value of table t, times side, within reach of the first argument
+// at the start of the substep.
+//
+//go:nosplit
+func (k *Kernel) tableMinimum(t *model.Table, side, reach float64) float64 {
+	from, to := k.argPoly[0]-reach, k.argPoly[0]+reach
+	lowest := min(side*lookup(t, from), side*lookup(t, to))
+	for i, x := range t.X {
+		if x > from && x < to {
+			lowest = min(lowest, side*t.Z[i])
+		}
+	}
+
+	return lowest
+}
+
+// indicatorAt returns the value of event indicator g at theta of the substep, from the arguments
+// that prepareIndicator has set.
+//
+//go:nosplit
+func (k *Kernel) indicatorAt(g int, theta float64) float64 {
+	p, width := &k.programs[k.indicatorProgram(g)], k.t.Degree+1
+	if last := p.row + len(p.Args) - 1; len(p.Args) > 0 && k.argTauRows.rowStart(p.row) != k.argTauRows.End[last] {
+		k.setInstant(theta)
+		k.setTorquesAt(theta)
+	}
+
+	for a := range p.Args {
+		s := 0.0
+		for j := k.degree; j >= 0; j-- {
+			s = s*theta + k.argPoly[a*width+j]
+		}
+		k.args[a] = k.argTauRows.dotFrom(s, p.row+a, k.tau)
+	}
+
+	return k.execute(p)
+}

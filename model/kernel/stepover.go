@@ -1,0 +1,175 @@
+package kernel
+
+import "math"
+
+// stepOverEvents advances over part theta of the expanded substep as one, whatever events it
+// contains. A clearance that would close is held, a slip that passes zero is braked, and a spring
+// that passes a boundary is corrected by an impulse. Event indicators take their new side. Sides
+// never overlap and momentum is kept; METHOD.md states the error in energy.
+//
+//go:nosplit
+func (k *Kernel) stepOverEvents(local, theta float64) {
+	copy(k.modesBefore, k.mode)
+	k.holdClosing(local, theta)
+	if len(k.pulse) > 0 {
+		k.calls.countPulses(k, local, theta, true)
+	}
+	copy(k.x, k.x1)
+	local += theta * k.length
+	k.setInstant(theta)
+	k.setTorquesRead(k.x, theta)
+	for g := range k.side {
+		if k.indicatorPassed(g, k.x) {
+			k.side[g] = -k.side[g]
+		}
+	}
+
+	for s := range k.region {
+		k.correctSpringWork(s)
+	}
+	resolve := k.brakeReversed(theta)
+	for _, i := range k.t.Clearances {
+		switch {
+		case !k.heldClosed[i]:
+		case k.clearance(i, k.x) > 0:
+			k.setMode(i, Free)
+		default:
+			resolve = true
+		}
+	}
+
+	k.updateRegions(local)
+	if resolve {
+		k.projectLocks()
+		k.calls.resolveModes(k)
+		k.projectLocks()
+	}
+
+	if k.recordTransitions(local) {
+		k.events++
+	}
+}
+
+// maxHoldTries is how often holdClosing checks the clearances; the last time it holds all of them.
+const maxHoldTries = 8
+
+// holdClosing sets x1 to the end of the step and holds the clearances that would close in it. Both
+// sides of such a clearance move together from the start, as after a plastic impact. heldClosed
+// marks them.
+//
+//go:nosplit
+func (k *Kernel) holdClosing(local, theta float64) {
+	clear(k.heldClosed)
+	k.horner(k.x1, theta)
+	for try := range maxHoldTries {
+		found := false
+		for _, i := range k.t.Clearances {
+			if k.mode[i] == Free && (k.clearance(i, k.x1) < 0 || found && try == maxHoldTries-1) {
+				if k.slip[i] < -slipZero {
+					k.logEvent(Event{Time: k.gridTime() + local, Friction: i, From: Free, To: Impact})
+					k.events++
+				}
+
+				k.setMode(i, Stuck)
+				k.heldClosed[i] = true
+				found = true
+			}
+		}
+
+		if !found {
+			break
+		}
+		k.projectState()
+		k.calls.expand(k, k.x)
+		k.horner(k.x1, theta)
+		k.slips.mul(k.slip, k.x)
+	}
+}
+
+// brakeReversed brakes the slips that passed zero in the step. Friction reversed there, so up to
+// twice the capacity acts for the time after it. It reports whether a slip passed zero.
+//
+//go:nosplit
+func (k *Kernel) brakeReversed(theta float64) bool {
+	reversed := false
+	for i := range k.mode {
+		s, d, gram := k.slips.dot(i, k.x), k.direction(i), k.mobility(i)
+		if !(d*s < 0) {
+			continue
+		}
+		reversed = true
+		after := theta * k.length * min(1, s/(s-k.slip[i]))
+		impulse := 2 * k.capNow[i] * after
+		if k.t.Friction[i].OneWay || math.Abs(s) <= -gram*impulse {
+			k.setMode(i, Stuck)
+			continue
+		}
+
+		k.setMode(i, -k.mode[i])
+		k.bcT.axpy(k.x, -(d * impulse), i)
+	}
+
+	return reversed
+}
+
+// correctSpringWork corrects the energy of switch s where it passed region boundaries in the step.
+// The error in work is an integral over the deflection; the impulse for it acts where the spring
+// does.
+//
+//go:nosplit
+func (k *Kernel) correctSpringWork(s int) {
+	sw, z := &k.t.Switches[s], k.level(s, k.x)
+	from, to := k.region[s], sw.regionOf(z)
+	if from == to {
+		return
+	}
+	for _, j := range sw.Signals {
+		slope, work := k.t.Signals[j].Affine.Slope, 0.0
+		for r := from; r < to; r++ {
+			work += (slope[r+1] - slope[r]) * (z - sw.Borders[r]) * (z - sw.Borders[r]) / 2
+		}
+		for r := from; r > to; r-- {
+			work += (slope[r-1] - slope[r]) * (z - sw.Borders[r-1]) * (z - sw.Borders[r-1]) / 2
+		}
+		k.setSignalEffect(j)
+		direct := k.levels.dot(s, k.x1)
+		k.setFlow(k.x1)
+		mobility := -k.levels.dot(s, k.xd)
+		if direct != 0 || !(mobility > 0) { // a damper, or a spring that moves no mass
+			continue
+		}
+		k.setFlow(k.x)
+		rate := k.levels.dot(s, k.xd)
+		p := (rate - math.Copysign(math.Sqrt(max(0, rate*rate-2*mobility*work)), rate)) / mobility
+		axpy(k.x, p, k.x1)
+	}
+}
+
+// setSignalEffect sets x1 to the state derivative per unit of signal j under the present locks.
+//
+//go:nosplit
+func (k *Kernel) setSignalEffect(j int) {
+	if k.t.Sparse != nil {
+		clear(k.dw1)
+		k.dw1[j] = 1
+		k.calls.derive(k, k.x1, nil, k.dw1, k.dtau)
+		return
+	}
+
+	m, mw := k.currentMode(), k.t.M+k.t.Mc
+	for i := range k.x1 {
+		k.x1[i] = m.B[i*mw+j]
+	}
+}
+
+// setFlow sets xd to A·x under the present locks.
+//
+//go:nosplit
+func (k *Kernel) setFlow(x []float64) {
+	if k.t.Sparse != nil {
+		k.calls.derive(k, k.xd, x, nil, k.dtau)
+		return
+	}
+
+	mul(k.xd, k.currentMode().A, x)
+}

@@ -1,0 +1,273 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/model"
+	"lockstep/model/kernel"
+	"lockstep/rt/bench"
+	"lockstep/sched"
+)
+
+// exercise steps a plant through commands that are equal in every pass, so that each tick is
+// measured several times. The least processor time of a tick is its own cost; the rest is
+// interference from the machine.
+type exercise struct {
+	ExerciseCost // result; before the run Ticks is the largest number of ticks
+	tables       *kernel.Tables
+	prepareTick  tickPreparer
+
+	costNs      []int64   // processor time of each tick, least of all passes, ns
+	locks       []lockSet // lock set at the end of each tick
+	mostNs      int64     // longest tick of all passes by the wall clock, ns
+	fault       string    // first state that became non-finite, "" none
+	unconverged uint64    // substeps of all passes in which laws did not converge
+}
+
+// tickPreparer prepares tick i of an exercise: it sets u and may call Reset of the kernel.
+type tickPreparer func(k *kernel.Kernel, u []float64, i int, random *rand.Rand)
+
+func newExercise(name string, t *kernel.Tables, ticks int, before tickPreparer) *exercise {
+	return &exercise{ExerciseCost: ExerciseCost{Name: name, Ticks: ticks}, tables: t, prepareTick: before}
+}
+
+const (
+	leastPasses = 3
+	mostPasses  = 12            // limit of passes while the worst tick still becomes shorter
+	passTime    = 100e6         // limit of the first pass of an exercise with commands, ns
+	passTicks   = 50_000        // limit of ticks of a pass
+	leastTicks  = 500           // ticks of a pass before the limits of time apply
+	longest     = 6_000_000_000 // limit of an exercise, ns: a slow plant gets fewer passes, then fewer ticks
+)
+
+// worstTick measures the ticks of the plant under all exercises, and writes the worst tick
+// with its share of the period.
+func (c *Check) worstTick(p *checkedPlant) error {
+	list, err := p.exercises()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Out, "  measured on this host, fastest of up to %d passes for each tick, at most %v per exercise:\n",
+		mostPasses, time.Duration(longest))
+	most := int64(0)
+	for _, e := range list {
+		e.run()
+		fmt.Fprintf(c.Out, "    %-26s %6d ticks %2d times  p50 %7.1f  worst %7.1f us\n",
+			e.Name, e.Ticks, e.Times, float64(e.P50)/1e3, float64(e.WorstNs)/1e3)
+		most = max(most, e.mostNs)
+		if e.fault != "" {
+			c.warn("%s: under %s the state %s is no longer finite", p.file, e.Name, e.fault)
+		}
+		if e.unconverged > 0 {
+			c.warn("%s: under %s laws did not converge in %d substeps: one of their inputs exceeds its known range; "+
+				"give a sensor its range, or take a shorter step", p.file, e.Name, e.unconverged)
+		}
+	}
+
+	w := p.worst(list)
+	fmt.Fprintf(c.Out, "    worst tick %.1f us, %.3g %% of %v (%s); with interference from this machine up to %.1f us\n",
+		float64(w.WorstNs)/1e3, w.Share*100, p.period(), w.Under, float64(most)/1e3)
+	if w.Share > 0.5 {
+		c.warn("%s: the worst tick takes %.0f %% of the period of %v on this machine", p.file, w.Share*100, p.period())
+	}
+
+	return checkBudget(p, time.Duration(w.WorstNs))
+}
+
+// exercises returns the exercises of a plant: with its own input waveforms, and with commands
+// at their worst. Inputs of a bench that no bus drives keep their own waveforms.
+func (p *checkedPlant) exercises() ([]*exercise, error) {
+	own, driven := p.tables, p.tables
+	again := func(which []bool) (*kernel.Tables, error) {
+		t, err := kernel.Prepare(p.sys, kernel.Options{Period: p.period(), Driven: which, Scheme: own.Scheme, Form: own.Form})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.file, err)
+		}
+		return t, nil
+	}
+
+	var err error
+	switch isDriven := func(s kernel.Signal) bool { return s.Input >= 0 }; {
+	case len(own.Inputs) == 0:
+	case slices.ContainsFunc(own.Signals, isDriven):
+		own, err = again(nil)
+	default:
+		driven, err = again(slices.Repeat([]bool{true}, len(own.Inputs)))
+	}
+
+	if err != nil {
+		return nil, err
+	}
+	length := int(bench.OwnLength(p.sys, nil, p.period()) / p.period())
+	list := []*exercise{newExercise("own input waveforms", own, min(max(length, leastTicks), passTicks), nil)}
+	if len(driven.Inputs) == 0 {
+		return list, nil
+	}
+	r := newRanges(p.sys)
+	jump := func(_ *kernel.Kernel, u []float64, i int, _ *rand.Rand) {
+		r.set(u, func(int) bool { return i%2 == 0 })
+	}
+	random := func(_ *kernel.Kernel, u []float64, _ int, random *rand.Rand) {
+		for j := range u {
+			u[j] = r.low[j] + random.Float64()*(r.high[j]-r.low[j])
+		}
+	}
+
+	switching := func(_ *kernel.Kernel, u []float64, i int, random *rand.Rand) {
+		if i%4 == 0 {
+			r.set(u, func(int) bool { return random.IntN(2) == 0 })
+		}
+	}
+
+	return append(list,
+		newExercise("all commands jump at once", driven, passTicks, jump),
+		newExercise("random commands", driven, passTicks, random),
+		newExercise("random commands at borders", driven, passTicks, switching),
+		r.lockSetsFromRest(driven)), nil
+}
+
+// ranges holds the range of each command.
+type ranges struct{ low, high []float64 }
+
+// newRanges returns the ranges of the inputs. An input without a range gets twice the
+// largest value of its own source, at least 1, on both sides.
+func newRanges(sys *model.System) *ranges {
+	r := &ranges{}
+	for _, in := range sys.Inputs {
+		most := 0.5
+		for _, s := range sys.Signals[in.Signal].Source.Leaves() {
+			for _, v := range s.V {
+				most = max(most, math.Abs(v)+math.Abs(s.Amplitude))
+			}
+		}
+
+		r.low = append(r.low, max(in.Min, -2*most))
+		r.high = append(r.high, in.Max)
+		if math.IsInf(in.Max, 1) {
+			r.high[len(r.high)-1] = max(2*most, r.low[len(r.low)-1])
+		}
+	}
+
+	return r
+}
+
+// set sets each command to its upper or lower limit.
+func (r *ranges) set(u []float64, high func(j int) bool) {
+	copy(u, r.low)
+	for j := range u {
+		if high(j) {
+			u[j] = r.high[j]
+		}
+	}
+}
+
+// lockSetsFromRest restarts the plant repeatedly with all slips at zero and each command at a
+// limit, so that one lock set after the other is locked from the start. Two ticks later all
+// commands jump to other limits.
+func (r *ranges) lockSetsFromRest(driven *kernel.Tables) *exercise {
+	t := *driven
+	t.X0 = make([]float64, t.N)
+	t.Start = slices.Clone(t.Start)
+	count := uint64(0)
+	return newExercise("every lock set from rest", &t, passTicks,
+		func(k *kernel.Kernel, u []float64, i int, random *rand.Rand) {
+			if i == 0 {
+				count = 0
+			}
+			switch i % 4 {
+			case 0:
+				set := count // all sets of up to 8 commands in turn, random sets of more
+				if len(u) > 8 {
+					set = random.Uint64()
+				}
+				count++
+				r.set(u, func(j int) bool { return set>>(j%64)&1 == 1 })
+				copy(t.Start, u)
+				k.Reset()
+			case 2:
+				r.set(u, func(int) bool { return random.IntN(2) == 0 })
+			}
+		})
+}
+
+// run runs the passes.
+func (e *exercise) run() {
+	t := e.tables
+	k := kernel.New(t)
+	e.costNs, e.locks = make([]int64, e.Ticks), make([]lockSet, e.Ticks)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began := threadTime()
+	e.pass(k, true)
+	one, stable := threadTime()-began, 0
+	for e.Times = 1; e.Times < mostPasses && (e.Times < leastPasses || stable < 2) &&
+		threadTime()-began+one <= longest; e.Times++ {
+		before := slices.Max(e.costNs)
+		if e.pass(k, false); slices.Max(e.costNs) > before-before/20 {
+			stable++
+		} else {
+			stable = 0
+		}
+	}
+
+	e.unconverged = k.Unconverged()
+	sorted := slices.Sorted(slices.Values(e.costNs))
+	e.Ticks, e.P50, e.WorstNs = len(sorted), sorted[len(sorted)/2], sorted[len(sorted)-1]
+}
+
+// threadTime returns the processor time of this thread, ns.
+func threadTime() int64 {
+	var at unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &at) // every Linux has this clock
+	return at.Nano()
+}
+
+// pass steps through the exercise once. The first pass shortens the exercise to its limits
+// of time.
+func (e *exercise) pass(k *kernel.Kernel, first bool) {
+	t := e.tables
+	u, y := make([]float64, len(t.Inputs)), make([]float64, len(t.Outputs))
+	fault, modes := bench.PortIndex(t.Outputs, "fault"), modeOutputs(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	copy(u, t.Start)
+	k.Reset()
+	began := threadTime()
+	for i := range e.costNs {
+		if e.prepareTick != nil {
+			e.prepareTick(k, u, i, random)
+		}
+		clock, start := sched.Now(), threadTime()
+		k.Step(y, u)
+		end := threadTime()
+		e.mostNs = max(e.mostNs, sched.Now()-clock)
+		if e.costNs[i] == 0 || end-start < e.costNs[i] {
+			e.costNs[i] = end - start
+		}
+		if first {
+			e.locks[i] = lockSetOf(y, modes)
+		}
+		if y[fault] != 0 {
+			e.fault = t.StateName[max(0, int(y[fault])-1)]
+			k.Reset()
+		}
+
+		limit := int64(longest) // the plant's own waveforms run in full
+		if e.prepareTick != nil && i+1 >= leastTicks {
+			limit = passTime
+		} else if e.prepareTick != nil {
+			limit = longest / leastPasses
+		}
+
+		if first && end-began > limit {
+			e.costNs = e.costNs[:i+1]
+			return
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+
+	"lockstep/codegen"
+	"lockstep/deploy"
+	hiltest "lockstep/hil_test"
+	"lockstep/model"
+	"lockstep/model/kernel"
+	"lockstep/rt/bench"
+	"lockstep/rt/guide"
+	"lockstep/rt/host"
+	"lockstep/rt/scenario"
+	"lockstep/rt/soak"
+	"lockstep/rt/sweep"
+)
+
+// guides lists what `lockstep help GUIDE` prints, in the order in which a topic is looked for.
+func guides() []guide.Guide {
+	return []guide.Guide{
+		{Name: "plant", Source: model.Guide},
+		{Name: "bench", Source: bench.Guide},
+		{Name: "scenario", Source: scenario.Guide},
+		{Name: "sweep", Source: sweep.Guide},
+		{Name: "generate", Source: codegen.Guide},
+		{Name: "install", Source: deploy.Install},
+		{Name: "host", Source: deploy.Host},
+		{Name: "certificate", Source: deploy.Certificate},
+		{Name: "soak", Source: soak.Guide},
+		{Name: "method", Source: kernel.Method},
+		{Name: "labs", Source: hiltest.Labs},
+	}
+}
+
+func guideNames() string {
+	var names []string
+	for _, g := range guides() {
+		names = append(names, g.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// printGuide prints what a topic names in lines that fit the terminal, or as HTML.
+func printGuide(topic string, html bool) (found bool, err error) {
+	g, found := guide.Find(guides(), topic)
+	switch {
+	case !found:
+		return false, nil
+	case html:
+		return true, g.HTML(os.Stdout)
+	}
+	return true, g.Text(os.Stdout, min(cmp.Or(terminalWidth(os.Stdout), 80), 100))
+}
+
+// printManual prints the manual page of a guide.
+func printManual(name, date string) error {
+	for _, g := range guides() {
+		if g.Name == name {
+			return g.Manual(os.Stdout, strings.Fields(host.Version())[0], date)
+		}
+	}
+	return usageError{fmt.Sprintf("man: no guide %q; there are %s", name, guideNames())}
+}

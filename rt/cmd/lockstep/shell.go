@@ -1,0 +1,212 @@
+package main
+
+import (
+	"embed"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"lockstep/io/can"
+	"lockstep/model/plants"
+	"lockstep/rt/control"
+	"lockstep/rt/guide"
+	"lockstep/rt/host"
+)
+
+//go:embed man.tmpl
+var manual string
+
+// page is what the manual page is made of.
+type page struct {
+	Version  string
+	Date     string // of SOURCE_DATE_EPOCH, reproducible-builds.org; "" none
+	Commands []section
+}
+
+// section is a command of the page.
+type section struct {
+	Name, Usage, About string
+	Flags              []option
+}
+
+func defineMan(a *args) func() error {
+	return func() error {
+		p := page{Version: strings.Fields(host.Version())[0]}
+		if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+			p.Date = time.Unix(s, 0).UTC().Format(time.DateOnly)
+		}
+		if len(a.names) > 0 {
+			return printManual(a.names[0], p.Date)
+		}
+		for _, c := range commands() {
+			a := c.args()
+			p.Commands = append(p.Commands, section{c.name, a.usage(), c.about, a.options})
+		}
+
+		t, err := template.New("man").Funcs(template.FuncMap{"roff": guide.Roff}).Parse(manual)
+		if err != nil {
+			return err
+		}
+
+		return t.Execute(os.Stdout, p)
+	}
+}
+
+//go:embed completion
+var shells embed.FS
+
+// completeCommand is the command that the shells' scripts ask: it gets the words of
+// the line behind `lockstep`, the last of them unfinished, and prints a line "word",
+// or "word<tab>about", for each way to finish it, and ":files" where a file will do.
+const completeCommand = "complete"
+
+func defineCompletion(a *args) func() error {
+	return func() error {
+		text, err := shells.ReadFile("completion/lockstep." + filepath.Base(a.names[0]))
+		if err != nil {
+			return usageError{fmt.Sprintf("completion: no shell %q: bash, zsh or fish", a.names[0])}
+		}
+		_, err = os.Stdout.Write(text)
+
+		return err
+	}
+}
+
+// proposal is a word that may stand at a place, and what it is.
+type proposal struct{ word, about string }
+
+// files stands for the names of files.
+const files = ":files"
+
+// printCompletions prints how the last of words can go on. It stands behind somebody's Tab key:
+// for words that it does not know it prints nothing.
+func printCompletions(words []string) {
+	if len(words) == 0 {
+		return
+	}
+	last, done := words[len(words)-1], map[string]bool{}
+	for _, p := range complete(words[:len(words)-1], last) {
+		if (p.word == files || strings.HasPrefix(p.word, last)) && !done[p.word] {
+			fmt.Println(strings.TrimSuffix(p.word+"\t"+p.about, "\t"))
+			done[p.word] = true
+		}
+	}
+}
+
+// complete proposes words to follow those of a line, of which last has been begun.
+func complete(words []string, last string) (list []proposal) {
+	if len(words) == 0 {
+		return proposals("COMMAND")
+	}
+	c, err := find(words[0])
+	if err != nil {
+		return nil
+	}
+	a, value, place := c.args(), "", 0
+	for _, word := range words[1:] {
+		switch name := strings.TrimLeft(word, "-"); {
+		case value != "": // of the flag before
+			value = ""
+		case name == word:
+			place++
+		default:
+			value = a.value(name)
+		}
+	}
+
+	if value != "" {
+		return proposals(value)
+	}
+	if strings.HasPrefix(last, "-") {
+		for _, o := range a.options {
+			list = append(list, proposal{"-" + o.Name, o.About})
+		}
+		return list
+	}
+
+	if n := len(c.names); n > 0 && strings.HasSuffix(c.names[n-1], "...") {
+		place = min(place, n-1)
+	}
+	if place >= len(c.names) {
+		return nil
+	}
+
+	return proposals(c.names[place])
+}
+
+// value is what the usage shows behind a flag; "" where nothing follows.
+func (a *args) value(name string) string {
+	for _, o := range a.options {
+		if o.Name == name {
+			return o.Value
+		}
+	}
+
+	return ""
+}
+
+// proposals are the words for a name or a value that the usage shows as shown: alternatives with a
+// bar between them, of which capitals stand for a kind of words and small letters for themselves.
+// Of alternatives with blanks around the bar the first word counts.
+func proposals(shown string) (list []proposal) {
+	if shown = strings.Trim(shown, "[]."); shown == "BENCH|PROCESS" {
+		return append(running(), proposal{word: files})
+	}
+	bar := "|"
+	if strings.Contains(shown, " | ") {
+		bar = " | "
+	}
+	for alternative := range strings.SplitSeq(shown, bar) {
+		word, _, _ := strings.Cut(alternative, " ")
+		switch kind, _, _ := strings.Cut(word, "."); kind {
+		case "BENCH", "PLANT", "SWEEP", "SCENARIO":
+			list = append(embedded(list, strings.ToLower(kind)), proposal{word: files})
+		case "NAME":
+			list = embedded(list, "")
+		case "COMMAND":
+			for _, c := range commands() {
+				list = append(list, proposal{c.name, c.about})
+			}
+		case "GUIDE", "TOPIC":
+			for _, g := range guides() {
+				list = append(list, proposal{g.Name, g.Title()})
+			}
+		case "INTERFACE":
+			for _, name := range can.Interfaces("/sys/class/net") {
+				list = append(list, proposal{word: name})
+			}
+		case "FILE", "DIR", "RECORD", "OLD", "NEW":
+			list = append(list, proposal{word: files})
+		default:
+			if strings.ToLower(word) == word && !strings.ContainsAny(word[:1], "0123456789") {
+				list = append(list, proposal{word: word})
+			}
+		}
+	}
+
+	return list
+}
+
+// embedded adds the embedded files of a kind, "" for all.
+func embedded(list []proposal, kind string) []proposal {
+	for _, e := range plants.List() {
+		if kind == "" || e.Kind == kind {
+			list = append(list, proposal{e.Name, e.About})
+		}
+	}
+
+	return list
+}
+
+// running are the benches that run, by name.
+func running() (list []proposal) {
+	for _, r := range control.List() {
+		list = append(list, proposal{r.Bench, "runs"})
+	}
+	return list
+}

@@ -1,0 +1,115 @@
+// Package guide owns the guides of lockstep as a reader meets them: it finds the section of a topic
+// and prints it for a terminal, as HTML and as a manual page.
+//
+// The text of a guide is a Markdown file beside the code that it describes, and the package of that
+// code embeds it. Package guide does not know what a guide is about.
+//
+// Reading order: guide.go (Guide, Section, Blocks), terminal.go (Text), page.go (HTML, Manual).
+package guide
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+)
+
+// Guide is one Markdown file.
+type Guide struct {
+	Name   string // what `lockstep help` calls it, such as "plant"
+	Source []byte // Markdown: headings, paragraphs, lists, tables, code
+}
+
+// reader reads Markdown with tables; headings get an anchor.
+var reader = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+
+// blocks returns the guide's blocks, in their order.
+func (g Guide) blocks() []ast.Node {
+	return children(reader.Parser().Parse(text.NewReader(g.Source)))
+}
+
+// Title returns the text of the first heading.
+func (g Guide) Title() string {
+	for _, b := range g.blocks() {
+		if _, ok := b.(*ast.Heading); ok {
+			return g.inline(b)
+		}
+	}
+	return g.Name
+}
+
+// Topics returns what the headings below the title name, in their order. A heading
+// "`spring`, `damper`" names two topics; the topic of "Values over time" is "values-over-time".
+func (g Guide) Topics() (list []string) {
+	for _, b := range g.blocks() {
+		if h, ok := b.(*ast.Heading); ok && h.Level > 1 {
+			list = append(list, topics(g.inline(h))...)
+		}
+	}
+	return list
+}
+
+func topics(heading string) []string {
+	list := strings.Split(strings.ToLower(heading), ",")
+	for i, t := range list {
+		list[i] = strings.ReplaceAll(strings.TrimSpace(t), " ", "-")
+	}
+	return list
+}
+
+// Section returns the part of the guide below the first heading that names the topic, with that
+// heading, up to the next heading of its level or above; false where no heading names it.
+func (g Guide) Section(topic string) (Guide, bool) {
+	from, level := -1, 0
+	for _, b := range g.blocks() {
+		h, ok := b.(*ast.Heading)
+		switch {
+		case !ok:
+		case from < 0 && h.Level > 1 && slices.Contains(topics(g.inline(h)), topic):
+			from, level = lineStart(g.Source, h), h.Level
+		case from >= 0 && h.Level <= level:
+			return Guide{g.Name, g.Source[from:lineStart(g.Source, h)]}, true
+		}
+	}
+
+	if from < 0 {
+		return Guide{}, false
+	}
+	return Guide{g.Name, g.Source[from:]}, true
+}
+
+// lineStart returns where the line of a heading begins in the source.
+func lineStart(source []byte, h *ast.Heading) int {
+	return bytes.LastIndexByte(source[:h.Lines().At(0).Start], '\n') + 1
+}
+
+// Block is a piece of code in a guide.
+type Block struct {
+	Language string // the word after the fence, such as "yaml"; may be ""
+	Text     string
+	Line     int // in the guide, from 1, of its first line
+}
+
+// Blocks returns the pieces of code whose fence names a language, in their order.
+func (g Guide) Blocks() (list []Block) {
+	for _, b := range g.blocks() {
+		if c, ok := b.(*ast.FencedCodeBlock); ok && c.Lines().Len() > 0 && c.Info != nil {
+			line := 1 + bytes.Count(g.Source[:c.Lines().At(0).Start], []byte("\n"))
+			list = append(list, Block{string(c.Language(g.Source)), string(c.Lines().Value(g.Source)), line})
+		}
+	}
+	return list
+}
+
+// children returns what stands in a node.
+func children(n ast.Node) (list []ast.Node) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		list = append(list, c)
+	}
+	return list
+}

@@ -1,0 +1,300 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"lockstep/io/sigmap"
+	"lockstep/rt/bench"
+	"lockstep/rt/fault"
+)
+
+// argument is what a kind of faults takes.
+type argument struct {
+	keys    []string                            // of its value where that is a mapping
+	resolve func(b *binding, text string) error // sets it in the fault; text is "" of a mapping
+
+	// What EveryFault tries: examples in turn, or for a number a level at this part of the range of
+	// the target, or a difference of this part.
+	examples    []string
+	place, part float64
+}
+
+// binding is a fault on the way from its words to its numbers.
+type binding struct {
+	*faultSpec
+	*fault.Fault
+	h *bench.Handover
+	t *resolvedTarget
+}
+
+// number makes the resolve of an argument that is a number.
+func number(read func(t *resolvedTarget, text string) (float64, error)) func(*binding, string) error {
+	return func(b *binding, text string) (err error) {
+		b.A, err = read(b.t, text)
+		return err
+	}
+}
+
+var (
+	// "true", or the word alone
+	noArgument = argument{examples: []string{"true"}, resolve: func(b *binding, text string) error {
+		if text != "true" {
+			return fmt.Errorf("it takes no value, got %q: write %s: true", text, b.kind.Text)
+		}
+		return nil
+	}}
+
+	// a value of the target
+	takesLevel = argument{place: 0.3, resolve: number((*resolvedTarget).parseLevel)}
+
+	// a value of the target, or nothing: the largest one
+	takesCapacity = argument{examples: []string{"true"}, resolve: func(b *binding, text string) (err error) {
+		if b.A = b.t.hi; text != "true" {
+			b.A, err = b.t.parseLevel(text)
+		}
+		if math.IsInf(b.A, 0) {
+			err = fmt.Errorf("the input has no largest value: name one (%s: 20 bar)", b.kind.Text)
+		}
+		return err
+	}}
+
+	// in the unit of the target; > 0; per second
+	takesDifference = argument{part: 0.05, resolve: number((*resolvedTarget).parseDifference)}
+	takesSpread     = argument{part: 0.02, resolve: number((*resolvedTarget).parseDeviation)}
+	takesRate       = argument{part: 0.2, resolve: number((*resolvedTarget).parseRate)}
+
+	// a bare number
+	takesFactor = argument{
+		examples: []string{"1.1"},
+		resolve:  number(func(_ *resolvedTarget, text string) (float64, error) { return parseQuantity(text, "1") }),
+	}
+
+	takesLeak = argument{
+		keys:     []string{"share", "time"},
+		examples: []string{"{share: 30 %, time: 100 ms}"},
+		resolve:  (*binding).leak,
+	}
+
+	// a time or a number of ticks
+	takesTime = argument{examples: []string{"2 ticks"}, resolve: func(b *binding, text string) (err error) {
+		b.N, err = parseTicks(b.h, text)
+		if err == nil && (b.N < 1 || b.N > fault.MaxDelay) {
+			err = fmt.Errorf("%s is %d ticks; 1 to %d are possible", text, b.N, fault.MaxDelay)
+		}
+		return err
+	}}
+
+	takesRail = argument{examples: []string{"ground", "supply"}, resolve: func(b *binding, text string) error {
+		switch text {
+		case "ground":
+		case "supply":
+			b.N = 1
+		default:
+			return fmt.Errorf("%q is neither ground nor supply", text)
+		}
+
+		return nil
+	}}
+
+	takesChecksum = argument{
+		keys:     []string{"value", "offset"},
+		examples: []string{"{offset: 1}", "frozen", "random", "{value: 0}"},
+		resolve:  (*binding).checksum,
+	}
+
+	// bytes
+	takesSize = argument{examples: []string{"7", "4", "2", "0", "8", "12", "16"}, resolve: (*binding).size}
+
+	// of frames
+	takesCount = argument{examples: []string{"3"}, resolve: func(b *binding, text string) (err error) {
+		b.N, err = parseWhole(text, 1, fault.MaxBurst)
+		return err
+	}}
+)
+
+func (t *resolvedTarget) parseDeviation(text string) (float64, error) {
+	v, err := t.parseDifference(text)
+	if err == nil && !(v > 0) {
+		err = fmt.Errorf("the deviation %s is not positive", text)
+	}
+	return v, err
+}
+
+func (b *binding) leak(string) (err error) {
+	share, time := b.text("leak.share"), b.text("leak.time")
+	if share == "" || time == "" {
+		return errors.New("share and time are wanted: {share: 30 %, time: 200 ms}")
+	}
+	if b.A, err = parseQuantity(share, "1"); err == nil && !(b.A > 0 && b.A <= 1) {
+		err = fmt.Errorf("share: %s is not more than 0 and at most 100 %%", share)
+	}
+	if err != nil {
+		return err
+	}
+	if b.B, err = parseQuantity(time, "s"); err == nil && !(b.B > 0) {
+		err = fmt.Errorf("time: %s is not positive", time)
+	}
+	return err
+}
+
+func (b *binding) size(text string) (err error) {
+	if b.N, err = parseWhole(text, 0, 64); err == nil && !fault.IsFrameLength(b.N, b.t.msg.FD) {
+		err = fmt.Errorf("no frame of this kind has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", b.N)
+	}
+	if err == nil && b.N == int64(b.h.Maps[b.Bus].Tx[b.Message].Len) {
+		err = fmt.Errorf("the frame has %d bytes: that is its length", b.N)
+	}
+	return err
+}
+
+func (b *binding) checksum(text string) (err error) {
+	bits := checksumBits(&b.h.Maps[b.Bus].Tx[b.Message])
+	if bits == 0 {
+		return errors.New("the frame has no checksum")
+	}
+	value, offset := b.text("checksum.value"), b.text("checksum.offset")
+	switch {
+	case text == "frozen":
+		b.Kind = fault.ChecksumFrozen
+	case text == "random":
+		b.Kind = fault.ChecksumRandom
+	case value != "" && offset == "":
+		b.N, err = parseWhole(value, 0, 1<<bits-1)
+	case offset != "" && value == "":
+		b.Kind = fault.ChecksumOffset
+		b.N, err = parseWhole(offset, 1, 1<<bits-1)
+	default:
+		err = fmt.Errorf("%q is not one of: {value: 0x00}, frozen, random, {offset: 1}", text)
+	}
+
+	return err
+}
+
+// checksumBits is the width of the narrowest checksum of a frame; 0: there is none.
+func checksumBits(tx *sigmap.Tx) (bits int) {
+	for i := range tx.Protect {
+		n, split := 0, &tx.Protect[i].Checksum
+		for _, p := range split.Part[:split.N] {
+			n += int(p.Len)
+		}
+		if n > 0 && (bits == 0 || n < bits) {
+			bits = n
+		}
+	}
+
+	return bits
+}
+
+// parseWhole reads a whole number, decimal or 0x.
+func parseWhole(text string, lo, hi int64) (int64, error) {
+	v, err := strconv.ParseInt(text, 0, 64)
+	if err != nil || v < lo || v > hi {
+		return 0, fmt.Errorf("%q is not a whole number from %d to %d (0x%X)", text, lo, hi, hi)
+	}
+	return v, nil
+}
+
+// parseLevel reads a value that the target itself can have; of a signal a text, too.
+func (t *resolvedTarget) parseLevel(text string) (float64, error) {
+	if t.sig != nil {
+		for _, v := range t.sig.Values {
+			if v.Text == text {
+				return t.toFault(t.toSI(t.sig.Value(uint64(v.Raw) & (math.MaxUint64 >> (64 - t.sig.Len))))), nil
+			}
+		}
+	}
+
+	v, err := t.Read(text)
+	if v = t.toFault(v); err == nil && t.Where == fault.Signal && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
+		err = fmt.Errorf("%s is beyond what the signal carries, %s",
+			text, formatRange(t.fromFault(t.lo), t.fromFault(t.hi), t.scale.name))
+	}
+
+	return v, err
+}
+
+// toFault is a value as package fault wants it.
+func (t *resolvedTarget) toFault(si float64) float64 {
+	if t.ownUnit {
+		return t.fromSI(si)
+	}
+	return si
+}
+
+// fromFault is the inverse: such a value as a number in the unit of the target.
+func (t *resolvedTarget) fromFault(v float64) float64 {
+	if t.ownUnit {
+		return v
+	}
+	return t.fromSI(v)
+}
+
+// parseDifference reads a difference of values, as package fault wants it; rate one per second.
+func (t *resolvedTarget) parseDifference(text string) (float64, error) {
+	return t.toFaultScale(t.Difference(text))
+}
+func (t *resolvedTarget) parseRate(text string) (float64, error) {
+	return t.toFaultScale(t.perSecond(text))
+}
+
+func (t *resolvedTarget) toFaultScale(si float64, err error) (float64, error) {
+	if t.ownUnit {
+		si /= t.factor
+	}
+	return si, err
+}
+
+// maxTicks bounds what is counted in ticks.
+const maxTicks = 1 << 50
+
+// parseTicks reads "40 ticks" or a time, rounded up to the grid.
+func parseTicks(h *bench.Handover, text string) (int64, error) {
+	if n, ok := parseCount(text, "tick"); ok {
+		return n, nil
+	}
+	s, err := parseQuantity(text, "s")
+	if err != nil {
+		return 0, err
+	}
+	// A time in decimals is no whole number of ns in binary.
+	n := math.Ceil(math.RoundToEven(s*1e9) / float64(h.Tables.PeriodNs))
+	if !(n >= 0 && n <= maxTicks) {
+		return 0, fmt.Errorf("%s is not from 0 s to %g s", text, float64(maxTicks*h.Tables.PeriodNs)/1e9)
+	}
+	return int64(n), nil
+}
+
+// parseCount reads "5 frames", or "1 frame".
+func parseCount(text, thing string) (int64, bool) {
+	number, what, _ := strings.Cut(text, " ")
+	n, err := strconv.ParseInt(number, 10, 64)
+	return n, err == nil && n >= 0 && n <= maxTicks && strings.TrimSuffix(what, "s") == thing
+}
+
+// ParseInstant reads when something is: "3 s" or "tick 600".
+func ParseInstant(h *bench.Handover, text string) (int64, error) {
+	if number, ok := strings.CutPrefix(text, "tick "); ok {
+		n, err := parseWhole(number, 0, maxTicks)
+		return n, err
+	}
+
+	return parseTicks(h, text)
+}
+
+// resolveDuration sets how long a fault is active.
+func resolveDuration(h *bench.Handover, f *fault.Fault, s *faultSpec, text string) (err error) {
+	if f.Last, f.Frames = parseCount(text, "frame"); !f.Frames {
+		f.Last, err = parseTicks(h, text)
+	} else if f.Where == fault.Input || f.Where == fault.Bus {
+		err = fmt.Errorf("%s %s has no frames of its own to count: name a time or ticks", s.target.Text, s.on.Text)
+	}
+
+	if err == nil && f.Last < 1 {
+		err = fmt.Errorf("%s is not more than nothing; without it a fault is there until it is cleared", text)
+	}
+	return err
+}

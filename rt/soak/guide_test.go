@@ -1,0 +1,181 @@
+package soak
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lockstep/deploy/load"
+	"lockstep/rt/guide"
+	"lockstep/rt/report"
+)
+
+var row = regexp.MustCompile("(?m)^\\| `([^`]+)`")
+
+// firstColumn returns what the rows of the n-th table of a section of the guide begin with, n from 0.
+func firstColumn(t *testing.T, topic string, n int) (list []string) {
+	t.Helper()
+	s, _ := guide.Guide{Source: Guide}.Section(topic)
+	tables := strings.Split(string(s.Source), "\n|---")
+	if len(tables) < n+2 {
+		t.Fatalf("section %s has no table %d", topic, n)
+	}
+	text, _, _ := strings.Cut(tables[n+1], "\n\n")
+	for _, m := range row.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// same compares two lists, whatever their order.
+func same(t *testing.T, what string, told, is []string) {
+	t.Helper()
+	told, is = slices.Sorted(slices.Values(told)), slices.Sorted(slices.Values(is))
+	if is = slices.Compact(is); !slices.Equal(told, is) {
+		t.Errorf("%s: the guide has %q, there are %q", what, told, is)
+	}
+}
+
+// criteria are the names of all demands that the source of this package makes.
+func criteria(t *testing.T) (list []string) {
+	t.Helper()
+	add := func(e ast.Expr) {
+		switch e := e.(type) {
+		case *ast.BasicLit:
+			name, err := strconv.Unquote(e.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, name)
+		case *ast.BinaryExpr: // of both processes
+			name, err := strconv.Unquote(e.Y.(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, "supervisor"+name, "target"+name)
+		}
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Demand" {
+					add(n.Args[1])
+				}
+			case *ast.KeyValueExpr:
+				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "What" {
+					add(n.Value)
+				}
+			}
+			return true
+		})
+	}
+	return list
+}
+
+// keys are those of a struct in JSON.
+func keys(v any) (list []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+func TestGuideListsWhatTheCodeHas(t *testing.T) {
+	same(t, "criteria", firstColumn(t, "verdict-of-a-soak", 0), criteria(t))
+	same(t, "load", firstColumn(t, "load-of-a-soak", 0), load.Kinds())
+	same(t, "keys of the verdict", firstColumn(t, "report-of-a-soak", 0), keys(report.Verdict{}))
+	s, _ := guide.Guide{Source: Guide}.Section("report-of-a-soak")
+	for _, list := range [][]string{keys(report.LegKind{}), keys(report.Demand{}), keys(report.Binary{})} {
+		for _, key := range list {
+			if !strings.Contains(string(s.Source), "`"+key+"`") {
+				t.Errorf("the guide has no key %s", key)
+			}
+		}
+	}
+
+	text := strings.Join(strings.Fields(string(Guide)), " ")
+	for _, want := range []string{"at least 10s", "at most 4096 kB", "at most 4 more", "at most 64 kB", "every 10 s", "for 5 minutes", "the 32 worst ticks"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the guide does not say %q", want)
+		}
+	}
+	if Shortest.Seconds() != 10 || heartbeat.Seconds() != 10 || stranded.Minutes() != 5 || worstRoom != 32 ||
+		spareSupervisor != (footprint{KB: 4096, Threads: 4}) || spareTarget != (footprint{KB: 64}) {
+		t.Error("the limits are not those of the guide")
+	}
+}
+
+// The flags of the command, and the first soak of the guide: in one leg, without the load. What a
+// shared machine misses may break it, and its keys are the same.
+func TestGuideSoakRuns(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "lockstep")
+	run := func(name string, words ...string) string {
+		t.Helper()
+		out, err := exec.Command(name, words...).CombinedOutput()
+		if exit := (&exec.ExitError{}); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1 && slices.Contains(words, "-for")) {
+			t.Fatalf("%s %q: %v\n%s", name, words, err, out)
+		}
+		return string(out)
+	}
+	run("go", "build", "-o", program, "lockstep/rt/cmd/lockstep")
+
+	var is, told []string
+	for _, m := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(run(program, "soak", "-h"), -1) {
+		is = append(is, m[1])
+	}
+	for _, name := range firstColumn(t, "flags-of-soak", 0) {
+		name, _, _ = strings.Cut(name, " ")
+		told = append(told, name)
+	}
+	same(t, "flags", told, is)
+
+	t.Chdir(dir)
+	blocks := (guide.Guide{Source: Guide}).Blocks()
+	words := strings.Fields(blocks[slices.IndexFunc(blocks, func(b guide.Block) bool { return b.Language == "sh" })].Text)
+	out := run(program, append(words[1:], "-for", "10s", "-leg", "10s", "-load=false")...)
+	data, err := os.ReadFile("soak.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v struct{ Soak map[string]any }
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "keys of the report", firstColumn(t, "report-of-a-soak", 0), slices.Collect(maps.Keys(v.Soak)))
+	told = firstColumn(t, "verdict-of-a-soak", 0)
+	for _, d := range v.Soak["demands"].([]any) {
+		if what := d.(map[string]any)["what"].(string); !slices.Contains(told, what) {
+			t.Errorf("the guide does not have the criterion %q", what)
+		}
+	}
+	if n := v.Soak["legs"]; n != 1. || !strings.Contains(out, "\nleg 1, plain: ") {
+		t.Errorf("%v legs\n%s", n, out)
+	}
+}

@@ -1,0 +1,150 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/can"
+	"lockstep/rt/bench"
+	"lockstep/rt/check"
+	"lockstep/rt/host"
+	"lockstep/sched"
+)
+
+// awaitInterfaces waits until the run's interfaces are there and up, as they are some time after
+// a boot, at most as long as was asked. What is amiss then is said by who opens them.
+func (r *Session) awaitInterfaces() {
+	if r.Options.Wait == 0 {
+		return
+	}
+	links, err := can.OpenLinks()
+	if err != nil {
+		return
+	}
+	defer links.Close()
+	until := time.Now().Add(r.Options.Wait)
+	for _, bus := range r.Bench.Buses {
+		name, told := bus.Interface.Text, false
+		for bench.IsHostInterface(name) && time.Now().Before(until) {
+			if link, err := links.Query(name); err == nil && link.Up {
+				break
+			}
+			if !told {
+				fmt.Fprintf(r.Options.Out, "bus %s: waiting for %s, %v at most\n", bus.Name.Text, name, r.Options.Wait)
+			}
+			told = true
+			time.Sleep(pollInterval)
+		}
+	}
+}
+
+// refuseBusOff says why a run cannot begin on the buses as they are.
+func (s *busStates) refuseBusOff() error {
+	for _, w := range s.buses {
+		if name := w.bus.Interface.Text; w.errors.State == can.Off {
+			return fmt.Errorf("bus %s: %s is bus-off: mend the wiring, the bit rate or the termination, then ip link set %s down && ip link set %s up%s restart-ms 100",
+				w.bus.Name.Text, name, name, name, upRate(w.bus))
+		}
+	}
+
+	return nil
+}
+
+// upRate is what the command that takes the bus's interface up needs besides.
+func upRate(bus *bench.Bus) string {
+	if bus.BitRate == 0 {
+		return " type can bitrate 500000"
+	}
+	return fmt.Sprintf(" type can bitrate %.0f", bus.BitRate)
+}
+
+// warnings are what is odd about the buses before the first tick, one line each.
+func (s *busStates) warnings() (list []string) {
+	for _, w := range s.buses {
+		name := w.bus.Name.Text
+		if w.errors.State > can.Active {
+			list = append(list, fmt.Sprintf("bus %s: %s is %s: is another node there, and at the same bit rate?",
+				name, w.bus.Interface.Text, w.describe()))
+		}
+
+		if w.bus.BitRate > 0 && w.link.BitRate > 0 && int(w.bus.BitRate) != w.link.BitRate {
+			list = append(list, fmt.Sprintf("bus %s: %s runs at %g kbit/s, the bench file says %g kbit/s: ip link set %s down && ip link set %s up%s",
+				name, w.bus.Interface.Text, float64(w.link.BitRate)/1e3, w.bus.BitRate/1e3, w.bus.Interface.Text, w.bus.Interface.Text, upRate(w.bus)))
+		}
+	}
+
+	return list
+}
+
+// missingRights is what the host refuses of what the buses' rules need.
+func (s *busStates) missingRights() (list []sched.Missing) {
+	if sched.Capable(unix.CAP_NET_ADMIN) {
+		return nil
+	}
+	for _, w := range s.buses {
+		if w.bus.RestartNs > 0 && w.link.Card {
+			list = append(list, sched.Missing{
+				What: fmt.Sprintf("no right to restart %s (recover of bus %s): that needs CAP_NET_ADMIN",
+					w.bus.Interface.Text, w.bus.Name.Text),
+				Help: fmt.Sprintf("add cap_net_admin to the capabilities of the command, or leave it to the driver: recover: wait, and ip link set %s up%s restart-ms %d",
+					w.bus.Interface.Text, upRate(w.bus), w.bus.RestartNs/1e6),
+			})
+		}
+	}
+
+	return list
+}
+
+// checkRights asks what the host refuses. A bus with a name is somebody's unit under
+// test: without the rights the run is refused there, unless best effort will do.
+func (r *Session) checkRights() error {
+	r.missing = sched.Probe(r.Handover.Thread)
+	budget, err := r.overBudget()
+	if err != nil {
+		return err
+	}
+	r.missing = append(append(r.missing, budget...), r.states.missingRights()...)
+	if r.shared != nil {
+		r.missing = append(r.missing, *r.shared)
+	}
+	if !r.hasRealBus() || r.Options.BestEffort || len(r.missing) == 0 {
+		return nil
+	}
+	var list []error
+	for _, m := range r.missing {
+		list = append(list, fmt.Errorf("run: %s: %s", m.What, m.Help))
+	}
+	list = append(list, errors.New("run: refused on a real bus without these; -besteffort runs anyway and says so"))
+	return &host.Exit{Code: 3, Err: errors.Join(list...)}
+}
+
+// hasRealBus says that a bus of the run is outside of it.
+func (r *Session) hasRealBus() bool {
+	return slices.ContainsFunc(r.Bench.Buses, func(b bench.Bus) bool {
+		return b.Interface.Text != bench.PairInterface && !strings.HasPrefix(b.Interface.Text, bench.LogPrefix)
+	})
+}
+
+// overBudget measures the dearest tick on this host against the bench's budget for
+// one, where it names one.
+func (r *Session) overBudget() ([]sched.Missing, error) {
+	budget := time.Duration(r.Bench.BudgetNs)
+	if budget == 0 {
+		return nil, nil
+	}
+	worst, err := check.MeasureWorstTick(r.Handover)
+	if err != nil || worst.WorstNs <= int64(budget) {
+		return nil, err
+	}
+	dearest := time.Duration(worst.WorstNs).Round(100 * time.Nanosecond)
+	return []sched.Missing{{
+		What: fmt.Sprintf("the dearest tick takes %v, longer than the tick_budget of %v (%s)",
+			dearest, budget, worst.Under),
+		Help: "raise tick_budget, make the plant smaller or use a faster CPU; `lockstep check` measures it",
+	}}, nil
+}

@@ -1,0 +1,369 @@
+package virtual
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/can"
+	"lockstep/model/kernel"
+	"lockstep/rt"
+	"lockstep/rt/bench"
+	"lockstep/rt/ecu"
+	"lockstep/rt/host"
+	"lockstep/rt/recorder"
+	"lockstep/rt/report"
+	"lockstep/sched"
+)
+
+// begin makes buses, unit, loop, record and judge. The scenario has said how long the run is, if one does.
+func (w *simulation) begin() (err error) {
+	h := w.view.Handover
+	if h.Loop.Ticks == 0 && w.For == 0 { // nobody says
+		h.Loop.Ticks = int64(defaultLength / w.Step)
+	}
+	if h.Loop.Ticks < 1 {
+		return fmt.Errorf("sim: %v is shorter than the period, %v", w.For, w.Step)
+	}
+	if err := w.makeBuses(); err != nil {
+		return err
+	}
+	w.kernel, w.clock = kernel.New(h.Tables), sched.NewVirtual(w.Step)
+	if w.loop, err = rt.New(h.Loop, w.kernel, w.buses, h.Maps, w.clock, w.view.Status); err != nil {
+		return err
+	}
+	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario})
+	return err
+}
+
+// makeBuses makes the buses, and puts the unit at the end of its own.
+func (w *simulation) makeBuses() (err error) {
+	b := w.view.Handover.Bench
+	w.bus = max(0, slices.IndexFunc(b.Buses, func(b bench.Bus) bool { return b.Interface.Text == bench.PairInterface }))
+	for i, bus := range b.Buses {
+		var target, end *os.File
+		if strings.HasPrefix(bus.Interface.Text, bench.LogPrefix) {
+			var p *recorder.Player
+			if p, target, err = recorder.OpenPlayer(bus.Interface.Text, w.view.Handover.Maps[i].Filters()); err == nil {
+				w.players = append(w.players, p)
+			}
+		} else {
+			target, end, err = can.Pair()
+		}
+
+		if err == nil {
+			err = w.addBus(target, end)
+		}
+		if err != nil {
+			return err
+		}
+	}
+
+	if b.Unit.Text == "" || w.unitEnds[w.bus] == nil { // or a log is there
+		return nil
+	}
+	w.unit, err = ecu.NewStepped(b.Unit.Text, unitWriter{w.unitEnds[w.bus].Fd()}, &w.unitOutput, b.Settings...)
+	return err
+}
+
+// addBus takes the two ends of a bus; end is nil where somebody else has it.
+func (w *simulation) addBus(target, end *os.File) error {
+	bus, err := can.Inherit(target)
+	if err != nil {
+		return err
+	}
+	w.buses = append(w.buses, bus)
+	var other *can.Bus
+	if end != nil {
+		if other, err = can.Inherit(end); err != nil {
+			return err
+		}
+	}
+
+	w.unitEnds = append(w.unitEnds, other)
+	return nil
+}
+
+// unitWriter writes frames to the unit's bus; a full one refuses, as a controller does.
+type unitWriter struct{ fd int }
+
+func (e unitWriter) Write(b []byte) (int, error) {
+	return unix.SendmsgN(e.fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+// run ticks until the run is over. Of a plant alone it counts what the steps allocate.
+func (w *simulation) run() error {
+	if w.isPlantOnly() {
+		defer w.measureUsage()()
+	}
+	w.kernel.Output(w.loop.Y)
+	row := w.stimulus.apply(w.loop.U, 0, -1)
+	w.handleGridPoint(0, w.loop.U) // the inputs from there on
+	w.progress.start()
+	page := w.view.Status
+	page.State.Store(uint64(rt.Running))
+	defer w.progress.end()
+	defer page.State.Store(uint64(rt.Ended))
+
+	turn := max(1, int64(recorder.FlushInterval/w.Step)) // the ring holds far more
+	for k := int64(1); !w.loop.Over(); k++ {
+		due := time.Duration(k) * w.Step
+		if w.stopped == nil {
+			select {
+			case w.stopped = <-w.stop:
+				page.Stop.Store(rt.StopPlanned)
+			default:
+			}
+		}
+
+		if err := w.advanceOthers(due - 1); err != nil {
+			return err
+		}
+		w.loop.Tick(w.clock.Wait())
+		w.deliverSent(due)
+		u := w.loop.LastInputs() // of the step that ends there
+		if w.stimulus != nil {
+			row = w.stimulus.apply(w.loop.U, int64(due), row)
+			u = w.loop.U
+		}
+
+		if ticks := int64(page.Ticks.Load()); ticks == k {
+			w.handleGridPoint(k, u)
+			w.writeTransitions()
+		}
+
+		if w.record != nil && k%turn == 0 {
+			w.record.Write(time.Now())
+		}
+		w.progress.show(int64(due))
+	}
+
+	return nil
+}
+
+// measureUsage begins to count allocations and page faults; what it returns ends that.
+func (w *simulation) measureUsage() (end func()) {
+	var before, after runtime.MemStats
+	var minor, major int64
+	percent := debug.SetGCPercent(-1) // waits for a collection that is under way
+	end = func() {
+		minorEnd, majorEnd := sched.Faults()
+		runtime.ReadMemStats(&after)
+		debug.SetGCPercent(percent)
+		w.usage = &report.Usage{
+			Allocs: after.Mallocs - before.Mallocs, GCCycles: uint64(after.NumGC - before.NumGC),
+			MinorFaults: uint64(minorEnd - minor), MajorFaults: uint64(majorEnd - major),
+		}
+	}
+
+	runtime.ReadMemStats(&before)
+	runtime.ReadMemStats(&before) // the first may count what it needs itself
+	minor, major = sched.Faults()
+	return end
+}
+
+// handleGridPoint shows grid point k, with the inputs u.
+func (w *simulation) handleGridPoint(k int64, u []float64) {
+	if k%int64(w.Every) == 0 {
+		w.writePorts(k*int64(w.Step), u)
+	}
+	if w.each != nil && !w.each(k, w.loop.Y, u) {
+		w.view.Status.Stop.Store(rt.StopPlanned)
+	}
+}
+
+// writePorts writes the ports at a grid time: the outputs there, and of the inputs u those that
+// something drives; the others have their own sources.
+func (w *simulation) writePorts(ns int64, u []float64) {
+	if w.out == nil {
+		return
+	}
+	at := float64(ns) / 1e9
+	w.out.number(at)
+	for _, v := range w.loop.Y {
+		w.out.number(v)
+	}
+	for i, in := range w.sys.Inputs {
+		if w.kernel.Driven(i) {
+			w.out.number(u[i])
+		} else {
+			w.out.number(kernel.SourceAt(&w.sys.Signals[in.Signal].Source, at))
+		}
+	}
+
+	w.out.end()
+}
+
+// writeTransitions writes the transitions of the last step.
+func (w *simulation) writeTransitions() {
+	if w.events == nil {
+		return
+	}
+	for _, e := range w.kernel.Events() {
+		w.events.number(e.Time)
+		element, from, to := w.view.Handover.Tables.EventNames(e)
+		for _, text := range []string{element, from, to} {
+			w.events.text(text)
+		}
+		w.events.end()
+	}
+}
+
+// advanceOthers lets the unit and the logs do what is due until now.
+func (w *simulation) advanceOthers(now time.Duration) error {
+	for _, p := range w.players {
+		p.PlayUntil(int64(now))
+	}
+	if w.unit == nil {
+		return nil
+	}
+	return w.unit.Tick(now)
+}
+
+// deliverSent tells the unit what the loop has sent; what nobody hears is thrown away.
+func (w *simulation) deliverSent(now time.Duration) {
+	for i, end := range w.unitEnds {
+		if end == nil {
+			continue // a player reads it
+		}
+		for {
+			n, _, err := unix.Recvfrom(end.Fd(), w.frame[:], unix.MSG_DONTWAIT)
+			if err != nil || n == 0 {
+				break
+			}
+			if w.unit != nil && i == w.bus {
+				w.unit.Hear(w.frame[:n], now)
+			}
+		}
+	}
+}
+
+// finish reports and completes the files; why is what ended the run beside the loop.
+func (w *simulation) finish(why error) (*report.Report, error) {
+	report, err := w.finishReport(why)
+	if report.RecordError != "" {
+		err = errors.Join(fmt.Errorf("sim: record %s %w: %s", w.Record, recorder.ErrIncomplete, report.RecordError), err)
+	}
+	if report.Scenario != nil {
+		err = errors.Join(report.Scenario.Failed(), err)
+	}
+	signal.Stop(w.stop) // from here on they kill
+	incomplete := errors.Join(w.out.close(), w.events.close())
+	if w.reportFile != nil {
+		incomplete = errors.Join(incomplete, report.JSON(w.reportFile), w.reportFile.Close())
+	}
+	switch {
+	case incomplete != nil && w.isPlantOnly():
+		return nil, fmt.Errorf("sim: %w", incomplete)
+	case incomplete != nil:
+		report, err = nil, errors.Join(fmt.Errorf("sim: %w", incomplete), err)
+	case !report.Clean:
+		err = errors.Join(fmt.Errorf("sim: %s, after %.6g s", report.Ended, report.SimTime), err)
+	}
+
+	if err != nil {
+		return report, &host.Exit{Code: 1, Err: err}
+	}
+	return report, nil
+}
+
+// finishReport reports, with the verdict of the scenario.
+func (w *simulation) finishReport(why error) (report *report.Report, err error) {
+	report = w.makeReport(why)
+	if c := w.record; c != nil {
+		c.Write(time.Now())
+		c.End()
+		report.Record, report.RecordError = w.Record, c.Incomplete()
+		err = w.scenario.Report(report, c.Findings)
+	}
+
+	return report, err
+}
+
+// makeReport says what the page, the unit and the logs say at the end.
+func (w *simulation) makeReport(err error) *report.Report {
+	r, b := w.view, w.view.Handover.Bench
+	rep := r.Report()
+	rep.Usage = w.usage
+	if len(b.Buses) > 0 {
+		rep.Bench, rep.Virtual, rep.Overrun = b.Name, true, b.Overrun.String()
+	}
+	stop := ""
+	if w.stopped != nil {
+		stop = strings.ToLower(w.stopped.String())
+	}
+	rep.Ended, rep.Clean = r.Ended(stop, "")
+	switch {
+	case err != nil:
+		rep.Ended, rep.Clean = fmt.Sprintf("control unit: %v", err), false
+	case w.unit != nil:
+		rep.Unit = w.unit.Close()
+	case len(w.players) == 0 && len(b.Buses) > 0:
+		rep.Unit = "none: nothing came in"
+	}
+
+	for _, p := range w.players {
+		rep.Played = append(rep.Played, p.Report())
+	}
+	return rep
+}
+
+// close gives up the buses.
+func (w *simulation) close() {
+	for _, b := range slices.Concat(w.buses, w.unitEnds) {
+		if b != nil {
+			b.Close()
+		}
+	}
+
+	for _, p := range w.players {
+		p.Log.Close()
+		p.Bus.Close()
+	}
+}
+
+// progress redraws one line of a terminal while a simulation lasts: the first
+// time after a second. It does not allocate.
+type progress struct {
+	to     *os.File // nil: none
+	length time.Duration
+
+	next  int64 // ns of sched.Now
+	ticks int
+	shown bool
+	line  [64]byte
+}
+
+func (p *progress) start() { p.next = sched.Now() + 1e9 }
+
+// show draws the line where it is time to; ns is the simulated time.
+func (p *progress) show(ns int64) {
+	if p.ticks++; p.to == nil || p.ticks%64 != 0 || sched.Now() < p.next {
+		return
+	}
+	p.next, p.shown = sched.Now()+2e8, true
+	b := append(p.line[:0], '\r')
+	b = strconv.AppendFloat(b, float64(ns)/1e9, 'f', 1, 64)
+	b = append(b, " s of "...)
+	b = strconv.AppendFloat(b, p.length.Seconds(), 'f', 1, 64)
+	b = append(b, " s, "...)
+	b = strconv.AppendInt(b, 100*ns/int64(p.length), 10)
+	b = append(b, " %\x1b[K"...)
+	_, _ = p.to.Write(b) // nobody is looking then
+}
+
+// end takes the line away.
+func (p *progress) end() {
+	if p.shown {
+		_, _ = p.to.WriteString("\r\x1b[K")
+	}
+}
