@@ -230,7 +230,7 @@ func (e *evidence) checkLedger(t *testing.T) {
 		for k := range int64(v.Count) {
 			lost[v.Tick+k] = true
 		}
-		if !strings.Contains(v.Text, "ms late") || !strings.Contains(v.Text, "most in ") {
+		if !strings.Contains(v.Text, "ms late") || !strings.Contains(v.Text, "most time in ") {
 			t.Errorf("an entry of the ledger explains nothing: %q", v.Text)
 		}
 	}

@@ -19,8 +19,8 @@ func triedReport() *report.Report {
 	return &report.Report{
 		Bench: "demo", Clean: true, Ended: "done", SimTime: 4,
 		Scenario: &report.ScenarioResult{Scenario: "hard", File: "hard.yaml", Findings: []report.Finding{
-			{Demand: report.Demand{What: "slow", Want: `w1 > 3 "rpm" & more`, Seen: "worst <2> at 3 s", Held: false}, Time: 1.005},
-			{Demand: report.Demand{What: "errors of M: is 0", Want: "errors of M: is 0", Seen: "0", Held: true}, Time: 4},
+			{Criterion: report.Criterion{What: "slow", Want: `w1 > 3 "rpm" & more`, Seen: "worst <2> at 3 s", Held: false}, Time: 1.005},
+			{Criterion: report.Criterion{What: "errors of M: is 0", Want: "errors of M: is 0", Seen: "0", Held: true}, Time: 4},
 		}},
 	}
 }

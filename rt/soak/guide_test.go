@@ -111,7 +111,7 @@ func TestGuideListsWhatTheCodeHas(t *testing.T) {
 	same(t, "load", firstColumn(t, "load-of-a-soak", 0), load.Kinds())
 	same(t, "keys of the verdict", firstColumn(t, "report-of-a-soak", 0), keys(report.Verdict{}))
 	s, _ := guide.Guide{Source: Guide}.Section("report-of-a-soak")
-	for _, list := range [][]string{keys(report.LegKind{}), keys(report.Demand{}), keys(report.Binary{})} {
+	for _, list := range [][]string{keys(report.SegmentKind{}), keys(report.Criterion{}), keys(report.Binary{})} {
 		for _, key := range list {
 			if !strings.Contains(string(s.Source), "`"+key+"`") {
 				t.Errorf("the guide has no key %s", key)

@@ -293,7 +293,7 @@ func (k *legs) take(o *observation, v *report.Report) {
 
 	k.state.Load = o.load
 	t.add(o, v)
-	k.self.Legs++
+	k.self.Segments++
 	k.self.Ticks += v.Ticks
 	k.judgeGrowth(r.Control.Clients())
 	word, why := "held", ""
@@ -342,7 +342,7 @@ func (k *legs) judgeGrowth(clients int64) {
 
 	spare := spareSupervisor
 	most := footprint{first.KB + spare.KB, first.Threads + spare.Threads, first.Files}
-	k.state.Tally.demand(&leg{number: k.state.Tally.Legs, kind: "between two legs"}, report.Demand{
+	k.state.Tally.demand(&leg{number: k.state.Tally.Legs, kind: "between two legs"}, report.Criterion{
 		What: "growth over legs",
 		Want: fmt.Sprintf("at most %d kB, %d open files, %d threads: what the first legs had and %d kB, %d threads",
 			most.KB, most.Files, most.Threads, spare.KB, spare.Threads),
@@ -357,7 +357,7 @@ func (k *legs) finish() (err error) {
 	st, t := k.state, &k.state.Tally
 	v := t.report(k.bench.Unit.Text)
 	v.Soak = t.verdict(k.Options.For, cmp.Or(st.Load, "none"))
-	v.Soak.Legs = &report.Legs{
+	v.Soak.Segments = &report.Segments{
 		Done: t.Legs, Broken: t.Broken, Cut: st.Cut, CutTime: float64(st.CutNs) / 1e9, Starts: st.Starts,
 		Missing: float64(st.Missing) / 1e9, Unwritten: k.store.bad, Binaries: st.Binary, Kinds: t.Kinds,
 	}
@@ -374,7 +374,7 @@ func (k *legs) finish() (err error) {
 	k.say("\n")
 	v.Text(k.Options.Out)
 	v.Soak.Text(k.Options.Out)
-	v.Soak.Legs.Text(k.Options.Out)
+	v.Soak.Segments.Text(k.Options.Out)
 	if err = errors.Join(v.Soak.Failed(), err); err != nil {
 		return &host.Exit{Code: 1, Err: err}
 	}

@@ -89,7 +89,7 @@ func verdictOf(s *observation, v *report.Report) *report.Verdict {
 
 // broken are the demands that do not hold.
 func broken(d *report.Verdict) (list []string) {
-	for _, l := range d.Demands {
+	for _, l := range d.Criteria {
 		if !l.Held {
 			list = append(list, l.What)
 		}
@@ -99,8 +99,8 @@ func broken(d *report.Verdict) (list []string) {
 
 func TestSoakThatKeptEverythingPasses(t *testing.T) {
 	s, v := soaked(t)
-	if d := verdictOf(s, v); !d.Pass || d.Failed() != nil || len(d.Demands) < 15 {
-		t.Errorf("%d demands, broken %v", len(d.Demands), broken(d))
+	if d := verdictOf(s, v); !d.Pass || d.Failed() != nil || len(d.Criteria) < 15 {
+		t.Errorf("%d demands, broken %v", len(d.Criteria), broken(d))
 	}
 }
 

@@ -272,7 +272,7 @@ type tally struct {
 
 	Unit    ecu.Counts        `json:"unit"` // of the control unit, in legs in which no frame is disturbed on purpose
 	Demands []*demandSum      `json:"demands"`
-	Kinds   []*report.LegKind `json:"kinds"`
+	Kinds   []*report.SegmentKind `json:"kinds"`
 }
 
 // histograms are those of a page.
@@ -280,7 +280,7 @@ type histograms struct{ Late, Work, Response sched.Histogram }
 
 // demandSum is what became of one demand in all legs.
 type demandSum struct {
-	report.Demand        // of the latest leg
+	report.Criterion        // of the latest leg
 	Legs          int    `json:"legs"`
 	Broken        int    `json:"broken"`
 	First         string `json:"first,omitempty"` // that was broken
@@ -298,8 +298,8 @@ func entry[T any](list *[]*T, meant func(*T) bool, made *T) *T {
 }
 
 // kind is the entry of a kind of legs.
-func (t *tally) kind(name string) *report.LegKind {
-	return entry(&t.Kinds, func(k *report.LegKind) bool { return k.Kind == name }, &report.LegKind{Kind: name})
+func (t *tally) kind(name string) *report.SegmentKind {
+	return entry(&t.Kinds, func(k *report.SegmentKind) bool { return k.Kind == name }, &report.SegmentKind{Kind: name})
 }
 
 // add takes a leg that has ended; v has its verdict.
@@ -317,7 +317,7 @@ func (t *tally) add(o *observation, v *report.Report) {
 	addReport(&t.Sum, v)
 
 	k := t.kind(o.leg.kind)
-	k.Legs, k.Ticks, k.Missed = k.Legs+1, k.Ticks+v.Ticks, k.Missed+v.Missed
+	k.Segments, k.Ticks, k.Missed = k.Segments+1, k.Ticks+v.Ticks, k.Missed+v.Missed
 	if s := o.r.Scenario.Scenario; s != nil {
 		k.Faults += len(s.Faults)
 	}
@@ -327,13 +327,13 @@ func (t *tally) add(o *observation, v *report.Report) {
 	if err := v.Soak.Failed(); err != nil {
 		t.broke(o.leg, k, firstLine(err))
 	}
-	for _, d := range v.Soak.Demands {
+	for _, d := range v.Soak.Criteria {
 		t.demand(o.leg, d)
 	}
 }
 
 // broke counts a broken leg; the first of a kind is named.
-func (t *tally) broke(l *leg, k *report.LegKind, why string) {
+func (t *tally) broke(l *leg, k *report.SegmentKind, why string) {
 	t.Broken++
 	k.Broken++
 	k.First = cmp.Or(k.First, fmt.Sprintf("leg %d: %s", l.number, why))
@@ -343,13 +343,13 @@ func (t *tally) broke(l *leg, k *report.LegKind, why string) {
 func (t *tally) notBegun(l *leg, err error) {
 	t.Legs++
 	k := t.kind(l.kind)
-	k.Legs++
+	k.Segments++
 	t.broke(l, k, "it did not begin: "+firstLine(err))
-	t.demand(l, report.Demand{What: "start", Want: "it begins", Seen: firstLine(err)})
+	t.demand(l, report.Criterion{What: "start", Want: "it begins", Seen: firstLine(err)})
 }
 
 // demand adds what became of a demand in a leg.
-func (t *tally) demand(l *leg, d report.Demand) {
+func (t *tally) demand(l *leg, d report.Criterion) {
 	e := entry(&t.Demands, func(e *demandSum) bool { return e.What == d.What }, &demandSum{})
 	e.Demand = d
 	if e.Legs++; !d.Held {
@@ -431,11 +431,11 @@ func (t *tally) verdict(length time.Duration, load string) *report.Verdict {
 		if e.Broken > 0 && t.Legs > 1 {
 			sum.Seen += "; first broken in " + e.First
 		}
-		d.Demands = append(d.Demands, sum)
+		d.Criteria = append(d.Criteria, sum)
 	}
 
 	if t.Legs == 0 {
-		d.Demand(false, "ticks", length.String(), "no leg is done")
+		d.AddCriterion(false, "ticks", length.String(), "no leg is done")
 	}
 	d.Pass = d.Failed() == nil
 	return d

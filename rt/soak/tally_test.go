@@ -72,7 +72,7 @@ func TestLegsAddUpAcrossTheStateFile(t *testing.T) {
 		"ledger": held + "4 of 4 late ticks, 9 of 9 points", "target memory": held + "50000 kB",
 		"frames out": held + "119982 sent, 0 dropped, 0 refused, 18 of missed ticks",
 	}
-	for _, e := range d.Demands {
+	for _, e := range d.Criteria {
 		if w := want[e.What]; w != "" && w != e.Seen {
 			t.Errorf("%s: seen %q, want %q", e.What, e.Seen, w)
 		}
@@ -99,7 +99,7 @@ func TestOneBrokenLegBreaksTheSoakAndIsNamed(t *testing.T) {
 	if err := d.Failed(); err == nil || err.Error() != strings.Join(want, "\n") {
 		t.Errorf("%v", err)
 	}
-	if k := st.Tally.Kinds[0]; st.Tally.Broken != 3 || k.Broken != 3 || k.Legs != 5 || !strings.HasPrefix(k.First, "leg 3: soak: allocations: ") {
+	if k := st.Tally.Kinds[0]; st.Tally.Broken != 3 || k.Broken != 3 || k.Segments != 5 || !strings.HasPrefix(k.First, "leg 3: soak: allocations: ") {
 		t.Errorf("%d broken, %+v", st.Tally.Broken, k)
 	}
 }
@@ -246,14 +246,14 @@ func TestStateThatCannotBeWrittenLeavesTheOneBefore(t *testing.T) {
 func TestVersionsOfTheProgramAreToldApart(t *testing.T) {
 	st := &soakState{}
 	for i := range 40 {
-		st.binaryOf(fmt.Sprint(i)).Legs++
+		st.binaryOf(fmt.Sprint(i)).Segments++
 	}
-	st.binaryOf("3").Legs++
+	st.binaryOf("3").Segments++
 	legs := 0
 	for _, b := range st.Binary {
-		legs += b.Legs
+		legs += b.Segments
 	}
-	if len(st.Binary) != maxBinaries || legs != 41 || st.Binary[3].Legs != 2 || st.Binary[maxBinaries-1].Legs != 25 {
+	if len(st.Binary) != maxBinaries || legs != 41 || st.Binary[3].Segments != 2 || st.Binary[maxBinaries-1].Segments != 25 {
 		data, _ := json.Marshal(st.Binary)
 		t.Errorf("%d legs: %s", legs, data)
 	}

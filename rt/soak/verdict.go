@@ -31,7 +31,7 @@ func (o *observation) judge(v *report.Report) *report.Verdict {
 		o.judgeProcesses(d)
 	}
 	if o.over != nil {
-		d.Demand(false, "load", "to the end", "%v", o.over)
+		d.AddCriterion(false, "load", "to the end", "%v", o.over)
 	}
 	d.Pass = d.Failed() == nil
 	return d
@@ -60,7 +60,7 @@ func (o *observation) judgeScenario(d *report.Verdict, v *report.Report) {
 			first = "; broken: " + broken[0].String()
 		}
 		n := len(v.Scenario.Findings)
-		d.Demand(v.Scenario.Pass, "expectations", "all of the scenario", "%d of %d held%s", n-len(broken), n, first)
+		d.AddCriterion(v.Scenario.Pass, "expectations", "all of the scenario", "%d of %d held%s", n-len(broken), n, first)
 	}
 
 	if o.leg == nil || o.leg.kind != faultsLeg {
@@ -76,7 +76,7 @@ func (o *observation) judgeScenario(d *report.Verdict, v *report.Report) {
 	}
 
 	n := len(o.r.Scenario.Scenario.Faults)
-	d.Demand(over == n, "faults", "each comes, and goes by itself", "%d of %d%s", over, n, left)
+	d.AddCriterion(over == n, "faults", "each comes, and goes by itself", "%d of %d%s", over, n, left)
 }
 
 // calm is before how much simulated time at the latest the plant has been seen back
@@ -90,13 +90,13 @@ func (o *observation) wall() int64 {
 
 func (o *observation) judgeTicks(d *report.Verdict, v *report.Report) {
 	h, policy := o.r.Handover, o.r.Bench.Overrun
-	d.Demand(v.Clean, "end", "clean", "%s", v.Ended)
+	d.AddCriterion(v.Clean, "end", "clean", "%s", v.Ended)
 
 	ahead := ""
 	if o.ahead > 0 {
 		ahead = fmt.Sprintf(", ahead of the clock when looked at %d times", o.ahead)
 	}
-	d.Demand(int64(v.Ticks) == h.Loop.Ticks && o.wall() >= int64(v.Ticks)*v.StepNs && o.ahead == 0, "ticks",
+	d.AddCriterion(int64(v.Ticks) == h.Loop.Ticks && o.wall() >= int64(v.Ticks)*v.StepNs && o.ahead == 0, "ticks",
 		ticksWanted(h.Loop.Ticks, v.StepNs, o.length()), "%d in %.3f s%s", v.Ticks, float64(o.wall())/1e9, ahead)
 
 	held, want := v.Missed == 0, "0"
@@ -105,9 +105,9 @@ func (o *observation) judgeTicks(d *report.Verdict, v *report.Report) {
 		want = fmt.Sprintf("at most %d at once", policy.Max)
 	}
 
-	d.Demand(held, "missed ticks", fmt.Sprintf("%s (policy %v)", want, policy),
+	d.AddCriterion(held, "missed ticks", fmt.Sprintf("%s (policy %v)", want, policy),
 		"%d, %.3f %%, at most %d at once", v.Missed, 100*float64(v.Missed)/float64(max(1, v.Ticks)), o.most)
-	d.Demand(o.entries == v.LateTicks && o.gone == 0 && o.lost == int64(v.Missed), "ledger",
+	d.AddCriterion(o.entries == v.LateTicks && o.gone == 0 && o.lost == int64(v.Missed), "ledger",
 		"every late tick, every missed point",
 		"%d of %d late ticks, %d of %d points", o.entries-o.gone, v.LateTicks, o.lost, v.Missed)
 
@@ -115,17 +115,17 @@ func (o *observation) judgeTicks(d *report.Verdict, v *report.Report) {
 		o.level = int64(v.Ticks)
 	}
 	since := time.Duration((int64(v.Ticks) - o.level) * v.StepNs)
-	d.Demand(o.level > 0 && since <= calm, "lag", "back at 0",
+	d.AddCriterion(o.level > 0 && since <= calm, "lag", "back at 0",
 		"largest %.3f ms; 0 at tick %d of %d", v.LagMax*1e3, o.level, v.Ticks)
 
 	u := v.Usage
 	if u == nil {
-		d.Demand(false, "memory", "the target's counts", "none: it died before it could say")
+		d.AddCriterion(false, "memory", "the target's counts", "none: it died before it could say")
 		return
 	}
 
-	d.Demand(u.Allocs == 0 && u.GCCycles == 0, "allocations", "0, and 0 GC cycles", "%d, %d", u.Allocs, u.GCCycles)
-	d.Demand(u.MinorFaults == 0 && u.MajorFaults == 0, "page faults", "0",
+	d.AddCriterion(u.Allocs == 0 && u.GCCycles == 0, "allocations", "0, and 0 GC cycles", "%d, %d", u.Allocs, u.GCCycles)
+	d.AddCriterion(u.MinorFaults == 0 && u.MajorFaults == 0, "page faults", "0",
 		"%d minor, %d major", u.MinorFaults, u.MajorFaults)
 }
 
@@ -146,13 +146,13 @@ func (o *observation) judgeFrames(d *report.Verdict, v *report.Report) {
 		return slices.ContainsFunc(m.Tx, func(t sigmap.Tx) bool { return t.Send != sigmap.Cyclic })
 	})
 	extra := int64(v.TxFrames+v.TxDropped+v.TxRefused+v.TxLost-v.TxAgain) - due
-	d.Demand(extra >= 0 && (extra <= o.farewell() || changing) && int64(v.TxLost) == lost, "frames out",
+	d.AddCriterion(extra >= 0 && (extra <= o.farewell() || changing) && int64(v.TxLost) == lost, "frames out",
 		fmt.Sprintf("%d due, %d of them at missed ticks", due, lost),
 		"%d sent, %d dropped, %d refused, %d of missed ticks", v.TxFrames, v.TxDropped, v.TxRefused, v.TxLost)
-	d.Demand(v.TxDropped == 0 && v.TxRefused == 0 && v.BusDown == 0 && v.BusErrors == 0, "bus", "takes every frame",
+	d.AddCriterion(v.TxDropped == 0 && v.TxRefused == 0 && v.BusDown == 0 && v.BusErrors == 0, "bus", "takes every frame",
 		"dropped %d, refused %d, down for %d ticks, %d errors", v.TxDropped, v.TxRefused, v.BusDown, v.BusErrors)
 	bad := v.RxUnknown + v.RxShort + v.RxBadSize + v.RxRange + v.RxInvalid + v.RxBad
-	d.Demand((v.RxFrames > 0 || o.r.Unit == nil) && bad == 0 && v.RxOverflow == 0, "frames in",
+	d.AddCriterion((v.RxFrames > 0 || o.r.Unit == nil) && bad == 0 && v.RxOverflow == 0, "frames in",
 		"none lost, none that is wrong",
 		"%d; lost %d, unknown %d, short %d, out of range %d, without a value %d, badly protected %d",
 		v.RxFrames, v.RxOverflow, v.RxUnknown, v.RxShort+v.RxBadSize, v.RxRange, v.RxInvalid, v.RxBad)
@@ -182,7 +182,7 @@ func (o *observation) judgeUnit(d *report.Verdict, v *report.Report) {
 	u, err := ecu.ParseCounts(v.Unit)
 	// What it sends while the loop does not read may not fit the bus.
 	ok := err == nil && u.Heard > 0 && u.Malformed == 0 && u.Lost == 0 && (u.Dropped == 0 || v.Missed > 0)
-	d.Demand(ok, "control unit", "no frame lost or malformed, no gap in their counters", "%s", v.Unit)
+	d.AddCriterion(ok, "control unit", "no frame lost or malformed, no gap in their counters", "%s", v.Unit)
 }
 
 // What a process may hold more at the end than after the first tenth: the
@@ -199,7 +199,7 @@ func (o *observation) judgeProcesses(d *report.Verdict) {
 		if o.trouble != nil {
 			why = ": " + o.trouble.Error()
 		}
-		d.Demand(false, "processes", "two looks at them after the first tenth", "%d%s", o.samples, why)
+		d.AddCriterion(false, "processes", "two looks at them after the first tenth", "%d%s", o.samples, why)
 		return
 	}
 
@@ -209,10 +209,10 @@ func (o *observation) judgeProcesses(d *report.Verdict) {
 		}
 		a, b := o.first[i], o.last[i]
 		most := [...]footprint{spareSupervisor, spareTarget}[i]
-		d.Demand(b.KB <= a.KB+most.KB, name+" memory", fmt.Sprintf("at most %d kB, %d more than after the first tenth",
+		d.AddCriterion(b.KB <= a.KB+most.KB, name+" memory", fmt.Sprintf("at most %d kB, %d more than after the first tenth",
 			a.KB+most.KB, most.KB), "%d kB", b.KB)
-		d.Demand(b.Files == a.Files, name+" files", fmt.Sprintf("%d open, as after the first tenth", a.Files), "%d", b.Files)
-		d.Demand(b.Threads <= a.Threads+most.Threads, name+" threads", fmt.Sprintf("at most %d",
+		d.AddCriterion(b.Files == a.Files, name+" files", fmt.Sprintf("%d open, as after the first tenth", a.Files), "%d", b.Files)
+		d.AddCriterion(b.Threads <= a.Threads+most.Threads, name+" threads", fmt.Sprintf("at most %d",
 			a.Threads+most.Threads), "%d", b.Threads)
 	}
 }

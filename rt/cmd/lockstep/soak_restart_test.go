@@ -67,7 +67,7 @@ func TestSoakGoesOnAfterAKillAndAddsUp(t *testing.T) {
 	if k := r.Soak.Kinds; len(k) != 2 || k[0].Kind != "plain" || k[0].Legs != 2 || k[1].Kind != "faults" || k[1].Legs != 1 || k[1].Cut != 1 || k[1].Faults != 37 || k[0].Ticks+k[1].Ticks != 6400 {
 		t.Errorf("kinds %+v", k)
 	}
-	for _, d := range r.Soak.Demands {
+	for _, d := range r.Soak.Criteria {
 		if !d.Held && (d.What == "ticks" || d.What == "ledger" || d.What == "faults" || d.What == "end") {
 			t.Errorf("%+v", d)
 		}
