@@ -226,7 +226,7 @@ func TestGuideFirstRunWorks(t *testing.T) {
 		case strings.Contains(line, "realtime"):
 			lines = []string{"1\n1\n"}
 		default:
-			lines = []string{"best effort", "frames in ", "frames out ", "ticks        600"}
+			lines = []string{"best effort", "frames in ", "frames out ", "ticks            600"}
 		}
 		for _, want := range lines {
 			if !strings.Contains(out+errors, want) {

@@ -24,8 +24,8 @@ func unitSilent(a *trial) {
 		a.giveUp("%d frames read, want 80; silent: %+v, want both messages, for 1.6 s", r.RxFrames, r.Silent)
 	}
 	a.must(r.Silent[0].Last > 0.3 && r.Silent[1].Last > 0.3, "silent: %+v; want from 0.4 s on", r.Silent)
-	s.says("no valid frame from TCU_Pressure_1 for ")
-	s.says("the plant went on with the last valid command for ")
+	s.says("no valid TCU_Pressure_1 for ")
+	s.says("last valid command kept for ")
 }
 
 func unitDeaf(a *trial) {
@@ -51,7 +51,7 @@ func busClosed(a *trial) {
 	r := s.read()
 	a.must(r.Ticks == 200 && r.Clean && r.Allocs == 0, "%d ticks, %d allocations, %s; want 200, 0", r.Ticks, r.Allocs, r.Ended)
 	a.must(r.BusDown > 0 && r.TxDropped > 0, "%d ticks found the bus down, %d frames were dropped", r.BusDown, r.TxDropped)
-	s.says("bus trouble")
+	s.says("bus errors")
 }
 
 func flood(a *trial) {

@@ -126,7 +126,7 @@ func diskFull(a *trial) {
 	all := s.bus.end()
 	before, safe := s.bus.parted(all)
 	a.must(len(before) > 0 && len(safe) == 0, "%d frames of the plant, %d safe ones", len(before), len(safe))
-	s.says("ticks        200 of 5 ms")
+	s.says("ticks            200 of 5 ms")
 }
 
 func reportToPipe(a *trial) {

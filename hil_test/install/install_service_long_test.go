@@ -262,7 +262,7 @@ func stopped(t *testing.T) {
 	if got := property(t, "Result") + " " + property(t, "ActiveState"); got != "success inactive" {
 		t.Errorf("the service is %s", got)
 	}
-	for _, want := range []string{"ticks", "missed", "frames out", "lateness"} {
+	for _, want := range []string{"ticks", "missed", "frames out", "wake-up latency"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the report in the journal has no %q", want)
 		}

@@ -80,7 +80,7 @@ func TestPackageForArm64RunsThere(t *testing.T) {
 		t.Fatalf("the binary is for %v", f.Machine)
 	}
 	out, err := exec.Command("qemu-aarch64-static", program, "sim", "powershift-bench", "-for", "2s").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "ticks        400 ") {
+	if err != nil || !strings.Contains(string(out), "ticks            400 ") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

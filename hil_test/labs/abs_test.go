@@ -67,19 +67,20 @@ func (u brakeUnit) judge(t *testing.T, scenario string, attempts int) {
 	t.Logf("%s: the lab was too slow to judge it", scenario)
 }
 
-// late and apart are the largest lateness, us, and the longest times between frames of the
-// unit, ms.
+// late and apart match the largest wake-up latency, us, and the longest times between frames of the
+// unit, ms, in a report without line breaks.
 var (
-	late  = regexp.MustCompile(`lateness .* max ([0-9.]+) us\n`)
+	late  = regexp.MustCompile(`wake-up latency .*? max ([0-9.]+) us`)
 	apart = regexp.MustCompile(` frames every [0-9.]+ ms \([0-9.]+ to ([0-9.]+)\)`)
 )
 
 // kept reports whether the lab has kept time well enough for the unit.
 func (u brakeUnit) kept(t *testing.T, out string) bool {
 	t.Helper()
+	out = strings.Join(strings.Fields(out), " ")
 	found, longest := append(late.FindAllStringSubmatch(out, -1), apart.FindAllStringSubmatch(out, -1)...), u.bears
 	if len(found) < 2 {
-		t.Fatalf("no lateness and frames in\n%s", out)
+		t.Fatalf("no wake-up latency and no received frames in\n%s", out)
 	}
 	for i, f := range found {
 		ms, err := strconv.ParseFloat(f[1], 64)

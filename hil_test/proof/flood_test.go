@@ -231,7 +231,7 @@ func cablePulled(t *testing.T) {
 	if r.BusDown == 0 || r.TxDropped == 0 || r.TxFrames == 0 {
 		t.Errorf("the report counts the bus down %d times, %d frames sent and %d dropped; want some of each", r.BusDown, r.TxFrames, r.TxDropped)
 	}
-	if n := strings.Count(b.Out.String(), "bus trouble"); n != 1 {
+	if n := strings.Count(b.Out.String(), "bus errors  "); n != 1 {
 		t.Errorf("the closing report has %d lines about the bus:\n%s", n, &b.Out)
 	}
 }

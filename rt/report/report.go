@@ -356,10 +356,10 @@ func (v MonitoredBus) String() string {
 func (s Silence) Line() string {
 	name := shortName(s.Message)
 	if s.Last == 0 {
-		return fmt.Sprintf("no valid frame from %s yet", name)
+		return fmt.Sprintf("no valid %s yet", name)
 	}
 	if s.For >= 100 {
-		return fmt.Sprintf("no valid frame from %s for %.0f s", name, s.For)
+		return fmt.Sprintf("no valid %s for %.0f s", name, s.For)
 	}
-	return fmt.Sprintf("no valid frame from %s for %.1f s", name, s.For)
+	return fmt.Sprintf("no valid %s for %.1f s", name, s.For)
 }

@@ -82,7 +82,7 @@ func criteria(t *testing.T) (list []string) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Demand" {
+				if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "AddCriterion" {
 					add(n.Args[1])
 				}
 			case *ast.KeyValueExpr:

@@ -351,7 +351,7 @@ func (t *tally) notBegun(l *leg, err error) {
 // demand adds what became of a demand in a leg.
 func (t *tally) demand(l *leg, d report.Criterion) {
 	e := entry(&t.Demands, func(e *demandSum) bool { return e.What == d.What }, &demandSum{})
-	e.Demand = d
+	e.Criterion = d
 	if e.Legs++; !d.Held {
 		e.Broken++
 		e.First = cmp.Or(e.First, fmt.Sprintf("leg %d, %s: demanded %s; seen %s", l.number, l.kind, d.Want, d.Seen))
@@ -417,7 +417,7 @@ func (t *tally) report(unit string) *report.Report {
 func (t *tally) verdict(length time.Duration, load string) *report.Verdict {
 	d := &report.Verdict{Load: load}
 	for _, e := range t.Demands {
-		sum := e.Demand
+		sum := e.Criterion
 		if sum.Held = e.Broken == 0; t.Legs > 1 {
 			sum.Seen = fmt.Sprintf("held in %d of %d legs; in the last one %s", e.Legs-e.Broken, e.Legs, e.Seen)
 		}
