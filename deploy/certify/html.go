@@ -158,9 +158,9 @@ func (c *Certificate) Failed() (list []string) {
 		list = append(list, c.Run.Ended)
 	}
 	if c.Run.Soak != nil {
-		for _, d := range c.Run.Soak.Demands {
+		for _, d := range c.Run.Soak.Criteria {
 			if !d.Held {
-				list = append(list, fmt.Sprintf("%s: demanded %s; seen %s", d.What, d.Want, d.Seen))
+				list = append(list, fmt.Sprintf("%s: expected %s; saw %s", d.What, d.Want, d.Seen))
 			}
 		}
 	}

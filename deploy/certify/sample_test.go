@@ -62,7 +62,7 @@ func sample(t *testing.T, scale int64, seed uint64) *Certificate {
 			Bench: "mine", Plant: "powershift", Kernel: "table", StepNs: 5_000_000, Ticks: ticks, SimTime: 3600, Clean: true, Ended: "done",
 			Late: spreadOf(late), Tick: spreadOf(tick), Response: &answer, Overrun: "skip 2", BudgetNs: 2_500_000,
 			Usage: &report.Usage{}, RxFrames: 720_001, TxFrames: 1_440_002, BestEffortWhy: []string{},
-			Soak: &report.Verdict{Pass: true, Load: "cpu on CPU 0", Demands: []report.Demand{{What: "end", Want: "clean", Seen: "done", Held: true}}},
+			Soak: &report.Verdict{Pass: true, Load: "cpu on CPU 0", Criteria: []report.Criterion{{What: "end", Want: "clean", Seen: "done", Held: true}}},
 		},
 		Late: distribution(late), Tick: distribution(tick), Response: distribution(response),
 		Worst: &check.WorstCase{

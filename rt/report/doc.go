@@ -6,5 +6,5 @@
 //
 // Reading order: report.go (Report), view.go (View, a run by its plan and its status block;
 // histograms), messages.go (received and dropped messages), bus.go (states of a bus), ledger.go
-// (late ticks), verdict.go (findings and verdicts, legs of a soak).
+// (late ticks), verdict.go (findings and verdicts, segments of a soak).
 package report

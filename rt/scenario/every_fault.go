@@ -9,8 +9,8 @@ import (
 	"lockstep/rt/fault"
 )
 
-// ShortestFaultGap is how many ticks at least lie between two faults of every kind.
-const ShortestFaultGap = 6
+// MinFaultSpacing is the minimum number of ticks between the starts of two faults from EveryFault.
+const MinFaultSpacing = 6
 
 // EveryFault is one fault of every kind of every place that the bench has, as the keys
 // of a scenario; round by round of another port, message or element. What the bench has

@@ -72,7 +72,7 @@ func (j *Judge) Entry(e *rt.Entry) {
 // End judges; overflow is how many entries the ring had no room for.
 func (j *Judge) End(overflow uint64) (list []report.Finding) {
 	for _, c := range j.cases {
-		f := report.Finding{Demand: report.Demand{What: c.Name.Text, Want: c.Want}}
+		f := report.Finding{Criterion: report.Criterion{What: c.Name.Text, Want: c.Want}}
 		c.end(j, &f)
 		n, ok := c.criterion.(*countCriterion)
 		if onPage := ok && !n.sent; overflow > 0 && !onPage {
