@@ -13,8 +13,8 @@ import (
 	"lockstep/rt/report"
 )
 
-// triedReport is a report with two expectations, one of which is broken, in characters that
-// XML does not take as they are.
+// triedReport returns a report with one broken expectation of two, and with characters that XML must
+// escape.
 func triedReport() *report.Report {
 	return &report.Report{
 		Bench: "demo", Clean: true, Ended: "done", SimTime: 4,
@@ -25,7 +25,7 @@ func triedReport() *report.Report {
 	}
 }
 
-func TestJUnitHasACaseForEachExpectation(t *testing.T) {
+func TestJUnitHasOneCasePerExpectation(t *testing.T) {
 	var out bytes.Buffer
 	if err := writeJUnit(triedReport(), &out); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestJUnitHasACaseForEachExpectation(t *testing.T) {
 	}
 }
 
-func TestARunThatBrokeItsPolicyIsACaseOfItsOwn(t *testing.T) {
+func TestRunThatBrokeItsPolicyIsAJUnitCase(t *testing.T) {
 	r := triedReport()
 	r.Clean, r.Ended = false, "a tick was missed (stop)"
 	var out bytes.Buffer
@@ -74,7 +74,7 @@ func TestARunThatBrokeItsPolicyIsACaseOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestJUnitHasTimesAsItsSchemasTakeThem(t *testing.T) {
+func TestJUnitTimesFitTheSchemas(t *testing.T) {
 	r := triedReport()
 	r.SimTime = 259200.005
 	for s, want := range map[float64]string{0.000_05: "0", 0.0125: "0.013", 1.005: "1.005", 4: "4", 2.5e7: "25000000"} {
@@ -115,7 +115,7 @@ for c in e.parse(sys.argv[1]).getroot().iter("testcase"):
 	}
 }
 
-func TestReportsTellEveryExpectation(t *testing.T) {
+func TestReportsShowEveryExpectation(t *testing.T) {
 	r := triedReport()
 	var text, machine bytes.Buffer
 	r.Scenario.Text(&text)
@@ -129,7 +129,7 @@ func TestReportsTellEveryExpectation(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", text.String(), want)
 	}
 	if err := r.Scenario.Failed(); err == nil || err.Error() != `scenario hard: slow: expected w1 > 3 "rpm" & more; saw worst <2> at 3 s` {
-		t.Errorf("what did not hold: %v", err)
+		t.Errorf("broken expectations: %v", err)
 	}
 	if err := r.JSON(&machine); err != nil {
 		t.Fatal(err)

@@ -181,9 +181,9 @@ func (m *meter) take(k int64, y, u []float64) {
 	if m.conditions != nil {
 		holds = m.conditions.Hold(y, u)
 	} else {
-		v = m.of[0].Of(y, u)
+		v = m.of[0].Value(y, u)
 		for _, factor := range m.of[1:] {
-			v *= factor.Of(y, u)
+			v *= factor.Value(y, u)
 		}
 		holds = v >= m.lo && v <= m.hi
 	}
