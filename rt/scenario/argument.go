@@ -287,13 +287,13 @@ func ParseInstant(h *bench.Handover, text string) (int64, error) {
 
 // resolveDuration sets the duration of a fault.
 func resolveDuration(h *bench.Handover, f *fault.Fault, s *faultSpec, text string) (err error) {
-	if f.Last, f.Frames = parseCount(text, "frame"); !f.Frames {
-		f.Last, err = parseTicks(h, text)
+	if f.Duration, f.Frames = parseCount(text, "frame"); !f.Frames {
+		f.Duration, err = parseTicks(h, text)
 	} else if f.Where == fault.Input || f.Where == fault.Bus {
 		err = fmt.Errorf("%s %s has no frames to count: use a time or ticks", s.target.Text, s.on.Text)
 	}
 
-	if err == nil && f.Last < 1 {
+	if err == nil && f.Duration < 1 {
 		err = fmt.Errorf("%s is not a positive duration; without for, a fault lasts until it is cleared", text)
 	}
 	return err

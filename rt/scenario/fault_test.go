@@ -57,10 +57,10 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 		`input: clutch1.pressure, stuck: 60 bar`:                                    in(fault.Fault{Kind: fault.Stuck, A: 6e6}), // outside the range of the control unit, possible for a defect
 		`input: clutch1.pressure, hold: true, at: 3 s`:                              in(fault.Fault{Kind: fault.Hold, Start: fault.Trigger{Tick: 600}}),
 		`input: clutch1.pressure, offset: -1 bar, at: tick 7`:                       in(fault.Fault{Kind: fault.Offset, A: -1e5, Start: fault.Trigger{Tick: 7}}),
-		`input: clutch1.pressure, gain: 110 %, for: 200 ms`:                         in(fault.Fault{Kind: fault.Gain, A: 1.1, Last: 40}),
+		`input: clutch1.pressure, gain: 110 %, for: 200 ms`:                         in(fault.Fault{Kind: fault.Gain, A: 1.1, Duration: 40}),
 		`input: clutch1.pressure, noise: 0.1 bar, seed: 7`:                          in(fault.Fault{Kind: fault.Noise, A: 1e4, Seed: 7}),
-		`input: clutch1.pressure, ramp: 1 bar/s, for: 40 ticks`:                     in(fault.Fault{Kind: fault.Ramp, A: 1e5, Last: 40}),
-		`input: clutch1.pressure, drift: -60 bar/min, for: 1 tick`:                  in(fault.Fault{Kind: fault.Drift, A: -1e5, Last: 1}),
+		`input: clutch1.pressure, ramp: 1 bar/s, for: 40 ticks`:                     in(fault.Fault{Kind: fault.Ramp, A: 1e5, Duration: 40}),
+		`input: clutch1.pressure, drift: -60 bar/min, for: 1 tick`:                  in(fault.Fault{Kind: fault.Drift, A: -1e5, Duration: 1}),
 		`input: clutch1.pressure, floor: 2 bar, at: 12 ms`:                          in(fault.Fault{Kind: fault.Floor, A: 2e5, Start: fault.Trigger{Tick: 3}}), // rounded up
 		`input: clutch1.pressure, ceiling: 5e5`:                                     in(fault.Fault{Kind: fault.Ceiling, A: 5e5}),
 		`"input": clutch1.pressure, leak: {share: 30 %, time: 200 ms}`:              in(fault.Fault{Kind: fault.Leak, A: 0.3, B: 0.2}),
@@ -69,12 +69,12 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 		`input: clutch1.pressure, short: ground`:                                    in(fault.Fault{Kind: fault.Short}),
 		`input: clutch1.pressure, short: supply`:                                    in(fault.Fault{Kind: fault.Short, N: 1}),
 		`signal: TCU_Pressure_1.pressure_C1, stuck: 3`:                              in(fault.Fault{Kind: fault.Stuck, A: 3e5}), // a bare number is in the signal's unit
-		`signal: Speeds.w1, stuck: 1500 rpm, for: 5 frames`:                         {Where: fault.Signal, Kind: fault.Stuck, A: 1500 * rpm, Last: 5, Frames: true},
+		`signal: Speeds.w1, stuck: 1500 rpm, for: 5 frames`:                         {Where: fault.Signal, Kind: fault.Stuck, A: 1500 * rpm, Duration: 5, Frames: true},
 		`signal: Speeds.w4, offset: 1`:                                              {Where: fault.Signal, Field: 3, Kind: fault.Offset, A: 1},
 		`signal: Motor.speed, stuck: 1500, when: "w1 > 1500 rpm and w4 < -1 rad/s"`: {Where: fault.Signal, Message: tx("Motor"), Kind: fault.Stuck, A: 1500, Start: fault.Trigger{When: fault.Conditions{{Set: true, Output: true, Above: true, Index: w1, Limit: 1500 * rpm}, {Set: true, Output: true, Index: w4, Limit: -1}}}},
 		`signal: Motor.speed, stuck: 50 Hz*60`:                                      {}, // see below
 		`signal: Motor.mode, stuck: running`:                                        {Where: fault.Signal, Message: tx("Motor"), Field: 2, Kind: fault.Stuck, A: 3},
-		`frame: Speeds, drop: true, for: 3 frames`:                                  sent("Speeds", fault.Fault{Kind: fault.Drop, Last: 3, Frames: true}),
+		`frame: Speeds, drop: true, for: 3 frames`:                                  sent("Speeds", fault.Fault{Kind: fault.Drop, Duration: 3, Frames: true}),
 		`frame: Speeds, freeze_counter: true`:                                       sent("Speeds", fault.Fault{Kind: fault.FreezeCounter}),
 		`frame: Torque, checksum: {value: 0x00}`:                                    sent("Torque", fault.Fault{Kind: fault.ChecksumValue}),
 		`frame: Torque, checksum: {value: 0xFF}`:                                    sent("Torque", fault.Fault{Kind: fault.ChecksumValue, N: 255}),

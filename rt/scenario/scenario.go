@@ -228,8 +228,8 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 		}
 
 		last := "until cleared"
-		if f.Last > 0 {
-			last = fmt.Sprintf("for %d %s", f.Last, map[bool]string{true: "frames", false: "ticks"}[f.Frames])
+		if f.Duration > 0 {
+			last = fmt.Sprintf("for %d %s", f.Duration, map[bool]string{true: "frames", false: "ticks"}[f.Frames])
 		}
 		fmt.Fprintf(out, "  fault     %s; %s, %s\n", s.named[i], start, last)
 	}

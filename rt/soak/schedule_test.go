@@ -47,10 +47,10 @@ func TestFaultsOfASegmentDoNotOverlapAndEndBeforeIt(t *testing.T) {
 			s := faultsOf(t, r, h, round)
 			end := int64(0)
 			for i, f := range s.Plan.Faults {
-				if f.Start.Tick <= end || f.Last < 1 {
+				if f.Start.Tick <= end || f.Duration < 1 {
 					t.Errorf("legs of %v: %s begins at tick %d, the one before ends at %d", longest, s.Faults[i].Name.Text, f.Start.Tick, end)
 				}
-				end = f.Start.Tick + f.Last
+				end = f.Start.Tick + f.Duration
 			}
 			if s.Ticks != r.entries[0].ticks || end >= s.Ticks || time.Duration(s.Ticks*h.Tables.PeriodNs) > longest {
 				t.Errorf("legs of %v: %d ticks, the schedule has %d, the last fault ends at %d", longest, s.Ticks, r.entries[0].ticks, end)
