@@ -9,8 +9,8 @@ import (
 	"lockstep/io/can"
 )
 
-// A message sent on change has no cycle, so the number of frames in a delay of 100 ticks is not known
-// in advance.
+// A message sent on change has no cycle, so the number of frames in a delay of 100 ticks is not
+// known in advance.
 func TestDelayHoldsMaxHeldFramesAndDropsTheRest(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{{Kind: DelayFrame, Where: SentFrame, Message: 1, N: 100}}})
 	var out []int64

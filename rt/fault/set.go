@@ -268,8 +268,8 @@ func (s *Set) triggered(t *Trigger, k int64, y []float64) bool {
 	return t.When.Hold(y, s.u)
 }
 
-// updateActive lists the active slots by target and switches the plant's inputs between u and their own
-// waveforms.
+// updateActive lists the active slots by target and switches the plant's inputs between u and their
+// own waveforms.
 //
 //go:nosplit
 func (s *Set) updateActive() {

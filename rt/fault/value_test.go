@@ -127,9 +127,9 @@ const (
 	lasts  = 30
 )
 
-// formulas returns, per kind, the expected value at tick k of a fault from begins on, independent of
-// the package. The range is -30 to 40 for the input; for the signal it is the largest numbers that its
-// bits hold.
+// formulas returns, per kind, the expected value at tick k of a fault from begins on, independent
+// of the package. The range is -30 to 40 for the input; for the signal it is the largest numbers
+// that its bits hold.
 func formulas() map[Kind]struct {
 	Fault
 	want func(k int64, signal bool) float64

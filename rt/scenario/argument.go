@@ -233,7 +233,8 @@ func (t *resolvedTarget) fromFault(v float64) float64 {
 	return t.fromSI(v)
 }
 
-// parseDifference reads a difference of values in the unit of package fault, parseRate one per second.
+// parseDifference reads a difference of values in the unit of package fault, parseRate one per
+// second.
 func (t *resolvedTarget) parseDifference(text string) (float64, error) {
 	return t.toFaultScale(t.Difference(text))
 }

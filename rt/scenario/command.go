@@ -52,8 +52,8 @@ func (l *FaultSlots) names() (list []string) {
 }
 
 // Commands translates the lines that change one run. The slots depend only on the scenario's faults
-// and on the lines translated so far, in their order. A reader of a record therefore finds the slots
-// of the run.
+// and on the lines translated so far, in their order. A reader of a record therefore finds the
+// slots of the run.
 type Commands struct {
 	h     *bench.Handover
 	Slots FaultSlots
@@ -217,8 +217,8 @@ func setSpec(signal, value string) *faultSpec {
 	return newFaultSpec(e)
 }
 
-// findSettable returns the index of the input called name, which no bus drives; -1 if name is a sent
-// signal that no port drives.
+// findSettable returns the index of the input called name, which no bus drives; -1 if name is a
+// sent signal that no port drives.
 func findSettable(h *bench.Handover, name string) (int, error) {
 	if i := bench.PortIndex(h.Tables.Inputs, name); i >= 0 {
 		if by := drivenBy(h, name); by != "" {
@@ -284,8 +284,8 @@ func ParseRequest(line string) ([]string, error) {
 	return SplitWords(line)
 }
 
-// SplitWords splits a line into words as a shell does: at blanks outside of quotes. Text in '...' is
-// literal. In "..." and outside of quotes, a backslash makes the next character literal.
+// SplitWords splits a line into words as a shell does: at blanks outside of quotes. Text in '...'
+// is literal. In "..." and outside of quotes, a backslash makes the next character literal.
 func SplitWords(line string) (words []string, err error) {
 	var word strings.Builder
 	in, open, escaped := false, rune(0), false

@@ -13,8 +13,8 @@ import (
 const MinFaultSpacing = 6
 
 // EveryFault returns one fault of every kind on every group of targets of the bench, as the keys of
-// a scenario. Each round takes other ports, messages and elements. Kinds that the bench has no target
-// for are left out.
+// a scenario. Each round takes other ports, messages and elements. Kinds that the bench has no
+// target for are left out.
 func EveryFault(h *bench.Handover, round int) (list []string) {
 	groups := targetGroups(h)
 	for _, k := range faultKinds {

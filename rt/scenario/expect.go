@@ -221,8 +221,8 @@ func (w expectSpec) setWindow(v *windowEvaluator) (want string) {
 	return want
 }
 
-// checkEnd refuses a tick after the end of the run. The error is at key last, or at first if last is
-// missing.
+// checkEnd refuses a tick after the end of the run. The error is at key last, or at first if last
+// is missing.
 func (w expectSpec) checkEnd(tick int64, first, last string) {
 	at := w.get(last)
 	if at.Text == "" {

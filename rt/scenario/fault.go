@@ -161,8 +161,8 @@ func kindKeys(of ...fault.Where) (keys []string) {
 // maxArgument is the length limit of one argument of a command, bytes.
 const maxArgument = 500
 
-// parseFault reads a fault from the arguments of a command, KEY=VALUE each, or KEY alone if it takes
-// no value. Errors give the number of the argument, from 1.
+// parseFault reads a fault from the arguments of a command, KEY=VALUE each, or KEY alone if it
+// takes no value. Errors give the number of the argument, from 1.
 func parseFault(words []string) (*faultSpec, error) {
 	r := bench.NewCommandReader("fault")
 	var text strings.Builder

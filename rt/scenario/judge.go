@@ -149,8 +149,8 @@ func (a *answerEvaluator) addEntry(j *Judge, e *rt.Entry) {
 	}
 }
 
-// addFrame times the first frame after the cause. A frame that tick k reads arrived before tick k was
-// due. Without a stamp, an answer to tick k is therefore read at k+1 at the earliest.
+// addFrame times the first frame after the cause. A frame that tick k reads arrived before tick k
+// was due. Without a stamp, an answer to tick k is therefore read at k+1 at the earliest.
 func (a *answerEvaluator) addFrame(j *Judge, e *rt.Entry) {
 	if a.begun < 0 || a.answeredNs >= 0 {
 		return

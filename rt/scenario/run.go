@@ -50,8 +50,8 @@ type junitFailure struct {
 // junitTime formats a time, s, for the schemas of JUnit XML: without an exponent, in steps of 1 ms.
 func junitTime(s float64) string { return strconv.FormatFloat(math.Round(s*1e3)/1e3, 'f', -1, 64) }
 
-// writeJUnit writes the verdict as JUnit XML: one case per expectation, and one more if the run broke
-// its policy. Times are simulated.
+// writeJUnit writes the verdict as JUnit XML: one case per expectation, and one more if the run
+// broke its policy. Times are simulated.
 func writeJUnit(r *report.Report, w io.Writer) error {
 	t := r.Scenario
 	s := junitSuite{Name: t.Scenario, Time: junitTime(r.SimTime), Out: r.Ended}
@@ -93,8 +93,8 @@ type Run struct {
 	junit    *os.File  // nil: none
 }
 
-// Open loads a scenario, a file or embedded; name "": none. It creates the JUnit XML file at once, so
-// that a wrong name is refused before the run; junit "": none.
+// Open loads a scenario, a file or embedded; name "": none. It creates the JUnit XML file at once,
+// so that a wrong name is refused before the run; junit "": none.
 func Open(h *bench.Handover, name, junit string) (s Run, err error) {
 	if name == "" {
 		return s, nil

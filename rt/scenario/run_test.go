@@ -13,8 +13,8 @@ import (
 	"lockstep/rt/report"
 )
 
-// triedReport returns a report with one broken expectation of two, and with characters that XML must
-// escape.
+// triedReport returns a report with one broken expectation of two, and with characters that XML
+// must escape.
 func triedReport() *report.Report {
 	return &report.Report{
 		Bench: "demo", Clean: true, Ended: "done", SimTime: 4,

@@ -141,8 +141,8 @@ func (k *series) openOutputs() (err error) {
 	return nil
 }
 
-// options identifies a soak, as the state file holds it. The duration is not part of it, so a longer
-// soak resumes a shorter one.
+// options identifies a soak, as the state file holds it. The duration is not part of it, so a
+// longer soak resumes a shorter one.
 func (k *series) options() string {
 	var kinds, buses []string
 	for _, entry := range k.schedule.entries {
@@ -401,8 +401,8 @@ func (k *series) endRecords(why string) {
 	k.printf("soak: record: %s; the soak continues without records\n", why)
 }
 
-// pruneRecords renames the record of a broken segment and removes all but the Keep latest records of
-// each kind.
+// pruneRecords renames the record of a broken segment and removes all but the Keep latest records
+// of each kind.
 func (k *series) pruneRecords(v *report.Report) {
 	if v.Record == "" {
 		return

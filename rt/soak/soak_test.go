@@ -59,8 +59,8 @@ func withClient(t *testing.T, v report.View) *control.Server {
 	return c
 }
 
-// soaked returns an observation of 60,000 ticks of the demo bench that fulfils all criteria, and its
-// report.
+// soaked returns an observation of 60,000 ticks of the demo bench that fulfils all criteria, and
+// its report.
 func soaked(t *testing.T) (*observation, *report.Report) {
 	t.Helper()
 	r := demoRun(t)

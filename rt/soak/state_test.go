@@ -20,8 +20,8 @@ import (
 	"lockstep/rt/supervisor"
 )
 
-// summed adds n segments of five minutes to a new state; segment i has a wake-up latency of i ns. It
-// returns the last observation and the state.
+// summed adds n segments of five minutes to a new state; segment i has a wake-up latency of i ns.
+// It returns the last observation and the state.
 func summed(t *testing.T, n int, do func(i int, s *observation, v *report.Report)) (*observation, *soakState) {
 	t.Helper()
 	base, report := soaked(t)

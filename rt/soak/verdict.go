@@ -41,8 +41,8 @@ func (o *observation) length() time.Duration {
 	return time.Duration(o.r.Handover.Loop.Ticks * o.r.Handover.Tables.PeriodNs)
 }
 
-// disturbed reports whether the scenario disturbs frames or a bus. The criteria of frames and of the
-// control unit do not apply then.
+// disturbed reports whether the scenario disturbs frames or a bus. The criteria of frames and of
+// the control unit do not apply then.
 func (o *observation) disturbed() bool {
 	return o.r.Scenario.Scenario != nil && slices.ContainsFunc(o.r.Scenario.Scenario.Plan.Faults, func(f fault.Fault) bool {
 		return f.Where == fault.SentFrame || f.Where == fault.ReceivedFrame || f.Where == fault.Bus
@@ -158,7 +158,8 @@ func (o *observation) checkFrames(d *report.Verdict, v *report.Report) {
 }
 
 // maxSafeFrames returns how many frames at most the loop sends with the safe values after the last
-// tick: each frame once at once, then in its cycle. The actual number depends on the wake-up latency.
+// tick: each frame once at once, then in its cycle. The actual number depends on the wake-up
+// latency.
 func (o *observation) maxSafeFrames() (n int64) {
 	safe := &o.r.Handover.Loop.Safe
 	if safe.Values == nil || safe.Ends>>o.r.Status.Reason.Load()&1 == 0 {

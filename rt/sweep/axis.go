@@ -128,8 +128,8 @@ var (
 	axisKeys  = []string{"from", "to", "steps", "random", "mean", "deviation", "seed", "n"}
 )
 
-// spreads are the distributions of values, by the key random; "": equal spacing. a and b are the ends
-// of the range; for normal, mean and deviation.
+// spreads are the distributions of values, by the key random; "": equal spacing. a and b are the
+// ends of the range; for normal, mean and deviation.
 var spreads = map[string]struct {
 	keys  []string
 	value func(a, b, share float64) float64
@@ -226,8 +226,8 @@ type spec struct {
 	given map[string][]yamlfile.Scalar // values by key; several for a list
 }
 
-// readSpec reads a mapping. The keys in lists may have a list. A list in place of the mapping is the
-// value of the first of them.
+// readSpec reads a mapping. The keys in lists may have a list. A list in place of the mapping is
+// the value of the first of them.
 func readSpec(r *yamlfile.Reader, f yamlfile.Field, lists []string, keys ...string) spec {
 	s := spec{r, yamlfile.Scalar{Text: f.Key, Line: f.KeyAt.Line, Col: f.KeyAt.Col}, map[string][]yamlfile.Scalar{}}
 	if len(lists) > 0 && yamlfile.IsList(f.Node) {

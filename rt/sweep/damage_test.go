@@ -128,8 +128,9 @@ func TestFileThatChangesBeforeItsShardRunsIsRefused(t *testing.T) {
 	}
 }
 
-// A kill during the write of a shard's file leaves a hidden draft. The next start of the shard reuses
-// it, even after a change of the sweep, and waits for a draft that another process is writing.
+// A kill during the write of a shard's file leaves a hidden draft. The next start of the shard
+// reuses it, even after a change of the sweep, and waits for a draft that another process is
+// writing.
 func TestDraftOfAKilledProcessIsReused(t *testing.T) {
 	s, dir := load(t, folder(t, mixed)), t.TempDir()
 	p := Shard{1, 3, "test"}

@@ -1,6 +1,6 @@
-// Package sweep owns sweeps: simulations of one plant or bench with many combinations of parameters.
-// The cases run on all cores and on many machines, and give a table of results. SWEEP.md describes
-// the language.
+// Package sweep owns sweeps: simulations of one plant or bench with many combinations of
+// parameters. The cases run on all cores and on many machines, and give a table of results.
+// SWEEP.md describes the language.
 //
 // The package does not simulate (rt/virtual). It does not know the keys of plants, benches and
 // scenarios: it changes values at their addresses.

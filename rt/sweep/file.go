@@ -51,8 +51,8 @@ type parameter struct {
 	stride  int64             // cases between two values in a grid
 }
 
-// Load reads a sweep, a file or embedded, and checks its names, its units and the first case. Errors
-// are "FILE:LINE:COL: ...".
+// Load reads a sweep, a file or embedded, and checks its names, its units and the first case.
+// Errors are "FILE:LINE:COL: ...".
 func Load(name string) (*Sweep, error) {
 	file, data, err := bench.ReadAny(name)
 	if err != nil {
@@ -85,9 +85,10 @@ func Load(name string) (*Sweep, error) {
 	return s, nil
 }
 
-// program identifies the simulating program as far as results depend on it bit for bit: its version,
-// the compiler's version and the architecture with its level, which decides about fused products and
-// sums. If the sources have uncommitted changes, the SHA-256 of the executable is added.
+// program identifies the simulating program as far as results depend on it bit for bit: its
+// version, the compiler's version and the architecture with its level, which decides about fused
+// products and sums. If the sources have uncommitted changes, the SHA-256 of the executable is
+// added.
 func program() (string, error) {
 	words := host.Version() + " " + host.Arch()
 	if changed, known := host.Changed(); known && !changed {
@@ -286,8 +287,8 @@ func (s *Sweep) check(w *worker) error {
 	return nil
 }
 
-// hash returns the SHA-256 of everything that determines the results: the sweep file, the files that
-// it names, the version of the command and the architecture.
+// hash returns the SHA-256 of everything that determines the results: the sweep file, the files
+// that it names, the version of the command and the architecture.
 func (s *Sweep) hash(files map[string][]byte) string {
 	h := sha256.New()
 	put := func(text []byte) { fmt.Fprintf(h, "%d:%s", len(text), text) }

@@ -154,7 +154,8 @@ func checkStops(t *testing.T, o *Outcome) {
 	}
 }
 
-// checkTable merges a folder and compares the titles and the case numbers with a table of the guide.
+// checkTable merges a folder and compares the titles and the case numbers with a table of the
+// guide.
 func checkTable(t *testing.T, dir, want string) {
 	t.Helper()
 	file := filepath.Join(dir, "table.csv")

@@ -16,8 +16,8 @@ import (
 	"lockstep/rt/host"
 )
 
-// Merge merges the shards in a folder into one table, out: .parquet or .csv. hash selects the shards
-// of a sweep; "": all shards, which must be of one sweep.
+// Merge merges the shards in a folder into one table, out: .parquet or .csv. hash selects the
+// shards of a sweep; "": all shards, which must be of one sweep.
 func Merge(dir, out, hash string) (*Outcome, error) {
 	ending := filepath.Ext(out)
 	if ending != ".parquet" && ending != ".csv" {
@@ -63,8 +63,8 @@ func Merge(dir, out, hash string) (*Outcome, error) {
 	return first.merge(shards, out)
 }
 
-// shardsToMerge returns the files of shards in a folder. If there are files with the hash, it returns
-// these only, since older ones may be from before a change of the sweep.
+// shardsToMerge returns the files of shards in a folder. If there are files with the hash, it
+// returns these only, since older ones may be from before a change of the sweep.
 func shardsToMerge(dir, hash string) ([]string, error) {
 	files, err := shardFiles(dir)
 	if err != nil {

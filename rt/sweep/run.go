@@ -57,8 +57,8 @@ func newOutcome(path string, h head, rows []record) *Outcome {
 }
 
 // Do runs the unfinished cases of the shard and writes its file. It does nothing if the file is
-// complete. The error is a *host.Exit with code 3 if the disk or another process prevents the run, and
-// with code 1 if the run was stopped.
+// complete. The error is a *host.Exit with code 3 if the disk or another process prevents the run,
+// and with code 1 if the run was stopped.
 func (r *Run) Do() (*Outcome, error) {
 	r.path = filepath.Join(r.Dir, r.file(r.Shard))
 	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
@@ -202,8 +202,8 @@ const (
 	logInterval      = 10 * time.Second       // in lines of a log
 )
 
-// collect writes rows into the journal until the channel is closed. A signal or a failed write stops
-// the workers.
+// collect writes rows into the journal until the channel is closed. A signal or a failed write
+// stops the workers.
 func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
 	clock := time.NewTicker(logInterval)
 	if r.Terminal {

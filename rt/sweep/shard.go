@@ -35,7 +35,8 @@ const (
 	indexedJob = "JOB_COMPLETION_INDEX"
 )
 
-// ParseShard parses "I/N", or "N" with I from the environment; for "" both are from the environment.
+// ParseShard parses "I/N", or "N" with I from the environment; for "" both are from the
+// environment.
 func ParseShard(text string, env func(string) string) (Shard, error) {
 	first, second, both := strings.Cut(text, "/")
 	switch {
@@ -79,8 +80,8 @@ func shard(first, second, from string) (Shard, error) {
 }
 
 // number returns the shard's case in a block. A block is N consecutive cases, one per shard. Blocks
-// are rotated by a pseudo-random number, so that no shard gets one value of the fastest parameter too
-// often.
+// are rotated by a pseudo-random number, so that no shard gets one value of the fastest parameter
+// too often.
 func (p Shard) number(block int64) int64 {
 	return block*p.N + (p.I+p.N-rotationOf(block, p.N))%p.N
 }

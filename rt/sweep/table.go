@@ -101,8 +101,9 @@ func (s *Sweep) record(r Row) record {
 	return append(list, text(r.Failed))
 }
 
-// mark begins the checksum of a file in its metadata: SHA-256 of the file with zeros in place of the
-// sum, hexadecimal. It is checked first, because the library may not terminate on a damaged file.
+// mark begins the checksum of a file in its metadata: SHA-256 of the file with zeros in place of
+// the sum, hexadecimal. It is checked first, because the library may not terminate on a damaged
+// file.
 const mark = "lockstep-sha256:"
 
 // seal returns the place of the checksum in a file, nil if there is none, and the right checksum.
@@ -162,8 +163,8 @@ func writeParquet(path, draft string, h head, rows []record) error {
 	})
 }
 
-// replace writes a file through a hidden draft in the same folder, which it renames after a sync. It
-// reuses the draft of a killed process, and waits for another process that has it locked.
+// replace writes a file through a hidden draft in the same folder, which it renames after a sync.
+// It reuses the draft of a killed process, and waits for another process that has it locked.
 func replace(path, draft string, write func(io.Writer) error) (err error) {
 	draft = filepath.Join(filepath.Dir(path), "."+draft+".draft")
 	f, err := openLocked(func() (*os.File, error) { return os.OpenFile(draft, os.O_RDWR|os.O_CREATE, 0o644) }, 0)

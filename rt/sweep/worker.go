@@ -228,8 +228,8 @@ func find(list []location, name string) (*location, error) {
 	return nil, fmt.Errorf("the files have no value %s%s", name, units.Meant(name, known))
 }
 
-// fit checks the unit of a parameter with the value in the file. bare is the unit of a number without
-// a unit at this address; "": unknown.
+// fit checks the unit of a parameter with the value in the file. bare is the unit of a number
+// without a unit at this address; "": unknown.
 func (p *location) fit(unit string) (bare string, err error) {
 	text, _ := yamlfile.ScalarText(p.Node)
 	is := true

@@ -25,8 +25,8 @@ import (
 	"lockstep/sched"
 )
 
-// startLoop ticks the bench of a view in a goroutine, faster than real time, with its own copy of the
-// hand-over, as a target has. end stops the loop and waits for it.
+// startLoop ticks the bench of a view in a goroutine, faster than real time, with its own copy of
+// the hand-over, as a target has. end stops the loop and waits for it.
 func startLoop(t *testing.T, v report.View) (end func()) {
 	t.Helper()
 	target, unit, err := can.Pair()
@@ -115,8 +115,8 @@ func openControl(t *testing.T, v report.View, lines *recorder.EventLog) (ask fun
 	}
 }
 
-// Clients, the recorder with its judge and the loop share the status block; the race detector checks
-// their accesses.
+// Clients, the recorder with its judge and the loop share the status block; the race detector
+// checks their accesses.
 func TestConcurrentLiveChangesReplay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "changed.rec")
 	b, err := bench.Load(benchtest.OpenFile(t))

@@ -23,17 +23,17 @@ import (
 
 // stimulus is a file of inputs: values over time for some inputs of a plant.
 //
-// A row holds from its time until the next row. The step that ends at grid point k uses the last row
-// whose time is not after grid point k-1. Before the first row, an input has the value of its own
-// waveform at time 0.
+// A row holds from its time until the next row. The step that ends at grid point k uses the last
+// row whose time is not after grid point k-1. Before the first row, an input has the value of its
+// own waveform at time 0.
 type stimulus struct {
 	Port  []int     // index in the plant's inputs, per column
 	Ns    []int64   // times of the rows, ns, increasing
 	Value []float64 // rows × len(Port), SI
 }
 
-// readStimulus reads a CSV file, or the embedded file of that name. The first column is time[s], the
-// others are name[unit] of inputs. Values are converted to SI. Errors are "FILE:LINE:COL: ...".
+// readStimulus reads a CSV file, or the embedded file of that name. The first column is time[s],
+// the others are name[unit] of inputs. Values are converted to SI. Errors are "FILE:LINE:COL: ...".
 func readStimulus(name string, inputs []units.Port) (*stimulus, error) {
 	f, err := os.Open(name)
 	if err == nil {
@@ -172,8 +172,8 @@ func (s *stimulus) row(v float64, text string) error {
 	return nil
 }
 
-// apply writes the values at time ns into u. row is the row of the previous call, -1 at first; apply
-// returns the row for the next call. A nil stimulus has no rows.
+// apply writes the values at time ns into u. row is the row of the previous call, -1 at first;
+// apply returns the row for the next call. A nil stimulus has no rows.
 func (s *stimulus) apply(u []float64, ns int64, row int) int {
 	if s == nil {
 		return row
@@ -190,7 +190,8 @@ func (s *stimulus) apply(u []float64, ns int64, row int) int {
 	return row
 }
 
-// csvTable writes a CSV file of numbers and words that need no quotes. close returns the first error.
+// csvTable writes a CSV file of numbers and words that need no quotes. close returns the first
+// error.
 type csvTable struct {
 	w     *bufio.Writer
 	file  io.Closer

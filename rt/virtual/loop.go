@@ -25,8 +25,8 @@ import (
 	"lockstep/sched"
 )
 
-// begin creates the buses, the control unit, the loop and the recorder. A scenario has set the length
-// of the run by now.
+// begin creates the buses, the control unit, the loop and the recorder. A scenario has set the
+// length of the run by now.
 func (w *simulation) begin() (err error) {
 	h := w.view.Handover
 	if h.Loop.Ticks == 0 && w.For == 0 {
@@ -94,8 +94,8 @@ func (w *simulation) addBus(target, end *os.File) error {
 	return nil
 }
 
-// unitWriter writes frames of the control unit to its bus. A full bus refuses a frame, as a controller
-// does.
+// unitWriter writes frames of the control unit to its bus. A full bus refuses a frame, as a
+// controller does.
 type unitWriter struct{ fd int }
 
 func (e unitWriter) Write(b []byte) (int, error) {
@@ -183,8 +183,8 @@ func (w *simulation) handleGridPoint(k int64, u []float64) {
 	}
 }
 
-// writePorts writes a row of the ports at ns: the outputs and the inputs. Inputs that nothing drives
-// have the values of the plant's own waveforms.
+// writePorts writes a row of the ports at ns: the outputs and the inputs. Inputs that nothing
+// drives have the values of the plant's own waveforms.
 func (w *simulation) writePorts(ns int64, u []float64) {
 	if w.out == nil {
 		return
@@ -333,8 +333,8 @@ func (w *simulation) close() {
 	}
 }
 
-// progress redraws one line of a terminal during a simulation, from its second second on. It does not
-// allocate.
+// progress redraws one line of a terminal during a simulation, from its second second on. It does
+// not allocate.
 type progress struct {
 	to     *os.File // nil: none
 	length time.Duration

@@ -15,8 +15,8 @@ import (
 	"lockstep/rt/report"
 )
 
-// A wheel of 48 teeth accelerates from 4 rad/s to 84 rad/s, turns at that speed, is braked to rest in
-// 0.8 s, stands, and turns back. Its frame holds w and the pulses.
+// A wheel of 48 teeth accelerates from 4 rad/s to 84 rad/s, turns at that speed, is braked to rest
+// in 0.8 s, stands, and turns back. Its frame holds w and the pulses.
 const pulsesPlant = `plant: wheel
 elements:
   wheel: {type: inertia, J: 2, w_start: 4}
@@ -76,8 +76,8 @@ func pulsesRun(t *testing.T, scheme string) (*report.Report, string) {
 }
 
 // A receiver computes the mean speed between the last edges of two frames. It agrees with the wheel
-// within the error of half a microsecond at each edge. Frames have many edges or none, and the count
-// of 8 bits wraps.
+// within the error of half a microsecond at each edge. Frames have many edges or none, and the
+// count of 8 bits wraps.
 func TestPulsesGiveAReceiverTheSpeedOfTheWheel(t *testing.T) {
 	report, file := pulsesRun(t, "complete")
 	if report.Saturated != 0 || report.TxFrames < 1200 {
@@ -147,8 +147,8 @@ func TestBenchWithPulsesReplays(t *testing.T) {
 	}
 }
 
-// On both brake benches the pulses of the first sensor agree with the frames of speeds: the mean speed
-// between two edges is within the speeds of the ticks around them.
+// On both brake benches the pulses of the first sensor agree with the frames of speeds: the mean
+// speed between two edges is within the speeds of the ticks around them.
 func TestPulsesOfTheBrakeBenchesAgreeWithTheirSpeeds(t *testing.T) {
 	const room = 0.3 // rad/s: what a wheel does between ticks, and the pitch of the body
 	for _, b := range []struct {

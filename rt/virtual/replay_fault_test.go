@@ -35,7 +35,8 @@ var disturbances = []string{
 	"bus: drive, bus_off: true",
 }
 
-// randomScenario returns a scenario of some disturbances, at random times and under random conditions.
+// randomScenario returns a scenario of some disturbances, at random times and under random
+// conditions.
 func randomScenario(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 0))
 	text := "scenario: random\nstimuli: {grade: {sine: {mean: 0, amplitude: 0.02, frequency: 0.5 Hz}}}\nfaults:\n"

@@ -1,8 +1,8 @@
-// Package virtual owns runs in virtual time: a plant alone, or a bench with its virtual control unit,
-// in one process and as fast as the host allows. It also owns replays of records.
+// Package virtual owns runs in virtual time: a plant alone, or a bench with its virtual control
+// unit, in one process and as fast as the host allows. It also owns replays of records.
 //
-// The package uses no real-time thread, no interface of this host and no second process. It uses the
-// tick of package rt, so a replay of a virtual run is identical bit for bit.
+// The package uses no real-time thread, no interface of this host and no second process. It uses
+// the tick of package rt, so a replay of a virtual run is identical bit for bit.
 //
 // Reading order: sim.go (Simulation: a plant alone or a bench, prepared), loop.go (its buses, its
 // loop, its report), csv.go (inputs from a file), vary.go (Variation, for many runs of varied
@@ -37,7 +37,8 @@ import (
 	"lockstep/sched"
 )
 
-// Simulation is a simulation of a plant, or of a bench with its virtual control unit, in virtual time.
+// Simulation is a simulation of a plant, or of a bench with its virtual control unit, in virtual
+// time.
 type Simulation struct {
 	Plant  string        // embedded plant or bench, or file
 	For    time.Duration // length; 0: to the last row of In, otherwise to the end of the plant's own waveforms
@@ -62,8 +63,8 @@ type Simulation struct {
 // goroutine, so the same files give the same record except for the time stamps of its header.
 //
 // Before grid point k the control unit advances to the time of k; its frames are read at k. The
-// frames that the loop sends at k reach the unit before it advances further. A log in the place of a
-// bus is played the same way. On any other bus no frame is received. A plant without a bench is a
+// frames that the loop sends at k reach the unit before it advances further. A log in the place of
+// a bus is played the same way. On any other bus no frame is received. A plant without a bench is a
 // bench without buses.
 type simulation struct {
 	Simulation
@@ -97,8 +98,8 @@ type simulation struct {
 const defaultLength = 10 * time.Second
 
 // Run simulates, writes the files and returns the report. The error is an *Exit with code 1 if the
-// state of the plant became non-finite, or the bench broke its policy. SIGINT and SIGTERM end the run
-// early, with complete files; a second signal kills.
+// state of the plant became non-finite, or the bench broke its policy. SIGINT and SIGTERM end the
+// run early, with complete files; a second signal kills.
 func (s Simulation) Run() (*report.Report, error) {
 	w := &simulation{Simulation: s, view: report.View{Status: new(rt.StatusBlock)}, stop: make(chan os.Signal, 1)}
 	defer w.close()
