@@ -38,12 +38,12 @@ func words(c *Comparison) string {
 func TestACertificateAndItselfDifferInNothing(t *testing.T) {
 	c := stored(t, sample(t, 1, 1))
 	got := compared(t, c, c)
-	if got.Boxes != "" || len(got.Settings) != 0 || len(got.Worse()) != 0 || !strings.HasSuffix(words(got), "\nnothing changed\n") {
-		t.Errorf("%+v\n%s", got, words(got))
+	if got.Boxes != "" || len(got.Settings) != 0 || len(got.Worse()) != 0 || !strings.HasSuffix(printed(got), "\nnothing changed\n") {
+		t.Errorf("%+v\n%s", got, printed(got))
 	}
 	for _, f := range got.Figures {
 		if f.Verdict != Same {
-			t.Errorf("%s is %s: %s, %s", f.Name, f.Verdict, f.number(f.Old), f.number(f.New))
+			t.Errorf("%s is %s: %s, %s", f.Name, f.Verdict, f.format(f.Old), f.format(f.New))
 		}
 	}
 }
@@ -78,10 +78,10 @@ func TestAChangedSettingAndAFigureTwiceAsLargeAreFound(t *testing.T) {
 	for _, name := range []string{"wake-up, p50", "wake-up, p99", "tick, p99.9", "bus to bus, p50", "dearest tick of the plant", "missed ticks"} {
 		f := got.figure(t, name)
 		if f.Verdict != Worse || f.New == nil {
-			t.Errorf("%s is %s, %s then %s", name, f.Verdict, f.number(f.Old), f.number(f.New))
+			t.Errorf("%s is %s, %s then %s", name, f.Verdict, f.format(f.Old), f.format(f.New))
 		}
 		if name != "missed ticks" && !(*f.New / *f.Old > 1.9 && *f.New / *f.Old < 2.1) {
-			t.Errorf("%s: ratio %s", name, f.ratio())
+			t.Errorf("%s: ratio %s", name, f.formatRatio())
 		}
 	}
 	// The old worst case is one sample far above the others: of the new ones some are above it by chance or not.
@@ -149,8 +149,8 @@ func TestCertificatesOfDifferentBoxesAreSaidToBeSo(t *testing.T) {
 	now := sample(t, 1, 1)
 	now.Box.Name, now.Box.ID, now.Box.Processor = "bench9", "0123", "Some other CPU"
 	got := compared(t, sample(t, 1, 1), now)
-	if !strings.Contains(words(got), got.Boxes) || !strings.Contains(got.Boxes, now.Box.Name) || !strings.Contains(got.Boxes, "Some other CPU") {
-		t.Errorf("%s", words(got))
+	if !strings.Contains(printed(got), got.Boxes) || !strings.Contains(got.Boxes, now.Box.Name) || !strings.Contains(got.Boxes, "Some other CPU") {
+		t.Errorf("%s", printed(got))
 	}
 }
 
@@ -169,8 +169,8 @@ func TestWhatACertificateDoesNotHaveIsNotComparedAsZero(t *testing.T) {
 		got := compared(t, sides[0], sides[1])
 		for _, name := range []string{"missed ticks", "allocations", "tick, p50", "dearest tick of the plant", "ratio to cyclictest, p50", "bus to bus, p99"} {
 			f := got.figure(t, name)
-			if f.Verdict != Unknown || (f.number(f.Old) != "-") == (f.number(f.New) != "-") || f.ratio() != "-" {
-				t.Errorf("%s: %s then %s, ratio %s, %s", name, f.number(f.Old), f.number(f.New), f.ratio(), f.Verdict)
+			if f.Verdict != Unknown || (f.format(f.Old) != "-") == (f.format(f.New) != "-") || f.formatRatio() != "-" {
+				t.Errorf("%s: %s then %s, ratio %s, %s", name, f.format(f.Old), f.format(f.New), f.formatRatio(), f.Verdict)
 			}
 		}
 	}

@@ -160,7 +160,7 @@ func (c *Certificate) Failed() (list []string) {
 	if c.Run.Soak != nil {
 		for _, d := range c.Run.Soak.Criteria {
 			if !d.Held {
-				list = append(list, fmt.Sprintf("%s: demanded %s; seen %s", d.What, d.Want, d.Seen))
+				list = append(list, fmt.Sprintf("%s: expected %s; saw %s", d.What, d.Want, d.Seen))
 			}
 		}
 	}

@@ -135,7 +135,7 @@ func (s *session) run() (*Certificate, error) {
 			For: time.Duration(s.ForNs), Bus: s.Bus, BestEffort: s.BestEffort,
 			Out: s.Out, Every: time.Minute, Choose: s.Choose,
 		},
-		Load: s.Load, UnitBus: s.UnitBus, Begun: s.begin,
+		Load: s.Load, UnitBus: s.UnitBus, OnFirstTick: s.begin,
 	}
 	r, err := leg.RunWhole(s.bench)
 	if r == nil {

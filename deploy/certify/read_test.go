@@ -85,7 +85,7 @@ func FuzzRead(f *testing.F) {
 		if len(got.Settings) != 0 || got.Boxes != "" || len(got.Worse()) != 0 {
 			t.Errorf("a certificate and itself: %+v", got)
 		}
-		if s := words(got); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
+		if s := printed(got); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
 			t.Errorf("%s", s)
 		}
 	})

@@ -173,10 +173,10 @@ func TestSweepOnSlurmRunsEachShardOnceThroughRequeueAndKill(t *testing.T) {
 		}
 		return string(text)
 	}
-	if text := log(first, 0); !strings.Contains(text, "DUE TO JOB REQUEUE") || !strings.Contains(text, "masses: goes on after ") {
+	if text := log(first, 0); !strings.Contains(text, "DUE TO JOB REQUEUE") || !strings.Contains(text, "masses: continues after ") {
 		t.Errorf("the task that was requeued: %s", text)
 	}
-	if text := log(second, 1); !strings.Contains(text, "masses: goes on after ") {
+	if text := log(second, 1); !strings.Contains(text, "masses: continues after ") {
 		t.Errorf("the task that was killed: %s", text)
 	}
 	for i := range 4 {

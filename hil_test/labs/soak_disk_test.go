@@ -37,7 +37,7 @@ func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
 	args := []string{"soak", "-bus", "vcan0", "-besteffort", "-load=false", "-leg", "12s", "-faults=false", "-scenarios", "none", "-state", state, "-record", small}
 	first := lab.StartDemoWith(t, 28*time.Second, nil, args...)
 	first.AwaitOutput("no space left on device")
-	first.AwaitOutput("it goes on without records")
+	first.AwaitOutput("soak continues without records")
 	first.AwaitOutput("leg 1, plain: ")
 	first.AwaitOutput("leg 2, plain, for 16s")
 	lab.Await(t, "one unit and one target run", func() bool { return len(named("lockstep-ecu")) == 1 && len(named("lockstep-target")) == 1 })

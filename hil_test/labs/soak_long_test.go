@@ -71,7 +71,7 @@ func (v *longVerdict) broken(t *testing.T) (list []string) {
 		if d.Held {
 			continue
 		}
-		t.Logf("%s: demanded %s; seen %s", d.What, d.Demanded, d.Seen)
+		t.Logf("%s: expected %s; saw %s", d.What, d.Demanded, d.Seen)
 		late := d.What == "expectations"
 		for _, k := range v.Soak.Kinds {
 			late = late && (k.Missed > 0 || k.Broken == 0 || !strings.HasPrefix(k.Kind, "scenario "))

@@ -41,7 +41,7 @@ func (f *Finding) String() string {
 	if f.What == f.Want { // expectation without a name
 		name = ""
 	}
-	return fmt.Sprintf("%sexpected %s; seen %s", name, f.Want, f.Seen)
+	return fmt.Sprintf("%sexpected %s; saw %s", name, f.Want, f.Seen)
 }
 
 // Line formats the finding for a record, beginning with "held" or "broken".
@@ -93,7 +93,7 @@ func (d *Verdict) AddCriterion(held bool, what, want, seen string, args ...any) 
 func (d *Verdict) Text(w io.Writer) {
 	fmt.Fprintf(w, "\n  %s\n\n", wrap(fmt.Sprintf("soak %s; load: %s", choose(d.Pass, "PASSED", "FAILED"), d.Load), 2))
 	for _, l := range d.Criteria {
-		fmt.Fprintf(w, "  %-7s%-20sdemanded %s\n%-29sseen     %s\n",
+		fmt.Fprintf(w, "  %-7s%-20sexpected %s\n%-29ssaw      %s\n",
 			choose(l.Held, "ok", "FAILED"), l.What, wrap(l.Want, 38), "", wrap(l.Seen, 38))
 	}
 }
@@ -103,7 +103,7 @@ func (d *Verdict) Failed() error {
 	var list []error
 	for _, l := range d.Criteria {
 		if !l.Held {
-			list = append(list, fmt.Errorf("soak: %s: demanded %s; seen %s", l.What, l.Want, l.Seen))
+			list = append(list, fmt.Errorf("soak: %s: expected %s; saw %s", l.What, l.Want, l.Seen))
 		}
 	}
 

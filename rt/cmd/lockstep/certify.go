@@ -83,8 +83,8 @@ func (c *certifying) check() error {
 	switch {
 	case c.out == "" && c.old == "":
 		return usageError{"certify: -o FILE.html is wanted: where the certificate is written"}
-	case c.length < soak.Shortest:
-		return usageError{fmt.Sprintf("certify: -for %v: at least %v are needed", c.length, soak.Shortest)}
+	case c.length < soak.MinDuration:
+		return usageError{fmt.Sprintf("certify: -for %v: at least %v are needed", c.length, soak.MinDuration)}
 	}
 
 	return nil

@@ -66,12 +66,12 @@ func runShard(r *sweep.Run) error {
 	}
 	if o.Already {
 		fmt.Printf("%s: %s is there and whole, %d cases, %d failed: nothing to do\n", r.Name, o.Path, o.Rows, o.Failed)
-		return o.Barren()
+		return o.AllFailed()
 	}
 
 	fmt.Printf("%s: %d cases in %v, %d failed; %s\n\n", r.Name, o.Rows-o.Resumed, o.Took.Round(10*time.Millisecond), o.Failed, o.Path)
 	o.Text(os.Stdout)
-	return o.Barren()
+	return o.AllFailed()
 }
 
 func mergeShards(s *sweep.Sweep, dir, out string) error {
@@ -85,5 +85,5 @@ func mergeShards(s *sweep.Sweep, dir, out string) error {
 	}
 	fmt.Printf("%s: %d cases, %d failed; %s\n\n", o.Head.Sweep, o.Rows, o.Failed, o.Path)
 	o.Text(os.Stdout)
-	return o.Barren()
+	return o.AllFailed()
 }
