@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"math/bits"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/sched"
 )
@@ -57,7 +59,7 @@ func newStatus(r *Session) *status {
 	s.todo, s.done = make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(s.done)
-		_, err := s.out.WriteString(r.head)
+		_, err := io.WriteString(host.Fold(s.out), r.head)
 		s.closed = err != nil
 		for range s.todo {
 			s.draw()
