@@ -32,8 +32,8 @@ func Fold(f *os.File) io.Writer {
 type lineFolder struct {
 	to      io.Writer
 	width   func() int // columns
-	pending []byte     // line not yet ended
-	column  int        // where the last column of the line before began
+	pending []byte     // unfinished line
+	column  int        // first column of the text of the previous line, 0: unknown
 }
 
 // Width returns the width of the terminal, columns.
@@ -61,7 +61,7 @@ const minFold = 40
 // command to copy.
 func (f *lineFolder) fold(out *strings.Builder, line []rune) {
 	width := max(f.width(), minFold)
-	gap, column := gaps(line, width)
+	_, column := gaps(line, width)
 	text := strings.TrimLeft(string(line), " ")
 	indent := len(line) - utf8.RuneCountInString(text) + 2
 	switch before := f.column; {
@@ -75,6 +75,7 @@ func (f *lineFolder) fold(out *strings.Builder, line []rune) {
 
 	indent = min(indent, width/2)
 	for len(line) > width && !strings.HasPrefix(text, "-> ") {
+		gap, _ := gaps(line, width)
 		if gap == 0 {
 			gap = lastBlank(line, indent, width)
 		}
@@ -83,13 +84,14 @@ func (f *lineFolder) fold(out *strings.Builder, line []rune) {
 		}
 		out.WriteString(strings.TrimRight(string(line[:gap]), " ") + "\n")
 		rest := strings.TrimLeft(string(line[gap:]), " ")
-		line, gap = []rune(strings.Repeat(" ", indent)+rest), 0
+		line = []rune(strings.Repeat(" ", indent) + rest)
 	}
 	out.WriteString(string(line) + "\n")
 }
 
-// gaps returns the beginning of the last gap of two blanks or more in the second half of the
-// width, 0 if there is none, and where the text after the last gap in the first half begins.
+// gaps returns where the last gap of two blanks or more in the second half of the width begins, 0 if
+// there is none, and where the text after the last gap in the first half begins. The last eighth
+// does not count: rows of a table break before the same column, however long their cells are.
 func gaps(line []rune, width int) (gap, column int) {
 	for i := 0; i < len(line) && i <= width; {
 		n := i
@@ -100,7 +102,7 @@ func gaps(line []rune, width int) (gap, column int) {
 		case i == 0 || blanks < 2 || n == len(line):
 		case n <= width/2:
 			column = n
-		default:
+		case n <= width-width/8:
 			gap = i
 		}
 		i = max(n, i+1)
