@@ -88,8 +88,8 @@ func toolchain() (string, error) {
 	return text, nil
 }
 
-// addVendored adds the dependencies of a module to its files, so that it builds without a network. The
-// returned line of the report says whether the toolchain had them.
+// addVendored adds the dependencies of a module to its files, so that it builds without a network.
+// The returned line of the report says whether the toolchain had them.
 func addVendored(files codegen.Files) string {
 	got, err := vendor(files)
 	if err != nil {

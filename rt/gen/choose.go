@@ -18,8 +18,8 @@ import (
 	"lockstep/rt/host"
 )
 
-// FromFile returns a chooser of the target executable in file. An executable that does not fit the run
-// is an error.
+// FromFile returns a chooser of the target executable in file. An executable that does not fit the
+// run is an error.
 func FromFile(file string) bench.Chooser {
 	return func(h *bench.Handover) (string, string, error) {
 		fail := func(err error) (string, string, error) {
@@ -47,7 +47,8 @@ func FromFile(file string) bench.Chooser {
 	}
 }
 
-// Generated chooses a target executable from the user's cache; a missing one is generated and built.
+// Generated chooses a target executable from the user's cache; a missing one is generated and
+// built.
 func Generated(h *bench.Handover) (file, mark string, err error) {
 	if file, mark, err = generated(h); err != nil {
 		return "", "", &host.Exit{Code: 3, Err: fmt.Errorf("-kernel generated: %w", err)}

@@ -82,8 +82,8 @@ func (f *folder) scan() error {
 	})
 }
 
-// isGenerated reports whether a file was generated or built from generated files. It has the marker,
-// is an executable with a mark, or belongs to a module whose go.mod has the marker.
+// isGenerated reports whether a file was generated or built from generated files. It has the
+// marker, is an executable with a mark, or belongs to a module whose go.mod has the marker.
 func (f *folder) isGenerated(name string) bool {
 	path := filepath.Join(f.path, name)
 	if name == "go.sum" || strings.HasPrefix(name, "vendor"+string(filepath.Separator)) {

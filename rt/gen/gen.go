@@ -41,8 +41,8 @@ type Request struct {
 	Package string        // name of the package; "": that of the plant or bench
 }
 
-// command returns the request as a command line, for the marker of each file. It omits the folder, so
-// that the text is the same in every folder.
+// command returns the request as a command line, for the marker of each file. It omits the folder,
+// so that the text is the same in every folder.
 func (r *Request) command() string {
 	words := []string{"lockstep", "gen"}
 	add := func(flag, value string) {
@@ -211,8 +211,8 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 	return files, report, err
 }
 
-// largeTables is the size of precomputed lock sets, bytes, from which the report recommends -factorise.
-// The generated text is about as long.
+// largeTables is the size of precomputed lock sets, bytes, from which the report recommends
+// -factorise. The generated text is about as long.
 const largeTables = 4 << 20
 
 // packFMU returns an FMU as one file, with a binary for this machine if a compiler is installed.

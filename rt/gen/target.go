@@ -49,8 +49,8 @@ const (
 	sysModSum = "h1:hNLxWAXmnKAxqDtdwIYC4bM9oQPEecfsnNMuSxOs3og="
 )
 
-// targetFiles returns a Go module whose program is the target process of a bench: the loop, the kernel
-// of its plant and the code of its signals.
+// targetFiles returns a Go module whose program is the target process of a bench: the loop, the
+// kernel of its plant and the code of its signals.
 func targetFiles(h *bench.Handover, name, command string) (codegen.Files, codegen.Report, error) {
 	module := "lockstep/generated/" + name
 	mark, err := MarkOf(h)
@@ -136,8 +136,8 @@ func signalJob(h *bench.Handover, internal, command string) signals.Job {
 	return j
 }
 
-// runtimeHash returns the SHA-256 of the sources of a target besides plant and signals: the loop with
-// its packages, and the version of the code generator.
+// runtimeHash returns the SHA-256 of the sources of a target besides plant and signals: the loop
+// with its packages, and the version of the code generator.
 func runtimeHash() string {
 	sum := sha256.New()
 	io.WriteString(sum, codegen.Version())
@@ -201,8 +201,8 @@ func (e *levelError) Error() string {
 // maxExecutable is the largest part of a file that is searched for its mark, bytes.
 const maxExecutable = 256 << 20
 
-// ReadMark finds the mark of a target executable without running it. The error names what the file is
-// instead, and the remedy.
+// ReadMark finds the mark of a target executable without running it. The error names what the file
+// is instead, and the remedy.
 func ReadMark(path string) (Mark, error) {
 	info, err := os.Stat(path)
 	switch {

@@ -1,8 +1,8 @@
-// Package guide finds sections of the guides of lockstep, and prints them for a terminal, as HTML and
-// as manual pages.
+// Package guide finds sections of the guides of lockstep, and prints them for a terminal, as HTML
+// and as manual pages.
 //
-// The text of a guide is a Markdown file in the folder of the package that it describes; that package
-// embeds it.
+// The text of a guide is a Markdown file in the folder of the package that it describes; that
+// package embeds it.
 //
 // Reading order: guide.go (Guide, Section, Blocks), terminal.go (Text), page.go (HTML, Manual).
 package guide
@@ -62,8 +62,8 @@ func topics(heading string) []string {
 	return list
 }
 
-// Section returns the section of a topic: the first heading that names it, and the text up to the next
-// heading of the same or a higher level. It returns false where no heading names the topic.
+// Section returns the section of a topic: the first heading that names it, and the text up to the
+// next heading of the same or a higher level. It returns false where no heading names the topic.
 func (g Guide) Section(topic string) (Guide, bool) {
 	from, level := -1, 0
 	for _, b := range g.blocks() {

@@ -11,7 +11,8 @@ import (
 	tables "github.com/yuin/goldmark/extension/ast"
 )
 
-// Text writes the guide for a terminal of width columns, at least 40. Code is indented and never broken.
+// Text writes the guide for a terminal of width columns, at least 40. Code is indented and never
+// broken.
 func (g Guide) Text(w io.Writer, width int) error {
 	p := printer{Guide: g, width: max(width, 40)}
 	for _, b := range g.blocks() {
@@ -75,8 +76,8 @@ func (p *printer) list(l *ast.List, indent string) {
 	}
 }
 
-// table prints a table with aligned columns. The last column has the remaining width, and its text is
-// broken between words.
+// table prints a table with aligned columns. The last column has the remaining width, and its text
+// is broken between words.
 func (p *printer) table(t *tables.Table, indent string) {
 	var rows [][]string
 	for _, row := range children(t) {

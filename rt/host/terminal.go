@@ -89,8 +89,8 @@ func (f *lineFolder) fold(out *strings.Builder, line []rune) {
 	out.WriteString(string(line) + "\n")
 }
 
-// gaps returns where the last gap of two blanks or more in the second half of the width begins, 0 if
-// there is none, and where the text after the last gap in the first half begins. The last eighth
+// gaps returns where the last gap of two blanks or more in the second half of the width begins, 0
+// if there is none, and where the text after the last gap in the first half begins. The last eighth
 // does not count: rows of a table break before the same column, however long their cells are.
 func gaps(line []rune, width int) (gap, column int) {
 	for i := 0; i < len(line) && i <= width; {

@@ -1,5 +1,5 @@
-// Package plot draws the diagrams of lockstep: curves and histograms over two axes, dark on white, as
-// SVG. gonum/plot does the drawing. Callers name the curves and choose their colours.
+// Package plot draws the diagrams of lockstep: curves and histograms over two axes, dark on white,
+// as SVG. gonum/plot does the drawing. Callers name the curves and choose their colours.
 package plot
 
 import (
@@ -78,8 +78,8 @@ type Label struct {
 // Bar is a class of a histogram: N values between From and To.
 type Bar struct{ From, To, N float64 }
 
-// Outline returns the curve of a histogram, drawn down to floor. It is interrupted between bars that do
-// not touch.
+// Outline returns the curve of a histogram, drawn down to floor. It is interrupted between bars
+// that do not touch.
 func Outline(bars []Bar, floor float64) (x, y []float64) {
 	last := math.NaN()
 	for i, b := range bars {

@@ -168,7 +168,8 @@ func (a *args) duration(name string, def time.Duration, text string) *time.Durat
 	return &d
 }
 
-// gridFlags declares the flags for scheme, form and period of a plant; the period is 0 if not given.
+// gridFlags declares the flags for scheme, form and period of a plant; the period is 0 if not
+// given.
 func (a *args) gridFlags(scheme, form *string) (step *time.Duration) {
 	a.choice(scheme, "scheme", "what a plant does after an event in a step: complete (finishes the step, the default) or "+
 		"papers (puts the rest into the lag buffer); a bench file sets its own", "complete", "papers")

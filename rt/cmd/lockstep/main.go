@@ -2,13 +2,13 @@
 // in step with a CAN bus.
 //
 // This package owns the command line: commands, flags, exit codes. The work of the commands is in
-// rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, rt/ecu and the packages
-// below deploy.
+// rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, rt/ecu and the
+// packages below deploy.
 //
 // Reading order: main.go (main, exit codes), commands.go (the table of commands), flags.go (flags,
-// usage, help), then the commands: run.go (run, soak), sim.go (sim, replay, export), ctl.go (attach,
-// ctl, ps, stop), check.go (check, plants), and one file for each other command. shell.go writes the
-// manual page and the shell completion of that table.
+// usage, help), then the commands: run.go (run, soak), sim.go (sim, replay, export), ctl.go
+// (attach, ctl, ps, stop), check.go (check, plants), and one file for each other command. shell.go
+// writes the manual page and the shell completion of that table.
 package main
 
 import (

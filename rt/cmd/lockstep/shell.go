@@ -60,9 +60,9 @@ func defineMan(a *args) func() error {
 //go:embed completion
 var shells embed.FS
 
-// completeCommand is the hidden command that the completion scripts call. Its arguments are the words
-// of the command line after `lockstep`; the last one may be unfinished. It prints a line "word" or
-// "word<tab>about" for each completion, and ":files" where a file name is possible.
+// completeCommand is the hidden command that the completion scripts call. Its arguments are the
+// words of the command line after `lockstep`; the last one may be unfinished. It prints a line
+// "word" or "word<tab>about" for each completion, and ":files" where a file name is possible.
 const completeCommand = "complete"
 
 func defineCompletion(a *args) func() error {
@@ -150,9 +150,9 @@ func (a *args) value(name string) string {
 	return ""
 }
 
-// proposals returns the words for an argument or value of the usage: alternatives separated by bars.
-// Capitals name a kind of word, small letters are the word itself. Where blanks surround the bars,
-// only the first word of an alternative counts.
+// proposals returns the words for an argument or value of the usage: alternatives separated by
+// bars. Capitals name a kind of word, small letters are the word itself. Where blanks surround the
+// bars, only the first word of an alternative counts.
 func proposals(shown string) (list []proposal) {
 	if shown = strings.Trim(shown, "[]."); shown == "BENCH|PROCESS" {
 		return append(running(), proposal{word: files})
