@@ -1,7 +1,8 @@
 // Package gen owns what `lockstep gen` writes and `lockstep run -kernel` starts: the kernel of a
 // plant in a folder of files, and the target executable of a bench.
 //
-// Package codegen generates the text of kernels; package target runs the loop.
+// It does not generate the text of kernels (package codegen) and does not run the loop (package
+// target).
 //
 // Reading order: gen.go (Request), folder.go (files are replaced as a whole), target.go (the
 // sources of a target, and the mark that identifies the sources of an executable), build.go (the Go

@@ -1,5 +1,5 @@
-// Package guide finds sections of the guides of lockstep, and prints them for a terminal, as HTML
-// and as manual pages.
+// Package guide owns the output of the guides of lockstep: it finds the section of a topic and prints
+// it for a terminal, as HTML and as a manual page. It does not know the subjects of the guides.
 //
 // The text of a guide is a Markdown file in the folder of the package that it describes; that
 // package embeds it.

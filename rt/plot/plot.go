@@ -1,5 +1,6 @@
-// Package plot draws the diagrams of lockstep: curves and histograms over two axes, dark on white,
-// as SVG. gonum/plot does the drawing. Callers name the curves and choose their colours.
+// Package plot owns the style of lockstep's diagrams: curves and histograms over two axes, dark on
+// white, as SVG. gonum/plot draws them. The package does not know the meaning of the curves: callers
+// give their names and colours.
 package plot
 
 import (

@@ -1,9 +1,9 @@
 // Command lockstep is the target side of a hardware-in-the-loop bench: it simulates a drivetrain
 // in step with a CAN bus.
 //
-// This package owns the command line: commands, flags, exit codes. The work of the commands is in
-// rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, rt/ecu and the
-// packages below deploy.
+// This package owns the command line: commands, flags, exit codes. It does not do the work of the
+// commands: rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, rt/ecu and
+// the packages below deploy do.
 //
 // Reading order: main.go (main, exit codes), commands.go (the table of commands), flags.go (flags,
 // usage, help), then the commands: run.go (run, soak), sim.go (sim, replay, export), ctl.go
