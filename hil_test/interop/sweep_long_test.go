@@ -184,7 +184,7 @@ func TestSweepOnSlurmRunsEachShardOnceThroughRequeueAndKill(t *testing.T) {
 		if n := strings.Count(both, " cases in "); n != 1 {
 			t.Errorf("shard %d was made %d times: %s", i, n, both)
 		}
-		if whole := strings.Contains(log(second, i), "is there and whole"); whole != (i != 1) {
+		if whole := strings.Contains(log(second, i), "is complete"); whole != (i != 1) {
 			t.Errorf("shard %d at the second submission: %s", i, log(second, i))
 		}
 	}

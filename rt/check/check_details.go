@@ -198,7 +198,7 @@ func matrix(w io.Writer, name string, rows, cols []string, v []float64) {
 				wide = max(wide, len(column[r+1]))
 			}
 
-			if used += 2 + wide; used > width && next > first {
+			if used += 2 + wide; used > width(w) && next > first {
 				break
 			}
 			for i, cell := range column {

@@ -109,8 +109,15 @@ func (c *Check) plant(p *checkedPlant) error {
 	return c.worstTick(p)
 }
 
-// width is the width of the output, columns.
-const width = 100
+// width returns the width of the output, at most 100 columns: that of the terminal behind w, if
+// there is one.
+func width(w io.Writer) int {
+	const most = 100
+	if t, ok := w.(interface{ Width() int }); ok {
+		return min(t.Width(), most)
+	}
+	return most
+}
 
 // list writes a head, a number n, -1 for none, and wrapped items.
 func list(w io.Writer, head string, n int, items []string) {
@@ -128,7 +135,7 @@ func list(w io.Writer, head string, n int, items []string) {
 			item += ","
 		}
 		used := utf8.RuneCountInString(line)
-		if used > indent && used+1+utf8.RuneCountInString(item) > width {
+		if used > indent && used+1+utf8.RuneCountInString(item) > width(w) {
 			fmt.Fprintln(w, line)
 			line = strings.Repeat(" ", indent)
 			used = indent

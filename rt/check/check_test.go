@@ -122,7 +122,7 @@ func TestMatricesAreAlignedAndSplitAtTheWidth(t *testing.T) {
 		t.Errorf("got %d lines:\n%s", len(lines), b.String())
 	}
 	for _, l := range lines {
-		if len(l) > width {
+		if len(l) > width(nil) {
 			t.Errorf("%d columns: %s", len(l), l)
 		}
 	}

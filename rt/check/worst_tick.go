@@ -59,7 +59,7 @@ func (c *Check) worstTick(p *checkedPlant) error {
 	most := int64(0)
 	for _, e := range list {
 		e.run()
-		fmt.Fprintf(c.Out, "    %-26s %6d ticks %2d times  p50 %7.1f  worst %7.1f us\n",
+		fmt.Fprintf(c.Out, "    %-26s %6d ticks %2d times p50 %6.1f  worst %6.1f us\n",
 			e.Name, e.Ticks, e.Times, float64(e.P50)/1e3, float64(e.WorstNs)/1e3)
 		most = max(most, e.mostNs)
 		if e.fault != "" {

@@ -15,8 +15,8 @@ import (
 	"lockstep/codegen"
 )
 
-// goCommand is the toolchain at work in a module of ours, whatever the user's settings: what
-// is set here overrules those of `go env -w`, too, which an empty value does not.
+// goCommand returns a go command for a generated module in dir. Its settings override the user's,
+// including those of `go env -w`, which an empty value would not override.
 func goCommand(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
@@ -28,10 +28,10 @@ func goCommand(dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// buildFolder is how a folder begins in which a target is built.
+// buildFolder is the prefix of the folders in which targets are built.
 const buildFolder = "build-"
 
-// build builds a module in a folder below dir and moves the executable to file.
+// build builds a module in a new folder below dir and moves the executable to file.
 func build(files codegen.Files, dir, file string) error {
 	tmp, err := os.MkdirTemp(dir, buildFolder)
 	if err != nil {
@@ -43,15 +43,15 @@ func build(files codegen.Files, dir, file string) error {
 		return err
 	}
 	made := filepath.Join(tmp, "target")
-	if _, err := said(goCommand(f.path, "build", "-o", made, ".")); err != nil {
+	if _, err := output(goCommand(f.path, "build", "-o", made, ".")); err != nil {
 		return err
 	}
 	return os.Rename(made, file)
 }
 
-// said is what a command of the toolchain prints; the error is its first line that says what is
-// wrong.
-func said(cmd *exec.Cmd) (string, error) {
+// output runs a go command and returns its output. The error is the first line of the output that
+// is neither a package name nor a download.
+func output(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return string(out), nil
@@ -65,43 +65,43 @@ func said(cmd *exec.Cmd) (string, error) {
 	return "", fmt.Errorf("go %s: %w", cmd.Args[1], err)
 }
 
-// oldest is the first toolchain that fetches a newer one where a module needs it.
-const oldest = "go1.21"
+// oldestGo is the first toolchain that downloads the version that a module needs.
+const oldestGo = "go1.21"
 
-// ErrNoToolchain says that no target can be built on this host.
-var ErrNoToolchain = errors.New("there is no Go toolchain")
+// ErrNoToolchain is returned where no target can be built because Go is not installed.
+var ErrNoToolchain = errors.New("no Go toolchain")
 
-// toolchain is what the Go toolchain says of its version.
+// toolchain returns the output of `go version`; a toolchain that is missing or too old is an error.
 func toolchain() (string, error) {
 	if _, err := exec.LookPath("go"); err != nil {
-		return "", fmt.Errorf("%w (https://go.dev/dl): build the target elsewhere (lockstep gen -bench) "+
-			"and name its file, or leave out -kernel", ErrNoToolchain)
+		return "", fmt.Errorf("%w (https://go.dev/dl): build the target on another host (lockstep gen -bench) "+
+			"and give its file, or omit -kernel", ErrNoToolchain)
 	}
 
-	text, err := said(goCommand("", "version"))
+	text, err := output(goCommand("", "version"))
 	if err != nil {
 		return "", err
 	}
-	if words := strings.Fields(text); len(words) > 2 && version.IsValid(words[2]) && version.Compare(words[2], oldest) < 0 {
+	if words := strings.Fields(text); len(words) > 2 && version.IsValid(words[2]) && version.Compare(words[2], oldestGo) < 0 {
 		return "", fmt.Errorf("the Go toolchain is %s; a target needs go%s or later (https://go.dev/dl)", words[2], goVersion)
 	}
 	return text, nil
 }
 
-// vendored adds to a module the packages that it needs from outside, where a toolchain
-// has them at hand, so that it builds without a network; the text says what became of it.
-func vendored(files codegen.Files) string {
+// addVendored adds the dependencies of a module to its files, so that it builds without a network.
+// The returned line of the report says whether the toolchain had them.
+func addVendored(files codegen.Files) string {
 	got, err := vendor(files)
 	if err != nil {
-		return fmt.Sprintf("not vendored, its build needs %s %s from the network or the module cache: %v",
+		return fmt.Sprintf("not vendored: the build needs %s %s from the network or the module cache: %v",
 			sysModule, sysPin, err)
 	}
 
 	maps.Copy(files, got)
-	return fmt.Sprintf("%s %s is vendored: it builds without a network", sysModule, sysPin)
+	return fmt.Sprintf("%s %s is vendored: the module builds without a network", sysModule, sysPin)
 }
 
-// vendor has the toolchain collect, without a network, what a module needs from outside.
+// vendor returns the vendored dependencies of a module, from the local module cache.
 func vendor(files codegen.Files) (codegen.Files, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, ErrNoToolchain
@@ -117,7 +117,7 @@ func vendor(files codegen.Files) (codegen.Files, error) {
 	}
 	cmd := goCommand(dir, "mod", "vendor")
 	cmd.Env = append(cmd.Env, "GOPROXY=off")
-	if _, err := said(cmd); err != nil {
+	if _, err := output(cmd); err != nil {
 		return nil, err
 	}
 	got := codegen.Files{}

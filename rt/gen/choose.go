@@ -18,7 +18,8 @@ import (
 	"lockstep/rt/host"
 )
 
-// FromFile chooses a target executable by its file, if it fits the run.
+// FromFile returns a chooser of the target executable in file. An executable that does not fit the
+// run is an error.
 func FromFile(file string) bench.Chooser {
 	return func(h *bench.Handover) (string, string, error) {
 		fail := func(err error) (string, string, error) {
@@ -32,8 +33,8 @@ func FromFile(file string) bench.Chooser {
 		if err != nil {
 			return fail(err)
 		}
-		if err := mark.differs(want); err != nil {
-			return fail(fmt.Errorf("%w: generate and build it again (lockstep gen -bench %s -o DIR)", err, h.Bench.File))
+		if err := mark.fits(want); err != nil {
+			return fail(fmt.Errorf("%w: generate and build the target again (lockstep gen -bench %s -o DIR)", err, h.Bench.File))
 		}
 		if err := sameLevel(file); err != nil {
 			return fail(err)
@@ -46,8 +47,8 @@ func FromFile(file string) bench.Chooser {
 	}
 }
 
-// Generated chooses a target executable that it generates and builds, unless the user's
-// cache has it.
+// Generated chooses a target executable from the user's cache; a missing one is generated and
+// built.
 func Generated(h *bench.Handover) (file, mark string, err error) {
 	if file, mark, err = generated(h); err != nil {
 		return "", "", &host.Exit{Code: 3, Err: fmt.Errorf("-kernel generated: %w", err)}
@@ -62,13 +63,13 @@ func generated(h *bench.Handover) (file, mark string, err error) {
 	}
 	home, err := os.UserCacheDir()
 	if err != nil {
-		return "", "", fmt.Errorf("there is no folder to build in: %w", err)
+		return "", "", fmt.Errorf("no cache folder to build in: %w", err)
 	}
 	compiler, err := toolchain()
 	if err != nil {
 		return "", "", err
 	}
-	own, err := host.Executable() // who generates: another one may write another text
+	own, err := host.Executable() // another build of lockstep may generate other text
 	if err != nil {
 		return "", "", err
 	}
@@ -77,7 +78,7 @@ func generated(h *bench.Handover) (file, mark string, err error) {
 	dir := cache(filepath.Join(home, "lockstep", "targets"))
 	file = filepath.Join(string(dir), hex.EncodeToString(key.Sum(nil)))
 	if got, err := ReadMark(file); err == nil && got == want {
-		dir.used(file)
+		dir.touch(file)
 		return file, want.String(), nil
 	}
 
@@ -95,8 +96,8 @@ func generated(h *bench.Handover) (file, mark string, err error) {
 	return file, want.String(), nil
 }
 
-// level is the setting of this program's own architecture level: a kernel built with
-// another one may round otherwise.
+// level returns the architecture level of this program, such as "GOAMD64=v1"; "": unknown. A kernel
+// built with another level may round differently.
 func level() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -120,7 +121,7 @@ func levelOf(info *debug.BuildInfo) string {
 func sameLevel(file string) error {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("it does not say how it was built: %w", err)
+		return fmt.Errorf("the file has no build information: %w", err)
 	}
 	if is, want := levelOf(info), level(); is != want && want != "" {
 		return &levelError{is, want}
@@ -128,26 +129,24 @@ func sameLevel(file string) error {
 	return nil
 }
 
-// cache is the folder of the targets that were built here: executables, and folders in
-// which one is being built.
+// cache is the folder of the targets built here: executables, and folders of builds in progress.
 type cache string
 
-// What the cache keeps: the targets used last, and what is being built.
+// Limits of the cache.
 const (
-	cached   = 16        // of some 4 MB each
-	building = time.Hour // a folder that is older was left by a build that was killed
+	maxTargets   = 16        // executables, of some 4 MB each
+	maxBuildTime = time.Hour // an older build folder is the rest of a killed build
 )
 
-// used notes that a target is.
-func (c cache) used(file string) {
+// touch sets the time of last use of a target to now.
+func (c cache) touch(file string) {
 	now := time.Now()
 	_ = os.Chtimes(file, now, now) // a cache that cannot be written to is not pruned either
 }
 
-// prune removes the targets that were used least recently, but not the one just built, and
-// what killed builds have left. What cannot be removed stays for the next time; a target that
-// runs goes on when its file is gone.
-func (c cache) prune(keep string) {
+// prune removes the least recently used targets, except preserve, and the rests of killed builds. A
+// file that cannot be removed stays until the next time; a running target does not need its file.
+func (c cache) prune(preserve string) {
 	entries, err := os.ReadDir(string(c))
 	if err != nil {
 		return
@@ -160,16 +159,16 @@ func (c cache) prune(keep string) {
 	for _, e := range entries {
 		path := filepath.Join(string(c), e.Name())
 		switch info, err := e.Info(); {
-		case err != nil || path == keep:
+		case err != nil || path == preserve:
 		case info.Mode().IsRegular():
 			list = append(list, target{path, info.ModTime()})
-		case info.IsDir() && strings.HasPrefix(e.Name(), buildFolder) && time.Since(info.ModTime()) > building:
+		case info.IsDir() && strings.HasPrefix(e.Name(), buildFolder) && time.Since(info.ModTime()) > maxBuildTime:
 			_ = os.RemoveAll(path)
 		}
 	}
 
 	slices.SortFunc(list, func(a, b target) int { return cmp.Or(b.used.Compare(a.used), strings.Compare(a.path, b.path)) })
-	for _, t := range list[min(cached-1, len(list)):] {
+	for _, t := range list[min(maxTargets-1, len(list)):] {
 		_ = os.Remove(t.path)
 	}
 }

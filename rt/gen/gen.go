@@ -1,11 +1,12 @@
 // Package gen owns what `lockstep gen` writes and `lockstep run -kernel` starts: the kernel of a
 // plant in a folder of files, and the target executable of a bench.
 //
-// It makes no text of a kernel (package codegen) and does not tick (package target).
+// It does not generate the text of kernels (package codegen) and does not run the loop (package
+// target).
 //
 // Reading order: gen.go (Request), folder.go (files are replaced as a whole), target.go (the
-// sources of a target, and the mark of what an executable was made of), build.go (the Go
-// toolchain), choose.go (the executable for a run, and the cache of those built).
+// sources of a target, and the mark that identifies the sources of an executable), build.go (the Go
+// toolchain), choose.go (the executable for a run, and the cache of executables).
 package gen
 
 import (
@@ -26,23 +27,23 @@ import (
 	"lockstep/rt/bench"
 )
 
-// Request is what is to be generated.
+// Request describes what to generate.
 type Request struct {
-	Plant   string        // file or embedded name; "" the bench's
-	Bench   string        // of a target executable; "" the kernel alone
+	Plant   string        // file or embedded name; "": the plant of the bench
+	Bench   string        // bench of a target executable; "": generate the kernel only
 	Dir     string        // output folder
-	Step    time.Duration // period of the grid of a plant; 0: 5 ms
-	Scheme  string        // kernel.Scheme; "" the default
-	Form    string        // kernel.Form; "" the default
-	Drive   []string      // inputs that follow the caller from the start; "all"
+	Step    time.Duration // period of a plant; 0: 5 ms
+	Scheme  string        // kernel.Scheme; "": the default
+	Form    string        // kernel.Form; "": the default
+	Drive   []string      // inputs commanded by the caller from the start; "all"
 	Lang    string        // "go" or "c"
 	FMU     int           // version of the FMI, 2 or 3; 0: no FMU
-	Factor  bool          // lock sets are factorised in the tick, whatever room they would take
-	Package string        // name of the package; "" the plant's or the bench's
+	Factor  bool          // factorise lock sets in the tick, even if their matrices fit in memory
+	Package string        // name of the package; "": that of the plant or bench
 }
 
-// command is the request as a command line, for the marker of each file: without the
-// folder, so that the same text is generated into any.
+// command returns the request as a command line, for the marker of each file. It omits the folder,
+// so that the text is the same in every folder.
 func (r *Request) command() string {
 	words := []string{"lockstep", "gen"}
 	add := func(flag, value string) {
@@ -72,8 +73,8 @@ func (r *Request) command() string {
 	return strings.Join(words, " ")
 }
 
-// quoted is a word of a command line: in quotes and in ASCII where a shell, or the comment
-// that it stands in, could take it for something else.
+// quoted returns a word of a command line. A word with characters that a shell or a comment could
+// interpret is quoted and in ASCII.
 func quoted(word string) string {
 	special := func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./,:=+@%", c))
@@ -84,7 +85,7 @@ func quoted(word string) string {
 	return word
 }
 
-// plantStep is the period of a plant that nobody names one for.
+// plantStep is the default period of a plant.
 const plantStep = 5 * time.Millisecond
 
 // Run generates, writes the files, and reports to out.
@@ -94,16 +95,15 @@ func (r Request) Run(out io.Writer) error {
 		return err
 	}
 	f := folder{path: r.Dir}
-	if err := f.look(); err != nil { // before the work
+	if err := f.scan(); err != nil { // before the work
 		return fmt.Errorf("gen: %w", err)
 	}
 	files, report, err := r.files()
 	if err != nil {
 		return err
 	}
-	var notes []string
 	if r.Bench != "" {
-		notes = append(notes, vendored(files))
+		report.Lines = append(report.Lines, addVendored(files))
 	}
 	if err := f.write(files); err != nil {
 		return err
@@ -117,13 +117,13 @@ func (r Request) Run(out io.Writer) error {
 		count = fmt.Sprintf("%d files", n)
 	}
 	fmt.Fprintf(out, "%s: %s, %s, in %.1f s\n", r.Dir, count, size(total), time.Since(begun).Seconds())
-	for _, line := range append(lines(report), notes...) {
+	for _, line := range lines(report) {
 		fmt.Fprintf(out, "  %s\n", line)
 	}
 	return nil
 }
 
-// lines are those of a report.
+// lines returns the lines of a report.
 func lines(r codegen.Report) []string {
 	if r.Code == 0 {
 		return r.Lines
@@ -132,7 +132,7 @@ func lines(r codegen.Report) []string {
 	return append([]string{head}, r.Lines...)
 }
 
-// size is a number of bytes as people read it.
+// size returns a number of bytes as text, in bytes, kB or MB.
 func size(n int) string {
 	switch {
 	case n < 10_000:
@@ -144,21 +144,21 @@ func size(n int) string {
 	return fmt.Sprintf("%d MB", n/1_000_000)
 }
 
-// check refuses what makes no sense together.
+// check refuses missing and contradicting fields.
 func (r *Request) check() error {
 	switch {
 	case r.Dir == "":
-		return errors.New("gen: where to? Name a folder with -o DIR")
+		return errors.New("gen: -o DIR is missing: the output folder")
 	case r.Plant == "" && r.Bench == "":
 		return errors.New("gen: name a plant, or a bench with -bench BENCH.yaml")
 	case r.FMU != 0 && r.FMU != 2 && r.FMU != 3:
-		return fmt.Errorf("gen: -fmu %d: there are 2 and 3", r.FMU)
+		return fmt.Errorf("gen: -fmu %d: use 2 or 3", r.FMU)
 	case r.FMU != 0 && r.Lang == "go":
-		return errors.New("gen: -lang go: an FMU is written in C: leave out -lang")
+		return errors.New("gen: -lang go: an FMU is written in C: omit -lang")
 	case r.Bench == "":
 		return nil
 	case r.Lang == "c" || r.FMU != 0:
-		return fmt.Errorf("gen: -bench %s: a target executable is written in Go: leave out -lang c and -fmu", r.Bench)
+		return fmt.Errorf("gen: -bench %s: a target executable is written in Go: omit -lang c and -fmu", r.Bench)
 	}
 
 	var extra []string
@@ -175,12 +175,12 @@ func (r *Request) check() error {
 	}
 
 	if extra != nil {
-		return fmt.Errorf("gen: -bench %s: the bench says it: leave out %s", r.Bench, strings.Join(extra, ", "))
+		return fmt.Errorf("gen: -bench %s: the bench file sets these values: omit %s", r.Bench, strings.Join(extra, ", "))
 	}
 	return nil
 }
 
-// files generates.
+// files generates the files and their report.
 func (r *Request) files() (codegen.Files, codegen.Report, error) {
 	if r.Bench != "" {
 		b, h, err := r.bench()
@@ -203,20 +203,20 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 	}
 
 	files, report, err := make(job)
-	if n := job.Tables.Bytes(); n >= muchTable {
+	if n := job.Tables.Bytes(); n >= largeTables {
 		report.Lines = append(report.Lines, fmt.Sprintf("%s of tables are the matrices of %d lock sets: "+
-			"-factorise has the tick solve them instead, in little text, slower at events, "+
-			"and rounded otherwise than in sim", size(n), len(job.Tables.Modes)))
+			"-factorise computes them in the tick instead, with less text, slower at events, "+
+			"and rounded differently from sim", size(n), len(job.Tables.Modes)))
 	}
 
 	return files, report, err
 }
 
-// muchTable is the size of precomputed lock sets from which on the report names the other
-// way, bytes: their text is about as long.
-const muchTable = 4 << 20
+// largeTables is the size of precomputed lock sets, bytes, from which the report recommends
+// -factorise. The generated text is about as long.
+const largeTables = 4 << 20
 
-// packFMU makes one file, with a binary for this machine where there is a compiler.
+// packFMU returns an FMU as one file, with a binary for this machine if a compiler is installed.
 func packFMU(job codegen.Job, version int) (codegen.Files, codegen.Report, error) {
 	files, err := codegen.FMU(job, version)
 	if err != nil {
@@ -230,7 +230,7 @@ func packFMU(job codegen.Job, version int) (codegen.Files, codegen.Report, error
 	return codegen.Files{job.Package + ".fmu": packed}, report, err
 }
 
-// bench prepares the bench, whose plant must be the one named, if one is.
+// bench prepares the bench. A plant in the request must be the plant of the bench.
 func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 	b, err := bench.Load(r.Bench)
 	if err != nil {
@@ -244,7 +244,7 @@ func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 		if _, other, err := b.Read(b.Plant); err != nil {
 			return nil, nil, err
 		} else if string(one) != string(other) {
-			return nil, nil, fmt.Errorf("gen: bench %s is of plant %s, not of %[3]s: leave out %[3]s",
+			return nil, nil, fmt.Errorf("gen: the plant of bench %s is %s, not %[3]s: omit %[3]s",
 				r.Bench, b.Plant.Text, r.Plant)
 		}
 	}
@@ -259,7 +259,7 @@ func (r *Request) job() (codegen.Job, error) {
 	if err != nil {
 		return codegen.Job{}, err
 	}
-	driven, err := r.driven(sys)
+	commanded, err := r.commanded(sys)
 	if err != nil {
 		return codegen.Job{}, err
 	}
@@ -267,7 +267,7 @@ func (r *Request) job() (codegen.Job, error) {
 	if period == 0 {
 		period = plantStep
 	}
-	opt := kernel.Options{Period: period, Driven: driven, Scheme: kernel.Scheme(r.Scheme), Form: kernel.Form(r.Form)}
+	opt := kernel.Options{Period: period, Driven: commanded, Scheme: kernel.Scheme(r.Scheme), Form: kernel.Form(r.Form)}
 	if r.Factor {
 		opt.Memory = 1
 	}
@@ -280,9 +280,9 @@ func (r *Request) job() (codegen.Job, error) {
 	}, nil
 }
 
-// driven tells which inputs follow the caller from the start; the others follow their
-// own sources until Drive.
-func (r *Request) driven(sys *model.System) ([]bool, error) {
+// commanded reports for each input whether the caller commands it from the start. Any other input
+// follows its own waveform until Drive is called.
+func (r *Request) commanded(sys *model.System) ([]bool, error) {
 	list := make([]bool, len(sys.Inputs))
 	var names []string
 	for i := range sys.Inputs {
@@ -308,7 +308,7 @@ func (r *Request) driven(sys *model.System) ([]bool, error) {
 	return list, nil
 }
 
-// packageName is the one asked for, or one made of a name.
+// packageName returns the requested package name, otherwise one derived from name.
 func (r *Request) packageName(name string) string {
 	if r.Package != "" {
 		return r.Package
@@ -316,5 +316,5 @@ func (r *Request) packageName(name string) string {
 	return codegen.PackageOf(name)
 }
 
-// sorted are the paths of files.
+// sorted returns the paths of files in order.
 func sorted(files codegen.Files) []string { return slices.Sorted(maps.Keys(files)) }

@@ -25,13 +25,13 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// runtimePart is a package of ours that a target is built of.
+// runtimePart is a package of lockstep that a target is built from.
 type runtimePart struct {
-	path string // below the module lockstep
-	text fs.FS
+	path string // import path below the module lockstep
+	text fs.FS  // source files
 }
 
-// runtimeParts are all packages of ours that a target is built of, besides its own.
+// runtimeParts returns all packages of lockstep that a target is built from.
 func runtimeParts() []runtimePart {
 	return []runtimePart{
 		{"io/can", can.Text}, {"io/sigmap", sigmap.Text}, {"rt", rt.Text},
@@ -40,7 +40,7 @@ func runtimeParts() []runtimePart {
 	}
 }
 
-// modules of the target's go.mod, as in ours.
+// Versions in the go.mod of a target, equal to those of lockstep.
 const (
 	goVersion = "1.26.0"
 	sysModule = "golang.org/x/sys"
@@ -49,8 +49,8 @@ const (
 	sysModSum = "h1:hNLxWAXmnKAxqDtdwIYC4bM9oQPEecfsnNMuSxOs3og="
 )
 
-// targetFiles are a Go module whose program is the target process of a bench: the loop,
-// the kernel of its plant and the code of its signals.
+// targetFiles returns a Go module whose program is the target process of a bench: the loop, the
+// kernel of its plant and the code of its signals.
 func targetFiles(h *bench.Handover, name, command string) (codegen.Files, codegen.Report, error) {
 	module := "lockstep/generated/" + name
 	mark, err := MarkOf(h)
@@ -79,7 +79,7 @@ func targetFiles(h *bench.Handover, name, command string) (codegen.Files, codege
 	return files, report, nil
 }
 
-// mainText is the program: its name, bench, plant, period, module and mark.
+// mainText is the format of main.go; its arguments are name, bench, plant, period, module and mark.
 const mainText = `
 // Command %[1]s is the target process of bench %[2]s, plant %[3]s every %[4]v:
 //
@@ -93,7 +93,7 @@ import (
 	plant "%[5]s/plant"
 )
 
-// mark says, in the executable, what it was made of.
+// mark identifies, in the executable, the sources it was built from.
 const mark = %[6]q
 
 func main() { os.Exit(target.Main(mark, parts)) }
@@ -103,11 +103,11 @@ func parts(h *target.Handover) (target.Parts, error) {
 }
 `
 
-// runtimeFiles are the sources of the packages that the loop is made of, by their path.
+// runtimeFiles returns the sources of the packages of the loop, by path.
 func runtimeFiles() codegen.Files {
 	files := codegen.Files{}
 	for _, part := range runtimeParts() {
-		names, _ := fs.Glob(part.text, "*.go") // the pattern is valid, and what is embedded is always read
+		names, _ := fs.Glob(part.text, "*.go") // the pattern is valid and embedded files are readable
 		for _, name := range names {
 			files[part.path+"/"+name], _ = fs.ReadFile(part.text, name)
 		}
@@ -116,7 +116,7 @@ func runtimeFiles() codegen.Files {
 	return files
 }
 
-// copyRuntime adds the packages that the loop is made of.
+// copyRuntime adds the packages of the loop to files.
 func copyRuntime(files codegen.Files, head, module string) {
 	imports := strings.NewReplacer(`"lockstep/`, `"`+module+"/internal/")
 	for path, text := range runtimeFiles() {
@@ -124,7 +124,7 @@ func copyRuntime(files codegen.Files, head, module string) {
 	}
 }
 
-// signalJob is what the code of a bench's signals is generated from.
+// signalJob returns the job that generates the code of a bench's signals.
 func signalJob(h *bench.Handover, internal, command string) signals.Job {
 	j := signals.Job{
 		Maps: h.Maps, Inputs: h.Tables.Inputs, Outputs: h.Tables.Outputs,
@@ -136,8 +136,8 @@ func signalJob(h *bench.Handover, internal, command string) signals.Job {
 	return j
 }
 
-// runtimeHash is the SHA-256 of what a target is built of besides plant and signals: the
-// loop and what it needs, and what makes text of plant and signals.
+// runtimeHash returns the SHA-256 of the sources of a target besides plant and signals: the loop
+// with its packages, and the version of the code generator.
 func runtimeHash() string {
 	sum := sha256.New()
 	io.WriteString(sum, codegen.Version())
@@ -149,22 +149,22 @@ func runtimeHash() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Mark is what a target executable says it was made of: three hashes, hexadecimal.
+// Mark identifies the sources of a target executable by three hashes, SHA-256 in hexadecimal.
 type Mark struct {
 	Plant   string // codegen.HashOf
-	Signals string // of the code of the signals
-	Runtime string // of the loop and what it needs, and of what makes the text
+	Signals string // hash of the code of the signals
+	Runtime string // hash of the loop, its packages and the version of the code generator
 }
 
-// String is the mark as the executable holds it.
+// String returns the mark as the executable holds it.
 func (m Mark) String() string {
 	return "lockstep target: plant " + m.Plant + ", signals " + m.Signals + ", runtime " + m.Runtime + "."
 }
 
-// markText finds a mark.
+// markText matches a mark.
 var markText = regexp.MustCompile(`lockstep target: plant ([0-9a-f]{64}), signals ([0-9a-f]{64}), runtime ([0-9a-f]{64})\.`)
 
-// MarkOf is the mark of the executable that fits a run.
+// MarkOf returns the mark of the executable that fits a run.
 func MarkOf(h *bench.Handover) (Mark, error) {
 	text, err := signals.Generate(signalJob(h, "lockstep", ""))
 	if err != nil {
@@ -174,19 +174,19 @@ func MarkOf(h *bench.Handover) (Mark, error) {
 	return Mark{codegen.HashOf(h.Tables), hex.EncodeToString(sum[:]), runtimeHash()}, nil
 }
 
-// Why a file is refused as a target executable.
+// Reasons to refuse a file as a target executable.
 var (
-	ErrNoFile        = errors.New("there is no such file")
-	ErrFolder        = errors.New("it is a folder")
-	ErrNotRegular    = errors.New("it is no file")
-	ErrNotExecutable = errors.New("it is no executable of Linux")
-	ErrNoMark        = errors.New("it is an executable, but no target")
-	ErrProcessor     = errors.New("it is for another processor")
-	ErrMode          = errors.New("it must not be executed")
-	ErrVersion       = errors.New("it was generated by another version of lockstep")
-	ErrPlant         = errors.New("it is of another plant, or of this one on another grid")
-	ErrSignals       = errors.New("its signals are not those of the bench")
-	ErrLevel         = errors.New("it was built for another architecture level")
+	ErrNoFile        = errors.New("no such file")
+	ErrFolder        = errors.New("the file is a folder")
+	ErrNotRegular    = errors.New("not a regular file")
+	ErrNotExecutable = errors.New("not a Linux executable")
+	ErrNoMark        = errors.New("an executable, but not a target of lockstep")
+	ErrProcessor     = errors.New("built for another processor")
+	ErrMode          = errors.New("file mode without execute permission")
+	ErrVersion       = errors.New("generated by another version of lockstep")
+	ErrPlant         = errors.New("generated for another plant, or for another period of this plant")
+	ErrSignals       = errors.New("generated for other signals")
+	ErrLevel         = errors.New("built for another architecture level")
 )
 
 // levelError is ErrLevel with the two levels, like GOAMD64=v3.
@@ -194,26 +194,26 @@ type levelError struct{ is, want string }
 
 func (e *levelError) Unwrap() error { return ErrLevel }
 func (e *levelError) Error() string {
-	return fmt.Sprintf("it was built with %s, this lockstep with %s, and the two may round otherwise: "+
-		"build it with %[2]s", e.is, e.want)
+	return fmt.Sprintf("built with %s, this lockstep with %s: the two may round differently; "+
+		"build the target with %[2]s", e.is, e.want)
 }
 
-// maxExecutable bounds what is read of a file to find its mark, bytes.
+// maxExecutable is the largest part of a file that is searched for its mark, bytes.
 const maxExecutable = 256 << 20
 
-// ReadMark finds the mark of a target executable without running it. An error says what
-// the file is instead, and what to do.
+// ReadMark finds the mark of a target executable without running it. The error names what the file
+// is instead, and the remedy.
 func ReadMark(path string) (Mark, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Mark{}, fmt.Errorf("%w: lockstep gen -bench BENCH -o DIR && go build -C DIR -o FILE makes one", ErrNoFile)
+		return Mark{}, fmt.Errorf("%w: build it with lockstep gen -bench BENCH -o DIR && go build -C DIR -o FILE", ErrNoFile)
 	case err != nil:
 		return Mark{}, err
 	case info.IsDir():
-		return Mark{}, fmt.Errorf("%w: go build -C DIR -o FILE makes the executable", ErrFolder)
+		return Mark{}, fmt.Errorf("%w: build the executable with go build -C DIR -o FILE", ErrFolder)
 	case !info.Mode().IsRegular():
-		return Mark{}, fmt.Errorf("%w: name the executable that go build has made", ErrNotRegular)
+		return Mark{}, fmt.Errorf("%w: give the executable that go build wrote", ErrNotRegular)
 	}
 
 	mark, is, err := findMark(path)
@@ -221,7 +221,7 @@ func ReadMark(path string) (Mark, error) {
 	case err != nil:
 		return Mark{}, err
 	case is != want:
-		return Mark{}, fmt.Errorf("%w (%v), this host has %[3]s: build it with GOARCH=%[3]s", ErrProcessor, is, runtime.GOARCH)
+		return Mark{}, fmt.Errorf("%w (%v), this host has %[3]s: build the target with GOARCH=%[3]s", ErrProcessor, is, runtime.GOARCH)
 	case info.Mode()&0o111 == 0:
 		return Mark{}, fmt.Errorf("%w: chmod +x %s", ErrMode, path)
 	}
@@ -229,7 +229,7 @@ func ReadMark(path string) (Mark, error) {
 	return mark, nil
 }
 
-// findMark is ReadMark for any processor.
+// findMark finds the mark of an executable and its processor.
 func findMark(path string) (Mark, elf.Machine, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -238,7 +238,7 @@ func findMark(path string) (Mark, elf.Machine, error) {
 	defer file.Close()
 	head, err := elf.NewFile(file)
 	if err != nil {
-		return Mark{}, 0, fmt.Errorf("%w: name the one that go build has made of what lockstep gen -bench writes", ErrNotExecutable)
+		return Mark{}, 0, fmt.Errorf("%w: give the executable that go build wrote from the output of lockstep gen -bench", ErrNotExecutable)
 	}
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, maxExecutable))
 	if err != nil {
@@ -246,28 +246,27 @@ func findMark(path string) (Mark, elf.Machine, error) {
 	}
 	found := markText.FindSubmatch(data)
 	if found == nil {
-		return Mark{}, 0, fmt.Errorf("%w: name the one that go build has made of what lockstep gen -bench writes", ErrNoMark)
+		return Mark{}, 0, fmt.Errorf("%w: give the executable that go build wrote from the output of lockstep gen -bench", ErrNoMark)
 	}
 	return Mark{string(found[1]), string(found[2]), string(found[3])}, head.Machine, nil
 }
 
-// machine is this host's.
+// machine returns the processor of this host.
 func machine() elf.Machine {
 	return map[string]elf.Machine{
 		"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "riscv64": elf.EM_RISCV, "arm": elf.EM_ARM, "386": elf.EM_386,
 	}[runtime.GOARCH]
 }
 
-// differs says why a target with mark m does not fit a run that wants another; nil: it
-// does.
-func (m Mark) differs(want Mark) error {
+// fits returns an error unless a target with mark m fits a run that needs the mark want.
+func (m Mark) fits(want Mark) error {
 	switch {
 	case m.Runtime != want.Runtime:
 		return ErrVersion
 	case m.Plant != want.Plant:
-		return fmt.Errorf("%w (its hash is %.12s, the bench's %.12s)", ErrPlant, m.Plant, want.Plant)
+		return fmt.Errorf("%w (hash of the target %.12s, of the bench %.12s)", ErrPlant, m.Plant, want.Plant)
 	case m.Signals != want.Signals:
-		return fmt.Errorf("%w: a database or the bench has changed", ErrSignals)
+		return fmt.Errorf("%w: a database or the bench file has changed", ErrSignals)
 	}
 
 	return nil

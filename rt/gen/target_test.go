@@ -8,7 +8,7 @@ import (
 	"lockstep/codegen"
 )
 
-func TestATargetIsPinnedToTheModulesOfTheRepository(t *testing.T) {
+func TestATargetUsesTheModuleVersionsOfTheRepository(t *testing.T) {
 	for file, wants := range map[string][]string{
 		"../../go.mod": {"\ngo " + goVersion + "\n", "\t" + sysModule + " " + sysPin + "\n"},
 		"../../go.sum": {sysModule + " " + sysPin + " " + sysSum + "\n", sysModule + " " + sysPin + "/go.mod " + sysModSum + "\n"},
@@ -25,8 +25,7 @@ func TestATargetIsPinnedToTheModulesOfTheRepository(t *testing.T) {
 	}
 }
 
-// What a target is built of imports nothing of ours that is not built in, too.
-func TestTheRuntimeOfATargetIsComplete(t *testing.T) {
+func TestATargetContainsEveryPackageItImports(t *testing.T) {
 	known := map[string]bool{}
 	for _, part := range runtimeParts() {
 		known["lockstep/"+part.path] = true
@@ -52,7 +51,7 @@ func TestTheRuntimeOfATargetIsComplete(t *testing.T) {
 	}
 }
 
-func TestNamesOfPackagesAreLegal(t *testing.T) {
+func TestPackageNamesAreLegal(t *testing.T) {
 	for name, want := range map[string]string{"powershift-bench": "powershift_bench", "Rail 17": "rail_17", "17": "plant_17", "": "plant_", "Größe": "gr__e", "type": "plant_type", "main": "plant_main", "vendor": "plant_vendor", "math": "plant_math", "double": "double"} {
 		if got := codegen.PackageOf(name); got != want {
 			t.Errorf("%q makes %q, want %q", name, got, want)

@@ -1,8 +1,8 @@
-// Package guide owns the guides of lockstep as a reader meets them: it finds the section of a topic
-// and prints it for a terminal, as HTML and as a manual page.
+// Package guide owns the output of the guides of lockstep: it finds the section of a topic and prints
+// it for a terminal, as HTML and as a manual page. It does not know the subjects of the guides.
 //
-// The text of a guide is a Markdown file beside the code that it describes, and the package of that
-// code embeds it. Package guide does not know what a guide is about.
+// The text of a guide is a Markdown file in the folder of the package that it describes; that
+// package embeds it.
 //
 // Reading order: guide.go (Guide, Section, Blocks), terminal.go (Text), page.go (HTML, Manual).
 package guide
@@ -21,7 +21,7 @@ import (
 
 // Guide is one Markdown file.
 type Guide struct {
-	Name   string // what `lockstep help` calls it, such as "plant"
+	Name   string // argument of `lockstep help`, such as "plant"
 	Source []byte // Markdown: headings, paragraphs, lists, tables, code
 }
 
@@ -43,7 +43,7 @@ func (g Guide) Title() string {
 	return g.Name
 }
 
-// Topics returns what the headings below the title name, in their order. A heading
+// Topics returns the topics named by the headings below the title, in their order. A heading
 // "`spring`, `damper`" names two topics; the topic of "Values over time" is "values-over-time".
 func (g Guide) Topics() (list []string) {
 	for _, b := range g.blocks() {
@@ -62,8 +62,8 @@ func topics(heading string) []string {
 	return list
 }
 
-// Section returns the part of the guide below the first heading that names the topic, with that
-// heading, up to the next heading of its level or above; false where no heading names it.
+// Section returns the section of a topic: the first heading that names it, and the text up to the
+// next heading of the same or a higher level. It returns false where no heading names the topic.
 func (g Guide) Section(topic string) (Guide, bool) {
 	from, level := -1, 0
 	for _, b := range g.blocks() {
@@ -83,19 +83,19 @@ func (g Guide) Section(topic string) (Guide, bool) {
 	return Guide{g.Name, g.Source[from:]}, true
 }
 
-// lineStart returns where the line of a heading begins in the source.
+// lineStart returns the index in the source at which the line of a heading begins.
 func lineStart(source []byte, h *ast.Heading) int {
 	return bytes.LastIndexByte(source[:h.Lines().At(0).Start], '\n') + 1
 }
 
-// Block is a piece of code in a guide.
+// Block is a code block of a guide.
 type Block struct {
 	Language string // the word after the fence, such as "yaml"; may be ""
 	Text     string
-	Line     int // in the guide, from 1, of its first line
+	Line     int // line number of its first line in the guide, from 1
 }
 
-// Blocks returns the pieces of code whose fence names a language, in their order.
+// Blocks returns the code blocks whose fence names a language, in their order.
 func (g Guide) Blocks() (list []Block) {
 	for _, b := range g.blocks() {
 		if c, ok := b.(*ast.FencedCodeBlock); ok && c.Lines().Len() > 0 && c.Info != nil {
@@ -106,7 +106,7 @@ func (g Guide) Blocks() (list []Block) {
 	return list
 }
 
-// children returns what stands in a node.
+// children returns the children of a node.
 func children(n ast.Node) (list []ast.Node) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		list = append(list, c)

@@ -17,7 +17,7 @@ const sample = "# A guide\n\nIt says `what` a *thing* is, in a line that is long
 
 var g = Guide{"sample", []byte(sample)}
 
-func TestASectionEndsAtTheNextHeadingOfItsLevel(t *testing.T) {
+func TestSectionEndsAtTheNextHeadingOfItsLevel(t *testing.T) {
 	if got := g.Topics(); !slices.Equal(got, []string{"values-over-time", "spring", "damper", "after"}) {
 		t.Errorf("topics %q", got)
 	}
@@ -68,7 +68,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestManualPageIsReadByMan(t *testing.T) {
+func TestManualPageIsValidTroff(t *testing.T) {
 	var out bytes.Buffer
 	if err := g.Manual(&out, "1.0", ""); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestManualPageIsReadByMan(t *testing.T) {
 	}
 	groff, err := exec.LookPath("groff")
 	if err != nil {
-		return // the text above is what can be said without it
+		return // only the text above can be checked without groff
 	}
 	c := exec.Command(groff, "-man", "-Tutf8", "-ww", "-z")
 	c.Stdin = &out
@@ -92,7 +92,7 @@ func TestManualPageIsReadByMan(t *testing.T) {
 	}
 }
 
-func TestHTMLHasTheTables(t *testing.T) {
+func TestHTMLContainsTables(t *testing.T) {
 	var out bytes.Buffer
 	if err := g.HTML(&out); err != nil {
 		t.Fatal(err)

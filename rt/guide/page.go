@@ -12,7 +12,7 @@ import (
 	tables "github.com/yuin/goldmark/extension/ast"
 )
 
-// page is the HTML around a guide. It needs no other file.
+// page is the template of a guide in HTML. The page refers to no other file.
 var page = template.Must(template.New("guide").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Title}}</title>
@@ -26,7 +26,7 @@ table { border-collapse: collapse } td, th { border: 1px solid #8886; padding: .
 {{.Body}}</body></html>
 `))
 
-// HTML writes the guide as one page.
+// HTML writes the guide as one HTML page.
 func (g Guide) HTML(w io.Writer) error {
 	var body bytes.Buffer
 	if err := reader.Convert(g.Source, &body); err != nil {
@@ -34,11 +34,11 @@ func (g Guide) HTML(w io.Writer) error {
 	}
 	return page.Execute(w, struct {
 		Title string
-		Body  template.HTML // ours: the guides are embedded
+		Body  template.HTML // trusted: the guides are embedded
 	}{g.Title(), template.HTML(body.String())})
 }
 
-// manualWidth is the width of a table in a manual page, which does not know the terminal's.
+// manualWidth is the width of tables in a manual page, columns; its terminal is unknown.
 const manualWidth = 72
 
 // Manual writes the guide as the manual page lockstep-NAME(7) of a version and date.
@@ -61,7 +61,7 @@ func (g Guide) Manual(w io.Writer, version, date string) error {
 // afterHeading matches a heading and the paragraph macro behind it, which mandoc calls empty.
 var afterHeading = regexp.MustCompile(`(?m)^(\.S[HS] .*\n)\.PP\n`)
 
-// manual writes a block in the language of the manual pages.
+// manual writes a block in the troff macros of manual pages.
 func (g Guide) manual(out *strings.Builder, n ast.Node) {
 	switch n := n.(type) {
 	case *ast.HTMLBlock: // a comment
@@ -96,7 +96,7 @@ func (g Guide) manual(out *strings.Builder, n ast.Node) {
 	}
 }
 
-// verbatim writes lines that are printed as they stand.
+// verbatim writes lines that troff prints unchanged.
 func verbatim(out *strings.Builder, text string) {
 	out.WriteString(".PP\n.in +4\n.EX\n")
 	for line := range strings.Lines(text) {
@@ -105,7 +105,7 @@ func verbatim(out *strings.Builder, text string) {
 	out.WriteString(".EE\n.in\n")
 }
 
-// Roff returns text as troff prints it unchanged, hyphens that can be copied included.
+// Roff escapes text for troff, so that it is printed unchanged and its hyphens can be copied.
 func Roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", `\(ga`, "'", `\(aq`, "\n", " ", "µ", `\[u00B5]`).Replace(text)
 	if strings.HasPrefix(text, ".") {

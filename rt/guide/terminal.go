@@ -11,7 +11,8 @@ import (
 	tables "github.com/yuin/goldmark/extension/ast"
 )
 
-// Text writes the guide for a terminal of width columns. Code is indented and never broken.
+// Text writes the guide for a terminal of width columns, at least 40. Code is indented and never
+// broken.
 func (g Guide) Text(w io.Writer, width int) error {
 	p := printer{Guide: g, width: max(width, 40)}
 	for _, b := range g.blocks() {
@@ -21,7 +22,7 @@ func (g Guide) Text(w io.Writer, width int) error {
 	return err
 }
 
-// printer prints blocks, each after an empty line.
+// printer formats blocks as text, each after an empty line.
 type printer struct {
 	Guide
 	width int // columns
@@ -57,7 +58,7 @@ func (p *printer) heading(h *ast.Heading) {
 	}
 }
 
-// list prints the items of a list, each with its mark before its first line.
+// list prints the items of a list, each with its mark.
 func (p *printer) list(l *ast.List, indent string) {
 	p.out.WriteString("\n")
 	for i, item := range children(l) {
@@ -75,8 +76,8 @@ func (p *printer) list(l *ast.List, indent string) {
 	}
 }
 
-// table prints a table with aligned columns. The last column takes the room that the others leave,
-// and its text is broken between words.
+// table prints a table with aligned columns. The last column has the remaining width, and its text
+// is broken between words.
 func (p *printer) table(t *tables.Table, indent string) {
 	var rows [][]string
 	for _, row := range children(t) {
@@ -96,7 +97,7 @@ func (p *printer) table(t *tables.Table, indent string) {
 		}
 		lead += wide[i] + 2
 	}
-	if lead > p.width-20 { // nothing is left for the last column: a paragraph for each row
+	if lead > p.width-20 { // no room for the last column: a paragraph for each row
 		p.records(rows, indent)
 		return
 	}
@@ -114,7 +115,7 @@ func (p *printer) table(t *tables.Table, indent string) {
 	}
 }
 
-// records prints a table whose columns do not fit side by side.
+// records prints a table as one paragraph per row, with a line for each column.
 func (p *printer) records(rows [][]string, indent string) {
 	for _, row := range rows[1:] {
 		p.out.WriteString("\n")
@@ -146,7 +147,7 @@ func wrapped(text, head, indent string, width int) string {
 	return out.String() + strings.TrimRight(line, " ") + "\n"
 }
 
-// inline returns the text of a node without its marks.
+// inline returns the text of a node without its markup.
 func (g Guide) inline(n ast.Node) string {
 	var out strings.Builder
 	for _, c := range children(n) {
@@ -168,8 +169,8 @@ func (g Guide) inline(n ast.Node) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&", `\|`, "|").Replace(out.String())
 }
 
-// Find returns the guide, or the section of a guide, that a topic names. A guide's name goes before
-// the headings, and the guides are searched in their order.
+// Find returns the guide called topic, otherwise the first section with that topic. It searches the
+// guides in their order.
 func Find(guides []Guide, topic string) (Guide, bool) {
 	topic = strings.ToLower(topic)
 	if i := slices.IndexFunc(guides, func(g Guide) bool { return g.Name == topic }); i >= 0 {

@@ -6,7 +6,8 @@
 //
 // Reading order: process.go (Process, Exit, Repeat), reservation.go (Reservations), timers.go
 // (priority of kernel timers, affinity of all other threads), dirs.go (folders, names of files,
-// files that only one run writes), version.go (the build of this program).
+// files that only one run writes), version.go (the build of this program), terminal.go (lines folded
+// to the width of a terminal).
 //
 // # Several runs on one host
 //

@@ -1,6 +1,6 @@
-// Package plot owns the look of lockstep's pictures: curves and histograms over two axes, dark on
-// white, as SVG. gonum/plot draws them. The package does not know what its curves are: callers name
-// them and choose their colours.
+// Package plot owns the style of lockstep's diagrams: curves and histograms over two axes, dark on
+// white, as SVG. gonum/plot draws them. The package does not know the meaning of the curves: callers
+// give their names and colours.
 package plot
 
 import (
@@ -22,64 +22,65 @@ import (
 	xfont "golang.org/x/image/font"
 )
 
-// Sheet is a picture of charts and lines of text. All places are px from its upper left corner.
+// Sheet is an image of charts and lines of text. Positions are px from its upper left corner.
 type Sheet struct {
-	Width, Height float64
+	Width, Height float64 // px
 	Charts        []Chart
 	Texts         []Text
 }
 
 // Text is a line of text on a sheet.
 type Text struct {
-	X, Y   float64 // left end of its base line, px
-	Size   float64 // of its letters, px
+	X, Y   float64 // left end of the base line, px
+	Size   float64 // font size, px
 	Bold   bool
 	Colour string // "#rrggbb"; "": black
 	Text   string
 }
 
-// Chart is a plot of curves. What lies outside of its axes is cut off.
+// Chart is a plot of curves, clipped to its axes.
 type Chart struct {
-	Left, Top, Width, Height float64 // of its place with axes and legend, px
+	Left, Top, Width, Height float64 // area including axes and legend, px
 	Title                    string
 	X, Y                     Axis
 	Curves                   []Curve
 	Labels                   []Label
-	Legend                   float64 // width of the names at the right of the plot, px; 0: there are none
+	Legend                   float64 // width of the legend at the right of the plot, px; 0: no legend
 }
 
-// Axis is what a chart shows in one direction; Low < High, both > 0 where it is logarithmic.
+// Axis is the horizontal or vertical axis of a chart. Low < High; a logarithmic axis has Low > 0.
 type Axis struct {
 	Name      string
-	Low, High float64
+	Low, High float64 // range, in the unit of the curves
 	Log       bool
-	Format    func(v float64) string // of a tick's label; nil: %.4g
-	Hidden    bool                   // without ticks and labels
+	Format    func(v float64) string // format of a tick label; nil: %.4g
+	Hidden    bool                   // no ticks and labels
 }
 
-// Curve is a line through points. It is broken where a coordinate is not finite.
+// Curve is a line through points. A point that is not finite interrupts the line.
 type Curve struct {
-	Name, Note string // in the legend, Note below the name
-	Colour     string // "#rrggbb"
-	Width      float64
-	Dash       []float64 // px drawn and left out in turn; nil: a whole line
+	Name, Note string    // entry in the legend; Note is a second line
+	Colour     string    // "#rrggbb"
+	Width      float64   // line width, px
+	Dash       []float64 // lengths of dashes and gaps, px; nil: a solid line
 	Fill       float64   // opacity of the area below the curve, 0 to 1
-	X, Y       []float64
+	X, Y       []float64 // points, len(X) == len(Y)
 }
 
-// Label is a text at a point of a chart, at its border where the point lies outside.
+// Label is a text at a point of a chart. A point outside the axes is moved to their border.
 type Label struct {
-	X, Y    float64 // of the axes
+	X, Y    float64 // position in the units of the axes
 	Colour  string
 	Text    string
-	Before  bool // it ends at the point; otherwise it begins there
-	Upright bool // it reads from below
+	Before  bool // text ends at the point; otherwise it begins there
+	Upright bool // text is rotated to read upwards
 }
 
-// Bar is a class of a histogram: N between From and To.
+// Bar is a class of a histogram: N values between From and To.
 type Bar struct{ From, To, N float64 }
 
-// Outline returns the curve of a histogram; without counts it is broken, floor is its foot.
+// Outline returns the curve of a histogram, drawn down to floor. It is interrupted between bars
+// that do not touch.
 func Outline(bars []Bar, floor float64) (x, y []float64) {
 	last := math.NaN()
 	for i, b := range bars {
@@ -96,10 +97,11 @@ func Outline(bars []Bar, floor float64) (x, y []float64) {
 	return x, y
 }
 
-// SVG returns the chart as a file.
+// SVG returns the chart as an SVG file.
 func (c Chart) SVG() []byte { return c.sheet().SVG() }
 
-// Inline returns the chart as an element of a page of HTML that label describes.
+// Inline returns the chart as an svg element for an HTML page. label is its description for screen
+// readers.
 func (c Chart) Inline(label string) string {
 	return c.sheet().draw(fmt.Sprintf(`role="img" aria-label="%s"`, html.EscapeString(label)))
 }
@@ -108,13 +110,13 @@ func (c Chart) sheet() *Sheet {
 	return &Sheet{Width: c.Left + c.Width, Height: c.Top + c.Height, Charts: []Chart{c}}
 }
 
-// SVG returns the sheet as a file.
+// SVG returns the sheet as an SVG file.
 func (s *Sheet) SVG() []byte {
 	attributes := fmt.Sprintf(`xmlns="http://www.w3.org/2000/svg" width="%g" height="%g"`, s.Width, s.Height)
 	return []byte(s.draw(attributes))
 }
 
-// draw draws the sheet as an svg element with attributes.
+// draw returns the sheet as an svg element with the given attributes.
 func (s *Sheet) draw(attributes string) string {
 	canvas := vgsvg.New(vg.Length(s.Width), vg.Length(s.Height))
 	all := draw.New(canvas)
@@ -132,14 +134,14 @@ func (s *Sheet) draw(attributes string) string {
 	}
 
 	var out bytes.Buffer
-	_, _ = canvas.WriteTo(&out) // a buffer takes everything
+	_, _ = canvas.WriteTo(&out) // writing to a buffer does not fail
 	_, body, _ := strings.Cut(out.String(), `xlink">`)
 	body = strings.NewReplacer("Liberation Sans;", "Liberation Sans,Arial,sans-serif;", "\t", "").Replace(body)
 	return fmt.Sprintf("<svg viewBox=\"0 0 %g %g\" %s>%s", s.Width, s.Height, attributes, body)
 }
 
-// draw draws the chart in its place.
-func (c *Chart) draw(place draw.Canvas) {
+// draw draws the chart on a canvas of its size.
+func (c *Chart) draw(canvas draw.Canvas) {
 	p := plot.New()
 	p.Title.Text = c.Title
 	p.Title.TextStyle.Font = letters(14, true)
@@ -172,16 +174,16 @@ func (c *Chart) draw(place draw.Canvas) {
 
 	p.Add(labels)
 
-	// Curves and labels widen the axes to their points; the chart keeps its own.
+	// Adding curves and labels widens the axes of gonum; the chart has fixed axes.
 	p.X.Min, p.X.Max = c.X.at(c.X.Low), c.X.at(c.X.High)
 	p.Y.Min, p.Y.Max = c.Y.at(c.Y.Low), c.Y.at(c.Y.High)
-	p.Draw(draw.Crop(place, 4, -8-vg.Length(c.Legend), 4, -4))
+	p.Draw(draw.Crop(canvas, 4, -8-vg.Length(c.Legend), 4, -4))
 	if c.Legend > 0 {
-		c.drawLegend(draw.Crop(place, vg.Length(c.Width-c.Legend), 0, 0, -20))
+		c.drawLegend(draw.Crop(canvas, vg.Length(c.Width-c.Legend), 0, 0, -20))
 	}
 }
 
-// set gives an axis of gonum the look and the scale of a.
+// set applies the style and the scale of a to an axis of gonum.
 func (a Axis) set(to *plot.Axis) {
 	to.Label.Text, to.Tick.Marker, to.Padding = a.Name, a, 0
 	to.Label.TextStyle.Font, to.Tick.Label.Font = letters(12, false), letters(11, false)
@@ -194,7 +196,7 @@ func (a Axis) Ticks(low, high float64) (ticks []plot.Tick) {
 	case a.Hidden:
 		return nil
 	case a.Log:
-		ticks = plot.LogTicks{Prec: -1}.Ticks(a.Low*(1-1e-9), a.High) // it truncates the logarithm of Low
+		ticks = plot.LogTicks{Prec: -1}.Ticks(a.Low*(1-1e-9), a.High) // LogTicks truncates the logarithm of Low
 	default:
 		ticks = plot.DefaultTicks{}.Ticks(low, high)
 	}
@@ -214,8 +216,8 @@ func (a Axis) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// at is where v lies on the axis: gonum's own logarithmic scale has no place for 0, and makes
-// room for a name as if the axis were linear.
+// at returns the position of v on the axis, log10(v) on a logarithmic one. The logarithmic scale of
+// gonum fails at 0 and reserves the room of a name as on a linear axis.
 func (a *Axis) at(v float64) float64 {
 	if a.Log {
 		return math.Log10(max(v, 1e-300))
@@ -223,7 +225,7 @@ func (a *Axis) at(v float64) float64 {
 	return v
 }
 
-// clamp is at, kept within so many lengths of the axis around it.
+// clamp returns the position of v, limited to the axis and so many axis lengths around it.
 func (a *Axis) clamp(v, lengths float64) float64 {
 	low, high := a.at(a.Low), a.at(a.High)
 	around := lengths * (high - low)
@@ -232,7 +234,7 @@ func (a *Axis) clamp(v, lengths float64) float64 {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// add adds the finite parts of the curve to a plot.
+// add adds the curve to a plot, as one line for each run of finite points.
 func (l *Curve) add(p *plot.Plot, x, y *Axis) {
 	var part plotter.XYs
 	for i := 0; i <= len(l.X); i++ {
@@ -261,9 +263,9 @@ func (l *Curve) style() draw.LineStyle {
 	return s
 }
 
-// drawLegend names the curves from the top of a place on.
-func (c *Chart) drawLegend(place draw.Canvas) {
-	left, y := place.Min.X+16, place.Max.Y
+// drawLegend draws the names of the curves from the top of the canvas.
+func (c *Chart) drawLegend(canvas draw.Canvas) {
+	left, y := canvas.Min.X+16, canvas.Max.Y
 	for i := range c.Curves {
 		l := &c.Curves[i]
 		if l.Name == "" {
@@ -271,17 +273,17 @@ func (c *Chart) drawLegend(place draw.Canvas) {
 		}
 		line := l.style()
 		line.Width = min(max(line.Width, 2), 6)
-		place.StrokeLine2(line, left, y, left+26, y)
-		place.FillText(style(12, l.Note != "", ""), vg.Point{X: left + 34, Y: y - 4}, l.Name)
+		canvas.StrokeLine2(line, left, y, left+26, y)
+		canvas.FillText(style(12, l.Note != "", ""), vg.Point{X: left + 34, Y: y - 4}, l.Name)
 
 		if y -= 20; l.Note != "" {
-			place.FillText(style(11, false, ""), vg.Point{X: left, Y: y + 2}, l.Note)
+			canvas.FillText(style(11, false, ""), vg.Point{X: left, Y: y + 2}, l.Note)
 			y -= 13
 		}
 	}
 }
 
-// letters is the font of all texts.
+// letters returns the font of all texts in a size, px.
 func letters(size float64, bold bool) font.Font {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Length(size)}
 	if bold {
@@ -294,7 +296,7 @@ func style(size float64, bold bool, hex string) text.Style {
 	return text.Style{Color: colour(hex, 1), Font: letters(size, bold), Handler: plot.DefaultTextHandler}
 }
 
-// colour reads "#rrggbb"; "" is black.
+// colour parses "#rrggbb"; "" is black. The opacity is 0 to 1.
 func colour(hex string, opacity float64) color.Color {
 	c := color.NRGBA{A: uint8(255 * opacity)}
 	_, _ = fmt.Sscanf(hex, "#%02x%02x%02x", &c.R, &c.G, &c.B)

@@ -12,13 +12,13 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
-// picture is what an SVG shows: its texts, and the points of its paths by their colour.
+// picture is the content of an SVG: the number of times each text occurs, and the paths by colour.
 type picture struct {
 	texts map[string]int
 	lines map[string][][][2]float64
 }
 
-// parse reads an SVG; an attribute that is no number is an error.
+// parse reads an SVG; a coordinate that is not finite is an error.
 func parse(t *testing.T, svg string) picture {
 	t.Helper()
 	p := picture{map[string]int{}, map[string][][][2]float64{}}
@@ -49,7 +49,7 @@ func parse(t *testing.T, svg string) picture {
 	}
 }
 
-// points are the ends of a path's lines.
+// points returns the corners of a path.
 func points(t *testing.T, path string) (list [][2]float64) {
 	t.Helper()
 	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == 'M' || r == 'L' || r == 'Z' }) {
@@ -62,7 +62,7 @@ func points(t *testing.T, path string) (list [][2]float64) {
 	return list
 }
 
-func TestPointsAreWhereTheDataAre(t *testing.T) {
+func TestCurvesAreDrawnAtTheirCoordinates(t *testing.T) {
 	c := Chart{
 		Width: 600, Height: 400, Legend: 100,
 		X: Axis{Name: "t, s", Low: 0, High: 100}, Y: Axis{Name: "error", Low: 1e-4, High: 1, Log: true},
@@ -83,7 +83,7 @@ func TestPointsAreWhereTheDataAre(t *testing.T) {
 		t.Errorf("the plot is %g px wide and %g px high", width, height)
 	}
 	if x, y := (a[1][0]-a[0][0])/width, (a[1][1]-a[0][1])/height; !scalar.EqualWithinAbs(x, 0.5, 1e-3) || !scalar.EqualWithinAbs(y, 0.25, 1e-3) {
-		t.Errorf("half of the axis is at %g, one of four decades at %g", x, y)
+		t.Errorf("the middle of the x axis is at %g, the first of four decades at %g", x, y)
 	}
 	for _, at := range p.lines["#D55E00"][0] {
 		if !(at[0] >= a[0][0]-1e-3 && at[0] <= a[2][0]+1e-3 && at[1] >= a[0][1]-1e-3 && at[1] <= a[2][1]+1e-3) {
@@ -97,7 +97,7 @@ func TestPointsAreWhereTheDataAre(t *testing.T) {
 	}
 }
 
-func TestOutlineOfAHistogramGoesToItsFootBetweenItsClasses(t *testing.T) {
+func TestOutlineGoesToTheFloorBetweenSeparateBars(t *testing.T) {
 	x, y := Outline([]Bar{{1, 2, 10}, {2, 3, 5}, {7, 8, 1}}, 0.5)
 	want := [][2]float64{{1, 0.5}, {1, 10}, {2, 10}, {2, 5}, {3, 5}, {3, 0.5}, {math.NaN(), math.NaN()}, {7, 0.5}, {7, 1}, {8, 1}, {8, 0.5}}
 	if len(x) != 1+len(want) || !math.IsNaN(x[0]) {
@@ -110,7 +110,7 @@ func TestOutlineOfAHistogramGoesToItsFootBetweenItsClasses(t *testing.T) {
 	}
 }
 
-func TestTicksHaveTheFormatOfTheirAxis(t *testing.T) {
+func TestTickLabelsHaveTheFormatOfTheirAxis(t *testing.T) {
 	c := Chart{Width: 300, Height: 200, Y: Axis{High: 1, Hidden: true},
 		X: Axis{Low: 0.5, High: 2e6, Log: true, Format: func(us float64) string { return fmt.Sprintf("%g us", us) }}}
 	p := parse(t, c.Inline(`a "chart"`))
@@ -124,7 +124,7 @@ func TestTicksHaveTheFormatOfTheirAxis(t *testing.T) {
 	}
 }
 
-func TestSheetShowsItsTextsAndCharts(t *testing.T) {
+func TestSheetContainsItsTextsAndCharts(t *testing.T) {
 	s := Sheet{Width: 800, Height: 300, Texts: []Text{{X: 20, Y: 26, Size: 16, Bold: true, Text: "head"}}}
 	for i, colour := range []string{"#111111", "#222222"} {
 		s.Charts = append(s.Charts, Chart{

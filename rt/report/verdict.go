@@ -145,11 +145,11 @@ type SegmentKind struct {
 // Text writes the counts as text.
 func (l *Segments) Text(w io.Writer) {
 	fmt.Fprintf(w, "\n  %s\n", wrap(fmt.Sprintf(
-		"%d segments, %d broken, %d cut (about %.1f s, not counted), from %d starts with %.1f s between them",
+		"%d legs, %d broken, %d cut (about %.1f s, not counted), from %d starts with %.1f s between them",
 		l.Done, l.Broken, l.Cut, l.CutTime, l.Starts, l.Missing), 2))
 	for _, k := range l.Kinds {
 		fmt.Fprintf(w, "  %-7s%s\n", choose(k.Broken == 0, "ok", "FAILED"), wrap(fmt.Sprintf(
-			"%s: %d segments, %d ticks, missed %d, %d injected faults",
+			"%s: %d legs, %d ticks, missed %d, %d injected faults",
 			k.Kind, k.Segments, k.Ticks, k.Missed, k.Faults), 9))
 		if k.First != "" {
 			fmt.Fprintf(w, "         %s\n", wrap(k.First, 9))
@@ -157,7 +157,7 @@ func (l *Segments) Text(w io.Writer) {
 	}
 
 	for _, b := range l.Binaries {
-		fmt.Fprintf(w, "  %s\n", wrap(fmt.Sprintf("by %s: %d segments, %d ticks", b.Version, b.Segments, b.Ticks), 2))
+		fmt.Fprintf(w, "  %s\n", wrap(fmt.Sprintf("by %s: %d legs, %d ticks", b.Version, b.Segments, b.Ticks), 2))
 	}
 	if l.Unwritten > 0 {
 		fmt.Fprintf(w, "  the state file could not be written %d times\n", l.Unwritten)

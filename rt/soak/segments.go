@@ -185,7 +185,7 @@ func (k *series) resume() error {
 		old.Running = nil
 	}
 
-	k.printf("soak continues after %d segments, %.1f s of %v; it was away for %.1f s%s\n",
+	k.printf("soak continues after %d legs, %.1f s of %v; it was away for %.1f s%s\n",
 		old.Totals.Segments, k.seconds(old.Totals.Asked), k.Options.For, float64(away)/1e9, cut)
 	return nil
 }

@@ -416,15 +416,16 @@ func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) 
 	}
 
 	signal.Stop(signals) // a signal now kills this process
-	fmt.Fprintln(r.Options.Out)
-	rep.Text(r.Options.Out)
+	out := host.Fold(r.Options.Out)
+	fmt.Fprintln(out)
+	rep.Text(out)
 	if rep.Soak != nil {
-		rep.Soak.Text(r.Options.Out)
+		rep.Soak.Text(out)
 		err = errors.Join(rep.Soak.Failed(), err)
 	}
 
 	if rep.Scenario != nil {
-		rep.Scenario.Text(r.Options.Out)
+		rep.Scenario.Text(out)
 		err = errors.Join(rep.Scenario.Failed(), err)
 	}
 

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"math/bits"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/sched"
 )
@@ -58,7 +60,7 @@ func newStatus(r *Session) *status {
 	s.requests, s.done = make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(s.done)
-		_, err := s.out.WriteString(r.head)
+		_, err := io.WriteString(host.Fold(s.out), r.head)
 		s.closed = err != nil
 		for range s.requests {
 			s.draw()

@@ -23,8 +23,8 @@ func guideFile(t *testing.T, source []byte, head string) string {
 	return ""
 }
 
-func TestWrongPlantsEndWithOneLineThatNamesThePlaceAndWhatWouldBeRight(t *testing.T) {
-	soundPlant := guideFile(t, model.Guide, "plant: sound") // it has a place for every wrong line below
+func TestWrongPlantsEndWithOneLineThatNamesPositionAndRemedy(t *testing.T) {
+	soundPlant := guideFile(t, model.Guide, "plant: sound") // has every element that the cases below change
 	file := filepath.Join(t.TempDir(), "bad.yaml")
 	for _, c := range []struct{ name, old, bad, want string }{
 		{"sound", "", "", ""},

@@ -14,7 +14,7 @@ import (
 	"lockstep/io/can"
 )
 
-// frame is a classic CAN frame as the kernel hands it over, 16 bytes.
+// frame returns a classic CAN frame as SocketCAN delivers it, 16 bytes.
 func frame(id uint32, data ...byte) []byte {
 	b := make([]byte, 16)
 	binary.NativeEndian.PutUint32(b, id)
@@ -23,7 +23,7 @@ func frame(id uint32, data ...byte) []byte {
 	return b
 }
 
-// wire is a bus whose other end the test holds; the run gets it as fd:3.
+// wire returns both ends of a bus; the run gets its end as fd:3.
 func wire(t *testing.T) (theirs, ours *os.File) {
 	t.Helper()
 	theirs, ours, err := can.Pair()
@@ -34,8 +34,8 @@ func wire(t *testing.T) (theirs, ours *os.File) {
 	return theirs, ours
 }
 
-// drink reads frames until the bus ends and counts them by identifier.
-func drink(bus *os.File) <-chan map[uint32]int {
+// countFrames reads frames until the bus is closed and counts them by identifier.
+func countFrames(bus *os.File) <-chan map[uint32]int {
 	result := make(chan map[uint32]int, 1)
 	go func() {
 		count, b := map[uint32]int{}, make([]byte, 72)
@@ -51,26 +51,26 @@ func drink(bus *os.File) <-chan map[uint32]int {
 	return result
 }
 
-// TestGarbageOnTheBusDoesNotStopTheLoop sends 20,000 frames/s of four wrong kinds,
-// and one right frame among them.
+// TestGarbageOnTheBusDoesNotStopTheLoop sends 20,000 wrong frames/s of four kinds and one valid
+// frame.
 func TestGarbageOnTheBusDoesNotStopTheLoop(t *testing.T) {
 	theirs, ours := wire(t)
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, []*os.File{theirs}, "run", patientBench(t), "-bus", "fd:3", "-besteffort", "-for", "2s", "-report", file)
 	theirs.Close()
-	count := drink(ours)
+	count := countFrames(ours)
 	bad := [][]byte{
-		frame(0x123, 1, 2, 3, 4, 5, 6, 7, 8),                         // nobody's identifier
+		frame(0x123, 1, 2, 3, 4, 5, 6, 7, 8),                         // unknown identifier
 		frame(0x110, 1, 2, 3),                                        // too short for its signals
 		frame(0x111, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), // 40.95 bar: out of range
-		{1, 2, 3, 4, 5},                                              // no frame at all
+		{1, 2, 3, 4, 5},                                              // not a frame
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for { // 40 frames per 2 ms, until the run has closed its end
+		for { // 40 frames per 2 ms, until the run closes its end
 			for i := range 40 {
-				ours.SetWriteDeadline(time.Now().Add(time.Minute)) // that the run may take to begin
+				ours.SetWriteDeadline(time.Now().Add(time.Minute)) // the run may take this long to begin
 				if _, err := ours.Write(bad[i%len(bad)]); err != nil {
 					return
 				}
@@ -110,14 +110,14 @@ func TestFramesGoOutOnTheirGridOnSeveralBuses(t *testing.T) {
 		"-besteffort", "-for", "1s", "-report", file)
 	first.Close()
 	second.Close()
-	drive, extra := drink(one), drink(two)
+	drive, extra := countFrames(one), countFrames(two)
 	code := s.end()
 	r := readReport(t, file)
 	d, e := <-drive, <-extra
 	if code != 0 || r.Ticks != 200 {
 		t.Fatalf("code %d, %d ticks, %s", code, r.Ticks, s.errors.String())
 	}
-	// Every frame that was due went out, but for those of missed ticks and of a full buffer.
+	// Every due frame was sent, except at missed ticks and with a full buffer.
 	sent := uint64(d[0x200] + d[0x201] + d[0x202] + e[0x201])
 	if sent != r.TxFrames || sent+r.TxLost+r.TxDropped-r.TxAgain != 200+100+100+50 {
 		t.Errorf("read %d frames, sent %d, lost %d, dropped %d, tried again %d; want 450 in all", sent, r.TxFrames, r.TxLost, r.TxDropped, r.TxAgain)
@@ -127,8 +127,8 @@ func TestFramesGoOutOnTheirGridOnSeveralBuses(t *testing.T) {
 	}
 }
 
-// TestRealBusWithoutTheRightsIsRefused takes one right away on any host: the loop
-// cannot have a CPU of its own where the process may use only one.
+// TestRealBusWithoutTheRightsIsRefused removes one right that every host grants: a process with one
+// CPU cannot reserve a CPU for the loop.
 func TestRealBusWithoutTheRightsIsRefused(t *testing.T) {
 	var before, one unix.CPUSet
 	runtime.LockOSThread() // a child has the affinity of the thread that starts it

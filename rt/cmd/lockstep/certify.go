@@ -15,22 +15,26 @@ import (
 	"lockstep/rt/soak"
 )
 
-// certifying is the command line of certify.
-type certifying struct {
+// certifyArgs is the command line of certify.
+type certifyArgs struct {
 	certify.Order
-	out, old, now string // files: to write, to compare with, the other one
-	length        time.Duration
-	given         map[string]bool // flags
+	out      string // file to write; "": none
+	old, now string // certificates to compare; now "": a new measurement
+	length   time.Duration
+	given    map[string]bool // names of the flags given
 }
 
 func defineCertify(a *args) func() error {
-	c := &certifying{given: map[string]bool{}}
-	length := a.span("for 1h", time.Hour, "how long, 10s at least (default 1h); less than 10m is not representative")
-	a.StringVar(&c.out, "o FILE.html", "", "write the certificate to this FILE.html, and FILE.json beside it")
-	a.StringVar(&c.old, "compare OLD.json", "", "say what changed since this certificate, OLD.json: in NEW.json, or in one that is measured now as the old one was")
+	c := &certifyArgs{given: map[string]bool{}}
+	length := a.duration("for 1h", time.Hour, "duration, at least 10s (default 1h); less than 10m is not representative")
+	a.StringVar(&c.out, "o FILE.html", "", "write the certificate to FILE.html and FILE.json")
+	a.StringVar(&c.old, "compare OLD.json", "",
+		"print what changed from the certificate OLD.json to NEW.json, or to a new measurement with the "+
+			"settings of OLD.json")
 	a.hostFlags(&c.Bus, &c.BestEffort)
 	a.loadFlags(&c.UnitBus, &c.Asked.Load)
-	a.StringVar(&c.Kernel, "kernel table|generated|FILE", "table", "what ticks: table, generated, or a target executable")
+	a.StringVar(&c.Kernel, "kernel table|generated|FILE", "table",
+		"kernel in use: table, generated, or a target executable")
 
 	return func() error {
 		c.length = *length
@@ -57,14 +61,14 @@ func defineCertify(a *args) func() error {
 	}
 }
 
-// read reads what the command line asks for.
-func (c *certifying) read(a *args) error {
+// read takes over the arguments of the command line.
+func (c *certifyArgs) read(a *args) error {
 	a.Visit(func(f *flag.Flag) { c.given[f.Name] = true })
 	if len(a.names) == 1 && c.old != "" && strings.HasSuffix(a.names[0], ".json") {
 		c.now = a.names[0]
 		for name := range c.given {
 			if name != "compare" {
-				return usageError{fmt.Sprintf("certify: -%s is of a measurement; two certificates are compared as they are", name)}
+				return usageError{fmt.Sprintf("certify: -%s needs a measurement; two certificates are compared as they are", name)}
 			}
 		}
 
@@ -79,10 +83,10 @@ func (c *certifying) read(a *args) error {
 	return c.check()
 }
 
-func (c *certifying) check() error {
+func (c *certifyArgs) check() error {
 	switch {
 	case c.out == "" && c.old == "":
-		return usageError{"certify: -o FILE.html is wanted: where the certificate is written"}
+		return usageError{"certify: -o FILE.html is missing: the file of the certificate"}
 	case c.length < soak.MinDuration:
 		return usageError{fmt.Sprintf("certify: -for %v: at least %v are needed", c.length, soak.MinDuration)}
 	}
@@ -90,12 +94,12 @@ func (c *certifying) check() error {
 	return nil
 }
 
-// readCertificate reads one from a file.
+// readCertificate reads a certificate from a file.
 func readCertificate(name string) (*certify.Certificate, error) {
-	const most = 64 << 20 // bytes; one has a few MB at most
+	const maxSize = 64 << 20 // bytes; a certificate has a few MB
 	info, err := os.Stat(name)
-	if err == nil && info.Size() > most {
-		err = fmt.Errorf("%s has %d bytes: it is no certificate", name, info.Size())
+	if err == nil && info.Size() > maxSize {
+		err = fmt.Errorf("%s has %d bytes: too large for a certificate", name, info.Size())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("certify: %w", err)
@@ -107,11 +111,10 @@ func readCertificate(name string) (*certify.Certificate, error) {
 	return certify.Read(name, text)
 }
 
-// like takes over what an older certificate was asked for, where the command line does
-// not say otherwise.
-func (c *certifying) like(old *certify.Certificate) {
+// reuseSettings takes over the settings of an older certificate that the command line does not set.
+func (c *certifyArgs) reuseSettings(old *certify.Certificate) {
 	was := old.Asked
-	for flag, take := range map[string]func(){
+	for flag, set := range map[string]func(){
 		"bench":      func() { c.Bench = was.Bench },
 		"for":        func() { c.length = time.Duration(was.ForNs) },
 		"bus":        func() { c.Bus = was.Bus },
@@ -121,7 +124,7 @@ func (c *certifying) like(old *certify.Certificate) {
 		"load":       func() { c.Asked.Load = was.Load },
 	} {
 		if !c.given[flag] {
-			take()
+			set()
 		}
 	}
 
@@ -130,10 +133,10 @@ func (c *certifying) like(old *certify.Certificate) {
 	}
 }
 
-// measure makes a certificate, and compares it with an old one if there is one.
-func (c *certifying) measure(old *certify.Certificate) error {
+// measure measures and writes a certificate, and compares it with old unless old is nil.
+func (c *certifyArgs) measure(old *certify.Certificate) error {
 	if old != nil {
-		c.like(old)
+		c.reuseSettings(old)
 	}
 	c.ForNs, c.Out, c.Choose = int64(c.length), os.Stdout, kernelOf(c.Kernel)
 	if err := c.Complete(); err != nil {
@@ -147,7 +150,7 @@ func (c *certifying) measure(old *certify.Certificate) error {
 		return err
 	}
 	defer files.Close()
-	c.Begin = untilThen(files)
+	c.Begin = exitOnSignal(files)
 	made, err := c.Measure()
 	if made == nil {
 		return err
@@ -155,23 +158,23 @@ func (c *certifying) measure(old *certify.Certificate) error {
 	if e := files.Write(made); e != nil {
 		return &host.Exit{Code: 1, Err: errors.Join(e, err)}
 	}
-	made.Text(os.Stdout, files)
+	made.Text(host.Fold(os.Stdout), files)
 	if old != nil {
 		err = errors.Join(err, compareCertificates(old, made))
 	}
 	return exit1(err)
 }
 
-// untilThen lets a signal end the command at once, without a trace, until what it returns
-// is called.
-func untilThen(files *certify.Files) (then func()) {
+// exitOnSignal lets a signal end the command and remove its files, until the returned function is
+// called.
+func exitOnSignal(files *certify.Files) (stop func()) {
 	signals, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		select {
 		case <-signals:
 			files.Close()
-			os.Exit(printError(&host.Exit{Code: 1, Err: errors.New("certify: interrupted before the run, nothing is written")}))
+			os.Exit(printError(&host.Exit{Code: 1, Err: errors.New("certify: interrupted before the run, nothing was written")}))
 		case <-over:
 		}
 	}()
@@ -182,14 +185,15 @@ func untilThen(files *certify.Files) (then func()) {
 	}
 }
 
-// compareCertificates says what changed; that something is worse is an error.
+// compareCertificates prints the differences; a worse figure is an error.
 func compareCertificates(old, now *certify.Certificate) error {
 	c, err := certify.Compare(old, now)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%s, %s\nthen %s, %s\n\n", old.Run.Bench, old.Made, now.Run.Bench, now.Made)
-	c.Text(os.Stdout)
+	out := host.Fold(os.Stdout)
+	fmt.Fprintf(out, "\n%s, %s\nthen %s, %s\n\n", old.Run.Bench, old.Made, now.Run.Bench, now.Made)
+	c.Text(out)
 	var worse []error
 	for _, f := range c.Worse() {
 		worse = append(worse, fmt.Errorf("certify: worse: %s", f.Name))

@@ -20,7 +20,7 @@ import (
 	"lockstep/rt/control"
 )
 
-// patient waits for the end of a command that measures as long as a busy machine needs.
+// patient waits for the end of a measurement, however long a busy machine needs.
 func patient(s *session) int {
 	s.t.Helper()
 	select {
@@ -30,7 +30,7 @@ func patient(s *session) int {
 	return s.end()
 }
 
-// ticking waits until a command has measured what comes before its run, and a second of it.
+// ticking waits until a command has finished the measurements before its run, and 1 s of the run.
 func ticking(s *session) {
 	s.t.Helper()
 	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -45,7 +45,7 @@ func ticking(s *session) {
 	}
 }
 
-// certificate reads one.
+// certificate reads a certificate.
 func certificate(t *testing.T, file string) *certify.Certificate {
 	t.Helper()
 	c, err := readCertificate(file)
@@ -55,8 +55,8 @@ func certificate(t *testing.T, file string) *certify.Certificate {
 	return c
 }
 
-// The figures of the page, of the JSON and of the run's own report are one.
-func TestACertificateHasTheFiguresOfItsRunAndIsMeasuredAgainAsItWas(t *testing.T) {
+// The page, the JSON and the report of the run have the same figures.
+func TestACertificateHasTheFiguresOfItsRunAndCanBeMeasuredAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "c.json")
@@ -111,7 +111,7 @@ func TestACertificateHasTheFiguresOfItsRunAndIsMeasuredAgainAsItWas(t *testing.T
 	measuredAgain(t, file)
 }
 
-// comparison is what two certificates say of each other, as a terminal shows it.
+// comparison returns the printed comparison of two certificates.
 func comparison(t *testing.T, old, now *certify.Certificate) string {
 	t.Helper()
 	c, err := certify.Compare(old, now)
@@ -123,8 +123,8 @@ func comparison(t *testing.T, old, now *certify.Certificate) string {
 	return text.String()
 }
 
-// One command measures what was measured, again, beside the old certificate, and says
-// what changed.
+// measuredAgain repeats the measurement of an old certificate with one command, and checks the
+// printed comparison.
 func measuredAgain(t *testing.T, old string) {
 	t.Helper()
 	was := certificate(t, old)
@@ -153,7 +153,7 @@ func measuredAgain(t *testing.T, old string) {
 	}
 }
 
-func TestWrongCertifiesAreRefusedInOneLine(t *testing.T) {
+func TestWrongCertifyCommandsAreRefusedInOneLine(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "x.json")
 	if err := os.WriteFile(text, []byte("{}"), 0o644); err != nil {
@@ -182,8 +182,9 @@ func TestWrongCertifiesAreRefusedInOneLine(t *testing.T) {
 	}
 }
 
-// What was measured is kept when somebody ends it, and says so; a kill leaves none.
-func TestACertificateThatIsCutShortSaysSo(t *testing.T) {
+// An interrupted measurement leaves a certificate that names the interruption; a killed one leaves
+// none.
+func TestAnInterruptedCertificateNamesTheInterruption(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		dir := t.TempDir()
@@ -213,7 +214,7 @@ func TestACertificateThatIsCutShortSaysSo(t *testing.T) {
 	}
 }
 
-func TestInterruptedBeforeTheRunACertificateLeavesNothing(t *testing.T) {
+func TestCertifyInterruptedBeforeTheRunLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -226,7 +227,7 @@ func TestInterruptedBeforeTheRunACertificateLeavesNothing(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// It says what it measures first when the files are reserved and signals are awaited.
+	// The command prints its first measurement after it has created the files and handles signals.
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if info, err := out.Stat(); err != nil || info.Size() > 0 || time.Now().After(end) {
 			break

@@ -11,16 +11,20 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/check"
+	"lockstep/rt/host"
 )
 
 func defineCheck(a *args) func() error {
-	c := check.Check{Out: os.Stdout, Warn: func(text string) { fmt.Fprintln(os.Stderr, "lockstep: warning:", text) }}
+	c := check.Check{
+		Out:  host.Fold(os.Stdout),
+		Warn: func(text string) { fmt.Fprintln(host.Fold(os.Stderr), "lockstep: warning:", text) },
+	}
 	step := a.gridFlags(&c.Scheme, &c.Form)
 	a.BoolVar(&c.Matrices, "matrices", false, "print the matrices of a plant with the names of rows and columns")
 	a.BoolVar(&c.Strict, "strict", false,
-		"refuse a database that does not keep to the format, instead of warning line by line")
+		"refuse a database that deviates from the format, instead of warning line by line")
 	a.StringVar(&c.Scenario, "scenario SCENARIO|FILE", "",
-		"say what is understood of this scenario of the bench or plant, too")
+		"describe this scenario of the bench or plant, too")
 
 	return func() error {
 		c.Step = cmp.Or(*step, bench.PlantPeriod)
@@ -33,10 +37,9 @@ func defineCheck(a *args) func() error {
 }
 
 func definePlants(a *args) func() error {
-
 	return func() error {
 		if len(a.names) == 0 {
-			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			w := tabwriter.NewWriter(host.Fold(os.Stdout), 0, 0, 2, ' ', 0)
 			for _, e := range plants.List() {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.Kind, e.About)
 			}

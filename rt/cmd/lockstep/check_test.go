@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func TestCheckSaysWhatWasUnderstoodOfAPlant(t *testing.T) {
+func TestCheckDescribesAPlant(t *testing.T) {
 	out, errors, code := lockstep(t, "check", "powershift")
-	for _, want := range []string{ // what is said of them is a test of rt/bench
+	for _, want := range []string{ // their text is a test of rt/bench
 		"powershift.yaml: plant powershift, ", "5ms", "complete", "projected",
 		" 4  shaft1.w[rad/s], shaft2.w[rad/s]", "wheel1, wheel2",
 		"clutch1.pressure[Pa] 0..4e+06",
@@ -48,7 +48,7 @@ func TestCheckPrintsMatricesWithNames(t *testing.T) {
 	}
 }
 
-func TestCheckListsTheInputsOfABenchThatNobodyDrives(t *testing.T) {
+func TestCheckListsTheInputsOfABenchThatNoBusDrives(t *testing.T) {
 	text, _, _ := lockstep(t, "plants", "powershift-bench")
 	file := filepath.Join(t.TempDir(), "b.yaml")
 	text = strings.Replace(text, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "", 1)
@@ -58,7 +58,7 @@ func TestCheckListsTheInputsOfABenchThatNobodyDrives(t *testing.T) {
 	whole, _, _ := lockstep(t, "check", "powershift-bench")
 	out, _, code := lockstep(t, "check", file)
 	for _, input := range []string{"clutch7.pressure", "clutch8.pressure"} {
-		more := 0 // lines about it that the check of the whole bench has not
+		more := 0 // further lines, compared with the check of the unchanged bench
 		for _, line := range strings.Split(out, "\n") {
 			if strings.Contains(line, ": "+input+" ") && !strings.Contains(whole, line) {
 				more++
@@ -70,7 +70,7 @@ func TestCheckListsTheInputsOfABenchThatNobodyDrives(t *testing.T) {
 	}
 }
 
-// A spring of 10 kHz: 256 pieces of 1 rad do not reach over 10 ms.
+// A spring of 10 kHz: 256 substeps of 1 rad are shorter than 10 ms.
 func TestCheckWarnsOfACoarseStepAndRefusesAnImpossibleOne(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stiff.yaml")
 	text := "plant: stiff\nelements:\n  ground: {type: fixed}\n  body: {type: inertia, J: 1}\n" +

@@ -12,46 +12,46 @@ import (
 	"lockstep/rt/host"
 )
 
-// command is one word after `lockstep`. Usage, help, manual page and completion are made of this
-// table and of the flags that a command declares.
+// command is a command of lockstep, such as run. Usage, help, manual page and completion are
+// generated from the table of commands and the flags that each command declares.
 type command struct {
 	name  string
-	names []string // what stands at each place: "[BENCH]" may be left out, "FILE..." is one or more
+	names []string // arguments: "[BENCH]" is optional, "FILE..." is one or more
 	about string
 
-	// define declares the flags and returns the function that runs the command with them.
+	// define declares the flags of the command and returns the function that runs it.
 	define func(a *args) (run func() error)
 }
 
-// commands lists them in the order of the help.
+// commands returns all commands in the order of the help.
 func commands() []command {
 	units := strings.Join(ecu.Names(), "|")
 	return []command{
-		{"run", []string{"[BENCH.yaml]"}, "run a bench in step with its buses; without a file: the demo", defineRun},
+		{"run", []string{"[BENCH.yaml]"}, "run a bench in real time on its CAN buses; without a file, the demo", defineRun},
 		{"attach", []string{"[BENCH|PROCESS]"}, "take over a run whose supervisor has ended", defineAttach},
-		{"ctl", []string{"BENCH|PROCESS", control.Usage()}, "ask a bench that runs, put faults into it, set its inputs, stop it", defineCtl},
-		{"ps", nil, "list the runs of this host", definePs},
-		{"stop", []string{"[BENCH|PROCESS]"}, "end a run, and wait until it is gone", defineStop},
-		{"sim", []string{"PLANT|BENCH"}, "simulate a plant, or a bench with its control unit, as fast as it goes", defineSim},
-		{"sweep", []string{"[SWEEP]"}, "simulate a plant or bench in many variations, on every core and over many machines", defineSweep},
+		{"ctl", []string{"BENCH|PROCESS", control.Usage()}, "query a running bench, inject faults, set its inputs, or stop it", defineCtl},
+		{"ps", nil, "list the runs on this host", definePs},
+		{"stop", []string{"[BENCH|PROCESS]"}, "stop a run and wait until its processes have ended", defineStop},
+		{"sim", []string{"PLANT|BENCH"}, "simulate a plant, or a bench with its control unit, as fast as possible", defineSim},
+		{"sweep", []string{"[SWEEP]"}, "simulate many variations of a plant or bench, on all cores and on many machines", defineSweep},
 		{"replay", []string{"RECORD"}, "run a record again and compare every bit", defineReplay},
 		{"export", []string{"RECORD"}, "write a record as candump log, ASC, BLF, MDF4 or CSV", defineExport},
-		{"check", []string{"FILE..."}, "read plants, benches and databases and say what is in them", defineCheck},
+		{"check", []string{"FILE..."}, "read plants, benches and databases and describe them", defineCheck},
 		{"gen", []string{"[PLANT]"}, "write the kernel of a plant as Go, C or an FMU, or the target executable of a bench", defineGen},
 		{"plants", []string{"[NAME]"}, "list the embedded files, or print one to start from", definePlants},
 		{"ecu", []string{units}, "run a virtual control unit on a bus", defineECU},
-		{"doctor", nil, "say whether this host is fit for a real-time run, and what to change", defineDoctor},
-		{"latency", nil, "measure how late this host wakes a loop up, beside cyclictest", defineLatency},
-		{"soak", []string{"BENCH"}, "run a bench with its control unit under a load, and judge it", defineSoak},
-		{"certify", []string{"[BENCH|NEW.json]"}, "measure a bench on this host, and write the certificate; compare two", defineCertify},
-		{"completion", []string{"bash|zsh|fish"}, "print what completes this command's line in a shell", defineCompletion},
-		{"man", []string{"[GUIDE]"}, "print the manual page, or that of a guide: lockstep man | man -l -", defineMan},
+		{"doctor", nil, "check whether this host is fit for a real-time run, and list what to change", defineDoctor},
+		{"latency", nil, "measure the wake-up latency of this host, with cyclictest as the reference", defineLatency},
+		{"soak", []string{"BENCH"}, "run a bench with its control unit under load, and give a verdict", defineSoak},
+		{"certify", []string{"[BENCH|NEW.json]"}, "measure a bench on this host and write a certificate, or compare two certificates", defineCertify},
+		{"completion", []string{"bash|zsh|fish"}, "print the script that completes command lines in a shell", defineCompletion},
+		{"man", []string{"[GUIDE]"}, "print the manual page of lockstep or of a guide: lockstep man | man -l -", defineMan},
 		{"version", nil, "print the version", defineVersion},
-		{"help", []string{"[COMMAND|TOPIC]"}, "print this, the flags of a command, or what a guide says of a topic", defineHelp},
+		{"help", []string{"[COMMAND|TOPIC]"}, "print this list, the flags of a command, or a section of a guide", defineHelp},
 	}
 }
 
-// find returns the command called name, or an error with the nearest.
+// find returns the command called name, or an error with the most similar name.
 func find(name string) (command, error) {
 	switch name {
 	case "-h", "-help", "--help":
@@ -81,11 +81,11 @@ func help(to *os.File) {
 		fmt.Fprint(to, wrap(to, fmt.Sprintf("  lockstep %-10s ", c.name), c.about))
 	}
 	fmt.Fprint(to, "\nStart with `lockstep run`. Flags: `lockstep COMMAND -h`.\n")
-	fmt.Fprint(to, wrap(to, "Guides: ", "`lockstep help` with "+guideNames()+", or with what one of them explains: clutch, e2e-2"))
+	fmt.Fprint(to, wrap(to, "Guides: ", "`lockstep help` with "+guideNames()+", or with a topic of a guide, such as clutch or e2e-2"))
 }
 
 func defineHelp(a *args) func() error {
-	html := a.Bool("html", false, "print the whole guide as a page of HTML")
+	html := a.Bool("html", false, "print the guide as an HTML page")
 	return func() error {
 		if len(a.names) == 0 {
 			help(os.Stdout)
@@ -112,7 +112,7 @@ func defineVersion(*args) func() error {
 	}
 }
 
-// printJSON is output for machines.
+// printJSON writes v to the standard output as indented JSON.
 func printJSON(v any) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetEscapeHTML(false)

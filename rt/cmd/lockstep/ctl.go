@@ -7,20 +7,22 @@ import (
 	"os"
 
 	"lockstep/rt/control"
+	"lockstep/rt/host"
 	"lockstep/rt/supervisor"
 )
 
 func defineStop(a *args) func() error {
-	all := a.Bool("all", false, "every run that this user may end")
-	now := a.Bool("now", false, "kill the targets: the supervisors put the safe state on the buses")
+	all := a.Bool("all", false, "stop every run that this user may stop")
+	now := a.Bool("now", false, "kill the targets; their supervisors send the safe state on the buses")
 
 	return func() error {
 		if *all == (len(a.names) == 1) {
-			return usageError{"stop: name one run, or all of them with -all; usage: lockstep " + a.usage()}
+			return usageError{"stop: name one run, or use -all; usage: lockstep " + a.usage()}
 		}
 		clean := true
+		out := host.Fold(os.Stdout)
 		err := control.Stop(a.name(), *all, *now, func(e *control.Answer) {
-			fmt.Println(e.EndLine())
+			fmt.Fprintln(out, e.EndLine())
 			clean = clean && (e.Clean || *now)
 		})
 		if err == nil && !clean {
@@ -50,7 +52,7 @@ func defineCtl(a *args) func() error {
 		if *asJSON {
 			return json.NewEncoder(os.Stdout).Encode(answer)
 		}
-		return answer.Print(os.Stdout, a.names[1])
+		return answer.Print(host.Fold(os.Stdout), a.names[1])
 	}
 }
 
@@ -60,7 +62,7 @@ func definePs(a *args) func() error {
 	return func() error {
 		runs := control.List()
 		if !*asJSON {
-			return control.Table(os.Stdout, runs)
+			return control.Table(host.Fold(os.Stdout), runs)
 		}
 		return printJSON(runs)
 	}

@@ -14,8 +14,7 @@ import (
 	"lockstep/rt/control"
 )
 
-// openBench is the demo bench under a name of its own, with two pressures that no bus
-// drives.
+// openBench writes the demo bench under a unique name, with two pressures that no bus drives.
 func openBench(t *testing.T) (file, name string) {
 	t.Helper()
 	name = fmt.Sprintf("ctl-%d-%s", os.Getpid(), t.Name())
@@ -23,7 +22,7 @@ func openBench(t *testing.T) (file, name string) {
 		"      - TCU_Pressure_2.pressure_C7 -> clutch7.pressure\n", "", "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", ""), name
 }
 
-// ctl asks a run and returns its answer.
+// ctl sends a request to a run and returns the answer.
 func ctl(t *testing.T, words ...string) (a control.Answer) {
 	t.Helper()
 	out, errors, code := lockstep(t, append([]string{"ctl", "-json"}, words...)...)
@@ -37,7 +36,7 @@ func ctl(t *testing.T, words ...string) (a control.Answer) {
 	return a
 }
 
-func TestARunIsChangedFromOutsideAndReplaysBitForBit(t *testing.T) {
+func TestARunChangedByCtlReplaysBitForBit(t *testing.T) {
 	dir := t.TempDir()
 	file, name := openBench(t)
 	rec, report := filepath.Join(dir, "run.rec"), filepath.Join(dir, "r.json")
@@ -46,7 +45,7 @@ func TestARunIsChangedFromOutsideAndReplaysBitForBit(t *testing.T) {
 	if a := ctl(t, name, "status"); a.Bench != name || a.Process != s.cmd.Process.Pid || a.State != "running" || a.Tick == 0 {
 		t.Errorf("status: %+v", a)
 	}
-	drop := ctl(t, file, "fault", "name=lost speeds", "frame=Speeds", "drop", "for=5 frames") // by the file's name, too
+	drop := ctl(t, file, "fault", "name=lost speeds", "frame=Speeds", "drop", "for=5 frames") // a run is found by its file name as well
 	leak := ctl(t, name, "fault", "name=leak", "input=clutch1.pressure", "leak={share: 30 %, time: 200 ms}")
 	set := ctl(t, name, "set", "clutch7.pressure=3 bar", "clutch8.pressure=4 bar")
 	for faults := ctl(t, name, "faults").Faults; len(faults) != 2 || faults[0].State != "over"; faults = ctl(t, name, "faults").Faults {
@@ -81,8 +80,8 @@ func TestARunIsChangedFromOutsideAndReplaysBitForBit(t *testing.T) {
 	})
 }
 
-// checkSession looks in a record for the lines at their ticks, and for the two pressures
-// at the one tick of `set`, and at no other.
+// checkSession checks that a record has the lines at their ticks, and the two pressures only at the
+// tick of `set`.
 func checkSession(t *testing.T, file string, lines map[int64]string) {
 	t.Helper()
 	r, err := record.Open(file)
@@ -125,7 +124,7 @@ func checkSession(t *testing.T, file string, lines map[int64]string) {
 	}
 }
 
-func TestARunThatIsTakenOverIsAskedAgain(t *testing.T) {
+func TestCtlReachesARunThatWasTakenOver(t *testing.T) {
 	file, name := openBench(t)
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -141,7 +140,7 @@ func TestARunThatIsTakenOverIsAskedAgain(t *testing.T) {
 	defer syscall.Kill(pid, syscall.SIGKILL)
 	s.cmd.Process.Kill()
 	s.end()
-	if _, errors, code := lockstep(t, "ctl", name, "status"); code != 3 { // its socket is there, and nobody listens
+	if _, errors, code := lockstep(t, "ctl", name, "status"); code != 3 { // the socket exists and nothing listens
 		t.Errorf("without a supervisor: code %d, %s", code, errors)
 	}
 	again := begin(t, nil, "attach", name)

@@ -14,32 +14,32 @@ import (
 	"lockstep/sched"
 )
 
-// doctorArgs are what the command line asks of the doctor.
+// doctorArgs is the command line of doctor.
 type doctorArgs struct {
 	ask       doctor.Ask
 	json      bool
 	root      string
 	fix, undo bool
-	yes       bool // confirmed
-	keep      []string
-	state     string
+	yes       bool     // changes confirmed on the command line
+	keep      []string // names of the checks whose findings -fix leaves
+	state     string   // file that holds the undo steps
 }
 
 func defineDoctor(a *args) func() error {
 	d := doctorArgs{ask: doctor.Ask{Timer: sched.Timerfd}}
 	a.BoolVar(&d.json, "json", false, "print one JSON object")
-	a.StringVar(&d.root, "root DIR", "/", "judge the files of another host, below DIR")
+	a.StringVar(&d.root, "root DIR", "/", "check the files of another host, below DIR")
 	a.IntVar(&d.ask.CPU, "cpu N", -1,
-		"the CPU of the loop (default: the one that run chooses while no other bench runs)")
-	a.IntVar(&d.ask.Priority, "priority N", 80, "the priority of the loop, SCHED_FIFO 1 to 99")
+		"CPU of the loop (default: the CPU that run would choose if no bench ran)")
+	a.IntVar(&d.ask.Priority, "priority N", 80, "SCHED_FIFO priority of the loop, 1 to 99")
 	a.choice(&d.ask.Timer, "timer",
-		"what the loop sleeps with: timerfd (the default) or nanosleep", sched.Timerfd, sched.Nanosleep)
-	a.several(&d.ask.Buses, "bus INTERFACE,...", "CAN interfaces that must be up")
-	a.BoolVar(&d.fix, "fix", false, "show what can be changed while the host runs, and change it once that is confirmed")
-	a.BoolVar(&d.yes, "yes", false, "with -fix: confirmed, for scripts")
-	a.several(&d.keep, "keep CHECK,...", "with -fix: checks whose findings are left alone, like throttling,smt")
+		"timer of the loop: timerfd (the default) or nanosleep", sched.Timerfd, sched.Nanosleep)
+	a.list(&d.ask.Buses, "bus INTERFACE,...", "CAN interfaces that must be up")
+	a.BoolVar(&d.fix, "fix", false, "show what can be changed while the host runs, and change it after confirmation")
+	a.BoolVar(&d.yes, "yes", false, "with -fix: change without asking, for scripts")
+	a.list(&d.keep, "keep CHECK,...", "with -fix: leave the findings of these checks, such as throttling,smt")
 	a.BoolVar(&d.undo, "undo", false, "restore what -fix has changed")
-	a.StringVar(&d.state, "state FILE", doctor.UndoFile, "the file that says how to undo the changes")
+	a.StringVar(&d.state, "state FILE", doctor.UndoFile, "file that holds the undo steps")
 
 	return func() error {
 		if err := d.check(); err != nil {
@@ -64,7 +64,7 @@ func defineDoctor(a *args) func() error {
 			return err
 		}
 		if !found.Fit {
-			return &host.Exit{Code: 3, Err: errors.New("doctor: the host is not fit: do what is marked MUST, or run with -besteffort")}
+			return &host.Exit{Code: 3, Err: errors.New("doctor: host not fit: make the changes marked MUST, or run with -besteffort")}
 		}
 		return nil
 	}
@@ -85,7 +85,7 @@ func (d *doctorArgs) check() error {
 	case len(d.keep) > 0 && !d.fix:
 		text = "-keep restricts -fix, which is not given"
 	case d.root != "/" && (d.undo || d.yes):
-		text = fmt.Sprintf("-root %s: only the running host is changed; -fix without -yes shows what would be done on another one", d.root)
+		text = fmt.Sprintf("-root %s: only the running host can be changed; -fix without -yes shows the changes of another host", d.root)
 	default:
 		return nil
 	}
@@ -93,19 +93,19 @@ func (d *doctorArgs) check() error {
 	return usageError{"doctor: " + text}
 }
 
-// fixed is what `doctor -fix -json` prints.
+// fixed is the output of `doctor -fix -json`.
 type fixed struct {
 	Plan  *doctor.Plan  `json:"plan"`
-	Steps []doctor.Step `json:"steps"` // none: nothing was changed
-	Fit   bool          `json:"fit"`   // in the end
+	Steps []doctor.Step `json:"steps"` // empty: nothing was changed
+	Fit   bool          `json:"fit"`   // fitness after the changes
 }
 
-// undone is what `doctor -undo -json` prints.
+// undone is the output of `doctor -undo -json`.
 type undone struct {
 	Steps []doctor.Step `json:"steps"`
 }
 
-// runFix shows what can be changed, and changes it once that is confirmed.
+// runFix shows the possible changes and makes them after confirmation.
 func (d *doctorArgs) runFix() error {
 	p, err := doctor.NewPlan(d.root, d.ask, d.keep)
 	if err != nil {
@@ -118,18 +118,18 @@ func (d *doctorArgs) runFix() error {
 	}
 
 	var steps []doctor.Step
-	confirmed := d.yes || len(p.Changes) == 0 || d.asked(len(p.Changes))
+	confirmed := d.yes || len(p.Changes) == 0 || d.confirm(len(p.Changes))
 	if confirmed {
 		steps, err = p.Apply(d.state)
 	} else {
-		err = &host.Exit{Code: 3, Err: errors.New("doctor: nothing was changed: -fix waits for a yes on a terminal, or for -yes")}
+		err = &host.Exit{Code: 3, Err: errors.New("doctor: nothing changed: -fix needs a yes on a terminal, or -yes")}
 	}
 
-	return errors.Join(d.tell(p, steps), refusal(err, steps))
+	return errors.Join(d.report(p, steps), refusal(err, steps))
 }
 
-// asked asks on the terminal, if there is one.
-func (d *doctorArgs) asked(changes int) bool {
+// confirm asks on the terminal whether to make the changes; false where there is no terminal.
+func (d *doctorArgs) confirm(changes int) bool {
 	if d.json || d.root != "/" || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return false
 	}
@@ -143,8 +143,8 @@ func (d *doctorArgs) asked(changes int) bool {
 	return false
 }
 
-// tell prints what became of the plan, and how the host is now.
-func (d *doctorArgs) tell(p *doctor.Plan, steps []doctor.Step) error {
+// report prints the result of each step and whether the host is fit now.
+func (d *doctorArgs) report(p *doctor.Plan, steps []doctor.Step) error {
 	now, err := doctor.Examine(d.root, d.ask)
 	if err != nil {
 		return err
@@ -171,25 +171,25 @@ func (d *doctorArgs) stateFlag() string {
 	return " -state " + d.state
 }
 
-// runUndo restores what -fix has changed.
+// runUndo reverts the changes of -fix.
 func (d *doctorArgs) runUndo() error {
 	steps, err := doctor.Undo(d.root, d.state)
-	var said error
+	var writeErr error
 	switch {
 	case d.json:
-		said = printJSON(undone{append([]doctor.Step{}, steps...)})
+		writeErr = printJSON(undone{append([]doctor.Step{}, steps...)})
 	case len(steps) > 0:
-		said = doctor.StepsText(os.Stdout, steps)
+		writeErr = doctor.StepsText(os.Stdout, steps)
 		done, left, failed := doctor.Sum(steps)
 		fmt.Printf("%d restored, %d left, %d failed\n", done, left, failed)
 	case err == nil:
 		fmt.Println("nothing to undo")
 	}
 
-	return errors.Join(said, refusal(err, steps))
+	return errors.Join(writeErr, refusal(err, steps))
 }
 
-// refusal gives what the host refuses its exit code: all of it, or some changes, a line each.
+// refusal gives exit code 3 to a refusal of the host: of all changes, or of some, one line each.
 func refusal(err error, steps []doctor.Step) error {
 	var r doctor.Refused
 	failed := doctor.Failed(steps)

@@ -12,7 +12,7 @@ import (
 	"lockstep/deploy/doctor"
 )
 
-// hostFolder is a box of the doctor's own tests.
+// hostFolder returns a host folder of the tests of package doctor.
 func hostFolder(name string) string {
 	return filepath.Join("..", "..", "..", "sched", "hostinfo", "testdata", "hosts", name)
 }
@@ -43,7 +43,7 @@ func TestDoctorEndsWith0OnlyWhereTheHostIsFit(t *testing.T) {
 	}
 }
 
-func TestWrongQuestionsToTheDoctorEndWithOneLineAndCode2(t *testing.T) {
+func TestWrongDoctorCommandsEndWithOneLineAndCode2(t *testing.T) {
 	for _, line := range []string{"-priority 0", "-priority 100", "-cpu -2", "-cpu x", "-timer sleep", "-bus can0;reboot", "-root /nosuch", "box",
 		"-fix -undo", "-yes", "-undo -yes", "-keep smt", "-fix -keep smmt", "-undo -root " + hostFolder("tuned"), "-fix -yes -root " + hostFolder("tuned")} {
 		out, errors, code := lockstep(t, append([]string{"doctor"}, strings.Fields(line)...)...)
@@ -53,19 +53,19 @@ func TestWrongQuestionsToTheDoctorEndWithOneLineAndCode2(t *testing.T) {
 	}
 }
 
-func TestFixForACPUThatIsNotThereIsRefused(t *testing.T) {
+func TestFixForAMissingCPUIsRefused(t *testing.T) {
 	out, errors, code := lockstep(t, "doctor", "-fix", "-cpu", "9", "-root", hostFolder("throttled"))
 	if code != 3 || out != "" || !strings.Contains(errors, "CPU 9") || !strings.Contains(errors, "0-3") || strings.Count(errors, "\n") != 1 {
 		t.Errorf("code %d, %q\n%s", code, errors, out)
 	}
 }
 
-func TestFixShowsWhatItWouldDoAndWithoutAYesDoesNothing(t *testing.T) {
+func TestFixShowsItsChangesAndMakesNoneWithoutConfirmation(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "undo.json")
 	for _, c := range []struct {
 		host string
 		code int
-		n    int // changes
+		n    int // number of changes
 	}{{"throttled", 3, 12}, {"tuned", 0, 0}, {"container", 0, 0}} {
 		before := texts(t, hostFolder(c.host))
 		line := []string{"doctor", "-fix", "-root", hostFolder(c.host), "-state", state}
@@ -93,7 +93,7 @@ func TestFixShowsWhatItWouldDoAndWithoutAYesDoesNothing(t *testing.T) {
 	}
 }
 
-// texts are the files of a folder, with what they say.
+// texts returns the content of each file of a folder.
 func texts(t *testing.T, root string) map[string]string {
 	t.Helper()
 	list := map[string]string{}

@@ -15,7 +15,7 @@ import (
 )
 
 func defineECU(a *args) func() error {
-	a.needed = "bus"
+	a.required = "bus"
 	bus := a.String("bus INTERFACE", "", "CAN interface, like vcan0")
 	var settings []ecu.Setting
 	known := ""
@@ -26,12 +26,12 @@ func defineECU(a *args) func() error {
 	}
 
 	a.Func("set",
-		"give a parameter of the unit a value, `NAME=VALUE`, any number of times"+known, func(text string) error {
+		"set a parameter of the unit, `NAME=VALUE` (repeatable)"+known, func(text string) error {
 			s, err := ecu.ParseSetting(text)
 			settings = append(settings, s)
 			return err
 		})
-	until := a.Int("until N", -1, "descriptor of a pipe with whose end the unit ends, too; for who starts it")
+	until := a.Int("until N", -1, "file descriptor of a pipe; the unit ends when the pipe is closed (for the process that starts it)")
 
 	return func() error {
 		if !slices.Contains(ecu.Names(), a.names[0]) {
@@ -40,14 +40,14 @@ func defineECU(a *args) func() error {
 		if err := ecu.Check(a.names[0], settings); err != nil {
 			return err
 		}
-		// The name in ps, of the first thread, which prctl would reach only from there.
-		// Without /proc it stays that of the program.
+		// The name of the first thread is the name in ps; prctl can set it only from that thread.
+		// Without /proc the name of the program stays.
 		_ = os.WriteFile("/proc/self/comm", []byte("lockstep-ecu"), 0)
 		line, err := ecu.Open(*bus)
 		if err != nil {
 			return &host.Exit{Code: 3, Err: err}
 		}
-		if strings.HasPrefix(*bus, "fd:") { // who started it and reads it may end before the drive
+		if strings.HasPrefix(*bus, "fd:") { // the reader of the output may end before the unit
 			signal.Ignore(syscall.SIGPIPE)
 		}
 		ctx, end := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)

@@ -11,20 +11,20 @@ import (
 	"testing"
 )
 
-// repository is the top of the module.
+// repository is the root folder of the module.
 const repository = "../../.."
 
-// wholly are the packages whose source the command carries whole, but for tests, the file that
-// carries it and, where nothing but the tick or a hash is made of it, the doc page.
+// wholly lists the packages whose complete source is embedded in the command. Tests and the file
+// that embeds are left out; doc.go too where the source serves only the tick or a hash.
 var wholly = []struct {
 	dir string
-	doc bool // with doc.go
+	doc bool // doc.go is embedded
 }{
 	{"io/can", true}, {"rt", true}, {"rt/fault", true}, {"rt/target", true}, {"sched", true},
 	{"model/kernel", false}, {"codegen", false}, {"codegen/c99", false}, {"codegen/fmu", false}, {"codegen/specialise", false},
 }
 
-func TestEverySourceThatTheCommandCarriesIsWhole(t *testing.T) {
+func TestEmbeddedSourcesAreComplete(t *testing.T) {
 	for _, c := range wholly {
 		files, err := filepath.Glob(filepath.Join(repository, c.dir, "*.go"))
 		if err != nil {
@@ -54,8 +54,8 @@ func TestEverySourceThatTheCommandCarriesIsWhole(t *testing.T) {
 	}
 }
 
-// Each test file of the repository has a function that no other text has.
-func TestTheCommandCarriesNoTest(t *testing.T) {
+// Each test file of the repository has a function whose text no other file has.
+func TestTheCommandEmbedsNoTest(t *testing.T) {
 	binary, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFlagsStandBeforeAndBehindNamesWithOneDashOrTwo(t *testing.T) {
+func TestFlagsMayComeBeforeAndAfterArgumentsWithOneDashOrTwo(t *testing.T) {
 	for _, line := range []string{
 		"-bus drive=file:a,b.log -n 3 x.yaml", "--bus drive=file:a,b.log --n=3 x.yaml", "x.yaml -n 3 --bus drive=file:a,b.log", "-n 3 x.yaml -bus=drive=file:a,b.log",
 	} {
@@ -24,7 +24,7 @@ func TestFlagsStandBeforeAndBehindNamesWithOneDashOrTwo(t *testing.T) {
 	}
 }
 
-// Package flag calls a value whose word is not given "value", "string" or "int".
+// Package flag calls a value without a name "value", "string" or "int".
 func TestEveryFlagNamesItsValue(t *testing.T) {
 	for _, c := range commands() {
 		for _, o := range c.args().options {

@@ -4,31 +4,32 @@ import (
 	"os"
 
 	"lockstep/rt/gen"
+	"lockstep/rt/host"
 )
 
 func defineGen(a *args) func() error {
 	var r gen.Request
-	a.needed = "o"
-	a.StringVar(&r.Dir, "o DIR", "", "write to this folder: a new one, an empty one, or one of an earlier gen")
+	a.required = "o"
+	a.StringVar(&r.Dir, "o DIR", "", "output folder: new, empty, or written by an earlier gen")
 	a.StringVar(&r.Bench, "bench BENCH.yaml", "",
-		"write the target executable of this bench, with loop and signals, of which go build makes what run "+
-			"-kernel starts; PLANT may be left out")
-	a.choice(&r.Lang, "lang", "go (the default) or c, one C99 file and its header", "go", "c")
+		"write the sources of the target executable of this bench, with loop and signals, for go build and "+
+			"run -kernel FILE; PLANT may be omitted")
+	a.choice(&r.Lang, "lang", "language: go (the default) or c, one C99 file and its header", "go", "c")
 	a.IntVar(&r.FMU, "fmu 2|3", 0,
-		"write a co-simulation FMU of this version, 2 or 3, with its sources, and a binary where there is a "+
-			"gcc")
+		"write a co-simulation FMU of FMI version 2 or 3 with its sources, and with a binary if gcc is "+
+			"installed")
 	a.StringVar(&r.Package, "package IDENTIFIER", "",
 		"name of the Go package, prefix in C (default: the plant's name, or the bench's)")
 	step := a.gridFlags(&r.Scheme, &r.Form)
-	a.several(&r.Drive, "drive INPUT,...",
-		"inputs that follow the caller from the start, or all; the others follow their own sources, as in "+
-			"sim, until Drive")
+	a.list(&r.Drive, "drive INPUT,...",
+		"inputs that the caller commands from the start, or all; the other inputs follow the plant's own "+
+			"input waveforms, as in sim, until Drive is called")
 	a.BoolVar(&r.Factor, "factorise", false,
-		"have the tick solve the lock sets that would be precomputed: little text for many commands, slower "+
-			"at events, rounded otherwise than in sim")
+		"factorise lock sets in the tick instead of precomputing them: small code for many lock sets, slower "+
+			"at events, rounded differently from sim")
 
 	return func() error {
 		r.Plant, r.Step = a.name(), *step
-		return r.Run(os.Stdout)
+		return r.Run(host.Fold(os.Stdout))
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"lockstep/rt/gen"
 )
 
-// tree are the contents of all files below a folder.
+// tree returns the contents of all files below a folder.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -37,7 +37,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// generate is lockstep gen without an error.
+// generate runs lockstep gen, which must succeed, and returns its output.
 func generate(t *testing.T, args ...string) (out string) {
 	t.Helper()
 	out, errors, code := lockstep(t, append([]string{"gen"}, args...)...)
@@ -51,7 +51,7 @@ func TestAPlantIsGeneratedInEachForm(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, c := range []struct{ flags, want string }{
 		{"-lang go", "kernel.go"}, {"-lang c", "two_masses.c two_masses.h"}, {"-lang c -package rig", "rig.c rig.h"}, {"-fmu 2", "two_masses.fmu"}, {"-fmu 3", "two_masses.fmu"}, {"", "kernel.go"},
-	} { // each over the one before
+	} { // each replaces the one before
 		generate(t, append([]string{"two-masses", "-o", dir}, strings.Fields(c.flags)...)...)
 		files := tree(t, dir)
 		for _, name := range strings.Fields(c.want) {
@@ -65,9 +65,9 @@ func TestAPlantIsGeneratedInEachForm(t *testing.T) {
 	}
 }
 
-// Of many commands the precomputed lock sets are megabytes of text, and the report names the
-// other way.
-func TestAPlantOfManyCommandsIsToldToBeFactorised(t *testing.T) {
+// The precomputed lock sets of many commands are megabytes of text; the report recommends
+// -factorise.
+func TestGenRecommendsFactoriseForAPlantWithManyLockSets(t *testing.T) {
 	const commands = 11
 	text := "plant: many\ninputs:\n"
 	for i := range commands {
@@ -97,7 +97,7 @@ func TestAPlantOfManyCommandsIsToldToBeFactorised(t *testing.T) {
 	}
 }
 
-// targetOf is the executable of a bench, built of what gen has written.
+// targetOf generates and builds the target executable of a bench.
 func targetOf(t *testing.T, bench string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -114,7 +114,7 @@ func targetOf(t *testing.T, bench string) string {
 	return file
 }
 
-// spoiled disturbs values and frames that a generated target makes and reads.
+// spoiled is a scenario that disturbs values and frames of a generated target.
 const spoiled = `scenario: spoiled
 for: 3 s
 faults:
@@ -127,7 +127,7 @@ expect:
   - {value: w1, within: 1000 rad/s, of: 0 rad/s, from: 0 s, to: 2 s}
 `
 
-func TestAGeneratedTargetTicksAsTheTables(t *testing.T) {
+func TestAGeneratedTargetTicksLikeTheTableKernel(t *testing.T) {
 	file := patientBench(t, "supervisor_gone: stop after 1 s", "supervisor_gone: continue")
 	target := targetOf(t, file)
 	dir := t.TempDir()
@@ -159,7 +159,7 @@ func TestAGeneratedTargetTicksAsTheTables(t *testing.T) {
 	t.Run("and soaks", func(t *testing.T) { soaks(t, file, target) })
 	t.Run("and is built once, and taken over", func(t *testing.T) { takenOver(t, file) })
 	t.Run("and is refused where it does not fit", func(t *testing.T) { refusals(t, file, target) })
-	generate(t, "two-masses", "-o", filepath.Dir(target)) // an executable that was built there is no foreign file
+	generate(t, "two-masses", "-o", filepath.Dir(target)) // an executable built there is not a foreign file
 	for name := range tree(t, filepath.Dir(target)) {
 		if strings.Contains(name, "/") || name == "go.mod" || name == "go.sum" || name == "main.go" {
 			t.Errorf("%s of the generation before is still there", name)
@@ -170,7 +170,7 @@ func TestAGeneratedTargetTicksAsTheTables(t *testing.T) {
 	}
 }
 
-// soaks begins a soak with a target, which goes on with no other kernel.
+// soaks begins a soak with a target; another kernel must not resume it.
 func soaks(t *testing.T, file, target string) {
 	dir := t.TempDir()
 	report := filepath.Join(dir, "r.json")
@@ -178,7 +178,7 @@ func soaks(t *testing.T, file, target string) {
 	if exe, _ := os.Readlink(filepath.Join("/proc", itoa(s.child("target")), "exe")); exe != target {
 		t.Errorf("%s ticks, want %s", exe, target)
 	}
-	ticked := func(v control.ListedRun) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks >= 300 } // 1.5 s: what is shorter counts as cut
+	ticked := func(v control.ListedRun) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks >= 300 } // 1.5 s: a shorter segment counts as cut
 	for end := time.Now().Add(time.Minute); !slices.ContainsFunc(ps(t), ticked); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("no 300 ticks in a minute: %s", s.errors.String())
@@ -201,8 +201,8 @@ func soaks(t *testing.T, file, target string) {
 	}
 }
 
-// takenOver runs a bench with a kernel that the command builds itself, kills the
-// supervisor of a second run and takes its target over.
+// takenOver runs a bench with -kernel generated, kills the supervisor of a second run and takes
+// over its target.
 func takenOver(t *testing.T, file string) {
 	gocache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -211,7 +211,7 @@ func takenOver(t *testing.T, file string) {
 	t.Setenv("GOCACHE", strings.TrimSpace(string(gocache)))
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
-	if out, err := exec.Command(program, "run", file, "-kernel", "generated", "-for", "100ms").CombinedOutput(); err != nil { // a build takes its time
+	if out, err := exec.Command(program, "run", file, "-kernel", "generated", "-for", "100ms").CombinedOutput(); err != nil { // the first run builds
 		t.Fatalf("%v, %s", err, out)
 	}
 	built := tree(t, cache)
@@ -236,7 +236,7 @@ func takenOver(t *testing.T, file string) {
 	}
 }
 
-// refusals are one line each that says what to do.
+// refusals checks that each refused executable gives one line with the remedy.
 func refusals(t *testing.T, file, target string) {
 	dir := t.TempDir()
 	copied := func(name string, mode os.FileMode, change, by string) string {
@@ -313,7 +313,7 @@ func withoutToolchain(t *testing.T, file string) {
 	}
 }
 
-// prepared is what a target is handed for a run of a bench.
+// prepared returns the hand-over of a bench.
 func prepared(t *testing.T, file string) *bench.Handover {
 	t.Helper()
 	b, err := bench.Load(file)
@@ -327,7 +327,7 @@ func prepared(t *testing.T, file string) *bench.Handover {
 	return h
 }
 
-// otherRun hands a target a run that it was not made for, as no supervisor does.
+// otherRun hands a target the run of another bench, which a supervisor would refuse.
 func otherRun(t *testing.T, file, target string) {
 	t.Helper()
 	h := prepared(t, file)
@@ -344,7 +344,7 @@ func otherRun(t *testing.T, file, target string) {
 	}
 }
 
-func TestWrongGenerationsEndWithOneLine(t *testing.T) {
+func TestWrongGenCommandsEndWithOneLine(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	file := filepath.Join(dir, "file")
@@ -353,7 +353,7 @@ func TestWrongGenerationsEndWithOneLine(t *testing.T) {
 	}
 	for _, c := range []struct {
 		line string
-		is   func(error) bool // what the error is, where that tells it from others
+		is   func(error) bool // test of the error; nil: the text is enough
 		want string           // words of the line
 	}{
 		{"powershift", nil, "gen: -o DIR"},

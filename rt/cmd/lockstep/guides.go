@@ -19,7 +19,7 @@ import (
 	"lockstep/rt/sweep"
 )
 
-// guides lists what `lockstep help GUIDE` prints, in the order in which a topic is looked for.
+// guides returns all guides, in the order in which `lockstep help` searches them for a topic.
 func guides() []guide.Guide {
 	return []guide.Guide{
 		{Name: "plant", Source: model.Guide},
@@ -44,7 +44,8 @@ func guideNames() string {
 	return strings.Join(names, ", ")
 }
 
-// printGuide prints what a topic names in lines that fit the terminal, or as HTML.
+// printGuide prints the guide or section called topic in lines that fit the terminal, or as HTML.
+// It reports whether there is one.
 func printGuide(topic string, html bool) (found bool, err error) {
 	g, found := guide.Find(guides(), topic)
 	switch {
@@ -53,7 +54,7 @@ func printGuide(topic string, html bool) (found bool, err error) {
 	case html:
 		return true, g.HTML(os.Stdout)
 	}
-	return true, g.Text(os.Stdout, min(cmp.Or(terminalWidth(os.Stdout), 80), 100))
+	return true, g.Text(os.Stdout, min(cmp.Or(host.TerminalWidth(os.Stdout), 80), 100))
 }
 
 // printManual prints the manual page of a guide.
@@ -63,5 +64,5 @@ func printManual(name, date string) error {
 			return g.Manual(os.Stdout, strings.Fields(host.Version())[0], date)
 		}
 	}
-	return usageError{fmt.Sprintf("man: no guide %q; there are %s", name, guideNames())}
+	return usageError{fmt.Sprintf("man: no guide %q; the guides are %s", name, guideNames())}
 }

@@ -15,13 +15,13 @@ import (
 )
 
 func defineLatency(a *args) func() error {
-	length := a.span("for 60s", time.Minute, "how long all turns of all methods take together (default 60s)")
-	period := a.span("period 1ms", time.Millisecond, "of the grid, 100us to 100ms (default 1ms)")
-	priority := a.Int("priority N", 80, "of SCHED_FIFO, 1 to 99")
-	cpu := a.Int("cpu N", -1, "where the wake-ups are measured; -1: chosen as for a run")
-	load := a.Bool("load", true, "measure under a load on the other CPUs, too: cpu, memory, scheduler, garbage")
+	length := a.duration("for 60s", time.Minute, "total duration of all methods and rounds (default 60s)")
+	period := a.duration("period 1ms", time.Millisecond, "period of the grid, 100us to 100ms (default 1ms)")
+	priority := a.Int("priority N", 80, "SCHED_FIFO priority, 1 to 99")
+	cpu := a.Int("cpu N", -1, "CPU of the measured thread; -1: chosen as for a run")
+	load := a.Bool("load", true, "measure also under load on the other CPUs: cpu, memory, scheduler, garbage")
 	report := a.String("report FILE.json", "", "write the report to this file, as JSON")
-	svg := a.String("svg FILE.svg", "lockstep-latency.svg", "write the histograms to this file; \"\" none")
+	svg := a.String("svg FILE.svg", "lockstep-latency.svg", "write the histograms to this file; \"\": do not write them")
 
 	return func() error {
 		if *cpu < -1 {
@@ -44,7 +44,7 @@ func defineLatency(a *args) func() error {
 
 		clear := func() {}
 		if term.IsTerminal(int(os.Stderr.Fd())) {
-			const line = "\r\x1b[K" // back to its start, and empty
+			const line = "\r\x1b[K" // return to the start of the line and clear it
 			l.Progress = func(text string) { fmt.Fprint(os.Stderr, line, "latency: ", text) }
 			clear = func() { fmt.Fprint(os.Stderr, line) }
 		}
@@ -54,7 +54,7 @@ func defineLatency(a *args) func() error {
 		r, err := l.Run(ctx)
 		clear()
 		if errors.Is(err, context.Canceled) {
-			err = errors.New("latency: interrupted, nothing is reported")
+			err = errors.New("latency: interrupted, no report written")
 		}
 		if err != nil {
 			return exit1(err)
@@ -70,11 +70,11 @@ func defineLatency(a *args) func() error {
 	}
 }
 
-// output is a file of a measurement, opened before it, so that a name that cannot be written does
-// not cost the minutes it takes.
+// output is a result file of a measurement. It is opened before the measurement, so that a file
+// that cannot be written does not waste minutes.
 type output struct {
 	flag, name, what string
-	file             *os.File // nil: not asked for
+	file             *os.File // nil: not requested
 	make             func(r *latency.Report) ([]byte, error)
 }
 
@@ -83,12 +83,12 @@ func (o *output) open() (err error) {
 		return nil
 	}
 	if o.file, err = os.OpenFile(o.name, os.O_WRONLY|os.O_CREATE, 0o644); err != nil {
-		return usageError{fmt.Sprintf("latency: %s: %v (\"\" writes none)", o.flag, err)}
+		return usageError{fmt.Sprintf("latency: %s: %v (\"\" writes no file)", o.flag, err)}
 	}
 	return nil
 }
 
-// close closes the file and removes it where nothing was written into it.
+// close closes the file and removes it if it is empty.
 func (o *output) close() {
 	if o.file == nil {
 		return
@@ -105,7 +105,7 @@ func (o *output) write(r *latency.Report) error {
 	}
 	text, err := o.make(r)
 	if err == nil {
-		_ = o.file.Truncate(0) // not of a pipe
+		_ = o.file.Truncate(0) // fails on a pipe, which holds nothing old
 		_, err = o.file.Write(text)
 	}
 

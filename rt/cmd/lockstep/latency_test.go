@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-func TestLatencyPrintsAndWritesWhatItMeasured(t *testing.T) {
+func TestLatencyPrintsAndWritesItsMeasurement(t *testing.T) {
 	dir := t.TempDir()
 	report, svg := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.svg")
 	out, errs, code := lockstep(t, "latency", "-for", "1s", "-report", report, "--svg", svg)
@@ -82,7 +82,7 @@ func TestLatencyWithoutAnSVGWritesNone(t *testing.T) {
 	}
 }
 
-func TestLatencyRefusesInOneLine(t *testing.T) {
+func TestWrongLatencyCommandsAreRefusedInOneLine(t *testing.T) {
 	for _, args := range [][]string{
 		{"-period", "2s"}, {"-priority", "100"}, {"-cpu", "-2"}, {"-cpu", "8000"}, {"-for", "10ms"}, {"now"}, {"-reprt", "x"},
 	} {
@@ -90,7 +90,7 @@ func TestLatencyRefusesInOneLine(t *testing.T) {
 		says := args[len(args)-1]
 		switch args[0] {
 		case "now":
-			says = "" // how many names there may be
+			says = "" // wrong number of arguments: package main refuses
 		case "-reprt":
 			says = "-report"
 		}
@@ -103,8 +103,7 @@ func TestLatencyRefusesInOneLine(t *testing.T) {
 	}
 }
 
-// Whatever ends the measurement, nothing of it stays on the host: neither what
-// measures nor what loads, nor an empty file.
+// However the measurement ends, no measuring or loading process and no empty file remains.
 func TestLatencyLeavesNothingBehind(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
@@ -144,7 +143,7 @@ func TestLatencyLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// loads are the processes that load, children of parent.
+// loads returns the load processes, children of parent.
 func loads(parent int) (pids []int) {
 	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range list {

@@ -1,14 +1,14 @@
 // Command lockstep is the target side of a hardware-in-the-loop bench: it simulates a drivetrain
 // in step with a CAN bus.
 //
-// This package owns the command line: names, flags, exit codes. It does not do what the commands
-// say: rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, rt/ecu and the
-// packages below deploy do.
+// This package owns the command line: commands, flags, exit codes. It does not do the work of the
+// commands: rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, rt/ecu and
+// the packages below deploy do.
 //
 // Reading order: main.go (main, exit codes), commands.go (the table of commands), flags.go (flags,
-// usage, help), then the commands: run.go (run, soak), sim.go (sim, replay, export), ctl.go (what is
-// done with runs that go on), check.go (check, plants), and a file for each other one. shell.go
-// writes the manual page and completions of that table.
+// usage, help), then the commands: run.go (run, soak), sim.go (sim, replay, export), ctl.go
+// (attach, ctl, ps, stop), check.go (check, plants), and one file for each other command. shell.go
+// writes the manual page and the shell completion of that table.
 package main
 
 import (
@@ -46,11 +46,11 @@ func run(list []string) (code int) {
 		printCompletions(list[1:])
 		return 0
 	case "latency":
-		is, err := latency.Child(list[1:])
+		isChild, err := latency.Child(list[1:])
 		if err != nil {
 			return printError(exit1(err))
 		}
-		if is {
+		if isChild {
 			return 0
 		}
 	}
@@ -62,7 +62,7 @@ func run(list []string) (code int) {
 	return printError(err)
 }
 
-// exit1 is an error with exit code 1; nil stays nil.
+// exit1 returns err with exit code 1; nil stays nil.
 func exit1(err error) error {
 	if err == nil {
 		return nil
@@ -70,17 +70,22 @@ func exit1(err error) error {
 	return &host.Exit{Code: 1, Err: err}
 }
 
-// printError prints an error, one line each, and returns the exit code it means.
+// printError prints each line of an error and returns its exit code, 2 where it has none. The lines
+// of code 3 are not folded: they hold commands to copy.
 func printError(err error) int {
 	if err == nil {
 		return 0
 	}
-	for _, line := range strings.Split(strings.TrimSpace(err.Error()), "\n") {
-		fmt.Fprintf(os.Stderr, "lockstep: %s\n", line)
-	}
+	code, out := 2, host.Fold(os.Stderr)
 	var e *host.Exit
 	if errors.As(err, &e) {
-		return e.Code
+		code = e.Code
 	}
-	return 2
+	if code == 3 {
+		out = os.Stderr
+	}
+	for _, line := range strings.Split(strings.TrimSpace(err.Error()), "\n") {
+		fmt.Fprintf(out, "lockstep: %s\n", line)
+	}
+	return code
 }

@@ -26,12 +26,12 @@ import (
 	"lockstep/rt/virtual"
 )
 
-// program is the command, built once; the tests run it as a user does.
+// program is the path of the command, built once; the tests run it like a user.
 var program string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue { // most wait for what they have started
+	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue { // most tests wait for their processes
 		_ = p.Value.Set("4")
 	}
 	dir, err := os.MkdirTemp("", "lockstep")
@@ -49,17 +49,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// session is one run of the command.
+// session is a running command.
 type session struct {
 	t           *testing.T
 	cmd         *exec.Cmd
 	out, errors bytes.Buffer
-	seen        chan struct{} // closed when the first line of status is out
-	over        chan struct{} // closed when it has ended; err is valid then
+	seen        chan struct{} // closed after the first status line
+	over        chan struct{} // closed when the command has ended; then err is valid
 	err         error
 }
 
-// begin starts the command in its own process group, as a shell does.
+// begin starts the command in its own process group, like a shell.
 func begin(t *testing.T, files []*os.File, args ...string) *session {
 	t.Helper()
 	s := &session{t: t, cmd: exec.Command(program, args...), seen: make(chan struct{}), over: make(chan struct{})}
@@ -83,10 +83,10 @@ func begin(t *testing.T, files []*os.File, args ...string) *session {
 	return s
 }
 
-// statusLine begins a line of status from the first tick on: with the time.
+// statusLine matches the beginning of a status line after the first tick: the time.
 var statusLine = regexp.MustCompile(`(?m)^ *\d+(\.\d)? s `)
 
-// watched is standard output; it tells when the plant has begun to move.
+// watched collects the standard output and reports the first tick.
 type watched struct {
 	s    *session
 	told bool
@@ -101,11 +101,11 @@ func (w *watched) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// patience is how long a test awaits a fact that has to come true: far longer than it takes
-// on a loaded machine, so that no result depends on it.
+// patience is the longest wait for a condition. It is far longer than a loaded machine needs, so
+// that no result depends on it.
 const patience = time.Minute
 
-// await waits until a fact is true, and fails the test if it does not become true.
+// await waits until a condition is true; the test fails after patience.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
@@ -132,7 +132,7 @@ func (s *session) end() int {
 	s.t.Helper()
 	select {
 	case <-s.over:
-	case <-time.After(5 * patience): // it may compute all that time
+	case <-time.After(5 * patience): // some commands compute that long
 		s.t.Fatalf("the command does not end: %s", s.out.String())
 	}
 	var e *exec.ExitError
@@ -165,7 +165,7 @@ func (s *session) child(name string) (pid int) {
 	return pid
 }
 
-// find is child without waiting; 0 when there is none.
+// find returns a running child of the session by its first argument; 0 if there is none.
 func (s *session) find(name string) int {
 	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range list {
@@ -182,7 +182,7 @@ func (s *session) find(name string) int {
 	return 0
 }
 
-// patientBench is the demo bench that rides out the stalls of a busy machine.
+// patientBench writes the demo bench with a policy that tolerates the stalls of a busy machine.
 func patientBench(t *testing.T, replace ...string) string {
 	t.Helper()
 	text, _, code := lockstep(t, "plants", "powershift-bench")
@@ -197,7 +197,7 @@ func patientBench(t *testing.T, replace ...string) string {
 	return file
 }
 
-// readReport decodes a report, strictly by the keys of the contract.
+// readReport reads a report.
 func readReport(t *testing.T, file string) (r report.Report) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -217,7 +217,7 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 	}
 	for _, c := range []struct {
 		line string
-		is   func(error) bool // what the error is; nil: a run would begin in this process
+		is   func(error) bool // test of the error; nil: a run would begin in this process
 		want string           // words of the line
 	}{
 		{"rum", as[usageError], `"rum" run?`},
@@ -279,12 +279,12 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 	}
 }
 
-// has tells whether a text has all of the words.
+// has reports whether a text contains all words.
 func has(text string, words ...string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
-// failure is the error of a command line that ends before anything has begun.
+// failure returns the error of a command line that is refused.
 func failure(words ...string) error {
 	c, err := find(words[0])
 	if err == nil {
@@ -293,21 +293,21 @@ func failure(words ...string) error {
 	return err
 }
 
-// as asks for the type of an error.
+// as reports whether an error has type T.
 func as[T error](err error) bool {
 	var e T
 	return errors.As(err, &e)
 }
 
-// is asks for one error.
+// is returns a test for an error.
 func is(want error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, want) }
 }
 
-func TestUnknownInterfaceIsRefusedWithTheCommandThatHelps(t *testing.T) {
+func TestUnknownInterfaceIsRefusedWithTheCommandThatCreatesIt(t *testing.T) {
 	for _, line := range []string{"run -bus lockstep9", "run -bus lockstep9 -besteffort", "ecu powershift -bus lockstep9"} {
 		_, errors, code := lockstep(t, strings.Fields(line)...)
-		for end := time.Now().Add(time.Minute); !has(errors, "lockstep9") && !has(errors, "AF_CAN") && time.Now().Before(end); { // each CPU is another test's
+		for end := time.Now().Add(time.Minute); !has(errors, "lockstep9") && !has(errors, "AF_CAN") && time.Now().Before(end); { // other tests may hold every CPU
 			_, errors, code = lockstep(t, strings.Fields(line)...)
 		}
 		named := has(errors, "lockstep9", "ip link add dev")
@@ -334,7 +334,7 @@ func TestHelpListsEveryCommandButNotTheTarget(t *testing.T) {
 	}
 }
 
-func TestPlantsPrintsFilesThatWork(t *testing.T) {
+func TestPrintedPlantsPassCheck(t *testing.T) {
 	out, _, code := lockstep(t, "plants")
 	if code != 0 || strings.Count(out, "\n") < 3 {
 		t.Fatalf("code %d, %q", code, out)

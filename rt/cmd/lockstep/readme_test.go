@@ -13,7 +13,7 @@ func TestThePlantAndTheBenchOfTheReadmeRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(text), "\n"); n > 200 {
-		t.Errorf("README.md has %d lines; at most 200 are wanted", n)
+		t.Errorf("README.md has %d lines, want at most 200", n)
 	}
 
 	dir := t.TempDir()

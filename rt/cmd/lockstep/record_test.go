@@ -17,7 +17,7 @@ import (
 	"lockstep/rt/virtual"
 )
 
-// replayed replays a record; ticks and frames are those that were identical.
+// replayed replays a record and returns the numbers of identical ticks and frames.
 func replayed(t *testing.T, file string) (ticks, frames int, errors string, code int) {
 	t.Helper()
 	out, errors, code := lockstep(t, "replay", file)
@@ -58,7 +58,7 @@ func TestAReplayIsIdenticalBitForBit(t *testing.T) {
 	}
 }
 
-// Lost points, safe values and the end of the target are in the record, too.
+// The record holds missed ticks, safe values and the end of the target as well.
 func TestAReplayFollowsMissedTicksAndTheSafeState(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"skip 1000", "catchup 1000", "safe"} {
@@ -92,7 +92,7 @@ func TestAReplayFollowsMissedTicksAndTheSafeState(t *testing.T) {
 	}
 }
 
-// entries reads a record whole.
+// entries reads all entries of a record.
 func entries(t *testing.T, file string) (list []record.Entry) {
 	t.Helper()
 	r, err := record.Open(file)
@@ -109,14 +109,14 @@ func entries(t *testing.T, file string) (list []record.Entry) {
 	}
 }
 
-// A byte of a frame that went out is changed, then one of an output.
-func TestAReplaySaysWhereTheFirstDifferenceIs(t *testing.T) {
+// The changed byte is one of a sent frame, or of an output.
+func TestAReplayNamesTheFirstDifference(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "run.rec")
 	if _, errors, code := lockstep(t, "run", patientBench(t), "-for", "500ms", "-record", file); code != 0 {
 		t.Fatal(errors)
 	}
-	for want, change := range map[string]func(e *record.Entry) bool{ // tick and what differs; "" nothing does as far as the record goes
+	for want, change := range map[string]func(e *record.Entry) bool{ // tick and signal of the first difference; "": none
 		"40 Speeds": func(e *record.Entry) bool {
 			hit := e.Kind == record.FrameEntry && e.Frame.Sent && e.Frame.Tick == 40 && e.Frame.ID == 0x200
 			e.Frame.Data[0] ^= 1
@@ -149,7 +149,7 @@ func TestAReplaySaysWhereTheFirstDifferenceIs(t *testing.T) {
 	}
 }
 
-// firstDifference is where a replay differs from a record, or where the record ends too early.
+// firstDifference returns where a replay differs from a record, or where the record ends too early.
 func firstDifference(file string) (tick int64, of string) {
 	_, err := virtual.Replay{Record: file}.Run()
 	var differs *virtual.DifferenceError
@@ -200,15 +200,14 @@ func forge(t *testing.T, from, to string, change func(e *record.Entry) bool) {
 	}
 }
 
-// What was written before the supervisor was killed can be read and replayed.
-func TestARecordOutlivesItsSupervisor(t *testing.T) {
+func TestARecordOfAKilledSupervisorReplays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.rec")
 	s := begin(t, nil, "run", patientBench(t), "-record", file)
 	s.running()
 	ticks := func() (n int) {
 		r, err := record.Open(file)
 		if err != nil {
-			return 0 // there is no header yet
+			return 0 // the header is not written yet
 		}
 		r.Close()
 		for _, e := range entries(t, file) {
@@ -235,7 +234,7 @@ func TestARecordOutlivesItsSupervisor(t *testing.T) {
 	}
 }
 
-func TestARecordThatCannotBeWrittenIsOneLineAndTheRunGoesOn(t *testing.T) {
+func TestARunContinuesWithoutARecordThatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	out, errors, code := lockstep(t, "run", patientBench(t), "-for", "1s", "-record", "/dev/full", "-report", file)
 	r := readReport(t, file)
@@ -270,7 +269,7 @@ func TestARecordIsExportedToEachFormat(t *testing.T) {
 	}
 }
 
-// A log stands in for the bus: what it says the unit sent drives the plant again.
+// A log replaces the bus: its frames of the unit drive the plant again.
 func TestALogDrivesThePlant(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,24 +18,24 @@ const demo = "powershift-bench"
 
 func defineRun(a *args) func() error {
 	o := supervisor.Options{Out: os.Stdout}
-	length := a.span("for 10s", 0, "how long, like 10s; without it until Ctrl-C")
+	length := a.duration("for 10s", 0, "duration, such as 10s; without it the run lasts until Ctrl-C")
 	a.hostFlags(&o.Bus, &o.BestEffort)
-	wait := a.span("wait 30s", 0,
-		"wait so long at most, like 30s, for interfaces that are not there or not up yet, as after a boot")
+	wait := a.duration("wait 30s", 0,
+		"longest wait, such as 30s, for interfaces that do not exist or are not up yet, as after a boot")
 	a.kernelFlag(&o.Choose)
 	a.StringVar(&o.Report, "report FILE.json", "", "write the closing report to this file, as JSON")
 	a.StringVar(&o.Record, "record FILE", "",
-		"write the record to this file: lockstep replay runs it again, lockstep export writes other formats")
+		"write the record to this file, for lockstep replay and lockstep export")
 	a.scenarioFlags(&o.Scenario, &o.JUnit)
 
 	return func() error {
 		if o.JUnit != "" && o.Scenario == "" {
-			return usageError{"run: -junit is the verdict on a scenario: name one with -scenario"}
+			return usageError{"run: -junit writes the verdict on a scenario: name one with -scenario"}
 		}
 		o.For, o.Wait = *length, *wait
-		if os.Getenv("NOTIFY_SOCKET") != "" { // a service's lines are kept, and nobody looks at them now
+		if os.Getenv("NOTIFY_SOCKET") != "" { // a service: its lines go to the journal
 			o.Every = time.Minute
-			o.Older = 3 // it is started again when it fails, and what led to that is to be seen
+			o.Older = 3 // records of failed runs, preserved when the service starts again
 		}
 
 		name := demo
@@ -50,16 +50,16 @@ func defineRun(a *args) func() error {
 	}
 }
 
-// kernelFlag is -kernel of what runs a bench.
+// kernelFlag declares -kernel of a command that runs a bench.
 func (a *args) kernelFlag(choose *bench.Chooser) {
-	text := "what ticks: table (the default), generated (generated and built here, once), or a target executable"
+	text := "kernel in use: table (the default), generated (generated and built here, once), or a target executable"
 	a.Func("kernel table|generated|FILE", text, func(s string) error {
 		*choose = kernelOf(s)
 		return nil
 	})
 }
 
-// kernelOf is the kernel that a word means.
+// kernelOf returns the chooser of a -kernel value; nil is the table kernel.
 func kernelOf(word string) bench.Chooser {
 	switch word {
 	case "table":
@@ -71,47 +71,46 @@ func kernelOf(word string) bench.Chooser {
 	return gen.FromFile(word)
 }
 
-// scenarioFlags are -scenario and -junit of what runs a bench.
+// scenarioFlags declares -scenario and -junit of a command that runs a bench.
 func (a *args) scenarioFlags(scenario, junit *string) {
 	a.StringVar(scenario, "scenario SCENARIO|FILE", "",
-		"faults, stimuli and expectations: a file, or the name of an embedded scenario; its verdict is part "+
-			"of the exit code")
+		"faults, stimuli and expectations: a file, or the name of an embedded scenario; a failed verdict "+
+			"gives exit code 1")
 	a.StringVar(junit, "junit FILE.xml", "", "write the verdict on the scenario to this file, as JUnit XML")
 }
 
-// hostFlags are -bus, which may be given several times, and -besteffort of what runs a
-// bench.
+// hostFlags declares -bus, which is repeatable, and -besteffort of a command that runs a bench.
 func (a *args) hostFlags(bus *[]string, bestEffort *bool) {
 	a.Func("bus INTERFACE",
-		"CAN interface to use, like vcan0; BUS=vcan0 where the bench has several (repeatable)", func(s string) error {
+		"CAN interface to use, such as vcan0; BUS=vcan0 where the bench has several buses (repeatable)", func(s string) error {
 			*bus = append(*bus, s)
 			return nil
 		})
-	a.BoolVar(bestEffort, "besteffort", false, "run on a real bus without the rights of a real-time process, and say so")
+	a.BoolVar(bestEffort, "besteffort", false, "run on a real bus even without real-time rights, and report what is missing")
 }
 
-// loadFlags are -unitbus and -load of what runs a bench with its control unit under a load.
+// loadFlags declares -unitbus and -load of a command that runs a bench with its control unit.
 func (a *args) loadFlags(unitBus *string, loaded *bool) {
 	a.StringVar(unitBus, "unitbus INTERFACE", "",
-		"CAN interface of the virtual control unit where it is another one, as on a looped pair of cards")
-	a.BoolVar(loaded, "load", true, "load the CPUs besides the loop's meanwhile: "+strings.Join(load.Kinds(), ", "))
+		"CAN interface of the virtual control unit if it differs from -bus, as on a looped pair of cards")
+	a.BoolVar(loaded, "load", true, "load all CPUs except the loop's during the run: "+strings.Join(load.Kinds(), ", "))
 }
 
 func defineSoak(a *args) func() error {
 	s := &soak.Soak{Options: supervisor.Options{Out: os.Stdout, Every: time.Minute}}
 	o := &s.Options
-	length := a.span("for 1h", time.Hour, "how long, all legs and starts together, 10s at least (default 1h)")
-	leg := a.span("leg 10m", 10*time.Minute, "the longest leg, 10s at least (default 10m); each is a run of its own")
+	length := a.duration("for 1h", time.Hour, "total duration of all segments and starts, at least 10s (default 1h)")
+	leg := a.duration("leg 10m", 10*time.Minute, "longest segment, at least 10s (default 10m); each segment is a run of its own")
 	scenarios := a.String("scenarios LIST", "",
-		"scenarios between the plain legs: files or embedded ones, A,B,C, or none; without it those listed "+
-			"for the bench")
-	faults := a.Bool("faults", true, "between the plain legs one fault of every kind that the bench has a place for")
+		"scenarios between the plain segments: files or embedded scenarios, A,B,C, or none; without it the "+
+			"scenarios listed for the bench")
+	faults := a.Bool("faults", true, "inject one fault of every kind that fits the bench, between the plain segments")
 	a.StringVar(&s.State, "state FILE", "",
-		"keep what was seen so far in this file: the same command goes on from there (default "+
-			"FILE.json.state)")
-	a.BoolVar(&s.Fresh, "fresh", false, "start anew, whatever the state file holds")
-	a.StringVar(&o.Record, "record DIR", "", "write the record of each leg to this folder")
-	a.IntVar(&s.Keep, "keep N", 3, "how many records to keep: the latest, and as many of broken legs")
+		"file of the state so far, from which the same command continues (default: name of the -report "+
+			"file and .state)")
+	a.BoolVar(&s.Fresh, "fresh", false, "start from the beginning and ignore the state file")
+	a.StringVar(&o.Record, "record DIR", "", "write the record of each segment to this folder")
+	a.IntVar(&s.Keep, "keep N", 3, "number of records to preserve: the latest, and as many of failed segments")
 	load := true
 	a.hostFlags(&o.Bus, &o.BestEffort)
 	a.loadFlags(&s.UnitBus, &load)
@@ -150,7 +149,7 @@ func defineSoak(a *args) func() error {
 	}
 }
 
-// startLoad starts every kind of load.
+// startLoad starts every kind of load on the CPUs and returns their names.
 func startLoad(cpus []int) (what string, stop func() error, err error) {
 	stop, err = load.Start(cpus, load.Kinds()...)
 	return strings.Join(load.Kinds(), ", "), stop, err

@@ -29,7 +29,7 @@ func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
 	if !(r.LagMax > 0) || r.Lag != 0 {
 		t.Errorf("largest lag %g s, at the end %g s; want > 0, and back at 0", r.LagMax, r.Lag)
 	}
-	// Single, double and triple swap: 12 clutches come or go, each in at least one transition.
+	// Single, double and triple swap: 12 clutches close or open, each with at least one transition.
 	if r.Transitions < 12 || r.Events == 0 {
 		t.Errorf("%d transitions at %d events; want three shifts", r.Transitions, r.Events)
 	}
@@ -42,7 +42,7 @@ func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
 	if r.BestEffort != (len(r.BestEffortWhy) > 0) || !r.Clean || r.Plant != "powershift" {
 		t.Errorf("best effort %v because %q, clean %v, plant %q", r.BestEffort, r.BestEffortWhy, r.Clean, r.Plant)
 	}
-	if !has(out, "[2 4 7]", "12.00:1", "800") { // gear and ratio at last, and the closing report
+	if !has(out, "[2 4 7]", "12.00:1", "800") { // last gear and ratio, and the closing report
 		t.Errorf("the output:\n%s", out)
 	}
 	lines := 0
@@ -59,8 +59,8 @@ func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
 	}
 }
 
-// TestReportKeysAreTheContract holds the keys that users rely on.
-func TestReportKeysAreTheContract(t *testing.T) {
+// TestReportHasItsDocumentedKeys checks the keys that users rely on.
+func TestReportHasItsDocumentedKeys(t *testing.T) {
 	dir := t.TempDir()
 	run, sim := filepath.Join(dir, "run.json"), filepath.Join(dir, "sim.json")
 	if _, errors, code := lockstep(t, "run", patientBench(t), "-for", "100ms", "-report", run); code != 0 {
@@ -94,7 +94,7 @@ func TestReportKeysAreTheContract(t *testing.T) {
 	}
 }
 
-// TestCtrlCEndsTheRunWithItsReport signals the whole process group, as a terminal does.
+// TestCtrlCEndsTheRunWithItsReport signals the whole process group, like a terminal.
 func TestCtrlCEndsTheRunWithItsReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, nil, "run", patientBench(t), "-report", file)
@@ -113,7 +113,7 @@ func TestPlantGoesOnWithTheLastCommandWhenTheUnitIsKilled(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, nil, "run", patientBench(t), "-for", "3s", "-report", file)
-	s.running() // after a second at the latest: the first shift, at 0.5 s, is under way
+	s.running() // within 1 s: the first shift begins at 0.5 s
 	if err := syscall.Kill(s.child("ecu"), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -134,11 +134,11 @@ func TestPlantGoesOnWithTheLastCommandWhenTheUnitIsKilled(t *testing.T) {
 	}
 }
 
-func TestSupervisorSaysWhyTheTargetDied(t *testing.T) {
+func TestSupervisorReportsWhyTheTargetDied(t *testing.T) {
 	t.Parallel()
 	for signal, want := range map[syscall.Signal]string{
 		syscall.SIGKILL: syscall.SIGKILL.String(),
-		syscall.SIGABRT: "SIGABRT: abort", // the Go runtime's own way to die, with a stack trace
+		syscall.SIGABRT: "SIGABRT: abort", // the Go runtime aborts with a stack trace
 	} {
 		file := filepath.Join(t.TempDir(), "r.json")
 		s := begin(t, nil, "run", patientBench(t), "-for", "20s", "-report", file)
@@ -169,7 +169,7 @@ func TestChildrenDieWithTheSupervisor(t *testing.T) {
 	}
 }
 
-// alive says that a process is there and no zombie.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", itoa(pid), "stat"))
 	if err != nil {
@@ -179,8 +179,8 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(after, "Z")
 }
 
-// TestTargetThatStandsStillIsSeenAndEnded stops the target and never continues it.
-func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
+// TestTargetThatHangsIsDetectedAndEnded stops the target and never continues it.
+func TestTargetThatHangsIsDetectedAndEnded(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, nil, "run", patientBench(t), "-for", "2s", "-report", file)
@@ -203,8 +203,8 @@ func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
 	}
 }
 
-// TestControlUnitThatStandsStillIsNamed stops the unit until the end.
-func TestControlUnitThatStandsStillIsNamed(t *testing.T) {
+// TestControlUnitThatHangsIsReported stops the unit until the end.
+func TestControlUnitThatHangsIsReported(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, nil, "run", patientBench(t), "-for", "2s", "-report", file)
@@ -222,7 +222,7 @@ func TestControlUnitThatStandsStillIsNamed(t *testing.T) {
 	}
 }
 
-// TestClosedOutputDoesNotEndTheRun reads one line, as `lockstep run | head -1`.
+// TestClosedOutputDoesNotEndTheRun reads one line, like `lockstep run | head -1`.
 func TestClosedOutputDoesNotEndTheRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	read, write, err := os.Pipe()
@@ -260,7 +260,7 @@ func TestEveryMissedTickIsCounted(t *testing.T) {
 	}
 }
 
-func TestPolicyThatIsBrokenEndsTheRunWithCode1(t *testing.T) {
+func TestBrokenPolicyEndsTheRunWithCode1(t *testing.T) {
 	for _, policy := range []string{"stop", "skip 3"} {
 		s, file := interrupted(t, policy)
 		code := s.end()
@@ -271,14 +271,14 @@ func TestPolicyThatIsBrokenEndsTheRunWithCode1(t *testing.T) {
 	}
 }
 
-// interrupted starts a run of 2 s and stops its target for 200 ms, unless a busy
-// machine has ended it before.
+// interrupted starts a run of 2 s and stops its target for 200 ms. A busy machine may end the run
+// before.
 func interrupted(t *testing.T, policy string) (s *session, report string) {
 	t.Helper()
 	report = filepath.Join(t.TempDir(), "r.json")
 	s = begin(t, nil, "run", patientBench(t, "overrun: skip 200", "overrun: "+policy), "-for", "2s", "-report", report)
 	select {
-	case <-s.seen: // the first line of status comes after a second
+	case <-s.seen: // the first status line comes after 1 s
 	case <-s.over:
 	}
 	if pid := s.find("target"); pid != 0 {
@@ -289,7 +289,7 @@ func interrupted(t *testing.T, policy string) (s *session, report string) {
 	return s, report
 }
 
-// TestUnknownUnitOfABenchIsRefused by check and by run.
+// TestUnknownUnitOfABenchIsRefused uses check and run.
 func TestUnknownUnitOfABenchIsRefused(t *testing.T) {
 	file := patientBench(t, "control_unit: powershift", "control_unit: nonsense")
 	for _, command := range []string{"check", "run"} {
@@ -300,7 +300,7 @@ func TestUnknownUnitOfABenchIsRefused(t *testing.T) {
 	}
 }
 
-// TestInputsThatNoBusDrivesAreAnnounced takes one of the eight pressures away.
+// TestInputsThatNoBusDrivesAreAnnounced removes one of the eight pressures from the bus.
 func TestInputsThatNoBusDrivesAreAnnounced(t *testing.T) {
 	file := patientBench(t, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "")
 	out, errors, code := lockstep(t, "run", file, "-for", "100ms")

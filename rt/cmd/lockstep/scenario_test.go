@@ -14,7 +14,7 @@ import (
 	"lockstep/rt/bench"
 )
 
-// write puts text into a file of the test.
+// write writes text to a new file.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -24,7 +24,7 @@ func write(t *testing.T, name, text string) string {
 	return file
 }
 
-// TestEmbeddedScenariosHold in virtual time. Their first line names their bench.
+// TestEmbeddedScenariosHold runs all scenarios in virtual time. Their first line names their bench.
 func TestEmbeddedScenariosHold(t *testing.T) {
 	n := 0
 	for _, e := range plants.List() {
@@ -52,7 +52,7 @@ func TestEmbeddedScenariosHold(t *testing.T) {
 	}
 }
 
-// A run that takes as long as its scenario says has a verdict: what has held, and what has not.
+// A run as long as its scenario has a verdict with every expectation.
 func TestScenarioOfARunIsJudged(t *testing.T) {
 	junit := filepath.Join(t.TempDir(), "j.xml")
 	report := filepath.Join(t.TempDir(), "r.json")
@@ -116,12 +116,12 @@ func TestScenarioOfARunThatIsStoppedIsNotJudged(t *testing.T) {
 	}
 }
 
-func TestMistakesWithScenariosAreOneLine(t *testing.T) {
+func TestWrongScenariosEndWithOneLine(t *testing.T) {
 	late := write(t, "late.yaml", "scenario: late\nexpect:\n  - {value: w1, below: 5, to: 3 s}\n")
 	wrong := write(t, "wrong.yaml", "scenario: wrong\nfaults:\n  - {input: clutch1.presure, hold: true}\n")
 	for _, c := range []struct {
 		args []string
-		is   func(error) bool // what the error is; nil: a run would begin in this process
+		is   func(error) bool // test of the error; nil: a run would begin in this process
 		want string           // words of the line
 	}{
 		{[]string{"run", "-junit", "x.xml"}, as[usageError], "run: -junit -scenario"},
@@ -150,7 +150,7 @@ func TestMistakesWithScenariosAreOneLine(t *testing.T) {
 	}
 }
 
-func TestCheckSaysWhatIsUnderstoodOfAScenarioForAPlant(t *testing.T) {
+func TestCheckDescribesAScenarioOfAPlant(t *testing.T) {
 	out, errors, code := lockstep(t, "check", "automatic4", "-scenario", "automatic4-leaking-clutch")
 	for _, want := range []string{"automatic4.yaml: plant ", "automatic4-leaking-clutch.yaml: scenario ", "leak: input=C4.pressure "} {
 		if code != 0 || !has(out, want) {
@@ -159,7 +159,7 @@ func TestCheckSaysWhatIsUnderstoodOfAScenarioForAPlant(t *testing.T) {
 	}
 }
 
-func TestCheckSaysWhatIsUnderstoodOfAScenario(t *testing.T) {
+func TestCheckDescribesAScenarioOfABench(t *testing.T) {
 	out, errors, code := lockstep(t, "check", "powershift-bench", "-scenario", "powershift-clutch-sticks")
 	if code != 0 || errors != "" {
 		t.Fatalf("code %d, %s", code, errors)

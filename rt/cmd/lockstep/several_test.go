@@ -20,7 +20,7 @@ import (
 	"lockstep/sched"
 )
 
-// ps lists the runs of this host; others may test here, too.
+// ps lists the runs on this host, including those of other tests.
 func ps(t *testing.T) (list []control.ListedRun) {
 	t.Helper()
 	out, errors, code := lockstep(t, "ps", "-json")
@@ -30,13 +30,13 @@ func ps(t *testing.T) (list []control.ListedRun) {
 	return list
 }
 
-// among finds the runs of a name.
+// among returns the runs with a name.
 func among(list []control.ListedRun, name string) (found []control.ListedRun) {
 	return slices.DeleteFunc(slices.Clone(list), func(v control.ListedRun) bool { return v.Bench != name })
 }
 
-// freeCPU is the number of a CPU that no host has, and no other test claims: the pair is
-// best effort without it.
+// freeCPU returns the number of a CPU that no host has and no other test reserves. Without the CPU
+// a run on a pair is best effort.
 func freeCPU(t *testing.T) int {
 	t.Helper()
 	return 600 + os.Getpid()%400
@@ -88,7 +88,7 @@ func TestThreeBenchesRunAtOnceAndEachReplaysBitForBit(t *testing.T) {
 		if code != 0 || !strings.HasPrefix(out, name+": ") || !has(out, "ctl") || strings.Count(out, "\n") != 1 {
 			t.Errorf("stop: code %d, %q, %s", code, out, errors)
 		}
-		select { // stop has waited until it is gone; its parent may not have noticed yet
+		select { // the process has ended; its parent may not have noticed yet
 		case <-all[i].over:
 		case <-time.After(patience):
 			t.Errorf("%s is still there", name)
@@ -102,7 +102,7 @@ func TestThreeBenchesRunAtOnceAndEachReplaysBitForBit(t *testing.T) {
 	}
 }
 
-func TestOneNameMayRunTwiceAndIsThenToldApartByProcess(t *testing.T) {
+func TestTwoRunsOfOneNameAreDistinguishedByProcess(t *testing.T) {
 	name := fmt.Sprintf("twice-%d", os.Getpid())
 	file := patientBench(t, "bench: powershift-bench", "bench: "+name)
 	one, two := begin(t, nil, "run", file), begin(t, nil, "run", file)
@@ -128,8 +128,7 @@ func TestOneNameMayRunTwiceAndIsThenToldApartByProcess(t *testing.T) {
 	}
 }
 
-// heldBench is a bench on a CPU that is its own; gone says what its target does without
-// a supervisor.
+// heldBench writes a bench with a CPU of its own; gone is its supervisor_gone.
 func heldBench(t *testing.T, name, gone string) (file string, cpu int) {
 	t.Helper()
 	cpu = freeCPU(t)
@@ -137,7 +136,7 @@ func heldBench(t *testing.T, name, gone string) (file string, cpu int) {
 		"supervisor_gone: stop after 1 s", "supervisor_gone: "+gone), cpu
 }
 
-func TestAClaimedCPUIsRefusedInALineThatNamesTheHolder(t *testing.T) {
+func TestAReservedCPUIsRefusedInALineThatNamesTheHolder(t *testing.T) {
 	name := fmt.Sprintf("held-%d", os.Getpid())
 	file, cpu := heldBench(t, name, "continue")
 	s := begin(t, nil, "run", file)
@@ -169,7 +168,7 @@ func TestAClaimedCPUIsRefusedInALineThatNamesTheHolder(t *testing.T) {
 		t.Errorf("ps: %+v", found)
 	}
 	syscall.Kill(target, syscall.SIGKILL)
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) { // init has to take it in
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) { // init must adopt the process first
 		_, errors, code = lockstep(t, "run", file, "-for", "100ms")
 		if code == 0 || time.Now().After(end) {
 			break
@@ -180,14 +179,14 @@ func TestAClaimedCPUIsRefusedInALineThatNamesTheHolder(t *testing.T) {
 	}
 }
 
-// unclaimed are those of cpus that no loop has.
-func unclaimed(cpus []int) []int {
+// unreserved returns the cpus that no loop has reserved.
+func unreserved(cpus []int) []int {
 	return slices.DeleteFunc(slices.Clone(cpus), func(cpu int) bool {
 		return slices.ContainsFunc(sched.Reservations("/"), func(c sched.Reservation) bool { return c.What == fmt.Sprintf("cpu/%d", cpu) })
 	})
 }
 
-// allowed are those of cpus on which any thread of a process may run.
+// allowed returns the cpus on which any thread of a process may run.
 func allowed(pid int, cpus []int) []int {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	return slices.DeleteFunc(slices.Clone(cpus), func(cpu int) bool {
@@ -199,9 +198,8 @@ func allowed(pid int, cpus []int) []int {
 	})
 }
 
-// All but the loop of a run keeps off the CPUs on which other loops begin to tick, and comes
-// back when they have ended.
-func TestTheRestOfARunKeepsOffTheLoopsOfOthers(t *testing.T) {
+// The other threads return to the CPU of a loop when its run has ended.
+func TestAllOtherThreadsOfARunStayOffTheLoopsCPUs(t *testing.T) {
 	cpus := sched.LoopCPUs()
 	if len(cpus) < 2 {
 		t.Skip("it takes two CPUs: a larger machine")
@@ -209,11 +207,11 @@ func TestTheRestOfARunKeepsOffTheLoopsOfOthers(t *testing.T) {
 	file, _ := heldBench(t, fmt.Sprintf("room-%d", os.Getpid()), "stop after 1 s")
 	s := begin(t, nil, "run", file)
 	s.running()
-	follows := func() { // the masks of the supervisor's threads the claims, other tests' included
+	follows := func() { // the masks of the supervisor's threads follow all reservations, including other tests'
 		t.Helper()
 		var seen, want []int
 		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-			if want = unclaimed(cpus); len(want) == 0 {
+			if want = unreserved(cpus); len(want) == 0 {
 				want = cpus
 			}
 			seen = allowed(s.cmd.Process.Pid, cpus)
@@ -237,7 +235,7 @@ func TestTheRestOfARunKeepsOffTheLoopsOfOthers(t *testing.T) {
 	}
 }
 
-func TestASecondServiceOnOneCPUEndsWithALineAndIsNeverReady(t *testing.T) {
+func TestASecondServiceOnOneCPUEndsWithOneLineAndIsNeverReady(t *testing.T) {
 	file, cpu := heldBench(t, fmt.Sprintf("service-%d", os.Getpid()), "stop after 1 s")
 	s := begin(t, nil, "run", file)
 	s.running()
@@ -260,7 +258,7 @@ func TestASecondServiceOnOneCPUEndsWithALineAndIsNeverReady(t *testing.T) {
 	}
 }
 
-func TestAnotherUserSeesWhatARunHoldsAndCannotHaveItNorStopIt(t *testing.T) {
+func TestAnotherUserSeesTheReservationsOfARunAndCannotStopIt(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("it takes root to be another user")
 	}
@@ -313,7 +311,7 @@ func TestAnotherUserSeesWhatARunHoldsAndCannotHaveItNorStopIt(t *testing.T) {
 	}
 }
 
-func TestATargetWithoutASupervisorIsStoppedAndHandsItsClaimsOn(t *testing.T) {
+func TestAStoppedTargetWithoutASupervisorReleasesItsReservations(t *testing.T) {
 	name := fmt.Sprintf("alone-%d", os.Getpid())
 	file, cpu := heldBench(t, name, "continue")
 	orphan := func() int {
@@ -349,7 +347,7 @@ func TestATargetWithoutASupervisorIsStoppedAndHandsItsClaimsOn(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStoppedIsOneLine(t *testing.T) {
+func TestWrongStopCommandsEndWithOneLine(t *testing.T) {
 	name := fmt.Sprintf("stopped-%d", os.Getpid())
 	rec := filepath.Join(t.TempDir(), "one.rec")
 	file := patientBench(t, "bench: powershift-bench", "bench: "+name)

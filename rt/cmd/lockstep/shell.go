@@ -21,14 +21,14 @@ import (
 //go:embed man.tmpl
 var manual string
 
-// page is what the manual page is made of.
-type page struct {
+// manualPage is the data of the template man.tmpl.
+type manualPage struct {
 	Version  string
-	Date     string // of SOURCE_DATE_EPOCH, reproducible-builds.org; "" none
+	Date     string // day of SOURCE_DATE_EPOCH (reproducible-builds.org); "": not set
 	Commands []section
 }
 
-// section is a command of the page.
+// section describes a command on the manual page.
 type section struct {
 	Name, Usage, About string
 	Flags              []option
@@ -36,7 +36,7 @@ type section struct {
 
 func defineMan(a *args) func() error {
 	return func() error {
-		p := page{Version: strings.Fields(host.Version())[0]}
+		p := manualPage{Version: strings.Fields(host.Version())[0]}
 		if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 			p.Date = time.Unix(s, 0).UTC().Format(time.DateOnly)
 		}
@@ -60,16 +60,16 @@ func defineMan(a *args) func() error {
 //go:embed completion
 var shells embed.FS
 
-// completeCommand is the command that the shells' scripts ask: it gets the words of
-// the line behind `lockstep`, the last of them unfinished, and prints a line "word",
-// or "word<tab>about", for each way to finish it, and ":files" where a file will do.
+// completeCommand is the hidden command that the completion scripts call. Its arguments are the
+// words of the command line after `lockstep`; the last one may be unfinished. It prints a line
+// "word" or "word<tab>about" for each completion, and ":files" where a file name is possible.
 const completeCommand = "complete"
 
 func defineCompletion(a *args) func() error {
 	return func() error {
 		text, err := shells.ReadFile("completion/lockstep." + filepath.Base(a.names[0]))
 		if err != nil {
-			return usageError{fmt.Sprintf("completion: no shell %q: bash, zsh or fish", a.names[0])}
+			return usageError{fmt.Sprintf("completion: unknown shell %q; use bash, zsh or fish", a.names[0])}
 		}
 		_, err = os.Stdout.Write(text)
 
@@ -77,14 +77,14 @@ func defineCompletion(a *args) func() error {
 	}
 }
 
-// proposal is a word that may stand at a place, and what it is.
+// proposal is a possible word of a command line with its description.
 type proposal struct{ word, about string }
 
-// files stands for the names of files.
+// files is the proposal of any file name.
 const files = ":files"
 
-// printCompletions prints how the last of words can go on. It stands behind somebody's Tab key:
-// for words that it does not know it prints nothing.
+// printCompletions prints the completions of the last word. For unknown words it prints nothing,
+// because its output goes to the user's command line.
 func printCompletions(words []string) {
 	if len(words) == 0 {
 		return
@@ -98,7 +98,7 @@ func printCompletions(words []string) {
 	}
 }
 
-// complete proposes words to follow those of a line, of which last has been begun.
+// complete returns proposals for the word after words; last is its beginning.
 func complete(words []string, last string) (list []proposal) {
 	if len(words) == 0 {
 		return proposals("COMMAND")
@@ -107,13 +107,13 @@ func complete(words []string, last string) (list []proposal) {
 	if err != nil {
 		return nil
 	}
-	a, value, place := c.args(), "", 0
+	a, value, position := c.args(), "", 0
 	for _, word := range words[1:] {
 		switch name := strings.TrimLeft(word, "-"); {
-		case value != "": // of the flag before
+		case value != "": // word is the value of the flag before
 			value = ""
 		case name == word:
-			place++
+			position++
 		default:
 			value = a.value(name)
 		}
@@ -130,16 +130,16 @@ func complete(words []string, last string) (list []proposal) {
 	}
 
 	if n := len(c.names); n > 0 && strings.HasSuffix(c.names[n-1], "...") {
-		place = min(place, n-1)
+		position = min(position, n-1)
 	}
-	if place >= len(c.names) {
+	if position >= len(c.names) {
 		return nil
 	}
 
-	return proposals(c.names[place])
+	return proposals(c.names[position])
 }
 
-// value is what the usage shows behind a flag; "" where nothing follows.
+// value returns the value of a flag as the usage shows it; "" for a flag without a value.
 func (a *args) value(name string) string {
 	for _, o := range a.options {
 		if o.Name == name {
@@ -150,9 +150,9 @@ func (a *args) value(name string) string {
 	return ""
 }
 
-// proposals are the words for a name or a value that the usage shows as shown: alternatives with a
-// bar between them, of which capitals stand for a kind of words and small letters for themselves.
-// Of alternatives with blanks around the bar the first word counts.
+// proposals returns the words for an argument or value of the usage: alternatives separated by
+// bars. Capitals name a kind of word, small letters are the word itself. Where blanks surround the
+// bars, only the first word of an alternative counts.
 func proposals(shown string) (list []proposal) {
 	if shown = strings.Trim(shown, "[]."); shown == "BENCH|PROCESS" {
 		return append(running(), proposal{word: files})
@@ -192,7 +192,7 @@ func proposals(shown string) (list []proposal) {
 	return list
 }
 
-// embedded adds the embedded files of a kind, "" for all.
+// embedded appends the embedded files of a kind to list; "" is every kind.
 func embedded(list []proposal, kind string) []proposal {
 	for _, e := range plants.List() {
 		if kind == "" || e.Kind == kind {
@@ -203,7 +203,7 @@ func embedded(list []proposal, kind string) []proposal {
 	return list
 }
 
-// running are the benches that run, by name.
+// running returns the names of the running benches.
 func running() (list []proposal) {
 	for _, r := range control.List() {
 		list = append(list, proposal{r.Bench, "runs"})

@@ -9,24 +9,25 @@ import (
 	"golang.org/x/term"
 
 	"lockstep/io/record"
+	"lockstep/rt/host"
 	"lockstep/rt/virtual"
 )
 
 func defineSim(a *args) func() error {
 	var s virtual.Simulation
-	length := a.span("for 25s", 0,
-		"how long, like 25s; without it that of the scenario, or to the last row of -in, otherwise to that "+
-			"of the plant's tables (10s more if they still change there), 10s if there are none")
+	length := a.duration("for 25s", 0,
+		"duration, such as 25s; without it to the end of the scenario, or to the last row of -in, or to the "+
+			"last row of the plant's tables (10s more if they still change there), or 10s")
 	step := a.gridFlags(&s.Scheme, &s.Form)
 	a.scenarioFlags(&s.Scenario, &s.JUnit)
-	a.StringVar(&s.Record, "record FILE", "", "of a bench: write the record to this file, as run does")
+	a.StringVar(&s.Record, "record FILE", "", "write the record of a bench to this file, as run does")
 	a.StringVar(&s.In, "in FILE.csv", "",
-		"inputs: a CSV file with the columns time[s] and name[unit], held between rows; or the name of "+
-			"embedded ones")
+		"inputs: a CSV file with the columns time[s] and name[unit], constant between rows; or the name of "+
+			"embedded inputs")
 	a.StringVar(&s.Out, "out FILE.csv", "",
 		"write every port at every grid point to this CSV file; - is the standard output")
-	a.StringVar(&s.Events, "events FILE.csv", "", "write every change of a friction element's state to this CSV file")
-	a.IntVar(&s.Every, "every N", 1, "write every N-th grid point only")
+	a.StringVar(&s.Events, "events FILE.csv", "", "write every change of a friction element's mode to this CSV file")
+	a.IntVar(&s.Every, "every N", 1, "write only every N-th grid point")
 	a.StringVar(&s.Report, "report FILE.json", "", "write the report to this file, as JSON")
 
 	return func() error {
@@ -39,9 +40,10 @@ func defineSim(a *args) func() error {
 		}
 		report, err := s.Run()
 		if report != nil && s.Out != "-" && s.Events != "-" {
-			report.Text(os.Stdout)
+			out := host.Fold(os.Stdout)
+			report.Text(out)
 			if report.Scenario != nil {
-				report.Scenario.Text(os.Stdout)
+				report.Scenario.Text(out)
 			}
 		}
 
@@ -58,20 +60,20 @@ func defineReplay(a *args) func() error {
 			return err
 		}
 		if *out == "-" {
-			fmt.Fprintln(os.Stderr, same)
+			fmt.Fprintln(host.Fold(os.Stderr), same)
 			return nil
 		}
 
-		fmt.Println(same)
+		fmt.Fprintln(host.Fold(os.Stdout), same)
 		return nil
 	}
 }
 
 func defineExport(a *args) func() error {
-	a.needed = "o"
-	file := a.String("o FILE", "", "the file to write")
+	a.required = "o"
+	file := a.String("o FILE", "", "output file")
 	format := ""
-	a.choice(&format, "format", "without it the file's name tells: .log (candump), .asc, .blf, .mf4, .csv", record.Formats()...)
+	a.choice(&format, "format", "default: by the file name, .log (candump), .asc, .blf, .mf4 or .csv", record.Formats()...)
 
 	return func() error {
 		if format == "" {
@@ -80,7 +82,7 @@ func defineExport(a *args) func() error {
 		}
 
 		if format == "" {
-			return usageError{fmt.Sprintf("export: unknown format of %q; use .log, .asc, .blf, .mf4 or .csv, or -format", *file)}
+			return usageError{fmt.Sprintf("export: unknown format %q; use .log, .asc, .blf, .mf4 or .csv, or -format", filepath.Ext(*file))}
 		}
 		r, err := record.Open(a.names[0])
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// columns reads a CSV file that the command wrote: its header and its numbers.
+// columns parses the CSV text of the command into header and numbers.
 func columns(t *testing.T, text string) (head []string, rows [][]float64) {
 	t.Helper()
 	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -75,7 +75,7 @@ func TestSimWritesARowPerGridPointWithEveryPort(t *testing.T) {
 func TestSimTakesInputsFromAFileAndListsTransitions(t *testing.T) {
 	dir := t.TempDir()
 	in, events := filepath.Join(dir, "in.csv"), filepath.Join(dir, "e.csv")
-	// Clutches 1, 3, 6 hold; at 0.1 s clutch 1 opens.
+	// Clutches 1, 3, 6 are locked; at 0.1 s clutch 1 opens.
 	text := "time[s],clutch1.pressure[bar],clutch8.pressure[bar]\n0,18,0\n0.1,0,0\n"
 	if err := os.WriteFile(in, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -102,14 +102,14 @@ func TestSimTakesInputsFromAFileAndListsTransitions(t *testing.T) {
 	}
 }
 
-func TestSimIsTheSameEveryTime(t *testing.T) {
+func TestSimIsRepeatable(t *testing.T) {
 	first, _, _ := lockstep(t, "sim", "powershift", "-out", "-")
 	if again, _, _ := lockstep(t, "sim", "powershift", "-out", "-"); first != again || len(first) < 1000 {
 		t.Error("two runs of the same simulation differ")
 	}
 }
 
-func TestSimNamesAWrongInputWithItsPlace(t *testing.T) {
+func TestSimNamesThePositionOfAWrongInput(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.csv")
 	if err := os.WriteFile(in, []byte("time[s],clutch1.pressure[bar]\n0,18\n0.1,41\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestSimNamesAWrongInputWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestWrongPlantIsNamedWithItsPlace(t *testing.T) {
+func TestSimNamesThePositionOfAWrongPlantLine(t *testing.T) {
 	text, _, _ := lockstep(t, "plants", "powershift")
 	file := filepath.Join(t.TempDir(), "p.yaml")
 	if err := os.WriteFile(file, []byte(strings.Replace(text, "J: 0.3 kg.m2", "J: -0.3 kg.m2", 1)), 0o644); err != nil {
@@ -133,7 +133,7 @@ func TestWrongPlantIsNamedWithItsPlace(t *testing.T) {
 }
 
 func TestScenariosRunWithTheirPlant(t *testing.T) {
-	gears := map[string]float64{"downshifts": 2.86, "reverse": 2.86, "engine-braking": 2.86, "start-stop": 2.86} // each ends in gear 1
+	gears := map[string]float64{"downshifts": 2.86, "reverse": 2.86, "engine-braking": 2.86, "start-stop": 2.86} // ratio of gear 1, in which each ends
 	out, _, _ := lockstep(t, "plants")
 	for name, ratio := range gears {
 		name = "automatic4-" + name
@@ -159,7 +159,7 @@ func TestScenariosRunWithTheirPlant(t *testing.T) {
 	}
 }
 
-func TestSimRefusesToWriteOverWhatItReads(t *testing.T) {
+func TestSimRefusesToOverwriteItsInputFiles(t *testing.T) {
 	dir := t.TempDir()
 	plant, in, link := filepath.Join(dir, "p.yaml"), filepath.Join(dir, "in.csv"), filepath.Join(dir, "link")
 	text, _, _ := lockstep(t, "plants", "powershift")
@@ -191,9 +191,8 @@ func TestSimRefusesToWriteOverWhatItReads(t *testing.T) {
 	}
 }
 
-// A report that cannot be written is known before the run, not after it.
 func TestSimOpensItsFilesBeforeTheFirstStep(t *testing.T) {
-	_, errors, code := lockstep(t, "sim", "powershift", "-for", "100000000s", "-report", "/nosuch/r.json") // would take hours
+	_, errors, code := lockstep(t, "sim", "powershift", "-for", "100000000s", "-report", "/nosuch/r.json") // the run would take hours
 	if code != 2 || strings.Count(errors, "\n") != 1 || !has(errors, "lockstep: sim: ", "/nosuch/r.json") {
 		t.Errorf("code %d, %s", code, errors)
 	}
@@ -224,7 +223,7 @@ func TestInterruptedSimLeavesCompleteFiles(t *testing.T) {
 	}
 }
 
-// The rows written between the ticks count as well; they do not allocate either.
+// The count includes the rows written between the ticks.
 func TestSimDoesNotAllocate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	if _, errors, code := lockstep(t, "sim", "automatic4", "-for", "2s", "-out", "/dev/null", "-events", "/dev/null", "-report", file); code != 0 {
@@ -235,7 +234,7 @@ func TestSimDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestSchemesAndFormsAreSettings(t *testing.T) {
+func TestSchemeAndFormChangeTheResult(t *testing.T) {
 	dir := t.TempDir()
 	lag := func(args ...string) float64 {
 		file := filepath.Join(dir, "r.json")
@@ -255,9 +254,8 @@ func TestSchemesAndFormsAreSettings(t *testing.T) {
 	}
 }
 
-// What an input that nobody drives does stands in its column, whatever it is made
-// of, at the time it is commanded.
-func TestUndrivenInputsStandInTheirColumns(t *testing.T) {
+// An input without a driver has its own waveform, of any kind, in its column.
+func TestInputsWithoutADriverHaveTheirWaveformInTheirColumn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.yaml")
 	text := `plant: p
 inputs:

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// soakGoing is the leg that a soak says it runs, and its tick; 0 where it says none.
+// soakGoing returns the running segment of a soak and its tick from the state file; 0: none.
 func soakGoing(state string) (number int, ticks int64) {
 	var f struct {
 		State struct {
@@ -28,8 +28,8 @@ func soakGoing(state string) (number int, ticks int64) {
 	return f.State.Going.Leg, f.State.Going.Ticks
 }
 
-// Killed in its second leg and started again by the same command.
-func TestSoakGoesOnAfterAKillAndAddsUp(t *testing.T) {
+// The soak is killed in its second segment and started again by the same command.
+func TestSoakResumesAfterAKillAndAddsUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	report, state := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.json.state")
@@ -81,13 +81,13 @@ func TestSoakGoesOnAfterAKillAndAddsUp(t *testing.T) {
 	if list, _ := filepath.Glob(filepath.Join(dir, "records", "*")); len(list) < 1 || len(list) > 2 {
 		t.Errorf("records %q, want the latest one, and one of a broken leg", list)
 	}
-	third, _, again := lockstep(t, args...) // it is done: the verdict once more
+	third, _, again := lockstep(t, args...) // the soak is complete: the verdict again
 	if after := readReport(t, report); again != code || after.Soak.Starts != 2 || after.Ticks != 6400 || strings.Contains(third, "leg 4") {
 		t.Errorf("started when done: code %d, %d starts, %d ticks\n%s", again, after.Soak.Starts, after.Ticks, third)
 	}
 }
 
-func TestSoakOfAnotherBenchOrOtherOptionsIsRefusedAndALongerOneGoesOn(t *testing.T) {
+func TestSoakResumesForALongerDurationButNotForAnotherBenchOrOptions(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), patientBench(t)
 	report, state := filepath.Join(dir, "report.json"), filepath.Join(dir, "state")

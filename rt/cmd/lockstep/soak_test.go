@@ -11,7 +11,7 @@ import (
 	"lockstep/rt/control"
 )
 
-func TestWrongSoaksAreRefusedInOneLine(t *testing.T) {
+func TestWrongSoakCommandsAreRefusedInOneLine(t *testing.T) {
 	for _, c := range []struct {
 		line, want string
 		code       int
@@ -32,12 +32,12 @@ func TestWrongSoaksAreRefusedInOneLine(t *testing.T) {
 	}
 }
 
-func TestSoakThatIsInterruptedFailsForItsLengthAndReports(t *testing.T) {
+func TestInterruptedSoakFailsForItsDurationAndReports(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.json")
 	s := begin(t, nil, "soak", patientBench(t), "-for", "10m", "-load=false", "-report", file)
 	s.child("target")
-	judged := func(v control.ListedRun) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks > 300 } // of less nothing is said
+	judged := func(v control.ListedRun) bool { return v.Supervisor == s.cmd.Process.Pid && v.Ticks > 300 } // fewer ticks give no verdict
 	for end := time.Now().Add(time.Minute); !slices.ContainsFunc(ps(t), judged); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no 300 ticks within a minute")

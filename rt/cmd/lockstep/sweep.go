@@ -11,25 +11,26 @@ import (
 
 	"golang.org/x/term"
 
+	"lockstep/rt/host"
 	"lockstep/rt/sweep"
 )
 
 func defineSweep(a *args) func() error {
 	out := a.String("o DIR|FILE.parquet|FILE.csv", "",
-		"folder for the file of the shard, SWEEP-HASH-shard-I-of-N.parquet (default: this one); with -merge "+
-			"the table, .parquet or .csv")
-	workers := a.Int("j N", runtime.GOMAXPROCS(0), "how many cases at once")
+		"folder of the shard file SWEEP-HASH-shard-I-of-N.parquet (default: the current one); with -merge "+
+			"the merged table, .parquet or .csv")
+	workers := a.Int("j N", runtime.GOMAXPROCS(0), "number of cases run at once")
 	text := a.String("shard I/N", "",
-		"which part: I/N, I from 0 to N-1; N alone takes I from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX; "+
-			"without it, SLURM_ARRAY_TASK_ID and _COUNT of a job array 0-N say it, otherwise it is the whole")
-	from := a.String("merge DIR", "", "put the shards in this folder together into one table")
+		"part of the sweep: I/N, I from 0 to N-1; N alone takes I from SLURM_ARRAY_TASK_ID or "+
+			"JOB_COMPLETION_INDEX; default: SLURM_ARRAY_TASK_ID and _COUNT of a job array 0-N, else the whole sweep")
+	from := a.String("merge DIR", "", "merge the shards in this folder into one table")
 
 	return func() error {
 		switch {
 		case *from != "" && (*out == "" || *text != ""):
-			return usageError{"sweep: -merge DIR wants -o FILE.parquet or -o FILE.csv, and no -shard"}
+			return usageError{"sweep: -merge DIR needs -o FILE.parquet or -o FILE.csv, and no -shard"}
 		case *from == "" && len(a.names) == 0:
-			return usageError{"sweep: no sweep is named; usage: lockstep " + a.usage()}
+			return usageError{"sweep: SWEEP is missing; usage: lockstep " + a.usage()}
 		case *workers < 1:
 			return usageError{"sweep: -j must be at least 1"}
 		}
@@ -59,18 +60,20 @@ func runShard(r *sweep.Run) error {
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(stop)
 	r.Stop = stop
-	fmt.Fprint(os.Stderr, r.About())
+	fmt.Fprint(host.Fold(os.Stderr), r.About())
 	o, err := r.Do()
 	if err != nil {
 		return err
 	}
+	out := host.Fold(os.Stdout)
 	if o.Already {
-		fmt.Printf("%s: %s is there and whole, %d cases, %d failed: nothing to do\n", r.Name, o.Path, o.Rows, o.Failed)
+		fmt.Fprintf(out, "%s: %s is complete, %d cases, %d failed: nothing to do\n", r.Name, o.Path, o.Rows, o.Failed)
 		return o.AllFailed()
 	}
 
-	fmt.Printf("%s: %d cases in %v, %d failed; %s\n\n", r.Name, o.Rows-o.Resumed, o.Took.Round(10*time.Millisecond), o.Failed, o.Path)
-	o.Text(os.Stdout)
+	fmt.Fprintf(out, "%s: %d cases in %v, %d failed; %s\n\n",
+		r.Name, o.Rows-o.Resumed, o.Took.Round(10*time.Millisecond), o.Failed, o.Path)
+	o.Text(out)
 	return o.AllFailed()
 }
 
@@ -83,7 +86,8 @@ func mergeShards(s *sweep.Sweep, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d cases, %d failed; %s\n\n", o.Head.Sweep, o.Rows, o.Failed, o.Path)
-	o.Text(os.Stdout)
+	to := host.Fold(os.Stdout)
+	fmt.Fprintf(to, "%s: %d cases, %d failed; %s\n\n", o.Head.Sweep, o.Rows, o.Failed, o.Path)
+	o.Text(to)
 	return o.AllFailed()
 }

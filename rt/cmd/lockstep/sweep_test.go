@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// swept is a folder with a plant and a sweep of it, which has so many cases.
+// swept returns a folder with a plant and a sweep of so many cases.
 func swept(t *testing.T, cases int, length string) (dir, file string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -57,7 +57,7 @@ func table(t *testing.T, dir string) string {
 	return string(text)
 }
 
-func TestASweepThatIsKilledGoesOnAndLosesNothing(t *testing.T) {
+func TestAKilledSweepResumesWithoutLosingRows(t *testing.T) {
 	t.Parallel()
 	dir, file := swept(t, 60, "60 s")
 	whole, broken := filepath.Join(dir, "whole"), filepath.Join(dir, "broken")
@@ -132,8 +132,8 @@ func TestASecondProcessOnTheSameShardIsRefused(t *testing.T) {
 	s.cmd.Process.Kill()
 }
 
-// The command of the Kubernetes file, once for each index of its job, on this machine.
-func TestTheShardsOfTheKubernetesJobMakeTheWholeTable(t *testing.T) {
+// The test runs the command of the Kubernetes file for each index of its job.
+func TestTheShardsOfTheKubernetesJobMakeTheCompleteTable(t *testing.T) {
 	text, err := os.ReadFile("../../../deploy/kubernetes/sweep-job.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestTheShardsOfTheKubernetesJobMakeTheWholeTable(t *testing.T) {
 	}
 }
 
-func TestASweepOnAFullDiskGoesOnWhereThereIsRoom(t *testing.T) {
+func TestASweepOnAFullDiskResumesAfterSpaceIsFreed(t *testing.T) {
 	dir, file := swept(t, 300, "100 ms")
 	script := `set -u
 mkdir disk && mount -t tmpfs -o size=8k none disk || exit 99
@@ -191,8 +191,8 @@ cp disk/*.parquet .; umount disk`
 	}
 }
 
-// Some cases that fail are what a sweep is to find; where all do, something else is wrong.
-// One shard does not know: the others and the table are to be made all the same.
+// A sweep may have failed cases; if all cases fail, the sweep is wrong. One shard cannot decide
+// this: the other shards and the table are still written.
 func TestASweepInWhichEveryCaseFailedIsExitCode1(t *testing.T) {
 	dir, file := swept(t, 4, "1 s")
 	vary := func(from, to string) {
@@ -229,14 +229,14 @@ func TestASweepInWhichEveryCaseFailedIsExitCode1(t *testing.T) {
 	}
 }
 
-// last is the last line of a text.
+// last returns the last line of a text.
 func last(text string) string {
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	return lines[len(lines)-1] + "\n"
 }
 
-// What Slurm gets for the table is for sh, in whatever locale, and every word arrives.
-func TestTheSlurmScriptBearsAnyPath(t *testing.T) {
+// Slurm runs the command of the table with sh, in any locale; every word must arrive unchanged.
+func TestTheSlurmScriptAcceptsAnyPath(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"sbatch": `#!/bin/sh
@@ -260,7 +260,7 @@ printf '<%s>' "$@"`,
 	}
 }
 
-func TestWrongUseOfSweepIsSaid(t *testing.T) {
+func TestWrongSweepCommandsEndWithOneLine(t *testing.T) {
 	_, file := swept(t, 3, "1 s")
 	for _, c := range []struct {
 		args []string
