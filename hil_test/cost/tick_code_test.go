@@ -37,7 +37,7 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*Loop).send":              {sigmapCode + "Due", "lockstep/rt.(*Loop).encodeAndSend", "lockstep/rt.(*Loop).sendHeld"},
 	"lockstep/rt.(*Loop).resend":            {sigmapCode + "Due", "lockstep/rt.(*Loop).encodeAndSend"},
 	"lockstep/rt.(*Loop).encodeAndSend":     {sigmapCode + "Encode", faultCode + "PrepareCounters", faultCode + "DisturbFrame"},
-	faultCode + "arrange":                   {kernelCode + "Drive"},
+	faultCode + "updateActive":              {kernelCode + "Drive"},
 	faultCode + "DisturbInputs":             {kernelCode + "Own"},
 	kernelCode + "advanceTick":              {kernelCode + "macroStep"},
 	kernelCode + "macroStep":                {kernelCode + "updateModes", kernelCode + "microStep"},
