@@ -77,7 +77,7 @@ var hosts = []string{"tuned", "desktop", "container", "vm", "throttled", "mainli
 func examine(t *testing.T, host string, buses ...string) doctor.Diagnosis {
 	t.Helper()
 	root := filepath.Join("..", "sched", "hostinfo", "testdata", "hosts", host)
-	d, err := doctor.Examine(root, doctor.Ask{CPU: -1, Priority: 80, Timer: sched.Timerfd, Buses: buses})
+	d, err := doctor.Examine(root, doctor.Requirements{CPU: -1, Priority: 80, Timer: sched.Timerfd, Buses: buses})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestHostGuideListsTheFlags(t *testing.T) {
 
 func TestHostGuideListsTheOptionsOfTheKernel(t *testing.T) {
 	plan, err := doctor.NewPlan(filepath.Join("..", "sched", "hostinfo", "testdata", "hosts", "pi"),
-		doctor.Ask{CPU: 3, Priority: 80, Timer: sched.Timerfd}, nil)
+		doctor.Requirements{CPU: 3, Priority: 80, Timer: sched.Timerfd}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 // certifying is the command line of certify.
 type certifying struct {
-	certify.Order
+	certify.Measurement
 	out, old, now string // files: to write, to compare with, the other one
 	length        time.Duration
 	given         map[string]bool // flags
@@ -29,7 +29,7 @@ func defineCertify(a *args) func() error {
 	a.StringVar(&c.out, "o FILE.html", "", "write the certificate to this FILE.html, and FILE.json beside it")
 	a.StringVar(&c.old, "compare OLD.json", "", "say what changed since this certificate, OLD.json: in NEW.json, or in one that is measured now as the old one was")
 	a.hostFlags(&c.Bus, &c.BestEffort)
-	a.loadFlags(&c.UnitBus, &c.Asked.Load)
+	a.loadFlags(&c.UnitBus, &c.Request.Load)
 	a.StringVar(&c.Kernel, "kernel table|generated|FILE", "table", "what ticks: table, generated, or a target executable")
 
 	return func() error {
@@ -110,7 +110,7 @@ func readCertificate(name string) (*certify.Certificate, error) {
 // like takes over what an older certificate was asked for, where the command line does
 // not say otherwise.
 func (c *certifying) like(old *certify.Certificate) {
-	was := old.Asked
+	was := old.Request
 	for flag, take := range map[string]func(){
 		"bench":      func() { c.Bench = was.Bench },
 		"for":        func() { c.length = time.Duration(was.ForNs) },
@@ -118,7 +118,7 @@ func (c *certifying) like(old *certify.Certificate) {
 		"unitbus":    func() { c.UnitBus = was.UnitBus },
 		"besteffort": func() { c.BestEffort = was.BestEffort },
 		"kernel":     func() { c.Kernel = was.Kernel },
-		"load":       func() { c.Asked.Load = was.Load },
+		"load":       func() { c.Request.Load = was.Load },
 	} {
 		if !c.given[flag] {
 			take()
@@ -136,11 +136,11 @@ func (c *certifying) measure(old *certify.Certificate) error {
 		c.like(old)
 	}
 	c.ForNs, c.Out, c.Choose = int64(c.length), os.Stdout, kernelOf(c.Kernel)
-	if err := c.Complete(); err != nil {
+	if err := c.MakeAbsolute(); err != nil {
 		return err
 	}
-	if c.Asked.Load {
-		c.Order.Load = startLoad
+	if c.Request.Load {
+		c.Measurement.Load = startLoad
 	}
 	files, err := certify.Create(c.out)
 	if err != nil {
