@@ -1,5 +1,5 @@
-// Package deploy embeds the guides to installing lockstep, judging a host and measuring a bench. The
-// packages below it judge and measure.
+// Package deploy owns the guides to installing lockstep, judging a host and measuring a bench. It does
+// not judge or measure: the packages below it do.
 package deploy
 
 import _ "embed"

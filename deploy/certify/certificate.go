@@ -1,7 +1,9 @@
-// Package certify measures a bench on a host, writes the certificate as HTML and JSON, and compares
-// two certificates. ../CERTIFICATE.md describes the content of a certificate and the comparison.
+// Package certify owns the certificate of a bench on a host: it measures the bench, writes the
+// certificate as HTML and JSON, and compares two certificates. ../CERTIFICATE.md describes the
+// content of a certificate and the comparison.
 //
-// Package doctor judges the host. The supervisor runs the bench; only measure.go calls it.
+// The package does not judge a host (package doctor) and does not run a bench: measure.go calls the
+// supervisor for that.
 //
 // Reading order: certificate.go (Certificate, the reasons against its figures), measure.go
 // (Measurement.Measure), files.go (both files, the summary for a terminal), html.go (the page),
@@ -41,8 +43,8 @@ type Certificate struct {
 
 	Run       *report.Report    `json:"run"`
 	Late      *Distribution     `json:"wake_up"`    // wake-up latency of every grid point; nil without a tick
-	Tick      *Distribution     `json:"tick"`       // time from the wake-up to the return of the last send; nil without a tick
-	Response  *Distribution     `json:"bus_to_bus"` // time from a frame to its answer; nil without receive timestamps
+	Tick      *Distribution     `json:"tick"`       // time from the wake-up to the end of the last send; nil without a tick
+	Response  *Distribution     `json:"bus_to_bus"` // time from a frame to its answer; nil if no frame had a timestamp
 	Reference *Reference        `json:"beside"`     // nil if cyclictest was not measured
 	Worst     *check.WorstCase  `json:"worst_case"`
 	Buses     []Bus             `json:"buses"`

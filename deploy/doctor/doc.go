@@ -1,4 +1,4 @@
-// Package doctor judges whether a host is fit for a loop, and improves the settings of its kernel.
+// Package doctor owns the checks whether a host is fit for a loop, and the changes that correct them.
 // Examine checks the host, NewPlan lists the settings of the running kernel to change, Plan.Apply
 // changes them, Undo restores them. The plan shows each change before it is made.
 //

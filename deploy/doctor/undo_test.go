@@ -16,8 +16,8 @@ func TestAnUntrustedUndoFileIsRefused(t *testing.T) {
 	}
 	good := entry("/proc/sys/kernel/sched_rt_runtime_us")
 	for _, c := range []struct {
-		what, text  string
-		spoil func(path string) error
+		what, text string
+		spoil      func(path string) error
 	}{
 		{"anybody may write to it", good, func(path string) error { return os.Chmod(path, 0o666) }},
 		{"a link", good, func(path string) error {

@@ -1,9 +1,9 @@
-// Package latency measures the wake-up latency of threads on a grid on this host. It compares the
-// tickers of a run with cyclictest and with a C program on a timerfd, in short turns, idle and under
-// a load. Reference measures cyclictest while a loop runs.
+// Package latency owns the measurement of wake-up latency on this host. It compares the tickers of a
+// run with cyclictest and with a C program on a timerfd, in short turns, idle and under a load.
+// Reference measures cyclictest while a loop runs.
 //
-// Package doctor judges the settings of a host; this package lists objections to its own figures.
-// Package load provides the load.
+// The package does not judge the settings of a host (package doctor); it lists objections to its
+// own figures. Package load provides the load.
 //
 // Reading order: latency.go (Measurement), methods.go (the compared methods and the C programs),
 // child.go (the process of one turn), record.go (from histograms to figures), reference.go

@@ -1,8 +1,8 @@
-// Package load loads CPUs on purpose, with one process of this binary for each kind of load. The
-// processes have no priority and end with the process that started them.
+// Package load owns the processes that load CPUs on purpose: one process of this binary for each kind
+// of load. The processes have no priority and end with the process that started them.
 //
-// The caller chooses the CPUs. A soak, a certificate and the measurement of latencies start the
-// same load.
+// The package does not choose the CPUs and does not measure. A soak, a certificate and the
+// measurement of latencies start the same load.
 package load
 
 import (

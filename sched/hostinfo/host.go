@@ -1,8 +1,8 @@
-// Package hostinfo reads the properties of a Linux host and of its boot: kernel, CPUs and their
-// isolation, hypervisor, container, CAN cards. It reads files below a root, so a host may also be a
-// folder of files.
+// Package hostinfo owns the properties read from a Linux host: kernel, CPUs and their isolation,
+// hypervisor, container, CAN cards. It reads files below a root, so a host may also be a folder of
+// files.
 //
-// It changes nothing; package doctor judges a host. The loop's thread, the doctor, the latency
+// It changes nothing and does not judge a host (package doctor). The loop's thread, the doctor, the latency
 // measurement and the certificate use this package independently of each other.
 //
 // Reading order: files.go (Files, below a root), host.go (Host), thread.go (Thread), cpus.go (lists
