@@ -252,8 +252,8 @@ func TestExamplesRunWhenCopied(t *testing.T) {
 
 func TestPackageRefusesWhatItCannotBuild(t *testing.T) {
 	for line, want := range map[string]string{
-		"-arch sparc":         "-arch sparc: amd64 or arm64",
-		"-version next":       "-version next: a digit, then",
+		"-arch sparc":         "-arch sparc: use amd64 or arm64",
+		"-version next":       "-version next: use a digit, then",
 		"-version":            "-version: a value is missing",
 		"-colour red":         "unknown flag -colour",
 		"-version 1 -arch x,": "-arch x,: amd64",

@@ -87,8 +87,8 @@ func TestLabCertificateOnTwoCardsNamesThemAndTheirDriver(t *testing.T) {
 	if c.Run.BestEffort || !c.Box.Realtime || c.Response == nil || c.Box.Isolated != lab.IsolatedCPU {
 		t.Errorf("best effort %t (%q), %+v", c.Run.BestEffort, c.Run.BestEffortWhy, c.Box)
 	}
-	if c.Beside == nil || c.Beside.Cyclictest == nil || c.Beside.Cyclictest.Samples < 100 {
-		t.Errorf("beside cyclictest: %+v", c.Beside)
+	if c.Reference == nil || c.Reference.Cyclictest == nil || c.Reference.Cyclictest.Samples < 100 {
+		t.Errorf("beside cyclictest: %+v", c.Reference)
 	}
 	has(t, c, "the host is a virtual machine: QEMU", "too short: 20s")
 	if !strings.Contains(page, "kvaser_pci, PCI ") {

@@ -285,7 +285,7 @@ func (s *sick) onlyRoot(line []string) {
 	before := s.look()
 	s.sh("cp " + lab.Command(s.t) + " /run/lockstep-copy && chmod 755 /run/lockstep-copy")
 	p := lab.Start(s.t, "setpriv", append([]string{"--reuid=65534", "--clear-groups", "/run/lockstep-copy"}, line...)...)
-	if code := p.Wait(); code != 3 || !strings.Contains(p.Err.String(), "root's to change") || strings.Count(p.Err.String(), "\n") != 1 {
+	if code := p.Wait(); code != 3 || !strings.Contains(p.Err.String(), "only root may change") || strings.Count(p.Err.String(), "\n") != 1 {
 		s.t.Errorf("of a user: exit %d\n%s", code, &p.Err)
 	}
 	s.same("of a user", before)
