@@ -45,7 +45,7 @@ var loadTick = sync.OnceValues(func() (*program, error) {
 	known := tickImports{}
 	for _, name := range []string{"math", "math/bits"} {
 		var err error
-		if known[name], err = c99.Standard(name); err != nil {
+		if known[name], err = c99.StandardPackage(name); err != nil {
 			return nil, err
 		}
 	}
