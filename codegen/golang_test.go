@@ -105,8 +105,8 @@ func TestCommentsOfGeneratedCodeNameTheElements(t *testing.T) {
 	}
 }
 
-// Generated Go has the names of all inputs, outputs, states and elements, C those of outputs and states. A
-// function for one signal names it.
+// Generated Go has the names of all inputs, outputs, states and elements, C those of outputs and
+// states. A function for one signal names it.
 func TestGeneratedCodeHasEveryNameOfThePlant(t *testing.T) {
 	t.Parallel()
 	for _, plant := range []string{"coupled-clutches", "powershift", "judder", "car-abs", "hybrid-spring", "truck"} {

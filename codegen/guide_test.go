@@ -230,7 +230,8 @@ func TestGuideListsTheFlagsOfGen(t *testing.T) {
 	compareSets(t, "flags", listed, offered)
 }
 
-// The marker line quotes the path of the plant. It must stay one line in C, however long the path is.
+// The marker line quotes the path of the plant. It must stay one line in C, however long the path
+// is.
 func TestGenWithALongPlantPathWritesToItsFolderAgain(t *testing.T) {
 	for name, r := range map[string]gen.Request{"c": {Lang: "c"}, "fmu": {FMU: 3}} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,8 @@ func encodeCommands(rows [][]float64) []byte {
 	return b.Bytes()
 }
 
-// expectedResults returns the results of the table kernel for the commands, in the order of drive.c.
+// expectedResults returns the results of the table kernel for the commands, in the order of
+// drive.c.
 func expectedResults(k *kernel.Kernel, rows [][]float64) (out []float64) {
 	_, p := k.Dims()
 	y := make([]float64, p)

@@ -13,14 +13,15 @@ import (
 	"lockstep/model/plantfile"
 )
 
-// carFrom is the first seed of random cars: a planar body on two wheels with tyre or rail contact. A
-// random gear drives one wheel.
+// carFrom is the first seed of random cars: a planar body on two wheels with tyre or rail contact.
+// A random gear drives one wheel.
 const carFrom = 2000
 
 // pick returns one of several texts.
 func (c *chance) pick(list ...string) string { return list[c.IntN(len(list))] }
 
-// contact adds the contact of a wheel at a node of the body. The motion may change its normal force.
+// contact adds the contact of a wheel at a node of the body. The motion may change its normal
+// force.
 func (c *chance) contact(i int, node string) {
 	fn := "7 kN"
 	if c.IntN(2) == 0 {

@@ -60,8 +60,8 @@ func (c *chance) joins(a, b string) {
 // manyFrom is the first seed of random plants with about 20 friction elements.
 const manyFrom = 1000
 
-// randomPlant returns the random plant of a seed: a chain of bodies with more elements between them,
-// brakes and torques.
+// randomPlant returns the random plant of a seed: a chain of bodies with more elements between
+// them, brakes and torques.
 func randomPlant(t testing.TB, seed uint64) subject {
 	if seed >= carFrom {
 		return randomCar(t, seed)

@@ -107,8 +107,8 @@ func assembled(t testing.TB, name string, p *network.Plant, set func(*model.Syst
 	return subject{name, tables, sys, 1500}
 }
 
-// tickCommands returns random commands, one row for each tick. The inputs are like those of a bus: they
-// are constant, ramp, jump and chatter, and some are NaN. A row has four parts:
+// tickCommands returns random commands, one row for each tick. The inputs are like those of a bus:
+// they are constant, ramp, jump and chatter, and some are NaN. A row has four parts:
 //
 //   - the operation before the step: 1 reset, 2 output, 0 none
 //   - the input that begins or ceases to follow u; -1: none
@@ -170,8 +170,8 @@ func tickCommands(s subject, seed uint64) [][]float64 {
 	return rows
 }
 
-// follow returns the results of the table kernel for commands. The first row ends with the number of
-// panics that the generated kernel must have for indices of no input.
+// follow returns the results of the table kernel for commands. The first row ends with the number
+// of panics that the generated kernel must have for indices of no input.
 func follow(k *kernel.Kernel, rows [][]float64) (out [][]float64) {
 	_, p := k.Dims()
 	y := make([]float64, p)
@@ -201,7 +201,8 @@ func follow(k *kernel.Kernel, rows [][]float64) (out [][]float64) {
 	return out
 }
 
-// generate writes the packages of plants and a program that runs all of them. It returns the folder.
+// generate writes the packages of plants and a program that runs all of them. It returns the
+// folder.
 func generate(t *testing.T, list []subject) (dir string) {
 	if dir = *keep; dir == "" {
 		dir = t.TempDir()
@@ -259,8 +260,8 @@ func bytesOf(list []float64) (data []byte) {
 	return data
 }
 
-// compare executes the same commands on both kernels of every plant and compares the results. It also
-// checks that the compiler found no index that needs a bounds check.
+// compare executes the same commands on both kernels of every plant and compares the results. It
+// also checks that the compiler found no index that needs a bounds check.
 func compare(t *testing.T, list []subject) {
 	dir := generate(t, list)
 	from := time.Now()
@@ -326,8 +327,8 @@ func (s *subject) compareBits(t *testing.T, want [][]float64, data []byte) {
 	t.Logf("%d events in %d ticks", events, len(want)-1)
 }
 
-// usual are the plants of a normal run. Together they cover every form of the tick. A random plant has
-// random options.
+// usual are the plants of a normal run. Together they cover every form of the tick. A random plant
+// has random options.
 var usual = []string{
 	"coupled-clutches", "coupled-clutches:held", "coupled-clutches:sparse", "coupled-clutches:papers and driven",
 	"powershift:driven", "powershift:factorised", "hybrid-clearance:papers", "rail17:in parts",

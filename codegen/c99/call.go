@@ -33,8 +33,8 @@ func (g *translator) call(x *ast.CallExpr) operand {
 	return operand{}
 }
 
-// tickCall translates a call of a function of the tick. With hoistCalls it is a statement of its own,
-// before the present one.
+// tickCall translates a call of a function of the tick. With hoistCalls it is a statement of its
+// own, before the present one.
 func (g *translator) tickCall(x *ast.CallExpr, fn *types.Func) operand {
 	text := g.callText(x, fn)
 	r := fn.Signature().Results()

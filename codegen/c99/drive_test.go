@@ -118,8 +118,8 @@ func (s *script) runGo(k goKernel) (out []float64) {
 	return out
 }
 
-// difference returns the first difference in bits between two runs; "" if there is none. All NaN are
-// equal.
+// difference returns the first difference in bits between two runs; "" if there is none. All NaN
+// are equal.
 func (s *script) difference(want, got []float64) string {
 	if len(want) != len(got) || len(want) == 0 {
 		return fmt.Sprintf("%d numbers in C, want %d", len(got), len(want))

@@ -266,8 +266,8 @@ func (g *translator) binary(x *ast.BinaryExpr) operand {
 	return g.arithmetic(x, x.Op, t, a, b)
 }
 
-// shortCircuit translates && and ||. Hoisted calls of the right side are evaluated only if the right
-// side is.
+// shortCircuit translates && and ||. Hoisted calls of the right side are evaluated only if the
+// right side is.
 func (g *translator) shortCircuit(x *ast.BinaryExpr) operand {
 	binds := logic[x.Op]
 	if !g.hoistCalls || !g.containsCall(x.Y) {

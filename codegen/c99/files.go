@@ -57,16 +57,16 @@ void name_create(name_kernel *k);
 // name_reset returns the plant to time 0 and its initial state.
 void name_reset(name_kernel *k);
 
-// name_step advances the plant by one period. u holds the inputs from now on, y receives the outputs
-// at the new grid time, both in the units listed above. It returns the output "fault": 0, or 1 + the
-// index of a state that is no longer finite. k, y and u must not overlap in memory.
+// name_step advances the plant by one period. u holds the inputs from now on, y receives the
+// outputs at the new grid time, both in the units listed above. It returns the output "fault": 0,
+// or 1 + the index of a state that is no longer finite. k, y and u must not overlap in memory.
 int name_step(name_kernel *k, double *y, const double *u);
 
 // name_output writes the outputs at the current grid time, at time 0 before the first step.
 void name_output(name_kernel *k, double *y);
 
-// name_drive makes input i follow u from the next step on, or its own source again. An input without
-// a source of its own always follows u.
+// name_drive makes input i follow u from the next step on, or its own source again. An input
+// without a source of its own always follows u.
 void name_drive(name_kernel *k, int64_t i, bool on);
 
 // name_driven reports whether input i follows u.
@@ -120,8 +120,8 @@ func (b *Translation) ports(w *lines, vector string, ports []Port) {
 
 // cOpening is the template of the lines before the translated text.
 const cOpening = `
-// Compile with any C99 compiler. For the bits of the Go kernel, products and sums must not be fused:
-// gcc needs -std=c99 or -ffp-contract=off; clang reads the pragma below.
+// Compile with any C99 compiler. For the bits of the Go kernel, products and sums must not be
+// fused: gcc needs -std=c99 or -ffp-contract=off; clang reads the pragma below.
 #include "name.h"
 
 #include <math.h>

@@ -15,7 +15,8 @@ type helper struct {
 // helpers are the helpers in the order in which they are written.
 var helpers = []helper{
 	{"wrap64", nil, `
-// wrap64 returns the signed number with these bits. The result of a cast would depend on the compiler.
+// wrap64 returns the signed number with these bits. The result of a cast would depend on the
+// compiler.
 static inline int64_t wrap64(uint64_t bits) {
 	int64_t n;
 	memcpy(&n, &bits, sizeof n);

@@ -111,8 +111,8 @@ func (g *translator) tableInterval(x *ast.IndexExpr) interval {
 	return s
 }
 
-// fits are the operations on 64-bit integers for which C and Go agree without overflow. helper wraps
-// around at an overflow.
+// fits are the operations on 64-bit integers for which C and Go agree without overflow. helper
+// wraps around at an overflow.
 var fits = map[token.Token]struct {
 	binds    int
 	interval func(z, x, y *big.Int) *big.Int
@@ -124,7 +124,8 @@ var fits = map[token.Token]struct {
 }
 
 // arithmetic returns an operation on integers of one type, without C's undefined behaviour. A tick
-// computes in 64 bits. Narrower types only hold values; a mode, of type int8, also changes its sign.
+// computes in 64 bits. Narrower types only hold values; a mode, of type int8, also changes its
+// sign.
 func (g *translator) arithmetic(at ast.Node, op token.Token, t *types.Basic, a, b operand) operand {
 	if width(t) < 64 && (op != token.SUB || t.Kind() != types.Int8) {
 		g.refuse(at, "%s in %s: integers of a tick are computed in 64 bits", op, t)

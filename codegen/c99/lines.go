@@ -96,8 +96,8 @@ func (l *lines) comment(group *ast.CommentGroup) {
 	}
 }
 
-// commentText returns a Go comment as a comment of C, or "" for a directive. It removes trigraphs and
-// a backslash at the end of a line.
+// commentText returns a Go comment as a comment of C, or "" for a directive. It removes trigraphs
+// and a backslash at the end of a line.
 func commentText(text string) string {
 	if strings.HasPrefix(text, "//go:") || strings.HasPrefix(text, "//nolint") || strings.HasPrefix(text, "//line") {
 		return ""

@@ -130,8 +130,8 @@ func (t *tickText) readCallTable(init *ast.FuncDecl) {
 	}
 }
 
-// function returns the function of the text that an expression names: f, k.f, (*Kernel).f or a field
-// of an indirect call; otherwise nil.
+// function returns the function of the text that an expression names: f, k.f, (*Kernel).f or a
+// field of an indirect call; otherwise nil.
 func (t *tickText) function(e ast.Expr) *types.Func {
 	var o types.Object
 	switch e := ast.Unparen(e).(type) {
@@ -152,9 +152,9 @@ type standardImporter struct{}
 
 func (standardImporter) Import(path string) (*types.Package, error) { return StandardPackage(path) }
 
-// StandardPackage returns the part of a package of the standard library that a tick may use. path is
-// "math" or "math/bits"; another path is an error. The package has declarations without bodies and
-// needs no Go toolchain.
+// StandardPackage returns the part of a package of the standard library that a tick may use. path
+// is "math" or "math/bits"; another path is an error. The package has declarations without bodies
+// and needs no Go toolchain.
 func StandardPackage(path string) (*types.Package, error) {
 	text, ok := standardLibrary[path]
 	if !ok {

@@ -17,8 +17,8 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// cReserved are names that no identifier may have: keywords of C and C++, macros of the headers, and
-// macros of compilers in their GNU or Microsoft modes.
+// cReserved are names that no identifier may have: keywords of C and C++, macros of the headers,
+// and macros of compilers in their GNU or Microsoft modes.
 var cReserved = wordSet(`
 	auto break case char const continue default do double else enum extern float for goto if inline int long
 	register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
@@ -81,8 +81,8 @@ func unusedName(name string, taken ...map[string]bool) string {
 	}
 }
 
-// nameGlobals chooses the C names of the package's declarations. Types get the prefix; functions and
-// tables are static and need none.
+// nameGlobals chooses the C names of the package's declarations. Types get the prefix; functions
+// and tables are static and need none.
 func (g *translator) nameGlobals() {
 	objects := make([]types.Object, len(g.order))
 	for o, i := range g.order {
@@ -104,8 +104,8 @@ func (g *translator) nameGlobals() {
 	}
 }
 
-// nameLocals chooses the names of a function's variables. A variable that hides another in Go gets a
-// name of its own, since a C name is visible in its own initialiser.
+// nameLocals chooses the names of a function's variables. A variable that hides another in Go gets
+// a name of its own, since a C name is visible in its own initialiser.
 func (g *translator) nameLocals(d *ast.FuncDecl) {
 	g.locals = map[string]bool{}
 	var scope func(s *types.Scope, outer map[string]bool)

@@ -5,8 +5,9 @@ import (
 	"go/types"
 )
 
-// unordered reports whether the value of operands may depend on an order of evaluation that C leaves
-// open: they call a function that writes shared memory, and also call another function or read memory.
+// unordered reports whether the value of operands may depend on an order of evaluation that C
+// leaves open: they call a function that writes shared memory, and also call another function or
+// read memory.
 func (f *flow) unordered(operands ...ast.Expr) bool {
 	calls, writers, reads := 0, 0, 0
 	for _, x := range operands {

@@ -29,8 +29,8 @@ type subject struct {
 	cFiles  files
 }
 
-// embedded generates the Go and the C of an embedded plant on a grid. driven makes all inputs follow
-// u.
+// embedded generates the Go and the C of an embedded plant on a grid. driven makes all inputs
+// follow u.
 func embedded(name string, driven bool, period time.Duration) (subject, error) {
 	s, err := onGrid(name, driven, period)
 	if err != nil {
@@ -192,8 +192,8 @@ func (s *subject) compareBits(t *testing.T, d cDriver, seed uint64, ticks int, n
 	}
 }
 
-// TestPlantsInCGiveTheSameBitsAtEveryOptimisation covers -O0, -O2 and -O3. The tests of package codegen
-// cover all plants at -O1.
+// TestPlantsInCGiveTheSameBitsAtEveryOptimisation covers -O0, -O2 and -O3. The tests of package
+// codegen cover all plants at -O1.
 func TestPlantsInCGiveTheSameBitsAtEveryOptimisation(t *testing.T) {
 	list := theEmbedded(t)
 	build := newPlantBuild(t, list)

@@ -17,8 +17,8 @@ import (
 	"lockstep/model/kernel"
 )
 
-// Limits of ratios of time per tick. The aim for Go over C is 1.2. The test fails only far beyond it,
-// since it shares its machine.
+// Limits of ratios of time per tick. The aim for Go over C is 1.2. The test fails only far beyond
+// it, since it shares its machine.
 const (
 	goOverC    = 1.2
 	farBeyond  = 4.0
@@ -75,8 +75,8 @@ func (c track) bytes(ticks int) []byte {
 	return b.Bytes()
 }
 
-// timeTable returns the time of the table kernel, ns per tick, from the fastest of some runs, and its
-// events per tick.
+// timeTable returns the time of the table kernel, ns per tick, from the fastest of some runs, and
+// its events per tick.
 func (c track) timeTable(s *subject, runs int) (ns, events float64) {
 	k := kernel.New(s.tables)
 	m, p := k.Dims()
@@ -104,8 +104,8 @@ func (c track) timeTable(s *subject, runs int) (ns, events float64) {
 	return float64(all.Nanoseconds()) / raceTicks, y[p-3] / raceTicks
 }
 
-// timeProgram runs a program on a track and returns its time, ns per tick, from its fastest runs. sum
-// is a checksum of its outputs.
+// timeProgram runs a program on a track and returns its time, ns per tick, from its fastest runs.
+// sum is a checksum of its outputs.
 func (c track) timeProgram(t testing.TB, binary, name string, runs int) (ns, sum float64) {
 	t.Helper()
 	cmd := exec.Command(binary, name, strconv.Itoa(runs))
@@ -237,8 +237,8 @@ type lap struct {
 	instructionsC, instructionsByHand float64
 }
 
-// race times all kernels in turn, so that all meet the same load of the machine. With counts it also
-// counts the instructions of a tick.
+// race times all kernels in turn, so that all meet the same load of the machine. With counts it
+// also counts the instructions of a tick.
 func race(t testing.TB, racers []racer, rounds int, counts bool) (laps []lap) {
 	t.Helper()
 	var list []subject

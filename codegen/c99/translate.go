@@ -147,8 +147,8 @@ func (g *translator) functions() []string {
 	return append(append(code, w.text...), bodies...)
 }
 
-// prototype returns the declaration of a function without its semicolon. With named, every parameter
-// has a name.
+// prototype returns the declaration of a function without its semicolon. With named, every
+// parameter has a name.
 func (g *translator) prototype(fn *types.Func, named bool) string {
 	sig, at := fn.Signature(), g.funcs[fn]
 	var params []string

@@ -15,9 +15,9 @@ var cBasic = map[types.BasicKind]string{
 	types.UntypedBool: "bool", types.UntypedFloat: "double", types.UntypedInt: "int64_t",
 }
 
-// declare returns the declaration of a name, or the type alone if the name is "". An array of length
-// 0 gets one element, since C has no empty arrays. A pointer to an array is a pointer to its first
-// element.
+// declare returns the declaration of a name, or the type alone if the name is "". An array of
+// length 0 gets one element, since C has no empty arrays. A pointer to an array is a pointer to its
+// first element.
 func (g *translator) declare(t types.Type, name string, at ast.Node) string {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:

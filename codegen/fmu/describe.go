@@ -14,9 +14,9 @@ import (
 	"lockstep/model/units"
 )
 
-// descriptions are the templates of the XML files: modelDescription.xml of FMI 2.0 ("model2") and of
-// FMI 3.0 ("model3"), and buildDescription.xml of FMI 3.0 ("build"). The outputs at a grid point depend
-// on no input at that point, so their lists of dependencies are empty.
+// descriptions are the templates of the XML files: modelDescription.xml of FMI 2.0 ("model2") and
+// of FMI 3.0 ("model3"), and buildDescription.xml of FMI 3.0 ("build"). The outputs at a grid point
+// depend on no input at that point, so their lists of dependencies are empty.
 var descriptions = template.Must(template.New("").Funcs(template.FuncMap{"xml": escaped, "bound": bound}).Parse(`
 {{- define "opening"}}<?xml version="1.0" encoding="UTF-8"?>
 <!-- {{.Marker}} -->
@@ -164,8 +164,9 @@ func (p *Plant) variables() []variable {
 // unitDefinition is a unit with the exponents of its base units, as attributes of XML.
 type unitDefinition struct{ Name, Powers string }
 
-// unitDefinitions returns the definitions of the units of all variables. FMI has an exponent for rad,
-// package units has none. It is computed by replacing rad by A: the exponent of A grows by that of rad.
+// unitDefinitions returns the definitions of the units of all variables. FMI has an exponent for
+// rad, package units has none. It is computed by replacing rad by A: the exponent of A grows by
+// that of rad.
 func unitDefinitions(list []variable) (defined []unitDefinition, err error) {
 	names := map[string]bool{}
 	for _, v := range list {

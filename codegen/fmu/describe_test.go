@@ -75,8 +75,8 @@ func parse(t *testing.T, version int, files map[string][]byte) described {
 	return d
 }
 
-// forEachFMU runs a test for both versions of FMI and every embedded plant. The C files have their marker
-// line only.
+// forEachFMU runs a test for both versions of FMI and every embedded plant. The C files have their
+// marker line only.
 func forEachFMU(t *testing.T, test func(t *testing.T, j Plant, version int, files map[string][]byte)) {
 	for _, e := range plants.List() {
 		if e.Kind != "plant" {
@@ -211,8 +211,8 @@ func TestModelDescriptionHasTheElementsOfTheStandard(t *testing.T) {
 	})
 }
 
-// checkStructure checks that the model structure lists all outputs, in order, as outputs and as initial
-// unknowns.
+// checkStructure checks that the model structure lists all outputs, in order, as outputs and as
+// initial unknowns.
 func checkStructure(t *testing.T, d *described, version int) {
 	t.Helper()
 	var want []string

@@ -24,7 +24,8 @@ var (
 // onGrid caches the plants of OnGrid.
 var onGrid sync.Map
 
-// OnGrid returns an embedded plant on a grid, prepared once. Its hash is that of its name and period.
+// OnGrid returns an embedded plant on a grid, prepared once. Its hash is that of its name and
+// period.
 func OnGrid(t testing.TB, name string, period time.Duration) Plant {
 	t.Helper()
 	key := name + period.String()

@@ -17,8 +17,8 @@ type Plant struct {
 	Package string // prefix of the kernel's C, name of the FMU
 }
 
-// Wrap returns the files of an FMU by path, without a binary. plant has the C of the kernel by name;
-// version is 2 for FMI 2.0.4 or 3 for FMI 3.0.2.
+// Wrap returns the files of an FMU by path, without a binary. plant has the C of the kernel by
+// name; version is 2 for FMI 2.0.4 or 3 for FMI 3.0.2.
 func (p *Plant) Wrap(plant map[string][]byte, version int) (map[string][]byte, error) {
 	if version != 2 && version != 3 {
 		return nil, fmt.Errorf("codegen: unknown FMI version %d; use 2 or 3", version)
@@ -50,8 +50,8 @@ func (p *Plant) Wrap(plant map[string][]byte, version int) (map[string][]byte, e
 	return files, err
 }
 
-// slaveFile returns the name of the interface's source. A package name has no hyphen, so the kernel's
-// source has another name.
+// slaveFile returns the name of the interface's source. A package name has no hyphen, so the
+// kernel's source has another name.
 func slaveFile(version int) string { return fmt.Sprintf("fmi%d-slave.c", version) }
 
 // sourcesOf returns the names of the C files, sorted.

@@ -68,7 +68,8 @@ func wrapped(t *testing.T, p fmu.Plant, version int) map[string][]byte {
 	return files
 }
 
-// object builds the shared object of an FMU with all warnings and more options. It returns its path.
+// object builds the shared object of an FMU with all warnings and more options. It returns its
+// path.
 func object(t *testing.T, j fmu.Plant, version int, more ...string) string {
 	t.Helper()
 	files := wrapped(t, j, version)
@@ -114,8 +115,8 @@ func TestFMUAllowsAndRefusesCallsAsInTheStandard(t *testing.T) {
 	}
 }
 
-// commands returns rows of random inputs for a plant: ramps and jumps. NaN stands for an input that is
-// not set; some are set after the first step, some never.
+// commands returns rows of random inputs for a plant: ramps and jumps. NaN stands for an input that
+// is not set; some are set after the first step, some never.
 func commands(j *fmu.Plant, rows int) [][]float64 {
 	r := rand.New(rand.NewPCG(7, uint64(len(j.Tables.Outputs))))
 	list := make([][]float64, rows)
@@ -171,8 +172,8 @@ func stepped(j *fmu.Plant, rows [][]float64) (list [][]float64) {
 	return list
 }
 
-// run steps an FMU over rows of inputs. It returns the outputs at the start and after each row, then the
-// outputs of the second half again, from the state saved in the middle.
+// run steps an FMU over rows of inputs. It returns the outputs at the start and after each row,
+// then the outputs of the second half again, from the state saved in the middle.
 func run(t *testing.T, program, object string, j fmu.Plant, rows [][]float64) [][]float64 {
 	t.Helper()
 	var in []byte
@@ -195,7 +196,8 @@ func run(t *testing.T, program, object string, j fmu.Plant, rows [][]float64) []
 	return list
 }
 
-// compareBits reports differences bit by bit. moved is the number of values that change from row to row.
+// compareBits reports differences bit by bit. moved is the number of values that change from row to
+// row.
 func compareBits(t *testing.T, j fmu.Plant, got, want [][]float64) (moved int) {
 	t.Helper()
 	wrong := 0
@@ -236,7 +238,8 @@ func TestFMUGivesTheBitsOfTheTableKernel(t *testing.T) {
 	}
 }
 
-// The simulation reads inputs from a file. Inputs that are not in the file follow their own sources.
+// The simulation reads inputs from a file. Inputs that are not in the file follow their own
+// sources.
 func TestFMUGivesTheBitsOfASimulation(t *testing.T) {
 	const rows = 1500
 	j := fmu.OnGrid(t, "coupled-clutches", grid)
@@ -332,7 +335,8 @@ func TestFMUIsReproducible(t *testing.T) {
 	}
 }
 
-// One program can link several plants: the standard puts the name of the model before each function.
+// One program can link several plants: the standard puts the name of the model before each
+// function.
 func TestSourcesOfAnFMUExportNamesWithThePrefixOfThePlant(t *testing.T) {
 	j := fmu.OnGrid(t, "oscillator", grid)
 	for version, calls := range map[int]int{2: 34, 3: 75} { // number of functions: co-simulation in FMI 2, all in FMI 3

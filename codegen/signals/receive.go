@@ -159,8 +159,8 @@ func unscaled(f *sigmap.Field, raw string) string {
 	return fmt.Sprintf("float64(%s)", raw)
 }
 
-// scaled returns the expression of a number in the unit of its port, without operations that change no
-// number. A sum with 0 changes -0 to 0.
+// scaled returns the expression of a number in the unit of its port, without operations that change
+// no number. A sum with 0 changes -0 to 0.
 func scaled(f *sigmap.Field, x string) string {
 	positive := !f.Float && f.Factor > 0x1p-900 // the product is not -0 and does not underflow
 	if f.Factor != 1 {

@@ -31,8 +31,8 @@ func ports(prefix string, n int) (list []units.Port) {
 	return list
 }
 
-// randomMap returns a bound map of random messages: positions, types, scales and sending of the signals
-// are random.
+// randomMap returns a bound map of random messages: positions, types, scales and sending of the
+// signals are random.
 func randomMap(t *testing.T, seed uint64) *sigmap.Map {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(7, seed))
@@ -105,8 +105,8 @@ func randomMessage(rnd *rand.Rand, i int) messages.Message {
 	return m
 }
 
-// addBenchOptions adds options that a bench file, not a database, sets: ranges, invalid values, selectors,
-// waveforms, wrapping and counters.
+// addBenchOptions adds options that a bench file, not a database, sets: ranges, invalid values,
+// selectors, waveforms, wrapping and counters.
 func addBenchOptions(rnd *rand.Rand, m *sigmap.Map) {
 	for i := range m.Rx {
 		r := &m.Rx[i]

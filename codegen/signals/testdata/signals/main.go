@@ -1,5 +1,5 @@
-// Command signals compares signals code with the tables of the same maps. It decodes random frames and
-// encodes random values both ways, and prints the first difference.
+// Command signals compares signals code with the tables of the same maps. It decodes random frames
+// and encodes random values both ways, and prints the first difference.
 package main
 
 import (
@@ -135,8 +135,8 @@ func (r *comparison) compare() error {
 // equal reports whether two lists are deeply equal.
 func equal[T any](a, b []T) bool { return reflect.DeepEqual(a, b) }
 
-// strip returns protections without the compiled checksum and without unexported fields, which gob does
-// not carry.
+// strip returns protections without the compiled checksum and without unexported fields, which gob
+// does not carry.
 func strip(list []sigmap.Protection) (bare []sigmap.Protection) {
 	for _, p := range list {
 		p.Compiled = nil
@@ -161,8 +161,8 @@ func same(a, b []float64) bool {
 	return true
 }
 
-// frame returns a random frame, usually of a message of the map. Its length or identifier is sometimes
-// wrong, its checksum and counter are usually right.
+// frame returns a random frame, usually of a message of the map. Its length or identifier is
+// sometimes wrong, its checksum and counter are usually right.
 func (r *comparison) frame() (f can.Frame) {
 	f.ID, f.Len = uint32(r.rnd.IntN(0x800)), uint8(r.rnd.IntN(9))
 	if len(r.table.Rx) == 0 || r.rnd.IntN(20) == 0 {
