@@ -1,12 +1,12 @@
 // Package specialise owns the generation of one plant's kernel in Go from the source of package
-// kernel, which the binary carries.
+// kernel, which the binary embeds.
 //
-// It makes the text of the tick only: package codegen owns jobs, hashes and versions, and package
-// c99 makes C. It reads no file.
+// It generates the text of the tick only: package codegen owns jobs, hashes and versions, and
+// package c99 translates to C. It reads no file at run time.
 //
 // A generated kernel is the source of the tick specialised to one plant. All values that the tables
 // and kernel.New fix are constants, and features that the plant lacks are left out. Slices become
-// arrays, and loops over elements straight lines. The generated kernel does the operations of the
+// arrays, and loops over elements are unrolled. The generated kernel does the operations of the
 // table kernel on the same numbers in the same order, so both give the same bits.
 //
 // # Files, in reading order
@@ -52,7 +52,7 @@
 // tables or the kernel is a place. It becomes a field of the generated Kernel if the tick assigns
 // to it, otherwise a number, or a table if the tick computes the index.
 //
-// The cells that the tick assigns are not known before it has been followed. So it is followed in
+// The cells that the tick assigns are known only after its execution. So the tick is executed in
 // passes (spec). The first pass assumes that every number of the kernel stays as New made it. Each
 // later pass drops this for the numbers that a previous pass saw assigned another value. The last
 // pass finds nothing new, and leaves out numbers that are assigned and never read.
@@ -61,7 +61,7 @@
 //
 // A sum is folded only where its bits stay: 0·x is left out of a sum that is not -0, and 1·x is x.
 // This does not hold where x is not finite: in the tick in which a plant leaves the range of
-// float64, and after it. There the modes, torques and the state that "fault" names may differ from
+// float64, and after this tick. There the modes, torques and the state that "fault" names may differ from
 // those of the table kernel. Both kernels stop in the same tick.
 //
 // # Stack and bounds
