@@ -118,7 +118,7 @@ func TestWorkPrecisionPicksTheDefault(t *testing.T) {
 		{"hybrid", "../../model/plants/testdata/D1_hybrid6.csv", 20, 1e-9, 1e6, 1e6, 3},
 		{"automatic4", "../../model/plants/testdata/F_automatic.csv", 25, 1e-6, 1e3, 1e3, 6},
 	} {
-		if c.seconds > 5 && !lab.Asked() {
+		if c.seconds > 5 && !lab.LongTests() {
 			t.Logf("%s: hil_test/all", c.plant)
 			continue
 		}

@@ -105,7 +105,7 @@ func measureLatency(t *testing.T) *latencyReport {
 // naive loop, one process that reads a timerfd, fails the same targets: that is
 // the reason for two processes and raw system calls.
 func TestLatencyOfTheTickersIsThatOfCPrograms(t *testing.T) {
-	lab.RequireTime(t, "measures for minutes, under a load on all CPUs")
+	lab.RequireLong(t, "measures for minutes, under a load on all CPUs")
 	for _, program := range []string{"cyclictest", "cc"} {
 		if _, err := exec.LookPath(program); err != nil {
 			lab.Skip(t, "no "+program+": apt-get install rt-tests gcc libc6-dev")

@@ -226,7 +226,7 @@ func (w *codeWalk) walk(name string) int {
 
 // processors are those whose code is read: go test ./... reads that of amd64 alone.
 func processors() []string {
-	if lab.Asked() {
+	if lab.LongTests() {
 		return []string{"amd64", "arm64"}
 	}
 	return []string{"amd64"}

@@ -101,7 +101,7 @@ const plantCode = "plant.(*Kernel)."
 func TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack(t *testing.T) {
 	t.Parallel()
 	for bench, archs := range map[string][]string{"powershift-bench": {"amd64", "arm64"}, "abs-bench": {"amd64"}} {
-		if bench == "abs-bench" && !lab.Asked() {
+		if bench == "abs-bench" && !lab.LongTests() {
 			continue
 		}
 		dir := t.TempDir()

@@ -47,7 +47,7 @@ func onArm64(t *testing.T, pkg, without string, args ...string) {
 
 func TestFastPackagesPassTheirTestsOnArm64(t *testing.T) {
 	t.Parallel()
-	lab.RequireTime(t, "compiles seven packages for arm64, and emulates it")
+	lab.RequireLong(t, "compiles seven packages for arm64, and emulates it")
 	for _, p := range []struct{ name, without string }{
 		// These execute themselves, which this kernel does not without binfmt_misc;
 		// TestProcessesRunOnArm64 has some of them. The spin is too short for an emulator.

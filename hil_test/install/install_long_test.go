@@ -25,7 +25,7 @@ func TestLabInstallServesFromBootAndLeavesNoTrace(t *testing.T) {
 	if os.Getenv(lab.InsideVar) != debian.Script {
 		debian.Require(t)
 		packed(t)
-		debian.More = []string{packageVar + "=" + debian.Outside + installation.deb}
+		debian.Env = []string{packageVar + "=" + debian.HostFiles + installation.deb}
 	}
 	if !lab.Inside(t, debian, "qemu-system-x86_64") {
 		return

@@ -34,7 +34,7 @@ var installation struct {
 // packed builds the package once, and unpacks the tarball.
 func packed(t *testing.T) {
 	t.Helper()
-	lab.RequireTime(t, "builds the package")
+	lab.RequireLong(t, "builds the package")
 	p := &installation
 	p.once.Do(func() {
 		if p.deb, p.tarball, p.err = pack("../..", filepath.Join(lab.Scratch, "package"), "amd64"); p.err != nil {

@@ -83,7 +83,7 @@ func slurm(t *testing.T, dir string) {
 			t.Logf("%s%s", &control.Err, &node.Err)
 		}
 	})
-	lab.AwaitFor(t, "the node to be idle", 5*lab.Patience, func() bool {
+	lab.AwaitFor(t, "the node to be idle", 5*lab.Timeout, func() bool {
 		out, err := exec.Command("sinfo", "--noheader", "--format=%T").Output()
 		return err == nil && strings.TrimSpace(string(out)) == "idle"
 	})
@@ -157,15 +157,15 @@ func TestSweepOnSlurmRunsEachShardOnceThroughRequeueAndKill(t *testing.T) {
 		return string(m[1])
 	}
 	first := submit()
-	lab.AwaitFor(t, "rows of the shards 0 and 1", 5*lab.Patience, func() bool { return hasRows(out, 0) && hasRows(out, 1) })
+	lab.AwaitFor(t, "rows of the shards 0 and 1", 5*lab.Timeout, func() bool { return hasRows(out, 0) && hasRows(out, 1) })
 	killTask(t, command, 1)
 	lab.MustOutput(t, "scontrol", "requeue", first+"_0")
-	lab.AwaitFor(t, "the end of the first jobs", 5*lab.Patience, idle)
+	lab.AwaitFor(t, "the end of the first jobs", 5*lab.Timeout, idle)
 	if _, err := os.Stat(filepath.Join(out, "table.parquet")); err == nil {
 		t.Error("there is a table although a task was killed")
 	}
 	second := submit()
-	lab.AwaitFor(t, "the end of the second jobs", 5*lab.Patience, idle)
+	lab.AwaitFor(t, "the end of the second jobs", 5*lab.Timeout, idle)
 	log := func(job string, shard int) string {
 		text, err := os.ReadFile(fmt.Sprintf("%s/sweep-%s-%d.log", dir, job, shard))
 		if err != nil {

@@ -90,9 +90,9 @@ func TestLabTwentyThousandFramesASecondDoNotStopTheLoop(t *testing.T) {
 	}
 	b := lab.StartDemo(t, lab.UntilStopped)
 	b.AwaitTicking() // the first status line
-	unknown := lab.SendGarbage(t, "vcan0", "20000", "3", "7ff", "123", "1abcdef", "112")
+	unknown := lab.SendRandom(t, "vcan0", "20000", "3", "7ff", "123", "1abcdef", "112")
 	n := lab.AwaitSender(t, unknown)
-	known := lab.SendGarbage(t, "vcan0", "20000", "3", "110", "111")
+	known := lab.SendRandom(t, "vcan0", "20000", "3", "110", "111")
 	m := lab.AwaitSender(t, known)
 	r := b.Stop()
 	if n == 0 || m == 0 {
@@ -108,13 +108,13 @@ func TestLabTwentyThousandFramesASecondDoNotStopTheLoop(t *testing.T) {
 }
 
 func TestLabGarbageBesideAUnitLeavesTheDriveAlone(t *testing.T) {
-	if !lab.Inside(t, lab.VCANAlone, "candump") {
+	if !lab.Inside(t, lab.VCANSerial, "candump") {
 		return
 	}
 	dump := lab.StartCandump(t, "vcan0")
 	tcu := lab.StartUnit(t, "vcan0")
 	b := lab.StartDemo(t, lab.UntilStopped)
-	noise := lab.SendGarbage(t, "vcan0", "2000", "4", "7ff", "1abcdef")
+	noise := lab.SendRandom(t, "vcan0", "2000", "4", "7ff", "1abcdef")
 	tcu.AwaitOutput("gear 2-4-7 engaged")
 	lab.AwaitSender(t, noise)
 	r := b.Stop()

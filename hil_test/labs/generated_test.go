@@ -28,7 +28,7 @@ func TestLabGeneratedTargetDrivesOnVcanAndReplays(t *testing.T) {
 		if err := lab.Build("build", "-C", dir, "-o", file, "."); err != nil {
 			t.Fatal(err)
 		}
-		machine.More = []string{targetVar + "=" + file}
+		machine.Env = []string{targetVar + "=" + file}
 	}
 	if !lab.Inside(t, machine) {
 		return

@@ -81,7 +81,7 @@ func busyRun(t *testing.T, rate string) (rec, witness string, sent, heard, lost 
 	// 200 to 202 are what the bench sends: of another program on this host, and of another
 	// node, as which appears what the kernel's gateway forwards.
 	ids := []string{"7ff", "123", "1abcdef", "200", "201", "202"}
-	here, there := lab.SendGarbage(t, "vcan0", rate, "3", ids...), lab.SendGarbage(t, "vcan1", rate, "3", ids...)
+	here, there := lab.SendRandom(t, "vcan0", rate, "3", ids...), lab.SendRandom(t, "vcan1", rate, "3", ids...)
 	lab.Shell(t, "cansend vcan0 123##3112233445566778899AABBCC && cansend vcan0 1ABCDEF0#R && cansend vcan0 7FF#R3")
 	sent = lab.AwaitSender(t, here) + lab.AwaitSender(t, there)
 	unit.Signal(syscall.SIGTERM) // what it sent after the end would be in no record
@@ -299,11 +299,11 @@ func TestLabFloodBesideTheLoopIsCountedToTheFrame(t *testing.T) {
 	b := lab.StartDemoOn(t, "vcan0", lab.UntilStopped, nil, "-besteffort", "-record", rec)
 	b.AwaitTicking()
 	before := backlog(t)
-	flood := lab.SendGarbage(t, "vcan0", "20000", "90", "7ff", "123", "1abcdef")
+	flood := lab.SendRandom(t, "vcan0", "20000", "90", "7ff", "123", "1abcdef")
 	begun := carried(t)
 	lab.Await(t, "the flood runs", func() bool { return carried(t) > begun+1000 })
 	b.Signal(syscall.SIGSTOP)
-	for from, end := carried(t), time.Now().Add(lab.Patience); carried(t) < from+50000 && time.Now().Before(end); {
+	for from, end := carried(t), time.Now().Add(lab.Timeout); carried(t) < from+50000 && time.Now().Before(end); {
 		time.Sleep(100 * time.Millisecond) // a lab may be too slow for the kernel to run out of room within seconds
 	}
 	b.Signal(syscall.SIGCONT)

@@ -53,7 +53,7 @@ func targetKilled(t *testing.T, signal syscall.Signal) {
 	}
 	now := lab.CardCounters(t)
 	gone := now["can0 tx_packets"] - before["can0 tx_packets"] - (now["can1 rx_packets"] - before["can1 rx_packets"]) // no room in the other card
-	if byID["200"].Count("200"); byID["200"].Lost > int(r.TxDropped)+gone {
+	if byID["200"].CountLost("200"); byID["200"].Lost > int(r.TxDropped)+gone {
 		t.Errorf("the counter of Speeds jumps over %d frames, where %d were dropped and %d lost by the card", byID["200"].Lost, r.TxDropped, gone)
 	}
 	if last := byID["201"].Data[len(byID["201"].Data)-1]; !bytes.Equal(last[:6], make([]byte, 6)) {

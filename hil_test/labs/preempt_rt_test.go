@@ -245,8 +245,8 @@ func checkWire(t *testing.T, before map[string]int, byID map[string]*lab.Frames,
 func flood(t *testing.T) {
 	before := lab.CardCounters(t)
 	b := runRT(t)
-	n := lab.AwaitSender(t, lab.SendGarbage(t, "can1", "1000", "2", "7ff", "123", "1abcdef", "112"))
-	m := lab.AwaitSender(t, lab.SendGarbage(t, "can1", "1000", "2", "110", "111"))
+	n := lab.AwaitSender(t, lab.SendRandom(t, "can1", "1000", "2", "7ff", "123", "1abcdef", "112"))
+	m := lab.AwaitSender(t, lab.SendRandom(t, "can1", "1000", "2", "110", "111"))
 	r := b.stop()
 	if n == 0 || m == 0 {
 		t.Fatal("the sender sent nothing")

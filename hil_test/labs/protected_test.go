@@ -55,7 +55,7 @@ buses:
 
 // runProtected runs the bench on vcan0 for 10 s with protected.py on a bus, and
 // returns what both have counted.
-func runProtected(t *testing.T, bus string) (r lab.Report, tcu lab.GuardedMessage, seen, sent map[string]uint64) {
+func runProtected(t *testing.T, bus string) (r lab.Report, tcu lab.ProtectedMessage, seen, sent map[string]uint64) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"protected.dbc": protectedDatabase, "protected.yaml": protectedBench} {
@@ -78,7 +78,7 @@ func runProtected(t *testing.T, bus string) (r lab.Report, tcu lab.GuardedMessag
 		t.Fatalf("%v: %s", err, text)
 	}
 	t.Logf("%s", text)
-	var full struct{ Messages []lab.GuardedMessage }
+	var full struct{ Messages []lab.ProtectedMessage }
 	data, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(data, &full)

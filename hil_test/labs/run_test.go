@@ -23,7 +23,7 @@ type testimony struct {
 }
 
 func TestLabBenchAndUnitDriveOnVcan(t *testing.T) {
-	if !lab.Inside(t, lab.VCANAlone, "candump", "python3-can") {
+	if !lab.Inside(t, lab.VCANSerial, "candump", "python3-can") {
 		return
 	}
 	dump := lab.StartCandump(t, "vcan0")
@@ -79,7 +79,7 @@ func checkFrames(t *testing.T, byID map[string]*lab.Frames, r lab.Report) {
 		if byID[id] == nil {
 			t.Fatalf("no frame %s on the bus", id)
 		}
-		byID[id].Count(id)
+		byID[id].CountLost(id)
 	}
 	sent, lost := 0, 0
 	for _, id := range []string{"200", "201", "202"} {
@@ -102,7 +102,7 @@ func checkFrames(t *testing.T, byID map[string]*lab.Frames, r lab.Report) {
 // was missed, or was dropped.
 func checkSpeeds(t *testing.T, f *lab.Frames, r lab.Report) {
 	t.Helper()
-	f.Count("200")
+	f.CountLost("200")
 	if len(f.Data)+f.Lost+int(r.Missed) != int(r.Ticks) {
 		t.Errorf("%d Speeds sent, %d dropped, %d grid points missed: want %d together", len(f.Data), f.Lost, r.Missed, r.Ticks)
 	}

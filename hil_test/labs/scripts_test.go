@@ -20,7 +20,7 @@ func TestLabScriptPassesOnOutputStatusFolderAndEnvironment(t *testing.T) {
 			m.Require(t)
 			code, stdout, stderr := m.RunScript(t, []string{"LAB_TEST=a 'b' $c"},
 				"bash", "-c", `pwd; echo "$LAB_TEST"; echo "$1"; cat; echo trouble >&2; exit 7`, "-", `an "argument" $x`)
-			if want := m.Outside + here + "\na 'b' $c\nan \"argument\" $x\n"; code != 7 || stdout != want || stderr != "trouble\n" {
+			if want := m.HostFiles + here + "\na 'b' $c\nan \"argument\" $x\n"; code != 7 || stdout != want || stderr != "trouble\n" {
 				t.Errorf("exit %d, stdout %q, stderr %q; want 7, %q and %q", code, stdout, stderr, want, "trouble\n")
 			}
 		})

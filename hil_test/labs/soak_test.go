@@ -136,7 +136,7 @@ func pauseTarget(b *lab.Bench, d time.Duration) {
 // load. That the target stands still for a while is part of it: it is counted, and
 // the frames of these ticks with it, and nothing else breaks.
 func TestSoakUnderLoadKeepsWhatARunPromises(t *testing.T) {
-	lab.RequireTime(t, "soaks for a minute, under a load on all CPUs")
+	lab.RequireLong(t, "soaks for a minute, under a load on all CPUs")
 	const still = 200 * time.Millisecond
 	b := lab.StartDemoWith(t, soakFor(t, time.Minute), nil, "soak", "-scenarios", "none", "-faults=false")
 	pauseTarget(b, still)
@@ -245,7 +245,7 @@ func TestASecondSoakOfALabInOneFolderIsRefused(t *testing.T) {
 	}
 	out, err := exec.Command("../soak", "vcan", "10s", folder).CombinedOutput()
 	var exit *exec.ExitError
-	if want := "soak: " + dir + ": another soak goes on there\n"; !errors.As(err, &exit) || exit.ExitCode() != 3 || string(out) != want {
+	if want := "soak: " + dir + ": another soak is running in this folder\n"; !errors.As(err, &exit) || exit.ExitCode() != 3 || string(out) != want {
 		t.Errorf("%v, %q; want exit status 3, %q", err, out, want)
 	}
 }

@@ -70,7 +70,7 @@ func (p *proofRun) solo(flood bool) (r *soloRun, n uint64, from, to int64) {
 	if flood {
 		b.AwaitTicking() // the first status line
 		from = time.Now().UnixNano()
-		n = lab.AwaitSender(t, lab.SendGarbage(t, p.units, p.flood, "3", "7ff", "123", "1abcdef", "113"))
+		n = lab.AwaitSender(t, lab.SendRandom(t, p.units, p.flood, "3", "7ff", "123", "1abcdef", "113"))
 		to = time.Now().UnixNano()
 	}
 	r = &soloRun{report: b.AwaitReport()}

@@ -12,7 +12,7 @@ import (
 // brutella/can. A boot is dear, so these facts share one.
 func TestLabProofOnVcan(t *testing.T) {
 	d := proofFor(t, 20*time.Second)
-	machine := lab.VCANAlone // a flood beside it needs the CPU
+	machine := lab.VCANSerial // a flood beside it needs the CPU
 	machine.Limit = 2*d + 8*time.Minute
 	if !lab.Inside(t, machine, "python3-can", "python3-crccheck", "cansend") {
 		return

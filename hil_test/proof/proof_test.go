@@ -54,7 +54,7 @@ type proofRun struct {
 // evidence is what all sides say of a run.
 type evidence struct {
 	report   lab.Report
-	in       []lab.GuardedMessage
+	in       []lab.ProtectedMessage
 	python   witnessed
 	brutella unit.Testimony
 	wire     wire
@@ -109,7 +109,7 @@ func (r *proofRun) run() *evidence {
 	b.Process = lab.Start(r.T, lab.Command(r.T), append([]string{"run", r.name + ".yaml", "-bus", r.bus, "-for", r.d.String(),
 		"-report", b.File, "-record", r.record}, r.args...)...)
 	e := &evidence{report: b.AwaitReport()}
-	var full struct{ Messages []lab.GuardedMessage }
+	var full struct{ Messages []lab.ProtectedMessage }
 	data, err := os.ReadFile(b.File)
 	if err == nil {
 		err = json.Unmarshal(data, &full)

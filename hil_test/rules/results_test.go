@@ -62,7 +62,7 @@ func TestResultsAreCountedByPackageAndTest(t *testing.T) {
 	if got, want := run("count", plain, race), "     p/b TestSame\n6 2 2 1\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	got := run("trouble", race)
+	got := run("failures", race)
 	for _, want := range []string{"got 1, want 2\n", "FAIL: TestLab/bad\n    x.go:2: too slow\n", "panic: no\n", "a compiler's own words\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
