@@ -290,11 +290,11 @@ func TestAdjustedStepsKeepTheEnergyOnlyWithExactParts(t *testing.T) {
 }
 
 func TestExternalForceIsUnstableLongBeforeHalfASecond(t *testing.T) {
-	if h := border(named(nFree), &table5); !(h > 0 && h <= 0.2) {
+	if h := rangeLimit(named(nFree), &table5); !(h > 0 && h <= 0.2) {
 		t.Errorf("the mass leaves its range from steps of %g s on; 000 figure 24 has 0.5 s", h)
 	}
 	for _, name := range []string{nInner, nOurs} {
-		if h := border(named(name), &table5); h != 0 {
+		if h := rangeLimit(named(name), &table5); h != 0 {
 			t.Errorf("%s: the mass leaves its range from steps of %g s on", name, h)
 		}
 	}
