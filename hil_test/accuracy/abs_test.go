@@ -135,8 +135,8 @@ func writeFile(t *testing.T, file, text string) string {
 	return file
 }
 
-// Polach's law, with his figures for wet rail, has its maximum at a small creep and less at rest and
-// in a slide. The unit has to find the maximum, and gains less.
+// Polach's law, with his figures for wet rail, has its maximum at a small creep and less at rest
+// and in a slide. The unit has to find the maximum, and gains less.
 func TestWspBeatsLockedWheelsOnPolachsRail(t *testing.T) {
 	t.Parallel()
 	plain := "law: gyebroszki, mu0: 0.2, A: 0.4, v_star: 5 m/s,"
@@ -158,8 +158,8 @@ func TestWspBeatsLockedWheelsOnPolachsRail(t *testing.T) {
 	}
 }
 
-// stopsAt runs a scenario, which must pass. It returns the position of the vehicle at the end and at
-// the first brake request, m.
+// stopsAt runs a scenario, which must pass. It returns the position of the vehicle at the end and
+// at the first brake request, m.
 func (b brakeBench) stopsAt(t *testing.T, scenario string) (end, pedal float64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "out.csv")

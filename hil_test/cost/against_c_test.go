@@ -154,8 +154,8 @@ func (d *costComparison) compare(t *testing.T) (worst float64) {
 	return worst
 }
 
-// TestCostAgainstC compares the time of the Go kernel with that of a C kernel of the same method, in
-// the same run. Several tries and costNoise keep other processes from failing the test.
+// TestCostAgainstC compares the time of the Go kernel with that of a C kernel of the same method,
+// in the same run. Several tries and costNoise keep other processes from failing the test.
 func TestCostAgainstC(t *testing.T) {
 	for _, feed := range []string{"sources", "commands"} {
 		t.Run(feed, func(t *testing.T) {

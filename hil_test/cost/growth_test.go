@@ -70,9 +70,9 @@ func (g *costGrowth) table(what string) string {
 	return b.String()
 }
 
-// TestCostDoesNotDoubleWithEachFrictionElement measures 1 to 20 switching elements: in a chain, where
-// all locks are independent, and in parallel, where locks are redundant. A cost that grows like 2^n
-// doubles once per element; polynomials reach about 0.3 doublings here.
+// TestCostDoesNotDoubleWithEachFrictionElement measures 1 to 20 switching elements: in a chain,
+// where all locks are independent, and in parallel, where locks are redundant. A cost that grows
+// like 2^n doubles once per element; polynomials reach about 0.3 doublings here.
 func TestCostDoesNotDoubleWithEachFrictionElement(t *testing.T) {
 	marks := map[byte][]float64{}
 	all := []int{1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20}

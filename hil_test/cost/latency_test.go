@@ -18,8 +18,8 @@ import (
 const latencyBound = 1.2
 
 // latencyTries is the number of measurements of which one must meet all targets. Other tenants of a
-// shared host add latency, to either side of the ratio. A ticker that is too slow fails every try; a
-// good one fails when the host disturbs its turns more than those of the C program.
+// shared host add latency, to either side of the ratio. A ticker that is too slow fails every try;
+// a good one fails when the host disturbs its turns more than those of the C program.
 const latencyTries = 3
 
 // latencyFigures are the figures of one method in the report of `lockstep latency`.

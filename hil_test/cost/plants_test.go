@@ -40,9 +40,9 @@ func costParallel(frictions int) string {
 	return b.String()
 }
 
-// costShaft returns a long elastic shaft of bodies and springs, fixed at one end. Its three friction
-// elements are a brake at the free end, a brake in the middle and a clutch over the first spring. It
-// has two states per body.
+// costShaft returns a long elastic shaft of bodies and springs, fixed at one end. Its three
+// friction elements are a brake at the free end, a brake in the middle and a clutch over the first
+// spring. It has two states per body.
 func costShaft(bodies int) string {
 	var b strings.Builder
 	costInputs(&b, 3, 1)
@@ -84,8 +84,8 @@ func costQuiet(frictions int) func(int, []float64) {
 	}
 }
 
-// costBusy returns inputs that change every capacity and every torque at every tick, with a period of
-// 97 ticks, at which no plant resonates: locks break, slips pass through zero.
+// costBusy returns inputs that change every capacity and every torque at every tick, with a period
+// of 97 ticks, at which no plant resonates: locks break, slips pass through zero.
 func costBusy(frictions int) func(int, []float64) {
 	return func(tick int, u []float64) {
 		for i := range u {

@@ -22,8 +22,8 @@ const tickRoot = "lockstep/rt.(*Loop).loop"
 // rt/run.go.
 const tickStack = 16 << 10
 
-// tickJumps lists the functions of a tick with indirect calls, and all functions that they can call.
-// The indirect calls are those of model/kernel/calls.go and rt/calls.go.
+// tickJumps lists the functions of a tick with indirect calls, and all functions that they can
+// call. The indirect calls are those of model/kernel/calls.go and rt/calls.go.
 var tickJumps = map[string][]string{
 	tickRoot:                                {"lockstep/sched.(*Timer).Wait", "lockstep/sched.(*Virtual).Wait"},
 	"lockstep/rt.(*Loop).Tick":              {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now", "lockstep/rt.(*Loop).beginPoint"},
@@ -94,8 +94,8 @@ const (
 var tickMayCall = regexp.MustCompile(`^runtime\.(memmove|memclrNoHeapPointers|duffzero|duffcopy|` +
 	`panicIndex|panicSlice|panicBounds|panicdivide|panicshift|goPanic|gopanic)`)
 
-// tickCode matches the functions that are disassembled and checked: those of this module, raw system
-// calls and package math/bits. A call of any other function is a finding.
+// tickCode matches the functions that are disassembled and checked: those of this module, raw
+// system calls and package math/bits. A call of any other function is a finding.
 const tickCode = `^(main\.|lockstep/|math/bits\.|golang\.org/x/sys/unix\.RawSyscall|syscall\.(RawSyscall|rawSyscall)|internal/runtime/syscall)`
 
 // codeFunction is a disassembled function.

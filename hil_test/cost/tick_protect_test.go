@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// protectStack is the largest stack of a protection in a tick, bytes. The linker allows 800 bytes for
-// a chain of functions without stack checks; an encoder above needs the rest.
+// protectStack is the largest stack of a protection in a tick, bytes. The linker allows 800 bytes
+// for a chain of functions without stack checks; an encoder above needs the rest.
 const protectStack = 200
 
 func TestProtectionNeitherAllocatesNorGrowsTheStack(t *testing.T) {

@@ -3,6 +3,6 @@
 // suite_test.go lists the scenarios.
 //
 // The test is the control unit at the other end of the bus. It receives every frame with its time
-// stamp and decodes the frames with its own code. The package does not test the faults of a scenario
-// file (rt/scenario).
+// stamp and decodes the frames with its own code. The package does not test the faults of a
+// scenario file (rt/scenario).
 package faults

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// checkCleanEnd checks a clean end with exit 0: safe values or silence on the bus, and the reason in
-// the report.
+// checkCleanEnd checks a clean end with exit 0: safe values or silence on the bus, and the reason
+// in the report.
 func (s *session) checkCleanEnd(safe bool, why string) {
 	s.Helper()
 	s.ends(0, "")

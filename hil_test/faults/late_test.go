@@ -18,8 +18,8 @@ func late(a *attempt, policy string, change ...string) *session {
 }
 
 // checkLedger checks the entry of the ledger about the grid points lost in the 200 ms. list selects
-// the frames of the entry, which are all sent messages. The entry is that with the most lost points:
-// a tick that was late without a lost point may have an entry of its own.
+// the frames of the entry, which are all sent messages. The entry is that with the most lost
+// points: a tick that was late without a lost point may have an entry of its own.
 func (a *attempt) checkLedger(r report.Report, list func(report.LateTick) []string) {
 	a.Helper()
 	if len(r.Ledger) == 0 || r.LateTicks == 0 {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// orphan starts a run and kills its supervisor. It returns the process id of the target and the time
-// of the kill.
+// orphan starts a run and kills its supervisor. It returns the process id of the target and the
+// time of the kill.
 func orphan(a *attempt, gone string) (s *session, target int, killed time.Time) {
 	s = a.run(plan{change: []string{"supervisor_gone: stop after 1 s", "supervisor_gone: " + gone}})
 	s.bus.ticking(50)

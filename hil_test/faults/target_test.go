@@ -69,8 +69,8 @@ buses:
     send: [w -> Speeds.w]
 `
 
-// runDiverging runs the runaway plant until the run ends by itself. It returns the frames before the
-// first safe one, and the safe ones.
+// runDiverging runs the runaway plant until the run ends by itself. It returns the frames before
+// the first safe one, and the safe ones.
 func runDiverging(a *attempt, end string) (before, safe []frame) {
 	for name, text := range map[string]string{"runaway.yaml": runaway, "runaway.dbc": runawayDBC} {
 		if err := os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o644); err != nil {

@@ -46,8 +46,8 @@ func registerArm64(t *testing.T) {
 	t.Cleanup(func() { os.WriteFile(misc+"/qemu-aarch64", []byte("-1"), 0) })
 }
 
-// Both processes of a run work on arm64. The emulator allows no check of time, and it does not release
-// the locks of a killed thread (robust futexes).
+// Both processes of a run work on arm64. The emulator allows no check of time, and it does not
+// release the locks of a killed thread (robust futexes).
 func TestProcessesRunOnArm64(t *testing.T) {
 	file, dir := compileArm64(t, "../../rt/cmd/lockstep", "build", "-trimpath"), t.TempDir()
 	registerArm64(t)

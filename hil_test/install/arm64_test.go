@@ -12,12 +12,12 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// emulator is QEMU's user emulation. It runs executables of arm64 and passes their system calls to this
-// kernel.
+// emulator is QEMU's user emulation. It runs executables of arm64 and passes their system calls to
+// this kernel.
 const emulator = "qemu-aarch64-static"
 
-// compileArm64 compiles a package for arm64 and returns the path of the executable. how are the first
-// arguments of go: build or test -c.
+// compileArm64 compiles a package for arm64 and returns the path of the executable. how are the
+// first arguments of go: build or test -c.
 func compileArm64(t *testing.T, pkg string, how ...string) string {
 	t.Helper()
 	lab.RequireProgram(t, emulator, "qemu-user-static")
@@ -30,8 +30,8 @@ func compileArm64(t *testing.T, pkg string, how ...string) string {
 	return file
 }
 
-// onArm64 runs the tests of a package on arm64. without is a pattern of tests that need a real kernel of
-// that architecture.
+// onArm64 runs the tests of a package on arm64. without is a pattern of tests that need a real
+// kernel of that architecture.
 func onArm64(t *testing.T, pkg, without string, args ...string) {
 	t.Helper()
 	if without == "" {
@@ -64,7 +64,8 @@ func TestFastPackagesPassTheirTestsOnArm64(t *testing.T) {
 	}
 }
 
-// arm64Command compiles the command for arm64 and returns a function that runs it under the emulator.
+// arm64Command compiles the command for arm64 and returns a function that runs it under the
+// emulator.
 func arm64Command(t *testing.T) func(args ...string) (out string, err error) {
 	t.Helper()
 	file := compileArm64(t, "../../rt/cmd/lockstep", "build", "-trimpath")
@@ -95,8 +96,8 @@ func TestRecordOfAnotherArchitectureIsRefusedInOneLine(t *testing.T) {
 	}
 }
 
-// The two architectures fuse products and sums differently, so results differ by some units in the last
-// place.
+// The two architectures fuse products and sums differently, so results differ by some units in the
+// last place.
 func TestPlantsAgreeOnArm64WithinRounding(t *testing.T) {
 	t.Parallel()
 	arm64, dir := arm64Command(t), t.TempDir()

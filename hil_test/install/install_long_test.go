@@ -18,8 +18,8 @@ import (
 // packageVar is the environment variable with the path of the package to install in the lab.
 const packageVar = "LOCKSTEP_LAB_PACKAGE"
 
-// The test installs the package on a bare machine, runs the service and purges the package, in three
-// boots.
+// The test installs the package on a bare machine, runs the service and purges the package, in
+// three boots.
 func TestLabInstallServesFromBootAndLeavesNoTrace(t *testing.T) {
 	debian := lab.Debian
 	if os.Getenv(lab.InsideVar) != debian.Script {
@@ -150,8 +150,8 @@ func dpkgStatus(t *testing.T) string {
 	return output(t, "dpkg-query -W -f '${Status}' lockstep || true")
 }
 
-// installPackage installs the package, also over itself, and checks that it is complete. It uses dpkg,
-// since apt does nothing after an interruption.
+// installPackage installs the package, also over itself, and checks that it is complete. It uses
+// dpkg, since apt does nothing after an interruption.
 func installPackage(t *testing.T) {
 	t.Helper()
 	out := output(t, "dpkg -i "+os.Getenv(packageVar))
@@ -171,8 +171,8 @@ func purgePackage(t *testing.T) {
 	}
 }
 
-// interrupted kills the package manager with all its children, by a program that the package manager or
-// a script of the package calls, and repairs the package.
+// interrupted kills the package manager with all its children, by a program that the package
+// manager or a script of the package calls, and repairs the package.
 func interrupted(t *testing.T) {
 	for _, k := range []struct{ program, text, line, state string }{
 		{"dpkg-deb", `[ "$1" != --fsys-tarfile ] || { /usr/bin/dpkg-deb "$@" | head -c 3000000; kill -9 0; }; exec /usr/bin/dpkg-deb "$@"`,

@@ -51,8 +51,8 @@ func kill(t *testing.T, pid int, s syscall.Signal) {
 	}
 }
 
-// enabled follows the README for a bench called lab. The demo bench ends after 200 ticks missed at once;
-// the emulator may stall for longer.
+// enabled follows the README for a bench called lab. The demo bench ends after 200 ticks missed at
+// once; the emulator may stall for longer.
 func enabled(t *testing.T) {
 	for _, line := range []string{
 		"cp /usr/share/lockstep/network/70-can.network /etc/systemd/network/",
@@ -141,8 +141,8 @@ func checkProcesses(t *testing.T) {
 	t.Log(output(t, "lockstep ps; systemctl status --no-pager lockstep@lab; systemd-analyze security --no-pager lockstep@lab.service | tail -n 1"))
 }
 
-// answered restarts the service with the virtual control unit on the other card, since the unit shifts
-// from the start of the plant.
+// answered restarts the service with the virtual control unit on the other card, since the unit
+// shifts from the start of the plant.
 func answered(t *testing.T) {
 	dump, tcu := lab.StartCandump(t, "can1"), lab.StartUnit(t, "can1")
 	lab.Shell(t, "systemctl restart lockstep@lab")
@@ -155,8 +155,8 @@ func answered(t *testing.T) {
 	}
 }
 
-// checkRights checks the rights of a process: user lockstep, no capability beyond those of its unit, no
-// new privileges.
+// checkRights checks the rights of a process: user lockstep, no capability beyond those of its
+// unit, no new privileges.
 func checkRights(t *testing.T, pid int) {
 	t.Helper()
 	folder := fmt.Sprintf("/proc/%d", pid)
@@ -201,8 +201,8 @@ func phases(f *lab.Frames) string {
 	return strings.Join(words, " ")
 }
 
-// fall disturbs the service. The bus must carry the wanted phases, the service must restart, and the
-// journal must contain why.
+// fall disturbs the service. The bus must carry the wanted phases, the service must restart, and
+// the journal must contain why.
 func fall(t *testing.T, want, why string, do func(supervisor, target int)) {
 	s, target := service(t)
 	mark, dump, before := journalOf(t), lab.StartCandump(t, "can1"), property(t, "NRestarts")

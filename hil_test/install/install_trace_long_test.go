@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// ignored matches files that the package manager and the system themselves change. They show at most
-// that some package was installed.
+// ignored matches files that the package manager and the system themselves change. They show at
+// most that some package was installed.
 var ignored = regexp.MustCompile(`^(` + strings.Join([]string{
 	`/var/lib/dpkg/(status|status-old|lock|lock-frontend|triggers/.*)`, // database of dpkg, without the files of a package in info/
 	`/var/lib/apt/(extended_states|lists/(lock|auxfiles)|periodic/.*|daily_lock)`,
@@ -29,8 +29,8 @@ var ignored = regexp.MustCompile(`^(` + strings.Join([]string{
 	`/etc/ld\.so\.cache`,
 }, "|") + `)$`)
 
-// snapshot returns the state that survives a reboot: type, rights and owner of each path of the root
-// file system. Files in /etc and /var have a checksum, others size and time of modification.
+// snapshot returns the state that survives a reboot: type, rights and owner of each path of the
+// root file system. Files in /etc and /var have a checksum, others size and time of modification.
 func snapshot(t *testing.T) map[string]string {
 	t.Helper()
 	root, all := device(t, "/"), map[string]string{}
@@ -83,7 +83,8 @@ func device(t *testing.T, path string) uint64 {
 	return s.Dev
 }
 
-// state returns the state that does not survive a reboot: settings of the kernel, users, failed units.
+// state returns the state that does not survive a reboot: settings of the kernel, users, failed
+// units.
 func state(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

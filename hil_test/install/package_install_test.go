@@ -11,9 +11,9 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// onCopy runs a script as root in an overlay copy of this system, which is then discarded. No service
-// manager runs in the copy. The script prints the files that differ from this system in content, mode
-// or owner, with a sign: new (+), deleted (-), changed (~).
+// onCopy runs a script as root in an overlay copy of this system, which is then discarded. No
+// service manager runs in the copy. The script prints the files that differ from this system in
+// content, mode or owner, with a sign: new (+), deleted (-), changed (~).
 const onCopy = `set -e
 mount -t tmpfs -o size=500m tmpfs "$DIR"
 cd "$DIR"
@@ -61,8 +61,8 @@ whole() { # checks that the package is complete and works
 // dpkgFiles matches files that dpkg and the tools for users change with any package.
 var dpkgFiles = regexp.MustCompile(`^[+~](/var/lib/dpkg/.*|/var/log/dpkg\.log|/var/log/alternatives\.log|/etc/(passwd|group|shadow|gshadow|subuid|subgid)-|/etc/\.pwd\.lock)$`)
 
-// install runs a script in a copy of this system with the package. It returns the output and the files
-// left behind.
+// install runs a script in a copy of this system with the package. It returns the output and the
+// files left behind.
 func install(t *testing.T, script string) (out string, left []string) {
 	t.Helper()
 	lab.RequireProgram(t, "dpkg", "dpkg")

@@ -31,8 +31,8 @@ func TestServiceManagerAcceptsTheUnits(t *testing.T) {
 	}
 }
 
-// systemd rates the exposure of the service from 0 to 10, which is root without limits. The service may
-// have only the rights of the list, which a run needs.
+// systemd rates the exposure of the service from 0 to 10, which is root without limits. The service
+// may have only the rights of the list, which a run needs.
 func TestServiceHasOnlyTheRightsOfARun(t *testing.T) {
 	t.Parallel()
 	lab.RequireProgram(t, "systemd-analyze", "systemd")
@@ -128,7 +128,8 @@ func (g callGroups) set(calls map[string]bool, name string, allowed bool) {
 	}
 }
 
-// readManual returns a manual page as man shows it in 80 columns. man and mandoc must report no warning.
+// readManual returns a manual page as man shows it in 80 columns. man and mandoc must report no
+// warning.
 func readManual(t *testing.T, page string) string {
 	t.Helper()
 	cmd := exec.Command("man", "--warnings", "-l", page)

@@ -63,8 +63,8 @@ func TestDatabasesAgreeWithCanmatrix(t *testing.T) {
 	}
 }
 
-// compareDatabase compares the messages of a file and the values of random frames with canmatrix. It
-// returns the numbers of signals and values.
+// compareDatabase compares the messages of a file and the values of random frames with canmatrix.
+// It returns the numbers of signals and values.
 func compareDatabase(t *testing.T, file string, random *rand.Rand) (signals, values int) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -252,8 +252,8 @@ func channelNumber(name string) string {
 	return strconv.Itoa(n - 1)
 }
 
-// The test plays a log with canplayer on buses on which candump listens, and reads the log of candump
-// as a source.
+// The test plays a log with canplayer on buses on which candump listens, and reads the log of
+// candump as a source.
 func TestLabCanplayerPlaysOurLogs(t *testing.T) {
 	if !lab.InVCAN(t, "candump", "canplayer") {
 		return

@@ -15,13 +15,13 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// The control unit runs as a separate program on a bus. No wheel locks on ice, and on dry and wet roads
-// the vehicle stops in a shorter distance than on locked wheels, as the scenarios expect. The report has
-// both figures. The cylinders of the rail car are slow: it tolerates longer gaps in the frames of its
-// unit.
+// The control unit runs as a separate program on a bus. No wheel locks on ice, and on dry and wet
+// roads the vehicle stops in a shorter distance than on locked wheels, as the scenarios expect. The
+// report has both figures. The cylinders of the rail car are slow: it tolerates longer gaps in the
+// frames of its unit.
 //
-// The result counts only if the lab has kept time, since a unit cannot act without frames. In any case
-// the unit must have controlled all wheels.
+// The result counts only if the lab has kept time, since a unit cannot act without frames. In any
+// case the unit must have controlled all wheels.
 func TestLabBrakes(t *testing.T) {
 	for _, d := range []struct {
 		name     string
@@ -67,7 +67,8 @@ func (u brakeUnit) test(t *testing.T, scenario string, attempts int) {
 	t.Logf("%s: the lab was too slow for a result", scenario)
 }
 
-// Patterns of the largest wake-up latency, us, and of the longest times between frames of the unit, ms.
+// Patterns of the largest wake-up latency, us, and of the longest times between frames of the unit,
+// ms.
 var (
 	latency = regexp.MustCompile(`lateness .* max ([0-9.]+) us\n`)
 	gaps    = regexp.MustCompile(` frames every [0-9.]+ ms \([0-9.]+ to ([0-9.]+)\)`)
@@ -118,8 +119,8 @@ func (u brakeUnit) attempt(t *testing.T, scenario string) bool {
 	return true
 }
 
-// brakeFigures returns the figures of a report with the unit and on locked wheels: the position at the
-// end, m, or the remaining speed, m/s.
+// brakeFigures returns the figures of a report with the unit and on locked wheels: the position at
+// the end, m, or the remaining speed, m/s.
 func brakeFigures(t *testing.T, file string) (braked, locked float64) {
 	t.Helper()
 	data, err := os.ReadFile(file)

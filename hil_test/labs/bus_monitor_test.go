@@ -25,8 +25,8 @@ type loggedFrame struct {
 	frame string
 }
 
-// parseCandump returns the frames of a log of candump -L from an instant on, ns since 1970, and their
-// directions, a character for each frame.
+// parseCandump returns the frames of a log of candump -L from an instant on, ns since 1970, and
+// their directions, a character for each frame.
 func parseCandump(t *testing.T, text string, from int64) (list []loggedFrame, directions string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -66,8 +66,8 @@ func differences(a, b []loggedFrame) map[string]int {
 }
 
 // busyRun records a run with frames of all kinds from two other senders; half of these frames have
-// identifiers of the bench. It returns the path of the record, the log of candump, the number of frames
-// of the senders, and the numbers of frames that the bus monitor received and lost.
+// identifiers of the bench. It returns the path of the record, the log of candump, the number of
+// frames of the senders, and the numbers of frames that the bus monitor received and lost.
 func busyRun(t *testing.T, rate string) (rec, log string, sent, monitored, lost uint64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -78,8 +78,8 @@ func busyRun(t *testing.T, rate string) (rec, log string, sent, monitored, lost 
 	b := lab.StartDemoOn(t, "vcan0", lab.UntilStopped, nil, "-besteffort", "-record", rec)
 	unit := lab.Start(t, lab.Command(t), "ecu", "powershift", "-bus", "vcan0")
 	b.AwaitTicking()
-	// The bench sends 200 to 202, too. Here they come from another program on this host and, through
-	// the gateway of the kernel, from another node.
+	// The bench sends 200 to 202, too. Here they come from another program on this host and,
+	// through the gateway of the kernel, from another node.
 	ids := []string{"7ff", "123", "1abcdef", "200", "201", "202"}
 	here, there := lab.SendRandom(t, "vcan0", rate, "3", ids...), lab.SendRandom(t, "vcan1", rate, "3", ids...)
 	lab.Shell(t, "cansend vcan0 123##3112233445566778899AABBCC && cansend vcan0 1ABCDEF0#R && cansend vcan0 7FF#R3")
@@ -95,7 +95,8 @@ func busyRun(t *testing.T, rate string) (rec, log string, sent, monitored, lost 
 	return rec, dump.Out.String(), sent, monitored, lost
 }
 
-// monitorCounts returns the numbers of frames that the bus monitor received and lost, by the report.
+// monitorCounts returns the numbers of frames that the bus monitor received and lost, by the
+// report.
 func monitorCounts(t *testing.T, b *lab.Bench) (monitored, lost uint64) {
 	t.Helper()
 	var full struct {
@@ -289,8 +290,8 @@ func carried(t *testing.T) int {
 	return n
 }
 
-// While the supervisor is stopped, the kernel drops frames for which the socket of the bus monitor has
-// no room. Every dropped frame is counted, and the loop is not affected.
+// While the supervisor is stopped, the kernel drops frames for which the socket of the bus monitor
+// has no room. Every dropped frame is counted, and the loop is not affected.
 func TestLabBusMonitorCountsEveryFrameOfAFlood(t *testing.T) {
 	if !lab.InVCAN(t, "candump") {
 		return

@@ -8,8 +8,8 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// A controller reports bus-off by an error frame; vcan passes on such a frame from a program. Then the
-// bench sends the safe values, w1 = 0 among them, or continues, as its setting bus_off says.
+// A controller reports bus-off by an error frame; vcan passes on such a frame from a program. Then
+// the bench sends the safe values, w1 = 0 among them, or continues, as its setting bus_off says.
 func TestLabBusOffHasTheEffectOfItsSetting(t *testing.T) {
 	if !lab.InVCAN(t, "candump", "cansend") {
 		return

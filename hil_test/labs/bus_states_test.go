@@ -39,8 +39,8 @@ type busReport struct {
 	} `json:"changes"`
 }
 
-// reportOfBus returns the report of the one bus of a bench. The times of its states must add up to the
-// simulated time.
+// reportOfBus returns the report of the one bus of a bench. The times of its states must add up to
+// the simulated time.
 func reportOfBus(b *lab.Bench) busReport {
 	b.T.Helper()
 	var all struct {
@@ -180,8 +180,8 @@ func downAtTheStart(t *testing.T, card *adapter) {
 	}
 }
 
-// The run continues without an interface. When an interface of the same name is made, the bench binds
-// its socket to that.
+// The run continues without an interface. When an interface of the same name is made, the bench
+// binds its socket to that.
 func TestLabBenchBindsToAnInterfaceThatIsMadeAgain(t *testing.T) {
 	if !lab.InVCAN(t, "ip", "candump") {
 		return
@@ -222,8 +222,8 @@ func TestLabBenchBindsToAnInterfaceThatIsMadeAgain(t *testing.T) {
 	t.Logf("%s", &b.Out)
 }
 
-// errorFrames writes n error frames of some classes to a bus, with a pause after every 30 frames, and
-// returns how many the kernel took.
+// errorFrames writes n error frames of some classes to a bus, with a pause after every 30 frames,
+// and returns how many the kernel took.
 func errorFrames(t *testing.T, bus string, n int, classes uint32) (sent int) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_CAN, unix.SOCK_RAW, unix.CAN_RAW)

@@ -53,8 +53,8 @@ func checkReasons(t *testing.T, c *certify.Certificate, reasons ...string) {
 	}
 }
 
-// SocketCAN stamps received frames: the certificate has the response time from bus to bus, and reports
-// the virtual interface.
+// SocketCAN stamps received frames: the certificate has the response time from bus to bus, and
+// reports the virtual interface.
 func TestLabCertificateOnVcanHasTheResponseTimes(t *testing.T) {
 	if !lab.Inside(t, lab.VCAN) {
 		return
@@ -70,8 +70,8 @@ func TestLabCertificateOnVcanHasTheResponseTimes(t *testing.T) {
 }
 
 // On PREEMPT_RT with two cards, the certificate names both cards and their driver, the run has all
-// rights, and cyclictest gives a reference measurement. A full disk is reported before the run. After
-// the kill of a target the counts of that target are not measured, rather than 0.
+// rights, and cyclictest gives a reference measurement. A full disk is reported before the run.
+// After the kill of a target the counts of that target are not measured, rather than 0.
 func TestLabCertificateOnTwoCardsNamesThemAndTheirDriver(t *testing.T) {
 	if !lab.Inside(t, lab.PreemptRT, "cyclictest") {
 		return

@@ -23,8 +23,8 @@ import (
 // undoFile is the file in which lockstep doctor keeps the original settings.
 const undoFile = "/run/lockstep-doctor-undo.json"
 
-// The test makes all settings of a PREEMPT_RT host wrong that the lab allows, lets lockstep doctor repair
-// and restore them, and reads them without the product.
+// The test makes all settings of a PREEMPT_RT host wrong that the lab allows, lets lockstep doctor
+// repair and restore them, and reads them without the product.
 func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
 	machine := lab.PreemptRT
 	machine.Limit = 15 * time.Minute
@@ -159,8 +159,8 @@ func chrt(tid, priority int) string {
 	return fmt.Sprintf("pid %d's current scheduling policy: SCHED_FIFO\npid %d's current scheduling priority: %d", tid, tid, priority)
 }
 
-// cardThread adds the thread of the card's interrupt to the settings. It waits until the thread is on
-// the CPU of the interrupt, to which it moves with the next interrupt.
+// cardThread adds the thread of the card's interrupt to the settings. It waits until the thread is
+// on the CPU of the interrupt, to which it moves with the next interrupt.
 func (s *settings) cardThread(irq string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, path := range files {
@@ -312,7 +312,8 @@ func (s *settings) serviceHasTheRights(fixed, before map[string]string) {
 	s.check("undone with the rights of the service", before)
 }
 
-// runKeepsSettings runs a bench. During the run undo is refused; after it the settings are as fixed.
+// runKeepsSettings runs a bench. During the run undo is refused; after it the settings are as
+// fixed.
 func (s *settings) runKeepsSettings(fixed map[string]string) {
 	s.t.Helper()
 	b := lab.StartDemoOn(s.t, "vcan0", lab.UntilStopped, nil)

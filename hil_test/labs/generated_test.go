@@ -15,8 +15,8 @@ import (
 // targetVar is the path of the generated target, which is built outside of the lab.
 const targetVar = "LOCKSTEP_LAB_TARGET"
 
-// The test runs a generated kernel on a real bus and replays the record with the table kernel, bit for
-// bit.
+// The test runs a generated kernel on a real bus and replays the record with the table kernel, bit
+// for bit.
 func TestLabGeneratedTargetDrivesOnVcanAndReplays(t *testing.T) {
 	machine := lab.VCAN
 	if os.Getenv(lab.InsideVar) == "" {

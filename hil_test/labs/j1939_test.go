@@ -15,8 +15,8 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// startContested starts the truck bench on vcan0. Its engine has a NAME that allows lower ones; rule is
-// the setting for a lost address.
+// startContested starts the truck bench on vcan0. Its engine has a NAME that allows lower ones;
+// rule is the setting for a lost address.
 func startContested(t *testing.T, rule string) *lab.Bench {
 	t.Helper()
 	text := lab.MustRun(t, "plants", "truck-bench")
@@ -40,7 +40,8 @@ func startContested(t *testing.T, rule string) *lab.Bench {
 	return b
 }
 
-// addressesOf returns the lines of the report about the addresses of the bench, and the reason of its end.
+// addressesOf returns the lines of the report about the addresses of the bench, and the reason of
+// its end.
 func addressesOf(b *lab.Bench) (lines []string, ended string) {
 	b.T.Helper()
 	var r struct {
@@ -144,8 +145,9 @@ func TestLabLostAddressHasTheEffectOfItsSetting(t *testing.T) {
 	}
 }
 
-// The bench claims its addresses again after the interface was down, and a supervisor that takes over
-// does so, too. The gateway of the kernel copies the claims to vcan1, on which candump listens.
+// The bench claims its addresses again after the interface was down, and a supervisor that takes
+// over does so, too. The gateway of the kernel copies the claims to vcan1, on which candump
+// listens.
 func TestLabAddressesAreClaimedAgainAfterAnInterruption(t *testing.T) {
 	if !lab.InVCAN(t, "candump", "cangw") {
 		return
@@ -207,8 +209,8 @@ func groups(text string, words int) map[string]int {
 	return count
 }
 
-// byTshark counts the frames of a log in tshark by "GROUP,SOURCE,DESTINATION,PRIORITY". The destination
-// is empty for a group to all.
+// byTshark counts the frames of a log in tshark by "GROUP,SOURCE,DESTINATION,PRIORITY". The
+// destination is empty for a group to all.
 func byTshark(t *testing.T, log string) map[string]int {
 	t.Helper()
 	out, err := exec.Command("tshark", "-r", log, "-d", "can.subdissector,j1939", "-T", "fields", "-E", "separator=,",
@@ -220,8 +222,8 @@ func byTshark(t *testing.T, log string) map[string]int {
 }
 
 // The truck bench and its unit run on vcan0. The J1939 stack of the kernel resolves their NAMEs and
-// delivers their groups to the addressed sockets. tshark finds group, addresses and priority of every
-// frame that the bench has counted.
+// delivers their groups to the addressed sockets. tshark finds group, addresses and priority of
+// every frame that the bench has counted.
 func TestLabJ1939ToolsAndTsharkDecodeTheTruckBench(t *testing.T) {
 	if !lab.InVCAN(t, "j1939spy", "testj1939", "candump", "tshark") {
 		return

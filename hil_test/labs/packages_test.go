@@ -16,8 +16,8 @@ func TestLabUnitOpensARealBus(t *testing.T) {
 	testInLab(t, "../../rt/ecu", "Open")
 }
 
-// The tests of package sched run in the lab with all rights, an isolated CPU and a PREEMPT_RT kernel, so
-// none of them is skipped.
+// The tests of package sched run in the lab with all rights, an isolated CPU and a PREEMPT_RT
+// kernel, so none of them is skipped.
 func TestLabPreemptRTSchedulerTestsPass(t *testing.T) {
 	lab.PreemptRT.Require(t)
 	out := lab.PreemptRT.Run(t, "../../sched", packageTests(t, "../../sched"), "-test.v", "-test.timeout=200s")
@@ -38,8 +38,8 @@ func packageTests(t *testing.T, folder string) string {
 	return path
 }
 
-// testInLab runs the tests of a package inside the lab, in the folder of the package. Tests that are
-// skipped there must pass on the same kernel without CAN.
+// testInLab runs the tests of a package inside the lab, in the folder of the package. Tests that
+// are skipped there must pass on the same kernel without CAN.
 func testInLab(t *testing.T, folder, tests string) {
 	t.Helper()
 	lab.RequireVCAN(t, "rmmod")

@@ -101,9 +101,9 @@ func supervisorKilledGoesOn(t *testing.T) {
 	}
 }
 
-// afterDeath kills the supervisor of a run and checks the fall to the safe values. With enough > 0 the
-// target is killed after that many safe Speeds; otherwise it ends by itself. At most most safe Speeds
-// are allowed. 500 ms are 100 Speeds if no tick is missed.
+// afterDeath kills the supervisor of a run and checks the fall to the safe values. With enough > 0
+// the target is killed after that many safe Speeds; otherwise it ends by itself. At most most safe
+// Speeds are allowed. 500 ms are 100 Speeds if no tick is missed.
 func afterDeath(t *testing.T, gone string, enough, most int) {
 	dump := lab.StartCandump(t, "can1")
 	target, _ := orphan(t, gone)

@@ -16,8 +16,8 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// The tests run the command on a PREEMPT_RT kernel with two emulated CAN cards: the bench on can0, a
-// virtual control unit and candump on can1. A boot is slow, so all subtests share one.
+// The tests run the command on a PREEMPT_RT kernel with two emulated CAN cards: the bench on can0,
+// a virtual control unit and candump on can1. A boot is slow, so all subtests share one.
 func TestLabPreemptRT(t *testing.T) {
 	if !lab.Inside(t, lab.PreemptRT, "candump") {
 		return
@@ -141,8 +141,8 @@ func (b *rtBench) checkClock(r lab.Report, least time.Duration) {
 	}
 }
 
-// checkRun checks a whole run with a control unit: the threads during the run, the frames on the bus
-// and the report.
+// checkRun checks a whole run with a control unit: the threads during the run, the frames on the
+// bus and the report.
 func checkRun(t *testing.T, edits []lab.Edit, policy int) {
 	dump := lab.StartCandump(t, "can1")
 	tcu := lab.StartUnit(t, "can1")
@@ -240,7 +240,8 @@ func checkWire(t *testing.T, before map[string]int, byID map[string]*lab.Frames,
 	}
 }
 
-// flood sends frames as fast as the card allows: first unknown ones, then those that the bench reads.
+// flood sends frames as fast as the card allows: first unknown ones, then those that the bench
+// reads.
 func flood(t *testing.T) {
 	before := lab.CardCounters(t)
 	b := runRT(t)
@@ -327,9 +328,9 @@ func overrun(t *testing.T) {
 	}
 }
 
-// falseBusOff writes an error frame with bus-off to the card. The driver echoes it like a real one, and
-// the kernel reports the true state when asked. Meanwhile the supervisor tries to restart the card,
-// which the driver refuses, since the card is on.
+// falseBusOff writes an error frame with bus-off to the card. The driver echoes it like a real one,
+// and the kernel reports the true state when asked. Meanwhile the supervisor tries to restart the
+// card, which the driver refuses, since the card is on.
 func falseBusOff(t *testing.T) {
 	b := runRT(t, lab.Edit{"    database: ", "    recover: restart after 10 ms\n    database: "})
 	errorFrames(t, "can0", 1, unix.CAN_ERR_BUSOFF)

@@ -53,8 +53,8 @@ buses:
     receive: [TCU.pressure_C1 -> clutch1.pressure]
 `
 
-// runProtected runs the bench on vcan0 for 10 s with protected.py on a bus. It returns the report, the
-// counts of the bench for TCU, and the counts of protected.py.
+// runProtected runs the bench on vcan0 for 10 s with protected.py on a bus. It returns the report,
+// the counts of the bench for TCU, and the counts of protected.py.
 func runProtected(t *testing.T, bus string) (r lab.Report, tcu lab.ProtectedMessage, seen, sent map[string]uint64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,27 +89,28 @@ func runProtected(t *testing.T, bus string) (r lab.Report, tcu lab.ProtectedMess
 	return r, full.Messages[0], counts.Seen, counts.Sent
 }
 
-// protected.py, an independent program, finds every counter and checksum of the bench right, classic and
-// CAN FD. The bench finds every fault of protected.py.
+// protected.py, an independent program, finds every counter and checksum of the bench right,
+// classic and CAN FD. The bench finds every fault of protected.py.
 func TestLabProtectionIsVerifiedByAnIndependentUnit(t *testing.T) {
 	if !lab.InVCAN(t, "python3-can", "python3-crccheck") {
 		return
 	}
 	r, m, seen, sent := runProtected(t, "vcan0")
-	// The unit does not check the first frame, for which it waits. A frame that the bus refused is lost
-	// after its counter has advanced.
+	// The unit does not check the first frame, for which it waits. A frame that the bus refused is
+	// lost after its counter has advanced.
 	if n := seen["wheels"] + seen["motion"]; n+1 != r.TxFrames || seen["wrong"] != 0 || seen["flags"] != 0 || seen["jumps"] > r.TxDropped {
 		t.Errorf("the unit has seen %v; the bench sent %d frames, %d dropped", seen, r.TxFrames, r.TxDropped)
 	}
-	// The frame after wrong checksums counts as OK after a lost one: those after 50 and 51 and after
-	// 400, and the one that skips a number.
+	// The frame after wrong checksums counts as OK after a lost one: those after 50 and 51 and
+	// after 400, and the one that skips a number.
 	if m.Frames != 600 || m.Errors != sent["wrong"] || m.Repeated != sent["repeated"] || m.SomeLost != 2+sent["lost"] || m.Sequence != 0 ||
 		m.OK+m.SomeLost+m.Errors+m.Repeated != m.Frames {
 		t.Errorf("the bench has counted %+v; the unit sent %v", m, sent)
 	}
 }
 
-// The gateway of the kernel passes the frames between two buses and flips a bit in those of the unit.
+// The gateway of the kernel passes the frames between two buses and flips a bit in those of the
+// unit.
 func TestLabFramesCorruptedByAGatewayAreErrors(t *testing.T) {
 	if !lab.InVCAN(t, "python3-can", "python3-crccheck", "cangw") {
 		return

@@ -14,8 +14,8 @@ import (
 	"lockstep/io/record"
 )
 
-// The test fills a real file system, makes room again, and compares the recorded ticks and the ticks
-// reported as lost with all ticks.
+// The test fills a real file system, makes room again, and compares the recorded ticks and the
+// ticks reported as lost with all ticks.
 func TestLabRecordContinuesAfterADiskWasFull(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return

@@ -97,8 +97,8 @@ func checkFrames(t *testing.T, byID map[string]*lab.Frames, r lab.Report) {
 	}
 }
 
-// checkSpeeds compares the frames Speeds on the bus with the report. One is due at every grid point, 200
-// times a second; the missing ones belong to missed ticks or were dropped.
+// checkSpeeds compares the frames Speeds on the bus with the report. One is due at every grid
+// point, 200 times a second; the missing ones belong to missed ticks or were dropped.
 func checkSpeeds(t *testing.T, f *lab.Frames, r lab.Report) {
 	t.Helper()
 	f.CountLost("200")
@@ -111,8 +111,8 @@ func checkSpeeds(t *testing.T, f *lab.Frames, r lab.Report) {
 // candump, while the lab stalls.
 const slack = 25
 
-// checkUnit compares the frames of the control unit in candump with its log and with the report of the
-// bench.
+// checkUnit compares the frames of the control unit in candump with its log and with the report of
+// the bench.
 func checkUnit(t *testing.T, byID map[string]*lab.Frames, order []string, r lab.Report, log string) {
 	t.Helper()
 	var cycles, missed, dropped int
@@ -152,8 +152,8 @@ func checkUnit(t *testing.T, byID map[string]*lab.Frames, order []string, r lab.
 	}
 }
 
-// checkMonitor compares python3-can with candump, and the speeds in python3-can with the ratios of the
-// gearbox.
+// checkMonitor compares python3-can with candump, and the speeds in python3-can with the ratios of
+// the gearbox.
 func checkMonitor(t *testing.T, byID map[string]*lab.Frames, saw monitorResult) {
 	t.Helper()
 	for id, f := range byID {

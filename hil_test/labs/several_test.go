@@ -106,8 +106,8 @@ func secondRun(t *testing.T) {
 	}
 }
 
-// timersOfKilled checks that the priority of the timers' thread, which a killed run leaves raised, is
-// restored by the next run and by lockstep stop.
+// timersOfKilled checks that the priority of the timers' thread, which a killed run leaves raised,
+// is restored by the next run and by lockstep stop.
 func timersOfKilled(t *testing.T) {
 	before := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU)
 	target, _ := orphan(t, "continue")

@@ -24,9 +24,9 @@ func processesNamed(name string) (list []string) {
 	return list
 }
 
-// The record of the first segment fills a disk of 200 kB, and the soak is killed in the second segment.
-// The soak stops recording, keeps its totals and leaves no process on the bus; the same command resumes
-// it.
+// The record of the first segment fills a disk of 200 kB, and the soak is killed in the second
+// segment. The soak stops recording, keeps its totals and leaves no process on the bus; the same
+// command resumes it.
 func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return

@@ -16,7 +16,8 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// soakFolderVar is the folder in which the soaks of the labs keep their state; "": the user's cache.
+// soakFolderVar is the folder in which the soaks of the labs keep their state; "": the user's
+// cache.
 const soakFolderVar = "LOCKSTEP_SOAK_FOLDER"
 
 // legKind counts the segments of a kind.
@@ -63,8 +64,8 @@ func longSoak(t *testing.T, m lab.Machine, usual string) (v longVerdict, folder 
 	return v, folder
 }
 
-// broken returns the failed criteria, without those that a slow lab breaks: expectations of scenarios
-// in which ticks were missed.
+// broken returns the failed criteria, without those that a slow lab breaks: expectations of
+// scenarios in which ticks were missed.
 func (v *longVerdict) broken(t *testing.T) (list []string) {
 	t.Helper()
 	for _, d := range v.Soak.Demands {
@@ -101,9 +102,9 @@ func TestLabLongSoakOnVcanMeetsAllCriteria(t *testing.T) {
 	}
 }
 
-// Lost frames must be within the counts of the drivers and of the loop. The file cards has a line for
-// each start: frames sent by one card, frames received by the other, and its overruns. After a long
-// stall a card refuses frames, which the loop drops and counts.
+// Lost frames must be within the counts of the drivers and of the loop. The file cards has a line
+// for each start: frames sent by one card, frames received by the other, and its overruns. After a
+// long stall a card refuses frames, which the loop drops and counts.
 func TestLabLongSoakOnTwoCardsMeetsAllCriteria(t *testing.T) {
 	v, folder := longSoak(t, lab.PreemptRT, "30m")
 	v.checkKinds(t)

@@ -57,8 +57,8 @@ var criteria = []string{
 	"supervisor memory", "supervisor files", "supervisor threads", "target memory", "target files", "target threads",
 }
 
-// awaitVerdict waits for the end of a soak and returns its verdict. It checks that the exit code and
-// standard error agree with the verdict.
+// awaitVerdict waits for the end of a soak and returns its verdict. It checks that the exit code
+// and standard error agree with the verdict.
 func awaitVerdict(b *lab.Bench) (v verdict) {
 	b.T.Helper()
 	code := b.WaitFor(b.For + 2*time.Minute)
@@ -95,10 +95,10 @@ func awaitVerdict(b *lab.Bench) (v verdict) {
 	return v
 }
 
-// failed returns the failed criteria, without those that only the host has broken: a bus drops frames
-// if the program at its other end gets no CPU for long, 60 ms on the pair. In that case both ends must
-// have counted the frames: the unit receives two of the three messages and misses at most the dropped
-// frames.
+// failed returns the failed criteria, without those that only the host has broken: a bus drops
+// frames if the program at its other end gets no CPU for long, 60 ms on the pair. In that case both
+// ends must have counted the frames: the unit receives two of the three messages and misses at most
+// the dropped frames.
 func (v *verdict) failed(t *testing.T) (list []string) {
 	t.Helper()
 	var cycles, missed, dropped, received, malformed, lost uint64
@@ -118,8 +118,8 @@ func (v *verdict) failed(t *testing.T) (list []string) {
 	return list
 }
 
-// pauseTarget stops the target for a time d after two seconds of ticks. A target that has ended before
-// is no error here: the verdict shows it.
+// pauseTarget stops the target for a time d after two seconds of ticks. A target that has ended
+// before is no error here: the verdict shows it.
 func pauseTarget(b *lab.Bench, d time.Duration) {
 	b.T.Helper()
 	pid := lab.Child(b.T, b.Cmd.Process.Pid, "lockstep-target")
@@ -132,8 +132,8 @@ func pauseTarget(b *lab.Bench, d time.Duration) {
 }
 
 // The soak runs on the host, where timing has a meaning, in two processes under the full load. The
-// test stops the target for a while: these ticks and their frames are counted as missed, and no other
-// criterion fails.
+// test stops the target for a while: these ticks and their frames are counted as missed, and no
+// other criterion fails.
 func TestSoakUnderLoadMeetsAllCriteria(t *testing.T) {
 	lab.RequireLong(t, "soaks for a minute, under a load on all CPUs")
 	const still = 200 * time.Millisecond
@@ -166,8 +166,8 @@ func TestSoakUnderStopFailsWithTheFirstMissedTick(t *testing.T) {
 	}
 }
 
-// enlargeSockets enlarges the receive buffers of the lab, so that the control unit loses no frame while
-// the lab stalls.
+// enlargeSockets enlarges the receive buffers of the lab, so that the control unit loses no frame
+// while the lab stalls.
 func enlargeSockets(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile("/proc/sys/net/core/rmem_default", []byte("8388608"), 0); err != nil {
@@ -191,8 +191,8 @@ func TestLabSoakOnVcanLosesNoFrame(t *testing.T) {
 	}
 }
 
-// The soak runs on PREEMPT_RT with the drivers of two cards; the unit is at the second card. No load
-// is needed, since the emulator and its cards stall for up to a second.
+// The soak runs on PREEMPT_RT with the drivers of two cards; the unit is at the second card. No
+// load is needed, since the emulator and its cards stall for up to a second.
 func TestLabSoakOnTwoCardsMeetsAllCriteria(t *testing.T) {
 	d := soakFor(t, 30*time.Second)
 	machine := lab.PreemptRT

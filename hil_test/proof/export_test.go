@@ -12,9 +12,9 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// In virtual time no grid point is lost. The sent frames, exported as a candump log and checked with
-// python-can and crccheck, show each fault exactly as often as requested. Each value of the probe is
-// exactly that of its fault.
+// In virtual time no grid point is lost. The sent frames, exported as a candump log and checked
+// with python-can and crccheck, show each fault exactly as often as requested. Each value of the
+// probe is exactly that of its fault.
 func TestProofEveryKindOfFaultInVirtualTime(t *testing.T) {
 	t.Parallel()
 	for _, module := range []string{"can", "crccheck"} {

@@ -16,8 +16,8 @@ import (
 // The bench is off the bus from offFirst to offLast in proof/faults.yaml.
 const offFirst, offLast = 1600, 1609
 
-// requested returns the faults of faults.yaml in the frames of the bench, as a receiver counts them,
-// without the time off the bus.
+// requested returns the faults of faults.yaml in the frames of the bench, as a receiver counts
+// them, without the time off the bus.
 func requested(fd bool) map[string]unit.Seen {
 	motion, chassis := "MotionC", "ChassisC"
 	if fd {
@@ -62,8 +62,8 @@ type distortion struct {
 	value func(k, first int64) float64 // value at tick k, bar
 }
 
-// onProbe returns the faults on the probe with a known effect; each lasts 20 ticks. An open signal has
-// all bits set. ground and supply are the ends of the range in the database.
+// onProbe returns the faults on the probe with a known effect; each lasts 20 ticks. An open signal
+// has all bits set. ground and supply are the ends of the range in the database.
 func onProbe() []distortion {
 	leak := func(k, first int64) float64 {
 		v := waveform(first)
@@ -89,8 +89,8 @@ func onProbe() []distortion {
 	}
 }
 
-// checkProbeFaults compares the probe, as received by unit.py, with the effects of the faults. At all
-// other grid points the probe must follow its waveform.
+// checkProbeFaults compares the probe, as received by unit.py, with the effects of the faults. At
+// all other grid points the probe must follow its waveform.
 func (e *evidence) checkProbeFaults(t *testing.T) {
 	t.Helper()
 	const noise, last = 2800, 20
@@ -202,8 +202,9 @@ func checkInputs(t *testing.T, u [][]float64) {
 	}
 }
 
-// checkFrameFaults compares the frames of the bench, as received by a unit, with the requested faults:
-// exactly that many of each. If the bus or a card has lost frames, it allows fewer, but at least half.
+// checkFrameFaults compares the frames of the bench, as received by a unit, with the requested
+// faults: exactly that many of each. If the bus or a card has lost frames, it allows fewer, but at
+// least half.
 func (e *evidence) checkFrameFaults(t *testing.T, who string, seen map[string]*unit.Seen, want map[string]unit.Seen) {
 	t.Helper()
 	for name, w := range want {
@@ -262,8 +263,8 @@ func (e *evidence) checkEvents(t *testing.T) {
 	}
 }
 
-// checkReceivedFaults compares the frames that the bench has received with those that the units sent and
-// the faults withheld. two is the message of the second unit.
+// checkReceivedFaults compares the frames that the bench has received with those that the units
+// sent and the faults withheld. two is the message of the second unit.
 func (e *evidence) checkReceivedFaults(t *testing.T, two string) {
 	t.Helper()
 	for i, c := range []struct {

@@ -15,8 +15,8 @@ import (
 	"lockstep/rt"
 )
 
-// shifting drives the plant by tick numbers without a control unit, so that two runs are identical bit
-// by bit.
+// shifting drives the plant by tick numbers without a control unit, so that two runs are identical
+// bit by bit.
 const shifting = `scenario: proof-shifting
 faults:
   - {input: clutch2.pressure, stuck: 24 bar, at: tick 100}
@@ -43,7 +43,8 @@ type soloRun struct {
 }
 
 // solo runs the bench for 12 s without units. With flood, a sender of unknown frames runs for some
-// seconds in the middle; n is the number of its frames, from and to its start and end, ns since 1970.
+// seconds in the middle; n is the number of its frames, from and to its start and end, ns since
+// 1970.
 func (p *proofRun) solo(flood bool) (r *soloRun, n uint64, from, to int64) {
 	p.Helper()
 	t := p.T
@@ -128,9 +129,9 @@ func (r *soloRun) median(from, to int64, within bool) float64 {
 	return float64(list[len(list)/2])
 }
 
-// flooded sends unknown frames as fast as the lab can during a run. The filter of the kernel drops them:
-// no tick reads one, every input, output and frame is identical to a run without the flood, and the
-// work of a tick does not grow.
+// flooded sends unknown frames as fast as the lab can during a run. The filter of the kernel drops
+// them: no tick reads one, every input, output and frame is identical to a run without the flood,
+// and the work of a tick does not grow.
 func flooded(p *proofRun) {
 	t := p.T
 	calm, _, _, _ := p.solo(false)
@@ -169,8 +170,8 @@ func flooded(p *proofRun) {
 	}
 }
 
-// wrongFrames checks that frames with a wrong length, a value that is not a number or a wrong checksum
-// are counted by message.
+// wrongFrames checks that frames with a wrong length, a value that is not a number or a wrong
+// checksum are counted by message.
 func wrongFrames(t *testing.T) {
 	dir := t.TempDir()
 	b := &lab.Bench{File: filepath.Join(dir, "report.json"), For: lab.UntilStopped}

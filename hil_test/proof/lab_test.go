@@ -29,8 +29,8 @@ func TestLabProofOnVcan(t *testing.T) {
 	})
 }
 
-// The network runs on two cards with their driver, at 500 kbit/s, on PREEMPT_RT: the bench at one card,
-// the units at the other. The emulated cards support classic frames only.
+// The network runs on two cards with their driver, at 500 kbit/s, on PREEMPT_RT: the bench at one
+// card, the units at the other. The emulated cards support classic frames only.
 func TestLabProofOnTwoCards(t *testing.T) {
 	d := proofFor(t, 20*time.Second)
 	machine := lab.PreemptRT
@@ -47,8 +47,8 @@ func TestLabProofOnTwoCards(t *testing.T) {
 	})
 }
 
-// everyFrame checks that both units find every frame of the bench right, and the bench every frame of
-// the units. Missing and late frames must be in the ledger.
+// everyFrame checks that both units find every frame of the bench right, and the bench every frame
+// of the units. Missing and late frames must be in the ledger.
 func everyFrame(t *testing.T, d time.Duration) {
 	r := &proofRun{T: t, name: "fd", bus: "vcan0", units: "vcan0", d: d, args: []string{"-besteffort"}}
 	e := r.run()
@@ -61,8 +61,8 @@ func everyFrame(t *testing.T, d time.Duration) {
 	e.checkProbe(t)
 }
 
-// everyFrameOnCards is everyFrame on cards, without a check of late frames. While the emulator stalls, a
-// card may lose received frames, which it counts, and delay frames.
+// everyFrameOnCards is everyFrame on cards, without a check of late frames. While the emulator
+// stalls, a card may lose received frames, which it counts, and delay frames.
 func everyFrameOnCards(t *testing.T, d time.Duration) {
 	before := lab.CardCounters(t)
 	r := &proofRun{T: t, name: "classic", bus: "can0", units: "can1", d: d}

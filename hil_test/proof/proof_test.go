@@ -90,8 +90,8 @@ type wire struct {
 	step     func(t *record.Tick)
 }
 
-// run runs the bench and both units, and returns the evidence. The units stop sending before the bench
-// ends.
+// run runs the bench and both units, and returns the evidence. The units stop sending before the
+// bench ends.
 func (r *proofRun) run() *evidence {
 	r.Helper()
 	seconds := (r.d - r.d/20 - 4*time.Second).Seconds()
@@ -223,8 +223,8 @@ func (w *wire) due(name string) (n int) {
 	return n
 }
 
-// checkLedger checks that every lost grid point is in the ledger, and that every entry names a delay and
-// a phase.
+// checkLedger checks that every lost grid point is in the ledger, and that every entry names a
+// delay and a phase.
 func (e *evidence) checkLedger(t *testing.T) {
 	t.Helper()
 	lost := map[int64]bool{}
@@ -267,9 +267,9 @@ func (e *evidence) checkLate(t *testing.T) {
 	t.Logf("%d frames received more than %v ms late; %d entries in the ledger", n, budget, len(e.wire.ledger))
 }
 
-// checkSent compares the frames of the bench, as received by a unit, with the record: every due frame
-// with its length and kind, at its grid points, with the right checksum. The only allowed gaps are
-// frames that the bus refused or a card has lost.
+// checkSent compares the frames of the bench, as received by a unit, with the record: every due
+// frame with its length and kind, at its grid points, with the right checksum. The only allowed
+// gaps are frames that the bus refused or a card has lost.
 func (e *evidence) checkSent(t *testing.T, who string, seen map[string]*unit.Seen, names []string) {
 	t.Helper()
 	missing := 0
@@ -295,8 +295,8 @@ func (e *evidence) checkSent(t *testing.T, who string, seen map[string]*unit.See
 	}
 }
 
-// checkReceived compares the counts of the bench for the frames of the units with the sent frames: all
-// right, and none missing except those that a card has lost.
+// checkReceived compares the counts of the bench for the frames of the units with the sent frames:
+// all right, and none missing except those that a card has lost.
 func (e *evidence) checkReceived(t *testing.T) {
 	t.Helper()
 	if len(e.in) != 2 {

@@ -105,7 +105,8 @@ func (v *virtualBench) send(frame []byte) {
 	}
 }
 
-// order returns the messages in the order of the bench file, in which they are sent at a grid point.
+// order returns the messages in the order of the bench file, in which they are sent at a grid
+// point.
 func order(fd bool) []string {
 	names := []string{"Wheels", "Shafts", "Torque", "Gears", "Service", "Engine", "MotionC", "ChassisC", "Ignition", "Ambient"}
 	if fd {
@@ -124,8 +125,8 @@ func dueAt(k int64, fd bool) (list []busFrame) {
 	return list
 }
 
-// In virtual time each frame is on the bus at its grid points only, in its phase also after lost ticks.
-// No tick sends all messages.
+// In virtual time each frame is on the bus at its grid points only, in its phase also after lost
+// ticks. No tick sends all messages.
 func TestProofEachFrameGoesOutAtItsGridPoints(t *testing.T) {
 	const ticks, lost = 3000, 7
 	for _, fd := range []bool{true, false} {
@@ -179,8 +180,8 @@ func unknown(i int) []byte {
 	return f
 }
 
-// drive runs the classic bench with TCU_1 every other tick and flood unknown frames per tick. It returns
-// the outputs and the sent frames by tick.
+// drive runs the classic bench with TCU_1 every other tick and flood unknown frames per tick. It
+// returns the outputs and the sent frames by tick.
 func drive(t *testing.T, ticks, flood int) (v *virtualBench, y [][]float64, out []string) {
 	t.Helper()
 	v = newVirtualBench(t, "classic", nil)

@@ -41,8 +41,8 @@ type judderExtent struct {
 
 var wholeJudder = judderExtent{until: 20, fine: 0.01, variants: 4, lives: 17, longest: 40}
 
-// stickSlip is a case of stick-slip: the plant, the contact, a torque at which the contact finally locks
-// (hold) and one at which it finally slips (slip), N·m.
+// stickSlip is a case of stick-slip: the plant, the contact, a torque at which the contact finally
+// locks (hold) and one at which it finally slips (slip), N·m.
 type stickSlip struct {
 	*juddering
 	plant, contact string
@@ -177,8 +177,8 @@ var (
 	harmonics = edit{"T_e: {type: torque, flange: engine, support: housing, tau: engine.torque}",
 		"T_e: {type: harmonic_torque, flange: engine, support: housing, tau: engine.torque, orders: [[2, 1.8], [4, 0.7]], phi_rel_start: 0, w_max: 200}"}
 	loads100 = []edit{{"T_S: 400 N.m", "T_S: 100 N.m"}, {"T_C: 320 N.m", "T_C: 80 N.m"}}
-	// straight removes the terms of second order; rigid also removes the moment of the loads on leaning
-	// struts.
+	// straight removes the terms of second order; rigid also removes the moment of the loads on
+	// leaning struts.
 	straight = []edit{{"      brace:", "#"}, {"      lever:", "#"}, {"  wind_up:", "#"}}
 	rigid    = append([]edit{{"  legs:", "#"}}, straight...)
 )
@@ -187,8 +187,8 @@ func rolling(delta float64) []edit {
 	return []edit{{"delta: 5 mm", fmt.Sprintf("delta: %g m", delta)}}
 }
 
-// stribeck gives the clutch the law of case 2 of 001, as a table over the slip that is dense where the
-// exponent 0.6 makes the law steep.
+// stribeck gives the clutch the law of case 2 of 001, as a table over the slip that is dense where
+// the exponent 0.6 makes the law steep.
 func stribeck(c *juddering) edit {
 	var rows []string
 	for slip := 0.0; slip < 1000; slip = max(0.02, slip*1.5) {
@@ -276,8 +276,8 @@ func (d *drive) life(contact string, torque, until float64) lifeAt {
 	return lifeAt{torque, last, lasts}
 }
 
-// edge returns the torque between from and to, N·m, from which on the outcome is at least least, with a
-// resolution of fine.
+// edge returns the torque between from and to, N·m, from which on the outcome is at least least,
+// with a resolution of fine.
 func edge(from, to, fine float64, least outcome, end func(torque float64) outcome) float64 {
 	low, high := bisect(from, to, fine, func(torque float64) bool { return end(torque) >= least })
 	return low + (high-low)/2

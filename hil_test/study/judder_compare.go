@@ -7,12 +7,12 @@ import (
 	"lockstep/model/kernel"
 )
 
-// fineStep is the step of the nonlinear vehicle, s. The phase of its fastest motion advances by 0.14 rad
-// per step; half the step changes no printed digit.
+// fineStep is the step of the nonlinear vehicle, s. The phase of its fastest motion advances by
+// 0.14 rad per step; half the step changes no printed digit.
 const fineStep = 2e-4
 
-// angleError is the error of a treatment of the lean of the body, against the nonlinear vehicle in case
-// 1, at points 5 ms apart, as a part of the range.
+// angleError is the error of a treatment of the lean of the body, against the nonlinear vehicle in
+// case 1, at points 5 ms apart, as a part of the range.
 type angleError struct {
 	name   string // treatment of the lean
 	errors [len(judderColumns)]float64

@@ -194,8 +194,8 @@ type figure struct {
 	columns []string
 }
 
-// figures are the figures of a case at the torque of 001, from and to in s: the whole launch, or a section
-// of the steady state.
+// figures are the figures of a case at the torque of 001, from and to in s: the whole launch, or a
+// section of the steady state.
 type figures struct {
 	*juddering
 	plant    string
@@ -215,8 +215,8 @@ var judderFigures = []figures{
 		{"16", "rad/s²", []string{"a_pitch"}}, {"17", "N", []string{"F_N1", "F_N2"}}}},
 }
 
-// draw runs a case and returns its figures by file name. If the section ends after until, s, it is moved
-// to end there.
+// draw runs a case and returns its figures by file name. If the section ends after until, s, it is
+// moved to end there.
 func (f *figures) draw(until float64) files {
 	to := min(f.to, until)
 	from := max(0, to-(f.to-f.from))

@@ -54,8 +54,8 @@ var shortJudder = judderExtent{until: 3, fine: 0.1, variants: 2, lives: 3, longe
 // foundJudder returns the result of the short study, which runs once.
 var foundJudder = sync.OnceValue(func() *judderResult { return doJudder(shortJudder) })
 
-// The windows of the kernel and of the vehicle at any angle, which shares no code with the kernel, agree
-// within a part of their width.
+// The windows of the kernel and of the vehicle at any angle, which shares no code with the kernel,
+// agree within a part of their width.
 func TestStickSlipLivesInANarrowWindow(t *testing.T) {
 	r := foundJudder()
 	for _, s := range r.cases {

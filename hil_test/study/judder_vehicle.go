@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// juddering is the vehicle of 001 with one of its cases: a body on two wheels in translational joints,
-// with the driveline of figure 2 in front. Forces are positive forward and up. Wheels and shafts turn
-// positive when driving forward, the body counter-clockwise, nose up. Parameters that 001 does not
-// print are those of E1_case1.json.
+// juddering is the vehicle of 001 with one of its cases: a body on two wheels in translational
+// joints, with the driveline of figure 2 in front. Forces are positive forward and up. Wheels and
+// shafts turn positive when driving forward, the body counter-clockwise, nose up. Parameters that
+// 001 does not print are those of E1_case1.json.
 type juddering struct {
 	name           string
 	muStatic, mu   float64 // static and sliding friction between tyre and road, 1
@@ -70,11 +70,12 @@ type posture struct {
 	bx, by [2]float64    // velocity-dependent acceleration of wheel i, m/s²
 }
 
-// offset returns the distance of axle i ahead of the centre of mass, m: the driven wheel is in front.
+// offset returns the distance of axle i ahead of the centre of mass, m: the driven wheel is in
+// front.
 func offset(i int) float64 { return arm * float64(1-2*i) }
 
-// poseOf returns the posture at q with speeds v. Wheel i is at (x + l·cos + s·sin, y + l·sin - s·cos),
-// sine and cosine of phi.
+// poseOf returns the posture at q with speeds v. Wheel i is at (x + l·cos + s·sin, y + l·sin -
+// s·cos), sine and cosine of phi.
 func poseOf(q, v *[freedoms]float64) *posture {
 	p := &posture{}
 	sin, cos := math.Sincos(q[qPhi])
@@ -129,9 +130,9 @@ func (c *juddering) start() (q, v [freedoms]float64) {
 	return q, v
 }
 
-// judderModel is the vehicle in minimal coordinates, which satisfy the translational joints. It shares no
-// code with the kernel. It integrates with Runge-Kutta of order 4; steps end where a contact locks, breaks
-// away or reverses.
+// judderModel is the vehicle in minimal coordinates, which satisfy the translational joints. It
+// shares no code with the kernel. It integrates with Runge-Kutta of order 4; steps end where a
+// contact locks, breaks away or reverses.
 type judderModel struct {
 	*juddering
 	held    *posture // held geometry; nil: the current one
@@ -240,8 +241,8 @@ func (m *judderModel) capacity(i int, sticks bool) float64 {
 	return m.mu * m.load[i-front]
 }
 
-// resolveModes finds consistent modes. It locks all contacts at rest and releases the most overloaded one
-// until none is overloaded.
+// resolveModes finds consistent modes. It locks all contacts at rest and releases the most
+// overloaded one until none is overloaded.
 func (m *judderModel) resolveModes() {
 	before := m.mode
 	m.eval(&m.z)
@@ -365,8 +366,8 @@ func (m *judderModel) inertia(p *posture, a *[unknowns][unknowns]float64, f *[un
 	}
 }
 
-// contacts adds the friction of each contact: the clutch acts on the disc and against the flywheel, a tyre
-// forward on the axle. The slip acceleration of a tyre is w·v' + p.bx.
+// contacts adds the friction of each contact: the clutch acts on the disc and against the flywheel,
+// a tyre forward on the axle. The slip acceleration of a tyre is w·v' + p.bx.
 func (m *judderModel) contacts(p *posture, a *[unknowns][unknowns]float64, b *[unknowns]float64) {
 	var w [rubbing][freedoms]float64
 	w[clutch][qDisc], w[clutch][qFlywheel] = 1, -1

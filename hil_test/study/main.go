@@ -8,8 +8,8 @@
 // The command is not part of the product and not a test. README.md has the conclusions.
 //
 // A study has an extent (its parameters), a result, and files with tables and plots. Reading order:
-// main.go (the studies; files, pages, plots, plants), then study.go (spring.go,
-// methods.go, report.go), judder.go (judder_vehicle.go, judder_compare.go, judder_report.go), rail.go
+// main.go (the studies; files, pages, plots, plants), then study.go (spring.go, methods.go,
+// report.go), judder.go (judder_vehicle.go, judder_compare.go, judder_report.go), rail.go
 // (railreport.go) and trains.go.
 package main
 
@@ -106,8 +106,8 @@ func (s *span) add(v float64) { s.low, s.high = min(s.low, v), max(s.high, v) }
 
 func (s *span) width() float64 { return s.high - s.low }
 
-// bisect narrows the interval from a to b, in which past becomes true, to the width fine or to rounding.
-// past is false at low and true at high.
+// bisect narrows the interval from a to b, in which past becomes true, to the width fine or to
+// rounding. past is false at low and true at high.
 func bisect(a, b, fine float64, past func(at float64) bool) (low, high float64) {
 	for math.Abs(b-a) > fine {
 		mid := a + (b-a)/2

@@ -20,8 +20,8 @@ type method struct {
 
 // runner has a problem on a grid of h.
 type runner struct {
-	// step advances z from time t, s, by one tick; took is the simulated time, s, which differs from h
-	// if the method adjusts steps.
+	// step advances z from time t, s, by one tick; took is the simulated time, s, which differs
+	// from h if the method adjusts steps.
 	step  func(t float64, z vec) (next vec, took float64)
 	reset func() // back to the start
 }
@@ -48,8 +48,8 @@ const (
 
 const exact = -1
 
-// methods lists the methods in the order of the tables. The linear system is not a solution: it is the
-// reference of the costs.
+// methods lists the methods in the order of the tables. The linear system is not a solution: it is
+// the reference of the costs.
 var methods = []method{
 	{nLinear, "eq. 25", 0, "#bbbbbb", plain(linearStep)},
 	{nEuler, "eq. 43", 1, "#e69f00", plain(euler)},
@@ -88,8 +88,8 @@ func plain(prepare func(p *problem, h float64) advance) func(*problem, float64) 
 	}
 }
 
-// find returns the function that gives the affine system of the region of z, with the input held at its
-// value at time t. It is the nonlinear function of every method.
+// find returns the function that gives the affine system of the region of z, with the input held at
+// its value at time t. It is the nonlinear function of every method.
 func find(p *problem) func(t float64, z vec) affine {
 	r := p.regions()
 	return func(t float64, z vec) affine { return r.pieces[r.index(r.of(z))].pushed(p.input(t)) }
@@ -133,8 +133,8 @@ func (a affine) powered(n int, h float64, z vec) (next vec) {
 	return vec{z[0] + w[0], z[1] + w[1]}
 }
 
-// taylor: x+ = x + h·f + h²/2·J·f. Eq. 57 prints the force of the spring in the second term with the
-// wrong sign, -1.
+// taylor: x+ = x + h·f + h²/2·J·f. Eq. 57 prints the force of the spring in the second term with
+// the wrong sign, -1.
 func taylor(sign float64) func(*problem, float64) advance {
 	return func(p *problem, h float64) advance {
 		at := find(p)
@@ -148,13 +148,14 @@ func taylor(sign float64) func(*problem, float64) advance {
 	}
 }
 
-// lacking returns the difference of the true force to that of the linear system with stiffness inner.
+// lacking returns the difference of the true force to that of the linear system with stiffness
+// inner.
 func (a affine) lacking(p *problem, inner float64, z vec) float64 {
 	return -(a.c-inner)*z[0] - a.o - (a.d-p.damper.slopes[0])*z[1]
 }
 
-// external: a linear system with the missing force of the spring as an input held over the step. Without
-// inner stiffness the whole force of the spring is missing.
+// external: a linear system with the missing force of the spring as an input held over the step.
+// Without inner stiffness the whole force of the spring is missing.
 func external(stiff bool) func(*problem, float64) advance {
 	return func(p *problem, h float64) advance {
 		l, inner := affine{m: p.m, d: p.damper.slopes[0]}, 0.0
@@ -171,8 +172,8 @@ func external(stiff bool) func(*problem, float64) advance {
 	}
 }
 
-// coordinates: a linear system, shifted to where its spring has the true force. Eq. 78 does not shift
-// back; back does.
+// coordinates: a linear system, shifted to where its spring has the true force. Eq. 78 does not
+// shift back; back does.
 func coordinates(back bool) func(*problem, float64) advance {
 	return func(p *problem, h float64) advance {
 		at, phi := find(p), transition(affine{p.m, p.damper.slopes[0], p.inner, 0}, h)
@@ -220,8 +221,8 @@ func (r *regions) modes(h float64) []mode {
 	return all
 }
 
-// step shifts the state to where the force of the region is c·x, steps it, and shifts it back. u is the
-// input, held. Eq. 81 to 83 print the shift with the wrong sign and divided by the mass.
+// step shifts the state to where the force of the region is c·x, steps it, and shifts it back. u is
+// the input, held. Eq. 81 to 83 print the shift with the wrong sign and divided by the mass.
 func (m *mode) step(u float64, z vec) vec {
 	shift := (m.o - u) / m.c
 	next := m.phi.times(vec{z[0] + shift, z[1]})
@@ -245,9 +246,9 @@ func byDelta(_ affine, t, h float64, z, delta vec) vec {
 	return vec{z[0] + t/h*delta[0], z[1] + t/h*delta[1]}
 }
 
-// adjusted ends a step where the straight line of a whole step first meets a boundary of position or
-// speed (chapter 3.2.4). The next step is longer by the missing time, at most 3 steps. At the boundary of
-// dry friction the mass may lock.
+// adjusted ends a step where the straight line of a whole step first meets a boundary of position
+// or speed (chapter 3.2.4). The next step is longer by the missing time, at most 3 steps. At the
+// boundary of dry friction the mass may lock.
 func adjusted(over part) func(*problem, float64) runner {
 	return func(p *problem, h float64) runner {
 		r := p.regions()
@@ -284,8 +285,8 @@ func adjusted(over part) func(*problem, float64) runner {
 	}
 }
 
-// meets returns the first boundary that z + s·delta meets for s up to most, and the region behind it; w:
-// there is none.
+// meets returns the first boundary that z + s·delta meets for s up to most, and the region behind
+// it; w: there is none.
 func (m *mode) meets(w where, z, delta vec, most float64) (s float64, next where) {
 	s, next = most, w
 	for j := range z {

@@ -51,8 +51,8 @@ func (s setting) text() string {
 	return fmt.Sprintf("%v, N_sub %d, N_iter %d", s.h, s.sub, s.iter)
 }
 
-// ride is the motion of the car. A row per step has position, m, and speed, m/s, of the car, then the
-// positions of the four wheels at the rim, then their speeds.
+// ride is the motion of the car. A row per step has position, m, and speed, m/s, of the car, then
+// the positions of the four wheels at the rim, then their speeds.
 type ride struct {
 	setting
 	rows [][10]float64
@@ -111,8 +111,8 @@ func (s setting) run(until time.Duration) *ride {
 	return r
 }
 
-// measure sets the costs of rides: the minimum time of a step over many blocks of steps, ns. The rides
-// take turns, so that other processes disturb all alike.
+// measure sets the costs of rides: the minimum time of a step over many blocks of steps, ns. The
+// rides take turns, so that other processes disturb all alike.
 func measure(rides []*ride, rounds int) {
 	const block = 20
 	cars := make([]*rig.Plant, len(rides))
@@ -151,8 +151,9 @@ func runAll(list []setting, until time.Duration) []*ride {
 	return out
 }
 
-// off returns the integrated errors of 003 eq. 9.3.1 per second of motion: of the positions, m, and of the
-// speeds, m/s. Each is the error of the car plus the mean error of the wheels. NaN stays NaN.
+// off returns the integrated errors of 003 eq. 9.3.1 per second of motion: of the positions, m, and
+// of the speeds, m/s. Each is the error of the car plus the mean error of the wheels. NaN stays
+// NaN.
 func (r *ride) off(truth *ride) (place, speed float64) {
 	every := int(r.h / truth.h)
 	for i, row := range r.rows {
@@ -169,8 +170,8 @@ func (r *ride) off(truth *ride) (place, speed float64) {
 	return place / n, speed / n
 }
 
-// shakes returns the amplitude of the highest frequency in the discrete Fourier transform of the wheel
-// speeds, m/s, the largest of the four.
+// shakes returns the amplitude of the highest frequency in the discrete Fourier transform of the
+// wheel speeds, m/s, the largest of the four.
 func (r *ride) shakes() (largest float64) {
 	for w := range 4 {
 		sum := 0.0

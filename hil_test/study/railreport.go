@@ -8,8 +8,8 @@ import (
 	"lockstep/rt/plot"
 )
 
-// allowed is the allowed error of section 9.5, m/s. paperCoarse and paperFine are the configurations that
-// 003 calls equivalent.
+// allowed is the allowed error of section 9.5, m/s. paperCoarse and paperFine are the
+// configurations that 003 calls equivalent.
 const allowed = 0.02
 
 var (
@@ -154,8 +154,8 @@ func (r *railResult) equivalents(p *page) {
 // second returns the time of a second of motion in units of the table.
 func (r *railResult) second(f *finding) float64 { return f.cost / r.unit / f.h.Seconds() }
 
-// verdict compares the claim of 003 with the result; ratio is the time of its coarse configuration over
-// that of the fine one.
+// verdict compares the claim of 003 with the result; ratio is the time of its coarse configuration
+// over that of the fine one.
 func verdict(coarse, fine *finding, ratio float64) string {
 	within := func(f *finding) string {
 		if f.speed <= allowed {
@@ -205,8 +205,8 @@ var railMaps = []struct {
 	},
 }
 
-// files returns the tables and plots of the rail car: over N_sub at each step, and over the step for the
-// four classes of simulator.
+// files returns the tables and plots of the rail car: over N_sub at each step, and over the step
+// for the four classes of simulator.
 func (r *railResult) files() files {
 	out := files{"rail.md": r.markdown(), "rail.csv": r.csv(), "rail-classes.svg": draw(r.classes())}
 	subs := make([]float64, len(r.subs))
@@ -237,8 +237,8 @@ func (r *railResult) files() files {
 	return out
 }
 
-// motions adds the plots of the car speed for each T_sgn (figures 20 to 25) and of the wheel speeds at
-// 20 ms, which micro steps and iterations stabilise (28 to 31).
+// motions adds the plots of the car speed for each T_sgn (figures 20 to 25) and of the wheel speeds
+// at 20 ms, which micro steps and iterations stabilise (28 to 31).
 func (r *railResult) motions(out files) {
 	speed := func(title string) plot.Chart {
 		x := plot.Axis{Name: "t, s", High: r.until.Seconds()}

@@ -61,8 +61,8 @@ type force struct {
 // line is slope·z + offset.
 type line struct{ slope, offset float64 }
 
-// whole returns the boundaries and regions from left to right. The force is continuous except for the
-// jump.
+// whole returns the boundaries and regions from left to right. The force is continuous except for
+// the jump.
 func (f force) whole() (borders []float64, lines []line) {
 	l := line{f.slopes[0], f.jump}
 	lines = []line{l}
@@ -85,15 +85,16 @@ type problem struct {
 	m, x0    float64 // kg, m
 	spring   force
 	damper   force
-	// inner stiffness of the linear part of a method, N/m; > 0. 000 prints none: here the stiffest region
+	// inner stiffness of the linear part of a method, N/m; > 0. 000 prints none: here the stiffest
+	// region
 	inner       float64
 	push, omega float64 // N, rad/s: force push·sin(omega·t)
 	lasts       float64 // length of the motion, s; 0: that of the study
 }
 
-// The problems of 000. Tables 6 and 10 print no boundary: here 0.15 m of table 5. Table 9 prints no start:
-// here 0.3 m of the other tables. In table 10 an initial difference grows 800 times in 10 s and five
-// million times in 30 s.
+// The problems of 000. Tables 6 and 10 print no boundary: here 0.15 m of table 5. Table 9 prints no
+// start: here 0.3 m of the other tables. In table 10 an initial difference grows 800 times in 10 s
+// and five million times in 30 s.
 var (
 	viscous  = force{slopes: []float64{0.5}}
 	undamped = force{slopes: []float64{0}}
@@ -331,8 +332,8 @@ func (s *truth) accel(l segment, t float64) float64 {
 	return a.rate(s.in(l, t))[1]
 }
 
-// swing returns the particular motion at time t due to the input in a region. At resonance without a
-// damper it grows with time.
+// swing returns the particular motion at time t due to the input in a region. At resonance without
+// a damper it grows with time.
 func (s *truth) swing(a *affine, t float64) vec {
 	w := s.p.omega
 	sin, cos := math.Sincos(w * t)

@@ -15,8 +15,8 @@ type extent struct {
 
 var whole = extent{until: 30, steps: spaced(0.0002), rounds: 15, swings: 1000}
 
-// spaced returns steps from the first to 0.25 s, each a quarter longer than the one before, in whole
-// microseconds. Many steps average out the position of a boundary in a step.
+// spaced returns steps from the first to 0.25 s, each a quarter longer than the one before, in
+// whole microseconds. Many steps average out the position of a boundary in a step.
 func spaced(first float64) (list []float64) {
 	for h := first; h < 0.25; h *= 1.25 {
 		list = append(list, math.Round(h*1e6)/1e6)
@@ -24,8 +24,8 @@ func spaced(first float64) (list []float64) {
 	return list
 }
 
-// viewSteps are the steps of figures 31 to 36, s. 000 prints none for these; 10 ms is the step of its
-// figure 19, 100 ms that of table 6, 200 ms that of figure 23.
+// viewSteps are the steps of figures 31 to 36, s. 000 prints none for these; 10 ms is the step of
+// its figure 19, 100 ms that of table 6, 200 ms that of figure 23.
 var viewSteps = []float64{0.01, 0.1, 0.2}
 
 // problems are the problems of the curves of error over step and over cost.
@@ -176,8 +176,8 @@ func (m *method) follow(s *truth, h, until float64, keep bool) (r reach) {
 	return r
 }
 
-// order returns the slope of the logarithm of the error over that of the step, by least squares, for
-// errors below 3 % and above rounding (1e-10). NaN: fewer than four such errors.
+// order returns the slope of the logarithm of the error over that of the step, by least squares,
+// for errors below 3 % and above rounding (1e-10). NaN: fewer than four such errors.
 func order(h, e []float64) float64 {
 	var steps, errors []float64
 	for i := range h {
@@ -241,8 +241,8 @@ func costs(p *problem, h float64, rounds int) []float64 {
 	return out
 }
 
-// rangeLimit returns the shortest step, s, in hundredths, at which a method leaves its initial range
-// within 30 s; 0: none up to 1 s.
+// rangeLimit returns the shortest step, s, in hundredths, at which a method leaves its initial
+// range within 30 s; 0: none up to 1 s.
 func rangeLimit(m *method, p *problem) float64 {
 	for n := 1; n <= 100; n++ {
 		h := float64(n) / 100

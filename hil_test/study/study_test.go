@@ -109,8 +109,8 @@ func TestErrorsHaveTheTheoreticalOrder(t *testing.T) {
 	}
 }
 
-// Dry friction jumps where the speed changes its sign, which a method must locate, too. Location of order
-// 2 leaves an impulse of order 2.
+// Dry friction jumps where the speed changes its sign, which a method must locate, too. Location of
+// order 2 leaves an impulse of order 2.
 func TestDryFrictionCostsAnOrderIfTheReversalIsNotLocated(t *testing.T) {
 	for _, a := range accuracies() {
 		switch {
@@ -220,8 +220,9 @@ func TestEulerGainsTheMeanSquareOfTheForce(t *testing.T) {
 	}
 }
 
-// A motion without damping preserves the area between neighbouring states. An external force multiplies
-// it by 1 + (c - inner)/inner·(1 - cos(w·h)), which without inner stiffness is 1 + c·h²/2m.
+// A motion without damping preserves the area between neighbouring states. An external force
+// multiplies it by 1 + (c - inner)/inner·(1 - cos(w·h)), which without inner stiffness is 1 +
+// c·h²/2m.
 func TestExternalForceChangesTheArea(t *testing.T) {
 	const h = 0.05
 	for _, inner := range []float64{0, 5, 20} {
@@ -248,8 +249,8 @@ func TestExternalForceChangesTheArea(t *testing.T) {
 	}
 }
 
-// An inner stiffness below that of the spring gains energy, the stiffness of the stiffest region loses
-// energy, as the areas say.
+// An inner stiffness below that of the spring gains energy, the stiffness of the stiffest region
+// loses energy, as the areas say.
 func TestInnerStiffnessDecidesWhetherTheEnergyGrows(t *testing.T) {
 	for _, i := range foundOnce().inner {
 		if i.c <= 1 && !(i.end > 0.1) || i.c >= 20 && !(i.end < -0.1) {

@@ -1,6 +1,6 @@
-// Package unit owns the virtual control units of package proof, which share no code with the product.
-// The script unit.py is a unit on python3-can and python3-crccheck. This package is a unit on
-// brutella/can with its own checksums, for the classic frames.
+// Package unit owns the virtual control units of package proof, which share no code with the
+// product. The script unit.py is a unit on python3-can and python3-crccheck. This package is a unit
+// on brutella/can with its own checksums, for the classic frames.
 package unit
 
 import (
@@ -224,8 +224,8 @@ func (w *monitor) result() *Result {
 	return t
 }
 
-// controller keeps the wheel between 9.5 and 11 rad/s: in ratio 12 the vehicle accelerates, in ratio 4
-// it slows down.
+// controller keeps the wheel between 9.5 and 11 rad/s: in ratio 12 the vehicle accelerates, in
+// ratio 4 it slows down.
 type controller struct {
 	high bool
 	bar  [4]float64 // pressures of clutches 4, 5, 7, 8, bar
@@ -245,7 +245,8 @@ func (l *controller) step(wheel float64) {
 	}
 }
 
-// TCU1 returns the frame TCU_1 with the n-th counter and the pressures of clutches 4, 5, 7 and 8, bar.
+// TCU1 returns the frame TCU_1 with the n-th counter and the pressures of clutches 4, 5, 7 and 8,
+// bar.
 func TCU1(n int, bar [4]float64) can.Frame {
 	f := can.Frame{ID: idTCU, Length: 8}
 	f.Data[1] = byte(n & 15)
@@ -260,8 +261,8 @@ func TCU1(n int, bar [4]float64) can.Frame {
 	return f
 }
 
-// Run runs the unit on a bus; args are BUS SECONDS. It prints "ready", waits for the bench, sends TCU_1
-// every 10 ms for SECONDS, and prints its Result as JSON when the bus is silent.
+// Run runs the unit on a bus; args are BUS SECONDS. It prints "ready", waits for the bench, sends
+// TCU_1 every 10 ms for SECONDS, and prints its Result as JSON when the bus is silent.
 func Run(args []string, out io.Writer) error {
 	i, err := net.InterfaceByName(args[0])
 	if err != nil {

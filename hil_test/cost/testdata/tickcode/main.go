@@ -1,5 +1,5 @@
-// Command tickcode has a function for each kind of call that is forbidden in a tick, and the function
-// clean without such a call. tick_code_test.go must find the former and accept the latter.
+// Command tickcode has a function for each kind of call that is forbidden in a tick, and the
+// function clean without such a call. tick_code_test.go must find the former and accept the latter.
 package main
 
 import (
