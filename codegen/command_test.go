@@ -17,7 +17,7 @@ func TestCommandGeneratesTheSameBytesAsTheLibrary(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	names := []string{"coupled-clutches", "powershift", "rail17"}
-	if lab.Asked() {
+	if lab.LongTests() {
 		names = embeddedNames()
 	}
 	for _, name := range names {

@@ -143,7 +143,7 @@ func TestRandomPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
 func TestPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
 	t.Parallel()
 	names := []string{"coupled-clutches", "powershift", "automatic4", "hybrid-clearance"}
-	if lab.Asked() {
+	if lab.LongTests() {
 		names = embeddedNames()
 	}
 	compareC(t, names, "-O1")

@@ -361,7 +361,7 @@ func embeddedNames() (names []string) {
 func TestGeneratedKernelsGiveTheBitsOfTheTableKernel(t *testing.T) {
 	t.Parallel()
 	names := slices.Clone(usual)
-	if lab.Asked() {
+	if lab.LongTests() {
 		for _, name := range embeddedNames() {
 			if !slices.Contains(names, name) {
 				names = append(names, name)

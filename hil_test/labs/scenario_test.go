@@ -12,9 +12,8 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// TestLabAnswerOfAFrameIsTimedByTheKernelsStamp has the unit's next frame in time for
-// one expectation and too late for another: both are told the same instant, which is not
-// on the grid.
+// The next frame of the unit is in time for one expectation and too late for another. Both report
+// the same time, by the stamp of the kernel and not on the grid.
 func TestLabAnswerOfAFrameIsTimedByTheKernelsStamp(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return
