@@ -5,7 +5,8 @@
 // The package checks a job and calls the packages below it. Package specialise generates Go from
 // the source of package kernel, c99 translates this Go to C, and fmu adds the other files of an
 // FMU. Package signals generates the code of a bench's signals and is independent of this package.
-// Package rt/gen writes files to disk and builds executables.
+//
+// The package does not write to disk and compiles no Go: package rt/gen does both.
 //
 // Reading order: job.go (Job, HashOf; GenerateGo, GenerateC and GenerateFMU call the packages
 // below).

@@ -2,6 +2,6 @@
 // FMI 2.0.4 and 3.0.2 for co-simulation (csource), the XML descriptions, the shared object and the
 // zip file.
 //
-// Package codegen passes the C of the plant. Reading order: fmu.go collects the files, describe.go
-// writes the XML files, build.go compiles and packs.
+// It does not generate the C of the plant: package codegen passes it. Reading order: fmu.go
+// collects the files, describe.go writes the XML files, build.go compiles and packs.
 package fmu

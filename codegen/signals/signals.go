@@ -1,8 +1,8 @@
 // Package signals owns the generation of a bench's signals code: Go that decodes and encodes the
 // frames of its buses like the tables of package sigmap.
 //
-// It returns text. Package rt/gen builds a target with this text, and the tests compare it with the
-// tables.
+// It returns text and builds nothing. Package rt/gen builds a target with this text, and the tests
+// compare it with the tables.
 //
 // Reading order: signals.go (types of the buses, positions of bits), receive.go (received frames),
 // send.go (sent frames), sum.go (checksums).
