@@ -109,7 +109,7 @@ func (s *Signal) badFloatLength() bool { return s.Float && s.Len != 32 && s.Len 
 // Repair changes db until Check passes, and returns the changes. It removes entries that
 // have no sensible meaning and keeps all others.
 func (db *Database) Repair() []Flaw {
-	r := repairer{ids: map[uint32]owner{}}
+	r := repairer{ids: map[uint32]Message{}}
 	names := newScope()
 	for i := range db.Messages {
 		names.all[db.Messages[i].Name] = true
@@ -134,9 +134,9 @@ const leftOut = "left out"
 // repairer holds the state of Repair.
 type repairer struct {
 	flaws   []Flaw
-	ids     map[uint32]owner // messages by identifier
-	names   scope            // names of messages, or of the signals of message
-	message *Message         // message under repair
+	ids     map[uint32]Message // messages by identifier, with their names in the file
+	names   scope              // names of messages, or of the signals of message
+	message *Message           // message under repair
 }
 
 // scope holds the names of all messages, or of the signals of one message.
@@ -153,12 +153,6 @@ func newScope() scope {
 // addFlaw adds a flaw of the message, or of one of its signals.
 func (r *repairer) addFlaw(line int, signal string, err error, remedy string) {
 	r.flaws = append(r.flaws, Flaw{line, r.message.Name, signal, err, remedy})
-}
-
-// owner is the message that has an identifier.
-type owner struct {
-	name string
-	line int
 }
 
 // repairMessage repairs the message without its signals; false means to leave it out.
@@ -180,14 +174,14 @@ func (r *repairer) repairMessage() bool {
 	}
 
 	if by, is := r.ids[m.ID]; err == nil && is {
-		err = fmt.Errorf("identifier 0x%X is taken by message %q in line %d", m.ID&can.MaskEFF, by.name, by.line)
+		err = fmt.Errorf("identifier 0x%X is taken by message %q in line %d", m.ID&can.MaskEFF, by.Name, by.Line)
 	}
 	if err != nil {
 		r.addFlaw(m.Line, "", err, leftOut)
 		return false
 	}
 
-	r.ids[m.ID] = owner{m.Name, m.Line}
+	r.ids[m.ID] = *m
 	return true
 }
 
@@ -232,13 +226,16 @@ func (r *repairer) repairSignals() {
 		r.filterSignals(m.checkMux)
 	}
 
-	f := collisionFinder{m: m}
+	bits, chains := make([]Bits, len(m.Signals)), make([][]*Signal, len(m.Signals))
 	for i := range m.Signals {
 		s := &m.Signals[i]
-		f.add(s)
-		if by := f.collision(i); by != nil && !s.MayOverlap {
-			s.MayOverlap = true
-			r.addFlaw(s.Line, s.Name, fmt.Errorf("%d|%d overlaps signal %q", s.Start, s.Len, by.Name), "both stay")
+		bits[i], _ = s.Bits()
+		chains[i] = m.Selectors(s)
+		for j := range i {
+			if !s.MayOverlap && bits[i].Overlaps(&bits[j]) && canCoexist(chains[i], chains[j]) {
+				s.MayOverlap = true
+				r.addFlaw(s.Line, s.Name, fmt.Errorf("%d|%d overlaps signal %q", s.Start, s.Len, m.Signals[j].Name), "both stay")
+			}
 		}
 	}
 }

@@ -143,15 +143,17 @@ func (b *binder) checkFree(f *txLayout, sig *messages.Signal) {
 	if what, ok := f.used[sig]; ok {
 		refuse("the signal carries %s already", what)
 	}
+	bits, _ := sig.Bits()
 	for i := range f.msg.Signals {
 		other := &f.msg.Signals[i]
-		if what, ok := f.used[other]; ok && sig.Overlaps(other) {
+		taken, _ := other.Bits()
+		if what, ok := f.used[other]; ok && bits.Overlaps(&taken) {
 			refuse("the signal (%s) overlaps %q (%s), which carries %s",
 				b.lineOf(sig), other.Name, b.lineOf(other), what)
 		}
 	}
 
-	if bits, _ := sig.Bits(); bits.Overlaps(&f.taken) {
+	if bits.Overlaps(&f.taken) {
 		refuse("the signal (%s) overlaps the protection of the frame", b.lineOf(sig))
 	}
 }
