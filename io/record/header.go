@@ -2,10 +2,10 @@ package record
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"lockstep/io/can"
 )
@@ -73,18 +73,11 @@ func (h *Header) timeOr(at, tick int64) int64 {
 // busName returns the name of bus i for logs: its interface if the name is legal and unique,
 // else "can" and i.
 func (h *Header) busName(i uint8) string {
-	named := func(name string) (n int) {
-		for _, b := range h.Buses {
-			if b.Interface == name {
-				n++
-			}
-		}
-
-		return n
-	}
-
 	if int(i) < len(h.Buses) {
-		if name := h.Buses[i].Interface; can.LegalName(name) && named(name) == 1 {
+		name := h.Buses[i].Interface
+		same := func(b Bus) bool { return b.Interface == name }
+		shared := slices.ContainsFunc(h.Buses[:i], same) || slices.ContainsFunc(h.Buses[i+1:], same)
+		if can.LegalName(name) && !shared {
 			return name
 		}
 	}
@@ -110,8 +103,7 @@ func (h *Header) validate() error {
 // encode returns the payload of the header's chunk.
 func (h *Header) encode() ([]byte, error) {
 	for i := range h.Files {
-		sum := sha256.Sum256(h.Files[i].Text)
-		h.Files[i].SHA256 = hex.EncodeToString(sum[:])
+		h.Files[i].SHA256 = fmt.Sprintf("%x", sha256.Sum256(h.Files[i].Text))
 	}
 
 	text, err := json.Marshal(h)

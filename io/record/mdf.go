@@ -35,7 +35,7 @@ func newMDF(to Target, h *Header) (Exporter, error) {
 	x := &mdfExporter{h: h, w: blocks{to: to, at: mdfHD}, clock: clock{start: h.Start}, marks: listEnd{mdfHD, 4}}
 	x.writeIdentification("UnFinMF ", mdfCounters)
 	x.writeHeader()
-	names := append([]channel{timeChannel()}, tickChannels(h)...)
+	names := append([]channel{timeChannel}, tickChannels(h)...)
 	groups := &listEnd{mdfHD, 0}
 	x.ticks = x.w.addGroup(groups, "plant", tickSize(h), 0, names)
 	x.data = x.w.addGroup(groups, "CAN", dataSize, mdfBus, busChannels("CAN_DataFrame", dataSize))
@@ -70,9 +70,8 @@ func xml(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
-func timeChannel() channel {
-	return channel{name: "time", unit: "s", kind: mdfFloat, bits: 64, master: true}
-}
+// timeChannel is the first channel of each group.
+var timeChannel = channel{name: "time", unit: "s", kind: mdfFloat, bits: 64, master: true}
 
 // tickSize returns the size of a tick's record, bytes: time, values, flags, phases.
 func tickSize(h *Header) int { return 8 + 8*(len(h.Inputs)+len(h.Outputs)) + 2 + 8*len(h.Phases) }
@@ -125,7 +124,7 @@ func busChannels(name string, size int) []channel {
 		at += p.bits / 8
 	}
 
-	return []channel{timeChannel(), whole}
+	return []channel{timeChannel, whole}
 }
 
 func (x *mdfExporter) Write(e *Entry) error {

@@ -35,10 +35,7 @@ func (b *binder) addSending(s *Sending) {
 	if s.Counter != "" {
 		inContext("counter", func() { b.addCounter(s, &t, f) })
 	}
-	for i, p := range s.Protect {
-		inPart("protect", i, func() { f.addProtection(&t, p) })
-	}
-
+	eachItem("protect", s.Protect, func(p *ProtectionSpec) { f.addProtection(&t, *p) })
 	b.m.Tx, b.frames = append(b.m.Tx, t), append(b.frames, f)
 }
 
@@ -62,7 +59,7 @@ func (b *binder) addCounter(s *Sending, t *Tx, f *txLayout) {
 
 // setTiming sets cycle, phase and repetitions of t.
 func (b *binder) setTiming(s *Sending, t *Tx) {
-	period := b.spec.PeriodNs
+	period := b.m.PeriodNs
 	switch {
 	case s.GapNs < 0 || s.GapNs%period != 0:
 		refuse("least gap %g ms is not a multiple of the period %g ms", ms(s.GapNs), ms(period))
@@ -117,7 +114,7 @@ func (f *txLayout) addProtection(t *Tx, spec ProtectionSpec) {
 }
 
 // addSent adds a sent signal.
-func (b *binder) addSent(l Link) {
+func (b *binder) addSent(l *Link) {
 	msg, sig, index := b.findEnds(l, "output", b.outputs)
 	i := b.txIndex(msg.Name)
 	if i < 0 {
@@ -159,14 +156,12 @@ func (b *binder) checkFree(f *txLayout, sig *messages.Signal) {
 }
 
 // fillUnbound sets the values of signals of a sent message that no port drives.
-func (b *binder) fillUnbound(i int) {
-	s, t, f := &b.spec.Sendings[i], &b.m.Tx[i], b.frames[i]
-	for k := range s.Values {
-		inPart("values", k, func() {
-			inContext("signal "+s.Values[k].Signal, func() { b.addConstant(t, f, &s.Values[k]) })
-		})
-	}
-
+func (b *binder) fillUnbound(s *Sending) {
+	i := b.txIndex(s.Message)
+	t, f := &b.m.Tx[i], b.frames[i]
+	eachItem("values", s.Values, func(c *Constant) {
+		inContext("signal "+c.Signal, func() { b.addConstant(t, f, c) })
+	})
 	for k := range f.msg.Signals {
 		sig := &f.msg.Signals[k]
 		if _, ok := f.used[sig]; ok {

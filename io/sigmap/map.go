@@ -14,9 +14,7 @@
 // protect_spec.go (ProtectionSpec, profiles) with protect_prepare.go.
 package sigmap
 
-import (
-	"lockstep/io/can"
-)
+import "lockstep/io/can"
 
 // Map moves values between the frames of one bus and the vectors of a plant. It is plain
 // data, made by Bind. Decode, Tick, Due and Encode change only its counters and the state

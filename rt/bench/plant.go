@@ -108,7 +108,7 @@ func DescribeSource(s *model.Source, unit string) string {
 		return "follows its own table"
 	}
 
-	return "stays at " + WithUnit(fmt.Sprintf("%.6g", kernel.SourceAt(s, 0)), unit)
+	return "stays at " + units.WithUnit(fmt.Sprintf("%.6g", kernel.SourceAt(s, 0)), unit)
 }
 
 // Database returns the database of a bus and reads it on the first call.
@@ -125,14 +125,6 @@ func (h *Handover) Database(bus int) (*messages.Database, error) {
 	}
 
 	return h.databases[bus], nil
-}
-
-// WithUnit returns a number with its unit, without one if it has no dimension.
-func WithUnit(number, unit string) string {
-	if unit == "" || unit == "1" {
-		return number
-	}
-	return number + " " + unit
 }
 
 // LoadPlant reads and assembles a plant: the file called name if it exists, else the embedded

@@ -155,7 +155,7 @@ func (w expectSpec) setTolerance(v *windowCriterion, within, of string) (want st
 
 	if err == nil && !(tolerance > 0 && !math.IsInf(tolerance, 0)) {
 		err = fmt.Errorf("%s of %s is no tolerance: it must be more than 0; beside 0 write it like %s",
-			within, of, bench.WithUnit("0.1", v.scale.name))
+			within, of, units.WithUnit("0.1", v.scale.name))
 	}
 
 	w.check("within", err)
@@ -195,7 +195,7 @@ func (w expectSpec) readLimit(v *windowCriterion, key string) float64 {
 
 // format is a value for people.
 func (v *windowCriterion) format(value float64) string {
-	return bench.WithUnit(fmt.Sprintf("%.6g", v.display.fromSI(value)), v.display.name)
+	return units.WithUnit(fmt.Sprintf("%.6g", v.display.fromSI(value)), v.display.name)
 }
 
 // setWindow sets the ticks that are judged, and returns them in words.
