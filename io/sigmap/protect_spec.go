@@ -181,9 +181,7 @@ func newProtection(spec ProtectionSpec, m *messages.Message) Protection {
 
 // checkKeys refuses fields that the profile does not have.
 func (c *protectionCompiler) checkKeys() {
-	spec := reflect.ValueOf(c.spec)
-	for i := range spec.NumField() {
-		field, v := spec.Type().Field(i), spec.Field(i)
+	for field, v := range reflect.ValueOf(c.spec).Fields() {
 		given := !v.IsZero() && v.Interface() != IncludeIDs()[0]
 		if given && !c.f.has(field.Tag.Get("of")) {
 			keys := strings.Split(field.Tag.Get("key"), ",")

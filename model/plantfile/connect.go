@@ -47,7 +47,7 @@ func (l *loader) connectFlanges(e *element.Element, late bool) {
 		given, ok := e.Fields[f.Key]
 		if !ok {
 			if !f.Optional {
-				e.Fail(e.At, "%s: %s needs %s (the name of a node)", e.What(), e.Kind.Name, f.Key)
+				e.Refuse(e.At, "%s needs %s (the name of a node)", e.Kind.Name, f.Key)
 			}
 			continue
 		}
@@ -78,16 +78,16 @@ func (l *loader) nodeAt(e *element.Element, s *scope, name string, f yamlfile.Fi
 	_, isAssembly := l.used[full]
 	switch {
 	case isElement && d.Kind != "":
-		e.Fail(f.At, "%s: %s: %q is of type %s, not a node; %s", e.What(), key, name, d.Kind, l.nodeHint(full))
+		e.Refuse(f.At, "%s: %q is of type %s, not a node; %s", key, name, d.Kind, l.nodeHint(full))
 	case isAssembly:
-		e.Fail(f.At, "%s: %s: %q is a sub-assembly, not a node; a node in it is %s.NAME", e.What(), key, name, name)
+		e.Refuse(f.At, "%s: %q is a sub-assembly, not a node; a node in it is %s.NAME", key, name, name)
 	case !units.IsName(name, true):
-		e.Fail(f.At, "%s: %s: %q is not a name for a node (letters, digits and _)", e.What(), key, name)
+		e.Refuse(f.At, "%s: %q is not a name for a node (letters, digits and _)", key, name)
 	case units.IsName(name, false):
 		l.nodes[full] = network.Add(&e.Network.Nodes, network.Node{Name: full, At: f.At})
 		return l.nodes[full], true
 	case late:
-		e.Fail(f.At, "%s: %s: %q is not a node%s", e.What(), key, name, units.Meant(full, l.nodeNames()))
+		e.Refuse(f.At, "%s: %q is not a node%s", key, name, units.Meant(full, l.nodeNames()))
 	}
 
 	return network.Ground, false
@@ -122,7 +122,7 @@ func claim(e *element.Element, i int, d network.Domain) {
 		n.Domain, n.By = d, e.Name
 	}
 	if n.Domain != d {
-		e.Fail(e.At, "%s: node %q is %s by element %q; %s wants a %s one", e.What(), n.Name, n.Domain, n.By, e.Kind.Name, d)
+		e.Refuse(e.At, "node %q is %s by element %q; %s wants a %s one", n.Name, n.Domain, n.By, e.Kind.Name, d)
 	}
 }
 
@@ -159,7 +159,7 @@ func orient(e *element.Element) {
 
 	p, m := e.Node(plus), e.Node(minus)
 	if p == m && p != network.Ground {
-		e.Fail(e.Fields[second].At, "%s: %s and %s are the same node %q", e.What(), first, second, e.Network.Nodes[p].Name)
+		e.Refuse(e.Fields[second].At, "%s and %s are the same node %q", first, second, e.Network.Nodes[p].Name)
 	}
 	e.Between = network.Difference(p, m)
 	for _, f := range e.Kind.Flanges {

@@ -44,7 +44,7 @@ func (l *loader) expand(list []yamlfile.Field, s *scope) {
 			Nodes: map[string]int{}, Named: map[string]element.Reading{}, OwnSignal: -1,
 		}
 		if !units.IsName(f.Key, false) {
-			e.Fail(e.At, "%s: not a name for an element (letters, digits and _)", e.What())
+			e.Refuse(e.At, "not a name for an element (letters, digits and _)")
 		}
 		entries := l.FieldsOf(f, e.What())
 		for _, f := range entries {
@@ -70,9 +70,9 @@ func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Fiel
 	}
 	switch {
 	case !ok:
-		e.Fail(e.At, "%s: type is missing; such as %s, ...", e.What(), strings.Join(names[:8], ", "))
+		e.Refuse(e.At, "type is missing; such as %s, ...", strings.Join(names[:8], ", "))
 	case i < 0:
-		e.Fail(t.At, "%s: unknown type %q%s", e.What(), name, hint)
+		e.Refuse(t.At, "unknown type %q%s", name, hint)
 	}
 
 	if i >= len(l.kinds) {

@@ -3,7 +3,6 @@ package bench
 import (
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,35 +11,6 @@ import (
 	"lockstep/io/yamlfile"
 	"lockstep/model/units"
 )
-
-// readProtection reads one protection or a list of protections.
-func readProtection(r *yamlfile.Reader, f yamlfile.Field, what string) (list []Protect) {
-	for _, group := range r.OneOrItems(f, what) {
-		list = append(list, readProtectionGroup(r, group, what))
-	}
-	if len(list) == 0 {
-		r.Fail(f, "%s: the list is empty", what)
-	}
-	return list
-}
-
-// Protect is a protection of a message.
-type Protect struct {
-	At   yamlfile.Scalar // profile, with its position
-	Spec sigmap.ProtectionSpec
-}
-
-// readProtectionGroup reads the keys that the fields of sigmap.ProtectionSpec name.
-func readProtectionGroup(r *yamlfile.Reader, f yamlfile.Field, what string) (p Protect) {
-	fields := readTaggedFields(r, f, what, &p.Spec, 1<<16)
-	at := slices.IndexFunc(fields, func(f yamlfile.Field) bool { return f.Key == "profile" })
-	if at < 0 {
-		r.Fail(f, "%s: the profile is missing (profile: e2e-2)", what)
-	}
-	p.At = fields[at].Scalar(p.Spec.Profile)
-
-	return p
-}
 
 // readTaggedFields reads keys into the fields of a struct whose tags name them; most is the largest
 // whole number accepted.
