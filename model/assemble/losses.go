@@ -75,17 +75,13 @@ func (a *assembly) checkLossGain(sys *model.System) {
 	if len(a.GearLosses) == 0 || a.mc < 2 {
 		return
 	}
-	n, mc := a.n, a.mc
-	rows := make([][]float64, mc)
+	mc := a.mc
+	var effect mat.Dense
+	effect.Mul(mat.NewDense(mc, a.n, sys.W), mat.NewDense(a.n, mc, sys.Bc))
+	var rows [][]float64
 	for i := range mc {
-		rows[i] = make([]float64, mc)
-		for j := range mc {
-			for q := range n {
-				rows[i][j] += sys.W[i*n+q] * sys.Bc[q*mc+j]
-			}
-		}
+		rows = append(rows, effect.RawRowView(i))
 	}
-
 	for _, f := range a.gearLoads {
 		rows = append(rows, slices.Clone(f[a.ofTorques():a.ofMassless()]))
 	}

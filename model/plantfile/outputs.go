@@ -306,12 +306,9 @@ func (l *loader) readTorques(f, on yamlfile.Field, what string) element.Reading 
 
 // torqueHint says how to read a torque of an element that has none of its own.
 func (l *loader) torqueHint(name string) string {
-	for _, t := range l.Network.Ties {
-		if t.Name == name {
-			return fmt.Sprintf("with onto: NODE beside it, it is what %q exerts on that node", name)
-		}
+	if slices.ContainsFunc(l.Network.Ties, func(t network.Tie) bool { return t.Name == name }) {
+		return fmt.Sprintf("with onto: NODE beside it, it is what %q exerts on that node", name)
 	}
-
 	return "name a torque, spring, damper, clutch, brake or inertia"
 }
 

@@ -200,17 +200,10 @@ func (in *scope) Signal(f yamlfile.Field, what, name string, want units.Wanted) 
 		return c[0][0].Signal
 	}
 	s := network.Signal{Name: name, At: f.At, Unit: want.Unit, Read: true, Waveform: c}
-	reads := false
-	for _, term := range c {
-		for _, f := range term {
-			reads = reads || f.Signal >= 0
-		}
-	}
-
-	if !reads {
-		s.Source = c.Source()
-	} else {
+	if slices.ContainsFunc(slices.Concat(c...), func(f network.Factor) bool { return f.Signal >= 0 }) {
 		s.Law, s.Linear = in.mixed(c, s), c.Linear()
+	} else {
+		s.Source = c.Source()
 	}
 	return network.Add(&in.Network.Signals, s)
 }
