@@ -22,14 +22,14 @@ type definition struct {
 	defaultValue token    // value of objects for which the file gives none
 }
 
-// attributeKey is an attribute of a message, of a signal or, with message -1, of the bus.
+// attributeKey is an attribute of a message, of a signal or, with busObject, of the bus.
 type attributeKey struct {
 	attribute string
 	signalKey
 }
 
 // busObject is the object of attributes of the bus.
-var busObject = signalKey{message: -1}
+var busObject = signalKey{message: -2}
 
 // formats maps Vector's numbers of frame formats to their names, for files that define numbers.
 var formats = map[string]string{
@@ -75,7 +75,7 @@ func (p *parser) parseDefault() {
 
 // parseAttribute reads BA_ "name" object value;
 func (p *parser) parseAttribute() {
-	where, known := busObject, true
+	where := busObject
 	at, v := p.attributeLine(func() {
 		word := p.tok
 		switch {
@@ -83,21 +83,16 @@ func (p *parser) parseAttribute() {
 		case word.text == "BO_":
 			p.advance()
 			where = signalKey{message: p.messageIndex()}
-			known = where.message >= 0
 		case word.text == "SG_":
-			var i int
 			p.advance()
-			where, i = p.signalIndex()
-			known = i >= 0
+			where, _ = p.signalIndex()
 		case word.text == "BU_" || word.text == "EV_":
 			p.advance()
 			p.identifier("a name")
-			known = false
+			where = unknownSignal
 		}
 	})
-	if known {
-		p.values[attributeKey{at.text, where}] = v
-	}
+	p.values[attributeKey{at.text, where}] = v
 }
 
 // attributeLine reads name, object and value of an attribute; of reads the object.

@@ -42,21 +42,22 @@ func (p *parser) messageIndex() int {
 	return -1
 }
 
-// signalIndex reads an identifier and a name; it returns the key of that signal and its
-// index in the message, -1 if there is none.
+// unknownSignal is the key of a signal or message that the database does not have.
+var unknownSignal = signalKey{message: -1}
+
+// signalIndex reads an identifier and a name; it returns the key of that signal and its index in
+// the message, unknownSignal and -1 if there is none.
 func (p *parser) signalIndex() (signalKey, int) {
 	m, at := p.messageIndex(), p.tok
 	where := signalKey{m, p.identifier("the signal's name")}
-	i, ok := p.signals[where]
-	if m < 0 {
-		return where, -1
-	}
-	if !ok {
+	switch i, known := p.signals[where]; {
+	case known && i >= 0:
+		return where, i
+	case !known && m >= 0:
 		p.tolerate(at, fmt.Sprintf("message %q has no signal %q", p.db.Messages[m].Name, where.signal), leftOut)
-		return where, -1
 	}
 
-	return where, i
+	return unknownSignal, -1
 }
 
 // messageRef reads an identifier and returns its message; a new one, which is not in the

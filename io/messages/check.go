@@ -80,7 +80,7 @@ func FrameLen(n int) int {
 	return int(can.Lengths[can.DLC(uint8(n))])
 }
 
-// check checks s, apart from other signals, in a message of the given length.
+// check checks s, after repairNumbers and apart from other signals, in a message of the given length.
 func (s *Signal) check(bytes int) error {
 	for _, v := range []float64{s.Factor, s.Offset, s.Min, s.Max} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -88,23 +88,14 @@ func (s *Signal) check(bytes int) error {
 		}
 	}
 
-	switch {
-	case s.Len < 1 || s.Len > 64:
+	if s.Len < 1 || s.Len > 64 {
 		return fmt.Errorf("length %d is not 1 to 64 bits", s.Len)
-	case s.Factor == 0:
-		return fmt.Errorf("the factor is 0")
-	case s.badFloatLength():
-		return fmt.Errorf("a float has 32 or 64 bits, not %d", s.Len)
 	}
-
 	if bits, ok := s.Bits(); !ok || bits.Bytes() > bytes {
 		return fmt.Errorf("%d|%d does not fit the message's %d bytes", s.Start, s.Len, bytes)
 	}
 	return nil
 }
-
-// badFloatLength reports whether s is a float of neither 32 nor 64 bits.
-func (s *Signal) badFloatLength() bool { return s.Float && s.Len != 32 && s.Len != 64 }
 
 // Repair changes db until Check passes, and returns the changes. It removes entries that
 // have no sensible meaning and keeps all others.
@@ -265,7 +256,7 @@ func (r *repairer) repairNumbers(s *Signal) {
 		r.addFlaw(s.Line, s.Name, fmt.Errorf("the factor is 0"), "taken as 1")
 	}
 
-	if s.badFloatLength() {
+	if s.Float && s.Len != 32 && s.Len != 64 {
 		s.Float = false
 		r.addFlaw(s.Line, s.Name, fmt.Errorf("a float has 32 or 64 bits, not %d", s.Len), "taken as an integer")
 	}

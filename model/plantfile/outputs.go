@@ -187,21 +187,21 @@ func (l *loader) readSignal(f yamlfile.Field, what string) element.Reading {
 }
 
 func (l *loader) nodeNamed(f yamlfile.Field, what string) int {
-	name := l.Text(f, what)
-	i, ok := l.nodes[name]
-	if !ok {
-		l.FailAt(f.At, "%s: %q is not a node%s", what, name, units.Meant(name, l.nodeNames()))
-	}
-	return i
+	return named(l, f, what, "a node", l.nodes)
 }
 
 func (l *loader) elementNamed(f yamlfile.Field, what string) element.Declared {
+	return named(l, f, what, "an element", l.elements)
+}
+
+// named returns the entry of list that a field names; kind names the entries in errors.
+func named[T any](l *loader, f yamlfile.Field, what, kind string, list map[string]T) T {
 	name := l.Text(f, what)
-	d, ok := l.elements[name]
+	item, ok := list[name]
 	if !ok {
-		l.FailAt(f.At, "%s: %q is not an element%s", what, name, units.Meant(name, slices.Sorted(maps.Keys(l.elements))))
+		l.FailAt(f.At, "%s: %q is not %s%s", what, name, kind, units.Meant(name, slices.Sorted(maps.Keys(list))))
 	}
-	return d
+	return item
 }
 
 // maxTeeth is more than any encoder has.
