@@ -10,8 +10,8 @@
 // time), protect.go (sets counter and checksum), protect_check.go (checks both).
 //
 // Before the run: spec.go (Spec, the input of Bind), bind.go with bind_receive.go and bind_send.go
-// (Bind), value.go (values and names as text), phase.go (in which tick a frame is sent),
-// protect_spec.go (ProtectionSpec, profiles) with protect_prepare.go.
+// (Bind, phases of sent frames), value.go (values and names as text), protect_spec.go
+// (ProtectionSpec, profiles) with protect_prepare.go.
 package sigmap
 
 import "lockstep/io/can"

@@ -4,8 +4,8 @@
 //
 // Reading order: assemble.go (System), prune.go (parts that nothing reads), reduce.go (gears;
 // Layout), massless.go (nodes without inertia), start.go (initial states and values), fill.go (the
-// matrices, and the rates of elements), reaction.go (torques of gears), losses.go (losses of gears
-// and contacts).
+// matrices, and the rates of elements), reaction.go (torques of gears, losses of gears and
+// contacts).
 package assemble
 
 import (

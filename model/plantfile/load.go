@@ -3,7 +3,7 @@
 // them), and does not make matrices of the network: model/assemble does.
 //
 // Reading order: load.go (Load; Draft: a parsed file; inputs, the partition), scope.go (names,
-// assemblies), elements.go (entries), connect.go (nodes), waveforms.go (values over time), exert.go
+// assemblies), elements.go (entries and their nodes), waveforms.go (values over time), exert.go
 // (torques and forces of elements as signals), outputs.go.
 //
 // Values are SI inside; a file may write other units, which are checked and converted when it is
