@@ -203,11 +203,6 @@ func (p *parser) tolerate(at token, problem, remedy string) {
 	p.deviations = append(p.deviations, Deviation{at.line, p.column(at.at), problem + "; " + remedy})
 }
 
-// syntaxError returns a deviation as the error of the file.
-func (p *parser) syntaxError(l *Deviation) error {
-	return &SyntaxError{File: p.db.File, Deviation: *l}
-}
-
 // expectKind reads a token of kind k; want describes it in errors.
 func (p *parser) expectKind(k tokenKind, want string) token {
 	t := p.tok

@@ -80,7 +80,7 @@ func FrameLen(n int) int {
 	return int(can.Lengths[can.DLC(uint8(n))])
 }
 
-// check checks s, after repairNumbers and apart from other signals, in a message of the given length.
+// check checks bits and limits of s, apart from other signals, in a message of the given length.
 func (s *Signal) check(bytes int) error {
 	for _, v := range []float64{s.Factor, s.Offset, s.Min, s.Max} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -205,7 +205,16 @@ func (r *repairer) repairSignals() {
 		r.names.all[m.Signals[i].Name] = true
 	}
 	r.filterSignals(func(s *Signal) error {
-		r.repairNumbers(s)
+		if s.Factor == 0 {
+			s.Factor = 1
+			r.addFlaw(s.Line, s.Name, fmt.Errorf("the factor is 0"), "taken as 1")
+		}
+
+		if s.Float && s.Len != 32 && s.Len != 64 {
+			s.Float = false
+			r.addFlaw(s.Line, s.Name, fmt.Errorf("a float has 32 or 64 bits, not %d", s.Len), "taken as an integer")
+		}
+
 		err := s.check(m.Len)
 		if err == nil {
 			r.makeNameUnique(&s.Name, s.Name, s.Line)
@@ -246,18 +255,5 @@ func (r *repairer) filterSignals(check func(*Signal) error) {
 
 	if len(preserved) < len(r.message.Signals) {
 		r.message.Signals = preserved
-	}
-}
-
-// repairNumbers repairs the factor and the type of s.
-func (r *repairer) repairNumbers(s *Signal) {
-	if s.Factor == 0 {
-		s.Factor = 1
-		r.addFlaw(s.Line, s.Name, fmt.Errorf("the factor is 0"), "taken as 1")
-	}
-
-	if s.Float && s.Len != 32 && s.Len != 64 {
-		s.Float = false
-		r.addFlaw(s.Line, s.Name, fmt.Errorf("a float has 32 or 64 bits, not %d", s.Len), "taken as an integer")
 	}
 }

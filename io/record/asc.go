@@ -140,15 +140,11 @@ func (a *ascState) parse(line []byte, f *LogFrame) (bool, error) {
 // parseBase reads base hex|dec timestamps absolute|relative.
 func (a *ascState) parseBase(words []string) error {
 	for i := 0; i+1 < len(words); i += 2 {
-		switch strings.ToLower(words[i] + " " + words[i+1]) {
-		case "base hex":
-			a.decimal = false
-		case "base dec":
-			a.decimal = true
-		case "timestamps absolute":
-			a.relative = false
-		case "timestamps relative":
-			a.relative = true
+		switch setting := strings.ToLower(words[i] + " " + words[i+1]); setting {
+		case "base hex", "base dec":
+			a.decimal = setting == "base dec"
+		case "timestamps absolute", "timestamps relative":
+			a.relative = setting == "timestamps relative"
 		default:
 			return fmt.Errorf("%q is not base hex|dec timestamps absolute|relative", strings.Join(words, " "))
 		}

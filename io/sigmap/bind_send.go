@@ -166,11 +166,10 @@ func (b *binder) fillUnbound(s *Sending) {
 	})
 	for k := range f.msg.Signals {
 		sig := &f.msg.Signals[k]
-		if _, ok := f.used[sig]; ok {
-			if sel := f.excludedBy(sig); sel != nil {
-				refuse("signal %s is in a frame only if %s (%s) is %v: give %s a constant value (values: {%s: %d})",
-					sig.Name, sel.MuxedBy, b.lineOf(sig), formatRanges(sel), sel.MuxedBy, sel.MuxedBy, sel.Ranges[0][0])
-			}
+		sel := f.excludedBy(sig)
+		if _, ok := f.used[sig]; ok && sel != nil {
+			refuse("signal %s is in a frame only if %s (%s) is %v: give %s a constant value (values: {%s: %d})",
+				sig.Name, sel.MuxedBy, b.lineOf(sig), formatRanges(sel), sel.MuxedBy, sel.MuxedBy, sel.Ranges[0][0])
 		}
 	}
 

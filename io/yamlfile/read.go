@@ -24,22 +24,33 @@ type Reader struct {
 	trying bool  // within Try
 }
 
-// abort is the panic value with which an error ends Try, as in the parsers of the standard library.
-type abort struct{}
+// refusal is the panic value with which Refuse and, within Try, FailAt end the reading of a file,
+// as in the parsers of the standard library.
+type refusal struct{ error }
+
+// Refuse panics with an error at a position, which Catch returns.
+func (o Origin) Refuse(at Pos, format string, args ...any) {
+	panic(refusal{o.ErrorAt(at, format, args...)})
+}
+
+// Catch sets err after Refuse; the caller defers it. Any other panic continues.
+func Catch(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case refusal:
+		*err = r.error
+	default:
+		panic(r)
+	}
+}
 
 // Try runs read up to its first error and returns the error.
 func (r *Reader) Try(read func()) (err error) {
-	defer func() {
-		r.trying = false
-		if p := recover(); p != nil && p != (abort{}) {
-			panic(p)
-		}
-		err = r.Err
-	}()
-
+	defer func() { r.trying = false }()
+	defer Catch(&err)
 	r.trying = true
 	read()
-	return nil
+	return r.Err
 }
 
 // FailAt records an error at a position, unless there was one before.
@@ -48,7 +59,7 @@ func (r *Reader) FailAt(at Pos, format string, args ...any) {
 		r.Err = r.ErrorAt(at, format, args...)
 	}
 	if r.trying {
-		panic(abort{})
+		panic(refusal{r.Err})
 	}
 }
 

@@ -214,7 +214,8 @@ func (l *loader) mixed(c network.Waveform, s network.Signal) *network.Law {
 	var m network.Law
 	for i, term := range c {
 		var pure []network.Factor
-		n := 0
+		var signals []int // of the term; each is an argument, from first on
+		first := len(m.Args)
 		for k, f := range term {
 			if f.Signal < 0 {
 				pure = append(pure, f)
@@ -222,17 +223,24 @@ func (l *loader) mixed(c network.Waveform, s network.Signal) *network.Law {
 			}
 
 			m.Arg(network.SignalOf(f.Signal), l.others(term, k))
-			if n++; n > 1 {
+			if signals = append(signals, f.Signal); len(signals) > 1 {
 				m.Do(model.Mul)
 			}
 		}
 
-		depend(l.Network, &m, term, n)
+		for by, signal := range signals { // the slope of each other argument grows with the signal's size
+			for arg := range signals {
+				if arg != by {
+					l.Network.SizeSlope(&m, first+arg, first+by, signal)
+				}
+			}
+		}
+
 		if len(pure) > 0 {
 			part := network.Signal{Name: fmt.Sprintf("%s.%d", s.Name, i+1), At: s.At, Read: true}
 			part.Source = network.Waveform{pure}.Source()
 			m.Arg(network.SignalOf(network.Add(&l.Network.Signals, part)), 0)
-			if n > 0 {
+			if len(signals) > 0 {
 				m.Do(model.Mul)
 			}
 		}
@@ -307,24 +315,6 @@ func (in *scope) tableSource(f yamlfile.Field, beside map[string]yamlfile.Field,
 	}
 
 	return s
-}
-
-// depend notes that of a term whose last n arguments are its signals each slope grows with
-// the size of the others.
-func depend(p *network.Plant, l *network.Law, term []network.Factor, n int) {
-	first, k := len(l.Args)-n, 0
-	for _, f := range term {
-		if f.Signal < 0 {
-			continue
-		}
-		for i := range n {
-			if i != k {
-				p.SizeSlope(l, first+i, first+k, f.Signal)
-			}
-		}
-
-		k++
-	}
 }
 
 var shapeKeys = map[string][]string{

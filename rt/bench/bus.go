@@ -9,6 +9,7 @@ import (
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
+	"lockstep/model/units"
 )
 
 // Bus is one CAN bus of a bench.
@@ -57,7 +58,14 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 		r.Fail(s["interface"], "%s: %q cannot be the name of a CAN interface: %s", what, b.Interface.Text, interfaceForm)
 	}
 	b.Database = r.Scalar(s["database"], what+": database")
-	b.Units = readUnits(r, s["units"], what+": units")
+	for _, f := range r.FieldsOf(s["units"], what+": units") {
+		u := Unit{f.KeyScalar(), r.Scalar(f, what+": units: "+f.Key).Text}
+		if _, err := units.Parse(u.Is); err != nil {
+			r.Fail(f, "%s: units: %s", what, units.Reason(err))
+		}
+		b.Units = append(b.Units, u)
+	}
+
 	for _, list := range []string{"frames", "restbus"} {
 		for _, f := range r.FieldsOf(s[list], what+": "+list) {
 			b.readFrame(r, f, list == "restbus")
@@ -104,7 +112,13 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 		f.Repeats = r.Integer(repeat, what+": repeat", 0, 1000)
 	}
 	for _, v := range b.readPart(r, s["values"], at, "values", what+": values") {
-		f.Values = append(f.Values, readConstant(r, v, what+": values: "+v.Key))
+		c, what := sigmap.Constant{Signal: v.Key}, what+": values: "+v.Key
+		if yamlfile.IsMapping(v.Node) {
+			c.Waveform = ReadWaveform(r, v, what, readBareNumber)
+		} else {
+			c.Text = r.Scalar(v, what).Text
+		}
+		f.Values = append(f.Values, c)
 	}
 	if f.CycleNs == 0 && f.Send != sigmap.OnChange && !rest {
 		r.FailAt(e.KeyAt, "%s: the cycle is missing (cycle: 10 ms)", what)

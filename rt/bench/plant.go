@@ -26,18 +26,6 @@ type Unit struct {
 	Is string          // known unit, such as "km/h"
 }
 
-func readUnits(r *yamlfile.Reader, f yamlfile.Field, what string) (list []Unit) {
-	for _, g := range r.FieldsOf(f, what) {
-		u := Unit{g.KeyScalar(), r.Scalar(g, what+": "+g.Key).Text}
-		if _, err := units.Parse(u.Is); err != nil {
-			r.Fail(g, "%s: %s", what, units.Reason(err))
-		}
-		list = append(list, u)
-	}
-
-	return list
-}
-
 // Database reads the database of a bus leniently (check lists the deviations) and applies the
 // units of the bench file to its signals.
 func (b *Bench) Database(bus *Bus) (*messages.Database, error) {

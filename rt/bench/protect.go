@@ -80,23 +80,11 @@ func readTagged(r *yamlfile.Reader, f yamlfile.Field, what string, into any, mos
 	}
 }
 
-// readConstant reads the value of a signal: SIGNAL: value, {table: [[t, v], ...], period: T},
-// {sine: {mean: M, amplitude: A, frequency: F}} or {formula: F(t), period: T}.
-func readConstant(r *yamlfile.Reader, f yamlfile.Field, what string) sigmap.Constant {
-	c := sigmap.Constant{Signal: f.Key}
-	if yamlfile.IsMapping(f.Node) {
-		c.Waveform = ReadWaveform(r, f, what, readBareNumber)
-	} else {
-		c.Text = r.Scalar(f, what).Text
-	}
-
-	return c
-}
-
 // numberReader reads a number of a waveform; f is its field for errors.
 type numberReader func(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64
 
-// ReadWaveform reads a waveform; value reads one number.
+// ReadWaveform reads a waveform: {table: [[t, v], ...], period: T}, {sine: {mean: M, amplitude: A,
+// frequency: F}} or {formula: F(t), period: T}; value reads one number.
 func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, value numberReader) *sigmap.Waveform {
 	s := r.Section(f, what, "table", "period", "sine", "formula")
 	c := &sigmap.Waveform{Period: readNanoseconds(r, s["period"], what+": period", 1e3, 1e15)}
