@@ -40,7 +40,7 @@ var ours = map[string][]string{
 	"model/element/planar":    {"model/element", "model/network", "model/units"},
 	"model/kernel":            {"model", "model/units"},
 	"model/library":           {"model/element", "model/element/contact", "model/element/fluid", "model/element/machine", "model/element/mechanics", "model/element/planar"},
-	"model/modeltest":         {"io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/plantfile"},
+	"model/modeltest":         {"io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/units"},
 	"model/network":           {"io/yamlfile", "model", "model/units"},
 	"model/plantfile":         {"io/yamlfile", "model", "model/element", "model/network", "model/units"},
 	"model/plants":            {},

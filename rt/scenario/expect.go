@@ -156,7 +156,7 @@ func (w expectSpec) setTolerance(v *windowEvaluator, within, of string) (want st
 
 	if err == nil && !(tolerance > 0 && !math.IsInf(tolerance, 0)) {
 		err = fmt.Errorf("%s of %s is not a positive tolerance; around 0 use a tolerance with a unit, like %s",
-			within, of, bench.WithUnit("0.1", v.scale.name))
+			within, of, units.WithUnit("0.1", v.scale.name))
 	}
 
 	w.check("within", err)
@@ -196,7 +196,7 @@ func (w expectSpec) readLimit(v *windowEvaluator, key string) float64 {
 
 // format formats a value for people.
 func (v *windowEvaluator) format(value float64) string {
-	return bench.WithUnit(fmt.Sprintf("%.6g", v.display.fromSI(value)), v.display.name)
+	return units.WithUnit(fmt.Sprintf("%.6g", v.display.fromSI(value)), v.display.name)
 }
 
 // setWindow sets the window and returns it in words.

@@ -157,7 +157,7 @@ func (m *scale) parseScaled(text, unit string) (float64, error) {
 }
 
 func formatRange(lo, hi float64, unit string) string {
-	return bench.WithUnit(fmt.Sprintf("%.9g to %.9g", lo, hi), unit)
+	return units.WithUnit(fmt.Sprintf("%.9g to %.9g", lo, hi), unit)
 }
 
 func parseNumber(text string) (float64, bool) {

@@ -160,7 +160,7 @@ func readStimulus(r *yamlfile.Reader, f yamlfile.Field, p *units.Port) sigmap.Wa
 	for _, v := range []float64{slices.Min(c.Value), slices.Max(c.Value)} {
 		if !(v >= p.Min && v <= p.Max) {
 			r.Fail(f, "%s: %s is outside the range of the input, %s",
-				what, bench.WithUnit(fmt.Sprintf("%.9g", v), p.Unit), formatRange(p.Min, p.Max, p.Unit))
+				what, units.WithUnit(fmt.Sprintf("%.9g", v), p.Unit), formatRange(p.Min, p.Max, p.Unit))
 		}
 	}
 
@@ -209,7 +209,7 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 		if len(c.Waveform.Value) > 1 {
 			text = fmt.Sprintf("%d points from %.6g to %.6g", len(c.Waveform.Value), lo, hi)
 		}
-		text = bench.WithUnit(text, p.Unit)
+		text = units.WithUnit(text, p.Unit)
 		if c.Waveform.Period > 0 {
 			text += fmt.Sprintf(", every %g s", float64(c.Waveform.Period)/1e9)
 		}

@@ -152,7 +152,7 @@ func (s *stimulus) value(c column, text string) error {
 	}
 	if !(v >= c.min && v <= c.max) || math.IsInf(v, 0) {
 		limits := fmt.Sprintf("%.9g to %.9g", c.min/c.factor, c.max/c.factor)
-		return fmt.Errorf("%s is outside the range of the input, %s", bench.WithUnit(text, c.unit), bench.WithUnit(limits, c.unit))
+		return fmt.Errorf("%s is outside the range of the input, %s", units.WithUnit(text, c.unit), units.WithUnit(limits, c.unit))
 	}
 
 	s.Value = append(s.Value, v)
