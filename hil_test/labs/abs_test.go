@@ -51,7 +51,7 @@ type brakeUnit struct {
 
 var (
 	antiLock        = brakeUnit{"abs", "WheelSpeeds", regexp.MustCompile(`in control of \[FL FR RL RR\]: \[[1-9]\d* [1-9]\d* [1-9]\d* [1-9]\d*\]`), 25}
-	slideProtection = brakeUnit{"wsp", "AxleSpeeds", regexp.MustCompile(`axles 1 to 4 let go \[[1-9]\d* [1-9]\d* [1-9]\d* [1-9]\d*\] times`), 60}
+	slideProtection = brakeUnit{"wsp", "AxleSpeeds", regexp.MustCompile(`axles 1 to 4 released \[[1-9]\d* [1-9]\d* [1-9]\d* [1-9]\d*\] times`), 60}
 )
 
 func (u brakeUnit) judge(t *testing.T, scenario string, attempts int) {

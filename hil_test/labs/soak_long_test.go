@@ -123,7 +123,7 @@ func TestLabLongSoakOnTwoCardsKeepsWhatARunPromises(t *testing.T) {
 		}
 	}
 	var malformed, lost uint64
-	_, said, _ := strings.Cut(v.Unit, "frames heard, ")
+	_, said, _ := strings.Cut(v.Unit, "frames received, ")
 	_, err = fmt.Sscanf(said, "%d malformed, %d lost", &malformed, &lost)
 	failed = slices.DeleteFunc(failed, func(what string) bool {
 		host := err == nil && malformed == 0 && lost <= gone && v.Missed > 0

@@ -103,7 +103,7 @@ func awaitVerdict(b *lab.Bench) (v verdict) {
 func (v *verdict) failed(t *testing.T) (list []string) {
 	t.Helper()
 	var cycles, missed, dropped, heard, malformed, lost uint64
-	_, err := fmt.Sscanf(v.Unit, "powershift: %d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by",
+	_, err := fmt.Sscanf(v.Unit, "powershift: %d cycles sent, %d missed, %d frames dropped, %d frames received, %d malformed, %d lost by",
 		&cycles, &missed, &dropped, &heard, &malformed, &lost)
 	host := err == nil && v.TxDropped > 0 && lost <= v.TxDropped && malformed == 0 &&
 		(dropped == 0 || v.Missed > 0) && v.TxRefused == 0 && v.BusDown == 0
@@ -213,7 +213,7 @@ func TestLabSoakOnTwoCardsKeepsWhatARunPromises(t *testing.T) {
 	if slices.Equal(failed, []string{"control unit"}) && since("can1 rx_over_errors") > 0 {
 		// What the emulated card of the unit has no room for is lost, by its driver's own count.
 		var lost, malformed int
-		_, said, _ := strings.Cut(v.Unit, "frames heard, ")
+		_, said, _ := strings.Cut(v.Unit, "frames received, ")
 		_, err := fmt.Sscanf(said, "%d malformed, %d lost", &malformed, &lost)
 		if gone := since("can0 tx_packets") - since("can1 rx_packets"); err == nil && malformed == 0 && lost <= gone {
 			t.Logf("the card of the unit overran %d times: %d frames did not reach the unit, %d of them by their counters", since("can1 rx_over_errors"), gone, lost)
