@@ -96,7 +96,7 @@ func TestProcessThatReusesAnIDIsAnotherProcess(t *testing.T) {
 			t.Errorf("%x: alive is not %t", c.who, c.alive)
 		}
 	}
-	if other, err := OpenProcess(p.PID, p.Since-1); err == nil || err.Error() != "it has ended" {
+	if other, err := OpenProcess(p.PID, p.Since-1); err == nil || err.Error() != "the process has ended" {
 		t.Errorf("taken for another one: %+v, %v", other, err)
 	}
 }

@@ -131,8 +131,8 @@ func TestOtherThreadsAlwaysKeepACPU(t *testing.T) {
 func TestHolderIsNamedWithTheCommandsThatEndIt(t *testing.T) {
 	for want, h := range map[string]Holder{
 		"b, process 7: end that one (lockstep stop 7)": {What: "cpu/3", Bench: "b", Supervisor: 7, Target: 8},
-		"b, whose target, process 8, goes on without a supervisor: take it over (lockstep attach 8) or end it (lockstep stop 8)": {What: "cpu/3", Bench: "b", Target: 8},
-		"another run, which does not say its name (ss -xp | grep " + sched.ReservationRoot + "cpu/3)":                            {What: "cpu/3"},
+		"b, whose target, process 8, runs without a supervisor: take it over (lockstep attach 8) or end it (lockstep stop 8)": {What: "cpu/3", Bench: "b", Target: 8},
+		"another run without a name (ss -xp | grep " + sched.ReservationRoot + "cpu/3 lists it)":                              {What: "cpu/3"},
 	} {
 		if got := h.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -166,7 +166,7 @@ func TestRunWaitsForChangesOfHostSettings(t *testing.T) {
 	if err := AwaitHostSettings(out, what, time.Minute); err != nil {
 		t.Errorf("when it has ended: %v", err)
 	}
-	if text, _ := os.ReadFile(out.Name()); strings.Count(string(text), "lockstep doctor, process 812, changes the settings of this host: waiting for it, 1m0s at most\n") != 1 {
+	if text, _ := os.ReadFile(out.Name()); strings.Count(string(text), "lockstep doctor, process 812, changes the settings of this host: waiting at most 1m0s\n") != 1 {
 		t.Errorf("said: %s", text)
 	}
 }

@@ -270,8 +270,8 @@ type tally struct {
 	Sum    report.Report `json:"sum"`     // counts added, the largest of largest ones
 	Late   *histograms   `json:"histograms"`
 
-	Unit    ecu.Counts        `json:"unit"` // of the control unit, in legs in which no frame is disturbed on purpose
-	Demands []*demandSum      `json:"demands"`
+	Unit    ecu.Counts            `json:"unit"` // of the control unit, in legs in which no frame is disturbed on purpose
+	Demands []*demandSum          `json:"demands"`
 	Kinds   []*report.SegmentKind `json:"kinds"`
 }
 
@@ -281,9 +281,9 @@ type histograms struct{ Late, Work, Response sched.Histogram }
 // demandSum is what became of one demand in all legs.
 type demandSum struct {
 	report.Criterion        // of the latest leg
-	Legs          int    `json:"legs"`
-	Broken        int    `json:"broken"`
-	First         string `json:"first,omitempty"` // that was broken
+	Legs             int    `json:"legs"`
+	Broken           int    `json:"broken"`
+	First            string `json:"first,omitempty"` // that was broken
 }
 
 // entry returns the element of a list that is meant, and adds made where there is none.
