@@ -45,7 +45,7 @@ type absRig struct {
 	in, out  [4]float64
 	deepest  float64 // slip of any wheel above 5 m/s
 	distance float64
-	away     bool // neither hears the other
+	away     bool // no frame in either direction
 }
 
 func newAbsRig(t *testing.T, v, road float64) *absRig {
@@ -271,6 +271,6 @@ func TestAbsCountsShortFrames(t *testing.T) {
 	f.Length = 7
 	g.u.Receive(pack(t, f), 0)
 	if got := g.u.counts; got != (Counts{Received: 1, Malformed: 1}) {
-		t.Errorf("%v; want 1 frame heard, which is malformed", got)
+		t.Errorf("%v; want 1 frame received and malformed", got)
 	}
 }

@@ -199,7 +199,7 @@ func TestFramesMissingByTheirCountersAreCounted(t *testing.T) {
 		t.Error(err)
 	}
 	if got := countsOf(t, b.log.String()); got.Received != 11 || got.Malformed != 0 || got.Lost != 11 {
-		t.Errorf("%v; want 11 heard, 0 malformed, 11 lost", got)
+		t.Errorf("%v; want 11 received, 0 malformed, 11 lost", got)
 	}
 }
 

@@ -119,7 +119,7 @@ func TestSteppedUnitIsSilentWithoutTimeAndWithoutSpeeds(t *testing.T) {
 	if err := u.Tick(1250 * time.Millisecond); err != nil || len(line.all) != 50 {
 		t.Errorf("%v, %d frames; the same instant again must do nothing", err, len(line.all))
 	}
-	// The last cycle that hears no silence is the one at 2 s.
+	// The last cycle before the unit falls asleep is at 2 s.
 	if err := u.Tick(time.Minute); err != nil || len(line.all) != 2*100 {
 		t.Errorf("%v, %d frames up to a second after the last Speeds, want 200", err, len(line.all))
 	}
@@ -141,7 +141,7 @@ func TestSteppedUnitCountsMalformedPacketsAndIgnoresItsOwnFrames(t *testing.T) {
 	}
 	last := u.Close()
 	if got, err := ParseCounts(last); err != nil || got != (Counts{Cycles: 1, Dropped: 2, Received: 1, Malformed: 5}) {
-		t.Errorf("%q: %v; want 1 cycle sent, 2 frames dropped, 1 heard, 5 malformed", last, err)
+		t.Errorf("%q: %v; want 1 cycle sent, 2 frames dropped, 1 received, 5 malformed", last, err)
 	}
 	line.err = syscall.EIO
 	if err := u.Tick(20 * time.Millisecond); err == nil {

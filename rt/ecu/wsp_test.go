@@ -268,6 +268,6 @@ func TestWspCountsShortFrames(t *testing.T) {
 	f.Length = 7
 	g.u.Receive(pack(t, f), 0)
 	if got := g.u.counts; got != (Counts{Received: 1, Malformed: 1}) {
-		t.Errorf("%v; want 1 frame heard, which is malformed", got)
+		t.Errorf("%v; want 1 frame received and malformed", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"lockstep/sched"
 )
 
-// unheld is the name of something that nobody else holds.
+// unheld returns the name of a reservation that no other process holds.
 func unheld(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("%s%d-%s", BusPrefix, os.Getpid(), t.Name()[len("Test"):][:6])
@@ -140,8 +140,7 @@ func TestHolderIsNamedWithTheCommandsThatEndIt(t *testing.T) {
 	}
 }
 
-// As long as somebody changes the host a run waits; it says for whom, and does not wait
-// for ever.
+// The run names the process that it waits for, and gives up after a time limit.
 func TestRunWaitsForChangesOfHostSettings(t *testing.T) {
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -149,7 +148,7 @@ func TestRunWaitsForChangesOfHostSettings(t *testing.T) {
 	}
 	defer out.Close()
 	what := fmt.Sprintf("host/%d", os.Getpid())                       // other tests run on this host
-	if err := AwaitHostSettings(out, what, time.Minute); err != nil { // nobody does, or for a moment
+	if err := AwaitHostSettings(out, what, time.Minute); err != nil { // no process changes settings, or only briefly
 		t.Fatal(err)
 	}
 	fd, err := sched.Reserve(sched.Reservation{What: what, Role: supervisorRole, Process: 812, Owner: "doctor"}.String())
@@ -195,7 +194,7 @@ func TestFreeCPUIsUnreservedOrTheBenchsOwn(t *testing.T) {
 			return !slices.ContainsFunc(list, func(h Holder) bool { return h.What == CPUPrefix+strconv.Itoa(cpu) })
 		})
 	}
-	for range 100 { // benches of other tests come and go
+	for range 100 { // other tests reserve and release CPUs
 		cpu := FreeCPU(-1)
 		if by, err := h.reserve(CPUPrefix + strconv.Itoa(cpu)); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"lockstep/rt/bench"
 )
 
-// What was cut off a record was not played.
 func TestTruncatedRecordIsNotPlayed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.rec")
 	w, err := record.Create(path, record.Header{Period: 5e6})
