@@ -50,7 +50,7 @@ type brakeUnit struct {
 
 var (
 	antiLock        = brakeUnit{"abs", "WheelSpeeds", regexp.MustCompile(`in control of \[FL FR RL RR\]: \[[1-9]\d* [1-9]\d* [1-9]\d* [1-9]\d*\]`), 25}
-	slideProtection = brakeUnit{"wsp", "AxleSpeeds", regexp.MustCompile(`axles 1 to 4 let go \[[1-9]\d* [1-9]\d* [1-9]\d* [1-9]\d*\] times`), 60}
+	slideProtection = brakeUnit{"wsp", "AxleSpeeds", regexp.MustCompile(`axles 1 to 4 released \[[1-9]\d* [1-9]\d* [1-9]\d* [1-9]\d*\] times`), 60}
 )
 
 // test runs a scenario until the lab has kept time, at most attempts times.

@@ -124,7 +124,7 @@ func TestLabLongSoakOnTwoCardsMeetsAllCriteria(t *testing.T) {
 		}
 	}
 	var malformed, lost uint64
-	_, counts, _ := strings.Cut(v.Unit, "frames heard, ")
+	_, counts, _ := strings.Cut(v.Unit, "frames received, ")
 	_, err = fmt.Sscanf(counts, "%d malformed, %d lost", &malformed, &lost)
 	failed = slices.DeleteFunc(failed, func(what string) bool {
 		host := err == nil && malformed == 0 && lost <= gone && v.Missed > 0

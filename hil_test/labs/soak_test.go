@@ -102,7 +102,7 @@ func awaitVerdict(b *lab.Bench) (v verdict) {
 func (v *verdict) failed(t *testing.T) (list []string) {
 	t.Helper()
 	var cycles, missed, dropped, received, malformed, lost uint64
-	_, err := fmt.Sscanf(v.Unit, "powershift: %d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by",
+	_, err := fmt.Sscanf(v.Unit, "powershift: %d cycles sent, %d missed, %d frames dropped, %d frames received, %d malformed, %d lost by",
 		&cycles, &missed, &dropped, &received, &malformed, &lost)
 	host := err == nil && v.TxDropped > 0 && lost <= v.TxDropped && malformed == 0 &&
 		(dropped == 0 || v.Missed > 0) && v.TxRefused == 0 && v.BusDown == 0
@@ -210,7 +210,7 @@ func TestLabSoakOnTwoCardsMeetsAllCriteria(t *testing.T) {
 	if slices.Equal(failed, []string{"control unit"}) && since("can1 rx_over_errors") > 0 {
 		// The emulated card of the unit loses frames at an overrun, which its driver counts.
 		var lost, malformed int
-		_, counts, _ := strings.Cut(v.Unit, "frames heard, ")
+		_, counts, _ := strings.Cut(v.Unit, "frames received, ")
 		_, err := fmt.Sscanf(counts, "%d malformed, %d lost", &malformed, &lost)
 		if gone := since("can0 tx_packets") - since("can1 rx_packets"); err == nil && malformed == 0 && lost <= gone {
 			t.Logf("the card of the unit overran %d times: %d frames did not reach the unit, %d of them by their counters", since("can1 rx_over_errors"), gone, lost)

@@ -71,7 +71,7 @@ type Answer struct {
 	Ended string     `json:"ended,omitempty"` // of `stop wait`: why the run has ended
 	Clean bool       `json:"clean,omitempty"` // of `stop wait`: no policy was broken
 
-	State     string             `json:"state,omitempty"` // of `status`: "running", or what is wrong
+	State     string             `json:"state,omitempty"` // of `status`: "running", or the fault
 	Missed    uint64             `json:"missed,omitempty"`
 	LateTicks uint64             `json:"late_ticks,omitempty"`
 	Outputs   map[string]float64 `json:"outputs,omitempty"` // outputs of the plant, SI; non-finite ones are left out

@@ -26,8 +26,7 @@ import (
 	"lockstep/sched"
 )
 
-// controlled is a bench that ticks in this process, faster than its clock, and can be
-// asked at a socket.
+// controlled is a bench that ticks in this process, faster than real time, with a control socket.
 type controlled struct {
 	report.View
 	t    *testing.T
@@ -37,7 +36,7 @@ type controlled struct {
 	over chan struct{} // closed when the loop has ended
 }
 
-// openControlled is the bench of benchtest.OpenFile.
+// openControlled starts the bench of benchtest.OpenFile.
 func openControlled(t testing.TB) *bench.Handover {
 	t.Helper()
 	b, err := bench.Load(benchtest.OpenFile(t))
@@ -51,7 +50,7 @@ func openControlled(t testing.TB) *bench.Handover {
 	return h
 }
 
-// newControlled starts one.
+// newControlled starts a controlled bench.
 func newControlled(t *testing.T) *controlled {
 	t.Helper()
 	h := openControlled(t)
@@ -218,7 +217,7 @@ func TestSeveralClientsCommandARunAtOnce(t *testing.T) {
 	}
 }
 
-// raw opens the socket as any program may.
+// raw connects to the socket without the client of this package.
 func (c *controlled) raw() *net.UnixConn {
 	c.t.Helper()
 	conn, _, err := dialControl(c.s.path)
@@ -240,35 +239,35 @@ func TestMisbehavingClientsDoNotDisturbOthers(t *testing.T) {
 		line, err := bufio.NewReader(conn).ReadBytes('\n')
 		a := Answer{}
 		if err != nil || json.Unmarshal(line, &a) != nil || a.OK || a.Error == "" {
-			t.Errorf("%.20q: %s, %v; want an answer that says what is wrong", nonsense, line, err)
+			t.Errorf("%.20q: %s, %v; want an answer that names the error", nonsense, line, err)
 		}
 	}
-	// A megabyte without an end: answered, and hung up on.
+	// A megabyte without a line end: an answer, then the end of the connection.
 	conn := c.raw()
 	go conn.Write(bytes.Repeat([]byte("x"), 1<<20)) // fails when the other end closes
 	line, _ := bufio.NewReader(conn).ReadString('\n')
 	if line != "" && !strings.Contains(line, "the request is longer than 65536 bytes") {
 		t.Errorf("a megabyte: %q", line)
 	}
-	// Half a line and nothing more; an answer that nobody reads.
+	// Half a line; an answer that is not read.
 	half := c.raw()
 	half.Write([]byte("stat"))
 	deaf := c.raw()
 	for range 1000 {
 		_ = deaf.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
 		if _, err := deaf.Write([]byte("status\n")); err != nil {
-			break // it waits until somebody reads
+			break // the server waits until the client reads
 		}
 	}
 	c.must("status")
-	// More that say nothing than there is room for: who comes next is told, and served
-	// again when some have left.
+	// More silent clients than allowed: the next client gets an error, and is served after some have
+	// disconnected.
 	var idle []*net.UnixConn
 	for range maxClients + 4 {
 		idle = append(idle, c.raw())
 	}
 	_, err := c.ask("status")
-	for ; err == nil; _, err = c.ask("status") { // those that were accepted last have their place a moment later
+	for ; err == nil; _, err = c.ask("status") { // the slots of the disconnected clients are freed a moment later
 	}
 	if !strings.Contains(err.Error(), "32 clients are connected already") && !strings.Contains(err.Error(), noAnswer) {
 		t.Errorf("no room: %v", err)

@@ -33,7 +33,7 @@ type ListedRun struct {
 	CPU        int       `json:"cpu"`            // CPU of the loop; -1: not known
 	Shared     bool      `json:"cpu_shared,omitempty"`
 	Buses      []string  `json:"buses"` // "drive=can0"; of another user's run "can0"
-	State      string    `json:"state"` // "running", or what is wrong
+	State      string    `json:"state"` // "running", or the fault
 	Ticks      uint64    `json:"ticks"`
 	Missed     uint64    `json:"missed"`
 	LateP99    int64     `json:"late_p99_ns"`
@@ -112,7 +112,7 @@ func foreignRuns(known func(pid int) bool) (list []ListedRun) {
 				v.State = "ending"
 			}
 			if !readable(h.PID()) {
-				v.State, v.Hint = "not known", "sudo lockstep ps says more"
+				v.State, v.Hint = "not known", "run sudo lockstep ps for details"
 			}
 			list = append(list, v)
 		}

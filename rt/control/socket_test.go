@@ -49,7 +49,7 @@ func TestStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 
 func TestSocketsOfKilledRunsAreRemovedUnlessAnotherKernelMayUseThem(t *testing.T) {
 	for _, c := range []struct {
-		name, kernels string // what the folder says of who had sockets there
+		name, kernels string // name of the folder, and its list of kernels
 		gone          bool
 	}{
 		{"only this kernel", host.BootID() + "\n", true},

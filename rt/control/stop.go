@@ -116,7 +116,7 @@ func (s *socket) stopOrphan(now bool, target *host.Process, err error) (*Answer,
 
 	host.TimersOf(h.Thread.CPU, &host.Reservations{}).Release()
 	a := &Answer{
-		Bench: h.Bench.Name, Ended: "killed without a supervisor, and nobody has put the safe values on its buses",
+		Bench: h.Bench.Name, Ended: "killed without a supervisor; no safe values were sent",
 		Tick: int64(p.Ticks.Load()), Missed: p.Missed.Load(), Time: float64(p.SimNs.Load()) / 1e9,
 	}
 	if rt.State(p.State.Load()) == rt.Ended {

@@ -37,7 +37,7 @@ func TestStopReportsATargetThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// The kernel gives ids away again: who has that of a target that has ended is not killed.
+// The kernel reuses process ids: a later process with the id of the target is not killed.
 func TestStopSparesAProcessThatReusesTheIDOfATarget(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
@@ -54,7 +54,7 @@ func TestStopSparesAProcessThatReusesTheIDOfATarget(t *testing.T) {
 	}
 }
 
-// As long as somebody changes the settings of the host that is no run.
+// lockstep doctor holds the settings, not a run.
 func TestHolderOfTheHostSettingsIsNotListedAsARun(t *testing.T) {
 	fd, err := sched.Reserve(sched.Reservation{What: fmt.Sprintf("host/%d", os.Getpid()), Role: "supervisor", Process: 812, Owner: "doctor"}.String())
 	if err != nil {

@@ -18,89 +18,100 @@ const (
 	idPulsesFront = 0x1A3
 )
 
-// absWiring is that of the car.
+// absWiring describes the frames and sensors of the car.
 var absWiring = brakeWiring{idWheelSpeeds, idChassis, idPulsesFront, "wheels", absRadius, 48, 2, absBar}
 
 const (
-	absRadius = 0.3   // m, of the wheels
-	wheelBit  = 0.01  // rad/s, 15 bits signed
-	absBar    = 0.1   // bar per bit of the master pressure, 12 bits
-	absShare  = 0.001 // per bit of a valve's command, 10 bits
-	absMost   = 12.0  // m/s2, by which no car slows down
-	absBuild  = 110.0 // bar/s through the open inlet at a difference of 1 bar
-	absDump   = 150.0 // bar/s through the open outlet at 1 bar
-	absKeep   = 0.1   // s, between speeds that are kept while all wheels roll
-	absTry    = 0.5   // s, between tries of a rear wheel, at least
-	absRest   = 4.0   // times as long as the last one took
-	absSeldom = 1.0   // s, at most
-	absSoon   = 0.25  // s, after the first one
-	absLong   = 0.25  // s, that a try lasts at most
-	absGains  = 10.0  // m/s2 more than the car, at which a wheel picks up speed
-	absRolls  = 3.0   // m/s2 more, below which it rolls again
-	absEven   = 0.05  // s, within which the rear brakes are evened out
-	absApart  = 10.0  // bar, by which the brakes of an axle always may differ
+	absRadius = 0.3   // wheel radius, m
+	wheelBit  = 0.01  // wheel speed, rad/s per bit, 15 bits signed
+	absBar    = 0.1   // master pressure, bar per bit, 12 bits
+	absShare  = 0.001 // valve command per bit, 10 bits
+	absBuild  = 110.0 // pressure rate through the open inlet at a difference of 1 bar, bar/s
+	absDump   = 150.0 // pressure rate through the open outlet at 1 bar, bar/s
+
+	absMaxDecel   = 12.0 // largest deceleration of a car, m/s2
+	absSampleTime = 0.1  // interval of speed samples while all wheels roll, s
+
+	absMinPause    = 0.5  // shortest pause between two releases of a rear wheel, s
+	absPauseFactor = 4.0  // pause over the length of the last release
+	absMaxPause    = 1.0  // longest pause, s
+	absFirstPause  = 0.25 // pause after the first release, s
+	absMaxRelease  = 0.25 // longest release, s
+	absSpinUp      = 10.0 // acceleration relative to the car of a wheel that spins up, m/s2
+	absRolling     = 3.0  // relative acceleration below which a spun-up wheel rolls again, m/s2
+
+	absBalanceTime   = 0.05 // time constant of balancing the brakes of an axle, s
+	absMinDifference = 10.0 // pressure difference always allowed between the brakes of an axle, bar
 )
 
-// absTuning is what can be set.
+// absTuning holds the parameters of the unit.
 type absTuning struct {
-	slip     float64 // of the speed, which is wanted
-	margin   float64 // m/s, more than that
-	ahead    float64 // s, by which the start of control looks ahead
-	follow   float64 // bar/s per m/s of slip speed too little, in front
-	damp     float64 // bar per m/s of its rate
-	rearGain float64 // a rear brake has a third of the torque
-	step     float64 // bar/s, the largest rate that is asked for
-	drop     float64 // bar/s, downwards
-	pedal    float64 // bar, above which the driver brakes
-	crawl    float64 // m/s, below which the wheels may lock
+	slip     float64 // target slip, share of the speed of the car
+	margin   float64 // target slip speed at rest, m/s, added to slip
+	ahead    float64 // prediction time for the start of control, s
+	follow   float64 // gain of the front brakes, bar/s per m/s of slip speed below the target
+	damp     float64 // damping, bar per m/s: pressure rate per rate of the slip speed
+	rearGain float64 // gain of the rear brakes over the front: a rear brake has a third of the torque
+	step     float64 // largest rate of pressure increase, bar/s
+	drop     float64 // largest rate of pressure decrease, bar/s
+	pedal    float64 // master pressure above which the driver brakes, bar
+	crawl    float64 // speed below which the wheels may lock, m/s
 }
 
-// absSpread is how fast the brakes in front and at the rear may part, bar/s.
+// absSpread is the rate at which the allowed pressure difference of an axle grows, front and rear,
+// bar/s.
 var absSpread = [2]float64{200, 50}
 
 // absNames are the wheels in the order of the frames.
 var absNames = [4]string{"FL", "FR", "RL", "RR"}
 
-// absWheel is what the unit does with the valves of a wheel.
+// absWheel is the state of the valves of a wheel.
 type absWheel struct {
-	bar           float64 // pressure in the caliper as the unit reckons it
-	active        bool    // the unit holds the slip
-	cycles        int     // of it
-	inlet, outlet float64 // 0 to 1; the inlet is closed at 1
+	bar           float64 // estimated caliper pressure, bar
+	active        bool    // the unit controls the slip
+	cycles        int     // cycles in control
+	inlet, outlet float64 // valve commands, 0 to 1; the inlet is closed at 1
 }
 
-// abs is the anti-lock control unit of a car. It sleeps until it hears WheelSpeeds (0x1A0);
-// from then on it sends the commands of the valves (0x120, 0x121) every 5 ms. It has the
-// wheels and the pressure of the master cylinder to go by, no acceleration and no pressure
-// in a caliper. While the driver brakes it holds a wheel that leaves its slip at it by the
-// rate of its pressure, against a speed of the car that falls as fast as it did last, and
-// no slower than the fastest wheel. What all wheels hide, as none is left to roll, one rear
-// wheel in turn tells: it is let go until it has picked up speed, and is the car's again.
-// Each front wheel is held for itself. The rear ones get what the worse of them bears, and
-// on a road that differs from left to right slowly more, as the driver takes to steering
-// against it. After a second without WheelSpeeds it sleeps again.
+// abs is the anti-lock control unit of a car. It sleeps until it receives WheelSpeeds (0x1A0). From
+// then on it sends the valve commands (0x120, 0x121) every 5 ms. After a second without WheelSpeeds
+// it sleeps again. It measures the wheel speeds and the pressure of the master cylinder; it has no
+// sensors for acceleration and caliper pressure.
+//
+// While the driver brakes, the unit controls the slip of each wheel that exceeds its target, by the
+// rate of its brake pressure. The reference speed falls with the last measured deceleration, and is
+// never below the fastest wheel.
+//
+// When all wheels slip, no wheel shows the speed of the car. The unit then briefly releases one
+// rear wheel at a time as a speed reference: the wheel spins up until it rolls.
+//
+// Each front wheel has its own control. The rear wheels share the pressure of the one with less
+// grip. On a road with different grip left and right, the allowed pressure difference of an axle
+// grows slowly, so that the driver can steer against it.
 type abs struct {
 	brake
-	tune     absTuning
-	wheels   [4]absWheel
-	car      float64    // m/s
-	slows    float64    // m/s2, by how much it was seen to slow down
-	fall     float64    // m/s2, by which it is taken to
-	rolled   [2]known   // where wheels were known to roll, the latest behind
-	tried    float64    // s, when a rear wheel was last let go
-	released int        // the rear wheel that is, 2 or 3; 0: none
-	side     int        // the latest that was
-	rest     float64    // s, until the next one is
-	told     bool       // one has told the speed
-	gains    bool       // it has picked up speed
-	spread   [2]float64 // bar, by which the brakes of an axle may differ
+	tune   absTuning
+	wheels [4]absWheel
+	spread [2]float64 // allowed pressure difference of the brakes, front and rear axle, bar
+
+	car      float64   // reference speed, m/s
+	decel    float64   // measured deceleration, m/s2
+	maxDecel float64   // fall of the reference speed, m/s2
+	samples  [2]sample // speeds at times when a wheel rolled, the latest last
+
+	released     int     // released rear wheel, 2 or 3; 0: none
+	lastReleased int     // rear wheel released last, 2 or 3
+	lastTry      float64 // time of the last release, s
+	pause        float64 // pause until the next release, s
+	speedKnown   bool    // a release has shown the speed in this stop
+	spinsUp      bool    // the released wheel has spun up
 }
 
-// known is a speed of the car that is known for an instant.
-type known struct{ at, v float64 } // s and m/s
+// sample is a known speed of the car.
+type sample struct{ at, v float64 } // time, s, and speed, m/s
 
 func newAbs(s *session) law {
-	return &abs{brake: newBrake(s, &absWiring), side: 2, tune: absTuning{
+	return &abs{brake: newBrake(s, &absWiring), lastReleased: 2, tune: absTuning{
 		slip: 0.12, margin: 0.05, ahead: 0.02, follow: 80, damp: 8, rearGain: 3,
 		step: 600, drop: 1200, pedal: 5, crawl: 1.5,
 	}}
@@ -122,7 +133,7 @@ func (s *abs) parameters() []Parameter {
 	}
 }
 
-func (s *abs) result() string {
+func (s *abs) summary() string {
 	var list [4]int
 	for i, w := range s.wheels {
 		list[i] = w.cycles
@@ -130,112 +141,112 @@ func (s *abs) result() string {
 	return fmt.Sprintf("; %d stops, cycles in control of %v: %v", s.stops, absNames, list)
 }
 
-func (s *abs) hear(f *can.Frame, now time.Time) { s.listen(f, now) }
+func (s *abs) receive(f *can.Frame, now time.Time) { s.receiveFrame(f, now) }
 
-// step is one cycle of 5 ms.
+// step runs one cycle of 5 ms.
 func (s *abs) step(t, dt float64) []can.Frame {
 	s.control(t, dt)
 	return []can.Frame{
-		valves(idAbsFront, s.wheels[:2], s.needed(), s.count),
-		valves(idAbsRear, s.wheels[2:], s.needed(), s.count),
+		valves(idAbsFront, s.wheels[:2], s.isActive(), s.counter),
+		valves(idAbsRear, s.wheels[2:], s.isActive(), s.counter),
 	}
 }
 
-// needed says that the unit holds a wheel.
-func (s *abs) needed() bool {
+// isActive reports whether the unit controls a wheel.
+func (s *abs) isActive() bool {
 	return slices.ContainsFunc(s.wheels[:], func(w absWheel) bool { return w.active })
 }
 
 // control sets the valves for the next dt, s.
 func (s *abs) control(t, dt float64) {
 	braking := s.demand > s.tune.pedal
-	s.refer(braking)
-	s.tryOut(braking)
-	var wish [4]float64 // bar/s
+	s.estimateSpeed(braking)
+	s.releaseRearWheel(braking)
+	var rate [4]float64 // wanted pressure rates, bar/s
 	for i := range s.wheels {
-		wish[i] = s.wish(i, braking)
+		rate[i] = s.pressureRate(i, braking)
 	}
-	s.even(wish[:2], 0, dt)
-	s.even(wish[2:], 2, dt)
+	s.balanceAxle(rate[:2], 0, dt)
+	s.balanceAxle(rate[2:], 2, dt)
 	for i := range s.wheels {
 		w := &s.wheels[i]
-		if w.active && (!braking || s.car < s.tune.crawl || w.bar > s.demand-1 && wish[i] > 0) {
+		if w.active && (!braking || s.car < s.tune.crawl || w.bar > s.demand-1 && rate[i] > 0) {
 			w.active = false
 		}
-		w.set(wish[i], s.demand, dt)
+		w.setValves(rate[i], s.demand, dt)
 	}
 
-	s.track(t, s.car, s.needed(), !braking || s.car < s.tune.crawl)
+	s.trackStops(t, s.car, s.isActive(), !braking || s.car < s.tune.crawl)
 }
 
-// refer reckons the speed of the car. As long as no wheel is held the fastest one has it,
-// unless it slows down as no car does, and marks tell how fast it falls.
-func (s *abs) refer(braking bool) {
+// estimateSpeed sets the reference speed of the car. While no wheel is in control, it is the speed of
+// the fastest wheel, limited to absMaxDecel, and the samples give the deceleration.
+func (s *abs) estimateSpeed(braking bool) {
 	passed := s.values.now - s.at
 	s.at = s.values.now
-	rolls := !braking || !s.needed()
+	rolls := !braking || !s.isActive()
 	if rolls {
-		s.fall, s.told, s.released, s.tried, s.rest = absMost, false, 0, s.at, 0
+		s.maxDecel, s.speedKnown, s.released, s.lastTry, s.pause = absMaxDecel, false, 0, s.at, 0
 	}
-	if s.car = max(s.fastest(), s.car-s.fall*passed); !braking {
+	if s.car = max(s.fastest(), s.car-s.maxDecel*passed); !braking {
 		s.car = s.fastest()
 	}
-	if now := (known{s.at, s.car}); rolls && now.at-s.rolled[1].at > absKeep {
-		s.rolled = [2]known{s.rolled[1], now}
+	if now := (sample{s.at, s.car}); rolls && now.at-s.samples[1].at > absSampleTime {
+		s.samples = [2]sample{s.samples[1], now}
 	}
-	if before := s.rolled[0]; rolls {
-		s.slows = min(max((before.v-s.car)/(s.at-before.at+brakeCycle.Seconds()), 0), absMost)
+	if before := s.samples[0]; rolls {
+		s.decel = min(max((before.v-s.car)/(s.at-before.at+brakeCycle.Seconds()), 0), absMaxDecel)
 	}
 }
 
-// tryOut lets a rear wheel go until it rolls, and takes the speed of the car from it.
-func (s *abs) tryOut(braking bool) {
-	if !braking || !s.needed() {
+// releaseRearWheel releases a rear wheel until it rolls, as a speed reference.
+func (s *abs) releaseRearWheel(braking bool) {
+	if !braking || !s.isActive() {
 		s.released = 0
 		return
 	}
 
 	if s.released == 0 {
-		if s.at-s.tried > s.rest {
-			s.side = 5 - s.side
-			if other := 5 - s.side; s.wheels[other].bar < s.wheels[s.side].bar/2 {
-				s.side = other
+		if s.at-s.lastTry > s.pause {
+			s.lastReleased = 5 - s.lastReleased
+			if other := 5 - s.lastReleased; s.wheels[other].bar < s.wheels[s.lastReleased].bar/2 {
+				s.lastReleased = other
 			}
-			s.released, s.gains, s.tried = s.side, false, s.at
+			s.released, s.spinsUp, s.lastTry = s.lastReleased, false, s.at
 			s.wheels[s.released].active = true
 		}
 
 		return
 	}
 
-	more := s.wheel[s.released].rate + s.slows
-	s.gains = s.gains || more > absGains
-	if s.at-s.tried > absLong || s.gains && more < absRolls {
-		s.learn(known{s.at, s.wheel[s.released].v})
+	accel := s.wheel[s.released].rate + s.decel // relative to the car, m/s2
+	s.spinsUp = s.spinsUp || accel > absSpinUp
+	if s.at-s.lastTry > absMaxRelease || s.spinsUp && accel < absRolling {
+		s.updateSpeed(sample{s.at, s.wheel[s.released].v})
 	}
 }
 
-// learn takes the speed of the car from a wheel that rolls, and from the second one on how
-// fast it slows down.
-func (s *abs) learn(now known) {
+// updateSpeed sets the speed of the car from a wheel that rolls; from the second release of a stop
+// on, also the deceleration.
+func (s *abs) updateSpeed(now sample) {
 	s.car = max(now.v, s.fastest())
-	s.rest = min(max(absTry, absRest*(s.at-s.tried)), absSeldom)
-	if before := s.rolled[1]; s.told {
-		s.fall = min(max((before.v-now.v)/(now.at-before.at), 0.3), absMost)
-		s.slows = s.fall
+	s.pause = min(max(absMinPause, absPauseFactor*(s.at-s.lastTry)), absMaxPause)
+	if before := s.samples[1]; s.speedKnown {
+		s.maxDecel = min(max((before.v-now.v)/(now.at-before.at), 0.3), absMaxDecel)
+		s.decel = s.maxDecel
 	} else {
-		s.told, s.rest = true, absSoon
+		s.speedKnown, s.pause = true, absFirstPause
 	}
 
-	s.rolled[1] = now
-	s.released, s.tried = 0, s.at
+	s.samples[1] = now
+	s.released, s.lastTry = 0, s.at
 }
 
-// wish is the rate, bar/s, at which the pressure of wheel i should change. It begins to
-// hold a wheel that is about to leave the slip that is wanted.
-func (s *abs) wish(i int, braking bool) float64 {
+// pressureRate returns the wanted pressure rate of wheel i, bar/s. It starts the control of a wheel
+// that is about to exceed its target slip.
+func (s *abs) pressureRate(i int, braking bool) float64 {
 	w, want := &s.wheel[i], s.tune.slip*s.car+s.tune.margin
-	slip, faster := s.car-w.v, -s.slows-w.rate // m/s and m/s2
+	slip, faster := s.car-w.v, -s.decel-w.rate // m/s and m/s2
 	if braking && s.car > s.tune.crawl && slip+s.tune.ahead*faster > want {
 		s.wheels[i].active = true
 	}
@@ -243,14 +254,14 @@ func (s *abs) wish(i int, braking bool) float64 {
 	if i >= 2 {
 		gain = s.tune.rearGain
 	}
-	rate := gain * (s.tune.follow*(want-slip) - s.tune.damp*(s.tune.slip*s.slows+faster))
+	rate := gain * (s.tune.follow*(want-slip) - s.tune.damp*(s.tune.slip*s.decel+faster))
 	return min(max(rate, -s.tune.drop), s.tune.step)
 }
 
-// even lets the brakes of an axle, from wheel first on, differ slowly more and more, so that
-// the driver can steer against it: what the worse wheel bears, and a little more. The rear
-// ones are held together; the one that is let go tells nothing of what it bears.
-func (s *abs) even(wish []float64, first int, dt float64) {
+// balanceAxle limits the pressure difference of the brakes of an axle, from wheel first on: the wheel
+// with more grip gets the pressure of the other one and a slowly growing difference. The rear wheels
+// enter control together. While a rear wheel is released, the other one gets no more pressure.
+func (s *abs) balanceAxle(rate []float64, first int, dt float64) {
 	pair, spread := s.wheels[first:first+2], &s.spread[first/2]
 	if !pair[0].active && !pair[1].active {
 		*spread = 0
@@ -261,26 +272,26 @@ func (s *abs) even(wish []float64, first int, dt float64) {
 		pair[0].active, pair[1].active = true, true
 	}
 	if s.released != 0 && first == 2 {
-		let := s.released - 2
-		if wish[let] = 0; !s.gains {
-			wish[let] = -s.tune.drop
+		released := s.released - 2
+		if rate[released] = 0; !s.spinsUp {
+			rate[released] = -s.tune.drop
 		}
-		wish[1-let] = min(wish[1-let], 0)
+		rate[1-released] = min(rate[1-released], 0)
 		return
 	}
 
-	*spread = min(*spread+absSpread[first/2]*dt, math.Abs(pair[0].bar-pair[1].bar)+absApart)
+	*spread = min(*spread+absSpread[first/2]*dt, math.Abs(pair[0].bar-pair[1].bar)+absMinDifference)
 	worse := 0
-	if wish[1] < wish[0] {
+	if rate[1] < rate[0] {
 		worse = 1
 	}
 	better := 1 - worse
-	wish[better] = min(wish[better], max(wish[worse], 0)+(pair[worse].bar+*spread-pair[better].bar)/absEven)
+	rate[better] = min(rate[better], max(rate[worse], 0)+(pair[worse].bar+*spread-pair[better].bar)/absBalanceTime)
 }
 
-// set reckons the pressure over the dt that has passed with the commands as they were, and
-// turns the rate that is wanted into new ones.
-func (w *absWheel) set(wish, pedal, dt float64) {
+// setValves integrates the estimated pressure over the last dt, s, and sets the commands for the
+// wanted pressure rate, bar/s; pedal is the master pressure, bar.
+func (w *absWheel) setValves(rate, pedal, dt float64) {
 	if in, out := w.rates(pedal); w.inlet > 0 || w.outlet > 0 {
 		w.bar = max(0, w.bar+((1-w.inlet)*in-w.outlet*out)*dt)
 	} else {
@@ -292,32 +303,32 @@ func (w *absWheel) set(wish, pedal, dt float64) {
 	case !w.active:
 		w.inlet, w.outlet = 0, 0
 		return
-	case wish > 0:
-		w.inlet, w.outlet = 1-min(1, wish/in), 0
+	case rate > 0:
+		w.inlet, w.outlet = 1-min(1, rate/in), 0
 	default:
-		w.inlet, w.outlet = 1, min(1, -wish/out)
+		w.inlet, w.outlet = 1, min(1, -rate/out)
 	}
 
 	w.cycles++
 }
 
-// rates are those of the pressure with the inlet and with the outlet open, bar/s.
+// rates returns the pressure rates with the inlet open and with the outlet open, bar/s.
 func (w *absWheel) rates(pedal float64) (in, out float64) {
 	return absBuild * math.Sqrt(max(pedal-w.bar, 0.5)), absDump * math.Sqrt(max(w.bar, 0.5))
 }
 
 // valves packs the commands of two wheels: inlet and outlet of each in 10 bits from bit 0
-// on, the pump in bit 40, whether the unit holds the wheel in bits 41 and 42, the counter
-// in bits 60 to 63.
+// on, the pump in bit 40, whether the wheel is in control in bits 41 and 42, the counter in bits
+// 60 to 63.
 func valves(id uint32, pair []absWheel, pump bool, counter uint8) can.Frame {
-	var g group
+	var g payload
 	for i, w := range pair {
-		g.raw(20*i, 10, uint64(math.RoundToEven(w.inlet/absShare)))
-		g.raw(20*i+10, 10, uint64(math.RoundToEven(w.outlet/absShare)))
-		g.flag(41+i, w.active)
+		g.setBits(20*i, 10, uint64(math.RoundToEven(w.inlet/absShare)))
+		g.setBits(20*i+10, 10, uint64(math.RoundToEven(w.outlet/absShare)))
+		g.setBit(41+i, w.active)
 	}
 
-	g.flag(40, pump)
-	g.raw(60, 4, uint64(counter))
+	g.setBit(40, pump)
+	g.setBits(60, 4, uint64(counter))
 	return g.frame(id)
 }

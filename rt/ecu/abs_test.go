@@ -11,7 +11,7 @@ import (
 	"github.com/brutella/can"
 )
 
-// wheelFrame is WheelSpeeds, rad/s; chassisFrame is Chassis, bar.
+// wheelFrame packs WheelSpeeds, rad/s; chassisFrame packs Chassis, bar.
 func wheelFrame(w [4]float64, counter uint8) can.Frame {
 	word := uint64(counter&15) << 60
 	for i, v := range w {
@@ -30,8 +30,8 @@ func absFrame(id uint32, word uint64) can.Frame {
 	return f
 }
 
-// absRig is the unit in a car of 1500 kg whose load goes to the front as it brakes: wheels of
-// 1 kg.m2 on a road that holds most at a slip of 0.15, calipers that are orifices on a spring.
+// absRig is the unit in a car of 1500 kg with load transfer to the front: wheels of 1 kg.m2, a road
+// with its peak friction at a slip of 0.15, calipers with orifices and a spring.
 type absRig struct {
 	t        *testing.T
 	u        *Stepped
@@ -45,7 +45,7 @@ type absRig struct {
 	in, out  [4]float64
 	deepest  float64 // slip of any wheel above 5 m/s
 	distance float64
-	away     bool // neither hears the other
+	away     bool // no frame in either direction
 }
 
 func newAbsRig(t *testing.T, v, road float64) *absRig {
@@ -62,7 +62,7 @@ func newAbsRig(t *testing.T, v, road float64) *absRig {
 	return g
 }
 
-// cycle is 5 ms of the car and of the bus.
+// cycle steps the car and the bus by 5 ms.
 func (g *absRig) cycle() {
 	g.t.Helper()
 	for range 50 {
@@ -73,8 +73,8 @@ func (g *absRig) cycle() {
 	if g.away {
 		return
 	}
-	g.u.Hear(pack(g.t, wheelFrame(g.w, uint8(g.k-1))), g.line.now-1)
-	g.u.Hear(pack(g.t, chassisFrame(g.pedal, uint8(g.k-1))), g.line.now-1)
+	g.u.Receive(pack(g.t, wheelFrame(g.w, uint8(g.k-1))), g.line.now-1)
+	g.u.Receive(pack(g.t, chassisFrame(g.pedal, uint8(g.k-1))), g.line.now-1)
 	read := len(g.line.all)
 	if err := g.u.Tick(g.line.now); err != nil {
 		g.t.Fatal(err)
@@ -130,8 +130,8 @@ func TestAbsKeepsWheelsTurningOnEveryRoad(t *testing.T) {
 	}
 }
 
-// Where the pedal asks for less than full pressure, the caliper has all of it before the
-// wheel slips: on ice from the start, and on a patch of it.
+// With a light pedal the caliper has the full pedal pressure before the wheel slips: on ice from the
+// start, and on a patch of ice.
 func TestAbsHoldsWheelsUnderALightPedal(t *testing.T) {
 	for _, c := range []struct{ pedal, before float64 }{{15, 0.1}, {30, 0.1}, {40, 1}} {
 		g := newAbsRig(t, 28, c.before)
@@ -167,8 +167,8 @@ func TestAbsLeavesTheBrakesAloneWhereNoWheelSlips(t *testing.T) {
 	}
 }
 
-// On a split road each front wheel gets what it bears within half a second. The rear ones are
-// held as the worse of them bears, and part little by little.
+// On a split road each front wheel reaches its own pressure within half a second. The rear wheels get the
+// pressure of the one with less grip, and a slowly growing difference.
 func TestAbsLimitsTheDifferenceOfTheRearBrakes(t *testing.T) {
 	g := newAbsRig(t, 28, 1)
 	g.road[0], g.road[2] = 0.1, 0.1
@@ -188,8 +188,8 @@ func TestAbsLimitsTheDifferenceOfTheRearBrakes(t *testing.T) {
 	}
 }
 
-// The lab does not always keep time: for 25 ms, again and again, the unit is not heard and
-// hears nothing, and still no wheel locks and the car stops about as soon.
+// A slow lab pauses the unit: for 25 ms at a time it neither sends nor receives. Still no wheel locks,
+// and the stopping distance is about the same.
 func TestAbsToleratesAPauseOf25ms(t *testing.T) {
 	for _, road := range []float64{1, 0.7, 0.1} {
 		g := newAbsRig(t, 28, road)
@@ -211,7 +211,7 @@ func TestAbsToleratesAPauseOf25ms(t *testing.T) {
 	}
 }
 
-// What was lost or waited does not look like a wheel that jumps.
+// A lost or late frame must not look like a sudden change of speed.
 func TestAbsWorksWithLostAndLateFrames(t *testing.T) {
 	g := newAbsRig(t, 28, 1)
 	g.pedal = 25
@@ -229,8 +229,8 @@ func TestAbsWorksWithLostAndLateFrames(t *testing.T) {
 		if k%20 < 10 {
 			at = time.Duration(k/20*20+10)*brakeCycle - 1 // all at once
 		}
-		g.u.Hear(pack(t, wheelFrame(g.w, counter)), at)
-		g.u.Hear(pack(t, chassisFrame(g.pedal, counter)), at)
+		g.u.Receive(pack(t, wheelFrame(g.w, counter)), at)
+		g.u.Receive(pack(t, chassisFrame(g.pedal, counter)), at)
 		counter++
 		if k%20 >= 9 {
 			if err := g.u.Tick(now); err != nil {
@@ -269,8 +269,8 @@ func TestAbsCountsShortFrames(t *testing.T) {
 	g := newAbsRig(t, 28, 1)
 	f := wheelFrame(g.w, 0)
 	f.Length = 7
-	g.u.Hear(pack(t, f), 0)
-	if got := g.u.counts; got != (Counts{Heard: 1, Malformed: 1}) {
-		t.Errorf("%v; want 1 frame heard, which is malformed", got)
+	g.u.Receive(pack(t, f), 0)
+	if got := g.u.counts; got != (Counts{Received: 1, Malformed: 1}) {
+		t.Errorf("%v; want 1 frame received and malformed", got)
 	}
 }

@@ -8,61 +8,61 @@ import (
 	"github.com/brutella/can"
 )
 
-// brakeCycle is how often a unit of a brake sends, and hears the speeds of the wheels.
+// brakeCycle is the period in which a brake unit sends and receives the speeds of the wheels.
 const brakeCycle = 5 * time.Millisecond
 
-// brakeWiring is how a unit of a brake sees its vehicle.
+// brakeWiring describes the frames and sensors of a brake unit.
 type brakeWiring struct {
 	speeds   uint32  // frame of the four speeds, which wakes the unit
-	pressure uint32  // frame of the pressure that the driver asks for
-	edges    uint32  // frame of the edges of the first two wheels; the other two are in the next one
-	turning  string  // what turns
-	radius   float64 // m, of the wheels
-	teeth    int     // of their sensors
+	pressure uint32  // frame of the brake pressure that the driver demands
+	edges    uint32  // frame of the edges of wheels 1 and 2; the next identifier has wheels 3 and 4
+	turning  string  // name of the turning parts in the log
+	radius   float64 // wheel radius, m
+	teeth    int     // teeth of a sensor wheel
 	smooth   float64 // cycles over which an acceleration is smoothed
-	bar      float64 // bar per bit of the pressure, 12 bits
+	bar      float64 // pressure, bar per bit, 12 bits
 }
 
-// hears lists the identifiers that concern the unit.
-func (w *brakeWiring) hears() []uint32 {
+// identifiers lists the frames that the unit receives.
+func (w *brakeWiring) identifiers() []uint32 {
 	return []uint32{w.speeds, w.pressure, w.edges, w.edges + 1}
 }
 
-// brake is what the slip controllers of brakes have in common: sensors at four wheels, the
-// pressure that the driver asks for, and the stops in which the unit was needed.
+// brake is the common part of the slip controllers: sensors at four wheels, the demanded pressure,
+// and the stops with slip control.
 type brake struct {
 	*session
 	sensors
-	wiring *brakeWiring
-	demand float64 // bar
-	asked  rolling // of the frame of the pressure
+	wiring          *brakeWiring
+	demand          float64        // demanded pressure, bar
+	pressureCounter rollingCounter // counter of the pressure frame
 
-	stops int
-	stop  float64 // s, when the stop under way began; NaN outside
-	from  float64 // m/s, at that time
+	stops int     // stops with slip control
+	stop  float64 // start of the present stop, s; NaN: none
+	from  float64 // speed at that time, m/s
 }
 
 func newBrake(s *session, w *brakeWiring) brake {
 	return brake{session: s, sensors: newSensors(w.radius, w.teeth, w.smooth), wiring: w, stop: math.NaN()}
 }
 
-// listen takes a frame from the bus, and reports whether it has woken the unit.
-func (s *brake) listen(f *can.Frame, now time.Time) (woke bool) {
-	if !s.accept(f) {
+// receiveFrame handles a received frame and reports whether the frame woke the unit.
+func (s *brake) receiveFrame(f *can.Frame, now time.Time) (woke bool) {
+	if !s.countFrame(f) {
 		return false
 	}
 	w, counter := s.wiring, f.Data[7]>>4
 	switch f.ID {
 	case w.pressure:
-		s.counts.Lost += s.asked.missing(counter)
+		s.counts.Lost += s.pressureCounter.countMissing(counter)
 		s.demand = float64(bits(f, 0, 12)) * w.bar
 		return false
 	case w.speeds:
-		if !s.awake && counter == 0 { // another bench begins
-			s.sensors, s.asked = newSensors(w.radius, w.teeth, w.smooth), rolling{}
+		if !s.awake && counter == 0 { // a new bench starts
+			s.sensors, s.pressureCounter = newSensors(w.radius, w.teeth, w.smooth), rollingCounter{}
 		}
-		s.follow(&s.values, f, now)
-		s.take(fourSpeeds(f, w.radius))
+		s.updateClock(&s.values, f, now)
+		s.updateSpeeds(decodeFourSpeeds(f, w.radius))
 		if woke = s.wake(now); woke {
 			fmt.Fprintf(s.log, "%s: 0.00 s: %s at %.1f m/s\n", s.name, w.turning, s.fastest())
 		}
@@ -70,23 +70,23 @@ func (s *brake) listen(f *can.Frame, now time.Time) (woke bool) {
 	}
 
 	pair := int(f.ID - w.edges)
-	s.follow(&s.pairs[pair], f, now)
-	s.takeEdges(f, pair)
+	s.updateClock(&s.pairs[pair], f, now)
+	s.updateEdges(f, pair)
 	return false
 }
 
-// follow takes the counter of a frame, and with it the time, unless the counter may have gone
-// round in between.
-func (s *brake) follow(c *clock, f *can.Frame, now time.Time) {
-	lost := c.missing(f.Data[7] >> 4)
-	c.gap, c.heard = now.Sub(c.heard) > 15*brakeCycle, now
+// updateClock advances a clock by the counter of a frame. After a pause in which the counter may have
+// wrapped, it marks a gap.
+func (s *brake) updateClock(c *clock, f *can.Frame, now time.Time) {
+	lost := c.countMissing(f.Data[7] >> 4)
+	c.gap, c.received = now.Sub(c.received) > 15*brakeCycle, now
 	s.counts.Lost += lost
 	c.now += float64(1+lost) * brakeCycle.Seconds()
 }
 
-// track counts the stops in which the unit is needed, and logs each when it is over; v is the
-// speed of the vehicle, m/s. It reports whether one has begun.
-func (s *brake) track(t, v float64, needed, over bool) (begun bool) {
+// trackStops counts the stops with slip control and logs each at its end; v is the speed of the
+// vehicle, m/s. It reports whether a stop has begun.
+func (s *brake) trackStops(t, v float64, needed, over bool) (begun bool) {
 	switch {
 	case math.IsNaN(s.stop) && needed:
 		s.stop, s.from = t, v
@@ -100,8 +100,8 @@ func (s *brake) track(t, v float64, needed, over bool) (begun bool) {
 	return false
 }
 
-// fourSpeeds reads WheelSpeeds, or AxleSpeeds, m/s at rims of that radius, m.
-func fourSpeeds(f *can.Frame, radius float64) (v [4]float64) {
+// decodeFourSpeeds reads WheelSpeeds, or AxleSpeeds as speeds at the rim, m/s; radius in m.
+func decodeFourSpeeds(f *can.Frame, radius float64) (v [4]float64) {
 	for i := range v {
 		v[i] = float64(signed(f, 15*i, 15)) * wheelBit * radius
 	}
@@ -109,106 +109,106 @@ func fourSpeeds(f *can.Frame, radius float64) (v [4]float64) {
 }
 
 const (
-	edgeBit    = 1e-6   // s per bit of the age of an edge, 16 bits
-	edgeOldest = 0.0655 // s; at the end of its range an age tells no more than that
-	edgeSwift  = 200.0  // m/s, more than any wheel has: the count has begun anew
-	edgeSpare  = 4      // cycles without edges after which values count again
+	edgeBit       = 1e-6   // age of an edge, s per bit, 16 bits
+	maxEdgeAge    = 0.0655 // age at the end of its range, s: the wheel stands
+	maxEdgeSpeed  = 200.0  // speed above that of any wheel, m/s: the edge count has restarted
+	maxIdleCycles = 4      // cycles without edges after which speed values are used
 )
 
-// clock follows the counter of a frame that comes every 5 ms: frames that waited come all
-// at once, and their time is the bench's.
+// clock is the time of the bench by the counter of a frame that comes every 5 ms. Delayed frames
+// arrive all at once; their counters keep their times apart.
 type clock struct {
-	rolling
-	now   float64 // s
-	heard time.Time
-	gap   bool // nobody knows how many frames are missing before the latest
+	rollingCounter
+	now      float64   // time of the last frame, s
+	received time.Time // arrival of the last frame
+	gap      bool      // an unknown number of frames is missing before the last one
 }
 
-// sensor is a wheel-speed sensor as a unit hears it: as values, or as the number of edges
-// and the age of the last one, which do not tell the direction either.
+// sensor is a wheel-speed sensor. A unit receives its speed as a value, or the number of edges and
+// the age of the last edge. Neither shows the direction.
 type sensor struct {
-	v, rate float64 // at the rim, m/s and m/s2
-	mid     float64 // s, at which v was so
+	v, rate float64 // speed at the rim, m/s, and acceleration, m/s2
+	mid     float64 // time of v, s
 	n       uint8   // edges, modulo 256
 	begun   bool    // n is known
-	known   bool    // so is at
-	at      float64 // s, of the latest edge
+	known   bool    // at is known
+	at      float64 // time of the last edge, s
 }
 
-// is takes a speed for an instant; the rate follows within some of them.
-func (w *sensor) is(v, mid, some float64) {
+// update sets the speed at the time mid, s; the acceleration is smoothed over smooth updates.
+func (w *sensor) update(v, mid, smooth float64) {
 	if d := mid - w.mid; d > 1e-4 {
-		w.rate += ((v-w.v)/d - w.rate) / some
+		w.rate += ((v-w.v)/d - w.rate) / smooth
 	}
 	w.v, w.mid = v, mid
 }
 
-// edges takes the count and the age at bit from of a frame of that instant; the edges are a
-// pitch apart on the rim, m. The speed is the mean one between the latest edges of two
-// frames, as exact as their ages. Without an edge the wheel is at most so fast that the
-// next one is due, and once an age is at its end it stands.
-func (w *sensor) edges(f *can.Frame, from int, now, pitch, some float64) {
+// updateFromEdges reads the edge count and the age from bit from of a frame received at now, s; pitch
+// is the distance of two edges at the rim, m. The speed is the mean between the last edges of two
+// frames. Without a new edge, the time since the last edge bounds the speed; at maxEdgeAge the wheel
+// stands.
+func (w *sensor) updateFromEdges(f *can.Frame, from int, now, pitch, smooth float64) {
 	n, age := uint8(bits(f, from, 8)), float64(bits(f, from+8, 16))*edgeBit
 	passed, at := n-w.n, now-age
 	begun := w.begun
 	w.n, w.begun = n, true
 	switch {
-	case age >= edgeOldest:
+	case age >= maxEdgeAge:
 		w.known = false
-		w.is(0, now, some)
+		w.update(0, now, smooth)
 	case passed == 0 || !begun:
 		if bound := pitch / age; w.known && bound < w.v {
-			w.is(bound, now, some)
+			w.update(bound, now, smooth)
 		}
 	default:
-		if v := float64(passed) * pitch / (at - w.at); w.known && v > 0 && v < edgeSwift {
-			w.is(v, (at+w.at)/2, some)
+		if v := float64(passed) * pitch / (at - w.at); w.known && v > 0 && v < maxEdgeSpeed {
+			w.update(v, (at+w.at)/2, smooth)
 		}
 		w.known, w.at = true, at
 	}
 }
 
-// sensors are the four of a vehicle. Where edges are heard they count, and the values of the
-// same sensors do not.
+// sensors are the four sensors of a vehicle. While edges are received, the speed values of the same
+// sensors are ignored.
 type sensors struct {
 	wheel  [4]sensor
-	values clock
-	pairs  [2]clock // of the frames with edges
-	spare  int      // cycles since the latest edges
-	at     float64  // s, of the values in the cycle before
-	pitch  float64  // m
-	some   float64
+	values clock    // clock of the frame with speed values
+	pairs  [2]clock // clocks of the frames with edges
+	idle   int      // cycles since the last edges
+	at     float64  // time of the speed values in the previous cycle, s
+	pitch  float64  // distance of two edges at the rim, m
+	smooth float64  // cycles over which an acceleration is smoothed
 }
 
-func newSensors(radius float64, teeth int, some float64) sensors {
-	return sensors{spare: edgeSpare, pitch: 2 * math.Pi * radius / float64(teeth), some: some}
+func newSensors(radius float64, teeth int, smooth float64) sensors {
+	return sensors{idle: maxIdleCycles, pitch: 2 * math.Pi * radius / float64(teeth), smooth: smooth}
 }
 
-// take takes four speeds at the rim, m/s.
-func (s *sensors) take(v [4]float64) {
-	s.spare++
+// updateSpeeds sets four speeds at the rim, m/s, unless edges are received.
+func (s *sensors) updateSpeeds(v [4]float64) {
+	s.idle++
 	for i := range s.wheel {
 		if s.values.gap {
 			s.wheel[i].mid = s.values.now
 		}
-		if s.spare > edgeSpare {
-			s.wheel[i].is(math.Abs(v[i]), s.values.now, s.some)
+		if s.idle > maxIdleCycles {
+			s.wheel[i].update(math.Abs(v[i]), s.values.now, s.smooth)
 		}
 	}
 }
 
-// takeEdges takes the edges of a pair of wheels.
-func (s *sensors) takeEdges(f *can.Frame, pair int) {
-	s.spare = 0
+// updateEdges sets the speeds of a pair of wheels from edges.
+func (s *sensors) updateEdges(f *can.Frame, pair int) {
+	s.idle = 0
 	for i := range 2 {
 		if s.pairs[pair].gap {
 			s.wheel[2*pair+i].known = false
 		}
-		s.wheel[2*pair+i].edges(f, 24*i, s.pairs[pair].now, s.pitch, s.some)
+		s.wheel[2*pair+i].updateFromEdges(f, 24*i, s.pairs[pair].now, s.pitch, s.smooth)
 	}
 }
 
-// fastest is the speed of the fastest wheel, m/s.
+// fastest returns the speed of the fastest wheel, m/s.
 func (s *sensors) fastest() (v float64) {
 	for _, w := range s.wheel {
 		v = max(v, w.v)

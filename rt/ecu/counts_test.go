@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// countsOf are the counts in the last line of a log.
+// countsOf returns the counts in the last line of a log.
 func countsOf(t *testing.T, log string) Counts {
 	t.Helper()
 	log = strings.TrimSuffix(log, "\n")
@@ -18,12 +18,12 @@ func countsOf(t *testing.T, log string) Counts {
 }
 
 func TestLastLineSummarisesTheUnit(t *testing.T) {
-	want := Counts{Cycles: 1, Missed: 2, Dropped: 3, Heard: 4, Malformed: 6, Lost: 7}
+	want := Counts{Cycles: 1, Missed: 2, Dropped: 3, Received: 4, Malformed: 6, Lost: 7}
 	for name, rest := range map[string]string{
 		"powershift": "",
 		"truck":      "; 0 shifts, gear 0",
 		"abs":        "; 0 stops, cycles in control of [FL FR RL RR]: [0 0 0 0]",
-		"wsp":        "; 0 stops, axles 1 to 4 let go [0 0 0 0] times",
+		"wsp":        "; 0 stops, axles 1 to 4 released [0 0 0 0] times",
 	} {
 		u, err := NewStepped(name, &bytes.Buffer{}, &bytes.Buffer{})
 		if err != nil {
@@ -31,7 +31,7 @@ func TestLastLineSummarisesTheUnit(t *testing.T) {
 		}
 		u.counts = want
 		line := u.Close()
-		if text := name + ": 1 cycles sent, 2 missed, 3 frames dropped, 4 frames heard, 6 malformed, 7 lost by their counters" + rest; line != text {
+		if text := name + ": 1 cycles sent, 2 missed, 3 frames dropped, 4 frames received, 6 malformed, 7 lost by their counters" + rest; line != text {
 			t.Errorf("%q, want %q", line, text)
 		}
 		if got, err := ParseCounts(line); err != nil || got != want {

@@ -9,10 +9,10 @@ import (
 
 const euler = 1e-4 // s
 
-// drive lets a unit drive a gearbox for a while on the bus's own grid: speeds
-// rounded to their bits, pressures every 10 ms, in force half a cycle later.
+// drive connects a unit to a gearbox for a while on the grid of the bus: speeds
+// rounded to their bits, pressures every 10 ms, in effect half a cycle later.
 // After every cycle it calls look.
-func drive(t *testing.T, u *unit, g *gearbox, seconds float64, look func(now float64, p [8]float64)) {
+func drive(t *testing.T, u *shiftLaw, g *gearbox, seconds float64, look func(now float64, p [8]float64)) {
 	t.Helper()
 	var sent, held [8]float64
 	for k := range int(seconds / euler) {
@@ -38,7 +38,7 @@ func drive(t *testing.T, u *unit, g *gearbox, seconds float64, look func(now flo
 
 func TestSixtySecondsOfDrivingKeepShifting(t *testing.T) {
 	log := &bytes.Buffer{}
-	u, g := unit{log: log}, firstGear()
+	u, g := shiftLaw{log: log}, firstGear()
 	u.begin(g.measured())
 	var gears []string
 	began := math.NaN()
@@ -82,7 +82,7 @@ func TestSixtySecondsOfDrivingKeepShifting(t *testing.T) {
 
 func TestFirstThreeShiftsHappenAtTheTimesOfThePaper(t *testing.T) {
 	log := &bytes.Buffer{}
-	u, g := unit{log: log}, firstGear()
+	u, g := shiftLaw{log: log}, firstGear()
 	u.begin(g.measured())
 	engaged := map[string]float64{}
 	drive(t, &u, &g, 3.5, func(now float64, _ [8]float64) {
@@ -100,7 +100,7 @@ func TestFirstThreeShiftsHappenAtTheTimesOfThePaper(t *testing.T) {
 
 func TestUnitKilledMidShiftResumesTheDrive(t *testing.T) {
 	for _, at := range []float64{0.55, 1.8, 2.6, 17.48} { // s, within each kind of shift
-		u, g := unit{log: &bytes.Buffer{}}, firstGear()
+		u, g := shiftLaw{log: &bytes.Buffer{}}, firstGear()
 		u.begin(g.measured())
 		var last [8]float64
 		drive(t, &u, &g, at, func(_ float64, p [8]float64) { last = p })
@@ -111,7 +111,7 @@ func TestUnitKilledMidShiftResumesTheDrive(t *testing.T) {
 			g.advance(last, euler)
 		}
 		log := &bytes.Buffer{}
-		u = unit{log: log}
+		u = shiftLaw{log: log}
 		u.begin(g.measured())
 		var gears []gear
 		drive(t, &u, &g, 20, func(_ float64, _ [8]float64) {
@@ -134,7 +134,7 @@ func TestUnitThatStartsLateTakesOverTheVehicle(t *testing.T) {
 			g.advance([8]float64{0: 18, 2: 17.5, 5: 18}, euler)
 		}
 		log := &bytes.Buffer{}
-		u := unit{log: log}
+		u := shiftLaw{log: log}
 		u.begin(g.measured())
 		calm := 0.0 // s, when the speeds were back on the bus
 		drive(t, &u, &g, 60, func(now float64, _ [8]float64) {

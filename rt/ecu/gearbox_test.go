@@ -2,8 +2,8 @@ package ecu
 
 import "math"
 
-// gearbox is the plant of 004 section 5 written once more, for these tests
-// alone: explicit Euler with the friction as impulses (J.J. Moreau's time
+// gearbox is a second implementation of the plant of 004 section 5 for these
+// tests: explicit Euler with the friction as impulses (J.J. Moreau's time
 // stepping), found by Gauss-Seidel iteration. A clutch sticks exactly.
 type gearbox struct {
 	w      [4]float64 // rad/s
@@ -67,7 +67,7 @@ func (g *gearbox) push(k int, impulse, capacity float64) float64 {
 	return moved
 }
 
-// work is the power that friction takes out, W; never negative.
+// work returns the friction power, W; never negative.
 func (g *gearbox) work(h float64) float64 {
 	var sum float64
 	for k, lambda := range g.lambda {
@@ -77,7 +77,7 @@ func (g *gearbox) work(h float64) float64 {
 	return sum
 }
 
-// measured are the speeds as the bus carries them.
+// measured returns the speeds in the resolution of the bus.
 func (g *gearbox) measured() (w [4]float64) {
 	for i, v := range g.w {
 		raw := min(max(math.RoundToEven(v/radPerBit[i]), -1<<14), 1<<14-1)

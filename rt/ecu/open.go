@@ -13,24 +13,23 @@ import (
 	"github.com/brutella/can"
 )
 
-// What the host may lack.
+// Errors of Open.
 var (
 	errNoCAN       = errors.New("this kernel has no CAN sockets (AF_CAN)")
 	errNoInterface = errors.New("no such CAN interface")
 	errDown        = errors.New("the CAN interface is down")
 )
 
-// Open opens a bus for a control unit: a CAN interface by its name, or a
-// descriptor of this process as "fd:N" on which every read and write is one
-// frame. An error names the bus and the command that helps.
+// Open opens a bus for a control unit: a CAN interface by its name, or a descriptor of this process as
+// "fd:N", on which every read and write is one frame. An error names the bus and a remedy.
 func Open(bus string) (io.ReadWriteCloser, error) {
 	if number, ok := strings.CutPrefix(bus, "fd:"); ok {
 		return inherit(bus, number)
 	}
-	if !plain(bus) {
-		return nil, fmt.Errorf("ecu: bus %q: %w%s", bus, errNoInterface, others())
+	if !isPlainName(bus) {
+		return nil, fmt.Errorf("ecu: bus %q: %w%s", bus, errNoInterface, otherInterfaces())
 	}
-	// brutella/can goes on with descriptor -1 where there is no AF_CAN.
+	// Without AF_CAN, brutella/can would continue with descriptor -1.
 	fd, err := syscall.Socket(can.AF_CAN, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 1) // CAN_RAW
 	if err != nil {
 		return nil, fmt.Errorf("ecu: bus %s: %w: %w; load them with: modprobe can-raw", bus, errNoCAN, err)
@@ -39,7 +38,7 @@ func Open(bus string) (io.ReadWriteCloser, error) {
 	i, err := net.InterfaceByName(bus)
 	if err != nil {
 		return nil, fmt.Errorf("ecu: bus %s: %w%s; make a virtual one with: "+
-			"ip link add dev %s type vcan && ip link set %s mtu 72 up", bus, errNoInterface, others(), bus, bus)
+			"ip link add dev %s type vcan && ip link set %s mtu 72 up", bus, errNoInterface, otherInterfaces(), bus, bus)
 	}
 
 	if i.Flags&net.FlagUp == 0 {
@@ -47,20 +46,20 @@ func Open(bus string) (io.ReadWriteCloser, error) {
 	}
 	line, err := can.NewReadWriteCloserForInterface(i)
 	if err != nil {
-		return nil, fmt.Errorf("ecu: bus %s: %w: %w%s", bus, errNoInterface, err, others())
+		return nil, fmt.Errorf("ecu: bus %s: %w: %w%s", bus, errNoInterface, err, otherInterfaces())
 	}
 	return line, nil
 }
 
-// plain tells whether a bus can stand in a command as it is: up to 15 letters,
-// digits, ".", "_" and "-".
-func plain(bus string) bool {
+// isPlainName reports whether a bus name needs no quotes in a command: up to 15 letters, digits, ".",
+// "_" and "-".
+func isPlainName(bus string) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	return bus != "" && len(bus) <= 15 && bus[0] != '-' && strings.Trim(bus, allowed) == ""
 }
 
-// others names the CAN interfaces there are.
-func others() string {
+// otherInterfaces lists the CAN interfaces of this host for an error message; "" if there are none.
+func otherInterfaces() string {
 	list, _ := net.Interfaces()
 	var names []string
 	for _, i := range list {
@@ -76,7 +75,7 @@ func others() string {
 	return ", this host has " + strings.Join(names, ", ")
 }
 
-// inherit wraps a descriptor that another process handed over.
+// inherit opens a descriptor that this process inherited.
 func inherit(bus, number string) (io.ReadWriteCloser, error) {
 	fd, err := strconv.ParseUint(number, 10, 31)
 	if err != nil {

@@ -10,59 +10,57 @@ import (
 )
 
 const (
-	cycle = 10 * time.Millisecond // of the units of gearboxes
-	doubt = 20                    // Status frames that contradict the unit before it says so
+	cycle             = 10 * time.Millisecond // period of the gearbox units
+	maxContradictions = 20                    // consecutive contradicting Status frames before a log line
 )
 
-// powershift is the transmission control unit of the powershift gearbox. It
-// sleeps until it hears a Speeds frame (0x200); from then on it sends the two
-// pressure frames (0x110, 0x111) every 10 ms and shifts by time and speed. Its
-// clock starts with that frame. After a second without Speeds it stops sending
-// and sleeps again: the next drive starts anew.
+// powershift is the transmission control unit of the powershift gearbox. It sleeps until it receives
+// Speeds (0x200). From then on it sends the two pressure frames (0x110, 0x111) every 10 ms, and shifts
+// by time and speed. After a second without Speeds it sleeps again; the next drive starts anew.
 type powershift struct {
 	*session
-	unit  unit
-	w     [4]float64
-	fresh bool // w came after the latest cycle
-	speed rolling
-	state rolling
+	unit  shiftLaw
+	w     [4]float64     // shaft speeds, rad/s
+	fresh bool           // w is newer than the last cycle
+	speed rollingCounter // counter of Speeds
+	state rollingCounter // counter of Status
 
-	contradicted int // consecutive Status frames that deny the gear
+	contradicted int // consecutive Status frames that contradict the gear
 }
 
-func newPowershift(s *session) law { return &powershift{session: s, unit: unit{log: s.log}} }
+func newPowershift(s *session) law { return &powershift{session: s, unit: shiftLaw{log: s.log}} }
 
 func (s *powershift) parameters() []Parameter { return nil }
-func (s *powershift) result() string          { return "" }
+func (s *powershift) summary() string         { return "" }
 
-// hear takes a frame from the bus.
-func (s *powershift) hear(f *can.Frame, now time.Time) {
-	if !s.accept(f) {
+// receive handles a received frame.
+func (s *powershift) receive(f *can.Frame, now time.Time) {
+	if !s.countFrame(f) {
 		return
 	}
 	counter := f.Data[7] >> 4
 	if f.ID == idStatus {
-		s.counts.Lost += s.state.missing(counter)
+		s.counts.Lost += s.state.countMissing(counter)
 		s.compare(decodeStatus(f))
 		return
 	}
 
 	if !s.awake && counter == 0 {
-		s.speed, s.state = rolling{}, rolling{} // another bench begins
+		s.speed, s.state = rollingCounter{}, rollingCounter{} // a new bench starts
 	}
-	s.counts.Lost += s.speed.missing(counter)
+	s.counts.Lost += s.speed.countMissing(counter)
 	s.w, s.fresh = decodeSpeeds(f), true
 	if s.wake(now) {
 		s.unit.begin(s.w)
 	}
 }
 
-// compare reports a gear that the speeds confirm and the bench denies.
+// compare logs a gear that the speeds confirm and Status contradicts.
 func (s *powershift) compare(state [8]int8) {
 	for _, clutch := range s.unit.gear {
 		if s.awake && !s.unit.busy && state[clutch-1] != 0 {
 			s.contradicted++
-			if s.contradicted == doubt {
+			if s.contradicted == maxContradictions {
 				fmt.Fprintf(s.log, "powershift: gear %v should be engaged, but Status (0x202) says clutch %d is not\n",
 					s.unit.gear, clutch)
 			}
@@ -74,13 +72,13 @@ func (s *powershift) compare(state [8]int8) {
 	s.contradicted = 0
 }
 
-// step is one cycle of 10 ms.
+// step runs one cycle of 10 ms.
 func (s *powershift) step(t, _ float64) []can.Frame {
 	p := s.unit.step(t, s.w, s.fresh)
 	s.fresh = false
 	return []can.Frame{
-		encode(idPressure1, [4]float64(p[:4]), s.count),
-		encode(idPressure2, [4]float64(p[4:]), s.count),
+		encode(idPressure1, [4]float64(p[:4]), s.counter),
+		encode(idPressure2, [4]float64(p[4:]), s.counter),
 	}
 }
 
@@ -98,14 +96,14 @@ const barPerBit = 0.01 // pressure_C1 .. pressure_C8, 12 bits
 var radPerBit = [4]float64{0.02, 0.01, 0.005, 0.001}
 
 // encode packs four pressures, bar, and the rolling counter into a pressure
-// frame: 12 bits each from bit 0 upwards, the counter in bits 52 to 55, bit 0
-// being the lowest bit of byte 0.
+// frame: 12 bits each from bit 0 upwards, the counter in bits 52 to 55. Bit 0
+// is the lowest bit of byte 0.
 func encode(id uint32, bar [4]float64, counter uint8) can.Frame {
-	var g group
+	var g payload
 	for i, p := range bar {
-		g.raw(12*i, 12, uint64(math.RoundToEven(min(max(p, 0), 40)/barPerBit)))
+		g.setBits(12*i, 12, uint64(math.RoundToEven(min(max(p, 0), 40)/barPerBit)))
 	}
-	g.raw(52, 4, uint64(counter))
+	g.setBits(52, 4, uint64(counter))
 	return g.frame(id)
 }
 
@@ -129,20 +127,19 @@ func decodeStatus(f *can.Frame) (state [8]int8) {
 // The gearbox: clutches 1 and 2 couple shafts 1-2, clutches 3 to 5 shafts 2-3,
 // clutches 6 to 8 shafts 3-4. Index 0 is unused: clutches count from 1.
 var (
-	ratioOf = [9]float64{1: 3, 2: 2, 3: 4, 4: 3, 5: 2, 6: 4, 7: 2, 8: 1}
-	fullOf  = [9]float64{1: 18, 2: 24, 3: 17.5, 4: 17.5, 5: 17.5, 6: 18, 7: 18, 8: 18} // bar
+	clutchRatio  = [9]float64{1: 3, 2: 2, 3: 4, 4: 3, 5: 2, 6: 4, 7: 2, 8: 1}
+	fullPressure = [9]float64{1: 18, 2: 24, 3: 17.5, 4: 17.5, 5: 17.5, 6: 18, 7: 18, 8: 18} // bar
 )
 
 const (
-	release  = 0.06 // s, in which the off-going pressure falls to zero
-	fill     = 0.2  // s, in which the on-coming pressure rises to its slip value
-	apply    = 0.1  // s, in which it rises from there to full
-	patience = 1.5  // s, after which a slip that does not vanish is reported
-	readings = 2    // of vanished slip before the pressure is raised
+	releaseTime     = 0.06 // time in which the off-going pressure falls to zero, s
+	fillTime        = 0.2  // time in which the on-coming pressure rises to its slip value, s
+	applyTime       = 0.1  // time in which the on-coming pressure rises from there to full, s
+	maxSlipTime     = 1.5  // time after which a persistent slip is logged, s
+	minSlipReadings = 2    // consecutive readings without slip before the pressure rises
 )
 
-// gear names the clutch that is engaged between shafts 1-2, 2-3 and 3-4;
-// 0 is none.
+// gear holds the engaged clutches between shafts 1-2, 2-3 and 3-4; 0: none.
 type gear [3]int
 
 func (g gear) String() string {
@@ -152,8 +149,8 @@ func (g gear) String() string {
 	return fmt.Sprintf("%d-%d-%d", g[0], g[1], g[2])
 }
 
-// ratio is |w1/w4| while the gear is engaged.
-func (g gear) ratio() float64 { return ratioOf[g[0]] * ratioOf[g[1]] * ratioOf[g[2]] }
+// ratio returns |w1/w4| of the engaged gear.
+func (g gear) ratio() float64 { return clutchRatio[g[0]] * clutchRatio[g[1]] * clutchRatio[g[2]] }
 
 // engaged reports whether the speeds, rad/s, fit the gear.
 func (g gear) engaged(w [4]float64) bool {
@@ -166,28 +163,27 @@ func (g gear) engaged(w [4]float64) bool {
 	return true
 }
 
-// slip is the relative speed of a clutch between shafts stage and stage+1,
-// measured on its left shaft, rad/s. The shafts turn in opposite directions.
+// slip returns the relative speed of a clutch between shafts stage and stage+1, on its left shaft,
+// rad/s. The shafts turn in opposite directions.
 func slip(stage, clutch int, w [4]float64) float64 {
-	return w[stage] + ratioOf[clutch]*w[stage+1]
+	return w[stage] + clutchRatio[clutch]*w[stage+1]
 }
 
-// vanished reports whether a slip is no larger than two roundings of the
-// speeds explain.
+// vanished reports whether a slip is within the resolution of the two speeds.
 func vanished(stage, clutch int, w [4]float64) bool {
-	return math.Abs(slip(stage, clutch, w)) <= radPerBit[stage]+ratioOf[clutch]*radPerBit[stage+1]
+	return math.Abs(slip(stage, clutch, w)) <= radPerBit[stage]+clutchRatio[clutch]*radPerBit[stage+1]
 }
 
 // order is a gear to shift to.
 type order struct {
 	to   gear
-	slip [3]float64 // bar at which the on-coming clutch of each stage slips; unused where it stays
+	slip [3]float64 // slip pressure of the on-coming clutch of each stage, bar; unused if the clutch stays
 	due  func(t, wheel float64) bool
 }
 
 var first = gear{1, 3, 6} // ratio 48
 
-// opening is how a drive begins: single, double and triple swap at the times
+// opening is the start of a drive: single, double and triple swap at the times
 // and near the pressures of 004 figures 8 to 10. The slip force must be above
 // what the gear transmits once it is engaged (250 N·m times the ratios before
 // the clutch), and larger by more towards the wheel, so that the inner shafts
@@ -201,14 +197,14 @@ var opening = []order{
 	{gear{2, 4, 7}, [3]float64{13, 9, 9}, func(t, _ float64) bool { return t >= 2.5 }},
 }
 
-// driving goes on for ever: the engine gives 250 N·m whatever happens, the load
-// takes 1500 N·m at the wheel. In ratio 12 (3000 N·m) the vehicle gains 0.55
+// driving repeats without end: the engine gives a constant 250 N·m, the load takes 1500 N·m at the
+// wheel. In ratio 12 (3000 N·m) the vehicle gains 0.55
 // rad/s in a second, in ratio 8 (2000 N·m) 0.2, in ratio 4 (1000 N·m) it loses
 // 0.2. Before ratio 12 is engaged again, engine and slipping clutches bring the
 // engine up from 38 to 114 rad/s.
 //
-// The pressures of the first and the last gear are those of all three clutches,
-// so that a unit can engage them that finds the vehicle on the move.
+// The first and the last gear have the pressures of all three clutches, so that a unit can engage them
+// in a moving vehicle.
 var driving = []order{
 	// 650, 900, 3500 N; 250, 500, 1500 N needed
 	{gear{2, 4, 7}, [3]float64{13, 4.5, 7}, func(_, wheel float64) bool { return wheel <= slow }},
@@ -218,27 +214,27 @@ var driving = []order{
 	{gear{2, 5, 8}, [3]float64{13, 9, 3.6}, func(_, wheel float64) bool { return wheel >= fast }},
 }
 
-const slow, fast = 9.5, 11 // rad/s, between which the wheel is kept
+const slow, fast = 9.5, 11 // range of the wheel speed, rad/s
 
-// unit is the control law: speeds in, pressures out, no clock and no bus.
-type unit struct {
+// shiftLaw is the control law: speeds in, pressures out, no clock and no bus.
+type shiftLaw struct {
 	log    io.Writer
-	gear   gear       // engaged, or to be engaged when the shift ends
-	from   gear       // the clutches to release
-	order  order      // of the shift under way
-	next   int        // index of the next order: opening, then driving again and again
+	gear   gear       // engaged gear, or target of the shift under way
+	from   gear       // clutches to release
+	order  order      // order of the shift under way
+	next   int        // index of the next order: opening, then driving repeatedly
 	busy   bool       // a shift is under way
-	began  float64    // s
-	report float64    // s, when a slip will be reported
+	began  float64    // start of the shift, s
+	report float64    // time at which a persistent slip is logged, s
 	seen   [3]int     // consecutive readings without slip, by stage
-	raised [3]float64 // s, when the slip had vanished; NaN before
-	base   [3]float64 // bar at that moment
+	raised [3]float64 // time at which the slip had vanished, s; NaN before
+	base   [3]float64 // pressure at that time, bar
 }
 
-// begin starts the drive at t = 0 from the speeds measured then: the opening
-// when the vehicle is in first gear, otherwise straight into driving.
-func (u *unit) begin(w [4]float64) {
-	*u = unit{log: u.log}
+// begin starts the drive at t = 0 from the measured speeds, rad/s: with the opening if the vehicle is in
+// first gear, otherwise with driving.
+func (u *shiftLaw) begin(w [4]float64) {
+	*u = shiftLaw{log: u.log}
 	if first.engaged(w) {
 		u.gear = first
 		fmt.Fprintf(u.log, "powershift: 0.00 s: gear %v, ratio %g\n", first, first.ratio())
@@ -253,9 +249,9 @@ func (u *unit) begin(w [4]float64) {
 	u.shift(0, driving[i])
 }
 
-// step is one cycle: the time since begin, s, the speeds measured last, rad/s,
-// and whether they are new. It returns the pressures of the clutches 1 to 8, bar.
-func (u *unit) step(t float64, w [4]float64, fresh bool) [8]float64 {
+// step runs one cycle at t, s since begin, with the last measured speeds w, rad/s; fresh marks new
+// speeds. It returns the pressures of clutches 1 to 8, bar.
+func (u *shiftLaw) step(t float64, w [4]float64, fresh bool) [8]float64 {
 	if fresh {
 		if !u.busy {
 			u.decide(t, w)
@@ -268,15 +264,15 @@ func (u *unit) step(t float64, w [4]float64, fresh bool) [8]float64 {
 	for stage, clutch := range u.gear {
 		on, off := clutch, u.from[stage]
 		if !u.busy || on == off {
-			p[on-1] = fullOf[on]
+			p[on-1] = fullPressure[on]
 			continue
 		}
 
 		if off != 0 {
-			p[off-1] = fullOf[off] * max(0, 1-(t-u.began)/release)
+			p[off-1] = fullPressure[off] * max(0, 1-(t-u.began)/releaseTime)
 		}
 		p[on-1] = u.oncoming(stage, t)
-		done = done && p[on-1] == fullOf[on]
+		done = done && p[on-1] == fullPressure[on]
 	}
 
 	if u.busy && done {
@@ -287,22 +283,22 @@ func (u *unit) step(t float64, w [4]float64, fresh bool) [8]float64 {
 	return p
 }
 
-// oncoming is the pressure of the on-coming clutch of a stage, bar: filled to
-// its slip value, held while it slips, then raised.
-func (u *unit) oncoming(stage int, t float64) float64 {
+// oncoming returns the pressure of the on-coming clutch of a stage, bar: rising to the slip value, held
+// while the clutch slips, then rising to full.
+func (u *shiftLaw) oncoming(stage int, t float64) float64 {
 	if since := u.raised[stage]; !math.IsNaN(since) {
-		full := fullOf[u.gear[stage]]
-		if t >= since+apply {
+		full := fullPressure[u.gear[stage]]
+		if t >= since+applyTime {
 			return full
 		}
-		return u.base[stage] + (full-u.base[stage])*(t-since)/apply
+		return u.base[stage] + (full-u.base[stage])*(t-since)/applyTime
 	}
 
-	return u.order.slip[stage] * min(1, (t-u.began)/fill)
+	return u.order.slip[stage] * min(1, (t-u.began)/fillTime)
 }
 
 // decide starts the next shift when it is due.
-func (u *unit) decide(t float64, w [4]float64) {
+func (u *shiftLaw) decide(t float64, w [4]float64) {
 	list, i := opening, u.next
 	if i >= len(opening) {
 		list, i = driving, (i-len(opening)+1)%len(driving)
@@ -313,19 +309,19 @@ func (u *unit) decide(t float64, w [4]float64) {
 	}
 }
 
-func (u *unit) shift(t float64, o order) {
+func (u *shiftLaw) shift(t float64, o order) {
 	fmt.Fprintf(u.log, "powershift: %.2f s: shift %v -> %v\n", t, u.gear, o.to)
 	u.from, u.gear, u.order = u.gear, o.to, o
-	u.busy, u.began, u.report = true, t, t+patience
+	u.busy, u.began, u.report = true, t, t+maxSlipTime
 	u.seen = [3]int{}
 	for stage := range u.raised {
 		u.raised[stage] = math.NaN()
 	}
 }
 
-// watch looks at the slip of the on-coming clutches: gone for two readings, it
-// lets the pressure rise; there for too long, it is reported.
-func (u *unit) watch(t float64, w [4]float64) {
+// watch checks the slip of the on-coming clutches. After two readings without slip, the pressure rises;
+// a persistent slip is logged.
+func (u *shiftLaw) watch(t float64, w [4]float64) {
 	if !u.busy {
 		return
 	}
@@ -345,13 +341,13 @@ func (u *unit) watch(t float64, w [4]float64) {
 			continue
 		}
 
-		if u.seen[stage]++; u.seen[stage] >= readings {
+		if u.seen[stage]++; u.seen[stage] >= minSlipReadings {
 			u.base[stage] = u.oncoming(stage, t)
 			u.raised[stage] = t
 		}
 	}
 
 	if late {
-		u.report += patience
+		u.report += maxSlipTime
 	}
 }

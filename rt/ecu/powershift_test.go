@@ -77,7 +77,7 @@ func (b *bench) write(packet []byte) {
 	}
 }
 
-// speeds is a Speeds frame.
+// speeds packs a Speeds frame.
 func speeds(w [4]float64) can.Frame {
 	var word uint64
 	for i, v := range w {
@@ -198,8 +198,8 @@ func TestFramesMissingByTheirCountersAreCounted(t *testing.T) {
 	if err := b.result(); err != nil {
 		t.Error(err)
 	}
-	if got := countsOf(t, b.log.String()); got.Heard != 11 || got.Malformed != 0 || got.Lost != 11 {
-		t.Errorf("%v; want 11 heard, 0 malformed, 11 lost", got)
+	if got := countsOf(t, b.log.String()); got.Received != 11 || got.Malformed != 0 || got.Lost != 11 {
+		t.Errorf("%v; want 11 received, 0 malformed, 11 lost", got)
 	}
 }
 
@@ -211,15 +211,15 @@ func TestUnitInMotionRecognisesANewBench(t *testing.T) {
 		if i == 2 {
 			s.awake = false
 		}
-		s.hear(&f, time.Now())
+		s.receive(&f, time.Now())
 	}
 	if s.counts.Lost != 2 {
 		t.Errorf("%d frames lost, want 2", s.counts.Lost)
 	}
 	f := speeds(turning(first, 2))
 	f.Data[7] |= 7 << 4
-	s.awake = false // and the same bench goes on after a silence: 5, 6
-	if s.hear(&f, time.Now()); s.counts.Lost != 4 {
+	s.awake = false // and the same bench goes on after a wakeTimeout: 5, 6
+	if s.receive(&f, time.Now()); s.counts.Lost != 4 {
 		t.Errorf("%d frames lost, want 4", s.counts.Lost)
 	}
 }
@@ -243,9 +243,9 @@ func TestGarbageOnTheBusDoesNotStopTheUnit(t *testing.T) {
 func TestSilenceEndsTheDriveAndSpeedsStartANewOne(t *testing.T) {
 	b := connect(t)
 	b.send(speeds(turning(first, 2)))
-	b.read(silence + 200*time.Millisecond)
+	b.read(wakeTimeout + 200*time.Millisecond)
 	if frames := b.read(50 * time.Millisecond); len(frames) != 0 {
-		t.Errorf("%d frames sent %v after the last Speeds", len(frames), silence)
+		t.Errorf("%d frames sent %v after the last Speeds", len(frames), wakeTimeout)
 	}
 	b.send(speeds(turning(gear{2, 4, 7}, 9)))
 	frames := b.read(100 * time.Millisecond)
@@ -296,7 +296,7 @@ func TestStopEndsAUnitWithoutAReader(t *testing.T) {
 	}
 }
 
-// line is a bus with an error of its own.
+// line is a bus that returns an error.
 type line struct {
 	packets chan []byte
 	failure error // of reads when packets is closed

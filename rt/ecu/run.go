@@ -3,13 +3,12 @@
 // on github.com/brutella/can with its own packing of the frames. It does not import any other
 // package of lockstep, nor do its tests, and the ticking process does not use it.
 //
-// A unit is a law: frames and cycles, no clock. Run gives a unit a bus and the host's clock; the
-// caller of a Stepped gives it the instants.
+// A unit is a control law: frames and cycles, no clock. Run connects a unit to a bus and the clock of
+// the host; the caller of a Stepped gives it the instants.
 //
-// Reading order: run.go (Run, law), session.go (what all units have in common and what they count;
-// Stepped), powershift.go (a gearbox), truck.go (SAE J1939), brake.go with abs.go and wsp.go
-// (brakes and their sensors). settings.go is the numbers that tune a unit, open.go its bus,
-// packing.go the bits of frames.
+// Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
+// powershift.go (a gearbox), truck.go (SAE J1939), brake.go with abs.go and wsp.go (brakes and their
+// sensors), settings.go (parameters of a unit), open.go (its bus), packing.go (bits of frames).
 package ecu
 
 import (
@@ -25,58 +24,57 @@ import (
 	"github.com/brutella/can"
 )
 
-// law is what a control unit does with the frames it hears and in every cycle. It has
-// no clock: the instants it is told never go back.
+// law is the control law of a unit. It has no clock; the times of its calls never decrease.
 type law interface {
-	hear(f *can.Frame, now time.Time)
-	step(t, dt float64) []can.Frame // one cycle, see session.cycle: what is to be sent
-	result() string                 // what its last line says after the counts
-	parameters() []Parameter        // what can be set before it hears anything
+	receive(f *can.Frame, now time.Time)
+	step(t, dt float64) []can.Frame // runs one cycle, see session.cycle, and returns the frames to send
+	summary() string                // text after the counts in the last line
+	parameters() []Parameter        // parameters, to be set before the first frame
 }
 
-// kind is a control unit that there is.
-type kind struct {
-	name   string
-	period time.Duration // of its cycles
-	hears  []uint32      // the identifiers it listens to
-	waits  string        // for what, before it does anything
-	begin  func(*session) law
+// unitType is a type of control unit.
+type unitType struct {
+	name        string
+	period      time.Duration // period of its cycles
+	identifiers []uint32      // identifiers that the unit receives
+	wakeFrame   string        // frame that wakes the unit
+	newLaw      func(*session) law
 }
 
-// kinds lists the control units.
-func kinds() []kind {
-	return []kind{
+// unitTypes lists the control units.
+func unitTypes() []unitType {
+	return []unitType{
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
-		{"truck", cycle, truckHears(), "ShaftSpeeds (0CFF0180)", newTruck},
-		{"abs", brakeCycle, absWiring.hears(), "WheelSpeeds (0x1A0)", newAbs},
-		{"wsp", brakeCycle, wspWiring.hears(), "AxleSpeeds (0x1A8)", newWsp},
+		{"truck", cycle, truckIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
+		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
+		{"wsp", brakeCycle, wspWiring.identifiers(), "AxleSpeeds (0x1A8)", newWsp},
 	}
 }
 
-// Names lists the control units there are.
+// Names lists the names of the control units.
 func Names() (names []string) {
-	for _, k := range kinds() {
+	for _, k := range unitTypes() {
 		names = append(names, k.name)
 	}
 	return names
 }
 
-// find returns the kind called name.
-func find(name string) (kind, error) {
-	list := kinds()
-	i := slices.IndexFunc(list, func(k kind) bool { return k.name == name })
+// findType returns the control unit called name.
+func findType(name string) (unitType, error) {
+	list := unitTypes()
+	i := slices.IndexFunc(list, func(k unitType) bool { return k.name == name })
 	if i < 0 {
-		return kind{}, fmt.Errorf("ecu: no control unit %q; there are: %s", name, strings.Join(Names(), ", "))
+		return unitType{}, fmt.Errorf("ecu: no control unit %q; there are: %s", name, strings.Join(Names(), ", "))
 	}
 	return list[i], nil
 }
 
-// Run is the control unit called name on a bus, in real time. What it says goes to
-// log; its last line sums up.
+// Run runs the control unit called name on a bus, in real time. It writes its messages to log; the last
+// line has the counts.
 //
-// A read from bus must return one frame, a write must take one. Run returns nil when stop or
-// the bus is closed, and an error when the bus fails; it closes bus in any case. A reader
-// that the bus does not wake on Close ends with the next frame.
+// A read from bus must return one frame, a write must take one. Run returns nil when stop or the bus
+// is closed, and an error when the bus fails; it always closes bus. If closing the bus does not end a
+// read, the reading goroutine ends with the next frame.
 func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{}, settings ...Setting) error {
 	defer bus.Close()
 	unit, err := NewStepped(name, bus, log, settings...)
@@ -88,7 +86,7 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 
 	packets, failed := make(chan []byte), make(chan error, 1)
 	go func() { failed <- receive(bus, packets, done) }()
-	go func() { // ends a write that waits for room
+	go func() { // ends a blocked write
 		select {
 		case <-stop:
 			bus.Close()
@@ -105,23 +103,23 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 			err = io.EOF
 		case err = <-failed:
 		case packet := <-packets:
-			unit.Hear(packet, time.Since(begun))
+			unit.Receive(packet, time.Since(begun))
 		case <-ticker.C:
 			err = unit.tick(time.Since(begun))
 		}
 	}
 
 	unit.Close()
-	return ending(err)
+	return exitError(err)
 }
 
 // frameSize is the size of a classic CAN frame on the wire of a socket, bytes.
 const frameSize = 16
 
-// receive hands on what is read from the bus until the bus ends; it always returns an error.
+// receive passes on the frames read from the bus until the bus ends; it always returns an error.
 func receive(bus io.Reader, packets chan<- []byte, done <-chan struct{}) error {
 	for {
-		packet := make([]byte, frameSize+1) // a longer one is seen to be longer
+		packet := make([]byte, frameSize+1) // one byte more shows a longer packet
 		n, err := bus.Read(packet)
 		if err != nil {
 			return err
@@ -134,8 +132,8 @@ func receive(bus io.Reader, packets chan<- []byte, done <-chan struct{}) error {
 	}
 }
 
-// ending turns the error that ended a unit into Run's own.
-func ending(err error) error {
+// exitError returns the error of Run for the error that ended a unit.
+func exitError(err error) error {
 	for _, closed := range []error{io.EOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
 		if errors.Is(err, closed) {
 			return nil

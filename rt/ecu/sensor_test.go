@@ -10,7 +10,7 @@ import (
 	"github.com/brutella/can"
 )
 
-// geared is a wheel of 48 teeth and a radius of 0.3 m whose edges a sensor sees.
+// geared is a wheel of radius 0.3 m with a sensor ring of 48 teeth.
 type geared struct {
 	angle func(t float64) float64 // rad
 	count int64
@@ -20,7 +20,7 @@ type geared struct {
 
 const pitchAngle = 2 * math.Pi / 48
 
-// frame goes on by 5 ms and returns the frame of its edges.
+// frame advances the wheel by 5 ms and returns the frame of its edges.
 func (g *geared) frame() *can.Frame {
 	const h = 1e-6
 	for range 5000 {
@@ -35,8 +35,8 @@ func (g *geared) frame() *can.Frame {
 	return &f
 }
 
-// From counts that wrap and ages that end at 65.535 ms a unit has the speed of the wheel: the
-// mean since the edge before, none at rest, and forwards again as backwards.
+// Edge counts wrap, and ages end at 65.535 ms. The speed is the mean since the previous edge, 0 at rest,
+// and positive in both directions.
 func TestSensorComputesSpeedFromEdges(t *testing.T) {
 	// 3 s at 40 rad/s and more, 1 s to rest, 0.5 s of rest, 1.5 s backwards.
 	speed := func(at float64) float64 {
@@ -64,7 +64,7 @@ func TestSensorComputesSpeedFromEdges(t *testing.T) {
 	for k := range 1200 {
 		s.pairs[0].now = float64(k+1) * brakeCycle.Seconds()
 		before := s.wheel[0].n
-		s.takeEdges(g.frame(), 0)
+		s.updateEdges(g.frame(), 0)
 		w := &s.wheel[0]
 		if w.n < before {
 			wraps++
@@ -86,7 +86,7 @@ func TestSensorComputesSpeedFromEdges(t *testing.T) {
 	}
 }
 
-// A bench that begins anew counts from 0: that is no speed.
+// A restarted bench counts from 0, which must not look like a speed.
 func TestSensorToleratesARestartedCount(t *testing.T) {
 	g := &geared{angle: func(at float64) float64 { return 90 * at }}
 	s := newSensors(0.3, 48, 1)
@@ -94,14 +94,14 @@ func TestSensorToleratesARestartedCount(t *testing.T) {
 		if s.pairs[0].now += brakeCycle.Seconds(); k == 50 {
 			g.count = 0
 		}
-		s.takeEdges(g.frame(), 0)
+		s.updateEdges(g.frame(), 0)
 		if v := s.wheel[0].v; k > 2 && !(math.Abs(v-27) < 0.1) {
 			t.Fatalf("frame %d: %g m/s", k, v)
 		}
 	}
 }
 
-// Frames that were missing for so long that their counter has gone round are no leap of the wheel.
+// After a gap in which the counter has wrapped, the wheel must not seem to jump.
 func TestSensorToleratesALongGap(t *testing.T) {
 	g := &geared{angle: func(at float64) float64 { return 90 * at }}
 	s := newSensors(0.3, 48, 1)
@@ -112,21 +112,21 @@ func TestSensorToleratesALongGap(t *testing.T) {
 		if k > 40 && k < 58 { // 17 missing look like 1
 			continue
 		}
-		d.follow(&s.pairs[0], f, instant(time.Duration(k)*brakeCycle))
-		s.takeEdges(f, 0)
+		d.updateClock(&s.pairs[0], f, instant(time.Duration(k)*brakeCycle))
+		s.updateEdges(f, 0)
 		if v := s.wheel[0].v; k > 2 && !(math.Abs(v-27) < 0.1) {
 			t.Fatalf("frame %d: %g m/s", k, v)
 		}
 	}
 }
 
-// A wheel that locks is known to be slow before its next edge comes, and to stand where none does.
+// The time since the last edge bounds the speed of a locking wheel; without edges the wheel stands.
 func TestSensorDetectsALockedWheel(t *testing.T) {
 	g := &geared{angle: func(at float64) float64 { return 60 * min(at, 0.1) }}
 	s := newSensors(0.3, 48, 1)
 	for range 36 {
 		s.pairs[0].now += brakeCycle.Seconds()
-		s.takeEdges(g.frame(), 0)
+		s.updateEdges(g.frame(), 0)
 		if late := s.pairs[0].now - 0.1; !(late <= 0.005) && !(s.wheel[0].v <= 0.3*pitchAngle/late) {
 			t.Fatalf("%g m/s %g s after it locked", s.wheel[0].v, late)
 		}
@@ -136,19 +136,19 @@ func TestSensorDetectsALockedWheel(t *testing.T) {
 	}
 }
 
-// Where edges are heard the values of the same wheels do not count, until no more edges come.
+// Speed values are ignored while edges of the same wheels come.
 func TestSensorUsesSpeedValuesWithoutEdges(t *testing.T) {
 	g := &geared{angle: func(at float64) float64 { return 50 * at }}
 	s := newSensors(0.3, 48, 1)
 	for k := range 100 {
 		s.values.now += brakeCycle.Seconds()
-		s.take([4]float64{10, 10, 10, 10})
+		s.updateSpeeds([4]float64{10, 10, 10, 10})
 		if k >= 10 && k < 60 {
 			s.pairs[0].now = s.values.now
-			s.takeEdges(g.frame(), 0)
+			s.updateEdges(g.frame(), 0)
 		}
 		want := 10.0
-		if k >= 13 && k < 60+edgeSpare {
+		if k >= 13 && k < 60+maxIdleCycles {
 			want = 15
 		}
 		if (k < 10 || k >= 13) && !(math.Abs(s.wheel[0].v-want) < 0.05) {

@@ -13,68 +13,67 @@ import (
 	"github.com/brutella/can"
 )
 
-// silence is how long a unit stays awake without the frame that it waits for.
-const silence = time.Second
+// wakeTimeout is the time without the wake-up frame after which a unit falls asleep.
+const wakeTimeout = time.Second
 
-// session is what all control units have in common. A unit sleeps until the frame comes that it
-// waits for, sends in cycles while that goes on, and counts.
+// session is the common part of all control units. A unit sleeps until its wake-up frame comes, sends
+// in cycles while the frame keeps coming, and counts frames.
 type session struct {
-	kind
+	unitType
 	line  can.Writer
 	log   io.Writer
-	delay time.Duration // from waking up to the first cycle
-	mute  bool          // it must not send
+	delay time.Duration // time from wake-up to the first cycle
+	mute  bool          // the unit must not send
 
-	awake  bool
-	start  time.Time // when it woke up
-	last   time.Time // latest frame that it waits for
-	ticks  time.Time // latest cycle
-	count  uint8     // rolling counter of the cycle that is sent
-	counts Counts
+	awake     bool
+	start     time.Time // time of the wake-up
+	last      time.Time // time of the last wake-up frame
+	lastCycle time.Time // time of the last cycle
+	counter   uint8     // rolling counter of the present cycle
+	counts    Counts
 }
 
-// accept counts a frame, and reports whether it has eight bytes.
-func (s *session) accept(f *can.Frame) bool {
-	s.counts.Heard++
+// countFrame counts a frame and reports whether it has eight bytes.
+func (s *session) countFrame(f *can.Frame) bool {
+	s.counts.Received++
 	if f.Length != 8 {
 		s.counts.Malformed++
 	}
 	return f.Length == 8
 }
 
-// wake notes that the frame has come that the unit waits for, and reports whether the unit slept.
+// wake handles a wake-up frame and reports whether the unit slept.
 func (s *session) wake(now time.Time) bool {
 	s.last = now
 	if s.awake {
 		return false
 	}
-	s.awake, s.start, s.ticks = true, now, now
+	s.awake, s.start, s.lastCycle = true, now, now
 	return true
 }
 
-// cycle begins a cycle: t is the time since the unit woke up and dt the one since the cycle
-// before, s. There is none while the unit sleeps or is silent.
+// cycle starts a cycle: t is the time since the wake-up, s, dt the time since the previous cycle, s.
+// ok is false while the unit sleeps, waits for its delay or is mute.
 func (s *session) cycle(now time.Time) (t, dt float64, ok bool) {
-	if s.awake && now.Sub(s.last) > silence {
-		fmt.Fprintf(s.log, "%s: no %s for %v, nothing is sent\n", s.name, s.waits, silence)
+	if s.awake && now.Sub(s.last) > wakeTimeout {
+		fmt.Fprintf(s.log, "%s: no %s for %v, nothing is sent\n", s.name, s.wakeFrame, wakeTimeout)
 		s.awake = false
 	}
 
 	if !s.awake || s.mute || now.Sub(s.start) < s.delay {
-		s.ticks = now
+		s.lastCycle = now
 		return 0, 0, false
 	}
 
-	passed := max(1, math.Round(float64(now.Sub(s.ticks))/float64(s.period)))
+	passed := max(1, math.Round(float64(now.Sub(s.lastCycle))/float64(s.period)))
 	s.counts.Missed += int64(passed) - 1
-	s.ticks = now
+	s.lastCycle = now
 	s.counts.Cycles++
-	s.count = uint8(s.counts.Cycles - 1)
+	s.counter = uint8(s.counts.Cycles - 1)
 	return now.Sub(s.start).Seconds(), passed * s.period.Seconds(), true
 }
 
-// send puts a frame on the bus; one for which there is no room is dropped, as by a controller
-// with a full queue.
+// send sends a frame. If the queue of the bus is full, the frame is dropped and counted.
 func (s *session) send(f can.Frame) error {
 	err := s.line.WriteFrame(f)
 	if errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.EAGAIN) {
@@ -85,84 +84,81 @@ func (s *session) send(f can.Frame) error {
 	return err
 }
 
-// Counts is what a control unit has sent and heard. Its last line begins with them.
+// Counts are the counts of a control unit; its last line begins with them.
 type Counts struct {
-	Cycles    int64 // sent
-	Missed    int64 // cycles that should have been sent while the unit was awake
+	Cycles    int64 // cycles sent
+	Missed    int64 // cycles missed while the unit was awake
 	Dropped   int64 // frames that the bus did not take
-	Heard     int64 // frames that concern the unit
-	Malformed int64 // packets that are no frame, and frames of the wrong length
-	Lost      int64 // frames that are missing by their counters, modulo 16
+	Received  int64 `json:"Heard"` // frames received with an identifier of the unit
+	Malformed int64 // packets that are no CAN frame, and frames of a wrong length
+	Lost      int64 // frames missing by their counters, modulo 16
 }
 
-const countsForm = "%d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by their counters"
+const countsFormat = "%d cycles sent, %d missed, %d frames dropped, %d frames received, %d malformed, %d lost by their counters"
 
 func (c Counts) String() string {
-	return fmt.Sprintf(countsForm, c.Cycles, c.Missed, c.Dropped, c.Heard, c.Malformed, c.Lost)
+	return fmt.Sprintf(countsFormat, c.Cycles, c.Missed, c.Dropped, c.Received, c.Malformed, c.Lost)
 }
 
 // ParseCounts reads the counts from the last line of a control unit, "NAME: ...".
 func ParseCounts(line string) (c Counts, err error) {
 	_, text, _ := strings.Cut(line, ": ")
-	if _, err := fmt.Sscanf(text, countsForm, &c.Cycles, &c.Missed, &c.Dropped, &c.Heard, &c.Malformed, &c.Lost); err != nil {
+	if _, err := fmt.Sscanf(text, countsFormat, &c.Cycles, &c.Missed, &c.Dropped, &c.Received, &c.Malformed, &c.Lost); err != nil {
 		return Counts{}, fmt.Errorf("ecu: %q is not the last line of a control unit: %w", line, err)
 	}
 	return c, nil
 }
 
-// Stepped is a control unit on a clock that its owner keeps: nothing in it waits or
-// runs by itself, and what it does is a function of what it is told. It is not safe
-// for concurrent use.
+// Stepped is a control unit without a clock: its caller gives it the instants, and its output depends
+// only on its calls. It is not safe for concurrent use.
 type Stepped struct {
 	*session
 	unit law
-	next time.Duration // of the next cycle
+	next time.Duration // time of the next cycle
 }
 
-// NewStepped returns the control unit called name at instant 0. It writes its frames
-// to line, each in one write of 16 bytes; what it says goes to log.
+// NewStepped returns the control unit called name at instant 0. It writes its frames to line, each in
+// one write of 16 bytes, and its messages to log.
 func NewStepped(name string, line io.Writer, log io.Writer, settings ...Setting) (*Stepped, error) {
-	k, err := find(name)
+	k, err := findType(name)
 	if err != nil {
 		return nil, err
 	}
-	base := &session{kind: k, line: can.NewReadWriteCloser(oneWay{line}), log: log}
-	s := &Stepped{session: base, unit: k.begin(base), next: k.period}
+	base := &session{unitType: k, line: can.NewReadWriteCloser(writeOnly{line}), log: log}
+	s := &Stepped{session: base, unit: k.newLaw(base), next: k.period}
 	if err := set(name, s.unit.parameters(), settings); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(log, "%s: waiting for %s\n", k.name, k.waits)
+	fmt.Fprintf(log, "%s: waiting for %s\n", k.name, k.wakeFrame)
 	return s, nil
 }
 
-// Hear takes what was read from the bus, a frame, at an instant since the start. The
-// cycles due before it must have been done: see Tick. A packet that is not 16 bytes long is
-// counted and left out.
-func (s *Stepped) Hear(packet []byte, now time.Duration) {
+// Receive handles a frame read from the bus at the time now since the start. Call Tick first for the
+// cycles due before. A packet that is not 16 bytes long is counted as malformed.
+func (s *Stepped) Receive(packet []byte, now time.Duration) {
 	var f can.Frame
 	if len(packet) != frameSize || can.Unmarshal(packet, &f) != nil {
 		s.counts.Malformed++
 		return
 	}
 
-	if slices.Contains(s.hears, f.ID) {
-		s.unit.hear(&f, instant(now))
+	if slices.Contains(s.identifiers, f.ID) {
+		s.unit.receive(&f, instant(now))
 	}
 }
 
-// Tick does the cycles that are due until now, at the instants at which they are
-// due. The error is that of a write.
+// Tick runs the cycles due until now, each at its due time. The error is that of a write.
 func (s *Stepped) Tick(now time.Duration) error {
 	for ; s.next <= now; s.next += s.period {
 		if err := s.tick(s.next); err != nil {
-			return ending(err)
+			return exitError(err)
 		}
 	}
 
 	return nil
 }
 
-// tick does one cycle.
+// tick runs one cycle.
 func (s *Stepped) tick(now time.Duration) error {
 	t, dt, ok := s.cycle(instant(now))
 	if !ok {
@@ -179,16 +175,16 @@ func (s *Stepped) tick(now time.Duration) error {
 
 // Close writes the unit's last line to the log and returns it.
 func (s *Stepped) Close() string {
-	text := fmt.Sprintf("%s: %v%s", s.name, s.counts, s.unit.result())
+	text := fmt.Sprintf("%s: %v%s", s.name, s.counts, s.unit.summary())
 	fmt.Fprintln(s.log, text)
 	return text
 }
 
-// instant is a time since the start as a law is told it.
+// instant converts a time since the start to the time of a law.
 func instant(t time.Duration) time.Time { return time.Unix(0, 0).Add(t) }
 
-// oneWay is a line that is only written to.
-type oneWay struct{ io.Writer }
+// writeOnly is a line without a reader.
+type writeOnly struct{ io.Writer }
 
-func (oneWay) Read([]byte) (int, error) { return 0, io.EOF }
-func (oneWay) Close() error             { return nil }
+func (writeOnly) Read([]byte) (int, error) { return 0, io.EOF }
+func (writeOnly) Close() error             { return nil }

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Parameter is a number of a control unit that can be set, to tune it.
+// Parameter is a tunable number of a control unit.
 type Parameter struct {
 	Name        string
-	Unit        string // "" of none; values are given without it
-	Least, Most float64
-	Value       *float64 // in a law; what it holds at first is the default
+	Unit        string   // unit of measure; "": none
+	Least, Most float64  // valid range
+	Value       *float64 // value in the law, at first the default
 }
 
-// Setting gives a parameter a value, in the parameter's unit.
+// Setting is a value of a parameter, in the parameter's unit of measure.
 type Setting struct {
 	Name  string
 	Value float64
 }
 
-// String is the setting as ParseSetting reads it.
+// String formats the setting for ParseSetting.
 func (s Setting) String() string { return s.Name + "=" + strconv.FormatFloat(s.Value, 'g', -1, 64) }
 
 // ParseSetting reads NAME=VALUE.
@@ -35,32 +35,32 @@ func ParseSetting(text string) (Setting, error) {
 	return Setting{name, v}, nil
 }
 
-// Check says what is wrong with settings of the control unit called name.
+// Check returns an error if the control unit called name does not accept the settings.
 func Check(name string, list []Setting) error {
 	_, err := NewStepped(name, nil, io.Discard, list...)
 	return err
 }
 
-// Parameters are those of the control unit called name, with their defaults; nil where it
+// Parameters returns the parameters of the control unit called name, with their defaults; nil if it
 // has none.
 func Parameters(name string) []Parameter {
-	k, err := find(name)
+	k, err := findType(name)
 	if err != nil {
 		return nil
 	}
-	return k.begin(&session{}).parameters()
+	return k.newLaw(&session{}).parameters()
 }
 
 // Describe lists the parameters of the control unit called name with their defaults.
 func Describe(name string) string { return describe(Parameters(name)) }
 
-// set gives the parameters of a law their values.
+// set sets the parameters of a law.
 func set(name string, list []Parameter, settings []Setting) error {
 	for i, s := range settings {
 		at := slices.IndexFunc(list, func(p Parameter) bool { return p.Name == s.Name })
 		switch {
 		case at < 0 && len(list) == 0:
-			return fmt.Errorf("ecu: %s has no parameters to set, and so no %s", name, s.Name)
+			return fmt.Errorf("ecu: %s has no parameters; remove %s", name, s.Name)
 		case at < 0:
 			return fmt.Errorf("ecu: %s has no parameter %q; it has %s", name, s.Name, describe(list))
 		case slices.ContainsFunc(settings[:i], func(o Setting) bool { return o.Name == s.Name }):

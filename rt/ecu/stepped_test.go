@@ -12,8 +12,7 @@ import (
 	"github.com/brutella/can"
 )
 
-// sent are the frames that a stepped unit writes, with the instant that its owner has
-// reached.
+// sent records the frames of a stepped unit with the times of its caller.
 type sent struct {
 	t   *testing.T
 	now time.Duration
@@ -31,7 +30,7 @@ func (s *sent) Write(b []byte) (int, error) {
 	return len(b), s.err
 }
 
-// pack is a frame as a read from the bus returns it.
+// pack returns a frame in the form in which a read from the bus returns it.
 func pack(t *testing.T, f can.Frame) []byte {
 	t.Helper()
 	b, err := can.Marshal(f)
@@ -66,7 +65,7 @@ func step(t *testing.T, line *sent, log *bytes.Buffer, seconds float64) (last st
 		for range 50 {
 			g.advance(held, euler)
 		}
-		u.Hear(pack(t, speeds(g.measured())), line.now)
+		u.Receive(pack(t, speeds(g.measured())), line.now)
 	}
 	return u.Close()
 }
@@ -77,8 +76,8 @@ func TestSteppedUnitShiftsRepeatably(t *testing.T) {
 	for i := range lines {
 		last := step(t, lines[i], &logs[i], 4)
 		// Its clock starts with the Speeds at 5 ms; the last cycle is that at 3.99 s.
-		if got, err := ParseCounts(last); err != nil || got != (Counts{Cycles: 399, Heard: 800, Lost: got.Lost}) {
-			t.Errorf("%q: %v; want 399 cycles sent and 800 frames heard", last, err)
+		if got, err := ParseCounts(last); err != nil || got != (Counts{Cycles: 399, Received: 800, Lost: got.Lost}) {
+			t.Errorf("%q: %v; want 399 cycles sent and 800 frames received", last, err)
 		}
 	}
 	if !strings.Contains(logs[0].String(), "gear 2-4-7 engaged") {
@@ -109,7 +108,7 @@ func TestSteppedUnitIsSilentWithoutTimeAndWithoutSpeeds(t *testing.T) {
 		t.Errorf("%v, %d frames before the first Speeds", err, len(line.all))
 	}
 	for range 100 {
-		u.Hear(pack(t, speeds(turning(first, 2))), time.Second)
+		u.Receive(pack(t, speeds(turning(first, 2))), time.Second)
 	}
 	if len(line.all) != 0 {
 		t.Errorf("%d frames although no time has passed", len(line.all))
@@ -120,7 +119,7 @@ func TestSteppedUnitIsSilentWithoutTimeAndWithoutSpeeds(t *testing.T) {
 	if err := u.Tick(1250 * time.Millisecond); err != nil || len(line.all) != 50 {
 		t.Errorf("%v, %d frames; the same instant again must do nothing", err, len(line.all))
 	}
-	// The last cycle that hears no silence is the one at 2 s.
+	// The last cycle before the unit falls asleep is at 2 s.
 	if err := u.Tick(time.Minute); err != nil || len(line.all) != 2*100 {
 		t.Errorf("%v, %d frames up to a second after the last Speeds, want 200", err, len(line.all))
 	}
@@ -133,16 +132,16 @@ func TestSteppedUnitCountsMalformedPacketsAndIgnoresItsOwnFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, size := range []int{0, 1, 15, 17, 72} {
-		u.Hear(make([]byte, size), 0)
+		u.Receive(make([]byte, size), 0)
 	}
-	u.Hear(pack(t, speeds([4]float64{math.NaN()})), 0)
+	u.Receive(pack(t, speeds([4]float64{math.NaN()})), 0)
 	line.err = syscall.ENOBUFS
 	if err := u.Tick(10 * time.Millisecond); err != nil {
 		t.Errorf("a full queue: %v", err)
 	}
 	last := u.Close()
-	if got, err := ParseCounts(last); err != nil || got != (Counts{Cycles: 1, Dropped: 2, Heard: 1, Malformed: 5}) {
-		t.Errorf("%q: %v; want 1 cycle sent, 2 frames dropped, 1 heard, 5 malformed", last, err)
+	if got, err := ParseCounts(last); err != nil || got != (Counts{Cycles: 1, Dropped: 2, Received: 1, Malformed: 5}) {
+		t.Errorf("%q: %v; want 1 cycle sent, 2 frames dropped, 1 received, 5 malformed", last, err)
 	}
 	line.err = syscall.EIO
 	if err := u.Tick(20 * time.Millisecond); err == nil {

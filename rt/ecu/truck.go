@@ -14,50 +14,49 @@ var (
 	truckRatio = [5]float64{1: 2.86, 2: 1.62, 3: 1, 4: 0.72} // input over output speed
 
 	// Pressures of C1, C2, C3, C4, C5, RC, bar.
-	truckBars = [5][6]float64{{}, {8, 0, 0, 0, 18, 0}, {8, 0, 0, 9, 18, 0}, {8, 0, 9, 9, 0, 0}, {0, 6, 9, 9, 0, 0}}
+	truckPressures = [5][6]float64{{}, {8, 0, 0, 0, 18, 0}, {8, 0, 0, 9, 18, 0}, {8, 0, 9, 9, 0, 0}, {0, 6, 9, 9, 0, 0}}
 )
 
-// A shift, s: when the on-coming clutch has its pressure, when the off-going one begins
-// to lose its own, and when it has lost it; and the engine's torque meanwhile.
+// Times and torques of a shift, from its start.
 const (
-	truckFill    = 0.5
-	truckHold    = 0.1
-	truckRelease = 0.3
-	truckReduced = 40  // %, what TSC1 leaves of the torque
-	truckCut     = 0.1 // s, in which it is taken away
-	truckReturn  = 0.2 // and given back
-	truckDwell   = 1.0 // at most, between shifts
-	truckSlip    = 2.0 // rad/s, below which the new gear is engaged
-	truckClaim   = 250 * time.Millisecond
+	truckFill        = 0.5 // time at which the on-coming clutch has its pressure, s
+	truckHold        = 0.1 // time at which the pressure of the off-going clutch starts to fall, s
+	truckRelease     = 0.3 // time at which the off-going clutch is open, s
+	truckReduced     = 40  // engine torque limit in TSC1, %
+	truckReduceTime  = 0.1 // time in which the torque is reduced, s
+	truckRestoreTime = 0.2 // time in which the torque is restored, s
+	truckDwell       = 1.0 // longest wait until the slip vanishes, and shortest time between two shifts, s
+	truckSlip        = 2.0 // slip below which the new gear is engaged, rad/s
+
+	truckClaim = 250 * time.Millisecond // time from the address claim to the first frame
 )
 
 // truckName is the unit's NAME: function 3, a transmission, identity 3333, maker 0.
 const truckName = 3<<40 | 3333
 
 // truck is the transmission control unit of a truck on SAE J1939. It sleeps until it
-// hears ShaftSpeeds, claims its address, 3, and 250 ms later sends TSC1, ETC1 and the
-// clutch pressures every 10 ms and ETC2 every 100 ms. It shifts by the speed of the output
-// shaft, up to the gear that TC1 asks for; while it shifts up, TSC1 limits the engine.
-// After a second without ShaftSpeeds it sleeps again.
+// receives ShaftSpeeds, and then claims its address, 3. After 250 ms it sends TSC1, ETC1 and the clutch
+// pressures every 10 ms and ETC2 every 100 ms. It shifts by the speed of the output shaft, up to the
+// gear that TC1 requests. During an upshift, TSC1 limits the engine torque. After a second without
+// ShaftSpeeds the unit sleeps again.
 type truck struct {
-	*session // mute when another node has the address
+	*session // mute while another node has the address
 
-	// Speeds of the output shaft, rad/s, above which the gear is left upwards and below
-	// which downwards.
+	// Speeds of the output shaft for an upshift, above, and for a downshift, below, by gear, rad/s.
 	up, down [5]float64
 
-	in, out float64 // shafts, rad/s
-	fresh   bool
-	highest int     // gear that TC1 allows
-	brake   float64 // pedal, %
+	in, out float64 // speeds of input and output shaft, rad/s
+	fresh   bool    // speeds newer than the last cycle
+	highest int     // highest gear that TC1 allows
+	brake   float64 // brake pedal, %
 
-	gear, from int     // from differs while the pressures change
-	began      float64 // s, of the shift
-	engaged    float64 // s, when the slip had gone; NaN before
-	readings   int     // of vanished slip
-	shifts     int
+	gear, from int     // gear and previous gear; they differ during a shift
+	began      float64 // start of the shift, s
+	engaged    float64 // time at which the slip had vanished, s; NaN before
+	readings   int     // consecutive readings without slip
+	shifts     int     // number of shifts
 
-	shafts rolling // of ShaftSpeeds
+	shafts rollingCounter // counter of ShaftSpeeds
 }
 
 func newTruck(s *session) law {
@@ -78,9 +77,9 @@ func (s *truck) parameters() (list []Parameter) {
 	return list
 }
 
-// truckHears lists the identifiers that concern the unit: the bench's groups, claims of
-// its address, and requests for claims from anybody.
-func truckHears() []uint32 {
+// truckIdentifiers lists the identifiers that the unit receives: the groups of the bench, claims of its
+// address, and requests for claims from any node.
+func truckIdentifiers() []uint32 {
 	list := []uint32{idShafts, idTC1, idEBC1, idClaim}
 	for source := range uint32(255) {
 		list = append(list, extended|0x18EAFF00|source, extended|0x18EA0300|source)
@@ -88,10 +87,10 @@ func truckHears() []uint32 {
 	return list
 }
 
-func (s *truck) result() string { return fmt.Sprintf("; %d shifts, gear %d", s.shifts, s.gear) }
+func (s *truck) summary() string { return fmt.Sprintf("; %d shifts, gear %d", s.shifts, s.gear) }
 
-// hear takes a frame from the bus.
-func (s *truck) hear(f *can.Frame, now time.Time) {
+// receive handles a received frame.
+func (s *truck) receive(f *can.Frame, now time.Time) {
 	if f.ID == idClaim {
 		s.contend(f)
 		return
@@ -99,12 +98,12 @@ func (s *truck) hear(f *can.Frame, now time.Time) {
 
 	if f.ID&0x3FF0000 == 0xEA0000 {
 		if f.Length >= 3 && bits(f, 0, 24) == 0xEE00 && s.awake {
-			_ = s.claim() // what the bus does not take is asked for again
+			_ = s.claim() // a lost claim is requested again
 		}
 		return
 	}
 
-	if !s.accept(f) {
+	if !s.countFrame(f) {
 		return
 	}
 	switch f.ID {
@@ -123,9 +122,9 @@ func (s *truck) hear(f *can.Frame, now time.Time) {
 
 func (s *truck) measure(f *can.Frame, now time.Time) {
 	if !s.awake && f.Data[7]&15 == 0 {
-		s.shafts = rolling{}
+		s.shafts = rollingCounter{}
 	}
-	s.counts.Lost += s.shafts.missing(f.Data[7])
+	s.counts.Lost += s.shafts.countMissing(f.Data[7])
 	in, ok1 := speedOf(f, 0)
 	out, ok2 := speedOf(f, 16)
 	if !ok1 || !ok2 {
@@ -148,16 +147,16 @@ func (s *truck) begin() {
 	_ = s.claim()
 }
 
-// claim claims the address, or says that the unit has none.
+// claim sends the address claim, or "cannot claim" without an address.
 func (s *truck) claim() error {
 	id := uint32(idClaim)
 	if s.mute {
 		id = idNoAddress
 	}
-	return s.send(group(truckName).frame(id))
+	return s.send(payload(truckName).frame(id))
 }
 
-// contend defends the address against a higher NAME, and leaves it to a lower one.
+// contend defends the address against a higher NAME, and loses it to a lower one.
 func (s *truck) contend(f *can.Frame) {
 	switch {
 	case f.Length != 8 || !s.awake:
@@ -166,12 +165,12 @@ func (s *truck) contend(f *can.Frame) {
 		_ = s.claim()
 	default:
 		s.mute = true
-		fmt.Fprintln(s.log, "truck: another node has address 3: nothing is sent any more")
+		fmt.Fprintln(s.log, "truck: another node has address 3; the unit stops sending")
 		_ = s.claim()
 	}
 }
 
-// step is one cycle of 10 ms.
+// step runs one cycle of 10 ms.
 func (s *truck) step(t, _ float64) []can.Frame {
 	if s.fresh {
 		s.decide(t)
@@ -181,14 +180,14 @@ func (s *truck) step(t, _ float64) []can.Frame {
 	s.fresh = false
 
 	limit, percent := s.torque(t)
-	list := []can.Frame{tsc1(limit, percent, s.count), s.etc1(), clutches(s.pressures(t), s.count)}
+	list := []can.Frame{tsc1(limit, percent, s.counter), s.etc1(), clutches(s.pressures(t), s.counter)}
 	if s.counts.Cycles%10 == 1 {
 		list = append(list, s.etc2())
 	}
 	return list
 }
 
-// busy says that a shift is under way.
+// busy reports whether a shift is under way.
 func (s *truck) busy() bool { return s.gear != s.from }
 
 // decide starts the next shift when it is due.
@@ -209,8 +208,8 @@ func (s *truck) decide(t float64) {
 	}
 }
 
-// watch ends a shift: the slip has vanished for three readings or was given its time,
-// the pressures are what they shall be, and the engine has its torque back.
+// watch ends a shift when the slip has vanished for three readings or truckDwell is over, the pressures
+// have their values and the engine torque is restored.
 func (s *truck) watch(t float64) {
 	if !s.busy() {
 		return
@@ -224,16 +223,16 @@ func (s *truck) watch(t float64) {
 		}
 	}
 
-	if t >= s.began+truckFill && t >= s.engaged+truckReturn {
+	if t >= s.began+truckFill && t >= s.engaged+truckRestoreTime {
 		fmt.Fprintf(s.log, "truck: %.2f s: gear %d engaged, ratio %.2f\n", t, s.gear, s.ratio())
 		s.from = s.gear
 	}
 }
 
-// slip is by how much the input shaft is faster than the gear wants it, rad/s.
+// slip returns the speed of the input shaft above that of the gear, rad/s.
 func (s *truck) slip() float64 { return s.in - truckRatio[s.gear]*s.out }
 
-// ratio is that of the shafts, as measured; of the gear while they stand.
+// ratio returns the measured ratio of the shafts; at rest, that of the gear.
 func (s *truck) ratio() float64 {
 	if s.out < 1 {
 		return truckRatio[s.gear]
@@ -241,24 +240,23 @@ func (s *truck) ratio() float64 {
 	return s.in / s.out
 }
 
-// torque is what TSC1 says: while the unit shifts up a limit, %, that is taken down and
-// given back by and by.
+// torque returns the torque limit of TSC1, %: during an upshift, it is lowered and restored in ramps.
 func (s *truck) torque(t float64) (limit bool, percent float64) {
 	if !s.busy() || s.gear < s.from {
 		return false, noLimit
 	}
-	percent = 100 - (100-truckReduced)*min(1, (t-s.began)/truckCut)
+	percent = 100 - (100-truckReduced)*min(1, (t-s.began)/truckReduceTime)
 	if !math.IsNaN(s.engaged) {
-		percent += (100 - percent) * min(1, (t-s.engaged)/truckReturn)
+		percent += (100 - percent) * min(1, (t-s.engaged)/truckRestoreTime)
 	}
 	return true, percent
 }
 
-// pressures are those of the clutches, bar.
+// pressures returns the pressures of the clutches, bar.
 func (s *truck) pressures(t float64) (bar [6]float64) {
 	since := t - s.began
 	for i := range bar {
-		off, on := truckBars[s.from][i], truckBars[s.gear][i]
+		off, on := truckPressures[s.from][i], truckPressures[s.gear][i]
 		switch {
 		case !s.busy() || off == on:
 			bar[i] = on
@@ -272,30 +270,30 @@ func (s *truck) pressures(t float64) (bar [6]float64) {
 	return bar
 }
 
-// etc1 is electronic transmission controller 1: the shafts, and whether it shifts.
+// etc1 packs electronic transmission controller 1: shaft speeds and whether a shift is under way.
 func (s *truck) etc1() can.Frame {
 	g := unset
-	g.raw(0, 6, 1) // driveline engaged, no lock-up, no shift
-	g.flag(4, s.busy())
-	g.value(8, 16, s.out/rpm, rpmBit, 0)
+	g.setBits(0, 6, 1) // driveline engaged, no lock-up, no shift
+	g.setBit(4, s.busy())
+	g.setValue(8, 16, s.out/rpm, rpmBit, 0)
 	slip := 0.0
 	if s.in > 0 {
 		slip = min(math.Abs(s.slip())/s.in*100, 100)
 	}
-	g.value(24, 8, slip, 0.4, 0)
-	g.value(40, 16, s.in/rpm, rpmBit, 0)
+	g.setValue(24, 8, slip, 0.4, 0)
+	g.setValue(40, 16, s.in/rpm, rpmBit, 0)
 	return g.frame(idETC1)
 }
 
-// etc2 is electronic transmission controller 2: the gears. The range is "D ".
+// etc2 packs electronic transmission controller 2: the gears. The range is "D ".
 func (s *truck) etc2() can.Frame {
 	g := unset
-	g.value(0, 8, float64(s.gear), 1, -125)
-	g.value(8, 16, s.ratio(), 0.001, 0)
-	g.value(24, 8, float64(s.from), 1, -125)
+	g.setValue(0, 8, float64(s.gear), 1, -125)
+	g.setValue(8, 16, s.ratio(), 0.001, 0)
+	g.setValue(24, 8, float64(s.from), 1, -125)
 	const drive = 'D' | ' '<<8
-	g.raw(32, 16, drive)
-	g.raw(48, 16, drive)
+	g.setBits(32, 16, drive)
+	g.setBits(48, 16, drive)
 	return g.frame(idETC2)
 }
 
@@ -309,7 +307,7 @@ const (
 	idClutches  = extended | 0x18FF0003 // proprietary B
 	idTC1       = extended | 0x0C010305 // from the shift console, 5
 	idEBC1      = extended | 0x18F0010B
-	idShafts    = extended | 0x0CFF0180 // proprietary B, from what stands for the wiring
+	idShafts    = extended | 0x0CFF0180 // proprietary B, in place of wired sensors
 	idClaim     = extended | 0x18EEFF03 // address claimed, from 3
 	idNoAddress = extended | 0x18EEFFFE // cannot claim
 )
@@ -318,26 +316,25 @@ const (
 	rpm      = math.Pi / 30 // rad/s
 	rpmBit   = 0.125        // of speeds, rpm
 	shaftBit = rpmBit * rpm // the same, rad/s
-	noLimit  = 125          // %, the largest torque that can be asked for
+	noLimit  = 125          // largest torque limit, %: no limit
 	truckBar = 0.1          // bar per bit
 )
 
-// tsc1 is torque/speed control 1: at most this torque, %, or with limit false nothing.
-// Its checksum, of three bits, is over the seven bytes before it, the counter and the
-// identifier.
+// tsc1 packs torque/speed control 1: a torque limit, %, or none if limit is false. Its checksum of three
+// bits covers the seven bytes before it, the counter and the identifier.
 func tsc1(limit bool, percent float64, counter uint8) can.Frame {
 	g := unset
 	mode := uint64(0)
 	if limit {
 		mode = 3
 	}
-	g.raw(0, 2, mode)
-	g.raw(4, 2, 1) // priority high
-	g.raw(8, 16, 0xFAFF)
-	g.value(24, 8, percent, 1, -125)
-	g.raw(32, 8, 0)
-	g.raw(40, 4, 0)
-	g.raw(56, 4, uint64(counter&7))
+	g.setBits(0, 2, mode)
+	g.setBits(4, 2, 1) // priority high
+	g.setBits(8, 16, 0xFAFF)
+	g.setValue(24, 8, percent, 1, -125)
+	g.setBits(32, 8, 0)
+	g.setBits(40, 4, 0)
+	g.setBits(56, 4, uint64(counter&7))
 	f := g.frame(idTSC1)
 	sum := uint(counter & 7)
 	for _, b := range f.Data[:7] {
@@ -354,14 +351,13 @@ func tsc1(limit bool, percent float64, counter uint8) can.Frame {
 func clutches(bar [6]float64, counter uint8) can.Frame {
 	g := unset
 	for i, p := range bar {
-		g.value(8*i, 8, p, truckBar, 0)
+		g.setValue(8*i, 8, p, truckBar, 0)
 	}
-	g.raw(56, 4, uint64(counter&15))
+	g.setBits(56, 4, uint64(counter&15))
 	return g.frame(idClutches)
 }
 
-// speedOf reads a speed of 16 bits, rad/s; ok is false where the frame says that there
-// is none.
+// speedOf reads a speed of 16 bits, rad/s; ok is false if the speed is not available.
 func speedOf(f *can.Frame, at int) (w float64, ok bool) {
 	raw := bits(f, at, 16)
 	return float64(raw) * shaftBit, raw <= 0xFAFF

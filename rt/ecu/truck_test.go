@@ -11,7 +11,7 @@ import (
 	"github.com/brutella/can"
 )
 
-// shaftFrame is ShaftSpeeds, rad/s.
+// shaftFrame packs ShaftSpeeds, rad/s.
 func shaftFrame(in, out float64, counter uint8) can.Frame {
 	f := can.Frame{ID: idShafts, Length: 8}
 	binary.LittleEndian.PutUint16(f.Data[0:], uint16(math.RoundToEven(in/shaftBit)))
@@ -20,7 +20,7 @@ func shaftFrame(in, out float64, counter uint8) can.Frame {
 	return f
 }
 
-// truckRig is the truck's unit with a shaft that follows the test.
+// truckRig is the truck's unit with shaft speeds set by the test.
 type truckRig struct {
 	t    *testing.T
 	u    *Stepped
@@ -40,21 +40,21 @@ func newTruckRig(t *testing.T) *truckRig {
 	return g
 }
 
-// drive steps for a while, with shafts at these speeds, rad/s, as of the time since.
+// drive steps the unit for a while; shaft speeds, rad/s, are functions of the time.
 func (g *truckRig) drive(seconds float64, shafts func(t float64) (in, out float64)) {
 	g.t.Helper()
 	for i := range int(math.Round(seconds * 100)) {
 		g.k++
 		g.line.now = time.Duration(g.k) * 10 * time.Millisecond
 		in, out := shafts(float64(i) / 100)
-		g.u.Hear(pack(g.t, shaftFrame(in, out, uint8(g.k-1))), g.line.now-1)
+		g.u.Receive(pack(g.t, shaftFrame(in, out, uint8(g.k-1))), g.line.now-1)
 		if err := g.u.Tick(g.line.now); err != nil {
 			g.t.Fatal(err)
 		}
 	}
 }
 
-// of are the frames sent with an identifier.
+// of returns the sent frames with an identifier.
 func (g *truckRig) of(id uint32) (list []can.Frame) {
 	for _, f := range g.line.all {
 		if f.ID == id {
@@ -76,14 +76,14 @@ func TestTruckClaimsItsAddressBeforeItSends(t *testing.T) {
 		t.Errorf("it sends %v after its claim", d)
 	}
 	all := can.Frame{ID: extended | 0x18EAFFF9, Length: 3, Data: [8]byte{0, 0xEE, 0}}
-	g.u.Hear(pack(t, all), g.line.now)
+	g.u.Receive(pack(t, all), g.line.now)
 	higher := can.Frame{ID: idClaim, Length: 8, Data: [8]byte{7: 0xF0}}
-	g.u.Hear(pack(t, higher), g.line.now)
+	g.u.Receive(pack(t, higher), g.line.now)
 	if n := len(g.of(idClaim)); n != 3 {
 		t.Errorf("%d claims after a request and a higher NAME, want 3", n)
 	}
 	lower := can.Frame{ID: idClaim, Length: 8, Data: [8]byte{1}}
-	g.u.Hear(pack(t, lower), g.line.now)
+	g.u.Receive(pack(t, lower), g.line.now)
 	sent := len(g.line.all)
 	g.drive(1, still)
 	if n := len(g.of(idNoAddress)); n != 1 || len(g.line.all) != sent {

@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// turning are speeds that fit a gear, rad/s.
+// turning returns speeds that fit a gear, rad/s.
 func turning(g gear, wheel float64) (w [4]float64) {
 	w[3] = -wheel
 	for stage := 2; stage >= 0; stage-- {
-		w[stage] = -ratioOf[g[stage]] * w[stage+1]
+		w[stage] = -clutchRatio[g[stage]] * w[stage+1]
 	}
 	return w
 }
 
 func TestFirstGearIsHeldUntilTheFirstShift(t *testing.T) {
-	u := unit{log: &bytes.Buffer{}}
+	u := shiftLaw{log: &bytes.Buffer{}}
 	w := turning(gear{1, 3, 6}, 2)
 	u.begin(w)
 	want := [8]float64{18, 0, 17.5, 0, 0, 18, 0, 0}
@@ -29,7 +29,7 @@ func TestFirstGearIsHeldUntilTheFirstShift(t *testing.T) {
 
 func TestPressureIsNotRaisedWhileSlipPersists(t *testing.T) {
 	log := &bytes.Buffer{}
-	u := unit{log: log}
+	u := shiftLaw{log: log}
 	w := turning(gear{1, 3, 6}, 2) // for ever: clutch 2 slips by 96 - 2*32 = 32 rad/s
 	u.begin(w)
 	for k := range 520 { // 5.2 s: three reports, 1.5 s apart
@@ -50,7 +50,7 @@ func TestPressureIsNotRaisedWhileSlipPersists(t *testing.T) {
 }
 
 func TestPressureRisesAfterTwoNewReadingsWithoutSlip(t *testing.T) {
-	u := unit{log: &bytes.Buffer{}}
+	u := shiftLaw{log: &bytes.Buffer{}}
 	slipping, fits := turning(gear{1, 3, 6}, 2), turning(gear{2, 3, 6}, 2)
 	u.begin(slipping)
 	now := 0.0
@@ -86,7 +86,7 @@ func TestPressureRisesAfterTwoNewReadingsWithoutSlip(t *testing.T) {
 }
 
 func TestNoShiftBeginsWithoutNewSpeeds(t *testing.T) {
-	u := unit{log: &bytes.Buffer{}}
+	u := shiftLaw{log: &bytes.Buffer{}}
 	w := turning(first, 2)
 	u.begin(w)
 	for k := range 300 {
@@ -107,7 +107,7 @@ func TestRoundingOfTwoSpeedsIsNotSlip(t *testing.T) {
 }
 
 func TestUnitTakesOverAVehicleInMotion(t *testing.T) {
-	u := unit{log: &bytes.Buffer{}}
+	u := shiftLaw{log: &bytes.Buffer{}}
 	w := [4]float64{300, -20, 5, -9}
 	u.begin(w)
 	if got := u.step(0, w, true); got != ([8]float64{}) {

@@ -93,7 +93,7 @@ func TestOtherFramesAreNotTakenForSpeeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u.Hear(pack(t, f), 0); u.awake {
+		if u.Receive(pack(t, f), 0); u.awake {
 			t.Errorf("%s: frame % X was taken for Speeds", name, f)
 		}
 	}

@@ -16,66 +16,68 @@ const (
 	idBogie1     = 0x1AB
 )
 
-// wspWiring is that of the rail vehicle.
+// wspWiring describes the frames and sensors of the rail vehicle.
 var wspWiring = brakeWiring{idAxleSpeeds, idDemand, idBogie1, "axles", wspRadius, 80, 4, wspBar}
 
 const (
-	wspRadius = 0.46 // m, of the wheels
-	wspBar    = 0.01 // bar per bit of the demand, 12 bits
-	wspBrakes = 0.3  // bar, above which there is braking
-	wspSlot   = 4    // cycles that a valve stays as it is
-	wspCoasts = 30   // cycles after which a vented axle that keeps its speed rolls
-	wspPast   = 30   // cycles that it takes at most to see that an axle slides
+	wspRadius      = 0.46 // wheel radius, m
+	wspBar         = 0.01 // demanded pressure, bar per bit, 12 bits
+	wspMinPressure = 0.3  // demanded pressure above which the train brakes, bar
+	wspValveCycles = 4    // shortest time between two changes of a valve, cycles
+	wspMaxSteady   = 30   // cycles after which a vented axle of constant speed counts as rolling
+	wspHistory     = 30   // longest time to detect a sliding axle, cycles
 )
 
-// wspTuning is what can be set.
+// wspTuning holds the parameters of the unit.
 type wspTuning struct {
-	slip   float64 // of the speed of the train, beyond which an axle slides
-	margin float64 // m/s, more than that
-	fall   float64 // m/s2, by which a wheel on the rail does not slow down
-	train  float64 // m/s2, by which the train does not
-	gains  float64 // m/s2, from which on an axle picks up speed
-	crawl  float64 // m/s, below which the wheels may lock
+	slip   float64 // slip beyond which an axle slides, share of the speed of the train
+	margin float64 // slip speed at rest, m/s, added to slip
+	fall   float64 // largest deceleration of a rolling wheel, m/s2
+	train  float64 // largest deceleration of the train, m/s2
+	gains  float64 // acceleration from which on an axle spins up, m/s2
+	crawl  float64 // speed below which the wheels may lock, m/s
 }
 
-// What the valves of an axle do.
+// Commands to the valves of an axle.
 const (
-	wspFill = iota // the cylinder follows the demand
+	wspFill = iota // the cylinder follows the demanded pressure
 	wspHold
 	wspVent
 )
 
-// wspAxle is what the unit knows of an axle and does with its valves.
+// wspAxle is the state of an axle and of its valves.
 type wspAxle struct {
 	*sensor
-	active bool // the unit is at its brake
-	valve  int
-	since  int     // cycles, since when the valve is so
-	steady int     // cycles, since when it has been vented and kept its speed
-	rolls  int     // cycles, since when it rolls again
-	pulses float64 // of filling that are owed
-	vents  int     // how often it was let go
+	active   bool    // the unit controls its brake
+	valve    int     // valve command
+	since    int     // time since the last change of the valve, cycles
+	steady   int     // time vented at constant speed, cycles
+	rolls    int     // time since the axle rolls again, cycles
+	pulses   float64 // filling pulses due
+	releases int     // number of releases
 }
 
-// wsp is the wheel slide protection of a rail vehicle with four axles. It sleeps until it
-// hears AxleSpeeds (0x1A8); from then on it sends the commands of the valves (0x128) every
-// 5 ms. While the brake asks for pressure it takes the speed of the fastest axle for that
-// of the train, which falls no faster than a train can; an axle that lags behind it, or
-// slows down faster than a wheel that rolls, is vented until it picks up speed, held until
-// it rolls, and filled again in pulses. All axles may slide at once and slow down as a
-// train would: so each axle that has come to roll again tells how fast the train slows
-// down on this rail, and the speed of the train falls little faster from then on; one that
-// is vented and yet gains no speed tells that it does. The unit has no sensor for pressures.
-// After a second without AxleSpeeds it sleeps again.
+// wsp is the wheel slide protection of a rail vehicle with four axles. It sleeps until it receives
+// AxleSpeeds (0x1A8). From then on it sends the valve commands (0x128) every 5 ms. After a second
+// without AxleSpeeds it sleeps again. It has no pressure sensors.
+//
+// While the brake demands pressure, the reference speed of the train is the speed of the fastest axle,
+// and falls no faster than a train can. An axle slides if it is slower by the slip limit or slows down
+// faster than a rolling wheel. The unit vents its cylinder until the axle spins up, holds the pressure
+// until it rolls, and fills the cylinder again in pulses.
+//
+// All axles may slide at once with the deceleration of a train. Each axle that rolls again therefore
+// gives the deceleration of the train on this rail, and limits the fall of the reference speed. An axle
+// that is vented and keeps its speed shows that it rolls.
 type wsp struct {
 	brake
-	tune   wspTuning
-	axles  [4]wspAxle
-	train  float64              // m/s
-	fall   float64              // m/s2, by which it falls at most
-	knownT float64              // s, when an axle was last known to roll
-	knownV float64              // m/s, its speed then
-	past   [2 * wspPast]float64 // m/s, of the train in the cycles before
+	tune     wspTuning
+	axles    [4]wspAxle
+	train    float64                 // reference speed of the train, m/s
+	maxDecel float64                 // fall of the reference speed, m/s2
+	knownT   float64                 // time at which an axle was last known to roll, s
+	knownV   float64                 // its speed then, m/s
+	past     [2 * wspHistory]float64 // reference speed in the previous cycles, m/s
 }
 
 func newWsp(base *session) law {
@@ -101,27 +103,27 @@ func (s *wsp) parameters() []Parameter {
 	}
 }
 
-func (s *wsp) result() string {
+func (s *wsp) summary() string {
 	var list [4]int
 	for i, a := range s.axles {
-		list[i] = a.vents
+		list[i] = a.releases
 	}
-	return fmt.Sprintf("; %d stops, axles 1 to 4 let go %v times", s.stops, list)
+	return fmt.Sprintf("; %d stops, axles 1 to 4 released %v times", s.stops, list)
 }
 
-// hear takes a frame from the bus.
-func (s *wsp) hear(f *can.Frame, now time.Time) {
-	if !s.listen(f, now) {
+// receive handles a received frame.
+func (s *wsp) receive(f *can.Frame, now time.Time) {
+	if !s.receiveFrame(f, now) {
 		return
 	}
 	s.train = s.fastest()
-	s.knownT, s.knownV, s.fall = 0, s.train, s.tune.train
+	s.knownT, s.knownV, s.maxDecel = 0, s.train, s.tune.train
 	for i := range s.past {
 		s.past[i] = s.train
 	}
 }
 
-// step is one cycle of 5 ms.
+// step runs one cycle of 5 ms.
 func (s *wsp) step(t, dt float64) []can.Frame {
 	s.control(t, dt)
 	return []can.Frame{s.valves()}
@@ -129,9 +131,9 @@ func (s *wsp) step(t, dt float64) []can.Frame {
 
 // control sets the valves for the next dt, s.
 func (s *wsp) control(t, dt float64) {
-	braking := s.demand > wspBrakes
-	if s.train = max(s.fastest(), s.train-s.fall*dt); !braking {
-		s.train, s.fall = s.fastest(), s.tune.train
+	braking := s.demand > wspMinPressure
+	if s.train = max(s.fastest(), s.train-s.maxDecel*dt); !braking {
+		s.train, s.maxDecel = s.fastest(), s.tune.train
 		s.knownT, s.knownV = t, s.train
 	}
 
@@ -143,23 +145,23 @@ func (s *wsp) control(t, dt float64) {
 			continue
 		}
 
-		a.turn(&s.tune, s.train)
-		s.learn(a, t)
+		a.step(&s.tune, s.train)
+		s.updateDecel(a, t)
 		needed = needed || a.active
 	}
 
-	oldest := &s.past[s.counts.Cycles%(2*wspPast)]
-	if s.track(t, s.train, needed, !braking || s.train < s.tune.crawl) {
-		s.slows((*oldest - s.past[(s.counts.Cycles+wspPast)%(2*wspPast)]) / (wspPast * brakeCycle.Seconds()))
+	oldest := &s.past[s.counts.Cycles%(2*wspHistory)]
+	if s.trackStops(t, s.train, needed, !braking || s.train < s.tune.crawl) {
+		s.setDecel((*oldest - s.past[(s.counts.Cycles+wspHistory)%(2*wspHistory)]) / (wspHistory * brakeCycle.Seconds()))
 	}
 	*oldest = s.train
 }
 
-// slows lets the speed of the train fall little faster than by what was seen, m/s2.
-func (s *wsp) slows(by float64) { s.fall = min(max(0.3+1.3*by, 0.5), s.tune.train) }
+// setDecel limits the fall of the reference speed to a little more than a measured deceleration, m/s2.
+func (s *wsp) setDecel(decel float64) { s.maxDecel = min(max(0.3+1.3*decel, 0.5), s.tune.train) }
 
-// learn takes from an axle how fast the train slows down.
-func (s *wsp) learn(a *wspAxle, t float64) {
+// updateDecel measures the deceleration of the train with an axle that rolls.
+func (s *wsp) updateDecel(a *wspAxle, t float64) {
 	if a.valve == wspVent && math.Abs(a.rate) < s.tune.gains {
 		a.steady++
 	} else {
@@ -167,20 +169,20 @@ func (s *wsp) learn(a *wspAxle, t float64) {
 	}
 
 	switch {
-	case a.steady >= wspCoasts:
-		s.train, s.fall = s.fastest(), min(2*s.fall, s.tune.train)
+	case a.steady >= wspMaxSteady:
+		s.train, s.maxDecel = s.fastest(), min(2*s.maxDecel, s.tune.train)
 		a.steady = 0
-	case a.active && a.rolls == wspSlot && t-s.knownT > 1:
-		s.slows((s.knownV - a.v) / (t - s.knownT))
+	case a.active && a.rolls == wspValveCycles && t-s.knownT > 1:
+		s.setDecel((s.knownV - a.v) / (t - s.knownT))
 		s.knownT, s.knownV = t, a.v
 	}
 }
 
-// turn is a cycle of an axle under a train at that speed, m/s.
-func (a *wspAxle) turn(tune *wspTuning, train float64) {
+// step runs one cycle of an axle; train is the reference speed, m/s.
+func (a *wspAxle) step(tune *wspTuning, train float64) {
 	slip, most := train-a.v, tune.margin+tune.slip*train
 	slides := slip > most || a.rate < -tune.fall && slip > 0.1
-	if a.since++; a.since < wspSlot && !(slides && a.valve != wspVent) {
+	if a.since++; a.since < wspValveCycles && !(slides && a.valve != wspVent) {
 		return
 	}
 	var want int
@@ -196,19 +198,19 @@ func (a *wspAxle) turn(tune *wspTuning, train float64) {
 	}
 
 	if want == wspVent && a.valve != wspVent {
-		a.vents++
+		a.releases++
 	}
 	if a.active = true; a.valve != want || want == wspFill {
 		a.valve, a.since = want, 0
 	}
-	if a.rolls > 400 { // as open as without the unit
+	if a.rolls > 400 { // filled as without the unit
 		a.active, a.valve = false, wspFill
 	}
 }
 
-// refill fills in pulses that come the closer the longer the axle rolls.
+// refill fills the cylinder in pulses, at shorter intervals the longer the axle rolls.
 func (a *wspAxle) refill() int {
-	a.rolls += wspSlot
+	a.rolls += wspValveCycles
 	if a.pulses += min(1, 0.1+0.003*float64(a.rolls)); a.pulses < 1 {
 		return wspHold
 	}
@@ -216,17 +218,17 @@ func (a *wspAxle) refill() int {
 	return wspFill
 }
 
-// valves packs the commands of four axles: hold and vent of each in bits 0 to 7, whether
-// the unit is at its brake in bits 8 to 11, the counter in bits 60 to 63. A cylinder that
-// is vented is closed off as well.
+// valves packs the commands of four axles: hold and vent of each in bits 0 to 7, whether the unit
+// controls its brake in bits 8 to 11, the counter in bits 60 to 63. A vented cylinder is also closed off
+// from its supply.
 func (s *wsp) valves() can.Frame {
-	var g group
+	var g payload
 	for i, a := range s.axles {
-		g.flag(2*i, a.valve != wspFill)
-		g.flag(2*i+1, a.valve == wspVent)
-		g.flag(8+i, a.active)
+		g.setBit(2*i, a.valve != wspFill)
+		g.setBit(2*i+1, a.valve == wspVent)
+		g.setBit(8+i, a.active)
 	}
 
-	g.raw(60, 4, uint64(s.count))
+	g.setBits(60, 4, uint64(s.counter))
 	return g.frame(idValves)
 }

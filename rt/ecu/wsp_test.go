@@ -10,7 +10,7 @@ import (
 	"github.com/brutella/can"
 )
 
-// axleFrame is AxleSpeeds, rad/s; demandFrame is BrakeDemand, bar.
+// axleFrame packs AxleSpeeds, rad/s; demandFrame packs BrakeDemand, bar.
 func axleFrame(w [4]float64, counter uint8) can.Frame {
 	f := wheelFrame(w, counter)
 	f.ID = idAxleSpeeds
@@ -21,8 +21,8 @@ func demandFrame(bar float64, counter uint8) can.Frame {
 	return absFrame(idDemand, uint64(math.RoundToEven(bar/wspBar))|uint64(counter&15)<<60)
 }
 
-// wspRig is the unit in a train of four wheelsets of 11 t. The rail holds most at a creep of
-// 0.3 m/s, half of it at large ones; valves answer after 20 ms.
+// wspRig is the unit in a train of four wheelsets of 11 t. The adhesion peaks at a creep of 0.3 m/s and
+// falls to half; the valves react after 20 ms.
 type wspRig struct {
 	t        *testing.T
 	u        *Stepped
@@ -49,7 +49,7 @@ func newWspRig(t *testing.T, v, rail float64) *wspRig {
 	return g
 }
 
-// cycle is 5 ms of the train and of the bus.
+// cycle steps the train and the bus by 5 ms.
 func (g *wspRig) cycle() {
 	g.t.Helper()
 	for range 50 {
@@ -57,7 +57,7 @@ func (g *wspRig) cycle() {
 	}
 	g.k++
 	g.line.now = time.Duration(g.k) * brakeCycle
-	g.tell(uint8(g.k-1), g.line.now-1)
+	g.sendInputs(uint8(g.k-1), g.line.now-1)
 	read := len(g.line.all)
 	if err := g.u.Tick(g.line.now); err != nil {
 		g.t.Fatal(err)
@@ -68,14 +68,14 @@ func (g *wspRig) cycle() {
 	}
 }
 
-// tell sends the two frames.
-func (g *wspRig) tell(counter uint8, now time.Duration) {
+// sendInputs sends the two frames.
+func (g *wspRig) sendInputs(counter uint8, now time.Duration) {
 	var w [4]float64
 	for i, v := range g.rim {
 		w[i] = v / wspRadius
 	}
-	g.u.Hear(pack(g.t, axleFrame(w, counter)), now)
-	g.u.Hear(pack(g.t, demandFrame(g.demand, counter)), now)
+	g.u.Receive(pack(g.t, axleFrame(w, counter)), now)
+	g.u.Receive(pack(g.t, demandFrame(g.demand, counter)), now)
 }
 
 func (g *wspRig) euler(h float64) {
@@ -119,7 +119,7 @@ func TestWspKeepsAxlesTurningOnEveryRail(t *testing.T) {
 	}
 }
 
-// Between ice and dry rail the unit learns anew what the train can do.
+// After a change from ice to dry rail, the unit measures the deceleration of the train again.
 func TestWspUsesTheAdhesionOfTheRail(t *testing.T) {
 	g := newWspRig(t, 40, 0.2)
 	for range 20 {
@@ -153,13 +153,13 @@ func TestWspLeavesTheBrakesAloneWhereNoAxleSlides(t *testing.T) {
 	}
 	u := g.u.unit.(*wsp)
 	for i, a := range u.axles {
-		if a.vents != 0 || u.stops != 0 {
-			t.Errorf("axle %d: let go %d times, %d stops, want none", i+1, a.vents, u.stops)
+		if a.releases != 0 || u.stops != 0 {
+			t.Errorf("axle %d: let go %d times, %d stops, want none", i+1, a.releases, u.stops)
 		}
 	}
 }
 
-// One axle on ice, the others on dry rail: only that one is let go.
+// One axle on ice, the others on dry rail: only that one is released.
 func TestWspReleasesOnlyTheSlidingAxle(t *testing.T) {
 	g := newWspRig(t, 28, 0.2)
 	g.rail[2] = 0.03
@@ -168,13 +168,12 @@ func TestWspReleasesOnlyTheSlidingAxle(t *testing.T) {
 		g.cycle()
 	}
 	u := g.u.unit.(*wsp)
-	if u.axles[0].vents != 0 || u.axles[1].vents != 0 || u.axles[3].vents != 0 || !(g.bar[2] < 1) || !(g.bar[0] > 1.9) {
+	if u.axles[0].releases != 0 || u.axles[1].releases != 0 || u.axles[3].releases != 0 || !(g.bar[2] < 1) || !(g.bar[0] > 1.9) {
 		t.Errorf("%s; pressures %.2f bar", g.u.Close(), g.bar)
 	}
 }
 
-// When the brake is released the valves are, at once.
-func TestWspReturnsTheBrakes(t *testing.T) {
+func TestWspOpensAllValvesWhenTheBrakeIsReleased(t *testing.T) {
 	g := newWspRig(t, 28, 0.05)
 	g.demand = 3.8
 	seen := false
@@ -188,8 +187,8 @@ func TestWspReturnsTheBrakes(t *testing.T) {
 	}
 }
 
-// A cylinder that is vented is closed off from its supply, and each valve stays as it is for
-// 20 ms unless an axle slides.
+// A vented cylinder is closed off from its supply. A valve keeps its position for 20 ms, unless an axle
+// slides.
 func TestWspNeverVentsAnOpenCylinder(t *testing.T) {
 	g := newWspRig(t, 28, 0.05)
 	g.demand = 3.8
@@ -210,7 +209,7 @@ func TestWspNeverVentsAnOpenCylinder(t *testing.T) {
 	}
 }
 
-// What was lost or waited does not look like an axle that slides.
+// A lost or late frame must not look like a sliding axle.
 func TestWspWorksWithLostAndLateFrames(t *testing.T) {
 	g := newWspRig(t, 28, 0.2)
 	g.demand = 2.5
@@ -228,7 +227,7 @@ func TestWspWorksWithLostAndLateFrames(t *testing.T) {
 		if k%20 < 10 {
 			at = time.Duration(k/20*20+10)*brakeCycle - 1 // all at once
 		}
-		g.tell(counter, at)
+		g.sendInputs(counter, at)
 		counter++
 		if k%20 >= 9 {
 			if err := g.u.Tick(now); err != nil {
@@ -267,8 +266,8 @@ func TestWspCountsShortFrames(t *testing.T) {
 	g := newWspRig(t, 28, 0.2)
 	f := axleFrame([4]float64{}, 0)
 	f.Length = 7
-	g.u.Hear(pack(t, f), 0)
-	if got := g.u.counts; got != (Counts{Heard: 1, Malformed: 1}) {
-		t.Errorf("%v; want 1 frame heard, which is malformed", got)
+	g.u.Receive(pack(t, f), 0)
+	if got := g.u.counts; got != (Counts{Received: 1, Malformed: 1}) {
+		t.Errorf("%v; want 1 frame received and malformed", got)
 	}
 }

@@ -28,7 +28,7 @@ func TestReportFileBelongsToOneRun(t *testing.T) {
 		t.Error(err)
 	}
 	two.Close()
-	for range 2 { // a device is everybody's
+	for range 2 { // several runs may write to a device
 		f, err := CreateExclusive(os.DevNull)
 		if err != nil {
 			t.Error(err)

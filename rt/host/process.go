@@ -110,7 +110,7 @@ func OpenProcess(pid int, since uint32) (*Process, error) {
 	now := StartTime("/", pid)
 	if since != 0 && now != since {
 		unix.Close(fd)
-		return nil, errors.New("it has ended")
+		return nil, errors.New("the process has ended")
 	}
 
 	p := &Process{PID: pid, Since: now, FD: fd, Done: make(chan struct{})}
@@ -184,7 +184,7 @@ func (p *Process) WaitDone(d time.Duration) bool {
 func (p *Process) HowEnded() string {
 	var e *exec.ExitError
 	if p.cmd == nil {
-		return "how is not known to who attached"
+		return "exit status unknown after lockstep attach"
 	}
 	if !errors.As(p.err, &e) {
 		if p.err != nil {
@@ -270,7 +270,7 @@ func Alive(who uint64) bool {
 }
 
 // WithPriority calls f on a thread with the lowest real-time priority or, if the host refuses it,
-// with nice value -20: a real control unit does not wait for the load of this host. All threads of
+// with nice value -20: load on the host must not delay a control unit. All threads of
 // a process that f starts inherit the priority, so none waits for a thread of lower priority.
 func WithPriority(f func()) {
 	done := make(chan struct{})

@@ -41,7 +41,7 @@ func TestCaptureKeepsTheBeginningAndTheEnd(t *testing.T) {
 	}
 }
 
-// sleeper is a process that somebody else has started, taken over.
+// sleeper starts a process and opens it like one that another process started.
 func sleeper(t *testing.T) *Process {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
@@ -77,7 +77,7 @@ func TestStartTimeOfAProcessIsReadBehindItsName(t *testing.T) {
 	}
 }
 
-// The kernel gives ids away again: who has that of a supervisor that has ended is none.
+// The kernel reuses process ids: the start time tells the processes apart.
 func TestProcessThatReusesAnIDIsAnotherProcess(t *testing.T) {
 	p := sleeper(t)
 	if p.Since == 0 || p.Since != StartTime("/", p.PID) {
@@ -89,14 +89,14 @@ func TestProcessThatReusesAnIDIsAnotherProcess(t *testing.T) {
 	}{
 		{rt.Identity(p.PID, p.Since), true},
 		{rt.Identity(p.PID, p.Since-1), false},
-		{rt.Identity(p.PID, 0), true}, // it is not known
+		{rt.Identity(p.PID, 0), true}, // start time not known
 		{rt.Identity(0, 0), false},
 	} {
 		if Alive(c.who) != c.alive {
 			t.Errorf("%x: alive is not %t", c.who, c.alive)
 		}
 	}
-	if other, err := OpenProcess(p.PID, p.Since-1); err == nil || err.Error() != "it has ended" {
+	if other, err := OpenProcess(p.PID, p.Since-1); err == nil || err.Error() != "the process has ended" {
 		t.Errorf("taken for another one: %+v, %v", other, err)
 	}
 }

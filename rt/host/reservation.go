@@ -206,12 +206,12 @@ func awaitHolder(what string) *Holder {
 func (h *Holder) String() string {
 	switch {
 	case h.Bench == "":
-		return fmt.Sprintf("another run, which does not say its name (ss -xp | grep %s)", sched.ReservationRoot+h.What)
+		return fmt.Sprintf("another run without a name (ss -xp | grep %s lists it)", sched.ReservationRoot+h.What)
 	case h.Supervisor != 0:
 		return fmt.Sprintf("%s, process %d: end that one (lockstep stop %d)", h.Bench, h.Supervisor, h.Supervisor)
 	}
 
-	return fmt.Sprintf("%s, whose target, process %d, goes on without a supervisor: take it over (lockstep attach %d) or end it (lockstep stop %d)",
+	return fmt.Sprintf("%s, whose target, process %d, runs without a supervisor: take it over (lockstep attach %d) or end it (lockstep stop %d)",
 		h.Bench, h.Target, h.Target, h.Target)
 }
 
@@ -229,7 +229,7 @@ type Request struct {
 type Interface struct{ Bus, Name string }
 
 // Reserve reserves the interfaces and the CPU of the loop, except those kept from a previous
-// segment of a soak. It returns the CPU and, if another loop shares it, what that means.
+// segment of a soak. It returns the CPU and, if another loop shares it, the consequence.
 func (h *Reservations) Reserve(q Request) (cpu int, shared *sched.Missing, err error) {
 	for _, bus := range q.Buses {
 		what := BusPrefix + bus.Name
@@ -262,7 +262,7 @@ const SettingsTimeout = 30 * time.Second
 // lockstep doctor -fix, which takes CPUs offline and moves interrupts. Afterwards that process is
 // refused, because the CPU of the loop is reserved. AwaitHostSettings reports the wait to out.
 func AwaitHostSettings(out io.Writer, settings string, d time.Duration) error {
-	told := false
+	announced := false
 	for until := time.Now().Add(d); ; time.Sleep(pollInterval) {
 		h := holderOf(settings)
 		if h == nil {
@@ -274,10 +274,10 @@ func AwaitHostSettings(out io.Writer, settings string, d time.Duration) error {
 				"run: %s still changes the settings of this host after %v: start the run again when it has ended", who, d)
 		}
 
-		if !told {
-			fmt.Fprintf(out, "%s changes the settings of this host: waiting for it, %v at most\n", who, d)
+		if !announced {
+			fmt.Fprintf(out, "%s changes the settings of this host: waiting at most %v\n", who, d)
 		}
-		told = true
+		announced = true
 	}
 }
 
@@ -332,9 +332,9 @@ func (h *Holder) shareCPU(q Request, cpus int) (*sched.Missing, error) {
 	switch {
 	case q.Share || auto && !q.Real:
 		shared := &sched.Missing{
-			What: fmt.Sprintf("the loop shares CPU %s with that of %s, process %d: each delays the other%s",
+			What: fmt.Sprintf("the loop shares CPU %s with the loop of %s, process %d: each delays the other%s",
 				cpu, h.Bench, h.PID(), sched.Throttling()),
-			Help: "cpu: auto in the bench takes a free one, if there is one; end another run (lockstep ps, lockstep stop NAME)",
+			Help: "cpu: auto in the bench chooses a free CPU; or end another run (lockstep ps, lockstep stop NAME)",
 		}
 		if auto {
 			shared.What = fmt.Sprintf("there are more loops than CPUs, %d: ", cpus) + shared.What

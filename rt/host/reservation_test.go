@@ -16,7 +16,7 @@ import (
 	"lockstep/sched"
 )
 
-// unheld is the name of something that nobody else holds.
+// unheld returns the name of a reservation that no other process holds.
 func unheld(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("%s%d-%s", BusPrefix, os.Getpid(), t.Name()[len("Test"):][:6])
@@ -131,8 +131,8 @@ func TestOtherThreadsAlwaysKeepACPU(t *testing.T) {
 func TestHolderIsNamedWithTheCommandsThatEndIt(t *testing.T) {
 	for want, h := range map[string]Holder{
 		"b, process 7: end that one (lockstep stop 7)": {What: "cpu/3", Bench: "b", Supervisor: 7, Target: 8},
-		"b, whose target, process 8, goes on without a supervisor: take it over (lockstep attach 8) or end it (lockstep stop 8)": {What: "cpu/3", Bench: "b", Target: 8},
-		"another run, which does not say its name (ss -xp | grep " + sched.ReservationRoot + "cpu/3)":                            {What: "cpu/3"},
+		"b, whose target, process 8, runs without a supervisor: take it over (lockstep attach 8) or end it (lockstep stop 8)": {What: "cpu/3", Bench: "b", Target: 8},
+		"another run without a name (ss -xp | grep " + sched.ReservationRoot + "cpu/3 lists it)":                              {What: "cpu/3"},
 	} {
 		if got := h.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -140,8 +140,7 @@ func TestHolderIsNamedWithTheCommandsThatEndIt(t *testing.T) {
 	}
 }
 
-// As long as somebody changes the host a run waits; it says for whom, and does not wait
-// for ever.
+// The run names the process that it waits for, and gives up after a time limit.
 func TestRunWaitsForChangesOfHostSettings(t *testing.T) {
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -149,7 +148,7 @@ func TestRunWaitsForChangesOfHostSettings(t *testing.T) {
 	}
 	defer out.Close()
 	what := fmt.Sprintf("host/%d", os.Getpid())                       // other tests run on this host
-	if err := AwaitHostSettings(out, what, time.Minute); err != nil { // nobody does, or for a moment
+	if err := AwaitHostSettings(out, what, time.Minute); err != nil { // no process changes settings, or only briefly
 		t.Fatal(err)
 	}
 	fd, err := sched.Reserve(sched.Reservation{What: what, Role: supervisorRole, Process: 812, Owner: "doctor"}.String())
@@ -166,7 +165,7 @@ func TestRunWaitsForChangesOfHostSettings(t *testing.T) {
 	if err := AwaitHostSettings(out, what, time.Minute); err != nil {
 		t.Errorf("when it has ended: %v", err)
 	}
-	if text, _ := os.ReadFile(out.Name()); strings.Count(string(text), "lockstep doctor, process 812, changes the settings of this host: waiting for it, 1m0s at most\n") != 1 {
+	if text, _ := os.ReadFile(out.Name()); strings.Count(string(text), "lockstep doctor, process 812, changes the settings of this host: waiting at most 1m0s\n") != 1 {
 		t.Errorf("said: %s", text)
 	}
 }
@@ -195,7 +194,7 @@ func TestFreeCPUIsUnreservedOrTheBenchsOwn(t *testing.T) {
 			return !slices.ContainsFunc(list, func(h Holder) bool { return h.What == CPUPrefix+strconv.Itoa(cpu) })
 		})
 	}
-	for range 100 { // benches of other tests come and go
+	for range 100 { // other tests reserve and release CPUs
 		cpu := FreeCPU(-1)
 		if by, err := h.reserve(CPUPrefix + strconv.Itoa(cpu)); err != nil {
 			t.Fatal(err)

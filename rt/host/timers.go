@@ -125,7 +125,7 @@ func (t *timers) writeNote(r *sched.Raised) {
 
 	own, err := OwnDir(t.dirs[0])
 	if err != nil {
-		return // the run goes on; only if killed would it need the note
+		return // only a killed run needs the note
 	}
 	own.Close()
 	text, _ := json.Marshal(&raisedNote{BootID(), *r}) // numbers and a text

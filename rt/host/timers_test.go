@@ -14,8 +14,8 @@ import (
 	"lockstep/sched"
 )
 
-// ktimers is a CPU of a host whose thread for timers is this test's own; has is its priority,
-// 0: an ordinary one. Its number is no real CPU's.
+// ktimers fakes a CPU whose timer thread is a thread of this test; has is its priority, 0: not
+// real-time. The number of the CPU does not exist on a real host.
 func ktimers(t *testing.T) (timers sched.Timers, has func() int) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -51,7 +51,7 @@ func ktimers(t *testing.T) (timers sched.Timers, has func() int) {
 	}
 }
 
-// waiting is a run with a loop on the CPU, number in this process; die is a kill of it and
+// waiting is a run with a loop on the CPU, number in this process; die simulates a kill of the run and
 // of its target.
 func waiting(t *testing.T, on sched.Timers, dir string, number int) (run *timers, die func()) {
 	t.Helper()
@@ -97,7 +97,7 @@ func TestNextRunRestoresTheTimersOfAKilledRun(t *testing.T) {
 		t.Fatalf("%d", has())
 	}
 	next, _ := waiting(t, on, dir, 2)
-	next.Raise(10) // less than the killed one has left
+	next.Raise(10) // below the priority that the killed run left
 	if has() != 10 {
 		t.Errorf("the next one has %d", has())
 	}
@@ -105,7 +105,7 @@ func TestNextRunRestoresTheTimersOfAKilledRun(t *testing.T) {
 		t.Errorf("in the end %d", has())
 	}
 
-	// Killed when it had noted, and not raised yet: somebody else raises them then.
+	// The run was killed after the note and before the change; another program raises the timers.
 	killed, die = waiting(t, on, dir, 1)
 	killed.writeNote(&sched.Raised{Was: &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 3}, Priority: 11})
 	die()
@@ -160,7 +160,7 @@ func TestNoteOfAnotherBootOrUserIsIgnored(t *testing.T) {
 	}
 }
 
-// A service may put back what root's run has raised, and root what a service's.
+// A service may restore timers raised by a run of root, and root those raised by a service.
 func TestOnlyOwnNotesOfTimersAreRead(t *testing.T) {
 	for _, c := range []struct {
 		uid  int

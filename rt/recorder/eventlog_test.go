@@ -14,7 +14,7 @@ import (
 	"lockstep/rt/scenario"
 )
 
-// openRecorded is the bench of benchtest.OpenFile.
+// openRecorded returns the bench of benchtest.OpenFile.
 func openRecorded(t testing.TB) *bench.Handover {
 	t.Helper()
 	b, err := bench.Load(benchtest.OpenFile(t))
@@ -28,8 +28,8 @@ func openRecorded(t testing.TB) *bench.Handover {
 	return h
 }
 
-// The lines are noted when they are posted, the record asks when the loop has taken
-// them: a slot that has been given to another one since is called what it was.
+// Lines are kept when they are posted and read when the loop has taken them. A slot reused meanwhile
+// still has its earlier name.
 func TestRecordKeepsTheNamesOfSlots(t *testing.T) {
 	h := openRecorded(t)
 	h.Named = []bench.NamedFault{{Name: "first", Spec: "frame=Speeds drop"}}
@@ -65,7 +65,7 @@ func TestRecordKeepsTheNamesOfSlots(t *testing.T) {
 	none.DropLine(1)
 }
 
-// An engineer goes on editing while a bench runs.
+// An engineer may edit the files while a bench runs.
 func TestRunKeepsTheFilesItStartedWith(t *testing.T) {
 	dir := benchtest.FaultFolder(t)
 	b, err := bench.Load(filepath.Join(dir, "b.yaml"))
@@ -106,7 +106,7 @@ func TestRunKeepsTheFilesItStartedWith(t *testing.T) {
 	}
 }
 
-// A judge reads the ring, too, but asks for no lines.
+// A judge reads the ring, too, but needs no lines.
 func TestLinesAreKeptOnlyForARecord(t *testing.T) {
 	v := report.View{Handover: openRecorded(t), Status: new(rt.StatusBlock)}
 	if (&Recorder{}).EventLog() != nil {

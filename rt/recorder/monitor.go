@@ -101,14 +101,14 @@ func (o *monitor) listen() {
 	for _, w := range o.buses {
 		fds = append(fds, unix.PollFd{Fd: int32(w.on.Fd()), Events: unix.POLLIN})
 	}
-	asked := time.Now()
+	checked := time.Now()
 	o.stop = host.Repeat(pollInterval, func(now time.Time) {
 		_, _ = unix.Poll(fds, int(pollTimeout.Milliseconds()))
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.readFrames()
-		if now.Sub(asked) >= rebindInterval {
-			asked = now
+		if now.Sub(checked) >= rebindInterval {
+			checked = now
 			for _, w := range o.buses { // an interface may have been made again, or not exist yet
 				if !w.on.Bound() {
 					_ = w.on.Rebind(w.bus.Interface.Text, w.filters)
@@ -235,7 +235,7 @@ func (c *Recorder) writeMonitorLosses() {
 		if n := w.lost + w.on.Stats.RxOverflow - w.early; n > w.reportedLost {
 			c.noteFirstError(c.w.Event(&record.Event{
 				Kind: record.MonitorLost, Tick: c.tick.Index, Time: sched.Realtime(), Count: n - w.reportedLost,
-				Text: fmt.Sprintf("bus %s: more frames beside those of the bench than the supervisor could take", w.bus.Name.Text),
+				Text: fmt.Sprintf("bus %s: monitored frames came faster than the supervisor could read them", w.bus.Name.Text),
 			}))
 			w.reportedLost = n
 		}

@@ -16,7 +16,7 @@ import (
 	"lockstep/sched"
 )
 
-// listening is a recorder of a run that listens to a bus, and a node on that bus.
+// listening returns the recorder of a run that monitors a bus, and a node on that bus.
 func listening(t *testing.T, run *runtest.Run) (c *Recorder, bus *monitoredBus, node *can.Bus) {
 	t.Helper()
 	c, err := New(report.View{Handover: run.Handover, Status: run.Status}, Options{Path: filepath.Join(t.TempDir(), "record")})
@@ -39,9 +39,8 @@ func listening(t *testing.T, run *runtest.Run) (c *Recorder, bus *monitoredBus, 
 	return c, bus, ends[1]
 }
 
-// heardIn are the frames beside those of the bench in a record, and how many it says are
-// missing.
-func heardIn(t *testing.T, path string) (list []record.Frame, unheard uint64) {
+// monitoredIn returns the monitored frames of a record and the number of lost ones.
+func monitoredIn(t *testing.T, path string) (list []record.Frame, unheard uint64) {
 	t.Helper()
 	for _, e := range recordtest.Entries(t, path) {
 		switch {
@@ -54,7 +53,7 @@ func heardIn(t *testing.T, path string) (list []record.Frame, unheard uint64) {
 	return list, unheard
 }
 
-// What the bench does not read may be lost; it is counted.
+// Lost monitored frames are counted.
 func TestMonitoredFramesAreRecordedOrCounted(t *testing.T) {
 	run := runtest.Guarded(t, benchtest.GuardedText(t))
 	say := run.Commands(t)
@@ -80,7 +79,7 @@ func TestMonitoredFramesAreRecordedOrCounted(t *testing.T) {
 			var f can.Frame
 			if say.Due(i, k, nil, false) && say.Encode(&f, i, k, nil, false) {
 				run.Unit.Send(&f)
-				node.Send(&can.Frame{ID: f.ID, Len: 1, Data: [64]byte{byte(k)}}) // one the bench knows, of somebody else
+				node.Send(&can.Frame{ID: f.ID, Len: 1, Data: [64]byte{byte(k)}}) // an identifier of the bench, from another node
 			}
 		}
 		if k == ticks/2 {
@@ -95,7 +94,7 @@ func TestMonitoredFramesAreRecordedOrCounted(t *testing.T) {
 	if err := c.w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, unheard := heardIn(t, c.path)
+	list, unheard := monitoredIn(t, c.path)
 	known := 0
 	for _, f := range list {
 		if f.ID != 0x7FF {
@@ -110,7 +109,7 @@ func TestMonitoredFramesAreRecordedOrCounted(t *testing.T) {
 	}
 }
 
-// The kernel says of a frame that a socket of this host has sent it, not which.
+// The kernel marks frames sent from this host, but not the socket.
 func TestMonitorTellsFramesOfTheTargetFromOthers(t *testing.T) {
 	run := runtest.Guarded(t, benchtest.GuardedText(t))
 	c, w, _ := listening(t, run)
@@ -122,7 +121,7 @@ func TestMonitorTellsFramesOfTheTargetFromOthers(t *testing.T) {
 	fd := can.Frame{ID: 0x101, Len: 12}
 	c.monitor.noteSent(0, &a)
 	c.monitor.noteSent(0, &fd)
-	c.monitor.noteSent(7, &a) // a bus nobody listens on
+	c.monitor.noteSent(7, &a) // a bus without a monitor
 	other := a
 	other.Data[0] = 2
 	echo := fd
@@ -136,7 +135,7 @@ func TestMonitorTellsFramesOfTheTargetFromOthers(t *testing.T) {
 		{a, false},    // by another node, even of the same content
 		{a, true},     // its own
 		{a, true},     // the same again, by another program
-		{echo, true},  // its own, as the kernel gives it back
+		{echo, true},  // its own, in the form that the kernel returns
 	} {
 		c.monitor.queue = append(c.monitor.queue, monitoredFrame{can.MonitoredFrame{Frame: row.frame, Local: row.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, now + int64(i)})
 	}
@@ -148,7 +147,7 @@ func TestMonitorTellsFramesOfTheTargetFromOthers(t *testing.T) {
 	if err := c.w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	list, unheard := heardIn(t, c.path)
+	list, unheard := monitoredIn(t, c.path)
 	want := []can.Frame{other, a, a}
 	if len(list) != len(want) || unheard != 0 || len(w.sent) != 0 {
 		t.Fatalf("%+v, %d missing, %d still expected; want %d frames", list, unheard, len(w.sent), len(want))

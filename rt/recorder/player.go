@@ -44,7 +44,7 @@ type Player struct {
 	ahead   *record.LogFrame // next frame to be played; nil: not read yet
 	played  uint64           // frames played
 	ended   bool             // the log was played to its end
-	dropped uint64           // frames that found no room
+	dropped uint64           // frames that the bus did not take
 	late    int64            // largest delay of a frame, ns: the player has no real-time rights
 	err     error            // error that ended the log early
 }
@@ -74,15 +74,15 @@ func OpenPlayer(iface string, filters []can.Filter) (*Player, *os.File, error) {
 }
 
 // Play plays until the log or the run has ended.
-func (p *Player) Play(page *rt.StatusBlock) {
+func (p *Player) Play(status *rt.StatusBlock) {
 	defer close(p.done)
-	for page.StartNs.Load() == 0 {
+	for status.StartNs.Load() == 0 {
 		if !p.discardUntil(sched.Now() + int64(5*time.Millisecond)) {
 			return
 		}
 	}
 
-	start := int64(page.StartNs.Load())
+	start := int64(status.StartNs.Load())
 	for p.fetchNext() {
 		if !p.discardUntil(start + p.ahead.Time) {
 			return
@@ -155,32 +155,32 @@ func (p *Player) isReceived(f *can.Frame) bool {
 	return slices.ContainsFunc(p.filters, func(w can.Filter) bool { return f.ID&w.Mask == w.ID&w.Mask })
 }
 
-// Report describes what became of the log.
+// Report describes how far the log was played, and its faults.
 func (p *Player) Report() string {
-	text := p.name + " was played to its end"
+	text := p.name + " was played to the end"
 	switch {
 	case p.err != nil:
 		text = fmt.Sprintf("%s ended early: %v", p.name, p.err)
 	case !p.ended:
-		text = p.name + " had not come to its end"
+		text = p.name + " was not played to the end"
 	case p.Log.Torn() != "":
-		text = fmt.Sprintf("%s was played as far as it goes: %s", p.name, p.Log.Torn())
+		text = fmt.Sprintf("%s was played to the point where the file is cut: %s", p.name, p.Log.Torn())
 	}
 
 	if p.played == 0 && p.dropped == 0 {
-		text += "; it held no frame that the bench receives"
+		text += "; no frame in it is received by the bench"
 	} else {
-		text += fmt.Sprintf("; its frames came at most %.3f ms late", float64(p.late)/1e6)
+		text += fmt.Sprintf("; frames at most %.3f ms late", float64(p.late)/1e6)
 	}
 
 	if n := p.Log.Disorder; n > 0 {
-		text += fmt.Sprintf("; %d frames were out of order", n)
+		text += fmt.Sprintf("; %d frames out of order", n)
 	}
 	if n := p.Log.Gaps; n > 0 {
-		text += fmt.Sprintf("; something is missing in it at %d places", n)
+		text += fmt.Sprintf("; %d gaps in the log", n)
 	}
 	if p.dropped > 0 {
-		text += fmt.Sprintf("; %d frames found no room", p.dropped)
+		text += fmt.Sprintf("; %d frames dropped because the bus was full", p.dropped)
 	}
 	return text
 }

@@ -52,11 +52,10 @@ type Recorder struct {
 	stop func() // stops the goroutine of Record; nil: Record was not called
 }
 
-// FlushInterval is how often a record is written to the kernel, syncing how often to the disk. They
-// bound the loss when the process dies and when the power fails.
+// Intervals of writing. They bound the loss when the process dies and when the power fails.
 const (
-	FlushInterval = 200 * time.Millisecond
-	syncing       = 5 * time.Second
+	FlushInterval = 200 * time.Millisecond // between two writes to the kernel
+	syncInterval  = 5 * time.Second        // between two syncs to the disk
 )
 
 // Options are the settings of a recorder.
@@ -104,7 +103,7 @@ func (c *Recorder) Record(bestEffort bool) {
 	c.stop = host.Repeat(FlushInterval, c.Write)
 }
 
-// Write writes what has happened since the last call.
+// Write writes the entries and events since the last call.
 func (c *Recorder) Write(now time.Time) {
 	if c.Status == nil || !c.begun && !c.begin() { // idle, or too early
 		return
@@ -114,7 +113,7 @@ func (c *Recorder) Write(now time.Time) {
 		return
 	}
 	c.noteError(c.w.Flush())
-	if now.Sub(c.synced) > syncing {
+	if now.Sub(c.synced) > syncInterval {
 		c.noteError(c.w.Sync())
 		c.synced = now
 	}
@@ -139,7 +138,7 @@ func (c *Recorder) End() {
 	c.noteError(c.w.Close())
 }
 
-// Finish ends the record and returns what is wrong with it; "" nothing.
+// Finish ends the record and returns why it is incomplete; "": complete.
 func (c *Recorder) Finish() string {
 	if c.stop != nil {
 		c.stop()
@@ -164,13 +163,13 @@ func (c *Recorder) Release() {
 // Monitored returns the counts of monitored frames. Call it after Finish.
 func (c *Recorder) Monitored() []report.MonitoredBus { return c.monitor.report() }
 
-// Incomplete returns what is wrong with the record; "" nothing.
+// Incomplete returns why the record is incomplete; "": complete.
 func (c *Recorder) Incomplete() string {
 	if c.err != nil {
 		return fmt.Sprintf("%v (%d times)", c.err, c.times)
 	}
 	if c.lost > 0 {
-		return fmt.Sprintf("%d entries found no room in the ring", c.lost)
+		return fmt.Sprintf("%d entries lost because the ring was full", c.lost)
 	}
 	return ""
 }
@@ -250,14 +249,14 @@ func (c *Recorder) drainRing() {
 			c.used = 0
 		}
 
-		if c.w != nil && c.Status.LateCount() > c.late+100 { // the ledger keeps 512 entries while a long ring is read
+		if c.w != nil && c.Status.LateCount() > c.late+100 { // the ledger holds only 512 entries
 			c.writeEvents()
 		}
 	}
 
 	lost := c.Status.LostEntries()
 	if c.w != nil {
-		c.writeMonitored(sched.Realtime() - int64(settleTime)) // also when the loop stands still
+		c.writeMonitored(sched.Realtime() - int64(settleTime)) // also while the loop is stalled
 		c.writeMonitorLosses()
 		if lost != c.lost {
 			c.noteFirstError(c.w.Lost(c.tick.Index, lost-c.lost, "the ring was full"))
@@ -309,7 +308,7 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 			if e.Fate == rt.Unsent || e.Fate == rt.Refused {
 				continue // no frame was made
 			}
-			if c.Handover.Loop.Virtual { // real time means nothing here: the frame gets the time of its grid point
+			if c.Handover.Loop.Virtual { // virtual time: the frame gets the time of its grid point
 				e.Stamp = can.Stamp{}
 			}
 			c.writeMonitored(e.Stamp.Soft)

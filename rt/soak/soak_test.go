@@ -77,7 +77,7 @@ func soaked(t *testing.T) (*observation, *report.Report) {
 	return s, &report.Report{
 		Clean: true, Ended: "done", StepNs: 5e6, Ticks: 60_000, Missed: 9, LateTicks: 4, LagMax: 4e-3, Lag: 1e-3,
 		Usage: &report.Usage{}, RxFrames: 59_000, TxFrames: 120_000 - 18, TxLost: 18,
-		Unit: "powershift: 29500 cycles sent, 3 missed, 0 frames dropped, 90000 frames heard, 0 malformed, 0 lost by their counters",
+		Unit: "powershift: 29500 cycles sent, 3 missed, 0 frames dropped, 90000 frames received, 0 malformed, 0 lost by their counters",
 	}
 }
 

@@ -63,7 +63,7 @@ func TestTotalsContinueAcrossTheStateFile(t *testing.T) {
 	v := st.Totals.report("powershift")
 	d := st.Totals.verdict(15*time.Minute, "none")
 	if !d.Pass || v.Ticks != 180_000 || v.Missed != 27 || v.TxFrames != 3*(120_000-18) || v.TxLost != 54 || v.RxFrames != 177_000 || v.SimTime != 0 ||
-		st.Totals.Late.Late.N() != 3 || v.Late.Max != 2 || v.Unit != "powershift: 88500 cycles sent, 9 missed, 0 frames dropped, 270000 frames heard, 0 malformed, 0 lost by their counters" {
+		st.Totals.Late.Late.N() != 3 || v.Late.Max != 2 || v.Unit != "powershift: 88500 cycles sent, 9 missed, 0 frames dropped, 270000 frames received, 0 malformed, 0 lost by their counters" {
 		t.Errorf("pass %t, broken %v, %+v", d.Pass, broken(d), v)
 	}
 	const held = "held in 3 of 3 legs; in the last one "

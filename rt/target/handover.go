@@ -11,10 +11,10 @@ import (
 	"lockstep/sched"
 )
 
-// Handover is what every target process needs, as plain data. It is the first value of
-// a gob stream; what a target needs beyond it, and what is for supervisors, follows.
+// Handover is the plain data that every target process needs. It is the first value of a gob stream.
+// Further values for the target, and those for supervisors, follow.
 type Handover struct {
-	Mark   string        // of the executable that is meant, see Mark; "" for one that says nothing of itself
+	Mark   string        // mark of the generated executable for this run; "": the table kernel
 	Maps   []*sigmap.Map // one per bus
 	Loop   rt.Config
 	Timer  Timer
@@ -23,10 +23,10 @@ type Handover struct {
 	rest *gob.Decoder
 }
 
-// Timer is how the loop waits for its grid points.
+// Timer is the method by which the loop waits for its grid points.
 type Timer struct {
 	Sleep  string // sched.Timerfd or sched.Nanosleep
-	SpinNs int64  // ns
+	SpinNs int64  // busy wait before a grid point, ns
 }
 
 // Open reads a hand-over from its beginning.

@@ -11,7 +11,7 @@ import (
 	"lockstep/rt"
 )
 
-// written is a file of gob values.
+// written writes a file of gob values.
 func written(t *testing.T, values ...any) *os.File {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "handover"))
@@ -31,7 +31,7 @@ func written(t *testing.T, values ...any) *os.File {
 func TestTargetReadsItsPartOfTheHandover(t *testing.T) {
 	type more struct{ Name string }
 	f := written(t, &Handover{Mark: "m", Loop: rt.Config{Period: time.Millisecond}}, &more{"tables"}, &more{"for supervisors"})
-	for n := range 3 { // who attaches reads it again
+	for n := range 3 { // a supervisor that attaches reads it again
 		h, err := Open(f)
 		if err != nil || h.Mark != "m" || h.Loop.Period != time.Millisecond {
 			t.Fatalf("%+v, %v", h, err)

@@ -1,9 +1,9 @@
-// Package target owns the process that ticks: it takes the hand-over, enters its thread and ticks
+// Package target owns the process that ticks: it reads the hand-over, enters its thread and ticks
 // until the run is over.
 //
-// It reads no bench and assembles no plant. Where the kernel comes from is its caller's: tables in
-// the command, compiled code in a generated executable. Such an executable is made of this
-// package, of what it imports, and of nothing else.
+// It reads no bench and assembles no plant. Its caller makes the kernel: from tables in the command,
+// from compiled code in a generated executable. Such an executable consists of this package and its
+// imports only.
 //
 // Reading order: target.go (Main, Run), handover.go (Handover, Open).
 package target
@@ -29,24 +29,23 @@ import (
 // Command is the first argument of a target process.
 const Command = "target"
 
-// The descriptors the target inherits; the buses follow.
-// They stay open: who attaches reads them.
+// Descriptors that the target inherits; the buses follow. They stay open for supervisors that attach.
 const (
 	HandoverFD = 3
 	StatusFD   = 4
 	FirstBusFD = 5
 )
 
-// Parts are what a target ticks with.
+// Parts are the plant and the signal coders of a target.
 type Parts struct {
 	Plant   rt.Plant
-	Signals []rt.Signals // one per bus, each on its map of the hand-over; nil: the maps' own tables
+	Signals []rt.Signals // one per bus, for its map of the hand-over; nil: the tables of the maps
 }
 
-// Maker makes the parts of a hand-over and of what follows it.
+// Maker makes the parts from a hand-over and the values that follow it.
 type Maker func(h *Handover) (Parts, error)
 
-// Main is all that a generated executable does; it returns the exit code.
+// Main is the main function of a generated executable; it returns the exit code.
 func Main(mark string, makes Maker) int {
 	if len(os.Args) != 2 || os.Args[1] != Command {
 		fmt.Fprintf(os.Stderr, "lockstep: this is a target process: lockstep run BENCH.yaml -kernel %s starts it\n",
@@ -62,28 +61,27 @@ func Main(mark string, makes Maker) int {
 	return 0
 }
 
-// Run takes what the process inherited and ticks until the run is over; the error says why the
-// end was not a clean one. Before the first tick it writes to its standard output what the host
-// refused, []sched.Missing as JSON.
+// Run reads the inherited descriptors and ticks until the run is over. It returns an error if the run
+// does not end cleanly. Before the first tick it writes the rights that the host refused to standard
+// output, as []sched.Missing in JSON.
 func Run(mark string, makes Maker) error {
 	runtime.LockOSThread()
 	name := append([]byte(sched.TargetName), 0)
 	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0); err != nil {
 		return fmt.Errorf("target: %w", os.NewSyscallError("prctl(PR_SET_NAME)", err))
 	}
-	// The goroutine may be on another thread by now than the first, which names the process.
+	// The process has the name of its first thread; this goroutine may run on another thread.
 	_ = os.WriteFile("/proc/self/comm", []byte(sched.TargetName), 0)
-	// The terminal and the service manager speak to the supervisor, and it may end
-	// before the target has said its last word.
+	// The terminal and the service manager signal the supervisor. It may end before the target.
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	h, err := Open(os.NewFile(HandoverFD, "handover"))
 	if err != nil {
 		return fmt.Errorf("%w (a target is started by `lockstep run` only)", err)
 	}
 	if h.Mark != mark {
-		return errors.New("target: the run is not of the plant and the signals that this executable was made from: generate it again")
+		return errors.New("target: this executable was generated from another plant or other signals: generate it again")
 	}
-	status, err := rt.MapStatusBlock(os.NewFile(StatusFD, "page"))
+	status, err := rt.MapStatusBlock(os.NewFile(StatusFD, "status block"))
 	if err != nil {
 		return err
 	}
@@ -116,9 +114,8 @@ func Run(mark string, makes Maker) error {
 	return nil
 }
 
-// stopOnSIGTERM lets SIGTERM end the run as a shutdown: the supervisor may be gone,
-// and the service manager asks all processes of a service. What waits here does not
-// run before the signal comes.
+// stopOnSIGTERM makes SIGTERM end the run as a shutdown. The service manager signals all processes of a
+// service, and the supervisor may have ended. The goroutine runs only after the signal.
 func stopOnSIGTERM(status *rt.StatusBlock) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -128,15 +125,15 @@ func stopOnSIGTERM(status *rt.StatusBlock) {
 	}()
 }
 
-// startSpareThreads makes the runtime start more threads than a run can need and park
-// them. It would otherwise start one, and allocate for it, when the loop sleeps in
-// a system call for longer than usual and another goroutine is to run.
+// startSpareThreads makes the Go runtime start and park more threads than a run needs. Otherwise the
+// runtime would start a thread, and allocate, when the loop stays long in a system call while another
+// goroutine is ready.
 func startSpareThreads() {
 	const spare = 4 // two processors, twice
 	ready, leave := make(chan struct{}), make(chan struct{})
 	for range spare {
 		go func() {
-			runtime.LockOSThread() // this goroutine's thread is nobody else's now
+			runtime.LockOSThread() // the thread runs only this goroutine
 			ready <- struct{}{}
 			<-leave
 			runtime.UnlockOSThread() // the thread outlives the goroutine
@@ -153,8 +150,8 @@ func startSpareThreads() {
 	}
 }
 
-// assemble makes the loop of what was handed over; the bus sockets are inherited.
-func (h *Handover) assemble(page *rt.StatusBlock, makes Maker) (*rt.Loop, error) {
+// assemble makes the loop from the hand-over and the inherited bus sockets.
+func (h *Handover) assemble(status *rt.StatusBlock, makes Maker) (*rt.Loop, error) {
 	parts, err := makes(h)
 	if err != nil {
 		return nil, err
@@ -172,7 +169,7 @@ func (h *Handover) assemble(page *rt.StatusBlock, makes Maker) (*rt.Loop, error)
 	if err != nil {
 		return nil, err
 	}
-	loop, err := rt.New(h.Loop, parts.Plant, buses, h.Maps, ticker, page)
+	loop, err := rt.New(h.Loop, parts.Plant, buses, h.Maps, ticker, status)
 	if err == nil && parts.Signals != nil {
 		loop.UseCoders(parts.Signals)
 	}

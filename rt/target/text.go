@@ -2,7 +2,7 @@ package target
 
 import "embed"
 
-// Text is the source of this package, of which generated targets are built.
+// Text is the source of this package; generated targets are built from it.
 //
 //go:embed handover.go target.go
 var Text embed.FS

@@ -243,7 +243,7 @@ func (w *simulation) deliverSent(now time.Duration) {
 				break
 			}
 			if w.unit != nil && i == w.bus {
-				w.unit.Hear(w.frame[:n], now)
+				w.unit.Receive(w.frame[:n], now)
 			}
 		}
 	}
